@@ -1,0 +1,266 @@
+/*
+ * base - what every folder of T0 shares: errors, growing buffers, arenas,
+ * command lines, result tables and progress.
+ *
+ * Nothing here knows about GPUs or databases.  All functions are thread-safe
+ * as long as two threads do not use one object at the same time.  Only `main`
+ * functions print errors and exit; everything else returns false or NULL after
+ * filling the caller's `struct err`.
+ */
+#ifndef T0_BASE_H
+#define T0_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define T0_VERSION "0.1.0"
+
+/*
+ * version.c: the commit this was built from, "+" behind it if the tree had
+ * changes; "unknown" outside git.  For every measurement that is stored.
+ */
+const char *t0_commit(void);
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+#if defined(__GNUC__)
+#define T0_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define T0_PRINTF(fmt, args)
+#endif
+
+/* ------------------------------------------------------------- err.c ---- */
+
+/*
+ * What went wrong, coarsely: enough to choose an exit code.  The message has
+ * the rest: what, which, got, wanted, and a hint at the remedy.
+ */
+enum err_code {
+	ERR_NONE,
+	ERR_USAGE,	 /* the command line or a call's arguments */
+	ERR_INPUT,	 /* a file or a stream that is malformed */
+	ERR_IO,		 /* open, read, write, disk full */
+	ERR_PERM,	 /* the operating system refused */
+	ERR_NOMEM,	 /* host or device memory */
+	ERR_NODEV,	 /* no suitable device */
+	ERR_DEVICE,	 /* the device faulted */
+	ERR_TIMEOUT,	 /* a deadline passed (a hanging device) */
+	ERR_UNSUPPORTED, /* known, but not done by this build or device */
+	ERR_BUSY,	 /* somebody else holds it */
+};
+
+/* Exit codes of every tool (DESIGN.md, "Tools"). */
+enum {
+	EXIT_YES = 0,	   /* success, or "yes" */
+	EXIT_NO = 1,	   /* a regression, a mismatch, "no" */
+	EXIT_TROUBLE = 2,  /* usage, input, permission, disk */
+	EXIT_FAULT = 3,	   /* device fault or timeout */
+	EXIT_NODEVICE = 77 /* no suitable device */
+};
+
+/*
+ * One error.  Zero-initialise (`struct err e = { 0 }`) before the first call;
+ * a successful call leaves it alone.  Owns nothing, may be copied.
+ */
+struct err {
+	enum err_code code;
+	int sys_errno;	  /* errno at the time, 0 if none */
+	const char *file; /* where in T0 it was raised */
+	int line;
+	char msg[1024]; /* "outer context: inner context: message" */
+};
+
+/*
+ * Set `e`.  Always returns false, so that a function can end with
+ * `return err_set(e, ERR_INPUT, "%s: ...", path);`.  `e` may be NULL.
+ */
+#define err_set(e, code, ...) \
+	err_set_at((e), (code), 0, __FILE__, __LINE__, __VA_ARGS__)
+/* As err_set(), and appends ": strerror(errnum)". */
+#define err_sys(e, code, errnum, ...) \
+	err_set_at((e), (code), (errnum), __FILE__, __LINE__, __VA_ARGS__)
+bool err_set_at(struct err *e, enum err_code code, int errnum, const char *file,
+		int line, const char *fmt, ...) T0_PRINTF(6, 7);
+
+/* Put "context: " in front of the message.  Always returns false. */
+bool err_wrap(struct err *e, const char *fmt, ...) T0_PRINTF(2, 3);
+
+/* The exit code that DESIGN.md gives to this error. */
+int err_exit_code(const struct err *e);
+
+/*
+ * For main(): print "tool: message" to stderr (with file:line when the
+ * environment has T0_DEBUG) and return err_exit_code().
+ */
+int err_report(const char *tool, const struct err *e);
+
+/* A broken invariant of T0 itself: prints and aborts.  Never for bad input. */
+#define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
+_Noreturn void bug_at(const char *file, int line, const char *fmt, ...)
+	T0_PRINTF(3, 4);
+
+/* ------------------------------------------------------------- mem.c ---- */
+
+/* These never return NULL: out of memory prints and exits 2. */
+void *xmalloc(size_t size_bytes);
+void *xcalloc(size_t n, size_t size_bytes); /* checks n * size */
+void *xrealloc(void *p, size_t size_bytes);
+char *xstrdup(const char *s);
+
+/* false on overflow; *out is then unchanged. */
+bool size_add(size_t a, size_t b, size_t *out);
+bool size_mul(size_t a, size_t b, size_t *out);
+
+/* Growing bytes.  Zero-initialise; keep indices, not pointers, into it. */
+struct buf {
+	char *data; /* always NUL-terminated once anything was added */
+	size_t len; /* bytes used, without the NUL */
+	size_t cap;
+};
+void buf_add(struct buf *b, const void *data, size_t len_bytes);
+void buf_addc(struct buf *b, char c);
+void buf_adds(struct buf *b, const char *s);
+void buf_printf(struct buf *b, const char *fmt, ...) T0_PRINTF(2, 3);
+void buf_reset(struct buf *b); /* len = 0, keeps the memory */
+void buf_fini(struct buf *b);  /* frees; b may be used again */
+
+/* Arena: many allocations, one free.  Zero-initialise. */
+struct arena {
+	struct arena_block *head;
+};
+void *arena_alloc(struct arena *a, size_t size_bytes); /* zeroed, 16-aligned */
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_printf(struct arena *a, const char *fmt, ...) T0_PRINTF(2, 3);
+void arena_fini(struct arena *a);
+
+/* ------------------------------------------------------------ file.c ---- */
+
+/*
+ * Read a whole file ("-" is stdin) into *out (appended).  Refuses files above
+ * `max_bytes` (0 = 1 GiB) with ERR_INPUT.
+ */
+bool file_read(const char *path, size_t max_bytes, struct buf *out,
+	       struct err *e);
+/*
+ * Write a file so that a reader never sees half of it: temporary file in the
+ * same folder, fsync, rename.  A full disk leaves the old file untouched.
+ * Replaces what a symbolic link points to; writes straight into devices and
+ * pipes.
+ */
+bool file_write_atomic(const char *path, const void *data, size_t len_bytes,
+		       struct err *e);
+/* stdout flushed and error-free?  Call before returning from main(). */
+bool stdout_check(struct err *e);
+
+/* CLOCK_MONOTONIC in nanoseconds; wall clock (CLOCK_REALTIME) likewise. */
+uint64_t time_mono_ns(void);
+uint64_t time_wall_ns(void);
+
+/* ------------------------------------------------------------- cli.c ---- */
+
+/*
+ * One option table makes parsing, --help, the man page's OPTIONS and shell
+ * completion.  Every tool gets --help and --version for nothing.
+ */
+enum cli_type {
+	CLI_FLAG, /* bool *: set to true */
+	CLI_STR,  /* const char **: points into argv */
+	CLI_U64,  /* uint64_t *: decimal or 0x..., k M G = powers of 2 */
+	CLI_INT,  /* int * */
+	CLI_F64,  /* double * */
+	CLI_LIST, /* struct cli_list *: may be repeated */
+};
+struct cli_list {
+	const char **v; /* points into argv; freed by cli_list_fini */
+	int n;
+};
+void cli_list_fini(struct cli_list *l);
+
+struct cli_opt {
+	const char *name; /* without "--"; NULL ends the table */
+	char letter;	  /* 0 = none */
+	enum cli_type type;
+	void *dst;
+	const char *arg; /* name of the argument in --help, NULL for flags */
+	const char *help;
+};
+struct cli_tool {
+	const char *name;    /* "t0-isa" */
+	const char *summary; /* one line */
+	const char *usage;   /* "dis [options] FILE\ninfo NAME": a line each */
+	const struct cli_opt *opt;
+	const char *notes; /* printed after the options; NULL = none */
+};
+/*
+ * Parse argv.  Options may stand before, between and after operands; "--" ends
+ * them.  Operands are moved to the end in order; *first is the index of the
+ * first one.  --help (=man: manual page, =bash: completion) and --version print
+ * to stdout and set *done: return 0.
+ * Unknown options name the closest known one.
+ */
+bool cli_parse(const struct cli_tool *tool, int argc, char **argv, int *first,
+	       bool *done, struct err *e);
+
+/* Parse a whole string as a number, as CLI_U64 does. */
+bool cli_u64(const char *s, uint64_t *out, struct err *e);
+
+/*
+ * A sweep: "a,b", "a..b" (step 1), "a..b+s", "a..b*f", comma-joined.
+ * *out is allocated; free() it.  Refuses more than 1,000,000 values.
+ */
+bool cli_sweep(const char *s, uint64_t **out, size_t *n, struct err *e);
+
+/* ----------------------------------------------------------- table.c ---- */
+
+/*
+ * A result table.  Cells are strings; numbers are right-aligned and stay
+ * numbers in JSON.  A NULL cell prints "n/a" and is null in JSON: "not
+ * measured" is never 0.
+ */
+enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV };
+struct table {
+	struct arena mem;
+	const char **head; /* column names */
+	bool *numeric;	   /* per column: right-align, bare in JSON */
+	int n_cols;
+	const char ***row; /* [n_rows][n_cols] */
+	int n_rows, cap_rows;
+};
+/* `columns` is "name,name,#number,#number": '#' marks a numeric column. */
+void table_init(struct table *t, const char *columns);
+/* Starts a row of NULL cells; cells are then set by index. */
+void table_row(struct table *t);
+void table_cell(struct table *t, int col, const char *fmt, ...) T0_PRINTF(3, 4);
+/*
+ * Text fits the terminal when `out` is one (the widest text column is cut with
+ * "..."); JSON is an array of objects, malformed UTF-8 in it becomes U+FFFD;
+ * CSV is RFC 4180, with an empty field for NULL and "" for an empty string.
+ */
+bool table_print(const struct table *t, enum table_format f, FILE *out,
+		 struct err *e);
+void table_fini(struct table *t);
+
+/* -------------------------------------------------------- progress.c ---- */
+
+/*
+ * A bar with count, rate and time left on stderr; silent unless stderr is a
+ * terminal, and with `quiet`.  Redrawn at most ten times a second.
+ */
+struct progress {
+	const char *what;
+	uint64_t total, done;
+	uint64_t start_ns, drawn_ns;
+	bool on;
+};
+void progress_init(struct progress *p, const char *what, uint64_t total,
+		   bool quiet);
+void progress_step(struct progress *p, uint64_t n);
+void progress_fini(struct progress *p); /* clears the line */
+/* A warning on stderr that does not tear the bar: "tool: warning: ...". */
+void progress_warn(struct progress *p, const char *tool, const char *fmt, ...)
+	T0_PRINTF(3, 4);
+
+#endif

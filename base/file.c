@@ -1,0 +1,206 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+static enum err_code io_code(int errnum)
+{
+	return errnum == EACCES || errnum == EPERM || errnum == EROFS ?
+		       ERR_PERM :
+		       ERR_IO;
+}
+
+static bool read_all(int fd, const char *path, size_t max_bytes,
+		     struct buf *out, struct err *e)
+{
+	char chunk[65536];
+	size_t total = 0;
+
+	for (;;) {
+		ssize_t n = read(fd, chunk, sizeof(chunk));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(e, io_code(errno), errno,
+				       "%s: cannot read", path);
+		if (n == 0)
+			break;
+		total += (size_t)n;
+		if (total > max_bytes)
+			return err_set(e, ERR_INPUT,
+				       "%s: too large: over %zu bytes", path,
+				       max_bytes);
+		buf_add(out, chunk, (size_t)n);
+	}
+	buf_add(out, "", 0);
+	return true;
+}
+
+bool file_read(const char *path, size_t max_bytes, struct buf *out,
+	       struct err *e)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, io_code(errno), errno, "%s: cannot open",
+			       path);
+	size_t before = out->len;
+	bool done = read_all(fd, is_stdin ? "stdin" : path,
+			     max_bytes ? max_bytes : (size_t)1 << 30, out, e);
+	if (!done && out->data) {
+		out->len = before;
+		out->data[before] = '\0';
+	}
+	if (!is_stdin)
+		close(fd);
+	return done;
+}
+
+static bool write_all(int fd, const char *path, const char *data, size_t len,
+		      struct err *e)
+{
+	while (len) {
+		ssize_t n = write(fd, data, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(e, io_code(errno), errno,
+				       "%s: cannot write", path);
+		data += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/* A new file next to `path`; its name is put into `tmp`. */
+static int open_temporary(const char *path, mode_t mode, struct buf *tmp,
+			  struct err *e)
+{
+	static atomic_uint serial;
+
+	for (int tries = 0; tries < 100; tries++) {
+		buf_reset(tmp);
+		buf_printf(tmp, "%s.tmp-%ld-%u", path, (long)getpid(),
+			   atomic_fetch_add(&serial, 1));
+		int fd = open(tmp->data,
+			      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		if (fd >= 0)
+			return fd;
+		if (errno != EEXIST)
+			break;
+	}
+	err_sys(e, io_code(errno), errno, "%s: cannot create %s", path,
+		tmp->data);
+	return -1;
+}
+
+/* Makes the rename itself durable; not every file system can, so no error. */
+static void sync_folder(const char *path)
+{
+	char *folder = xstrdup(path);
+	char *slash = strrchr(folder, '/');
+
+	if (slash)
+		slash[slash == folder] = '\0';
+	int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
+	free(folder);
+}
+
+/* Devices and pipes (-o /dev/null) have no old contents to protect. */
+static bool write_special(const char *path, const void *data, size_t len_bytes,
+			  struct err *e)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, io_code(errno), errno, "%s: cannot open",
+			       path);
+	bool done = write_all(fd, path, data, len_bytes, e);
+	close(fd);
+	return done;
+}
+
+static bool replace_file(const char *path, const struct stat *old,
+			 const void *data, size_t len_bytes, struct err *e)
+{
+	struct buf tmp = { 0 };
+	bool done = false;
+	int fd = open_temporary(path, 0666, &tmp, e);
+
+	if (fd < 0)
+		goto out;
+	done = write_all(fd, path, data, len_bytes, e);
+	if (done && old)
+		done = fchmod(fd, old->st_mode & 07777) == 0 ||
+		       err_sys(e, io_code(errno), errno,
+			       "%s: cannot set permissions", tmp.data);
+	if (done)
+		done = fsync(fd) == 0 ||
+		       err_sys(e, ERR_IO, errno, "%s: cannot sync", path);
+	if (close(fd) != 0 && done)
+		done = err_sys(e, ERR_IO, errno, "%s: cannot close", path);
+	if (done)
+		done = rename(tmp.data, path) == 0 ||
+		       err_sys(e, io_code(errno), errno,
+			       "%s: cannot rename %s to it", path, tmp.data);
+	if (done)
+		sync_folder(path);
+	else
+		unlink(tmp.data);
+out:
+	buf_fini(&tmp);
+	return done;
+}
+
+bool file_write_atomic(const char *path, const void *data, size_t len_bytes,
+		       struct err *e)
+{
+	struct stat st;
+	bool exists = stat(path, &st) == 0;
+
+	if (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return write_special(path, data, len_bytes, e);
+	/* Through a symbolic link the file is replaced, not the link. */
+	char *real = exists ? realpath(path, NULL) : NULL;
+	bool done = replace_file(real ? real : path, exists ? &st : NULL, data,
+				 len_bytes, e);
+	free(real);
+	return done;
+}
+
+bool stdout_check(struct err *e)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return true;
+	return err_sys(e, ERR_IO, errno, "stdout: cannot write");
+}
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t time_mono_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t time_wall_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}

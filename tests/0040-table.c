@@ -1,0 +1,321 @@
+/* base/table.c: text, JSON (read back by jansson), CSV. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <pty.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "tests/tap.h"
+
+/* What the table prints; free() it. */
+static char *printed(const struct table *t, enum table_format f)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	struct err e = { 0 };
+
+	ok(table_print(t, f, out, &e), "printing works: %s", e.msg);
+	fclose(out);
+	return text;
+}
+
+static void is_printed(const struct table *t, enum table_format f,
+		       const char *wanted, const char *name)
+{
+	char *got = printed(t, f);
+
+	is_str(got, wanted, "%s", name);
+	free(got);
+}
+
+static void fill(struct table *t)
+{
+	table_init(t, "name,#count,note");
+	table_row(t);
+	table_cell(t, 0, "%s", "v_add_f32");
+	table_cell(t, 1, "%d", 7);
+	table_cell(t, 2, "%s", "fast");
+	table_row(t);
+	table_cell(t, 0, "%s", "s_nop");
+	table_cell(t, 1, "%.1f", 12345.5);
+	table_row(t);
+	table_cell(t, 2, "%s", "");
+}
+
+static void test_formats(void)
+{
+	struct table t;
+
+	fill(&t);
+	is_printed(&t, TABLE_TEXT,
+		   "name         count  note\n"
+		   "v_add_f32        7  fast\n"
+		   "s_nop      12345.5  n/a\n"
+		   "n/a            n/a  \n",
+		   "text: words left, numbers right, n/a where not measured");
+	is_printed(&t, TABLE_JSON,
+		   "[\n"
+		   "  {\"name\": \"v_add_f32\", \"count\": 7, "
+		   "\"note\": \"fast\"},\n"
+		   "  {\"name\": \"s_nop\", \"count\": 12345.5, "
+		   "\"note\": null},\n"
+		   "  {\"name\": null, \"count\": null, \"note\": \"\"}\n"
+		   "]\n",
+		   "JSON: numbers bare, null where not measured");
+	is_printed(&t, TABLE_CSV,
+		   "name,count,note\r\n"
+		   "v_add_f32,7,fast\r\n"
+		   "s_nop,12345.5,\r\n"
+		   ",,\"\"\r\n",
+		   "CSV: an empty field where not measured, \"\" where empty");
+	table_fini(&t);
+	ok(!t.row && !t.mem.head, "table_fini empties");
+}
+
+static void test_empty(void)
+{
+	struct table t;
+
+	table_init(&t, "a,#b");
+	is_printed(&t, TABLE_TEXT, "a  b\n", "no rows: the text has a head");
+	is_printed(&t, TABLE_JSON, "[]\n", "no rows: JSON has no objects");
+	is_printed(&t, TABLE_CSV, "a,b\r\n", "no rows: CSV has a head");
+	table_fini(&t);
+}
+
+/* Strings that need care, and what a JSON reader must see. */
+static const struct {
+	const char *cell, *wanted;
+} hard[] = {
+	{ "say \"hi\"", "say \"hi\"" },
+	{ "back\\slash", "back\\slash" },
+	{ "line\nfeed\ttab\rreturn", "line\nfeed\ttab\rreturn" },
+	{ "\001\037\177", "\001\037\177" },
+	{ "\xc2\xb5s \xe2\x82\xac \xf0\x9f\x98\x80",
+	  "\xc2\xb5s \xe2\x82\xac \xf0\x9f\x98\x80" },
+	/* Malformed UTF-8: one U+FFFD for each byte. */
+	{ "a\xff"
+	  "b",
+	  "a\xef\xbf\xbd"
+	  "b" },
+	{ "cut \xe2\x82", "cut \xef\xbf\xbd\xef\xbf\xbd" },
+	{ "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd" }, /* overlong */
+	{ "\xed\xa0\x80",
+	  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" }, /* surrogate */
+	{ "\xf4\x90\x80\x80",
+	  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+	{ "</script>,;'", "</script>,;'" },
+};
+
+static void test_json_strings(void)
+{
+	struct table t;
+	json_error_t je;
+
+	table_init(&t, "say \"what\"");
+	for (size_t i = 0; i < ARRAY_SIZE(hard); i++) {
+		table_row(&t);
+		table_cell(&t, 0, "%s", hard[i].cell);
+	}
+	char *text = printed(&t, TABLE_JSON);
+	json_t *root = json_loads(text, 0, &je);
+	if (ok(root != NULL, "jansson reads it"))
+		for (size_t i = 0; i < ARRAY_SIZE(hard); i++)
+			is_str(json_string_value(
+				       json_object_get(json_array_get(root, i),
+						       "say \"what\"")),
+			       hard[i].wanted, "hard string %zu survives", i);
+	else
+		diag("line %d: %s", je.line, je.text);
+	json_decref(root);
+	free(text);
+	table_fini(&t);
+}
+
+/* Which cells of a numeric column may be bare in JSON (RFC 8259, 6). */
+static void test_json_numbers(void)
+{
+	static const struct {
+		const char *cell;
+		bool bare;
+	} c[] = {
+		{ "0", true },	    { "-0", true },
+		{ "-12.50", true }, { "1e9", true },
+		{ "1.5E-3", true }, { "18446744073709551615", true },
+		{ "1e+2", true },   { "007", false },
+		{ "+1", false },    { ".5", false },
+		{ "1.", false },    { "0x10", false },
+		{ "inf", false },   { "nan", false },
+		{ "", false },	    { "-", false },
+		{ "1e", false },    { "12 us", false },
+		{ "1 ", false },    { "--1", false },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		struct table t;
+		table_init(&t, "#x");
+		table_row(&t);
+		table_cell(&t, 0, "%s", c[i].cell);
+		char *got = printed(&t, TABLE_JSON);
+		char wanted[128];
+		const char *quote = c[i].bare ? "" : "\"";
+		snprintf(wanted, sizeof(wanted), "[\n  {\"x\": %s%s%s}\n]\n",
+			 quote, c[i].cell, quote);
+		is_str(got, wanted, "\"%s\" is %s", c[i].cell,
+		       c[i].bare ? "a number" : "not a number");
+		free(got);
+		table_fini(&t);
+	}
+}
+
+static void test_csv_quotes(void)
+{
+	struct table t;
+
+	table_init(&t, "a,b");
+	table_row(&t);
+	table_cell(&t, 0, "%s", "x,y");
+	table_cell(&t, 1, "%s", "say \"hi\"");
+	table_row(&t);
+	table_cell(&t, 0, "%s", "two\nlines");
+	table_cell(&t, 1, "%s", "a\rb");
+	is_printed(&t, TABLE_CSV,
+		   "a,b\r\n"
+		   "\"x,y\",\"say \"\"hi\"\"\"\r\n"
+		   "\"two\nlines\",\"a\rb\"\r\n",
+		   "CSV quotes commas, quotes and line ends");
+	table_fini(&t);
+}
+
+static void test_text_strings(void)
+{
+	struct table t;
+
+	table_init(&t, "a,b");
+	table_row(&t);
+	table_cell(&t, 0, "\xc2\xb5s");
+	table_cell(&t, 1, "x");
+	table_row(&t);
+	table_cell(&t, 0, "two\nlines\033[31m");
+	table_cell(&t, 1, "\xffy");
+	is_printed(&t, TABLE_TEXT,
+		   "a               b\n"
+		   "\xc2\xb5s              x\n"
+		   "two?lines?[31m  ?y\n",
+		   "text counts characters and defuses control bytes");
+	table_fini(&t);
+}
+
+static void test_many(void)
+{
+	struct table t;
+	char text[2000];
+
+	memset(text, 'z', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	table_init(&t, "#i,s");
+	for (int i = 0; i < 5000; i++) {
+		table_row(&t);
+		table_cell(&t, 0, "%d", i);
+	}
+	table_cell(&t, 1, "%s", text);
+	char *got = printed(&t, TABLE_JSON);
+	json_t *root = json_loads(got, 0, NULL);
+	is_u64(json_array_size(root), 5000, "five thousand rows");
+	is_i64(json_integer_value(
+		       json_object_get(json_array_get(root, 4321), "i")),
+	       4321, "in their order");
+	is_u64(json_string_length(
+		       json_object_get(json_array_get(root, 4999), "s")),
+	       1999, "a long cell is whole");
+	json_decref(root);
+	free(got);
+	table_fini(&t);
+}
+
+/* A terminal hands over what it has, so read until `wanted` bytes or 5 s. */
+static void read_some(int fd, char *text, size_t size, size_t wanted)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	size_t len = 0;
+
+	while (len < wanted && len < size - 1 && poll(&p, 1, 5000) == 1) {
+		ssize_t n = read(fd, text + len, size - 1 - len);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	text[len] = 0;
+}
+
+/* On a terminal of `columns`, what one long row looks like. */
+static void on_terminal(int columns, const char *wanted)
+{
+	struct winsize size = { .ws_row = 24,
+				.ws_col = (unsigned short)columns };
+	int master, slave;
+	struct table t;
+
+	if (openpty(&master, &slave, NULL, NULL, &size) != 0) {
+		skip("no pseudo-terminal: %s", strerror(errno));
+		return;
+	}
+	FILE *out = fdopen(slave, "w");
+	table_init(&t, "name,#n,what it is");
+	table_row(&t);
+	table_cell(&t, 0, "s_nop");
+	table_cell(&t, 1, "12");
+	table_cell(&t, 2, "waits for a number of cycles");
+	ok(table_print(&t, TABLE_TEXT, out, NULL), "prints on %d columns",
+	   columns);
+	char got[512];
+	read_some(master, got, sizeof(got), strlen(wanted));
+	is_str(got, wanted, "a terminal of %d columns", columns);
+	fclose(out);
+	close(master);
+	table_fini(&t);
+}
+
+static void test_terminal(void)
+{
+	on_terminal(80, "name    n  what it is\r\n"
+			"s_nop  12  waits for a number of cycles\r\n");
+	on_terminal(30, "name    n  what it is\r\n"
+			"s_nop  12  waits for a numb...\r\n");
+	/* Never below eight columns, even if the line is too long then. */
+	on_terminal(10, "name    n  what ...\r\n"
+			"s_nop  12  waits...\r\n");
+}
+
+static void test_full_disk(void)
+{
+	struct err e = { 0 };
+	struct table t;
+	FILE *full = fopen("/dev/full", "w");
+
+	fill(&t);
+	ok(!table_print(&t, TABLE_TEXT, full, &e), "a full disk is an error");
+	is_str(e.msg, "table: cannot write: No space left on device",
+	       "and says so");
+	fclose(full);
+	table_fini(&t);
+}
+
+int main(void)
+{
+	test_formats();
+	test_empty();
+	test_json_strings();
+	test_json_numbers();
+	test_csv_quotes();
+	test_text_strings();
+	test_many();
+	test_terminal();
+	test_full_disk();
+	return plan_done();
+}

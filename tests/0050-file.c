@@ -1,0 +1,262 @@
+/* base/file.c: whole files in and out, stdout, clocks. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "tests/tap.h"
+
+static char folder[] = "/tmp/t0-file-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+	static char path[4][128];
+	static unsigned next;
+	char *p = path[next++ % 4];
+
+	snprintf(p, sizeof(path[0]), "%s/%s", folder, name);
+	return p;
+}
+
+/* Written with stdio, so not by the code under test. */
+static void put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	fputs(text, f);
+	fclose(f);
+}
+
+static const char *get(const char *path)
+{
+	static char text[4096];
+	FILE *f = fopen(path, "r");
+
+	if (!f)
+		return NULL;
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	return text;
+}
+
+static int count_entries(void)
+{
+	int n = 0;
+	DIR *d = opendir(folder);
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n - 2; /* "." and ".." */
+}
+
+static void test_read(void)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+
+	put(in_folder("a"), "machine code");
+	ok(file_read(in_folder("a"), 0, &b, &e), "a file is read");
+	is_str(b.data, "machine code", "whole");
+	ok(file_read(in_folder("a"), 12, &b, &e), "exactly the limit is fine");
+	is_str(b.data, "machine codemachine code", "and is appended");
+	ok(!file_read(in_folder("a"), 11, &b, &e), "one above is refused");
+	has_str(e.msg, "/a: too large: over 11 bytes", "and says the limit");
+	is_i64(e.code, ERR_INPUT, "as bad input");
+	is_u64(b.len, 24, "and leaves the buffer as it was");
+	is_str(b.data, "machine codemachine code", "and its bytes");
+
+	ok(!file_read(in_folder("none"), 0, &b, &e), "no file is an error");
+	has_str(e.msg, "/none: cannot open: No such file or directory",
+		"and names it");
+	ok(!file_read(folder, 0, &b, &e), "a folder is an error");
+	has_str(e.msg, "Is a directory", "and says so");
+	buf_reset(&b);
+	put(in_folder("empty"), "");
+	ok(file_read(in_folder("empty"), 0, &b, &e), "an empty file is read");
+	is_str(b.data, "", "and is terminated");
+	/* Such files say that they have no bytes. */
+	ok(file_read("/proc/self/status", 0, &b, &e) && b.len > 100,
+	   "a file of unknown size is read");
+	buf_fini(&b);
+}
+
+static void test_read_stdin(void)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	int keep = dup(STDIN_FILENO);
+	int fd = open(in_folder("a"), O_RDONLY);
+
+	dup2(fd, STDIN_FILENO);
+	ok(file_read("-", 0, &b, &e), "- is stdin");
+	is_str(b.data, "machine code", "and is read whole");
+	dup2(keep, STDIN_FILENO);
+	close(keep);
+	close(fd);
+	buf_fini(&b);
+}
+
+static void test_write(void)
+{
+	struct err e = { 0 };
+	struct stat st;
+	int entries = count_entries();
+
+	umask(022);
+	ok(file_write_atomic(in_folder("new"), "12345", 5, &e), "a new file");
+	is_str(get(in_folder("new")), "12345", "has the bytes");
+	stat(in_folder("new"), &st);
+	is_u64(st.st_mode & 07777, 0644, "and ordinary permissions");
+	chmod(in_folder("new"), 0600);
+	ok(file_write_atomic(in_folder("new"), "67", 2, &e), "an old file");
+	is_str(get(in_folder("new")), "67", "is replaced");
+	stat(in_folder("new"), &st);
+	is_u64(st.st_mode & 07777, 0600, "and keeps its permissions");
+	ok(file_write_atomic(in_folder("zero"), "", 0, &e), "no bytes");
+	is_str(get(in_folder("zero")), "", "make an empty file");
+
+	if (symlink("new", in_folder("link")) != 0)
+		diag("symlink: %s", strerror(errno));
+	ok(file_write_atomic(in_folder("link"), "89", 2, &e), "through a link");
+	is_str(get(in_folder("new")), "89", "the file is replaced");
+	lstat(in_folder("link"), &st);
+	ok(S_ISLNK(st.st_mode), "and the link stays");
+	ok(file_write_atomic("/dev/null", "x", 1, &e), "a device is written");
+	lstat("/dev/null", &st);
+	ok(S_ISCHR(st.st_mode), "and stays a device");
+	is_i64(count_entries(), entries + 3, "no temporary file is left");
+}
+
+static void test_write_fails(void)
+{
+	struct err e = { 0 };
+	int entries = count_entries();
+
+	ok(!file_write_atomic(in_folder("no/such"), "x", 1, &e),
+	   "a folder that is not there is an error");
+	has_str(e.msg, "/no/such: cannot create", "that names the file");
+	has_str(e.msg, "No such file or directory", "and the reason");
+	ok(!file_write_atomic(folder, "x", 1, &e), "a folder is no file");
+	ok(!file_write_atomic("/dev/full", "x", 1, &e), "a full device");
+	has_str(e.msg, "No space left", "says so");
+	is_i64(count_entries(), entries, "no temporary file is left");
+}
+
+/* A file size limit fails a write halfway, as a full disk does. */
+static void test_full_disk(void)
+{
+	struct err e = { 0 };
+	struct rlimit old, small = { 0 };
+	static char big[65536];
+	int entries;
+
+	put(in_folder("kept"), "the old contents");
+	entries = count_entries();
+	getrlimit(RLIMIT_FSIZE, &old);
+	small.rlim_cur = 4096;
+	small.rlim_max = old.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &small);
+	bool done = file_write_atomic(in_folder("kept"), big, sizeof(big), &e);
+	setrlimit(RLIMIT_FSIZE, &old);
+	ok(!done, "a disk that fills up is an error");
+	has_str(e.msg, "/kept: cannot write: File too large", "that says so");
+	is_i64(e.code, ERR_IO, "of the kind input/output");
+	is_str(get(in_folder("kept")), "the old contents",
+	       "the old file is untouched");
+	is_i64(count_entries(), entries, "and no half of a file is left");
+}
+
+/* As another user, whom permissions bind even if the tests run as root. */
+static void test_no_permission(void)
+{
+	chmod(folder, 0755);
+	fflush(stdout);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct err e = { 0 };
+		bool other = geteuid() != 0 || seteuid(65534) == 0;
+		if (!other || access(folder, W_OK) == 0)
+			chmod(folder, 0555);
+		bool done = file_write_atomic(in_folder("p"), "x", 1, &e);
+		_exit(!(!done && e.code == ERR_PERM &&
+			strstr(e.msg, "Permission denied")));
+	}
+	int status;
+	waitpid(pid, &status, 0);
+	if (geteuid() != 0)
+		chmod(folder, 0755);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+	   "a folder that may not be written is a permission error");
+}
+
+static void test_stdout(void)
+{
+	struct err e = { 0 };
+
+	ok(stdout_check(&e), "stdout is fine");
+	int keep = dup(STDOUT_FILENO);
+	int full = open("/dev/full", O_WRONLY);
+	fflush(stdout);
+	dup2(full, STDOUT_FILENO);
+	printf("lost");
+	bool done = stdout_check(&e);
+	dup2(keep, STDOUT_FILENO);
+	clearerr(stdout);
+	close(keep);
+	close(full);
+	ok(!done, "stdout on a full disk is an error");
+	is_str(e.msg, "stdout: cannot write: No space left on device",
+	       "and says so");
+	is_i64(err_exit_code(&e), 2, "and exits 2");
+}
+
+static void test_clocks(void)
+{
+	uint64_t a = time_mono_ns();
+	struct timespec pause = { .tv_nsec = 2000000 };
+
+	nanosleep(&pause, NULL);
+	uint64_t b = time_mono_ns();
+	ok(b - a >= 2000000 && b - a < 60000000000u,
+	   "two milliseconds take at least two million nanoseconds");
+	uint64_t wall = time_wall_ns() / 1000000000;
+	uint64_t now = (uint64_t)time(NULL);
+	ok(wall <= now && now - wall <= 2, "the wall clock is that of time()");
+}
+
+static void remove_folder(void)
+{
+	static const char *const names[] = { "a",    "empty", "new",
+					     "zero", "link",  "kept" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		unlink(in_folder(names[i]));
+	if (rmdir(folder) != 0)
+		diag("%s: %s", folder, strerror(errno));
+}
+
+int main(void)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	if (!mkdtemp(folder))
+		skip_all("cannot make %s", folder);
+	test_read();
+	test_read_stdin();
+	test_write();
+	test_write_fails();
+	test_full_disk();
+	test_no_permission();
+	test_stdout();
+	test_clocks();
+	remove_folder();
+	return plan_done();
+}
