@@ -1,0 +1,75 @@
+/* measure.c - cases, results with their samples, verdicts. */
+#include "results/res.h"
+
+bool res_case_id(struct res_db *db, const char *area, const char *name,
+		 const char *params, int64_t *id, struct err *e)
+{
+	return res_upsert(db, id, e,
+		"SELECT id FROM cases WHERE area = ? AND name = ? "
+		"AND params = ?",
+		"INSERT INTO cases(area, name, params) VALUES(?, ?, ?) "
+		"ON CONFLICT DO NOTHING",
+		"sss", area, name, params ? params : "{}") ||
+	       err_wrap(e, "case %s %s", area ? area : "", name ? name : "");
+}
+
+static bool add_samples(struct res_db *db, int64_t result,
+			const struct res_result *r, struct err *e)
+{
+	for (size_t i = 0; i < r->n_samples; i++)
+		if (!res_exec(db, e,
+			      "INSERT INTO samples(result, idx, value) "
+			      "VALUES(?, ?, ?)",
+			      "iid", result, (int64_t)i, r->samples[i]))
+			return err_wrap(e, "sample %zu", i);
+	return true;
+}
+
+static bool add_result(struct res_db *db, const struct res_result *r,
+		       int64_t *id, struct err *e)
+{
+	if (!res_exec(db, e,
+		      "INSERT INTO results(run, case_id, metric, unit, value, "
+		      "lo, hi, n, clock_hz, better, origin, source) "
+		      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		      "kkssdddidtts", r->run, r->case_id, r->metric, r->unit,
+		      r->value, r->lo, r->hi, r->n, r->clock_hz,
+		      res_better_name(r->better), res_origin_name(r->origin),
+		      r->source))
+		return false;
+	*id = sqlite3_last_insert_rowid(db->sq);
+	return add_samples(db, *id, r, e);
+}
+
+bool res_result_add(struct res_db *db, const struct res_result *r, int64_t *id,
+		    struct err *e)
+{
+	int64_t new_id = 0;
+
+	if (!res_write_begin(db, e))
+		return false;
+	bool ok = add_result(db, r, &new_id, e);
+	if (!res_write_end(db, ok, e))
+		return err_wrap(e, "result %s of case %lld, run %lld",
+				r->metric ? r->metric : "",
+				(long long)r->case_id, (long long)r->run);
+	if (id)
+		*id = new_id;
+	return true;
+}
+
+bool res_verdict_add(struct res_db *db, const struct res_verdict *v,
+		     struct err *e)
+{
+	if (!res_write_begin(db, e))
+		return false;
+	bool ok = res_exec(db, e,
+		"INSERT INTO verdicts(run, case_id, result, kind, verdict, "
+		"reason, detail) VALUES(?, ?, ?, ?, ?, ?, ?)",
+		"kkkttss", v->run, v->case_id, v->result,
+		res_kind_name(v->kind), res_answer_name(v->answer), v->reason,
+		v->detail ? v->detail : "{}");
+	return res_write_end(db, ok, e) ||
+	       err_wrap(e, "verdict %s on run %lld", res_kind_name(v->kind),
+			(long long)v->run);
+}

@@ -1,0 +1,345 @@
+/*
+ * results - every measurement of T0 in one sqlite file.
+ *
+ * A run is one invocation of a tool on one host, device and build.  It holds
+ * results (a metric of a case, with its raw samples), verdicts (was it
+ * correct?) and, for ISA discovery, one row per opcode slot.  Every row says
+ * where its number came from: `hardware`, `emulated`, `simulated` or
+ * `published`.  Units are SI (s, Hz, B, B/s, FLOP/s), never ms or GB, so that
+ * two rows of one metric can be compared without reading a prefix.
+ *
+ * Promises:
+ *  - What a call has committed survives kill -9 of the process, a full disk
+ *    and a power cut.  A file is never half-written: it opens again as it is.
+ *  - Several processes may write one file at a time; each waits for the others
+ *    for up to 30 s.
+ *  - A newer schema, another program's database, a damaged file and a file
+ *    that cannot be written are refused with path and remedy, and left alone.
+ *  - The views v_runs, v_results, v_verdicts, v_slots, v_latest_slots and
+ *    v_slot_summary are the public interface for sqlite3 and scripts.  Tables
+ *    may change with the schema version; the views keep their columns.
+ *
+ * A handle belongs to one thread at a time; a process may have several.  It
+ * must not be used in a child after fork(), not even closed: the child opens
+ * the file again.  And no code may open the file except through sqlite, for
+ * closing it would drop this process's locks.  Functions that return bool
+ * return false after filling *e.  Ids are positive; 0 means "none".  Text
+ * arguments are UTF-8 and are copied; NULL text means "not known".
+ *
+ * A tool does, in this order (see the functions for what each line means):
+ *
+ *	db = res_open(opt_db, RES_WRITE, &e);
+ *	res_host_self(db, &start.host, &e);
+ *	res_build_self(db, &start.build, &e);
+ *	res_device_id(db, &device, &start.device, &e);
+ *	res_run_resume(db, &start, &run, &e);
+ *	if (!run)
+ *		res_run_begin(db, &start, &run, &e);
+ *	res_batch_begin(db);
+ *	... res_case_id, res_result_add, res_slot_put ...
+ *	res_batch_commit(db, &e);
+ *	res_run_finish(db, run, RES_COMPLETE, 0, NULL, &e);
+ *	res_close(db);
+ */
+#ifndef T0_RESULTS_H
+#define T0_RESULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+
+struct res_db;
+
+/* ------------------------------------------------------------- names.c -- */
+
+/* Where a number came from.  Never mix two of them in one verdict. */
+enum res_origin {
+	RES_HARDWARE,  /* measured on a real GPU or CPU */
+	RES_EMULATED,  /* executed by the gfx1100 in software: exact, not timed */
+	RES_SIMULATED, /* predicted by the pipeline simulator or cost model */
+	RES_PUBLISHED, /* from a paper, manual or vendor; `source` names it */
+};
+
+/* How far a run came.  A killed run stays `running` with a dead owner. */
+enum res_state {
+	RES_RUNNING,
+	RES_COMPLETE,
+	RES_INTERRUPTED, /* stopped by the user; may be resumed */
+	RES_FAILED,	 /* stopped by an error; may not be resumed */
+};
+
+/* Which direction of a metric is good; decides what a regression is. */
+enum res_better { RES_LOWER, RES_HIGHER, RES_NEITHER };
+
+/* What question a verdict answers. */
+enum res_kind {
+	RES_CORRECTNESS, /* the values are right */
+	RES_COHERENCE,	 /* generated text makes sense */
+	RES_GATE,	 /* against the accepted baseline */
+	RES_DISCOVERY,	 /* what was found against what was expected */
+};
+
+/* Its answer.  A check that could not run is RES_NODATA, never RES_PASS. */
+enum res_answer {
+	RES_PASS,
+	RES_FAIL,
+	RES_REGRESS,
+	RES_IMPROVE,
+	RES_INCONCLUSIVE,
+	RES_NODATA,
+};
+
+/* What an opcode slot did when it was run as a black box. */
+enum res_slot_verdict {
+	RES_SLOT_EXECUTES, /* ended, and the positive control held */
+	RES_SLOT_ILLEGAL,  /* raised an illegal-instruction exception */
+	RES_SLOT_FAULTS,   /* raised another fault; `reason` names it */
+	RES_SLOT_HANGS,	   /* passed its deadline */
+	RES_SLOT_UNPROVEN, /* could not be judged; `reason` says why */
+};
+
+/* The words stored in the database ("hardware", "no data", "executes"). */
+const char *res_origin_name(enum res_origin o);
+const char *res_state_name(enum res_state s);
+const char *res_better_name(enum res_better b);
+const char *res_kind_name(enum res_kind k);
+const char *res_answer_name(enum res_answer a);
+const char *res_slot_verdict_name(enum res_slot_verdict v);
+
+/* ---------------------------------------------------------------- db.c -- */
+
+enum res_mode {
+	RES_READ,  /* the file must exist; works on a read-only medium */
+	RES_WRITE, /* creates the file, brings an older schema forward */
+};
+
+/* The file a tool uses: `arg` (its --db), else $T0_DB, else "t0.db". */
+const char *res_path(const char *arg);
+
+/*
+ * Open the database at res_path(path).  An older schema is brought forward in
+ * one transaction: after a crash it is either old or new.  Returns NULL after
+ * filling *e: ERR_INPUT for a file that is damaged, newer or not T0's, ERR_PERM
+ * for one that may not be written, ERR_IO for the disk, ERR_BUSY after 30 s.
+ */
+struct res_db *res_open(const char *path, enum res_mode mode, struct err *e);
+
+/* Drops what an open batch has not committed.  NULL is allowed. */
+void res_close(struct res_db *db);
+
+/* The path that was opened; lives as long as `db`. */
+const char *res_db_path(const struct res_db *db);
+
+/* --------------------------------------------------------------- sql.c -- */
+
+/*
+ * Outside a batch every call commits by itself and waits for the disk.  After
+ * res_batch_begin() rows are committed together: after 256 rows, or with the
+ * first row that comes a second or more after the batch's first.  A batch is
+ * for speed only; a kill loses the rows since the last commit, nothing else.
+ *
+ * Other writers wait while a batch holds rows, so call res_batch_commit()
+ * before anything slow (a launch that may hang).  It returns true only when
+ * every row before it is on the disk; batching goes on with the next row.
+ * After an error the rows since the last commit are gone.
+ */
+void res_batch_begin(struct res_db *db);
+bool res_batch_commit(struct res_db *db, struct err *e);
+/* Commits and goes back to a commit per call. */
+bool res_batch_end(struct res_db *db, struct err *e);
+
+/*
+ * Run one SELECT and append its rows to `t`, whose columns the caller has set
+ * with table_init(); column counts must agree.  SQL NULL becomes a NULL cell.
+ * Reals are printed with `digits` significant digits, 0 = as many as it takes
+ * to read the same number back.  `binds` has a letter per `?` of the SQL and
+ * names the argument that follows: 't' const char * (NULL = SQL NULL),
+ * 'i' int64_t, 'd' double (NaN = SQL NULL).
+ */
+bool res_query(struct res_db *db, struct table *t, int digits, struct err *e,
+	       const char *sql, const char *binds, ...);
+/* The single integer of a SELECT; *out is 0 when it has no row. */
+bool res_query_int(struct res_db *db, int64_t *out, struct err *e,
+		   const char *sql, const char *binds, ...);
+
+/* ------------------------------------------------------------- facts.c -- */
+
+/*
+ * Hosts, devices and builds are rows of facts.  The same facts always give the
+ * same id, in whichever process; any changed fact (a new kernel, a firmware
+ * update) gives a new row, so an old run keeps saying what it ran on.
+ */
+
+struct res_host {
+	const char *machine; /* hash of the machine id: stable, not telling */
+	const char *cpu;     /* "AMD Ryzen 9 7950X 16-Core Processor" */
+	const char *kernel;  /* "Linux 6.1.0-28-amd64 x86_64" */
+	int64_t cores;	     /* online logical CPUs */
+	int64_t mem_bytes;
+};
+
+struct res_device {
+	const char *name;     /* "Radeon RX 7900 XTX" */
+	const char *gfx;      /* "gfx1100" */
+	const char *uid;      /* KFD unique_id in hex; tells twins apart */
+	const char *pci;      /* "0000:03:00.0" */
+	const char *driver;   /* "kfd 1.14" or "soft" */
+	const char *firmware; /* "mec=550 sdma=21" */
+	const char *facts;    /* anything else: a JSON object, NULL = {} */
+	enum res_origin origin; /* of what it yields: RES_EMULATED for soft */
+	int64_t cu_count;
+	int64_t vram_bytes;
+};
+
+struct res_build {
+	const char *version;  /* T0_VERSION */
+	const char *commit;   /* git commit hash */
+	bool dirty;	      /* the work tree differed from it */
+	const char *compiler; /* "gcc 12.2.0" */
+	const char *flags;    /* what the code was compiled with */
+	const char *binary;   /* hash of the executable's bytes */
+};
+
+bool res_host_id(struct res_db *db, const struct res_host *h, int64_t *id,
+		 struct err *e);
+bool res_device_id(struct res_db *db, const struct res_device *d, int64_t *id,
+		   struct err *e);
+bool res_build_id(struct res_db *db, const struct res_build *b, int64_t *id,
+		  struct err *e);
+
+/* The host and the executable that this process is. */
+bool res_host_self(struct res_db *db, int64_t *id, struct err *e);
+bool res_build_self(struct res_db *db, int64_t *id, struct err *e);
+
+/* -------------------------------------------------------------- runs.c -- */
+
+/* What a run starts from.  Zero-initialise. */
+struct res_start {
+	const char *tool; /* "t0-probe discover" */
+	int argc;
+	char *const *argv;  /* stored as a line that a shell reads back */
+	const char *inputs; /* JSON object: every option and input hash that
+			     * decides what the run does; NULL = {} */
+	int64_t host, build;
+	int64_t device; /* 0 = ran on no GPU */
+	uint64_t seed;	/* kept as the signed integer of the same 64 bits */
+};
+
+bool res_run_begin(struct res_db *db, const struct res_start *s, int64_t *run,
+		   struct err *e);
+
+/*
+ * Take over the newest run with the same tool, host, device, build (binary
+ * included) and inputs, if it did not end: interrupted, or its process died.
+ * *run is its id, now owned by this process, or 0 when there is nothing to go
+ * on with.  A run whose process is still alive is never taken.
+ */
+bool res_run_resume(struct res_db *db, const struct res_start *s, int64_t *run,
+		    struct err *e);
+
+/* End a run; `reason` may be NULL.  Refused for a run that has ended. */
+bool res_run_finish(struct res_db *db, int64_t run, enum res_state state,
+		    int exit_code, const char *reason, struct err *e);
+
+/*
+ * The newest complete run before `run` with the same tool and inputs on the
+ * same device (name, gfx, uid, origin), whatever its build; 0 = none.
+ */
+bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
+		      struct err *e);
+
+/* ----------------------------------------------------------- measure.c -- */
+
+/*
+ * A case is what is measured, apart from who measures it: the names stay the
+ * same over years and commits.  `params` is a JSON object, always written with
+ * its keys in the same order (NULL = {}).
+ */
+bool res_case_id(struct res_db *db, const char *area, const char *name,
+		 const char *params, int64_t *id, struct err *e);
+
+/*
+ * One metric of one case in one run; a second row for it is refused.  NAN in
+ * lo, hi and clock_hz means "not known"; the value itself must be finite.
+ */
+struct res_result {
+	int64_t run, case_id;
+	const char *metric; /* "latency", "bandwidth" */
+	const char *unit;   /* SI: "s", "cycle", "B/s", "FLOP/s" */
+	double value;	    /* the median where there are samples */
+	double lo, hi;	    /* 95 % interval of the median */
+	int64_t n;	    /* samples behind the value */
+	double clock_hz;    /* shader clock while it was measured */
+	enum res_better better;
+	enum res_origin origin;
+	const char *source;    /* required for RES_PUBLISHED */
+	const double *samples; /* [n_samples], in the order measured */
+	size_t n_samples;
+};
+/* Result and samples are stored together or not at all; id may be NULL. */
+bool res_result_add(struct res_db *db, const struct res_result *r, int64_t *id,
+		    struct err *e);
+
+struct res_verdict {
+	int64_t run;
+	int64_t case_id; /* 0 = the whole run */
+	int64_t result;	 /* 0 = the whole case */
+	enum res_kind kind;
+	enum res_answer answer;
+	const char *reason; /* one line for people */
+	const char *detail; /* JSON object, NULL = {} */
+};
+bool res_verdict_add(struct res_db *db, const struct res_verdict *v,
+		     struct err *e);
+
+/* ------------------------------------------------------------- slots.c -- */
+
+/*
+ * What is known of one opcode slot in one run.  (encoding, opcode, form) names
+ * it; the rest is what was observed and what was expected.  A slot with a
+ * non-empty `difference` is one that observation, table, emulator and oracle
+ * do not agree about; `errata` then names the row that explains it.
+ */
+struct res_slot {
+	const char *encoding; /* "VOP3", "SMEM" */
+	int64_t opcode;
+	const char *form;     /* "" plain; else "wave64", "dpp16", ... */
+	const char *mnemonic; /* NULL = no table knows the slot */
+	enum res_slot_verdict verdict;
+	const char *signature; /* what it changed, e.g. "v0=3f800000 vcc" */
+	const char *reason;    /* why faults, hangs or unproven */
+	const char *expected;  /* what our table says: a slot verdict's word
+				* or "decode-only"; NULL = nothing */
+	const char *oracle;    /* what an outside disassembler calls it; "" =
+				* it refuses; NULL = not asked */
+	int emulated_ok;       /* 1 signature agrees with the emulated
+				* semantics, 0 differs, -1 not compared */
+	const char *difference;
+	const char *errata;
+};
+
+/* Store one slot; a second put of the same slot replaces the first. */
+bool res_slot_put(struct res_db *db, int64_t run, const struct res_slot *s,
+		  struct err *e);
+
+/*
+ * Calls fn for every slot of a run, ordered by encoding, opcode, form.  The
+ * strings live until fn returns.  fn returns false to stop early (no error).
+ */
+bool res_slot_each(struct res_db *db, int64_t run,
+		   bool (*fn)(void *ctx, const struct res_slot *s), void *ctx,
+		   struct err *e);
+
+/*
+ * Calls fn for every slot whose verdict, signature, expectation or difference
+ * is not the same in both runs; `was` or `is` is NULL where that run has no
+ * such slot.  Same order and lifetime as res_slot_each().
+ */
+bool res_slot_diff(struct res_db *db, int64_t old_run, int64_t new_run,
+		   bool (*fn)(void *ctx, const struct res_slot *was,
+			      const struct res_slot *is),
+		   void *ctx, struct err *e);
+
+#endif
