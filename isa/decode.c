@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "isa/isa.h"
+#include "isa/isa_int.h"
 
 /* Source field values (RDNA3 ISA 3.1 and 15.1). */
 enum {
@@ -34,7 +35,13 @@ struct decoder {
 	int n_words; /* available */
 	int at;	     /* consumed */
 	bool y;	     /* the Y half of a VOPD */
+	unsigned has;  /* bit i: the row has a source i */
+	unsigned mods; /* bit i: neg and abs of source i mean something */
+	unsigned opsel; /* bits of op_sel that mean something */
 };
+
+/* Only in words that assemblers do not make: isa_target.lax forgives it. */
+static const char unused_field[] = "unused field is not zero";
 
 uint64_t isa_inline_value(int value, enum isa_type type)
 {
@@ -174,6 +181,11 @@ static void e32_half(struct isa_operand *o)
 	o->mods |= ISA_M_HI;
 }
 
+static bool is_dpp(uint32_t src0)
+{
+	return src0 == SRC_DPP16 || src0 == SRC_DPP8 || src0 == SRC_DPP8_FI;
+}
+
 static bool is_e32(const struct isa_inst *in)
 {
 	return in->fmt == ISA_FMT_VOP1 || in->fmt == ISA_FMT_VOP2 ||
@@ -187,13 +199,14 @@ static bool is_vop3(const struct isa_inst *in)
 }
 
 /* Source modifiers of source `i` in VOP3, VOP3P and VINTERP words. */
-static void vop3_mods(struct isa_inst *in, struct isa_operand *o, int i)
+static void vop3_mods(struct decoder *d, struct isa_operand *o, int i)
 {
+	const struct isa_inst *in = d->in;
 	const uint32_t *f = in->f;
 
-	if (f[ISA_F_NEG] >> i & 1)
+	if (f[ISA_F_NEG] & d->mods & 1u << i)
 		o->mods |= ISA_M_NEG;
-	if (f[ISA_F_ABS] >> i & 1)
+	if (f[ISA_F_ABS] & d->mods & 1u << i)
 		o->mods |= ISA_M_ABS;
 	if (in->fmt == ISA_FMT_VOP3P) {
 		uint32_t hi = f[ISA_F_OPSEL_HI] | f[ISA_F_OPSEL_HI2] << 2;
@@ -205,7 +218,7 @@ static void vop3_mods(struct isa_inst *in, struct isa_operand *o, int i)
 		if (f[ISA_F_NEG_HI] >> i & 1)
 			o->mods |= o->type == ISA_T_MIX ? ISA_M_ABS :
 							  ISA_M_NEG_HI;
-	} else if (is_half(o) && f[ISA_F_OPSEL] >> i & 1) {
+	} else if (is_half(o) && f[ISA_F_OPSEL] & d->opsel & 1u << i) {
 		o->mods |= ISA_M_HI;
 	}
 }
@@ -220,9 +233,13 @@ static const char *vector_source(struct decoder *d, struct isa_operand *o,
 
 	o->role = ISA_SRC;
 	if (in->fmt == ISA_FMT_SOP1 || in->fmt == ISA_FMT_SOP2 ||
-	    in->fmt == ISA_FMT_SOPC)
-		return scalar_source(d, o,
-				     in->f[i ? ISA_F_SSRC1 : ISA_F_SSRC0]);
+	    in->fmt == ISA_FMT_SOPC) {
+		v = in->f[i ? ISA_F_SSRC1 : ISA_F_SSRC0];
+		/* What indexes registers or jumps takes no constants. */
+		if (d->op->flags & ISA_NOLIT && v >= 128)
+			return "this source must be a scalar register";
+		return scalar_source(d, o, v);
+	}
 	if (i == 1 && (is_e32(in) || in->fmt == ISA_FMT_VOPD)) {
 		why = vgpr(o, in->f[d->y ? ISA_F_VSRC1Y : ISA_F_VSRC1]);
 		e32_half(o);
@@ -244,8 +261,9 @@ static const char *vector_source(struct decoder *d, struct isa_operand *o,
 			e32_half(o);
 	}
 	if (is_vop3(in))
-		vop3_mods(in, o, i);
-	else if (in->form == ISA_FORM_DPP16 && i < 2)
+		vop3_mods(d, o, i);
+	else if (in->form == ISA_FORM_DPP16 && is_e32(in) &&
+		 (i == 0 || (i == 1 && in->op != ISA_v_ldexp_f16)))
 		o->mods |= (in->extra[0] >> (20 + 2 * i) & 1 ? ISA_M_NEG : 0) |
 			   (in->extra[0] >> (21 + 2 * i) & 1 ? ISA_M_ABS : 0);
 	return why;
@@ -283,8 +301,6 @@ static const char *mask(struct decoder *d, struct isa_operand *o, uint32_t reg,
 	o->role = role;
 	if (is_e32(d->in) || d->in->fmt == ISA_FMT_VOPD)
 		reg = ISA_R_VCC_LO;
-	if (role == ISA_SRC && reg >= 128)
-		return scalar_source(d, o, reg);
 	if (reg >= 128)
 		return "a lane mask must be a scalar register";
 	return sgpr(o, reg);
@@ -498,8 +514,22 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 
 /* ------------------------------------------------------------ images ---- */
 
-/* Address dwords of an image instruction before A16: by dimension and name. */
-static int image_addresses(const char *name, int dim)
+/* Is this part ("_c") one of the words of the name? */
+static bool has(const char *name, const char *part)
+{
+	size_t len = strlen(part);
+
+	for (const char *p = name; (p = strstr(p, part)); p++)
+		if (!p[len] || p[len] == '_')
+			return true;
+	return false;
+}
+
+/*
+ * Address dwords of an image instruction: coordinates by dimension, and what
+ * the name adds.  A16 halves coordinates, but not what stands beside them.
+ */
+static int image_addresses(const char *name, int dim, bool a16, bool nsa)
 {
 	static const uint8_t coords[] = { 1, 2, 3, 3, 2, 3, 3, 4 };
 	static const uint8_t grads[] = { 2, 4, 6, 4, 2, 4, 4, 4 };
@@ -509,22 +539,19 @@ static int image_addresses(const char *name, int dim)
 		      strstr(name, "get_lod");
 	int n = coords[dim];
 
-	if (strstr(name, "bvh64"))
-		return 12;
 	if (strstr(name, "bvh"))
-		return 11;
+		return (strstr(name, "bvh64") ? 12 : 11) - (a16 ? 3 : 0);
 	if (strstr(name, "get_resinfo"))
 		return 1;
+	n += strstr(name, "_mip") || strstr(name, "_cl") || has(name, "_l");
+	if (a16)
+		n = (n + 1) / 2;
 	if (!sample)
-		return n + (strstr(name, "_mip") != NULL);
-	if (strstr(name, "_d_") || !strcmp(name + strlen(name) - 2, "_d"))
+		return n;
+	if (has(name, "_d"))
 		n += strstr(name, "_g16") ? grads_16[dim] : grads[dim];
-	n += strstr(name, "_o") != NULL;
-	n += strstr(name, "_c_") || !strcmp(name + strlen(name) - 2, "_c");
-	n += strstr(name, "_b_") || !strcmp(name + strlen(name) - 2, "_b");
-	n += strstr(name, "_cl") != NULL;
-	n += strstr(name, "_l_") || !strcmp(name + strlen(name) - 2, "_l");
-	return n;
+	n += has(name, "_o") + has(name, "_c") + has(name, "_b");
+	return n > 12 && !nsa ? 16 : n;
 }
 
 static int image_data_dwords(const struct isa_inst *in, const char *name)
@@ -535,13 +562,11 @@ static int image_data_dwords(const struct isa_inst *in, const char *name)
 		n = 4;
 	else if (strstr(name, "msaa_load"))
 		n = 4;
-	else if (strstr(name, "cmpswap"))
-		n = n ? n : 2;
 	if (!n)
 		n = 1;
 	if (in->f[ISA_F_D16])
 		n = (n + 1) / 2;
-	return n + in->f[ISA_F_TFE] + in->f[ISA_F_LWE];
+	return n + in->f[ISA_F_TFE];
 }
 
 static struct isa_operand *append(struct isa_inst *in, int slot, int role,
@@ -569,7 +594,8 @@ static const char *image(struct decoder *d)
 {
 	struct isa_inst *in = d->in;
 	const char *name = d->op->name;
-	int n_addr = image_addresses(name, in->f[ISA_F_DIM]);
+	int n_addr = image_addresses(name, in->f[ISA_F_DIM],
+				     in->f[ISA_F_A16], in->f[ISA_F_NSA]);
 	uint32_t flags = d->op->flags;
 	int role = flags & ISA_LOAD ? ISA_DST : ISA_SRC;
 	const char *why;
@@ -601,7 +627,7 @@ static const char *image(struct decoder *d)
 			return why;
 	}
 	why = sgpr(append(in, ISA_SLOT_SRSRC, ISA_SRC,
-			  strstr(name, "bvh") || in->f[ISA_F_R128] ? 4 : 8),
+			  strstr(name, "bvh") ? 4 : 8),
 		   in->f[ISA_F_SRSRC] * 4);
 	if (why || !(flags & ISA_SAMPLER))
 		return why;
@@ -657,6 +683,13 @@ static bool needs_sdst(const struct isa_op_info *op)
 	return false;
 }
 
+/* neg and abs bits of two sources that a DPP dword may have in VOP1 .. VOPC. */
+static unsigned dpp_mods(const struct decoder *d)
+{
+	return (d->op->flags & ISA_MOD0 ? 3 : 0) |
+	       (d->op->flags & ISA_MOD1 ? 12 : 0);
+}
+
 /* The DPP dword, and whether this row may have one in this encoding. */
 static const char *dpp(struct decoder *d)
 {
@@ -665,7 +698,7 @@ static const char *dpp(struct decoder *d)
 	bool vop3 = is_vop3(in);
 
 	if (!(is_e32(in) || vop3) || in->fmt == ISA_FMT_VINTERP ||
-	    (src0 != SRC_DPP16 && src0 != SRC_DPP8 && src0 != SRC_DPP8_FI))
+	    !is_dpp(src0) || !d->op->n_opnd)
 		return NULL;
 	if (!(d->op->flags & (vop3 ? ISA_DPP64 : ISA_DPP)))
 		return "DPP not allowed here";
@@ -673,6 +706,8 @@ static const char *dpp(struct decoder *d)
 		return "truncated: DPP dword missing";
 	w = in->extra[0] = d->word[d->at++];
 	if (src0 == SRC_DPP16) {
+		if (!vop3 && w >> 20 & 15 & ~dpp_mods(d))
+			return "neg or abs not allowed here";
 		in->form = ISA_FORM_DPP16;
 		in->dpp.ctrl = w >> 8 & 0x1ff;
 		in->dpp.fi = w >> 18 & 1;
@@ -687,40 +722,283 @@ static const char *dpp(struct decoder *d)
 	return NULL;
 }
 
-static const struct {
-	uint8_t field, slots; /* bit mask of the slots that give it a meaning */
-} unused[] = {
-	{ ISA_F_SRC0, 1 }, { ISA_F_SRC1, 2 }, { ISA_F_SRC2, 4 },
-};
-
-/* Sources that a VOP3 row does not have must be zero. */
-static const char *unused_zero(const struct decoder *d)
+/* Which sources a row has. */
+static unsigned sources(const struct isa_op_info *op)
 {
-	const struct isa_inst *in = d->in;
-	unsigned have = 0;
+	unsigned has = 0;
 
-	if (in->fmt != ISA_FMT_VOP3 && in->fmt != ISA_FMT_VOP3SD)
-		return NULL;
-	for (int i = 0; i < d->op->n_opnd; i++) {
-		int slot = d->op->opnd[i].slot;
+	for (int i = 0; i < op->n_opnd; i++) {
+		int slot = op->opnd[i].slot;
 
 		if (slot >= ISA_SLOT_S0 && slot <= ISA_SLOT_S2S)
-			have |= 1u << (slot - ISA_SLOT_S0) % 3;
+			has |= 1u << (slot - ISA_SLOT_S0) % 3;
 		else if (slot == ISA_SLOT_S2I || slot == ISA_SLOT_CI)
-			have |= 4;
+			has |= 4;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(unused); i++)
-		if (!(have & unused[i].slots) && in->f[unused[i].field])
-			return "unused source field is not zero";
+	return has;
+}
+
+/* Bits of op_sel that select something, by row. */
+static unsigned opsel_bits(const struct isa_inst *in)
+{
+	const struct isa_op_info *op = isa_op_info(in->op);
+	unsigned bits = 0;
+
+	switch (in->op) {
+	case ISA_v_permlane16_b32: /* fetch-inactive and bound control */
+	case ISA_v_permlanex16_b32:
+		return 3;
+	case ISA_v_dot2_f16_f16: /* sources 0 and 1 are whole registers */
+	case ISA_v_dot2_bf16_bf16:
+		return 12;
+	}
+	if (op->flags & ISA_OPSEL)
+		return sources(op) | 8;
+	for (int i = 0; i < op->n_opnd; i++) {
+		const struct isa_type_info *t =
+			isa_type_info(op->opnd[i].type);
+		int slot = op->opnd[i].slot;
+
+		if (t->bits != 16 || t->count != 1)
+			continue;
+		if (slot == ISA_SLOT_D)
+			bits |= 8;
+		else if (slot >= ISA_SLOT_S0 && slot <= ISA_SLOT_S2S)
+			bits |= 1u << (slot - ISA_SLOT_S0) % 3;
+	}
+	return bits;
+}
+
+unsigned isa_int_opsel(const struct isa_inst *in)
+{
+	return in->f[ISA_F_OPSEL] ? in->f[ISA_F_OPSEL] & opsel_bits(in) : 0;
+}
+
+/* neg and abs bits that are accepted although they mean nothing. */
+static unsigned mods_ignored(const struct decoder *d)
+{
+	switch (d->in->op) {
+	case ISA_v_ldexp_f32:
+	case ISA_v_ldexp_f64:
+	case ISA_v_trig_preop_f64:
+		return 2;
+	case ISA_v_cvt_pk_u8_f32:
+		return 6;
+	}
+	return d->op->flags & ISA_OPSEL && !d->mods ? d->has : 0;
+}
+
+/* VOP3 and VOP3SD: what the row does not have must be zero. */
+static const char *check_vop3(struct decoder *d)
+{
+	const struct isa_inst *in = d->in;
+	const uint32_t *f = in->f;
+	uint32_t flags = d->op->flags;
+
+	d->mods = (flags & ISA_MOD0 ? 1 : 0) | (flags & ISA_MOD1 ? 2 : 0) |
+		  (flags & ISA_MOD2 ? 4 : 0);
+	d->mods &= d->has;
+	if ((f[ISA_F_NEG] | f[ISA_F_ABS]) & ~(d->mods | mods_ignored(d)))
+		return "neg or abs not allowed here";
+	if (f[ISA_F_CLAMP] && !(flags & ISA_CLAMP))
+		return "clamp not allowed here";
+	if (f[ISA_F_OMOD] && !(flags & ISA_OMOD))
+		return "output modifier not allowed here";
+	if (flags & ISA_OPSEL && f[ISA_F_OPSEL] & 7 & ~d->has)
+		return "op_sel of a source that does not exist";
+	if (!d->has && f[ISA_F_VDST])
+		return unused_field;
+	d->opsel = isa_int_opsel(in);
 	return NULL;
 }
 
-static const char *reserved_zero(const struct isa_inst *in)
+static const char *check_vop3p(struct decoder *d)
 {
-	if (in->f[ISA_F_RSV0] | in->f[ISA_F_RSV1] | in->f[ISA_F_RSV2] |
-	    in->f[ISA_F_RSV3])
-		return "reserved bits set";
+	const struct isa_inst *in = d->in;
+	const uint32_t *f = in->f;
+
+	d->mods = 7;
+	if ((f[ISA_F_NEG] | f[ISA_F_NEG_HI] | f[ISA_F_OPSEL]) & ~d->has)
+		return "modifier of a source that does not exist";
+	if (f[ISA_F_CLAMP] && !(d->op->flags & ISA_CLAMP))
+		return "clamp not allowed here";
+	if (f[ISA_F_OPSEL] && isa_int_whole_matrix(in))
+		return "op_sel not allowed here";
+	if (is_dpp(f[ISA_F_SRC0]) && f[ISA_F_SRC1] < SRC_VGPR &&
+	    d->op->opnd[1].type == ISA_T_MIX)
+		return "this source must be a VGPR";
 	return NULL;
+}
+
+bool isa_int_whole_matrix(const struct isa_inst *in)
+{
+	const struct isa_op_info *op = isa_op_info(in->op);
+
+	return op->pipe == ISA_PIPE_WMMA &&
+	       isa_type_info(op->opnd[0].type)->bits == 32;
+}
+
+/* Modifiers, and sources that the row does not have. */
+static const char *check_vector(struct decoder *d)
+{
+	const struct isa_inst *in = d->in;
+	const uint32_t *f = in->f;
+
+	if (!is_vop3(in))
+		return NULL;
+	d->has = sources(d->op);
+	if ((f[ISA_F_SRC0] && !(d->has & 1)) ||
+	    (f[ISA_F_SRC1] && !(d->has & 2)) ||
+	    (f[ISA_F_SRC2] && !(d->has & 4)))
+		return unused_field;
+	if (in->fmt == ISA_FMT_VOP3P)
+		return check_vop3p(d);
+	if (in->fmt != ISA_FMT_VINTERP)
+		return check_vop3(d);
+	d->mods = 7;
+	if (f[ISA_F_OPSEL] && !(d->op->flags & ISA_OPSEL))
+		return "op_sel not allowed here";
+	d->opsel = isa_int_opsel(in);
+	return NULL;
+}
+
+/* Which fields of memory instructions the row's operands use. */
+enum { USE_ADDR = 1, USE_DATA0 = 2, USE_DATA1 = 4, USE_VDST = 8 };
+
+static unsigned memory_fields(const struct isa_op_info *op)
+{
+	unsigned use = 0;
+
+	for (int i = 0; i < op->n_opnd; i++)
+		switch (op->opnd[i].slot) {
+		case ISA_SLOT_VADDR:
+			use |= USE_ADDR;
+			break;
+		case ISA_SLOT_DATA:
+		case ISA_SLOT_DATA0:
+			use |= USE_DATA0;
+			break;
+		case ISA_SLOT_DATA1:
+			use |= USE_DATA1;
+			break;
+		case ISA_SLOT_D:
+			use |= USE_VDST;
+			break;
+		}
+	return use;
+}
+
+static const char *check_lds(const struct decoder *d)
+{
+	const uint32_t *f = d->in->f;
+	unsigned use = memory_fields(d->op);
+
+	if ((f[ISA_F_ADDR] && !(use & USE_ADDR)) ||
+	    (f[ISA_F_DATA0] && !(use & USE_DATA0)) ||
+	    (f[ISA_F_DATA1] && !(use & USE_DATA1)) ||
+	    (f[ISA_F_VDST] && !(use & USE_VDST)) ||
+	    (!d->op->n_opnd && (f[ISA_F_OFFSET0] || f[ISA_F_OFFSET1])))
+		return unused_field;
+	if (d->op->flags & ISA_GDSONLY && !f[ISA_F_GDS])
+		return "exists for GDS only";
+	switch (d->in->op) {
+	case ISA_ds_nop:
+	case ISA_ds_permute_b32:
+	case ISA_ds_bpermute_b32:
+	case ISA_ds_bvh_stack_rtn_b32:
+		if (f[ISA_F_GDS])
+			return "does not exist for GDS";
+	}
+	return NULL;
+}
+
+static const char *check_buffer(const struct decoder *d)
+{
+	const uint32_t *f = d->in->f;
+	uint32_t flags = d->op->flags;
+
+	if (f[ISA_F_TFE] && (d->in->fmt == ISA_FMT_MTBUF ||
+			     flags & (ISA_ATOMIC | ISA_LDSDMA)))
+		return "tfe not allowed here";
+	if (!d->op->n_opnd && (f[ISA_F_TFE] || f[ISA_F_OFFEN] ||
+			       f[ISA_F_IDXEN] || f[ISA_F_GLC] || f[ISA_F_DLC]))
+		return unused_field;
+	return NULL;
+}
+
+static bool has_d16(const char *name)
+{
+	return !strstr(name, "_pck") && !strstr(name, "atomic") &&
+	       !strstr(name, "_get_");
+}
+
+static const char *check_image(const struct decoder *d)
+{
+	const uint32_t *f = d->in->f;
+
+	if (f[ISA_F_SSAMP] && !(d->op->flags & ISA_SAMPLER))
+		return unused_field;
+	if (!strstr(d->op->name, "bvh"))
+		return f[ISA_F_D16] && !has_d16(d->op->name) ?
+			       "d16 not allowed here" : NULL;
+	/* Ray tracing: constants stand where images have their options. */
+	if (f[ISA_F_DMASK] != 15 || !f[ISA_F_UNORM] || !f[ISA_F_R128] ||
+	    f[ISA_F_DIM] || f[ISA_F_SLC] || f[ISA_F_DLC] || f[ISA_F_GLC] ||
+	    f[ISA_F_D16] || f[ISA_F_TFE] || f[ISA_F_LWE])
+		return "fixed field of a ray-tracing instruction differs";
+	return NULL;
+}
+
+/* Fields that the format has and the row may not use. */
+static const char *check(struct decoder *d)
+{
+	const struct isa_inst *in = d->in;
+	const uint32_t *f = in->f;
+	bool unused = false;
+
+	switch (in->fmt) {
+	case ISA_FMT_SOPP:
+		unused = !d->op->n_opnd && f[ISA_F_SIMM16];
+		break;
+	case ISA_FMT_SMEM: /* invalidations and probes know no caches */
+		unused = !(d->op->flags & ISA_LOAD) &&
+			 (f[ISA_F_GLC] || f[ISA_F_DLC]);
+		break;
+	case ISA_FMT_VOP1:
+		unused = !d->op->n_opnd && f[ISA_F_VDST];
+		break;
+	case ISA_FMT_DS:
+		return check_lds(d);
+	case ISA_FMT_FLAT:
+		unused = f[ISA_F_SADDR] != ISA_R_NULL || f[ISA_F_SVE];
+		break;
+	case ISA_FMT_GLOBAL:
+		unused = f[ISA_F_SVE];
+		break;
+	case ISA_FMT_MUBUF:
+	case ISA_FMT_MTBUF:
+		return check_buffer(d);
+	case ISA_FMT_MIMG:
+		return check_image(d);
+	case ISA_FMT_LDSDIR:
+		if (f[ISA_F_RSV0])
+			return "reserved bits set";
+		break;
+	default:
+		return check_vector(d);
+	}
+	return unused ? unused_field : NULL;
+}
+
+/*
+ * WMMA: the lanes of a wave share the 16 x 16 results and addends, so twice
+ * the lanes have half of them each; A and B are the same in both.
+ */
+static int matrix_share(const struct decoder *d, int slot)
+{
+	bool shared = slot == ISA_SLOT_D || slot == ISA_SLOT_S2I;
+
+	return shared && d->t->wave == 64 ? 2 : 1;
 }
 
 static const char *operands(struct decoder *d)
@@ -740,6 +1018,8 @@ static const char *operands(struct decoder *d)
 		o->slot = op->opnd[i].slot;
 		o->type = op->opnd[i].type;
 		o->dwords = isa_type_dwords(o->type, d->t->wave);
+		if (d->op->pipe == ISA_PIPE_WMMA)
+			o->dwords /= matrix_share(d, o->slot);
 		why = fill(d, o);
 		if (why)
 			return why;
@@ -758,6 +1038,10 @@ static const char *vopd(struct decoder *d)
 	in->op_y = isa_vopd_op(in->f[ISA_F_OPY], true, NULL);
 	if (!in->op || !in->op_y)
 		return "unknown opcode";
+	if (!d->t->lax &&
+	    ((in->op == ISA_v_mov_b32 && in->f[ISA_F_VSRC1]) ||
+	     (in->op_y == ISA_v_mov_b32 && in->f[ISA_F_VSRC1Y])))
+		return unused_field;
 	d->op = isa_op_info(in->op);
 	why = operands(d);
 	if (why)
@@ -782,8 +1066,8 @@ static const char *single(struct decoder *d, uint64_t w)
 		in->fmt = ISA_FMT_VOP3SD;
 		extract(in, w);
 	}
-	why = unused_zero(d);
-	if (why)
+	why = check(d);
+	if (why && !(d->t->lax && why == unused_field))
 		return why;
 	if (in->fmt == ISA_FMT_MIMG && in->f[ISA_F_NSA]) {
 		if (d->at >= d->n_words)
@@ -822,9 +1106,7 @@ const char *isa_decode(const struct isa_target *t, const void *code,
 		w |= (uint64_t)d.word[1] << 32;
 	d.at = f->dwords;
 	extract(in, w);
-	why = reserved_zero(in);
-	if (!why)
-		why = in->fmt == ISA_FMT_VOPD ? vopd(&d) : single(&d, w);
+	why = in->fmt == ISA_FMT_VOPD ? vopd(&d) : single(&d, w);
 	in->size_bytes = 4 * d.at;
 	return why;
 }

@@ -7,7 +7,7 @@
  *
  * The shortest useful program:
  *
- *	struct isa_target t = { ISA_GFX11, 32 };
+ *	struct isa_target t = { ISA_GFX11, 32, false };
  *	struct isa_inst in;
  *	char text[ISA_TEXT_MAX];
  *	const char *why = isa_decode(&t, code, size_bytes, &in);
@@ -50,6 +50,7 @@ enum isa_gen {
 struct isa_target {
 	enum isa_gen gen;
 	int wave; /* 32 or 64: width of lane masks; VOPD exists in 32 only */
+	bool lax; /* ignore fields that the row does not use, as hardware does */
 };
 
 /* ---------------------------------------------------------- tables ---- */
@@ -440,8 +441,8 @@ int isa_encode(const struct isa_inst *in, uint8_t *out);
 
 /*
  * Write the instruction in LLVM's syntax, NUL-terminated, cut at `size`.
- * Returns the length it wants (as snprintf).  Branch targets print as the
- * signed dword offset.
+ * Returns the length it wants (as snprintf).  Branch targets print as
+ * the 16 bits of their field, without a sign.
  */
 int isa_print(const struct isa_target *t, const struct isa_inst *in, char *out,
 	      size_t size);

@@ -551,7 +551,7 @@ static bool vgpr_register(struct parser *ps, const struct arg *a, int dwords,
 
 /* ---------------------------------------------------- named immediates ---- */
 
-enum name_kind { BUFFMT, HWREG, MSG, EXPTGT, DIM, INSTID, SKIP };
+enum name_kind { BUFFMT, HWREG, MSG, EXPTGT, DIM, INSTID, SKIP, UCVERSION };
 
 /* The number of a name, given without its prefix; -1 if it has none. */
 static int number_of(enum name_kind kind, const char *s, int len)

@@ -1,53 +1,116 @@
 /*
  * isa/print.c - struct isa_inst to text in LLVM's syntax.
+ *
+ * Text is appended without looking at the room: no instruction's text comes
+ * near ISA_TEXT_MAX (the longest, an image instruction with five addresses, is
+ * below 300), so isa_print() writes into a buffer of that size and cuts.
  */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "isa/isa.h"
+#include "isa/isa_int.h"
 
-/* Text that never overruns, and knows the length it wanted. */
 struct out {
-	char *buf;
-	size_t size, len;
+	char *p; /* where the next character goes */
 };
 
-static void put(struct out *o, const char *fmt, ...) T0_PRINTF(2, 3);
-static void put(struct out *o, const char *fmt, ...)
+static inline void add_char(struct out *o, char c)
 {
-	size_t room = o->len < o->size ? o->size - o->len : 0;
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(room ? o->buf + o->len : NULL, room, fmt, ap);
-	va_end(ap);
-	if (n > 0)
-		o->len += n;
+	*o->p++ = c;
 }
 
-enum name_kind { BUFFMT, HWREG, MSG, EXPTGT, DIM, INSTID, SKIP };
+static inline void add_bytes(struct out *o, const char *s, size_t n)
+{
+	memcpy(o->p, s, n);
+	o->p += n;
+}
+
+/* A string constant: its length is known when this is compiled. */
+#define ADD(o, text) add_bytes((o), text, sizeof(text) - 1)
+
+static inline void add_str(struct out *o, const char *s)
+{
+	add_bytes(o, s, strlen(s));
+}
+
+static inline void add_if(struct out *o, bool yes, const char *s)
+{
+	if (yes)
+		add_str(o, s);
+}
+
+static void add_dec(struct out *o, uint32_t v)
+{
+	char digit[10];
+	int n = 0;
+
+	if (v < 10) {
+		add_char(o, '0' + v);
+		return;
+	}
+	do
+		digit[n++] = '0' + v % 10;
+	while (v /= 10);
+	while (n)
+		add_char(o, digit[--n]);
+}
+
+static void add_int(struct out *o, int32_t v)
+{
+	if (v < 0)
+		add_char(o, '-');
+	add_dec(o, v < 0 ? -(uint32_t)v : (uint32_t)v);
+}
+
+static void add_hex(struct out *o, uint32_t v)
+{
+	int shift = v ? (31 - __builtin_clz(v)) & ~3 : 0;
+
+	ADD(o, "0x");
+	for (; shift >= 0; shift -= 4)
+		add_char(o, "0123456789abcdef"[v >> shift & 15]);
+}
+
+/* Small numbers in decimal, as constants that an instruction has inline. */
+static void add_imm(struct out *o, uint32_t v)
+{
+	if (v <= 64)
+		add_dec(o, v);
+	else
+		add_hex(o, v);
+}
+
+enum name_kind { BUFFMT, HWREG, MSG, EXPTGT, DIM, INSTID, SKIP,
+		 UCVERSION, KINDS };
+enum { NAME_NUMBERS = 135 };
 
 static const char *name_of(enum name_kind kind, uint32_t number)
 {
-	static const struct {
-		uint8_t kind, number;
-		const char *name;
-	} names[] = {
-#define NAME(kind, number, name) { kind, number, name },
+	static const char *const names[KINDS][NAME_NUMBERS] = {
+#define NAME(kind, number, name) [kind][number] = name,
 #include "isa/names.def"
 #undef NAME
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (names[i].kind == kind && names[i].number == number)
-			return names[i].name;
-	return NULL;
+	return number < NAME_NUMBERS ? names[kind][number] : NULL;
 }
 
 /* ---------------------------------------------------------- operands ---- */
+
+/* "5", or "[4:7]" for several registers. */
+static void add_range(struct out *o, uint32_t reg, int n)
+{
+	if (n < 2) {
+		add_dec(o, reg);
+		return;
+	}
+	add_char(o, '[');
+	add_dec(o, reg);
+	add_char(o, ':');
+	add_dec(o, reg + n - 1);
+	add_char(o, ']');
+}
 
 static void put_sgpr(struct out *o, uint32_t reg, int n)
 {
@@ -64,31 +127,48 @@ static void put_sgpr(struct out *o, uint32_t reg, int n)
 	} else if (reg >= ISA_R_VCC_LO && reg <= ISA_R_EXEC_HI) {
 		bool pair = reg == ISA_R_VCC_LO || reg == ISA_R_EXEC_LO;
 
-		put(o, "%s%s", special[reg], pair && n < 2 ? "_lo" : "");
+		add_str(o, special[reg]);
+		add_if(o, pair && n < 2, "_lo");
 		return;
 	}
-	if (n < 2)
-		put(o, "%s%u", file, reg);
-	else
-		put(o, "%s[%u:%u]", file, reg, reg + n - 1);
+	add_str(o, file);
+	add_range(o, reg, n);
 }
 
-static void put_inline(struct out *o, const struct isa_operand *op)
+enum { N_REAL = 9 };
+static const char *const reals[N_REAL] = { "0.5",  "-0.5", "1.0",
+					   "-1.0", "2.0",  "-2.0",
+					   "4.0",  "-4.0", "0.15915494" };
+
+/* 16-bit sources that are written like 32-bit ones. */
+static bool is_whole(const struct isa_inst *in, const struct isa_operand *op)
 {
-	static const char *const real[] = { "0.5",  "-0.5", "1.0",
-					    "-1.0", "2.0",  "-2.0",
-					    "4.0",  "-4.0", "0.15915494" };
+	switch (in->op) {
+	case ISA_v_ldexp_f16:
+		return op->slot == ISA_SLOT_S1 && op->kind == ISA_K_INLINE;
+	case ISA_v_cmp_class_f16:
+	case ISA_v_cmpx_class_f16:
+		return op->slot == ISA_SLOT_S1;
+	default:
+		return false;
+	}
+}
+
+static void put_inline(struct out *o, const struct isa_inst *in,
+		       const struct isa_operand *op)
+{
 	const struct isa_type_info *t = isa_type_info(op->type);
 
 	if (op->reg < 240)
-		put(o, "%d", op->reg <= 192 ? op->reg - 128 : 192 - op->reg);
-	else if (t->bits == 64 && op->reg == 248)
-		put(o, "0.15915494309189532");
+		add_int(o, op->reg <= 192 ? op->reg - 128 : 192 - op->reg);
+	else if (op->reg == 248 &&
+		 (t->bits == 64 || (in->fmt == ISA_FMT_VOP3P && op->dwords == 8)))
+		ADD(o, "0.15915494309189532");
 	else if (t->bits == 16 && t->count == 1 && t->kind != 'F' &&
-		 t->kind != 'G')
-		put(o, "0x%x", op->value);
+		 t->kind != 'G' && !is_whole(in, op))
+		add_hex(o, op->value);
 	else
-		put(o, "%s", real[op->reg - 240]);
+		add_str(o, reals[op->reg - 240]);
 }
 
 static const char *special_name(uint32_t reg)
@@ -115,14 +195,86 @@ static const char *special_name(uint32_t reg)
 static void put_vgpr(struct out *o, const struct isa_inst *in,
 		     const struct isa_operand *op)
 {
-	if (op->dwords > 1)
-		put(o, "v[%u:%u]", op->reg, op->reg + op->dwords - 1);
+	add_char(o, 'v');
+	add_range(o, op->reg, op->dwords);
+	if (in->op == ISA_v_mov_b16 || in->op == ISA_v_swap_b16)
+		add_str(o, op->mods & ISA_M_HI ? ".h" : ".l");
 	else if (in->fmt <= ISA_FMT_VOP2 && op->mods & ISA_M_HI)
-		put(o, "v%u.h", op->reg);
-	else if (in->op == ISA_v_mov_b16 || in->op == ISA_v_swap_b16)
-		put(o, "v%u.%c", op->reg, op->mods & ISA_M_HI ? 'h' : 'l');
+		ADD(o, ".h");
+}
+
+/* Is this an integer that sources have as an inline constant? */
+static bool is_small(int32_t v)
+{
+	return v >= -16 && v <= 64;
+}
+
+/* The real constant that looks like these bits, or -1. */
+static int real_of(enum isa_type type, uint64_t bits)
+{
+	for (int i = 0; i < N_REAL; i++)
+		if (isa_inline_value(240 + i, type) == bits)
+			return i;
+	return -1;
+}
+
+/* VOPD with a mandatory literal: the other half sees 32 bits of it. */
+static bool shares_literal(const struct isa_inst *in)
+{
+	for (int i = 0; in->fmt == ISA_FMT_VOPD && i < in->n_opnd; i++)
+		if (in->opnd[i].slot == ISA_SLOT_K)
+			return true;
+	return false;
+}
+
+/*
+ * A literal prints as the constant that it equals in the operand's type, and
+ * in hex otherwise; 16-bit types take its low half.
+ */
+static void put_literal(struct out *o, const struct isa_inst *in,
+			const struct isa_operand *op)
+{
+	const struct isa_type_info *t = isa_type_info(op->type);
+	bool half = t->bits == 16 && t->count == 1 && !is_whole(in, op);
+	uint32_t v = op->value, shown = v;
+	enum isa_type type = ISA_T_B32;
+	int32_t small = v;
+	uint64_t bits = v;
+	int real;
+
+	if (op->slot == ISA_SLOT_K && in->fmt != ISA_FMT_SOPK) {
+		add_hex(o, v);
+		return;
+	}
+	if (op->type == ISA_T_MIX || in->op == ISA_v_ldexp_f16 ||
+	    (half && t->kind == 'F')) {
+		small = (int16_t)v;
+		bits = shown = v & 0xffff;
+		type = ISA_T_F16;
+	} else if (half && t->kind == 'G') {
+		small = (int16_t)v;
+		bits = v & 0xffff;
+		type = ISA_T_BF16;
+	} else if (half) {
+		shown = v & 0xffff;
+	} else if (t->bits == 16 && (t->kind == 'F' || t->kind == 'G') &&
+		   !shares_literal(in)) {
+		type = op->type;
+	} else if (t->bits == 64 && t->kind == 'F') {
+		small = v ? -17 : 0; /* it is the high half */
+		bits = (uint64_t)v << 32;
+		type = op->type;
+	} else if (t->bits == 64) {
+		small = v <= 64 ? (int32_t)v : -17;
+		bits = 0;
+	}
+	real = real_of(type, bits);
+	if (is_small(small))
+		add_int(o, small);
+	else if (real >= 0)
+		add_str(o, reals[real]);
 	else
-		put(o, "v%u", op->reg);
+		add_hex(o, shown);
 }
 
 static void put_plain(struct out *o, const struct isa_inst *in,
@@ -136,19 +288,19 @@ static void put_plain(struct out *o, const struct isa_inst *in,
 		put_sgpr(o, op->reg, op->dwords);
 		break;
 	case ISA_K_INLINE:
-		put_inline(o, op);
+		put_inline(o, in, op);
 		break;
 	case ISA_K_LITERAL:
-		put(o, "0x%x", op->value);
+		put_literal(o, in, op);
 		break;
 	case ISA_K_SPECIAL:
-		put(o, "%s", special_name(op->reg));
+		add_str(o, special_name(op->reg));
 		break;
 	case ISA_K_OFF:
-		put(o, "off");
+		ADD(o, "off");
 		break;
 	default:
-		put(o, "%u", op->value);
+		add_imm(o, op->value);
 	}
 }
 
@@ -167,29 +319,42 @@ static void put_source(struct out *o, const struct isa_inst *in,
 	bool word = neg && !abs && op->kind != ISA_K_VGPR &&
 		    op->kind != ISA_K_SGPR && op->kind != ISA_K_SPECIAL;
 
-	put(o, "%s%s", word ? "neg(" : neg ? "-" : "", abs ? "|" : "");
+	if (!neg && !abs) {
+		put_plain(o, in, op);
+		return;
+	}
+	add_str(o, word ? "neg(" : neg ? "-" : "");
+	add_if(o, abs, "|");
 	put_plain(o, in, op);
-	put(o, "%s%s", abs ? "|" : "", word ? ")" : "");
+	add_if(o, abs, "|");
+	add_if(o, word, ")");
 }
 
 /* -------------------------------------------------------- immediates ---- */
+
+/* "name(value)", behind a space unless it is the first. */
+static void put_count(struct out *o, bool *first, const char *name, uint32_t v)
+{
+	add_if(o, !*first, " ");
+	*first = false;
+	add_str(o, name);
+	add_char(o, '(');
+	add_dec(o, v);
+	add_char(o, ')');
+}
 
 static void put_waitcnt(struct out *o, uint32_t v)
 {
 	uint32_t vm = v >> 10 & 63, lgkm = v >> 4 & 63, exp = v & 7;
 	bool all = vm == 63 && lgkm == 63 && exp == 7;
-	const char *sep = "";
+	bool first = true;
 
-	if (all || vm != 63) {
-		put(o, "vmcnt(%u)", vm);
-		sep = " ";
-	}
-	if (all || exp != 7) {
-		put(o, "%sexpcnt(%u)", sep, exp);
-		sep = " ";
-	}
+	if (all || vm != 63)
+		put_count(o, &first, "vmcnt", vm);
+	if (all || exp != 7)
+		put_count(o, &first, "expcnt", exp);
 	if (all || lgkm != 63)
-		put(o, "%slgkmcnt(%u)", sep, lgkm);
+		put_count(o, &first, "lgkmcnt", lgkm);
 }
 
 static void put_depctr(struct out *o, uint32_t v)
@@ -198,12 +363,13 @@ static void put_depctr(struct out *o, uint32_t v)
 		const char *name;
 		uint8_t low, width;
 	} part[] = {
-		{ "hold_cnt", 7, 1 }, { "sa_sdst", 0, 1 }, { "va_vdst", 12, 4 },
-		{ "va_sdst", 9, 3 },  { "va_ssrc", 8, 1 }, { "va_vcc", 1, 1 },
-		{ "vm_vsrc", 2, 3 },
+		{ "depctr_hold_cnt", 7, 1 }, { "depctr_sa_sdst", 0, 1 },
+		{ "depctr_va_vdst", 12, 4 }, { "depctr_va_sdst", 9, 3 },
+		{ "depctr_va_ssrc", 8, 1 },  { "depctr_va_vcc", 1, 1 },
+		{ "depctr_vm_vsrc", 2, 3 },
 	};
 	uint32_t known = 0, at_default = 0;
-	const char *sep = "";
+	bool first = true;
 
 	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
 		uint32_t max = (1u << part[i].width) - 1;
@@ -212,17 +378,15 @@ static void put_depctr(struct out *o, uint32_t v)
 		at_default += (v >> part[i].low & max) == max;
 	}
 	if (v & ~known) {
-		put(o, "0x%x", v);
+		add_hex(o, v);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
 		uint32_t max = (1u << part[i].width) - 1;
 		uint32_t x = v >> part[i].low & max;
 
-		if (x == max && at_default < ARRAY_SIZE(part))
-			continue;
-		put(o, "%sdepctr_%s(%u)", sep, part[i].name, x);
-		sep = " ";
+		if (x != max || at_default == ARRAY_SIZE(part))
+			put_count(o, &first, part[i].name, x);
 	}
 }
 
@@ -235,8 +399,10 @@ static void put_delay(struct out *o, uint32_t v)
 	} part[] = { { "instid0", INSTID, 0, 4 },
 		     { "instskip", SKIP, 4, 3 },
 		     { "instid1", INSTID, 7, 4 } };
-	static const char *const bad[] = { [INSTID] = "instid",
-					   [SKIP] = "instskip" };
+	static const char *const bad[] = {
+		[INSTID] = "/* invalid instid value */",
+		[SKIP] = "/* invalid instskip value */",
+	};
 	const char *sep = "";
 
 	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
@@ -245,27 +411,34 @@ static void put_delay(struct out *o, uint32_t v)
 
 		if (!x)
 			continue;
-		if (name)
-			put(o, "%s%s(%s)", sep, part[i].name, name);
-		else
-			put(o, "%s%s(/* invalid %s value */)", sep,
-			    part[i].name, bad[part[i].kind]);
+		add_str(o, sep);
+		add_str(o, part[i].name);
+		add_char(o, '(');
+		add_str(o, name ? name : bad[part[i].kind]);
+		add_char(o, ')');
 		sep = " | ";
 	}
 	if (!*sep)
-		put(o, "0");
+		add_char(o, '0');
 }
 
 static void put_msg(struct out *o, uint32_t v)
 {
 	const char *name = name_of(MSG, v);
 
-	if (v > 0xff)
-		put(o, "%u", v);
-	else if (name)
-		put(o, "sendmsg(MSG_%s)", name);
-	else
-		put(o, "sendmsg(%u, 0, 0)", v);
+	if (v > 0xff) {
+		add_dec(o, v);
+		return;
+	}
+	if (name) {
+		ADD(o, "sendmsg(MSG_");
+		add_str(o, name);
+		add_char(o, ')');
+	} else {
+		ADD(o, "sendmsg(");
+		add_dec(o, v);
+		ADD(o, ", 0, 0)");
+	}
 }
 
 static void put_hwreg(struct out *o, uint32_t v)
@@ -273,34 +446,51 @@ static void put_hwreg(struct out *o, uint32_t v)
 	uint32_t id = v & 63, low = v >> 6 & 31, size = (v >> 11 & 31) + 1;
 	const char *name = name_of(HWREG, id);
 
-	put(o, "hwreg(");
+	ADD(o, "hwreg(");
+	add_if(o, name, "HW_REG_");
 	if (name)
-		put(o, "HW_REG_%s", name);
+		add_str(o, name);
 	else
-		put(o, "%u", id);
-	if (low || size != 32)
-		put(o, ", %u, %u", low, size);
-	put(o, ")");
+		add_dec(o, id);
+	if (low || size != 32) {
+		ADD(o, ", ");
+		add_dec(o, low);
+		ADD(o, ", ");
+		add_dec(o, size);
+	}
+	add_char(o, ')');
 }
 
+/* A microcode version and its bits, as an expression. */
 static void put_version(struct out *o, uint32_t v)
 {
 	static const char *const bit[] = { "UC_VERSION_W64_BIT",
 					   "UC_VERSION_W32_BIT",
 					   "UC_VERSION_MDP_BIT" };
+	const char *name = name_of(UCVERSION, v & 0xff);
+	int n = __builtin_popcount(v >> 13);
 
-	if (v & 0x1fff & ~0xffu) {
-		put(o, "0x%x", v);
+	if (v & 0x1f00) {
+		add_hex(o, v);
 		return;
 	}
-	put(o, "%u", v & 0xff);
-	for (int i = 0; i < 3; i++)
-		if (v >> (13 + i) & 1)
-			put(o, "|%s", bit[i]);
+	for (int i = 1; i < n; i++)
+		add_char(o, '(');
+	if (name)
+		add_str(o, name);
+	else
+		add_dec(o, v & 0xff);
+	for (int i = 0; i < 3; i++) {
+		if (!(v >> (13 + i) & 1))
+			continue;
+		add_char(o, '|');
+		add_str(o, bit[i]);
+		add_if(o, --n > 0, ")");
+	}
 }
 
-/* Program-control immediates that LLVM prints in decimal. */
-static bool decimal_imm(enum isa_op op)
+/* Program-control immediates that are numbers rather than bit patterns. */
+static bool number_imm(enum isa_op op)
 {
 	switch (op) {
 	case ISA_s_nop:
@@ -323,9 +513,11 @@ static void put_imm(struct out *o, const struct isa_inst *in, uint32_t v)
 	if (in->op == ISA_s_version)
 		put_version(o, v);
 	else if (in->op == ISA_s_endpgm)
-		put(o, "%u", v);
+		add_dec(o, v);
+	else if (number_imm(in->op))
+		add_imm(o, v);
 	else
-		put(o, decimal_imm(in->op) ? "%u" : "0x%x", v);
+		add_hex(o, v);
 }
 
 static void put_swizzle(struct out *o, uint32_t v)
@@ -335,39 +527,52 @@ static void put_swizzle(struct out *o, uint32_t v)
 
 	if (!v)
 		return;
-	put(o, " offset:");
+	ADD(o, " offset:");
 	if ((v & 0xff00) == 0x8000) {
-		put(o, "swizzle(QUAD_PERM,%u,%u,%u,%u)", v & 3, v >> 2 & 3,
-		    v >> 4 & 3, v >> 6 & 3);
+		ADD(o, "swizzle(QUAD_PERM");
+		for (int i = 0; i < 8; i += 2) {
+			add_char(o, ',');
+			add_dec(o, v >> i & 3);
+		}
 	} else if (v & 0x8000) {
-		put(o, "%u", v);
+		add_dec(o, v);
+		return;
 	} else if (and == 31 && !or && __builtin_popcount(xor) == 1) {
-		put(o, "swizzle(SWAP,%u)", xor);
+		ADD(o, "swizzle(SWAP,");
+		add_dec(o, xor);
 	} else if (and == 31 && !or && xor && !(xor & (xor + 1))) {
-		put(o, "swizzle(REVERSE,%u)", xor + 1);
+		ADD(o, "swizzle(REVERSE,");
+		add_dec(o, xor + 1);
 	} else if (group > 1 && !(group & (group - 1)) && or < group && !xor) {
-		put(o, "swizzle(BROADCAST,%u,%u)", group, or);
+		ADD(o, "swizzle(BROADCAST,");
+		add_dec(o, group);
+		add_char(o, ',');
+		add_dec(o, or);
 	} else {
-		put(o, "swizzle(BITMASK_PERM,\"");
+		ADD(o, "swizzle(BITMASK_PERM,\"");
 		for (int i = 4; i >= 0; i--) {
 			uint32_t p0 = or >> i & 1, p1 = (and | or) >> i & 1;
 
 			p0 ^= xor >> i & 1;
 			p1 ^= xor >> i & 1;
-			put(o, "%c", p0 == p1 ? "01"[p0] : p0 ? 'i' : 'p');
+			add_char(o, p0 == p1 ? "01"[p0] : p0 ? 'i' : 'p');
 		}
-		put(o, "\")");
+		add_char(o, '"');
 	}
+	add_char(o, ')');
 }
 
 /* ---------------------------------------------------------- modifiers ---- */
 
+/* " name:" is given; "[0,1,1]" follows, bit 0 first. */
 static void put_list(struct out *o, const char *name, uint32_t bits, int n)
 {
-	put(o, " %s:[", name);
-	for (int i = 0; i < n; i++)
-		put(o, "%s%u", i ? "," : "", bits >> i & 1);
-	put(o, "]");
+	add_str(o, name);
+	for (int i = 0; i < n; i++) {
+		add_char(o, i ? ',' : '[');
+		add_char(o, '0' + (bits >> i & 1));
+	}
+	add_char(o, ']');
 }
 
 static int n_sources(const struct isa_inst *in)
@@ -387,67 +592,114 @@ static void put_packed(struct out *o, const struct isa_inst *in)
 	int n = n_sources(in);
 	uint32_t all = (1u << n) - 1;
 	uint32_t hi = (f[ISA_F_OPSEL_HI] | f[ISA_F_OPSEL_HI2] << 2) & all;
-	bool mix = !(!mods_inline(in));
+	bool mix = mods_inline(in);
 
 	if (f[ISA_F_OPSEL])
-		put_list(o, "op_sel", f[ISA_F_OPSEL], n);
-	if (hi != (mix ? 0 : all))
-		put_list(o, "op_sel_hi", hi, n);
+		put_list(o, " op_sel:", f[ISA_F_OPSEL], n);
+	if (hi != (mix ? 0 : all) && !isa_int_whole_matrix(in))
+		put_list(o, " op_sel_hi:", hi, n);
 	if (mix)
 		return;
 	if (f[ISA_F_NEG])
-		put_list(o, "neg_lo", f[ISA_F_NEG], n);
+		put_list(o, " neg_lo:", f[ISA_F_NEG], n);
 	if (f[ISA_F_NEG_HI])
-		put_list(o, "neg_hi", f[ISA_F_NEG_HI], n);
+		put_list(o, " neg_hi:", f[ISA_F_NEG_HI], n);
+}
+
+/*
+ * op_sel of the sources, then of a vector destination; one that is also read
+ * counts as the third source.
+ */
+static void put_opsel(struct out *o, const struct isa_inst *in)
+{
+	uint32_t bits = isa_int_opsel(in);
+	int n = isa_op_info(in->op)->flags & ISA_RD ? 3 : n_sources(in);
+	bool to_vgpr = in->opnd[0].slot == ISA_SLOT_D &&
+		       isa_op_info(in->op)->opnd[0].slot == ISA_SLOT_D;
+
+	if (!bits)
+		return;
+	if (in->op == ISA_v_permlane16_b32 || in->op == ISA_v_permlanex16_b32)
+		put_list(o, " op_sel:", bits, 2);
+	else if (to_vgpr)
+		put_list(o, " op_sel:",
+			 (bits & ((1u << n) - 1)) | bits >> 3 << n, n + 1);
+	else
+		put_list(o, " op_sel:", bits, n);
 }
 
 static void put_vop3(struct out *o, const struct isa_inst *in)
 {
 	static const char *const omod[] = { "", " mul:2", " mul:4", " div:2" };
-	uint32_t opsel = in->f[ISA_F_OPSEL];
 
-	if (in->fmt == ISA_FMT_VOP3 && opsel) {
-		int n = n_sources(in);
-
-		/* The destination's bit is the last one printed. */
-		put_list(o, "op_sel",
-			 (opsel & ((1u << n) - 1)) | opsel >> 3 << n, n + 1);
-	}
+	if (in->fmt == ISA_FMT_VOP3)
+		put_opsel(o, in);
 	if (in->fmt == ISA_FMT_VOP3P)
 		put_packed(o, in);
 	if (in->f[ISA_F_CLAMP])
-		put(o, " clamp");
+		ADD(o, " clamp");
 	if (in->fmt == ISA_FMT_VINTERP) {
-		if (opsel)
-			put_list(o, "op_sel", opsel, 4);
-		put(o, " wait_exp:%u", in->f[ISA_F_WAITEXP]);
+		put_opsel(o, in);
+		ADD(o, " wait_exp:");
+		add_dec(o, in->f[ISA_F_WAITEXP]);
 	}
-	put(o, "%s", omod[in->f[ISA_F_OMOD]]);
+	add_str(o, omod[in->f[ISA_F_OMOD]]);
+}
+
+/* Controls without a number, and those that gfx10 removed. */
+static const char *dpp_name(uint32_t ctrl)
+{
+	switch (ctrl) {
+	case 0x130:
+		return " /* wave_shl is not supported starting from GFX10 */";
+	case 0x134:
+		return " /* wave_rol is not supported starting from GFX10 */";
+	case 0x138:
+		return " /* wave_shr is not supported starting from GFX10 */";
+	case 0x13c:
+		return " /* wave_ror is not supported starting from GFX10 */";
+	case 0x140:
+		return " row_mirror";
+	case 0x141:
+		return " row_half_mirror";
+	case 0x142:
+	case 0x143:
+		return " /* row_bcast is not supported starting from GFX10 */";
+	}
+	return " /* Invalid dpp_ctrl value */";
 }
 
 static void put_dpp16(struct out *o, const struct isa_dpp *d)
 {
-	static const char *const shift[] = { "shl", "shr", "ror" };
+	static const char *const shift[] = { " row_shl:", " row_shr:",
+					     " row_ror:" };
 	uint32_t c = d->ctrl, n = c & 15;
+	const char *name = NULL;
 
-	if (c < 0x100)
-		put(o, " quad_perm:[%u,%u,%u,%u]", c & 3, c >> 2 & 3,
-		    c >> 4 & 3, c >> 6 & 3);
-	else if (c < 0x130 && n)
-		put(o, " row_%s:%u", shift[(c >> 4) - 0x10], n);
-	else if (c == 0x140)
-		put(o, " row_mirror");
-	else if (c == 0x141)
-		put(o, " row_half_mirror");
+	if (c < 0x130 && c >= 0x100 && n)
+		name = shift[(c >> 4) - 0x10];
 	else if (c >> 4 == 0x15)
-		put(o, " row_share:%u", n);
+		name = " row_share:";
 	else if (c >> 4 == 0x16)
-		put(o, " row_xmask:%u", n);
-	else
-		put(o, " /* Invalid dpp_ctrl value */");
-	put(o, " row_mask:0x%x bank_mask:0x%x", d->row_mask, d->bank_mask);
-	if (d->bound_ctrl)
-		put(o, " bound_ctrl:1");
+		name = " row_xmask:";
+	if (name) {
+		add_str(o, name);
+		add_dec(o, n);
+	} else if (c < 0x100) {
+		ADD(o, " quad_perm:");
+		for (int i = 0; i < 8; i += 2) {
+			add_char(o, i ? ',' : '[');
+			add_char(o, '0' + (c >> i & 3));
+		}
+		add_char(o, ']');
+	} else {
+		add_str(o, dpp_name(c));
+	}
+	ADD(o, " row_mask:");
+	add_hex(o, d->row_mask);
+	ADD(o, " bank_mask:");
+	add_hex(o, d->bank_mask);
+	add_if(o, d->bound_ctrl, " bound_ctrl:1");
 }
 
 static void put_dpp(struct out *o, const struct isa_inst *in)
@@ -459,61 +711,95 @@ static void put_dpp(struct out *o, const struct isa_inst *in)
 	if (in->form == ISA_FORM_DPP16) {
 		put_dpp16(o, d);
 	} else {
-		put(o, " dpp8:[");
-		for (int i = 0; i < 8; i++)
-			put(o, "%s%u", i ? "," : "", d->sel >> (3 * i) & 7);
-		put(o, "]");
+		ADD(o, " dpp8:");
+		for (int i = 0; i < 8; i++) {
+			add_char(o, i ? ',' : '[');
+			add_char(o, '0' + (d->sel >> (3 * i) & 7));
+		}
+		add_char(o, ']');
 	}
-	if (d->fi)
-		put(o, " fi:1");
+	add_if(o, d->fi, " fi:1");
 }
 
 static void put_cache(struct out *o, const struct isa_inst *in)
 {
-	put(o, "%s%s%s", in->f[ISA_F_GLC] ? " glc" : "",
-	    in->f[ISA_F_SLC] ? " slc" : "", in->f[ISA_F_DLC] ? " dlc" : "");
+	add_if(o, in->f[ISA_F_GLC], " glc");
+	add_if(o, in->f[ISA_F_SLC], " slc");
+	add_if(o, in->f[ISA_F_DLC], " dlc");
 }
 
-static void put_memory(struct out *o, const struct isa_inst *in)
+static bool is_ray_tracing(const struct isa_inst *in)
 {
-	const uint32_t *f = in->f;
-
-	put_cache(o, in);
-	if (in->fmt != ISA_FMT_MIMG) {
-		put(o, "%s%s", f[ISA_F_TFE] ? " tfe" : "",
-		    f[ISA_F_GDS] ? " gds" : "");
-		return;
-	}
-	put(o, "%s%s%s%s%s",
-	    f[ISA_F_R128] && in->op != ISA_image_bvh_intersect_ray &&
-			    in->op != ISA_image_bvh64_intersect_ray ?
-		    " r128" :
-		    "",
-	    f[ISA_F_A16] ? " a16" : "", f[ISA_F_TFE] ? " tfe" : "",
-	    f[ISA_F_LWE] ? " lwe" : "", f[ISA_F_D16] ? " d16" : "");
+	return in->op == ISA_image_bvh_intersect_ray ||
+	       in->op == ISA_image_bvh64_intersect_ray;
 }
 
 static void put_image(struct out *o, const struct isa_inst *in)
 {
 	const uint32_t *f = in->f;
 
-	/* Ray tracing has no sampling options. */
-	if (in->fmt != ISA_FMT_MIMG || in->op == ISA_image_bvh_intersect_ray ||
-	    in->op == ISA_image_bvh64_intersect_ray)
+	if (is_ray_tracing(in)) {
+		add_if(o, f[ISA_F_A16], " a16");
 		return;
-	if (f[ISA_F_DMASK])
-		put(o, " dmask:0x%x", f[ISA_F_DMASK]);
-	put(o, " dim:SQ_RSRC_IMG_%s%s", name_of(DIM, f[ISA_F_DIM]),
-	    f[ISA_F_UNORM] ? " unorm" : "");
+	}
+	if (f[ISA_F_DMASK]) {
+		ADD(o, " dmask:");
+		add_hex(o, f[ISA_F_DMASK]);
+	}
+	ADD(o, " dim:SQ_RSRC_IMG_");
+	add_str(o, name_of(DIM, f[ISA_F_DIM]));
+	add_if(o, f[ISA_F_UNORM], " unorm");
+	put_cache(o, in);
+	add_if(o, f[ISA_F_R128], " r128");
+	add_if(o, f[ISA_F_A16], " a16");
+	add_if(o, f[ISA_F_TFE], " tfe");
+	add_if(o, f[ISA_F_LWE], " lwe");
+	add_if(o, f[ISA_F_D16], " d16");
 }
 
-static void put_export(struct out *o, const struct isa_inst *in)
+/* What stands behind the operands, by encoding. */
+static void put_options(struct out *o, const struct isa_inst *in)
 {
-	if (in->fmt == ISA_FMT_EXP)
-		put(o, "%s%s", in->f[ISA_F_DONE] ? " done" : "",
-		    in->f[ISA_F_ROW] ? " row_en" : "");
-	if (in->fmt == ISA_FMT_LDSDIR)
-		put(o, " wait_vdst:%u", in->f[ISA_F_WAITVDST]);
+	const uint32_t *f = in->f;
+
+	switch (in->fmt) {
+	case ISA_FMT_VOP1:
+	case ISA_FMT_VOP2:
+	case ISA_FMT_VOPC:
+		put_dpp(o, in);
+		break;
+	case ISA_FMT_VOP3:
+	case ISA_FMT_VOP3SD:
+	case ISA_FMT_VOP3P:
+	case ISA_FMT_VINTERP:
+		put_vop3(o, in);
+		put_dpp(o, in);
+		break;
+	case ISA_FMT_MIMG:
+		put_image(o, in);
+		break;
+	case ISA_FMT_EXP:
+		add_if(o, f[ISA_F_DONE], " done");
+		add_if(o, f[ISA_F_ROW], " row_en");
+		break;
+	case ISA_FMT_LDSDIR:
+		ADD(o, " wait_vdst:");
+		add_dec(o, f[ISA_F_WAITVDST]);
+		break;
+	case ISA_FMT_SMEM:
+	case ISA_FMT_DS:
+	case ISA_FMT_FLAT:
+	case ISA_FMT_GLOBAL:
+	case ISA_FMT_SCRATCH:
+	case ISA_FMT_MUBUF:
+	case ISA_FMT_MTBUF:
+		if (!isa_op_info(in->op)->n_opnd)
+			break;
+		put_cache(o, in);
+		add_if(o, f[ISA_F_TFE], " tfe");
+		add_if(o, f[ISA_F_GDS], " gds");
+		break;
+	}
 }
 
 /* ------------------------------------------------------- instruction ---- */
@@ -523,15 +809,22 @@ static void put_soff(struct out *o, const struct isa_inst *in,
 		     const struct isa_operand *op)
 {
 	int32_t imm = (int32_t)(in->f[ISA_F_OFFSET] << 11) >> 11;
-	const char *sign = imm < 0 ? "-" : "";
 
-	if (op->kind == ISA_K_OFF && imm) {
-		put(o, "%s0x%x", sign, imm < 0 ? -imm : imm);
-		return;
+	if (op->kind != ISA_K_OFF || !imm) {
+		put_sgpr(o, in->f[ISA_F_SOFFSET], 1);
+		add_if(o, imm, " offset:");
 	}
-	put_sgpr(o, in->f[ISA_F_SOFFSET], 1);
+	add_if(o, imm < 0, "-");
 	if (imm)
-		put(o, " offset:%s0x%x", sign, imm < 0 ? -imm : imm);
+		add_hex(o, imm < 0 ? -imm : imm);
+}
+
+static void put_number(struct out *o, const char *name, int32_t v)
+{
+	if (!v)
+		return;
+	add_str(o, name);
+	add_int(o, v);
 }
 
 /* Operands that are suffixes: they follow without a comma. */
@@ -543,29 +836,29 @@ static bool put_suffix(struct out *o, const struct isa_inst *in,
 
 	switch (op->slot) {
 	case ISA_SLOT_OFF12:
-		put(o, "%s%s", f[ISA_F_IDXEN] ? " idxen" : "",
-		    f[ISA_F_OFFEN] ? " offen" : "");
+		add_if(o, f[ISA_F_IDXEN], " idxen");
+		add_if(o, f[ISA_F_OFFEN], " offen");
 		/* fall through */
 	case ISA_SLOT_OFF13:
 	case ISA_SLOT_OFF16:
-		if (op->value)
-			put(o, " offset:%d", (int32_t)op->value);
+		put_number(o, " offset:", (int32_t)op->value);
 		return true;
 	case ISA_SLOT_OFF2:
-		if (f[ISA_F_OFFSET0])
-			put(o, " offset0:%u", f[ISA_F_OFFSET0]);
-		if (f[ISA_F_OFFSET1])
-			put(o, " offset1:%u", f[ISA_F_OFFSET1]);
+		put_number(o, " offset0:", f[ISA_F_OFFSET0]);
+		put_number(o, " offset1:", f[ISA_F_OFFSET1]);
 		return true;
 	case ISA_SLOT_SWIZZLE:
 		put_swizzle(o, op->value);
 		return true;
 	case ISA_SLOT_FORMAT:
 		name = name_of(BUFFMT, op->value);
-		if (!name)
-			put(o, " format:%u", op->value);
-		else if (op->value != 1) /* 8_UNORM goes without saying */
-			put(o, " format:[BUF_FMT_%s]", name);
+		if (!name) {
+			put_number(o, " format:", op->value);
+		} else if (op->value != 1) { /* 8_UNORM goes without saying */
+			ADD(o, " format:[BUF_FMT_");
+			add_str(o, name);
+			add_char(o, ']');
+		}
 		return true;
 	case ISA_SLOT_DG:
 		return !f[ISA_F_GLC];
@@ -591,7 +884,7 @@ static void put_operand(struct out *o, const struct isa_inst *in,
 		put_imm(o, in, op->value);
 		break;
 	case ISA_SLOT_REL:
-		put(o, "%d", (int32_t)op->value);
+		add_dec(o, op->value & 0xffff);
 		break;
 	case ISA_SLOT_MSG:
 		put_msg(o, op->value);
@@ -609,7 +902,10 @@ static void put_operand(struct out *o, const struct isa_inst *in,
 		put_depctr(o, op->value);
 		break;
 	case ISA_SLOT_ATTR:
-		put(o, "attr%u.%c", op->value >> 2, "xyzw"[op->value & 3]);
+		ADD(o, "attr");
+		add_dec(o, op->value >> 2);
+		add_char(o, '.');
+		add_char(o, "xyzw"[op->value & 3]);
 		break;
 	default:
 		put_source(o, in, op);
@@ -619,108 +915,120 @@ static void put_operand(struct out *o, const struct isa_inst *in,
 static void put_operands(struct out *o, const struct isa_inst *in, int from,
 			 int to)
 {
-	const char *sep = " ";
+	bool nsa = in->fmt == ISA_FMT_MIMG && in->f[ISA_F_NSA];
+	bool first = true;
 
 	for (int i = from; i < to; i++) {
 		const struct isa_operand *op = &in->opnd[i];
+		bool address = nsa && op->slot == ISA_SLOT_VADDR;
 
 		if (put_suffix(o, in, op))
 			continue;
-		put(o, "%s", sep);
-		if (in->fmt == ISA_FMT_MIMG && in->f[ISA_F_NSA] &&
-		    op->slot == ISA_SLOT_VADDR) {
-			bool first = in->opnd[i - 1].slot != ISA_SLOT_VADDR;
-			bool last = in->opnd[i + 1].slot != ISA_SLOT_VADDR;
-
-			put(o, "%s", first ? "[" : "");
-			put_operand(o, in, op);
-			put(o, "%s", last ? "]" : "");
-		} else {
-			put_operand(o, in, op);
-		}
-		sep = ", ";
+		if (!first)
+			add_char(o, ',');
+		add_char(o, ' ');
+		first = false;
+		add_if(o, address && op[-1].slot != ISA_SLOT_VADDR, "[");
+		put_operand(o, in, op);
+		add_if(o, address && op[1].slot != ISA_SLOT_VADDR, "]");
 	}
 }
 
 static void put_name(struct out *o, const struct isa_inst *in)
 {
 	const struct isa_op_info *op = isa_op_info(in->op);
-	bool vop3 = in->fmt == ISA_FMT_VOP3 || in->fmt == ISA_FMT_VOP3SD ||
-		    in->fmt == ISA_FMT_VOP3P;
 	bool dpp = in->form != ISA_FORM_PLAIN;
-	bool native = op->fmt == ISA_FMT_VOP3 || op->fmt == ISA_FMT_VOP3SD ||
-		      op->fmt == ISA_FMT_VOP3P;
 
-	put(o, "%s", op->name);
+	add_str(o, op->name);
 	if (!op->n_opnd) /* v_nop, v_pipeflush */
 		return;
-	if (vop3 && (!native || dpp))
-		put(o, "_e64");
-	if (dpp)
-		put(o, "_dpp");
-	else if (!vop3 && op->flags & ISA_E64)
-		put(o, "_e32");
+	if (in->fmt == op->fmt) {
+		if (dpp && in->fmt >= ISA_FMT_VOP3 && in->fmt <= ISA_FMT_VOP3P)
+			ADD(o, "_e64");
+		else if (!dpp && op->flags & ISA_E64)
+			ADD(o, "_e32");
+	} else {
+		ADD(o, "_e64");
+	}
+	/* VOPC has no _dpp in its name. */
+	if (dpp && in->fmt != ISA_FMT_VOPC)
+		ADD(o, "_dpp");
+	/* LLVM's names of these end in a space. */
+	if (in->fmt == ISA_FMT_MIMG && in->f[ISA_F_NSA] &&
+	    op->flags & ISA_SAMPLER)
+		add_char(o, ' ');
 }
 
-static void put_vopd(struct out *o, const struct isa_inst *in)
+static void put_vopd(struct out *o, const struct isa_inst *in, bool operands)
 {
 	const char *x = "", *y = "";
 
 	isa_vopd_op(in->f[ISA_F_OP], false, &x);
 	isa_vopd_op(in->f[ISA_F_OPY], true, &y);
-	put(o, "%s", x);
-	put_operands(o, in, 0, in->n_opnd_x);
-	put(o, " :: %s", y);
-	put_operands(o, in, in->n_opnd_x, in->n_opnd);
+	add_str(o, x);
+	if (operands)
+		put_operands(o, in, 0, in->n_opnd_x);
+	ADD(o, " :: ");
+	add_str(o, y);
+	if (operands)
+		put_operands(o, in, in->n_opnd_x, in->n_opnd);
 }
 
 static void put_inst(struct out *o, const struct isa_inst *in)
 {
 	if (in->fmt == ISA_FMT_VOPD) {
-		put_vopd(o, in);
+		put_vopd(o, in, true);
 		return;
 	}
 	put_name(o, in);
 	if (in->fmt == ISA_FMT_EXP) {
 		const char *name = name_of(EXPTGT, in->f[ISA_F_TARGET]);
 
+		add_str(o, name ? " " : " invalid_target_");
 		if (name)
-			put(o, " %s", name);
+			add_str(o, name);
 		else
-			put(o, " invalid_target_%u", in->f[ISA_F_TARGET]);
+			add_dec(o, in->f[ISA_F_TARGET]);
 	}
 	put_operands(o, in, 0, in->n_opnd);
-	put_image(o, in);
-	put_vop3(o, in);
-	put_dpp(o, in);
-	put_memory(o, in);
-	put_export(o, in);
+	put_options(o, in);
+}
+
+/* Copy what was written at `text`, as far as it fits. */
+static int cut(const char *text, const char *end, char *out, size_t size)
+{
+	size_t len = end - text;
+
+	if (text != out && size) {
+		size_t n = len < size ? len : size - 1;
+
+		memcpy(out, text, n);
+		out[n] = 0;
+	}
+	return len;
 }
 
 int isa_print(const struct isa_target *t, const struct isa_inst *in, char *out,
 	      size_t size)
 {
-	struct out o = { out, size, 0 };
+	char room[ISA_TEXT_MAX];
+	char *text = size < sizeof(room) ? room : out;
+	struct out o = { text };
 
 	(void)t;
-	if (size)
-		out[0] = 0;
 	put_inst(&o, in);
-	return o.len;
+	*o.p = 0;
+	return cut(text, o.p, out, size);
 }
 
 int isa_print_name(const struct isa_inst *in, char *out, size_t size)
 {
-	struct out o = { out, size, 0 };
+	char room[ISA_TEXT_MAX];
+	struct out o = { room };
 
-	if (in->fmt == ISA_FMT_VOPD) {
-		const char *x = "", *y = "";
-
-		isa_vopd_op(in->f[ISA_F_OP], false, &x);
-		isa_vopd_op(in->f[ISA_F_OPY], true, &y);
-		put(&o, "%s :: %s", x, y);
-	} else {
+	if (in->fmt == ISA_FMT_VOPD)
+		put_vopd(&o, in, false);
+	else
 		put_name(&o, in);
-	}
-	return o.len;
+	return cut(room, o.p, out, size);
 }

@@ -1,0 +1,28 @@
+/*
+ * isa/errata.c - isa/errata.def as an array.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "isa/errata.h"
+
+static const struct isa_erratum errata[] = {
+#define E(enc, op, what, name, why) { #enc, op, ISA_OUTCOME_##what, name, why },
+#include "isa/errata.def"
+#undef E
+};
+
+const struct isa_erratum *isa_erratum_at(const char *encoding, int opcode)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(errata); i++)
+		if (errata[i].opcode == opcode &&
+		    !strcmp(errata[i].encoding, encoding))
+			return &errata[i];
+	return NULL;
+}
+
+const struct isa_erratum *isa_errata(int *n)
+{
+	*n = ARRAY_SIZE(errata);
+	return errata;
+}
