@@ -1,0 +1,70 @@
+/*
+ * kfd/driver.h - the seam between T0's runtime and "the kernel".
+ *
+ * The runtime reaches a device only through these calls.  Two drivers exist:
+ * kfd/linux.c (thin wrappers over libc, real cards through /dev/kfd and
+ * /dev/dri) and kfd/soft/ (a gfx1100 in software that answers the same ioctls
+ * in this process).  Nothing above this line knows which one it talks to.
+ *
+ * Calls return 0 or a non-negative value on success and -errno on failure,
+ * as the kernel's own entry points do; none of them prints.
+ */
+#ifndef T0_KFD_DRIVER_H
+#define T0_KFD_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+
+struct kfd_driver {
+	const char *name; /* "kfd" or "soft" */
+	/* Where its figures come from: "hardware" or "emulated". */
+	const char *origin;
+
+	/* open(2) of /dev/kfd or /dev/dri/renderD<N>: a handle or -errno. */
+	int (*open)(struct kfd_driver *d, const char *path, int flags);
+	int (*close)(struct kfd_driver *d, int fd);
+	/* One attempt; -EINTR and -EAGAIN are the caller's to repeat. */
+	int (*ioctl)(struct kfd_driver *d, int fd, unsigned long request,
+		     void *arg);
+	/* As mmap(2); returns MAP_FAILED and sets *err_no (positive). */
+	void *(*mmap)(struct kfd_driver *d, void *addr, size_t size_bytes,
+		      int prot, int flags, int fd, uint64_t offset,
+		      int *err_no);
+	int (*munmap)(struct kfd_driver *d, void *addr, size_t size_bytes);
+
+	/* Append a whole (sysfs) file to *out: 0 or -errno. */
+	int (*read_file)(struct kfd_driver *d, const char *path,
+			 struct buf *out);
+	/*
+	 * Append the names in a folder to *out, each ended by '\n', without
+	 * "." and "..", in any order: 0 or -errno.
+	 */
+	int (*list_dir)(struct kfd_driver *d, const char *path,
+			struct buf *out);
+	/* The 64-bit doorbell store (release order), and whatever wakes. */
+	void (*ring)(struct kfd_driver *d, volatile uint64_t *doorbell,
+		     uint64_t value);
+	/*
+	 * Optional (may be NULL): append what the driver knows about the last
+	 * fault that the ABI cannot carry (instruction address and text, wave)
+	 * to *out, without a newline; false when there was none.
+	 */
+	bool (*fault_text)(struct kfd_driver *d, struct buf *out);
+	/* Frees the driver and everything it still holds. */
+	void (*free)(struct kfd_driver *d);
+};
+
+/* The Linux kernel driver.  Never fails; opening the files may. */
+struct kfd_driver *kfd_linux_new(void);
+
+/*
+ * The gfx1100 in software.  NULL and *e when the host cannot provide it
+ * (no memory, no threads).  Behaviour options come from the environment only
+ * through main() (see soft_options in kfd/soft/soft.h); NULL = defaults.
+ */
+struct soft_options;
+struct kfd_driver *kfd_soft_new(const struct soft_options *o, struct err *e);
+
+#endif

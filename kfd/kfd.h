@@ -1,0 +1,346 @@
+/*
+ * kfd - the runtime: one gfx11 device behind the KFD ABI.
+ *
+ *	struct kfd_dev *dev;
+ *	kfd_open(&dev, spec, &e)		the device, or why not
+ *	kfd_mem_alloc(dev, KFD_VRAM, ...)	memory both sides can see
+ *	kfd_code_load(dev, bytes, n, ...)	a code object (ELF)
+ *	kfd_code_kernel(code, "saxpy", ...)	a kernel of it
+ *	kfd_queue_new(dev, NULL, &q, &e)	an AQL queue
+ *	kfd_run(q, &launch, &timing, &e)	dispatch and wait
+ *	kfd_close(dev)				everything back
+ *
+ * Whether a card or the gfx1100 in software is behind it is decided by
+ * kfd_open() and said in kfd_info(); no function here behaves differently.
+ *
+ * Invariants
+ *  - Completion is a signal reaching 0.  The queue's read pointer only says
+ *    that a packet was fetched; it is used for nothing but ring space.
+ *  - Every wait has an absolute deadline and watches the device's error
+ *    events, so a fault or a hang ends it with ERR_DEVICE or ERR_TIMEOUT.
+ *  - Every size that depends on the card comes from its topology.
+ *  - An address that held code is never given to anything else while the
+ *    device is open: instruction caches would serve the old bytes.
+ *  - GPU address == CPU address for memory that has a CPU view.
+ *
+ * Failure.  A queue that rejected a packet or met an illegal instruction is
+ * dead: kfd_queue_free() it and make another.  After a memory fault or a reset
+ * the device is lost (kfd_lost()): every call says so until kfd_close();
+ * opening it again is allowed, with a real card best in a fresh process.
+ *
+ * Threads.  Device functions (memory, code, queue_new/free) may be called from
+ * any thread.  One queue, with its launches, belongs to one thread at a time.
+ * After fork() the child may not use the device (ERR_USAGE says so).
+ *
+ * Ownership.  The device owns everything made from it; kfd_close() frees what
+ * is left, so a tool may simply close.
+ */
+#ifndef T0_KFD_KFD_H
+#define T0_KFD_KFD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "isa/co.h"
+#include "kfd/driver.h"
+
+struct kfd_dev;
+struct kfd_code;
+struct kfd_queue;
+
+/* -------------------------------------------------------- topology.c ---- */
+
+/* What sysfs says about one node (topology/nodes/N).  -1 and 0 as noted. */
+struct kfd_node {
+	int index;	     /* N */
+	bool hidden;	     /* the device cgroup forbids reading it */
+	uint32_t gpu_id;     /* 0 = a CPU node */
+	uint32_t gfx_target; /* major*10000 + minor*100 + stepping */
+	uint32_t simd_count, simd_per_cu, cu_count, max_waves_per_simd;
+	uint32_t array_count, arrays_per_engine, engines; /* shader engines */
+	uint32_t cu_per_array, wave_size, lds_bytes, scratch_slots_cu;
+	uint32_t num_xcc;
+	uint32_t vendor_id, device_id, domain, location_id;
+	int render_minor; /* -1 = not given */
+	uint32_t capability, fw_version, sdma_fw_version;
+	uint32_t clk_max_mhz; /* shader engine clock */
+	uint64_t unique_id;
+	uint64_t vram_bytes; /* sum of the VRAM banks */
+	bool large_bar;	     /* the host sees all of VRAM */
+	uint32_t vram_width_bits, mem_clk_max_mhz;
+	uint32_t n_caches;
+	/* Totals in KiB by kind, 0 = none listed; one instance each. */
+	uint32_t l0_kib, l1i_kib, l1s_kib, gl1_kib, l2_kib, l3_kib;
+	uint32_t link_max_mbps; /* link to the host, MB/s */
+	char name[64];		/* sysfs name ("ip discovery" on gfx11) */
+};
+struct kfd_topology {
+	struct kfd_node *node;
+	int n_nodes;
+	uint64_t generation;
+};
+/*
+ * Read all nodes.  Unknown names are ignored, missing ones tolerated, hidden
+ * nodes kept with `hidden` set.  Repeated until the generation stands still.
+ */
+bool kfd_topology_read(struct kfd_driver *d, struct kfd_topology *t,
+		       struct err *e);
+void kfd_topology_fini(struct kfd_topology *t);
+/* "gfx1100" into out[16]; "n/a" for 0. */
+void kfd_gfx_name(uint32_t gfx_target, char out[16]);
+/* "Radeon RX 7900 XTX" or "gfx1100 (device 0x1234)" into out[64]. */
+void kfd_board_name(const struct kfd_node *n, char out[64]);
+/* "0000:03:00.0" into out[16]. */
+void kfd_pci_name(const struct kfd_node *n, char out[16]);
+
+/* ---------------------------------------------------------- device.c ---- */
+
+struct kfd_info {
+	char spec[32];	    /* "soft" or "kfd:0": opens it again */
+	char why[512];	    /* why this device was chosen; print it */
+	const char *driver; /* "kfd" or "soft" */
+	const char *origin; /* "hardware" or "emulated" */
+	char name[64];	    /* "Radeon RX 7900 XTX" */
+	char gfx[16];	    /* "gfx1100" */
+	char pci[16];	    /* "0000:03:00.0" */
+	struct kfd_node node;
+	uint32_t kfd_major, kfd_minor;
+	uint32_t vgprs_per_simd; /* wave32 registers; granule below */
+	uint32_t vgpr_granule;
+	uint64_t tick_hz; /* of the timestamps in signals */
+	uint64_t lds_base, scratch_base, gpuvm_base, gpuvm_limit;
+	bool runtime_enabled; /* wave exceptions are reported */
+	bool hdp_flush;	      /* the flush register could be mapped */
+};
+
+/*
+ * Open a device.  spec: "soft", "kfd" (first gfx11 GPU), "kfd:N" (GPU number N
+ * of `t0-device list`), or NULL/"": the first gfx11 GPU that can be used, else
+ * soft.  Main passes --device or T0_DEVICE here and prints info->why on stderr.
+ * An explicit choice that cannot be had is an error, never another device.
+ */
+bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e);
+/*
+ * The same on a driver of the caller's, which the device then owns (freed on
+ * failure too).  gpu: -1 = first gfx11 GPU, else as "kfd:N".  For soft options
+ * and for tests.
+ */
+bool kfd_open_driver(struct kfd_dev **dev, struct kfd_driver *d, int gpu,
+		     const char *why, struct err *e);
+/* Orderly teardown; goes on over errors.  NULL is fine. */
+void kfd_close(struct kfd_dev *dev);
+const struct kfd_info *kfd_info(const struct kfd_dev *dev);
+
+/* Has the device been lost (fault, reset)?  Then *e says what happened. */
+bool kfd_lost(struct kfd_dev *dev, struct err *e);
+
+/* Device and host clocks read together (for timestamps in signals). */
+struct kfd_clock {
+	uint64_t gpu_ticks;
+	uint64_t mono_raw_ns; /* CLOCK_MONOTONIC_RAW */
+	uint64_t boot_ns;     /* CLOCK_BOOTTIME */
+};
+bool kfd_clock_read(struct kfd_dev *dev, struct kfd_clock *c, struct err *e);
+
+/* Free VRAM in bytes; ERR_UNSUPPORTED before KFD 1.9. */
+bool kfd_vram_available(struct kfd_dev *dev, uint64_t *bytes, struct err *e);
+
+/* ------------------------------------------------------------ list.c ---- */
+
+/* One device that could be opened, or why it cannot. */
+struct kfd_found {
+	char spec[32];
+	const char *origin;
+	struct kfd_node node;
+	bool usable;
+	char why_not[256]; /* empty when usable */
+};
+/* All GPUs of /dev/kfd's topology, then soft.  free() *found. */
+bool kfd_list(struct kfd_found **found, int *n, struct err *e);
+/* Those of one driver, which is freed. */
+void kfd_list_driver(struct kfd_driver *d, struct kfd_found **found, int *n);
+
+/* ---------------------------------------------------------- memory.c ---- */
+
+enum kfd_domain {
+	KFD_VRAM,	  /* device memory that the host sees (large BAR) */
+	KFD_VRAM_PRIVATE, /* device memory without a CPU view: cpu == NULL */
+	KFD_GTT,     /* host memory made by the driver, uncached on device */
+	KFD_USERPTR, /* this process's own pages, registered */
+};
+struct kfd_mem {
+	uint64_t va;	   /* device address */
+	void *cpu;	   /* the same address, or NULL */
+	size_t size_bytes; /* as asked for; memory beyond it is not yours */
+	enum kfd_domain domain;
+	char name[32]; /* for fault reports */
+};
+/*
+ * Contents are undefined.  `name` is copied and appears in fault
+ * reports.  ERR_NOMEM says requested, available and total; nothing falls back
+ * to another domain.  A page on either side is left unmapped, so that running
+ * off an end faults.
+ */
+bool kfd_mem_alloc(struct kfd_dev *dev, enum kfd_domain domain,
+		   size_t size_bytes, const char *name, struct kfd_mem **out,
+		   struct err *e);
+void kfd_mem_free(struct kfd_dev *dev, struct kfd_mem *m); /* NULL is fine */
+/* CPU writes to VRAM are made visible to the device (HDP flush). */
+void kfd_mem_flush(struct kfd_dev *dev);
+/* Bytes now allocated through kfd_mem_alloc() and by the runtime itself. */
+uint64_t kfd_mem_live_bytes(struct kfd_dev *dev);
+/*
+ * Append "0x... is 64 bytes past the end of 'a' (VRAM, 0x...+4096)" to out:
+ * the nearest live or recently freed allocation.
+ */
+void kfd_mem_describe(struct kfd_dev *dev, uint64_t va, struct buf *out);
+
+/* ---------------------------------------------------------- signal.c ---- */
+
+/*
+ * A signal in device-visible memory.  Packets decrement it when they complete.
+ * Most callers need none: every packet has its own, behind the ticket.
+ */
+struct kfd_signal {
+	uint64_t va;
+	struct kfd_dev *dev;
+};
+bool kfd_signal_new(struct kfd_dev *dev, int64_t value, struct kfd_signal **out,
+		    struct err *e);
+void kfd_signal_free(struct kfd_signal *s);
+int64_t kfd_signal_value(const struct kfd_signal *s);	  /* acquire */
+void kfd_signal_set(struct kfd_signal *s, int64_t value); /* release */
+/* Wait on the host until value <= 0.  deadline: CLOCK_MONOTONIC, absolute. */
+bool kfd_signal_wait(struct kfd_signal *s, uint64_t deadline_ns, struct err *e);
+
+/* ------------------------------------------------------------ code.c ---- */
+
+struct kfd_kernel {
+	const char *name;	/* without ".kd" */
+	struct kfd_code *code;	/* its owner */
+	uint64_t object_va;	/* of the kernel descriptor */
+	uint64_t entry_va;	/* of the first instruction */
+	uint32_t lds_bytes;	/* static */
+	uint32_t private_bytes; /* scratch per lane */
+	uint32_t kernarg_bytes; /* whole segment, hidden arguments included */
+	uint32_t kernarg_align;
+	uint32_t explicit_bytes; /* what the caller passes */
+	uint32_t rsrc1, rsrc2, rsrc3;
+	uint16_t properties;
+	uint32_t vgprs;	    /* per wave, as encoded in rsrc1 */
+	uint32_t wave_size; /* 32 or 64 */
+	bool wgp_mode, dynamic_stack;
+	uint32_t max_wg;	  /* work-items; 1024 when not given */
+	uint32_t reqd_wg[3];	  /* 0 = free */
+	const struct co_arg *arg; /* explicit and hidden, by offset; or NULL */
+	uint32_t n_args;
+};
+/*
+ * Load any code object for this device (an ELF in memory, not kept).  A
+ * malformed or foreign one is ERR_INPUT with the reason.
+ */
+bool kfd_code_load(struct kfd_dev *dev, const void *elf, size_t len_bytes,
+		   struct kfd_code **out, struct err *e);
+/* By name, with or without ".kd"; an unknown one lists those there are. */
+bool kfd_code_kernel(struct kfd_code *c, const char *name,
+		     const struct kfd_kernel **out, struct err *e);
+int kfd_code_count(const struct kfd_code *c);
+const struct kfd_kernel *kfd_code_at(const struct kfd_code *c, int i);
+/* No launch of it may be outstanding.  NULL is fine. */
+void kfd_code_unload(struct kfd_code *c);
+
+/*
+ * Bare machine code: `code` is placed behind a kernel descriptor made from
+ * `desc`, followed by s_code_end padding.  Cheap: thousands share a block.
+ * Free with kfd_code_unload(kernel->code).
+ */
+struct kfd_raw_desc {
+	const char *name; /* copied; NULL = "raw" */
+	uint32_t rsrc1, rsrc2, rsrc3;
+	uint16_t properties; /* bit 10 = wave32, bit 3 = kernarg pointer */
+	uint32_t kernarg_bytes, lds_bytes, private_bytes;
+};
+bool kfd_code_raw(struct kfd_dev *dev, const void *code, size_t len_bytes,
+		  const struct kfd_raw_desc *desc,
+		  const struct kfd_kernel **out, struct err *e);
+
+/* ----------------------------------------------------------- queue.c ---- */
+
+struct kfd_queue_opts {
+	uint32_t ring_packets;	/* power of two, 64..131072; 0 = 256 */
+	uint32_t kernarg_bytes; /* ring for arguments; 0 = 256 KiB */
+	uint32_t priority;	/* 0..15; 0 = normal (7) */
+	uint64_t spin_ns;	/* busy wait before sleeping; 0 = 50 us */
+};
+bool kfd_queue_new(struct kfd_dev *dev, const struct kfd_queue_opts *o,
+		   struct kfd_queue **out, struct err *e);
+/*
+ * Stops the queue, outstanding packets included, and frees it.  A kernel that
+ * hangs is killed by the kernel driver; false and *e if that failed (the queue
+ * is gone for us all the same).  NULL is fine.
+ */
+bool kfd_queue_free(struct kfd_queue *q, struct err *e);
+
+/* -------------------------------------------------------- dispatch.c ---- */
+
+#define KFD_DEADLINE_NS 10000000000ull /* the default, from the call on */
+
+struct kfd_launch {
+	const struct kfd_kernel *kernel;
+	uint32_t grid[3]; /* work-items; 0 counts as 1 */
+	uint32_t wg[3];	  /* work-items per workgroup; 0 counts as 1 */
+	uint32_t dyn_lds_bytes;
+	uint32_t stack_bytes; /* for kernels with a dynamic stack */
+	const void *args;     /* explicit arguments, laid out; copied */
+	size_t args_bytes;    /* == kernel->explicit_bytes */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC, absolute; 0 = default */
+	/*
+	 * Complete this signal (decrement) instead of the packet's own; keep it
+	 * until kfd_wait() of the ticket has returned.
+	 */
+	struct kfd_signal *done;
+	bool overlap; /* may start before earlier packets have finished */
+	bool quiet;   /* no interrupt: the caller waits for a later packet */
+};
+struct kfd_timing {
+	uint64_t start_ticks, end_ticks; /* device clock; 0 = not given */
+	uint64_t device_ns;		 /* end - start; 0 = not given */
+	uint64_t host_ns;		 /* kfd_run(): submit to return */
+};
+
+/* Check the launch against the kernel and the device, without sending it. */
+bool kfd_launch_check(struct kfd_queue *q, const struct kfd_launch *l,
+		      struct err *e);
+/* Dispatch and wait: submit + wait. */
+bool kfd_run(struct kfd_queue *q, const struct kfd_launch *l,
+	     struct kfd_timing *t, struct err *e);
+/*
+ * Put a dispatch packet into the ring.  Blocks, up to the launch's deadline,
+ * while ring or argument space is taken; grows scratch first when the kernel
+ * needs more (waits until the queue is idle).  *ticket = packet number.
+ * kfd_submit() rings the doorbell; kfd_put() leaves that to kfd_flush().
+ */
+bool kfd_submit(struct kfd_queue *q, const struct kfd_launch *l,
+		uint64_t *ticket, struct err *e);
+bool kfd_put(struct kfd_queue *q, const struct kfd_launch *l, uint64_t *ticket,
+	     struct err *e);
+void kfd_flush(struct kfd_queue *q);
+/*
+ * A barrier-and packet: packets after it start when all signals (at most 5)
+ * are 0 and all earlier packets are done.  Rings the doorbell.
+ */
+bool kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *dep, int n_deps,
+		 uint64_t *ticket, struct err *e);
+/*
+ * Wait for a packet.  deadline_ns as in kfd_launch.  Timing may be NULL; its
+ * stamps are 0 once ring_packets further packets were put.  On ERR_TIMEOUT the
+ * packet may still run: free the queue, or wait again.
+ */
+bool kfd_wait(struct kfd_queue *q, uint64_t ticket, uint64_t deadline_ns,
+	      struct kfd_timing *t, struct err *e);
+/* Wait until all packets are done. */
+bool kfd_drain(struct kfd_queue *q, uint64_t deadline_ns, struct err *e);
+
+#endif

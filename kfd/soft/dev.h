@@ -1,0 +1,383 @@
+/*
+ * kfd/soft/dev.h - inside the soft device; only kfd/soft/ includes it.
+ *
+ * Locks, in the order in which they may be taken:
+ *   dev->lock   (mutex)   files, buffer objects, SVM ranges, queue table
+ *   map.lock    (rwlock)  what the GPU can reach; threads that execute waves
+ *                         or read packets hold it shared for a slice, MAP and
+ *                         UNMAP hold it alone, so that no host pointer goes
+ *                         stale in use.  A thread that holds it shared takes
+ *                         neither dev->lock nor anything that waits.
+ *   ev.lock     (mutex)   events and their waiters
+ *   wake.lock, pool.lock, fault_lock: leaves
+ */
+#ifndef T0_KFD_SOFT_DEV_H
+#define T0_KFD_SOFT_DEV_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kfd/abi.h"
+#include "kfd/soft/exec.h"
+#include "kfd/soft/soft.h"
+
+#define SOFT_CU_COUNT 96u
+#define SOFT_SE_COUNT 6u
+#define SOFT_WAVES_PER_CU 32u
+#define SOFT_GFX_TARGET 110000u
+#define SOFT_GPUVM_BASE 0x1000000ull
+#define SOFT_GPUVM_LIMIT 0x7fffffffffffull
+#define SOFT_LDS_BASE 0x0001000000000000ull
+#define SOFT_SCRATCH_BASE 0x0002000000000000ull
+#define SOFT_USER_LIMIT 0x800000000000ull /* 47-bit user space */
+#define SOFT_QUEUES_MAX 1024u
+#define SOFT_LDS_MAX_BYTES 65536u
+#define SOFT_GROUP_MAX 1024u /* work-items */
+
+struct soft_file {
+	int fd; /* -1 = slot free */
+	bool render;
+	pid_t pid;   /* that opened it */
+	uint64_t id; /* never reused, unlike fd */
+};
+
+/* A buffer object; `handle` = gpu_id << 32 | index in soft_dev.bo. */
+struct soft_bo {
+	uint64_t va, size;
+	uint32_t flags;	 /* KFD_MEM_* */
+	uint64_t offset; /* in the memory file; ~0 for user pointers */
+	uint8_t *host;	 /* own mapping, or the user's memory */
+	bool mapped;	 /* MAP_MEMORY_TO_GPU was done */
+	bool gone;	 /* user pages were unmapped behind our back */
+	unsigned queue_refs;
+};
+
+/* Host memory given to the GPU by the SVM ioctl. */
+struct soft_svm {
+	uint64_t start, size;
+	uint32_t flags; /* KFD_SVM_FLAG_* */
+	bool access;	/* this GPU may use it */
+};
+
+/* What the GPU can reach, sorted by va, never overlapping. */
+struct soft_map {
+	pthread_rwlock_t lock;
+	struct soft_range *v;
+	size_t n, cap;
+	uint32_t code_epoch; /* atomic: grows when decoded code is stale */
+};
+
+struct soft_event {
+	bool auto_reset, signaled;
+	uint32_t id, type;
+	uint64_t age;
+	union {
+		struct kfd_memory_exception memory;
+		struct kfd_hw_exception hw;
+	};
+	struct soft_waiter *waiters;
+};
+struct soft_events {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* [0, 4096): signal events by id; behind them the others. */
+	struct soft_event **table; /* each lives on its own */
+	size_t n;
+	uint64_t *page;	   /* the kernel's view of the event page */
+	uint32_t page_bo;  /* index, 0 = the kernel's own page */
+	uint64_t page_off; /* in the memory file, for mmap */
+	unsigned sleeping; /* threads inside WAIT_EVENTS */
+	bool ending;
+};
+
+/*
+ * Sleeping packet processors wait here.  A sleeper announces itself before it
+ * looks for work, so a doorbell store followed by a look at `parked` wakes it.
+ */
+struct soft_wake {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	uint32_t parked; /* atomic */
+	uint64_t seq;	 /* grows with every wake-up */
+};
+
+/* What a thread that executes waves keeps for itself. */
+struct soft_worker {
+	struct soft_code_cache *code;
+	uint32_t code_epoch; /* of the map when `code` was last emptied */
+};
+
+enum soft_queue_bo {
+	SOFT_BO_RING, SOFT_BO_RPTR, SOFT_BO_WPTR, SOFT_BO_EOP, SOFT_BO_CWSR,
+	SOFT_BO_COUNT,
+};
+struct soft_queue {
+	struct soft_dev *dev;
+	uint32_t id;
+	uint64_t *doorbell;
+	/* Of the ring; written under map.lock held alone. */
+	uint64_t ring_base;
+	uint32_t ring_bytes;
+	uint64_t rptr_va, wptr_va, cwsr_va;
+	uint32_t bo[SOFT_BO_COUNT]; /* referenced objects, 0 = none */
+	pthread_t thread;
+	uint32_t stop;	 /* atomic: being destroyed */
+	uint32_t active; /* atomic: has a ring and a percentage */
+	uint32_t dead;	 /* atomic: stopped by an error */
+	/* The packet processor's own. */
+	struct soft_worker worker;
+	uint64_t doorbell_seen;
+	bool armed; /* a doorbell came: packets may be waiting */
+	uint64_t read_index;
+	uint64_t began_index, began_ts; /* of the packet in work */
+	bool again; /* it had to wait before */
+};
+
+struct soft_pool;
+
+struct soft_dev {
+	struct kfd_driver driver; /* first: the handle is the driver */
+	struct soft_options o;
+	pid_t pid; /* threads exist only in this process */
+
+	pthread_mutex_t lock;
+	struct soft_file *file;
+	size_t n_files;
+	uint64_t next_file_id;
+	unsigned kfd_opens;
+	uint64_t vm_file; /* id of the render file, 0 = VM not acquired */
+	uint32_t runtime_enabled; /* atomic */
+	uint64_t trap_tba, trap_tma;
+
+	int memfd;
+	uint64_t memfd_end;
+	struct soft_bo **bo; /* [0] is never used */
+	size_t n_bo;
+	uint64_t vram_used, sys_used, sys_limit;
+	struct soft_svm *svm;
+	size_t n_svm;
+	struct soft_map map;
+	uint64_t doorbell_off, mmio_off; /* in the memory file */
+	uint64_t *doorbell;		 /* [1024], the device's view */
+	uint32_t *mmio;
+
+	struct soft_events ev;
+	struct soft_queue *queue[SOFT_QUEUES_MAX];
+	unsigned n_queues;
+	struct soft_wake wake;
+	struct soft_pool *pool;
+	uint32_t evicted; /* atomic: a page fault stopped all queues */
+	uint32_t rung;	  /* atomic: doorbells come through ring() */
+	uint32_t hung;	  /* atomic: reset; needs to be reopened */
+
+	pthread_mutex_t fault_lock;
+	struct soft_fault fault;
+};
+
+/* ---------------------------------------------------------- device.c ---- */
+
+uint64_t soft_gpu_clock(void); /* 100 MHz ticks */
+/* pthread_create() with all signals blocked. */
+int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg);
+
+/* -------------------------------------------------------- topology.c ---- */
+
+int soft_topology_read(struct soft_dev *d, const char *path, struct buf *out);
+int soft_topology_list(struct soft_dev *d, const char *path, struct buf *out);
+
+/* ---------------------------------------------------------- memory.c ---- */
+
+bool soft_memory_init(struct soft_dev *d, struct err *e);
+void soft_memory_fini(struct soft_dev *d);
+void soft_memory_end(struct soft_dev *d); /* the process let go */
+/* Room in the memory file and the device's view of it; 0 or -errno. */
+int soft_memory_carve(struct soft_dev *d, uint64_t size, uint64_t *offset,
+		      void **host);
+void soft_memory_drop(struct soft_dev *d, uint64_t offset, uint64_t size,
+		      void *host);
+/* dev->lock held.  NULL = no such handle. */
+struct soft_bo *soft_bo_by_handle(struct soft_dev *d, uint64_t handle);
+/* The mapped object at exactly [va, va + size), or 0; dev->lock held. */
+uint32_t soft_bo_exact(struct soft_dev *d, uint64_t va, uint64_t size);
+bool soft_svm_covers(struct soft_dev *d, uint64_t va, uint64_t size);
+/* mmap of a buffer object through the render node: memory file offset. */
+int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size, int prot);
+/* The process unmapped host pages: the GPU loses them too. */
+void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size);
+
+int soft_ioc_alloc(struct soft_dev *d, void *arg);
+int soft_ioc_free(struct soft_dev *d, void *arg);
+int soft_ioc_map(struct soft_dev *d, void *arg);
+int soft_ioc_unmap(struct soft_dev *d, void *arg);
+int soft_ioc_available(struct soft_dev *d, void *arg);
+int soft_ioc_svm(struct soft_dev *d, void *arg);
+
+/* ------------------------------------------------------------- map.c ---- */
+
+void soft_map_init(struct soft_map *m);
+void soft_map_fini(struct soft_map *m);
+/* dev->lock held.  Insert only where it is free. */
+bool soft_map_is_free(const struct soft_map *m, uint64_t va, uint64_t size);
+void soft_map_insert(struct soft_dev *d, const struct soft_range *r);
+void soft_map_remove(struct soft_dev *d, uint64_t va);
+/* soft_env.find over the map; ctx is the device.  Slice held. */
+bool soft_map_find(void *ctx, uint64_t va, struct soft_range *out);
+/* Host pointer of [va, va + size) for `need` (SOFT_MEM_*), or NULL. */
+void *soft_map_at(struct soft_dev *d, uint64_t va, uint64_t size,
+		  uint32_t need);
+/* Begin and end a slice in which ranges and host pointers stay valid. */
+void soft_map_hold(struct soft_dev *d);
+void soft_map_release(struct soft_dev *d);
+
+/* ---------------------------------------------------------- events.c ---- */
+
+void soft_events_init(struct soft_dev *d);
+void soft_events_fini(struct soft_dev *d);
+void soft_events_end(struct soft_dev *d); /* wakes waiters with EIO */
+int soft_ioc_create_event(struct soft_dev *d, void *arg);
+int soft_ioc_destroy_event(struct soft_dev *d, void *arg);
+int soft_ioc_set_event(struct soft_dev *d, void *arg);
+int soft_ioc_reset_event(struct soft_dev *d, void *arg);
+int soft_ioc_wait_events(struct soft_dev *d, void *arg);
+/* The interrupt: what the kernel does when the GPU signals event `id`. */
+void soft_event_interrupt(struct soft_dev *d, uint32_t id);
+void soft_event_memory(struct soft_dev *d,
+		       const struct kfd_memory_exception *m);
+void soft_event_hw(struct soft_dev *d, const struct kfd_hw_exception *h);
+
+/* ----------------------------------------------------------- queue.c ---- */
+
+int soft_ioc_create_queue(struct soft_dev *d, void *arg);
+int soft_ioc_destroy_queue(struct soft_dev *d, void *arg);
+int soft_ioc_update_queue(struct soft_dev *d, void *arg);
+void soft_queues_end(struct soft_dev *d);
+
+/* May this queue's packets and waves go on? */
+enum soft_go { SOFT_GO, SOFT_PAUSE, SOFT_STOP };
+enum soft_go soft_queue_go(const struct soft_queue *q);
+
+void soft_wake_init(struct soft_dev *d);
+void soft_wake_fini(struct soft_dev *d);
+void soft_wake_all(struct soft_dev *d);
+/* Announce; then look for work; then sleep or not. */
+uint64_t soft_wake_announce(struct soft_dev *d);
+void soft_wake_sleep(struct soft_dev *d, uint64_t announced, uint64_t ns);
+void soft_wake_cancel(struct soft_dev *d);
+
+/* ---------------------------------------------------------- packet.c ---- */
+
+enum soft_done {
+	SOFT_DONE,    /* the packet is finished, take the next one */
+	SOFT_LATER,   /* it waits for something: come back */
+	SOFT_REFUSED, /* the queue stopped */
+};
+/* Is there a packet to run at q->read_index? */
+bool soft_packet_ready(struct soft_queue *q);
+enum soft_done soft_packet_run(struct soft_queue *q);
+
+/* These with a slice held. */
+
+/* Host pointer for the CP's own access; NULL after raising a page fault. */
+void *soft_cp_at(struct soft_queue *q, uint64_t va, uint64_t size,
+		 uint32_t need, const char *what);
+/* The queue's amd_queue structure, or NULL after a page fault. */
+struct amd_queue *soft_cp_queue(struct soft_queue *q, uint64_t *va);
+/* Let the slot go: header INVALID, read_dispatch_id one further. */
+void soft_packet_retire(struct soft_queue *q);
+/* Timestamps, value, mailbox and interrupt of a completion signal. */
+void soft_packet_complete(struct soft_queue *q, uint64_t signal,
+			  uint64_t end_ts);
+/* The queue stops at this packet. */
+enum soft_done soft_packet_refuse(struct soft_queue *q, enum kfd_ec ec,
+				  uint32_t inactive, uint64_t kernel,
+				  const char *fmt, ...) T0_PRINTF(5, 6);
+
+/* ----------------------------------------------------------- fault.c ---- */
+
+/* The driver's fault_text: the last fault's line. */
+bool soft_fault_text(struct kfd_driver *drv, struct buf *out);
+
+/* All with a slice held. */
+
+/*
+ * Tell the program that `q` stopped: the error payload and event when it
+ * asked for wave exceptions, else the queue's inactive signal.
+ */
+void soft_queue_error(struct soft_queue *q, enum kfd_ec ec, uint32_t inactive,
+		      struct soft_fault *f);
+/* MEMORY event at f->va; all queues of the process are evicted for good. */
+void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute);
+/* The GPU is reset after a hang: HW_EXCEPTION event, all queues stop. */
+void soft_gpu_reset(struct soft_queue *q, struct soft_fault *f);
+/* Store `code` in the queue's inactive signal; false = it has none. */
+bool soft_queue_inactive(struct soft_queue *q, uint32_t code);
+
+/* ---------------------------------------------------------- launch.c ---- */
+
+/* Run the dispatch packet at q->read_index to its end. */
+enum soft_done soft_dispatch(struct soft_queue *q,
+			     const struct aql_dispatch *p);
+
+/* ----------------------------------------------------------- group.c ---- */
+
+/* A dispatch as the launcher works it out from packet and descriptor. */
+struct soft_launch {
+	struct soft_queue *q;
+	struct aql_dispatch packet;
+	struct amd_kernel_descriptor kd;
+	uint64_t packet_va, queue_va;
+	uint64_t entry; /* VA of the first instruction */
+	uint32_t n_groups[3];
+	uint64_t total;	       /* workgroups */
+	uint32_t max_resident; /* of them at a time */
+	uint32_t wave_size, waves_per_group, n_vgprs, lds_bytes;
+	uint64_t scratch_va; /* of wave slot 0 */
+	uint32_t scratch_wave_bytes;
+	uint32_t scratch_descriptor[4];
+	struct soft_env env;
+};
+/* prepare.c: check packet and descriptor and fill the rest; slice held. */
+enum soft_done soft_launch_prepare(struct soft_queue *q, struct soft_launch *l);
+
+struct soft_run { /* a workgroup in execution */
+	struct soft_group g;
+	struct soft_run *next;
+	uint32_t slot; /* of residency: chooses its scratch */
+	bool fresh;    /* soft_run_start(index) is still to be done */
+	uint64_t index;
+	void *memory;
+};
+struct soft_run *soft_run_new(const struct soft_launch *l);
+void soft_run_free(struct soft_run *r);
+/* Set up the registers of workgroup r->index (x fastest). */
+void soft_run_start(struct soft_run *r, const struct soft_launch *l);
+
+/* ----------------------------------------------------------- pool.c ---- */
+
+/*
+ * Threads that help with dispatches.  A queue's own thread always works on
+ * its dispatch, so that every queue makes progress; the pool's threads join
+ * wherever work is left.
+ */
+struct soft_job {
+	/* One turn of work; false = nothing for a helper at the moment. */
+	bool (*turn)(void *arg, struct soft_worker *w);
+	void *arg;
+	struct soft_job *next;
+	unsigned helpers; /* inside turn() */
+	bool offered;	  /* wants helpers */
+};
+/* NULL when the threads cannot be started. */
+struct soft_pool *soft_pool_new(unsigned helpers);
+void soft_pool_free(struct soft_pool *p);
+void soft_pool_add(struct soft_pool *p, struct soft_job *j);
+/* There is work for helpers (again). */
+void soft_pool_offer(struct soft_pool *p, struct soft_job *j);
+/* Withdraw the job and wait until no helper is inside it. */
+void soft_pool_remove(struct soft_pool *p, struct soft_job *j);
+void soft_worker_fini(struct soft_worker *w);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * kfd/soft/soft.h - options and fault records of the gfx1100 in software.
+ *
+ * kfd_soft_new() (kfd/driver.h) makes one machine with one RX 7900 XTX whose
+ * memory lies in a sparse file in this process, and whose packets are run by
+ * threads of this process.  It obeys the kernel's rules: what the kernel
+ * refuses, it refuses with the same errno, and what faults on the card faults
+ * here, with the same event, while the process stays alive.
+ *
+ * State belongs to the process that opened /dev/kfd; closing the last handle
+ * of /dev/kfd ends every queue and frees everything, so that a device that
+ * was reset after a hang can be opened afresh.
+ *
+ * Not there: PM4 and SDMA queues (CREATE_QUEUE gives EINVAL), GET_ATTR of SVM
+ * ranges (EOPNOTSUPP), DRM ioctls of the render node (ENOTTY).
+ */
+#ifndef T0_KFD_SOFT_SOFT_H
+#define T0_KFD_SOFT_SOFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "kfd/driver.h"
+
+/* All zero is the default device: what a 7900 XTX on Linux 6.12 shows. */
+struct soft_options {
+	unsigned threads;     /* that run workgroups; 0 = one per CPU */
+	uint32_t kfd_minor;   /* KFD 1.N, 1..19; 0 = 17 */
+	uint64_t vram_bytes;  /* 0 = 25753026560 */
+	/* A dispatch of which no workgroup ends for so long is a hang. */
+	uint64_t deadline_ns; /* 0 = 10 s */
+	/* One thread, workgroups in order: the same run every time. */
+	bool deterministic;
+	bool small_bar;	      /* VRAM is not visible to the host */
+	int open_errno;	      /* of opening /dev/kfd; 0 = works */
+};
+
+#define SOFT_GPU_ID 0xa37cu /* as the topology tree and apertures say */
+#define SOFT_VRAM_BYTES 25753026560ull
+
+enum soft_fault_kind {
+	SOFT_FAULT_NONE,
+	SOFT_FAULT_ILLEGAL,	/* illegal instruction */
+	SOFT_FAULT_UNSUPPORTED, /* known to the ISA, not executed yet */
+	SOFT_FAULT_MEMORY,	/* not mapped, read only, or not executable */
+	SOFT_FAULT_APERTURE,	/* outside LDS or scratch through FLAT */
+	SOFT_FAULT_ALIGN,
+	SOFT_FAULT_TRAP,   /* s_trap without a handler */
+	SOFT_FAULT_HANG,   /* deadline or deadlock at a barrier */
+	SOFT_FAULT_PACKET, /* refused by the packet processor */
+};
+
+/*
+ * The last fault, as exactly as the emulator knows it.  Fields that do not
+ * apply to the kind are 0, and `lane` is -1.
+ */
+struct soft_fault {
+	enum soft_fault_kind kind;
+	uint64_t count; /* faults since the device was made */
+	uint32_t queue_id;
+	uint64_t packet;       /* AQL packet index in that queue */
+	uint64_t kernel;       /* VA of the kernel descriptor */
+	uint32_t workgroup[3]; /* id of the workgroup */
+	uint32_t wave;	       /* index of the wave in its workgroup */
+	int lane;	       /* -1: scalar, or unknown */
+	uint64_t pc;	       /* VA of the instruction */
+	uint32_t words[4];     /* its code, as far as it is known */
+	unsigned n_words;
+	uint64_t va; /* that could not be accessed */
+	bool write;
+	char text[320]; /* one line: what happened, and where */
+};
+
+/* The last fault of a soft device: false when there was none. */
+bool soft_last_fault(struct kfd_driver *d, struct soft_fault *out);
+/* "illegal instruction" and so on. */
+const char *soft_fault_name(enum soft_fault_kind kind);
+
+#endif

@@ -1,0 +1,217 @@
+/*
+ * kfd/soft/vop3_pack_simd.c - VOP3P rows of vop3.def (group PACK): packed
+ * math, dot products, mixed precision.
+ */
+#include <xmmintrin.h>
+
+#include "kfd/soft/vop3.h"
+
+/* -------------------------------------------------------------- helpers ---- */
+
+static inline uint32_t dot4_u8(uint32_t a, uint32_t b)
+{
+	uint32_t sum = 0;
+
+	for (int j = 0; j < 32; j += 8)
+		sum += (a >> j & 0xff) * (b >> j & 0xff);
+	return sum;
+}
+
+static inline uint32_t dot8_u4(uint32_t a, uint32_t b)
+{
+	uint32_t sum = 0;
+
+	for (int j = 0; j < 32; j += 4)
+		sum += (a >> j & 15) * (b >> j & 15);
+	return sum;
+}
+
+/* --------------------------------------------------------- rows by kind ---- */
+
+#define HALF_EXPR(type, name, expr)                              \
+	static inline uint32_t half_##name(const struct soft_lanes *x, \
+					   type a, type b, type c, \
+					   bool clamp, bool ieee) \
+	{                                                        \
+		(void)x, (void)a, (void)b, (void)c;              \
+		(void)clamp, (void)ieee;                         \
+		return (uint32_t)(expr);                         \
+	}
+/* Both halves, moved to bits 15:0 (PU) or 31:16 (PH). */
+#define BOTH_HALVES(name, low, high, third)                              \
+	ROW(name)                                                        \
+	{                                                                \
+		ROW_IN(x);                                               \
+		LANES(i)                                                 \
+		{                                                        \
+			const uint32_t a = pa[i], b = pb[i], c = third;  \
+			pd[i] = pack(half_##name(x, low(a), low(b), low(c), \
+						 clamp, ieee),           \
+				     half_##name(x, high(a), high(b), high(c), \
+						 clamp, ieee));          \
+		}                                                        \
+	}
+#define PU_LOW(u) ((u) & 0xffff)
+#define PU_HIGH(u) ((u) >> 16)
+#define PH_LOW(u) ((u) << 16)
+#define PH_HIGH(u) ((u) & 0xffff0000)
+#define ROW_PU2(name, expr)             \
+	HALF_EXPR(uint32_t, name, expr) \
+	BOTH_HALVES(name, PU_LOW, PU_HIGH, 0)
+#define ROW_PU3(name, expr)             \
+	HALF_EXPR(uint32_t, name, expr) \
+	BOTH_HALVES(name, PU_LOW, PU_HIGH, pc[i])
+#define ROW_PH2(name, expr)             \
+	HALF_EXPR(uint32_t, name, expr) \
+	BOTH_HALVES(name, PH_LOW, PH_HIGH, 0)
+#define ROW_PH3(name, expr)             \
+	HALF_EXPR(uint32_t, name, expr) \
+	BOTH_HALVES(name, PH_LOW, PH_HIGH, pc[i])
+
+#define V_INT(name, kind, expr)
+#define V_FLOAT(name, kind, expr)
+#define V_PACK(name, kind, expr) ROW_##kind(name, expr)
+#define V(group, name, kind, flags, expr) V_##group(name, kind, expr)
+#include "kfd/soft/vop3.def"
+#undef V
+
+/* --------------------------------------------------------- dot products ---- */
+
+/* neg_lo of a source makes its elements signed. */
+static inline int32_t element(uint32_t u, int j, int bits, bool is_signed)
+{
+	uint32_t v = u << (32 - bits - j);
+
+	return is_signed ? (int32_t)v >> (32 - bits)
+			 : (int32_t)(v >> (32 - bits));
+}
+
+static inline int32_t dot_signed(uint32_t a, uint32_t b, int bits, bool sa,
+				 bool sb)
+{
+	int32_t sum = 0;
+
+	for (int j = 0; j < 32; j += bits)
+		sum += element(a, j, bits, sa) * element(b, j, bits, sb);
+	return sum;
+}
+
+ROW(v_dot4_i32_iu8)
+{
+	ROW_IN(x);
+	const bool sa = x->mods[0] & ISA_M_NEG, sb = x->mods[1] & ISA_M_NEG;
+
+	LANES(i)
+	pd[i] = mad_i32(dot_signed(pa[i], pb[i], 8, sa, sb), pc[i], clamp);
+}
+
+ROW(v_dot8_i32_iu4)
+{
+	ROW_IN(x);
+	const bool sa = x->mods[0] & ISA_M_NEG, sb = x->mods[1] & ISA_M_NEG;
+
+	LANES(i)
+	pd[i] = mad_i32(dot_signed(pa[i], pb[i], 4, sa, sb), pc[i], clamp);
+}
+
+/*
+ * c plus the low product, then plus the high one.  The manual writes two
+ * additions; each is fused with its (exact) product and rounded once.
+ */
+ROW(v_dot2_f32_f16)
+{
+	ROW_IN(x);
+
+	LANES(i)
+	{
+		uint32_t a = pa[i], b = pb[i];
+		float t = fma_f32(half(a), half(b), soft_f32(pc[i]));
+
+		pd[i] = soft_u32(fma_f32(half(a >> 16), half(b >> 16), t));
+	}
+}
+
+ROW(v_dot2_f32_bf16)
+{
+	ROW_IN(x);
+
+	LANES(i)
+	{
+		uint32_t a = pa[i], b = pb[i];
+		float t = fma_f32(soft_f32(a << 16), soft_f32(b << 16),
+				  soft_f32(pc[i]));
+
+		pd[i] = soft_u32(fma_f32(soft_f32(a & 0xffff0000),
+					 soft_f32(b & 0xffff0000), t));
+	}
+}
+
+/* ------------------------------------------------------ mixed precision ---- */
+
+/*
+ * One source of fma_mix: f32, or with op_sel_hi the half that op_sel names.
+ * The operands come raw, so denormals are treated here.
+ */
+static inline uint32_t mix_source(uint32_t u, unsigned mods, uint32_t mode)
+{
+	bool is_half = mods & ISA_M_HI_HI;
+	uint32_t h = mods & ISA_M_HI ? u >> 16 : u;
+	bool keep = mode & (is_half ? 1 << 6 : 1 << 4);
+	uint32_t den = is_half ? h & 0x7c00 : u & 0x7f800000;
+	uint32_t v = is_half ? soft_u32(half(h)) : u;
+
+	v = keep || den ? v : v & 0x80000000;
+	v = mods & ISA_M_ABS ? v & 0x7fffffff : v;
+	return mods & ISA_M_NEG ? v ^ 0x80000000 : v;
+}
+
+static inline void fma_mix(struct soft_lanes *x)
+{
+	ROW_IN(x);
+	const unsigned ma = x->mods[0], mb = x->mods[1], mc = x->mods[2];
+	const uint32_t mode = x->mode;
+
+	LANES(i)
+	{
+		uint32_t a = mix_source(pa[i], ma, mode);
+		uint32_t b = mix_source(pb[i], mb, mode);
+		uint32_t c = mix_source(pc[i], mc, mode);
+
+		pd[i] = soft_u32(fma_f32(soft_f32(a), soft_f32(b), soft_f32(c)));
+	}
+}
+
+ROW(v_fma_mix_f32)
+{
+	fma_mix(x);
+}
+
+/*
+ * The sum is rounded to f32 by MODE's f32 field, then to f16 by its f16 field.
+ * The caller would set MXCSR for the f16 destination, so the row does it.
+ */
+static void fma_mix_half(struct soft_lanes *x)
+{
+	static const unsigned mxcsr[] = { _MM_ROUND_NEAREST, _MM_ROUND_UP,
+					  _MM_ROUND_DOWN,
+					  _MM_ROUND_TOWARD_ZERO };
+	unsigned old = _mm_getcsr();
+	uint32_t *d = x->d;
+
+	_mm_setcsr((old & ~_MM_ROUND_MASK) | mxcsr[x->mode & 3]);
+	fma_mix(x);
+	_mm_setcsr(old);
+	LANES(i)
+	d[i] = soft_f16_from_bits(d[i], soft_round16(x->mode),
+				  soft_ovfl16(x->mode));
+}
+
+ROW(v_fma_mixlo_f16)
+{
+	fma_mix_half(x);
+}
+
+ROW(v_fma_mixhi_f16)
+{
+	fma_mix_half(x);
+}

@@ -1,0 +1,345 @@
+/*
+ * The kernel's description of the machine: text files in sysfs, "name value"
+ * lines.  Only names that we know are taken, whatever is missing stays 0, and
+ * a node that the device cgroup hides is kept as hidden.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd/kfd.h"
+
+static const char *const roots[] = {
+	"/sys/devices/virtual/kfd/kfd/topology",
+	"/sys/class/kfd/kfd/topology",
+};
+
+/* All nodes are read again while the generation moves, this often. */
+#define SNAPSHOT_TRIES 8
+#define NODES_MAX      256
+#define CACHES_MAX     65536
+
+struct reader {
+	struct kfd_driver *d;
+	const char *root;
+	struct buf text; /* the file read last */
+	struct buf path;
+};
+
+/* 0 or -errno; the text is in r->text. */
+static int reader_file(struct reader *r, const char *fmt, ...) T0_PRINTF(2, 3);
+static int reader_file(struct reader *r, const char *fmt, ...)
+{
+	char tail[192];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	vsnprintf(tail, sizeof(tail), fmt, ap);
+	va_end(ap);
+	buf_reset(&r->path);
+	buf_printf(&r->path, "%s/%s", r->root, tail);
+	buf_reset(&r->text);
+	do
+		n = r->d->read_file(r->d, r->path.data, &r->text);
+	while (n == -EINTR);
+	if (n == 0)
+		buf_add(&r->text, "", 0); /* an empty file has text too */
+	return n;
+}
+
+/* The value of a "name value" line in r->text, or `missing`. */
+static uint64_t value(const struct reader *r, const char *name,
+		      uint64_t missing)
+{
+	size_t len = strlen(name);
+
+	for (const char *p = r->text.data; p && *p;) {
+		if (!strncmp(p, name, len) && p[len] == ' ')
+			return strtoull(p + len + 1, NULL, 10);
+		p = strchr(p, '\n');
+		if (p)
+			p++;
+	}
+	return missing;
+}
+
+static uint32_t value32(const struct reader *r, const char *name)
+{
+	uint64_t v = value(r, name, 0);
+	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+}
+
+static void parse_properties(const struct reader *r, struct kfd_node *n)
+{
+	uint64_t minor = value(r, "drm_render_minor", 0);
+
+	n->simd_count = value32(r, "simd_count");
+	n->simd_per_cu = value32(r, "simd_per_cu");
+	n->num_xcc = value32(r, "num_xcc");
+	if (!n->num_xcc)
+		n->num_xcc = 1;
+	n->max_waves_per_simd = value32(r, "max_waves_per_simd");
+	n->array_count = value32(r, "array_count");
+	n->arrays_per_engine = value32(r, "simd_arrays_per_engine");
+	n->cu_per_array = value32(r, "cu_per_simd_array");
+	n->wave_size = value32(r, "wave_front_size");
+	n->lds_bytes = value32(r, "lds_size_in_kb") * 1024u;
+	n->scratch_slots_cu = value32(r, "max_slots_scratch_cu");
+	n->gfx_target = value32(r, "gfx_target_version");
+	n->vendor_id = value32(r, "vendor_id");
+	n->device_id = value32(r, "device_id");
+	n->domain = value32(r, "domain");
+	n->location_id = value32(r, "location_id");
+	n->render_minor = minor >= 128 && minor < 4096 ? (int)minor : -1;
+	n->capability = value32(r, "capability");
+	n->fw_version = value32(r, "fw_version");
+	n->sdma_fw_version = value32(r, "sdma_fw_version");
+	n->clk_max_mhz = value32(r, "max_engine_clk_fcompute");
+	n->unique_id = value(r, "unique_id", 0);
+	if (n->simd_per_cu)
+		n->cu_count = n->simd_count / n->simd_per_cu / n->num_xcc;
+	if (n->arrays_per_engine)
+		n->engines = n->array_count / n->arrays_per_engine;
+}
+
+enum { HEAP_VRAM_PUBLIC = 1, HEAP_VRAM_PRIVATE = 2 };
+
+static void read_banks(struct reader *r, struct kfd_node *n)
+{
+	bool any_private = false, any_public = false;
+
+	for (int i = 0; i < 64; i++) {
+		if (reader_file(r, "nodes/%d/mem_banks/%d/properties", n->index,
+				i))
+			break;
+		uint64_t type = value(r, "heap_type", 0);
+		if (type != HEAP_VRAM_PUBLIC && type != HEAP_VRAM_PRIVATE)
+			continue;
+		any_public |= type == HEAP_VRAM_PUBLIC;
+		any_private |= type == HEAP_VRAM_PRIVATE;
+		n->vram_bytes += value(r, "size_in_bytes", 0);
+		n->vram_width_bits = value32(r, "width");
+		n->mem_clk_max_mhz = value32(r, "mem_clk_max");
+	}
+	n->large_bar = any_public && !any_private;
+}
+
+/* type: bit 0 data, 1 instruction, 2 CPU, 3 SIMD. */
+static void add_cache(const struct reader *r, struct kfd_node *n)
+{
+	uint32_t kib = value32(r, "size"), type = value32(r, "type");
+
+	switch (value32(r, "level")) {
+	case 1:
+		/*
+		 * Level 1 holds four kinds: 16 KiB scalar, 32 KiB vector,
+		 * 32 KiB instruction and the 256 KiB GL1 of an array.
+		 */
+		if (type & 2)
+			n->l1i_kib = kib;
+		else if (kib >= 128)
+			n->gl1_kib = kib;
+		else if (kib <= 16)
+			n->l1s_kib = kib;
+		else
+			n->l0_kib = kib;
+		break;
+	case 2:
+		n->l2_kib = kib;
+		break;
+	case 3:
+		n->l3_kib = kib;
+		break;
+	}
+}
+
+static void read_caches(struct reader *r, struct kfd_node *n)
+{
+	for (int i = 0; i < CACHES_MAX; i++) {
+		if (reader_file(r, "nodes/%d/caches/%d/properties", n->index,
+				i))
+			break;
+		n->n_caches++;
+		add_cache(r, n);
+	}
+}
+
+static void read_links(struct reader *r, struct kfd_node *n)
+{
+	for (int i = 0; i < NODES_MAX; i++) {
+		if (reader_file(r, "nodes/%d/io_links/%d/properties", n->index,
+				i))
+			break;
+		uint32_t mbps = value32(r, "max_bandwidth");
+		if (mbps > n->link_max_mbps)
+			n->link_max_mbps = mbps;
+	}
+}
+
+/* 0 or -errno.  Forbidden nodes are not an error. */
+static int read_node(struct reader *r, struct kfd_node *n)
+{
+	int err = reader_file(r, "nodes/%d/gpu_id", n->index);
+
+	n->render_minor = -1;
+	if (!err) {
+		n->gpu_id = (uint32_t)strtoul(r->text.data, NULL, 10);
+		err = reader_file(r, "nodes/%d/properties", n->index);
+	}
+	if (err == -EPERM || err == -EACCES) {
+		n->hidden = true;
+		return 0;
+	}
+	if (err)
+		return err;
+	parse_properties(r, n);
+	if (!reader_file(r, "nodes/%d/name", n->index)) {
+		size_t len = strcspn(r->text.data, "\n");
+		snprintf(n->name, sizeof(n->name), "%.*s",
+			 len < 63 ? (int)len : 63, r->text.data);
+	}
+	read_banks(r, n);
+	read_links(r, n);
+	if (n->gpu_id)
+		read_caches(r, n);
+	return 0;
+}
+
+static int compare_node(const void *a, const void *b)
+{
+	const struct kfd_node *x = a, *y = b;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* The folder names under nodes/, ascending.  0 or -errno. */
+static int list_nodes(struct reader *r, struct kfd_topology *t)
+{
+	struct buf names = { 0 };
+	int err;
+
+	buf_reset(&r->path);
+	buf_printf(&r->path, "%s/nodes", r->root);
+	err = r->d->list_dir(r->d, r->path.data, &names);
+	for (char *p = names.data; !err && p && *p;) {
+		char *end;
+		long index = strtol(p, &end, 10);
+		if (end > p && *end == '\n' && index >= 0 &&
+		    t->n_nodes < NODES_MAX) {
+			t->node = xrealloc(t->node, (size_t)(t->n_nodes + 1) *
+							    sizeof(*t->node));
+			t->node[t->n_nodes++] =
+				(struct kfd_node){ .index = (int)index };
+		}
+		p = strchr(p, '\n');
+		if (p)
+			p++;
+	}
+	buf_fini(&names);
+	if (t->n_nodes)
+		qsort(t->node, (size_t)t->n_nodes, sizeof(*t->node),
+		      compare_node);
+	return err;
+}
+
+/* UINT64_MAX when there is none (it then counts as standing still). */
+static uint64_t generation(struct reader *r)
+{
+	if (reader_file(r, "generation_id"))
+		return UINT64_MAX;
+	return strtoull(r->text.data, NULL, 10);
+}
+
+static int snapshot(struct reader *r, struct kfd_topology *t)
+{
+	int err = list_nodes(r, t);
+
+	for (int i = 0; !err && i < t->n_nodes; i++)
+		err = read_node(r, &t->node[i]);
+	return err;
+}
+
+bool kfd_topology_read(struct kfd_driver *d, struct kfd_topology *t,
+		       struct err *e)
+{
+	struct reader r = { .d = d };
+	int err = -ENOENT;
+	bool still = false;
+
+	*t = (struct kfd_topology){ 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(roots) && err == -ENOENT; i++) {
+		r.root = roots[i];
+		for (int n = 0; n < SNAPSHOT_TRIES && !still; n++) {
+			kfd_topology_fini(t);
+			t->generation = generation(&r);
+			err = snapshot(&r, t);
+			if (err == -ENOENT && n == 0 && !t->n_nodes)
+				break;
+			/* A file that went away: the generation has moved. */
+			still = !err && generation(&r) == t->generation;
+		}
+	}
+	if (err)
+		err_sys(e, err == -EACCES || err == -EPERM ? ERR_PERM : ERR_IO,
+			-err, "%s (topology of the GPUs)",
+			r.path.data ? r.path.data : r.root);
+	else if (!still)
+		err_set(e, ERR_BUSY,
+			"%s: generation_id changed in each of %d readings; "
+			"devices come and go, try again",
+			r.root, SNAPSHOT_TRIES);
+	buf_fini(&r.text);
+	buf_fini(&r.path);
+	if (!still)
+		kfd_topology_fini(t);
+	return still;
+}
+
+void kfd_topology_fini(struct kfd_topology *t)
+{
+	free(t->node);
+	*t = (struct kfd_topology){ 0 };
+}
+
+void kfd_gfx_name(uint32_t gfx_target, char out[16])
+{
+	if (!gfx_target) {
+		snprintf(out, 16, "n/a");
+		return;
+	}
+	/* Stepping is one hex digit: 90010 is gfx90a. */
+	snprintf(out, 16, "gfx%u%u%x", gfx_target / 10000 % 100,
+		 gfx_target / 100 % 100, gfx_target % 100);
+}
+
+/* The chip alone does not tell the boards apart: CUs do. */
+static const struct board {
+	uint32_t device_id, cu_count;
+	const char *name;
+} boards[] = {
+	{ 0x744c, 96, "Radeon RX 7900 XTX" },
+	{ 0x744c, 84, "Radeon RX 7900 XT" },
+	{ 0x744c, 80, "Radeon RX 7900 GRE" },
+};
+
+void kfd_board_name(const struct kfd_node *n, char out[64])
+{
+	char gfx[16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(boards); i++) {
+		if (boards[i].device_id == n->device_id &&
+		    boards[i].cu_count == n->cu_count) {
+			snprintf(out, 64, "%s", boards[i].name);
+			return;
+		}
+	}
+	kfd_gfx_name(n->gfx_target, gfx);
+	snprintf(out, 64, "%s (device 0x%04x)", gfx, n->device_id & 0xffff);
+}
+
+void kfd_pci_name(const struct kfd_node *n, char out[16])
+{
+	snprintf(out, 16, "%04x:%02x:%02x.%x", n->domain & 0xffff,
+		 n->location_id >> 8 & 0xff, n->location_id >> 3 & 0x1f,
+		 n->location_id & 7);
+}
