@@ -1,0 +1,249 @@
+/*
+ * t0-probe - what the machine does, found out by running it.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/probes.h"
+
+#define DEADLINE_MS_DEFAULT 1000
+#define DEADLINE_MS_MAX	    60000
+#define BATCH_DEFAULT	    256
+#define BATCH_MAX	    65536
+
+static volatile int stop;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+struct options {
+	struct probe_opts o;
+	const char *slot;
+	bool json, csv, list, dry_run;
+};
+
+static bool check(struct options *x, struct err *e)
+{
+	if (x->json && x->csv)
+		return err_set(e, ERR_USAGE, "--json and --csv exclude each "
+			       "other");
+	if (!x->o.deadline_ms || x->o.deadline_ms > DEADLINE_MS_MAX)
+		return err_set(e, ERR_USAGE, "--deadline-ms %llu: wanted 1..%d",
+			       (unsigned long long)x->o.deadline_ms,
+			       DEADLINE_MS_MAX);
+	if (!x->o.batch || x->o.batch > BATCH_MAX)
+		return err_set(e, ERR_USAGE, "--batch %llu: wanted 1..%d",
+			       (unsigned long long)x->o.batch, BATCH_MAX);
+	x->o.format = x->json ? TABLE_JSON : x->csv ? TABLE_CSV : TABLE_TEXT;
+	return true;
+}
+
+static bool print(const struct options *x, const struct table *t,
+		  struct err *e)
+{
+	FILE *out = stdout;
+	bool good;
+
+	if (x->o.format_out)
+		out = fopen(x->o.format_out, "w");
+	if (!out)
+		return err_set(e, ERR_IO, "%s: cannot be written",
+			       x->o.format_out);
+	good = table_print(t, x->o.format, out, e);
+	if (out != stdout && fclose(out) && good)
+		good = err_set(e, ERR_IO, "cannot be written");
+	if (!good && x->o.format_out)
+		return err_wrap(e, "%s", x->o.format_out);
+	return good && stdout_check(e);
+}
+
+/* --list and --dry-run: the slots, and the words that would run. */
+static bool list(const struct options *x, struct err *e)
+{
+	struct probe_slots s;
+	struct table t;
+	bool good;
+
+	if (!probe_slots_init(&s, &x->o.encodings, e))
+		return false;
+	for (int i = 0; i < x->o.replace.n; i++)
+		if (!probe_slot_replace(&s, x->o.replace.v[i], e)) {
+			probe_slots_fini(&s);
+			return false;
+		}
+	table_init(&t, "encoding,#opcode,name,words,runs");
+	for (int i = 0; i < s.n; i++) {
+		const struct probe_slot *v = &s.v[i];
+		struct buf w = { 0 };
+
+		for (int k = 0; k < v->n_words; k++)
+			buf_printf(&w, "%s%08x", k ? " " : "", v->word[k]);
+		table_row(&t);
+		table_cell(&t, 0, "%s", v->encoding);
+		table_cell(&t, 1, "%d", v->opcode);
+		if (v->name)
+			table_cell(&t, 2, "%s", v->name);
+		table_cell(&t, 3, "%s", w.data);
+		table_cell(&t, 4, "%s", v->graphics ? "no: graphics" :
+					v->last ? "last" : "yes");
+		buf_fini(&w);
+	}
+	good = print(x, &t, e);
+	table_fini(&t);
+	probe_slots_fini(&s);
+	return good;
+}
+
+static bool print_slot(const struct options *x, struct probe_session *ps,
+		       const struct probe_slot *slot,
+		       const struct probe_result *r, struct err *e)
+{
+	struct table t;
+	bool good;
+
+	if (!x->o.quiet)
+		fprintf(stderr, "%s:%d %s %s %s%s\n", slot->encoding,
+			slot->opcode, slot->name ? slot->name : "(unknown)",
+			res_slot_verdict_name(r->verdict), r->reason,
+			r->signature);
+	if (r->verdict == RES_SLOT_EXECUTES && strcmp(r->signature, "ends"))
+		probe_signature_table(probe_session_before(ps),
+				      probe_session_after(ps), &t);
+	else
+		table_init(&t, "where,#lane,before,after");
+	good = print(x, &t, e);
+	table_fini(&t);
+	return good;
+}
+
+/* --slot: one slot, in this process, with every register that changed. */
+static bool one_slot(const struct options *x, struct err *e)
+{
+	struct probe_slots s;
+	struct probe_session *ps = NULL;
+	const struct probe_slot *slot;
+	struct probe_result r;
+	bool good;
+
+	if (!probe_slots_init(&s, NULL, e))
+		return false;
+	good = true;
+	for (int i = 0; i < x->o.replace.n && good; i++)
+		good = probe_slot_replace(&s, x->o.replace.v[i], e);
+	slot = good ? probe_slot_parse(&s, x->slot, e) : NULL;
+	if (slot && slot->graphics)
+		err_set(e, ERR_UNSUPPORTED, "%s needs graphics state and is "
+			"not run", slot->name);
+	else if (slot)
+		ps = probe_session_open(x->o.device, x->o.seed,
+					x->o.deadline_ms * 1000000, e);
+	good = ps && probe_session_run(ps, slot, &r, e) &&
+	       print_slot(x, ps, slot, &r, e);
+	probe_session_close(ps);
+	probe_slots_fini(&s);
+	return good;
+}
+
+static int run(struct options *x, int argc, char **argv, int first,
+	       struct err *e)
+{
+	bool good;
+
+	if (first + 1 != argc || strcmp(argv[first], "discover")) {
+		err_set(e, ERR_USAGE, "wanted the command 'discover'%s%s; see "
+			"--help", first < argc ? ", got " : "",
+			first < argc ? argv[first] : "");
+		return EXIT_TROUBLE;
+	}
+	if (!check(x, e))
+		return EXIT_TROUBLE;
+	if (x->list || x->dry_run)
+		good = list(x, e);
+	else if (x->slot)
+		good = one_slot(x, e);
+	else
+		return probe_discover(&x->o, e);
+	return good ? EXIT_YES : err_exit_code(e);
+}
+
+int main(int argc, char **argv)
+{
+	struct options x = { .o = { .device = getenv("T0_DEVICE"),
+				    .oracle = "llvm-mc-19",
+				    .seed = 1,
+				    .deadline_ms = DEADLINE_MS_DEFAULT,
+				    .batch = BATCH_DEFAULT,
+				    .argc = argc,
+				    .argv = argv,
+				    .stop = &stop } };
+	const struct cli_opt opt[] = {
+		{ "device", 0, CLI_STR, &x.o.device, "SPEC",
+		  "soft, kfd or kfd:N; default: $T0_DEVICE, else the first "
+		  "gfx11 GPU, else soft" },
+		{ "db", 0, CLI_STR, &x.o.db, "FILE",
+		  "database; default: $T0_DB, else t0.db" },
+		{ "encoding", 0, CLI_LIST, &x.o.encodings, "NAME",
+		  "only this encoding (may be repeated)" },
+		{ "slot", 0, CLI_STR, &x.slot, "ENC:OP",
+		  "run one slot and print every register that it changed; "
+		  "stores nothing" },
+		{ "replace", 0, CLI_LIST, &x.o.replace, "ENC:OP=W[,W...]",
+		  "run these instruction words in a slot's place" },
+		{ "oracle", 0, CLI_STR, &x.o.oracle, "CMD",
+		  "disassembler to compare with; none = do not (llvm-mc-19)" },
+		{ "second-opinion", 0, CLI_FLAG, &x.o.second_opinion, NULL,
+		  "run the slots on the soft device, too, and compare what "
+		  "they change; always done on hardware" },
+		{ "batch", 0, CLI_U64, &x.o.batch, "N",
+		  "slots per child process (256)" },
+		{ "deadline-ms", 0, CLI_U64, &x.o.deadline_ms, "N",
+		  "how long one slot may run (1000)" },
+		{ "seed", 0, CLI_U64, &x.o.seed, "N",
+		  "of the initial register and memory values (1)" },
+		{ "list", 0, CLI_FLAG, &x.list, NULL,
+		  "list the slots and their words" },
+		{ "dry-run", 0, CLI_FLAG, &x.dry_run, NULL, "same as --list" },
+		{ "json", 0, CLI_FLAG, &x.json, NULL, "every slot as JSON" },
+		{ "csv", 0, CLI_FLAG, &x.csv, NULL, "every slot as CSV" },
+		{ "output", 'o', CLI_STR, &x.o.format_out, "FILE",
+		  "write the result there instead of to stdout" },
+		{ "quiet", 'q', CLI_FLAG, &x.o.quiet, NULL,
+		  "no progress and no notes on stderr" },
+		{ 0 },
+	};
+	const struct cli_tool tool = {
+		.name = "t0-probe",
+		.summary = "discover the instruction set by running it",
+		.usage = "discover [options]",
+		.opt = opt,
+		.notes = "Runs every opcode slot of every encoding in a kernel "
+			 "of its own and stores the\nverdicts.  A run that was "
+			 "killed is gone on with by the same command.\n"
+			 "Exit: 0 done (differences are findings), 2 trouble, "
+			 "3 device lost, 77 no device.\n",
+	};
+	struct err e = { 0 };
+	bool done;
+	int first, code;
+
+	if (!cli_parse(&tool, argc, argv, &first, &done, &e))
+		code = EXIT_TROUBLE;
+	else if (done)
+		code = EXIT_YES;
+	else {
+		const struct sigaction sa = { .sa_handler = on_signal };
+
+		sigaction(SIGINT, &sa, NULL);
+		sigaction(SIGTERM, &sa, NULL);
+		code = run(&x, argc, argv, first, &e);
+	}
+	cli_list_fini(&x.o.encodings);
+	cli_list_fini(&x.o.replace);
+	if (code)
+		err_report("t0-probe", &e);
+	return code;
+}
