@@ -158,23 +158,25 @@ static size_t terminal_width(FILE *out)
 	return size.ws_col;
 }
 
-/* Cuts the widest text column until a line fits into `limit` columns. */
+/* Cuts the widest text column, a step at a time, until a line fits. */
 static void fit(const struct table *t, size_t *width, size_t limit)
 {
 	enum { NARROWEST = 8 };
 	size_t total = 2 * ((size_t)t->n_cols - 1);
-	int widest = -1;
 
-	for (int i = 0; i < t->n_cols; i++) {
+	for (int i = 0; i < t->n_cols; i++)
 		total += width[i];
-		if (!t->numeric[i] && (widest < 0 || width[i] > width[widest]))
-			widest = i;
+	while (total > limit) {
+		int widest = -1;
+		for (int i = 0; i < t->n_cols; i++)
+			if (!t->numeric[i] && width[i] > NARROWEST &&
+			    (widest < 0 || width[i] > width[widest]))
+				widest = i;
+		if (widest < 0)
+			return;
+		width[widest]--;
+		total--;
 	}
-	if (total <= limit || widest < 0 || width[widest] <= NARROWEST)
-		return;
-	size_t over = total - limit;
-	size_t can = width[widest] - NARROWEST;
-	width[widest] -= over < can ? over : can;
 }
 
 static void text_row(const struct table *t, int row, const size_t *width,

@@ -10,38 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/isa.h"
 #include "isa/isa_int.h"
-
-/* Source field values (RDNA3 ISA 3.1 and 15.1). */
-enum {
-	SRC_SGPR_LAST = 105,
-	SRC_INT_0 = 128,   /* 0..64 */
-	SRC_INT_NEG = 193, /* -1..-16 */
-	SRC_INT_LAST = 208,
-	SRC_DPP8 = 233,
-	SRC_DPP8_FI = 234,
-	SRC_FLOAT = 240, /* 0.5 -0.5 1 -1 2 -2 4 -4 1/(2 pi) */
-	SRC_FLOAT_LAST = 248,
-	SRC_DPP16 = 250,
-	SRC_VGPR = 256,
-};
-
-struct decoder {
-	const struct isa_target *t;
-	const struct isa_op_info *op;
-	struct isa_inst *in;
-	uint32_t word[ISA_MAX_SIZE_BYTES / 4];
-	int n_words; /* available */
-	int at;	     /* consumed */
-	bool y;	     /* the Y half of a VOPD */
-	unsigned has;  /* bit i: the row has a source i */
-	unsigned mods; /* bit i: neg and abs of source i mean something */
-	unsigned opsel; /* bits of op_sel that mean something */
-};
-
-/* Only in words that assemblers do not make: isa_target.lax forgives it. */
-static const char unused_field[] = "unused field is not zero";
 
 uint64_t isa_inline_value(int value, enum isa_type type)
 {
@@ -81,7 +50,7 @@ uint64_t isa_inline_value(int value, enum isa_type type)
 
 /* ---------------------------------------------------------- operands ---- */
 
-static const char *vgpr(struct isa_operand *o, uint32_t reg)
+const char *isa_int_vgpr(struct isa_operand *o, uint32_t reg)
 {
 	o->kind = ISA_K_VGPR;
 	o->reg = reg;
@@ -94,7 +63,7 @@ static const char *vgpr(struct isa_operand *o, uint32_t reg)
  * A scalar register number.  The low bits of a tuple's number are ignored, and
  * it does not leave its file.
  */
-static const char *sgpr(struct isa_operand *o, uint32_t reg)
+const char *isa_int_sgpr(struct isa_operand *o, uint32_t reg)
 {
 	uint32_t n = o->dwords ? o->dwords : 1;
 	uint32_t align = n >= 3 ? 4 : n;
@@ -135,7 +104,7 @@ static const char *scalar_source(struct decoder *d, struct isa_operand *o,
 				 uint32_t v)
 {
 	if (v < 128)
-		return sgpr(o, v);
+		return isa_int_sgpr(o, v);
 	if ((v >= SRC_INT_0 && v <= SRC_INT_LAST) ||
 	    (v >= SRC_FLOAT && v <= SRC_FLOAT_LAST)) {
 		o->kind = ISA_K_INLINE;
@@ -160,7 +129,7 @@ static const char *scalar_source(struct decoder *d, struct isa_operand *o,
 static const char *source(struct decoder *d, struct isa_operand *o, uint32_t v)
 {
 	if (v >= SRC_VGPR)
-		return vgpr(o, v - SRC_VGPR);
+		return isa_int_vgpr(o, v - SRC_VGPR);
 	return scalar_source(d, o, v);
 }
 
@@ -181,21 +150,10 @@ static void e32_half(struct isa_operand *o)
 	o->mods |= ISA_M_HI;
 }
 
-static bool is_dpp(uint32_t src0)
-{
-	return src0 == SRC_DPP16 || src0 == SRC_DPP8 || src0 == SRC_DPP8_FI;
-}
-
 static bool is_e32(const struct isa_inst *in)
 {
 	return in->fmt == ISA_FMT_VOP1 || in->fmt == ISA_FMT_VOP2 ||
 	       in->fmt == ISA_FMT_VOPC;
-}
-
-static bool is_vop3(const struct isa_inst *in)
-{
-	return in->fmt == ISA_FMT_VOP3 || in->fmt == ISA_FMT_VOP3SD ||
-	       in->fmt == ISA_FMT_VOP3P || in->fmt == ISA_FMT_VINTERP;
 }
 
 /* Source modifiers of source `i` in VOP3, VOP3P and VINTERP words. */
@@ -241,10 +199,10 @@ static const char *vector_source(struct decoder *d, struct isa_operand *o,
 		return scalar_source(d, o, v);
 	}
 	if (i == 1 && (is_e32(in) || in->fmt == ISA_FMT_VOPD)) {
-		why = vgpr(o, in->f[d->y ? ISA_F_VSRC1Y : ISA_F_VSRC1]);
+		why = isa_int_vgpr(o, in->f[d->y ? ISA_F_VSRC1Y : ISA_F_VSRC1]);
 		e32_half(o);
 	} else if (i == 0 && in->form != ISA_FORM_PLAIN) {
-		why = vgpr(o, in->extra[0] & 0xff);
+		why = isa_int_vgpr(o, in->extra[0] & 0xff);
 		if (is_e32(in))
 			e32_half(o);
 	} else {
@@ -262,8 +220,9 @@ static const char *vector_source(struct decoder *d, struct isa_operand *o,
 	}
 	if (is_vop3(in))
 		vop3_mods(d, o, i);
-	else if (in->form == ISA_FORM_DPP16 && is_e32(in) &&
-		 (i == 0 || (i == 1 && in->op != ISA_v_ldexp_f16)))
+	else if (in->form == ISA_FORM_DPP16 && is_e32(in) && i < 2 &&
+		 d->op->flags & (i ? ISA_MOD1 : ISA_MOD0) &&
+		 !(i && in->op == ISA_v_ldexp_f16))
 		o->mods |= (in->extra[0] >> (20 + 2 * i) & 1 ? ISA_M_NEG : 0) |
 			   (in->extra[0] >> (21 + 2 * i) & 1 ? ISA_M_ABS : 0);
 	return why;
@@ -277,16 +236,16 @@ static const char *destination(struct decoder *d, struct isa_operand *o)
 	o->role = d->op->flags & ISA_RD ? ISA_DST | ISA_SRC : ISA_DST;
 	if (in->fmt == ISA_FMT_SOP1 || in->fmt == ISA_FMT_SOP2 ||
 	    in->fmt == ISA_FMT_SOPK)
-		return sgpr(o, in->f[ISA_F_SDST]);
+		return isa_int_sgpr(o, in->f[ISA_F_SDST]);
 	if (in->fmt == ISA_FMT_MUBUF || in->fmt == ISA_FMT_MTBUF) {
 		o->dwords += in->f[ISA_F_TFE];
-		return vgpr(o, in->f[ISA_F_VDATA]);
+		return isa_int_vgpr(o, in->f[ISA_F_VDATA]);
 	}
 	if (d->y)
 		/* One destination is even, the other odd. */
-		return vgpr(o, in->f[ISA_F_VDSTY] << 1 |
+		return isa_int_vgpr(o, in->f[ISA_F_VDSTY] << 1 |
 				       (~in->f[ISA_F_VDST] & 1));
-	why = vgpr(o, in->f[ISA_F_VDST]);
+	why = isa_int_vgpr(o, in->f[ISA_F_VDST]);
 	if (is_e32(in))
 		e32_half(o);
 	else if (is_vop3(in) && is_half(o) && in->f[ISA_F_OPSEL] & 8)
@@ -303,7 +262,7 @@ static const char *mask(struct decoder *d, struct isa_operand *o, uint32_t reg,
 		reg = ISA_R_VCC_LO;
 	if (reg >= 128)
 		return "a lane mask must be a scalar register";
-	return sgpr(o, reg);
+	return isa_int_sgpr(o, reg);
 }
 
 static void immediate(struct isa_operand *o, uint32_t value)
@@ -345,7 +304,7 @@ static const char *vaddr(struct decoder *d, struct isa_operand *o)
 		o->dwords = 0;
 		return NULL;
 	}
-	return vgpr(o, f[ISA_F_ADDR]);
+	return isa_int_vgpr(o, f[ISA_F_ADDR]);
 }
 
 static const char *saddr(struct decoder *d, struct isa_operand *o)
@@ -360,7 +319,7 @@ static const char *saddr(struct decoder *d, struct isa_operand *o)
 	if (d->in->fmt == ISA_FMT_FLAT)
 		return "FLAT has no scalar address";
 	o->dwords = d->in->fmt == ISA_FMT_SCRATCH ? 1 : 2;
-	return sgpr(o, reg);
+	return isa_int_sgpr(o, reg);
 }
 
 /* Buffer data: store source, atomic operand, destination when GLC. */
@@ -370,11 +329,11 @@ static const char *data(struct decoder *d, struct isa_operand *o, bool returns)
 
 	o->role = ISA_SRC;
 	if (in->fmt != ISA_FMT_MUBUF && in->fmt != ISA_FMT_MTBUF)
-		return vgpr(o, in->f[ISA_F_DATA0]);
+		return isa_int_vgpr(o, in->f[ISA_F_DATA0]);
 	if (returns && in->f[ISA_F_GLC])
 		o->role |= ISA_DST;
 	o->dwords += in->f[ISA_F_TFE];
-	return vgpr(o, in->f[ISA_F_VDATA]);
+	return isa_int_vgpr(o, in->f[ISA_F_VDATA]);
 }
 
 static const char *soffset(struct decoder *d, struct isa_operand *o)
@@ -385,7 +344,7 @@ static const char *soffset(struct decoder *d, struct isa_operand *o)
 	o->role = ISA_SRC;
 	if (in->fmt == ISA_FMT_SMEM) {
 		if (v != ISA_R_NULL)
-			return sgpr(o, v);
+			return isa_int_sgpr(o, v);
 		o->kind = ISA_K_OFF;
 		return NULL;
 	}
@@ -402,7 +361,7 @@ static const char *sdata(struct decoder *d, struct isa_operand *o)
 	o->role = ISA_DST;
 	if (reg == ISA_R_M0 || reg >= ISA_R_EXEC_LO)
 		return "scalar load to M0 or EXEC";
-	return sgpr(o, reg);
+	return isa_int_sgpr(o, reg);
 }
 
 static const char *fill(struct decoder *d, struct isa_operand *o)
@@ -418,7 +377,7 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 		o->role = ISA_DST;
 		if (f[ISA_F_VDST] >= 128)
 			return "this destination must be scalar";
-		return sgpr(o, f[ISA_F_VDST]);
+		return isa_int_sgpr(o, f[ISA_F_VDST]);
 	case ISA_SLOT_CO:
 		return mask(d, o, f[ISA_F_SDST], ISA_DST);
 	case ISA_SLOT_CD:
@@ -442,7 +401,7 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 	case ISA_SLOT_K:
 		return literal(d, o);
 	case ISA_SLOT_DIN:
-		return sgpr(o, f[ISA_F_SDST]);
+		return isa_int_sgpr(o, f[ISA_F_SDST]);
 	case ISA_SLOT_REL:
 		immediate(o, (uint32_t)(int16_t)f[ISA_F_SIMM16]);
 		return NULL;
@@ -463,7 +422,7 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 		immediate(o, f[ISA_F_SDATA]);
 		return NULL;
 	case ISA_SLOT_SBASE:
-		return sgpr(o, f[ISA_F_SBASE] * 2);
+		return isa_int_sgpr(o, f[ISA_F_SBASE] * 2);
 	case ISA_SLOT_SOFF:
 	case ISA_SLOT_SOFFSET:
 		return soffset(d, o);
@@ -475,31 +434,44 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 	case ISA_SLOT_DATAG:
 		return data(d, o, true);
 	case ISA_SLOT_DATA1:
-		return vgpr(o, f[ISA_F_DATA1]);
+		return isa_int_vgpr(o, f[ISA_F_DATA1]);
 	case ISA_SLOT_DG:
 		o->role = ISA_DST;
 		if (!f[ISA_F_GLC]) {
 			o->dwords = 0;
 			return NULL;
 		}
-		return vgpr(o, f[ISA_F_VDST]);
+		return isa_int_vgpr(o, f[ISA_F_VDST]);
 	case ISA_SLOT_SADDR:
 		return saddr(d, o);
 	case ISA_SLOT_SRSRC:
-		return sgpr(o, f[ISA_F_SRSRC] * 4);
+		/* gfx12 numbers single registers, of which only one is null. */
+		if (f[ISA_F_SRSRC] * 4 == ISA_R_NULL && f[ISA_F_RSV3])
+			return "not a scalar register tuple";
+		return isa_int_sgpr(o, f[ISA_F_SRSRC] * 4);
 	case ISA_SLOT_FORMAT:
 		immediate(o, f[ISA_F_FORMAT]);
 		return NULL;
 	case ISA_SLOT_OFF12:
-		immediate(o, f[ISA_F_OFFSET]);
+		immediate(o, in->gen != ISA_GFX12 ? f[ISA_F_OFFSET] :
+			     (uint32_t)((int32_t)(f[ISA_F_OFFSET] << 8) >> 8));
 		return NULL;
 	case ISA_SLOT_OFF13:
-		/* Signed, but FLAT may not go below its address. */
-		immediate(o, in->fmt == ISA_FMT_FLAT ?
+		/* Signed, but gfx11's FLAT may not go below its address. */
+		if (in->gen == ISA_GFX12)
+			immediate(o, (uint32_t)((int32_t)(f[ISA_F_OFFSET] << 8) >>
+						8));
+		else
+			immediate(o, in->fmt == ISA_FMT_FLAT ?
 				     f[ISA_F_OFFSET] :
 				     (uint32_t)((int32_t)(f[ISA_F_OFFSET] << 19) >>
 						19));
 		return NULL;
+	case ISA_SLOT_SOFFI:
+		immediate(o, (uint32_t)((int32_t)(f[ISA_F_OFFSET] << 8) >> 8));
+		return NULL;
+	case ISA_SLOT_SOFFR:
+		return isa_int_sgpr(o, f[ISA_F_SOFFSET]);
 	case ISA_SLOT_OFF2:
 	case ISA_SLOT_OFF16:
 	case ISA_SLOT_SWIZZLE:
@@ -512,139 +484,16 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 	BUG("operand slot %d has no meaning", o->slot);
 }
 
-/* ------------------------------------------------------------ images ---- */
-
-/* Is this part ("_c") one of the words of the name? */
-static bool has(const char *name, const char *part)
-{
-	size_t len = strlen(part);
-
-	for (const char *p = name; (p = strstr(p, part)); p++)
-		if (!p[len] || p[len] == '_')
-			return true;
-	return false;
-}
-
-/*
- * Address dwords of an image instruction: coordinates by dimension, and what
- * the name adds.  A16 halves coordinates, but not what stands beside them.
- */
-static int image_addresses(const char *name, int dim, bool a16, bool nsa)
-{
-	static const uint8_t coords[] = { 1, 2, 3, 3, 2, 3, 3, 4 };
-	static const uint8_t grads[] = { 2, 4, 6, 4, 2, 4, 4, 4 };
-	/* Two 16-bit gradients share a register; each direction starts anew. */
-	static const uint8_t grads_16[] = { 2, 2, 4, 2, 2, 2, 2, 2 };
-	bool sample = strstr(name, "sample") || strstr(name, "gather") ||
-		      strstr(name, "get_lod");
-	int n = coords[dim];
-
-	if (strstr(name, "bvh"))
-		return (strstr(name, "bvh64") ? 12 : 11) - (a16 ? 3 : 0);
-	if (strstr(name, "get_resinfo"))
-		return 1;
-	n += strstr(name, "_mip") || strstr(name, "_cl") || has(name, "_l");
-	if (a16)
-		n = (n + 1) / 2;
-	if (!sample)
-		return n;
-	if (has(name, "_d"))
-		n += strstr(name, "_g16") ? grads_16[dim] : grads[dim];
-	n += has(name, "_o") + has(name, "_c") + has(name, "_b");
-	return n > 12 && !nsa ? 16 : n;
-}
-
-static int image_data_dwords(const struct isa_inst *in, const char *name)
-{
-	int n = __builtin_popcount(in->f[ISA_F_DMASK]);
-
-	if (strstr(name, "gather4") || strstr(name, "bvh"))
-		n = 4;
-	else if (strstr(name, "msaa_load"))
-		n = 4;
-	if (!n)
-		n = 1;
-	if (in->f[ISA_F_D16])
-		n = (n + 1) / 2;
-	return n + in->f[ISA_F_TFE];
-}
-
-static struct isa_operand *append(struct isa_inst *in, int slot, int role,
-				  int dwords)
-{
-	struct isa_operand *o = &in->opnd[in->n_opnd++];
-
-	o->slot = slot;
-	o->role = role;
-	o->dwords = dwords;
-	return o;
-}
-
-/* Registers of NSA address operand `i`; ray tracing groups vectors. */
-static int nsa_width(const char *name, int i, int n_addr)
-{
-	static const uint8_t bvh[] = { 1, 1, 3, 3, 3 };
-
-	if (strstr(name, "bvh"))
-		return i || !strstr(name, "bvh64") ? bvh[i] : 2;
-	return i == 4 ? n_addr - 4 : 1;
-}
-
-static const char *image(struct decoder *d)
-{
-	struct isa_inst *in = d->in;
-	const char *name = d->op->name;
-	int n_addr = image_addresses(name, in->f[ISA_F_DIM],
-				     in->f[ISA_F_A16], in->f[ISA_F_NSA]);
-	uint32_t flags = d->op->flags;
-	int role = flags & ISA_LOAD ? ISA_DST : ISA_SRC;
-	const char *why;
-
-	if (flags & ISA_ATOMIC && in->f[ISA_F_GLC])
-		role |= ISA_DST;
-	why = vgpr(append(in, ISA_SLOT_DATA, role,
-			  image_data_dwords(in, name)),
-		   in->f[ISA_F_VDATA]);
-	if (why)
-		return why;
-	if (in->f[ISA_F_NSA]) {
-		int n = n_addr < 5 ? n_addr : 5;
-
-		for (int i = 0; i < n; i++) {
-			int width = nsa_width(name, i, n_addr);
-			uint32_t reg = i ? in->extra[0] >> (8 * (i - 1)) & 0xff :
-					   in->f[ISA_F_ADDR];
-
-			why = vgpr(append(in, ISA_SLOT_VADDR, ISA_SRC, width),
-				   reg);
-			if (why)
-				return why;
-		}
-	} else {
-		why = vgpr(append(in, ISA_SLOT_VADDR, ISA_SRC, n_addr),
-			   in->f[ISA_F_ADDR]);
-		if (why)
-			return why;
-	}
-	why = sgpr(append(in, ISA_SLOT_SRSRC, ISA_SRC,
-			  strstr(name, "bvh") ? 4 : 8),
-		   in->f[ISA_F_SRSRC] * 4);
-	if (why || !(flags & ISA_SAMPLER))
-		return why;
-	return sgpr(append(in, ISA_SLOT_SADDR, ISA_SRC, 4),
-		    in->f[ISA_F_SSAMP] * 4);
-}
-
 static const char *export_operands(struct isa_inst *in)
 {
 	static const uint8_t field[4] = { ISA_F_VSRC0, ISA_F_VSRC1, ISA_F_VSRC2,
 					  ISA_F_VSRC3 };
 
 	for (int i = 0; i < 4; i++) {
-		struct isa_operand *o = append(in, ISA_SLOT_EXPORT, ISA_SRC, 1);
+		struct isa_operand *o = isa_int_append(in, ISA_SLOT_EXPORT, ISA_SRC, 1);
 
 		if (in->f[ISA_F_EN] >> i & 1) {
-			vgpr(o, in->f[field[i]]);
+			isa_int_vgpr(o, in->f[field[i]]);
 		} else {
 			o->kind = ISA_K_OFF;
 			o->dwords = 0;
@@ -664,14 +513,32 @@ static enum isa_fmt format_of(uint32_t w)
 	return ISA_FMT_NONE;
 }
 
-static void extract(struct isa_inst *in, uint64_t w)
+/* Formats that gfx12 writes as gfx11 does are those without a LAYOUT. */
+static enum isa_fmt format_of_gfx12(uint32_t w)
 {
-	const struct isa_fmt_info *f = isa_fmt_info(in->fmt);
+	enum isa_fmt fmt;
 
-	for (int i = 0; i < f->n_fields; i++)
-		in->f[f->field[i].field] =
-			w >> f->field[i].low &
-			((UINT64_C(1) << f->field[i].width) - 1);
+#define LAYOUT(name, fmt, dwords, mask, bits) \
+	if ((w & (mask)) == (bits))           \
+		return ISA_FMT_##fmt;
+#include "isa/formats.def"
+	fmt = format_of(w);
+	if (isa_layout(ISA_GFX12, fmt) != fmt || fmt == ISA_FMT_MIMG ||
+	    fmt == ISA_FMT_EXP)
+		return ISA_FMT_NONE;
+	return fmt;
+}
+
+static void extract(struct isa_inst *in, const uint32_t *word)
+{
+	const struct isa_fmt_info *f = isa_fmt_info(in->layout);
+
+	for (int i = 0; i < f->n_fields; i++) {
+		int low = f->field[i].low;
+
+		in->f[f->field[i].field] = word[low / 32] >> low % 32 &
+					   ((1u << f->field[i].width) - 1);
+	}
 }
 
 /* Rows with a mask destination use the SDST layout of VOP3. */
@@ -686,8 +553,11 @@ static bool needs_sdst(const struct isa_op_info *op)
 /* neg and abs bits of two sources that a DPP dword may have in VOP1 .. VOPC. */
 static unsigned dpp_mods(const struct decoder *d)
 {
-	return (d->op->flags & ISA_MOD0 ? 3 : 0) |
-	       (d->op->flags & ISA_MOD1 ? 12 : 0);
+	uint32_t flags = d->op->flags;
+
+	/* The 16-bit move accepts them without a meaning. */
+	return (flags & ISA_MOD0 || d->in->op == ISA_v_mov_b16 ? 3 : 0) |
+	       (flags & ISA_MOD1 ? 12 : 0);
 }
 
 /* The DPP dword, and whether this row may have one in this encoding. */
@@ -722,281 +592,14 @@ static const char *dpp(struct decoder *d)
 	return NULL;
 }
 
-/* Which sources a row has. */
-static unsigned sources(const struct isa_op_info *op)
-{
-	unsigned has = 0;
-
-	for (int i = 0; i < op->n_opnd; i++) {
-		int slot = op->opnd[i].slot;
-
-		if (slot >= ISA_SLOT_S0 && slot <= ISA_SLOT_S2S)
-			has |= 1u << (slot - ISA_SLOT_S0) % 3;
-		else if (slot == ISA_SLOT_S2I || slot == ISA_SLOT_CI)
-			has |= 4;
-	}
-	return has;
-}
-
-/* Bits of op_sel that select something, by row. */
-static unsigned opsel_bits(const struct isa_inst *in)
-{
-	const struct isa_op_info *op = isa_op_info(in->op);
-	unsigned bits = 0;
-
-	switch (in->op) {
-	case ISA_v_permlane16_b32: /* fetch-inactive and bound control */
-	case ISA_v_permlanex16_b32:
-		return 3;
-	case ISA_v_dot2_f16_f16: /* sources 0 and 1 are whole registers */
-	case ISA_v_dot2_bf16_bf16:
-		return 12;
-	}
-	if (op->flags & ISA_OPSEL)
-		return sources(op) | 8;
-	for (int i = 0; i < op->n_opnd; i++) {
-		const struct isa_type_info *t =
-			isa_type_info(op->opnd[i].type);
-		int slot = op->opnd[i].slot;
-
-		if (t->bits != 16 || t->count != 1)
-			continue;
-		if (slot == ISA_SLOT_D)
-			bits |= 8;
-		else if (slot >= ISA_SLOT_S0 && slot <= ISA_SLOT_S2S)
-			bits |= 1u << (slot - ISA_SLOT_S0) % 3;
-	}
-	return bits;
-}
-
-unsigned isa_int_opsel(const struct isa_inst *in)
-{
-	return in->f[ISA_F_OPSEL] ? in->f[ISA_F_OPSEL] & opsel_bits(in) : 0;
-}
-
-/* neg and abs bits that are accepted although they mean nothing. */
-static unsigned mods_ignored(const struct decoder *d)
-{
-	switch (d->in->op) {
-	case ISA_v_ldexp_f32:
-	case ISA_v_ldexp_f64:
-	case ISA_v_trig_preop_f64:
-		return 2;
-	case ISA_v_cvt_pk_u8_f32:
-		return 6;
-	}
-	return d->op->flags & ISA_OPSEL && !d->mods ? d->has : 0;
-}
-
-/* VOP3 and VOP3SD: what the row does not have must be zero. */
-static const char *check_vop3(struct decoder *d)
-{
-	const struct isa_inst *in = d->in;
-	const uint32_t *f = in->f;
-	uint32_t flags = d->op->flags;
-
-	d->mods = (flags & ISA_MOD0 ? 1 : 0) | (flags & ISA_MOD1 ? 2 : 0) |
-		  (flags & ISA_MOD2 ? 4 : 0);
-	d->mods &= d->has;
-	if ((f[ISA_F_NEG] | f[ISA_F_ABS]) & ~(d->mods | mods_ignored(d)))
-		return "neg or abs not allowed here";
-	if (f[ISA_F_CLAMP] && !(flags & ISA_CLAMP))
-		return "clamp not allowed here";
-	if (f[ISA_F_OMOD] && !(flags & ISA_OMOD))
-		return "output modifier not allowed here";
-	if (flags & ISA_OPSEL && f[ISA_F_OPSEL] & 7 & ~d->has)
-		return "op_sel of a source that does not exist";
-	if (!d->has && f[ISA_F_VDST])
-		return unused_field;
-	d->opsel = isa_int_opsel(in);
-	return NULL;
-}
-
-static const char *check_vop3p(struct decoder *d)
-{
-	const struct isa_inst *in = d->in;
-	const uint32_t *f = in->f;
-
-	d->mods = 7;
-	if ((f[ISA_F_NEG] | f[ISA_F_NEG_HI] | f[ISA_F_OPSEL]) & ~d->has)
-		return "modifier of a source that does not exist";
-	if (f[ISA_F_CLAMP] && !(d->op->flags & ISA_CLAMP))
-		return "clamp not allowed here";
-	if (f[ISA_F_OPSEL] && isa_int_whole_matrix(in))
-		return "op_sel not allowed here";
-	if (is_dpp(f[ISA_F_SRC0]) && f[ISA_F_SRC1] < SRC_VGPR &&
-	    d->op->opnd[1].type == ISA_T_MIX)
-		return "this source must be a VGPR";
-	return NULL;
-}
-
-bool isa_int_whole_matrix(const struct isa_inst *in)
-{
-	const struct isa_op_info *op = isa_op_info(in->op);
-
-	return op->pipe == ISA_PIPE_WMMA &&
-	       isa_type_info(op->opnd[0].type)->bits == 32;
-}
-
-/* Modifiers, and sources that the row does not have. */
-static const char *check_vector(struct decoder *d)
-{
-	const struct isa_inst *in = d->in;
-	const uint32_t *f = in->f;
-
-	if (!is_vop3(in))
-		return NULL;
-	d->has = sources(d->op);
-	if ((f[ISA_F_SRC0] && !(d->has & 1)) ||
-	    (f[ISA_F_SRC1] && !(d->has & 2)) ||
-	    (f[ISA_F_SRC2] && !(d->has & 4)))
-		return unused_field;
-	if (in->fmt == ISA_FMT_VOP3P)
-		return check_vop3p(d);
-	if (in->fmt != ISA_FMT_VINTERP)
-		return check_vop3(d);
-	d->mods = 7;
-	if (f[ISA_F_OPSEL] && !(d->op->flags & ISA_OPSEL))
-		return "op_sel not allowed here";
-	d->opsel = isa_int_opsel(in);
-	return NULL;
-}
-
-/* Which fields of memory instructions the row's operands use. */
-enum { USE_ADDR = 1, USE_DATA0 = 2, USE_DATA1 = 4, USE_VDST = 8 };
-
-static unsigned memory_fields(const struct isa_op_info *op)
-{
-	unsigned use = 0;
-
-	for (int i = 0; i < op->n_opnd; i++)
-		switch (op->opnd[i].slot) {
-		case ISA_SLOT_VADDR:
-			use |= USE_ADDR;
-			break;
-		case ISA_SLOT_DATA:
-		case ISA_SLOT_DATA0:
-			use |= USE_DATA0;
-			break;
-		case ISA_SLOT_DATA1:
-			use |= USE_DATA1;
-			break;
-		case ISA_SLOT_D:
-			use |= USE_VDST;
-			break;
-		}
-	return use;
-}
-
-static const char *check_lds(const struct decoder *d)
-{
-	const uint32_t *f = d->in->f;
-	unsigned use = memory_fields(d->op);
-
-	if ((f[ISA_F_ADDR] && !(use & USE_ADDR)) ||
-	    (f[ISA_F_DATA0] && !(use & USE_DATA0)) ||
-	    (f[ISA_F_DATA1] && !(use & USE_DATA1)) ||
-	    (f[ISA_F_VDST] && !(use & USE_VDST)) ||
-	    (!d->op->n_opnd && (f[ISA_F_OFFSET0] || f[ISA_F_OFFSET1])))
-		return unused_field;
-	if (d->op->flags & ISA_GDSONLY && !f[ISA_F_GDS])
-		return "exists for GDS only";
-	switch (d->in->op) {
-	case ISA_ds_nop:
-	case ISA_ds_permute_b32:
-	case ISA_ds_bpermute_b32:
-	case ISA_ds_bvh_stack_rtn_b32:
-		if (f[ISA_F_GDS])
-			return "does not exist for GDS";
-	}
-	return NULL;
-}
-
-static const char *check_buffer(const struct decoder *d)
-{
-	const uint32_t *f = d->in->f;
-	uint32_t flags = d->op->flags;
-
-	if (f[ISA_F_TFE] && (d->in->fmt == ISA_FMT_MTBUF ||
-			     flags & (ISA_ATOMIC | ISA_LDSDMA)))
-		return "tfe not allowed here";
-	if (!d->op->n_opnd && (f[ISA_F_TFE] || f[ISA_F_OFFEN] ||
-			       f[ISA_F_IDXEN] || f[ISA_F_GLC] || f[ISA_F_DLC]))
-		return unused_field;
-	return NULL;
-}
-
-static bool has_d16(const char *name)
-{
-	return !strstr(name, "_pck") && !strstr(name, "atomic") &&
-	       !strstr(name, "_get_");
-}
-
-static const char *check_image(const struct decoder *d)
-{
-	const uint32_t *f = d->in->f;
-
-	if (f[ISA_F_SSAMP] && !(d->op->flags & ISA_SAMPLER))
-		return unused_field;
-	if (!strstr(d->op->name, "bvh"))
-		return f[ISA_F_D16] && !has_d16(d->op->name) ?
-			       "d16 not allowed here" : NULL;
-	/* Ray tracing: constants stand where images have their options. */
-	if (f[ISA_F_DMASK] != 15 || !f[ISA_F_UNORM] || !f[ISA_F_R128] ||
-	    f[ISA_F_DIM] || f[ISA_F_SLC] || f[ISA_F_DLC] || f[ISA_F_GLC] ||
-	    f[ISA_F_D16] || f[ISA_F_TFE] || f[ISA_F_LWE])
-		return "fixed field of a ray-tracing instruction differs";
-	return NULL;
-}
-
-/* Fields that the format has and the row may not use. */
-static const char *check(struct decoder *d)
-{
-	const struct isa_inst *in = d->in;
-	const uint32_t *f = in->f;
-	bool unused = false;
-
-	switch (in->fmt) {
-	case ISA_FMT_SOPP:
-		unused = !d->op->n_opnd && f[ISA_F_SIMM16];
-		break;
-	case ISA_FMT_SMEM: /* invalidations and probes know no caches */
-		unused = !(d->op->flags & ISA_LOAD) &&
-			 (f[ISA_F_GLC] || f[ISA_F_DLC]);
-		break;
-	case ISA_FMT_VOP1:
-		unused = !d->op->n_opnd && f[ISA_F_VDST];
-		break;
-	case ISA_FMT_DS:
-		return check_lds(d);
-	case ISA_FMT_FLAT:
-		unused = f[ISA_F_SADDR] != ISA_R_NULL || f[ISA_F_SVE];
-		break;
-	case ISA_FMT_GLOBAL:
-		unused = f[ISA_F_SVE];
-		break;
-	case ISA_FMT_MUBUF:
-	case ISA_FMT_MTBUF:
-		return check_buffer(d);
-	case ISA_FMT_MIMG:
-		return check_image(d);
-	case ISA_FMT_LDSDIR:
-		if (f[ISA_F_RSV0])
-			return "reserved bits set";
-		break;
-	default:
-		return check_vector(d);
-	}
-	return unused ? unused_field : NULL;
-}
-
 /*
  * WMMA: the lanes of a wave share the 16 x 16 results and addends, so twice
  * the lanes have half of them each; A and B are the same in both.
  */
 static int matrix_share(const struct decoder *d, int slot)
 {
-	bool shared = slot == ISA_SLOT_D || slot == ISA_SLOT_S2I;
+	bool shared = slot == ISA_SLOT_D || slot == ISA_SLOT_S2I ||
+		      (d->t->gen == ISA_GFX12 && slot != ISA_SLOT_S2V);
 
 	return shared && d->t->wave == 64 ? 2 : 1;
 }
@@ -1011,7 +614,7 @@ static const char *operands(struct decoder *d)
 		const char *why;
 
 		if (op->opnd[i].slot == ISA_SLOT_IMAGE)
-			return image(d);
+			return isa_int_image(d);
 		if (op->opnd[i].slot == ISA_SLOT_EXPORT)
 			return export_operands(in);
 		o = &in->opnd[in->n_opnd++];
@@ -1019,7 +622,12 @@ static const char *operands(struct decoder *d)
 		o->type = op->opnd[i].type;
 		o->dwords = isa_type_dwords(o->type, d->t->wave);
 		if (d->op->pipe == ISA_PIPE_WMMA)
-			o->dwords /= matrix_share(d, o->slot);
+			o->dwords = (o->dwords + matrix_share(d, o->slot) - 1) /
+				    matrix_share(d, o->slot);
+		if (d->t->wave == 64 && (in->op == ISA_global_load_tr_b128 ||
+					 in->op == ISA_global_load_tr_b64) &&
+		    o->slot == ISA_SLOT_D)
+			o->dwords /= 2;
 		why = fill(d, o);
 		if (why)
 			return why;
@@ -1034,14 +642,14 @@ static const char *vopd(struct decoder *d)
 
 	if (d->t->wave != 32)
 		return "VOPD exists in wave32 only";
-	in->op = isa_vopd_op(in->f[ISA_F_OP], false, NULL);
-	in->op_y = isa_vopd_op(in->f[ISA_F_OPY], true, NULL);
+	in->op = isa_vopd_op_in(d->t->gen, in->f[ISA_F_OP], false, NULL);
+	in->op_y = isa_vopd_op_in(d->t->gen, in->f[ISA_F_OPY], true, NULL);
 	if (!in->op || !in->op_y)
 		return "unknown opcode";
 	if (!d->t->lax &&
 	    ((in->op == ISA_v_mov_b32 && in->f[ISA_F_VSRC1]) ||
 	     (in->op_y == ISA_v_mov_b32 && in->f[ISA_F_VSRC1Y])))
-		return unused_field;
+		return isa_int_unused;
 	d->op = isa_op_info(in->op);
 	why = operands(d);
 	if (why)
@@ -1052,7 +660,7 @@ static const char *vopd(struct decoder *d)
 	return operands(d);
 }
 
-static const char *single(struct decoder *d, uint64_t w)
+static const char *single(struct decoder *d)
 {
 	struct isa_inst *in = d->in;
 	const char *why;
@@ -1063,11 +671,11 @@ static const char *single(struct decoder *d, uint64_t w)
 	d->op = isa_op_info(in->op);
 	if (in->fmt == ISA_FMT_VOP3 && needs_sdst(d->op)) {
 		memset(in->f, 0, sizeof(in->f));
-		in->fmt = ISA_FMT_VOP3SD;
-		extract(in, w);
+		in->fmt = in->layout = ISA_FMT_VOP3SD;
+		extract(in, d->word);
 	}
-	why = check(d);
-	if (why && !(d->t->lax && why == unused_field))
+	why = isa_int_check(d);
+	if (why && !(d->t->lax && why == isa_int_unused))
 		return why;
 	if (in->fmt == ISA_FMT_MIMG && in->f[ISA_F_NSA]) {
 		if (d->at >= d->n_words)
@@ -1084,7 +692,6 @@ const char *isa_decode(const struct isa_target *t, const void *code,
 	struct decoder d = { .t = t, .in = in };
 	const struct isa_fmt_info *f;
 	const char *why;
-	uint64_t w;
 
 	memset(in, 0, sizeof(*in));
 	if (!isa_gen_known(t->gen))
@@ -1095,18 +702,18 @@ const char *isa_decode(const struct isa_target *t, const void *code,
 	memcpy(d.word, code, 4 * d.n_words);
 	if (!d.n_words)
 		return "truncated";
-	in->fmt = format_of(d.word[0]);
+	in->gen = t->gen;
+	in->fmt = t->gen == ISA_GFX12 ? format_of_gfx12(d.word[0]) :
+					format_of(d.word[0]);
 	if (!in->fmt)
 		return "reserved encoding";
-	f = isa_fmt_info(in->fmt);
+	in->layout = isa_layout(t->gen, in->fmt);
+	f = isa_fmt_info(in->layout);
 	if (d.n_words < f->dwords)
 		return "truncated";
-	w = d.word[0];
-	if (f->dwords == 2)
-		w |= (uint64_t)d.word[1] << 32;
 	d.at = f->dwords;
-	extract(in, w);
-	why = in->fmt == ISA_FMT_VOPD ? vopd(&d) : single(&d, w);
+	extract(in, d.word);
+	why = in->fmt == ISA_FMT_VOPD ? vopd(&d) : single(&d);
 	in->size_bytes = 4 * d.at;
 	return why;
 }

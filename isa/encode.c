@@ -14,22 +14,23 @@ static int put(uint8_t *out, int at, uint32_t w)
 
 int isa_encode(const struct isa_inst *in, uint8_t *out)
 {
-	const struct isa_fmt_info *f = isa_fmt_info(in->fmt);
-	uint64_t w = f->bits;
-	int at;
+	const struct isa_fmt_info *f =
+		isa_fmt_info(in->layout ? in->layout : in->fmt);
+	uint32_t w[3] = { f->bits };
+	int at = 0;
 
 	if (!f->dwords)
 		return 0;
 	for (int i = 0; i < f->n_fields; i++) {
-		uint64_t v = in->f[f->field[i].field];
+		uint32_t v = in->f[f->field[i].field];
+		int low = f->field[i].low;
 
 		if (v >> f->field[i].width)
 			return 0;
-		w |= v << f->field[i].low;
+		w[low / 32] |= v << low % 32;
 	}
-	at = put(out, 0, w);
-	if (f->dwords == 2)
-		at = put(out, at, w >> 32);
+	for (int i = 0; i < f->dwords; i++)
+		at = put(out, at, w[i]);
 	if (in->form != ISA_FORM_PLAIN ||
 	    (in->fmt == ISA_FMT_MIMG && in->f[ISA_F_NSA]))
 		at = put(out, at, in->extra[0]);

@@ -18,7 +18,7 @@
  *		code += in.size_bytes;
  *	}
  *
- * Three tables hold all facts: isa/types.def (operand types), isa/formats.def
+ * Tables hold all facts: isa/types.def (operand types), isa/formats.def
  * (encodings and their fields) and isa/insts.def (instructions); isa/vopd.def
  * maps the halves of dual-issue instructions to the latter.
  *
@@ -59,7 +59,12 @@ enum isa_fmt {
 	ISA_FMT_NONE,
 #define FORMAT(name, dwords, mask, bits) ISA_FMT_##name,
 #include "isa/formats.def"
-	ISA_FMT_COUNT
+	ISA_FMT_COUNT,
+	/* Where a format's words look otherwise: see isa_layout(). */
+	ISA_FMT_LAYOUTS = ISA_FMT_COUNT - 1,
+#define LAYOUT(name, fmt, dwords, mask, bits) ISA_FMT_##name,
+#include "isa/formats.def"
+	ISA_FMT_END
 };
 
 /* Names of fields, over all formats.  ISA_F_OP is the opcode. */
@@ -131,6 +136,9 @@ enum isa_field {
 	ISA_F_RSV1,
 	ISA_F_RSV2,
 	ISA_F_RSV3,
+	ISA_F_TH,
+	ISA_F_SCOPE,
+	ISA_F_WAITVSRC,
 	ISA_F_COUNT
 };
 
@@ -202,7 +210,6 @@ enum isa_op {
 	ISA_OP_NONE,
 #define I(name, fmt, opcodes, operands, pipe, flags) ISA_##name,
 #include "isa/insts.def"
-#undef I
 	ISA_OP_COUNT
 };
 
@@ -255,6 +262,8 @@ enum isa_slot {
 	ISA_SLOT_ATTR,
 	ISA_SLOT_EXPORT,
 	ISA_SLOT_IMAGE,
+	ISA_SLOT_SOFFI,	  /* OFFSET of scalar memory */
+	ISA_SLOT_SOFFR,	  /* SOFFSET of scalar memory */
 	ISA_SLOT_COUNT
 };
 
@@ -302,6 +311,8 @@ struct isa_fmt_info {
 const struct isa_op_info *isa_op_info(enum isa_op op);
 const struct isa_type_info *isa_type_info(enum isa_type type);
 const struct isa_fmt_info *isa_fmt_info(enum isa_fmt fmt);
+/* How a generation writes a format: the format itself, or a LAYOUT of it. */
+enum isa_fmt isa_layout(enum isa_gen gen, enum isa_fmt fmt);
 /* 32-bit registers that a value of this type occupies, in this wave size. */
 int isa_type_dwords(enum isa_type type, int wave);
 
@@ -321,6 +332,9 @@ enum isa_op isa_op_at(enum isa_gen gen, enum isa_fmt fmt, int opcode);
 int isa_opcode(enum isa_gen gen, enum isa_op op, bool vop3);
 /* VOPD: the instruction of an X or Y opcode, and its mnemonic. */
 enum isa_op isa_vopd_op(int opcode, bool y, const char **name);
+/* The same in any generation that has VOPD; isa_vopd_op() is gfx11's. */
+enum isa_op isa_vopd_op_in(enum isa_gen gen, int opcode, bool y,
+			   const char **name);
 
 /* ---------------------------------------------------------- decode.c ---- */
 
@@ -400,6 +414,8 @@ struct isa_inst {
 	uint16_t op;	/* enum isa_op; of VOPD the X half */
 	uint16_t op_y;	/* VOPD: the Y half, else ISA_OP_NONE */
 	uint8_t fmt;	/* enum isa_fmt of the words: VOP2 or VOP3, ... */
+	uint8_t layout; /* enum isa_fmt of the fields; 0: the same as fmt */
+	uint8_t gen;	/* enum isa_gen that it was decoded as */
 	uint8_t form;	/* enum isa_form */
 	uint8_t size_bytes;
 	uint8_t n_opnd;
@@ -453,6 +469,7 @@ int isa_print_name(const struct isa_inst *in, char *out, size_t size);
 
 /* What a symbol or expression stands for, when the caller is asked for it. */
 enum isa_symbol_use {
+	ISA_SYM_INLINE,	 /* asked first: is it a number that is known by now? */
 	ISA_SYM_LITERAL, /* 32-bit literal, absolute or to be relocated */
 	ISA_SYM_BRANCH,	 /* signed dwords from the next instruction */
 	ISA_SYM_VALUE,	 /* a plain number: offsets, immediates */

@@ -1,14 +1,110 @@
 /*
- * isa_int - what decode.c tells print.c beyond isa/isa.h.
+ * isa_int - what the files of decoder and printer share beyond isa/isa.h.
  */
 #ifndef T0_ISA_INT_H
 #define T0_ISA_INT_H
 
 #include "isa/isa.h"
 
+/* Source field values (RDNA3 ISA 3.1 and 15.1). */
+enum {
+	SRC_SGPR_LAST = 105,
+	SRC_INT_0 = 128,   /* 0..64 */
+	SRC_INT_NEG = 193, /* -1..-16 */
+	SRC_INT_LAST = 208,
+	SRC_DPP8 = 233,
+	SRC_DPP8_FI = 234,
+	SRC_FLOAT = 240, /* 0.5 -0.5 1 -1 2 -2 4 -4 1/(2 pi) */
+	SRC_FLOAT_LAST = 248,
+	SRC_DPP16 = 250,
+	SRC_VGPR = 256,
+};
+
+/* One decoding under way. */
+struct decoder {
+	const struct isa_target *t;
+	const struct isa_op_info *op;
+	struct isa_inst *in;
+	uint32_t word[ISA_MAX_SIZE_BYTES / 4];
+	int n_words; /* available */
+	int at;	     /* consumed */
+	bool y;	     /* the Y half of a VOPD */
+	unsigned has;  /* bit i: the row has a source i */
+	unsigned mods; /* bit i: neg and abs of source i mean something */
+	unsigned opsel; /* bits of op_sel that mean something */
+};
+
+static inline bool is_dpp(uint32_t src0)
+{
+	return src0 == SRC_DPP16 || src0 == SRC_DPP8 || src0 == SRC_DPP8_FI;
+}
+
+static inline bool is_vop3(const struct isa_inst *in)
+{
+	return in->fmt == ISA_FMT_VOP3 || in->fmt == ISA_FMT_VOP3SD ||
+	       in->fmt == ISA_FMT_VOP3P || in->fmt == ISA_FMT_VINTERP;
+}
+
+/* ---------------------------------------------------------- decode.c ---- */
+
+/* Fill the register number in; the reason, if there is no such tuple. */
+const char *isa_int_vgpr(struct isa_operand *o, uint32_t reg);
+const char *isa_int_sgpr(struct isa_operand *o, uint32_t reg);
+
+/* ----------------------------------------------------- decode_check.c ---- */
+
+/*
+ * Fields and modifiers that the format has and the row may not use; sets
+ * `has`, `mods` and `opsel`.  isa_int_unused is the reason for fields that only
+ * assemblers insist on, which isa_target.lax forgives.
+ */
+const char *isa_int_check(struct decoder *d);
+extern const char isa_int_unused[];
+
 /* The op_sel bits of VOP3 and VINTERP words that select something. */
 unsigned isa_int_opsel(const struct isa_inst *in);
+/* How many index keys a sparse matrix product has, 1 = none. */
+int isa_int_index_keys(const struct isa_inst *in, int wave);
+
+/* Sparse matrix products of gfx12. */
+static inline bool isa_int_is_sparse(const struct isa_inst *in)
+{
+	return in->op >= ISA_v_swmmac_f32_16x16x32_f16 &&
+	       in->op <= ISA_v_swmmac_f32_16x16x32_bf8_bf8;
+}
+
+/* What has no op_sel and not every neg: gfx12's matrices, 8-bit floats. */
+static inline bool isa_int_is_fixed(const struct isa_inst *in)
+{
+	return in->gen == ISA_GFX12 && in->fmt == ISA_FMT_VOP3P &&
+	       in->op >= ISA_v_dot4_f32_fp8_bf8 &&
+	       in->op <= ISA_v_swmmac_f32_16x16x32_bf8_bf8;
+}
+
+/* op_sel of conversions of one 8-bit float is the number of a byte, else -1. */
+static inline int isa_int_byte_sel(const struct isa_inst *in)
+{
+	uint32_t sel = in->f[ISA_F_OPSEL];
+
+	switch (in->op) {
+	case ISA_v_cvt_f32_fp8:
+	case ISA_v_cvt_f32_bf8:
+		return (sel & 1) << 1 | (sel >> 1 & 1);
+	case ISA_v_cvt_sr_fp8_f32:
+	case ISA_v_cvt_sr_bf8_f32:
+		return sel >> 2 & 3;
+	}
+	return -1;
+}
+
 /* WMMA with 32-bit results: there are no halves to select. */
 bool isa_int_whole_matrix(const struct isa_inst *in);
+
+/* ----------------------------------------------------- decode_image.c ---- */
+
+/* Operands of an image instruction. */
+const char *isa_int_image(struct decoder *d);
+struct isa_operand *isa_int_append(struct isa_inst *in, int slot, int role,
+				   int dwords);
 
 #endif

@@ -7,15 +7,19 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "isa/cmd.h"
 #include "isa/co.h"
 #include "isa/isa.h"
+#include "isa/verify.h"
 
 #define TOOL "t0-isa"
 
 struct options {
 	const char *chip, *kernel, *output;
 	int wave; /* 0: what the kernel's descriptor says, else 32 */
+	int version; /* of code objects to write, 0: what the file says */
 	bool hex, raw, lines, json, csv;
+	struct cli_list allow; /* rules that verify does not report */
 	struct isa_target target;
 	FILE *out;
 };
@@ -52,20 +56,65 @@ static bool parse_hex(const char *s, size_t len, struct buf *out,
 		lo = i + 1 < len ? hex_digit((unsigned char)s[i + 1]) : -1;
 		if (hi < 0 || lo < 0)
 			return err_set(e, ERR_INPUT,
-				       "hex input, character %zu: got '%.8s', "
+				       "hex input, character %zu: got '%.*s', "
 				       "wanted two hex digits per byte",
-				       i + 1, s + i);
+				       i + 1, len - i < 8 ? (int)(len - i) : 8,
+				       s + i);
 		buf_addc(out, hi << 4 | lo);
 		i += 2;
 	}
 	return true;
 }
 
-static void bytes_text(const uint8_t *p, size_t n, struct buf *out)
+static char *add_hex(char *p, uint64_t v, int digits)
 {
-	buf_reset(out);
+	for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
+		*p++ = "0123456789abcdef"[v >> shift & 15];
+	return p;
+}
+
+static char *add_bytes(char *p, const uint8_t *code, size_t n)
+{
 	for (size_t i = 0; i < n; i++)
-		buf_printf(out, "%02x", p[i]);
+		p = add_hex(p, code[i], 2);
+	return p;
+}
+
+/* "<tab>text, padded // address: bytes". */
+static void print_line(FILE *out, const char *text, size_t len, uint64_t addr,
+		       const uint8_t *code, size_t n)
+{
+	enum { COLUMN = 58 };
+	char line[ISA_TEXT_MAX + 2 * ISA_MAX_SIZE_BYTES + 40], *p = line;
+
+	*p++ = '\t';
+	memcpy(p, text, len);
+	p += len;
+	if (len < COLUMN) {
+		memset(p, ' ', COLUMN - len);
+		p += COLUMN - len;
+	}
+	memcpy(p, " // ", 4);
+	p = add_hex(p + 4, addr, 12);
+	*p++ = ':';
+	*p++ = ' ';
+	p = add_bytes(p, code, n);
+	*p++ = '\n';
+	fwrite_unlocked(line, 1, (size_t)(p - line), out);
+}
+
+static void add_row(struct table *table, const char *kernel, uint64_t addr,
+		    const uint8_t *code, size_t n, const char *text)
+{
+	char hex[2 * ISA_MAX_SIZE_BYTES + 1];
+
+	*add_bytes(hex, code, n) = 0;
+	table_row(table);
+	if (kernel)
+		table_cell(table, 0, "%s", kernel);
+	table_cell(table, 1, "%llu", (unsigned long long)addr);
+	table_cell(table, 2, "%s", hex);
+	table_cell(table, 3, "%s", text);
 }
 
 /* One instruction: its text, or ".long" and the reason; its size in bytes. */
@@ -73,35 +122,27 @@ static size_t one(const struct options *o, const struct isa_target *t,
 		  const uint8_t *code, size_t size, uint64_t addr,
 		  struct table *table, const char *kernel)
 {
-	struct buf hex = { 0 };
 	char text[ISA_TEXT_MAX];
 	struct isa_inst in;
 	const char *why = isa_decode(t, code, size, &in);
 	size_t n = why ? (size < 4 ? size : 4) : in.size_bytes;
+	int len;
 
 	if (!why) {
-		isa_print(t, &in, text, sizeof(text));
+		len = isa_print(t, &in, text, sizeof(text));
 	} else if (n == 4) {
 		uint32_t w;
 
 		memcpy(&w, code, 4);
-		snprintf(text, sizeof(text), ".long 0x%08x // %s", w, why);
+		len = snprintf(text, sizeof(text), ".long 0x%08x // %s", w,
+			       why);
 	} else {
-		snprintf(text, sizeof(text), ".byte // %s", why);
+		len = snprintf(text, sizeof(text), ".byte // %s", why);
 	}
-	bytes_text(code, n, &hex);
-	if (o->json || o->csv) {
-		table_row(table);
-		if (kernel)
-			table_cell(table, 0, "%s", kernel);
-		table_cell(table, 1, "%llu", (unsigned long long)addr);
-		table_cell(table, 2, "%s", hex.data);
-		table_cell(table, 3, "%s", text);
-	} else {
-		fprintf(o->out, "\t%-58s // %012llx: %s\n", text,
-			(unsigned long long)addr, hex.data);
-	}
-	buf_fini(&hex);
+	if (o->json || o->csv)
+		add_row(table, kernel, addr, code, n, text);
+	else
+		print_line(o->out, text, (size_t)len, addr, code, n);
 	return n;
 }
 
@@ -166,6 +207,7 @@ static void dis_lines(const struct options *o, const struct buf *file)
 	const char *p = file->data, *end = p + file->len;
 	struct buf bytes = { 0 };
 
+	flockfile(o->out);
 	while (p < end) {
 		const char *nl = memchr(p, '\n', end - p);
 		size_t len = (nl ? nl : end) - p;
@@ -184,11 +226,14 @@ static void dis_lines(const struct options *o, const struct buf *file)
 				why = "bytes left over";
 			if (!why)
 				isa_print(&o->target, &in, text, sizeof(text));
-			fprintf(o->out, "%s%s\n", why ? "error: " : "",
-				why ? why : text);
+			if (why)
+				fputs_unlocked("error: ", o->out);
+			fputs_unlocked(why ? why : text, o->out);
+			putc_unlocked('\n', o->out);
 		}
 		p += len + 1;
 	}
+	funlockfile(o->out);
 	buf_fini(&bytes);
 }
 
@@ -299,6 +344,8 @@ static const char *const slot_name[ISA_SLOT_COUNT] = {
 	[ISA_SLOT_ATTR] = "attribute and channel",
 	[ISA_SLOT_EXPORT] = "four export sources",
 	[ISA_SLOT_IMAGE] = "data, addresses, descriptors",
+	[ISA_SLOT_SOFFI] = "24-bit immediate offset",
+	[ISA_SLOT_SOFFR] = "scalar offset",
 };
 
 static const struct {
@@ -343,13 +390,29 @@ static void info_opcodes(const struct isa_op_info *op, enum isa_op id,
 	int vop3 = isa_opcode(gen, id, true);
 
 	if (opcode < 0) {
-		buf_adds(b, "only as a half of VOPD");
+		buf_adds(b, id == ISA_v_dot2acc_f32_bf16 ?
+				    "only as a half of VOPD" :
+				    "not in this generation");
 		return;
 	}
 	buf_printf(b, "%s %d (0x%x)", isa_fmt_info(op->fmt)->name, opcode,
 		   opcode);
 	if (op->flags & ISA_E64)
 		buf_printf(b, ", VOP3 %d (0x%x)", vop3, vop3);
+}
+
+/* The generations that have the instruction, and with which opcodes. */
+static void info_generations(enum isa_op id, struct buf *b)
+{
+	static const char *const name[ISA_GEN_COUNT] = {
+		[ISA_GFX10_3] = "gfx10_3", [ISA_GFX11] = "gfx11",
+		[ISA_GFX11_5] = "gfx11_5", [ISA_GFX12] = "gfx12",
+	};
+
+	for (int gen = 0; gen < ISA_GEN_COUNT; gen++)
+		if (isa_gen_known(gen) && isa_opcode(gen, id, false) >= 0)
+			buf_printf(b, "%s%s %d", b->len ? ", " : "", name[gen],
+				   isa_opcode(gen, id, false));
 }
 
 static void info_vopd(enum isa_op id, struct buf *b)
@@ -380,6 +443,12 @@ static bool info(const struct options *o, const char *name, struct table *t,
 			if (at && !strcmp(dual, name))
 				id = at;
 		}
+	/* Another row may have this name in the generation that is asked. */
+	for (int i = 1; id && isa_opcode(o->target.gen, id, false) < 0 &&
+			i < ISA_OP_COUNT; i++)
+		if (!strcmp(isa_op_info(i)->name, isa_op_info(id)->name) &&
+		    isa_opcode(o->target.gen, i, false) >= 0)
+			id = i;
 	if (!id)
 		return err_set(e, ERR_USAGE,
 			       "no instruction is named '%s'; t0-isa list "
@@ -395,6 +464,10 @@ static bool info(const struct options *o, const char *name, struct table *t,
 	} while (0)
 	info_opcodes(op, id, o->target.gen, &b);
 	ROW("encoding", "%s", b.data);
+	buf_reset(&b);
+	info_generations(id, &b);
+	if (b.len)
+		ROW("generations", "%s", b.data);
 	buf_reset(&b);
 	info_vopd(id, &b);
 	if (b.len)
@@ -463,6 +536,56 @@ static bool list(const struct options *o, struct err *e)
 	return ok;
 }
 
+/* ------------------------------------------------------------- verify ---- */
+
+static bool verify_file(const struct options *o, const char *path,
+			struct verify_show *show, struct err *e)
+{
+	struct buf file = { 0 }, bytes = { 0 };
+	bool ok = file_read(path, 0, &file, e);
+
+	if (ok && o->hex)
+		ok = parse_hex(file.data, file.len, &bytes, e) &&
+		     verify_show_code(show, o->target, bytes.data, bytes.len,
+				      e);
+	else if (ok && o->raw)
+		ok = verify_show_code(show, o->target, file.data, file.len, e);
+	else if (ok)
+		ok = verify_show_object(show, file.data, file.len, e);
+	if (!ok)
+		err_wrap(e, "%s", path);
+	buf_fini(&file);
+	buf_fini(&bytes);
+	return ok;
+}
+
+/* *found: were there findings?  Then the answer is "no". */
+static bool verify(const struct options *o, int n, char **path, bool *found,
+		   struct err *e)
+{
+	struct table table;
+	struct verify_show show = {
+		.out = o->out, .kernel = o->kernel, .allow = &o->allow,
+		.chip = o->chip, .wave = o->wave,
+		.table = o->json || o->csv ? &table : NULL,
+	};
+	bool ok = true;
+
+	if (!n)
+		return err_set(e, ERR_USAGE,
+			       "verify: no file given; wanted FILE or - "
+			       "(stdin)");
+	table_init(&table, VERIFY_COLUMNS);
+	for (int i = 0; ok && i < n; i++)
+		ok = verify_file(o, path[i], &show, e);
+	if (ok && show.table)
+		ok = table_print(&table, o->json ? TABLE_JSON : TABLE_CSV,
+				 o->out, e);
+	*found = show.found > 0;
+	table_fini(&table);
+	return ok;
+}
+
 /* --------------------------------------------------------------- main ---- */
 
 static bool check_target(struct options *o, struct err *e)
@@ -474,34 +597,56 @@ static bool check_target(struct options *o, struct err *e)
 			       o->wave);
 	if (!isa_chip_parse(chip, &o->target.gen))
 		return err_set(e, ERR_USAGE,
-			       "--chip: '%s' is not known; wanted gfx1100, "
-			       "gfx1101, gfx1102 or gfx1103",
+			       "--chip: '%s' is not known; wanted a name such as "
+			       "gfx1100",
 			       chip);
 	if (!isa_gen_known(o->target.gen))
 		return err_set(e, ERR_UNSUPPORTED,
 			       "--chip: the encodings of %s are not in the "
-			       "table; gfx1100 to gfx1103 are",
+			       "table; those of gfx1100 are",
 			       chip);
 	o->target.wave = o->wave ? o->wave : 32;
 	return true;
 }
 
-static bool run(struct options *o, int n, char **arg, struct err *e)
+static struct isa_cmd cmd_of(const struct options *o)
 {
+	return (struct isa_cmd){
+		.chip = o->chip, .kernel = o->kernel, .output = o->output,
+		.wave = o->wave, .version = o->version, .lines = o->lines,
+		.json = o->json, .csv = o->csv, .target = o->target,
+		.out = o->out,
+	};
+}
+
+static bool run(struct options *o, int n, char **arg, bool *no, struct err *e)
+{
+	struct isa_cmd cmd;
+
 	if (!check_target(o, e))
 		return false;
 	if (!n)
 		return err_set(e, ERR_USAGE,
-			       "no command given; wanted dis, info or list "
-			       "(see --help)");
+			       "no command given; wanted asm, diff, dis, info, "
+			       "list, meta or verify (see --help)");
+	cmd = cmd_of(o);
+	if (!strcmp(arg[0], "asm"))
+		return isa_cmd_asm(&cmd, n - 1, arg + 1, e);
+	if (!strcmp(arg[0], "meta"))
+		return isa_cmd_meta(&cmd, n - 1, arg + 1, e);
+	if (!strcmp(arg[0], "diff"))
+		return isa_cmd_diff(&cmd, n - 1, arg + 1, e);
 	if (!strcmp(arg[0], "dis"))
 		return dis(o, n - 1, arg + 1, e);
 	if (!strcmp(arg[0], "info"))
 		return info_all(o, n - 1, arg + 1, e);
 	if (!strcmp(arg[0], "list"))
 		return list(o, e);
+	if (!strcmp(arg[0], "verify"))
+		return verify(o, n - 1, arg + 1, no, e);
 	return err_set(e, ERR_USAGE,
-		       "unknown command '%s'; wanted dis, info or list",
+		       "unknown command '%s'; wanted asm, diff, dis, info, "
+		       "list, meta or verify",
 		       arg[0]);
 }
 
@@ -520,7 +665,12 @@ int main(int argc, char **argv)
 		{ "raw", 0, CLI_FLAG, &o.raw, NULL,
 		  "the input is bare machine code" },
 		{ "lines", 0, CLI_FLAG, &o.lines, NULL,
-		  "one hex instruction per line, one answer per line" },
+		  "one instruction per line, text (asm) or hex (dis); one "
+		  "answer per line" },
+		{ "code-object-version", 0, CLI_INT, &o.version, "N",
+		  "asm: write version 4, 5 or 6 (default: the file's, 5)" },
+		{ "allow", 0, CLI_LIST, &o.allow, "RULE",
+		  "verify: do not report this rule (repeatable)" },
 		{ "json", 0, CLI_FLAG, &o.json, NULL, "print JSON" },
 		{ "csv", 0, CLI_FLAG, &o.csv, NULL, "print CSV" },
 		{ "output", 'o', CLI_STR, &o.output, "FILE",
@@ -529,33 +679,44 @@ int main(int argc, char **argv)
 	};
 	const struct cli_tool tool = {
 		.name = TOOL,
-		.summary = "disassemble and explain gfx11 machine code",
-		.usage = "dis [options] FILE...\ninfo [options] NAME...\n"
-			 "list [options]",
+		.summary = "assemble, disassemble and explain RDNA "
+			   "machine code",
+		.usage = "asm [options] FILE...\n"
+			 "diff [options] CHIP CHIP\n"
+			 "dis [options] FILE...\n"
+			 "info [options] NAME...\n"
+			 "list [options]\n"
+			 "meta [options] FILE...\n"
+			 "verify [options] FILE...",
 		.opt = opts,
 		.notes = "FILE is a code object or offload bundle, - is stdin."
 			 "\n",
 	};
 	struct err e = { 0 };
-	bool done = false;
+	bool done = false, no = false;
 	int first;
 
 	if (!cli_parse(&tool, argc, argv, &first, &done, &e))
 		return err_report(TOOL, &e);
 	if (done)
 		return EXIT_YES;
-	if (o.output) {
+	/* Assembling writes a whole file or none. */
+	if (o.output && (o.lines || first == argc ||
+			 strcmp(argv[first], "asm"))) {
 		o.out = fopen(o.output, "w");
 		if (!o.out) {
 			err_sys(&e, ERR_IO, errno, "%s", o.output);
 			return err_report(TOOL, &e);
 		}
 	}
-	if (!run(&o, argc - first, argv + first, &e))
+	if (!run(&o, argc - first, argv + first, &no, &e))
 		return err_report(TOOL, &e);
+	cli_list_fini(&o.allow);
 	if (o.out != stdout && fclose(o.out)) {
 		err_sys(&e, ERR_IO, errno, "%s", o.output);
 		return err_report(TOOL, &e);
 	}
-	return stdout_check(&e) ? EXIT_YES : err_report(TOOL, &e);
+	if (!stdout_check(&e))
+		return err_report(TOOL, &e);
+	return no ? EXIT_NO : EXIT_YES;
 }

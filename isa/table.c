@@ -41,16 +41,21 @@ int isa_type_dwords(enum isa_type type, int wave)
  * Two conditions make the fields and the mask a partition of the bits: the
  * widths add up to the size, and every bit is claimed an odd number of times.
  */
-#define BITS(low, width) ((~UINT64_C(0) >> (64 - (width))) << (low))
+#define BITS(low, width) \
+	((~(unsigned __int128)0 >> (128 - (width))) << (low))
 
 #define FORMAT(name, dwords, mask, bits) \
+	_Static_assert(32 * (dwords) == __builtin_popcount(mask)
+#define LAYOUT(name, fmt, dwords, mask, bits) \
 	_Static_assert(32 * (dwords) == __builtin_popcount(mask)
 #define FIELD(fmt, field, low, width) + (width)
 #define END(name) , #name ": the field widths do not add up");
 #include "isa/formats.def"
 
 #define FORMAT(name, dwords, mask, bits) \
-	_Static_assert(BITS(0, 32 * (dwords)) == ((uint64_t)(mask)
+	_Static_assert(BITS(0, 32 * (dwords)) == ((unsigned __int128)(mask)
+#define LAYOUT(name, fmt, dwords, mask, bits) \
+	_Static_assert(BITS(0, 32 * (dwords)) == ((unsigned __int128)(mask)
 #define FIELD(fmt, field, low, width) ^ BITS(low, width)
 #define END(name) ), #name ": fields overlap or leave a bit unclaimed");
 #include "isa/formats.def"
@@ -58,18 +63,27 @@ int isa_type_dwords(enum isa_type type, int wave)
 #define FORMAT(name, dwords, mask, bits)  \
 	_Static_assert(((bits) & ~(mask)) == 0, #name ": bits beyond mask"); \
 	static const struct isa_field_info fields_##name[] = {
+#define LAYOUT(name, fmt, dwords, mask, bits) FORMAT(name, dwords, mask, bits)
 #define FIELD(fmt, field, low, width) { ISA_F_##field, low, width },
 #define END(name) };
 #include "isa/formats.def"
 
+/* Fields are read and written within a dword. */
+#define LAYOUT(name, fmt, dwords, mask, bits)
+#define FIELD(fmt, field, low, width)                      \
+	_Static_assert((low) / 32 == ((low) + (width) - 1) / 32, \
+		       #fmt "." #field ": crosses a dword");
+#include "isa/formats.def"
+
 /* OP_BITS_SOP1 and so on; EXP has no opcode field. */
 enum {
+#define LAYOUT(name, fmt, dwords, mask, bits)
 #define FIELD(fmt, field, low, width) field##_BITS_##fmt = (width),
 #include "isa/formats.def"
 	OP_BITS_EXP = 0,
 };
 
-static const struct isa_fmt_info formats[ISA_FMT_COUNT] = {
+static const struct isa_fmt_info formats[ISA_FMT_END] = {
 	[ISA_FMT_NONE] = { .name = "none" },
 #define FORMAT(n, dw, m, b)                           \
 	[ISA_FMT_##n] = { .name = #n,                 \
@@ -79,12 +93,25 @@ static const struct isa_fmt_info formats[ISA_FMT_COUNT] = {
 			  .bits = b,                  \
 			  .field = fields_##n,        \
 			  .n_fields = ARRAY_SIZE(fields_##n) },
+#define LAYOUT(n, fmt, dw, m, b) FORMAT(n, dw, m, b)
 #include "isa/formats.def"
 };
 
 const struct isa_fmt_info *isa_fmt_info(enum isa_fmt fmt)
 {
-	return &formats[fmt < ISA_FMT_COUNT ? fmt : ISA_FMT_NONE];
+	return &formats[fmt < ISA_FMT_END ? fmt : ISA_FMT_NONE];
+}
+
+enum isa_fmt isa_layout(enum isa_gen gen, enum isa_fmt fmt)
+{
+	static const uint8_t gfx12[ISA_FMT_COUNT] = {
+#define LAYOUT(name, fmt, dwords, mask, bits) [ISA_FMT_##fmt] = ISA_FMT_##name,
+#include "isa/formats.def"
+	};
+
+	if (gen == ISA_GFX12 && fmt < ISA_FMT_COUNT && gfx12[fmt])
+		return gfx12[fmt];
+	return fmt;
 }
 
 bool isa_fmt_has(enum isa_fmt fmt, enum isa_field field)
@@ -182,11 +209,15 @@ enum {
 #define ATTR OPND(ATTR, NONE)
 #define EXPORT OPND(EXPORT, NONE)
 #define IMAGE OPND(IMAGE, NONE)
+#define SOFFI OPND(SOFFI, NONE)
+#define SOFFR OPND(SOFFR, B32)
 
 #define N_OPNDS(...) \
 	(ARRAY_SIZE(((struct isa_operand_info[]){ __VA_ARGS__ { 0, 0 } })) - 1)
 #define UNWRAP(...) __VA_ARGS__
 
+/* A name given twice is a renamed row. */
+#pragma GCC diagnostic ignored "-Woverride-init"
 static const struct isa_op_info ops[ISA_OP_COUNT] = {
 	[ISA_OP_NONE] = { .name = "", .opcode = { -1, -1, -1, -1 } },
 #define I(n, f, opcodes, operands, p, fl)                \
@@ -198,8 +229,11 @@ static const struct isa_op_info ops[ISA_OP_COUNT] = {
 		      .flags = (fl),                     \
 		      .opnd = { operands } },
 #include "isa/insts.def"
-#undef I
+#define RENAME(n, text) [ISA_##n].name = text,
+#include "isa/renames.def"
 };
+
+#pragma GCC diagnostic error "-Woverride-init"
 
 const struct isa_op_info *isa_op_info(enum isa_op op)
 {
@@ -225,10 +259,14 @@ enum isa_op isa_op_find(const char *name)
 
 /* ------------------------------------------------------ opcode index ---- */
 
-/* The slots of a format are consecutive, and so are the formats. */
+/*
+ * The slots of a format are consecutive, and so are the formats.  Layouts have
+ * up to 8 bits of opcode.
+ */
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
 enum {
 #define FORMAT(n, dw, mask, bits) \
-	BASE_##n, LAST_##n = BASE_##n + (1 << OP_BITS_##n) - 1,
+	BASE_##n, LAST_##n = BASE_##n + (1 << MAX(OP_BITS_##n, 8)) - 1,
 #include "isa/formats.def"
 	N_SLOTS
 };
@@ -254,17 +292,34 @@ static const uint16_t bases[ISA_FMT_COUNT] = {
 	((opcode) < 0 || !((flags) & ISA_E64) ? ABSENT_E64(n) : \
 	 BASE_VOP3 + (opcode) + PROMOTE(ISA_FMT_##f))
 #define GFX11_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx11)
+#define GFX11_5_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx11_5)
+#define GFX12_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx12)
 
 static const uint16_t at_gfx11[N_SLOTS + 2 * ISA_OP_COUNT] = {
 #define I(n, f, opcodes, operands, p, fl)            \
 	[SLOT(n, f, GFX11_OF opcodes)] = ISA_##n,    \
 	[SLOT_E64(n, f, GFX11_OF opcodes, fl)] = ISA_##n,
 #include "isa/insts.def"
-#undef I
+};
+
+static const uint16_t at_gfx11_5[N_SLOTS + 2 * ISA_OP_COUNT] = {
+#define I(n, f, opcodes, operands, p, fl)            \
+	[SLOT(n, f, GFX11_5_OF opcodes)] = ISA_##n,  \
+	[SLOT_E64(n, f, GFX11_5_OF opcodes, fl)] = ISA_##n,
+#include "isa/insts.def"
+};
+
+static const uint16_t at_gfx12[N_SLOTS + 2 * ISA_OP_COUNT] = {
+#define I(n, f, opcodes, operands, p, fl)            \
+	[SLOT(n, f, GFX12_OF opcodes)] = ISA_##n,    \
+	[SLOT_E64(n, f, GFX12_OF opcodes, fl)] = ISA_##n,
+#include "isa/insts.def"
 };
 
 static const uint16_t *const at[ISA_GEN_COUNT] = {
 	[ISA_GFX11] = at_gfx11,
+	[ISA_GFX11_5] = at_gfx11_5,
+	[ISA_GFX12] = at_gfx12,
 };
 
 bool isa_gen_known(enum isa_gen gen)
@@ -276,7 +331,7 @@ enum isa_op isa_op_at(enum isa_gen gen, enum isa_fmt fmt, int opcode)
 {
 	if (!isa_gen_known(gen) || fmt <= ISA_FMT_NONE ||
 	    fmt >= ISA_FMT_COUNT || fmt == ISA_FMT_VOPD || opcode < 0 ||
-	    opcode >> formats[fmt].op_bits)
+	    opcode >> formats[isa_layout(gen, fmt)].op_bits)
 		return ISA_OP_NONE;
 	return at[gen][bases[fmt] + opcode];
 }
@@ -298,17 +353,29 @@ int isa_opcode(enum isa_gen gen, enum isa_op op, bool vop3)
 static const struct {
 	const char *name;
 	int8_t opcode[2]; /* as X, as Y */
+	bool gfx11, gfx12;
 	uint16_t op;
 } duals[] = {
-#define VOPD(name, x, y, op) { #name, { x, y }, ISA_##op },
+#define VOPD(name, x, y, op) { #name, { x, y }, true, true, ISA_##op },
+#define VOPD11(name, x, y, op) { #name, { x, y }, true, false, ISA_##op },
+#define VOPD12(name, x, y, op) { #name, { x, y }, false, true, ISA_##op },
 #include "isa/vopd.def"
 #undef VOPD
+#undef VOPD11
+#undef VOPD12
 };
 
 enum isa_op isa_vopd_op(int opcode, bool y, const char **name)
 {
+	return isa_vopd_op_in(ISA_GFX11, opcode, y, name);
+}
+
+enum isa_op isa_vopd_op_in(enum isa_gen gen, int opcode, bool y,
+			   const char **name)
+{
 	for (size_t i = 0; opcode >= 0 && i < ARRAY_SIZE(duals); i++) {
-		if (duals[i].opcode[y] != opcode)
+		if (duals[i].opcode[y] != opcode ||
+		    !(gen == ISA_GFX12 ? duals[i].gfx12 : duals[i].gfx11))
 			continue;
 		if (name)
 			*name = duals[i].name;

@@ -18,9 +18,12 @@ static void add(struct isa_use *u, uint8_t file, uint8_t role, uint16_t reg,
 	u->n++;
 }
 
-static bool is_vector(const struct isa_op_info *op)
+/* Vector instructions look at EXEC, but for those that name their lane. */
+static bool reads_exec(enum isa_op id)
 {
-	switch (op->fmt) {
+	if (id == ISA_v_readlane_b32 || id == ISA_v_writelane_b32)
+		return false;
+	switch (isa_op_info(id)->fmt) {
 	case ISA_FMT_SOP1:
 	case ISA_FMT_SOP2:
 	case ISA_FMT_SOPC:
@@ -31,6 +34,14 @@ static bool is_vector(const struct isa_op_info *op)
 	default:
 		return true;
 	}
+}
+
+/* DPP leaves lanes alone that its masks or a missing source exclude. */
+static bool keeps_lanes(const struct isa_inst *in)
+{
+	return in->form == ISA_FORM_DPP16 &&
+	       (!in->dpp.bound_ctrl || in->dpp.row_mask != 15 ||
+		in->dpp.bank_mask != 15);
 }
 
 static void add_special(struct isa_use *u, int reg, int lanes)
@@ -49,7 +60,7 @@ void isa_use(const struct isa_target *t, const struct isa_inst *in,
 	const struct isa_op_info *op = isa_op_info(in->op);
 	uint32_t flags = op->flags | isa_op_info(in->op_y)->flags;
 	int lanes = t->wave / 32;
-	int exec = is_vector(op) ? ISA_SRC : 0;
+	int exec = reads_exec(in->op) ? ISA_SRC : 0;
 	int vcc = 0;
 
 	memset(u, 0, sizeof(*u));
@@ -57,7 +68,9 @@ void isa_use(const struct isa_target *t, const struct isa_inst *in,
 		const struct isa_operand *o = &in->opnd[i];
 		int role = o->role;
 
-		if (flags & ISA_SWAP)
+		if (flags & ISA_SWAP ||
+		    (role == ISA_DST && o->kind == ISA_K_VGPR &&
+		     keeps_lanes(in)))
 			role = ISA_DST | ISA_SRC;
 		if (o->kind == ISA_K_VGPR)
 			add(u, ISA_K_VGPR, role, o->reg, o->dwords);

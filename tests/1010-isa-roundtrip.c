@@ -59,8 +59,8 @@ static void check_result(const struct result *r, const char *what)
 /* Input of every size, at the end of a page. */
 static void random_words(uint8_t *end, int wave, uint64_t seed)
 {
-	struct isa_target t = { ISA_GFX11, wave };
-	struct isa_gen_state g = { .seed = seed };
+	struct isa_target t = { .gen = ISA_GFX11, .wave = wave };
+	struct isa_gen_state g = { .seed = seed, .gen = ISA_GFX11 };
 	struct result r = { 0 };
 
 	for (int i = 0; i < RANDOM_WORDS / 2; i++) {
@@ -76,8 +76,8 @@ static void random_words(uint8_t *end, int wave, uint64_t seed)
 
 static void made_instructions(uint8_t *end, int wave, uint64_t seed)
 {
-	struct isa_target t = { ISA_GFX11, wave };
-	struct isa_gen_state g = { .seed = seed };
+	struct isa_target t = { .gen = ISA_GFX11, .wave = wave };
+	struct isa_gen_state g = { .seed = seed, .gen = ISA_GFX11 };
 	struct result r = { 0 };
 
 	for (int i = 0; i < MADE / 2; i++) {
@@ -93,8 +93,8 @@ static void made_instructions(uint8_t *end, int wave, uint64_t seed)
 /* Every prefix of an instruction is refused, and its own size suffices. */
 static void sizes(uint8_t *end, uint64_t seed)
 {
-	struct isa_target t = { ISA_GFX11, 32 };
-	struct isa_gen_state g = { .seed = seed };
+	struct isa_target t = { .gen = ISA_GFX11, .wave = 32 };
+	struct isa_gen_state g = { .seed = seed, .gen = ISA_GFX11 };
 	int prefix = 0, exact = 0;
 
 	for (int i = 0; i < 100000; i++) {
@@ -120,8 +120,8 @@ static void sizes(uint8_t *end, uint64_t seed)
 /* Text of every length: the same, cut, and nothing behind the end. */
 static void text_sizes(uint64_t seed)
 {
-	struct isa_target t = { ISA_GFX11, 32 };
-	struct isa_gen_state g = { .seed = seed };
+	struct isa_target t = { .gen = ISA_GFX11, .wave = 32 };
+	struct isa_gen_state g = { .seed = seed, .gen = ISA_GFX11 };
 	int wrong = 0, longest = 0, names = 0;
 
 	for (int i = 0; i < 20000; i++) {

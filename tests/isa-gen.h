@@ -1,9 +1,9 @@
 /*
- * isa-gen - random gfx11 machine code that is mostly valid: a row of the
+ * isa-gen - random machine code that is mostly valid: a row of the
  * instruction table (or a pair of dual-issue halves), fields filled with what
  * stands in such fields, and now and then anything at all.
  *
- *	struct isa_gen_state g = { .seed = 1 };
+ *	struct isa_gen_state g = { .seed = 1, .gen = ISA_GFX11 };
  *	uint8_t code[ISA_MAX_SIZE_BYTES];
  *	gen_inst(&g, code);		// always all ISA_MAX_SIZE_BYTES
  */
@@ -17,6 +17,7 @@
 
 struct isa_gen_state {
 	uint64_t seed; /* not 0 */
+	enum isa_gen gen;
 };
 
 /* xorshift64* by Vigna. */
@@ -214,9 +215,28 @@ static inline void gen_unused(struct isa_gen_state *g, struct isa_inst *in)
 		in->f[ISA_F_SVE] = 0;
 }
 
+/* Images without a sampler, and ray tracing with its fixed fields. */
+static inline void gen_image(struct isa_inst *in)
+{
+	static const uint8_t zero[] = { ISA_F_DIM, ISA_F_SLC, ISA_F_DLC,
+					ISA_F_GLC, ISA_F_D16, ISA_F_TFE,
+					ISA_F_LWE };
+	const struct isa_op_info *op = isa_op_info((enum isa_op)in->op);
+
+	if (!(op->flags & ISA_SAMPLER))
+		in->f[ISA_F_SSAMP] = 0;
+	if (!strstr(op->name, "bvh"))
+		return;
+	for (size_t i = 0; i < sizeof(zero); i++)
+		in->f[zero[i]] = 0;
+	in->f[ISA_F_DMASK] = 15;
+	in->f[ISA_F_UNORM] = in->f[ISA_F_R128] = 1;
+}
+
 static inline void gen_fit(struct isa_inst *in)
 {
-	const struct isa_fmt_info *f = isa_fmt_info((enum isa_fmt)in->fmt);
+	const struct isa_fmt_info *f =
+		isa_fmt_info((enum isa_fmt)(in->layout ? in->layout : in->fmt));
 
 	for (int i = 0; i < f->n_fields; i++)
 		in->f[f->field[i].field] &= (1u << f->field[i].width) - 1;
@@ -272,14 +292,17 @@ static inline void gen_row(struct isa_gen_state *g, enum isa_op op, bool vop3,
 	for (int i = 0; vop3 && i < info->n_opnd; i++)
 		if (info->opnd[i].slot == ISA_SLOT_CO)
 			in.fmt = ISA_FMT_VOP3SD;
-	f = isa_fmt_info((enum isa_fmt)in.fmt);
+	in.layout = (uint8_t)isa_layout(g->gen, (enum isa_fmt)in.fmt);
+	f = isa_fmt_info((enum isa_fmt)in.layout);
 	for (int i = 0; i < f->n_fields; i++)
 		in.f[f->field[i].field] = gen_field(g, f->field[i].field);
 	if (gen_is_vop(in.fmt))
 		gen_sources(g, &in);
 	else if (in.fmt >= ISA_FMT_DS && in.fmt <= ISA_FMT_GLOBAL)
 		gen_unused(g, &in);
-	in.f[ISA_F_OP] = (uint32_t)isa_opcode(ISA_GFX11, op, vop3);
+	if (in.fmt == ISA_FMT_MIMG && gen_percent(g, 90))
+		gen_image(&in);
+	in.f[ISA_F_OP] = (uint32_t)isa_opcode(g->gen, op, vop3);
 	if (in.fmt == ISA_FMT_EXP)
 		in.f[ISA_F_OP] = 0;
 	gen_fit(&in);
@@ -341,7 +364,7 @@ static inline void gen_inst(struct isa_gen_state *g, uint8_t *code)
 		bool vop3 = isa_op_info(op)->flags & ISA_E64 &&
 			    gen_percent(g, 50);
 
-		if (isa_opcode(ISA_GFX11, op, vop3) < 0)
+		if (isa_opcode(g->gen, op, vop3) < 0)
 			continue;
 		gen_row(g, op, vop3, code);
 		return;
