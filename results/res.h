@@ -41,6 +41,8 @@ sqlite3_stmt *res_stmt(struct res_db *db, struct err *e, const char *sql,
 		       const char *binds, ...);
 sqlite3_stmt *res_stmt_v(struct res_db *db, struct err *e, const char *sql,
 			 const char *binds, va_list ap);
+/* The same with nothing bound yet. */
+sqlite3_stmt *res_stmt_bare(struct res_db *db, struct err *e, const char *sql);
 /* End with the statement: it holds a read lock until then. */
 void res_stmt_done(sqlite3_stmt *st);
 /* Next row?  false at the end and on error; then *ok tells which. */
@@ -48,6 +50,9 @@ bool res_step(struct res_db *db, sqlite3_stmt *st, bool *ok, struct err *e);
 /* Run a statement that returns no rows. */
 bool res_exec(struct res_db *db, struct err *e, const char *sql,
 	      const char *binds, ...);
+
+/* As few digits as read back as the same number. */
+void res_real(char out[40], double value);
 
 /*
  * Bracket every write: one call's rows are stored together or not at all,
@@ -73,6 +78,11 @@ int res_schema_version(void);
 bool res_schema_upgrade(struct res_db *db, struct err *e);
 /* Is it T0's, not newer, and whole enough to read?  *version is its own. */
 bool res_schema_check(struct res_db *db, int *version, struct err *e);
+
+/* ------------------------------------------------------------- runs.c -- */
+
+/* 128 random bits in hex, so that merged files never confuse two rows. */
+bool res_uuid(char out[33], struct err *e);
 
 /* ------------------------------------------------------------- facts.c -- */
 

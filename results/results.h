@@ -15,9 +15,10 @@
  *    for up to 30 s.
  *  - A newer schema, another program's database, a damaged file and a file
  *    that cannot be written are refused with path and remedy, and left alone.
- *  - The views v_runs, v_results, v_verdicts, v_slots, v_latest_slots and
- *    v_slot_summary are the public interface for sqlite3 and scripts.  Tables
- *    may change with the schema version; the views keep their columns.
+ *  - The views v_runs, v_results, v_verdicts, v_slots, v_latest_slots,
+ *    v_slot_summary, v_baselines and v_notes are the public interface for
+ *    sqlite3 and scripts.  Tables may change with the schema version; the views
+ *    keep their columns.
  *
  * A handle belongs to one thread at a time; a process may have several.  It
  * must not be used in a child after fork(), not even closed: the child opens
@@ -251,6 +252,40 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
 		      struct err *e);
 
 /* ----------------------------------------------------------- measure.c -- */
+
+/*
+ * Cases that are compared and gated.  Two runs are comparable if host, device,
+ * origin, unit, direction, all inputs and all conditions that are words agree:
+ * so put every option and hash that decides the outcome into `inputs` (model,
+ * prompt bytes, route, operand distribution), and what merely was so into the
+ * run's conditions ("governor", "power_profile" as words; temperatures and
+ * clocks as numbers; "occupancy" for the gate's checklist).  Take at least six
+ * samples.  A counted value is exact: n = 1 and lo = hi = value.  Text speed has
+ * the unit "token/s" and needs a coherence verdict beside the correctness one.
+ *
+ * Cases that are drawn (results/plots.def) and what the plots expect of them:
+ *
+ *	area      name          params                 metric [unit]
+ *	cost      mnemonic      any                    latency, interval [cycle]
+ *	memory    access kind   {"bytes":N}            latency [s],
+ *	                                               bandwidth [B/s]
+ *	lds       instruction   {"stride":dwords}      interval [cycle]
+ *	kernel    kernel        any                    flops [FLOP/s] and
+ *	                                               intensity [FLOP/B]
+ *	peak      pipe, memory  {}                     flops [FLOP/s] or
+ *	                                               bandwidth [B/s]
+ *	gemm      library       {"m","n","k","type"}   flops [FLOP/s]
+ *	tune      tuner         {"m","n","k",
+ *	                         "tile_m","tile_n"}    flops [FLOP/s]
+ *	predict   kernel        {"set":group}          reference, predicted [s]
+ *	engine    model         {"phase":word}         any [token/s]
+ *	dispatch  method        {"packets":N}          latency [s], with samples
+ *
+ * `interval` is the time from one issue to the next of independent instructions.
+ * Published numbers go into a run of their own with origin `published`; they are
+ * drawn beside the device that was measured last.  `t0-results costs` lists the
+ * area "cost".
+ */
 
 /*
  * A case is what is measured, apart from who measures it: the names stay the

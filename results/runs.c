@@ -37,8 +37,7 @@ static struct buf command_line(const struct res_start *s)
 	return b;
 }
 
-/* 128 random bits, so that merged files never confuse two runs. */
-static bool make_uuid(char out[33], struct err *e)
+bool res_uuid(char out[33], struct err *e)
 {
 	unsigned char r[16];
 
@@ -59,7 +58,7 @@ bool res_run_begin(struct res_db *db, const struct res_start *s, int64_t *run,
 {
 	char uuid[33], owner[160];
 
-	if (!make_uuid(uuid, e) || !res_write_begin(db, e))
+	if (!res_uuid(uuid, e) || !res_write_begin(db, e))
 		return false;
 	res_owner_self(owner, sizeof(owner));
 	struct buf argv = command_line(s);

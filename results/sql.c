@@ -87,8 +87,7 @@ bool res_sql_err(struct res_db *db, int rc, struct err *e, const char *doing)
 
 /* -------------------------------------------------------- statements -- */
 
-static sqlite3_stmt *stmt_get(struct res_db *db, const char *sql,
-			      struct err *e)
+sqlite3_stmt *res_stmt_bare(struct res_db *db, struct err *e, const char *sql)
 {
 	sqlite3_stmt *st;
 
@@ -141,7 +140,7 @@ static int bind_one(sqlite3_stmt *st, int i, char letter, va_list *ap)
 sqlite3_stmt *res_stmt_v(struct res_db *db, struct err *e, const char *sql,
 			 const char *binds, va_list ap)
 {
-	sqlite3_stmt *st = stmt_get(db, sql, e);
+	sqlite3_stmt *st = res_stmt_bare(db, e, sql);
 	int rc = SQLITE_OK;
 	va_list args;
 
@@ -235,19 +234,23 @@ bool res_query_int(struct res_db *db, int64_t *out, struct err *e,
 	return ok;
 }
 
+void res_real(char out[40], double value)
+{
+	for (int d = 15; d <= 17; d++) {
+		snprintf(out, 40, "%.*g", d, value);
+		if (strtod(out, NULL) == value)
+			break;
+	}
+}
+
 static void real_cell(struct table *t, int col, double value, int digits)
 {
 	char text[40];
 
-	if (digits) {
-		table_cell(t, col, "%.*g", digits, value);
-		return;
-	}
-	for (int d = 15; d <= 17; d++) {
-		snprintf(text, sizeof(text), "%.*g", d, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
+	if (digits)
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+	else
+		res_real(text, value);
 	table_cell(t, col, "%s", text);
 }
 

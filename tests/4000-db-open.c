@@ -62,7 +62,7 @@ static void test_create(void)
 		return;
 	is_str(res_db_path(db), path, "the handle knows its path");
 	res_close(db);
-	is_i64(raw_sql(path, "PRAGMA user_version"), 1, "schema version 1");
+	is_i64(raw_sql(path, "PRAGMA user_version"), 2, "schema version 2");
 	is_i64(raw_sql(path, "PRAGMA application_id"), 0x54306462,
 	       "the application id is \"T0db\"");
 	is_i64(raw_sql(path, "SELECT journal_mode = 'wal' "
@@ -73,8 +73,8 @@ static void test_create(void)
 			     "AND NOT strict AND name NOT LIKE 'sqlite_%'"), 0,
 	       "every table is STRICT");
 	is_i64(raw_sql(path, "SELECT count(*) FROM pragma_table_list WHERE "
-			     "type = 'table' AND strict"), 9,
-	       "there are nine tables");
+			     "type = 'table' AND strict"), 11,
+	       "there are eleven tables");
 	ok(access(in_dir("new.db-wal"), F_OK) != 0,
 	   "closing leaves one file only");
 }
@@ -88,13 +88,13 @@ static void test_versions(void)
 	struct res_db *db = res_open(path, RES_READ, &e);
 	ok(db, "a reader brings a file of version 0 forward: %s", e.msg);
 	res_close(db);
-	is_i64(raw_sql(path, "PRAGMA user_version"), 1, "to version 1");
+	is_i64(raw_sql(path, "PRAGMA user_version"), 2, "to version 2");
 
 	make_db(path);
-	raw_sql(path, "PRAGMA user_version = 2");
+	raw_sql(path, "PRAGMA user_version = 3");
 	refused(path, RES_READ, ERR_INPUT, "newer", "a newer schema, reading");
-	refused(path, RES_WRITE, ERR_INPUT, "schema 2", "a newer schema");
-	raw_sql(path, "PRAGMA user_version = 1");
+	refused(path, RES_WRITE, ERR_INPUT, "schema 3", "a newer schema");
+	raw_sql(path, "PRAGMA user_version = 2");
 	is_i64(raw_sql(path, "SELECT count(*) FROM runs"), 1,
 	       "a refused file keeps its rows");
 
@@ -102,6 +102,54 @@ static void test_versions(void)
 	db = res_open(in_dir("empty.db"), RES_WRITE, &e);
 	ok(db, "an empty file is filled: %s", e.msg);
 	res_close(db);
+}
+
+/* A file as the first version of the schema made it, with a run and a verdict. */
+static void make_version_1(const char *path)
+{
+	static const struct {
+		int version;
+		const char *sql;
+	} schema[] = {
+#define SQL(version, ...) { version, #__VA_ARGS__ },
+#include "results/schema.def"
+#undef SQL
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(schema); i++)
+		if (schema[i].version == 1)
+			raw_sql(path, schema[i].sql);
+	raw_sql(path, "PRAGMA application_id = 0x54306462; "
+		"PRAGMA user_version = 1;"
+		"INSERT INTO hosts VALUES(1, 'm', 'c', 'k', 1, 2);"
+		"INSERT INTO builds VALUES(1, '0', 'abc', 0, 'gcc', '', 'b');"
+		"INSERT INTO runs VALUES(1, 'u', 1, NULL, 1, 't', 't', '{}', "
+		"'{}', 7, 5, 6, 'complete', 0, '', '');"
+		"INSERT INTO cases VALUES(1, 'a', 'n', '{}');"
+		"INSERT INTO results VALUES(1, 1, 1, 'm', 's', 2.5, NULL, "
+		"NULL, 1, NULL, 'lower', 'hardware', '');"
+		"INSERT INTO verdicts VALUES(1, 1, 1, NULL, 'correctness', "
+		"'fail', '', '{}'), (2, 1, NULL, NULL, 'correctness', 'pass', "
+		"'', '{}')");
+}
+
+static void test_migrate(void)
+{
+	const char *path = in_dir("old.db");
+	struct err e = { 0 };
+
+	make_version_1(path);
+	is_i64(raw_sql(path, "PRAGMA user_version"), 1, "a file of version 1");
+	struct res_db *db = res_open(path, RES_READ, &e);
+	ok(db, "is brought forward by a reader: %s", e.msg);
+	res_close(db);
+	is_i64(raw_sql(path, "PRAGMA user_version"), 2, "to today's version");
+	is_i64(raw_sql(path, "SELECT seed FROM runs"), 7, "its rows are kept");
+	is_i64(raw_sql(path, "SELECT correct = 'fail' FROM v_results"), 1,
+	       "a case's verdict still goes before its run's");
+	is_i64(raw_sql(path, "SELECT count(*) FROM v_baselines"), 0,
+	       "there are no baselines yet");
+	ok(is_intact(path), "the file is whole");
 }
 
 static void test_foreign(void)
@@ -269,6 +317,7 @@ int main(void)
 	make_dir(dir);
 	test_create();
 	test_versions();
+	test_migrate();
 	test_foreign();
 	test_damaged();
 	test_damaged_rows();

@@ -202,7 +202,7 @@ static void test_trouble(void)
 	is_i64(tool("list >/dev/full; exit $?; :"), 2, "a full disk for stdout exits 2");
 	raw_sql(path, "PRAGMA user_version = 99");
 	fails("list", "written by a newer T0 (schema 99");
-	raw_sql(path, "PRAGMA user_version = 1");
+	raw_sql(path, "PRAGMA user_version = 2");
 
 	is_i64(tool("list --db empty.db 2>/dev/null; : >empty.db; "
 		    "\"$t\" list --db empty.db"), 0, "no runs is no error");

@@ -1,0 +1,577 @@
+/* import.c - the lines of an export, back into a database. */
+#include "results/tool.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct res_import {
+	struct res_db *db;
+	int64_t line;	/* of the input, from 1 */
+	int64_t run;	/* that the following lines belong to */
+	bool known_run; /* it was here before: only new verdicts are taken */
+	int64_t runs, known;
+	struct err *e;
+};
+
+/* ---- columns: a letter for the type, then the name ---- */
+
+/* 't' text, 'n' text or null, 'i' integer, 'j' integer or null, 'd' real or
+ * null.  Names are those of the table and of the JSON object alike. */
+#define MAX_COLS 32
+
+static bool bad_value(struct res_import *im, const char *name,
+		      const char *wanted)
+{
+	return err_set(im->e, ERR_INPUT, "\"%s\": wanted %s", name, wanted);
+}
+
+static bool is_infinite(const json_t *v, double *out)
+{
+	const char *s = json_string_value(v);
+
+	*out = s && *s == '-' ? -INFINITY : INFINITY;
+	return s && (!strcmp(s, "inf") || !strcmp(s, "-inf"));
+}
+
+static bool bind_real(struct res_import *im, sqlite3_stmt *st, int i,
+		      const char *name, const json_t *v)
+{
+	double inf;
+
+	if (json_is_number(v))
+		sqlite3_bind_double(st, i, json_number_value(v));
+	else if (is_infinite(v, &inf))
+		sqlite3_bind_double(st, i, inf);
+	else if (json_is_null(v))
+		sqlite3_bind_null(st, i);
+	else
+		return bad_value(im, name, "a number or null");
+	return true;
+}
+
+static bool bind_column(struct res_import *im, sqlite3_stmt *st, int i,
+			const char *column, const json_t *row)
+{
+	const json_t *v = json_object_get(row, column + 1);
+
+	if (!v)
+		return bad_value(im, column + 1, "this key, which is missing");
+	if (*column == 'd')
+		return bind_real(im, st, i, column + 1, v);
+	if (json_is_null(v) && (*column == 'n' || *column == 'j')) {
+		sqlite3_bind_null(st, i);
+		return true;
+	}
+	if (*column == 't' || *column == 'n') {
+		if (!json_is_string(v))
+			return bad_value(im, column + 1, "a string");
+		sqlite3_bind_text(st, i, json_string_value(v),
+				  (int)json_string_length(v), SQLITE_TRANSIENT);
+		return true;
+	}
+	if (!json_is_integer(v))
+		return bad_value(im, column + 1, "an integer");
+	sqlite3_bind_int64(st, i, json_integer_value(v));
+	return true;
+}
+
+/* Columns that the object does not hold: ids of this file, 0 = NULL. */
+struct fixed {
+	const char *name;
+	int64_t value;
+};
+
+static void column_list(struct buf *out, const struct fixed *fixed,
+			const char *const *column, const char *join)
+{
+	for (int i = 0; fixed[i].name; i++)
+		buf_printf(out, "%s%s%s", out->len ? ", " : "", fixed[i].name,
+			   join);
+	for (int i = 0; column[i]; i++)
+		buf_printf(out, "%s%s%s", out->len ? ", " : "", column[i] + 1,
+			   join);
+}
+
+static struct buf insert_sql(const char *table, const struct fixed *fixed,
+			     const char *const *column)
+{
+	struct buf names = { 0 }, sql = { 0 };
+	int n = 0;
+
+	column_list(&names, fixed, column, "");
+	for (const char *p = names.data; *p; p++)
+		n += *p == ',';
+	buf_printf(&sql, "INSERT INTO %s(%s) VALUES(?", table, names.data);
+	while (n--)
+		buf_adds(&sql, ", ?");
+	buf_adds(&sql, ")");
+	buf_fini(&names);
+	return sql;
+}
+
+static bool step_bound(struct res_import *im, const char *sql,
+		       const struct fixed *fixed, const char *const *column,
+		       const json_t *row, int64_t *id)
+{
+	sqlite3_stmt *st = res_stmt_bare(im->db, im->e, sql);
+	int i = 0;
+	bool ok = st != NULL;
+
+	for (int k = 0; ok && fixed[k].name; k++)
+		if (fixed[k].value)
+			sqlite3_bind_int64(st, ++i, fixed[k].value);
+		else
+			sqlite3_bind_null(st, ++i);
+	for (int k = 0; ok && column[k]; k++)
+		ok = bind_column(im, st, ++i, column[k], row);
+	if (ok && res_step(im->db, st, &ok, im->e) && id)
+		*id = sqlite3_column_int64(st, 0);
+	if (st)
+		res_stmt_done(st);
+	return ok;
+}
+
+static bool insert(struct res_import *im, const char *table,
+		   const struct fixed *fixed, const char *const *column,
+		   const json_t *row)
+{
+	struct buf sql = insert_sql(table, fixed, column);
+	bool ok = step_bound(im, sql.data, fixed, column, row, NULL);
+
+	buf_fini(&sql);
+	return ok;
+}
+
+/* ---- rows that are found by their content ---- */
+
+static const struct fixed none[] = { { NULL, 0 } };
+
+/* Is such a row here?  IS, so that NULL finds NULL. */
+static bool find(struct res_import *im, const char *table,
+		 const struct fixed *fixed, const char *const *column,
+		 const json_t *row, int64_t *id)
+{
+	struct buf sql = { 0 }, names = { 0 };
+
+	column_list(&names, fixed, column, " IS ?");
+	buf_printf(&sql, "SELECT id FROM %s WHERE ", table);
+	for (const char *p = names.data; *p; p++)
+		if (*p == ',')
+			buf_adds(&sql, " AND");
+		else
+			buf_addc(&sql, *p);
+	*id = 0;
+	bool ok = step_bound(im, sql.data, fixed, column, row, id);
+	buf_fini(&sql);
+	buf_fini(&names);
+	return ok;
+}
+
+static bool upsert(struct res_import *im, const char *table,
+		   const char *const *column, const json_t *row, int64_t *id)
+{
+	if (!json_is_object(row))
+		return bad_value(im, table, "an object");
+	return find(im, table, none, column, row, id) &&
+	       (*id || (insert(im, table, none, column, row) &&
+			find(im, table, none, column, row, id)));
+}
+
+static const char *const host_columns[] = { "tmachine", "tcpu", "tkernel",
+					    "icores", "imem_bytes", NULL };
+static const char *const device_columns[] = {
+	"tname", "tgfx", "tuid", "tpci", "tdriver", "tfirmware", "tfacts",
+	"torigin", "icu_count", "ivram_bytes", NULL
+};
+static const char *const build_columns[] = { "tversion", "tgit_commit",
+					     "idirty", "tcompiler", "tflags",
+					     "tbinary", NULL };
+static const char *const case_columns[] = { "tarea", "tname", "tparams", NULL };
+
+static bool is_absent(const json_t *object, const char *key)
+{
+	return json_is_null(json_object_get(object, key));
+}
+
+static bool facts(struct res_import *im, const json_t *row, int64_t *host,
+		  int64_t *device, int64_t *build)
+{
+	const json_t *d = json_object_get(row, "device");
+
+	*device = 0;
+	return upsert(im, "hosts", host_columns, json_object_get(row, "host"),
+		      host) &&
+	       upsert(im, "builds", build_columns,
+		      json_object_get(row, "build"), build) &&
+	       (is_absent(d, "name") ||
+		upsert(im, "devices", device_columns, d, device));
+}
+
+/* ---- kinds of lines ---- */
+
+static bool take_header(struct res_import *im, const json_t *row)
+{
+	json_int_t format = json_integer_value(json_object_get(row, "export"));
+	json_int_t schema = json_integer_value(json_object_get(row, "schema"));
+
+	if (format == 1 && schema >= 1 && schema <= res_schema_version())
+		return true;
+	return err_set(im->e, ERR_INPUT, "written by another T0 (export %lld, "
+		       "schema %lld; this build knows export 1, schema up to "
+		       "%d); use the newer build", (long long)format,
+		       (long long)schema, res_schema_version());
+}
+
+static const char *const run_columns[] = {
+	"tuuid", "ttool", "targv", "tinputs", "tconditions", "iseed",
+	"istart_ns", "jend_ns", "tstate", "jexit_code", "treason", "towner",
+	NULL
+};
+
+/*
+ * A run that is here already stays, unless it was copied before it ended and
+ * this is the later copy.
+ */
+static bool drop_older(struct res_import *im, const json_t *row)
+{
+	const char *uuid = json_string_value(json_object_get(row, "uuid"));
+	int64_t end_ns =
+		json_integer_value(json_object_get(row, "end_ns"));
+	int64_t id, older;
+
+	if (!res_query_int(im->db, &id, im->e, "SELECT id FROM runs WHERE "
+			   "uuid = ?", "t", uuid) ||
+	    !res_query_int(im->db, &older, im->e, "SELECT id FROM runs WHERE "
+			   "uuid = ? AND coalesce(end_ns, 0) < ? AND NOT "
+			   "(state = 'running' AND t0_alive(owner))", "ti",
+			   uuid, end_ns))
+		return false;
+	im->known_run = id && !older;
+	im->run = im->known_run ? id : 0;
+	im->known += im->known_run;
+	return !older ||
+	       (res_exec(im->db, im->e, "DELETE FROM verdicts WHERE run = ?",
+			 "i", older) &&
+		res_exec(im->db, im->e, "DELETE FROM runs WHERE id = ?", "i",
+			 older));
+}
+
+static bool take_run(struct res_import *im, const json_t *row)
+{
+	struct fixed id[] = { { "host", 0 }, { "device", 0 }, { "build", 0 },
+			      { NULL, 0 } };
+
+	if (!drop_older(im, row))
+		return false;
+	if (im->known_run)
+		return true;
+	if (!facts(im, row, &id[0].value, &id[1].value, &id[2].value) ||
+	    !insert(im, "runs", id, run_columns, row))
+		return false;
+	im->run = sqlite3_last_insert_rowid(im->db->sq);
+	im->runs++;
+	return true;
+}
+
+static bool take_sample(struct res_import *im, sqlite3_stmt *st, size_t i,
+			const json_t *v)
+{
+	double x = json_number_value(v);
+	bool ok;
+
+	if (!json_is_number(v) && !is_infinite(v, &x))
+		return bad_value(im, "samples", "numbers");
+	sqlite3_bind_int64(st, 2, (int64_t)i);
+	sqlite3_bind_double(st, 3, x);
+	res_step(im->db, st, &ok, im->e);
+	sqlite3_reset(st);
+	return ok;
+}
+
+static bool take_samples(struct res_import *im, int64_t result,
+			 const json_t *samples)
+{
+	size_t i;
+	const json_t *v;
+	bool ok = true;
+
+	if (!json_is_array(samples))
+		return bad_value(im, "samples", "an array");
+	sqlite3_stmt *st = res_stmt_bare(im->db, im->e,
+		"INSERT INTO samples(result, idx, value) VALUES(?, ?, ?)");
+	if (!st)
+		return false;
+	sqlite3_bind_int64(st, 1, result);
+	json_array_foreach(samples, i, v) {
+		ok = take_sample(im, st, i, v);
+		if (!ok)
+			break;
+	}
+	res_stmt_done(st);
+	return ok;
+}
+
+static const char *const result_columns[] = {
+	"tmetric", "tunit", "dvalue", "dlo", "dhi", "in", "dclock_hz",
+	"tbetter", "torigin", "tsource", NULL
+};
+
+static bool take_result(struct res_import *im, const json_t *row)
+{
+	struct fixed id[] = { { "run", im->run }, { "case_id", 0 },
+			      { NULL, 0 } };
+
+	if (im->known_run)
+		return true;
+	return upsert(im, "cases", case_columns, json_object_get(row, "case"),
+		      &id[1].value) &&
+	       insert(im, "results", id, result_columns, row) &&
+	       take_samples(im, sqlite3_last_insert_rowid(im->db->sq),
+			    json_object_get(row, "samples"));
+}
+
+static bool find_result(struct res_import *im, const json_t *of, int64_t *id)
+{
+	int64_t c = 0;
+
+	if (is_absent(of, "metric"))
+		return true;
+	if (!upsert(im, "cases", case_columns, of, &c) ||
+	    !res_query_int(im->db, id, im->e, "SELECT id FROM results WHERE "
+			   "run = ? AND case_id = ? AND metric = ?", "iit",
+			   im->run, c,
+			   json_string_value(json_object_get(of, "metric"))))
+		return false;
+	return *id || im->known_run ||
+	       err_set(im->e, ERR_INPUT, "a verdict of a result that the run "
+		       "does not hold");
+}
+
+static const char *const verdict_columns[] = { "tkind", "tverdict", "treason",
+					       "tdetail", NULL };
+
+static bool take_verdict(struct res_import *im, const json_t *row)
+{
+	const json_t *c = json_object_get(row, "case");
+	struct fixed id[] = { { "run", im->run }, { "case_id", 0 },
+			      { "result", 0 }, { NULL, 0 } };
+	int64_t here = 0;
+
+	if (!is_absent(c, "name") &&
+	    !upsert(im, "cases", case_columns, c, &id[1].value))
+		return false;
+	if (!find_result(im, json_object_get(row, "of"), &id[2].value))
+		return false;
+	if (im->known_run &&
+	    !find(im, "verdicts", id, verdict_columns, row, &here))
+		return false;
+	return here || insert(im, "verdicts", id, verdict_columns, row);
+}
+
+static const char *const slot_columns[] = {
+	"tencoding", "iopcode", "tform", "nmnemonic", "tverdict", "tsignature",
+	"treason", "nexpected", "noracle", "jemulated_ok", "tdifference",
+	"terrata", NULL
+};
+
+static bool take_slot(struct res_import *im, const json_t *row)
+{
+	const struct fixed id[] = { { "run", im->run }, { NULL, 0 } };
+
+	return im->known_run ||
+	       insert(im, "slot_verdicts", id, slot_columns, row);
+}
+
+static const char *const baseline_columns[] = {
+	"tuuid", "icreated_ns", "tstate", "treason", "nreplaces", "trun",
+	"istart_ns", "ttool", "tinputs", "tconditions", "tmetric", "tunit",
+	"dvalue", "dlo", "dhi", "in", "dclock_hz", "tbetter", "torigin",
+	"tsource", "ncorrect", "ncoherent", "tsamples", NULL
+};
+static const char *const note_columns[] = {
+	"tuuid", "icreated_ns", "thypothesis", "tabout", "dexpected",
+	"dmeasured", "tstatus", "tgit_commit", "tpatch", "tremark", "nreplaces",
+	NULL
+};
+static const char *const uuid_column[] = { "tuuid", NULL };
+
+static bool take_baseline(struct res_import *im, const json_t *row)
+{
+	struct fixed id[] = { { "host", 0 }, { "device", 0 }, { "build", 0 },
+			      { "case_id", 0 }, { NULL, 0 } };
+	int64_t here;
+
+	if (!find(im, "baselines", none, uuid_column, row, &here) || here)
+		return here;
+	return facts(im, row, &id[0].value, &id[1].value, &id[2].value) &&
+	       upsert(im, "cases", case_columns, json_object_get(row, "case"),
+		      &id[3].value) &&
+	       insert(im, "baselines", id, baseline_columns, row);
+}
+
+static bool take_note(struct res_import *im, const json_t *row)
+{
+	int64_t here;
+
+	if (!find(im, "notes", none, uuid_column, row, &here) || here)
+		return here;
+	return insert(im, "notes", none, note_columns, row);
+}
+
+static const struct kind {
+	const char *name;
+	bool of_run; /* belongs to the run before it */
+	bool (*take)(struct res_import *im, const json_t *row);
+} kinds[] = {
+	{ "t0", false, take_header },	   { "run", false, take_run },
+	{ "result", true, take_result },   { "verdict", true, take_verdict },
+	{ "slot", true, take_slot },	   { "note", false, take_note },
+	{ "baseline", false, take_baseline },
+};
+
+static bool take(struct res_import *im, const json_t *line)
+{
+	const char *name = json_object_iter_key(json_object_iter(
+		(json_t *)line));
+	const json_t *row = json_object_get(line, name ? name : "");
+
+	if (json_object_size(line) != 1 || !json_is_object(row))
+		return err_set(im->e, ERR_INPUT, "not a line of an export, "
+			       "{\"kind\": {...}}");
+	if ((im->line == 1) != !strcmp(name, "t0"))
+		return err_set(im->e, ERR_INPUT, "got \"%.40s\"; wanted \"t0\" "
+			       "on the first line and only there", name);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (strcmp(kinds[i].name, name))
+			continue;
+		if (kinds[i].of_run && !im->run)
+			return err_set(im->e, ERR_INPUT, "a %s before any run",
+				       name);
+		return kinds[i].take(im, row);
+	}
+	return err_set(im->e, ERR_INPUT, "unknown kind of row \"%.40s\"", name);
+}
+
+/* ---- the whole ---- */
+
+struct res_import *res_import_new(struct res_db *db, struct err *e)
+{
+	if (!res_write_begin(db, e))
+		return NULL;
+	struct res_import *im = xcalloc(1, sizeof(*im));
+	im->db = db;
+	return im;
+}
+
+bool res_import_line(struct res_import *im, const char *line, size_t len,
+		     struct err *e)
+{
+	json_error_t je;
+	json_t *j = json_loadb(line, len, JSON_ALLOW_NUL, &je);
+
+	im->line++;
+	im->e = e;
+	bool ok = j ? take(im, j) :
+		      err_set(e, ERR_INPUT, "column %d: %s", je.column,
+			      je.text);
+	json_decref(j);
+	return ok || err_wrap(e, "line %lld", (long long)im->line);
+}
+
+bool res_import_end(struct res_import *im, bool ok, int64_t *runs,
+		    int64_t *known, struct err *e)
+{
+	if (ok && !im->line)
+		ok = err_set(e, ERR_INPUT, "an empty file; wanted an export");
+	*runs = im->runs;
+	*known = im->known;
+	struct res_db *db = im->db;
+	free(im);
+	return res_write_end(db, ok, e);
+}
+
+static bool tell(struct show *s, const char *path, int64_t runs, int64_t known)
+{
+	if (!s->o->quiet)
+		fprintf(stderr, "t0-results: %s: %lld new runs, %lld were here "
+			"already\n", path, (long long)runs, (long long)known);
+	return true;
+}
+
+static bool read_lines(struct res_import *im, FILE *in, struct err *e)
+{
+	char *line = NULL;
+	size_t cap = 0;
+	ssize_t len;
+	bool ok = true;
+
+	while (ok && (len = getline(&line, &cap, in)) > 0) {
+		if (line[len - 1] != '\n')
+			ok = err_set(e, ERR_INPUT, "line %lld: cut short",
+				     (long long)im->line + 1);
+		else
+			ok = res_import_line(im, line, (size_t)len - 1, e);
+	}
+	if (ok && ferror(in))
+		ok = err_sys(e, ERR_IO, errno, "reading");
+	free(line);
+	return ok;
+}
+
+static bool import_file(struct show *s, const char *path, struct err *e)
+{
+	int64_t runs, known;
+	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
+
+	if (!in)
+		return err_sys(e, ERR_IO, errno, "%s", path);
+	struct res_import *im = res_import_new(s->db, e);
+	bool ok = im && read_lines(im, in, e);
+	ok = im && res_import_end(im, ok, &runs, &known, e) && ok;
+	if (in != stdin)
+		fclose(in);
+	return ok ? tell(s, path, runs, known) : err_wrap(e, "%s", path);
+}
+
+bool cmd_import(struct show *s, int argc, char **argv, struct err *e)
+{
+	bool ok = true;
+
+	for (int i = 1; ok && i < argc; i++)
+		ok = import_file(s, argv[i], e);
+	return ok;
+}
+
+static bool put_to_import(void *ctx, const char *line, size_t len,
+			  struct err *e)
+{
+	return res_import_line(ctx, line, len, e);
+}
+
+/* A merge is an export read by an import, so that both say the same. */
+static bool merge_file(struct show *s, const char *path, struct err *e)
+{
+	int64_t runs, known;
+	struct res_db *from = res_open(path, RES_READ, e);
+
+	if (!from)
+		return false;
+	struct res_import *im = res_import_new(s->db, e);
+	bool ok = im && res_export(from, put_to_import, im, e);
+	ok = im && res_import_end(im, ok, &runs, &known, e) && ok;
+	res_close(from);
+	return ok ? tell(s, path, runs, known) :
+		    err_wrap(e, "merging %s", path);
+}
+
+bool cmd_merge(struct show *s, int argc, char **argv, struct err *e)
+{
+	bool ok = true;
+
+	for (int i = 1; ok && i < argc; i++)
+		ok = merge_file(s, argv[i], e);
+	return ok;
+}

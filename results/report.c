@@ -1,0 +1,327 @@
+/*
+ * report.c - one static page: what stands out, the plots, the tables.
+ *
+ * DIR/index.html with the pictures beside it; every table also as CSV.  It
+ * names nothing outside its folder and runs no script.
+ */
+#include "results/tool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct page {
+	struct show *s;
+	const char *dir;
+	struct buf html;
+	struct err *e;
+};
+
+/* The plots and tables, in the order of the page. */
+static const struct section {
+	const char *id, *title, *about, *columns, *sql;
+} sections[] = {
+	{ "wrong", "Wrong results",
+	  "Verdicts that a check did not pass, newest first.",
+	  "#run,kind,verdict,area,case,params,reason",
+	  "SELECT run, kind, verdict, area, name, params, reason "
+	  "FROM v_verdicts WHERE kind <> 'gate' AND verdict IN('fail', "
+	  "'regress') ORDER BY verdict_id DESC LIMIT 50" },
+	{ "noisy", "Noisiest results",
+	  "Half the interval of the median as a share of it; above a few "
+	  "percent a comparison sees nothing.",
+	  "#spread,area,case,params,metric,#value,unit,#n,origin,#run",
+	  "SELECT (hi - lo) / 2 / abs(value) AS spread, area, name, params, "
+	  "metric, value, unit, n, origin, run FROM v_results "
+	  "WHERE value <> 0 AND hi > lo ORDER BY spread DESC, result LIMIT 15" },
+	{ "prediction", "Worst predictions",
+	  "Simulator against reference, by size of the error.",
+	  "#error,case,params,#reference,#predicted,unit,source,#run",
+	  "SELECT p.value / r.value - 1 AS error, r.name, r.params, r.value, "
+	  "p.value, r.unit, r.source, r.run FROM v_results r "
+	  "JOIN v_results p ON p.run = r.run AND p.case_id = r.case_id "
+	  "AND p.metric = 'predicted' WHERE r.metric = 'reference' "
+	  "AND r.value <> 0 ORDER BY abs(error) DESC, r.result LIMIT 15" },
+	{ "costs", "Costs", "The newest of each kind.",
+	  "name,params,metric,#value,unit,origin,device,#spread,#n,source",
+	  "SELECT name, params, metric, value, unit, origin, device_name, "
+	  "(hi - lo) / 2 / nullif(abs(value), 0), n, source FROM (SELECT *, "
+	  "row_number() OVER (PARTITION BY case_id, metric, origin, "
+	  "device_name, gfx, uid ORDER BY start_ns DESC, run DESC) AS newest "
+	  "FROM v_results WHERE area = 'cost' AND state = 'complete') "
+	  "WHERE newest = 1 ORDER BY name, params, metric, origin LIMIT 500" },
+	{ "baselines", "Accepted baselines", "What `t0-results gate` asks for.",
+	  "created,area,case,params,metric,#value,unit,origin,device,commit,"
+	  "reason",
+	  "SELECT created, area, name, params, metric, value, unit, origin, "
+	  "device_name, git_commit, reason FROM v_baselines WHERE active "
+	  "ORDER BY area, name, params, metric, created_ns" },
+	{ "ledger", "Experiments", "What was tried, and what came of it.",
+	  "created,status,#expected,#measured,about,hypothesis,commit,remark",
+	  "SELECT created, status, expected, measured, about, hypothesis, "
+	  "git_commit, remark FROM v_notes WHERE current ORDER BY note DESC" },
+	{ "devices", "Devices", "",
+	  "name,gfx,uid,driver,firmware,origin,#cu_count,#vram_bytes",
+	  "SELECT name, gfx, uid, driver, firmware, origin, cu_count, "
+	  "vram_bytes FROM devices ORDER BY id" },
+	{ "runs", "Newest runs", "",
+	  "#run,started,tool,device,origin,commit,state,#cases,#pass,#fail",
+	  "SELECT run, started, tool, device_name, origin, git_commit, state, "
+	  "cases, passed, failed FROM v_runs ORDER BY run DESC LIMIT 50" },
+};
+
+static const char head[] =
+	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	"<meta name=\"viewport\" content=\"width=device-width\">\n"
+	"<title>T0 report</title>\n"
+	"<link rel=\"icon\" href=\"data:,\">\n<style>\n"
+	"body { font: 15px/1.45 sans-serif; margin: 2em auto; "
+	"max-width: 1100px; padding: 0 1em; color: #222; }\n"
+	"table { border-collapse: collapse; font-size: 13px; }\n"
+	"th, td { padding: .2em .6em; border-bottom: 1px solid #ddd; "
+	"text-align: left; vertical-align: top; }\n"
+	"td.n, th.n { text-align: right; font-variant-numeric: "
+	"tabular-nums; }\n"
+	"div.scroll { overflow-x: auto; }\n"
+	"figure { margin: 1em 0; } img { max-width: 100%; height: auto; }\n"
+	"pre { background: #f6f6f6; padding: .8em; overflow-x: auto; }\n"
+	"nav a { margin-right: 1em; } .regress { color: #a40000; }\n"
+	"</style>\n</head>\n<body>\n<h1>T0 report</h1>\n";
+
+static void add_escaped(struct buf *out, const char *text)
+{
+	for (; *text; text++)
+		switch (*text) {
+		case '&':
+			buf_adds(out, "&amp;");
+			break;
+		case '<':
+			buf_adds(out, "&lt;");
+			break;
+		case '"':
+			buf_adds(out, "&quot;");
+			break;
+		default:
+			buf_addc(out, *text);
+		}
+}
+
+static void add_table(struct page *p, const struct table *t)
+{
+	struct buf *o = &p->html;
+
+	buf_adds(o, "<div class=\"scroll\"><table>\n<tr>");
+	for (int c = 0; c < t->n_cols; c++) {
+		buf_adds(o, t->numeric[c] ? "<th class=\"n\">" : "<th>");
+		add_escaped(o, t->head[c]);
+		buf_adds(o, "</th>");
+	}
+	buf_adds(o, "</tr>\n");
+	for (int r = 0; r < t->n_rows; r++) {
+		buf_adds(o, "<tr>");
+		for (int c = 0; c < t->n_cols; c++) {
+			const char *v = t->row[r][c];
+			buf_adds(o, t->numeric[c] ? "<td class=\"n\">" :
+						    "<td>");
+			add_escaped(o, v ? v : "");
+			buf_adds(o, "</td>");
+		}
+		buf_adds(o, "</tr>\n");
+	}
+	buf_adds(o, "</table></div>\n");
+}
+
+static bool write_file(struct page *p, const char *name, const char *data,
+		       size_t len)
+{
+	struct buf path = { 0 };
+
+	buf_printf(&path, "%s/%s", p->dir, name);
+	bool ok = file_write_atomic(path.data, data, len, p->e);
+	buf_fini(&path);
+	return ok;
+}
+
+static bool write_csv(struct page *p, const char *id, const struct section *c)
+{
+	char name[64], *text = NULL;
+	size_t len = 0;
+	struct table t;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return err_set(p->e, ERR_NOMEM, "no memory for a table");
+	table_init(&t, c->columns);
+	bool ok = res_query(p->s->db, &t, 0, p->e, c->sql, "") &&
+		  table_print(&t, TABLE_CSV, out, p->e);
+	fclose(out);
+	snprintf(name, sizeof(name), "%s.csv", id);
+	ok = ok && write_file(p, name, text, len);
+	free(text);
+	table_fini(&t);
+	return ok;
+}
+
+static bool add_section(struct page *p, const struct section *c)
+{
+	struct table t;
+
+	table_init(&t, c->columns);
+	bool ok = res_query(p->s->db, &t, 6, p->e, c->sql, "");
+	buf_printf(&p->html, "<h2 id=\"%s\">%s</h2>\n<p>%s", c->id, c->title,
+		   c->about);
+	if (ok && t.n_rows) {
+		buf_printf(&p->html, " <a href=\"%s.csv\">CSV</a></p>\n",
+			   c->id);
+		add_table(p, &t);
+		ok = write_csv(p, c->id, c);
+	} else {
+		buf_adds(&p->html, " None.</p>\n");
+	}
+	table_fini(&t);
+	return ok;
+}
+
+/* ---- the worst offenders of the gates, with their checklists ---- */
+
+/* Gate verdicts that count today: the newest of each result. */
+static const char gated[] =
+	"x.id IN(SELECT result FROM v_verdicts v WHERE kind = 'gate' "
+	"AND verdict_id = (SELECT max(id) FROM verdicts w "
+	"WHERE w.result = v.result AND w.kind = 'gate') "
+	"AND (verdict <> 'pass' OR detail ->> 'investigate'))";
+
+static const struct piece *baseline_for(const struct pieces *bases,
+					const struct piece *now)
+{
+	struct mismatch m;
+
+	for (size_t i = 0; i < bases->n; i++)
+		if (!piece_order(&bases->v[i], now) &&
+		    pieces_comparable(&bases->v[i], now, true, NULL, &m))
+			return &bases->v[i];
+	return NULL;
+}
+
+struct offender {
+	const struct piece *base, *now;
+	struct gate_verdict v;
+};
+
+/* The greatest loss first. */
+static int by_loss(const void *a, const void *b)
+{
+	double la = ((const struct offender *)a)->v.loss;
+	double lb = ((const struct offender *)b)->v.loss;
+
+	return (la < lb) - (la > lb);
+}
+
+static void add_offender(struct page *p, const struct offender *o)
+{
+	const struct piece *base = o->base, *now = o->now;
+	const struct gate_verdict v = o->v;
+	struct buf name = { 0 }, checks = { 0 };
+
+	piece_name(now, &name);
+	buf_printf(&p->html, "<h3%s>", v.answer == GATE_REGRESS ?
+		   " class=\"regress\"" : "");
+	add_escaped(&p->html, name.data);
+	buf_printf(&p->html, ", %s, run %lld</h3>\n<p>", now->metric,
+		   (long long)now->facts->run);
+	add_escaped(&p->html, v.reason);
+	buf_printf(&p->html, ": %.5g %s, baseline %.5g</p>\n", now->value,
+		   now->unit, base->value);
+	if (v.investigate) {
+		gate_checklist(base, now, &v, &checks);
+		buf_adds(&p->html, "<pre>");
+		add_escaped(&p->html, checks.data);
+		buf_adds(&p->html, "</pre>\n");
+	}
+	buf_fini(&name);
+	buf_fini(&checks);
+}
+
+static bool add_offenders(struct page *p)
+{
+	enum { MOST = 20 };
+	struct pieces now = { 0 }, bases = { 0 };
+	bool ok = pieces_of_results(p->s->db, &now, p->e, gated, "") &&
+		  pieces_of_baselines(p->s->db, &bases, p->e, "active", "");
+	struct offender *v = xcalloc(now.n + 1, sizeof(*v));
+	size_t n = 0;
+
+	for (size_t i = 0; ok && i < now.n; i++) {
+		v[n].now = &now.v[i];
+		v[n].base = baseline_for(&bases, &now.v[i]);
+		if (!v[n].base)
+			continue;
+		gate_judge(v[n].base, v[n].now, &v[n].v);
+		n++;
+	}
+	qsort(v, n, sizeof(*v), by_loss);
+	buf_adds(&p->html, "<h2 id=\"gates\">Gates</h2>\n<p>Cases that did not "
+		 "pass their baseline, or that changed by 5 % or more; the "
+		 "worst first.</p>\n");
+	for (size_t i = 0; i < n && i < MOST; i++)
+		add_offender(p, &v[i]);
+	if (!n)
+		buf_adds(&p->html, "<p>None.</p>\n");
+	free(v);
+	pieces_fini(&now);
+	pieces_fini(&bases);
+	return ok;
+}
+
+/* ---- the page ---- */
+
+static bool add_figure(void *ctx, const char *name, const char *title)
+{
+	struct page *p = ctx;
+
+	buf_printf(&p->html, "<figure><img src=\"%s.svg\" alt=\"%s\" "
+		   "width=\"900\" height=\"560\">\n<figcaption>%s: "
+		   "<a href=\"%s.svg\">SVG</a>, <a href=\"%s.png\">PNG</a>, "
+		   "<a href=\"%s.gp\">gnuplot script with the data</a>"
+		   "</figcaption></figure>\n", name, title, title, name, name,
+		   name);
+	return true;
+}
+
+static void add_nav(struct page *p)
+{
+	buf_adds(&p->html, "<nav><a href=\"#gates\">Gates</a>\n"
+		 "<a href=\"#plots\">Plots</a>\n");
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		buf_printf(&p->html, "<a href=\"#%s\">%s</a>\n",
+			   sections[i].id, sections[i].title);
+	buf_adds(&p->html, "</nav>\n");
+}
+
+static bool add_all(struct page *p)
+{
+	buf_adds(&p->html, head);
+	add_nav(p);
+	bool ok = add_offenders(p);
+	buf_adds(&p->html, "<h2 id=\"plots\">Plots</h2>\n");
+	ok = ok && plot_each(p->s, p->dir, add_figure, p, p->e);
+	for (size_t i = 0; ok && i < ARRAY_SIZE(sections); i++)
+		ok = add_section(p, &sections[i]);
+	buf_printf(&p->html, "<p>Made by t0-results %s.</p>\n</body>\n"
+		   "</html>\n", T0_VERSION);
+	return ok;
+}
+
+bool cmd_report(struct show *s, int argc, char **argv, struct err *e)
+{
+	struct page p = { .s = s, .dir = argv[1], .e = e };
+
+	(void)argc;
+	bool ok = add_all(&p) &&
+		  write_file(&p, "index.html", p.html.data, p.html.len);
+	if (ok && !s->o->quiet)
+		fprintf(stderr, "t0-results: the report is %s/index.html\n",
+			p.dir);
+	buf_fini(&p.html);
+	return ok;
+}
