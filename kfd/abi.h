@@ -681,8 +681,15 @@ enum { AQL_COND_EQ = 0, AQL_COND_NE = 1, AQL_COND_LT = 2, AQL_COND_GTE = 3 };
 #define PM4_BODY_DW(h) (((h) >> 16 & 0x3fffu) + 1u)
 enum {
 	PM4_NOP = 0x10,
+	PM4_CLEAR_STATE = 0x12,
+	PM4_DISPATCH_DIRECT = 0x15, /* x, y, z, initiator */
+	PM4_WRITE_DATA = 0x37,	    /* control, lo, hi, data... */
+	PM4_WAIT_REG_MEM = 0x3c, /* control, lo, hi, value, mask, interval */
 	PM4_INDIRECT_BUFFER = 0x3f, /* lo, hi, control: bits 19:0 dwords */
+	PM4_EVENT_WRITE = 0x46,
+	PM4_RELEASE_MEM = 0x49, /* event, select, lo, hi, data lo, hi, id */
 	PM4_ACQUIRE_MEM = 0x58,
+	PM4_SET_SH_REG = 0x76, /* register - 0x2c00, values... */
 };
 
 /* ------------------------------------------------ kernel descriptor ---- */

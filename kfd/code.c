@@ -2,8 +2,9 @@
  * Code on the device: whole code objects, and bare machine code behind a
  * kernel descriptor made here.
  *
- * Code lives in device memory where the host can write that, else in GTT.  Its
- * addresses are never used again (kfd.h), so nothing has to be invalidated.
+ * Code lives in device memory, and is brought there by the device itself where
+ * the host cannot write that (copy.c).  Its addresses are never used again
+ * (kfd.h), so nothing has to be invalidated.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +27,17 @@ struct kfd_code {
 	struct kfd_kernel *kernel; /* [n_kernels] */
 	int n_kernels;
 	char *name; /* of bare code */
+	bool raw;
 };
 
 static struct mem *code_mem(struct kfd_dev *dev, size_t bytes, const char *name,
 			    struct err *e)
 {
-	struct mem *m = kfd_mem_new(
-		dev, dev->info.node.large_bar ? MEM_FLAGS_VRAM : MEM_FLAGS_GTT,
-		bytes, name, e);
+	struct mem *m = kfd_mem_new(dev,
+				    dev->info.node.large_bar ?
+					    MEM_FLAGS_VRAM :
+					    MEM_FLAGS_PRIVATE,
+				    bytes, name, e);
 	if (m)
 		m->holds_code = true;
 	return m;
@@ -144,12 +148,23 @@ static bool place(struct kfd_code *c, struct err *e)
 	/* Built aside: relocations read, and reads of VRAM are slow. */
 	image = xcalloc(1, n);
 	bool ok = co_image_build(&c->co, image, n, c->mem->pub.va, e);
-	if (ok) {
-		memcpy(c->mem->pub.cpu, image, n);
-		kfd_mem_flush(c->dev);
-	}
+	if (ok)
+		ok = kfd_write(c->dev, &c->mem->pub, 0, image, n, e);
 	free(image);
 	return ok;
+}
+
+static void note_code(const struct kfd_code *c)
+{
+	const struct kfd_note n = { .kind = KFD_NOTE_CODE,
+				    .va = c->mem->pub.va,
+				    .size_bytes = c->co.span_bytes,
+				    .name = "code object",
+				    .elf = c->file.data,
+				    .elf_bytes = c->file.len };
+
+	if (c->dev->d->note)
+		c->dev->d->note(c->dev->d, &n);
 }
 
 bool kfd_code_load(struct kfd_dev *dev, const void *elf, size_t len_bytes,
@@ -178,6 +193,7 @@ bool kfd_code_load(struct kfd_dev *dev, const void *elf, size_t len_bytes,
 	for (int i = 0; i < c->n_kernels; i++)
 		kernel_init(&c->kernel[i], c, &c->co.kernels[i],
 			    c->mem->pub.va);
+	note_code(c);
 	*out = c;
 	return true;
 }
@@ -198,7 +214,7 @@ bool kfd_code_kernel(struct kfd_code *c, const char *name,
 	const struct co_kernel *ck;
 
 	*out = NULL;
-	if (c->slab) {
+	if (c->raw) {
 		if (!strcmp(name, c->name))
 			*out = c->kernel;
 		return *out || err_set(e, ERR_USAGE,
@@ -299,13 +315,8 @@ static void write_raw(char *at, const void *code, size_t len_bytes,
 		memcpy(at + i, &end, 4);
 }
 
-bool kfd_code_raw(struct kfd_dev *dev, const void *code, size_t len_bytes,
-		  const struct kfd_raw_desc *desc,
-		  const struct kfd_kernel **out, struct err *e)
+static bool check_raw(struct kfd_dev *dev, size_t len_bytes, struct err *e)
 {
-	size_t at;
-
-	*out = NULL;
 	if (!kfd_dev_usable(dev, e))
 		return false;
 	if (!len_bytes || len_bytes % 4 || len_bytes > (16u << 20))
@@ -313,21 +324,23 @@ bool kfd_code_raw(struct kfd_dev *dev, const void *code, size_t len_bytes,
 			       "%zu bytes of code; wanted whole "
 			       "dwords, up to 16 MiB",
 			       len_bytes);
-	const size_t total =
-		ALIGN_UP(ENTRY_ALIGN + len_bytes + TAIL_BYTES, ENTRY_ALIGN);
-	struct slab *s = slab_take(dev, total, &at, e);
-	if (!s)
-		return false;
-	write_raw((char *)s->mem->pub.cpu + at, code, len_bytes, total, desc);
-	kfd_mem_flush(dev);
-	struct kfd_code *c = code_new(dev, 1);
-	c->slab = s;
-	c->name = xstrdup(desc->name ? desc->name : "raw");
+	return true;
+}
+
+static size_t raw_bytes(size_t len_bytes)
+{
+	return ALIGN_UP(ENTRY_ALIGN + len_bytes + TAIL_BYTES, ENTRY_ALIGN);
+}
+
+static void raw_kernel(struct kfd_code *c, const struct kfd_raw_desc *desc,
+		       uint64_t va)
+{
+	c->raw = true;
 	*c->kernel = (struct kfd_kernel){
 		.name = c->name,
 		.code = c,
-		.object_va = s->mem->pub.va + at,
-		.entry_va = s->mem->pub.va + at + ENTRY_ALIGN,
+		.object_va = va,
+		.entry_va = va + ENTRY_ALIGN,
 		.lds_bytes = desc->lds_bytes,
 		.private_bytes = desc->private_bytes,
 		.kernarg_bytes = desc->kernarg_bytes,
@@ -340,8 +353,67 @@ bool kfd_code_raw(struct kfd_dev *dev, const void *code, size_t len_bytes,
 		.max_wg = 1024,
 	};
 	from_registers(c->kernel);
+}
+
+bool kfd_code_raw(struct kfd_dev *dev, const void *code, size_t len_bytes,
+		  const struct kfd_raw_desc *desc,
+		  const struct kfd_kernel **out, struct err *e)
+{
+	const size_t total = raw_bytes(len_bytes);
+	size_t at;
+
+	*out = NULL;
+	if (!check_raw(dev, len_bytes, e))
+		return false;
+	struct slab *s = slab_take(dev, total, &at, e);
+	if (!s)
+		return false;
+	char *image = xmalloc(total);
+	write_raw(image, code, len_bytes, total, desc);
+	bool good = kfd_write(dev, &s->mem->pub, at, image, total, e);
+	free(image);
+	if (!good) {
+		slab_give(dev, s);
+		return false;
+	}
+	struct kfd_code *c = code_new(dev, 1);
+	c->slab = s;
+	c->name = xstrdup(desc->name ? desc->name : "raw");
+	raw_kernel(c, desc, s->mem->pub.va + at);
 	*out = c->kernel;
 	return true;
+}
+
+bool kfd_code_raw_host(struct kfd_dev *dev, const void *code, size_t len_bytes,
+		       const struct kfd_raw_desc *desc,
+		       const struct kfd_kernel **out, struct err *e)
+{
+	const size_t total = raw_bytes(len_bytes);
+	struct mem *m;
+
+	*out = NULL;
+	if (!check_raw(dev, len_bytes, e))
+		return false;
+	m = kfd_mem_new(dev, MEM_FLAGS_GTT, total, desc->name, e);
+	if (!m)
+		return false;
+	m->holds_code = true;
+	write_raw(m->pub.cpu, code, len_bytes, total, desc);
+	struct kfd_code *c = code_new(dev, 1);
+	c->mem = m;
+	c->name = xstrdup(desc->name);
+	raw_kernel(c, desc, m->pub.va);
+	*out = c->kernel;
+	return true;
+}
+
+const char *kfd_code_name_at(struct kfd_dev *dev, uint64_t va)
+{
+	for (const struct kfd_code *c = dev->codes; c; c = c->next)
+		for (int i = 0; i < c->n_kernels; i++)
+			if (c->kernel[i].object_va == va)
+				return c->kernel[i].name;
+	return NULL;
 }
 
 /* ---------------------------------------------------------- the end ---- */
@@ -362,7 +434,7 @@ void kfd_code_unload(struct kfd_code *c)
 	kfd_mem_delete(dev, c->mem, NULL);
 	if (c->slab)
 		slab_give(dev, c->slab);
-	else
+	else if (!c->raw)
 		co_fini(&c->co);
 	buf_fini(&c->file);
 	free(c->kernel);

@@ -6,183 +6,13 @@
  * before the first queue.  Closing goes backwards and never stops at an error.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "kfd/runtime.h"
 
-#define KFD_PATH      "/dev/kfd"
-#define RETRY_NS      10000000000ull /* of EINTR and EAGAIN, per ioctl */
-#define OPEN_RETRY_NS 5000000000ull  /* of EAGAIN: a GPU reset is going on */
-
-/* ------------------------------------------------------------ ioctl --- */
-
-static const struct request {
-	unsigned nr;
-	const char *name;
-} requests[] = {
-	{ KFD_NR_GET_VERSION, "GET_VERSION" },
-	{ KFD_NR_CREATE_QUEUE, "CREATE_QUEUE" },
-	{ KFD_NR_DESTROY_QUEUE, "DESTROY_QUEUE" },
-	{ KFD_NR_GET_CLOCK_COUNTERS, "GET_CLOCK_COUNTERS" },
-	{ KFD_NR_CREATE_EVENT, "CREATE_EVENT" },
-	{ KFD_NR_DESTROY_EVENT, "DESTROY_EVENT" },
-	{ KFD_NR_WAIT_EVENTS, "WAIT_EVENTS" },
-	{ KFD_NR_GET_PROCESS_APERTURES_NEW, "GET_PROCESS_APERTURES_NEW" },
-	{ KFD_NR_ACQUIRE_VM, "ACQUIRE_VM" },
-	{ KFD_NR_ALLOC_MEMORY_OF_GPU, "ALLOC_MEMORY_OF_GPU" },
-	{ KFD_NR_FREE_MEMORY_OF_GPU, "FREE_MEMORY_OF_GPU" },
-	{ KFD_NR_MAP_MEMORY_TO_GPU, "MAP_MEMORY_TO_GPU" },
-	{ KFD_NR_UNMAP_MEMORY_FROM_GPU, "UNMAP_MEMORY_FROM_GPU" },
-	{ KFD_NR_AVAILABLE_MEMORY, "AVAILABLE_MEMORY" },
-	{ KFD_NR_RUNTIME_ENABLE, "RUNTIME_ENABLE" },
-};
-
-static const struct remedy {
-	int sys;
-	enum err_code code;
-	const char *hint;
-} remedies[] = {
-	{ EPERM, ERR_PERM, "the system denies this process the device" },
-	{ EACCES, ERR_PERM, "the system denies this process the device" },
-	{ ENOMEM, ERR_NOMEM, "free memory on the device or in the host" },
-	{ ENOSPC, ERR_NOMEM, "the process has used up this kind of object" },
-	{ EINVAL, ERR_IO,
-	  "the driver refuses these values; report it with "
-	  "the output of `t0-device info`" },
-	{ ENOTTY, ERR_UNSUPPORTED, "this kernel driver is too old" },
-	{ EBADF, ERR_USAGE,
-	  "the file belongs to another process; open the "
-	  "device after fork(), not before" },
-	{ EBUSY, ERR_BUSY, "something of this process still uses it" },
-	{ EEXIST, ERR_BUSY, "this process has used the device before" },
-	{ ENODEV, ERR_DEVICE, "the device is gone; see the kernel log" },
-	{ EIO, ERR_DEVICE,
-	  "the device hangs or was reset; see the kernel "
-	  "log" },
-	{ ETIME, ERR_DEVICE, "the device hangs; see the kernel log" },
-	{ EINTR, ERR_TIMEOUT, "interrupted again and again for 10 s" },
-	{ EAGAIN, ERR_TIMEOUT, "the driver was not ready for 10 s" },
-};
-
-int kfd_dev_ioctl(struct kfd_dev *dev, unsigned long request, void *arg)
-{
-	uint64_t until = 0;
-
-	for (unsigned n = 0;; n++) {
-		int r = dev->d->ioctl(dev->d, dev->kfd_fd, request, arg);
-		if (r != -EINTR && r != -EAGAIN)
-			return r < 0 ? r : 0;
-		if (!until)
-			until = time_mono_ns() + RETRY_NS;
-		else if (time_mono_ns() > until)
-			return r;
-		if (n > 16) {
-			struct timespec ms = { .tv_nsec = 1000000 };
-			nanosleep(&ms, NULL);
-		}
-	}
-}
-
-bool kfd_dev_ioctl_err(struct kfd_dev *dev, unsigned long request,
-		       int neg_errno, struct err *e, const char *fmt, ...)
-{
-	const struct remedy *why = NULL;
-	const char *name = "ioctl";
-	char what[256];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
-		if (requests[i].nr == KFD_REQUEST_NR(request))
-			name = requests[i].name;
-	for (size_t i = 0; i < ARRAY_SIZE(remedies); i++)
-		if (remedies[i].sys == -neg_errno)
-			why = &remedies[i];
-	err_set_at(e, why ? why->code : ERR_IO, 0, __FILE__, __LINE__,
-		   "%s: %s (%s, KFD 1.%u): %s; %s", KFD_PATH, name, what,
-		   dev->info.kfd_minor, strerror(-neg_errno),
-		   why ? why->hint : "see the kernel log");
-	if (e)
-		e->sys_errno = -neg_errno;
-	return false;
-}
-
 /* ------------------------------------------------------------- open --- */
-
-/* "root:render" of a file, from the host; the usual owner when unknown. */
-static void owner_text(const char *path, char *group, size_t size)
-{
-	struct stat st;
-	struct group gr, *found = NULL;
-	char scratch[4096];
-
-	snprintf(group, size, "render");
-	if (stat(path, &st))
-		return;
-	if (!getgrgid_r(st.st_gid, &gr, scratch, sizeof(scratch), &found) &&
-	    found)
-		snprintf(group, size, "%s", found->gr_name);
-	else
-		snprintf(group, size, "%u", st.st_gid);
-}
-
-static bool open_error(const char *path, int err, struct err *e)
-{
-	char group[64];
-
-	switch (err) {
-	case EACCES:
-	case EPERM:
-		owner_text(path, group, sizeof(group));
-		return err_sys(e, ERR_PERM, err,
-			       "%s belongs to group %s: add your user to it "
-			       "(sudo usermod -aG %s $USER, then log in again) "
-			       "or, in a container, pass the device in",
-			       path, group, group);
-	case ENOENT:
-	case ENXIO:
-	case ENODEV:
-		return err_sys(e, ERR_NODEV, err,
-			       "%s: the amdgpu kernel driver is not loaded or "
-			       "found no GPU (T0_DEVICE=soft needs none)",
-			       path);
-	case EAGAIN:
-		return err_sys(e, ERR_BUSY, err,
-			       "%s: still locked after 5 s: a GPU reset is in "
-			       "progress; see the kernel log",
-			       path);
-	default:
-		return err_sys(e, ERR_IO, err, "%s: cannot be opened", path);
-	}
-}
-
-/* A handle, or -1 and *e. */
-int kfd_file_open(struct kfd_driver *d, const char *path, struct err *e)
-{
-	uint64_t until = time_mono_ns() + OPEN_RETRY_NS;
-	int fd;
-
-	while ((fd = d->open(d, path, O_RDWR | O_CLOEXEC)) == -EINTR ||
-	       fd == -EAGAIN) {
-		if (time_mono_ns() > until)
-			break;
-		struct timespec pause = { .tv_nsec = 10000000 };
-		nanosleep(&pause, NULL);
-	}
-	if (fd >= 0)
-		return fd;
-	open_error(path, -fd, e);
-	return -1;
-}
 
 static bool check_version(struct kfd_dev *dev, struct err *e)
 {
@@ -205,47 +35,6 @@ static bool check_version(struct kfd_dev *dev, struct err *e)
 bool kfd_node_is_gfx11(const struct kfd_node *n)
 {
 	return n->gpu_id && n->gfx_target / 10000 == 11;
-}
-
-/*
- * The GPU numbered `gpu` (-1: the first gfx11 one).  Hidden nodes have no
- * number: what they are cannot be read.
- */
-static const struct kfd_node *choose(const struct kfd_topology *t, int gpu,
-				     int *number, struct err *e)
-{
-	struct buf seen = { 0 };
-	const struct kfd_node *found = NULL;
-	int n = 0, hidden = 0;
-
-	for (int i = 0; i < t->n_nodes && !found; i++) {
-		const struct kfd_node *node = &t->node[i];
-		char gfx[16];
-
-		hidden += node->hidden;
-		if (!node->gpu_id)
-			continue;
-		kfd_gfx_name(node->gfx_target, gfx);
-		buf_printf(&seen, "%skfd:%d is %s", n ? ", " : "", n, gfx);
-		if (gpu < 0 ? kfd_node_is_gfx11(node) : n == gpu) {
-			found = node;
-			*number = n;
-		}
-		n++;
-	}
-	if (!found)
-		err_set(e, ERR_NODEV,
-			"no %s among the %d GPUs of %s (%s%s); "
-			"see t0-device list",
-			gpu < 0 ? "gfx11 GPU" : "GPU of that number", n,
-			KFD_PATH, n ? seen.data : "none",
-			hidden ?
-				"; some nodes are hidden by the device cgroup" :
-				"");
-	else if (!kfd_node_is_gfx11(found))
-		err_set(e, ERR_NODEV, "%s; wanted gfx11", seen.data);
-	buf_fini(&seen);
-	return found && kfd_node_is_gfx11(found) ? found : NULL;
 }
 
 /* Sizes below come from these: a zero would make a queue that hangs. */
@@ -292,37 +81,75 @@ static void fill_info(struct kfd_info *info, const struct kfd_node *n)
 	info->tick_hz = KFD_GPU_CLOCK_HZ;
 }
 
-static bool choose_gpu(struct kfd_dev *dev, int gpu, struct err *e)
+/* "soft", or what finds this GPU again. */
+static void name_spec(struct kfd_dev *dev, int number)
 {
-	struct kfd_topology t;
-	int number = 0;
-
-	if (!kfd_topology_read(dev->d, &t, e))
-		return false;
-	const struct kfd_node *n = choose(&t, gpu, &number, e);
-	bool ok = n && kfd_node_check(n, e);
-	if (ok) {
-		fill_info(&dev->info, n);
-		dev->gpu_id = n->gpu_id;
-		if (!strcmp(dev->d->name, "soft"))
-			snprintf(dev->info.spec, sizeof(dev->info.spec),
-				 "soft");
-		else
-			snprintf(dev->info.spec, sizeof(dev->info.spec),
-				 "%s:%d", dev->d->name, number);
-	}
-	kfd_topology_fini(&t);
-	return ok;
+	if (!strcmp(dev->d->name, "soft"))
+		snprintf(dev->info.spec, sizeof(dev->info.spec), "soft");
+	else
+		snprintf(dev->info.spec, sizeof(dev->info.spec), "%s:%d",
+			 dev->d->name, number);
 }
 
-static bool open_render(struct kfd_dev *dev, struct err *e)
+static bool open_render(struct kfd_dev *dev, const struct kfd_node *n,
+			struct err *e)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/dev/dri/renderD%d",
-		 dev->info.node.render_minor);
+	snprintf(path, sizeof(path), "/dev/dri/renderD%d", n->render_minor);
 	dev->render_fd = kfd_file_open(dev->d, path, e);
 	return dev->render_fd >= 0;
+}
+
+/* Has this process opened it before? */
+static bool check_free(const struct kfd_dev *dev, const struct kfd_node *n,
+		       struct err *e)
+{
+	const struct kfd_dev *o = dev->root;
+
+	for (; o; o = o == dev->root ? dev->root->peers : o->next_peer)
+		if (o != dev && o->gpu_id == n->gpu_id)
+			return err_set(e, ERR_BUSY, "%s is open already",
+				       o->info.spec);
+	return true;
+}
+
+/*
+ * The first of the matching GPUs that works.  Of several, one whose render
+ * node is missing or forbidden (a container shows some of them) is passed
+ * over; what is wrong with the first is told when none is left.
+ */
+static bool choose_gpu(struct kfd_dev *dev, const struct kfd_select *sel,
+		       struct err *e)
+{
+	struct gpu gpu[GPUS_MAX];
+	struct kfd_topology t;
+	struct err first = { 0 };
+	bool ok = false;
+	int n = 0;
+
+	if (!kfd_topology_read(dev->d, &t, e))
+		return false;
+	if (!kfd_select_gpus(sel, &t, gpu, &n, &first))
+		n = 0;
+	for (int i = 0; i < n && !ok; i++) {
+		struct err why = { 0 };
+
+		ok = kfd_node_check(gpu[i].node, &why) &&
+		     check_free(dev, gpu[i].node, &why) &&
+		     open_render(dev, gpu[i].node, &why);
+		if (ok) {
+			fill_info(&dev->info, gpu[i].node);
+			dev->gpu_id = gpu[i].node->gpu_id;
+			name_spec(dev, gpu[i].number);
+		} else if (!first.code) {
+			first = why;
+		}
+	}
+	if (!ok && e)
+		*e = first;
+	kfd_topology_fini(&t);
+	return ok;
 }
 
 static bool read_apertures(struct kfd_dev *dev, struct err *e)
@@ -422,32 +249,107 @@ static bool mark_process(struct kfd_dev *dev, struct err *e)
 	return true;
 }
 
-bool kfd_open_driver(struct kfd_dev **out, struct kfd_driver *d, int gpu,
-		     const char *why, struct err *e)
+static struct kfd_dev *dev_new(struct kfd_driver *d)
 {
 	struct kfd_dev *dev = xcalloc(1, sizeof(*dev));
 
 	dev->d = d;
+	dev->root = dev;
 	dev->kfd_fd = dev->render_fd = -1;
 	pthread_mutex_init(&dev->lock, NULL);
+	pthread_mutex_init(&dev->pools_lock, NULL);
+	pthread_mutex_init(&dev->copy_lock, NULL);
 	dev->info.driver = d->name;
 	dev->info.origin = d->origin;
-	bool ok = mark_process(dev, e) &&
-		  (dev->kfd_fd = kfd_file_open(d, KFD_PATH, e)) >= 0 &&
-		  check_version(dev, e) && choose_gpu(dev, gpu, e) &&
-		  open_render(dev, e) && read_apertures(dev, e) &&
-		  acquire_vm(dev, e) && kfd_events_init(dev, e) &&
-		  enable_runtime(dev, e);
+	return dev;
+}
+
+/* What is the same for all GPUs of a process, at the first. */
+static bool open_process(struct kfd_dev *dev, struct err *e)
+{
+	return mark_process(dev, e) &&
+	       (dev->kfd_fd = kfd_file_open(dev->d, KFD_PATH, e)) >= 0 &&
+	       check_version(dev, e);
+}
+
+static void open_extras(struct kfd_dev *dev, const char *why)
+{
+	map_mmio(dev);
+	dev->counts_lost = kfd_vram_lost(dev, &dev->vram_lost, NULL);
+	/* Without a first reading there are no host times, and no harm. */
+	(void)kfd_clock_calibrate(dev, NULL);
+	snprintf(dev->info.why, sizeof(dev->info.why),
+		 "%s, %s, %u CUs, %s (%s)", dev->info.spec, dev->info.name,
+		 dev->info.node.cu_count, dev->info.origin,
+		 why ? why : "chosen by the caller");
+}
+
+static bool open_selected(struct kfd_dev **out, struct kfd_driver *d,
+			  const struct kfd_select *sel, const char *why,
+			  struct err *e)
+{
+	struct kfd_dev *dev = dev_new(d);
+
+	bool ok = open_process(dev, e) && choose_gpu(dev, sel, e) &&
+		  read_apertures(dev, e) && acquire_vm(dev, e) &&
+		  kfd_events_init(dev, e) && enable_runtime(dev, e);
 	if (!ok) {
 		kfd_close(dev);
 		*out = NULL;
 		return false;
 	}
-	map_mmio(dev);
-	snprintf(dev->info.why, sizeof(dev->info.why),
-		 "%s, %s, %u CUs, %s (%s)", dev->info.spec, dev->info.name,
-		 dev->info.node.cu_count, dev->info.origin,
-		 why ? why : "chosen by the caller");
+	open_extras(dev, why);
+	*out = dev;
+	return true;
+}
+
+bool kfd_open_driver(struct kfd_dev **out, struct kfd_driver *d, int gpu,
+		     const char *why, struct err *e)
+{
+	const struct kfd_select sel = {
+		.by = gpu < 0 ? SELECT_FIRST : SELECT_NUMBER,
+		.number = gpu,
+	};
+
+	return open_selected(out, d, &sel, why, e);
+}
+
+bool kfd_open_on(struct kfd_dev **out, struct kfd_driver *d, const char *spec,
+		 const char *why, struct err *e)
+{
+	struct kfd_select sel;
+
+	*out = NULL;
+	if (kfd_select_parse(spec, &sel, e))
+		return open_selected(out, d, &sel, why, e);
+	d->free(d);
+	return false;
+}
+
+bool kfd_open_peer(struct kfd_dev **out, struct kfd_dev *first,
+		   const char *spec, struct err *e)
+{
+	struct kfd_dev *root = first->root;
+	struct kfd_select sel;
+
+	*out = NULL;
+	if (!kfd_dev_usable(root, e) || !kfd_select_parse(spec, &sel, e))
+		return false;
+	struct kfd_dev *dev = dev_new(root->d);
+	dev->root = root;
+	dev->alive = root->alive;
+	dev->kfd_fd = root->kfd_fd;
+	dev->info.kfd_major = root->info.kfd_major;
+	dev->info.kfd_minor = root->info.kfd_minor;
+	dev->info.runtime_enabled = root->info.runtime_enabled;
+	if (!choose_gpu(dev, &sel, e) || !read_apertures(dev, e) ||
+	    !acquire_vm(dev, e) || !kfd_events_init(dev, e)) {
+		kfd_close(dev);
+		return false;
+	}
+	dev->next_peer = root->peers;
+	root->peers = dev;
+	open_extras(dev, "another GPU");
 	*out = dev;
 	return true;
 }
@@ -461,42 +363,23 @@ static bool open_soft(struct kfd_dev **dev, const char *why, struct err *e)
 	return kfd_open_driver(dev, d, -1, why, e);
 }
 
-/* "kfd" and "kfd:N". */
-static bool parse_kfd(const char *spec, int *gpu)
-{
-	uint64_t n;
-
-	*gpu = -1;
-	if (!strcmp(spec, "kfd"))
-		return true;
-	if (strncmp(spec, "kfd:", 4) || !cli_u64(spec + 4, &n, NULL) ||
-	    n > 1000)
-		return false;
-	*gpu = (int)n;
-	return true;
-}
-
 bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e)
 {
+	struct kfd_select sel;
 	struct err no = { 0 };
 	char why[448];
-	int gpu;
 
 	*dev = NULL;
-	if (spec && !strcmp(spec, "soft"))
+	if (!kfd_select_parse(spec, &sel, e))
+		return false;
+	if (sel.soft)
 		return open_soft(dev, "asked for", e);
-	if (spec && *spec) {
-		if (!parse_kfd(spec, &gpu))
-			return err_set(e, ERR_USAGE,
-				       "device \"%s\": wanted soft, kfd or "
-				       "kfd:N (see t0-device list)",
-				       spec);
-		return kfd_open_driver(dev, kfd_linux_new(), gpu, "asked for",
-				       e) ||
+	if (!sel.any)
+		return open_selected(dev, kfd_linux_new(), &sel, "asked for",
+				     e) ||
 		       err_wrap(e, "device %s", spec);
-	}
-	if (kfd_open_driver(dev, kfd_linux_new(), -1, "the first gfx11 GPU",
-			    &no))
+	if (open_selected(dev, kfd_linux_new(), &sel, "the first gfx11 GPU",
+			  &no))
 		return true;
 	snprintf(why, sizeof(why), "no usable gfx11 GPU: %.400s", no.msg);
 	return open_soft(dev, why, e);
@@ -512,6 +395,26 @@ static void disable_runtime(struct kfd_dev *dev)
 		(void)kfd_dev_ioctl(dev, KFD_IOC_RUNTIME_ENABLE, &a);
 }
 
+/* The files and the driver are the first GPU's to close. */
+static void close_process(struct kfd_dev *dev)
+{
+	if (dev->kfd_fd >= 0)
+		dev->d->close(dev->d, dev->kfd_fd);
+	dev->d->free(dev->d);
+	if (dev->alive)
+		munmap((void *)(uintptr_t)dev->alive, KFD_PAGE_BYTES);
+}
+
+static void unlink_peer(struct kfd_dev *dev)
+{
+	struct kfd_dev **at = &dev->root->peers;
+
+	while (*at && *at != dev)
+		at = &(*at)->next_peer;
+	if (*at)
+		*at = dev->next_peer;
+}
+
 void kfd_close(struct kfd_dev *dev)
 {
 	if (!dev)
@@ -522,12 +425,17 @@ void kfd_close(struct kfd_dev *dev)
 	 */
 	if (dev->alive && !*dev->alive)
 		return;
+	while (dev->peers)
+		kfd_close(dev->peers);
+	unlink_peer(dev);
+	kfd_copier_fini(dev);
 	while (dev->queues)
 		kfd_queue_free(dev->queues, NULL);
+	kfd_pools_fini(dev);
 	kfd_codes_fini(dev);
 	kfd_signals_fini(dev);
 	kfd_events_fini(dev);
-	if (dev->kfd_fd >= 0)
+	if (dev->kfd_fd >= 0 && dev == dev->root)
 		disable_runtime(dev);
 	while (dev->live)
 		kfd_mem_delete(dev, dev->live, NULL);
@@ -537,13 +445,49 @@ void kfd_close(struct kfd_dev *dev)
 			       KFD_DOORBELL_SLICE_BYTES);
 	if (dev->render_fd >= 0)
 		dev->d->close(dev->d, dev->render_fd);
-	if (dev->kfd_fd >= 0)
-		dev->d->close(dev->d, dev->kfd_fd);
-	dev->d->free(dev->d);
-	if (dev->alive)
-		munmap((void *)(uintptr_t)dev->alive, KFD_PAGE_BYTES);
+	if (dev == dev->root)
+		close_process(dev);
+	pthread_mutex_destroy(&dev->copy_lock);
+	pthread_mutex_destroy(&dev->pools_lock);
 	pthread_mutex_destroy(&dev->lock);
 	free(dev);
+}
+
+/* Is this the runtime's own? */
+static bool is_ours(const struct kfd_dev *dev, const struct mem *m)
+{
+	if (m == dev->event_page || m == dev->mmio)
+		return true;
+	for (const struct slab *s = dev->slabs; s; s = s->next)
+		if (s->mem == m && !s->users)
+			return true;
+	for (const struct sigblock *b = dev->signals; b; b = b->next)
+		if (b->mem == m && !b->used)
+			return true;
+	return false;
+}
+
+bool kfd_close_check(struct kfd_dev *dev, struct err *e)
+{
+	struct buf left = { 0 };
+	unsigned n = 0;
+
+	kfd_copier_fini(dev);
+	for (const struct kfd_pool *p = dev->pools; p && !n; n++)
+		buf_adds(&left, "a buffer pool");
+	for (const struct kfd_queue *q = dev->queues; q; q = q->next)
+		buf_printf(&left, "%squeue %u", n++ ? ", " : "", q->number);
+	for (const struct mem *m = dev->live; m; m = m->next)
+		if (!is_ours(dev, m) && n++ < 16)
+			buf_printf(&left, "%s'%s' (%zu bytes)",
+				   n > 1 ? ", " : "", m->pub.name,
+				   m->pub.size_bytes);
+	if (n)
+		err_set(e, ERR_USAGE, "left open or allocated at the end: %s",
+			left.data);
+	buf_fini(&left);
+	kfd_close(dev);
+	return !n;
 }
 
 /* ---------------------------------------------------------- queries --- */
@@ -562,11 +506,13 @@ bool kfd_lost(struct kfd_dev *dev, struct err *e)
 	return true;
 }
 
-bool kfd_dev_lose(struct kfd_dev *dev, const struct err *why, struct err *e)
+bool kfd_dev_lose(struct kfd_dev *dev, const struct err *why,
+		  const struct kfd_fault *f, struct err *e)
 {
 	pthread_mutex_lock(&dev->lock);
 	if (!dev->lost) {
 		dev->lost_err = *why;
+		dev->lost_fault = *f;
 		__atomic_store_n(&dev->lost, 1, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&dev->lock);

@@ -185,9 +185,9 @@ static bool wait_oldest(struct kfd_queue *q, uint64_t deadline_ns,
 static void read_timing(struct kfd_queue *q, uint64_t id, struct kfd_timing *t)
 {
 	const struct slot *s = slot_of(q, id);
-	const uint64_t hz = q->dev->info.tick_hz;
+	const double hz = kfd_clock_hz(q->dev);
 
-	t->start_ticks = t->end_ticks = t->device_ns = 0;
+	t->start_ticks = t->end_ticks = t->device_ns = t->start_ns = 0;
 	if (s->id != id)
 		return; /* the slot has moved on */
 	uint64_t start = s->sig->start_ts, end = s->sig->end_ts;
@@ -195,7 +195,10 @@ static void read_timing(struct kfd_queue *q, uint64_t id, struct kfd_timing *t)
 		return; /* not given, or the clock was reset in between */
 	t->start_ticks = start;
 	t->end_ticks = end;
-	t->device_ns = (uint64_t)((double)(end - start) * 1e9 / (double)hz);
+	t->device_ns = (uint64_t)((double)(end - start) * 1e9 / hz);
+	/* A clock that cannot be read costs the host time, not the duration. */
+	if (!kfd_clock_ns(q->dev, start, &t->start_ns, NULL))
+		t->start_ns = 0;
 }
 
 /* A packet that does not interrupt is waited for through one that does. */
@@ -331,7 +334,7 @@ static bool take_args(struct kfd_queue *q, const struct kfd_kernel *k,
 			       "queue's ring has %llu (kernarg_bytes)",
 			       (unsigned long long)need,
 			       (unsigned long long)size);
-	for (;;) {
+	for (;; deadline_ns = deadline_of(deadline_ns)) {
 		if (q->done == q->put) /* empty: start over at the bottom */
 			q->args_head = q->args_tail =
 				(q->args_head + size - 1) / size * size;
@@ -342,7 +345,7 @@ static bool take_args(struct kfd_queue *q, const struct kfd_kernel *k,
 			q->args_head += skip + need;
 			return true;
 		}
-		if (!wait_oldest(q, deadline_ns, e))
+		if (!wait_oldest(q, deadline_of(deadline_ns), e))
 			return err_wrap(e, "waiting for argument space");
 	}
 }
@@ -352,6 +355,9 @@ static bool take_args(struct kfd_queue *q, const struct kfd_kernel *k,
 static bool take_slot(struct kfd_queue *q, uint64_t deadline_ns, struct err *e)
 {
 	kfd_queue_retire(q);
+	if (q->put - q->done < q->opts.ring_packets)
+		return true;
+	deadline_ns = deadline_of(deadline_ns);
 	while (q->put - q->done >= q->opts.ring_packets)
 		if (!wait_oldest(q, deadline_ns, e))
 			return err_wrap(e, "waiting for space in the ring");
@@ -441,7 +447,9 @@ bool kfd_put(struct kfd_queue *q, const struct kfd_launch *l, uint64_t *ticket,
 {
 	if (!kfd_queue_usable(q, e) || !kfd_launch_check(q, l, e))
 		return false;
-	if (!send(q, l, deadline_of(l->deadline_ns), e))
+	/* The clock is read only by those who wait: it costs as much as all
+	 * the rest. */
+	if (!send(q, l, l->deadline_ns, e))
 		return err_wrap(e, "kernel '%s'", l->kernel->name);
 	if (ticket)
 		*ticket = q->put - 1;
@@ -492,7 +500,7 @@ bool kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *dep, int n_deps,
 			       "a barrier on %d signals; wanted "
 			       "at most 5",
 			       n_deps);
-	if (!kfd_queue_usable(q, e) || !take_slot(q, deadline_of(0), e))
+	if (!kfd_queue_usable(q, e) || !take_slot(q, 0, e))
 		return false;
 	for (int i = 0; i < n_deps; i++)
 		p.dep_signal[i] = dep[i]->va;

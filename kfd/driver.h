@@ -17,6 +17,29 @@
 
 #include "base/base.h"
 
+/* What a driver may know of its last fault beyond the ABI; 0 = not known. */
+struct kfd_driver_fault {
+	uint64_t count;	   /* faults so far: a new one has a new count */
+	bool unsupported;  /* "illegal" only because the driver lacks it */
+	uint32_t queue_id; /* the kernel's number of the queue */
+	uint64_t packet;
+	uint64_t kernel_va; /* of the kernel descriptor */
+	uint64_t pc, va;
+	bool write;
+	uint32_t workgroup[3], wave;
+	int lane; /* -1 = scalar */
+};
+
+/* About device memory at `va`. */
+struct kfd_note {
+	enum { KFD_NOTE_MEMORY, KFD_NOTE_CODE, KFD_NOTE_GONE } kind;
+	uint64_t va;
+	uint64_t size_bytes; /* exactly as asked for */
+	const char *name;
+	const void *elf; /* KFD_NOTE_CODE: the file that was loaded there */
+	size_t elf_bytes;
+};
+
 struct kfd_driver {
 	const char *name; /* "kfd" or "soft" */
 	/* Where its figures come from: "hardware" or "emulated". */
@@ -52,6 +75,13 @@ struct kfd_driver {
 	 * to *out, without a newline; false when there was none.
 	 */
 	bool (*fault_text)(struct kfd_driver *d, struct buf *out);
+	/*
+	 * Optional (may be NULL): what the runtime knows and the ABI does not
+	 * carry, for a driver that checks programs.  Nothing is kept.
+	 */
+	void (*note)(struct kfd_driver *d, const struct kfd_note *n);
+	/* Optional: the same for machines. */
+	bool (*fault)(struct kfd_driver *d, struct kfd_driver_fault *out);
 	/* Frees the driver and everything it still holds. */
 	void (*free)(struct kfd_driver *d);
 };

@@ -14,6 +14,7 @@
 /* Longest sleep: with ages a lost wake-up cannot happen, without it can. */
 #define SLEEP_MAX_MS	 1000u
 #define SLEEP_MAX_OLD_MS 10u
+#define LOST_LOOK_NS	 900000000ull /* between looks at the counter */
 
 bool kfd_event_new(struct kfd_dev *dev, uint32_t type, struct event *ev,
 		   struct err *e)
@@ -25,7 +26,7 @@ bool kfd_event_new(struct kfd_dev *dev, uint32_t type, struct event *ev,
 		.node_id = (uint32_t)dev->info.node.index,
 	};
 	/* The first event hands over the page; later ones pass 0. */
-	if (!dev->memory_event.made)
+	if (dev == dev->root && !dev->memory_event.made)
 		a.event_page_offset = dev->event_page->handle;
 	int r = kfd_dev_ioctl(dev, KFD_IOC_CREATE_EVENT, &a);
 	if (r)
@@ -61,8 +62,14 @@ uint64_t kfd_event_mailbox(struct kfd_dev *dev, const struct event *ev)
 
 bool kfd_events_init(struct kfd_dev *dev, struct err *e)
 {
-	dev->event_page = kfd_mem_new(dev, MEM_FLAGS_GTT, KFD_EVENT_PAGE_BYTES,
-				      "event page", e);
+	struct kfd_dev *root = dev->root;
+
+	if (dev == root)
+		dev->event_page = kfd_mem_new(dev, MEM_FLAGS_GTT,
+					      KFD_EVENT_PAGE_BYTES,
+					      "event page", e);
+	else if (kfd_mem_share(&root->event_page->pub, root, dev, e))
+		dev->event_page = root->event_page; /* one per process */
 	return dev->event_page &&
 	       kfd_event_new(dev, KFD_EVENT_MEMORY, &dev->memory_event, e) &&
 	       kfd_event_new(dev, KFD_EVENT_HW_EXCEPTION, &dev->hw_event, e) &&
@@ -87,65 +94,94 @@ static void add_driver_text(struct kfd_dev *dev, struct buf *out)
 	buf_fini(&more);
 }
 
-static void add_queue_text(struct kfd_queue *q, struct buf *out)
-{
-	buf_adds(out, "; ");
-	if (q)
-		kfd_queue_describe(q, out);
-	else
-		buf_adds(out, "queue unknown");
-}
-
-static bool lose(struct kfd_dev *dev, struct kfd_queue *q, struct buf *text,
-		 struct err *e)
+/* The device is lost by *f, which is still to be completed. */
+static bool lose(struct kfd_dev *dev, struct kfd_queue *q, struct kfd_fault *f,
+		 struct buf *text, struct err *e)
 {
 	struct err why = { 0 };
 
-	add_queue_text(q, text);
+	f->device_lost = true;
+	kfd_fault_fill(dev, q, f);
+	if (f->has_va) {
+		buf_printf(text, " at 0x%llx; ", (unsigned long long)f->va);
+		kfd_mem_describe(dev, f->va, text);
+	}
+	buf_adds(text, "; ");
+	kfd_fault_describe(f, q, text);
 	add_driver_text(dev, text);
 	err_set(&why, ERR_DEVICE, "%s; the device must be opened again",
 		text->data);
 	buf_fini(text);
-	return kfd_dev_lose(dev, &why, e);
+	if (q)
+		q->fault = *f;
+	return kfd_dev_lose(dev, &why, f, e);
+}
+
+/* An error of another GPU stops this process's queues on all of them. */
+static void add_gpu(const struct kfd_dev *dev, uint32_t gpu_id,
+		    struct buf *text)
+{
+	if (gpu_id != dev->gpu_id)
+		buf_printf(text, "on another GPU of this process (id %u): ",
+			   gpu_id);
 }
 
 static bool memory_fault(struct kfd_dev *dev, struct kfd_queue *q,
 			 const struct kfd_memory_exception *x, struct err *e)
 {
+	struct kfd_fault f = { .kind = KFD_FAULT_MEMORY, .va = x->va,
+			       .has_va = !x->imprecise,
+			       .write = x->read_only };
 	struct buf text = { 0 };
 
+	add_gpu(dev, x->gpu_id, &text);
 	if (x->error_type == KFD_MEM_ERROR_SRAM_ECC ||
-	    x->error_type == KFD_MEM_ERROR_POISON)
+	    x->error_type == KFD_MEM_ERROR_POISON) {
+		f.kind = KFD_FAULT_ECC;
 		buf_adds(&text, "uncorrectable memory error (ECC)");
-	else if (x->error_type == KFD_MEM_ERROR_HANG)
+	} else if (x->error_type == KFD_MEM_ERROR_HANG) {
 		buf_adds(&text, "memory fault reported after a hang");
-	else
+	} else {
 		buf_printf(&text, "memory fault: %s",
 			   x->not_present ? "page not present" :
 			   x->read_only	  ? "write to a read-only page" :
 			   x->no_execute  ? "execution of a data page" :
 					    "reason not given");
-	if (x->imprecise) {
-		buf_adds(&text, ", address not known");
-	} else {
-		buf_printf(&text, " at 0x%llx; ", (unsigned long long)x->va);
-		kfd_mem_describe(dev, x->va, &text);
 	}
-	return lose(dev, q, &text, e);
+	if (x->imprecise)
+		buf_adds(&text, ", address not known");
+	return lose(dev, q, &f, &text, e);
 }
 
 static bool hw_exception(struct kfd_dev *dev, struct kfd_queue *q,
 			 const struct kfd_hw_exception *x, struct err *e)
 {
+	struct kfd_fault f = { .kind = x->reset_cause == 1 ? KFD_FAULT_ECC :
+							     KFD_FAULT_RESET,
+			       .memory_lost = x->memory_lost };
 	struct buf text = { 0 };
 
+	add_gpu(dev, x->gpu_id, &text);
 	buf_printf(&text, "the %s was reset (%s)%s",
 		   x->reset_type ? "compute engine" : "GPU",
 		   x->reset_cause == 0 ? "hang, of this or another process" :
 		   x->reset_cause == 1 ? "uncorrectable ECC error" :
 					 "cause unknown",
 		   x->memory_lost ? ", contents of its memory are lost" : "");
-	return lose(dev, q, &text, e);
+	return lose(dev, q, &f, &text, e);
+}
+
+/* The driver has given the device up: nothing will ever complete. */
+static bool device_gone(struct kfd_dev *dev, struct kfd_queue *q,
+			struct err *why, struct err *e)
+{
+	struct kfd_fault f = { .kind = KFD_FAULT_GONE, .device_lost = true };
+
+	if (q)
+		kfd_fault_fill(dev, q, &f);
+	if (q)
+		q->fault = f;
+	return kfd_dev_lose(dev, why, &f, e);
 }
 
 /* -------------------------------------------------------------- wait --- */
@@ -186,10 +222,17 @@ static bool sleep_on(struct kfd_dev *dev, struct kfd_queue *q, struct event *ev,
 	int r = dev->d->ioctl(dev->d, dev->kfd_fd, KFD_IOC_WAIT_EVENTS, &w);
 	if (r == -EINTR || r == -EAGAIN)
 		return true;
-	if (r < 0)
-		return kfd_dev_ioctl_err(dev, KFD_IOC_WAIT_EVENTS, r, e,
-					 "%u events, %u ms", w.num_events,
-					 timeout_ms);
+	if (r < 0) {
+		struct err why = { 0 };
+
+		kfd_dev_ioctl_err(dev, KFD_IOC_WAIT_EVENTS, r, &why,
+				  "%u events, %u ms", w.num_events, timeout_ms);
+		if (why.code == ERR_DEVICE)
+			return device_gone(dev, q, &why, e);
+		if (e)
+			*e = why;
+		return false;
+	}
 	if (ev->age)
 		ev->age = data[EV_SIGNAL].last_event_age;
 	if (q && q->err_event.age)
@@ -238,14 +281,18 @@ static bool spin(const struct amd_signal *sig, uint64_t until_ns)
 	return false;
 }
 
-static bool timed_out(struct kfd_queue *q, uint64_t waited_ns, struct err *e)
+static bool timed_out(struct kfd_dev *dev, struct kfd_queue *q,
+		      uint64_t waited_ns, struct err *e)
 {
 	struct buf text = { 0 };
 
-	if (q)
+	if (q) {
+		q->fault = (struct kfd_fault){ .kind = KFD_FAULT_HANG };
+		kfd_fault_fill(dev, q, &q->fault);
 		kfd_queue_describe(q, &text);
-	else
+	} else {
 		buf_adds(&text, "signal");
+	}
 	err_set(e, ERR_TIMEOUT,
 		"%s: not complete at its deadline, after "
 		"%.3f s of waiting; the kernel hangs or needs more time",
@@ -260,7 +307,7 @@ bool kfd_event_wait(struct kfd_dev *dev, struct kfd_queue *q,
 {
 	const uint64_t start = time_mono_ns();
 	const uint32_t cap_ms = ev->age ? SLEEP_MAX_MS : SLEEP_MAX_OLD_MS;
-	uint64_t until = start + spin_ns;
+	uint64_t until = start + spin_ns, looked = start;
 
 	if (until > deadline_ns)
 		until = deadline_ns;
@@ -272,8 +319,14 @@ bool kfd_event_wait(struct kfd_dev *dev, struct kfd_queue *q,
 		if (!healthy(dev, q, e))
 			return false;
 		uint64_t now = time_mono_ns();
+		/* A reset whose event was missed shows in a counter. */
+		if ((now >= deadline_ns || now - looked > LOST_LOOK_NS) &&
+		    !kfd_vram_check(dev, q, e))
+			return false;
+		if (now - looked > LOST_LOOK_NS)
+			looked = now;
 		if (now >= deadline_ns)
-			return timed_out(q, now - start, e);
+			return timed_out(dev, q, now - start, e);
 		uint64_t ms = (deadline_ns - now) / 1000000 + 1;
 		if (!sleep_on(dev, q, ev, ms < cap_ms ? (uint32_t)ms : cap_ms,
 			      e))

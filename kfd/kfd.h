@@ -116,12 +116,22 @@ struct kfd_info {
 };
 
 /*
- * Open a device.  spec: "soft", "kfd" (first gfx11 GPU), "kfd:N" (GPU number N
- * of `t0-device list`), or NULL/"": the first gfx11 GPU that can be used, else
- * soft.  Main passes --device or T0_DEVICE here and prints info->why on stderr.
+ * Open a device.  spec:
+ *	soft		the gfx1100 in software
+ *	kfd		the first gfx11 GPU that can be used
+ *	kfd:N		GPU number N of `t0-device list`
+ *	kfd:gfx1100	the first of that version
+ *	kfd:0x<hex>	the one with that unique id: stays the same over boots
+ *	NULL or ""	as kfd, else soft
+ * Behind an '@' may stand which GPUs are visible, as a list of numbers and
+ * unique ids: "kfd@1,0x1234" sees two, and N of kfd:N then counts those in the
+ * list's order.  Main passes --device or T0_DEVICE here, joined with
+ * T0_VISIBLE_DEVICES by kfd_spec(), and prints info->why on stderr.
  * An explicit choice that cannot be had is an error, never another device.
  */
 bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e);
+/* "DEVICE@VISIBLE" into out[256]; either may be NULL or "".  Returns out. */
+const char *kfd_spec(const char *device, const char *visible, char out[256]);
 /*
  * The same on a driver of the caller's, which the device then owns (freed on
  * failure too).  gpu: -1 = first gfx11 GPU, else as "kfd:N".  For soft options
@@ -129,8 +139,20 @@ bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e);
  */
 bool kfd_open_driver(struct kfd_dev **dev, struct kfd_driver *d, int gpu,
 		     const char *why, struct err *e);
+/* The same with a spec as above, whose "kfd" or "soft" is not looked at. */
+bool kfd_open_on(struct kfd_dev **dev, struct kfd_driver *d, const char *spec,
+		 const char *why, struct err *e);
+/*
+ * Another GPU of the machine that `dev` belongs to: a process has one handle
+ * of the driver and one event page, so further GPUs must be opened through the
+ * first.  It belongs to `dev`, whose closing closes it.
+ */
+bool kfd_open_peer(struct kfd_dev **peer, struct kfd_dev *dev,
+		   const char *spec, struct err *e);
 /* Orderly teardown; goes on over errors.  NULL is fine. */
 void kfd_close(struct kfd_dev *dev);
+/* As kfd_close(), and false with a list if the caller had left anything. */
+bool kfd_close_check(struct kfd_dev *dev, struct err *e);
 const struct kfd_info *kfd_info(const struct kfd_dev *dev);
 
 /* Has the device been lost (fault, reset)?  Then *e says what happened. */
@@ -146,6 +168,76 @@ bool kfd_clock_read(struct kfd_dev *dev, struct kfd_clock *c, struct err *e);
 
 /* Free VRAM in bytes; ERR_UNSUPPORTED before KFD 1.9. */
 bool kfd_vram_available(struct kfd_dev *dev, uint64_t *bytes, struct err *e);
+
+/*
+ * How often a reset has lost the contents of VRAM since boot: when it has
+ * changed, everything in there is gone, whether or not an event told so.
+ * ERR_UNSUPPORTED where the driver does not count.
+ */
+bool kfd_vram_lost(struct kfd_dev *dev, uint32_t *count, struct err *e);
+
+/* ----------------------------------------------------------- clock.c ---- */
+
+/*
+ * Host time (CLOCK_MONOTONIC_RAW, ns) of a device timestamp.  Both clocks are
+ * read together when the device opens and again whenever the last reading is
+ * over a second old; in between is a straight line.  After a jump of either
+ * (suspend, reset) the calibration starts anew, and stamps from before it are
+ * refused (ERR_DEVICE).
+ */
+bool kfd_clock_ns(struct kfd_dev *dev, uint64_t ticks, uint64_t *mono_raw_ns,
+		  struct err *e);
+/* The device clock's rate as measured against the host's; nominal at first. */
+double kfd_clock_hz(struct kfd_dev *dev);
+
+/* ----------------------------------------------------------- fault.c ---- */
+
+/* What went wrong on the device, for programs.  `struct err` has the text. */
+enum kfd_fault_kind {
+	KFD_FAULT_NONE,
+	KFD_FAULT_ILLEGAL,     /* illegal instruction */
+	KFD_FAULT_UNSUPPORTED, /* a legal one that this device lacks (soft) */
+	KFD_FAULT_MEMORY,      /* page not present, read-only, no-execute */
+	KFD_FAULT_APERTURE,    /* outside LDS, scratch and memory */
+	KFD_FAULT_TRAP,	       /* s_trap, abort, floating-point exception */
+	KFD_FAULT_PACKET,      /* the packet processor refused it */
+	KFD_FAULT_HANG,	       /* passed its deadline; may still be running */
+	KFD_FAULT_RESET,       /* the GPU was reset, by whomever */
+	KFD_FAULT_ECC,	       /* uncorrectable memory error */
+	KFD_FAULT_GONE,	       /* unplugged, or the driver gave it up */
+};
+enum kfd_domain {
+	KFD_VRAM,	  /* device memory that the host sees (large BAR) */
+	KFD_VRAM_PRIVATE, /* device memory without a CPU view: cpu == NULL */
+	KFD_GTT,     /* host memory made by the driver, uncached on device */
+	KFD_USERPTR, /* this process's own pages, registered */
+};
+/* Fields that were not given are 0, false and "". */
+struct kfd_fault {
+	enum kfd_fault_kind kind;
+	bool device_lost; /* else only the queue is dead, or (HANG) neither */
+	bool memory_lost; /* what was in VRAM is gone */
+	bool has_packet, has_va, write;
+	unsigned queue;	  /* its number in messages */
+	uint64_t packet;  /* of that queue: what kfd_submit() gave as ticket */
+	char kernel[64];  /* name */
+	uint64_t pc;	  /* of the instruction */
+	uint64_t va;	  /* that could not be accessed */
+	struct {	  /* nearest allocation, when there is a va */
+		char name[32];
+		uint64_t va;
+		size_t size_bytes;
+		enum kfd_domain domain;
+		bool freed;
+		int64_t offset; /* of the faulting va; negative = before it */
+	} near;
+};
+/* What ended the queue, or made its last wait fail; false = nothing did. */
+bool kfd_queue_fault(struct kfd_queue *q, struct kfd_fault *out);
+/* What the device was lost by; false = it is not lost. */
+bool kfd_lost_fault(struct kfd_dev *dev, struct kfd_fault *out);
+/* "memory fault" and so on. */
+const char *kfd_fault_name(enum kfd_fault_kind kind);
 
 /* ------------------------------------------------------------ list.c ---- */
 
@@ -164,12 +256,6 @@ void kfd_list_driver(struct kfd_driver *d, struct kfd_found **found, int *n);
 
 /* ---------------------------------------------------------- memory.c ---- */
 
-enum kfd_domain {
-	KFD_VRAM,	  /* device memory that the host sees (large BAR) */
-	KFD_VRAM_PRIVATE, /* device memory without a CPU view: cpu == NULL */
-	KFD_GTT,     /* host memory made by the driver, uncached on device */
-	KFD_USERPTR, /* this process's own pages, registered */
-};
 struct kfd_mem {
 	uint64_t va;	   /* device address */
 	void *cpu;	   /* the same address, or NULL */
@@ -196,6 +282,80 @@ uint64_t kfd_mem_live_bytes(struct kfd_dev *dev);
  * the nearest live or recently freed allocation.
  */
 void kfd_mem_describe(struct kfd_dev *dev, uint64_t va, struct buf *out);
+/*
+ * Let another GPU (kfd_open_peer) reach this memory at the same address, too.
+ * VRAM needs a link that allows it; the driver says so if not.
+ */
+bool kfd_mem_share(struct kfd_mem *m, struct kfd_dev *owner,
+		   struct kfd_dev *peer, struct err *e);
+
+/* ------------------------------------------------------------ pool.c ---- */
+
+/*
+ * Data buffers kept for use again: a device call less, and no cost of mapping
+ * in a measurement.  Sizes are rounded up to one of four steps per power of
+ * two.  Memory that ever held code never gets in here (see Invariants).
+ * Contents are what the last user left.  A device that runs out of memory
+ * empties its pools before it says so.
+ */
+struct kfd_pool;
+struct kfd_pool_stats {
+	uint64_t gets, hits, puts, trimmed;
+	uint64_t used, used_bytes; /* buffers with callers now */
+	uint64_t idle, idle_bytes; /* waiting to be used again */
+	uint64_t peak_bytes;	   /* used and idle */
+};
+/* keep_bytes: more than that is not kept idle; 0 = 256 MiB. */
+struct kfd_pool *kfd_pool_new(struct kfd_dev *dev, enum kfd_domain domain,
+			      uint64_t keep_bytes);
+bool kfd_pool_get(struct kfd_pool *p, size_t size_bytes, const char *name,
+		  struct kfd_mem **out, struct err *e);
+/* The device must be done with it.  NULL is fine. */
+void kfd_pool_put(struct kfd_pool *p, struct kfd_mem *m);
+void kfd_pool_trim(struct kfd_pool *p); /* give back all that is idle */
+void kfd_pool_stats(struct kfd_pool *p, struct kfd_pool_stats *out);
+/* false and *e if buffers are still out (they are freed all the same). */
+bool kfd_pool_free(struct kfd_pool *p, struct err *e);
+
+/* ------------------------------------------------------------ copy.c ---- */
+
+/*
+ * Copies between any two places, whichever side can see them: by the host
+ * where both have a CPU view, else by a kernel of ours on a queue of the
+ * device's own, through a staging buffer where host memory is involved.
+ * They return when the bytes are there.  Kernels of other queues that touch
+ * the memory must have been waited for.
+ */
+bool kfd_copy(struct kfd_dev *dev, struct kfd_mem *dst, size_t dst_off,
+	      const struct kfd_mem *src, size_t src_off, size_t len_bytes,
+	      struct err *e);
+bool kfd_write(struct kfd_dev *dev, struct kfd_mem *dst, size_t dst_off,
+	       const void *src, size_t len_bytes, struct err *e);
+bool kfd_read(struct kfd_dev *dev, void *dst, const struct kfd_mem *src,
+	      size_t src_off, size_t len_bytes, struct err *e);
+
+/* ------------------------------------------------------------ lock.c ---- */
+
+/*
+ * One program at a time measures on a GPU: a lock on a file named by the
+ * card's unique id.  The kernel drops it when its holder dies, however.
+ * The gfx1100 in software is each process's own: its lock is free at once.
+ */
+struct kfd_lock {
+	int fd; /* -1 = nothing is locked */
+	char path[256];
+};
+struct kfd_lock_opts {
+	const char *dir;       /* NULL = /run/lock, else /tmp */
+	uint64_t timeout_ns;   /* 0 = do not wait */
+	/* Called once when it has to wait: who holds it (may be NULL). */
+	void (*waiting)(void *ctx, const char *holder);
+	void *ctx;
+};
+/* ERR_BUSY says who held it when the time was over. */
+bool kfd_lock_take(const struct kfd_info *info, const struct kfd_lock_opts *o,
+		   struct kfd_lock *out, struct err *e);
+void kfd_lock_drop(struct kfd_lock *l);
 
 /* ---------------------------------------------------------- signal.c ---- */
 
@@ -307,6 +467,7 @@ struct kfd_launch {
 struct kfd_timing {
 	uint64_t start_ticks, end_ticks; /* device clock; 0 = not given */
 	uint64_t device_ns;		 /* end - start; 0 = not given */
+	uint64_t start_ns;		 /* CLOCK_MONOTONIC_RAW; 0 = not given */
 	uint64_t host_ns;		 /* kfd_run(): submit to return */
 };
 

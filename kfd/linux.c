@@ -3,6 +3,7 @@
  * Retries, messages and policy belong to the callers.
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -109,10 +110,12 @@ static void linux_free(struct kfd_driver *d)
 struct kfd_driver *kfd_linux_new(void)
 {
 	struct kfd_driver *d = xcalloc(1, sizeof(*d));
+	/* Under `t0-soft run` libc's functions lead to a card in software. */
+	const bool emulated = dlsym(RTLD_DEFAULT, "t0_soft_adapter");
 
 	*d = (struct kfd_driver){
 		.name = "kfd",
-		.origin = "hardware",
+		.origin = emulated ? "emulated" : "hardware",
 		.open = linux_open,
 		.close = linux_close,
 		.ioctl = linux_ioctl,

@@ -163,31 +163,53 @@ static bool map_cpu(struct kfd_dev *dev, struct mem *m, uint64_t cookie,
 	return true;
 }
 
-static int gpu_map(struct kfd_dev *dev, struct mem *m, bool on)
+static int gpu_map(struct kfd_dev *dev, struct mem *m, const uint32_t *ids,
+		   unsigned n, bool on)
 {
 	struct kfd_ioc_map_memory a = { .handle = m->handle,
-					.device_ids_array_ptr =
-						(uintptr_t)&dev->gpu_id,
-					.n_devices = 1 };
+					.device_ids_array_ptr = (uintptr_t)ids,
+					.n_devices = n };
 	/* EINTR keeps n_success: the retry goes on where it stopped. */
 	int r = kfd_dev_ioctl(dev,
 			      on ? KFD_IOC_MAP_MEMORY_TO_GPU :
 				   KFD_IOC_UNMAP_MEMORY_FROM_GPU,
 			      &a);
 
-	return r ? r : a.n_success == 1 ? 0 : -EIO;
+	return r ? r : a.n_success == n ? 0 : -EIO;
+}
+
+/* From every GPU that has it. */
+static int gpu_unmap(struct kfd_dev *dev, struct mem *m)
+{
+	uint32_t ids[1 + ARRAY_SIZE(m->shared)] = { dev->gpu_id };
+
+	memcpy(ids + 1, m->shared, sizeof(m->shared));
+	return gpu_map(dev, m, ids, 1 + m->n_shared, false);
 }
 
 static bool map_gpu(struct kfd_dev *dev, struct mem *m, struct err *e)
 {
-	int r = gpu_map(dev, m, true);
+	int r = gpu_map(dev, m, &dev->gpu_id, 1, true);
 
+	/* It may be there all the same: dismantle() then takes it away. */
+	m->mapped = true;
 	if (r)
 		return kfd_dev_ioctl_err(dev, KFD_IOC_MAP_MEMORY_TO_GPU, r, e,
 					 "'%s', %zu bytes", m->pub.name,
 					 m->bytes);
 	m->mapped = true;
 	return true;
+}
+
+static void note_mem(struct kfd_dev *dev, const struct mem *m, int kind)
+{
+	const struct kfd_note n = { .kind = kind,
+				    .va = m->pub.va,
+				    .size_bytes = m->pub.size_bytes,
+				    .name = m->pub.name };
+
+	if (dev->d->note)
+		dev->d->note(dev->d, &n);
 }
 
 static void link_mem(struct kfd_dev *dev, struct mem *m)
@@ -254,7 +276,7 @@ static int dismantle(struct kfd_dev *dev, struct mem *m)
 	int first = 0;
 
 	if (m->mapped)
-		first = gpu_map(dev, m, false);
+		first = gpu_unmap(dev, m);
 	if (m->has_bo) {
 		int r = kfd_dev_ioctl(dev, KFD_IOC_FREE_MEMORY_OF_GPU, &a);
 		first = first ? first : r;
@@ -279,6 +301,7 @@ struct mem *kfd_mem_new(struct kfd_dev *dev, uint32_t flags, size_t bytes,
 	    alloc_bo(dev, m, &cookie, e) && map_cpu(dev, m, cookie, e) &&
 	    map_gpu(dev, m, e)) {
 		link_mem(dev, m);
+		note_mem(dev, m, KFD_NOTE_MEMORY);
 		return m;
 	}
 	dismantle(dev, m);
@@ -291,6 +314,7 @@ bool kfd_mem_delete(struct kfd_dev *dev, struct mem *m, struct err *e)
 	if (!m)
 		return true;
 	unlink_mem(dev, m);
+	note_mem(dev, m, KFD_NOTE_GONE);
 	int r = dismantle(dev, m);
 	if (r)
 		kfd_dev_ioctl_err(dev, KFD_IOC_FREE_MEMORY_OF_GPU, r, e, "'%s'",
@@ -340,10 +364,48 @@ bool kfd_mem_alloc(struct kfd_dev *dev, enum kfd_domain domain,
 			       "(small BAR): enable Resizable BAR in the "
 			       "firmware set-up, or use GTT or private VRAM",
 			       name);
-	struct mem *m =
-		kfd_mem_new(dev, domain_flags[domain], size_bytes, name, e);
+	struct err full = { 0 };
+	const uint32_t flags = domain_flags[domain];
+	struct mem *m = kfd_mem_new(dev, flags, size_bytes, name, &full);
+	/* What the pools keep is ours to give. */
+	if (!m && full.code == ERR_NOMEM && kfd_pools_trim(dev))
+		m = kfd_mem_new(dev, flags, size_bytes, name, &full);
+	if (!m && e)
+		*e = full;
 	*out = m ? &m->pub : NULL;
 	return m != NULL;
+}
+
+void kfd_mem_rename(struct kfd_dev *dev, struct kfd_mem *m, const char *name,
+		    size_t size_bytes)
+{
+	pthread_mutex_lock(&dev->lock);
+	snprintf(m->name, sizeof(m->name), "%s", name ? name : "?");
+	m->size_bytes = size_bytes;
+	pthread_mutex_unlock(&dev->lock);
+}
+
+bool kfd_mem_share(struct kfd_mem *pub, struct kfd_dev *owner,
+		   struct kfd_dev *peer, struct err *e)
+{
+	struct mem *m = (struct mem *)pub;
+
+	if (owner->root != peer->root || owner == peer)
+		return err_set(e, ERR_USAGE,
+			       "'%s' can be shared with a GPU that was opened "
+			       "by kfd_open_peer() of the same device",
+			       pub->name);
+	if (m->n_shared == ARRAY_SIZE(m->shared))
+		return err_set(e, ERR_UNSUPPORTED,
+			       "'%s' is shared by %zu GPUs already", pub->name,
+			       ARRAY_SIZE(m->shared) + 1);
+	int r = gpu_map(owner, m, &peer->gpu_id, 1, true);
+	if (r)
+		return kfd_dev_ioctl_err(owner, KFD_IOC_MAP_MEMORY_TO_GPU, r, e,
+					 "'%s' to GPU id %u", pub->name,
+					 peer->gpu_id);
+	m->shared[m->n_shared++] = peer->gpu_id;
+	return true;
 }
 
 void kfd_mem_free(struct kfd_dev *dev, struct kfd_mem *m)
@@ -416,12 +478,12 @@ static void describe(const struct nearest *n, struct buf *out)
 		   n->size_bytes);
 }
 
-void kfd_mem_describe(struct kfd_dev *dev, uint64_t va, struct buf *out)
+/* With dev->lock held. */
+static struct nearest find_nearest(struct kfd_dev *dev, uint64_t va)
 {
 	struct nearest n = { .va = va };
 	unsigned kept = dev->n_freed < FREED_N ? dev->n_freed : FREED_N;
 
-	pthread_mutex_lock(&dev->lock);
 	for (const struct mem *m = dev->live; m; m = m->next)
 		consider(&n, m->pub.va, m->pub.size_bytes, m->pub.domain,
 			 m->pub.name, false);
@@ -430,6 +492,28 @@ void kfd_mem_describe(struct kfd_dev *dev, uint64_t va, struct buf *out)
 			&dev->freed[(dev->n_freed - i) % FREED_N];
 		consider(&n, f->va, f->size_bytes, f->domain, f->name, true);
 	}
+	return n;
+}
+
+void kfd_mem_nearest(struct kfd_dev *dev, uint64_t va, struct kfd_fault *f)
+{
+	pthread_mutex_lock(&dev->lock);
+	const struct nearest n = find_nearest(dev, va);
+	if (n.name) {
+		snprintf(f->near.name, sizeof(f->near.name), "%s", n.name);
+		f->near.va = n.at;
+		f->near.size_bytes = n.size_bytes;
+		f->near.domain = n.domain;
+		f->near.freed = n.freed;
+		f->near.offset = (int64_t)(va - n.at);
+	}
+	pthread_mutex_unlock(&dev->lock);
+}
+
+void kfd_mem_describe(struct kfd_dev *dev, uint64_t va, struct buf *out)
+{
+	pthread_mutex_lock(&dev->lock);
+	const struct nearest n = find_nearest(dev, va);
 	if (n.name)
 		describe(&n, out);
 	else

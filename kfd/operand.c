@@ -20,6 +20,7 @@ const char operand_help[] =
 	"TYPE is i, u, x (hexadecimal) with 8, 16, 32, 64 bits, or f16 bf16 f32 f64.\n"
 	"N has the suffixes k, M, G (powers of 2).  INIT fills the memory:\n"
 	"  zero (the default), V (all), A,B,C (these, then 0),\n"
+	"  none (not written at all; see --check),\n"
 	"  iota, iota(START,STEP), random, random(SEED), random(SEED,LO,HI),\n"
 	"  file:PATH (raw bytes, exactly as many).  >FILE writes it after the run.\n";
 
@@ -58,8 +59,9 @@ static bool parse_buffer(struct operand *o, char *copy, uint64_t seed,
 	o->count = n;
 	o->size_bytes = n * o->type->size_bytes;
 	o->data = xmalloc(o->size_bytes);
-	return value_fill(o->type, o->data, o->count, init ? init : "zero",
-			  seed, e);
+	o->untouched = init && !strcmp(init, "none");
+	return value_fill(o->type, o->data, o->count,
+			  init && !o->untouched ? init : "zero", seed, e);
 }
 
 static int hex_digit(char c)

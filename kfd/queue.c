@@ -391,10 +391,13 @@ void kfd_queue_retire(struct kfd_queue *q)
 	}
 }
 
-bool kfd_queue_kill(struct kfd_queue *q, const struct err *why, struct err *e)
+bool kfd_queue_kill(struct kfd_queue *q, const struct err *why,
+		    const struct kfd_fault *f, struct err *e)
 {
-	if (!q->dead)
+	if (!q->dead) {
 		q->dead_err = *why;
+		q->fault = *f;
+	}
 	q->dead = true;
 	if (e)
 		*e = q->dead_err;
@@ -412,11 +415,43 @@ bool kfd_queue_usable(struct kfd_queue *q, struct err *e)
 	return err_wrap(e, "the queue died before");
 }
 
+#define EC(name) KFD_EC_MASK(KFD_EC_##name)
+static const struct kind {
+	uint64_t payload, inactive;
+	enum kfd_fault_kind kind;
+} kinds[] = {
+	{ EC(WAVE_ILLEGAL_INSTRUCTION), KFD_INACTIVE_ILLEGAL,
+	  KFD_FAULT_ILLEGAL },
+	{ EC(WAVE_MEMORY_VIOLATION) | EC(DEVICE_MEMORY_VIOLATION), 0,
+	  KFD_FAULT_MEMORY },
+	{ EC(WAVE_APERTURE_VIOLATION), KFD_INACTIVE_APERTURE,
+	  KFD_FAULT_APERTURE },
+	{ EC(WAVE_TRAP) | EC(WAVE_ABORT) | EC(WAVE_MATH), KFD_INACTIVE_TRAP,
+	  KFD_FAULT_TRAP },
+	{ EC(DEVICE_RAS), 0, KFD_FAULT_ECC },
+	{ EC(PREEMPTION) | EC(DEVICE_FATAL_HALT), 0, KFD_FAULT_RESET },
+	{ UINT64_MAX, UINT64_MAX, KFD_FAULT_PACKET }, /* all others */
+};
+#undef EC
+
+static enum kfd_fault_kind kind_of(uint64_t payload, uint64_t inactive)
+{
+	const struct kind *k = kinds;
+
+	while (!(k->payload & payload) && !(k->inactive & inactive))
+		k++;
+	return k->kind;
+}
+
 static bool report(struct kfd_queue *q, uint64_t payload, uint64_t inactive,
 		   struct err *e)
 {
 	struct buf text = { 0 }, more = { 0 };
+	struct kfd_fault f = { .kind = kind_of(payload,
+					       payload ? 0 : inactive) };
 	struct err why = { 0 };
+
+	kfd_fault_fill(q->dev, q, &f);
 
 	kfd_queue_describe(q, &text);
 	buf_adds(&text, ": ");
@@ -431,7 +466,7 @@ static bool report(struct kfd_queue *q, uint64_t payload, uint64_t inactive,
 	err_set(&why, ERR_DEVICE, "%s; the queue has stopped", text.data);
 	buf_fini(&text);
 	buf_fini(&more);
-	return kfd_queue_kill(q, &why, e);
+	return kfd_queue_kill(q, &why, &f, e);
 }
 
 bool kfd_queue_poll(struct kfd_queue *q, struct err *e)

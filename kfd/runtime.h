@@ -24,6 +24,8 @@ struct mem {
 	size_t resv_bytes;
 	bool has_bo, mapped;
 	bool holds_code; /* keep the address reserved after free */
+	uint32_t shared[7]; /* ids of other GPUs that have it mapped */
+	unsigned n_shared;
 };
 
 struct freed { /* what fault reports remember of memory that is gone */
@@ -62,9 +64,13 @@ struct event {
 	bool made;
 };
 
+struct copier; /* copy.c */
+
 struct kfd_dev {
 	struct kfd_driver *d;
 	struct kfd_info info;
+	/* The first GPU that was opened, or itself; and what it opened. */
+	struct kfd_dev *root, *peers, *next_peer;
 	int kfd_fd, render_fd;
 	uint32_t gpu_id;
 	/* 1 here, 0 in a child of fork(): the page is wiped there. */
@@ -88,8 +94,21 @@ struct kfd_dev {
 	struct kfd_queue *queues;
 	unsigned n_queues_made;
 
-	int lost; /* atomic; then lost_err is set and stays */
+	struct kfd_pool *pools;
+	pthread_mutex_t pools_lock; /* before a pool's, before dev->lock */
+	struct copier *copier;
+	pthread_mutex_t copy_lock; /* around whole copies */
+
+	struct kfd_clock clock[2]; /* the line of kfd_clock_ns() */
+	uint64_t clock_read_ns;	   /* when clock[1] was read; 0 = never */
+	uint64_t clock_floor;	   /* stamps up to here are from before a jump */
+
+	uint64_t faults_seen; /* kfd_driver_fault.count */
+	bool counts_lost;
+	uint32_t vram_lost; /* as it was at the open */
+	int lost; /* atomic; then what follows is set and stays */
 	struct err lost_err;
+	struct kfd_fault lost_fault;
 };
 
 struct slot {	     /* what the host knows of one packet in the ring */
@@ -121,6 +140,7 @@ struct kfd_queue {
 	uint32_t scratch_wave_bytes;
 	bool dead;
 	struct err dead_err;
+	struct kfd_fault fault; /* of dead_err, or of the last wait */
 };
 
 /* Offsets in the one-page BO of a queue; amd_queue is at 0. */
@@ -128,12 +148,9 @@ enum { PAGE_ERR_PAYLOAD = 0x200, PAGE_INACTIVE = 0x240 };
 
 #define KFD_PATH "/dev/kfd"
 
-/* device.c */
+/* ioctl.c */
 /* A handle of a device file, or -1 and *e with the remedy. */
 int kfd_file_open(struct kfd_driver *d, const char *path, struct err *e);
-bool kfd_node_is_gfx11(const struct kfd_node *n);
-/* Has the node all that sizes of queues are computed from? */
-bool kfd_node_check(const struct kfd_node *n, struct err *e);
 /* One ioctl, repeated over EINTR and EAGAIN (at most 10 s): 0 or -errno. */
 int kfd_dev_ioctl(struct kfd_dev *dev, unsigned long request, void *arg);
 /*
@@ -143,10 +160,64 @@ int kfd_dev_ioctl(struct kfd_dev *dev, unsigned long request, void *arg);
 bool kfd_dev_ioctl_err(struct kfd_dev *dev, unsigned long request,
 		       int neg_errno, struct err *e, const char *fmt, ...)
 	T0_PRINTF(5, 6);
+
+/* device.c */
+bool kfd_node_is_gfx11(const struct kfd_node *n);
+/* Has the node all that sizes of queues are computed from? */
+bool kfd_node_check(const struct kfd_node *n, struct err *e);
 /* May this process use it, and is it still there? */
 bool kfd_dev_usable(struct kfd_dev *dev, struct err *e);
 /* Mark as lost with *why (the first reason stays); always false, *e set. */
-bool kfd_dev_lose(struct kfd_dev *dev, const struct err *why, struct err *e);
+bool kfd_dev_lose(struct kfd_dev *dev, const struct err *why,
+		  const struct kfd_fault *f, struct err *e);
+
+/* select.c */
+#define GPUS_MAX 64
+struct kfd_select { /* a parsed spec */
+	bool soft, any; /* any: nothing said, so soft will do, too */
+	enum {
+		SELECT_FIRST, /* the first gfx11 that can be used */
+		SELECT_NUMBER,
+		SELECT_UID,
+		SELECT_GFX
+	} by;
+	int number;
+	uint64_t uid;
+	char gfx[16];
+	char visible[192]; /* list of numbers and ids; "" = all */
+};
+struct gpu {
+	const struct kfd_node *node;
+	int number; /* N of kfd:N without a filter */
+};
+bool kfd_select_parse(const char *spec, struct kfd_select *sel, struct err *e);
+/* Those that match, in the order in which to try them; out[GPUS_MAX]. */
+bool kfd_select_gpus(const struct kfd_select *sel, const struct kfd_topology *t,
+		     struct gpu *out, int *n_out, struct err *e);
+
+/* clock.c */
+bool kfd_clock_calibrate(struct kfd_dev *dev, struct err *e);
+
+/* fault.c */
+/*
+ * Complete a fault of which kind, va and flags are known.  q: the queue whose
+ * thread this is, or NULL.
+ */
+void kfd_fault_fill(struct kfd_dev *dev, struct kfd_queue *q,
+		    struct kfd_fault *f);
+/* "kernel 'saxpy', packet 3 of queue 0", for people. */
+void kfd_fault_describe(const struct kfd_fault *f, struct kfd_queue *q,
+			struct buf *out);
+/* Has VRAM been lost since the open?  Then the device is, too: false. */
+bool kfd_vram_check(struct kfd_dev *dev, struct kfd_queue *q, struct err *e);
+
+/* pool.c */
+/* Did the pools have anything to give back? */
+bool kfd_pools_trim(struct kfd_dev *dev);
+void kfd_pools_fini(struct kfd_dev *dev);
+
+/* copy.c */
+void kfd_copier_fini(struct kfd_dev *dev);
 
 /* memory.c */
 /* As kfd_mem_alloc() with the ABI's flags. */
@@ -155,6 +226,10 @@ struct mem *kfd_mem_new(struct kfd_dev *dev, uint32_t flags, size_t bytes,
 /* NULL is fine.  false and *e when the kernel refused; it is gone anyway. */
 bool kfd_mem_delete(struct kfd_dev *dev, struct mem *m, struct err *e);
 void kfd_mem_forget(struct kfd_dev *dev); /* the kept ranges, at close */
+void kfd_mem_rename(struct kfd_dev *dev, struct kfd_mem *m, const char *name,
+		    size_t size_bytes);
+/* Fill f->near with the allocation nearest to va. */
+void kfd_mem_nearest(struct kfd_dev *dev, uint64_t va, struct kfd_fault *f);
 /* Flags by purpose, as the vendor's runtime passes them (kfd-abi 4.1). */
 #define MEM_FLAGS_GTT	  0xd6000002u /* coherent, uncached, executable */
 #define MEM_FLAGS_USER	  0xd4000004u /* coherent, executable */
@@ -192,6 +267,12 @@ void kfd_signals_fini(struct kfd_dev *dev);
 
 /* code.c */
 void kfd_codes_fini(struct kfd_dev *dev);
+/* kfd_code_raw() into host memory of its own: for the copy kernels. */
+bool kfd_code_raw_host(struct kfd_dev *dev, const void *code, size_t len_bytes,
+		       const struct kfd_raw_desc *desc,
+		       const struct kfd_kernel **out, struct err *e);
+/* With dev->lock held: the kernel with its descriptor at va, or NULL. */
+const char *kfd_code_name_at(struct kfd_dev *dev, uint64_t va);
 
 /* queue.c */
 /* Has the queue met an error?  Then it is dead, *e says why: false. */
@@ -199,7 +280,8 @@ bool kfd_queue_usable(struct kfd_queue *q, struct err *e);
 /* Looks at the error words that the device writes; false as above. */
 bool kfd_queue_poll(struct kfd_queue *q, struct err *e);
 /* Mark dead with *why and take it as *e; always false. */
-bool kfd_queue_kill(struct kfd_queue *q, const struct err *why, struct err *e);
+bool kfd_queue_kill(struct kfd_queue *q, const struct err *why,
+		    const struct kfd_fault *f, struct err *e);
 /* "kernel 'saxpy', packet 3 of queue 0" or "queue 0 (no packet running)". */
 void kfd_queue_describe(struct kfd_queue *q, struct buf *out);
 /* Retire what has completed. */

@@ -1,13 +1,20 @@
 /*
- * t0-device: which devices there are, and everything the kernel says of one.
+ * t0-device: which devices there are, everything the kernel says of one, and
+ * what its sensors read now or over time.
  */
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "kfd/drm.h"
 #include "kfd/kfd.h"
 
 static const char *device, *out_path;
 static bool json, csv, quiet;
+static uint64_t count, interval_ms = 1000;
 
 static const struct cli_opt opts[] = {
 	{ "device", 'd', CLI_STR, &device, "DEVICE",
@@ -15,6 +22,10 @@ static const struct cli_opt opts[] = {
 	  "then soft)" },
 	{ "json", 0, CLI_FLAG, &json, NULL, "print JSON" },
 	{ "csv", 0, CLI_FLAG, &csv, NULL, "print CSV" },
+	{ "count", 'n', CLI_U64, &count, "N",
+	  "watch: stop after N samples (default: go on)" },
+	{ "interval-ms", 'i', CLI_U64, &interval_ms, "MS",
+	  "watch: time between samples (default 1000)" },
 	{ "output", 'o', CLI_STR, &out_path, "FILE",
 	  "write there instead of stdout" },
 	{ "quiet", 'q', CLI_FLAG, &quiet, NULL,
@@ -24,9 +35,13 @@ static const struct cli_opt opts[] = {
 static const struct cli_tool tool = {
 	.name = "t0-device",
 	.summary = "list the devices and show what is known of one",
-	.usage = "list [options]\ninfo [options]",
+	.usage = "list [options]\ninfo [options]\nsensors [options]\n"
+		 "watch [options]",
 	.opt = opts,
-	.notes = "Exit: 0 done, 2 trouble, 77 no device like the one asked "
+	.notes = "watch refreshes a table on a terminal; elsewhere it prints "
+		 "a line per sample\n(with --json an object per line).  What "
+		 "the kernel does not give is n/a.\n\n"
+		 "Exit: 0 done, 2 trouble, 77 no device like the one asked "
 		 "for.",
 };
 
@@ -129,6 +144,21 @@ static void fact(struct table *t, const char *name, const char *unit,
 		table_cell(t, 1, "%s", value);
 	}
 	table_cell(t, 2, "%s", unit ? unit : "");
+}
+
+/* NAN means that the kernel does not say. */
+static void figure(struct table *t, const char *name, const char *unit,
+		   unsigned digits, double v)
+{
+	if (isnan(v))
+		fact(t, name, unit, NULL);
+	else
+		fact(t, name, unit, "%.*f", (int)digits, v);
+}
+
+static void text(struct table *t, const char *name, const char *s)
+{
+	fact(t, name, NULL, *s ? "%s" : NULL, s);
 }
 
 /* 0 means that sysfs has no such line. */
@@ -235,30 +265,259 @@ static void runtime_facts(struct table *t, struct kfd_dev *dev)
 	     info->hdp_flush ? "mapped" : "not mapped");
 }
 
+static void cu_bitmap_fact(struct table *t, const struct kfd_drm *d)
+{
+	struct buf b = { 0 };
+	unsigned on = 0;
+
+	/* Engines beyond the fourth continue in columns 2 and 3. */
+	for (unsigned se = 0; d->has_cu_bitmap && se < 8; se++)
+		for (unsigned sa = 0; sa < 2; sa++) {
+			const uint32_t v =
+				d->cu_bitmap[se % 4][sa + se / 4 * 2];
+
+			on += (unsigned)__builtin_popcount(v);
+			if (se < d->engines)
+				buf_printf(&b, "%s%02x", b.len ? " " : "", v);
+		}
+	text(t, "CU bitmap", b.len ? b.data : "");
+	figure(t, "CUs in bitmap", NULL, 0, d->has_cu_bitmap ? on : NAN);
+	buf_fini(&b);
+}
+
+static void drm_facts(struct table *t, const struct kfd_drm *d)
+{
+	text(t, "marketing name", d->name);
+	text(t, "name comes from", d->name_source);
+	fact(t, "DRM version", NULL, isnan(d->drm_major) ? NULL : "%.0f.%.0f",
+	     d->drm_major, d->drm_minor);
+	text(t, "card node", d->card);
+	fact(t, "PCI revision", NULL, isnan(d->pci_rev) ? NULL : "0x%02x",
+	     isnan(d->pci_rev) ? 0u : (unsigned)d->pci_rev);
+	figure(t, "active CUs", NULL, 0, d->cu_active);
+	cu_bitmap_fact(t, d);
+	figure(t, "max shader clock (DRM)", "MHz", 0, d->sclk_max_mhz);
+	figure(t, "max memory clock (DRM)", "MHz", 0, d->mclk_max_mhz);
+	figure(t, "counter clock", "kHz", 0, d->counter_khz);
+	figure(t, "render backends", NULL, 0, d->render_backends);
+	figure(t, "VRAM (DRM)", "byte", 0, d->vram_bytes);
+	figure(t, "VRAM usable", "byte", 0, d->vram_usable_bytes);
+	figure(t, "VRAM in the host's window", "byte", 0, d->visible_bytes);
+	figure(t, "GTT", "byte", 0, d->gtt_bytes);
+	text(t, "VBIOS", d->vbios);
+	text(t, "link speed", d->link_speed);
+	text(t, "link width", d->link_width);
+	text(t, "performance level", d->perf_level);
+	for (int i = 0; i < d->n_fw; i++) {
+		char name[48];
+
+		snprintf(name, sizeof(name), "firmware %s", d->fw[i].name);
+		fact(t, name, NULL, d->fw[i].known ? "%u (feature %u)" : NULL,
+		     d->fw[i].version, d->fw[i].feature);
+	}
+}
+
+static void sensor_facts(struct table *t, const struct kfd_sensors *s)
+{
+	for (const struct kfd_sensor_column *c = kfd_sensor_columns; c->name;
+	     c++)
+		figure(t, c->name, c->unit, c->digits, kfd_sensor_value(s, c));
+}
+
+static bool open_device(struct kfd_dev **dev, struct err *e)
+{
+	if (!kfd_open(dev, device, e))
+		return false;
+	if (!quiet)
+		fprintf(stderr, "t0-device: device: %s\n",
+			kfd_info(*dev)->why);
+	return true;
+}
+
 static bool info(struct err *e)
 {
 	struct kfd_dev *dev;
+	struct kfd_sensors s;
+	struct kfd_drm d;
 	struct table t;
 
-	if (!kfd_open(&dev, device, e))
+	if (!open_device(&dev, e))
 		return false;
-	if (!quiet)
-		fprintf(stderr, "t0-device: device: %s\n", kfd_info(dev)->why);
 	table_init(&t, "fact,value,unit");
 	identity_facts(&t, kfd_info(dev));
 	shape_facts(&t, kfd_info(dev));
 	memory_facts(&t, &kfd_info(dev)->node);
 	runtime_facts(&t, dev);
+	/* Neither is needed to compute: without them the rest still counts. */
+	if (kfd_drm_read(dev, &d, NULL))
+		drm_facts(&t, &d);
+	if (kfd_sensors_read(dev, &s))
+		sensor_facts(&t, &s);
 	bool ok = emit(&t, e);
 	table_fini(&t);
 	kfd_close(dev);
 	return ok;
 }
 
+/* ---------------------------------------------------------- sensors --- */
+
+static bool read_sensors(struct kfd_dev *dev, struct kfd_sensors *s,
+			 struct err *e)
+{
+	return kfd_sensors_read(dev, s) ||
+	       err_set(e, ERR_UNSUPPORTED, "%s gives no sensor at all; "
+		       "is %s an amdgpu card?", kfd_info(dev)->spec,
+		       kfd_info(dev)->pci);
+}
+
+static bool sensors(struct err *e)
+{
+	struct kfd_dev *dev;
+	struct kfd_sensors s;
+	struct table t;
+
+	if (!open_device(&dev, e))
+		return false;
+	table_init(&t, "sensor,#value,unit");
+	bool ok = read_sensors(dev, &s, e);
+	if (ok)
+		sensor_facts(&t, &s);
+	ok = ok && emit(&t, e);
+	table_fini(&t);
+	kfd_close(dev);
+	return ok;
+}
+
+/* ------------------------------------------------------------ watch --- */
+
+static int width(const struct kfd_sensor_column *c)
+{
+	const int name = (int)strlen(c->name), value = c->unit[0] == 'b' ? 11 : 5;
+
+	return 2 + (name > value ? name : value);
+}
+
+/* One sample as a line: NAN is n/a, an empty field, or null. */
+static void sample_line(FILE *f, const struct kfd_sensors *s, uint64_t start)
+{
+	const double time_s = (double)(s->time_ns - start) * 1e-9;
+
+	fprintf(f, json ? "{\"time_s\":%.3f" : csv ? "%.3f" : "%8.1f", time_s);
+	for (const struct kfd_sensor_column *c = kfd_sensor_columns; c->name;
+	     c++) {
+		const double v = kfd_sensor_value(s, c);
+
+		if (json)
+			fprintf(f, ",\"%s\":", c->name);
+		else if (csv)
+			fputc(',', f);
+		if (!isnan(v))
+			fprintf(f, "%*.*f", json || csv ? 0 : width(c),
+				(int)c->digits, v);
+		else if (!csv)
+			fprintf(f, "%*s", json ? 0 : width(c),
+				json ? "null" : "n/a");
+	}
+	fputs(json ? "}\n" : "\n", f);
+}
+
+static void sample_head(FILE *f)
+{
+	if (json)
+		return;
+	fprintf(f, csv ? "time_s" : "%8s", "time_s");
+	for (const struct kfd_sensor_column *c = kfd_sensor_columns; c->name;
+	     c++)
+		fprintf(f, csv ? ",%*s" : "%*s", csv ? 0 : width(c), c->name);
+	fputc('\n', f);
+}
+
+/* On a terminal: the table of `sensors`, over the one before. */
+static bool redraw(const struct kfd_sensors *s, bool first, struct err *e)
+{
+	struct table t;
+
+	table_init(&t, "sensor,#value,unit");
+	sensor_facts(&t, s);
+	if (!first)
+		printf("\033[%dA\033[J", t.n_rows + 1);
+	const bool ok = table_print(&t, TABLE_TEXT, stdout, e);
+	table_fini(&t);
+	return ok;
+}
+
+static bool watch_loop(struct kfd_dev *dev, FILE *f, bool terminal,
+		       struct err *e)
+{
+	const uint64_t start = time_mono_ns();
+	struct kfd_sensors s;
+
+	if (!terminal)
+		sample_head(f);
+	for (uint64_t n = 0; !count || n < count; n++) {
+		const uint64_t due = start + n * interval_ms * 1000000u;
+		const uint64_t now = time_mono_ns();
+		const uint64_t rest = n && due > now ? due - now : 0;
+		const struct timespec nap = { (time_t)(rest / 1000000000u),
+					      (long)(rest % 1000000000u) };
+
+		nanosleep(&nap, NULL);
+		if (!read_sensors(dev, &s, e))
+			return false;
+		if (terminal && !redraw(&s, n == 0, e))
+			return false;
+		if (!terminal)
+			sample_line(f, &s, start);
+		/* Each sample is there as soon as it is taken. */
+		if (fflush(f))
+			return err_sys(e, ERR_IO, errno, "%s",
+				       out_path ? out_path : "stdout");
+	}
+	return true;
+}
+
+static bool watch(struct err *e)
+{
+	FILE *f = out_path ? fopen(out_path, "w") : stdout;
+	struct kfd_dev *dev;
+
+	if (!f)
+		return err_sys(e, ERR_IO, errno, "%s", out_path);
+	bool ok = open_device(&dev, e);
+	if (ok) {
+		ok = watch_loop(dev, f,
+				!out_path && !json && !csv && isatty(1), e);
+		kfd_close(dev);
+	}
+	if (out_path && fclose(f) && ok)
+		ok = err_sys(e, ERR_IO, errno, "%s", out_path);
+	return ok;
+}
+
+static bool run(const char *verb, struct err *e)
+{
+	static const struct {
+		const char *name;
+		bool (*fn)(struct err *e);
+	} verbs[] = {
+		{ "list", list },
+		{ "info", info },
+		{ "sensors", sensors },
+		{ "watch", watch },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (!strcmp(verb, verbs[i].name))
+			return verbs[i].fn(e);
+	return err_set(e, ERR_USAGE, "\"%s\": wanted list, info, sensors or "
+		       "watch", verb);
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = { 0 };
 	bool done = false, ok;
+	char spec[256];
 	int first;
 
 	if (!cli_parse(&tool, argc, argv, &first, &done, &e))
@@ -267,19 +526,17 @@ int main(int argc, char **argv)
 		return EXIT_YES;
 	if (!device)
 		device = getenv("T0_DEVICE");
+	device = kfd_spec(device, getenv("T0_VISIBLE_DEVICES"), spec);
 	if (json && csv)
 		ok = err_set(&e, ERR_USAGE, "--json and --csv: choose one");
 	else if (argc - first != 1)
 		ok = err_set(&e, ERR_USAGE,
-			     "%d operands; wanted one of list, "
-			     "info",
-			     argc - first);
-	else if (!strcmp(argv[first], "list"))
-		ok = list(&e);
-	else if (!strcmp(argv[first], "info"))
-		ok = info(&e);
+			     "%d operands; wanted one of list, info, sensors, "
+			     "watch", argc - first);
+	else if (interval_ms > 86400000)
+		ok = err_set(&e, ERR_USAGE, "--interval-ms %llu: wanted at "
+			     "most a day", (unsigned long long)interval_ms);
 	else
-		ok = err_set(&e, ERR_USAGE, "\"%s\": wanted list or info",
-			     argv[first]);
+		ok = run(argv[first], &e);
 	return ok ? EXIT_YES : err_report(tool.name, &e);
 }

@@ -13,6 +13,7 @@
 
 #include "isa/co.h"
 #include "kfd/kfd.h"
+#include "kfd/soft/soft.h"
 #include "kfd/value.h"
 
 #define TOOL	 "t0-run"
@@ -26,6 +27,8 @@ struct run {
 	const char *grid_text, *block_text;
 	double deadline_s;
 	struct cli_list dump;
+	struct soft_watch_options watch;
+	const char *trace_group_text, *stop_wave_text;
 
 	/* What it means. */
 	const char *path, *kernel_name;
@@ -39,6 +42,7 @@ struct run {
 
 	/* The run. */
 	struct kfd_dev *dev;
+	struct kfd_driver *watched;    /* the device's, if it watches */
 	struct kfd_mem *mem[MAX_ARGS]; /* of buffers */
 	uint8_t *kernarg;	       /* explicit arguments */
 	uint64_t *device_ns;	       /* [repeat] */
@@ -54,7 +58,12 @@ static const char notes[] =
 	"         --grid 256 --block 256\n"
 	"Quote what has > or parentheses, or the shell takes them.\n"
 	"\n"
-	"Exit status: 0 ran, 2 trouble (file, kernel, arguments), 3 the device\n"
+	"On the soft device --check finds missing waits, races, values and memory\n"
+	"that nobody wrote, accesses outside of buffers and misaligned ones, waves\n"
+	"that miss a barrier, and matrix instructions with lanes switched off; it\n"
+	"tells them on stderr.  T0_SOFT_CHECK=1 asks for it too.\n"
+	"\n"
+	"Exit status: 0 ran, 1 --check found something, 2 trouble (file, kernel, arguments), 3 the device\n"
 	"faulted or the deadline passed, 77 no suitable device.\n";
 
 /* ---- the command line --------------------------------------------------- */
@@ -103,6 +112,60 @@ static bool parse_dump(struct run *r, const char *text, struct err *e)
 	return true;
 }
 
+/* "X,Y,Z", as far as given, and what is behind it. */
+static bool parse_group(const char *text, uint32_t out[3], const char **rest)
+{
+	char *end;
+
+	for (int i = 0; i < 3; i++) {
+		out[i] = (uint32_t)strtoul(text, &end, 10);
+		if (end == text)
+			return false;
+		text = end;
+		if (i == 2 || *text != ',')
+			break;
+		text++;
+	}
+	*rest = text;
+	return true;
+}
+
+static bool parse_watch(struct run *r, struct err *e)
+{
+	struct soft_watch_options *o = &r->watch;
+	const char *rest = "", *check = getenv("T0_SOFT_CHECK");
+
+	if (check && *check && strcmp(check, "0") != 0 &&
+	    (!r->device || !strcmp(r->device, "soft")))
+		o->check = true;
+	if (r->trace_group_text) {
+		o->trace_one = true;
+		if (!o->trace || !parse_group(r->trace_group_text,
+					      o->trace_group, &rest) || *rest)
+			return err_set(e, ERR_USAGE,
+				       "--trace-group %s: expected X,Y,Z of a "
+				       "workgroup, with --trace",
+				       r->trace_group_text);
+	}
+	if (r->stop_wave_text) {
+		char *end = NULL;
+
+		o->stop_one = true;
+		if (o->stop && parse_group(r->stop_wave_text, o->stop_group,
+					   &rest) && *rest == ':')
+			o->stop_wave = (uint32_t)strtoul(rest + 1, &end, 10);
+		if (!end || *end || end == rest + 1)
+			return err_set(e, ERR_USAGE,
+				       "--dump-wave %s: expected X,Y,Z:WAVE, "
+				       "with --break", r->stop_wave_text);
+	}
+	if ((o->profile || o->stop) && (r->json || r->csv))
+		return err_set(e, ERR_USAGE,
+			       "--profile and --break print text, not --%s",
+			       r->json ? "json" : "csv");
+	return true;
+}
+
 static bool parse_operands(struct run *r, int argc, char **argv, struct err *e)
 {
 	if (argc < 1 || (argc < 2 && !r->list))
@@ -129,7 +192,7 @@ static bool parse_operands(struct run *r, int argc, char **argv, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "--deadline %g: expected seconds above 0",
 			       r->deadline_s);
-	return true;
+	return parse_watch(r, e);
 }
 
 /* ---- the file ----------------------------------------------------------- */
@@ -317,7 +380,8 @@ static bool make_buffers(struct run *r, struct err *e)
 		if (!kfd_mem_alloc(r->dev, KFD_VRAM, o->size_bytes, name,
 				   &r->mem[i], e))
 			return false;
-		memcpy(r->mem[i]->cpu, o->data, o->size_bytes);
+		if (!o->untouched)
+			memcpy(r->mem[i]->cpu, o->data, o->size_bytes);
 	}
 	kfd_mem_flush(r->dev);
 	return true;
@@ -589,6 +653,10 @@ static bool show_result(const struct run *r, struct err *e)
 		csv_result(r, &text);
 	else
 		text_result(r, &text);
+	if (r->watched && r->watch.profile) {
+		buf_addc(&text, '\n');
+		soft_watch_profile(r->watched, &text);
+	}
 	good = save_buffers(r, e) && write_out(r, &text, e);
 	buf_fini(&text);
 	return good;
@@ -618,8 +686,62 @@ static bool show_list(const struct run *r, struct err *e)
 	return good;
 }
 
+static bool wants_watch(const struct run *r)
+{
+	const struct soft_watch_options *o = &r->watch;
+
+	return o->check || o->profile || o->trace || o->stop;
+}
+
+/* Only the gfx1100 in software can be watched. */
+static bool open_watched(struct run *r, const char *spec, struct err *e)
+{
+	const struct soft_options o = {
+		.watch = r->watch,
+		.deadline_ns = (uint64_t)(r->deadline_s * 1e9),
+	};
+
+	if (spec && *spec && strcmp(spec, "soft") != 0)
+		return err_set(e, ERR_USAGE,
+			       "device %s cannot be watched: --check, --trace, "
+			       "--profile and --break need --device soft", spec);
+	r->watched = kfd_soft_new(&o, e);
+	if (!r->watched)
+		return err_wrap(e, "the gfx1100 in software");
+	if (kfd_open_driver(&r->dev, r->watched, -1, "it can be watched", e))
+		return true;
+	r->watched = NULL; /* freed */
+	return false;
+}
+
+/* What was watched, to stderr, also after a fault: false if rules broke. */
+static bool show_watched(struct run *r, bool *good, struct err *e)
+{
+	struct buf text = { 0 };
+	uint64_t n;
+
+	if (!r->watched)
+		return true;
+	if (r->watch.stop && !soft_watch_dump(r->watched, &text))
+		buf_printf(&text, TOOL ": no wave came to %s\n", r->watch.stop);
+	n = soft_watch_findings(r->watched, &text);
+	if (text.len)
+		fputs(text.data, stderr);
+	if (n)
+		fprintf(stderr, TOOL ": --check: %" PRIu64 " finding%s\n", n,
+			n == 1 ? "" : "s");
+	buf_fini(&text);
+	if (!soft_watch_trace_end(r->watched, *good ? e : NULL))
+		*good = false;
+	return !n;
+}
+
 static bool work(struct run *r, struct err *e)
 {
+	char seen[256];
+	const char *spec = kfd_spec(r->device ? r->device : getenv("T0_DEVICE"),
+				    getenv("T0_VISIBLE_DEVICES"), seen);
+
 	if (!load_file(r, e))
 		return false;
 	if (r->kernel_name) {
@@ -633,7 +755,8 @@ static bool work(struct run *r, struct err *e)
 		return false;
 	if (r->dry_run)
 		return true;
-	if (!kfd_open(&r->dev, r->device ? r->device : getenv("T0_DEVICE"), e))
+	if (wants_watch(r) ? !open_watched(r, spec, e) :
+			     !kfd_open(&r->dev, spec, e))
 		return false;
 	if (!r->quiet)
 		fprintf(stderr, TOOL ": device: %s\n", kfd_info(r->dev)->why);
@@ -669,6 +792,18 @@ int main(int argc, char **argv)
 		  "values shown of each out: buffer (default 8)" },
 		{ "dump", 'd', CLI_LIST, &r.dump, "I=FILE",
 		  "write the memory of argument I to FILE" },
+		{ "check", 'c', CLI_FLAG, &r.watch.check, NULL,
+		  "find missing waits, races, uninitialised values and more" },
+		{ "profile", 0, CLI_FLAG, &r.watch.profile, NULL,
+		  "count executed instructions by class and address" },
+		{ "trace", 0, CLI_STR, &r.watch.trace, "FILE",
+		  "write all instructions and memory addresses to FILE" },
+		{ "trace-group", 0, CLI_STR, &r.trace_group_text, "X,Y,Z",
+		  "trace only this workgroup" },
+		{ "break", 0, CLI_STR, &r.watch.stop, "ADDRESS|SYMBOL+OFFSET",
+		  "show the registers of waves that come there" },
+		{ "dump-wave", 0, CLI_STR, &r.stop_wave_text, "X,Y,Z:WAVE",
+		  "only this wave of this workgroup (default: the first 16)" },
 		{ "repeat", 'r', CLI_U64, &r.repeat, "N",
 		  "dispatch N times; buffers keep what the last one wrote" },
 		{ "deadline", 't', CLI_F64, &r.deadline_s, "SECONDS",
@@ -698,7 +833,7 @@ int main(int argc, char **argv)
 		help,
 	};
 	struct err e = { 0 };
-	bool done = false, good;
+	bool done = false, good, clean;
 	int first;
 
 	strcpy(help, operand_help);
@@ -707,7 +842,10 @@ int main(int argc, char **argv)
 	if (good && !done)
 		good = parse_operands(&r, argc - first, argv + first, &e) &&
 		       work(&r, &e);
+	clean = show_watched(&r, &good, &e);
 	run_fini(&r);
 	free(help);
-	return good ? EXIT_YES : err_report(TOOL, &e);
+	if (!good)
+		return err_report(TOOL, &e);
+	return clean ? EXIT_YES : EXIT_NO;
 }

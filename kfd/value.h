@@ -67,6 +67,7 @@ struct operand {
 	const char *text; /* the caller's */
 	enum operand_kind kind;
 	const struct value_type *type; /* of values or elements */
+	bool untouched; /* its memory is left as it was allocated */
 	bool is_out;		       /* "out:": part of the result */
 	size_t count;		       /* elements, values */
 	size_t size_bytes;   /* of the value, the memory, or the LDS */

@@ -42,7 +42,7 @@ static void test_order(void)
 	is_str(f->trace.data,
 	       "open(/dev/kfd) VERSION open(/dev/dri/renderD129) "
 	       "APERTURES APERTURES VM ALLOC MAP EVENT EVENT EVENT RUNTIME "
-	       "ALLOC MAP ",
+	       "ALLOC MAP CLOCKS ",
 	       "the calls of opening come in the order of the ABI");
 	is_u64(fake_call(f, KFD_NR_ACQUIRE_VM, 0)->vm.drm_fd, 200,
 	       "ACQUIRE_VM has the render node");

@@ -20,8 +20,8 @@ static void test_create(void)
 
 	sd_queue_prepare(&s, &q, 64);
 	is_i64(TRY(gpu_id, 3), -EINVAL, "an unknown GPU is EINVAL");
-	is_i64(TRY(type, KFD_QUEUE_COMPUTE), -EINVAL,
-	       "PM4 queues are not there");
+	is_i64(TRY(type, KFD_QUEUE_SDMA_XGMI), -EINVAL,
+	       "the card has no XGMI engines");
 	is_i64(TRY(percentage, 101), -EINVAL, "percentage 101 is EINVAL");
 	is_i64(TRY(priority, 16), -EINVAL, "priority 16 is EINVAL");
 	is_i64(TRY(ring_size, 3 << 10), -EINVAL, "a ring of 3 KiB is EINVAL");
@@ -240,7 +240,6 @@ static void test_doorbells(void)
 	ok(sd_stays(&b.sig[1], 1, 5),
 	   "a packet behind one that is not published waits");
 	sd_put_at(&b.q, 0, &p[0]);
-	ok(sd_stays(&b.sig[0], 1, 5), "publishing rings no bell by itself");
 	s.d->ring(s.d, b.q.doorbell, 0);
 	ok(sd_wait_value(&b.sig[1], 0, 5000),
 	   "a lower doorbell value later runs both");
@@ -389,11 +388,11 @@ static void test_pm4(void)
 	sd_submit(&s, &b.q, &p);
 	ok(sd_wait_value(&b.sig[0], 0, 5000),
 	   "an indirect buffer with ACQUIRE_MEM and NOP runs");
-	dw[8] = 0xc0003700; /* WRITE_DATA */
+	dw[8] = 0xc0003700; /* WRITE_DATA with one dword */
 	p.completion_signal = sd_ptr(&b.sig[1]);
 	sd_submit(&s, &b.q, &p);
 	ok(sd_wait_value(b.q.inactive, 0x100, 5000),
-	   "WRITE_DATA is refused with code 0x100");
+	   "WRITE_DATA without data is refused with code 0x100");
 	is_i64(b.sig[1].value, 1, "its signal is left alone");
 	bench_end(&b);
 	sd_free(&s, &ib);

@@ -13,7 +13,8 @@
 #include "tests/tap.h"
 
 #define VECTORS "../shared/vectors/gfx1100_hw.jsonl"
-#define KERNARG 2048 /* in the data page; the output buffer is its beginning */
+#define KERNARG 2048 /* in the data page; the output buffer is its beginning \
+		      */
 
 /* ------------------------------------------------------- expressions ---- */
 
@@ -241,14 +242,13 @@ static bool passes(const json_t *check, const json_t *cas)
 	size_t i;
 
 	if (json_object_get(check, "opaque")) {
-		json_array_foreach(json_object_get(check, "regs"), i, name)
-			if (!as_state(json_string_value(name), cas))
-				return false;
+		json_array_foreach(json_object_get(check, "regs"), i,
+				   name) if (!as_state(json_string_value(name),
+						       cas)) return false;
 		return true;
 	}
 	a = evaluate(json_string_value(json_object_get(check, "lhs")));
-	b = rhs ? evaluate(rhs) :
-		  json_value(json_object_get(check, "value"));
+	b = rhs ? evaluate(rhs) : json_value(json_object_get(check, "value"));
 	if (!strcmp(op, "Equal"))
 		return same(a, b);
 	if (!strcmp(op, "NotEqual"))
@@ -306,8 +306,7 @@ static void report(const json_t *cas, const struct bench *b, const char *check)
 
 	if (!f)
 		return;
-	fprintf(f, "%s\n  %s\n",
-		json_string_value(json_object_get(cas, "id")),
+	fprintf(f, "%s\n  %s\n", json_string_value(json_object_get(cas, "id")),
 		b->wave[0].state == SOFT_FAULTED ? b->wave[0].fault.text :
 						   check);
 	json_array_foreach(json_object_get(cas, "asm"), i, line)
@@ -358,12 +357,13 @@ static void run_case(const json_t *cas)
 		bench_fini(&b);
 		return;
 	}
-	json_array_foreach(json_object_get(cas, "checks"), i, check)
-		if (!failed && !passes(check, cas))
-			failed = json_dumps(check, 0);
+	json_array_foreach(json_object_get(cas, "checks"), i,
+			   check) if (!failed && !passes(check, cas))
+		failed = json_dumps(check, 0);
 	if (!ok(!failed && b.wave[0].state == SOFT_ENDED, "%s", id)) {
 		diag("%s", b.wave[0].state == SOFT_FAULTED ?
-				   b.wave[0].fault.text : failed);
+				   b.wave[0].fault.text :
+				   failed);
 		report(cas, &b, failed);
 	}
 	free(failed);

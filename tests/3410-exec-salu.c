@@ -18,6 +18,7 @@ static const struct row {
 	uint64_t want;
 	bool scc_want;
 } rows[] = {
+	/* clang-format off */
 	{ "s_add_u32 s6, s2, s4",
 	  { 0x80060402 },
 	  0xffffffff, 2, 0, 0, 1, 1 },
@@ -566,6 +567,7 @@ static const struct row {
 	    0xbf890000, 0xbf880000, 0xbc7c0000, 0xbf8a0000, 0xbf820000,
 	    0xbfbd0000, 0xbfbc0000, 0xbe860083, 0xbfb60003 },
 	  0, 0, 0, 0, 3, 0 },
+	/* clang-format on */
 };
 
 /* EXEC = 0xff00ff00f0f0f0f0 before, s[2:3] = 0x0ff00ff0ffff0000. */
@@ -575,54 +577,54 @@ static const struct exec_row {
 	uint64_t exec, want; /* EXEC and s[6:7] afterwards */
 	bool scc;
 } exec_rows[] = {
-	{ "s_and_saveexec_b64 s[6:7], s[2:3]", 0xbe862102,
-	  0x0f000f00f0f00000, 0xff00ff00f0f0f0f0, true },
-	{ "s_and_saveexec_b32 s6, s2", 0xbe862002,
-	  0xff00ff00f0f00000, 0xf0f0f0f0, true },
-	{ "s_or_saveexec_b64 s[6:7], s[2:3]", 0xbe862302,
-	  0xfff0fff0fffff0f0, 0xff00ff00f0f0f0f0, true },
-	{ "s_or_saveexec_b32 s6, s2", 0xbe862202,
-	  0xff00ff00fffff0f0, 0xf0f0f0f0, true },
-	{ "s_xor_saveexec_b64 s[6:7], s[2:3]", 0xbe862502,
-	  0xf0f0f0f00f0ff0f0, 0xff00ff00f0f0f0f0, true },
-	{ "s_xor_saveexec_b32 s6, s2", 0xbe862402,
-	  0xff00ff000f0ff0f0, 0xf0f0f0f0, true },
-	{ "s_nand_saveexec_b64 s[6:7], s[2:3]", 0xbe862702,
-	  0xf0fff0ff0f0fffff, 0xff00ff00f0f0f0f0, true },
-	{ "s_nand_saveexec_b32 s6, s2", 0xbe862602,
-	  0xff00ff000f0fffff, 0xf0f0f0f0, true },
-	{ "s_nor_saveexec_b64 s[6:7], s[2:3]", 0xbe862902,
-	  0x000f000f00000f0f, 0xff00ff00f0f0f0f0, true },
-	{ "s_nor_saveexec_b32 s6, s2", 0xbe862802,
-	  0xff00ff0000000f0f, 0xf0f0f0f0, true },
-	{ "s_xnor_saveexec_b64 s[6:7], s[2:3]", 0xbe862b02,
-	  0x0f0f0f0ff0f00f0f, 0xff00ff00f0f0f0f0, true },
-	{ "s_xnor_saveexec_b32 s6, s2", 0xbe862a02,
-	  0xff00ff00f0f00f0f, 0xf0f0f0f0, true },
+	{ "s_and_saveexec_b64 s[6:7], s[2:3]", 0xbe862102, 0x0f000f00f0f00000,
+	  0xff00ff00f0f0f0f0, true },
+	{ "s_and_saveexec_b32 s6, s2", 0xbe862002, 0xff00ff00f0f00000,
+	  0xf0f0f0f0, true },
+	{ "s_or_saveexec_b64 s[6:7], s[2:3]", 0xbe862302, 0xfff0fff0fffff0f0,
+	  0xff00ff00f0f0f0f0, true },
+	{ "s_or_saveexec_b32 s6, s2", 0xbe862202, 0xff00ff00fffff0f0,
+	  0xf0f0f0f0, true },
+	{ "s_xor_saveexec_b64 s[6:7], s[2:3]", 0xbe862502, 0xf0f0f0f00f0ff0f0,
+	  0xff00ff00f0f0f0f0, true },
+	{ "s_xor_saveexec_b32 s6, s2", 0xbe862402, 0xff00ff000f0ff0f0,
+	  0xf0f0f0f0, true },
+	{ "s_nand_saveexec_b64 s[6:7], s[2:3]", 0xbe862702, 0xf0fff0ff0f0fffff,
+	  0xff00ff00f0f0f0f0, true },
+	{ "s_nand_saveexec_b32 s6, s2", 0xbe862602, 0xff00ff000f0fffff,
+	  0xf0f0f0f0, true },
+	{ "s_nor_saveexec_b64 s[6:7], s[2:3]", 0xbe862902, 0x000f000f00000f0f,
+	  0xff00ff00f0f0f0f0, true },
+	{ "s_nor_saveexec_b32 s6, s2", 0xbe862802, 0xff00ff0000000f0f,
+	  0xf0f0f0f0, true },
+	{ "s_xnor_saveexec_b64 s[6:7], s[2:3]", 0xbe862b02, 0x0f0f0f0ff0f00f0f,
+	  0xff00ff00f0f0f0f0, true },
+	{ "s_xnor_saveexec_b32 s6, s2", 0xbe862a02, 0xff00ff00f0f00f0f,
+	  0xf0f0f0f0, true },
 	{ "s_and_not0_saveexec_b64 s[6:7], s[2:3]", 0xbe862d02,
 	  0xf000f0000000f0f0, 0xff00ff00f0f0f0f0, true },
-	{ "s_and_not0_saveexec_b32 s6, s2", 0xbe862c02,
-	  0xff00ff000000f0f0, 0xf0f0f0f0, true },
+	{ "s_and_not0_saveexec_b32 s6, s2", 0xbe862c02, 0xff00ff000000f0f0,
+	  0xf0f0f0f0, true },
 	{ "s_or_not0_saveexec_b64 s[6:7], s[2:3]", 0xbe862f02,
 	  0xff0fff0ff0f0ffff, 0xff00ff00f0f0f0f0, true },
-	{ "s_or_not0_saveexec_b32 s6, s2", 0xbe862e02,
-	  0xff00ff00f0f0ffff, 0xf0f0f0f0, true },
+	{ "s_or_not0_saveexec_b32 s6, s2", 0xbe862e02, 0xff00ff00f0f0ffff,
+	  0xf0f0f0f0, true },
 	{ "s_and_not1_saveexec_b64 s[6:7], s[2:3]", 0xbe863102,
 	  0x00f000f00f0f0000, 0xff00ff00f0f0f0f0, true },
-	{ "s_and_not1_saveexec_b32 s6, s2", 0xbe863002,
-	  0xff00ff000f0f0000, 0xf0f0f0f0, true },
+	{ "s_and_not1_saveexec_b32 s6, s2", 0xbe863002, 0xff00ff000f0f0000,
+	  0xf0f0f0f0, true },
 	{ "s_or_not1_saveexec_b64 s[6:7], s[2:3]", 0xbe863302,
 	  0x0fff0fffffff0f0f, 0xff00ff00f0f0f0f0, true },
-	{ "s_or_not1_saveexec_b32 s6, s2", 0xbe863202,
-	  0xff00ff00ffff0f0f, 0xf0f0f0f0, true },
+	{ "s_or_not1_saveexec_b32 s6, s2", 0xbe863202, 0xff00ff00ffff0f0f,
+	  0xf0f0f0f0, true },
 	{ "s_and_not0_wrexec_b64 s[6:7], s[2:3]", 0xbe863502,
 	  0xf000f0000000f0f0, 0xf000f0000000f0f0, true },
-	{ "s_and_not0_wrexec_b32 s6, s2", 0xbe863402,
-	  0xff00ff000000f0f0, 0xf0f0, true },
+	{ "s_and_not0_wrexec_b32 s6, s2", 0xbe863402, 0xff00ff000000f0f0,
+	  0xf0f0, true },
 	{ "s_and_not1_wrexec_b64 s[6:7], s[2:3]", 0xbe863702,
 	  0x00f000f00f0f0000, 0xf000f00f0f0000, true },
-	{ "s_and_not1_wrexec_b32 s6, s2", 0xbe863602,
-	  0xff00ff000f0f0000, 0xf0f0000, true },
+	{ "s_and_not1_wrexec_b32 s6, s2", 0xbe863602, 0xff00ff000f0f0000,
+	  0xf0f0000, true },
 };
 
 static void put64(uint32_t *s, uint64_t v)
@@ -682,14 +684,13 @@ static void test_subvector_loop(void)
 
 	bench_init(&b, 64, 1);
 	put64(&w->s[ISA_R_EXEC_LO], UINT64_C(0x0000000200000001));
-	BENCH_RUN(&b,
-		  0xbb140006, /* s_subvector_loop_begin s20, 6 */
-		  0x80088108, /* s_add_u32 s8, s8, 1 */
-		  0xbf068108, /* s_cmp_eq_u32 s8, 1 */
-		  0x9809097e, /* s_cselect_b32 s9, exec_lo, s9 */
-		  0xbe8a017e, /* s_mov_b64 s[10:11], exec */
-		  0xbf800000, /* s_nop 0 */
-		  0xbb94fffa); /* s_subvector_loop_end s20, -6 */
+	BENCH_RUN(&b, 0xbb140006, /* s_subvector_loop_begin s20, 6 */
+		  0x80088108,	  /* s_add_u32 s8, s8, 1 */
+		  0xbf068108,	  /* s_cmp_eq_u32 s8, 1 */
+		  0x9809097e,	  /* s_cselect_b32 s9, exec_lo, s9 */
+		  0xbe8a017e,	  /* s_mov_b64 s[10:11], exec */
+		  0xbf800000,	  /* s_nop 0 */
+		  0xbb94fffa);	  /* s_subvector_loop_end s20, -6 */
 	is_u64(w->s[8], 2, "s_subvector_loop runs its body twice");
 	is_u64(w->s[9], 1, "... first with the low half alone");
 	is_u64(get64(&w->s[10]), UINT64_C(0x0000000200000000),

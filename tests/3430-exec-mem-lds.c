@@ -11,179 +11,106 @@
  */
 static const struct atomic {
 	const char *text;
-	uint32_t code[2];
 	int bytes;
 	uint64_t mem, a, b, want;
-	bool returns;
+	uint64_t code[2]; /* without and with return */
 } atomics[] = {
-	{ "ds_add_u32",
-	  { 0xd8000010, 0x00000200 }, 4, 0xffffffff, 2, 0, 1, false },
-	{ "ds_add_rtn_u32",
-	  { 0xd8800010, 0x06000200 }, 4, 0xffffffff, 2, 0, 1, true },
-	{ "ds_add_u64",
-	  { 0xd9000010, 0x00000200 }, 8, 0xffffffffffffffff, 2, 0, 1, false },
-	{ "ds_add_rtn_u64",
-	  { 0xd9800010, 0x06000200 }, 8, 0xffffffffffffffff, 2, 0, 1, true },
-	{ "ds_sub_u32",
-	  { 0xd8040010, 0x00000200 }, 4, 1, 2, 0, 0xffffffff, false },
-	{ "ds_sub_rtn_u32",
-	  { 0xd8840010, 0x06000200 }, 4, 1, 2, 0, 0xffffffff, true },
-	{ "ds_sub_u64",
-	  { 0xd9040010, 0x00000200 }, 8, 0x100000000, 1, 0, 0xffffffff, false },
-	{ "ds_sub_rtn_u64",
-	  { 0xd9840010, 0x06000200 }, 8, 0x100000000, 1, 0, 0xffffffff, true },
-	{ "ds_rsub_u32",
-	  { 0xd8080010, 0x00000200 }, 4, 1, 5, 0, 4, false },
-	{ "ds_rsub_rtn_u32",
-	  { 0xd8880010, 0x06000200 }, 4, 1, 5, 0, 4, true },
-	{ "ds_rsub_u64",
-	  { 0xd9080010, 0x00000200 }, 8, 1, 0x100000000, 0, 0xffffffff, false },
-	{ "ds_rsub_rtn_u64",
-	  { 0xd9880010, 0x06000200 }, 8, 1, 0x100000000, 0, 0xffffffff, true },
-	{ "ds_inc_u32",
-	  { 0xd80c0010, 0x00000200 }, 4, 7, 7, 0, 0, false },
-	{ "ds_inc_rtn_u32",
-	  { 0xd88c0010, 0x06000200 }, 4, 7, 7, 0, 0, true },
-	{ "ds_inc_u32",
-	  { 0xd80c0010, 0x00000200 }, 4, 6, 7, 0, 7, false },
-	{ "ds_inc_rtn_u32",
-	  { 0xd88c0010, 0x06000200 }, 4, 6, 7, 0, 7, true },
-	{ "ds_inc_u64",
-	  { 0xd90c0010, 0x00000200 }, 8, 0xffffffff, 0x100000000, 0, 0x100000000, false },
-	{ "ds_inc_rtn_u64",
-	  { 0xd98c0010, 0x06000200 }, 8, 0xffffffff, 0x100000000, 0, 0x100000000, true },
-	{ "ds_dec_u32",
-	  { 0xd8100010, 0x00000200 }, 4, 0, 7, 0, 7, false },
-	{ "ds_dec_rtn_u32",
-	  { 0xd8900010, 0x06000200 }, 4, 0, 7, 0, 7, true },
-	{ "ds_dec_u32",
-	  { 0xd8100010, 0x00000200 }, 4, 9, 7, 0, 7, false },
-	{ "ds_dec_rtn_u32",
-	  { 0xd8900010, 0x06000200 }, 4, 9, 7, 0, 7, true },
-	{ "ds_dec_u32",
-	  { 0xd8100010, 0x00000200 }, 4, 5, 7, 0, 4, false },
-	{ "ds_dec_rtn_u32",
-	  { 0xd8900010, 0x06000200 }, 4, 5, 7, 0, 4, true },
-	{ "ds_dec_u64",
-	  { 0xd9100010, 0x00000200 }, 8, 0x100000000, 0x100000001, 0, 0xffffffff, false },
-	{ "ds_dec_rtn_u64",
-	  { 0xd9900010, 0x06000200 }, 8, 0x100000000, 0x100000001, 0, 0xffffffff, true },
-	{ "ds_min_i32",
-	  { 0xd8140010, 0x00000200 }, 4, 1, 0xffffffff, 0, 0xffffffff, false },
-	{ "ds_min_rtn_i32",
-	  { 0xd8940010, 0x06000200 }, 4, 1, 0xffffffff, 0, 0xffffffff, true },
-	{ "ds_min_i64",
-	  { 0xd9140010, 0x00000200 }, 8, 1, 0xffffffffffffffff, 0, 0xffffffffffffffff, false },
-	{ "ds_min_rtn_i64",
-	  { 0xd9940010, 0x06000200 }, 8, 1, 0xffffffffffffffff, 0, 0xffffffffffffffff, true },
-	{ "ds_max_i32",
-	  { 0xd8180010, 0x00000200 }, 4, 1, 0xffffffff, 0, 1, false },
-	{ "ds_max_rtn_i32",
-	  { 0xd8980010, 0x06000200 }, 4, 1, 0xffffffff, 0, 1, true },
-	{ "ds_max_i64",
-	  { 0xd9180010, 0x00000200 }, 8, 1, 0x8000000000000000, 0, 1, false },
-	{ "ds_max_rtn_i64",
-	  { 0xd9980010, 0x06000200 }, 8, 1, 0x8000000000000000, 0, 1, true },
-	{ "ds_min_u32",
-	  { 0xd81c0010, 0x00000200 }, 4, 1, 0xffffffff, 0, 1, false },
-	{ "ds_min_rtn_u32",
-	  { 0xd89c0010, 0x06000200 }, 4, 1, 0xffffffff, 0, 1, true },
-	{ "ds_min_u64",
-	  { 0xd91c0010, 0x00000200 }, 8, 0x100000000, 0xffffffff, 0, 0xffffffff, false },
-	{ "ds_min_rtn_u64",
-	  { 0xd99c0010, 0x06000200 }, 8, 0x100000000, 0xffffffff, 0, 0xffffffff, true },
-	{ "ds_max_u32",
-	  { 0xd8200010, 0x00000200 }, 4, 1, 0xffffffff, 0, 0xffffffff, false },
-	{ "ds_max_rtn_u32",
-	  { 0xd8a00010, 0x06000200 }, 4, 1, 0xffffffff, 0, 0xffffffff, true },
-	{ "ds_max_u64",
-	  { 0xd9200010, 0x00000200 }, 8, 0x100000000, 0xffffffff, 0, 0x100000000, false },
-	{ "ds_max_rtn_u64",
-	  { 0xd9a00010, 0x06000200 }, 8, 0x100000000, 0xffffffff, 0, 0x100000000, true },
-	{ "ds_and_b32",
-	  { 0xd8240010, 0x00000200 }, 4, 0xff00, 0xff0, 0, 0xf00, false },
-	{ "ds_and_rtn_b32",
-	  { 0xd8a40010, 0x06000200 }, 4, 0xff00, 0xff0, 0, 0xf00, true },
-	{ "ds_and_b64",
-	  { 0xd9240010, 0x00000200 }, 8, 0xff00000000000001, 0xf00000000000003, 0, 0xf00000000000001, false },
-	{ "ds_and_rtn_b64",
-	  { 0xd9a40010, 0x06000200 }, 8, 0xff00000000000001, 0xf00000000000003, 0, 0xf00000000000001, true },
-	{ "ds_or_b32",
-	  { 0xd8280010, 0x00000200 }, 4, 0xff00, 0xff0, 0, 0xfff0, false },
-	{ "ds_or_rtn_b32",
-	  { 0xd8a80010, 0x06000200 }, 4, 0xff00, 0xff0, 0, 0xfff0, true },
-	{ "ds_or_b64",
-	  { 0xd9280010, 0x00000200 }, 8, 0x8000000000000000, 1, 0, 0x8000000000000001, false },
-	{ "ds_or_rtn_b64",
-	  { 0xd9a80010, 0x06000200 }, 8, 0x8000000000000000, 1, 0, 0x8000000000000001, true },
-	{ "ds_xor_b32",
-	  { 0xd82c0010, 0x00000200 }, 4, 0xff00, 0xff0, 0, 0xf0f0, false },
-	{ "ds_xor_rtn_b32",
-	  { 0xd8ac0010, 0x06000200 }, 4, 0xff00, 0xff0, 0, 0xf0f0, true },
-	{ "ds_xor_b64",
-	  { 0xd92c0010, 0x00000200 }, 8, 0xff00000000000000, 0xf000000000000001, 0, 0xf00000000000001, false },
-	{ "ds_xor_rtn_b64",
-	  { 0xd9ac0010, 0x06000200 }, 8, 0xff00000000000000, 0xf000000000000001, 0, 0xf00000000000001, true },
-	{ "ds_mskor_b32",
-	  { 0xd8300010, 0x00040200 }, 4, 0x12345678, 0xff00, 0xab00, 0x1234ab78, false },
-	{ "ds_mskor_rtn_b32",
-	  { 0xd8b00010, 0x06040200 }, 4, 0x12345678, 0xff00, 0xab00, 0x1234ab78, true },
-	{ "ds_mskor_b64",
-	  { 0xd9300010, 0x00040200 }, 8, 0x1111111111111111, 0xff00000000000000, 0x2200000000000000, 0x2211111111111111, false },
-	{ "ds_mskor_rtn_b64",
-	  { 0xd9b00010, 0x06040200 }, 8, 0x1111111111111111, 0xff00000000000000, 0x2200000000000000, 0x2211111111111111, true },
-	{ "ds_cmpstore_b32",
-	  { 0xd8400010, 0x00040200 }, 4, 5, 9, 5, 9, false },
-	{ "ds_cmpstore_rtn_b32",
-	  { 0xd8c00010, 0x06040200 }, 4, 5, 9, 5, 9, true },
-	{ "ds_cmpstore_b32",
-	  { 0xd8400010, 0x00040200 }, 4, 5, 9, 6, 5, false },
-	{ "ds_cmpstore_rtn_b32",
-	  { 0xd8c00010, 0x06040200 }, 4, 5, 9, 6, 5, true },
-	{ "ds_cmpstore_b64",
-	  { 0xd9400010, 0x00040200 }, 8, 0x500000005, 9, 0x500000005, 9, false },
-	{ "ds_cmpstore_rtn_b64",
-	  { 0xd9c00010, 0x06040200 }, 8, 0x500000005, 9, 0x500000005, 9, true },
-	{ "ds_cmpstore_f32",
-	  { 0xd8440010, 0x00040200 }, 4, 0x80000000, 0x3f800000, 0, 0x3f800000, false },
-	{ "ds_cmpstore_rtn_f32",
-	  { 0xd8c40010, 0x06040200 }, 4, 0x80000000, 0x3f800000, 0, 0x3f800000, true },
-	{ "ds_cmpstore_f64",
-	  { 0xd9440010, 0x00040200 }, 8, 0x8000000000000000, 0x3ff0000000000000, 0, 0x3ff0000000000000, false },
-	{ "ds_cmpstore_rtn_f64",
-	  { 0xd9c40010, 0x06040200 }, 8, 0x8000000000000000, 0x3ff0000000000000, 0, 0x3ff0000000000000, true },
-	{ "ds_min_f32",
-	  { 0xd8480010, 0x00000200 }, 4, 0x3f800000, 0xbf800000, 0, 0xbf800000, false },
-	{ "ds_min_rtn_f32",
-	  { 0xd8c80010, 0x06000200 }, 4, 0x3f800000, 0xbf800000, 0, 0xbf800000, true },
-	{ "ds_min_f32",
-	  { 0xd8480010, 0x00000200 }, 4, 0x3f800000, 0x7fc00000, 0, 0x3f800000, false },
-	{ "ds_min_rtn_f32",
-	  { 0xd8c80010, 0x06000200 }, 4, 0x3f800000, 0x7fc00000, 0, 0x3f800000, true },
-	{ "ds_max_f32",
-	  { 0xd84c0010, 0x00000200 }, 4, 0x3f800000, 0x40000000, 0, 0x40000000, false },
-	{ "ds_max_rtn_f32",
-	  { 0xd8cc0010, 0x06000200 }, 4, 0x3f800000, 0x40000000, 0, 0x40000000, true },
-	{ "ds_min_f64",
-	  { 0xd9480010, 0x00000200 }, 8, 0x3ff0000000000000, 0xbff0000000000000, 0, 0xbff0000000000000, false },
-	{ "ds_min_rtn_f64",
-	  { 0xd9c80010, 0x06000200 }, 8, 0x3ff0000000000000, 0xbff0000000000000, 0, 0xbff0000000000000, true },
-	{ "ds_max_f64",
-	  { 0xd94c0010, 0x00000200 }, 8, 0x3ff0000000000000, 0xbff0000000000000, 0, 0x3ff0000000000000, false },
-	{ "ds_max_rtn_f64",
-	  { 0xd9cc0010, 0x06000200 }, 8, 0x3ff0000000000000, 0xbff0000000000000, 0, 0x3ff0000000000000, true },
-	{ "ds_add_f32",
-	  { 0xd8540010, 0x00000200 }, 4, 0x3fc00000, 0x40100000, 0, 0x40700000, false },
-	{ "ds_add_rtn_f32",
-	  { 0xd9e40010, 0x06000200 }, 4, 0x3fc00000, 0x40100000, 0, 0x40700000, true },
-	{ "ds_wrap_rtn_b32",
-	  { 0xd8d00010, 0x06040200 }, 4, 0xa, 7, 5, 3, true },
-	{ "ds_wrap_rtn_b32",
-	  { 0xd8d00010, 0x06040200 }, 4, 3, 7, 5, 8, true },
-	{ "ds_storexchg_rtn_b32",
-	  { 0xd8b40010, 0x06000200 }, 4, 1, 2, 0, 2, true },
-	{ "ds_storexchg_rtn_b64",
-	  { 0xd9b40010, 0x06000200 }, 8, 0x100000001, 0x200000002, 0, 0x200000002, true },
+	/* clang-format off */
+	{ "ds_add_u32", 4, 0xffffffff, 2, 0, 1,
+	  { 0x00000200d8000010, 0x06000200d8800010 } },
+	{ "ds_add_u64", 8, 0xffffffffffffffff, 2, 0, 1,
+	  { 0x00000200d9000010, 0x06000200d9800010 } },
+	{ "ds_sub_u32", 4, 1, 2, 0, 0xffffffff,
+	  { 0x00000200d8040010, 0x06000200d8840010 } },
+	{ "ds_sub_u64", 8, 0x100000000, 1, 0, 0xffffffff,
+	  { 0x00000200d9040010, 0x06000200d9840010 } },
+	{ "ds_rsub_u32", 4, 1, 5, 0, 4,
+	  { 0x00000200d8080010, 0x06000200d8880010 } },
+	{ "ds_rsub_u64", 8, 1, 0x100000000, 0, 0xffffffff,
+	  { 0x00000200d9080010, 0x06000200d9880010 } },
+	{ "ds_inc_u32", 4, 7, 7, 0, 0,
+	  { 0x00000200d80c0010, 0x06000200d88c0010 } },
+	{ "ds_inc_u32", 4, 6, 7, 0, 7,
+	  { 0x00000200d80c0010, 0x06000200d88c0010 } },
+	{ "ds_inc_u64", 8, 0xffffffff, 0x100000000, 0, 0x100000000,
+	  { 0x00000200d90c0010, 0x06000200d98c0010 } },
+	{ "ds_dec_u32", 4, 0, 7, 0, 7,
+	  { 0x00000200d8100010, 0x06000200d8900010 } },
+	{ "ds_dec_u32", 4, 9, 7, 0, 7,
+	  { 0x00000200d8100010, 0x06000200d8900010 } },
+	{ "ds_dec_u32", 4, 5, 7, 0, 4,
+	  { 0x00000200d8100010, 0x06000200d8900010 } },
+	{ "ds_dec_u64", 8, 0x100000000, 0x100000001, 0, 0xffffffff,
+	  { 0x00000200d9100010, 0x06000200d9900010 } },
+	{ "ds_min_i32", 4, 1, 0xffffffff, 0, 0xffffffff,
+	  { 0x00000200d8140010, 0x06000200d8940010 } },
+	{ "ds_min_i64", 8, 1, 0xffffffffffffffff, 0, 0xffffffffffffffff,
+	  { 0x00000200d9140010, 0x06000200d9940010 } },
+	{ "ds_max_i32", 4, 1, 0xffffffff, 0, 1,
+	  { 0x00000200d8180010, 0x06000200d8980010 } },
+	{ "ds_max_i64", 8, 1, 0x8000000000000000, 0, 1,
+	  { 0x00000200d9180010, 0x06000200d9980010 } },
+	{ "ds_min_u32", 4, 1, 0xffffffff, 0, 1,
+	  { 0x00000200d81c0010, 0x06000200d89c0010 } },
+	{ "ds_min_u64", 8, 0x100000000, 0xffffffff, 0, 0xffffffff,
+	  { 0x00000200d91c0010, 0x06000200d99c0010 } },
+	{ "ds_max_u32", 4, 1, 0xffffffff, 0, 0xffffffff,
+	  { 0x00000200d8200010, 0x06000200d8a00010 } },
+	{ "ds_max_u64", 8, 0x100000000, 0xffffffff, 0, 0x100000000,
+	  { 0x00000200d9200010, 0x06000200d9a00010 } },
+	{ "ds_and_b32", 4, 0xff00, 0xff0, 0, 0xf00,
+	  { 0x00000200d8240010, 0x06000200d8a40010 } },
+	{ "ds_and_b64", 8, 0xff00000000000001, 0xf00000000000003,
+	  0, 0xf00000000000001,
+	  { 0x00000200d9240010, 0x06000200d9a40010 } },
+	{ "ds_or_b32", 4, 0xff00, 0xff0, 0, 0xfff0,
+	  { 0x00000200d8280010, 0x06000200d8a80010 } },
+	{ "ds_or_b64", 8, 0x8000000000000000, 1, 0, 0x8000000000000001,
+	  { 0x00000200d9280010, 0x06000200d9a80010 } },
+	{ "ds_xor_b32", 4, 0xff00, 0xff0, 0, 0xf0f0,
+	  { 0x00000200d82c0010, 0x06000200d8ac0010 } },
+	{ "ds_xor_b64", 8, 0xff00000000000000, 0xf000000000000001,
+	  0, 0xf00000000000001,
+	  { 0x00000200d92c0010, 0x06000200d9ac0010 } },
+	{ "ds_mskor_b32", 4, 0x12345678, 0xff00, 0xab00, 0x1234ab78,
+	  { 0x00040200d8300010, 0x06040200d8b00010 } },
+	{ "ds_mskor_b64", 8, 0x1111111111111111, 0xff00000000000000,
+	  0x2200000000000000, 0x2211111111111111,
+	  { 0x00040200d9300010, 0x06040200d9b00010 } },
+	{ "ds_cmpstore_b32", 4, 5, 9, 5, 9,
+	  { 0x00040200d8400010, 0x06040200d8c00010 } },
+	{ "ds_cmpstore_b32", 4, 5, 9, 6, 5,
+	  { 0x00040200d8400010, 0x06040200d8c00010 } },
+	{ "ds_cmpstore_b64", 8, 0x500000005, 9, 0x500000005, 9,
+	  { 0x00040200d9400010, 0x06040200d9c00010 } },
+	{ "ds_cmpstore_f32", 4, 0x80000000, 0x3f800000, 0, 0x3f800000,
+	  { 0x00040200d8440010, 0x06040200d8c40010 } },
+	{ "ds_cmpstore_f64", 8, 0x8000000000000000, 0x3ff0000000000000,
+	  0, 0x3ff0000000000000,
+	  { 0x00040200d9440010, 0x06040200d9c40010 } },
+	{ "ds_min_f32", 4, 0x3f800000, 0xbf800000, 0, 0xbf800000,
+	  { 0x00000200d8480010, 0x06000200d8c80010 } },
+	{ "ds_min_f32", 4, 0x3f800000, 0x7fc00000, 0, 0x3f800000,
+	  { 0x00000200d8480010, 0x06000200d8c80010 } },
+	{ "ds_max_f32", 4, 0x3f800000, 0x40000000, 0, 0x40000000,
+	  { 0x00000200d84c0010, 0x06000200d8cc0010 } },
+	{ "ds_min_f64", 8, 0x3ff0000000000000, 0xbff0000000000000,
+	  0, 0xbff0000000000000,
+	  { 0x00000200d9480010, 0x06000200d9c80010 } },
+	{ "ds_max_f64", 8, 0x3ff0000000000000, 0xbff0000000000000,
+	  0, 0x3ff0000000000000,
+	  { 0x00000200d94c0010, 0x06000200d9cc0010 } },
+	{ "ds_add_f32", 4, 0x3fc00000, 0x40100000, 0, 0x40700000,
+	  { 0x00000200d8540010, 0x06000200d9e40010 } },
+	{ "ds_wrap_b32", 4, 0xa, 7, 5, 3,
+	  { 0, 0x06040200d8d00010 } },
+	{ "ds_wrap_b32", 4, 3, 7, 5, 8,
+	  { 0, 0x06040200d8d00010 } },
+	{ "ds_storexchg_b32", 4, 1, 2, 0, 2,
+	  { 0, 0x06000200d8b40010 } },
+	{ "ds_storexchg_b64", 8, 0x100000001, 0x200000002, 0, 0x200000002,
+	  { 0, 0x06000200d9b40010 } },
+	/* clang-format on */
 };
 
 static void put64(uint32_t (*v)[SOFT_LANES], int reg, int lane, uint64_t x)
@@ -221,7 +148,7 @@ static uint64_t filled(unsigned at, int bytes)
 	return v;
 }
 
-static void test_atomic(const struct atomic *t)
+static void test_atomic(const struct atomic *t, bool returns)
 {
 	uint64_t mask = t->bytes == 8 ? UINT64_MAX : UINT32_MAX, got;
 	uint64_t old[3];
@@ -236,7 +163,8 @@ static void test_atomic(const struct atomic *t)
 		put64(w->v[0], 4, l, t->b);
 		memcpy(b.group.lds + 16 + 8 * l, &t->mem, (size_t)t->bytes);
 	}
-	bench_run(&b, t->code, 2);
+	bench_load(&b, &t->code[returns], 8);
+	bench_go(&b);
 	for (int i = 0; i < 3; i++) {
 		got = 0;
 		memcpy(&got, b.group.lds + 16 + 8 * (unsigned[]){ 0, 5, 1 }[i],
@@ -245,12 +173,13 @@ static void test_atomic(const struct atomic *t)
 	}
 	ok(w->state == SOFT_ENDED && old[0] == t->want && old[1] == t->want &&
 		   old[2] == t->mem,
-	   "%s of 0x%llx and 0x%llx: lanes 0 and 5 modify", t->text,
-	   (unsigned long long)t->mem, (unsigned long long)t->a);
-	is_u64(get64(w->v[0], 6, 5) & mask, t->returns ? t->mem : 0,
+	   "%s of 0x%llx and 0x%llx, %s return: lanes 0 and 5 modify", t->text,
+	   (unsigned long long)t->mem, (unsigned long long)t->a,
+	   returns ? "with" : "without");
+	is_u64(get64(w->v[0], 6, 5) & mask, returns ? t->mem : 0,
 	       "%s of 0x%llx and 0x%llx: %s", t->text,
 	       (unsigned long long)t->mem, (unsigned long long)t->a,
-	       t->returns ? "returns" : "no return");
+	       returns ? "returns" : "does not return");
 	bench_fini(&b);
 }
 
@@ -259,7 +188,7 @@ static void test_loads(void)
 {
 	struct bench b;
 	struct soft_wave *w = &b.wave[0];
-	uint32_t (*v)[SOFT_LANES];
+	uint32_t(*v)[SOFT_LANES];
 
 	bench_init(&b, 32, 1);
 	v = w->v[0];
@@ -268,7 +197,7 @@ static void test_loads(void)
 	v[0][3] = 37;
 	v[20][3] = v[21][3] = v[22][3] = 0xaaaabbbb;
 	v[23][3] = v[24][3] = v[25][3] = 0xaaaabbbb;
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_load_b32 v1, v0 */
 		  0xd8d80000, 0x01000000,
 		  /* ds_load_b64 v[2:3], v0 offset:3 */
@@ -317,7 +246,7 @@ static void test_loads(void)
 	is_u64(v[25][3], 0x0b04bbbb, "ds_load_u16_d16_hi");
 	is_u64(v[1][2], 0, "lanes that do not execute load nothing");
 	b.group.lds[39] = 0x80;
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_load_i8 v13, v0 offset:2 */
 		  0xd8e40002, 0x0d000000,
 		  /* ds_load_i16 v15, v0 offset:1 */
@@ -342,7 +271,7 @@ static void test_stores(void)
 	w->s[ISA_R_EXEC_LO] = 2;
 	for (int i = 0; i < 4; i++)
 		w->v[0][2 + i][1] = 0x11223344u + 0x11111111u * (unsigned)i;
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_store_b8 v0, v2 */
 		  0xd8780000, 0x00000200,
 		  /* ds_store_b16 v0, v2 offset:4 */
@@ -375,7 +304,7 @@ static void test_two_addresses(void)
 {
 	struct bench b;
 	struct soft_wave *w = &b.wave[0];
-	uint32_t (*v)[SOFT_LANES];
+	uint32_t(*v)[SOFT_LANES];
 
 	bench_init(&b, 32, 1);
 	v = w->v[0];
@@ -383,26 +312,31 @@ static void test_two_addresses(void)
 	v[0][0] = 8;
 	for (int i = 0; i < 4; i++)
 		v[2 + i][0] = 0x100u + (unsigned)i;
-	BENCH_RUN(&b,
-		  
-		  /* ds_store_2addr_b32 v0, v2, v3 offset0:1 offset1:3 */
-		  0xd8380301, 0x00030200,
-		  /* ds_store_2addr_b64 v0, v[2:3], v[4:5] offset0:4 offset1:6 */
-		  0xd9380604, 0x00040200,
-		  /* ds_store_2addr_stride64_b32 v0, v4, v5 offset0:1 offset1:2 */
-		  0xd83c0201, 0x00050400,
-		  /* ds_store_2addr_stride64_b64 v0, v[2:3], v[4:5] offset0:2 offset1:3 */
-		  0xd93c0302, 0x00040200,
-		  /* ds_load_2addr_b32 v[10:11], v0 offset0:3 offset1:1 */
-		  0xd8dc0103, 0x0a000000,
-		  /* ds_load_2addr_b64 v[12:15], v0 offset0:6 offset1:4 */
-		  0xd9dc0406, 0x0c000000,
-		  /* ds_load_2addr_stride64_b32 v[16:17], v0 offset0:1 offset1:2 */
-		  0xd8e00201, 0x10000000,
-		  /* ds_load_2addr_stride64_b64 v[20:23], v0 offset0:2 offset1:3 */
-		  0xd9e00302, 0x14000000,
-		  /* ds_storexchg_2addr_rtn_b32 v[24:25], v0, v4, v5 offset0:1 offset1:3 */
-		  0xd8b80301, 0x18050400);
+	BENCH_RUN(
+		&b,
+
+		/* ds_store_2addr_b32 v0, v2, v3 offset0:1 offset1:3 */
+		0xd8380301, 0x00030200,
+		/* ds_store_2addr_b64 v0, v[2:3], v[4:5] offset0:4 offset1:6 */
+		0xd9380604, 0x00040200,
+		/* ds_store_2addr_stride64_b32 v0, v4, v5 offset0:1 offset1:2 */
+		0xd83c0201, 0x00050400,
+		/* ds_store_2addr_stride64_b64 v0, v[2:3], v[4:5] offset0:2
+		   offset1:3 */
+		0xd93c0302, 0x00040200,
+		/* ds_load_2addr_b32 v[10:11], v0 offset0:3 offset1:1 */
+		0xd8dc0103, 0x0a000000,
+		/* ds_load_2addr_b64 v[12:15], v0 offset0:6 offset1:4 */
+		0xd9dc0406, 0x0c000000,
+		/* ds_load_2addr_stride64_b32 v[16:17], v0 offset0:1 offset1:2
+		 */
+		0xd8e00201, 0x10000000,
+		/* ds_load_2addr_stride64_b64 v[20:23], v0 offset0:2 offset1:3
+		 */
+		0xd9e00302, 0x14000000,
+		/* ds_storexchg_2addr_rtn_b32 v[24:25], v0, v4, v5 offset0:1
+		   offset1:3 */
+		0xd8b80301, 0x18050400);
 	is_u64(lds32(&b, 56), 0x102, "offset 6 of b64 is 48 bytes on");
 	is_u64(lds32(&b, 8 + 256), 0x102, "stride64 of b32 is 256 bytes");
 	is_u64(lds32(&b, 8 + 1536), 0x102, "stride64 of b64 is 512 bytes");
@@ -424,7 +358,7 @@ static void test_range(void)
 {
 	struct bench b;
 	struct soft_wave *w = &b.wave[0];
-	uint32_t (*v)[SOFT_LANES];
+	uint32_t(*v)[SOFT_LANES];
 
 	bench_init(&b, 32, 1);
 	v = w->v[0];
@@ -434,7 +368,7 @@ static void test_range(void)
 	v[0][1] = 509;
 	v[2][0] = v[2][1] = 7;
 	v[1][0] = v[1][1] = 99;
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_store_b32 v0, v2 */
 		  0xd8340000, 0x00000200,
 		  /* ds_load_b32 v1, v0 */
@@ -446,14 +380,14 @@ static void test_range(void)
 	is_u64(w->state, SOFT_ENDED, "... without stopping the wave");
 	v[0][0] = 0xfffffffc;
 	w->s[ISA_R_EXEC_LO] = 1;
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_store_b32 v0, v2 offset:8 */
 		  0xd8340008, 0x00000200,
 		  /* ds_load_b32 v1, v0 */
 		  0xd8d80000, 0x01000000);
 	is_u64(lds32(&b, 4), 7, "addresses wrap at 32 bits");
 	v[0][0] = 2;
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_add_u32 v0, v2 */
 		  0xd8000000, 0x00000200);
 	is_u64(w->fault.kind, SOFT_FAULT_ALIGN, "atomics have to be aligned");
@@ -465,7 +399,7 @@ static void test_special(void)
 {
 	struct bench b;
 	struct soft_wave *w = &b.wave[0];
-	uint32_t (*v)[SOFT_LANES];
+	uint32_t(*v)[SOFT_LANES];
 
 	bench_init(&b, 32, 1);
 	v = w->v[0];
@@ -478,7 +412,7 @@ static void test_special(void)
 		v[5][l] = 0x00000006;
 		v[3][l] = 0x207 + 8 * (unsigned)l;
 	}
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_append v1 offset:8 */
 		  0xd8f80008, 0x01000000,
 		  /* ds_append v10 offset:8 */
@@ -502,11 +436,11 @@ static void test_special(void)
 	is_u64(v[12][2], 0x72, "ds_load_addtid_b32 by lane");
 	is_u64(lds32(&b, 0x208), 5, "ds_condxchg32_rtn_b64 stores if bit 31");
 	is_u64(lds32(&b, 0x20c), 0, "... and otherwise does not");
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_condxchg32_rtn_b64 v[14:15], v3, v[4:5] */
 		  0xd9f80000, 0x0e000403);
 	is_u64(get64(v, 14, 1), 5, "... and returns what was there");
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_add_u32 v0, v2 gds */
 		  0xd8020000, 0x00000200);
 	is_u64(w->fault.kind, SOFT_FAULT_UNSUPPORTED, "GDS is not there");
@@ -520,19 +454,19 @@ static void permute_init(struct bench *b, int wave_size)
 	bench_init(b, wave_size, 1);
 	for (int h = 0; h < wave_size / 32; h++)
 		for (int l = 0; l < 32; l++)
-			b->wave[0].v[h][1][l] = 100u + 32u * (unsigned)h +
-						(unsigned)l;
+			b->wave[0].v[h][1][l] =
+				100u + 32u * (unsigned)h + (unsigned)l;
 	b->wave[0].s[ISA_R_EXEC_LO] = 0xffffff7f;
 }
 
 static void test_swizzle(void)
 {
 	struct bench b;
-	uint32_t (*v)[SOFT_LANES];
+	uint32_t(*v)[SOFT_LANES];
 
 	permute_init(&b, 32);
 	v = b.wave[0].v[0];
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_swizzle_b32 v2, v1 offset:swizzle(QUAD_PERM,3,2,1,0) */
 		  0xd8d4801b, 0x02000001,
 		  /* ds_swizzle_b32 v3, v1 offset:swizzle(SWAP,16) */
@@ -561,7 +495,8 @@ static void test_swizzle(void)
 	is_u64(v[7][1], 122, "rotate -3 with mask 8: 1 - 3 = 30, bit 3 kept");
 	is_u64(v[8][1], 116, "FFT 0: bit-reversed, lane 1 reads lane 16");
 	is_u64(v[8][6], 112, "FFT 0: lane 6 = 00110 reads 01100 = 12");
-	/* One mask bit: the reversed number is shifted by one, mask bits stay. */
+	/* One mask bit: the reversed number is shifted by one, mask bits stay.
+	 */
 	is_u64(v[9][17], 124, "FFT 16: lane 17 reads 16 | 17r >> 1 = 24");
 	bench_fini(&b);
 }
@@ -569,14 +504,14 @@ static void test_swizzle(void)
 static void test_permute(void)
 {
 	struct bench b;
-	uint32_t (*v)[SOFT_LANES];
+	uint32_t(*v)[SOFT_LANES];
 
 	permute_init(&b, 32);
 	v = b.wave[0].v[0];
 	for (unsigned l = 0; l < 32; l++)
 		v[0][l] = 4 * ((l + 3) % 32) + 1 + 128 * l;
 	v[0][9] = 4 * 11;
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_permute_b32 v2, v0, v1 */
 		  0xdac80000, 0x02000100,
 		  /* ds_bpermute_b32 v3, v0, v1 */
@@ -603,7 +538,7 @@ static void test_wave64(void)
 	for (int h = 0; h < 2; h++)
 		for (unsigned l = 0; l < 32; l++)
 			w->v[h][0][l] = 4 * (31 - l);
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* ds_bpermute_b32 v2, v0, v1 */
 		  0xdacc0000, 0x02000100,
 		  /* ds_store_addtid_b32 v1 */
@@ -620,7 +555,9 @@ static void test_wave64(void)
 int main(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(atomics); i++)
-		test_atomic(&atomics[i]);
+		for (int r = 0; r < 2; r++)
+			if (atomics[i].code[r])
+				test_atomic(&atomics[i], r);
 	test_loads();
 	test_stores();
 	test_two_addresses();

@@ -48,7 +48,7 @@ static void start(struct bench *b)
 static void test_loads(void)
 {
 	struct bench b;
-	uint32_t (*v)[SOFT_LANES];
+	uint32_t(*v)[SOFT_LANES];
 
 	start(&b);
 	v = b.wave[0].v[0];
@@ -56,7 +56,7 @@ static void test_loads(void)
 	v[0][3] = 5;
 	b.mem->u8[41] = 0x92;
 	v[20][3] = v[21][3] = v[22][3] = v[23][3] = 0xaaaabbbb;
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* buffer_load_b32 v1, off, s[8:11], 0 offset:37 */
 		  0xe0500025, 0x80020100,
 		  /* buffer_load_b64 v[2:3], v0, s[8:11], s4 offen */
@@ -105,14 +105,14 @@ static void test_loads(void)
 static void test_stores(void)
 {
 	struct bench b;
-	uint32_t (*v)[SOFT_LANES];
+	uint32_t(*v)[SOFT_LANES];
 
 	start(&b);
 	v = b.wave[0].v[0];
 	memset(b.mem->u8, 0, BENCH_PAGE);
 	for (int i = 0; i < 4; i++)
 		v[2 + i][3] = 0x11223344u + 0x11111111u * (unsigned)i;
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* buffer_store_b8 v2, off, s[8:11], 0 */
 		  0xe0600000, 0x80020200,
 		  /* buffer_store_b16 v2, off, s[8:11], 0 offset:4 */
@@ -150,7 +150,7 @@ static uint32_t load_at(struct bench *b, uint32_t index, uint32_t offset)
 	w->v[0][0][3] = index;
 	w->v[0][1][3] = offset;
 	w->v[0][2][3] = 0xdeadbeef;
-	BENCH_RUN(b, 
+	BENCH_RUN(b,
 		  /* buffer_load_b32 v2, v[0:1], s[8:11], 0 idxen offen */
 		  0xe0500000, 0x80c20200);
 	return w->v[0][2][3];
@@ -188,16 +188,24 @@ static void test_swizzle(void)
 	struct bench b;
 
 	start(&b);
-	describe(&b, (struct desc){ .stride = 16, .swizzle = 1, .records = 64,
-				    .index_stride = 0, .oob = 1 });
+	describe(&b, (struct desc){ .stride = 16,
+				    .swizzle = 1,
+				    .records = 64,
+				    .index_stride = 0,
+				    .oob = 1 });
 	is_u64(load_at(&b, 11, 8), filled(204, 4), "swizzle of 4 bytes by 8");
 	/* Elements of 16, 32 to a block: (0 + 16) * 32 + 11 * 16 + 4 = 692. */
-	describe(&b, (struct desc){ .stride = 32, .swizzle = 3, .records = 64,
-				    .index_stride = 2, .oob = 1 });
-	is_u64(load_at(&b, 11, 20), filled(692, 4), "swizzle of 16 bytes by 32");
-	/* The lane (3) is added to the index: (5 + 3) * 16 + 4 = 132. */
-	describe(&b, (struct desc){ .stride = 16, .add_tid = 1, .records = 64,
+	describe(&b, (struct desc){ .stride = 32,
+				    .swizzle = 3,
+				    .records = 64,
+				    .index_stride = 2,
 				    .oob = 1 });
+	is_u64(load_at(&b, 11, 20), filled(692, 4),
+	       "swizzle of 16 bytes by 32");
+	/* The lane (3) is added to the index: (5 + 3) * 16 + 4 = 132. */
+	describe(&b,
+		 (struct desc){
+			 .stride = 16, .add_tid = 1, .records = 64, .oob = 1 });
 	is_u64(load_at(&b, 5, 4), filled(132, 4), "ADD_TID adds the lane");
 	bench_fini(&b);
 }
@@ -215,6 +223,7 @@ static const struct format {
 	uint32_t want[4];
 	bool back; /* a store of `want` gives `mem` again */
 } formats[] = {
+	/* clang-format off */
 	{ 1, "8_UNORM", { 0xff }, { 0x3f800000, 0, 0, 0x3f800000 }, true },
 	{ 1, "8_UNORM 0x33", { 0x33 }, { 0x3e4ccccd, 0, 0, 0x3f800000 }, true },
 	{ 2, "8_SNORM", { 0x81 }, { 0xbf800000, 0, 0, 0x3f800000 }, true },
@@ -267,24 +276,26 @@ static const struct format {
 	{ 58, "32_32_32_UINT", { 1, 2, 3 }, { 1, 2, 3, 1 }, true },
 	{ 61, "32_32_32_32_UINT", { 1, 2, 3, 4 }, { 1, 2, 3, 4 }, true },
 	{ 63, "32_32_32_32_FLOAT", { 1, 2, 3, 4 }, { 1, 2, 3, 4 }, true },
+	/* clang-format on */
 };
 
 static void test_format(const struct format *f)
 {
 	static const uint32_t load[] = {
-		  /* buffer_load_format_xyzw v[4:7], off, s[8:11], 0 offset:32 */
-		  0xe00c0020, 0x80020400
+		/* buffer_load_format_xyzw v[4:7], off, s[8:11], 0 offset:32 */
+		0xe00c0020, 0x80020400
 	};
 	static const uint32_t store[] = {
-		  /* buffer_store_format_xyzw v[4:7], off, s[8:11], 0 offset:64 */
-		  0xe01c0040, 0x80020400
+		/* buffer_store_format_xyzw v[4:7], off, s[8:11], 0 offset:64 */
+		0xe01c0040, 0x80020400
 	};
 	struct bench b;
-	uint32_t (*v)[SOFT_LANES], got[4];
+	uint32_t(*v)[SOFT_LANES], got[4];
 
 	start(&b);
 	v = b.wave[0].v[0];
-	describe(&b, (struct desc){ .format = f->number, .oob = 3,
+	describe(&b, (struct desc){ .format = f->number,
+				    .oob = 3,
 				    .records = BENCH_PAGE });
 	memset(b.mem->u8, 0, BENCH_PAGE);
 	memcpy(b.mem->u8 + 32, f->mem, sizeof(f->mem));
@@ -294,8 +305,8 @@ static void test_format(const struct format *f)
 	is_mem(got, f->want, sizeof(got), "%s is loaded", f->name);
 	bench_run(&b, store, 2);
 	if (f->back)
-		is_mem(b.mem->u8 + 64, f->mem, sizeof(f->mem),
-		       "%s is stored", f->name);
+		is_mem(b.mem->u8 + 64, f->mem, sizeof(f->mem), "%s is stored",
+		       f->name);
 	bench_fini(&b);
 }
 
@@ -303,42 +314,48 @@ static void test_typed(void)
 {
 	struct bench b;
 	struct soft_wave *w;
-	uint32_t (*v)[SOFT_LANES];
+	uint32_t(*v)[SOFT_LANES];
 
 	start(&b);
 	w = &b.wave[0];
 	v = w->v[0];
 	b.mem->u32[0] = 0x04030201;
 	b.mem->u32[1] = 0x40003c00;
-	describe(&b, (struct desc){ .format = 46, .oob = 3,
-				    .records = BENCH_PAGE });
+	describe(&b, (struct desc){
+			     .format = 46, .oob = 3, .records = BENCH_PAGE });
 	for (int i = 2; i < 40; i++)
 		v[i][3] = 0xaaaabbbb;
-	BENCH_RUN(&b, 
-		  /* buffer_load_format_x v2, off, s[8:11], 0 */
-		  0xe0000000, 0x80020200,
-		  /* buffer_load_format_xy v[3:4], off, s[8:11], 0 */
-		  0xe0040000, 0x80020300,
-		  /* buffer_load_d16_format_x v6, off, s[8:11], 0 */
-		  0xe0200000, 0x80020600,
-		  /* buffer_load_d16_format_xyz v[8:9], off, s[8:11], 0 */
-		  0xe0280000, 0x80020800,
-		  /* buffer_load_d16_format_xyzw v[10:11], off, s[8:11], 0 */
-		  0xe02c0000, 0x80020a00,
-		  /* buffer_load_d16_hi_format_x v12, off, s[8:11], 0 */
-		  0xe0980000, 0x80020c00,
-		  /* tbuffer_load_format_xyz v[14:16], off, s[8:11], 0 format:[BUF_FMT_16_16_FLOAT] offset:4 */
-		  0xe8e90004, 0x80020e00,
-		  /* tbuffer_load_d16_format_xy v20, off, s[8:11], 0 format:[BUF_FMT_16_16_FLOAT] offset:4 */
-		  0xe8ec8004, 0x80021400,
-		  /* tbuffer_load_format_x v21, off, s[8:11], 0 format:[BUF_FMT_8_UINT] offset:1 */
-		  0xe8280001, 0x80021500,
-		  /* buffer_store_d16_format_xy v10, off, s[8:11], 0 offset:16 */
-		  0xe0340010, 0x80020a00,
-		  /* buffer_store_d16_hi_format_x v12, off, s[8:11], 0 offset:20 */
-		  0xe09c0014, 0x80020c00,
-		  /* tbuffer_store_d16_format_xy v20, off, s[8:11], 0 format:[BUF_FMT_32_32_FLOAT] offset:24 */
-		  0xe9968018, 0x80021400);
+	BENCH_RUN(
+		&b,
+		/* buffer_load_format_x v2, off, s[8:11], 0 */
+		0xe0000000, 0x80020200,
+		/* buffer_load_format_xy v[3:4], off, s[8:11], 0 */
+		0xe0040000, 0x80020300,
+		/* buffer_load_d16_format_x v6, off, s[8:11], 0 */
+		0xe0200000, 0x80020600,
+		/* buffer_load_d16_format_xyz v[8:9], off, s[8:11], 0 */
+		0xe0280000, 0x80020800,
+		/* buffer_load_d16_format_xyzw v[10:11], off, s[8:11], 0 */
+		0xe02c0000, 0x80020a00,
+		/* buffer_load_d16_hi_format_x v12, off, s[8:11], 0 */
+		0xe0980000, 0x80020c00,
+		/* tbuffer_load_format_xyz v[14:16], off, s[8:11], 0
+		   format:[BUF_FMT_16_16_FLOAT] offset:4 */
+		0xe8e90004, 0x80020e00,
+		/* tbuffer_load_d16_format_xy v20, off, s[8:11], 0
+		   format:[BUF_FMT_16_16_FLOAT] offset:4 */
+		0xe8ec8004, 0x80021400,
+		/* tbuffer_load_format_x v21, off, s[8:11], 0
+		   format:[BUF_FMT_8_UINT] offset:1 */
+		0xe8280001, 0x80021500,
+		/* buffer_store_d16_format_xy v10, off, s[8:11], 0 offset:16 */
+		0xe0340010, 0x80020a00,
+		/* buffer_store_d16_hi_format_x v12, off, s[8:11], 0 offset:20
+		 */
+		0xe09c0014, 0x80020c00,
+		/* tbuffer_store_d16_format_xy v20, off, s[8:11], 0
+		   format:[BUF_FMT_32_32_FLOAT] offset:24 */
+		0xe9968018, 0x80021400);
 	is_u64(w->state, SOFT_ENDED, "typed accesses run");
 	is_u64(v[2][3], 1, "format_x is the first component");
 	is_u64(v[4][3], 2, "format_xy has the second");
@@ -359,17 +376,18 @@ static void test_typed(void)
 	is_u64(b.mem->u32[7], 0x40000000, "halves become floats in memory");
 	/* Components from the descriptor: X = W, Y = 1, Z = 0, W = X. */
 	w->s[11] = (w->s[11] & ~0xfffu) | 7 | 1 << 3 | 0 << 6 | 4 << 9;
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* buffer_load_format_xyzw v[4:7], off, s[8:11], 0 */
 		  0xe00c0000, 0x80020400,
-		  /* buffer_load_format_xyzw v[24:27], off, s[8:11], 0 offset:4095 */
+		  /* buffer_load_format_xyzw v[24:27], off, s[8:11], 0
+		     offset:4095 */
 		  0xe00c0fff, 0x80021800);
 	is_u64(v[4][3], 4, "DST_SEL_X = W");
 	is_u64(v[5][3], 1, "DST_SEL_Y = 1");
 	is_u64(v[6][3], 0, "DST_SEL_Z = 0");
 	is_u64(v[7][3], 1, "DST_SEL_W = X");
 	is_u64(v[25][3] | v[24][3], 0, "typed: all or nothing is in range");
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* buffer_load_b32 v[4:5], off, s[8:11], 0 tfe */
 		  0xe0500000, 0x80220400);
 	is_u64(w->fault.kind, SOFT_FAULT_UNSUPPORTED, "TFE is not there");
@@ -381,7 +399,7 @@ static void test_typed(void)
 static void test_clamping(void)
 {
 	struct bench b;
-	uint32_t (*v)[SOFT_LANES];
+	uint32_t(*v)[SOFT_LANES];
 
 	start(&b);
 	v = b.wave[0].v[0];
@@ -390,16 +408,21 @@ static void test_clamping(void)
 	v[4][3] = 0x7fc00000; /* NaN */
 	v[5][3] = 300;
 	v[6][3] = (uint32_t)-300;
-	BENCH_RUN(&b, 
-		  /* tbuffer_store_format_xyz v[2:4], off, s[8:11], 0 format:[BUF_FMT_8_8_8_8_UNORM] */
+	BENCH_RUN(&b,
+		  /* tbuffer_store_format_xyz v[2:4], off, s[8:11], 0
+		     format:[BUF_FMT_8_8_8_8_UNORM] */
 		  0xe9530000, 0x80020200,
-		  /* tbuffer_store_format_xyz v[2:4], off, s[8:11], 0 format:[BUF_FMT_8_8_8_8_SNORM] offset:4 */
+		  /* tbuffer_store_format_xyz v[2:4], off, s[8:11], 0
+		     format:[BUF_FMT_8_8_8_8_SNORM] offset:4 */
 		  0xe95b0004, 0x80020200,
-		  /* tbuffer_store_format_xy v[5:6], off, s[8:11], 0 format:[BUF_FMT_8_8_UINT] offset:8 */
+		  /* tbuffer_store_format_xy v[5:6], off, s[8:11], 0
+		     format:[BUF_FMT_8_8_UINT] offset:8 */
 		  0xe8928008, 0x80020500,
-		  /* tbuffer_store_format_xy v[5:6], off, s[8:11], 0 format:[BUF_FMT_8_8_SINT] offset:10 */
+		  /* tbuffer_store_format_xy v[5:6], off, s[8:11], 0
+		     format:[BUF_FMT_8_8_SINT] offset:10 */
 		  0xe89a800a, 0x80020500);
-	is_u64(b.mem->u32[0] & 0xffffff, 0x0000ff, "UNORM: 2 -> 1, -2, NaN -> 0");
+	is_u64(b.mem->u32[0] & 0xffffff, 0x0000ff,
+	       "UNORM: 2 -> 1, -2, NaN -> 0");
 	is_u64(b.mem->u32[1] & 0xffffff, 0x00817f, "SNORM: 2 -> 1, -2 -> -1");
 	is_u64(b.mem->u32[2], 0x807fffff, "UINT and SINT saturate");
 	bench_fini(&b);
@@ -412,7 +435,7 @@ static void test_to_lds(void)
 	start(&b);
 	b.wave[0].s[ISA_R_M0] = 0x200;
 	b.mem->u8[16] = 0x92;
-	BENCH_RUN(&b, 
+	BENCH_RUN(&b,
 		  /* buffer_load_lds_b32 off, s[8:11], 0 offset:8 */
 		  0xe0c40008, 0x80020000,
 		  /* buffer_load_lds_i8 off, s[8:11], 0 offset:16 */

@@ -79,6 +79,7 @@ struct fake {
 	unsigned eintr_every;	   /* every nth ioctl says EINTR or EAGAIN */
 	unsigned generation_moves; /* reads of generation_id that differ */
 	bool map_no_success;
+	uint64_t gpu_clock, cpu_clock; /* what CLOCK_COUNTERS says */
 
 	enum fake_cp cp;
 	uint64_t fault_va;
@@ -463,6 +464,8 @@ static const char *fake_name(unsigned nr)
 		return "RUNTIME";
 	case KFD_NR_WAIT_EVENTS:
 		return "WAIT";
+	case KFD_NR_GET_CLOCK_COUNTERS:
+		return "CLOCKS";
 	default:
 		return "other";
 	}
@@ -517,7 +520,11 @@ static int fake_answer(struct fake *f, unsigned nr, void *arg)
 			f->vram_left;
 		return 0;
 	case KFD_NR_GET_CLOCK_COUNTERS:
-		((struct kfd_ioc_get_clock_counters *)arg)->gpu_clock = 4711;
+		*(struct kfd_ioc_get_clock_counters *)arg =
+			(struct kfd_ioc_get_clock_counters){
+				.gpu_clock = f->gpu_clock,
+				.cpu_clock = f->cpu_clock,
+			};
 		return 0;
 	case KFD_NR_ACQUIRE_VM:
 	case KFD_NR_RUNTIME_ENABLE:
@@ -593,6 +600,7 @@ static struct fake *fake_new(void)
 	f->major = 1;
 	f->minor = 17;
 	f->vram_left = 1000000;
+	f->gpu_clock = 4711;
 	fake_file(f, "nodes/0/gpu_id", "0\n");
 	fake_file(f, "nodes/0/properties", "cpu_cores_count 16\n");
 	fake_gpu(f, 1, FAKE_GPU, 110000, 96, 12);

@@ -368,8 +368,30 @@ static void run_invalidate(struct soft_wave *w, const struct soft_uop *u)
 	__atomic_exchange_n(&fence, 1, __ATOMIC_SEQ_CST);
 }
 
+bool soft_buffer_at(struct soft_wave *w, const struct soft_uop *u, int half,
+		    uint32_t lane, uint32_t skip, uint32_t bytes, uint64_t *va)
+{
+	struct buffer b;
+	struct spot s;
+
+	buffer_init(&b, w, u);
+	s = spot(w, u, &b, half, lane);
+	s.offset += skip;
+	*va = address(&b, s);
+	return in_range(&b, s, bytes);
+}
+
+uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u)
+{
+	struct buffer b;
+
+	buffer_init(&b, w, u);
+	return b.format;
+}
+
 /* ------------------------------------------------------------- table ---- */
 
+/* clang-format off */
 #define LOAD(name, b, sgn, prt)                                            \
 	[ISA_buffer_load_##name] = { run_load, { .a = { .bytes = b,        \
 		.is_signed = sgn, .part = prt } } },
@@ -457,6 +479,7 @@ static const struct {
 	[ISA_buffer_gl0_inv] = { run_invalidate, { .n = 0 } },
 	[ISA_buffer_gl1_inv] = { run_invalidate, { .n = 0 } },
 };
+/* clang-format on */
 
 /* Status of partially resident textures (TFE) is not there. */
 soft_handler *soft_buffer_handler(const struct isa_inst *in, const void **op)

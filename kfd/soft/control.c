@@ -430,3 +430,8 @@ soft_handler *soft_control_handler(const struct isa_inst *in)
 {
 	return handler[in->op];
 }
+
+bool soft_control_is_nothing(const struct isa_inst *in)
+{
+	return handler[in->op] == run_nothing;
+}

@@ -27,7 +27,16 @@
 #define SOFT_CU_COUNT 96u
 #define SOFT_SE_COUNT 6u
 #define SOFT_WAVES_PER_CU 32u
+#define SOFT_SDMA_ENGINES 2u
 #define SOFT_GFX_TARGET 110000u
+#define SOFT_SCLK_MIN_MHZ 500u
+#define SOFT_SCLK_MAX_MHZ 2371u
+#define SOFT_MCLK_MIN_MHZ 96u
+#define SOFT_MCLK_MAX_MHZ 1249u
+#define SOFT_POWER_CAP_UW 355000000ull
+#define SOFT_PCI_DIR "/sys/devices/pci0000:00/0000:00:01.0/0000:03:00.0"
+#define SOFT_PCI_REV 0xc8 /* of an XTX */
+#define SOFT_UNIQUE_ID 0x7430736f66743030ull /* "t0soft00" */
 #define SOFT_GPUVM_BASE 0x1000000ull
 #define SOFT_GPUVM_LIMIT 0x7fffffffffffull
 #define SOFT_LDS_BASE 0x0001000000000000ull
@@ -37,9 +46,12 @@
 #define SOFT_LDS_MAX_BYTES 65536u
 #define SOFT_GROUP_MAX 1024u /* work-items */
 
+/* Which node a handle was opened on. */
+enum soft_node { SOFT_NODE_KFD, SOFT_NODE_RENDER, SOFT_NODE_CARD };
+
 struct soft_file {
 	int fd; /* -1 = slot free */
-	bool render;
+	enum soft_node node;
 	pid_t pid;   /* that opened it */
 	uint64_t id; /* never reused, unlike fd */
 };
@@ -104,6 +116,21 @@ struct soft_wake {
 	uint64_t seq;	 /* grows with every wake-up */
 };
 
+/* How busy the card is, for the sensors (sensors.c). */
+struct soft_load {
+	pthread_mutex_t lock; /* a leaf */
+	unsigned running;     /* kernels and copies in work */
+	uint64_t since_ns, busy_ns;
+	uint64_t step_ns, step_busy_ns; /* when the model was last moved on */
+	double load;			/* 0..1 */
+	double temp_c;
+};
+struct soft_sensors {
+	unsigned load_pct, sclk_mhz, mclk_mhz, vddgfx_mv, fan_rpm;
+	unsigned edge_mc, junction_mc, memory_mc; /* 1/1000 degree C */
+	uint64_t power_uw;
+};
+
 /* What a thread that executes waves keeps for itself. */
 struct soft_worker {
 	struct soft_code_cache *code;
@@ -116,7 +143,7 @@ enum soft_queue_bo {
 };
 struct soft_queue {
 	struct soft_dev *dev;
-	uint32_t id;
+	uint32_t id, type; /* KFD_QUEUE_* */
 	uint64_t *doorbell;
 	/* Of the ring; written under map.lock held alone. */
 	uint64_t ring_base;
@@ -134,6 +161,13 @@ struct soft_queue {
 	uint64_t read_index;
 	uint64_t began_index, began_ts; /* of the packet in work */
 	bool again; /* it had to wait before */
+	bool mute;  /* its completion raises no interrupt (inject.c) */
+	/*
+	 * PM4 and SDMA queues: read_index and this count dwords and bytes.
+	 * AQL queues have `pm4` too, for their vendor packets.
+	 */
+	uint64_t stream_end; /* packets are there up to here */
+	struct soft_pm4 *pm4;
 };
 
 struct soft_pool;
@@ -175,6 +209,11 @@ struct soft_dev {
 
 	pthread_mutex_t fault_lock;
 	struct soft_fault fault;
+	struct soft_load load;
+	uint32_t vram_lost; /* atomic: resets that lost VRAM */
+	struct soft_watch *watch; /* NULL: waves run unwatched */
+	struct soft_inject_state *inject; /* atomic: NULL = behaves well */
+	uint64_t paused_until_ns; /* atomic: all queues are evicted until then */
 };
 
 /* ---------------------------------------------------------- device.c ---- */
@@ -183,13 +222,58 @@ uint64_t soft_gpu_clock(void); /* 100 MHz ticks */
 /* pthread_create() with all signals blocked. */
 int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg);
 
+/* --------------------------------------------------------- inject.c ---- */
+
+void soft_inject_fini(struct soft_dev *d);
+/* What a rule wants of this call instead: 0 or -errno. */
+int soft_inject_open(struct soft_dev *d, const char *path);
+int soft_inject_ioctl(struct soft_dev *d, unsigned nr);
+int soft_inject_mmap(struct soft_dev *d, unsigned type);
+/* The same when the call has been made and gave `ret`. */
+int soft_inject_after(struct soft_dev *d, unsigned nr, void *arg, int ret);
+/* Before the packet at q->read_index: false = it is not to be run now. */
+bool soft_inject_packet(struct soft_queue *q);
+/* The last handle of /dev/kfd is about to go. */
+void soft_inject_closing(struct soft_dev *d);
+
 /* -------------------------------------------------------- topology.c ---- */
 
 int soft_topology_read(struct soft_dev *d, const char *path, struct buf *out);
 int soft_topology_list(struct soft_dev *d, const char *path, struct buf *out);
 
+/* --------------------------------------------------------- sensors.c ---- */
+
+void soft_load_init(struct soft_dev *d);
+void soft_load_fini(struct soft_dev *d);
+/* Around everything that keeps the card busy. */
+void soft_load_begin(struct soft_dev *d);
+void soft_load_end(struct soft_dev *d);
+void soft_sensors_read(struct soft_dev *d, struct soft_sensors *out);
+
+/* ----------------------------------------------------------- sysfs.c ---- */
+
+/* The files of the PCI function, its DRM nodes and hwmon: 0 or -errno. */
+int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out);
+int soft_sysfs_list(struct soft_dev *d, const char *path, struct buf *out);
+
+/* ------------------------------------------------------------- drm.c ---- */
+
+/* A DRM ioctl on the render or card node: 0 or -errno. */
+int soft_drm_ioctl(struct soft_dev *d, enum soft_node node,
+		   unsigned long request, void *arg);
+
 /* ---------------------------------------------------------- memory.c ---- */
 
+/* VRAM that the host can map, bytes. */
+static inline uint64_t soft_visible_bytes(const struct soft_dev *d)
+{
+	const uint64_t window = 256u << 20; /* the usual small BAR */
+
+	return d->o.small_bar && window < d->o.vram_bytes ? window :
+							    d->o.vram_bytes;
+}
+/* Bytes in use: of VRAM, and of host memory given to the GPU. */
+void soft_memory_usage(struct soft_dev *d, uint64_t *vram, uint64_t *gtt);
 bool soft_memory_init(struct soft_dev *d, struct err *e);
 void soft_memory_fini(struct soft_dev *d);
 void soft_memory_end(struct soft_dev *d); /* the process let go */
@@ -280,6 +364,9 @@ enum soft_done soft_packet_run(struct soft_queue *q);
 
 /* These with a slice held. */
 
+/* The CP cannot reach va: a page fault. */
+void soft_cp_fault(struct soft_queue *q, uint64_t va, uint32_t need,
+		   const char *what);
 /* Host pointer for the CP's own access; NULL after raising a page fault. */
 void *soft_cp_at(struct soft_queue *q, uint64_t va, uint64_t size,
 		 uint32_t need, const char *what);
@@ -299,6 +386,8 @@ enum soft_done soft_packet_refuse(struct soft_queue *q, enum kfd_ec ec,
 
 /* The driver's fault_text: the last fault's line. */
 bool soft_fault_text(struct kfd_driver *drv, struct buf *out);
+/* The driver's `fault`: the same as numbers. */
+bool soft_fault_report(struct kfd_driver *drv, struct kfd_driver_fault *out);
 
 /* All with a slice held. */
 
@@ -317,9 +406,41 @@ bool soft_queue_inactive(struct soft_queue *q, uint32_t code);
 
 /* ---------------------------------------------------------- launch.c ---- */
 
-/* Run the dispatch packet at q->read_index to its end. */
-enum soft_done soft_dispatch(struct soft_queue *q,
-			     const struct aql_dispatch *p);
+/* What PM4 gives in registers, AQL in the descriptor and the queue. */
+struct soft_regs {
+	uint64_t entry; /* VA of the first instruction */
+	uint32_t rsrc1, rsrc2, rsrc3;
+	bool wave32;
+	uint64_t scratch_va;
+	uint32_t tmpring; /* AMD_TMPRING_* */
+	uint32_t user[16];
+};
+/*
+ * Run a dispatch to its end: the packet at q->read_index, which is then
+ * retired and completed; or, with `regs`, one that a PM4 packet started.
+ */
+enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
+			     const struct soft_regs *regs);
+
+/* ------------------------------------------------------------- pm4.c ---- */
+
+/* Has a doorbell announced more than was read?  For PM4 and SDMA. */
+bool soft_stream_ready(struct soft_queue *q);
+/* The next packet of a PM4 queue. */
+enum soft_done soft_pm4_run(struct soft_queue *q);
+/* All of an indirect buffer; SOFT_LATER: call again with the same. */
+enum soft_done soft_pm4_buffer(struct soft_queue *q, uint64_t va,
+			       uint32_t n_dw);
+void soft_pm4_free(struct soft_queue *q);
+/* The wait functions of PM4 and SDMA: 0 always, < <= == != >= >. */
+bool soft_compare(unsigned function, uint64_t value, uint64_t reference);
+
+/* ------------------------------------------------------------ sdma.c ---- */
+
+/* The next packet of an SDMA queue. */
+enum soft_done soft_sdma_run(struct soft_queue *q);
+/* Dword i of the packet in work; false: a page fault.  Slice held. */
+bool soft_sdma_fetch(struct soft_queue *q, uint32_t i, uint32_t *out);
 
 /* ----------------------------------------------------------- group.c ---- */
 
@@ -328,6 +449,7 @@ struct soft_launch {
 	struct soft_queue *q;
 	struct aql_dispatch packet;
 	struct amd_kernel_descriptor kd;
+	const struct soft_regs *regs; /* NULL: an AQL dispatch */
 	uint64_t packet_va, queue_va;
 	uint64_t entry; /* VA of the first instruction */
 	uint32_t n_groups[3];
@@ -349,11 +471,36 @@ struct soft_run { /* a workgroup in execution */
 	bool fresh;    /* soft_run_start(index) is still to be done */
 	uint64_t index;
 	void *memory;
+	struct shadow *shadow; /* observe.c's */
 };
 struct soft_run *soft_run_new(const struct soft_launch *l);
 void soft_run_free(struct soft_run *r);
 /* Set up the registers of workgroup r->index (x fastest). */
 void soft_run_start(struct soft_run *r, const struct soft_launch *l);
+
+/* ---------------------------------------------------------- observe.c ---- */
+
+/* Is there anything to watch? */
+bool soft_watch_wanted(const struct soft_watch_options *o);
+/* NULL and *e when the trace file cannot be opened. */
+struct soft_watch *soft_watch_new(struct soft_dev *d,
+				  const struct soft_watch_options *o,
+				  struct err *e);
+void soft_watch_free(struct soft_watch *t);
+/* The driver's note(). */
+void soft_watch_note(struct kfd_driver *d, const struct kfd_note *n);
+/* Around a dispatch. */
+void soft_watch_begin(struct soft_watch *t, const struct soft_launch *l);
+void soft_watch_end(struct soft_watch *t);
+/* After soft_run_start(). */
+void soft_watch_start(struct soft_watch *t, struct soft_run *r,
+		      const struct soft_launch *l);
+/* As soft_wave_run(). */
+void soft_watch_run(struct soft_watch *t, struct soft_run *r,
+		    struct soft_wave *w, uint64_t max_insts);
+/* A barrier of the workgroup is about to open. */
+void soft_watch_barrier(struct soft_watch *t, struct soft_run *r);
+void soft_watch_drop(struct soft_run *r); /* its shadow, if it has one */
 
 /* ----------------------------------------------------------- pool.c ---- */
 

@@ -17,7 +17,11 @@
 
 #include "kfd/soft/dev.h"
 
-#define RENDER_PATH "/dev/dri/renderD128"
+static const char *const node_paths[] = {
+	[SOFT_NODE_KFD] = "/dev/kfd",
+	[SOFT_NODE_RENDER] = "/dev/dri/renderD128",
+	[SOFT_NODE_CARD] = "/dev/dri/card0",
+};
 
 static struct soft_dev *dev_of(struct kfd_driver *d)
 {
@@ -72,23 +76,28 @@ static struct soft_file *file_slot(struct soft_dev *d)
 static int soft_open(struct kfd_driver *drv, const char *path, int flags)
 {
 	struct soft_dev *d = dev_of(drv);
-	const bool kfd = !strcmp(path, "/dev/kfd");
 	struct soft_file *f;
+	unsigned node = 0;
 	int fd;
 
 	(void)flags; /* O_RDWR | O_CLOEXEC is the only sensible choice */
-	if (!kfd && strcmp(path, RENDER_PATH))
+	while (node < ARRAY_SIZE(node_paths) && strcmp(path, node_paths[node]))
+		node++;
+	if (node == ARRAY_SIZE(node_paths))
 		return -ENOENT;
-	if (kfd && d->o.open_errno)
+	if (node == SOFT_NODE_KFD && d->o.open_errno)
 		return -d->o.open_errno;
+	if ((fd = soft_inject_open(d, path)))
+		return fd;
 	/* A real descriptor: its number collides with no other file. */
 	fd = fcntl(d->memfd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return -errno;
 	pthread_mutex_lock(&d->lock);
 	f = file_slot(d);
-	*f = (struct soft_file){ fd, !kfd, getpid(), ++d->next_file_id };
-	d->kfd_opens += kfd && f->pid == d->pid;
+	*f = (struct soft_file){ fd, (enum soft_node)node, getpid(),
+				 ++d->next_file_id };
+	d->kfd_opens += node == SOFT_NODE_KFD && f->pid == d->pid;
 	pthread_mutex_unlock(&d->lock);
 	return fd;
 }
@@ -117,15 +126,18 @@ static int soft_close(struct kfd_driver *drv, int fd)
 	pthread_mutex_lock(&d->lock);
 	f = file_by_fd(d, fd);
 	if (f) {
-		if (!f->render && f->pid == d->pid && getpid() == d->pid)
+		if (f->node == SOFT_NODE_KFD && f->pid == d->pid &&
+		    getpid() == d->pid)
 			last = --d->kfd_opens == 0;
 		f->fd = -1;
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (!f)
 		return -EBADF;
-	if (last)
+	if (last) {
+		soft_inject_closing(d);
 		process_end(d);
+	}
 	close(fd);
 	return 0;
 }
@@ -182,13 +194,22 @@ static struct kfd_aperture aperture(void)
 	};
 }
 
+/* The processor's graphics have their own, where nothing can be made. */
+static struct kfd_aperture igpu_aperture(void)
+{
+	struct kfd_aperture a = aperture();
+
+	a.gpu_id = SOFT_IGPU_ID;
+	return a;
+}
+
 static int ioc_apertures(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_process_apertures *a = arg;
 
-	(void)d;
 	a->node[0] = aperture();
-	a->num_of_nodes = 1;
+	a->node[1] = igpu_aperture();
+	a->num_of_nodes = d->o.igpu_first ? 2 : 1;
 	return 0;
 }
 
@@ -197,13 +218,13 @@ static int ioc_apertures_new(struct soft_dev *d, void *arg)
 	struct kfd_ioc_get_process_apertures_new *a = arg;
 	struct kfd_aperture *out = (void *)(uintptr_t)a->apertures_ptr;
 
-	(void)d;
-	if (a->num_of_nodes) {
-		if (!out)
-			return -EFAULT;
+	if (a->num_of_nodes && !out)
+		return -EFAULT;
+	if (a->num_of_nodes)
 		out[0] = aperture();
-	}
-	a->num_of_nodes = 1;
+	if (a->num_of_nodes > 1 && d->o.igpu_first)
+		out[1] = igpu_aperture();
+	a->num_of_nodes = d->o.igpu_first ? 2 : 1;
 	return 0;
 }
 
@@ -212,7 +233,7 @@ static int ioc_acquire_vm(struct soft_dev *d, void *arg)
 	const struct kfd_ioc_acquire_vm *a = arg;
 	const struct soft_file *f = file_by_fd(d, (int)a->drm_fd);
 
-	if (!f || !f->render || check_gpu(a->gpu_id))
+	if (!f || f->node == SOFT_NODE_KFD || check_gpu(a->gpu_id))
 		return -EINVAL;
 	if (d->vm_file)
 		return d->vm_file == f->id ? 0 : -EBUSY;
@@ -388,24 +409,31 @@ static int soft_ioctl(struct kfd_driver *drv, int fd, unsigned long request,
 	const unsigned nr = KFD_REQUEST_NR(request);
 	const struct ioc *i = &iocs[nr < ARRAY_SIZE(iocs) ? nr : 0];
 	const struct soft_file *f;
-	bool render = false, mine = false;
+	enum soft_node node = SOFT_NODE_KFD;
+	bool mine = false;
+	int ret;
 
 	pthread_mutex_lock(&d->lock);
 	f = file_by_fd(d, fd);
 	if (f) {
-		render = f->render;
+		node = f->node;
 		mine = f->pid == d->pid && getpid() == d->pid;
 	}
 	pthread_mutex_unlock(&d->lock);
 	/* The state is the opener's: a forked child must open its own. */
-	if (!f || (!render && !mine))
+	if (!f || (node == SOFT_NODE_KFD && !mine))
 		return -EBADF;
-	if (render || KFD_REQUEST_TYPE(request) != 'K' || !i->fn ||
+	if (node != SOFT_NODE_KFD)
+		return soft_drm_ioctl(d, node, request, arg);
+	if (KFD_REQUEST_TYPE(request) != 'K' || !i->fn ||
 	    d->o.kfd_minor < i->since_minor)
 		return -ENOTTY;
 	if (!arg)
 		return -EFAULT;
-	return ioc_call(d, i, KFD_REQUEST_SIZE(request), arg);
+	if ((ret = soft_inject_ioctl(d, nr)))
+		return ret;
+	ret = ioc_call(d, i, KFD_REQUEST_SIZE(request), arg);
+	return soft_inject_after(d, nr, arg, ret);
 }
 
 /* --------------------------------------------------------------- mmap -- */
@@ -442,18 +470,23 @@ static void *soft_mmap(struct kfd_driver *drv, void *addr, size_t size_bytes,
 {
 	struct soft_dev *d = dev_of(drv);
 	const struct soft_file *f;
+	unsigned type = 0;
 	int ret = 0;
 	void *p;
 
 	pthread_mutex_lock(&d->lock);
 	f = file_by_fd(d, fd);
+	if (f && f->node == SOFT_NODE_KFD)
+		type = (unsigned)(offset >> KFD_MMAP_TYPE_SHIFT);
 	if (f && f->pid != getpid())
 		ret = -EBADF;
-	else if (f && f->render)
+	else if (f && f->node != SOFT_NODE_KFD)
 		ret = soft_bo_mmap(d, offset, size_bytes, prot);
 	else if (f)
 		ret = kfd_mmap_offset(d, offset, size_bytes, &offset);
 	pthread_mutex_unlock(&d->lock);
+	if (f && ret >= 0)
+		ret = soft_inject_mmap(d, type);
 	if (ret < 0) {
 		*err_no = -ret;
 		return MAP_FAILED;
@@ -514,11 +547,14 @@ static void soft_free(struct kfd_driver *drv)
 	if (getpid() != d->pid)
 		return;
 	process_end(d);
+	soft_inject_fini(d);
 	free(d->file);
 	soft_pool_free(d->pool);
 	soft_wake_fini(d);
 	soft_events_fini(d);
 	soft_memory_fini(d);
+	soft_load_fini(d);
+	soft_watch_free(d->watch);
 	pthread_mutex_destroy(&d->fault_lock);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
@@ -536,6 +572,8 @@ static const struct kfd_driver soft_driver = {
 	.list_dir = soft_list_dir,
 	.ring = soft_ring,
 	.fault_text = soft_fault_text,
+	.fault = soft_fault_report,
+	.note = soft_watch_note,
 	.free = soft_free,
 };
 
@@ -550,7 +588,7 @@ static struct soft_options options_resolve(const struct soft_options *o)
 
 		r.threads = n > 0 ? (unsigned)n : 1;
 	}
-	if (r.deterministic)
+	if (r.deterministic || soft_watch_wanted(&r.watch))
 		r.threads = 1;
 	if (!r.kfd_minor)
 		r.kfd_minor = KFD_MINOR_SDMA_ENGINE_ID;
@@ -570,11 +608,17 @@ struct kfd_driver *kfd_soft_new(const struct soft_options *o, struct err *e)
 	d->pid = getpid();
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_mutex_init(&d->fault_lock, NULL);
+	soft_load_init(d);
 	soft_wake_init(d);
 	soft_events_init(d);
 	if (!soft_memory_init(d, e)) {
 		err_wrap(e, "soft device");
 		goto fail;
+	}
+	if (soft_watch_wanted(&d->o.watch)) {
+		d->watch = soft_watch_new(d, &d->o.watch, e);
+		if (!d->watch)
+			goto fail;
 	}
 	d->pool = soft_pool_new(d->o.threads - 1);
 	if (!d->pool) {

@@ -45,6 +45,28 @@ bool soft_fault_text(struct kfd_driver *drv, struct buf *out)
 	return true;
 }
 
+bool soft_fault_report(struct kfd_driver *drv, struct kfd_driver_fault *out)
+{
+	struct soft_fault f;
+
+	if (!soft_last_fault(drv, &f))
+		return false;
+	*out = (struct kfd_driver_fault){
+		.count = f.count,
+		.unsupported = f.kind == SOFT_FAULT_UNSUPPORTED,
+		.queue_id = f.queue_id,
+		.packet = f.packet,
+		.kernel_va = f.kernel,
+		.pc = f.pc,
+		.va = f.va,
+		.write = f.write,
+		.lane = f.lane,
+		.wave = f.wave,
+	};
+	memcpy(out->workgroup, f.workgroup, sizeof(out->workgroup));
+	return true;
+}
+
 static void record(struct soft_queue *q, struct soft_fault *f)
 {
 	struct soft_dev *d = q->dev;
@@ -100,6 +122,8 @@ bool soft_queue_inactive(struct soft_queue *q, uint32_t code)
 	uint64_t va, *slot, mailbox;
 	uint32_t event;
 
+	if (q->type != KFD_QUEUE_COMPUTE_AQL)
+		return false; /* these have no such structure */
 	aq = soft_cp_queue(q, &va);
 	if (!aq || !aq->queue_inactive_signal)
 		return false;
@@ -123,6 +147,12 @@ bool soft_queue_inactive(struct soft_queue *q, uint32_t code)
 void soft_queue_error(struct soft_queue *q, enum kfd_ec ec, uint32_t inactive,
 		      struct soft_fault *f)
 {
+	/* An engine that reads nonsense hangs until the card is reset. */
+	if (q->type != KFD_QUEUE_COMPUTE_AQL &&
+	    f->kind == SOFT_FAULT_PACKET) {
+		soft_gpu_reset(q, f);
+		return;
+	}
 	/* The first error of a queue counts: other waves die with it. */
 	if (__atomic_exchange_n(&q->dead, 1, __ATOMIC_ACQ_REL))
 		return;
@@ -166,6 +196,7 @@ void soft_gpu_reset(struct soft_queue *q, struct soft_fault *f)
 	if (__atomic_exchange_n(&d->hung, 1, __ATOMIC_ACQ_REL))
 		return;
 	record(q, f);
+	__atomic_add_fetch(&d->vram_lost, 1, __ATOMIC_RELAXED);
 	soft_event_hw(d, &x);
 	soft_wake_all(d);
 }

@@ -45,6 +45,7 @@ struct soft_run *soft_run_new(const struct soft_launch *l)
 
 void soft_run_free(struct soft_run *r)
 {
+	soft_watch_drop(r);
 	free(r->memory);
 	free(r->g.wave);
 	free(r);
@@ -86,7 +87,13 @@ static void scalar_state(struct soft_wave *w, const struct soft_launch *l)
 	uint32_t *s = &w->s[AMD_RSRC2_USER_SGPRS(rsrc2)];
 
 	memset(w->s, 0, sizeof(w->s));
-	user_sgprs(w->s, l);
+	if (l->regs)
+		memcpy(w->s, l->regs->user,
+		       AMD_RSRC2_USER_SGPRS(rsrc2) > 16 ?
+			       sizeof(l->regs->user) :
+			       AMD_RSRC2_USER_SGPRS(rsrc2) * 4);
+	else
+		user_sgprs(w->s, l);
 	if (rsrc2 & AMD_RSRC2_WORKGROUP_ID_X)
 		*s++ = g->id[0];
 	if (rsrc2 & AMD_RSRC2_WORKGROUP_ID_Y)

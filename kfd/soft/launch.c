@@ -160,7 +160,9 @@ static bool slice(struct dispatch *dp, struct soft_run *r, struct soft_wave *w,
 
 	soft_map_hold(d);
 	good = slice_begin(dp, r, w, k);
-	if (good)
+	if (good && d->watch)
+		soft_watch_run(d->watch, r, w, SLICE_INSTS);
+	else if (good)
 		soft_wave_run(w, SLICE_INSTS);
 	if (w->state == SOFT_FAULTED) {
 		wave_fault(dp, w);
@@ -171,8 +173,10 @@ static bool slice(struct dispatch *dp, struct soft_run *r, struct soft_wave *w,
 }
 
 /* Count the waves; open the barrier when all that live have arrived. */
-static void barrier_update(struct soft_group *g)
+static void barrier_update(struct soft_run *r, struct soft_watch *watch)
 {
+	struct soft_group *g = &r->g;
+
 	g->n_ended = g->n_waiting = 0;
 	for (int i = 0; i < g->n_waves; i++) {
 		g->n_ended += g->wave[i].state == SOFT_ENDED;
@@ -180,6 +184,8 @@ static void barrier_update(struct soft_group *g)
 	}
 	if (!g->n_waiting || g->n_ended + g->n_waiting < g->n_waves)
 		return;
+	if (watch)
+		soft_watch_barrier(watch, r);
 	for (int i = 0; i < g->n_waves; i++)
 		if (g->wave[i].state == SOFT_AT_BARRIER)
 			g->wave[i].state = SOFT_READY;
@@ -202,7 +208,7 @@ static enum turn turn(struct dispatch *dp, struct soft_run *r,
 			if (!slice(dp, r, &g->wave[i], k))
 				return TURN_FAILED;
 		}
-		barrier_update(g);
+		barrier_update(r, dp->l.q->dev->watch);
 		if (g->n_ended == g->n_waves)
 			return TURN_ENDED;
 		if (time_mono_ns() > __atomic_load_n(&dp->deadline_ns,
@@ -283,6 +289,8 @@ static bool dispatch_turn(void *arg, struct soft_worker *k)
 		return false;
 	if (r->fresh)
 		soft_run_start(r, &dp->l);
+	if (r->fresh && dp->l.q->dev->watch)
+		soft_watch_start(dp->l.q->dev->watch, r, &dp->l);
 	r->fresh = false;
 	t = turn(dp, r, k);
 	pthread_mutex_lock(&dp->lock);
@@ -402,7 +410,8 @@ static void dispatch_init(struct dispatch *dp, struct soft_queue *q,
 	};
 }
 
-enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p)
+enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
+			     const struct soft_regs *regs)
 {
 	/* A kernel that asks for its packet may read it until it ends; all
 	 * others let their slot go when they start, as the card does: a read
@@ -413,18 +422,25 @@ enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p)
 
 	soft_map_hold(q->dev);
 	dispatch_init(&dp, q, p);
+	dp.l.regs = regs;
 	r = soft_launch_prepare(q, &dp.l);
 	late = dp.l.kd.kernel_code_properties & AMD_PROP_DISPATCH_PTR;
 	if (r == SOFT_DONE) {
 		q->began_ts = soft_gpu_clock();
-		if (!late)
+		if (!late && !regs)
 			soft_packet_retire(q);
+		if (q->dev->watch)
+			soft_watch_begin(q->dev->watch, &dp.l);
 	}
 	soft_map_release(q->dev);
 	if (r == SOFT_DONE) {
 		dp.deadline_ns = time_mono_ns() + q->dev->o.deadline_ns;
+		soft_load_begin(q->dev);
 		if (!work(&dp))
 			r = SOFT_REFUSED;
+		soft_load_end(q->dev);
+		if (q->dev->watch)
+			soft_watch_end(q->dev->watch);
 	}
 	if (r == SOFT_DONE) {
 		soft_map_hold(q->dev);

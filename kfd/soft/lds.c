@@ -375,7 +375,9 @@ static void run_nop(struct soft_wave *w, const struct soft_uop *u)
 
 /* ------------------------------------------------------------- table ---- */
 
-#define ONE(b, sgn, prt) { { .bytes = b, .is_signed = sgn, .part = prt }, 1, 1, 0 }
+/* clang-format off */
+#define ONE(b, sgn, prt) \
+	{ { .bytes = b, .is_signed = sgn, .part = prt }, 1, 1, 0 }
 #define LOAD(name, b, sgn, prt) \
 	[ISA_ds_load_##name] = { run_load, ONE(b, sgn, prt) },
 #define STORE(name, b, prt) \
@@ -473,6 +475,7 @@ static const struct {
 	OTHER(swizzle_b32, run_swizzle)
 	OTHER(nop, run_nop)
 };
+/* clang-format on */
 
 soft_handler *soft_lds_handler(const struct isa_inst *in, const void **op)
 {

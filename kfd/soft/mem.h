@@ -43,6 +43,8 @@ void soft_code_cache_stale(struct soft_code_cache *c);
 
 /* SOPP, and the scalar instructions that see PC, MODE or messages. */
 soft_handler *soft_control_handler(const struct isa_inst *in);
+/* Does it nothing but steer timing? */
+bool soft_control_is_nothing(const struct isa_inst *in);
 
 /* ---------------------------------------------------------- atomic.c ---- */
 
@@ -93,6 +95,17 @@ enum soft_part {
 	SOFT_HIGH,  /* bits 31:16 */
 };
 
+/* Where one lane's access goes. */
+enum soft_space { SOFT_SPACE_MEMORY, SOFT_SPACE_LDS, SOFT_SPACE_SCRATCH };
+struct soft_place {
+	enum soft_space space;
+	uint64_t at; /* address, or offset into LDS or the lane's scratch */
+	int lane;    /* of the wave */
+};
+/* FLAT, GLOBAL and SCRATCH, but for ..._addtid. */
+void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
+		     int half, uint32_t lane, struct soft_place *p);
+
 /* A loaded value to registers reg.. of one lane, and back. */
 void soft_put_lane(struct soft_wave *w, const struct soft_access *a, int half,
 		   uint32_t lane, uint32_t reg, const uint32_t *value);
@@ -103,6 +116,16 @@ void soft_get_lane(const struct soft_wave *w, const struct soft_access *a,
 
 /* MUBUF and MTBUF. */
 soft_handler *soft_buffer_handler(const struct isa_inst *in, const void **op);
+
+/*
+ * The address of `bytes` bytes, `skip` behind the beginning, of a lane's
+ * access; false when the descriptor turns it away.
+ */
+bool soft_buffer_at(struct soft_wave *w, const struct soft_uop *u, int half,
+		    uint32_t lane, uint32_t skip, uint32_t bytes,
+		    uint64_t *va);
+/* The typed format that the access uses. */
+uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u);
 
 /* ----------------------------------------------------------- format.c ---- */
 

@@ -71,6 +71,14 @@ void soft_memory_drop(struct soft_dev *d, uint64_t offset, uint64_t size,
 		  (off_t)offset, (off_t)size);
 }
 
+void soft_memory_usage(struct soft_dev *d, uint64_t *vram, uint64_t *gtt)
+{
+	pthread_mutex_lock(&d->lock);
+	*vram = d->vram_used;
+	*gtt = d->sys_used;
+	pthread_mutex_unlock(&d->lock);
+}
+
 bool soft_memory_init(struct soft_dev *d, struct err *e)
 {
 	const long pages = sysconf(_SC_PHYS_PAGES);

@@ -20,8 +20,8 @@ union packet {
 	struct aql_barrier_value value;
 };
 
-static void cp_fault(struct soft_queue *q, uint64_t va, uint32_t need,
-		     const char *what)
+void soft_cp_fault(struct soft_queue *q, uint64_t va, uint32_t need,
+		   const char *what)
 {
 	struct soft_fault f = { .kind = SOFT_FAULT_MEMORY, .lane = -1 };
 
@@ -43,7 +43,7 @@ void *soft_cp_at(struct soft_queue *q, uint64_t va, uint64_t size,
 					    soft_map_at(q->dev, va, size, need);
 
 	if (!p)
-		cp_fault(q, va, need, what);
+		soft_cp_fault(q, va, need, what);
 	return p;
 }
 
@@ -160,7 +160,7 @@ void soft_packet_complete(struct soft_queue *q, uint64_t signal,
 	__atomic_store_n(&s->end_ts, end_ts, __ATOMIC_RELAXED);
 	/* From here on the program may use the signal for something else. */
 	__atomic_sub_fetch(&s->value, 1, __ATOMIC_SEQ_CST);
-	if (slot) {
+	if (slot && !q->mute) {
 		__atomic_store_n(slot, event, __ATOMIC_RELEASE);
 		soft_event_interrupt(q->dev, event);
 	}
@@ -262,62 +262,32 @@ static enum soft_done barrier_value(struct soft_queue *q,
 
 /* ------------------------------------------------------ vendor packets -- */
 
-/* Walk an indirect buffer: only cache maintenance is known. */
-static bool pm4_walk(struct soft_queue *q, const uint32_t *dw, uint32_t n,
-		     uint32_t *bad)
-{
-	for (uint32_t i = 0; i < n;) {
-		const uint32_t h = dw[i];
-
-		*bad = h;
-		if (h >> 30 == 2) { /* filler */
-			i++;
-			continue;
-		}
-		if (h >> 30 != 3)
-			return false;
-		if (PM4_OP(h) == PM4_ACQUIRE_MEM)
-			__atomic_add_fetch(&q->dev->map.code_epoch, 1,
-					   __ATOMIC_RELAXED);
-		else if (PM4_OP(h) != PM4_NOP)
-			return false;
-		/* A NOP with the largest count is one dword long. */
-		i += PM4_BODY_DW(h) == 0x4000 ? 1 : 1 + PM4_BODY_DW(h);
-		if (i > n)
-			return false;
-	}
-	return true;
-}
-
+/* Without a slice: the buffer may start dispatches. */
 static enum soft_done pm4_ib(struct soft_queue *q, const struct aql_pm4_ib *p)
 {
 	const uint32_t *c = p->ib_jump_cmd, n = c[3] & 0xfffff;
 	const uint64_t va = (uint64_t)c[2] << 32 | (c[1] & ~3u);
-	const uint32_t *dw = NULL;
-	uint32_t bad = c[0];
+	const bool good = PM4_OP(c[0]) == PM4_INDIRECT_BUFFER &&
+			  c[0] >> 30 == 3 && n && n <= IB_DWORDS_MAX;
+	enum soft_done done = SOFT_REFUSED;
 
-	if (PM4_OP(c[0]) == PM4_INDIRECT_BUFFER && c[0] >> 30 == 3 && n &&
-	    n <= IB_DWORDS_MAX) {
-		dw = soft_map_at(q->dev, va, n * 4u, SOFT_MEM_READ);
-		if (!dw) {
-			cp_fault(q, va, SOFT_MEM_READ, "indirect buffer");
-			return SOFT_REFUSED;
-		}
-	}
-	if (!dw || !pm4_walk(q, dw, n, &bad))
-		return soft_packet_refuse(q, KFD_EC_PACKET_VENDOR,
-					  KFD_INACTIVE_VENDOR, 0,
-					  "PM4 indirect buffer of packet %llu: "
-					  "0x%08x is not NOP or ACQUIRE_MEM",
-					  (unsigned long long)q->read_index,
-					  bad);
-	return finish(q, p->completion_signal);
+	if (good)
+		done = soft_pm4_buffer(q, va, n);
+	soft_map_hold(q->dev);
+	if (!good)
+		soft_packet_refuse(q, KFD_EC_PACKET_VENDOR, KFD_INACTIVE_VENDOR,
+				   0, "PM4 packet %llu: 0x%08x is not an "
+				   "INDIRECT_BUFFER of 1..%u dwords",
+				   (unsigned long long)q->read_index, c[0],
+				   IB_DWORDS_MAX);
+	else if (done == SOFT_DONE)
+		done = finish(q, p->completion_signal);
+	soft_map_release(q->dev);
+	return done;
 }
 
 static enum soft_done vendor(struct soft_queue *q, const union packet *p)
 {
-	if (p->pm4.amd_format == AQL_VENDOR_PM4_IB)
-		return pm4_ib(q, &p->pm4);
 	if (p->pm4.amd_format == AQL_VENDOR_BARRIER_VALUE)
 		return barrier_value(q, &p->value);
 	return soft_packet_refuse(q, KFD_EC_PACKET_VENDOR, KFD_INACTIVE_VENDOR,
@@ -328,7 +298,7 @@ static enum soft_done vendor(struct soft_queue *q, const union packet *p)
 				  p->pm4.amd_format);
 }
 
-/* With a slice held: everything but dispatches. */
+/* With a slice held: everything but dispatches and PM4. */
 static enum soft_done other(struct soft_queue *q, const union packet *p)
 {
 	switch (AQL_HEADER_TYPE(p->header)) {
@@ -349,25 +319,48 @@ static enum soft_done other(struct soft_queue *q, const union packet *p)
 	}
 }
 
+/* Those that may run kernels, and so must not hold the map. */
+enum kind { KIND_DISPATCH, KIND_PM4, KIND_OTHER };
+
+static enum kind kind_of(const union packet *p)
+{
+	switch (AQL_HEADER_TYPE(p->header)) {
+	case AQL_KERNEL_DISPATCH:
+		return KIND_DISPATCH;
+	case AQL_VENDOR:
+		return p->pm4.amd_format == AQL_VENDOR_PM4_IB ? KIND_PM4 :
+								KIND_OTHER;
+	default:
+		return KIND_OTHER;
+	}
+}
+
 enum soft_done soft_packet_run(struct soft_queue *q)
 {
 	const uint32_t *dw;
 	union packet p;
 	enum soft_done done = SOFT_REFUSED;
+	enum kind kind = KIND_OTHER;
 
-	if (!q->again)
+	if (!q->again) {
+		if (!soft_inject_packet(q))
+			return SOFT_REFUSED;
 		q->began_ts = soft_gpu_clock();
+	}
 	soft_map_hold(q->dev);
 	dw = packet_at(q);
 	if (dw) {
 		p.dw[0] = __atomic_load_n(dw, __ATOMIC_ACQUIRE);
 		memcpy(&p.dw[1], dw + 1, sizeof(p) - 4);
-		if (AQL_HEADER_TYPE(p.header) != AQL_KERNEL_DISPATCH)
+		kind = kind_of(&p);
+		if (kind == KIND_OTHER)
 			done = other(q, &p);
 	}
 	soft_map_release(q->dev);
-	if (dw && AQL_HEADER_TYPE(p.header) == AQL_KERNEL_DISPATCH)
-		done = soft_dispatch(q, &p.dispatch);
+	if (kind == KIND_DISPATCH)
+		done = soft_dispatch(q, &p.dispatch, NULL);
+	else if (kind == KIND_PM4)
+		done = pm4_ib(q, &p.pm4);
 	q->again = done == SOFT_LATER;
 	return done;
 }

@@ -73,6 +73,24 @@ static enum soft_done refuse_code(struct soft_queue *q, uint64_t kernel,
 				  q->read_index, kernel, why);
 }
 
+/* The descriptor that the registers amount to. */
+static enum soft_done take_registers(struct soft_queue *q,
+				     struct soft_launch *l)
+{
+	const struct soft_regs *r = l->regs;
+
+	l->entry = r->entry;
+	l->kd = (struct amd_kernel_descriptor){
+		.compute_pgm_rsrc1 = r->rsrc1,
+		.compute_pgm_rsrc2 = r->rsrc2,
+		.compute_pgm_rsrc3 = r->rsrc3,
+		.kernel_code_properties = r->wave32 ? AMD_PROP_WAVE32 : 0,
+	};
+	if (r->rsrc1 & AMD_RSRC1_PRIV)
+		return refuse_code(q, r->entry, "asks for privileged mode");
+	return SOFT_DONE;
+}
+
 /* With a slice held. */
 static enum soft_done read_descriptor(struct soft_queue *q,
 				      struct soft_launch *l)
@@ -80,6 +98,8 @@ static enum soft_done read_descriptor(struct soft_queue *q,
 	const uint64_t va = l->packet.kernel_object;
 	const struct amd_kernel_descriptor *kd;
 
+	if (l->regs)
+		return take_registers(q, l);
 	if (!va || va % sizeof(*kd))
 		return refuse_code(q, va, "is null or not 64-byte aligned");
 	kd = soft_cp_at(q, va, sizeof(*kd), SOFT_MEM_READ, "kernel descriptor");
@@ -158,6 +178,23 @@ static enum soft_done find_scratch(struct soft_queue *q, struct soft_launch *l,
 	return s ? SOFT_LATER : SOFT_REFUSED;
 }
 
+/* PM4 gives no size but the number of waves: accesses beyond it fault. */
+static void registers_scratch(struct soft_launch *l, uint32_t *slots)
+{
+	const struct soft_regs *r = l->regs;
+	const uint32_t waves = AMD_TMPRING_WAVES(r->tmpring) * SOFT_SE_COUNT;
+
+	*slots = UINT32_MAX;
+	l->scratch_wave_bytes = AMD_TMPRING_WAVESIZE(r->tmpring) * 256;
+	if (!(r->rsrc2 & AMD_RSRC2_PRIVATE_SEGMENT) || !l->scratch_wave_bytes ||
+	    waves < l->waves_per_group) {
+		l->scratch_wave_bytes = 0;
+		return;
+	}
+	l->scratch_va = r->scratch_va;
+	*slots = waves / l->waves_per_group;
+}
+
 enum soft_done soft_launch_prepare(struct soft_queue *q, struct soft_launch *l)
 {
 	const struct aql_dispatch *p = &l->packet;
@@ -177,10 +214,14 @@ enum soft_done soft_launch_prepare(struct soft_queue *q, struct soft_launch *l)
 	r = check_registers(q, l);
 	if (r != SOFT_DONE)
 		return r;
-	aq = soft_cp_queue(q, &l->queue_va);
-	if (!aq)
-		return SOFT_REFUSED;
-	r = find_scratch(q, l, aq, &slots);
+	if (l->regs) {
+		registers_scratch(l, &slots);
+	} else {
+		aq = soft_cp_queue(q, &l->queue_va);
+		if (!aq)
+			return SOFT_REFUSED;
+		r = find_scratch(q, l, aq, &slots);
+	}
 	l->total = 1;
 	for (int i = 0; i < 3; i++) {
 		l->n_groups[i] = (uint32_t)(((uint64_t)p->grid_size[i] +

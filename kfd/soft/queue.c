@@ -7,6 +7,7 @@
  * themselves are noticed by a 1 ms timer.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 
 /* How long a thread sleeps without being woken, ns. */
 #define POLL_FOREIGN_NS 1000000u   /* nobody has used ring() yet */
+#define POLL_FOREIGN_SPIN_NS 100000u /* ... and look on after work so long */
 #define POLL_IDLE_NS 100000000u	   /* ring() wakes us */
 #define POLL_BARRIER_NS 20000u	   /* first look at a waiting packet */
 #define POLL_BARRIER_MAX_NS 1000000u
@@ -93,6 +95,10 @@ enum soft_go soft_queue_go(const struct soft_queue *q)
 	    __atomic_load_n(&d->evicted, __ATOMIC_ACQUIRE) ||
 	    __atomic_load_n(&d->hung, __ATOMIC_ACQUIRE))
 		return SOFT_STOP;
+	const uint64_t paused = __atomic_load_n(&d->paused_until_ns,
+						__ATOMIC_ACQUIRE);
+	if (paused && time_mono_ns() < paused)
+		return SOFT_PAUSE;
 	return __atomic_load_n(&q->active, __ATOMIC_ACQUIRE) ? SOFT_GO :
 							       SOFT_PAUSE;
 }
@@ -103,10 +109,25 @@ static uint64_t idle_ns(const struct soft_dev *d)
 							     POLL_FOREIGN_NS;
 }
 
+/* The next packet, if there is one; SOFT_REFUSED = nothing to do now. */
+static enum soft_done next_packet(struct soft_queue *q)
+{
+	enum soft_done done;
+
+	if (q->type == KFD_QUEUE_COMPUTE_AQL)
+		return soft_packet_ready(q) ? soft_packet_run(q) : SOFT_REFUSED;
+	if (!soft_stream_ready(q))
+		return SOFT_REFUSED;
+	done = q->type == KFD_QUEUE_COMPUTE ? soft_pm4_run(q) :
+					      soft_sdma_run(q);
+	q->again = done == SOFT_LATER;
+	return done;
+}
+
 static void *queue_main(void *arg)
 {
 	struct soft_queue *q = arg;
-	uint64_t barrier_ns = POLL_BARRIER_NS;
+	uint64_t barrier_ns = POLL_BARRIER_NS, worked_ns = 0;
 
 	while (!__atomic_load_n(&q->stop, __ATOMIC_ACQUIRE)) {
 		const uint64_t seq = soft_wake_announce(q->dev);
@@ -120,11 +141,11 @@ static void *queue_main(void *arg)
 		}
 		if (soft_queue_go(q) == SOFT_GO) {
 			ns = idle_ns(q->dev);
-			if (soft_packet_ready(q))
-				done = soft_packet_run(q);
+			done = next_packet(q);
 		}
 		if (done == SOFT_DONE) {
 			barrier_ns = POLL_BARRIER_NS;
+			worked_ns = time_mono_ns();
 			soft_wake_cancel(q->dev);
 			continue;
 		}
@@ -132,6 +153,12 @@ static void *queue_main(void *arg)
 			ns = barrier_ns;
 			if (barrier_ns < POLL_BARRIER_MAX_NS)
 				barrier_ns *= 2;
+		}
+		if (ns == POLL_FOREIGN_NS && done == SOFT_REFUSED &&
+		    time_mono_ns() - worked_ns < POLL_FOREIGN_SPIN_NS) {
+			soft_wake_cancel(q->dev);
+			sched_yield();
+			continue;
 		}
 		soft_wake_sleep(q->dev, seq, ns);
 	}
@@ -146,6 +173,17 @@ static int check_properties(uint32_t percentage, uint32_t priority,
 	if ((percentage & 0xff) > 100 || priority > KFD_QUEUE_PRIORITY_MAX)
 		return -EINVAL;
 	return ring_size & (ring_size - 1) ? -EINVAL : 0;
+}
+
+/* No XGMI engines on this card; engines by id came with 1.17. */
+static bool type_exists(const struct soft_dev *d,
+			const struct kfd_ioc_create_queue *a)
+{
+	return a->type == KFD_QUEUE_COMPUTE_AQL ||
+	       a->type == KFD_QUEUE_COMPUTE || a->type == KFD_QUEUE_SDMA ||
+	       (a->type == KFD_QUEUE_SDMA_BY_ENG_ID &&
+		d->o.kfd_minor >= KFD_MINOR_SDMA_ENGINE_ID &&
+		a->sdma_engine_id < SOFT_SDMA_ENGINES);
 }
 
 static int check_create(const struct soft_dev *d,
@@ -163,7 +201,7 @@ static int check_create(const struct soft_dev *d,
 	for (size_t i = 0; i < ARRAY_SIZE(user); i++)
 		if (user[i] >= SOFT_USER_LIMIT)
 			return -EFAULT;
-	if (a->gpu_id != SOFT_GPU_ID || a->type != KFD_QUEUE_COMPUTE_AQL)
+	if (a->gpu_id != SOFT_GPU_ID || !type_exists(d, a))
 		return -EINVAL;
 	if (!d->vm_file)
 		return -ESRCH;
@@ -175,7 +213,16 @@ static uint64_t page_of(uint64_t va)
 	return va & ~(uint64_t)(KFD_PAGE_BYTES - 1);
 }
 
-/* Find the buffers; the kernel wants each mapped at exactly its size. */
+static bool is_sdma(uint32_t type)
+{
+	return type == KFD_QUEUE_SDMA || type == KFD_QUEUE_SDMA_BY_ENG_ID;
+}
+
+/*
+ * Find the buffers.  The scheduler firmware always wanted the write pointer
+ * alone in a page; since Linux 6.12 (1.17) the kernel wants each buffer mapped
+ * at exactly its size, and with sizes of its own choice.
+ */
 static int find_buffers(struct soft_dev *d,
 			const struct kfd_ioc_create_queue *a,
 			uint32_t bo[SOFT_BO_COUNT])
@@ -189,8 +236,16 @@ static int find_buffers(struct soft_dev *d,
 					 KFD_PAGE_BYTES);
 	bo[SOFT_BO_RING] = soft_bo_exact(d, a->ring_base, a->ring_size);
 	bo[SOFT_BO_EOP] = soft_bo_exact(d, a->eop_addr, a->eop_size);
-	if (!bo[SOFT_BO_WPTR] || !bo[SOFT_BO_RPTR] || !bo[SOFT_BO_RING] ||
-	    !bo[SOFT_BO_EOP] || a->eop_size != KFD_EOP_BYTES)
+	bo[SOFT_BO_CWSR] = 0;
+	if (!bo[SOFT_BO_WPTR])
+		return -EINVAL;
+	if (d->o.kfd_minor < KFD_MINOR_SDMA_ENGINE_ID)
+		return 0;
+	if (!bo[SOFT_BO_RPTR] || !bo[SOFT_BO_RING])
+		return -EINVAL;
+	if (is_sdma(a->type))
+		return 0;
+	if (!bo[SOFT_BO_EOP] || a->eop_size != KFD_EOP_BYTES)
 		return -EINVAL;
 	if (a->ctl_stack_size != s.ctl_stack_bytes ||
 	    a->cwsr_size != s.cwsr_bytes)
@@ -220,6 +275,7 @@ static struct soft_queue *queue_new(struct soft_dev *d,
 
 	q->dev = d;
 	q->id = id;
+	q->type = a->type;
 	q->ring_base = a->ring_base;
 	q->ring_bytes = a->ring_size;
 	q->rptr_va = a->rptr_addr;
@@ -288,6 +344,7 @@ static int queue_end(struct soft_dev *d, uint32_t id)
 	refer(d, q->bo, false);
 	pthread_mutex_unlock(&d->lock);
 	soft_worker_fini(&q->worker);
+	soft_pm4_free(q);
 	free(q);
 	return 0;
 }
@@ -313,7 +370,8 @@ static int ring_change(struct soft_dev *d, struct soft_queue *q, uint64_t base,
 
 	if (!bo)
 		return -EINVAL;
-	d->bo[q->bo[SOFT_BO_RING]]->queue_refs--;
+	if (q->bo[SOFT_BO_RING])
+		d->bo[q->bo[SOFT_BO_RING]]->queue_refs--;
 	d->bo[bo]->queue_refs++;
 	q->bo[SOFT_BO_RING] = bo;
 	pthread_rwlock_wrlock(&d->map.lock);

@@ -11,8 +11,8 @@
  * of /dev/kfd ends every queue and frees everything, so that a device that
  * was reset after a hang can be opened afresh.
  *
- * Not there: PM4 and SDMA queues (CREATE_QUEUE gives EINVAL), GET_ATTR of SVM
- * ranges (EOPNOTSUPP), DRM ioctls of the render node (ENOTTY).
+ * Not there: GET_ATTR of SVM ranges (EOPNOTSUPP); graphics, buffers and
+ * command submission through DRM (EOPNOTSUPP), which answers questions only.
  */
 #ifndef T0_KFD_SOFT_SOFT_H
 #define T0_KFD_SOFT_SOFT_H
@@ -23,6 +23,26 @@
 
 #include "base/base.h"
 #include "kfd/driver.h"
+
+/*
+ * Watching what waves do, one instruction at a time; all zero: nothing is
+ * watched, and nothing is paid for it.  Watched waves run on one thread.
+ */
+struct soft_watch_options {
+	bool check;	  /* the rules below, see soft_watch_findings() */
+	bool profile;	  /* count instructions, see soft_watch_profile() */
+	const char *trace; /* write a trace (isa/trace.h) to this file */
+	bool trace_one;	  /* of the workgroup below only */
+	uint32_t trace_group[3];
+	/*
+	 * Show the registers of a wave when it comes to this instruction:
+	 * "SYMBOL", "SYMBOL+OFFSET", or an address, in device memory or as the
+	 * code object's file has it.  See soft_watch_dump().
+	 */
+	const char *stop;
+	bool stop_one; /* of this wave only; else of the first 16 */
+	uint32_t stop_group[3], stop_wave;
+};
 
 /* All zero is the default device: what a 7900 XTX on Linux 6.12 shows. */
 struct soft_options {
@@ -35,9 +55,15 @@ struct soft_options {
 	bool deterministic;
 	bool small_bar;	      /* VRAM is not visible to the host */
 	int open_errno;	      /* of opening /dev/kfd; 0 = works */
+	struct soft_watch_options watch;
+	/* Node 1 is the processor's own graphics, a gfx1036 that nothing can
+	 * be done with; the card is node 2. */
+	bool igpu_first;
+	bool hidden_node; /* the last node is forbidden by the cgroup */
 };
 
 #define SOFT_GPU_ID 0xa37cu /* as the topology tree and apertures say */
+#define SOFT_IGPU_ID 0x1036u
 #define SOFT_VRAM_BYTES 25753026560ull
 
 enum soft_fault_kind {
@@ -75,6 +101,47 @@ struct soft_fault {
 
 /* The last fault of a soft device: false when there was none. */
 bool soft_last_fault(struct kfd_driver *d, struct soft_fault *out);
+/*
+ * Write what the device shows in /sys, /proc and /dev as real files and links
+ * below the folder `root`, which exists: for programs that are led there.
+ */
+bool soft_sysfs_export(struct kfd_driver *d, const char *root, struct err *e);
+/* Does this file of the device change while it runs? */
+bool soft_sysfs_live(const char *path);
+/* ---------------------------------------------------------- observe.c ---- */
+
+/*
+ * Checked mode (soft_watch_options.check) finds what a card hides, whatever
+ * the timing of this run was:
+ *
+ *   hazard         a register is read or written while a load that will write
+ *                  it is outstanding: no s_waitcnt covers it
+ *   race           two waves access the same bytes, one of them writes, and
+ *                  neither a barrier (reached after the accesses were waited
+ *                  for) nor an atomic orders them; atomic against plain too
+ *   uninitialised  a register, LDS or memory that nobody wrote decides an
+ *                  address, a branch, EXEC, or what is stored to memory
+ *   bounds         an access outside of what was allocated, be the page
+ *                  mapped or not; LDS beyond what the dispatch asked for
+ *   alignment      an address that is no multiple of the access's size (of 4
+ *                  for wider ones)
+ *   barrier        a wave ended while others wait at a barrier.  The card
+ *                  lets the others go on, as waves that ended do not count;
+ *                  the program hardly meant it
+ *   wmma           a WMMA instruction with lanes switched off
+ *
+ * Appends the findings, a paragraph each, and returns how often the rules
+ * were broken.  Findings of the same rule, at the same pair of instructions,
+ * are one paragraph with a count.
+ */
+uint64_t soft_watch_findings(struct kfd_driver *d, struct buf *out);
+/* Executed instructions by class and by address, disassembled. */
+void soft_watch_profile(struct kfd_driver *d, struct buf *out);
+/* Registers at soft_watch_options.stop; false if no wave came there. */
+bool soft_watch_dump(struct kfd_driver *d, struct buf *out);
+/* Write the trace out; false and *e when a write failed.  No more after it. */
+bool soft_watch_trace_end(struct kfd_driver *d, struct err *e);
+
 /* "illegal instruction" and so on. */
 const char *soft_fault_name(enum soft_fault_kind kind);
 

@@ -155,19 +155,49 @@ static void put_gpu(struct buf *out)
 		{ "domain", 0 },
 		{ "drm_render_minor", 128 },
 		{ "hive_id", 0 },
-		{ "num_sdma_engines", 2 },
+		{ "num_sdma_engines", SOFT_SDMA_ENGINES },
 		{ "num_sdma_xgmi_engines", 0 },
 		{ "num_sdma_queues_per_engine", 6 },
 		{ "num_cp_queues", 8 },
-		{ "max_engine_clk_fcompute", 2371 },
+		{ "max_engine_clk_fcompute", SOFT_SCLK_MAX_MHZ },
 		{ "local_mem_size", 0 },
 		{ "fw_version", 2140 },
 		{ "capability", 0x2807a280 },
 		{ "debug_prop", 0x5d7 },
 		{ "sdma_fw_version", 20 },
-		{ "unique_id", 0x7430736f66743030 }, /* "t0soft00" */
+		{ "unique_id", SOFT_UNIQUE_ID },
 		{ "num_xcc", 1 },
 		{ "max_engine_clk_ccompute", 3000 },
+	};
+
+	put_props(out, p, ARRAY_SIZE(p));
+}
+
+/* A Raphael processor's graphics: 2 CUs, no memory of its own. */
+static void put_igpu(struct buf *out)
+{
+	static const struct prop p[] = {
+		{ "cpu_cores_count", 0 },
+		{ "simd_count", 4 },
+		{ "mem_banks_count", 1 },
+		{ "caches_count", 0 },
+		{ "io_links_count", 1 },
+		{ "max_waves_per_simd", 16 },
+		{ "lds_size_in_kb", 64 },
+		{ "wave_front_size", 32 },
+		{ "array_count", 1 },
+		{ "simd_arrays_per_engine", 1 },
+		{ "cu_per_simd_array", 2 },
+		{ "simd_per_cu", 2 },
+		{ "max_slots_scratch_cu", 32 },
+		{ "gfx_target_version", 100306 },
+		{ "vendor_id", 0x1002 },
+		{ "device_id", 0x164e },
+		{ "location_id", 0x1500 },
+		{ "domain", 0 },
+		{ "drm_render_minor", 129 },
+		{ "capability", 0x2807a280 },
+		{ "num_xcc", 1 },
 	};
 
 	put_props(out, p, ARRAY_SIZE(p));
@@ -182,7 +212,7 @@ static void put_bank(struct soft_dev *d, struct buf *out, bool gpu)
 		{ "size_in_bytes", size },
 		{ "flags", 0 },
 		{ "width", gpu ? 384 : 64 },
-		{ "mem_clk_max", gpu ? 1249 : 2400 },
+		{ "mem_clk_max", gpu ? SOFT_MCLK_MAX_MHZ : 2400 },
 	};
 
 	put_props(out, p, ARRAY_SIZE(p));
@@ -228,14 +258,28 @@ static const char *below_root(const char *path)
 	return NULL;
 }
 
-/* "nodes/N/rest": N, and *rest behind its slash; -1 if it is not that. */
-static int node_of(const char *p, const char **rest)
+/* What node N is. */
+enum { HOST, GPU, IGPU };
+
+static int node_count(const struct soft_dev *d)
 {
-	if (strncmp(p, "nodes/", 6) || (p[6] != '0' && p[6] != '1') ||
-	    (p[7] && p[7] != '/'))
+	return d->o.igpu_first ? 3 : 2;
+}
+
+/* "nodes/N/rest": what it is, and *rest behind its slash; -1 if not that. */
+static int node_of(const struct soft_dev *d, const char *p, const char **rest)
+{
+	const int n = strncmp(p, "nodes/", 6) ? -1 : p[6] - '0';
+
+	if (n < 0 || n >= node_count(d) || (p[7] && p[7] != '/'))
 		return -1;
 	*rest = p[7] ? p + 8 : p + 7;
-	return p[6] - '0';
+	return n == 0 ? HOST : n == node_count(d) - 1 ? GPU : IGPU;
+}
+
+static int gpu_node(const struct soft_dev *d)
+{
+	return node_count(d) - 1;
 }
 
 /* The folders of a node whose entries are numbered. */
@@ -243,12 +287,12 @@ static unsigned entries(int node, const char *folder, size_t len)
 {
 	static const struct {
 		const char *name;
-		unsigned n[2];
+		unsigned n[3];
 	} t[] = {
-		{ "mem_banks", { 1, 1 } },
-		{ "caches", { 0, N_CACHES } },
-		{ "io_links", { 1, 1 } },
-		{ "p2p_links", { 0, 0 } },
+		{ "mem_banks", { 1, 1, 0 } },
+		{ "caches", { 0, N_CACHES, 0 } },
+		{ "io_links", { 1, 1, 0 } },
+		{ "p2p_links", { 0, 0, 0 } },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
@@ -286,7 +330,8 @@ static int read_entry(struct soft_dev *d, int node, const char *rest,
 	else if (rest[0] == 'c')
 		put_cache(out, (unsigned)i);
 	else
-		put_link(out, (unsigned)node, (unsigned)!node);
+		put_link(out, node ? (unsigned)gpu_node(d) : 0,
+			 node ? 0 : (unsigned)gpu_node(d));
 	return 0;
 }
 
@@ -295,12 +340,17 @@ static int read_node(struct soft_dev *d, int node, const char *rest,
 {
 	if (!*rest || entries(node, rest, strlen(rest)) != UINT32_MAX)
 		return -EISDIR;
+	if (node == GPU && d->o.hidden_node)
+		return -EPERM;
 	if (!strcmp(rest, "gpu_id"))
-		buf_printf(out, "%u\n", node ? SOFT_GPU_ID : 0);
+		buf_printf(out, "%u\n", node == GPU ? SOFT_GPU_ID :
+					node ? SOFT_IGPU_ID : 0);
 	else if (!strcmp(rest, "name"))
 		buf_adds(out, node ? "ip discovery\n" : "\n");
-	else if (!strcmp(rest, "properties") && node)
+	else if (!strcmp(rest, "properties") && node == GPU)
 		put_gpu(out);
+	else if (!strcmp(rest, "properties") && node)
+		put_igpu(out);
 	else if (!strcmp(rest, "properties"))
 		put_cpu(out);
 	else
@@ -324,7 +374,7 @@ static int read_tree(struct soft_dev *d, const char *p, struct buf *out)
 			      "platform_rev 0\n");
 		return 0;
 	}
-	node = node_of(p, &rest);
+	node = node_of(d, p, &rest);
 	return node < 0 ? -ENOENT : read_node(d, node, rest, out);
 }
 
@@ -334,7 +384,7 @@ int soft_topology_read(struct soft_dev *d, const char *path, struct buf *out)
 	int ret;
 
 	if (!p)
-		return -ENOENT;
+		return soft_sysfs_read(d, path, out);
 	pthread_mutex_lock(&d->lock);
 	ret = read_tree(d, p, out);
 	pthread_mutex_unlock(&d->lock);
@@ -377,7 +427,7 @@ int soft_topology_list(struct soft_dev *d, const char *path, struct buf *out)
 	int node, ret;
 
 	if (!p)
-		return -ENOENT;
+		return soft_sysfs_list(d, path, out);
 	ret = soft_topology_read(d, path, &file);
 	buf_fini(&file);
 	if (!ret)
@@ -387,9 +437,10 @@ int soft_topology_list(struct soft_dev *d, const char *path, struct buf *out)
 		return 0;
 	}
 	if (!strcmp(p, "nodes")) {
-		buf_adds(out, "0\n1\n");
+		for (int i = 0; i < node_count(d); i++)
+			buf_printf(out, "%d\n", i);
 		return 0;
 	}
-	node = node_of(p, &rest);
+	node = node_of(d, p, &rest);
 	return node < 0 ? -ENOENT : list_node(node, rest, out);
 }

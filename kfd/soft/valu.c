@@ -66,12 +66,13 @@ static void broadcast(uint32_t *p, uint32_t v)
  * 32-bit constant for both; f16 has it in the low half only, but in VOPD in
  * both (measured on gfx1100 by AMD: rocjitsu, "InlineSourcesMatchHardware").
  */
-static uint32_t packed_inline(const struct soft_uop *u,
-			      const struct isa_operand *o)
+uint32_t soft_constant(const struct soft_uop *u, const struct isa_operand *o)
 {
 	bool integer = o->reg <= 208;
 	uint32_t v = o->value;
 
+	if (o->kind != ISA_K_INLINE)
+		return v;
 	if (o->type == ISA_T_V2BF16)
 		v = integer ? v >> 16 : v & 0xffff;
 	else if (o->type != ISA_T_V2F16 || u->in.fmt != ISA_FMT_VOPD)
@@ -86,10 +87,9 @@ static void fetch_scalar(struct soft_wave *w, const struct soft_uop *u,
 
 	if (o->dwords <= 1 && o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL)
 		v = w->s[o->reg & 127];
-	else if (o->dwords <= 1 && o->kind == ISA_K_INLINE)
-		v = packed_inline(u, o);
-	else if (o->dwords <= 1 && o->kind == ISA_K_LITERAL)
-		v = o->value;
+	else if (o->dwords <= 1 &&
+		 (o->kind == ISA_K_INLINE || o->kind == ISA_K_LITERAL))
+		v = soft_constant(u, o);
 	else
 		v = soft_read_scalar(w, o, &u->in);
 	broadcast(tmp, v);
@@ -278,6 +278,22 @@ void soft_valu_run(struct soft_wave *w, const struct soft_uop *u)
 	write_mask(w, u, mask, out);
 }
 
+void soft_valu_run_part(struct soft_wave *w, const struct soft_uop *u, int half,
+			enum soft_dual part)
+{
+	bool y = part == SOFT_PART_Y;
+	struct half h;
+
+	h.row = u->op;
+	if (y)
+		h.row = h.row - u->in.op + u->in.op_y;
+	if (!fetch_all(w, u, &h, half, y ? u->in.n_opnd_x : 0,
+		       part == SOFT_PART_X ? u->in.n_opnd_x : u->in.n_opnd))
+		return;
+	compute(&h);
+	finish(w, u, &h, half);
+}
+
 /* Both halves of the pair read before either writes (RDNA3 ISA 7.6). */
 static void valu_dual(struct soft_wave *w, const struct soft_uop *u)
 {
@@ -382,4 +398,10 @@ soft_handler *soft_valu_handler(const struct isa_inst *in, const void **op)
 	if (in->op_y)
 		return rows[in->op_y].fn ? valu_dual : NULL;
 	return is_plain(in) ? valu_plain : soft_valu_run;
+}
+
+bool soft_is_lane_row(const struct soft_uop *u)
+{
+	return u->fn == soft_valu_run || u->fn == valu_plain ||
+	       u->fn == valu_dual;
 }

@@ -40,7 +40,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kfd/soft/exec.h"
+#include "kfd/soft/step.h"
 
 #define SOFT_OPND_DWORDS 4 /* widest operand that fetch and finish know */
 
@@ -67,7 +67,8 @@ enum soft_vflag {
 /* One row per instruction that a lane function executes; fn NULL if none. */
 struct soft_vrow {
 	soft_lane_fn *fn;
-	uint8_t flags; /* enum soft_vflag */
+	soft_step_fn *step; /* the same on 32-bit operands, or NULL */
+	uint8_t flags;	    /* enum soft_vflag */
 };
 
 #define SOFT_CAT_(a, b) a##_##b
@@ -102,6 +103,16 @@ const struct soft_vrow *soft_vrows(void);
  * for.  Handlers of single instructions use it for what they share.
  */
 soft_handler soft_valu_run;
+
+/* The same on one half of the wave, and on one part of a VOPD instruction. */
+void soft_valu_run_part(struct soft_wave *w, const struct soft_uop *u, int half,
+			enum soft_dual part);
+
+/* Is it executed by a lane function? */
+bool soft_is_lane_row(const struct soft_uop *u);
+
+/* The inline constant or literal of an operand, as a 32-bit source. */
+uint32_t soft_constant(const struct soft_uop *u, const struct isa_operand *o);
 
 /* -------------------------------------------------------- valu_dpp.c ----- */
 

@@ -64,7 +64,9 @@ static inline int class_f64(uint64_t u)
 			out |= (uint32_t)(__VA_ARGS__) << i; \
 		} \
 		x->mask_out = out; \
-	}
+	} \
+	STEP_COMPARE(name, type a = load_a(pa, i); \
+		     __typeof__(load_b(pb, i)) b = load_b(pb, i), __VA_ARGS__)
 #define AS_U32(p, i) p[i]
 #define AS_I32(p, i) (int32_t) p[i]
 #define AS_U16(p, i) (uint16_t) p[i]

@@ -18,16 +18,16 @@ static inline int32_t order32(uint32_t u)
 static inline uint32_t number32(uint32_t a, uint32_t b, uint32_t pick,
 				uint32_t mode)
 {
-	bool ieee = mode & SOFT_MODE_IEEE;
-	bool nan_a = (a & 0x7fffffff) > 0x7f800000;
-	bool nan_b = (b & 0x7fffffff) > 0x7f800000;
-	bool signal_a = nan_a && !(a & 0x400000);
-	bool signal_b = nan_b && !(b & 0x400000);
+	/* Without branches, or the loop would not become vector code. */
+	uint32_t ma = a & 0x7fffffff, mb = b & 0x7fffffff;
+	uint32_t quiet = mode & SOFT_MODE_IEEE ? 0x400000 : ~0u;
+	uint32_t signal_a = (ma > 0x7f800000) & ((a & quiet) == 0);
+	uint32_t signal_b = (mb > 0x7f800000) & ((b & quiet) == 0);
 
-	pick = nan_a ? b : pick;
-	pick = nan_b ? a : pick;
-	pick = ieee && signal_b ? b | 0x400000 : pick;
-	return ieee && signal_a ? a | 0x400000 : pick;
+	pick = ma > 0x7f800000 ? b : pick;
+	pick = mb > 0x7f800000 ? a : pick;
+	pick = signal_b ? b | 0x400000 : pick;
+	return signal_a ? a | 0x400000 : pick;
 }
 
 static inline uint32_t min_f32(uint32_t a, uint32_t b, uint32_t mode)

@@ -117,6 +117,51 @@ static inline void soft_f16_from_floats(const float *f, unsigned round,
 	LANES(i) p[i] = soft_f16_from_f32(f[i], round, ovfl);
 }
 
+/*
+ * r = a * b + c of halves, rounded to odd, so that rounding once more to half
+ * gives what one rounding would.  The product is exact; the error of the sum is
+ * exact too (Knuth's two-sum), and tells which neighbour is the odd one.  Needs
+ * MXCSR to round to nearest.
+ */
+static inline void soft_fma_odd(const float *a, const float *b, const float *c,
+				float *r)
+{
+	LANES(i)
+	{
+		float p = a[i] * b[i], s = p + c[i], back = s - p;
+		float e = (p - (s - back)) + (c[i] - back);
+		uint32_t u = soft_u32(s), inexact = (e < 0) | (e > 0);
+		uint32_t away = (e > 0) == (s > 0) ? 1 : ~0u;
+
+		r[i] = soft_f32(u + (inexact & ~u & 1 ? away : 0));
+	}
+}
+
+/*
+ * Bits shift + 15 : shift of a * b + c, to bits 15:0, to nearest even.  False
+ * if some lane is a NaN: nothing is to be used then.
+ */
+static inline bool soft_fma16_plane(const uint32_t *a, const uint32_t *b,
+				    const uint32_t *c, int shift, uint32_t *d)
+{
+	float fa[SOFT_LANES], fb[SOFT_LANES], fc[SOFT_LANES], fr[SOFT_LANES];
+	uint32_t bad = 0;
+
+	soft_floats_from_f16(a, shift, fa);
+	soft_floats_from_f16(b, shift, fb);
+	soft_floats_from_f16(c, shift, fc);
+	soft_fma_odd(fa, fb, fc, fr);
+	LANES(i) bad |= fr[i] != fr[i];
+	soft_f16_from_floats(fr, 0, false, d);
+	return !bad;
+}
+
+/* Are results of halves rounded to nearest, and overflows infinite? */
+static inline bool soft_plain16(uint32_t mode)
+{
+	return !(mode & (SOFT_MODE_ROUND_F16_F64 | SOFT_MODE_FP16_OVFL));
+}
+
 /* ------------------------------------------------------- through double ----
  */
 

@@ -51,7 +51,17 @@ static inline uint32_t sat_u8(uint32_t u)
 }
 
 /* Bit i of the carry plane, 0 or 1. */
-#define KIND_CARRY(name, sum, max) \
+#define KIND_CARRY(name, ...) \
+	CARRY_ROW(name, __VA_ARGS__) \
+	KIND_STEP_##name(name)
+#define KIND_STEP_v_add_co_ci_u32(name) \
+	STEP_CARRY(name, w->s[s->mask_in], a + b + ci, \
+		   (r[i] < a) | (ci & (r[i] == a)))
+#define KIND_STEP_v_sub_co_ci_u32(name) \
+	STEP_CARRY(name, w->s[s->mask_in], a - b - ci, (a < b) | (ci & (a == b)))
+#define KIND_STEP_v_subrev_co_ci_u32(name) \
+	STEP_CARRY(name, w->s[s->mask_in], b - a - ci, (b < a) | (ci & (b == a)))
+#define CARRY_ROW(name, sum, max) \
 	LANE_FN(name) \
 	{ \
 		PLANES; \
@@ -76,6 +86,7 @@ static inline uint32_t sat_u8(uint32_t u)
 		uint32_t mask = x->mask_in; \
 \
 		LANES(i) pd[i] = mask >> i & 1 ? pb[i] : pa[i]; \
-	}
+	} \
+	STEP_SELECT(name)
 
 #include "kfd/soft/valu.def"

@@ -68,9 +68,12 @@ const uint32_t *soft_apply_mods(const struct isa_operand *o, int fmt,
 	bool single = t->count == 1 && o->type != ISA_T_MIX;
 	/* Of untyped operands, V_MOV and V_CNDMASK take signs (ISA 16.7). */
 	bool has_sign = strchr("FGB", t->kind);
+	/* V_DOT2_F16_F16 has one sign modifier for both of its halves. */
+	bool pair = t->bits == 16 && t->count == 2 && !packed && has_sign;
 	unsigned mods = packed || (single && has_sign) ? o->mods :
 			single			       ? o->mods & ISA_M_HI :
-							 0;
+			pair ? o->mods & (ISA_M_NEG | ISA_M_ABS) :
+			       0;
 	int dwords = t->bits == 64 ? 2 : 1;
 
 	/* Of a packed operand, each half from its own place is what is there.
@@ -85,7 +88,9 @@ const uint32_t *soft_apply_mods(const struct isa_operand *o, int fmt,
 		copy(tmp, src, dwords);
 	}
 	if (!packed && mods & (ISA_M_ABS | ISA_M_NEG)) {
-		uint32_t sign = t->bits == 16 ? 0x8000 : 0x80000000;
+		uint32_t sign = pair	      ? 0x80008000 :
+				t->bits == 16 ? 0x8000 :
+						0x80000000;
 		uint32_t keep = mods & ISA_M_ABS ? ~sign : ~0u;
 		uint32_t flip = mods & ISA_M_NEG ? sign : 0;
 		uint32_t *top = tmp + (dwords - 1) * SOFT_LANES;

@@ -13,6 +13,7 @@
 #define T0_KFD_SOFT_VALU_SHAPES_H
 
 #include "kfd/soft/valu_half.h"
+#include "kfd/soft/valu_step.h"
 
 #ifndef IF_FLOAT
 #define IF_FLOAT(...)
@@ -135,13 +136,15 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 			fix_nan32(x, n); \
 	}
 #define LOAD_F1		   float a = soft_f32(pa[i])
-#define LOAD_F2		   LOAD_F1, b = soft_f32(pb[i])
-#define LOAD_F3		   LOAD_F2, c = soft_f32(pc[i])
-#define KIND_F1(name, ...) LANE_FN(name) FLOAT_LOOP(1, LOAD_F1, __VA_ARGS__)
-#define KIND_F2(name, ...) LANE_FN(name) FLOAT_LOOP(2, LOAD_F2, __VA_ARGS__)
-#define KIND_F3(name, ...) LANE_FN(name) FLOAT_LOOP(3, LOAD_F3, __VA_ARGS__)
-#define KIND_FU(name, ...) \
-	LANE_FN(name) FLOAT_LOOP(0, uint32_t a = pa[i], __VA_ARGS__)
+#define LOAD_F2		   LOAD_F1; float b = soft_f32(pb[i])
+#define LOAD_F3		   LOAD_F2; float c = soft_f32(pc[i])
+#define FLOAT_ROW(name, n, load, ...) \
+	LANE_FN(name) FLOAT_LOOP(n, load, __VA_ARGS__) \
+	STEP_FLOAT(name, load, __VA_ARGS__)
+#define KIND_F1(name, ...) FLOAT_ROW(name, 1, LOAD_F1, __VA_ARGS__)
+#define KIND_F2(name, ...) FLOAT_ROW(name, 2, LOAD_F2, __VA_ARGS__)
+#define KIND_F3(name, ...) FLOAT_ROW(name, 3, LOAD_F3, __VA_ARGS__)
+#define KIND_FU(name, ...) FLOAT_ROW(name, 0, LOAD_U1, __VA_ARGS__)
 
 #define KIND_D1(name, ...) \
 	LANE_FN(name) \
@@ -185,7 +188,7 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 			fix_nan16(x, n, 0); \
 	}
 #define LOAD_H1		   float a = fa[i]
-#define LOAD_H2		   LOAD_H1, b = fb[i]
+#define LOAD_H2		   LOAD_H1; float b = fb[i]
 #define KIND_H1(name, ...) LANE_FN(name) HALF_LOOP(1, LOAD_H1, __VA_ARGS__)
 #define KIND_H2(name, ...) LANE_FN(name) HALF_LOOP(2, LOAD_H2, __VA_ARGS__)
 
@@ -199,13 +202,16 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 		} \
 	}
 #define LOAD_U1		   uint32_t a = pa[i]
-#define LOAD_U2		   LOAD_U1, b = pb[i]
-#define LOAD_U3		   LOAD_U2, c = pc[i]
-#define KIND_U1(name, ...) LANE_FN(name) WORD_LOOP(LOAD_U1, __VA_ARGS__)
-#define KIND_U2(name, ...) LANE_FN(name) WORD_LOOP(LOAD_U2, __VA_ARGS__)
-#define KIND_U3(name, ...) LANE_FN(name) WORD_LOOP(LOAD_U3, __VA_ARGS__)
-#define KIND_QU(name, ...) \
-	LANE_FN(name) WORD_LOOP(uint64_t a = soft_get64(pa, i), __VA_ARGS__)
+#define LOAD_U2		   LOAD_U1; uint32_t b = pb[i]
+#define LOAD_U3		   LOAD_U2; uint32_t c = pc[i]
+#define LOAD_QU		   uint64_t a = soft_get64(pa, i)
+#define WORD_ROW(name, load, ...) \
+	LANE_FN(name) WORD_LOOP(load, __VA_ARGS__) \
+	STEP_WORD(name, load, __VA_ARGS__)
+#define KIND_U1(name, ...) WORD_ROW(name, LOAD_U1, __VA_ARGS__)
+#define KIND_U2(name, ...) WORD_ROW(name, LOAD_U2, __VA_ARGS__)
+#define KIND_U3(name, ...) WORD_ROW(name, LOAD_U3, __VA_ARGS__)
+#define KIND_QU(name, ...) WORD_ROW(name, LOAD_QU, __VA_ARGS__)
 
 #define KIND_UQ(name, ...) \
 	LANE_FN(name) \

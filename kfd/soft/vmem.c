@@ -48,14 +48,6 @@ void soft_get_lane(const struct soft_wave *w, const struct soft_access *a,
 
 /* --------------------------------------------------------- addresses ---- */
 
-enum space { SPACE_MEMORY, SPACE_LDS, SPACE_SCRATCH };
-
-struct place {
-	enum space space;
-	uint64_t at; /* address, or offset into LDS or the lane's scratch */
-	int lane;    /* of the wave */
-};
-
 static int32_t offset13(const struct soft_uop *u)
 {
 	return (int32_t)(u->in.f[ISA_F_OFFSET] << 19) >> 19;
@@ -94,19 +86,19 @@ static uint64_t addtid_address(const struct soft_wave *w,
 
 /* The offset of FLAT is unsigned, and its top bit is ignored. */
 static void flat_place(const struct soft_wave *w, const struct soft_uop *u,
-		       int h, uint32_t lane, struct place *p)
+		       int h, uint32_t lane, struct soft_place *p)
 {
 	const struct soft_env *env = w->group->env;
 	uint64_t at = pair((const void *)w->v[h], u->in.f[ISA_F_ADDR], lane) +
 		      (u->in.f[ISA_F_OFFSET] & 0xfff);
 
-	p->space = SPACE_MEMORY;
+	p->space = SOFT_SPACE_MEMORY;
 	p->at = at;
 	if (at >= env->shared_base && at <= env->shared_limit) {
-		p->space = SPACE_LDS;
+		p->space = SOFT_SPACE_LDS;
 		p->at = at - env->shared_base;
 	} else if (at >= env->private_base && at <= env->private_limit) {
-		p->space = SPACE_SCRATCH;
+		p->space = SOFT_SPACE_SCRATCH;
 		p->at = at - env->private_base;
 	}
 }
@@ -124,24 +116,24 @@ static uint32_t scratch_offset(const struct soft_wave *w,
 	return at;
 }
 
-static void find_place(const struct soft_wave *w, const struct soft_uop *u,
-		       int h, uint32_t lane, struct place *p)
+void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
+		       int h, uint32_t lane, struct soft_place *p)
 {
 	p->lane = h * SOFT_LANES + (int)lane;
 	if (u->in.fmt == ISA_FMT_GLOBAL) {
-		p->space = SPACE_MEMORY;
+		p->space = SOFT_SPACE_MEMORY;
 		p->at = global_address(w, u, h, lane);
 	} else if (u->in.fmt == ISA_FMT_SCRATCH) {
-		p->space = SPACE_SCRATCH;
+		p->space = SOFT_SPACE_SCRATCH;
 		p->at = scratch_offset(w, u, h, lane);
 	} else {
 		flat_place(w, u, h, lane, p);
 	}
 }
 
-static void outside(struct soft_wave *w, const struct place *p, bool write)
+static void outside(struct soft_wave *w, const struct soft_place *p, bool write)
 {
-	bool lds = p->space == SPACE_LDS;
+	bool lds = p->space == SOFT_SPACE_LDS;
 
 	soft_raise(w, SOFT_FAULT_APERTURE, "%s at offset 0x%llx of %s, which "
 		   "has %u bytes%s", write ? "write" : "read",
@@ -154,13 +146,13 @@ static void outside(struct soft_wave *w, const struct place *p, bool write)
 }
 
 /* Bytes in LDS or scratch, NULL after raising a fault. */
-static uint8_t *local(struct soft_wave *w, const struct place *p,
+static uint8_t *local(struct soft_wave *w, const struct soft_place *p,
 		      uint32_t size_bytes, bool write)
 {
 	uint8_t *host = NULL;
 	uint64_t n = w->scratch_lane_bytes;
 
-	if (p->space == SPACE_LDS)
+	if (p->space == SOFT_SPACE_LDS)
 		host = soft_lds_at(w, p->at, size_bytes);
 	else if (size_bytes <= n && p->at <= n - size_bytes)
 		host = w->scratch + n * (uint64_t)p->lane + p->at;
@@ -171,12 +163,12 @@ static uint8_t *local(struct soft_wave *w, const struct place *p,
 
 /* ---------------------------------------------------- loads, stores ---- */
 
-static bool load_lane(struct soft_wave *w, const struct place *p,
+static bool load_lane(struct soft_wave *w, const struct soft_place *p,
 		      uint32_t *value, uint32_t size_bytes)
 {
 	const uint8_t *host;
 
-	if (p->space == SPACE_MEMORY)
+	if (p->space == SOFT_SPACE_MEMORY)
 		return soft_load(w, p->at, value, size_bytes, p->lane);
 	host = local(w, p, size_bytes, false);
 	if (host)
@@ -184,12 +176,12 @@ static bool load_lane(struct soft_wave *w, const struct place *p,
 	return host;
 }
 
-static bool store_lane(struct soft_wave *w, const struct place *p,
+static bool store_lane(struct soft_wave *w, const struct soft_place *p,
 		       const uint32_t *value, uint32_t size_bytes)
 {
 	uint8_t *host;
 
-	if (p->space == SPACE_MEMORY)
+	if (p->space == SOFT_SPACE_MEMORY)
 		return soft_store(w, p->at, value, size_bytes, p->lane);
 	host = local(w, p, size_bytes, true);
 	if (host)
@@ -200,12 +192,12 @@ static bool store_lane(struct soft_wave *w, const struct place *p,
 static void run_load(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct soft_access *a = u->op;
-	struct place p;
+	struct soft_place p;
 	uint32_t value[4] = { 0 };
 
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h)) {
-			find_place(w, u, h, lane, &p);
+			soft_find_place(w, u, h, lane, &p);
 			if (!load_lane(w, &p, value, a->bytes))
 				return;
 			soft_put_lane(w, a, h, lane, u->in.f[ISA_F_VDST],
@@ -217,12 +209,12 @@ static void run_load(struct soft_wave *w, const struct soft_uop *u)
 static void run_store(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct soft_access *a = u->op;
-	struct place p;
+	struct soft_place p;
 	uint32_t value[4];
 
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h)) {
-			find_place(w, u, h, lane, &p);
+			soft_find_place(w, u, h, lane, &p);
 			soft_get_lane(w, a, h, lane, u->in.f[ISA_F_DATA0],
 				      value);
 			if (!store_lane(w, &p, value, a->bytes))
@@ -262,7 +254,7 @@ static void run_store_addtid(struct soft_wave *w, const struct soft_uop *u)
 /* ----------------------------------------------------------- atomics ---- */
 
 /* Where an atomic works, or NULL after raising a fault. */
-static void *atomic_host(struct soft_wave *w, const struct place *p,
+static void *atomic_host(struct soft_wave *w, const struct soft_place *p,
 			 uint32_t size_bytes)
 {
 	if (p->at & (size_bytes - 1)) {
@@ -274,7 +266,7 @@ static void *atomic_host(struct soft_wave *w, const struct place *p,
 		w->fault.write = true;
 		return NULL;
 	}
-	if (p->space == SPACE_MEMORY)
+	if (p->space == SOFT_SPACE_MEMORY)
 		return soft_translate(w, p->at, size_bytes,
 				      SOFT_MEM_READ | SOFT_MEM_WRITE, p->lane);
 	return local(w, p, size_bytes, true);
@@ -298,18 +290,18 @@ static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u, int h,
 	const struct soft_access *a = u->op;
 	struct soft_access all = { .bytes = a->two ? 2 * a->bytes : a->bytes };
 	uint32_t v[4] = { 0 };
-	struct place p;
+	struct soft_place p;
 	uint64_t x, y, old;
 	void *host;
 
-	find_place(w, u, h, lane, &p);
+	soft_find_place(w, u, h, lane, &p);
 	host = atomic_host(w, &p, a->bytes);
 	if (!host)
 		return false;
 	soft_get_lane(w, &all, h, lane, u->in.f[ISA_F_DATA0], v);
 	x = a->bytes == 8 ? v[0] | (uint64_t)v[1] << 32 : v[0];
 	y = a->bytes == 8 ? v[2] | (uint64_t)v[3] << 32 : v[1];
-	if (p.space == SPACE_MEMORY)
+	if (p.space == SOFT_SPACE_MEMORY)
 		old = soft_atomic_apply(host, a->bytes, a->fn, x, y, w->mode);
 	else
 		old = apply_local(w, host, a, x, y);
@@ -331,6 +323,7 @@ static void run_atomic(struct soft_wave *w, const struct soft_uop *u)
 
 /* ------------------------------------------------------------- table ---- */
 
+/* clang-format off */
 #define LOAD(space, name, b, sgn, prt)                                    \
 	[ISA_##space##_load_##name] = { run_load, { .bytes = b,           \
 		.is_signed = sgn, .part = prt } },
@@ -400,6 +393,7 @@ static const struct {
 	[ISA_global_load_addtid_b32] = { run_load_addtid, { .bytes = 4 } },
 	[ISA_global_store_addtid_b32] = { run_store_addtid, { .bytes = 4 } },
 };
+/* clang-format on */
 
 soft_handler *soft_vmem_handler(const struct isa_inst *in, const void **op)
 {

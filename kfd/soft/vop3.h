@@ -7,14 +7,15 @@
  * 31:16, F16_INF): both are sign and magnitude, only infinity differs.
  *
  * NaN: the first NaN among the sources in the order of the text, made quiet;
- * an invalid operation gives the positive quiet NaN (as in valu_shapes.h).  The
- * host's own choice depends on how the compiler ordered the operands, so every
+ * an invalid operation gives the default NaN, which is negative (as in
+ * valu_shapes.h).  The host's own choice depends on how the compiler ordered the operands, so every
  * NaN is settled by nan_any() or nan_f64().
  */
 #ifndef T0_KFD_SOFT_VOP3_H
 #define T0_KFD_SOFT_VOP3_H
 
 #include "kfd/soft/valu_half.h"
+#include "kfd/soft/valu_step.h"
 
 #define F32_INF 0x7f800000u
 #define F16_INF 0x7c000000u
@@ -37,26 +38,21 @@
 	soft_lane_fn SIMD(soft_##name); \
 	void SIMD(soft_##name)(struct soft_lanes * x)
 
-#define ROW_U2(name, expr)                               \
-	ROW(name)                                        \
-	{                                                \
-		ROW_IN(x);                               \
-		LANES(i)                                 \
-		{                                        \
-			const uint32_t a = pa[i], b = pb[i]; \
-			pd[i] = (uint32_t)(expr);        \
-		}                                        \
-	}
-#define ROW_U3(name, expr)                                              \
-	ROW(name)                                                       \
-	{                                                               \
-		ROW_IN(x);                                              \
-		LANES(i)                                                \
-		{                                                       \
-			const uint32_t a = pa[i], b = pb[i], c = pc[i]; \
-			pd[i] = (uint32_t)(expr);                       \
-		}                                                       \
-	}
+#define LOAD_U2 const uint32_t a = pa[i]; const uint32_t b = pb[i]
+#define LOAD_U3 LOAD_U2; const uint32_t c = pc[i]
+#define WORD_ROW(name, load, expr)                \
+	ROW(name)                                 \
+	{                                         \
+		ROW_IN(x);                        \
+		LANES(i)                          \
+		{                                 \
+			load;                     \
+			pd[i] = (uint32_t)(expr); \
+		}                                 \
+	}                                         \
+	STEP_WORD(name, load, expr)
+#define ROW_U2(name, expr) WORD_ROW(name, LOAD_U2, expr)
+#define ROW_U3(name, expr) WORD_ROW(name, LOAD_U3, expr)
 #define ROW_FN(name, expr)
 
 /* ------------------------------------------------------------- integers ---- */
@@ -150,7 +146,7 @@ static inline uint32_t nan_any(uint32_t r, uint32_t a, uint32_t b, uint32_t c,
 			       uint32_t inf)
 {
 	uint32_t quiet = inf == F32_INF ? 0x400000 : 0x2000000;
-	uint32_t n = inf | quiet;
+	uint32_t n = 0x80000000 | inf | quiet;
 
 	n = is_nan_any(c, inf) ? c | quiet : n;
 	n = is_nan_any(b, inf) ? b | quiet : n;
@@ -161,7 +157,7 @@ static inline uint32_t nan_any(uint32_t r, uint32_t a, uint32_t b, uint32_t c,
 static inline double nan_f64(double r, double a, double b, double c)
 {
 	const uint64_t quiet = 0x8000000000000ull;
-	uint64_t n = F64_INF | quiet;
+	uint64_t n = F64_SIGN | F64_INF | quiet;
 
 	n = c != c ? soft_u64(c) | quiet : n;
 	n = b != b ? soft_u64(b) | quiet : n;

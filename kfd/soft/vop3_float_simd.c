@@ -210,14 +210,19 @@ static __attribute__((noinline)) void settle_f64(struct soft_lanes *x, int n)
 			settle_f64(x, n);              \
 	}
 #define LOAD_F1 const float a = soft_f32(pa[i])
-#define LOAD_F3 LOAD_F1, b = soft_f32(pb[i]), c = soft_f32(pc[i])
+#define LOAD_F2 LOAD_F1; const float b = soft_f32(pb[i])
+#define LOAD_F3 LOAD_F2; const float c = soft_f32(pc[i])
 #define LOAD_D1 const double a = soft_f64(soft_get64(pa, i))
-#define LOAD_D2 LOAD_D1, b = soft_f64(soft_get64(pb, i))
-#define LOAD_D3 LOAD_D2, c = soft_f64(soft_get64(pc, i))
+#define LOAD_D2 LOAD_D1; const double b = soft_f64(soft_get64(pb, i))
+#define LOAD_D3 LOAD_D2; const double c = soft_f64(soft_get64(pc, i))
 #define LOAD_INT const int32_t b = (int32_t)pb[i]
 
-#define ROW_F3(name, expr) FLOAT_ROW(name, 3, LOAD_F3, expr)
-#define ROW_FI(name, expr) FLOAT_ROW(name, 1, LOAD_F1; LOAD_INT, expr)
+#define ROW_F3(name, expr)                   \
+	FLOAT_ROW(name, 3, LOAD_F3, expr)    \
+	STEP_FLOAT(name, LOAD_F3, expr)
+#define ROW_FI(name, expr)                             \
+	FLOAT_ROW(name, 1, LOAD_F1; LOAD_INT, expr)    \
+	STEP_FLOAT(name, LOAD_F1; LOAD_INT, expr)
 #define ROW_D2(name, expr) DOUBLE_ROW(name, 2, LOAD_D2, expr)
 #define ROW_D3(name, expr) DOUBLE_ROW(name, 3, LOAD_D3, expr)
 #define ROW_DI(name, expr) DOUBLE_ROW(name, 1, LOAD_D1; LOAD_INT, expr)
@@ -374,6 +379,18 @@ ROW(v_div_fmas_f64)
 							     x->mode >> 2 & 3)
 					   : fma_f64(a, b, c)));
 	}
+}
+
+/* -------------------------------------------------------------- halves ---- */
+
+ROW(v_fma_f16)
+{
+	ROW_IN(x);
+
+	if (soft_plain16(x->mode) && soft_fma16_plane(pa, pb, pc, 0, pd))
+		return;
+	LANES(i)
+	pd[i] = fma_f16(pa[i] << 16, pb[i] << 16, pc[i] << 16, x->mode);
 }
 
 /* --------------------------------------------------------- dot products ---- */

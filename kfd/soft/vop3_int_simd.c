@@ -101,8 +101,13 @@ static inline uint32_t perm_b32(uint32_t a, uint32_t b, uint32_t sel)
 		}                                                \
 		x->mask_out = mask;                              \
 	}
-#define ROW_ADDC(name, expr) ROW_CARRY(name, expr, UINT32_MAX)
-#define ROW_SUBC(name, expr) ROW_CARRY(name, expr, 0)
+/* Added, the result is less than an operand; subtracted, bit 32 tells. */
+#define ROW_ADDC(name, expr)              \
+	ROW_CARRY(name, expr, UINT32_MAX) \
+	STEP_CARRY(name, 0, (uint32_t)(expr), r[i] < a)
+#define ROW_SUBC(name, expr)     \
+	ROW_CARRY(name, expr, 0) \
+	STEP_CARRY(name, 0, (uint32_t)(expr), (expr) >> 32 & 1)
 
 #define ROW_Q2(name, expr)                                   \
 	ROW(name)                                            \

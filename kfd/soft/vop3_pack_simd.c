@@ -4,6 +4,7 @@
  */
 #include <xmmintrin.h>
 
+#include "kfd/soft/valu_dot2.h"
 #include "kfd/soft/vop3.h"
 
 /* -------------------------------------------------------------- helpers ---- */
@@ -50,7 +51,13 @@ static inline uint32_t dot8_u4(uint32_t a, uint32_t b)
 				     half_##name(x, high(a), high(b), high(c), \
 						 clamp, ieee));          \
 		}                                                        \
-	}
+	}                                                                \
+	STEP_WORD(name,                                                  \
+		  const uint32_t a = pa[i]; const uint32_t b = pb[i];    \
+		  const uint32_t c = third,                              \
+		  pack(half_##name(x, low(a), low(b), low(c), clamp, ieee), \
+		       half_##name(x, high(a), high(b), high(c), clamp,  \
+				   ieee)))
 #define PU_LOW(u) ((u) & 0xffff)
 #define PU_HIGH(u) ((u) >> 16)
 #define PH_LOW(u) ((u) << 16)
@@ -74,6 +81,76 @@ static inline uint32_t dot8_u4(uint32_t a, uint32_t b)
 #define V(group, name, kind, flags, expr) V_##group(name, kind, expr)
 #include "kfd/soft/vop3.def"
 #undef V
+
+/* -------------------------------------------------------- packed halves ---- */
+
+ROW(v_pk_fma_f16)
+{
+	ROW_IN(x);
+	uint32_t low[SOFT_LANES], high[SOFT_LANES];
+
+	if (soft_plain16(x->mode) && soft_fma16_plane(pa, pb, pc, 0, low) &&
+	    soft_fma16_plane(pa, pb, pc, 16, high)) {
+		LANES(i) pd[i] = low[i] | high[i] << 16;
+		return;
+	}
+	LANES(i)
+	pd[i] = pack(fma_f16(pa[i] << 16, pb[i] << 16, pc[i] << 16, x->mode),
+		     fma_f16(pa[i] & 0xffff0000, pb[i] & 0xffff0000,
+			     pc[i] & 0xffff0000, x->mode));
+}
+
+/* One half of sums or products; false if some lane is a NaN. */
+static inline bool plane16(const uint32_t *a, const uint32_t *b, int shift,
+			   bool multiply, uint32_t *d)
+{
+	float fa[SOFT_LANES], fb[SOFT_LANES], fr[SOFT_LANES];
+	uint32_t bad = 0;
+
+	soft_floats_from_f16(a, shift, fa);
+	soft_floats_from_f16(b, shift, fb);
+	if (multiply)
+		LANES(i) fr[i] = fa[i] * fb[i];
+	else
+		LANES(i) fr[i] = fa[i] + fb[i];
+	LANES(i) bad |= fr[i] != fr[i];
+	soft_f16_from_floats(fr, 0, false, d);
+	return !bad;
+}
+
+static inline bool planes16(struct soft_lanes *x, bool multiply)
+{
+	ROW_IN(x);
+	uint32_t low[SOFT_LANES], high[SOFT_LANES];
+
+	if (!soft_plain16(x->mode) || !plane16(pa, pb, 0, multiply, low) ||
+	    !plane16(pa, pb, 16, multiply, high))
+		return false;
+	LANES(i) pd[i] = low[i] | high[i] << 16;
+	return true;
+}
+
+ROW(v_pk_add_f16)
+{
+	ROW_IN(x);
+
+	if (planes16(x, false))
+		return;
+	LANES(i)
+	pd[i] = pack(add_f16(pa[i] << 16, pb[i] << 16, x->mode),
+		     add_f16(pa[i] & 0xffff0000, pb[i] & 0xffff0000, x->mode));
+}
+
+ROW(v_pk_mul_f16)
+{
+	ROW_IN(x);
+
+	if (planes16(x, true))
+		return;
+	LANES(i)
+	pd[i] = pack(mul_f16(pa[i] << 16, pb[i] << 16, x->mode),
+		     mul_f16(pa[i] & 0xffff0000, pb[i] & 0xffff0000, x->mode));
+}
 
 /* --------------------------------------------------------- dot products ---- */
 
@@ -112,38 +189,6 @@ ROW(v_dot8_i32_iu4)
 
 	LANES(i)
 	pd[i] = mad_i32(dot_signed(pa[i], pb[i], 4, sa, sb), pc[i], clamp);
-}
-
-/*
- * c plus the low product, then plus the high one.  The manual writes two
- * additions; each is fused with its (exact) product and rounded once.
- */
-ROW(v_dot2_f32_f16)
-{
-	ROW_IN(x);
-
-	LANES(i)
-	{
-		uint32_t a = pa[i], b = pb[i];
-		float t = fma_f32(half(a), half(b), soft_f32(pc[i]));
-
-		pd[i] = soft_u32(fma_f32(half(a >> 16), half(b >> 16), t));
-	}
-}
-
-ROW(v_dot2_f32_bf16)
-{
-	ROW_IN(x);
-
-	LANES(i)
-	{
-		uint32_t a = pa[i], b = pb[i];
-		float t = fma_f32(soft_f32(a << 16), soft_f32(b << 16),
-				  soft_f32(pc[i]));
-
-		pd[i] = soft_u32(fma_f32(soft_f32(a & 0xffff0000),
-					 soft_f32(b & 0xffff0000), t));
-	}
 }
 
 /* ------------------------------------------------------ mixed precision ---- */

@@ -1,42 +1,23 @@
 /*
- * A wave's main loop, its decoded instructions, its memory and its faults.
- *
- * Code is decoded once per thread into nodes that are linked in the order of
- * execution, so that straight code and loops that were seen before cost no
- * look-up.
+ * A wave's main loop, its decoded instructions (code.h), its memory and its
+ * faults.
  */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kfd/soft/code.h"
 #include "kfd/soft/mem.h"
+#include "kfd/soft/step.h"
 
 /* ------------------------------------------------------ decoded code ---- */
 
 #define CHUNK_NODES 128
 #define FIRST_SLOTS 1024 /* a power of two */
 
-struct node {
-	struct soft_uop u;
-	uint64_t key;	    /* pc, and bit 0: wave64 */
-	uint64_t pc, next_pc;
-	struct node *next;  /* at next_pc, once it was executed */
-	struct node *jump;  /* where it went last otherwise */
-	int n_vgprs;	    /* the highest VGPR it names, plus 1 */
-};
-
-struct chunk {
-	struct chunk *older;
-	struct node node[CHUNK_NODES];
-};
-
-struct soft_code_cache {
-	struct node **slot; /* [n_slots], open addressing */
-	size_t n_slots, n_used;
-	struct chunk *chunk;
-	int n_in_chunk;
-	struct node *cur; /* being executed; NULL while fetching */
-	bool stale;
+struct soft_chunk {
+	struct soft_chunk *older;
+	struct soft_node node[CHUNK_NODES];
 };
 
 struct soft_code_cache *soft_code_cache_new(void)
@@ -51,11 +32,12 @@ struct soft_code_cache *soft_code_cache_new(void)
 void soft_code_cache_reset(struct soft_code_cache *c)
 {
 	while (c->chunk) {
-		struct chunk *older = c->chunk->older;
+		struct soft_chunk *older = c->chunk->older;
 
 		free(c->chunk);
 		c->chunk = older;
 	}
+	soft_stretches_free(c);
 	memset(c->slot, 0, c->n_slots * sizeof(*c->slot));
 	c->n_used = 0;
 	c->n_in_chunk = 0;
@@ -79,7 +61,7 @@ void soft_code_cache_stale(struct soft_code_cache *c)
 		c->cur->next = c->cur->jump = NULL;
 }
 
-static struct node **find_slot(struct soft_code_cache *c, uint64_t key)
+static struct soft_node **find_slot(struct soft_code_cache *c, uint64_t key)
 {
 	size_t mask = c->n_slots - 1;
 	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
@@ -91,7 +73,7 @@ static struct node **find_slot(struct soft_code_cache *c, uint64_t key)
 
 static void grow(struct soft_code_cache *c)
 {
-	struct node **old = c->slot;
+	struct soft_node **old = c->slot;
 	size_t n = c->n_slots;
 
 	c->n_slots *= 2;
@@ -102,12 +84,12 @@ static void grow(struct soft_code_cache *c)
 	free(old);
 }
 
-static struct node *node_new(struct soft_code_cache *c, uint64_t key)
+static struct soft_node *node_new(struct soft_code_cache *c, uint64_t key)
 {
-	struct node *n;
+	struct soft_node *n;
 
 	if (!c->chunk || c->n_in_chunk == CHUNK_NODES) {
-		struct chunk *k = xmalloc(sizeof(*k));
+		struct soft_chunk *k = xmalloc(sizeof(*k));
 
 		k->older = c->chunk;
 		c->chunk = k;
@@ -186,7 +168,7 @@ static int highest_vgpr(const struct isa_inst *in)
 }
 
 /* Fill a node whose key is set from the `size` bytes of code at its pc. */
-static void decode(struct node *n, const uint8_t *code, uint64_t size,
+static void decode(struct soft_node *n, const uint8_t *code, uint64_t size,
 		   int wave_size)
 {
 	struct isa_target t = { ISA_GFX11, wave_size, .lax = true };
@@ -202,18 +184,18 @@ static void decode(struct node *n, const uint8_t *code, uint64_t size,
 		if (!n->u.fn)
 			n->u.fn = run_unsupported;
 		else
-			n->n_vgprs = highest_vgpr(&n->u.in);
+			n->n_vgprs = highest_vgpr(&n->u.in), n->sound = true;
 	}
 	n->next_pc = n->pc + n->u.in.size_bytes;
 }
 
 /* The node at w->pc; NULL after raising a fault. */
-static struct node *fetch(struct soft_wave *w, struct soft_code_cache *c)
+static struct soft_node *fetch(struct soft_wave *w, struct soft_code_cache *c)
 {
 	const struct soft_env *env = w->group->env;
 	uint64_t key = w->pc | (w->wave_size == 64);
 	struct soft_range r;
-	struct node *n;
+	struct soft_node *n;
 
 	c->cur = NULL;
 	if (!env->find(env->ctx, w->pc, &r) || r.size_bytes < 4 ||
@@ -235,10 +217,10 @@ static struct node *fetch(struct soft_wave *w, struct soft_code_cache *c)
 }
 
 /* The node at w->pc, and the link to it from the one before. */
-static struct node *lookup(struct soft_wave *w, struct soft_code_cache *c,
-			   struct node *from)
+static struct soft_node *lookup(struct soft_wave *w, struct soft_code_cache *c,
+			   struct soft_node *from)
 {
-	struct node *n;
+	struct soft_node *n;
 
 	if (c->stale) {
 		soft_code_cache_reset(c);
@@ -258,15 +240,15 @@ static struct node *lookup(struct soft_wave *w, struct soft_code_cache *c,
 
 /* -------------------------------------------------------------- loop ---- */
 
-static void too_few_vgprs(struct soft_wave *w, const struct node *n)
+static void too_few_vgprs(struct soft_wave *w, const struct soft_node *n)
 {
 	soft_raise(w, SOFT_FAULT_ILLEGAL,
 		   "v%d is used, but the wave has allocated %d VGPRs",
 		   n->n_vgprs - 1, w->n_vgprs);
 }
 
-static inline struct node *follow(struct soft_wave *w,
-				  struct soft_code_cache *c, struct node *n)
+static inline struct soft_node *follow(struct soft_wave *w,
+				  struct soft_code_cache *c, struct soft_node *n)
 {
 	if (w->pc == n->next_pc) {
 		if (n->next)
@@ -277,24 +259,40 @@ static inline struct node *follow(struct soft_wave *w,
 	return lookup(w, c, n);
 }
 
+static void one(struct soft_wave *w, struct soft_code_cache *c,
+		struct soft_node *n)
+{
+	c->cur = n;
+	w->pc = n->next_pc;
+	w->n_insts++;
+	if (n->n_vgprs > w->n_vgprs)
+		too_few_vgprs(w, n);
+	else
+		n->u.fn(w, &n->u);
+	if (++n->n_steps == SOFT_STRETCH_AFTER && c->cur == n)
+		soft_stretch_make(c, n, w->mode);
+}
+
 void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 {
 	struct soft_code_cache *c = w->group->code;
-	struct node *n;
+	struct soft_node *n;
 
 	if (w->state != SOFT_READY || max_insts == 0)
 		return;
 	w->s[ISA_R_NULL] = 0;
+	/* Mappings may have changed since the last time. */
+	memset(c->recent, 0, sizeof(c->recent));
 	n = lookup(w, c, NULL);
 	while (n) {
-		c->cur = n;
-		w->pc = n->next_pc;
-		w->n_insts++;
-		if (n->n_vgprs <= w->n_vgprs)
-			n->u.fn(w, &n->u);
+		uint64_t before = w->n_insts;
+
+		if (soft_stretch_fits(n->fast, w, max_insts))
+			n = soft_stretch_go(n->fast, w, c);
 		else
-			too_few_vgprs(w, n);
-		if (w->state != SOFT_READY || --max_insts == 0)
+			one(w, c, n);
+		max_insts -= w->n_insts - before;
+		if (w->state != SOFT_READY || max_insts == 0)
 			break;
 		n = follow(w, c, n);
 	}
@@ -319,7 +317,7 @@ static void copy_code(struct soft_wave *w, struct soft_fault_info *f, int want)
 
 static bool start_fault(struct soft_wave *w, enum soft_fault_kind kind)
 {
-	const struct node *n = w->group->code->cur;
+	const struct soft_node *n = w->group->code->cur;
 	struct soft_fault_info *f = &w->fault;
 
 	if (w->state == SOFT_FAULTED)
@@ -401,7 +399,7 @@ void *soft_translate(struct soft_wave *w, uint64_t va, uint32_t size_bytes,
 	if (!holds(&w->last, va, size_bytes)) {
 		soft_raise_memory(w, w->last.va + w->last.size_bytes,
 				  need & SOFT_MEM_WRITE, lane,
-				  "the access runs past the end of its mapping");
+				  "the access runs past its mapping");
 		return NULL;
 	}
 	return w->last.host + (va - w->last.va);

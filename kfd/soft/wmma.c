@@ -6,10 +6,10 @@
 /* Where row r of C or D is: 16 lanes of a register of one half. */
 static uint32_t *acc_row(struct soft_wave *w, unsigned reg, int r)
 {
-	int rows = w->wave_size / WMMA_N;
-	int row = r % rows;
+	int log2_rows = w->wave_size == 64 ? 2 : 1; /* of one register */
+	int row = r & ((1 << log2_rows) - 1);
 
-	return &w->v[row / 2][reg + r / rows][row % 2 * WMMA_N];
+	return &w->v[row >> 1][reg + (r >> log2_rows)][(row & 1) * WMMA_N];
 }
 
 /* An inline constant is a row of itself; op_sel does not move it. */
@@ -47,9 +47,28 @@ static void set_mods(const struct isa_inst *in, uint32_t mode, struct wmma *m)
 }
 
 /* The row of the instruction tells which table this processor uses. */
+static const struct soft_vrow *level(const struct soft_uop *u)
+{
+	const struct soft_vrow *row = u->op;
+
+	return row - u->in.op;
+}
+
+static bool compute_plain(const struct soft_uop *u, struct wmma *m)
+{
+	const struct isa_operand *o = u->in.opnd;
+
+	if (m->acc != WMMA_F32 || o[3].kind != ISA_K_VGPR ||
+	    (o[1].mods | o[2].mods | o[3].mods) & (ISA_M_NEG | ISA_M_NEG_HI))
+		return false;
+	return level(u) == soft_vrows_v4 ? soft_wmma_plain_v4(m) :
+	       level(u) == soft_vrows_v3 ? soft_wmma_plain_v3(m) :
+					   soft_wmma_plain_v2(m);
+}
+
 static void compute(const struct soft_uop *u, struct wmma *m)
 {
-	const struct soft_vrow *row = u->op, *rows = row - u->in.op;
+	const struct soft_vrow *rows = level(u);
 	bool ints = m->in >= WMMA_IU8;
 
 	if (rows == soft_vrows_v4)
@@ -96,6 +115,10 @@ void soft_wmma_run(struct soft_wave *w, const struct soft_uop *u)
 	if (!m.a || !m.b || !soft_vgpr(w, 0, o[0].reg, acc_dwords) ||
 	    (o[3].kind == ISA_K_VGPR &&
 	     !soft_vgpr(w, 0, o[3].reg, acc_dwords)))
+		return;
+	m.d[0] = w->v[0][o[0].reg];
+	m.c[0] = o[3].kind == ISA_K_VGPR ? w->v[0][o[3].reg] : NULL;
+	if (w->wave_size == 32 && compute_plain(u, &m))
 		return;
 	set_mods(&u->in, w->mode, &m);
 	set_rows(w, o, &m, constant);

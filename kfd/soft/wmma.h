@@ -13,8 +13,16 @@
  * Lanes 16 and above of A and B must repeat lanes 0 to 15.  The hardware wants
  * it so, and nothing says which copy it uses where; here lanes 0 to 15 count.
  * EXEC is ignored.  So is MODE: sums are rounded to nearest even and denormals
- * stay.  Products are exact; a sum starts with C and adds k = 0 to 15 in this
- * order, rounded to f32 after each; f16 and bf16 results are rounded once more.
+ * stay.
+ *
+ * The manual leaves the order of the sums open.  Here a sum starts with C and
+ * adds the products of k = 0 to 15 in this order, each fused, so that it is
+ * rounded to f32 sixteen times; f16 and bf16 results are rounded once more.
+ * The error of an f32 element is therefore at most 8 units in the last place
+ * of the largest partial sum.  The card adds pairs of products as v_dot2_f32
+ * does (valu_dot2.h), which cuts instead of rounding: last bits may differ from
+ * it by two such units for each pair.  Integer results are exact.  The default
+ * NaN (0xffc00000, 0xfe00, 0xffc0) stands for every NaN.
  */
 #ifndef T0_KFD_SOFT_WMMA_H
 #define T0_KFD_SOFT_WMMA_H
@@ -38,6 +46,14 @@ struct wmma {
 	const uint32_t *c[WMMA_N];
 	uint32_t *d[WMMA_N];
 };
+
+/*
+ * The usual case quickly, if this level can: f32 sums without modifiers in a
+ * wave32, whose rows follow each other from c[0] and d[0] on; the other rows
+ * are not looked at.  False, with nothing written, if a sum is a NaN.
+ */
+typedef bool soft_wmma_plain_fn(const struct wmma *m);
+soft_wmma_plain_fn soft_wmma_plain_v2, soft_wmma_plain_v3, soft_wmma_plain_v4;
 
 typedef void soft_wmma_fn(struct wmma *m);
 soft_wmma_fn soft_wmma_float_v2, soft_wmma_float_v3, soft_wmma_float_v4;

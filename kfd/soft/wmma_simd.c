@@ -100,7 +100,7 @@ static inline void row_load(enum wmma_type type, const uint32_t *u, int shift,
 	ROW_PUT(f, v);
 }
 
-/* Rounded to nearest even; f holds no NaN but 0x7fc00000. */
+/* Rounded to nearest even; f holds no NaN but 0xffc00000. */
 static inline void row_narrow(const struct wmma *m, const float *f,
 			      uint32_t *h)
 {
@@ -119,7 +119,7 @@ static inline void row_narrow(const struct wmma *m, const float *f,
 }
 
 /*
- * Any NaN becomes the one quiet NaN: which came first depends on the processor.
+ * Any NaN becomes the default NaN: which came first depends on the processor.
  * A 16-bit result leaves the other half of its register as it was.
  */
 static inline void row_store(const struct wmma *m, float *f, uint32_t *d)
@@ -130,7 +130,7 @@ static inline void row_store(const struct wmma *m, float *f, uint32_t *d)
 
 	ROW_GET(v, f);
 	nan = (v & 0x7fffffff) > (int32_t)F32_INF;
-	v = (v & ~nan) | (nan & 0x7fc00000);
+	v = (v & ~nan) | (nan & (int32_t)0xffc00000);
 	if (m->acc == WMMA_F32) {
 		ROW_PUT(d, v);
 		return;
@@ -222,6 +222,83 @@ static void multiply_any(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 }
 #endif
 
+#if defined(__AVX512BW__)
+/* Eight registers of halves as sixteen rows of floats. */
+static inline void fragment_f16(const uint32_t *planes, float (*f)[WMMA_N])
+{
+	static const uint16_t even_then_odd[2 * WMMA_N] = {
+		0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+		1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+	};
+	const __m512i order = _mm512_loadu_si512(even_then_odd);
+
+	for (int k = 0; k < WMMA_N; k += 2) {
+		__m512i v = _mm512_maskz_permutexvar_epi16(
+			~0u, order,
+			_mm512_loadu_si512(planes + k / 2 * SOFT_LANES));
+		__m256i odd = _mm512_maskz_extracti64x4_epi64(0xf, v, 1);
+
+		_mm512_store_ps(f[k], _mm512_maskz_cvtph_ps(
+					      ALL, _mm512_castsi512_si256(v)));
+		_mm512_store_ps(f[k + 1], _mm512_maskz_cvtph_ps(ALL, odd));
+	}
+}
+
+static inline void fragment_bf16(const uint32_t *planes, float (*f)[WMMA_N])
+{
+	const __m512i high = _mm512_set1_epi32((int)0xffff0000);
+
+	for (int k = 0; k < WMMA_N; k += 2) {
+		__m512i v = _mm512_loadu_si512(planes + k / 2 * SOFT_LANES);
+
+		_mm512_store_si512(f[k], _mm512_maskz_slli_epi32(ALL, v, 16));
+		_mm512_store_si512(f[k + 1], _mm512_and_si512(v, high));
+	}
+}
+
+/* C goes straight to registers and back. */
+bool SIMD(soft_wmma_plain)(const struct wmma *m)
+{
+	_Alignas(64) float a[WMMA_N][WMMA_N], b[WMMA_N][WMMA_N];
+	__m512 acc[WMMA_N];
+	__mmask16 nan = 0;
+
+	if (m->in == WMMA_F16) {
+		fragment_f16(m->a, a);
+		fragment_f16(m->b, b);
+	} else {
+		fragment_bf16(m->a, a);
+		fragment_bf16(m->b, b);
+	}
+#pragma GCC unroll 16
+	for (int r = 0; r < WMMA_N; r++)
+		acc[r] = _mm512_loadu_ps(m->c[0] + r * WMMA_N);
+	for (int k = 0; k < WMMA_N; k++) {
+		__m512 row = _mm512_load_ps(b[k]);
+
+#pragma GCC unroll 16
+		for (int r = 0; r < WMMA_N; r++)
+			acc[r] = _mm512_fmadd_ps(_mm512_set1_ps(a[k][r]), row,
+						 acc[r]);
+	}
+#pragma GCC unroll 8
+	for (int r = 0; r < WMMA_N; r += 2)
+		nan |= _mm512_cmp_ps_mask(acc[r], acc[r + 1], _CMP_UNORD_Q);
+	if (nan)
+		return false;
+#pragma GCC unroll 16
+	for (int r = 0; r < WMMA_N; r++)
+		_mm512_storeu_ps(m->d[0] + r * WMMA_N, acc[r]);
+	return true;
+}
+#else
+bool SIMD(soft_wmma_plain)(const struct wmma *m)
+{
+	(void)m;
+	return false;
+}
+#endif
+
 static inline void load_fragment(enum wmma_type in, const uint32_t *planes,
 				 const uint32_t neg[2], float (*f)[WMMA_N])
 {
@@ -236,7 +313,6 @@ void SIMD(soft_wmma_float)(struct wmma *m)
 {
 	_Alignas(64) float a[WMMA_N][WMMA_N], b[WMMA_N][WMMA_N];
 	_Alignas(64) float c[WMMA_N][WMMA_N]; /* a, b: [k][row or column] */
-
 	load_fragment(m->in, m->a, m->neg_a, a);
 	load_fragment(m->in, m->b, m->neg_b, b);
 	for (int r = 0; r < WMMA_N; r++) {

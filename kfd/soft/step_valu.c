@@ -1,0 +1,443 @@
+/*
+ * kfd/soft/step_valu.c - the steps of vector instructions (step.h).
+ */
+#include "kfd/soft/valu_step.h"
+
+#define PLANE_BYTES  (SOFT_LANES * sizeof(uint32_t))
+#define MODE_PLAIN   0xf0u /* nearest even, denormals kept: valu.c */
+#define MOST_SOURCES 3
+
+/* -------------------------------------------------------------- prefixes ---- */
+
+static void spread(uint32_t *p, uint32_t v)
+{
+	LANES(i) p[i] = v;
+}
+
+/* SGPR imm to the plane at a. */
+static void step_spread(struct soft_wave *w, const struct soft_step *s,
+			const uintptr_t *base)
+{
+	spread((uint32_t *)s->a, w->s[s->imm]);
+	SOFT_NEXT(w, s, base);
+}
+
+static void step_spread2(struct soft_wave *w, const struct soft_step *s,
+			 const uintptr_t *base)
+{
+	uint32_t *p = (uint32_t *)s->a;
+
+	spread(p, w->s[s->imm]);
+	spread(p + SOFT_LANES, w->s[s->imm + 1]);
+	SOFT_NEXT(w, s, base);
+}
+
+/* The plane of b with the modifiers of operand imm to the plane at a. */
+static void step_mods(struct soft_wave *w, const struct soft_step *s,
+		      const uintptr_t *base)
+{
+	const struct isa_operand *o = &s->u->in.opnd[s->imm];
+	const uint32_t *from = (const uint32_t *)(base[s->kb] + s->b);
+	uint32_t *to = (uint32_t *)s->a;
+	const uint32_t *p = soft_apply_mods(o, s->u->in.fmt, false, from, to);
+
+	if (p != to)
+		memcpy(to, p, PLANE_BYTES * (o->dwords ? o->dwords : 1));
+	SOFT_NEXT(w, s, base);
+}
+
+/* The signs of 32-bit floats: imm is 1 to negate, 2 to take the magnitude. */
+static void step_signs(struct soft_wave *w, const struct soft_step *s,
+		       const uintptr_t *base)
+{
+	const uint32_t *from = (const uint32_t *)(base[s->kb] + s->b);
+	uint32_t *to = (uint32_t *)s->a;
+	uint32_t keep = s->imm & ISA_M_ABS ? 0x7fffffff : ~0u;
+	uint32_t flip = s->imm & ISA_M_NEG ? 0x80000000 : 0;
+
+	LANES(i) to[i] = (from[i] & keep) ^ flip;
+	SOFT_NEXT(w, s, base);
+}
+
+/* ---------------------------------------------------------- other rows ---- */
+
+void soft_step_slow(struct soft_wave *w, const struct soft_step *s)
+{
+	soft_valu_run_part(w, s->u, s->half, s->part);
+}
+
+/* Any row, by its lane function; imm: dwords of the result. */
+static inline void row(struct soft_wave *w, const struct soft_step *s,
+		       const uintptr_t *base, uint32_t *d)
+{
+	const struct soft_vrow *r = s->u->op;
+	struct soft_lanes x = {
+		.a = (const uint32_t *)(base[s->ka] + s->a),
+		.b = (const uint32_t *)(base[s->kb] + s->b),
+		.c = (const uint32_t *)(base[s->kc] + s->c),
+		.d = d,
+		.exec = w->s[ISA_R_EXEC_LO + s->half],
+		.mask_in = w->s[s->mask_in],
+		.mode = w->mode,
+		.half = s->half,
+		.mods = { s->mods[0], s->mods[1], s->mods[2] },
+	};
+
+	if (s->part == SOFT_PART_Y)
+		r += s->u->in.op_y - s->u->in.op;
+	r->fn(&x);
+	if (s->mask_out != SOFT_STEP_NO_MASK)
+		w->s[s->mask_out] = x.mask_out & x.exec;
+}
+
+static void step_row(struct soft_wave *w, const struct soft_step *s,
+		     const uintptr_t *base)
+{
+	_Alignas(64) uint32_t d[SOFT_OPND_DWORDS * SOFT_LANES];
+	uint32_t *to = (uint32_t *)(base[s->half] + s->d);
+	uint32_t exec = w->s[ISA_R_EXEC_LO + s->half];
+
+	row(w, s, base, d);
+	for (uint32_t j = 0; j < s->imm; j++)
+		step_put(to + j * SOFT_LANES, d + j * SOFT_LANES, exec);
+	SOFT_NEXT(w, s, base);
+}
+
+/* The result goes to one half of the register; imm: the upper one. */
+static void step_row16(struct soft_wave *w, const struct soft_step *s,
+		       const uintptr_t *base)
+{
+	_Alignas(64) uint32_t d[SOFT_LANES];
+	uint32_t exec = w->s[ISA_R_EXEC_LO + s->half];
+
+	row(w, s, base, d);
+	step_put16((uint32_t *)(base[s->half] + s->d), d, exec, s->imm);
+	SOFT_NEXT(w, s, base);
+}
+
+/* -------------------------------------------------------------- operands ---- */
+
+/* Where an operand is: a plane from its base. */
+struct place {
+	uintptr_t at;
+	uint8_t base;
+};
+
+/* An instruction, or one part of it, on one half: what its step will be. */
+struct plan {
+	const struct soft_uop *u;
+	const struct soft_vrow *row;
+	const struct isa_operand *dst, *mask_in, *mask_out;
+	const struct isa_operand *src[MOST_SOURCES];
+	int n_src, half;
+	enum soft_dual part;
+};
+
+/* A plane for a constant or scalar, made or found; NULL: no room. */
+static uint8_t *known_plane(struct soft_maker *m, uint32_t lo, uint32_t hi,
+			    int dwords, bool scalar, bool *valid)
+{
+	size_t i;
+
+	for (i = 0; i < (size_t)m->n_known; i++)
+		if (m->known[i].lo == lo && m->known[i].hi == hi &&
+		    m->known[i].dwords == dwords &&
+		    m->known[i].scalar == scalar)
+			break;
+	if (i == ARRAY_SIZE(m->known))
+		return NULL;
+	if (i == (size_t)m->n_known) {
+		uint8_t *p = soft_maker_planes(m, dwords);
+
+		if (!p)
+			return NULL;
+		m->n_known++;
+		m->known[i].lo = lo;
+		m->known[i].hi = hi;
+		m->known[i].dwords = dwords;
+		m->known[i].scalar = scalar;
+		m->known[i].valid = false;
+		m->known[i].plane = p;
+	}
+	*valid = m->known[i].valid;
+	m->known[i].valid = true;
+	return m->known[i].plane;
+}
+
+static uint8_t *constant_plane(struct soft_maker *m, const struct soft_uop *u,
+			       const struct isa_operand *o)
+{
+	int dwords = o->dwords > 1 ? 2 : 1;
+	uint64_t v = dwords == 2 ? soft_read_scalar(NULL, o, &u->in) :
+				   soft_constant(u, o);
+	bool valid;
+	uint8_t *p = known_plane(m, (uint32_t)v, (uint32_t)(v >> 32), dwords,
+				 false, &valid);
+
+	if (!p || valid)
+		return p;
+	spread((uint32_t *)p, (uint32_t)v);
+	if (dwords == 2)
+		spread((uint32_t *)p + SOFT_LANES, (uint32_t)(v >> 32));
+	return p;
+}
+
+static uint8_t *scalar_plane(struct soft_maker *m, const struct soft_uop *u,
+			     const struct isa_operand *o)
+{
+	int dwords = o->dwords > 1 ? 2 : 1;
+	struct soft_step *s;
+	bool valid;
+	uint8_t *p = known_plane(m, o->reg, 0, dwords, true, &valid);
+
+	if (!p || valid)
+		return p;
+	s = soft_maker_add(m, dwords == 2 ? step_spread2 : step_spread, u);
+	s->a = (uintptr_t)p;
+	s->imm = o->reg;
+	return p;
+}
+
+/* Does soft_apply_mods() change anything of this operand? */
+static bool has_mods(const struct plan *p, const struct isa_operand *o)
+{
+	const struct isa_type_info *t = isa_type_info(o->type);
+	bool packed = p->u->in.fmt == ISA_FMT_VOP3P && t->bits == 16 &&
+		      t->count == 2;
+
+	if (o->type == ISA_T_MIX || (t->count > 1 && t->bits < 16))
+		return false;
+	return o->mods != (packed ? ISA_M_HI_HI : 0);
+}
+
+static bool add_mods(struct soft_maker *m, const struct plan *p,
+		     const struct isa_operand *o, struct place *at)
+{
+	const struct isa_type_info *t = isa_type_info(o->type);
+	int dwords = o->dwords > 1 ? o->dwords : 1;
+	uint8_t *plane = soft_maker_planes(m, dwords);
+	struct soft_step *s;
+	bool signs = t->bits == 32 && t->count == 1 && t->kind != 'M' &&
+		     strchr("FB", t->kind) &&
+		     !(o->mods & ~(ISA_M_NEG | ISA_M_ABS));
+
+	if (!plane)
+		return false;
+	s = soft_maker_add(m, signs ? step_signs : step_mods, p->u);
+	s->a = (uintptr_t)plane;
+	s->b = at->at;
+	s->kb = at->base;
+	s->imm = signs ? o->mods : (uint32_t)(o - p->u->in.opnd);
+	at->at = (uintptr_t)plane;
+	at->base = SOFT_STEP_ABSOLUTE;
+	return true;
+}
+
+static bool place_source(struct soft_maker *m, const struct plan *p,
+			 const struct isa_operand *o, struct place *at)
+{
+	uint8_t *plane;
+
+	at->base = SOFT_STEP_ABSOLUTE;
+	switch (o->kind) {
+	case ISA_K_VGPR:
+		at->base = (uint8_t)p->half;
+		at->at = o->reg * PLANE_BYTES;
+		return !has_mods(p, o) || add_mods(m, p, o, at);
+	case ISA_K_SGPR:
+		plane = o->reg == ISA_R_NULL ? NULL : scalar_plane(m, p->u, o);
+		break;
+	case ISA_K_INLINE:
+	case ISA_K_LITERAL:
+		plane = constant_plane(m, p->u, o);
+		break;
+	default:
+		return false;
+	}
+	at->at = (uintptr_t)plane;
+	return plane && (!has_mods(p, o) || add_mods(m, p, o, at));
+}
+
+/* ----------------------------------------------------------------- plans ---- */
+
+/* Sort the operands as valu.c does; false: not what a step can do. */
+static bool plan_operands(struct plan *p)
+{
+	const struct isa_inst *in = &p->u->in;
+	int from = p->part == SOFT_PART_Y ? in->n_opnd_x : 0;
+	int to = p->part == SOFT_PART_X ? in->n_opnd_x : in->n_opnd;
+
+	for (int i = from; i < to; i++) {
+		const struct isa_operand *o = &in->opnd[i];
+
+		if (o->slot == ISA_SLOT_CI)
+			p->mask_in = o;
+		else if (o->slot == ISA_SLOT_CO || o->slot == ISA_SLOT_CD)
+			p->mask_out = o;
+		else if (o->role & ISA_DST)
+			p->dst = o;
+		else if (p->n_src < MOST_SOURCES && o->dwords <= 2)
+			p->src[p->n_src++] = o;
+		else
+			return false;
+	}
+	if (p->dst && p->dst->role & ISA_SRC && p->n_src < MOST_SOURCES)
+		p->src[p->n_src++] = p->dst;
+	return true;
+}
+
+static bool is_mask_register(const struct isa_operand *o)
+{
+	return !o || (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL);
+}
+
+/* Of no mask, or one that is no null register. */
+static bool is_written(const struct isa_operand *mask)
+{
+	return !mask || mask->reg != ISA_R_NULL;
+}
+
+/* Floats need MODE at its usual setting, unless none of the row's change. */
+static bool mode_allows(const struct soft_maker *m, const struct plan *p)
+{
+	bool floats = p->row->flags & SOFT_V_ROUND;
+
+	for (int i = 0; i < p->n_src; i++)
+		floats |= isa_type_info(p->src[i]->type)->kind == 'F';
+	if (p->dst)
+		floats |= isa_type_info(p->dst->type)->kind == 'F';
+	return m->mode == MODE_PLAIN || !floats;
+}
+
+static bool plan_allows(const struct soft_maker *m, const struct plan *p)
+{
+	const struct isa_inst *in = &p->u->in;
+
+	return p->row->fn && in->form == ISA_FORM_PLAIN &&
+	       !in->f[ISA_F_CLAMP] && !in->f[ISA_F_OMOD] &&
+	       is_mask_register(p->mask_in) &&
+	       (!p->mask_out || p->mask_out->kind == ISA_K_SGPR) &&
+	       (!p->dst || (p->dst->kind == ISA_K_VGPR &&
+			    p->dst->dwords <= SOFT_OPND_DWORDS)) &&
+	       mode_allows(m, p);
+}
+
+static uint8_t mask_out(const struct plan *p, int half)
+{
+	if (isa_op_info(p->u->in.op)->flags & ISA_WEXEC)
+		return (uint8_t)(ISA_R_EXEC_LO + half);
+	return p->mask_out && is_written(p->mask_out) ?
+		       (uint8_t)(p->mask_out->reg + half) :
+		       SOFT_STEP_NO_MASK;
+}
+
+/* The function of the step, and what it wants in imm. */
+static soft_step_fn *pick(const struct plan *p, uint32_t *imm)
+{
+	const struct isa_type_info *t;
+
+	*imm = 0;
+	if (!p->dst)
+		return p->row->step && is_written(p->mask_out) ? p->row->step :
+								 step_row;
+	t = isa_type_info(p->dst->type);
+	*imm = p->dst->dwords;
+	if (t->bits == 16 && t->count == 1) {
+		*imm = p->dst->mods & ISA_M_HI ||
+		       p->u->in.op == ISA_v_fma_mixhi_f16;
+		return step_row16;
+	}
+	return p->row->step && p->dst->dwords == 1 && is_written(p->mask_out) ?
+		       p->row->step :
+		       step_row;
+}
+
+static bool add_half(struct soft_maker *m, struct plan *p, int half)
+{
+	struct place at[MOST_SOURCES] = { { 0 } };
+	struct soft_step *s;
+	uint32_t imm;
+
+	p->half = half;
+	for (int i = 0; i < p->n_src; i++)
+		if (!place_source(m, p, p->src[i], &at[i]))
+			return false;
+	s = soft_maker_add(m, pick(p, &imm), p->u);
+	s->imm = imm;
+	s->half = (uint8_t)half;
+	s->part = (uint8_t)p->part;
+	s->a = at[0].at, s->ka = at[0].base;
+	s->b = at[1].at, s->kb = at[1].base;
+	s->c = at[2].at, s->kc = at[2].base;
+	s->d = p->dst ? p->dst->reg * PLANE_BYTES : 0;
+	for (int i = 0; i < p->n_src; i++)
+		s->mods[i] = p->src[i]->mods;
+	s->mask_in = (uint8_t)((p->mask_in ? p->mask_in->reg : ISA_R_VCC_LO) +
+			       half);
+	s->mask_out = mask_out(p, half);
+	return true;
+}
+
+/* A mask that was written may have been broadcast before. */
+static void forget_mask(struct soft_maker *m, int reg)
+{
+	for (int i = 0; i < m->n_known; i++)
+		if (m->known[i].scalar && reg != SOFT_STEP_NO_MASK &&
+		    m->known[i].lo <= (uint32_t)reg + 1 &&
+		    m->known[i].lo + m->known[i].dwords > (uint32_t)reg)
+			m->known[i].valid = false;
+}
+
+static bool add_plan(struct soft_maker *m, const struct soft_uop *u,
+		     const struct soft_vrow *row, enum soft_dual part)
+{
+	struct plan p = { .u = u, .row = row, .part = part };
+
+	if (!plan_operands(&p) || !plan_allows(m, &p))
+		return false;
+	if (!add_half(m, &p, 0) || (m->wide && !add_half(m, &p, 1)))
+		return false;
+	forget_mask(m, mask_out(&p, 0));
+	return true;
+}
+
+/* Does a part read the register that the other one writes? */
+static bool reads(const struct isa_inst *in, int from, int to, int reg)
+{
+	for (int i = from; i < to; i++) {
+		const struct isa_operand *o = &in->opnd[i];
+
+		if (o->kind == ISA_K_VGPR && o->role & ISA_SRC &&
+		    o->reg == reg)
+			return true;
+	}
+	return false;
+}
+
+/* Both parts read before either writes: order them so that it is the same. */
+static bool add_dual(struct soft_maker *m, const struct soft_uop *u)
+{
+	const struct isa_inst *in = &u->in;
+	const struct soft_vrow *x = u->op, *y = x - in->op + in->op_y;
+	bool y_late = !reads(in, in->n_opnd_x, in->n_opnd, in->opnd[0].reg);
+	bool x_late = !reads(in, 0, in->n_opnd_x, in->opnd[in->n_opnd_x].reg);
+
+	if (y_late)
+		return add_plan(m, u, x, SOFT_PART_X) &&
+		       add_plan(m, u, y, SOFT_PART_Y);
+	return x_late && add_plan(m, u, y, SOFT_PART_Y) &&
+	       add_plan(m, u, x, SOFT_PART_X);
+}
+
+bool soft_step_valu(struct soft_maker *m, const struct soft_uop *u)
+{
+	size_t before = m->steps.len;
+	const struct soft_vrow *r = u->op;
+
+	if (!soft_is_lane_row(u))
+		return false;
+	if (u->in.op_y ? add_dual(m, u) : add_plan(m, u, r, SOFT_PART_ALL))
+		return true;
+	m->steps.len = before;
+	return false;
+}

@@ -1,0 +1,263 @@
+/*
+ * t0-soft: run any program on the gfx1100 in software, as if the card were in
+ * this machine: /dev/kfd, /dev/dri and the card's files in /sys.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kfd/soft/soft.h"
+
+#define LIBRARY "libt0-soft-preload.so"
+
+static uint64_t threads, minor = 14, vram;
+static bool small_bar, quiet;
+
+static const struct cli_opt opts[] = {
+	{ "threads", 't', CLI_U64, &threads, "N",
+	  "threads that run workgroups (default: one per processor)" },
+	{ "kfd-minor", 0, CLI_U64, &minor, "N",
+	  "speak KFD version 1.N, 1..19 (default 14; from 17 on the kernel "
+	  "refuses the queues of libhsakmt 5.2.3)" },
+	{ "vram", 0, CLI_U64, &vram, "BYTES",
+	  "VRAM of the card (default 25753026560)" },
+	{ "small-bar", 0, CLI_FLAG, &small_bar, NULL,
+	  "the host sees none of the VRAM that programs allocate" },
+	{ "quiet", 'q', CLI_FLAG, &quiet, NULL, "no warnings" },
+	{ 0 },
+};
+static const struct cli_tool tool = {
+	.name = "t0-soft",
+	.summary = "run a program on the gfx1100 in software",
+	.usage = "run [options] -- PROGRAM [ARGUMENT...]",
+	.opt = opts,
+	.notes = "The program is started with a library in LD_PRELOAD that "
+		 "shows it one RX 7900 XTX in software:\n/dev/kfd, /dev/dri "
+		 "and /sys.  Its figures are emulated.  Programs that are "
+		 "linked statically, are\nset-uid or make system calls "
+		 "themselves cannot be reached.  Each process has a device of "
+		 "its own.\n\nExit: the program's status, 128 + N when signal "
+		 "N ended it, 2 trouble.",
+};
+
+/* ---------------------------------------------------------- the folder -- */
+
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	return remove(path);
+}
+
+static void remove_tree(const char *root)
+{
+	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Hundreds of small files: in memory, where there is such a place. */
+static const char *temporary_folder(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (tmp && *tmp == '/')
+		return tmp;
+	return access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm";
+}
+
+/* A private folder that holds what the card shows, or NULL and *e. */
+static char *make_tree(struct err *e)
+{
+	struct soft_options o = { .threads = 1,
+				  .kfd_minor = (uint32_t)minor,
+				  .vram_bytes = vram,
+				  .small_bar = small_bar };
+	struct kfd_driver *d;
+	struct buf b = { 0 };
+	bool ok;
+
+	buf_printf(&b, "%s/t0-soft-XXXXXX", temporary_folder());
+	if (!mkdtemp(b.data)) {
+		err_sys(e, ERR_IO, errno, "%s: mkdtemp; set TMPDIR to a folder "
+			"that can be written", b.data);
+		buf_fini(&b);
+		return NULL;
+	}
+	d = kfd_soft_new(&o, e);
+	ok = d && soft_sysfs_export(d, b.data, e);
+	if (d)
+		d->free(d);
+	if (ok)
+		return b.data;
+	remove_tree(b.data);
+	buf_fini(&b);
+	return NULL;
+}
+
+/* --------------------------------------------------------- environment -- */
+
+/* The library: beside this program, or where `make install` puts it. */
+static bool find_library(char out[4096], struct err *e)
+{
+	static const char *const places[] = { "", "../lib/t0/" };
+	char self[2048] = "";
+	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash = n > 0 ? strrchr(self, '/') : NULL;
+
+	if (slash)
+		slash[1] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		snprintf(out, 4096, "%s%s%s", self, places[i], LIBRARY);
+		if (!access(out, R_OK))
+			return true;
+	}
+	return err_set(e, ERR_IO, "%s%s: not there; this build has no adapter "
+		       "(sanitizer builds have none: use build/rel/t0-soft)",
+		       self, LIBRARY);
+}
+
+static void set_environment(const char *library, const char *root)
+{
+	const char *old = getenv("LD_PRELOAD");
+	struct buf b = { 0 };
+
+	buf_printf(&b, "%s%s%s", library, old && *old ? ":" : "",
+		   old ? old : "");
+	setenv("LD_PRELOAD", b.data, 1);
+	setenv("T0_SOFT_ROOT", root, 1);
+	buf_reset(&b);
+	buf_printf(&b, "threads=%u,kfd_minor=%u,vram=%llu,small_bar=%d",
+		   (unsigned)threads, (unsigned)minor,
+		   (unsigned long long)vram, small_bar);
+	setenv("T0_SOFT_OPTIONS", b.data, 1);
+	buf_fini(&b);
+}
+
+/* --------------------------------------------------------- the program -- */
+
+/* Is it an ELF program that the dynamic linker never sees? */
+static bool is_static(const char *path)
+{
+	Elf64_Ehdr h;
+	Elf64_Phdr p;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool dynamic = false, elf;
+
+	elf = fd >= 0 && read(fd, &h, sizeof(h)) == sizeof(h) &&
+	      !memcmp(h.e_ident, ELFMAG, SELFMAG);
+	for (int i = 0; elf && i < h.e_phnum; i++)
+		if (pread(fd, &p, sizeof(p),
+			  (off_t)(h.e_phoff + (unsigned)i * sizeof(p))) ==
+			    sizeof(p) && p.p_type == PT_INTERP)
+			dynamic = true;
+	if (fd >= 0)
+		close(fd);
+	return elf && !dynamic;
+}
+
+/* Where PATH leads for this name; false when nowhere. */
+static bool find_program(const char *name, char out[4096])
+{
+	const char *path = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return snprintf(out, 4096, "%s", name) < 4096 &&
+		       !access(out, X_OK);
+	for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
+		const int n = (int)strcspn(p, ":");
+
+		snprintf(out, 4096, "%.*s/%s", n, p, name);
+		if (n && !access(out, X_OK))
+			return true;
+		p += n + (p[n] == ':');
+	}
+	return false;
+}
+
+static volatile sig_atomic_t child;
+
+/* Whoever ends us means the program. */
+static void pass_on(int sig)
+{
+	if (child)
+		kill((pid_t)child, sig);
+}
+
+static bool run(char **argv, const char *path, int *status, struct err *e)
+{
+	static const int passed[] = { SIGTERM, SIGHUP };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction pass = { .sa_handler = pass_on };
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		return err_sys(e, ERR_NOMEM, errno, "fork");
+	if (!pid) {
+		execv(path, argv);
+		fprintf(stderr, "t0-soft: %s: %s\n", path, strerror(errno));
+		_exit(EXIT_TROUBLE);
+	}
+	child = pid;
+	/* From the terminal these reach the program by themselves. */
+	sigaction(SIGINT, &ignore, NULL);
+	sigaction(SIGQUIT, &ignore, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
+		sigaction(passed[i], &pass, NULL);
+	while (waitpid(pid, status, 0) < 0)
+		if (errno != EINTR)
+			return err_sys(e, ERR_IO, errno, "waitpid");
+	return true;
+}
+
+static bool run_program(char **argv, int *exit_code, struct err *e)
+{
+	char library[4096], path[4096], *root;
+	int status = 0;
+	bool ok;
+
+	if (!find_program(argv[0], path))
+		return err_set(e, ERR_USAGE, "%s: no such program", argv[0]);
+	if (minor > 19)
+		return err_set(e, ERR_USAGE, "--kfd-minor %llu: wanted 1..19",
+			       (unsigned long long)minor);
+	if (is_static(path) && !quiet)
+		fprintf(stderr, "t0-soft: warning: %s is linked statically: it "
+				"will not see the device\n", path);
+	if (!find_library(library, e))
+		return false;
+	root = make_tree(e);
+	if (!root)
+		return false;
+	set_environment(library, root);
+	ok = run(argv, path, &status, e);
+	remove_tree(root);
+	free(root);
+	*exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+					   WEXITSTATUS(status);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = { 0 };
+	int first, exit_code = EXIT_YES;
+	bool done = false, ok;
+
+	if (!cli_parse(&tool, argc, argv, &first, &done, &e))
+		return err_report(tool.name, &e);
+	if (done)
+		return EXIT_YES;
+	if (argc - first < 2 || strcmp(argv[first], "run"))
+		ok = err_set(&e, ERR_USAGE, "wanted: t0-soft run -- PROGRAM "
+			     "[ARGUMENT...]");
+	else
+		ok = run_program(argv + first + 1, &exit_code, &e);
+	return ok ? exit_code : err_report(tool.name, &e);
+}

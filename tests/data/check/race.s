@@ -1,0 +1,138 @@
+// Accesses that nothing orders.  "!" marks the instruction that a finding
+// names, "?" the earlier one.  Buffers hold 64 dwords or more.
+.include "gpu.inc"
+.text
+
+// v1 = 4 * work-item, s[2:3] = buffer
+.macro begin
+	s_load_b64 s[2:3], s[0:1], null
+	v_lshlrev_b32 v1, 2, v0
+	s_waitcnt lgkmcnt(0)
+.endm
+
+// The other wave's dword in LDS without a barrier.
+kernel lds_no_barrier
+	begin
+	ds_store_b32 v1, v0				// ? lds_no_barrier
+	s_waitcnt lgkmcnt(0)
+	v_xor_b32 v2, 128, v1
+	ds_load_b32 v3, v2				// ! lds_no_barrier
+	s_waitcnt lgkmcnt(0)
+	global_store_b32 v1, v3, s[2:3]
+done lds_no_barrier, 256
+
+// A barrier that the store did not wait for.
+kernel lds_no_wait
+	begin
+	ds_store_b32 v1, v0				// ? lds_no_wait
+	s_barrier
+	v_xor_b32 v2, 128, v1
+	ds_load_b32 v3, v2				// ! lds_no_wait
+	s_waitcnt lgkmcnt(0)
+	global_store_b32 v1, v3, s[2:3]
+done lds_no_wait, 256
+
+kernel lds_write_write
+	begin
+	v_mov_b32 v2, 0
+	ds_store_b32 v2, v0				// ! lds_write_write
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+done lds_write_write, 256
+
+// Memory between waves, with a barrier but no wait for the store.
+kernel memory_no_wait
+	begin
+	global_store_b32 v1, v0, s[2:3]			// ? memory_no_wait
+	s_barrier
+	v_xor_b32 v2, 128, v1
+	global_load_b32 v3, v2, s[2:3]			// ! memory_no_wait
+	s_waitcnt vmcnt(0)
+done memory_no_wait
+
+// Two workgroups and one dword.
+kernel groups
+	begin
+	v_mov_b32 v2, 0
+	global_store_b32 v2, v1, s[2:3]			// ! groups
+done groups
+
+kernel groups_read
+	begin
+	v_mov_b32 v2, s15
+	v_lshlrev_b32 v3, 2, v2
+	v_sub_nc_u32 v4, 4, v3
+	global_load_b32 v5, v4, s[2:3]			// ? groups_read
+	s_waitcnt vmcnt(0)
+	v_cmp_eq_u32 vcc_lo, 0, v0
+	s_and_saveexec_b32 s4, vcc_lo
+	global_store_b32 v3, v2, s[2:3]			// ! groups_read
+done groups_read
+
+// An atomic of one workgroup and a plain load of the other.
+kernel atomic_plain
+	begin
+	v_mov_b32 v2, 0
+	v_mov_b32 v3, 1
+	s_cmp_eq_u32 s15, 0
+	s_cbranch_scc0 .Lload
+	global_atomic_add_u32 v2, v3, s[2:3]		// ? atomic_plain
+	s_endpgm
+.Lload:
+	global_load_b32 v4, v2, s[2:3]			// ! atomic_plain
+	s_waitcnt vmcnt(0)
+done atomic_plain
+
+// The flag is taken, but buffer_gl0_inv is missing: the data may be stale.
+kernel no_invalidate
+	begin
+	v_mov_b32 v2, 0
+	v_mov_b32 v3, 1
+	s_cmp_eq_u32 s15, 0
+	s_cbranch_scc0 .Lwait
+	global_store_b32 v2, v3, s[2:3] offset:128	// ? no_invalidate
+	s_waitcnt_vscnt null, 0
+	global_atomic_add_u32 v2, v3, s[2:3]
+	s_endpgm
+.Lwait:
+	global_load_b32 v4, v2, s[2:3] glc
+	s_waitcnt vmcnt(0)
+	v_readfirstlane_b32 s4, v4
+	s_cmp_eq_u32 s4, 0
+	s_cbranch_scc1 .Lwait
+	global_load_b32 v5, v2, s[2:3] offset:128	// ! no_invalidate
+	s_waitcnt vmcnt(0)
+done no_invalidate
+
+// The same with it, barriers with waits, atomics with atomics: all in order.
+kernel clean
+	begin
+	v_mov_b32 v2, 0
+	v_mov_b32 v3, 1
+	ds_store_b32 v1, v0
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	v_xor_b32 v6, 128, v1
+	ds_load_b32 v7, v6
+	s_waitcnt lgkmcnt(0)
+	global_atomic_add_u32 v2, v7, s[2:3] offset:4
+	s_cmp_eq_u32 s15, 0
+	s_cbranch_scc0 .Lclean
+	v_cmp_eq_u32 vcc_lo, 0, v0
+	s_and_saveexec_b32 s4, vcc_lo
+	s_cbranch_execz .Lover
+	global_store_b32 v2, v3, s[2:3] offset:128
+	s_waitcnt_vscnt null, 0
+	global_atomic_add_u32 v2, v3, s[2:3]
+.Lover:
+	s_endpgm
+.Lclean:
+	global_load_b32 v4, v2, s[2:3] glc
+	s_waitcnt vmcnt(0)
+	buffer_gl0_inv
+	v_readfirstlane_b32 s4, v4
+	s_cmp_eq_u32 s4, 0
+	s_cbranch_scc1 .Lclean
+	global_load_b32 v5, v2, s[2:3] offset:128
+	s_waitcnt vmcnt(0)
+done clean, 256
