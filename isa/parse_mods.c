@@ -530,6 +530,8 @@ static bool put_mod(struct parser *ps, const struct mod *m)
 
 bool isa_put_mods(struct parser *ps)
 {
+	if (ps->n_mods && !ps->op->n_opnd)
+		return isa_refuse(ps, 2, "modifier not allowed here");
 	for (int i = 0; i < ps->n_mods; i++)
 		if (!put_mod(ps, &ps->mod[i]))
 			return false;

@@ -213,11 +213,11 @@ static bool fold_mods(const struct parser *ps, const struct arg *a,
 		      const struct isa_operand_info *slot, struct arg *out)
 {
 	int bits = isa_type_info(slot->type)->bits;
-	uint64_t sign = UINT64_C(1) << (bits - 1);
+	int64_t sign = INT64_C(1) << (bits < 64 ? bits - 1 : 0);
 
 	if (!isa_is_e32(ps->in->fmt) || !(ps->op->flags & ISA_MOD0) ||
 	    isa_type_info(slot->type)->count != 1 ||
-	    (a->kind != ARG_INT && a->kind != ARG_FLOAT))
+	    (a->kind != ARG_FLOAT && (a->kind != ARG_INT || bits == 64)))
 		return false;
 	*out = *a;
 	out->neg = out->abs = false;
@@ -226,9 +226,9 @@ static bool fold_mods(const struct parser *ps, const struct arg *a,
 		out->d = a->neg ? -out->d : out->d;
 		return true;
 	}
-	out->i &= bits == 64 ? -1 : (int64_t)((sign << 1) - 1);
-	out->i = a->abs ? (int64_t)(out->i & ~sign) : out->i;
-	out->i = a->neg ? (int64_t)(out->i ^ sign) : out->i;
+	out->i &= 2 * sign - 1;
+	out->i = a->abs ? out->i & ~sign : out->i;
+	out->i = a->neg ? out->i ^ sign : out->i;
 	return true;
 }
 
@@ -300,8 +300,8 @@ static bool put_source(struct parser *ps, const struct arg *a, int i,
 	uint32_t v = 0;
 
 	/* The classes to test for are written as 32 bits. */
-	if (i == 1 && (in->op == ISA_v_cmp_class_f16 ||
-		       in->op == ISA_v_cmpx_class_f16))
+	if (i == 1 && a->kind != ARG_VGPR &&
+	    (in->op == ISA_v_cmp_class_f16 || in->op == ISA_v_cmpx_class_f16))
 		slot = &mask;
 
 	if (in->fmt == ISA_FMT_SOP1 || in->fmt == ISA_FMT_SOP2 ||

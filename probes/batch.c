@@ -186,8 +186,24 @@ static bool stopped(const struct batch *b)
 	return b->o->stop && *b->o->stop;
 }
 
-/* Take messages until the child ends; false when the run is to stop. */
-static bool child_listen(struct child *c, struct batch *b, int first, int n,
+/* A doubtful verdict of a slot among others is not told: it comes again. */
+static bool take_result(struct batch *b, const struct message *m, int pos,
+			struct probe_result *alone)
+{
+	if (alone) {
+		*alone = m->result;
+	} else if (doubtful(&m->result)) {
+		b->suspect[b->n_suspects++] = pos;
+		return true;
+	}
+	return b->o->done(b->o->ctx, m->slot, &m->result);
+}
+
+/*
+ * Take messages until the child ends; false when the run is to stop.  `alone`
+ * is given when it has one slot only.
+ */
+static bool child_listen(struct child *c, struct batch *b, int first,
 			 struct probe_result *alone)
 {
 	const int slot_ms = (int)b->o->deadline_ms * 4 + OPEN_MS;
@@ -202,12 +218,8 @@ static bool child_listen(struct child *c, struct batch *b, int first, int n,
 			c->error = m.error;
 		} else {
 			c->at = -1;
-			if (doubtful(&m.result) && n > 1)
-				b->suspect[b->n_suspects++] = first + c->n_done;
+			go = take_result(b, &m, first + c->n_done, alone);
 			c->n_done++;
-			if (alone)
-				*alone = m.result;
-			go = b->o->done(b->o->ctx, m.slot, &m.result);
 		}
 	}
 	c->silent = !go || stopped(b) || r < 0;
@@ -252,9 +264,9 @@ static bool run_alone(struct batch *b, const int *todo, int pos,
 	int tries = 0;
 
 	do {
-		if (!b->o->idle(b->o->ctx) || !child_start(&c, b, todo + pos, 1))
-			return false;
-		if (!child_listen(&c, b, pos, 1, r))
+		if (!b->o->idle(b->o->ctx) ||
+		    !child_start(&c, b, todo + pos, 1) ||
+		    !child_listen(&c, b, pos, r))
 			return false;
 		if (c.n_done)
 			return true;
@@ -291,8 +303,7 @@ static bool run_all(struct batch *b, const int *todo, int n)
 		if (!b->o->idle(b->o->ctx) ||
 		    !child_start(&c, b, todo + pos, left < size ? left : size))
 			return false;
-		/* 2: never "alone", even when it is the last one. */
-		if (!child_listen(&c, b, pos, 2, NULL))
+		if (!child_listen(&c, b, pos, NULL))
 			return false;
 		pos += c.n_done;
 		if (c.at >= 0)

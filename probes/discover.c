@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "probes/probes.h"
+#include "probes/run.h"
 
 struct discovery {
 	const struct probe_opts *o;
@@ -73,27 +74,6 @@ static void describe_inputs(const struct discovery *d, struct buf *b)
 	buf_printf(b, "],\"seed\":%llu}", (unsigned long long)o->seed);
 }
 
-static void describe_device(const struct kfd_info *in, struct arena *mem,
-			    struct res_device *d)
-{
-	*d = (struct res_device){
-		.name = arena_strdup(mem, in->name),
-		.gfx = arena_strdup(mem, in->gfx),
-		.uid = arena_printf(mem, "%016llx",
-				    (unsigned long long)in->node.unique_id),
-		.pci = arena_strdup(mem, in->pci),
-		.driver = arena_printf(mem, "%s %u.%u", in->driver,
-				       in->kfd_major, in->kfd_minor),
-		.firmware = arena_printf(mem, "mec=%u sdma=%u",
-					 in->node.fw_version,
-					 in->node.sdma_fw_version),
-		.origin = !strcmp(in->origin, "hardware") ? RES_HARDWARE :
-							    RES_EMULATED,
-		.cu_count = in->node.cu_count,
-		.vram_bytes = (int64_t)in->node.vram_bytes,
-	};
-}
-
 /* Open the device to see which it is; children open it for themselves. */
 static bool look_at_device(struct discovery *d, struct res_device *rd)
 {
@@ -104,7 +84,7 @@ static bool look_at_device(struct discovery *d, struct res_device *rd)
 	if (!d->o->quiet)
 		fprintf(stderr, "t0-probe: device: %s\n", kfd_info(dev)->why);
 	snprintf(d->device, sizeof(d->device), "%s", kfd_info(dev)->spec);
-	describe_device(kfd_info(dev), &d->mem, rd);
+	probe_device_row(kfd_info(dev), &d->mem, rd);
 	kfd_close(dev);
 	if (!strcmp(rd->gfx, "gfx1100") || !strncmp(rd->gfx, "gfx110", 6))
 		return true;

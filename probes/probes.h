@@ -14,8 +14,8 @@
  * A verdict rests on the two controls: known-good instructions of the same
  * kernel whose results the host computes for itself.  Without "before" nothing
  * is said of the slot; without "after" it did not execute, unless ending the
- * program is its purpose.  A result is kept only if a second run gives it again;
- * what differs between the two is shown as "~".
+ * program is its purpose.  Every slot runs twice; what differs between the two
+ * runs is shown as "~".
  *
  * The layers, from below: slots.c lists what to run, kernel.c writes the
  * kernel and the initial state, session.c runs one slot on an open device,
@@ -84,7 +84,7 @@ enum {
 	PROBE_SGPRS = 44,   /* watched */
 	PROBE_LDS_DW = 512,
 	PROBE_SCRATCH_DW = 16, /* per lane */
-	PROBE_MEM_DW = 4096,   /* the slot's memory; its pointer is the middle */
+	PROBE_MEM_DW = 4096,   /* memory; the slot's pointer is its middle */
 	PROBE_MARKERS = 4,     /* s40..s43 */
 };
 
@@ -101,7 +101,7 @@ enum {
 	PROBE_S_DST = 0,
 	PROBE_S_SRC0 = 16,
 	PROBE_S_SRC1 = 20,
-	PROBE_S_RSRC = 28, /* s[28:31]: buffer of the memory, also its pointer */
+	PROBE_S_RSRC = 28, /* s[28:31]: memory as a buffer, also a pointer */
 	PROBE_S_NEXT = 36, /* s[36:37]: address of the second marker */
 	PROBE_S_MARK = 40,
 	PROBE_M0 = 4,
@@ -202,7 +202,7 @@ struct probe_batch_opts {
 	int slots_per_child;
 	/* Before a child is made: commit what must survive.  false stops. */
 	bool (*idle)(void *ctx);
-	/* Tells of a finished slot, maybe again with a better verdict. */
+	/* Tells of a slot; again, if there is a better verdict. */
 	bool (*done)(void *ctx, int slot, const struct probe_result *r);
 	void *ctx;
 	const volatile int *stop; /* set by a signal handler */
@@ -246,7 +246,8 @@ struct probe_opts {
 	enum table_format format;
 	struct cli_list encodings, replace;
 	uint64_t seed, deadline_ms, batch;
-	bool quiet, second_opinion;
+	bool quiet, second_opinion, quick;
+	int require; /* tiers: exit 1 below this one; -1 = none */
 	int argc;
 	char *const *argv;
 	const volatile int *stop;
@@ -254,7 +255,21 @@ struct probe_opts {
 /* The whole run; returns the exit code, having filled *e unless it is 0. */
 int probe_discover(const struct probe_opts *o, struct err *e);
 
+/* ----------------------------------------------------------- tiers.c ---- */
+
+/* How far the device comes; exit code as above, 1 below o->require. */
+int probe_tiers(const struct probe_opts *o, struct err *e);
+
+/* -------------------------------------------------------- dispatch.c ---- */
+
+/* What a launch costs; exit code. */
+int probe_dispatch(const struct probe_opts *o, struct err *e);
+
 /* ---------------------------------------------------------- report.c ---- */
+
+/* Print a table where the options say. */
+bool probe_print(const struct probe_opts *o, const struct table *t,
+		 struct err *e);
 
 /* Print a stored run: differences, counts per encoding, what is unproven. */
 bool probe_report(struct res_db *db, int64_t run, FILE *out, struct err *e);

@@ -242,46 +242,35 @@ static bool recover(struct probe_session *s, bool *fresh, struct err *e)
 	return reopen(s, e);
 }
 
-/* The message without what differs from run to run: addresses, packets. */
-static void shorten(const char *msg, char *out, size_t size)
+static void judge_stop(struct probe_session *s, const struct err *why,
+		       struct probe_result *r)
 {
-	static const char *const cut[] = { " at 0x", " (packet", "; " };
-	const char *colon = strncmp(msg, "kernel '", 8) ? NULL :
-							   strstr(msg, ": ");
-	size_t len;
+	struct kfd_fault f = { 0 };
+	const char *what;
 
-	if (colon)
-		msg = colon + 2;
-	len = strlen(msg);
-
-	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
-		const char *at = strstr(msg, cut[i]);
-
-		if (at && (size_t)(at - msg) < len)
-			len = (size_t)(at - msg);
-	}
-	snprintf(out, size, "%.*s", (int)len, msg);
-}
-
-static void judge_stop(const struct err *why, struct probe_result *r)
-{
-	const char *lacks = strstr(why->msg, "unsupported instruction");
-	const char *msg = lacks ? lacks : why->msg;
-
-	if (lacks) {
+	(void)kfd_queue_fault(s->q, &f);
+	what = kfd_fault_name(f.kind);
+	switch (f.kind) {
+	case KFD_FAULT_UNSUPPORTED:
 		r->verdict = RES_SLOT_UNPROVEN;
 		r->unsupported = true;
-	} else if (why->code == ERR_TIMEOUT || strstr(msg, "was reset")) {
-		r->verdict = RES_SLOT_HANGS;
-	} else if (strstr(msg, "illegal instruction")) {
+		break;
+	case KFD_FAULT_ILLEGAL:
 		r->verdict = RES_SLOT_ILLEGAL;
-		msg = "illegal instruction";
-	} else {
+		break;
+	case KFD_FAULT_HANG:
+	case KFD_FAULT_RESET:
+		r->verdict = RES_SLOT_HANGS;
+		what = "did not end by its deadline";
+		break;
+	case KFD_FAULT_NONE: /* it was never sent */
+		r->verdict = RES_SLOT_UNPROVEN;
+		what = why->msg;
+		break;
+	default:
 		r->verdict = RES_SLOT_FAULTS;
 	}
-	if (r->verdict == RES_SLOT_HANGS)
-		msg = "did not end by its deadline";
-	shorten(msg, r->reason, sizeof(r->reason));
+	snprintf(r->reason, sizeof(r->reason), "%.255s", what);
 }
 
 static void unproven(struct probe_result *r, const char *why)
@@ -327,7 +316,7 @@ bool probe_session_run(struct probe_session *s, const struct probe_slot *slot,
 		return false;
 	for (int run = 0; run < 2; run++) {
 		if (launch(s, k, &why) != ENDED) {
-			judge_stop(&why, r);
+			judge_stop(s, &why, r);
 			break;
 		}
 		judge_end(s, slot, r);

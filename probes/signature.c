@@ -235,7 +235,7 @@ static void linear(struct table *t, const char *prefix, const uint32_t *was,
 void probe_signature_table(const struct probe_state *was,
 			   const struct probe_state *is, struct table *t)
 {
-	char name[8];
+	char name[16];
 
 	table_init(t, "where,#lane,before,after");
 	rows(t, "v", was->v, is->v, PROBE_VGPRS);

@@ -26,7 +26,6 @@ struct family {
 	enum isa_fmt fmt;
 	int n_opcodes;
 };
-enum { FAMILY_SEG3 = ISA_FMT_COUNT };
 
 static const struct family families[] = {
 	{ "SOP1", ISA_FMT_SOP1, 256 },	   { "SOP2", ISA_FMT_SOP2, 128 },
@@ -57,76 +56,59 @@ static enum isa_fmt format_of(uint32_t word)
 	return ISA_FMT_NONE;
 }
 
-static bool reads(const struct isa_op_info *op, enum isa_field field)
+/* Fields that are zero unless the row has an operand that reads them. */
+static const struct {
+	uint8_t field, first, last; /* range of enum isa_slot */
+} optional[] = {
+	{ ISA_F_ADDR, ISA_SLOT_VADDR, ISA_SLOT_VADDR },
+	{ ISA_F_OFFEN, ISA_SLOT_VADDR, ISA_SLOT_VADDR },
+	{ ISA_F_DATA0, ISA_SLOT_DATA, ISA_SLOT_DATA0 },
+	{ ISA_F_DATA1, ISA_SLOT_DATA1, ISA_SLOT_DATA1 },
+	{ ISA_F_SBASE, ISA_SLOT_SBASE, ISA_SLOT_SBASE },
+	{ ISA_F_SRSRC, ISA_SLOT_SRSRC, ISA_SLOT_SRSRC },
+	{ ISA_F_SOFFSET, ISA_SLOT_SOFF, ISA_SLOT_SOFF },
+	{ ISA_F_SOFFSET, ISA_SLOT_SRSRC, ISA_SLOT_SRSRC },
+	{ ISA_F_OFFSET1, ISA_SLOT_OFF2, ISA_SLOT_OFF2 },
+	{ ISA_F_OFFSET1, ISA_SLOT_OFF16, ISA_SLOT_SWIZZLE },
+	{ ISA_F_SSRC0, ISA_SLOT_MSG, ISA_SLOT_MSG },
+	{ ISA_F_SRC2, ISA_SLOT_S2I, ISA_SLOT_S2I },
+	{ ISA_F_SRC2, ISA_SLOT_CI, ISA_SLOT_CI },
+};
+/* The same for sources 0, 1 and 2. */
+static const uint8_t sources[3][3] = {
+	{ ISA_F_SRC0, ISA_F_SSRC0, ISA_F_SRC0 },
+	{ ISA_F_SRC1, ISA_F_SSRC1, ISA_F_VSRC1 },
+	{ ISA_F_SRC2, ISA_F_SRC2, ISA_F_SRC2 },
+};
+
+typedef uint32_t fields[ISA_F_COUNT];
+
+/* Which of those fields the row reads. */
+static void reads(const struct isa_op_info *op, bool used[ISA_F_COUNT])
 {
 	for (int i = 0; i < op->n_opnd; i++) {
-		const int slot = op->opnd[i].slot;
-		const int src = slot >= ISA_SLOT_S0 && slot <= ISA_SLOT_S2S ?
-					(slot - ISA_SLOT_S0) % 3 : -1;
+		const unsigned slot = op->opnd[i].slot;
 
-		switch (field) {
-		case ISA_F_SRC0:
-		case ISA_F_SSRC0:
-			if (src == 0 || slot == ISA_SLOT_MSG)
-				return true;
-			break;
-		case ISA_F_SRC1:
-		case ISA_F_VSRC1:
-		case ISA_F_SSRC1:
-			if (src == 1)
-				return true;
-			break;
-		case ISA_F_SRC2:
-			if (src == 2 || slot == ISA_SLOT_S2I ||
-			    slot == ISA_SLOT_CI)
-				return true;
-			break;
-		case ISA_F_DATA0:
-		case ISA_F_VDATA:
-			if (slot == ISA_SLOT_DATA || slot == ISA_SLOT_DATA0)
-				return true;
-			break;
-		case ISA_F_DATA1:
-			if (slot == ISA_SLOT_DATA1)
-				return true;
-			break;
-		case ISA_F_ADDR:
-		case ISA_F_OFFEN:
-			if (slot == ISA_SLOT_VADDR)
-				return true;
-			break;
-		case ISA_F_SBASE:
-			if (slot == ISA_SLOT_SBASE)
-				return true;
-			break;
-		case ISA_F_SRSRC:
-		case ISA_F_SOFFSET:
-			if (slot == ISA_SLOT_SRSRC || slot == ISA_SLOT_SOFF)
-				return true;
-			break;
-		case ISA_F_OFFSET1:
-			if (slot == ISA_SLOT_OFF2 || slot == ISA_SLOT_OFF16 ||
-			    slot == ISA_SLOT_SWIZZLE)
-				return true;
-			break;
-		default:
-			return true;
-		}
+		for (size_t k = 0; k < ARRAY_SIZE(optional); k++)
+			if (slot >= optional[k].first &&
+			    slot <= optional[k].last)
+				used[optional[k].field] = true;
+		if (slot >= ISA_SLOT_S0 && slot <= ISA_SLOT_S2S)
+			for (int k = 0; k < 3; k++)
+				used[sources[(slot - ISA_SLOT_S0) % 3][k]] =
+					true;
 	}
+}
+
+static bool has(const struct isa_op_info *op, enum isa_slot slot)
+{
+	for (int i = 0; i < op->n_opnd; i++)
+		if (op->opnd[i].slot == slot)
+			return true;
 	return false;
 }
 
 /* ------------------------------------------------ operands by format ---- */
-
-typedef uint32_t fields[ISA_F_COUNT];
-
-static bool has_hwreg(const struct isa_op_info *op)
-{
-	for (int i = 0; i < op->n_opnd; i++)
-		if (op->opnd[i].slot == ISA_SLOT_HWREG)
-			return true;
-	return false;
-}
 
 static void fill_scalar(const struct probe_slot *s, fields f)
 {
@@ -144,7 +126,7 @@ static void fill_scalar(const struct probe_slot *s, fields f)
 		/* Bit 0 of the MODE register, or a jump over one dword. */
 		f[ISA_F_SIMM16] = 1;
 		if (s->op && isa_op_info(s->op)->pipe == ISA_PIPE_SALU &&
-		    !has_hwreg(isa_op_info(s->op)))
+		    !has(isa_op_info(s->op), ISA_SLOT_HWREG))
 			f[ISA_F_SIMM16] = SOME_IMM;
 		if (s->op && isa_op_info(s->op)->pipe == ISA_PIPE_SPECIAL)
 			f[ISA_F_SDST] = s->op == ISA_s_version ? 0 : ISA_R_NULL;
@@ -246,28 +228,30 @@ static void fill_memory(const struct probe_slot *s, fields f)
 	default:
 		break;
 	}
-	for (int i = 0; s->op && i < isa_op_info(s->op)->n_opnd; i++) {
-		const int slot = isa_op_info(s->op)->opnd[i].slot;
-
-		if (slot == ISA_SLOT_DG || slot == ISA_SLOT_DATAG)
-			f[ISA_F_GLC] = 1; /* gives the old value back */
-	}
+	/* Atomics give the old value back. */
+	if (s->op && (has(isa_op_info(s->op), ISA_SLOT_DG) ||
+		      has(isa_op_info(s->op), ISA_SLOT_DATAG)))
+		f[ISA_F_GLC] = 1;
 }
 
 /* Fields that a known row does not read become zero. */
 static void zero_unused(const struct probe_slot *s, fields f)
 {
-	static const uint8_t optional[] = {
-		ISA_F_SRC0,   ISA_F_SRC1,    ISA_F_SRC2, ISA_F_VSRC1,
-		ISA_F_SSRC0,  ISA_F_SSRC1,   ISA_F_DATA0, ISA_F_DATA1,
-		ISA_F_ADDR,   ISA_F_SBASE,   ISA_F_SRSRC, ISA_F_SOFFSET,
-		ISA_F_OFFEN,  ISA_F_OFFSET1,
-	};
-	const struct isa_op_info *op = isa_op_info(s->op);
+	bool used[ISA_F_COUNT] = { false };
 
-	for (size_t i = 0; i < ARRAY_SIZE(optional); i++)
-		if (!reads(op, optional[i]))
-			f[optional[i]] = 0;
+	reads(isa_op_info(s->op), used);
+	if (s->fmt == ISA_FMT_VOPD) {
+		/* Two rows share the word; the moving half has one source. */
+		if (!used[ISA_F_VSRC1])
+			f[ISA_F_VSRC1] = f[ISA_F_VSRC1Y] = 0;
+		return;
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(optional); k++)
+		if (!used[optional[k].field])
+			f[optional[k].field] = 0;
+	for (int i = 0; i < 9; i++)
+		if (!used[sources[i / 3][i % 3]])
+			f[sources[i / 3][i % 3]] = 0;
 	if (s->fmt == ISA_FMT_SCRATCH && !f[ISA_F_ADDR])
 		f[ISA_F_SVE] = 0;
 }
@@ -318,20 +302,16 @@ static bool make(const struct family *fam, int opcode, struct probe_slot *s)
 		know(s);
 	else
 		s->last = fam->fmt == ISA_FMT_SOPP || fam->fmt == ISA_FMT_SOPK;
-	fill_scalar(s, f);
-	if (fam->fmt < ISA_FMT_VOP1 || fam->fmt == ISA_FMT_SMEM) {
-		;
-	} else {
+	if (isa_fmt_has(fam->fmt, ISA_F_VDST) ||
+	    isa_fmt_has(fam->fmt, ISA_F_VDATA) ||
+	    isa_fmt_has(fam->fmt, ISA_F_VSRC1)) {
 		fill_vector(s, f);
 		fill_memory(s, f);
+	} else {
+		fill_scalar(s, f);
 	}
-	if (fam->fmt == ISA_FMT_SMEM)
-		f[ISA_F_SOFFSET] = ISA_R_NULL;
-	if (s->op && fam->fmt != ISA_FMT_VOPD)
+	if (s->op)
 		zero_unused(s, f);
-	if (s->op && fam->fmt == ISA_FMT_VOPD && !reads(isa_op_info(s->op),
-							 ISA_F_VSRC1))
-		f[vopdy ? ISA_F_VSRC1Y : ISA_F_VSRC1] = 0;
 	encode(s, f);
 	return format_of(s->word[0]) == fam->fmt;
 }
@@ -340,8 +320,10 @@ static bool make(const struct family *fam, int opcode, struct probe_slot *s)
 static bool make_reserved(const struct family *fam, int top,
 			  struct probe_slot *s)
 {
-	*s = (struct probe_slot){ .encoding = fam->name, .opcode = top,
-				  .n_words = 2, .word = { (uint32_t)top << 23 } };
+	*s = (struct probe_slot){ .encoding = fam->name,
+				  .opcode = top,
+				  .n_words = 2,
+				  .word = { (uint32_t)top << 23 } };
 	return top & 0x100 && !format_of(s->word[0]);
 }
 
@@ -349,7 +331,9 @@ static bool make_reserved(const struct family *fam, int top,
 static bool make_seg3(const struct family *fam, int opcode,
 		      struct probe_slot *s)
 {
-	make(&families[16], opcode, s);
+	const struct family flat = { "FLAT", ISA_FMT_FLAT, 128 };
+
+	make(&flat, opcode, s);
 	s->encoding = fam->name;
 	s->fmt = ISA_FMT_NONE;
 	s->op = ISA_OP_NONE;

@@ -42,25 +42,6 @@ static bool check(struct options *x, struct err *e)
 	return true;
 }
 
-static bool print(const struct options *x, const struct table *t,
-		  struct err *e)
-{
-	FILE *out = stdout;
-	bool good;
-
-	if (x->o.format_out)
-		out = fopen(x->o.format_out, "w");
-	if (!out)
-		return err_set(e, ERR_IO, "%s: cannot be written",
-			       x->o.format_out);
-	good = table_print(t, x->o.format, out, e);
-	if (out != stdout && fclose(out) && good)
-		good = err_set(e, ERR_IO, "cannot be written");
-	if (!good && x->o.format_out)
-		return err_wrap(e, "%s", x->o.format_out);
-	return good && stdout_check(e);
-}
-
 /* --list and --dry-run: the slots, and the words that would run. */
 static bool list(const struct options *x, struct err *e)
 {
@@ -92,7 +73,7 @@ static bool list(const struct options *x, struct err *e)
 					v->last ? "last" : "yes");
 		buf_fini(&w);
 	}
-	good = print(x, &t, e);
+	good = probe_print(&x->o, &t, e);
 	table_fini(&t);
 	probe_slots_fini(&s);
 	return good;
@@ -115,7 +96,7 @@ static bool print_slot(const struct options *x, struct probe_session *ps,
 				      probe_session_after(ps), &t);
 	else
 		table_init(&t, "where,#lane,before,after");
-	good = print(x, &t, e);
+	good = probe_print(&x->o, &t, e);
 	table_fini(&t);
 	return good;
 }
@@ -153,14 +134,25 @@ static int run(struct options *x, int argc, char **argv, int first,
 {
 	bool good;
 
-	if (first + 1 != argc || strcmp(argv[first], "discover")) {
-		err_set(e, ERR_USAGE, "wanted the command 'discover'%s%s; see "
-			"--help", first < argc ? ", got " : "",
+	const char *verb = first + 1 == argc ? argv[first] : "";
+	char spec[256];
+
+	if (strcmp(verb, "discover") && strcmp(verb, "tiers") &&
+	    strcmp(verb, "dispatch")) {
+		err_set(e, ERR_USAGE, "wanted the command 'discover', 'tiers' "
+			"or 'dispatch'%s%s; see --help",
+			first < argc ? ", got " : "",
 			first < argc ? argv[first] : "");
 		return EXIT_TROUBLE;
 	}
 	if (!check(x, e))
 		return EXIT_TROUBLE;
+	x->o.device = kfd_spec(x->o.device, getenv("T0_VISIBLE_DEVICES"),
+			       spec);
+	if (!strcmp(verb, "tiers"))
+		return probe_tiers(&x->o, e);
+	if (!strcmp(verb, "dispatch"))
+		return probe_dispatch(&x->o, e);
 	if (x->list || x->dry_run)
 		good = list(x, e);
 	else if (x->slot)
@@ -175,6 +167,7 @@ int main(int argc, char **argv)
 	struct options x = { .o = { .device = getenv("T0_DEVICE"),
 				    .oracle = "llvm-mc-19",
 				    .seed = 1,
+				    .require = -1,
 				    .deadline_ms = DEADLINE_MS_DEFAULT,
 				    .batch = BATCH_DEFAULT,
 				    .argc = argc,
@@ -211,18 +204,27 @@ int main(int argc, char **argv)
 		{ "csv", 0, CLI_FLAG, &x.csv, NULL, "every slot as CSV" },
 		{ "output", 'o', CLI_STR, &x.o.format_out, "FILE",
 		  "write the result there instead of to stdout" },
+		{ "quick", 0, CLI_FLAG, &x.o.quick, NULL,
+		  "dispatch: fewer samples" },
+		{ "require", 0, CLI_INT, &x.o.require, "TIER",
+		  "tiers: exit 1 if this one was not reached" },
 		{ "quiet", 'q', CLI_FLAG, &x.o.quiet, NULL,
 		  "no progress and no notes on stderr" },
 		{ 0 },
 	};
 	const struct cli_tool tool = {
 		.name = "t0-probe",
-		.summary = "discover the instruction set by running it",
-		.usage = "discover [options]",
+		.summary = "find out what the machine does by running it",
+		.usage = "discover [options]\n"
+			 "tiers [--require TIER] [options]\n"
+			 "dispatch [--quick] [options]",
 		.opt = opt,
-		.notes = "Runs every opcode slot of every encoding in a kernel "
-			 "of its own and stores the\nverdicts.  A run that was "
-			 "killed is gone on with by the same command.\n"
+		.notes = "discover runs every opcode slot of every encoding in "
+			 "a kernel of its own and\nstores the verdicts.  A run "
+			 "that was killed is gone on with by the same command.\n"
+			 "tiers says how far the device comes: 0 driver, 1 "
+			 "card, 2 runtime, 3 memory,\n4 kernels, 5 WMMA, 6 "
+			 "speed.  dispatch measures what a launch costs.\n"
 			 "Exit: 0 done (differences are findings), 2 trouble, "
 			 "3 device lost, 77 no device.\n",
 	};

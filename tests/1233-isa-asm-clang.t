@@ -1,0 +1,93 @@
+#!/bin/sh
+# What clang-19 -S writes for every test kernel assembles, and the code object
+# is the one that llvm-mc-19 and lld-19 make of the same text: all loaded
+# sections have the same bytes at the same addresses.  clang-19's own object
+# has the same code and metadata.
+. tests/tap.sh
+for tool in clang-19 llvm-mc-19 ld.lld-19 llvm-readelf-19; do
+	command -v $tool >/dev/null || skip_all "$tool is not installed; \
+tests/1234-isa-asm-tool.t assembles prebuilt text"
+done
+isa=$T0_BUILD/t0-isa
+data=$T0_SRC/tests/data/kernels
+
+# dump FILE SECTION...: their bytes and addresses.
+dump() {
+	dump_file=$1
+	shift
+	dump_args=
+	for section; do
+		dump_args="$dump_args -x $section"
+	done
+	llvm-readelf-19 $dump_args "$dump_file" 2>"$tmp/warnings"
+}
+
+compile() {
+	clang-19 -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa \
+		-mcpu=gfx1100 -nogpulib -cl-kernel-arg-info "$@"
+}
+
+# The loader's and the kernels' sections.
+all=".note .dynsym .gnu.hash .hash .dynstr .rela.dyn .rodata .text \
+.data.rel.ro .dynamic .got .data"
+
+equal() { # NAME REFERENCE SECTION...
+	name=$1
+	reference=$2
+	shift 2
+	dump "$reference" "$@" >"$tmp/want"
+	dump "$tmp/ours.co" "$@" >"$tmp/got"
+	is "$(wc -c <"$tmp/warnings")" 0 "$name: llvm-readelf has no warning" \
+		>"$tmp/readelf" || cat "$tmp/readelf"
+	cmp -s "$tmp/want" "$tmp/got" && [ -s "$tmp/got" ]
+	tap_result $? "$name" || diff "$tmp/want" "$tmp/got" | head -n 5 |
+		sed 's/^/# /' >&2
+}
+
+for src in "$data"/*.cl; do
+	kernel=${src##*/}
+	kernel=${kernel%.cl}
+	for level in 0 2 3; do
+		compile -O$level "$src" -S -o "$tmp/k.s" 2>"$tmp/log" || {
+			ok "$kernel -O$level compiles" false
+			continue
+		}
+		if ! "$isa" asm "$tmp/k.s" -o "$tmp/ours.co" 2>"$tmp/log"; then
+			ok "$kernel -O$level assembles" false
+			head -n 5 "$tmp/log" | sed 's/^/# /' >&2
+			continue
+		fi
+		llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu=gfx1100 \
+			-filetype=obj "$tmp/k.s" -o "$tmp/k.o" &&
+			ld.lld-19 -shared --no-undefined "$tmp/k.o" \
+				-o "$tmp/lld.co"
+		equal "$kernel -O$level is what LLVM makes of it" \
+			"$tmp/lld.co" $all
+	done
+	compile -O3 "$src" -o "$tmp/clang.co" 2>"$tmp/log"
+	equal "$kernel -O3 has clang's code and metadata" "$tmp/clang.co" \
+		.text .note
+done
+
+# wave64, and both other versions.
+compile -O3 -mwavefrontsize64 "$data/saxpy.cl" -S -o "$tmp/k.s"
+"$isa" asm "$tmp/k.s" -o "$tmp/ours.co"
+llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu=gfx1100 \
+	-mattr=+wavefrontsize64,-wavefrontsize32 -filetype=obj "$tmp/k.s" \
+	-o "$tmp/k.o"
+ld.lld-19 -shared "$tmp/k.o" -o "$tmp/lld.co"
+equal 'saxpy for wave64 is what LLVM makes of it' "$tmp/lld.co" $all
+for version in 4 6; do
+	compile -O3 -mcode-object-version=$version "$data/saxpy.cl" -S \
+		-o "$tmp/k.s"
+	"$isa" asm "$tmp/k.s" -o "$tmp/ours.co"
+	llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu=gfx1100 -filetype=obj \
+		"$tmp/k.s" -o "$tmp/k.o"
+	ld.lld-19 -shared "$tmp/k.o" -o "$tmp/lld.co"
+	equal "saxpy as version $version is what LLVM makes of it" \
+		"$tmp/lld.co" $all
+	is "$(llvm-readelf-19 -h "$tmp/ours.co" | grep -E 'ABI|Flags')" \
+		"$(llvm-readelf-19 -h "$tmp/lld.co" | grep -E 'ABI|Flags')" \
+		"version $version is in the header"
+done
+plan_done

@@ -1,0 +1,69 @@
+#!/bin/sh
+# t0-isa asm and meta on the command line, with prebuilt assembly text; what it
+# makes runs on the soft device.
+. tests/tap.sh
+isa=$T0_BUILD/t0-isa
+data=$T0_SRC/tests/data
+
+exits 0 'a file is assembled' "$isa" asm "$data/asm/triple.s" -o "$tmp/t.co"
+exits 0 'the object runs' "$T0_BUILD/t0-run" -q --device soft --grid 128 \
+	--block 64 --csv "$tmp/t.co" triple 'out:100:u32=iota>'"$tmp/x" u32:100
+is "$(od -An -tu4 -w400 -v "$tmp/x" | tr -s ' ')" \
+	" $(seq -s ' ' 0 3 297)" 'and computes what it says'
+exits 0 'a code object version is chosen' "$isa" asm \
+	--code-object-version 6 "$data/asm/triple.s" -o "$tmp/6.co"
+is "$(od -An -tu1 -j8 -N1 "$tmp/6.co" | tr -d ' ')" 4 'it is in the header'
+cp "$data/asm/triple.s" "$tmp/copy.s"
+exits 0 'without -o' "$isa" asm "$tmp/copy.s"
+ok 'the object stands beside the text' cmp "$tmp/t.co" "$tmp/copy.co"
+"$isa" asm - <"$data/asm/triple.s" >"$tmp/stdout.co"
+ok '- reads stdin and writes stdout' cmp "$tmp/t.co" "$tmp/stdout.co"
+
+exits 0 'the object is disassembled' "$isa" dis "$tmp/t.co"
+has "$tmp/out" 's_sendmsg sendmsg(MSG_DEALLOC_VGPRS)' 'its code is there'
+
+# ---- mistakes ----
+printf '\ts_nop 0\n\tv_foo v0\n' >"$tmp/bad.s"
+exits 2 'a mistake is refused' "$isa" asm "$tmp/bad.s" -o "$tmp/bad.co"
+has "$tmp/err" 'bad.s:2:2: unknown instruction' 'with its place'
+has "$tmp/err" '	v_foo v0' 'the line' || grep -n v_foo "$tmp/err" >&2
+ok 'nothing is written' test ! -e "$tmp/bad.co"
+printf '\t.globl k\nk: s_endpgm\n\t.data\n\t.quad nowhere\n' >"$tmp/bad.s"
+exits 2 'an undefined symbol is refused' "$isa" asm "$tmp/bad.s" -o "$tmp/b.co"
+has "$tmp/err" "undefined symbol 'nowhere'" 'by name'
+exits 2 'a version that does not exist' "$isa" asm --code-object-version 3 \
+	"$data/asm/triple.s" -o "$tmp/b.co"
+exits 2 'a file for another chip' "$isa" asm --chip gfx1102 \
+	"$data/asm/triple.s" -o "$tmp/b.co"
+has "$tmp/err" 'the file is for gfx1100' 'says which'
+
+# ---- lines ----
+printf 's_nop 1\n  v_add_f32 v0, v1, v2 ; x\nfoo\n\ns_endpgm // y' |
+	"$isa" asm --lines - >"$tmp/lines"
+is "$(cat "$tmp/lines")" '010080bf
+01050006
+error: unknown instruction
+error: no instruction
+0000b0bf' 'one answer per line'
+is "$(echo 's_and_saveexec_b64 s[0:1], vcc' | "$isa" asm --lines --wave 64 -)" \
+	6a2180be 'lines for wave64'
+is "$(echo 'v_cmp_eq_f32 vcc, v0, v1' | "$isa" asm --lines -)" \
+	'error: wrong register width' 'wave32 has no 64-bit mask'
+"$isa" asm --lines "$tmp/lines.txt" >/dev/null 2>&1
+sed 's/^[^	]*	//' "$data/asm/gfx1100-wave32.txt" | grep -v '^#' |
+	"$isa" asm --lines - | grep -v ^error >"$tmp/hex"
+"$isa" dis --lines "$tmp/hex" | "$isa" asm --lines - >"$tmp/again"
+ok 'what is disassembled assembles to the same bytes' \
+	cmp "$tmp/hex" "$tmp/again"
+
+# ---- meta ----
+exits 0 'meta' "$isa" meta "$tmp/t.co"
+has "$tmp/out" '3 used, 24 allocated, 0 spilled' 'registers'
+has "$tmp/out" '84 bytes, 15 instructions' 'code'
+has "$tmp/out" '16 of 16 waves per SIMD on gfx1100' 'occupancy'
+exits 0 'meta as JSON' "$isa" meta --json "$data/kernels/reduce.co"
+has "$tmp/out" '"lds": 1024' 'LDS is a number'
+exits 0 'meta without metadata' "$isa" meta "$data/kernels/relocs.co"
+has "$tmp/out" 'there is no metadata' 'says so'
+exits 2 'meta of no kernel' "$isa" meta -k foo "$tmp/t.co"
+plan_done
