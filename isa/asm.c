@@ -44,11 +44,16 @@ static void add_error(struct assembler *a, int line, int column,
 		buf_printf(&a->errors, ":%d", column + 1);
 	buf_printf(&a->errors, ": %s\n", text);
 	for (int i = 0; i < len; i++)
-		buf_addc(&a->errors, isprint((unsigned char)source[i]) ?
+		buf_addc(&a->errors, isprint((unsigned char)source[i]) ||
+						     source[i] == '\t' ?
 					     source[i] : ' ');
 	if (column < 0 || column > len)
 		return;
-	buf_printf(&a->errors, "\n%*s^", column, "");
+	/* Tabs stay, so that the caret stands where it belongs. */
+	buf_addc(&a->errors, '\n');
+	for (int i = 0; i < column; i++)
+		buf_addc(&a->errors, source[i] == '\t' ? '\t' : ' ');
+	buf_addc(&a->errors, '^');
 }
 
 bool asm_error_at(struct assembler *a, int line, int column, const char *fmt,

@@ -530,10 +530,14 @@ static bool put_mod(struct parser *ps, const struct mod *m)
 
 bool isa_put_mods(struct parser *ps)
 {
-	if (ps->n_mods && !ps->op->n_opnd)
-		return isa_refuse(ps, 2, "modifier not allowed here");
-	for (int i = 0; i < ps->n_mods; i++)
-		if (!put_mod(ps, &ps->mod[i]))
+	for (int i = 0; i < ps->n_mods; i++) {
+		const struct mod *m = &ps->mod[i];
+
+		/* Cache control alone takes a scope, and nothing else. */
+		if (!ps->op->n_opnd && m->id != MD_TH && m->id != MD_SCOPE)
+			return isa_refuse(ps, 2, "modifier not allowed here");
+		if (!put_mod(ps, m))
 			return false;
+	}
 	return true;
 }

@@ -26,7 +26,7 @@ has "$tmp/out" 's_sendmsg sendmsg(MSG_DEALLOC_VGPRS)' 'its code is there'
 printf '\ts_nop 0\n\tv_foo v0\n' >"$tmp/bad.s"
 exits 2 'a mistake is refused' "$isa" asm "$tmp/bad.s" -o "$tmp/bad.co"
 has "$tmp/err" 'bad.s:2:2: unknown instruction' 'with its place'
-has "$tmp/err" '	v_foo v0' 'the line' || grep -n v_foo "$tmp/err" >&2
+has "$tmp/err" '	v_foo v0' 'the line'
 ok 'nothing is written' test ! -e "$tmp/bad.co"
 printf '\t.globl k\nk: s_endpgm\n\t.data\n\t.quad nowhere\n' >"$tmp/bad.s"
 exits 2 'an undefined symbol is refused' "$isa" asm "$tmp/bad.s" -o "$tmp/b.co"
@@ -49,10 +49,9 @@ is "$(echo 's_and_saveexec_b64 s[0:1], vcc' | "$isa" asm --lines --wave 64 -)" \
 	6a2180be 'lines for wave64'
 is "$(echo 'v_cmp_eq_f32 vcc, v0, v1' | "$isa" asm --lines -)" \
 	'error: wrong register width' 'wave32 has no 64-bit mask'
-"$isa" asm --lines "$tmp/lines.txt" >/dev/null 2>&1
-sed 's/^[^	]*	//' "$data/asm/gfx1100-wave32.txt" | grep -v '^#' |
-	"$isa" asm --lines - | grep -v ^error >"$tmp/hex"
-"$isa" dis --lines "$tmp/hex" | "$isa" asm --lines - >"$tmp/again"
+sed -n 's/^\([0-9a-f]*\)	.*/\1/p' "$data/asm/gfx1100-wave64.txt" >"$tmp/hex"
+"$isa" dis --lines --wave 64 "$tmp/hex" |
+	"$isa" asm --lines --wave 64 - >"$tmp/again"
 ok 'what is disassembled assembles to the same bytes' \
 	cmp "$tmp/hex" "$tmp/again"
 

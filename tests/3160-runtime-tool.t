@@ -39,7 +39,7 @@ else
 	has "$tmp/err" 'no usable gfx11 GPU: /dev/kfd' 'and it is said why'
 fi
 exits 2 'an unknown device word is refused' "$tool" info --device banana
-has "$tmp/err" 'soft, kfd or kfd:N' 'with what is known'
+has "$tmp/err" 'wanted soft, kfd' 'with what is known'
 exits 2 'an unknown verb is refused' "$tool" frobnicate
 exits 2 'no verb is refused' "$tool"
 exits 2 'json and csv exclude each other' "$tool" list --json --csv
