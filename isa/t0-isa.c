@@ -693,7 +693,7 @@ int main(int argc, char **argv)
 			 "\n",
 	};
 	struct err e = { 0 };
-	bool done = false, no = false;
+	bool done = false, no = false, ok;
 	int first;
 
 	if (!cli_parse(&tool, argc, argv, &first, &done, &e))
@@ -709,9 +709,10 @@ int main(int argc, char **argv)
 			return err_report(TOOL, &e);
 		}
 	}
-	if (!run(&o, argc - first, argv + first, &no, &e))
-		return err_report(TOOL, &e);
+	ok = run(&o, argc - first, argv + first, &no, &e);
 	cli_list_fini(&o.allow);
+	if (!ok)
+		return err_report(TOOL, &e);
 	if (o.out != stdout && fclose(o.out)) {
 		err_sys(&e, ERR_IO, errno, "%s", o.output);
 		return err_report(TOOL, &e);
