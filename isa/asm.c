@@ -46,7 +46,8 @@ static void add_error(struct assembler *a, int line, int column,
 	for (int i = 0; i < len; i++)
 		buf_addc(&a->errors, isprint((unsigned char)source[i]) ||
 						     source[i] == '\t' ?
-					     source[i] : ' ');
+					     source[i] :
+					     ' ');
 	if (column < 0 || column > len)
 		return;
 	/* Tabs stay, so that the caret stands where it belongs. */
@@ -188,9 +189,9 @@ bool asm_emit_fill(struct assembler *a, uint64_t n_bytes, uint8_t byte)
 				 (unsigned long long)n_bytes);
 	s->size_bytes += n_bytes;
 	if (s->type == ISA_SHT_NOBITS)
-		return !byte || asm_error(a, NULL,
-					  "section %s holds zeros only",
-					  s->name);
+		return !byte ||
+		       asm_error(a, NULL, "section %s holds zeros only",
+				 s->name);
 	for (uint64_t i = 0; i < n_bytes; i++)
 		buf_addc(&s->data, byte);
 	return true;
@@ -200,8 +201,8 @@ void asm_fixup(struct assembler *a, const struct asm_fixup *f)
 {
 	if (a->n_fixups == a->cap_fixups) {
 		a->cap_fixups = a->cap_fixups ? 2 * a->cap_fixups : 64;
-		a->fixup = xrealloc(a->fixup,
-				    a->cap_fixups * sizeof(*a->fixup));
+		a->fixup =
+			xrealloc(a->fixup, a->cap_fixups * sizeof(*a->fixup));
 	}
 	a->fixup[a->n_fixups++] = *f;
 }
@@ -349,9 +350,13 @@ bool isa_assemble(struct isa_object *o, const char *name, const char *text,
 		  size_t len, const struct isa_asm_options *options,
 		  struct err *e)
 {
-	struct assembler a = { .o = o, .file = name, .options = *options,
-			       .original = text, .original_len = len,
-			       .max_vgpr = -1, .max_sgpr = -1 };
+	struct assembler a = { .o = o,
+			       .file = name,
+			       .options = *options,
+			       .original = text,
+			       .original_len = len,
+			       .max_vgpr = -1,
+			       .max_sgpr = -1 };
 	bool ok = false;
 
 	if (memchr(text, 0, len))

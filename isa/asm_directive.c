@@ -75,7 +75,8 @@ static bool number_in(struct directive *d, int64_t low, int64_t high,
 	return true;
 }
 
-/* ------------------------------------------------------------- sections ---- */
+/* ------------------------------------------------------------- sections ----
+ */
 
 static bool enter(struct assembler *a, int section)
 {
@@ -97,10 +98,9 @@ static bool known_section(struct directive *d)
 	};
 	const char *s = known[d->arg].name;
 
-	return done(d) &&
-	       enter(d->a, isa_object_section(d->a->o, s, strlen(s),
-					      known[d->arg].type,
-					      known[d->arg].flags));
+	return done(d) && enter(d->a, isa_object_section(d->a->o, s, strlen(s),
+							 known[d->arg].type,
+							 known[d->arg].flags));
 }
 
 static bool section_flags(struct directive *d, uint32_t *flags)
@@ -109,9 +109,13 @@ static bool section_flags(struct directive *d, uint32_t *flags)
 		char letter;
 		uint32_t flag;
 	} letters[] = {
-		{ 'a', ISA_SHF_ALLOC }, { 'w', ISA_SHF_WRITE },
-		{ 'x', ISA_SHF_EXEC },	{ 'M', ISA_SHF_MERGE },
-		{ 'S', ISA_SHF_STRINGS }, { 'e', 0 }, { 'R', 0 },
+		{ 'a', ISA_SHF_ALLOC },
+		{ 'w', ISA_SHF_WRITE },
+		{ 'x', ISA_SHF_EXEC },
+		{ 'M', ISA_SHF_MERGE },
+		{ 'S', ISA_SHF_STRINGS },
+		{ 'e', 0 },
+		{ 'R', 0 },
 	};
 	const char *p = d->p;
 
@@ -147,8 +151,9 @@ static bool section_type(struct directive *d, uint32_t *type)
 	else if (!strncmp(s, "note", len) && len == 4)
 		*type = ISA_SHT_NOTE;
 	else if (strncmp(s, "progbits", len) || len != 8)
-		return asm_error(d->a, at, "section type '%.*s' is not known; "
-					   "wanted progbits, nobits or note",
+		return asm_error(d->a, at,
+				 "section type '%.*s' is not known; "
+				 "wanted progbits, nobits or note",
 				 len, s);
 	return true;
 }
@@ -209,7 +214,8 @@ static bool previous(struct directive *d)
 	return done(d) && enter(d->a, d->a->previous);
 }
 
-/* ------------------------------------------------------------ alignment ---- */
+/* ------------------------------------------------------------ alignment ----
+ */
 
 static bool pad(struct directive *d, uint64_t n, bool given, uint64_t value)
 {
@@ -226,8 +232,9 @@ static bool pad(struct directive *d, uint64_t n, bool given, uint64_t value)
 	if (asm_here(d->a)->type == ISA_SHT_NOBITS)
 		return asm_emit_fill(d->a, n, 0);
 	if (n % unit)
-		return asm_error(d->a, NULL, "the padding is no multiple of "
-					     "the fill value's size");
+		return asm_error(d->a, NULL,
+				 "the padding is no multiple of "
+				 "the fill value's size");
 	for (; n; n -= unit)
 		if (!asm_emit(d->a, &value, unit))
 			return false;
@@ -266,11 +273,13 @@ static bool align(struct directive *d)
 	return pad(d, gap, given, value);
 }
 
-/* ----------------------------------------------------------------- data ---- */
+/* ----------------------------------------------------------------- data ----
+ */
 
 static bool datum(struct directive *d, int bytes)
 {
-	struct asm_fixup f = { .kind = FIX_DATA, .bytes = bytes,
+	struct asm_fixup f = { .kind = FIX_DATA,
+			       .bytes = bytes,
 			       .section = d->a->section,
 			       .line = d->a->line_no,
 			       .column = d->p - d->a->line,
@@ -287,8 +296,8 @@ static bool datum(struct directive *d, int bytes)
 		asm_fixup(d->a, &f);
 		return asm_emit(d->a, zero, bytes);
 	}
-	if (bytes < 8 && (n < -(INT64_C(1) << (bits - 1)) ||
-			  n >= INT64_C(1) << bits))
+	if (bytes < 8 &&
+	    (n < -(INT64_C(1) << (bits - 1)) || n >= INT64_C(1) << bits))
 		return asm_error(d->a, at, "%lld does not fit %d bits",
 				 (long long)n, bits);
 	return asm_emit(d->a, &n, bytes);
@@ -422,7 +431,8 @@ static bool fill(struct directive *d)
 	return true;
 }
 
-/* --------------------------------------------------------------- symbols ---- */
+/* --------------------------------------------------------------- symbols ----
+ */
 
 enum { BIND_GLOBAL = 1, BIND_WEAK, BIND_LOCAL, VISIBLE = 16 };
 
@@ -452,9 +462,9 @@ static bool type(struct directive *d)
 	static const struct {
 		const char *name;
 		uint8_t type;
-	} types[] = { { "notype", 0 }, { "object", 1 }, { "function", 2 },
-		      { "STT_NOTYPE", 0 }, { "STT_OBJECT", 1 },
-		      { "STT_FUNC", 2 } };
+	} types[] = { { "notype", 0 },	   { "object", 1 },
+		      { "function", 2 },   { "STT_NOTYPE", 0 },
+		      { "STT_OBJECT", 1 }, { "STT_FUNC", 2 } };
 	const char *s, *t;
 	int len, t_len;
 
@@ -504,7 +514,8 @@ static bool set(struct directive *d)
 	       asm_set(d->a, s, len, &v, d->arg);
 }
 
-/* ---------------------------------------------------------------- target ---- */
+/* ---------------------------------------------------------------- target ----
+ */
 
 /* .amdgcn_target "amdgcn-amd-amdhsa--gfx1100" */
 static bool target(struct directive *d)
@@ -567,7 +578,8 @@ static bool ignore(struct directive *d)
 	return true;
 }
 
-/* ----------------------------------------------------------------- table ---- */
+/* ----------------------------------------------------------------- table ----
+ */
 
 static const struct {
 	const char *name;

@@ -37,7 +37,7 @@ enum asm_fixup_kind {
 /* Bytes to patch when the value is known. */
 struct asm_fixup {
 	uint8_t kind, bytes;
-	int section; /* FIX_SIZE: the symbol */
+	int section;	  /* FIX_SIZE: the symbol */
 	int line, column; /* for messages */
 	uint64_t offset;
 	struct isa_value value;
@@ -59,9 +59,9 @@ struct assembler {
 	struct isa_target t;
 	struct isa_asm_options options;
 	const char *file;
-	char *text, *end;   /* a copy that lines are cut from */
-	char *line;	    /* current, NUL-terminated, without comments */
-	char *next;	    /* the line after it */
+	char *text, *end; /* a copy that lines are cut from */
+	char *line;	  /* current, NUL-terminated, without comments */
+	char *next;	  /* the line after it */
 	int line_no;
 	int section, previous;
 	struct asm_fixup *fixup;
@@ -75,10 +75,10 @@ struct assembler {
 	struct buf errors;
 	int n_errors;
 	int max_vgpr, max_sgpr; /* numbers used so far, -1 = none */
-	const char *original; /* the file as given, for messages */
+	const char *original;	/* the file as given, for messages */
 	size_t original_len;
 	struct buf scratch; /* an expression's text */
-	int more_lines; /* that a comment added to the current one */
+	int more_lines;	    /* that a comment added to the current one */
 };
 
 /* ------------------------------------------------------------- asm.c ---- */

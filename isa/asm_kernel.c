@@ -12,17 +12,17 @@
 
 /* Where a directive's value goes: bits of a 32-bit word, or a whole one. */
 enum word {
-	W_GROUP,    /* bytes 0..3 */
+	W_GROUP, /* bytes 0..3 */
 	W_PRIVATE,
 	W_KERNARG,
 	W_RSRC1,
 	W_RSRC2,
 	W_RSRC3,
-	W_PROPS,    /* 16 bits */
+	W_PROPS,      /* 16 bits */
 	W_USER_SGPRS, /* as RSRC2, checked against what is enabled */
 	W_NEXT_VGPR,
 	W_NEXT_SGPR,
-	W_RESERVE,  /* accepted: scalar registers are not allocated */
+	W_RESERVE, /* accepted: scalar registers are not allocated */
 	W_COUNT
 };
 
@@ -164,7 +164,8 @@ static bool directive(struct kernel *k, const char *p, int len)
 			 len, p);
 }
 
-/* --------------------------------------------------------------- checks ---- */
+/* --------------------------------------------------------------- checks ----
+ */
 
 static bool user_sgprs(struct kernel *k)
 {
@@ -193,17 +194,20 @@ static bool registers(struct kernel *k)
 		return asm_error(k->a, NULL, ".amdhsa_next_free_%s is missing",
 				 given(k, W_NEXT_VGPR) ? "sgpr" : "vgpr");
 	if (n > 512)
-		return asm_error(k->a, NULL,
-				 ".amdhsa_next_free_vgpr is %llu; there are 256 "
-				 "VGPRs",
-				 (unsigned long long)n);
+		return asm_error(
+			k->a, NULL,
+			".amdhsa_next_free_vgpr is %llu; there are 256 "
+			"VGPRs",
+			(unsigned long long)n);
 	blocks = ((n ? n : 1) + unit - 1) / unit - 1;
 	if (shared && wave32)
-		return asm_error(k->a, NULL, "shared VGPRs exist in wave64 "
-					     "only");
+		return asm_error(k->a, NULL,
+				 "shared VGPRs exist in wave64 "
+				 "only");
 	if (blocks + 2 * shared > 63)
-		return asm_error(k->a, NULL, "more VGPRs than the descriptor "
-					     "can hold");
+		return asm_error(k->a, NULL,
+				 "more VGPRs than the descriptor "
+				 "can hold");
 	k->word[W_RSRC1] |= blocks;
 	return true;
 }
@@ -219,7 +223,8 @@ static bool check_wave(struct kernel *k)
 			 wave, k->a->t.wave);
 }
 
-/* --------------------------------------------------------------- output ---- */
+/* --------------------------------------------------------------- output ----
+ */
 
 /* The descriptor's symbol looks like the kernel's. */
 static int descriptor_symbol(struct assembler *a, const char *name, int len,
@@ -249,12 +254,14 @@ static int descriptor_symbol(struct assembler *a, const char *name, int len,
 static bool emit(struct kernel *k, const char *name, int len)
 {
 	struct assembler *a = k->a;
-	struct asm_fixup f = { .kind = FIX_DATA, .bytes = 8,
-			       .section = a->section, .line = a->line_no };
+	struct asm_fixup f = { .kind = FIX_DATA,
+			       .bytes = 8,
+			       .section = a->section,
+			       .line = a->line_no };
 	uint32_t d[CO_DESCRIPTOR_BYTES / 4] = {
-		[0] = k->word[W_GROUP],	    [1] = k->word[W_PRIVATE],
-		[2] = k->word[W_KERNARG],   [11] = k->word[W_RSRC3],
-		[12] = k->word[W_RSRC1],    [13] = k->word[W_RSRC2],
+		[0] = k->word[W_GROUP],	  [1] = k->word[W_PRIVATE],
+		[2] = k->word[W_KERNARG], [11] = k->word[W_RSRC3],
+		[12] = k->word[W_RSRC1],  [13] = k->word[W_RSRC2],
 		[14] = k->word[W_PROPS],
 	};
 	int kd = descriptor_symbol(a, name, len, &f.value.add);

@@ -65,7 +65,8 @@ static struct node *fail(struct yaml *y, const char *what)
 	return NULL;
 }
 
-/* -------------------------------------------------------------- scalars ---- */
+/* -------------------------------------------------------------- scalars ----
+ */
 
 static struct node *plain(struct yaml *y, const char *s, size_t len)
 {
@@ -198,7 +199,8 @@ static struct node *scalar(struct yaml *y, const char *s)
 	return n;
 }
 
-/* --------------------------------------------------------------- blocks ---- */
+/* --------------------------------------------------------------- blocks ----
+ */
 
 static struct node *block(struct yaml *y, int indent);
 
@@ -271,10 +273,9 @@ static struct node *member(struct yaml *y, int indent)
 		y->at--;
 		n = scalar(y, p);
 		y->at++;
-	} else if (y->at < y->n &&
-		   (y->line[y->at].indent > indent ||
-		    (y->line[y->at].indent == indent &&
-		     is_dash(&y->line[y->at])))) {
+	} else if (y->at < y->n && (y->line[y->at].indent > indent ||
+				    (y->line[y->at].indent == indent &&
+				     is_dash(&y->line[y->at])))) {
 		n = block(y, y->line[y->at].indent);
 	} else {
 		n = plain(y, "", 0);
@@ -320,7 +321,8 @@ static struct node *block(struct yaml *y, int indent)
 	return n;
 }
 
-/* ---------------------------------------------------------- MessagePack ---- */
+/* ---------------------------------------------------------- MessagePack ----
+ */
 
 static void pack(struct buf *b, struct node *n);
 
@@ -372,7 +374,8 @@ static void pack(struct buf *b, struct node *n)
 	}
 }
 
-/* ----------------------------------------------------------------- block ---- */
+/* ----------------------------------------------------------------- block ----
+ */
 
 static void add_line(struct yaml *y, char *text)
 {

@@ -58,8 +58,8 @@ void asm_fold(struct assembler *a, struct isa_value *v)
 		return;
 	add = isa_symbol_at(a->o, v->add);
 	sub = isa_symbol_at(a->o, v->sub);
-	if (v->add != v->sub && (!is_place(add) || !is_place(sub) ||
-				 add->section != sub->section))
+	if (v->add != v->sub &&
+	    (!is_place(add) || !is_place(sub) || add->section != sub->section))
 		return;
 	v->n = (uint64_t)v->n + add->value - sub->value;
 	v->add = v->sub = 0;
@@ -121,8 +121,8 @@ static struct asm_local *local_of(struct assembler *a, int number)
 			return &a->local[i];
 	if (a->n_locals == a->cap_locals) {
 		a->cap_locals = a->cap_locals ? 2 * a->cap_locals : 8;
-		a->local = xrealloc(a->local,
-				    a->cap_locals * sizeof(*a->local));
+		a->local =
+			xrealloc(a->local, a->cap_locals * sizeof(*a->local));
 	}
 	a->local[a->n_locals] = (struct asm_local){ .number = number };
 	return &a->local[a->n_locals++];
@@ -293,8 +293,8 @@ bool asm_set(struct assembler *a, const char *name, int len,
 		return asm_error(a, name, "symbol '%.*s' is already defined",
 				 len, name);
 	if (v->add == symbol || v->sub == symbol)
-		return asm_error(a, name, "symbol '%.*s' is set to itself",
-				 len, name);
+		return asm_error(a, name, "symbol '%.*s' is set to itself", len,
+				 name);
 	var->set = true;
 	var->value = *v;
 	return true;
@@ -321,8 +321,8 @@ static bool fix_number(struct assembler *a, const struct asm_fixup *f,
 {
 	int bits = 8 * bytes;
 
-	if (bytes < 8 && (v < -(INT64_C(1) << (bits - 1)) ||
-			  v >= INT64_C(1) << bits))
+	if (bytes < 8 &&
+	    (v < -(INT64_C(1) << (bits - 1)) || v >= INT64_C(1) << bits))
 		return fix_error(a, f, "the value does not fit");
 	patch(a, f, bytes, v);
 	return true;
@@ -354,8 +354,10 @@ static uint32_t reloc_type(const struct asm_fixup *f, int bytes)
 static bool fix_relocation(struct assembler *a, const struct asm_fixup *f,
 			   int bytes)
 {
-	struct isa_reloc r = { .section = f->section, .offset = f->offset,
-			       .symbol = f->value.add, .addend = f->value.n };
+	struct isa_reloc r = { .section = f->section,
+			       .offset = f->offset,
+			       .symbol = f->value.add,
+			       .addend = f->value.n };
 	const struct isa_symbol *sub;
 
 	if (!f->value.add)
@@ -365,8 +367,9 @@ static bool fix_relocation(struct assembler *a, const struct asm_fixup *f,
 		sub = isa_symbol_at(a->o, f->value.sub);
 		if (!is_place(sub) || sub->section != f->section ||
 		    f->value.variant || (bytes != 4 && bytes != 8))
-			return fix_error(a, f, "the difference of these "
-					       "symbols is not known");
+			return fix_error(a, f,
+					 "the difference of these "
+					 "symbols is not known");
 		r.type = bytes == 8 ? ISA_REL_REL64 : ISA_REL_REL32;
 		r.addend += f->offset - sub->value;
 	}
@@ -393,8 +396,9 @@ static bool fix_branch(struct assembler *a, const struct asm_fixup *f)
 		return true;
 	}
 	if (distance & 3)
-		return fix_error(a, f, "branch target is not a multiple of "
-				       "four bytes away");
+		return fix_error(a, f,
+				 "branch target is not a multiple of "
+				 "four bytes away");
 	if (distance < -4 * 0x8000 || distance > 4 * 0x7fff)
 		return fix_error(a, f, "branch target is out of range");
 	patch(a, f, 2, distance / 4);
@@ -453,8 +457,8 @@ static void define_variables(struct assembler *a)
 		s->where = v.add ? isa_symbol_at(a->o, v.add)->where :
 				   ISA_SYM_ABSOLUTE;
 		s->section = v.add ? isa_symbol_at(a->o, v.add)->section : 0;
-		s->value = v.n + (v.add ? isa_symbol_at(a->o, v.add)->value :
-					  0);
+		s->value =
+			v.n + (v.add ? isa_symbol_at(a->o, v.add)->value : 0);
 	}
 }
 

@@ -7,21 +7,23 @@
 #include "isa/cmd.h"
 #include "isa/co_write.h"
 
-/* ---------------------------------------------------------------- lines ---- */
+/* ---------------------------------------------------------------- lines ----
+ */
 
-/* The line without its comment. */
+/* The line without its comment and the space before it. */
 static size_t line_length(const char *p, size_t len)
 {
 	bool quote = false;
 
-	for (size_t i = 0; i < len; i++) {
-		if (p[i] == '"')
-			quote = !quote;
-		else if (!quote && (p[i] == ';' ||
-				    (p[i] == '/' && i + 1 < len &&
-				     p[i + 1] == '/')))
-			return i;
-	}
+	if (memchr(p, ';', len) || memchr(p, '/', len))
+		for (size_t i = 0; i < len; i++) {
+			bool slashes = p[i] == '/' && i + 1 < len &&
+				       p[i + 1] == '/';
+
+			quote ^= p[i] == '"';
+			if (!quote && (p[i] == ';' || slashes))
+				len = i;
+		}
 	while (len && (p[len - 1] == '\r' || p[len - 1] == ' '))
 		len--;
 	return len;
@@ -73,7 +75,8 @@ static bool asm_lines(const struct isa_cmd *c, struct buf *file, struct err *e)
 	return ok;
 }
 
-/* --------------------------------------------------------------- objects ---- */
+/* --------------------------------------------------------------- objects ----
+ */
 
 static bool write_object(const struct isa_cmd *c, const char *path,
 			 const struct buf *elf, struct err *e)
@@ -129,9 +132,10 @@ bool isa_cmd_asm(const struct isa_cmd *c, int n, char **path, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "asm: no file given; wanted FILE or - (stdin)");
 	if (c->version && (c->version < 4 || c->version > 6))
-		return err_set(e, ERR_USAGE,
-			       "--code-object-version: got %d, wanted 4, 5 or 6",
-			       c->version);
+		return err_set(
+			e, ERR_USAGE,
+			"--code-object-version: got %d, wanted 4, 5 or 6",
+			c->version);
 	if (c->output && n > 1 && !c->lines)
 		return err_set(e, ERR_USAGE,
 			       "asm: --output names one file, but %d are given",

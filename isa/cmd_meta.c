@@ -76,7 +76,8 @@ static void examine(const char *chip, enum isa_gen gen,
 	count(&t, f);
 }
 
-/* --------------------------------------------------------------- output ---- */
+/* --------------------------------------------------------------- output ----
+ */
 
 #define NUMBER(v) "%lld", (long long)(v)
 
@@ -89,8 +90,8 @@ static void add_row(struct table *t, const struct facts *f)
 	table_row(t);
 	table_cell(t, col++, "%s", k->name);
 	table_cell(t, col++, NUMBER(f->wave));
-	table_cell(t, col++, NUMBER(k->has_metadata ? (int)k->vgpr_count :
-						      f->vgprs));
+	table_cell(t, col++,
+		   NUMBER(k->has_metadata ? (int)k->vgpr_count : f->vgprs));
 	if (k->has_metadata)
 		table_cell(t, col, NUMBER(k->sgpr_count));
 	col++;
@@ -174,8 +175,9 @@ static void print_occupancy(FILE *out, const char *chip, const struct facts *f)
 	print_line(out, "occupancy",
 		   "%d of %d waves per SIMD on %s, limited by %s", o->waves,
 		   o->by_slots, chip, o->limit);
-	print_line(out, "", "vgprs %d, lds %d, workgroups %d; %d workgroups "
-			    "of %d fit a %s",
+	print_line(out, "",
+		   "vgprs %d, lds %d, workgroups %d; %d workgroups "
+		   "of %d fit a %s",
 		   o->by_vgprs, o->by_lds, o->by_workgroups, o->workgroups,
 		   f->workgroup_size ? f->workgroup_size : 1024,
 		   f->wgp_mode ? "WGP" : "CU");
@@ -208,7 +210,8 @@ static void print_kernel(FILE *out, const char *chip, const struct facts *f)
 	print_occupancy(out, chip, f);
 }
 
-/* ---------------------------------------------------------------- files ---- */
+/* ---------------------------------------------------------------- files ----
+ */
 
 static bool meta_object(const struct isa_cmd *c, const struct co *co,
 			struct table *table, struct err *e)

@@ -8,7 +8,8 @@
 #include "isa/isa.h"
 #include "isa/pack.h"
 
-/* ------------------------------------------------------------- metadata ---- */
+/* ------------------------------------------------------------- metadata ----
+ */
 
 static const char *space_name(enum co_space space)
 {
@@ -42,8 +43,8 @@ static void pair_bool(struct buf *b, const char *key, bool v)
 /* Keys are in the order of their bytes. */
 static void pack_arg(struct buf *b, const struct co_build_arg *a)
 {
-	isa_pack_map(b, 3 + !!a->space + a->is_const + !!a->name +
-				!!a->type_name);
+	isa_pack_map(b,
+		     3 + !!a->space + a->is_const + !!a->name + !!a->type_name);
 	if (a->space)
 		pair_string(b, ".address_space", space_name(a->space));
 	if (a->is_const)
@@ -101,8 +102,8 @@ static void pack_kernel(struct buf *b, const struct co_build_kernel *k,
 	buf_fini(&symbol);
 }
 
-static void pack_metadata(struct isa_object *o,
-			  const struct co_build_kernel *k, int n_kernels)
+static void pack_metadata(struct isa_object *o, const struct co_build_kernel *k,
+			  int n_kernels)
 {
 	struct buf *b = &o->metadata, target = { 0 };
 
@@ -120,7 +121,8 @@ static void pack_metadata(struct isa_object *o,
 	buf_fini(&target);
 }
 
-/* -------------------------------------------------------------- kernels ---- */
+/* -------------------------------------------------------------- kernels ----
+ */
 
 void co_build_descriptor(struct co_descriptor *d)
 {
@@ -139,10 +141,8 @@ static unsigned user_sgprs(const struct co_descriptor *d)
 		uint16_t property;
 		uint8_t sgprs;
 	} use[] = {
-		{ CO_PROP_DISPATCH_PTR, 2 },
-		{ CO_PROP_QUEUE_PTR, 2 },
-		{ CO_PROP_KERNARG_SEGMENT_PTR, 2 },
-		{ CO_PROP_DISPATCH_ID, 2 },
+		{ CO_PROP_DISPATCH_PTR, 2 },	     { CO_PROP_QUEUE_PTR, 2 },
+		{ CO_PROP_KERNARG_SEGMENT_PTR, 2 },  { CO_PROP_DISPATCH_ID, 2 },
 		{ CO_PROP_PRIVATE_SEGMENT_SIZE, 1 },
 	};
 	unsigned n = 0;
@@ -166,8 +166,7 @@ static void descriptor_words(const struct co_build_kernel *k,
 	word[2] = d->kernarg_bytes;
 	word[11] = d->rsrc3;
 	word[12] = (d->rsrc1 & ~63u) | blocks;
-	word[13] = d->rsrc2 |
-		   (sgprs ? 0 : user_sgprs(d) << 1);
+	word[13] = d->rsrc2 | (sgprs ? 0 : user_sgprs(d) << 1);
 	word[14] = d->properties & (0xffffu & ~CO_PROP_WAVEFRONT_SIZE32);
 	if (k->wave == 32)
 		word[14] |= CO_PROP_WAVEFRONT_SIZE32;
@@ -233,16 +232,17 @@ static bool add_kernel(struct isa_object *o, int text, int rodata,
 	struct isa_section *t = isa_section_at(o, text);
 	struct isa_section *r = isa_section_at(o, rodata);
 	uint32_t word[CO_DESCRIPTOR_BYTES / 4];
-	struct isa_reloc entry = { .section = rodata, .offset = r->data.len + 16,
-				   .type = ISA_REL_REL64, .addend = 16 };
+	struct isa_reloc entry = { .section = rodata,
+				   .offset = r->data.len + 16,
+				   .type = ISA_REL_REL64,
+				   .addend = 16 };
 	struct buf kd = { 0 };
 	int number;
 
 	if (!check(o, k, e))
 		return false;
 	pad_text(t);
-	define(o, k->name, text, t->data.len, k->code_bytes, 2,
-	       &entry.symbol);
+	define(o, k->name, text, t->data.len, k->code_bytes, 2, &entry.symbol);
 	append(t, k->code, k->code_bytes);
 	buf_printf(&kd, "%s.kd", k->name);
 	define(o, kd.data, rodata, r->data.len, CO_DESCRIPTOR_BYTES, 1,

@@ -15,7 +15,8 @@ static struct co_out *out_ranked(struct co_writer *w, enum co_rank rank)
 	return NULL;
 }
 
-/* ----------------------------------------------------------------- note ---- */
+/* ----------------------------------------------------------------- note ----
+ */
 
 static void plan_note(struct co_writer *w)
 {
@@ -35,7 +36,8 @@ static void plan_note(struct co_writer *w)
 	s->size = s->data.len;
 }
 
-/* -------------------------------------------------------------- symbols ---- */
+/* -------------------------------------------------------------- symbols ----
+ */
 
 /* Others may bind to it: it could be another symbol of this name. */
 static bool is_preemptible(const struct isa_symbol *s)
@@ -134,17 +136,16 @@ static Elf64_Sym elf_symbol(const struct co_writer *w, int symbol, bool local)
 {
 	const struct isa_symbol *s = isa_symbol_at(w->o, symbol);
 	Elf64_Sym sym = {
-		.st_info = ELF64_ST_INFO(local ? STB_LOCAL : s->binding,
-					 s->type),
+		.st_info =
+			ELF64_ST_INFO(local ? STB_LOCAL : s->binding, s->type),
 		.st_other = s->visibility,
 		.st_value = co_symbol_addr(w, symbol),
 		.st_size = s->size_bytes,
 	};
 
 	if (s->where == ISA_SYM_UNDEFINED)
-		sym.st_info = ELF64_ST_INFO(s->binding ? s->binding :
-							 STB_GLOBAL,
-					    s->type);
+		sym.st_info = ELF64_ST_INFO(
+			s->binding ? s->binding : STB_GLOBAL, s->type);
 	else if (s->where == ISA_SYM_ABSOLUTE)
 		sym.st_shndx = SHN_ABS;
 	else if (w->in[s->section - 1].out)
@@ -152,7 +153,8 @@ static Elf64_Sym elf_symbol(const struct co_writer *w, int symbol, bool local)
 	return sym;
 }
 
-/* ---------------------------------------------------------- relocations ---- */
+/* ---------------------------------------------------------- relocations ----
+ */
 
 static bool refers_got(const struct isa_reloc *r)
 {
@@ -202,8 +204,7 @@ static bool plan_reloc(struct co_writer *w, const struct isa_reloc *r,
 	    isa_section_at(w->o, s->section)->size_bytes)
 		return err_set(e, ERR_INPUT,
 			       "'%s' lies in section %s, which is not loaded",
-			       s->name,
-			       isa_section_at(w->o, s->section)->name);
+			       s->name, isa_section_at(w->o, s->section)->name);
 	if (refers_got(r))
 		add_got(w, r->symbol);
 	switch (r->type) {
@@ -246,7 +247,8 @@ static bool plan_relocs(struct co_writer *w, bool *wanted, struct err *e)
 	return true;
 }
 
-/* ----------------------------------------------------------------- plan ---- */
+/* ----------------------------------------------------------------- plan ----
+ */
 
 static size_t names_size(const struct co_writer *w)
 {
@@ -286,8 +288,8 @@ static void plan_sections(struct co_writer *w)
 	}
 	dyn = co_out_add(w, ".dynamic", SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, 8,
 			 RANK_DYNAMIC);
-	dyn->size = (7 + (w->n_rela ? 3 + !!w->n_relative : 0)) *
-		    sizeof(Elf64_Dyn);
+	dyn->size =
+		(7 + (w->n_rela ? 3 + !!w->n_relative : 0)) * sizeof(Elf64_Dyn);
 	dyn->entry_bytes = sizeof(Elf64_Dyn);
 	dyn->link = str;
 	if (w->n_got) {
@@ -313,7 +315,8 @@ bool co_dynamic_plan(struct co_writer *w, struct err *e)
 	return ok;
 }
 
-/* ----------------------------------------------------------------- fill ---- */
+/* ----------------------------------------------------------------- fill ----
+ */
 
 static void add32(struct buf *b, uint32_t v)
 {
@@ -479,7 +482,8 @@ void co_dynamic_fill(struct co_writer *w)
 	fill_dynamic(w);
 }
 
-/* --------------------------------------------------------- symbol table ---- */
+/* --------------------------------------------------------- symbol table ----
+ */
 
 static bool is_kept(const struct co_writer *w, const struct isa_symbol *s)
 {
@@ -498,10 +502,10 @@ static bool is_local(const struct isa_symbol *s)
 
 void co_symbol_table(struct co_writer *w)
 {
-	struct co_out *sym = co_out_add(w, ".symtab", SHT_SYMTAB, 0, 8,
-					RANK_UNLOADED);
-	struct co_out *str = co_out_add(w, ".strtab", SHT_STRTAB, 0, 1,
-					RANK_UNLOADED);
+	struct co_out *sym =
+		co_out_add(w, ".symtab", SHT_SYMTAB, 0, 8, RANK_UNLOADED);
+	struct co_out *str =
+		co_out_add(w, ".strtab", SHT_STRTAB, 0, 1, RANK_UNLOADED);
 	Elf64_Sym none = { 0 };
 
 	sym->entry_bytes = sizeof(none);

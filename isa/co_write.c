@@ -14,7 +14,8 @@ static uint64_t align_up(uint64_t v, uint64_t to)
 	return (v + to - 1) & ~(to - 1);
 }
 
-/* ------------------------------------------------------------- sections ---- */
+/* ------------------------------------------------------------- sections ----
+ */
 
 static bool has_prefix(const char *s, const char *prefix)
 {
@@ -126,7 +127,8 @@ static void copy_inputs(struct co_writer *w)
 	}
 }
 
-/* --------------------------------------------------------------- layout ---- */
+/* --------------------------------------------------------------- layout ----
+ */
 
 static int by_rank(const void *a, const void *b)
 {
@@ -201,11 +203,12 @@ uint64_t co_symbol_addr(const struct co_writer *w, int symbol)
 		return s->value;
 	if (s->where == ISA_SYM_UNDEFINED || !w->in[s->section - 1].out)
 		return 0;
-	return w->in[s->section - 1].out->addr +
-	       w->in[s->section - 1].offset + s->value;
+	return w->in[s->section - 1].out->addr + w->in[s->section - 1].offset +
+	       s->value;
 }
 
-/* ---------------------------------------------------------- relocations ---- */
+/* ---------------------------------------------------------- relocations ----
+ */
 
 static uint64_t got_addr(const struct co_writer *w, int symbol)
 {
@@ -289,7 +292,8 @@ static bool apply_all(struct co_writer *w, struct err *e)
 	return true;
 }
 
-/* ----------------------------------------------------------------- file ---- */
+/* ----------------------------------------------------------------- file ----
+ */
 
 static void pad_to(struct buf *b, size_t base, uint64_t off)
 {
@@ -305,7 +309,8 @@ static int machine_flags(const char *chip, int version)
 		/* Generic chips count their versions, from 1. */
 		if (name && !strcmp(name, chip))
 			return i | (version == 6 && strstr(chip, "generic") ?
-					    1 << 24 : 0);
+					    1 << 24 :
+					    0);
 	}
 	return -1;
 }
@@ -323,9 +328,9 @@ static void add_phdr(struct co_writer *w, uint32_t type, uint32_t flags,
 		p.p_vaddr = p.p_paddr = first->addr;
 		p.p_memsz = last->addr + last->size - first->addr;
 		/* Zeros at the end have no bytes in the file. */
-		p.p_filesz = s->type == SHT_NOBITS ? s->off - first->off :
-						     s->off + s->size -
-							     first->off;
+		p.p_filesz = s->type == SHT_NOBITS ?
+				     s->off - first->off :
+				     s->off + s->size - first->off;
 	}
 	w->phdr[w->n_written++] = p;
 }
@@ -391,11 +396,15 @@ static void section_headers(struct co_writer *w, struct buf *out)
 	for (int i = 0; i < w->n_outs; i++) {
 		const struct co_out *s = w->order[i];
 		Elf64_Shdr h = {
-			.sh_name = s->name_offset, .sh_type = s->type,
-			.sh_flags = s->flags, .sh_addr = s->addr,
-			.sh_offset = s->off, .sh_size = s->size,
+			.sh_name = s->name_offset,
+			.sh_type = s->type,
+			.sh_flags = s->flags,
+			.sh_addr = s->addr,
+			.sh_offset = s->off,
+			.sh_size = s->size,
 			.sh_link = s->link ? s->link->number : 0,
-			.sh_info = s->info, .sh_addralign = s->align,
+			.sh_info = s->info,
+			.sh_addralign = s->align,
 			.sh_entsize = s->entry_bytes,
 		};
 
@@ -406,8 +415,8 @@ static void section_headers(struct co_writer *w, struct buf *out)
 /* Sections that are not loaded: symbols and names. */
 static void add_unloaded(struct co_writer *w)
 {
-	struct co_out *names = co_out_add(w, ".shstrtab", SHT_STRTAB, 0, 1,
-					  RANK_UNLOADED);
+	struct co_out *names =
+		co_out_add(w, ".shstrtab", SHT_STRTAB, 0, 1, RANK_UNLOADED);
 	uint64_t off = w->file_end;
 
 	co_symbol_table(w);
@@ -439,11 +448,17 @@ static bool write_file(struct co_writer *w, struct buf *out, struct err *e)
 	size_t base = out->len;
 	int flags = machine_flags(w->o->chip, w->o->version);
 	Elf64_Ehdr h = {
-		.e_type = ET_DYN, .e_machine = 224, .e_version = EV_CURRENT,
-		.e_phoff = sizeof(h), .e_shoff = w->file_end,
-		.e_flags = flags, .e_ehsize = sizeof(h),
-		.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = w->n_phdrs,
-		.e_shentsize = sizeof(Elf64_Shdr), .e_shnum = w->n_outs + 1,
+		.e_type = ET_DYN,
+		.e_machine = 224,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(h),
+		.e_shoff = w->file_end,
+		.e_flags = flags,
+		.e_ehsize = sizeof(h),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = w->n_phdrs,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = w->n_outs + 1,
 		.e_shstrndx = w->names->number,
 	};
 

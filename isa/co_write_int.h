@@ -49,7 +49,7 @@ struct co_in {
 
 /* A relocation for the loader. */
 struct co_rela {
-	int section;	 /* 0: the GOT */
+	int section; /* 0: the GOT */
 	uint64_t offset;
 	int symbol;
 	int64_t addend;
@@ -58,7 +58,7 @@ struct co_rela {
 
 struct co_writer {
 	struct isa_object *o;
-	struct co_in *in;	/* [o->n_sections] */
+	struct co_in *in; /* [o->n_sections] */
 	struct co_out out[CO_MAX_SEGMENTS];
 	struct co_out *order[CO_MAX_SEGMENTS];
 	int n_outs, n_loaded;

@@ -47,8 +47,8 @@ int isa_object_section(struct isa_object *o, const char *name, int len,
 			return i + 1;
 	if (o->n_sections == o->cap_sections) {
 		o->cap_sections = o->cap_sections ? 2 * o->cap_sections : 8;
-		o->section = xrealloc(o->section, o->cap_sections *
-							  sizeof(*o->section));
+		o->section = xrealloc(o->section,
+				      o->cap_sections * sizeof(*o->section));
 	}
 	s = &o->section[o->n_sections++];
 	memset(s, 0, sizeof(*s));
@@ -138,8 +138,8 @@ void isa_object_reloc(struct isa_object *o, const struct isa_reloc *r)
 {
 	if (o->n_relocs == o->cap_relocs) {
 		o->cap_relocs = o->cap_relocs ? 2 * o->cap_relocs : 64;
-		o->reloc = xrealloc(o->reloc,
-				    o->cap_relocs * sizeof(*o->reloc));
+		o->reloc =
+			xrealloc(o->reloc, o->cap_relocs * sizeof(*o->reloc));
 	}
 	o->reloc[o->n_relocs++] = *r;
 }

@@ -15,14 +15,14 @@
 #include "base/base.h"
 
 /* Section flags and types, as in ELF. */
-#define ISA_SHF_WRITE 1u
-#define ISA_SHF_ALLOC 2u
-#define ISA_SHF_EXEC 4u
-#define ISA_SHF_MERGE 0x10u
-#define ISA_SHF_STRINGS 0x20u
+#define ISA_SHF_WRITE	 1u
+#define ISA_SHF_ALLOC	 2u
+#define ISA_SHF_EXEC	 4u
+#define ISA_SHF_MERGE	 0x10u
+#define ISA_SHF_STRINGS	 0x20u
 #define ISA_SHT_PROGBITS 1u
-#define ISA_SHT_NOTE 7u
-#define ISA_SHT_NOBITS 8u
+#define ISA_SHT_NOTE	 7u
+#define ISA_SHT_NOBITS	 8u
 
 struct isa_section {
 	const char *name;
@@ -40,13 +40,13 @@ enum isa_symbol_where {
 };
 
 struct isa_symbol {
-	const char *name; /* "" for anonymous labels */
-	uint8_t where;	  /* enum isa_symbol_where */
-	uint8_t binding;  /* 0 local, 1 global, 2 weak */
-	uint8_t type;	  /* 0 none, 1 object, 2 function */
+	const char *name;   /* "" for anonymous labels */
+	uint8_t where;	    /* enum isa_symbol_where */
+	uint8_t binding;    /* 0 local, 1 global, 2 weak */
+	uint8_t type;	    /* 0 none, 1 object, 2 function */
 	uint8_t visibility; /* 0 default, 1 internal, 2 hidden, 3 protected */
 	int section;
-	uint64_t value;	  /* offset in the section, or the number */
+	uint64_t value; /* offset in the section, or the number */
 	uint64_t size_bytes;
 };
 
@@ -67,16 +67,16 @@ enum isa_reloc_type {
 };
 
 struct isa_reloc {
-	int section;	 /* whose bytes are patched */
+	int section; /* whose bytes are patched */
 	uint64_t offset;
-	uint32_t type;	 /* enum isa_reloc_type */
+	uint32_t type; /* enum isa_reloc_type */
 	int symbol;
 	int64_t addend;
 };
 
 struct isa_object {
-	const char *chip; /* "gfx1100" */
-	int version;	  /* code object version 4, 5 or 6 */
+	const char *chip;	     /* "gfx1100" */
+	int version;		     /* code object version 4, 5 or 6 */
 	struct isa_section *section; /* [n_sections], number 1 is [0] */
 	int n_sections, cap_sections;
 	struct isa_symbol *symbol; /* [n_symbols], number 1 is [0] */

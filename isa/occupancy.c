@@ -10,9 +10,9 @@
 enum {
 	MAX_WAVES = 16, /* per SIMD */
 	LDS_GRANULE = 512,
-	LDS_BYTES = 65536,	/* per CU */
+	LDS_BYTES = 65536,	 /* per CU */
 	LDS_GROUP_BYTES = 65536, /* one workgroup may have */
-	BARRIERS = 16,		/* per CU */
+	BARRIERS = 16,		 /* per CU */
 	MAX_VGPRS = 256,
 };
 

@@ -18,15 +18,15 @@
 #include <stdint.h>
 
 struct isa_resources {
-	int wave;	     /* 32 or 64 */
-	int vgprs;	     /* per work-item, as the wave needs them */
-	uint32_t lds_bytes;  /* per workgroup, static and dynamic */
-	int workgroup_size;  /* work-items */
+	int wave;	    /* 32 or 64 */
+	int vgprs;	    /* per work-item, as the wave needs them */
+	uint32_t lds_bytes; /* per workgroup, static and dynamic */
+	int workgroup_size; /* work-items */
 	bool wgp_mode;
 };
 
 struct isa_occupancy {
-	int waves; /* per SIMD: the least of the four below */
+	int waves;	   /* per SIMD: the least of the four below */
 	const char *limit; /* "waves", "vgprs", "lds" or "workgroups" */
 	int by_slots, by_vgprs, by_lds, by_workgroups;
 	int vgprs_allocated; /* per work-item, whole granules */

@@ -86,8 +86,9 @@ static bool try_form(struct parser *ps, enum isa_op op, enum isa_fmt fmt,
 	int n;
 
 	if (opcode < 0)
-		return isa_refuse(ps, 1, "not an instruction of this "
-					 "generation");
+		return isa_refuse(ps, 1,
+				  "not an instruction of this "
+				  "generation");
 	memset(in, 0, sizeof(*in));
 	in->op = op;
 	in->fmt = fmt;
@@ -127,8 +128,7 @@ static bool try_all(struct parser *ps, const struct mnemonic *m,
 	if (m->dpp && form == ISA_FORM_PLAIN)
 		return isa_refuse(ps, 3, "a DPP control is missing");
 	if (form != ISA_FORM_PLAIN &&
-	    (m->e32 || (m->e64 && !m->dpp) ||
-	     (!e32 && !is_vop3_fmt(op->fmt))))
+	    (m->e32 || (m->e64 && !m->dpp) || (!e32 && !is_vop3_fmt(op->fmt))))
 		return isa_refuse(ps, 3, "DPP not allowed here");
 	if (!e32) {
 		if (m->e64 && has_no_suffix(m->op))
@@ -175,9 +175,7 @@ const char *isa_parse(const struct isa_target *t, const char *text,
 		return "this generation's encodings are not known";
 	if (end == text)
 		return "no instruction";
-	second = strchr(end, ':');
-	while (second && second[1] != ':')
-		second = strchr(second + 1, ':');
+	second = isa_name_is_dual(text) ? strstr(end, "::") : NULL;
 	if (second)
 		return isa_parse_vopd(&ps, text, second) ? NULL : ps.why;
 	if (!isa_name_find(t->gen, text, end - text, &m))

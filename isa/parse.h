@@ -2,12 +2,14 @@
  * parse - what the parts of isa_parse() share.
  *
  * parse.c       the line, the forms that are tried, the entry
- * parse_lex.c   text to operands (struct arg) and modifiers (struct mod)
+ * parse_lex.c   text to operands (struct arg)
+ * parse_line.c  text to operands and modifiers (struct mod)
  * parse_name.c  mnemonics
  * parse_const.c numbers and literals in operands
  * parse_imm.c   messages, hardware registers, counters, swizzles
  * parse_mods.c  modifiers to fields
- * parse_slots.c operands to fields
+ * parse_source.c sources of arithmetic to fields
+ * parse_slots.c all other operands to fields
  * parse_image.c operands of images and exports
  * parse_vopd.c  the halves of dual-issue instructions
  * parse_check.c rules of text that machine code does not know
@@ -88,7 +90,7 @@ struct parser {
 	struct isa_inst *in;
 	const char *why; /* of the form that came furthest */
 	int why_rank;
-	bool dpp_name; /* the mnemonic ends in _dpp */
+	bool dpp_name;	 /* the mnemonic ends in _dpp */
 	uint8_t vaddr_n; /* registers of the address operand */
 	uint8_t n_args, n_mods, n_list;
 	struct arg arg[MAX_ARGS];
@@ -109,10 +111,18 @@ static inline const char *skip_space(const char *p)
 }
 bool isa_word_is(const char *s, int len, const char *word);
 bool isa_has_prefix(const char *s, int len, const char *prefix);
-/* Operands and modifiers up to the end of the text; NULL or why not. */
-const char *isa_lex_line(struct parser *ps, const char *p);
 /* One operand; moves *p behind it. */
 const char *isa_lex_arg(struct parser *ps, const char **p, struct arg *a);
+/*
+ * A number or an expression at *p; `primary`: up to the first operator, as
+ * between bars.
+ */
+const char *isa_lex_expression(const char **p, struct arg *a, bool primary);
+/* What most operands look like: "v0", "s[0:1]". */
+bool isa_lex_is_register(const char *p);
+/* Does '(' follow a name of `len` characters; behind its ')', or NULL. */
+bool isa_lex_call_follows(const char *p, int len);
+const char *isa_lex_call_end(const char *p);
 /* Decimal digits at *p; -1 if there are none. */
 int isa_lex_digits(const char **p);
 /* The whole text s[0..len) as an integer expression without symbols. */
@@ -120,6 +130,11 @@ bool isa_lex_int(const char *s, int len, int64_t *v);
 /* A list of consecutive registers becomes one operand; others stay. */
 void isa_lex_tuple(const struct parser *ps, const struct arg *a,
 		   struct arg *out);
+
+/* ------------------------------------------------------ parse_line.c ---- */
+
+/* Operands and modifiers up to the end of the text; NULL or why not. */
+const char *isa_lex_line(struct parser *ps, const char *p);
 
 /* ------------------------------------------------------ parse_name.c ---- */
 
@@ -131,6 +146,8 @@ struct mnemonic {
 /* s[0..len) in any case; false if there is no such instruction. */
 bool isa_name_find(enum isa_gen gen, const char *s, int len,
 		   struct mnemonic *m);
+/* Does the text begin with the name of a half of VOPD? */
+bool isa_name_is_dual(const char *s);
 /* The VOPD opcode of s[0..len) as half X or Y, -1 if it is none. */
 int isa_name_dual(enum isa_gen gen, const char *s, int len, bool y);
 
@@ -149,8 +166,18 @@ bool isa_word_value(struct parser *ps, const struct arg *a,
 
 /* ------------------------------------------------------- parse_imm.c ---- */
 
-enum name_kind { BUFFMT, HWREG, MSG, EXPTGT, DIM, INSTID, SKIP, UCVERSION,
-		 HWREG12, MSG12 };
+enum name_kind {
+	BUFFMT,
+	HWREG,
+	MSG,
+	EXPTGT,
+	DIM,
+	INSTID,
+	SKIP,
+	UCVERSION,
+	HWREG12,
+	MSG12
+};
 
 /* The number of a name, given without its prefix; -1 if it has none. */
 int isa_name_number(enum name_kind kind, const char *s, int len);
@@ -173,18 +200,33 @@ bool isa_put_mods(struct parser *ps);
 enum isa_form isa_mods_form(const struct parser *ps);
 bool isa_op_has_slot(const struct isa_op_info *op, int slot);
 
-/* ----------------------------------------------------- parse_slots.c ---- */
+/* ---------------------------------------------------- parse_source.c ---- */
 
 bool isa_is_e32(enum isa_fmt fmt);
-bool isa_put_operands(struct parser *ps);
-bool isa_put_tuple(struct parser *ps, const struct arg *a, int dwords,
-		   enum isa_field field, int unit);
+/* Registers of an operand of this slot. */
+int isa_slot_dwords(const struct parser *ps,
+		    const struct isa_operand_info *slot);
+/* Has the register tuple this width, and the alignment that goes with it? */
+bool isa_width_ok(struct parser *ps, const struct arg *a, int want);
+/*
+ * Source `i` of arithmetic.  `only`: 'V' a VGPR, 'S' a scalar, 'I' a VGPR or
+ * inline constant, 0 anything.
+ */
+bool isa_put_alu_source(struct parser *ps, const struct arg *a, int i,
+			const struct isa_operand_info *slot, char only);
 bool isa_put_vgpr(struct parser *ps, const struct arg *a, int dwords,
 		  enum isa_type type, uint32_t *field);
 /* An 8- or 9-bit source field. */
 bool isa_put_source(struct parser *ps, const struct arg *a,
 		    const struct isa_operand_info *slot, bool vgprs,
 		    uint32_t *field);
+
+/* ----------------------------------------------------- parse_slots.c ---- */
+
+bool isa_put_operands(struct parser *ps);
+/* A register tuple whose field counts in units of `unit` registers. */
+bool isa_put_tuple(struct parser *ps, const struct arg *a, int dwords,
+		   enum isa_field field, int unit);
 
 /* ----------------------------------------------------- parse_image.c ---- */
 

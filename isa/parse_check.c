@@ -54,7 +54,8 @@ static bool is_vop3(const struct isa_inst *in)
 /* A 64-bit shift has one way in, everything else two (RDNA3 ISA 7.1). */
 static int bus_limit(enum isa_op op)
 {
-	return op == ISA_v_lshlrev_b64 || op == ISA_v_lshlrev_b64__vop2 || op == ISA_v_lshrrev_b64 ||
+	return op == ISA_v_lshlrev_b64 || op == ISA_v_lshlrev_b64__vop2 ||
+			       op == ISA_v_lshrrev_b64 ||
 			       op == ISA_v_ashrrev_i64 ?
 		       1 :
 		       2;
@@ -81,7 +82,8 @@ static const char *check_bus(const struct parser *ps)
 		    o->kind == ISA_K_SPECIAL)
 			bus_add(&b, o->reg,
 				o->slot == ISA_SLOT_CI && !is_vop3(in) ?
-					2 : o->dwords);
+					2 :
+					o->dwords);
 		/* Literals of two widths count twice. */
 		if (o->kind == ISA_K_LITERAL) {
 			int dwords = bits == 64 ? 2 : 1;
@@ -140,8 +142,7 @@ static const char *check_dual(const struct isa_inst *in)
 	for (int i = 0; in->fmt == ISA_FMT_VOPD && i < 3; i++) {
 		int x = dual_vgpr(in, false, i), y = dual_vgpr(in, true, i);
 
-		if (x >= 0 && y >= 0 &&
-		    x % port[i].banks == y % port[i].banks)
+		if (x >= 0 && y >= 0 && x % port[i].banks == y % port[i].banks)
 			return port[i].why;
 	}
 	return NULL;
@@ -154,8 +155,7 @@ static const char *check_scalar_memory(const struct parser *ps)
 	const struct isa_inst *in = ps->in;
 
 	if (in->fmt == ISA_FMT_SMEM && in->gen != ISA_GFX12 &&
-	    in->f[ISA_F_OFFSET] >> 20 &&
-	    strstr(ps->op->name, "_buffer"))
+	    in->f[ISA_F_OFFSET] >> 20 && strstr(ps->op->name, "_buffer"))
 		return "a buffer offset is 0 to 0xfffff";
 	return NULL;
 }
@@ -236,8 +236,8 @@ static bool has_dim(const struct parser *ps, const struct isa_inst *in,
 	if (in->f[ISA_F_DIM] != 7 || in->f[ISA_F_A16] || !beside ||
 	    strstr(name, "_d_") || !strcmp(name + strlen(name) - 2, "_d"))
 		return true;
-	return !in->f[ISA_F_NSA] && (in->opnd[1].dwords == 4 ||
-				     in->opnd[1].dwords == 8);
+	return !in->f[ISA_F_NSA] &&
+	       (in->opnd[1].dwords == 4 || in->opnd[1].dwords == 8);
 }
 
 static const char *check_image(const struct parser *ps)
@@ -279,8 +279,8 @@ static const char *check_hint(const struct parser *ps)
 {
 	const uint32_t *f = ps->in->f;
 
-	return ps->op->flags & ISA_ATOMIC && f[ISA_F_GLC] &&
-			       f[ISA_F_TH] == 1 && f[ISA_F_SCOPE] == 3 ?
+	return ps->op->flags & ISA_ATOMIC && f[ISA_F_GLC] && f[ISA_F_TH] == 1 &&
+			       f[ISA_F_SCOPE] == 3 ?
 		       "th:TH_ATOMIC_NT_RETURN wants a scope below SCOPE_SYS" :
 		       NULL;
 }

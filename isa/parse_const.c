@@ -101,7 +101,8 @@ static bool float_fits(double d, int kind)
 
 	switch (kind) {
 	case AS_F16:
-		return a < 65520 && (a >= 0x1p-14 || a == rint(a * 0x1p24) * 0x1p-24);
+		return a < 65520 &&
+		       (a >= 0x1p-14 || a == rint(a * 0x1p24) * 0x1p-24);
 	case AS_F64:
 		return true;
 	}

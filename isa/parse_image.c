@@ -47,7 +47,8 @@ bool isa_put_image(struct parser *ps)
 		return isa_refuse(ps, 2, "wrong number of operands");
 	for (int i = 0; i < ps->n_args; i++)
 		if (a[i].neg || a[i].abs)
-			return isa_refuse(ps, 3, "neg and abs not allowed here");
+			return isa_refuse(ps, 3,
+					  "neg and abs not allowed here");
 	isa_lex_tuple(ps, &a[0], &data);
 	if (data.kind != ARG_VGPR)
 		return isa_refuse(ps, 2, "wanted a VGPR");

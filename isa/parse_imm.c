@@ -51,8 +51,8 @@ static int call_parts(const char *s, int len, const char *name,
 		s = skip_space(s);
 		out[n].s = s;
 		out[n].len = stop > s ? stop - s : 0;
-		while (out[n].len && (s[out[n].len - 1] == ' ' ||
-				      s[out[n].len - 1] == '\t'))
+		while (out[n].len &&
+		       (s[out[n].len - 1] == ' ' || s[out[n].len - 1] == '\t'))
 			out[n].len--;
 		n++;
 		s = stop;
@@ -91,18 +91,20 @@ static bool parse_hwreg(struct parser *ps, const struct arg *a, uint32_t *field)
 		       isa_refuse(ps, 3, "immediate does not fit 16 bits");
 	}
 	if (n != 1 && n != 3)
-		return isa_refuse(ps, 3, "wanted hwreg(REGISTER) or "
-					 "hwreg(REGISTER, OFFSET, WIDTH)");
-	v[0] = name_or_number(&part[0], ps->t->gen == ISA_GFX12 ? HWREG12 : HWREG,
-			      "HW_REG_");
+		return isa_refuse(ps, 3,
+				  "wanted hwreg(REGISTER) or "
+				  "hwreg(REGISTER, OFFSET, WIDTH)");
+	v[0] = name_or_number(
+		&part[0], ps->t->gen == ISA_GFX12 ? HWREG12 : HWREG, "HW_REG_");
 	for (int i = 1; i < n; i++)
 		if (!isa_lex_int(part[i].s, part[i].len, &v[i]))
 			v[i] = -1;
 	if (v[0] < 0 || v[0] > 63)
 		return isa_refuse(ps, 3, "unknown hardware register");
 	if (v[1] < 0 || v[1] > 31 || v[2] < 1 || v[2] > 32)
-		return isa_refuse(ps, 3, "a bit field has an offset of 0 to 31 "
-					 "and a width of 1 to 32");
+		return isa_refuse(ps, 3,
+				  "a bit field has an offset of 0 to 31 "
+				  "and a width of 1 to 32");
 	*field = v[0] | v[1] << 6 | (v[2] - 1) << 11;
 	return true;
 }
@@ -196,18 +198,18 @@ static bool put_number(struct parser *ps, const struct arg *a, int slot)
 	int64_t i = a->i;
 
 	if (a->kind == ARG_WORD &&
-	    !isa_word_value(ps, a,
-			    slot == ISA_SLOT_REL ? ISA_SYM_BRANCH :
-						   ISA_SYM_VALUE,
-			    &i))
+	    !isa_word_value(
+		    ps, a,
+		    slot == ISA_SLOT_REL ? ISA_SYM_BRANCH : ISA_SYM_VALUE, &i))
 		return false;
 	if (a->kind != ARG_INT && a->kind != ARG_WORD)
 		return isa_refuse(ps, 2, "wanted an immediate");
 	if (!fits_16(i) || (i < 0 && is_unsigned(ps->op)))
-		return isa_refuse(ps, 3, slot == ISA_SLOT_REL ?
-						 "branch target out of range" :
-						 "immediate does not fit 16 "
-						 "bits");
+		return isa_refuse(ps, 3,
+				  slot == ISA_SLOT_REL ?
+					  "branch target out of range" :
+					  "immediate does not fit 16 "
+					  "bits");
 	return isa_put_field(ps, ISA_F_SIMM16, i & 0xffff);
 }
 
@@ -218,9 +220,10 @@ bool isa_put_imm(struct parser *ps, const struct arg *a, int slot)
 	switch (slot) {
 	case ISA_SLOT_MSG:
 		return parse_message(ps, a, &v) &&
-		       isa_put_field(ps, ps->in->fmt == ISA_FMT_SOP1 ?
-						 ISA_F_SSRC0 :
-						 ISA_F_SIMM16, v);
+		       isa_put_field(ps,
+				     ps->in->fmt == ISA_FMT_SOP1 ? ISA_F_SSRC0 :
+								   ISA_F_SIMM16,
+				     v);
 	case ISA_SLOT_HWREG:
 		return parse_hwreg(ps, a, &v) &&
 		       isa_put_field(ps, ISA_F_SIMM16, v);
@@ -265,13 +268,15 @@ static const struct item depctr_items[] = {
 	{ "depctr_vm_vsrc", 2, 3, -1 },
 };
 
-static const struct syntax waitcnt = { waitcnt_items,
-				       ARRAY_SIZE(waitcnt_items),
-				       "&,", false, false, 0xfff7 };
+static const struct syntax waitcnt = { waitcnt_items, ARRAY_SIZE(waitcnt_items),
+				       "&,",	      false,
+				       false,	      0xfff7 };
 static const struct syntax delay = { delay_items, ARRAY_SIZE(delay_items),
-				     "|", true, false, 0 };
+				     "|",	  true,
+				     false,	  0 };
 static const struct syntax depctr = { depctr_items, ARRAY_SIZE(depctr_items),
-				      "&,", false, true, 0xff9f };
+				      "&,",	    false,
+				      true,	    0xff9f };
 
 static const struct syntax *syntax_of(const struct isa_op_info *op)
 {

@@ -1,8 +1,5 @@
 /*
- * isa/parse_lex.c - the text behind a mnemonic to operands and modifiers.
- *
- * Commas separate but are optional, as in LLVM: an operand ends where no
- * operator follows.  What has a modifier's name is one, wherever it stands.
+ * isa/parse_lex.c - operands: registers, lists of them, numbers, expressions.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -142,7 +139,10 @@ static const struct {
 	const char *name;
 	uint8_t len, kind, reg, n;
 } named[] = {
-#define NAMED(name, kind, reg, n) { name, sizeof(name) - 1, kind, reg, n }
+#define NAMED(name, kind, reg, n) \
+	{ \
+		name, sizeof(name) - 1, kind, reg, n \
+	}
 	NAMED("off", ARG_OFF, 0, 0),
 	NAMED("vcc_lo", ARG_SGPR, ISA_R_VCC_LO, 1),
 	NAMED("exec_lo", ARG_SGPR, ISA_R_EXEC_LO, 1),
@@ -309,7 +309,7 @@ static bool some_symbol(void *ctx, const char *s, int len, struct isa_value *v,
 }
 
 /* The matching ')' of a call "name(...)", NULL if there is none. */
-static const char *call_end(const char *p)
+const char *isa_lex_call_end(const char *p)
 {
 	int depth = 0;
 
@@ -338,7 +338,8 @@ static bool lex_plain_int(const char **at, struct arg *a)
 	p += minus;
 	if (*p == '0' && p[1] == 'x') {
 		for (p += 2; n < 16 && isxdigit((unsigned char)*p); p++, n++)
-			v = v << 4 | (*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
+			v = v << 4 |
+			    (*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
 	} else if (*p != '0' || !isa_is_name(p[1])) {
 		for (; n < 18 && *p >= '0' && *p <= '9'; p++, n++)
 			v = v * 10 + *p - '0';
@@ -352,7 +353,7 @@ static bool lex_plain_int(const char **at, struct arg *a)
 }
 
 /* `primary`: up to the first operator, as between bars. */
-static const char *lex_expression(const char **at, struct arg *a, bool primary)
+const char *isa_lex_expression(const char **at, struct arg *a, bool primary)
 {
 	bool symbols = false;
 	struct isa_expr_env env = { .symbol = some_symbol, .ctx = &symbols };
@@ -363,8 +364,7 @@ static const char *lex_expression(const char **at, struct arg *a, bool primary)
 		return NULL;
 	if (lex_float(at, a))
 		return NULL;
-	why = primary ? isa_expr_primary(at, &env, &v) :
-			isa_expr(at, &env, &v);
+	why = primary ? isa_expr_primary(at, &env, &v) : isa_expr(at, &env, &v);
 	if (why)
 		return why;
 	a->kind = symbols ? ARG_WORD : ARG_INT;
@@ -382,13 +382,13 @@ static bool is_name_at(const char *p)
 }
 
 /* What most operands look like: "v0", "s[0:1]". */
-static bool is_register(const char *p)
+bool isa_lex_is_register(const char *p)
 {
 	return (*p == 'v' || *p == 's') &&
 	       (isdigit((unsigned char)p[1]) || p[1] == '[');
 }
 
-static bool call_follows(const char *p, int len)
+bool isa_lex_call_follows(const char *p, int len)
 {
 	return *skip_space(p + len) == '(';
 }
@@ -412,16 +412,16 @@ static const char *lex_plain(struct parser *ps, const char **at, struct arg *a,
 			len++;
 		if (lex_named(a, p, len)) {
 			*at = p + len;
-		} else if (call_follows(p, len)) {
+		} else if (isa_lex_call_follows(p, len)) {
 			a->kind = ARG_WORD;
-			*at = call_end(p);
+			*at = isa_lex_call_end(p);
 			if (!*at)
 				return "')' missing";
 		} else {
-			why = lex_expression(at, a, primary);
+			why = isa_lex_expression(at, a, primary);
 		}
 	} else if (!a->kind) {
-		why = lex_expression(at, a, primary);
+		why = isa_lex_expression(at, a, primary);
 	}
 	a->len = *at - p;
 	return why;
@@ -470,7 +470,7 @@ static bool lex_minus(const char **p)
 		len++;
 	lex_register(&s, &probe);
 	if (!probe.kind && *s != '|' && *s != '[' &&
-	    !lex_named(&probe, s, len) && !call_follows(s, len))
+	    !lex_named(&probe, s, len) && !isa_lex_call_follows(s, len))
 		return false;
 	*p = skip_space(*p + 1);
 	return true;
@@ -509,177 +509,4 @@ const char *isa_lex_arg(struct parser *ps, const char **p, struct arg *a)
 	if (!why && call_neg)
 		why = close_with(p, ')', "')' missing behind neg(");
 	return why;
-}
-
-/* ---------------------------------------------------------- modifiers ---- */
-
-static const struct {
-	const char *name;
-	uint8_t len, flag;
-} mod_names[MD_COUNT] = {
-#define MOD(id, name, rank, flag) [MD_##id] = { name, sizeof(name) - 1, flag },
-#include "isa/mods.def"
-};
-
-static const uint8_t mod_rank[MD_COUNT] = {
-#define MOD(id, name, rank, flag) [MD_##id] = rank,
-#include "isa/mods.def"
-};
-
-static enum mod_id mod_named(const char *s, int len, bool flag)
-{
-	/* Letters that no modifier begins with: most names end here. */
-	const uint32_t first =
-#define MOD(id, name, rank, flag) 1u << (name[0] & 31) |
-#include "isa/mods.def"
-		0;
-
-	if (!(first >> (*s & 31) & 1))
-		return MD_UNKNOWN;
-	for (int i = 1; i < MD_COUNT; i++)
-		if (mod_names[i].len == len && mod_names[i].name[0] == *s &&
-		    !mod_names[i].flag == !flag &&
-		    !memcmp(mod_names[i].name, s, len))
-			return i;
-	return MD_UNKNOWN;
-}
-
-static const char *mod_list_end(const char *p)
-{
-	while (*p && *p != ']' && *p != '\n')
-		p++;
-	return *p == ']' ? p + 1 : NULL;
-}
-
-static const char *lex_mod_value(const char **at, struct mod *m)
-{
-	struct arg a = { 0 };
-	const char *p = *at, *why;
-
-	m->s = p;
-	if (*p == '[') {
-		m->value = MD_LIST;
-		*at = mod_list_end(p);
-		if (!*at)
-			return "']' missing";
-	} else if (m->id == MD_DIM) {
-		m->value = MD_WORD;
-		while (isa_is_name(**at))
-			++*at;
-	} else if (!strncmp(p, "swizzle", 7) &&
-		   call_follows(p, 7)) {
-		m->value = MD_WORD;
-		*at = call_end(p);
-		if (!*at)
-			return "')' missing";
-	} else {
-		why = lex_expression(at, &a, false);
-		if (why)
-			return why;
-		if (a.kind == ARG_FLOAT)
-			return "a modifier's value is an integer";
-		m->value = a.kind == ARG_INT ? MD_INT : MD_WORD;
-		m->i = a.i;
-	}
-	m->len = *at - p;
-	return NULL;
-}
-
-/* A modifier at *p?  Then it is added and *p moves. */
-static const char *lex_mod(struct parser *ps, const char **p, bool *found)
-{
-	struct mod *m = &ps->mod[ps->n_mods];
-	const char *end = *p, *colon;
-	int len;
-
-	*found = false;
-	while (isa_is_name(*end))
-		end++;
-	len = end - *p;
-	colon = skip_space(end);
-	memset(m, 0, sizeof(*m));
-	if (*colon == ':' && colon[1] != ':') {
-		m->id = mod_named(*p, len, false);
-		*p = skip_space(colon + 1);
-	} else {
-		m->id = mod_named(*p, len, true);
-		if (!m->id && len > 4 && !memcmp(*p, "no", 2)) {
-			m->id = mod_named(*p + 2, len - 2, true);
-			m->no = m->id;
-			if (m->id && mod_names[m->id].flag == 2)
-				return "unknown modifier";
-		}
-		if (!m->id)
-			return NULL;
-		*p = end;
-		colon = NULL;
-	}
-	if (!m->id)
-		return "unknown modifier";
-	if (ps->n_mods == MAX_MODS - 1)
-		return "too many modifiers";
-	*found = true;
-	ps->n_mods++;
-	return colon ? lex_mod_value(p, m) : NULL;
-}
-
-static bool is_cache_bit(int id)
-{
-	return id == MD_GLC || id == MD_SLC || id == MD_DLC || id == MD_TH ||
-	       id == MD_SCOPE;
-}
-
-/* Each at most once, and in the order that LLVM wants. */
-static const char *check_order(struct parser *ps)
-{
-	bool interp = ps->op && ps->op->fmt == ISA_FMT_VINTERP;
-	int last = -1;
-	uint64_t seen = 0;
-
-	for (int i = 0; i < ps->n_mods; i++) {
-		int id = ps->mod[i].id, rank;
-
-		if (seen >> id & 1)
-			return "modifier given twice";
-		seen |= UINT64_C(1) << id;
-		rank = mod_rank[id];
-		/* Interpolation has op_sel behind clamp. */
-		if (interp && id == MD_OP_SEL)
-			rank = mod_rank[MD_CLAMP] + 1;
-		if (rank < last || (rank == last && !is_cache_bit(id)))
-			return "modifiers out of order";
-		last = rank;
-	}
-	return NULL;
-}
-
-const char *isa_lex_line(struct parser *ps, const char *p)
-{
-	const char *why;
-	bool found;
-
-	ps->n_args = ps->n_mods = ps->n_list = 0;
-	for (p = skip_space(p); *p;) {
-		/* Most operands are registers, and no modifier is. */
-		if (isa_is_name_start(*p) && !is_register(p)) {
-			why = lex_mod(ps, &p, &found);
-			if (why)
-				return why;
-			if (found)
-				goto next;
-		}
-		if (ps->n_mods && ps->mod[ps->n_mods - 1].id != MD_FORMAT)
-			return "an operand behind a modifier";
-		if (ps->n_args == MAX_ARGS)
-			return "too many operands";
-		why = isa_lex_arg(ps, &p, &ps->arg[ps->n_args]);
-		if (why)
-			return why;
-		ps->n_args++;
-next:
-		p = skip_space(p);
-		if (*p == ',')
-			p = skip_space(p + 1);
-	}
-	return check_order(ps);
 }

@@ -16,7 +16,8 @@ bool isa_put_field(struct parser *ps, enum isa_field field, uint64_t v)
 		if (f->field[i].field != field)
 			continue;
 		if (v >> f->field[i].width)
-			return isa_refuse(ps, 3, "value does not fit its field");
+			return isa_refuse(ps, 3,
+					  "value does not fit its field");
 		ps->in->f[field] = v;
 		return true;
 	}
@@ -88,8 +89,9 @@ static bool put_flat_offset(struct parser *ps, int64_t v)
 
 	if (ps->t->gen == ISA_GFX12)
 		return v < -(1 << 23) || v >= 1 << 23 ?
-			       isa_refuse(ps, 3, "offset does not fit 24 "
-						 "signed bits") :
+			       isa_refuse(ps, 3,
+					  "offset does not fit 24 "
+					  "signed bits") :
 			       isa_put_field(ps, ISA_F_OFFSET, v & 0xffffff);
 	if (v < (flat ? 0 : -4096) || v > 4095)
 		return isa_refuse(ps, 3,
@@ -104,9 +106,9 @@ bool isa_put_scalar_offset(struct parser *ps, int64_t v)
 	int64_t limit = INT64_C(1) << (bits - 1);
 
 	if (v < -limit || v >= limit)
-		return isa_refuse(ps, 3, bits == 24 ?
-						 "offset does not fit 24 bits" :
-						 "offset does not fit 21 bits");
+		return isa_refuse(ps, 3,
+				  bits == 24 ? "offset does not fit 24 bits" :
+					       "offset does not fit 21 bits");
 	return isa_put_field(ps, ISA_F_OFFSET, v & (2 * limit - 1));
 }
 
@@ -116,7 +118,7 @@ static int hint_number(const char *s, int len, uint32_t flags)
 	static const struct {
 		const char *name;
 		uint8_t n;
-	} shared[] = { { "RT", 0 },    { "NT", 1 },    { "HT", 2 },
+	} shared[] = { { "RT", 0 },	{ "NT", 1 },	{ "HT", 2 },
 		       { "BYPASS", 3 }, { "NT_RT", 4 }, { "RT_NT", 5 },
 		       { "NT_HT", 6 } },
 	  atomic[] = { { "RT", 0 },	   { "RT_RETURN", 1 },
@@ -124,7 +126,8 @@ static int hint_number(const char *s, int len, uint32_t flags)
 		       { "NT_RETURN", 3 }, { "CASCADE_RT", 4 },
 		       { "CASCADE_NT", 6 } };
 	const char *kind = flags & ISA_ATOMIC ? "TH_ATOMIC_" :
-			   flags & ISA_STORE  ? "TH_STORE_" : "TH_LOAD_";
+			   flags & ISA_STORE  ? "TH_STORE_" :
+						"TH_LOAD_";
 	int n = strlen(kind);
 
 	if (!isa_has_prefix(s, len, kind))
@@ -132,13 +135,13 @@ static int hint_number(const char *s, int len, uint32_t flags)
 	s += n;
 	len -= n;
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
-		if (flags & ISA_ATOMIC ?
-			    isa_word_is(s, len, atomic[i].name) :
-			    isa_word_is(s, len, shared[i].name))
+		if (flags & ISA_ATOMIC ? isa_word_is(s, len, atomic[i].name) :
+					 isa_word_is(s, len, shared[i].name))
 			return flags & ISA_ATOMIC ? atomic[i].n : shared[i].n;
 	if (flags & ISA_STORE)
 		return isa_word_is(s, len, "RT_WB") ? 3 :
-		       isa_word_is(s, len, "NT_WB") ? 7 : -1;
+		       isa_word_is(s, len, "NT_WB") ? 7 :
+						      -1;
 	return isa_word_is(s, len, "LU") && !(flags & ISA_ATOMIC) ? 3 : -1;
 }
 
@@ -156,8 +159,8 @@ static bool put_hint(struct parser *ps, const struct mod *m)
 
 static bool put_scope(struct parser *ps, const struct mod *m)
 {
-	static const char *const name[] = { "SCOPE_CU", "SCOPE_SE",
-					    "SCOPE_DEV", "SCOPE_SYS" };
+	static const char *const name[] = { "SCOPE_CU", "SCOPE_SE", "SCOPE_DEV",
+					    "SCOPE_SYS" };
 	int64_t v = 4;
 
 	if (m->value != MD_WORD && !mod_number(ps, m, &v))
@@ -229,8 +232,9 @@ static bool put_offset2(struct parser *ps, const struct mod *m)
 	if (!isa_op_has_slot(ps->op, ISA_SLOT_OFF2))
 		return isa_refuse(ps, 2, "offset0 and offset1 not allowed");
 	return mod_number(ps, m, &v) &&
-	       isa_put_field(ps, m->id == MD_OFFSET0 ? ISA_F_OFFSET0 :
-						       ISA_F_OFFSET1, v);
+	       isa_put_field(
+		       ps, m->id == MD_OFFSET0 ? ISA_F_OFFSET0 : ISA_F_OFFSET1,
+		       v);
 }
 
 static bool put_format(struct parser *ps, const struct mod *m)
@@ -281,8 +285,7 @@ static bool put_packed_select(struct parser *ps, enum mod_id id, uint32_t bits)
 {
 	struct isa_inst *in = ps->in;
 
-	if ((id == MD_OP_SEL || id == MD_OP_SEL_HI) &&
-	    isa_int_whole_matrix(in))
+	if ((id == MD_OP_SEL || id == MD_OP_SEL_HI) && isa_int_whole_matrix(in))
 		return isa_refuse(ps, 3, "op_sel not allowed here");
 	if ((id == MD_NEG_LO || id == MD_NEG_HI) && is_mix(ps->op))
 		return isa_refuse(ps, 3, "write neg and abs at the operand");
@@ -306,8 +309,7 @@ static bool selects_halves(const struct isa_op_info *op)
 	if (op->flags & ISA_OPSEL)
 		return true;
 	for (int i = 0; i < op->n_opnd; i++) {
-		const struct isa_type_info *t =
-			isa_type_info(op->opnd[i].type);
+		const struct isa_type_info *t = isa_type_info(op->opnd[i].type);
 
 		if (t->bits == 16 && t->count == 1)
 			return true;
@@ -323,8 +325,8 @@ static bool put_select(struct parser *ps, const struct mod *m)
 {
 	enum isa_fmt fmt = ps->in->fmt;
 	/* What fmac adds to is a source, too. */
-	int n = n_sources(ps->op) + (ps->op->fmt == ISA_FMT_VOP2 &&
-				     ps->op->flags & ISA_RD);
+	int n = n_sources(ps->op) +
+		(ps->op->fmt == ISA_FMT_VOP2 && ps->op->flags & ISA_RD);
 	uint8_t v[8];
 	uint32_t bits = 0;
 	int got = bracket_list(m, 2, v);
@@ -335,8 +337,9 @@ static bool put_select(struct parser *ps, const struct mod *m)
 		for (int i = 0; i < got; i++)
 			bits |= (uint32_t)v[i] << i;
 		if (bits >> n)
-			return isa_refuse(ps, 3, "selector of a source that "
-						 "does not exist");
+			return isa_refuse(ps, 3,
+					  "selector of a source that "
+					  "does not exist");
 		return put_packed_select(ps, m->id, bits);
 	}
 	if (m->id != MD_OP_SEL || !selects_halves(ps->op))
@@ -344,8 +347,9 @@ static bool put_select(struct parser *ps, const struct mod *m)
 	for (int i = 0; i < got; i++)
 		bits |= (uint32_t)v[i] << (i == n ? 3 : i);
 	if (got > n + 1 && v[n + 1])
-		return isa_refuse(ps, 3, "selector of a source that does not "
-					 "exist");
+		return isa_refuse(ps, 3,
+				  "selector of a source that does not "
+				  "exist");
 	return isa_put_field(ps, ISA_F_OPSEL, bits);
 }
 
@@ -427,8 +431,9 @@ static bool put_dpp_tail(struct parser *ps, const struct mod *m)
 	if (!mod_number(ps, m, &v))
 		return false;
 	if (v < 0 || v > max)
-		return isa_refuse(ps, 3, mask ? "a DPP mask is 0 to 15" :
-						"wanted 0 or 1");
+		return isa_refuse(ps, 3,
+				  mask ? "a DPP mask is 0 to 15" :
+					 "wanted 0 or 1");
 	if (in->form == ISA_FORM_DPP8) {
 		if (m->id != MD_FI)
 			return isa_refuse(ps, 3, "dpp8 has no such modifier");
@@ -474,14 +479,22 @@ static bool put_dpp(struct parser *ps, const struct mod *m)
 
 /* Modifiers that are just a field: a flag, or name:number. */
 static const uint8_t field_of[MD_COUNT] = {
-	[MD_GLC] = ISA_F_GLC,	    [MD_SLC] = ISA_F_SLC,
-	[MD_DLC] = ISA_F_DLC,	    [MD_GDS] = ISA_F_GDS,
-	[MD_TFE] = ISA_F_TFE,	    [MD_LWE] = ISA_F_LWE,
-	[MD_OFFEN] = ISA_F_OFFEN,   [MD_IDXEN] = ISA_F_IDXEN,
-	[MD_UNORM] = ISA_F_UNORM,   [MD_R128] = ISA_F_R128,
-	[MD_A16] = ISA_F_A16,	    [MD_D16] = ISA_F_D16,
-	[MD_CLAMP] = ISA_F_CLAMP,   [MD_DONE] = ISA_F_DONE,
-	[MD_ROW_EN] = ISA_F_ROW,    [MD_DMASK] = ISA_F_DMASK,
+	[MD_GLC] = ISA_F_GLC,
+	[MD_SLC] = ISA_F_SLC,
+	[MD_DLC] = ISA_F_DLC,
+	[MD_GDS] = ISA_F_GDS,
+	[MD_TFE] = ISA_F_TFE,
+	[MD_LWE] = ISA_F_LWE,
+	[MD_OFFEN] = ISA_F_OFFEN,
+	[MD_IDXEN] = ISA_F_IDXEN,
+	[MD_UNORM] = ISA_F_UNORM,
+	[MD_R128] = ISA_F_R128,
+	[MD_A16] = ISA_F_A16,
+	[MD_D16] = ISA_F_D16,
+	[MD_CLAMP] = ISA_F_CLAMP,
+	[MD_DONE] = ISA_F_DONE,
+	[MD_ROW_EN] = ISA_F_ROW,
+	[MD_DMASK] = ISA_F_DMASK,
 	[MD_WAIT_EXP] = ISA_F_WAITEXP,
 	[MD_WAIT_VDST] = ISA_F_WAITVDST,
 	[MD_WAIT_VA_VDST] = ISA_F_WAITVDST,

@@ -3,6 +3,7 @@
  */
 #include <pthread.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/base.h"
 #include "isa/parse.h"
@@ -71,8 +72,7 @@ static bool lower(const char *s, int len, char *out)
 	return true;
 }
 
-bool isa_name_find(enum isa_gen gen, const char *s, int len,
-		   struct mnemonic *m)
+bool isa_name_find(enum isa_gen gen, const char *s, int len, struct mnemonic *m)
 {
 	char name[MAX_NAME + 1];
 
@@ -100,4 +100,9 @@ int isa_name_dual(enum isa_gen gen, const char *s, int len, bool y)
 		    isa_word_is(name, len, dual))
 			return opcode;
 	return -1;
+}
+
+bool isa_name_is_dual(const char *s)
+{
+	return !strncasecmp(s, "v_dual_", 7);
 }

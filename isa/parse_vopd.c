@@ -18,8 +18,9 @@ static bool put_dual_destination(struct parser *ps, const struct arg *a, bool y)
 		return true;
 	}
 	if ((v & 1) == (in->f[ISA_F_VDST] & 1))
-		return isa_refuse(ps, 4, "one destination must be even, the "
-					 "other odd");
+		return isa_refuse(ps, 4,
+				  "one destination must be even, the "
+				  "other odd");
 	in->f[ISA_F_VDSTY] = v >> 1;
 	return true;
 }

@@ -29,7 +29,7 @@ static char dir[] = "/tmp/t0-asm-XXXXXX";
 static bool is_known(const char *text)
 {
 	static const char *const unknown[] = {
-		"v_illegal",	  "v_swap_b16", "v_mov_b16_e64",
+		"v_illegal",	   "v_swap_b16",       "v_mov_b16_e64",
 		"ordered_ps_done", "dot2acc_f32_bf16", "v_mov_b16",
 	};
 
@@ -55,22 +55,36 @@ static void random_text(struct isa_gen_state *g, const struct isa_target *t,
 }
 
 static const char *const operands[] = {
-	"v0", "v255", "s0", "s105", "s[0:1]", "s[2:3]", "v[2:3]", "v[0:3]",
-	"s[4:7]", "vcc", "vcc_lo", "exec_lo", "exec", "m0", "off", "0",
-	"1", "64", "65", "-16", "-17", "1.0", "0.5", "1.5", "0.15915494",
-	"0x1234", "0x12345678", "0x3f800000", "ttmp0", "ttmp[0:1]", "-v1",
-	"|v1|", "-s1", "neg(1.0)", "v[0:7]", "s[0:7]", "v[254:255]",
-	"s[104:105]", "v[255:256]", "s[1:2]", "[v1,v2]", "1+1", "(3)",
+	"v0",	   "v255",	 "s0",	       "s105",	     "s[0:1]",
+	"s[2:3]",  "v[2:3]",	 "v[0:3]",     "s[4:7]",     "vcc",
+	"vcc_lo",  "exec_lo",	 "exec",       "m0",	     "off",
+	"0",	   "1",		 "64",	       "65",	     "-16",
+	"-17",	   "1.0",	 "0.5",	       "1.5",	     "0.15915494",
+	"0x1234",  "0x12345678", "0x3f800000", "ttmp0",	     "ttmp[0:1]",
+	"-v1",	   "|v1|",	 "-s1",	       "neg(1.0)",   "v[0:7]",
+	"s[0:7]",  "v[254:255]", "s[104:105]", "v[255:256]", "s[1:2]",
+	"[v1,v2]", "1+1",	 "(3)",
 };
 
 static const char *const modifiers[] = {
-	"clamp", "mul:2", "div:2", "glc", "slc", "dlc", "offset:4",
-	"offset:-4", "gds", "tfe", "offen", "idxen", "offset0:1", "offset1:2",
-	"dim:2D", "dmask:1", "unorm", "r128", "a16", "lwe", "d16",
-	"quad_perm:[0,1,2,3]", "row_mirror", "dpp8:[0,1,2,3,4,5,6,7]",
-	"row_mask:0x3", "fi:1", "bound_ctrl:1", "wait_exp:1", "wait_vdst:1",
-	"row_shl:1", "done", "row_en", "lds", "noclamp", "neg_lo:[1,0]",
-	"op_sel_hi:[0,0]",
+	"clamp",	"mul:2",
+	"div:2",	"glc",
+	"slc",		"dlc",
+	"offset:4",	"offset:-4",
+	"gds",		"tfe",
+	"offen",	"idxen",
+	"offset0:1",	"offset1:2",
+	"dim:2D",	"dmask:1",
+	"unorm",	"r128",
+	"a16",		"lwe",
+	"d16",		"quad_perm:[0,1,2,3]",
+	"row_mirror",	"dpp8:[0,1,2,3,4,5,6,7]",
+	"row_mask:0x3", "fi:1",
+	"bound_ctrl:1", "wait_exp:1",
+	"wait_vdst:1",	"row_shl:1",
+	"done",		"row_en",
+	"lds",		"noclamp",
+	"neg_lo:[1,0]", "op_sel_hi:[0,0]",
 };
 
 static const char *const suffixes[] = { "", "_e32", "_e64", "_dpp",
@@ -141,9 +155,10 @@ static void break_text(struct isa_gen_state *g, char *text)
 	} else if (how < 40) {
 		change_suffix(g, text);
 	} else if (operand_at(text, gen_below(g, 5), &start, &end)) {
-		snprintf(with, sizeof(with), how < 85 ? " %s" :
-					     how < 93 ? " %s, v1" :
-							"",
+		snprintf(with, sizeof(with),
+			 how < 85 ? " %s" :
+			 how < 93 ? " %s, v1" :
+				    "",
 			 PICK(g, operands));
 		replace(text, start, end, with);
 	}
@@ -253,9 +268,10 @@ static bool has_any(const char *text, const char *const *part)
 static bool is_excused(const struct line *l)
 {
 	static const char *const ours[] = {
-		"src_vccz", "src_execz", "src_pops_exiting_wave_id", ".l",
-		".h", "op_sel:", "format:[", "neg(0x", "|0x", "_e32 |",
-		"_e32 neg(", NULL
+		"src_vccz", "src_execz", "src_pops_exiting_wave_id",
+		".l",	    ".h",	 "op_sel:",
+		"format:[", "neg(0x",	 "|0x",
+		"_e32 |",   "_e32 neg(", NULL
 	};
 	static const char *const theirs[] = { " off", "s_setreg_imm32",
 					      "noclamp", NULL };

@@ -117,14 +117,14 @@ static void data(void)
 		"610a41412262006300", "strings and their escapes");
 	is_data(".zero 3\n .space 2, 0xaa\n .skip 1\n", "000000aaaa00",
 		".zero, .space and .skip");
-	is_data(".fill 2, 4, 0x01020304\n .fill 3\n",
-		"0403020104030201000000", ".fill");
+	is_data(".fill 2, 4, 0x01020304\n .fill 3\n", "0403020104030201000000",
+		".fill");
 	is_data(".byte 1\n .p2align 2\n .byte 2\n .balign 8, 0xff\n",
 		"0100000002ffffff", "padding in data");
 	is_data(".byte 1\n .balign 4, 0, 2\n .byte 2\n", "0102",
 		"padding of more than the most is left out");
-	is_text(".byte 1\n .p2align 3\n s_endpgm\n",
-		"01000000000080bf0000b0bf", "padding in code is s_nop");
+	is_text(".byte 1\n .p2align 3\n s_endpgm\n", "01000000000080bf0000b0bf",
+		"padding in code is s_nop");
 	is_text("s_nop 0\n .p2alignl 4, 0xbf9f0000\n",
 		"000080bf00009fbf00009fbf00009fbf", ".p2alignl");
 }
@@ -136,8 +136,9 @@ static void sections(void)
 	is_section(".section .rodata.x,\"a\",@progbits\n .byte 7\n .previous\n"
 		   " s_nop 0\n",
 		   ".rodata.x", "07", ".section and .previous");
-	ok(assemble(".bss\nx: .zero 100\n .globl x\n .hidden x\n .type x,@object"
-		    "\n .size x, 100\n") &&
+	ok(assemble(
+		   ".bss\nx: .zero 100\n .globl x\n .hidden x\n .type x,@object"
+		   "\n .size x, 100\n") &&
 		   isa_section_at(&object, 2)->size_bytes == 100,
 	   ".bss has a size but no bytes");
 	is_u64(isa_symbol_at(&object, isa_object_find(&object, "x", 1))
@@ -180,7 +181,8 @@ static void relocations(void)
 static const struct {
 	const char *text, *message;
 } wrong[] = {
-	{ " s_nop 0\n v_foo v0\n", "t.s:2:2: unknown instruction\n v_foo v0\n ^" },
+	{ " s_nop 0\n v_foo v0\n",
+	  "t.s:2:2: unknown instruction\n v_foo v0\n ^" },
 	{ " .long 1, )\n", "t.s:1:11: expression missing" },
 	{ " .byte 256\n", "256 does not fit 8 bits" },
 	{ " .foo\n", "unknown directive .foo" },
@@ -234,9 +236,10 @@ static void mistakes(void)
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		bool good = assemble(wrong[i].text);
 
-		has_str(good ? "(accepted)" :
-			messages.len ? messages.data : "", wrong[i].message,
-			"mistake %zu is found", i + 1);
+		has_str(good	     ? "(accepted)" :
+			messages.len ? messages.data :
+				       "",
+			wrong[i].message, "mistake %zu is found", i + 1);
 		isa_object_fini(&object);
 	}
 	ok(!assemble(" foo\n bar\n baz\n"), "three mistakes");

@@ -29,11 +29,11 @@ static bool object_of(const char *text, struct co *co)
 	return good;
 }
 
-#define KERNEL(directives)                                             \
-	".globl k\n.type k,@function\n.p2align 8\nk: s_endpgm\n"       \
-	".size k, 4\n.rodata\n.amdhsa_kernel k\n"                      \
-	".amdhsa_next_free_vgpr 1\n.amdhsa_next_free_sgpr 1\n"         \
-	directives ".end_amdhsa_kernel\n"
+#define KERNEL(directives) \
+	".globl k\n.type k,@function\n.p2align 8\nk: s_endpgm\n" \
+	".size k, 4\n.rodata\n.amdhsa_kernel k\n" \
+	".amdhsa_next_free_vgpr 1\n.amdhsa_next_free_sgpr 1\n" directives \
+	".end_amdhsa_kernel\n"
 
 static void defaults(void)
 {
@@ -123,10 +123,10 @@ static void granules(void)
 {
 	static const struct {
 		int vgprs, wave;
-		uint32_t blocks; /* (v + 7) / 8 - 1, in wave64 (v + 3) / 4 - 1 */
-	} v[] = { { 0, 32, 0 },	  { 8, 32, 0 },	   { 9, 32, 1 },
-		  { 256, 32, 31 }, { 4, 64, 0 },   { 5, 64, 1 },
-		  { 256, 64, 63 } };
+		uint32_t
+			blocks; /* (v + 7) / 8 - 1, in wave64 (v + 3) / 4 - 1 */
+	} v[] = { { 0, 32, 0 }, { 8, 32, 0 }, { 9, 32, 1 },   { 256, 32, 31 },
+		  { 4, 64, 0 }, { 5, 64, 1 }, { 256, 64, 63 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
 		char text[1024];
@@ -192,11 +192,21 @@ static void two_kernels(int version)
 		{ "n", "uint", CO_ARG_BY_VALUE, CO_SPACE_NONE, 8, 4, false },
 	};
 	struct co_build_kernel k[2] = {
-		{ .name = "first", .code = code, .code_bytes = 8, .wave = 32,
-		  .vgprs = 25, .sgprs = 18, .arg = args, .n_args = 2,
+		{ .name = "first",
+		  .code = code,
+		  .code_bytes = 8,
+		  .wave = 32,
+		  .vgprs = 25,
+		  .sgprs = 18,
+		  .arg = args,
+		  .n_args = 2,
 		  .vgpr_spills = 3 },
-		{ .name = "second", .code = code + 1, .code_bytes = 4,
-		  .wave = 64, .vgprs = 5, .max_flat_workgroup_size = 256,
+		{ .name = "second",
+		  .code = code + 1,
+		  .code_bytes = 4,
+		  .wave = 64,
+		  .vgprs = 5,
+		  .max_flat_workgroup_size = 256,
 		  .reqd_workgroup_size = { 16, 4, 1 } },
 	};
 	struct buf out = { 0 };
@@ -223,8 +233,8 @@ static void two_kernels(int version)
 	is_u64(s->code_bytes, 4, "version %d: code of the second", version);
 	is_u64(f->desc.rsrc1 & 63, 3, "version %d: 25 VGPRs", version);
 	is_u64(s->desc.rsrc1 & 63, 1, "version %d: 5 in wave64", version);
-	is_i64(co_descriptor_user_sgprs(&f->desc), 2,
-	       "version %d: user SGPRs", version);
+	is_i64(co_descriptor_user_sgprs(&f->desc), 2, "version %d: user SGPRs",
+	       version);
 	is_i64(co_descriptor_wave_size(&s->desc), 64, "version %d: wave64",
 	       version);
 	is_u64(f->n_args, 2, "version %d: arguments", version);
@@ -244,8 +254,9 @@ static void two_kernels(int version)
 
 static void bad_kernels(void)
 {
-	struct co_build_kernel k = { .name = "k", .code = code,
-				     .code_bytes = 8, .wave = 32 };
+	struct co_build_kernel k = {
+		.name = "k", .code = code, .code_bytes = 8, .wave = 32
+	};
 	struct co_build_kernel two[2] = { k, k };
 	struct buf out = { 0 };
 	struct err e = { 0 };
