@@ -13,7 +13,7 @@
  *   finish   omod, clamp, flush; lanes in x->exec are written back.
  *
  * Lane functions are in files *_simd.c, which are compiled three times, for
- * x86-64-v2, -v3 and -v4, with SOFT_SIMD defined as v2, v3 or v4.  Write simple
+ * x86-64-v2, -v3 and -v4, with SIMD_LEVEL defined as v2, v3 or v4.  Write simple
  * loops over SOFT_LANES with LANES(i); gcc -O3 vectorises them.  All three must
  * give the same bits: no contraction, no libm beyond what IEEE 754 defines
  * exactly (sqrt, fma, rint).  Rows of valu.def and vop3.def (each explained at
@@ -74,7 +74,7 @@ struct soft_vrow {
 #define SOFT_CAT_(a, b) a##_##b
 #define SOFT_CAT(a, b)	SOFT_CAT_(a, b)
 /* The name of a function or table in this compilation of a _simd.c file. */
-#define SIMD(name) SOFT_CAT(name, SOFT_SIMD)
+#define SIMD(name) SOFT_CAT(name, SIMD_LEVEL)
 
 #define LANES(i) for (int i = 0; i < SOFT_LANES; i++)
 
