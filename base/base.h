@@ -197,7 +197,7 @@ struct cli_tool {
 /*
  * Parse argv.  Options may stand before, between and after operands; "--" ends
  * them.  Operands are moved to the end in order; *first is the index of the
- * first one.  --help (=man: manual page, =bash: completion) and --version print
+ * first one.  --help (=scd: manual page, =bash: completion) and --version print
  * to stdout and set *done: return 0.
  * Unknown options name the closest known one.
  */

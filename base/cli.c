@@ -195,7 +195,7 @@ bool cli_sweep(const char *s, uint64_t **out, size_t *n, struct err *e)
 /* What every tool has, behind its own table. */
 static const struct cli_opt common[] = {
 	{ "help", 'h', CLI_FLAG, NULL, NULL,
-	  "show this help (=man, =bash: manual page, shell completion)" },
+	  "show this help (=scd, =bash: manual page, shell completion)" },
 	{ "version", 0, CLI_FLAG, NULL, NULL, "show the version and commit" },
 	{ 0 }
 };
@@ -336,56 +336,57 @@ static void print_help(const struct cli_tool *tool)
 								      "\n");
 }
 
-/* roff takes '-' for a hyphen, and '.' or '\'' in front for a request. */
-static void print_roff(const char *s, int len)
+/* scdoc gives meaning to punctuation; behind a backslash it has none. */
+static void print_scd(const char *s, int len)
 {
-	if (len && (*s == '.' || *s == '\''))
-		printf("\\&");
 	for (; len > 0; s++, len--) {
-		if (*s == '-' || *s == '\\')
+		if (ispunct((unsigned char)*s))
 			putchar('\\');
-		printf("%s", *s == '\\' ? "e" : (char[]){ *s, '\0' });
+		putchar(*s);
 	}
 }
 
-static void man_usage(const struct cli_tool *tool, const char *s, int len)
+static void scd_usage(const struct cli_tool *tool, const char *s, int len)
 {
-	printf(".B %s\n", tool->name);
-	print_roff(s, len);
-	printf("\n.br\n");
+	printf("%s*%s* ", s == tool->usage ? "" : "++\n", tool->name);
+	print_scd(s, len);
 }
 
-static void man_note(const struct cli_tool *tool, const char *s, int len)
+/* As it stands, but for backslashes. */
+static void scd_literal(const struct cli_tool *tool, const char *s, int len)
 {
 	(void)tool;
-	print_roff(s, len);
-	printf("\n.br\n");
+	for (; len > 0; s++, len--)
+		printf(*s == '\\' ? "\\\\" : "%c", *s);
+	putchar('\n');
 }
 
-static void print_man(const struct cli_tool *tool)
+/* The parts of a manual page that the tables know, as scdoc source. */
+static void print_manual(const struct cli_tool *tool)
 {
 	const struct cli_opt *o;
 	struct buf text = { 0 };
 
-	printf(".TH %s 1 \"\" \"T0 %s\"\n.SH NAME\n%s \\- ", tool->name,
+	printf("%s(1) \"\" \"T0 %s\"\n\n# NAME\n\n%s - ", tool->name,
 	       T0_VERSION, tool->name);
-	print_roff(tool->summary, (int)strlen(tool->summary));
-	printf("\n.SH SYNOPSIS\n");
-	each_line(tool->usage, man_usage, tool);
-	printf(".SH OPTIONS\n");
+	print_scd(tool->summary, (int)strlen(tool->summary));
+	printf("\n\n# SYNOPSIS\n\n");
+	each_line(tool->usage, scd_usage, tool);
+	printf("\n\n# OPTIONS\n\n");
 	for (size_t i = 0; (o = option_at(tool, i)); i++) {
 		buf_reset(&text);
 		option_text(o, &text);
-		printf(".TP\n.B ");
-		print_roff(text.data, (int)text.len);
-		putchar('\n');
-		print_roff(o->help, (int)strlen(o->help));
-		putchar('\n');
+		putchar('*');
+		print_scd(text.data, (int)text.len);
+		printf("*\n\t");
+		print_scd(o->help, (int)strlen(o->help));
+		printf("\n\n");
 	}
 	buf_fini(&text);
 	if (tool->notes) {
-		printf(".SH NOTES\n");
-		each_line(tool->notes, man_note, tool);
+		printf("# NOTES\n\n```\n");
+		each_line(tool->notes, scd_literal, tool);
+		printf("```\n");
 	}
 }
 
@@ -406,13 +407,13 @@ static bool print_common(const struct cli_tool *tool, const char *name,
 		printf("%s %s (%s)\n", tool->name, T0_VERSION, t0_commit());
 	else if (!value)
 		print_help(tool);
-	else if (strcmp(value, "man") == 0)
-		print_man(tool);
+	else if (strcmp(value, "scd") == 0)
+		print_manual(tool);
 	else if (strcmp(value, "bash") == 0)
 		print_completion(tool);
 	else
 		return err_set(e, ERR_USAGE,
-			       "--help=%s: wanted man or bash, or nothing",
+			       "--help=%s: wanted scd or bash, or nothing",
 			       value);
 	return true;
 }

@@ -146,7 +146,7 @@ static void test_errors(void)
 		  "option --scale-of-all-results: \"inf\" is not a number: "
 		  "wanted a finite number such as 0.5 or 1e-3" },
 		{ "--help=html",
-		  "--help=html: wanted man or bash, or nothing" },
+		  "--help=html: wanted scd or bash, or nothing" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
 		ok(!parse(c[i].line), "%s is refused", c[i].line);
@@ -252,7 +252,7 @@ static void test_help(void)
 	       "      --scale-of-all-results=X\n"
 	       "                            times X\n"
 	       "  -a, --arg=TYPE:VALUE      an argument\n"
-	       "  -h, --help                show this help (=man, =bash: "
+	       "  -h, --help                show this help (=scd, =bash: "
 	       "manual page, shell completion)\n"
 	       "      --version             show the version and commit\n\n"
 	       "A note.\n",
@@ -261,11 +261,12 @@ static void test_help(void)
 		"Usage:", "-h works anywhere, and before an error");
 	has_str(printed("--version"), "t0-x " T0_VERSION " (",
 		"the version has tool, number and commit");
-	const char *man = printed("--help=man");
-	has_str(man, ".TH t0-x 1 ", "a manual page has its title");
-	has_str(man, ".B t0-x\nrun [options] FILE\n", "and its synopsis");
-	has_str(man, ".TP\n.B \\-o, \\-\\-output=FILE\nwrite to FILE\n",
-		"and every option, with real dashes");
+	const char *man = printed("--help=scd");
+	has_str(man, "t0-x(1) \"\" \"T0 ", "a manual page has its title");
+	has_str(man, "# SYNOPSIS\n\n*t0-x* run \\[options\\] FILE",
+		"and its synopsis");
+	has_str(man, "*\\-o\\, \\-\\-output\\=FILE*\n\twrite to FILE\n",
+		"and every option, punctuation escaped");
 	is_str(printed("--help=bash"),
 	       "complete -o default -W '--quiet --verbose --output= --size= "
 	       "--level= --scale-of-all-results= --arg= --help --version' "

@@ -125,5 +125,5 @@ setup 0 'not Debian: go on' build
 has "$tmp/err" 'not a Debian system' 'and say what is needed'
 
 setup 2 'an unknown level is refused' tset
-has "$tmp/err" 'got "tset", wanted a level: build, test or fuzz' 'with a reason'
+has "$tmp/err" 'got "tset", wanted a level: build, test, fuzz or deb' 'with a reason'
 plan_done

@@ -1,0 +1,73 @@
+#!/bin/sh
+# What README.md and the manual pages tell a user to type works: every command
+# block runs, in order, in an empty folder.
+. tests/tap.sh
+build=$T0_BUILD
+unset T0_DB T0_DEVICE
+export T0_DEVICE=soft PATH="$build:$PATH" GIT_CEILING_DIRECTORIES="$tmp"
+
+# room NAME: an empty folder that looks like a clone after `make`
+room() {
+	mkdir -p "$tmp/$1/build"
+	ln -s "$build" "$tmp/$1/build/rel"
+	ln -s "$T0_SRC/tests" "$T0_SRC/scripts" "$T0_SRC/GNUmakefile" "$tmp/$1/"
+}
+
+# `make` in a room only says what it would do; the other tests run it.
+make() {
+	command make -n -C "$T0_SRC" "$@" >/dev/null
+}
+
+# run_blocks FILE FENCE: each block from a line FENCE to ``` is one script
+run_blocks() {
+	room "$1"
+	awk -v fence="$2" -v to="$tmp/$1-block" '
+		on && $0 == "```" { on = 0; close(f); next }
+		on { print >f; next }
+		$0 == fence { on = 1; f = to (100 + ++n) }' "$3"
+	for block in "$tmp/$1-block"*; do
+		[ -e "$block" ] || continue
+		[ "$2" = '```sh' ] || sed -i 's/\\\\/\\/g' "$block"
+		exits 0 "$1: $(sed -n 1p "$block")" in_room "$tmp/$1" "$block"
+	done
+}
+
+in_room() (
+	cd "$1" || exit
+	set -e
+	# shellcheck disable=SC1090 # a block of the documentation
+	. "$2"
+)
+
+run_blocks README '```sh' README.md
+for page in */t0-*.scd; do
+	tool=$(basename "$page" .scd)
+	run_blocks "$tool" '```' "$page"
+done
+
+for tool in "$build"/t0-*; do
+	[ -x "$tool" ] && [ -f "$tool" ] || continue
+	name=${tool##*/}
+	if ! command -v scdoc >/dev/null; then
+		skip "no scdoc, so the page of $name is not made"
+		continue
+	fi
+	exits 0 "$name has a manual page" scripts/manual "$tool" "$(
+		find . -path "./*/$name.scd")"
+	cp "$tmp/out" "$tmp/$name.1"
+	if ! command -v man >/dev/null; then
+		skip "no man, so the page of $name is not read"
+		continue
+	fi
+	MANROFFOPT=-ww exits 0 "$name: the page is good roff" \
+		man --warnings -E UTF-8 -l "$tmp/$name.1"
+	is "$(cat "$tmp/err")" '' "$name: and gives no warning"
+	"$tool" --help | grep -o -- '^ .*--[a-z-]*' | grep -o -- '--[a-z-]*' |
+		sort -u >"$tmp/options"
+	missing=
+	while read -r option; do
+		grep -qF -e "$option" "$tmp/out" || missing="$missing $option"
+	done <"$tmp/options"
+	is "$missing" '' "$name: the page explains every option"
+done
+plan_done

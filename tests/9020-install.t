@@ -1,0 +1,50 @@
+#!/bin/sh
+# What `make install` and `make deb` give works away from the build tree.
+. tests/tap.sh
+for tool in scdoc dpkg-deb dpkg-shlibdeps; do
+	command -v $tool >/dev/null || skip_all "no $tool: scripts/setup test installs it"
+done
+[ -e "$T0_BUILD/libt0-soft.so" ] || skip_all 'this mode builds no shared library'
+unset T0_DB T0_DEVICE
+build=$tmp/build
+mkdir -p "$build/man"
+cp "$T0_BUILD"/t0-* "$T0_BUILD"/libt0-soft*.so "$build/"
+tools=
+for tool in "$build"/t0-*; do
+	name=${tool##*/}
+	scripts/manual "$tool" "$(find . -path "./*/$name.scd")" \
+		>"$build/man/$name.1" || exit 2
+	tools="$tools $name"
+done
+
+# shellcheck disable=SC2086 # a list of tools
+exits 0 'it installs' scripts/install "$build" "$tmp/usr" $tools
+is "$(find "$tmp/usr/bin" -type f | wc -l)" "$(echo "$tools" | wc -w)" \
+	'every tool is there'
+exits 0 'an installed t0-soft finds its library' env PATH="$tmp/usr/bin:$PATH" \
+	t0-soft run -q -- t0-device list --device kfd
+has "$tmp/out" gfx1100 'and the program sees the card'
+exits 0 'a program compiles against the installed header' sh -c '
+	printf "%s\n" "#include <libt0-soft.h>" \
+		"int main(void) { return !t0_soft_status_name(0); }" >"$1/x.c" &&
+	gcc -I"$1/usr/include/t0" -o "$1/x" "$1/x.c" \
+		-L"$1/usr/lib/t0" -lt0-soft -Wl,-rpath,"$1/usr/lib/t0" &&
+	"$1/x"' sh "$tmp"
+for tool in $tools; do
+	exits 0 "bash completes $tool" bash -c '
+		. "$1/share/bash-completion/completions/$2" &&
+		compgen -W "$(complete -p "$2" | sed "s/.*-W .\([^'\'']*\).*/\1/")" \
+		-- --vers' sh "$tmp/usr" "$tool"
+	is "$(cat "$tmp/out")" --version "$tool: --vers becomes --version"
+done
+
+# shellcheck disable=SC2086 # a list of tools
+exits 0 'the package is made' scripts/package "$build" "$tmp" $tools
+deb=$(echo "$tmp"/t0_*.deb)
+exits 0 'dpkg reads it' dpkg-deb -f "$deb" Package Architecture Depends
+has "$tmp/out" 'Package: t0' 'its name'
+has "$tmp/out" libsqlite3-0 'it depends on the libraries that it uses'
+dpkg-deb -x "$deb" "$tmp/root"
+exits 0 'a tool of the package runs' "$tmp/root/usr/bin/t0-isa" info v_add_f32
+exits 0 'its manual is compressed' gzip -t "$tmp/root/usr/share/man/man1/t0-isa.1.gz"
+plan_done
