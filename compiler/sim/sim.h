@@ -1,0 +1,254 @@
+/*
+ * sim - the timing of gfx1100 machine code, cycle by cycle.
+ *
+ * The simulator takes decoded machine code and the addresses it touches from a
+ * *wave source*, and the costs of everything from a struct cost_model
+ * (compiler/cost.h).  It knows no values: a source says where each wave goes.
+ * Sources are a trace file of the soft device (sim_trace_open()), an affine
+ * description of loops and addresses (sim_affine_open()), a recorded hardware
+ * trace (compiler/sim/vector.h), or anything else that fills struct sim_source,
+ * such as the soft device itself, one instruction at a time.
+ *
+ * What is simulated is one workgroup processor (WGP): two compute units (CU)
+ * of two SIMDs each, its caches, and its share of what the GPU shares: L1, L2,
+ * Infinity Cache, DRAM.  Workgroups wait in a line and enter as slots, VGPRs,
+ * LDS and barriers allow.  sim_gpu() makes a time for the whole GPU of it.
+ *
+ * Model, in the words of cost.def:
+ * - A SIMD issues, per cycle, at most one instruction of each kind (vector ALU,
+ *   scalar, branch, LDS, vector memory, export, special), from different waves,
+ *   the oldest first; a wave issues at most one.
+ * - Vector ALU instructions issue into a queue and execute behind it in order,
+ *   `valu.start` later at the earliest; a result is forwarded for a while and
+ *   then read from the register file.  s_delay_alu holds a wave back so that
+ *   its instruction does not block the queue.
+ * - LDS, vector and scalar memory are pipes with a rate and a latency;
+ *   counters count their returns in order (scalar memory: out of order).
+ * - Nothing is drawn by chance: the same input gives the same cycles.
+ *
+ * Every cycle of every wave is either an issue or a stall with one reason, so
+ * for each wave  issues + stalls = end - start.
+ */
+#ifndef T0_SIM_H
+#define T0_SIM_H
+
+#include "base/base.h"
+#include "compiler/cost.h"
+#include "isa/isa.h"
+#include "isa/trace.h"
+
+#define SIM_SIMDS 4
+#define SIM_WAVES_MAX 64   /* resident on a WGP */
+#define SIM_NEVER UINT64_MAX
+
+/* Why a wave did not issue in a cycle. */
+enum sim_stall {
+	SIM_ISSUE,	/* it did */
+#define STALL(id, name, text) SIM_##id,
+#include "compiler/sim/stall.def"
+	SIM_STALL_COUNT
+};
+
+/* What an instruction occupies: the limiting one is the most busy. */
+enum sim_pipe {
+#define PIPE(id, name, text) SIM_PIPE_##id,
+#include "compiler/sim/stall.def"
+	SIM_PIPE_COUNT
+};
+
+/* ------------------------------------------------------- wave sources ---- */
+
+/* What one executed instruction did, valid until the next call. */
+struct sim_step {
+	uint64_t exec;	/* EXEC it ran under */
+	uint8_t kind;	/* enum trace_kind, when there are accesses */
+	uint32_t access_bytes; /* of each */
+	uint32_t n_accesses;
+	const struct trace_access *access; /* [n_accesses] */
+};
+
+/*
+ * Waves have numbers: wave = group * waves_per_group + wave in the group, for
+ * `n_groups` groups in the order of their dispatch.  Calls for one wave come in
+ * program order: begin() of its group once, then pc(), step(), pc(), step() ...
+ * until pc() says that it has ended.  Between s_barrier's step() and the next
+ * pc() of a wave all other waves of the group have stepped their barrier or
+ * ended.  Calls for different waves interleave as the simulator decides.
+ */
+struct sim_source {
+	void *ctx;
+	const uint8_t *code; /* all that may execute */
+	uint64_t code_va;
+	size_t code_bytes;
+	int wave_size;	     /* 32 or 64 */
+	int waves_per_group;
+	int n_groups;	     /* that this WGP executes */
+	uint32_t lds_bytes;  /* of a group */
+	int vgprs;	     /* of a wave, not rounded */
+	bool cu_mode;	     /* a group stays in one CU */
+
+	/* Waves of `group` come to life at `cycle`.  May be NULL. */
+	bool (*begin)(struct sim_source *s, int group, uint64_t cycle,
+		      struct err *e);
+	/* The address of the wave's next instruction; false: it has ended. */
+	bool (*pc)(struct sim_source *s, int wave, uint64_t *pc);
+	/*
+	 * Execute it: the simulator issues it in `cycle`, which is what
+	 * SHADER_CYCLES reads there.  false and *e on failure.
+	 */
+	bool (*step)(struct sim_source *s, int wave, uint64_t cycle,
+		     struct sim_step *out, struct err *e);
+	/*
+	 * By how many workgroups of the whole GPU a line that the instruction
+	 * at pc fetches is shared at that time: its bandwidth below L1 is paid
+	 * once.  NULL: 1.
+	 */
+	double (*sharing)(struct sim_source *s, uint64_t pc);
+};
+
+/* --------------------------------------------------------- simulation ---- */
+
+/* Where data lies before the first access. */
+enum sim_warmth {
+	SIM_COLD, /* in DRAM, pages not in the TLB; code not in caches */
+	SIM_WARM, /* in the smallest level that holds `footprint_bytes` */
+};
+
+/* An instruction issues: what observers see, in order of cycles. */
+struct sim_event {
+	uint64_t cycle, pc;
+	uint64_t ready;	 /* when the wave could first look at it */
+	int wave, simd, slot;
+	enum sim_stall stall; /* the longest wait since `ready` */
+	enum sim_pipe pipe;
+	uint32_t busy;	      /* cycles of its pipe */
+	const struct isa_inst *in;
+};
+
+struct sim_config {
+	const struct cost_model *cost;
+	double clock_mhz;     /* 0: the model's "clock" */
+	enum sim_warmth warmth;
+	uint64_t footprint_bytes; /* of the dispatch, for SIM_WARM */
+	int busy_wgps;	      /* that share L2 and memory; 0: all */
+	bool warm_code;	      /* the instruction cache holds the code */
+	bool scattered;	      /* accesses without addresses: a line per lane */
+	uint64_t max_cycles;  /* 0: 10^9; more is an error */
+	/* Given times of the waves' first issue ([waves], relative), or NULL. */
+	const uint64_t *start;
+	const int *simd;      /* [waves] their SIMDs, or NULL */
+	void (*issued)(void *ctx, const struct sim_event *ev); /* or NULL */
+	void *ctx;
+};
+
+/* Of one instruction address. */
+struct sim_line {
+	uint64_t pc;
+	struct isa_inst in;
+	uint64_t issues;	/* times executed, over all waves */
+	uint64_t stall[SIM_STALL_COUNT]; /* cycles before issue; [0] = issues */
+	uint64_t conflicts;	/* LDS cycles beyond the first of a phase */
+	uint64_t lines;		/* cache lines asked for */
+};
+struct sim_wave_times {
+	uint64_t start, end;
+	uint64_t stall[SIM_STALL_COUNT]; /* [0]: issues */
+	int simd;
+};
+/* Waves resident from this cycle on. */
+struct sim_occupancy {
+	uint64_t cycle;
+	int waves;
+};
+enum sim_level { SIM_L0, SIM_L1, SIM_L2, SIM_IC, SIM_DRAM, SIM_LEVELS };
+
+/* Zero-initialise; end with sim_fini(). */
+struct sim_result {
+	uint64_t cycles;    /* of the WGP, first start to last end */
+	double clock_mhz, time_s;
+	uint64_t issues;    /* wave-instructions */
+	uint64_t stall[SIM_STALL_COUNT]; /* sum over the waves */
+	uint64_t busy[SIM_PIPE_COUNT];	 /* cycles, summed over SIMDs or CUs */
+	double share[SIM_PIPE_COUNT];	 /* of what the pipe could do */
+	enum sim_pipe limit;		 /* the busiest */
+	uint64_t bytes[SIM_LEVELS];	 /* served by each level */
+	double exchanged_bytes;		 /* with DRAM or IC, sharing counted */
+	struct sim_line *line; /* [n_lines] ascending by pc */
+	int n_lines;
+	struct sim_wave_times *wave; /* [n_waves] */
+	int n_waves;
+	int resident;	    /* waves on the WGP at most */
+	int slots;	    /* waves that fit a SIMD */
+	const char *occupancy_limit; /* isa/occupancy.h */
+	struct sim_occupancy *occupancy; /* [n_occupancy] ascending */
+	int n_occupancy;
+	struct arena mem;
+};
+
+/* ------------------------------------------------------------ core.c ---- */
+
+/* false and *e: a source that failed, code that does not decode, too long. */
+bool sim_run(struct sim_source *s, const struct sim_config *c,
+	     struct sim_result *r, struct err *e);
+void sim_fini(struct sim_result *r);
+
+const char *sim_stall_name(enum sim_stall s);
+const char *sim_stall_text(enum sim_stall s); /* a line for people */
+const char *sim_pipe_name(enum sim_pipe p);
+
+/* ------------------------------------------------------------- gpu.c ---- */
+
+/* A dispatch on the whole GPU, from simulated workgroups of one WGP. */
+struct sim_gpu {
+	uint64_t groups;	/* of the dispatch */
+	int wgps;		/* of the GPU */
+	int groups_per_wgp;	/* that fit at once */
+	double full_rounds;	/* of the fullest WGP */
+	double cycles, time_s;	/* without the launch */
+	double launch_s;
+	const char *limit;	/* "wgp", "memory", "dispatch" */
+};
+/*
+ * Time of `groups` workgroups, of which `r` simulated `simulated` on one WGP.
+ * Workgroups go round robin over the WGPs, so the fullest decides: rounds of
+ * as many groups as fit, the last of them partly filled (the tail).
+ */
+void sim_gpu(const struct sim_result *r, const struct sim_config *c,
+	     int simulated, uint64_t groups, struct sim_gpu *out);
+
+/* ---------------------------------------------------- trace_source.c ---- */
+
+/*
+ * Dispatch `number` (0: the last) of a trace of the soft device; groups beyond
+ * `max_groups` (0: as many as one WGP gets of them) are left out.
+ */
+bool sim_trace_open(struct sim_source *s, const void *bytes, size_t len,
+		    uint64_t number, int max_groups, struct err *e);
+void sim_trace_close(struct sim_source *s);
+
+/* --------------------------------------------------- affine_source.c ---- */
+
+/*
+ * Code with an affine description instead of a trace: a text of lines
+ *
+ *	groups N            workgroups of this WGP (default 1)
+ *	waves N             of a workgroup
+ *	exec MASK           of all instructions, hex (default: all lanes)
+ *	loop OFFSET N       the backward branch at OFFSET is taken N times in
+ *			    a row, then once not (default: never taken)
+ *	taken OFFSET        the forward branch at OFFSET is always taken
+ *	at OFFSET [base=B] [lane=L] [fold=F] [row=R] [wave=W] [group=G]
+ *	   [step=S] [share=N]
+ *
+ * OFFSET is in bytes from the kernel's first instruction.  The address of lane
+ * l in the i-th execution of that memory instruction by wave w of group g is
+ * base + (l % F)*L + (l / F)*R + w*W + g*G + i*S; F is 64 where it is not given.
+ * Memory instructions without a line use lane=access size, wave=32*lane and a
+ * base of their own; `share` is struct sim_source's sharing().  Addresses of LDS instructions are offsets in LDS.
+ */
+bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
+		     uint64_t code_va, const char *text, const char *name,
+		     struct err *e);
+void sim_affine_close(struct sim_source *s);
+
+#endif
