@@ -9,11 +9,13 @@
  * a list of instructions and one terminator; an edge carries one argument for
  * each parameter of its target.  Control flow is structured:
  * - a `branch` that does not close or leave a loop names its merge block, the
- *   block that both sides reach and that it dominates;
+ *   block that both sides reach and that it dominates; nothing else goes
+ *   there, and the two edges of a branch go to different blocks;
  * - a loop has one header (the only entry, target of its only back edge) and
  *   leaves from the header or the latch only, to one exit block that has no
  *   other predecessor; the leaving branch has merge == NULL;
- * - ssa_check() proves both, and with them every lane reconverges.
+ * - exactly one block returns;
+ * - ssa_check() proves all, and with them every lane reconverges.
  * So the back end can turn a divergent branch into masked straight code.
  *
  * Values.  An instruction is its value.  Definitions dominate uses.  A value
@@ -25,6 +27,8 @@
  * loaded, stored, packed, taken apart and given to matrix operations.
  * Arithmetic is on scalars, and on packed pairs of 16-bit elements.  `ptr` is a
  * 64-bit global address, `lds` a 32-bit byte address in the group's memory.
+ * i8 and bf16 are stored, moved and converted, never computed with; i1 is never
+ * in memory.  compiler/ssa.def says which types each operation takes.
  *
  * Memory.  Accesses name a base, an unsigned 32-bit byte offset and a constant,
  * as the hardware addresses memory; `align` is the known alignment in bytes.
@@ -225,6 +229,9 @@ const struct ssa_op_info *ssa_op_info(enum ssa_op op);
 uint32_t ssa_kind_bits(enum ssa_kind kind); /* i1: 1 */
 uint32_t ssa_type_bytes(struct ssa_type t); /* in memory; i1: 1 */
 bool ssa_type_eq(struct ssa_type a, struct ssa_type b);
+bool ssa_kind_is_int(enum ssa_kind kind);   /* i1 to i64 */
+bool ssa_kind_is_float(enum ssa_kind kind); /* f16, bf16, f32, f64 */
+uint32_t ssa_n_edges(const struct ssa_inst *i); /* 0 if no terminator */
 static inline struct ssa_type ssa_type(enum ssa_kind kind, uint32_t n)
 {
 	return (struct ssa_type){ (uint8_t)kind, (uint8_t)n };
@@ -235,10 +242,17 @@ struct ssa_func *ssa_func_new(const char *name);
 void ssa_func_free(struct ssa_func *f);
 struct ssa_func *ssa_func_copy(const struct ssa_func *f);
 
+/* The new one's number; an argument's offset follows from its type. */
+uint32_t ssa_arg_add(struct ssa_func *f, const char *name, struct ssa_type t);
+uint32_t ssa_lds_add(struct ssa_func *f, const char *name, uint32_t size_bytes,
+		     uint32_t align_bytes);
+uint32_t ssa_format_add(struct ssa_func *f, const char *format);
+
 struct ssa_block *ssa_block_new(struct ssa_func *f);	/* appended */
 struct ssa_block *ssa_block_after(struct ssa_func *f, struct ssa_block *b);
 struct ssa_inst *ssa_block_param(struct ssa_func *f, struct ssa_block *b,
 				 struct ssa_type t);
+void ssa_block_unlink(struct ssa_func *f, struct ssa_block *b);
 /* Made but not placed; `arg` is copied. */
 struct ssa_inst *ssa_inst_new(struct ssa_func *f, enum ssa_op op,
 			      struct ssa_type t, uint32_t n_args,
@@ -247,6 +261,7 @@ struct ssa_inst *ssa_const(struct ssa_func *f, struct ssa_type t,
 			   uint64_t bits);
 void ssa_append(struct ssa_block *b, struct ssa_inst *i);
 void ssa_insert_before(struct ssa_inst *at, struct ssa_inst *i);
+void ssa_insert_after(struct ssa_inst *at, struct ssa_inst *i);
 void ssa_unlink(struct ssa_inst *i);
 /* Every use of `from` in the function, edges included, becomes `to`. */
 void ssa_replace(struct ssa_func *f, struct ssa_inst *from,
@@ -256,9 +271,16 @@ void ssa_edge_set(struct ssa_func *f, struct ssa_edge *edge,
 
 /* --------------------------------------------------------- analyse.c ---- */
 
-/* Predecessors, reverse postorder, dominators, loops; drops dead blocks. */
+/*
+ * Predecessors, dominators, loops; drops dead blocks.  Then the layout is a
+ * reverse postorder (definitions stand before uses, edges to earlier blocks are
+ * back edges) in which the blocks of a loop are adjacent, and those of a
+ * branch's first side stand before those of its second; `rpo` counts it.
+ */
 void ssa_analyse(struct ssa_func *f);
 bool ssa_dominates(const struct ssa_block *a, const struct ssa_block *b);
+/* Is b in the loop of this header, or in a loop in it? */
+bool ssa_loop_has(const struct ssa_block *head, const struct ssa_block *b);
 /*
  * Sets SSA_UNIFORM on every value that is the same in all active lanes of a
  * wave wherever it is used, and on branches whose condition is.
@@ -270,9 +292,27 @@ void ssa_uniform(struct ssa_func *f);
 /* Everything that this header promises; the message names value and line. */
 bool ssa_check(struct ssa_func *f, struct err *e);
 
-/* ------------------------------------------------------------ text.c ---- */
+/* --------------------------------------------- text.c, ssa_parse.c ---- */
 
-/* One line per instruction; ssa_parse() reads back exactly what was printed. */
+/*
+ * One line per instruction; ssa_parse() reads back exactly what was printed.
+ *
+ *	kernel saxpy group 64 1 1 wave 32
+ *	arg x ptr f32 noalias readonly		; or: arg n i32
+ *	lds tile 1024 align 16
+ *	format "x is %d\n"
+ *	b0:
+ *		%0 = arg ptr 0
+ *		%1 = const i32 0x10
+ *		%2 = load f32x4 %0, %1 +32 align 16 invariant !12
+ *		%3 = icmp.slt i1 %1, %9
+ *		branch %3, b1(%2, %1), b2 merge b3
+ *	b1(%4 f32x4, %5 i32):
+ *
+ * A result has its type behind the operation; then operands, the immediate,
+ * +offset, align (bytes), flags, !line of the source; `;` starts a comment.
+ * The offset of an argument follows from the types before it.
+ */
 void ssa_print(const struct ssa_func *f, struct buf *out);
 struct ssa_func *ssa_parse(const char *text, struct err *e);
 
