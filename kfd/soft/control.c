@@ -209,10 +209,12 @@ static uint32_t status(const struct soft_wave *w)
 	       (w->group->n_waves > 1 ? STATUS_IN_TG : 0);
 }
 
-/* 20 bits.  The emulator has no pipeline: one cycle per instruction. */
+/* 20 bits.  Where nobody models a pipeline: one cycle per instruction. */
 static uint32_t shader_cycles(const struct soft_wave *w)
 {
-	return (w->start_clock + w->n_insts) & 0xfffff;
+	const struct soft_now *now = w->group->env->now;
+
+	return (now ? now->cycle : w->start_clock + w->n_insts) & 0xfffff;
 }
 
 static bool hwreg_read(const struct soft_wave *w, int id, uint32_t *value)
@@ -355,7 +357,7 @@ static void run_s_sendmsg_rtn(struct soft_wave *w, const struct soft_uop *u)
 	uint64_t value = 0;
 
 	if (id == MSG_RTN_GET_REALTIME) {
-		value = env->realtime(env->ctx);
+		value = env->now ? env->now->realtime : env->realtime(env->ctx);
 	} else if (id != MSG_RTN_GET_TMA && id != MSG_RTN_GET_TBA) {
 		soft_raise(w, SOFT_FAULT_UNSUPPORTED,
 			   "s_sendmsg_rtn: message %u is for trap handlers",

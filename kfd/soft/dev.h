@@ -23,6 +23,7 @@
 #include "kfd/abi.h"
 #include "kfd/soft/exec.h"
 #include "kfd/soft/soft.h"
+#include "kfd/soft/timing.h"
 
 #define SOFT_CU_COUNT 96u
 #define SOFT_SE_COUNT 6u
@@ -212,6 +213,9 @@ struct soft_dev {
 	struct soft_load load;
 	uint32_t vram_lost; /* atomic: resets that lost VRAM */
 	struct soft_watch *watch; /* NULL: waves run unwatched */
+	struct soft_timing timing; /* run NULL: nobody models time */
+	struct soft_watch *sites;  /* decodes for the model: watch, or own */
+	uint64_t n_timed;	   /* atomic: dispatches that it was given */
 	struct soft_inject_state *inject; /* atomic: NULL = behaves well */
 	uint64_t paused_until_ns; /* atomic: all queues are evicted until then */
 };
@@ -495,6 +499,11 @@ void soft_watch_end(struct soft_watch *t);
 /* After soft_run_start(). */
 void soft_watch_start(struct soft_watch *t, struct soft_run *r,
 		      const struct soft_launch *l);
+/* The wave's next instruction; false: none there.  Slice held. */
+bool soft_watch_look(struct soft_watch *t, struct soft_wave *w,
+		     struct soft_timed_inst *out);
+/* Name of the kernel whose descriptor is at `va` into out[128], or "". */
+void soft_watch_kernel(struct soft_watch *t, uint64_t va, char out[128]);
 /* As soft_wave_run(). */
 void soft_watch_run(struct soft_watch *t, struct soft_run *r,
 		    struct soft_wave *w, uint64_t max_insts);

@@ -554,6 +554,8 @@ static void soft_free(struct kfd_driver *drv)
 	soft_events_fini(d);
 	soft_memory_fini(d);
 	soft_load_fini(d);
+	if (d->sites != d->watch)
+		soft_watch_free(d->sites);
 	soft_watch_free(d->watch);
 	pthread_mutex_destroy(&d->fault_lock);
 	pthread_mutex_destroy(&d->lock);

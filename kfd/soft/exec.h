@@ -36,6 +36,12 @@ struct soft_range {
 	uint32_t flags; /* enum soft_mem_flag */
 };
 
+/* What the counters show while somebody models time (timing.h). */
+struct soft_now {
+	uint64_t cycle;	   /* of the shader's clock */
+	uint64_t realtime; /* of the 100 MHz clock */
+};
+
 /* What a wave sees of the device around it. */
 struct soft_env {
 	void *ctx;
@@ -45,6 +51,7 @@ struct soft_env {
 	uint64_t (*realtime)(void *ctx);
 	uint64_t shared_base, shared_limit;   /* LDS aperture */
 	uint64_t private_base, private_limit; /* scratch aperture */
+	const struct soft_now *now; /* NULL: realtime(), and no pipeline */
 };
 
 /* The first fault of a wave; `text` is a sentence without the location. */

@@ -12,25 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/soft/dev.h"
+#include "kfd/soft/launch.h"
 
 /* Instructions of one wave between looks at the map, deadline and others. */
 #define SLICE_INSTS 4096u
 /* Slices of a workgroup before others get their turn. */
 #define TURN_SLICES 32u
-
-struct dispatch {
-	struct soft_launch l;
-	struct soft_job job;
-	uint64_t deadline_ns;
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t changed;
-	uint64_t next, ended;
-	uint32_t resident;
-	struct soft_run *waiting, **waiting_end; /* set aside, oldest first */
-	struct soft_run *spare; /* memory to use again */
-	bool failed;
-};
 
 /* ------------------------------------------------------------- faults -- */
 
@@ -47,7 +34,7 @@ static void wave_text(struct soft_fault *f, const struct soft_wave *w)
 		 f->pc);
 }
 
-static struct soft_fault fault_at(const struct dispatch *dp,
+static struct soft_fault fault_at(const struct soft_dispatch *dp,
 				  const struct soft_wave *w,
 				  enum soft_fault_kind kind)
 {
@@ -62,7 +49,7 @@ static struct soft_fault fault_at(const struct dispatch *dp,
 }
 
 /* With a slice held: tell the program what this wave did. */
-static void wave_fault(struct dispatch *dp, const struct soft_wave *w)
+static void wave_fault(struct soft_dispatch *dp, const struct soft_wave *w)
 {
 	const struct soft_fault_info *x = &w->fault;
 	struct soft_queue *q = dp->l.q;
@@ -103,7 +90,7 @@ static void wave_fault(struct dispatch *dp, const struct soft_wave *w)
 }
 
 /* The dispatch passed its deadline in this workgroup. */
-static void hang(struct dispatch *dp, const struct soft_run *r)
+static void hang(struct soft_dispatch *dp, const struct soft_run *r)
 {
 	const struct soft_wave *w = r->g.wave;
 	struct soft_fault f;
@@ -128,7 +115,7 @@ static void hang(struct dispatch *dp, const struct soft_run *r)
 /* ------------------------------------------------------------- slices -- */
 
 /* With a slice held: what may have changed since the last one. */
-static bool slice_begin(struct dispatch *dp, struct soft_run *r,
+static bool slice_begin(struct soft_dispatch *dp, struct soft_run *r,
 			struct soft_wave *w, struct soft_worker *k)
 {
 	struct soft_dev *d = dp->l.q->dev;
@@ -151,9 +138,9 @@ static bool slice_begin(struct dispatch *dp, struct soft_run *r,
 	return w->scratch;
 }
 
-/* Run one wave for a slice: false when the dispatch is over. */
-static bool slice(struct dispatch *dp, struct soft_run *r, struct soft_wave *w,
-		  struct soft_worker *k)
+bool soft_dispatch_slice(struct soft_dispatch *dp, struct soft_run *r,
+			 struct soft_wave *w, struct soft_worker *k,
+			 uint64_t n)
 {
 	struct soft_dev *d = dp->l.q->dev;
 	bool good;
@@ -161,9 +148,9 @@ static bool slice(struct dispatch *dp, struct soft_run *r, struct soft_wave *w,
 	soft_map_hold(d);
 	good = slice_begin(dp, r, w, k);
 	if (good && d->watch)
-		soft_watch_run(d->watch, r, w, SLICE_INSTS);
+		soft_watch_run(d->watch, r, w, n);
 	else if (good)
-		soft_wave_run(w, SLICE_INSTS);
+		soft_wave_run(w, n);
 	if (w->state == SOFT_FAULTED) {
 		wave_fault(dp, w);
 		good = false;
@@ -172,9 +159,9 @@ static bool slice(struct dispatch *dp, struct soft_run *r, struct soft_wave *w,
 	return good;
 }
 
-/* Count the waves; open the barrier when all that live have arrived. */
-static void barrier_update(struct soft_run *r, struct soft_watch *watch)
+bool soft_dispatch_barrier(struct soft_dispatch *dp, struct soft_run *r)
 {
+	struct soft_watch *watch = dp->l.q->dev->watch;
 	struct soft_group *g = &r->g;
 
 	g->n_ended = g->n_waiting = 0;
@@ -183,18 +170,26 @@ static void barrier_update(struct soft_run *r, struct soft_watch *watch)
 		g->n_waiting += g->wave[i].state == SOFT_AT_BARRIER;
 	}
 	if (!g->n_waiting || g->n_ended + g->n_waiting < g->n_waves)
-		return;
+		return false;
 	if (watch)
 		soft_watch_barrier(watch, r);
 	for (int i = 0; i < g->n_waves; i++)
 		if (g->wave[i].state == SOFT_AT_BARRIER)
 			g->wave[i].state = SOFT_READY;
 	g->n_waiting = 0;
+	return true;
 }
 
-enum turn { TURN_ENDED, TURN_MORE, TURN_FAILED };
+bool soft_dispatch_hangs(struct soft_dispatch *dp, const struct soft_run *r)
+{
+	if (time_mono_ns() <= __atomic_load_n(&dp->deadline_ns,
+					      __ATOMIC_RELAXED))
+		return false;
+	hang(dp, r);
+	return true;
+}
 
-static enum turn turn(struct dispatch *dp, struct soft_run *r,
+static enum soft_turn turn(struct soft_dispatch *dp, struct soft_run *r,
 		      struct soft_worker *k)
 {
 	struct soft_group *g = &r->g;
@@ -204,45 +199,59 @@ static enum turn turn(struct dispatch *dp, struct soft_run *r,
 			if (g->wave[i].state != SOFT_READY)
 				continue;
 			if (soft_queue_go(dp->l.q) != SOFT_GO)
-				return TURN_MORE;
-			if (!slice(dp, r, &g->wave[i], k))
-				return TURN_FAILED;
+				return SOFT_TURN_MORE;
+			if (!soft_dispatch_slice(dp, r, &g->wave[i], k,
+						 SLICE_INSTS))
+				return SOFT_TURN_FAILED;
 		}
-		barrier_update(r, dp->l.q->dev->watch);
+		soft_dispatch_barrier(dp, r);
 		if (g->n_ended == g->n_waves)
-			return TURN_ENDED;
-		if (time_mono_ns() > __atomic_load_n(&dp->deadline_ns,
-						     __ATOMIC_RELAXED)) {
-			hang(dp, r);
-			return TURN_FAILED;
-		}
+			return SOFT_TURN_ENDED;
+		if (soft_dispatch_hangs(dp, r))
+			return SOFT_TURN_FAILED;
 	}
-	return TURN_MORE;
+	return SOFT_TURN_MORE;
 }
 
 /* --------------------------------------------------------- scheduling -- */
 
+struct soft_run *soft_dispatch_take(struct soft_dispatch *dp, uint64_t index)
+{
+	struct soft_run *r = dp->spare;
+
+	if (r) {
+		dp->spare = r->next;
+	} else {
+		r = soft_run_new(&dp->l);
+		/* Memory and scratch slot stay together. */
+		r->slot = dp->resident;
+	}
+	dp->resident++;
+	r->index = index;
+	r->fresh = true;
+	return r;
+}
+
+/* dp->lock held.  Is there one that nobody has taken yet?  It is dp->next. */
+static bool is_new(struct soft_dispatch *dp)
+{
+	const uint8_t *done = dp->started;
+
+	while (done && dp->next < dp->l.total &&
+	       done[dp->next / 8] >> dp->next % 8 & 1)
+		dp->next++;
+	return dp->next < dp->l.total;
+}
+
 /* dp->lock held.  A workgroup to work on, new ones first. */
-static struct soft_run *take(struct dispatch *dp)
+static struct soft_run *take(struct soft_dispatch *dp)
 {
 	struct soft_run *r;
 
 	if (dp->failed)
 		return NULL;
-	if (dp->next < dp->l.total && dp->resident < dp->l.max_resident) {
-		r = dp->spare;
-		if (r) {
-			dp->spare = r->next;
-		} else {
-			r = soft_run_new(&dp->l);
-			/* Memory and scratch slot stay together. */
-			r->slot = dp->resident;
-		}
-		dp->resident++;
-		r->index = dp->next++;
-		r->fresh = true;
-		return r;
-	}
+	if (is_new(dp) && dp->resident < dp->l.max_resident)
+		return soft_dispatch_take(dp, dp->next++);
 	r = dp->waiting;
 	if (r) {
 		dp->waiting = r->next;
@@ -252,20 +261,20 @@ static struct soft_run *take(struct dispatch *dp)
 	return r;
 }
 
-/* dp->lock held. */
-static void put(struct dispatch *dp, struct soft_run *r, enum turn t)
+void soft_dispatch_put(struct soft_dispatch *dp, struct soft_run *r,
+		       enum soft_turn t)
 {
-	if (t == TURN_MORE) {
+	if (t == SOFT_TURN_MORE) {
 		r->next = NULL;
 		*dp->waiting_end = r;
 		dp->waiting_end = &r->next;
 		return;
 	}
-	dp->failed |= t == TURN_FAILED;
-	if (t == TURN_ENDED) {
+	dp->failed |= t == SOFT_TURN_FAILED;
+	if (t == SOFT_TURN_ENDED) {
 		dp->ended++;
 		__atomic_store_n(&dp->deadline_ns,
-				 time_mono_ns() + dp->l.q->dev->o.deadline_ns,
+				 time_mono_ns() + dp->patience_ns,
 				 __ATOMIC_RELAXED);
 	}
 	dp->resident--;
@@ -273,12 +282,24 @@ static void put(struct dispatch *dp, struct soft_run *r, enum turn t)
 	dp->spare = r;
 }
 
+void soft_dispatch_start(struct soft_dispatch *dp, struct soft_run *r)
+{
+	struct soft_watch *watch = dp->l.q->dev->watch;
+
+	if (!r->fresh)
+		return;
+	soft_run_start(r, &dp->l);
+	if (watch)
+		soft_watch_start(watch, r, &dp->l);
+	r->fresh = false;
+}
+
 /* One turn of one workgroup; false = nothing to take now. */
 static bool dispatch_turn(void *arg, struct soft_worker *k)
 {
-	struct dispatch *dp = arg;
+	struct soft_dispatch *dp = arg;
 	struct soft_run *r = NULL;
-	enum turn t;
+	enum soft_turn t;
 	bool more;
 
 	pthread_mutex_lock(&dp->lock);
@@ -287,21 +308,17 @@ static bool dispatch_turn(void *arg, struct soft_worker *k)
 	pthread_mutex_unlock(&dp->lock);
 	if (!r)
 		return false;
-	if (r->fresh)
-		soft_run_start(r, &dp->l);
-	if (r->fresh && dp->l.q->dev->watch)
-		soft_watch_start(dp->l.q->dev->watch, r, &dp->l);
-	r->fresh = false;
+	soft_dispatch_start(dp, r);
 	t = turn(dp, r, k);
 	pthread_mutex_lock(&dp->lock);
-	put(dp, r, t);
-	more = !dp->failed && (dp->waiting || dp->next < dp->l.total);
+	soft_dispatch_put(dp, r, t);
+	more = !dp->failed && (dp->waiting || is_new(dp));
 	pthread_cond_broadcast(&dp->changed);
 	pthread_mutex_unlock(&dp->lock);
 	return more;
 }
 
-static void pause_dispatch(struct dispatch *dp)
+void soft_dispatch_pause(struct soft_dispatch *dp)
 {
 	struct soft_dev *d = dp->l.q->dev;
 	const uint64_t began = time_mono_ns();
@@ -316,17 +333,17 @@ static void pause_dispatch(struct dispatch *dp)
 }
 
 /* Helpers have the rest: until one of them finishes or sets aside. */
-static void wait_helpers(struct dispatch *dp)
+static void wait_helpers(struct soft_dispatch *dp)
 {
 	pthread_mutex_lock(&dp->lock);
 	while (!dp->failed && dp->ended < dp->l.total && !dp->waiting &&
-	       !(dp->next < dp->l.total && dp->resident < dp->l.max_resident) &&
+	       !(is_new(dp) && dp->resident < dp->l.max_resident) &&
 	       soft_queue_go(dp->l.q) == SOFT_GO)
 		pthread_cond_wait(&dp->changed, &dp->lock);
 	pthread_mutex_unlock(&dp->lock);
 }
 
-static bool is_over(struct dispatch *dp, bool *good)
+static bool is_over(struct soft_dispatch *dp, bool *good)
 {
 	bool over;
 
@@ -338,7 +355,7 @@ static bool is_over(struct dispatch *dp, bool *good)
 }
 
 /* Until the dispatch is over: true when all workgroups ended. */
-static bool work(struct dispatch *dp)
+static bool work(struct soft_dispatch *dp)
 {
 	struct soft_queue *q = dp->l.q;
 	const bool help = dp->l.total > 1;
@@ -352,7 +369,7 @@ static bool work(struct dispatch *dp)
 		if (go == SOFT_STOP)
 			break;
 		if (go == SOFT_PAUSE) {
-			pause_dispatch(dp);
+			soft_dispatch_pause(dp);
 		} else if (!dispatch_turn(dp, &q->worker)) {
 			wait_helpers(dp);
 		} else if (help) {
@@ -364,7 +381,7 @@ static bool work(struct dispatch *dp)
 	return good;
 }
 
-static void dispatch_fini(struct dispatch *dp)
+static void dispatch_fini(struct soft_dispatch *dp)
 {
 	struct soft_run *lists[] = { dp->waiting, dp->spare };
 
@@ -375,6 +392,7 @@ static void dispatch_fini(struct dispatch *dp)
 			lists[i] = r->next;
 			soft_run_free(r);
 		}
+	free(dp->started);
 	pthread_cond_destroy(&dp->changed);
 	pthread_mutex_destroy(&dp->lock);
 }
@@ -385,7 +403,7 @@ static uint64_t env_clock(void *ctx)
 	return soft_gpu_clock();
 }
 
-static void dispatch_init(struct dispatch *dp, struct soft_queue *q,
+static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 			  const struct aql_dispatch *p)
 {
 	const uint64_t n = q->ring_bytes / AQL_PACKET_BYTES;
@@ -397,6 +415,7 @@ static void dispatch_init(struct dispatch *dp, struct soft_queue *q,
 	dp->job.turn = dispatch_turn;
 	dp->job.arg = dp;
 	dp->l.q = q;
+	dp->patience_ns = q->dev->o.deadline_ns;
 	dp->l.packet = *p;
 	dp->l.packet_va = q->ring_base + q->read_index % n * AQL_PACKET_BYTES;
 	dp->l.env = (struct soft_env){
@@ -416,7 +435,7 @@ enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
 	/* A kernel that asks for its packet may read it until it ends; all
 	 * others let their slot go when they start, as the card does: a read
 	 * index says nothing about completion. */
-	struct dispatch dp;
+	struct soft_dispatch dp;
 	enum soft_done r;
 	bool late;
 
@@ -434,8 +453,10 @@ enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
 	}
 	soft_map_release(q->dev);
 	if (r == SOFT_DONE) {
-		dp.deadline_ns = time_mono_ns() + q->dev->o.deadline_ns;
 		soft_load_begin(q->dev);
+		if (q->dev->timing.run)
+			soft_timed_run(&dp);
+		dp.deadline_ns = time_mono_ns() + dp.patience_ns;
 		if (!work(&dp))
 			r = SOFT_REFUSED;
 		soft_load_end(q->dev);
@@ -443,11 +464,12 @@ enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
 			soft_watch_end(q->dev->watch);
 	}
 	if (r == SOFT_DONE) {
+		soft_timed_wait(&dp);
 		soft_map_hold(q->dev);
 		if (late)
 			soft_packet_retire(q);
 		soft_packet_complete(q, p->completion_signal,
-				     soft_gpu_clock());
+				     dp.end_ts ? dp.end_ts : soft_gpu_clock());
 		soft_map_release(q->dev);
 	}
 	dispatch_fini(&dp);

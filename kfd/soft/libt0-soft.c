@@ -488,9 +488,15 @@ EXPORT int t0_soft_run(const struct t0_soft_launch *l, struct t0_soft_fault *f)
 		r.fault.status = T0_SOFT_ARGUMENT;
 		snprintf(r.fault.text, sizeof(r.fault.text), "%s", why);
 	} else {
-		r.env = (struct soft_env){ &r, find, realtime, LDS_BASE,
-					   LDS_BASE | 0xffffffff, SCRATCH_BASE,
-					   SCRATCH_BASE | 0xffffffff };
+		r.env = (struct soft_env){
+			.ctx = &r,
+			.find = find,
+			.realtime = realtime,
+			.shared_base = LDS_BASE,
+			.shared_limit = LDS_BASE | 0xffffffff,
+			.private_base = SCRATCH_BASE,
+			.private_limit = SCRATCH_BASE | 0xffffffff,
+		};
 		r.waiting_end = &r.waiting;
 		r.max_resident = max_resident(&r);
 		r.deadline = l->deadline_ns ? time_mono_ns() + l->deadline_ns :

@@ -4,6 +4,7 @@
  * Every instruction is decoded here a second time, once per address, looked
  * at, and then executed by soft_wave_run(), one at a time.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,7 +157,7 @@ static void look(struct soft_watch *t, struct soft_run *r, struct soft_wave *w,
 	for (int h = 0; h < soft_halves(w); h++)
 		s->lanes += (unsigned)__builtin_popcount(soft_exec(w, h));
 	t->n_touches = 0;
-	if (s->kind != SITE_ALU)
+	if (s->kind != SITE_ALU && (t->o.check || traced(t, w)))
 		watch_touches(t, w, s);
 	if (s->pc == stop_pc)
 		stop(t, w, s);
@@ -167,14 +168,19 @@ static void look(struct soft_watch *t, struct soft_run *r, struct soft_wave *w,
 	t->n_invalidated += s->u.in.op == ISA_s_icache_inv;
 }
 
+static void epoch_update(struct soft_watch *t)
+{
+	t->epoch = __atomic_load_n(&t->dev->map.code_epoch, __ATOMIC_RELAXED) +
+		   t->n_invalidated;
+}
+
 void soft_watch_run(struct soft_watch *t, struct soft_run *r,
 		    struct soft_wave *w, uint64_t max_insts)
 {
 	uint64_t stop_pc = 0;
 
 	pthread_mutex_lock(&t->lock);
-	t->epoch = __atomic_load_n(&t->dev->map.code_epoch, __ATOMIC_RELAXED) +
-		   t->n_invalidated;
+	epoch_update(t);
 	if (t->o.stop && !watch_resolve(t, t->o.stop, &stop_pc))
 		stop_pc = 0;
 	for (; max_insts && w->state == SOFT_READY; max_insts--) {
@@ -184,6 +190,52 @@ void soft_watch_run(struct soft_watch *t, struct soft_run *r,
 			look(t, r, w, s, stop_pc);
 		soft_wave_run(w, 1);
 	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void show(const struct soft_watch *t, const struct soft_wave *w,
+		 const struct site *s, struct soft_timed_inst *out)
+{
+	out->pc = s->pc;
+	out->in = &s->u.in;
+	out->id = s->id;
+	out->exec = soft_exec(w, 0);
+	if (w->wave_size == 64)
+		out->exec |= (uint64_t)soft_exec(w, 1) << 32;
+	out->kind = 0;
+	out->access_bytes = 0;
+	out->n_accesses = (uint32_t)t->n_touches;
+	for (int i = 0; i < t->n_touches; i++)
+		out->access[i] = watch_access(&t->touch[i], &out->kind,
+					      &out->access_bytes);
+}
+
+bool soft_watch_look(struct soft_watch *t, struct soft_wave *w,
+		     struct soft_timed_inst *out)
+{
+	const struct site *s;
+
+	pthread_mutex_lock(&t->lock);
+	epoch_update(t);
+	s = site_at(t, w);
+	if (s) {
+		t->n_touches = 0;
+		if (s->kind != SITE_ALU)
+			watch_touches(t, w, s);
+		show(t, w, s, out);
+		t->n_invalidated += s->u.in.op == ISA_s_icache_inv;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return s;
+}
+
+void soft_watch_kernel(struct soft_watch *t, uint64_t va, char out[128])
+{
+	const char *name;
+
+	pthread_mutex_lock(&t->lock);
+	name = watch_kernel(t, va);
+	snprintf(out, 128, "%s", name ? name : "");
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -313,7 +365,8 @@ bool soft_watch_wanted(const struct soft_watch_options *o)
 
 void soft_watch_note(struct kfd_driver *d, const struct kfd_note *n)
 {
-	struct soft_watch *t = ((struct soft_dev *)d)->watch;
+	const struct soft_dev *dev = (struct soft_dev *)d;
+	struct soft_watch *t = dev->watch ? dev->watch : dev->sites;
 
 	if (!t)
 		return;

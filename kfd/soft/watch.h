@@ -388,6 +388,9 @@ void clocks_fini(struct clocks *c);
 void watch_trace_dispatch(struct soft_watch *t, const struct soft_launch *l);
 void watch_trace_inst(struct soft_watch *t, const struct soft_wave *w,
 		      const struct site *s);
+/* An access as traces have it, and what all of an instruction share. */
+struct trace_access watch_access(const struct touch *x, uint8_t *kind,
+				 uint32_t *bytes);
 
 /* ---------------------------------------------------------- profile.c ---- */
 

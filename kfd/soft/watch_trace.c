@@ -48,6 +48,15 @@ void watch_trace_dispatch(struct soft_watch *t, const struct soft_launch *l)
 	trace_put_dispatch(t->trace, &d);
 }
 
+struct trace_access watch_access(const struct touch *x, uint8_t *kind,
+				 uint32_t *bytes)
+{
+	*bytes = x->size_bytes;
+	*kind = (uint8_t)(x->space | (x->write ? TRACE_WRITE : 0) |
+			  (x->atomic ? TRACE_ATOMIC : 0));
+	return (struct trace_access){ x->lane, x->at };
+}
+
 void watch_trace_inst(struct soft_watch *t, const struct soft_wave *w,
 		      const struct site *s)
 {
@@ -60,14 +69,9 @@ void watch_trace_inst(struct soft_watch *t, const struct soft_wave *w,
 	if (w->wave_size == 64)
 		ev->exec |= (uint64_t)soft_exec(w, 1) << 32;
 	ev->n_accesses = (uint32_t)t->n_touches;
-	for (int i = 0; i < t->n_touches; i++) {
-		const struct touch *x = &t->touch[i];
-
-		ev->access[i] = (struct trace_access){ x->lane, x->at };
-		ev->access_bytes = x->size_bytes;
-		ev->kind = (uint8_t)(x->space | (x->write ? TRACE_WRITE : 0) |
-				     (x->atomic ? TRACE_ATOMIC : 0));
-	}
+	for (int i = 0; i < t->n_touches; i++)
+		ev->access[i] = watch_access(&t->touch[i], &ev->kind,
+					     &ev->access_bytes);
 	trace_put_inst(t->trace, ev, s->u.in.size_bytes);
 	if (s->info->flags & ISA_END)
 		trace_put_end(t->trace, ev->group, ev->wave);
