@@ -64,14 +64,14 @@ static inline uint32_t clamp_i32(float f, int min, int max)
 	return (uint32_t)(int32_t)in;
 }
 
-/* A half in [min, 1] times `scale`, rounded to nearest even. */
-static inline uint32_t norm_f16(uint32_t a, int min, float scale)
+/* A half in [min, 1] times `scale`, rounded once, to nearest even. */
+static inline uint32_t norm_f16(uint32_t a, int min, double scale)
 {
 	float f = soft_f32_from_f16(a);
 
 	f = f == f ? f : 0;
 	f = f < (float)min ? (float)min : f > 1 ? 1 : f;
-	return (uint32_t)(int32_t)__builtin_rintf(f * scale);
+	return (uint32_t)(int32_t)__builtin_rint(f * scale);
 }
 
 static inline uint32_t quiet_f16(uint32_t a)
