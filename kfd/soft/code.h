@@ -39,6 +39,7 @@ struct soft_code_cache {
 	struct soft_range recent[SOFT_RECENT]; /* found in this slice */
 	unsigned n_found;
 	bool stale;
+	bool slow; /* no stretches */
 };
 
 #endif

@@ -83,6 +83,9 @@ struct soft_code_cache;
 struct soft_code_cache *soft_code_cache_new(void);
 void soft_code_cache_reset(struct soft_code_cache *c); /* code may have changed */
 void soft_code_cache_free(struct soft_code_cache *c);
+/* Execute every instruction by its handler: what the fast form is measured
+ * and tested against. */
+void soft_code_cache_slow(struct soft_code_cache *c);
 
 /* Bits of the MODE register (hwreg 1), RDNA3 ISA 3.3. */
 enum soft_mode {

@@ -54,6 +54,11 @@ void soft_code_cache_free(struct soft_code_cache *c)
 	free(c);
 }
 
+void soft_code_cache_slow(struct soft_code_cache *c)
+{
+	c->slow = true;
+}
+
 void soft_code_cache_stale(struct soft_code_cache *c)
 {
 	c->stale = true;
@@ -269,7 +274,7 @@ static void one(struct soft_wave *w, struct soft_code_cache *c,
 		too_few_vgprs(w, n);
 	else
 		n->u.fn(w, &n->u);
-	if (++n->n_steps == SOFT_STRETCH_AFTER && c->cur == n)
+	if (++n->n_steps == SOFT_STRETCH_AFTER && c->cur == n && !c->slow)
 		soft_stretch_make(c, n, w->mode);
 }
 
