@@ -4,6 +4,9 @@
  * one, which never use the fast form; registers, memory, LDS, faults and
  * counters must agree.  What the instructions themselves compute is tested
  * elsewhere.
+ *
+ * T0_SEED chooses other loops, T0_SOFT_SIMD=v2 or v3 the code for processors
+ * without AVX-512 or AVX2.
  */
 #include <stdlib.h>
 
@@ -22,6 +25,8 @@ enum {
 	FEW = 12,      /* registers that most of them use */
 	ADDRESSES = 40, /* VGPR pairs that hold addresses */
 	BASE = 96,     /* SGPR pair that holds one */
+	BUFFER = 88,   /* SGPRs of a buffer descriptor */
+	SCRATCH_BYTES = 512, /* of a lane */
 };
 
 struct machine {
@@ -30,6 +35,7 @@ struct machine {
 	struct soft_wave w;
 	_Alignas(64) uint32_t v[2][VGPRS][SOFT_LANES];
 	uint8_t mem[MEM_BYTES], lds[LDS_BYTES];
+	uint8_t scratch[2 * SOFT_LANES * SCRATCH_BYTES];
 	uint8_t code[256];
 };
 
@@ -66,6 +72,8 @@ static void connect(struct machine *m)
 	m->w.group = &m->group;
 	m->w.v[0] = m->v[0];
 	m->w.v[1] = m->v[1];
+	m->w.scratch = m->scratch;
+	m->w.scratch_lane_bytes = SCRATCH_BYTES;
 }
 
 /* ------------------------------------------------------- random state ---- */
@@ -125,6 +133,17 @@ static void random_addresses(struct isa_gen_state *g,
 		v[ADDRESSES + 6][gen_below(g, SOFT_LANES)] = gen_u32(g);
 }
 
+/* Mostly raw and linear, of more or less than the addresses reach. */
+static void random_buffer(struct isa_gen_state *g, uint32_t *s)
+{
+	static const uint32_t records[] = { 4096, 32768, 700, 0 };
+
+	s[0] = gen_below(g, 64) * 4;
+	s[1] = gen_percent(g, 90) ? 0 : gen_u32(g) & 0xffff0000;
+	s[2] = records[gen_below(g, ARRAY_SIZE(records))];
+	s[3] = gen_percent(g, 90) ? 3u << 28 : gen_u32(g);
+}
+
 static void random_state(struct isa_gen_state *g, struct machine *m, int size)
 {
 	struct soft_wave *w = &m->w;
@@ -138,6 +157,7 @@ static void random_state(struct isa_gen_state *g, struct machine *m, int size)
 	for (size_t i = 0; i < sizeof(m->mem); i++)
 		m->mem[i] = (uint8_t)(i * 167 >> 3);
 	memset(m->lds, 0x3c, sizeof(m->lds));
+	memset(m->scratch, 0x3d, sizeof(m->scratch));
 	for (int i = 0; i < 128; i++)
 		w->s[i] = gen_percent(g, 50) ? gen_below(g, 64) * 4 :
 					       random_word(g);
@@ -145,12 +165,15 @@ static void random_state(struct isa_gen_state *g, struct machine *m, int size)
 	w->s[COUNTER] = 60;
 	w->s[BASE] = gen_below(g, 64) * 4;
 	w->s[BASE + 1] = 0;
+	random_buffer(g, &w->s[BUFFER]);
 	for (int h = 0; h < 2; h++)
 		w->s[ISA_R_EXEC_LO + h] = gen_percent(g, 70) ? ~0u :
 					  gen_percent(g, 90) ? gen_u32(g) :
 							       0;
 	w->mode = 0x3f0;
 	if (gen_percent(g, 20))
+		w->mode = 0x3c0; /* floats flush */
+	else if (gen_percent(g, 20))
 		w->mode = gen_u32(g) & 0x8003ff;
 	w->wave_size = size;
 	w->n_vgprs = gen_percent(g, 90) ? VGPRS : 192;
@@ -161,23 +184,29 @@ static void random_state(struct isa_gen_state *g, struct machine *m, int size)
 
 /* -------------------------------------------------------- random loops ---- */
 
+static bool is_memory(const struct isa_inst *in)
+{
+	switch (in->fmt) {
+	case ISA_FMT_GLOBAL:
+	case ISA_FMT_FLAT:
+	case ISA_FMT_SCRATCH:
+	case ISA_FMT_MUBUF:
+	case ISA_FMT_DS:
+		return true;
+	}
+	return false;
+}
+
 static bool wanted(const struct isa_inst *in)
 {
 	switch (in->fmt) {
 	case ISA_FMT_SOP2:
 	case ISA_FMT_SOPC:
-	case ISA_FMT_GLOBAL:
-	case ISA_FMT_FLAT:
-	case ISA_FMT_DS:
+	case ISA_FMT_SOP1:
+	case ISA_FMT_SMEM:
 		return true;
 	}
-	return gen_is_vop(in->fmt);
-}
-
-static bool is_memory(const struct isa_inst *in)
-{
-	return in->fmt == ISA_FMT_GLOBAL || in->fmt == ISA_FMT_FLAT ||
-	       in->fmt == ISA_FMT_DS;
+	return is_memory(in) || gen_is_vop(in->fmt);
 }
 
 /* Few registers, so that instructions depend on each other. */
@@ -200,8 +229,15 @@ static void crowd(struct isa_gen_state *g, struct isa_inst *in)
 	in->f[ISA_F_ADDR] = ADDRESSES + 2 * gen_below(g, 4);
 	in->f[ISA_F_OFFSET] &= 0xff;
 	in->f[ISA_F_OFFSET1] &= 0xf;
-	if (in->fmt == ISA_FMT_GLOBAL)
+	if (in->fmt == ISA_FMT_GLOBAL || in->fmt == ISA_FMT_SCRATCH)
 		in->f[ISA_F_SADDR] = gen_percent(g, 50) ? BASE : ISA_R_NULL;
+	if (in->fmt != ISA_FMT_MUBUF)
+		return;
+	in->f[ISA_F_SRSRC] = BUFFER / 4;
+	in->f[ISA_F_VDATA] %= FEW;
+	in->f[ISA_F_IDXEN] = gen_percent(g, 10);
+	if (gen_percent(g, 80))
+		in->f[ISA_F_SOFFSET] = ISA_R_NULL;
 }
 
 static int random_inst(struct isa_gen_state *g, int size, uint8_t *to)
@@ -272,6 +308,8 @@ static const char *differ(const struct machine *a, const struct machine *b)
 		return "memory";
 	if (memcmp(a->lds, b->lds, sizeof(a->lds)))
 		return "LDS";
+	if (memcmp(a->scratch, b->scratch, sizeof(a->scratch)))
+		return "scratch";
 	return NULL;
 }
 
@@ -341,7 +379,10 @@ static bool one(struct isa_gen_state *g, struct machine *fast,
 int main(void)
 {
 	int n = getenv("T0_SLOW") ? 40000 : 3000, good = 0, ran = 0;
-	struct isa_gen_state g = { .seed = 20261121, .gen = ISA_GFX11 };
+	const char *seed = getenv("T0_SEED");
+	struct isa_gen_state g = { .seed = seed ? strtoull(seed, NULL, 0) :
+						  20261121,
+				   .gen = ISA_GFX11 };
 	struct machine *m = aligned_alloc(64, 2 * sizeof(*m));
 
 	memset(m, 0, 2 * sizeof(*m));

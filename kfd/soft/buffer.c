@@ -481,6 +481,17 @@ static const struct {
 };
 /* clang-format on */
 
+const struct soft_access *soft_buffer_plain(const struct soft_uop *u,
+					    bool *store)
+{
+	const struct row *r = u->op;
+
+	*store = u->fn == run_store;
+	if ((u->fn != run_load && !*store) || r->n || r->to_lds)
+		return NULL;
+	return &r->a;
+}
+
 /* Status of partially resident textures (TFE) is not there. */
 soft_handler *soft_buffer_handler(const struct isa_inst *in, const void **op)
 {

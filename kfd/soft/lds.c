@@ -477,6 +477,22 @@ static const struct {
 };
 /* clang-format on */
 
+const struct soft_access *soft_lds_plain(const struct soft_uop *u, bool *store,
+					 uint32_t off[2])
+{
+	const struct row *r = u->op;
+
+	*store = u->fn == run_store;
+	off[0] = off[1] = 0;
+	/* An equal second offset cannot be told from none; nobody wants it. */
+	if ((u->fn != run_load && !*store) ||
+	    (r->n == 2 && !u->in.f[ISA_F_OFFSET1]))
+		return NULL;
+	off[0] = offset(u, r, 0);
+	off[1] = r->n == 2 ? offset(u, r, 1) : 0;
+	return &r->a;
+}
+
 soft_handler *soft_lds_handler(const struct isa_inst *in, const void **op)
 {
 	*op = &table[in->op].row;

@@ -67,6 +67,8 @@ uint64_t soft_atomic_apply(void *host, int bytes, soft_atomic_fn *fn,
 
 /* -------------------------------------------------------------- lds.c ---- */
 
+struct soft_access;
+
 /* [at, at + size) of the workgroup's LDS, NULL if it has no such bytes. */
 static inline uint8_t *soft_lds_at(const struct soft_wave *w, uint64_t at,
 				   uint32_t size_bytes)
@@ -77,6 +79,13 @@ static inline uint8_t *soft_lds_at(const struct soft_wave *w, uint64_t at,
 		return NULL;
 	return g->lds + at;
 }
+
+/*
+ * A load or store that does nothing but move: what it moves, and its offsets;
+ * off[1] is 0 if it has one address only.  NULL: it is something else.
+ */
+const struct soft_access *soft_lds_plain(const struct soft_uop *u, bool *store,
+					 uint32_t off[2]);
 
 /* ------------------------------------------------------------- vmem.c ---- */
 
@@ -106,6 +115,10 @@ struct soft_place {
 void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
 		     int half, uint32_t lane, struct soft_place *p);
 
+/* As soft_lds_plain(), of FLAT, GLOBAL and SCRATCH. */
+const struct soft_access *soft_vmem_plain(const struct soft_uop *u,
+					  bool *store);
+
 /* A loaded value to registers reg.. of one lane, and back. */
 void soft_put_lane(struct soft_wave *w, const struct soft_access *a, int half,
 		   uint32_t lane, uint32_t reg, const uint32_t *value);
@@ -124,6 +137,9 @@ soft_handler *soft_buffer_handler(const struct isa_inst *in, const void **op);
 bool soft_buffer_at(struct soft_wave *w, const struct soft_uop *u, int half,
 		    uint32_t lane, uint32_t skip, uint32_t bytes,
 		    uint64_t *va);
+/* As soft_lds_plain(), of MUBUF. */
+const struct soft_access *soft_buffer_plain(const struct soft_uop *u,
+					    bool *store);
 /* The typed format that the access uses. */
 uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u);
 

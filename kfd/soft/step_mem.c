@@ -1,5 +1,5 @@
 /*
- * kfd/soft/step_mem.c - loads and stores of dwords as steps (step_mem.h).
+ * kfd/soft/step_mem.c - loads and stores as steps (step_mem.h).
  */
 #include <string.h>
 
@@ -8,212 +8,164 @@
 
 #define PLANE_BYTES (SOFT_LANES * sizeof(uint32_t))
 
-static const struct soft_movers *movers(void)
+static bool holds(const struct soft_range *r, uint64_t va)
 {
-	const struct soft_vrow *rows = soft_vrows();
-
-	return rows == soft_vrows_v4 ? &soft_movers_v4 :
-	       rows == soft_vrows_v3 ? &soft_movers_v3 :
-				       &soft_movers_v2;
+	return va >= r->va && va - r->va < r->size_bytes;
 }
 
-static bool holds(const struct soft_range *r, uint64_t va, uint64_t size)
-{
-	return va >= r->va && size <= r->size_bytes &&
-	       va - r->va <= r->size_bytes - size;
-}
-
-/* A mapping that holds all of it and allows `need`, else NULL. */
-static const struct soft_range *reach(struct soft_wave *w, uint64_t va,
-				      uint64_t size, uint32_t need)
+const struct soft_range *soft_step_find(struct soft_wave *w, uint64_t va)
 {
 	const struct soft_env *env = w->group->env;
 	struct soft_code_cache *c = w->group->code;
-	struct soft_range *r = c->recent;
+	struct soft_range *r = &c->recent[c->n_found++ % SOFT_RECENT];
 
-	while (r < c->recent + SOFT_RECENT && !holds(r, va, size))
-		r++;
-	if (r == c->recent + SOFT_RECENT) {
-		r = &c->recent[c->n_found++ % SOFT_RECENT];
-		if (!env->find(env->ctx, va, r) || !holds(r, va, size)) {
-			memset(r, 0, sizeof(*r));
-			return NULL;
-		}
-	}
-	return (r->flags & need) == need ? r : NULL;
-}
-
-/* One half of an instruction, once its lanes are known. */
-static void set_half(const struct soft_wave *w, const struct soft_step *s,
-		     int half, const uintptr_t *base, struct soft_move *m)
-{
-	(void)w;
-	m->offset = (const uint32_t *)(base[half] + s->a);
-	m->data = (uint32_t *)(base[half] + s->d);
-	m->exec = w->s[ISA_R_EXEC_LO + half];
-	m->dwords = s->mods[0];
-}
-
-enum space { IN_GLOBAL, IN_FLAT, IN_LDS };
-
-static bool meets(uint64_t low, uint64_t high, uint64_t first, uint64_t last)
-{
-	return low <= last && high >= first;
-}
-
-/* Not memory: LDS or scratch through FLAT. */
-static bool in_aperture(const struct soft_env *env, uint64_t low, uint64_t high)
-{
-	return meets(low, high, env->shared_base, env->shared_limit) ||
-	       meets(low, high, env->private_base, env->private_limit);
-}
-
-/* Do all lanes share the upper half of their 64-bit addresses? */
-static bool common_high(const struct soft_move *m, uint64_t *high)
-{
-	const uint32_t *p = m->offset + SOFT_LANES;
-	uint32_t any = p[__builtin_ctz(m->exec)], differ = 0;
-
-	LANES(i) differ |= (p[i] ^ any) & (0 - (m->exec >> i & 1));
-	*high = (uint64_t)any << 32;
-	return !differ;
-}
-
-/* imm: the signed offset; c: SADDR, or ISA_R_NULL for 64-bit addresses. */
-static bool place_memory(struct soft_wave *w, const struct soft_step *s,
-			 const struct soft_movers *f, struct soft_move *m)
-{
-	uint32_t need = s->mods[2] ? SOFT_MEM_WRITE : SOFT_MEM_READ;
-	uint64_t at = 0, first, size;
-	const struct soft_range *r;
-
-	if (s->c != ISA_R_NULL)
-		at = w->s[s->c] | (uint64_t)w->s[s->c + 1] << 32;
-	else if (!common_high(m, &at))
-		return false;
-	at += (uint64_t)(int64_t)(int32_t)s->imm;
-	f->bounds(m);
-	first = at + m->low;
-	size = (uint64_t)m->high - m->low + 4 * (uint64_t)m->dwords;
-	if (first + size < first ||
-	    (s->mods[1] == IN_FLAT &&
-	     in_aperture(w->group->env, first, first + size - 1)))
-		return false;
-	r = reach(w, first, size, need);
-	if (!r)
-		return false;
-	/* Counted in integers: `at` itself need not be in the mapping. */
-	m->host = (uint8_t *)((uintptr_t)r->host + (uintptr_t)(at - r->va));
-	return true;
-}
-
-static bool place_lds(struct soft_wave *w, const struct soft_step *s,
-		      const struct soft_movers *f, struct soft_move *m)
-{
-	const struct soft_group *g = w->group;
-
-	f->bounds(m);
-	m->host = g->lds + s->imm;
-	return (uint64_t)m->high + s->imm + 4 * (uint64_t)m->dwords <=
-	       g->lds_size_bytes;
-}
-
-/* All halves, before any of them moves. */
-static bool place(struct soft_wave *w, const struct soft_step *s,
-		  const uintptr_t *base, const struct soft_movers *f,
-		  struct soft_move m[2])
-{
-	for (int h = 0; h < soft_halves(w); h++) {
-		set_half(w, s, h, base, &m[h]);
-		if (m[h].exec && !(s->mods[1] == IN_LDS ?
-					   place_lds(w, s, f, &m[h]) :
-					   place_memory(w, s, f, &m[h])))
-			return false;
-	}
-	return true;
-}
-
-static void step_load(struct soft_wave *w, const struct soft_step *s,
-		      const uintptr_t *base)
-{
-	const struct soft_movers *f = (const struct soft_movers *)s->b;
-	struct soft_move m[2];
-	bool good = place(w, s, base, f, m);
-
-	for (int h = 0; good && h < soft_halves(w); h++)
-		if (m[h].exec)
-			f->load(&m[h]);
-	if (good)
-		SOFT_NEXT(w, s, base);
-	else
-		soft_step_checked(w, s, base);
-}
-
-static void step_store(struct soft_wave *w, const struct soft_step *s,
-		       const uintptr_t *base)
-{
-	const struct soft_movers *f = (const struct soft_movers *)s->b;
-	struct soft_move m[2];
-	bool good = place(w, s, base, f, m);
-
-	for (int h = 0; good && h < soft_halves(w); h++)
-		if (m[h].exec)
-			f->store(&m[h]);
-	if (good)
-		SOFT_NEXT(w, s, base);
-	else
-		soft_step_checked(w, s, base);
+	if (env->find(env->ctx, va, r) && holds(r, va))
+		return r;
+	memset(r, 0, sizeof(*r));
+	return NULL;
 }
 
 /* -------------------------------------------------------------- make ---- */
 
-/* The dwords that it moves, and whether to memory; 0: not a plain move. */
-static int dwords(enum isa_op op, bool *store)
+#define LEVEL(name)                                                          \
+	(soft_vrows() == soft_vrows_v4 ? &name##_v4 :                        \
+	 soft_vrows() == soft_vrows_v3 ? &name##_v3 :                        \
+					 &name##_v2)
+
+static enum soft_move_kind whole(bool store, int bytes)
 {
-	*store = false;
-	switch (op) {
-#define MOVE(n, name, b)                       \
-	case ISA_##name##_load_b##b:           \
-		return n;                      \
-	case ISA_##name##_store_b##b:          \
-		*store = true;                 \
-		return n
-#define MOVES(name)         \
-	MOVE(1, name, 32);  \
-	MOVE(2, name, 64);  \
-	MOVE(3, name, 96);  \
-	MOVE(4, name, 128)
-		MOVES(global);
-		MOVES(flat);
-		MOVES(ds);
-	default:
-		return 0;
-	}
+	enum soft_move_kind first = store ? SOFT_MOVE_store_32 :
+					    SOFT_MOVE_load_32;
+
+	return first + (enum soft_move_kind)(bytes / 4 - 1);
+}
+
+static enum soft_move_kind part_load(const struct soft_access *a)
+{
+	static const enum soft_move_kind kind[3][2][2] = {
+		/* [part][bytes - 1][signed] */
+		{ { SOFT_MOVE_load_u8, SOFT_MOVE_load_i8 },
+		  { SOFT_MOVE_load_u16, SOFT_MOVE_load_i16 } },
+		{ { SOFT_MOVE_load_low_u8, SOFT_MOVE_load_low_i8 },
+		  { SOFT_MOVE_load_low_16, SOFT_MOVE_load_low_16 } },
+		{ { SOFT_MOVE_load_high_u8, SOFT_MOVE_load_high_i8 },
+		  { SOFT_MOVE_load_high_16, SOFT_MOVE_load_high_16 } },
+	};
+
+	return kind[a->part][a->bytes - 1][a->is_signed];
+}
+
+static enum soft_move_kind part_store(const struct soft_access *a)
+{
+	if (a->part == SOFT_HIGH)
+		return a->bytes == 1 ? SOFT_MOVE_store_high_8 :
+				       SOFT_MOVE_store_high_16;
+	return a->bytes == 1 ? SOFT_MOVE_store_8 : SOFT_MOVE_store_16;
+}
+
+static soft_move_fn *mover(const struct soft_access *a, bool store)
+{
+	enum soft_move_kind k = a->bytes >= 4 ? whole(store, a->bytes) :
+				store	      ? part_store(a) :
+						part_load(a);
+
+	return LEVEL(soft_moves)->move[k];
+}
+
+static struct soft_step *add(struct soft_maker *m, const struct soft_uop *u,
+			     enum soft_where where,
+			     const struct soft_access *a, bool store)
+{
+	soft_step_fn *fn = LEVEL(soft_mem_steps)->step[where][m->wide];
+	struct soft_step *s = soft_maker_add(m, fn, u);
+
+	s->b = (uintptr_t)mover(a, store);
+	s->mods[0] = a->bytes;
+	s->mods[1] = store ? SOFT_MEM_WRITE : SOFT_MEM_READ;
+	return s;
+}
+
+static bool add_lds(struct soft_maker *m, const struct soft_uop *u)
+{
+	const uint32_t *f = u->in.f;
+	uint32_t off[2];
+	bool store;
+	const struct soft_access *a = soft_lds_plain(u, &store, off);
+	enum soft_where where = off[1] ? SOFT_AT_LDS2 : SOFT_AT_LDS;
+	struct soft_step *s;
+	uint64_t next;
+
+	if (!a)
+		return false;
+	s = add(m, u, where, a, store);
+	s->a = f[ISA_F_ADDR] * PLANE_BYTES;
+	s->d = f[store ? ISA_F_DATA0 : ISA_F_VDST] * PLANE_BYTES;
+	s->imm = off[0];
+	if (where == SOFT_AT_LDS)
+		return true;
+	next = (store ? f[ISA_F_DATA1] : f[ISA_F_VDST] + a->bytes / 4u) *
+	       PLANE_BYTES;
+	s->c = off[1] | next << 32;
+	return true;
+}
+
+static bool add_buffer(struct soft_maker *m, const struct soft_uop *u)
+{
+	bool store;
+	const struct soft_access *a = soft_buffer_plain(u, &store);
+	const uint32_t *f = u->in.f;
+	struct soft_step *s;
+
+	if (!a || f[ISA_F_IDXEN])
+		return false;
+	s = add(m, u, SOFT_AT_BUFFER, a, store);
+	s->a = f[ISA_F_ADDR] * PLANE_BYTES;
+	s->d = f[ISA_F_VDATA] * PLANE_BYTES;
+	s->c = f[ISA_F_SRSRC] * 4;
+	s->imm = f[ISA_F_OFFSET];
+	s->part = f[ISA_F_OFFEN] != 0;
+	return true;
+}
+
+static bool add_memory(struct soft_maker *m, const struct soft_uop *u)
+{
+	const uint32_t *f = u->in.f;
+	bool store, flat = u->in.fmt == ISA_FMT_FLAT;
+	const struct soft_access *a = soft_vmem_plain(u, &store);
+	enum soft_where where = flat ? SOFT_AT_FLAT : SOFT_AT_SADDR;
+	struct soft_step *s;
+
+	if (!a)
+		return false;
+	if (u->in.fmt == ISA_FMT_SCRATCH)
+		where = SOFT_AT_SCRATCH;
+	else if (!flat && f[ISA_F_SADDR] == ISA_R_NULL)
+		where = SOFT_AT_VADDR;
+	s = add(m, u, where, a, store);
+	s->a = f[ISA_F_ADDR] * PLANE_BYTES;
+	s->d = f[store ? ISA_F_DATA0 : ISA_F_VDST] * PLANE_BYTES;
+	s->c = flat ? ISA_R_NULL : f[ISA_F_SADDR];
+	s->imm = flat ? f[ISA_F_OFFSET] & 0xfff :
+			(uint32_t)((int32_t)(f[ISA_F_OFFSET] << 19) >> 19);
+	if (where == SOFT_AT_SCRATCH)
+		s->part = f[ISA_F_SVE] != 0;
+	return true;
 }
 
 bool soft_step_memory(struct soft_maker *m, const struct soft_uop *u)
 {
-	const uint32_t *f = u->in.f;
-	bool store, lds = u->in.fmt == ISA_FMT_DS;
-	int n = dwords(u->in.op, &store);
-	struct soft_step *s;
-
 #if defined(__SANITIZE_THREAD__)
-	n = 0; /* it takes the host's wide accesses for data races */
+	return false; /* it takes the host's wide accesses for data races */
 #endif
-	if (!n || (lds && f[ISA_F_GDS]))
-		return false;
-	s = soft_maker_add(m, store ? step_store : step_load, u);
-	s->a = f[ISA_F_ADDR] * PLANE_BYTES;
-	s->b = (uintptr_t)movers();
-	s->d = f[store ? ISA_F_DATA0 : ISA_F_VDST] * PLANE_BYTES;
-	s->c = u->in.fmt == ISA_FMT_GLOBAL ? f[ISA_F_SADDR] : ISA_R_NULL;
-	s->mods[0] = (uint8_t)n;
-	s->mods[1] = lds ? IN_LDS :
-		     u->in.fmt == ISA_FMT_FLAT ? IN_FLAT : IN_GLOBAL;
-	s->mods[2] = store;
-	s->imm = lds ? f[ISA_F_OFFSET0] | f[ISA_F_OFFSET1] << 8 :
-		 u->in.fmt == ISA_FMT_FLAT ? f[ISA_F_OFFSET] & 0xfff :
-		 (uint32_t)((int32_t)(f[ISA_F_OFFSET] << 19) >> 19);
-	return true;
+	switch (u->in.fmt) {
+	case ISA_FMT_DS:
+		return add_lds(m, u);
+	case ISA_FMT_MUBUF:
+		return add_buffer(m, u);
+	case ISA_FMT_FLAT:
+	case ISA_FMT_GLOBAL:
+	case ISA_FMT_SCRATCH:
+		return add_memory(m, u);
+	}
+	return false;
 }

@@ -1,191 +1,291 @@
 /*
- * kfd/soft/step_mem_simd.c - whole planes to memory and back (step_mem.h).
- *
- * Other waves see dwords, so that any order and width of the host's accesses
- * will do.
+ * kfd/soft/step_mem_simd.c - where the lanes of a memory instruction are, and
+ * the steps that move them (step_mem.h).
  */
 #include "kfd/soft/step_mem.h"
-#include "kfd/soft/valu_step.h"
+#include "kfd/soft/step_lanes.h"
 
-static void bounds(struct soft_move *m)
+/* What is known of a half once its lanes are placed. */
+struct placed {
+	struct soft_move m;
+	_Alignas(64) uint32_t offset[SOFT_LANES]; /* where m needs its own */
+};
+
+#define PLACE(name)                                                          \
+	static inline bool name(struct soft_wave *w,                         \
+				const struct soft_step *s,                   \
+				const uintptr_t *base, int h,                \
+				struct placed *p)
+
+static inline const uint32_t *address_plane(const struct soft_step *s,
+					    const uintptr_t *base, int h)
 {
-	const uint32_t *p = m->offset;
-	uint32_t any = p[__builtin_ctz(m->exec)];
-	uint32_t low = any, high = any;
-
-	LANES(i)
-	{
-		uint32_t v = m->exec & step_bit[i] ? p[i] : any;
-
-		low = v < low ? v : low;
-		high = v > high ? v : high;
-	}
-	m->low = low;
-	m->high = high;
+	return (const uint32_t *)(base[h] + s->a);
 }
 
-/* Do all lanes follow each other, `bytes` apart? */
-static inline bool in_order(const struct soft_move *m, uint32_t bytes)
+/* ---------------------------------------------------------- GPU memory ---- */
+
+static inline const struct soft_range *find(struct soft_wave *w, uint64_t va)
 {
-	const uint32_t *p = m->offset;
-	uint32_t differ = 0;
+	const struct soft_range *r = w->group->code->recent;
 
-	if (m->exec != ~0u || m->high - m->low != (SOFT_LANES - 1) * bytes)
-		return false;
-	LANES(i) differ |= p[i] ^ (p[0] + (uint32_t)i * bytes);
-	return !differ;
-}
-
-static inline uint32_t get(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline void put(uint8_t *p, uint32_t v)
-{
-	memcpy(p, &v, sizeof(v));
-}
-
-static inline void load_rows(const struct soft_move *m, int n)
-{
-	const uint8_t *p = m->host + m->low;
-	uint32_t row[4 * SOFT_LANES];
-
-	memcpy(row, p, (size_t)n * SOFT_LANES * 4);
-	for (int j = 0; j < n; j++)
-		LANES(i) m->data[j * SOFT_LANES + i] = row[i * n + j];
-}
-
-#if defined(__SSE2__)
-/* Four dwords of every lane, four lanes at a time. */
-static inline void load_fours(const struct soft_move *m)
-{
-	for (int i = 0; i < SOFT_LANES; i += 4) {
-		const uint8_t *p = m->host;
-		const uint32_t *at = m->offset + i;
-		__m128 a = _mm_loadu_ps((const float *)(p + at[0]));
-		__m128 b = _mm_loadu_ps((const float *)(p + at[1]));
-		__m128 c = _mm_loadu_ps((const float *)(p + at[2]));
-		__m128 d = _mm_loadu_ps((const float *)(p + at[3]));
-		float *to = (float *)(m->data + i);
-
-		_MM_TRANSPOSE4_PS(a, b, c, d);
-		_mm_storeu_ps(to, a);
-		_mm_storeu_ps(to + SOFT_LANES, b);
-		_mm_storeu_ps(to + 2 * SOFT_LANES, c);
-		_mm_storeu_ps(to + 3 * SOFT_LANES, d);
-	}
-}
-
-static inline void store_fours(const struct soft_move *m)
-{
-	for (int i = 0; i < SOFT_LANES; i += 4) {
-		uint8_t *p = m->host;
-		const uint32_t *at = m->offset + i;
-		const float *from = (const float *)(m->data + i);
-		__m128 a = _mm_loadu_ps(from);
-		__m128 b = _mm_loadu_ps(from + SOFT_LANES);
-		__m128 c = _mm_loadu_ps(from + 2 * SOFT_LANES);
-		__m128 d = _mm_loadu_ps(from + 3 * SOFT_LANES);
-
-		_MM_TRANSPOSE4_PS(a, b, c, d);
-		_mm_storeu_ps((float *)(p + at[0]), a);
-		_mm_storeu_ps((float *)(p + at[1]), b);
-		_mm_storeu_ps((float *)(p + at[2]), c);
-		_mm_storeu_ps((float *)(p + at[3]), d);
-	}
-}
-#else
-#define load_fours(m)  load_lanes(m, 4)
-#define store_fours(m) store_lanes(m, 4)
-#endif
-
-static inline void load_lanes(const struct soft_move *m, int n)
-{
-	for (uint32_t e = m->exec; e; e &= e - 1) {
-		int i = __builtin_ctz(e);
-		const uint8_t *p = m->host + m->offset[i];
-
-		for (int j = 0; j < n; j++)
-			m->data[j * SOFT_LANES + i] = get(p + 4 * j);
-	}
-}
-
-static inline void store_rows(const struct soft_move *m, int n)
-{
-	uint8_t *p = m->host + m->low;
-	uint32_t row[4 * SOFT_LANES];
-
-	for (int j = 0; j < n; j++)
-		LANES(i) row[i * n + j] = m->data[j * SOFT_LANES + i];
-	memcpy(p, row, (size_t)n * SOFT_LANES * 4);
-}
-
-static inline void store_lanes(const struct soft_move *m, int n)
-{
-	for (uint32_t e = m->exec; e; e &= e - 1) {
-		int i = __builtin_ctz(e);
-		uint8_t *p = m->host + m->offset[i];
-
-		for (int j = 0; j < n; j++)
-			put(p + 4 * j, m->data[j * SOFT_LANES + i]);
-	}
+	for (int i = 0; i < SOFT_RECENT; i++, r++)
+		if (va - r->va < r->size_bytes)
+			return r;
+	return soft_step_find(w, va);
 }
 
 /*
- * The registers of a load may be those of its addresses: what is read of the
- * offsets is read before the lane is written, and lanes are independent.
- * A second register may be the offsets, too, hence the copy.
+ * Lanes at `at` plus their 32-bit offsets: all in the mapping of the first one
+ * that executes?
  */
-#define LOAD(n)                                       \
-	if (in_order(m, 4 * (n))) {                   \
-		load_rows(m, n);                      \
-	} else {                                      \
-		load_lanes(m, n);                     \
-	}                                             \
-	break
-#define STORE(n)                                      \
-	if (in_order(m, 4 * (n)))                     \
-		store_rows(m, n);                     \
-	else                                          \
-		store_lanes(m, n);                    \
-	break
-
-static void load(const struct soft_move *m)
+static inline bool reach(struct soft_wave *w, const struct soft_step *s,
+			 uint64_t at, uint32_t bytes, struct placed *p,
+			 const struct soft_range **range)
 {
-	switch (m->dwords) {
-	case 1:
-		LOAD(1);
-	case 2:
-		LOAD(2);
-	case 3:
-		LOAD(3);
-	case 4:
-		if (m->exec == ~0u)
-			load_fours(m);
-		else
-			load_lanes(m, 4);
+	const uint32_t *off = p->m.offset;
+	uint64_t va = at + off[__builtin_ctz(p->m.exec)];
+	const struct soft_range *r = find(w, va);
+	uint64_t low, high;
+
+	if (!r || (r->flags & s->mods[1]) != s->mods[1] ||
+	    r->size_bytes < bytes)
+		return false;
+	/* Offsets from low to high are good; neither need fit 32 bits. */
+	low = at < r->va ? r->va - at : 0;
+	high = r->va + (r->size_bytes - bytes) - at;
+	if (low > UINT32_MAX || (int64_t)high < 0)
+		return false;
+	high = high > UINT32_MAX ? UINT32_MAX : high;
+	if (high < low || (lanes_outside(off, (uint32_t)low,
+					 (uint32_t)(high - low)) & p->m.exec))
+		return false;
+	/* Counted in integers: `at` itself need not be in the mapping. */
+	p->m.host = (uint8_t *)((uintptr_t)r->host + (uintptr_t)(at - r->va));
+	*range = r;
+	return true;
+}
+
+/* imm: the signed offset. */
+PLACE(at_saddr)
+{
+	uint64_t at = w->s[s->c] | (uint64_t)w->s[s->c + 1] << 32;
+	const struct soft_range *r;
+
+	p->m.offset = address_plane(s, base, h);
+	at += (uint64_t)(int64_t)(int32_t)s->imm;
+	return reach(w, s, at, s->mods[0], p, &r);
+}
+
+/* Lanes with different upper halves of their addresses are not for us. */
+static inline bool at_pair(struct soft_wave *w, const struct soft_step *s,
+			   const uintptr_t *base, int h, struct placed *p,
+			   const struct soft_range **r)
+{
+	const uint32_t *low = address_plane(s, base, h);
+	const uint32_t *high = low + SOFT_LANES;
+	uint32_t any = high[__builtin_ctz(p->m.exec)];
+	uint64_t at = (uint64_t)any << 32;
+
+	p->m.offset = low;
+	if (lanes_differ(high, any) & p->m.exec)
+		return false;
+	at += (uint64_t)(int64_t)(int32_t)s->imm;
+	return reach(w, s, at, s->mods[0], p, r);
+}
+
+PLACE(at_vaddr)
+{
+	const struct soft_range *r;
+
+	return at_pair(w, s, base, h, p, &r);
+}
+
+static inline bool meets(const struct soft_range *r, uint64_t first,
+			 uint64_t last)
+{
+	return r->va <= last && r->va + r->size_bytes > first;
+}
+
+/* LDS and scratch begin where nothing is mapped. */
+PLACE(at_flat)
+{
+	const struct soft_env *env = w->group->env;
+	const struct soft_range *r;
+
+	return at_pair(w, s, base, h, p, &r) &&
+	       !meets(r, env->shared_base, env->shared_limit) &&
+	       !meets(r, env->private_base, env->private_limit);
+}
+
+/*
+ * Raw and linear: no index, an offset in bytes that is checked against the
+ * number of records (buffer.c).
+ */
+PLACE(at_buffer)
+{
+	const uint32_t *d = &w->s[s->c];
+	const struct isa_operand *o = s->u->in.opnd;
+	uint32_t soffset = 0, bytes = s->mods[0];
+	const struct soft_range *r;
+	uint64_t at;
+
+	while (o->slot != ISA_SLOT_SOFFSET)
+		o++;
+	soffset = (uint32_t)soft_read_scalar(w, o, &s->u->in);
+	/* Swizzled; or indexed by the lane; or checked in another way. */
+	if (d[1] >> 30 || d[3] >> 23 & 1 || (d[3] >> 28 & 3) != 3 ||
+	    (uint64_t)bytes + soffset > d[2])
+		return false;
+	p->m.offset = p->offset;
+	if (s->part)
+		LANES(i) p->offset[i] = address_plane(s, base, h)[i] + s->imm;
+	else
+		LANES(i) p->offset[i] = s->imm;
+	if (lanes_outside(p->offset, 0, d[2] - bytes - soffset) & p->m.exec)
+		return false;
+	at = (d[0] | (uint64_t)(d[1] & 0xffff) << 32) + soffset;
+	return reach(w, s, at, bytes, p, &r);
+}
+
+/* ------------------------------------------------------ LDS and scratch ---- */
+
+static inline bool in_lds(const struct soft_wave *w, const uint32_t *off,
+			  uint32_t imm, uint32_t bytes, uint32_t exec)
+{
+	uint64_t size = w->group->lds_size_bytes, need = (uint64_t)imm + bytes;
+
+	return need <= size &&
+	       !(lanes_outside(off, 0, (uint32_t)(size - need)) & exec);
+}
+
+PLACE(at_lds)
+{
+	p->m.offset = address_plane(s, base, h);
+	p->m.host = w->group->lds + s->imm;
+	return in_lds(w, p->m.offset, s->imm, s->mods[0], p->m.exec);
+}
+
+/* The addresses are copied: the first load may overwrite them. */
+PLACE(at_lds2)
+{
+	uint32_t second = (uint32_t)s->c;
+	uint32_t last = s->imm > second ? s->imm : second;
+
+	memcpy(p->offset, address_plane(s, base, h), sizeof(p->offset));
+	p->m.offset = p->offset;
+	p->m.host = w->group->lds + s->imm;
+	return in_lds(w, p->offset, last, s->mods[0], p->m.exec);
+}
+
+#define MOST_SCRATCH (1u << 26) /* of a lane, for offsets of 32 bits */
+
+/* [lane][scratch_lane_bytes]; offsets wrap in 32 bits. */
+PLACE(at_scratch)
+{
+	const uint32_t n = w->scratch_lane_bytes, bytes = s->mods[0];
+	uint32_t at = s->imm;
+
+	if (n < bytes || n > MOST_SCRATCH)
+		return false;
+	if (s->c != ISA_R_NULL)
+		at += w->s[s->c];
+	p->m.offset = p->offset;
+	p->m.host = w->scratch + (uint64_t)h * SOFT_LANES * n;
+	if (s->part)
+		LANES(i) p->offset[i] = address_plane(s, base, h)[i] + at;
+	else
+		LANES(i) p->offset[i] = at;
+	if (lanes_outside(p->offset, 0, n - bytes) & p->m.exec)
+		return false;
+	LANES(i) p->offset[i] += lanes_number[i] * n;
+	return true;
+}
+
+/* ---------------------------------------------------------------- steps ---- */
+
+/* Both addresses of a lane before the next lane's, as in the handler. */
+static inline void store_pairs(const struct soft_move *m, uint8_t *other,
+			       const uint32_t *data, uint32_t dwords)
+{
+	for (uint32_t rest = m->exec; rest; rest &= rest - 1) {
+		int i = __builtin_ctz(rest);
+		uint8_t *p = m->host + m->offset[i], *q = other + m->offset[i];
+
+		for (uint32_t j = 0; j < dwords; j++)
+			memcpy(p + 4 * j, &m->data[j * SOFT_LANES + i], 4);
+		for (uint32_t j = 0; j < dwords; j++)
+			memcpy(q + 4 * j, &data[j * SOFT_LANES + i], 4);
 	}
 }
 
-static void store(const struct soft_move *m)
+static inline void move(const struct soft_wave *w, const struct soft_step *s,
+			const uintptr_t *base, int h, bool two,
+			struct placed *p)
 {
-	switch (m->dwords) {
-	case 1:
-		STORE(1);
-	case 2:
-		STORE(2);
-	case 3:
-		STORE(3);
-	case 4:
-		if (m->exec == ~0u)
-			store_fours(m);
-		else
-			store_lanes(m, 4);
+	soft_move_fn *fn = (soft_move_fn *)s->b;
+	uint32_t *data;
+	uint8_t *host;
+
+	if (!p->m.exec)
+		return;
+	p->m.data = (uint32_t *)(base[h] + s->d);
+	if (!two) {
+		fn(&p->m);
+		return;
 	}
+	host = w->group->lds + (uint32_t)s->c;
+	data = (uint32_t *)(base[h] + (s->c >> 32));
+	if (s->mods[1] & SOFT_MEM_WRITE) {
+		store_pairs(&p->m, host, data, s->mods[0] / 4);
+		return;
+	}
+	fn(&p->m);
+	p->m.host = host;
+	p->m.data = data;
+	fn(&p->m);
 }
 
-const struct soft_movers SIMD(soft_movers) = { bounds, load, store };
+/* All halves are placed before any of them moves. */
+#define STEP_MEM(where, wide, two)                                           \
+	static void step_##where##_##wide(struct soft_wave *w,               \
+					  const struct soft_step *s,         \
+					  const uintptr_t *base)             \
+	{                                                                    \
+		struct placed p[1 + (wide)];                                 \
+		bool good = true;                                            \
+                                                                             \
+		for (int h = 0; h <= (wide); h++) {                          \
+			p[h].m.exec = w->s[ISA_R_EXEC_LO + h];               \
+			good &= !p[h].m.exec || where(w, s, base, h, &p[h]); \
+		}                                                            \
+		if (__builtin_expect(!good, 0)) {                            \
+			soft_step_checked(w, s, base);                       \
+			return;                                              \
+		}                                                            \
+		for (int h = 0; h <= (wide); h++)                            \
+			move(w, s, base, h, two, &p[h]);                     \
+		SOFT_NEXT(w, s, base);                                       \
+	}
+#define STEPS_MEM(where, two)                                                \
+	STEP_MEM(where, 0, two)                                              \
+	STEP_MEM(where, 1, two)
+STEPS_MEM(at_saddr, false)
+STEPS_MEM(at_vaddr, false)
+STEPS_MEM(at_flat, false)
+STEPS_MEM(at_lds, false)
+STEPS_MEM(at_lds2, true)
+STEPS_MEM(at_scratch, false)
+STEPS_MEM(at_buffer, false)
+
+const struct soft_mem_steps SIMD(soft_mem_steps) = { {
+#define BOTH(where) { step_##where##_0, step_##where##_1 }
+	[SOFT_AT_SADDR] = BOTH(at_saddr),
+	[SOFT_AT_VADDR] = BOTH(at_vaddr),
+	[SOFT_AT_FLAT] = BOTH(at_flat),
+	[SOFT_AT_LDS] = BOTH(at_lds),
+	[SOFT_AT_LDS2] = BOTH(at_lds2),
+	[SOFT_AT_SCRATCH] = BOTH(at_scratch),
+	[SOFT_AT_BUFFER] = BOTH(at_buffer),
+#undef BOTH
+} };

@@ -1,6 +1,7 @@
 /*
  * kfd/soft/valu.c - vector instructions: fetch, compute, finish (valu.h).
  */
+#include <stdlib.h>
 #include <xmmintrin.h>
 
 #include "kfd/soft/valu.h"
@@ -30,15 +31,23 @@ uint32_t *soft_vgpr(struct soft_wave *w, int half, unsigned reg, int dwords)
 	return NULL;
 }
 
+/* T0_SOFT_SIMD=v2 or v3: as if the host had no more than that. */
+static bool allowed(char level)
+{
+	const char *most = getenv("T0_SOFT_SIMD");
+
+	return !most || most[0] != 'v' || most[1] >= level;
+}
+
 const struct soft_vrow *soft_vrows(void)
 {
-	if (__builtin_cpu_supports("avx512f") &&
+	if (allowed('4') && __builtin_cpu_supports("avx512f") &&
 	    __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512cd") &&
 	    __builtin_cpu_supports("avx512dq") &&
 	    __builtin_cpu_supports("avx512vl"))
 		return soft_vrows_v4;
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+	if (allowed('3') && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
 	    __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
 	    __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt"))
 		return soft_vrows_v3;

@@ -395,6 +395,13 @@ static const struct {
 };
 /* clang-format on */
 
+const struct soft_access *soft_vmem_plain(const struct soft_uop *u,
+					  bool *store)
+{
+	*store = u->fn == run_store;
+	return u->fn == run_load || *store ? u->op : NULL;
+}
+
 soft_handler *soft_vmem_handler(const struct isa_inst *in, const void **op)
 {
 	if (in->fmt == ISA_FMT_MUBUF || in->fmt == ISA_FMT_MTBUF)
