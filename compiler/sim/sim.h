@@ -182,7 +182,6 @@ struct sim_result {
 	const char *occupancy_limit; /* isa/occupancy.h */
 	struct sim_occupancy *occupancy; /* [n_occupancy] ascending */
 	int n_occupancy;
-	struct arena mem;
 };
 
 /* ------------------------------------------------------------ core.c ---- */
@@ -224,6 +223,9 @@ void sim_gpu(const struct sim_result *r, const struct sim_config *c,
  */
 bool sim_trace_open(struct sim_source *s, const void *bytes, size_t len,
 		    uint64_t number, int max_groups, struct err *e);
+/* Workgroups of the dispatch, and the name of its kernel. */
+uint64_t sim_trace_groups(const struct sim_source *s);
+const char *sim_trace_kernel(const struct sim_source *s);
 void sim_trace_close(struct sim_source *s);
 
 /* --------------------------------------------------- affine_source.c ---- */

@@ -1,0 +1,423 @@
+/*
+ * compiler/sim/affine_source.c - a wave source that follows the code by a
+ * description of its loops, and computes addresses instead of recording them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/sim/sim.h"
+
+/* What the description says about one offset. */
+struct place {
+	bool loop, taken, memory;
+	uint64_t trips;
+	int64_t base, lane, row, wave, group, step;
+	uint64_t fold;
+	double share;
+};
+
+struct walker {
+	uint64_t pc;
+	bool ended;
+	uint32_t *count; /* [code dwords] executions, or trips left */
+};
+
+struct affine {
+	struct arena mem;
+	struct place **place;	/* [code dwords], NULL: nothing said */
+	struct isa_inst *inst;	/* [code dwords] */
+	bool *decoded;
+	struct walker *walker;	/* [n_waves], made when a group begins */
+	size_t dwords;
+	uint64_t exec;
+	struct trace_access access[TRACE_ACCESSES_MAX];
+};
+
+/* ---- the description ---- */
+
+struct parser {
+	struct affine *a;
+	struct sim_source *s;
+	const char *name;
+	int line;
+	struct err *e;
+};
+
+static bool bad(const struct parser *p, const char *what, const char *got)
+{
+	return err_set(p->e, ERR_INPUT, "%s:%d: %s, not \"%s\"", p->name,
+		       p->line, what, got ? got : "nothing");
+}
+
+static bool number(const struct parser *p, const char *text, int64_t *v)
+{
+	char *end;
+
+	errno = 0;
+	if (text && *text) {
+		*v = strtoll(text, &end, 0);
+		if (!*end && !errno)
+			return true;
+	}
+	return bad(p, "wanted a number", text);
+}
+
+static bool count(const struct parser *p, const char *text, int64_t most,
+		  int64_t *v)
+{
+	return number(p, text, v) &&
+	       ((*v >= 1 && *v <= most) || bad(p, "out of range", text));
+}
+
+static struct place *place_at(const struct parser *p, const char *text)
+{
+	int64_t off;
+
+	if (!number(p, text, &off))
+		return NULL;
+	if (off < 0 || off % 4 || (uint64_t)off / 4 >= p->a->dwords) {
+		bad(p, "wanted the offset of an instruction", text);
+		return NULL;
+	}
+	struct place **at = &p->a->place[off / 4];
+	if (!*at)
+		*at = arena_alloc(&p->a->mem, sizeof(**at));
+	return *at;
+}
+
+static bool set_field(const struct parser *p, struct place *at, char *word)
+{
+	static const char *const name[] = { "base", "lane", "row", "wave",
+					    "group", "step", "fold", "share" };
+	char *value = strchr(word, '=');
+	int64_t v;
+	size_t k = 0;
+
+	if (!value)
+		return bad(p, "wanted NAME=NUMBER", word);
+	*value++ = '\0';
+	if (!number(p, value, &v))
+		return false;
+	while (k < ARRAY_SIZE(name) && strcmp(word, name[k]))
+		k++;
+	switch (k) {
+	case 6:
+		at->fold = (uint64_t)v;
+		return v > 0 || bad(p, "fold: wanted 1 or more", value);
+	case 7:
+		at->share = (double)v;
+		return v > 0 || bad(p, "share: wanted 1 or more", value);
+	case 8:
+		return bad(p, "wanted base, lane, fold, row, wave, group, "
+			   "step or share", word);
+	}
+	(&at->base)[k] = v;
+	return true;
+}
+
+static bool parse_at(const struct parser *p, char **rest)
+{
+	struct place *at = place_at(p, strtok_r(NULL, " \t", rest));
+	char *word;
+
+	if (!at)
+		return false;
+	at->memory = true;
+	at->fold = 64;
+	at->share = 1;
+	while ((word = strtok_r(NULL, " \t", rest)))
+		if (!set_field(p, at, word))
+			return false;
+	return true;
+}
+
+static bool parse_branch(const struct parser *p, bool loop, char **rest)
+{
+	struct place *at = place_at(p, strtok_r(NULL, " \t", rest));
+	int64_t v = 0;
+
+	if (!at)
+		return false;
+	at->taken = !loop;
+	at->loop = loop;
+	if (loop && !count(p, strtok_r(NULL, " \t", rest), 1 << 30, &v))
+		return false;
+	at->trips = (uint64_t)v;
+	return true;
+}
+
+static bool parse_line(const struct parser *p, char *text)
+{
+	char *rest, *word = strtok_r(text, " \t\r", &rest);
+	int64_t v;
+
+	if (!word || *word == '#')
+		return true;
+	if (!strcmp(word, "at"))
+		return parse_at(p, &rest);
+	if (!strcmp(word, "loop") || !strcmp(word, "taken"))
+		return parse_branch(p, *word == 'l', &rest);
+	char *arg = strtok_r(NULL, " \t\r", &rest);
+	if (!strcmp(word, "exec")) {
+		char *end = arg;
+
+		p->a->exec = arg ? strtoull(arg, &end, 16) : 0;
+		return (arg && end != arg && !*end) ||
+		       bad(p, "exec: wanted a mask in hex", arg);
+	}
+	if (!strcmp(word, "groups"))
+		return count(p, arg, 65536, &v) && (p->s->n_groups = (int)v);
+	if (!strcmp(word, "waves"))
+		return count(p, arg, SIM_WAVES_MAX, &v) &&
+		       (p->s->waves_per_group = (int)v);
+	return bad(p, "wanted groups, waves, exec, loop, taken or at", word);
+}
+
+static bool parse(struct parser *p, const char *text)
+{
+	char *copy = arena_strdup(&p->a->mem, text);
+	bool ok = true;
+
+	for (char *next = copy; ok && next && *next;) {
+		char *line = next;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		p->line++;
+		ok = parse_line(p, line);
+	}
+	return ok;
+}
+
+/* ---- the waves ---- */
+
+static struct walker *walker(const struct sim_source *s, int wave)
+{
+	const struct affine *a = s->ctx;
+
+	return &a->walker[wave];
+}
+
+static bool begin(struct sim_source *s, int group, uint64_t cycle,
+		  struct err *e)
+{
+	struct affine *a = s->ctx;
+
+	(void)cycle;
+	(void)e;
+	for (int k = 0; k < s->waves_per_group; k++) {
+		struct walker *w = walker(s, group * s->waves_per_group + k);
+
+		w->pc = s->code_va;
+		w->count = xcalloc(a->dwords, sizeof(*w->count));
+	}
+	return true;
+}
+
+static bool get_pc(struct sim_source *s, int wave, uint64_t *pc)
+{
+	const struct walker *w = walker(s, wave);
+
+	*pc = w->pc;
+	return !w->ended;
+}
+
+static const struct isa_inst *decode(struct sim_source *s, uint64_t off,
+				     struct err *e)
+{
+	struct affine *a = s->ctx;
+	struct isa_target t = { ISA_GFX11, s->wave_size, false };
+
+	if (off / 4 >= a->dwords) {
+		err_set(e, ERR_INPUT, "offset %llu: outside the code",
+			(unsigned long long)off);
+		return NULL;
+	}
+	if (!a->decoded[off / 4]) {
+		const char *why = isa_decode(&t, s->code + off,
+					     s->code_bytes - off,
+					     &a->inst[off / 4]);
+		if (why) {
+			err_set(e, ERR_INPUT, "offset %llu: %s",
+				(unsigned long long)off, why);
+			return NULL;
+		}
+		a->decoded[off / 4] = true;
+	}
+	return &a->inst[off / 4];
+}
+
+static bool is_taken(const struct affine *a, struct walker *w, uint64_t at)
+{
+	const struct place *p = a->place[at];
+
+	if (!p)
+		return false;
+	if (!p->loop || w->count[at]++ < p->trips)
+		return p->taken || p->loop;
+	w->count[at] = 0;
+	return false;
+}
+
+static bool follow(struct sim_source *s, struct walker *w,
+		   const struct isa_inst *in, struct err *e)
+{
+	const struct isa_op_info *op = isa_op_info(in->op);
+	uint64_t at = (w->pc - s->code_va) / 4;
+	bool relative = in->n_opnd && in->opnd[0].slot == ISA_SLOT_REL;
+
+	w->pc += in->size_bytes;
+	if (op->flags & ISA_END) {
+		w->ended = true;
+		free(w->count);
+		w->count = NULL;
+	} else if (relative &&
+		   (in->op == ISA_s_branch || is_taken(s->ctx, w, at))) {
+		w->pc += (uint64_t)(int64_t)(int16_t)in->f[ISA_F_SIMM16] * 4;
+	} else if (in->op == ISA_s_setpc_b64 || in->op == ISA_s_swappc_b64) {
+		return err_set(e, ERR_UNSUPPORTED, "offset %llu: %s goes where "
+			       "an affine description cannot follow; use a "
+			       "trace", (unsigned long long)at * 4, op->name);
+	}
+	return true;
+}
+
+static int access_bytes(const struct isa_inst *in)
+{
+	int dwords = 0;
+
+	for (int i = 0; i < in->n_opnd; i++) {
+		const struct isa_operand *o = &in->opnd[i];
+		bool address = o->slot == ISA_SLOT_VADDR ||
+			       o->slot == ISA_SLOT_SADDR;
+
+		if (o->kind == ISA_K_VGPR && !address && o->dwords > dwords)
+			dwords = o->dwords;
+	}
+	return dwords ? 4 * dwords : 4;
+}
+
+/* Two-address LDS instructions touch twice half of what they move. */
+static void addresses(struct sim_source *s, int wave, const struct place *p,
+		      const struct isa_inst *in, uint64_t n,
+		      struct sim_step *out)
+{
+	struct affine *a = s->ctx;
+	struct place plain = { .fold = 64 };
+	int bytes = access_bytes(in), group = wave / s->waves_per_group;
+
+	if (!p || !p->memory) {
+		plain.lane = bytes;
+		plain.wave = (int64_t)bytes * s->wave_size;
+		plain.group = plain.wave * s->waves_per_group;
+		plain.base = (int64_t)(in - a->inst) << 32;
+		plain.step = 0;
+		if (isa_op_info(in->op)->pipe == ISA_PIPE_LDS)
+			plain.base = 0, plain.group = 0;
+		p = &plain;
+	}
+	out->access_bytes = (uint32_t)bytes;
+	for (int l = 0; l < s->wave_size; l++) {
+		if (!(a->exec >> l & 1))
+			continue;
+		a->access[out->n_accesses].lane = (int16_t)l;
+		a->access[out->n_accesses++].at = (uint64_t)(
+			p->base + l % (int64_t)p->fold * p->lane +
+			l / (int64_t)p->fold * p->row +
+			wave % s->waves_per_group * p->wave +
+			group * p->group + (int64_t)n * p->step);
+	}
+	out->access = a->access;
+}
+
+static void fill_step(struct sim_source *s, int wave, uint64_t at,
+		      const struct isa_inst *in, struct sim_step *out)
+{
+	struct affine *a = s->ctx;
+	const struct isa_op_info *op = isa_op_info(in->op);
+	bool memory = op->flags & (ISA_LOAD | ISA_STORE | ISA_ATOMIC);
+
+	*out = (struct sim_step){ .exec = a->exec };
+	if (!memory || op->pipe == ISA_PIPE_SMEM)
+		return;
+	out->kind = op->pipe == ISA_PIPE_LDS ? TRACE_LDS : TRACE_MEMORY;
+	if (op->flags & ISA_STORE)
+		out->kind |= TRACE_WRITE;
+	if (op->flags & ISA_ATOMIC)
+		out->kind |= TRACE_ATOMIC;
+	addresses(s, wave, a->place[at], in, walker(s, wave)->count[at]++, out);
+}
+
+static bool step(struct sim_source *s, int wave, uint64_t cycle,
+		 struct sim_step *out, struct err *e)
+{
+	struct walker *w = walker(s, wave);
+	uint64_t off = w->pc - s->code_va;
+	const struct isa_inst *in = decode(s, off, e);
+
+	(void)cycle;
+	if (!in)
+		return false;
+	fill_step(s, wave, off / 4, in, out);
+	return follow(s, w, in, e);
+}
+
+static double sharing(struct sim_source *s, uint64_t pc)
+{
+	const struct affine *a = s->ctx;
+	const struct place *p = a->place[(pc - s->code_va) / 4];
+
+	return p && p->memory ? p->share : 1;
+}
+
+/* ---- opening ---- */
+
+bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
+		     uint64_t code_va, const char *text, const char *name,
+		     struct err *e)
+{
+	struct affine *a = xcalloc(1, sizeof(*a));
+	struct parser p = { .a = a, .s = s, .name = name, .e = e };
+
+	s->ctx = a;
+	s->code = code;
+	s->code_bytes = bytes;
+	s->code_va = code_va;
+	s->begin = begin;
+	s->pc = get_pc;
+	s->step = step;
+	s->sharing = sharing;
+	s->wave_size = s->wave_size ? s->wave_size : 32;
+	s->n_groups = s->n_groups ? s->n_groups : 1;
+	s->waves_per_group = s->waves_per_group ? s->waves_per_group : 1;
+	a->dwords = bytes / 4;
+	a->exec = s->wave_size == 64 ? UINT64_MAX : UINT32_MAX;
+	a->place = arena_alloc(&a->mem, (a->dwords + 1) * sizeof(*a->place));
+	a->inst = xcalloc(a->dwords + 1, sizeof(*a->inst));
+	a->decoded = xcalloc(a->dwords + 1, sizeof(*a->decoded));
+	if (!parse(&p, text)) {
+		sim_affine_close(s);
+		return false;
+	}
+	a->walker = xcalloc((size_t)s->n_groups * (size_t)s->waves_per_group,
+			    sizeof(*a->walker));
+	return true;
+}
+
+void sim_affine_close(struct sim_source *s)
+{
+	struct affine *a = s->ctx;
+
+	if (!a)
+		return;
+	for (int i = 0; a->walker && i < s->n_groups * s->waves_per_group; i++)
+		free(a->walker[i].count);
+	free(a->walker);
+	free(a->inst);
+	free(a->decoded);
+	arena_fini(&a->mem);
+	free(a);
+	s->ctx = NULL;
+}

@@ -1,0 +1,463 @@
+/*
+ * compiler/sim/memory.c - LDS, vector and scalar memory.  An access books the
+ * resources on its way in the order in which instructions issue; what it finds
+ * booked it waits for.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "compiler/sim/sim_int.h"
+
+void pending_add(struct pending *p, uint64_t at, enum sim_stall stall)
+{
+	int k = p->n;
+
+	if (p->n == SIM_PENDING) { /* the wait for room was overtaken */
+		memmove(p->at, p->at + 1, (SIM_PENDING - 1) * sizeof(*p->at));
+		memmove(p->stall, p->stall + 1, SIM_PENDING - 1);
+		k = --p->n;
+	}
+	for (; k && p->at[k - 1] > at; k--) {
+		p->at[k] = p->at[k - 1];
+		p->stall[k] = p->stall[k - 1];
+	}
+	p->at[k] = at;
+	p->stall[k] = (uint8_t)stall;
+	p->n++;
+}
+
+/* Forget what has returned. */
+static void prune(struct pending *p, uint64_t now)
+{
+	int done = 0;
+
+	while (done < p->n && p->at[done] <= now)
+		done++;
+	if (!done)
+		return;
+	p->n -= done;
+	memmove(p->at, p->at + done, (size_t)p->n * sizeof(*p->at));
+	memmove(p->stall, p->stall + done, (size_t)p->n);
+}
+
+/*
+ * Take `bytes` through a channel; the cycle in which that begins.  Latencies
+ * are those of an idle machine and have the passage of one line in them.
+ */
+static uint64_t book(double *free, uint64_t t, double bytes, double rate)
+{
+	double begin = *free > (double)t ? *free : (double)t;
+
+	*free = begin + bytes / rate;
+	return (uint64_t)ceil(begin);
+}
+
+/* ---- caches ---- */
+
+static double sharing(struct sim *s, uint64_t pc)
+{
+	double n = s->src->sharing ? s->src->sharing(s->src, pc) : 1;
+
+	return n < 1 ? 1 : n;
+}
+
+/*
+ * The first access to a page waits for its translation, the very first one
+ * also for the directories above it.
+ */
+static uint64_t translate(struct sim *s, uint64_t addr, uint64_t t)
+{
+	bool hit;
+
+	if (s->c->warmth == SIM_WARM)
+		return t;
+	uint64_t *ready = cache_find(&s->tlb, addr / sim_cycles(s,
+						COST_TLB_PAGE), &hit);
+	if (!hit) {
+		*ready = t + sim_cycles(s, COST_TLB_LAT);
+		if (!s->walked)
+			*ready += sim_cycles(s, COST_WALK_LAT) +
+				  sim_ns(s, COST_WALK_NS);
+		s->walked = true;
+	}
+	return sim_max(t, *ready);
+}
+
+/* Time from L2 to where untouched data lies and back. */
+static uint64_t home_latency(const struct sim *s)
+{
+	if (s->home < SIM_IC)
+		return 0;
+	return sim_ns(s, s->home == SIM_IC ? COST_IC_LAT : COST_DRAM_LAT);
+}
+
+/*
+ * Data that no cache of ours has.  Of `n` workgroups of the GPU that want the
+ * line now, one waits for memory, the others find it in L2.
+ */
+static uint64_t from_home(struct sim *s, uint64_t t, uint32_t bytes, double n)
+{
+	double rate = s->home == SIM_IC ? s->ic_rate : s->dram_rate;
+
+	s->r->bytes[n > 1 ? SIM_L2 : s->home] += bytes;
+	if (s->home < SIM_IC)
+		return t;
+	s->r->exchanged_bytes += bytes / n;
+	s->memory_busy += bytes / n / rate;
+	return book(&s->memory_free, t, bytes / n, rate) +
+	       (uint64_t)((double)home_latency(s) / n);
+}
+
+/* A line below L0; the cycle in which it is back from there. */
+static uint64_t below_l0(struct sim *s, uint64_t line, uint64_t t, uint64_t l0,
+			 double n)
+{
+	uint32_t bytes = (uint32_t)sim_cycles(s, COST_LINE);
+	uint64_t l1 = sim_cycles(s, COST_L1_LAT) - l0;
+	uint64_t l2 = sim_cycles(s, COST_L2_LAT) - l0;
+	bool hit;
+	uint64_t *ready = cache_find(&s->l1, line, &hit);
+
+	t = book(&s->l1_free, t, bytes, s->l1_rate);
+	if (hit) {
+		s->r->bytes[SIM_L1] += bytes;
+		return sim_max(t + l1, *ready);
+	}
+	uint64_t *ready2 = cache_find(&s->l2, line, &hit);
+	t = book(&s->l2_free, t, bytes, s->l2_rate);
+	s->l2_busy += bytes / s->l2_rate;
+	if (hit) {
+		s->r->bytes[SIM_L2] += bytes;
+		return *ready = sim_max(t + l2, *ready2);
+	}
+	t = translate(s, line * bytes, t);
+	*ready = *ready2 = from_home(s, t, bytes, n) + l2;
+	return *ready;
+}
+
+/* ---- local data share ---- */
+
+/* Lanes that are served together, by bytes of one lane's access. */
+static uint32_t phase(const struct sim *s, uint32_t bytes)
+{
+	if (bytes <= 4)
+		return 32;
+	return (uint32_t)sim_cycles(s, bytes <= 8 ? COST_LDS_PHASE64
+						  : COST_LDS_PHASE128);
+}
+
+/* Data cycles of a group of lanes: the most distinct rows of one bank. */
+static uint32_t group_cycles(const struct sim *s, const struct sim_step *st,
+			     uint32_t from, uint32_t to)
+{
+	uint32_t banks = (uint32_t)sim_cycles(s, COST_LDS_BANKS), most = 0;
+	uint32_t row[64][64];
+	uint8_t n[64] = { 0 };
+
+	banks = banks > 64 ? 64 : banks;
+	for (uint32_t a = from; a < to; a++)
+		for (uint32_t b = 0; b < st->access_bytes; b += 4) {
+			uint32_t dword = (uint32_t)(st->access[a].at + b) / 4;
+			uint32_t bank = dword % banks, k = 0;
+
+			while (k < n[bank] && row[bank][k] != dword)
+				k++;
+			if (k == n[bank] && k < 64)
+				row[bank][n[bank]++] = dword;
+			most = n[bank] > most ? n[bank] : most;
+		}
+	return most ? most : 1;
+}
+
+/* Cycles of the data path; *extra counts those that conflicts cost. */
+static uint32_t lds_cycles(const struct sim *s, const struct info *i,
+			   const struct sim_step *st, uint32_t *extra)
+{
+	uint32_t cycles = 0, lanes = phase(s, st->access_bytes), groups = 0;
+
+	*extra = 0;
+	if (!st->n_accesses)
+		return i->lds_dwords * (uint32_t)s->src->wave_size / 32;
+	for (uint32_t a = 0; a < st->n_accesses; a += lanes, groups++)
+		cycles += group_cycles(s, st, a, a + lanes < st->n_accesses
+						    ? a + lanes
+						    : st->n_accesses);
+	*extra = cycles - groups;
+	return cycles;
+}
+
+/* The VGPR read path that LDS and vector memory share in a CU. */
+static uint64_t export_path(struct sim *s, struct wave *w)
+{
+	struct cu *cu = &s->cu[w->cu];
+	uint32_t n = w->info->store || w->info->atomic
+			     ? w->info->export_cycles : 1;
+	uint64_t t = sim_max(s->now + sim_cycles(s, COST_LDS_START) - 1,
+			     cu->export_free);
+
+	cu->export_free = t + n;
+	ring_put(w->info->kind == KIND_LDS ? &cu->lds_queue : &cu->vmem_queue,
+		 t);
+	return t + 1;
+}
+
+void sim_lds(struct sim *s, struct wave *w, const struct sim_step *st)
+{
+	int half = s->src->cu_mode ? w->cu : s->group[w->group].half;
+	const struct info *i = w->info;
+	uint32_t extra, cycles = lds_cycles(s, i, st, &extra);
+	uint64_t begin = sim_max(export_path(s, w), s->cu[half].lds_free);
+	uint64_t at;
+
+	cycles = cycles > i->issue ? cycles : i->issue;
+	s->cu[half].lds_free = begin + cycles;
+	/* The wait for it takes the last cycle of the latency. */
+	at = begin + cycles - 2 + i->latency - sim_cycles(s, COST_LDS_START);
+	at = w->order_lds = sim_max(at, w->order_lds);
+	prune(&w->lgkm, s->now);
+	pending_add(&w->lgkm, at, SIM_LDSCNT);
+	s->r->line[i->line].conflicts += extra;
+	w->busy = cycles;
+}
+
+/* ---- vector memory ---- */
+
+/* Distinct 64-byte segments and the lines that they lie in. */
+struct segments {
+	uint64_t line[128];
+	int n_lines, n;
+};
+
+static void add_segment(struct segments *g, uint64_t *last, uint64_t seg)
+{
+	if (seg == *last)
+		return;
+	*last = seg;
+	g->n++;
+	for (int k = g->n_lines; k-- > 0;)
+		if (g->line[k] == seg / 2)
+			return;
+	if (g->n_lines < (int)ARRAY_SIZE(g->line))
+		g->line[g->n_lines++] = seg / 2;
+}
+
+static uint64_t scratch_at(const struct wave *w, const struct trace_access *a)
+{
+	/* Scratch of a wave is interleaved by dwords of its lanes. */
+	return (UINT64_C(1) << 56) + ((uint64_t)w->id << 24) +
+	       (a->at / 4 * 32 + (uint64_t)(a->lane < 0 ? 0 : a->lane)) * 4;
+}
+
+/* Nothing is known of the addresses: lanes in a row, nobody else's data. */
+static void unknown_lines(const struct sim *s, const struct wave *w,
+			  struct segments *g)
+{
+	uint32_t bytes = 4u * (w->info->lds_dwords ? w->info->lds_dwords : 1);
+	uint64_t last = UINT64_MAX;
+	uint64_t at = (UINT64_C(1) << 57) + ((uint64_t)w->info->line << 30) +
+		      ((uint64_t)w->id << 14) + w->issues_here * 8192;
+	uint32_t step = s->c->scattered ? 128 : bytes;
+
+	for (int lane = 0; lane < s->src->wave_size; lane++)
+		add_segment(g, &last, (at + (uint64_t)lane * step) / 64);
+}
+
+static void find_segments(const struct sim *s, const struct wave *w,
+			  const struct sim_step *st, struct segments *g)
+{
+	uint64_t last = UINT64_MAX;
+
+	g->n = g->n_lines = 0;
+	if (!st->n_accesses && st->exec)
+		unknown_lines(s, w, g);
+	for (uint32_t k = 0; k < st->n_accesses; k++) {
+		uint64_t at = (st->kind & TRACE_SPACE) == TRACE_SCRATCH
+				      ? scratch_at(w, &st->access[k])
+				      : st->access[k].at;
+
+		add_segment(g, &last, at / 64);
+		add_segment(g, &last, (at + st->access_bytes - 1) / 64);
+	}
+}
+
+static uint64_t load_lines(struct sim *s, struct wave *w,
+			   const struct segments *g, uint64_t t)
+{
+	uint64_t l0 = sim_cycles(s, COST_L0_LAT), at;
+	double n = sharing(s, w->pc);
+
+	t -= sim_cycles(s, COST_LDS_START) + 1; /* its issue and its wait */
+	at = t + l0;
+	for (int k = 0; k < g->n_lines; k++) {
+		bool hit;
+		uint64_t *ready = cache_find(&s->cu[w->cu].l0, g->line[k],
+					     &hit);
+
+		if (!hit)
+			*ready = below_l0(s, g->line[k], t, l0, n) + l0;
+		else
+			s->r->bytes[SIM_L0] += 128;
+		at = sim_max(at, *ready);
+	}
+	return at;
+}
+
+/* Stores go through to L2. */
+static uint64_t store_lines(struct sim *s, struct wave *w,
+			    const struct segments *g, uint64_t t)
+{
+	uint64_t at = t;
+	double rate = s->dram_rate * cost_value(s->m, COST_DRAM_WRITE_EFF) /
+		      cost_value(s->m, COST_DRAM_READ_EFF);
+
+	for (int k = 0; k < g->n_lines; k++)
+		at = sim_max(at, translate(s, g->line[k] * 128, t));
+	at = book(&s->l2_free, at, 64.0 * g->n, s->l2_rate);
+	s->l2_busy += 64.0 * g->n / s->l2_rate;
+	s->r->bytes[SIM_L2] += 64 * (uint64_t)g->n;
+	if (s->home == SIM_DRAM) {
+		/* Written back behind the store's own return. */
+		book(&s->memory_free, at, 64.0 * g->n, rate);
+		s->memory_busy += 64.0 * g->n / rate;
+		s->r->exchanged_bytes += 64.0 * g->n;
+	}
+	return at + w->info->latency;
+}
+
+static void read_until(struct wave *w, uint64_t t)
+{
+	const struct info *i = w->info;
+
+	for (int k = 0; k < i->n_vsrc; k++)
+		for (int r = i->vsrc[k].reg; r < i->vsrc[k].reg + i->vsrc[k].n;
+		     r++)
+			w->v_read[r] = sim_max(w->v_read[r], t);
+}
+
+static void count_vmem(struct sim *s, struct wave *w, uint64_t at, bool load)
+{
+	if (load) {
+		at = w->order_vm = sim_max(at, w->order_vm);
+		prune(&w->vm, s->now);
+		pending_add(&w->vm, at, SIM_VMCNT);
+	} else {
+		at = w->order_vs = sim_max(at, w->order_vs);
+		prune(&w->vs, s->now);
+		pending_add(&w->vs, at, SIM_VSCNT);
+	}
+	if (isa_op_info(w->info->in.op)->pipe == ISA_PIPE_FLAT) {
+		prune(&w->lgkm, s->now);
+		pending_add(&w->lgkm, at, SIM_VMCNT);
+	}
+}
+
+void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st)
+{
+	struct cu *cu = &s->cu[w->cu];
+	const struct info *i = w->info;
+	struct segments g;
+	bool load = i->load && !i->atomic;
+	uint64_t begin = sim_max(export_path(s, w), cu->l0_free), at;
+	uint64_t before = sim_cycles(s, COST_LDS_START) + 1;
+
+	find_segments(s, w, st, &g);
+	uint64_t cycles = (uint64_t)ceil(g.n * 64 / cost_value(s->m,
+							     COST_L0_BW));
+	cycles = sim_max(cycles, i->issue);
+	cu->l0_free = begin + cycles;
+	uint64_t more = cycles > 2 ? cycles - 2 : 0; /* than a dword a lane */
+	if (load) /* in order over all waves of the CU */
+		at = cu->vm_order = sim_max(load_lines(s, w, &g, begin) + more,
+					    cu->vm_order + cycles);
+	else
+		at = store_lines(s, w, &g, begin - before + more);
+	count_vmem(s, w, at, i->load);
+	/* Each access of a clause waits for those before it to be read. */
+	read_until(w, begin + sim_cycles(s, COST_VMEM_WAR) / 2);
+	s->r->line[i->line].lines += (uint64_t)g.n_lines;
+	w->busy = (uint32_t)cycles;
+}
+
+/* ---- scalar memory ---- */
+
+void sim_smem(struct sim *s, struct wave *w, const struct sim_step *st)
+{
+	const struct info *i = w->info;
+	uint64_t bytes = st->n_accesses ? st->access_bytes * st->n_accesses : 4;
+	uint64_t at = st->n_accesses ? st->access[0].at
+				     : UINT64_C(1) << 58; /* arguments */
+	uint64_t back = s->now + i->latency - 1;
+
+	for (uint64_t line = at / 128; line <= (at + bytes - 1) / 128; line++) {
+		bool hit;
+		uint64_t *ready = cache_find(&s->scalar, line, &hit);
+
+		if (!hit)
+			*ready = below_l0(s, line, s->now - 1, 0, 1);
+		back = sim_max(back, *ready);
+	}
+	if (i->n_sdst || !i->in.n_opnd) {
+		prune(&w->lgkm, s->now);
+		pending_add(&w->lgkm, back, SIM_SMEMCNT);
+	}
+	w->busy = i->issue;
+}
+
+/* ---- beginning and end ---- */
+
+/* What this WGP gets of something shared by `n` of them, in bytes a cycle. */
+static void share_rates(struct sim *s)
+{
+	double hz = s->mhz * 1e6;
+	double wgps = cost_value(s->m, COST_N_WGP);
+	double busy = s->c->busy_wgps ? s->c->busy_wgps : wgps;
+	double arrays = cost_value(s->m, COST_N_ARRAY);
+	double in_array = ceil(busy / arrays);
+
+	s->l1_rate = cost_value(s->m, COST_L1_BW) / in_array;
+	s->l2_rate = cost_value(s->m, COST_L2_BW) / busy;
+	s->ic_rate = cost_value(s->m, COST_MALL_BW) / hz / busy;
+	s->dram_rate = cost_value(s->m, COST_DRAM_BW) *
+		       cost_value(s->m, COST_DRAM_READ_EFF) / hz / busy;
+	/* No WGP takes more than L1 gives one. */
+	if (s->l2_rate > s->l1_rate)
+		s->l2_rate = s->l1_rate;
+}
+
+static enum sim_level home_of(const struct sim *s)
+{
+	uint64_t bytes = s->c->footprint_bytes;
+
+	if (s->c->warmth == SIM_COLD)
+		return SIM_DRAM;
+	if (bytes <= sim_cycles(s, COST_L2_BYTES))
+		return SIM_L2;
+	return bytes <= sim_cycles(s, COST_MALL_BYTES) ? SIM_IC : SIM_DRAM;
+}
+
+void sim_memory_init(struct sim *s)
+{
+	uint32_t line = (uint32_t)sim_cycles(s, COST_LINE);
+
+	share_rates(s);
+	s->home = home_of(s);
+	for (int i = 0; i < 2; i++)
+		cache_init(&s->cu[i].l0, sim_cycles(s, COST_L0_BYTES), line, 8);
+	cache_init(&s->l1, sim_cycles(s, COST_L1_BYTES), line, 16);
+	cache_init(&s->l2, sim_cycles(s, COST_L2_BYTES), line, 16);
+	cache_init(&s->scalar, sim_cycles(s, COST_K_BYTES), line, 4);
+	cache_init(&s->icache, sim_cycles(s, COST_IC_BYTES),
+		   (uint32_t)sim_cycles(s, COST_IC_LINE), 8);
+	cache_init(&s->tlb, 1024, 1, 16);
+}
+
+void sim_memory_fini(struct sim *s)
+{
+	for (int i = 0; i < 2; i++)
+		cache_fini(&s->cu[i].l0);
+	cache_fini(&s->l1);
+	cache_fini(&s->l2);
+	cache_fini(&s->scalar);
+	cache_fini(&s->icache);
+	cache_fini(&s->tlb);
+}

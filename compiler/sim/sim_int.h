@@ -1,0 +1,263 @@
+/*
+ * sim_int.h - what the files of the simulator's core share.
+ *
+ * Times are cycles; "time" of something is the first cycle in which it holds.
+ * All times of returns are known when an instruction issues (resources are
+ * booked ahead), but for barriers, so a wave knows the earliest cycle of its
+ * next issue unless another wave takes the slot.
+ */
+#ifndef T0_SIM_INT_H
+#define T0_SIM_INT_H
+
+#include "compiler/sim/sim.h"
+
+#define SIM_VGPRS 256
+#define SIM_SGPRS 129 /* 0..127 and SCC */
+#define SIM_SCC 128
+#define SIM_RING 32   /* most instructions remembered of a wave */
+#define CODE_BYTES_MAX (64u << 20)
+#define SIM_PENDING 64 /* most accesses of one counter in flight */
+
+/* Of these a SIMD issues one per cycle each. */
+enum issue_kind {
+	KIND_VALU,
+	KIND_SALU,
+	KIND_BRANCH,
+	KIND_SMEM,
+	KIND_LDS,
+	KIND_VMEM,
+	KIND_EXPORT,
+	KIND_SPECIAL,
+	KIND_DELAY, /* s_delay_alu: takes no slot */
+};
+
+/* What is known of an instruction address before it runs. */
+struct info {
+	struct isa_inst in;
+	bool valid;
+	uint8_t kind, pipe; /* enum issue_kind, enum sim_pipe */
+	uint8_t class;	    /* enum cost_class */
+	bool trans, wmma, store, load, atomic, counted_lgkm;
+	uint8_t lds_dwords; /* that a lane moves through LDS */
+	uint8_t export_cycles; /* of the VGPR read path */
+	uint32_t latency, issue;
+	uint8_t start;	   /* VALU: from issue to execution */
+	uint8_t bank_stall;
+	uint8_t n_vsrc, n_vdst, n_ssrc, n_sdst;
+	struct { uint8_t reg, n; } vsrc[6], vdst[4];
+	struct { uint8_t reg, n; } ssrc[8], sdst[4];
+	uint8_t accum; /* WMMA: index in vsrc of C, 255: none */
+	uint32_t line; /* index in the result */
+};
+
+/* Results that VALU instructions will have had. */
+struct ring {
+	uint64_t at[SIM_RING];
+	uint32_t n; /* ever */
+};
+
+/* Accesses in flight of one counter, ascending by return. */
+struct pending {
+	uint64_t at[SIM_PENDING];
+	uint8_t stall[SIM_PENDING]; /* enum sim_stall of a wait for it */
+	int n;
+};
+
+struct wave {
+	int id, group, simd, cu;
+	bool have_pc, at_barrier, ended;
+	uint32_t busy;	   /* cycles of its pipe that the last issue took */
+	uint64_t start, end;
+	uint64_t pc, next_pc; /* next in memory */
+	struct info *info;
+	uint64_t ready;	   /* look at it again then */
+	uint64_t since;	   /* first cycle it could have issued `info` */
+	uint64_t fetched;  /* code of `pc` is there */
+	uint64_t fetch_line; /* last line looked up, +1 */
+	uint64_t issued;   /* last issue */
+	uint64_t issues_here; /* executions by this wave so far */
+	uint64_t hold;	   /* s_nop, s_sleep, a taken branch */
+	uint8_t hold_why;  /* enum sim_stall */
+	uint64_t last_vector; /* issue, if the instruction before was one */
+	uint64_t last_salu;
+	uint8_t longest;   /* enum sim_stall since `since` */
+	uint64_t longest_cycles;
+	/* Vector ALU: when results can be forwarded to an execution. */
+	uint64_t v_ready[SIM_VGPRS], v_exec[SIM_VGPRS];
+	uint32_t v_seq[SIM_VGPRS]; /* number of the writing instruction */
+	uint64_t v_wmma[SIM_VGPRS]; /* ready as A, B or for VALU; 0 */
+	uint64_t v_read[SIM_VGPRS]; /* read by memory until then */
+	/*
+	 * Scalar registers: earliest issue of scalar readers of a vector result
+	 * and of vector readers of a scalar result; earliest execution of
+	 * readers in the unit that wrote it; last read by the vector ALU.
+	 */
+	uint64_t s_for_salu[SIM_SGPRS], s_for_valu[SIM_SGPRS];
+	uint64_t s_in_salu[SIM_SGPRS], s_in_valu[SIM_SGPRS];
+	uint64_t s_read[SIM_SGPRS];
+	uint64_t valu_done; /* all results written */
+	uint64_t salu_done;
+	uint64_t salu_exec;
+	uint32_t n_valu;
+	struct ring valu, trans, valu_exec, salu_execs;
+	uint64_t delay;	   /* s_delay_alu: earliest issue of the next one */
+	uint8_t delay_id, delay_skip; /* its second half, and when */
+	struct pending vm, vs, lgkm, exp;
+	uint64_t order_lds, order_vm, order_vs;
+	uint64_t stall[SIM_STALL_COUNT];
+};
+
+struct simd {
+	uint64_t valu_free;  /* issue port */
+	uint64_t trans_free;
+	uint64_t exec_free;  /* execution, in order */
+	uint64_t trans_exec;
+	uint64_t salu_exec;
+	struct ring wmma;    /* starts of executions */
+	int waves, vgprs;    /* in use, VGPRs in granules' registers */
+};
+
+/* A set-associative cache of lines, least recently used. */
+struct cache {
+	uint64_t *tag;	 /* [sets * ways], line + 1 */
+	uint64_t *ready; /* [sets * ways], when the line has arrived */
+	uint32_t *used;
+	uint32_t sets, ways, clock;
+};
+
+struct cu {
+	uint64_t lds_free;    /* data path of the half */
+	uint64_t export_free; /* VGPR reads of LDS and stores */
+	uint64_t l0_free;
+	uint64_t vm_order;    /* loads return in order over all waves */
+	struct ring lds_queue, vmem_queue; /* leave for the data path */
+	struct cache l0;
+	uint32_t lds_bytes;   /* allocated */
+	int groups;
+};
+
+struct group {
+	int left;     /* waves that did not end */
+	bool alone;   /* one wave: s_barrier is nothing */
+	int arrived;  /* at the barrier */
+	int half;     /* its LDS lies in this CU's half */
+	uint64_t last; /* arrival */
+};
+
+struct sim {
+	struct sim_source *src;
+	const struct sim_config *c;
+	const struct cost_model *m;
+	struct sim_result *r;
+	struct err *e;
+	double mhz;
+	uint64_t now;
+	struct info *info; /* [code dwords] */
+	struct simd simd[SIM_SIMDS];
+	struct cu cu[2];
+	struct group *group;
+	struct wave *wave[SIM_WAVES_MAX]; /* resident, oldest first */
+	int n_waves;
+	struct wave *storage; /* [SIM_WAVES_MAX], id -1: not in use */
+	int next_group;
+	uint64_t next_launch;
+	uint64_t slot_free; /* of the last wave that ended */
+	/* Shared levels: this WGP's part. */
+	struct cache l1, l2, scalar, icache, tlb;
+	double l1_free, l2_free, memory_free, l2_busy, memory_busy;
+	double l1_rate, l2_rate, ic_rate, dram_rate; /* B per cycle, ours */
+	bool walked;	     /* page directories have been read */
+	enum sim_level home; /* where untouched data lies */
+	int vgpr_need;	     /* of a wave, whole granules */
+	int slots;	     /* waves of a SIMD */
+	uint32_t lds_need;   /* of a group, whole granules */
+	int next_cu;
+	uint32_t cap_lines;
+	uint32_t cap_occupancy;
+};
+
+/* Cycles that a row costs, rounded; nanoseconds at the clock. */
+static inline uint64_t sim_cycles(const struct sim *s, enum cost_row row)
+{
+	return (uint64_t)(cost_value(s->m, row) + 0.5);
+}
+static inline uint64_t sim_ns(const struct sim *s, enum cost_row row)
+{
+	return (uint64_t)(cost_value(s->m, row) * s->mhz / 1e3 + 0.5);
+}
+static inline uint64_t sim_max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+static inline void ring_put(struct ring *r, uint64_t at)
+{
+	r->at[r->n++ % SIM_RING] = at;
+}
+/* The value put `back` puts ago, 1 = the last; 0 if there was none. */
+static inline uint64_t ring_get(const struct ring *r, uint32_t back)
+{
+	return back && back <= r->n && back <= SIM_RING
+		       ? r->at[(r->n - back) % SIM_RING] : 0;
+}
+
+/* ------------------------------------------------------------ info.c ---- */
+
+/* The facts of the instruction at pc, decoded once; NULL and *e on failure. */
+struct info *sim_info(struct sim *s, uint64_t pc);
+
+/*
+ * Decode what hardware would accept, stray bits and all; *t has the wave size
+ * and becomes what it was decoded as.  NULL, or why it is no instruction.
+ */
+const char *sim_decode(const uint8_t *code, size_t left, struct isa_target *t,
+		       struct isa_inst *in);
+
+/* ------------------------------------------------------------ wait.c ---- */
+
+/*
+ * The earliest cycle from s->now on in which the wave can issue what `w->info`
+ * is, if no other wave is in the way; *why is the reason to wait for it.
+ */
+uint64_t sim_earliest(struct sim *s, struct wave *w, enum sim_stall *why);
+
+/* ------------------------------------------------------------ exec.c ---- */
+
+/* Book what the issue of `w->info` in this cycle does. */
+bool sim_issue(struct sim *s, struct wave *w);
+
+/* ---------------------------------------------------------- memory.c ---- */
+
+void sim_memory_init(struct sim *s);
+void sim_memory_fini(struct sim *s);
+/* Book an access; the return is counted in the wave's pending lists. */
+void sim_lds(struct sim *s, struct wave *w, const struct sim_step *st);
+void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st);
+void sim_smem(struct sim *s, struct wave *w, const struct sim_step *st);
+void pending_add(struct pending *p, uint64_t at, enum sim_stall stall);
+
+/* ----------------------------------------------------------- fetch.c ---- */
+
+/* When the whole instruction is in the buffer of a wave that wants it now. */
+uint64_t sim_fetch(struct sim *s, struct wave *w);
+/* The wave's first instructions have been fetched for it by now. */
+void sim_fetched(struct sim *s, uint64_t pc);
+
+/* ----------------------------------------------------------- cache.c ---- */
+
+void cache_init(struct cache *c, uint64_t bytes, uint32_t line, uint32_t ways);
+void cache_fini(struct cache *c);
+/*
+ * Look a line up and take it in.  Returns where the cycle of its arrival is
+ * kept, for the caller to set unless *hit.
+ */
+uint64_t *cache_find(struct cache *c, uint64_t line, bool *hit);
+
+/* ---------------------------------------------------------- groups.c ---- */
+
+/* Let groups that fit start; false and *e if one never can. */
+bool sim_launch(struct sim *s);
+/* A wave has ended at w->end: frees what it held. */
+void sim_retire(struct sim *s, struct wave *w);
+void sim_arrive(struct sim *s, struct wave *w);
+
+#endif

@@ -1,0 +1,204 @@
+/* compiler/sim/wait.c - what an instruction has to wait for before it issues. */
+#include "compiler/sim/sim_int.h"
+
+struct bound {
+	uint64_t t;
+	enum sim_stall why;
+};
+
+static void at_least(struct bound *b, uint64_t t, enum sim_stall why)
+{
+	if (t > b->t) {
+		b->t = t;
+		b->why = why;
+	}
+}
+
+/* Until at most `left` of the accesses have not returned. */
+static void drained(struct bound *b, const struct pending *p, int left)
+{
+	int i = p->n - left - 1;
+
+	if (i >= 0)
+		at_least(b, p->at[i], p->stall[i]);
+}
+
+/* A counter cannot count more. */
+static void room(struct bound *b, const struct pending *p)
+{
+	if (p->n >= SIM_PENDING - 1)
+		at_least(b, p->at[p->n - SIM_PENDING + 1], SIM_MEMQ);
+}
+
+static void scalar_sources(struct bound *b, const struct info *i,
+			   const uint64_t *ready)
+{
+	for (int k = 0; k < i->n_ssrc; k++)
+		for (int r = i->ssrc[k].reg; r < i->ssrc[k].reg + i->ssrc[k].n;
+		     r++)
+			at_least(b, ready[r], SIM_DEPEND);
+}
+
+/* A vector instruction still reads what this one overwrites. */
+static void scalar_overwrites(struct bound *b, const struct wave *w)
+{
+	const struct info *i = w->info;
+
+	for (int k = 0; k < i->n_sdst; k++)
+		for (int r = i->sdst[k].reg; r < i->sdst[k].reg + i->sdst[k].n;
+		     r++)
+			at_least(b, w->s_read[r], SIM_OPERAND);
+}
+
+static void vector_overwrites(struct bound *b, const struct wave *w)
+{
+	const struct info *i = w->info;
+
+	for (int k = 0; k < i->n_vdst; k++)
+		for (int r = i->vdst[k].reg; r < i->vdst[k].reg + i->vdst[k].n;
+		     r++)
+			at_least(b, w->v_read[r], SIM_OPERAND);
+}
+
+static void wait_valu(struct bound *b, const struct sim *s,
+		      const struct wave *w)
+{
+	const struct simd *simd = &s->simd[w->simd];
+	const struct info *i = w->info;
+	uint32_t queue = (uint32_t)sim_cycles(s, COST_VALU_QUEUE);
+	uint32_t wmmas = (uint32_t)sim_cycles(s, COST_WMMA_QUEUE);
+
+	scalar_sources(b, i, w->s_for_valu);
+	vector_overwrites(b, w);
+	at_least(b, ring_get(&w->valu_exec, queue), SIM_QUEUE);
+	if (i->wmma)
+		at_least(b, ring_get(&simd->wmma, wmmas), SIM_QUEUE);
+	at_least(b, simd->valu_free, SIM_PIPE);
+	if (i->trans)
+		at_least(b, simd->trans_free, SIM_PIPE);
+}
+
+static void wait_salu(struct bound *b, const struct sim *s,
+		      const struct wave *w)
+{
+	uint32_t queue = (uint32_t)sim_cycles(s, COST_SALU_QUEUE);
+
+	scalar_sources(b, w->info, w->s_for_salu);
+	scalar_overwrites(b, w);
+	at_least(b, ring_get(&w->salu_execs, queue), SIM_QUEUE);
+}
+
+/* A branch needs its condition when it issues. */
+static void wait_branch(struct bound *b, const struct sim *s,
+			const struct wave *w)
+{
+	uint64_t start = sim_cycles(s, COST_SALU_START);
+
+	scalar_sources(b, w->info, w->s_for_salu);
+	for (int k = 0; k < w->info->n_ssrc; k++) {
+		uint64_t in = w->s_in_salu[w->info->ssrc[k].reg];
+		at_least(b, in > start ? in - start : 0, SIM_DEPEND);
+	}
+}
+
+static void wait_smem(struct bound *b, const struct wave *w)
+{
+	scalar_sources(b, w->info, w->s_for_salu);
+	scalar_overwrites(b, w);
+	at_least(b, w->salu_done, SIM_OPERAND);
+	room(b, &w->lgkm);
+}
+
+static void wait_memory(struct bound *b, const struct sim *s,
+			const struct wave *w)
+{
+	const struct cu *cu = &s->cu[w->cu];
+	bool lds = w->info->kind == KIND_LDS;
+
+	scalar_sources(b, w->info, w->s_for_valu);
+	at_least(b, w->valu_done, SIM_OPERAND);
+	at_least(b, ring_get(lds ? &cu->lds_queue : &cu->vmem_queue,
+			     (uint32_t)sim_cycles(s, lds ? COST_LDS_QUEUE
+							 : COST_VMEM_QUEUE)),
+		 SIM_MEMQ);
+	room(b, lds ? &w->lgkm : &w->vm);
+	room(b, &w->vs);
+}
+
+/* Fields of S_WAITCNT (RDNA3 ISA 5.6): expcnt 2:0, lgkmcnt 9:4, vmcnt 15:10. */
+static void wait_counts(struct bound *b, const struct wave *w, uint32_t imm)
+{
+	drained(b, &w->exp, (int)(imm & 7));
+	drained(b, &w->lgkm, (int)(imm >> 4 & 63));
+	drained(b, &w->vm, (int)(imm >> 10 & 63));
+}
+
+static void wait_special(struct bound *b, const struct sim *s,
+			 const struct wave *w)
+{
+	uint32_t imm = w->info->in.f[ISA_F_SIMM16];
+
+	if (w->last_vector)
+		at_least(b, w->last_vector + sim_cycles(s, COST_VALU_THEN_IMM),
+			 SIM_NOP);
+	switch (w->info->in.op) {
+	case ISA_s_waitcnt:
+		wait_counts(b, w, imm);
+		break;
+	case ISA_s_waitcnt_vscnt:
+		drained(b, &w->vs, (int)(imm & 63));
+		break;
+	case ISA_s_waitcnt_vmcnt:
+		drained(b, &w->vm, (int)(imm & 63));
+		break;
+	case ISA_s_waitcnt_lgkmcnt:
+		drained(b, &w->lgkm, (int)(imm & 63));
+		break;
+	case ISA_s_waitcnt_expcnt:
+		drained(b, &w->exp, (int)(imm & 7));
+		break;
+	case ISA_s_waitcnt_depctr: /* va_vdst, bits 15:12 */
+		if (imm >> 12 != 15)
+			at_least(b, w->valu_done, SIM_DEPEND);
+		break;
+	case ISA_s_wait_idle:
+		wait_counts(b, w, 0);
+		drained(b, &w->vs, 0);
+		at_least(b, w->valu_done, SIM_DEPEND);
+		break;
+	}
+}
+
+uint64_t sim_earliest(struct sim *s, struct wave *w, enum sim_stall *why)
+{
+	struct bound b = { s->now, SIM_ISSUE };
+
+	at_least(&b, w->hold, w->hold_why);
+	at_least(&b, sim_fetch(s, w), SIM_FETCH);
+	if (w->info->kind != KIND_DELAY)
+		at_least(&b, w->delay, SIM_DEPEND);
+	switch (w->info->kind) {
+	case KIND_VALU:
+		wait_valu(&b, s, w);
+		break;
+	case KIND_SALU:
+		wait_salu(&b, s, w);
+		break;
+	case KIND_BRANCH:
+		wait_branch(&b, s, w);
+		break;
+	case KIND_SMEM:
+		wait_smem(&b, w);
+		break;
+	case KIND_LDS:
+	case KIND_VMEM:
+	case KIND_EXPORT:
+		wait_memory(&b, s, w);
+		break;
+	case KIND_SPECIAL:
+		wait_special(&b, s, w);
+		break;
+	}
+	*why = b.why;
+	return b.t;
+}
