@@ -1,0 +1,73 @@
+/*
+ * The three kernels that compiler/dsl.h teaches with.
+ */
+#ifndef T0_TESTS_DSL_EXAMPLES_H
+#define T0_TESTS_DSL_EXAMPLES_H
+
+#include <math.h>
+
+#include "compiler/dsl.h"
+
+static inline struct ssa_func *example_saxpy(struct err *e)
+{
+	struct dsl *k = KERNEL("saxpy", 256);
+	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
+	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
+	struct val a = ARG(k, DSL_F32, "a"), n = ARG(k, DSL_U32, "n");
+	struct val i = GLOBAL_ID(k, 0), in = LT(i, n);
+
+	STORE_IF(in, y, i, FMA(a, LOAD_IF(in, x, i), LOAD_IF(in, y, i)));
+	return dsl_finish(k, e);
+}
+
+static inline struct ssa_func *example_softmax(struct err *e)
+{
+	struct dsl *k = KERNEL("softmax", 64);
+	struct val in = ARG_PTR(k, DSL_F32, "in", DSL_READONLY);
+	struct val out = ARG_PTR(k, DSL_F32, "out", 0);
+	struct val n = ARG(k, DSL_I32, "n");
+	struct val row = MUL(CAST(DSL_I64, GROUP_ID(k, 0)), CAST(DSL_I64, n));
+	struct val x = ADVANCE(in, row), y = ADVANCE(out, row);
+	struct var max = VAR(k, DSL_F32, -INFINITY);
+	struct var sum = VAR(k, DSL_F32, 0);
+
+	FOR (k, i, LOCAL_ID(k, 0), n, 64) {
+		struct val v = LOAD(x, i), m = MAX(max, v);
+
+		SET(sum, FMA(sum, EXP(SUB(max, m)), EXP(SUB(v, m))));
+		SET(max, m);
+	}
+	struct val top = GROUP_MAX(max);
+	struct val all = GROUP_SUM(MUL(sum, EXP(SUB(max, top))));
+
+	FOR (k, j, LOCAL_ID(k, 0), n, 64) {
+		STORE(y, j, DIV(EXP(SUB(LOAD(x, j), top)), all));
+	}
+	return dsl_finish(k, e);
+}
+
+static inline struct ssa_func *example_tile(struct err *e)
+{
+	struct dsl *k = KERNEL("tile", 32);
+	struct val a = ARG_PTR(k, DSL_F16, "a", DSL_READONLY);
+	struct val b = ARG_PTR(k, DSL_F16, "b", DSL_READONLY);
+	struct val d = ARG_PTR(k, DSL_F32, "d", 0);
+	struct val depth = ARG(k, DSL_I32, "depth");
+	struct val m = MUL(GROUP_ID(k, 0), 16);
+	struct val n = MUL(GROUP_ID(k, 1), 16);
+	struct val ld = MUL(NUM_GROUPS(k, 1), 16);
+	struct var acc = VAR_OF(FRAG_ZERO(k, DSL_F32));
+
+	FOR (k, i, 0, depth, 16) {
+		struct val fa = FRAG_LOAD('A', a, ADD(MUL(m, depth), i), depth,
+					  DSL_ROWS);
+		struct val fb = FRAG_LOAD('B', b, ADD(MUL(i, ld), n), ld,
+					  DSL_ROWS);
+
+		SET(acc, WMMA(fa, fb, acc));
+	}
+	FRAG_STORE(d, ADD(MUL(m, ld), n), ld, DSL_ROWS, GET(acc));
+	return dsl_finish(k, e);
+}
+
+#endif
