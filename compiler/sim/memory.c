@@ -112,7 +112,7 @@ static uint64_t from_home(struct sim *s, uint64_t t, uint32_t bytes, double n)
 static uint64_t below_l0(struct sim *s, uint64_t line, uint64_t t, uint64_t l0,
 			 double n)
 {
-	uint32_t bytes = (uint32_t)sim_cycles(s, COST_LINE);
+	uint32_t bytes = REQUEST;
 	uint64_t l1 = sim_cycles(s, COST_L1_LAT) - l0;
 	uint64_t l2 = sim_cycles(s, COST_L2_LAT) - l0;
 	bool hit;
@@ -220,9 +220,15 @@ void sim_lds(struct sim *s, struct wave *w, const struct sim_step *st)
 	w->busy = cycles;
 }
 
+/* Cycles between an issue and its data path, and one for the wait. */
+static uint64_t issue_to_path(const struct sim *s)
+{
+	return sim_cycles(s, COST_LDS_START) + 1;
+}
+
 /* ---- vector memory ---- */
 
-/* Distinct 64-byte segments and the lines that they lie in. */
+/* Distinct requests, in the order of the lanes, and repeated ones. */
 struct segments {
 	uint64_t line[128];
 	int n_lines, n;
@@ -235,10 +241,10 @@ static void add_segment(struct segments *g, uint64_t *last, uint64_t seg)
 	*last = seg;
 	g->n++;
 	for (int k = g->n_lines; k-- > 0;)
-		if (g->line[k] == seg / 2)
+		if (g->line[k] == seg)
 			return;
 	if (g->n_lines < (int)ARRAY_SIZE(g->line))
-		g->line[g->n_lines++] = seg / 2;
+		g->line[g->n_lines++] = seg;
 }
 
 static uint64_t scratch_at(const struct wave *w, const struct trace_access *a)
@@ -259,7 +265,7 @@ static void unknown_lines(const struct sim *s, const struct wave *w,
 	uint32_t step = s->c->scattered ? 128 : bytes;
 
 	for (int lane = 0; lane < s->src->wave_size; lane++)
-		add_segment(g, &last, (at + (uint64_t)lane * step) / 64);
+		add_segment(g, &last, (at + (uint64_t)lane * step) / REQUEST);
 }
 
 static void find_segments(const struct sim *s, const struct wave *w,
@@ -275,8 +281,8 @@ static void find_segments(const struct sim *s, const struct wave *w,
 				      ? scratch_at(w, &st->access[k])
 				      : st->access[k].at;
 
-		add_segment(g, &last, at / 64);
-		add_segment(g, &last, (at + st->access_bytes - 1) / 64);
+		add_segment(g, &last, at / REQUEST);
+		add_segment(g, &last, (at + st->access_bytes - 1) / REQUEST);
 	}
 }
 
@@ -286,7 +292,8 @@ static uint64_t load_lines(struct sim *s, struct wave *w,
 	uint64_t l0 = sim_cycles(s, COST_L0_LAT), at;
 	double n = sharing(s, w->pc);
 
-	t -= sim_cycles(s, COST_LDS_START) + 1; /* its issue and its wait */
+	/* Latencies count from the issue to the end of the wait. */
+	l0 -= l0 > issue_to_path(s) ? issue_to_path(s) : l0;
 	at = t + l0;
 	for (int k = 0; k < g->n_lines; k++) {
 		bool hit;
@@ -294,9 +301,10 @@ static uint64_t load_lines(struct sim *s, struct wave *w,
 					     &hit);
 
 		if (!hit)
-			*ready = below_l0(s, g->line[k], t, l0, n) + l0;
+			*ready = below_l0(s, g->line[k], t,
+					  sim_cycles(s, COST_L0_LAT), n) + l0;
 		else
-			s->r->bytes[SIM_L0] += 128;
+			s->r->bytes[SIM_L0] += REQUEST;
 		at = sim_max(at, *ready);
 	}
 	return at;
@@ -307,21 +315,22 @@ static uint64_t store_lines(struct sim *s, struct wave *w,
 			    const struct segments *g, uint64_t t)
 {
 	uint64_t at = t;
+	double bytes = (double)REQUEST * g->n_lines;
 	double rate = s->dram_rate * cost_value(s->m, COST_DRAM_WRITE_EFF) /
 		      cost_value(s->m, COST_DRAM_READ_EFF);
 
 	for (int k = 0; k < g->n_lines; k++)
-		at = sim_max(at, translate(s, g->line[k] * 128, t));
-	at = book(&s->l2_free, at, 64.0 * g->n, s->l2_rate);
-	s->l2_busy += 64.0 * g->n / s->l2_rate;
-	s->r->bytes[SIM_L2] += 64 * (uint64_t)g->n;
+		at = sim_max(at, translate(s, g->line[k] * REQUEST, t));
+	at = book(&s->l2_free, at, bytes, s->l2_rate);
+	s->l2_busy += bytes / s->l2_rate;
+	s->r->bytes[SIM_L2] += (uint64_t)bytes;
 	if (s->home == SIM_DRAM) {
 		/* Written back behind the store's own return. */
-		book(&s->memory_free, at, 64.0 * g->n, rate);
-		s->memory_busy += 64.0 * g->n / rate;
-		s->r->exchanged_bytes += 64.0 * g->n;
+		book(&s->memory_free, at, bytes, rate);
+		s->memory_busy += bytes / rate;
+		s->r->exchanged_bytes += bytes;
 	}
-	return at + w->info->latency;
+	return at + w->info->latency - issue_to_path(s);
 }
 
 static void read_until(struct wave *w, uint64_t t)
@@ -358,10 +367,9 @@ void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st)
 	struct segments g;
 	bool load = i->load && !i->atomic;
 	uint64_t begin = sim_max(export_path(s, w), cu->l0_free), at;
-	uint64_t before = sim_cycles(s, COST_LDS_START) + 1;
 
 	find_segments(s, w, st, &g);
-	uint64_t cycles = (uint64_t)ceil(g.n * 64 / cost_value(s->m,
+	uint64_t cycles = (uint64_t)ceil((double)g.n * REQUEST / cost_value(s->m,
 							     COST_L0_BW));
 	cycles = sim_max(cycles, i->issue);
 	cu->l0_free = begin + cycles;
@@ -370,7 +378,7 @@ void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st)
 		at = cu->vm_order = sim_max(load_lines(s, w, &g, begin) + more,
 					    cu->vm_order + cycles);
 	else
-		at = store_lines(s, w, &g, begin - before + more);
+		at = store_lines(s, w, &g, begin + more);
 	count_vmem(s, w, at, i->load);
 	/* Each access of a clause waits for those before it to be read. */
 	read_until(w, begin + sim_cycles(s, COST_VMEM_WAR) / 2);
@@ -388,12 +396,13 @@ void sim_smem(struct sim *s, struct wave *w, const struct sim_step *st)
 				     : UINT64_C(1) << 58; /* arguments */
 	uint64_t back = s->now + i->latency - 1;
 
-	for (uint64_t line = at / 128; line <= (at + bytes - 1) / 128; line++) {
+	for (uint64_t line = at / REQUEST; line <= (at + bytes - 1) / REQUEST;
+	     line++) {
 		bool hit;
 		uint64_t *ready = cache_find(&s->scalar, line, &hit);
 
 		if (!hit)
-			*ready = below_l0(s, line, s->now - 1, 0, 1);
+			*ready = below_l0(s, line, s->now, 0, 1) - 1;
 		back = sim_max(back, *ready);
 	}
 	if (i->n_sdst || !i->in.n_opnd) {
@@ -437,15 +446,14 @@ static enum sim_level home_of(const struct sim *s)
 
 void sim_memory_init(struct sim *s)
 {
-	uint32_t line = (uint32_t)sim_cycles(s, COST_LINE);
-
 	share_rates(s);
 	s->home = home_of(s);
 	for (int i = 0; i < 2; i++)
-		cache_init(&s->cu[i].l0, sim_cycles(s, COST_L0_BYTES), line, 8);
-	cache_init(&s->l1, sim_cycles(s, COST_L1_BYTES), line, 16);
-	cache_init(&s->l2, sim_cycles(s, COST_L2_BYTES), line, 16);
-	cache_init(&s->scalar, sim_cycles(s, COST_K_BYTES), line, 4);
+		cache_init(&s->cu[i].l0, sim_cycles(s, COST_L0_BYTES), REQUEST,
+			   8);
+	cache_init(&s->l1, sim_cycles(s, COST_L1_BYTES), REQUEST, 16);
+	cache_init(&s->l2, sim_cycles(s, COST_L2_BYTES), REQUEST, 16);
+	cache_init(&s->scalar, sim_cycles(s, COST_K_BYTES), REQUEST, 4);
 	cache_init(&s->icache, sim_cycles(s, COST_IC_BYTES),
 		   (uint32_t)sim_cycles(s, COST_IC_LINE), 8);
 	cache_init(&s->tlb, 1024, 1, 16);

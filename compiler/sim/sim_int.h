@@ -18,6 +18,12 @@
 #define CODE_BYTES_MAX (64u << 20)
 #define SIM_PENDING 64 /* most accesses of one counter in flight */
 
+/*
+ * Caches ask each other and memory for this many bytes: AMD's profiler counts
+ * requests of 64, and traces of scattered cold loads have that rate.
+ */
+#define REQUEST 64
+
 /* Of these a SIMD issues one per cycle each. */
 enum issue_kind {
 	KIND_VALU,

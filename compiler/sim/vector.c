@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/sim/lanes.h"
 #include "compiler/sim/sim_int.h"
 #include "compiler/sim/vector.h"
 
@@ -204,6 +205,7 @@ void vector_fini(struct vector *v)
 struct replay {
 	struct vector *v;
 	int at[SIM_WAVES_MAX];
+	struct lanes *lanes; /* [n_waves] */
 };
 
 static bool replay_pc(struct sim_source *s, int wave, uint64_t *pc)
@@ -221,10 +223,18 @@ static bool replay_step(struct sim_source *s, int wave, uint64_t cycle,
 			struct sim_step *out, struct err *e)
 {
 	struct replay *r = s->ctx;
-	int ev = r->v->path[wave].event[r->at[wave]++];
+	const struct vector_path *p = &r->v->path[wave];
+	int ev = p->event[r->at[wave]];
+	uint32_t off = p->off[r->at[wave]++];
+	struct isa_target t = { ISA_GFX11, 32, false };
+	struct isa_inst in;
 
 	(void)e;
 	*out = (struct sim_step){ .exec = UINT32_MAX };
+	if (!isa_decode(&t, r->v->code + off, r->v->code_bytes - off, &in)) {
+		lanes_access(&r->lanes[wave], &in, out);
+		lanes_exec(&r->lanes[wave], &in);
+	}
 	if (ev >= 0) {
 		r->v->event[ev].guess = cycle;
 		r->v->event[ev].seen = true;
@@ -247,7 +257,10 @@ static bool has_barrier(const struct vector *v)
 static bool simulate(struct vector *v, const struct cost_model *m,
 		     struct err *e)
 {
-	struct replay r = { .v = v };
+	struct replay r = {
+		.v = v,
+		.lanes = xcalloc((size_t)v->n_waves, sizeof(struct lanes)),
+	};
 	uint64_t start[SIM_WAVES_MAX];
 	int simd[SIM_WAVES_MAX] = { 0 }; /* a trace shows one SIMD */
 	bool together = has_barrier(v);
@@ -264,9 +277,13 @@ static bool simulate(struct vector *v, const struct cost_model *m,
 		.start = start, .simd = simd,
 	};
 
-	for (int w = 0; w < v->n_waves; w++)
+	for (int w = 0; w < v->n_waves; w++) {
 		start[w] = v->path[w].start;
-	if (!sim_run(&s, &c, &res, e))
+		lanes_init(&r.lanes[w], 0);
+	}
+	bool ok = sim_run(&s, &c, &res, e);
+	free(r.lanes);
+	if (!ok)
 		return err_wrap(e, "%s %s", v->kernel, v->id);
 	sim_fini(&res);
 	return true;

@@ -1,0 +1,112 @@
+/*
+ * Recorded traces of a real card: predicted issue times against traced ones.
+ * Rows that judge (compiler/sim/split.def) are what counts.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/sim/vector.h"
+#include "tests/tap.h"
+
+#define PATH "../shared/vectors/gfx1100_timing.jsonl"
+
+static int by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* A trace made by hand: two adds, the second on the first's result. */
+static void test_small(const struct cost_model *m)
+{
+	static const char json[] = "{\"code\":\"000100060301000600000006"
+		"0000b0bf\",\"kernel\":\"k\",\"sha\":\"x\",\"gpu_clk_ghz\":2.5,"
+		"\"events\":[[100,\"I\",0,0,\"\"],[101,\"I\",0,4,\"\"],"
+		"[102,\"ALUEXEC\",\"VALU\"],[105,\"I\",0,8,\"\"]]}";
+	struct err e = { 0 };
+	struct vector v;
+
+	ok(vector_parse(&v, json, strlen(json), "line 1", &e), "is read: %s",
+	   e.msg);
+	is_i64(v.n, 3, "other events are left out");
+	ok(vector_predict(&v, m, &e), "is predicted: %s", e.msg);
+	is_u64(v.event[1].guess, 1, "the second issues a cycle later");
+	is_u64(v.event[2].guess, 2, "and the third");
+	is_u64(v.duration, 5, "it took 5 cycles");
+	vector_fini(&v);
+	ok(!vector_parse(&v, "{\"code\":\"00\"}", 13, "line 2", &e),
+	   "without events: %s", e.msg);
+	e.code = ERR_NONE;
+	ok(!vector_parse(&v, json, 40, "line 3", &e), "cut off: %s", e.msg);
+	e.code = ERR_NONE;
+	const char far[] = "{\"code\":\"0000b0bf\",\"events\":"
+			   "[[1,\"I\",0,64,\"\"]]}";
+	ok(!vector_parse(&v, far, strlen(far), "line 4", &e),
+	   "an offset outside the code: %s", e.msg);
+}
+
+static void test_rank(void)
+{
+	/* Ranks 1 2 3 4 and 1 3 2 4: 1 - 6 * 2 / (4 * 15) */
+	const double x[] = { 1, 2, 3, 4 }, y[] = { 10, 30, 20, 40 };
+
+	ok(fabs(sim_rank(x, y, 4) - 0.8) < 1e-12, "Spearman by hand");
+	ok(fabs(sim_rank(x, x, 4) - 1) < 1e-12, "the same order: 1");
+	/* FNV-1a of "a" is af63dc4c8601ec8c: bit 32 of it is 0. */
+	ok(!sim_split_judges("a"), "the split is the published hash");
+}
+
+static void test_file(const struct cost_model *m)
+{
+	struct err e = { 0 };
+	struct buf b = { 0 };
+	double share[256];
+	int n = 0, bad_rank = 0, line = 0, beyond = 0;
+
+	if (!file_read(PATH, 0, &b, &e)) {
+		skip("no %s: nothing to judge with", PATH);
+		return;
+	}
+	for (char *at = b.data, *next; at && *at && n < 256; at = next) {
+		struct vector v;
+		char where[32];
+
+		next = strchr(at, '\n');
+		size_t len = next ? (size_t)(next++ - at) : strlen(at);
+		snprintf(where, sizeof(where), "line %d", ++line);
+		if (!vector_parse(&v, at, len, where, &e) ||
+		    !vector_predict(&v, m, &e)) {
+			ok(false, "%s: %s", where, e.msg);
+			e.code = ERR_NONE;
+			continue;
+		}
+		if (v.judges) {
+			share[n++] = v.error / (double)v.duration;
+			beyond += v.error > 0.1 * (double)v.duration;
+			bad_rank += !(v.rank >= 0.9);
+		}
+		vector_fini(&v);
+	}
+	qsort(share, (size_t)n, sizeof(*share), by_number);
+	ok(n >= 10, "%d traces judge", n);
+	ok(n && share[n / 2] <= 0.1, "median error of the traces: %.2f %% of "
+	   "their duration", n ? 100 * share[n / 2] : 100);
+	is_i64(beyond, 0, "none is off by more than 10 %%, the worst by %.2f",
+	       n ? 100 * share[n - 1] : 100);
+	is_i64(bad_rank, 0, "issues are in the order of the trace: 0.9");
+	buf_fini(&b);
+}
+
+int main(void)
+{
+	struct cost_model m;
+
+	cost_init(&m, "gfx1100");
+	test_rank();
+	test_small(&m);
+	test_file(&m);
+	cost_fini(&m);
+	return plan_done();
+}
