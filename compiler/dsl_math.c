@@ -116,11 +116,11 @@ struct val dsl_tanh(struct dsl_at at, struct val x)
 	if (!takes(at, &x))
 		return x;
 	const struct val a = ABS(x), s = MUL(x, x);
-	const struct val near = FMA(MUL(x, s), poly(at, s, p, 5), x);
+	const struct val near = FMA(MUL(a, s), poly(at, s, p, 5), a);
 	const struct val e = EXP(ADD(a, a));
 	const struct val far = SUB(1, DIV(2, ADD(e, 1)));
 
-	return SELECT(LT(a, 0.6), near, COPYSIGN(far, x));
+	return COPYSIGN(SELECT(LT(a, 0.6), near, far), x);
 }
 
 struct val dsl_sigmoid(struct dsl_at at, struct val x)

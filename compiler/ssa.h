@@ -316,13 +316,17 @@ bool ssa_check(struct ssa_func *f, struct err *e);
 void ssa_print(const struct ssa_func *f, struct buf *out);
 struct ssa_func *ssa_parse(const char *text, struct err *e);
 
-/* ---------------------------------------------------------- interp.c ---- */
+/* ------------------------------------------------------- interp*.c ---- */
 
 /*
  * Runs a whole grid in plain C, the reference of what a function means: exact
  * where the operation is, correctly rounded for the approximate ones.
- * `arg[i]` holds the bits of argument i; pointers are host addresses.  Accesses
- * outside `range[n_ranges]` fail with ERR_DEVICE and the place.
+ * `arg[i]` holds the bits of argument i; pointers are host addresses.  Groups
+ * and waves run one after the other up to their next barrier.
+ *
+ * ERR_DEVICE, with the place in the kernel, for: an access outside of
+ * `range[n_ranges]` or the group's LDS, or less aligned than it says; a barrier
+ * that some work-items do not reach; an assume that is false.
  */
 struct ssa_range {
 	void *base;

@@ -1,0 +1,485 @@
+/*
+ * Kernels of the DSL in the interpreter, against references in double
+ * precision: the three examples of its header, the functions of dsl_math.c with
+ * the accuracy that is stated there, scans, memory, control flow and printf.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "compiler/eval.h"
+#include "tests/dsl-examples.h"
+#include "tests/ssa-run.h"
+
+static uint64_t seed = 20240607;
+
+static struct ssa_func *made(struct ssa_func *f, const struct err *e, int level)
+{
+	struct err oe = { 0 };
+
+	if (!f || (level >= 0 && !ssa_optimize(f, level, NULL, NULL, &oe))) {
+		diag("%s%s", e->msg, oe.msg);
+		exit(1);
+	}
+	return f;
+}
+
+static bool runs(struct ssa_func *f, const struct ssa_call *c, uint32_t gx,
+		 uint32_t gy)
+{
+	struct err e = { 0 };
+
+	if (call_run(f, c, gx, gy, NULL, &e))
+		return true;
+	diag("%s", e.msg);
+	return false;
+}
+
+static void test_saxpy(int level)
+{
+	enum { N = 1000 };
+	float x[N], y[N], was[N + 1];
+	struct err e = { 0 };
+	struct ssa_func *f = made(example_saxpy(&e), &e, level);
+	struct ssa_call c = { 0 };
+	int wrong = 0;
+
+	for (int i = 0; i < N; i++) {
+		x[i] = test_random_f32(&seed);
+		was[i] = y[i] = test_random_f32(&seed);
+	}
+	call_buffer(&c, x, sizeof(x));
+	call_buffer(&c, y, sizeof(y));
+	call_f32(&c, 1.7f);
+	call_u32(&c, N);
+	ok(runs(f, &c, (N + 255) / 256, 1), "saxpy stays in its buffers, -O%d",
+	   level);
+	for (int i = 0; i < N; i++)
+		wrong += y[i] != fmaf(1.7f, x[i], was[i]);
+	is_i64(wrong, 0, "saxpy is fma of each element, -O%d", level);
+	c.range[1].size_bytes -= 4;
+	ok(!call_run(f, &c, (N + 255) / 256, 1, NULL, &e),
+	   "an access past the buffer is found, -O%d", level);
+	has_str(e.msg, "are outside of all buffers", "and named, -O%d", level);
+	has_str(e.msg, "dsl-examples.h:19", "with its line, -O%d", level);
+	ssa_func_free(f);
+}
+
+static void test_softmax(int level, int n)
+{
+	enum { ROWS = 3 };
+	float *in = calloc((size_t)(n * ROWS), 4);
+	float *out = calloc((size_t)(n * ROWS), 4);
+	struct err e = { 0 };
+	struct ssa_func *f = made(example_softmax(&e), &e, level);
+	struct ssa_call c = { 0 };
+	double worst = 0;
+
+	for (int i = 0; i < n * ROWS; i++)
+		in[i] = 20 * test_random_f32(&seed);
+	call_buffer(&c, in, (size_t)(n * ROWS) * 4);
+	call_buffer(&c, out, (size_t)(n * ROWS) * 4);
+	call_u32(&c, (uint32_t)n);
+	ok(runs(f, &c, ROWS, 1), "softmax of %d runs, -O%d", n, level);
+	for (int r = 0; r < ROWS; r++) {
+		double max = -INFINITY, sum = 0;
+
+		for (int i = 0; i < n; i++)
+			max = fmax(max, (double)in[r * n + i]);
+		for (int i = 0; i < n; i++)
+			sum += exp((double)in[r * n + i] - max);
+		for (int i = 0; i < n; i++) {
+			const double want =
+				exp((double)in[r * n + i] - max) / sum;
+
+			worst = fmax(worst, fabs((double)out[r * n + i] - want)
+						    / want);
+		}
+	}
+	/* e^x and division err by 2.5 ulp, x - max by half an ulp of at most
+	 * 40; each of the n / 64 + 6 additions of the sum by half an ulp. */
+	ok(worst < (40 + 3 + n / 64 + 6) * (double)FLT_EPSILON,
+	   "softmax of %d: worst relative error %g, -O%d", n, worst, level);
+	free(in);
+	free(out);
+	ssa_func_free(f);
+}
+
+static void test_tile(int level)
+{
+	enum { M = 32, N = 48, K = 64 };
+	static uint16_t a[M * K], b[K * N];
+	static float d[M * N];
+	struct err e = { 0 };
+	struct ssa_func *f = made(example_tile(&e), &e, level);
+	struct ssa_call c = { 0 };
+	double worst = 0;
+
+	for (int i = 0; i < M * K; i++)
+		a[i] = (uint16_t)ssa_f64_to_bits(
+			SSA_F16, (double)test_random_f32(&seed));
+	for (int i = 0; i < K * N; i++)
+		b[i] = (uint16_t)ssa_f64_to_bits(
+			SSA_F16, (double)test_random_f32(&seed));
+	memset(d, 0, sizeof(d));
+	call_buffer(&c, a, sizeof(a));
+	call_buffer(&c, b, sizeof(b));
+	call_buffer(&c, d, sizeof(d));
+	call_u32(&c, K);
+	ok(runs(f, &c, M / 16, N / 16), "tile runs, -O%d", level);
+	for (int m = 0; m < M; m++)
+		for (int n = 0; n < N; n++) {
+			double want = 0, size = 0;
+
+			for (int k = 0; k < K; k++) {
+				const double p =
+					ssa_bits_to_f64(SSA_F16, a[m * K + k]) *
+					ssa_bits_to_f64(SSA_F16, b[k * N + n]);
+
+				want += p;
+				size += fabs(p);
+			}
+			worst = fmax(worst, fabs((double)d[m * N + n] - want) /
+						    (size * K));
+		}
+	ok(worst < (double)FLT_EPSILON / 2,
+	   "tile: %g of the sum of magnitudes for each addition, -O%d", worst,
+	   level);
+	ssa_func_free(f);
+}
+
+/* ------------------------------------------------------------ functions -- */
+
+typedef struct val unary_fn(struct dsl_at at, struct val x);
+
+static struct val sine(struct dsl_at at, struct val x)
+{
+	return dsl_sin(at, x, false);
+}
+
+static struct val cosine(struct dsl_at at, struct val x)
+{
+	return dsl_sin(at, x, true);
+}
+
+static struct val power(struct dsl_at at, struct val x)
+{
+	return dsl_pow(at, x, dsl_of_f64(1.5));
+}
+
+static double sigmoid(double x)
+{
+	return 1 / (1 + exp(-x));
+}
+
+static double silu(double x)
+{
+	return x / (1 + exp(-x));
+}
+
+static double gelu(double x)
+{
+	return 0.5 * x * (1 + erf(x * M_SQRT1_2));
+}
+
+static double power_15(double x)
+{
+	return pow(x, 1.5);
+}
+
+/* Errors allowed: in ulps of the result, or absolute, or of |x|. */
+static const struct {
+	const char *name;
+	unary_fn *build;
+	double (*want)(double x);
+	double low, high, ulps, absolute, of_x;
+} function[] = {
+	{ "exp", dsl_exp, exp, -87, 88.7, 2, 0, 0 },
+	{ "exp of denormals", dsl_exp, exp, -104, -87, 0, 0x1p-126, 0 },
+	{ "log", dsl_log, log, 1e-45, 1e-37, 3, 0, 0 },
+	{ "log of small", dsl_log, log, 1e-6, 2, 3, 0x1p-24, 0 },
+	{ "log of large", dsl_log, log, 2, 3e38, 3, 0, 0 },
+	{ "sin", sine, sin, -10, 10, 0, 0x1p-20, 0 },
+	{ "sin of large", sine, sin, -1e6, 1e6, 0, 0x1p-20, 0 },
+	{ "cos of large", cosine, cos, -1e6, 1e6, 0, 0x1p-20, 0 },
+	{ "tanh", dsl_tanh, tanh, -10, 10, 4, 0, 0 },
+	{ "tanh of small", dsl_tanh, tanh, -1, 1, 4, 0, 0 },
+	{ "sigmoid", dsl_sigmoid, sigmoid, -80, 30, 4, 0, 0 },
+	{ "silu", dsl_silu, silu, -80, 30, 4, 0, 0 },
+	{ "erf", dsl_erf, erf, -5, 5, 4, 0, 0 },
+	{ "erf of small", dsl_erf, erf, -1.1, 1.1, 4, 0, 0 },
+	{ "gelu", dsl_gelu, gelu, -6, 6, 0, 0, 0x1p-22 },
+	{ "pow 3/2", power, power_15, 0.1, 100, 16, 0, 0 },
+};
+
+static struct ssa_func *make_function(unary_fn *fn, struct err *e)
+{
+	struct dsl *k = KERNEL("function", 256);
+	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
+	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
+	struct val i = GLOBAL_ID(k, 0);
+
+	STORE(y, i, fn(DSL_AT, LOAD(x, i)));
+	return dsl_finish(k, e);
+}
+
+static double ulp_of(double v)
+{
+	const float f = fabsf((float)v);
+
+	return (double)(nextafterf(f, INFINITY) - f);
+}
+
+static void test_function(size_t k)
+{
+	enum { N = 2048 };
+	static float x[N], y[N];
+	struct err e = { 0 };
+	struct ssa_func *f = made(make_function(function[k].build, &e), &e, -1);
+	struct ssa_call c = { 0 };
+	double worst = 0, at = 0;
+
+	for (int i = 0; i < N; i++)
+		x[i] = (float)(function[k].low +
+			       (function[k].high - function[k].low) *
+				       (0.5 + 0.5 * (double)test_random_f32(
+							    &seed)));
+	call_buffer(&c, x, sizeof(x));
+	call_buffer(&c, y, sizeof(y));
+	ok(runs(f, &c, N / 256, 1), "%s runs", function[k].name);
+	for (int i = 0; i < N; i++) {
+		const double want = function[k].want((double)x[i]);
+		const double allowed =
+			fmax(function[k].ulps * ulp_of(want),
+			     fmax(function[k].absolute,
+				  function[k].of_x * fabs((double)x[i])));
+		const double share = fabs((double)y[i] - want) / allowed;
+
+		if (!(share <= worst)) {
+			worst = share;
+			at = (double)x[i];
+		}
+	}
+	ok(worst <= 1, "%s: %.2f of the error stated, at %g", function[k].name,
+	   worst, at);
+	ssa_func_free(f);
+}
+
+/* What the functions do with what is no number, or too large. */
+static void test_special(void)
+{
+	static const struct {
+		const char *name;
+		unary_fn *build;
+		float in, out;
+	} t[] = {
+		{ "exp", dsl_exp, INFINITY, INFINITY },
+		{ "exp", dsl_exp, -INFINITY, 0 },
+		{ "exp", dsl_exp, 89, INFINITY },
+		{ "exp", dsl_exp, -120, 0 },
+		{ "exp", dsl_exp, 0, 1 },
+		{ "exp", dsl_exp, NAN, NAN },
+		{ "log", dsl_log, 0, -INFINITY },
+		{ "log", dsl_log, -1, NAN },
+		{ "log", dsl_log, INFINITY, INFINITY },
+		{ "log", dsl_log, 1, 0 },
+		{ "tanh", dsl_tanh, INFINITY, 1 },
+		{ "tanh", dsl_tanh, -100, -1 },
+		{ "tanh", dsl_tanh, NAN, NAN },
+		{ "tanh", dsl_tanh, -0.0f, -0.0f },
+		{ "sigmoid", dsl_sigmoid, -INFINITY, 0 },
+		{ "sigmoid", dsl_sigmoid, INFINITY, 1 },
+		{ "silu", dsl_silu, 200, 200 },
+		{ "erf", dsl_erf, INFINITY, 1 },
+		{ "erf", dsl_erf, -9, -1 },
+		{ "erf", dsl_erf, NAN, NAN },
+		{ "sin", sine, NAN, NAN },
+		{ "sin", sine, INFINITY, NAN },
+		{ "cos", cosine, 0, 1 },
+	};
+
+	for (size_t k = 0; k < sizeof(t) / sizeof(t[0]); k++) {
+		struct err e = { 0 };
+		struct ssa_func *f = made(make_function(t[k].build, &e), &e,
+					  -1);
+		float x[256], y[256];
+		struct ssa_call c = { 0 };
+
+		for (int i = 0; i < 256; i++)
+			x[i] = t[k].in;
+		call_buffer(&c, x, sizeof(x));
+		call_buffer(&c, y, sizeof(y));
+		runs(f, &c, 1, 1);
+		is_f64((double)y[77], (double)t[k].out, "%s(%g)", t[k].name,
+		       (double)t[k].in);
+		ssa_func_free(f);
+	}
+}
+
+/* --------------------------------------------------------- other things -- */
+
+/* Collatz steps of each work-item: WHILE, IF, ELSE by lane. */
+static void test_flow(int level)
+{
+	struct err e = { 0 };
+	struct dsl *k = KERNEL("collatz", 100);
+	struct val out = ARG_PTR(k, DSL_I32, "out", 0);
+	struct val i = GLOBAL_ID(k, 0);
+	struct var n = VAR(k, DSL_U32, 1), steps = VAR(k, DSL_I32, 0);
+	int32_t got[200], wrong = 0;
+	struct ssa_call c = { 0 };
+
+	SET(n, ADD(i, 1));
+	WHILE (k, NE(n, 1)) {
+		IF (k, EQ(AND(n, 1), 0)) {
+			SET(n, SHR(n, 1));
+		}
+		ELSE (k) {
+			SET(n, FMA(n, 3, 1));
+		}
+		SET(steps, ADD(steps, 1));
+	}
+	STORE(out, i, GET(steps));
+	struct ssa_func *f = made(dsl_finish(k, &e), &e, level);
+
+	call_buffer(&c, got, sizeof(got));
+	ok(runs(f, &c, 2, 1), "collatz runs, -O%d", level);
+	for (uint32_t j = 0; j < 200; j++) {
+		int want = 0;
+
+		for (uint32_t v = j + 1; v != 1; want++)
+			v = v & 1 ? 3 * v + 1 : v / 2;
+		wrong += got[j] != want;
+	}
+	is_i64(wrong, 0, "each work-item has its own number of steps, -O%d",
+	       level);
+	ssa_func_free(f);
+}
+
+/* Sums before each of 100 items over 4 waves, and shuffles. */
+static void test_lanes(int level)
+{
+	struct err e = { 0 };
+	struct dsl *k = KERNEL("scan", 100);
+	struct val out = ARG_PTR(k, DSL_I32, "out", 0);
+	struct val i = LOCAL_ID(k, 0), sq = MUL(i, i);
+	int32_t got[5 * 100], want = 0, wrong[5] = { 0 };
+	struct ssa_call c = { 0 };
+
+	STORE(out, i, GROUP_SCAN(sq, false));
+	STORE(out, ADD(i, 100), GROUP_SCAN(sq, true));
+	STORE(out, ADD(i, 200), WAVE_MAX(i));
+	STORE(out, ADD(i, 300), SHUFFLE_XOR(i, 1));
+	STORE(out, ADD(i, 400), CAST(DSL_I32, BALLOT(EQ(REM(i, 3), 0))));
+	struct ssa_func *f = made(dsl_finish(k, &e), &e, level);
+
+	call_buffer(&c, got, sizeof(got));
+	ok(runs(f, &c, 1, 1), "scan runs, -O%d", level);
+	for (int j = 0; j < 100; j++) {
+		uint32_t bits = 0;
+
+		wrong[0] += got[j] != want;
+		want += j * j;
+		wrong[1] += got[100 + j] != want;
+		wrong[2] += got[200 + j] != (j < 96 ? j | 31 : 99);
+		wrong[3] += got[300 + j] != (j ^ 1);
+		for (int l = 0; l < 32; l++)
+			bits |= (uint32_t)((j & ~31) + l < 100 &&
+					   ((j & ~31) + l) % 3 == 0) << l;
+		wrong[4] += (uint32_t)got[400 + j] != bits;
+	}
+	for (int j = 0; j < 5; j++)
+		is_i64(wrong[j], 0, "between lanes: %d, -O%d", j, level);
+	ssa_func_free(f);
+}
+
+/* Rows of 7 with vectors of 4: the tail neither reads nor writes beyond. */
+static void test_bounds(int level)
+{
+	struct err e = { 0 };
+	struct dsl *k = KERNEL("bounds", 2);
+	struct val in = ARG_PTR(k, DSL_BF16, "in", DSL_READONLY);
+	struct val out = ARG_PTR(k, DSL_F16, "out", 0);
+	struct val i = MUL(LOCAL_ID(k, 0), 4);
+	uint16_t x[7], y[8];
+	int wrong = 0;
+	struct ssa_call c = { 0 };
+
+	STORE_IN(out, i, CAST(DSL_F16, MUL(CAST(DSL_F32, LOAD_IN(in, i, 4, V(7))),
+					   0.5)), V(7));
+	struct ssa_func *f = made(dsl_finish(k, &e), &e, level);
+
+	for (int j = 0; j < 7; j++)
+		x[j] = (uint16_t)ssa_f64_to_bits(SSA_BF16, j + 1.0);
+	y[7] = 0x1234;
+	call_buffer(&c, x, sizeof(x));
+	call_buffer(&c, y, 14);
+	ok(runs(f, &c, 1, 1), "a tail of a vector stays inside, -O%d", level);
+	for (int j = 0; j < 7; j++)
+		wrong += ssa_bits_to_f64(SSA_F16, y[j]) != (j + 1) / 2.0;
+	is_i64(wrong, 0, "and every element is there, -O%d", level);
+	ssa_func_free(f);
+}
+
+static void test_printf(void)
+{
+	struct err e = { 0 };
+	struct dsl *k = KERNEL("hello", 3);
+	struct val i = LOCAL_ID(k, 0);
+	struct buf out = { 0 };
+	struct ssa_call c = { 0 };
+
+	IF (k, NE(i, 1)) {
+		PRINTF(k, "%d%%: %5.2f %x\n", SUB(i, 2),
+		       MUL(CAST(DSL_F32, i), 0.5), i);
+	}
+	struct ssa_func *f = made(dsl_finish(k, &e), &e, -1);
+
+	ok(call_run(f, &c, 1, 1, &out, &e), "printf runs: '%s'", e.msg);
+	is_str(out.data, "-2%:  0.00 0\n0%:  1.00 2\n", "lanes print in order");
+	buf_fini(&out);
+	ssa_func_free(f);
+}
+
+/* A barrier that only some lanes reach, and LDS out of bounds. */
+static void test_faults(void)
+{
+	struct err e = { 0 };
+	struct dsl *k = KERNEL("stuck", 64);
+	struct ssa_call c = { 0 };
+
+	IF (k, LT(LANE(k), 5)) {
+		BARRIER(k);
+	}
+	struct ssa_func *f = made(dsl_finish(k, &e), &e, -1);
+
+	ok(!call_run(f, &c, 1, 1, NULL, &e), "a divergent barrier is found");
+	has_str(e.msg, "not all lanes", "and named");
+	ssa_func_free(f);
+
+	e = (struct err){ 0 };
+	k = KERNEL("outside", 64);
+	STORE(LDS(k, DSL_F32, 63, "a"), LOCAL_ID(k, 0), 1.0);
+	f = made(dsl_finish(k, &e), &e, -1);
+	ok(!call_run(f, &c, 1, 1, NULL, &e), "an access past LDS is found");
+	has_str(e.msg, "of 252 bytes of LDS", "and named");
+	ssa_func_free(f);
+}
+
+int main(void)
+{
+	for (int level = -1; level <= 3; level++) {
+		test_saxpy(level);
+		test_softmax(level, 64);
+		test_softmax(level, 200);
+		test_tile(level);
+		test_flow(level);
+		test_lanes(level);
+		test_bounds(level);
+	}
+	for (size_t k = 0; k < sizeof(function) / sizeof(function[0]); k++)
+		test_function(k);
+	test_special();
+	test_printf();
+	test_faults();
+	return plan_done();
+}
