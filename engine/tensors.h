@@ -1,0 +1,85 @@
+/*
+ * tensors - the weights of a model as they lie on disk.
+ *
+ * Purpose: open the safetensors files of a Hugging Face folder (one
+ * `model.safetensors`, or shards with `model.safetensors.index.json`), map
+ * them, and find a tensor by name.  Nothing is copied: `data` points into the
+ * mapped file, at least `align_bytes` of its type aligned.
+ *
+ * The files are not trusted.  After a successful open, for every tensor:
+ * - its type is known, its shape has at most QWEN_MAX_DIMS dimensions, and
+ *   shape times type size, without overflow, is exactly its number of bytes;
+ * - its bytes lie in the data part of its file, overlap no other tensor's, and
+ *   leave no gap (the format's own rule);
+ * - its name is unique over all shards, and lies in the shard that the index
+ *   says.
+ * What breaks a rule is refused with ERR_INPUT, naming file and tensor.
+ *
+ * Ownership: everything belongs to struct qwen_tensors until
+ * qwen_tensors_close(), which unmaps.  Only read afterwards: threads may share.
+ */
+#ifndef T0_ENGINE_TENSORS_H
+#define T0_ENGINE_TENSORS_H
+
+#include "base/base.h"
+
+#define QWEN_MAX_DIMS 8
+/* The format's own bound of the JSON header. */
+#define QWEN_MAX_HEADER_BYTES 100000000
+
+enum qwen_dtype {
+	QWEN_F64, QWEN_F32, QWEN_F16, QWEN_BF16,
+	QWEN_I64, QWEN_I32, QWEN_I16, QWEN_I8, QWEN_U8, QWEN_BOOL,
+	QWEN_DTYPES
+};
+const char *qwen_dtype_name(enum qwen_dtype t); /* "F32", as in the files */
+size_t qwen_dtype_bytes(enum qwen_dtype t);
+
+struct qwen_tensor {
+	const char *name;
+	enum qwen_dtype dtype;
+	uint32_t n_dims;
+	uint64_t shape[QWEN_MAX_DIMS]; /* outermost first, row-major */
+	uint64_t count;		       /* elements */
+	uint64_t offset;	       /* in the data part of `file` */
+	const void *data;
+	size_t size_bytes;
+	const char *file;
+};
+
+struct qwen_tensors {
+	struct arena mem;
+	struct qwen_tensor *tensor; /* sorted by name */
+	size_t n_tensors;
+	struct qwen_map {
+		const char *path;
+		void *base;
+		size_t size_bytes;
+	} *map;
+	size_t n_maps;
+	uint64_t total_bytes; /* of all tensors */
+};
+
+/* `dir` is the model's folder.  On failure `t` is empty. */
+bool qwen_tensors_open(struct qwen_tensors *t, const char *dir, struct err *e);
+void qwen_tensors_close(struct qwen_tensors *t);
+
+/*
+ * One file from memory, for tests and fuzzing: `bytes` stay the caller's and
+ * must outlive `t`; `path` is only for messages.
+ */
+bool qwen_tensors_parse(struct qwen_tensors *t, const char *path,
+			const void *bytes, size_t size_bytes, struct err *e);
+
+const struct qwen_tensor *qwen_tensor_find(const struct qwen_tensors *t,
+					   const char *name);
+/*
+ * The tensor of that name with this shape; ERR_INPUT says what is missing, or
+ * which shape it has and which was wanted.
+ */
+const struct qwen_tensor *qwen_tensor_require(const struct qwen_tensors *t,
+					      const char *name, uint32_t n_dims,
+					      const uint64_t *shape,
+					      struct err *e);
+
+#endif
