@@ -93,7 +93,7 @@ static inline void bench_init(struct bench *b, int wave_size, int n_waves)
 	b->env = (struct soft_env){ b, bench_find, bench_realtime,
 				    BENCH_LDS_VA, BENCH_LDS_VA + UINT32_MAX,
 				    BENCH_SCRATCH_VA,
-				    BENCH_SCRATCH_VA + UINT32_MAX };
+				    BENCH_SCRATCH_VA + UINT32_MAX, NULL };
 	b->code = calloc(4, BENCH_PAGE);
 	b->mem = calloc(1, sizeof(*b->mem));
 	b->group.env = &b->env;
