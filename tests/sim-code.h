@@ -2,6 +2,7 @@
 #ifndef T0_TESTS_SIM_CODE_H
 #define T0_TESTS_SIM_CODE_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/sim/sim.h"
