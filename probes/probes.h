@@ -247,6 +247,9 @@ struct probe_opts {
 	struct cli_list encodings, replace;
 	uint64_t seed, deadline_ms, batch;
 	bool quiet, second_opinion, quick;
+	const char *inst;   /* costs: only names that begin so; NULL = all */
+	uint64_t samples;   /* costs: per metric; 0 = the default */
+	uint64_t max_bytes; /* memory: largest working set; 0 = the default */
 	int require; /* tiers: exit 1 below this one; -1 = none */
 	int argc;
 	char *const *argv;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/host.h"
 #include "probes/probes.h"
 
 #define DEADLINE_MS_DEFAULT 1000
@@ -35,6 +36,10 @@ static bool check(struct options *x, struct err *e)
 		return err_set(e, ERR_USAGE, "--deadline-ms %llu: wanted 1..%d",
 			       (unsigned long long)x->o.deadline_ms,
 			       DEADLINE_MS_MAX);
+	if (x->o.samples > MICRO_SAMPLES_MAX)
+		return err_set(e, ERR_USAGE, "--samples %llu: wanted 1..%d",
+			       (unsigned long long)x->o.samples,
+			       MICRO_SAMPLES_MAX);
 	if (!x->o.batch || x->o.batch > BATCH_MAX)
 		return err_set(e, ERR_USAGE, "--batch %llu: wanted 1..%d",
 			       (unsigned long long)x->o.batch, BATCH_MAX);
@@ -129,37 +134,66 @@ static bool one_slot(const struct options *x, struct err *e)
 	return good;
 }
 
+static int discover(struct options *x, struct err *e)
+{
+	if (x->list || x->dry_run)
+		return list(x, e) ? EXIT_YES : err_exit_code(e);
+	if (x->slot)
+		return one_slot(x, e) ? EXIT_YES : err_exit_code(e);
+	return probe_discover(&x->o, e);
+}
+
+typedef int probe_fn(const struct probe_opts *o, struct err *e);
+
+/* What each command does on a GPU and on the host; NULL = cannot be. */
+static const struct verb {
+	const char *name;
+	probe_fn *gpu, *host;
+} verbs[] = {
+	{ "discover", NULL, NULL }, /* takes more options than these */
+	{ "tiers", probe_tiers, NULL },
+	{ "dispatch", probe_dispatch, NULL },
+	{ "latency", NULL, host_latency },
+	{ "throughput", NULL, host_throughput },
+	{ "overlap", NULL, host_overlap },
+	{ "memory", NULL, host_memory },
+};
+
+static const struct verb *verb_find(const char *name, struct err *e)
+{
+	struct buf all = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+		buf_printf(&all, "%s'%s'", i ? ", " : "", verbs[i].name);
+	}
+	err_set(e, ERR_USAGE, "wanted one command of %s%s%s; see --help",
+		all.data, *name ? ", got " : "", name);
+	buf_fini(&all);
+	return NULL;
+}
+
 static int run(struct options *x, int argc, char **argv, int first,
 	       struct err *e)
 {
-	bool good;
-
-	const char *verb = first + 1 == argc ? argv[first] : "";
+	const struct verb *v = verb_find(first + 1 == argc ? argv[first] : "",
+					 e);
+	const bool host = x->o.device && !strcmp(x->o.device, "host");
 	char spec[256];
 
-	if (strcmp(verb, "discover") && strcmp(verb, "tiers") &&
-	    strcmp(verb, "dispatch")) {
-		err_set(e, ERR_USAGE, "wanted the command 'discover', 'tiers' "
-			"or 'dispatch'%s%s; see --help",
-			first < argc ? ", got " : "",
-			first < argc ? argv[first] : "");
+	if (!v || !check(x, e))
+		return EXIT_TROUBLE;
+	if (host ? !v->host : !v->gpu && strcmp(v->name, "discover")) {
+		err_set(e, ERR_UNSUPPORTED, "%s does not run on %s; see --help",
+			v->name, host ? "the host" : "a GPU");
 		return EXIT_TROUBLE;
 	}
-	if (!check(x, e))
-		return EXIT_TROUBLE;
+	if (host)
+		return v->host(&x->o, e);
 	x->o.device = kfd_spec(x->o.device, getenv("T0_VISIBLE_DEVICES"),
 			       spec);
-	if (!strcmp(verb, "tiers"))
-		return probe_tiers(&x->o, e);
-	if (!strcmp(verb, "dispatch"))
-		return probe_dispatch(&x->o, e);
-	if (x->list || x->dry_run)
-		good = list(x, e);
-	else if (x->slot)
-		good = one_slot(x, e);
-	else
-		return probe_discover(&x->o, e);
-	return good ? EXIT_YES : err_exit_code(e);
+	return v->gpu ? v->gpu(&x->o, e) : discover(x, e);
 }
 
 int main(int argc, char **argv)
@@ -175,8 +209,8 @@ int main(int argc, char **argv)
 				    .stop = &stop } };
 	const struct cli_opt opt[] = {
 		{ "device", 0, CLI_STR, &x.o.device, "SPEC",
-		  "soft, kfd or kfd:N; default: $T0_DEVICE, else the first "
-		  "gfx11 GPU, else soft" },
+		  "soft, kfd, kfd:N, or host for this processor; default: "
+		  "$T0_DEVICE, else the first gfx11 GPU, else soft" },
 		{ "db", 0, CLI_STR, &x.o.db, "FILE",
 		  "database; default: $T0_DB, else t0.db" },
 		{ "encoding", 0, CLI_LIST, &x.o.encodings, "NAME",
@@ -205,7 +239,13 @@ int main(int argc, char **argv)
 		{ "output", 'o', CLI_STR, &x.o.format_out, "FILE",
 		  "write the result there instead of to stdout" },
 		{ "quick", 0, CLI_FLAG, &x.o.quick, NULL,
-		  "dispatch: fewer samples" },
+		  "fewer samples (dispatch and all costs)" },
+		{ "samples", 0, CLI_U64, &x.o.samples, "N",
+		  "costs: samples per metric, at most 101" },
+		{ "inst", 0, CLI_STR, &x.o.inst, "NAME",
+		  "costs: only instructions whose names begin so" },
+		{ "max-bytes", 0, CLI_U64, &x.o.max_bytes, "N",
+		  "memory: largest working set" },
 		{ "require", 0, CLI_INT, &x.o.require, "TIER",
 		  "tiers: exit 1 if this one was not reached" },
 		{ "quiet", 'q', CLI_FLAG, &x.o.quiet, NULL,
