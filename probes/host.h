@@ -125,10 +125,12 @@ void host_state_init(struct host_state *s, const struct host_inst *i,
 		     uint8_t *data);
 /*
  * Are the registers and memory in `s` what `steps` steps of C make of it?
- * `stream`: what the first of the registers was given.
+ * `stream`: of the first of its registers.  with: another instruction whose
+ * streams take turns with i's on the same registers, or NULL.
  */
 bool host_state_check(const struct host_state *s, const struct host_inst *i,
-		      bool stream, uint64_t steps);
+		      const struct host_inst *with, bool stream,
+		      uint64_t steps);
 
 /* ------------------------------------------------------ host_code.c ----- */
 

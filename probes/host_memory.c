@@ -11,20 +11,30 @@
 #include <immintrin.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "probes/host.h"
 
 #define LINE	      64
 #define MIN_BYTES     4096
 #define MAX_BYTES     (1ull << 30)
-#define SMALL_PAGES_MAX (256ull << 20)
+#define QUICK_BYTES   (64ull << 20)
+#define SMALL_PAGES_MAX (64ull << 20) /* measured with 4 KiB pages, too */
+#define CHECK_MAX     (64ull << 20)   /* every step of the cycle is checked */
+#define STREAM_MAX    (256ull << 20)
 #define SAMPLES	      9
+#define PAIRS	      3
 #define THREADS_MAX   64
-#define STEPS_MIN     40000
-#define HUGE	      (2ull << 20)
+#define STEPS	      2048 /* of the shorter walk: below a millisecond */
+#define WINDOW	      (2ull << 20) /* bytes of one timed go, all threads */
+#define HUGE_PAGE     (2ull << 20)
+/* Descheduled: more wall-clock time than processor time by so much. */
+#define CUT_SHARE     1.02
+#define CUT_NS	      2000
 
 struct area {
 	uint8_t *p;
@@ -35,7 +45,7 @@ static bool area_init(struct area *a, uint64_t bytes, bool huge, struct err *e)
 {
 	uint8_t *p;
 
-	a->bytes = bytes + HUGE;
+	a->bytes = bytes + HUGE_PAGE;
 	p = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
@@ -50,7 +60,8 @@ static bool area_init(struct area *a, uint64_t bytes, bool huge, struct err *e)
 /* The first byte that a huge page can start at. */
 static uint8_t *area_start(const struct area *a)
 {
-	return (uint8_t *)(((uint64_t)a->p + HUGE - 1) & ~(HUGE - 1));
+	return (uint8_t *)(((uint64_t)a->p + HUGE_PAGE - 1) &
+			   ~(HUGE_PAGE - 1));
 }
 
 static void area_fini(struct area *a)
@@ -64,19 +75,15 @@ static void area_fini(struct area *a)
 
 struct line {
 	struct line *next;
-	uint64_t number; /* of the line, for the check */
-	uint64_t fill[6];
+	uint64_t unused[7];
 };
 
 struct chase {
 	struct line *line;
-	uint64_t lines, steps;
+	uint64_t lines, bytes;
 	struct line *at;
-	uint64_t fastest;
 	double tsc_hz;
-	const volatile int *stop;
 	struct micro_series series;
-	uint64_t bytes;
 };
 
 /* Every line once, in one random cycle. */
@@ -85,10 +92,8 @@ static void chase_link(struct chase *c, uint64_t seed)
 	uint32_t *next = xmalloc(c->lines * sizeof(*next));
 
 	micro_cycle(next, (uint32_t)c->lines, seed);
-	for (uint64_t i = 0; i < c->lines; i++) {
-		c->line[i].next = &c->line[next[i]];
-		c->line[i].number = i;
-	}
+	for (uint64_t i = 0; i < c->lines; i++)
+		c->line[i] = (struct line){ .next = &c->line[next[i]] };
 	c->at = c->line;
 	free(next);
 }
@@ -104,61 +109,84 @@ static struct line *walk(struct line *p, uint64_t steps)
 static bool chase_check(const struct chase *c)
 {
 	const struct line *p = c->line;
+	const uint64_t n = c->bytes <= CHECK_MAX ? c->lines :
+						   CHECK_MAX / LINE;
 
-	for (uint64_t i = 1; i < c->lines; i++) {
+	for (uint64_t i = 1; i < n; i++) {
 		p = p->next;
 		if (p == c->line)
 			return false;
 	}
-	return p->next == c->line;
+	return n < c->lines || p->next == c->line;
 }
 
-static uint64_t chase_time(struct chase *c, uint64_t steps)
+static double thread_ns(void)
 {
-	unsigned cpu;
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* In nanoseconds; *cut when the thread was not running all the time. */
+static double chase_time(struct chase *c, uint64_t steps, bool *cut)
+{
+	const double cpu = thread_ns();
+	unsigned id;
 
 	_mm_lfence();
 	const uint64_t start = __builtin_ia32_rdtsc();
 	_mm_lfence();
 	c->at = walk(c->at, steps);
 	__asm__ volatile("" ::"r"(c->at));
-	const uint64_t end = __builtin_ia32_rdtscp(&cpu);
+	const uint64_t end = __builtin_ia32_rdtscp(&id);
 	_mm_lfence();
-	return end - start;
+	const double ns = (double)(end - start) * 1e9 / c->tsc_hz;
+	*cut |= ns > (thread_ns() - cpu) * CUT_SHARE + CUT_NS;
+	return ns;
 }
 
-/* A pair is two walks, one of twice as many steps; in nanoseconds. */
+/*
+ * A pair is two walks, one of twice as many steps.  A set that fits into a
+ * core's own caches is walked once before: others may have run in between.
+ */
 static bool read_chase(void *ctx, struct micro_pair *p, struct err *e)
 {
 	struct chase *c = ctx;
-	const double ns = 1e9 / c->tsc_hz;
 
 	(void)e;
+	if (c->lines <= 4 * STEPS)
+		c->at = walk(c->at, c->lines & ~7ull);
 	p->before = p->after = 1; /* memory has a clock of its own */
-	p->shorter = (double)chase_time(c, c->steps) * ns;
-	p->longer = (double)chase_time(c, 2 * c->steps) * ns;
-	p->copies = (double)c->steps;
+	p->shorter = chase_time(c, STEPS, &p->cut);
+	p->longer = chase_time(c, 2 * STEPS, &p->cut);
+	p->copies = STEPS;
 	return true;
+}
+
+static bool measure(struct host_session *h, struct micro_series *s,
+		    struct err *e)
+{
+	const struct micro_plan plan = { .samples = h->o->samples ?
+							    h->o->samples :
+							    SAMPLES,
+					 .pairs = PAIRS, .seed = h->o->seed,
+					 .stop = h->o->stop };
+
+	return micro_run(&plan, &s, 1, e);
 }
 
 static bool chase_measure(struct chase *c, struct host_session *h,
 			  struct err *e)
 {
-	const struct micro_plan plan = { .samples = h->o->samples ?
-							    h->o->samples :
-							    SAMPLES,
-					 .pairs = 3, .seed = h->o->seed,
-					 .stop = h->o->stop };
 	struct micro_series *s = &c->series;
 
 	*s = (struct micro_series){ .name = "chase", .read = read_chase,
 				    .ctx = c };
-	if (!chase_check(c)) {
-		s->rejected[MICRO_VALUE]++;
-		return true;
-	}
-	walk(c->at, c->lines + c->steps);
-	return micro_run(&plan, &s, 1, e);
+	if (chase_check(c))
+		return measure(h, s, e);
+	s->rejected[MICRO_VALUE]++;
+	return true;
 }
 
 static bool store_latency(struct host_session *h, const struct chase *c,
@@ -182,10 +210,6 @@ static bool one_chase(struct host_session *h, struct chase *c,
 	c->bytes = bytes;
 	c->line = (struct line *)area_start(a);
 	c->lines = bytes / LINE;
-	c->steps = c->lines < STEPS_MIN ? STEPS_MIN : c->lines;
-	if (c->steps > 4 * STEPS_MIN)
-		c->steps = 4 * STEPS_MIN;
-	c->steps &= ~7ull;
 	c->tsc_hz = (double)h->cpu.tsc_hz;
 	chase_link(c, h->o->seed + bytes);
 	return chase_measure(c, h, e) && store_latency(h, c, huge, e);
@@ -215,20 +239,46 @@ int host_plateaus(const struct host_chase *c, size_t n, uint64_t *at,
 	return found;
 }
 
-/* Sizes in half steps of powers of two: 4, 6, 8, 12, 16 KiB ... */
+/* In half steps of powers of two up to 16 MiB: 4, 6, 8, 12 KiB ... */
 static size_t sizes(uint64_t max, uint64_t out[64])
 {
 	size_t n = 0;
 
 	for (uint64_t b = MIN_BYTES; b <= max && n < 62; b *= 2) {
 		out[n++] = b;
-		if (b + b / 2 <= max)
+		if (b + b / 2 <= max && b < 16ull << 20)
 			out[n++] = b + b / 2;
 	}
 	return n;
 }
 
-/* Of the latency at half of each cache, the next is clearly slower. */
+static double latency_at(const struct host_chase *c, size_t n, uint64_t bytes)
+{
+	for (size_t i = n; i-- > 0;)
+		if (c[i].bytes <= bytes)
+			return c[i].ns;
+	return NAN;
+}
+
+/* Is memory beyond a cache clearly slower than what is in it? */
+static void say_cache(const struct host_cpu *cpu, int level,
+		      const struct host_chase *c, size_t n)
+{
+	const uint64_t size = cpu->cache_bytes[level];
+	const double in = latency_at(c, n, size / 2);
+
+	fprintf(stderr, "t0-probe: L%d, %llu KiB by CPUID: %.2f ns in half of "
+		"it", level + 1, (unsigned long long)size / 1024, in);
+	if (!size || c[n - 1].bytes < 2 * size) {
+		fprintf(stderr, "; twice its size was not measured\n");
+		return;
+	}
+	const double out = latency_at(c, n, 2 * size);
+
+	fprintf(stderr, ", %.2f ns in twice its size: %s\n", out,
+		out > 1.4 * in ? "a step" : "no step");
+}
+
 static void say_steps(struct host_session *h, const struct host_chase *c,
 		      size_t n)
 {
@@ -236,18 +286,14 @@ static void say_steps(struct host_session *h, const struct host_chase *c,
 	double ns[8];
 	const int found = host_plateaus(c, n, at, ns, 8);
 
-	if (h->o->quiet)
+	if (h->o->quiet || !n)
 		return;
-	fprintf(stderr, "t0-probe: %d plateaus:", found);
 	for (int i = 0; i < found; i++)
-		fprintf(stderr, " %.1f ns up to %llu KiB%s", ns[i],
-			(unsigned long long)at[i] / 1024,
-			i + 1 < found ? "," : "\n");
-	fprintf(stderr, "t0-probe: caches by CPUID:");
+		fprintf(stderr, "t0-probe: plateau %d: %.2f ns up to %llu "
+			"KiB\n", i + 1, ns[i],
+			(unsigned long long)at[i] / 1024);
 	for (int i = 0; i < h->cpu.n_caches; i++)
-		fprintf(stderr, " L%d %llu KiB%s", i + 1,
-			(unsigned long long)h->cpu.cache_bytes[i] / 1024,
-			i + 1 < h->cpu.n_caches ? "," : "\n");
+		say_cache(&h->cpu, i, c, n);
 }
 
 static bool latencies(struct host_session *h, const uint64_t *size, size_t n,
@@ -296,51 +342,43 @@ static const char *const kind_name[KINDS] = { "read", "write", "copy" };
 
 struct worker {
 	pthread_t thread;
-	pthread_barrier_t *start;
+	atomic_uint *waiting; /* threads that are not ready yet */
 	enum kind kind;
 	uint8_t *p;
 	uint64_t bytes; /* of its part */
 	int rounds;
 	uint64_t from, to; /* ticks */
-	uint64_t sum;	   /* of what was read, for the check */
+	double cpu_ns;
+	uint64_t sum; /* of what was read, for the check */
 };
 
 /*
- * 16-byte operations in plain C; the compiler keeps them apart, and four sums
- * hide the additions.  Returns the sum of all 64-bit words.
+ * The sum of all 64-bit words, in four parts so that additions do not wait for
+ * each other; bytes is a multiple of 128.
  */
-static uint64_t read_all(const uint8_t *p, uint64_t bytes)
-{
-	__m128i s[4] = { 0 };
-
-	for (uint64_t i = 0; i < bytes; i += 64)
-		for (int k = 0; k < 4; k++)
-			s[k] = _mm_add_epi64(
-				s[k], _mm_load_si128((const __m128i *)(p + i) +
-						     k));
-	s[0] = _mm_add_epi64(_mm_add_epi64(s[0], s[1]),
-			     _mm_add_epi64(s[2], s[3]));
-	return (uint64_t)_mm_cvtsi128_si64(s[0]) +
-	       (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(s[0], s[0]));
-}
-
-/* The same with the registers that every processor since 2013 has. */
-__attribute__((target("avx2"))) static uint64_t read_avx2(const uint8_t *p,
-							   uint64_t bytes)
-{
-	__m256i s[4] = { 0 };
-	uint64_t v[4];
-
-	for (uint64_t i = 0; i + 128 <= bytes; i += 128)
-		for (int k = 0; k < 4; k++)
-			s[k] = _mm256_add_epi64(
-				s[k],
-				_mm256_load_si256((const __m256i *)(p + i) + k));
-	s[0] = _mm256_add_epi64(_mm256_add_epi64(s[0], s[1]),
-				_mm256_add_epi64(s[2], s[3]));
-	_mm256_storeu_si256((__m256i *)v, s[0]);
-	return v[0] + v[1] + v[2] + v[3];
-}
+#define READ_ALL(name, target, vec, load, add, step)                       \
+	target static uint64_t name(const uint8_t *p, uint64_t bytes)      \
+	{                                                                  \
+		vec a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };            \
+		uint64_t sum = 0, word[sizeof(vec) / 8];                   \
+                                                                           \
+		for (uint64_t i = 0; i < bytes; i += 4 * step) {           \
+			const vec *v = (const vec *)(p + i);               \
+                                                                           \
+			a = add(a, load(v));                               \
+			b = add(b, load(v + 1));                           \
+			c = add(c, load(v + 2));                           \
+			d = add(d, load(v + 3));                           \
+		}                                                          \
+		a = add(add(a, b), add(c, d));                             \
+		memcpy(word, &a, sizeof(word));                            \
+		for (size_t i = 0; i < ARRAY_SIZE(word); i++)              \
+			sum += word[i];                                    \
+		return sum;                                                \
+	}
+READ_ALL(read_sse2, , __m128i, _mm_load_si128, _mm_add_epi64, 16)
+READ_ALL(read_avx2, __attribute__((target("avx2"))), __m256i,
+	 _mm256_load_si256, _mm256_add_epi64, 32)
 
 static void once(struct worker *w)
 {
@@ -348,7 +386,7 @@ static void once(struct worker *w)
 
 	if (w->kind == READ)
 		w->sum = host_has(HOST_AVX2) ? read_avx2(w->p, w->bytes) :
-					       read_all(w->p, w->bytes);
+					       read_sse2(w->p, w->bytes);
 	else if (w->kind == WRITE)
 		memset(w->p, 0x5a, w->bytes);
 	else
@@ -360,81 +398,115 @@ static void *work(void *arg)
 {
 	struct worker *w = arg;
 
-	once(w);
-	pthread_barrier_wait(w->start);
+	/* Spinning: whoever leaves this loop has a processor. */
+	atomic_fetch_sub(w->waiting, 1);
+	while (atomic_load(w->waiting))
+		_mm_pause();
+	const double cpu = thread_ns();
 	w->from = __builtin_ia32_rdtsc();
 	for (int i = 0; i < w->rounds; i++)
 		once(w);
 	w->to = __builtin_ia32_rdtsc();
+	w->cpu_ns = thread_ns() - cpu;
 	return NULL;
 }
 
 struct stream {
 	struct host_session *h;
-	const struct area *area;
+	uint8_t *p;
 	enum kind kind;
 	unsigned threads;
 	uint64_t bytes; /* of all threads */
-	bool right;
+	uint64_t at;	/* of the window, in a thread's part */
 };
 
-static bool values_right(const struct stream *s, const struct worker *w)
+static bool value_right(const struct worker *w)
 {
 	const uint64_t word = 0x5a5a5a5a5a5a5a5aull;
 
-	if (s->kind == READ)
+	if (w->kind == READ)
 		return w->sum == word * (w->bytes / 8);
 	return w->p[0] == 0x5a && w->p[w->bytes - 1] == 0x5a &&
 	       w->p[w->bytes / 2] == 0x5a;
 }
 
-/* Bytes per second of one go, all threads together. */
-static bool stream_once(struct stream *s, double *bytes_s, struct err *e)
+static bool run_workers(struct worker *w, unsigned n, struct err *e)
 {
-	struct worker w[THREADS_MAX];
-	pthread_barrier_t start;
-	uint64_t from = UINT64_MAX, to = 0;
-	unsigned made = 0;
-	const uint64_t part = s->bytes / s->threads & ~255ull;
-	const int rounds = (int)((32ull << 20) / part) + 1;
+	unsigned made = 1;
+	int err = 0;
 
-	pthread_barrier_init(&start, NULL, s->threads);
-	for (; made < s->threads; made++) {
-		w[made] = (struct worker){ .start = &start, .kind = s->kind,
-					   .p = area_start(s->area) +
-						made * part,
-					   .bytes = part, .rounds = rounds };
-		if (made && pthread_create(&w[made].thread, NULL, work,
-					   &w[made]))
-			BUG("a thread could not be made");
+	for (; made < n && !err; made++)
+		err = pthread_create(&w[made].thread, NULL, work, &w[made]);
+	if (err) {
+		/* Those that wait are not waited for: they go when we do. */
+		atomic_store(w->waiting, 1);
+		return err_sys(e, ERR_NOMEM, err, "thread %u of %u", made, n);
 	}
 	work(&w[0]);
-	for (unsigned i = 1; i < made; i++)
+	for (unsigned i = 1; i < n; i++)
 		pthread_join(w[i].thread, NULL);
-	for (unsigned i = 0; i < made; i++) {
+	return true;
+}
+
+/*
+ * One go: every thread goes over a window of its part, the next one each
+ * time, or round and round a part that is smaller than the window.
+ */
+static bool read_stream(void *ctx, struct micro_pair *p, struct err *e)
+{
+	struct stream *s = ctx;
+	struct worker w[THREADS_MAX];
+	atomic_uint waiting = s->threads;
+	uint64_t from = UINT64_MAX, to = 0;
+	const double tick_ns = 1e9 / (double)s->h->cpu.tsc_hz;
+	const uint64_t part = s->bytes / s->threads & ~255ull,
+		       want = WINDOW / s->threads & ~255ull,
+		       len = part < want ? part : want;
+
+	if (s->at + len > part)
+		s->at = 0;
+	for (unsigned i = 0; i < s->threads; i++)
+		w[i] = (struct worker){ .waiting = &waiting, .kind = s->kind,
+					.p = s->p + i * part + s->at,
+					.bytes = len,
+					.rounds = (int)(want / len) };
+	const bool good = run_workers(w, s->threads, e);
+	for (unsigned i = 0; i < s->threads && good; i++) {
 		from = w[i].from < from ? w[i].from : from;
 		to = w[i].to > to ? w[i].to : to;
-		s->right &= values_right(s, &w[i]);
+		p->wrong |= !value_right(&w[i]);
+		p->cut |= (double)(w[i].to - w[i].from) * tick_ns >
+			  w[i].cpu_ns * CUT_SHARE + CUT_NS;
 	}
-	pthread_barrier_destroy(&start);
-	(void)e;
-	*bytes_s = (double)part * s->threads * rounds *
-		   (double)s->h->cpu.tsc_hz / (double)(to - from);
-	return true;
+	/* And they must have run together. */
+	p->cut |= (double)(to - from) >
+		  1.1 * (double)(w[0].to - w[0].from) + CUT_NS;
+	s->at += len;
+	p->before = p->after = 1;
+	p->longer = (double)(to - from) * tick_ns;
+	p->copies = (double)len * (int)(want / len) * s->threads;
+	return good;
 }
 
 static bool store_stream(struct stream *s, struct micro_series *m,
 			 struct err *e)
 {
 	struct table *t = &s->h->table;
-	const struct res_interval r = micro_result(m);
+	struct buf why = { 0 };
 	char params[64];
 
+	for (size_t i = 0; i < m->n; i++)
+		m->v[i] = 1e9 / m->v[i]; /* ns per byte to B/s */
 	table_row(t);
 	table_cell(t, 0, "%llu", (unsigned long long)s->bytes);
 	table_cell(t, 1, "%s", kind_name[s->kind]);
 	table_cell(t, 2, "%u", s->threads);
-	table_cell(t, 3, "%.2f", r.value * 1e-9);
+	if (m->n)
+		table_cell(t, 3, "%.2f", micro_result(m).value * 1e-9);
+	micro_rejections(m, &why);
+	if (why.len)
+		table_cell(t, 6, "%s", why.data);
+	buf_fini(&why);
 	table_cell(t, 4, "GB/s");
 	snprintf(params, sizeof(params), "{\"bytes\":%llu,\"threads\":%u}",
 		 (unsigned long long)s->bytes, s->threads);
@@ -453,18 +525,17 @@ static bool bandwidths(struct host_session *h, uint64_t max, struct err *e)
 		memset(area_start(&a), 0x5a, max);
 	for (uint64_t bytes = 16384; bytes <= max && good; bytes *= 4)
 		for (unsigned v = 0; v < 2 * KINDS && good; v++) {
-			struct stream s = { .h = h, .area = &a,
+			struct stream s = { .h = h, .p = area_start(&a),
 					    .kind = v % KINDS,
 					    .threads = v < KINDS ? 1 : cpus,
-					    .bytes = bytes, .right = true };
-			struct micro_series m = { .name = "stream" };
+					    .bytes = bytes };
+			struct micro_series m = { .name = kind_name[s.kind],
+						  .read = read_stream,
+						  .ctx = &s };
 
-			if (*h->o->stop || (v >= KINDS && cpus == 1))
-				continue;
-			for (m.n = 0; m.n < SAMPLES && good; m.n++)
-				good = stream_once(&s, &m.v[m.n], e);
-			m.rejected[MICRO_VALUE] = !s.right;
-			good = good && store_stream(&s, &m, e);
+			if (!*h->o->stop && (v < KINDS || cpus > 1))
+				good = measure(h, &m, e) &&
+				       store_stream(&s, &m, e);
 		}
 	area_fini(&a);
 	return good;
@@ -474,16 +545,18 @@ int host_memory(const struct probe_opts *o, struct err *e)
 {
 	struct host_session h;
 	uint64_t size[64];
-	const uint64_t max = o->max_bytes ? o->max_bytes : MAX_BYTES;
+	const uint64_t max = o->max_bytes ? o->max_bytes :
+			     o->quick	  ? QUICK_BYTES :
+					    MAX_BYTES;
 	const size_t n = sizes(max, size);
 	bool good = host_begin(&h, o, "memory",
 			       "#bytes,what,#threads,#value,unit,"
-			       "#with_4KiB_pages", e);
+			       "#with_4KiB_pages,rejected", e);
 
 	if (good && n < 2)
 		good = err_set(e, ERR_USAGE, "--max-bytes %llu: wanted at "
 			       "least 8192", (unsigned long long)max);
 	good = good && latencies(&h, size, n, e) &&
-	       bandwidths(&h, size[n - 1] & ~65535ull, e) && host_again(&h, e);
+	       bandwidths(&h, max < STREAM_MAX ? max : STREAM_MAX, e) && host_again(&h, e);
 	return host_end(&h, good, EXIT_YES, e);
 }

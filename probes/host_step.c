@@ -297,7 +297,8 @@ static bool stored(const struct host_state *s, const struct host_inst *i)
 }
 
 bool host_state_check(const struct host_state *s, const struct host_inst *i,
-		      bool stream, uint64_t steps)
+		      const struct host_inst *with, bool stream,
+		      uint64_t steps)
 {
 	static const uint8_t bytes[] = { 8, 16, 32, 64, 64 };
 	union host_reg want = s->vx;
@@ -307,7 +308,10 @@ bool host_state_check(const struct host_state *s, const struct host_inst *i,
 
 	if (i->set == HOST_G64)
 		want.u64[0] = s->x;
-	for (uint64_t n = 0; n < steps; n++)
+	for (uint64_t n = 0; n < steps; n++) {
 		(stream ? i->stream_step : i->step)(&want, s);
+		if (with)
+			with->stream_step(&want, s);
+	}
 	return !memcmp(&got, &want, bytes[i->set]) && (!stream || stored(s, i));
 }
