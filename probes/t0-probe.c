@@ -166,9 +166,9 @@ static const struct verb *verb_find(const char *name, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
 		if (!strcmp(verbs[i].name, name))
 			return &verbs[i];
-		buf_printf(&all, "%s'%s'", i ? ", " : "", verbs[i].name);
+		buf_printf(&all, "%s'%s'", i ? " or " : "", verbs[i].name);
 	}
-	err_set(e, ERR_USAGE, "wanted one command of %s%s%s; see --help",
+	err_set(e, ERR_USAGE, "wanted the command %s%s%s; see --help",
 		all.data, *name ? ", got " : "", name);
 	buf_fini(&all);
 	return NULL;
