@@ -550,6 +550,130 @@ static int test_row(struct lanes *t, enum isa_op op)
 	return n;
 }
 
+/* ------------------------------------------------------- dual issue ---- */
+
+/* One half of a pair as an instruction of its own. */
+static struct isa_inst half_of(const struct isa_inst *in, bool y)
+{
+	struct isa_inst h = *in;
+
+	h.fmt = ISA_FMT_VOP2;
+	h.op_y = ISA_OP_NONE;
+	if (y) {
+		h.op = in->op_y;
+		h.n_opnd = in->n_opnd - in->n_opnd_x;
+		memcpy(h.opnd, in->opnd + in->n_opnd_x,
+		       h.n_opnd * sizeof(*h.opnd));
+	} else {
+		h.n_opnd = in->n_opnd_x;
+	}
+	return h;
+}
+
+/* Sources of one half: its own row's. */
+static void half_sources(struct isa_inst *in, const struct isa_op_info *op,
+			 enum isa_field src0, enum isa_field src1)
+{
+	for (int i = 0; i < op->n_opnd; i++) {
+		const struct isa_operand_info *o = &op->opnd[i];
+		bool packed = isa_type_info(o->type)->count > 1;
+
+		if (o->slot == ISA_SLOT_K)
+			in->has_literal = true;
+		if (o->slot == ISA_SLOT_S1)
+			in->f[src1] = rnd() % REGS;
+		if (o->slot != ISA_SLOT_S0)
+			continue;
+		in->f[src0] = 256 + rnd() % REGS;
+		if (src0 == ISA_F_SRC0 && !packed && chance(40))
+			in->f[src0] = chance(50) ? S_SOURCE + rnd() % 8 :
+						   128 + rnd() % 65;
+	}
+}
+
+static bool make_dual(int x, int y, struct isa_inst *out, uint8_t *code)
+{
+	const struct isa_target target = { ISA_GFX11, 32, false };
+	struct isa_inst in = { .fmt = ISA_FMT_VOPD };
+
+	in.op = (uint16_t)isa_vopd_op(x, false, NULL);
+	in.op_y = (uint16_t)isa_vopd_op(y, true, NULL);
+	in.f[ISA_F_OP] = (uint32_t)x;
+	in.f[ISA_F_OPY] = (uint32_t)y;
+	in.f[ISA_F_VDST] = rnd() % REGS;
+	/* Bits 7:1; bit 0 is not that of VDST. */
+	in.f[ISA_F_VDSTY] = rnd() % (REGS / 2);
+	in.literal = (uint32_t)number(32);
+	half_sources(&in, isa_op_info((enum isa_op)in.op), ISA_F_SRC0,
+		     ISA_F_VSRC1);
+	half_sources(&in, isa_op_info((enum isa_op)in.op_y), ISA_F_SRC0Y,
+		     ISA_F_VSRC1Y);
+	memset(code, 0, ISA_MAX_SIZE_BYTES);
+	return isa_encode(&in, code) &&
+	       !isa_decode(&target, code, ISA_MAX_SIZE_BYTES, out);
+}
+
+/* Both halves read before either writes. */
+static bool try_dual(struct lanes *t, const struct isa_inst *in, bool fast)
+{
+	static struct state old, got, x, y;
+	struct isa_inst hx = half_of(in, false), hy = half_of(in, true);
+
+	fill_state(&old, in, 32);
+	for (int k = 0; fast && k < WARM; k++)
+		go(t, &old, 1000, &got);
+	if (!go(t, &old, fast ? 1000 : 1, &got))
+		return false;
+	expect(&hx, &rows[hx.op], 32, t->w.mode, &old, &got, &x);
+	expect(&hy, &rows[hy.op], 32, t->w.mode, &old, &got, &y);
+	memcpy(x.v[0][hy.opnd[0].reg], y.v[0][hy.opnd[0].reg],
+	       sizeof(x.v[0][0]));
+	if (!memcmp(&got, &x, sizeof(got)))
+		return true;
+	explain(in, 32, t->w.mode, fast ? "fast" : "slow", &old, &got, &x);
+	return false;
+}
+
+static int test_pair(struct lanes *t, int x, int y)
+{
+	uint8_t code[ISA_MAX_SIZE_BYTES];
+	struct isa_inst in;
+	int good = 0, tried = 0;
+
+	t->w.wave_size = 32;
+	while (good < 4 && tried++ < 400) {
+		if (!make_dual(x, y, &in, code))
+			continue;
+		t->w.mode = random_mode(0);
+		load(t, code, in.size_bytes);
+		if (!try_dual(t, &in, false) || !try_dual(t, &in, true))
+			return 1;
+		good++;
+	}
+	if (!good)
+		diag("pair %d %d does not encode", x, y);
+	return !good;
+}
+
+/* Every first half with every second one. */
+static void test_duals(struct lanes *t)
+{
+	const char *name, *name_y;
+
+	for (int x = 0; x < 16; x++) {
+		int bad = 0, n = 0;
+
+		if (!isa_vopd_op(x, false, &name))
+			continue;
+		for (int y = 0; y < 32 && bad < 2; y++)
+			if (isa_vopd_op(y, true, &name_y)) {
+				bad += test_pair(t, x, y);
+				n++;
+			}
+		is_u64((uint64_t)bad, 0, "%s with %d others", name, n);
+	}
+}
+
 static bool is_vector(const struct isa_op_info *op)
 {
 	switch (op->fmt) {
@@ -578,6 +702,7 @@ int main(void)
 		else
 			ok(false, "%s has a row",
 			   isa_op_info((enum isa_op)i)->name);
+	test_duals(t);
 	lanes_free(t);
 	return plan_done();
 }
