@@ -1,0 +1,706 @@
+/*
+ * compiler/select_mem.c - kernel arguments, loads and stores.
+ *
+ * Global memory is addressed as saddr + voffset + constant where the base is
+ * uniform, which is how the SSA form writes addresses; LDS as an offset and a
+ * constant.  A mask narrows EXEC around the access.
+ */
+#include "compiler/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --------------------------------------------------- kernel arguments ---- */
+
+static int arg_dword(const struct ssa_arg *a)
+{
+	return (int)a->offset / 4;
+}
+
+static int arg_last_dword(const struct ssa_arg *a)
+{
+	return (int)(a->offset + ssa_type_bytes(a->type) - 1) / 4;
+}
+
+static void load_piece(struct sel *s, int at, int n)
+{
+	static const uint16_t op[] = { ISA_s_load_b32, ISA_s_load_b64,
+				       ISA_s_load_b128, ISA_s_load_b256,
+				       ISA_s_load_b512 };
+	struct mir_opnd d = sel_new_s(s, n);
+	int k = 0;
+
+	while (1 << k < n)
+		k++;
+	sel_raw(s, op[k], d, s->kernarg, mir_imm((uint32_t)at * 4));
+	for (uint32_t a = 0; a < s->f->n_args; a++) {
+		const struct ssa_arg *arg = &s->f->arg[a];
+		int first = arg_dword(arg), last = arg_last_dword(arg);
+
+		if (first >= at && last < at + n)
+			s->arg[a] = mir_part(d, first - at, last - first + 1);
+	}
+}
+
+static bool arg_is_used(const struct sel *s, uint32_t a)
+{
+	for (struct ssa_block *b = s->f->first; b; b = b->next)
+		for (struct ssa_inst *i = b->first; i; i = i->next)
+			if (i->op == SSA_arg && i->imm == a &&
+			    s->val[i->id].uses)
+				return true;
+	return false;
+}
+
+/* Loads of at most 8 registers, each starting at a pair. */
+void sel_args(struct sel *s)
+{
+	uint32_t a = 0;
+
+	while (a < s->f->n_args) {
+		int at, end, n = 1;
+
+		if (!arg_is_used(s, a)) {
+			a++;
+			continue;
+		}
+		at = arg_dword(&s->f->arg[a]) & ~1;
+		end = arg_last_dword(&s->f->arg[a]) + 1;
+		for (a++; a < s->f->n_args; a++) {
+			int last = arg_last_dword(&s->f->arg[a]);
+
+			if (!arg_is_used(s, a))
+				continue;
+			if (last >= at + 8)
+				break;
+			end = last + 1;
+		}
+		while (n < end - at)
+			n *= 2;
+		load_piece(s, at, n);
+	}
+}
+
+/* -------------------------------------------------------------- pieces ---- */
+
+struct access {
+	const struct ssa_inst *i;
+	bool lds, store;
+	struct mir_opnd data;	  /* registers */
+	struct mir_opnd addr;	  /* vector registers */
+	struct mir_opnd base;	  /* scalar, or OFF */
+	int32_t off;
+	const char *tail;
+	bool partial;
+};
+
+static int global_op(bool store, int bytes)
+{
+	switch (bytes) {
+	case 1:
+		return store ? ISA_global_store_b8 : ISA_global_load_u8;
+	case 2:
+		return store ? ISA_global_store_b16 : ISA_global_load_u16;
+	case 4:
+		return store ? ISA_global_store_b32 : ISA_global_load_b32;
+	case 8:
+		return store ? ISA_global_store_b64 : ISA_global_load_b64;
+	case 12:
+		return store ? ISA_global_store_b96 : ISA_global_load_b96;
+	}
+	return store ? ISA_global_store_b128 : ISA_global_load_b128;
+}
+
+static int lds_op(bool store, int bytes)
+{
+	switch (bytes) {
+	case 1:
+		return store ? ISA_ds_store_b8 : ISA_ds_load_u8;
+	case 2:
+		return store ? ISA_ds_store_b16 : ISA_ds_load_u16;
+	case 4:
+		return store ? ISA_ds_store_b32 : ISA_ds_load_b32;
+	case 8:
+		return store ? ISA_ds_store_b64 : ISA_ds_load_b64;
+	case 12:
+		return store ? ISA_ds_store_b96 : ISA_ds_load_b96;
+	}
+	return store ? ISA_ds_store_b128 : ISA_ds_load_b128;
+}
+
+static void note(struct access *a, struct mir_inst *m, int at, int bytes)
+{
+	m->off = a->off + at;
+	m->tail = a->tail;
+	m->bytes = (uint8_t)bytes;
+	m->align = a->i->align;
+	if (a->lds)
+		m->flags |= MIR_LDS;
+	if (a->partial && !a->store)
+		m->flags |= MIR_PARTIAL;
+	if (a->i->flags & SSA_VOLATILE)
+		m->flags |= MIR_ORDERED | MIR_KEEP;
+}
+
+static void one_piece(struct sel *s, struct access *a, int at, int bytes,
+		      struct mir_opnd data)
+{
+	struct mir_inst *m;
+
+	if (a->lds && a->store)
+		m = sel_raw(s, lds_op(true, bytes), a->addr, data);
+	else if (a->lds)
+		m = sel_raw(s, lds_op(false, bytes), data, a->addr);
+	else if (a->store)
+		m = sel_raw(s, global_op(true, bytes), a->addr, data, a->base);
+	else
+		m = sel_raw(s, global_op(false, bytes), data, a->addr,
+			    a->base);
+	note(a, m, at, bytes);
+}
+
+/* Two registers or pairs that lie side by side, less aligned than together. */
+static void two_pieces(struct sel *s, struct access *a, int at, int bytes)
+{
+	struct mir_opnd d = mir_part(a->data, at / 4, bytes / 4);
+	int unit = bytes / 2, at_unit = (a->off + at) / unit;
+	struct mir_inst *m;
+	bool wide = unit == 8;
+
+	if (a->store)
+		m = sel_raw(s, wide ? ISA_ds_store_2addr_b64 :
+				      ISA_ds_store_2addr_b32,
+			    a->addr, mir_part(d, 0, unit / 4),
+			    mir_part(d, unit / 4, unit / 4));
+	else
+		m = sel_raw(s, wide ? ISA_ds_load_2addr_b64 :
+				      ISA_ds_load_2addr_b32,
+			    d, a->addr);
+	note(a, m, at, bytes);
+	m->off = 0;
+	m->tail = arena_printf(s->m->arena, " offset0:%d offset1:%d", at_unit,
+			       at_unit + 1);
+}
+
+static bool pairs_up(const struct access *a, int at, int bytes, int align)
+{
+	int unit = bytes / 2, off = a->off + at;
+
+	return a->lds && align >= unit && unit >= 4 && off % unit == 0 &&
+	       off / unit + 1 < 256;
+}
+
+/* One register out of bytes or halves. */
+static void gather(struct sel *s, struct access *a, int at, int bytes,
+		   int unit)
+{
+	struct mir_opnd d = mir_part(a->data, at / 4, 1), acc = { 0 };
+
+	for (int k = 0; k < bytes; k += unit) {
+		struct mir_opnd t = sel_new_v(s, 1), u;
+
+		if (a->store) {
+			if (k)
+				sel_v(s, ISA_v_lshrrev_b32, t,
+				      mir_imm(8u * (uint32_t)k), d);
+			one_piece(s, a, at + k, unit, k ? t : d);
+			continue;
+		}
+		one_piece(s, a, at + k, unit, t);
+		if (!k) {
+			acc = t;
+			continue;
+		}
+		u = k + unit >= bytes ? d : sel_new_v(s, 1);
+		sel_v(s, ISA_v_lshl_or_b32, u, t, mir_imm(8u * (uint32_t)k),
+		      acc);
+		acc = u;
+	}
+}
+
+/* The widest access from `at` on that the alignment allows. */
+static int piece_bytes(const struct access *a, int left, int align)
+{
+	int max = a->lds ? align : 16;
+
+	if (left >= 16 && max >= 16)
+		return 16;
+	if (left >= 12 && max >= 16)
+		return 12;
+	if (left >= 8 && max >= 8)
+		return 8;
+	if (left >= 4 && max >= 4)
+		return 4;
+	return left >= 2 && max >= 2 ? 2 : 1;
+}
+
+static void pieces(struct sel *s, struct access *a, int bytes)
+{
+	for (int at = 0; at < bytes;) {
+		int left = bytes - at, n;
+		int align = 1 << (a->i->align > 4 ? 4 : a->i->align);
+
+		/* What the constant part of the place adds to the alignment. */
+		while (align > 1 && at % align)
+			align /= 2;
+		n = piece_bytes(a, left, align);
+		if (n < 4 && left >= n * 2) {
+			int word = left < 4 ? left : 4;
+
+			gather(s, a, at, word, n);
+			at += word;
+		} else if (n < 16 && left >= 2 * n &&
+			   pairs_up(a, at, 2 * n, align)) {
+			two_pieces(s, a, at, 2 * n);
+			at += 2 * n;
+		} else {
+			one_piece(s, a, at, n,
+				  mir_part(a->data, at / 4, (n + 3) / 4));
+			at += n;
+		}
+	}
+}
+
+/* ----------------------------------------------------------- addresses ---- */
+
+static struct mir_opnd zero(struct sel *s)
+{
+	if (s->zero_in != s->b) {
+		s->zero = sel_new_v(s, 1);
+		s->zero_in = s->b;
+		sel_copy(s, s->zero, mir_imm(0));
+	}
+	return s->zero;
+}
+
+static bool fits_global(int64_t off)
+{
+	return off >= -4096 && off <= 4095;
+}
+
+/* A constant that the instruction cannot hold goes to the base. */
+static struct mir_opnd add_const(struct sel *s, struct mir_opnd base,
+				 int64_t c)
+{
+	struct mir_opnd d = mir_is_s(s->m, &base) ? sel_new_s(s, 2) :
+						    sel_new_v(s, 2);
+	struct mir_opnd k = mir_is_s(s->m, &base) ? sel_new_s(s, 2) :
+						    sel_new_v(s, 2);
+
+	sel_copy(s, mir_part(k, 0, 1), mir_imm((uint32_t)c));
+	sel_copy(s, mir_part(k, 1, 1), mir_imm((uint32_t)((uint64_t)c >> 32)));
+	sel_add64(s, d, base, k);
+	return d;
+}
+
+static void scalar_base(struct sel *s, struct access *a, struct mir_opnd base,
+			struct mir_opnd off)
+{
+	int64_t c = a->i->off;
+
+	a->base = base;
+	if (off.kind == MIR_IMM) {
+		c += off.imm;
+		if (fits_global(c)) {
+			a->addr = zero(s);
+			a->off = (int32_t)c;
+			return;
+		}
+		if (c >= 0 && c <= UINT32_MAX) {
+			a->addr = sel_new_v(s, 1);
+			sel_copy(s, a->addr, mir_imm((uint32_t)c & ~4095u));
+			a->off = (int32_t)(c & 4095);
+			return;
+		}
+		a->base = add_const(s, base, c);
+		a->addr = zero(s);
+		return;
+	}
+	if (!fits_global(c)) {
+		a->base = add_const(s, base, c);
+		c = 0;
+	}
+	a->addr = sel_to_v(s, off);
+	a->off = (int32_t)c;
+}
+
+static void vector_base(struct sel *s, struct access *a, struct mir_opnd base,
+			struct mir_opnd off)
+{
+	int64_t c = a->i->off;
+
+	a->base = mir_off();
+	if (off.kind == MIR_IMM) {
+		c += off.imm;
+	} else {
+		struct mir_opnd d = sel_new_v(s, 2);
+
+		sel_add64_u32(s, d, base, off);
+		base = d;
+	}
+	if (!fits_global(c)) {
+		base = add_const(s, base, c);
+		c = 0;
+	}
+	a->addr = base;
+	a->off = (int32_t)c;
+}
+
+/* A constant LDS address folds into the offset. */
+static void lds_address(struct sel *s, struct access *a)
+{
+	const struct ssa_inst *i = a->i;
+	struct mir_opnd base = sel_get(s, i->arg[0]);
+	struct mir_opnd off = sel_get(s, i->arg[1]);
+	int64_t c = i->off;
+
+	if (base.kind == MIR_IMM)
+		c += base.imm;
+	if (off.kind == MIR_IMM)
+		c += off.imm;
+	if (base.kind == MIR_IMM && off.kind == MIR_IMM) {
+		a->addr = zero(s);
+	} else if (base.kind == MIR_IMM || off.kind == MIR_IMM) {
+		a->addr = sel_to_v(s, base.kind == MIR_IMM ? off : base);
+	} else {
+		a->addr = sel_new_v(s, 1);
+		sel_v(s, ISA_v_add_nc_u32, a->addr, base, off);
+	}
+	/* Room for the last piece of a wide access. */
+	if (c < 0 || c > 65535 - 64) {
+		struct mir_opnd t = sel_new_v(s, 1);
+
+		sel_v(s, ISA_v_add_nc_u32, t, mir_imm((uint32_t)c), a->addr);
+		a->addr = t;
+		c = 0;
+	}
+	a->off = (int32_t)c;
+}
+
+static void address(struct sel *s, struct access *a)
+{
+	struct mir_opnd base, off;
+
+	a->lds = a->i->arg[0]->type.kind == SSA_LDS;
+	if (a->lds) {
+		lds_address(s, a);
+		return;
+	}
+	base = sel_get(s, a->i->arg[0]);
+	off = sel_get(s, a->i->arg[1]);
+	if (base.kind == MIR_IMM)
+		base = sel_to_s(s, base);
+	if (mir_is_s(s->m, &base))
+		scalar_base(s, a, base, off);
+	else
+		vector_base(s, a, base, off);
+}
+
+static const char *cache(const struct ssa_inst *i, bool store)
+{
+	if (i->arg[0]->type.kind == SSA_LDS)
+		return "";
+	if (i->flags & SSA_VOLATILE)
+		return store ? " dlc" : " glc dlc";
+	if (i->flags & SSA_STREAM)
+		return store ? " glc slc dlc" : " slc dlc";
+	return "";
+}
+
+/* ---------------------------------------------------------- load, store ----
+ */
+
+static struct mir_opnd mask_begin(struct sel *s, const struct ssa_inst *mask)
+{
+	struct mir_opnd save = { 0 };
+
+	if (!mask)
+		return save;
+	save = sel_new_mask(s);
+	sel_raw(s, sel_mop(s, s_and_saveexec), save, sel_get(s, mask));
+	s->glue = true;
+	return save;
+}
+
+static void mask_end(struct sel *s, struct mir_opnd save)
+{
+	if (save.kind == MIR_VREG)
+		sel_raw(s, s->mask == 2 ? ISA_s_mov_b64 : ISA_s_mov_b32,
+			sel_exec(s), save);
+	s->glue = false;
+}
+
+/* Memory that nobody writes while the kernel runs. */
+static bool never_written(const struct sel *s, const struct ssa_inst *i)
+{
+	const struct ssa_inst *p = i->arg[0];
+
+	if (i->flags & SSA_VOLATILE)
+		return false;
+	if (i->flags & SSA_INVARIANT)
+		return true;
+	while (p->op == SSA_ptradd)
+		p = p->arg[0];
+	return p->op == SSA_arg && s->f->arg[p->imm].readonly &&
+	       s->f->arg[p->imm].noalias;
+}
+
+bool sel_load_scalar(const struct sel *s, const struct ssa_inst *i)
+{
+	int n = sel_dwords(s, i->type);
+
+	return i->arg[0]->type.kind == SSA_PTR && i->n_args == 2 &&
+	       i->type.kind != SSA_I1 && ssa_type_bytes(i->type) % 4 == 0 &&
+	       i->align >= 2 && (n == 1 || n == 2 || n == 4 || n == 8) &&
+	       never_written(s, i) && sel_is_s(s, i->arg[0]) &&
+	       sel_is_s(s, i->arg[1]);
+}
+
+static void load_scalar(struct sel *s, const struct ssa_inst *i)
+{
+	static const uint16_t op[] = { 0, ISA_s_load_b32, ISA_s_load_b64, 0,
+				       ISA_s_load_b128, 0, 0, 0,
+				       ISA_s_load_b256 };
+	struct mir_opnd d = sel_def(s, i), base = sel_get_s(s, i->arg[0]);
+	struct mir_opnd off = sel_get(s, i->arg[1]);
+	int64_t c = i->off;
+	struct mir_inst *m;
+
+	if (off.kind == MIR_IMM) {
+		c += off.imm;
+		off = mir_off();
+	}
+	/* 21 bits, signed; with a register only positive ones are clear. */
+	if (c > 0xfffff || c < (off.kind == MIR_OFF ? -0x100000 : 0)) {
+		base = add_const(s, base, c);
+		c = 0;
+	}
+	if (off.kind == MIR_OFF) {
+		m = sel_raw(s, op[d.n], d, base, mir_imm((uint32_t)c));
+	} else {
+		m = sel_raw(s, op[d.n], d, base, off);
+		m->off = (int32_t)c;
+	}
+	m->bytes = (uint8_t)(d.n * 4);
+}
+
+/* A byte that is 0 or 1. */
+static void load_mask(struct sel *s, const struct ssa_inst *i,
+		      struct mir_opnd byte)
+{
+	sel_v(s, ISA_v_cmp_ne_u32, sel_def(s, i), mir_imm(0), byte);
+}
+
+void sel_load(struct sel *s, const struct ssa_inst *i)
+{
+	struct access a = { .i = i, .tail = cache(i, false) };
+	const struct ssa_inst *mask = i->n_args > 2 ? i->arg[2] : NULL;
+	bool i1 = i->type.kind == SSA_I1;
+	struct mir_opnd save;
+
+	s->mem = i;
+	if (s->val[i->id].cls == SEL_S && !i1) {
+		load_scalar(s, i);
+		s->mem = NULL;
+		return;
+	}
+	a.data = i1 ? sel_new_v(s, 1) : sel_def(s, i);
+	a.partial = mask;
+	address(s, &a);
+	if (mask)
+		sel_copy(s, a.data, mir_imm(0));
+	save = mask_begin(s, mask);
+	pieces(s, &a, (int)ssa_type_bytes(i->type));
+	mask_end(s, save);
+	s->mem = NULL;
+	if (i1)
+		load_mask(s, i, a.data);
+}
+
+static struct mir_opnd store_data(struct sel *s, const struct ssa_inst *v)
+{
+	struct mir_opnd d;
+
+	if (v->type.kind != SSA_I1)
+		return sel_get_v(s, v);
+	d = sel_new_v(s, 1);
+	sel_v(s, ISA_v_cndmask_b32, d, mir_imm(0), mir_imm(1), sel_get(s, v));
+	return d;
+}
+
+void sel_store(struct sel *s, const struct ssa_inst *i)
+{
+	struct access a = { .i = i, .store = true, .tail = cache(i, true) };
+	struct mir_opnd save;
+
+	s->mem = i;
+	a.data = store_data(s, i->arg[2]);
+	address(s, &a);
+	save = mask_begin(s, i->n_args > 3 ? i->arg[3] : NULL);
+	pieces(s, &a, (int)ssa_type_bytes(i->arg[2]->type));
+	mask_end(s, save);
+	s->mem = NULL;
+}
+
+/* ------------------------------------------------------------- atomics ---- */
+
+struct atomic_row {
+	uint16_t global[2], lds[2], lds_rtn[2]; /* 32 and 64 bits */
+};
+
+#define NO ISA_OP_NONE
+#define BOTH(g, d, a, b) \
+	{ { ISA_global_atomic_##g##_##a, ISA_global_atomic_##g##_##b }, \
+	  { ISA_ds_##d##_##a, ISA_ds_##d##_##b }, \
+	  { ISA_ds_##d##_rtn_##a, ISA_ds_##d##_rtn_##b } }
+static const struct atomic_row atomic_row[SSA_RMWS] = {
+	[SSA_RMW_XCHG] = { { ISA_global_atomic_swap_b32,
+			     ISA_global_atomic_swap_b64 },
+			   { NO, NO },
+			   { ISA_ds_storexchg_rtn_b32,
+			     ISA_ds_storexchg_rtn_b64 } },
+	[SSA_RMW_ADD] = BOTH(add, add, u32, u64),
+	[SSA_RMW_MIN_S] = BOTH(min, min, i32, i64),
+	[SSA_RMW_MAX_S] = BOTH(max, max, i32, i64),
+	[SSA_RMW_MIN_U] = BOTH(min, min, u32, u64),
+	[SSA_RMW_MAX_U] = BOTH(max, max, u32, u64),
+	[SSA_RMW_AND] = BOTH(and, and, b32, b64),
+	[SSA_RMW_OR] = BOTH(or, or, b32, b64),
+	[SSA_RMW_XOR] = BOTH(xor, xor, b32, b64),
+	[SSA_RMW_FADD] = { { ISA_global_atomic_add_f32, NO },
+			   { ISA_ds_add_f32, NO },
+			   { ISA_ds_add_rtn_f32, NO } },
+	[SSA_RMW_FMIN] = { { ISA_global_atomic_min_f32, NO },
+			   { ISA_ds_min_f32, ISA_ds_min_f64 },
+			   { ISA_ds_min_rtn_f32, ISA_ds_min_rtn_f64 } },
+	[SSA_RMW_FMAX] = { { ISA_global_atomic_max_f32, NO },
+			   { ISA_ds_max_f32, ISA_ds_max_f64 },
+			   { ISA_ds_max_rtn_f32, ISA_ds_max_rtn_f64 } },
+};
+#undef BOTH
+
+static struct mir_inst *emit_atomic(struct sel *s, struct access *a, int op,
+				    bool rtn, struct mir_opnd data)
+{
+	struct mir_inst *m;
+
+	if (a->lds && rtn)
+		m = sel_raw(s, op, a->data, a->addr, data);
+	else if (a->lds)
+		m = sel_raw(s, op, a->addr, data);
+	else if (rtn)
+		m = sel_raw(s, op, a->data, a->addr, data, a->base);
+	else
+		m = sel_raw(s, op, a->addr, data, a->base);
+	if (!a->lds)
+		m->n_def = rtn;
+	note(a, m, 0, data.n * 4);
+	m->tail = !a->lds && rtn ? " glc" : "";
+	m->flags |= MIR_ORDERED | MIR_KEEP;
+	if (a->partial && rtn)
+		m->flags |= MIR_PARTIAL;
+	return m;
+}
+
+static bool atomic_type(const struct ssa_inst *i)
+{
+	switch (i->type.kind) {
+	case SSA_I32:
+	case SSA_I64:
+	case SSA_F32:
+	case SSA_F64:
+	case SSA_PTR:
+		return i->type.n == 1;
+	}
+	return false;
+}
+
+static void exchange(struct sel *s, const struct ssa_inst *i, struct access *a)
+{
+	struct mir_opnd want = sel_get_v(s, i->arg[2]), pair;
+	struct mir_opnd new = sel_get_v(s, i->arg[3]);
+	bool wide = new.n == 2;
+	struct mir_inst *m;
+
+	if (a->lds) {
+		m = sel_raw(s, wide ? ISA_ds_cmpstore_rtn_b64 :
+				      ISA_ds_cmpstore_rtn_b32,
+			    a->data, a->addr, new, want);
+		note(a, m, 0, new.n * 4);
+		m->flags |= MIR_ORDERED | MIR_KEEP;
+		return;
+	}
+	pair = sel_new_v(s, 2 * new.n);
+	sel_copy(s, mir_part(pair, 0, new.n), new);
+	sel_copy(s, mir_part(pair, new.n, new.n), want);
+	emit_atomic(s, a,
+		    wide ? ISA_global_atomic_cmpswap_b64 :
+			   ISA_global_atomic_cmpswap_b32,
+		    true, pair);
+}
+
+void sel_atomic(struct sel *s, const struct ssa_inst *i)
+{
+	const struct atomic_row *r = &atomic_row[i->sub % SSA_RMWS];
+	bool wide = sel_dwords(s, i->type) == 2;
+	bool rtn = s->val[i->id].uses || i->op == SSA_cmpxchg;
+	struct access a = { .i = i, .tail = "" };
+	const struct ssa_inst *mask = NULL;
+	struct mir_opnd data, save;
+	int op;
+
+	if (!atomic_type(i)) {
+		sel_refuse(s, i, "atomics are for 32 and 64 bits");
+		return;
+	}
+	s->mem = i;
+	a.data = sel_def(s, i);
+	address(s, &a);
+	if (i->op == SSA_cmpxchg) {
+		exchange(s, i, &a);
+		s->mem = NULL;
+		return;
+	}
+	mask = i->n_args > 3 ? i->arg[3] : NULL;
+	a.partial = mask;
+	rtn |= a.lds && i->sub == SSA_RMW_XCHG;
+	op = !a.lds ? r->global[wide] : rtn ? r->lds_rtn[wide] : r->lds[wide];
+	if (!op) {
+		sel_refuse(s, i, "gfx1100 has no such atomic");
+		return;
+	}
+	data = sel_get_v(s, i->arg[2]);
+	if (rtn && mask)
+		sel_copy(s, a.data, mir_imm(0));
+	save = mask_begin(s, mask);
+	emit_atomic(s, &a, op, rtn, data);
+	mask_end(s, save);
+	s->mem = NULL;
+}
+
+/* ------------------------------------------------------------ ordering ---- */
+
+static void ordered(struct mir_inst *m)
+{
+	m->flags |= MIR_ORDERED | MIR_KEEP;
+}
+
+/*
+ * In CU mode a group's accesses go through one cache, in order; in WGP mode
+ * through two, so stores must arrive and stale lines go.  The waits are
+ * compiler/waits.c's.
+ */
+void sel_barrier(struct sel *s, const struct ssa_inst *i)
+{
+	(void)i;
+	ordered(sel_raw_list(s, ISA_s_barrier, NULL, 0));
+	if (s->wgp)
+		ordered(sel_raw_list(s, ISA_buffer_gl0_inv, NULL, 0));
+}
+
+void sel_fence(struct sel *s, const struct ssa_inst *i)
+{
+	(void)i;
+	ordered(sel_raw_list(s, ISA_buffer_gl1_inv, NULL, 0));
+	ordered(sel_raw_list(s, ISA_buffer_gl0_inv, NULL, 0));
+}

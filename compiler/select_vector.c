@@ -1,0 +1,207 @@
+/*
+ * compiler/select_vector.c - vectors: packing, taking apart, matrices, dot
+ * products.  Elements lie in registers as they lie in memory.
+ */
+#include "compiler/select.h"
+
+static uint32_t elem_bits(struct ssa_type t)
+{
+	return ssa_kind_bits(t.kind);
+}
+
+/* Low halves of two registers to one. */
+static void pack_half(struct sel *s, struct mir_opnd d, struct mir_opnd lo,
+		      struct mir_opnd hi)
+{
+	if (!mir_is_v(s->m, &d)) {
+		sel_s(s, ISA_s_pack_ll_b32_b16, d, lo, hi);
+		return;
+	}
+	if (lo.kind == MIR_IMM && hi.kind == MIR_IMM) {
+		sel_copy(s, d, mir_imm((lo.imm & 0xffff) | hi.imm << 16));
+		return;
+	}
+	/* Bits, not numbers: v_pack_b32_f16 would quiet nothing but denormals
+	 * are kept, and it takes both halves as they are. */
+	sel_v(s, ISA_v_perm_b32, d, hi, lo, mir_imm(0x05040100));
+}
+
+static void pack_bytes(struct sel *s, const struct ssa_inst *i,
+		       struct mir_opnd d, uint32_t first)
+{
+	struct mir_opnd acc = sel_ext(s, i->arg[first], false);
+
+	for (uint32_t k = 1; k < 4 && first + k < i->n_args; k++) {
+		bool last = k == 3 || first + k + 1 == i->n_args;
+		struct mir_opnd o = sel_ext(s, i->arg[first + k], false);
+		struct mir_opnd t = last ? d : mir_is_v(s->m, &d) ?
+						   sel_new_v(s, 1) :
+						   sel_new_s(s, 1);
+
+		if (mir_is_v(s->m, &d)) {
+			sel_v(s, ISA_v_lshl_or_b32, t, o, mir_imm(8 * k), acc);
+		} else {
+			struct mir_opnd u = sel_new_s(s, 1);
+
+			sel_s(s, ISA_s_lshl_b32, u, o, mir_imm(8 * k));
+			sel_s(s, ISA_s_or_b32, t, u, acc);
+		}
+		acc = t;
+	}
+	if (i->n_args - first == 1)
+		sel_copy(s, d, acc);
+}
+
+void sel_pack(struct sel *s, const struct ssa_inst *i)
+{
+	uint32_t bits = elem_bits(i->type);
+	struct mir_opnd d = sel_def(s, i);
+
+	if (bits >= 32) {
+		int w = (int)bits / 32;
+
+		for (uint32_t k = 0; k < i->n_args; k++)
+			sel_copy(s, mir_part(d, (int)k * w, w),
+				 sel_get(s, i->arg[k]));
+		return;
+	}
+	if (bits == 16) {
+		for (uint32_t k = 0; k < i->n_args; k += 2) {
+			struct mir_opnd to = mir_part(d, (int)k / 2, 1);
+
+			if (k + 1 == i->n_args)
+				sel_copy(s, to, sel_get(s, i->arg[k]));
+			else
+				pack_half(s, to, sel_get(s, i->arg[k]),
+					  sel_get(s, i->arg[k + 1]));
+		}
+		return;
+	}
+	for (uint32_t k = 0; k < i->n_args; k += 4)
+		pack_bytes(s, i, mir_part(d, (int)k / 4, 1), k);
+}
+
+void sel_extract(struct sel *s, const struct ssa_inst *i)
+{
+	uint32_t bits = elem_bits(i->arg[0]->type);
+	struct mir_opnd o = sel_get(s, i->arg[0]), d, w;
+	uint32_t at = (uint32_t)i->imm * bits;
+
+	if (o.kind == MIR_IMM) {
+		sel_alias(s, i, mir_imm(o.imm >> at));
+		return;
+	}
+	if (bits >= 32) {
+		sel_alias(s, i, mir_part(o, (int)at / 32, (int)bits / 32));
+		return;
+	}
+	w = mir_part(o, (int)at / 32, 1);
+	if (at % 32 == 0) {
+		sel_alias(s, i, w);
+		return;
+	}
+	/* What lies above the element does not matter. */
+	d = sel_def(s, i);
+	if (mir_is_v(s->m, &d))
+		sel_v(s, ISA_v_lshrrev_b32, d, mir_imm(at % 32), w);
+	else
+		sel_s(s, ISA_s_lshr_b32, d, w, mir_imm(at % 32));
+}
+
+/* ------------------------------------------------------------ matrices ---- */
+
+void sel_wmma(struct sel *s, const struct ssa_inst *i)
+{
+	static const uint16_t op[SSA_WMMAS] = {
+		[SSA_WMMA_F32_F16] = ISA_v_wmma_f32_16x16x16_f16,
+		[SSA_WMMA_F32_BF16] = ISA_v_wmma_f32_16x16x16_bf16,
+		[SSA_WMMA_F16_F16] = ISA_v_wmma_f16_16x16x16_f16,
+		[SSA_WMMA_BF16_BF16] = ISA_v_wmma_bf16_16x16x16_bf16,
+		[SSA_WMMA_I32_IU8] = ISA_v_wmma_i32_16x16x16_iu8,
+		[SSA_WMMA_I32_IU4] = ISA_v_wmma_i32_16x16x16_iu4,
+	};
+	bool a = i->flags & SSA_SIGNED_A, b = i->flags & SSA_SIGNED_B;
+	struct mir_inst *m;
+
+	if (s->m->wave != 32) {
+		sel_refuse(s, i, "matrix products are for wave32 here");
+		return;
+	}
+	m = sel_raw(s, op[i->sub], sel_def(s, i), sel_get_v(s, i->arg[0]),
+		    sel_get_v(s, i->arg[1]), sel_get_v(s, i->arg[2]));
+	m->flags |= MIR_EARLY | MIR_TIED | MIR_KEEP;
+	/* neg_lo means signed here (RDNA3 ISA 7.9). */
+	if (i->sub >= SSA_WMMA_I32_IU8 && (a || b))
+		m->tail = arena_printf(s->m->arena, " neg_lo:[%d,%d,0]", a, b);
+}
+
+void sel_dot(struct sel *s, const struct ssa_inst *i)
+{
+	bool bf16 = i->arg[0]->type.kind == SSA_BF16;
+	struct mir_opnd a = sel_get_v(s, i->arg[0]);
+	struct mir_opnd b = sel_get_v(s, i->arg[1]);
+	struct mir_inst *m;
+
+	if (i->op == SSA_dot4_s) {
+		m = sel_v(s, ISA_v_dot4_i32_iu8, sel_def(s, i), a, b,
+			  sel_get_v(s, i->arg[2]));
+		m->tail = " neg_lo:[1,1,0]";
+		return;
+	}
+	m = sel_v(s, bf16 ? ISA_v_dot2_f32_bf16 : ISA_v_dot2_f32_f16,
+		  sel_def(s, i), a, b, sel_get_v(s, i->arg[2]));
+	(void)m;
+}
+
+/* Pairs whose instruction changes a sign, and pairs of bits. */
+static bool pair(struct sel *s, const struct ssa_inst *i)
+{
+	struct mir_inst *m;
+	struct mir_opnd a;
+
+	if (i->type.n != 2 || elem_bits(i->type) != 16)
+		return false;
+	switch (i->op) {
+	case SSA_fsub:
+		if (i->type.kind != SSA_F16)
+			return false;
+		m = sel_v(s, ISA_v_pk_add_f16, sel_def(s, i),
+			  sel_get(s, i->arg[0]), sel_get(s, i->arg[1]));
+		m->tail = " neg_lo:[0,1] neg_hi:[0,1]";
+		return true;
+	case SSA_fneg:
+	case SSA_fabs:
+		a = sel_get(s, i->arg[0]);
+		if (i->op == SSA_fneg)
+			sel_v(s, ISA_v_xor_b32, sel_def(s, i),
+			      mir_imm(0x80008000), a);
+		else
+			sel_v(s, ISA_v_and_b32, sel_def(s, i),
+			      mir_imm(0x7fff7fff), a);
+		return true;
+	}
+	return false;
+}
+
+bool sel_vector(struct sel *s, const struct ssa_inst *i)
+{
+	switch (i->op) {
+	case SSA_pack:
+		sel_pack(s, i);
+		return true;
+	case SSA_extract:
+		sel_extract(s, i);
+		return true;
+	case SSA_bitcast:
+		sel_alias(s, i, sel_get(s, i->arg[0]));
+		return true;
+	case SSA_wmma:
+		sel_wmma(s, i);
+		return true;
+	case SSA_dot2:
+	case SSA_dot4_s:
+		sel_dot(s, i);
+		return true;
+	}
+	return pair(s, i);
+}

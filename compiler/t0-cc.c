@@ -1,0 +1,162 @@
+/*
+ * t0-cc - compile a kernel: SSA text, or one of the built-in library, to a
+ * code object or to assembly.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "compiler/cc.h"
+
+struct options {
+	struct cc_options cc;
+	const char *out, *dump, *level_text;
+	bool level[4], assembly, stats, verify, wgp, json;
+	uint64_t max_vgprs, waves;
+};
+
+static void show_stage(void *ctx, const char *stage, const char *text)
+{
+	const struct options *o = ctx;
+
+	if (!strcmp(o->dump, "all") || !strcmp(o->dump, stage) ||
+	    (!strncmp(stage, o->dump, strlen(o->dump)) &&
+	     stage[strlen(o->dump)] == ':'))
+		fprintf(stderr, "; --- %s\n%s", stage, text);
+}
+
+static bool show_stats(const char *name, const struct cc_stats *s, bool json,
+		       struct err *e)
+{
+	struct table t;
+	bool good;
+
+	table_init(&t, "kernel,#vgprs,#sgprs,#waves,#lds,#scratch,#spills,"
+		       "#bytes,#insts,#valu,#vopd,#wmma,#salu,#vmem,#smem,"
+		       "#ds,#waits,#branches");
+	table_row(&t);
+	table_cell(&t, 0, "%s", name);
+	const uint32_t v[] = { s->vgprs, s->sgprs, s->waves_per_simd,
+			       s->lds_bytes, s->scratch_bytes, s->spills,
+			       s->code_bytes, s->insts, s->valu, s->vopd,
+			       s->wmma, s->salu, s->vmem, s->smem, s->lds,
+			       s->waits, s->branches };
+
+	for (size_t k = 0; k < ARRAY_SIZE(v); k++)
+		table_cell(&t, (int)k + 1, "%u", v[k]);
+	good = table_print(&t, json ? TABLE_JSON : TABLE_TEXT, stdout, e);
+	table_fini(&t);
+	return good;
+}
+
+static bool compile(struct options *o, const struct ssa_func *f,
+		    struct err *e)
+{
+	struct cc_object obj = { 0 };
+	struct buf text = { 0 };
+	bool good;
+
+	if (o->assembly) {
+		good = cc_assembly(f, &o->cc, &text, e) &&
+		       file_write_atomic(o->out ? o->out : "/dev/stdout",
+					 text.data, text.len, e);
+		buf_fini(&text);
+		return good;
+	}
+	good = cc_compile(f, &o->cc, &obj, e);
+	if (good && o->out)
+		good = file_write_atomic(o->out, obj.bytes.data, obj.bytes.len,
+					 e);
+	if (good && o->stats)
+		good = show_stats(f->name, &obj.stats, o->json, e);
+	cc_object_fini(&obj);
+	return good;
+}
+
+static bool compile_file(struct options *o, const char *path, struct err *e)
+{
+	struct buf text = { 0 };
+	struct ssa_func *f;
+	bool good = file_read(path, 0, &text, e);
+
+	if (!good)
+		return false;
+	buf_addc(&text, 0);
+	f = ssa_parse(text.data, e);
+	good = f && compile(o, f, e);
+	if (!good)
+		err_wrap(e, "%s", path);
+	if (f)
+		ssa_func_free(f);
+	buf_fini(&text);
+	return good;
+}
+
+static void settle(struct options *o)
+{
+	for (int k = 0; k < 4; k++)
+		if (o->level[k])
+			o->cc.level = k;
+	o->cc.max_vgprs = (uint32_t)o->max_vgprs;
+	o->cc.waves = (uint32_t)o->waves;
+	o->cc.wgp = o->wgp;
+	if (o->dump) {
+		o->cc.dump = show_stage;
+		o->cc.dump_ctx = o;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { 0 };
+	const struct cli_opt opt[] = {
+		{ "output", 'o', CLI_STR, &o.out, "FILE",
+		  "where the code object, or the assembly, goes" },
+		{ "assembly", 'S', CLI_FLAG, &o.assembly, NULL,
+		  "assembly text instead of an object" },
+		{ "O0", 0, CLI_FLAG, &o.level[0], NULL, "no optimisation" },
+		{ "O1", 0, CLI_FLAG, &o.level[1], NULL, "cheap passes" },
+		{ "O2", 0, CLI_FLAG, &o.level[2], NULL, "all passes" },
+		{ "O3", 0, CLI_FLAG, &o.level[3], NULL,
+		  "all passes and unrolling (the default)" },
+		{ "chip", 0, CLI_STR, &o.cc.chip, "NAME", "gfx1100 to gfx1103" },
+		{ "wgp", 0, CLI_FLAG, &o.wgp, NULL,
+		  "groups over both CUs of a WGP" },
+		{ "max-vgprs", 0, CLI_U64, &o.max_vgprs, "N",
+		  "at most N vector registers per lane" },
+		{ "waves", 0, CLI_U64, &o.waves, "N",
+		  "aim at N waves per SIMD" },
+		{ "dump", 0, CLI_STR, &o.dump, "STAGE",
+		  "print a stage on stderr: ssa:PASS, select, schedule, "
+		  "allocate, final, all" },
+		{ "stats", 0, CLI_FLAG, &o.stats, NULL,
+		  "registers, occupancy and instruction mix" },
+		{ "json", 0, CLI_FLAG, &o.json, NULL, "statistics as JSON" },
+		{ "verify", 0, CLI_FLAG, &o.verify, NULL,
+		  "compile only; every object is verified anyway" },
+		{ 0 },
+	};
+	const struct cli_tool tool = {
+		.name = "t0-cc",
+		.summary = "compile a kernel in SSA form for gfx11",
+		.usage = "[options] FILE",
+		.opt = opt,
+	};
+	struct err e = { 0 };
+	bool done = false;
+	int first;
+
+	cc_options_init(&o.cc);
+	if (!cli_parse(&tool, argc, argv, &first, &done, &e))
+		return err_report(tool.name, &e);
+	if (done)
+		return EXIT_YES;
+	settle(&o);
+	if (argc - first != 1) {
+		err_set(&e, ERR_USAGE, "%d files; wanted 1", argc - first);
+		return err_report(tool.name, &e);
+	}
+	if (!compile_file(&o, argv[first], &e) || !stdout_check(&e))
+		return err_report(tool.name, &e);
+	return EXIT_YES;
+}
