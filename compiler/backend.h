@@ -32,7 +32,7 @@ void mir_flow(struct mir_func *m);
 /* ------------------------------------------------------------- waits.c ---- */
 
 /* The fewest wait counts with which every register is there when used. */
-void mir_waits(struct mir_func *m, bool wgp);
+void mir_waits(struct mir_func *m);
 
 /* ----------------------------------------------------------- hazards.c ---- */
 

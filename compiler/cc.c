@@ -152,7 +152,7 @@ static bool finish(struct unit *u)
 	mir_expand(&u->m);
 	mir_shrink(&u->m);
 	mir_flow(&u->m);
-	mir_waits(&u->m, u->o->wgp);
+	mir_waits(&u->m);
 	mir_hazards(&u->m);
 	dump(u, "final");
 	return mir_encode(&u->m, u->o->chip, &u->code, u->e);

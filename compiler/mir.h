@@ -70,6 +70,7 @@ enum mir_flag {
 	MIR_SPILL = 512,   /* made by the spiller */
 	MIR_SKIP = 1024,   /* branch over a body without lanes: an economy */
 	MIR_LDS = 2048,	   /* memory instruction on LDS */
+	MIR_CONST = 4096,  /* load of what nobody writes meanwhile */
 };
 
 struct mir_inst {

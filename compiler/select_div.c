@@ -365,15 +365,6 @@ static struct mir_opnd fma_f32(struct sel *s, struct mir_opnd a,
 	return d;
 }
 
-static struct mir_opnd fma_f64(struct sel *s, struct mir_opnd a,
-			       struct mir_opnd b, struct mir_opnd c)
-{
-	struct mir_opnd d = v2(s);
-
-	sel_v(s, ISA_v_fma_f64, d, a, b, c);
-	return d;
-}
-
 /* The last steps read whether the scaling changed the dividend from VCC. */
 static void div_fmas(struct sel *s, int op, struct mir_opnd d, struct mir_opnd a,
 		     struct mir_opnd b, struct mir_opnd c,
@@ -406,29 +397,6 @@ static void div_f32(struct sel *s, struct mir_opnd out, struct mir_opnd n,
 	sel_v(s, ISA_v_div_fixup_f32, out, x, d, n);
 }
 
-static void div_f64(struct sel *s, struct mir_opnd out, struct mir_opnd n,
-		    struct mir_opnd d)
-{
-	struct mir_opnd ds = v2(s), ns = v2(s), r = v2(s), q = v2(s), x = v2(s);
-	struct mir_opnd one = mir_imm(0x3f800000), c = sel_new_mask(s), e;
-	struct mir_opnd null = mir_hw(ISA_R_NULL, s->mask);
-
-	/* "1.0" is an inline constant of f64, too. */
-	one.n = 2;
-	s->m->vreg[c.reg].vcc = true;
-	sel_v(s, ISA_v_div_scale_f64, ds, null, d, d, n);
-	sel_v(s, ISA_v_div_scale_f64, ns, c, n, d, n);
-	sel_v(s, ISA_v_rcp_f64, r, ds);
-	for (int k = 0; k < 2; k++) {
-		e = fma_f64(s, neg(ds), r, one);
-		r = fma_f64(s, r, e, r);
-	}
-	sel_v(s, ISA_v_mul_f64, q, ns, r);
-	e = fma_f64(s, neg(ds), q, ns);
-	div_fmas(s, ISA_v_div_fmas_f64, x, e, r, q, c);
-	sel_v(s, ISA_v_div_fixup_f64, out, x, d, n);
-}
-
 static struct mir_opnd widen(struct sel *s, const struct ssa_inst *v)
 {
 	struct mir_opnd d = v1(s);
@@ -448,30 +416,10 @@ static void fast_div(struct sel *s, const struct ssa_inst *i)
 	sel_v(s, ISA_v_mul_f32, sel_def(s, i), sel_get_f(s, i->arg[0]), r);
 }
 
-static void sqrt_f64(struct sel *s, struct mir_opnd out, struct mir_opnd a);
-
-/* 1 / a and 1 / sqrt(a) in f64 are divisions, too. */
-static void reciprocal_f64(struct sel *s, const struct ssa_inst *i)
-{
-	struct mir_opnd a = sel_get_v(s, i->arg[0]), one = v2(s), r = v2(s);
-
-	sel_copy(s, mir_part(one, 0, 1), mir_imm(0));
-	sel_copy(s, mir_part(one, 1, 1), mir_imm(0x3ff00000));
-	if (i->op == SSA_frsqrt) {
-		sqrt_f64(s, r, a);
-		a = r;
-	}
-	div_f64(s, sel_def(s, i), one, a);
-}
-
 void sel_fdiv(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd t;
 
-	if (i->op != SSA_fdiv) {
-		reciprocal_f64(s, i);
-		return;
-	}
 	switch (i->type.kind) {
 	case SSA_F32:
 		if (i->flags & SSA_FAST)
@@ -479,10 +427,6 @@ void sel_fdiv(struct sel *s, const struct ssa_inst *i)
 		else
 			div_f32(s, sel_def(s, i), sel_get_v(s, i->arg[0]),
 				sel_get_v(s, i->arg[1]));
-		return;
-	case SSA_F64:
-		div_f64(s, sel_def(s, i), sel_get_v(s, i->arg[0]),
-			sel_get_v(s, i->arg[1]));
 		return;
 	case SSA_F16:
 		/* f32 has more than twice the bits: rounding twice is right. */
@@ -530,35 +474,6 @@ static void sqrt_f32(struct sel *s, struct mir_opnd out, struct mir_opnd a)
 	      own_root(s, ISA_v_cmp_class_f32, x));
 }
 
-/* Goldschmidt's iteration from v_rsq_f64. */
-static void sqrt_f64(struct sel *s, struct mir_opnd out, struct mir_opnd a)
-{
-	struct mir_opnd c = sel_new_mask(s), x = v2(s), y = v2(s), g = v2(s);
-	struct mir_opnd h = v2(s), half = mir_imm(0x3f000000), r, d, lim = v2(s);
-	struct mir_opnd z = v2(s), up, down, k;
-
-	half.n = 2;
-	sel_copy(s, mir_part(lim, 0, 1), mir_imm(0));
-	sel_copy(s, mir_part(lim, 1, 1), mir_imm(0x10000000));
-	sel_v(s, ISA_v_cmp_gt_f64, c, lim, a);
-	up = choose(s, c, mir_imm(256), mir_imm(0));
-	sel_v(s, ISA_v_ldexp_f64, x, a, up);
-	sel_v(s, ISA_v_rsq_f64, y, x);
-	sel_v(s, ISA_v_mul_f64, g, x, y);
-	sel_v(s, ISA_v_mul_f64, h, y, half);
-	r = fma_f64(s, neg(h), g, half);
-	h = fma_f64(s, h, r, h);
-	g = fma_f64(s, g, r, g);
-	for (int n = 0; n < 2; n++) {
-		d = fma_f64(s, neg(g), g, x);
-		g = fma_f64(s, d, h, g);
-	}
-	down = choose(s, c, mir_imm((uint32_t)-128), mir_imm(0));
-	sel_v(s, ISA_v_ldexp_f64, z, g, down);
-	k = own_root(s, ISA_v_cmp_class_f64, x);
-	sel_copy(s, out, choose64(s, k, x, z));
-}
-
 void sel_fsqrt(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd t;
@@ -570,9 +485,6 @@ void sel_fsqrt(struct sel *s, const struct ssa_inst *i)
 			      sel_get_f(s, i->arg[0]));
 		else
 			sqrt_f32(s, sel_def(s, i), sel_get_v(s, i->arg[0]));
-		return;
-	case SSA_F64:
-		sqrt_f64(s, sel_def(s, i), sel_get_v(s, i->arg[0]));
 		return;
 	case SSA_F16:
 		t = v1(s);

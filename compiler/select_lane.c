@@ -118,120 +118,51 @@ static void read_first(struct sel *s, const struct ssa_inst *i)
 
 /* ----------------------------------------------------------- combining ---- */
 
-static int combine_op(uint8_t rmw, uint8_t kind)
+static int combine_op(uint8_t rmw)
 {
-	switch (rmw) {
-	case SSA_RMW_ADD:
-		return ISA_v_add_nc_u32;
-	case SSA_RMW_MIN_S:
-		return ISA_v_min_i32;
-	case SSA_RMW_MAX_S:
-		return ISA_v_max_i32;
-	case SSA_RMW_MIN_U:
-		return ISA_v_min_u32;
-	case SSA_RMW_MAX_U:
-		return ISA_v_max_u32;
-	case SSA_RMW_AND:
-		return ISA_v_and_b32;
-	case SSA_RMW_OR:
-		return ISA_v_or_b32;
-	case SSA_RMW_XOR:
-		return ISA_v_xor_b32;
-	case SSA_RMW_FADD:
-		return kind == SSA_F64 ? ISA_v_add_f64 :
-		       kind == SSA_F16 ? ISA_v_add_f16 :
-					 ISA_v_add_f32;
-	case SSA_RMW_FMIN:
-		return kind == SSA_F64 ? ISA_v_min_f64 :
-		       kind == SSA_F16 ? ISA_v_min_f16 :
-					 ISA_v_min_f32;
-	case SSA_RMW_FMAX:
-		return kind == SSA_F64 ? ISA_v_max_f64 :
-		       kind == SSA_F16 ? ISA_v_max_f16 :
-					 ISA_v_max_f32;
-	}
-	return ISA_OP_NONE;
-}
-
-static uint64_t neutral(uint8_t rmw, uint8_t kind)
-{
-	bool wide = kind == SSA_I64 || kind == SSA_F64;
-	uint64_t top = wide ? UINT64_C(1) << 63 : UINT64_C(1) << 31;
-	uint64_t inf = kind == SSA_F64 ? UINT64_C(0x7ff0000000000000) :
-		       kind == SSA_F16 ? 0x7c00 :
-					 0x7f800000;
-
-	switch (rmw) {
-	case SSA_RMW_MIN_S:
-		return top - 1;
-	case SSA_RMW_MAX_S:
-		return top;
-	case SSA_RMW_MIN_U:
-	case SSA_RMW_AND:
-		return UINT64_MAX;
-	case SSA_RMW_FADD: /* -0: the only neutral one */
-		return kind == SSA_F16 ? 0x8000 : top;
-	case SSA_RMW_FMIN:
-		return inf;
-	case SSA_RMW_FMAX:
-		return inf | (kind == SSA_F16 ? 0x8000 : top);
-	}
-	return 0;
-}
-
-static void combine_i64(struct sel *s, uint8_t rmw, struct mir_opnd d,
-			struct mir_opnd a, struct mir_opnd b)
-{
-	static const uint16_t cmp[SSA_RMWS] = {
-		[SSA_RMW_MIN_S] = ISA_v_cmp_lt_i64,
-		[SSA_RMW_MAX_S] = ISA_v_cmp_gt_i64,
-		[SSA_RMW_MIN_U] = ISA_v_cmp_lt_u64,
-		[SSA_RMW_MAX_U] = ISA_v_cmp_gt_u64,
+	static const uint16_t op[SSA_RMWS] = {
+		[SSA_RMW_ADD] = ISA_v_add_nc_u32,
+		[SSA_RMW_MIN_S] = ISA_v_min_i32, [SSA_RMW_MAX_S] = ISA_v_max_i32,
+		[SSA_RMW_MIN_U] = ISA_v_min_u32, [SSA_RMW_MAX_U] = ISA_v_max_u32,
+		[SSA_RMW_AND] = ISA_v_and_b32,	 [SSA_RMW_OR] = ISA_v_or_b32,
+		[SSA_RMW_XOR] = ISA_v_xor_b32,	 [SSA_RMW_FADD] = ISA_v_add_f32,
+		[SSA_RMW_FMIN] = ISA_v_min_f32,	 [SSA_RMW_FMAX] = ISA_v_max_f32,
 	};
-	struct mir_opnd c;
 
-	if (rmw == SSA_RMW_ADD) {
-		sel_add64(s, d, a, b);
-		return;
-	}
-	c = sel_new_mask(s);
-	if (cmp[rmw])
-		sel_v(s, cmp[rmw], c, a, b);
-	for (int k = 0; k < 2; k++) {
-		struct mir_opnd x = mir_part(a, k, 1), y = mir_part(b, k, 1);
-
-		if (cmp[rmw])
-			sel_v(s, ISA_v_cndmask_b32, mir_part(d, k, 1), y, x, c);
-		else
-			sel_v(s, combine_op(rmw, SSA_I32), mir_part(d, k, 1), x,
-			      y);
-	}
+	return op[rmw];
 }
 
-static void combine(struct sel *s, const struct ssa_inst *i, struct mir_opnd d,
-		    struct mir_opnd a, struct mir_opnd b)
+/* What leaves the other operand alone; of fadd that is -0. */
+static uint32_t neutral(uint8_t rmw)
 {
-	if (i->type.kind == SSA_I64)
-		combine_i64(s, i->sub, d, a, b);
-	else
-		sel_v(s, combine_op(i->sub, i->type.kind), d, a, b);
+	static const uint32_t bits[SSA_RMWS] = {
+		[SSA_RMW_MIN_S] = 0x7fffffff, [SSA_RMW_MAX_S] = 0x80000000,
+		[SSA_RMW_MIN_U] = UINT32_MAX, [SSA_RMW_AND] = UINT32_MAX,
+		[SSA_RMW_FADD] = 0x80000000,  [SSA_RMW_FMIN] = 0x7f800000,
+		[SSA_RMW_FMAX] = 0xff800000,
+	};
+
+	return bits[rmw];
 }
 
-/* One instruction where the operation takes a lane pattern itself. */
+static struct mir_opnd combine(struct sel *s, const struct ssa_inst *i,
+			       struct mir_opnd a, struct mir_opnd b)
+{
+	struct mir_opnd d = sel_new_v(s, 1);
+
+	sel_v(s, combine_op(i->sub), d, a, b);
+	return d;
+}
+
+/* The operation takes a lane pattern itself. */
 static struct mir_opnd combine_dpp(struct sel *s, const struct ssa_inst *i,
 				   struct mir_opnd a, uint32_t x)
 {
-	struct mir_opnd d = sel_new_v(s, a.n);
+	struct mir_opnd d = sel_new_v(s, 1);
+	struct mir_inst *m = sel_raw(s, combine_op(i->sub), d, a, a);
 
-	if (a.n == 1) {
-		struct mir_inst *m = sel_raw(
-			s, combine_op(i->sub, i->type.kind), d, a, a);
-
-		m->tail = dpp(s, "row_xmask", x, true);
-		m->flags |= MIR_DPP;
-	} else {
-		combine(s, i, d, shuffled(s, a, x), a);
-	}
+	m->tail = dpp(s, "row_xmask", x, true);
+	m->flags |= MIR_DPP;
 	return d;
 }
 
@@ -249,21 +180,17 @@ static bool all_lanes_on(const struct sel *s)
 	return !s->divergent && group_size(s) % (uint32_t)s->m->wave == 0;
 }
 
-static struct mir_opnd all_on(struct sel *s, struct mir_opnd *a, uint64_t fill)
+static struct mir_opnd all_on(struct sel *s, struct mir_opnd *a, uint32_t fill)
 {
-	struct mir_opnd save = { 0 }, d, lo, hi;
+	struct mir_opnd save = { 0 }, d;
 
 	if (all_lanes_on(s))
 		return save;
 	save = sel_new_mask(s);
-	d = sel_new_v(s, a->n);
-	lo = mir_imm((uint32_t)fill);
-	hi = mir_imm((uint32_t)(fill >> 32));
+	d = sel_new_v(s, 1);
 	sel_raw(s, sel_mop(s, s_or_saveexec), save, mir_imm(UINT32_MAX));
 	s->glue = true;
-	for (int k = 0; k < a->n; k++)
-		sel_v(s, ISA_v_cndmask_b32, mir_part(d, k, 1), k ? hi : lo,
-		      mir_part(*a, k, 1), save);
+	sel_v(s, ISA_v_cndmask_b32, d, mir_imm(fill), *a, save);
 	*a = d;
 	return save;
 }
@@ -276,23 +203,48 @@ static void lanes_back(struct sel *s, struct mir_opnd save)
 	s->glue = false;
 }
 
+/* Lane `k` in all lanes. */
+static struct mir_opnd lane_value(struct sel *s, struct mir_opnd a, uint32_t k)
+{
+	struct mir_opnd t = sel_new_s(s, 1);
+
+	sel_raw(s, ISA_v_readlane_b32, t, a, mir_imm(k));
+	return t;
+}
+
+static bool in_order(const struct ssa_inst *i)
+{
+	return i->sub == SSA_RMW_FADD && !(i->flags & SSA_REASSOC);
+}
+
+static struct mir_opnd sum_in_order(struct sel *s, const struct ssa_inst *i,
+				    struct mir_opnd a)
+{
+	struct mir_opnd acc = sel_to_v(s, lane_value(s, a, 0));
+
+	for (int k = 1; k < s->m->wave; k++)
+		acc = combine(s, i, lane_value(s, a, (uint32_t)k), acc);
+	return acc;
+}
+
+static struct mir_opnd tree(struct sel *s, const struct ssa_inst *i,
+			    struct mir_opnd a)
+{
+	for (uint32_t x = 1; x < 16; x *= 2)
+		a = combine_dpp(s, i, a, x);
+	for (uint32_t x = 16; x < (uint32_t)s->m->wave; x *= 2)
+		a = combine(s, i, shuffled(s, a, x), a);
+	return a;
+}
+
 static void reduce(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd a = sel_get_v(s, i->arg[0]), d = sel_def(s, i), save;
-	struct mir_opnd last = { 0 };
 
-	save = all_on(s, &a, neutral(i->sub, i->type.kind));
-	for (uint32_t x = 1; x < 16; x *= 2)
-		a = combine_dpp(s, i, a, x);
-	if (s->m->wave == 64) {
-		last = sel_new_v(s, a.n);
-		combine(s, i, last, shuffled(s, a, 16), a);
-		a = last;
-	}
-	last = sel_new_v(s, a.n);
-	combine(s, i, last, shuffled(s, a, s->m->wave == 64 ? 32 : 16), a);
+	save = all_on(s, &a, neutral(i->sub));
+	a = in_order(i) ? sum_in_order(s, i, a) : tree(s, i, a);
 	lanes_back(s, save);
-	sel_copy(s, d, last);
+	sel_copy(s, d, a);
 }
 
 /* ----------------------------------------------------------------- scan ----
@@ -346,68 +298,63 @@ static struct mir_opnd row_before(struct sel *s, struct mir_opnd a)
 	return d;
 }
 
-/* Lane 31 in all lanes. */
-static struct mir_opnd half_before(struct sel *s, struct mir_opnd a)
+static struct mir_opnd scan_in_order(struct sel *s, const struct ssa_inst *i,
+				     struct mir_opnd a, struct mir_opnd none)
 {
-	struct mir_opnd t = sel_new_s(s, a.n);
+	struct mir_opnd acc = none, r = none;
 
-	for (int k = 0; k < a.n; k++)
-		sel_raw(s, ISA_v_readlane_b32, mir_part(t, k, 1),
-			mir_part(a, k, 1), mir_imm(31));
-	return sel_to_v(s, t);
+	for (int k = 0; k < s->m->wave; k++) {
+		struct mir_opnd before = acc;
+
+		acc = combine(s, i, lane_value(s, a, (uint32_t)k), acc);
+		r = in_lanes(s, UINT64_MAX << k, i->imm ? acc : before, r);
+	}
+	return r;
+}
+
+static struct mir_opnd scan_tree(struct sel *s, const struct ssa_inst *i,
+				 struct mir_opnd a, struct mir_opnd none)
+{
+	struct mir_opnd r;
+
+	for (uint32_t n = 1; n < 16; n *= 2)
+		a = combine(s, i, from_below(s, a, n, none), a);
+	a = in_lanes(s, UINT64_C(0xffff0000ffff0000),
+		     combine(s, i, row_before(s, a), a), a);
+	if (s->m->wave == 64)
+		a = in_lanes(s, UINT64_C(0xffffffff00000000),
+			     combine(s, i, lane_value(s, a, 31), a), a);
+	if (i->imm)
+		return a;
+	r = from_below(s, a, 1, none);
+	r = in_lanes(s, UINT64_C(0x0001000000010000), row_before(s, a), r);
+	if (s->m->wave == 64)
+		r = in_lanes(s, UINT64_C(1) << 32,
+			     sel_to_v(s, lane_value(s, a, 31)), r);
+	return r;
 }
 
 static void scan(struct sel *s, const struct ssa_inst *i)
 {
-	uint64_t fill = neutral(i->sub, i->type.kind);
 	struct mir_opnd a = sel_get_v(s, i->arg[0]), d = sel_def(s, i), save;
-	struct mir_opnd none, t, r;
+	struct mir_opnd none;
 
-	save = all_on(s, &a, fill);
-	none = sel_new_v(s, a.n);
-	for (int k = 0; k < a.n; k++)
-		sel_copy(s, mir_part(none, k, 1),
-			 mir_imm((uint32_t)(fill >> 32 * k)));
-	for (uint32_t n = 1; n < 16; n *= 2) {
-		t = sel_new_v(s, a.n);
-		combine(s, i, t, from_below(s, a, n, none), a);
-		a = t;
-	}
-	t = sel_new_v(s, a.n);
-	combine(s, i, t, row_before(s, a), a);
-	a = in_lanes(s, UINT64_C(0xffff0000ffff0000), t, a);
-	if (s->m->wave == 64) {
-		t = sel_new_v(s, a.n);
-		combine(s, i, t, half_before(s, a), a);
-		a = in_lanes(s, UINT64_C(0xffffffff00000000), t, a);
-	}
-	r = a;
-	if (!i->imm) {
-		r = from_below(s, a, 1, none);
-		r = in_lanes(s, UINT64_C(0x0001000000010000),
-			     row_before(s, a), r);
-		if (s->m->wave == 64)
-			r = in_lanes(s, UINT64_C(1) << 32, half_before(s, a),
-				     r);
-	}
+	save = all_on(s, &a, neutral(i->sub));
+	none = sel_to_v(s, mir_imm(neutral(i->sub)));
+	a = in_order(i) ? scan_in_order(s, i, a, none) :
+			  scan_tree(s, i, a, none);
 	lanes_back(s, save);
-	sel_copy(s, d, r);
+	sel_copy(s, d, a);
 }
 
 /* ------------------------------------------------------------ dispatch ---- */
 
 static bool combinable(const struct ssa_inst *i)
 {
-	switch (i->type.kind) {
-	case SSA_I32:
-	case SSA_I64:
-		return i->sub >= SSA_RMW_ADD && i->sub <= SSA_RMW_XOR;
-	case SSA_F16:
-	case SSA_F32:
-	case SSA_F64:
-		return i->sub >= SSA_RMW_FADD;
-	}
-	return false;
+	bool f = i->sub >= SSA_RMW_FADD;
+
+	return i->type.n == 1 && i->sub != SSA_RMW_XCHG &&
+	       i->type.kind == (f ? SSA_F32 : SSA_I32);
 }
 
 static void ballot(struct sel *s, const struct ssa_inst *i)
@@ -445,7 +392,7 @@ void sel_lane_op(struct sel *s, const struct ssa_inst *i)
 		return;
 	case SSA_reduce:
 	case SSA_scan:
-		if (i->type.n != 1 || !combinable(i))
+		if (!combinable(i))
 			break;
 		if (i->op == SSA_reduce)
 			reduce(s, i);

@@ -25,8 +25,7 @@ static int arg_last_dword(const struct ssa_arg *a)
 static void load_piece(struct sel *s, int at, int n)
 {
 	static const uint16_t op[] = { ISA_s_load_b32, ISA_s_load_b64,
-				       ISA_s_load_b128, ISA_s_load_b256,
-				       ISA_s_load_b512 };
+				       ISA_s_load_b128, ISA_s_load_b256 };
 	struct mir_opnd d = sel_new_s(s, n);
 	int k = 0;
 
@@ -52,38 +51,47 @@ static bool arg_is_used(const struct sel *s, uint32_t a)
 	return false;
 }
 
-/* Loads of at most 8 registers, each starting at a pair. */
+/* Does a load of dwords [at, at + n) cut an argument into two? */
+static bool cuts(const struct sel *s, int at, int n)
+{
+	for (uint32_t a = 0; a < s->f->n_args; a++) {
+		int first = arg_dword(&s->f->arg[a]);
+		int last = arg_last_dword(&s->f->arg[a]);
+
+		if (first < at + n && last >= at + n)
+			return true;
+	}
+	return false;
+}
+
+/* As few loads as cover the arguments that are used, and nothing beyond. */
 void sel_args(struct sel *s)
 {
-	uint32_t a = 0;
+	int end = 0, done = 0;
 
-	while (a < s->f->n_args) {
-		int at, end, n = 1;
+	for (uint32_t a = 0; a < s->f->n_args; a++)
+		if (arg_is_used(s, a))
+			end = arg_last_dword(&s->f->arg[a]) + 1;
+	for (uint32_t a = 0; a < s->f->n_args; a++) {
+		int at = arg_dword(&s->f->arg[a]), n = 8;
 
-		if (!arg_is_used(s, a)) {
-			a++;
+		if (!arg_is_used(s, a) || at < done)
 			continue;
-		}
-		at = arg_dword(&s->f->arg[a]) & ~1;
-		end = arg_last_dword(&s->f->arg[a]) + 1;
-		for (a++; a < s->f->n_args; a++) {
-			int last = arg_last_dword(&s->f->arg[a]);
-
-			if (!arg_is_used(s, a))
-				continue;
-			if (last >= at + 8)
-				break;
-			end = last + 1;
-		}
-		while (n < end - at)
-			n *= 2;
+		/* Pairs stay aligned. */
+		while (n > 1 && (at + n > end || at % (n > 2 ? 2 : n) ||
+				 cuts(s, at, n)))
+			n /= 2;
+		if (at + n <= arg_last_dword(&s->f->arg[a]))
+			n = arg_last_dword(&s->f->arg[a]) + 1 - at;
 		load_piece(s, at, n);
+		done = at + n;
 	}
 }
 
 /* -------------------------------------------------------------- pieces ---- */
 
 struct access {
+	const struct sel *s;
 	const struct ssa_inst *i;
 	bool lds, store;
 	struct mir_opnd data;	  /* registers */
@@ -128,6 +136,21 @@ static int lds_op(bool store, int bytes)
 	return store ? ISA_ds_store_b128 : ISA_ds_load_b128;
 }
 
+/* Memory that nobody writes while the kernel runs. */
+static bool never_written(const struct sel *s, const struct ssa_inst *i)
+{
+	const struct ssa_inst *p = i->arg[0];
+
+	if (i->flags & SSA_VOLATILE)
+		return false;
+	if (i->flags & SSA_INVARIANT)
+		return true;
+	while (p->op == SSA_ptradd)
+		p = p->arg[0];
+	return p->op == SSA_arg && s->f->arg[p->imm].readonly &&
+	       s->f->arg[p->imm].noalias;
+}
+
 static void note(struct access *a, struct mir_inst *m, int at, int bytes)
 {
 	m->off = a->off + at;
@@ -140,6 +163,8 @@ static void note(struct access *a, struct mir_inst *m, int at, int bytes)
 		m->flags |= MIR_PARTIAL;
 	if (a->i->flags & SSA_VOLATILE)
 		m->flags |= MIR_ORDERED | MIR_KEEP;
+	if (!a->store && !a->lds && never_written(a->s, a->i))
+		m->flags |= MIR_CONST;
 }
 
 static void one_piece(struct sel *s, struct access *a, int at, int bytes,
@@ -430,21 +455,6 @@ static void mask_end(struct sel *s, struct mir_opnd save)
 	s->glue = false;
 }
 
-/* Memory that nobody writes while the kernel runs. */
-static bool never_written(const struct sel *s, const struct ssa_inst *i)
-{
-	const struct ssa_inst *p = i->arg[0];
-
-	if (i->flags & SSA_VOLATILE)
-		return false;
-	if (i->flags & SSA_INVARIANT)
-		return true;
-	while (p->op == SSA_ptradd)
-		p = p->arg[0];
-	return p->op == SSA_arg && s->f->arg[p->imm].readonly &&
-	       s->f->arg[p->imm].noalias;
-}
-
 bool sel_load_scalar(const struct sel *s, const struct ssa_inst *i)
 {
 	int n = sel_dwords(s, i->type);
@@ -493,7 +503,7 @@ static void load_mask(struct sel *s, const struct ssa_inst *i,
 
 void sel_load(struct sel *s, const struct ssa_inst *i)
 {
-	struct access a = { .i = i, .tail = cache(i, false) };
+	struct access a = { .s = s, .i = i, .tail = cache(i, false) };
 	const struct ssa_inst *mask = i->n_args > 2 ? i->arg[2] : NULL;
 	bool i1 = i->type.kind == SSA_I1;
 	struct mir_opnd save;
@@ -530,7 +540,7 @@ static struct mir_opnd store_data(struct sel *s, const struct ssa_inst *v)
 
 void sel_store(struct sel *s, const struct ssa_inst *i)
 {
-	struct access a = { .i = i, .store = true, .tail = cache(i, true) };
+	struct access a = { .s = s, .i = i, .store = true, .tail = cache(i, true) };
 	struct mir_opnd save;
 
 	s->mem = i;
@@ -578,6 +588,7 @@ static const struct atomic_row atomic_row[SSA_RMWS] = {
 			   { ISA_ds_max_rtn_f32, ISA_ds_max_rtn_f64 } },
 };
 #undef BOTH
+#undef NO
 
 static struct mir_inst *emit_atomic(struct sel *s, struct access *a, int op,
 				    bool rtn, struct mir_opnd data)
@@ -644,7 +655,7 @@ void sel_atomic(struct sel *s, const struct ssa_inst *i)
 	const struct atomic_row *r = &atomic_row[i->sub % SSA_RMWS];
 	bool wide = sel_dwords(s, i->type) == 2;
 	bool rtn = s->val[i->id].uses || i->op == SSA_cmpxchg;
-	struct access a = { .i = i, .tail = "" };
+	struct access a = { .s = s, .i = i, .tail = "" };
 	const struct ssa_inst *mask = NULL;
 	struct mir_opnd data, save;
 	int op;
@@ -686,9 +697,8 @@ static void ordered(struct mir_inst *m)
 }
 
 /*
- * In CU mode a group's accesses go through one cache, in order; in WGP mode
- * through two, so stores must arrive and stale lines go.  The waits are
- * compiler/waits.c's.
+ * In CU mode a group's accesses go through one cache; in WGP mode through two,
+ * so stale lines must go.  The waits are compiler/waits.c's.
  */
 void sel_barrier(struct sel *s, const struct ssa_inst *i)
 {

@@ -139,6 +139,13 @@ static struct mir_opnd constant(struct sel *s, const struct ssa_inst *i)
 		return sel_mask_const(s, i->imm & 1);
 	if (sel_dwords(s, i->type) == 1)
 		return mir_imm((uint32_t)i->imm);
+	/* Wider than 64 bits are only zeros. */
+	if (sel_dwords(s, i->type) > 2) {
+		struct mir_opnd d = sel_new_v(s, sel_dwords(s, i->type));
+
+		sel_copy(s, d, mir_imm(0));
+		return d;
+	}
 	if (i->type.kind != SSA_F64 && (int64_t)i->imm >= -16 &&
 	    (int64_t)i->imm <= 64) {
 		struct mir_opnd o = mir_imm((uint32_t)i->imm);

@@ -17,7 +17,7 @@ enum { DONE = 255, OLD = 200, N_V = 256, N_S = 128 };
 
 struct state {
 	uint8_t vm[N_V], lds[N_V], smem[N_S];
-	uint8_t any_vm, any_lds, any_smem; /* the youngest: 0 or DONE */
+	uint8_t shared, any_lds; /* youngest load of what others write; of LDS */
 	uint8_t store, scratch;
 };
 
@@ -29,7 +29,7 @@ struct waiter {
 	struct mir_func *m;
 	struct state *out; /* [n_order] */
 	bool *seen;
-	bool wgp, insert;
+	bool insert;
 };
 
 static void join(struct state *into, const struct state *from)
@@ -84,18 +84,14 @@ static void need_registers(const struct waiter *w, const struct state *s,
 		}
 }
 
-static void need_order(const struct waiter *w, const struct state *s,
+static void need_order(const struct state *s,
 		       const struct mir_inst *i, struct need *n)
 {
-	bool all = i->op == ISA_buffer_gl1_inv ||
-		   (w->wgp && mir_isa_flags(i) & ISA_BARRIER);
-
-	if (all) {
-		lower(&n->vm, s->any_vm);
+	if (i->op == ISA_buffer_gl1_inv || mir_isa_flags(i) & ISA_BARRIER) {
+		lower(&n->vm, s->shared);
 		lower(&n->vs, s->store);
-	}
-	if (all || mir_isa_flags(i) & ISA_BARRIER)
 		lower(&n->lgkm, s->any_lds);
+	}
 	/* Whoever gives up registers gives up scratch, too. */
 	if (i->op == ISA_s_sendmsg)
 		lower(&n->vs, s->scratch);
@@ -107,7 +103,7 @@ static void apply_wait(struct state *s, const struct need *n)
 {
 	if (n->vm != DONE) {
 		complete(s->vm, N_V, n->vm);
-		complete(&s->any_vm, 1, n->vm);
+		complete(&s->shared, 1, n->vm);
 	}
 	if (n->lgkm != DONE) {
 		complete(s->lds, N_V, n->lgkm);
@@ -133,8 +129,11 @@ static void apply(const struct waiter *w, struct state *s,
 {
 	if (is_vm_load(i)) {
 		older(s->vm, N_V);
+		older(&s->shared, 1);
 		mark(w, s->vm, i);
-		s->any_vm = 0;
+		if (!(i->flags & MIR_CONST) &&
+		    mir_info(i)->fmt != ISA_FMT_SCRATCH)
+			s->shared = 0;
 	} else if (mir_is_vmem(i) && mir_is_store(i)) {
 		older(&s->store, 1);
 		older(&s->scratch, 1);
@@ -175,7 +174,7 @@ static void walk(struct waiter *w, struct mir_block *b, struct state *s)
 		struct need n = { DONE, DONE, DONE };
 
 		need_registers(w, s, i, &n);
-		need_order(w, s, i, &n);
+		need_order(s, i, &n);
 		if (n.vm != DONE || n.lgkm != DONE || n.vs != DONE) {
 			if (w->insert)
 				put(w, i, &n);
@@ -194,9 +193,9 @@ static void entry_state(const struct waiter *w, const struct mir_block *b,
 			join(s, &w->out[b->pred[k]->order]);
 }
 
-void mir_waits(struct mir_func *m, bool wgp)
+void mir_waits(struct mir_func *m)
 {
-	struct waiter w = { .m = m, .wgp = wgp };
+	struct waiter w = { .m = m };
 	struct state s;
 	bool changed = true;
 
