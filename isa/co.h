@@ -45,6 +45,7 @@
 #define CO_MAX_SYMBOLS 262144
 #define CO_MAX_RELOCS 1048576
 #define CO_MAX_KERNELS 16384
+#define CO_MAX_FORMATS 65536	    /* of printf */
 #define CO_MAX_ARGS 1048576	    /* of all kernels together */
 #define CO_MAX_NOTE_BYTES (16u << 20) /* metadata */
 #define CO_MAX_KERNARG_BYTES 65536  /* by metadata or descriptor */
@@ -226,6 +227,9 @@ struct co {
 	uint32_t generic_version; /* of a generic chip, v6 only; else 0 */
 	const char *target;   /* metadata's amdhsa.target, "" when absent */
 	bool has_metadata;
+	/* amdhsa.printf as it stands: "ID:ARGS:BYTES...:FORMAT", escaped. */
+	const char *const *printf_formats;
+	uint32_t n_printf_formats;
 
 	/*
 	 * The image: span_vaddr..span_vaddr + span_bytes, whole pages: all

@@ -209,12 +209,19 @@ struct place {
 	const char *what;
 };
 
+static char *copy_str(struct arena *mem, const msgpack_object *v)
+{
+	char *s = arena_alloc(mem, (size_t)v->via.str.size + 1);
+
+	memcpy(s, v->via.str.ptr, v->via.str.size);
+	return s;
+}
+
 /* Copy of a string; "" when absent. */
 static bool get_str(const struct place *p, const char *key, const char **out,
 		    struct err *e)
 {
 	const msgpack_object *v = get(p->map, key);
-	char *s;
 
 	*out = "";
 	if (!v)
@@ -225,9 +232,7 @@ static bool get_str(const struct place *p, const char *key, const char **out,
 			       "metadata: %s: %s is no string of printable "
 			       "UTF-8",
 			       p->what, key);
-	s = arena_alloc(p->mem, (size_t)v->via.str.size + 1);
-	memcpy(s, v->via.str.ptr, v->via.str.size);
-	*out = s;
+	*out = copy_str(p->mem, v);
 	return true;
 }
 
@@ -446,6 +451,34 @@ static bool read_kernel(struct co_reader *r, const msgpack_object *map,
 	       read_numbers(&p, k, e) && read_args(r, &p, k, e);
 }
 
+/* Formats may hold any byte but NUL, so these are not looked at. */
+static bool read_formats(const struct place *p, struct co *co, struct err *e)
+{
+	const msgpack_object *v = get(p->map, "amdhsa.printf");
+	const char **out;
+
+	if (!v)
+		return true;
+	if (v->type != MSGPACK_OBJECT_ARRAY ||
+	    v->via.array.size > CO_MAX_FORMATS)
+		return err_set(e, ERR_INPUT,
+			       "metadata: amdhsa.printf is no array of at most "
+			       "%u", CO_MAX_FORMATS);
+	out = arena_alloc(p->mem, (v->via.array.size + 1) * sizeof(*out));
+	for (uint32_t i = 0; i < v->via.array.size; i++) {
+		const msgpack_object *o = &v->via.array.ptr[i];
+
+		if (o->type != MSGPACK_OBJECT_STR)
+			return err_set(e, ERR_INPUT,
+				       "metadata: amdhsa.printf[%u] is no "
+				       "string", i);
+		out[i] = copy_str(p->mem, o);
+	}
+	co->printf_formats = out;
+	co->n_printf_formats = v->via.array.size;
+	return true;
+}
+
 static bool read_root(struct co_reader *r, const msgpack_object *root,
 		      struct err *e)
 {
@@ -456,6 +489,7 @@ static bool read_root(struct co_reader *r, const msgpack_object *root,
 	if (root->type != MSGPACK_OBJECT_MAP)
 		return err_set(e, ERR_INPUT, "metadata: not a map");
 	if (!get_str(&p, "amdhsa.target", &r->co->target, e) ||
+	    !read_formats(&p, r->co, e) ||
 	    !get_maps(&p, "amdhsa.kernels", CO_MAX_KERNELS, &maps, &n, e))
 		return false;
 	for (uint32_t i = 0; i < n; i++)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kfd/printf.h"
 #include "kfd/runtime.h"
 
 #define SLAB_BYTES  (1u << 20)
@@ -24,6 +25,7 @@ struct kfd_code {
 	struct slab *slab; /* of bare code */
 	struct buf file;   /* the ELF: co points into it */
 	struct co co;
+	struct kfd_formats *formats; /* of printf, or NULL */
 	struct kfd_kernel *kernel; /* [n_kernels] */
 	int n_kernels;
 	char *name; /* of bare code */
@@ -87,6 +89,20 @@ static uint32_t explicit_end(const struct co_kernel *ck)
 	return end;
 }
 
+/* How does the kernel print? */
+static void find_print(struct kfd_kernel *k, const struct kfd_formats *f)
+{
+	for (uint32_t i = 0; i < k->n_args; i++) {
+		const struct co_arg *a = &k->arg[i];
+
+		k->hostcall |= a->kind == CO_ARG_HIDDEN_HOSTCALL_BUFFER;
+		if (a->kind != CO_ARG_HIDDEN_PRINTF_BUFFER)
+			continue;
+		k->formats = f;
+		k->printf_ring = !strcmp(a->name, KFD_PRINTF_RING_NAME);
+	}
+}
+
 static void kernel_init(struct kfd_kernel *k, struct kfd_code *c,
 			const struct co_kernel *ck, uint64_t base)
 {
@@ -111,6 +127,7 @@ static void kernel_init(struct kfd_kernel *k, struct kfd_code *c,
 		return;
 	k->arg = ck->args;
 	k->n_args = ck->n_args;
+	find_print(k, c->formats);
 	/* Older compilers leave the descriptor's size 0. */
 	if (ck->kernarg_bytes > k->kernarg_bytes)
 		k->kernarg_bytes = ck->kernarg_bytes;
@@ -190,6 +207,9 @@ bool kfd_code_load(struct kfd_dev *dev, const void *elf, size_t len_bytes,
 		kfd_code_unload(c);
 		return err_wrap(e, "loading the code object");
 	}
+	if (c->co.n_printf_formats)
+		c->formats = kfd_formats_new(c->co.printf_formats,
+					     c->co.n_printf_formats);
 	for (int i = 0; i < c->n_kernels; i++)
 		kernel_init(&c->kernel[i], c, &c->co.kernels[i],
 			    c->mem->pub.va);
@@ -437,6 +457,7 @@ void kfd_code_unload(struct kfd_code *c)
 	else if (!c->raw)
 		co_fini(&c->co);
 	buf_fini(&c->file);
+	kfd_formats_free(c->formats);
 	free(c->kernel);
 	free(c->name);
 	free(c);

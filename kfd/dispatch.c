@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "kfd/runtime.h"
+#include "kfd/print.h"
 
 /*
  * Argument blocks share no cache line of the device (128 bytes), and the most
@@ -292,6 +292,12 @@ static void hidden(const struct kfd_queue *q, const struct kfd_launch *l,
 	case CO_ARG_HIDDEN_SHARED_BASE:
 		v = info->lds_base >> 32;
 		break;
+	case CO_ARG_HIDDEN_PRINTF_BUFFER:
+		v = q->print_va;
+		break;
+	case CO_ARG_HIDDEN_HOSTCALL_BUFFER:
+		v = q->hostcall_va;
+		break;
 	case CO_ARG_HIDDEN_QUEUE_PTR:
 		v = q->page->pub.va;
 		break;
@@ -411,18 +417,49 @@ static uint16_t header(enum aql_type type, bool barrier)
 	return AQL_HEADER(type, barrier, AQL_SCOPE_SYSTEM, AQL_SCOPE_SYSTEM);
 }
 
+/* Where the kernel prints; waits for packets that hold all the buffers. */
+static bool take_print(struct kfd_queue *q, const struct kfd_kernel *k,
+		       uint64_t deadline_ns, struct printbuf **out,
+		       struct err *e)
+{
+	*out = NULL;
+	q->print_va = q->hostcall_va = 0;
+	if (k->hostcall) {
+		q->hostcall_va = kfd_hostcall_va(q, e);
+		if (!q->hostcall_va)
+			return false;
+	}
+	if (!k->formats)
+		return true;
+	for (;; deadline_ns = deadline_of(deadline_ns)) {
+		if (!kfd_print_take(q, k, out, e))
+			return false;
+		if (*out)
+			break;
+		if (!wait_oldest(q, deadline_of(deadline_ns), e))
+			return err_wrap(e, "waiting for a printf buffer");
+	}
+	q->print_va = kfd_print_va(*out);
+	return true;
+}
+
 static bool send(struct kfd_queue *q, const struct kfd_launch *l,
 		 uint64_t deadline_ns, struct err *e)
 {
 	const struct kfd_kernel *k = l->kernel;
 	const uint32_t private_bytes = k->private_bytes + l->stack_bytes;
+	struct printbuf *print;
 	uint64_t args = 0;
 
 	if ((private_bytes && !kfd_queue_scratch(q, private_bytes, k->wave_size,
 						 deadline_ns, e)) ||
 	    !take_slot(q, deadline_ns, e) ||
-	    (k->kernarg_bytes && !take_args(q, k, deadline_ns, &args, e)))
+	    !take_print(q, k, deadline_ns, &print, e))
 		return false;
+	if (k->kernarg_bytes && !take_args(q, k, deadline_ns, &args, e)) {
+		kfd_print_drop(print);
+		return false;
+	}
 	if (k->kernarg_bytes)
 		fill_args(q, l, (char *)(uintptr_t)args);
 	struct aql_dispatch p = {
@@ -438,6 +475,7 @@ static bool send(struct kfd_queue *q, const struct kfd_launch *l,
 		p.grid_size[i] = at_least_1(l->grid[i]);
 	}
 	p.completion_signal = arm(q, k->name, !l->quiet || l->overlap, l->done);
+	slot_of(q, q->put)->print = print;
 	publish(q, &p);
 	return true;
 }

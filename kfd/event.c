@@ -9,11 +9,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "kfd/runtime.h"
+#include "kfd/print.h"
 
 /* Longest sleep: with ages a lost wake-up cannot happen, without it can. */
 #define SLEEP_MAX_MS	 1000u
 #define SLEEP_MAX_OLD_MS 10u
+#define SLEEP_PRINT_MS	 1u /* while kernels may print: they may wait */
 #define LOST_LOOK_NS	 900000000ull /* between looks at the counter */
 
 bool kfd_event_new(struct kfd_dev *dev, uint32_t type, struct event *ev,
@@ -328,8 +329,8 @@ bool kfd_event_wait(struct kfd_dev *dev, struct kfd_queue *q,
 		if (now >= deadline_ns)
 			return timed_out(dev, q, now - start, e);
 		uint64_t ms = (deadline_ns - now) / 1000000 + 1;
-		if (!sleep_on(dev, q, ev, ms < cap_ms ? (uint32_t)ms : cap_ms,
-			      e))
+		uint32_t cap = q && kfd_print_poll(q) ? SLEEP_PRINT_MS : cap_ms;
+		if (!sleep_on(dev, q, ev, ms < cap ? (uint32_t)ms : cap, e))
 			return false;
 	}
 }

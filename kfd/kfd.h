@@ -49,6 +49,7 @@
 struct kfd_dev;
 struct kfd_code;
 struct kfd_queue;
+struct kfd_formats; /* kfd/printf.h */
 
 /* -------------------------------------------------------- topology.c ---- */
 
@@ -396,6 +397,10 @@ struct kfd_kernel {
 	uint32_t reqd_wg[3];	  /* 0 = free */
 	const struct co_arg *arg; /* explicit and hidden, by offset; or NULL */
 	uint32_t n_args;
+	/* What it prints with (kfd/printf.h); NULL: it does not. */
+	const struct kfd_formats *formats;
+	bool printf_ring; /* by our ring; else as clang's OpenCL does */
+	bool hostcall;	  /* may call the host, as clang's HIP does */
 };
 /*
  * Load any code object for this device (an ELF in memory, not kept).  A
@@ -433,6 +438,17 @@ struct kfd_queue_opts {
 	uint32_t kernarg_bytes; /* ring for arguments; 0 = 256 KiB */
 	uint32_t priority;	/* 0..15; 0 = normal (7) */
 	uint64_t spin_ns;	/* busy wait before sleeping; 0 = 50 us */
+	/*
+	 * What kernels print (kfd/printf.h) goes to `print`, on the thread
+	 * that waits for them or puts others; NULL: to stdout.  Each printing
+	 * packet has a buffer of printf_bytes (0 = 1 MiB).  Kernels of our
+	 * compiler wait for room in theirs with printf_wait, for as long as
+	 * somebody waits for them, instead of dropping what does not fit.
+	 */
+	void (*print)(void *ctx, const char *text, size_t len);
+	void *print_ctx;
+	uint32_t printf_bytes;
+	bool printf_wait;
 };
 bool kfd_queue_new(struct kfd_dev *dev, const struct kfd_queue_opts *o,
 		   struct kfd_queue **out, struct err *e);
@@ -442,6 +458,14 @@ bool kfd_queue_new(struct kfd_dev *dev, const struct kfd_queue_opts *o,
  * is gone for us all the same).  NULL is fine.
  */
 bool kfd_queue_free(struct kfd_queue *q, struct err *e);
+/* What its kernels have printed so far. */
+struct kfd_print_stats {
+	uint64_t records;
+	uint64_t dropped; /* did not fit; of clang's kernels, at least so many */
+	uint64_t damaged; /* no kernel that keeps to the rules leaves these */
+};
+void kfd_queue_print_stats(const struct kfd_queue *q,
+			   struct kfd_print_stats *out);
 
 /* -------------------------------------------------------- dispatch.c ---- */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "kfd/runtime.h"
+#include "kfd/print.h"
 
 /* In the queue's page, behind amd_queue (runtime.h has the others). */
 enum { PAGE_DOORBELL_SIGNAL = 0x280 };
@@ -23,6 +23,7 @@ static const struct kfd_queue_opts defaults = {
 	.kernarg_bytes = 256 * 1024,
 	.priority = KFD_QUEUE_PRIORITY_NORMAL,
 	.spin_ns = 50000,
+	.printf_bytes = 1u << 20,
 };
 
 static bool take_opts(struct kfd_queue_opts *o, const struct kfd_queue_opts *in,
@@ -37,6 +38,17 @@ static bool take_opts(struct kfd_queue_opts *o, const struct kfd_queue_opts *in,
 		o->priority = in->priority;
 	if (in && in->spin_ns)
 		o->spin_ns = in->spin_ns;
+	if (in && in->printf_bytes)
+		o->printf_bytes = in->printf_bytes;
+	if (in) {
+		o->printf_wait = in->printf_wait;
+		o->print = in->print;
+		o->print_ctx = in->print_ctx;
+	}
+	if (o->printf_bytes < 8192 || o->printf_bytes > 1u << 30)
+		return err_set(e, ERR_USAGE,
+			       "a buffer of %u bytes for printf; wanted 8192 "
+			       "to 2^30", o->printf_bytes);
 	if (o->ring_packets < 64 || o->ring_packets > 131072 ||
 	    o->ring_packets & (o->ring_packets - 1))
 		return err_set(e, ERR_USAGE,
@@ -280,6 +292,7 @@ bool kfd_queue_free(struct kfd_queue *q, struct err *e)
 	if (r)
 		kfd_dev_ioctl_err(dev, KFD_IOC_DESTROY_QUEUE, r, &first,
 				  "queue %u", q->number);
+	kfd_print_fini(q);
 	kfd_event_delete(dev, &q->err_event);
 	kfd_event_delete(dev, &q->done_event);
 	struct mem *const mem[] = { q->scratch, q->args, q->sigs, q->cwsr,
@@ -382,10 +395,13 @@ void kfd_queue_describe(struct kfd_queue *q, struct buf *out)
 void kfd_queue_retire(struct kfd_queue *q)
 {
 	while (q->done < q->put) {
-		const struct slot *s =
+		struct slot *s =
 			&q->slot[q->done & (q->opts.ring_packets - 1)];
 		if (!signal_done(s->sig))
 			break;
+		if (s->print)
+			kfd_print_end(q, s->print);
+		s->print = NULL;
 		q->args_tail = s->args_end;
 		q->done++;
 	}

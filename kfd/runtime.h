@@ -65,6 +65,8 @@ struct event {
 };
 
 struct copier; /* copy.c */
+struct printer; /* print.h */
+struct printbuf;
 
 struct kfd_dev {
 	struct kfd_driver *d;
@@ -117,6 +119,7 @@ struct slot {	     /* what the host knows of one packet in the ring */
 	const char *what;	/* kernel name or "barrier" */
 	bool loud;		/* interrupts when complete */
 	uint64_t args_end;	/* of the argument ring, after its block */
+	struct printbuf *print; /* that it prints into, or NULL */
 };
 
 struct kfd_queue {
@@ -138,6 +141,8 @@ struct kfd_queue {
 	uint64_t done;		       /* all before it are complete */
 	uint64_t args_head, args_tail; /* bytes ever taken, given back */
 	uint32_t scratch_wave_bytes;
+	struct printer *printer; /* print.h; NULL: nothing has printed yet */
+	uint64_t print_va, hostcall_va; /* of the launch in work */
 	bool dead;
 	struct err dead_err;
 	struct kfd_fault fault; /* of dead_err, or of the last wait */

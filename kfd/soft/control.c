@@ -329,13 +329,16 @@ enum message {
 };
 
 /*
- * Hosts find what an interrupt announces by its mailbox in memory; VGPRs that
- * are given back early are simply not used any more.
+ * An interrupt carries the event's number in M0.  VGPRs that are given back
+ * early are simply not used any more.
  */
 static void run_s_sendmsg(struct soft_wave *w, const struct soft_uop *u)
 {
+	const struct soft_env *env = w->group->env;
 	uint32_t id = u->in.f[ISA_F_SIMM16] & 0xff;
 
+	if (id == MSG_INTERRUPT && env->interrupt)
+		env->interrupt(env->ctx, w->s[ISA_R_M0] & 0x7fffff);
 	if (id != 0 && id != MSG_INTERRUPT && id != MSG_DEALLOC_VGPRS)
 		soft_raise(w, SOFT_FAULT_UNSUPPORTED,
 			   "s_sendmsg: message %u is for graphics or trap "

@@ -52,6 +52,8 @@ struct soft_env {
 	uint64_t shared_base, shared_limit;   /* LDS aperture */
 	uint64_t private_base, private_limit; /* scratch aperture */
 	const struct soft_now *now; /* NULL: realtime(), and no pipeline */
+	/* s_sendmsg interrupts the host for event `id`; NULL: nobody cares. */
+	void (*interrupt)(void *ctx, uint32_t id);
 };
 
 /* The first fault of a wave; `text` is a sentence without the location. */

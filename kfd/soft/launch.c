@@ -403,6 +403,11 @@ static uint64_t env_clock(void *ctx)
 	return soft_gpu_clock();
 }
 
+static void env_interrupt(void *ctx, uint32_t id)
+{
+	soft_event_interrupt(ctx, id);
+}
+
 static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 			  const struct aql_dispatch *p)
 {
@@ -422,6 +427,7 @@ static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 		.ctx = q->dev,
 		.find = soft_map_find,
 		.realtime = env_clock,
+		.interrupt = env_interrupt,
 		.shared_base = SOFT_LDS_BASE,
 		.shared_limit = SOFT_LDS_BASE | 0xffffffff,
 		.private_base = SOFT_SCRATCH_BASE,
