@@ -178,7 +178,7 @@ uint32_t kfd_formats_bytes(const struct kfd_formats *f, uint32_t id)
 /* --------------------------------------------------- clang's strings ---- */
 
 /*
- * LLVM 19 gives a string of 0, 4, 8, ... characters four bytes more than it
+ * LLVM 19 gives a string of 4, 8, 12, ... characters four bytes more than it
  * stores: there is no NUL, and the next argument follows at once.  So many
  * dwords are left unwritten at the record's end, which the host had filled
  * with KFD_PRINTF_UNWRITTEN; which strings they belong to is found by trying.
@@ -193,11 +193,13 @@ struct layout {
 	unsigned tries;
 };
 
-/* Up to three characters and then NULs? */
+/* Up to three characters and then NULs?  The empty string is 0xffffff00. */
 static bool is_tail(const uint8_t *p)
 {
 	int n = 0;
 
+	if (!p[0])
+		return true;
 	while (n < 4 && p[n])
 		n++;
 	for (int i = n; i < 4; i++)
@@ -221,7 +223,7 @@ static bool lay_out(struct layout *l, uint32_t i, size_t at, size_t cuts)
 	if (!f->is_string[i] || n < 4 || is_tail(p + n - 4))
 		if (lay_out(l, i + 1, at + n, cuts))
 			return true;
-	l->cut[i] = cuts && f->is_string[i] && n >= 4 && !memchr(p, 0, n - 4);
+	l->cut[i] = cuts && f->is_string[i] && n > 4 && !memchr(p, 0, n - 4);
 	return l->cut[i] && lay_out(l, i + 1, at + n - 4, cuts - 1);
 }
 
@@ -424,7 +426,7 @@ static double real(const uint8_t *p, size_t bytes)
 		memcpy(&f, p, 4);
 		return (double)f;
 	}
-	memcpy(&h, p, bytes);
+	memcpy(&h, p, bytes < 2 ? bytes : 2);
 	return half(h);
 }
 
