@@ -329,7 +329,12 @@ bool kfd_event_wait(struct kfd_dev *dev, struct kfd_queue *q,
 		if (now >= deadline_ns)
 			return timed_out(dev, q, now - start, e);
 		uint64_t ms = (deadline_ns - now) / 1000000 + 1;
-		uint32_t cap = q && kfd_print_poll(q) ? SLEEP_PRINT_MS : cap_ms;
+		const enum print_poll print = q ? kfd_print_poll(q) :
+						  PRINT_NONE;
+		const uint32_t cap = print == PRINT_NONE ? cap_ms :
+							   SLEEP_PRINT_MS;
+		if (print == PRINT_MORE)
+			continue;
 		if (!sleep_on(dev, q, ev, ms < cap ? (uint32_t)ms : cap, e))
 			return false;
 	}

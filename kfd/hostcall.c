@@ -230,7 +230,7 @@ static void answer(struct kfd_queue *q, struct hc_header *head,
 			take_part(q, pay->lane[i]);
 }
 
-void kfd_hostcall_poll(struct kfd_queue *q)
+bool kfd_hostcall_poll(struct kfd_queue *q)
 {
 	struct hostcall *h = q->printer->hostcall;
 	uint64_t at = __atomic_exchange_n(&h->b->ready_stack, 0,
@@ -248,4 +248,5 @@ void kfd_hostcall_poll(struct kfd_queue *q)
 		__atomic_and_fetch(&head->control, ~CONTROL_READY,
 				   __ATOMIC_RELEASE);
 	}
+	return left < h->n_packets;
 }

@@ -193,9 +193,9 @@ static void drain_linear(struct kfd_queue *q, struct printbuf *b)
 
 /*
  * What of a ring can be read.  While its kernel runs, up to the first record
- * that is not written; once it has ended, all.
+ * that is not written; once it has ended, all.  True: there was something.
  */
-static void drain_ring(struct kfd_queue *q, struct printbuf *b, bool ended)
+static bool drain_ring(struct kfd_queue *q, struct printbuf *b, bool ended)
 {
 	struct kfd_printf_ring *r = ring(b);
 	const uint64_t size = ring_dwords(b->mem->bytes);
@@ -231,6 +231,7 @@ static void drain_ring(struct kfd_queue *q, struct printbuf *b, bool ended)
 	}
 	if (b->read != before)
 		__atomic_store_n(&r->limit, b->read + size, __ATOMIC_RELEASE);
+	return b->read != before;
 }
 
 void kfd_print_end(struct kfd_queue *q, struct printbuf *b)
@@ -255,27 +256,27 @@ void kfd_print_drop(struct printbuf *b)
 		b->busy = false;
 }
 
-bool kfd_print_poll(struct kfd_queue *q)
+enum print_poll kfd_print_poll(struct kfd_queue *q)
 {
 	struct printer *p = q->printer;
-	bool any = false;
+	enum print_poll any = PRINT_NONE;
 
 	if (!p)
-		return false;
+		return any;
 	/* Only the oldest packet's: text comes by packets. */
 	if (q->done < q->put) {
 		struct slot *s = &q->slot[q->done & (q->opts.ring_packets - 1)];
 
 		if (s->print && s->print->kernel->printf_ring) {
-			drain_ring(q, s->print, false);
+			any = drain_ring(q, s->print, false) ? PRINT_MORE :
+							       PRINT_MAYBE;
 			flush(q);
-			any = true;
 		}
 	}
-	if (p->hostcall) {
-		kfd_hostcall_poll(q);
-		any = true;
-	}
+	if (p->hostcall && kfd_hostcall_poll(q))
+		any = PRINT_MORE;
+	else if (p->hostcall && !any)
+		any = PRINT_MAYBE;
 	return any;
 }
 

@@ -35,8 +35,13 @@ uint64_t kfd_print_va(const struct printbuf *b);
 void kfd_print_drop(struct printbuf *b);
 /* The packet is done: show all of it. */
 void kfd_print_end(struct kfd_queue *q, struct printbuf *b);
-/* Serve running kernels; true: there may be some, so look again soon. */
-bool kfd_print_poll(struct kfd_queue *q);
+/* Serve running kernels, and say what to expect of them. */
+enum print_poll {
+	PRINT_NONE,
+	PRINT_MAYBE, /* look again soon */
+	PRINT_MORE,  /* there was something: look again at once */
+};
+enum print_poll kfd_print_poll(struct kfd_queue *q);
 void kfd_print_text(struct kfd_queue *q, const char *text, size_t len);
 /* The device is done with the queue. */
 void kfd_print_fini(struct kfd_queue *q);
@@ -45,7 +50,8 @@ void kfd_print_fini(struct kfd_queue *q);
 
 /* The queue's hostcall buffer, made when it is first asked for; 0 and *e. */
 uint64_t kfd_hostcall_va(struct kfd_queue *q, struct err *e);
-void kfd_hostcall_poll(struct kfd_queue *q);
+/* Was there anything to answer? */
+bool kfd_hostcall_poll(struct kfd_queue *q);
 void kfd_hostcall_fini(struct kfd_queue *q);
 
 #endif

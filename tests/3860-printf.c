@@ -314,9 +314,9 @@ static void test_ring(void)
 	struct rig r;
 
 	rig_open(&r, DATA "ring.co", 8192, true);
-	ok(run(&r, "ring", 2048, &lines),
-	   "2048 items print 20 lines each into a ring of 4 KiB");
-	is_u64(count_items(&r.text, 2048, 20, &wrong), 40960,
+	ok(run(&r, "ring", 512, &lines),
+	   "512 items print 20 lines each into a ring of 4 KiB");
+	is_u64(count_items(&r.text, 512, 20, &wrong), 10240,
 	       "waiting for room, all of them came");
 	is_u64(wrong, 0, "once, and right");
 	is_u64(stats(&r).dropped, 0, "none was dropped");
