@@ -145,16 +145,15 @@ static bool writes_mask(const struct mir_func *m, const struct mir_inst *i)
 	return false;
 }
 
+/* What was issued before is done before EXEC or a mask changes. */
 static void wide_waves(struct mir_func *m)
 {
 	for (uint32_t b = 0; b < m->n_order; b++)
 		for (struct mir_inst *i = m->order[b]->first; i; i = i->next) {
-			if (!i->prev || mir_is_branch(i))
-				continue;
-			if (mir_writes_exec(i->prev))
+			if (mir_writes_exec(i))
 				mir_special(m, i, ISA_s_waitcnt_depctr,
 					    " 0xfff");
-			else if (writes_mask(m, i->prev))
+			if (i->prev && writes_mask(m, i->prev))
 				mir_special(m, i, ISA_s_waitcnt_depctr,
 					    " 0xfffe");
 		}

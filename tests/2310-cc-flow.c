@@ -238,7 +238,7 @@ static struct ssa_func *build(const struct kernel *t, struct err *e)
 }
 
 static void test_kernel(const struct kernel *t, const struct cc_options *o,
-			const char *how)
+			uint32_t wave, const char *how)
 {
 	static int32_t in[N], want[N], got[N];
 	struct ssa_call c = { 0 };
@@ -252,6 +252,7 @@ static void test_kernel(const struct kernel *t, const struct cc_options *o,
 		diag("%s", e.msg);
 		return;
 	}
+	f->wave = wave;
 	for (int i = 0; i < N; i++) {
 		in[i] = (int32_t)test_random(&seed) >>
 			(test_random(&seed) % 28);
@@ -293,15 +294,16 @@ int main(void)
 			char how[16];
 
 			snprintf(how, sizeof(how), "-O%d", o.level);
-			test_kernel(&kernels[k], &o, how);
+			test_kernel(&kernels[k], &o, 32, how);
 		}
 		o.level = 3;
 		o.wgp = true;
-		test_kernel(&kernels[k], &o, "WGP mode");
+		test_kernel(&kernels[k], &o, 32, "WGP mode");
 		o.wgp = false;
 		o.max_vgprs = 12;
-		test_kernel(&kernels[k], &o, "with 12 VGPRs");
+		test_kernel(&kernels[k], &o, 32, "with 12 VGPRs");
 		o.max_vgprs = 0;
+		test_kernel(&kernels[k], &o, 64, "waves of 64");
 	}
 	cc_dev_close(&dev);
 	return plan_done();

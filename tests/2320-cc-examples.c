@@ -1,0 +1,151 @@
+/*
+ * Compiled kernels against references in double precision: the examples of
+ * compiler/dsl.h, and matrix products of every kind with exact results.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "compiler/eval.h"
+#include "tests/cc-run.h"
+#include "tests/dsl-examples.h"
+
+static uint64_t seed = 4711;
+static struct cc_dev dev;
+
+static bool runs(struct ssa_func *f, struct err *e, const struct ssa_call *c,
+		 uint32_t gx, uint32_t gy, int level, const char *name)
+{
+	struct cc_options o;
+	bool good;
+
+	cc_options_init(&o);
+	o.level = level;
+	good = f && cc_try(&dev, f, &o, c, gx, gy, NULL, e);
+	if (!ok(good, "%s runs, -O%d", name, level))
+		diag("%s", e->msg);
+	return good;
+}
+
+static void test_saxpy(int level)
+{
+	enum { N = 1000 };
+	float x[N], y[N], was[N];
+	struct err e = { 0 };
+	struct ssa_func *f = example_saxpy(&e);
+	struct ssa_call c = { 0 };
+	int wrong = 0;
+
+	for (int i = 0; i < N; i++) {
+		x[i] = test_random_f32(&seed);
+		was[i] = y[i] = test_random_f32(&seed);
+	}
+	call_buffer(&c, x, sizeof(x));
+	call_buffer(&c, y, sizeof(y));
+	call_f32(&c, 1.7f);
+	call_u32(&c, N);
+	runs(f, &e, &c, (N + 255) / 256, 1, level, "saxpy");
+	for (int i = 0; i < N; i++)
+		wrong += y[i] != fmaf(1.7f, x[i], was[i]);
+	is_i64(wrong, 0, "saxpy is fma of each element, -O%d", level);
+	ssa_func_free(f);
+}
+
+static void test_softmax(int level, int n)
+{
+	enum { ROWS = 3 };
+	float *in = calloc((size_t)(n * ROWS), 4);
+	float *out = calloc((size_t)(n * ROWS), 4);
+	struct err e = { 0 };
+	struct ssa_func *f = example_softmax(&e);
+	struct ssa_call c = { 0 };
+	double worst = 0;
+
+	for (int i = 0; i < n * ROWS; i++)
+		in[i] = 20 * test_random_f32(&seed);
+	call_buffer(&c, in, (size_t)(n * ROWS) * 4);
+	call_buffer(&c, out, (size_t)(n * ROWS) * 4);
+	call_u32(&c, (uint32_t)n);
+	runs(f, &e, &c, ROWS, 1, level, "softmax");
+	for (int r = 0; r < ROWS; r++) {
+		double max = -INFINITY, sum = 0;
+
+		for (int i = 0; i < n; i++)
+			max = fmax(max, (double)in[r * n + i]);
+		for (int i = 0; i < n; i++)
+			sum += exp((double)in[r * n + i] - max);
+		for (int i = 0; i < n; i++) {
+			const double want =
+				exp((double)in[r * n + i] - max) / sum;
+
+			worst = fmax(worst, fabs((double)out[r * n + i] - want)
+						    / want);
+		}
+	}
+	/* As in the interpreter's test of the same kernel. */
+	ok(worst < (40 + 3 + n / 64 + 6) * (double)FLT_EPSILON,
+	   "softmax of %d: worst relative error %g, -O%d", n, worst, level);
+	free(in);
+	free(out);
+	ssa_func_free(f);
+}
+
+static void test_tile(int level)
+{
+	enum { M = 32, N = 48, K = 64 };
+	static uint16_t a[M * K], b[K * N];
+	static float d[M * N];
+	struct err e = { 0 };
+	struct ssa_func *f = example_tile(&e);
+	struct ssa_call c = { 0 };
+	double worst = 0;
+
+	for (int i = 0; i < M * K; i++)
+		a[i] = (uint16_t)ssa_f64_to_bits(
+			SSA_F16, (double)test_random_f32(&seed));
+	for (int i = 0; i < K * N; i++)
+		b[i] = (uint16_t)ssa_f64_to_bits(
+			SSA_F16, (double)test_random_f32(&seed));
+	call_buffer(&c, a, sizeof(a));
+	call_buffer(&c, b, sizeof(b));
+	call_buffer(&c, d, sizeof(d));
+	call_u32(&c, K);
+	runs(f, &e, &c, M / 16, N / 16, level, "tile");
+	for (int i = 0; i < M; i++)
+		for (int j = 0; j < N; j++) {
+			double want = 0, size = 0;
+
+			for (int k = 0; k < K; k++) {
+				double p = ssa_bits_to_f64(SSA_F16,
+							   a[i * K + k]) *
+					   ssa_bits_to_f64(SSA_F16,
+							   b[k * N + j]);
+
+				want += p;
+				size += fabs(p);
+			}
+			worst = fmax(worst, fabs((double)d[i * N + j] - want) /
+						    size);
+		}
+	ok(worst < K * (double)FLT_EPSILON / 2, "tile: worst error %g, -O%d",
+	   worst, level);
+	ssa_func_free(f);
+}
+
+int main(void)
+{
+	struct err e = { 0 };
+
+	if (!cc_dev_open(&dev, true, &e)) {
+		diag("%s", e.msg);
+		return 1;
+	}
+	diag("seed %llu", (unsigned long long)seed);
+	for (int level = 0; level <= 3; level += 3) {
+		test_saxpy(level);
+		test_softmax(level, 64);
+		test_softmax(level, 1000);
+		test_tile(level);
+	}
+	cc_dev_close(&dev);
+	return plan_done();
+}
