@@ -50,6 +50,8 @@ static unsigned opsel_bits(const struct isa_inst *in)
 	case ISA_v_dot2_bf16_bf16:
 		return 12;
 	}
+	if (in->op == ISA_v_fmac_f16 && in->gen == ISA_GFX10_3)
+		return 0;
 	if (op->flags & ISA_OPSEL)
 		return sources(op) | 8;
 	for (int i = 0; i < op->n_opnd; i++) {
@@ -76,6 +78,8 @@ unsigned isa_int_opsel(const struct isa_inst *in)
 static unsigned mods_ignored(const struct decoder *d)
 {
 	switch (d->in->op) {
+	case ISA_v_ldexp_f16:
+		return d->t->gen == ISA_GFX10_3 ? 2 : 0;
 	case ISA_v_ldexp_f32:
 	case ISA_v_ldexp_f64:
 	case ISA_v_trig_preop_f64:
@@ -102,13 +106,16 @@ static const char *check_vop3(struct decoder *d)
 	d->mods = (flags & ISA_MOD0 ? 1 : 0) | (flags & ISA_MOD1 ? 2 : 0) |
 		  (flags & ISA_MOD2 ? 4 : 0);
 	d->mods &= d->has;
+	if (in->op == ISA_v_ldexp_f16 && in->gen == ISA_GFX10_3)
+		d->mods &= 1;
 	if ((f[ISA_F_NEG] | f[ISA_F_ABS]) & ~(d->mods | mods_ignored(d)))
 		return "neg or abs not allowed here";
 	if (f[ISA_F_CLAMP] && !(flags & ISA_CLAMP))
 		return "clamp not allowed here";
 	if (f[ISA_F_OMOD] && !(flags & ISA_OMOD))
 		return "output modifier not allowed here";
-	if (flags & ISA_OPSEL && f[ISA_F_OPSEL] & 7 & ~d->has)
+	if (flags & ISA_OPSEL && f[ISA_F_OPSEL] & 7 & ~d->has &&
+	    !(in->op == ISA_v_fmac_f16 && in->gen == ISA_GFX10_3))
 		return "op_sel of a source that does not exist";
 	d->opsel = isa_int_opsel(in);
 	return f[ISA_F_OPSEL] & ~d->opsel && isa_int_byte_sel(in) >= 0 &&
@@ -275,6 +282,9 @@ static const char *check_buffer(const struct decoder *d)
 	const uint32_t *f = d->in->f;
 	uint32_t flags = d->op->flags;
 
+	if (d->t->gen == ISA_GFX10_3 && d->op->flags & ISA_ATOMIC &&
+	    f[ISA_F_DLC])
+		return "dlc not allowed here";
 	if (f[ISA_F_TFE] && (d->in->fmt == ISA_FMT_MTBUF ||
 			     flags & (ISA_ATOMIC | ISA_LDSDMA)))
 		return "tfe not allowed here";
@@ -319,6 +329,15 @@ static const char *check_smem_gfx12(const struct decoder *d)
 	return NULL;
 }
 
+static const char *check_flat_gfx10(const struct decoder *d)
+{
+	const uint32_t *f = d->in->f;
+
+	return f[ISA_F_RSV1] || (d->in->fmt == ISA_FMT_FLAT &&
+				 f[ISA_F_SADDR] != ISA_R_NULL) ?
+		       isa_int_unused : NULL;
+}
+
 /* Fields that the format has and the row may not use. */
 const char *isa_int_check(struct decoder *d)
 {
@@ -335,6 +354,8 @@ const char *isa_int_check(struct decoder *d)
 			 (f[ISA_F_GLC] || f[ISA_F_DLC]);
 		if (d->t->gen == ISA_GFX12)
 			return check_smem_gfx12(d);
+		if (d->t->gen == ISA_GFX10_3)
+			return NULL;
 		break;
 	case ISA_FMT_VOP1:
 		unused = !d->op->n_opnd && f[ISA_F_VDST];
@@ -342,9 +363,17 @@ const char *isa_int_check(struct decoder *d)
 	case ISA_FMT_DS:
 		return check_lds(d);
 	case ISA_FMT_FLAT:
+		if (d->t->gen == ISA_GFX10_3)
+			return check_flat_gfx10(d);
 		unused = f[ISA_F_SADDR] != ISA_R_NULL || f[ISA_F_SVE];
 		break;
+	case ISA_FMT_SCRATCH:
+		if (d->t->gen == ISA_GFX10_3)
+			return check_flat_gfx10(d);
+		break;
 	case ISA_FMT_GLOBAL:
+		if (d->t->gen == ISA_GFX10_3)
+			return check_flat_gfx10(d);
 		unused = f[ISA_F_SVE] ||
 			 (!d->op->n_opnd && f[ISA_F_SADDR] != ISA_R_NULL);
 		break;

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "isa/isa.h"
+#include "isa/isa_int.h"
 
 static int put(uint8_t *out, int at, uint32_t w)
 {
@@ -22,8 +22,12 @@ int isa_encode(const struct isa_inst *in, uint8_t *out)
 	if (!f->dwords)
 		return 0;
 	for (int i = 0; i < f->n_fields; i++) {
-		uint32_t v = in->f[f->field[i].field];
+		enum isa_field field = f->field[i].field;
+		uint32_t v = in->f[field];
 		int low = f->field[i].low;
+
+		if (in->m0_is_124 && isa_int_is_scalar(field))
+			v = isa_int_swap_m0(v);
 
 		if (v >> f->field[i].width)
 			return 0;

@@ -62,7 +62,7 @@ enum isa_fmt {
 	ISA_FMT_COUNT,
 	/* Where a format's words look otherwise: see isa_layout(). */
 	ISA_FMT_LAYOUTS = ISA_FMT_COUNT - 1,
-#define LAYOUT(name, fmt, dwords, mask, bits) ISA_FMT_##name,
+#define LAYOUT(name, gen, fmt, dwords, mask, bits) ISA_FMT_##name,
 #include "isa/formats.def"
 	ISA_FMT_END
 };
@@ -139,6 +139,7 @@ enum isa_field {
 	ISA_F_TH,
 	ISA_F_SCOPE,
 	ISA_F_WAITVSRC,
+	ISA_F_OPHI,
 	ISA_F_COUNT
 };
 
@@ -316,9 +317,14 @@ enum isa_fmt isa_layout(enum isa_gen gen, enum isa_fmt fmt);
 /* 32-bit registers that a value of this type occupies, in this wave size. */
 int isa_type_dwords(enum isa_type type, int wave);
 
+/*
+ * The mnemonic of a row in a generation, without suffixes; gfx10_3 has other
+ * names for what info->name says.
+ */
+const char *isa_op_name(enum isa_gen gen, enum isa_op op);
 /* The row with this mnemonic (suffixes _e32, _e64, _dpp are ignored) or NONE. */
 enum isa_op isa_op_find(const char *name);
-/* Is a generation's opcode column filled in?  The others cannot be decoded. */
+/* Is this one of the generations above? */
 bool isa_gen_known(enum isa_gen gen);
 /* "gfx1100" -> ISA_GFX11; false for chips that no generation covers. */
 bool isa_chip_parse(const char *name, enum isa_gen *gen);
@@ -328,6 +334,11 @@ bool isa_chip_parse(const char *name, enum isa_gen *gen);
  * below 512 answer the VOPC, VOP2 or VOP1 row that they promote.
  */
 enum isa_op isa_op_at(enum isa_gen gen, enum isa_fmt fmt, int opcode);
+/*
+ * Bits of the opcodes of a layout: its field OP, and above it OPHI, if it has
+ * one.
+ */
+int isa_opcode_bits(enum isa_fmt layout);
 /* The opcode of a row in its format or, for `vop3`, in VOP3; -1 if absent. */
 int isa_opcode(enum isa_gen gen, enum isa_op op, bool vop3);
 /* VOPD: the instruction of an X or Y opcode, and its mnemonic. */
@@ -346,6 +357,7 @@ enum isa_form {
 	ISA_FORM_PLAIN,
 	ISA_FORM_DPP16,	 /* SRC0 field 250 */
 	ISA_FORM_DPP8,	 /* SRC0 field 233, or 234 with fetch-inactive */
+	ISA_FORM_SDWA,	 /* SRC0 field 249, gfx10_3 only */
 };
 
 enum isa_kind {
@@ -388,7 +400,8 @@ enum isa_mod {
 	ISA_M_ABS = 2,
 	ISA_M_HI = 4,	  /* op_sel: the high half of a 16-bit operand */
 	ISA_M_HI_HI = 8,  /* op_sel_hi of packed math: high half for the high */
-	ISA_M_NEG_HI = 16 /* packed math: negate the high half */
+	ISA_M_NEG_HI = 16, /* packed math: negate the high half */
+	ISA_M_SEXT = 32	   /* SDWA: extend the sign of the part */
 };
 
 struct isa_operand {
@@ -410,6 +423,25 @@ struct isa_dpp {
 	uint32_t sel;	  /* DPP8: eight 3-bit lane numbers */
 };
 
+/* Parts of registers that SDWA reads and writes: SDWA_DWORD and so on. */
+enum isa_sdwa_sel {
+	ISA_SDWA_BYTE_0,
+	ISA_SDWA_WORD_0 = 4,
+	ISA_SDWA_WORD_1,
+	ISA_SDWA_DWORD,
+};
+
+struct isa_sdwa {
+	uint8_t dst_sel;    /* enum isa_sdwa_sel */
+	uint8_t dst_unused; /* the rest: 0 zero, 1 sign, 2 preserved */
+	uint8_t sel[2];	    /* of the sources */
+	uint8_t omod;
+	bool clamp;
+	bool sext[2];
+	bool has_sdst; /* VOPC: the mask goes to `sdst` instead of VCC */
+	uint8_t sdst;
+};
+
 struct isa_inst {
 	uint16_t op;	/* enum isa_op; of VOPD the X half */
 	uint16_t op_y;	/* VOPD: the Y half, else ISA_OP_NONE */
@@ -422,8 +454,12 @@ struct isa_inst {
 	uint8_t n_opnd_x; /* VOPD: operands of the X half come first */
 	bool has_literal;
 	uint32_t literal;
-	uint32_t extra[3]; /* DPP dword, or image address dwords, as encoded */
+	uint32_t extra[3]; /* DPP or SDWA dword, or image address dwords, as
+			      encoded */
 	struct isa_dpp dpp;
+	struct isa_sdwa sdwa;
+	bool m0_is_124; /* gfx10_3: the words number M0 and NULL so, f[] does
+			   not */
 	uint32_t f[ISA_F_COUNT]; /* raw fields, 0 where the format has none */
 	struct isa_operand opnd[ISA_MAX_OPND];
 };

@@ -16,6 +16,7 @@ enum {
 	SRC_DPP8_FI = 234,
 	SRC_FLOAT = 240, /* 0.5 -0.5 1 -1 2 -2 4 -4 1/(2 pi) */
 	SRC_FLOAT_LAST = 248,
+	SRC_SDWA = 249,
 	SRC_DPP16 = 250,
 	SRC_VGPR = 256,
 };
@@ -45,11 +46,68 @@ static inline bool is_vop3(const struct isa_inst *in)
 	       in->fmt == ISA_FMT_VOP3P || in->fmt == ISA_FMT_VINTERP;
 }
 
-/* ---------------------------------------------------------- decode.c ---- */
+static inline bool isa_int_is_e32(const struct isa_inst *in)
+{
+	return in->fmt == ISA_FMT_VOP1 || in->fmt == ISA_FMT_VOP2 ||
+	       in->fmt == ISA_FMT_VOPC;
+}
 
+/* One 16-bit value in a 32-bit register. */
+static inline bool isa_int_is_half(enum isa_type type)
+{
+	const struct isa_type_info *t = isa_type_info(type);
+
+	return t->bits == 16 && t->count == 1;
+}
+
+/* gfx10_3's numbers of M0 and NULL to gfx11's and back; others stay. */
+static inline uint32_t isa_int_swap_m0(uint32_t reg)
+{
+	return reg == ISA_R_NULL || reg == ISA_R_M0 ? reg ^ 1 : reg;
+}
+
+/* SADDR of gfx10_3's scratch without any address; -1 elsewhere. */
+static inline uint32_t isa_int_no_address(const struct isa_inst *in)
+{
+	return in->gen == ISA_GFX10_3 && in->fmt == ISA_FMT_SCRATCH ?
+		       ISA_R_EXEC_HI : ~0u;
+}
+
+/* Bits of the signed offsets of FLAT, GLOBAL and SCRATCH. */
+static inline int isa_int_offset_bits(enum isa_gen gen)
+{
+	return gen == ISA_GFX12 ? 24 : gen == ISA_GFX10_3 ? 12 : 13;
+}
+
+/* Fields that hold a scalar register or source, whatever the row. */
+static inline bool isa_int_is_scalar(enum isa_field f)
+{
+	return f == ISA_F_SDST || f == ISA_F_SSRC0 || f == ISA_F_SSRC1 ||
+	       f == ISA_F_SDATA || f == ISA_F_SOFFSET || f == ISA_F_SADDR ||
+	       f == ISA_F_SRC0 || f == ISA_F_SRC1 || f == ISA_F_SRC2;
+}
+
+/* ------------------------------------------------------ decode_opnd.c ---- */
+
+/* The row's operands, from the fields. */
+const char *isa_int_operands(struct decoder *d);
+
+/* An 8- or 9-bit source field. */
+const char *isa_int_source(struct decoder *d, struct isa_operand *o,
+			   uint32_t v);
 /* Fill the register number in; the reason, if there is no such tuple. */
 const char *isa_int_vgpr(struct isa_operand *o, uint32_t reg);
 const char *isa_int_sgpr(struct isa_operand *o, uint32_t reg);
+
+/* ------------------------------------------------------ decode_sdwa.c ---- */
+
+/* The SDWA dword, and whether this row may have one; fills in->sdwa. */
+const char *isa_int_sdwa(struct decoder *d);
+/* Source 0 or 1: its register and modifiers. */
+const char *isa_int_sdwa_source(struct decoder *d, struct isa_operand *o,
+				int i);
+/* Is source `i` of the row a float, with neg and abs rather than sext? */
+bool isa_int_sdwa_is_float(const struct isa_op_info *op, int i);
 
 /* ----------------------------------------------------- decode_check.c ---- */
 

@@ -32,6 +32,9 @@ static void defaults(struct parser *ps)
 		in->extra[0] = 0xff000000;
 	} else if (in->form == ISA_FORM_DPP8) {
 		in->f[ISA_F_SRC0] = 233;
+	} else if (in->form == ISA_FORM_SDWA) {
+		in->f[ISA_F_SRC0] = 249;
+		in->extra[0] = isa_sdwa_default(in->fmt);
 	}
 	switch (in->fmt) {
 	case ISA_FMT_VOP3P:
@@ -41,7 +44,7 @@ static void defaults(struct parser *ps)
 		in->f[ISA_F_OPSEL_HI2] = 1;
 		break;
 	case ISA_FMT_SMEM:
-		if (ps->op->n_opnd)
+		if (ps->op->n_opnd > 1)
 			in->f[ISA_F_SOFFSET] = ISA_R_NULL;
 		break;
 	case ISA_FMT_GLOBAL:
@@ -95,7 +98,9 @@ static bool try_form(struct parser *ps, enum isa_op op, enum isa_fmt fmt,
 	in->form = form;
 	in->gen = ps->t->gen;
 	in->layout = isa_layout(in->gen, fmt);
-	in->f[ISA_F_OP] = opcode;
+	in->m0_is_124 = in->gen == ISA_GFX10_3;
+	in->f[ISA_F_OP] = opcode & ((1u << isa_fmt_info(in->layout)->op_bits) - 1);
+	in->f[ISA_F_OPHI] = opcode >> isa_fmt_info(in->layout)->op_bits;
 	defaults(ps);
 	if (line ? !isa_put_line(ps, line) :
 		   !isa_put_mods(ps) || !isa_put_operands(ps))
@@ -125,6 +130,11 @@ static bool try_all(struct parser *ps, const struct mnemonic *m,
 	enum isa_form form = line ? ISA_FORM_PLAIN : isa_mods_form(ps);
 	bool e32 = isa_is_e32(op->fmt);
 
+	if (m->sdwa || form == ISA_FORM_SDWA)
+		return e32 && ps->t->gen == ISA_GFX10_3 && !m->e64 && !m->dpp ?
+			       try_form(ps, m->op, op->fmt, ISA_FORM_SDWA,
+					line) :
+			       isa_refuse(ps, 3, "SDWA not allowed here");
 	if (m->dpp && form == ISA_FORM_PLAIN)
 		return isa_refuse(ps, 3, "a DPP control is missing");
 	if (form != ISA_FORM_PLAIN &&
@@ -152,6 +162,25 @@ static bool try_all(struct parser *ps, const struct mnemonic *m,
 			isa_op_has_slot(op, ISA_SLOT_CO) ? ISA_FMT_VOP3SD :
 							   ISA_FMT_VOP3,
 			form, line);
+}
+
+/* The row that loads to LDS instead of to registers. */
+static bool to_lds(struct parser *ps, struct mnemonic *m)
+{
+	enum isa_fmt layout = isa_layout(ps->t->gen, ps->op->fmt);
+	int opcode = isa_opcode(ps->t->gen, m->op, false);
+	enum isa_op op;
+
+	if (opcode < 0 || isa_opcode_bits(layout) ==
+				  isa_fmt_info(layout)->op_bits)
+		return false;
+	op = isa_op_at(ps->t->gen, ps->op->fmt,
+		       opcode | 1 << isa_fmt_info(layout)->op_bits);
+	if (!(isa_op_info(op)->flags & ISA_LDSDMA))
+		return false;
+	m->op = op;
+	ps->op = isa_op_info(op);
+	return true;
 }
 
 const char *isa_parse(const struct isa_target *t, const char *text,
@@ -186,5 +215,7 @@ const char *isa_parse(const struct isa_target *t, const char *text,
 	why = isa_lex_line(&ps, end);
 	if (why)
 		return why;
+	if (isa_has_mod(&ps, MD_LDS) && !to_lds(&ps, &m))
+		return "lds not allowed here";
 	return try_all(&ps, &m, NULL) ? NULL : ps.why;
 }

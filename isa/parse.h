@@ -12,6 +12,7 @@
  * parse_slots.c all other operands to fields
  * parse_image.c operands of images and exports
  * parse_vopd.c  the halves of dual-issue instructions
+ * parse_sdwa.c  parts of registers, gfx10_3 only
  * parse_check.c rules of text that machine code does not know
  *
  * Accepted and refused is what LLVM 19 accepts and refuses, but for:
@@ -23,7 +24,7 @@
  * - immediates, offsets and masks too large for their field, which LLVM cuts
  *   without a word, and other nonsense that it assembles (src_scc as a
  *   destination, abs of interpolation, a float in s_setreg_imm32_b32, null
- *   for off, gfx10's names of instructions): refused here.
+ *   for off): refused here.
  *
  * Functions that return bool set the parser's reason (isa_refuse()) before
  * they return false.
@@ -141,7 +142,7 @@ const char *isa_lex_line(struct parser *ps, const char *p);
 /* A mnemonic: the row, and what its suffix asks for. */
 struct mnemonic {
 	uint16_t op; /* enum isa_op */
-	bool e32, e64, dpp;
+	bool e32, e64, dpp, sdwa;
 };
 /* s[0..len) in any case; false if there is no such instruction. */
 bool isa_name_find(enum isa_gen gen, const char *s, int len,
@@ -176,7 +177,12 @@ enum name_kind {
 	SKIP,
 	UCVERSION,
 	HWREG12,
-	MSG12
+	MSG12,
+	BUFFMT10,
+	HWREG10,
+	MSG10,
+	GSOP10,
+	SYSOP10
 };
 
 /* The number of a name, given without its prefix; -1 if it has none. */
@@ -194,6 +200,10 @@ bool isa_parse_swizzle(const char *s, int len, int64_t *v);
 /* The immediate offset of scalar memory. */
 bool isa_put_scalar_offset(struct parser *ps, int64_t v);
 bool isa_put_field(struct parser *ps, enum isa_field field, uint64_t v);
+/* The number of mul:2, mul:4 or div:2; -1 if it is none of them. */
+int isa_mod_omod(struct parser *ps, const struct mod *m);
+/* Does the line have this modifier? */
+bool isa_has_mod(const struct parser *ps, enum mod_id id);
 /* Apply all modifiers to the form. */
 bool isa_put_mods(struct parser *ps);
 /* The DPP form that the modifiers ask for. */
@@ -236,6 +246,16 @@ bool isa_put_export(struct parser *ps);
 /* ------------------------------------------------------ parse_vopd.c ---- */
 
 bool isa_parse_vopd(struct parser *ps, const char *text, const char *second);
+
+/* ------------------------------------------------------ parse_sdwa.c ---- */
+
+/* What the dword says where nothing is written. */
+uint32_t isa_sdwa_default(enum isa_fmt fmt);
+/* clamp, output modifiers, and the parts of registers. */
+bool isa_put_sdwa_mod(struct parser *ps, const struct mod *m);
+/* Source 0 or 1. */
+bool isa_put_sdwa_source(struct parser *ps, const struct arg *a, int i,
+			 const struct isa_operand_info *slot);
 
 /* ----------------------------------------------------- parse_check.c ---- */
 

@@ -78,8 +78,9 @@ static const char *check_bus(const struct parser *ps)
 		if (!(o->role & ISA_SRC))
 			continue;
 		/* VCC that is not written counts beside vcc_lo that is. */
-		if ((o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL) ||
-		    o->kind == ISA_K_SPECIAL)
+		if (o->kind == ISA_K_SPECIAL && o->reg != ISA_R_LDS_DIRECT)
+			bus_add(&b, o->reg, 0);
+		if (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL)
 			bus_add(&b, o->reg,
 				o->slot == ISA_SLOT_CI && !is_vop3(in) ?
 					2 :
@@ -207,14 +208,6 @@ static const char *check_image_widths(const struct parser *ps)
 	return NULL;
 }
 
-static bool has_mod(const struct parser *ps, enum mod_id id)
-{
-	for (int i = 0; i < ps->n_mods; i++)
-		if (ps->mod[i].id == id)
-			return true;
-	return false;
-}
-
 static bool atomic_dmask(const struct isa_inst *in, const char *name)
 {
 	uint32_t dmask = in->f[ISA_F_DMASK];
@@ -250,7 +243,7 @@ static const char *check_image(const struct parser *ps)
 	if (in->fmt != ISA_FMT_MIMG)
 		return NULL;
 	if (!bvh) {
-		if (!has_mod(ps, MD_DIM))
+		if (!isa_has_mod(ps, MD_DIM))
 			return "dim is missing";
 		if ((strstr(name, "gather4") || strstr(name, "msaa")) &&
 		    __builtin_popcount(dmask) != 1)
@@ -304,7 +297,7 @@ static const char *check_special(const struct parser *ps)
 	case ISA_s_waitcnt_vmcnt:
 	case ISA_s_waitcnt_expcnt:
 	case ISA_s_waitcnt_lgkmcnt:
-		if (in->f[ISA_F_SDST] != ISA_R_NULL)
+		if (in->f[ISA_F_SDST] != ISA_R_NULL && in->gen != ISA_GFX10_3)
 			return "the register of this wait must be null";
 		break;
 	case ISA_v_writelane_b32:
@@ -321,10 +314,36 @@ static const char *check_special(const struct parser *ps)
 	return NULL;
 }
 
+/* Operations that take their operands the other way round. */
+static bool is_reversed(const struct isa_op_info *op)
+{
+	return strstr(op->name, "rev_") && op->fmt != ISA_FMT_VOP1;
+}
+
+/* gfx10_3's value of LDS is the first source, and not of every instruction. */
+static const char *check_lds_direct(const struct parser *ps)
+{
+	const struct isa_inst *in = ps->in;
+
+	for (int i = 0; in->gen == ISA_GFX10_3 && i < in->n_opnd; i++) {
+		const struct isa_operand *o = &in->opnd[i];
+
+		if (o->kind != ISA_K_SPECIAL || o->reg != ISA_R_LDS_DIRECT)
+			continue;
+		if (is_reversed(ps->op) || in->form == ISA_FORM_SDWA)
+			return "src_lds_direct not allowed here";
+		if (o->slot != ISA_SLOT_S0)
+			return "src_lds_direct is a first source only";
+	}
+	return NULL;
+}
+
 const char *isa_parse_check(const struct parser *ps)
 {
 	const char *why = check_bus(ps);
 
+	if (!why)
+		why = check_lds_direct(ps);
 	if (!why)
 		why = check_dual(ps->in);
 	if (!why)

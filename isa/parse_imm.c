@@ -95,7 +95,8 @@ static bool parse_hwreg(struct parser *ps, const struct arg *a, uint32_t *field)
 				  "wanted hwreg(REGISTER) or "
 				  "hwreg(REGISTER, OFFSET, WIDTH)");
 	v[0] = name_or_number(
-		&part[0], ps->t->gen == ISA_GFX12 ? HWREG12 : HWREG, "HW_REG_");
+		&part[0], ps->t->gen == ISA_GFX12 ? HWREG12 :
+		ps->t->gen == ISA_GFX10_3 ? HWREG10 : HWREG, "HW_REG_");
 	for (int i = 1; i < n; i++)
 		if (!isa_lex_int(part[i].s, part[i].len, &v[i]))
 			v[i] = -1;
@@ -106,6 +107,32 @@ static bool parse_hwreg(struct parser *ps, const struct arg *a, uint32_t *field)
 				  "a bit field has an offset of 0 to 31 "
 				  "and a width of 1 to 32");
 	*field = v[0] | v[1] << 6 | (v[2] - 1) << 11;
+	return true;
+}
+
+/* gfx10_3: sendmsg(MSG_GS, GS_OP_EMIT, 1). */
+static bool message_gfx10(struct parser *ps, const struct part *part, int n,
+			  uint32_t *field)
+{
+	int64_t v[3] = { name_or_number(&part[0], MSG10, "MSG_"), 0, 0 };
+	bool named = isa_is_name_start(*part[0].s);
+	bool gs = v[0] == 2 || v[0] == 3, sys = v[0] == 15;
+
+	if (n > 1)
+		v[1] = gs ? name_or_number(&part[1], GSOP10, "GS_OP_") :
+			    name_or_number(&part[1], SYSOP10, "SYSMSG_OP_");
+	if (n > 2 && !isa_lex_int(part[2].s, part[2].len, &v[2]))
+		v[2] = -1;
+	if (v[0] < 0 || v[0] > 15)
+		return isa_refuse(ps, 3, "unknown message");
+	if (v[1] < 0 || v[1] > 7 || v[2] < 0 || v[2] > 3)
+		return isa_refuse(ps, 3, "unknown operation or stream of a "
+					 "message");
+	if (named && ((!gs && !sys && n > 1) || ((gs || sys) && n < 2) ||
+		      (sys && n > 2) || (n > 2 && !v[1])))
+		return isa_refuse(ps, 3, "this message has not this operation "
+					 "or stream");
+	*field = v[0] | v[1] << 4 | v[2] << 8;
 	return true;
 }
 
@@ -127,6 +154,8 @@ static bool parse_message(struct parser *ps, const struct arg *a,
 	}
 	if (n < 1)
 		return isa_refuse(ps, 3, "wanted sendmsg(MESSAGE)");
+	if (ps->t->gen == ISA_GFX10_3)
+		return message_gfx10(ps, part, n, field);
 	id = name_or_number(&part[0], ps->t->gen == ISA_GFX12 ? MSG12 : MSG,
 			    "MSG_");
 	if (id < 0 || id > 0xff)
@@ -378,6 +407,14 @@ static const char *parse_items(const char *s, const struct syntax *x,
 	}
 }
 
+/* Where gfx10_3 has the counters that are given as gfx11 has them. */
+static uint32_t waitcnt_gfx10(uint32_t v)
+{
+	uint32_t vm = v >> 10, lgkm = v >> 4 & 63, exp = v & 7;
+
+	return (vm & 15) | (vm >> 4) << 14 | exp << 4 | lgkm << 8;
+}
+
 bool isa_put_line(struct parser *ps, const char *s)
 {
 	const struct syntax *x = syntax_of(ps->op);
@@ -397,6 +434,8 @@ bool isa_put_line(struct parser *ps, const char *s)
 		if (!why)
 			return put_number(ps, &ps->arg[0], ISA_SLOT_IMM);
 	}
+	if (x == &waitcnt && ps->t->gen == ISA_GFX10_3)
+		v = waitcnt_gfx10(v);
 	return why ? isa_refuse(ps, 3, why) :
 		     isa_put_field(ps, ISA_F_SIMM16, v);
 }

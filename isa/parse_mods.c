@@ -87,6 +87,13 @@ static bool put_flat_offset(struct parser *ps, int64_t v)
 {
 	bool flat = ps->in->fmt == ISA_FMT_FLAT;
 
+	if (ps->t->gen == ISA_GFX10_3)
+		return v < (flat ? 0 : -2048) || v > 2047 ?
+			       isa_refuse(ps, 3,
+					  flat ? "offset does not fit 11 bits" :
+						 "offset does not fit 12 "
+						 "signed bits") :
+			       isa_put_field(ps, ISA_F_OFFSET, v & 0xfff);
 	if (ps->t->gen == ISA_GFX12)
 		return v < -(1 << 23) || v >= 1 << 23 ?
 			       isa_refuse(ps, 3,
@@ -243,7 +250,9 @@ static bool put_format(struct parser *ps, const struct mod *m)
 
 	if (m->value == MD_LIST && m->len > 10 &&
 	    isa_has_prefix(m->s + 1, m->len - 1, "BUF_FMT_"))
-		v = isa_name_number(BUFFMT, m->s + 9, m->len - 10);
+		v = isa_name_number(
+			ps->t->gen == ISA_GFX10_3 ? BUFFMT10 : BUFFMT,
+			m->s + 9, m->len - 10);
 	else if (m->value != MD_LIST && !mod_number(ps, m, &v))
 		return false;
 	return v < 0 ? isa_refuse(ps, 3, "unknown buffer format") :
@@ -353,22 +362,29 @@ static bool put_select(struct parser *ps, const struct mod *m)
 	return isa_put_field(ps, ISA_F_OPSEL, bits);
 }
 
-static bool put_omod(struct parser *ps, const struct mod *m)
+int isa_mod_omod(struct parser *ps, const struct mod *m)
 {
 	bool mul = m->id == MD_MUL;
 	int64_t v;
-	int field = -1;
 
 	if (!mod_number(ps, m, &v))
-		return false;
+		return -1;
 	if (v == 1)
-		field = 0;
-	else if (mul && (v == 2 || v == 4))
-		field = v / 2;
-	else if (!mul && v == 2)
-		field = 3;
+		return 0;
+	if (mul && (v == 2 || v == 4))
+		return v / 2;
+	if (!mul && v == 2)
+		return 3;
+	isa_refuse(ps, 3, "wanted mul:2, mul:4 or div:2");
+	return -1;
+}
+
+static bool put_omod(struct parser *ps, const struct mod *m)
+{
+	int field = isa_mod_omod(ps, m);
+
 	if (field < 0)
-		return isa_refuse(ps, 3, "wanted mul:2, mul:4 or div:2");
+		return false;
 	return ps->op->flags & ISA_OMOD ?
 		       isa_put_field(ps, ISA_F_OMOD, field) :
 		       isa_refuse(ps, 2, "output modifier not allowed here");
@@ -449,10 +465,25 @@ static bool is_dpp_control(const struct mod *m)
 	return m->id >= MD_DPP8 && m->id <= MD_ROW_HALF_MIRROR;
 }
 
+static bool is_sdwa(const struct mod *m)
+{
+	return m->id >= MD_DST_SEL && m->id <= MD_SRC1_SEL;
+}
+
+bool isa_has_mod(const struct parser *ps, enum mod_id id)
+{
+	for (int i = 0; i < ps->n_mods; i++)
+		if (ps->mod[i].id == id)
+			return true;
+	return false;
+}
+
 enum isa_form isa_mods_form(const struct parser *ps)
 {
 	for (int i = ps->n_mods - 1; i >= 0; i--)
-		if (is_dpp_control(&ps->mod[i]))
+		if (is_sdwa(&ps->mod[i]))
+			return ISA_FORM_SDWA;
+		else if (is_dpp_control(&ps->mod[i]))
 			return ps->mod[i].id == MD_DPP8 ? ISA_FORM_DPP8 :
 							  ISA_FORM_DPP16;
 	return ISA_FORM_PLAIN;
@@ -505,6 +536,12 @@ static bool put_mod(struct parser *ps, const struct mod *m)
 {
 	int64_t v = !m->no;
 
+	if (m->id == MD_LDS) /* it chose the row */
+		return !m->no || isa_refuse(ps, 3, "lds not allowed here");
+	if (is_sdwa(m) || (ps->in->form == ISA_FORM_SDWA &&
+			   (m->id == MD_CLAMP || m->id == MD_MUL ||
+			    m->id == MD_DIV)))
+		return isa_put_sdwa_mod(ps, m);
 	if (field_of[m->id]) {
 		if (m->value != MD_NO_VALUE && !mod_number(ps, m, &v))
 			return false;

@@ -8,11 +8,17 @@
 #include "base/base.h"
 #include "isa/parse.h"
 
-enum { SLOTS = 4096, MAX_NAME = 63 };
-_Static_assert(ISA_OP_COUNT < SLOTS / 2, "the hash table is too full");
+enum { SLOTS = 8192, MAX_NAME = 63 };
+_Static_assert(ISA_OP_COUNT < SLOTS / 4, "the hash table is too full");
 
-/* Rows by hash of their name, 0 = empty.  Constant once `made`. */
-static uint16_t table[SLOTS];
+/*
+ * Rows by hash of their names, 0 = empty: gfx11's, and gfx10_3's where it is
+ * another.  Constant once `made`.
+ */
+static struct {
+	uint16_t op;
+	bool old;
+} table[SLOTS];
 static pthread_once_t made = PTHREAD_ONCE_INIT;
 
 static uint32_t hash(const char *s, int len)
@@ -24,34 +30,56 @@ static uint32_t hash(const char *s, int len)
 	return (h ^ h >> 13) % SLOTS;
 }
 
+static const char *name_of(enum isa_op op, bool old)
+{
+	return isa_op_name(old ? ISA_GFX10_3 : ISA_GFX11, op);
+}
+
+static void add(enum isa_op op, bool old)
+{
+	const char *name = name_of(op, old);
+	uint32_t at = hash(name, strlen(name));
+
+	while (table[at].op)
+		at = (at + 1) % SLOTS;
+	table[at].op = op;
+	table[at].old = old;
+}
+
 static void make(void)
 {
 	for (int op = 1; op < ISA_OP_COUNT; op++) {
-		const char *name = isa_op_info(op)->name;
-		uint32_t at = hash(name, strlen(name));
-
-		while (table[at])
-			at = (at + 1) % SLOTS;
-		table[at] = op;
+		add(op, false);
+		if (name_of(op, true) != name_of(op, false))
+			add(op, true);
 	}
 }
 
-/* The row of this generation, or else one of another. */
+/*
+ * The row of this generation with this name, else the one that had it in
+ * gfx10_3, else one of another generation.  Loads to LDS have the names of
+ * others and are told from them by a modifier.
+ */
 static enum isa_op find(enum isa_gen gen, const char *s, int len)
 {
-	enum isa_op other = ISA_OP_NONE;
+	enum isa_op other = ISA_OP_NONE, alias = ISA_OP_NONE;
 
 	pthread_once(&made, make);
-	for (uint32_t at = hash(s, len); table[at]; at = (at + 1) % SLOTS) {
-		const char *name = isa_op_info(table[at])->name;
+	for (uint32_t at = hash(s, len); table[at].op; at = (at + 1) % SLOTS) {
+		enum isa_op op = table[at].op;
+		const char *name = name_of(op, table[at].old);
 
-		if (strncmp(name, s, len) || name[len])
+		if (strncmp(name, s, len) || name[len] ||
+		    (table[at].old && isa_op_info(op)->flags & ISA_LDSDMA))
 			continue;
-		if (isa_opcode(gen, table[at], false) >= 0)
-			return table[at];
-		other = table[at];
+		if (isa_opcode(gen, op, false) < 0)
+			other = op;
+		else if (name == isa_op_name(gen, op))
+			return op;
+		else if (table[at].old)
+			alias = op;
 	}
-	return other;
+	return alias ? alias : other;
 }
 
 static bool cut(const char *s, int *len, const char *suffix, int n)
@@ -79,9 +107,10 @@ bool isa_name_find(enum isa_gen gen, const char *s, int len, struct mnemonic *m)
 	memset(m, 0, sizeof(*m));
 	if (!lower(s, len, name))
 		return false;
-	m->dpp = cut(name, &len, "_dpp", 4);
+	m->sdwa = gen == ISA_GFX10_3 && cut(name, &len, "_sdwa", 5);
+	m->dpp = !m->sdwa && cut(name, &len, "_dpp", 4);
 	m->e64 = cut(name, &len, "_e64", 4);
-	if (!m->e64 && !m->dpp)
+	if (!m->e64 && !m->dpp && !m->sdwa)
 		m->e32 = cut(name, &len, "_e32", 4);
 	m->op = find(gen, name, len);
 	return m->op != ISA_OP_NONE;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "isa/isa_int.h"
 #include "isa/parse.h"
 
 /* ----------------------------------------------------------- registers ---- */
@@ -38,8 +39,12 @@ static bool put_scalar_field(struct parser *ps, const struct arg *a, int dwords,
 {
 	uint32_t v;
 
-	return scalar_register(ps, a, dwords, &v) &&
-	       isa_put_field(ps, field, v);
+	if (!scalar_register(ps, a, dwords, &v))
+		return false;
+	/* VDST is a VGPR elsewhere, so that isa_encode() leaves it alone. */
+	if (field == ISA_F_VDST && ps->in->m0_is_124)
+		v = isa_int_swap_m0(v);
+	return isa_put_field(ps, field, v);
 }
 
 /* ------------------------------------------------------- destinations ---- */
@@ -65,10 +70,18 @@ static bool put_destination(struct parser *ps, const struct arg *a,
 static bool put_mask(struct parser *ps, const struct arg *a,
 		     enum isa_field field)
 {
+	struct isa_inst *in = ps->in;
 	uint32_t v;
 
+	if (field == ISA_F_VDST && !isa_is_e32(in->fmt))
+		return put_scalar_field(ps, a, ps->t->wave / 32, field);
 	if (!scalar_register(ps, a, ps->t->wave / 32, &v))
 		return false;
+	if (in->form == ISA_FORM_SDWA && field == ISA_F_VDST) {
+		if (v != ISA_R_VCC_LO)
+			in->extra[0] |= 0x8000 | isa_int_swap_m0(v) << 8;
+		return true;
+	}
 	if (isa_is_e32(ps->in->fmt))
 		return v == ISA_R_VCC_LO ||
 		       isa_refuse(ps, 1, "this encoding wants vcc");
@@ -97,6 +110,7 @@ static bool put_vaddr(struct parser *ps, const struct arg *a)
 		break;
 	case ISA_FMT_SCRATCH:
 		in->f[ISA_F_SVE] = a->kind == ARG_VGPR;
+		ps->vaddr_n = in->f[ISA_F_SVE];
 		if (a->kind == ARG_OFF)
 			return true;
 		break;
@@ -130,6 +144,11 @@ static bool put_saddr(struct parser *ps, const struct arg *a)
 		if (v == ISA_R_EXEC_HI)
 			return isa_refuse(ps, 3, "exec_hi not allowed here");
 	}
+	if (v == ISA_R_NULL && !ps->vaddr_n)
+		v = isa_int_no_address(in) == ~0u ? v : isa_int_no_address(in);
+	else if (isa_int_no_address(in) != ~0u && v != ISA_R_NULL &&
+		 ps->vaddr_n)
+		return isa_refuse(ps, 3, "this scratch has one address");
 	/* vaddr is 64 bits wide exactly when there is no saddr. */
 	if (in->fmt == ISA_FMT_GLOBAL &&
 	    isa_op_has_slot(ps->op, ISA_SLOT_VADDR) &&
@@ -238,7 +257,10 @@ static bool put_memory_slot(struct parser *ps, const struct arg *a,
 		return put_scalar_field(ps, a, n, ISA_F_SDATA);
 	case ISA_SLOT_SDIMM:
 		return a->kind == ARG_INT ?
-			       isa_put_field(ps, ISA_F_SDATA, a->i) :
+			       isa_put_field(ps, ISA_F_SDATA,
+					     ps->in->m0_is_124 ?
+						     isa_int_swap_m0(a->i) :
+						     a->i) :
 			       isa_refuse(ps, 2, "wanted an immediate");
 	case ISA_SLOT_SBASE:
 		if (a->reg == ISA_R_NULL && a->kind == ARG_SGPR && n > 2)

@@ -49,6 +49,11 @@ static bool vgpr_field(struct parser *ps, const struct arg *a,
 
 	if (a->half && !half)
 		return isa_refuse(ps, 3, "this operand is a whole register");
+	if (ps->t->gen == ISA_GFX10_3) {
+		*field = a->reg;
+		return !a->half || isa_refuse(ps, 3, "registers have no halves "
+						     "in this generation");
+	}
 	if (e32 && half && a->reg > 127)
 		return isa_refuse(ps, 1,
 				  "16-bit operands above v127 want VOP3");
@@ -274,6 +279,8 @@ bool isa_put_alu_source(struct parser *ps, const struct arg *a, int i,
 	if (in->fmt == ISA_FMT_SOP1 || in->fmt == ISA_FMT_SOP2 ||
 	    in->fmt == ISA_FMT_SOPC)
 		return put_scalar_source(ps, a, i, slot);
+	if (in->form == ISA_FORM_SDWA)
+		return isa_put_sdwa_source(ps, a, i, slot);
 	if ((a->neg || a->abs) && i == 0 && fold_mods(ps, a, slot, &folded))
 		a = &folded;
 	if (!put_source_mods(ps, a, i, slot) || !dpp_source_ok(ps, a, i))

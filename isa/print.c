@@ -99,6 +99,8 @@ static const char *special_name(uint32_t reg)
 		return "src_vccz";
 	case ISA_R_EXECZ:
 		return "src_execz";
+	case ISA_R_LDS_DIRECT:
+		return "src_lds_direct";
 	}
 	return "src_scc";
 }
@@ -220,11 +222,14 @@ static void put_source(struct out *o, const struct isa_inst *in,
 {
 	bool neg = op->mods & ISA_M_NEG && isa_int_mods_inline(in);
 	bool abs = op->mods & ISA_M_ABS && isa_int_mods_inline(in);
+	bool sext = op->mods & ISA_M_SEXT;
 	bool word = neg && !abs && op->kind != ISA_K_VGPR &&
 		    op->kind != ISA_K_SGPR && op->kind != ISA_K_SPECIAL;
 
 	if (!neg && !abs) {
+		add_if(o, sext, "sext(");
 		put_plain(o, in, op);
+		add_if(o, sext, ")");
 		return;
 	}
 	add_str(o, word ? "neg(" : neg ? "-" : "");
@@ -290,7 +295,8 @@ static bool put_suffix(struct out *o, const struct isa_inst *in,
 		isa_int_put_swizzle(o, op->value);
 		return true;
 	case ISA_SLOT_FORMAT:
-		name = isa_int_name(BUFFMT, op->value);
+		name = isa_int_name(in->gen == ISA_GFX10_3 ? BUFFMT10 : BUFFMT,
+				    op->value);
 		if (!name) {
 			put_number(o, " format:", op->value);
 		} else if (op->value != 1) { /* 8_UNORM goes without saying */
@@ -363,14 +369,17 @@ static void put_operands(struct out *o, const struct isa_inst *in, int from,
 static void put_name(struct out *o, const struct isa_inst *in)
 {
 	const struct isa_op_info *op = isa_op_info(in->op);
-	bool dpp = in->form != ISA_FORM_PLAIN;
+	bool sdwa = in->form == ISA_FORM_SDWA;
+	bool dpp = in->form != ISA_FORM_PLAIN && !sdwa;
 
-	add_str(o, op->name);
+	add_str(o, isa_op_name(in->gen, in->op));
 	if (!op->n_opnd) /* v_nop, v_pipeflush */
 		return;
 	if (in->fmt == op->fmt) {
 		if (dpp && in->fmt >= ISA_FMT_VOP3 && in->fmt <= ISA_FMT_VOP3P)
 			ADD(o, "_e64");
+		else if (sdwa)
+			ADD(o, "_sdwa");
 		else if (!dpp && op->flags & ISA_E64)
 			ADD(o, "_e32");
 	} else {

@@ -27,9 +27,12 @@ static void put_count(struct out *o, bool *first, const char *name, uint32_t v)
 	add_char(o, ')');
 }
 
-static void put_waitcnt(struct out *o, uint32_t v)
+static void put_waitcnt(struct out *o, const struct isa_inst *in, uint32_t v)
 {
-	uint32_t vm = v >> 10 & 63, lgkm = v >> 4 & 63, exp = v & 7;
+	bool old = in->gen == ISA_GFX10_3;
+	uint32_t vm = old ? (v & 15) | (v >> 14 & 3) << 4 : v >> 10 & 63;
+	uint32_t lgkm = old ? v >> 8 & 63 : v >> 4 & 63;
+	uint32_t exp = old ? v >> 4 & 7 : v & 7;
 	bool all = vm == 63 && lgkm == 63 && exp == 7;
 	bool first = true;
 
@@ -106,11 +109,53 @@ static void put_delay(struct out *o, uint32_t v)
 		add_char(o, '0');
 }
 
+/*
+ * gfx10_3: the message in bits 0 to 3, an operation in 4 to 6 and a stream in 8
+ * and 9, which three messages have.
+ */
+static void put_msg10(struct out *o, uint32_t v)
+{
+	uint32_t id = v & 15, op = v >> 4 & 7, stream = v >> 8 & 3;
+	const char *name = isa_int_name(MSG10, id), *op_name = NULL;
+	bool gs = id == 2 || id == 3, sys = id == 15;
+
+	if (v & ~0x37fu) {
+		add_dec(o, v);
+		return;
+	}
+	if (gs && (op || id == 3) && (op || !stream))
+		op_name = isa_int_name(GSOP10, op);
+	else if (sys && !stream)
+		op_name = isa_int_name(SYSOP10, op);
+	ADD(o, "sendmsg(");
+	if (name && (op_name || (!gs && !sys && !op && !stream))) {
+		ADD(o, "MSG_");
+		add_str(o, name);
+		add_if(o, op_name, gs ? ", GS_OP_" : ", SYSMSG_OP_");
+		add_if(o, op_name, op_name);
+		if (gs && op) {
+			ADD(o, ", ");
+			add_dec(o, stream);
+		}
+	} else {
+		add_dec(o, id);
+		ADD(o, ", ");
+		add_dec(o, op);
+		ADD(o, ", ");
+		add_dec(o, stream);
+	}
+	add_char(o, ')');
+}
+
 static void put_msg(struct out *o, const struct isa_inst *in, uint32_t v)
 {
 	const char *name =
 		isa_int_name(in->gen == ISA_GFX12 ? MSG12 : MSG, v);
 
+	if (in->gen == ISA_GFX10_3) {
+		put_msg10(o, v);
+		return;
+	}
 	if (v > 0xff) {
 		add_dec(o, v);
 		return;
@@ -130,7 +175,8 @@ static void put_hwreg(struct out *o, const struct isa_inst *in, uint32_t v)
 {
 	uint32_t id = v & 63, low = v >> 6 & 31, size = (v >> 11 & 31) + 1;
 	const char *name =
-		isa_int_name(in->gen == ISA_GFX12 ? HWREG12 : HWREG, id);
+		isa_int_name(in->gen == ISA_GFX12   ? HWREG12 :
+			     in->gen == ISA_GFX10_3 ? HWREG10 : HWREG, id);
 
 	ADD(o, "hwreg(");
 	add_if(o, name, "HW_REG_");
@@ -266,7 +312,7 @@ void isa_int_put_immediate(struct out *o, const struct isa_inst *in,
 		put_hwreg(o, in, op->value);
 		break;
 	case ISA_SLOT_WAITCNT:
-		put_waitcnt(o, op->value);
+		put_waitcnt(o, in, op->value);
 		break;
 	case ISA_SLOT_DELAY:
 		put_delay(o, op->value);

@@ -83,7 +83,8 @@ static inline void add_imm(struct out *o, uint32_t v)
 }
 
 enum name_kind { BUFFMT, HWREG, MSG, EXPTGT, DIM, INSTID, SKIP,
-		 UCVERSION, HWREG12, MSG12, KINDS };
+		 UCVERSION, HWREG12, MSG12, BUFFMT10, HWREG10, MSG10,
+		 GSOP10, SYSOP10, KINDS };
 enum { NAME_NUMBERS = 136 };
 
 /* The name of isa/names.def, or NULL. */

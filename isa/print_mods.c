@@ -92,10 +92,10 @@ static void put_opsel(struct out *o, const struct isa_inst *in)
 		put_list(o, " op_sel:", bits, n);
 }
 
+static const char *const omods[] = { "", " mul:2", " mul:4", " div:2" };
+
 static void put_vop3(struct out *o, const struct isa_inst *in)
 {
-	static const char *const omod[] = { "", " mul:2", " mul:4", " div:2" };
-
 	if (in->fmt == ISA_FMT_VOP3)
 		put_opsel(o, in);
 	if (in->fmt == ISA_FMT_VOP3P)
@@ -107,7 +107,7 @@ static void put_vop3(struct out *o, const struct isa_inst *in)
 		ADD(o, " wait_exp:");
 		add_dec(o, in->f[ISA_F_WAITEXP]);
 	}
-	add_str(o, omod[in->f[ISA_F_OMOD]]);
+	add_str(o, omods[in->f[ISA_F_OMOD]]);
 }
 
 /* Controls without a number, and those that gfx10 removed. */
@@ -166,12 +166,43 @@ static void put_dpp16(struct out *o, const struct isa_dpp *d)
 	add_if(o, d->bound_ctrl, " bound_ctrl:1");
 }
 
+static void put_part(struct out *o, const char *name, int part)
+{
+	static const char *const parts[] = { "BYTE_0", "BYTE_1", "BYTE_2",
+					     "BYTE_3", "WORD_0", "WORD_1",
+					     "DWORD" };
+
+	add_str(o, name);
+	add_str(o, parts[part]);
+}
+
+static void put_sdwa(struct out *o, const struct isa_inst *in)
+{
+	static const char *const unused[] = { "PAD", "SEXT", "PRESERVE" };
+	const struct isa_sdwa *s = &in->sdwa;
+
+	add_if(o, s->clamp, " clamp");
+	add_str(o, omods[s->omod]);
+	if (in->fmt != ISA_FMT_VOPC) {
+		put_part(o, " dst_sel:", s->dst_sel);
+		ADD(o, " dst_unused:UNUSED_");
+		add_str(o, unused[s->dst_unused]);
+	}
+	put_part(o, " src0_sel:", s->sel[0]);
+	if (in->fmt != ISA_FMT_VOP1)
+		put_part(o, " src1_sel:", s->sel[1]);
+}
+
 static void put_dpp(struct out *o, const struct isa_inst *in)
 {
 	const struct isa_dpp *d = &in->dpp;
 
 	if (in->form == ISA_FORM_PLAIN)
 		return;
+	if (in->form == ISA_FORM_SDWA) {
+		put_sdwa(o, in);
+		return;
+	}
 	if (in->form == ISA_FORM_DPP16) {
 		put_dpp16(o, d);
 	} else {
@@ -301,6 +332,11 @@ void isa_int_put_options(struct out *o, const struct isa_inst *in)
 		}
 		break;
 	case ISA_FMT_SMEM:
+		/* Probes and clocks of gfx10_3 have the bits in vain. */
+		if (in->gen == ISA_GFX10_3 &&
+		    !(isa_op_info(in->op)->flags & ISA_LOAD))
+			break;
+		/* fall through */
 	case ISA_FMT_DS:
 	case ISA_FMT_FLAT:
 	case ISA_FMT_GLOBAL:
@@ -312,6 +348,9 @@ void isa_int_put_options(struct out *o, const struct isa_inst *in)
 		put_cache(o, in);
 		add_if(o, f[ISA_F_TFE], " tfe");
 		add_if(o, f[ISA_F_GDS], " gds");
+		/* Of gfx11 the name says so. */
+		add_if(o, in->gen == ISA_GFX10_3 && in->fmt != ISA_FMT_MTBUF &&
+			       f[ISA_F_OPHI], " lds");
 		break;
 	}
 }

@@ -46,7 +46,7 @@ int isa_type_dwords(enum isa_type type, int wave)
 
 #define FORMAT(name, dwords, mask, bits) \
 	_Static_assert(32 * (dwords) == __builtin_popcount(mask)
-#define LAYOUT(name, fmt, dwords, mask, bits) \
+#define LAYOUT(name, gen, fmt, dwords, mask, bits) \
 	_Static_assert(32 * (dwords) == __builtin_popcount(mask)
 #define FIELD(fmt, field, low, width) + (width)
 #define END(name) , #name ": the field widths do not add up");
@@ -54,7 +54,7 @@ int isa_type_dwords(enum isa_type type, int wave)
 
 #define FORMAT(name, dwords, mask, bits) \
 	_Static_assert(BITS(0, 32 * (dwords)) == ((unsigned __int128)(mask)
-#define LAYOUT(name, fmt, dwords, mask, bits) \
+#define LAYOUT(name, gen, fmt, dwords, mask, bits) \
 	_Static_assert(BITS(0, 32 * (dwords)) == ((unsigned __int128)(mask)
 #define FIELD(fmt, field, low, width) ^ BITS(low, width)
 #define END(name) ), #name ": fields overlap or leave a bit unclaimed");
@@ -63,13 +63,13 @@ int isa_type_dwords(enum isa_type type, int wave)
 #define FORMAT(name, dwords, mask, bits)  \
 	_Static_assert(((bits) & ~(mask)) == 0, #name ": bits beyond mask"); \
 	static const struct isa_field_info fields_##name[] = {
-#define LAYOUT(name, fmt, dwords, mask, bits) FORMAT(name, dwords, mask, bits)
+#define LAYOUT(name, gen, fmt, dwords, mask, bits) FORMAT(name, dwords, mask, bits)
 #define FIELD(fmt, field, low, width) { ISA_F_##field, low, width },
 #define END(name) };
 #include "isa/formats.def"
 
 /* Fields are read and written within a dword. */
-#define LAYOUT(name, fmt, dwords, mask, bits)
+#define LAYOUT(name, gen, fmt, dwords, mask, bits)
 #define FIELD(fmt, field, low, width)                      \
 	_Static_assert((low) / 32 == ((low) + (width) - 1) / 32, \
 		       #fmt "." #field ": crosses a dword");
@@ -77,7 +77,7 @@ int isa_type_dwords(enum isa_type type, int wave)
 
 /* OP_BITS_SOP1 and so on; EXP has no opcode field. */
 enum {
-#define LAYOUT(name, fmt, dwords, mask, bits)
+#define LAYOUT(name, gen, fmt, dwords, mask, bits)
 #define FIELD(fmt, field, low, width) field##_BITS_##fmt = (width),
 #include "isa/formats.def"
 	OP_BITS_EXP = 0,
@@ -93,7 +93,7 @@ static const struct isa_fmt_info formats[ISA_FMT_END] = {
 			  .bits = b,                  \
 			  .field = fields_##n,        \
 			  .n_fields = ARRAY_SIZE(fields_##n) },
-#define LAYOUT(n, fmt, dw, m, b) FORMAT(n, dw, m, b)
+#define LAYOUT(n, gen, fmt, dw, m, b) FORMAT(n, dw, m, b)
 #include "isa/formats.def"
 };
 
@@ -104,13 +104,14 @@ const struct isa_fmt_info *isa_fmt_info(enum isa_fmt fmt)
 
 enum isa_fmt isa_layout(enum isa_gen gen, enum isa_fmt fmt)
 {
-	static const uint8_t gfx12[ISA_FMT_COUNT] = {
-#define LAYOUT(name, fmt, dwords, mask, bits) [ISA_FMT_##fmt] = ISA_FMT_##name,
+	static const uint8_t layout[ISA_GEN_COUNT][ISA_FMT_COUNT] = {
+#define LAYOUT(name, gen, fmt, dwords, mask, bits) \
+	[ISA_##gen][ISA_FMT_##fmt] = ISA_FMT_##name,
 #include "isa/formats.def"
 	};
 
-	if (gen == ISA_GFX12 && fmt < ISA_FMT_COUNT && gfx12[fmt])
-		return gfx12[fmt];
+	if (gen < ISA_GEN_COUNT && fmt < ISA_FMT_COUNT && layout[gen][fmt])
+		return layout[gen][fmt];
 	return fmt;
 }
 
@@ -230,6 +231,13 @@ static const struct isa_op_info ops[ISA_OP_COUNT] = {
 		      .opnd = { operands } },
 #include "isa/insts.def"
 #define RENAME(n, text) [ISA_##n].name = text,
+#define RENAME10(n, text)
+#include "isa/renames.def"
+};
+
+static const char *const names10[ISA_OP_COUNT] = {
+#define RENAME(n, text)
+#define RENAME10(n, text) [ISA_##n] = text,
 #include "isa/renames.def"
 };
 
@@ -238,6 +246,13 @@ static const struct isa_op_info ops[ISA_OP_COUNT] = {
 const struct isa_op_info *isa_op_info(enum isa_op op)
 {
 	return &ops[op < ISA_OP_COUNT ? op : ISA_OP_NONE];
+}
+
+const char *isa_op_name(enum isa_gen gen, enum isa_op op)
+{
+	const char *old = op < ISA_OP_COUNT ? names10[op] : NULL;
+
+	return old && gen == ISA_GFX10_3 ? old : isa_op_info(op)->name;
 }
 
 enum isa_op isa_op_find(const char *name)
@@ -261,12 +276,12 @@ enum isa_op isa_op_find(const char *name)
 
 /*
  * The slots of a format are consecutive, and so are the formats.  Layouts have
- * up to 8 bits of opcode.
+ * up to 9 bits of opcode.
  */
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 enum {
 #define FORMAT(n, dw, mask, bits) \
-	BASE_##n, LAST_##n = BASE_##n + (1 << MAX(OP_BITS_##n, 8)) - 1,
+	BASE_##n, LAST_##n = BASE_##n + (1 << MAX(OP_BITS_##n, 9)) - 1,
 #include "isa/formats.def"
 	N_SLOTS
 };
@@ -291,9 +306,17 @@ static const uint16_t bases[ISA_FMT_COUNT] = {
 #define SLOT_E64(n, f, opcode, flags)                       \
 	((opcode) < 0 || !((flags) & ISA_E64) ? ABSENT_E64(n) : \
 	 BASE_VOP3 + (opcode) + PROMOTE(ISA_FMT_##f))
+#define GFX10_3_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx10_3)
 #define GFX11_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx11)
 #define GFX11_5_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx11_5)
 #define GFX12_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx12)
+
+static const uint16_t at_gfx10_3[N_SLOTS + 2 * ISA_OP_COUNT] = {
+#define I(n, f, opcodes, operands, p, fl)            \
+	[SLOT(n, f, GFX10_3_OF opcodes)] = ISA_##n,  \
+	[SLOT_E64(n, f, GFX10_3_OF opcodes, fl)] = ISA_##n,
+#include "isa/insts.def"
+};
 
 static const uint16_t at_gfx11[N_SLOTS + 2 * ISA_OP_COUNT] = {
 #define I(n, f, opcodes, operands, p, fl)            \
@@ -317,6 +340,7 @@ static const uint16_t at_gfx12[N_SLOTS + 2 * ISA_OP_COUNT] = {
 };
 
 static const uint16_t *const at[ISA_GEN_COUNT] = {
+	[ISA_GFX10_3] = at_gfx10_3,
 	[ISA_GFX11] = at_gfx11,
 	[ISA_GFX11_5] = at_gfx11_5,
 	[ISA_GFX12] = at_gfx12,
@@ -327,11 +351,16 @@ bool isa_gen_known(enum isa_gen gen)
 	return gen < ISA_GEN_COUNT && at[gen];
 }
 
+int isa_opcode_bits(enum isa_fmt layout)
+{
+	return isa_fmt_info(layout)->op_bits + isa_fmt_has(layout, ISA_F_OPHI);
+}
+
 enum isa_op isa_op_at(enum isa_gen gen, enum isa_fmt fmt, int opcode)
 {
 	if (!isa_gen_known(gen) || fmt <= ISA_FMT_NONE ||
 	    fmt >= ISA_FMT_COUNT || fmt == ISA_FMT_VOPD || opcode < 0 ||
-	    opcode >> formats[isa_layout(gen, fmt)].op_bits)
+	    opcode >> isa_opcode_bits(isa_layout(gen, fmt)))
 		return ISA_OP_NONE;
 	return at[gen][bases[fmt] + opcode];
 }

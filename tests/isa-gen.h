@@ -56,7 +56,7 @@ static inline uint32_t gen_sgpr(struct isa_gen_state *g)
 /* The value of an 8- or 9-bit source field. */
 static inline uint32_t gen_source(struct isa_gen_state *g)
 {
-	static const uint8_t special[] = { 235, 236, 237, 238, 239, 249,
+	static const uint8_t special[] = { 235, 236, 237, 238, 239, 249, 249,
 					   250, 250, 250, 251, 252, 253,
 					   254, 255, 255, 255, 233, 234 };
 	uint32_t p = gen_below(g, 100);
@@ -264,6 +264,43 @@ static inline uint32_t gen_dpp16(struct isa_gen_state *g)
 	return w;
 }
 
+/*
+ * An SDWA dword (isa/decode_sdwa.c): mostly without what only some rows have,
+ * never with reserved parts, of which LLVM 19's disassembler dies.
+ */
+static inline uint32_t gen_sdwa(struct isa_gen_state *g, int fmt)
+{
+	static const uint32_t rare[] = { 0x3000c000, 0x08080000, 0x00300000,
+					 0x80800000, 0x00000000, 0x00002000 };
+	uint32_t w = gen_u32(g);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rare); i++)
+		if (gen_percent(g, 70))
+			w &= ~rare[i];
+	if (fmt == ISA_FMT_VOP1 && gen_percent(g, 95))
+		w &= 0x40ffffff;
+	return w;
+}
+
+/* Makes every dword that LLVM 19 may take for SDWA's one that it survives. */
+static inline void gen_tame_sdwa(uint8_t *code)
+{
+	for (int i = 0; i + 8 <= ISA_MAX_SIZE_BYTES; i += 4) {
+		uint32_t w, next;
+
+		memcpy(&w, code + i, 4);
+		memcpy(&next, code + i + 4, 4);
+		if (w >> 31 || (w & 0x1ff) != 249)
+			continue;
+		for (int low = 8; low <= 24; low += 8)
+			if ((next >> low & 7) == 7)
+				next &= ~(1u << low);
+		if ((next >> 11 & 3) == 3)
+			next &= ~(1u << 11);
+		memcpy(code + i + 4, &next, 4);
+	}
+}
+
 /* What follows as a literal: anything, or what equals an inline constant. */
 static inline uint32_t gen_literal(struct isa_gen_state *g)
 {
@@ -284,9 +321,11 @@ static inline void gen_row(struct isa_gen_state *g, enum isa_op op, bool vop3,
 			   uint8_t *code)
 {
 	const struct isa_op_info *info = isa_op_info(op);
-	struct isa_inst in = { .op = (uint16_t)op };
+	struct isa_inst in = { .op = (uint16_t)op,
+			       .gen = (uint8_t)g->gen,
+			       .m0_is_124 = g->gen == ISA_GFX10_3 };
 	const struct isa_fmt_info *f;
-	int n;
+	int n, opcode = isa_opcode(g->gen, op, vop3);
 
 	in.fmt = vop3 ? ISA_FMT_VOP3 : info->fmt;
 	for (int i = 0; vop3 && i < info->n_opnd; i++)
@@ -302,7 +341,9 @@ static inline void gen_row(struct isa_gen_state *g, enum isa_op op, bool vop3,
 		gen_unused(g, &in);
 	if (in.fmt == ISA_FMT_MIMG && gen_percent(g, 90))
 		gen_image(&in);
-	in.f[ISA_F_OP] = (uint32_t)isa_opcode(g->gen, op, vop3);
+	in.f[ISA_F_OP] = (uint32_t)opcode & ((1u << f->op_bits) - 1);
+	if (isa_fmt_has((enum isa_fmt)in.layout, ISA_F_OPHI))
+		in.f[ISA_F_OPHI] = (uint32_t)opcode >> f->op_bits;
 	if (in.fmt == ISA_FMT_EXP)
 		in.f[ISA_F_OP] = 0;
 	gen_fit(&in);
@@ -314,6 +355,11 @@ static inline void gen_row(struct isa_gen_state *g, enum isa_op op, bool vop3,
 	n = isa_encode(&in, code);
 	if (in.f[ISA_F_SRC0] == 250) {
 		uint32_t w = gen_dpp16(g);
+
+		memcpy(code + n, &w, 4);
+	}
+	if (in.f[ISA_F_SRC0] == 249 && g->gen == ISA_GFX10_3) {
+		uint32_t w = gen_sdwa(g, in.fmt);
 
 		memcpy(code + n, &w, 4);
 	}
@@ -346,7 +392,7 @@ static inline void gen_any(struct isa_gen_state *g, uint8_t *code)
 	}
 }
 
-static inline void gen_inst(struct isa_gen_state *g, uint8_t *code)
+static inline void gen_one(struct isa_gen_state *g, uint8_t *code)
 {
 	uint32_t p = gen_below(g, 100);
 
@@ -354,7 +400,7 @@ static inline void gen_inst(struct isa_gen_state *g, uint8_t *code)
 		gen_any(g, code);
 		return;
 	}
-	if (p < 9) {
+	if (p < 9 && g->gen != ISA_GFX10_3) {
 		gen_vopd(g, code);
 		return;
 	}
@@ -369,6 +415,13 @@ static inline void gen_inst(struct isa_gen_state *g, uint8_t *code)
 		gen_row(g, op, vop3, code);
 		return;
 	}
+}
+
+static inline void gen_inst(struct isa_gen_state *g, uint8_t *code)
+{
+	gen_one(g, code);
+	if (g->gen == ISA_GFX10_3)
+		gen_tame_sdwa(code);
 }
 
 #endif

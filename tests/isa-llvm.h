@@ -31,14 +31,19 @@ struct sample {
  * Every sample is one atomic line behind a line that holds a marker, an
  * instruction with the sample's number.
  */
-static bool write_input(const char *path, const struct sample *s, int n)
+static bool write_input(const char *path, enum isa_gen gen,
+			const struct sample *s, int n)
 {
+	/* s_ttracedata_imm of either. */
+	int top = gen == ISA_GFX10_3 ? 0xa8 : 0xbb;
+
 	FILE *f = fopen(path, "w");
 
 	if (!f)
 		return false;
 	for (int i = 0; i < n; i++) {
-		fprintf(f, "0x%02x,0x%02x,0xbb,0xbf\n[", i & 255, i >> 8 & 255);
+		fprintf(f, "0x%02x,0x%02x,0x%02x,0xbf\n[", i & 255,
+			i >> 8 & 255, top);
 		for (int k = 0; k < s[i].size; k++)
 			fprintf(f, "%s0x%02x", k ? "," : "", s[i].code[k]);
 		fputs("]\n", f);
@@ -114,8 +119,11 @@ static bool ask(const char *folder, const char *chip, int wave,
 {
 	char in[256], out[256], err[256];
 	struct buf cmd = { 0 };
+	enum isa_gen gen;
 	bool good;
 
+	if (!isa_chip_parse(chip, &gen))
+		return false;
 	snprintf(in, sizeof(in), "%s/in", folder);
 	snprintf(out, sizeof(out), "%s/out", folder);
 	snprintf(err, sizeof(err), "%s/err", folder);
@@ -126,7 +134,7 @@ static bool ask(const char *folder, const char *chip, int wave,
 		   wave == 64 ? "+wavefrontsize64,-wavefrontsize32" :
 				"+wavefrontsize32,-wavefrontsize64",
 		   in, out, err);
-	good = write_input(in, s, n) && system(cmd.data) >= 0 &&
+	good = write_input(in, gen, s, n) && system(cmd.data) >= 0 &&
 	       read_answers(out, s, n) && read_refusals(err, s, n);
 	buf_fini(&cmd);
 	unlink(in);
@@ -316,7 +324,8 @@ static bool text_meant(const struct sample *s, bool *seen)
 		memmove(p, p + 5, strlen(p + 5) + 1);
 	}
 	if (s->in.op == ISA_s_sendmsg || s->in.op == ISA_s_sendmsghalt) {
-		mine[MESSAGE] = s->in.f[ISA_F_SIMM16] > 255;
+		mine[MESSAGE] = s->in.f[ISA_F_SIMM16] &
+				(s->in.gen == ISA_GFX10_3 ? ~0x37fu : ~0xffu);
 		return seen[MESSAGE] = mine[MESSAGE];
 	}
 	if (s->in.fmt == ISA_FMT_MIMG) {
