@@ -322,7 +322,10 @@ int isa_type_dwords(enum isa_type type, int wave);
  * names for what info->name says.
  */
 const char *isa_op_name(enum isa_gen gen, enum isa_op op);
-/* The row with this mnemonic (suffixes _e32, _e64, _dpp are ignored) or NONE. */
+/*
+ * The row with this mnemonic of gfx11 or, else, of gfx10_3, or NONE; suffixes
+ * _e32, _e64, _dpp are ignored.
+ */
 enum isa_op isa_op_find(const char *name);
 /* Is this one of the generations above? */
 bool isa_gen_known(enum isa_gen gen);

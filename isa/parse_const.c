@@ -159,7 +159,7 @@ static int inline_int(int64_t i, enum isa_type type)
 		return -1;
 	if (n >= -16 && n <= 64)
 		return n >= 0 ? 128 + n : 192 - n;
-	if (is_half(t) && !half)
+	if ((is_half(t) && !half) || (t->count > 1 && t->kind == 'I'))
 		return -1;
 	for (int f = 240; f <= 248; f++)
 		if (((isa_inline_value(f, as) ^ (uint64_t)i) & mask) == 0)
@@ -223,6 +223,9 @@ bool isa_const_literal(struct parser *ps, const struct arg *a,
 	bool half = is_half(t) || type == ISA_T_MIX;
 	int64_t i = a->i;
 
+	/* The exponent of v_ldexp_f16 is an integer, but a float's bits too. */
+	if (a->kind == ARG_FLOAT && ps->in->op == ISA_v_ldexp_f16)
+		type = ISA_T_F16;
 	if (a->kind == ARG_FLOAT)
 		return float_literal(ps, a->d, type, out);
 	if (a->kind == ARG_WORD) {

@@ -159,13 +159,16 @@ bool isa_put_vgpr(struct parser *ps, const struct arg *arg, int dwords,
 }
 
 /* Integer sources whose neg bit has a name that LLVM prints. */
-static bool takes_sext(enum isa_op op, int i)
+static bool takes_sext(const struct isa_inst *in, int i)
 {
+	enum isa_op op = in->op;
 	uint32_t flags = isa_op_info(op)->flags;
 
 	if (flags & ISA_OPSEL && !(flags & (ISA_MOD0 | ISA_MOD1 | ISA_MOD2)))
 		return true;
 	switch (op) {
+	case ISA_v_ldexp_f16:
+		return i == 1 && in->gen == ISA_GFX10_3;
 	case ISA_v_ldexp_f32:
 	case ISA_v_ldexp_f64:
 	case ISA_v_trig_preop_f64:
@@ -218,14 +221,14 @@ static bool put_source_mods(struct parser *ps, const struct arg *a, int i,
 	if (a->half == 'h' && in->fmt == ISA_FMT_VOP3)
 		in->f[ISA_F_OPSEL] |= 1u << i;
 	if (a->sext) {
-		if (!vop3 || !takes_sext(in->op, i))
+		if (!vop3 || !takes_sext(in, i))
 			return isa_refuse(ps, 2, "sext not allowed here");
 		in->f[ISA_F_NEG] |= 1u << i;
 		return true;
 	}
 	if (!a->neg && !a->abs)
 		return true;
-	if (!mix && !(ps->op->flags & allowed[i]))
+	if ((!mix && !(ps->op->flags & allowed[i])) || takes_sext(in, i))
 		return isa_refuse(ps, 2, "neg and abs not allowed here");
 	if (vop3) {
 		if (a->abs && !isa_fmt_has(in->fmt, ISA_F_ABS) && !mix)

@@ -269,6 +269,10 @@ enum isa_op isa_op_find(const char *name)
 	for (int op = 1; op < ISA_OP_COUNT; op++)
 		if (!strncmp(ops[op].name, name, len) && !ops[op].name[len])
 			return op;
+	for (int op = 1; op < ISA_OP_COUNT; op++)
+		if (names10[op] && !strncmp(names10[op], name, len) &&
+		    !names10[op][len] && !(ops[op].flags & ISA_LDSDMA))
+			return op;
 	return ISA_OP_NONE;
 }
 

@@ -245,6 +245,20 @@ static void chips(void)
 	is_u64((uint64_t)isa_fmt_info(isa_layout(ISA_GFX12, ISA_FMT_FLAT))
 		       ->dwords,
 	       3, "in three dwords");
+	ok(isa_chip_parse("gfx1030", &gen) && gen == ISA_GFX10_3 &&
+		   isa_gen_known(gen),
+	   "gfx1030 is of gfx10_3 and can be decoded");
+	is_u64(isa_op_at(ISA_GFX10_3, ISA_FMT_DS, 13), ISA_ds_store_b32,
+	       "gfx10_3's ds_write_b32 is 13");
+	is_str(isa_op_name(ISA_GFX10_3, ISA_ds_store_b32), "ds_write_b32",
+	       "and has this name there");
+	is_str(isa_op_name(ISA_GFX11, ISA_ds_store_b32), "ds_store_b32",
+	       "and another later");
+	is_u64(isa_op_find("ds_write_b32"), ISA_ds_store_b32,
+	       "which finds the row, too");
+	is_u64(isa_op_at(ISA_GFX10_3, ISA_FMT_MUBUF, 256 + 12),
+	       ISA_buffer_load_lds_b32,
+	       "a load to LDS is the load with a bit set");
 	is_u64(isa_op_at(ISA_GFX11_5, ISA_FMT_SOP2, 64), ISA_s_add_f32,
 	       "gfx11_5 has s_add_f32");
 	is_u64(isa_op_at(ISA_GFX11, ISA_FMT_SOP2, 64), ISA_OP_NONE,

@@ -122,6 +122,23 @@ has "$tmp/out" 'v_add_f64,moved,VOP3 807,VOP2 2' 'v_add_f64 moved'
 has "$tmp/out" 's_add_u32,removed,SOP2 0,' 's_add_u32 is gone'
 has "$tmp/out" 's_wait_loadcnt,added,"",SOPP 64' 's_wait_loadcnt came'
 has "$tmp/out" 'v_wmma_f32_16x16x16_f16,operands,' 'matrices shrank'
+exits 0 'what gfx11 changed' "$isa" diff --csv gfx1030 gfx1100
+has "$tmp/out" 'ds_write_b32,renamed,ds_write_b32,ds_store_b32' 'names'
+has "$tmp/out" 's_mov_b32,moved,SOP1 3,SOP1 0' 'opcodes'
+has "$tmp/out" 's_memtime,removed,SMEM 36' 'clocks'
+has "$tmp/out" 'ds_cmpst_b32,removed,DS 16' 'compare and swap'
+has "$tmp/out" 'v_wmma_f32_16x16x16_f16,added,' 'matrices'
+has "$tmp/out" 'SMEM,fields,' 'and where the fields are'
+printf 'ds_write_b32 v0, v1 offset:4\nv_add_f32_sdwa v0, v1, v2 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0 src1_sel:DWORD\n' >"$tmp/text"
+exits 0 'gfx1030 is assembled' "$isa" asm --lines --chip gfx1030 "$tmp/text"
+is "$(cat "$tmp/out")" '040034d800010000
+f904000601150006' 'as LLVM 19 does'
+cp "$tmp/out" "$tmp/hex"
+exits 0 'and read' "$isa" dis --lines --chip gfx1030 "$tmp/hex"
+cmp -s "$tmp/out" "$tmp/text"
+is $? 0 'as it was written'
+exits 0 'its names are read for gfx1100' "$isa" asm --lines "$tmp/text"
+has "$tmp/out" '040034d800010000' 'where they still are instructions'
 exits 0 'as JSON' "$isa" diff --json gfx1100 gfx1150
 exits 2 'one chip is not enough' "$isa" diff gfx1100
 exits 2 'an unknown one is refused' "$isa" diff gfx1100 gfx900
