@@ -131,6 +131,12 @@ static char *skip_comment(char *p)
 	return nl ? nl : p + 1 + strlen(p + 1);
 }
 
+/* Characters that may mean something when a line is cut off. */
+static inline bool is_plain(char c)
+{
+	return c > '/' ? c != ';' : c == ' ' || c == ',' || c == '-' || c == '.';
+}
+
 bool asm_next_line(struct assembler *a, bool raw)
 {
 	char *p = a->next;
@@ -144,6 +150,10 @@ bool asm_next_line(struct assembler *a, bool raw)
 	while (*p && *p != '\n') {
 		if (raw) {
 			p++;
+		} else if (is_plain(*p)) {
+			blank &= *p == ' ';
+			for (p++; is_plain(*p); p++)
+				blank &= *p == ' ';
 		} else if (*p == ';' || (*p == '#' && blank) ||
 			   (*p == '/' && p[1] == '/')) {
 			p = skip_comment(p);
@@ -267,13 +277,13 @@ static bool assignment(struct assembler *a, const char *p, int len)
 	return asm_set(a, p, len, &v, true);
 }
 
-/* Labels at *p: moves behind them. */
-static bool labels(struct assembler *a, const char **p)
+/* Labels at *p: moves behind them, to a name of *name_len characters. */
+static bool labels(struct assembler *a, const char **p, int *name_len)
 {
 	for (;;) {
 		const char *s = *p = asm_space(*p), *colon;
 		bool local = isdigit((unsigned char)*s);
-		int len = asm_name(s);
+		int len = *name_len = asm_name(s);
 
 		while (local && isdigit((unsigned char)s[len]))
 			len++;
@@ -292,9 +302,8 @@ static bool statement(struct assembler *a)
 	const char *p = a->line;
 	int len;
 
-	if (!labels(a, &p))
+	if (!labels(a, &p, &len))
 		return false;
-	len = asm_name(p);
 	if (!*p)
 		return true;
 	if (len && *asm_space(p + len) == '=')

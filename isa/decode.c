@@ -90,21 +90,21 @@ static enum isa_fmt format_in(enum isa_gen gen, uint32_t w)
 	return fmt;
 }
 
+/* One switch over all formats, so that shifts and masks are constants. */
 static void extract(struct isa_inst *in, const uint32_t *word)
 {
-	const struct isa_fmt_info *f = isa_fmt_info(in->layout);
+	const bool swap = in->m0_is_124;
+	uint32_t v;
 
-	for (int i = 0; i < f->n_fields; i++) {
-		int low = f->field[i].low;
-
-		in->f[f->field[i].field] = word[low / 32] >> low % 32 &
-					   ((1u << f->field[i].width) - 1);
-	}
-	for (int i = 0; in->m0_is_124 && i < f->n_fields; i++) {
-		enum isa_field field = f->field[i].field;
-
-		if (isa_int_is_scalar(field))
-			in->f[field] = isa_int_swap_m0(in->f[field]);
+	switch (in->layout) {
+#define FORMAT(name, dwords, mask, bits) case ISA_FMT_##name:
+#define LAYOUT(name, gen, fmt, dwords, mask, bits) case ISA_FMT_##name:
+#define FIELD(fmt, field, low, width)                                   \
+	v = word[(low) / 32] >> (low) % 32 & ((1u << (width)) - 1);     \
+	in->f[ISA_F_##field] = isa_int_is_scalar(ISA_F_##field) && swap ? \
+				       isa_int_swap_m0(v) : v;
+#define END(name) break;
+#include "isa/formats.def"
 	}
 }
 

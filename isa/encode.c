@@ -12,27 +12,40 @@ static int put(uint8_t *out, int at, uint32_t w)
 	return at + 4;
 }
 
+/* The format's words from the fields; false if a value does not fit. */
+static bool insert(const struct isa_inst *in, int layout, uint32_t *w)
+{
+	const bool swap = in->m0_is_124;
+	uint32_t v, lost = 0;
+
+	switch (layout) {
+#define FORMAT(name, dwords, mask, bits) \
+	case ISA_FMT_##name:             \
+		w[0] = (bits);
+#define LAYOUT(name, gen, fmt, dwords, mask, bits) \
+	case ISA_FMT_##name:                       \
+		w[0] = (bits);
+#define FIELD(fmt, field, low, width)                       \
+	v = in->f[ISA_F_##field];                           \
+	if (isa_int_is_scalar(ISA_F_##field) && swap)       \
+		v = isa_int_swap_m0(v);                     \
+	lost |= v >> (width);                               \
+	w[(low) / 32] |= v << (low) % 32;
+#define END(name) break;
+#include "isa/formats.def"
+	}
+	return !lost;
+}
+
 int isa_encode(const struct isa_inst *in, uint8_t *out)
 {
-	const struct isa_fmt_info *f =
-		isa_fmt_info(in->layout ? in->layout : in->fmt);
-	uint32_t w[3] = { f->bits };
+	int layout = in->layout ? in->layout : in->fmt;
+	const struct isa_fmt_info *f = isa_fmt_info(layout);
+	uint32_t w[3] = { 0 };
 	int at = 0;
 
-	if (!f->dwords)
+	if (!f->dwords || !insert(in, layout, w))
 		return 0;
-	for (int i = 0; i < f->n_fields; i++) {
-		enum isa_field field = f->field[i].field;
-		uint32_t v = in->f[field];
-		int low = f->field[i].low;
-
-		if (in->m0_is_124 && isa_int_is_scalar(field))
-			v = isa_int_swap_m0(v);
-
-		if (v >> f->field[i].width)
-			return 0;
-		w[low / 32] |= v << low % 32;
-	}
 	for (int i = 0; i < f->dwords; i++)
 		at = put(out, at, w[i]);
 	if (in->form != ISA_FORM_PLAIN ||

@@ -7,6 +7,18 @@
 
 #include "isa/expr.h"
 
+/* Characters that names begin with, and those that they go on with. */
+const unsigned char isa_name_class[256] = {
+	['a' ... 'z'] = ISA_NAME | ISA_NAME_START,
+	['A' ... 'Z'] = ISA_NAME | ISA_NAME_START,
+	['_'] = ISA_NAME | ISA_NAME_START,
+	['.'] = ISA_NAME | ISA_NAME_START,
+	['$'] = ISA_NAME | ISA_NAME_START,
+	['?'] = ISA_NAME | ISA_NAME_START,
+	['0' ... '9'] = ISA_NAME,
+	['@'] = ISA_NAME,
+};
+
 enum { MAX_DEPTH = 64 }; /* of parentheses and unary operators */
 
 struct expr {

@@ -42,15 +42,16 @@ const char *isa_expr_primary(const char **p, const struct isa_expr_env *env,
 			     struct isa_value *out);
 
 /* May this character start, continue a symbol's name? */
+enum { ISA_NAME_START = 1, ISA_NAME = 2 };
+extern const unsigned char isa_name_class[256];
+
 static inline bool isa_is_name_start(char c)
 {
-	return (unsigned char)((c | 32) - 'a') < 26 || c == '_' || c == '.' ||
-	       c == '$' || c == '?';
+	return isa_name_class[(unsigned char)c] & ISA_NAME_START;
 }
 static inline bool isa_is_name(char c)
 {
-	return isa_is_name_start(c) || (unsigned char)(c - '0') < 10 ||
-	       c == '@';
+	return isa_name_class[(unsigned char)c];
 }
 
 #endif

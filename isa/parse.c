@@ -86,7 +86,7 @@ static bool try_form(struct parser *ps, enum isa_op op, enum isa_fmt fmt,
 	int opcode = isa_opcode(ps->t->gen, op, vop3);
 	uint8_t code[ISA_MAX_SIZE_BYTES];
 	const char *why;
-	int n;
+	int n, op_bits;
 
 	if (opcode < 0)
 		return isa_refuse(ps, 1,
@@ -99,8 +99,9 @@ static bool try_form(struct parser *ps, enum isa_op op, enum isa_fmt fmt,
 	in->gen = ps->t->gen;
 	in->layout = isa_layout(in->gen, fmt);
 	in->m0_is_124 = in->gen == ISA_GFX10_3;
-	in->f[ISA_F_OP] = opcode & ((1u << isa_fmt_info(in->layout)->op_bits) - 1);
-	in->f[ISA_F_OPHI] = opcode >> isa_fmt_info(in->layout)->op_bits;
+	op_bits = isa_fmt_info(in->layout)->op_bits;
+	in->f[ISA_F_OP] = opcode & ((1u << op_bits) - 1);
+	in->f[ISA_F_OPHI] = opcode >> op_bits;
 	defaults(ps);
 	if (line ? !isa_put_line(ps, line) :
 		   !isa_put_mods(ps) || !isa_put_operands(ps))

@@ -17,6 +17,7 @@ _Static_assert(ISA_OP_COUNT < SLOTS / 4, "the hash table is too full");
  */
 static struct {
 	uint16_t op;
+	uint8_t len;
 	bool old;
 } table[SLOTS];
 static pthread_once_t made = PTHREAD_ONCE_INIT;
@@ -43,6 +44,7 @@ static void add(enum isa_op op, bool old)
 	while (table[at].op)
 		at = (at + 1) % SLOTS;
 	table[at].op = op;
+	table[at].len = strlen(name);
 	table[at].old = old;
 }
 
@@ -67,10 +69,13 @@ static enum isa_op find(enum isa_gen gen, const char *s, int len)
 	pthread_once(&made, make);
 	for (uint32_t at = hash(s, len); table[at].op; at = (at + 1) % SLOTS) {
 		enum isa_op op = table[at].op;
-		const char *name = name_of(op, table[at].old);
+		const char *name;
 
-		if (strncmp(name, s, len) || name[len] ||
-		    (table[at].old && isa_op_info(op)->flags & ISA_LDSDMA))
+		if (table[at].len != len)
+			continue;
+		name = name_of(op, table[at].old);
+		if (memcmp(name, s, len) || (table[at].old &&
+					     isa_op_info(op)->flags & ISA_LDSDMA))
 			continue;
 		if (isa_opcode(gen, op, false) < 0)
 			other = op;
@@ -133,5 +138,6 @@ int isa_name_dual(enum isa_gen gen, const char *s, int len, bool y)
 
 bool isa_name_is_dual(const char *s)
 {
-	return !strncasecmp(s, "v_dual_", 7);
+	return (s[0] | 32) == 'v' && s[1] == '_' && (s[2] | 32) == 'd' &&
+	       !strncasecmp(s, "v_dual_", 7);
 }

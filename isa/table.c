@@ -364,7 +364,7 @@ enum isa_op isa_op_at(enum isa_gen gen, enum isa_fmt fmt, int opcode)
 {
 	if (!isa_gen_known(gen) || fmt <= ISA_FMT_NONE ||
 	    fmt >= ISA_FMT_COUNT || fmt == ISA_FMT_VOPD || opcode < 0 ||
-	    opcode >> isa_opcode_bits(isa_layout(gen, fmt)))
+	    opcode >> MAX(formats[fmt].op_bits, 9))
 		return ISA_OP_NONE;
 	return at[gen][bases[fmt] + opcode];
 }
