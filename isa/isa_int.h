@@ -158,6 +158,37 @@ static inline int isa_int_byte_sel(const struct isa_inst *in)
 /* WMMA with 32-bit results: there are no halves to select. */
 bool isa_int_whole_matrix(const struct isa_inst *in);
 
+/* ----------------------------------------------------------- table.c ---- */
+
+/* Bits of a field in a format or layout, 0 where it has none. */
+int isa_int_field_width(enum isa_fmt fmt, enum isa_field field);
+
+/* ------------------------------------------------------- print_imm.c ---- */
+
+/* Kinds of isa/names.def. */
+enum isa_name_kind {
+	BUFFMT,
+	HWREG,
+	MSG,
+	EXPTGT,
+	DIM,
+	INSTID,
+	SKIP,
+	UCVERSION,
+	HWREG12,
+	MSG12,
+	BUFFMT10,
+	HWREG10,
+	MSG10,
+	GSOP10,
+	SYSOP10,
+	NAME_KINDS
+};
+enum { NAME_NUMBERS = 136 };
+
+/* The name of a number, or NULL. */
+const char *isa_int_name(enum isa_name_kind kind, uint32_t number);
+
 /* ----------------------------------------------------- decode_image.c ---- */
 
 /* Operands of an image instruction. */

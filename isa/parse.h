@@ -34,6 +34,7 @@
 
 #include "isa/expr.h"
 #include "isa/isa.h"
+#include "isa/isa_int.h"
 
 enum { MAX_ARGS = 12, MAX_MODS = 16, MAX_LIST = 32 };
 
@@ -167,26 +168,8 @@ bool isa_word_value(struct parser *ps, const struct arg *a,
 
 /* ------------------------------------------------------- parse_imm.c ---- */
 
-enum name_kind {
-	BUFFMT,
-	HWREG,
-	MSG,
-	EXPTGT,
-	DIM,
-	INSTID,
-	SKIP,
-	UCVERSION,
-	HWREG12,
-	MSG12,
-	BUFFMT10,
-	HWREG10,
-	MSG10,
-	GSOP10,
-	SYSOP10
-};
-
 /* The number of a name, given without its prefix; -1 if it has none. */
-int isa_name_number(enum name_kind kind, const char *s, int len);
+int isa_name_number(enum isa_name_kind kind, const char *s, int len);
 /* SIMM16 or SSRC0 of an operand that is a single immediate. */
 bool isa_put_imm(struct parser *ps, const struct arg *a, int slot);
 /* Rows whose operand is the rest of the line: s_waitcnt and its like. */

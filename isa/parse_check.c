@@ -45,7 +45,7 @@ static bool is_vector(const struct isa_inst *in)
 	return false;
 }
 
-static bool is_vop3(const struct isa_inst *in)
+static bool is_vop3_word(const struct isa_inst *in)
 {
 	return in->fmt == ISA_FMT_VOP3 || in->fmt == ISA_FMT_VOP3SD ||
 	       in->fmt == ISA_FMT_VOP3P;
@@ -82,7 +82,7 @@ static const char *check_bus(const struct parser *ps)
 			bus_add(&b, o->reg, 0);
 		if (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL)
 			bus_add(&b, o->reg,
-				o->slot == ISA_SLOT_CI && !is_vop3(in) ?
+				o->slot == ISA_SLOT_CI && !is_vop3_word(in) ?
 					2 :
 					o->dwords);
 		/* Literals of two widths count twice. */
@@ -238,10 +238,11 @@ static const char *check_image(const struct parser *ps)
 	const struct isa_inst *in = ps->in;
 	const char *name = ps->op->name;
 	uint32_t dmask = in->f[ISA_F_DMASK];
-	bool bvh = strstr(name, "bvh");
+	bool bvh;
 
 	if (in->fmt != ISA_FMT_MIMG)
 		return NULL;
+	bvh = strstr(name, "bvh");
 	if (!bvh) {
 		if (!isa_has_mod(ps, MD_DIM))
 			return "dim is missing";

@@ -7,21 +7,15 @@
 #include "base/base.h"
 #include "isa/parse.h"
 
-int isa_name_number(enum name_kind kind, const char *s, int len)
+int isa_name_number(enum isa_name_kind kind, const char *s, int len)
 {
-	static const struct {
-		uint8_t kind, number, len;
-		const char *name;
-	} names[] = {
-#define NAME(kind, number, name) { kind, number, sizeof(name) - 1, name },
-#include "isa/names.def"
-#undef NAME
-	};
+	/* The first letters tell most names apart, and are cheap. */
+	for (int i = 0; len > 0 && i < NAME_NUMBERS; i++) {
+		const char *name = isa_int_name(kind, i);
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (names[i].kind == kind && names[i].len == len &&
-		    !memcmp(names[i].name, s, len))
-			return names[i].number;
+		if (name && *name == *s && isa_word_is(s, len, name))
+			return i;
+	}
 	return -1;
 }
 
@@ -68,7 +62,7 @@ static bool fits_16(int64_t v)
 }
 
 /* A name behind its prefix, or a number; -1 if it is neither. */
-static int64_t name_or_number(const struct part *p, enum name_kind kind,
+static int64_t name_or_number(const struct part *p, enum isa_name_kind kind,
 			      const char *prefix)
 {
 	int n = strlen(prefix);
@@ -269,7 +263,7 @@ bool isa_put_imm(struct parser *ps, const struct arg *a, int slot)
 struct item {
 	const char *name;
 	uint8_t low, width;
-	int8_t names; /* enum name_kind of its values, -1: numbers */
+	int8_t names; /* enum isa_name_kind of its values, -1: numbers */
 };
 
 struct syntax {

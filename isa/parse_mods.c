@@ -9,19 +9,15 @@
 
 bool isa_put_field(struct parser *ps, enum isa_field field, uint64_t v)
 {
-	const struct isa_fmt_info *f =
-		isa_fmt_info(ps->in->layout ? ps->in->layout : ps->in->fmt);
+	int width = isa_int_field_width(
+		ps->in->layout ? ps->in->layout : ps->in->fmt, field);
 
-	for (int i = 0; i < f->n_fields; i++) {
-		if (f->field[i].field != field)
-			continue;
-		if (v >> f->field[i].width)
-			return isa_refuse(ps, 3,
-					  "value does not fit its field");
-		ps->in->f[field] = v;
-		return true;
-	}
-	return isa_refuse(ps, 1, "modifier not allowed here");
+	if (!width)
+		return isa_refuse(ps, 1, "modifier not allowed here");
+	if (v >> width)
+		return isa_refuse(ps, 3, "value does not fit its field");
+	ps->in->f[field] = v;
+	return true;
 }
 
 bool isa_op_has_slot(const struct isa_op_info *op, int slot)

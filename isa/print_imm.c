@@ -5,9 +5,9 @@
 #include "base/base.h"
 #include "isa/print_int.h"
 
-const char *isa_int_name(enum name_kind kind, uint32_t number)
+const char *isa_int_name(enum isa_name_kind kind, uint32_t number)
 {
-	static const char *const names[KINDS][NAME_NUMBERS] = {
+	static const char *const names[NAME_KINDS][NAME_NUMBERS] = {
 #define NAME(kind, number, name) [kind][number] = name,
 #include "isa/names.def"
 #undef NAME
@@ -81,7 +81,7 @@ static void put_delay(struct out *o, uint32_t v)
 {
 	static const struct {
 		const char *name;
-		enum name_kind kind;
+		enum isa_name_kind kind;
 		uint8_t low, width;
 	} part[] = { { "instid0", INSTID, 0, 4 },
 		     { "instskip", SKIP, 4, 3 },

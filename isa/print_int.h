@@ -82,14 +82,6 @@ static inline void add_imm(struct out *o, uint32_t v)
 		add_hex(o, v);
 }
 
-enum name_kind { BUFFMT, HWREG, MSG, EXPTGT, DIM, INSTID, SKIP,
-		 UCVERSION, HWREG12, MSG12, BUFFMT10, HWREG10, MSG10,
-		 GSOP10, SYSOP10, KINDS };
-enum { NAME_NUMBERS = 136 };
-
-/* The name of isa/names.def, or NULL. */
-const char *isa_int_name(enum name_kind kind, uint32_t number);
-
 /* print_imm.c: operands that are immediates with a meaning. */
 void isa_int_put_immediate(struct out *o, const struct isa_inst *in,
 			   const struct isa_operand *op);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/isa_int.h"
 
 #pragma GCC diagnostic error "-Woverride-init"
 
@@ -28,11 +28,15 @@ const struct isa_type_info *isa_type_info(enum isa_type type)
 
 int isa_type_dwords(enum isa_type type, int wave)
 {
-	const struct isa_type_info *t = isa_type_info(type);
+	static const uint8_t dwords[ISA_T_COUNT] = {
+#define TYPE(n, b, c, k) [ISA_T_##n] = ((b) * (c) + 31) / 32,
+#include "isa/types.def"
+#undef TYPE
+	};
 
-	if (t->kind == 'M')
+	if (type == ISA_T_MASK)
 		return wave / 32;
-	return (t->bits * t->count + 31) / 32;
+	return type < ISA_T_COUNT ? dwords[type] : 0;
 }
 
 /* ----------------------------------------------------------- formats ---- */
@@ -115,14 +119,21 @@ enum isa_fmt isa_layout(enum isa_gen gen, enum isa_fmt fmt)
 	return fmt;
 }
 
+static const uint8_t widths[ISA_FMT_END][ISA_F_COUNT] = {
+#define LAYOUT(name, gen, fmt, dwords, mask, bits)
+#define FIELD(fmt, field, low, width) [ISA_FMT_##fmt][ISA_F_##field] = (width),
+#include "isa/formats.def"
+};
+
+int isa_int_field_width(enum isa_fmt fmt, enum isa_field field)
+{
+	return fmt < ISA_FMT_END && field < ISA_F_COUNT ? widths[fmt][field] :
+							  0;
+}
+
 bool isa_fmt_has(enum isa_fmt fmt, enum isa_field field)
 {
-	const struct isa_fmt_info *f = isa_fmt_info(fmt);
-
-	for (int i = 0; i < f->n_fields; i++)
-		if (f->field[i].field == field)
-			return true;
-	return false;
+	return isa_int_field_width(fmt, field);
 }
 
 /* ------------------------------------------------------ instructions ---- */
