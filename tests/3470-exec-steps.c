@@ -26,6 +26,8 @@ enum {
 	ADDRESSES = 40, /* VGPR pairs that hold addresses */
 	BASE = 96,     /* SGPR pair that holds one */
 	BUFFER = 88,   /* SGPRs of a buffer descriptor */
+	FRAGMENTS = 64, /* VGPRs with halves, for matrix products */
+	SUMS = 96,     /* VGPRs with floats, likewise */
 	SCRATCH_BYTES = 512, /* of a lane */
 };
 
@@ -133,6 +135,14 @@ static void random_addresses(struct isa_gen_state *g,
 		v[ADDRESSES + 6][gen_below(g, SOFT_LANES)] = gen_u32(g);
 }
 
+/* Small numbers; as bfloat16, too. */
+static void random_matrices(struct isa_gen_state *g, uint32_t (*v)[SOFT_LANES])
+{
+	for (int r = FRAGMENTS; r < SUMS + 32; r++)
+		for (int i = 0; i < SOFT_LANES; i++)
+			v[r][i] = 0x3c003c00 + (gen_u32(g) & 0x81ff81ff);
+}
+
 /* Mostly raw and linear, of more or less than the addresses reach. */
 static void random_buffer(struct isa_gen_state *g, uint32_t *s)
 {
@@ -152,8 +162,10 @@ static void random_state(struct isa_gen_state *g, struct machine *m, int size)
 	for (int h = 0; h < 2; h++)
 		for (int r = 0; r < VGPRS; r++)
 			random_plane(g, m->v[h][r]);
-	for (int h = 0; h < 2; h++)
+	for (int h = 0; h < 2; h++) {
 		random_addresses(g, m->v[h]);
+		random_matrices(g, m->v[h]);
+	}
 	for (size_t i = 0; i < sizeof(m->mem); i++)
 		m->mem[i] = (uint8_t)(i * 167 >> 3);
 	memset(m->lds, 0x3c, sizeof(m->lds));
@@ -240,12 +252,36 @@ static void crowd(struct isa_gen_state *g, struct isa_inst *in)
 		in->f[ISA_F_SOFFSET] = ISA_R_NULL;
 }
 
+/* Of shared fragments and few sums; sometimes a sum replaces a fragment. */
+static int random_product(struct isa_gen_state *g, int size, uint8_t *to)
+{
+	static const char *const type[] = { "f32_16x16x16_f16",
+					    "f32_16x16x16_bf16" };
+	struct isa_target t = { ISA_GFX11, size, .lax = true };
+	int n = 8 * 32 / size, a = FRAGMENTS + 8 * (int)gen_below(g, 3);
+	int b = FRAGMENTS + 8 * (int)gen_below(g, 3);
+	int c = SUMS + 8 * (int)gen_below(g, 2);
+	int d = gen_percent(g, 80) ? c : FRAGMENTS + (int)gen_below(g, 16);
+	struct isa_inst in;
+	char text[120];
+
+	snprintf(text, sizeof(text),
+		 "v_wmma_%s v[%d:%d], v[%d:%d], v[%d:%d], v[%d:%d]",
+		 type[gen_below(g, 2)], d, d + n - 1, a, a + 7, b, b + 7, c,
+		 c + n - 1);
+	if (isa_parse(&t, text, NULL, NULL, &in))
+		BUG("%s", text);
+	return isa_encode(&in, to);
+}
+
 static int random_inst(struct isa_gen_state *g, int size, uint8_t *to)
 {
 	struct isa_target t = { ISA_GFX11, size, .lax = true };
 	uint8_t code[ISA_MAX_SIZE_BYTES];
 	struct isa_inst in;
 
+	if (gen_percent(g, 8))
+		return random_product(g, size, to);
 	for (;;) {
 		if (size == 32 && gen_percent(g, 10))
 			gen_vopd(g, code);

@@ -111,9 +111,13 @@ static void add(struct soft_maker *m, struct soft_node *n)
 		soft_maker_add(m, step_call, &n->u);
 		break;
 	default:
-		if (soft_step_valu(m, &n->u) || soft_step_memory(m, &n->u))
+		if (soft_step_valu(m, &n->u) || soft_step_memory(m, &n->u) ||
+		    soft_step_wmma(m, &n->u)) {
+			soft_maker_written(m, &n->u);
 			return;
+		}
 		soft_maker_add(m, soft_step_checked, &n->u);
+		m->n_fragments = 0;
 	}
 	forget_scalars(m);
 }

@@ -25,6 +25,7 @@
 
 #define SOFT_STRETCH_AFTER 16	/* executions before the fast form pays */
 #define SOFT_STRETCH_INSTS 256	/* at most, in one stretch */
+#define SOFT_STRETCH_FRAGMENTS 16 /* of matrices, in floats */
 #define SOFT_STEP_ABSOLUTE 2	/* base of planes that are no VGPRs */
 #define SOFT_STEP_NO_MASK 0xff
 
@@ -91,6 +92,13 @@ struct soft_maker {
 		uint8_t *plane;
 	} known[64];
 	int n_known;
+	struct {
+		uint32_t op;  /* the WMMA that tells the type */
+		int reg;      /* the first of its 8 VGPRs */
+		bool valid;   /* the plane has what the registers have */
+		uint8_t *plane; /* [16][16] floats: 8 planes */
+	} fragment[SOFT_STRETCH_FRAGMENTS];
+	int n_fragments;
 	uint32_t mode; /* MODE[7:0] */
 	bool wide;     /* wave64 */
 	uint64_t n_insts;
@@ -103,6 +111,16 @@ uint8_t *soft_maker_planes(struct soft_maker *m, int n);
 
 /* Calls the handler; the stretch goes on if the wave may. */
 soft_step_fn soft_step_checked;
+
+/* ------------------------------------------------------- step_wmma.c ---- */
+
+/*
+ * Add the steps of a WMMA instruction; false: there are none.  A fragment that
+ * several of them share becomes floats once, as long as nothing writes its
+ * registers: soft_maker_written() is told of every other instruction.
+ */
+bool soft_step_wmma(struct soft_maker *m, const struct soft_uop *u);
+void soft_maker_written(struct soft_maker *m, const struct soft_uop *u);
 
 /* ------------------------------------------------------- step_valu.c ---- */
 

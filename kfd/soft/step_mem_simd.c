@@ -5,10 +5,10 @@
 #include "kfd/soft/step_mem.h"
 #include "kfd/soft/step_lanes.h"
 
-/* What is known of a half once its lanes are placed. */
+/* A half whose lanes are placed; `offset` is for those that make their own. */
 struct placed {
 	struct soft_move m;
-	_Alignas(64) uint32_t offset[SOFT_LANES]; /* where m needs its own */
+	uint32_t *offset; /* [SOFT_LANES] */
 };
 
 #define PLACE(name)                                                          \
@@ -172,7 +172,7 @@ PLACE(at_lds2)
 	uint32_t second = (uint32_t)s->c;
 	uint32_t last = s->imm > second ? s->imm : second;
 
-	memcpy(p->offset, address_plane(s, base, h), sizeof(p->offset));
+	memcpy(p->offset, address_plane(s, base, h), SOFT_LANES * 4);
 	p->m.offset = p->offset;
 	p->m.host = w->group->lds + s->imm;
 	return in_lds(w, p->offset, last, s->mods[0], p->m.exec);
@@ -246,26 +246,37 @@ static inline void move(const struct soft_wave *w, const struct soft_step *s,
 	fn(&p->m);
 }
 
-/* All halves are placed before any of them moves. */
+/*
+ * All halves are placed before any of them moves.  A function of its own, since
+ * a step that has locals in memory could not jump to the next one: stretches
+ * would nest as deep as they are long.
+ */
 #define STEP_MEM(where, wide, two)                                           \
+	static __attribute__((noinline)) bool go_##where##_##wide(           \
+		struct soft_wave *w, const struct soft_step *s,              \
+		const uintptr_t *base)                                       \
+	{                                                                    \
+		_Alignas(64) uint32_t own[1 + (wide)][SOFT_LANES];           \
+		struct placed p[1 + (wide)];                                 \
+                                                                             \
+		for (int h = 0; h <= (wide); h++) {                          \
+			p[h].m.exec = w->s[ISA_R_EXEC_LO + h];               \
+			p[h].offset = own[h];                                \
+			if (p[h].m.exec && !where(w, s, base, h, &p[h]))     \
+				return false;                                \
+		}                                                            \
+		for (int h = 0; h <= (wide); h++)                            \
+			move(w, s, base, h, two, &p[h]);                     \
+		return true;                                                 \
+	}                                                                    \
 	static void step_##where##_##wide(struct soft_wave *w,               \
 					  const struct soft_step *s,         \
 					  const uintptr_t *base)             \
 	{                                                                    \
-		struct placed p[1 + (wide)];                                 \
-		bool good = true;                                            \
-                                                                             \
-		for (int h = 0; h <= (wide); h++) {                          \
-			p[h].m.exec = w->s[ISA_R_EXEC_LO + h];               \
-			good &= !p[h].m.exec || where(w, s, base, h, &p[h]); \
-		}                                                            \
-		if (__builtin_expect(!good, 0)) {                            \
+		if (__builtin_expect(go_##where##_##wide(w, s, base), 1))    \
+			SOFT_NEXT(w, s, base);                               \
+		else                                                         \
 			soft_step_checked(w, s, base);                       \
-			return;                                              \
-		}                                                            \
-		for (int h = 0; h <= (wide); h++)                            \
-			move(w, s, base, h, two, &p[h]);                     \
-		SOFT_NEXT(w, s, base);                                       \
 	}
 #define STEPS_MEM(where, two)                                                \
 	STEP_MEM(where, 0, two)                                              \

@@ -1,118 +1,27 @@
 /*
  * kfd/soft/step_valu.c - the steps of vector instructions (step.h).
  */
+#include "kfd/soft/step_row.h"
 #include "kfd/soft/valu_step.h"
 
 #define PLANE_BYTES  (SOFT_LANES * sizeof(uint32_t))
-#define MODE_PLAIN   0xf0u /* nearest even, denormals kept: valu.c */
+#define MODE_DENORMS (SOFT_MODE_DENORM_F32 | SOFT_MODE_DENORM_F16_F64)
+#define MODE_ROUND   (SOFT_MODE_ROUND_F32 | SOFT_MODE_ROUND_F16_F64)
 #define MOST_SOURCES 3
 
-/* -------------------------------------------------------------- prefixes ---- */
-
-static void spread(uint32_t *p, uint32_t v)
-{
-	LANES(i) p[i] = v;
-}
-
-/* SGPR imm to the plane at a. */
-static void step_spread(struct soft_wave *w, const struct soft_step *s,
-			const uintptr_t *base)
-{
-	spread((uint32_t *)s->a, w->s[s->imm]);
-	SOFT_NEXT(w, s, base);
-}
-
-static void step_spread2(struct soft_wave *w, const struct soft_step *s,
-			 const uintptr_t *base)
-{
-	uint32_t *p = (uint32_t *)s->a;
-
-	spread(p, w->s[s->imm]);
-	spread(p + SOFT_LANES, w->s[s->imm + 1]);
-	SOFT_NEXT(w, s, base);
-}
-
-/* The plane of b with the modifiers of operand imm to the plane at a. */
-static void step_mods(struct soft_wave *w, const struct soft_step *s,
-		      const uintptr_t *base)
-{
-	const struct isa_operand *o = &s->u->in.opnd[s->imm];
-	const uint32_t *from = (const uint32_t *)(base[s->kb] + s->b);
-	uint32_t *to = (uint32_t *)s->a;
-	const uint32_t *p = soft_apply_mods(o, s->u->in.fmt, false, from, to);
-
-	if (p != to)
-		memcpy(to, p, PLANE_BYTES * (o->dwords ? o->dwords : 1));
-	SOFT_NEXT(w, s, base);
-}
-
-/* The signs of 32-bit floats: imm is 1 to negate, 2 to take the magnitude. */
-static void step_signs(struct soft_wave *w, const struct soft_step *s,
-		       const uintptr_t *base)
-{
-	const uint32_t *from = (const uint32_t *)(base[s->kb] + s->b);
-	uint32_t *to = (uint32_t *)s->a;
-	uint32_t keep = s->imm & ISA_M_ABS ? 0x7fffffff : ~0u;
-	uint32_t flip = s->imm & ISA_M_NEG ? 0x80000000 : 0;
-
-	LANES(i) to[i] = (from[i] & keep) ^ flip;
-	SOFT_NEXT(w, s, base);
-}
-
-/* ---------------------------------------------------------- other rows ---- */
+#define STEPS                                                                \
+	(soft_vrows() == soft_vrows_v4 ? &soft_row_steps_v4 :                \
+	 soft_vrows() == soft_vrows_v3 ? &soft_row_steps_v3 :                \
+					 &soft_row_steps_v2)
 
 void soft_step_slow(struct soft_wave *w, const struct soft_step *s)
 {
 	soft_valu_run_part(w, s->u, s->half, s->part);
 }
 
-/* Any row, by its lane function; imm: dwords of the result. */
-static inline void row(struct soft_wave *w, const struct soft_step *s,
-		       const uintptr_t *base, uint32_t *d)
+static void spread(uint32_t *p, uint32_t v)
 {
-	const struct soft_vrow *r = s->u->op;
-	struct soft_lanes x = {
-		.a = (const uint32_t *)(base[s->ka] + s->a),
-		.b = (const uint32_t *)(base[s->kb] + s->b),
-		.c = (const uint32_t *)(base[s->kc] + s->c),
-		.d = d,
-		.exec = w->s[ISA_R_EXEC_LO + s->half],
-		.mask_in = w->s[s->mask_in],
-		.mode = w->mode,
-		.half = s->half,
-		.mods = { s->mods[0], s->mods[1], s->mods[2] },
-	};
-
-	if (s->part == SOFT_PART_Y)
-		r += s->u->in.op_y - s->u->in.op;
-	r->fn(&x);
-	if (s->mask_out != SOFT_STEP_NO_MASK)
-		w->s[s->mask_out] = x.mask_out & x.exec;
-}
-
-static void step_row(struct soft_wave *w, const struct soft_step *s,
-		     const uintptr_t *base)
-{
-	_Alignas(64) uint32_t d[SOFT_OPND_DWORDS * SOFT_LANES];
-	uint32_t *to = (uint32_t *)(base[s->half] + s->d);
-	uint32_t exec = w->s[ISA_R_EXEC_LO + s->half];
-
-	row(w, s, base, d);
-	for (uint32_t j = 0; j < s->imm; j++)
-		step_put(to + j * SOFT_LANES, d + j * SOFT_LANES, exec);
-	SOFT_NEXT(w, s, base);
-}
-
-/* The result goes to one half of the register; imm: the upper one. */
-static void step_row16(struct soft_wave *w, const struct soft_step *s,
-		       const uintptr_t *base)
-{
-	_Alignas(64) uint32_t d[SOFT_LANES];
-	uint32_t exec = w->s[ISA_R_EXEC_LO + s->half];
-
-	row(w, s, base, d);
-	step_put16((uint32_t *)(base[s->half] + s->d), d, exec, s->imm);
-	SOFT_NEXT(w, s, base);
+	LANES(i) p[i] = v;
 }
 
 /* -------------------------------------------------------------- operands ---- */
@@ -131,6 +40,9 @@ struct plan {
 	const struct isa_operand *src[MOST_SOURCES];
 	int n_src, half;
 	enum soft_dual part;
+	bool flush;  /* by the row's own step */
+	bool finish; /* the result needs omod, clamp or flushing */
+	struct soft_step_dpp *dpp;
 };
 
 /* A plane for a constant or scalar, made or found; NULL: no room. */
@@ -192,7 +104,7 @@ static uint8_t *scalar_plane(struct soft_maker *m, const struct soft_uop *u,
 
 	if (!p || valid)
 		return p;
-	s = soft_maker_add(m, dwords == 2 ? step_spread2 : step_spread, u);
+	s = soft_maker_add(m, dwords == 2 ? STEPS->spread2 : STEPS->spread, u);
 	s->a = (uintptr_t)p;
 	s->imm = o->reg;
 	return p;
@@ -210,24 +122,37 @@ static bool has_mods(const struct plan *p, const struct isa_operand *o)
 	return o->mods != (packed ? ISA_M_HI_HI : 0);
 }
 
+/* Must denormals of this operand become zeros before the row's step? */
+static bool is_flushed(const struct soft_maker *m, const struct plan *p,
+		       const struct isa_operand *o)
+{
+	return !p->flush && !(p->row->flags & SOFT_V_KEEP) &&
+	       soft_flushes(o->type, m->mode, false);
+}
+
 static bool add_mods(struct soft_maker *m, const struct plan *p,
 		     const struct isa_operand *o, struct place *at)
 {
 	const struct isa_type_info *t = isa_type_info(o->type);
 	int dwords = o->dwords > 1 ? o->dwords : 1;
-	uint8_t *plane = soft_maker_planes(m, dwords);
+	bool flush = is_flushed(m, p, o);
 	struct soft_step *s;
+	uint8_t *plane;
 	bool signs = t->bits == 32 && t->count == 1 && t->kind != 'M' &&
 		     strchr("FB", t->kind) &&
-		     !(o->mods & ~(ISA_M_NEG | ISA_M_ABS));
+		     !(o->mods & ~(ISA_M_NEG | ISA_M_ABS)) && !flush;
 
+	if (!flush && !has_mods(p, o))
+		return true;
+	plane = soft_maker_planes(m, dwords);
 	if (!plane)
 		return false;
-	s = soft_maker_add(m, signs ? step_signs : step_mods, p->u);
+	s = soft_maker_add(m, signs ? STEPS->signs : STEPS->mods, p->u);
 	s->a = (uintptr_t)plane;
 	s->b = at->at;
 	s->kb = at->base;
-	s->imm = signs ? o->mods : (uint32_t)(o - p->u->in.opnd);
+	s->imm = signs ? o->mods : (uint32_t)(o - p->u->in.opnd) |
+					   (flush ? 16 : 0);
 	at->at = (uintptr_t)plane;
 	at->base = SOFT_STEP_ABSOLUTE;
 	return true;
@@ -243,7 +168,7 @@ static bool place_source(struct soft_maker *m, const struct plan *p,
 	case ISA_K_VGPR:
 		at->base = (uint8_t)p->half;
 		at->at = o->reg * PLANE_BYTES;
-		return !has_mods(p, o) || add_mods(m, p, o, at);
+		return true;
 	case ISA_K_SGPR:
 		plane = o->reg == ISA_R_NULL ? NULL : scalar_plane(m, p->u, o);
 		break;
@@ -255,7 +180,45 @@ static bool place_source(struct soft_maker *m, const struct plan *p,
 		return false;
 	}
 	at->at = (uintptr_t)plane;
-	return plane && (!has_mods(p, o) || add_mods(m, p, o, at));
+	return plane;
+}
+
+/* ------------------------------------------------------------------ DPP ---- */
+
+/* The lanes of DPP, found by moving their numbers. */
+static bool add_dpp(struct soft_maker *m, struct plan *p, struct place *at)
+{
+	const struct isa_inst *in = &p->u->in;
+	uint8_t *plane = soft_maker_planes(m, 3);
+	uint32_t number[SOFT_LANES], *from = (uint32_t *)(plane + PLANE_BYTES);
+	struct isa_inst all = *in;
+	struct soft_step_dpp *d;
+	struct soft_step *s;
+
+	if (!plane)
+		return false;
+	LANES(i) number[i] = (uint32_t)i;
+	d = (struct soft_step_dpp *)(void *)(plane + 2 * PLANE_BYTES);
+	memset(d, 0, sizeof(*d));
+	d->fetch = in->dpp.fi;
+	/* DPP8 writes 0 where there is nothing to read. */
+	d->bound = in->form == ISA_FORM_DPP8 || in->dpp.bound_ctrl;
+	all.dpp.bound_ctrl = true;
+	d->enabled = soft_dpp(&all, ~0u, number, from);
+	all.dpp.bound_ctrl = false;
+	all.dpp.row_mask = all.dpp.bank_mask = 15;
+	d->valid = soft_dpp(&all, ~0u, number, from);
+	s = soft_maker_add(m, STEPS->dpp, p->u);
+	s->a = (uintptr_t)plane;
+	s->b = at->at;
+	s->kb = at->base;
+	s->c = (uintptr_t)from;
+	s->d = (uintptr_t)d;
+	s->half = (uint8_t)p->half;
+	at->at = (uintptr_t)plane;
+	at->base = SOFT_STEP_ABSOLUTE;
+	p->dpp = d;
+	return true;
 }
 
 /* ----------------------------------------------------------------- plans ---- */
@@ -297,7 +260,7 @@ static bool is_written(const struct isa_operand *mask)
 	return !mask || mask->reg != ISA_R_NULL;
 }
 
-/* Floats need MODE at its usual setting, unless none of the row's change. */
+/* Floats are rounded to nearest. */
 static bool mode_allows(const struct soft_maker *m, const struct plan *p)
 {
 	bool floats = p->row->flags & SOFT_V_ROUND;
@@ -306,15 +269,16 @@ static bool mode_allows(const struct soft_maker *m, const struct plan *p)
 		floats |= isa_type_info(p->src[i]->type)->kind == 'F';
 	if (p->dst)
 		floats |= isa_type_info(p->dst->type)->kind == 'F';
-	return m->mode == MODE_PLAIN || !floats;
+	return !(m->mode & MODE_ROUND) || !floats;
 }
 
 static bool plan_allows(const struct soft_maker *m, const struct plan *p)
 {
 	const struct isa_inst *in = &p->u->in;
 
-	return p->row->fn && in->form == ISA_FORM_PLAIN &&
-	       !in->f[ISA_F_CLAMP] && !in->f[ISA_F_OMOD] &&
+	return p->row->fn &&
+	       (in->form == ISA_FORM_PLAIN ||
+		!(isa_op_info(in->op)->flags & ISA_WEXEC)) &&
 	       is_mask_register(p->mask_in) &&
 	       (!p->mask_out || p->mask_out->kind == ISA_K_SGPR) &&
 	       (!p->dst || (p->dst->kind == ISA_K_VGPR &&
@@ -331,25 +295,49 @@ static uint8_t mask_out(const struct plan *p, int half)
 		       SOFT_STEP_NO_MASK;
 }
 
+/* What finish() of valu.c would do to the result. */
+static bool needs_finish(const struct soft_maker *m, const struct plan *p)
+{
+	const struct isa_inst *in = &p->u->in;
+
+	return p->dst && isa_type_info(p->dst->type)->kind == 'F' &&
+	       (in->f[ISA_F_CLAMP] || in->f[ISA_F_OMOD] ||
+		(m->mode & MODE_DENORMS) != MODE_DENORMS);
+}
+
+/* Which step flushes: one of the row that does, or others around it. */
+static void plan_float(const struct soft_maker *m, struct plan *p)
+{
+	const struct isa_inst *in = &p->u->in;
+
+	p->finish = needs_finish(m, p);
+	p->flush = p->row->flush && !in->f[ISA_F_CLAMP] &&
+		   !in->f[ISA_F_OMOD] && !(m->mode & SOFT_MODE_DENORM_F32);
+	p->finish &= !p->flush;
+}
+
 /* The function of the step, and what it wants in imm. */
 static soft_step_fn *pick(const struct plan *p, uint32_t *imm)
 {
+	soft_step_fn *own = p->flush ? p->row->flush : p->row->step;
 	const struct isa_type_info *t;
 
 	*imm = 0;
+	if (!is_written(p->mask_out) || p->finish ||
+	    p->u->in.f[ISA_F_CLAMP])
+		own = NULL;
 	if (!p->dst)
-		return p->row->step && is_written(p->mask_out) ? p->row->step :
-								 step_row;
+		return own ? own : STEPS->row;
 	t = isa_type_info(p->dst->type);
 	*imm = p->dst->dwords;
 	if (t->bits == 16 && t->count == 1) {
 		*imm = p->dst->mods & ISA_M_HI ||
 		       p->u->in.op == ISA_v_fma_mixhi_f16;
-		return step_row16;
+		return p->finish ? STEPS->row16_finish : STEPS->row16;
 	}
-	return p->row->step && p->dst->dwords == 1 && is_written(p->mask_out) ?
-		       p->row->step :
-		       step_row;
+	if (own && p->dst->dwords == 1)
+		return own;
+	return p->finish ? STEPS->row_finish : STEPS->row;
 }
 
 static bool add_half(struct soft_maker *m, struct plan *p, int half)
@@ -360,7 +348,10 @@ static bool add_half(struct soft_maker *m, struct plan *p, int half)
 
 	p->half = half;
 	for (int i = 0; i < p->n_src; i++)
-		if (!place_source(m, p, p->src[i], &at[i]))
+		if (!place_source(m, p, p->src[i], &at[i]) ||
+		    (!i && p->u->in.form != ISA_FORM_PLAIN &&
+		     !add_dpp(m, p, &at[i])) ||
+		    !add_mods(m, p, p->src[i], &at[i]))
 			return false;
 	s = soft_maker_add(m, pick(p, &imm), p->u);
 	s->imm = imm;
@@ -375,6 +366,11 @@ static bool add_half(struct soft_maker *m, struct plan *p, int half)
 	s->mask_in = (uint8_t)((p->mask_in ? p->mask_in->reg : ISA_R_VCC_LO) +
 			       half);
 	s->mask_out = mask_out(p, half);
+	if (p->dpp) {
+		s = soft_maker_add(m, STEPS->dpp_end, p->u);
+		s->d = (uintptr_t)p->dpp;
+		s->half = (uint8_t)half;
+	}
 	return true;
 }
 
@@ -395,6 +391,7 @@ static bool add_plan(struct soft_maker *m, const struct soft_uop *u,
 
 	if (!plan_operands(&p) || !plan_allows(m, &p))
 		return false;
+	plan_float(m, &p);
 	if (!add_half(m, &p, 0) || (m->wide && !add_half(m, &p, 1)))
 		return false;
 	forget_mask(m, mask_out(&p, 0));

@@ -68,6 +68,7 @@ enum soft_vflag {
 struct soft_vrow {
 	soft_lane_fn *fn;
 	soft_step_fn *step; /* the same on 32-bit operands, or NULL */
+	soft_step_fn *flush; /* likewise, f32 denormals become zeros */
 	uint8_t flags;	    /* enum soft_vflag */
 };
 

@@ -160,4 +160,116 @@ static inline uint32_t soft_dot2_bf16(uint32_t a, uint32_t b, uint32_t c)
 		soft_dot2_product(a >> 16, b >> 16, 7, 127), c);
 }
 
+/* --------------------------------------------------------- whole planes ---- */
+
+/*
+ * The same without branches and in 32 bits, so that loops over lanes become
+ * vector code; for numbers only.
+ */
+struct soft_dot2_lane {
+	uint32_t sig;
+	int32_t exp, scale, top;
+	int32_t negative; /* 0 or -1 */
+};
+
+/* The exponent of the leading bit; sig is below 2^24. */
+static inline int32_t soft_dot2_lead(uint32_t sig, int32_t exp)
+{
+	int32_t n = (int32_t)(soft_u32((float)(int32_t)sig) >> 23) - 127;
+
+	return sig ? n + exp : SOFT_DOT2_NONE;
+}
+
+static inline struct soft_dot2_lane soft_dot2_pair(uint32_t a, uint32_t b,
+						   int frac, int bias)
+{
+	uint32_t one = 1u << frac, ma = a & 0x7fff, mb = b & 0x7fff;
+	int32_t ea = (int32_t)(ma >> frac), eb = (int32_t)(mb >> frac);
+	uint32_t fa = ma & (one - 1), fb = mb & (one - 1);
+	uint32_t sa = ea ? fa | one : frac == 7 ? 0 : fa;
+	uint32_t sb = eb ? fb | one : frac == 7 ? 0 : fb;
+	struct soft_dot2_lane t = { .sig = sa * sb };
+	int32_t scale = (ea ? ea : 1) + (eb ? eb : 1) - 2 * bias;
+
+	t.exp = scale - 2 * frac;
+	t.scale = t.sig ? scale : SOFT_DOT2_NONE;
+	t.top = soft_dot2_lead(t.sig, t.exp);
+	t.negative = (int32_t)((a ^ b) << 16) >> 31;
+	return t;
+}
+
+/* Cut onto the grid; below zero if its sign is not `flip`'s. */
+static inline int32_t soft_dot2_units(struct soft_dot2_lane t, int32_t grid,
+				      int32_t flip)
+{
+	int32_t up = t.exp - grid, down = grid - t.exp;
+	uint32_t left = t.sig << (up < 0 ? 0 : up > 31 ? 31 : up);
+	uint32_t right = t.sig >> (down < 0 ? 0 : down > 31 ? 31 : down);
+
+	return (int32_t)(up < 0 ? right : left) ^ (t.negative ^ flip);
+}
+
+static inline uint32_t soft_dot2_numbers(struct soft_dot2_lane p,
+					 struct soft_dot2_lane q, uint32_t c)
+{
+	int32_t exp = c >> 23 & 255, flip = (int32_t)c >> 31, grid, units, e;
+	struct soft_dot2_lane s = { .sig = exp ? (c & 0x7fffff) | 0x800000 : 0,
+				    .exp = exp - 150, .negative = flip };
+	int32_t top = exp ? exp - 127 : SOFT_DOT2_NONE;
+	uint32_t bits, sign, r;
+
+	top = p.top > top ? p.top : top;
+	top = q.top > top ? q.top : top;
+	grid = (p.scale > q.scale ? p.scale : q.scale) - 24;
+	grid = top - 26 > grid ? top - 26 : grid;
+	units = soft_dot2_units(s, grid, flip) +
+		soft_dot2_units(p, grid, flip) +
+		soft_dot2_units(q, grid, flip);
+	/* Rounds to 24 bits, nearest even. */
+	bits = soft_u32((float)(units < 0 ? -units : units));
+	e = (int32_t)(bits >> 23) + grid;
+	sign = (uint32_t)((units >> 31) ^ flip) & 0x80000000;
+	r = sign | (uint32_t)e << 23 | (bits & 0x7fffff);
+	r = e > 254 ? sign | 0x7f800000 : r;
+	return units == 0 || e < 1 || top == SOFT_DOT2_NONE ? 0 : r;
+}
+
+/* All lanes; false, with nothing written, if one has no number. */
+static inline bool soft_dot2_plane(const uint32_t *a, const uint32_t *b,
+				   const uint32_t *c, int frac, int bias,
+				   uint32_t *d)
+{
+	const uint32_t inf = 0x7fff & ~((1u << frac) - 1);
+	uint32_t odd = 0, r[SOFT_LANES];
+
+	LANES(i)
+	{
+		odd |= (a[i] & inf) == inf;
+		odd |= (a[i] >> 16 & inf) == inf;
+		odd |= (b[i] & inf) == inf;
+		odd |= (b[i] >> 16 & inf) == inf;
+		odd |= (c[i] & 0x7f800000) == 0x7f800000;
+	}
+	if (odd)
+		return false;
+	LANES(i)
+	r[i] = soft_dot2_numbers(
+		soft_dot2_pair(a[i] & 0xffff, b[i] & 0xffff, frac, bias),
+		soft_dot2_pair(a[i] >> 16, b[i] >> 16, frac, bias), c[i]);
+	memcpy(d, r, sizeof(r));
+	return true;
+}
+
+static inline void soft_dot2_f16_lanes(const struct soft_lanes *x)
+{
+	if (!soft_dot2_plane(x->a, x->b, x->c, 10, 15, x->d))
+		LANES(i) x->d[i] = soft_dot2_f16(x->a[i], x->b[i], x->c[i]);
+}
+
+static inline void soft_dot2_bf16_lanes(const struct soft_lanes *x)
+{
+	if (!soft_dot2_plane(x->a, x->b, x->c, 7, 127, x->d))
+		LANES(i) x->d[i] = soft_dot2_bf16(x->a[i], x->b[i], x->c[i]);
+}
+
 #endif

@@ -62,6 +62,11 @@ static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c,
 				 ovfl);
 }
 
+#define KIND_DOT2(name, lanes) \
+	LANE_FN(name) \
+	{ \
+		lanes(x); \
+	}
 #define KIND_HFMA(name, ...) \
 	LANE_FN(name) \
 	{ \

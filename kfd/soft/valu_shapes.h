@@ -141,9 +141,15 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 #define FLOAT_ROW(name, n, load, ...) \
 	LANE_FN(name) FLOAT_LOOP(n, load, __VA_ARGS__) \
 	STEP_FLOAT(name, load, __VA_ARGS__)
-#define KIND_F1(name, ...) FLOAT_ROW(name, 1, LOAD_F1, __VA_ARGS__)
-#define KIND_F2(name, ...) FLOAT_ROW(name, 2, LOAD_F2, __VA_ARGS__)
-#define KIND_F3(name, ...) FLOAT_ROW(name, 3, LOAD_F3, __VA_ARGS__)
+#define KIND_F1(name, ...) \
+	FLOAT_ROW(name, 1, LOAD_F1, __VA_ARGS__) \
+	STEP_FLUSH(name, FLUSHED_1, __VA_ARGS__)
+#define KIND_F2(name, ...) \
+	FLOAT_ROW(name, 2, LOAD_F2, __VA_ARGS__) \
+	STEP_FLUSH(name, FLUSHED_2, __VA_ARGS__)
+#define KIND_F3(name, ...) \
+	FLOAT_ROW(name, 3, LOAD_F3, __VA_ARGS__) \
+	STEP_FLUSH(name, FLUSHED_3, __VA_ARGS__)
 #define KIND_FU(name, ...) FLOAT_ROW(name, 0, LOAD_U1, __VA_ARGS__)
 
 #define KIND_D1(name, ...) \

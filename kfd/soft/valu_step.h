@@ -151,6 +151,37 @@ static __attribute__((noinline, unused)) bool step_nan_counts(const float *r,
 		SOFT_NEXT(w, s, base); \
 	}
 
+static inline uint32_t step_flush(uint32_t u)
+{
+	return u & 0x7f800000 ? u : u & 0x80000000;
+}
+
+/* Where MODE turns f32 denormals into zeros, in sources and result. */
+#define FLUSHED_1 const float a = soft_f32(step_flush(pa[i]))
+#define FLUSHED_2 FLUSHED_1; const float b = soft_f32(step_flush(pb[i]))
+#define FLUSHED_3 FLUSHED_2; const float c = soft_f32(step_flush(pc[i]))
+#define STEP_FLUSH(name, load, ...) \
+	STEP_FN(flush_##name) \
+	{ \
+		STEP_PLANES; \
+		_Alignas(64) float r[SOFT_LANES]; \
+		_Alignas(64) uint32_t u[SOFT_LANES]; \
+\
+		LANES(i) \
+		{ \
+			load; \
+			r[i] = __VA_ARGS__; \
+		} \
+		if (__builtin_expect(step_any_nan(r), 0) && \
+		    step_nan_counts(r, exec)) { \
+			soft_step_slow(w, s); \
+		} else { \
+			LANES(i) u[i] = step_flush(soft_u32(r[i])); \
+			step_put(pd, u, exec); \
+		} \
+		SOFT_NEXT(w, s, base); \
+	}
+
 #define STEP_WORD(name, load, ...) \
 	STEP_FN(name) \
 	{ \

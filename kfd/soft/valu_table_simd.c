@@ -6,12 +6,13 @@
 
 #include "kfd/soft/valu.h"
 
-/* The kinds that have steps (valu_step.h). */
-#define STEP(name)    SIMD(step_##name)
-#define NO_STEP(name) NULL
-#define STEP_F1 STEP
-#define STEP_F2 STEP
-#define STEP_F3 STEP
+/* The kinds that have steps (valu_step.h): usual ones, and both. */
+#define STEP(name)    SIMD(step_##name), NULL
+#define STEPS(name)   SIMD(step_##name), SIMD(step_flush_##name)
+#define NO_STEP(name) NULL, NULL
+#define STEP_F1 STEPS
+#define STEP_F2 STEPS
+#define STEP_F3 STEPS
 #define STEP_FI STEP
 #define STEP_FU STEP
 #define STEP_U1 STEP
@@ -49,6 +50,7 @@
 #define STEP_FH NO_STEP
 #define STEP_HF NO_STEP
 #define STEP_UQ NO_STEP
+#define STEP_DOT2 NO_STEP
 #define STEP_Q2 NO_STEP
 #define STEP_T32 NO_STEP
 #define STEP_T32D NO_STEP
@@ -57,7 +59,7 @@
 
 #define V(group, name, kind, flags, ...) \
 	soft_lane_fn SIMD(soft_##name);  \
-	soft_step_fn SIMD(step_##name);
+	soft_step_fn SIMD(step_##name), SIMD(step_flush_##name);
 #include "kfd/soft/valu.def"
 #include "kfd/soft/vop3.def"
 #undef V

@@ -13,6 +13,21 @@
 #define IF_TRANS(...) __VA_ARGS__
 #include "kfd/soft/valu_shapes.h"
 
+/*
+ * Whole numbers to bits and back without the conversions between integers and
+ * doubles that AVX2 lacks: near 1.5 * 2^52 the last bit of a double counts 1.
+ */
+static inline uint64_t low_bits(double n)
+{
+	return soft_u64(n + 6755399441055744.0);
+}
+
+/* 2^n, if it is a normal number. */
+static inline double power_of_two(double n)
+{
+	return soft_f64(low_bits(n + 1023) << 52);
+}
+
 /* 2^a: a = n + f, |f| <= 1/2; Taylor series of e^(f ln 2) to degree 11. */
 static inline double exp2_unit(double a)
 {
@@ -35,8 +50,8 @@ static inline double exp2_unit(double a)
 	/* 2^n in two factors, as n may be beyond what one double holds. */
 	half = __builtin_rint(n * 0.5);
 	rest = n - half;
-	p *= soft_f64((uint64_t)(int64_t)(1023 + (int)half) << 52);
-	p *= soft_f64((uint64_t)(int64_t)(1023 + (int)rest) << 52);
+	p *= power_of_two(half);
+	p *= power_of_two(rest);
 	return a == a ? p : a;
 }
 
@@ -47,13 +62,16 @@ static inline double exp2_unit(double a)
 static inline double log2_unit(double a)
 {
 	uint64_t u = soft_u64(a);
-	int e = (int)(u >> 52 & 0x7ff) - 1023;
+	/* 2^52 plus the biased exponent, less both. */
+	double e = soft_f64((u >> 52 & 0x7ff) | 1075ull << 52) -
+		   (4503599627370496.0 + 1023);
 	double m = soft_f64((u & ((1ull << 52) - 1)) | 1023ull << 52);
+	double less = m * 0.5, more = e + 1;
 	bool above = m > 1.4142135623730951;
 	double s, z, p;
 
-	m = above ? m * 0.5 : m;
-	e += above;
+	m = above ? less : m;
+	e = above ? more : e;
 	s = (m - 1) / (m + 1);
 	z = s * s;
 	p = 1 / 17.0;
@@ -66,9 +84,9 @@ static inline double log2_unit(double a)
 	p = p * z + 1 / 3.0;
 	p = p * z + 1;
 	p = e + p * s * 2.8853900817779268; /* 2 / ln 2 */
-	p = a < 0 ? __builtin_nan("") : p;
+	p = a < __builtin_inf() ? p : a; /* a NaN stays */
 	p = a == 0 ? -__builtin_inf() : p;
-	return a > 0 && a < __builtin_inf() ? p : a > 0 || a != a ? a : p;
+	return a < 0 ? __builtin_nan("") : p;
 }
 
 static inline double rsq_unit(double a)
@@ -87,7 +105,7 @@ static inline double sin_unit(double a, int quarter)
 	double frac = big - __builtin_rint(big);
 	double n = __builtin_rint(frac * 4);
 	double t = (frac * 4 - n) * 1.5707963267948966, z = t * t;
-	int q = (int)n + quarter;
+	uint64_t q = low_bits(n + quarter);
 	double s = -1 / 1307674368000.0, c = 1 / 20922789888000.0, r;
 
 	s = s * z + 1 / 6227020800.0;

@@ -219,7 +219,8 @@ static __attribute__((noinline)) void settle_f64(struct soft_lanes *x, int n)
 
 #define ROW_F3(name, expr)                   \
 	FLOAT_ROW(name, 3, LOAD_F3, expr)    \
-	STEP_FLOAT(name, LOAD_F3, expr)
+	STEP_FLOAT(name, LOAD_F3, expr)      \
+	STEP_FLUSH(name, FLUSHED_3, expr)
 #define ROW_FI(name, expr)                             \
 	FLOAT_ROW(name, 1, LOAD_F1; LOAD_INT, expr)    \
 	STEP_FLOAT(name, LOAD_F1; LOAD_INT, expr)

@@ -154,6 +154,16 @@ ROW(v_pk_mul_f16)
 
 /* --------------------------------------------------------- dot products ---- */
 
+ROW(v_dot2_f32_f16)
+{
+	soft_dot2_f16_lanes(x);
+}
+
+ROW(v_dot2_f32_bf16)
+{
+	soft_dot2_bf16_lanes(x);
+}
+
 /* neg_lo of a source makes its elements signed. */
 static inline int32_t element(uint32_t u, int j, int bits, bool is_signed)
 {

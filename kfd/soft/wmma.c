@@ -54,18 +54,6 @@ static const struct soft_vrow *level(const struct soft_uop *u)
 	return row - u->in.op;
 }
 
-static bool compute_plain(const struct soft_uop *u, struct wmma *m)
-{
-	const struct isa_operand *o = u->in.opnd;
-
-	if (m->acc != WMMA_F32 || o[3].kind != ISA_K_VGPR ||
-	    (o[1].mods | o[2].mods | o[3].mods) & (ISA_M_NEG | ISA_M_NEG_HI))
-		return false;
-	return level(u) == soft_vrows_v4 ? soft_wmma_plain_v4(m) :
-	       level(u) == soft_vrows_v3 ? soft_wmma_plain_v3(m) :
-					   soft_wmma_plain_v2(m);
-}
-
 static void compute(const struct soft_uop *u, struct wmma *m)
 {
 	const struct soft_vrow *rows = level(u);
@@ -115,10 +103,6 @@ void soft_wmma_run(struct soft_wave *w, const struct soft_uop *u)
 	if (!m.a || !m.b || !soft_vgpr(w, 0, o[0].reg, acc_dwords) ||
 	    (o[3].kind == ISA_K_VGPR &&
 	     !soft_vgpr(w, 0, o[3].reg, acc_dwords)))
-		return;
-	m.d[0] = w->v[0][o[0].reg];
-	m.c[0] = o[3].kind == ISA_K_VGPR ? w->v[0][o[3].reg] : NULL;
-	if (w->wave_size == 32 && compute_plain(u, &m))
 		return;
 	set_mods(&u->in, w->mode, &m);
 	set_rows(w, o, &m, constant);

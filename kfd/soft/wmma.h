@@ -48,12 +48,16 @@ struct wmma {
 };
 
 /*
- * The usual case quickly, if this level can: f32 sums without modifiers in a
- * wave32, whose rows follow each other from c[0] and d[0] on; the other rows
- * are not looked at.  False, with nothing written, if a sum is a NaN.
+ * Steps (step.h) of the usual case: f32 sums without modifiers in a wave32.
+ * soft_step_from_TYPE turns the 8 registers at plane a into 16 x 16 floats at
+ * c, [k][row or column]; soft_step_wmma_f32 has such at a and b, C at plane c,
+ * and leaves it to the handler if a sum is a NaN.  NULL: not on such hosts.
  */
-typedef bool soft_wmma_plain_fn(const struct wmma *m);
-soft_wmma_plain_fn soft_wmma_plain_v2, soft_wmma_plain_v3, soft_wmma_plain_v4;
+extern soft_step_fn *const soft_step_from_f16_v2, *const soft_step_from_f16_v3,
+	*const soft_step_from_f16_v4, *const soft_step_from_bf16_v2,
+	*const soft_step_from_bf16_v3, *const soft_step_from_bf16_v4,
+	*const soft_step_wmma_f32_v2, *const soft_step_wmma_f32_v3,
+	*const soft_step_wmma_f32_v4;
 
 typedef void soft_wmma_fn(struct wmma *m);
 soft_wmma_fn soft_wmma_float_v2, soft_wmma_float_v3, soft_wmma_float_v4;

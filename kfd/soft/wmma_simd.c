@@ -222,57 +222,43 @@ static void multiply_any(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 }
 #endif
 
+/* ---------------------------------------------------------------- steps ---- */
+
 #if defined(__AVX512BW__)
-/* Eight registers of halves as sixteen rows of floats. */
-static inline void fragment_f16(const uint32_t *planes, float (*f)[WMMA_N])
+/* Two rows of halves, which alternate, as floats. */
+static inline void rows_f16(const uint32_t *plane, float (*f)[WMMA_N])
 {
-	static const uint16_t even_then_odd[2 * WMMA_N] = {
-		0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
-		1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
-	};
-	const __m512i order = _mm512_loadu_si512(even_then_odd);
+	const __m512i even_then_odd = _mm512_set_epi16(
+		31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30,
+		28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+	__m512i v = _mm512_maskz_permutexvar_epi16(~0u, even_then_odd,
+						   _mm512_loadu_si512(plane));
+	__m256i even = _mm512_maskz_extracti64x4_epi64(0xf, v, 0);
+	__m256i odd = _mm512_maskz_extracti64x4_epi64(0xf, v, 1);
 
-	for (int k = 0; k < WMMA_N; k += 2) {
-		__m512i v = _mm512_maskz_permutexvar_epi16(
-			~0u, order,
-			_mm512_loadu_si512(planes + k / 2 * SOFT_LANES));
-		__m256i odd = _mm512_maskz_extracti64x4_epi64(0xf, v, 1);
-
-		_mm512_store_ps(f[k], _mm512_maskz_cvtph_ps(
-					      ALL, _mm512_castsi512_si256(v)));
-		_mm512_store_ps(f[k + 1], _mm512_maskz_cvtph_ps(ALL, odd));
-	}
+	_mm512_store_ps(f[0], _mm512_maskz_cvtph_ps(ALL, even));
+	_mm512_store_ps(f[1], _mm512_maskz_cvtph_ps(ALL, odd));
 }
 
-static inline void fragment_bf16(const uint32_t *planes, float (*f)[WMMA_N])
+static inline void rows_bf16(const uint32_t *plane, float (*f)[WMMA_N])
 {
 	const __m512i high = _mm512_set1_epi32((int)0xffff0000);
+	__m512i v = _mm512_loadu_si512(plane);
 
-	for (int k = 0; k < WMMA_N; k += 2) {
-		__m512i v = _mm512_loadu_si512(planes + k / 2 * SOFT_LANES);
-
-		_mm512_store_si512(f[k], _mm512_maskz_slli_epi32(ALL, v, 16));
-		_mm512_store_si512(f[k + 1], _mm512_and_si512(v, high));
-	}
+	_mm512_store_si512(f[0], _mm512_maskz_slli_epi32(ALL, v, 16));
+	_mm512_store_si512(f[1], _mm512_and_si512(v, high));
 }
 
-/* C goes straight to registers and back. */
-bool SIMD(soft_wmma_plain)(const struct wmma *m)
+/* False, with nothing written, if a sum is a NaN. */
+static inline bool sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+			const float *c, float *d)
 {
-	_Alignas(64) float a[WMMA_N][WMMA_N], b[WMMA_N][WMMA_N];
 	__m512 acc[WMMA_N];
 	__mmask16 nan = 0;
 
-	if (m->in == WMMA_F16) {
-		fragment_f16(m->a, a);
-		fragment_f16(m->b, b);
-	} else {
-		fragment_bf16(m->a, a);
-		fragment_bf16(m->b, b);
-	}
 #pragma GCC unroll 16
 	for (int r = 0; r < WMMA_N; r++)
-		acc[r] = _mm512_loadu_ps(m->c[0] + r * WMMA_N);
+		acc[r] = _mm512_loadu_ps(c + r * WMMA_N);
 	for (int k = 0; k < WMMA_N; k++) {
 		__m512 row = _mm512_load_ps(b[k]);
 
@@ -288,16 +274,111 @@ bool SIMD(soft_wmma_plain)(const struct wmma *m)
 		return false;
 #pragma GCC unroll 16
 	for (int r = 0; r < WMMA_N; r++)
-		_mm512_storeu_ps(m->d[0] + r * WMMA_N, acc[r]);
+		_mm512_storeu_ps(d + r * WMMA_N, acc[r]);
 	return true;
 }
-#else
-bool SIMD(soft_wmma_plain)(const struct wmma *m)
+#elif defined(__FMA__)
+static inline void rows_f16(const uint32_t *plane, float (*f)[WMMA_N])
 {
-	(void)m;
-	return false;
+	row_from_f16(plane, 0, f[0]);
+	row_from_f16(plane, 16, f[1]);
+}
+
+static inline void rows_bf16(const uint32_t *plane, float (*f)[WMMA_N])
+{
+	for (int l = 0; l < WMMA_N; l++) {
+		f[0][l] = soft_f32(plane[l] << 16);
+		f[1][l] = soft_f32(plane[l] & 0xffff0000);
+	}
+}
+
+/* Four rows; true if a sum is a NaN. */
+static inline bool four_sums(const float (*a)[WMMA_N],
+			     const float (*b)[WMMA_N], const float *c,
+			     float (*d)[WMMA_N])
+{
+	__m256 low[4], high[4], nan = _mm256_setzero_ps();
+
+#pragma GCC unroll 4
+	for (int r = 0; r < 4; r++) {
+		low[r] = _mm256_loadu_ps(c + r * WMMA_N);
+		high[r] = _mm256_loadu_ps(c + r * WMMA_N + 8);
+	}
+	for (int k = 0; k < WMMA_N; k++) {
+		__m256 bl = _mm256_load_ps(b[k]), bh = _mm256_load_ps(b[k] + 8);
+
+#pragma GCC unroll 4
+		for (int r = 0; r < 4; r++) {
+			__m256 s = _mm256_broadcast_ss(&a[k][r]);
+
+			low[r] = _mm256_fmadd_ps(s, bl, low[r]);
+			high[r] = _mm256_fmadd_ps(s, bh, high[r]);
+		}
+	}
+#pragma GCC unroll 4
+	for (int r = 0; r < 4; r++) {
+		nan = _mm256_or_ps(nan, _mm256_cmp_ps(low[r], high[r],
+						      _CMP_UNORD_Q));
+		_mm256_store_ps(d[r], low[r]);
+		_mm256_store_ps(d[r] + 8, high[r]);
+	}
+	return _mm256_movemask_ps(nan);
+}
+
+static inline bool sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+			const float *c, float *d)
+{
+	_Alignas(64) float sum[WMMA_N][WMMA_N];
+	bool nan = false;
+
+	for (int r = 0; r < WMMA_N; r += 4)
+		nan |= four_sums((const float (*)[WMMA_N])&a[0][r], b,
+				 c + r * WMMA_N, sum + r);
+	if (!nan)
+		memcpy(d, sum, sizeof(sum));
+	return !nan;
 }
 #endif
+
+#if defined(__AVX512BW__) || (defined(__FMA__) && !defined(__AVX512F__))
+#define FROM(type)                                                           \
+	static void from_##type(struct soft_wave *w,                         \
+				const struct soft_step *s,                   \
+				const uintptr_t *base)                       \
+	{                                                                    \
+		const uint32_t *from = (const uint32_t *)(base[0] + s->a);   \
+		float (*to)[WMMA_N] = (float (*)[WMMA_N])s->c;               \
+                                                                             \
+		for (int k = 0; k < WMMA_N; k += 2)                          \
+			rows_##type(from + k / 2 * SOFT_LANES, to + k);      \
+		SOFT_NEXT(w, s, base);                                       \
+	}
+FROM(f16)
+FROM(bf16)
+
+/* Rows of C and D follow each other: two to a register. */
+static void wmma_f32(struct soft_wave *w, const struct soft_step *s,
+		     const uintptr_t *base)
+{
+	const float (*a)[WMMA_N] = (const float (*)[WMMA_N])s->a;
+	const float (*b)[WMMA_N] = (const float (*)[WMMA_N])s->b;
+
+	if (!sums(a, b, (const float *)(base[0] + s->c),
+		  (float *)(base[0] + s->d)))
+		s->u->fn(w, s->u);
+	SOFT_NEXT(w, s, base);
+}
+
+soft_step_fn *const SIMD(soft_step_from_f16) = from_f16;
+soft_step_fn *const SIMD(soft_step_from_bf16) = from_bf16;
+soft_step_fn *const SIMD(soft_step_wmma_f32) = wmma_f32;
+#else
+soft_step_fn *const SIMD(soft_step_from_f16) = NULL;
+soft_step_fn *const SIMD(soft_step_from_bf16) = NULL;
+soft_step_fn *const SIMD(soft_step_wmma_f32) = NULL;
+#endif
+
+/* ------------------------------------------------------------ any float ---- */
 
 static inline void load_fragment(enum wmma_type in, const uint32_t *planes,
 				 const uint32_t neg[2], float (*f)[WMMA_N])
