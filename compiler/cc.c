@@ -8,6 +8,7 @@
 #include "compiler/backend.h"
 #include "compiler/cost.h"
 #include "compiler/regalloc.h"
+#include "compiler/schedule.h"
 #include "compiler/select.h"
 #include "isa/co.h"
 #include "isa/occupancy.h"
@@ -133,6 +134,27 @@ static bool select(struct unit *u)
 	return check_lds(u);
 }
 
+static void schedule(struct unit *u)
+{
+	struct sched_options s = { .costs = u->o->costs,
+				   .max_vgprs = u->o->max_vgprs,
+				   .waves = u->o->waves };
+	struct cost_model standard;
+
+	if (!u->o->level)
+		return;
+	if (!s.max_vgprs)
+		s.max_vgprs = 256;
+	if (!s.costs) {
+		cost_init(&standard, u->o->chip);
+		s.costs = &standard;
+	}
+	mir_schedule(&u->m, &s);
+	if (s.costs == &standard)
+		cost_fini(&standard);
+	dump(u, "schedule");
+}
+
 static bool allocate(struct unit *u)
 {
 	struct alloc_limits l = { .vgprs = u->o->max_vgprs, .sgprs = 104 };
@@ -160,7 +182,10 @@ static bool finish(struct unit *u)
 
 static bool compile(struct unit *u)
 {
-	return optimize(u) && select(u) && allocate(u) && finish(u);
+	if (!optimize(u) || !select(u))
+		return false;
+	schedule(u);
+	return allocate(u) && finish(u);
 }
 
 /* --------------------------------------------------------- verification ----

@@ -135,6 +135,7 @@ struct mir_func {
 	uint32_t lds_bytes, scratch_bytes;
 	uint32_t vgprs, sgprs;		     /* used, by allocation */
 	uint32_t vgpr_spills, sgpr_spills; /* registers */
+	const bool *noalias; /* [kernel arguments] do not overlap others */
 	uint32_t line;			     /* given to new instructions */
 };
 

@@ -342,6 +342,15 @@ static uint32_t kernarg_end(const struct ssa_func *f)
 	return (end + 7) / 8 * 8;
 }
 
+static const bool *overlap_facts(const struct ssa_func *f, struct arena *a)
+{
+	bool *n = arena_alloc(a, f->n_args + 1);
+
+	for (uint32_t k = 0; k < f->n_args; k++)
+		n[k] = f->arg[k].noalias;
+	return n;
+}
+
 bool sel_run(struct sel *s)
 {
 	struct arena *a = s->m->arena;
@@ -351,6 +360,7 @@ bool sel_run(struct sel *s)
 	s->arg = arena_alloc(a, (s->f->n_args + 1) * sizeof(*s->arg));
 	s->lds_at = arena_alloc(a, (s->f->n_lds + 1) * sizeof(*s->lds_at));
 	s->hidden = kernarg_end(s->f);
+	s->m->noalias = overlap_facts(s->f, a);
 	place_lds(s);
 	sel_classify(s);
 	s->b = mir_block(s->m);
