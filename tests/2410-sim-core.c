@@ -80,9 +80,9 @@ static const struct {
 	  "v_mov_b32 v4, v2\ns_endpgm\n", 3, 34 },
 	{ "vmcnt(63) waits for nothing but the 3", "global_load_b32 v2, v0, "
 	  "s[0:1]\ns_waitcnt vmcnt(63)\ns_endpgm\n", 1, 3 },
-	/* 32 dwords are two requests, one a cycle. */
-	{ "a load from L2 and its reader: 231", "global_load_b32 v2, v0, "
-	  "s[0:1]\ns_waitcnt vmcnt(0)\nv_mov_b32 v3, v2\ns_endpgm\n", 2, 231 },
+	/* v0 is the lane: 35 bytes, one request. */
+	{ "a load from L2 and its reader: 230", "global_load_b32 v2, v0, "
+	  "s[0:1]\ns_waitcnt vmcnt(0)\nv_mov_b32 v3, v2\ns_endpgm\n", 2, 230 },
 	{ "a store and the wait for it: 250", "global_store_b32 v0, v2, "
 	  "s[0:1]\ns_waitcnt_vscnt null, 0\ns_mov_b32 s0, 1\ns_endpgm\n", 2,
 	  250 },

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/sim/sim.h"
+#include "compiler/sim/lanes.h"
 
 /* What the description says about one offset. */
 struct place {
@@ -21,6 +21,7 @@ struct walker {
 	uint64_t pc;
 	bool ended;
 	uint32_t *count; /* [code dwords] executions, or trips left */
+	struct lanes *lanes;
 };
 
 struct affine {
@@ -31,6 +32,7 @@ struct affine {
 	struct walker *walker;	/* [n_waves], made when a group begins */
 	size_t dwords;
 	uint64_t exec;
+	bool guess; /* some memory instruction has no line */
 	struct trace_access access[TRACE_ACCESSES_MAX];
 };
 
@@ -200,6 +202,19 @@ static struct walker *walker(const struct sim_source *s, int wave)
 	return &a->walker[wave];
 }
 
+/* Pointers are the same for all waves; ids of work-items and group differ. */
+static struct lanes *new_lanes(const struct sim_source *s, int group, int wave)
+{
+	struct lanes *l = xmalloc(sizeof(*l));
+
+	lanes_init(l, 0);
+	for (int k = 0; k < LANES; k++)
+		l->v[0][k] += (uint32_t)(wave * s->wave_size);
+	if (s->group_sgpr)
+		l->s[s->group_sgpr] = (uint32_t)group;
+	return l;
+}
+
 static bool begin(struct sim_source *s, int group, uint64_t cycle,
 		  struct err *e)
 {
@@ -212,6 +227,8 @@ static bool begin(struct sim_source *s, int group, uint64_t cycle,
 
 		w->pc = s->code_va;
 		w->count = xcalloc(a->dwords, sizeof(*w->count));
+		if (a->guess)
+			w->lanes = new_lanes(s, group, k);
 	}
 	return true;
 }
@@ -261,6 +278,14 @@ static bool is_taken(const struct affine *a, struct walker *w, uint64_t at)
 	return false;
 }
 
+static void forget(struct walker *w)
+{
+	free(w->count);
+	free(w->lanes);
+	w->count = NULL;
+	w->lanes = NULL;
+}
+
 static bool follow(struct sim_source *s, struct walker *w,
 		   const struct isa_inst *in, struct err *e)
 {
@@ -271,8 +296,7 @@ static bool follow(struct sim_source *s, struct walker *w,
 	w->pc += in->size_bytes;
 	if (op->flags & ISA_END) {
 		w->ended = true;
-		free(w->count);
-		w->count = NULL;
+		forget(w);
 	} else if (relative &&
 		   (in->op == ISA_s_branch || is_taken(s->ctx, w, at))) {
 		w->pc += (uint64_t)(int64_t)(int16_t)in->f[ISA_F_SIMM16] * 4;
@@ -299,26 +323,14 @@ static int access_bytes(const struct isa_inst *in)
 	return dwords ? 4 * dwords : 4;
 }
 
-/* Two-address LDS instructions touch twice half of what they move. */
 static void addresses(struct sim_source *s, int wave, const struct place *p,
 		      const struct isa_inst *in, uint64_t n,
 		      struct sim_step *out)
 {
 	struct affine *a = s->ctx;
-	struct place plain = { .fold = 64 };
-	int bytes = access_bytes(in), group = wave / s->waves_per_group;
+	int group = wave / s->waves_per_group;
 
-	if (!p || !p->memory) {
-		plain.lane = bytes;
-		plain.wave = (int64_t)bytes * s->wave_size;
-		plain.group = plain.wave * s->waves_per_group;
-		plain.base = (int64_t)(in - a->inst) << 32;
-		plain.step = 0;
-		if (isa_op_info(in->op)->pipe == ISA_PIPE_LDS)
-			plain.base = 0, plain.group = 0;
-		p = &plain;
-	}
-	out->access_bytes = (uint32_t)bytes;
+	out->access_bytes = (uint32_t)access_bytes(in);
 	for (int l = 0; l < s->wave_size; l++) {
 		if (!(a->exec >> l & 1))
 			continue;
@@ -338,16 +350,22 @@ static void fill_step(struct sim_source *s, int wave, uint64_t at,
 	struct affine *a = s->ctx;
 	const struct isa_op_info *op = isa_op_info(in->op);
 	bool memory = op->flags & (ISA_LOAD | ISA_STORE | ISA_ATOMIC);
+	struct walker *w = walker(s, wave);
+	const struct place *p = a->place[at];
 
 	*out = (struct sim_step){ .exec = a->exec };
-	if (!memory || op->pipe == ISA_PIPE_SMEM)
+	if (w->lanes && !(p && p->memory))
+		lanes_access(w->lanes, in, out);
+	if (w->lanes)
+		lanes_exec(w->lanes, in);
+	if (!memory || op->pipe == ISA_PIPE_SMEM || !p || !p->memory)
 		return;
 	out->kind = op->pipe == ISA_PIPE_LDS ? TRACE_LDS : TRACE_MEMORY;
 	if (op->flags & ISA_STORE)
 		out->kind |= TRACE_WRITE;
 	if (op->flags & ISA_ATOMIC)
 		out->kind |= TRACE_ATOMIC;
-	addresses(s, wave, a->place[at], in, walker(s, wave)->count[at]++, out);
+	addresses(s, wave, p, in, w->count[at]++, out);
 }
 
 static bool step(struct sim_source *s, int wave, uint64_t cycle,
@@ -373,6 +391,27 @@ static double sharing(struct sim_source *s, uint64_t pc)
 }
 
 /* ---- opening ---- */
+
+/* Is there vector memory or LDS that the description leaves open? */
+static bool is_open(const struct sim_source *s)
+{
+	const struct affine *a = s->ctx;
+	struct isa_target t = { ISA_GFX11, s->wave_size, false };
+	struct isa_inst in;
+
+	for (size_t off = 0; off < s->code_bytes; off += in.size_bytes) {
+		const struct place *p = a->place[off / 4];
+
+		if (isa_decode(&t, s->code + off, s->code_bytes - off, &in))
+			in.size_bytes = 4;
+		else if (isa_op_info(in.op)->flags &
+				 (ISA_LOAD | ISA_STORE | ISA_ATOMIC) &&
+			 isa_op_info(in.op)->pipe != ISA_PIPE_SMEM &&
+			 !(p && p->memory))
+			return true;
+	}
+	return false;
+}
 
 bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
 		     uint64_t code_va, const char *text, const char *name,
@@ -401,6 +440,7 @@ bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
 		sim_affine_close(s);
 		return false;
 	}
+	a->guess = is_open(s);
 	a->walker = xcalloc((size_t)s->n_groups * (size_t)s->waves_per_group,
 			    sizeof(*a->walker));
 	return true;
@@ -413,7 +453,7 @@ void sim_affine_close(struct sim_source *s)
 	if (!a)
 		return;
 	for (int i = 0; a->walker && i < s->n_groups * s->waves_per_group; i++)
-		free(a->walker[i].count);
+		forget(&a->walker[i]);
 	free(a->walker);
 	free(a->inst);
 	free(a->decoded);

@@ -153,7 +153,7 @@ static void store_lane(struct lanes *l, const struct isa_operand *o, int lane,
 
 static uint64_t value_of(struct lanes *l, const struct isa_inst *in, int lane)
 {
-	uint32_t a = src(l, in, 0, lane), b = src(l, in, 1, lane), d;
+	uint32_t a = src(l, in, 0, lane), b = src(l, in, 1, lane), d = 0;
 
 	switch (in->op) {
 	case ISA_v_lshlrev_b64:
@@ -166,7 +166,8 @@ static uint64_t value_of(struct lanes *l, const struct isa_inst *in, int lane)
 		d = a + b + l->carry[lane];
 		return d;
 	default:
-		return value32(in->op, a, b, src(l, in, 2, lane), &d) ? d : 0;
+		value32(in->op, a, b, src(l, in, 2, lane), &d);
+		return d;
 	}
 }
 
@@ -199,17 +200,26 @@ static void exec_smem(struct lanes *l, const struct isa_operand *o)
 					 : 0;
 }
 
+static bool is_known(enum isa_op op)
+{
+	uint32_t d;
+
+	switch (op) {
+	case ISA_v_lshlrev_b64: case ISA_s_lshl_b64: case ISA_s_mov_b64:
+	case ISA_v_add_co_ci_u32: case ISA_s_addc_u32:
+		return true;
+	default:
+		return value32(op, 0, 0, 0, &d);
+	}
+}
+
 void lanes_exec(struct lanes *l, const struct isa_inst *in)
 {
-	const struct isa_op_info *op = isa_op_info(in->op);
-
 	if (!in->n_opnd || !(in->opnd[0].role & ISA_DST) || in->op_y)
 		return;
-	if (op->pipe == ISA_PIPE_SMEM)
+	if (isa_op_info(in->op)->pipe == ISA_PIPE_SMEM)
 		exec_smem(l, &in->opnd[0]);
-	else if (op->pipe == ISA_PIPE_SALU || op->pipe == ISA_PIPE_VALU ||
-		 op->pipe == ISA_PIPE_VALU64 || op->pipe == ISA_PIPE_QUARTER ||
-		 op->flags & ISA_LOAD)
+	else if (is_known(in->op))
 		exec_value(l, in);
 }
 

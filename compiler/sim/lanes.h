@@ -31,7 +31,7 @@ void lanes_init(struct lanes *l, uint32_t id);
 /* The accesses of a memory instruction, before lanes_exec() of it. */
 void lanes_access(struct lanes *l, const struct isa_inst *in,
 		  struct sim_step *out);
-/* Evaluate an instruction. */
+/* Evaluate an instruction; one it does not know leaves its result as it was. */
 void lanes_exec(struct lanes *l, const struct isa_inst *in);
 
 #endif

@@ -108,11 +108,14 @@ static uint64_t from_home(struct sim *s, uint64_t t, uint32_t bytes, double n)
 	       (uint64_t)((double)home_latency(s) / n);
 }
 
-/* A line below L0; the cycle in which it is back from there. */
-static uint64_t below_l0(struct sim *s, uint64_t line, uint64_t t, uint64_t l0,
-			 double n)
+/*
+ * A line below L0; the cycle in which it is back from there.  Caches pass whole
+ * lines on, memory only the sectors that were asked for.
+ */
+static uint64_t below_l0(struct sim *s, uint64_t line, int sectors, uint64_t t,
+			 uint64_t l0, double n)
 {
-	uint32_t bytes = REQUEST;
+	uint32_t bytes = LINE;
 	uint64_t l1 = sim_cycles(s, COST_L1_LAT) - l0;
 	uint64_t l2 = sim_cycles(s, COST_L2_LAT) - l0;
 	bool hit;
@@ -131,7 +134,8 @@ static uint64_t below_l0(struct sim *s, uint64_t line, uint64_t t, uint64_t l0,
 		return *ready = sim_max(t + l2, *ready2);
 	}
 	t = translate(s, line * bytes, t);
-	*ready = *ready2 = from_home(s, t, bytes, n) + l2;
+	*ready = *ready2 = from_home(s, t, SECTOR * (uint32_t)sectors, n) +
+			   l2;
 	return *ready;
 }
 
@@ -228,9 +232,10 @@ static uint64_t issue_to_path(const struct sim *s)
 
 /* ---- vector memory ---- */
 
-/* Distinct requests, in the order of the lanes, and repeated ones. */
+/* Lines that an access touches, which sectors of them, and in all `n` times. */
 struct segments {
 	uint64_t line[128];
+	uint8_t sectors[128]; /* bit 0: the lower half, bit 1: the upper */
 	int n_lines, n;
 };
 
@@ -241,10 +246,14 @@ static void add_segment(struct segments *g, uint64_t *last, uint64_t seg)
 	*last = seg;
 	g->n++;
 	for (int k = g->n_lines; k-- > 0;)
-		if (g->line[k] == seg)
+		if (g->line[k] == seg / 2) {
+			g->sectors[k] |= 1 << seg % 2;
 			return;
-	if (g->n_lines < (int)ARRAY_SIZE(g->line))
-		g->line[g->n_lines++] = seg;
+		}
+	if (g->n_lines == (int)ARRAY_SIZE(g->line))
+		return;
+	g->sectors[g->n_lines] = (uint8_t)(1 << seg % 2);
+	g->line[g->n_lines++] = seg / 2;
 }
 
 static uint64_t scratch_at(const struct wave *w, const struct trace_access *a)
@@ -265,7 +274,7 @@ static void unknown_lines(const struct sim *s, const struct wave *w,
 	uint32_t step = s->c->scattered ? 128 : bytes;
 
 	for (int lane = 0; lane < s->src->wave_size; lane++)
-		add_segment(g, &last, (at + (uint64_t)lane * step) / REQUEST);
+		add_segment(g, &last, (at + (uint64_t)lane * step) / SECTOR);
 }
 
 static void find_segments(const struct sim *s, const struct wave *w,
@@ -281,9 +290,14 @@ static void find_segments(const struct sim *s, const struct wave *w,
 				      ? scratch_at(w, &st->access[k])
 				      : st->access[k].at;
 
-		add_segment(g, &last, at / REQUEST);
-		add_segment(g, &last, (at + st->access_bytes - 1) / REQUEST);
+		add_segment(g, &last, at / SECTOR);
+		add_segment(g, &last, (at + st->access_bytes - 1) / SECTOR);
 	}
+}
+
+static int sectors_of(const struct segments *g, int k)
+{
+	return g->sectors[k] == 3 ? 2 : 1;
 }
 
 static uint64_t load_lines(struct sim *s, struct wave *w,
@@ -301,10 +315,11 @@ static uint64_t load_lines(struct sim *s, struct wave *w,
 					     &hit);
 
 		if (!hit)
-			*ready = below_l0(s, g->line[k], t,
+			*ready = below_l0(s, g->line[k], sectors_of(g, k), t,
 					  sim_cycles(s, COST_L0_LAT), n) + l0;
 		else
-			s->r->bytes[SIM_L0] += REQUEST;
+			s->r->bytes[SIM_L0] += SECTOR *
+					       (uint64_t)sectors_of(g, k);
 		at = sim_max(at, *ready);
 	}
 	return at;
@@ -315,12 +330,14 @@ static uint64_t store_lines(struct sim *s, struct wave *w,
 			    const struct segments *g, uint64_t t)
 {
 	uint64_t at = t;
-	double bytes = (double)REQUEST * g->n_lines;
+	double bytes = 0;
 	double rate = s->dram_rate * cost_value(s->m, COST_DRAM_WRITE_EFF) /
 		      cost_value(s->m, COST_DRAM_READ_EFF);
 
-	for (int k = 0; k < g->n_lines; k++)
-		at = sim_max(at, translate(s, g->line[k] * REQUEST, t));
+	for (int k = 0; k < g->n_lines; k++) {
+		at = sim_max(at, translate(s, g->line[k] * LINE, t));
+		bytes += SECTOR * sectors_of(g, k);
+	}
 	at = book(&s->l2_free, at, bytes, s->l2_rate);
 	s->l2_busy += bytes / s->l2_rate;
 	s->r->bytes[SIM_L2] += (uint64_t)bytes;
@@ -369,7 +386,7 @@ void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st)
 	uint64_t begin = sim_max(export_path(s, w), cu->l0_free), at;
 
 	find_segments(s, w, st, &g);
-	uint64_t cycles = (uint64_t)ceil((double)g.n * REQUEST / cost_value(s->m,
+	uint64_t cycles = (uint64_t)ceil((double)g.n * SECTOR / cost_value(s->m,
 							     COST_L0_BW));
 	cycles = sim_max(cycles, i->issue);
 	cu->l0_free = begin + cycles;
@@ -396,13 +413,13 @@ void sim_smem(struct sim *s, struct wave *w, const struct sim_step *st)
 				     : UINT64_C(1) << 58; /* arguments */
 	uint64_t back = s->now + i->latency - 1;
 
-	for (uint64_t line = at / REQUEST; line <= (at + bytes - 1) / REQUEST;
+	for (uint64_t line = at / LINE; line <= (at + bytes - 1) / LINE;
 	     line++) {
 		bool hit;
 		uint64_t *ready = cache_find(&s->scalar, line, &hit);
 
 		if (!hit)
-			*ready = below_l0(s, line, s->now, 0, 1) - 1;
+			*ready = below_l0(s, line, 1, s->now, 0, 1) - 1;
 		back = sim_max(back, *ready);
 	}
 	if (i->n_sdst || !i->in.n_opnd) {
@@ -414,16 +431,24 @@ void sim_smem(struct sim *s, struct wave *w, const struct sim_step *st)
 
 /* ---- beginning and end ---- */
 
-/* What this WGP gets of something shared by `n` of them, in bytes a cycle. */
+static double busy_wgps(const struct sim *s)
+{
+	return s->c->busy_wgps ? s->c->busy_wgps
+			       : cost_value(s->m, COST_N_WGP);
+}
+
+/* Busy WGPs that share an L1. */
+static double in_array(const struct sim *s)
+{
+	return ceil(busy_wgps(s) / cost_value(s->m, COST_N_ARRAY));
+}
+
+/* What this WGP gets of what it shares with others, in bytes a cycle. */
 static void share_rates(struct sim *s)
 {
-	double hz = s->mhz * 1e6;
-	double wgps = cost_value(s->m, COST_N_WGP);
-	double busy = s->c->busy_wgps ? s->c->busy_wgps : wgps;
-	double arrays = cost_value(s->m, COST_N_ARRAY);
-	double in_array = ceil(busy / arrays);
+	double hz = s->mhz * 1e6, busy = busy_wgps(s);
 
-	s->l1_rate = cost_value(s->m, COST_L1_BW) / in_array;
+	s->l1_rate = cost_value(s->m, COST_L1_BW) / in_array(s);
 	s->l2_rate = cost_value(s->m, COST_L2_BW) / busy;
 	s->ic_rate = cost_value(s->m, COST_MALL_BW) / hz / busy;
 	s->dram_rate = cost_value(s->m, COST_DRAM_BW) *
@@ -449,11 +474,12 @@ void sim_memory_init(struct sim *s)
 	share_rates(s);
 	s->home = home_of(s);
 	for (int i = 0; i < 2; i++)
-		cache_init(&s->cu[i].l0, sim_cycles(s, COST_L0_BYTES), REQUEST,
-			   8);
-	cache_init(&s->l1, sim_cycles(s, COST_L1_BYTES), REQUEST, 16);
-	cache_init(&s->l2, sim_cycles(s, COST_L2_BYTES), REQUEST, 16);
-	cache_init(&s->scalar, sim_cycles(s, COST_K_BYTES), REQUEST, 4);
+		cache_init(&s->cu[i].l0, sim_cycles(s, COST_L0_BYTES), LINE, 8);
+	/* The other WGPs of the array fill the rest of L1. */
+	cache_init(&s->l1, (uint64_t)((double)sim_cycles(s, COST_L1_BYTES) /
+				      in_array(s)), LINE, 16);
+	cache_init(&s->l2, sim_cycles(s, COST_L2_BYTES), LINE, 16);
+	cache_init(&s->scalar, sim_cycles(s, COST_K_BYTES), LINE, 4);
 	cache_init(&s->icache, sim_cycles(s, COST_IC_BYTES),
 		   (uint32_t)sim_cycles(s, COST_IC_LINE), 8);
 	cache_init(&s->tlb, 1024, 1, 16);

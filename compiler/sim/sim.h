@@ -86,6 +86,7 @@ struct sim_source {
 	uint32_t lds_bytes;  /* of a group */
 	int vgprs;	     /* of a wave, not rounded */
 	bool cu_mode;	     /* a group stays in one CU */
+	int group_sgpr;	     /* register of the workgroup's x; 0: none */
 
 	/* Waves of `group` come to life at `cycle`.  May be NULL. */
 	bool (*begin)(struct sim_source *s, int group, uint64_t cycle,
@@ -245,8 +246,8 @@ void sim_trace_close(struct sim_source *s);
  * OFFSET is in bytes from the kernel's first instruction.  The address of lane
  * l in the i-th execution of that memory instruction by wave w of group g is
  * base + (l % F)*L + (l / F)*R + w*W + g*G + i*S; F is 64 where it is not given.
- * Memory instructions without a line use lane=access size, wave=32*lane and a
- * base of their own; `share` is struct sim_source's sharing().  Addresses of LDS instructions are offsets in LDS.
+ * `share` is struct sim_source's sharing().  For memory instructions without a
+ * line the addresses are guessed from the code (compiler/sim/lanes.h).  Addresses of LDS instructions are offsets in LDS.
  */
 bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
 		     uint64_t code_va, const char *text, const char *name,

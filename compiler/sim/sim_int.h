@@ -19,10 +19,12 @@
 #define SIM_PENDING 64 /* most accesses of one counter in flight */
 
 /*
- * Caches ask each other and memory for this many bytes: AMD's profiler counts
- * requests of 64, and traces of scattered cold loads have that rate.
+ * Caches keep and pass on whole lines (rocminfo says 128); memory is asked for
+ * sectors (AMD's profiler counts requests of 64; a trace of scattered cold
+ * loads has their rate).
  */
-#define REQUEST 64
+#define LINE 128
+#define SECTOR 64
 
 /* Of these a SIMD issues one per cycle each. */
 enum issue_kind {

@@ -24,7 +24,8 @@ struct trace_waves {
 	struct trace_dispatch d;
 	uint8_t *code;
 	struct recorded *wave; /* [n_waves] */
-	int *group_at;	       /* [groups of the dispatch], -1: left out */
+	int *group_at;	       /* [n_grid] ours + 1; 0: not seen, -1: left out */
+	int most, every;       /* take so many groups, one in so many */
 	uint32_t n_grid;
 };
 
@@ -47,23 +48,8 @@ static bool grid_size(const struct trace_dispatch *d, uint32_t *n,
 		       d->n_groups[0], d->n_groups[1], d->n_groups[2]);
 }
 
-/* Which groups the simulated WGP gets: one in 48, in their order. */
-static void choose(struct sim_source *s, struct trace_waves *t, int most)
-{
-	int n = 0;
-
-	t->group_at = xcalloc(t->n_grid, sizeof(*t->group_at));
-	for (uint32_t g = 0; g < t->n_grid; g++) {
-		bool ours = most ? n < most : g % WGPS == 0;
-
-		t->group_at[g] = ours ? n++ : -1;
-	}
-	s->n_groups = n;
-}
-
 static bool begin_dispatch(struct sim_source *s, struct trace_waves *t,
-			   const struct trace_dispatch *d, int most,
-			   struct err *e)
+			   const struct trace_dispatch *d, struct err *e)
 {
 	uint64_t items = (uint64_t)d->group_size[0] * d->group_size[1] *
 			 d->group_size[2];
@@ -85,9 +71,7 @@ static bool begin_dispatch(struct sim_source *s, struct trace_waves *t,
 	s->waves_per_group = (int)((items + d->wave_size - 1) / d->wave_size);
 	s->lds_bytes = d->lds_bytes;
 	s->vgprs = (int)d->vgprs;
-	choose(s, t, most);
-	t->wave = xcalloc((size_t)s->n_groups * (size_t)s->waves_per_group,
-			  sizeof(*t->wave));
+	t->group_at = xcalloc(t->n_grid, sizeof(*t->group_at));
 	return true;
 }
 
@@ -111,6 +95,19 @@ static void record(struct recorded *w, const struct trace_event *ev)
 		w->access[w->n_access++] = ev->access[i];
 }
 
+/* A group that the trace has: 1 + its number here, or -1. */
+static int choose(struct sim_source *s, struct trace_waves *t, uint32_t g)
+{
+	size_t n = (size_t)s->waves_per_group;
+
+	if (g % (uint32_t)t->every || (t->most && s->n_groups == t->most))
+		return -1;
+	t->wave = xrealloc(t->wave, ((size_t)s->n_groups + 1) * n *
+			   sizeof(*t->wave));
+	memset(t->wave + (size_t)s->n_groups * n, 0, n * sizeof(*t->wave));
+	return ++s->n_groups;
+}
+
 static bool add_inst(struct sim_source *s, struct trace_waves *t,
 		     const struct trace_event *ev, struct err *e)
 {
@@ -120,8 +117,10 @@ static bool add_inst(struct sim_source *s, struct trace_waves *t,
 		return err_set(e, ERR_INPUT, "trace: workgroup %u,%u,%u wave "
 			       "%u is not of the dispatch", ev->group[0],
 			       ev->group[1], ev->group[2], ev->wave);
-	if (t->group_at[g] >= 0)
-		record(&t->wave[t->group_at[g] * s->waves_per_group +
+	if (!t->group_at[g])
+		t->group_at[g] = choose(s, t, g);
+	if (t->group_at[g] > 0)
+		record(&t->wave[(t->group_at[g] - 1) * s->waves_per_group +
 				(int)ev->wave], ev);
 	return true;
 }
@@ -146,7 +145,7 @@ static uint64_t last_dispatch(const void *bytes, size_t len, struct err *e)
 
 static bool read_dispatch(struct sim_source *s, struct trace_waves *t,
 			  const void *bytes, size_t len, uint64_t number,
-			  int most, struct err *e)
+			  struct err *e)
 {
 	struct trace_event *ev = xmalloc(sizeof(*ev));
 	struct trace_reader r;
@@ -157,8 +156,7 @@ static bool read_dispatch(struct sim_source *s, struct trace_waves *t,
 		if (ev->type == TRACE_DISPATCH) {
 			ours = ev->dispatch.number == number;
 			found |= ours;
-			ok = !ours || begin_dispatch(s, t, &ev->dispatch, most,
-						     e);
+			ok = !ours || begin_dispatch(s, t, &ev->dispatch, e);
 		} else if (ev->type == TRACE_INST && ours) {
 			ok = add_inst(s, t, ev, e);
 		}
@@ -201,20 +199,41 @@ static bool step(struct sim_source *s, int wave, uint64_t cycle,
 	return true;
 }
 
-bool sim_trace_open(struct sim_source *s, const void *bytes, size_t len,
-		    uint64_t number, int max_groups, struct err *e)
+static struct trace_waves *new_waves(struct sim_source *s, int most, int every)
 {
 	struct trace_waves *t = xcalloc(1, sizeof(*t));
 
+	t->most = most;
+	t->every = every;
 	s->ctx = t;
+	s->n_groups = 0;
 	s->pc = get_pc;
 	s->step = step;
+	return t;
+}
+
+/* The groups of one WGP are one in 48; a trace may hold others only. */
+bool sim_trace_open(struct sim_source *s, const void *bytes, size_t len,
+		    uint64_t number, int max_groups, struct err *e)
+{
+	s->ctx = NULL;
 	if (!number)
 		number = last_dispatch(bytes, len, e);
-	if (number && read_dispatch(s, t, bytes, len, number, max_groups, e))
-		return true;
+	for (int try = 0; number && try < 2; try++) {
+		bool all = max_groups || try;
+		struct trace_waves *t = new_waves(s, try ? 1 : max_groups,
+						  all ? 1 : WGPS);
+
+		if (!read_dispatch(s, t, bytes, len, number, e))
+			break;
+		if (s->n_groups)
+			return true;
+		sim_trace_close(s);
+	}
 	sim_trace_close(s);
-	return false;
+	return e->code ? false
+		       : err_set(e, ERR_INPUT, "trace: dispatch %llu executed "
+				 "nothing", (unsigned long long)number);
 }
 
 uint64_t sim_trace_groups(const struct sim_source *s)

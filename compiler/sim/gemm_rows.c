@@ -1,0 +1,353 @@
+/* compiler/sim/gemm_rows.c - published rows: read, choose, predict. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/sim/gemm_rows.h"
+#include "compiler/sim/vector.h"
+
+enum { COLUMNS_MAX = 64 };
+
+/* ---- CSV (RFC 4180) ---- */
+
+struct csv {
+	char *at; /* text, which is cut into fields in place */
+	char *field[COLUMNS_MAX];
+	int n;
+};
+
+/* One field: unquoted in place; false at the end of the record. */
+static bool next_field(struct csv *c)
+{
+	char *in = c->at, *out = c->at;
+	bool quoted = *in == '"';
+
+	if (c->n < COLUMNS_MAX)
+		c->field[c->n++] = out;
+	in += quoted;
+	while (*in && (quoted || (*in != ',' && *in != '\n'))) {
+		if (quoted && *in == '"') {
+			if (in[1] != '"') {
+				quoted = false;
+				in++;
+				continue;
+			}
+			in++;
+		}
+		*out++ = *in++;
+	}
+	bool more = *in == ',';
+	c->at = *in ? in + 1 : in;
+	if (out > c->field[c->n - 1] && out[-1] == '\r')
+		out--;
+	*out = '\0';
+	return more;
+}
+
+static bool next_record(struct csv *c)
+{
+	if (!*c->at)
+		return false;
+	c->n = 0;
+	while (next_field(c))
+		;
+	return true;
+}
+
+/* ---- the columns that matter ---- */
+
+static const char *const columns[] = {
+	"source_doc", "system", "M", "N", "K", "tile_m", "tile_n", "tile_k",
+	"split_k", "wg_mode", "other", "tflops", "source", "gpu", "kernel",
+	"config", "metric", "value", "unit",
+};
+enum { C_DOC, C_SYSTEM, C_M, C_N, C_K, C_TM, C_TN, C_TK, C_SPLIT, C_MODE,
+       C_OTHER, C_TFLOPS, C_SOURCE, C_GPU, C_KERNEL, C_CONFIG, C_METRIC,
+       C_VALUE, C_UNIT, C_COUNT };
+_Static_assert(ARRAY_SIZE(columns) == C_COUNT, "a name per column");
+
+struct reader {
+	struct csv csv;
+	int column[C_COUNT]; /* -1: the file has none */
+};
+
+static const char *cell(const struct reader *r, int column)
+{
+	int at = r->column[column];
+
+	return at >= 0 && at < r->csv.n ? r->csv.field[at] : "";
+}
+
+static void find_columns(struct reader *r)
+{
+	for (int k = 0; k < C_COUNT; k++) {
+		r->column[k] = -1;
+		for (int i = 0; i < r->csv.n; i++)
+			if (!strcmp(r->csv.field[i], columns[k]))
+				r->column[k] = i;
+	}
+}
+
+static int number(const struct reader *r, int column)
+{
+	return (int)strtol(cell(r, column), NULL, 10);
+}
+
+static bool take_shape(const struct reader *r, struct gemm_row *row)
+{
+	row->m = number(r, C_M);
+	row->n = number(r, C_N);
+	row->k = number(r, C_K);
+	return row->m > 0 && row->n > 0 && row->k > 0 && row->m <= 1 << 17 &&
+	       row->n <= 1 << 17 && row->k <= 1 << 17;
+}
+
+static void set_time(struct gemm_row *row, double tflops)
+{
+	row->time_s = 2.0 * row->m * row->n * row->k / (tflops * 1e12);
+}
+
+static int vgprs_of(const char *text)
+{
+	const char *at = strstr(text, "VGPR=");
+
+	return at ? (int)strtol(at + 5, NULL, 10) : 0;
+}
+
+/* The key of compiler/sim/split.def. */
+static void make_key(const struct reader *r, struct gemm_row *row)
+{
+	size_t n = 0;
+
+	for (int k = C_DOC; k <= C_MODE && n < sizeof(row->key); k++)
+		n += (size_t)snprintf(row->key + n, sizeof(row->key) - n,
+				      "%s%s", k ? "|" : "", cell(r, k));
+	row->judges = sim_split_judges(row->key);
+	snprintf(row->group, sizeof(row->group), "%s|%s|%d|%d|%d",
+		 cell(r, C_DOC), cell(r, C_SYSTEM), row->m, row->n, row->k);
+}
+
+/* Rows with a column per part of the tile. */
+static bool take_tile_row(const struct reader *r, struct gemm_row *row)
+{
+	const char *other = cell(r, C_OTHER);
+	double tflops = strtod(cell(r, C_TFLOPS), NULL);
+	bool good = strstr(other, "reliability=good");
+	bool medium = strstr(other, "reliability=medium") &&
+		      number(r, C_TK) == 16;
+
+	if (!take_shape(r, row) || !(tflops > 0) || !number(r, C_TM) ||
+	    (!good && !medium))
+		return false;
+	snprintf(row->system, sizeof(row->system), "%s", cell(r, C_SYSTEM));
+	row->tile = (struct gemm_tile){
+		.family = strcmp(row->system, "Triton") ? GEMM_T0 : GEMM_TRITON,
+		.m = number(r, C_TM), .n = number(r, C_TN),
+		.k = number(r, C_TK), .vgprs = vgprs_of(other),
+		.cu_mode = !strcmp(cell(r, C_MODE), "cu"),
+	};
+	row->split_k = number(r, C_SPLIT) > 1 ? number(r, C_SPLIT) : 1;
+	row->ratio = !good;
+	set_time(row, tflops);
+	make_key(r, row);
+	return true;
+}
+
+/* Rows with a text: "Triton 128x128x32". */
+static bool take_text_row(const struct reader *r, struct gemm_row *row)
+{
+	const char *text = cell(r, C_KERNEL);
+	double value = strtod(cell(r, C_VALUE), NULL);
+
+	if (strncmp(text, "Triton ", 7) ||
+	    sscanf(text + 7, "%dx%dx%d", &row->tile.m, &row->tile.n,
+		   &row->tile.k) != 3 ||
+	    !strstr(cell(r, C_GPU), "7900 XTX") ||
+	    strcmp(cell(r, C_UNIT), "TFLOPS") || !(value > 0) ||
+	    !take_shape(r, row))
+		return false;
+	snprintf(row->system, sizeof(row->system), "Triton");
+	row->split_k = 1;
+	set_time(row, value);
+	/* The same rows as of the other kind of file: the same split. */
+	snprintf(row->key, sizeof(row->key), "%s|Triton|%d|%d|%d|%d|%d|%d||",
+		 cell(r, C_SOURCE), row->m, row->n, row->k, row->tile.m,
+		 row->tile.n, row->tile.k);
+	snprintf(row->group, sizeof(row->group), "%s|Triton|%d|%d|%d",
+		 cell(r, C_SOURCE), row->m, row->n, row->k);
+	row->judges = sim_split_judges(row->key);
+	return true;
+}
+
+/* ---- choosing and predicting ---- */
+
+struct list {
+	struct gemm_row *v;
+	int n, cap;
+};
+
+static struct gemm_row *push(struct list *l)
+{
+	if (l->n == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 64;
+		l->v = xrealloc(l->v, (size_t)l->cap * sizeof(*l->v));
+	}
+	memset(&l->v[l->n], 0, sizeof(*l->v));
+	return &l->v[l->n++];
+}
+
+static bool same_group(const struct gemm_row *a, const struct gemm_row *b)
+{
+	return a->ratio && b->ratio && !strcmp(a->group, b->group);
+}
+
+/* A single row has no ratio to anything. */
+static void drop_singles(struct list *l)
+{
+	int kept = 0;
+
+	for (int i = 0; i < l->n; i++) {
+		int n = 0;
+
+		for (int k = 0; k < l->n; k++)
+			n += same_group(&l->v[i], &l->v[k]);
+		l->v[i].predicted_s = l->v[i].ratio && n < 2 ? NAN : 0;
+	}
+	for (int i = 0; i < l->n; i++)
+		if (!isnan(l->v[i].predicted_s))
+			l->v[kept++] = l->v[i];
+	l->n = kept;
+}
+
+static bool same_code(const struct gemm_row *a, const struct gemm_row *b)
+{
+	return !memcmp(&a->tile, &b->tile, sizeof(a->tile)) && a->m == b->m &&
+	       a->n == b->n && a->k == b->k && a->split_k == b->split_k;
+}
+
+/* Predict row i, or take over what an equal one before it got. */
+static bool predict(struct list *l, int i, const struct cost_model *m,
+		    struct err *e)
+{
+	struct gemm_row *row = &l->v[i];
+	struct gemm_shape s = { row->m, row->n, row->k, row->split_k };
+
+	for (int k = 0; k < i; k++)
+		if (same_code(&l->v[k], row)) {
+			row->guess = l->v[k].guess;
+			row->predicted_s = l->v[k].predicted_s;
+			return true;
+		}
+	if (!gemm_predict(&row->tile, &s, m, &row->guess, e))
+		return false;
+	row->predicted_s = row->guess.gpu_s +
+			   cost_value(m, COST_LAUNCH_ASYNC) * 1e-6;
+	return true;
+}
+
+/* Clock and operands of a group are not known: its training rows give them. */
+static void scale_groups(struct list *l)
+{
+	double *scale = xmalloc(((size_t)l->n + 1) * sizeof(*scale));
+
+	for (int i = 0; i < l->n; i++) {
+		double log_sum = 0;
+		int n = 0;
+
+		for (int k = 0; k < l->n; k++)
+			if (same_group(&l->v[i], &l->v[k]) &&
+			    !l->v[k].judges) {
+				log_sum += log(l->v[k].time_s /
+					       l->v[k].predicted_s);
+				n++;
+			}
+		scale[i] = n ? exp(log_sum / n) : 1;
+	}
+	for (int i = 0; i < l->n; i++)
+		l->v[i].predicted_s *= scale[i];
+	free(scale);
+}
+
+static void read_rows(struct reader *r, struct list *l, int *skipped)
+{
+	bool tiles = r->column[C_TM] >= 0;
+
+	while (next_record(&r->csv)) {
+		struct gemm_row row = { 0 };
+
+		if (tiles ? take_tile_row(r, &row) : take_text_row(r, &row))
+			*push(l) = row;
+		else
+			++*skipped;
+	}
+}
+
+static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
+			int *skipped, struct err *e)
+{
+	int kept = 0;
+
+	for (int i = 0; i < l->n; i++) {
+		struct err why = { 0 };
+
+		l->v[kept] = l->v[i];
+		if (predict(l, kept, m, &why)) {
+			kept++;
+			continue;
+		}
+		if (why.code != ERR_UNSUPPORTED) {
+			*e = why;
+			return false;
+		}
+		if (!quiet)
+			fprintf(stderr, "t0-sim: %s: left out: %s\n",
+				l->v[i].key, why.msg);
+		++*skipped;
+	}
+	l->n = kept;
+	return true;
+}
+
+static bool run(struct buf *b, const char *path, const struct cost_model *m,
+		bool quiet, struct list *l, int *skipped, struct err *e)
+{
+	struct reader r = { .csv = { .at = b->data } };
+
+	if (!b->len || !next_record(&r.csv))
+		return err_set(e, ERR_INPUT, "%s: is empty; wanted a header "
+			       "and rows", path);
+	find_columns(&r);
+	if (r.column[C_M] < 0 || (r.column[C_TM] < 0 && r.column[C_KERNEL] < 0))
+		return err_set(e, ERR_INPUT, "%s: wanted columns M, N, K and "
+			       "tile_m or kernel (compiler/sim/gemm_rows.h)",
+			       path);
+	read_rows(&r, l, skipped);
+	int all = l->n;
+	drop_singles(l);
+	*skipped += all - l->n;
+	if (!predict_all(l, m, quiet, skipped, e))
+		return false;
+	scale_groups(l);
+	return true;
+}
+
+bool gemm_rows_run(const char *path, const struct cost_model *m, bool quiet,
+		   void (*fn)(void *ctx, const struct gemm_row *row), void *ctx,
+		   struct err *e)
+{
+	struct buf b = { 0 };
+	struct list l = { 0 };
+	int skipped = 0;
+	bool ok = file_read(path, 64 << 20, &b, e) &&
+		  run(&b, path, m, quiet, &l, &skipped, e);
+
+	if (ok && skipped && !quiet)
+		fprintf(stderr, "t0-sim: %s: %d rows used, %d left out (no "
+			"tile, not said to be reliable, or nothing to compare "
+			"with)\n", path, l.n, skipped);
+	for (int i = 0; ok && i < l.n; i++)
+		fn(ctx, &l.v[i]);
+	free(l.v);
+	buf_fini(&b);
+	return ok;
+}

@@ -1,0 +1,41 @@
+/*
+ * gemm_rows - published figures of matrix products whose kernels can be
+ * rebuilt, and what the simulator says about them.
+ *
+ * Read are CSV files with a header, columns by name in any order:
+ *   source_doc, system, M, N, K, tile_m, tile_n, tile_k, split_k, wg_mode,
+ *   other, tflops			a row per tile; `other` has "reliability=..."
+ *   source, gpu, kernel, M, N, K, config, metric, value, unit, notes
+ *
+ * Of the first kind are used: rows with random operands and a known tile
+ * ("reliability=good"), as times; and tiles of 16 in K of "medium" ones in
+ * groups of two configurations and more of one size by one author, as ratios:
+ * the group's times are scaled so that its training rows fit in the mean, for
+ * neither clock nor operands are known.  Of the second kind: the product's
+ * time, where kernel or config names a tile MxNxK of Triton on this card.
+ */
+#ifndef T0_SIM_GEMM_ROWS_H
+#define T0_SIM_GEMM_ROWS_H
+
+#include "compiler/sim/gemm.h"
+
+struct gemm_row {
+	char system[48], key[512], group[256];
+	int m, n, k, split_k;
+	struct gemm_tile tile;
+	bool judges, ratio; /* only ratios within `group` mean something */
+	double time_s, predicted_s;
+	struct gemm_guess guess;
+};
+
+/* ------------------------------------------------------- gemm_rows.c ---- */
+
+/*
+ * Calls fn for every row of the file that can be predicted.  Rows that cannot
+ * are counted on stderr, unless `quiet`.
+ */
+bool gemm_rows_run(const char *path, const struct cost_model *m, bool quiet,
+		   void (*fn)(void *ctx, const struct gemm_row *row), void *ctx,
+		   struct err *e);
+
+#endif
