@@ -18,7 +18,7 @@ struct options {
 	struct cli_list set;
 	uint64_t dispatch, groups, grid, workgroup, footprint;
 	double clock;
-	bool annotate, json, csv, cold, mca, rows, quiet;
+	bool annotate, json, csv, cold, mca, rows, quiet, make_db;
 	uint64_t seed; /* accepted everywhere; nothing here is random */
 	FILE *out;
 };
@@ -37,14 +37,17 @@ static bool costs_wanted(const struct options *o, enum cost_origin *most,
 		       "or default", o->costs);
 }
 
-/* Without --db and T0_DB a missing database is no error: defaults. */
+/*
+ * Without --db and T0_DB a missing database is no error: defaults.  Nor is it
+ * when this run is going to make it.
+ */
 static struct res_db *open_db(const struct options *o, struct err *e)
 {
 	FILE *f = fopen(res_path(o->db), "r");
 
 	if (f)
 		fclose(f);
-	else if (!o->db && !getenv("T0_DB"))
+	else if (o->make_db || (!o->db && !getenv("T0_DB")))
 		return NULL;
 	return res_open(o->db, RES_READ, e);
 }
@@ -302,8 +305,12 @@ static bool run(const struct options *o, int argc, char **argv, struct err *e)
 		return false;
 	if (argc == 1 && !strcmp(argv[0], "costs"))
 		return cmd_costs(o, e);
-	if (argc == 1 && !strcmp(argv[0], "validate"))
-		return cmd_validate(o, e);
+	if (argc == 1 && !strcmp(argv[0], "validate")) {
+		struct options with_db = *o;
+
+		with_db.make_db = true;
+		return cmd_validate(&with_db, e);
+	}
 	if (argc == 2)
 		return cmd_kernel(o, argv[0], argv[1], e);
 	return err_set(e, ERR_USAGE, "wanted FILE.co KERNEL, costs or "

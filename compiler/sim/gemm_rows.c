@@ -169,10 +169,12 @@ static bool take_text_row(const struct reader *r, struct gemm_row *row)
 	snprintf(row->system, sizeof(row->system), "Triton");
 	row->split_k = 1;
 	set_time(row, value);
-	/* The same rows as of the other kind of file: the same split. */
+	/* A measurement that both kinds of file hold has one split. */
 	snprintf(row->key, sizeof(row->key), "%s|Triton|%d|%d|%d|%d|%d|%d||",
-		 cell(r, C_SOURCE), row->m, row->n, row->k, row->tile.m,
-		 row->tile.n, row->tile.k);
+		 strstr(cell(r, C_SOURCE), "triton_rocblas_results.csv")
+			 ? "benchmarks/triton_rocblas_results.csv (2026-03-31)"
+			 : cell(r, C_SOURCE), row->m, row->n, row->k,
+		 row->tile.m, row->tile.n, row->tile.k);
 	snprintf(row->group, sizeof(row->group), "%s|Triton|%d|%d|%d",
 		 cell(r, C_SOURCE), row->m, row->n, row->k);
 	row->judges = sim_split_judges(row->key);

@@ -1,0 +1,139 @@
+#!/bin/sh
+# t0-sim: a kernel by trace, by description and by neither; its listings,
+# timeline and pictures; costs; validation; mistakes.
+. tests/tap.sh
+sim=$T0_BUILD/t0-sim
+data=$T0_SRC/tests/data
+cd "$tmp" || exit 2
+
+"$T0_BUILD/t0-isa" asm "$data/asm/triple.s" -o t.co
+exits 0 'the help is shown' "$sim" --help
+has out 'FILE.co KERNEL' 'and tells the usage'
+exits 0 'a kernel without description' "$sim" t.co triple
+has out 'simulated, not measured' 'says what it is'
+has out 'limiting pipe' 'and what limits it'
+has out 'default' 'and where the costs come from'
+exits 0 'annotated' "$sim" --annotate t.co triple
+has out 's_waitcnt lgkmcnt(0)' 'with the code'
+has out 'smem ' 'and its stalls'
+cp out first
+exits 0 'again' "$sim" --annotate t.co triple
+ok 'the same output' cmp out first
+
+# ---- a trace of the soft device ----
+exits 0 'the soft device records' "$T0_BUILD/t0-run" -q --device soft \
+	--grid 4096 --block 64 --trace t.trace t.co triple \
+	'out:4096:u32=iota' u32:4096
+exits 0 'a trace is simulated' "$sim" --trace t.trace --json t.co triple
+has out '"workgroups": 64' 'all workgroups count for the GPU'
+has out '"stalls"' 'JSON has the stalls'
+if command -v python3 >/dev/null; then
+	ok 'it is JSON' python3 -c 'import json; d = json.load(open("out"));
+assert d["origin"] == "simulated" and d["instructions"] > 0'
+else
+	skip 'no python3'
+fi
+exits 0 'cold caches take longer' "$sim" --cold --trace t.trace t.co triple
+exits 0 'with a timeline and a picture' "$sim" --trace t.trace \
+	--timeline t.json --plot t.svg t.co triple
+has t.json '"traceEvents"' 'the timeline is there'
+has t.json '"ph":"C"' 'with the occupancy'
+has t.svg '<svg' 'the picture, too'
+exits 0 'as PNG' "$sim" --plot t.png t.co triple
+if command -v python3 >/dev/null; then
+	ok 'the timeline is JSON' python3 -c 'import json
+e = json.load(open("t.json"))["traceEvents"]
+assert any(x["ph"] == "X" and x["cat"] == "stall" for x in e)
+assert sum(x.get("cat") not in (None, "stall") for x in e) > 5'
+else
+	skip 'no python3'
+fi
+
+# ---- an affine description ----
+cat >loop.s <<'S'
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx1100"
+	.text
+	.globl	loop
+	.p2align 8
+	.type	loop,@function
+loop:
+	v_add_f32 v1, v1, v2
+	s_add_u32 s2, s2, 1
+	s_cmp_lt_u32 s2, 10
+	s_cbranch_scc1 loop
+	s_endpgm
+	.section .rodata,"a",@progbits
+	.p2align 6
+	.amdhsa_kernel loop
+		.amdhsa_next_free_vgpr 8
+		.amdhsa_next_free_sgpr 16
+		.amdhsa_user_sgpr_count 2
+	.end_amdhsa_kernel
+S
+exits 0 'a loop is assembled' "$T0_BUILD/t0-isa" asm loop.s -o loop.co
+printf 'waves 1\nloop 12 9\n' >loop.affine
+exits 0 'the loop runs' "$sim" --affine loop.affine --json loop.co loop
+# 10 rounds of 4 instructions and the end.
+has out '"instructions": 41' 'ten rounds'
+"$sim" --affine loop.affine --set branch.taken=127 --json loop.co loop >slow
+cycles() { sed -n 's/^ "cycles": \([0-9]*\),$/\1/p' "$1"; }
+is $(($(cycles slow) - $(cycles out))) 900 'nine branches, 100 cycles each'
+
+# ---- costs ----
+exits 0 'costs' "$sim" costs --csv
+has out 'valu.latency,5,cycle,default' 'the vector ALU'
+exits 0 'costs of no database' "$sim" costs --costs published -q
+"$T0_BUILD/t0-results" list --db x.db >/dev/null 2>&1
+exits 2 'a database that is not there' "$sim" costs --db nowhere.db
+
+# ---- validation ----
+printf '%s\n' '{"code":"000100060301000600000006","kernel":"k","sha":"x","events":[[7,"I",0,0,""],[8,"I",0,4,""],[9,"I",0,8,""]]}' >v.jsonl
+exits 0 'a trace of hardware' "$sim" validate --traces v.jsonl --rows
+has out 'k x' 'has its row'
+printf '%s\n' 'source_doc,system,M,N,K,tile_m,tile_n,tile_k,split_k,wg_mode,other,tflops' \
+	'"a, b",Triton,1024,1024,1024,128,128,32,,,reliability=good,50' \
+	'c,T0,4096,4096,4096,64,64,16,1,cu,reliability=low,50' >v.csv
+exits 0 'published products' "$sim" validate --perf v.csv --rows --db v.db
+has out '1024x1024x1024' 'the reliable one'
+has err '1 rows used, 1 left out' 'the other is counted'
+exits 0 'both are in the database' "$T0_BUILD/t0-results" history \
+	'predict/*' --db v.db
+has out 'predicted' 'the prediction'
+has out 'published' 'and what it is compared with'
+
+# ---- mistakes ----
+exits 2 'no operands' "$sim"
+exits 2 'an unknown kernel' "$sim" t.co nothing
+has err 'triple' 'the kernels that there are'
+exits 2 'no object' "$sim" nowhere.co k
+exits 2 'a trace that is none' "$sim" --trace t.co t.co triple
+has err 't.co: ' 'names the file'
+exits 2 'a dispatch that is not in it' "$sim" --trace t.trace --dispatch 9 \
+	t.co triple
+exits 2 'trace and description' "$sim" --trace t.trace --affine loop.affine \
+	t.co triple
+printf 'waves 1\nlop 12 9\n' >bad
+exits 2 'a bad line' "$sim" --affine bad loop.co loop
+has err 'bad:2: wanted groups, waves' 'says where and what'
+printf 'loop 13 9\n' >bad
+exits 2 'a bad offset' "$sim" --affine bad loop.co loop
+has err 'bad:1: wanted the offset' 'says what'
+printf 'at 0 lain=4\n' >bad
+exits 2 'a bad field' "$sim" --affine bad loop.co loop
+printf 'waves 1000\n' >bad
+exits 2 'too many waves' "$sim" --affine bad loop.co loop
+exits 2 'a cost that is none' "$sim" --set no.such=1 t.co triple
+has err 'no.such' 'by name'
+exits 2 'a cost without value' "$sim" --set valu.issue t.co triple
+exits 2 'costs of whom' "$sim" --costs mine t.co triple
+exits 2 'a picture of what kind' "$sim" --plot t.jpg t.co triple
+exits 2 'validate without files' "$sim" validate
+printf '{"code":"00"}\n' >bad
+exits 2 'a trace without events' "$sim" validate --traces bad
+has err 'bad:1: ' 'names the line'
+printf 'a,b\n1,2\n' >bad
+exits 2 'a table without columns' "$sim" validate --perf bad
+printf 'loop 12 999999999\n' >bad
+exits 3 'a loop that does not end' timeout 60 "$sim" --affine bad \
+	--set branch.taken=100000 loop.co loop
+plan_done
