@@ -1,0 +1,94 @@
+/*
+ * kernels - the arithmetic of the CPU backend, on one thread.
+ *
+ * Compiled for x86-64-v2, v3 (AVX2, FMA, F16C) and v4 (AVX-512) from one source
+ * (engine/kernels_simd.c); qwen_kernels_best() gives the set that this CPU runs.
+ * Sums are in f32, in an order that depends on the level, never on the number
+ * of threads: the same machine gives the same bits with one thread or many.
+ *
+ * Weights are matrices W [rows][cols], a row per output, as the files hold
+ * them.  Activations are f32.
+ */
+#ifndef T0_ENGINE_KERNELS_H
+#define T0_ENGINE_KERNELS_H
+
+#include "base/base.h"
+
+/* How a matrix is stored. */
+enum qwen_weights {
+	QWEN_W_F32,
+	QWEN_W_F16,
+	QWEN_W_BF16,
+	QWEN_W_INT8, /* groups of QWEN_GROUP columns share a scale */
+	QWEN_W_INT4,
+	QWEN_WEIGHTS
+};
+/* "bf16", as command lines have it. */
+const char *qwen_weights_name(enum qwen_weights w);
+bool qwen_weights_parse(const char *name, enum qwen_weights *w, struct err *e);
+
+#define QWEN_GROUP 32
+
+/*
+ * A matrix.  INT8: `data` is int8_t [rows][cols].  INT4: uint8_t
+ * [rows][cols / 2]; in each group of 32 columns, byte j holds column j in its
+ * low and column j + 16 in its high half, 8 added.  `scale`: f16 bits
+ * [rows][cols / 32]; a weight is its integer times its scale.
+ */
+struct qwen_matrix {
+	enum qwen_weights type;
+	uint32_t rows, cols;
+	const void *data;
+	const uint16_t *scale; /* NULL but for INT8 and INT4 */
+};
+/* Bytes that a product reads of a matrix. */
+uint64_t qwen_matrix_bytes(const struct qwen_matrix *w);
+
+/*
+ * Activations for the integer types: each group of 32 as int8_t q and a scale
+ * d, with x ~ q * d.  `sum` is d times the sum of q, for INT4's offset.
+ */
+struct qwen_group {
+	int8_t q[QWEN_GROUP];
+	float d, sum;
+};
+
+struct qwen_kernels {
+	const char *name; /* "v3" */
+	/*
+	 * y[t * ldy + r] = sum over c of W[r][c] x[t * ldx + c], for rows
+	 * r0 <= r < r1 and n tokens t.
+	 */
+	void (*product)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
+			const float *x, size_t ldx, uint32_t n, float *y,
+			size_t ldy);
+	/* The same for INT8 and INT4; x[t * groups + g], groups = cols / 32. */
+	void (*product_int)(const struct qwen_matrix *w, uint32_t r0,
+			    uint32_t r1, const struct qwen_group *x, uint32_t n,
+			    float *y, size_t ldy);
+	void (*quantize)(const float *x, uint32_t n, struct qwen_group *out);
+	/* y = x / rms(x) * w; y may be x. */
+	void (*rms_norm)(const float *x, const float *w, uint32_t n, float eps,
+			 float *y);
+	/* Rotates pairs (i, i + n/2) of x[n] by cos[n/2] and sin[n/2]. */
+	void (*rope)(float *x, const float *cos, const float *sin, uint32_t n);
+	/* y[i] = silu(gate[i]) * up[i] */
+	void (*swiglu)(const float *gate, const float *up, uint32_t n,
+		       float *y);
+	float (*dot)(const float *a, const float *b, uint32_t n);
+	void (*axpy)(float a, const float *x, float *y, uint32_t n);
+	/* x becomes exp(x - max) / sum; the sum is in double. */
+	void (*softmax)(float *x, uint32_t n);
+	/* n values of a type to f32, and back (to F32, F16 or BF16). */
+	void (*widen)(enum qwen_weights type, const void *x, size_t n,
+		      float *y);
+	void (*narrow)(enum qwen_weights type, const float *x, size_t n,
+		       void *y);
+};
+
+/* The best set for this CPU, or the one named in T0_ENGINE_SIMD (v2 v3 v4). */
+const struct qwen_kernels *qwen_kernels_best(void);
+/* Every set that this CPU can run, for tests; NULL ends it. */
+const struct qwen_kernels *const *qwen_kernels_all(void);
+
+#endif

@@ -1,0 +1,182 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "engine/model.h"
+
+/* Every matrix of a layer: its name in the files and its place. */
+enum size { HIDDEN, QUERIES, KEYS, FFN };
+static const struct {
+	const char *name;
+	size_t offset;
+	enum size rows, cols;
+} layer_matrix[] = {
+#define AT(field) offsetof(struct qwen_layer, field)
+	{ "self_attn.q_proj", AT(q), QUERIES, HIDDEN },
+	{ "self_attn.k_proj", AT(k), KEYS, HIDDEN },
+	{ "self_attn.v_proj", AT(v), KEYS, HIDDEN },
+	{ "self_attn.o_proj", AT(o), HIDDEN, QUERIES },
+	{ "mlp.gate_proj", AT(gate), FFN, HIDDEN },
+	{ "mlp.up_proj", AT(up), FFN, HIDDEN },
+	{ "mlp.down_proj", AT(down), HIDDEN, FFN },
+};
+
+static const struct {
+	const char *name;
+	size_t offset;
+	bool per_head;
+} layer_norm[] = {
+	{ "input_layernorm", AT(attn_norm), false },
+	{ "post_attention_layernorm", AT(ffn_norm), false },
+	{ "self_attn.q_norm", AT(q_norm), true },
+	{ "self_attn.k_norm", AT(k_norm), true },
+};
+
+static uint64_t size_of(const struct qwen_config *c, enum size s)
+{
+	switch (s) {
+	case HIDDEN:
+		return c->hidden;
+	case QUERIES:
+		return (uint64_t)c->heads * c->head_dim;
+	case KEYS:
+		return (uint64_t)c->kv_heads * c->head_dim;
+	default:
+		return c->ffn;
+	}
+}
+
+/* Integers are stored with fewer columns of bytes, and scales beside them. */
+static bool matrix_find(struct qwen_model *m, struct qwen_matrix *out,
+			const char *name, uint64_t rows, uint64_t cols,
+			const struct qwen_load *how, struct err *e)
+{
+	const struct qwen_tensor *t = qwen_tensor_find(&m->tensors, name);
+	const struct qwen_tensor *scale = NULL;
+	uint64_t shape[2] = { rows, cols };
+
+	if (t && t->dtype == QWEN_U8)
+		shape[1] = cols / 2;
+	if (!qwen_tensor_require(&m->tensors, name, 2, shape, e))
+		return false;
+	if (t->dtype == QWEN_U8 || t->dtype == QWEN_I8) {
+		shape[1] = cols / QWEN_GROUP;
+		scale = qwen_tensor_require(&m->tensors,
+			arena_printf(&m->mem, "%s_scale", name), 2, shape, e);
+		if (!scale)
+			return false;
+		if (scale->dtype != QWEN_F16 || cols % QWEN_GROUP)
+			return err_set(e, ERR_INPUT, "%s: scales of %s are %s "
+				       "for %llu columns; wanted F16 and a "
+				       "multiple of %d", t->file, name,
+				       qwen_dtype_name(scale->dtype),
+				       (unsigned long long)cols, QWEN_GROUP);
+	}
+	return qwen_matrix_make(m, out, t, scale, how, e);
+}
+
+static const float *norm_find(struct qwen_model *m, const char *name,
+			      uint64_t n, struct err *e)
+{
+	const struct qwen_tensor *t = qwen_tensor_require(&m->tensors, name, 1,
+							  &n, e);
+	struct qwen_matrix row = { .rows = 1, .cols = (uint32_t)n };
+
+	if (!t)
+		return NULL;
+	if (t->dtype != QWEN_F32 && t->dtype != QWEN_F16 &&
+	    t->dtype != QWEN_BF16) {
+		err_set(e, ERR_INPUT, "%s: tensor %s is %s; wanted F32, F16 or "
+			"BF16", t->file, name, qwen_dtype_name(t->dtype));
+		return NULL;
+	}
+	row.type = t->dtype == QWEN_F32 ? QWEN_W_F32 :
+		   t->dtype == QWEN_F16 ? QWEN_W_F16 : QWEN_W_BF16;
+	row.data = t->data;
+	float *out = arena_alloc(&m->mem, n * sizeof(*out));
+	qwen_matrix_row(m->kernels, &row, 0, out);
+	return out;
+}
+
+static bool layer_load(struct qwen_model *m, uint32_t l,
+		       const struct qwen_load *how, struct err *e)
+{
+	const struct qwen_config *c = &m->config;
+	char *layer = (char *)&m->layer[l];
+	char name[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(layer_matrix); i++) {
+		struct qwen_matrix *w = (struct qwen_matrix *)
+			(layer + layer_matrix[i].offset);
+		snprintf(name, sizeof(name), "model.layers.%u.%s.weight", l,
+			 layer_matrix[i].name);
+		if (!matrix_find(m, w, name, size_of(c, layer_matrix[i].rows),
+				 size_of(c, layer_matrix[i].cols), how, e))
+			return false;
+		m->token_bytes += qwen_matrix_bytes(w);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(layer_norm); i++) {
+		uint32_t n = layer_norm[i].per_head ? c->head_dim : c->hidden;
+		snprintf(name, sizeof(name), "model.layers.%u.%s.weight", l,
+			 layer_norm[i].name);
+		const float *v = norm_find(m, name, n, e);
+		if (!v)
+			return false;
+		*(const float **)(layer + layer_norm[i].offset) = v;
+		m->token_bytes += n * sizeof(*v);
+	}
+	return true;
+}
+
+static bool ends_load(struct qwen_model *m, const struct qwen_load *how,
+		      struct err *e)
+{
+	const struct qwen_config *c = &m->config;
+
+	m->norm = norm_find(m, "model.norm.weight", c->hidden, e);
+	if (!m->norm || !matrix_find(m, &m->embed, "model.embed_tokens.weight",
+				     c->vocab, c->hidden, how, e))
+		return false;
+	m->head = m->embed;
+	/* Some files of tied models hold the output layer, too: the same. */
+	if (!c->tied && !matrix_find(m, &m->head, "lm_head.weight", c->vocab,
+				     c->hidden, how, e))
+		return false;
+	m->token_bytes += qwen_matrix_bytes(&m->head) +
+			  c->hidden * sizeof(float);
+	return true;
+}
+
+bool qwen_model_load(struct qwen_model *m, const char *dir,
+		     const struct qwen_load *how, struct qwen_threads *threads,
+		     struct err *e)
+{
+	bool ok;
+
+	*m = (struct qwen_model){ .threads = threads,
+				  .kernels = qwen_kernels_best() };
+	ok = qwen_config_load(&m->config, dir, e) &&
+	     qwen_tensors_open(&m->tensors, dir, e);
+	if (ok)
+		m->layer = xcalloc(m->config.layers, sizeof(*m->layer));
+	ok = ok && ends_load(m, how, e);
+	for (uint32_t l = 0; ok && l < m->config.layers; l++) {
+		ok = layer_load(m, l, how, e);
+		if (how->progress)
+			progress_step(how->progress, 1);
+	}
+	if (!ok)
+		qwen_model_close(m);
+	return ok;
+}
+
+void qwen_model_close(struct qwen_model *m)
+{
+	for (size_t i = 0; i < m->n_blocks; i++)
+		munmap(m->block[i].data, m->block[i].size_bytes);
+	free(m->block);
+	free(m->layer);
+	arena_fini(&m->mem);
+	qwen_tensors_close(&m->tensors);
+	*m = (struct qwen_model){ 0 };
+}

@@ -1,0 +1,122 @@
+/*
+ * model - a Qwen3 model on the CPU: its weights, its state, one forward pass.
+ *
+ * The network, as published: token embedding; per layer RMSNorm, grouped-query
+ * attention whose queries and keys are normalized per head before the rotary
+ * embedding (halves rotated), RMSNorm, SwiGLU; a last RMSNorm and the output
+ * layer.  Activations and sums are f32.
+ *
+ * A forward pass takes a flat list of tokens, each with its sequence and
+ * position: a prompt in one piece or in chunks, one more token of several
+ * sequences, or a mixture.  Tokens of one sequence come in order, each at the
+ * position behind its last.
+ *
+ *	struct qwen_model m;
+ *	if (!qwen_model_load(&m, dir, &how, threads, &e))
+ *		...
+ *	struct qwen_state *s = qwen_state_new(&m, &shape, &e);
+ *	qwen_forward(s, tokens, n, &e);
+ *	next = argmax(qwen_logits(s, n - 1));
+ *
+ * Ownership: a model is only read after loading, and may have many states;
+ * each state is used by one thread at a time and uses the model's threads.
+ */
+#ifndef T0_ENGINE_MODEL_H
+#define T0_ENGINE_MODEL_H
+
+#include "engine/config.h"
+#include "engine/kernels.h"
+#include "engine/tensors.h"
+#include "engine/threads.h"
+
+struct progress;
+
+struct qwen_layer {
+	struct qwen_matrix q, k, v, o, gate, up, down;
+	const float *attn_norm, *ffn_norm; /* [hidden] */
+	const float *q_norm, *k_norm;	   /* [head_dim] */
+};
+
+struct qwen_model {
+	struct qwen_config config;
+	struct qwen_tensors tensors;
+	struct qwen_matrix embed, head; /* [vocab][hidden] */
+	const float *norm;		/* [hidden] */
+	struct qwen_layer *layer;	/* [layers] */
+	struct qwen_threads *threads;	/* the caller's */
+	const struct qwen_kernels *kernels;
+	uint64_t token_bytes; /* weights that one decoded token reads */
+	struct arena mem;
+	struct qwen_block {
+		void *data;
+		size_t size_bytes;
+	} *block; /* converted weights */
+	size_t n_blocks;
+};
+
+/* ---------------------------------------------------------- model.c ---- */
+
+struct qwen_load {
+	bool convert; /* false: weights as the files hold them */
+	enum qwen_weights weights;
+	struct progress *progress; /* or NULL */
+};
+/*
+ * Weights of the wanted type stay where they are mapped; others are converted,
+ * rounded to nearest even.  Integer types need columns in multiples of
+ * QWEN_GROUP.  On failure `m` is empty.
+ */
+bool qwen_model_load(struct qwen_model *m, const char *dir,
+		     const struct qwen_load *how, struct qwen_threads *threads,
+		     struct err *e);
+void qwen_model_close(struct qwen_model *m);
+
+/* -------------------------------------------------------- convert.c ---- */
+
+/*
+ * One tensor [rows][cols] as a matrix of the wanted type, its memory in m's
+ * blocks.  `scale` is the tensor of scales of stored integers, else NULL.
+ */
+bool qwen_matrix_make(struct qwen_model *m, struct qwen_matrix *out,
+		      const struct qwen_tensor *t,
+		      const struct qwen_tensor *scale,
+		      const struct qwen_load *how, struct err *e);
+/* One row of any matrix as f32 [cols]. */
+void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,
+		     uint32_t row, float *out);
+
+/* -------------------------------------------------------- forward.c ---- */
+
+struct qwen_token {
+	uint32_t id;
+	uint32_t sequence;
+	bool logits; /* wanted for this token */
+};
+
+struct qwen_shape {
+	uint32_t sequences;  /* that have a cache */
+	uint32_t positions;  /* of each */
+	uint32_t max_tokens; /* of one pass */
+	enum qwen_weights cache; /* F32, F16, BF16 or INT8 */
+};
+
+struct qwen_state;
+struct qwen_state *qwen_state_new(const struct qwen_model *m,
+				  const struct qwen_shape *shape,
+				  struct err *e);
+void qwen_state_free(struct qwen_state *s);
+uint64_t qwen_state_bytes(const struct qwen_state *s);
+/* Tokens that a sequence holds; cut it to `n`, 0 empties it. */
+uint32_t qwen_state_length(const struct qwen_state *s, uint32_t sequence);
+void qwen_state_cut(struct qwen_state *s, uint32_t sequence, uint32_t n);
+
+/*
+ * ERR_USAGE: more tokens than max_tokens, an id or sequence that is not there,
+ * or a sequence that would leave its context; the state is then unchanged.
+ */
+bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
+		  uint32_t n, struct err *e);
+/* [vocab] of token i of the last pass; NULL if they were not wanted. */
+const float *qwen_logits(const struct qwen_state *s, uint32_t i);
+
+#endif

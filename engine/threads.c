@@ -1,0 +1,163 @@
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/threads.h"
+
+#define MAX_THREADS 1024
+#define SPINS 20000 /* some tens of microseconds */
+
+struct qwen_threads {
+	unsigned n;
+	pthread_t *thread;
+	void (*work)(void *ctx, struct qwen_threads *t, unsigned thread);
+	void *ctx;
+	/* Alone in their cache lines: everybody spins on them. */
+	_Alignas(64) _Atomic uint32_t round; /* counts runs; odd ends the pool */
+	_Alignas(64) _Atomic uint32_t arrived;
+	_Alignas(64) _Atomic uint32_t phase; /* counts barriers */
+};
+
+struct start {
+	struct qwen_threads *t;
+	unsigned thread;
+};
+
+static void futex(_Atomic uint32_t *at, int op, uint32_t v)
+{
+	syscall(SYS_futex, at, op | FUTEX_PRIVATE_FLAG, v, NULL, NULL, 0);
+}
+
+/* Waits until *at is no longer `old`; returns what it is. */
+static uint32_t wait_change(_Atomic uint32_t *at, uint32_t old)
+{
+	uint32_t now = old;
+
+	for (int i = 0; i < SPINS; i++) {
+		now = atomic_load_explicit(at, memory_order_acquire);
+		if (now != old)
+			return now;
+		__builtin_ia32_pause();
+	}
+	while ((now = atomic_load_explicit(at, memory_order_acquire)) == old)
+		futex(at, FUTEX_WAIT, old);
+	return now;
+}
+
+static void announce(_Atomic uint32_t *at, uint32_t v)
+{
+	atomic_store_explicit(at, v, memory_order_release);
+	futex(at, FUTEX_WAKE, MAX_THREADS);
+}
+
+void qwen_threads_barrier(struct qwen_threads *t)
+{
+	uint32_t phase = atomic_load_explicit(&t->phase, memory_order_relaxed);
+
+	if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) ==
+	    t->n - 1) {
+		atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
+		announce(&t->phase, phase + 1);
+	} else {
+		wait_change(&t->phase, phase);
+	}
+}
+
+static void *thread_main(void *arg)
+{
+	struct start s = *(struct start *)arg;
+	uint32_t round = 0;
+
+	free(arg);
+	for (;;) {
+		round = wait_change(&s.t->round, round);
+		if (round & 1)
+			return NULL;
+		s.t->work(s.t->ctx, s.t, s.thread);
+		qwen_threads_barrier(s.t);
+	}
+}
+
+static unsigned processors(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		return 1;
+	return (unsigned)CPU_COUNT(&set);
+}
+
+struct qwen_threads *qwen_threads_new(unsigned n, struct err *e)
+{
+	struct qwen_threads *t;
+
+	n = n ? n : processors();
+	if (n > MAX_THREADS) {
+		err_set(e, ERR_USAGE, "%u threads; wanted at most %d", n,
+			MAX_THREADS);
+		return NULL;
+	}
+	if (posix_memalign((void **)&t, 64, sizeof(*t)) != 0) {
+		err_set(e, ERR_NOMEM, "no memory for threads");
+		return NULL;
+	}
+	*t = (struct qwen_threads){ .n = 1 };
+	t->thread = xcalloc(n, sizeof(*t->thread));
+	for (; t->n < n; t->n++) {
+		struct start *s = xmalloc(sizeof(*s));
+		*s = (struct start){ t, t->n };
+		int why = pthread_create(&t->thread[t->n], NULL, thread_main,
+					 s);
+		if (why) {
+			free(s);
+			err_sys(e, ERR_NOMEM, why, "thread %u of %u", t->n, n);
+			qwen_threads_free(t);
+			return NULL;
+		}
+	}
+	return t;
+}
+
+void qwen_threads_free(struct qwen_threads *t)
+{
+	if (!t)
+		return;
+	announce(&t->round, 1);
+	for (unsigned i = 1; i < t->n; i++)
+		pthread_join(t->thread[i], NULL);
+	free(t->thread);
+	free(t);
+}
+
+unsigned qwen_threads_count(const struct qwen_threads *t)
+{
+	return t->n;
+}
+
+void qwen_threads_run(struct qwen_threads *t,
+		      void (*work)(void *ctx, struct qwen_threads *t,
+				   unsigned thread),
+		      void *ctx)
+{
+	t->work = work;
+	t->ctx = ctx;
+	announce(&t->round, atomic_load(&t->round) + 2);
+	work(ctx, t, 0);
+	qwen_threads_barrier(t);
+}
+
+void qwen_threads_part(const struct qwen_threads *t, unsigned thread, size_t n,
+		       size_t grain, size_t *from, size_t *to)
+{
+	size_t units = (n + grain - 1) / grain;
+
+	*from = units * thread / t->n * grain;
+	*to = units * (thread + 1) / t->n * grain;
+	*from = *from < n ? *from : n;
+	*to = *to < n ? *to : n;
+}
