@@ -90,10 +90,13 @@ static inline void bench_wave_init(struct bench *b, struct soft_wave *w,
 static inline void bench_init(struct bench *b, int wave_size, int n_waves)
 {
 	memset(b, 0, sizeof(*b));
-	b->env = (struct soft_env){ b, bench_find, bench_realtime,
-				    BENCH_LDS_VA, BENCH_LDS_VA + UINT32_MAX,
-				    BENCH_SCRATCH_VA,
-				    BENCH_SCRATCH_VA + UINT32_MAX, NULL };
+	b->env = (struct soft_env){
+		.ctx = b, .find = bench_find, .realtime = bench_realtime,
+		.shared_base = BENCH_LDS_VA,
+		.shared_limit = BENCH_LDS_VA + UINT32_MAX,
+		.private_base = BENCH_SCRATCH_VA,
+		.private_limit = BENCH_SCRATCH_VA + UINT32_MAX,
+	};
 	b->code = calloc(4, BENCH_PAGE);
 	b->mem = calloc(1, sizeof(*b->mem));
 	b->group.env = &b->env;
