@@ -83,10 +83,13 @@ static inline uint64_t fuzz_time(void *ctx)
 /* Pointers between its parts, which differ from copy to copy. */
 static inline void fuzz_connect(struct soft_fuzz *z)
 {
-	z->env = (struct soft_env){ z, fuzz_find, fuzz_time, FUZZ_SHARED_VA,
-				    FUZZ_SHARED_VA + UINT32_MAX,
-				    FUZZ_PRIVATE_VA,
-				    FUZZ_PRIVATE_VA + UINT32_MAX, NULL };
+	z->env = (struct soft_env){
+		.ctx = z, .find = fuzz_find, .realtime = fuzz_time,
+		.shared_base = FUZZ_SHARED_VA,
+		.shared_limit = FUZZ_SHARED_VA + UINT32_MAX,
+		.private_base = FUZZ_PRIVATE_VA,
+		.private_limit = FUZZ_PRIVATE_VA + UINT32_MAX,
+	};
 	z->group.env = &z->env;
 	z->group.wave = z->w;
 	z->group.lds = z->lds;
