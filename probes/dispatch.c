@@ -130,7 +130,10 @@ static bool run_all(struct dispatch *d, struct probe_run *r, struct table *t,
 		*s = (struct series){ .name = sizes[i] ? "batched" : "sync",
 				      .packets = sizes[i] ? sizes[i] : 1,
 				      .sync = !sizes[i] };
-		good = measure(d, s, e) && store(r, s, e);
+		r->before = probe_reading(d->dev);
+		good = measure(d, s, e);
+		r->after = probe_reading(d->dev);
+		good = good && store(r, s, e);
 		if (good)
 			add_row(t, d, s);
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kfd/drm.h"
 #include "probes/probes.h"
 #include "probes/run.h"
 
@@ -66,6 +67,27 @@ bool probe_run_verdict(struct probe_run *r, const char *area, const char *name,
 	       res_verdict_add(r->db, &v, e);
 }
 
+struct probe_reading probe_reading(struct kfd_dev *dev)
+{
+	struct probe_reading r = { 0 };
+	struct kfd_sensors s;
+
+	r.good = dev && kfd_sensors_read(dev, &s);
+	if (!r.good)
+		return r;
+	/* NAN stays NAN. */
+	r.s = (struct res_sensors){
+		.sclk_hz = s.sclk_mhz * 1e6,
+		.mclk_hz = s.mclk_mhz * 1e6,
+		.load = s.load_pct / 100,
+		.power_w = s.power_w,
+		.edge_c = s.edge_c,
+		.junction_c = s.junction_c,
+		.memory_c = s.memory_c,
+	};
+	return r;
+}
+
 static int compare(const void *a, const void *b)
 {
 	const double x = *(const double *)a, y = *(const double *)b;
@@ -95,7 +117,10 @@ bool probe_run_samples(struct probe_run *r, const char *area, const char *name,
 				  .lo = NAN, .hi = NAN, .n = (int64_t)n,
 				  .clock_hz = NAN, .better = better,
 				  .origin = r->origin, .samples = v,
-				  .n_samples = n };
+				  .n_samples = n,
+				  .before = r->before.good ? &r->before.s :
+							     NULL,
+				  .after = r->after.good ? &r->after.s : NULL };
 
 	return res_case_id(r->db, area, name, params, &row.case_id, e) &&
 	       res_result_add(r->db, &row, NULL, e);

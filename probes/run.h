@@ -8,11 +8,17 @@
 #include "probes/probes.h"
 #include "results/results.h"
 
+struct probe_reading {
+	bool good; /* else nothing could be read */
+	struct res_sensors s;
+};
 struct probe_run {
 	struct res_db *db;
 	int64_t id;
 	enum res_origin origin;
 	struct arena mem;
+	/* Around what is stored next: read them when it is measured. */
+	struct probe_reading before, after;
 };
 /* Zero-initialise first.  device: NULL = it could not be opened. */
 bool probe_run_begin(struct probe_run *r, const struct probe_opts *o,
@@ -21,6 +27,8 @@ bool probe_run_begin(struct probe_run *r, const struct probe_opts *o,
 bool probe_run_verdict(struct probe_run *r, const char *area, const char *name,
 		       enum res_answer answer, const char *reason,
 		       struct err *e);
+/* The device's sensors now, for the database. */
+struct probe_reading probe_reading(struct kfd_dev *dev);
 /* One metric with its raw samples; the value is their median. */
 bool probe_run_samples(struct probe_run *r, const char *area, const char *name,
 		       const char *params, const char *metric,

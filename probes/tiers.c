@@ -177,11 +177,14 @@ static bool store(struct tiers *t, struct probe_run *r, struct err *e)
 		good = probe_run_verdict(r, "tiers", name, t->check[i].answer,
 					 t->check[i].reason, e);
 	}
-	for (int i = 0; i < t->n_speeds && good; i++)
+	for (int i = 0; i < t->n_speeds && good; i++) {
+		r->before = t->speed[i].before;
+		r->after = t->speed[i].after;
 		good = probe_run_samples(r, "tiers", t->speed[i].name, NULL,
 					 t->speed[i].metric, t->speed[i].unit,
 					 RES_HIGHER, t->speed[i].v,
 					 t->speed[i].n, e);
+	}
 	return good;
 }
 

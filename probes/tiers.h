@@ -6,6 +6,7 @@
 
 #include "kfd/kfd.h"
 #include "probes/probes.h"
+#include "probes/run.h"
 
 #define TIERS_CHECKS_MAX  64
 #define TIERS_SAMPLES_MAX 16
@@ -30,8 +31,10 @@ struct tiers {
 		const char *name, *metric, *unit;
 		double v[TIERS_SAMPLES_MAX];
 		size_t n;
+		struct probe_reading before, after;
 	} speed[4];
 	int n_speeds;
+	struct probe_reading before; /* the measurement in work */
 	struct table table;
 	struct arena mem;
 };

@@ -324,6 +324,8 @@ static double median(struct tiers *t, const char *name, const char *metric,
 	t->speed[t->n_speeds].unit = unit;
 	t->speed[t->n_speeds].n = n;
 	memcpy(t->speed[t->n_speeds].v, v, n * sizeof(*v));
+	t->speed[t->n_speeds].before = t->before;
+	t->speed[t->n_speeds].after = probe_reading(t->dev);
 	t->n_speeds++;
 	memcpy(s, v, n * sizeof(*v));
 	for (size_t i = 1; i < n; i++)
@@ -352,6 +354,7 @@ static bool bandwidth(struct tiers *t)
 				  &e) &&
 		    kfd_copy(t->dev, b, 0, a, 0, n, &e);
 
+	t->before = probe_reading(t->dev);
 	for (size_t i = 0; i < samples && good; i++) {
 		const uint64_t start = time_mono_ns();
 
@@ -382,6 +385,7 @@ static bool flops(struct tiers *t)
 	struct err e = { 0 };
 	bool good = wmma_open(&w, &e);
 
+	t->before = probe_reading(t->dev);
 	for (size_t i = 0; i < samples && good; i++) {
 		const struct wmma_args a = { w.in->va, w.out->va, n };
 		const struct kfd_launch l = { .kernel = w.k,

@@ -152,6 +152,30 @@ static bool add_samples(struct exporter *x, int64_t result)
 	return ok;
 }
 
+static bool add_sensors(struct exporter *x, int64_t result)
+{
+	bool ok;
+	sqlite3_stmt *st = res_stmt(x->db, x->e,
+		"SELECT moment, sclk_hz, mclk_hz, load, power_w, edge_c, "
+		"junction_c, memory_c FROM sensors WHERE result = ? "
+		"ORDER BY moment DESC", "i", result);
+	int n = 0;
+
+	if (!st)
+		return false;
+	while (res_step(x->db, st, &ok, x->e)) {
+		buf_adds(&x->line, n++ ? ",{" : ",\"sensors\":[{");
+		ok = add_row(x, st, 0);
+		buf_addc(&x->line, '}');
+		if (!ok)
+			break;
+	}
+	if (n)
+		buf_addc(&x->line, ']');
+	res_stmt_done(st);
+	return ok;
+}
+
 static bool put_results(struct exporter *x, int64_t run)
 {
 	bool ok;
@@ -169,7 +193,9 @@ static bool put_results(struct exporter *x, int64_t run)
 		ok = add_row(x, st, 1);
 		buf_adds(&x->line, ",\"samples\":[");
 		ok = ok && add_samples(x, sqlite3_column_int64(st, 0));
-		buf_adds(&x->line, "]}}");
+		buf_addc(&x->line, ']');
+		ok = ok && add_sensors(x, sqlite3_column_int64(st, 0));
+		buf_adds(&x->line, "}}");
 		if (!ok || !(ok = put_line(x)))
 			break;
 	}

@@ -319,18 +319,42 @@ static const char *const result_columns[] = {
 	"tbetter", "torigin", "tsource", NULL
 };
 
+static const char *const sensor_columns[] = {
+	"tmoment", "dsclk_hz", "dmclk_hz", "dload", "dpower_w", "dedge_c",
+	"djunction_c", "dmemory_c", NULL
+};
+
+/* Not in every line: who measured may not have read any. */
+static bool take_sensors(struct res_import *im, int64_t result,
+			 const json_t *readings)
+{
+	const struct fixed id[] = { { "result", result }, { NULL, 0 } };
+	const json_t *v;
+	size_t i;
+
+	if (readings && !json_is_array(readings))
+		return bad_value(im, "sensors", "an array");
+	json_array_foreach(readings, i, v)
+		if (!insert(im, "sensors", id, sensor_columns, v))
+			return false;
+	return true;
+}
+
 static bool take_result(struct res_import *im, const json_t *row)
 {
 	struct fixed id[] = { { "run", im->run }, { "case_id", 0 },
 			      { NULL, 0 } };
+	int64_t result;
 
 	if (im->known_run)
 		return true;
-	return upsert(im, "cases", case_columns, json_object_get(row, "case"),
-		      &id[1].value) &&
-	       insert(im, "results", id, result_columns, row) &&
-	       take_samples(im, sqlite3_last_insert_rowid(im->db->sq),
-			    json_object_get(row, "samples"));
+	if (!upsert(im, "cases", case_columns, json_object_get(row, "case"),
+		    &id[1].value) ||
+	    !insert(im, "results", id, result_columns, row))
+		return false;
+	result = sqlite3_last_insert_rowid(im->db->sq);
+	return take_samples(im, result, json_object_get(row, "samples")) &&
+	       take_sensors(im, result, json_object_get(row, "sensors"));
 }
 
 static bool find_result(struct res_import *im, const json_t *of, int64_t *id)

@@ -25,6 +25,19 @@ static bool add_samples(struct res_db *db, int64_t result,
 	return true;
 }
 
+static bool add_sensors(struct res_db *db, int64_t result, const char *moment,
+			const struct res_sensors *s, struct err *e)
+{
+	return !s ||
+	       res_exec(db, e,
+			"INSERT INTO sensors(result, moment, sclk_hz, mclk_hz, "
+			"load, power_w, edge_c, junction_c, memory_c) "
+			"VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			"itddddddd", result, moment, s->sclk_hz, s->mclk_hz,
+			s->load, s->power_w, s->edge_c, s->junction_c,
+			s->memory_c);
+}
+
 static bool add_result(struct res_db *db, const struct res_result *r,
 		       int64_t *id, struct err *e)
 {
@@ -38,7 +51,9 @@ static bool add_result(struct res_db *db, const struct res_result *r,
 		      r->source))
 		return false;
 	*id = sqlite3_last_insert_rowid(db->sq);
-	return add_samples(db, *id, r, e);
+	return add_samples(db, *id, r, e) &&
+	       add_sensors(db, *id, "before", r->before, e) &&
+	       add_sensors(db, *id, "after", r->after, e);
 }
 
 bool res_result_add(struct res_db *db, const struct res_result *r, int64_t *id,

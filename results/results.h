@@ -295,6 +295,14 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
 bool res_case_id(struct res_db *db, const char *area, const char *name,
 		 const char *params, int64_t *id, struct err *e);
 
+/* A reading of the device's sensors; NAN = the driver does not say, never 0. */
+struct res_sensors {
+	double sclk_hz, mclk_hz; /* of the shader and the memory */
+	double load;		 /* 0..1 */
+	double power_w;
+	double edge_c, junction_c, memory_c; /* degrees Celsius */
+};
+
 /*
  * One metric of one case in one run; a second row for it is refused.  NAN in
  * lo, hi and clock_hz means "not known"; the value itself must be finite.
@@ -312,6 +320,8 @@ struct res_result {
 	const char *source;    /* required for RES_PUBLISHED */
 	const double *samples; /* [n_samples], in the order measured */
 	size_t n_samples;
+	/* Around the measurement; NULL = not read. */
+	const struct res_sensors *before, *after;
 };
 /* Result and samples are stored together or not at all; id may be NULL. */
 bool res_result_add(struct res_db *db, const struct res_result *r, int64_t *id,

@@ -9,6 +9,13 @@ results=${T0_BUILD:-build/rel}/t0-results
 dir=$tmp
 db=$dir/t0.db
 unset T0_DB T0_DEVICE T0_VISIBLE_DEVICES
+sql() { sqlite3 "$db" "$1"; }
+if command -v sqlite3 >/dev/null; then
+	has_sql=1
+else
+	has_sql=
+	skip 'no sqlite3 tool: what the database holds is not looked at'
+fi
 
 # ---- tiers on the soft device ----
 
@@ -26,14 +33,17 @@ is "$(awk -F, 'NR > 1 { print $1 }' "$dir/t.csv" | sort -u | tr '\n' ' ')" \
 	'0 1 2 3 4 5 6 ' 'every tier has rows'
 is "$(awk -F, 'NR > 1 && $4 != "pass"' "$dir/t.csv" | wc -l | tr -d ' ')" 0 \
 	'every check passes'
-if command -v sqlite3 >/dev/null; then
-	sql() { sqlite3 "$db" "$1"; }
+if [ $has_sql ]; then
 	is "$(sql "SELECT count(DISTINCT run) FROM v_verdicts
 		WHERE reason LIKE '%256 elements%'")" 2 \
 		'each run stored its reasons'
 	is "$(sql "SELECT DISTINCT origin FROM v_results
 		WHERE metric = 'bandwidth'")" emulated \
 		'the bandwidth is stored as emulated'
+	is "$(sql "SELECT count(*) FROM v_sensors
+		WHERE area = 'tiers' AND sclk_hz > 0 AND power_w > 0
+		AND edge_c > 0")" 8 \
+		'clock, power, temperature before and after both, twice'
 fi
 "$results" list --db "$db" >"$dir/out" 2>&1
 has "$dir/out" 't0-probe tiers' 't0-results lists the runs'
@@ -76,12 +86,27 @@ is "$(awk -F, 'NR > 1 { print $1 ":" $2 }' "$dir/d.csv" | tr '\n' ' ')" \
 	'synchronous, and batches of 1, 10, 50 and 200'
 is "$(awk -F, 'NR > 1 && !($3 > 0 && $4 >= $3 && $5 >= $4)' "$dir/d.csv" |
 	wc -l | tr -d ' ')" 0 'p50, p90 and p99 are in order'
-if command -v sqlite3 >/dev/null; then
-	is "$(sqlite3 "$db" "SELECT count(*) FROM v_results
+if [ $has_sql ]; then
+	is "$(sql "SELECT count(*) FROM v_results
 		WHERE area = 'dispatch' AND metric = 'latency'")" 5 \
 		'five latencies are stored'
-	is "$(sqlite3 "$db" "SELECT DISTINCT n FROM v_results
+	is "$(sql "SELECT DISTINCT n FROM v_results
 		WHERE area = 'dispatch'")" 30 'with their samples'
+	is "$(sql "SELECT count(*) FROM results x WHERE x.case_id IN(
+		SELECT id FROM cases WHERE area = 'dispatch') AND 2 <> (
+		SELECT count(*) FROM sensors s WHERE s.result = x.id
+		AND s.sclk_hz > 0 AND s.edge_c > 0)")" 0 \
+		'and what the sensors showed before and after'
+	is "$(sql "SELECT count(*) FROM sensors WHERE 0 IN(sclk_hz, mclk_hz,
+		power_w, edge_c, junction_c, memory_c)")" 0 \
+		'nothing that is not known is 0'
+fi
+if [ $has_sql ]; then
+	"$results" export --db "$db" -o "$dir/x.jsonl" 2>"$dir/err"
+	"$results" import --db "$dir/y.db" "$dir/x.jsonl" 2>>"$dir/err"
+	is "$(sqlite3 "$dir/y.db" "SELECT count(*), sum(edge_c) FROM sensors")" \
+		"$(sql "SELECT count(*), sum(edge_c) FROM sensors")" \
+		'readings travel with an export'
 fi
 "$probe" tears >"$dir/out" 2>"$dir/err"
 is "$?" 2 'an unknown command exits 2'
