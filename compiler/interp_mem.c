@@ -57,7 +57,9 @@ static void *place(const struct interp_wave *w, const struct ssa_inst *i,
 		   uint64_t lane, uint32_t size)
 {
 	const uint64_t off = interp_arg(w, i, 1, lane);
-	const uint64_t p = interp_arg(w, i, 0, lane) + off +
+	const bool lds = i->arg[0]->type.kind == SSA_LDS;
+	const uint64_t sum = interp_arg(w, i, 0, lane) + off;
+	const uint64_t p = (lds ? (uint32_t)sum : sum) +
 			   (uint64_t)(int64_t)i->off;
 
 	if (p & (((uint64_t)1 << i->align) - 1)) {
@@ -65,7 +67,7 @@ static void *place(const struct interp_wave *w, const struct ssa_inst *i,
 			    (unsigned long long)p, 1u << i->align);
 		return NULL;
 	}
-	if (i->arg[0]->type.kind == SSA_LDS) {
+	if (lds) {
 		if (p < w->m->lds_bytes && size <= w->m->lds_bytes - p)
 			return w->m->lds + p;
 		interp_fail(w, i, lane, "%u bytes at %lld of %u bytes of LDS",

@@ -28,9 +28,39 @@ struct ssa_inst *ssa_forwarded(struct ssa_inst *i);
 /* Rewrites uses; unlinks instructions that were forwarded; false if none. */
 bool ssa_forward_all(struct ssa_func *f);
 
+/* Puts an operation of two operands and their type before `at`. */
+struct ssa_inst *ssa_emit2(struct ssa_func *f, struct ssa_inst *at,
+			   enum ssa_op op, struct ssa_inst *a,
+			   struct ssa_inst *b);
+/* The block before a loop that does nothing but enter it; or NULL. */
+struct ssa_block *ssa_preheader(const struct ssa_block *head);
+/* A constant, at the start of the entry block. */
+struct ssa_inst *ssa_entry_const(struct ssa_func *f, struct ssa_type t,
+				 uint64_t bits);
 /* May it go when nobody uses its value? */
 bool ssa_removable(const struct ssa_inst *i);
 /* Removes the parameter and the arguments for it on all edges. */
 void ssa_param_remove(struct ssa_block *b, uint32_t k);
+
+/* ---------------------------------------------------------- memory.c ---- */
+
+/* What a load, store, atomic or cmpxchg touches. */
+struct ssa_place {
+	struct ssa_inst *root; /* the pointer under all ptradds */
+	struct ssa_inst *base, *off;
+	int64_t add;	 /* constant bytes from base + off */
+	uint32_t size;	 /* bytes */
+	struct ssa_inst *mask; /* or NULL */
+};
+bool ssa_is_access(const struct ssa_inst *i);
+struct ssa_place ssa_place(const struct ssa_inst *i);
+/* Never the same byte (in one lane)? */
+bool ssa_disjoint(const struct ssa_func *f, const struct ssa_inst *a,
+		  const struct ssa_inst *b);
+/* The same bytes exactly, under the same mask? */
+bool ssa_same_place(const struct ssa_inst *a, const struct ssa_inst *b);
+/* May i write what load `l` reads, in this or another lane? */
+bool ssa_may_clobber(const struct ssa_func *f, const struct ssa_inst *i,
+		     const struct ssa_inst *l);
 
 #endif

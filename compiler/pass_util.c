@@ -60,6 +60,36 @@ bool ssa_forward_all(struct ssa_func *f)
 	return any;
 }
 
+struct ssa_inst *ssa_emit2(struct ssa_func *f, struct ssa_inst *at,
+			   enum ssa_op op, struct ssa_inst *a,
+			   struct ssa_inst *b)
+{
+	struct ssa_inst *const arg[] = { a, b };
+	struct ssa_inst *i = ssa_inst_new(f, op, a->type, 2, arg);
+
+	i->line = at->line;
+	ssa_insert_before(at, i);
+	return i;
+}
+
+struct ssa_block *ssa_preheader(const struct ssa_block *head)
+{
+	for (uint32_t k = 0; k < head->n_preds; k++)
+		if (!ssa_loop_has(head, head->pred[k]) &&
+		    head->pred[k]->last->op == SSA_jump)
+			return head->pred[k];
+	return NULL;
+}
+
+struct ssa_inst *ssa_entry_const(struct ssa_func *f, struct ssa_type t,
+				 uint64_t bits)
+{
+	struct ssa_inst *c = ssa_const(f, t, bits);
+
+	ssa_insert_before(f->first->first, c);
+	return c;
+}
+
 bool ssa_removable(const struct ssa_inst *i)
 {
 	const uint16_t flags = ssa_op_info(i->op)->flags;

@@ -208,8 +208,8 @@ struct ssa_inst *ssa_block_param(struct ssa_func *f, struct ssa_block *b,
 
 /* -------------------------------------------------------- instructions -- */
 
-static struct ssa_inst **args_copy(struct ssa_func *f, uint32_t n,
-				   struct ssa_inst *const *arg)
+struct ssa_inst **ssa_args_copy(struct ssa_func *f, uint32_t n,
+				struct ssa_inst *const *arg)
 {
 	if (!n)
 		return NULL;
@@ -229,7 +229,7 @@ struct ssa_inst *ssa_inst_new(struct ssa_func *f, enum ssa_op op,
 	i->type = t;
 	i->id = f->n_insts++;
 	i->n_args = n_args;
-	i->arg = args_copy(f, n_args, arg);
+	i->arg = ssa_args_copy(f, n_args, arg);
 	return i;
 }
 
@@ -299,7 +299,7 @@ void ssa_edge_set(struct ssa_func *f, struct ssa_edge *edge,
 {
 	edge->to = to;
 	edge->n_args = n;
-	edge->arg = args_copy(f, n, arg);
+	edge->arg = ssa_args_copy(f, n, arg);
 }
 
 /* ---------------------------------------------------------------- copy -- */
@@ -321,7 +321,7 @@ static struct ssa_inst *copied(struct copy *c, const struct ssa_inst *i)
 static struct ssa_inst **copied_args(struct copy *c, uint32_t n,
 				     struct ssa_inst *const *arg)
 {
-	struct ssa_inst **p = args_copy(c->f, n, arg);
+	struct ssa_inst **p = ssa_args_copy(c->f, n, arg);
 
 	for (uint32_t k = 0; k < n; k++)
 		p[k] = copied(c, arg[k]);

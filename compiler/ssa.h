@@ -257,6 +257,8 @@ void ssa_block_unlink(struct ssa_func *f, struct ssa_block *b);
 struct ssa_inst *ssa_inst_new(struct ssa_func *f, enum ssa_op op,
 			      struct ssa_type t, uint32_t n_args,
 			      struct ssa_inst *const *arg);
+struct ssa_inst **ssa_args_copy(struct ssa_func *f, uint32_t n,
+				struct ssa_inst *const *arg);
 struct ssa_inst *ssa_const(struct ssa_func *f, struct ssa_type t,
 			   uint64_t bits);
 void ssa_append(struct ssa_block *b, struct ssa_inst *i);
