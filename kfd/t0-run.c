@@ -23,7 +23,7 @@ struct run {
 	/* The command line. */
 	bool list, json, csv, quiet, dry_run;
 	const char *output, *device, *chip;
-	uint64_t seed, repeat, print;
+	uint64_t seed, repeat, print, stack_bytes;
 	const char *grid_text, *block_text;
 	double deadline_s;
 	struct cli_list dump;
@@ -188,6 +188,10 @@ static bool parse_operands(struct run *r, int argc, char **argv, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "--repeat %" PRIu64 ": expected 1..1000000",
 			       r->repeat);
+	if (r->stack_bytes > 1 << 20)
+		return err_set(e, ERR_USAGE,
+			       "--stack %" PRIu64 ": expected at most 1M",
+			       r->stack_bytes);
 	if (!(r->deadline_s > 0 && r->deadline_s <= 1e6))
 		return err_set(e, ERR_USAGE,
 			       "--deadline %g: expected seconds above 0",
@@ -452,6 +456,7 @@ static bool launch_all(struct run *r, const struct kfd_kernel *k,
 	struct kfd_launch l = {
 		.kernel = k,
 		.dyn_lds_bytes = r->lds_bytes,
+		.stack_bytes = (uint32_t)r->stack_bytes,
 		.args = r->kernarg,
 		.args_bytes = k->explicit_bytes,
 	};
@@ -806,6 +811,9 @@ int main(int argc, char **argv)
 		  "only this wave of this workgroup (default: the first 16)" },
 		{ "repeat", 'r', CLI_U64, &r.repeat, "N",
 		  "dispatch N times; buffers keep what the last one wrote" },
+		{ "stack", 0, CLI_U64, &r.stack_bytes, "BYTES",
+		  "scratch of a work-item for calls, besides the kernel's own "
+		  "(kernels with a dynamic stack need it)" },
 		{ "deadline", 't', CLI_F64, &r.deadline_s, "SECONDS",
 		  "give a dispatch up after this long (default 10)" },
 		{ "chip", 0, CLI_STR, &r.chip, "GFX",

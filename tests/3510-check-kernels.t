@@ -1,11 +1,13 @@
 #!/bin/sh
-# Checked mode finds nothing in sound kernels: the end-to-end test of all
-# kernels (9210), whose runs fail when --check has a finding, runs under it.
+# Checked mode finds nothing in sound kernels: the end-to-end tests of all
+# kernels (9210, 9220), whose runs fail when --check has a finding, run under it.
 . tests/tap.sh
 
 export T0_SOFT_CHECK=1
-exits 0 'all kernels, prebuilt and at -O0, -O2, -O3, are clean' \
-	"$T0_BUILD/tests/9210-run-kernels"
-is "$(grep -c '^ok ' "$tmp/out" | awk '{ print ($1 >= 40) }')" 1 \
-	'and there were kernels'
+for t in 9210-run-kernels 9220-run-programs; do
+	exits 0 "$t: all kernels, prebuilt and at -O0, -O2, -O3, are clean" \
+		"$T0_BUILD/tests/$t"
+	is "$(grep -c '^ok ' "$tmp/out" | awk '{ print ($1 >= 40) }')" 1 \
+		'and there were kernels'
+done
 plan_done

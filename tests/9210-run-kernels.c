@@ -7,137 +7,7 @@
  * The prebuilt objects always run; where clang-19 is installed, the same
  * sources run compiled at -O0, -O2 and -O3 too.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "base/base.h"
-#include "tests/tap.h"
-
-#define SOURCES	 "tests/data/kernels"
-#define MAX_ARGS 8
-
-static char dir[] = "/tmp/t0-run-XXXXXX"; /* of input and output files */
-static const char *objects;		  /* folder of the *.co */
-static const char *label;		  /* "prebuilt", "-O2" */
-static uint64_t seed = 1;
-
-/* xorshift64*: the inputs must not come from the tool under test. */
-static uint32_t next_random(void)
-{
-	seed ^= seed >> 12;
-	seed ^= seed << 25;
-	seed ^= seed >> 27;
-	return (uint32_t)(seed * UINT64_C(0x2545f4914f6cdd1d) >> 32);
-}
-
-/* A small integer, so that sums of products stay exact. */
-static int small(int limit)
-{
-	return (int)(next_random() % (uint32_t)(2 * limit + 1)) - limit;
-}
-
-/* ---- running ------------------------------------------------------------ */
-
-struct arg {
-	const char *text; /* a value as it stands, or NULL */
-	void *data;	  /* memory, replaced by what the kernel left */
-	size_t size_bytes;
-};
-#define MEM(array) \
-	{ \
-		NULL, (array), sizeof(array) \
-	}
-
-static void add_args(struct buf *command, const struct arg *arg, int n)
-{
-	for (int i = 0; i < n; i++) {
-		struct err e = { 0 };
-		char path[64];
-
-		if (arg[i].text) {
-			buf_printf(command, " %s", arg[i].text);
-			continue;
-		}
-		snprintf(path, sizeof(path), "%s/%d", dir, i);
-		if (!file_write_atomic(path, arg[i].data, arg[i].size_bytes,
-				       &e))
-			diag("%s", e.msg);
-		buf_printf(command, " 'buf:%zu=file:%s>%s.out'",
-			   arg[i].size_bytes, path, path);
-	}
-}
-
-static bool read_back(const struct arg *arg, int n)
-{
-	for (int i = 0; i < n; i++) {
-		struct buf b = { 0 }, path = { 0 };
-		struct err e = { 0 };
-		bool good;
-
-		if (arg[i].text)
-			continue;
-		buf_printf(&path, "%s/%d.out", dir, i);
-		good = file_read(path.data, 0, &b, &e) &&
-		       b.len == arg[i].size_bytes;
-		if (good)
-			memcpy(arg[i].data, b.data, b.len);
-		unlink(path.data);
-		buf_fini(&b);
-		buf_fini(&path);
-		if (!good)
-			return false;
-	}
-	return true;
-}
-
-/* Exit status of t0-run; its stderr is in DIR/err. */
-static int run_status(const char *object, const char *kernel,
-		      const char *options, const struct arg *arg, int n)
-{
-	struct buf command = { 0 };
-	int status;
-
-	buf_printf(&command,
-		   "timeout 100 %s/t0-run --device soft %s %s/%s.co "
-		   "%s",
-		   getenv("T0_BUILD"), options, objects, object, kernel);
-	add_args(&command, arg, n);
-	buf_printf(&command, " >%s/out 2>%s/err", dir, dir);
-	status = system(command.data);
-	buf_fini(&command);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void show_stderr(void)
-{
-	struct buf path = { 0 }, b = { 0 };
-	struct err e = { 0 };
-
-	buf_printf(&path, "%s/err", dir);
-	if (file_read(path.data, 65536, &b, &e))
-		diag("%s", b.len ? b.data : "nothing on stderr");
-	buf_fini(&path);
-	buf_fini(&b);
-}
-
-static bool run(const char *object, const char *kernel, const char *options,
-		const struct arg *arg, int n)
-{
-	int status = run_status(object, kernel, options, arg, n);
-	bool good = ok(status == 0 && read_back(arg, n), "%s: %s runs", label,
-		       kernel);
-
-	if (!good) {
-		diag("exit status %d", status);
-		show_stderr();
-	}
-	return good;
-}
-
-/* ---- the kernels -------------------------------------------------------- */
+#include "tests/run-kernels.h"
 
 static void test_saxpy(void)
 {
@@ -169,29 +39,6 @@ static void test_reduce(void)
 	}
 	if (run("reduce", "reduce", "--grid 1024 --block 256", arg, 3))
 		is_mem(sum, wanted, sizeof(sum), "%s: sums through LDS", label);
-}
-
-/* Bits of an integer of -2048..2048, which all these formats hold. */
-static uint16_t f16_bits(int v)
-{
-	int sign = v < 0 ? 0x8000 : 0;
-	int exp = 0;
-
-	v = abs(v);
-	if (!v)
-		return 0;
-	while (v >> (exp + 1))
-		exp++;
-	return (uint16_t)(sign | (exp + 15) << 10 | ((v << 10 >> exp) & 0x3ff));
-}
-
-static uint16_t bf16_bits(int v)
-{
-	float f = (float)v;
-	uint32_t bits;
-
-	memcpy(&bits, &f, sizeof(bits));
-	return (uint16_t)(bits >> 16);
 }
 
 static void test_wmma(const char *kernel, uint16_t (*bits)(int))
@@ -461,8 +308,6 @@ static void test_faults(void)
 	faults("illegal", "--block 32", one, 1, "illegal");
 }
 
-/* ---- variants ----------------------------------------------------------- */
-
 static void test_all(void)
 {
 	test_saxpy();
@@ -481,41 +326,6 @@ static void test_all(void)
 	test_table();
 }
 
-static bool rebuild(const char *level)
-{
-	struct buf command = { 0 };
-	int status;
-
-	buf_printf(&command,
-		   "cp " SOURCES "/*.cl " SOURCES "/*.s " SOURCES
-		   "/gpu.h " SOURCES
-		   "/rebuild %s && %s/rebuild %s >%s/err 2>&1",
-		   dir, dir, level, dir);
-	status = system(command.data);
-	buf_fini(&command);
-	return status == 0;
-}
-
-static void test_rebuilt(const char *level)
-{
-	label = level;
-	objects = dir;
-	if (ok(rebuild(level), "%s: clang-19 builds the kernels", level))
-		test_all();
-	else
-		show_stderr();
-}
-
-static void remove_files(void)
-{
-	struct buf command = { 0 };
-
-	buf_printf(&command, "rm -rf %s", dir);
-	if (system(command.data))
-		diag("%s stays behind", dir);
-	buf_fini(&command);
-}
-
 int main(void)
 {
 	if (!getenv("T0_BUILD"))
@@ -525,17 +335,7 @@ int main(void)
 	diag("seed %llu", (unsigned long long)seed);
 	label = "prebuilt";
 	objects = SOURCES;
-	test_all();
 	test_faults();
-	if (system("command -v clang-19 ld.lld-19 llvm-strip-19 llvm-mc-19 "
-		   ">/dev/null 2>&1") == 0) {
-		test_rebuilt("-O0");
-		test_rebuilt("-O2");
-		test_rebuilt("-O3");
-	} else {
-		skip("clang-19, lld-19 or llvm-19 is not installed: only the "
-		     "prebuilt kernels ran");
-	}
-	remove_files();
+	test_variants(test_all);
 	return plan_done();
 }
