@@ -29,6 +29,11 @@ struct mir_inst *mir_special(struct mir_func *m, struct mir_inst *at, int op,
 /* Removes branches over bodies that cost less than the branch. */
 void mir_flow(struct mir_func *m);
 
+/* ------------------------------------------------------------ layout.c ---- */
+
+/* Fewer and cheaper branches; `rotates`: loops test at their bottom. */
+void mir_layout(struct mir_func *m, bool rotates);
+
 /* ------------------------------------------------------------- waits.c ---- */
 
 /* The fewest wait counts with which every register is there when used. */
@@ -37,6 +42,16 @@ void mir_waits(struct mir_func *m);
 /* ----------------------------------------------------------- hazards.c ---- */
 
 void mir_hazards(struct mir_func *m);
+
+/* -------------------------------------------------------------- vopd.c ---- */
+
+/* Pairs of vector instructions; before waits and hazards. */
+void mir_vopd(struct mir_func *m);
+
+/* ------------------------------------------------------------- delay.c ---- */
+
+void mir_delays(struct mir_func *m);
+void mir_clauses(struct mir_func *m);
 
 /* -------------------------------------------------------------- emit.c ---- */
 

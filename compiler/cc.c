@@ -174,8 +174,15 @@ static bool finish(struct unit *u)
 	mir_expand(&u->m);
 	mir_shrink(&u->m);
 	mir_flow(&u->m);
+	mir_layout(&u->m, u->o->level > 0);
+	if (u->o->level > 1)
+		mir_vopd(&u->m);
 	mir_waits(&u->m);
 	mir_hazards(&u->m);
+	if (u->o->level > 0) {
+		mir_clauses(&u->m);
+		mir_delays(&u->m);
+	}
 	dump(u, "final");
 	return mir_encode(&u->m, u->o->chip, &u->code, u->e);
 }

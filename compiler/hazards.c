@@ -93,6 +93,8 @@ static void step(const struct finder *f, struct state *s,
 			s->valus[r] = s->trans[r] = FAR;
 	}
 	memset(s->matrix, FAR, sizeof(s->matrix));
+	if (i->pair && mir_is_v(f->m, &i->pair->o[0]))
+		s->valus[mir_phys(f->m, &i->pair->o[0])] = FAR;
 	for (int k = 0; k < i->n_def; k++)
 		for (int j = 0; mir_is_v(f->m, &i->o[k]) && j < i->o[k].n;
 		     j++) {

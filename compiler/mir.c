@@ -497,12 +497,14 @@ static const char *op_name(const struct mir_inst *i)
 }
 
 static void print_half(const struct mir_func *m, const struct mir_inst *i,
-		       const char *name, struct buf *out)
+		       const char *name, bool dual, struct buf *out)
 {
 	const struct isa_op_info *op = mir_info(i);
+	/* The halves of a dual instruction read VCC without naming it. */
+	int n = i->n_opnd - (dual && i->op == ISA_v_cndmask_b32);
 
 	buf_adds(out, name);
-	for (int k = 0; k < i->n_opnd; k++) {
+	for (int k = 0; k < n; k++) {
 		buf_adds(out, k ? ", " : " ");
 		print_opnd(m, &i->o[k], k < op->n_opnd ? op->opnd[k].type : 0,
 			   out);
@@ -526,14 +528,14 @@ void mir_print_inst(const struct mir_func *m, const struct mir_inst *i,
 	struct buf name = { 0 };
 
 	if (!i->pair) {
-		print_half(m, i, op_name(i), out);
+		print_half(m, i, op_name(i), false, out);
 		return;
 	}
 	dual_name(i, &name);
-	print_half(m, i, name.data, out);
+	print_half(m, i, name.data, true, out);
 	buf_adds(out, " :: ");
 	dual_name(i->pair, &name);
-	print_half(m, i->pair, name.data, out);
+	print_half(m, i->pair, name.data, true, out);
 	buf_fini(&name);
 }
 

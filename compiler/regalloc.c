@@ -313,6 +313,23 @@ static bool make_room(struct allocator *a, uint32_t v)
 	return true;
 }
 
+/* A sum that replaces its addend takes the short form v_fmac. */
+static void hints(struct allocator *a)
+{
+	for (uint32_t b = 0; b < a->m->n_order; b++)
+		for (struct mir_inst *i = a->m->order[b]->first; i;
+		     i = i->next) {
+			struct mir_vreg *v = &a->m->vreg[i->o[0].reg];
+
+			if (i->op != ISA_v_fma_f32 ||
+			    !mir_is_v(a->m, &i->o[3]) || i->o[3].mods)
+				continue;
+			v->hint = i->o[3].reg;
+			v->hint_sub = i->o[0].sub;
+			v->hint_at = i->o[3].sub;
+		}
+}
+
 static bool scan(struct allocator *a)
 {
 	for (uint32_t v = 1; v < a->m->n_vregs; v++)
@@ -349,6 +366,7 @@ static bool round_of(struct mir_func *m, const struct alloc_limits *limits,
 	a.weight = xcalloc(m->n_vregs, sizeof(*a.weight));
 	a.spill = xcalloc(m->n_vregs, sizeof(*a.spill));
 	sort(&a);
+	hints(&a);
 	weigh(&a);
 	block_vcc(&a);
 	good = scan(&a);
