@@ -710,8 +710,8 @@ static inline void gen_fill(uint64_t seed, struct gen_data *d)
 	d->factor = test_random_f32(&random) * 8;
 }
 
-static inline bool gen_interpret(const struct gen_kernel *g,
-				 struct gen_data *d, struct err *e)
+static inline struct ssa_call gen_call(const struct gen_kernel *g,
+				       struct gen_data *d)
 {
 	struct ssa_call c = { 0 };
 
@@ -722,6 +722,14 @@ static inline bool gen_interpret(const struct gen_kernel *g,
 	call_buffer(&c, d->sums, sizeof(d->sums));
 	call_u32(&c, d->number);
 	call_f32(&c, d->factor);
+	return c;
+}
+
+static inline bool gen_interpret(const struct gen_kernel *g,
+				 struct gen_data *d, struct err *e)
+{
+	const struct ssa_call c = gen_call(g, d);
+
 	return call_run(g->f, &c, g->groups, 1, NULL, e);
 }
 
