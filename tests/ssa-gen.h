@@ -532,6 +532,8 @@ static inline void gen_loop(struct gen *g)
 		const uint32_t n_pool = g->n_pool;
 
 		gen_keep(g, i);
+		if (gen_one_in(g, 2))
+			gen_keep(g, MUL(i, g->number));
 		gen_scope(g, same, n);
 		g->n_pool = n_pool;
 	}
