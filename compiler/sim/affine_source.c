@@ -329,17 +329,21 @@ static void addresses(struct sim_source *s, int wave, const struct place *p,
 {
 	struct affine *a = s->ctx;
 	int group = wave / s->waves_per_group;
+	int64_t first = p->base + wave % s->waves_per_group * p->wave +
+			group * p->group + (int64_t)n * p->step;
+	uint64_t column = 0;
 
 	out->access_bytes = (uint32_t)access_bytes(in);
 	for (int l = 0; l < s->wave_size; l++) {
+		if (column == p->fold) {
+			column = 0;
+			first += p->row;
+		}
+		int64_t at = first + (int64_t)column++ * p->lane;
 		if (!(a->exec >> l & 1))
 			continue;
 		a->access[out->n_accesses].lane = (int16_t)l;
-		a->access[out->n_accesses++].at = (uint64_t)(
-			p->base + l % (int64_t)p->fold * p->lane +
-			l / (int64_t)p->fold * p->row +
-			wave % s->waves_per_group * p->wave +
-			group * p->group + (int64_t)n * p->step);
+		a->access[out->n_accesses++].at = (uint64_t)at;
 	}
 	out->access = a->access;
 }

@@ -8,6 +8,8 @@
 
 #include "compiler/sim/sim_int.h"
 
+enum { BANKS_MAX = 64 };
+
 void pending_add(struct pending *p, uint64_t at, enum sim_stall stall)
 {
 	int k = p->n;
@@ -150,19 +152,25 @@ static uint32_t phase(const struct sim *s, uint32_t bytes)
 						  : COST_LDS_PHASE128);
 }
 
+/* Division by what nearly always is a power of two. */
+static uint32_t bank_of(uint32_t dword, uint32_t banks)
+{
+	return banks & (banks - 1) ? dword % banks : dword & (banks - 1);
+}
+
 /* Data cycles of a group of lanes: the most distinct rows of one bank. */
 static uint32_t group_cycles(const struct sim *s, const struct sim_step *st,
 			     uint32_t from, uint32_t to)
 {
 	uint32_t banks = (uint32_t)sim_cycles(s, COST_LDS_BANKS), most = 0;
-	uint32_t row[64][64];
-	uint8_t n[64] = { 0 };
+	uint32_t row[BANKS_MAX][64]; /* [bank][n], of which n[bank] are set */
+	uint8_t n[BANKS_MAX] = { 0 };
 
-	banks = banks > 64 ? 64 : banks;
+	banks = banks > BANKS_MAX ? BANKS_MAX : banks ? banks : 1;
 	for (uint32_t a = from; a < to; a++)
 		for (uint32_t b = 0; b < st->access_bytes; b += 4) {
 			uint32_t dword = (uint32_t)(st->access[a].at + b) / 4;
-			uint32_t bank = dword % banks, k = 0;
+			uint32_t bank = bank_of(dword, banks), k = 0;
 
 			while (k < n[bank] && row[bank][k] != dword)
 				k++;

@@ -1,0 +1,141 @@
+/*
+ * How fast the pipeline simulator is: the K loop of one workgroup of a
+ * 128 x 128 x 32 product with K = 4096, several times, and a full WGP.  Where
+ * llvm-mca-19 is installed it predicts the same instructions, as often, in
+ * turns with ours: the yardstick.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/sim/gemm.h"
+
+enum { PASSES = 7, STEPS = 128 };
+
+static int by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double median(double *x, int n)
+{
+	qsort(x, (size_t)n, sizeof(*x), by_number);
+	return x[n / 2];
+}
+
+struct timed {
+	double ms, issues;
+};
+
+static struct timed simulate(const struct cost_model *m, int groups)
+{
+	const struct gemm_tile t = { .family = GEMM_TRITON, .m = 128, .n = 128,
+				     .k = 32 };
+	const struct gemm_shape s = { 4096, 4096, 4096, 1 };
+	struct gemm_code g;
+	struct err e = { 0 };
+	struct sim_result r;
+	struct sim_source src = { .wave_size = 32 };
+	struct sim_config c = { .cost = m, .warmth = SIM_WARM,
+				.footprint_bytes = 64 << 20,
+				.warm_code = true };
+
+	if (!gemm_generate(&g, &t, &s, STEPS - 2, groups, &e) ||
+	    !sim_affine_open(&src, (uint8_t *)g.code.data, g.code.len, 4096,
+			     g.affine.data, "gemm", &e))
+		BUG("%s", e.msg);
+	src.vgprs = g.vgprs;
+	src.lds_bytes = g.lds_bytes;
+	uint64_t from = time_mono_ns();
+	if (!sim_run(&src, &c, &r, &e))
+		BUG("%s", e.msg);
+	struct timed x = { (double)(time_mono_ns() - from) / 1e6,
+			   (double)r.issues };
+	sim_fini(&r);
+	sim_affine_close(&src);
+	gemm_fini(&g);
+	return x;
+}
+
+/* The kernel's code as text, without what llvm-mca cannot predict. */
+static int write_text(const char *path)
+{
+	const struct gemm_tile t = { .family = GEMM_TRITON, .m = 128, .n = 128,
+				     .k = 32 };
+	const struct gemm_shape s = { 4096, 4096, 4096, 1 };
+	struct isa_target target = { ISA_GFX11, 32, false };
+	FILE *f = fopen(path, "w");
+	struct gemm_code g;
+	struct err e = { 0 };
+	int n = 0;
+
+	if (!f || !gemm_generate(&g, &t, &s, 1, 1, &e))
+		BUG("%s", e.msg);
+	for (size_t at = 0; at < g.code.len;) {
+		char text[ISA_TEXT_MAX];
+		struct isa_inst in;
+
+		if (isa_decode(&target, g.code.data + at, g.code.len - at, &in))
+			BUG("its own code does not decode");
+		at += in.size_bytes;
+		isa_print(&target, &in, text, sizeof(text));
+		if (isa_op_info(in.op)->pipe == ISA_PIPE_BRANCH)
+			continue;
+		fprintf(f, "%s\n", text);
+		n++;
+	}
+	fclose(f);
+	gemm_fini(&g);
+	return n;
+}
+
+/* Instructions per second of one process; 0 where it is not installed. */
+static double mca(const char *path, int instructions, int iterations)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "llvm-mca-19 -mtriple=amdgcn "
+		 "-mcpu=gfx1100 -iterations=%d %s >/dev/null 2>&1", iterations,
+		 path);
+	uint64_t from = time_mono_ns();
+	if (system(command))
+		return 0;
+	return (double)instructions * iterations * 1e9 /
+	       (double)(time_mono_ns() - from);
+}
+
+int main(void)
+{
+	double one[PASSES], rate[PASSES], full[PASSES], other[PASSES];
+	char path[] = "/tmp/t0-mca-XXXXXX";
+	struct cost_model m;
+	struct timed x = { 0 };
+
+	cost_init(&m, "gfx1100");
+	close(mkstemp(path));
+	int n = write_text(path);
+	for (int i = 0; i < PASSES; i++) {
+		x = simulate(&m, 1);
+		one[i] = x.ms;
+		rate[i] = x.issues / x.ms * 1e3;
+		struct timed all = simulate(&m, 6);
+		full[i] = all.issues / all.ms * 1e3;
+		other[i] = mca(path, n, (int)(x.issues / n));
+	}
+	unlink(path);
+	cost_fini(&m);
+	double ours = median(rate, PASSES), theirs = median(other, PASSES);
+	printf("sim: one workgroup 128x128x32, K = 4096: %.1f ms for %.0f "
+	       "wave-instructions\n", median(one, PASSES), x.issues);
+	printf("sim: %.2f million wave-instructions per second, %.2f with a "
+	       "full WGP\n", ours / 1e6, median(full, PASSES) / 1e6);
+	if (theirs > 0)
+		printf("sim: llvm-mca-19 on the same code: %.2f million per "
+		       "second, ours is %.1f times as fast\n", theirs / 1e6,
+		       ours / theirs);
+	else
+		printf("sim: no llvm-mca-19 to compare with\n");
+	return 0;
+}
