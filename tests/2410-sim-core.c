@@ -216,6 +216,29 @@ static void test_arbitration(void)
 	free(adds);
 }
 
+/*
+ * The older of two waves of a SIMD comes to its second part first, in which it
+ * has no priority: the younger one goes on before it.
+ */
+static void test_priority(void)
+{
+	struct buf b = { 0 };
+	struct ran x, y;
+	char *adds = copies("v_add_f32 v0, v1, v2", 200);
+
+	buf_printf(&b, "s_setprio 3\n%ss_setprio 0\n%ss_endpgm\n", adds, adds);
+	run_code(&x, b.data, "groups 8", NULL, 32, 0, false);
+	ok(x.at[4][200] < x.at[0][300], "the younger one goes first");
+	b.len = 0;
+	buf_printf(&b, "s_setprio 0\n%ss_setprio 0\n%ss_endpgm\n", adds, adds);
+	run_code(&y, b.data, "groups 8", NULL, 32, 0, false);
+	ok(y.at[4][200] > y.at[0][300], "with equal priorities the older one");
+	ran_fini(&x);
+	ran_fini(&y);
+	buf_fini(&b);
+	free(adds);
+}
+
 static void test_occupancy(void)
 {
 	/* VGPRs of a wave -> waves of a SIMD (AMD's table for 1536 VGPRs). */
@@ -325,6 +348,7 @@ int main(void)
 	test_lds();
 	test_barrier();
 	test_arbitration();
+	test_priority();
 	test_occupancy();
 	test_conservation();
 	test_monotony();

@@ -144,18 +144,27 @@ static bool try_wave(struct sim *s, struct wave *w, unsigned *taken)
 
 /* ---- all waves ---- */
 
-static bool try_simds(struct sim *s)
+/* Waves of one priority, the oldest first. */
+static bool try_level(struct sim *s, unsigned *taken, int level)
 {
-	unsigned taken[SIM_SIMDS] = { 0 };
-
 	for (int i = 0; i < s->n_waves; i++) {
 		struct wave *w = s->wave[i];
 
-		if (w->ready <= s->now && !w->ended &&
+		if (w->ready <= s->now && !w->ended && w->priority == level &&
 		    !try_wave(s, w, &taken[w->simd]))
 			return false;
 	}
 	return true;
+}
+
+static bool try_simds(struct sim *s)
+{
+	unsigned taken[SIM_SIMDS] = { 0 };
+	bool ok = true;
+
+	for (int level = s->priorities ? 3 : 0; ok && level >= 0; level--)
+		ok = try_level(s, taken, level);
+	return ok;
 }
 
 static bool retire_ended(struct sim *s)

@@ -205,6 +205,10 @@ static void issue_special(struct sim *s, struct wave *w)
 	case ISA_s_barrier:
 		sim_arrive(s, w);
 		break;
+	case ISA_s_setprio:
+		w->priority = (uint8_t)(imm & 3);
+		s->priorities |= w->priority;
+		break;
 	case ISA_s_sendmsg_rtn_b32:
 	case ISA_s_sendmsg_rtn_b64:
 		pending_add(&w->lgkm, s->now + w->info->latency, SIM_SMEMCNT);

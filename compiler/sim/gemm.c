@@ -360,7 +360,7 @@ static bool is_possible(const struct emit *x)
 	const struct gemm_tile *t = x->t;
 	int bytes = threads(x) * 16;
 
-	return t->m % 16 == 0 && t->n % 16 == 0 && t->k % 16 == 0 &&
+	return t->m % x->wm == 0 && t->n % 16 == 0 && t->k % 16 == 0 &&
 	       x->wm % 16 == 0 && x->wn % 16 == 0 && x->g->waves >= 1 &&
 	       x->g->waves <= 32 && t->m * t->k * 2 % bytes == 0 &&
 	       t->n * t->k * 2 % bytes == 0 && t->k <= 128;

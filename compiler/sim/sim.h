@@ -17,7 +17,7 @@
  * Model, in the words of cost.def:
  * - A SIMD issues, per cycle, at most one instruction of each kind (vector ALU,
  *   scalar, branch, LDS, vector memory, export, special), from different waves,
- *   the oldest first; a wave issues at most one.
+ *   by priority (s_setprio) and age; a wave issues at most one.
  * - Vector ALU instructions issue into a queue and execute behind it in order,
  *   `valu.start` later at the earliest; a result is forwarded for a while and
  *   then read from the register file.  s_delay_alu holds a wave back so that

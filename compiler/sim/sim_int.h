@@ -74,6 +74,7 @@ struct pending {
 struct wave {
 	int id, group, simd, cu;
 	bool have_pc, at_barrier, ended;
+	uint8_t priority;  /* s_setprio: 3 goes before 0, then age */
 	uint32_t busy;	   /* cycles of its pipe that the last issue took */
 	uint64_t start, end;
 	uint64_t pc, next_pc; /* next in memory */
@@ -174,6 +175,7 @@ struct sim {
 	struct cache l1, l2, scalar, icache, tlb;
 	double l1_free, l2_free, memory_free, l2_busy, memory_busy;
 	double l1_rate, l2_rate, ic_rate, dram_rate; /* B per cycle, ours */
+	uint8_t priorities;  /* all that any wave ever had, or'ed */
 	bool walked;	     /* page directories have been read */
 	enum sim_level home; /* where untouched data lies */
 	int vgpr_need;	     /* of a wave, whole granules */

@@ -1,0 +1,164 @@
+/*
+ * Generated kernels of matrix products: what they consist of, that they are
+ * correct code, and how well published figures are met.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/sim/gemm_rows.h"
+#include "compiler/sim/vector.h"
+#include "isa/verify.h"
+#include "tests/tap.h"
+
+#define PATH "../shared/reference/t0_gemm_published.csv"
+
+static const struct gemm_shape big = { 4096, 4096, 4096, 1 };
+
+/* By hand: waves, products of a wave and step, bytes of LDS. */
+static const struct {
+	struct gemm_tile t;
+	int waves, wmmas;
+	uint32_t lds;
+} known[] = {
+	/* 64 x 64 of a wave: 16 products per 16 of K; rows of 80 bytes of A,
+	 * 32 rows of 256 bytes of B */
+	{ { GEMM_TRITON, 128, 128, 32, 0, false }, 4, 32,
+	  128 * 80 + 32 * 256 },
+	/* 32 x 128 of a wave; 256 rows of 48 bytes, twice */
+	{ { GEMM_T0, 128, 128, 16, 0, true }, 4, 16, 2 * 256 * 48 },
+	{ { GEMM_T0, 64, 64, 16, 0, true }, 2, 8, 2 * 128 * 48 },
+	{ { GEMM_T0, 32, 64, 16, 0, true }, 1, 8, 2 * 96 * 48 },
+};
+
+/* Waits that are missing, barriers, registers, ...: none may be reported. */
+static void check_code(const struct gemm_code *g)
+{
+	struct isa_target t = { ISA_GFX11, 32, false };
+	struct verify_report r = { 0 };
+	struct verify_input in;
+	struct err e = { 0 };
+	int n = 0;
+
+	verify_input_raw(&in, t, g->code.data, g->code.len);
+	in.max_workgroup = g->waves * 32;
+	ok(isa_verify(&in, &r, &e), "can be verified: %s", e.msg);
+	for (int i = 0; i < r.n; i++) {
+		diag("%s: %s: %s", verify_rule_name(r.v[i].rule), r.v[i].text,
+		     r.v[i].what);
+		n++;
+	}
+	is_i64(n, 0, "the verifier finds nothing in %d instructions",
+	       r.n_insns);
+	verify_report_fini(&r);
+	verify_input_fini(&in);
+}
+
+static void test_code(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		const struct gemm_tile *t = &known[i].t;
+		struct gemm_code g;
+		struct err e = { 0 };
+
+		ok(gemm_generate(&g, t, &big, 2, 1, &e), "tile %dx%dx%d: %s",
+		   t->m, t->n, t->k, e.msg);
+		is_i64(g.waves, known[i].waves, "waves");
+		is_i64(g.wmmas, known[i].wmmas, "products of a wave and step");
+		is_u64(g.lds_bytes, known[i].lds, "bytes of LDS");
+		ok(g.vgprs <= 256, "%d VGPRs", g.vgprs);
+		check_code(&g);
+		gemm_fini(&g);
+	}
+}
+
+static void test_refused(void)
+{
+	static const struct gemm_tile bad[] = {
+		{ GEMM_TRITON, 0, 128, 32, 0, false },
+		{ GEMM_TRITON, 128, 128, 24, 0, false },
+		{ GEMM_TRITON, 512, 512, 32, 0, false },
+		{ GEMM_T0, 48, 128, 16, 0, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct gemm_code g;
+		struct err e = { 0 };
+
+		ok(!gemm_generate(&g, &bad[i], &big, 2, 1, &e) &&
+		   e.code == ERR_UNSUPPORTED, "refused: %s", e.msg);
+		gemm_fini(&g);
+	}
+}
+
+/* A bound that no machine of these costs can beat. */
+static void test_bound(const struct cost_model *m)
+{
+	struct gemm_guess g;
+	struct err e = { 0 };
+
+	ok(gemm_predict(&known[0].t, &big, m, &g, &e), "4096^3: %s", e.msg);
+	/* 32 cycles a product of 8192 FLOP, 192 SIMDs */
+	double least = 2.0 * 4096 * 4096 * 4096 / 8192 * 32 / 192;
+	ok(g.cycles > least, "%.0f cycles, the matrix units alone need %.0f",
+	   g.cycles, least);
+	ok(g.cycles < 2 * least, "and less than twice that");
+	is_f64(g.clock_mhz, cost_value(m, COST_CLOCK), "at the sustained clock");
+	ok(gemm_predict(&known[0].t, &(struct gemm_shape){ 512, 512, 512, 1 },
+			m, &g, &e), "512^3: %s", e.msg);
+	is_f64(g.clock_mhz, cost_value(m, COST_CLOCK_SHORT),
+	       "a short one at the clock of short ones");
+	is_i64(g.groups, 1, "16 workgroups on 48 WGPs: one each");
+}
+
+struct judged {
+	double sum, real[16], guess[16];
+	int n, n_ranked;
+};
+
+static void judge(void *ctx, const struct gemm_row *row)
+{
+	struct judged *j = ctx;
+
+	if (row->judges) {
+		j->sum += fabs(row->predicted_s / row->time_s - 1);
+		j->n++;
+	}
+	if (row->ratio && j->n_ranked < 16) {
+		j->real[j->n_ranked] = row->time_s;
+		j->guess[j->n_ranked++] = row->predicted_s;
+	}
+}
+
+static void test_published(const struct cost_model *m)
+{
+	struct judged j = { 0 };
+	struct err e = { 0 };
+	FILE *f = fopen(PATH, "r");
+
+	if (!f) {
+		skip("no %s: nothing to judge with", PATH);
+		return;
+	}
+	fclose(f);
+	ok(gemm_rows_run(PATH, m, true, judge, &j, &e), "are read: %s", e.msg);
+	ok(j.n >= 5, "%d rows judge", j.n);
+	ok(j.sum / j.n <= 0.15, "mean error %.1f %%", 100 * j.sum / j.n);
+	ok(j.n_ranked >= 3 &&
+	   sim_rank(j.real, j.guess, (size_t)j.n_ranked) >= 0.9,
+	   "%d configurations of one size are ranked: %.2f", j.n_ranked,
+	   sim_rank(j.real, j.guess, (size_t)j.n_ranked));
+}
+
+int main(void)
+{
+	struct cost_model m;
+
+	cost_init(&m, "gfx1100");
+	test_code();
+	test_refused();
+	test_bound(&m);
+	test_published(&m);
+	cost_fini(&m);
+	return plan_done();
+}
