@@ -248,6 +248,7 @@ struct probe_opts {
 	uint64_t seed, deadline_ms, batch;
 	bool quiet, second_opinion, quick;
 	const char *inst;   /* costs: only names that begin so; NULL = all */
+	struct cli_list set; /* sim: NAME=VALUE of cost.def */
 	uint64_t samples;   /* costs: per metric; 0 = the default */
 	uint64_t max_bytes; /* memory: largest working set; 0 = the default */
 	int require; /* tiers: exit 1 below this one; -1 = none */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "probes/host.h"
+#include "probes/micro_gpu.h"
 #include "probes/probes.h"
 
 #define DEADLINE_MS_DEFAULT 1000
@@ -145,18 +146,26 @@ static int discover(struct options *x, struct err *e)
 
 typedef int probe_fn(const struct probe_opts *o, struct err *e);
 
-/* What each command does on a GPU and on the host; NULL = cannot be. */
+/*
+ * What each command does on a GPU and on the host; NULL = cannot be.  `timed`:
+ * on the soft device with the simulator's clock, too.
+ */
 static const struct verb {
 	const char *name;
 	probe_fn *gpu, *host;
+	bool timed;
 } verbs[] = {
 	{ "discover", NULL, NULL }, /* takes more options than these */
 	{ "tiers", probe_tiers, NULL },
 	{ "dispatch", probe_dispatch, NULL },
-	{ "latency", NULL, host_latency },
-	{ "throughput", NULL, host_throughput },
-	{ "overlap", NULL, host_overlap },
-	{ "memory", NULL, host_memory },
+	{ "latency", micro_latency, host_latency, true },
+	{ "throughput", micro_throughput, host_throughput, true },
+	{ "overlap", micro_overlap, host_overlap, true },
+	{ "memory", micro_memory, host_memory, true },
+	{ "lds", micro_lds, NULL, true },
+	{ "branch", micro_branch, NULL, true },
+	{ "fetch", micro_fetch, NULL, true },
+	{ "waves", micro_waves, NULL, true },
 };
 
 static const struct verb *verb_find(const char *name, struct err *e)
@@ -180,17 +189,20 @@ static int run(struct options *x, int argc, char **argv, int first,
 	const struct verb *v = verb_find(first + 1 == argc ? argv[first] : "",
 					 e);
 	const bool host = x->o.device && !strcmp(x->o.device, "host");
+	const bool sim = x->o.device && !strcmp(x->o.device, "sim");
 	char spec[256];
 
 	if (!v || !check(x, e))
 		return EXIT_TROUBLE;
-	if (host ? !v->host : !v->gpu && strcmp(v->name, "discover")) {
+	if ((host && !v->host) || (sim && !v->timed)) {
 		err_set(e, ERR_UNSUPPORTED, "%s does not run on %s; see --help",
-			v->name, host ? "the host" : "a GPU");
+			v->name, host ? "the host" : "the simulator");
 		return EXIT_TROUBLE;
 	}
 	if (host)
 		return v->host(&x->o, e);
+	if (sim)
+		return v->gpu(&x->o, e);
 	x->o.device = kfd_spec(x->o.device, getenv("T0_VISIBLE_DEVICES"),
 			       spec);
 	return v->gpu ? v->gpu(&x->o, e) : discover(x, e);
@@ -209,7 +221,8 @@ int main(int argc, char **argv)
 				    .stop = &stop } };
 	const struct cli_opt opt[] = {
 		{ "device", 0, CLI_STR, &x.o.device, "SPEC",
-		  "soft, kfd, kfd:N, or host for this processor; default: "
+		  "soft, kfd, kfd:N, sim for the soft device with the "
+		  "simulator's clock, or host for this processor; default: "
 		  "$T0_DEVICE, else the first gfx11 GPU, else soft" },
 		{ "db", 0, CLI_STR, &x.o.db, "FILE",
 		  "database; default: $T0_DB, else t0.db" },
@@ -242,6 +255,8 @@ int main(int argc, char **argv)
 		  "fewer samples (dispatch and all costs)" },
 		{ "samples", 0, CLI_U64, &x.o.samples, "N",
 		  "costs: samples per metric, at most 101" },
+		{ "set", 0, CLI_LIST, &x.o.set, "NAME=VALUE",
+		  "sim: change a cost of the simulator (compiler/cost.def)" },
 		{ "inst", 0, CLI_STR, &x.o.inst, "NAME",
 		  "costs: only instructions whose names begin so" },
 		{ "max-bytes", 0, CLI_U64, &x.o.max_bytes, "N",
@@ -285,6 +300,7 @@ int main(int argc, char **argv)
 	}
 	cli_list_fini(&x.o.encodings);
 	cli_list_fini(&x.o.replace);
+	cli_list_fini(&x.o.set);
 	if (code)
 		err_report("t0-probe", &e);
 	return code;

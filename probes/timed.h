@@ -1,0 +1,55 @@
+/*
+ * probes/timed.h - the soft device with the pipeline simulator as its clock.
+ *
+ * The soft device executes and knows no time; the simulator (compiler/sim)
+ * knows time and no values.  Joined, a kernel runs for real while the
+ * simulator decides which wave issues in which cycle, and what the kernel
+ * reads from SHADER_CYCLES and GET_REALTIME is the simulator's clock.  So the
+ * probes run as on a card, and what they find out is what the simulator was
+ * told: the proof that they measure what they say.
+ *
+ * Results of such a device are `simulated`.  They are never read as costs
+ * (compiler/cost.h), for a model must not learn from itself.
+ *
+ *	struct probe_timed *t = probe_timed_new(&costs);
+ *	probe_timed_open(t, &dev, &e);
+ *	probe_timed_code(t, code, bytes, kernel->entry_va);
+ *	kfd_run(queue, &launch, NULL, &e) && probe_timed_check(t, &e);
+ *	kfd_close(dev);
+ *	probe_timed_free(t);
+ */
+#ifndef T0_PROBES_TIMED_H
+#define T0_PROBES_TIMED_H
+
+#include "compiler/sim/sim.h"
+#include "kfd/kfd.h"
+
+struct probe_timed;
+
+/* `costs` is only read, and outlives it. */
+struct probe_timed *probe_timed_new(const struct cost_model *costs);
+/* After kfd_close() of its device. */
+void probe_timed_free(struct probe_timed *t);
+
+/* A soft device whose dispatches are timed by `t`. */
+bool probe_timed_open(struct probe_timed *t, struct kfd_dev **dev,
+		      struct err *e);
+
+/* The code of the dispatches that follow; the bytes stay the caller's. */
+void probe_timed_code(struct probe_timed *t, const void *code, size_t bytes,
+		      uint64_t va);
+/*
+ * How much memory the dispatches that follow go over: what no simulated cache
+ * holds comes from the smallest of L2, Infinity Cache and DRAM that could.
+ */
+void probe_timed_footprint(struct probe_timed *t, uint64_t bytes);
+/* The cycle that the next dispatch begins with (0): to see counters wrap. */
+void probe_timed_first(struct probe_timed *t, uint64_t cycle);
+
+/* Could the last dispatch be simulated?  Else *e says why not. */
+bool probe_timed_check(struct probe_timed *t, struct err *e);
+/* Cycles of the last dispatch, and wave-instructions of all so far. */
+uint64_t probe_timed_cycles(const struct probe_timed *t);
+uint64_t probe_timed_issues(const struct probe_timed *t);
+
+#endif
