@@ -91,7 +91,7 @@ static bool add(struct list *l, struct micro_device *d,
 	if (!*(stream ? i->stream : i->chain))
 		return true;
 	l->p = xrealloc(l->p, (l->n + 1) * sizeof(*l->p));
-	return micro_inst_probe(&l->p[l->n++], d, i, stream, e);
+	return micro_inst_probe(&l->p[l->n++], d, i, stream, 1, e);
 }
 
 /* Those of micro_inst.def that begin so; else the instruction itself. */

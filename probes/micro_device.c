@@ -148,7 +148,7 @@ bool micro_probe_init(struct micro_probe *p, struct micro_device *d,
 		      const struct micro_text *t, const char *name,
 		      double copies, uint32_t iterations, struct err *e)
 {
-	const uint32_t vgprs = t->vgprs ? t->vgprs : 96;
+	const uint32_t vgprs = t->vgprs ? t->vgprs : 128;
 	const struct kfd_raw_desc desc = {
 		.name = name,
 		.rsrc1 = (vgprs / 8 - 1) | 0xfu << 16 | 1u << 21 | 1u << 23 |

@@ -33,21 +33,25 @@ enum {
 	MICRO_WAVE_BYTES = 4096, /* of results, per wave */
 	MICRO_REC_BYTES = 64,	 /* of a repetition; from offset 0 */
 	MICRO_VALUES_AT = 2048,	 /* [2][2][lanes]: loop, low and high dword */
-	MICRO_WAVES_MAX = 16,
+	MICRO_WAVES_MAX = 32,
 	MICRO_CODE_MAX = 30 * 1024, /* bytes of a warm loop pair */
 };
 
-/* A kernel as text; all but `loop` may be NULL. */
+/*
+ * A kernel as text; all but `loop` may be NULL.  Several waves start each loop
+ * together and end it together, by barriers: else the oldest would run first,
+ * and each would measure itself alone.
+ */
 struct micro_text {
 	const char *setup, *init;
 	const char *loop[2];  /* bodies of the two loops */
 	const char *wait;     /* before the second reading of the counter */
 	const char *lo, *hi;  /* registers that hold the result: "v32", "s33" */
 	uint32_t lds_bytes;
-	uint32_t vgprs;	      /* 0 = 96 */
+	uint32_t vgprs;	      /* 0 = 128 */
 	uint32_t waves;	      /* of the workgroup; 0 = 1 */
-	bool barrier;	      /* all waves start each loop together */
 };
+
 
 /* Machine code; *e shows the line that was not understood. */
 bool micro_kernel_assemble(const struct micro_text *t, struct buf *code,
@@ -156,14 +160,21 @@ const struct micro_inst *micro_insts(size_t *n);
 const struct micro_inst *micro_inst_make(const char *mnemonic,
 					 struct arena *mem, struct err *e);
 
-/* A probe for the chain, or the stream, of `i`. */
+/* A probe for the chain, or the stream, of `i`, in so many waves. */
 bool micro_inst_probe(struct micro_probe *p, struct micro_device *d,
-		      const struct micro_inst *i, bool stream, struct err *e);
+		      const struct micro_inst *i, bool stream, uint32_t waves,
+		      struct err *e);
 /* Fills p->want with what C makes of p->inst and p->iterations. */
 void micro_inst_want(struct micro_probe *p);
+/*
+ * Append the copy number k of a stream; `second`: on registers that no stream
+ * has which is not `second`, so that two can be mixed.
+ */
+void micro_inst_copy(const struct micro_inst *i, int k, bool second,
+		     struct buf *out);
 /* Text that fills the registers of `i` before a loop, appended. */
-void micro_inst_init(const struct micro_inst *i, struct buf *setup,
-		     struct buf *init);
+void micro_inst_init(const struct micro_inst *i, bool second,
+		     struct buf *setup, struct buf *init);
 
 /* ------------------------------------------------------ micro_cost.c ---- */
 
@@ -174,6 +185,9 @@ int micro_throughput(const struct probe_opts *o, struct err *e);
 /* ---------------------------------------------------- micro_memory.c ---- */
 
 int micro_memory(const struct probe_opts *o, struct err *e);
+
+/* ------------------------------------------------------- micro_lds.c ---- */
+
 int micro_lds(const struct probe_opts *o, struct err *e);
 
 /* ------------------------------------------------------- micro_mix.c ---- */

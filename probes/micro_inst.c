@@ -37,7 +37,7 @@ static uint32_t dot(uint32_t sum, uint32_t a, uint32_t b, int bits)
 #define P(...)                                                \
 	{                                                     \
 		const float a = va->f[0];                     \
-		(void)vb;                                     \
+		(void)a, (void)vb;                            \
 		for (int l = 0; l < MICRO_LANES; l++) {       \
 			union micro_value x = v[l];           \
 			__VA_ARGS__;                          \
@@ -105,11 +105,15 @@ const struct micro_inst *micro_insts(size_t *n)
 
 static const struct regs {
 	int first, step, count;
+	int second; /* the first register of the second set */
 	bool scalar;
 } regs_of[] = {
-	[MICRO_V1] = { 32, 1, 16, false }, [MICRO_V2] = { 32, 2, 12, false },
-	[MICRO_V4] = { 32, 4, 7, false },  [MICRO_V8] = { 40, 8, 4, false },
-	[MICRO_S1] = { 32, 1, 8, true },   [MICRO_S2] = { 32, 2, 8, true },
+	[MICRO_V1] = { 32, 1, 16, 80, false },
+	[MICRO_V2] = { 32, 2, 12, 80, false },
+	[MICRO_V4] = { 32, 4, 7, 80, false },
+	[MICRO_V8] = { 40, 8, 4, 80, false },
+	[MICRO_S1] = { 32, 1, 8, 48, true },
+	[MICRO_S2] = { 32, 2, 8, 48, true },
 };
 
 /*
@@ -199,27 +203,29 @@ static void write_operands(const struct start *s, struct buf *setup)
 	for (int r = 17; s->init == 'O' && r < 34; r++)
 		buf_printf(setup, "v_mov_b32 v%d, 0x%x\n", r, s->a[0]);
 	/* Lane l of a permlane takes l ^ 1. */
-	buf_adds(setup, "s_mov_b32 s28, 0x67452301\n"
+	buf_adds(setup, "v_mov_b32 v16, 0\ns_mov_b32 s28, 0x67452301\n"
 			"s_mov_b32 s29, 0xefcdab89\n");
 }
 
-void micro_inst_init(const struct micro_inst *i, struct buf *setup,
-		     struct buf *init)
+void micro_inst_init(const struct micro_inst *i, bool second,
+		     struct buf *setup, struct buf *init)
 {
 	const struct regs *r = &regs_of[i->set];
 	const struct start *s = start_of(i->init);
 	static const char *const from[2][2] = { { "v4", "v5" },
 						{ "s30", "s31" } };
 
-	write_operands(s, setup);
-	buf_adds(setup, s->x);
+	if (!second)
+		write_operands(s, setup);
+	buf_adds(init, s->x);
 	if (r->scalar)
-		buf_adds(setup, "v_readfirstlane_b32 s30, v4\n"
-				"v_readfirstlane_b32 s31, v5\n");
+		buf_adds(init, "v_readfirstlane_b32 s30, v4\n"
+			       "v_readfirstlane_b32 s31, v5\n");
 	for (int k = 0; k < r->step * r->count; k++)
 		buf_printf(init, "%s%d, %s\n",
 			   r->scalar ? "s_mov_b32 s" : "v_mov_b32 v",
-			   r->first + k, from[r->scalar][k % r->step & 1]);
+			   (second ? r->second : r->first) + k,
+			   from[r->scalar][k % r->step & 1]);
 }
 
 void micro_inst_want(struct micro_probe *p)
@@ -254,6 +260,15 @@ void micro_inst_want(struct micro_probe *p)
 
 /* ---------------------------------------------------------------- probe -- */
 
+void micro_inst_copy(const struct micro_inst *i, int k, bool second,
+		     struct buf *out)
+{
+	const struct regs *r = &regs_of[i->set];
+
+	micro_expand(out, i->stream, (second ? r->second : r->first) +
+					     k % r->count * r->step);
+}
+
 static void write_body(const struct micro_inst *i, bool stream, int copies,
 		       struct buf *out)
 {
@@ -265,7 +280,8 @@ static void write_body(const struct micro_inst *i, bool stream, int copies,
 }
 
 bool micro_inst_probe(struct micro_probe *p, struct micro_device *d,
-		      const struct micro_inst *i, bool stream, struct err *e)
+		      const struct micro_inst *i, bool stream, uint32_t waves,
+		      struct err *e)
 {
 	const struct regs *r = &regs_of[i->set];
 	struct buf setup = { 0 }, init = { 0 }, body[2] = { { 0 }, { 0 } };
@@ -275,7 +291,7 @@ bool micro_inst_probe(struct micro_probe *p, struct micro_device *d,
 					    r->count :
 				    (int)i->copies;
 
-	micro_inst_init(i, &setup, &init);
+	micro_inst_init(i, false, &setup, &init);
 	for (int k = 0; k < 2; k++)
 		write_body(i, stream, copies * (k + 1), &body[k]);
 	snprintf(lo, sizeof(lo), "%c%d", r->scalar ? 's' : 'v', r->first);
@@ -284,6 +300,7 @@ bool micro_inst_probe(struct micro_probe *p, struct micro_device *d,
 		.setup = setup.data, .init = init.data,
 		.loop = { body[0].data, body[1].data },
 		.lo = lo, .hi = r->step > 1 ? hi : NULL,
+		.waves = waves,
 		.lds_bytes = i->init == 'L' ? 4096 : 0,
 	};
 	const bool good = micro_probe_init(p, d, &t, i->name, copies, 0, e);

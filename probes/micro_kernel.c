@@ -68,7 +68,7 @@ static void timed_loop(struct buf *b, const struct micro_text *t, int which)
 	if (t->init)
 		buf_adds(b, t->init);
 	buf_adds(b, wait_all);
-	if (t->barrier)
+	if (t->waves > 1)
 		buf_adds(b, "s_barrier\n");
 	if (!which)
 		buf_adds(b, REALTIME("s[20:21]"));
@@ -79,6 +79,8 @@ static void timed_loop(struct buf *b, const struct micro_text *t, int which)
 		   "s_cbranch_scc1 .Lloop%d\n", which);
 	if (t->wait)
 		buf_adds(b, t->wait);
+	if (t->waves > 1)
+		buf_adds(b, "s_barrier\n");
 	buf_adds(b, to[which]);
 	if (which)
 		buf_adds(b, REALTIME("s[22:23]"));

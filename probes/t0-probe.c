@@ -155,9 +155,9 @@ static const struct verb {
 	probe_fn *gpu, *host;
 	bool timed;
 } verbs[] = {
-	{ "discover", NULL, NULL }, /* takes more options than these */
-	{ "tiers", probe_tiers, NULL },
-	{ "dispatch", probe_dispatch, NULL },
+	{ "discover", NULL, NULL, false }, /* takes more options than these */
+	{ "tiers", probe_tiers, NULL, false },
+	{ "dispatch", probe_dispatch, NULL, false },
 	{ "latency", micro_latency, host_latency, true },
 	{ "throughput", micro_throughput, host_throughput, true },
 	{ "overlap", micro_overlap, host_overlap, true },
@@ -272,7 +272,10 @@ int main(int argc, char **argv)
 		.summary = "find out what the machine does by running it",
 		.usage = "discover [options]\n"
 			 "tiers [--require TIER] [options]\n"
-			 "dispatch [--quick] [options]",
+			 "dispatch [--quick] [options]\n"
+			 "latency|throughput [--inst NAME] [options]\n"
+			 "memory|overlap [options]\n"
+			 "lds|branch|fetch|waves [options]",
 		.opt = opt,
 		.notes = "discover runs every opcode slot of every encoding in "
 			 "a kernel of its own and\nstores the verdicts.  A run "
@@ -280,8 +283,21 @@ int main(int argc, char **argv)
 			 "tiers says how far the device comes: 0 driver, 1 "
 			 "card, 2 runtime, 3 memory,\n4 kernels, 5 WMMA, 6 "
 			 "speed.  dispatch measures what a launch costs.\n"
-			 "Exit: 0 done (differences are findings), 2 trouble, "
-			 "3 device lost, 77 no device.\n",
+			 "\n"
+			 "latency measures chains of dependent instructions, "
+			 "throughput independent ones,\nin core cycles, by the "
+			 "difference of two unrollings; --inst takes any vector "
+			 "or\nscalar ALU instruction.  memory: caches and memory "
+			 "by working set.  overlap: which\npairs run at the same "
+			 "time.  lds: by width and stride.  branch: jumps and "
+			 "barriers.\nfetch: by size of the code.  waves: by waves "
+			 "per SIMD.  The first four run on the\nhost, too.  All "
+			 "check what the code computed, and store medians with "
+			 "samples: as\n`hardware` from a card or the host, as "
+			 "`simulated` from --device sim.  What a card\nsays "
+			 "becomes the compiler's cost (t0-results costs).\n"
+			 "Exit: 0 done (differences are findings), 1 a wrong "
+			 "result, 2 trouble,\n3 device lost, 77 no device.\n",
 	};
 	struct err e = { 0 };
 	bool done;
