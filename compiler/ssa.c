@@ -114,12 +114,12 @@ static void *grow(struct ssa_func *f, const void *old, uint32_t n, size_t size)
 /* The kernarg segment aligns each argument to its size. */
 static uint32_t next_arg_offset(const struct ssa_func *f, struct ssa_type t)
 {
-	const struct ssa_arg *last = &f->arg[f->n_args];
 	const uint32_t bytes = ssa_type_bytes(t);
 	uint32_t end = 0;
 
 	if (f->n_args) {
-		last--;
+		const struct ssa_arg *last = &f->arg[f->n_args - 1];
+
 		end = last->offset + ssa_type_bytes(last->type);
 	}
 	return (end + bytes - 1) / bytes * bytes;
