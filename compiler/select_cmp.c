@@ -59,9 +59,12 @@ static bool is_signed(uint8_t pred)
 
 static bool scalar_compare(const struct sel *s, const struct ssa_inst *i)
 {
-	bool wide = sel_dwords(s, i->arg[0]->type) == 2;
+	bool wide;
 
-	return i->op == SSA_icmp && i->flags & SSA_UNIFORM &&
+	if (i->op != SSA_icmp)
+		return false;
+	wide = sel_dwords(s, i->arg[0]->type) == 2;
+	return i->flags & SSA_UNIFORM &&
 	       i->arg[0]->type.kind != SSA_I1 && sel_is_s(s, i->arg[0]) &&
 	       sel_is_s(s, i->arg[1]) && icmp_s(i->sub, wide);
 }

@@ -75,7 +75,8 @@ struct mir_opnd sel_to_s(struct sel *s, struct mir_opnd o)
 
 struct mir_opnd sel_lo(struct mir_opnd o)
 {
-	return o.kind == MIR_IMM ? o : mir_part(o, 0, 1);
+	o.n = 1;
+	return o;
 }
 
 /* Constants of 64 bits that stay operands are small: their sign fills up. */

@@ -246,7 +246,7 @@ static void gather(struct sel *s, struct access *a, int at, int bytes,
 /* The widest access from `at` on that the alignment allows. */
 static int piece_bytes(const struct access *a, int left, int align)
 {
-	int max = a->lds ? align : 16;
+	int max = a->lds || align < 4 ? align : 16;
 
 	if (left >= 16 && max >= 16)
 		return 16;

@@ -462,7 +462,7 @@ static inline void gen_wmma(struct gen *g)
 	for (int j = 0; j < 2; j++) {
 		for (uint32_t x = 0; x < 16; x++)
 			e[j][x] = CAST(DSL_F16, CAST(DSL_F32,
-				AND(LOAD(g->in, ADD(lane, 16 * x + j)), 15)));
+				AND(LOAD(g->in, ADD(lane, 15 * x + j)), 15)));
 		struct val all = dsl_join(DSL_AT, e[j], 16);
 
 		v[j] = dsl_pack(g->k, &all);
