@@ -673,7 +673,24 @@ static void widen(struct step *p, uint32_t was, uint32_t now)
 	}
 }
 
-static void commit(struct step *p)
+/*
+ * EXEC or'ed with the very mask that it is: a restore of what a constant
+ * condition never narrowed.
+ */
+static bool restores(const struct vstate *s, const struct isa_inst *in)
+{
+	if ((in->op != ISA_s_or_b32 && in->op != ISA_s_or_b64) ||
+	    in->opnd[0].kind != ISA_K_SGPR ||
+	    in->opnd[0].reg != ISA_R_EXEC_LO)
+		return false;
+	for (int i = 1; i < 3; i++)
+		if (in->opnd[i].kind != ISA_K_SGPR ||
+		    s->v[in->opnd[i].reg] != s->v[ISA_R_EXEC_LO])
+			return false;
+	return true;
+}
+
+static void commit(struct step *p, const struct isa_inst *in)
 {
 	struct vstate *s = p->s;
 	uint32_t exec = s->v[ISA_R_EXEC_LO];
@@ -695,6 +712,8 @@ static void commit(struct step *p)
 	if (s->v[ISA_R_EXEC_LO] != exec) {
 		s->exec_zero = 0;
 		widen(p, exec, s->v[ISA_R_EXEC_LO]);
+	} else if (restores(s, in)) {
+		s->exec_zero = 0;
 	}
 }
 
@@ -726,7 +745,7 @@ void step_values(struct verifier *v, struct vstate *s, int insn)
 			step_half(&p);
 		}
 	}
-	commit(&p);
+	commit(&p, in);
 }
 
 bool step_clobbered(int reg)
