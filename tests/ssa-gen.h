@@ -55,10 +55,14 @@ enum {
 
 /* Memory of one run; the kernel's first five arguments, then i32 and f32. */
 struct gen_data {
-	uint32_t in[GEN_IN_WORDS];	/* any bits */
-	float in_f[GEN_IN_WORDS];	/* numbers, some special; no NaN */
+	uint32_t in[GEN_IN_WORDS]; /* any bits */
+	uint32_t gap[8];	   /* so that no buffer begins where one ends */
+	float in_f[GEN_IN_WORDS];  /* numbers, some special; no NaN */
+	uint32_t gap_f[8];
 	uint32_t out[GEN_MAX_ITEMS * GEN_SLOTS];
+	uint32_t gap_out[8];
 	float out_f[GEN_MAX_ITEMS * GEN_SLOTS];
+	uint32_t gap_sums[8];
 	uint32_t sums[GEN_SUMS];
 	uint32_t number;
 	float factor;
