@@ -2,7 +2,8 @@
  * run-kernels - kernels from end to end, for tests: t0-run takes a code object,
  * runs it on the soft device and writes its buffers.  The prebuilt objects of
  * tests/data/kernels always run; where clang-19 is installed, the same sources
- * run compiled at -O0, -O2 and -O3 too.
+ * run compiled at -O0, -O2 and -O3 too, and what clang-19 -S writes assembled
+ * by t0-isa asm.
  */
 #ifndef T0_TESTS_RUN_KERNELS_H
 #define T0_TESTS_RUN_KERNELS_H
@@ -189,6 +190,38 @@ static inline void test_rebuilt(const char *level, void (*all)(void))
 		show_stderr();
 }
 
+/* Every source as text of clang's, then as an object of our assembler's. */
+static inline bool assemble(const char *level)
+{
+	struct buf command = { 0 };
+	int status;
+
+	buf_printf(&command,
+		   "cd " SOURCES " && for src in *.cl; do "
+		   "clang-19 -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa "
+		   "-mcpu=gfx1100 -nogpulib -cl-kernel-arg-info %s -S "
+		   "\"$src\" -o %s/k.s && rm -f \"%s/${src%%.cl}.co\" && "
+		   "%s/t0-isa asm %s/k.s -o \"%s/${src%%.cl}.co\" "
+		   "|| exit 1; done >%s/err 2>&1",
+		   level, dir, dir, getenv("T0_BUILD"), dir, dir, dir);
+	status = system(command.data);
+	buf_fini(&command);
+	return status == 0;
+}
+
+static inline void test_assembled(const char *level, void (*all)(void))
+{
+	static char text[40];
+
+	snprintf(text, sizeof(text), "t0-isa asm of %s", level);
+	label = text;
+	objects = dir;
+	if (ok(assemble(level), "%s: builds the kernels", label))
+		all();
+	else
+		show_stderr();
+}
+
 static inline void remove_files(void)
 {
 	struct buf command = { 0 };
@@ -210,6 +243,7 @@ static inline void test_variants(void (*all)(void))
 		test_rebuilt("-O0", all);
 		test_rebuilt("-O2", all);
 		test_rebuilt("-O3", all);
+		test_assembled("-O2", all);
 	} else {
 		skip("clang-19, lld-19 or llvm-19 is not installed: only the "
 		     "prebuilt kernels ran");
