@@ -67,6 +67,9 @@ enum cost_class cost_class_of(const struct isa_inst *in)
 			return named[i].class;
 	if (c == COST_CLASS_LDS_LOAD || c == COST_CLASS_VMEM_LOAD)
 		return access_class(c, op->flags);
+	/* Comparing f64 takes two passes, as traces show. */
+	if (c == COST_CLASS_DOUBLE && !strncmp(op->name, "v_cmp", 5))
+		return COST_CLASS_VALU64;
 	if (c == COST_CLASS_VALU && in->form != ISA_FORM_PLAIN)
 		return COST_CLASS_DPP;
 	return c;

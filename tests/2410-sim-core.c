@@ -131,13 +131,15 @@ static void test_streams(void)
 	check_repeated("s_add_u32 s0, s0, s1", 40, 71,
 		       "40 dependent scalar adds: 6 in the queue, then 2 each");
 	check_repeated("v_mul_lo_u32 v0, v1, v2", 10, 36, "10 multiplies: 4");
-	/* Executions at 10, 42, 74, 106, ...: the 8th waits for the 4th's. */
+	/* Executions at 10, 42, 74, ...: the 16th issues 3 before the 9th's. */
 	check_repeated("v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[17:24], 0",
-		       8, 106, "8 matrix products: 4 in the queue, then 32");
+		       16, 10 + 8 * 32 - 3,
+		       "16 matrix products: 8 in the queue, then 32");
 	check_repeated("v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], "
-		       "v[0:7]", 8, 10 + 3 * 34, "dependent or banked ones: 34");
+		       "v[0:7]", 16, 10 + 8 * 34 - 3,
+		       "dependent or banked ones: 34");
 	check_repeated("v_wmma_i32_16x16x16_iu4 v[0:7], v[8:9], v[10:11], 0",
-		       8, 26 + 3 * 16, "4-bit ones: 16");
+		       16, 26 + 8 * 16 - 3, "4-bit ones: 16");
 }
 
 /* Lanes `stride` dwords apart meet in a bank as often as the factor says. */
@@ -157,6 +159,8 @@ static void test_lds(void)
 		{ "ds_load_b32 v4, v0", 64, 15 },
 		{ "ds_load_b32 v4, v0", 128, 31 },
 		{ "ds_load_b32 v4, v0", 132, 0 },
+		{ "ds_add_rtn_u32 v4, v0, v1", 4, 1 },  /* one cycle more */
+		{ "ds_add_rtn_u32 v4, v0, v1", 0, 32 }, /* one by one */
 		{ "ds_load_b64 v[4:5], v0", 8, 1 },
 		{ "ds_load_b64 v[4:5], v0", 16, 3 },
 		{ "ds_load_b128 v[4:7], v0", 16, 3 },

@@ -88,11 +88,16 @@ static void issue_valu(struct sim *s, struct wave *w)
 	const struct info *i = w->info;
 	uint64_t start = sim_cycles(s, COST_VALU_START_VGPR);
 	uint64_t to_mem = sim_cycles(s, COST_VALU_TO_MEM) - start;
+	uint64_t lead = sim_cycles(s, COST_WMMA_LEAD);
 	uint64_t exec = sim_max(s->now + valu_start(s, i), simd->exec_free);
 	uint32_t width = i->issue + i->bank_stall;
 
 	if (i->trans)
 		exec = sim_max(exec, simd->trans_exec);
+	if (i->n_sdst) {
+		exec = sim_max(exec, simd->sgpr_free);
+		simd->sgpr_free = exec + sim_cycles(s, COST_VALU_SGPR_WRITE);
+	}
 	exec = sim_max(exec, vector_sources(s, w));
 	/* The port: several passes hold it; matrices go into their queue. */
 	simd->valu_free = s->now + (i->trans || i->wmma ? 1 : i->issue);
@@ -101,9 +106,8 @@ static void issue_valu(struct sim *s, struct wave *w)
 		simd->trans_exec = exec + i->issue;
 	}
 	simd->exec_free = exec + (i->trans ? 1 : width);
-	if (i->wmma)
-		ring_put(&simd->wmma, exec);
 	ring_put(&w->valu_exec, exec);
+	ring_put(&w->wmma_exec, i->wmma && exec > lead ? exec - lead : 0);
 	vector_results(s, w, exec);
 	ring_put(i->trans ? &w->trans : &w->valu,
 		 exec + i->latency > start ? exec + i->latency - start : 0);

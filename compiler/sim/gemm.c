@@ -112,12 +112,30 @@ static struct operand operand_b(const struct emit *x)
 	return o;
 }
 
+/*
+ * Triton's programs keep a 64-bit pointer per lane and load and add to each;
+ * three pairs of registers stand for all of them.
+ */
+static void next_pointers(struct emit *x)
+{
+	for (int j = 0; j < x->loads_a + x->loads_b; j++) {
+		int p = x->addr + 6 + j % 3 * 2;
+
+		line(x, "v_add_co_u32 v%d, vcc_lo, v%d, s%d", p, p,
+		     j < x->loads_a ? 8 : 10);
+		line(x, "v_add_co_ci_u32 v%d, vcc_lo, 0, v%d, vcc_lo", p + 1,
+		     p + 1);
+	}
+}
+
 static void load_next(struct emit *x)
 {
 	struct operand a = operand_a(x), b = operand_b(x);
 
 	load_tile(x, &a, x->stage, x->loads_a);
 	load_tile(x, &b, x->stage + 4 * x->loads_a, x->loads_b);
+	if (x->t->family == GEMM_TRITON)
+		next_pointers(x);
 	for (int k = 4; k <= 6; k += 2) {
 		line(x, "s_add_u32 s%d, s%d, s%d", k, k, k + 4);
 		line(x, "s_addc_u32 s%d, s%d, 0", k + 1, k + 1);
@@ -313,7 +331,7 @@ static void kernel(struct emit *x, int trips)
 {
 	line(x, "s_load_b512 s[4:19], s[0:1], null");
 	line(x, "v_lshlrev_b32 v%d, 4, v0", x->addr);
-	for (int k = 1; k < 6; k++)
+	for (int k = 1; k < 12; k++)
 		line(x, "v_mov_b32 v%d, v%d", x->addr + k, x->addr);
 	line(x, "s_waitcnt lgkmcnt(0)");
 	load_next(x);
@@ -352,7 +370,13 @@ static void place_registers(struct emit *x)
 	x->frag_b = x->frag_a + rows * FRAG;
 	x->stage = x->frag_b + b * FRAG;
 	x->addr = x->stage + 4 * (x->loads_a + x->loads_b);
-	x->g->vgprs = x->t->vgprs ? x->t->vgprs : x->addr + 6;
+	x->g->vgprs = x->addr + 6;
+	if (x->t->family == GEMM_TRITON) /* and the pointers of all loads */
+		x->g->vgprs += 2 * (x->loads_a + x->loads_b);
+	if (x->g->vgprs > 256)
+		x->g->vgprs = 256;
+	if (x->t->vgprs)
+		x->g->vgprs = x->t->vgprs;
 }
 
 static bool is_possible(const struct emit *x)

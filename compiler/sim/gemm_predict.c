@@ -6,7 +6,7 @@
 #include "isa/occupancy.h"
 
 /* Rounds of the loop that are simulated; longer loops go on in their pace. */
-enum { TRIPS_LESS = 8, TRIPS_MORE = 16 };
+enum { TRIPS_LESS = 20, TRIPS_MORE = 40 };
 
 struct job {
 	const struct gemm_tile *t;

@@ -158,9 +158,12 @@ static uint32_t bank_of(uint32_t dword, uint32_t banks)
 	return banks & (banks - 1) ? dword % banks : dword & (banks - 1);
 }
 
-/* Data cycles of a group of lanes: the most distinct rows of one bank. */
+/*
+ * Data cycles of a group of lanes: the most distinct rows of one bank.  Lanes
+ * that read one row share it; atomics on it come one after the other.
+ */
 static uint32_t group_cycles(const struct sim *s, const struct sim_step *st,
-			     uint32_t from, uint32_t to)
+			     uint32_t from, uint32_t to, bool atomic)
 {
 	uint32_t banks = (uint32_t)sim_cycles(s, COST_LDS_BANKS), most = 0;
 	uint32_t row[BANKS_MAX][64]; /* [bank][n], of which n[bank] are set */
@@ -172,7 +175,7 @@ static uint32_t group_cycles(const struct sim *s, const struct sim_step *st,
 			uint32_t dword = (uint32_t)(st->access[a].at + b) / 4;
 			uint32_t bank = bank_of(dword, banks), k = 0;
 
-			while (k < n[bank] && row[bank][k] != dword)
+			while (k < n[bank] && (atomic || row[bank][k] != dword))
 				k++;
 			if (k == n[bank] && k < 64)
 				row[bank][n[bank]++] = dword;
@@ -193,7 +196,7 @@ static uint32_t lds_cycles(const struct sim *s, const struct info *i,
 	for (uint32_t a = 0; a < st->n_accesses; a += lanes, groups++)
 		cycles += group_cycles(s, st, a, a + lanes < st->n_accesses
 						    ? a + lanes
-						    : st->n_accesses);
+						    : st->n_accesses, i->atomic);
 	*extra = cycles - groups;
 	return cycles;
 }
@@ -223,6 +226,7 @@ void sim_lds(struct sim *s, struct wave *w, const struct sim_step *st)
 
 	cycles = cycles > i->issue ? cycles : i->issue;
 	s->cu[half].lds_free = begin + cycles;
+	ring_put(&s->cu[w->cu].lds_data, begin + cycles);
 	/* The wait for it takes the last cycle of the latency. */
 	at = begin + cycles - 2 + i->latency - sim_cycles(s, COST_LDS_START);
 	at = w->order_lds = sim_max(at, w->order_lds);

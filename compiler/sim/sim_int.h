@@ -109,6 +109,7 @@ struct wave {
 	uint64_t salu_exec;
 	uint32_t n_valu;
 	struct ring valu, trans, valu_exec, salu_execs;
+	struct ring wmma_exec; /* as valu_exec, 0 for all but matrix products */
 	uint64_t delay;	   /* s_delay_alu: earliest issue of the next one */
 	uint8_t delay_id, delay_skip; /* its second half, and when */
 	struct pending vm, vs, lgkm, exp;
@@ -121,8 +122,8 @@ struct simd {
 	uint64_t trans_free;
 	uint64_t exec_free;  /* execution, in order */
 	uint64_t trans_exec;
+	uint64_t sgpr_free;  /* for results in scalar registers */
 	uint64_t salu_exec;
-	struct ring wmma;    /* starts of executions */
 	int waves, vgprs;    /* in use, VGPRs in granules' registers */
 };
 
@@ -140,6 +141,7 @@ struct cu {
 	uint64_t l0_free;
 	uint64_t vm_order;    /* loads return in order over all waves */
 	struct ring lds_queue, vmem_queue; /* leave for the data path */
+	struct ring lds_data; /* have had their data cycles */
 	struct cache l0;
 	uint32_t lds_bytes;   /* allocated */
 	int groups;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compiler/sim/gemm_rows.h"
+#include "compiler/sim/mca.h"
 #include "compiler/sim/show.h"
 #include "compiler/sim/validate.h"
 #include "compiler/sim/vector.h"
@@ -17,6 +18,8 @@ struct row {
 	bool judges;
 	double reference, predicted; /* cycles or seconds */
 	double error, rank;	     /* share of the reference */
+	double within;		     /* of a trace: struct vector's */
+	double mca;		     /* llvm-mca's cycles; NaN: not asked */
 };
 
 struct rows {
@@ -31,13 +34,14 @@ static struct row *add_row(struct rows *r)
 		r->cap = r->cap ? 2 * r->cap : 64;
 		r->v = xrealloc(r->v, r->cap * sizeof(*r->v));
 	}
-	memset(&r->v[r->n], 0, sizeof(*r->v));
+	r->v[r->n] = (struct row){ .rank = NAN, .within = NAN,
+				   .mca = NAN };
 	return &r->v[r->n++];
 }
 
 /* ---- traces ---- */
 
-static void take_vector(struct rows *r, const struct vector *v)
+static void take_vector(struct rows *r, const struct vector *v, bool mca)
 {
 	struct row *row = add_row(r);
 
@@ -49,6 +53,9 @@ static void take_vector(struct rows *r, const struct vector *v)
 	row->predicted = (double)v->event[v->n - 1].guess;
 	row->error = v->error / (double)(v->duration ? v->duration : 1);
 	row->rank = v->rank;
+	row->within = v->within;
+	if (mca)
+		row->mca = mca_cycles(v);
 }
 
 static bool run_traces(const struct validate *o, const struct cost_model *m,
@@ -68,7 +75,7 @@ static bool run_traces(const struct validate *o, const struct cost_model *m,
 		ok = vector_parse(&v, at, len, where, e) &&
 		     vector_predict(&v, m, e);
 		if (ok)
-			take_vector(r, &v);
+			take_vector(r, &v, o->mca);
 		vector_fini(&v);
 	}
 	buf_fini(&b);
@@ -90,10 +97,34 @@ static void take_gemm(void *ctx, const struct gemm_row *g)
 	row->reference = g->time_s;
 	row->predicted = g->predicted_s;
 	row->error = fabs(g->predicted_s / g->time_s - 1);
-	row->rank = NAN;
 }
 
 /* ---- summary ---- */
+
+/* Of the total time alone: llvm-mca has no time per instruction. */
+static void mca_summary(const struct validate *o, const struct rows *r)
+{
+	double ours = 0, theirs = 0;
+	int n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct row *row = &r->v[i];
+
+		if (isnan(row->mca))
+			continue;
+		ours += fabs(row->predicted / row->reference - 1);
+		theirs += fabs(row->mca / row->reference - 1);
+		n++;
+	}
+	if (!n)
+		fprintf(stderr, "%s: llvm-mca-19 gave no prediction; is it "
+			"installed?\n", o->tool);
+	else if (!o->quiet)
+		fprintf(stderr, "%s: mean error of the whole time of %d "
+			"traces: %.1f %%, llvm-mca-19 on the same "
+			"instructions: %.1f %%\n", o->tool, n,
+			100 * ours / n, 100 * theirs / n);
+}
 
 static int by_number(const void *a, const void *b)
 {
@@ -231,7 +262,8 @@ static bool print_rows(const struct validate *o, const struct rows *r,
 	struct table t;
 
 	table_init(&t, "set,split,row,#reference,#predicted,unit,"
-		       "#error_percent,#rank");
+		       "#error_percent,#rank,#within_a_cycle_percent,"
+		       "#llvm_mca");
 	for (size_t i = 0; i < r->n; i++) {
 		const struct row *row = &r->v[i];
 		bool trace = !strcmp(row->set, "traces");
@@ -246,6 +278,10 @@ static bool print_rows(const struct validate *o, const struct rows *r,
 		table_cell(&t, 6, "%.2f", 100 * row->error);
 		if (!isnan(row->rank))
 			table_cell(&t, 7, "%.4f", row->rank);
+		if (!isnan(row->within))
+			table_cell(&t, 8, "%.1f", 100 * row->within);
+		if (!isnan(row->mca))
+			table_cell(&t, 9, "%.0f", row->mca);
 	}
 	bool ok = table_print(&t, o->format, o->out, e);
 	table_fini(&t);
@@ -345,6 +381,8 @@ bool validate_run(const struct validate *o, const struct cost_model *m,
 	bool ok = (!o->traces || run_traces(o, m, &r, e)) &&
 		  (!o->perf || gemm_rows_run(o->perf, m, o->quiet, take_gemm,
 					     &r, e));
+	if (ok && o->mca)
+		mca_summary(o, &r);
 	ok = ok && (!o->rows || print_rows(o, &r, e)) &&
 	     print_summary(o, &r, e) && store(o, &r, e) &&
 	     (!o->plot || !r.n || draw(o, &r, e));

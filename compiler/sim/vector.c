@@ -335,6 +335,32 @@ static void compare(struct vector *v)
 	free(off);
 }
 
+static int64_t distance(int64_t a, int64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+/* From issue to issue of one wave, within a segment. */
+static double share_within(const struct vector *v)
+{
+	int last[SIM_WAVES_MAX], n = 0, good = 0;
+
+	memset(last, -1, sizeof(last));
+	for (int i = 0; i < v->n; i++) {
+		const struct vector_event *a, *b = &v->event[i];
+
+		if (last[b->wave] >= 0 &&
+		    v->event[last[b->wave]].segment == b->segment) {
+			a = &v->event[last[b->wave]];
+			n++;
+			good += distance((int64_t)(b->cycle - a->cycle),
+					 (int64_t)(b->guess - a->guess)) <= 1;
+		}
+		last[b->wave] = i;
+	}
+	return n ? (double)good / n : 1;
+}
+
 bool vector_predict(struct vector *v, const struct cost_model *m,
 		    struct err *e)
 {
@@ -342,5 +368,6 @@ bool vector_predict(struct vector *v, const struct cost_model *m,
 		return false;
 	align(v);
 	compare(v);
+	v->within = share_within(v);
 	return true;
 }

@@ -44,6 +44,8 @@ struct vector {
 	uint64_t duration; /* cycles, of all segments */
 	double error;	   /* median of |guess - cycle| */
 	double rank;	   /* Spearman's, guess against cycle */
+	double within;	   /* share of the distances between a wave's issues
+			    * that are predicted within a cycle */
 };
 
 /* ---------------------------------------------------------- vector.c ---- */

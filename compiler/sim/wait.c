@@ -64,17 +64,15 @@ static void wait_valu(struct bound *b, const struct sim *s,
 		      const struct wave *w)
 {
 	const struct simd *simd = &s->simd[w->simd];
-	const struct info *i = w->info;
 	uint32_t queue = (uint32_t)sim_cycles(s, COST_VALU_QUEUE);
 	uint32_t wmmas = (uint32_t)sim_cycles(s, COST_WMMA_QUEUE);
 
-	scalar_sources(b, i, w->s_for_valu);
+	scalar_sources(b, w->info, w->s_for_valu);
 	vector_overwrites(b, w);
 	at_least(b, ring_get(&w->valu_exec, queue), SIM_QUEUE);
-	if (i->wmma)
-		at_least(b, ring_get(&simd->wmma, wmmas), SIM_QUEUE);
+	at_least(b, ring_get(&w->wmma_exec, wmmas), SIM_QUEUE);
 	at_least(b, simd->valu_free, SIM_PIPE);
-	if (i->trans)
+	if (w->info->trans)
 		at_least(b, simd->trans_free, SIM_PIPE);
 }
 
@@ -121,6 +119,9 @@ static void wait_memory(struct bound *b, const struct sim *s,
 			     (uint32_t)sim_cycles(s, lds ? COST_LDS_QUEUE
 							 : COST_VMEM_QUEUE)),
 		 SIM_MEMQ);
+	if (lds)
+		at_least(b, ring_get(&cu->lds_data, (uint32_t)
+				     sim_cycles(s, COST_LDS_DEPTH)), SIM_MEMQ);
 	room(b, lds ? &w->lgkm : &w->vm);
 	room(b, &w->vs);
 }
