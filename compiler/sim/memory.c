@@ -184,21 +184,49 @@ static uint32_t group_cycles(const struct sim *s, const struct sim_step *st,
 	return most ? most : 1;
 }
 
-/* Cycles of the data path; *extra counts those that conflicts cost. */
-static uint32_t lds_cycles(const struct sim *s, const struct info *i,
-			   const struct sim_step *st, uint32_t *extra)
+/* Tells patterns of lanes apart, wherever in LDS they begin. */
+static uint64_t pattern(const struct sim_step *st)
 {
-	uint32_t cycles = 0, lanes = phase(s, st->access_bytes), groups = 0;
+	uint64_t h = st->n_accesses * 256 + st->access_bytes;
+	uint64_t first = st->access[0].at & ~UINT64_C(3);
 
-	*extra = 0;
-	if (!st->n_accesses)
-		return i->lds_dwords * (uint32_t)s->src->wave_size / 32;
+	for (uint32_t a = 0; a < st->n_accesses; a++)
+		h = (h ^ (st->access[a].at - first)) *
+		    UINT64_C(0x9e3779b97f4a7c15);
+	return h | 1;
+}
+
+static void find_cycles(const struct sim *s, struct info *i,
+			const struct sim_step *st)
+{
+	uint32_t lanes = phase(s, st->access_bytes), groups = 0;
+
+	i->lds_cycles = 0;
 	for (uint32_t a = 0; a < st->n_accesses; a += lanes, groups++)
-		cycles += group_cycles(s, st, a, a + lanes < st->n_accesses
-						    ? a + lanes
-						    : st->n_accesses, i->atomic);
-	*extra = cycles - groups;
-	return cycles;
+		i->lds_cycles += group_cycles(s, st, a,
+					      a + lanes < st->n_accesses
+						      ? a + lanes
+						      : st->n_accesses,
+					      i->atomic);
+	i->lds_extra = i->lds_cycles - groups;
+}
+
+/*
+ * Cycles of the data path; i->lds_extra counts those that conflicts cost.
+ * Loops repeat their patterns, so the last one is kept.
+ */
+static uint32_t lds_cycles(const struct sim *s, struct info *i,
+			   const struct sim_step *st)
+{
+	if (!st->n_accesses) {
+		i->lds_extra = 0;
+		return i->lds_dwords * (uint32_t)s->src->wave_size / 32;
+	}
+	uint64_t seen = pattern(st);
+	if (seen != i->lds_pattern)
+		find_cycles(s, i, st);
+	i->lds_pattern = seen;
+	return i->lds_cycles;
 }
 
 /* The VGPR read path that LDS and vector memory share in a CU. */
@@ -219,8 +247,8 @@ static uint64_t export_path(struct sim *s, struct wave *w)
 void sim_lds(struct sim *s, struct wave *w, const struct sim_step *st)
 {
 	int half = s->src->cu_mode ? w->cu : s->group[w->group].half;
-	const struct info *i = w->info;
-	uint32_t extra, cycles = lds_cycles(s, i, st, &extra);
+	struct info *i = w->info;
+	uint32_t cycles = lds_cycles(s, i, st);
 	uint64_t begin = sim_max(export_path(s, w), s->cu[half].lds_free);
 	uint64_t at;
 
@@ -232,7 +260,7 @@ void sim_lds(struct sim *s, struct wave *w, const struct sim_step *st)
 	at = w->order_lds = sim_max(at, w->order_lds);
 	prune(&w->lgkm, s->now);
 	pending_add(&w->lgkm, at, SIM_LDSCNT);
-	s->r->line[i->line].conflicts += extra;
+	s->r->line[i->line].conflicts += i->lds_extra;
 	w->busy = cycles;
 }
 

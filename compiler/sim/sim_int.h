@@ -56,6 +56,9 @@ struct info {
 	struct { uint8_t reg, n; } ssrc[8], sdst[4];
 	uint8_t accum; /* WMMA: index in vsrc of C, 255: none */
 	uint32_t line; /* index in the result */
+	/* The last pattern of lanes in LDS, and what it costs. */
+	uint64_t lds_pattern;
+	uint32_t lds_cycles, lds_extra;
 };
 
 /* Results that VALU instructions will have had. */
