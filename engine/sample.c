@@ -100,7 +100,8 @@ static void select_best(struct qwen_candidate *v, uint32_t n, uint32_t k)
 	uint32_t lo = 0, hi = n;
 
 	while (hi - lo > 1 && k > lo && k < hi) {
-		struct qwen_candidate pivot = v[lo + (hi - lo) / 2];
+		/* Never the last one: each round then leaves some behind. */
+		struct qwen_candidate pivot = v[lo + (hi - lo - 1) / 2];
 		uint32_t i = lo, j = hi - 1;
 		for (;; i++, j--) {
 			while (best_first(&v[i], &pivot) < 0)

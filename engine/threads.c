@@ -10,7 +10,7 @@
 #include "engine/threads.h"
 
 #define MAX_THREADS 1024
-#define SPINS 20000 /* some tens of microseconds */
+#define SPINS 500 /* pauses of up to 140 cycles: some 20 microseconds */
 
 struct qwen_threads {
 	unsigned n;

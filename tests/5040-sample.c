@@ -92,6 +92,35 @@ static void test_penalty(void)
 	qwen_sampler_fini(&s);
 }
 
+/* Top-k of many tokens, many of them equal, draws from the k best alone. */
+static void test_top_k(void)
+{
+	struct qwen_sampling how = all;
+	struct err e = { 0 };
+	static float l[997];
+	uint32_t x = 1, id;
+	unsigned wrong = 0;
+
+	for (uint32_t k = 1; k < 997; k += 1 + k / 3) {
+		struct qwen_sampler s;
+		for (int i = 0; i < 997; i++)
+			l[i] = (float)((x = x * 69069 + 1) >> 24) / 64;
+		how.top_k = k;
+		how.seed = k;
+		qwen_sampler_init(&s, &how, 997, &e);
+		for (int draw = 0; draw < 50; draw++) {
+			uint32_t better = 0;
+			qwen_sample(&s, l, &id, &e);
+			for (uint32_t i = 0; i < 997; i++)
+				better += l[i] > l[id] ||
+					  (l[i] == l[id] && i < id);
+			wrong += better >= k;
+		}
+		qwen_sampler_fini(&s);
+	}
+	is_u64(wrong, 0, "only the k best are drawn, for any k");
+}
+
 static void test_seed(void)
 {
 	struct qwen_sampling how = all;
@@ -142,6 +171,7 @@ int main(void)
 		logit[i] = (float)log(share[i]);
 	test_filters();
 	test_penalty();
+	test_top_k();
 	test_seed();
 	test_refuses();
 	return plan_done();

@@ -1,0 +1,110 @@
+#!/bin/sh
+# t0-qwen3 on the command line, with a tiny model of its own making.
+. tests/tap.sh
+unset T0_DB
+q=$T0_BUILD/t0-qwen3
+m=$tmp/tiny
+
+exits 0 'a tiny model is made' scripts/make-model "$m"
+exits 0 'info' "$q" info --model "$m"
+has "$tmp/out" '143808' 'counts its parameters' # by hand, from the shape
+exits 0 'the same seed gives the same model' scripts/make-model "$tmp/again"
+ok 'to the byte' cmp "$m/model.safetensors" "$tmp/again/model.safetensors"
+exits 0 'another seed' scripts/make-model "$tmp/other" --seed 2
+ok 'gives another one' sh -c '! cmp -s "$1" "$2"' sh \
+	"$m/model.safetensors" "$tmp/other/model.safetensors"
+
+# Greedy tokens are those that the logits command finds largest.
+exits 0 'greedy' "$q" generate -q -m "$m" --ids 1,2,3 -n 4 -g --json \
+	--weights f32
+exits 0 'logits' "$q" logits -m "$m" --ids 1,2,3 --out "$tmp/logits" \
+	--weights f32
+is "$(wc -c <"$tmp/logits")" 2048 'a float for each of 512 tokens'
+exits 0 'logits of all' "$q" logits -m "$m" --ids 1,2,3 --all \
+	--out "$tmp/all" --weights f32
+is "$(wc -c <"$tmp/all")" 6144 'for each of three'
+ok 'the last of which are the same' sh -c \
+	'tail -c 2048 "$1" | cmp - "$2"' sh "$tmp/all" "$tmp/logits"
+
+for how in "--weights f16" "--weights int8 --cache int8" "--weights int4" \
+	"--cache bf16 --threads 1" "--threads 3 --chunk 2"; do
+	# shellcheck disable=SC2086 # options
+	exits 0 "generate $how" "$q" generate -q -m "$m" -p 'This License' \
+		-n 5 --seed 1 $how
+done
+exits 0 'one thread' "$q" logits -m "$m" --ids 1,2,3 --out "$tmp/t1" -t 1
+exits 0 'three threads' "$q" logits -m "$m" --ids 1,2,3 --out "$tmp/t3" -t 3
+ok 'give the same bits' cmp "$tmp/t1" "$tmp/t3"
+
+exits 0 'a seed' "$q" generate -q -m "$m" -p 'The program' -n 12 --seed 7
+cp "$tmp/out" "$tmp/first"
+exits 0 'the same seed' "$q" generate -q -m "$m" -p 'The program' -n 12 --seed 7
+ok 'gives the same text' cmp "$tmp/out" "$tmp/first"
+exits 0 'a conversation' "$q" generate -q -m "$m" --chat --system S -p Hi -n 2 \
+	--json
+has "$tmp/out" '"tokens": 2' 'of as many tokens as were asked for'
+printf '[{"role":"user","content":"Hi"}]' >"$tmp/talk"
+exits 0 'a conversation from a file' "$q" generate -q -m "$m" \
+	--messages "$tmp/talk" -n 2
+exits 0 'sharded' scripts/make-model "$tmp/sharded" --shards 3
+exits 0 'three files are read' "$q" logits -m "$tmp/sharded" --ids 1,2,3 \
+	--out "$tmp/sharded.out" --weights f32
+ok 'as one' cmp "$tmp/sharded.out" "$tmp/logits"
+
+# Perplexity of uniform guessing over 512 tokens is 512; noise does worse.
+exits 0 'eval' "$q" eval -q -m "$m" -f LICENSE --csv
+ok 'a random model is worse than guessing' awk -F, \
+	'NR == 2 { exit !($2 > 512 && $2 < 5120) }' "$tmp/out"
+
+exits 0 'bench' "$q" bench -q -m "$m" --db "$tmp/q.db" --prefill 16 \
+	--decode 4 --batch 1,2 --samples 6
+exits 0 'its run' "$T0_BUILD/t0-results" show last --db "$tmp/q.db"
+has "$tmp/out" '"phase":"prefill","tokens":16' 'has prefill'
+has "$tmp/out" '"phase":"decode","tokens":4,"batch":2' 'and decode of two'
+has "$tmp/out" 'token/s' 'in tokens per second'
+
+exits 0 'a sane text is coherent' "$q" check -m "$m" -p 'Yes, it is.'
+i=0 loop=
+while [ $((i += 1)) -le 40 ]; do loop="$loop again and"; done
+exits 1 'a loop is not' "$q" check -m "$m" -p "$loop"
+has "$tmp/out" 'loop_tokens' 'and says why'
+exits 1 'a leaked special token is not' "$q" check -m "$m" \
+	-p 'a <|im_start|> b'
+exits 2 'what cannot be judged has not passed' "$q" check -m "$tmp/none" -p x
+
+exits 2 'no command' "$q"
+has "$tmp/err" 'generate, bench' 'lists them'
+exits 2 'no model' "$q" info
+has "$tmp/err" 'make-model' 'says how to get one'
+exits 2 'a folder that is not there' "$q" info -m "$tmp/none"
+has "$tmp/err" "$tmp/none" 'is named'
+exits 2 'a token that is not there' "$q" generate -m "$m" --ids 1,512
+has "$tmp/err" '0 to 511' 'with the range'
+exits 2 'no prompt' "$q" generate -m "$m"
+has "$tmp/err" '--prompt-file' 'says what was wanted'
+exits 2 'a prompt beyond the context' "$q" generate -m "$m" --context 2 \
+	--ids 1,2,3
+has "$tmp/err" 'leaves no room' 'is refused'
+exits 2 'an unknown backend' "$q" info -m "$m" --backend tpu
+exits 2 'an unknown type' "$q" info -m "$m" --weights fp8
+has "$tmp/err" 'f32, f16, bf16, int8 or int4' 'lists them'
+exits 2 'a temperature below zero' "$q" generate -m "$m" --ids 1 \
+	--temperature -1
+exits 2 'a full disk' "$q" logits -m "$m" --ids 1 --out /dev/full
+has "$tmp/err" 'No space left' 'is told'
+
+# Damage, byte by byte, in every file.
+cp -r "$m" "$tmp/bad"
+head -c 200000 "$m/model.safetensors" >"$tmp/bad/model.safetensors"
+exits 2 'half the weights' "$q" info -m "$tmp/bad"
+has "$tmp/err" 'model.safetensors: ' 'names the file'
+cp "$m/model.safetensors" "$tmp/bad/"
+sed 's/"num_hidden_layers": 2/"num_hidden_layers": 3/' "$m/config.json" \
+	>"$tmp/bad/config.json"
+exits 2 'a layer too few' "$q" info -m "$tmp/bad"
+has "$tmp/err" 'model.layers.2.' 'names the tensor'
+sed 's/"hidden_size": 64/"hidden_size": 65/' "$m/config.json" \
+	>"$tmp/bad/config.json"
+exits 2 'another shape' "$q" info -m "$tmp/bad"
+has "$tmp/err" 'wants [' 'names both shapes'
+plan_done
