@@ -165,7 +165,8 @@ static void bench_load(struct bench_machine *m, const struct bench_code *c)
 	m->code = c;
 }
 
-static void bench_set(struct bench_machine *m, int reg, uint32_t value)
+__attribute__((unused)) static void
+bench_set(struct bench_machine *m, int reg, uint32_t value)
 {
 	for (int i = 0; i < LANES; i++)
 		m->v[reg][i] = value;
@@ -187,7 +188,7 @@ static void bench_run(struct bench_machine *m, uint32_t loops)
 		BUG("the benchmark's wave: %s", w->fault.text);
 }
 
-static uint64_t bench_cpu_ns(void)
+__attribute__((unused)) static uint64_t bench_cpu_ns(void)
 {
 	struct timespec t;
 

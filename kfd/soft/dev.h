@@ -46,6 +46,7 @@
 #define SOFT_QUEUES_MAX 1024u
 #define SOFT_LDS_MAX_BYTES 65536u
 #define SOFT_GROUP_MAX 1024u /* work-items */
+#define SOFT_MAP_GATES 32
 
 /* Which node a handle was opened on. */
 enum soft_node { SOFT_NODE_KFD, SOFT_NODE_RENDER, SOFT_NODE_CARD };
@@ -77,7 +78,14 @@ struct soft_svm {
 
 /* What the GPU can reach, sorted by va, never overlapping. */
 struct soft_map {
-	pthread_rwlock_t lock;
+	/*
+	 * map.lock: a thread holds its own gate shared, or all of them alone;
+	 * one gate for all would travel between their caches with every slice.
+	 */
+	struct {
+		pthread_rwlock_t lock;
+		char apart[128 - sizeof(pthread_rwlock_t)];
+	} gate[SOFT_MAP_GATES];
 	struct soft_range *v;
 	size_t n, cap;
 	uint32_t code_epoch; /* atomic: grows when decoded code is stale */
@@ -319,6 +327,9 @@ void *soft_map_at(struct soft_dev *d, uint64_t va, uint64_t size,
 /* Begin and end a slice in which ranges and host pointers stay valid. */
 void soft_map_hold(struct soft_dev *d);
 void soft_map_release(struct soft_dev *d);
+/* The same, to change it. */
+void soft_map_hold_alone(struct soft_dev *d);
+void soft_map_release_alone(struct soft_dev *d);
 
 /* ---------------------------------------------------------- events.c ---- */
 

@@ -16,14 +16,28 @@ static size_t vgpr_bytes(const struct soft_launch *l)
 	return (size_t)l->wave_size / SOFT_LANES * l->n_vgprs * SOFT_LANES * 4;
 }
 
+/*
+ * Zeros that share no cache line (nor the next one, which is fetched along)
+ * with what another thread writes.
+ */
+static void *own_lines(size_t bytes)
+{
+	const size_t size = (bytes + 127) & ~(size_t)127;
+	void *p = aligned_alloc(128, size);
+
+	if (!p)
+		BUG("no memory for %zu bytes of a workgroup", size);
+	return memset(p, 0, size);
+}
+
 struct soft_run *soft_run_new(const struct soft_launch *l)
 {
 	const size_t waves = l->waves_per_group, regs = vgpr_bytes(l);
-	struct soft_run *r = xcalloc(1, sizeof(*r));
+	struct soft_run *r = own_lines(sizeof(*r));
 	uint8_t *at;
 
 	r->g.env = &l->env;
-	r->g.wave = xcalloc(waves, sizeof(*r->g.wave));
+	r->g.wave = own_lines(waves * sizeof(*r->g.wave));
 	r->memory = aligned_alloc(64, waves * regs + l->lds_bytes + 64);
 	if (!r->memory)
 		BUG("no memory for %zu waves of %zu register bytes", waves,
@@ -109,13 +123,16 @@ static void vector_state(struct soft_wave *w, const uint32_t size[3])
 {
 	const uint32_t total = size[0] * size[1] * size[2];
 	const uint32_t lanes = (uint32_t)w->wave_size;
-	uint32_t flat = (uint32_t)w->index * lanes;
-	uint32_t x = flat % size[0], y = flat / size[0] % size[1];
-	uint32_t z = flat / size[0] / size[1];
+	const uint32_t first = (uint32_t)w->index * lanes;
+	const uint32_t n = total - first < lanes ? total - first : lanes;
+	uint32_t x = first % size[0], y = first / size[0] % size[1];
+	uint32_t z = first / size[0] / size[1];
+	const uint64_t exec = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
 
-	for (uint32_t i = 0; i < lanes && flat < total; i++, flat++) {
+	w->s[ISA_R_EXEC_LO] = (uint32_t)exec;
+	w->s[ISA_R_EXEC_HI] = (uint32_t)(exec >> 32);
+	for (uint32_t i = 0; i < n; i++) {
 		w->v[i / SOFT_LANES][0][i % SOFT_LANES] = x | y << 10 | z << 20;
-		w->s[ISA_R_EXEC_LO + i / SOFT_LANES] |= 1u << i % SOFT_LANES;
 		if (++x < size[0])
 			continue;
 		x = 0;

@@ -18,6 +18,11 @@
 #define SLICE_INSTS 4096u
 /* Slices of a workgroup before others get their turn. */
 #define TURN_SLICES 32u
+/* Turns of a thread before it looks what else there is to do. */
+#define TURNS_AT_ONCE 32u
+/* Workgroups that end soon are taken for about so long at once. */
+#define BATCH_NS 30000u
+#define BATCH_MAX 32u
 
 /* ------------------------------------------------------------- faults -- */
 
@@ -232,26 +237,50 @@ struct soft_run *soft_dispatch_take(struct soft_dispatch *dp, uint64_t index)
 	return r;
 }
 
-/* dp->lock held.  Is there one that nobody has taken yet?  It is dp->next. */
+/* dp->lock held.  Is there one that nobody has taken yet, or kept? */
 static bool is_new(struct soft_dispatch *dp)
 {
 	const uint8_t *done = dp->started;
 
+	if (dp->n_back)
+		return true;
 	while (done && dp->next < dp->l.total &&
 	       done[dp->next / 8] >> dp->next % 8 & 1)
 		dp->next++;
 	return dp->next < dp->l.total;
 }
 
-/* dp->lock held.  A workgroup to work on, new ones first. */
-static struct soft_run *take(struct soft_dispatch *dp)
+/* dp->lock held, is_new().  Some workgroups for one thread. */
+static struct soft_indices take_new(struct soft_dispatch *dp)
+{
+	const struct soft_dev *d = dp->l.q->dev;
+	struct soft_indices x = { dp->next, dp->next + 1 };
+	uint64_t share, n = dp->batch;
+
+	if (dp->n_back)
+		return dp->back[--dp->n_back];
+	/* All threads shall have work until the end. */
+	share = (dp->l.total - dp->next) / (4 * d->o.threads);
+	n = n < share ? n : share;
+	if (n > 1 && !dp->started && !d->watch && dp->n_back < SOFT_BACK_MAX / 2)
+		x.end = dp->next + n;
+	dp->next = x.end;
+	return x;
+}
+
+/* dp->lock held.  A workgroup to work on, new ones first; *more: others. */
+static struct soft_run *take(struct soft_dispatch *dp,
+			     struct soft_indices *more)
 {
 	struct soft_run *r;
 
+	*more = (struct soft_indices){ 0, 0 };
 	if (dp->failed)
 		return NULL;
-	if (is_new(dp) && dp->resident < dp->l.max_resident)
-		return soft_dispatch_take(dp, dp->next++);
+	if (is_new(dp) && dp->resident < dp->l.max_resident) {
+		*more = take_new(dp);
+		return soft_dispatch_take(dp, more->next++);
+	}
 	r = dp->waiting;
 	if (r) {
 		dp->waiting = r->next;
@@ -294,26 +323,66 @@ void soft_dispatch_start(struct soft_dispatch *dp, struct soft_run *r)
 	r->fresh = false;
 }
 
-/* One turn of one workgroup; false = nothing to take now. */
+/* A turn of r, and while that ends it, of the next one in its place. */
+static enum soft_turn turns(struct soft_dispatch *dp, struct soft_run *r,
+			    struct soft_indices *more, struct soft_worker *k,
+			    uint64_t *ended)
+{
+	enum soft_turn t;
+
+	for (*ended = 0;; ++*ended) {
+		soft_dispatch_start(dp, r);
+		t = turn(dp, r, k);
+		if (t != SOFT_TURN_ENDED || more->next >= more->end ||
+		    soft_queue_go(dp->l.q) != SOFT_GO)
+			return t;
+		r->index = more->next++;
+		r->fresh = true;
+	}
+}
+
+/* dp->lock held: how many to take at once, so that it lasts BATCH_NS. */
+static void set_batch(struct soft_dispatch *dp, enum soft_turn t, uint64_t n,
+		      uint64_t ns)
+{
+	uint64_t batch = BATCH_NS * n / (ns + 1);
+
+	dp->batch = t != SOFT_TURN_ENDED || !batch ? 1 :
+		    batch > BATCH_MAX		     ? BATCH_MAX :
+						       (uint32_t)batch;
+}
+
+/*
+ * Some turns of workgroups; false = nothing to take now.  Several at once,
+ * since workgroups that end soon would cost their threads more in locks.
+ */
 static bool dispatch_turn(void *arg, struct soft_worker *k)
 {
 	struct soft_dispatch *dp = arg;
-	struct soft_run *r = NULL;
-	enum soft_turn t;
+	struct soft_indices rest;
+	struct soft_run *r;
+	unsigned n = 0;
 	bool more;
 
 	pthread_mutex_lock(&dp->lock);
-	if (soft_queue_go(dp->l.q) == SOFT_GO)
-		r = take(dp);
-	pthread_mutex_unlock(&dp->lock);
-	if (!r)
-		return false;
-	soft_dispatch_start(dp, r);
-	t = turn(dp, r, k);
-	pthread_mutex_lock(&dp->lock);
-	soft_dispatch_put(dp, r, t);
-	more = !dp->failed && (dp->waiting || is_new(dp));
-	pthread_cond_broadcast(&dp->changed);
+	while (n < TURNS_AT_ONCE && soft_queue_go(dp->l.q) == SOFT_GO &&
+	       (r = take(dp, &rest))) {
+		uint64_t ended, ns = time_mono_ns();
+		enum soft_turn t;
+
+		pthread_mutex_unlock(&dp->lock);
+		t = turns(dp, r, &rest, k, &ended);
+		ns = time_mono_ns() - ns;
+		pthread_mutex_lock(&dp->lock);
+		if (rest.next < rest.end)
+			dp->back[dp->n_back++] = rest;
+		dp->ended += ended;
+		soft_dispatch_put(dp, r, t);
+		set_batch(dp, t, ended + 1, ns);
+		pthread_cond_broadcast(&dp->changed);
+		n++;
+	}
+	more = n && !dp->failed && (dp->waiting || is_new(dp));
 	pthread_mutex_unlock(&dp->lock);
 	return more;
 }
@@ -413,8 +482,14 @@ static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 {
 	const uint64_t n = q->ring_bytes / AQL_PACKET_BYTES;
 
+	pthread_mutexattr_t a;
+
 	memset(dp, 0, sizeof(*dp));
-	pthread_mutex_init(&dp->lock, NULL);
+	/* It is held for moments: waiting awake is cheaper than sleeping. */
+	pthread_mutexattr_init(&a);
+	pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(&dp->lock, &a);
+	pthread_mutexattr_destroy(&a);
 	pthread_cond_init(&dp->changed, NULL);
 	dp->waiting_end = &dp->waiting;
 	dp->job.turn = dispatch_turn;

@@ -10,6 +10,12 @@
 
 #include "kfd/soft/dev.h"
 
+#define SOFT_BACK_MAX 64
+/* Workgroups [next, end). */
+struct soft_indices {
+	uint64_t next, end;
+};
+
 struct soft_dispatch {
 	struct soft_launch l;
 	struct soft_job job;
@@ -24,6 +30,14 @@ struct soft_dispatch {
 	struct soft_run *spare; /* memory to use again */
 	uint8_t *started; /* a bit per workgroup of the client's, or NULL */
 	bool failed;
+	/*
+	 * Workgroups that end soon are taken some at a time, to be run one
+	 * after the other; if one of them does not end soon after all, the
+	 * others are given back.
+	 */
+	uint32_t batch; /* so many, as the last ones took that long */
+	struct soft_indices back[SOFT_BACK_MAX];
+	uint32_t n_back;
 };
 
 /* What working on a workgroup led to. */

@@ -17,24 +17,47 @@ void soft_map_init(struct soft_map *m)
 	pthread_rwlockattr_init(&a);
 	pthread_rwlockattr_setkind_np(
 		&a, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(&m->lock, &a);
+	for (size_t i = 0; i < ARRAY_SIZE(m->gate); i++)
+		pthread_rwlock_init(&m->gate[i].lock, &a);
 	pthread_rwlockattr_destroy(&a);
 }
 
 void soft_map_fini(struct soft_map *m)
 {
 	free(m->v);
-	pthread_rwlock_destroy(&m->lock);
+	for (size_t i = 0; i < ARRAY_SIZE(m->gate); i++)
+		pthread_rwlock_destroy(&m->gate[i].lock);
+}
+
+/* Threads differ in the address that names them, by the size of a stack. */
+static pthread_rwlock_t *my_gate(struct soft_map *m)
+{
+	const uint64_t self = (uint64_t)(uintptr_t)pthread_self();
+	const uint64_t i = self * UINT64_C(0x9e3779b97f4a7c15) >> 40;
+
+	return &m->gate[i % ARRAY_SIZE(m->gate)].lock;
 }
 
 void soft_map_hold(struct soft_dev *d)
 {
-	pthread_rwlock_rdlock(&d->map.lock);
+	pthread_rwlock_rdlock(my_gate(&d->map));
 }
 
 void soft_map_release(struct soft_dev *d)
 {
-	pthread_rwlock_unlock(&d->map.lock);
+	pthread_rwlock_unlock(my_gate(&d->map));
+}
+
+void soft_map_hold_alone(struct soft_dev *d)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(d->map.gate); i++)
+		pthread_rwlock_wrlock(&d->map.gate[i].lock);
+}
+
+void soft_map_release_alone(struct soft_dev *d)
+{
+	for (size_t i = ARRAY_SIZE(d->map.gate); i-- > 0;)
+		pthread_rwlock_unlock(&d->map.gate[i].lock);
 }
 
 /* Index of the first range that ends behind va. */
@@ -66,7 +89,7 @@ void soft_map_insert(struct soft_dev *d, const struct soft_range *r)
 	struct soft_map *m = &d->map;
 	size_t i;
 
-	pthread_rwlock_wrlock(&m->lock);
+	soft_map_hold_alone(d);
 	if (m->n == m->cap) {
 		m->cap = m->cap ? 2 * m->cap : 64;
 		m->v = xrealloc(m->v, m->cap * sizeof(*m->v));
@@ -77,7 +100,7 @@ void soft_map_insert(struct soft_dev *d, const struct soft_range *r)
 	m->n++;
 	if (r->flags & SOFT_MEM_EXEC)
 		__atomic_add_fetch(&m->code_epoch, 1, __ATOMIC_RELAXED);
-	pthread_rwlock_unlock(&m->lock);
+	soft_map_release_alone(d);
 }
 
 void soft_map_remove(struct soft_dev *d, uint64_t va)
@@ -87,11 +110,11 @@ void soft_map_remove(struct soft_dev *d, uint64_t va)
 
 	if (i == m->n || m->v[i].va != va)
 		return;
-	pthread_rwlock_wrlock(&m->lock);
+	soft_map_hold_alone(d);
 	memmove(&m->v[i], &m->v[i + 1], (m->n - i - 1) * sizeof(*m->v));
 	m->n--;
 	__atomic_add_fetch(&m->code_epoch, 1, __ATOMIC_RELAXED);
-	pthread_rwlock_unlock(&m->lock);
+	soft_map_release_alone(d);
 }
 
 bool soft_map_find(void *ctx, uint64_t va, struct soft_range *out)

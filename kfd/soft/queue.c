@@ -374,10 +374,10 @@ static int ring_change(struct soft_dev *d, struct soft_queue *q, uint64_t base,
 		d->bo[q->bo[SOFT_BO_RING]]->queue_refs--;
 	d->bo[bo]->queue_refs++;
 	q->bo[SOFT_BO_RING] = bo;
-	pthread_rwlock_wrlock(&d->map.lock);
+	soft_map_hold_alone(d);
 	q->ring_base = base;
 	q->ring_bytes = bytes;
-	pthread_rwlock_unlock(&d->map.lock);
+	soft_map_release_alone(d);
 	return 0;
 }
 
