@@ -300,23 +300,58 @@ static int random_inst(struct isa_gen_state *g, int size, uint8_t *to)
 	return in.size_bytes;
 }
 
-static void random_code(struct isa_gen_state *g, struct machine *m, int size)
+/* After n bytes of the body: 60 times all of it. */
+static void close_loop(struct machine *m, uint32_t n)
 {
 	static const uint32_t count[] = {
 		0x80e48164, /* s_sub_i32 s100, s100, 1 */
 		0xbf078064, /* s_cmp_lg_u32 s100, 0 */
 	};
-	uint32_t n = 0, k = 1 + gen_below(g, BODY), branch;
+	uint32_t branch;
 
-	memset(m->code, 0, sizeof(m->code));
-	while (k--)
-		n += (uint32_t)random_inst(g, size, m->code + n);
 	memcpy(m->code + n, count, sizeof(count));
 	n += sizeof(count);
 	branch = 0xbfa20000 | ((0 - (n / 4 + 1)) & 0xffff); /* s_cbranch_scc1 */
 	memcpy(m->code + n, &branch, 4);
 	branch = 0xbfb00000; /* s_endpgm */
 	memcpy(m->code + n + 4, &branch, 4);
+}
+
+static void random_code(struct isa_gen_state *g, struct machine *m, int size)
+{
+	uint32_t n = 0, k = 1 + gen_below(g, BODY);
+
+	memset(m->code, 0, sizeof(m->code));
+	while (k--)
+		n += (uint32_t)random_inst(g, size, m->code + n);
+	close_loop(m, n);
+}
+
+/* What random loops find once in a long while. */
+static const char *const rare[] = {
+	"v_ashrrev_i16_e64_dpp v4, v5, v126 row_shr:15 row_mask:0x6 "
+	"bank_mask:0xd bound_ctrl:1", /* v126: see rare_code() */
+	"v_cndmask_b32_e64_dpp v4, v5, v6, exec_lo row_shr:3 row_mask:0xf "
+	"bank_mask:0xf",
+	"v_cmp_lt_u32_e64_dpp exec_lo, v5, v6 row_shr:3 row_mask:0xf "
+	"bank_mask:0xf",
+	"ds_load_2addr_b32 v[40:41], v40 offset0:1 offset1:3",
+	"ds_store_2addr_b32 v40, v1, v2 offset0:1 offset1:2",
+	"global_load_b128 v[40:43], v40, s[96:97]",
+};
+
+/* DPP with a scalar second source can be decoded, but not be written. */
+static void rare_code(struct machine *m, const char *text)
+{
+	struct isa_target t = { ISA_GFX11, 32, .lax = true };
+	struct isa_inst in;
+
+	if (isa_parse(&t, text, NULL, NULL, &in))
+		BUG("%s: %s", text, isa_parse(&t, text, NULL, NULL, &in));
+	if (in.f[ISA_F_SRC1] == 256 + ISA_R_EXEC_LO)
+		in.f[ISA_F_SRC1] = ISA_R_EXEC_LO;
+	memset(m->code, 0, sizeof(m->code));
+	close_loop(m, (uint32_t)isa_encode(&in, m->code));
 }
 
 /* ------------------------------------------------------------ compare ---- */
@@ -389,13 +424,17 @@ static void print_vector(const struct machine *a, const struct machine *b)
 				}
 }
 
+/* `text`: the loop's body, NULL: a random one. */
 static bool one(struct isa_gen_state *g, struct machine *fast,
-		struct machine *slow, int size, bool *ended)
+		struct machine *slow, int size, const char *text, bool *ended)
 {
 	const char *what;
 
 	random_state(g, fast, size);
-	random_code(g, fast, size);
+	if (text)
+		rare_code(fast, text);
+	else
+		random_code(g, fast, size);
 	memcpy(slow, fast, sizeof(*slow));
 	run(fast, 97 + gen_below(g, 200));
 	run(slow, 1);
@@ -426,11 +465,18 @@ int main(void)
 	for (int i = 0; i < n && good >= i - 4; i++) {
 		bool ended;
 
-		good += one(&g, &m[0], &m[1], i & 1 ? 64 : 32, &ended);
+		good += one(&g, &m[0], &m[1], i & 1 ? 64 : 32, NULL, &ended);
 		ran += ended;
 	}
 	is_u64(good, n, "random loops do the same in both forms");
 	ok(ran > n / 3, "%d of %d ran without a fault", ran, n);
+	for (size_t i = 0; i < ARRAY_SIZE(rare); i++) {
+		bool ended, same = true;
+
+		for (int k = 0; k < 20; k++)
+			same &= one(&g, &m[0], &m[1], 32, rare[i], &ended);
+		ok(same, "%s", rare[i]);
+	}
 	free(m);
 	return plan_done();
 }

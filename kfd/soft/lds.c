@@ -332,8 +332,8 @@ static uint32_t reverse5(uint32_t v)
 	       (v & 16) >> 4;
 }
 
-/* The lane that lane i of ds_swizzle_b32 reads: RDNA3 ISA 12.5.1. */
-static uint32_t swizzle_from(uint32_t i, uint32_t imm)
+/* RDNA3 ISA 12.5.1. */
+uint32_t soft_swizzle_from(uint32_t i, uint32_t imm)
 {
 	uint32_t mask = imm & 31, by = imm >> 5 & 31;
 
@@ -358,7 +358,7 @@ static void run_swizzle(struct soft_wave *w, const struct soft_uop *u)
 		uint32_t value[SOFT_LANES] = { 0 };
 
 		FOR_LANES(lane, soft_exec(w, h)) {
-			uint32_t from = swizzle_from(lane, imm);
+			uint32_t from = soft_swizzle_from(lane, imm);
 
 			if (soft_exec(w, h) >> from & 1)
 				value[lane] = w->v[h][f[ISA_F_ADDR]][from];

@@ -86,6 +86,8 @@ static inline uint8_t *soft_lds_at(const struct soft_wave *w, uint64_t at,
  */
 const struct soft_access *soft_lds_plain(const struct soft_uop *u, bool *store,
 					 uint32_t off[2]);
+/* The lane that lane i of ds_swizzle_b32 reads, by its offset. */
+uint32_t soft_swizzle_from(uint32_t i, uint32_t imm);
 
 /* ------------------------------------------------------------- vmem.c ---- */
 

@@ -112,7 +112,7 @@ static void add(struct soft_maker *m, struct soft_node *n)
 		break;
 	default:
 		if (soft_step_valu(m, &n->u) || soft_step_memory(m, &n->u) ||
-		    soft_step_wmma(m, &n->u)) {
+		    soft_step_wmma(m, &n->u) || soft_step_cross(m, &n->u)) {
 			soft_maker_written(m, &n->u);
 			return;
 		}

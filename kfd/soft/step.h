@@ -122,6 +122,11 @@ soft_step_fn soft_step_checked;
 bool soft_step_wmma(struct soft_maker *m, const struct soft_uop *u);
 void soft_maker_written(struct soft_maker *m, const struct soft_uop *u);
 
+/* ------------------------------------------------------ step_cross.c ---- */
+
+/* Add the steps of an instruction that moves lanes at will; false: none. */
+bool soft_step_cross(struct soft_maker *m, const struct soft_uop *u);
+
 /* ------------------------------------------------------- step_valu.c ---- */
 
 /* Add the steps of a vector instruction; false: there are none, add nothing. */

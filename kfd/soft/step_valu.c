@@ -254,6 +254,11 @@ static bool is_mask_register(const struct isa_operand *o)
 	return !o || (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL);
 }
 
+static bool is_exec(const struct isa_operand *o)
+{
+	return o && (o->reg == ISA_R_EXEC_LO || o->reg == ISA_R_EXEC_HI);
+}
+
 /* Of no mask, or one that is no null register. */
 static bool is_written(const struct isa_operand *mask)
 {
@@ -272,14 +277,19 @@ static bool mode_allows(const struct soft_maker *m, const struct plan *p)
 	return !(m->mode & MODE_ROUND) || !floats;
 }
 
-static bool plan_allows(const struct soft_maker *m, const struct plan *p)
+/* DPP changes EXEC around the row's step, which may know nothing of it. */
+static bool dpp_allows(const struct plan *p)
 {
 	const struct isa_inst *in = &p->u->in;
 
-	return p->row->fn &&
-	       (in->form == ISA_FORM_PLAIN ||
-		!(isa_op_info(in->op)->flags & ISA_WEXEC)) &&
-	       is_mask_register(p->mask_in) &&
+	return in->form == ISA_FORM_PLAIN ||
+	       (!(isa_op_info(in->op)->flags & ISA_WEXEC) && p->n_src &&
+		!is_exec(p->mask_in) && !is_exec(p->mask_out));
+}
+
+static bool plan_allows(const struct soft_maker *m, const struct plan *p)
+{
+	return p->row->fn && dpp_allows(p) && is_mask_register(p->mask_in) &&
 	       (!p->mask_out || p->mask_out->kind == ISA_K_SGPR) &&
 	       (!p->dst || (p->dst->kind == ISA_K_VGPR &&
 			    p->dst->dwords <= SOFT_OPND_DWORDS)) &&
@@ -335,7 +345,8 @@ static soft_step_fn *pick(const struct plan *p, uint32_t *imm)
 		       p->u->in.op == ISA_v_fma_mixhi_f16;
 		return p->finish ? STEPS->row16_finish : STEPS->row16;
 	}
-	if (own && p->dst->dwords == 1)
+	if (own && p->dst->dwords ==
+			   (p->row->flags & SOFT_V_STEP_64 ? 2 : 1))
 		return own;
 	return p->finish ? STEPS->row_finish : STEPS->row;
 }
@@ -348,10 +359,13 @@ static bool add_half(struct soft_maker *m, struct plan *p, int half)
 
 	p->half = half;
 	for (int i = 0; i < p->n_src; i++)
-		if (!place_source(m, p, p->src[i], &at[i]) ||
-		    (!i && p->u->in.form != ISA_FORM_PLAIN &&
-		     !add_dpp(m, p, &at[i])) ||
-		    !add_mods(m, p, p->src[i], &at[i]))
+		if (!place_source(m, p, p->src[i], &at[i]))
+			return false;
+	/* Now, since EXEC may be a source. */
+	if (p->u->in.form != ISA_FORM_PLAIN && !add_dpp(m, p, &at[0]))
+		return false;
+	for (int i = 0; i < p->n_src; i++)
+		if (!add_mods(m, p, p->src[i], &at[i]))
 			return false;
 	s = soft_maker_add(m, pick(p, &imm), p->u);
 	s->imm = imm;

@@ -62,6 +62,7 @@ enum soft_vflag {
 	SOFT_V_ROUND = 1,    /* rounds as MODE says: run under that MXCSR */
 	SOFT_V_KEEP = 2,     /* denormals stay, whatever MODE says */
 	SOFT_V_KEEP_OUT = 4, /* those of the result do */
+	SOFT_V_STEP_64 = 8,  /* the row's step writes two dwords */
 };
 
 /* One row per instruction that a lane function executes; fn NULL if none. */

@@ -55,12 +55,11 @@ static inline uint32_t sat_u8(uint32_t u)
 	CARRY_ROW(name, __VA_ARGS__) \
 	KIND_STEP_##name(name)
 #define KIND_STEP_v_add_co_ci_u32(name) \
-	STEP_CARRY(name, w->s[s->mask_in], a + b + ci, \
-		   (r[i] < a) | (ci & (r[i] == a)))
+	STEP_CARRY(name, w->s[s->mask_in], a + b - cm, a + b < a, a + b == ~0u)
 #define KIND_STEP_v_sub_co_ci_u32(name) \
-	STEP_CARRY(name, w->s[s->mask_in], a - b - ci, (a < b) | (ci & (a == b)))
+	STEP_CARRY(name, w->s[s->mask_in], a - b + cm, a < b, a == b)
 #define KIND_STEP_v_subrev_co_ci_u32(name) \
-	STEP_CARRY(name, w->s[s->mask_in], b - a - ci, (b < a) | (ci & (b == a)))
+	STEP_CARRY(name, w->s[s->mask_in], b - a + cm, b < a, b == a)
 #define CARRY_ROW(name, sum, max) \
 	LANE_FN(name) \
 	{ \

@@ -224,26 +224,50 @@ static inline uint32_t step_flush(uint32_t u)
 		SOFT_NEXT(w, s, base); \
 	}
 
-/* `carry` of a, b and ci, which is 0 or 1; r is the sum. */
-#define STEP_CARRY(name, ci_mask, sum, carry) \
+/*
+ * cm is -1 where the carry in is set.  There is a carry out where `sure` holds,
+ * and where `maybe` does if there is one in.
+ */
+#define STEP_CARRY(name, in_mask, sum, sure, maybe) \
 	STEP_FN(name) \
 	{ \
 		STEP_PLANES; \
-		const uint32_t in = ci_mask; \
+		const uint32_t in = in_mask; \
 		_Alignas(64) uint32_t r[SOFT_LANES]; \
 		_Alignas(64) int32_t out[SOFT_LANES]; \
 \
 		LANES(i) \
 		{ \
 			const uint32_t a = pa[i], b = pb[i]; \
-			const uint32_t ci = in & step_bit[i] ? 1 : 0; \
+			const uint32_t cm = in & step_bit[i] ? ~0u : 0; \
+			uint32_t o = (maybe) ? cm : 0; \
 \
 			r[i] = sum; \
-			out[i] = (carry) ? -1 : 0; \
-			(void)ci; \
+			out[i] = (int32_t)((sure) ? ~0u : o); \
 		} \
 		w->s[s->mask_out] = step_mask(out) & exec; \
 		step_put(pd, r, exec); \
+		SOFT_NEXT(w, s, base); \
+	}
+
+/* Shifts of 64 bits by n, as low and high half of l and h. */
+#define STEP_SHIFT64(name, low, high) \
+	STEP_FN(name) \
+	{ \
+		STEP_PLANES; \
+		_Alignas(64) uint32_t rl[SOFT_LANES], rh[SOFT_LANES]; \
+\
+		LANES(i) \
+		{ \
+			const uint32_t l = pb[i], h = pb[SOFT_LANES + i]; \
+			const uint32_t n = pa[i] & 31; \
+			const bool far = pa[i] & 32; \
+\
+			rl[i] = low; \
+			rh[i] = high; \
+		} \
+		step_put(pd, rl, exec); \
+		step_put(pd + SOFT_LANES, rh, exec); \
 		SOFT_NEXT(w, s, base); \
 	}
 

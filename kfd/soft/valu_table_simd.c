@@ -51,7 +51,7 @@
 #define STEP_HF NO_STEP
 #define STEP_UQ NO_STEP
 #define STEP_DOT2 NO_STEP
-#define STEP_Q2 NO_STEP
+#define STEP_Q2 STEP
 #define STEP_T32 NO_STEP
 #define STEP_T32D NO_STEP
 #define STEP_T16 NO_STEP
