@@ -83,9 +83,17 @@ static struct ssa_inst *reassociate(struct simplify *s, struct ssa_inst *i)
 		const uint64_t arg[] = { d, c };
 		uint64_t r;
 
+		/* Two steps up that do not wrap are one that does not. */
+		const uint64_t half = (uint64_t)1 << (bits - 1);
+		const bool up = i->op == SSA_add && c < half && d < half &&
+				c + d < half;
+		const uint16_t up_flag =
+			up ? x->flags & i->flags & SSA_NSW : 0;
+
 		ssa_eval(i, arg, &r);
 		become(s, i, i->op, x->arg[0], bits_of(s, t, r));
 		i->flags |= i->op == SSA_add || i->op == SSA_mul ? both : 0;
+		i->flags |= up_flag;
 		return NULL;
 	}
 	if (i->op == SSA_shl && x->op == SSA_shl && c + d < bits) {

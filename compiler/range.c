@@ -5,7 +5,7 @@
 #include "compiler/pass.h"
 #include "compiler/range.h"
 
-enum { DEPTH = 6 };
+enum { DEPTH = 6, MAX_CHAIN = 16 };
 
 static uint64_t top_of(struct ssa_type t)
 {
@@ -145,6 +145,28 @@ static bool loop_values(const struct ssa_inst *param, struct ssa_inst **init,
 }
 
 /*
+ * What a trip adds to the parameter: a chain of additions of constants, all
+ * with this flag; false if it is something else.
+ */
+static bool trip_adds(const struct ssa_inst *param, const struct ssa_inst *next,
+		      uint16_t flag, uint64_t *sum, uint32_t *zeros)
+{
+	*sum = 0;
+	*zeros = 64;
+	for (int n = 0; next != param; n++, next = next->arg[0]) {
+		if (n == MAX_CHAIN || next->op != SSA_add ||
+		    (next->flags & flag) != flag ||
+		    next->arg[1]->op != SSA_const ||
+		    !add_fits(*sum, next->arg[1]->imm, param->type, sum))
+			return false;
+		if (next->arg[1]->imm &&
+		    (uint32_t)__builtin_ctzll(next->arg[1]->imm) < *zeros)
+			*zeros = (uint32_t)__builtin_ctzll(next->arg[1]->imm);
+	}
+	return true;
+}
+
+/*
  * A counter that starts at 0 or above and is only ever increased, without
  * wrapping, stays there: as a signed number up to the largest one.
  */
@@ -154,16 +176,18 @@ static struct ssa_bounds param_bounds(const struct ssa_func *f,
 	struct ssa_inst *init, *next;
 	struct ssa_bounds r = any(i->type);
 	const uint64_t half = top_of(i->type) >> 1;
+	uint32_t zeros;
+	uint64_t sum;
 
-	if (!loop_values(i, &init, &next) || next->op != SSA_add ||
-	    next->arg[0] != i)
+	if (!ssa_kind_is_int(i->type.kind) || i->type.n != 1 ||
+	    !loop_values(i, &init, &next))
 		return r;
 	const struct ssa_bounds from = bounds(f, init, depth - 1);
-	const struct ssa_bounds step = bounds(f, next->arg[1], depth - 1);
 
-	if (next->flags & SSA_NUW)
+	if (trip_adds(i, next, SSA_NUW, &sum, &zeros))
 		r.min = from.min;
-	if (next->flags & SSA_NSW && from.max <= half && step.max <= half)
+	if (from.max <= half && trip_adds(i, next, SSA_NSW, &sum, &zeros) &&
+	    sum <= half)
 		r = (struct ssa_bounds){ from.min, half };
 	return r;
 }
@@ -223,14 +247,15 @@ static uint32_t zero_bits(const struct ssa_inst *i, int depth)
 		return i->imm ? (uint32_t)__builtin_ctzll(i->imm) : bits;
 	if (i->op == SSA_param && depth) {
 		struct ssa_inst *init, *next;
+		uint32_t zeros;
+		uint64_t sum;
 
-		if (!loop_values(i, &init, &next) || next->op != SSA_add ||
-		    next->arg[0] != i)
+		if (!loop_values(i, &init, &next) ||
+		    !trip_adds(i, next, 0, &sum, &zeros))
 			return 0;
-		const uint32_t a = zero_bits(init, depth - 1);
-		const uint32_t b = zero_bits(next->arg[1], depth - 1);
+		const uint32_t from = zero_bits(init, depth - 1);
 
-		return a < b ? a : b;
+		return from < zeros ? from : zeros;
 	}
 	if (!depth || i->n_args != 2)
 		return 0;
