@@ -14,8 +14,15 @@
 	 soft_vrows() == soft_vrows_v3 ? &soft_row_steps_v3 :                \
 					 &soft_row_steps_v2)
 
+/* The step behind one of DPP puts EXEC back, which the handler needs whole. */
 void soft_step_slow(struct soft_wave *w, const struct soft_step *s)
 {
+	if (s[1].fn == STEPS->dpp_end) {
+		const struct soft_step_dpp *d =
+			(const struct soft_step_dpp *)s[1].d;
+
+		w->s[ISA_R_EXEC_LO + s->half] = d->exec;
+	}
 	soft_valu_run_part(w, s->u, s->half, s->part);
 }
 
