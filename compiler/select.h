@@ -151,6 +151,11 @@ void sel_add64(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 void sel_add64_u32(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 		   struct mir_opnd b);
 
+/* ------------------------------------------------------- select_fuse.c ---- */
+
+/* Selects `i` with one of its operands as one instruction, if there is one. */
+bool sel_fuse(struct sel *s, const struct ssa_inst *i);
+
 /* -------------------------------------------------------- select_div.c ---- */
 
 void sel_div(struct sel *s, const struct ssa_inst *i);

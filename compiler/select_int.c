@@ -227,10 +227,8 @@ bool sel_int(struct sel *s, const struct ssa_inst *i)
 		mask_op(s, i);
 		return true;
 	}
-	if (r && i->type.kind == SSA_F32 && i->op == SSA_fma) {
-		by_row(s, i, r);
+	if (sel_fuse(s, i))
 		return true;
-	}
 	if (r) {
 		by_row(s, i, r);
 		return true;

@@ -111,39 +111,77 @@ static void shift64(struct sel *s, const struct ssa_inst *i, int vop, int sop)
 		sel_v(s, vop, d, n, a);
 }
 
+static const struct ssa_inst *extended(const struct ssa_inst *v, enum ssa_op op)
+{
+	return v->op == op && v->arg[0]->type.kind == SSA_I32 ? v->arg[0] :
+								 NULL;
+}
+
+/* Both factors are 32-bit numbers. */
+static bool mul_extended(struct sel *s, const struct ssa_inst *i,
+			 struct mir_opnd d)
+{
+	for (int sign = 0; sign < 2; sign++) {
+		enum ssa_op op = sign ? SSA_sext : SSA_zext;
+		const struct ssa_inst *x = extended(i->arg[0], op);
+		const struct ssa_inst *y = extended(i->arg[1], op);
+		struct mir_opnd a, b;
+
+		if (!x || !y)
+			continue;
+		a = sel_get(s, x);
+		b = sel_get(s, y);
+		if (in_v(s, d)) {
+			sel_v(s, sign ? ISA_v_mad_i64_i32 : ISA_v_mad_u64_u32,
+			      d, mir_hw(ISA_R_NULL, s->mask), a, b, mir_imm(0))
+				->flags |= MIR_EARLY;
+			return true;
+		}
+		sel_s(s, sign ? ISA_s_mul_hi_i32 : ISA_s_mul_hi_u32,
+		      mir_part(d, 1, 1), a, b);
+		sel_s(s, ISA_s_mul_i32, mir_part(d, 0, 1), a, b);
+		return true;
+	}
+	return false;
+}
+
+static void mul_scalar(struct sel *s, struct mir_opnd d, struct mir_opnd a,
+		       struct mir_opnd b)
+{
+	struct mir_opnd p = sel_new_s(s, 1), q = sel_new_s(s, 1);
+	struct mir_opnd r = sel_new_s(s, 1), w = sel_new_s(s, 1);
+
+	sel_s(s, ISA_s_mul_hi_u32, p, sel_lo(a), sel_lo(b));
+	sel_s(s, ISA_s_mul_i32, q, sel_lo(a), sel_hi(b));
+	sel_s(s, ISA_s_mul_i32, r, sel_hi(a), sel_lo(b));
+	sel_s(s, ISA_s_add_i32, w, p, q);
+	sel_s(s, ISA_s_add_i32, mir_part(d, 1, 1), w, r);
+	sel_s(s, ISA_s_mul_i32, mir_part(d, 0, 1), sel_lo(a), sel_lo(b));
+}
+
+/* The product of the low halves, and the mixed ones on top. */
 static void mul64(struct sel *s, const struct ssa_inst *i)
 {
-	struct mir_opnd d = sel_def(s, i), a = sel_get(s, i->arg[0]);
-	struct mir_opnd b = sel_get(s, i->arg[1]), hi = mir_part(d, 1, 1);
-	struct mir_opnd t, u;
+	struct mir_opnd d = sel_def(s, i), a, b, p, t, u;
 
+	if (mul_extended(s, i, d))
+		return;
+	a = sel_get(s, i->arg[0]);
+	b = sel_get(s, i->arg[1]);
 	if (!in_v(s, d)) {
-		struct mir_opnd p = sel_new_s(s, 1), q = sel_new_s(s, 1);
-		struct mir_opnd r = sel_new_s(s, 1), w = sel_new_s(s, 1);
-
-		sel_s(s, ISA_s_mul_hi_u32, p, sel_lo(a), sel_lo(b));
-		sel_s(s, ISA_s_mul_i32, q, sel_lo(a), sel_hi(b));
-		sel_s(s, ISA_s_mul_i32, r, sel_hi(a), sel_lo(b));
-		sel_s(s, ISA_s_add_i32, w, p, q);
-		sel_s(s, ISA_s_add_i32, hi, w, r);
-		sel_s(s, ISA_s_mul_i32, mir_part(d, 0, 1), sel_lo(a),
-		      sel_lo(b));
+		mul_scalar(s, d, a, b);
 		return;
 	}
-	/* hi = lo(a) * hi(b) + hi(a) * lo(b), then the full product on top. */
+	p = sel_new_v(s, 2);
 	t = sel_new_v(s, 1);
 	u = sel_new_v(s, 1);
+	sel_v(s, ISA_v_mad_u64_u32, p, mir_hw(ISA_R_NULL, s->mask), sel_lo(a),
+	      sel_lo(b), mir_imm(0))
+		->flags |= MIR_EARLY;
 	sel_v(s, ISA_v_mul_lo_u32, t, sel_lo(a), sel_hi(b));
 	sel_v(s, ISA_v_mul_lo_u32, u, sel_hi(a), sel_lo(b));
-	{
-		struct mir_opnd c = sel_new_v(s, 2), p = sel_new_v(s, 1);
-
-		sel_v(s, ISA_v_mul_hi_u32, p, sel_lo(a), sel_lo(b));
-		sel_v(s, ISA_v_add3_u32, mir_part(c, 1, 1), p, t, u);
-		sel_v(s, ISA_v_mul_lo_u32, mir_part(c, 0, 1), sel_lo(a),
-		      sel_lo(b));
-		sel_copy(s, d, c);
-	}
+	sel_copy(s, mir_part(d, 0, 1), mir_part(p, 0, 1));
+	sel_v(s, ISA_v_add3_u32, mir_part(d, 1, 1), mir_part(p, 1, 1), t, u);
 }
 
 /* Smaller or larger of two, by a 64-bit compare. */

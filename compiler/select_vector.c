@@ -21,9 +21,23 @@ static void pack_half(struct sel *s, struct mir_opnd d, struct mir_opnd lo,
 		sel_copy(s, d, mir_imm((lo.imm & 0xffff) | hi.imm << 16));
 		return;
 	}
-	/* Bits, not numbers: v_pack_b32_f16 would quiet nothing but denormals
-	 * are kept, and it takes both halves as they are. */
 	sel_v(s, ISA_v_perm_b32, d, hi, lo, mir_imm(0x05040100));
+}
+
+/* Both halves of one register, in their places. */
+static bool neighbours(struct sel *s, struct mir_opnd d,
+		       const struct ssa_inst *a, const struct ssa_inst *b)
+{
+	struct mir_opnd o;
+
+	if (a->op != SSA_extract || b->op != SSA_extract ||
+	    a->arg[0] != b->arg[0] || a->imm % 2 || b->imm != a->imm + 1)
+		return false;
+	o = sel_get(s, a->arg[0]);
+	if (o.kind == MIR_IMM)
+		return false;
+	sel_copy(s, d, mir_part(o, (int)a->imm / 2, 1));
+	return true;
 }
 
 static void pack_bytes(struct sel *s, const struct ssa_inst *i,
@@ -71,7 +85,7 @@ void sel_pack(struct sel *s, const struct ssa_inst *i)
 
 			if (k + 1 == i->n_args)
 				sel_copy(s, to, sel_get(s, i->arg[k]));
-			else
+			else if (!neighbours(s, to, i->arg[k], i->arg[k + 1]))
 				pack_half(s, to, sel_get(s, i->arg[k]),
 					  sel_get(s, i->arg[k + 1]));
 		}
@@ -129,7 +143,7 @@ void sel_wmma(struct sel *s, const struct ssa_inst *i)
 	}
 	m = sel_raw(s, op[i->sub], sel_def(s, i), sel_get_v(s, i->arg[0]),
 		    sel_get_v(s, i->arg[1]), sel_get_v(s, i->arg[2]));
-	m->flags |= MIR_EARLY | MIR_TIED | MIR_KEEP;
+	m->flags |= MIR_EARLY | MIR_TIED;
 	/* neg_lo means signed here (RDNA3 ISA 7.9). */
 	if (i->sub >= SSA_WMMA_I32_IU8 && (a || b))
 		m->tail = arena_printf(s->m->arena, " neg_lo:[%d,%d,0]", a, b);
@@ -148,9 +162,8 @@ void sel_dot(struct sel *s, const struct ssa_inst *i)
 		m->tail = " neg_lo:[1,1,0]";
 		return;
 	}
-	m = sel_v(s, bf16 ? ISA_v_dot2_f32_bf16 : ISA_v_dot2_f32_f16,
-		  sel_def(s, i), a, b, sel_get_v(s, i->arg[2]));
-	(void)m;
+	sel_v(s, bf16 ? ISA_v_dot2_f32_bf16 : ISA_v_dot2_f32_f16,
+	      sel_def(s, i), a, b, sel_get_v(s, i->arg[2]));
 }
 
 /* Pairs whose instruction changes a sign, and pairs of bits. */
