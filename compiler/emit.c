@@ -166,6 +166,23 @@ static uint32_t prefetch(size_t code_bytes)
 	return (uint32_t)(lines > 63 ? 63 : lines) << 4;
 }
 
+/* A row where the line changes; 0 goes on with the last one. */
+static size_t lines(const struct cc_kernel *k, struct co_build_line *out)
+{
+	uint32_t line = 0;
+	size_t n = 0;
+
+	for (uint32_t b = 0; b < k->m->n_order; b++)
+		for (struct mir_inst *i = k->m->order[b]->first; i;
+		     i = i->next) {
+			if (!i->line || i->line == line)
+				continue;
+			line = i->line;
+			out[n++] = (struct co_build_line){ i->addr, line };
+		}
+	return n;
+}
+
 bool cc_object_build(const struct cc_kernel *k, const struct buf *code,
 		     struct buf *out, struct err *e)
 {
@@ -181,6 +198,7 @@ bool cc_object_build(const struct cc_kernel *k, const struct buf *code,
 		.sgpr_spills = k->m->sgpr_spills,
 		.arg = arg,
 	};
+	struct co_build_line *line;
 	uint32_t size = 1;
 
 	b.n_args = build_args(k, arg);
@@ -194,6 +212,10 @@ bool cc_object_build(const struct cc_kernel *k, const struct buf *code,
 	b.desc.private_segment_bytes = (k->m->scratch_bytes + 15) / 16 * 16;
 	b.desc.kernarg_bytes = k->hidden_offset + (k->hidden ? 12 : 0);
 	b.desc.rsrc3 = prefetch(code->len);
+	line = arena_alloc(k->m->arena, (code->len / 4 + 1) * sizeof(*line));
+	b.source = k->f->file;
+	b.line = line;
+	b.n_lines = lines(k, line);
 	return co_build(k->chip, 5, &b, 1, out, e);
 }
 

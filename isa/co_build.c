@@ -251,6 +251,7 @@ static bool add_kernel(struct isa_object *o, int text, int rodata,
 	descriptor_words(k, word);
 	append(r, word, sizeof(word));
 	isa_object_reloc(o, &entry);
+	co_debug_lines(o, k, entry.symbol);
 	return true;
 }
 

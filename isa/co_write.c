@@ -412,13 +412,38 @@ static void section_headers(struct co_writer *w, struct buf *out)
 	}
 }
 
-/* Sections that are not loaded: symbols and names. */
+/* Debugging sections, with the addresses that they want. */
+static void keep_sections(struct co_writer *w)
+{
+	for (int i = 0; i < w->o->n_sections; i++) {
+		const struct isa_section *s = &w->o->section[i];
+		struct co_out *out;
+
+		if (!(s->flags & ISA_SHF_KEEP))
+			continue;
+		out = co_out_add(w, s->name, s->type, 0, 1, RANK_UNLOADED);
+		buf_add(&out->data, s->data.data, s->data.len);
+		for (size_t k = 0; k < w->o->n_relocs; k++) {
+			const struct isa_reloc *r = &w->o->reloc[k];
+			uint64_t v;
+
+			if (r->section != i + 1 || r->type != ISA_REL_ABS64)
+				continue;
+			v = co_symbol_addr(w, r->symbol) +
+			    (uint64_t)r->addend;
+			memcpy(out->data.data + r->offset, &v, 8);
+		}
+	}
+}
+
+/* Sections that are not loaded: debugging, symbols and names. */
 static void add_unloaded(struct co_writer *w)
 {
 	struct co_out *names =
 		co_out_add(w, ".shstrtab", SHT_STRTAB, 0, 1, RANK_UNLOADED);
 	uint64_t off = w->file_end;
 
+	keep_sections(w);
 	co_symbol_table(w);
 	buf_addc(&names->data, 0);
 	for (int i = 0; i < w->n_outs; i++) {

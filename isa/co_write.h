@@ -11,7 +11,8 @@
  *	RW   .data.rel.ro .dynamic .got             (read-only after loading)
  *	RW   .data .bss
  *
- * Sections that are not loaded are dropped, but for the symbol table.
+ * Sections that are not loaded are dropped, but for the symbol table and those
+ * marked ISA_SHF_KEEP.
  */
 #ifndef T0_ISA_CO_WRITE_H
 #define T0_ISA_CO_WRITE_H
@@ -39,6 +40,11 @@ struct co_build_arg {
 	bool is_const;
 };
 
+/* Code from `offset` on comes from this line of the kernel's source. */
+struct co_build_line {
+	uint32_t offset, line;
+};
+
 /* A kernel as a compiler has it. */
 struct co_build_kernel {
 	const char *name;
@@ -56,6 +62,9 @@ struct co_build_kernel {
 	uint32_t reqd_workgroup_size[3];  /* all 0: not given */
 	const struct co_build_arg *arg;
 	int n_args;
+	const char *source; /* file of the lines, or NULL */
+	const struct co_build_line *line; /* ascending by offset */
+	size_t n_lines;
 };
 
 /* Defaults of a descriptor: denormals on, WGP mode, workgroup id x. */
@@ -64,5 +73,11 @@ void co_build_descriptor(struct co_descriptor *d);
 /* Kernels to a code object for `chip`; `version` is 4, 5 or 6. */
 bool co_build(const char *chip, int version, const struct co_build_kernel *k,
 	      int n_kernels, struct buf *out, struct err *e);
+
+/* -------------------------------------------------------- co_debug.c ---- */
+
+/* The kernel's line table (DWARF 5); `symbol` is its code. */
+void co_debug_lines(struct isa_object *o, const struct co_build_kernel *k,
+		    int symbol);
 
 #endif

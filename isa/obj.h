@@ -20,6 +20,8 @@
 #define ISA_SHF_EXEC	 4u
 #define ISA_SHF_MERGE	 0x10u
 #define ISA_SHF_STRINGS	 0x20u
+/* Ours: not loaded, but kept in the code object, with addresses filled in. */
+#define ISA_SHF_KEEP	 0x80000000u
 #define ISA_SHT_PROGBITS 1u
 #define ISA_SHT_NOTE	 7u
 #define ISA_SHT_NOBITS	 8u
