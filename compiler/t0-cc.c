@@ -7,6 +7,9 @@
 
 #include "base/base.h"
 #include "compiler/cc.h"
+#include "compiler/cost.h"
+#include "compiler/sim/sim.h"
+#include "isa/co.h"
 
 struct options {
 	struct cc_options cc;
@@ -25,22 +28,70 @@ static void show_stage(void *ctx, const char *stage, const char *text)
 		fprintf(stderr, "; --- %s\n%s", stage, text);
 }
 
-static bool show_stats(const char *name, const struct cc_stats *s, bool json,
+/*
+ * Cycles of one workgroup alone on a WGP, caches warm, every loop once: the
+ * simulator without a description (t0-sim takes traces).
+ */
+static bool predict(const struct cc_object *obj, uint64_t *cycles,
+		    struct err *e)
+{
+	struct cost_model m;
+	struct sim_config c = { .cost = &m, .warmth = SIM_WARM,
+				.warm_code = true };
+	struct sim_result r = { 0 };
+	struct sim_source src = { 0 };
+	const struct co_kernel *k;
+	struct co co;
+	uint32_t items = 1;
+	bool good;
+
+	if (!co_parse(&co, obj->bytes.data, obj->bytes.len, e))
+		return false;
+	k = &co.kernels[0];
+	for (int d = 0; d < 3; d++)
+		items *= k->reqd_workgroup_size[d];
+	cost_init(&m, co.chip);
+	good = sim_affine_open(&src, k->code, k->code_bytes, k->entry_vaddr,
+			       "", k->name, e);
+	if (good) {
+		src.wave_size = (int)k->wave_size;
+		src.waves_per_group = (int)((items + k->wave_size - 1) /
+					    k->wave_size);
+		src.vgprs = co_descriptor_vgprs(&k->desc);
+		src.lds_bytes = k->desc.group_segment_bytes;
+		src.cu_mode = !(k->desc.rsrc1 >> 29 & 1);
+		src.group_sgpr = co_descriptor_user_sgprs(&k->desc);
+		src.n_groups = 1;
+		good = sim_run(&src, &c, &r, e);
+		*cycles = r.cycles;
+		sim_fini(&r);
+		sim_affine_close(&src);
+	}
+	cost_fini(&m);
+	co_fini(&co);
+	return good;
+}
+
+static bool show_stats(const char *name, const struct cc_object *obj, bool json,
 		       struct err *e)
 {
+	const struct cc_stats *s = &obj->stats;
+	uint64_t cycles = 0;
 	struct table t;
 	bool good;
 
+	if (!predict(obj, &cycles, e))
+		return err_wrap(e, "predicting its time");
 	table_init(&t, "kernel,#vgprs,#sgprs,#waves,#lds,#scratch,#spills,"
 		       "#bytes,#insts,#valu,#vopd,#wmma,#salu,#vmem,#smem,"
-		       "#ds,#waits,#branches");
+		       "#ds,#waits,#branches,#cycles");
 	table_row(&t);
 	table_cell(&t, 0, "%s", name);
 	const uint32_t v[] = { s->vgprs, s->sgprs, s->waves_per_simd,
 			       s->lds_bytes, s->scratch_bytes, s->spills,
 			       s->code_bytes, s->insts, s->valu, s->vopd,
 			       s->wmma, s->salu, s->vmem, s->smem, s->lds,
-			       s->waits, s->branches };
+			       s->waits, s->branches, (uint32_t)cycles };
 
 	for (size_t k = 0; k < ARRAY_SIZE(v); k++)
 		table_cell(&t, (int)k + 1, "%u", v[k]);
@@ -68,7 +119,7 @@ static bool compile(struct options *o, const struct ssa_func *f,
 		good = file_write_atomic(o->out, obj.bytes.data, obj.bytes.len,
 					 e);
 	if (good && o->stats)
-		good = show_stats(f->name, &obj.stats, o->json, e);
+		good = show_stats(f->name, &obj, o->json, e);
 	cc_object_fini(&obj);
 	return good;
 }
@@ -130,7 +181,8 @@ int main(int argc, char **argv)
 		  "print a stage on stderr: ssa:PASS, select, schedule, "
 		  "allocate, final, all" },
 		{ "stats", 0, CLI_FLAG, &o.stats, NULL,
-		  "registers, occupancy and instruction mix" },
+		  "registers, occupancy, instruction mix and predicted cycles\n"
+		  "of one workgroup whose loops run once" },
 		{ "json", 0, CLI_FLAG, &o.json, NULL, "statistics as JSON" },
 		{ "verify", 0, CLI_FLAG, &o.verify, NULL,
 		  "compile only; every object is verified anyway" },

@@ -1,0 +1,105 @@
+#!/bin/sh
+# t0-cc: objects and assembly from SSA text, statistics, stages, mistakes.
+. tests/tap.sh
+cc=$T0_BUILD/t0-cc
+isa=$T0_BUILD/t0-isa
+cd "$tmp" || exit 2
+
+cat >saxpy.ssa <<'END'
+kernel saxpy group 256 1 1 wave 32
+file "saxpy.c"
+arg x ptr f32 noalias readonly
+arg y ptr f32 noalias
+arg a f32
+arg n i32
+b0:
+	%0 = arg ptr 0 !1
+	%1 = arg ptr 1 !1
+	%2 = arg f32 2 !1
+	%3 = arg i32 3 !1
+	%4 = local_id i32 0 !2
+	%5 = group_id i32 0 !2
+	%6 = const i32 0x100 !2
+	%7 = mul i32 %5, %6 !2
+	%8 = add i32 %7, %4 !2
+	%9 = icmp.slt i1 %8, %3 !3
+	branch %9, b1, b2 merge b2 !3
+b1:
+	%10 = const i32 0x2 !4
+	%11 = shl i32 %8, %10 !4
+	%12 = load f32 %0, %11 align 4 !4
+	%13 = load f32 %1, %11 align 4 !4
+	%14 = fma f32 %2, %12, %13 !5
+	store %1, %11, %14 align 4 !6
+	jump b2
+b2:
+	ret
+END
+
+exits 0 'the help is shown' "$cc" --help
+has out 'FILE' 'and tells the usage'
+exits 0 'an object is made' "$cc" -o saxpy.co --stats --json saxpy.ssa
+cp out stats
+has stats '"kernel": "saxpy"' 'the statistics name the kernel'
+exits 0 'the verifier finds nothing' "$isa" verify saxpy.co
+has out '0 findings' 'and says so'
+
+# ---- the statistics are what the object says ----
+exits 0 'the object explains itself' "$isa" meta saxpy.co
+value() { sed -n "s/.*\"$1\": \\([0-9]*\\).*/\\1/p" stats; }
+has out "$(value vgprs) used" 'the same vector registers'
+has out "$(value bytes) bytes, $(value insts) instructions" 'the same code'
+has out "$(value waves) of 16 waves" 'the same occupancy'
+has out "valu $(value valu), vmem $(value vmem)" 'the same mix'
+ok 'a time is predicted' test "$(value cycles)" -gt 0
+
+# ---- it computes ----
+exits 0 'it runs on the soft device' "$T0_BUILD/t0-run" -q --device soft \
+	--check --grid 512 --block 256 saxpy.co saxpy \
+	buf:512:f32=iota out:512:f32=1 f32:2 u32:300
+has out '1 3 5 7 9 11 13 15' 'a x + y'
+
+# ---- assembly ----
+exits 0 'assembly is made' "$cc" -S -o saxpy.s saxpy.ssa
+exits 0 'which our assembler takes' "$isa" asm -o again.co saxpy.s
+"$isa" dis saxpy.co 2>/dev/null | grep -v s_code_end | sed 's,//.*,,;/^;/d' >a
+"$isa" dis again.co 2>/dev/null | grep -v s_code_end | sed 's,//.*,,;/^;/d' >b
+ok 'and gives the same code' cmp a b
+if command -v llvm-objdump-19 >/dev/null; then
+	exits 0 'LLVM reads the object' llvm-objdump-19 -d -l saxpy.co
+	has out 'saxpy.c:4' 'with its source lines'
+	has out 'v_cmp_' 'and its code'
+else
+	skip 'no llvm-objdump-19'
+	skip 'no llvm-objdump-19'
+	skip 'no llvm-objdump-19'
+fi
+if command -v llvm-dwarfdump-19 >/dev/null; then
+	exits 0 'LLVM finds no fault in the line table' \
+		llvm-dwarfdump-19 --verify saxpy.co
+else
+	skip 'no llvm-dwarfdump-19'
+fi
+
+# ---- levels and stages ----
+for level in 0 1 2 3; do
+	exits 0 "level $level" "$cc" --O$level -o o.co saxpy.ssa
+done
+exits 0 'a stage is shown' "$cc" --dump select -o o.co saxpy.ssa
+has err '; --- select' 'by its name'
+has err 'v_cmp_gt_i32' 'with its instructions'
+exits 0 'passes too' "$cc" --dump ssa -o o.co saxpy.ssa
+has err '; --- ssa:' 'by theirs'
+
+# ---- mistakes ----
+sed 's/fma f32/fmaa f32/' saxpy.ssa >bad.ssa
+exits 2 'an unknown operation is refused' "$cc" bad.ssa
+has err 'line 24' 'with its line'
+sed 's/icmp.slt i1 %8, %3/icmp.slt i1 %8, %2/' saxpy.ssa >bad.ssa
+exits 2 'a type mismatch is refused' "$cc" bad.ssa
+has err '%9' 'with the value'
+exits 2 'an unknown chip is refused' "$cc" --chip gfx90a saxpy.ssa
+has err 'gfx90a' 'by name'
+exits 2 'a missing file is refused' "$cc" none.ssa
+exits 2 'so is no file' "$cc"
+plan_done
