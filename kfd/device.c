@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/mman.h>
 
 #include "kfd/runtime.h"
@@ -568,4 +569,25 @@ bool kfd_vram_available(struct kfd_dev *dev, uint64_t *bytes, struct err *e)
 					 "GPU id %u", dev->gpu_id);
 	*bytes = a.available;
 	return true;
+}
+
+bool kfd_evicted(struct kfd_dev *dev, uint64_t *ms, struct err *e)
+{
+	struct buf path = { 0 }, text = { 0 };
+	int r;
+
+	buf_printf(&path, "/sys/class/kfd/kfd/proc/%d/stats_%u/evicted_ms",
+		   (int)getpid(), dev->gpu_id);
+	r = dev->d->read_file(dev->d, path.data, &text);
+	text.len = strcspn(text.data ? text.data : "", "\n");
+	if (text.data)
+		text.data[text.len] = 0;
+	if (r || !cli_u64(text.data, ms, NULL))
+		r = r ? r : -EINVAL;
+	if (r)
+		err_sys(e, ERR_UNSUPPORTED, -r, "%s: evictions are not counted",
+			path.data);
+	buf_fini(&path);
+	buf_fini(&text);
+	return !r;
 }

@@ -177,6 +177,14 @@ bool kfd_vram_available(struct kfd_dev *dev, uint64_t *bytes, struct err *e);
  */
 bool kfd_vram_lost(struct kfd_dev *dev, uint32_t *count, struct err *e);
 
+/*
+ * How long the driver has kept this process's queues off the card so far, in
+ * ms: other programs needed its memory, or the machine slept.  What was
+ * measured while this grew is not to be trusted.  ERR_UNSUPPORTED where the
+ * driver does not count.
+ */
+bool kfd_evicted(struct kfd_dev *dev, uint64_t *ms, struct err *e);
+
 /* ----------------------------------------------------------- clock.c ---- */
 
 /*

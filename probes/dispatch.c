@@ -133,6 +133,7 @@ static bool run_all(struct dispatch *d, struct probe_run *r, struct table *t,
 		r->before = probe_reading(d->dev);
 		good = measure(d, s, e);
 		r->after = probe_reading(d->dev);
+		(void)probe_was_evicted(&r->before, &r->after);
 		good = good && store(r, s, e);
 		if (good)
 			add_row(t, d, s);

@@ -85,7 +85,21 @@ struct probe_reading probe_reading(struct kfd_dev *dev)
 		.junction_c = s.junction_c,
 		.memory_c = s.memory_c,
 	};
+	r.counts_evicted = kfd_evicted(dev, &r.evicted_ms, NULL);
 	return r;
+}
+
+bool probe_was_evicted(const struct probe_reading *before,
+		       const struct probe_reading *after)
+{
+	if (!before->counts_evicted || !after->counts_evicted ||
+	    after->evicted_ms == before->evicted_ms)
+		return false;
+	fprintf(stderr, "t0-probe: warning: the driver kept our queues off the "
+		"card for %llu ms while this was measured (memory pressure or "
+		"suspend); measure again\n",
+		(unsigned long long)(after->evicted_ms - before->evicted_ms));
+	return true;
 }
 
 static int compare(const void *a, const void *b)

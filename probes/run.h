@@ -11,6 +11,8 @@
 struct probe_reading {
 	bool good; /* else nothing could be read */
 	struct res_sensors s;
+	bool counts_evicted;
+	uint64_t evicted_ms;
 };
 struct probe_run {
 	struct res_db *db;
@@ -29,6 +31,12 @@ bool probe_run_verdict(struct probe_run *r, const char *area, const char *name,
 		       struct err *e);
 /* The device's sensors now, for the database. */
 struct probe_reading probe_reading(struct kfd_dev *dev);
+/*
+ * Were our queues taken off the card in between?  Says so on stderr: what was
+ * measured is not the card's fault.
+ */
+bool probe_was_evicted(const struct probe_reading *before,
+		       const struct probe_reading *after);
 /* One metric with its raw samples; the value is their median. */
 bool probe_run_samples(struct probe_run *r, const char *area, const char *name,
 		       const char *params, const char *metric,

@@ -326,6 +326,7 @@ static double median(struct tiers *t, const char *name, const char *metric,
 	memcpy(t->speed[t->n_speeds].v, v, n * sizeof(*v));
 	t->speed[t->n_speeds].before = t->before;
 	t->speed[t->n_speeds].after = probe_reading(t->dev);
+	(void)probe_was_evicted(&t->before, &t->speed[t->n_speeds].after);
 	t->n_speeds++;
 	memcpy(s, v, n * sizeof(*v));
 	for (size_t i = 1; i < n; i++)

@@ -2,6 +2,7 @@
  * What goes wrong while kernels run: faults, refusals, hangs, resets, pauses,
  * interrupts that are lost and some that nobody asked for.
  */
+#include <signal.h>
 #include "tests/inject.h"
 
 /* Ten packets of which rule `r` strikes one; waits for the last. */
@@ -249,8 +250,36 @@ static void test_patience(void)
 		   (int)t[i].min_ms, (int)t[i].max_ms);
 		is_u64(rig_wrong(r.out, 64, 900), 0, "%s: the results are right",
 		       t[i].name);
+		uint64_t evicted = 99;
+		ok(kfd_evicted(r.dev, &evicted, &r.e), "%s: evictions are "
+		   "counted (%s)", t[i].name, r.e.msg);
+		is_u64(evicted, i ? 0 : 1500, "%s: for so many ms", t[i].name);
 		rig_close(&r, 6000, t[i].name);
 	}
+}
+
+/*
+ * On a card a wave's memory violation may come with SIGSEGV for the process.
+ * The runtime must leave that signal alone, before and after a fault.
+ */
+static void test_signals(void)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT };
+	const struct soft_inject rule = { .what = SOFT_INJECT_FAULT,
+					  .va = 0x1000 };
+	struct sigaction now;
+	uint64_t ticket[10];
+	bool alone = true;
+	struct rig r;
+
+	if (!ok(rig_open(&r, NULL, &rule, 1), "a device that faults"))
+		return;
+	ok(!ten(&r, ticket, 3000), "it does");
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		alone &= !sigaction(signals[i], NULL, &now) &&
+			 now.sa_handler == SIG_DFL;
+	ok(alone, "no handler hides SIGSEGV, SIGBUS or SIGABRT");
+	rig_close(&r, 5000, "signals");
 }
 
 /* A fault of one queue, seen by a waiter of another. */
@@ -290,6 +319,7 @@ int main(void)
 	test_stuck_queue();
 	test_mute_reset();
 	test_patience();
+	test_signals();
 	test_two_queues();
 	return plan_done();
 }

@@ -279,6 +279,57 @@ static void test_order(void)
 	rig_close(&r);
 }
 
+static uint64_t field(const void *args, size_t at, size_t bytes)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, (const char *)args + at, bytes);
+	return v;
+}
+
+/* Offsets are those of code object version 5. */
+static void test_hidden(void)
+{
+	static const struct {
+		unsigned at, bytes;
+		uint64_t wanted;
+		const char *name;
+	} t[] = {
+		{ 0, 4, 3, "block count x" },	{ 4, 4, 5, "block count y" },
+		{ 8, 4, 2, "block count z" },	{ 12, 2, 32, "group size x" },
+		{ 14, 2, 2, "group size y" },	{ 16, 2, 4, "group size z" },
+		{ 18, 2, 4, "remainder x" },	{ 20, 2, 1, "remainder y" },
+		{ 22, 2, 3, "remainder z" },	{ 40, 8, 0, "global offset x" },
+		{ 48, 8, 0, "global offset y" }, { 56, 8, 0, "global offset z" },
+		{ 64, 2, 3, "grid dimensions" },
+		/* What nothing stands behind. */
+		{ 88, 8, 0, "multigrid sync" }, { 96, 8, 0, "heap" },
+		{ 104, 8, 0, "default queue" },
+		{ 112, 8, 0, "completion action" },
+	};
+	struct kfd_mem *out;
+	struct rig r;
+
+	rig_open(&r, DATA "opencl.co", 0, false);
+	if (!kfd_mem_alloc(r.dev, KFD_GTT, 4096, "out", &out, &r.e))
+		quit(&r);
+	struct kfd_launch k = launch(&r, "hidden", 1, &out->va);
+	const uint32_t grid[3] = { 100, 11, 11 }, wg[3] = { 32, 2, 4 };
+	memcpy(k.grid, grid, sizeof(grid));
+	memcpy(k.wg, wg, sizeof(wg));
+	ok(kfd_run(r.q, &k, NULL, &r.e), "a kernel reads its hidden arguments "
+	   "(%s)", r.e.msg);
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
+		is_u64(field(out->cpu, t[i].at, t[i].bytes), t[i].wanted, "%s",
+		       t[i].name);
+	ok(field(out->cpu, 72, 8) % 4096 == 0 && field(out->cpu, 72, 8),
+	   "the printf buffer is there");
+	ok(field(out->cpu, 80, 8), "and that of hostcalls");
+	ok(field(out->cpu, 200, 8), "and the queue");
+	kfd_mem_free(r.dev, out);
+	rig_close(&r);
+}
+
 /* ------------------------------------------------------------ the ring ---- */
 
 static unsigned count_items(struct buf *text, unsigned items, unsigned lines,
@@ -485,6 +536,7 @@ int main(void)
 	test_conversions();
 	test_lanes();
 	test_order();
+	test_hidden();
 	test_ring();
 	test_broken();
 	test_hip();

@@ -226,6 +226,7 @@ struct soft_dev {
 	uint64_t n_timed;	   /* atomic: dispatches that it was given */
 	struct soft_inject_state *inject; /* atomic: NULL = behaves well */
 	uint64_t paused_until_ns; /* atomic: all queues are evicted until then */
+	uint64_t evicted_ns; /* atomic: for so long they ever were, or will be */
 };
 
 /* ---------------------------------------------------------- device.c ---- */

@@ -261,6 +261,7 @@ static void pause_all(struct soft_dev *d, uint64_t ns)
 {
 	__atomic_store_n(&d->paused_until_ns, time_mono_ns() + ns,
 			 __ATOMIC_RELEASE);
+	__atomic_add_fetch(&d->evicted_ns, ns, __ATOMIC_RELAXED);
 }
 
 /* Faults and refusals: called with a slice held. */

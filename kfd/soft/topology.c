@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -378,11 +379,27 @@ static int read_tree(struct soft_dev *d, const char *p, struct buf *out)
 	return node < 0 ? -ENOENT : read_node(d, node, rest, out);
 }
 
+/* Statistics of this process, the one that the device has. */
+static bool is_evicted(const struct soft_dev *d, const char *path)
+{
+	char own[96];
+
+	snprintf(own, sizeof(own), "/sys/class/kfd/kfd/proc/%d/stats_%u/"
+		 "evicted_ms", (int)d->pid, SOFT_GPU_ID);
+	return d->kfd_opens && !strcmp(path, own);
+}
+
 int soft_topology_read(struct soft_dev *d, const char *path, struct buf *out)
 {
 	const char *p = below_root(path);
 	int ret;
 
+	if (is_evicted(d, path)) {
+		buf_printf(out, "%" PRIu64 "\n",
+			   __atomic_load_n(&d->evicted_ns, __ATOMIC_RELAXED) /
+				   1000000);
+		return 0;
+	}
 	if (!p)
 		return soft_sysfs_read(d, path, out);
 	pthread_mutex_lock(&d->lock);

@@ -37,3 +37,14 @@ kernel void all(int i, uint u, long l, ulong ul, double d, float f, half h,
 	       (float)h);
 	printf("plain\n");
 }
+
+/* The hidden arguments as they came. */
+kernel void hidden(global uint *out)
+{
+	constant uint *in = (constant uint *)__builtin_amdgcn_implicitarg_ptr();
+
+	if (lid() || group())
+		return;
+	for (int i = 0; i < 64; i++)
+		out[i] = in[i];
+}
