@@ -74,7 +74,7 @@ struct cost_value {
 	double clock_hz; /* NaN: not known */
 	int64_t n;	 /* samples behind it, 0 for defaults */
 	int64_t run;	 /* of t0.db, 0 for defaults */
-	const char *source; /* cost.def's, or of the published row; never NULL */
+	const char *source; /* cost.def's, or the published row's */
 };
 
 /* What one mnemonic costs, where the database knows better than its class. */
@@ -142,6 +142,23 @@ double cost_issue(const struct cost_model *m, const struct isa_inst *in);
  */
 bool cost_load(struct cost_model *m, struct res_db *db, enum cost_origin most,
 	       struct err *e);
+
+/* ---------------------------------------------------- cost_import.c ---- */
+
+struct cost_import {
+	int taken, skipped;
+	bool seen[COST_ROW_COUNT];
+};
+/*
+ * Published costs of a CSV file, as a run of their own: with columns name,
+ * value, unit and source (names of cost.def), or with those of a table of
+ * instruction classes (compiler/cost_import.def).  Rows that are no cost of
+ * ours, or the second of one, are counted as skipped.
+ */
+bool cost_import(struct res_db *db, const char *path, struct cost_import *out,
+		 struct err *e);
+
+/* ------------------------------------------------------- cost_db.c ---- */
 
 /*
  * Append one line per row, and per mnemonic with a value of its own, to a

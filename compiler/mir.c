@@ -104,7 +104,8 @@ struct mir_inst *mir_inst(struct mir_func *m, int op, const struct mir_opnd *o,
 						  count_defs(isa_op_info(op)));
 	if (i->n_def > n)
 		i->n_def = (uint8_t)n;
-	memcpy(i->o, o, (size_t)n * sizeof(*o));
+	if (n)
+		memcpy(i->o, o, (size_t)n * sizeof(*o));
 	i->tail = "";
 	i->line = m->line;
 	m->n_insts++;

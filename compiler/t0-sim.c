@@ -110,6 +110,20 @@ static bool cmd_costs(const struct options *o, struct err *e)
 	return ok;
 }
 
+static bool cmd_import(const struct options *o, const char *path,
+		       struct err *e)
+{
+	struct cost_import done;
+	struct res_db *db = res_open(o->db, RES_WRITE, e);
+	bool ok = db && cost_import(db, path, &done, e);
+
+	if (ok)
+		fprintf(o->out, "%d published costs taken, %d rows are none "
+			"of ours\n", done.taken, done.skipped);
+	res_close(db);
+	return ok;
+}
+
 /* ---- one kernel ---- */
 
 struct job {
@@ -292,7 +306,8 @@ static bool check(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "--trace and --affine both say "
 			       "where waves go; wanted one of them");
 	if (o->clock < 0 || o->clock > 10000)
-		return err_set(e, ERR_USAGE, "--clock %g: wanted MHz", o->clock);
+		return err_set(e, ERR_USAGE, "--clock %g: wanted MHz",
+			       o->clock);
 	if (o->groups > 65536 || o->workgroup > 1024)
 		return err_set(e, ERR_USAGE, "--groups up to 65536, "
 			       "--workgroup up to 1024");
@@ -311,16 +326,20 @@ static bool run(const struct options *o, int argc, char **argv, struct err *e)
 		with_db.make_db = true;
 		return cmd_validate(&with_db, e);
 	}
+	if (argc == 2 && !strcmp(argv[0], "import"))
+		return cmd_import(o, argv[1], e);
 	if (argc == 2)
 		return cmd_kernel(o, argv[0], argv[1], e);
-	return err_set(e, ERR_USAGE, "wanted FILE.co KERNEL, costs or "
-		       "validate; see --help");
+	return err_set(e, ERR_USAGE, "wanted FILE.co KERNEL, costs, "
+		       "import FILE.csv or validate; see --help");
 }
 
 static const char notes[] =
 	"Every number is simulated, from the costs that `t0-sim costs` lists: "
 	"those of t0.db (hardware over published) over the defaults of "
 	"compiler/cost.def.\n"
+	"import stores published costs: a CSV file with name, value, unit, "
+	"source.\n"
 	"Waves follow a --trace of the soft device (t0-run --trace), an "
 	"--affine description (compiler/sim/sim.h), or, without either, the "
 	"code from top to bottom, with addresses guessed from it.";
@@ -379,6 +398,7 @@ int main(int argc, char **argv)
 	const struct cli_tool tool = {
 		TOOL, "predict the time of machine code and say what limits it",
 		"[options] FILE.co KERNEL\ncosts [options]\n"
+		"import FILE.csv [--db FILE]\n"
 		"validate [--traces FILE.jsonl] [--perf FILE.csv] [options]",
 		opt, notes,
 	};

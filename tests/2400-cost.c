@@ -92,7 +92,8 @@ static void test_rows(void)
 	}
 	is_i64(twice, 0, "every row has a name of its own");
 	is_i64(incomplete, 0, "every row has source, confidence and default");
-	is_i64(cost_count(&m, COST_DEFAULT), COST_ROW_COUNT, "all are defaults");
+	is_i64(cost_count(&m, COST_DEFAULT), COST_ROW_COUNT,
+	       "all are defaults");
 	ok(cost_set(&m, "branch.taken", 30, COST_HARDWARE, &e) &&
 	   cost_value(&m, COST_BRANCH_TAKEN) == 30, "a row can be set");
 	is_i64(cost_count(&m, COST_HARDWARE), 1, "and is counted by origin");

@@ -77,7 +77,8 @@ static bool measure(struct res_db *db, double latency, struct err *e)
 		.better = RES_LOWER, .origin = RES_HARDWARE,
 	};
 
-	return res_host_self(db, &s.host, e) && res_build_self(db, &s.build, e) &&
+	return res_host_self(db, &s.host, e) &&
+	       res_build_self(db, &s.build, e) &&
 	       res_device_id(db, &d, &s.device, e) &&
 	       res_run_begin(db, &s, &r.run, e) &&
 	       res_case_id(db, "cost", "v_mul_lo_u32", NULL, &r.case_id, e) &&

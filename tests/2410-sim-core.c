@@ -123,11 +123,12 @@ static void check_repeated(const char *line, int n, uint64_t want,
 
 static void test_streams(void)
 {
-	/* Executions at 8, 13, ...: the 40th issues with the 28th's: 8 + 27 x 5. */
+	/* Executions at 8, 13, ...: the 40th issues with the 28th's. */
 	check_repeated("v_add_f32 v0, v0, v1", 40, 143,
 		       "40 dependent adds: 12 in the queue, then 5 each");
-	check_repeated("v_add_f32 v0, v1, v2", 40, 39, "40 independent adds: 1");
-	/* Executions at 5, 7, ...; six wait: the 40th issues with the 34th's. */
+	check_repeated("v_add_f32 v0, v1, v2", 40, 39,
+		       "40 independent adds: 1");
+	/* At 5, 7, ...; six wait: the 40th issues with the 34th's. */
 	check_repeated("s_add_u32 s0, s0, s1", 40, 71,
 		       "40 dependent scalar adds: 6 in the queue, then 2 each");
 	check_repeated("v_mul_lo_u32 v0, v1, v2", 10, 36, "10 multiplies: 4");

@@ -86,6 +86,39 @@ exits 0 'costs of no database' "$sim" costs --costs published -q
 "$T0_BUILD/t0-results" list --db x.db >/dev/null 2>&1
 exits 2 'a database that is not there' "$sim" costs --db nowhere.db
 
+cat >p.csv <<'C'
+name,value,unit,source
+branch.taken,31,cycle,"a paper, page 3"
+mem.l2,"200-240",cycle,a blog
+mem.l1,nothing,cycle,a blog
+mem.l0,90,s,a blog
+C
+exits 0 'published costs are imported' "$sim" import p.csv --db p.db
+has out '2 published costs taken, 2 rows' 'those that are ours'
+exits 0 'they are used' "$sim" costs --csv --db p.db
+has out 'branch.taken,31,cycle,published' 'as published'
+has out 'mem.l2,220,cycle,published' 'a range has its middle'
+exits 0 't0-results lists them' "$T0_BUILD/t0-results" costs --db p.db
+has out 'a paper, page 3' 'with their source'
+exits 0 'but not as defaults' "$sim" costs --csv --db p.db --costs default
+has out 'branch.taken,27,cycle,default' 'which stay'
+printf '%s\n' 'instruction_class,latency_cycles,issue_cycles,source' \
+	'valu_fp32_simple,5,1,a table' 'ds_load_b32,32,1,a table' \
+	'bw_lds_per_cu,-,128 B/clk/CU,a table' >c.csv
+exits 0 'a table of classes' "$sim" import c.csv --db c.db
+has out '3 published costs taken, 1 rows' 'by our names'
+exits 0 'is used' "$sim" costs --csv --db c.db
+has out 'lds.load.latency,33,cycle,published' 'a wait is a cycle'
+exits 2 'a table of something else' "$sim" import loop.s --db c.db
+if [ -f "$T0_SRC/../shared/reference/rdna3_costs.csv" ]; then
+	exits 0 'the published table' "$sim" import --db r.db \
+		"$T0_SRC/../shared/reference/rdna3_costs.csv"
+	taken=$(sed 's/ .*//' out)
+	ok "$taken costs are taken" test "$taken" -ge 40
+else
+	skip 'no ../shared/reference/rdna3_costs.csv'
+fi
+
 # ---- validation ----
 printf '%s\n' '{"code":"000100060301000600000006","kernel":"k","sha":"x","events":[[7,"I",0,0,""],[8,"I",0,4,""],[9,"I",0,8,""]]}' >v.jsonl
 exits 0 'a trace of hardware' "$sim" validate --traces v.jsonl --rows

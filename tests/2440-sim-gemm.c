@@ -103,7 +103,8 @@ static void test_bound(const struct cost_model *m)
 	ok(g.cycles > least, "%.0f cycles, the matrix units alone need %.0f",
 	   g.cycles, least);
 	ok(g.cycles < 2 * least, "and less than twice that");
-	is_f64(g.clock_mhz, cost_value(m, COST_CLOCK), "at the sustained clock");
+	is_f64(g.clock_mhz, cost_value(m, COST_CLOCK),
+	       "at the sustained clock");
 	ok(gemm_predict(&known[0].t, &(struct gemm_shape){ 512, 512, 512, 1 },
 			m, &g, &e), "512^3: %s", e.msg);
 	is_f64(g.clock_mhz, cost_value(m, COST_CLOCK_SHORT),

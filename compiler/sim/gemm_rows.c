@@ -3,56 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/csv.h"
 #include "compiler/sim/gemm_rows.h"
 #include "compiler/sim/vector.h"
-
-enum { COLUMNS_MAX = 64 };
-
-/* ---- CSV (RFC 4180) ---- */
-
-struct csv {
-	char *at; /* text, which is cut into fields in place */
-	char *field[COLUMNS_MAX];
-	int n;
-};
-
-/* One field: unquoted in place; false at the end of the record. */
-static bool next_field(struct csv *c)
-{
-	char *in = c->at, *out = c->at;
-	bool quoted = *in == '"';
-
-	if (c->n < COLUMNS_MAX)
-		c->field[c->n++] = out;
-	in += quoted;
-	while (*in && (quoted || (*in != ',' && *in != '\n'))) {
-		if (quoted && *in == '"') {
-			if (in[1] != '"') {
-				quoted = false;
-				in++;
-				continue;
-			}
-			in++;
-		}
-		*out++ = *in++;
-	}
-	bool more = *in == ',';
-	c->at = *in ? in + 1 : in;
-	if (out > c->field[c->n - 1] && out[-1] == '\r')
-		out--;
-	*out = '\0';
-	return more;
-}
-
-static bool next_record(struct csv *c)
-{
-	if (!*c->at)
-		return false;
-	c->n = 0;
-	while (next_field(c))
-		;
-	return true;
-}
 
 /* ---- the columns that matter ---- */
 
@@ -73,19 +26,13 @@ struct reader {
 
 static const char *cell(const struct reader *r, int column)
 {
-	int at = r->column[column];
-
-	return at >= 0 && at < r->csv.n ? r->csv.field[at] : "";
+	return csv_cell(&r->csv, r->column[column]);
 }
 
 static void find_columns(struct reader *r)
 {
-	for (int k = 0; k < C_COUNT; k++) {
-		r->column[k] = -1;
-		for (int i = 0; i < r->csv.n; i++)
-			if (!strcmp(r->csv.field[i], columns[k]))
-				r->column[k] = i;
-	}
+	for (int k = 0; k < C_COUNT; k++)
+		r->column[k] = csv_column(&r->csv, columns[k]);
 }
 
 static int number(const struct reader *r, int column)
@@ -274,7 +221,7 @@ static void read_rows(struct reader *r, struct list *l, int *skipped)
 {
 	bool tiles = r->column[C_TM] >= 0;
 
-	while (next_record(&r->csv)) {
+	while (csv_next(&r->csv)) {
 		struct gemm_row row = { 0 };
 
 		if (tiles ? take_tile_row(r, &row) : take_text_row(r, &row))
@@ -315,7 +262,7 @@ static bool run(struct buf *b, const char *path, const struct cost_model *m,
 {
 	struct reader r = { .csv = { .at = b->data } };
 
-	if (!b->len || !next_record(&r.csv))
+	if (!b->len || !csv_next(&r.csv))
 		return err_set(e, ERR_INPUT, "%s: is empty; wanted a header "
 			       "and rows", path);
 	find_columns(&r);

@@ -4,7 +4,7 @@
  *
  * Read are CSV files with a header, columns by name in any order:
  *   source_doc, system, M, N, K, tile_m, tile_n, tile_k, split_k, wg_mode,
- *   other, tflops			a row per tile; `other` has "reliability=..."
+ *   other, tflops		a row per tile; `other` has "reliability=..."
  *   source, gpu, kernel, M, N, K, config, metric, value, unit, notes
  *
  * Of the first kind are used: rows with random operands and a known tile

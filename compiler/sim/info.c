@@ -128,7 +128,7 @@ static int lds_dwords(const struct isa_inst *in)
 
 /*
  * Cycles in which the VGPR read path is busy: one for the address, one per
- * dword of data (names of trace packets: LDS_WR_2 for b32 to LDS_WR_5 for b128).
+ * dword of data (names of trace packets: LDS_WR_2 for b32, LDS_WR_5 for b128).
  */
 static int export_cycles(const struct info *i)
 {

@@ -135,7 +135,7 @@ struct sim_config {
 	bool warm_code;	      /* the instruction cache holds the code */
 	bool scattered;	      /* accesses without addresses: a line per lane */
 	uint64_t max_cycles;  /* 0: 10^9; more is an error */
-	/* Given times of the waves' first issue ([waves], relative), or NULL. */
+	/* Given times of the waves' first issue, [waves], or NULL. */
 	const uint64_t *start;
 	const int *simd;      /* [waves] their SIMDs, or NULL */
 	void (*issued)(void *ctx, const struct sim_event *ev); /* or NULL */
@@ -245,9 +245,10 @@ void sim_trace_close(struct sim_source *s);
  *
  * OFFSET is in bytes from the kernel's first instruction.  The address of lane
  * l in the i-th execution of that memory instruction by wave w of group g is
- * base + (l % F)*L + (l / F)*R + w*W + g*G + i*S; F is 64 where it is not given.
- * `share` is struct sim_source's sharing().  For memory instructions without a
- * line the addresses are guessed from the code (compiler/sim/lanes.h).  Addresses of LDS instructions are offsets in LDS.
+ *	base + (l % F)*L + (l / F)*R + w*W + g*G + i*S
+ * with F = 64 where it is not given; addresses of LDS instructions are offsets
+ * in LDS.  `share` is struct sim_source's sharing().  For memory instructions
+ * without a line they are guessed from the code (compiler/sim/lanes.h).
  */
 bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
 		     uint64_t code_va, const char *text, const char *name,

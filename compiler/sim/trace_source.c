@@ -24,7 +24,7 @@ struct trace_waves {
 	struct trace_dispatch d;
 	uint8_t *code;
 	struct recorded *wave; /* [n_waves] */
-	int *group_at;	       /* [n_grid] ours + 1; 0: not seen, -1: left out */
+	int *group_at;	       /* [n_grid] ours + 1; 0: not seen, -1: out */
 	int most, every;       /* take so many groups, one in so many */
 	uint32_t n_grid;
 };

@@ -1,4 +1,4 @@
-/* compiler/sim/wait.c - what an instruction has to wait for before it issues. */
+/* compiler/sim/wait.c - what an instruction waits for before it issues. */
 #include "compiler/sim/sim_int.h"
 
 struct bound {
