@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compiler/backend.h"
+#include "compiler/select.h"
 #include "isa/co_write.h"
 
 static bool any_symbol(void *ctx, const char *s, int len,
@@ -131,6 +132,8 @@ static int build_args(const struct cc_kernel *k, struct co_build_arg *out)
 			.size = ssa_type_bytes(x->type),
 			.is_const = ptr && x->readonly,
 		};
+		if (!strcmp(x->name, SEL_PRINTF_RING))
+			out[n].kind = CO_ARG_HIDDEN_PRINTF_BUFFER;
 	}
 	for (uint32_t d = 0; k->hidden && d < 3; d++, n++)
 		out[n] = (struct co_build_arg){
@@ -216,6 +219,8 @@ bool cc_object_build(const struct cc_kernel *k, const struct buf *code,
 	b.source = k->f->file;
 	b.line = line;
 	b.n_lines = lines(k, line);
+	b.printf = k->f->format;
+	b.n_printf = (int)k->f->n_formats;
 	return co_build(k->chip, 5, &b, 1, out, e);
 }
 
@@ -290,6 +295,9 @@ static void metadata_text(const struct cc_kernel *k, struct buf *b)
 		   k->f->name, k->m->vgprs);
 	buf_printf(b, "    .vgpr_spill_count: %u\n    .wavefront_size: %d\n",
 		   k->m->vgpr_spills, k->m->wave);
+	for (uint32_t i = 0; i < k->f->n_formats; i++)
+		buf_printf(b, "%s  - '%s'\n", i ? "" : "amdhsa.printf:\n",
+			   k->f->format[i]);
 	buf_printf(b, "amdhsa.target: amdgcn-amd-amdhsa--%s\n"
 		      "amdhsa.version:\n  - 1\n  - 2\n...\n"
 		      "\t.end_amdgpu_metadata\n", k->chip);

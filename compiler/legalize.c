@@ -289,6 +289,8 @@ bool sel_legalize(struct ssa_func *f, struct err *e)
 	struct legal l = { .f = f };
 	int array = -1;
 
+	if (!sel_legalize_printf(f, e))
+		return false;
 	while (round_of(&l, &array))
 		;
 	return ssa_check(f, e);

@@ -291,10 +291,6 @@ static bool conversion(struct sel *s, const struct ssa_inst *i)
 static void select_one(struct sel *s, const struct ssa_inst *i)
 {
 	s->m->line = i->line;
-	if (i->op == SSA_printf) {
-		sel_refuse(s, i, "printf is not there yet");
-		return;
-	}
 	if (leaf(s, i) || memory(s, i) || conversion(s, i) ||
 	    sel_vector(s, i))
 		return;

@@ -75,6 +75,16 @@ void sel_refuse(struct sel *s, const struct ssa_inst *i, const char *why);
  */
 bool sel_legalize(struct ssa_func *f, struct err *e);
 
+/* -------------------------------------------------- legalize_printf.c ---- */
+
+/* The name by which the runtime knows the ring's argument (kfd/printf.h). */
+#define SEL_PRINTF_RING "t0_printf_ring"
+/*
+ * printf becomes records in the runtime's ring, an argument more; f->format is
+ * then the metadata's entries, one for each printf.
+ */
+bool sel_legalize_printf(struct ssa_func *f, struct err *e);
+
 /* ------------------------------------------------------- select_emit.c ---- */
 
 #define SEL_LIST(...) \

@@ -106,13 +106,23 @@ static void pack_metadata(struct isa_object *o, const struct co_build_kernel *k,
 			  int n_kernels)
 {
 	struct buf *b = &o->metadata, target = { 0 };
+	int n_printf = 0;
 
 	buf_printf(&target, "amdgcn-amd-amdhsa--%s", o->chip);
-	isa_pack_map(b, 3);
+	for (int i = 0; i < n_kernels; i++)
+		n_printf += k[i].n_printf;
+	isa_pack_map(b, 3 + !!n_printf);
 	isa_pack_string(b, "amdhsa.kernels");
 	isa_pack_list(b, n_kernels);
 	for (int i = 0; i < n_kernels; i++)
 		pack_kernel(b, &k[i], o->version);
+	if (n_printf) {
+		isa_pack_string(b, "amdhsa.printf");
+		isa_pack_list(b, n_printf);
+		for (int i = 0; i < n_kernels; i++)
+			for (int j = 0; j < k[i].n_printf; j++)
+				isa_pack_string(b, k[i].printf[j]);
+	}
 	pair_string(b, "amdhsa.target", target.data);
 	isa_pack_string(b, "amdhsa.version");
 	isa_pack_list(b, 2);

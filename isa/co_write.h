@@ -62,6 +62,8 @@ struct co_build_kernel {
 	uint32_t reqd_workgroup_size[3];  /* all 0: not given */
 	const struct co_build_arg *arg;
 	int n_args;
+	const char *const *printf; /* entries "ID:N:BYTES...:FORMAT" */
+	int n_printf;
 	const char *source; /* file of the lines, or NULL */
 	const struct co_build_line *line; /* ascending by offset */
 	size_t n_lines;

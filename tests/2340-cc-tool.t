@@ -81,6 +81,30 @@ else
 	skip 'no llvm-dwarfdump-19'
 fi
 
+# ---- printf ----
+cat >hello.ssa <<'END'
+kernel hello group 64 1 1 wave 32
+arg n i32
+format "item %d: 100%% of %d\x0a"
+b0:
+	%0 = arg i32 0
+	%1 = local_id i32 0
+	%2 = const i32 0x3
+	%3 = icmp.slt i1 %1, %2
+	branch %3, b1, b2 merge b2
+b1:
+	printf %1, %0 0
+	jump b2
+b2:
+	ret
+END
+exits 0 'a kernel that prints' "$cc" -o hello.co hello.ssa
+exits 0 'prints' "$T0_BUILD/t0-run" -q --device soft --check --grid 64 \
+	--block 64 hello.co hello u32:7
+grep item out >items
+printf 'item 0: 100%% of 7\nitem 1: 100%% of 7\nitem 2: 100%% of 7\n' >wanted
+ok 'what it was told, in order' cmp items wanted
+
 # ---- levels and stages ----
 for level in 0 1 2 3; do
 	exits 0 "level $level" "$cc" --O$level -o o.co saxpy.ssa
