@@ -587,6 +587,21 @@ static struct ssa_inst *folded(struct simplify *s, const struct ssa_inst *i)
 	return ssa_eval(i, arg, &out) ? bits_of(s, i->type, out) : NULL;
 }
 
+/* An access whose mask is a constant; dce takes what never writes. */
+static struct ssa_inst *simplify_access(struct simplify *s, struct ssa_inst *i)
+{
+	const struct ssa_place p = ssa_place(i);
+
+	if (!p.mask || p.mask->op != SSA_const)
+		return NULL;
+	if (p.mask->imm) {
+		i->n_args--;
+		s->changed = true;
+		return NULL;
+	}
+	return i->op == SSA_load ? bits_of(s, i->type, 0) : NULL;
+}
+
 /* Constants on the right. */
 static void order_operands(struct simplify *s, struct ssa_inst *i)
 {
@@ -605,6 +620,8 @@ static struct ssa_inst *simplify(struct simplify *s, struct ssa_inst *i)
 {
 	if (i->op == SSA_local_id && s->f->group[i->imm] == 1)
 		return bits_of(s, i->type, 0);
+	if (ssa_is_access(i))
+		return simplify_access(s, i);
 	if (!(ssa_op_info(i->op)->flags & SSA_OP_PURE) || !i->n_args)
 		return NULL;
 	struct ssa_inst *r = folded(s, i);

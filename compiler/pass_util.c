@@ -94,6 +94,11 @@ bool ssa_removable(const struct ssa_inst *i)
 {
 	const uint16_t flags = ssa_op_info(i->op)->flags;
 
+	if (i->op == SSA_store) { /* one that is masked off for good */
+		const struct ssa_inst *mask = ssa_place(i).mask;
+
+		return mask && mask->op == SSA_const && !mask->imm;
+	}
 	return !(flags & (SSA_OP_WRITES | SSA_OP_ENDS)) &&
 	       !(i->flags & SSA_VOLATILE) && i->op != SSA_assume;
 }

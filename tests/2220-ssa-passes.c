@@ -184,6 +184,30 @@ static const struct test {
 	  "jump b1(%32)\nb3(%33 i32):\nstore %0, %5, %33\nret\n",
 	  "store %0, %5, %10\nret\n" },
 
+	{ "known", "a condition is true on its own side, and behind as it was",
+	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2 merge b3\nb1:\n"
+	  "store %0, %5, %3, %30\njump b3\nb2:\nstore %1, %5, %3, %30\n"
+	  "jump b3\nb3:\nstore %0, %5, %11, %30 +4\nret\n",
+	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2 merge b3\nb1:\n"
+	  "store %0, %5, %3, %20\njump b3\nb2:\njump b3\nb3:\n"
+	  "store %0, %5, %11, %30 +4\nret\n" },
+	{ "known", "in a loop, for this trip only",
+	  "%29 = load i32 %0, %5\n%30 = icmp.slt i1 %29, %3\n"
+	  "jump b1(%10, %30)\nb1(%31 i32, %32 i1):\n"
+	  "branch %32, b2, b3\nb2:\nstore %1, %31, %3, %32\n"
+	  "%33 = add i32 %31, %11\n%34 = icmp.slt i1 %33, %3\n"
+	  "jump b1(%33, %34)\nb3:\nstore %1, %5, %3, %30\nret\n",
+	  "%29 = load i32 %0, %5\n%30 = icmp.slt i1 %29, %3\n"
+	  "jump b1(%10, %30)\nb1(%31 i32, %32 i1):\n"
+	  "branch %32, b2, b3\nb2:\nstore %1, %31, %3, %20\n"
+	  "%33 = add i32 %31, %11\n%34 = icmp.slt i1 %33, %3\n"
+	  "jump b1(%33, %34)\nb3:\nstore %1, %5, %3, %30\nret\n" },
+	{ "simplify", "masks that are constants",
+	  "%30 = const i1 0\n%31 = load i32 %0, %5, %20\n"
+	  "%32 = load i32 %0, %3, %30\n%33 = sub i32 %31, %32\n"
+	  "store %1, %5, %33, %20\nret\n",
+	  "%31 = load i32 %0, %5\nstore %1, %5, %31\nret\n" },
+
 	{ "ifconv", "a small IF is a selection",
 	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2(%3) merge b2\n"
 	  "b1:\n%31 = add i32 %3, %11\njump b2(%31)\nb2(%32 i32):\n"
