@@ -1,0 +1,226 @@
+/* One result for each element; KERNEL_VECTOR of them per work-item. */
+#include <string.h>
+
+#include "compiler/kernels/build.h"
+
+/* x: the inputs; a and b: numbers. */
+struct in {
+	struct val x, y, z, a, b;
+};
+
+static struct val do_add(const struct in *i) { return ADD(i->x, i->y); }
+static struct val do_sub(const struct in *i) { return SUB(i->x, i->y); }
+static struct val do_mul(const struct in *i) { return MUL(i->x, i->y); }
+static struct val do_scale(const struct in *i) { return MUL(i->x, i->a); }
+static struct val do_affine(const struct in *i)
+{
+	return FMA(i->x, i->a, i->b);
+}
+static struct val do_axpy(const struct in *i) { return FMA(i->x, i->a, i->y); }
+static struct val do_fma(const struct in *i) { return FMA(i->x, i->y, i->z); }
+static struct val relu(struct val x)
+{
+	return SELECT(LT(x, 0.0), 0.0, x);
+}
+static struct val do_relu(const struct in *i) { return relu(i->x); }
+static struct val do_sigmoid(const struct in *i) { return SIGMOID(i->x); }
+static struct val do_silu(const struct in *i) { return SILU(i->x); }
+static struct val do_gelu(const struct in *i) { return GELU(i->x); }
+static struct val do_exp(const struct in *i) { return EXP(i->x); }
+static struct val do_tanh(const struct in *i) { return TANH(i->x); }
+static struct val do_swiglu(const struct in *i)
+{
+	return MUL(SILU(i->x), i->y);
+}
+static struct val do_add_relu(const struct in *i)
+{
+	return relu(ADD(i->x, i->y));
+}
+
+static const struct {
+	const char *name;
+	struct val (*f)(const struct in *i);
+	int inputs, numbers;
+} op[] = {
+	{ "add", do_add, 2, 0 },	 { "sub", do_sub, 2, 0 },
+	{ "mul", do_mul, 2, 0 },	 { "scale", do_scale, 1, 1 },
+	{ "affine", do_affine, 1, 2 },	 { "axpy", do_axpy, 2, 1 },
+	{ "fma", do_fma, 3, 0 },	 { "relu", do_relu, 1, 0 },
+	{ "sigmoid", do_sigmoid, 1, 0 }, { "silu", do_silu, 1, 0 },
+	{ "gelu", do_gelu, 1, 0 },	 { "exp", do_exp, 1, 0 },
+	{ "tanh", do_tanh, 1, 0 },	 { "swiglu", do_swiglu, 2, 0 },
+	{ "add_relu", do_add_relu, 2, 0 },
+};
+
+static struct val first_index(struct dsl *k)
+{
+	return MUL(CAST(DSL_U32, GLOBAL_ID(k, 0)), KERNEL_VECTOR);
+}
+
+/* The elements of this work-item: all of them, or those below n. */
+struct part {
+	struct val i, n;
+	bool whole;
+};
+
+static struct val take(struct val p, const struct part *at)
+{
+	return CAST(DSL_F32, at->whole ?
+		    LOADV(p, at->i, KERNEL_VECTOR) :
+		    LOAD_IN(p, at->i, KERNEL_VECTOR, at->n));
+}
+
+static void put(struct val p, const struct part *at, struct val x)
+{
+	struct val v = CAST((enum dsl_type)p.elem, x);
+
+	if (at->whole)
+		STORE(p, at->i, v);
+	else
+		STORE_IN(p, at->i, v, at->n);
+}
+
+/*
+ * Runs `body` for whole vectors where they fit, and element by element at the
+ * end of the array.
+ */
+#define PARTS(k, n, at, body)                                             	do {                                                              		struct part at = { first_index(k), n, true };             		IF(k, LE(ADD(at.i, KERNEL_VECTOR), n)) {                  			body;                                             		}                                                         		ELSE(k) {                                                 			at.whole = false;                                 			body;                                             		}                                                         	} while (0)
+
+static void one(size_t o, const struct val *p, const struct val *number,
+		const struct part *at)
+{
+	struct val v[3] = { 0 };
+
+	for (int i = 0; i < op[o].inputs; i++)
+		v[i] = take(p[i + 1], at);
+	put(p[0], at, op[o].f(&(struct in){ v[0], v[1], v[2], number[0],
+					    number[1] }));
+}
+
+/* Arguments: out, x[, y[, z]][, a[, b]], n (u32).  out may be an input. */
+struct ssa_func *kernel_elementwise(const struct kernel_entry *entry,
+				    const struct kernel_shape *shape,
+				    struct err *e)
+{
+	struct kernel_shape s = *shape;
+	struct val p[4] = { 0 }, number[2] = { 0 };
+	size_t o = 0;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	while (strcmp(op[o].name, entry->name) != 0)
+		o++;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	for (int i = 0; i <= op[o].inputs; i++)
+		p[i] = ARG_PTR(k, s.type,
+			       ((const char *[]){ "out", "x", "y", "z" })[i],
+			       0);
+	for (int i = 0; i < op[o].numbers; i++)
+		number[i] = ARG(k, DSL_F32,
+				((const char *[]){ "a", "b" })[i]);
+	struct val n = ARG(k, DSL_U32, "n");
+	PARTS(k, n, at, one(o, p, number, &at));
+	return dsl_finish(k, e);
+}
+
+/* silu'(x) = s (1 + x (1 - s)) with s = sigmoid(x). */
+static void swiglu_gradients(struct val dx, struct val dy, struct val xs,
+			     struct val ys, struct val gs,
+			     const struct part *at)
+{
+	struct val x = take(xs, at), y = take(ys, at), g = take(gs, at);
+	struct val sig = SIGMOID(x);
+
+	put(dx, at, MUL(MUL(g, y), MUL(sig, FMA(x, SUB(1.0, sig), 1.0))));
+	put(dy, at, MUL(g, MUL(x, sig)));
+}
+
+/*
+ * Arguments: dx, dy, x, y, g, n: the gradients of silu(x) y by x and by y, for
+ * the gradient g of the result.
+ */
+struct ssa_func *kernel_swiglu_back(const struct kernel_entry *entry,
+				    const struct kernel_shape *shape,
+				    struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val dx = ARG_PTR(k, s.type, "dx", 0);
+	struct val dy = ARG_PTR(k, s.type, "dy", 0);
+	struct val x = ARG_PTR(k, s.type, "x", 0);
+	struct val y = ARG_PTR(k, s.type, "y", 0);
+	struct val g = ARG_PTR(k, s.type, "g", 0);
+	struct val n = ARG(k, DSL_U32, "n");
+	PARTS(k, n, at, swiglu_gradients(dx, dy, x, y, g, &at));
+	return dsl_finish(k, e);
+}
+
+/* Arguments: out (shape.to), x (shape.type), n. */
+struct ssa_func *kernel_convert(const struct kernel_entry *entry,
+				const struct kernel_shape *shape,
+				struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val out = ARG_PTR(k, s.to, "out", 0);
+	struct val x = ARG_PTR(k, s.type, "x", 0);
+	struct val n = ARG(k, DSL_U32, "n");
+	PARTS(k, n, at, put(out, &at, take(x, &at)));
+	return dsl_finish(k, e);
+}
+
+/* What a step of AdamW works with: arrays, and numbers of the step. */
+struct adamw {
+	struct val p, g, m, v;
+	struct val rate, beta1, beta2, eps, decay, c1, c2;
+};
+
+static void adamw_step(const struct adamw *a, const struct part *at)
+{
+	struct val g = take(a->g, at), p = take(a->p, at), g2 = MUL(g, g);
+	struct val m = FMA(a->beta1, SUB(take(a->m, at), g), g);
+	struct val v = FMA(a->beta2, SUB(take(a->v, at), g2), g2);
+	struct val step = DIV(DIV(m, a->c1),
+			      ADD(SQRT(DIV(v, a->c2)), a->eps));
+
+	put(a->m, at, m);
+	put(a->v, at, v);
+	put(a->p, at, SUB(p, MUL(a->rate, FMA(a->decay, p, step))));
+}
+
+/*
+ * Arguments: p (shape.type), g (shape.type), m, v (f32), rate, beta1, beta2,
+ * eps, decay, c1, c2 (f32: 1 - beta1^t and 1 - beta2^t), n.
+ * Decoupled weight decay: p -= rate (m / c1 / (sqrt(v / c2) + eps) + decay p).
+ */
+struct ssa_func *kernel_adamw(const struct kernel_entry *entry,
+			      const struct kernel_shape *shape, struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct adamw a = {
+		.p = ARG_PTR(k, s.type, "p", 0),
+		.g = ARG_PTR(k, s.type, "g", 0),
+		.m = ARG_PTR(k, DSL_F32, "m", 0),
+		.v = ARG_PTR(k, DSL_F32, "v", 0),
+		.rate = ARG(k, DSL_F32, "rate"),
+		.beta1 = ARG(k, DSL_F32, "beta1"),
+		.beta2 = ARG(k, DSL_F32, "beta2"),
+		.eps = ARG(k, DSL_F32, "eps"),
+		.decay = ARG(k, DSL_F32, "decay"),
+		.c1 = ARG(k, DSL_F32, "c1"),
+		.c2 = ARG(k, DSL_F32, "c2"),
+	};
+	struct val n = ARG(k, DSL_U32, "n");
+	PARTS(k, n, at, adamw_step(&a, &at));
+	return dsl_finish(k, e);
+}

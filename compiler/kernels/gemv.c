@@ -1,0 +1,147 @@
+/* Matrix times vector, as decoding needs it: weights are read once. */
+#include "compiler/kernels/build.h"
+
+#define PER_LANE 4 /* neighbouring columns of one load */
+#define WAVE_COLUMNS (32 * PER_LANE)
+#define QUANT_GROUP 32 /* columns that share a scale */
+
+/* The row of this wave. */
+static struct val wave_row(struct dsl *k, uint32_t group)
+{
+	return ADD(MUL(GROUP_ID(k, 0), group / 32), WAVE(k));
+}
+
+static struct val dot4(struct val a, struct val b, struct val sum)
+{
+	for (uint32_t i = 0; i < PER_LANE; i++)
+		sum = FMA(ELEM(a, i), ELEM(b, i), sum);
+	return sum;
+}
+
+static void row_store(struct dsl *k, struct val y, struct val row,
+		      struct var sum)
+{
+	struct val all = WAVE_SUM(GET(sum));
+
+	IF(k, EQ(LANE(k), 0)) {
+		STORE(y, row, all);
+	}
+}
+
+/* Arguments: y [rows] (f32), w [rows][n], x [n] (f32), rows, n (i32). */
+struct ssa_func *kernel_gemv(const struct kernel_entry *entry,
+			     const struct kernel_shape *shape, struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
+	struct val wp = ARG_PTR(k, s.type, "w", DSL_READONLY);
+	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
+	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
+	struct val row = wave_row(k, s.group);
+	struct val whole = AND(n, -PER_LANE);
+
+	IF(k, LT(row, rows)) {
+		struct val w = row_of(wp, row, n);
+		struct var sum = VAR(k, DSL_F32, 0);
+
+		FOR(k, c, MUL(LANE(k), PER_LANE), whole, WAVE_COLUMNS) {
+			SET(sum, dot4(CAST(DSL_F32, LOADV(w, c, PER_LANE)),
+				      LOADV(x, c, PER_LANE), GET(sum)));
+		}
+		FOR(k, t, ADD(whole, LANE(k)), n, 32) {
+			SET(sum, FMA(load_f32(w, t), LOAD(x, t), sum));
+		}
+		row_store(k, y, row, sum);
+	}
+	return dsl_finish(k, e);
+}
+
+/*
+ * Arguments: y [rows] (f32), w [rows][n] (i8), scale [rows][n / 32] (f16),
+ * x [n] (f32), rows, n (i32, a multiple of 32).
+ */
+struct ssa_func *kernel_gemv_int8(const struct kernel_entry *entry,
+				  const struct kernel_shape *shape,
+				  struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
+	struct val wp = ARG_PTR(k, DSL_I8, "w", DSL_READONLY);
+	struct val sp = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
+	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
+	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
+	struct val row = wave_row(k, s.group);
+
+	wp = ALIGNED(wp, PER_LANE);
+	x = ALIGNED(x, 4 * PER_LANE);
+	IF(k, LT(row, rows)) {
+		struct val w = row_of(wp, row, n);
+		struct val scale = row_of(sp, row, SHR(n, 5));
+		struct var sum = VAR(k, DSL_F32, 0);
+
+		FOR(k, c, MUL(LANE(k), PER_LANE), n, WAVE_COLUMNS) {
+			struct val q = CAST(DSL_F32, CAST(DSL_I32,
+					    LOADV(w, c, PER_LANE)));
+			struct val part = dot4(q, LOADV(x, c, PER_LANE),
+					       CONST(k, DSL_F32, 0));
+
+			SET(sum, FMA(load_f32(scale, SHR(c, 5)), part, sum));
+		}
+		row_store(k, y, row, sum);
+	}
+	return dsl_finish(k, e);
+}
+
+/*
+ * As gemv_int8, but w is u8 [rows][n / 2]: byte j of a group of 32 columns holds
+ * column j in its low and column j + 16 in its high half, 8 added.
+ */
+struct ssa_func *kernel_gemv_int4(const struct kernel_entry *entry,
+				  const struct kernel_shape *shape,
+				  struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
+	struct val wp = ARG_PTR(k, DSL_U8, "w", DSL_READONLY);
+	struct val sp = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
+	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
+	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
+	struct val row = wave_row(k, s.group);
+	struct val half = SHR(n, 1);
+
+	wp = ALIGNED(wp, PER_LANE);
+	x = ALIGNED(x, 4 * PER_LANE);
+	IF(k, LT(row, rows)) {
+		struct val w = row_of(wp, row, half);
+		struct val scale = row_of(sp, row, SHR(n, 5));
+		struct var sum = VAR(k, DSL_F32, 0);
+
+		FOR(k, b, MUL(LANE(k), PER_LANE), half, WAVE_COLUMNS) {
+			struct val g = SHR(b, 4);
+			struct val c = ADD(SHL(g, 5), AND(b, 15));
+			struct val q = CAST(DSL_I32, LOADV(w, b, PER_LANE));
+			struct val lo = CAST(DSL_F32, SUB(AND(q, 15), 8));
+			struct val hi = CAST(DSL_F32, SUB(SHR(q, 4), 8));
+			struct val part = dot4(lo, LOADV(x, c, PER_LANE),
+					       CONST(k, DSL_F32, 0));
+
+			part = dot4(hi, LOADV(x, ADD(c, QUANT_GROUP / 2),
+					      PER_LANE), part);
+			SET(sum, FMA(load_f32(scale, g), part, sum));
+		}
+		row_store(k, y, row, sum);
+	}
+	return dsl_finish(k, e);
+}

@@ -1,0 +1,62 @@
+/*
+ * kernels - the library of kernels of T0, written in the DSL.
+ *
+ * Each entry builds one kernel for a shape; cc_compile() (compiler/cc.h) makes
+ * a code object of it.  Arithmetic is in f32 whatever the type in memory;
+ * results are rounded to it to nearest even.
+ *
+ *	struct kernel_shape s = { .type = DSL_BF16 };
+ *	const struct kernel_entry *k = kernel_find("rms_norm");
+ *	struct ssa_func *f = k->build(k, &s, &e);
+ *
+ * Rows are dense, row-major, without padding.  Sizes are arguments of the
+ * kernel, so that one object does for every size: n is a row's length or the
+ * number of elements, and nothing beyond is read or written.  A launch has one
+ * group per row, or kernel_groups() groups.
+ */
+#ifndef T0_COMPILER_KERNELS_H
+#define T0_COMPILER_KERNELS_H
+
+#include "compiler/dsl.h"
+
+/* What a kernel is built for; zero: its default. */
+struct kernel_shape {
+	enum dsl_type type;   /* of elements in memory: F32, F16 or BF16 */
+	enum dsl_type to;     /* convert: of the results */
+	uint32_t group;	      /* work-items per group */
+};
+
+/* What one group works on. */
+enum kernel_per {
+	KERNEL_ELEMENTS, /* group * KERNEL_VECTOR elements */
+	KERNEL_ROW,	 /* one row of n */
+	KERNEL_TILE,	 /* KERNEL_TILE_SIZE squared; a grid of two dimensions */
+	KERNEL_WAVE_ROW, /* group / 32 rows */
+};
+#define KERNEL_VECTOR	 4
+#define KERNEL_TILE_SIZE 32
+
+struct kernel_entry {
+	const char *name, *what;
+	struct ssa_func *(*build)(const struct kernel_entry *k,
+				  const struct kernel_shape *s, struct err *e);
+	enum kernel_per per;
+	uint32_t group; /* default work-items per group */
+};
+
+/* ---------------------------------------------------------- kernels.c ---- */
+
+extern const struct kernel_entry kernel_table[];
+extern const size_t kernel_count;
+const struct kernel_entry *kernel_find(const char *name);
+/*
+ * Groups for `n` elements, or for n rows; for KERNEL_TILE those along one side
+ * of n.
+ */
+uint64_t kernel_groups(const struct kernel_entry *k,
+		       const struct kernel_shape *s, uint64_t n);
+/* The shape with defaults filled in; ERR_USAGE if a kernel cannot have it. */
+bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
+			struct err *e);
+
+#endif

@@ -1,0 +1,259 @@
+/* One row of n per group, of any length, by a loop over its work-items. */
+#include <float.h>
+#include <string.h>
+
+#include "compiler/kernels/build.h"
+
+static bool is(const struct kernel_entry *k, const char *name)
+{
+	return strcmp(k->name, name) == 0;
+}
+
+/* The largest of a row and the sum of e^(x - largest), in all work-items. */
+struct total {
+	struct val max, sum;
+};
+
+/*
+ * In one pass: a new maximum rescales the sum.  The maximum begins at the
+ * lowest number, not at -infinity, so that work-items without elements have
+ * no infinity to subtract; a row of -infinity alone gives 0 / 0 = NaN as the
+ * definition does.
+ */
+static struct total row_total(struct dsl *k, struct val x, struct val n,
+			      uint32_t group)
+{
+	struct var max = VAR(k, DSL_F32, -FLT_MAX);
+	struct var sum = VAR(k, DSL_F32, 0);
+
+	FOR(k, i, LOCAL_ID(k, 0), n, group) {
+		struct val v = load_f32(x, i), m = MAX(max, v);
+
+		SET(sum, FMA(sum, EXP(SUB(max, m)), EXP(SUB(v, m))));
+		SET(max, m);
+	}
+	struct val top = GROUP_MAX(GET(max));
+	return (struct total){
+		top, GROUP_SUM(MUL(sum, EXP(SUB(max, top))))
+	};
+}
+
+/* Arguments: out, x [rows][n], n (i32). */
+struct ssa_func *kernel_softmax(const struct kernel_entry *entry,
+				const struct kernel_shape *shape,
+				struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val out = ARG_PTR(k, s.type, "out", 0);
+	struct val in = ARG_PTR(k, s.type, "x", 0);
+	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
+	struct val x = row_of(in, row, n), y = row_of(out, row, n);
+	struct total t = row_total(k, x, n, s.group);
+	struct val log_sum = is(entry, "log_softmax") ? LOG(t.sum) : t.sum;
+
+	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+		struct val d = SUB(load_f32(x, i), t.max);
+
+		store_f32(y, i, is(entry, "log_softmax") ?
+				SUB(d, log_sum) : DIV(EXP(d), t.sum));
+	}
+	return dsl_finish(k, e);
+}
+
+/* 1 / sqrt(mean of x^2 + eps) of a row. */
+static struct val row_scale(struct dsl *k, struct val x, struct val n,
+			    struct val eps, uint32_t group)
+{
+	struct var sum = VAR(k, DSL_F32, 0);
+
+	FOR(k, i, LOCAL_ID(k, 0), n, group) {
+		struct val v = load_f32(x, i);
+
+		SET(sum, FMA(v, v, sum));
+	}
+	struct val mean = DIV(GROUP_SUM(GET(sum)), CAST(DSL_F32, n));
+	return DIV(1.0, SQRT(ADD(mean, eps)));
+}
+
+/* Arguments: out, x [rows][n], w [n], eps (f32), n (i32). */
+struct ssa_func *kernel_rms_norm(const struct kernel_entry *entry,
+				 const struct kernel_shape *shape,
+				 struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val out = ARG_PTR(k, s.type, "out", 0);
+	struct val in = ARG_PTR(k, s.type, "x", 0);
+	struct val w = ARG_PTR(k, s.type, "w", DSL_READONLY);
+	struct val eps = ARG(k, DSL_F32, "eps");
+	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
+	struct val x = row_of(in, row, n), y = row_of(out, row, n);
+	struct val r = row_scale(k, x, n, eps, s.group);
+
+	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+		store_f32(y, i, MUL(MUL(load_f32(x, i), r), load_f32(w, i)));
+	}
+	return dsl_finish(k, e);
+}
+
+/*
+ * Arguments: dx [rows][n], dw [n] (f32, added to), x, w, g [rows][n], eps, n.
+ * With r = 1 / rms and m = mean of x w g: dx = r (w g - x r^2 m), dw = g x r.
+ */
+struct ssa_func *kernel_rms_norm_back(const struct kernel_entry *entry,
+				      const struct kernel_shape *shape,
+				      struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val dx = ARG_PTR(k, s.type, "dx", 0);
+	struct val dw = ARG_PTR(k, DSL_F32, "dw", 0);
+	struct val in = ARG_PTR(k, s.type, "x", 0);
+	struct val w = ARG_PTR(k, s.type, "w", DSL_READONLY);
+	struct val grad = ARG_PTR(k, s.type, "g", 0);
+	struct val eps = ARG(k, DSL_F32, "eps");
+	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
+	struct val x = row_of(in, row, n), g = row_of(grad, row, n);
+	struct val y = row_of(dx, row, n);
+	struct val r = row_scale(k, x, n, eps, s.group);
+	struct var dot = VAR(k, DSL_F32, 0);
+
+	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+		SET(dot, FMA(MUL(load_f32(x, i), load_f32(w, i)),
+			     load_f32(g, i), dot));
+	}
+	struct val mean = DIV(GROUP_SUM(GET(dot)), CAST(DSL_F32, n));
+	struct val back = MUL(MUL(r, r), mean);
+	FOR(k, j, LOCAL_ID(k, 0), n, s.group) {
+		struct val xj = load_f32(x, j), gj = load_f32(g, j);
+
+		store_f32(y, j, MUL(r, SUB(MUL(load_f32(w, j), gj),
+					   MUL(xj, back))));
+		ATOMIC(SSA_RMW_FADD, dw, j, MUL(MUL(gj, xj), r));
+	}
+	return dsl_finish(k, e);
+}
+
+/* Arguments: loss [rows] (f32), x [rows][n], target [rows] (i32), n. */
+struct ssa_func *kernel_cross_entropy(const struct kernel_entry *entry,
+				      const struct kernel_shape *shape,
+				      struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val loss = ARG_PTR(k, DSL_F32, "loss", 0);
+	struct val in = ARG_PTR(k, s.type, "x", DSL_READONLY);
+	struct val target = ARG_PTR(k, DSL_I32, "target", DSL_READONLY);
+	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
+	struct val x = row_of(in, row, n);
+	struct total t = row_total(k, x, n, s.group);
+
+	IF(k, EQ(LOCAL_ID(k, 0), 0)) {
+		struct val hit = load_f32(x, LOAD(target, row));
+
+		STORE(loss, row, ADD(LOG(t.sum), SUB(t.max, hit)));
+	}
+	return dsl_finish(k, e);
+}
+
+/* Arguments: dx [rows][n], x, target, a (f32), n: a (softmax - 1 at target). */
+struct ssa_func *kernel_cross_entropy_back(const struct kernel_entry *entry,
+					   const struct kernel_shape *shape,
+					   struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val dx = ARG_PTR(k, s.type, "dx", 0);
+	struct val in = ARG_PTR(k, s.type, "x", 0);
+	struct val target = ARG_PTR(k, DSL_I32, "target", DSL_READONLY);
+	struct val a = ARG(k, DSL_F32, "a"), n = ARG(k, DSL_I32, "n");
+	struct val row = GROUP_ID(k, 0), hit = LOAD(target, row);
+	struct val x = row_of(in, row, n), y = row_of(dx, row, n);
+	struct total t = row_total(k, x, n, s.group);
+
+	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+		struct val p = DIV(EXP(SUB(load_f32(x, i), t.max)), t.sum);
+
+		store_f32(y, i, MUL(a, SELECT(EQ(i, hit), SUB(p, 1.0), p)));
+	}
+	return dsl_finish(k, e);
+}
+
+/* Arguments: out [rows] (f32), x [rows][n], n.  max and min: NaN is ignored. */
+struct ssa_func *kernel_row_reduce(const struct kernel_entry *entry,
+				   const struct kernel_shape *shape,
+				   struct err *e)
+{
+	struct kernel_shape s = *shape;
+	bool sum = is(entry, "row_sum"), max = is(entry, "row_max");
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val out = ARG_PTR(k, DSL_F32, "out", 0);
+	struct val in = ARG_PTR(k, s.type, "x", DSL_READONLY);
+	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
+	struct val x = row_of(in, row, n);
+	struct var v = VAR(k, DSL_F32, sum ? 0.0 : max ? -1.0 / 0.0 : 1.0 / 0.0);
+
+	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+		struct val xi = load_f32(x, i);
+
+		SET(v, sum ? ADD(v, xi) : max ? MAX(v, xi) : MIN(v, xi));
+	}
+	struct val all = sum ? GROUP_SUM(GET(v)) :
+			 max ? GROUP_MAX(GET(v)) : GROUP_MIN(GET(v));
+	IF(k, EQ(LOCAL_ID(k, 0), 0)) {
+		STORE(out, row, all);
+	}
+	return dsl_finish(k, e);
+}
+
+/* Arguments: out [rows] (i32), x [rows][n], n >= 1.  NaN is no largest. */
+struct ssa_func *kernel_argmax(const struct kernel_entry *entry,
+			       const struct kernel_shape *shape, struct err *e)
+{
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = KERNEL(entry->name, s.group);
+	struct val out = ARG_PTR(k, DSL_I32, "out", 0);
+	struct val in = ARG_PTR(k, s.type, "x", DSL_READONLY);
+	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
+	struct val x = row_of(in, row, n);
+	struct var best = VAR(k, DSL_F32, -1.0 / 0.0);
+	struct var at = VAR(k, DSL_I32, INT32_MAX);
+
+	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+		struct val v = load_f32(x, i);
+		struct val better = GT(v, best);
+
+		SET(at, SELECT(better, i, at));
+		SET(best, SELECT(better, v, best));
+	}
+	struct val top = GROUP_MAX(GET(best));
+	/* A row without a number above -infinity: the first element. */
+	struct val mine = SELECT(EQ(best, top), at, INT32_MAX);
+	struct val first = GROUP_MIN(mine);
+	IF(k, EQ(LOCAL_ID(k, 0), 0)) {
+		STORE(out, row, SELECT(EQ(first, INT32_MAX), 0, first));
+	}
+	return dsl_finish(k, e);
+}
