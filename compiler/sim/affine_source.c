@@ -176,6 +176,17 @@ static bool parse_line(const struct parser *p, char *text)
 	return bad(p, "wanted groups, waves, exec, loop, taken or at", word);
 }
 
+/* Walkers of all waves are made at once. */
+static bool check_waves(const struct parser *p)
+{
+	int most = (1 << 19) / p->s->waves_per_group;
+
+	return p->s->n_groups <= most ||
+	       err_set(p->e, ERR_INPUT, "%s: %d workgroups of %d waves: wanted "
+		       "up to %d", p->name, p->s->n_groups,
+		       p->s->waves_per_group, most);
+}
+
 static bool parse(struct parser *p, const char *text)
 {
 	char *copy = arena_strdup(&p->a->mem, text);
@@ -440,7 +451,7 @@ bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
 	a->place = arena_alloc(&a->mem, (a->dwords + 1) * sizeof(*a->place));
 	a->inst = xcalloc(a->dwords + 1, sizeof(*a->inst));
 	a->decoded = xcalloc(a->dwords + 1, sizeof(*a->decoded));
-	if (!parse(&p, text)) {
+	if (!parse(&p, text) || !check_waves(&p)) {
 		sim_affine_close(s);
 		return false;
 	}

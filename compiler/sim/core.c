@@ -36,6 +36,9 @@ const char *sim_pipe_name(enum sim_pipe p)
 	return pipes[p];
 }
 
+/* On one WGP in one run: 8192 times its slots' worth of work. */
+enum { WAVES_MAX = 1 << 19 };
+
 /* ---- one wave ---- */
 
 /* From s->now up to `to` the wave waits for `why`. */
@@ -220,8 +223,11 @@ static bool check_source(const struct sim_source *src, struct err *e)
 	if (src->waves_per_group < 1 || src->waves_per_group > SIM_WAVES_MAX)
 		return err_set(e, ERR_INPUT, "%d waves in a workgroup: wanted "
 			       "1 to %d", src->waves_per_group, SIM_WAVES_MAX);
-	if (src->n_groups < 1)
-		return err_set(e, ERR_INPUT, "no workgroup to simulate");
+	if (src->n_groups < 1 ||
+	    src->n_groups > WAVES_MAX / src->waves_per_group)
+		return err_set(e, ERR_INPUT, "%d workgroups of %d waves on one "
+			       "WGP: wanted 1 to %d waves", src->n_groups,
+			       src->waves_per_group, WAVES_MAX);
 	if (src->wave_size != 32 && src->wave_size != 64)
 		return err_set(e, ERR_INPUT, "waves of %d lanes: wanted 32 or "
 			       "64", src->wave_size);

@@ -43,7 +43,7 @@ static bool grid_size(const struct trace_dispatch *d, uint32_t *n,
 
 	k = k <= UINT32_MAX ? k * d->n_groups[2] : 0;
 	*n = (uint32_t)k;
-	return (k && k <= 1u << 28) ||
+	return (k && k <= 1u << 24) ||
 	       err_set(e, ERR_INPUT, "trace: a grid of %u x %u x %u workgroups",
 		       d->n_groups[0], d->n_groups[1], d->n_groups[2]);
 }
