@@ -185,6 +185,93 @@ static void test_lds(void)
 	}
 }
 
+/* Addresses that follow from the code: lanes 128 bytes apart, then 4. */
+static void test_guessed(void)
+{
+	struct ran x;
+
+	run_plain(&x, "v_lshlrev_b32 v0, 7, v0\nds_load_b32 v1, v0\n"
+		  "s_waitcnt lgkmcnt(0)\nv_mov_b32 v2, v1\ns_endpgm\n");
+	is_u64(x.at[0][3] - x.at[0][1], 33 + 31, "32 lanes meet in a bank");
+	ran_fini(&x);
+	run_plain(&x, "v_mul_u32_u24 v0, 4, v0\nv_add_nc_u32 v0, 64, v0\n"
+		  "ds_load_b32 v1, v0\ns_waitcnt lgkmcnt(0)\n"
+		  "v_mov_b32 v2, v1\ns_endpgm\n");
+	is_u64(x.at[0][4] - x.at[0][2], 33, "or in none");
+	ran_fini(&x);
+	/* Lanes in different lines: 32 requests instead of 2. */
+	run_plain(&x, "v_lshlrev_b32 v0, 7, v0\n"
+		  "global_load_b32 v1, v0, s[0:1]\ns_endpgm\n");
+	is_u64(x.r.busy[SIM_PIPE_VMEM], 32, "32 lines keep L0 busy for 32");
+	ran_fini(&x);
+	run_plain(&x, "v_lshlrev_b32 v0, 2, v0\n"
+		  "global_load_b32 v1, v0, s[0:1]\ns_endpgm\n");
+	is_u64(x.r.busy[SIM_PIPE_VMEM], 2, "128 bytes in a row for 2");
+	ran_fini(&x);
+}
+
+/*
+ * Streams: 32 waves read 512 bytes a time, each its own; the GPU's 48 WGPs get
+ * what the costs say of Infinity Cache and DRAM, however it is bound before.
+ */
+static void test_streams_of_memory(void)
+{
+	static const struct {
+		const char *name;
+		uint64_t footprint;
+		double rate; /* bytes per second of the GPU */
+	} level[] = {
+		{ "DRAM", 1 << 30, 960e9 * 0.9 },
+		{ "Infinity Cache", 64 << 20, 3.0e12 },
+	};
+	static const char text[] =
+		"global_load_b128 v[4:7], v0, s[0:1]\n"
+		"global_load_b128 v[8:11], v0, s[0:1]\n"
+		"s_waitcnt vmcnt(0)\ns_add_u32 s2, s2, 1\n"
+		"s_cmp_lt_u32 s2, s3\ns_cbranch_scc1 -8\ns_endpgm\n";
+	static const char affine[] =
+		"groups 32\nloop 28 199\n"
+		"at 0 lane=16 group=1048576 step=1024\n"
+		"at 8 base=512 lane=16 group=1048576 step=1024\n";
+
+	for (size_t i = 0; i < ARRAY_SIZE(level); i++) {
+		struct ran x;
+
+		run_from(&x, text, affine, level[i].footprint);
+		double rate = 48 * 32.0 * 200 * 1024 / x.r.time_s;
+		ok(rate < 1.01 * level[i].rate && rate > 0.9 * level[i].rate,
+		   "%s: %.0f GB/s of %.0f", level[i].name, rate / 1e9,
+		   level[i].rate / 1e9);
+		is_u64(x.r.bytes[i ? SIM_IC : SIM_DRAM], 32u * 200 * 1024,
+		       "all of it from there");
+		ran_fini(&x);
+	}
+}
+
+/* 64 workgroups of a wave fill a WGP; 48 WGPs. */
+static void test_gpu(void)
+{
+	struct sim_config c = { 0 };
+	struct sim_gpu g;
+	struct ran x;
+
+	run_code(&x, "s_sleep 100\ns_endpgm\n", "groups 64", NULL, 32, 0,
+		 false);
+	c.cost = &x.m;
+	sim_gpu(&x.r, &c, 64, 48 * 64, &g);
+	is_i64(g.groups_per_wgp, 64, "64 at once");
+	is_f64(g.cycles, (double)x.r.cycles, "48 x 64: one round");
+	sim_gpu(&x.r, &c, 64, 48 * 64 + 1, &g);
+	is_f64(g.cycles, 2.0 * (double)x.r.cycles, "one more: two rounds");
+	is_f64(g.time_s, g.cycles / (x.r.clock_mhz * 1e6), "at the clock");
+	/* 6 engines start a wave a cycle each. */
+	x.r.cycles = 100;
+	sim_gpu(&x.r, &c, 64, 48 * 64, &g);
+	is_f64(g.cycles, 48 * 64 / 6.0, "short ones wait for the dispatcher");
+	is_str(g.limit, "dispatch", "and say so");
+	ran_fini(&x);
+}
+
 static void test_barrier(void)
 {
 	struct ran x;
@@ -351,6 +438,9 @@ int main(void)
 	test_counted();
 	test_streams();
 	test_lds();
+	test_guessed();
+	test_gpu();
+	test_streams_of_memory();
 	test_barrier();
 	test_arbitration();
 	test_priority();

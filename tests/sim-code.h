@@ -86,6 +86,28 @@ static inline void run_code(struct ran *x, const char *text, const char *affine,
 	sim_affine_close(&s);
 }
 
+/* The same with defaults, and data of so many bytes. */
+static inline void run_from(struct ran *x, const char *text, const char *affine,
+			    uint64_t footprint)
+{
+	static uint8_t code[65536];
+	struct err e = { 0 };
+	struct sim_source s = { .vgprs = 32 };
+	struct sim_config c = { .cost = &x->m, .warmth = SIM_WARM,
+				.warm_code = true,
+				.footprint_bytes = footprint };
+	size_t n = assemble(text, code, sizeof(code));
+
+	memset(x, 0, sizeof(*x));
+	cost_init(&x->m, "gfx1100");
+	if (!sim_affine_open(&s, code, n, 0x10000, affine, "affine", &e))
+		BUG("%s", e.msg);
+	x->ok = sim_run(&s, &c, &x->r, &e);
+	if (!x->ok)
+		diag("%s", e.msg);
+	sim_affine_close(&s);
+}
+
 static inline void ran_fini(struct ran *x)
 {
 	sim_fini(&x->r);
