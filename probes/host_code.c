@@ -95,7 +95,8 @@ void host_code_free(struct host_code *c)
 
 static void put(struct host_code *c, const void *bytes, size_t n)
 {
-	memcpy(c->base + c->used, bytes, n);
+	if (n)
+		memcpy(c->base + c->used, bytes, n);
 	c->used += n;
 }
 

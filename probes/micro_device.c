@@ -8,7 +8,11 @@
 #include "probes/micro_gpu.h"
 
 #define SAMPLES	      11
-#define SAMPLES_SIM   6 /* which repeats itself exactly: enough for intervals */
+/*
+ * The simulator repeats itself, so there a sample is one pair, and one
+ * dispatch gives as many as an interval takes.
+ */
+#define SAMPLES_SIM   6
 #define PAIRS	      5
 #define PILOT	      4 /* iterations */
 #define LOOP_CYCLES   40000.0 /* of the shorter loop on a card */
@@ -162,7 +166,8 @@ bool micro_probe_init(struct micro_probe *p, struct micro_device *d,
 	*p = (struct micro_probe){ .d = d, .copies = copies,
 				   .iterations = iterations,
 				   .waves = t->waves ? t->waves : 1,
-				   .reps = PAIRS + 1, .right = true };
+				   .reps = (d->timed ? SAMPLES_SIM : PAIRS) + 1,
+				   .right = true };
 	p->series = (struct micro_series){ .name = name, .ctx = p };
 	return micro_kernel_assemble(t, &p->code, e) &&
 	       kfd_code_raw(d->dev, p->code.data, p->code.len, &desc,
@@ -313,7 +318,8 @@ bool micro_probe_run(struct micro_probe *p, size_t n, struct err *e)
 						  SAMPLES;
 	struct micro_series **s = xmalloc((n + 1) * sizeof(*s));
 	struct progress bar;
-	const struct micro_plan plan = { .samples = samples, .pairs = PAIRS,
+	const struct micro_plan plan = { .samples = samples,
+					 .pairs = p->d->timed ? 1 : PAIRS,
 					 .seed = o->seed, .stop = o->stop,
 					 .progress = &bar };
 	bool good = true;

@@ -200,7 +200,7 @@ static void write_operands(const struct start *s, struct buf *setup)
 		buf_printf(setup, "s_mov_b32 s%d, 0x%x\ns_mov_b32 s%d, 0x%x\n",
 			   24 + k, s->a[k], 26 + k, s->b[k]);
 	}
-	for (int r = 17; s->init == 'O' && r < 34; r++)
+	for (int r = 17; (s->init == 'O' || s->init == 'Z') && r < 34; r++)
 		buf_printf(setup, "v_mov_b32 v%d, 0x%x\n", r, s->a[0]);
 	/* Lane l of a permlane takes l ^ 1. */
 	buf_adds(setup, "v_mov_b32 v16, 0\ns_mov_b32 s28, 0x67452301\n"

@@ -26,8 +26,13 @@ static const char prologue[] =
 	"s_addc_u32 s5, s5, 0\n"
 	"s_mov_b32 s12, 0\n";
 
+/*
+ * The last wait is for the vector ALU: gfx11.0 does not hold back a reader of
+ * a transcendental result (LLVM: VALUTransUseHazard).
+ */
 static const char wait_all[] = "s_waitcnt vmcnt(0) lgkmcnt(0) expcnt(0)\n"
-			       "s_waitcnt_vscnt null, 0x0\n";
+			       "s_waitcnt_vscnt null, 0x0\n"
+			       "s_waitcnt_depctr 0xfff\n";
 
 #define CYCLES(reg) \
 	"s_getreg_b32 " reg ", hwreg(HW_REG_SHADER_CYCLES, 0, 20)\n"
@@ -80,7 +85,7 @@ static void timed_loop(struct buf *b, const struct micro_text *t, int which)
 	if (t->wait)
 		buf_adds(b, t->wait);
 	if (t->waves > 1)
-		buf_adds(b, "s_barrier\n");
+		buf_adds(b, "s_waitcnt lgkmcnt(0)\ns_barrier\n");
 	buf_adds(b, to[which]);
 	if (which)
 		buf_adds(b, REALTIME("s[22:23]"));

@@ -23,16 +23,21 @@ static const struct width {
 	{ "ds_load_b128 v[%d:%q], v11", "ds_store_b128 v11, v[11:14]", 4 },
 };
 
-/* In dwords between neighbouring lanes; 0 = all lanes at one address. */
-static const int strides[] = { 0, 1, 2, 3, 4, 8, 16, 32, 33 };
+/*
+ * In accesses between neighbouring lanes; 0 = all lanes at one address,
+ * REPLICATED = lanes 16 to 31 as 0 to 15, as matrices are loaded.
+ */
+#define REPLICATED -1
+static const int strides[] = { REPLICATED, 0, 1, 2, 3, 4, 8, 16, 32, 33 };
 
 /* Byte address of a lane; kept inside what the kernel has. */
 static uint32_t address(const struct width *w, int stride, uint32_t lane)
 {
-	/* Stride 1 of wide accesses is one access after the other. */
-	const uint32_t dwords = (uint32_t)stride * (uint32_t)w->dwords;
+	const uint32_t bytes = 4 * (uint32_t)w->dwords;
 
-	return lane * dwords * 4 % LDS_BYTES;
+	if (stride == REPLICATED)
+		return lane % 16 * bytes;
+	return lane * (uint32_t)stride * bytes % LDS_BYTES;
 }
 
 struct point {
@@ -46,12 +51,14 @@ static bool make(struct micro_probe *p, struct micro_device *d,
 {
 	struct buf setup = { 0 }, body[2] = { { 0 }, { 0 } };
 	const uint32_t step = address(x->w, x->stride, 1);
+	const char *lane = x->stride == REPLICATED ? "v12" : "v0";
 
 	/* Each dword holds its own address, as far as lanes look at it. */
-	buf_printf(&setup, "v_mul_u32_u24 v11, 0x%x, v0\n"
+	buf_printf(&setup, "v_and_b32 v12, 15, v0\n"
+		   "v_mul_u32_u24 v11, 0x%x, %s\n"
 		   "v_and_b32 v11, 0x%x, v11\nds_store_b32 v11, v11\n"
 		   "s_waitcnt lgkmcnt(0)\ns_barrier\n"
-		   "v_mov_b32 v32, v11\n", step, LDS_BYTES - 1);
+		   "v_mov_b32 v32, v11\n", step, lane, LDS_BYTES - 1);
 	for (int k = 0; k < 2 * COPIES; k++)
 		for (int b = k < COPIES ? 0 : 1; b < 2; b++)
 			micro_expand(&body[b], x->store ? x->w->store :
@@ -117,20 +124,35 @@ static double expected(const struct micro_device *d, const struct point *x)
 	return cycles;
 }
 
+/* "{"stride":dwords}", as the plots want it, or the pattern's name. */
+static void name_pattern(const struct point *x, char params[64], char text[16])
+{
+	const int dwords = x->stride * x->w->dwords;
+
+	if (x->stride == REPLICATED) {
+		snprintf(params, 64, "{\"pattern\":\"replicated\"}");
+		snprintf(text, 16, "replicated");
+	} else {
+		snprintf(params, 64, "{\"stride\":%d}", dwords);
+		snprintf(text, 16, "%d", dwords);
+	}
+}
+
 static bool report(struct micro_probe *p, const struct point *x,
 		   struct err *e)
 {
 	struct micro_device *d = p->d;
 	struct table *t = &d->table;
 	const double want = expected(d, x);
-	char name[64], params[64];
+	char name[64], params[64], text[16];
 
+	name_pattern(x, params, text);
 	snprintf(name, sizeof(name), "%.*s",
 		 (int)strcspn(x->store ? x->w->store : x->w->load, " "),
 		 x->store ? x->w->store : x->w->load);
 	table_row(t);
 	table_cell(t, 0, "%s", name);
-	table_cell(t, 1, "%d", x->stride * x->w->dwords);
+	table_cell(t, 1, "%s", text);
 	if (p->series.n) {
 		const double v = micro_result(&p->series).value / WAVES;
 
@@ -140,8 +162,6 @@ static bool report(struct micro_probe *p, const struct point *x,
 	table_cell(t, 3, "%g", want);
 	table_cell(t, 5, "%s", p->right ? "right" : "wrong");
 	d->wrong += !p->right;
-	snprintf(params, sizeof(params), "{\"stride\":%d}",
-		 x->stride * x->w->dwords);
 	return micro_probe_store(p, "lds", name, params, "interval", "cycle",
 				 1.0 / WAVES, e);
 }
@@ -154,14 +174,14 @@ int micro_lds(const struct probe_opts *o, struct err *e)
 	struct micro_device d;
 	size_t n = 0;
 	bool good = micro_device_open(&d, o, "lds",
-				      "instruction,#stride_dwords,#cycles,"
+				      "instruction,stride_dwords,#cycles,"
 				      "#by_banks,#off_percent,values", e);
 
 	for (size_t w = 0; w < ARRAY_SIZE(widths); w++)
 		for (size_t s = 0; s < ARRAY_SIZE(strides); s++)
 			for (int store = 0; store < 2 && good; store++) {
 				/* Lanes that store to one place would race. */
-				if (store && !strides[s])
+				if (store && strides[s] <= 0)
 					continue;
 				x[n] = (struct point){ &widths[w], strides[s],
 						       store };

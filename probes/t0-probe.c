@@ -173,8 +173,10 @@ static const struct verb *verb_find(const char *name, struct err *e)
 	struct buf all = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-		if (!strcmp(verbs[i].name, name))
+		if (!strcmp(verbs[i].name, name)) {
+			buf_fini(&all);
 			return &verbs[i];
+		}
 		buf_printf(&all, "%s'%s'", i ? " or " : "", verbs[i].name);
 	}
 	err_set(e, ERR_USAGE, "wanted the command %s%s%s; see --help",

@@ -6,12 +6,14 @@
  */
 #include <math.h>
 
+#include "isa/verify.h"
+
 #include "probes/micro_gpu.h"
 #include "tests/results.h"
 
 static const volatile int stop;
 static char dir[64], db[96];
-static char *argv[] = { "7340", NULL };
+static char prog[] = "7340", *argv[] = { prog, NULL };
 
 static struct probe_opts options(const char *const *set, int n)
 {
@@ -47,6 +49,36 @@ static double measure(struct micro_device *d, const struct micro_inst *i,
 		v = micro_result(&p.series).value;
 	micro_probe_fini(&p);
 	return v;
+}
+
+/* What the verifier has against a kernel; a line per finding. */
+static int findings(const struct micro_probe *p, const char *name)
+{
+	struct verify_input in;
+	struct verify_report r = { 0 };
+	struct err e = { 0 };
+	int n = 0;
+
+	verify_input_raw(&in, (struct isa_target){ ISA_GFX11, 32, false },
+			 p->code.data, p->code.len);
+	/*
+	 * A chain of one transcendental into the next is what is measured: the
+	 * wait that compilers put between would be measured with it.  On a
+	 * card that got it wrong the values would say so.
+	 */
+	in.allow[VERIFY_HZ_TRANS] = !p->stream;
+	/* Scalar loads come back in any order, all with the same zero. */
+	in.allow[VERIFY_WAIT_LGKM] = !strcmp(name, "s_load_b32") && p->stream;
+	if (!isa_verify(&in, &r, &e))
+		n = 1;
+	for (int i = 0; i < r.n; i++) {
+		diag("%s: %s: %s (%s)", name, verify_rule_name(r.v[i].rule),
+		     r.v[i].what, r.v[i].text);
+		n++;
+	}
+	verify_report_fini(&r);
+	verify_input_fini(&in);
+	return n;
 }
 
 static void near_to(double got, double want, const char *what)
@@ -120,6 +152,32 @@ static void test_perturbed(void)
 		near_to(measure(&d, inst(rows[i].name), rows[i].stream, 1),
 			rows[i].want, what);
 	}
+	micro_device_close(&d, true, &e);
+}
+
+/* Every kernel obeys the machine's rules. */
+static void test_verified(void)
+{
+	struct probe_opts o = options(NULL, 0);
+	struct micro_device d;
+	struct err e = { 0 };
+	size_t n;
+	const struct micro_inst *v = micro_insts(&n);
+	int bad = 0;
+
+	if (!ok(micro_device_open(&d, &o, "test", "x", &e), "verified: opens"))
+		return;
+	for (size_t i = 0; i < n; i++)
+		for (int stream = 0; stream < 2; stream++) {
+			struct micro_probe p;
+
+			if (!*(stream ? v[i].stream : v[i].chain) ||
+			    !micro_inst_probe(&p, &d, &v[i], stream, 4, &e))
+				continue;
+			bad += findings(&p, v[i].name);
+			micro_probe_fini(&p);
+		}
+	is_i64(bad, 0, "verified: all kernels, without a finding");
 	micro_device_close(&d, true, &e);
 }
 
@@ -328,6 +386,7 @@ int main(void)
 	snprintf(db, sizeof(db), "%s/t0.db", dir);
 	test_rows();
 	test_perturbed();
+	test_verified();
 	test_wrap();
 	test_wrong();
 	test_lds();

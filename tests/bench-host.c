@@ -12,7 +12,7 @@
 int main(void)
 {
 	static const volatile int stop = 0;
-	char *argv[] = { "bench-host", NULL };
+	char name[] = "bench-host", *argv[] = { name, NULL };
 	char db[] = "/tmp/t0-bench-host-XXXXXX";
 	const int fd = mkstemp(db);
 	const struct probe_opts o = { .device = "host", .db = db, .seed = 1,

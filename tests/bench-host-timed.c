@@ -1,0 +1,91 @@
+/*
+ * The soft device with the simulator's clock: wave-instructions per second of
+ * a whole series of probes, beside the same kernels on the soft device alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/micro_gpu.h"
+
+enum { ITERATIONS = 20000, REPS = 2 };
+
+struct args {
+	uint64_t out, data;
+	uint32_t iterations, reps, warm, unused;
+};
+
+/* Seconds of one dispatch of p's code on a soft device without a clock. */
+static double untimed(const struct micro_probe *p, struct err *e)
+{
+	const struct kfd_raw_desc desc = {
+		.name = "bench", .rsrc1 = 15u | 0xfu << 16 | 1u << 21 |
+				  1u << 23 | 1u << 29 | 1u << 30,
+		.rsrc2 = 15u << 1 | 1u << 7, .properties = 1u << 10 | 1u << 3,
+		.kernarg_bytes = 32,
+	};
+	const struct kfd_kernel *k;
+	struct kfd_dev *dev = NULL;
+	struct kfd_queue *q;
+	struct kfd_mem *out, *data;
+	struct kfd_timing t = { 0 };
+
+	if (!kfd_open(&dev, "soft", e) || !kfd_queue_new(dev, NULL, &q, e) ||
+	    !kfd_mem_alloc(dev, KFD_GTT, 1u << 17, "out", &out, e) ||
+	    !kfd_mem_alloc(dev, KFD_VRAM, 1u << 20, "data", &data, e) ||
+	    !kfd_code_raw(dev, p->code.data, p->code.len, &desc, &k, e)) {
+		kfd_close(dev);
+		return 0;
+	}
+	const struct args args = { out->va, data->va, ITERATIONS, REPS, 0, 0 };
+	const struct kfd_launch l = { .kernel = k, .grid = { 32 },
+				      .wg = { 32 }, .args = &args,
+				      .args_bytes = sizeof(args) };
+	const bool good = kfd_run(q, &l, &t, e);
+	kfd_close(dev);
+	return good ? (double)t.host_ns * 1e-9 : 0;
+}
+
+int main(void)
+{
+	static const volatile int stop = 0;
+	char name[] = "bench-host-timed", *argv[] = { name, NULL };
+	char db[] = "/tmp/t0-bench-timed-XXXXXX";
+	const int fd = mkstemp(db);
+	const struct probe_opts o = { .device = "sim", .db = db, .seed = 1,
+				      .quiet = true, .argc = 1, .argv = argv,
+				      .stop = &stop, .samples = 2,
+				      .format_out = "/dev/null" };
+	struct micro_device d;
+	struct micro_probe p = { 0 };
+	struct err e = { 0 };
+	size_t n;
+	const struct micro_inst *i = micro_insts(&n);
+
+	if (fd < 0 || close(fd) || unlink(db))
+		return EXIT_TROUBLE;
+	bool good = micro_device_open(&d, &o, "bench", "x", &e) &&
+		    micro_inst_probe(&p, &d, i, false, 1, &e);
+	p.iterations = ITERATIONS / 4;
+	p.reps = REPS;
+	const uint64_t start = time_mono_ns();
+	good = good && micro_probe_run(&p, 1, &e);
+	const double s = (double)(time_mono_ns() - start) * 1e-9;
+	if (good) {
+		const double rate = (double)probe_timed_issues(d.timed) / s;
+		/* Per repetition: 3 times the copies, and 3 loops' ends. */
+		const double all = (double)REPS * ITERATIONS *
+				   (3 * p.copies + 6);
+		const double alone = all / untimed(&p, &e);
+
+		printf("%-42s %8.2f M/s\n", "timed, wave-instructions",
+		       rate * 1e-6);
+		printf("%-42s %8.2f M/s (%.1f times)\n",
+		       "the same without a clock", alone * 1e-6, alone / rate);
+	}
+	micro_probe_fini(&p);
+	const int code = micro_device_close(&d, good, &e);
+	unlink(db);
+	return code ? err_report("bench-host-timed", &e) : 0;
+}
