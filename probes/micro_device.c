@@ -17,6 +17,7 @@
 #define PILOT	      4 /* iterations */
 #define LOOP_CYCLES   40000.0 /* of the shorter loop on a card */
 #define LOOP_SIM      4000.0  /* ticks of 10 ns must resolve 0.5 % */
+#define ITERATIONS_MIN 8 /* the first and last are not like the others */
 #define ITERATIONS_MAX 20000
 #define DATA_BYTES    (64u << 20)
 #define COUNTER_BITS  20
@@ -305,8 +306,9 @@ static bool pilot(struct micro_probe *p, struct err *e)
 	if (!launch(p, PILOT, 2, e))
 		return false;
 	const double n = PILOT * want / (loop_cycles(p, 1, 0) + 1);
-	p->iterations = n < 2 ? 2 : n > ITERATIONS_MAX ? ITERATIONS_MAX :
-							  (uint32_t)n;
+	p->iterations = n < ITERATIONS_MIN ? ITERATIONS_MIN :
+			n > ITERATIONS_MAX ? ITERATIONS_MAX :
+					     (uint32_t)n;
 	return true;
 }
 
