@@ -46,15 +46,6 @@ static struct ssa_inst *step_of(const struct loop *l, uint32_t k)
 	return step;
 }
 
-static void add_arg(struct ssa_func *f, struct ssa_edge *e, struct ssa_inst *v)
-{
-	struct ssa_inst **arg = ssa_args_copy(f, e->n_args + 1, e->arg);
-
-	arg[e->n_args] = v;
-	e->arg = arg;
-	e->n_args++;
-}
-
 static bool replace(struct loop *l, struct ssa_inst *mul)
 {
 	for (uint32_t k = 0; k < l->head->n_params; k++) {
@@ -75,8 +66,8 @@ static bool replace(struct loop *l, struct ssa_inst *mul)
 						  p, by);
 
 		p->line = mul->line;
-		add_arg(l->f, edge_into(l->before, l->head), from);
-		add_arg(l->f, edge_into(l->latch, l->head), next);
+		ssa_edge_add(l->f, edge_into(l->before, l->head), from);
+		ssa_edge_add(l->f, edge_into(l->latch, l->head), next);
 		ssa_forward(mul, p);
 		l->made++;
 		return true;

@@ -302,6 +302,13 @@ void ssa_edge_set(struct ssa_func *f, struct ssa_edge *edge,
 	edge->arg = ssa_args_copy(f, n, arg);
 }
 
+void ssa_edge_add(struct ssa_func *f, struct ssa_edge *edge,
+		  struct ssa_inst *arg)
+{
+	edge->arg = grow(f, edge->arg, edge->n_args, sizeof(*edge->arg));
+	edge->arg[edge->n_args++] = arg;
+}
+
 /* ---------------------------------------------------------------- copy -- */
 
 /* From the old function's ids to the new function's things. */

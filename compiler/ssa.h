@@ -270,6 +270,8 @@ void ssa_replace(struct ssa_func *f, struct ssa_inst *from,
 		 struct ssa_inst *to);
 void ssa_edge_set(struct ssa_func *f, struct ssa_edge *edge,
 		  struct ssa_block *to, uint32_t n, struct ssa_inst *const *arg);
+void ssa_edge_add(struct ssa_func *f, struct ssa_edge *edge,
+		  struct ssa_inst *arg);
 
 /* --------------------------------------------------------- analyse.c ---- */
 

@@ -184,6 +184,25 @@ static const struct test {
 	  "jump b1(%32)\nb3(%33 i32):\nstore %0, %5, %33\nret\n",
 	  "store %0, %5, %10\nret\n" },
 
+	{ "thread", "two IFs of one condition are one",
+	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2(%3) merge b2\nb1:\n"
+	  "%31 = load i32 %0, %5\njump b2(%31)\nb2(%32 i32):\n"
+	  "%33 = add i32 %32, %11\nbranch %30, b3, b4 merge b5\nb3:\n"
+	  "store %1, %5, %33\njump b5\nb4:\njump b5\nb5:\n"
+	  "store %0, %5, %33 +4\nret\n",
+	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b7 merge b5\n"
+	  "b1:\n%31 = load i32 %0, %5\njump b6\n"
+	  "b6:\n%33 = add i32 %31, %11\njump b3\n"
+	  "b3:\nstore %1, %5, %33\njump b5(%33)\n"
+	  "b7:\n%34 = add i32 %3, %11\njump b4\n"
+	  "b4:\njump b5(%34)\nb5(%35 i32):\n"
+	  "store %0, %5, %35 +4\nret\n" },
+	{ "thread", "not around what talks to other lanes",
+	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2(%3) merge b2\nb1:\n"
+	  "%31 = load i32 %0, %5\njump b2(%31)\nb2(%32 i32):\n"
+	  "%33 = reduce.add i32 %32\nbranch %30, b3, b5 merge b5\nb3:\n"
+	  "store %1, %5, %33\njump b5\nb5:\nret\n", NULL },
+
 	{ "known", "a condition is true on its own side, and behind as it was",
 	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2 merge b3\nb1:\n"
 	  "store %0, %5, %3, %30\njump b3\nb2:\nstore %1, %5, %3, %30\n"
