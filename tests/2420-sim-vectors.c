@@ -47,6 +47,25 @@ static void test_small(const struct cost_model *m)
 	   "an offset outside the code: %s", e.msg);
 }
 
+/* Slots 3 and 9; 3 is used twice: three waves. */
+static void test_slots(const struct cost_model *m)
+{
+	static const char json[] = "{\"code\":\"0001000603010006\",\"events\":["
+		"[100,\"I\",9,0,\"\"],[101,\"I\",3,0,\"\"],"
+		"[104,\"I\",3,4,\"\"],[105,\"END\",3,0,0],"
+		"[200,\"I\",3,0,\"\"],[201,\"I\",3,4,\"\"]]}";
+	struct err e = { 0 };
+	struct vector v;
+
+	ok(vector_parse(&v, json, strlen(json), "line 5", &e), "slots: %s",
+	   e.msg);
+	is_i64(v.n_waves, 3, "a slot's next wave is another one");
+	ok(vector_predict(&v, m, &e), "are predicted: %s", e.msg);
+	is_u64(v.event[3].guess, 100, "its first issue is given");
+	is_u64(v.event[4].guess, 101, "the next one predicted");
+	vector_fini(&v);
+}
+
 static void test_rank(void)
 {
 	/* Ranks 1 2 3 4 and 1 3 2 4: 1 - 6 * 2 / (4 * 15) */
@@ -106,6 +125,7 @@ int main(void)
 	cost_init(&m, "gfx1100");
 	test_rank();
 	test_small(&m);
+	test_slots(&m);
 	test_file(&m);
 	cost_fini(&m);
 	return plan_done();

@@ -133,6 +133,8 @@ exits 0 'both are in the database' "$T0_BUILD/t0-results" history \
 	'predict/*' --db v.db
 has out 'predicted' 'the prediction'
 has out 'published' 'and what it is compared with'
+exits 0 'the errors are drawn' "$sim" validate -q --perf v.csv --plot e.svg
+has e.svg '<svg' 'as a picture'
 
 # ---- mistakes ----
 exits 2 'no operands' "$sim"

@@ -183,6 +183,14 @@ static uint32_t field_of(const struct isa_fmt_info *f, uint64_t word,
 	return 0;
 }
 
+static bool is_vector_format(int fmt)
+{
+	return fmt == ISA_FMT_VOP1 || fmt == ISA_FMT_VOP2 ||
+	       fmt == ISA_FMT_VOP3 || fmt == ISA_FMT_VOP3P ||
+	       fmt == ISA_FMT_VOP3SD || fmt == ISA_FMT_VOPC ||
+	       fmt == ISA_FMT_VOPD || fmt == ISA_FMT_VINTERP;
+}
+
 /* Only the operation, where operands are nonsense: no registers. */
 static bool decode_op(const uint8_t *code, size_t left, struct isa_inst *in)
 {
@@ -202,10 +210,10 @@ static bool decode_op(const uint8_t *code, size_t left, struct isa_inst *in)
 		in->op = (uint16_t)isa_op_at(ISA_GFX11, fmt, (int)
 					     field_of(f, word, ISA_F_OP));
 		/* An encoding that the tables do not know: its format says
-		 * that some vector instruction executes. */
-		if (in->op == ISA_OP_NONE && fmt == ISA_FMT_VOP3)
-			in->op = ISA_v_nop;
-		return in->op != ISA_OP_NONE;
+		 * which unit something executes in. */
+		if (in->op == ISA_OP_NONE)
+			in->op = is_vector_format(fmt) ? ISA_v_nop : ISA_s_nop;
+		return true;
 	}
 	return false;
 }
@@ -283,8 +291,10 @@ struct info *sim_info(struct sim *s, uint64_t pc)
 	struct info *i = &s->info[off / 4];
 	if (i->valid)
 		return i;
-	const char *why = sim_decode(s->src->code + off,
-				     s->src->code_bytes - off, &t, &i->in);
+	const uint8_t *code = s->src->code + off;
+	size_t left = s->src->code_bytes - off;
+	const char *why = s->c->lax ? sim_decode(code, left, &t, &i->in)
+				    : isa_decode(&t, code, left, &i->in);
 	if (why) {
 		err_set(s->e, ERR_INPUT, "no instruction at 0x%llx (offset "
 			"%llu): %s", (unsigned long long)pc,

@@ -133,6 +133,8 @@ struct sim_config {
 	uint64_t footprint_bytes; /* of the dispatch, for SIM_WARM */
 	int busy_wgps;	      /* that share L2 and memory; 0: all */
 	bool warm_code;	      /* the instruction cache holds the code */
+	bool lax;	      /* code may hold what no table knows: recorded
+			       * programs that try everything */
 	bool scattered;	      /* accesses without addresses: a line per lane */
 	uint64_t max_cycles;  /* 0: 10^9; more is an error */
 	/* Given times of the waves' first issue, [waves], or NULL. */

@@ -11,6 +11,7 @@
 enum {
 	FILL_BYTES = 64, /* code that a trace may leave out at a time */
 	VGPRS = 24,	 /* waves of a trace were resident: they fit */
+	GROUP_WAVES = 16, /* of one SIMD: more are of several workgroups */
 };
 
 /* ---- reading ---- */
@@ -40,16 +41,26 @@ static bool parse_code(struct vector *v, const char *hex, const char *where,
 	return true;
 }
 
-static bool add_event(struct vector *v, json_t *j, uint64_t *last,
-		      uint64_t *base, const char *where, struct err *e)
+enum { SLOTS = 256 }; /* numbers of waves in a trace */
+
+/* Where the reader is: the last cycle, and which wave has which slot. */
+struct reading {
+	uint64_t last, base;
+	int wave[SLOTS]; /* + 1; 0: none */
+};
+
+static bool add_event(struct vector *v, json_t *j, struct reading *r,
+		      const char *where, struct err *e)
 {
 	json_int_t cycle = json_integer_value(json_array_get(j, 0));
 	json_int_t wave = json_integer_value(json_array_get(j, 2));
 	json_int_t off = json_integer_value(json_array_get(j, 3));
 	struct vector_event *ev = &v->event[v->n];
+	uint64_t *last = &r->last, *base = &r->base;
 
-	if (cycle < 0 || wave < 0 || wave >= SIM_SIMDS * 16 || off < 0 ||
-	    (uint64_t)off >= v->code_bytes || off % 4)
+	if (cycle < 0 || wave < 0 || wave >= SLOTS || off < 0 ||
+	    (uint64_t)off >= v->code_bytes || off % 4 ||
+	    v->n_waves == VECTOR_WAVES_MAX)
 		return err_set(e, ERR_INPUT, "%s: event %d: cycle %lld, wave "
 			       "%lld, offset %lld", where, v->n,
 			       (long long)cycle, (long long)wave,
@@ -65,9 +76,10 @@ static bool add_event(struct vector *v, json_t *j, uint64_t *last,
 	}
 	*last = c;
 	*ev = (struct vector_event){ .cycle = c - *base, .off = (uint32_t)off,
-				     .wave = (int)wave,
 				     .segment = v->n_segments - 1 };
-	v->n_waves = wave >= v->n_waves ? (int)wave + 1 : v->n_waves;
+	if (!r->wave[wave])
+		r->wave[wave] = ++v->n_waves;
+	ev->wave = r->wave[wave] - 1;
 	v->n++;
 	return true;
 }
@@ -75,7 +87,7 @@ static bool add_event(struct vector *v, json_t *j, uint64_t *last,
 static bool parse_events(struct vector *v, json_t *events, const char *where,
 			 struct err *e)
 {
-	uint64_t last = 0, base = 0;
+	struct reading r = { 0 };
 	size_t i;
 	json_t *j;
 
@@ -83,9 +95,11 @@ static bool parse_events(struct vector *v, json_t *events, const char *where,
 	json_array_foreach(events, i, j) {
 		const char *type = json_string_value(json_array_get(j, 1));
 
-		if (type && !strcmp(type, "I") &&
-		    !add_event(v, j, &last, &base, where, e))
+		json_int_t wave = json_integer_value(json_array_get(j, 2));
+		if (type && !strcmp(type, "I") && !add_event(v, j, &r, where, e))
 			return false;
+		if (type && !strcmp(type, "END") && wave >= 0 && wave < SLOTS)
+			r.wave[wave] = 0;
 	}
 	return v->n || err_set(e, ERR_INPUT, "%s: no instruction events",
 			       where);
@@ -106,6 +120,12 @@ static int size_at(const struct vector *v, uint32_t off)
 
 static void put(struct vector_path *p, uint32_t off, int event)
 {
+	if (p->n == p->cap) {
+		p->cap = p->cap ? 2 * p->cap : 64;
+		p->off = xrealloc(p->off, (size_t)p->cap * sizeof(*p->off));
+		p->event = xrealloc(p->event,
+				    (size_t)p->cap * sizeof(*p->event));
+	}
 	p->off[p->n] = off;
 	p->event[p->n++] = event;
 }
@@ -128,12 +148,7 @@ static void fill(const struct vector *v, struct vector_path *p, uint32_t to)
 
 static bool make_paths(struct vector *v, const char *where, struct err *e)
 {
-	for (int w = 0; w < v->n_waves; w++) {
-		v->path[w].off = xcalloc((size_t)v->n * (FILL_BYTES / 4 + 1),
-					 sizeof(uint32_t));
-		v->path[w].event = xcalloc((size_t)v->n * (FILL_BYTES / 4 + 1),
-					   sizeof(int));
-	}
+	v->path = xcalloc((size_t)v->n_waves, sizeof(*v->path));
 	for (int i = 0; i < v->n; i++) {
 		struct vector_event *ev = &v->event[i];
 		struct vector_path *p = &v->path[ev->wave];
@@ -148,10 +163,6 @@ static bool make_paths(struct vector *v, const char *where, struct err *e)
 			p->start = ev->cycle;
 		put(p, ev->off, i);
 	}
-	for (int w = 0; w < v->n_waves; w++)
-		if (!v->path[w].n)
-			return err_set(e, ERR_INPUT, "%s: wave %d of %d has no "
-				       "events", where, w, v->n_waves);
 	return true;
 }
 
@@ -191,10 +202,11 @@ bool vector_parse(struct vector *v, const char *json, size_t len,
 
 void vector_fini(struct vector *v)
 {
-	for (int w = 0; w < SIM_WAVES_MAX; w++) {
+	for (int w = 0; v->path && w < v->n_waves; w++) {
 		free(v->path[w].off);
 		free(v->path[w].event);
 	}
+	free(v->path);
 	free(v->code);
 	free(v->event);
 	memset(v, 0, sizeof(*v));
@@ -204,7 +216,7 @@ void vector_fini(struct vector *v)
 
 struct replay {
 	struct vector *v;
-	int at[SIM_WAVES_MAX];
+	int *at;	     /* [n_waves] */
 	struct lanes *lanes; /* [n_waves] */
 };
 
@@ -259,11 +271,13 @@ static bool simulate(struct vector *v, const struct cost_model *m,
 {
 	struct replay r = {
 		.v = v,
+		.at = xcalloc((size_t)v->n_waves, sizeof(int)),
 		.lanes = xcalloc((size_t)v->n_waves, sizeof(struct lanes)),
 	};
-	uint64_t start[SIM_WAVES_MAX];
-	int simd[SIM_WAVES_MAX] = { 0 }; /* a trace shows one SIMD */
-	bool together = has_barrier(v);
+	uint64_t *start = xcalloc((size_t)v->n_waves, sizeof(*start));
+	/* A trace shows one SIMD, number 0. */
+	int *simd = xcalloc((size_t)v->n_waves, sizeof(*simd));
+	bool together = has_barrier(v) && v->n_waves <= GROUP_WAVES;
 	struct sim_result res;
 	struct sim_source s = {
 		.ctx = &r, .code = v->code, .code_bytes = v->code_bytes,
@@ -274,7 +288,7 @@ static bool simulate(struct vector *v, const struct cost_model *m,
 	};
 	struct sim_config c = {
 		.cost = m, .clock_mhz = v->clock_mhz, .warmth = SIM_COLD,
-		.start = start, .simd = simd,
+		.start = start, .simd = simd, .lax = true,
 	};
 
 	for (int w = 0; w < v->n_waves; w++) {
@@ -282,7 +296,10 @@ static bool simulate(struct vector *v, const struct cost_model *m,
 		lanes_init(&r.lanes[w], 0);
 	}
 	bool ok = sim_run(&s, &c, &res, e);
+	free(r.at);
 	free(r.lanes);
+	free(start);
+	free(simd);
 	if (!ok)
 		return err_wrap(e, "%s %s", v->kernel, v->id);
 	sim_fini(&res);
@@ -343,9 +360,10 @@ static int64_t distance(int64_t a, int64_t b)
 /* From issue to issue of one wave, within a segment. */
 static double share_within(const struct vector *v)
 {
-	int last[SIM_WAVES_MAX], n = 0, good = 0;
+	int *last = xmalloc((size_t)v->n_waves * sizeof(*last));
+	int n = 0, good = 0;
 
-	memset(last, -1, sizeof(last));
+	memset(last, -1, (size_t)v->n_waves * sizeof(*last));
 	for (int i = 0; i < v->n; i++) {
 		const struct vector_event *a, *b = &v->event[i];
 
@@ -358,6 +376,7 @@ static double share_within(const struct vector *v)
 		}
 		last[b->wave] = i;
 	}
+	free(last);
 	return n ? (double)good / n : 1;
 }
 

@@ -4,7 +4,9 @@
  *
  * A trace is one JSON object per line: `code` (hex), `kernel`, `sha` (its id),
  * `gpu_clk_ghz` or null, and `events`: [cycle, "I", wave, offset, kind] when an
- * instruction issues.  Other events are not read.  The path that waves took
+ * instruction issues, and [cycle, "END", wave, ...] when the wave in that slot
+ * ends, so that the slot's next wave is another one.  Other events are not
+ * read.  The path that waves took
  * and their first issues are inputs; every later issue is predicted.  Offsets
  * that a trace leaves out (s_delay_alu) are filled in from the code.
  *
@@ -17,6 +19,7 @@
 #include "compiler/sim/sim.h"
 
 #define VECTOR_JUMP (1u << 20)
+#define VECTOR_WAVES_MAX 4096
 
 struct vector_event {
 	uint64_t cycle;	   /* traced, from the first event on */
@@ -38,9 +41,9 @@ struct vector {
 	struct vector_path {
 		uint32_t *off;
 		int *event;
-		int n;
+		int n, cap;
 		uint64_t start;
-	} path[SIM_WAVES_MAX];
+	} *path; /* [n_waves] */
 	uint64_t duration; /* cycles, of all segments */
 	double error;	   /* median of |guess - cycle| */
 	double rank;	   /* Spearman's, guess against cycle */
