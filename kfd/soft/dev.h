@@ -471,6 +471,7 @@ struct soft_launch {
 	uint32_t n_groups[3];
 	uint64_t total;	       /* workgroups */
 	uint32_t max_resident; /* of them at a time */
+	uint32_t n_vgprs_allocated; /* of a lane, by the card's granule */
 	uint32_t wave_size, waves_per_group, n_vgprs, lds_bytes;
 	uint64_t scratch_va; /* of wave slot 0 */
 	uint32_t scratch_wave_bytes;

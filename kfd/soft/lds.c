@@ -493,6 +493,13 @@ const struct soft_access *soft_lds_plain(const struct soft_uop *u, bool *store,
 	return &r->a;
 }
 
+const struct soft_access *soft_lds_atomic(const struct soft_uop *u)
+{
+	const struct row *r = u->op;
+
+	return u->fn == run_atomic && r->n == 1 && !r->data1 ? &r->a : NULL;
+}
+
 soft_handler *soft_lds_handler(const struct isa_inst *in, const void **op)
 {
 	*op = &table[in->op].row;

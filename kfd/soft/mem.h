@@ -86,6 +86,8 @@ static inline uint8_t *soft_lds_at(const struct soft_wave *w, uint64_t at,
  */
 const struct soft_access *soft_lds_plain(const struct soft_uop *u, bool *store,
 					 uint32_t off[2]);
+/* An atomic of one address and one operand: what it does, else NULL. */
+const struct soft_access *soft_lds_atomic(const struct soft_uop *u);
 /* The lane that lane i of ds_swizzle_b32 reads, by its offset. */
 uint32_t soft_swizzle_from(uint32_t i, uint32_t imm);
 
@@ -120,6 +122,9 @@ void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
 /* As soft_lds_plain(), of FLAT, GLOBAL and SCRATCH. */
 const struct soft_access *soft_vmem_plain(const struct soft_uop *u,
 					  bool *store);
+
+/* As soft_lds_atomic(), of FLAT and GLOBAL. */
+const struct soft_access *soft_vmem_atomic(const struct soft_uop *u);
 
 /* A loaded value to registers reg.. of one lane, and back. */
 void soft_put_lane(struct soft_wave *w, const struct soft_access *a, int half,

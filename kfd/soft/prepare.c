@@ -115,28 +115,55 @@ static enum soft_done read_descriptor(struct soft_queue *q,
 	return SOFT_DONE;
 }
 
+/* Waves of the kernel that a SIMD can hold at a time, by their registers. */
+static uint32_t waves_per_simd(const struct soft_launch *l)
+{
+	const bool wide = l->wave_size == 64;
+
+	return min32(WAVES_PER_SIMD,
+		     VGPRS_PER_SIMD / (wide ? 2 : 1) / l->n_vgprs_allocated);
+}
+
+/* A workgroup stays in one CU, or in WGP mode in a pair of them. */
+static uint32_t simds(const struct soft_launch *l)
+{
+	return l->kd.compute_pgm_rsrc1 & AMD_RSRC1_WGP_MODE ? 4 : 2;
+}
+
 /* Do the registers of one workgroup fit its CU or WGP? */
 static enum soft_done check_registers(struct soft_queue *q,
 				      struct soft_launch *l)
 {
 	const uint32_t r1 = l->kd.compute_pgm_rsrc1;
-	const bool wide = l->wave_size == 64;
-	const uint32_t unit = wide ? 4 : 8, granule = 3 * unit;
+	const uint32_t unit = l->wave_size == 64 ? 4 : 8, granule = 3 * unit;
 	const uint32_t declared = (AMD_RSRC1_VGPRS(r1) + 1) * unit;
 	const uint32_t allocated = (declared + granule - 1) / granule * granule;
-	const uint32_t simds = r1 & AMD_RSRC1_WGP_MODE ? 4 : 2;
-	const uint32_t fit = min32(WAVES_PER_SIMD,
-				   VGPRS_PER_SIMD / (wide ? 2 : 1) / allocated);
 
+	l->n_vgprs_allocated = allocated;
 	l->n_vgprs = min32(allocated, 256);
-	if (declared <= 256 && l->waves_per_group <= simds * fit)
+	if (declared <= 256 &&
+	    l->waves_per_group <= simds(l) * waves_per_simd(l))
 		return SOFT_DONE;
 	return soft_packet_refuse(
 		q, KFD_EC_PACKET_REGISTER, KFD_INACTIVE_REGISTERS,
 		l->packet.kernel_object,
 		"dispatch packet %" PRIu64 ": %u waves with %u VGPRs do not "
 		"fit %u SIMDs", q->read_index, l->waves_per_group, declared,
-		simds);
+		simds(l));
+}
+
+/*
+ * Workgroups that the card holds at a time: a CU has 64 KiB of LDS, a WGP the
+ * same twice, which its workgroups share in WGP mode (RDNA3 ISA 2.3, 12.1).
+ */
+static uint32_t card_holds(const struct soft_launch *l)
+{
+	const uint32_t n = simds(l), units = SOFT_CU_COUNT * 2 / n;
+	uint32_t each = n * waves_per_simd(l) / l->waves_per_group;
+
+	if (l->lds_bytes)
+		each = min32(each, n / 2 * SOFT_LDS_MAX_BYTES / l->lds_bytes);
+	return units * each;
 }
 
 /*
@@ -229,8 +256,7 @@ enum soft_done soft_launch_prepare(struct soft_queue *q, struct soft_launch *l)
 					    p->workgroup_size[i]);
 		l->total *= l->n_groups[i];
 	}
-	l->max_resident = min32(slots, SOFT_CU_COUNT * SOFT_WAVES_PER_CU /
-						l->waves_per_group);
+	l->max_resident = min32(slots, card_holds(l));
 	l->max_resident = min32(
 		l->max_resident,
 		1 + RESIDENT_MAX_BYTES / (l->waves_per_group * l->n_vgprs *

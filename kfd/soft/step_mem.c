@@ -85,6 +85,37 @@ static struct soft_step *add(struct soft_maker *m, const struct soft_uop *u,
 	return s;
 }
 
+static struct soft_step *add_atomic(struct soft_maker *m,
+				    const struct soft_uop *u,
+				    enum soft_where where,
+				    const struct soft_access *a)
+{
+	soft_step_fn *fn = LEVEL(soft_mem_steps)->atomic[where][m->wide];
+	struct soft_step *s = soft_maker_add(m, fn, u);
+
+	s->a = u->in.f[ISA_F_ADDR] * PLANE_BYTES;
+	s->b = (uintptr_t)a->fn;
+	s->d = u->in.f[ISA_F_DATA0] * PLANE_BYTES;
+	s->mods[0] = a->bytes;
+	s->mods[1] = SOFT_MEM_READ | SOFT_MEM_WRITE;
+	s->mods[2] = a->returns || u->in.f[ISA_F_GLC];
+	s->mask_in = (uint8_t)u->in.f[ISA_F_VDST];
+	return s;
+}
+
+static bool add_lds_atomic(struct soft_maker *m, const struct soft_uop *u)
+{
+	const struct soft_access *a = soft_lds_atomic(u);
+	struct soft_step *s;
+
+	if (!a)
+		return false;
+	s = add_atomic(m, u, SOFT_AT_LDS, a);
+	s->mods[2] = a->returns;
+	s->imm = u->in.f[ISA_F_OFFSET0] | u->in.f[ISA_F_OFFSET1] << 8;
+	return true;
+}
+
 static bool add_lds(struct soft_maker *m, const struct soft_uop *u)
 {
 	const uint32_t *f = u->in.f;
@@ -96,7 +127,7 @@ static bool add_lds(struct soft_maker *m, const struct soft_uop *u)
 	uint64_t next;
 
 	if (!a)
-		return false;
+		return add_lds_atomic(m, u);
 	s = add(m, u, where, a, store);
 	s->a = f[ISA_F_ADDR] * PLANE_BYTES;
 	s->d = f[store ? ISA_F_DATA0 : ISA_F_VDST] * PLANE_BYTES;
@@ -127,23 +158,30 @@ static bool add_buffer(struct soft_maker *m, const struct soft_uop *u)
 	return true;
 }
 
+static enum soft_where where_is(const struct isa_inst *in)
+{
+	if (in->fmt == ISA_FMT_FLAT)
+		return SOFT_AT_FLAT;
+	if (in->fmt == ISA_FMT_SCRATCH)
+		return SOFT_AT_SCRATCH;
+	return in->f[ISA_F_SADDR] == ISA_R_NULL ? SOFT_AT_VADDR : SOFT_AT_SADDR;
+}
+
 static bool add_memory(struct soft_maker *m, const struct soft_uop *u)
 {
 	const uint32_t *f = u->in.f;
 	bool store, flat = u->in.fmt == ISA_FMT_FLAT;
 	const struct soft_access *a = soft_vmem_plain(u, &store);
-	enum soft_where where = flat ? SOFT_AT_FLAT : SOFT_AT_SADDR;
+	const struct soft_access *atomic = soft_vmem_atomic(u);
+	enum soft_where where = where_is(&u->in);
 	struct soft_step *s;
 
-	if (!a)
+	if (!a && !atomic)
 		return false;
-	if (u->in.fmt == ISA_FMT_SCRATCH)
-		where = SOFT_AT_SCRATCH;
-	else if (!flat && f[ISA_F_SADDR] == ISA_R_NULL)
-		where = SOFT_AT_VADDR;
-	s = add(m, u, where, a, store);
+	s = a ? add(m, u, where, a, store) : add_atomic(m, u, where, atomic);
 	s->a = f[ISA_F_ADDR] * PLANE_BYTES;
-	s->d = f[store ? ISA_F_DATA0 : ISA_F_VDST] * PLANE_BYTES;
+	if (a)
+		s->d = f[store ? ISA_F_DATA0 : ISA_F_VDST] * PLANE_BYTES;
 	s->c = flat ? ISA_R_NULL : f[ISA_F_SADDR];
 	s->imm = flat ? f[ISA_F_OFFSET] & 0xfff :
 			(uint32_t)((int32_t)(f[ISA_F_OFFSET] << 19) >> 19);

@@ -11,6 +11,8 @@
  * address, imm the offset, mods[0] the bytes of a lane and mods[1] what the
  * mapping must allow (enum soft_mem_flag).  LDS instructions with two addresses
  * have the second offset in the low half of c, its data plane in the high one.
+ * Of atomics b is the operation (soft_atomic_fn), mods[2] whether the old values
+ * go to VGPR mask_in.
  */
 #ifndef T0_KFD_SOFT_STEP_MEM_H
 #define T0_KFD_SOFT_STEP_MEM_H
@@ -62,6 +64,7 @@ enum soft_where {
 /* What step_mem_simd.c and step_move_simd.c have for each level of the host. */
 struct soft_mem_steps {
 	soft_step_fn *step[SOFT_AT_COUNT][2]; /* [][wave64] */
+	soft_step_fn *atomic[SOFT_AT_COUNT][2]; /* NULL: handlers */
 };
 struct soft_move_table {
 	soft_move_fn *move[SOFT_MOVE_COUNT];

@@ -9,6 +9,7 @@
 struct placed {
 	struct soft_move m;
 	uint32_t *offset; /* [SOFT_LANES] */
+	uint32_t low;	  /* of the address to which offsets are added */
 };
 
 #define PLACE(name)                                                          \
@@ -62,6 +63,7 @@ static inline bool reach(struct soft_wave *w, const struct soft_step *s,
 		return false;
 	/* Counted in integers: `at` itself need not be in the mapping. */
 	p->m.host = (uint8_t *)((uintptr_t)r->host + (uintptr_t)(at - r->va));
+	p->low = (uint32_t)at;
 	*range = r;
 	return true;
 }
@@ -163,6 +165,7 @@ PLACE(at_lds)
 {
 	p->m.offset = address_plane(s, base, h);
 	p->m.host = w->group->lds + s->imm;
+	p->low = s->imm;
 	return in_lds(w, p->m.offset, s->imm, s->mods[0], p->m.exec);
 }
 
@@ -289,6 +292,116 @@ STEPS_MEM(at_lds2, true)
 STEPS_MEM(at_scratch, false)
 STEPS_MEM(at_buffer, false)
 
+/* -------------------------------------------------------------- atomics ---- */
+
+static inline bool is_aligned(const struct placed *p, uint32_t bytes)
+{
+	uint32_t odd = 0;
+
+	LANES(i)
+	odd |= (p->m.offset[i] + p->low) & (p->m.exec & step_bit[i] ? ~0u : 0);
+	return !(odd & (bytes - 1));
+}
+
+/* LDS belongs to one thread, memory to all. */
+static inline uint64_t apply(const struct soft_wave *w, soft_atomic_fn *fn,
+			     uint8_t *p, int bytes, uint64_t a, bool lds)
+{
+	uint64_t old = 0, new;
+
+	if (!lds && fn == soft_atomic_add_32)
+		return __atomic_fetch_add((uint32_t *)(void *)p, (uint32_t)a,
+					  __ATOMIC_SEQ_CST);
+	if (!lds)
+		return soft_atomic_apply(p, bytes, fn, a, 0, w->mode);
+	memcpy(&old, p, (size_t)bytes);
+	new = fn == soft_atomic_add_32 ? old + a : fn(old, a, 0, w->mode);
+	memcpy(p, &new, (size_t)bytes);
+	return old;
+}
+
+/* b: what is done; mods[2]: the old values go to VGPR mask_in. */
+static inline void modify_32(struct soft_wave *w, const struct soft_step *s,
+			     const uintptr_t *base, int h, bool lds,
+			     struct placed *p)
+{
+	soft_atomic_fn *fn = (soft_atomic_fn *)s->b;
+	const uint32_t *data = (const uint32_t *)(base[h] + s->d);
+	uint32_t *to = (uint32_t *)base[h] + s->mask_in * SOFT_LANES;
+
+	for (uint32_t rest = p->m.exec; rest; rest &= rest - 1) {
+		int i = __builtin_ctz(rest);
+		uint64_t old = apply(w, fn, p->m.host + p->m.offset[i], 4,
+				     data[i], lds);
+
+		if (s->mods[2])
+			to[i] = (uint32_t)old;
+	}
+}
+
+static inline void modify_64(struct soft_wave *w, const struct soft_step *s,
+			     const uintptr_t *base, int h, bool lds,
+			     struct placed *p)
+{
+	soft_atomic_fn *fn = (soft_atomic_fn *)s->b;
+	const uint32_t *data = (const uint32_t *)(base[h] + s->d);
+	uint32_t *to = (uint32_t *)base[h] + s->mask_in * SOFT_LANES;
+
+	for (uint32_t rest = p->m.exec; rest; rest &= rest - 1) {
+		int i = __builtin_ctz(rest);
+		uint64_t old = apply(w, fn, p->m.host + p->m.offset[i], 8,
+				     soft_get64(data, i), lds);
+
+		if (s->mods[2])
+			soft_put64(to, i, old);
+	}
+}
+
+static inline void modify(struct soft_wave *w, const struct soft_step *s,
+			  const uintptr_t *base, int h, bool lds,
+			  struct placed *p)
+{
+	if (s->mods[0] == 4)
+		modify_32(w, s, base, h, lds, p);
+	else
+		modify_64(w, s, base, h, lds, p);
+}
+
+/* The registers of results may be those of addresses: lanes are independent. */
+#define STEP_ATOMIC(where, wide, lds)                                        \
+	static __attribute__((noinline)) bool modify_##where##_##wide(       \
+		struct soft_wave *w, const struct soft_step *s,              \
+		const uintptr_t *base)                                       \
+	{                                                                    \
+		struct placed p[1 + (wide)];                                 \
+                                                                             \
+		for (int h = 0; h <= (wide); h++) {                          \
+			p[h].m.exec = w->s[ISA_R_EXEC_LO + h];               \
+			if (p[h].m.exec && (!where(w, s, base, h, &p[h]) ||  \
+					    !is_aligned(&p[h], s->mods[0]))) \
+				return false;                                \
+		}                                                            \
+		for (int h = 0; h <= (wide); h++)                            \
+			modify(w, s, base, h, lds, &p[h]);                   \
+		return true;                                                 \
+	}                                                                    \
+	static void atomic_##where##_##wide(struct soft_wave *w,             \
+					    const struct soft_step *s,       \
+					    const uintptr_t *base)           \
+	{                                                                    \
+		if (__builtin_expect(modify_##where##_##wide(w, s, base), 1)) \
+			SOFT_NEXT(w, s, base);                               \
+		else                                                         \
+			soft_step_checked(w, s, base);                       \
+	}
+#define STEPS_ATOMIC(where, lds)                                             \
+	STEP_ATOMIC(where, 0, lds)                                           \
+	STEP_ATOMIC(where, 1, lds)
+STEPS_ATOMIC(at_saddr, false)
+STEPS_ATOMIC(at_vaddr, false)
+STEPS_ATOMIC(at_flat, false)
+STEPS_ATOMIC(at_lds, true)
+
 const struct soft_mem_steps SIMD(soft_mem_steps) = { {
 #define BOTH(where) { step_##where##_0, step_##where##_1 }
 	[SOFT_AT_SADDR] = BOTH(at_saddr),
@@ -298,5 +411,12 @@ const struct soft_mem_steps SIMD(soft_mem_steps) = { {
 	[SOFT_AT_LDS2] = BOTH(at_lds2),
 	[SOFT_AT_SCRATCH] = BOTH(at_scratch),
 	[SOFT_AT_BUFFER] = BOTH(at_buffer),
+#undef BOTH
+}, {
+#define BOTH(where) { atomic_##where##_0, atomic_##where##_1 }
+	[SOFT_AT_SADDR] = BOTH(at_saddr),
+	[SOFT_AT_VADDR] = BOTH(at_vaddr),
+	[SOFT_AT_FLAT] = BOTH(at_flat),
+	[SOFT_AT_LDS] = BOTH(at_lds),
 #undef BOTH
 } };

@@ -402,6 +402,13 @@ const struct soft_access *soft_vmem_plain(const struct soft_uop *u,
 	return u->fn == run_load || *store ? u->op : NULL;
 }
 
+const struct soft_access *soft_vmem_atomic(const struct soft_uop *u)
+{
+	const struct soft_access *a = u->op;
+
+	return u->fn == run_atomic && !a->two ? a : NULL;
+}
+
 soft_handler *soft_vmem_handler(const struct isa_inst *in, const void **op)
 {
 	if (in->fmt == ISA_FMT_MUBUF || in->fmt == ISA_FMT_MTBUF)

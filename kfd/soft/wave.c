@@ -118,17 +118,40 @@ static void run_illegal(struct soft_wave *w, const struct soft_uop *u)
 		   (const char *)u->op);
 }
 
+/*
+ * Why not.  The kernel driver gives the VMIDs of compute processes no global
+ * data share and no global wave sync (their sizes are set to 0), and the data
+ * share of ordered append belongs to graphics pipelines.
+ */
+static const char *why_not(const struct isa_inst *in)
+{
+	switch (in->op) {
+	case ISA_ds_gws_sema_release_all:
+	case ISA_ds_gws_init:
+	case ISA_ds_gws_sema_v:
+	case ISA_ds_gws_sema_br:
+	case ISA_ds_gws_sema_p:
+	case ISA_ds_gws_barrier:
+		return ": compute processes have no global wave sync (GWS)";
+	case ISA_ds_ordered_count:
+		return ": ordered append needs a graphics pipeline and its "
+		       "global data share (GDS)";
+	}
+	if (isa_op_info(in->op)->flags & ISA_GFX)
+		return ": graphics only";
+	if (in->fmt == ISA_FMT_DS && in->f[ISA_F_GDS])
+		return ": compute processes have no global data share (GDS)";
+	return "";
+}
+
 static void run_unsupported(struct soft_wave *w, const struct soft_uop *u)
 {
-	const struct isa_op_info *op = isa_op_info(u->in.op);
 	char name[64];
 
 	isa_print_name(&u->in, name, sizeof(name));
-	soft_raise(w, SOFT_FAULT_UNSUPPORTED, "%s is not executed by the "
-		   "emulator%s", name,
-		   op->flags & ISA_GFX ? ": graphics only" :
-		   op->flags & ISA_GDSONLY || u->in.f[ISA_F_GDS] ?
-			 ": no global data share" : "");
+	soft_raise(w, SOFT_FAULT_UNSUPPORTED,
+		   "%s is not executed by the emulator%s", name,
+		   why_not(&u->in));
 }
 
 static soft_handler *bind(const struct isa_inst *in, const void **op)
