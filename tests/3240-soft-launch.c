@@ -472,6 +472,35 @@ static void test_dependent_groups(void)
 	rig_end(&r);
 }
 
+/* All workgroups but the last wait for it: does it get in? */
+static bool wait_for_last(uint32_t groups, uint32_t lds_bytes, bool wgp)
+{
+	const struct soft_options o = { .deadline_ns = 1000000000 };
+	struct rig r = rig(&o);
+	uint32_t code[ARRAY_SIZE(wait)];
+	bool good;
+
+	memcpy(code, wait, sizeof(code));
+	code[5] = 0xb50f0000 | (groups - 1); /* s_cmpk_lg_u32 s15, last */
+	LOAD(&r, code);
+	if (!wgp)
+		r.kd->compute_pgm_rsrc1 &= ~AMD_RSRC1_WGP_MODE;
+	r.p.grid_size[0] = groups;
+	r.p.group_segment_size = lds_bytes;
+	good = run(&r);
+	rig_end(&r);
+	return good;
+}
+
+/* 96 CUs with 64 KiB of LDS each; in WGP mode 48 pairs with 128 KiB. */
+static void test_resident(void)
+{
+	ok(wait_for_last(96, 40960, false), "40 KiB of LDS: 96 in CU mode");
+	ok(!wait_for_last(97, 40960, false), "... and no more");
+	ok(wait_for_last(144, 40960, true), "144 in WGP mode");
+	ok(!wait_for_last(145, 40960, true), "... and no more");
+}
+
 static void test_read_index(void)
 {
 	const struct soft_options o = { .threads = 2 };
@@ -688,6 +717,7 @@ int main(void)
 	test_scratch(&r);
 	rig_end(&r);
 	test_dependent_groups();
+	test_resident();
 	test_read_index();
 	test_illegal();
 	test_not_present();

@@ -448,6 +448,37 @@ static void test_special(void)
 	bench_fini(&b);
 }
 
+/* Global wave sync and ordered append: refused by name, with the reason. */
+static void test_gds_only(void)
+{
+	static const struct {
+		uint32_t code[2];
+		const char *name, *reason;
+	} t[] = {
+		{ { 0xd8620000, 0 }, "ds_gws_sema_release_all", "GWS" },
+		{ { 0xd8660000, 1 }, "ds_gws_init", "GWS" },
+		{ { 0xd86a0000, 0 }, "ds_gws_sema_v", "GWS" },
+		{ { 0xd86e0000, 1 }, "ds_gws_sema_br", "GWS" },
+		{ { 0xd8720000, 0 }, "ds_gws_sema_p", "GWS" },
+		{ { 0xd8760000, 1 }, "ds_gws_barrier", "GWS" },
+		{ { 0xd8fe0000, 0x01000002 }, "ds_ordered_count", "GDS" },
+	};
+	struct bench b;
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		const struct soft_wave *w;
+
+		bench_init(&b, 32, 1);
+		w = &b.wave[0];
+		BENCH_RUN(&b, t[i].code[0], t[i].code[1]);
+		is_u64(w->fault.kind, SOFT_FAULT_UNSUPPORTED, "%s faults",
+		       t[i].name);
+		has_str(w->fault.text, t[i].name, "... by name");
+		has_str(w->fault.text, t[i].reason, "... with the reason");
+		bench_fini(&b);
+	}
+}
+
 /* v1 = 100 + lane; lane 7 does not execute. */
 static void permute_init(struct bench *b, int wave_size)
 {
@@ -563,6 +594,7 @@ int main(void)
 	test_two_addresses();
 	test_range();
 	test_special();
+	test_gds_only();
 	test_swizzle();
 	test_permute();
 	test_wave64();
