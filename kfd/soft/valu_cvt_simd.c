@@ -98,5 +98,18 @@ static inline uint32_t quiet_f16(uint32_t a)
 		soft_floats_from_f16(pa, 0, f); \
 		LANES(i) pd[i] = soft_u32(f[i]) | quiet_f16(pa[i]); \
 	}
+#define KIND_PKZ(name, ...) \
+	LANE_FN(name) \
+	{ \
+		PLANES; \
+		float f[SOFT_LANES]; \
+		uint32_t low[SOFT_LANES], high[SOFT_LANES]; \
+\
+		LANES(i) f[i] = soft_f32(pa[i]); \
+		soft_f16_to_zero(f, low); \
+		LANES(i) f[i] = soft_f32(pb[i]); \
+		soft_f16_to_zero(f, high); \
+		LANES(i) pd[i] = low[i] | high[i] << 16; \
+	}
 
 #include "kfd/soft/valu.def"

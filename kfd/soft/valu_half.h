@@ -79,10 +79,40 @@ static inline uint32_t soft_f16_from_f32(float f, unsigned round, bool ovfl)
 /* --------------------------------------------------------- whole planes ----
  */
 
-/* The halves in bits shift + 15 : shift of a plane. */
+/*
+ * The halves in bits shift + 15 : shift of a plane as floats; floats to halves,
+ * which fill 32 bits.
+ */
+#if defined(__AVX512BW__)
+/* The maskz forms, since GCC 12 warns about its own plain ones. */
+#define HALF_ALL 0xffff
+
 static inline void soft_floats_from_f16(const uint32_t *p, int shift, float *f)
 {
-#if defined(__F16C__) && defined(__AVX2__)
+	for (int i = 0; i < SOFT_LANES; i += 16) {
+		__m512i u = _mm512_maskz_srli_epi32(
+			HALF_ALL, _mm512_loadu_si512(p + i), (unsigned)shift);
+		__m256i h = _mm512_maskz_cvtepi32_epi16(HALF_ALL, u);
+
+		_mm512_storeu_ps(f + i, _mm512_maskz_cvtph_ps(HALF_ALL, h));
+	}
+}
+
+#define SOFT_ROUND_ALL(name, mode)                                           \
+	static inline void name(const float *f, uint32_t *p)                 \
+	{                                                                    \
+		for (int i = 0; i < SOFT_LANES; i += 16) {                   \
+			__m256i h = _mm512_maskz_cvtps_ph(                   \
+				HALF_ALL, _mm512_loadu_ps(f + i), mode);     \
+                                                                             \
+			_mm512_storeu_si512(p + i,                           \
+					    _mm512_maskz_cvtepu16_epi32(     \
+						    HALF_ALL, h));           \
+		}                                                            \
+	}
+#elif defined(__F16C__) && defined(__AVX2__)
+static inline void soft_floats_from_f16(const uint32_t *p, int shift, float *f)
+{
 	for (int i = 0; i < SOFT_LANES; i += 8) {
 		__m256i u = _mm256_loadu_si256((const __m256i *)(p + i));
 		__m256i h = _mm256_and_si256(_mm256_srli_epi32(u, shift),
@@ -93,28 +123,47 @@ static inline void soft_floats_from_f16(const uint32_t *p, int shift, float *f)
 		_mm256_storeu_ps(f + i,
 				 _mm256_cvtph_ps(_mm_packus_epi32(low, high)));
 	}
-#else
-	LANES(i) f[i] = soft_f32_from_f16(p[i] >> shift);
-#endif
 }
+
+#define SOFT_ROUND_ALL(name, mode)                                           \
+	static inline void name(const float *f, uint32_t *p)                 \
+	{                                                                    \
+		for (int i = 0; i < SOFT_LANES; i += 8) {                    \
+			__m128i h = _mm256_cvtps_ph(_mm256_loadu_ps(f + i),  \
+						    mode);                   \
+                                                                             \
+			_mm256_storeu_si256((__m256i *)(p + i),              \
+					    _mm256_cvtepu16_epi32(h));       \
+		}                                                            \
+	}
+#else
+static inline void soft_floats_from_f16(const uint32_t *p, int shift, float *f)
+{
+	LANES(i) f[i] = soft_f32_from_f16(p[i] >> shift);
+}
+
+#define SOFT_ROUND_ALL(name, mode)                                           \
+	static inline void name(const float *f, uint32_t *p)                 \
+	{                                                                    \
+		LANES(i) p[i] = soft_f16_from_f32(f[i], mode, false);        \
+	}
+#endif
+#if defined(__AVX512BW__) || (defined(__F16C__) && defined(__AVX2__))
+SOFT_ROUND_ALL(soft_f16_nearest, _MM_FROUND_TO_NEAREST_INT)
+SOFT_ROUND_ALL(soft_f16_to_zero, _MM_FROUND_TO_ZERO)
+#else
+SOFT_ROUND_ALL(soft_f16_nearest, 0)
+SOFT_ROUND_ALL(soft_f16_to_zero, 3)
+#endif
 
 /* Floats to a plane of halves, bits 31:16 zero. */
 static inline void soft_f16_from_floats(const float *f, unsigned round,
 					bool ovfl, uint32_t *p)
 {
-#if defined(__F16C__) && defined(__AVX2__)
-	if (!round && !ovfl) {
-		for (int i = 0; i < SOFT_LANES; i += 8) {
-			__m128i h = _mm256_cvtps_ph(_mm256_loadu_ps(f + i),
-						    _MM_FROUND_TO_NEAREST_INT);
-
-			_mm256_storeu_si256((__m256i *)(p + i),
-					    _mm256_cvtepu16_epi32(h));
-		}
-		return;
-	}
-#endif
-	LANES(i) p[i] = soft_f16_from_f32(f[i], round, ovfl);
+	if (!round && !ovfl)
+		soft_f16_nearest(f, p);
+	else
+		LANES(i) p[i] = soft_f16_from_f32(f[i], round, ovfl);
 }
 
 /*

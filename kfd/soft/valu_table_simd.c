@@ -50,6 +50,7 @@
 #define STEP_FH NO_STEP
 #define STEP_HF NO_STEP
 #define STEP_UQ NO_STEP
+#define STEP_PKZ NO_STEP
 #define STEP_DOT2 NO_STEP
 #define STEP_Q2 STEP
 #define STEP_T32 NO_STEP

@@ -282,10 +282,40 @@ ROW(v_max_f64)
 
 /* ------------------------------------------------------------- division ---- */
 
+/* Of a float whose magnitude is from 2^-40 to 2^40. */
+static inline uint32_t is_middling(uint32_t u)
+{
+	return (u >> 23 & 255) - 87 < 80;
+}
+
+/* Lanes that execute and where sources b and c are not both like that. */
+static inline uint32_t extreme(const struct soft_lanes *x)
+{
+	_Alignas(64) int32_t r[SOFT_LANES];
+
+	LANES(i) r[i] = is_middling(x->b[i]) & is_middling(x->c[i]) ? 0 : -1;
+	return step_mask(r) & x->exec;
+}
+
+/* Lanes that execute and where source a is a NaN. */
+static inline uint32_t nan_lanes(const struct soft_lanes *x)
+{
+	_Alignas(64) int32_t r[SOFT_LANES];
+
+	LANES(i) r[i] = (x->a[i] & 0x7fffffff) > F32_INF ? -1 : 0;
+	return step_mask(r) & x->exec;
+}
+
+/* Of numbers in the middle of the range, only the sign is to be settled. */
 ROW(v_div_fixup_f32)
 {
 	ROW_IN(x);
 
+	if (!extreme(x) && !nan_lanes(x)) {
+		LANES(i)
+		pd[i] = (pa[i] & 0x7fffffff) | ((pb[i] ^ pc[i]) & 0x80000000);
+		return;
+	}
 	LANES(i) pd[i] = (uint32_t)soft_div_fixup(&soft_format_f32, pa[i],
 						  pb[i], pc[i], x->mode & 3);
 }
@@ -309,10 +339,17 @@ ROW(v_div_fixup_f16)
 						  x->mode >> 2 & 3);
 }
 
+/* Nothing is scaled where both are far from the ends of the range. */
 ROW(v_div_scale_f32)
 {
 	ROW_IN(x);
 	uint32_t mask = 0;
+
+	if (!extreme(x)) {
+		memcpy(pd, pa, SOFT_LANES * sizeof(*pd));
+		x->mask_out = 0;
+		return;
+	}
 
 	LANES(i)
 	{
