@@ -24,7 +24,7 @@ check() { # NAME OUTPUT: ok if there is no finding
 }
 
 # Kernels whose builtins exist in wave32 only stay out of wave64.
-only32="lanes wmma wmma_more gemm"
+only32="lanes wmma wmma_more gemm dppsum stages"
 
 compile() { # OPTIONS NAME-OF-OPTIONS: one object for each source
 	for src in kernels/*.cl verify/*.cl; do
