@@ -5,17 +5,56 @@
  * state, allocates, or reads outside the bytes it was given; all may be called
  * from any number of threads.
  *
- * The shortest useful program:
+ * A whole program, which tests/1021-isa-example.t cuts out of this comment,
+ * compiles and runs.  It assembles three lines, and from the bytes alone tells
+ * what each is and which registers it needs:
  *
- *	struct isa_target t = { ISA_GFX11, 32, false };
- *	struct isa_inst in;
- *	char text[ISA_TEXT_MAX];
- *	const char *why = isa_decode(&t, code, size_bytes, &in);
- *	if (why)
- *		printf("%08x: %s\n", word, why);	// not an instruction
- *	else {
- *		isa_print(&t, &in, text, sizeof(text));
- *		code += in.size_bytes;
+ *	#include <stdio.h>
+ *	#include "isa/isa.h"
+ *
+ *	static void explain(const struct isa_target *t, const uint8_t *code,
+ *			    int size_bytes)
+ *	{
+ *		char text[ISA_TEXT_MAX];
+ *		struct isa_inst in;
+ *		struct isa_use use;
+ *		const char *why = isa_decode(t, code, size_bytes, &in);
+ *
+ *		if (why) { // not an instruction of this generation
+ *			printf("? %s\n", why);
+ *			return;
+ *		}
+ *		isa_print(t, &in, text, sizeof(text));
+ *		printf("%s\n", text);
+ *		isa_use(t, &in, &use); // EXEC and VCC, too
+ *		for (int i = 0; i < use.n; i++)
+ *			printf("  %s %c%d+%d\n",
+ *			       use.reg[i].role & ISA_DST ? "writes" : "reads",
+ *			       use.reg[i].file == ISA_K_VGPR ? 'v' : 's',
+ *			       use.reg[i].reg, use.reg[i].count);
+ *	}
+ *
+ *	int main(void)
+ *	{
+ *		static const char *const line[] = {
+ *			"v_fma_f32 v0, -v1, s2, 1.0",
+ *			"global_load_b64 v[4:5], v2, s[8:9] offset:16",
+ *			"v_add_f32 v0, v1", // one operand is missing
+ *		};
+ *		struct isa_target t = { ISA_GFX11, 32, false };
+ *
+ *		for (int i = 0; i < 3; i++) {
+ *			uint8_t code[ISA_MAX_SIZE_BYTES];
+ *			struct isa_inst in;
+ *			const char *why =
+ *				isa_parse(&t, line[i], NULL, NULL, &in);
+ *
+ *			if (why)
+ *				printf("%s: %s\n", line[i], why);
+ *			else
+ *				explain(&t, code, isa_encode(&in, code));
+ *		}
+ *		return 0;
  *	}
  *
  * Tables hold all facts: isa/types.def (operand types), isa/formats.def

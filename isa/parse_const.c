@@ -11,53 +11,12 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/float.h"
 #include "isa/parse.h"
 
 static uint32_t f32_bits(double d)
 {
-	float f = d;
-	uint32_t u;
-
-	memcpy(&u, &f, 4);
-	return u;
-}
-
-static uint64_t f64_bits(double d)
-{
-	uint64_t u;
-
-	memcpy(&u, &d, 8);
-	return u;
-}
-
-/* Round to nearest even, as the hardware's literals are written. */
-static uint32_t f16_bits(double d)
-{
-	uint64_t u = f64_bits(d);
-	uint32_t sign = u >> 48 & 0x8000;
-	int e = (int)(u >> 52 & 0x7ff) - 1023 + 15;
-	uint64_t m = (u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
-	int shift = 42;
-
-	if (e >= 31)
-		return sign | 0x7c00;
-	if (e < 1) {
-		shift += 1 - e;
-		e = 0;
-		if (shift > 54)
-			return sign;
-	}
-	m += (UINT64_C(1) << (shift - 1)) - 1 + (m >> shift & 1);
-	m >>= shift;
-	/* A normal number's hidden bit adds one to the exponent field. */
-	return sign | ((e ? (uint32_t)(e - 1) << 10 : 0) + (uint32_t)m);
-}
-
-static uint32_t bf16_bits(double d)
-{
-	uint32_t u = f32_bits(d);
-
-	return (u + 0x7fff + (u >> 16 & 1)) >> 16;
+	return float_bits(d, 8, 23);
 }
 
 static bool is_half(const struct isa_type_info *t)
@@ -81,15 +40,15 @@ static int float_kind(enum isa_type type)
 	return AS_F32;
 }
 
-static uint64_t float_bits(double d, int kind)
+static uint64_t token_bits(double d, int kind)
 {
 	switch (kind) {
 	case AS_F16:
-		return f16_bits(d);
+		return float_bits(d, 5, 10);
 	case AS_BF16:
-		return bf16_bits(d);
+		return float_bits(d, 8, 7);
 	case AS_F64:
-		return f64_bits(d);
+		return float_bits(d, 11, 52);
 	}
 	return f32_bits(d);
 }
@@ -126,7 +85,7 @@ static int inline_float(double d, enum isa_type type)
 {
 	enum isa_type as = inline_type(type);
 	int kind = float_kind(as);
-	uint64_t v = float_bits(d, kind);
+	uint64_t v = token_bits(d, kind);
 
 	if (!float_fits(d, kind))
 		return -1;
@@ -208,10 +167,10 @@ static bool float_literal(struct parser *ps, double d, enum isa_type type,
 			return isa_refuse(ps, 3,
 					  "a floating-point literal for a "
 					  "64-bit integer");
-		*out = f64_bits(d) >> 32;
+		*out = token_bits(d, kind) >> 32;
 		return true;
 	}
-	*out = float_bits(d, kind);
+	*out = token_bits(d, kind);
 	return true;
 }
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/float.h"
+
 static const struct value_type types[] = {
 	/* name  class		 bytes exp man */
 	{ "i8", VALUE_SIGNED, 1, 0, 0 },    { "i16", VALUE_SIGNED, 2, 0, 0 },
@@ -33,47 +35,14 @@ const struct value_type *value_type_find(const char *name, size_t n)
 
 /* ---- bits of floats ----------------------------------------------------- */
 
-/* To nearest even, as the device's own conversions do by default. */
-static uint64_t float_bits(const struct value_type *t, double v)
+static uint64_t bits_of(const struct value_type *t, double v)
 {
-	int bias = (1 << (t->exp_bits - 1)) - 1, man = t->man_bits, exp;
-	uint64_t inf = ((UINT64_C(1) << t->exp_bits) - 1) << man;
-	uint64_t sign = (uint64_t) !!signbit(v) << (t->size_bytes * 8 - 1);
-	double a = fabs(v);
-	uint64_t bits;
-
-	if (isnan(v))
-		return sign | inf | UINT64_C(1) << (man - 1);
-	if (a == 0.0)
-		return sign;
-	if (isinf(a))
-		return sign | inf;
-	exp = ilogb(a);
-	if (exp < 1 - bias)
-		exp = 1 - bias; /* subnormal: the exponent stands still */
-	/* A carry out of the mantissa lands in the exponent, as it should. */
-	bits = (uint64_t)(exp + bias - 1) << man;
-	bits += (uint64_t)rint(ldexp(a, man - exp));
-	return sign | (bits < inf ? bits : inf);
+	return float_bits(v, t->exp_bits, t->man_bits);
 }
 
-static double float_value(const struct value_type *t, uint64_t bits)
+static double value_of(const struct value_type *t, uint64_t bits)
 {
-	int bias = (1 << (t->exp_bits - 1)) - 1, man = t->man_bits;
-	uint64_t max = (UINT64_C(1) << t->exp_bits) - 1;
-	uint64_t frac = bits & ((UINT64_C(1) << man) - 1);
-	uint64_t exp = bits >> man & max;
-	bool neg = bits >> (t->size_bytes * 8 - 1) & 1;
-	double v;
-
-	if (exp == max)
-		v = frac ? (double)NAN : (double)INFINITY;
-	else if (exp)
-		v = ldexp((double)(frac | UINT64_C(1) << man),
-			  (int)exp - bias - man);
-	else
-		v = ldexp((double)frac, 1 - bias - man);
-	return neg ? -v : v;
+	return float_value(bits, t->exp_bits, t->man_bits);
 }
 
 /* ---- text --------------------------------------------------------------- */
@@ -122,10 +91,10 @@ static bool parse_float(const struct value_type *t, const char *text,
 {
 	double v = strtod(text, end);
 
-	*out = float_bits(t, v);
+	*out = bits_of(t, v);
 	/* An infinity that nobody asked for. */
 	return isinf(v) ? !isdigit((unsigned char)text[strspn(text, "+-")]) :
-			  isnan(v) || isfinite(float_value(t, *out));
+			  isnan(v) || isfinite(value_of(t, *out));
 }
 
 bool value_parse(const struct value_type *t, const char *text, void *out,
@@ -153,7 +122,7 @@ bool value_parse(const struct value_type *t, const char *text, void *out,
 void value_print(const struct value_type *t, const void *bytes, struct buf *out)
 {
 	uint64_t v = load(t, bytes);
-	double f = t->class == VALUE_FLOAT ? float_value(t, v) : 0.0;
+	double f = t->class == VALUE_FLOAT ? value_of(t, v) : 0.0;
 	char text[40];
 
 	switch (t->class) {
@@ -171,7 +140,7 @@ void value_print(const struct value_type *t, const void *bytes, struct buf *out)
 	}
 	for (int digits = 1; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, f);
-		if (isnan(f) || float_bits(t, strtod(text, NULL)) == v)
+		if (isnan(f) || bits_of(t, strtod(text, NULL)) == v)
 			break;
 	}
 	buf_adds(out, text);
@@ -181,7 +150,7 @@ bool value_f64(const struct value_type *t, const void *bytes, double *out)
 {
 	uint64_t v = load(t, bytes);
 
-	*out = t->class == VALUE_FLOAT	? float_value(t, v) :
+	*out = t->class == VALUE_FLOAT	? value_of(t, v) :
 	       t->class == VALUE_SIGNED ? (double)sign_extend(t, v) :
 					  (double)v;
 	return isfinite(*out);
@@ -202,7 +171,7 @@ static uint64_t splitmix64(uint64_t *state)
 static void store(const struct value_type *t, void *dst, size_t i, double f,
 		  uint64_t v)
 {
-	uint64_t bits = t->class == VALUE_FLOAT ? float_bits(t, f) : v;
+	uint64_t bits = t->class == VALUE_FLOAT ? bits_of(t, f) : v;
 
 	memcpy((char *)dst + i * t->size_bytes, &bits, t->size_bytes);
 }
