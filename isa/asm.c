@@ -134,7 +134,8 @@ static char *skip_comment(char *p)
 /* Characters that may mean something when a line is cut off. */
 static inline bool is_plain(char c)
 {
-	return c > '/' ? c != ';' : c == ' ' || c == ',' || c == '-' || c == '.';
+	return c > '/' ? c != ';' :
+			 c == ' ' || c == ',' || c == '-' || c == '.';
 }
 
 bool asm_next_line(struct assembler *a, bool raw)

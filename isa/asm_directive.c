@@ -5,26 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/asm_int.h"
-
-enum { S_NOP = 0xbf800000u }; /* what code is padded with */
-
-/* The directive at hand: `arg` is what the table says. */
-struct directive {
-	struct assembler *a;
-	const char *p; /* what follows the name */
-	int arg;
-};
+#include "isa/asm_directive.h"
 
 /* --------------------------------------------------------------- input ---- */
 
-static bool done(struct directive *d)
+bool dir_done(struct directive *d)
 {
 	d->p = asm_space(d->p);
 	return !*d->p || asm_error(d->a, d->p, "unexpected text");
 }
 
-static bool comma(struct directive *d)
+bool dir_comma(struct directive *d)
 {
 	d->p = asm_space(d->p);
 	if (*d->p != ',')
@@ -35,7 +26,7 @@ static bool comma(struct directive *d)
 
 static bool want_comma(struct directive *d)
 {
-	return comma(d) || asm_error(d->a, d->p, "wanted ','");
+	return dir_comma(d) || asm_error(d->a, d->p, "wanted ','");
 }
 
 /* A name, also in quotes. */
@@ -61,7 +52,7 @@ static bool name(struct directive *d, const char **s, int *len)
 	return true;
 }
 
-static bool number_in(struct directive *d, int64_t low, int64_t high,
+bool dir_number(struct directive *d, int64_t low, int64_t high,
 		      int64_t *v)
 {
 	const char *at = d->p;
@@ -98,7 +89,7 @@ static bool known_section(struct directive *d)
 	};
 	const char *s = known[d->arg].name;
 
-	return done(d) && enter(d->a, isa_object_section(d->a->o, s, strlen(s),
+	return dir_done(d) && enter(d->a, isa_object_section(d->a->o, s, strlen(s),
 							 known[d->arg].type,
 							 known[d->arg].flags));
 }
@@ -197,238 +188,21 @@ static bool section(struct directive *d)
 	if (!len)
 		return asm_error(d->a, d->p, "wanted a section name");
 	default_flags(s, len, &type, &flags);
-	if (comma(d)) {
+	if (dir_comma(d)) {
 		flags = 0;
 		if (!section_flags(d, &flags) ||
-		    (comma(d) && !section_type(d, &type)) ||
-		    (comma(d) && !number_in(d, 1, 65536, &entry)))
+		    (dir_comma(d) && !section_type(d, &type)) ||
+		    (dir_comma(d) && !dir_number(d, 1, 65536, &entry)))
 			return false;
 	}
 	number = isa_object_section(d->a->o, s, len, type, flags);
 	isa_section_at(d->a->o, number)->entry_bytes = entry;
-	return done(d) && enter(d->a, number);
+	return dir_done(d) && enter(d->a, number);
 }
 
 static bool previous(struct directive *d)
 {
-	return done(d) && enter(d->a, d->a->previous);
-}
-
-/* ------------------------------------------------------------ alignment ----
- */
-
-static bool pad(struct directive *d, uint64_t n, bool given, uint64_t value)
-{
-	bool code = asm_here(d->a)->flags & ISA_SHF_EXEC;
-	int unit = d->arg & 7 ? d->arg & 7 : 1;
-
-	if (!given && code) {
-		value = S_NOP;
-		unit = 4;
-		if (!asm_emit_fill(d->a, n % 4, 0))
-			return false;
-		n -= n % 4;
-	}
-	if (asm_here(d->a)->type == ISA_SHT_NOBITS)
-		return asm_emit_fill(d->a, n, 0);
-	if (n % unit)
-		return asm_error(d->a, NULL,
-				 "the padding is no multiple of "
-				 "the fill value's size");
-	for (; n; n -= unit)
-		if (!asm_emit(d->a, &value, unit))
-			return false;
-	return true;
-}
-
-/* arg: size of the fill value, and 8 if the number is a power of two. */
-static bool align(struct directive *d)
-{
-	int64_t n, value = 0, most = INT64_MAX;
-	const char *at = d->p;
-	bool given = false;
-	struct isa_section *s;
-	uint64_t gap;
-
-	if (!number_in(d, 0, d->arg & 8 ? 16 : 65536, &n))
-		return false;
-	n = d->arg & 8 ? INT64_C(1) << n : n ? n : 1;
-	if (n & (n - 1))
-		return asm_error(d->a, at, "an alignment is a power of two");
-	if (comma(d)) {
-		given = *d->p != ',';
-		if (given && !asm_number(d->a, &d->p, &value))
-			return false;
-		if (comma(d) && !number_in(d, 0, INT64_MAX, &most))
-			return false;
-	}
-	if (!done(d))
-		return false;
-	s = asm_here(d->a);
-	gap = -s->size_bytes & (n - 1);
-	if ((int64_t)gap > most)
-		return true;
-	if (s->align < (uint64_t)n)
-		s->align = n;
-	return pad(d, gap, given, value);
-}
-
-/* ----------------------------------------------------------------- data ----
- */
-
-static bool datum(struct directive *d, int bytes)
-{
-	struct asm_fixup f = { .kind = FIX_DATA,
-			       .bytes = bytes,
-			       .section = d->a->section,
-			       .line = d->a->line_no,
-			       .column = d->p - d->a->line,
-			       .offset = asm_here(d->a)->size_bytes };
-	static const uint8_t zero[8];
-	const char *at = d->p;
-	int bits = 8 * bytes;
-	int64_t n;
-
-	if (!asm_value(d->a, &d->p, &f.value))
-		return false;
-	n = f.value.n;
-	if (f.value.add || f.value.sub) {
-		asm_fixup(d->a, &f);
-		return asm_emit(d->a, zero, bytes);
-	}
-	if (bytes < 8 &&
-	    (n < -(INT64_C(1) << (bits - 1)) || n >= INT64_C(1) << bits))
-		return asm_error(d->a, at, "%lld does not fit %d bits",
-				 (long long)n, bits);
-	return asm_emit(d->a, &n, bytes);
-}
-
-static bool data(struct directive *d)
-{
-	if (!*asm_space(d->p))
-		return true;
-	do
-		if (!datum(d, d->arg))
-			return false;
-	while (comma(d));
-	return done(d);
-}
-
-static bool floats(struct directive *d)
-{
-	do {
-		char *end;
-		double v = strtod(d->p, &end);
-		float f = v;
-
-		if (end == d->p)
-			return asm_error(d->a, d->p, "wanted a number");
-		d->p = end;
-		if (!asm_emit(d->a, d->arg == 4 ? (void *)&f : (void *)&v,
-			      d->arg))
-			return false;
-	} while (comma(d));
-	return done(d);
-}
-
-static int octal(const char **p)
-{
-	int v = 0;
-
-	for (int i = 0; i < 3 && **p >= '0' && **p <= '7'; i++)
-		v = v * 8 + *(*p)++ - '0';
-	return v & 0xff;
-}
-
-/* The character behind a backslash; -1 if it means nothing. */
-static int escape(const char **p)
-{
-	static const char letter[] = "bfnrt\"\\";
-	static const char means[] = "\b\f\n\r\t\"\\";
-	const char *at;
-
-	if (**p >= '0' && **p <= '7')
-		return octal(p);
-	if (**p == 'x' || **p == 'X') {
-		char *end;
-		unsigned long v = strtoul(*p + 1, &end, 16);
-
-		if (end == *p + 1)
-			return -1;
-		*p = end;
-		return v & 0xff;
-	}
-	at = **p ? strchr(letter, **p) : NULL;
-	if (!at)
-		return -1;
-	++*p;
-	return (uint8_t)means[at - letter];
-}
-
-static bool string(struct directive *d)
-{
-	const char *p = d->p;
-	struct buf b = { 0 };
-	bool ok = true;
-
-	if (*p != '"')
-		return asm_error(d->a, p, "wanted a string");
-	for (p++; ok && *p && *p != '"';) {
-		int c = (uint8_t)*p++;
-
-		if (c == '\\') {
-			c = escape(&p);
-			if (c < 0)
-				ok = asm_error(d->a, p, "unknown escape");
-		}
-		buf_addc(&b, c);
-	}
-	if (ok && !*p)
-		ok = asm_error(d->a, d->p, "'\"' missing");
-	if (d->arg)
-		buf_addc(&b, 0);
-	ok = ok && asm_emit(d->a, b.data ? b.data : "", b.len);
-	d->p = p + 1;
-	buf_fini(&b);
-	return ok;
-}
-
-/* arg: a zero ends each. */
-static bool strings(struct directive *d)
-{
-	do
-		if (!string(d))
-			return false;
-	while (comma(d));
-	return done(d);
-}
-
-/* .zero n, .space n[, byte] */
-static bool space(struct directive *d)
-{
-	int64_t n, v = 0;
-
-	return number_in(d, 0, CO_MAX_SPAN_BYTES, &n) &&
-	       (!comma(d) || number_in(d, -128, 255, &v)) && done(d) &&
-	       asm_emit_fill(d->a, n, v);
-}
-
-/* .fill count[, size[, value]] */
-static bool fill(struct directive *d)
-{
-	int64_t n, size = 1, v = 0;
-
-	if (!number_in(d, 0, CO_MAX_SPAN_BYTES / 8, &n) ||
-	    (comma(d) && !number_in(d, 0, 8, &size)) ||
-	    (comma(d) && !asm_number(d->a, &d->p, &v)) || !done(d))
-		return false;
-	/* Of larger values four bytes are taken. */
-	if (size > 4)
-		v &= 0xffffffff;
-	for (int64_t i = 0; i < n; i++)
-		if (!asm_emit(d->a, &v, size))
-			return false;
-	return true;
+	return dir_done(d) && enter(d->a, d->a->previous);
 }
 
 /* --------------------------------------------------------------- symbols ----
@@ -452,8 +226,8 @@ static bool binding(struct directive *d)
 			sym->visibility = d->arg - VISIBLE;
 		else
 			sym->binding = d->arg == BIND_LOCAL ? 0 : d->arg;
-	} while (comma(d));
-	return done(d);
+	} while (dir_comma(d));
+	return dir_done(d);
 }
 
 /* .type name, @function */
@@ -470,7 +244,7 @@ static bool type(struct directive *d)
 
 	if (!name(d, &s, &len))
 		return false;
-	comma(d);
+	dir_comma(d);
 	if (*d->p == '@' || *d->p == '%')
 		d->p++;
 	if (!name(d, &t, &t_len))
@@ -480,7 +254,7 @@ static bool type(struct directive *d)
 			continue;
 		isa_symbol_at(d->a->o, isa_object_symbol(d->a->o, s, len))
 			->type = types[i].type;
-		return done(d);
+		return dir_done(d);
 	}
 	return asm_error(d->a, t, "wanted @function, @object or @notype");
 }
@@ -496,7 +270,7 @@ static bool size(struct directive *d)
 		return false;
 	f.column = d->p - d->a->line;
 	f.section = isa_object_symbol(d->a->o, s, len);
-	if (!asm_value(d->a, &d->p, &f.value) || !done(d))
+	if (!asm_value(d->a, &d->p, &f.value) || !dir_done(d))
 		return false;
 	asm_fixup(d->a, &f);
 	return true;
@@ -510,7 +284,7 @@ static bool set(struct directive *d)
 	int len;
 
 	return name(d, &s, &len) && want_comma(d) &&
-	       asm_value(d->a, &d->p, &v) && done(d) &&
+	       asm_value(d->a, &d->p, &v) && dir_done(d) &&
 	       asm_set(d->a, s, len, &v, d->arg);
 }
 
@@ -526,7 +300,7 @@ static bool target(struct directive *d)
 	char chip[32];
 	int len;
 
-	if (!name(d, &s, &len) || !done(d))
+	if (!name(d, &s, &len) || !dir_done(d))
 		return false;
 	if (strncmp(s, "amdgcn-amd-amdhsa-", 18))
 		return asm_error(a, at, "the target is not amdgcn-amd-amdhsa");
@@ -554,7 +328,7 @@ static bool version(struct directive *d)
 {
 	int64_t v;
 
-	if (!number_in(d, 4, 6, &v) || !done(d))
+	if (!dir_number(d, 4, 6, &v) || !dir_done(d))
 		return false;
 	if (!d->a->options.version)
 		d->a->o->version = v;
@@ -568,7 +342,7 @@ static bool kernel(struct directive *d)
 
 static bool metadata(struct directive *d)
 {
-	return done(d) && asm_metadata(d->a);
+	return dir_done(d) && asm_metadata(d->a);
 }
 
 /* Debug information and the compiler's name: the object has none. */
@@ -586,33 +360,33 @@ static const struct {
 	bool (*fn)(struct directive *d);
 	int arg;
 } directives[] = {
-	{ ".long", data, 4 },
-	{ ".byte", data, 1 },
-	{ ".short", data, 2 },
-	{ ".quad", data, 8 },
-	{ ".4byte", data, 4 },
-	{ ".int", data, 4 },
-	{ ".2byte", data, 2 },
-	{ ".hword", data, 2 },
-	{ ".value", data, 2 },
-	{ ".8byte", data, 8 },
-	{ ".float", floats, 4 },
-	{ ".single", floats, 4 },
-	{ ".double", floats, 8 },
-	{ ".ascii", strings, 0 },
-	{ ".asciz", strings, 1 },
-	{ ".string", strings, 1 },
-	{ ".zero", space, 0 },
-	{ ".skip", space, 0 },
-	{ ".space", space, 0 },
-	{ ".fill", fill, 0 },
-	{ ".p2align", align, 8 | 1 },
-	{ ".p2alignw", align, 8 | 2 },
-	{ ".p2alignl", align, 8 | 4 },
-	{ ".align", align, 1 },
-	{ ".balign", align, 1 },
-	{ ".balignw", align, 2 },
-	{ ".balignl", align, 4 },
+	{ ".long", dir_data, 4 },
+	{ ".byte", dir_data, 1 },
+	{ ".short", dir_data, 2 },
+	{ ".quad", dir_data, 8 },
+	{ ".4byte", dir_data, 4 },
+	{ ".int", dir_data, 4 },
+	{ ".2byte", dir_data, 2 },
+	{ ".hword", dir_data, 2 },
+	{ ".value", dir_data, 2 },
+	{ ".8byte", dir_data, 8 },
+	{ ".float", dir_floats, 4 },
+	{ ".single", dir_floats, 4 },
+	{ ".double", dir_floats, 8 },
+	{ ".ascii", dir_strings, 0 },
+	{ ".asciz", dir_strings, 1 },
+	{ ".string", dir_strings, 1 },
+	{ ".zero", dir_space, 0 },
+	{ ".skip", dir_space, 0 },
+	{ ".space", dir_space, 0 },
+	{ ".fill", dir_fill, 0 },
+	{ ".p2align", dir_align, 8 | 1 },
+	{ ".p2alignw", dir_align, 8 | 2 },
+	{ ".p2alignl", dir_align, 8 | 4 },
+	{ ".align", dir_align, 1 },
+	{ ".balign", dir_align, 1 },
+	{ ".balignw", dir_align, 2 },
+	{ ".balignl", dir_align, 4 },
 	{ ".text", known_section, 0 },
 	{ ".data", known_section, 1 },
 	{ ".bss", known_section, 2 },

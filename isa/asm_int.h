@@ -3,7 +3,8 @@
  *
  * asm.c           lines, labels, instructions, patching
  * asm_symbol.c    symbols in expressions, references, local labels
- * asm_directive.c sections, data and symbol directives
+ * asm_directive.c sections and symbol directives
+ * asm_data.c      data directives
  * asm_kernel.c    .amdhsa_kernel
  * asm_meta.c      .amdgpu_metadata: YAML to MessagePack
  */

@@ -26,7 +26,7 @@ enum word {
 	W_COUNT
 };
 
-enum when { ANY, GFX11_ON, BEFORE_GFX12, GFX12_ON };
+enum when { ANY, BEFORE_GFX11, GFX11_ON, BEFORE_GFX12, GFX12_ON };
 
 static const struct field {
 	const char *name; /* without .amdhsa_ */
@@ -37,14 +37,18 @@ static const struct field {
 	{ "private_segment_fixed_size", W_PRIVATE, 0, 32, ANY, 0 },
 	{ "kernarg_size", W_KERNARG, 0, 32, ANY, 0 },
 	{ "user_sgpr_count", W_USER_SGPRS, 1, 5, ANY, 0 },
+	{ "user_sgpr_private_segment_buffer", W_PROPS, 0, 1, BEFORE_GFX11, 4 },
 	{ "user_sgpr_dispatch_ptr", W_PROPS, 1, 1, ANY, 2 },
 	{ "user_sgpr_queue_ptr", W_PROPS, 2, 1, ANY, 2 },
 	{ "user_sgpr_kernarg_segment_ptr", W_PROPS, 3, 1, ANY, 2 },
 	{ "user_sgpr_dispatch_id", W_PROPS, 4, 1, ANY, 2 },
+	{ "user_sgpr_flat_scratch_init", W_PROPS, 5, 1, BEFORE_GFX11, 2 },
 	{ "user_sgpr_private_segment_size", W_PROPS, 6, 1, ANY, 1 },
 	{ "wavefront_size32", W_PROPS, 10, 1, ANY, 0 },
 	{ "uses_dynamic_stack", W_PROPS, 11, 1, ANY, 0 },
-	{ "enable_private_segment", W_RSRC2, 0, 1, ANY, 0 },
+	{ "enable_private_segment", W_RSRC2, 0, 1, GFX11_ON, 0 },
+	{ "system_sgpr_private_segment_wavefront_offset", W_RSRC2, 0, 1,
+	  BEFORE_GFX11, 0 },
 	{ "system_sgpr_workgroup_id_x", W_RSRC2, 7, 1, ANY, 0 },
 	{ "system_sgpr_workgroup_id_y", W_RSRC2, 8, 1, ANY, 0 },
 	{ "system_sgpr_workgroup_id_z", W_RSRC2, 9, 1, ANY, 0 },
@@ -53,6 +57,7 @@ static const struct field {
 	{ "next_free_vgpr", W_NEXT_VGPR, 0, 32, ANY, 0 },
 	{ "next_free_sgpr", W_NEXT_SGPR, 0, 32, ANY, 0 },
 	{ "reserve_vcc", W_RESERVE, 0, 1, ANY, 0 },
+	{ "reserve_flat_scratch", W_RESERVE, 0, 1, BEFORE_GFX11, 0 },
 	{ "float_round_mode_32", W_RSRC1, 12, 2, ANY, 0 },
 	{ "float_round_mode_16_64", W_RSRC1, 14, 2, ANY, 0 },
 	{ "float_denorm_mode_32", W_RSRC1, 16, 2, ANY, 0 },
@@ -114,6 +119,8 @@ static void defaults(struct kernel *k)
 static bool exists(const struct assembler *a, const struct field *f)
 {
 	switch (f->when) {
+	case BEFORE_GFX11:
+		return a->t.gen == ISA_GFX10_3;
 	case GFX11_ON:
 		return a->t.gen != ISA_GFX10_3;
 	case BEFORE_GFX12:

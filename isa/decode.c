@@ -194,11 +194,10 @@ static const char *single(struct decoder *d)
 {
 	struct isa_inst *in = d->in;
 	const char *why;
+	uint32_t high;
 
-	in->op = isa_op_at(d->t->gen, in->fmt,
-			   in->f[ISA_F_OP] |
-				   in->f[ISA_F_OPHI]
-					   << isa_fmt_info(in->layout)->op_bits);
+	high = in->f[ISA_F_OPHI] << isa_fmt_info(in->layout)->op_bits;
+	in->op = isa_op_at(d->t->gen, in->fmt, high | in->f[ISA_F_OP]);
 	if (!in->op)
 		return "unknown opcode";
 	d->op = isa_op_info(in->op);

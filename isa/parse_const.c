@@ -118,7 +118,8 @@ static int inline_int(int64_t i, enum isa_type type)
 		return -1;
 	if (n >= -16 && n <= 64)
 		return n >= 0 ? 128 + n : 192 - n;
-	if ((is_half(t) && !half) || (t->count > 1 && t->bits == 32 && t->kind == 'I'))
+	if ((is_half(t) && !half) ||
+	    (t->count > 1 && t->bits == 32 && t->kind == 'I'))
 		return -1;
 	for (int f = 240; f <= 248; f++)
 		if (((isa_inline_value(f, as) ^ (uint64_t)i) & mask) == 0)

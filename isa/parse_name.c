@@ -74,8 +74,8 @@ static enum isa_op find(enum isa_gen gen, const char *s, int len)
 		if (table[at].len != len)
 			continue;
 		name = name_of(op, table[at].old);
-		if (memcmp(name, s, len) || (table[at].old &&
-					     isa_op_info(op)->flags & ISA_LDSDMA))
+		if (memcmp(name, s, len) ||
+		    (table[at].old && isa_op_info(op)->flags & ISA_LDSDMA))
 			continue;
 		if (isa_opcode(gen, op, false) < 0)
 			other = op;

@@ -7,28 +7,9 @@
  */
 #include <string.h>
 
-#include "isa/verify_int.h"
+#include "isa/verify_step.h"
 
-enum { MAX_WRITES = 80, OP_PAIR = 0xffff, OP_SCC = 0x10000 };
-
-struct step {
-	struct verifier *v;
-	struct values *val;
-	struct vstate *s;
-	const struct cfg_insn *x;
-	int insn;
-	/* One half of a VOPD, or the whole instruction. */
-	enum isa_op op;
-	const struct isa_operand *o;
-	int n;
-	struct {
-		uint16_t reg;
-		uint32_t value;
-	} w[MAX_WRITES];
-	int n_w;
-};
-
-static void put(struct step *p, int reg, uint32_t value)
+void step_put(struct step *p, int reg, uint32_t value)
 {
 	if (p->n_w < MAX_WRITES) {
 		p->w[p->n_w].reg = reg;
@@ -36,7 +17,7 @@ static void put(struct step *p, int reg, uint32_t value)
 	}
 }
 
-static int reg_of(const struct isa_operand *o)
+int step_reg(const struct isa_operand *o)
 {
 	return o->kind == ISA_K_VGPR ? R_VGPR + o->reg : o->reg;
 }
@@ -86,30 +67,31 @@ static const struct isa_operand *source(const struct step *p, int i)
 	return NULL;
 }
 
-static uint32_t src(struct step *p, int i)
+uint32_t step_src(struct step *p, int i)
 {
 	const struct isa_operand *o = source(p, i);
 
 	return o ? step_operand(p->v, p->s, o, 0) : val_const(p->val, 0);
 }
 
-static uint32_t dst_old(struct step *p)
+uint32_t step_old(struct step *p)
 {
 	return step_operand(p->v, p->s, &p->o[0], 0);
 }
 
-static int flags_of(struct step *p, uint32_t x)
+int step_flags(struct step *p, uint32_t x)
 {
 	return p->val->v[x].flags;
 }
 
-static uint32_t pair(struct step *p, uint32_t a, uint32_t b)
+uint32_t step_pair(struct step *p, uint32_t a, uint32_t b)
 {
-	return val_expr(p->val, OP_PAIR, a, b, flags_of(p, a) | flags_of(p, b));
+	return val_expr(p->val, OP_PAIR, a, b,
+			step_flags(p, a) | step_flags(p, b));
 }
 
 /* All that the result depends on: sources, modifiers, flags that are read. */
-static uint32_t chain(struct step *p)
+uint32_t step_chain(struct step *p)
 {
 	const uint32_t *f = p->x->in.f;
 	uint32_t c = val_const(
@@ -125,14 +107,15 @@ static uint32_t chain(struct step *p)
 		if (!(p->o[i].role & ISA_SRC))
 			continue;
 		for (int dw = 0; dw < n; dw++)
-			c = pair(p, c, step_operand(p->v, p->s, &p->o[i], dw));
+			c = step_pair(p, c,
+				      step_operand(p->v, p->s, &p->o[i], dw));
 	}
 	if (flags & ISA_RSCC)
-		c = pair(p, c, p->s->v[R_SCC]);
+		c = step_pair(p, c, p->s->v[R_SCC]);
 	if (flags & ISA_RVCC)
-		c = pair(p, c, p->s->v[ISA_R_VCC_LO]);
+		c = step_pair(p, c, p->s->v[ISA_R_VCC_LO]);
 	if (flags & ISA_RM0)
-		c = pair(p, c, p->s->v[ISA_R_M0]);
+		c = step_pair(p, c, p->s->v[ISA_R_M0]);
 	return c;
 }
 
@@ -156,9 +139,9 @@ static bool is_mask_pair(struct step *p, const struct isa_operand *o)
 
 static void put_mask(struct step *p, int reg, uint32_t mask, int dwords)
 {
-	put(p, reg, mask);
+	step_put(p, reg, mask);
 	if (dwords == 2)
-		put(p, reg + 1, val_high(p->val, mask));
+		step_put(p, reg + 1, val_high(p->val, mask));
 }
 
 static void generic(struct step *p);
@@ -173,12 +156,13 @@ static bool step_logic(struct step *p)
 		return false;
 	if (dwords == 2 && !(is_mask_pair(p, a) && is_mask_pair(p, b)))
 		return false;
-	m = val_logic(p->val, p->s->v[ISA_R_EXEC_LO], p->op, src(p, 0),
-		      src(p, 1));
+	m = val_logic(p->val, p->s->v[ISA_R_EXEC_LO], p->op, step_src(p, 0),
+		      step_src(p, 1));
 	if (!m)
 		return false;
-	put_mask(p, reg_of(&p->o[0]), m, dwords);
-	put(p, R_SCC, val_expr(p->val, p->op | OP_SCC, m, 0, flags_of(p, m)));
+	put_mask(p, step_reg(&p->o[0]), m, dwords);
+	step_put(p, R_SCC,
+		 val_expr(p->val, p->op | OP_SCC, m, 0, step_flags(p, m)));
 	return true;
 }
 
@@ -187,251 +171,17 @@ static void step_saveexec(struct step *p, bool save)
 {
 	uint32_t exec = p->s->v[ISA_R_EXEC_LO];
 	int dwords = p->o[0].dwords;
-	uint32_t s0 = src(p, 0), m = 0;
+	uint32_t s0 = step_src(p, 0), m = 0;
 
 	if (dwords == 1 || is_mask_pair(p, source(p, 0)))
 		m = val_logic(p->val, exec, p->op, s0, exec);
 	if (!m)
 		m = val_expr(p->val, p->op, s0, exec,
-			     flags_of(p, s0) | VF_VARY);
-	put_mask(p, reg_of(&p->o[0]), save ? exec : m, dwords);
+			     step_flags(p, s0) | VF_VARY);
+	put_mask(p, step_reg(&p->o[0]), save ? exec : m, dwords);
 	put_mask(p, ISA_R_EXEC_LO, m, dwords);
-	put(p, R_SCC, val_expr(p->val, p->op | OP_SCC, m, 0, flags_of(p, m)));
-}
-
-/* --------------------------------------------------------- arithmetic ---- */
-
-static uint32_t known_zeros(const struct values *s, uint32_t x)
-{
-	uint32_t low = 32;
-
-	for (; s->v[x].kind == VAL_LIN; x = s->v[x].b) {
-		uint32_t z = __builtin_ctz(s->v[x].imm);
-
-		low = z < low ? z : low;
-	}
-	if (s->v[x].kind != VAL_CONST)
-		return 0;
-	return s->v[x].imm && (uint32_t)__builtin_ctz(s->v[x].imm) < low ?
-		       (uint32_t)__builtin_ctz(s->v[x].imm) :
-		       low;
-}
-
-static uint32_t either(struct step *p, uint32_t a, uint32_t b)
-{
-	uint32_t za = known_zeros(p->val, a), zb = known_zeros(p->val, b);
-
-	if ((za < 32 && p->val->v[b].hi < 1u << za) || za == 32 ||
-	    (zb < 32 && p->val->v[a].hi < 1u << zb) || zb == 32)
-		return val_add(p->val, a, b);
-	return val_expr(p->val, ISA_v_or_b32, a, b,
-			flags_of(p, a) | flags_of(p, b));
-}
-
-static uint32_t shifted(struct step *p, uint32_t x, uint32_t by)
-{
-	uint32_t k;
-
-	if (val_is_const(p->val, by, &k))
-		return val_scale(p->val, x, 1u << (k & 31));
-	return val_expr(p->val, ISA_v_lshlrev_b32, x, by,
-			flags_of(p, x) | flags_of(p, by));
-}
-
-static uint32_t product(struct step *p, uint32_t a, uint32_t b)
-{
-	uint32_t k;
-
-	if (val_is_const(p->val, a, &k))
-		return val_scale(p->val, b, k);
-	if (val_is_const(p->val, b, &k))
-		return val_scale(p->val, a, k);
-	if (a > b) {
-		uint32_t t = a;
-
-		a = b;
-		b = t;
-	}
-	return val_expr(p->val, ISA_v_mul_lo_u32, a, b,
-			flags_of(p, a) | flags_of(p, b));
-}
-
-static uint32_t minus(struct step *p, uint32_t a, uint32_t b)
-{
-	return val_add(p->val, a, val_scale(p->val, b, UINT32_MAX));
-}
-
-/* The largest work-item number in dimension `d` of the packed ids in v0. */
-static uint32_t id_max(const struct step *p, int d)
-{
-	const struct verify_input *in = p->v->in;
-
-	if (in->workgroup_dim[d] > 0)
-		return in->workgroup_dim[d] - 1;
-	return in->max_workgroup > 0 && in->max_workgroup < 1024 ?
-		       in->max_workgroup - 1 :
-		       1023;
-}
-
-static uint32_t masked_by(struct step *p, uint32_t a, uint32_t b)
-{
-	uint32_t k, hi;
-
-	if (val_is_const(p->val, a, &k)) {
-		uint32_t t = a;
-
-		a = b;
-		b = t;
-	}
-	if (!val_is_const(p->val, b, &k))
-		return val_expr(p->val, ISA_v_and_b32, a, b,
-				flags_of(p, a) | flags_of(p, b));
-	if (val_is_const(p->val, a, &hi))
-		return val_const(p->val, hi & k);
-	hi = k < p->val->v[a].hi ? k : p->val->v[a].hi;
-	if (a == val_entry(p->val, 0, R_VGPR) && k == 0x3ff)
-		hi = id_max(p, 0);
-	return val_bound(p->val,
-			 val_expr(p->val, ISA_v_and_b32, a, b, flags_of(p, a)),
-			 0, hi);
-}
-
-static uint32_t bits_of(struct step *p, uint32_t x, uint32_t low,
-			uint32_t width)
-{
-	uint32_t l, w, hi = UINT32_MAX;
-
-	if (!val_is_const(p->val, low, &l) || !val_is_const(p->val, width, &w))
-		return val_expr(p->val, ISA_v_bfe_u32, x, pair(p, low, width),
-				flags_of(p, x));
-	l &= 31;
-	w &= 31;
-	if (w)
-		hi = (1u << w) - 1;
-	if (x == val_entry(p->val, 0, R_VGPR) && w == 10 && l % 10 == 0)
-		hi = id_max(p, l / 10);
-	else if (p->val->v[x].hi >> l < hi)
-		hi = p->val->v[x].hi >> l;
-	return val_bound(p->val,
-			 val_expr(p->val, ISA_v_bfe_u32, x, pair(p, low, width),
-				  flags_of(p, x)),
-			 0, hi);
-}
-
-static uint32_t down(struct step *p, uint32_t x, uint32_t by)
-{
-	uint32_t k, c;
-
-	if (!val_is_const(p->val, by, &k))
-		return val_expr(p->val, ISA_v_lshrrev_b32, x, by,
-				flags_of(p, x) | flags_of(p, by));
-	k &= 31;
-	if (val_is_const(p->val, x, &c))
-		return val_const(p->val, c >> k);
-	return val_bound(
-		p->val,
-		val_expr(p->val, ISA_v_lshrrev_b32, x, by, flags_of(p, x)), 0,
-		p->val->v[x].hi >> k);
-}
-
-/* 32-bit results that stay linear; 0 if the row is none of them. */
-static uint32_t linear(struct step *p)
-{
-	switch (p->op) {
-	case ISA_v_mov_b32:
-	case ISA_s_mov_b32:
-		return src(p, 0);
-	case ISA_s_movk_i32:
-		return val_const(p->val, (int16_t)p->x->in.f[ISA_F_SIMM16]);
-	case ISA_s_addk_i32:
-		return val_add(
-			p->val, dst_old(p),
-			val_const(p->val, (int16_t)p->x->in.f[ISA_F_SIMM16]));
-	case ISA_s_mulk_i32:
-		return val_scale(p->val, dst_old(p),
-				 (int16_t)p->x->in.f[ISA_F_SIMM16]);
-	case ISA_v_add_nc_u32:
-	case ISA_s_add_u32:
-	case ISA_s_add_i32:
-		return val_add(p->val, src(p, 0), src(p, 1));
-	case ISA_v_sub_nc_u32:
-	case ISA_s_sub_u32:
-	case ISA_s_sub_i32:
-		return minus(p, src(p, 0), src(p, 1));
-	case ISA_v_subrev_nc_u32:
-		return minus(p, src(p, 1), src(p, 0));
-	case ISA_v_lshlrev_b32:
-		return shifted(p, src(p, 1), src(p, 0));
-	case ISA_s_lshl_b32:
-		return shifted(p, src(p, 0), src(p, 1));
-	case ISA_v_lshrrev_b32:
-		return down(p, src(p, 1), src(p, 0));
-	case ISA_s_lshr_b32:
-		return down(p, src(p, 0), src(p, 1));
-	case ISA_v_lshl_add_u32:
-		return val_add(p->val, shifted(p, src(p, 0), src(p, 1)),
-			       src(p, 2));
-	case ISA_v_add_lshl_u32:
-		return shifted(p, val_add(p->val, src(p, 0), src(p, 1)),
-			       src(p, 2));
-	case ISA_v_add3_u32:
-		return val_add(p->val, val_add(p->val, src(p, 0), src(p, 1)),
-			       src(p, 2));
-	case ISA_v_mul_lo_u32:
-	case ISA_s_mul_i32:
-		return product(p, src(p, 0), src(p, 1));
-	case ISA_v_mul_u32_u24:
-	case ISA_v_mad_u32_u24:
-		/* Compilers use these where both factors have 24 bits. */
-		return val_add(p->val, product(p, src(p, 0), src(p, 1)),
-			       p->op == ISA_v_mad_u32_u24 ?
-				       src(p, 2) :
-				       val_const(p->val, 0));
-	case ISA_v_and_b32:
-	case ISA_s_and_b32:
-		return masked_by(p, src(p, 0), src(p, 1));
-	case ISA_v_or_b32:
-	case ISA_s_or_b32:
-		return either(p, src(p, 0), src(p, 1));
-	case ISA_v_lshl_or_b32:
-		return either(p, shifted(p, src(p, 0), src(p, 1)), src(p, 2));
-	case ISA_v_and_or_b32:
-		return either(p, masked_by(p, src(p, 0), src(p, 1)), src(p, 2));
-	case ISA_v_bfe_u32:
-		return bits_of(p, src(p, 0), src(p, 1), src(p, 2));
-	default:
-		return 0;
-	}
-}
-
-/* Carries matter for addresses that s_getpc_b64 starts. */
-static void put_carry(struct step *p)
-{
-	uint32_t a, b, c = 0;
-
-	if (!val_is_const(p->val, src(p, 0), &a) ||
-	    !val_is_const(p->val, src(p, 1), &b) ||
-	    (p->op == ISA_s_addc_u32 &&
-	     !val_is_const(p->val, p->s->v[R_SCC], &c))) {
-		put(p, R_SCC,
-		    val_expr(p->val, p->op | OP_SCC, chain(p), 0,
-			     flags_of(p, chain(p))));
-		return;
-	}
-	put(p, R_SCC, val_const(p->val, ((uint64_t)a + b + c) >> 32));
-}
-
-static bool step_addc(struct step *p)
-{
-	uint32_t a, b, c;
-
-	if (!val_is_const(p->val, src(p, 0), &a) ||
-	    !val_is_const(p->val, src(p, 1), &b) ||
-	    !val_is_const(p->val, p->s->v[R_SCC], &c))
-		return false;
-	put(p, reg_of(&p->o[0]), val_const(p->val, a + b + c));
-	put_carry(p);
-	return true;
+	step_put(p, R_SCC,
+		 val_expr(p->val, p->op | OP_SCC, m, 0, step_flags(p, m)));
 }
 
 /* ------------------------------------------------------------ the rest ---- */
@@ -448,15 +198,16 @@ static void put_all(struct step *p, uint32_t c, int flags)
 		if (o->type == ISA_T_MASK) {
 			put_mask(p, o->reg,
 				 val_expr(p->val, p->op | i << 20,
-					  pair(p, c, p->s->v[ISA_R_EXEC_LO]), 0,
-					  flags),
+					  step_pair(p, c,
+						    p->s->v[ISA_R_EXEC_LO]),
+					  0, flags),
 				 o->dwords);
 			continue;
 		}
 		for (int dw = 0; dw < o->dwords; dw++)
-			put(p, reg_of(o) + dw,
-			    val_expr(p->val, p->op | i << 20 | dw << 24, c, 0,
-				     flags));
+			step_put(p, step_reg(o) + dw,
+				 val_expr(p->val, p->op | i << 20 | dw << 24, c,
+					  0, flags));
 	}
 }
 
@@ -470,21 +221,21 @@ static void put_fresh(struct step *p, int flags)
 		    o->reg == ISA_R_NULL)
 			continue;
 		for (int dw = 0; dw < o->dwords; dw++)
-			put(p, reg_of(o) + dw,
-			    val_insn(p->val, p->insn, i << 8 | dw, flags));
+			step_put(p, step_reg(o) + dw,
+				 val_insn(p->val, p->insn, i << 8 | dw, flags));
 	}
 }
 
 static void generic(struct step *p)
 {
-	uint32_t c = chain(p), flags = isa_op_info(p->op)->flags;
-	int f = flags_of(p, c);
+	uint32_t c = step_chain(p), flags = isa_op_info(p->op)->flags;
+	int f = step_flags(p, c);
 
 	if (p->op == ISA_v_mbcnt_lo_u32_b32 || p->op == ISA_v_mbcnt_hi_u32_b32)
 		f |= VF_LANE;
 	put_all(p, c, f);
 	if (flags & ISA_WSCC)
-		put(p, R_SCC, val_expr(p->val, p->op | OP_SCC, c, 0, f));
+		step_put(p, R_SCC, val_expr(p->val, p->op | OP_SCC, c, 0, f));
 	if (flags & ISA_WEXEC && isa_op_info(p->op)->fmt == ISA_FMT_VOPC)
 		put_mask(p, ISA_R_EXEC_LO,
 			 val_mask(p->val, p->s->v[ISA_R_EXEC_LO],
@@ -504,10 +255,11 @@ static void step_smem(struct step *p)
 
 	if (base && p->val->v[lo].kind == VAL_ENTRY && !p->val->v[lo].a &&
 	    !p->x->in.f[ISA_F_GLC]) {
-		uint32_t c = pair(p, chain(p),
+		uint32_t c =
+			step_pair(p, step_chain(p),
 				  val_const(p->val, p->x->in.f[ISA_F_OFFSET]));
 
-		put_all(p, c, flags_of(p, c));
+		put_all(p, c, step_flags(p, c));
 	} else {
 		put_fresh(p, 0);
 	}
@@ -537,24 +289,24 @@ static void step_memory(struct step *p)
 static void step_pc(struct step *p)
 {
 	uint64_t pc = p->v->in->vaddr + p->x->off + p->x->in.size_bytes;
-	int reg = reg_of(&p->o[0]);
+	int reg = step_reg(&p->o[0]);
 
-	put(p, reg, val_const(p->val, pc));
-	put(p, reg + 1, val_const(p->val, pc >> 32));
+	step_put(p, reg, val_const(p->val, pc));
+	step_put(p, reg + 1, val_const(p->val, pc >> 32));
 }
 
 static void step_wide_mad(struct step *p)
 {
 	const struct isa_operand *a = source(p, 0), *b = source(p, 1);
 	const struct isa_operand *c = source(p, 2);
-	int reg = reg_of(&p->o[0]);
+	int reg = step_reg(&p->o[0]);
 
 	generic(p);
-	put(p, reg,
-	    val_add(p->val,
-		    product(p, step_operand(p->v, p->s, a, 0),
-			    step_operand(p->v, p->s, b, 0)),
-		    step_operand(p->v, p->s, c, 0)));
+	step_put(p, reg,
+		 val_add(p->val,
+			 step_product(p, step_operand(p->v, p->s, a, 0),
+				      step_operand(p->v, p->s, b, 0)),
+			 step_operand(p->v, p->s, c, 0)));
 }
 
 /* Rows that need more than their operands; false if this is none. */
@@ -564,8 +316,10 @@ static bool step_special(struct step *p)
 
 	if (p->x->flags & ISA_SWAP) {
 		put_fresh(p, VF_VARY);
-		put(p, reg_of(&p->o[0]), step_operand(p->v, p->s, &p->o[1], 0));
-		put(p, reg_of(&p->o[1]), step_operand(p->v, p->s, &p->o[0], 0));
+		step_put(p, step_reg(&p->o[0]),
+			 step_operand(p->v, p->s, &p->o[1], 0));
+		step_put(p, step_reg(&p->o[1]),
+			 step_operand(p->v, p->s, &p->o[0], 0));
 		return true;
 	}
 	switch (p->op) {
@@ -578,9 +332,9 @@ static bool step_special(struct step *p)
 		put_fresh(p, 0);
 		return true;
 	case ISA_s_mov_b64:
-		put(p, reg_of(&p->o[0]), src(p, 0));
-		put(p, reg_of(&p->o[0]) + 1,
-		    step_operand(p->v, p->s, source(p, 0), 1));
+		step_put(p, step_reg(&p->o[0]), step_src(p, 0));
+		step_put(p, step_reg(&p->o[0]) + 1,
+			 step_operand(p->v, p->s, source(p, 0), 1));
 		return true;
 	case ISA_s_addc_u32:
 		if (step_addc(p))
@@ -591,8 +345,8 @@ static bool step_special(struct step *p)
 		put_fresh(p, VF_DARK);
 		return true;
 	case ISA_v_readfirstlane_b32:
-		x = pair(p, src(p, 0), p->s->v[ISA_R_EXEC_LO]);
-		put_all(p, x, flags_of(p, src(p, 0)) & ~VF_LANE);
+		x = step_pair(p, step_src(p, 0), p->s->v[ISA_R_EXEC_LO]);
+		put_all(p, x, step_flags(p, step_src(p, 0)) & ~VF_LANE);
 		return true;
 	case ISA_s_getreg_b32:
 	case ISA_s_sendmsg_rtn_b32:
@@ -635,7 +389,7 @@ static void step_half(struct step *p)
 			generic(p);
 		return;
 	}
-	x = modified(p) ? 0 : linear(p);
+	x = modified(p) ? 0 : step_linear(p);
 	if (!x) {
 		if (p->x->pipe == ISA_PIPE_WMMA)
 			put_fresh(p, 0);
@@ -643,13 +397,13 @@ static void step_half(struct step *p)
 			generic(p);
 		return;
 	}
-	put(p, reg_of(&p->o[0]), x);
+	step_put(p, step_reg(&p->o[0]), x);
 	if (p->op == ISA_s_add_u32)
-		put_carry(p);
+		step_carry(p);
 	else if (isa_op_info(p->op)->flags & ISA_WSCC)
-		put(p, R_SCC,
-		    val_expr(p->val, p->op | OP_SCC, chain(p), 0,
-			     flags_of(p, chain(p))));
+		step_put(p, R_SCC,
+			 val_expr(p->val, p->op | OP_SCC, step_chain(p), 0,
+				  step_flags(p, step_chain(p))));
 }
 
 /*

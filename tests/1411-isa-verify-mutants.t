@@ -36,7 +36,7 @@ hazards=0 hazards_missed=0 waits=0 waits_missed=0
 step=4
 [ "$T0_SLOW" ] && step=1
 for opt in -O3 "-O3 -mwavefrontsize64"; do
-	for src in fft nbody fractal sparse stages bins sort numbers; do
+	for src in transform nbody fractal sparse stages bins sort numbers; do
 		case "$opt $src" in
 		*size64*stages) continue ;;
 		esac

@@ -6,7 +6,7 @@ static float2 times(float2 a, float2 b)
 	return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-kernel void fft(global float2 *x, local float2 *t)
+kernel void transform(global float2 *x, local float2 *t)
 {
 	int id = get_local_id(0), at = get_global_id(0) * 2;
 
