@@ -140,6 +140,10 @@ static const char *check_dual(const struct isa_inst *in)
 		     "(number mod 2)" },
 	};
 
+	/* Two moves of gfx12 may read one bank. */
+	if (in->gen == ISA_GFX12 && in->op == ISA_v_mov_b32 &&
+	    in->op_y == ISA_v_mov_b32)
+		return NULL;
 	for (int i = 0; in->fmt == ISA_FMT_VOPD && i < 3; i++) {
 		int x = dual_vgpr(in, false, i), y = dual_vgpr(in, true, i);
 

@@ -90,4 +90,21 @@ for version in 4 6; do
 		"$(llvm-readelf-19 -h "$tmp/lld.co" | grep -E 'ABI|Flags')" \
 		"version $version is in the header"
 done
+
+# Other chips: their encodings and descriptors.
+for chip in gfx1030 gfx1103 gfx1151 gfx1201; do
+	for kernel in saxpy reduce scratch divide histogram; do
+		for level in 0 3; do
+			compile -O$level -mcpu=$chip "$data/$kernel.cl" -S \
+				-o "$tmp/k.s" 2>"$tmp/log"
+			"$isa" asm "$tmp/k.s" -o "$tmp/ours.co" 2>"$tmp/log" ||
+				sed 's/^/# /' "$tmp/log" >&2
+			llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu=$chip \
+				-filetype=obj "$tmp/k.s" -o "$tmp/k.o" &&
+				ld.lld-19 -shared "$tmp/k.o" -o "$tmp/lld.co"
+			equal "$kernel -O$level for $chip is LLVM's" \
+				"$tmp/lld.co" $all
+		done
+	done
+done
 plan_done

@@ -1,6 +1,6 @@
 /*
- * Fuzz target: machine code.  The first byte chooses the wave size and
- * leniency; the rest is decoded from front to back.  What decodes must encode
+ * Fuzz target: machine code.  The first byte chooses wave size, leniency and
+ * generation; the rest is decoded from front to back.  What decodes must encode
  * to the same bytes, print within any buffer and name registers that exist.
  */
 #include <stdlib.h>
@@ -16,12 +16,15 @@ static void check_text(const struct isa_target *t, const struct isa_inst *in,
 {
 	char full[ISA_TEXT_MAX], *part = xmalloc(room);
 	int len = isa_print(t, in, full, sizeof(full));
+	struct isa_inst again;
 
 	if (len <= 0 || (size_t)len != strlen(full))
 		BUG("text of %d characters", len);
 	if (isa_print(t, in, part, room) != len ||
 	    strncmp(part, full, room - 1))
 		BUG("'%s' is cut badly", full);
+	/* Text for people need not be text for the parser. */
+	isa_parse(t, full, NULL, NULL, &again);
 	if (isa_print_name(in, part, room) > len)
 		BUG("'%s' is shorter than its name", full);
 	free(part);
@@ -48,7 +51,9 @@ static void check_use(const struct isa_target *t, const struct isa_inst *in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
-	struct isa_target t = { .gen = ISA_GFX11, .wave = 32 };
+	static const uint8_t gens[] = { ISA_GFX11, ISA_GFX10_3, ISA_GFX11_5,
+					ISA_GFX12 };
+	struct isa_target t = { .wave = 32 };
 	uint8_t again[ISA_MAX_SIZE_BYTES];
 	struct isa_inst in;
 
@@ -56,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 		return 0;
 	t.wave = *data & 1 ? 64 : 32;
 	t.lax = *data & 2;
+	t.gen = gens[*data >> 2 & 3];
 	for (size_t at = 1; at < size_bytes;) {
 		const char *why =
 			isa_decode(&t, data + at, size_bytes - at, &in);
