@@ -433,6 +433,7 @@ static bool info(const struct options *o, const char *name, struct table *t,
 {
 	enum isa_op id = isa_op_find(name);
 	const struct isa_op_info *op = isa_op_info(id);
+	const char *shown;
 	struct buf b = { 0 };
 
 	for (int y = 0; !id && y < 2; y++)
@@ -455,10 +456,11 @@ static bool info(const struct options *o, const char *name, struct table *t,
 			       "prints all of them",
 			       name);
 	op = isa_op_info(id);
+	shown = isa_op_name(o->target.gen, id);
 #define ROW(key, ...)                       \
 	do {                                \
 		table_row(t);               \
-		table_cell(t, 0, "%s", op->name); \
+		table_cell(t, 0, "%s", shown);    \
 		table_cell(t, 1, "%s", key); \
 		table_cell(t, 2, __VA_ARGS__); \
 	} while (0)
@@ -526,7 +528,7 @@ static bool list(const struct options *o, struct err *e)
 		if (i->opcode[o->target.gen] < 0)
 			continue;
 		table_row(&t);
-		table_cell(&t, 0, "%s", i->name);
+		table_cell(&t, 0, "%s", isa_op_name(o->target.gen, op));
 		table_cell(&t, 1, "%s", isa_fmt_info(i->fmt)->name);
 		table_cell(&t, 2, "%d", i->opcode[o->target.gen]);
 		table_cell(&t, 3, "%s", pipe_name[i->pipe]);
