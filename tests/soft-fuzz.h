@@ -1,8 +1,7 @@
 /*
  * soft-fuzz - any bytes as a program for the emulator: what decodes runs on a
- * workgroup of one or two waves, in small memory, twice.  Once in slices of
- * many instructions, and once in slices of one, which never use the fast form;
- * registers, memory, LDS, scratch, faults and counters must agree.
+ * workgroup of one or two waves, in small memory, twice: once in its fast form,
+ * and once one instruction at a time, which never has one; registers, memory, LDS, scratch, faults and counters must agree.
  *
  *	soft_fuzz_run(&z, data, size_bytes);	// false after diagnostics
  *
@@ -368,6 +367,8 @@ static inline void fuzz_go(struct soft_fuzz *z, uint64_t slice)
 
 	fuzz_connect(z);
 	z->group.code = soft_code_cache_new();
+	if (slice == 1)
+		soft_code_cache_slow(z->group.code);
 	while (again) {
 		again = false;
 		for (int i = 0; i < z->group.n_waves; i++) {

@@ -52,8 +52,11 @@ static inline bool reach(struct soft_wave *w, const struct soft_step *s,
 	if (!r || (r->flags & s->mods[1]) != s->mods[1] ||
 	    r->size_bytes < bytes)
 		return false;
-	/* Offsets from low to high are good; neither need fit 32 bits. */
-	low = at < r->va ? r->va - at : 0;
+	/*
+	 * Offsets from low to high are good; neither need fit 32 bits.  `at`
+	 * may be below the range or, as addresses wrap, beyond its end.
+	 */
+	low = (int64_t)(r->va - at) > 0 ? r->va - at : 0;
 	high = r->va + (r->size_bytes - bytes) - at;
 	if (low > UINT32_MAX || (int64_t)high < 0)
 		return false;

@@ -305,7 +305,7 @@ static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u, int h,
 		old = soft_atomic_apply(host, a->bytes, a->fn, x, y, w->mode);
 	else
 		old = apply_local(w, host, a, x, y);
-	if (a->returns || u->in.f[ISA_F_GLC]) {
+	if (u->in.f[ISA_F_GLC]) {
 		uint32_t value[2] = { (uint32_t)old, (uint32_t)(old >> 32) };
 
 		soft_put_lane(w, a, h, lane, u->in.f[ISA_F_VDST], value);
@@ -388,8 +388,7 @@ static const struct {
 	MOVES(scratch)
 	ATOMICS(flat)
 	ATOMICS(global)
-	[ISA_global_atomic_csub_u32] = { run_atomic,
-		{ .bytes = 4, .fn = soft_atomic_csub_32, .returns = true } },
+	ATOMIC_ROW(global, csub_u32, 4, csub_32, false)
 	[ISA_global_load_addtid_b32] = { run_load_addtid, { .bytes = 4 } },
 	[ISA_global_store_addtid_b32] = { run_store_addtid, { .bytes = 4 } },
 };
