@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/co_write.h"
 #include "kfd/kfd.h"
 #include "kfd/printf.h"
 #include "tests/tap.h"
@@ -388,6 +389,53 @@ static void test_ring(void)
 	rig_close(&r);
 }
 
+/* The same code in an object that isa/ has written, as for our compiler. */
+static void test_own_object(void)
+{
+	static const char *const format[] = {
+		"1:3:4:4:8:item %d line %d of %f\\n" };
+	struct co_build_arg arg[32] = { { 0 } };
+	struct co_build_kernel b = { .wave = 32, .arg = arg,
+				     .printf = format,
+				     .n_printf = 1 };
+	const int lines = 3;
+	unsigned wrong = 0;
+	struct buf file = { 0 }, out = { 0 };
+	struct co co;
+	struct rig r;
+
+	rig_open(&r, DATA "ring.co", 0, false);
+	kfd_code_unload(r.code);
+	if (!file_read(DATA "ring.co", 0, &file, &r.e) ||
+	    !co_parse(&co, file.data, file.len, &r.e))
+		quit(&r);
+	const struct co_kernel *k = co_kernel_find(&co, "ring");
+	b.name = k->name;
+	b.code = k->code;
+	b.code_bytes = k->code_bytes;
+	b.desc = k->desc;
+	b.vgprs = k->vgpr_count;
+	b.sgprs = k->sgpr_count;
+	for (; b.n_args < (int)k->n_args; b.n_args++)
+		arg[b.n_args] = (struct co_build_arg){
+			.name = k->args[b.n_args].name,
+			.kind = k->args[b.n_args].kind,
+			.offset = k->args[b.n_args].offset,
+			.size = k->args[b.n_args].size };
+	ok(co_build("gfx1100", 5, &b, 1, &out, &r.e) &&
+	   kfd_code_load(r.dev, out.data, out.len, &r.code, &r.e),
+	   "an object of our own with formats (%s)", r.e.msg);
+	if (r.code) {
+		ok(run(&r, "ring", 64, &lines), "its kernel prints");
+		is_u64(count_items(&r.text, 64, 3, &wrong), 192, "all lines");
+		is_u64(wrong, 0, "and no other");
+	}
+	co_fini(&co);
+	buf_fini(&file);
+	buf_fini(&out);
+	rig_close(&r);
+}
+
 static void test_broken(void)
 {
 	struct rig r;
@@ -538,6 +586,7 @@ int main(void)
 	test_order();
 	test_hidden();
 	test_ring();
+	test_own_object();
 	test_broken();
 	test_hip();
 	test_formats();
