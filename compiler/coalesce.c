@@ -5,25 +5,13 @@
 
 #include <stdlib.h>
 
-/* Which register a virtual register has become part of. */
-struct place {
-	uint32_t reg;
-	uint8_t at;
-};
-
-struct joiner {
-	struct mir_func *m;
-	struct life *life;
-	struct place *place;
-};
-
 struct join {
 	struct mir_inst *i;
 	struct mir_opnd to, from;
 	uint32_t except; /* position, as live_overlap() */
 };
 
-static struct mir_opnd resolve(const struct joiner *j, struct mir_opnd o)
+struct mir_opnd join_resolve(const struct joiner *j, struct mir_opnd o)
 {
 	while (o.kind == MIR_VREG && j->place[o.reg].reg) {
 		const struct place *p = &j->place[o.reg];
@@ -68,7 +56,7 @@ static void merge(struct joiner *j, uint32_t from, uint32_t into, uint8_t at)
 
 static void try_join(struct joiner *j, const struct join *x)
 {
-	struct mir_opnd to = resolve(j, x->to), from = resolve(j, x->from);
+	struct mir_opnd to = join_resolve(j, x->to), from = join_resolve(j, x->from);
 
 	if (to.kind != MIR_VREG || from.kind != MIR_VREG || to.n != from.n ||
 	    to.reg == from.reg)
@@ -85,7 +73,7 @@ static bool candidate(struct mir_inst *i, struct join *x)
 {
 	x->i = i;
 	x->except = 0;
-	if (i->op == MIR_COPY) {
+	if (i->op == MIR_COPY && !(i->flags & MIR_PARTIAL)) {
 		x->to = i->o[0];
 		x->from = i->o[1];
 		return x->to.kind == MIR_VREG && x->from.kind == MIR_VREG;
@@ -126,7 +114,7 @@ static void rewrite(struct joiner *j)
 		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
 			next = i->next;
 			for (int k = 0; k < i->n_opnd; k++)
-				i->o[k] = resolve(j, i->o[k]);
+				i->o[k] = join_resolve(j, i->o[k]);
 			if (i->op == MIR_COPY && mir_same(&i->o[0], &i->o[1])) {
 				if (next && next->flags & MIR_GLUED &&
 				    !(i->flags & MIR_GLUED))
@@ -153,6 +141,7 @@ void mir_coalesce(struct mir_func *m)
 	qsort(list, n, sizeof(*list), by_gain);
 	for (uint32_t k = 0; k < n; k++)
 		try_join(&j, &list[k]);
+	join_lanes(&j);
 	rewrite(&j);
 	live_free(j.life, m->n_dwords);
 	free(list);

@@ -90,6 +90,9 @@ void mir_expand(struct mir_func *m)
 
 		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
 			next = i->next;
+			/* Who keeps other lanes' values did so by EXEC. */
+			if (!(i->flags & MIR_DPP))
+				i->flags &= (uint16_t)~MIR_PARTIAL;
 			if (i->op < ISA_OP_COUNT)
 				continue;
 			if (i->op == MIR_COPY)

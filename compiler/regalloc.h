@@ -38,6 +38,26 @@ uint32_t live_pressure(struct mir_func *m, enum mir_file file);
 /* Registers joined by copies and ties become one where lives allow it. */
 void mir_coalesce(struct mir_func *m);
 
+/* Which register a virtual register has become part of. */
+struct place {
+	uint32_t reg;
+	uint8_t at;
+};
+struct joiner {
+	struct mir_func *m;
+	struct life *life;    /* [dwords] of what has been joined */
+	struct place *place;  /* [n_vregs] */
+};
+struct mir_opnd join_resolve(const struct joiner *j, struct mir_opnd o);
+
+/* ----------------------------------------------------- coalesce_lane.c ---- */
+
+/*
+ * Then those whose lanes take turns: a register that lanes fill one by one and
+ * what they fill it with.
+ */
+void join_lanes(struct joiner *j);
+
 /* ---------------------------------------------------------- regalloc.c ---- */
 
 struct alloc_limits {

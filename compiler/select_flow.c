@@ -163,8 +163,12 @@ static void copies(struct sel *s, const struct ssa_edge *a, bool partial_a,
 	free(c);
 }
 
-/* Registers that lanes fill one by one begin here. */
-static void begin_partial(struct sel *s, const struct ssa_block *b)
+/*
+ * Registers that lanes fill one by one begin here.  They are complete in block
+ * `end`; where one side fills them after the other, the second is from `turn`.
+ */
+static void begin_partial(struct sel *s, const struct ssa_block *b,
+			  struct mir_block *end, struct mir_block *turn)
 {
 	for (uint32_t k = 0; k < b->n_params; k++) {
 		struct mir_opnd d = sel_def(s, b->param[k]);
@@ -172,7 +176,9 @@ static void begin_partial(struct sel *s, const struct ssa_block *b)
 		if (b->param[k]->type.kind == SSA_I1)
 			term(s, sel_raw(s, MIR_COPY, d, mir_imm(0)));
 		else if (mir_is_v(s->m, &d))
-			term(s, sel_raw(s, MIR_UNDEF, d));
+			term(s, turn ? sel_raw(s, MIR_UNDEF, d, mir_label(end),
+					       mir_label(turn)) :
+				       sel_raw(s, MIR_UNDEF, d, mir_label(end)));
 	}
 }
 
@@ -252,7 +258,7 @@ static void if_divergent(struct sel *s, struct ssa_inst *t)
 	struct mir_opnd save = sel_new_mask(s), c = sel_get(s, t->arg[0]);
 	struct mir_opnd exec = sel_exec(s);
 
-	begin_partial(s, t->merge);
+	begin_partial(s, t->merge, merge, then && other ? turn : merge);
 	narrow(s, save, c, then);
 	skip_if_empty(s, then && other ? turn : merge);
 	fall(s, NULL);
@@ -341,7 +347,7 @@ static struct ssa_block *loop(struct sel *s, struct ssa_block *h)
 	l.out = mir_block(s->m);
 	if (l.divergent) {
 		l.save = sel_new_mask(s);
-		begin_partial(s, l.exit);
+		begin_partial(s, l.exit, l.out, NULL);
 		sel_raw(s, s->mask == 2 ? ISA_s_mov_b64 : ISA_s_mov_b32,
 			l.save, sel_exec(s))
 			->flags |= MIR_TERM;
