@@ -8,14 +8,16 @@
 #include "base/base.h"
 #include "compiler/cc.h"
 #include "compiler/cost.h"
+#include "compiler/kernels/kernels.h"
 #include "compiler/sim/sim.h"
 #include "isa/co.h"
 
 struct options {
 	struct cc_options cc;
 	const char *out, *dump, *level_text;
-	bool level[4], assembly, stats, verify, wgp, json;
-	uint64_t max_vgprs, waves;
+	const char *kernel, *type, *to;
+	bool level[4], assembly, stats, verify, wgp, json, list;
+	uint64_t max_vgprs, waves, group;
 };
 
 static void show_stage(void *ctx, const char *stage, const char *text)
@@ -143,6 +145,63 @@ static bool compile_file(struct options *o, const char *path, struct err *e)
 	return good;
 }
 
+/* ------------------------------------------------------------- library ---- */
+
+static bool parse_type(const char *text, enum dsl_type *out, struct err *e)
+{
+	static const struct {
+		const char *name;
+		enum dsl_type type;
+	} known[] = { { "f32", DSL_F32 }, { "f16", DSL_F16 },
+		      { "bf16", DSL_BF16 } };
+
+	for (size_t i = 0; text && i < ARRAY_SIZE(known); i++)
+		if (!strcmp(text, known[i].name)) {
+			*out = known[i].type;
+			return true;
+		}
+	return !text || err_set(e, ERR_USAGE,
+				"type '%s'; wanted f32, f16 or bf16", text);
+}
+
+static bool compile_kernel(struct options *o, struct err *e)
+{
+	const struct kernel_entry *k = kernel_find(o->kernel);
+	struct kernel_shape s = { .group = (uint32_t)o->group };
+	struct ssa_func *f;
+	bool good;
+
+	if (!k)
+		return err_set(e, ERR_USAGE, "the library has no kernel '%s'; "
+			       "--list names them", o->kernel);
+	if (!parse_type(o->type, &s.type, e) || !parse_type(o->to, &s.to, e) ||
+	    !kernel_shape_check(k, &s, e))
+		return false;
+	f = k->build(k, &s, e);
+	if (!f)
+		return err_wrap(e, "%s", k->name);
+	good = compile(o, f, e);
+	ssa_func_free(f);
+	return good;
+}
+
+static bool list_kernels(bool json, struct err *e)
+{
+	struct table t;
+	bool good;
+
+	table_init(&t, "kernel,#group,computes");
+	for (size_t i = 0; i < kernel_count; i++) {
+		table_row(&t);
+		table_cell(&t, 0, "%s", kernel_table[i].name);
+		table_cell(&t, 1, "%u", kernel_table[i].group);
+		table_cell(&t, 2, "%s", kernel_table[i].what);
+	}
+	good = table_print(&t, json ? TABLE_JSON : TABLE_TEXT, stdout, e);
+	table_fini(&t);
+	return good;
+}
+
 static void settle(struct options *o)
 {
 	for (int k = 0; k < 4; k++)
@@ -170,6 +229,14 @@ int main(int argc, char **argv)
 		{ "O2", 0, CLI_FLAG, &o.level[2], NULL, "all passes" },
 		{ "O3", 0, CLI_FLAG, &o.level[3], NULL,
 		  "all passes and unrolling (the default)" },
+		{ "kernel", 'k', CLI_STR, &o.kernel, "NAME",
+		  "one of the built-in library instead of a file" },
+		{ "type", 0, CLI_STR, &o.type, "TYPE",
+		  "of its elements: f32, f16, bf16" },
+		{ "to", 0, CLI_STR, &o.to, "TYPE", "of the results of convert" },
+		{ "group", 0, CLI_U64, &o.group, "N",
+		  "its work-items per workgroup" },
+		{ "list", 0, CLI_FLAG, &o.list, NULL, "list the library" },
 		{ "chip", 0, CLI_STR, &o.cc.chip, "NAME", "gfx1100 to gfx1103" },
 		{ "wgp", 0, CLI_FLAG, &o.wgp, NULL,
 		  "groups over both CUs of a WGP" },
@@ -190,8 +257,9 @@ int main(int argc, char **argv)
 	};
 	const struct cli_tool tool = {
 		.name = "t0-cc",
-		.summary = "compile a kernel in SSA form for gfx11",
-		.usage = "[options] FILE",
+		.summary = "compile a kernel in SSA form, or of the library, for "
+			   "gfx11",
+		.usage = "[options] FILE\n[options] --kernel NAME\n--list",
 		.opt = opt,
 	};
 	struct err e = { 0 };
@@ -204,11 +272,16 @@ int main(int argc, char **argv)
 	if (done)
 		return EXIT_YES;
 	settle(&o);
-	if (argc - first != 1) {
-		err_set(&e, ERR_USAGE, "%d files; wanted 1", argc - first);
-		return err_report(tool.name, &e);
-	}
-	if (!compile_file(&o, argv[first], &e) || !stdout_check(&e))
+	if (argc - first != (o.kernel || o.list ? 0 : 1))
+		err_set(&e, ERR_USAGE, "%d files; wanted %d", argc - first,
+			o.kernel || o.list ? 0 : 1);
+	else if (o.list)
+		list_kernels(o.json, &e);
+	else if (o.kernel)
+		compile_kernel(&o, &e);
+	else
+		compile_file(&o, argv[first], &e);
+	if (e.code || !stdout_check(&e))
 		return err_report(tool.name, &e);
 	return EXIT_YES;
 }

@@ -105,6 +105,15 @@ grep item out >items
 printf 'item 0: 100%% of 7\nitem 1: 100%% of 7\nitem 2: 100%% of 7\n' >wanted
 ok 'what it was told, in order' cmp items wanted
 
+# ---- the library ----
+exits 0 'the library is listed' "$cc" --list
+has out 'softmax' 'with its kernels'
+exits 0 'one is compiled' "$cc" --kernel softmax --type bf16 -o k.co
+exits 0 'and verified' "$isa" verify k.co
+exits 2 'an unknown one is refused' "$cc" --kernel none
+has err '--list' 'with a hint'
+exits 2 'so is an unknown type' "$cc" --kernel softmax --type f8
+
 # ---- levels and stages ----
 for level in 0 1 2 3; do
 	exits 0 "level $level" "$cc" --O$level -o o.co saxpy.ssa
