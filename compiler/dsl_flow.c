@@ -97,6 +97,12 @@ static struct dsl_slot *snapshot(struct dsl *k)
 	return s;
 }
 
+static void restore(struct dsl *k, const struct dsl_flow *w)
+{
+	if (w->n_vars)
+		memcpy(k->var, w->at_start, w->n_vars * sizeof(*k->var));
+}
+
 /* Variables made inside have no value any more. */
 static void close_scope(struct dsl *k, const struct dsl_flow *w)
 {
@@ -278,7 +284,7 @@ void dsl_else(struct dsl *k, struct dsl_at at)
 	w->line = at.line;
 	ssa_block_unlink(k->f, k->block);
 	k->last_merge = NULL;
-	memcpy(k->var, w->at_start, w->n_vars * sizeof(*k->var));
+	restore(k, w);
 	enter_side(k);
 	ssa_edge_set(k->f, &w->branch->edge[1], k->block, 0, NULL);
 }
@@ -347,7 +353,7 @@ static void leave_loop(struct dsl *k, struct dsl_flow *w, struct list *l)
 
 	list_vars(k, w->n_vars, l);
 	set_edge(k, t, 0, w->head, l);
-	memcpy(k->var, w->at_start, w->n_vars * sizeof(*k->var));
+	restore(k, w);
 	close_scope(k, w);
 	k->block = dsl_block_new(k);
 	take_vars(k, w->n_vars, k->block, &out);
