@@ -183,6 +183,11 @@ struct ssa_func *dsl_finish(struct dsl *k, struct err *e);
 bool dsl_fail(struct dsl *k, struct dsl_at at, const char *fmt, ...)
 	T0_PRINTF(3, 4);
 
+/*
+ * READONLY: nothing writes there while the kernel runs, so loads may move over
+ * stores and barriers.  NOALIAS: what is reached through it overlaps with no
+ * other such argument's.  Without either, a buffer may be used in place.
+ */
 enum { DSL_READONLY = 1, DSL_NOALIAS = 2 }; /* readonly implies noalias */
 #define ARG(k, type, name)	      dsl_arg(k, DSL_AT, type, name)
 #define ARG_PTR(k, elem, name, flags) dsl_arg_ptr(k, DSL_AT, elem, name, flags)
