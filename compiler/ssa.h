@@ -33,8 +33,10 @@
  * Memory.  Accesses name a base, an unsigned 32-bit byte offset and a constant,
  * as the hardware addresses memory; `align` is the known alignment in bytes.
  * Global pointers that come from different arguments marked noalias do not
- * overlap.  Order between accesses is kept where one of them writes and they
- * may overlap; across barrier and fence always.
+ * overlap.  Order between accesses of a lane is kept where one of them writes
+ * and they may overlap; across barrier and fence always.  Two lanes, of one
+ * wave too, that reach the same bytes, one writing, have a race unless a barrier
+ * stands between or both are atomic.
  *
  * Floating point.  Every operation is rounded as IEEE says; an instruction with
  * SSA_CONTRACT may be fused with another such into fma, one with SSA_FAST may

@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "compiler/dsl_int.h"
 #include "compiler/eval.h"
 #include "tests/dsl-examples.h"
 #include "tests/ssa-run.h"
@@ -420,6 +421,161 @@ static void test_bounds(int level)
 	ssa_func_free(f);
 }
 
+/* One number through CAST() to a type and what comes out, as 64 bits. */
+static uint64_t cast_of(double in, enum dsl_type from, enum dsl_type to,
+			int level)
+{
+	struct err e = { 0 };
+	struct dsl *k = KERNEL("cast", 1);
+	struct val out = ARG_PTR(k, to, "out", 0);
+	struct val x = ARG_PTR(k, from, "in", 0);
+	const bool real = dsl_type_info[from].is_float;
+	uint64_t bits = real ? ssa_f64_to_bits(dsl_type_info[from].kind, in) :
+			       (uint64_t)(int64_t)in;
+	uint64_t got = 0;
+	struct ssa_call c = { 0 };
+
+	STORE(out, 0, CAST(to, LOAD(x, 0)));
+	struct ssa_func *f = made(dsl_finish(k, &e), &e, level);
+
+	call_buffer(&c, &got, 8);
+	call_buffer(&c, &bits, 8);
+	runs(f, &c, 1, 1);
+	ssa_func_free(f);
+	return got;
+}
+
+static void test_casts(int level)
+{
+	static const struct {
+		double in;
+		enum dsl_type from, to;
+		uint64_t want;
+	} t[] = {
+		/* Toward zero, saturating, NaN to 0. */
+		{ -1.75, DSL_F32, DSL_I32, 0xffffffff },
+		{ 3e9, DSL_F32, DSL_I32, 0x7fffffff },
+		{ 3e9, DSL_F32, DSL_U32, 3000000000 },
+		{ -1, DSL_F32, DSL_U32, 0 },
+		{ NAN, DSL_F32, DSL_I32, 0 },
+		{ 300, DSL_F32, DSL_I8, 127 },
+		{ -300, DSL_F32, DSL_I8, 0x80 },
+		{ 300, DSL_F32, DSL_U8, 255 },
+		{ -40000, DSL_F16, DSL_I16, 0x8000 },
+		/* To nearest even: halfway between two bf16 or f16. */
+		{ 1 + 1.0 / 256, DSL_F32, DSL_BF16, 0x3f80 },
+		{ 1 + 3.0 / 256, DSL_F32, DSL_BF16, 0x3f82 },
+		{ 1 + 1.0 / 256 + 1e-6, DSL_F32, DSL_BF16, 0x3f81 },
+		{ 3.4e38, DSL_F32, DSL_BF16, 0x7f80 },
+		{ 2049, DSL_F32, DSL_F16, 0x6800 },
+		{ 65520, DSL_F32, DSL_F16, 0x7c00 },
+		{ 65519, DSL_F32, DSL_F16, 0x7bff },
+		{ 0x1p-24, DSL_F32, DSL_F16, 1 },
+		{ 0x1p-25, DSL_F32, DSL_F16, 0 },
+		{ 1.5, DSL_BF16, DSL_F16, 0x3e00 },
+		{ 16777217, DSL_I32, DSL_F32, 0x4b800000 },
+		{ -2, DSL_I8, DSL_F32, 0xc0000000 },
+		{ 254, DSL_U8, DSL_BF16, 0x437e },
+		/* Integers keep their sign as they grow, and wrap. */
+		{ -2, DSL_I8, DSL_I64, 0xfffffffffffffffe },
+		{ 254, DSL_U8, DSL_I32, 254 },
+		{ -1, DSL_I32, DSL_I64, UINT64_MAX },
+		{ 4294967295.0, DSL_U32, DSL_I64, 0xffffffff },
+		{ 0x12345, DSL_I32, DSL_I16, 0x2345 },
+	};
+
+	for (size_t k = 0; k < sizeof(t) / sizeof(t[0]); k++)
+		is_u64(cast_of(t[k].in, t[k].from, t[k].to, level), t[k].want,
+		       "%s %g to %s, -O%d", dsl_type_info[t[k].from].name,
+		       t[k].in, dsl_type_info[t[k].to].name, level);
+}
+
+/* A counter that 64 work-items add to, a maximum, and a lock by CAS. */
+static void test_atomics(int level)
+{
+	struct err e = { 0 };
+	struct dsl *k = KERNEL("atomics", 64);
+	struct val p = ARG_PTR(k, DSL_I32, "p", 0);
+	struct val i = LOCAL_ID(k, 0);
+	struct val lds = LDS(k, DSL_I32, 1, "sum");
+	struct ssa_call c = { 0 };
+	int32_t m[5] = { 100, -7, 1, 0, 0 };
+
+	ATOMIC(SSA_RMW_ADD, p, 0, i);
+	ATOMIC_IF(LT(i, 40), SSA_RMW_MAX_S, p, 1, i);
+	IF (k, EQ(i, 5)) {
+		STORE(p, 3, CAS(p, 2, 1, 9));
+		STORE(p, 4, CAS(p, 2, 1, 11));
+		STORE(lds, 0, 0);
+	}
+	BARRIER(k);
+	ATOMIC(SSA_RMW_ADD, lds, 0, 2);
+	BARRIER(k);
+	IF (k, EQ(i, 0)) {
+		STORE(p, 0, ADD(LOAD(p, 0), LOAD(lds, 0)));
+	}
+	struct ssa_func *f = made(dsl_finish(k, &e), &e, level);
+
+	call_buffer(&c, m, sizeof(m));
+	ok(runs(f, &c, 1, 1), "atomics run, -O%d", level);
+	is_i64(m[0], 100 + 63 * 64 / 2 + 2 * 64, "sums are whole, -O%d", level);
+	is_i64(m[1], 39, "the mask holds for atomics, -O%d", level);
+	is_i64(m[2], 9, "the first CAS writes, -O%d", level);
+	is_i64(m[3] * 100 + m[4], 109, "CAS gives what was there, -O%d", level);
+	ssa_func_free(f);
+}
+
+/* D = A B for bytes, and for bf16 with the other layouts; exact. */
+static void test_fragments(int level)
+{
+	struct err e = { 0 };
+	struct dsl *k = KERNEL("fragments", 32);
+	struct val ab = ARG_PTR(k, DSL_I8, "ab", DSL_READONLY);
+	struct val hb = ARG_PTR(k, DSL_BF16, "hb", DSL_READONLY);
+	struct val d = ARG_PTR(k, DSL_I32, "d", 0);
+	struct val h = ARG_PTR(k, DSL_F16, "h", 0);
+	struct ssa_call c = { 0 };
+	int8_t a[512];
+	uint16_t b[512], got_h[256];
+	int32_t got[256], wrong = 0, wrong_h = 0;
+
+	FRAG_STORE(d, 0, 16, DSL_COLUMNS,
+		   WMMA(FRAG_LOAD('A', ab, 0, 16, DSL_ROWS),
+			FRAG_LOAD('B', ab, 256, 16, DSL_COLUMNS),
+			FRAG_ZERO(k, DSL_I32)));
+	struct val p = WMMA(FRAG_LOAD('A', hb, 0, 16, DSL_COLUMNS),
+			    FRAG_LOAD('B', hb, 256, 16, DSL_ROWS),
+			    FRAG_ZERO(k, DSL_F32));
+	FRAG_STORE(h, 0, 16, DSL_ROWS, FRAG_OF(MUL(FRAG_ELEMS(p), 0.5)));
+	struct ssa_func *f = made(dsl_finish(k, &e), &e, level);
+
+	for (int i = 0; i < 512; i++) {
+		a[i] = (int8_t)test_random(&seed);
+		b[i] = (uint16_t)ssa_f64_to_bits(SSA_BF16, i % 7 - 3);
+	}
+	call_buffer(&c, a, sizeof(a));
+	call_buffer(&c, b, sizeof(b));
+	call_buffer(&c, got, sizeof(got));
+	call_buffer(&c, got_h, sizeof(got_h));
+	ok(runs(f, &c, 1, 1), "fragments run, -O%d", level);
+	for (int r = 0; r < 16; r++)
+		for (int n = 0; n < 16; n++) {
+			int want = 0, half = 0;
+
+			for (int x = 0; x < 16; x++) {
+				want += a[r * 16 + x] * a[256 + n * 16 + x];
+				half += ((x * 16 + r) % 7 - 3) *
+					((256 + x * 16 + n) % 7 - 3);
+			}
+			wrong += got[n * 16 + r] != want;
+			wrong_h += ssa_bits_to_f64(SSA_F16, got_h[r * 16 + n]) !=
+				   half / 2.0;
+		}
+	is_i64(wrong, 0, "a product of bytes, stored by columns, -O%d", level);
+	is_i64(wrong_h, 0, "bf16 by columns and rows, halved, -O%d", level);
+	ssa_func_free(f);
+}
+
 static void test_printf(void)
 {
 	struct err e = { 0 };
@@ -475,6 +631,9 @@ int main(void)
 		test_flow(level);
 		test_lanes(level);
 		test_bounds(level);
+		test_casts(level);
+		test_atomics(level);
+		test_fragments(level);
 	}
 	for (size_t k = 0; k < sizeof(function) / sizeof(function[0]); k++)
 		test_function(k);
