@@ -205,35 +205,40 @@ ROW(v_dot8_i32_iu4)
 
 /*
  * One source of fma_mix: f32, or with op_sel_hi the half that op_sel names.
- * The operands come raw, so denormals are treated here.
+ * The operands come raw, so denormals are treated here; as floats, those of
+ * halves are below 2^-14.
  */
-static inline uint32_t mix_source(uint32_t u, unsigned mods, uint32_t mode)
+static inline void mix_source(const uint32_t *p, unsigned mods, uint32_t mode,
+			      float *f)
 {
-	bool is_half = mods & ISA_M_HI_HI;
-	uint32_t h = mods & ISA_M_HI ? u >> 16 : u;
-	bool keep = mode & (is_half ? 1 << 6 : 1 << 4);
-	uint32_t den = is_half ? h & 0x7c00 : u & 0x7f800000;
-	uint32_t v = is_half ? soft_u32(half(h)) : u;
+	const bool is_half = mods & ISA_M_HI_HI;
+	const bool keep = mode & (is_half ? 1 << 6 : 1 << 4);
+	const uint32_t least = keep ? 0 : is_half ? 113u << 23 : 1u << 23;
+	const uint32_t mask = mods & ISA_M_ABS ? 0x7fffffff : ~0u;
+	const uint32_t flip = mods & ISA_M_NEG ? 0x80000000 : 0;
 
-	v = keep || den ? v : v & 0x80000000;
-	v = mods & ISA_M_ABS ? v & 0x7fffffff : v;
-	return mods & ISA_M_NEG ? v ^ 0x80000000 : v;
+	if (is_half)
+		soft_floats_from_f16(p, mods & ISA_M_HI ? 16 : 0, f);
+	else
+		memcpy(f, p, SOFT_LANES * sizeof(*f));
+	LANES(i)
+	{
+		uint32_t u = soft_u32(f[i]);
+
+		u = (u & 0x7fffffff) < least ? u & 0x80000000 : u;
+		f[i] = soft_f32((u & mask) ^ flip);
+	}
 }
 
 static inline void fma_mix(struct soft_lanes *x)
 {
-	ROW_IN(x);
-	const unsigned ma = x->mods[0], mb = x->mods[1], mc = x->mods[2];
-	const uint32_t mode = x->mode;
+	float a[SOFT_LANES], b[SOFT_LANES], c[SOFT_LANES];
+	uint32_t *d = x->d;
 
-	LANES(i)
-	{
-		uint32_t a = mix_source(pa[i], ma, mode);
-		uint32_t b = mix_source(pb[i], mb, mode);
-		uint32_t c = mix_source(pc[i], mc, mode);
-
-		pd[i] = soft_u32(fma_f32(soft_f32(a), soft_f32(b), soft_f32(c)));
-	}
+	mix_source(x->a, x->mods[0], x->mode, a);
+	mix_source(x->b, x->mods[1], x->mode, b);
+	mix_source(x->c, x->mods[2], x->mode, c);
+	LANES(i) d[i] = soft_u32(fma_f32(a[i], b[i], c[i]));
 }
 
 ROW(v_fma_mix_f32)
@@ -251,14 +256,15 @@ static void fma_mix_half(struct soft_lanes *x)
 					  _MM_ROUND_DOWN,
 					  _MM_ROUND_TOWARD_ZERO };
 	unsigned old = _mm_getcsr();
+	float f[SOFT_LANES];
 	uint32_t *d = x->d;
 
 	_mm_setcsr((old & ~_MM_ROUND_MASK) | mxcsr[x->mode & 3]);
 	fma_mix(x);
 	_mm_setcsr(old);
-	LANES(i)
-	d[i] = soft_f16_from_bits(d[i], soft_round16(x->mode),
-				  soft_ovfl16(x->mode));
+	memcpy(f, d, sizeof(f));
+	soft_f16_from_floats(f, soft_round16(x->mode), soft_ovfl16(x->mode),
+			     d);
 }
 
 ROW(v_fma_mixlo_f16)
