@@ -14,7 +14,7 @@
 
 struct options {
 	const char *trace, *affine, *costs, *timeline, *plot, *db, *output;
-	const char *traces, *perf;
+	const char *traces, *perf, *compare;
 	struct cli_list set;
 	uint64_t dispatch, groups, grid, workgroup, footprint;
 	double clock;
@@ -257,28 +257,58 @@ static bool show(struct job *j, const char *file, struct err *e)
 	       (!o->annotate || show_annotated(&s, o->out, e));
 }
 
+static void job_fini(struct job *j)
+{
+	sim_fini(&j->r);
+	timeline_fini(&j->line);
+	if (j->has_trace)
+		sim_trace_close(&j->src);
+	if (j->has_affine)
+		sim_affine_close(&j->src);
+	if (j->has_co)
+		co_fini(&j->co);
+	cost_fini(&j->m);
+	buf_fini(&j->object);
+	buf_fini(&j->trace);
+}
+
+static bool job_run(struct job *j, const char *file, const char *kernel,
+		    struct err *e)
+{
+	if (!load_costs(j->o, &j->m, e) || !open_object(j, file, kernel, e))
+		return false;
+	from_descriptor(j);
+	return (j->o->trace ? open_trace(j, e) : open_affine(j, e)) &&
+	       simulate(j, e);
+}
+
+/* The same with the costs of another origin, as a line behind the result. */
+static bool compare(const struct job *j, const char *file, struct err *e)
+{
+	struct options other = *j->o;
+	struct job k = { .o = &other };
+
+	other.costs = j->o->compare;
+	other.timeline = NULL;
+	bool ok = job_run(&k, file, j->kernel->name, e);
+	if (ok)
+		fprintf(j->o->out, "\nwith %s costs: %llu cycles instead of "
+			"%llu, %+.1f %%\n", other.costs,
+			(unsigned long long)k.r.cycles,
+			(unsigned long long)j->r.cycles,
+			100 * ((double)k.r.cycles / (double)j->r.cycles - 1));
+	job_fini(&k);
+	return ok;
+}
+
 static bool cmd_kernel(const struct options *o, const char *file,
 		       const char *kernel, struct err *e)
 {
 	struct job j = { .o = o };
-	bool ok = load_costs(o, &j.m, e) && open_object(&j, file, kernel, e);
+	bool ok = job_run(&j, file, kernel, e) && show(&j, file, e) &&
+		  (!o->compare || compare(&j, file, e));
 
-	if (ok) {
-		from_descriptor(&j);
-		ok = (o->trace ? open_trace(&j, e) : open_affine(&j, e)) &&
-		     simulate(&j, e) && show(&j, file, e);
-	}
-	sim_fini(&j.r);
-	timeline_fini(&j.line);
-	if (j.has_trace)
-		sim_trace_close(&j.src);
-	if (j.has_affine)
-		sim_affine_close(&j.src);
-	if (j.has_co)
-		co_fini(&j.co);
-	cost_fini(&j.m);
-	buf_fini(&j.object);
-	buf_fini(&j.trace);
+	job_fini(&j);
 	return ok;
 }
 
@@ -305,6 +335,9 @@ static bool check(const struct options *o, struct err *e)
 	if (o->trace && o->affine)
 		return err_set(e, ERR_USAGE, "--trace and --affine both say "
 			       "where waves go; wanted one of them");
+	if (o->compare && o->json)
+		return err_set(e, ERR_USAGE, "--compare is a line of text; "
+			       "with --json run twice, with --costs");
 	if (o->clock < 0 || o->clock > 10000)
 		return err_set(e, ERR_USAGE, "--clock %g: wanted MHz",
 			       o->clock);
@@ -356,6 +389,8 @@ int main(int argc, char **argv)
 		  "loops and addresses as a description" },
 		{ "costs", 0, CLI_STR, &o.costs, "ORIGIN",
 		  "use costs up to hardware (default), published or default" },
+		{ "compare", 0, CLI_STR, &o.compare, "ORIGIN",
+		  "also say how long it takes with those costs" },
 		{ "set", 0, CLI_LIST, &o.set, "NAME=VALUE",
 		  "change one cost; may be repeated" },
 		{ "clock", 0, CLI_F64, &o.clock, "MHZ",

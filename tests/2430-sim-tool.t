@@ -100,6 +100,12 @@ has out 'branch.taken,31,cycle,published' 'as published'
 has out 'mem.l2,220,cycle,published' 'a range has its middle'
 exits 0 't0-results lists them' "$T0_BUILD/t0-results" costs --db p.db
 has out 'a paper, page 3' 'with their source'
+exits 0 'costs are compared' "$sim" --db p.db --compare default \
+	--affine loop.affine loop.co loop
+# Nine branches of 31 cycles by the paper, of 27 by default.
+published=$(sed -n 's/^  time  *\([0-9]*\) cycles.*/\1/p' out)
+has out "with default costs: $((published - 36)) cycles instead of $published" \
+	'nine branches, 4 cycles each'
 exits 0 'but not as defaults' "$sim" costs --csv --db p.db --costs default
 has out 'branch.taken,27,cycle,default' 'which stay'
 printf '%s\n' 'instruction_class,latency_cycles,issue_cycles,source' \
