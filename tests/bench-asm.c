@@ -1,11 +1,13 @@
 /*
  * How fast text is assembled, on one processor: nanoseconds per line in the
  * library, and whole processes on the same file in turns, t0-isa asm beside
- * llvm-mc-19 where that is installed.  Two files: random instructions of all
- * kinds, and the text of a kernel over and over.
+ * llvm-mc-19 where that is installed, by the clock and by processor time.  Two
+ * files: random instructions of all kinds, and the text of a kernel over and
+ * over.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -165,24 +167,51 @@ static bool write_file(const struct texts *t, const char *path)
 	return good;
 }
 
-/* Milliseconds of each program, in turns; 0 where one does not run. */
-static void measure(const char *path, double ms[PROGRAMS])
+/* Milliseconds of a program: of the clock, and of the processor. */
+struct times {
+	double wall, cpu;
+};
+
+static uint64_t ns_of(const struct timeval *t)
 {
-	uint64_t ns[PROGRAMS][PAIRS] = { 0 };
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_usec * 1000;
+}
+
+/* What all programs that have ended took of the processor. */
+static uint64_t children_cpu_ns(void)
+{
+	struct rusage r;
+
+	getrusage(RUSAGE_CHILDREN, &r);
+	return ns_of(&r.ru_utime) + ns_of(&r.ru_stime);
+}
+
+static double median_ms(uint64_t ns[PAIRS])
+{
+	qsort(ns, PAIRS, sizeof(*ns), ascending);
+	return (double)ns[PAIRS / 2] / 1e6;
+}
+
+/* Each program in turns; 0 where one does not run. */
+static void measure(const char *path, struct times ms[PROGRAMS])
+{
+	uint64_t wall[PROGRAMS][PAIRS] = { 0 }, cpu[PROGRAMS][PAIRS] = { 0 };
 	struct buf command = { 0 };
 
 	for (int pair = 0; pair < PAIRS; pair++)
 		for (int p = 0; p < PROGRAMS; p++) {
-			uint64_t start;
+			uint64_t start, used = children_cpu_ns();
 
 			command_for(p, path, &command);
 			start = time_mono_ns();
-			if (!system(command.data))
-				ns[p][pair] = time_mono_ns() - start;
+			if (system(command.data))
+				continue;
+			wall[p][pair] = time_mono_ns() - start;
+			cpu[p][pair] = children_cpu_ns() - used;
 		}
 	for (int p = 0; p < PROGRAMS; p++) {
-		qsort(ns[p], PAIRS, sizeof(ns[p][0]), ascending);
-		ms[p] = (double)ns[p][PAIRS / 2] / 1e6;
+		ms[p].wall = median_ms(wall[p]);
+		ms[p].cpu = median_ms(cpu[p]);
 	}
 	buf_fini(&command);
 }
@@ -190,7 +219,7 @@ static void measure(const char *path, double ms[PROGRAMS])
 static void processes(struct table *table, const char *what,
 		      const struct texts *t)
 {
-	double ms[PROGRAMS];
+	struct times ms[PROGRAMS];
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s/in.s", dir);
@@ -201,12 +230,17 @@ static void processes(struct table *table, const char *what,
 		table_row(table);
 		table_cell(table, 0, "%s", what);
 		table_cell(table, 1, "%s", what_runs[p]);
-		if (ms[p] > 0) {
-			table_cell(table, 2, "%.1f", ms[p]);
-			table_cell(table, 3, "%.2f", FILE_LINES / ms[p] / 1e3);
+		if (ms[p].wall > 0) {
+			table_cell(table, 2, "%.1f", ms[p].wall);
+			table_cell(table, 3, "%.2f",
+				   FILE_LINES / ms[p].wall / 1e3);
+			table_cell(table, 5, "%.1f", ms[p].cpu);
 		}
-		if (ms[p] > 0 && ms[LLVM] > 0)
-			table_cell(table, 4, "%.1f", ms[LLVM] / ms[p]);
+		if (ms[p].wall > 0 && ms[LLVM].wall > 0)
+			table_cell(table, 4, "%.1f",
+				   ms[LLVM].wall / ms[p].wall);
+		if (ms[p].cpu > 0 && ms[LLVM].cpu > 0)
+			table_cell(table, 6, "%.1f", ms[LLVM].cpu / ms[p].cpu);
 	}
 	unlink(path);
 }
@@ -234,7 +268,7 @@ int main(void)
 	table_init(&lines, "isa_parse and isa_encode,#median ns,#min ns,"
 			   "#max ns");
 	table_init(&files, "150000 lines of,program,#ms,#M lines/s,"
-			   "#times llvm-mc");
+			   "#times llvm-mc,#CPU ms,#times llvm-mc's CPU");
 	random_texts(t);
 	library(&lines, "random instructions", t);
 	processes(&files, "random instructions", t);
