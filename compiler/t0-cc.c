@@ -53,17 +53,16 @@ static bool predict(const struct cc_object *obj, uint64_t *cycles,
 	for (int d = 0; d < 3; d++)
 		items *= k->reqd_workgroup_size[d];
 	cost_init(&m, co.chip);
+	src.wave_size = (int)k->wave_size;
+	src.waves_per_group = (int)((items + k->wave_size - 1) / k->wave_size);
+	src.n_groups = 1;
 	good = sim_affine_open(&src, k->code, k->code_bytes, k->entry_vaddr,
 			       "", k->name, e);
 	if (good) {
-		src.wave_size = (int)k->wave_size;
-		src.waves_per_group = (int)((items + k->wave_size - 1) /
-					    k->wave_size);
 		src.vgprs = co_descriptor_vgprs(&k->desc);
 		src.lds_bytes = k->desc.group_segment_bytes;
 		src.cu_mode = !(k->desc.rsrc1 >> 29 & 1);
 		src.group_sgpr = co_descriptor_user_sgprs(&k->desc);
-		src.n_groups = 1;
 		good = sim_run(&src, &c, &r, e);
 		*cycles = r.cycles;
 		sim_fini(&r);
