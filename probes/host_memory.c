@@ -26,7 +26,13 @@
 #define SMALL_PAGES_MAX (64ull << 20) /* measured with 4 KiB pages, too */
 #define CHECK_MAX     (64ull << 20)   /* every step of the cycle is checked */
 #define STREAM_MAX    (256ull << 20)
+/*
+ * Everything is measured in passes: what others do to the caches meanwhile is
+ * then in the spread of every figure.  Setting up large sets takes long: once.
+ */
 #define SAMPLES	      9
+#define PASSES	      3
+#define PASSES_MAX    (64ull << 20)
 #define PAIRS	      3
 #define THREADS_MAX   64
 #define STEPS	      2048 /* of the shorter walk: below a millisecond */
@@ -164,27 +170,38 @@ static bool read_chase(void *ctx, struct micro_pair *p, struct err *e)
 	return true;
 }
 
-static bool measure(struct host_session *h, struct micro_series *s,
+/* More samples of `s`: all of them, or those of one pass. */
+static bool measure(struct host_session *h, struct micro_series *s, bool once,
 		    struct err *e)
 {
-	const struct micro_plan plan = { .samples = h->o->samples ?
-							    h->o->samples :
-							    SAMPLES,
+	const size_t all = h->o->samples ? h->o->samples : SAMPLES;
+	const struct micro_plan plan = { .samples = once ? all :
+						    (all + PASSES - 1) / PASSES,
 					 .pairs = PAIRS, .seed = h->o->seed,
 					 .stop = h->o->stop };
 
+	if (s->n + plan.samples > MICRO_SAMPLES_MAX)
+		return true;
+	s->gave_up = false;
 	return micro_run(&plan, &s, 1, e);
 }
 
-static bool chase_measure(struct chase *c, struct host_session *h,
-			  struct err *e)
+/* One pass over one working set. */
+static bool chase_pass(struct host_session *h, struct chase *c,
+		       const struct area *a, uint64_t bytes, struct err *e)
 {
 	struct micro_series *s = &c->series;
 
-	*s = (struct micro_series){ .name = "chase", .read = read_chase,
-				    .ctx = c };
+	c->bytes = bytes;
+	c->line = (struct line *)area_start(a);
+	c->lines = bytes / LINE;
+	c->tsc_hz = (double)h->cpu.tsc_hz;
+	s->name = "chase";
+	s->read = read_chase;
+	s->ctx = c;
+	chase_link(c, h->o->seed + bytes);
 	if (chase_check(c))
-		return measure(h, s, e);
+		return measure(h, s, bytes > PASSES_MAX, e);
 	s->rejected[MICRO_VALUE]++;
 	return true;
 }
@@ -201,18 +218,6 @@ static bool store_latency(struct host_session *h, const struct chase *c,
 		 (unsigned long long)c->bytes);
 	return host_store(h, "memory", huge ? "chase" : "chase, 4 KiB pages",
 			  params, "latency", "s", &s, NAN, e);
-}
-
-static bool one_chase(struct host_session *h, struct chase *c,
-		      const struct area *a, uint64_t bytes, bool huge,
-		      struct err *e)
-{
-	c->bytes = bytes;
-	c->line = (struct line *)area_start(a);
-	c->lines = bytes / LINE;
-	c->tsc_hz = (double)h->cpu.tsc_hz;
-	chase_link(c, h->o->seed + bytes);
-	return chase_measure(c, h, e) && store_latency(h, c, huge, e);
 }
 
 /* --------------------------------------------------------- cache steps -- */
@@ -296,42 +301,80 @@ static void say_steps(struct host_session *h, const struct host_chase *c,
 		say_cache(&h->cpu, i, c, n);
 }
 
+/* With huge pages and without. */
+struct point {
+	struct chase chase[2];
+};
+
+static bool chase_passes(struct host_session *h, const uint64_t *size, size_t n,
+			 struct point *p, struct err *e)
+{
+	struct area a[2] = { { 0 }, { 0 } };
+	const uint64_t small = size[n - 1] < SMALL_PAGES_MAX ? size[n - 1] :
+							       SMALL_PAGES_MAX;
+	bool good = area_init(&a[0], size[n - 1], true, e) &&
+		    area_init(&a[1], small, false, e);
+
+	for (int pass = 0; pass < PASSES; pass++)
+		for (size_t i = 0; i < n && good && !*h->o->stop; i++) {
+			if (pass && size[i] > PASSES_MAX)
+				continue;
+			good = chase_pass(h, &p[i].chase[0], &a[0], size[i], e);
+			if (good && size[i] <= small)
+				good = chase_pass(h, &p[i].chase[1], &a[1],
+						  size[i], e);
+		}
+	area_fini(&a[0]);
+	area_fini(&a[1]);
+	return good;
+}
+
+static bool latency_row(struct host_session *h, const struct point *p,
+			struct err *e)
+{
+	struct table *t = &h->table;
+	const struct chase *c = &p->chase[0];
+	struct buf why = { 0 };
+	bool good = true;
+
+	table_row(t);
+	table_cell(t, 0, "%llu", (unsigned long long)c->bytes);
+	table_cell(t, 1, "latency");
+	table_cell(t, 2, "1");
+	table_cell(t, 4, "ns");
+	for (int k = 0; k < 2 && good; k++) {
+		if (!p->chase[k].series.n)
+			continue;
+		table_cell(t, k ? 5 : 3, "%.3f",
+			   micro_result(&p->chase[k].series).value);
+		good = store_latency(h, &p->chase[k], !k, e);
+	}
+	micro_rejections(&c->series, &why);
+	if (why.len)
+		table_cell(t, 6, "%s", why.data);
+	buf_fini(&why);
+	return good;
+}
+
 static bool latencies(struct host_session *h, const uint64_t *size, size_t n,
 		      struct err *e)
 {
 	struct host_chase curve[64];
-	struct area big = { 0 }, small = { 0 };
-	struct chase *c = xcalloc(1, sizeof(*c));
-	bool good = area_init(&big, size[n - 1], true, e) &&
-		    area_init(&small, size[n - 1], false, e);
+	struct point *p = xcalloc(n, sizeof(*p));
+	bool good = chase_passes(h, size, n, p, e);
 	size_t done = 0;
 
-	for (size_t i = 0; i < n && good && !*h->o->stop; i++) {
-		struct table *t = &h->table;
-
-		good = one_chase(h, c, &big, size[i], true, e);
-		if (!good || !c->series.n)
-			break;
-		const struct res_interval r = micro_result(&c->series);
-		curve[done++] = (struct host_chase){ size[i], r.value };
-		table_row(t);
-		table_cell(t, 0, "%llu", (unsigned long long)size[i]);
-		table_cell(t, 1, "latency");
-		table_cell(t, 2, "1");
-		table_cell(t, 3, "%.3f", r.value);
-		table_cell(t, 4, "ns");
-		if (size[i] > SMALL_PAGES_MAX)
+	for (size_t i = 0; i < n && good; i++) {
+		if (!p[i].chase[0].series.n)
 			continue;
-		good = one_chase(h, c, &small, size[i], false, e);
-		if (good && c->series.n)
-			table_cell(t, 5, "%.3f",
-				   micro_result(&c->series).value);
+		curve[done++] = (struct host_chase){
+			size[i], micro_result(&p[i].chase[0].series).value
+		};
+		good = latency_row(h, &p[i], e);
 	}
 	if (good)
 		say_steps(h, curve, done);
-	area_fini(&big);
-	area_fini(&small);
-	free(c);
+	free(p);
 	return good;
 }
 
@@ -514,30 +557,52 @@ static bool store_stream(struct stream *s, struct micro_series *m,
 			  "bandwidth", "B/s", m, NAN, e);
 }
 
-static bool bandwidths(struct host_session *h, uint64_t max, struct err *e)
+struct bandwidth {
+	struct stream stream;
+	struct micro_series series;
+};
+
+/* 16 KiB to `max`, one thread and all of them. */
+static size_t list_streams(struct host_session *h, uint8_t *p, uint64_t max,
+			   struct bandwidth *out)
 {
-	struct area a = { 0 };
 	const unsigned cpus = h->cpu.cpus < THREADS_MAX ? h->cpu.cpus :
 							  THREADS_MAX;
+	size_t n = 0;
+
+	for (uint64_t bytes = 16384; bytes <= max; bytes *= 4)
+		for (unsigned v = 0; v < (cpus > 1 ? 2 : 1) * KINDS; v++) {
+			struct bandwidth *b = &out[n++];
+
+			b->stream = (struct stream){
+				.h = h, .p = p, .kind = v % KINDS,
+				.threads = v < KINDS ? 1 : cpus, .bytes = bytes
+			};
+			b->series = (struct micro_series){
+				.name = kind_name[v % KINDS],
+				.read = read_stream, .ctx = &b->stream
+			};
+		}
+	return n;
+}
+
+static bool bandwidths(struct host_session *h, uint64_t max, struct err *e)
+{
+	enum { SIZES = 16 };
+	struct bandwidth *b = xcalloc(SIZES * 2 * KINDS, sizeof(*b));
+	struct area a = { 0 };
 	bool good = area_init(&a, max, true, e);
+	const size_t n = good ? list_streams(h, area_start(&a), max, b) : 0;
 
 	if (good)
 		memset(area_start(&a), 0x5a, max);
-	for (uint64_t bytes = 16384; bytes <= max && good; bytes *= 4)
-		for (unsigned v = 0; v < 2 * KINDS && good; v++) {
-			struct stream s = { .h = h, .p = area_start(&a),
-					    .kind = v % KINDS,
-					    .threads = v < KINDS ? 1 : cpus,
-					    .bytes = bytes };
-			struct micro_series m = { .name = kind_name[s.kind],
-						  .read = read_stream,
-						  .ctx = &s };
-
-			if (!*h->o->stop && (v < KINDS || cpus > 1))
-				good = measure(h, &m, e) &&
-				       store_stream(&s, &m, e);
-		}
+	for (int pass = 0; pass < PASSES; pass++)
+		for (size_t i = 0; i < n && good && !*h->o->stop; i++)
+			good = measure(h, &b[i].series, false, e);
+	for (size_t i = 0; i < n && good; i++)
+		good = store_stream(&b[i].stream, &b[i].series, e);
 	area_fini(&a);
+	free(b);
 	return good;
 }
 
