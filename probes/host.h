@@ -179,6 +179,29 @@ bool host_agrees(double ours, double theirs);
 /* t0-probe memory --device host; exit code. */
 int host_memory(const struct probe_opts *o, struct err *e);
 
+/* Memory that asks for huge pages, or for none. */
+struct host_area {
+	uint8_t *p;
+	uint64_t bytes;
+};
+bool host_area_init(struct host_area *a, uint64_t bytes, bool huge,
+		    struct err *e);
+/* Its first byte that a huge page can start at. */
+uint8_t *host_area_start(const struct host_area *a);
+void host_area_fini(struct host_area *a);
+
+/* Processor time of this thread: less than has passed when it had to wait. */
+double host_thread_ns(void);
+/* A run was interrupted when more than so much more time passed. */
+#define HOST_CUT_SHARE 1.02
+#define HOST_CUT_NS    2000
+
+#define HOST_PASSES 3
+/* More samples of `s`: all of them, or those of one pass. */
+struct host_session;
+bool host_measure(struct host_session *h, struct micro_series *s, bool once,
+		  struct err *e);
+
 /* One working set of the pointer chase. */
 struct host_chase {
 	uint64_t bytes;
@@ -192,6 +215,11 @@ struct host_chase {
  */
 int host_plateaus(const struct host_chase *c, size_t n, uint64_t *at,
 		  double *ns, int max);
+
+/* ---------------------------------------------------- host_stream.c ----- */
+
+/* Bandwidths of working sets up to max bytes, into table and database. */
+bool host_bandwidths(struct host_session *h, uint64_t max, struct err *e);
 
 /* ------------------------------------------------------ host_run.c ------ */
 
