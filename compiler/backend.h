@@ -34,6 +34,11 @@ void mir_flow(struct mir_func *m);
 /* Fewer and cheaper branches; `rotates`: loops test at their bottom. */
 void mir_layout(struct mir_func *m, bool rotates);
 
+/* ------------------------------------------------------------- masks.c ---- */
+
+/* Neighbouring masked accesses share the saved mask. */
+void mir_masks(struct mir_func *m);
+
 /* ------------------------------------------------------------- waits.c ---- */
 
 /* The fewest wait counts with which every register is there when used. */
