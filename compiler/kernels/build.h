@@ -4,11 +4,28 @@
 
 #include "compiler/kernels/kernels.h"
 
-#define K(name, builder, per, group, what)                             \
-	struct ssa_func *kernel_##builder(const struct kernel_entry *k, \
-					  const struct kernel_shape *s, \
-					  struct err *e);
-#include "compiler/kernels/kernels.def"
+#define BUILDER(name)                                            \
+	struct ssa_func *kernel_##name(const struct kernel_entry *k, \
+				       const struct kernel_shape *s, struct err *e)
+BUILDER(elementwise);
+BUILDER(swiglu_back);
+BUILDER(convert);
+BUILDER(adamw);
+BUILDER(softmax);
+BUILDER(rms_norm);
+BUILDER(rms_norm_back);
+BUILDER(cross_entropy);
+BUILDER(cross_entropy_back);
+BUILDER(row_reduce);
+BUILDER(argmax);
+BUILDER(causal_mask);
+BUILDER(embed);
+BUILDER(embed_back);
+BUILDER(transpose);
+BUILDER(rope);
+BUILDER(gemv);
+BUILDER(gemv_int8);
+BUILDER(gemv_int4);
 
 /* Element i of a pointer as f32, and back to its type. */
 static inline struct val load_f32(struct val p, struct val i)
