@@ -120,3 +120,33 @@ void mir_flow(struct mir_func *m)
 		mir_unlink(i);
 	}
 }
+
+/* ----------------------------------------------------------------- end ---- */
+
+static bool stores(const struct mir_func *m)
+{
+	for (uint32_t k = 0; k < m->n_order; k++)
+		for (struct mir_inst *i = m->order[k]->first; i; i = i->next)
+			if (mir_is_vmem(i) && mir_is_store(i))
+				return true;
+	return false;
+}
+
+/*
+ * A wave stays until its stores have arrived, but its registers may go to
+ * others before; not where scratch still needs them (RDNA3 ISA 16.5).
+ */
+void mir_end(struct mir_func *m)
+{
+	if (m->scratch_bytes || !stores(m))
+		return;
+	for (uint32_t k = 0; k < m->n_order; k++) {
+		struct mir_inst *i = m->order[k]->last;
+
+		if (!i || i->op != ISA_s_endpgm)
+			continue;
+		mir_special(m, i, ISA_s_nop, " 0");
+		mir_special(m, i, ISA_s_sendmsg,
+			    " sendmsg(MSG_DEALLOC_VGPRS)");
+	}
+}

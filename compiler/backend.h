@@ -28,6 +28,8 @@ struct mir_inst *mir_special(struct mir_func *m, struct mir_inst *at, int op,
 			     const char *tail);
 /* Removes branches over bodies that cost less than the branch. */
 void mir_flow(struct mir_func *m);
+/* Gives registers back while the last stores are under way. */
+void mir_end(struct mir_func *m);
 
 /* ------------------------------------------------------------ layout.c ---- */
 

@@ -175,8 +175,10 @@ static bool finish(struct unit *u)
 	mir_shrink(&u->m);
 	mir_flow(&u->m);
 	mir_layout(&u->m, u->o->level > 0);
-	if (u->o->level > 0)
+	if (u->o->level > 0) {
 		mir_masks(&u->m);
+		mir_end(&u->m);
+	}
 	if (u->o->level > 1)
 		mir_vopd(&u->m);
 	mir_waits(&u->m);

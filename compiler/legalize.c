@@ -9,6 +9,7 @@
 struct legal {
 	struct ssa_func *f;
 	struct ssa_inst *at; /* new instructions go before it */
+	int own;	     /* group reductions with their own array */
 };
 
 static struct ssa_inst *make(struct legal *l, enum ssa_op op, struct ssa_type t,
@@ -90,7 +91,7 @@ static struct ssa_inst *reduction(struct legal *l, struct ssa_inst *i,
  * them in one order: all waves get the same bits.
  */
 static struct ssa_inst *group_reduce(struct legal *l, struct ssa_inst *i,
-				     uint32_t array)
+				     uint32_t array, bool again)
 {
 	uint32_t n = waves_of(l->f), bytes = ssa_type_bytes(i->type);
 	struct ssa_inst *r = reduction(l, i, i->arg[0]), *lane, *wave, *base;
@@ -108,7 +109,8 @@ static struct ssa_inst *group_reduce(struct legal *l, struct ssa_inst *i,
 	off = MAKE(l, SSA_shl, t_i32, wave, scale);
 	m = compare(l, SSA_EQ, lane, i0);
 	/* What an earlier reduction left must have been read. */
-	make(l, SSA_barrier, t_void, 0, NULL);
+	if (again)
+		make(l, SSA_barrier, t_void, 0, NULL);
 	st = MAKE(l, SSA_store, t_void, base, off, r, m);
 	st->align = log;
 	make(l, SSA_barrier, t_void, 0, NULL);
@@ -245,14 +247,26 @@ static bool through_f32(const struct ssa_inst *i)
 
 /* -------------------------------------------------------------- driver ---- */
 
+/* Outside of loops each has an array of its own, while there are few. */
+enum { OWN_ARRAYS = 8 };
+
+static struct ssa_inst *reduce_in_array(struct legal *l, struct ssa_inst *i,
+					int *array)
+{
+	uint32_t size = waves_of(l->f) * 8;
+
+	if (!i->block->loop && l->own++ < OWN_ARRAYS)
+		return group_reduce(l, i, add_lds(l->f, size), false);
+	if (*array < 0)
+		*array = (int)add_lds(l->f, size);
+	return group_reduce(l, i, (uint32_t)*array, true);
+}
+
 static struct ssa_inst *replacement(struct legal *l, struct ssa_inst *i,
 				    int *array)
 {
-	if (i->op == SSA_group_reduce) {
-		if (*array < 0)
-			*array = (int)add_lds(l->f, waves_of(l->f) * 8);
-		return group_reduce(l, i, (uint32_t)*array);
-	}
+	if (i->op == SSA_group_reduce)
+		return reduce_in_array(l, i, array);
 	if (i->type.n > 1 && element_wise(i) &&
 	    !(is_pair(i->type) && packed(i)))
 		return by_elements(l, i);
@@ -291,6 +305,7 @@ bool sel_legalize(struct ssa_func *f, struct err *e)
 
 	if (!sel_legalize_printf(f, e))
 		return false;
+	ssa_analyse(f);
 	while (round_of(&l, &array))
 		;
 	return ssa_check(f, e);
