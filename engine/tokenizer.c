@@ -334,8 +334,14 @@ static bool added_put(struct qwen_tokenizer *t, const char *content,
 	if (!token_grow(t, (uint64_t)json_integer_value(id), e))
 		return err_wrap(e, "added token %s", content);
 	uint32_t n = (uint32_t)json_integer_value(id);
-	t->token[n].bytes = NULL; /* it may stand in the vocabulary, too */
-	token_set(t, n, content, strlen(content), NULL);
+	const struct token *was = &t->token[n];
+	/* It may stand in the vocabulary, too. */
+	if (was->bytes && (was->len != strlen(content) ||
+			   memcmp(was->bytes, content, was->len) != 0))
+		return err_set(e, ERR_INPUT, "added token %s has id %u, which "
+			       "is another token's", content, n);
+	if (!was->bytes && !token_set(t, n, content, strlen(content), e))
+		return false;
 	t->added_first[(unsigned char)*content] = true;
 	t->token[n].special = special;
 	t->added = xrealloc(t->added, (t->n_added + 1) * sizeof(*t->added));

@@ -232,6 +232,10 @@ static void test_refuses(void)
 	refused(&(struct qwen_source){ .vocab = bytes, .merges = "",
 				       .added = "[{\"id\": 3}]" },
 		"no content", "an added token without content");
+	refused(&(struct qwen_source){ .vocab = bytes, .merges = "",
+				       .added = "[{\"id\": 3, \"content\": "
+						"\"<x>\"}]" },
+		"another token's", "an added token in another's place");
 	memcpy(id, ": 8,", 4);
 	refused(&(struct qwen_source){ .vocab = bytes, .merges = "" },
 		"two tokens", "an id given twice");
