@@ -25,28 +25,33 @@ static const struct {
 	{ "make", qwen_cmd_make },
 };
 
-static int run(struct qwen_cmd *c, int argc, char **argv, int first,
-	       struct err *e)
+static void command_wrong(int argc, char **argv, int first, struct err *e)
 {
-	const char *name = first < argc ? argv[first] : "";
 	struct buf all = { 0 };
 
-	if (c->json && c->csv) {
-		err_set(e, ERR_USAGE, "--json and --csv exclude each other");
-		return EXIT_TROUBLE;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(command); i++) {
-		if (strcmp(command[i].name, name) == 0 && first + 1 == argc)
-			return command[i].run(c, e);
+	for (size_t i = 0; i < ARRAY_SIZE(command); i++)
 		buf_printf(&all, "%s%s", i ? ", " : "", command[i].name);
-	}
 	if (first + 1 < argc)
 		err_set(e, ERR_USAGE, "got \"%s\" behind the command; wanted "
 			"options only", argv[first + 1]);
 	else
-		err_set(e, ERR_USAGE, "got the command \"%s\"; wanted %s", name,
-			all.data);
+		err_set(e, ERR_USAGE, "got the command \"%s\"; wanted %s",
+			first < argc ? argv[first] : "", all.data);
 	buf_fini(&all);
+}
+
+static int run(struct qwen_cmd *c, int argc, char **argv, int first,
+	       struct err *e)
+{
+	if (c->json && c->csv) {
+		err_set(e, ERR_USAGE, "--json and --csv exclude each other");
+		return EXIT_TROUBLE;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(command); i++)
+		if (first + 1 == argc &&
+		    strcmp(command[i].name, argv[first]) == 0)
+			return command[i].run(c, e);
+	command_wrong(argc, argv, first, e);
 	return EXIT_TROUBLE;
 }
 

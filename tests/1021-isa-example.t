@@ -9,8 +9,16 @@ $(sed -n '/^ \*	#include <stdio.h>$/,/^ \*\/$/p' isa/isa.h)
 END
 sed 's/^ \*	\{0,1\}//' "$tmp/all" >"$tmp/example.c"
 has "$tmp/example.c" 'int main(void)' 'there is a program'
+# The libraries of a sanitizer's build tree need its run-time library.
+case $T0_BUILD in
+*/asan) san=-fsanitize=address,undefined ;;
+*/tsan) san=-fsanitize=thread ;;
+*/cov) san=--coverage ;;
+*) san= ;;
+esac
+# shellcheck disable=SC2086 # the compiler may be two words, the flag none
 exits 0 'it compiles without a warning' \
-	${CC:-gcc} -std=gnu11 -Wall -Wextra -Werror -I. -o "$tmp/example" \
+	${CC:-gcc} $san -std=gnu11 -Wall -Wextra -Werror -I. -o "$tmp/example" \
 	"$tmp/example.c" "$T0_BUILD/libisa.a" "$T0_BUILD/libbase.a" -pthread -lm
 exits 0 'it runs' "$tmp/example"
 cat >"$tmp/wanted" <<'END'

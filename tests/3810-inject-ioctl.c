@@ -32,9 +32,12 @@ static bool scenario(struct rig *r, const struct soft_inject *rule, int n)
 	return rig_open(r, NULL, rule, n) && rig_run(r, 5, 5000);
 }
 
-/* A pause before the first packet makes the wait sleep, not spin. */
+/*
+ * A pause before each packet makes the wait sleep, not spin, also where the
+ * waiting thread itself gets no processor for some milliseconds.
+ */
 static const struct soft_inject slow = { .what = SOFT_INJECT_SLOW,
-					 .ns = 2 * MS, .times = UINT64_MAX };
+					 .ns = 10 * MS, .times = UINT64_MAX };
 
 static void test_again(int err, const char *name)
 {
