@@ -267,8 +267,8 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *
  *	area      name          params                 metric [unit]
  *	cost      mnemonic      any                    latency, interval [cycle]
- *	memory    access kind   {"bytes":N}            latency [s],
- *	                                               bandwidth [B/s]
+ *	memory    access kind   {"bytes":N}, and       latency [s],
+ *	                        "threads" if several   bandwidth [B/s]
  *	lds       instruction   {"stride":dwords}      interval [cycle]
  *	kernel    kernel        any                    flops [FLOP/s] and
  *	                                               intensity [FLOP/B]
