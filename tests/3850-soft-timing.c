@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
@@ -67,7 +68,7 @@ struct toy {
 	uint64_t early, bad_id, bad_look, bad_store, bad_start;
 	uint32_t getreg[WAVES_MAX][2]; /* cycles of both, by wave of the grid */
 	uint32_t id_at[ARRAY_SIZE(clocks)];
-	bool stopped;
+	_Atomic bool stopped; /* the host may be told of a fault before */
 };
 
 struct toy_group {
@@ -349,6 +350,8 @@ static void test_fault(void)
 
 	ok(!run(r, KERNEL(r, illegal), 64, 64, NULL), "an illegal one fails");
 	has_str(r->e.msg, "illegal instruction", "as it does untimed");
+	for (int i = 0; i < 1000 && !r->toy.stopped; i++)
+		usleep(1000);
 	ok(r->toy.stopped, "the client was told to stop");
 	is_u64(r->toy.bad_look, 1, "there was nothing to see");
 	rig_close(r);
