@@ -159,6 +159,20 @@ bool stdout_check(struct err *e);
 uint64_t time_mono_ns(void);
 uint64_t time_wall_ns(void);
 
+/* ------------------------------------------------------------- cpu.c ---- */
+
+/*
+ * The x86-64 level (2, 3 or 4) of code that this processor runs, for choosing
+ * among the objects of a *_simd.c file; the environment variable, "v2" or
+ * "v3", makes it do with less.
+ */
+int cpu_level(const char *variable);
+
+/* ---------------------------------------------------------- random.c ---- */
+
+/* splitmix64: the next of 2^64 values; the same seed, the same sequence. */
+uint64_t random_next(uint64_t *state);
+
 /* ------------------------------------------------------------- cli.c ---- */
 
 /*

@@ -1,4 +1,3 @@
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/kernels.h"
@@ -41,38 +40,16 @@ uint64_t qwen_matrix_bytes(const struct qwen_matrix *w)
 	}
 }
 
-static bool has_v3(void)
-{
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-	       __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
-	       __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt");
-}
-
-static bool has_v4(void)
-{
-	return has_v3() && __builtin_cpu_supports("avx512f") &&
-	       __builtin_cpu_supports("avx512bw") &&
-	       __builtin_cpu_supports("avx512cd") &&
-	       __builtin_cpu_supports("avx512dq") &&
-	       __builtin_cpu_supports("avx512vl");
-}
+static const struct qwen_kernels *const all[] = {
+	&qwen_kernels_v4, &qwen_kernels_v3, &qwen_kernels_v2, NULL
+};
 
 const struct qwen_kernels *const *qwen_kernels_all(void)
 {
-	static const struct qwen_kernels *const all[] = {
-		&qwen_kernels_v4, &qwen_kernels_v3, &qwen_kernels_v2, NULL
-	};
-
-	return has_v4() ? all : has_v3() ? all + 1 : all + 2;
+	return all + (4 - cpu_level(""));
 }
 
 const struct qwen_kernels *qwen_kernels_best(void)
 {
-	const struct qwen_kernels *const *k = qwen_kernels_all();
-	const char *wanted = getenv("T0_ENGINE_SIMD");
-
-	for (const struct qwen_kernels *const *i = k; wanted && *i; i++)
-		if (strcmp((*i)->name, wanted) == 0)
-			return *i;
-	return k[0];
+	return all[4 - cpu_level("T0_ENGINE_SIMD")];
 }

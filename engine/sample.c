@@ -44,14 +44,10 @@ void qwen_sampler_see(struct qwen_sampler *s, uint32_t id)
 		s->seen[id] = 1;
 }
 
-/* splitmix64, upper 53 bits: uniform in [0, 1). */
+/* Upper 53 bits: uniform in [0, 1). */
 static double uniform(uint64_t *state)
 {
-	uint64_t z = (*state += 0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+	return (double)(random_next(state) >> 11) * 0x1p-53;
 }
 
 /* The logit after the penalty: away from tokens that were there. */

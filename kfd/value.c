@@ -158,15 +158,6 @@ bool value_f64(const struct value_type *t, const void *bytes, double *out)
 
 /* ---- filling ------------------------------------------------------------ */
 
-static uint64_t splitmix64(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 /* One value, from what a sequence computes as double or as bits. */
 static void store(const struct value_type *t, void *dst, size_t i, double f,
 		  uint64_t v)
@@ -249,7 +240,7 @@ static bool fill_random(const struct value_type *t, void *dst, size_t count,
 		return err_set(e, ERR_USAGE, "random(%s): %s is above %s",
 			       arg[0], arg[1], arg[2]);
 	for (size_t i = 0; i < count; i++) {
-		uint64_t r = splitmix64(&seed);
+		uint64_t r = random_next(&seed);
 		uint64_t range = vhi - vlo + 1; /* 0 = all 2^64 */
 
 		store(t, dst, i,

@@ -48,16 +48,6 @@ uint32_t probe_control(bool after, uint32_t lane)
 
 /* -------------------------------------------------------------- state --- */
 
-static uint64_t next(uint64_t *s)
-{
-	/* splitmix64 */
-	uint64_t z = *s += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
-}
-
 /*
  * A dword that is worth computing with as every type: the high half starts a
  * float or double between 2^-3 and 2^5 of either sign, the low half is an f16
@@ -65,7 +55,7 @@ static uint64_t next(uint64_t *s)
  */
 static uint32_t value(uint64_t *s)
 {
-	const uint64_t r = next(s);
+	const uint64_t r = random_next(s);
 	const uint32_t f32 = (uint32_t)(r % 8 + 124) << 23 |
 			     ((uint32_t)(r >> 8) & 0x7f0000);
 	const uint32_t f16 = ((uint32_t)(r >> 24) % 6 + 13) << 10 |

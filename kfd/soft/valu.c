@@ -31,27 +31,16 @@ uint32_t *soft_vgpr(struct soft_wave *w, int half, unsigned reg, int dwords)
 	return NULL;
 }
 
-/* T0_SOFT_SIMD=v2 or v3: as if the host had no more than that. */
-static bool allowed(char level)
-{
-	const char *most = getenv("T0_SOFT_SIMD");
-
-	return !most || most[0] != 'v' || most[1] >= level;
-}
-
 const struct soft_vrow *soft_vrows(void)
 {
-	if (allowed('4') && __builtin_cpu_supports("avx512f") &&
-	    __builtin_cpu_supports("avx512bw") &&
-	    __builtin_cpu_supports("avx512cd") &&
-	    __builtin_cpu_supports("avx512dq") &&
-	    __builtin_cpu_supports("avx512vl"))
+	switch (cpu_level("T0_SOFT_SIMD")) {
+	case 4:
 		return soft_vrows_v4;
-	if (allowed('3') && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-	    __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
-	    __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt"))
+	case 3:
 		return soft_vrows_v3;
-	return soft_vrows_v2;
+	default:
+		return soft_vrows_v2;
+	}
 }
 
 /* ---------------------------------------------------------------- fetch ----
