@@ -24,7 +24,7 @@
 
 struct cost_model; /* compiler/cost.h */
 
-/* Called after each stage with its text: "ssa:PASS", "select", "schedule", ... */
+/* Called after each stage with its text: "ssa:PASS", "select", "final", ... */
 typedef void cc_dump_fn(void *ctx, const char *stage, const char *text);
 
 struct cc_options {

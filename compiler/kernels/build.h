@@ -27,6 +27,15 @@ BUILDER(gemv);
 BUILDER(gemv_int8);
 BUILDER(gemv_int4);
 
+/*
+ * The builder of a kernel, for a shape with its defaults filled in; NULL after
+ * filling *e.  A macro, so that the kernel's file is its builder's.
+ */
+#define BEGIN(entry, shape, s, e) kernel_begin(DSL_AT, entry, shape, s, e)
+struct dsl *kernel_begin(struct dsl_at at, const struct kernel_entry *entry,
+			 const struct kernel_shape *shape,
+			 struct kernel_shape *s, struct err *e);
+
 /* Element i of a pointer as f32, and back to its type. */
 static inline struct val load_f32(struct val p, struct val i)
 {

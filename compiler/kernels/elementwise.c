@@ -102,15 +102,15 @@ struct ssa_func *kernel_elementwise(const struct kernel_entry *entry,
 				    const struct kernel_shape *shape,
 				    struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 	struct val p[4] = { 0 }, number[2] = { 0 };
 	size_t o = 0;
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
 	while (strcmp(op[o].name, entry->name) != 0)
 		o++;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	for (int i = 0; i <= op[o].inputs; i++)
 		p[i] = ARG_PTR(k, s.type,
 			       ((const char *[]){ "out", "x", "y", "z" })[i],
@@ -143,11 +143,11 @@ struct ssa_func *kernel_swiglu_back(const struct kernel_entry *entry,
 				    const struct kernel_shape *shape,
 				    struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val dx = ARG_PTR(k, s.type, "dx", 0);
 	struct val dy = ARG_PTR(k, s.type, "dy", 0);
 	struct val x = ARG_PTR(k, s.type, "x", 0);
@@ -163,11 +163,11 @@ struct ssa_func *kernel_convert(const struct kernel_entry *entry,
 				const struct kernel_shape *shape,
 				struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val out = ARG_PTR(k, s.to, "out", 0);
 	struct val x = ARG_PTR(k, s.type, "x", 0);
 	struct val n = ARG(k, DSL_U32, "n");
@@ -202,11 +202,11 @@ static void adamw_step(const struct adamw *a, const struct part *at)
 struct ssa_func *kernel_adamw(const struct kernel_entry *entry,
 			      const struct kernel_shape *shape, struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct adamw a = {
 		.p = ARG_PTR(k, s.type, "p", 0),
 		.g = ARG_PTR(k, s.type, "g", 0),

@@ -32,11 +32,11 @@ static void row_store(struct dsl *k, struct val y, struct val row,
 struct ssa_func *kernel_gemv(const struct kernel_entry *entry,
 			     const struct kernel_shape *shape, struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
 	struct val wp = ARG_PTR(k, s.type, "w", DSL_READONLY);
 	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
@@ -68,11 +68,11 @@ struct ssa_func *kernel_gemv_int8(const struct kernel_entry *entry,
 				  const struct kernel_shape *shape,
 				  struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
 	struct val wp = ARG_PTR(k, DSL_I8, "w", DSL_READONLY);
 	struct val sp = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
@@ -108,11 +108,11 @@ struct ssa_func *kernel_gemv_int4(const struct kernel_entry *entry,
 				  const struct kernel_shape *shape,
 				  struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
 	struct val wp = ARG_PTR(k, DSL_U8, "w", DSL_READONLY);
 	struct val sp = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);

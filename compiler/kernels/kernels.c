@@ -58,3 +58,12 @@ uint64_t kernel_groups(const struct kernel_entry *k,
 	}
 	return (n + each - 1) / each;
 }
+
+struct dsl *kernel_begin(struct dsl_at at, const struct kernel_entry *entry,
+			 const struct kernel_shape *shape,
+			 struct kernel_shape *s, struct err *e)
+{
+	*s = *shape;
+	return kernel_shape_check(entry, s, e) ?
+		       dsl_new(at, entry->name, s->group, 1, 1) : NULL;
+}

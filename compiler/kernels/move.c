@@ -9,11 +9,11 @@ struct ssa_func *kernel_causal_mask(const struct kernel_entry *entry,
 				    const struct kernel_shape *shape,
 				    struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val out = ARG_PTR(k, s.type, "out", 0);
 	struct val in = ARG_PTR(k, s.type, "x", 0);
 	struct val n = ARG(k, DSL_I32, "n");
@@ -37,11 +37,11 @@ struct ssa_func *kernel_causal_mask(const struct kernel_entry *entry,
 struct ssa_func *kernel_embed(const struct kernel_entry *entry,
 			      const struct kernel_shape *shape, struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val out = ARG_PTR(k, s.type, "out", 0);
 	struct val table = ARG_PTR(k, s.type, "table", DSL_READONLY);
 	struct val id = ARG_PTR(k, DSL_I32, "id", DSL_READONLY);
@@ -64,11 +64,11 @@ struct ssa_func *kernel_embed_back(const struct kernel_entry *entry,
 				   const struct kernel_shape *shape,
 				   struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val table = ARG_PTR(k, DSL_F32, "table", 0);
 	struct val grad = ARG_PTR(k, s.type, "g", DSL_READONLY);
 	struct val id = ARG_PTR(k, DSL_I32, "id", DSL_READONLY);
@@ -92,11 +92,11 @@ struct ssa_func *kernel_transpose(const struct kernel_entry *entry,
 				  struct err *e)
 {
 	enum { TILE = KERNEL_TILE_SIZE, PITCH = TILE + 1 };
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val out = ARG_PTR(k, s.type, "out", 0);
 	struct val in = ARG_PTR(k, s.type, "x", 0);
 	struct val m = ARG(k, DSL_I32, "m"), n = ARG(k, DSL_I32, "n");

@@ -11,12 +11,12 @@
 struct ssa_func *kernel_rope(const struct kernel_entry *entry,
 			     const struct kernel_shape *shape, struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 	bool pairs = strcmp(entry->name, "rope_pairs") == 0;
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val out = ARG_PTR(k, s.type, "out", 0);
 	struct val in = ARG_PTR(k, s.type, "x", 0);
 	struct val cosine = ARG_PTR(k, DSL_F32, "cos", DSL_READONLY);

@@ -43,11 +43,11 @@ struct ssa_func *kernel_softmax(const struct kernel_entry *entry,
 				const struct kernel_shape *shape,
 				struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val out = ARG_PTR(k, s.type, "out", 0);
 	struct val in = ARG_PTR(k, s.type, "x", 0);
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
@@ -84,11 +84,11 @@ struct ssa_func *kernel_rms_norm(const struct kernel_entry *entry,
 				 const struct kernel_shape *shape,
 				 struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val out = ARG_PTR(k, s.type, "out", 0);
 	struct val in = ARG_PTR(k, s.type, "x", 0);
 	struct val w = ARG_PTR(k, s.type, "w", DSL_READONLY);
@@ -111,11 +111,11 @@ struct ssa_func *kernel_rms_norm_back(const struct kernel_entry *entry,
 				      const struct kernel_shape *shape,
 				      struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val dx = ARG_PTR(k, s.type, "dx", 0);
 	struct val dw = ARG_PTR(k, DSL_F32, "dw", 0);
 	struct val in = ARG_PTR(k, s.type, "x", 0);
@@ -149,11 +149,11 @@ struct ssa_func *kernel_cross_entropy(const struct kernel_entry *entry,
 				      const struct kernel_shape *shape,
 				      struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val loss = ARG_PTR(k, DSL_F32, "loss", 0);
 	struct val in = ARG_PTR(k, s.type, "x", DSL_READONLY);
 	struct val target = ARG_PTR(k, DSL_I32, "target", DSL_READONLY);
@@ -174,11 +174,11 @@ struct ssa_func *kernel_cross_entropy_back(const struct kernel_entry *entry,
 					   const struct kernel_shape *shape,
 					   struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val dx = ARG_PTR(k, s.type, "dx", 0);
 	struct val in = ARG_PTR(k, s.type, "x", 0);
 	struct val target = ARG_PTR(k, DSL_I32, "target", DSL_READONLY);
@@ -200,12 +200,12 @@ struct ssa_func *kernel_row_reduce(const struct kernel_entry *entry,
 				   const struct kernel_shape *shape,
 				   struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 	bool sum = is(entry, "row_sum"), max = is(entry, "row_max");
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val out = ARG_PTR(k, DSL_F32, "out", 0);
 	struct val in = ARG_PTR(k, s.type, "x", DSL_READONLY);
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
@@ -229,11 +229,11 @@ struct ssa_func *kernel_row_reduce(const struct kernel_entry *entry,
 struct ssa_func *kernel_argmax(const struct kernel_entry *entry,
 			       const struct kernel_shape *shape, struct err *e)
 {
-	struct kernel_shape s = *shape;
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
 
-	if (!kernel_shape_check(entry, &s, e))
+	if (!k)
 		return NULL;
-	struct dsl *k = KERNEL(entry->name, s.group);
 	struct val out = ARG_PTR(k, DSL_I32, "out", 0);
 	struct val in = ARG_PTR(k, s.type, "x", DSL_READONLY);
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
