@@ -55,106 +55,109 @@ static int run(struct qwen_cmd *c, int argc, char **argv, int first,
 	return EXIT_TROUBLE;
 }
 
+static struct qwen_cmd c = {
+	.context = 4096, .chunk = 128, .tokens = 128, .samples = 6,
+	.temperature = NAN, .top_p = NAN, .min_p = NAN, .penalty = NAN,
+	.top_k = -1, .prefill = "128", .decode = "32", .batch = "1",
+	.shape = "tiny", .shards = 1,
+	.stop = &stop,
+};
+static int top_k = -1;
+
+static const struct cli_opt opt[] = {
+	{ "model", 'm', CLI_STR, &c.model, "DIR",
+	  "folder of a Hugging Face Qwen3 model" },
+	{ "backend", 0, CLI_STR, &c.backend, "NAME", "cpu (default)" },
+	{ "weights", 'w', CLI_STR, &c.weights, "TYPE",
+	  "convert to f32, f16, bf16, int8 or int4 (default: as "
+	  "stored); make: what to write (bf16)" },
+	{ "cache", 0, CLI_STR, &c.cache, "TYPE",
+	  "keys and values in f32 (default), f16, bf16 or int8" },
+	{ "threads", 't', CLI_U64, &c.threads, "N",
+	  "default: one for each processor" },
+	{ "context", 0, CLI_U64, &c.context, "N",
+	  "positions of the cache (default 4096)" },
+	{ "chunk", 0, CLI_U64, &c.chunk, "N",
+	  "tokens of a prompt in one pass (default 128)" },
+	{ "prompt", 'p', CLI_STR, &c.prompt, "TEXT", "the prompt" },
+	{ "prompt-file", 'f', CLI_STR, &c.prompt_file, "FILE",
+	  "the prompt, from a file; - is stdin" },
+	{ "messages", 0, CLI_STR, &c.messages, "FILE",
+	  "a conversation as JSON: [{\"role\", \"content\"}]" },
+	{ "tools", 0, CLI_STR, &c.tools, "FILE",
+	  "with --messages: the tools as JSON" },
+	{ "ids", 0, CLI_STR, &c.ids, "N,N...",
+	  "tokens instead of a prompt; needs no tokenizer" },
+	{ "chat", 0, CLI_FLAG, &c.chat, NULL,
+	  "the prompt is a user's turn" },
+	{ "system", 0, CLI_STR, &c.system, "TEXT",
+	  "with --chat: the system's turn" },
+	{ "no-think", 0, CLI_FLAG, &c.no_think, NULL,
+	  "with --chat or --messages: thinking off" },
+	{ "plain", 0, CLI_FLAG, &c.plain, NULL,
+	  "special tokens in the prompt are text" },
+	{ "tokens", 'n', CLI_U64, &c.tokens, "N",
+	  "generate: at most so many (default 128)" },
+	{ "greedy", 'g', CLI_FLAG, &c.greedy, NULL,
+	  "always the likeliest token" },
+	{ "temperature", 0, CLI_F64, &c.temperature, "X",
+	  "0 is greedy (default: as the model says)" },
+	{ "top-k", 0, CLI_INT, &top_k, "N", "only the N likeliest" },
+	{ "top-p", 0, CLI_F64, &c.top_p, "P",
+	  "only the likeliest that make up P" },
+	{ "min-p", 0, CLI_F64, &c.min_p, "P",
+	  "only those at least P times as likely as the likeliest" },
+	{ "repetition-penalty", 0, CLI_F64, &c.penalty, "X",
+	  "1 is none" },
+	{ "seed", 0, CLI_U64, &c.seed, "N",
+	  "of sampling, of bench's prompt, of make's weights" },
+	{ "prefill", 0, CLI_STR, &c.prefill, "SWEEP",
+	  "bench: prompt lengths (128)" },
+	{ "decode", 0, CLI_STR, &c.decode, "SWEEP",
+	  "bench: decoded tokens (32)" },
+	{ "batch", 0, CLI_STR, &c.batch, "SWEEP",
+	  "bench: sequences decoded at once (1)" },
+	{ "samples", 0, CLI_U64, &c.samples, "N",
+	  "bench: repetitions (6)" },
+	{ "db", 0, CLI_STR, &c.db, "FILE",
+	  "bench: database (default: $T0_DB, else t0.db)" },
+	{ "all", 0, CLI_FLAG, &c.all, NULL,
+	  "logits: of every token, not only the last" },
+	{ "shape", 0, CLI_STR, &c.shape, "NAME",
+	  "make: tiny, 0.6b, 1.7b, 4b, 8b, 14b or 32b" },
+	{ "tokenizer", 0, CLI_STR, &c.tokenizer, "DIR",
+	  "make: copy the tokenizer of this folder" },
+	{ "shards", 0, CLI_U64, &c.shards, "N",
+	  "make: files to spread the weights over (1)" },
+	{ "limits", 0, CLI_STR, &c.limits, "FILE",
+	  "check: lines \"name value\" that replace its limits" },
+	{ "json", 0, CLI_FLAG, &c.json, NULL, "print JSON" },
+	{ "csv", 0, CLI_FLAG, &c.csv, NULL, "print CSV" },
+	{ "output", 'o', CLI_STR, &c.output, "FILE",
+	  "write there instead of to stdout" },
+	{ "out", 0, CLI_STR, &c.output, "FILE", "the same" },
+	{ "quiet", 'q', CLI_FLAG, &c.quiet, NULL,
+	  "no progress and no remarks on stderr" },
+	{ 0 }
+};
+
+static const struct cli_tool tool = {
+	"t0-qwen3", "run, measure and judge Qwen3 language models",
+	"generate --model DIR [options]\nbench --model DIR [options]\n"
+	"eval --model DIR [options]\n"
+	"logits --model DIR --ids N,N... --out FILE [options]\n"
+	"check --model DIR [options]\ninfo --model DIR [options]\n"
+	"make --model DIR [--shape NAME] [options]",
+	opt,
+	"logits writes float32, little-endian, [vocabulary] for the "
+	"last token or\n[tokens][vocabulary] with --all.  check judges "
+	"the coherence of a text.\n\n"
+	"Exit: 0 done, 1 not coherent, 2 trouble, 3 the model's output "
+	"is broken.",
+};
+
 int main(int argc, char **argv)
 {
-	struct qwen_cmd c = {
-		.context = 4096, .chunk = 128, .tokens = 128, .samples = 6,
-		.temperature = NAN, .top_p = NAN, .min_p = NAN, .penalty = NAN,
-		.top_k = -1, .prefill = "128", .decode = "32", .batch = "1",
-		.shape = "tiny", .shards = 1, .argc = argc, .argv = argv,
-		.stop = &stop,
-	};
-	int top_k = -1;
-	const struct cli_opt opt[] = {
-		{ "model", 'm', CLI_STR, &c.model, "DIR",
-		  "folder of a Hugging Face Qwen3 model" },
-		{ "backend", 0, CLI_STR, &c.backend, "NAME", "cpu (default)" },
-		{ "weights", 'w', CLI_STR, &c.weights, "TYPE",
-		  "convert to f32, f16, bf16, int8 or int4 (default: as "
-		  "stored); make: what to write (bf16)" },
-		{ "cache", 0, CLI_STR, &c.cache, "TYPE",
-		  "keys and values in f32 (default), f16, bf16 or int8" },
-		{ "threads", 't', CLI_U64, &c.threads, "N",
-		  "default: one for each processor" },
-		{ "context", 0, CLI_U64, &c.context, "N",
-		  "positions of the cache (default 4096)" },
-		{ "chunk", 0, CLI_U64, &c.chunk, "N",
-		  "tokens of a prompt in one pass (default 128)" },
-		{ "prompt", 'p', CLI_STR, &c.prompt, "TEXT", "the prompt" },
-		{ "prompt-file", 'f', CLI_STR, &c.prompt_file, "FILE",
-		  "the prompt, from a file; - is stdin" },
-		{ "messages", 0, CLI_STR, &c.messages, "FILE",
-		  "a conversation as JSON: [{\"role\", \"content\"}]" },
-		{ "tools", 0, CLI_STR, &c.tools, "FILE",
-		  "with --messages: the tools as JSON" },
-		{ "ids", 0, CLI_STR, &c.ids, "N,N...",
-		  "tokens instead of a prompt; needs no tokenizer" },
-		{ "chat", 0, CLI_FLAG, &c.chat, NULL,
-		  "the prompt is a user's turn" },
-		{ "system", 0, CLI_STR, &c.system, "TEXT",
-		  "with --chat: the system's turn" },
-		{ "no-think", 0, CLI_FLAG, &c.no_think, NULL,
-		  "with --chat or --messages: thinking off" },
-		{ "plain", 0, CLI_FLAG, &c.plain, NULL,
-		  "special tokens in the prompt are text" },
-		{ "tokens", 'n', CLI_U64, &c.tokens, "N",
-		  "generate: at most so many (default 128)" },
-		{ "greedy", 'g', CLI_FLAG, &c.greedy, NULL,
-		  "always the likeliest token" },
-		{ "temperature", 0, CLI_F64, &c.temperature, "X",
-		  "0 is greedy (default: as the model says)" },
-		{ "top-k", 0, CLI_INT, &top_k, "N", "only the N likeliest" },
-		{ "top-p", 0, CLI_F64, &c.top_p, "P",
-		  "only the likeliest that make up P" },
-		{ "min-p", 0, CLI_F64, &c.min_p, "P",
-		  "only those at least P times as likely as the likeliest" },
-		{ "repetition-penalty", 0, CLI_F64, &c.penalty, "X",
-		  "1 is none" },
-		{ "seed", 0, CLI_U64, &c.seed, "N",
-		  "of sampling, of bench's prompt, of make's weights" },
-		{ "prefill", 0, CLI_STR, &c.prefill, "SWEEP",
-		  "bench: prompt lengths (128)" },
-		{ "decode", 0, CLI_STR, &c.decode, "SWEEP",
-		  "bench: decoded tokens (32)" },
-		{ "batch", 0, CLI_STR, &c.batch, "SWEEP",
-		  "bench: sequences decoded at once (1)" },
-		{ "samples", 0, CLI_U64, &c.samples, "N",
-		  "bench: repetitions (6)" },
-		{ "db", 0, CLI_STR, &c.db, "FILE",
-		  "bench: database (default: $T0_DB, else t0.db)" },
-		{ "all", 0, CLI_FLAG, &c.all, NULL,
-		  "logits: of every token, not only the last" },
-		{ "shape", 0, CLI_STR, &c.shape, "NAME",
-		  "make: tiny, 0.6b, 1.7b, 4b, 8b, 14b or 32b" },
-		{ "tokenizer", 0, CLI_STR, &c.tokenizer, "DIR",
-		  "make: copy the tokenizer of this folder" },
-		{ "shards", 0, CLI_U64, &c.shards, "N",
-		  "make: files to spread the weights over (1)" },
-		{ "limits", 0, CLI_STR, &c.limits, "FILE",
-		  "check: lines \"name value\" that replace its limits" },
-		{ "json", 0, CLI_FLAG, &c.json, NULL, "print JSON" },
-		{ "csv", 0, CLI_FLAG, &c.csv, NULL, "print CSV" },
-		{ "output", 'o', CLI_STR, &c.output, "FILE",
-		  "write there instead of to stdout" },
-		{ "out", 0, CLI_STR, &c.output, "FILE", "the same" },
-		{ "quiet", 'q', CLI_FLAG, &c.quiet, NULL,
-		  "no progress and no remarks on stderr" },
-		{ 0 }
-	};
-	const struct cli_tool tool = {
-		"t0-qwen3", "run, measure and judge Qwen3 language models",
-		"generate --model DIR [options]\nbench --model DIR [options]\n"
-		"eval --model DIR [options]\n"
-		"logits --model DIR --ids N,N... --out FILE [options]\n"
-		"check --model DIR [options]\ninfo --model DIR [options]\n"
-		"make --model DIR [--shape NAME] [options]",
-		opt,
-		"logits writes float32, little-endian, [vocabulary] for the "
-		"last token or\n[tokens][vocabulary] with --all.  check judges "
-		"the coherence of a text.\n\n"
-		"Exit: 0 done, 1 not coherent, 2 trouble, 3 the model's output "
-		"is broken.",
-	};
 	struct err e = { 0 };
 	bool done = false;
 	int first = 0, code;
@@ -164,6 +167,8 @@ int main(int argc, char **argv)
 	if (done)
 		return EXIT_YES;
 	c.top_k = top_k;
+	c.argc = argc;
+	c.argv = argv;
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
 	code = run(&c, argc, argv, first, &e);
