@@ -20,7 +20,7 @@ struct qwen_cmd {
 	uint64_t tokens;
 	/* sampling; NAN and -1: as the model says */
 	double temperature, top_p, min_p, penalty;
-	int64_t top_k;
+	int top_k;
 	bool greedy;
 	uint64_t seed;
 	/* bench */

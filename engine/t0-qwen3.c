@@ -59,10 +59,8 @@ static struct qwen_cmd c = {
 	.context = 4096, .chunk = 128, .tokens = 128, .samples = 6,
 	.temperature = NAN, .top_p = NAN, .min_p = NAN, .penalty = NAN,
 	.top_k = -1, .prefill = "128", .decode = "32", .batch = "1",
-	.shape = "tiny", .shards = 1,
-	.stop = &stop,
+	.shape = "tiny", .shards = 1, .stop = &stop,
 };
-static int top_k = -1;
 
 static const struct cli_opt opt[] = {
 	{ "model", 'm', CLI_STR, &c.model, "DIR",
@@ -102,7 +100,7 @@ static const struct cli_opt opt[] = {
 	  "always the likeliest token" },
 	{ "temperature", 0, CLI_F64, &c.temperature, "X",
 	  "0 is greedy (default: as the model says)" },
-	{ "top-k", 0, CLI_INT, &top_k, "N", "only the N likeliest" },
+	{ "top-k", 0, CLI_INT, &c.top_k, "N", "only the N likeliest" },
 	{ "top-p", 0, CLI_F64, &c.top_p, "P",
 	  "only the likeliest that make up P" },
 	{ "min-p", 0, CLI_F64, &c.min_p, "P",
@@ -166,7 +164,6 @@ int main(int argc, char **argv)
 		return err_report(tool.name, &e);
 	if (done)
 		return EXIT_YES;
-	c.top_k = top_k;
 	c.argc = argc;
 	c.argv = argv;
 	signal(SIGINT, on_signal);

@@ -13,16 +13,6 @@
 
 #define QWEN "../shared/vectors/qwen/"
 
-/* splitmix64 */
-static uint64_t rnd(uint64_t *s)
-{
-	uint64_t z = (*s += 0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 /* ---- small vocabularies ---- */
 
 static void utf8_add(struct buf *b, int32_t c)
@@ -431,17 +421,18 @@ static const struct {
 
 static void random_text(uint64_t *seed, struct buf *b)
 {
-	size_t n = rnd(seed) % 40;
-	size_t home = rnd(seed) % ARRAY_SIZE(range);
+	size_t n = random_next(seed) % 40;
+	size_t home = random_next(seed) % ARRAY_SIZE(range);
 
 	buf_reset(b);
 	buf_adds(b, "");
 	for (size_t i = 0; i < n; i++) {
-		size_t r = rnd(seed) % 3 ? home : rnd(seed) % ARRAY_SIZE(range);
+		size_t r = random_next(seed) % 3 ? home :
+			   random_next(seed) % ARRAY_SIZE(range);
 		uint64_t span = (uint64_t)(range[r].to - range[r].from + 1);
-		utf8_add(b, range[r].from + (int32_t)(rnd(seed) % span));
-		if (rnd(seed) % 8 == 0)
-			home = rnd(seed) % ARRAY_SIZE(range);
+		utf8_add(b, range[r].from + (int32_t)(random_next(seed) % span));
+		if (random_next(seed) % 8 == 0)
+			home = random_next(seed) % ARRAY_SIZE(range);
 	}
 }
 
@@ -500,9 +491,9 @@ static void test_bytes(const struct qwen_tokenizer *t)
 	for (int i = 0; i < 2000; i++) {
 		struct qwen_decoder d = { 0 };
 		char text[64];
-		size_t n = rnd(&seed) % sizeof(text);
+		size_t n = random_next(&seed) % sizeof(text);
 		for (size_t k = 0; k < n; k++)
-			text[k] = (char)rnd(&seed);
+			text[k] = (char)random_next(&seed);
 		ids.n = 0;
 		buf_reset(&back);
 		qwen_encode(x, text, n, QWEN_NO_NFC, &ids, &e);
@@ -535,11 +526,12 @@ static void test_random_merges(void)
 		token[n++] = l.data;
 	}
 	for (int i = 0; i < 60000 && n < ARRAY_SIZE(token); i++) {
-		const char *l = token[rnd(&seed) % n], *r = token[rnd(&seed) % n];
+		const char *l = token[random_next(&seed) % n];
+		const char *r = token[random_next(&seed) % n];
 		/* of lower-case letters, mostly */
-		if (rnd(&seed) % 4) {
-			l = token['a' + rnd(&seed) % 26];
-			r = token['a' + rnd(&seed) % 26];
+		if (random_next(&seed) % 4) {
+			l = token['a' + random_next(&seed) % 26];
+			r = token['a' + random_next(&seed) % 26];
 		}
 		buf_reset(&both);
 		buf_printf(&both, "%s%s", l, r);
