@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/sim/gemm_rows.h"
+#include "compiler/sim/foreign_rows.h"
 #include "compiler/sim/mca.h"
 #include "compiler/sim/show.h"
 #include "compiler/sim/validate.h"
@@ -84,7 +84,7 @@ static bool run_traces(const struct validate *o, const struct cost_model *m,
 
 /* ---- published rows ---- */
 
-static void take_gemm(void *ctx, const struct gemm_row *g)
+static void take_gemm(void *ctx, const struct foreign_row *g)
 {
 	struct row *row = add_row(ctx);
 
@@ -379,7 +379,7 @@ bool validate_run(const struct validate *o, const struct cost_model *m,
 		return err_set(e, ERR_USAGE, "validate against what?  Wanted "
 			       "--traces FILE.jsonl or --perf FILE.csv");
 	bool ok = (!o->traces || run_traces(o, m, &r, e)) &&
-		  (!o->perf || gemm_rows_run(o->perf, m, o->quiet, take_gemm,
+		  (!o->perf || foreign_rows_run(o->perf, m, o->quiet, take_gemm,
 					     &r, e));
 	if (ok && o->mca)
 		mca_summary(o, &r);

@@ -1,10 +1,10 @@
-/* compiler/sim/gemm_rows.c - published rows: read, choose, predict. */
+/* compiler/sim/foreign_rows.c - published rows: read, choose, predict. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/csv.h"
-#include "compiler/sim/gemm_rows.h"
+#include "compiler/sim/foreign_rows.h"
 #include "compiler/sim/vector.h"
 
 /* ---- the columns that matter ---- */
@@ -40,7 +40,7 @@ static int number(const struct reader *r, int column)
 	return (int)strtol(cell(r, column), NULL, 10);
 }
 
-static bool take_shape(const struct reader *r, struct gemm_row *row)
+static bool take_shape(const struct reader *r, struct foreign_row *row)
 {
 	row->m = number(r, C_M);
 	row->n = number(r, C_N);
@@ -49,7 +49,7 @@ static bool take_shape(const struct reader *r, struct gemm_row *row)
 	       row->n <= 1 << 17 && row->k <= 1 << 17;
 }
 
-static void set_time(struct gemm_row *row, double tflops)
+static void set_time(struct foreign_row *row, double tflops)
 {
 	row->time_s = 2.0 * row->m * row->n * row->k / (tflops * 1e12);
 }
@@ -62,7 +62,7 @@ static int vgprs_of(const char *text)
 }
 
 /* The key of compiler/sim/split.def. */
-static void make_key(const struct reader *r, struct gemm_row *row)
+static void make_key(const struct reader *r, struct foreign_row *row)
 {
 	size_t n = 0;
 
@@ -75,7 +75,7 @@ static void make_key(const struct reader *r, struct gemm_row *row)
 }
 
 /* Rows with a column per part of the tile. */
-static bool take_tile_row(const struct reader *r, struct gemm_row *row)
+static bool take_tile_row(const struct reader *r, struct foreign_row *row)
 {
 	const char *other = cell(r, C_OTHER);
 	double tflops = strtod(cell(r, C_TFLOPS), NULL);
@@ -87,8 +87,9 @@ static bool take_tile_row(const struct reader *r, struct gemm_row *row)
 	    (!good && !medium))
 		return false;
 	snprintf(row->system, sizeof(row->system), "%s", cell(r, C_SYSTEM));
-	row->tile = (struct gemm_tile){
-		.family = strcmp(row->system, "Triton") ? GEMM_T0 : GEMM_TRITON,
+	row->tile = (struct foreign_tile){
+		.family = strcmp(row->system, "Triton")
+				  ? FOREIGN_T0 : FOREIGN_TRITON,
 		.m = number(r, C_TM), .n = number(r, C_TN),
 		.k = number(r, C_TK), .vgprs = vgprs_of(other),
 		.cu_mode = !strcmp(cell(r, C_MODE), "cu"),
@@ -101,7 +102,7 @@ static bool take_tile_row(const struct reader *r, struct gemm_row *row)
 }
 
 /* Rows with a text: "Triton 128x128x32". */
-static bool take_text_row(const struct reader *r, struct gemm_row *row)
+static bool take_text_row(const struct reader *r, struct foreign_row *row)
 {
 	const char *text = cell(r, C_KERNEL);
 	double value = strtod(cell(r, C_VALUE), NULL);
@@ -131,11 +132,11 @@ static bool take_text_row(const struct reader *r, struct gemm_row *row)
 /* ---- choosing and predicting ---- */
 
 struct list {
-	struct gemm_row *v;
+	struct foreign_row *v;
 	int n, cap;
 };
 
-static struct gemm_row *push(struct list *l)
+static struct foreign_row *push(struct list *l)
 {
 	if (l->n == l->cap) {
 		l->cap = l->cap ? 2 * l->cap : 64;
@@ -145,7 +146,7 @@ static struct gemm_row *push(struct list *l)
 	return &l->v[l->n++];
 }
 
-static bool same_group(const struct gemm_row *a, const struct gemm_row *b)
+static bool same_group(const struct foreign_row *a, const struct foreign_row *b)
 {
 	return a->ratio && b->ratio && !strcmp(a->group, b->group);
 }
@@ -168,7 +169,7 @@ static void drop_singles(struct list *l)
 	l->n = kept;
 }
 
-static bool same_code(const struct gemm_row *a, const struct gemm_row *b)
+static bool same_code(const struct foreign_row *a, const struct foreign_row *b)
 {
 	return !memcmp(&a->tile, &b->tile, sizeof(a->tile)) && a->m == b->m &&
 	       a->n == b->n && a->k == b->k && a->split_k == b->split_k;
@@ -178,8 +179,8 @@ static bool same_code(const struct gemm_row *a, const struct gemm_row *b)
 static bool predict(struct list *l, int i, const struct cost_model *m,
 		    struct err *e)
 {
-	struct gemm_row *row = &l->v[i];
-	struct gemm_shape s = { row->m, row->n, row->k, row->split_k };
+	struct foreign_row *row = &l->v[i];
+	struct foreign_shape s = { row->m, row->n, row->k, row->split_k };
 
 	for (int k = 0; k < i; k++)
 		if (same_code(&l->v[k], row)) {
@@ -187,7 +188,7 @@ static bool predict(struct list *l, int i, const struct cost_model *m,
 			row->predicted_s = l->v[k].predicted_s;
 			return true;
 		}
-	if (!gemm_predict(&row->tile, &s, m, &row->guess, e))
+	if (!foreign_predict(&row->tile, &s, m, &row->guess, e))
 		return false;
 	row->predicted_s = row->guess.gpu_s +
 			   cost_value(m, COST_LAUNCH_ASYNC) * 1e-6;
@@ -222,7 +223,7 @@ static void read_rows(struct reader *r, struct list *l, int *skipped)
 	bool tiles = r->column[C_TM] >= 0;
 
 	while (csv_next(&r->csv)) {
-		struct gemm_row row = { 0 };
+		struct foreign_row row = { 0 };
 
 		if (tiles ? take_tile_row(r, &row) : take_text_row(r, &row))
 			*push(l) = row;
@@ -268,7 +269,7 @@ static bool run(struct buf *b, const char *path, const struct cost_model *m,
 	find_columns(&r);
 	if (r.column[C_M] < 0 || (r.column[C_TM] < 0 && r.column[C_KERNEL] < 0))
 		return err_set(e, ERR_INPUT, "%s: wanted columns M, N, K and "
-			       "tile_m or kernel (compiler/sim/gemm_rows.h)",
+			       "tile_m or kernel (compiler/sim/foreign_rows.h)",
 			       path);
 	read_rows(&r, l, skipped);
 	int all = l->n;
@@ -280,8 +281,9 @@ static bool run(struct buf *b, const char *path, const struct cost_model *m,
 	return true;
 }
 
-bool gemm_rows_run(const char *path, const struct cost_model *m, bool quiet,
-		   void (*fn)(void *ctx, const struct gemm_row *row), void *ctx,
+bool foreign_rows_run(const char *path, const struct cost_model *m, bool quiet,
+		   void (*fn)(void *ctx, const struct foreign_row *row),
+		    void *ctx,
 		   struct err *e)
 {
 	struct buf b = { 0 };

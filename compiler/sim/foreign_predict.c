@@ -1,16 +1,16 @@
-/* compiler/sim/gemm_predict.c - the time of a tiled product on the GPU. */
+/* compiler/sim/foreign_predict.c - the time of a tiled product on the GPU. */
 #include <math.h>
 #include <string.h>
 
-#include "compiler/sim/gemm.h"
+#include "compiler/sim/foreign.h"
 #include "isa/occupancy.h"
 
 /* Rounds of the loop that are simulated; longer loops go on in their pace. */
 enum { TRIPS_LESS = 20, TRIPS_MORE = 40 };
 
 struct job {
-	const struct gemm_tile *t;
-	const struct gemm_shape *s;
+	const struct foreign_tile *t;
+	const struct foreign_shape *s;
 	const struct cost_model *m;
 	double mhz;
 	int steps; /* tiles of K that a workgroup works through */
@@ -18,7 +18,7 @@ struct job {
 	struct err *e;
 };
 
-static uint64_t footprint(const struct gemm_shape *s)
+static uint64_t footprint(const struct foreign_shape *s)
 {
 	return 2 * ((uint64_t)s->m * (uint64_t)s->k +
 		    (uint64_t)s->k * (uint64_t)s->n) +
@@ -27,7 +27,7 @@ static uint64_t footprint(const struct gemm_shape *s)
 
 static bool simulate(const struct job *j, int groups, int trips, double *cycles)
 {
-	struct gemm_code g;
+	struct foreign_code g;
 	struct sim_source src = { .cu_mode = j->t->cu_mode, .wave_size = 32 };
 	double wgps = cost_value(j->m, COST_N_WGP);
 	struct sim_config c = {
@@ -36,7 +36,7 @@ static bool simulate(const struct job *j, int groups, int trips, double *cycles)
 		.busy_wgps = j->total < wgps ? (int)j->total : (int)wgps,
 	};
 	struct sim_result r = { 0 };
-	bool ok = gemm_generate(&g, j->t, j->s, trips, groups, j->e);
+	bool ok = foreign_generate(&g, j->t, j->s, trips, groups, j->e);
 
 	src.vgprs = g.vgprs;
 	src.lds_bytes = g.lds_bytes;
@@ -48,7 +48,7 @@ static bool simulate(const struct job *j, int groups, int trips, double *cycles)
 	}
 	*cycles = (double)r.cycles;
 	sim_fini(&r);
-	gemm_fini(&g);
+	foreign_fini(&g);
 	return ok;
 }
 
@@ -74,11 +74,11 @@ static bool round_cycles(const struct job *j, int groups, double *cycles,
 /* Workgroups that a WGP holds. */
 static bool find_at_once(const struct job *j, int *at_once)
 {
-	struct gemm_code g;
+	struct foreign_code g;
 	struct isa_occupancy o;
 
-	if (!gemm_generate(&g, j->t, j->s, 0, 1, j->e)) {
-		gemm_fini(&g);
+	if (!foreign_generate(&g, j->t, j->s, 0, 1, j->e)) {
+		foreign_fini(&g);
 		return false;
 	}
 	struct isa_resources need = {
@@ -90,12 +90,12 @@ static bool find_at_once(const struct job *j, int *at_once)
 
 	*at_once = ok ? o.workgroups * (j->t->cu_mode ? 2 : 1) : 0;
 	*at_once = *at_once < by_waves ? *at_once : by_waves;
-	gemm_fini(&g);
+	foreign_fini(&g);
 	return ok || err_set(j->e, ERR_UNSUPPORTED, "a tile of %dx%dx%d does "
 			     "not fit a WGP", j->t->m, j->t->n, j->t->k);
 }
 
-static bool at_clock(struct job *j, struct gemm_guess *out)
+static bool at_clock(struct job *j, struct foreign_guess *out)
 {
 	double part = 0, full = 0, step;
 	int mine = out->groups, whole = mine / out->at_once;
@@ -114,8 +114,9 @@ static bool at_clock(struct job *j, struct gemm_guess *out)
 	return true;
 }
 
-bool gemm_predict(const struct gemm_tile *t, const struct gemm_shape *s,
-		  const struct cost_model *m, struct gemm_guess *out,
+bool foreign_predict(const struct foreign_tile *t,
+		     const struct foreign_shape *s,
+		  const struct cost_model *m, struct foreign_guess *out,
 		  struct err *e)
 {
 	double tiles = ceil((double)s->m / t->m) * ceil((double)s->n / t->n);

@@ -1,16 +1,16 @@
-/* compiler/sim/gemm.c - the code of tiled matrix products. */
+/* compiler/sim/foreign.c - the code of tiled matrix products. */
 #include <math.h>
 #include <string.h>
 
-#include "compiler/sim/gemm.h"
+#include "compiler/sim/foreign.h"
 
 enum { FRAG = 8, /* VGPRs of a 16 x 16 fragment of bf16, and of C in f32 */
        LDS_PAD = 16 };
 
 struct emit {
-	struct gemm_code *g;
-	const struct gemm_tile *t;
-	const struct gemm_shape *s;
+	struct foreign_code *g;
+	const struct foreign_tile *t;
+	const struct foreign_shape *s;
 	int wm, wn;	 /* of a wave */
 	int loads_a, loads_b; /* b128 of a lane and tile */
 	int acc, frag_a, frag_b, stage, addr; /* first registers */
@@ -103,7 +103,7 @@ static struct operand operand_b(const struct emit *x)
 		.addr = x->addr + 1,
 	};
 
-	if (x->t->family == GEMM_TRITON) {
+	if (x->t->family == FOREIGN_TRITON) {
 		o.rows = x->t->k;
 		o.row_bytes = x->t->n * 2;
 		o.pitch = (int64_t)x->s->n * 2;
@@ -134,7 +134,7 @@ static void load_next(struct emit *x)
 
 	load_tile(x, &a, x->stage, x->loads_a);
 	load_tile(x, &b, x->stage + 4 * x->loads_a, x->loads_b);
-	if (x->t->family == GEMM_TRITON)
+	if (x->t->family == FOREIGN_TRITON)
 		next_pointers(x);
 	for (int k = 4; k <= 6; k += 2) {
 		line(x, "s_add_u32 s%d, s%d, s%d", k, k, k + 4);
@@ -172,7 +172,7 @@ static int lds_b(const struct emit *x)
 
 static void store_tile(struct emit *x)
 {
-	bool gather = x->t->family == GEMM_TRITON;
+	bool gather = x->t->family == FOREIGN_TRITON;
 	int pitch = lds_pitch(x);
 
 	store_part(x, x->stage, x->loads_a, x->t->k * 2, pitch, 0,
@@ -266,7 +266,7 @@ static void slice_t0(struct emit *x, int k16)
 static void slices(struct emit *x)
 {
 	for (int k = 0; k < x->t->k / 16; k++)
-		if (x->t->family == GEMM_TRITON)
+		if (x->t->family == FOREIGN_TRITON)
 			slice_triton(x, k);
 		else
 			slice_t0(x, k);
@@ -285,7 +285,7 @@ static void other_buffer(struct emit *x)
 static void loop(struct emit *x, int trips)
 {
 	size_t top = x->g->code.len, end;
-	bool one = x->t->family == GEMM_TRITON;
+	bool one = x->t->family == FOREIGN_TRITON;
 
 	load_next(x);
 	slices(x);
@@ -349,7 +349,7 @@ static void kernel(struct emit *x, int trips)
 
 static void split_waves(struct emit *x)
 {
-	if (x->t->family == GEMM_T0) {
+	if (x->t->family == FOREIGN_T0) {
 		x->wm = x->t->m < 32 ? x->t->m : 32;
 		x->wn = x->t->n;
 		x->g->waves = x->t->m / x->wm;
@@ -363,7 +363,7 @@ static void split_waves(struct emit *x)
 static void place_registers(struct emit *x)
 {
 	int rows = x->wm / 16, cols = x->wn / 16;
-	int b = x->t->family == GEMM_TRITON ? cols : 2;
+	int b = x->t->family == FOREIGN_TRITON ? cols : 2;
 
 	x->acc = 0;
 	x->frag_a = x->acc + rows * cols * FRAG;
@@ -371,7 +371,7 @@ static void place_registers(struct emit *x)
 	x->stage = x->frag_b + b * FRAG;
 	x->addr = x->stage + 4 * (x->loads_a + x->loads_b);
 	x->g->vgprs = x->addr + 6;
-	if (x->t->family == GEMM_TRITON) /* and the pointers of all loads */
+	if (x->t->family == FOREIGN_TRITON) /* and the pointers of all loads */
 		x->g->vgprs += 2 * (x->loads_a + x->loads_b);
 	if (x->g->vgprs > 256)
 		x->g->vgprs = 256;
@@ -381,7 +381,7 @@ static void place_registers(struct emit *x)
 
 static bool is_possible(const struct emit *x)
 {
-	const struct gemm_tile *t = x->t;
+	const struct foreign_tile *t = x->t;
 	int bytes = threads(x) * 16;
 
 	return t->m % x->wm == 0 && t->n % 16 == 0 && t->k % 16 == 0 &&
@@ -390,8 +390,8 @@ static bool is_possible(const struct emit *x)
 	       t->n * t->k * 2 % bytes == 0 && t->k <= 128;
 }
 
-bool gemm_generate(struct gemm_code *g, const struct gemm_tile *t,
-		   const struct gemm_shape *s, int trips, int groups,
+bool foreign_generate(struct foreign_code *g, const struct foreign_tile *t,
+		   const struct foreign_shape *s, int trips, int groups,
 		   struct err *e)
 {
 	struct emit x = { .g = g, .t = t, .s = s, .e = e, .ok = true };
@@ -415,16 +415,16 @@ bool gemm_generate(struct gemm_code *g, const struct gemm_tile *t,
 	x.share_b = fmax(1, at_once / ceil((double)s->n / t->n) / s->split);
 	x.share_a = fmin(ceil((double)s->n / t->n), at_once);
 	g->lds_bytes = (uint32_t)(lds_b(&x) +
-				  (t->family == GEMM_TRITON
+				  (t->family == FOREIGN_TRITON
 					   ? t->k * t->n * 2
 					   : t->n * lds_pitch(&x)));
-	g->lds_bytes *= t->family == GEMM_T0 ? 2 : 1;
+	g->lds_bytes *= t->family == FOREIGN_T0 ? 2 : 1;
 	buf_printf(&g->affine, "waves %d\ngroups %d\n", g->waves, groups);
 	kernel(&x, trips);
 	return x.ok;
 }
 
-void gemm_fini(struct gemm_code *g)
+void foreign_fini(struct foreign_code *g)
 {
 	buf_fini(&g->code);
 	buf_fini(&g->affine);

@@ -1,5 +1,5 @@
 /*
- * gemm - kernels of matrix products, written from how their authors describe
+ * foreign - matrix products of others, written from how their authors describe
  * them, to predict published figures whose code is not at hand.
  *
  * What is generated is the whole kernel as gfx1100 machine code: loads of a
@@ -8,33 +8,33 @@
  * of every address (compiler/sim/sim.h).  A and B are bf16, C is f32.
  *
  * Two families:
- *   GEMM_TRITON  four waves in a square, A row-major and B with N contiguous,
+ *   FOREIGN_TRITON  four waves in a square, A row-major and B with N contig.,
  *		  so that fragments of B are gathered by halves; one LDS buffer,
  *		  the next tile waits in registers; two barriers
- *   GEMM_T0	  a wave for 32 rows and the whole width, both operands with K
+ *   FOREIGN_T0	  a wave for 32 rows and the whole width, both operands with K
  *		  contiguous, two LDS buffers, one barrier, fragments of B one
  *		  after the other
  */
-#ifndef T0_SIM_GEMM_H
-#define T0_SIM_GEMM_H
+#ifndef T0_SIM_FOREIGN_H
+#define T0_SIM_FOREIGN_H
 
 #include "compiler/sim/sim.h"
 
-enum gemm_family { GEMM_TRITON, GEMM_T0 };
+enum foreign_family { FOREIGN_TRITON, FOREIGN_T0 };
 
-struct gemm_tile {
-	enum gemm_family family;
+struct foreign_tile {
+	enum foreign_family family;
 	int m, n, k;	/* of a workgroup; multiples of 16 */
 	int vgprs;	/* of a wave, 0: what the code uses */
 	bool cu_mode;
 };
 
 /* A product C[m][n] = sum over k; in `split` parts of k. */
-struct gemm_shape {
+struct foreign_shape {
 	int m, n, k, split;
 };
 
-struct gemm_code {
+struct foreign_code {
 	struct buf code, affine;
 	int waves, vgprs;
 	uint32_t lds_bytes;
@@ -42,7 +42,7 @@ struct gemm_code {
 };
 
 /* What a prediction consists of. */
-struct gemm_guess {
+struct foreign_guess {
 	double gpu_s;	  /* on the GPU alone */
 	double cycles;
 	double clock_mhz;
@@ -51,20 +51,21 @@ struct gemm_guess {
 	double rounds;
 };
 
-/* ------------------------------------------------------------ gemm.c ---- */
+/* --------------------------------------------------------- foreign.c ---- */
 
 /*
  * The kernel, whose loop makes `trips` + 1 rounds, for `groups` workgroups of
  * this shape.  false and *e for a tile that cannot be.
  */
-bool gemm_generate(struct gemm_code *g, const struct gemm_tile *t,
-		   const struct gemm_shape *s, int trips, int groups,
+bool foreign_generate(struct foreign_code *g, const struct foreign_tile *t,
+		   const struct foreign_shape *s, int trips, int groups,
 		   struct err *e);
-void gemm_fini(struct gemm_code *g);
+void foreign_fini(struct foreign_code *g);
 
 /* Simulates what a WGP gets of it, and the tail. */
-bool gemm_predict(const struct gemm_tile *t, const struct gemm_shape *s,
-		  const struct cost_model *m, struct gemm_guess *out,
+bool foreign_predict(const struct foreign_tile *t,
+		     const struct foreign_shape *s,
+		  const struct cost_model *m, struct foreign_guess *out,
 		  struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * gemm_rows - published figures of matrix products whose kernels can be
+ * foreign_rows - published figures of matrix products whose kernels can be
  * rebuilt, and what the simulator says about them.
  *
  * Read are CSV files with a header, columns by name in any order:
@@ -14,28 +14,29 @@
  * neither clock nor operands are known.  Of the second kind: the product's
  * time, where kernel or config names a tile MxNxK of Triton on this card.
  */
-#ifndef T0_SIM_GEMM_ROWS_H
-#define T0_SIM_GEMM_ROWS_H
+#ifndef T0_SIM_FOREIGN_ROWS_H
+#define T0_SIM_FOREIGN_ROWS_H
 
-#include "compiler/sim/gemm.h"
+#include "compiler/sim/foreign.h"
 
-struct gemm_row {
+struct foreign_row {
 	char system[48], key[512], group[256];
 	int m, n, k, split_k;
-	struct gemm_tile tile;
+	struct foreign_tile tile;
 	bool judges, ratio; /* only ratios within `group` mean something */
 	double time_s, predicted_s;
-	struct gemm_guess guess;
+	struct foreign_guess guess;
 };
 
-/* ------------------------------------------------------- gemm_rows.c ---- */
+/* ---------------------------------------------------- foreign_rows.c ---- */
 
 /*
  * Calls fn for every row of the file that can be predicted.  Rows that cannot
  * are counted on stderr, unless `quiet`.
  */
-bool gemm_rows_run(const char *path, const struct cost_model *m, bool quiet,
-		   void (*fn)(void *ctx, const struct gemm_row *row), void *ctx,
+bool foreign_rows_run(const char *path, const struct cost_model *m, bool quiet,
+		   void (*fn)(void *ctx, const struct foreign_row *row),
+		    void *ctx,
 		   struct err *e);
 
 #endif
