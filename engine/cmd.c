@@ -38,7 +38,7 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 	if (!backend_check(c, e) ||
 	    (c->weights && !qwen_weights_parse(c->weights, &how.weights, e)))
 		return false;
-	s->threads = qwen_threads_new((unsigned)c->threads, e);
+	s->threads = threads_new((unsigned)c->threads, e);
 	if (!s->threads)
 		return false;
 	progress_init(&bar, "loading layers", 0, c->quiet);
@@ -59,7 +59,7 @@ void qwen_session_close(struct qwen_session *s)
 	qwen_tokenizer_free(s->tok);
 	if (s->loaded)
 		qwen_model_close(&s->model);
-	qwen_threads_free(s->threads);
+	threads_free(s->threads);
 	*s = (struct qwen_session){ 0 };
 }
 

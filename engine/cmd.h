@@ -40,7 +40,7 @@ struct qwen_cmd {
 
 /* A loaded model with its tokenizer; `tok` is NULL where no files are. */
 struct qwen_session {
-	struct qwen_threads *threads;
+	struct threads *threads;
 	struct qwen_model model;
 	struct qwen_tokenizer *tok;
 	bool loaded;

@@ -197,7 +197,7 @@ static bool run_begin(struct bench *b, struct err *e)
 		   (unsigned long long)b->prompt_hash,
 		   qwen_weights_name(b->s.model.layer[0].q.type),
 		   b->c->cache ? b->c->cache : "f32",
-		   qwen_threads_count(b->s.threads),
+		   threads_count(b->s.threads),
 		   (unsigned long long)b->c->chunk);
 	start.inputs = in.data;
 	b->db = res_open(b->c->db, RES_WRITE, e);

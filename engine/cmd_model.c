@@ -45,7 +45,7 @@ static void facts(const struct qwen_session *s, struct table *t)
 	     (unsigned long long)m->token_bytes);
 	fact(t, "tokenizer", "%s", s->tok ? "there" : "none");
 	fact(t, "kernels", "%s, %u threads", m->kernels->name,
-	     qwen_threads_count(s->threads));
+	     threads_count(s->threads));
 }
 
 int qwen_cmd_info(struct qwen_cmd *c, struct err *e)

@@ -102,14 +102,14 @@ struct job {
 	uint16_t *scale;
 };
 
-static void convert_rows(void *ctx, struct qwen_threads *t, unsigned thread)
+static void convert_rows(void *ctx, struct threads *t, unsigned thread)
 {
 	const struct job *j = ctx;
 	uint32_t cols = j->out->cols;
 	float *x = xmalloc(cols * sizeof(*x));
 	size_t from, to, bytes = row_bytes(j->out->type, cols);
 
-	qwen_threads_part(t, thread, j->out->rows, 1, &from, &to);
+	threads_part(t, thread, j->out->rows, 1, &from, &to);
 	for (size_t r = from; r < to; r++) {
 		void *data = j->data + r * bytes;
 		uint16_t *scale = j->scale ?
@@ -143,7 +143,7 @@ static bool convert(struct qwen_model *m, struct qwen_matrix *out,
 	j.scale = j.data && scales ? block_new(m, scales, e) : NULL;
 	if (!j.data || (scales && !j.scale))
 		return err_wrap(e, "tensor %s", name);
-	qwen_threads_run(m->threads, convert_rows, &j);
+	threads_run(m->threads, convert_rows, &j);
 	out->data = j.data;
 	out->scale = j.scale;
 	return true;

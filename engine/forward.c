@@ -69,7 +69,7 @@ static void buffers_init(struct qwen_state *s)
 	s->logits_of = arena_alloc(&s->mem, n * sizeof(*s->logits_of));
 	s->length = arena_alloc(&s->mem, s->shape.sequences *
 						 sizeof(*s->length));
-	threads = qwen_threads_count(s->m->threads);
+	threads = threads_count(s->m->threads);
 	s->scratch = arena_alloc(&s->mem, threads * sizeof(*s->scratch));
 	for (size_t t = 0; t < threads; t++) {
 		s->scratch[t].score = floats(s, c->heads / c->kv_heads,
@@ -225,7 +225,7 @@ static bool any_integer(const struct out *out, int n_out)
  * y = W x for n tokens, the rows of each matrix split over the threads.  Ends
  * in a barrier.
  */
-static void products(struct qwen_state *s, struct qwen_threads *t,
+static void products(struct qwen_state *s, struct threads *t,
 		     unsigned thread, const float *x, uint32_t n,
 		     const struct out *out, int n_out)
 {
@@ -234,14 +234,14 @@ static void products(struct qwen_state *s, struct qwen_threads *t,
 	size_t from, to;
 
 	if (any_integer(out, n_out)) {
-		qwen_threads_part(t, thread, n, 1, &from, &to);
+		threads_part(t, thread, n, 1, &from, &to);
 		for (size_t i = from; i < to; i++)
 			k->quantize(x + i * cols, cols, s->xq + i * groups);
-		qwen_threads_barrier(t);
+		threads_barrier(t);
 	}
 	for (int i = 0; i < n_out; i++) {
 		const struct qwen_matrix *w = out[i].w;
-		qwen_threads_part(t, thread, w->rows, 16, &from, &to);
+		threads_part(t, thread, w->rows, 16, &from, &to);
 		if (w->type >= QWEN_W_INT8)
 			k->product_int(w, (uint32_t)from, (uint32_t)to, s->xq,
 				       n, out[i].y, w->rows);
@@ -249,34 +249,34 @@ static void products(struct qwen_state *s, struct qwen_threads *t,
 			k->product(w, (uint32_t)from, (uint32_t)to, x, cols, n,
 				   out[i].y, w->rows);
 	}
-	qwen_threads_barrier(t);
+	threads_barrier(t);
 }
 
 /* h = norm(x) for every token; ends in a barrier. */
-static void normalize(struct qwen_state *s, struct qwen_threads *t,
+static void normalize(struct qwen_state *s, struct threads *t,
 		      unsigned thread, const float *w)
 {
 	const struct qwen_config *c = &s->m->config;
 	size_t from, to;
 
-	qwen_threads_part(t, thread, s->n, 1, &from, &to);
+	threads_part(t, thread, s->n, 1, &from, &to);
 	for (size_t i = from; i < to; i++)
 		s->m->kernels->rms_norm(s->x + i * c->hidden, w, c->hidden,
 					(float)c->norm_eps,
 					s->h + i * c->hidden);
-	qwen_threads_barrier(t);
+	threads_barrier(t);
 }
 
 /* x += o for every token; ends in a barrier. */
-static void add(struct qwen_state *s, struct qwen_threads *t, unsigned thread)
+static void add(struct qwen_state *s, struct threads *t, unsigned thread)
 {
 	size_t from, to;
 
-	qwen_threads_part(t, thread, (size_t)s->n * s->m->config.hidden, 64,
+	threads_part(t, thread, (size_t)s->n * s->m->config.hidden, 64,
 			  &from, &to);
 	for (size_t i = from; i < to; i++)
 		s->x[i] += s->o[i];
-	qwen_threads_barrier(t);
+	threads_barrier(t);
 }
 
 static void head_turn(struct qwen_state *s, float *x, const float *norm,
@@ -290,7 +290,7 @@ static void head_turn(struct qwen_state *s, float *x, const float *norm,
 }
 
 /* Norms and turns queries and keys, and fills the cache. */
-static void heads_turn(struct qwen_state *s, struct qwen_threads *t,
+static void heads_turn(struct qwen_state *s, struct threads *t,
 		       unsigned thread, uint32_t layer)
 {
 	const struct qwen_config *c = &s->m->config;
@@ -298,7 +298,7 @@ static void heads_turn(struct qwen_state *s, struct qwen_threads *t,
 	uint32_t heads = c->heads + c->kv_heads, d = c->head_dim;
 	size_t from, to;
 
-	qwen_threads_part(t, thread, (size_t)s->n * heads, 1, &from, &to);
+	threads_part(t, thread, (size_t)s->n * heads, 1, &from, &to);
 	for (size_t i = from; i < to; i++) {
 		uint32_t n = (uint32_t)(i / heads), h = (uint32_t)(i % heads);
 		if (h < c->heads) {
@@ -315,7 +315,7 @@ static void heads_turn(struct qwen_state *s, struct qwen_threads *t,
 		qwen_cache_put(&s->cache, s->cache.key, at, s->k + row);
 		qwen_cache_put(&s->cache, s->cache.value, at, s->v + row);
 	}
-	qwen_threads_barrier(t);
+	threads_barrier(t);
 }
 
 /* The query heads of one key-value head, for one token. */
@@ -349,12 +349,12 @@ static void attend(struct qwen_state *s, const struct scratch *x,
 	}
 }
 
-static void attention(struct qwen_state *s, struct qwen_threads *t,
+static void attention(struct qwen_state *s, struct threads *t,
 		      unsigned thread, uint32_t layer)
 {
 	const struct qwen_config *c = &s->m->config;
 	const struct qwen_layer *l = &s->m->layer[layer];
-	unsigned threads = qwen_threads_count(t);
+	unsigned threads = threads_count(t);
 	const struct out qkv[] = { { &l->q, s->q }, { &l->k, s->k },
 				   { &l->v, s->v } };
 
@@ -365,12 +365,12 @@ static void attention(struct qwen_state *s, struct qwen_threads *t,
 	for (size_t i = thread; i < (size_t)s->n * c->kv_heads; i += threads)
 		attend(s, &s->scratch[thread], layer,
 		       (uint32_t)(i / c->kv_heads), (uint32_t)(i % c->kv_heads));
-	qwen_threads_barrier(t);
+	threads_barrier(t);
 	products(s, t, thread, s->a, s->n, &(struct out){ &l->o, s->o }, 1);
 	add(s, t, thread);
 }
 
-static void feed_forward(struct qwen_state *s, struct qwen_threads *t,
+static void feed_forward(struct qwen_state *s, struct threads *t,
 			 unsigned thread, uint32_t layer)
 {
 	const struct qwen_layer *l = &s->m->layer[layer];
@@ -379,46 +379,46 @@ static void feed_forward(struct qwen_state *s, struct qwen_threads *t,
 
 	normalize(s, t, thread, l->ffn_norm);
 	products(s, t, thread, s->h, s->n, both, 2);
-	qwen_threads_part(t, thread, (size_t)s->n * s->m->config.ffn, 64, &from,
+	threads_part(t, thread, (size_t)s->n * s->m->config.ffn, 64, &from,
 			  &to);
 	s->m->kernels->swiglu(s->gate + from, s->up + from,
 			      (uint32_t)(to - from), s->gate + from);
-	qwen_threads_barrier(t);
+	threads_barrier(t);
 	products(s, t, thread, s->gate, s->n, &(struct out){ &l->down, s->o },
 		 1);
 	add(s, t, thread);
 }
 
 /* Only the tokens whose logits are wanted, gathered into h. */
-static void last(struct qwen_state *s, struct qwen_threads *t, unsigned thread)
+static void last(struct qwen_state *s, struct threads *t, unsigned thread)
 {
 	const struct qwen_config *c = &s->m->config;
 	size_t from, to;
 
-	qwen_threads_part(t, thread, s->n_logits, 1, &from, &to);
+	threads_part(t, thread, s->n_logits, 1, &from, &to);
 	for (size_t i = from; i < to; i++)
 		s->m->kernels->rms_norm(s->x + (size_t)s->logits_of[i] *
 							c->hidden,
 					s->m->norm, c->hidden,
 					(float)c->norm_eps,
 					s->h + i * c->hidden);
-	qwen_threads_barrier(t);
+	threads_barrier(t);
 	if (s->n_logits)
 		products(s, t, thread, s->h, s->n_logits,
 			 &(struct out){ &s->m->head, s->logits }, 1);
 }
 
-static void pass(void *ctx, struct qwen_threads *t, unsigned thread)
+static void pass(void *ctx, struct threads *t, unsigned thread)
 {
 	struct qwen_state *s = ctx;
 	const struct qwen_config *c = &s->m->config;
 	size_t from, to;
 
-	qwen_threads_part(t, thread, s->n, 1, &from, &to);
+	threads_part(t, thread, s->n, 1, &from, &to);
 	for (size_t i = from; i < to; i++)
 		qwen_matrix_row(s->m->kernels, &s->m->embed, s->token[i].id,
 				s->x + i * c->hidden);
-	qwen_threads_barrier(t);
+	threads_barrier(t);
 	for (uint32_t l = 0; l < c->layers; l++) {
 		attention(s, t, thread, l);
 		feed_forward(s, t, thread, l);
@@ -437,7 +437,7 @@ bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
 	}
 	logits_init(s);
 	if (n)
-		qwen_threads_run(s->m->threads, pass, s);
+		threads_run(s->m->threads, pass, s);
 	return true;
 }
 

@@ -148,7 +148,7 @@ static bool ends_load(struct qwen_model *m, const struct qwen_load *how,
 }
 
 bool qwen_model_load(struct qwen_model *m, const char *dir,
-		     const struct qwen_load *how, struct qwen_threads *threads,
+		     const struct qwen_load *how, struct threads *threads,
 		     struct err *e)
 {
 	bool ok;

@@ -27,7 +27,7 @@
 #include "engine/config.h"
 #include "engine/kernels.h"
 #include "engine/tensors.h"
-#include "engine/threads.h"
+#include "base/threads.h"
 
 struct progress;
 
@@ -43,7 +43,7 @@ struct qwen_model {
 	struct qwen_matrix embed, head; /* [vocab][hidden] */
 	const float *norm;		/* [hidden] */
 	struct qwen_layer *layer;	/* [layers] */
-	struct qwen_threads *threads;	/* the caller's */
+	struct threads *threads;	/* the caller's */
 	const struct qwen_kernels *kernels;
 	uint64_t token_bytes; /* weights that one decoded token reads */
 	struct arena mem;
@@ -67,7 +67,7 @@ struct qwen_load {
  * QWEN_GROUP.  On failure `m` is empty.
  */
 bool qwen_model_load(struct qwen_model *m, const char *dir,
-		     const struct qwen_load *how, struct qwen_threads *threads,
+		     const struct qwen_load *how, struct threads *threads,
 		     struct err *e);
 void qwen_model_close(struct qwen_model *m);
 

@@ -284,7 +284,7 @@ static double worst(const float *got, const double *want, int n)
 
 #define N 23
 static uint32_t ids[N];
-static struct qwen_threads *threads;
+static struct threads *threads;
 
 static struct qwen_model open_model(const char *dir, bool convert,
 				    enum qwen_weights w)
@@ -505,14 +505,14 @@ int main(void)
 		return 2;
 	for (uint32_t i = 0; i < N; i++)
 		ids[i] = (i * i * 37 + 11 * i + 3) % 512;
-	threads = qwen_threads_new(3, &e);
+	threads = threads_new(3, &e);
 	test_types();
 	test_stored(QWEN_W_BF16, true, "bf16");
 	test_stored(QWEN_W_F16, false, "f16");
 	test_levels();
 	test_batch();
 	test_refuses();
-	qwen_threads_free(threads);
+	threads_free(threads);
 	char cmd[64];
 	snprintf(cmd, sizeof(cmd), "rm -r %s", root);
 	ok(system(cmd) == 0, "the folder goes");

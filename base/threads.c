@@ -7,15 +7,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/threads.h"
+#include "base/threads.h"
 
 #define MAX_THREADS 1024
 #define SPINS 500 /* pauses of up to 140 cycles: some 20 microseconds */
 
-struct qwen_threads {
+struct threads {
 	unsigned n;
 	pthread_t *thread;
-	void (*work)(void *ctx, struct qwen_threads *t, unsigned thread);
+	void (*work)(void *ctx, struct threads *t, unsigned thread);
 	void *ctx;
 	/* Alone in their cache lines: everybody spins on them. */
 	_Alignas(64) _Atomic uint32_t round; /* counts runs; odd ends the pool */
@@ -24,7 +24,7 @@ struct qwen_threads {
 };
 
 struct start {
-	struct qwen_threads *t;
+	struct threads *t;
 	unsigned thread;
 };
 
@@ -55,7 +55,7 @@ static void announce(_Atomic uint32_t *at, uint32_t v)
 	futex(at, FUTEX_WAKE, MAX_THREADS);
 }
 
-void qwen_threads_barrier(struct qwen_threads *t)
+void threads_barrier(struct threads *t)
 {
 	uint32_t phase = atomic_load_explicit(&t->phase, memory_order_relaxed);
 
@@ -79,7 +79,7 @@ static void *thread_main(void *arg)
 		if (round & 1)
 			return NULL;
 		s.t->work(s.t->ctx, s.t, s.thread);
-		qwen_threads_barrier(s.t);
+		threads_barrier(s.t);
 	}
 }
 
@@ -92,9 +92,9 @@ static unsigned processors(void)
 	return (unsigned)CPU_COUNT(&set);
 }
 
-struct qwen_threads *qwen_threads_new(unsigned n, struct err *e)
+struct threads *threads_new(unsigned n, struct err *e)
 {
-	struct qwen_threads *t;
+	struct threads *t;
 
 	n = n ? n : processors();
 	if (n > MAX_THREADS) {
@@ -106,7 +106,7 @@ struct qwen_threads *qwen_threads_new(unsigned n, struct err *e)
 		err_set(e, ERR_NOMEM, "no memory for threads");
 		return NULL;
 	}
-	*t = (struct qwen_threads){ .n = 1 };
+	*t = (struct threads){ .n = 1 };
 	t->thread = xcalloc(n, sizeof(*t->thread));
 	for (; t->n < n; t->n++) {
 		struct start *s = xmalloc(sizeof(*s));
@@ -116,14 +116,14 @@ struct qwen_threads *qwen_threads_new(unsigned n, struct err *e)
 		if (why) {
 			free(s);
 			err_sys(e, ERR_NOMEM, why, "thread %u of %u", t->n, n);
-			qwen_threads_free(t);
+			threads_free(t);
 			return NULL;
 		}
 	}
 	return t;
 }
 
-void qwen_threads_free(struct qwen_threads *t)
+void threads_free(struct threads *t)
 {
 	if (!t)
 		return;
@@ -134,24 +134,23 @@ void qwen_threads_free(struct qwen_threads *t)
 	free(t);
 }
 
-unsigned qwen_threads_count(const struct qwen_threads *t)
+unsigned threads_count(const struct threads *t)
 {
 	return t->n;
 }
 
-void qwen_threads_run(struct qwen_threads *t,
-		      void (*work)(void *ctx, struct qwen_threads *t,
-				   unsigned thread),
-		      void *ctx)
+void threads_run(struct threads *t,
+		 void (*work)(void *ctx, struct threads *t, unsigned thread),
+		 void *ctx)
 {
 	t->work = work;
 	t->ctx = ctx;
 	announce(&t->round, atomic_load(&t->round) + 2);
 	work(ctx, t, 0);
-	qwen_threads_barrier(t);
+	threads_barrier(t);
 }
 
-void qwen_threads_part(const struct qwen_threads *t, unsigned thread, size_t n,
+void threads_part(const struct threads *t, unsigned thread, size_t n,
 		       size_t grain, size_t *from, size_t *to)
 {
 	size_t units = (n + grain - 1) / grain;
