@@ -15,9 +15,9 @@
 struct options {
 	struct cc_options cc;
 	const char *out, *dump, *level_text;
-	const char *kernel, *type, *to;
+	const char *kernel, *type, *to, *cache;
 	bool level[4], assembly, stats, verify, wgp, json, list;
-	uint64_t max_vgprs, waves, group;
+	uint64_t max_vgprs, waves, group, head, ratio;
 };
 
 static void show_stage(void *ctx, const char *stage, const char *text)
@@ -166,7 +166,9 @@ static bool parse_type(const char *text, enum dsl_type *out, struct err *e)
 static bool compile_kernel(struct options *o, struct err *e)
 {
 	const struct kernel_entry *k = kernel_find(o->kernel);
-	struct kernel_shape s = { .group = (uint32_t)o->group };
+	struct kernel_shape s = { .group = (uint32_t)o->group,
+				  .head = (uint32_t)o->head,
+				  .ratio = (uint32_t)o->ratio };
 	struct ssa_func *f;
 	bool good;
 
@@ -174,7 +176,7 @@ static bool compile_kernel(struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "the library has no kernel '%s'; "
 			       "--list names them", o->kernel);
 	if (!parse_type(o->type, &s.type, e) || !parse_type(o->to, &s.to, e) ||
-	    !kernel_shape_check(k, &s, e))
+	    !parse_type(o->cache, &s.cache, e) || !kernel_shape_check(k, &s, e))
 		return false;
 	f = k->build(k, &s, e);
 	if (!f)
@@ -235,6 +237,12 @@ int main(int argc, char **argv)
 		{ "to", 0, CLI_STR, &o.to, "TYPE", "of the results of convert" },
 		{ "group", 0, CLI_U64, &o.group, "N",
 		  "its work-items per workgroup" },
+		{ "cache", 0, CLI_STR, &o.cache, "TYPE",
+		  "of keys and values in attention's cache" },
+		{ "head", 0, CLI_U64, &o.head, "N",
+		  "elements of a head of attention, to 256" },
+		{ "ratio", 0, CLI_U64, &o.ratio, "N",
+		  "heads that a group of attn_decode takes" },
 		{ "list", 0, CLI_FLAG, &o.list, NULL, "list the library" },
 		{ "chip", 0, CLI_STR, &o.cc.chip, "NAME", "gfx1100 to gfx1103" },
 		{ "wgp", 0, CLI_FLAG, &o.wgp, NULL,

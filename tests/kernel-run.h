@@ -156,14 +156,13 @@ struct lib {
 	struct cc_object obj;
 };
 
-static inline bool lib_open(struct lib *l, const char *name,
-			    enum dsl_type type, enum dsl_type to)
+static inline bool lib_open_shape(struct lib *l, const char *name,
+				  const struct kernel_shape *shape)
 {
 	struct cc_options o;
 	struct err e = { 0 };
 
-	*l = (struct lib){ .entry = kernel_find(name),
-			   .shape = { .type = type, .to = to } };
+	*l = (struct lib){ .entry = kernel_find(name), .shape = *shape };
 	cc_options_init(&o);
 	l->f = l->entry ? l->entry->build(l->entry, &l->shape, &e) : NULL;
 	if (l->f && cc_compile(l->f, &o, &l->obj, &e))
@@ -172,6 +171,13 @@ static inline bool lib_open(struct lib *l, const char *name,
 	ssa_func_free(l->f);
 	l->f = NULL;
 	return false;
+}
+
+static inline bool lib_open(struct lib *l, const char *name,
+			    enum dsl_type type, enum dsl_type to)
+{
+	return lib_open_shape(l, name, &(struct kernel_shape){ .type = type,
+							       .to = to });
 }
 
 static inline void lib_close(struct lib *l)

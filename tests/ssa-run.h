@@ -10,7 +10,7 @@
 #include "compiler/ssa.h"
 #include "tests/tap.h"
 
-enum { SSA_RUN_ARGS = 16 };
+enum { SSA_RUN_ARGS = 24 };
 
 /* The arguments of one run: buffers are also what may be accessed. */
 struct ssa_call {
@@ -27,6 +27,11 @@ static inline void call_buffer(struct ssa_call *c, void *p, size_t size_bytes)
 }
 
 static inline void call_u32(struct ssa_call *c, uint32_t v)
+{
+	c->arg[c->n_args++] = v;
+}
+
+static inline void call_u64(struct ssa_call *c, uint64_t v)
 {
 	c->arg[c->n_args++] = v;
 }

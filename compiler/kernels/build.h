@@ -26,6 +26,12 @@ BUILDER(rope);
 BUILDER(gemv);
 BUILDER(gemv_int8);
 BUILDER(gemv_int4);
+BUILDER(qk_norm);
+BUILDER(qk_norm_back);
+BUILDER(qk_norm_rope);
+BUILDER(kv_store);
+BUILDER(attn_decode);
+BUILDER(attn_join);
 
 /*
  * The builder of a kernel, for a shape with its defaults filled in; NULL after
@@ -51,6 +57,32 @@ static inline void store_f32(struct val p, struct val i, struct val x)
 static inline struct val row_of(struct val p, struct val r, struct val n)
 {
 	return ADVANCE(p, MUL(CAST(DSL_I64, r), CAST(DSL_I64, n)));
+}
+
+/*
+ * The cache of keys or values (kernels.h, "Caches"): three arguments, and the
+ * place of one vector in it.
+ */
+struct cache_at {
+	struct val row, head, sequence;
+};
+
+static inline struct cache_at cache_args(struct dsl *k)
+{
+	return (struct cache_at){ ARG(k, DSL_I32, "row"),
+				  ARG(k, DSL_I32, "head"),
+				  ARG(k, DSL_I64, "sequence") };
+}
+
+static inline struct val cache_row(const struct cache_at *c, struct val p,
+				   struct val sequence, struct val head,
+				   struct val position)
+{
+	struct val at = MUL(CAST(DSL_I64, sequence), c->sequence);
+
+	at = ADD(at, MUL(CAST(DSL_I64, head), CAST(DSL_I64, c->head)));
+	return ADVANCE(ADVANCE(p, at), MUL(CAST(DSL_I64, position),
+					   CAST(DSL_I64, c->row)));
 }
 
 /* NaN if either is, else the larger: C's MAX drops NaN. */

@@ -17,6 +17,29 @@ const struct kernel_entry *kernel_find(const char *name)
 	return NULL;
 }
 
+static bool is_float(enum dsl_type t)
+{
+	return t == DSL_F32 || t == DSL_F16 || t == DSL_BF16;
+}
+
+static bool heads_check(const struct kernel_entry *k, struct kernel_shape *s,
+			struct err *e)
+{
+	s->cache = s->cache ? s->cache : s->type;
+	s->head = s->head ? s->head : 128;
+	s->ratio = s->ratio ? s->ratio : 1;
+	if (!is_float(s->cache))
+		return err_set(e, ERR_USAGE, "%s: a cache of type %d; wanted "
+			       "f32, f16 or bf16", k->name, s->cache);
+	if (s->head > KERNEL_MAX_HEAD)
+		return err_set(e, ERR_USAGE, "%s: heads of %u elements; wanted "
+			       "1 to %d", k->name, s->head, KERNEL_MAX_HEAD);
+	if (s->ratio > KERNEL_MAX_RATIO)
+		return err_set(e, ERR_USAGE, "%s: %u heads in a group; wanted "
+			       "1 to %d", k->name, s->ratio, KERNEL_MAX_RATIO);
+	return true;
+}
+
 bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 			struct err *e)
 {
@@ -27,14 +50,13 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
 			       "wanted a power of two from 32 to 1024",
 			       k->name, s->group);
-	if ((s->type != DSL_F32 && s->type != DSL_F16 && s->type != DSL_BF16) ||
-	    (s->to != DSL_F32 && s->to != DSL_F16 && s->to != DSL_BF16))
+	if (!is_float(s->type) || !is_float(s->to))
 		return err_set(e, ERR_USAGE, "%s: elements of type %d; wanted "
 			       "f32, f16 or bf16", k->name, s->type);
 	if (k->per == KERNEL_TILE && s->group != k->group)
 		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
 			       "wanted %u", k->name, s->group, k->group);
-	return true;
+	return heads_check(k, s, e);
 }
 
 uint64_t kernel_groups(const struct kernel_entry *k,
@@ -54,6 +76,7 @@ uint64_t kernel_groups(const struct kernel_entry *k,
 		each = group / 32;
 		break;
 	case KERNEL_ROW:
+	case KERNEL_GRID:
 		break;
 	}
 	return (n + each - 1) / each;

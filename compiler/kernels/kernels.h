@@ -13,6 +13,15 @@
  * kernel, so that one object does for every size: n is a row's length or the
  * number of elements, and nothing beyond is read or written.  A launch has one
  * group per row, or kernel_groups() groups.
+ *
+ * Caches.  Vectors of keys (kc) and of values (vc) of one token's head, head
+ * elements each, lie at element
+ *
+ *	slot * sequence + kv_head * head + position * row
+ *
+ * of their array, so that any order of sequences, heads and positions does.
+ * Where the head size is a multiple of 8, every vector begins at a multiple
+ * of 16 bytes, as do rows of queries.
  */
 #ifndef T0_COMPILER_KERNELS_H
 #define T0_COMPILER_KERNELS_H
@@ -24,7 +33,12 @@ struct kernel_shape {
 	enum dsl_type type;   /* of elements in memory: F32, F16 or BF16 */
 	enum dsl_type to;     /* convert: of the results */
 	uint32_t group;	      /* work-items per group */
+	enum dsl_type cache;  /* of keys and values in the cache: as `type` */
+	uint32_t head;	      /* elements of a head: 1 to 256, 0: 128 */
+	uint32_t ratio;	      /* heads that a group of attn_decode takes: 1..8 */
 };
+#define KERNEL_MAX_HEAD	 256
+#define KERNEL_MAX_RATIO 8
 
 /* What one group works on. */
 enum kernel_per {
@@ -32,6 +46,7 @@ enum kernel_per {
 	KERNEL_ROW,	 /* one row of n */
 	KERNEL_TILE,	 /* KERNEL_TILE_SIZE squared; a grid of two dimensions */
 	KERNEL_WAVE_ROW, /* group / 32 rows */
+	KERNEL_GRID,	 /* as the comment of its builder says */
 };
 #define KERNEL_VECTOR	 4
 #define KERNEL_TILE_SIZE 32

@@ -1,0 +1,376 @@
+/*
+ * Attention of one query per row over its sequence's keys in the cache, as
+ * decoding needs it: keys and values are read once, by all waves of a group.
+ *
+ * A team of lanes holds one key at a time, KEY_PART elements in each lane, and
+ * keeps its own maximum, sum and weighted values (online softmax); teams are
+ * put together at the end, in a wave by shuffles and between waves in LDS.
+ * Scores are in units of log2: 2^score is the weight.
+ */
+#include <float.h>
+#include <string.h>
+
+#include "compiler/kernels/build.h"
+
+enum { KEY_PART = 8, MAX_RATIO = KERNEL_MAX_RATIO };
+
+struct decode {
+	struct dsl *k;
+	const struct kernel_shape *s;
+	uint32_t team;	/* lanes: a power of two */
+	uint32_t teams; /* of the group */
+	uint32_t ahead; /* keys that a team reads at a time */
+	struct val first; /* element of a head that this lane begins with */
+	struct val mine;  /* the team's number */
+	struct val row;	  /* elements between keys */
+	struct val kc, vc;
+	struct val q[MAX_RATIO]; /* scaled */
+	struct var max[MAX_RATIO], sum[MAX_RATIO], acc[MAX_RATIO];
+};
+
+static struct val spread(struct dsl *k, double x)
+{
+	struct val v[KEY_PART];
+
+	for (int j = 0; j < KEY_PART; j++)
+		v[j] = CONST(k, DSL_F32, x);
+	return dsl_join(DSL_AT, v, KEY_PART);
+}
+
+/* The lane's part of the head that begins at `at`, as f32; 0 unless `in`. */
+static struct val part_load(const struct decode *d, struct val p,
+			    struct val at, const struct val *in)
+{
+	struct dsl *k = d->k;
+	const uint32_t head = d->s->head;
+	struct val i = ADD(at, d->first), v;
+
+	if (head % KEY_PART) {
+		struct val each = RANGE(d->first, KEY_PART);
+		struct val there = LT(each, CAST(DSL_U32, CONST(k, DSL_I32,
+								head)));
+		v = LOAD_IF(in ? AND(there, *in) : there, p,
+			    RANGE(i, KEY_PART));
+	} else if (head < d->team * KEY_PART) {
+		struct val there = LT(d->first, head);
+
+		v = LOADV_IF(in ? AND(there, *in) : there, p, i, KEY_PART);
+	} else {
+		v = in ? LOADV_IF(*in, p, i, KEY_PART) : LOADV(p, i, KEY_PART);
+	}
+	return CAST(DSL_F32, v);
+}
+
+static struct val aligned(const struct decode *d, struct val p)
+{
+	return d->s->head % KEY_PART ? p : ALIGNED(p, 16);
+}
+
+/* Products of a lane, then of the team. */
+static struct val score(const struct decode *d, uint32_t r, struct val x)
+{
+	struct val sum = MUL(ELEM(d->q[r], 0), ELEM(x, 0));
+
+	for (uint32_t j = 1; j < KEY_PART; j++)
+		sum = FMA(ELEM(d->q[r], j), ELEM(x, j), sum);
+	for (uint32_t m = d->team / 2; m; m /= 2)
+		sum = ADD(sum, SHUFFLE_XOR(sum, m));
+	return sum;
+}
+
+/* `ahead` keys of each team, from `j` on; those at `end` and behind are none. */
+static void keys(struct decode *d, struct val j, const struct val *end)
+{
+	enum { MOST = 4 };
+	struct val in[MOST], x[MOST], v[MOST], p[MOST];
+
+	for (uint32_t u = 0; u < d->ahead; u++) {
+		struct val key = ADD(ADD(j, d->mine), u * d->teams);
+		struct val at = CAST(DSL_U32, MUL(key, d->row));
+		if (end)
+			in[u] = LT(key, *end);
+		x[u] = part_load(d, d->kc, at, end ? &in[u] : NULL);
+		v[u] = part_load(d, d->vc, at, end ? &in[u] : NULL);
+	}
+	for (uint32_t r = 0; r < d->s->ratio; r++) {
+		struct val was = GET(d->max[r]), m = was;
+		for (uint32_t u = 0; u < d->ahead; u++) {
+			p[u] = score(d, r, x[u]);
+			if (end)
+				p[u] = SELECT(in[u], p[u], -FLT_MAX);
+			m = MAX(m, p[u]);
+		}
+		struct val back = EXP2(SUB(was, m));
+		struct val sum = MUL(GET(d->sum[r]), back);
+		struct val acc = MUL(GET(d->acc[r]), back);
+		for (uint32_t u = 0; u < d->ahead; u++) {
+			p[u] = EXP2(SUB(p[u], m));
+			if (end)
+				p[u] = SELECT(in[u], p[u], 0.0);
+			sum = ADD(sum, p[u]);
+			acc = FMA(p[u], v[u], acc);
+		}
+		SET(d->max[r], m);
+		SET(d->sum[r], sum);
+		SET(d->acc[r], acc);
+	}
+}
+
+/* Teams of a wave become one: every lane holds its part of the whole. */
+static void merge_wave(struct decode *d, uint32_t r)
+{
+	for (uint32_t m = d->team; m < 32; m *= 2) {
+		struct val was = GET(d->max[r]), other = SHUFFLE_XOR(was, m);
+		struct val top = MAX(was, other), sum = GET(d->sum[r]);
+		struct val acc = GET(d->acc[r]);
+		struct val a = EXP2(SUB(was, top)), b = EXP2(SUB(other, top));
+		SET(d->max[r], top);
+		SET(d->sum[r], FMA(sum, a, MUL(SHUFFLE_XOR(sum, m), b)));
+		SET(d->acc[r], FMA(acc, a, MUL(SHUFFLE_XOR(acc, m), b)));
+	}
+}
+
+/* What the group as a whole found for one head. */
+struct found {
+	struct val max, sum, value; /* value: of element i */
+};
+
+/* Waves of the group in LDS. */
+struct meeting {
+	struct val max, sum, acc;
+	uint32_t width; /* elements of a head, padded */
+	uint32_t waves;
+};
+
+static struct meeting meet(struct decode *d)
+{
+	struct dsl *k = d->k;
+	const uint32_t ratio = d->s->ratio;
+	struct meeting t = { .width = d->team * KEY_PART,
+			     .waves = d->s->group / 32 };
+
+	t.max = LDS(k, DSL_F32, t.waves * ratio, "max");
+	t.sum = LDS(k, DSL_F32, t.waves * ratio, "sum");
+	t.acc = LDS(k, DSL_F32, t.waves * ratio * t.width, "acc");
+	for (uint32_t r = 0; r < ratio; r++)
+		merge_wave(d, r);
+	IF (k, LT(LANE(k), d->team)) {
+		for (uint32_t r = 0; r < ratio; r++) {
+			struct val at = ADD(MUL(WAVE(k), ratio), r);
+
+			STORE(t.max, at, GET(d->max[r]));
+			STORE(t.sum, at, GET(d->sum[r]));
+			STORE(ALIGNED(t.acc, 16), ADD(MUL(at, t.width),
+				MUL(LANE(k), KEY_PART)), GET(d->acc[r]));
+		}
+	}
+	BARRIER(k);
+	return t;
+}
+
+/* Element i of head r. */
+static struct found gather(struct decode *d, const struct meeting *t,
+			   struct val r, struct val i)
+{
+	enum { MOST = 32 };
+	struct dsl *k = d->k;
+	struct val at[MOST], m[MOST], top = CONST(k, DSL_F32, -FLT_MAX);
+	struct val sum = CONST(k, DSL_F32, 0), value = sum;
+
+	for (uint32_t w = 0; w < t->waves; w++) {
+		at[w] = ADD(r, w * d->s->ratio);
+		m[w] = LOAD(t->max, at[w]);
+		top = MAX(top, m[w]);
+	}
+	for (uint32_t w = 0; w < t->waves; w++) {
+		struct val a = EXP2(SUB(m[w], top));
+
+		sum = FMA(LOAD(t->sum, at[w]), a, sum);
+		value = FMA(LOAD(t->acc, ADD(MUL(at[w], t->width), i)), a,
+			    value);
+	}
+	return (struct found){ top, sum, value };
+}
+
+/*
+ * Which keys: all of the sequence, or a chunk of them.  Whole blocks without
+ * masks, then the rest.
+ */
+static void attend(struct decode *d, struct val begin, struct val end)
+{
+	struct dsl *k = d->k;
+	const uint32_t block = d->teams * d->ahead;
+	struct val whole = ADD(begin, AND(SUB(end, begin), -(int)block));
+
+	FOR(k, j, begin, whole, (int)block) {
+		keys(d, j, NULL);
+	}
+	IF (k, LT(whole, end)) {
+		keys(d, whole, &end);
+	}
+}
+
+static void begin(struct decode *d, struct dsl *k,
+		  const struct kernel_shape *s)
+{
+	*d = (struct decode){ .k = k, .s = s, .team = 1 };
+	while (d->team * KEY_PART < s->head)
+		d->team *= 2;
+	d->teams = s->group / d->team;
+	d->ahead = s->ratio > 4 ? 2 : 4;
+	struct val lane = AND(LANE(k), d->team - 1);
+	d->first = CAST(DSL_U32, MUL(lane, KEY_PART));
+	d->mine = SHR(LOCAL_ID(k, 0), __builtin_ctz(d->team));
+}
+
+/* Queries of one group: heads side by side that share keys. */
+static void queries(struct decode *d, struct val q, struct val scale)
+{
+	struct dsl *k = d->k;
+	struct val by = MUL(scale, 0x1.715476p0); /* log2 e */
+
+	for (uint32_t r = 0; r < d->s->ratio; r++) {
+		struct val at = CAST(DSL_U32, CONST(k, DSL_I32,
+						    r * d->s->head));
+
+		d->q[r] = MUL(part_load(d, q, at, NULL), by);
+		d->max[r] = VAR(k, DSL_F32, -FLT_MAX);
+		d->sum[r] = VAR(k, DSL_F32, 0);
+		d->acc[r] = VAR_OF(spread(k, 0));
+	}
+}
+
+/*
+ * attn_decode.  Arguments: out [tokens][heads][head] (shape.type),
+ * attn_split.   Arguments: part [tokens][heads][splits][head], top
+ *		 [tokens][heads][splits][2] (f32): values weighted by
+ *		 2^(score - top[0]), and the sum of these weights in top[1];
+ * both then:	 q [tokens][q_ld] (shape.type), kc, vc (shape.cache), length,
+ *		 slot [tokens] (i32), heads, kv_heads, q_ld, row, head (i32),
+ *		 sequence (i64), chunk (i32: keys of a split; of attn_decode not
+ *		 read), scale (f32).
+ * Groups: (splits, tokens * heads / shape.ratio); attn_decode: splits is 1.
+ * shape.ratio heads share a group; it divides heads / kv_heads.  A row
+ * without keys gives zeros.
+ */
+struct ssa_func *kernel_attn_decode(const struct kernel_entry *entry,
+				    const struct kernel_shape *shape,
+				    struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+	bool split = strcmp(entry->name, "attn_split") == 0;
+	struct decode d;
+
+	if (!k)
+		return NULL;
+	begin(&d, k, &s);
+	struct val out = ARG_PTR(k, split ? DSL_F32 : s.type,
+				 split ? "part" : "out", DSL_NOALIAS);
+	struct val top = { 0 };
+	if (split)
+		top = ARG_PTR(k, DSL_F32, "top", DSL_NOALIAS);
+	struct val q = ARG_PTR(k, s.type, "q", DSL_READONLY);
+	struct val kc = ARG_PTR(k, s.cache, "kc", DSL_READONLY);
+	struct val vc = ARG_PTR(k, s.cache, "vc", DSL_READONLY);
+	struct val length = ARG_PTR(k, DSL_I32, "length", DSL_READONLY);
+	struct val slot = ARG_PTR(k, DSL_I32, "slot", DSL_READONLY);
+	struct val heads = ARG(k, DSL_I32, "heads");
+	struct val kv_heads = ARG(k, DSL_I32, "kv_heads");
+	struct val q_ld = ARG(k, DSL_I32, "q_ld");
+	struct cache_at c = cache_args(k);
+	struct val chunk = ARG(k, DSL_I32, "chunk");
+	struct val scale = ARG(k, DSL_F32, "scale");
+	struct val each = DIV(heads, (int)s.ratio), row = GROUP_ID(k, 1);
+	struct val token = DIV(row, each);
+	struct val h = MUL(SUB(row, MUL(token, each)), s.ratio);
+	struct val kv = DIV(h, DIV(heads, kv_heads));
+	struct val sq = LOAD(slot, token), zero = CONST(k, DSL_I32, 0);
+	struct val part = GROUP_ID(k, 0), end = LOAD(length, token);
+	struct val from = split ? MIN(MUL(part, chunk), end) : zero;
+
+	d.row = c.row;
+	d.kc = aligned(&d, cache_row(&c, kc, sq, kv, zero));
+	d.vc = aligned(&d, cache_row(&c, vc, sq, kv, zero));
+	queries(&d, aligned(&d, ADVANCE(row_of(q, token, q_ld),
+					MUL(h, s.head))), scale);
+	attend(&d, from, split ? MIN(ADD(from, chunk), end) : end);
+	struct meeting t = meet(&d);
+	struct val first = ADD(MUL(token, heads), h);
+	FOR(k, x, LOCAL_ID(k, 0), (int)(s.ratio * t.width), s.group) {
+		struct val r = DIV(x, (int)t.width);
+		struct val i = AND(x, t.width - 1);
+		struct val to = ADD(first, r);
+		struct found f = gather(&d, &t, r, i);
+		struct val in = LT(i, s.head);
+
+		if (split) {
+			to = ADD(MUL(to, NUM_GROUPS(k, 0)), part);
+			STORE_IF(in, row_of(out, to, CONST(k, DSL_I32, s.head)),
+				 i, f.value);
+			STORE_IF(EQ(i, 0), top, SHL(to, 1), JOIN(f.max, f.sum));
+		} else {
+			struct val y = DIV(f.value, f.sum);
+
+			STORE_IF(in, row_of(out, to, CONST(k, DSL_I32, s.head)),
+				 i, CAST(s.type, SELECT(EQ(f.sum, 0.0), 0.0,
+							y)));
+		}
+	}
+	return dsl_finish(k, e);
+}
+
+/*
+ * Puts the splits of attn_split together.  Arguments: out [rows][n]
+ * (shape.type), part, top, splits, n, rows (i32); a row is a token's head.
+ */
+struct ssa_func *kernel_attn_join(const struct kernel_entry *entry,
+				  const struct kernel_shape *shape,
+				  struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+
+	if (!k)
+		return NULL;
+	struct val out = ARG_PTR(k, s.type, "out", DSL_NOALIAS);
+	struct val part = ARG_PTR(k, DSL_F32, "part", DSL_READONLY);
+	struct val tops = ARG_PTR(k, DSL_F32, "top", DSL_READONLY);
+	struct val splits = ARG(k, DSL_I32, "splits");
+	struct val n = ARG(k, DSL_I32, "n"), rows = ARG(k, DSL_I32, "rows");
+	struct val row = ADD(MUL(GROUP_ID(k, 0), s.group / 32), WAVE(k));
+
+	IF (k, LT(row, rows)) {
+		struct val at = MUL(row, splits);
+		struct val p = row_of(part, at, n), y = row_of(out, row, n);
+		struct val t = ADVANCE(tops, SHL(at, 1));
+		struct var m = VAR(k, DSL_F32, -FLT_MAX);
+		struct var l = VAR(k, DSL_F32, 0);
+
+		FOR(k, i, LANE(k), splits, 32) {
+			SET(m, MAX(m, LOAD(t, SHL(i, 1))));
+		}
+		struct val top = WAVE_MAX(GET(m));
+		FOR(k, j, LANE(k), splits, 32) {
+			struct val two = LOADV(t, SHL(j, 1), 2);
+
+			SET(l, FMA(EXP2(SUB(ELEM(two, 0), top)), ELEM(two, 1),
+				   l));
+		}
+		struct val sum = WAVE_SUM(GET(l));
+		FOR(k, c, LANE(k), n, 32) {
+			struct var v = VAR(k, DSL_F32, 0);
+
+			FOR(k, g, 0, splits, 1) {
+				struct val a = EXP2(SUB(LOAD(t, SHL(g, 1)),
+							top));
+				struct val x = LOAD(p, ADD(MUL(g, n), c));
+
+				SET(v, FMA(a, x, v));
+			}
+			store_f32(y, c, SELECT(EQ(sum, 0.0), 0.0,
+					       DIV(v, sum)));
+		}
+	}
+	return dsl_finish(k, e);
+}

@@ -1,0 +1,329 @@
+/*
+ * Heads of queries and keys: their norm, their place, their way into the cache.
+ * One wave per head.
+ */
+#include "compiler/kernels/build.h"
+
+/* The row of this wave. */
+static struct val wave_row(struct dsl *k, const struct kernel_shape *s)
+{
+	return ADD(MUL(GROUP_ID(k, 0), s->group / 32), WAVE(k));
+}
+
+static struct val norm_scale(struct dsl *k, struct val x, struct val n,
+			     struct val eps)
+{
+	struct var sum = VAR(k, DSL_F32, 0);
+
+	FOR(k, i, LANE(k), n, 32) {
+		struct val v = load_f32(x, i);
+
+		SET(sum, FMA(v, v, sum));
+	}
+	struct val mean = DIV(WAVE_SUM(GET(sum)), CAST(DSL_F32, n));
+	return DIV(1.0, SQRT(ADD(mean, eps)));
+}
+
+/* Arguments: out, x [rows][n], w [n], eps (f32), n, rows (i32). */
+struct ssa_func *kernel_qk_norm(const struct kernel_entry *entry,
+				const struct kernel_shape *shape,
+				struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+
+	if (!k)
+		return NULL;
+	struct val out = ARG_PTR(k, s.type, "out", 0);
+	struct val in = ARG_PTR(k, s.type, "x", 0);
+	struct val w = ARG_PTR(k, s.type, "w", DSL_READONLY);
+	struct val eps = ARG(k, DSL_F32, "eps"), n = ARG(k, DSL_I32, "n");
+	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, &s);
+
+	IF (k, LT(row, rows)) {
+		struct val x = row_of(in, row, n), y = row_of(out, row, n);
+		struct val r = norm_scale(k, x, n, eps);
+
+		FOR(k, i, LANE(k), n, 32) {
+			store_f32(y, i, MUL(MUL(load_f32(x, i), r),
+					    load_f32(w, i)));
+		}
+	}
+	return dsl_finish(k, e);
+}
+
+/*
+ * Arguments: dx [rows][n], dw [n] (f32, added to), x, w, g [rows][n], eps, n,
+ * rows.  With r = 1 / rms and m = mean of x w g: dx = r (w g - x r^2 m),
+ * dw = g x r.
+ */
+struct ssa_func *kernel_qk_norm_back(const struct kernel_entry *entry,
+				     const struct kernel_shape *shape,
+				     struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+
+	if (!k)
+		return NULL;
+	struct val dx = ARG_PTR(k, s.type, "dx", 0);
+	struct val dw = ARG_PTR(k, DSL_F32, "dw", 0);
+	struct val in = ARG_PTR(k, s.type, "x", 0);
+	struct val w = ARG_PTR(k, s.type, "w", DSL_READONLY);
+	struct val grad = ARG_PTR(k, s.type, "g", 0);
+	struct val eps = ARG(k, DSL_F32, "eps"), n = ARG(k, DSL_I32, "n");
+	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, &s);
+
+	IF (k, LT(row, rows)) {
+		struct val x = row_of(in, row, n), y = row_of(dx, row, n);
+		struct val g = row_of(grad, row, n);
+		struct val r = norm_scale(k, x, n, eps);
+		struct var dot = VAR(k, DSL_F32, 0);
+
+		FOR(k, i, LANE(k), n, 32) {
+			SET(dot, FMA(MUL(load_f32(x, i), load_f32(w, i)),
+				     load_f32(g, i), dot));
+		}
+		struct val mean = DIV(WAVE_SUM(GET(dot)), CAST(DSL_F32, n));
+		struct val back = MUL(MUL(r, r), mean);
+		FOR(k, j, LANE(k), n, 32) {
+			struct val xj = load_f32(x, j), gj = load_f32(g, j);
+
+			store_f32(y, j, MUL(r, SUB(MUL(load_f32(w, j), gj),
+						   MUL(xj, back))));
+			ATOMIC(SSA_RMW_FADD, dw, j, MUL(MUL(gj, xj), r));
+		}
+	}
+	return dsl_finish(k, e);
+}
+
+/* ----------------------------------------------- into the cache at once -- */
+
+enum { MAX_PARTS = 4 }; /* of 32 pairs, in a head of 256 */
+
+/*
+ * The pairs (i, i + n/2) of a head that a lane holds: `width` neighbouring i
+ * in each part, so that a part is a vector of each half.
+ */
+struct pairs {
+	struct dsl *k;
+	uint32_t n, half, width, parts;
+	struct val i[MAX_PARTS], in[MAX_PARTS];
+};
+
+static struct pairs pairs_of(struct dsl *k, uint32_t n)
+{
+	struct pairs p = { .k = k, .n = n, .half = n / 2 };
+
+	p.width = p.half % 64 ? 1 : p.half % 128 ? 2 : 4;
+	p.parts = (p.half + 32 * p.width - 1) / (32 * p.width);
+	for (uint32_t j = 0; j < p.parts; j++) {
+		p.i[j] = ADD(MUL(LANE(k), p.width), 32 * p.width * j);
+		p.in[j] = LT(p.i[j], p.half);
+	}
+	return p;
+}
+
+static bool part_whole(const struct pairs *p, uint32_t j)
+{
+	return (j + 1) * 32 * p->width <= p->half;
+}
+
+static struct val pair_load(const struct pairs *p, struct val at, uint32_t j,
+			    uint32_t first)
+{
+	struct val i = ADD(p->i[j], first);
+
+	return CAST(DSL_F32, part_whole(p, j) ?
+		    LOADV(at, i, p->width) :
+		    LOADV_IF(p->in[j], at, i, p->width));
+}
+
+static void pair_store(const struct pairs *p, struct val at, uint32_t j,
+		       uint32_t first, struct val x)
+{
+	struct val i = ADD(p->i[j], first);
+	struct val v = CAST((enum dsl_type)at.elem, x);
+
+	if (part_whole(p, j))
+		STORE(at, i, v);
+	else
+		STORE_IF(p->in[j], at, i, v);
+}
+
+/* What turns a head: rows of tables for one position. */
+struct turn {
+	struct val w, eps, cosine, sine;
+};
+
+static struct val squares(struct val sum, struct val x)
+{
+	for (uint32_t j = 0; j < x.n; j++)
+		sum = FMA(ELEM(x, j), ELEM(x, j), sum);
+	return sum;
+}
+
+/* y = rope(rms_norm(x) w) */
+static void norm_turn(const struct pairs *p, const struct turn *t,
+		      struct val x, struct val y)
+{
+	struct val a[MAX_PARTS], b[MAX_PARTS];
+	struct val sum = CONST(p->k, DSL_F32, 0);
+
+	for (uint32_t j = 0; j < p->parts; j++) {
+		a[j] = pair_load(p, x, j, 0);
+		b[j] = pair_load(p, x, j, p->half);
+		sum = squares(squares(sum, a[j]), b[j]);
+	}
+	struct val mean = MUL(WAVE_SUM(sum), 1.0 / p->n);
+	struct val r = DIV(1.0, SQRT(ADD(mean, t->eps)));
+	for (uint32_t j = 0; j < p->parts; j++) {
+		struct val c = pair_load(p, t->cosine, j, 0);
+		struct val d = pair_load(p, t->sine, j, 0);
+		struct val u = MUL(MUL(a[j], r), pair_load(p, t->w, j, 0));
+		struct val v = MUL(MUL(b[j], r),
+				   pair_load(p, t->w, j, p->half));
+
+		pair_store(p, y, j, 0, SUB(MUL(u, c), MUL(v, d)));
+		pair_store(p, y, j, p->half, FMA(v, c, MUL(u, d)));
+	}
+}
+
+static void copy_head(const struct pairs *p, struct val x, struct val y)
+{
+	for (uint32_t j = 0; j < p->parts; j++) {
+		pair_store(p, y, j, 0, pair_load(p, x, j, 0));
+		pair_store(p, y, j, p->half, pair_load(p, x, j, p->half));
+	}
+}
+
+/* Vectors of a lane lie at multiples of their size where heads do. */
+static struct val head_ptr(struct val p, const struct pairs *at)
+{
+	return at->width > 1 ? ALIGNED(p, 4 * at->width) : p;
+}
+
+/*
+ * Queries are turned into `out`, keys into the cache, values copied there.
+ * Arguments: out [tokens][heads][head] (shape.type), kc, vc (shape.cache),
+ * q [tokens][q_ld], k, v [tokens][kv_ld], qw, kw [head] (shape.type), cos, sin
+ * [positions][head / 2] (f32), position, slot [tokens] (i32), heads, kv_heads,
+ * q_ld, kv_ld, row, head (i32), sequence (i64): the cache's strides, see
+ * kernels.h; tokens (i32), eps (f32).  A row per token and head of q, k and v:
+ * tokens * (heads + 2 kv_heads).  shape.head is even.
+ */
+struct ssa_func *kernel_qk_norm_rope(const struct kernel_entry *entry,
+				     const struct kernel_shape *shape,
+				     struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+
+	if (!k)
+		return NULL;
+	if (s.head % 2)
+		FAIL(k, "heads of %u elements have no pairs; wanted an even "
+		     "number", s.head);
+	struct pairs p = pairs_of(k, s.head);
+	struct val out = ARG_PTR(k, s.type, "out", 0);
+	struct val kc = ARG_PTR(k, s.cache, "kc", 0);
+	struct val vc = ARG_PTR(k, s.cache, "vc", 0);
+	struct val q = ARG_PTR(k, s.type, "q", 0);
+	struct val ki = ARG_PTR(k, s.type, "k", 0);
+	struct val vi = ARG_PTR(k, s.type, "v", 0);
+	struct val qw = ARG_PTR(k, s.type, "qw", DSL_READONLY);
+	struct val kw = ARG_PTR(k, s.type, "kw", DSL_READONLY);
+	struct val cosine = ARG_PTR(k, DSL_F32, "cos", DSL_READONLY);
+	struct val sine = ARG_PTR(k, DSL_F32, "sin", DSL_READONLY);
+	struct val position = ARG_PTR(k, DSL_I32, "position", DSL_READONLY);
+	struct val slot = ARG_PTR(k, DSL_I32, "slot", DSL_READONLY);
+	struct val heads = ARG(k, DSL_I32, "heads");
+	struct val kv = ARG(k, DSL_I32, "kv_heads");
+	struct val q_ld = ARG(k, DSL_I32, "q_ld");
+	struct val kv_ld = ARG(k, DSL_I32, "kv_ld");
+	struct cache_at c = cache_args(k);
+	struct val tokens = ARG(k, DSL_I32, "tokens");
+	struct val eps = ARG(k, DSL_F32, "eps"), row = wave_row(k, &s);
+	struct val each = ADD(heads, SHL(kv, 1));
+
+	IF (k, LT(row, MUL(tokens, each))) {
+		struct val token = DIV(row, each);
+		struct val h = SUB(row, MUL(token, each));
+		struct val at = LOAD(position, token);
+		struct turn t = { head_ptr(qw, &p), eps,
+			head_ptr(row_of(cosine, at, CONST(k, DSL_I32, p.half)),
+				 &p),
+			head_ptr(row_of(sine, at, CONST(k, DSL_I32, p.half)),
+				 &p) };
+
+		IF (k, LT(h, heads)) {
+			norm_turn(&p, &t, head_ptr(ADVANCE(row_of(q, token,
+				q_ld), MUL(h, s.head)), &p), head_ptr(row_of(
+				out, ADD(MUL(token, heads), h),
+				CONST(k, DSL_I32, s.head)), &p));
+		}
+		ELSE (k) {
+			struct val g = SUB(h, heads);
+			struct val n = SELECT(LT(g, kv), g, SUB(g, kv));
+			struct val from = MUL(n, s.head);
+			struct val sequence = LOAD(slot, token);
+			t.w = head_ptr(kw, &p);
+			IF (k, LT(g, kv)) {
+				norm_turn(&p, &t, head_ptr(ADVANCE(row_of(ki,
+					token, kv_ld), from), &p), head_ptr(
+					cache_row(&c, kc, sequence, n, at),
+					&p));
+			}
+			ELSE (k) {
+				copy_head(&p, head_ptr(ADVANCE(row_of(vi,
+					token, kv_ld), from), &p), head_ptr(
+					cache_row(&c, vc, sequence, n, at),
+					&p));
+			}
+		}
+	}
+	return dsl_finish(k, e);
+}
+
+/*
+ * Keys and values into the cache.  Arguments: kc, vc (shape.cache), k, v
+ * [tokens][kv_ld] (shape.type), position, slot [tokens] (i32), kv_heads, kv_ld,
+ * row, head (i32), sequence (i64), tokens.  A row per token and head.
+ */
+struct ssa_func *kernel_kv_store(const struct kernel_entry *entry,
+				 const struct kernel_shape *shape,
+				 struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+
+	if (!k)
+		return NULL;
+	struct val kc = ARG_PTR(k, s.cache, "kc", 0);
+	struct val vc = ARG_PTR(k, s.cache, "vc", 0);
+	struct val ki = ARG_PTR(k, s.type, "k", DSL_READONLY);
+	struct val vi = ARG_PTR(k, s.type, "v", DSL_READONLY);
+	struct val position = ARG_PTR(k, DSL_I32, "position", DSL_READONLY);
+	struct val slot = ARG_PTR(k, DSL_I32, "slot", DSL_READONLY);
+	struct val kv = ARG(k, DSL_I32, "kv_heads");
+	struct val kv_ld = ARG(k, DSL_I32, "kv_ld");
+	struct cache_at c = cache_args(k);
+	struct val tokens = ARG(k, DSL_I32, "tokens"), row = wave_row(k, &s);
+
+	IF (k, LT(row, MUL(tokens, kv))) {
+		struct val token = DIV(row, kv);
+		struct val h = SUB(row, MUL(token, kv));
+		struct val at = LOAD(position, token), sq = LOAD(slot, token);
+		struct val from = MUL(h, s.head);
+		struct val ky = cache_row(&c, kc, sq, h, at);
+		struct val vy = cache_row(&c, vc, sq, h, at);
+		struct val kx = ADVANCE(row_of(ki, token, kv_ld), from);
+		struct val vx = ADVANCE(row_of(vi, token, kv_ld), from);
+
+		FOR(k, i, LANE(k), (int)s.head, 32) {
+			store_f32(ky, i, load_f32(kx, i));
+			store_f32(vy, i, load_f32(vx, i));
+		}
+	}
+	return dsl_finish(k, e);
+}
