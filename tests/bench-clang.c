@@ -1,0 +1,657 @@
+/*
+ * The library's kernels against twins in OpenCL C (tests/clang-kernels/)
+ * compiled by clang-19 -O3: the same workgroups, arguments, data and formulas,
+ * and division and square root correctly rounded in both.
+ *
+ * Both objects run on the soft device.  The simulator decides when the waves of
+ * one WGP run, with the addresses and branches that they really take, and the
+ * results of the whole dispatch are compared with each other: a twin that
+ * computes something else does not count.  Instructions are those of the
+ * kernel's code (`insts`) and those that the simulated waves executed (`run`).
+ *
+ * bench-clang [KERNEL...] [-v]: only these; -v also says where waves waited.
+ */
+#include <math.h>
+#include <unistd.h>
+
+#include "isa/occupancy.h"
+#include "kfd/soft/timing.h"
+#include "compiler/sim/sim.h"
+#include "tests/kernel-run.h"
+
+#define TARGET_SHARE 0.80
+#define TARGET_WORST 1.15
+
+/* ------------------------------------------------------------- kernels ---- */
+
+/* Of the library's shape; other types are those of enum ssa_kind. */
+#define OF_SHAPE ((enum ssa_kind)250)
+#define OF_TO ((enum ssa_kind)251)
+
+enum role { END, OUT, IN, INTS, F32, I32 };
+
+struct param {
+	enum role role;
+	enum ssa_kind kind;
+	size_t n;      /* elements */
+	double x;      /* IN: +-x; INTS: below x; F32, I32: the number */
+	double within; /* OUT: how far apart, beyond one unit of its type */
+};
+
+/* Sizes.  Rows are those of a model of 0.6e9 to 2e9 parameters. */
+enum {
+	COUNT = (1 << 19) - 3, /* elements; three of the last vector are not */
+	N = 2048, ROWS = 768, VOCAB = 2000, SIDE = 1000,
+	HEADS = 16, HEAD = 128, TOKENS = 256, WEIGHTS = 4096,
+};
+#define EPS 0x1p-23
+
+/* Results, then what was there before or zero. */
+#define TO_ELEMS(n, within) { OUT, OF_SHAPE, n, 0, within }
+#define UPDATED(kind, n, x, within) { OUT, kind, n, x, within }
+#define FROM(kind, n, x) { IN, kind, n, x, 0 }
+#define BELOW(kind, n, x) { INTS, kind, n, x, 0 }
+#define NUM(x) { F32, SSA_F32, 1, x, 0 }
+#define INT(x) { I32, SSA_I32, 1, x, 0 }
+#define X FROM(OF_SHAPE, COUNT, 4)
+#define XROWS FROM(OF_SHAPE, ROWS * N, 4)
+
+/*
+ * Bounds of results that are not rounded alike: sums of n terms of size s in
+ * another order differ by sqrt(n) EPS s, products that are fused or not and
+ * functions by a few EPS of the result.
+ */
+static const struct twin {
+	const char *kernel, *source;
+	struct param p[16];
+	uint32_t gx, gy; /* workgroups */
+	bool typed;	 /* elements of f32 and bf16, not of f32 alone */
+} twins[] = {
+#define EACH(name, bound, ...) \
+	{ #name, "elementwise", { TO_ELEMS(COUNT, bound), __VA_ARGS__, \
+	  INT(COUNT) }, (COUNT + 1023) / 1024, 1, true },
+	EACH(add, 0, X, X)
+	EACH(sub, 0, X, X)
+	EACH(mul, 0, X, X)
+	EACH(scale, 0, X, NUM(.37))
+	EACH(affine, 4 * EPS, X, NUM(.37), NUM(1.5))
+	EACH(axpy, 4 * EPS, X, X, NUM(.37))
+	EACH(fma, 16 * EPS, X, X, X)
+	EACH(relu, 0, X)
+	EACH(sigmoid, EPS, X)
+	EACH(silu, 4 * EPS, X)
+	EACH(gelu, 8 * EPS, X)
+	EACH(exp, 60 * EPS, X)
+	EACH(tanh, 2 * EPS, X)
+	EACH(swiglu, 16 * EPS, X, X)
+	EACH(add_relu, 0, X, X)
+#undef EACH
+	{ "swiglu_back", "elementwise",
+	  { TO_ELEMS(COUNT, 64 * EPS), TO_ELEMS(COUNT, 64 * EPS), X, X, X,
+	    INT(COUNT) }, (COUNT + 1023) / 1024, 1, true },
+	{ "convert", "elementwise",
+	  { { OUT, OF_TO, COUNT, 0, 0 }, X, INT(COUNT) },
+	  (COUNT + 1023) / 1024, 1, true },
+	{ "adamw", "elementwise",
+	  { UPDATED(OF_SHAPE, COUNT, 4, 4 * EPS), X,
+	    UPDATED(SSA_F32, COUNT, 1, 8 * EPS),
+	    UPDATED(SSA_F32, COUNT, 0, 32 * EPS), NUM(1e-3), NUM(.9),
+	    NUM(.95), NUM(1e-8), NUM(.1), NUM(.5), NUM(.3), INT(COUNT) },
+	  (COUNT + 1023) / 1024, 1, true },
+#define ROW(name, ...) { #name, "rows", { __VA_ARGS__ }, ROWS, 1, true },
+#define LABELS BELOW(SSA_I32, ROWS, N)
+	ROW(softmax, TO_ELEMS(ROWS * N, EPS), XROWS, INT(N))
+	ROW(log_softmax, TO_ELEMS(ROWS * N, 64 * EPS), XROWS, INT(N))
+	ROW(rms_norm, TO_ELEMS(ROWS * N, 200 * EPS), XROWS,
+	    FROM(OF_SHAPE, N, 2), NUM(1e-6), INT(N))
+	ROW(rms_norm_back, TO_ELEMS(ROWS * N, 1000 * EPS),
+	    UPDATED(SSA_F32, N, 0, 28 * 100 * EPS), XROWS, FROM(OF_SHAPE, N, 2),
+	    XROWS, NUM(1e-6), INT(N))
+	ROW(cross_entropy, { OUT, SSA_F32, ROWS, 0, 64 * EPS }, XROWS, LABELS,
+	    INT(N))
+	ROW(cross_entropy_back, TO_ELEMS(ROWS * N, EPS), XROWS, LABELS,
+	    NUM(.5), INT(N))
+	ROW(row_sum, { OUT, SSA_F32, ROWS, 0, 45 * 4 * EPS }, XROWS, INT(N))
+	ROW(row_max, { OUT, SSA_F32, ROWS, 0, 0 }, XROWS, INT(N))
+	ROW(row_min, { OUT, SSA_F32, ROWS, 0, 0 }, XROWS, INT(N))
+	ROW(argmax, { OUT, SSA_I32, ROWS, 0, 0 }, XROWS, INT(N))
+#undef ROW
+#define MOVE(name, ...) { #name, "move", { __VA_ARGS__ }, ROWS, 1, true },
+	MOVE(causal_mask, TO_ELEMS(ROWS * N, 0), XROWS, INT(N), INT(256),
+	     INT(N - 256))
+	MOVE(embed, TO_ELEMS(ROWS * N, 0), FROM(OF_SHAPE, VOCAB * N, 4),
+	     BELOW(SSA_I32, ROWS, VOCAB + 9), INT(VOCAB), INT(N))
+	MOVE(embed_back, UPDATED(SSA_F32, VOCAB * N, 0, 8 * EPS), XROWS,
+	     BELOW(SSA_I32, ROWS, VOCAB + 9), INT(VOCAB), INT(N))
+#undef MOVE
+	{ "transpose", "move",
+	  { TO_ELEMS(SIDE * SIDE, 0), FROM(OF_SHAPE, SIDE * SIDE, 4), INT(SIDE),
+	    INT(SIDE) }, (SIDE + 31) / 32, (SIDE + 31) / 32, true },
+#define ROPE(name) \
+	{ #name, "rope", { TO_ELEMS(TOKENS * HEADS * HEAD, 8 * EPS), \
+	  FROM(OF_SHAPE, TOKENS * HEADS * HEAD, 4), \
+	  FROM(SSA_F32, TOKENS * HEAD / 2, 1), \
+	  FROM(SSA_F32, TOKENS * HEAD / 2, 1), \
+	  BELOW(SSA_I32, TOKENS, TOKENS), INT(HEADS), INT(HEAD), \
+	  INT(TOKENS * HEADS), NUM(1) }, TOKENS * HEADS / 4, 1, true },
+	ROPE(rope)
+	ROPE(rope_pairs)
+#undef ROPE
+#define Y { OUT, SSA_F32, WEIGHTS, 0, 45 * 8 * 4 * EPS }
+#define VECTOR FROM(SSA_F32, N, 4), INT(WEIGHTS), INT(N)
+#define SCALES FROM(SSA_F16, WEIGHTS * N / 32, .1)
+	{ "gemv", "gemv", { Y, FROM(OF_SHAPE, WEIGHTS * N, 4), VECTOR },
+	  WEIGHTS / 4, 1, true },
+	{ "gemv_int8", "gemv", { Y, BELOW(SSA_I8, WEIGHTS * N, 127), SCALES,
+	  VECTOR }, WEIGHTS / 4, 1, false },
+	{ "gemv_int4", "gemv", { Y, BELOW(SSA_I8, WEIGHTS * N / 2, 127), SCALES,
+	  VECTOR }, WEIGHTS / 4, 1, false },
+};
+
+/* ---------------------------------------------------------- simulation ---- */
+
+/* The groups that one WGP gets, stepped by the simulator as they run. */
+struct live {
+	const struct cost_model *costs;
+	struct co_kernel kernel;
+	uint64_t footprint, entry_va;
+	struct soft_timed *dispatch;
+	struct soft_run **run; /* [groups of this WGP] NULL: ended */
+	struct soft_timed_inst inst;
+	uint64_t first; /* this WGP's first group */
+	int waves;	/* per group */
+	struct sim_result result;
+	bool done;
+	struct err why;
+};
+
+static int wgps(const struct live *l)
+{
+	return (int)cost_value(l->costs, COST_N_WGP);
+}
+
+static bool live_begin(struct sim_source *s, int group, uint64_t cycle,
+		       struct err *e)
+{
+	struct live *l = s->ctx;
+
+	(void)cycle;
+	l->run[group] = soft_timed_start(l->dispatch, l->first +
+					 (uint64_t)(group * wgps(l)));
+	return l->run[group] || err_set(e, ERR_DEVICE, "group %d did not start",
+					group);
+}
+
+static bool live_pc(struct sim_source *s, int wave, uint64_t *pc)
+{
+	struct live *l = s->ctx;
+	struct soft_run *r = l->run[wave / l->waves];
+
+	if (!r || !soft_timed_look(l->dispatch, r, wave % l->waves, &l->inst))
+		return false;
+	*pc = l->inst.pc;
+	return true;
+}
+
+static bool live_step(struct sim_source *s, int wave, uint64_t cycle,
+		      struct sim_step *out, struct err *e)
+{
+	struct live *l = s->ctx;
+	struct soft_run *r = l->run[wave / l->waves];
+
+	if (!r || !soft_timed_look(l->dispatch, r, wave % l->waves, &l->inst))
+		return err_set(e, ERR_DEVICE, "wave %d cannot go on", wave);
+	*out = (struct sim_step){ l->inst.exec, l->inst.kind,
+				  l->inst.access_bytes, l->inst.n_accesses,
+				  l->inst.access };
+	struct soft_timed_step step = soft_timed_step(l->dispatch, r,
+						      wave % l->waves, cycle);
+	if (step.group_ended)
+		l->run[wave / l->waves] = NULL;
+	return step.state != SOFT_TIMED_STOP ||
+	       err_set(e, ERR_DEVICE, "wave %d faulted", wave);
+}
+
+/* The WGP that has the last group, which is the partial one. */
+static void live_dispatch(void *ctx, struct soft_timed *t,
+			  const struct soft_timed_dispatch *d)
+{
+	struct live *l = ctx;
+	const uint64_t n = (uint64_t)wgps(l);
+	struct sim_source s = { .ctx = l, .code = l->kernel.code,
+				.code_bytes = l->kernel.code_bytes,
+				.code_va = d->entry_va,
+				.wave_size = (int)d->wave_size,
+				.waves_per_group = (int)d->waves_per_group,
+				.lds_bytes = d->lds_bytes,
+				.vgprs = (int)d->vgprs,
+				.cu_mode = !d->wgp_mode,
+				.begin = live_begin, .pc = live_pc,
+				.step = live_step };
+	const struct sim_config c = { .cost = l->costs, .warmth = SIM_WARM,
+				      .footprint_bytes = l->footprint,
+				      .warm_code = true };
+
+	/* The runtime copies with kernels of its own. */
+	if (d->entry_va != l->entry_va)
+		return;
+	l->dispatch = t;
+	l->first = (d->total - 1) % n;
+	l->waves = (int)d->waves_per_group;
+	s.n_groups = (int)((d->total - l->first + n - 1) / n);
+	l->run = xcalloc((size_t)s.n_groups, sizeof(*l->run));
+	sim_fini(&l->result);
+	memset(&l->result, 0, sizeof(l->result));
+	l->done = sim_run(&s, &c, &l->result, &l->why);
+	free(l->run);
+}
+
+/* ----------------------------------------------------------------- run ---- */
+
+struct machine {
+	struct live live;
+	struct kfd_dev *dev;
+	struct kfd_queue *queue;
+};
+
+static bool machine_open(struct machine *m, const struct cost_model *costs,
+			 struct err *e)
+{
+	const struct soft_timing client = { &m->live, live_dispatch };
+	struct kfd_driver *d = kfd_soft_new(NULL, e);
+
+	m->live.costs = costs;
+	return d && soft_set_timing(d, &client, e) &&
+	       kfd_open_driver(&m->dev, d, -1, "bench", e) &&
+	       kfd_queue_new(m->dev, NULL, &m->queue, e);
+}
+
+/* What one of the two compilers made, and what came of it. */
+struct side {
+	struct buf object;
+	int insts, vgprs, sgprs, waves;
+	uint64_t cycles, run;
+	struct arr out[16];
+};
+
+static void side_fini(struct side *s)
+{
+	buf_fini(&s->object);
+	for (size_t i = 0; i < ARRAY_SIZE(s->out); i++)
+		free(s->out[i].bits);
+}
+
+static enum ssa_kind kind_for(const struct param *p, enum dsl_type type)
+{
+	/* convert: f32 to bf16 and back */
+	if (p->kind == OF_TO)
+		return type == DSL_F32 ? SSA_BF16 : SSA_F32;
+	return p->kind == OF_SHAPE ? kind_of(type) : p->kind;
+}
+
+/* The same bits for both compilers: the seed is the argument's number. */
+static struct arr contents(const struct param *p, enum dsl_type type,
+			   uint64_t seed)
+{
+	enum ssa_kind kind = kind_for(p, type);
+
+	if (p->role == OUT && p->x == 0)
+		return arr_new(kind, p->n);
+	if (p->role != INTS)
+		return arr_random(kind, p->n, p->x, &seed);
+	struct arr a = arr_new(kind, p->n);
+	for (size_t i = 0; i < a.n; i++)
+		arr_set(&a, i, (double)(test_random(&seed) % (uint64_t)p->x));
+	return a;
+}
+
+static size_t align_to(size_t at, size_t n)
+{
+	return (at + n - 1) / n * n;
+}
+
+/* Arguments as both compilers lay them out: each at a multiple of its size. */
+static bool arguments(struct machine *m, const struct twin *t,
+		      enum dsl_type type, struct kfd_mem **mem,
+		      struct kfd_launch *l, uint8_t *args, struct err *e)
+{
+	size_t at = 0;
+
+	m->live.footprint = 0;
+	for (int i = 0; t->p[i].role != END; i++) {
+		const struct param *p = &t->p[i];
+		const float f = (float)p->x;
+		const int32_t n = (int32_t)p->x;
+
+		if (p->role == F32 || p->role == I32) {
+			memcpy(args + at, p->role == F32 ? (const void *)&f :
+			       &n, 4);
+			at += 4;
+			continue;
+		}
+		struct arr a = contents(p, type, (uint64_t)i + 1);
+		size_t bytes = a.n * arr_bytes(&a);
+		bool good = kfd_mem_alloc(m->dev, KFD_VRAM, bytes, "bench",
+					  &mem[i], e) &&
+			    kfd_write(m->dev, mem[i], 0, a.bits, bytes, e);
+		free(a.bits);
+		if (!good)
+			return false;
+		m->live.footprint += bytes;
+		at = align_to(at, 8);
+		memcpy(args + at, &mem[i]->va, 8);
+		at += 8;
+	}
+	l->args = args;
+	l->args_bytes = at;
+	return true;
+}
+
+static bool dispatch(struct machine *m, const struct twin *t,
+		     enum dsl_type type, struct side *s, struct err *e)
+{
+	const struct kernel_entry *entry = kernel_find(t->kernel);
+	struct kfd_mem *mem[16] = { 0 };
+	struct kfd_code *code = NULL;
+	struct kfd_launch l = { .wg = { entry->group, 1, 1 },
+				.grid = { entry->group * t->gx, t->gy, 1 } };
+	uint8_t args[256] = { 0 };
+	bool good = kfd_code_load(m->dev, s->object.data, s->object.len, &code,
+				  e) &&
+		    kfd_code_kernel(code, t->kernel, &l.kernel, e) &&
+		    arguments(m, t, type, mem, &l, args, e);
+
+	m->live.done = false;
+	m->live.entry_va = good ? l.kernel->entry_va : 0;
+	good = good && kfd_run(m->queue, &l, NULL, e);
+	if (good && !m->live.done) {
+		*e = m->live.why;
+		good = false;
+	}
+	for (int i = 0; t->p[i].role != END; i++) {
+		if (good && t->p[i].role == OUT) {
+			s->out[i] = arr_new(kind_for(&t->p[i], type),
+					    t->p[i].n);
+			good = kfd_read(m->dev, s->out[i].bits, mem[i], 0,
+					s->out[i].n * arr_bytes(&s->out[i]), e);
+		}
+		kfd_mem_free(m->dev, mem[i]);
+	}
+	kfd_code_unload(code);
+	return good;
+}
+
+/* Up to the last s_endpgm: padding is behind it. */
+static int count_insts(const struct co_kernel *k)
+{
+	const struct isa_target target = { ISA_GFX11, 32, false };
+	struct isa_inst in;
+	int n = 0, end = 0;
+
+	for (size_t at = 0; at < k->code_bytes; at += in.size_bytes) {
+		if (isa_decode(&target, k->code + at, k->code_bytes - at, &in))
+			break;
+		n++;
+		if (in.op == ISA_s_endpgm)
+			end = n;
+	}
+	return end;
+}
+
+static bool measure(struct machine *m, const struct twin *t,
+		    enum dsl_type type, struct side *s, struct err *e)
+{
+	struct isa_occupancy o = { 0 };
+	struct co co;
+	bool good;
+
+	if (!co_parse(&co, s->object.data, s->object.len, e))
+		return false;
+	const struct co_kernel *k = co_kernel_find(&co, t->kernel);
+	m->live.kernel = *k;
+	const struct isa_resources r = {
+		.wave = 32, .vgprs = co_descriptor_vgprs(&k->desc),
+		.lds_bytes = k->desc.group_segment_bytes,
+		.workgroup_size = (int)kernel_find(t->kernel)->group,
+		.wgp_mode = k->desc.rsrc1 >> 29 & 1,
+	};
+	isa_occupancy("gfx1100", &r, &o);
+	s->insts = count_insts(k);
+	s->vgprs = (int)k->vgpr_count;
+	s->sgprs = (int)k->sgpr_count;
+	s->waves = o.waves;
+	good = dispatch(m, t, type, s, e);
+	s->cycles = m->live.result.cycles;
+	s->run = m->live.result.issues;
+	co_fini(&co);
+	return good;
+}
+
+/* ----------------------------------------------------------- compilers ---- */
+
+static bool ours(const struct twin *t, enum dsl_type type, struct side *s,
+		 struct err *e)
+{
+	const struct kernel_entry *k = kernel_find(t->kernel);
+	struct kernel_shape shape = { .type = type };
+	struct cc_object obj = { 0 };
+	struct cc_options o;
+	struct ssa_func *f;
+
+	if (strcmp(t->kernel, "convert") == 0)
+		shape.to = type == DSL_F32 ? DSL_BF16 : DSL_F32;
+	cc_options_init(&o);
+	f = k->build(k, &shape, e);
+	bool good = f && cc_compile(f, &o, &obj, e);
+	if (good)
+		buf_add(&s->object, obj.bytes.data, obj.bytes.len);
+	cc_object_fini(&obj);
+	ssa_func_free(f);
+	return good;
+}
+
+static const char *opencl_type(enum dsl_type t)
+{
+	return t == DSL_F32 ? "float" : "__bf16";
+}
+
+static bool clangs(const struct twin *t, enum dsl_type type, const char *dir,
+		   struct side *s, struct err *e)
+{
+	bool converts = strcmp(t->kernel, "convert") == 0;
+	const char *root = getenv("T0_SRC");
+	struct buf path = { 0 }, command = { 0 };
+	bool good;
+
+	buf_printf(&path, "%s/%s-%s%s.co", dir, t->source, opencl_type(type),
+		   converts ? "-to" : "");
+	buf_printf(&command, "clang-19 -x cl -cl-std=CL2.0 -nogpulib -O3 "
+		   "-target amdgcn-amd-amdhsa -mcpu=gfx1100 "
+		   "-cl-fp32-correctly-rounded-divide-sqrt -DELEM=%s -DTO=%s "
+		   "%s/tests/clang-kernels/%s.cl -o %s", opencl_type(type),
+		   opencl_type(converts ? (type == DSL_F32 ? DSL_BF16 :
+					   DSL_F32) : type),
+		   root ? root : ".", t->source, path.data);
+	good = access(path.data, R_OK) == 0 || system(command.data) == 0;
+	good = good ? file_read(path.data, 0, &s->object, e) :
+		      err_set(e, ERR_INPUT, "clang-19 failed: %s",
+			      command.data);
+	buf_fini(&path);
+	buf_fini(&command);
+	return good;
+}
+
+/* -------------------------------------------------------------- report ---- */
+
+/* Elements in which they differ beyond the bound. */
+static size_t differences(const struct twin *t, const struct side *a,
+			  const struct side *b)
+{
+	size_t wrong = 0;
+
+	for (int i = 0; t->p[i].role != END; i++)
+		for (size_t j = 0; j < a->out[i].n; j++) {
+			double x = arr_get(&a->out[i], j);
+			double y = arr_get(&b->out[i], j);
+			double one = ulp_of(a->out[i].kind) * fabs(y);
+			bool exact = t->p[i].within == 0;
+
+			if (!close_enough(x, y, t->p[i].within +
+					  (exact ? 0 : one)) && !wrong++)
+				fprintf(stderr, "%s: result %d, element %zu: "
+					"%.9g, clang's %.9g\n", t->kernel, i, j,
+					x, y);
+		}
+	return wrong;
+}
+
+static void show_stalls(const char *who, const struct sim_result *r)
+{
+	printf("    %-6s", who);
+	for (int k = 1; k < SIM_STALL_COUNT; k++)
+		if (r->stall[k] * 50 > r->issues)
+			printf(" %s %.2f", sim_stall_name((enum sim_stall)k),
+			       (double)r->stall[k] / (double)r->issues);
+	printf(" stalled cycles per instruction; limit %s %.2f\n",
+	       sim_pipe_name(r->limit), r->share[r->limit]);
+}
+
+struct tally {
+	int n, good, failed;
+	double worst;
+	char worst_name[64];
+};
+
+static void show(const struct twin *t, enum dsl_type type,
+		 const struct side *a, const struct side *b, struct tally *sum)
+{
+	const double ratio = (double)a->cycles / (double)b->cycles;
+
+	printf("%-18s %-4s %5d %5d %8llu %8llu %4d %4d %4d %4d %3d %3d %8llu "
+	       "%8llu %6.3f\n", t->kernel, type == DSL_F32 ? "f32" : "bf16",
+	       a->insts, b->insts, (unsigned long long)a->run,
+	       (unsigned long long)b->run, a->vgprs, b->vgprs, a->sgprs,
+	       b->sgprs, a->waves, b->waves, (unsigned long long)a->cycles,
+	       (unsigned long long)b->cycles, ratio);
+	fflush(stdout);
+	sum->n++;
+	sum->good += ratio <= 1;
+	if (ratio > sum->worst) {
+		sum->worst = ratio;
+		snprintf(sum->worst_name, sizeof(sum->worst_name), "%s of %s",
+			 t->kernel, type == DSL_F32 ? "f32" : "bf16");
+	}
+}
+
+static void compare(struct machine *m, const struct twin *t,
+		    enum dsl_type type, const char *dir, bool verbose,
+		    struct tally *sum)
+{
+	struct side a = { 0 }, b = { 0 };
+	struct err e = { 0 };
+	bool good = ours(t, type, &a, &e) && measure(m, t, type, &a, &e);
+
+	if (good && verbose)
+		show_stalls("ours", &m->live.result);
+	good = good && clangs(t, type, dir, &b, &e) &&
+	       measure(m, t, type, &b, &e);
+	if (good && verbose)
+		show_stalls("clang", &m->live.result);
+	size_t wrong = good ? differences(t, &a, &b) : 0;
+	if (good && !wrong)
+		show(t, type, &a, &b, sum);
+	else if (good)
+		printf("%-18s does not count: %zu elements differ\n",
+		       t->kernel, wrong);
+	else
+		printf("%-18s does not count: %s\n", t->kernel, e.msg);
+	sum->failed += !good || wrong;
+	side_fini(&a);
+	side_fini(&b);
+}
+
+static bool wanted(const char *kernel, int argc, char **argv)
+{
+	int named = 0;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], kernel) == 0)
+			return true;
+		named += argv[i][0] != '-';
+	}
+	return !named;
+}
+
+/* Every kernel of the library has to have a twin. */
+static int without_twin(void)
+{
+	int n = 0;
+
+	for (size_t k = 0; k < kernel_count; k++) {
+		bool has = false;
+
+		for (size_t i = 0; i < ARRAY_SIZE(twins); i++)
+			has |= strcmp(twins[i].kernel,
+				      kernel_table[k].name) == 0;
+		if (!has)
+			printf("%-18s has no twin\n", kernel_table[k].name);
+		n += !has;
+	}
+	return n;
+}
+
+static void run_all(struct machine *m, const char *dir, int argc, char **argv)
+{
+	bool verbose = argc > 1 && strcmp(argv[argc - 1], "-v") == 0;
+	struct tally sum = { 0 };
+
+	printf("clang: ours and clang-19 -O3, simulated on one WGP of gfx1100\n"
+	       "%-18s %-4s %11s %17s %9s %9s %7s %17s\n"
+	       "%-18s %-4s %5s %5s %8s %8s %4s %4s %4s %4s %3s %3s %8s %8s "
+	       "%6s\n", "", "", "insts", "run", "vgprs", "sgprs", "waves",
+	       "cycles", "kernel", "type", "ours", "clang", "ours", "clang",
+	       "ours", "clng", "ours", "clng", "our", "clg", "ours", "clang",
+	       "ratio");
+	for (size_t i = 0; i < ARRAY_SIZE(twins); i++) {
+		if (!wanted(twins[i].kernel, argc, argv))
+			continue;
+		compare(m, &twins[i], DSL_F32, dir, verbose, &sum);
+		if (twins[i].typed)
+			compare(m, &twins[i], DSL_BF16, dir, verbose, &sum);
+	}
+	int missing = argc > 1 ? 0 : without_twin();
+	printf("clang: %d of %d at or below clang's time: %.0f %% (wanted %.0f "
+	       "%%); the worst is %.3f (wanted %.2f), %s; %d do not count, %d "
+	       "have no twin\n", sum.good, sum.n,
+	       sum.n ? 100.0 * sum.good / sum.n : 0, 100 * TARGET_SHARE,
+	       sum.worst, TARGET_WORST, sum.worst_name, sum.failed, missing);
+}
+
+int main(int argc, char **argv)
+{
+	char dir[] = "/tmp/t0-clang-XXXXXX";
+	struct machine m = { 0 };
+	struct cost_model costs;
+	struct err e = { 0 };
+	struct buf remove = { 0 };
+
+	if (system("command -v clang-19 >/dev/null 2>&1") != 0) {
+		printf("clang: SKIPPED: clang-19 is not installed, so there is "
+		       "nothing to compare the kernels with\n");
+		return 0;
+	}
+	cost_init(&costs, "gfx1100");
+	if (!mkdtemp(dir) || !machine_open(&m, &costs, &e)) {
+		fprintf(stderr, "bench-clang: %s\n", e.msg);
+		return 2;
+	}
+	run_all(&m, dir, argc, argv);
+	kfd_close(m.dev);
+	sim_fini(&m.live.result);
+	cost_fini(&costs);
+	buf_printf(&remove, "rm -rf %s", dir);
+	if (system(remove.data))
+		fprintf(stderr, "bench-clang: %s is left\n", dir);
+	buf_fini(&remove);
+	return 0;
+}

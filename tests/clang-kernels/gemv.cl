@@ -1,0 +1,91 @@
+/* Twins of compiler/kernels/gemv.c: a row of the matrix per wave. */
+#include "lib.h"
+
+typedef char c4 __attribute__((ext_vector_type(4)));
+typedef uchar u4 __attribute__((ext_vector_type(4)));
+
+enum { COLUMNS = 128 }; /* of a wave, four per lane */
+
+/* The row of this wave: the same in all of its lanes. */
+INLINE int wave_row(void)
+{
+	return group_x() * 4 + __builtin_amdgcn_readfirstlane(lid() / 32);
+}
+
+INLINE float dot4(f4 a, f4 b, float sum)
+{
+	for (int k = 0; k < 4; k++)
+		sum = FMA(a[k], b[k], sum);
+	return sum;
+}
+
+INLINE void row_store(global float *y, int row, float sum)
+{
+	sum = wave_sum(sum);
+	if (lid() % 32 == 0)
+		y[row] = sum;
+}
+
+KERNEL(128) gemv(global float *y, global const ELEM *restrict ws,
+		 global const float *restrict x, int rows, int n)
+{
+	const int row = wave_row(), whole = n & -4;
+	global const ELEM *w = ws + (long)row * n;
+	float sum = 0;
+
+	if (row >= rows)
+		return;
+	for (int c = lid() % 32 * 4; c < whole; c += COLUMNS)
+		sum = dot4(__builtin_convertvector(
+				   *(global const elem4 *)(w + c), f4),
+			   *(global const mem4 *)(x + c), sum);
+	for (int c = whole + lid() % 32; c < n; c += 32)
+		sum = FMA((float)w[c], x[c], sum);
+	row_store(y, row, sum);
+}
+
+KERNEL(128) gemv_int8(global float *y, global const char *restrict ws,
+		      global const half *restrict scales,
+		      global const float *restrict x, int rows, int n)
+{
+	const int row = wave_row();
+	global const char *w = ws + (long)row * n;
+	global const half *scale = scales + (long)row * (n >> 5);
+	float sum = 0;
+
+	if (row >= rows)
+		return;
+	for (int c = lid() % 32 * 4; c < n; c += COLUMNS) {
+		const f4 q = __builtin_convertvector(
+			*(global const c4 *)(w + c), f4);
+		const float part = dot4(q, *(global const f4 *)(x + c), 0);
+
+		sum = FMA((float)scale[c >> 5], part, sum);
+	}
+	row_store(y, row, sum);
+}
+
+KERNEL(128) gemv_int4(global float *y, global const uchar *restrict ws,
+		      global const half *restrict scales,
+		      global const float *restrict x, int rows, int n)
+{
+	const int row = wave_row(), half_n = n >> 1;
+	global const uchar *w = ws + (long)row * half_n;
+	global const half *scale = scales + (long)row * (n >> 5);
+	float sum = 0;
+
+	if (row >= rows)
+		return;
+	for (int b = lid() % 32 * 4; b < half_n; b += COLUMNS) {
+		const int g = b >> 4, c = (g << 5) + (b & 15);
+		const i4 q = __builtin_convertvector(
+			*(global const u4 *)(w + b), i4);
+		const f4 lo = __builtin_convertvector((q & 15) - 8, f4);
+		const f4 hi = __builtin_convertvector((q >> 4) - 8, f4);
+		float part = dot4(lo, *(global const f4 *)(x + c), 0);
+
+		part = dot4(hi, *(global const f4 *)(x + c + 16), part);
+		sum = FMA((float)scale[g], part, sum);
+	}
+	row_store(y, row, sum);
+}
