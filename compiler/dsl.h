@@ -493,6 +493,11 @@ enum dsl_layout { DSL_ROWS, DSL_COLUMNS };
 #define FRAG_COLUMN(k)	    dsl_frag_column(k, DSL_AT)
 #define FRAG_ELEMS(c)	    dsl_frag_elems(DSL_AT, V(c)) /* a value of 8 */
 #define FRAG_OF(x)	    dsl_frag_of(DSL_AT, V(x))	 /* and back: 'C' */
+/*
+ * A or B of a value of 16 f16 or bf16: lane l's row l % 16 of A or column of B;
+ * lanes 16 apart must hold the same.
+ */
+#define FRAG_OPERAND(role, x) dsl_frag_operand(DSL_AT, role, V(x))
 /* Converts to what p points to. */
 #define FRAG_STORE(p, i, ld, layout, c) \
 	dsl_frag_store(DSL_AT, p, V(i), V(ld), layout, V(c))
@@ -504,6 +509,7 @@ struct val dsl_frag_row(struct dsl *k, struct dsl_at at, uint32_t j);
 struct val dsl_frag_column(struct dsl *k, struct dsl_at at);
 struct val dsl_frag_elems(struct dsl_at at, struct val c);
 struct val dsl_frag_of(struct dsl_at at, struct val x);
+struct val dsl_frag_operand(struct dsl_at at, char role, struct val x);
 void dsl_frag_store(struct dsl_at at, struct val p, struct val i,
 		    struct val ld, enum dsl_layout layout, struct val c);
 

@@ -219,6 +219,22 @@ struct val dsl_frag_of(struct dsl_at at, struct val x)
 	return frag(k, x.type, 'C', dsl_emit(k, SSA_pack, t, t.n, e));
 }
 
+struct val dsl_frag_operand(struct dsl_at at, char role, struct val x)
+{
+	struct dsl *k = x.k;
+
+	if (!dsl_go(k, at) || !dsl_defined(k, at, &x, 1))
+		return (struct val){ 0 };
+	if ((x.type != DSL_F16 && x.type != DSL_BF16) || x.n != TILE ||
+	    x.frag || (role != 'A' && role != 'B')) {
+		dsl_fail(k, at, "type mismatch: a fragment %c of %u x %s, "
+			 "wanted A or B of 16 f16 or bf16", role, x.n,
+			 dsl_type_info[x.type].name);
+		return (struct val){ 0 };
+	}
+	return frag(k, x.type, role, dsl_pack(k, &x));
+}
+
 void dsl_frag_store(struct dsl_at at, struct val p, struct val i,
 		    struct val ld, enum dsl_layout layout, struct val c)
 {

@@ -79,7 +79,8 @@ struct attn_query {
 	size_t q_at;
 	uint32_t slot, kv_head, first, n;
 	double scale;
-	double precision; /* of weights, if they are rounded before V; else 0 */
+	double precision;   /* of weights, if they are rounded before V; or 0 */
+	double q_precision; /* of queries, if they are rounded before K; or 0 */
 };
 
 /*
@@ -113,7 +114,7 @@ static inline void attn_reference(const struct attn_query *a,
 		sum += score[p] = exp(score[p] - top);
 	}
 	double rel = 0x1p-23 * (16 * size + far + 8 + sqrt(a->n)) +
-		     a->precision;
+		     a->precision + a->q_precision * size;
 
 	for (uint32_t i = 0; i < head; i++) {
 		double v = 0, all = 0;

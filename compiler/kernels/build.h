@@ -32,6 +32,7 @@ BUILDER(qk_norm_rope);
 BUILDER(kv_store);
 BUILDER(attn_decode);
 BUILDER(attn_join);
+BUILDER(attention);
 
 /*
  * The builder of a kernel, for a shape with its defaults filled in; NULL after
@@ -84,6 +85,39 @@ static inline struct val cache_row(const struct cache_at *c, struct val p,
 	return ADVANCE(ADVANCE(p, at), MUL(CAST(DSL_I64, position),
 					   CAST(DSL_I64, c->row)));
 }
+
+/* HEAD_PIECE elements of a head from `first` (u32) on. */
+enum { HEAD_PIECE = 8 };
+struct head_piece {
+	struct val first;
+	uint32_t head; /* elements of the head */
+	bool inside;   /* every lane's piece lies within the head */
+};
+
+/* Of the head at element `at` of p; what is outside, or not `in`, is 0. */
+struct val head_load(struct dsl *k, struct val p, struct val at,
+		     const struct head_piece *piece, const struct val *in);
+void head_store(struct dsl *k, struct val p, struct val at,
+		const struct head_piece *piece, struct val x,
+		const struct val *in);
+/* A pointer to heads: at multiples of 16 bytes if their size allows. */
+struct val head_at(struct val p, uint32_t head);
+
+/* Attention of many queries: what a group works on, see flash.c. */
+struct attn_task {
+	struct val out, q;
+	struct val kc, vc, row; /* this head's cache; elements between keys */
+	struct val heads, q_ld, causal, scale; /* scale: in units of log2 */
+	struct val begin, n;	/* the sequence's first token; its queries */
+	struct val length;	/* its keys */
+	struct val h;		/* the head */
+	struct val first;	/* query of the group's group / 2 */
+};
+/* Keys that query i of the sequence sees. */
+struct val attn_seen(const struct attn_task *t, struct val i);
+/* Without matrix units, in f32. */
+void attn_plain(struct dsl *k, const struct kernel_shape *s,
+		const struct attn_task *t);
 
 /* NaN if either is, else the larger: C's MAX drops NaN. */
 static inline struct val max_nan(struct val a, struct val b)

@@ -12,7 +12,7 @@
 
 #include "compiler/kernels/build.h"
 
-enum { KEY_PART = 8, MAX_RATIO = KERNEL_MAX_RATIO };
+enum { KEY_PART = HEAD_PIECE, MAX_RATIO = KERNEL_MAX_RATIO };
 
 struct decode {
 	struct dsl *k;
@@ -41,29 +41,11 @@ static struct val spread(struct dsl *k, double x)
 static struct val part_load(const struct decode *d, struct val p,
 			    struct val at, const struct val *in)
 {
-	struct dsl *k = d->k;
-	const uint32_t head = d->s->head;
-	struct val i = ADD(at, d->first), v;
+	const struct head_piece piece = {
+		d->first, d->s->head, d->team * KEY_PART <= d->s->head
+	};
 
-	if (head % KEY_PART) {
-		struct val each = RANGE(d->first, KEY_PART);
-		struct val there = LT(each, CAST(DSL_U32, CONST(k, DSL_I32,
-								head)));
-		v = LOAD_IF(in ? AND(there, *in) : there, p,
-			    RANGE(i, KEY_PART));
-	} else if (head < d->team * KEY_PART) {
-		struct val there = LT(d->first, head);
-
-		v = LOADV_IF(in ? AND(there, *in) : there, p, i, KEY_PART);
-	} else {
-		v = in ? LOADV_IF(*in, p, i, KEY_PART) : LOADV(p, i, KEY_PART);
-	}
-	return CAST(DSL_F32, v);
-}
-
-static struct val aligned(const struct decode *d, struct val p)
-{
-	return d->s->head % KEY_PART ? p : ALIGNED(p, 16);
+	return CAST(DSL_F32, head_load(d->k, p, at, &piece, in));
 }
 
 /* Products of a lane, then of the team. */
@@ -223,11 +205,10 @@ static void begin(struct decode *d, struct dsl *k,
 	d->mine = SHR(LOCAL_ID(k, 0), __builtin_ctz(d->team));
 }
 
-/* Queries of one group: heads side by side that share keys. */
-static void queries(struct decode *d, struct val q, struct val scale)
+/* Queries of one group: heads side by side that share keys; `by` is in log2. */
+static void queries(struct decode *d, struct val q, struct val by)
 {
 	struct dsl *k = d->k;
-	struct val by = MUL(scale, 0x1.715476p0); /* log2 e */
 
 	for (uint32_t r = 0; r < d->s->ratio; r++) {
 		struct val at = CAST(DSL_U32, CONST(k, DSL_I32,
@@ -280,7 +261,7 @@ struct ssa_func *kernel_attn_decode(const struct kernel_entry *entry,
 	struct val q_ld = ARG(k, DSL_I32, "q_ld");
 	struct cache_at c = cache_args(k);
 	struct val chunk = ARG(k, DSL_I32, "chunk");
-	struct val scale = ARG(k, DSL_F32, "scale");
+	struct val scale = MUL(ARG(k, DSL_F32, "scale"), 0x1.715476p0);
 	struct val each = DIV(heads, (int)s.ratio), row = GROUP_ID(k, 1);
 	struct val token = DIV(row, each);
 	struct val h = MUL(SUB(row, MUL(token, each)), s.ratio);
@@ -290,10 +271,10 @@ struct ssa_func *kernel_attn_decode(const struct kernel_entry *entry,
 	struct val from = split ? MIN(MUL(part, chunk), end) : zero;
 
 	d.row = c.row;
-	d.kc = aligned(&d, cache_row(&c, kc, sq, kv, zero));
-	d.vc = aligned(&d, cache_row(&c, vc, sq, kv, zero));
-	queries(&d, aligned(&d, ADVANCE(row_of(q, token, q_ld),
-					MUL(h, s.head))), scale);
+	d.kc = head_at(cache_row(&c, kc, sq, kv, zero), s.head);
+	d.vc = head_at(cache_row(&c, vc, sq, kv, zero), s.head);
+	queries(&d, head_at(ADVANCE(row_of(q, token, q_ld), MUL(h, s.head)),
+			    s.head), scale);
 	attend(&d, from, split ? MIN(ADD(from, chunk), end) : end);
 	struct meeting t = meet(&d);
 	struct val first = ADD(MUL(token, heads), h);
@@ -318,6 +299,41 @@ struct ssa_func *kernel_attn_decode(const struct kernel_entry *entry,
 		}
 	}
 	return dsl_finish(k, e);
+}
+
+void attn_plain(struct dsl *k, const struct kernel_shape *shape,
+		const struct attn_task *t)
+{
+	const int group = (int)shape->group / 2;
+	struct kernel_shape s = *shape;
+	struct val end = MIN(ADD(t->first, group), t->n);
+	struct val zero = CONST(k, DSL_I32, 0);
+	struct decode d;
+
+	s.ratio = 1;
+	begin(&d, k, &s);
+	d.row = t->row;
+	d.kc = t->kc;
+	d.vc = t->vc;
+	FOR (k, i, t->first, end, 1) {
+		struct val token = ADD(t->begin, i), row = t->h;
+
+		queries(&d, head_at(ADVANCE(row_of(t->q, token, t->q_ld),
+					    MUL(t->h, s.head)), s.head),
+			t->scale);
+		attend(&d, zero, MAX(attn_seen(t, i), 0));
+		struct meeting m = meet(&d);
+		row = ADD(row, MUL(token, t->heads));
+		FOR (k, x, LOCAL_ID(k, 0), (int)s.head, s.group) {
+			struct found f = gather(&d, &m, zero, x);
+			struct val y = row_of(t->out, row,
+					      CONST(k, DSL_I32, s.head));
+
+			store_f32(y, x, SELECT(EQ(f.sum, 0.0), 0.0,
+					       DIV(f.value, f.sum)));
+		}
+		BARRIER(k);
+	}
 }
 
 /*

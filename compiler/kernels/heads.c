@@ -4,6 +4,55 @@
  */
 #include "compiler/kernels/build.h"
 
+/* Which of its elements there are: NULL if all. */
+static bool piece_mask(struct dsl *k, const struct head_piece *piece,
+		       struct val at, struct val *i, struct val *in)
+{
+	const bool given = in->k;
+	struct val there;
+
+	*i = ADD(at, piece->first);
+	if (piece->inside && piece->head % HEAD_PIECE == 0)
+		return given;
+	if (piece->head % HEAD_PIECE) {
+		*i = RANGE(*i, HEAD_PIECE);
+		there = LT(RANGE(piece->first, HEAD_PIECE), piece->head);
+	} else {
+		there = LT(piece->first, piece->head);
+	}
+	*in = given ? AND(there, *in) : there;
+	return k != NULL;
+}
+
+struct val head_load(struct dsl *k, struct val p, struct val at,
+		     const struct head_piece *piece, const struct val *in)
+{
+	struct val i, mask = in ? *in : (struct val){ 0 };
+	const bool masked = piece_mask(k, piece, at, &i, &mask);
+
+	if (piece->head % HEAD_PIECE)
+		return LOAD_IF(mask, p, i);
+	return masked ? LOADV_IF(mask, p, i, HEAD_PIECE) :
+			LOADV(p, i, HEAD_PIECE);
+}
+
+void head_store(struct dsl *k, struct val p, struct val at,
+		const struct head_piece *piece, struct val x,
+		const struct val *in)
+{
+	struct val i, mask = in ? *in : (struct val){ 0 };
+
+	if (piece_mask(k, piece, at, &i, &mask))
+		STORE_IF(mask, p, i, x);
+	else
+		STORE(p, i, x);
+}
+
+struct val head_at(struct val p, uint32_t head)
+{
+	return head % HEAD_PIECE ? p : ALIGNED(p, 16);
+}
+
 /* The row of this wave. */
 static struct val wave_row(struct dsl *k, const struct kernel_shape *s)
 {

@@ -1,0 +1,383 @@
+/*
+ * Attention of many queries with the matrix units.
+ *
+ * Scores are computed transposed: S' = K Q', keys by queries, so that a lane
+ * holds one query's scores and the softmax needs one exchange, with the lane 16
+ * apart.  Then O' = V' P', elements by queries, P' rounded to the cache's
+ * type.  Rows of both products are numbered so that lane l holds eight
+ * neighbouring ones: row 2 j + h of a matrix is key or element 8 h + j, h being
+ * l / 16.  Keys lie in LDS as they are, values transposed, both padded so that
+ * 16 lanes read 16 rows from different banks.  Scores are in units of log2.
+ */
+#include <float.h>
+
+#include "compiler/kernels/build.h"
+
+enum { TILE = 16, PIECE = HEAD_PIECE, MAX_TILES = KERNEL_MAX_HEAD / TILE };
+
+struct flash {
+	struct dsl *k;
+	const struct kernel_shape *s;
+	uint32_t keys;	/* in LDS at a time */
+	uint32_t wide;	/* elements of a head, to whole tiles */
+	uint32_t tiles; /* wide / TILE */
+	uint32_t k_pitch, v_pitch, q_pitch; /* elements */
+	bool q_lds;	/* queries wait in LDS: too many for registers */
+	struct val kt, vt, qt; /* LDS */
+	struct val column, half, row; /* of this lane in a tile; A's row */
+	struct val kc, vc, ld;	      /* this head's cache */
+	struct val length, limit;     /* keys of all, and of this query */
+	struct val whole, last; /* keys that all, that any of the wave see */
+	struct val scale;
+	struct val q[MAX_TILES];
+	struct var max, sum, acc[MAX_TILES];
+};
+
+static struct val tile_of(struct val p, struct val at)
+{
+	return LOADV(ALIGNED(p, 16), at, TILE);
+}
+
+/* ----------------------------------------------------------- staging ---- */
+
+/* Unit `u` of `units` of this work-item's share; false behind the last. */
+#define SHARE(f, u, units)                                                   \
+	for (uint32_t u##_step = 0; u##_step < (units);                      \
+	     u##_step += (f)->s->group)
+
+static struct val unit_of(const struct flash *f, uint32_t step)
+{
+	struct dsl *k = f->k;
+
+	return ADD(LOCAL_ID(k, 0), step);
+}
+
+static struct head_piece piece_of(const struct flash *f, struct val number)
+{
+	return (struct head_piece){ CAST(DSL_U32, MUL(number, PIECE)),
+				    f->s->head, f->wide == f->s->head };
+}
+
+static struct val key_at(const struct flash *f, struct val key)
+{
+	return CAST(DSL_U32, MUL(key, f->ld));
+}
+
+/* Keys of one block, as they lie in the cache. */
+static void stage_keys(const struct flash *f, struct val base)
+{
+	struct dsl *k = f->k;
+	const uint32_t each = f->wide / PIECE, units = f->keys * each;
+
+	SHARE(f, u, units) {
+		struct val u = unit_of(f, u_step);
+		struct val row = DIV(u, (int)each), key = ADD(base, row);
+		struct val number = SUB(u, MUL(row, each));
+		struct head_piece p = piece_of(f, number);
+		struct val in = LT(key, f->length);
+		struct val x = head_load(k, f->kc, key_at(f, key), &p, &in);
+
+		STORE_IF(LT(u, (int)units), ALIGNED(f->kt, 16),
+			 ADD(MUL(row, f->k_pitch), MUL(number, PIECE)), x);
+	}
+}
+
+/* Values of two keys at a time, side by side in LDS. */
+static void stage_values(const struct flash *f, struct val base)
+{
+	struct dsl *k = f->k;
+	const uint32_t pairs = f->keys / 2, units = pairs * f->wide / PIECE;
+
+	SHARE(f, u, units) {
+		struct val u = unit_of(f, u_step), in = LT(u, (int)units);
+		struct val two = SHL(AND(u, pairs - 1), 1);
+		struct val number = DIV(u, (int)pairs);
+		struct val key = ADD(base, two), next = ADD(key, 1);
+		struct head_piece p = piece_of(f, number);
+		struct val in0 = LT(key, f->length), in1 = LT(next, f->length);
+		struct val x = head_load(k, f->vc, key_at(f, key), &p, &in0);
+		struct val y = head_load(k, f->vc, key_at(f, next), &p, &in1);
+
+		for (uint32_t j = 0; j < PIECE; j++) {
+			struct val row = ADD(MUL(number, PIECE), j);
+
+			STORE_IF(in, ALIGNED(f->vt, 4),
+				 ADD(MUL(row, f->v_pitch), two),
+				 JOIN(ELEM(x, j), ELEM(y, j)));
+		}
+	}
+}
+
+/* ---------------------------------------------------------- products ---- */
+
+static struct val query_tile(const struct flash *f, uint32_t c)
+{
+	struct dsl *k = f->k;
+
+	if (!f->q_lds)
+		return f->q[c];
+	struct val row = ADD(MUL(WAVE(k), TILE), f->column);
+	return FRAG_OPERAND('B', tile_of(f->qt, ADD(MUL(row, f->q_pitch),
+						    c * TILE)));
+}
+
+/* Scores of keys 16 g + 8 half + 0..7 of the block; not yet scaled. */
+static struct val scores(const struct flash *f, uint32_t g)
+{
+	struct dsl *k = f->k;
+	struct val s = FRAG_ZERO(k, DSL_F32);
+	struct val row = MUL(ADD(f->row, g * TILE), f->k_pitch);
+
+	for (uint32_t c = 0; c < f->tiles; c++)
+		s = WMMA(FRAG_OPERAND('A', tile_of(f->kt, ADD(row, c * TILE))),
+			 query_tile(f, c), s);
+	return FRAG_ELEMS(s);
+}
+
+/* Where a query's keys end within the block, the others get -infinity. */
+static struct val hide(const struct flash *f, struct val s, struct val base,
+		       uint32_t g)
+{
+	struct dsl *k = f->k;
+	struct var out = VAR_OF(s);
+
+	IF (k, GT(ADD(base, f->keys), f->whole)) {
+		struct val key = ADD(ADD(base, MUL(f->half, 8)), g * TILE);
+
+		SET(out, SELECT(LT(RANGE(key, 8), f->limit), s, -1.0 / 0.0));
+	}
+	return GET(out);
+}
+
+/* Both halves' weights of a tile, as B: 16 keys of this lane's query. */
+static struct val weights(const struct flash *f, struct val p)
+{
+	struct val mine = BITS(DSL_I32, CAST(f->s->cache, p));
+	struct val other = SHUFFLE_XOR(mine, 16), low = EQ(f->half, 0);
+	struct val a = SELECT(low, mine, other), b = SELECT(low, other, mine);
+
+	return FRAG_OPERAND('B', BITS(f->s->cache, JOIN(a, b)));
+}
+
+static struct val largest(struct val m, struct val x)
+{
+	for (uint32_t j = 0; j < x.n; j++)
+		m = MAX(m, ELEM(x, j));
+	return m;
+}
+
+/* A larger maximum makes what was summed smaller; mostly there is none. */
+static void rescale(struct flash *f, struct val m)
+{
+	struct dsl *k = f->k;
+
+	IF (k, ANY(GT(m, f->max))) {
+		struct val by = EXP2(SUB(f->max, m));
+
+		SET(f->sum, MUL(f->sum, by));
+		for (uint32_t c = 0; c < f->tiles; c++)
+			SET(f->acc[c], FRAG_OF(MUL(FRAG_ELEMS(f->acc[c]), by)));
+		SET(f->max, m);
+	}
+}
+
+/* The block of keys in LDS, for this wave's queries. */
+static void block(struct flash *f, struct val base)
+{
+	enum { MOST = 2 };
+	struct val s[MOST], w[MOST];
+	const uint32_t groups = f->keys / TILE;
+
+	struct val m = CONST(f->k, DSL_F32, -1.0 / 0.0);
+	for (uint32_t g = 0; g < groups; g++) {
+		s[g] = hide(f, scores(f, g), base, g);
+		m = largest(m, s[g]);
+	}
+	m = MUL(MAX(m, SHUFFLE_XOR(m, 16)), f->scale);
+	rescale(f, MAX(f->max, m));
+	struct val less = NEG(f->max), sum = GET(f->sum);
+	for (uint32_t g = 0; g < groups; g++) {
+		struct val p = EXP2(FMA(s[g], f->scale, less));
+		for (uint32_t j = 0; j < p.n; j++)
+			sum = ADD(sum, ELEM(p, j));
+		w[g] = weights(f, p);
+	}
+	SET(f->sum, sum);
+	for (uint32_t c = 0; c < f->tiles; c++)
+		for (uint32_t g = 0; g < groups; g++) {
+			struct val row = ADD(f->row, c * TILE);
+			struct val at = ADD(MUL(row, f->v_pitch), g * TILE);
+			struct val v = FRAG_OPERAND('A', tile_of(f->vt, at));
+
+			SET(f->acc[c], WMMA(v, w[g], GET(f->acc[c])));
+		}
+}
+
+/* ------------------------------------------------------------- kernel ---- */
+
+static void flash_begin(struct flash *f, struct dsl *k,
+			const struct kernel_shape *s)
+{
+	const uint32_t tiles = (s->head + TILE - 1) / TILE;
+
+	*f = (struct flash){ .k = k, .s = s, .tiles = tiles,
+			     .wide = tiles * TILE, .q_lds = tiles > 8,
+			     .keys = tiles > 8 ? 16 : 32 };
+	f->k_pitch = f->q_pitch = f->wide + PIECE;
+	f->v_pitch = f->keys + PIECE;
+	f->kt = LDS(k, s->cache, f->keys * f->k_pitch, "keys");
+	f->vt = LDS(k, s->cache, f->wide * f->v_pitch, "values");
+	if (f->q_lds)
+		f->qt = LDS(k, s->cache, s->group / 2 * f->q_pitch, "queries");
+	struct val lane = AND(LANE(k), TILE - 1);
+	f->column = lane;
+	f->half = SHR(LANE(k), 4);
+	f->row = ADD(MUL(AND(lane, 1), 8), SHR(lane, 1));
+	f->max = VAR(k, DSL_F32, -FLT_MAX);
+	f->sum = VAR(k, DSL_F32, 0);
+	for (uint32_t c = 0; c < tiles; c++)
+		f->acc[c] = VAR_OF(FRAG_ZERO(k, DSL_F32));
+}
+
+/* This lane's query, rounded to the cache's type. */
+static void load_query(struct flash *f, struct val q)
+{
+	struct dsl *k = f->k;
+	struct val none = CONST(k, DSL_U32, 0);
+	struct val row = ADD(MUL(WAVE(k), TILE), f->column);
+
+	for (uint32_t c = 0; c < f->tiles; c++) {
+		struct val two[2];
+		for (uint32_t j = 0; j < 2; j++) {
+			struct val n = CONST(k, DSL_I32, 2 * c + j);
+			struct head_piece p = piece_of(f, n);
+			two[j] = head_load(k, q, none, &p, NULL);
+		}
+		struct val x = CAST(f->s->cache, CAST(DSL_F32, JOIN(two[0],
+								   two[1])));
+		if (f->q_lds)
+			STORE(ALIGNED(f->qt, 16), ADD(MUL(row, f->q_pitch),
+						      c * TILE), x);
+		else
+			f->q[c] = FRAG_OPERAND('B', x);
+	}
+}
+
+/* Elements 16 c + 8 half + 0..7 of this lane's query. */
+static void store_result(struct flash *f, struct val y, struct val in)
+{
+	struct dsl *k = f->k;
+	struct val sum = ADD(f->sum, SHUFFLE_XOR(GET(f->sum), 16));
+	struct val by = SELECT(EQ(sum, 0.0), 0.0, DIV(1.0, sum));
+	struct val none = CONST(k, DSL_U32, 0);
+
+	for (uint32_t c = 0; c < f->tiles; c++) {
+		struct val x = MUL(FRAG_ELEMS(f->acc[c]), by);
+		struct head_piece p = piece_of(f, ADD(f->half, 2 * c));
+
+		head_store(k, y, none, &p, CAST((enum dsl_type)y.elem, x),
+			   &in);
+	}
+}
+
+struct val attn_seen(const struct attn_task *t, struct val i)
+{
+	struct val hidden = MUL(t->causal, SUB(SUB(t->n, 1), i));
+
+	return SUB(t->length, hidden);
+}
+
+static void run(struct flash *f, const struct attn_task *t)
+{
+	struct dsl *k = f->k;
+	const int group = (int)f->s->group / 2;
+	struct val base = ADD(t->first, MUL(WAVE(k), TILE));
+	struct val last = SUB(t->n, 1), i = ADD(base, f->column);
+	struct val token = ADD(t->begin, MIN(i, last));
+	struct val end = attn_seen(t, MIN(ADD(t->first, group - 1), last));
+
+	f->scale = t->scale;
+	f->ld = t->row;
+	f->length = t->length;
+	f->kc = t->kc;
+	f->vc = t->vc;
+	f->limit = attn_seen(t, i);
+	f->whole = attn_seen(t, base);
+	f->last = attn_seen(t, MIN(ADD(base, TILE - 1), last));
+	load_query(f, head_at(ADVANCE(row_of(t->q, token, t->q_ld),
+				      MUL(t->h, f->s->head)), f->s->head));
+	FOR (k, j, 0, end, (int)f->keys) {
+		BARRIER(k);
+		stage_keys(f, j);
+		stage_values(f, j);
+		BARRIER(k);
+		IF (k, LT(j, f->last)) {
+			block(f, j);
+		}
+	}
+	struct val row = ADD(MUL(token, t->heads), t->h);
+	store_result(f, head_at(row_of(t->out, row, CONST(k, DSL_I32,
+				       f->s->head)), f->s->head),
+		     LT(i, t->n));
+}
+
+/*
+ * Arguments: out [tokens][heads][head], q [tokens][q_ld] (shape.type), kc, vc
+ * (shape.cache), first [sequences + 1], length, slot [sequences] (i32), heads,
+ * kv_heads, q_ld, row, head (i32), sequence (i64), causal (i32), scale (f32,
+ * more than 0).  The queries of sequence b are tokens first[b] to first[b + 1]
+ * - 1; its keys are length[b], to which the queries' own belong, as the last,
+ * if it is causal: then 1, and query i of n sees length - (n - 1 - i) of them;
+ * else 0, and all see all.  A query without keys gives zeros.
+ *
+ * Groups: (queries of the longest sequence / (group / 2), sequences * heads).
+ * With a cache of 16 bits queries and weights are rounded to its type, and what
+ * is infinite or NaN in a value reaches all queries of its tile; with one of
+ * f32 neither.
+ */
+struct ssa_func *kernel_attention(const struct kernel_entry *entry,
+				  const struct kernel_shape *shape,
+				  struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+	struct attn_task t;
+	struct flash f;
+
+	if (!k)
+		return NULL;
+	t.out = ARG_PTR(k, s.type, "out", DSL_NOALIAS);
+	t.q = ARG_PTR(k, s.type, "q", DSL_READONLY);
+	struct val kc = ARG_PTR(k, s.cache, "kc", DSL_READONLY);
+	struct val vc = ARG_PTR(k, s.cache, "vc", DSL_READONLY);
+	struct val first = ARG_PTR(k, DSL_I32, "first", DSL_READONLY);
+	struct val length = ARG_PTR(k, DSL_I32, "length", DSL_READONLY);
+	struct val slots = ARG_PTR(k, DSL_I32, "slot", DSL_READONLY);
+	t.heads = ARG(k, DSL_I32, "heads");
+	struct val kv_heads = ARG(k, DSL_I32, "kv_heads");
+	t.q_ld = ARG(k, DSL_I32, "q_ld");
+	struct cache_at c = cache_args(k);
+	t.causal = ARG(k, DSL_I32, "causal");
+	t.scale = MUL(ARG(k, DSL_F32, "scale"), 0x1.715476p0); /* log2 e */
+	struct val y = GROUP_ID(k, 1), b = DIV(y, t.heads);
+	t.h = SUB(y, MUL(b, t.heads));
+	t.begin = LOAD(first, b);
+	t.n = SUB(LOAD(first, ADD(b, 1)), t.begin);
+	t.length = LOAD(length, b);
+	t.first = MUL(GROUP_ID(k, 0), (int)s.group / 2);
+	t.row = c.row;
+	IF (k, LT(t.first, t.n)) {
+		struct val kv = DIV(t.h, DIV(t.heads, kv_heads));
+		struct val slot = LOAD(slots, b), zero = CONST(k, DSL_I32, 0);
+
+		t.kc = head_at(cache_row(&c, kc, slot, kv, zero), s.head);
+		t.vc = head_at(cache_row(&c, vc, slot, kv, zero), s.head);
+		if (s.cache == DSL_F32) {
+			attn_plain(k, &s, &t);
+		} else {
+			flash_begin(&f, k, &s);
+			run(&f, &t);
+		}
+	}
+	return dsl_finish(k, e);
+}
