@@ -4,16 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/backend.h"
 #include "engine/chat.h"
 #include "engine/cmd.h"
-
-static bool backend_check(const struct qwen_cmd *c, struct err *e)
-{
-	if (!c->backend || strcmp(c->backend, "cpu") == 0)
-		return true;
-	return err_set(e, ERR_UNSUPPORTED, "got backend \"%s\"; this build has "
-		       "cpu", c->backend);
-}
 
 static bool has(const char *dir, const char *name)
 {
@@ -35,7 +28,8 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 	if (!c->model)
 		return err_set(e, ERR_USAGE, "--model names no folder; "
 			       "scripts/make-model writes one");
-	if (!backend_check(c, e) ||
+	how.backend = qwen_backend_find(c->backend, e);
+	if (!how.backend ||
 	    (c->weights && !qwen_weights_parse(c->weights, &how.weights, e)))
 		return false;
 	s->threads = threads_new((unsigned)c->threads, e);
@@ -198,7 +192,7 @@ bool qwen_cmd_state(const struct qwen_cmd *c, const struct qwen_session *s,
 		    struct qwen_state **out, struct err *e)
 {
 	struct qwen_shape shape = { sequences, positions, (uint32_t)c->chunk,
-				    QWEN_W_F32 };
+				    QWEN_W_F32, c->stop };
 
 	if (shape.max_tokens < sequences)
 		shape.max_tokens = sequences;
@@ -225,13 +219,12 @@ bool qwen_feed(const struct qwen_cmd *c, struct qwen_state *st,
 							       c->chunk);
 		for (uint32_t i = 0; i < some; i++)
 			t[i] = (struct qwen_token){
-				ids[at + i], 0, each || at + i + 1 == n };
-		ok = qwen_forward(st, t, some, e);
+				.id = ids[at + i],
+				.logits = each || at + i + 1 == n };
+		ok = qwen_forward(st, t, some, e) ||
+		     err_wrap(e, "after %zu of %zu tokens", at, n);
 		for (uint32_t i = 0; ok && each && i < some; i++)
 			ok = each(ctx, at + i, qwen_logits(st, i), e);
-		if (ok && *c->stop)
-			ok = err_set(e, ERR_BUSY, "stopped by a signal after "
-				     "%zu of %zu tokens", at + some, n);
 	}
 	free(t);
 	return ok;

@@ -99,7 +99,8 @@ static bool self_check(struct bench *b, struct err *e)
 	bool ok = true;
 
 	for (uint32_t i = 0; ok && i < n; i++) {
-		struct qwen_token t = { b->prompt.v[i], 0, i + 1 == n };
+		struct qwen_token t = { .id = b->prompt.v[i],
+				      .logits = i + 1 == n };
 		ok = qwen_forward(b->st, &t, 1, e);
 	}
 	if (ok)
@@ -142,15 +143,6 @@ static bool prefill_once(struct bench *b, uint32_t n, double *seconds,
 	return true;
 }
 
-static uint32_t best(const float *logits, uint32_t vocab)
-{
-	uint32_t at = 0;
-
-	for (uint32_t i = 1; i < vocab; i++)
-		at = logits[i] > logits[at] ? i : at;
-	return at;
-}
-
 /* Seconds for n greedy steps of `width` sequences behind a short prompt. */
 static bool decode_once(struct bench *b, uint32_t n, uint32_t width,
 			double *seconds, struct err *e)
@@ -161,20 +153,17 @@ static bool decode_once(struct bench *b, uint32_t n, uint32_t width,
 	empty(b);
 	b->said.n = 0;
 	for (uint32_t i = 0; i < width; i++)
-		t[i] = (struct qwen_token){ b->prompt.v[i % b->prompt.n], i,
-					    true };
+		t[i] = (struct qwen_token){ .id = b->prompt.v[i % b->prompt.n],
+					    .sequence = i, .best = true };
 	uint64_t from = 0;
 	for (uint32_t i = 0; ok && i <= n; i++) {
 		if (i == 1) /* the first step warms */
 			from = time_mono_ns();
 		ok = qwen_forward(b->st, t, width, e);
 		for (uint32_t k = 0; ok && k < width; k++)
-			t[k].id = best(qwen_logits(b->st, k),
-				       b->s.model.config.vocab);
+			t[k].id = qwen_best(b->st, k);
 		if (ok)
 			qwen_ids_add(&b->said, t[0].id);
-		if (ok && *b->c->stop)
-			ok = err_set(e, ERR_BUSY, "stopped by a signal");
 	}
 	*seconds = (double)(time_mono_ns() - from) * 1e-9;
 	free(t);

@@ -80,9 +80,14 @@ static bool talk_run(struct talk *t, struct err *e)
 	const float *logits = qwen_logits(t->state,
 		(uint32_t)((t->prompt.n - 1) % t->c->chunk));
 	while (next(t, logits, &id, e)) {
-		struct qwen_token one = { id, 0, true };
-		if (!qwen_forward(t->state, &one, 1, e))
-			return false;
+		struct qwen_token one = { .id = id, .logits = true };
+		if (!qwen_forward(t->state, &one, 1, e)) {
+			if (!*t->c->stop)
+				return false;
+			*e = (struct err){ 0 };
+			t->ended = "signal";
+			break;
+		}
 		logits = qwen_logits(t->state, 0);
 	}
 	t->end_ns = time_mono_ns();

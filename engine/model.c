@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "engine/model.h"
+#include "engine/backend.h"
 
 /* Every matrix of a layer: its name in the files and its place. */
 enum size { HIDDEN, QUERIES, KEYS, FFN };
@@ -154,17 +154,22 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	bool ok;
 
 	*m = (struct qwen_model){ .threads = threads,
-				  .kernels = qwen_kernels_best() };
+				  .kernels = qwen_kernels_best(),
+				  .backend = how->backend ? how->backend :
+							    &qwen_cpu };
 	ok = qwen_config_load(&m->config, dir, e) &&
 	     qwen_tensors_open(&m->tensors, dir, e);
 	if (ok)
 		m->layer = xcalloc(m->config.layers, sizeof(*m->layer));
+	if (ok && how->progress)
+		how->progress->total = m->config.layers;
 	ok = ok && ends_load(m, how, e);
 	for (uint32_t l = 0; ok && l < m->config.layers; l++) {
 		ok = layer_load(m, l, how, e);
 		if (how->progress)
 			progress_step(how->progress, 1);
 	}
+	ok = ok && (!m->backend->open || m->backend->open(m, how, e));
 	if (!ok)
 		qwen_model_close(m);
 	return ok;
@@ -172,6 +177,8 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 
 void qwen_model_close(struct qwen_model *m)
 {
+	if (m->device && m->backend->close)
+		m->backend->close(m);
 	for (size_t i = 0; i < m->n_blocks; i++)
 		munmap(m->block[i].data, m->block[i].size_bytes);
 	free(m->block);

@@ -1,10 +1,10 @@
 /*
- * model - a Qwen3 model on the CPU: its weights, its state, one forward pass.
+ * model - a Qwen3 model: its weights, its state, one forward pass.
  *
  * The network, as published: token embedding; per layer RMSNorm, grouped-query
  * attention whose queries and keys are normalized per head before the rotary
  * embedding (halves rotated), RMSNorm, SwiGLU; a last RMSNorm and the output
- * layer.  Activations and sums are f32.
+ * layer.  Activations and sums are f32.  Who computes is behind engine/backend.h.
  *
  * A forward pass takes a flat list of tokens, each with its sequence and
  * position: a prompt in one piece or in chunks, one more token of several
@@ -23,6 +23,8 @@
  */
 #ifndef T0_ENGINE_MODEL_H
 #define T0_ENGINE_MODEL_H
+
+#include <signal.h>
 
 #include "engine/config.h"
 #include "engine/kernels.h"
@@ -52,6 +54,8 @@ struct qwen_model {
 		size_t size_bytes;
 	} *block; /* converted weights */
 	size_t n_blocks;
+	const struct qwen_backend *backend;
+	void *device; /* the backend's own */
 };
 
 /* ---------------------------------------------------------- model.c ---- */
@@ -59,7 +63,9 @@ struct qwen_model {
 struct qwen_load {
 	bool convert; /* false: weights as the files hold them */
 	enum qwen_weights weights;
-	struct progress *progress; /* or NULL */
+	struct progress *progress; /* in layers, or NULL */
+	const struct qwen_backend *backend; /* NULL: the CPU */
+	const char *device; /* which one of the backend, or NULL */
 };
 /*
  * Weights of the wanted type stay where they are mapped; others are converted,
@@ -85,12 +91,13 @@ bool qwen_matrix_make(struct qwen_model *m, struct qwen_matrix *out,
 void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,
 		     uint32_t row, float *out);
 
-/* -------------------------------------------------------- forward.c ---- */
+/* ---------------------------------------------------------- state.c ---- */
 
 struct qwen_token {
 	uint32_t id;
 	uint32_t sequence;
-	bool logits; /* wanted for this token */
+	bool logits; /* wanted for this token: qwen_logits() */
+	bool best;   /* wanted for this token: qwen_best() */
 };
 
 struct qwen_shape {
@@ -98,6 +105,8 @@ struct qwen_shape {
 	uint32_t positions;  /* of each */
 	uint32_t max_tokens; /* of one pass */
 	enum qwen_weights cache; /* F32, F16, BF16 or INT8 */
+	/* Or NULL: a pass ends early, within a layer, once it is set. */
+	const volatile sig_atomic_t *stop;
 };
 
 struct qwen_state;
@@ -105,18 +114,27 @@ struct qwen_state *qwen_state_new(const struct qwen_model *m,
 				  const struct qwen_shape *shape,
 				  struct err *e);
 void qwen_state_free(struct qwen_state *s);
-uint64_t qwen_state_bytes(const struct qwen_state *s);
+uint64_t qwen_state_bytes(const struct qwen_state *s); /* of the cache */
+struct qwen_counts;
+/* What the device did so far; all 0 where there is none. */
+void qwen_state_counts(const struct qwen_state *s, struct qwen_counts *out);
 /* Tokens that a sequence holds; cut it to `n`, 0 empties it. */
 uint32_t qwen_state_length(const struct qwen_state *s, uint32_t sequence);
 void qwen_state_cut(struct qwen_state *s, uint32_t sequence, uint32_t n);
 
 /*
  * ERR_USAGE: more tokens than max_tokens, an id or sequence that is not there,
- * or a sequence that would leave its context; the state is then unchanged.
+ * or a sequence that would leave its context.  ERR_BUSY: stopped by `stop`.
+ * The state is then as it was before.
  */
 bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
 		  uint32_t n, struct err *e);
 /* [vocab] of token i of the last pass; NULL if they were not wanted. */
 const float *qwen_logits(const struct qwen_state *s, uint32_t i);
+/*
+ * The id of the largest of them, the lowest of equals, computed where the
+ * logits are; token i must have wanted it.
+ */
+uint32_t qwen_best(const struct qwen_state *s, uint32_t i);
 
 #endif

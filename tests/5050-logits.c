@@ -289,7 +289,7 @@ static struct threads *threads;
 static struct qwen_model open_model(const char *dir, bool convert,
 				    enum qwen_weights w)
 {
-	struct qwen_load how = { convert, w, NULL };
+	struct qwen_load how = { .convert = convert, .weights = w };
 	struct qwen_model m;
 	struct err e = { 0 };
 
@@ -302,14 +302,14 @@ static struct qwen_model open_model(const char *dir, bool convert,
 static double run(const struct qwen_model *m, enum qwen_weights cache,
 		  uint32_t chunk, const double *want)
 {
-	struct qwen_shape shape = { 2, 64, N, cache };
+	struct qwen_shape shape = { 2, 64, N, cache, NULL };
 	struct qwen_token t[N];
 	struct err e = { 0 };
 	double most = 0;
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
 
 	for (uint32_t i = 0; i < N; i++)
-		t[i] = (struct qwen_token){ ids[i], 1, true };
+		t[i] = (struct qwen_token){ ids[i], 1, true, false };
 	for (uint32_t at = 0; at < N; at += chunk) {
 		uint32_t n = at + chunk < N ? chunk : N - at;
 		if (!qwen_forward(s, t + at, n, &e)) {
@@ -435,7 +435,7 @@ static void test_levels(void)
 /* Two sequences in one pass, interleaved, are as each alone. */
 static void test_batch(void)
 {
-	struct qwen_shape shape = { 2, 64, 2 * N, QWEN_W_F32 };
+	struct qwen_shape shape = { 2, 64, 2 * N, QWEN_W_F32, NULL };
 	struct qwen_token t[2 * N];
 	struct err e = { 0 };
 	char dir[128];
@@ -446,14 +446,14 @@ static void test_batch(void)
 	struct qwen_state *both = qwen_state_new(&m, &shape, &e);
 	struct qwen_state *one = qwen_state_new(&m, &shape, &e);
 	for (uint32_t i = 0; i < N; i++) {
-		t[2 * i] = (struct qwen_token){ ids[i], 0, true };
-		t[2 * i + 1] = (struct qwen_token){ ids[N - 1 - i], 1, i > 3 };
+		t[2 * i] = (struct qwen_token){ ids[i], 0, true, false };
+		t[2 * i + 1] = (struct qwen_token){ ids[N - 1 - i], 1, i > 3, false };
 	}
 	qwen_forward(both, t, 2 * N, &e);
 	ok(!qwen_logits(both, 1) && qwen_logits(both, 2 * N - 1),
 	   "logits are there where they were wanted");
 	for (uint32_t i = 0; i < N; i++) {
-		struct qwen_token x = { ids[N - 1 - i], 0, true };
+		struct qwen_token x = { ids[N - 1 - i], 0, true, false };
 		qwen_forward(one, &x, 1, &e);
 		if (i > 3 && memcmp(qwen_logits(one, 0),
 				    qwen_logits(both, 2 * i + 1),
@@ -466,10 +466,32 @@ static void test_batch(void)
 	qwen_model_close(&m);
 }
 
+static volatile sig_atomic_t stop;
+
+/* `s` has 8 of 8 positions. */
+static void test_stops(struct qwen_state *s)
+{
+	struct qwen_token t = { .id = 3, .best = true, .logits = true };
+	struct err e = { 0 };
+	uint32_t at = 0;
+
+	qwen_state_cut(s, 0, 7);
+	stop = 1;
+	ok(!qwen_forward(s, &t, 1, &e) && e.code == ERR_BUSY,
+	   "a signal ends a pass");
+	is_u64(qwen_state_length(s, 0), 7, "which never was");
+	stop = 0;
+	ok(qwen_forward(s, &t, 1, &e), "afterwards it goes on");
+	const float *v = qwen_logits(s, 0);
+	for (uint32_t i = 1; i < 512; i++)
+		at = v[i] > v[at] ? i : at;
+	is_u64(qwen_best(s, 0), at, "the best is the largest logit");
+}
+
 static void test_refuses(void)
 {
-	struct qwen_shape shape = { 1, 8, 16, QWEN_W_F32 };
-	struct qwen_token t[17] = { { 0, 0, false } };
+	struct qwen_shape shape = { 1, 8, 16, QWEN_W_F32, &stop };
+	struct qwen_token t[17] = { { 0, 0, false, false } };
 	struct err e = { 0 };
 	char dir[128];
 
@@ -483,13 +505,14 @@ static void test_refuses(void)
 	ok(!qwen_forward(s, t, 17, &e), "too many tokens at once, too");
 	t[0].id = 512;
 	ok(!qwen_forward(s, t, 1, &e), "and an id beyond the vocabulary");
-	t[0] = (struct qwen_token){ 1, 1, false };
+	t[0] = (struct qwen_token){ 1, 1, false, false };
 	ok(!qwen_forward(s, t, 1, &e), "and a sequence that is not there");
 	t[0].sequence = 0;
 	ok(qwen_forward(s, t, 8, &e), "what fits is done");
 	qwen_state_cut(s, 0, 5);
 	ok(qwen_forward(s, t, 3, &e), "after a cut there is room again");
 	ok(qwen_forward(s, t, 0, &e), "no token is no work");
+	test_stops(s);
 	qwen_state_free(s);
 	shape.positions = 1u << 30;
 	ok(!qwen_state_new(&m, &shape, &e),
