@@ -16,7 +16,7 @@ struct options {
 	struct cc_options cc;
 	const char *out, *dump, *level_text;
 	const char *kernel, *type, *to, *cache;
-	bool level[4], assembly, stats, verify, wgp, json, list;
+	bool level[4], assembly, stats, verify, wgp, json, list, wide;
 	uint64_t max_vgprs, waves, group, head, ratio;
 };
 
@@ -168,7 +168,8 @@ static bool compile_kernel(struct options *o, struct err *e)
 	const struct kernel_entry *k = kernel_find(o->kernel);
 	struct kernel_shape s = { .group = (uint32_t)o->group,
 				  .head = (uint32_t)o->head,
-				  .ratio = (uint32_t)o->ratio };
+				  .ratio = (uint32_t)o->ratio,
+				  .wide = o->wide };
 	struct ssa_func *f;
 	bool good;
 
@@ -243,6 +244,8 @@ int main(int argc, char **argv)
 		  "elements of a head of attention, to 256" },
 		{ "ratio", 0, CLI_U64, &o.ratio, "N",
 		  "heads that a group of attn_decode takes" },
+		{ "wide", 0, CLI_FLAG, &o.wide, NULL,
+		  "rows of gemv and kv_gather begin at multiples of 16 bytes" },
 		{ "list", 0, CLI_FLAG, &o.list, NULL, "list the library" },
 		{ "chip", 0, CLI_STR, &o.cc.chip, "NAME", "gfx1100 to gfx1103" },
 		{ "wgp", 0, CLI_FLAG, &o.wgp, NULL,

@@ -33,6 +33,8 @@ BUILDER(kv_store);
 BUILDER(attn_decode);
 BUILDER(attn_join);
 BUILDER(attention);
+BUILDER(topk);
+BUILDER(kv_gather);
 
 /*
  * The builder of a kernel, for a shape with its defaults filled in; NULL after
@@ -58,6 +60,12 @@ static inline void store_f32(struct val p, struct val i, struct val x)
 static inline struct val row_of(struct val p, struct val r, struct val n)
 {
 	return ADVANCE(p, MUL(CAST(DSL_I64, r), CAST(DSL_I64, n)));
+}
+
+/* a / b where both are the same in a wave: so that addresses become scalar. */
+static inline struct val group_div(struct val a, struct val b)
+{
+	return READ_FIRST(DIV(a, b));
 }
 
 /*

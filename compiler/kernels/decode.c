@@ -263,9 +263,9 @@ struct ssa_func *kernel_attn_decode(const struct kernel_entry *entry,
 	struct val chunk = ARG(k, DSL_I32, "chunk");
 	struct val scale = MUL(ARG(k, DSL_F32, "scale"), 0x1.715476p0);
 	struct val each = DIV(heads, (int)s.ratio), row = GROUP_ID(k, 1);
-	struct val token = DIV(row, each);
+	struct val token = group_div(row, each);
 	struct val h = MUL(SUB(row, MUL(token, each)), s.ratio);
-	struct val kv = DIV(h, DIV(heads, kv_heads));
+	struct val kv = group_div(h, group_div(heads, kv_heads));
 	struct val sq = LOAD(slot, token), zero = CONST(k, DSL_I32, 0);
 	struct val part = GROUP_ID(k, 0), end = LOAD(length, token);
 	struct val from = split ? MIN(MUL(part, chunk), end) : zero;

@@ -92,19 +92,16 @@ static void stage_values(const struct flash *f, struct val base)
 		struct val u = unit_of(f, u_step), in = LT(u, (int)units);
 		struct val two = SHL(AND(u, pairs - 1), 1);
 		struct val number = DIV(u, (int)pairs);
+		struct val at = ADD(MUL(number, PIECE * f->v_pitch), two);
 		struct val key = ADD(base, two), next = ADD(key, 1);
 		struct head_piece p = piece_of(f, number);
 		struct val in0 = LT(key, f->length), in1 = LT(next, f->length);
 		struct val x = head_load(k, f->vc, key_at(f, key), &p, &in0);
 		struct val y = head_load(k, f->vc, key_at(f, next), &p, &in1);
 
-		for (uint32_t j = 0; j < PIECE; j++) {
-			struct val row = ADD(MUL(number, PIECE), j);
-
-			STORE_IF(in, ALIGNED(f->vt, 4),
-				 ADD(MUL(row, f->v_pitch), two),
+		for (uint32_t j = 0; j < PIECE; j++)
+			STORE_IF(in, ALIGNED(f->vt, 4), ADD(at, j * f->v_pitch),
 				 JOIN(ELEM(x, j), ELEM(y, j)));
-		}
 	}
 }
 
@@ -126,11 +123,14 @@ static struct val scores(const struct flash *f, uint32_t g)
 {
 	struct dsl *k = f->k;
 	struct val s = FRAG_ZERO(k, DSL_F32);
-	struct val row = MUL(ADD(f->row, g * TILE), f->k_pitch);
+	struct val row = MUL(f->row, f->k_pitch);
 
-	for (uint32_t c = 0; c < f->tiles; c++)
-		s = WMMA(FRAG_OPERAND('A', tile_of(f->kt, ADD(row, c * TILE))),
+	for (uint32_t c = 0; c < f->tiles; c++) {
+		struct val at = ADD(row, g * TILE * f->k_pitch + c * TILE);
+
+		s = WMMA(FRAG_OPERAND('A', tile_of(f->kt, at)),
 			 query_tile(f, c), s);
+	}
 	return FRAG_ELEMS(s);
 }
 
@@ -181,6 +181,30 @@ static void rescale(struct flash *f, struct val m)
 	}
 }
 
+static struct val value_tile(const struct flash *f, uint32_t c, uint32_t g)
+{
+	struct val row = MUL(f->row, f->v_pitch);
+
+	return FRAG_OPERAND('A', tile_of(f->vt, ADD(row, c * TILE * f->v_pitch +
+							 g * TILE)));
+}
+
+/* Adds the block's weighted values; each tile is read while one is used. */
+static void values(struct flash *f, const struct val *w, uint32_t groups)
+{
+	const uint32_t n = f->tiles * groups;
+	struct val next = value_tile(f, 0, 0);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t c = i / groups, j = i + 1;
+		struct val v = next;
+
+		if (j < n)
+			next = value_tile(f, j / groups, j % groups);
+		SET(f->acc[c], WMMA(v, w[i % groups], GET(f->acc[c])));
+	}
+}
+
 /* The block of keys in LDS, for this wave's queries. */
 static void block(struct flash *f, struct val base)
 {
@@ -203,14 +227,7 @@ static void block(struct flash *f, struct val base)
 		w[g] = weights(f, p);
 	}
 	SET(f->sum, sum);
-	for (uint32_t c = 0; c < f->tiles; c++)
-		for (uint32_t g = 0; g < groups; g++) {
-			struct val row = ADD(f->row, c * TILE);
-			struct val at = ADD(MUL(row, f->v_pitch), g * TILE);
-			struct val v = FRAG_OPERAND('A', tile_of(f->vt, at));
-
-			SET(f->acc[c], WMMA(v, w[g], GET(f->acc[c])));
-		}
+	values(f, w, groups);
 }
 
 /* ------------------------------------------------------------- kernel ---- */
@@ -359,7 +376,7 @@ struct ssa_func *kernel_attention(const struct kernel_entry *entry,
 	struct cache_at c = cache_args(k);
 	t.causal = ARG(k, DSL_I32, "causal");
 	t.scale = MUL(ARG(k, DSL_F32, "scale"), 0x1.715476p0); /* log2 e */
-	struct val y = GROUP_ID(k, 1), b = DIV(y, t.heads);
+	struct val y = GROUP_ID(k, 1), b = group_div(y, t.heads);
 	t.h = SUB(y, MUL(b, t.heads));
 	t.begin = LOAD(first, b);
 	t.n = SUB(LOAD(first, ADD(b, 1)), t.begin);
@@ -367,7 +384,8 @@ struct ssa_func *kernel_attention(const struct kernel_entry *entry,
 	t.first = MUL(GROUP_ID(k, 0), (int)s.group / 2);
 	t.row = c.row;
 	IF (k, LT(t.first, t.n)) {
-		struct val kv = DIV(t.h, DIV(t.heads, kv_heads));
+		struct val kv = group_div(t.h, group_div(t.heads,
+							kv_heads));
 		struct val slot = LOAD(slots, b), zero = CONST(k, DSL_I32, 0);
 
 		t.kc = head_at(cache_row(&c, kc, slot, kv, zero), s.head);

@@ -11,9 +11,9 @@ static struct val wave_row(struct dsl *k, uint32_t group)
 	return ADD(MUL(GROUP_ID(k, 0), group / 32), WAVE(k));
 }
 
-static struct val dot4(struct val a, struct val b, struct val sum)
+static struct val dot(struct val a, struct val b, struct val sum)
 {
-	for (uint32_t i = 0; i < PER_LANE; i++)
+	for (uint32_t i = 0; i < a.n; i++)
 		sum = FMA(ELEM(a, i), ELEM(b, i), sum);
 	return sum;
 }
@@ -28,7 +28,20 @@ static void row_store(struct dsl *k, struct val y, struct val row,
 	}
 }
 
-/* Arguments: y [rows] (f32), w [rows][n], x [n] (f32), rows, n (i32). */
+/* Columns before `end`, `each` of them at a time per lane. */
+static void columns(struct dsl *k, struct var sum, struct val w, struct val x,
+		    struct val end, uint32_t each)
+{
+	FOR (k, c, MUL(LANE(k), each), end, 32 * each) {
+		SET(sum, dot(CAST(DSL_F32, LOADV(w, c, each)),
+			     LOADV(x, c, each), GET(sum)));
+	}
+}
+
+/*
+ * Arguments: y [rows] (f32), w [rows][n], x [n] (f32), rows, n (i32).
+ * shape.wide: n is a multiple of 8.
+ */
 struct ssa_func *kernel_gemv(const struct kernel_entry *entry,
 			     const struct kernel_shape *shape, struct err *e)
 {
@@ -48,12 +61,14 @@ struct ssa_func *kernel_gemv(const struct kernel_entry *entry,
 		struct val w = row_of(wp, row, n);
 		struct var sum = VAR(k, DSL_F32, 0);
 
-		FOR(k, c, MUL(LANE(k), PER_LANE), whole, WAVE_COLUMNS) {
-			SET(sum, dot4(CAST(DSL_F32, LOADV(w, c, PER_LANE)),
-				      LOADV(x, c, PER_LANE), GET(sum)));
-		}
-		FOR(k, t, ADD(whole, LANE(k)), n, 32) {
-			SET(sum, FMA(load_f32(w, t), LOAD(x, t), sum));
+		if (s.wide) {
+			columns(k, sum, ALIGNED(w, 16), ALIGNED(x, 16), n,
+				2 * PER_LANE);
+		} else {
+			columns(k, sum, w, x, whole, PER_LANE);
+			FOR (k, t, ADD(whole, LANE(k)), n, 32) {
+				SET(sum, FMA(load_f32(w, t), LOAD(x, t), sum));
+			}
 		}
 		row_store(k, y, row, sum);
 	}
@@ -90,7 +105,7 @@ struct ssa_func *kernel_gemv_int8(const struct kernel_entry *entry,
 		FOR(k, c, MUL(LANE(k), PER_LANE), n, WAVE_COLUMNS) {
 			struct val q = CAST(DSL_F32, CAST(DSL_I32,
 					    LOADV(w, c, PER_LANE)));
-			struct val part = dot4(q, LOADV(x, c, PER_LANE),
+			struct val part = dot(q, LOADV(x, c, PER_LANE),
 					       CONST(k, DSL_F32, 0));
 
 			SET(sum, FMA(load_f32(scale, SHR(c, 5)), part, sum));
@@ -134,10 +149,10 @@ struct ssa_func *kernel_gemv_int4(const struct kernel_entry *entry,
 			struct val q = CAST(DSL_I32, LOADV(w, b, PER_LANE));
 			struct val lo = CAST(DSL_F32, SUB(AND(q, 15), 8));
 			struct val hi = CAST(DSL_F32, SUB(SHR(q, 4), 8));
-			struct val part = dot4(lo, LOADV(x, c, PER_LANE),
+			struct val part = dot(lo, LOADV(x, c, PER_LANE),
 					       CONST(k, DSL_F32, 0));
 
-			part = dot4(hi, LOADV(x, ADD(c, QUANT_GROUP / 2),
+			part = dot(hi, LOADV(x, ADD(c, QUANT_GROUP / 2),
 					      PER_LANE), part);
 			SET(sum, FMA(load_f32(scale, g), part, sum));
 		}

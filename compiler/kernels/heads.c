@@ -296,7 +296,7 @@ struct ssa_func *kernel_qk_norm_rope(const struct kernel_entry *entry,
 	struct val each = ADD(heads, SHL(kv, 1));
 
 	IF (k, LT(row, MUL(tokens, each))) {
-		struct val token = DIV(row, each);
+		struct val token = group_div(row, each);
 		struct val h = SUB(row, MUL(token, each));
 		struct val at = LOAD(position, token);
 		struct turn t = { head_ptr(qw, &p), eps,
@@ -360,7 +360,7 @@ struct ssa_func *kernel_kv_store(const struct kernel_entry *entry,
 	struct val tokens = ARG(k, DSL_I32, "tokens"), row = wave_row(k, &s);
 
 	IF (k, LT(row, MUL(tokens, kv))) {
-		struct val token = DIV(row, kv);
+		struct val token = group_div(row, kv);
 		struct val h = SUB(row, MUL(token, kv));
 		struct val at = LOAD(position, token), sq = LOAD(slot, token);
 		struct val from = MUL(h, s.head);
@@ -372,6 +372,70 @@ struct ssa_func *kernel_kv_store(const struct kernel_entry *entry,
 		FOR(k, i, LANE(k), (int)s.head, 32) {
 			store_f32(ky, i, load_f32(kx, i));
 			store_f32(vy, i, load_f32(vx, i));
+		}
+	}
+	return dsl_finish(k, e);
+}
+
+static void copy_row(struct dsl *k, const struct kernel_shape *s, struct val x,
+		     struct val y, struct val n)
+{
+	if (s->wide) {
+		FOR (k, i, MUL(LANE(k), HEAD_PIECE), n, 32 * HEAD_PIECE) {
+			struct val v = LOADV(ALIGNED(x, 16), i, HEAD_PIECE);
+
+			STORE(ALIGNED(y, 16), i, CAST(s->to, CAST(DSL_F32, v)));
+		}
+		return;
+	}
+	FOR (k, j, LANE(k), n, 32) {
+		store_f32(y, j, load_f32(x, j));
+	}
+}
+
+/*
+ * Arguments: out [sequences][sequence] (shape.to), pool [pool_pages][page][n]
+ * (shape.type), table [sequences][pages], length [sequences] (i32), n, page,
+ * pages, pool_pages (i32), sequence (i64).  Row p of sequence b, for p below
+ * length[b], is row p % page of page table[b][p / page]; a page that the pool
+ * does not have is all zeros.  Groups: (rows of the longest / (group / 32),
+ * sequences).  shape.wide: n is a multiple of 8.
+ */
+struct ssa_func *kernel_kv_gather(const struct kernel_entry *entry,
+				  const struct kernel_shape *shape,
+				  struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+
+	if (!k)
+		return NULL;
+	struct val out = ARG_PTR(k, s.to, "out", DSL_NOALIAS);
+	struct val pool = ARG_PTR(k, s.type, "pool", DSL_READONLY);
+	struct val table = ARG_PTR(k, DSL_I32, "table", DSL_READONLY);
+	struct val length = ARG_PTR(k, DSL_I32, "length", DSL_READONLY);
+	struct val n = ARG(k, DSL_I32, "n"), page = ARG(k, DSL_I32, "page");
+	struct val pages = ARG(k, DSL_I32, "pages");
+	struct val pool_pages = ARG(k, DSL_U32, "pool_pages");
+	struct val sequence = ARG(k, DSL_I64, "sequence");
+	struct val row = wave_row(k, &s), b = GROUP_ID(k, 1);
+
+	IF (k, LT(row, LOAD(length, b))) {
+		struct val which = group_div(row, page);
+		struct val at = ADD(MUL(b, pages), which);
+		struct val id = CAST(DSL_U32, LOAD(table, at));
+		struct val in = SUB(row, MUL(which, page));
+		struct val x = row_of(row_of(pool, CAST(DSL_I32, id),
+					     MUL(n, page)), in, n);
+		struct val y = row_of(ADVANCE(out, MUL(CAST(DSL_I64, b),
+						       sequence)), row, n);
+		IF (k, LT(id, pool_pages)) {
+			copy_row(k, &s, x, y, n);
+		}
+		ELSE (k) {
+			FOR (k, i, LANE(k), n, 32) {
+				store_f32(y, i, CONST(k, DSL_F32, 0));
+			}
 		}
 	}
 	return dsl_finish(k, e);

@@ -35,10 +35,13 @@ struct kernel_shape {
 	uint32_t group;	      /* work-items per group */
 	enum dsl_type cache;  /* of keys and values in the cache: as `type` */
 	uint32_t head;	      /* elements of a head: 1 to 256, 0: 128 */
+	/* gemv, kv_gather: rows are whole multiples of 16 bytes, and begin so. */
+	bool wide;
 	uint32_t ratio;	      /* heads that a group of attn_decode takes: 1..8 */
 };
 #define KERNEL_MAX_HEAD	 256
 #define KERNEL_MAX_RATIO 8
+#define KERNEL_MAX_TOPK	 64
 
 /* What one group works on. */
 enum kernel_per {
