@@ -32,6 +32,7 @@ struct unit {
 	struct arena mem;
 	struct cc_kernel k;
 	struct buf code;
+	bool wgp;
 	struct err *e;
 };
 
@@ -90,6 +91,19 @@ static bool check_options(const struct ssa_func *f, const struct cc_options *o,
 	return true;
 }
 
+/*
+ * Groups whose waves share nothing lie better over both CUs of a WGP: the
+ * waves of few groups are then spread evenly.
+ */
+static bool shares(const struct ssa_func *f)
+{
+	for (const struct ssa_block *b = f->first; b; b = b->next)
+		for (const struct ssa_inst *i = b->first; i; i = i->next)
+			if (i->op == SSA_barrier || i->op == SSA_lds)
+				return true;
+	return false;
+}
+
 static bool optimize(struct unit *u)
 {
 	if (!ssa_check(u->f, u->e))
@@ -101,6 +115,7 @@ static bool optimize(struct unit *u)
 		return false;
 	ssa_analyse(u->f);
 	ssa_uniform(u->f);
+	u->wgp = u->o->wgp || !shares(u->f);
 	return true;
 }
 
@@ -117,13 +132,13 @@ static bool check_lds(struct unit *u)
 static bool select(struct unit *u)
 {
 	struct sel s = { .f = u->f, .m = &u->m, .e = u->e,
-			 .wgp = u->o->wgp };
+			 .wgp = u->wgp };
 
 	mir_init(&u->m, &u->mem, u->f->name, (int)u->f->wave);
 	if (!sel_run(&s))
 		return false;
 	u->k = (struct cc_kernel){ .f = u->f, .m = &u->m,
-				   .chip = u->o->chip, .wgp = u->o->wgp,
+				   .chip = u->o->chip, .wgp = u->wgp,
 				   .hidden = s.uses_hidden,
 				   .hidden_offset = s.hidden };
 	for (int d = 0; d < 3; d++)
@@ -281,7 +296,7 @@ static void statistics(const struct unit *u, struct cc_stats *s)
 				   .vgprs = (int)u->m.vgprs,
 				   .lds_bytes = u->m.lds_bytes,
 				   .workgroup_size = 1,
-				   .wgp_mode = u->o->wgp };
+				   .wgp_mode = u->wgp };
 	struct isa_occupancy occ;
 
 	memset(s, 0, sizeof(*s));

@@ -32,7 +32,7 @@ struct cc_options {
 	int level;		/* 0..3 */
 	uint32_t max_vgprs;	/* per lane, 0 = 256 */
 	uint32_t waves;		/* occupancy to aim at per SIMD, 0 = let it choose */
-	bool wgp;		/* WGP mode rather than CU mode */
+	bool wgp;		/* WGP mode even where waves share LDS */
 	bool no_verify;		/* only for tests of the verifier itself */
 	const struct cost_model *costs; /* NULL: the defaults */
 	cc_dump_fn *dump;

@@ -251,6 +251,25 @@ static struct ssa_inst *int_bounds(struct simplify *s, struct ssa_inst *i)
 	return NULL;
 }
 
+/* The number of the wave, from a work-item's: the same in all its lanes. */
+static struct ssa_inst *wave_of(struct simplify *s, struct ssa_inst *i)
+{
+	const struct ssa_inst *x = i->arg[0];
+	const struct ssa_func *f = s->f;
+	const uint64_t log2 = f->wave == 64 ? 6 : 5;
+	uint64_t c;
+
+	if (i->op != SSA_shr_u || x->op != SSA_local_id || x->imm ||
+	    f->group[1] != 1 || f->group[2] != 1 || !is_const(i->arg[1], &c) ||
+	    c < log2 || c > 31)
+		return NULL;
+	struct ssa_inst *wave = ssa_inst_new(s->f, SSA_wave, i->type, 0, NULL);
+
+	wave->line = i->line;
+	ssa_insert_before(i, wave);
+	return become(s, i, SSA_shr_u, wave, bits_of(s, i->type, c - log2));
+}
+
 static struct ssa_inst *simplify_int(struct simplify *s, struct ssa_inst *i)
 {
 	struct ssa_inst *r = NULL;
@@ -259,6 +278,7 @@ static struct ssa_inst *simplify_int(struct simplify *s, struct ssa_inst *i)
 		return i->arg[0]->op == SSA_not ? i->arg[0]->arg[0] : NULL;
 	if (i->type.n != 1 || i->n_args != 2)
 		return NULL;
+	wave_of(s, i);
 	if (i->arg[0] == i->arg[1])
 		r = int_same(s, i);
 	if (!r)

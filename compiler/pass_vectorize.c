@@ -5,8 +5,8 @@
  * that may touch the same bytes and past no barrier.  Bases, offsets and masks
  * are the same values; only the constants differ (run `address` before).
  * A vector of up to 16 bytes is as aligned as its first element is known to be;
- * the memory takes global vectors at any multiple of 4 bytes, LDS vectors only
- * at a multiple of their size.
+ * the memory takes global vectors at any multiple of 4 bytes, or of 2 where they
+ * have 8 or more, LDS vectors only at a multiple of their size.
  */
 #include "compiler/pass.h"
 #include "compiler/range.h"
@@ -116,6 +116,16 @@ static void sort(struct group *g)
 		}
 }
 
+/* Whole words, and what the memory takes. */
+static bool taken(const struct ssa_inst *i, uint32_t bytes, uint32_t align)
+{
+	if (bytes % 4)
+		return false;
+	if (i->arg[0]->type.kind == SSA_LDS)
+		return !(bytes & (bytes - 1)) && align >= 4 && align >= bytes;
+	return align >= 4 || (align >= 2 && bytes >= 8);
+}
+
 /* How many from at[k] on make one access. */
 static uint32_t run_length(const struct group *g, uint32_t k)
 {
@@ -127,11 +137,7 @@ static uint32_t run_length(const struct group *g, uint32_t k)
 	while (k + n < g->n && (n + 1) * size <= MAX_BYTES &&
 	       g->at[k + n]->off == a->off + (int32_t)(n * size))
 		n++;
-	/* Whole words, and what the memory takes. */
-	while (n > 1 &&
-	       ((n * size) % 4 || align < 4 ||
-		(a->arg[0]->type.kind == SSA_LDS &&
-		 (n & (n - 1) || align < n * size))))
+	while (n > 1 && !taken(a, n * size, align))
 		n--;
 	return n;
 }

@@ -150,7 +150,11 @@ static uint32_t start_of(const struct scheduler *s, const struct node *n)
 /* Loads of one kind side by side make clauses. */
 static bool continues(const struct scheduler *s, const struct node *n)
 {
-	return s->last && mir_is_vmem(s->last) && mir_is_vmem(n->first) &&
+	if (!s->last)
+		return false;
+	if (mir_is_smem(s->last))
+		return mir_is_smem(n->first);
+	return mir_is_vmem(s->last) && mir_is_vmem(n->first) &&
 	       mir_is_load(s->last) == mir_is_load(n->first);
 }
 

@@ -26,6 +26,7 @@ struct sel_val {
 	uint8_t cls; /* enum sel_class */
 	bool made;
 	uint32_t uses;
+	struct mir_opnd upper; /* of 16 bits: also the upper half of this */
 };
 
 /* A loop that the walk is in. */
@@ -153,6 +154,8 @@ void sel_scc(struct sel *s, const struct ssa_inst *cond, bool *inverted);
 bool sel_int(struct sel *s, const struct ssa_inst *i);
 void sel_int64(struct sel *s, const struct ssa_inst *i);
 bool sel_int_scalar(const struct sel *s, const struct ssa_inst *i);
+/* Does it hold no more than 24 bits, as the fast products want? */
+bool sel_fits24(const struct sel *s, const struct ssa_inst *i);
 void sel_convert_int(struct sel *s, const struct ssa_inst *i);
 /* 64-bit sums in the file of their result. */
 void sel_add64(struct sel *s, struct mir_opnd d, struct mir_opnd a,

@@ -42,29 +42,31 @@ static void copy_sign(struct sel *s, const struct ssa_inst *i)
 
 /* -------------------------------------------------------- conversions ---- */
 
-static struct mir_opnd bf16_to_f32(struct sel *s, struct mir_opnd a)
+static struct mir_opnd bf16_to_f32(struct sel *s, const struct ssa_inst *i)
 {
-	struct mir_opnd d = sel_new_v(s, 1);
+	struct mir_opnd a = sel_get(s, i), d = sel_new_v(s, 1);
+	const struct mir_opnd upper = s->val[i->id].upper;
 
-	sel_v(s, ISA_v_lshlrev_b32, d, mir_imm(16), a);
+	if (upper.kind == MIR_VREG)
+		sel_v(s, ISA_v_and_b32, d, mir_imm(0xffff0000), upper);
+	else
+		sel_v(s, ISA_v_lshlrev_b32, d, mir_imm(16), a);
 	return d;
 }
 
-/* Nearest even on the upper half; NaN stays one. */
-static void f32_to_bf16(struct sel *s, struct mir_opnd d, struct mir_opnd a)
+/* Nearest even, in the upper half of the result; NaN becomes one NaN. */
+static struct mir_opnd f32_to_bf16(struct sel *s, struct mir_opnd a)
 {
 	struct mir_opnd odd = sel_new_v(s, 1), sum = sel_new_v(s, 1);
-	struct mir_opnd nan = sel_new_v(s, 1), c = sel_new_mask(s);
-	struct mir_opnd r = sel_new_v(s, 1);
+	struct mir_opnd r = sel_new_v(s, 1), number = sel_new_mask(s);
 
 	a = sel_to_v(s, a);
-	s->m->vreg[c.reg].vcc = true;
+	s->m->vreg[number.reg].vcc = true;
 	sel_v(s, ISA_v_bfe_u32, odd, a, mir_imm(16), mir_imm(1));
 	sel_v(s, ISA_v_add3_u32, sum, a, odd, mir_imm(0x7fff));
-	sel_v(s, ISA_v_or_b32, nan, mir_imm(0x400000), a);
-	sel_v(s, ISA_v_cmp_u_f32, c, a, a);
-	sel_v(s, ISA_v_cndmask_b32, r, sum, nan, c);
-	sel_v(s, ISA_v_lshrrev_b32, d, mir_imm(16), r);
+	sel_v(s, ISA_v_cmp_o_f32, number, a, a);
+	sel_v(s, ISA_v_cndmask_b32, r, mir_imm(0x7fff0000), sum, number);
+	return r;
 }
 
 static struct mir_opnd to_f32(struct sel *s, const struct ssa_inst *v)
@@ -75,24 +77,31 @@ static struct mir_opnd to_f32(struct sel *s, const struct ssa_inst *v)
 	case SSA_F32:
 		return sel_get_f(s, v);
 	case SSA_BF16:
-		return bf16_to_f32(s, sel_get(s, v));
+		return bf16_to_f32(s, v);
 	}
 	d = sel_new_v(s, 1);
 	sel_v(s, ISA_v_cvt_f32_f16, d, sel_get_f(s, v));
 	return d;
 }
 
-static void from_f32(struct sel *s, uint8_t kind, struct mir_opnd d,
-		     struct mir_opnd a)
+static void from_f32(struct sel *s, const struct ssa_inst *i,
+		     struct mir_opnd d, struct mir_opnd a)
 {
-	if (kind == SSA_F16)
+	switch (i->type.kind) {
+	case SSA_F16:
 		sel_v(s, ISA_v_cvt_f16_f32, d, a);
-	else if (kind == SSA_BF16)
-		f32_to_bf16(s, d, a);
-	else if (kind == SSA_F64)
+		break;
+	case SSA_BF16:
+		a = f32_to_bf16(s, a);
+		sel_v(s, ISA_v_lshrrev_b32, d, mir_imm(16), a);
+		s->val[i->id].upper = a;
+		break;
+	case SSA_F64:
 		sel_v(s, ISA_v_cvt_f64_f32, d, a);
-	else
+		break;
+	default:
 		sel_copy(s, d, a);
+	}
 }
 
 static struct mir_opnd drop_mods(struct sel *s, struct mir_opnd a)
@@ -120,13 +129,13 @@ void sel_fcvt(struct sel *s, const struct ssa_inst *i)
 	} else if (from == SSA_F64) {
 		sel_v(s, ISA_v_cvt_f32_f64, d, sel_get_v(s, i->arg[0]));
 	} else if (to == SSA_BF16 && from == SSA_F32) {
-		from_f32(s, to, d, sel_get(s, i->arg[0]));
+		from_f32(s, i, d, sel_get(s, i->arg[0]));
 	} else if (to == SSA_F32) {
 		struct mir_opnd a = to_f32(s, i->arg[0]);
 
 		sel_copy(s, d, drop_mods(s, a));
 	} else {
-		from_f32(s, to, d, to_f32(s, i->arg[0]));
+		from_f32(s, i, d, to_f32(s, i->arg[0]));
 	}
 }
 

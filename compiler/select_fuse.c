@@ -116,6 +116,27 @@ static bool field(struct sel *s, const struct ssa_inst *i)
 	return true;
 }
 
+/* x y + z of small x and y */
+static bool mul_add(struct sel *s, const struct ssa_inst *i)
+{
+	for (int k = 0; k < 2 && i->op == SSA_add; k++) {
+		const struct ssa_inst *in = i->arg[k];
+		struct mir_opnd o[3];
+
+		if (!only_for(s, in, SSA_mul) || !sel_fits24(s, in->arg[0]) ||
+		    !sel_fits24(s, in->arg[1]))
+			continue;
+		o[0] = sel_get(s, in->arg[0]);
+		o[1] = sel_get(s, in->arg[1]);
+		o[2] = sel_get(s, i->arg[!k]);
+		if (!fits(s, o))
+			continue;
+		sel_v(s, ISA_v_mad_u32_u24, sel_def(s, i), o[0], o[1], o[2]);
+		return true;
+	}
+	return false;
+}
+
 bool sel_fuse(struct sel *s, const struct ssa_inst *i)
 {
 	if (s->val[i->id].cls != SEL_V || i->type.n != 1 || i->n_args != 2)
@@ -124,5 +145,6 @@ bool sel_fuse(struct sel *s, const struct ssa_inst *i)
 		return by_table(s, i, on_f32, ARRAY_SIZE(on_f32), true);
 	if (i->type.kind != SSA_I32)
 		return false;
-	return by_table(s, i, on_i32, ARRAY_SIZE(on_i32), false) || field(s, i);
+	return by_table(s, i, on_i32, ARRAY_SIZE(on_i32), false) ||
+	       field(s, i) || mul_add(s, i);
 }

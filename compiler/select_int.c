@@ -2,6 +2,7 @@
  * compiler/select_int.c - integer operations: one instruction by the table
  * compiler/select.def, and those that take several.
  */
+#include "compiler/range.h"
 #include "compiler/select.h"
 
 enum { SEL_R = 1, SEL_Z = 2, SEL_X = 4, SEL_F = 8 };
@@ -219,6 +220,35 @@ static bool is_word(struct ssa_type t)
 	return row_kind(t) == SSA_W;
 }
 
+/* ---- products */
+
+bool sel_fits24(const struct sel *s, const struct ssa_inst *i)
+{
+	return i->type.kind == SSA_I32 && i->type.n == 1 &&
+	       ssa_bounds(s->f, i).max < 1u << 24;
+}
+
+/* The general product takes four times as long as these. */
+static bool short_product(struct sel *s, const struct ssa_inst *i)
+{
+	const struct ssa_inst *x = i->arg[0];
+	uint64_t c;
+
+	if (i->op != SSA_mul || i->type.kind != SSA_I32 || i->type.n != 1 ||
+	    s->val[i->id].cls != SEL_V)
+		return false;
+	if (sel_fits24(s, x) && sel_fits24(s, i->arg[1])) {
+		sel_v(s, ISA_v_mul_u32_u24, sel_def(s, i), sel_get(s, x),
+		      sel_get(s, i->arg[1]));
+		return true;
+	}
+	if (!sel_const(i->arg[1], &c) || c < 3 || (c - 1) & (c - 2))
+		return false;
+	sel_v(s, ISA_v_lshl_add_u32, sel_def(s, i), sel_get(s, x),
+	      mir_imm((uint32_t)__builtin_ctzll(c - 1)), sel_get(s, x));
+	return true;
+}
+
 bool sel_int(struct sel *s, const struct ssa_inst *i)
 {
 	const struct row *r = find(i);
@@ -227,7 +257,7 @@ bool sel_int(struct sel *s, const struct ssa_inst *i)
 		mask_op(s, i);
 		return true;
 	}
-	if (sel_fuse(s, i))
+	if (sel_fuse(s, i) || short_product(s, i))
 		return true;
 	if (r) {
 		by_row(s, i, r);

@@ -1,6 +1,7 @@
 /*
  * compiler/select_int64.c - 64-bit integers out of 32-bit instructions.
  */
+#include "compiler/range.h"
 #include "compiler/select.h"
 
 static bool in_v(const struct sel *s, struct mir_opnd o)
@@ -111,10 +112,15 @@ static void shift64(struct sel *s, const struct ssa_inst *i, int vop, int sop)
 		sel_v(s, vop, d, n, a);
 }
 
-static const struct ssa_inst *extended(const struct ssa_inst *v, enum ssa_op op)
+/* The number of 32 bits that was extended so, or might as well have been. */
+static const struct ssa_inst *extended(const struct sel *s,
+				       const struct ssa_inst *v, enum ssa_op op)
 {
-	return v->op == op && v->arg[0]->type.kind == SSA_I32 ? v->arg[0] :
-								 NULL;
+	if ((v->op != SSA_sext && v->op != SSA_zext) ||
+	    v->arg[0]->type.kind != SSA_I32)
+		return NULL;
+	return v->op == op || ssa_never_negative(s->f, v->arg[0]) ?
+		       v->arg[0] : NULL;
 }
 
 /* Both factors are 32-bit numbers. */
@@ -123,8 +129,8 @@ static bool mul_extended(struct sel *s, const struct ssa_inst *i,
 {
 	for (int sign = 0; sign < 2; sign++) {
 		enum ssa_op op = sign ? SSA_sext : SSA_zext;
-		const struct ssa_inst *x = extended(i->arg[0], op);
-		const struct ssa_inst *y = extended(i->arg[1], op);
+		const struct ssa_inst *x = extended(s, i->arg[0], op);
+		const struct ssa_inst *y = extended(s, i->arg[1], op);
 		struct mir_opnd a, b;
 
 		if (!x || !y)

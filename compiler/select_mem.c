@@ -100,6 +100,7 @@ struct access {
 	int32_t off;
 	const char *tail;
 	bool partial;
+	bool upper;		  /* store 16 bits: of the upper half */
 };
 
 static int global_op(bool store, int bytes)
@@ -172,7 +173,12 @@ static void one_piece(struct sel *s, struct access *a, int at, int bytes,
 {
 	struct mir_inst *m;
 
-	if (a->lds && a->store)
+	if (a->upper && a->lds)
+		m = sel_raw(s, ISA_ds_store_b16_d16_hi, a->addr, data);
+	else if (a->upper)
+		m = sel_raw(s, ISA_global_store_d16_hi_b16, a->addr, data,
+			    a->base);
+	else if (a->lds && a->store)
 		m = sel_raw(s, lds_op(true, bytes), a->addr, data);
 	else if (a->lds)
 		m = sel_raw(s, lds_op(false, bytes), data, a->addr);
@@ -243,10 +249,14 @@ static void gather(struct sel *s, struct access *a, int at, int bytes,
 	}
 }
 
-/* The widest access from `at` on that the alignment allows. */
+/*
+ * The widest access from `at` on that the alignment allows.  Compute queues run
+ * with unaligned accesses allowed: vectors of 16-bit elements need only 2.
+ */
 static int piece_bytes(const struct access *a, int left, int align)
 {
-	int max = a->lds || align < 4 ? align : 16;
+	bool any = !a->lds && (align >= 4 || (align >= 2 && left >= 8));
+	int max = any ? 16 : align;
 
 	if (left >= 16 && max >= 16)
 		return 16;
@@ -545,6 +555,10 @@ void sel_store(struct sel *s, const struct ssa_inst *i)
 
 	s->mem = i;
 	a.data = store_data(s, i->arg[2]);
+	a.upper = s->val[i->arg[2]->id].upper.kind == MIR_VREG &&
+		  i->align >= 1;
+	if (a.upper)
+		a.data = s->val[i->arg[2]->id].upper;
 	address(s, &a);
 	save = mask_begin(s, i->n_args > 3 ? i->arg[3] : NULL);
 	pieces(s, &a, (int)ssa_type_bytes(i->arg[2]->type));

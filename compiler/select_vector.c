@@ -9,10 +9,13 @@ static uint32_t elem_bits(struct ssa_type t)
 	return ssa_kind_bits(t.kind);
 }
 
-/* Low halves of two registers to one. */
-static void pack_half(struct sel *s, struct mir_opnd d, struct mir_opnd lo,
-		      struct mir_opnd hi)
+/* Halves of two registers to one: low ones, or those known to be upper ones. */
+static void pack_half(struct sel *s, struct mir_opnd d,
+		      const struct ssa_inst *a, const struct ssa_inst *b)
 {
+	struct mir_opnd lo = sel_get(s, a), hi = sel_get(s, b);
+	uint32_t bytes = 0x05040100;
+
 	if (!mir_is_v(s->m, &d)) {
 		sel_s(s, ISA_s_pack_ll_b32_b16, d, lo, hi);
 		return;
@@ -21,7 +24,15 @@ static void pack_half(struct sel *s, struct mir_opnd d, struct mir_opnd lo,
 		sel_copy(s, d, mir_imm((lo.imm & 0xffff) | hi.imm << 16));
 		return;
 	}
-	sel_v(s, ISA_v_perm_b32, d, hi, lo, mir_imm(0x05040100));
+	if (s->val[a->id].upper.kind == MIR_VREG) {
+		lo = s->val[a->id].upper;
+		bytes += 0x0202;
+	}
+	if (s->val[b->id].upper.kind == MIR_VREG) {
+		hi = s->val[b->id].upper;
+		bytes += 0x02020000;
+	}
+	sel_v(s, ISA_v_perm_b32, d, hi, lo, mir_imm(bytes));
 }
 
 /* Both halves of one register, in their places. */
@@ -86,8 +97,7 @@ void sel_pack(struct sel *s, const struct ssa_inst *i)
 			if (k + 1 == i->n_args)
 				sel_copy(s, to, sel_get(s, i->arg[k]));
 			else if (!neighbours(s, to, i->arg[k], i->arg[k + 1]))
-				pack_half(s, to, sel_get(s, i->arg[k]),
-					  sel_get(s, i->arg[k + 1]));
+				pack_half(s, to, i->arg[k], i->arg[k + 1]);
 		}
 		return;
 	}
@@ -116,10 +126,13 @@ void sel_extract(struct sel *s, const struct ssa_inst *i)
 	}
 	/* What lies above the element does not matter. */
 	d = sel_def(s, i);
-	if (mir_is_v(s->m, &d))
+	if (mir_is_v(s->m, &d)) {
 		sel_v(s, ISA_v_lshrrev_b32, d, mir_imm(at % 32), w);
-	else
+		if (at % 32 == 16 && mir_is_v(s->m, &w))
+			s->val[i->id].upper = w;
+	} else {
 		sel_s(s, ISA_s_lshr_b32, d, w, mir_imm(at % 32));
+	}
 }
 
 /* ------------------------------------------------------------ matrices ---- */

@@ -9,14 +9,15 @@
  * computes something else does not count.  Instructions are those of the
  * kernel's code (`insts`) and those that the simulated waves executed (`run`).
  *
- * bench-clang [KERNEL...] [-v]: only these; -v also says where waves waited.
+ * bench-clang [KERNEL...] [-v]: only these; -v also shows every instruction with
+ * its issues and stalls.
  */
 #include <math.h>
 #include <unistd.h>
 
 #include "isa/occupancy.h"
 #include "kfd/soft/timing.h"
-#include "compiler/sim/sim.h"
+#include "compiler/sim/show.h"
 #include "tests/kernel-run.h"
 
 #define TARGET_SHARE 0.80
@@ -505,15 +506,21 @@ static size_t differences(const struct twin *t, const struct side *a,
 	return wrong;
 }
 
-static void show_stalls(const char *who, const struct sim_result *r)
+/* Every instruction with its issues and stalls per execution. */
+static void show_lines(const char *who, const struct twin *t,
+		       const struct live *l)
 {
-	printf("    %-6s", who);
-	for (int k = 1; k < SIM_STALL_COUNT; k++)
-		if (r->stall[k] * 50 > r->issues)
-			printf(" %s %.2f", sim_stall_name((enum sim_stall)k),
-			       (double)r->stall[k] / (double)r->issues);
-	printf(" stalled cycles per instruction; limit %s %.2f\n",
-	       sim_pipe_name(r->limit), r->share[r->limit]);
+	const struct sim_source src = { .wave_size = 32,
+					.code_va = l->entry_va };
+	const struct show_sim s = { .r = &l->result, .src = &src };
+	struct err e = { 0 };
+
+	printf("%s: %s, %llu cycles, limit %s %.2f\n", t->kernel, who,
+	       (unsigned long long)l->result.cycles,
+	       sim_pipe_name(l->result.limit),
+	       l->result.share[l->result.limit]);
+	if (!show_annotated(&s, stdout, &e))
+		fprintf(stderr, "bench-clang: %s\n", e.msg);
 }
 
 struct tally {
@@ -552,11 +559,11 @@ static void compare(struct machine *m, const struct twin *t,
 	bool good = ours(t, type, &a, &e) && measure(m, t, type, &a, &e);
 
 	if (good && verbose)
-		show_stalls("ours", &m->live.result);
+		show_lines("ours", t, &m->live);
 	good = good && clangs(t, type, dir, &b, &e) &&
 	       measure(m, t, type, &b, &e);
 	if (good && verbose)
-		show_stalls("clang", &m->live.result);
+		show_lines("clang", t, &m->live);
 	size_t wrong = good ? differences(t, &a, &b) : 0;
 	if (good && !wrong)
 		show(t, type, &a, &b, sum);

@@ -228,11 +228,15 @@ static void check_bounds(struct actor *a, const struct touch *x)
 		     o->name, (unsigned long long)o->size_bytes);
 }
 
-/* Wide accesses need 4, as the hardware wants for them at most. */
+/*
+ * Compute queues allow any address, so this is about mistakes: what is wider
+ * than 4 bytes is a vector, whose elements may have 2 bytes in memory.
+ */
 static void check_align(struct actor *a, const struct touch *x)
 {
+	const uint32_t elem = x->space == SOFT_SPACE_MEMORY ? 2 : 4;
 	const uint32_t n = a->s->access.bytes && !x->atomic &&
-				   x->size_bytes > 4 ? 4 : x->size_bytes;
+				   x->size_bytes > 4 ? elem : x->size_bytes;
 
 	if (!(n & (n - 1)) && !(x->at & (n - 1)))
 		return;

@@ -123,8 +123,8 @@ bool soft_sysfs_live(const char *path);
  *                  address, a branch, EXEC, or what is stored to memory
  *   bounds         an access outside of what was allocated, be the page
  *                  mapped or not; LDS beyond what the dispatch asked for
- *   alignment      an address that is no multiple of the access's size (of 4
- *                  for wider ones)
+ *   alignment      an address that is no multiple of the access's size (for
+ *                  wider ones of 4, in memory of 2)
  *   barrier        a wave ended while others wait at a barrier.  The card
  *                  lets the others go on, as waves that ended do not count;
  *                  the program hardly meant it
