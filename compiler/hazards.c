@@ -3,8 +3,9 @@
  * are those of isa/verify.def).
  *
  * A transcendental result may be read too early by one of the next five VALU
- * instructions (gfx11.0); s_waitcnt_depctr va_vdst(0) before the reader, or a
- * memory instruction on the way, makes it safe.  A matrix result may not be A
+ * instructions (gfx11.0), or arrive behind the result of one that writes the
+ * same register; s_waitcnt_depctr va_vdst(0) before the reader, or a memory
+ * instruction on the way, makes it safe.  A matrix result may not be A
  * or B of the very next VALU instruction.  In wave64 a VALU instruction must
  * not read sources from both sides of a write of EXEC, nor a lane mask that
  * was overwritten while in use.
@@ -93,14 +94,13 @@ static void step(const struct finder *f, struct state *s,
 			s->valus[r] = s->trans[r] = FAR;
 	}
 	memset(s->matrix, FAR, sizeof(s->matrix));
-	if (i->pair && mir_is_v(f->m, &i->pair->o[0]))
-		s->valus[mir_phys(f->m, &i->pair->o[0])] = FAR;
 	for (int k = 0; k < i->n_def; k++)
 		for (int j = 0; mir_is_v(f->m, &i->o[k]) && j < i->o[k].n;
 		     j++) {
 			int r = mir_phys(f->m, &i->o[k]) + j;
 
-			s->valus[r] = s->trans[r] = trans ? 0 : FAR;
+			if (trans)
+				s->valus[r] = s->trans[r] = 0;
 			if (mir_pipe(i) == ISA_PIPE_WMMA)
 				s->matrix[r] = 0;
 		}
