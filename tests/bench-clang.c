@@ -41,7 +41,7 @@ struct param {
 
 /* Sizes.  Rows are those of a model of 0.6e9 to 2e9 parameters. */
 enum {
-	COUNT = (1 << 19) - 2, /* elements; two of the last vector are not */
+	COUNT = (1 << 19) - 3, /* elements; three of the last vector are not */
 	N = 2048, ROWS = 768, VOCAB = 2000, SIDE = 1000,
 	HEADS = 16, HEAD = 128, TOKENS = 256, WEIGHTS = 4096,
 };

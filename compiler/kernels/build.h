@@ -35,6 +35,11 @@ BUILDER(attn_join);
 BUILDER(attention);
 BUILDER(topk);
 BUILDER(kv_gather);
+BUILDER(stream_add);
+BUILDER(stream_norm);
+BUILDER(stream_swiglu);
+BUILDER(stream_heads);
+BUILDER(stream_embed);
 
 /*
  * The builder of a kernel, for a shape with its defaults filled in; NULL after

@@ -45,6 +45,7 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 {
 	s->type = s->type ? s->type : DSL_F32;
 	s->to = s->to ? s->to : s->type;
+	s->weights = s->weights ? s->weights : s->type;
 	s->group = s->group ? s->group : k->group;
 	if (s->group < 32 || s->group > 1024 || s->group & (s->group - 1))
 		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
@@ -53,6 +54,11 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 	if (!is_float(s->type) || !is_float(s->to))
 		return err_set(e, ERR_USAGE, "%s: elements of type %d; wanted "
 			       "f32, f16 or bf16", k->name, s->type);
+	if (!is_float(s->weights) && s->weights != DSL_I8 &&
+	    s->weights != DSL_U8)
+		return err_set(e, ERR_USAGE, "%s: weights of type %d; wanted "
+			       "f32, f16, bf16, i8 or u8", k->name,
+			       s->weights);
 	if (k->per == KERNEL_TILE && s->group != k->group)
 		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
 			       "wanted %u", k->name, s->group, k->group);
@@ -74,6 +80,12 @@ uint64_t kernel_groups(const struct kernel_entry *k,
 		break;
 	case KERNEL_WAVE_ROW:
 		each = group / 32;
+		break;
+	case KERNEL_STREAM:
+		each = group / 32 * KERNEL_STREAM_ROWS;
+		break;
+	case KERNEL_STREAM_PAIR:
+		each = group / 32 * KERNEL_STREAM_ROWS / 2;
 		break;
 	case KERNEL_ROW:
 	case KERNEL_GRID:

@@ -32,6 +32,7 @@
 struct kernel_shape {
 	enum dsl_type type;   /* of elements in memory: F32, F16 or BF16 */
 	enum dsl_type to;     /* convert: of the results */
+	enum dsl_type weights; /* stream: or I8, or U8 for pairs of 4 bits */
 	uint32_t group;	      /* work-items per group */
 	enum dsl_type cache;  /* of keys and values in the cache: as `type` */
 	uint32_t head;	      /* elements of a head: 1 to 256, 0: 128 */
@@ -50,9 +51,12 @@ enum kernel_per {
 	KERNEL_TILE,	 /* KERNEL_TILE_SIZE squared; a grid of two dimensions */
 	KERNEL_WAVE_ROW, /* group / 32 rows */
 	KERNEL_GRID,	 /* as the comment of its builder says */
+	KERNEL_STREAM,	 /* KERNEL_STREAM_ROWS as many */
+	KERNEL_STREAM_PAIR, /* half of these: gate and up */
 };
 #define KERNEL_VECTOR	 4
 #define KERNEL_TILE_SIZE 32
+#define KERNEL_STREAM_ROWS 4
 
 struct kernel_entry {
 	const char *name, *what;

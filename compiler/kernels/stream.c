@@ -1,0 +1,433 @@
+/*
+ * Decoding's products, in which weights stream past a few activations: what
+ * stands before and after the product in a Qwen3 layer is done on the way, so
+ * that a layer is five packets.
+ *
+ * Weights are W [rows][n], a row per output, of any type of kernel_shape
+ * (weights): floats, I8, or U8 for two of 4 bits; the integers have a scale of
+ * f16 for each 32 columns, [rows][n / 32], and 4-bit ones lie as gemv_int4 has
+ * them.  For floats `scale` is not read.  n is a multiple of 32.  Activations
+ * are f32.  Grid dimension 1 is the token.
+ *
+ * Each wave makes KERNEL_STREAM_ROWS rows in one go, for more loads under way.
+ * RMSNorm costs no pass of its own: sum w x g / rms(x) needs the squares of x,
+ * and x is here anyway.
+ */
+#include "compiler/kernels/build.h"
+
+#define ROWS	    KERNEL_STREAM_ROWS
+#define QUANT_GROUP 32
+
+/* A matrix that streams, and how a lane takes its columns. */
+struct stream {
+	struct val w, scale, n;
+	enum dsl_type type;
+	uint32_t step; /* columns of a lane at a time */
+};
+
+/* Columns of one lane in one step: one or two runs of `run` from `at` on. */
+struct columns {
+	struct val at[2], group;
+	uint32_t runs, run;
+};
+
+static struct stream stream_args(struct dsl *k, enum dsl_type type)
+{
+	struct stream s = { .type = type };
+
+	s.w = ALIGNED(ARG_PTR(k, type, "w", DSL_READONLY), 8);
+	s.scale = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
+	s.step = type == DSL_F32 ? 4 : type == DSL_U8 ? 16 : 8;
+	return s;
+}
+
+static bool is_integer(const struct stream *s)
+{
+	return s->type == DSL_I8 || s->type == DSL_U8;
+}
+
+static struct columns stream_columns(const struct stream *s, struct val step)
+{
+	struct columns c = { .runs = 1, .run = s->step };
+
+	if (s->type == DSL_U8) {
+		struct val half = MUL(AND(step, 1), 8);
+
+		c.runs = 2;
+		c.run = 8;
+		c.group = SHR(step, 1);
+		c.at[0] = ADD(SHL(c.group, 5), half);
+		c.at[1] = ADD(c.at[0], QUANT_GROUP / 2);
+		return c;
+	}
+	c.at[0] = MUL(step, s->step);
+	if (s->type == DSL_I8)
+		c.group = SHR(c.at[0], 5);
+	return c;
+}
+
+/* Row r of the matrix. */
+static struct stream stream_row(const struct stream *s, struct val r)
+{
+	struct stream row = *s;
+
+	row.w = row_of(s->w, r, s->type == DSL_U8 ? SHR(s->n, 1) : s->n);
+	if (is_integer(s))
+		row.scale = row_of(s->scale, r, SHR(s->n, 5));
+	return row;
+}
+
+/* sum + the products of one step of a row with x. */
+static struct val stream_dot(const struct stream *row, const struct columns *c,
+			     struct val step, const struct val *x,
+			     struct val sum)
+{
+	struct val w[2];
+	struct val part = is_integer(row) ? CONST(sum.k, DSL_F32, 0) : sum;
+
+	if (row->type == DSL_U8) {
+		struct val q = CAST(DSL_I32, LOADV(row->w, MUL(step, 8), 8));
+
+		w[0] = CAST(DSL_F32, SUB(AND(q, 15), 8));
+		w[1] = CAST(DSL_F32, SUB(SHR(q, 4), 8));
+	} else {
+		w[0] = LOADV(row->w, c->at[0], c->run);
+		w[0] = CAST(DSL_F32, is_integer(row) ? CAST(DSL_I32, w[0]) :
+						       w[0]);
+	}
+	for (uint32_t j = 0; j < c->runs; j++)
+		for (uint32_t i = 0; i < c->run; i++)
+			part = FMA(ELEM(w[j], i), ELEM(x[j], i), part);
+	if (!is_integer(row))
+		return part;
+	return FMA(CAST(DSL_F32, LOAD(row->scale, c->group)), part, sum);
+}
+
+/* The input of a product, and the norm before it. */
+struct input {
+	struct val x;	 /* [n] */
+	struct val gain; /* [n]; with `norm` */
+	struct val eps;
+	bool norm;
+};
+
+/*
+ * out[0..ROWS-1], the same in all lanes: the products of rows r[] with the
+ * input.
+ */
+static void stream_rows(struct dsl *k, const struct stream *s,
+			const struct input *in, const struct val *r,
+			struct val *out)
+{
+	struct stream row[ROWS];
+	struct var sum[ROWS], squares = VAR(k, DSL_F32, 0);
+	struct val steps = DIV(s->n, s->step);
+
+	for (uint32_t j = 0; j < ROWS; j++) {
+		row[j] = stream_row(s, r[j]);
+		sum[j] = VAR(k, DSL_F32, 0);
+	}
+	FOR(k, i, LANE(k), steps, 32) {
+		struct columns c = stream_columns(s, i);
+		struct val x[2];
+
+		for (uint32_t j = 0; j < c.runs; j++) {
+			x[j] = LOADV(in->x, c.at[j], c.run);
+			if (!in->norm)
+				continue;
+			for (uint32_t e = 0; e < c.run; e++)
+				SET(squares, FMA(ELEM(x[j], e), ELEM(x[j], e),
+						 GET(squares)));
+			x[j] = MUL(x[j], LOADV(in->gain, c.at[j], c.run));
+		}
+		for (uint32_t j = 0; j < ROWS; j++)
+			SET(sum[j], stream_dot(&row[j], &c, i, x,
+					       GET(sum[j])));
+	}
+	struct val rms = CONST(k, DSL_F32, 1);
+
+	if (in->norm)
+		rms = RSQRT(ADD(DIV(WAVE_SUM(GET(squares)),
+				    CAST(DSL_F32, s->n)), in->eps));
+	for (uint32_t j = 0; j < ROWS; j++)
+		out[j] = MUL(WAVE_SUM(GET(sum[j])), rms);
+}
+
+static struct input input_args(struct dsl *k, bool norm)
+{
+	struct input in = { .norm = norm };
+
+	in.x = ALIGNED(ARG_PTR(k, DSL_F32, "x", DSL_READONLY), 16);
+	if (norm) {
+		in.gain = ALIGNED(ARG_PTR(k, DSL_F32, "gain", DSL_READONLY),
+				  16);
+		in.eps = ARG(k, DSL_F32, "eps");
+	}
+	return in;
+}
+
+/* Rows of this wave, none beyond the last; `first` is not cut. */
+static struct val wave_rows(struct dsl *k, uint32_t group, uint32_t each,
+			    struct val rows, struct val *r)
+{
+	struct val wave = ADD(MUL(GROUP_ID(k, 0), group / 32), WAVE(k));
+	struct val first = MUL(wave, each);
+
+	for (uint32_t j = 0; j < each; j++)
+		r[j] = MIN(ADD(first, j), SUB(rows, 1));
+	return first;
+}
+
+/* Writes out[j] to y[first + j] from one lane. */
+static void rows_store(struct dsl *k, struct val y, struct val first,
+		       struct val rows, const struct val *out, uint32_t n)
+{
+	IF(k, EQ(LANE(k), 0)) {
+		for (uint32_t j = 0; j < n; j++)
+			STORE_IF(LT(ADD(first, j), rows), y, ADD(first, j),
+				 out[j]);
+	}
+}
+
+/*
+ * Arguments: y [tokens][rows] (f32, added to), w, scale, x [tokens][n], rows, n
+ * (i32).
+ */
+struct ssa_func *kernel_stream_add(const struct kernel_entry *entry,
+				   const struct kernel_shape *shape,
+				   struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+	struct val r[ROWS], out[ROWS];
+
+	if (!k)
+		return NULL;
+	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
+	struct stream w = stream_args(k, s.weights);
+	struct input in = input_args(k, false);
+	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
+	struct val first = wave_rows(k, s.group, ROWS, rows, r);
+
+	w.n = n;
+	in.x = row_of(in.x, GROUP_ID(k, 1), n);
+	y = row_of(y, GROUP_ID(k, 1), rows);
+	IF(k, LT(first, rows)) {
+		stream_rows(k, &w, &in, r, out);
+		for (uint32_t j = 0; j < ROWS; j++)
+			out[j] = ADD(LOAD(y, r[j]), out[j]);
+		rows_store(k, y, first, rows, out, ROWS);
+	}
+	return dsl_finish(k, e);
+}
+
+/*
+ * Arguments: y [picked][rows] (f32), w, scale, x [tokens][n], gain [n], eps,
+ * pick [picked] (i32: which token), rows, n (i32).  y = W norm(x).
+ */
+struct ssa_func *kernel_stream_norm(const struct kernel_entry *entry,
+				    const struct kernel_shape *shape,
+				    struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+	struct val r[ROWS], out[ROWS];
+
+	if (!k)
+		return NULL;
+	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
+	struct stream w = stream_args(k, s.weights);
+	struct input in = input_args(k, true);
+	struct val pick = ARG_PTR(k, DSL_I32, "pick", DSL_READONLY);
+	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
+	struct val first = wave_rows(k, s.group, ROWS, rows, r);
+
+	w.n = n;
+	in.x = row_of(in.x, LOAD(pick, GROUP_ID(k, 1)), n);
+	y = row_of(y, GROUP_ID(k, 1), rows);
+	IF(k, LT(first, rows)) {
+		stream_rows(k, &w, &in, r, out);
+		rows_store(k, y, first, rows, out, ROWS);
+	}
+	return dsl_finish(k, e);
+}
+
+/*
+ * Arguments: y [tokens][rows] (f32), w [2 rows][n] (gate, then up), scale,
+ * x [tokens][n], gain [n], eps, rows, n (i32).  y = silu(gate) up of norm(x).
+ */
+struct ssa_func *kernel_stream_swiglu(const struct kernel_entry *entry,
+				      const struct kernel_shape *shape,
+				      struct err *e)
+{
+	enum { PAIRS = ROWS / 2 };
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+	struct val r[ROWS], out[ROWS];
+
+	if (!k)
+		return NULL;
+	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
+	struct stream w = stream_args(k, s.weights);
+	struct input in = input_args(k, true);
+	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
+	struct val first = wave_rows(k, s.group, PAIRS, rows, r);
+
+	w.n = n;
+	in.x = row_of(in.x, GROUP_ID(k, 1), n);
+	y = row_of(y, GROUP_ID(k, 1), rows);
+	for (uint32_t j = 0; j < PAIRS; j++)
+		r[PAIRS + j] = ADD(r[j], rows);
+	IF(k, LT(first, rows)) {
+		stream_rows(k, &w, &in, r, out);
+		for (uint32_t j = 0; j < PAIRS; j++)
+			out[j] = MUL(SILU(out[j]), out[PAIRS + j]);
+		rows_store(k, y, first, rows, out, PAIRS);
+	}
+	return dsl_finish(k, e);
+}
+
+/* Of one head, in LDS, before its norm and turn. */
+static struct val head_product(struct dsl *k, const struct stream *w,
+			       const struct input *in, struct val head,
+			       struct val d, uint32_t group)
+{
+	struct val lds = LDS(k, DSL_F32, KERNEL_MAX_HEAD, "head");
+	struct val top = MUL(head, d);
+
+	FOR(k, r0, MUL(WAVE(k), ROWS), d, group / 32 * ROWS) {
+		struct val r[ROWS], out[ROWS];
+
+		for (uint32_t j = 0; j < ROWS; j++)
+			r[j] = ADD(top, MIN(ADD(r0, j), SUB(d, 1)));
+		stream_rows(k, w, in, r, out);
+		rows_store(k, lds, r0, d, out, ROWS);
+	}
+	BARRIER(k);
+	return lds;
+}
+
+/*
+ * Arguments: q [tokens][heads][d] (f32), kc, vc (shape.cache), w
+ * [(heads + 2 kv_heads) d][n] (queries, keys, values), scale, x [tokens][n],
+ * gain [n], eps, q_gain, k_gain [d] (f32), cos, sin [positions][d / 2] (f32),
+ * position, slot [tokens] (i32), heads, kv_heads, d, n (i32), row, head (i32),
+ * sequence (i64): the cache's strides, see kernels.h.  A group makes one head
+ * of one token: product, RMSNorm over the head, rotary embedding of halves;
+ * keys and values go into the cache.  d is even and at most KERNEL_MAX_HEAD.
+ */
+struct ssa_func *kernel_stream_heads(const struct kernel_entry *entry,
+				     const struct kernel_shape *shape,
+				     struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+
+	if (!k)
+		return NULL;
+	struct val q = ARG_PTR(k, DSL_F32, "q", DSL_NOALIAS);
+	struct val kc = ARG_PTR(k, s.cache, "kc", DSL_NOALIAS);
+	struct val vc = ARG_PTR(k, s.cache, "vc", DSL_NOALIAS);
+	struct stream w = stream_args(k, s.weights);
+	struct input in = input_args(k, true);
+	struct val q_gain = ARG_PTR(k, DSL_F32, "q_gain", DSL_READONLY);
+	struct val k_gain = ARG_PTR(k, DSL_F32, "k_gain", DSL_READONLY);
+	struct val cosine = ARG_PTR(k, DSL_F32, "cos", DSL_READONLY);
+	struct val sine = ARG_PTR(k, DSL_F32, "sin", DSL_READONLY);
+	struct val position = ARG_PTR(k, DSL_I32, "position", DSL_READONLY);
+	struct val slot = ARG_PTR(k, DSL_I32, "slot", DSL_READONLY);
+	struct val heads = ARG(k, DSL_I32, "heads");
+	struct val kv_heads = ARG(k, DSL_I32, "kv_heads");
+	struct val d = ARG(k, DSL_I32, "d"), n = ARG(k, DSL_I32, "n");
+	struct cache_at c = cache_args(k);
+	struct val head = GROUP_ID(k, 0), token = GROUP_ID(k, 1);
+	struct val i = LOCAL_ID(k, 0), half = SHR(d, 1);
+	struct val p = LOAD(position, token), sq = LOAD(slot, token);
+
+	w.n = n;
+	in.x = row_of(in.x, token, n);
+	struct val lds = head_product(k, &w, &in, head, d, s.group);
+	struct val mine = LOAD_IF(LT(i, d), lds, i);
+	struct val rms = RSQRT(ADD(DIV(GROUP_SUM(MUL(mine, mine)),
+				       CAST(DSL_F32, d)), in.eps));
+	struct val is_q = LT(head, heads);
+	struct val last = ADD(heads, kv_heads);
+	struct val kv = SUB(head, SELECT(LT(head, last), heads, last));
+
+	IF(k, GE(head, last)) {
+		IF(k, LT(i, d)) {
+			store_f32(cache_row(&c, vc, sq, kv, p), i, mine);
+		}
+	} ELSE(k) {
+		IF(k, LT(i, half)) {
+			struct val j = ADD(i, half);
+			struct val ga = SELECT(is_q, LOAD(q_gain, i),
+					       LOAD(k_gain, i));
+			struct val gb = SELECT(is_q, LOAD(q_gain, j),
+					       LOAD(k_gain, j));
+			struct val a = MUL(MUL(mine, rms), ga);
+			struct val b = MUL(MUL(LOAD(lds, j), rms), gb);
+			struct val co = LOAD(row_of(cosine, p, half), i);
+			struct val si = LOAD(row_of(sine, p, half), i);
+			struct val first = SUB(MUL(a, co), MUL(b, si));
+			struct val second = FMA(b, co, MUL(a, si));
+
+			IF(k, is_q) {
+				struct val to = row_of(q, ADD(MUL(token, heads),
+							      head), d);
+				STORE(to, i, first);
+				STORE(to, j, second);
+			} ELSE(k) {
+				struct val to = cache_row(&c, kc, sq, kv, p);
+				store_f32(to, i, first);
+				store_f32(to, j, second);
+			}
+		}
+	}
+	return dsl_finish(k, e);
+}
+
+/*
+ * Arguments: x [tokens][n] (f32), w [rows][n], scale, id [tokens] (i32), rows, n
+ * (i32): row id of the matrix, as f32.  An id that is not there gives zeros.
+ */
+struct ssa_func *kernel_stream_embed(const struct kernel_entry *entry,
+				     const struct kernel_shape *shape,
+				     struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+
+	if (!k)
+		return NULL;
+	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_NOALIAS);
+	struct stream w = stream_args(k, s.weights);
+	struct val id = ARG_PTR(k, DSL_I32, "id", DSL_READONLY);
+	struct val rows = ARG(k, DSL_U32, "rows"), n = ARG(k, DSL_I32, "n");
+	struct val token = GROUP_ID(k, 0), which = LOAD(id, token);
+	struct val there = LT(CAST(DSL_U32, which), rows);
+
+	w.n = n;
+	w = stream_row(&w, SELECT(there, which, 0));
+	x = row_of(x, token, n);
+	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+		struct val v;
+
+		if (w.type == DSL_U8) {
+			struct val j = AND(i, QUANT_GROUP - 1);
+			struct val b = ADD(SHL(SHR(i, 5), 4), AND(j, 15));
+			struct val q = CAST(DSL_I32, LOAD(w.w, b));
+
+			v = CAST(DSL_F32, SUB(SELECT(LT(j, 16), AND(q, 15),
+						     SHR(q, 4)), 8));
+		} else {
+			v = LOAD(w.w, i);
+			v = CAST(DSL_F32, is_integer(&w) ? CAST(DSL_I32, v) :
+							   v);
+		}
+		if (is_integer(&w))
+			v = MUL(v, CAST(DSL_F32, LOAD(w.scale, SHR(i, 5))));
+		STORE(x, i, SELECT(there, v, CONST(k, DSL_F32, 0)));
+	}
+	return dsl_finish(k, e);
+}
