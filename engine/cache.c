@@ -82,34 +82,37 @@ void qwen_cache_put(const struct qwen_cache *c, uint8_t *part, size_t at,
 		    const float *x)
 {
 	uint8_t *p = part + at * c->vector_bytes;
-	struct qwen_group g;
+	float d, sum;
 
 	if (c->type != QWEN_W_INT8) {
 		c->k->narrow(c->type, x, c->head_dim, p);
 		return;
 	}
 	for (uint32_t i = 0; i < c->head_dim; i += QWEN_GROUP) {
-		c->k->quantize(x + i, QWEN_GROUP, &g);
-		memcpy(p, g.q, QWEN_GROUP);
-		memcpy(p + QWEN_GROUP, &g.d, sizeof(g.d));
+		struct qwen_quants q = { (int8_t *)p, &d, &sum };
+		c->k->quantize(x + i, QWEN_GROUP, &q);
+		memcpy(p + QWEN_GROUP, &d, sizeof(d));
 		p += INT8_GROUP_BYTES;
 	}
 }
 
-void qwen_cache_get(const struct qwen_cache *c, const uint8_t *part, size_t at,
-		    float *x)
+struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
+				   const uint8_t *part, size_t at, uint32_t n,
+				   float *space)
 {
 	const uint8_t *p = part + at * c->vector_bytes;
-	float d;
+	struct qwen_matrix m = { c->type, n, c->head_dim, p, NULL };
 
-	if (c->type != QWEN_W_INT8) {
-		c->k->widen(c->type, p, c->head_dim, x);
-		return;
-	}
-	for (uint32_t i = 0; i < c->head_dim; i += QWEN_GROUP) {
+	if (c->type != QWEN_W_INT8)
+		return m;
+	m.type = QWEN_W_F32;
+	m.data = space;
+	for (size_t i = 0; i < (size_t)n * c->head_dim; i += QWEN_GROUP) {
+		float d;
 		memcpy(&d, p + QWEN_GROUP, sizeof(d));
 		for (int j = 0; j < QWEN_GROUP; j++)
-			x[i + j] = d * (int8_t)p[j];
+			space[i + j] = d * (int8_t)p[j];
 		p += INT8_GROUP_BYTES;
 	}
+	return m;
 }

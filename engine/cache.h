@@ -23,10 +23,15 @@ void qwen_cache_fini(struct qwen_cache *c);
 /* Index of a vector in `key` and in `value`. */
 size_t qwen_cache_at(const struct qwen_cache *c, uint32_t layer,
 		     uint32_t sequence, uint32_t head, uint32_t position);
-/* One vector of head_dim values, to and from f32. */
+/* Stores one vector of head_dim values. */
 void qwen_cache_put(const struct qwen_cache *c, uint8_t *part, size_t at,
 		    const float *x);
-void qwen_cache_get(const struct qwen_cache *c, const uint8_t *part, size_t at,
-		    float *x);
+/*
+ * The n vectors from `at` on as a matrix of F32, F16 or BF16; INT8 is widened
+ * into space [n][head_dim].
+ */
+struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
+				   const uint8_t *part, size_t at, uint32_t n,
+				   float *space);
 
 #endif

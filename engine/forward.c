@@ -1,6 +1,14 @@
 /*
- * The CPU backend: every step is split over the model's threads and ends in a
- * barrier.
+ * The CPU backend.  Every step is split over the model's threads, by rows of
+ * the weights, so that each thread streams its own part of a matrix.
+ *
+ * A narrow pass (decoding) is a stream of weights with little arithmetic.  What
+ * is small is done by every thread for itself rather than shared: norms and
+ * quantization; a thread has whole heads, so that it needs nothing of others
+ * from the queries to the result of attention.  Four barriers remain per layer.
+ *
+ * A wide pass (a prompt) is arithmetic: products are blocked, and norms and
+ * heads are split by tokens.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,11 +17,10 @@
 #include "engine/backend.h"
 #include "engine/cache.h"
 
-/* What one thread needs for itself in attention. */
-struct scratch {
-	float *score; /* [heads per kv head][positions] */
-	float *row;   /* [head_dim]: a key or a value as f32 */
-};
+/* Tokens of a narrow pass, at most. */
+#define NARROW 8
+/* Positions of an int8 cache that are widened at once. */
+#define WIDENED 64
 
 struct cpu {
 	const struct qwen_model *m;
@@ -21,17 +28,28 @@ struct cpu {
 	struct qwen_cache cache;
 	float *cosine, *sine; /* [positions][head_dim / 2] */
 	struct arena mem;
-	struct scratch *scratch; /* [threads] */
+	struct worker *worker; /* [threads] */
 	/* Of one pass; [max_tokens] rows each. */
 	const struct qwen_pass *p;
-	float *x;	       /* [hidden]: the residual stream */
-	float *h;	       /* [hidden]: normalized */
-	float *q, *k, *v;      /* [heads][head_dim], [kv_heads][head_dim] */
-	float *a;	       /* [heads][head_dim]: attention's result */
-	float *o;	       /* [hidden]: what is added to x */
-	float *gate, *up;      /* [ffn] */
-	struct qwen_group *xq; /* a product's input for integer weights */
-	bool stopped;	       /* set by one thread before a barrier */
+	float *x;	  /* [hidden]: the residual stream */
+	float *h;	  /* [hidden]: normalized; of wide passes */
+	float *q, *k, *v; /* [heads][head_dim], [kv_heads][head_dim] */
+	float *a;	  /* [heads][head_dim]: attention's result */
+	float *gate, *up; /* [ffn] */
+	struct qwen_quants *xq; /* a product's input for integer weights */
+	bool stopped;	  /* set by thread 0 before a barrier */
+};
+
+/* One thread, and what it has for itself. */
+struct worker {
+	struct cpu *s;
+	struct threads *t;
+	unsigned thread;
+	float *score; /* [heads per kv head][positions] */
+	float *space; /* [WIDENED][head_dim] */
+	float *h;     /* [NARROW][hidden] */
+	struct qwen_quants xq[NARROW];
+	uint32_t *best; /* [max_tokens] */
 };
 
 static uint32_t largest(uint32_t a, uint32_t b)
@@ -44,31 +62,49 @@ static float *floats(struct cpu *s, size_t a, size_t b)
 	return arena_alloc(&s->mem, a * b * sizeof(float));
 }
 
+static void quants_init(struct cpu *s, struct qwen_quants *q, uint32_t n)
+{
+	const struct qwen_config *c = &s->m->config;
+	uint32_t widest = largest(c->ffn, largest(c->hidden,
+						  c->heads * c->head_dim));
+	struct qwen_quants none;
+	size_t bytes = qwen_quants_place(&none, widest, NULL);
+
+	for (uint32_t i = 0; i < n; i++)
+		qwen_quants_place(&q[i], widest, arena_alloc(&s->mem, bytes));
+}
+
+static void worker_init(struct cpu *s, struct worker *w, unsigned thread)
+{
+	const struct qwen_config *c = &s->m->config;
+
+	*w = (struct worker){ .s = s, .t = s->m->threads, .thread = thread };
+	w->score = floats(s, c->heads / c->kv_heads, s->shape.positions);
+	w->space = floats(s, WIDENED, c->head_dim);
+	w->h = floats(s, NARROW, c->hidden);
+	w->best = arena_alloc(&s->mem, s->shape.max_tokens * sizeof(*w->best));
+	quants_init(s, w->xq, NARROW);
+}
+
 static void buffers_init(struct cpu *s)
 {
 	const struct qwen_config *c = &s->m->config;
-	size_t n = s->shape.max_tokens, threads;
-	uint32_t widest = largest(c->ffn, largest(c->hidden,
-						  c->heads * c->head_dim));
+	size_t n = s->shape.max_tokens;
+	unsigned threads = threads_count(s->m->threads);
 
 	s->x = floats(s, n, c->hidden);
 	s->h = floats(s, n, c->hidden);
-	s->o = floats(s, n, c->hidden);
 	s->q = floats(s, n, (size_t)c->heads * c->head_dim);
 	s->a = floats(s, n, (size_t)c->heads * c->head_dim);
 	s->k = floats(s, n, (size_t)c->kv_heads * c->head_dim);
 	s->v = floats(s, n, (size_t)c->kv_heads * c->head_dim);
 	s->gate = floats(s, n, c->ffn);
 	s->up = floats(s, n, c->ffn);
-	s->xq = arena_alloc(&s->mem, n * (widest / QWEN_GROUP + 1) *
-					     sizeof(*s->xq));
-	threads = threads_count(s->m->threads);
-	s->scratch = arena_alloc(&s->mem, threads * sizeof(*s->scratch));
-	for (size_t t = 0; t < threads; t++) {
-		s->scratch[t].score = floats(s, c->heads / c->kv_heads,
-					     s->shape.positions);
-		s->scratch[t].row = floats(s, 1, c->head_dim);
-	}
+	s->xq = arena_alloc(&s->mem, n * sizeof(*s->xq));
+	quants_init(s, s->xq, (uint32_t)n);
+	s->worker = arena_alloc(&s->mem, threads * sizeof(*s->worker));
+	for (unsigned t = 0; t < threads; t++)
+		worker_init(s, &s->worker[t], t);
 }
 
 static void *cpu_state_new(const struct qwen_model *m,
@@ -104,81 +140,9 @@ static uint64_t cpu_cache_bytes(const void *state)
 	return ((const struct cpu *)state)->cache.size_bytes;
 }
 
-/* ---- one pass ---- */
+/* ---- heads and attention ---- */
 
-/* One of several products of the same input. */
-struct out {
-	const struct qwen_matrix *w;
-	float *y;
-};
-
-static bool any_integer(const struct out *out, int n_out)
-{
-	for (int i = 0; i < n_out; i++)
-		if (out[i].w->type >= QWEN_W_INT8)
-			return true;
-	return false;
-}
-
-/*
- * y = W x for n tokens, the rows of each matrix split over the threads.  Ends
- * in a barrier.
- */
-static void products(struct cpu *s, struct threads *t,
-		     unsigned thread, const float *x, uint32_t n,
-		     const struct out *out, int n_out)
-{
-	const struct qwen_kernels *k = s->m->kernels;
-	uint32_t cols = out[0].w->cols, groups = cols / QWEN_GROUP;
-	size_t from, to;
-
-	if (any_integer(out, n_out)) {
-		threads_part(t, thread, n, 1, &from, &to);
-		for (size_t i = from; i < to; i++)
-			k->quantize(x + i * cols, cols, s->xq + i * groups);
-		threads_barrier(t);
-	}
-	for (int i = 0; i < n_out; i++) {
-		const struct qwen_matrix *w = out[i].w;
-		threads_part(t, thread, w->rows, 16, &from, &to);
-		if (w->type >= QWEN_W_INT8)
-			k->product_int(w, (uint32_t)from, (uint32_t)to, s->xq,
-				       n, out[i].y, w->rows);
-		else
-			k->product(w, (uint32_t)from, (uint32_t)to, x, cols, n,
-				   out[i].y, w->rows);
-	}
-	threads_barrier(t);
-}
-
-/* h = norm(x) for every token; ends in a barrier. */
-static void normalize(struct cpu *s, struct threads *t,
-		      unsigned thread, const float *w)
-{
-	const struct qwen_config *c = &s->m->config;
-	size_t from, to;
-
-	threads_part(t, thread, s->p->n, 1, &from, &to);
-	for (size_t i = from; i < to; i++)
-		s->m->kernels->rms_norm(s->x + i * c->hidden, w, c->hidden,
-					(float)c->norm_eps,
-					s->h + i * c->hidden);
-	threads_barrier(t);
-}
-
-/* x += o for every token; ends in a barrier. */
-static void add(struct cpu *s, struct threads *t, unsigned thread)
-{
-	size_t from, to;
-
-	threads_part(t, thread, (size_t)s->p->n * s->m->config.hidden, 64,
-			  &from, &to);
-	for (size_t i = from; i < to; i++)
-		s->x[i] += s->o[i];
-	threads_barrier(t);
-}
-
-static void head_turn(struct cpu *s, float *x, const float *norm,
+static void head_turn(const struct cpu *s, float *x, const float *norm,
 		      uint32_t position)
 {
 	const struct qwen_config *c = &s->m->config;
@@ -188,160 +152,329 @@ static void head_turn(struct cpu *s, float *x, const float *norm,
 	s->m->kernels->rope(x, s->cosine + at, s->sine + at, c->head_dim);
 }
 
-/* Norms and turns queries and keys, and fills the cache. */
-static void heads_turn(struct cpu *s, struct threads *t,
-		       unsigned thread, uint32_t layer)
+/* Norms and turns one key-value head of token n, and stores it. */
+static void kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h)
 {
 	const struct qwen_config *c = &s->m->config;
-	const struct qwen_layer *l = &s->m->layer[layer];
-	uint32_t heads = c->heads + c->kv_heads, d = c->head_dim;
-	size_t from, to;
+	size_t row = ((size_t)n * c->kv_heads + h) * c->head_dim;
+	size_t at = qwen_cache_at(&s->cache, layer, s->p->token[n].sequence, h,
+				  s->p->position[n]);
 
-	threads_part(t, thread, (size_t)s->p->n * heads, 1, &from, &to);
-	for (size_t i = from; i < to; i++) {
-		uint32_t n = (uint32_t)(i / heads), h = (uint32_t)(i % heads);
-		if (h < c->heads) {
-			head_turn(s, s->q + ((size_t)n * c->heads + h) * d,
-				  l->q_norm, s->p->position[n]);
-			continue;
-		}
-		h -= c->heads;
-		size_t row = ((size_t)n * c->kv_heads + h) * d;
-		size_t at = qwen_cache_at(&s->cache, layer,
-					  s->p->token[n].sequence, h,
-					  s->p->position[n]);
-		head_turn(s, s->k + row, l->k_norm, s->p->position[n]);
-		qwen_cache_put(&s->cache, s->cache.key, at, s->k + row);
-		qwen_cache_put(&s->cache, s->cache.value, at, s->v + row);
-	}
-	threads_barrier(t);
+	head_turn(s, s->k + row, s->m->layer[layer].k_norm, s->p->position[n]);
+	qwen_cache_put(&s->cache, s->cache.key, at, s->k + row);
+	qwen_cache_put(&s->cache, s->cache.value, at, s->v + row);
+}
+
+static void q_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h)
+{
+	const struct qwen_config *c = &s->m->config;
+
+	head_turn(s, s->q + ((size_t)n * c->heads + h) * c->head_dim,
+		  s->m->layer[layer].q_norm, s->p->position[n]);
 }
 
 /* The query heads of one key-value head, for one token. */
-static void attend(struct cpu *s, const struct scratch *x,
-		   uint32_t layer, uint32_t n, uint32_t kv)
+static void attend(struct worker *w, uint32_t layer, uint32_t n, uint32_t kv)
 {
+	struct cpu *s = w->s;
 	const struct qwen_config *c = &s->m->config;
 	const struct qwen_kernels *k = s->m->kernels;
 	uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
 	uint32_t length = s->p->position[n] + 1;
-	size_t at = qwen_cache_at(&s->cache, layer, s->p->token[n].sequence, kv,
-				  0);
+	uint32_t step = s->cache.type == QWEN_W_INT8 ? WIDENED : length;
+	size_t at = qwen_cache_at(&s->cache, layer, s->p->token[n].sequence,
+				  kv, 0);
 	float *q = s->q + ((size_t)n * c->heads + kv * per) * d;
 	float *a = s->a + ((size_t)n * c->heads + kv * per) * d;
 	float scale = (float)(1 / sqrt(d));
 
-	for (uint32_t p = 0; p < length; p++) {
-		qwen_cache_get(&s->cache, s->cache.key, at + p, x->row);
-		for (uint32_t h = 0; h < per; h++)
-			x->score[(size_t)h * length + p] =
-				scale * k->dot(q + h * d, x->row, d);
+	for (uint32_t p = 0; p < length; p += step) {
+		uint32_t some = length - p < step ? length - p : step;
+		struct qwen_matrix m = qwen_cache_rows(
+			&s->cache, s->cache.key, at + p, some, w->space);
+		k->product(&m, 0, some, q, d, per, w->score + p, length,
+			   false);
 	}
+	for (size_t i = 0; i < (size_t)per * length; i++)
+		w->score[i] *= scale;
 	for (uint32_t h = 0; h < per; h++)
-		k->softmax(x->score + (size_t)h * length, length);
+		k->softmax(w->score + (size_t)h * length, length);
 	memset(a, 0, (size_t)per * d * sizeof(*a));
-	for (uint32_t p = 0; p < length; p++) {
-		qwen_cache_get(&s->cache, s->cache.value, at + p, x->row);
-		for (uint32_t h = 0; h < per; h++)
-			k->axpy(x->score[(size_t)h * length + p], x->row,
-				a + h * d, d);
+	for (uint32_t p = 0; p < length; p += step) {
+		uint32_t some = length - p < step ? length - p : step;
+		struct qwen_matrix m = qwen_cache_rows(
+			&s->cache, s->cache.value, at + p, some, w->space);
+		k->mix(m.type, m.data, d, some, w->score + p, length, per, a,
+		       d);
 	}
 }
 
-static void attention(struct cpu *s, struct threads *t,
-		      unsigned thread, uint32_t layer)
-{
-	const struct qwen_config *c = &s->m->config;
-	const struct qwen_layer *l = &s->m->layer[layer];
-	unsigned threads = threads_count(t);
-	const struct out qkv[] = { { &l->q, s->q }, { &l->k, s->k },
-				   { &l->v, s->v } };
+/* ---- products ---- */
 
-	normalize(s, t, thread, l->attn_norm);
-	products(s, t, thread, s->h, s->p->n, qkv, 3);
-	heads_turn(s, t, thread, layer);
-	/* Dealt out in turn: later tokens of a prompt have more to look at. */
-	for (size_t i = thread; i < (size_t)s->p->n * c->kv_heads; i += threads)
-		attend(s, &s->scratch[thread], layer,
-		       (uint32_t)(i / c->kv_heads), (uint32_t)(i % c->kv_heads));
-	threads_barrier(t);
-	products(s, t, thread, s->a, s->p->n, &(struct out){ &l->o, s->o }, 1);
-	add(s, t, thread);
+/* One of several products of the same input: rows r0 .. r1 of a matrix. */
+struct rows {
+	const struct qwen_matrix *w;
+	size_t r0, r1;
+	float *y; /* [tokens][all rows] */
+	bool add;
+};
+
+static bool any_integer(const struct rows *r, int n_rows)
+{
+	for (int i = 0; i < n_rows; i++)
+		if (r[i].w->type >= QWEN_W_INT8)
+			return true;
+	return false;
 }
 
-static void feed_forward(struct cpu *s, struct threads *t,
-			 unsigned thread, uint32_t layer)
+static void product(const struct qwen_kernels *k, const struct rows *r,
+		    const float *x, const struct qwen_quants *xq, uint32_t n)
 {
-	const struct qwen_layer *l = &s->m->layer[layer];
-	const struct out both[] = { { &l->gate, s->gate }, { &l->up, s->up } };
-	size_t from, to;
+	const struct qwen_matrix *w = r->w;
 
-	normalize(s, t, thread, l->ffn_norm);
-	products(s, t, thread, s->h, s->p->n, both, 2);
-	threads_part(t, thread, (size_t)s->p->n * s->m->config.ffn, 64, &from,
-			  &to);
-	s->m->kernels->swiglu(s->gate + from, s->up + from,
-			      (uint32_t)(to - from), s->gate + from);
-	threads_barrier(t);
-	products(s, t, thread, s->gate, s->p->n, &(struct out){ &l->down, s->o },
-		 1);
-	add(s, t, thread);
+	if (w->type >= QWEN_W_INT8)
+		k->product_int(w, (uint32_t)r->r0, (uint32_t)r->r1, xq, n, r->y,
+			       w->rows, r->add);
+	else
+		k->product(w, (uint32_t)r->r0, (uint32_t)r->r1, x, w->cols, n,
+			   r->y, w->rows, r->add);
 }
 
-/* Only the tokens whose logits are wanted, gathered into h. */
-static void last(struct cpu *s, struct threads *t, unsigned thread)
+/* Of few tokens x [n][cols], without waiting for anybody. */
+static void products(struct worker *w, const float *x, uint32_t n,
+		     const struct rows *r, int n_rows)
 {
+	const struct qwen_kernels *k = w->s->m->kernels;
+	uint32_t cols = r[0].w->cols;
+
+	for (uint32_t i = 0; i < n && any_integer(r, n_rows); i++)
+		k->quantize(x + (size_t)i * cols, cols, &w->xq[i]);
+	for (int i = 0; i < n_rows; i++)
+		product(k, &r[i], x, w->xq, n);
+}
+
+/* The thread's part of all rows. */
+static struct rows part(const struct worker *w, const struct qwen_matrix *m,
+			float *y, bool add)
+{
+	struct rows r = { .w = m, .y = y, .add = add };
+
+	threads_part(w->t, w->thread, m->rows, 16, &r.r0, &r.r1);
+	return r;
+}
+
+/* ---- narrow passes ---- */
+
+/* Norms of all tokens into the thread's own h. */
+static const float *norms(struct worker *w, const float *norm)
+{
+	const struct qwen_config *c = &w->s->m->config;
+
+	for (size_t i = 0; i < w->s->p->n; i++)
+		w->s->m->kernels->rms_norm(w->s->x + i * c->hidden, norm,
+					   c->hidden, (float)c->norm_eps,
+					   w->h + i * c->hidden);
+	return w->h;
+}
+
+static void narrow_attention(struct worker *w, uint32_t layer)
+{
+	struct cpu *s = w->s;
+	const struct qwen_config *c = &s->m->config;
+	const struct qwen_layer *l = &s->m->layer[layer];
+	uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
+	size_t h0, h1; /* the thread's key-value heads */
+
+	threads_part(w->t, w->thread, c->kv_heads, 1, &h0, &h1);
+	const struct rows qkv[] = {
+		{ &l->q, h0 * per * d, h1 * per * d, s->q, false },
+		{ &l->k, h0 * d, h1 * d, s->k, false },
+		{ &l->v, h0 * d, h1 * d, s->v, false },
+	};
+	if (h0 < h1)
+		products(w, norms(w, l->attn_norm), s->p->n, qkv, 3);
+	for (uint32_t n = 0; n < s->p->n; n++)
+		for (uint32_t h = (uint32_t)h0; h < h1; h++) {
+			for (uint32_t i = h * per; i < (h + 1) * per; i++)
+				q_turn(s, layer, n, i);
+			kv_turn(s, layer, n, h);
+			attend(w, layer, n, h);
+		}
+	threads_barrier(w->t);
+	const struct rows o = part(w, &l->o, s->x, true);
+	products(w, s->a, s->p->n, &o, 1);
+	threads_barrier(w->t);
+}
+
+static void narrow_ffn(struct worker *w, uint32_t layer)
+{
+	struct cpu *s = w->s;
+	const struct qwen_layer *l = &s->m->layer[layer];
+	const struct rows both[] = { part(w, &l->gate, s->gate, false),
+				     part(w, &l->up, s->up, false) };
+	size_t from = both[0].r0, n = both[0].r1 - from;
+
+	products(w, norms(w, l->ffn_norm), s->p->n, both, 2);
+	for (uint32_t i = 0; i < s->p->n; i++, from += s->m->config.ffn)
+		s->m->kernels->swiglu(s->gate + from, s->up + from, (uint32_t)n,
+				      s->gate + from);
+	threads_barrier(w->t);
+	const struct rows down = part(w, &l->down, s->x, true);
+	products(w, s->gate, s->p->n, &down, 1);
+	if (w->thread == 0)
+		s->stopped = s->p->stop && *s->p->stop;
+	threads_barrier(w->t);
+}
+
+/* ---- wide passes ---- */
+
+/*
+ * Products of all tokens, the rows of each matrix split over the threads.
+ * Ends in a barrier.
+ */
+static void wide_products(struct worker *w, const float *x,
+			  const struct rows *r, int n_rows)
+{
+	struct cpu *s = w->s;
+	const struct qwen_kernels *k = s->m->kernels;
+	uint32_t cols = r[0].w->cols;
+	size_t from, to;
+
+	if (any_integer(r, n_rows)) {
+		threads_part(w->t, w->thread, s->p->n, 1, &from, &to);
+		for (size_t i = from; i < to; i++)
+			k->quantize(x + i * cols, cols, &s->xq[i]);
+		threads_barrier(w->t);
+	}
+	for (int i = 0; i < n_rows; i++)
+		product(k, &r[i], x, s->xq, s->p->n);
+	threads_barrier(w->t);
+}
+
+/* h = norm(x) for every token; ends in a barrier. */
+static void wide_norms(struct worker *w, const float *norm)
+{
+	struct cpu *s = w->s;
 	const struct qwen_config *c = &s->m->config;
 	size_t from, to;
 
-	threads_part(t, thread, s->p->n_wanted, 1, &from, &to);
+	threads_part(w->t, w->thread, s->p->n, 1, &from, &to);
 	for (size_t i = from; i < to; i++)
-		s->m->kernels->rms_norm(s->x + (size_t)s->p->wanted[i] *
-							c->hidden,
-					s->m->norm, c->hidden,
+		s->m->kernels->rms_norm(s->x + i * c->hidden, norm, c->hidden,
 					(float)c->norm_eps,
 					s->h + i * c->hidden);
-	threads_barrier(t);
-	if (s->p->n_wanted)
-		products(s, t, thread, s->h, s->p->n_wanted,
-			 &(struct out){ &s->m->head, s->p->logits }, 1);
+	threads_barrier(w->t);
 }
 
-/* The best of each row that wants it. */
-static void bests(struct cpu *s, struct threads *t, unsigned thread)
+static void wide_attention(struct worker *w, uint32_t layer)
 {
-	const struct qwen_pass *p = s->p;
-	uint32_t vocab = s->m->config.vocab;
+	struct cpu *s = w->s;
+	const struct qwen_config *c = &s->m->config;
+	const struct qwen_layer *l = &s->m->layer[layer];
+	const struct rows qkv[] = { part(w, &l->q, s->q, false),
+				    part(w, &l->k, s->k, false),
+				    part(w, &l->v, s->v, false) };
+	uint32_t n = s->p->n;
 	size_t from, to;
 
-	threads_part(t, thread, p->n_wanted, 1, &from, &to);
-	for (size_t r = from; r < to; r++) {
-		const float *v = p->logits + r * vocab;
-		uint32_t at = 0;
-		if (!p->token[p->wanted[r]].best)
-			continue;
-		for (uint32_t i = 1; i < vocab; i++)
-			at = v[i] > v[at] ? i : at;
-		p->best[r] = at;
+	wide_norms(w, l->attn_norm);
+	wide_products(w, s->h, qkv, 3);
+	threads_part(w->t, w->thread, n, 1, &from, &to);
+	for (uint32_t i = (uint32_t)from; i < to; i++) {
+		for (uint32_t h = 0; h < c->heads; h++)
+			q_turn(s, layer, i, h);
+		for (uint32_t h = 0; h < c->kv_heads; h++)
+			kv_turn(s, layer, i, h);
 	}
-	threads_barrier(t);
+	threads_barrier(w->t);
+	/* Dealt out in turn: later tokens of a prompt have more to look at. */
+	for (size_t i = w->thread; i < (size_t)n * c->kv_heads;
+	     i += threads_count(w->t))
+		attend(w, layer, (uint32_t)(i / c->kv_heads),
+		       (uint32_t)(i % c->kv_heads));
+	threads_barrier(w->t);
+	const struct rows o = part(w, &l->o, s->x, true);
+	wide_products(w, s->a, &o, 1);
 }
 
-/* All threads see the same answer: one asks, and a barrier follows. */
-static bool stopped(struct cpu *s, struct threads *t, unsigned thread)
+static void wide_ffn(struct worker *w, uint32_t layer)
 {
-	if (!s->p->stop)
-		return false;
-	if (thread == 0)
-		s->stopped = *s->p->stop;
-	threads_barrier(t);
-	return s->stopped;
+	struct cpu *s = w->s;
+	const struct qwen_layer *l = &s->m->layer[layer];
+	const struct rows both[] = { part(w, &l->gate, s->gate, false),
+				     part(w, &l->up, s->up, false) };
+	size_t from, to;
+
+	wide_norms(w, l->ffn_norm);
+	wide_products(w, s->h, both, 2);
+	threads_part(w->t, w->thread, (size_t)s->p->n * s->m->config.ffn, 64,
+		     &from, &to);
+	s->m->kernels->swiglu(s->gate + from, s->up + from,
+			      (uint32_t)(to - from), s->gate + from);
+	threads_barrier(w->t);
+	const struct rows down = part(w, &l->down, s->x, true);
+	if (w->thread == 0)
+		s->stopped = s->p->stop && *s->p->stop;
+	wide_products(w, s->gate, &down, 1);
+}
+
+/* ---- one pass ---- */
+
+/*
+ * The output layer, only for the tokens whose results are wanted, and the best
+ * of the thread's part of their logits.
+ */
+static void last(struct worker *w)
+{
+	struct cpu *s = w->s;
+	const struct qwen_pass *p = s->p;
+	const struct qwen_config *c = &s->m->config;
+	const struct rows head = part(w, &s->m->head, p->logits, false);
+
+	for (uint32_t r = 0; r < p->n_wanted; r += NARROW) {
+		uint32_t n = p->n_wanted - r < NARROW ? p->n_wanted - r :
+							NARROW;
+		struct rows some = head;
+		for (uint32_t i = 0; i < n; i++)
+			s->m->kernels->rms_norm(
+				s->x + (size_t)p->wanted[r + i] * c->hidden,
+				s->m->norm, c->hidden, (float)c->norm_eps,
+				w->h + (size_t)i * c->hidden);
+		some.y += (size_t)r * c->vocab;
+		products(w, w->h, n, &some, 1);
+	}
+	for (uint32_t r = 0; r < p->n_wanted; r++) {
+		const float *v = p->logits + (size_t)r * c->vocab;
+		size_t at = head.r0;
+		if (!p->token[p->wanted[r]].best)
+			continue;
+		for (size_t i = head.r0; i < head.r1; i++)
+			at = v[i] > v[at] ? i : at;
+		w->best[r] = (uint32_t)(at < c->vocab ? at : c->vocab - 1);
+	}
+	threads_barrier(w->t);
+}
+
+/* The best of all threads' bests. */
+static void bests(struct cpu *s)
+{
+	for (uint32_t r = 0; r < s->p->n_wanted; r++) {
+		const float *v = s->p->logits + (size_t)r * s->m->config.vocab;
+		uint32_t best = s->worker[0].best[r];
+		for (unsigned t = 1; t < threads_count(s->m->threads); t++) {
+			uint32_t other = s->worker[t].best[r];
+			best = v[other] > v[best] ? other : best;
+		}
+		s->p->best[r] = best;
+	}
 }
 
 static void pass(void *ctx, struct threads *t, unsigned thread)
 {
 	struct cpu *s = ctx;
+	struct worker *w = &s->worker[thread];
 	const struct qwen_config *c = &s->m->config;
+	bool narrow = s->p->n <= NARROW;
 	size_t from, to;
 
 	threads_part(t, thread, s->p->n, 1, &from, &to);
@@ -349,14 +482,17 @@ static void pass(void *ctx, struct threads *t, unsigned thread)
 		qwen_matrix_row(s->m->kernels, &s->m->embed, s->p->token[i].id,
 				s->x + i * c->hidden);
 	threads_barrier(t);
-	for (uint32_t l = 0; l < c->layers; l++) {
-		attention(s, t, thread, l);
-		feed_forward(s, t, thread, l);
-		if (stopped(s, t, thread))
-			return;
+	for (uint32_t l = 0; l < c->layers && !s->stopped; l++) {
+		if (narrow) {
+			narrow_attention(w, l);
+			narrow_ffn(w, l);
+		} else {
+			wide_attention(w, l);
+			wide_ffn(w, l);
+		}
 	}
-	last(s, t, thread);
-	bests(s, t, thread);
+	if (!s->stopped)
+		last(w);
 }
 
 static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
@@ -366,7 +502,10 @@ static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 	s->p = p;
 	s->stopped = false;
 	threads_run(s->m->threads, pass, s);
-	return !s->stopped || err_set(e, ERR_BUSY, "stopped by a signal");
+	if (s->stopped)
+		return err_set(e, ERR_BUSY, "stopped by a signal");
+	bests(s);
+	return true;
 }
 
 const struct qwen_backend qwen_cpu = {

@@ -40,6 +40,16 @@ uint64_t qwen_matrix_bytes(const struct qwen_matrix *w)
 	}
 }
 
+size_t qwen_quants_place(struct qwen_quants *q, uint32_t cols, void *mem)
+{
+	size_t n = ((size_t)cols + QWEN_PAD - 1) / QWEN_PAD * QWEN_PAD;
+
+	q->q = mem;
+	q->d = (float *)((char *)mem + n);
+	q->sum = q->d + n / QWEN_GROUP;
+	return n + 2 * n / QWEN_GROUP * sizeof(float);
+}
+
 static const struct qwen_kernels *const all[] = {
 	&qwen_kernels_v4, &qwen_kernels_v3, &qwen_kernels_v2, NULL
 };

@@ -45,28 +45,43 @@ struct qwen_matrix {
 uint64_t qwen_matrix_bytes(const struct qwen_matrix *w);
 
 /*
- * Activations for the integer types: each group of 32 as int8_t q and a scale
- * d, with x ~ q * d.  `sum` is d times the sum of q, for INT4's offset.
+ * Activations of one token for the integer types: each group of 32 as int8_t q
+ * and a scale d, with x ~ q * d.  `sum` is d times the sum of q, for INT4's
+ * offset.  All are padded with zeros: `q` to a multiple of QWEN_PAD values, `d`
+ * and `sum` to one of QWEN_PAD / QWEN_GROUP.
  */
-struct qwen_group {
-	int8_t q[QWEN_GROUP];
-	float d, sum;
+struct qwen_quants {
+	int8_t *q;
+	float *d, *sum;
 };
+#define QWEN_PAD 512
+/* Places the arrays for `cols` values in `mem`; returns the bytes they need. */
+size_t qwen_quants_place(struct qwen_quants *q, uint32_t cols, void *mem);
 
 struct qwen_kernels {
 	const char *name; /* "v3" */
 	/*
 	 * y[t * ldy + r] = sum over c of W[r][c] x[t * ldx + c], for rows
-	 * r0 <= r < r1 and n tokens t.
+	 * r0 <= r < r1 and n tokens t; with `add`, += instead.  F32, F16 and
+	 * BF16.  Made for few tokens: weights are read once, as a stream.
 	 */
 	void (*product)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
 			const float *x, size_t ldx, uint32_t n, float *y,
-			size_t ldy);
-	/* The same for INT8 and INT4; x[t * groups + g], groups = cols / 32. */
+			size_t ldy, bool add);
+	/* The same for INT8 and INT4; x[t] is token t. */
 	void (*product_int)(const struct qwen_matrix *w, uint32_t r0,
-			    uint32_t r1, const struct qwen_group *x, uint32_t n,
-			    float *y, size_t ldy);
-	void (*quantize)(const float *x, uint32_t n, struct qwen_group *out);
+			    uint32_t r1, const struct qwen_quants *x,
+			    uint32_t n, float *y, size_t ldy, bool add);
+	/* n is a multiple of QWEN_GROUP; the padding is not written. */
+	void (*quantize)(const float *x, uint32_t n,
+			 const struct qwen_quants *out);
+	/*
+	 * y[h * ldy + i] += sum over p < n of s[h * lds + p] v[p * d + i]: the
+	 * values of attention, F32, F16 or BF16.
+	 */
+	void (*mix)(enum qwen_weights type, const void *v, uint32_t d,
+		    uint32_t n, const float *s, size_t lds, uint32_t heads,
+		    float *y, size_t ldy);
 	/* y = x / rms(x) * w; y may be x. */
 	void (*rms_norm)(const float *x, const float *w, uint32_t n, float eps,
 			 float *y);
@@ -84,6 +99,15 @@ struct qwen_kernels {
 		      float *y);
 	void (*narrow)(enum qwen_weights type, const float *x, size_t n,
 		       void *y);
+	/*
+	 * The yardsticks.  Reads memory in whole cache lines, as 1 to 8 streams
+	 * side by side, prefetching so many bytes ahead (0: not at all); the
+	 * sum of its words proves that it was read.
+	 */
+	uint64_t (*read)(const void *p, size_t size_bytes, unsigned streams,
+			 size_t ahead_bytes);
+	/* As many multiply-adds as registers allow; returns how many FLOP. */
+	double (*fma)(uint64_t rounds);
 };
 
 /* The best set for this CPU, or the one named in T0_ENGINE_SIMD (v2 v3 v4). */

@@ -1,0 +1,245 @@
+/*
+ * Products with weights in floating-point types, the sums of attention, and
+ * the yardsticks that they are measured by.
+ */
+#include "engine/kernels_simd.h"
+
+/*
+ * Rows and tokens of one block: as many sums as the registers hold.  Several
+ * rows make several streams of reads, which is what memory wants; while a block
+ * is computed, the next one is fetched, line by line: the processor's own
+ * prefetchers do not follow from one row's end to the next block's begin.
+ */
+#define ROWS 4
+#if LANES == 16
+#define TOKENS 4
+#else
+#define TOKENS 2
+#endif
+
+/*
+ * One kernel for each stored type: nr rows (at most ROWS) and nt tokens, both
+ * constants where it is inlined, so that the sums stay in registers.
+ */
+#define BLOCK(type, elem, one)                                                 \
+	static inline __attribute__((always_inline)) void block_##type(        \
+		const elem *w, size_t ldw, uint32_t n, const float *x,         \
+		size_t ldx, float *y, size_t ldy, bool add, int nr, int nt,    \
+		bool fetch)                                                    \
+	{                                                                      \
+		enum { STEP = 64 / sizeof(elem) > LANES ?                      \
+				      64 / sizeof(elem) : LANES };             \
+		vf s[ROWS][TOKENS] = { 0 };                                    \
+		uint32_t c = 0;                                                \
+                                                                               \
+		for (; c + STEP <= n; c += STEP)                               \
+			for (int r = 0; r < nr; r++) {                         \
+				const elem *p = w + r * ldw + c;               \
+				if (fetch)                                     \
+					__builtin_prefetch(p + ROWS * ldw);    \
+				for (int i = 0; i < STEP; i += LANES) {        \
+					vf v = load_##type(p + i);             \
+					for (int t = 0; t < nt; t++)           \
+						s[r][t] = fma_(v,              \
+							load(x + t * ldx + c + \
+							     i), s[r][t]);     \
+				}                                              \
+			}                                                      \
+		for (; c + LANES <= n; c += LANES)                             \
+			for (int r = 0; r < nr; r++) {                         \
+				vf v = load_##type(w + r * ldw + c);           \
+				for (int t = 0; t < nt; t++)                   \
+					s[r][t] = fma_(v, load(x + t * ldx +   \
+							       c), s[r][t]);   \
+			}                                                      \
+		for (int r = 0; r < nr; r++)                                   \
+			for (int t = 0; t < nt; t++) {                         \
+				float v = sum(s[r][t]);                        \
+				for (uint32_t k = c; k < n; k++)               \
+					v += one(w[r * ldw + k]) *             \
+					     x[t * ldx + k];                   \
+				y[t * ldy + r] = add ? y[t * ldy + r] + v : v; \
+			}                                                      \
+	}                                                                      \
+                                                                               \
+	static void product_##type(const struct qwen_matrix *m, uint32_t r0,   \
+				   uint32_t r1, const float *x, size_t ldx,    \
+				   uint32_t n, float *y, size_t ldy, bool add) \
+	{                                                                      \
+		const elem *w = m->data;                                       \
+		size_t k = m->cols;                                            \
+                                                                               \
+		for (uint32_t r = r0; r < r1;) {                               \
+			int nr = r + ROWS <= r1 ? ROWS : 1;                    \
+			for (uint32_t t = 0; t < n;) {                         \
+				int nt = t + TOKENS <= n ? TOKENS : 1;         \
+				const float *xt = x + t * ldx;                 \
+				const elem *wr = w + r * k;                    \
+				float *yt = y + t * ldy + r;                   \
+				if (nr == 1)                                   \
+					block_##type(wr, k, m->cols, xt, ldx,  \
+						     yt, ldy, add, 1,          \
+						     nt == 1 ? 1 : TOKENS,     \
+						     false);                   \
+				else if (nt == TOKENS)                         \
+					block_##type(wr, k, m->cols, xt, ldx,  \
+						     yt, ldy, add, ROWS,       \
+						     TOKENS, false);           \
+				else if (t)                                    \
+					block_##type(wr, k, m->cols, xt, ldx,  \
+						     yt, ldy, add, ROWS, 1,    \
+						     false);                   \
+				else                                           \
+					block_##type(wr, k, m->cols, xt, ldx,  \
+						     yt, ldy, add, ROWS, 1,    \
+						     true);                    \
+				t += (uint32_t)nt;                             \
+			}                                                      \
+			r += (uint32_t)nr;                                     \
+		}                                                              \
+	}
+
+BLOCK(f32, float, f32_one)
+BLOCK(f16, uint16_t, f16_one)
+BLOCK(bf16, uint16_t, bf16_one)
+
+void LEVEL(qwen_product_)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
+			  const float *x, size_t ldx, uint32_t n, float *y,
+			  size_t ldy, bool add)
+{
+	if (w->type == QWEN_W_F32)
+		product_f32(w, r0, r1, x, ldx, n, y, ldy, add);
+	else if (w->type == QWEN_W_F16)
+		product_f16(w, r0, r1, x, ldx, n, y, ldy, add);
+	else
+		product_bf16(w, r0, r1, x, ldx, n, y, ldy, add);
+}
+
+/* ---- values of attention ---- */
+
+/* One head, and so many vectors of the head's dimension, kept in registers. */
+#define WIDE 4
+
+static inline vf load_any(enum qwen_weights type, const void *v, size_t i)
+{
+	if (type == QWEN_W_F32)
+		return load_f32((const float *)v + i);
+	return type == QWEN_W_F16 ? load_f16((const uint16_t *)v + i) :
+				    load_bf16((const uint16_t *)v + i);
+}
+
+static inline float any_one(enum qwen_weights type, const void *v, size_t i)
+{
+	if (type == QWEN_W_F32)
+		return ((const float *)v)[i];
+	return type == QWEN_W_F16 ? f16_one(((const uint16_t *)v)[i]) :
+				    bf16_one(((const uint16_t *)v)[i]);
+}
+
+static inline __attribute__((always_inline)) void
+mix(enum qwen_weights type, const void *v, uint32_t d, uint32_t n,
+    const float *s, float *y)
+{
+	uint32_t i = 0;
+
+	for (; i + WIDE * LANES <= d; i += WIDE * LANES) {
+		vf a[WIDE];
+		for (int k = 0; k < WIDE; k++)
+			a[k] = load(y + i + k * LANES);
+		for (uint32_t p = 0; p < n; p++)
+			for (int k = 0; k < WIDE; k++)
+				a[k] = fma_(splat(s[p]),
+					    load_any(type, v, (size_t)p * d +
+						     i + k * LANES), a[k]);
+		for (int k = 0; k < WIDE; k++)
+			store(y + i + k * LANES, a[k]);
+	}
+	for (; i < d; i++)
+		for (uint32_t p = 0; p < n; p++)
+			y[i] += s[p] * any_one(type, v, (size_t)p * d + i);
+}
+
+void LEVEL(qwen_mix_)(enum qwen_weights type, const void *v, uint32_t d,
+		      uint32_t n, const float *s, size_t lds, uint32_t heads,
+		      float *y, size_t ldy)
+{
+	for (uint32_t h = 0; h < heads; h++) {
+		if (type == QWEN_W_F32)
+			mix(QWEN_W_F32, v, d, n, s + h * lds, y + h * ldy);
+		else if (type == QWEN_W_F16)
+			mix(QWEN_W_F16, v, d, n, s + h * lds, y + h * ldy);
+		else
+			mix(QWEN_W_BF16, v, d, n, s + h * lds, y + h * ldy);
+	}
+}
+
+/* ---- yardsticks ---- */
+
+typedef uint64_t vq __attribute__((vector_size(4 * LANES)));
+
+/* Whole lines, `streams` of them side by side, a constant where inlined. */
+static inline __attribute__((always_inline)) uint64_t
+read_lines(const uint8_t *p, size_t bytes, size_t streams, size_t ahead)
+{
+	size_t part = bytes / streams / 64 * 64;
+	vq s[4] = { 0 };
+	uint64_t word[LANES / 2], total = 0;
+
+	for (size_t i = 0; i < part; i += 64)
+		for (size_t k = 0; k < streams; k++) {
+			const uint8_t *at = p + k * part + i;
+			if (ahead)
+				__builtin_prefetch(at + ahead);
+			for (size_t b = 0; b < 64; b += sizeof(vq)) {
+				vq v;
+				memcpy(&v, at + b, sizeof(v));
+				s[(b / sizeof(vq) + k) % 4] += v;
+			}
+		}
+	vq all = s[0] + s[1] + s[2] + s[3];
+	memcpy(word, &all, sizeof(word));
+	for (int i = 0; i < LANES / 2; i++)
+		total += word[i];
+	return total;
+}
+
+uint64_t LEVEL(qwen_read_)(const void *p, size_t size_bytes, unsigned streams,
+			   size_t ahead_bytes)
+{
+	switch (streams) {
+	case 1:
+		return read_lines(p, size_bytes, 1, ahead_bytes);
+	case 2:
+		return read_lines(p, size_bytes, 2, ahead_bytes);
+	case 4:
+		return read_lines(p, size_bytes, 4, ahead_bytes);
+	default:
+		return read_lines(p, size_bytes, 8, ahead_bytes);
+	}
+}
+
+/* Enough sums that the latency of one does not count. */
+#define CHAINS 12
+
+double LEVEL(qwen_fma_)(uint64_t rounds)
+{
+	vf s[CHAINS], a = splat(0.999f), b = splat(1e-3f);
+	volatile float keep;
+
+	for (int i = 0; i < CHAINS; i++)
+		s[i] = splat((float)i);
+	for (uint64_t r = 0; r < rounds; r++) {
+		for (int i = 0; i < CHAINS; i++)
+			s[i] = fma_(s[i], a, b);
+		/* Each sum stays in its register, and no round is skipped. */
+		__asm__ volatile("" : "+v"(s[0]), "+v"(s[1]), "+v"(s[2]),
+				      "+v"(s[3]), "+v"(s[4]), "+v"(s[5]));
+		__asm__ volatile("" : "+v"(s[6]), "+v"(s[7]), "+v"(s[8]),
+				      "+v"(s[9]), "+v"(s[10]), "+v"(s[11]));
+	}
+	for (int i = 1; i < CHAINS; i++)
+		s[0] += s[i];
+	keep = sum(s[0]);
+	(void)keep;
+	return 2.0 * LANES * CHAINS * (double)rounds;
+}
