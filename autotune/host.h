@@ -1,0 +1,111 @@
+/*
+ * autotune/host.h - matrix products on the host's processor, and their tuner.
+ *
+ *	C = alpha * A * op(B) + beta * C
+ *
+ * A is f32 [m][k], C is f32 [m][n]; rows are `lda` and `ldc` elements apart.
+ * B is f32, f16 or bf16, stored [k][n] or, as models store weights, [n][k];
+ * `ldb` counts elements, too.  16-bit values become f32 exactly, products are
+ * summed in f32: the error of an element is within sqrt(k) * 2^-23 of the sum
+ * of the absolute products, times a small constant.
+ *
+ * beta = 0 does not read C, alpha = 0 reads neither A nor B, and k = 0 is an
+ * empty sum.  Otherwise NaN and infinity go where arithmetic takes them.  C
+ * must not overlap A or B.
+ *
+ * The bits of C depend on the shape, the configuration and the level of the
+ * instruction set, never on the number of threads.
+ *
+ * Inside a step that all threads do, such as a model's forward pass:
+ *
+ *	host_gemm_part(&g, &scratch[thread], thread, threads_count(t));
+ *	threads_barrier(t);
+ *
+ * from outside, with a pool or without: host_gemm(&g, &scratch, pool).
+ */
+#ifndef T0_AUTOTUNE_HOST_H
+#define T0_AUTOTUNE_HOST_H
+
+#include "base/base.h"
+#include "base/threads.h"
+
+/* How B is stored. */
+enum host_gemm_type { HOST_GEMM_F32, HOST_GEMM_F16, HOST_GEMM_BF16 };
+
+/* ------------------------------------------------------ host_plan.c ----- */
+
+/*
+ * How a product is split into tiles.  One side is read value by value, each
+ * broadcast to a vector ("rows" of a tile); the other is packed, a few vectors
+ * wide ("columns").
+ */
+enum host_gemm_path {
+	HOST_GEMM_AUTO,
+	HOST_GEMM_DOT,	   /* few rows of A; B [n][k] is read once, as it is */
+	HOST_GEMM_NORMAL,  /* rows of A are broadcast, B is packed */
+	HOST_GEMM_SWAPPED, /* rows of B [n][k] are broadcast, A is packed */
+	HOST_GEMM_PATHS
+};
+
+struct host_gemm_config {
+	enum host_gemm_path path;
+	uint8_t level; /* 2, 3 or 4: of x86-64 */
+	uint8_t rows;  /* of a tile; at most host_gemm_rows_max() */
+	uint8_t vecs;  /* width of a tile in vectors */
+	bool copy;     /* rows go through a buffer; 16-bit ones always do */
+	uint16_t kc;   /* summed at a time; at most HOST_GEMM_KC_MAX */
+	uint16_t nc;   /* columns packed at a time */
+	uint16_t ahead_bytes; /* how far HOST_GEMM_DOT prefetches */
+};
+
+#define HOST_GEMM_KC_MAX   1024
+#define HOST_GEMM_VECS_MAX 4
+#define HOST_GEMM_DOT_MAX  32 /* rows of A that HOST_GEMM_DOT takes */
+
+struct host_gemm {
+	size_t m, n, k;
+	float alpha, beta;
+	const float *a;
+	size_t lda;
+	const void *b;
+	size_t ldb;
+	enum host_gemm_type b_type;
+	bool b_by_n; /* B is stored [n][k] */
+	float *c;
+	size_t ldc;
+	/* NULL: what host_gemm_default() says. */
+	const struct host_gemm_config *config;
+};
+
+/* Rows of the largest tile of so many vectors; 0: there is none. */
+unsigned host_gemm_rows_max(unsigned level, unsigned vecs);
+/* The level of this processor, or the one in T0_HOST_SIMD ("v2", "v3"). */
+unsigned host_gemm_level(void);
+/* A good configuration for the shape, without having measured. */
+void host_gemm_default(const struct host_gemm *g, struct host_gemm_config *c);
+/* Can this product be done so?  If not, *why says what is wrong. */
+bool host_gemm_legal(const struct host_gemm *g,
+		     const struct host_gemm_config *c, const char **why);
+
+/* ----------------------------------------------------- host_gemm.c ------ */
+
+/* Memory for packing, of one thread.  Zero-initialise; grows as needed. */
+struct host_gemm_scratch {
+	void *data;
+	size_t size_bytes;
+};
+void host_gemm_scratch_fini(struct host_gemm_scratch *s);
+
+/*
+ * The share `part` of `parts` of a product.  Shares are independent: each
+ * writes its own elements of C, in any order, at once or one after the other,
+ * with a scratch that nobody else uses meanwhile.  A configuration that is not
+ * legal is a BUG.
+ */
+void host_gemm_part(const struct host_gemm *g, struct host_gemm_scratch *s,
+		    unsigned part, unsigned parts);
+/* All shares; `s` is [threads_count(t)], or of one where t is NULL. */
+void host_gemm(const struct host_gemm *g, struct host_gemm_scratch *s,
+	       struct threads *t);
+
+#endif

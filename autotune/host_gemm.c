@@ -1,0 +1,326 @@
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "autotune/host_int.h"
+
+/*
+ * One share of a product in the words of tiles: `rows` x `columns` sums of k
+ * products.  Rows are of A and columns of B, or the other way about (swapped).
+ */
+struct share {
+	const struct host_gemm *g;
+	const struct host_kernels *kernels;
+	struct host_gemm_config how;
+	bool swapped;
+	struct host_source rows, columns; /* both from their first row */
+	bool columns_turn;		  /* columns are stored [columns][k] */
+	size_t row0, row1, column0, column1;
+	/* Of the block at hand: */
+	size_t k0, k, packed0, packed1;
+	float beta;
+	/* The scratch: */
+	float *pack;	/* panels [k][width] */
+	float *row_buf; /* [how.rows][row_ld] */
+	float *tile;	/* [how.rows][width] */
+	size_t row_ld;
+};
+
+static size_t up(size_t n, size_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t width_of(const struct share *s)
+{
+	return s->how.vecs * s->kernels->lanes;
+}
+
+/* From element (row, column) on. */
+static struct host_source source_at(const struct host_source *s, size_t row,
+				    size_t column)
+{
+	size_t size = s->type == HOST_GEMM_F32 ? 4 : 2;
+
+	return (struct host_source){ s->type,
+				     (const char *)s->data +
+					     (row * s->ld + column) * size,
+				     s->ld };
+}
+
+/* ---- scratch ---- */
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+void host_gemm_scratch_fini(struct host_gemm_scratch *s)
+{
+	free(s->data);
+	*s = (struct host_gemm_scratch){ 0 };
+}
+
+static float *scratch_get(struct host_gemm_scratch *s, size_t floats)
+{
+	size_t bytes = up(floats * sizeof(float), HUGE_PAGE);
+
+	if (bytes > s->size_bytes) {
+		host_gemm_scratch_fini(s);
+		s->data = aligned_alloc(HUGE_PAGE, bytes);
+		if (!s->data)
+			BUG("no %zu bytes to pack matrices into", bytes);
+		s->size_bytes = bytes;
+		/* Only faster: fewer misses of the page tables. */
+		madvise(s->data, bytes, MADV_HUGEPAGE);
+	}
+	return s->data;
+}
+
+/* Rows of an odd number of cache lines do not meet in one set. */
+static size_t odd_lines(size_t floats)
+{
+	return (up(floats, 16) / 16 | 1) * 16;
+}
+
+static void lay_out(struct share *s, struct host_gemm_scratch *scratch)
+{
+	size_t width = width_of(s);
+	size_t pack = s->how.kc * up(s->how.nc, width);
+	size_t rows = s->how.rows * odd_lines(s->how.kc);
+
+	s->pack = scratch_get(scratch, pack + rows + s->how.rows * width);
+	s->row_buf = s->pack + pack;
+	s->tile = s->row_buf + rows;
+}
+
+/* ---- blocks ---- */
+
+/* Packs columns [packed0, packed1) of this k, a panel of tiles at a time. */
+static void pack(const struct share *s)
+{
+	size_t width = width_of(s), lanes = s->kernels->lanes;
+
+	for (size_t j = s->packed0; j < s->packed1; j += width) {
+		size_t n = least(width, s->packed1 - j);
+		float *out = s->pack + (j - s->packed0) * s->k;
+		struct host_source from =
+			s->columns_turn ? source_at(&s->columns, j, s->k0) :
+					  source_at(&s->columns, s->k0, j);
+		if (s->columns_turn)
+			s->kernels->pack_columns(&from, s->k, n, up(n, lanes),
+						 out);
+		else
+			s->kernels->pack_rows(&from, s->k, n, up(n, lanes),
+					      out);
+	}
+}
+
+/* Rows [i, i + n) of this k where a tile reads them. */
+static void rows_at(const struct share *s, size_t i, size_t n,
+		    struct host_block *b)
+{
+	struct host_source from = source_at(&s->rows, i, s->k0);
+
+	if (from.type == HOST_GEMM_F32 && !s->how.copy) {
+		b->p = from.data;
+		b->ldp = from.ld;
+		return;
+	}
+	b->p = s->row_buf;
+	b->ldp = odd_lines(s->k);
+	s->kernels->widen(&from, n, s->k, s->row_buf, b->ldp);
+}
+
+/* One tile: rows [i, i + n), columns [j, j + m), m at most its width. */
+static void tile(const struct share *s, struct host_block *b, size_t i,
+		 size_t n, size_t j, size_t m)
+{
+	const struct host_gemm *g = s->g;
+	size_t lanes = s->kernels->lanes, width = up(m, lanes);
+	float *c = s->swapped ? g->c + j * g->ldc + i : g->c + i * g->ldc + j;
+	bool straight = !s->swapped && width == m;
+
+	b->q = s->pack + (j - s->packed0) * s->k;
+	b->ldq = width;
+	b->alpha = straight ? g->alpha : 1;
+	b->beta = straight ? s->beta : 0;
+	b->c = straight ? c : s->tile;
+	b->ldc = straight ? g->ldc : width;
+	s->kernels->tile[width / lanes - 1][n - 1](b);
+	if (s->swapped)
+		s->kernels->turn(s->tile, width, n, m, g->alpha, s->beta, c,
+				 g->ldc);
+	else if (!straight)
+		s->kernels->merge(s->tile, width, n, m, g->alpha, s->beta, c,
+				  g->ldc);
+}
+
+/* All rows against the packed columns, in panels as even as they come. */
+static void multiply(const struct share *s)
+{
+	size_t rows = s->row1 - s->row0, width = width_of(s);
+	size_t panels = (rows + s->how.rows - 1) / s->how.rows;
+	struct host_block b = { .k = s->k };
+
+	for (size_t p = 0; p < panels; p++) {
+		size_t i = s->row0 + rows * p / panels;
+		size_t n = s->row0 + rows * (p + 1) / panels - i;
+		rows_at(s, i, n, &b);
+		for (size_t j = s->packed0; j < s->packed1; j += width)
+			tile(s, &b, i, n, j, least(width, s->packed1 - j));
+	}
+}
+
+/* `n` in as few parts of at most `most` as it takes; multiples of `unit`. */
+static size_t even(size_t n, size_t most, size_t unit)
+{
+	size_t parts = (n + most - 1) / most;
+
+	return up((n + parts - 1) / parts, unit);
+}
+
+static void tiles(struct share *s, struct host_gemm_scratch *scratch)
+{
+	size_t columns = s->column1 - s->column0, width = width_of(s);
+	size_t kc = even(s->g->k, s->how.kc, 16);
+	size_t nc = even(columns, up(s->how.nc, width), width);
+
+	lay_out(s, scratch);
+	for (s->k0 = 0; s->k0 < s->g->k; s->k0 += kc) {
+		s->k = least(kc, s->g->k - s->k0);
+		s->beta = s->k0 ? 1 : s->g->beta;
+		for (size_t j = s->column0; j < s->column1; j += nc) {
+			s->packed0 = j;
+			s->packed1 = least(j + nc, s->column1);
+			pack(s);
+			multiply(s);
+		}
+	}
+}
+
+/* ---- shares ---- */
+
+/* The part [*from, *to) of n in steps of `unit`. */
+static void cut(size_t n, size_t unit, unsigned part, unsigned parts,
+		size_t *from, size_t *to)
+{
+	size_t units = (n + unit - 1) / unit;
+
+	*from = least(units * part / parts * unit, n);
+	*to = least(units * (part + 1) / parts * unit, n);
+}
+
+/*
+ * In how many parts to cut the rows, the rest of `parts` being cuts of the
+ * columns: what makes the largest share cheapest.  To pack a value costs as
+ * much as PACK products with it, to copy one of a row COPY.
+ */
+#define PACK 10
+#define COPY 3
+
+static unsigned cuts_of_rows(const struct share *s, size_t rows, size_t columns,
+			     unsigned parts)
+{
+	size_t best = SIZE_MAX, width = width_of(s);
+	unsigned cuts = 1;
+
+	for (unsigned n = 1; n <= parts; n++) {
+		if (parts % n)
+			continue;
+		size_t r = (rows + n - 1) / n, c = up(columns, width) / width;
+		c = (c + parts / n - 1) / (parts / n) * width;
+		size_t blocks = (c + s->how.nc - 1) / s->how.nc;
+		size_t cost = r * c + c * PACK + r * COPY * blocks;
+		if (cost < best) {
+			best = cost;
+			cuts = n;
+		}
+	}
+	return cuts;
+}
+
+static void share_init(struct share *s, const struct host_gemm *g,
+		       const struct host_gemm_config *how, unsigned part,
+		       unsigned parts)
+{
+	struct host_source a = { HOST_GEMM_F32, g->a, g->lda };
+	struct host_source b = { g->b_type, g->b, g->ldb };
+	bool swapped = how->path == HOST_GEMM_SWAPPED;
+	size_t rows = swapped ? g->n : g->m, columns = swapped ? g->m : g->n;
+
+	*s = (struct share){ .g = g,
+			     .kernels = host_kernels(how->level),
+			     .how = *how,
+			     .swapped = swapped,
+			     .rows = swapped ? b : a,
+			     .columns = swapped ? a : b,
+			     .columns_turn = swapped || g->b_by_n };
+	unsigned cuts = cuts_of_rows(s, rows, columns, parts);
+	cut(rows, 1, part % cuts, cuts, &s->row0, &s->row1);
+	cut(columns, width_of(s), part / cuts, parts / cuts, &s->column0,
+	    &s->column1);
+}
+
+/* C = beta * C, rows of this part. */
+static void scale(const struct host_gemm *g, unsigned part, unsigned parts)
+{
+	size_t from, to;
+
+	cut(g->m, 1, part, parts, &from, &to);
+	for (size_t i = from; i < to; i++)
+		for (size_t j = 0; j < g->n; j++) {
+			float *c = g->c + i * g->ldc + j;
+			*c = g->beta == 0 ? 0 : g->beta * *c;
+		}
+}
+
+void host_gemm_part(const struct host_gemm *g, struct host_gemm_scratch *s,
+		    unsigned part, unsigned parts)
+{
+	struct host_gemm_config how;
+	struct share share;
+	const char *why;
+
+	if (g->k == 0 || g->alpha == 0) {
+		scale(g, part, parts);
+		return;
+	}
+	if (g->config)
+		how = *g->config;
+	else
+		host_gemm_default(g, &how);
+	if (!host_gemm_legal(g, &how, &why))
+		BUG("%zu x %zu x %zu on the host: %s", g->m, g->n, g->k, why);
+	if (how.path == HOST_GEMM_DOT) {
+		size_t from, to;
+		cut(g->n, 4, part, parts, &from, &to);
+		host_kernels(how.level)->dot(g, from, to, how.ahead_bytes);
+		return;
+	}
+	share_init(&share, g, &how, part, parts);
+	if (share.row0 < share.row1 && share.column0 < share.column1)
+		tiles(&share, s);
+}
+
+struct all {
+	const struct host_gemm *g;
+	struct host_gemm_scratch *scratch;
+};
+
+static void one_thread(void *ctx, struct threads *t, unsigned thread)
+{
+	struct all *a = ctx;
+
+	host_gemm_part(a->g, &a->scratch[thread], thread, threads_count(t));
+}
+
+void host_gemm(const struct host_gemm *g, struct host_gemm_scratch *s,
+	       struct threads *t)
+{
+	if (t)
+		threads_run(t, one_thread, &(struct all){ g, s });
+	else
+		host_gemm_part(g, s, 0, 1);
+}

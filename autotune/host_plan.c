@@ -1,0 +1,93 @@
+#include <unistd.h>
+
+#include "autotune/host_int.h"
+
+extern const struct host_kernels host_kernels_v2, host_kernels_v3,
+	host_kernels_v4;
+
+const struct host_kernels *host_kernels(unsigned level)
+{
+	return level == 4 ? &host_kernels_v4 :
+	       level == 3 ? &host_kernels_v3 :
+			    &host_kernels_v2;
+}
+
+unsigned host_gemm_level(void)
+{
+	return (unsigned)cpu_level("T0_HOST_SIMD");
+}
+
+unsigned host_gemm_rows_max(unsigned level, unsigned vecs)
+{
+	if (vecs < 1 || vecs > HOST_GEMM_VECS_MAX)
+		return 0;
+	return host_kernels(level)->rows[vecs - 1];
+}
+
+/* ---- what can be done ---- */
+
+static const char *illegal(const struct host_gemm *g,
+			   const struct host_gemm_config *c)
+{
+	if (c->level < 2 || c->level > cpu_level(""))
+		return "the processor lacks this level";
+	if (c->path == HOST_GEMM_DOT)
+		return !g->b_by_n		? "B is stored [k][n]" :
+		       g->m > HOST_GEMM_DOT_MAX ? "too many rows of A" :
+						  NULL;
+	if (c->path != HOST_GEMM_NORMAL && c->path != HOST_GEMM_SWAPPED)
+		return "no such path";
+	if (c->path == HOST_GEMM_SWAPPED && !g->b_by_n)
+		return "B is stored [k][n]";
+	if (c->rows < 1 || c->rows > host_gemm_rows_max(c->level, c->vecs))
+		return "no such tile";
+	if (c->kc < 16 || c->kc > HOST_GEMM_KC_MAX || c->kc % 16)
+		return "kc is not a multiple of 16 up to the largest";
+	if (c->nc < 1)
+		return "nc is 0";
+	return NULL;
+}
+
+bool host_gemm_legal(const struct host_gemm *g,
+		     const struct host_gemm_config *c, const char **why)
+{
+	*why = illegal(g, c);
+	return !*why;
+}
+
+/* ---- what is good without having measured ---- */
+
+static size_t second_cache_bytes(void)
+{
+	long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+
+	return bytes > 0 ? (size_t)bytes : 256 << 10;
+}
+
+/* Columns that fill half the second cache, the rest is for rows and C. */
+static uint16_t columns_of(unsigned kc)
+{
+	size_t nc = second_cache_bytes() / 2 / (kc * sizeof(float));
+
+	nc = nc / 64 * 64;
+	return (uint16_t)(nc < 64 ? 64 : nc > 4096 ? 4096 : nc);
+}
+
+void host_gemm_default(const struct host_gemm *g, struct host_gemm_config *c)
+{
+	*c = (struct host_gemm_config){
+		.level = (uint8_t)host_gemm_level(),
+		.path = HOST_GEMM_NORMAL,
+		.vecs = 2,
+		.kc = 512,
+		.copy = true,
+		.ahead_bytes = 1024,
+	};
+	c->rows = c->level == 4 ? 12 : 6;
+	c->nc = columns_of(c->kc);
+	/* Turning the smaller side is cheaper. */
+	if (g->b_by_n && g->m < g->n)
+		c->path = HOST_GEMM_SWAPPED;
+	if (g->b_by_n && g->m <= 16)
+		c->path = HOST_GEMM_DOT;
+}

@@ -1,0 +1,357 @@
+/*
+ * The host's GEMM against sums in double, element by element, for every level
+ * of the instruction set, every tile and every path; what it may not touch; and
+ * that shares do not change a bit.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autotune/host.h"
+#include "base/float.h"
+#include "tests/tap.h"
+
+static uint64_t seed = 1;
+
+static size_t below(size_t n)
+{
+	return (size_t)(random_next(&seed) % n);
+}
+
+/* About normal: the sum of 4 uniform values, variance 1. */
+static double normal(void)
+{
+	double sum = 0;
+
+	for (int i = 0; i < 4; i++)
+		sum += (double)(random_next(&seed) >> 11) * 0x1p-53 - .5;
+	return sum * 1.7320508;
+}
+
+/* A product with all its memory; gaps between rows hold `guard`. */
+struct problem {
+	struct host_gemm g;
+	float *a, *c, *before;
+	void *b;
+	double *wide; /* B as doubles, [n][k] */
+	size_t c_size;
+};
+
+static const float guard = 12345;
+
+static void stored(void *p, enum host_gemm_type type, size_t i, double v,
+		   double *back)
+{
+	static const int bits[3][2] = { { 8, 23 }, { 5, 10 }, { 8, 7 } };
+	uint64_t u = float_bits(v, bits[type][0], bits[type][1]);
+
+	if (type == HOST_GEMM_F32)
+		memcpy((float *)p + i, &(uint32_t){ (uint32_t)u }, 4);
+	else
+		((uint16_t *)p)[i] = (uint16_t)u;
+	*back = float_value(u, bits[type][0], bits[type][1]);
+}
+
+static void problem_init(struct problem *p, size_t m, size_t n, size_t k,
+			 enum host_gemm_type type, bool by_n, float alpha,
+			 float beta)
+{
+	size_t wide = by_n ? k : n, tall = by_n ? n : k;
+	struct host_gemm *g = &p->g;
+
+	*g = (struct host_gemm){ .m = m, .n = n, .k = k,
+				 .alpha = alpha, .beta = beta,
+				 .lda = k + below(5), .ldb = wide + below(5),
+				 .ldc = n + below(5), .b_type = type,
+				 .b_by_n = by_n };
+	/* The last row has no gap behind it: sanitizers watch its end. */
+	p->a = xmalloc((m ? (m - 1) * g->lda + k : 0) * 4 + 1);
+	p->b = xmalloc((tall ? (tall - 1) * g->ldb + wide : 0) * 4 + 1);
+	p->c_size = m ? (m - 1) * g->ldc + n : 0;
+	p->c = xmalloc(p->c_size * 4 + 1);
+	p->before = xmalloc(p->c_size * 4 + 1);
+	p->wide = xcalloc(n * k + 1, sizeof(*p->wide));
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < k; j++)
+			p->a[i * g->lda + j] = (float)normal();
+	for (size_t i = 0; i < tall; i++)
+		for (size_t j = 0; j < wide; j++)
+			stored(p->b, type, i * g->ldb + j, normal(),
+			       p->wide + (by_n ? i * k + j : j * k + i));
+	for (size_t i = 0; i < p->c_size; i++)
+		p->before[i] = i % g->ldc >= n ? guard :
+			       beta == 0       ? NAN :
+						 (float)normal();
+	g->a = p->a;
+	g->b = p->b;
+	g->c = p->c;
+}
+
+static void problem_fini(struct problem *p)
+{
+	free(p->a);
+	free(p->b);
+	free(p->c);
+	free(p->before);
+	free(p->wide);
+}
+
+/* One element in double, and the bound of its error. */
+static double wanted(const struct problem *p, size_t i, size_t j, double *bound)
+{
+	const struct host_gemm *g = &p->g;
+	double sum = 0, size = 0, old = 0;
+
+	for (size_t k = 0; k < g->k; k++) {
+		double v = (double)p->a[i * g->lda + k] * p->wide[j * g->k + k];
+		sum += v;
+		size += v * v;
+	}
+	if (g->beta != 0)
+		old = (double)g->beta * p->before[i * g->ldc + j];
+	/* The norm of the products times sqrt(k) eps, and 4 of it. */
+	*bound = 0x1p-23 * (4 * fabs(g->alpha) * sqrt((double)g->k) *
+			    sqrt(size) + 2 * fabs(old)) + 1e-37;
+	return g->alpha * sum + old;
+}
+
+/* The largest error in bounds; guards that changed count as infinite. */
+static double worst(const struct problem *p)
+{
+	const struct host_gemm *g = &p->g;
+	double most = 0, bound;
+
+	for (size_t at = 0; at < p->c_size; at++) {
+		size_t i = at / g->ldc, j = at % g->ldc;
+		if (j >= g->n) {
+			if (p->c[at] != guard)
+				return INFINITY;
+			continue;
+		}
+		double error = fabs(p->c[at] - wanted(p, i, j, &bound));
+		if (!(error <= most * bound))
+			most = error / bound;
+		if (isnan(most))
+			return INFINITY;
+	}
+	return most;
+}
+
+static void run(struct problem *p, unsigned parts)
+{
+	struct host_gemm_scratch s = { 0 };
+
+	memcpy(p->c, p->before, p->c_size * 4);
+	for (unsigned i = parts; i-- > 0;)
+		host_gemm_part(&p->g, &s, i, parts);
+	host_gemm_scratch_fini(&s);
+}
+
+static const char *const types[] = { "f32", "f16", "bf16" };
+static const char *const paths[] = { "auto", "dot", "normal", "swapped" };
+
+/* A random product under `c`; says what was wrong. */
+static bool good(const struct host_gemm_config *c, size_t most)
+{
+	static const float scales[] = { 1, 0, .5f, -2 };
+	bool by_n = c->path == HOST_GEMM_NORMAL ? below(2) : true;
+	struct problem p;
+	double w;
+
+	problem_init(&p, below(c->path == HOST_GEMM_DOT ? 33 : most), below(most),
+		     below(most), (enum host_gemm_type)below(3), by_n,
+		     below(3) ? 1 : scales[below(4)], scales[below(4)]);
+	p.g.config = c;
+	run(&p, 1 + (unsigned)below(5));
+	w = worst(&p);
+	if (!(w <= 1))
+		diag("v%d %s %dx%d copy %d kc %d nc %d: %zu x %zu x %zu, %s "
+		     "[%s], alpha %g, beta %g: %g bounds", c->level,
+		     paths[c->path], c->rows, c->vecs, c->copy, c->kc, c->nc,
+		     p.g.m, p.g.n, p.g.k, types[p.g.b_type],
+		     by_n ? "n][k" : "k][n", p.g.alpha, p.g.beta, w);
+	problem_fini(&p);
+	return w <= 1;
+}
+
+/* Every tile size of a level, by rows and by columns, whole and with edges. */
+static void every_tile(unsigned level)
+{
+	unsigned tiles = 0, right = 0;
+
+	for (unsigned v = 1; v <= HOST_GEMM_VECS_MAX; v++)
+		for (unsigned r = 1; r <= host_gemm_rows_max(level, v); r++)
+			for (int path = 2; path < HOST_GEMM_PATHS; path++) {
+				struct host_gemm_config c = {
+					(enum host_gemm_path)path,
+					(uint8_t)level, (uint8_t)r, (uint8_t)v,
+					below(2), (uint16_t)(16 + below(4) * 16),
+					(uint16_t)(1 + below(100)), 0
+				};
+				for (int i = 0; i < 4; i++, tiles++)
+					right += good(&c, i ? 90 : 20);
+			}
+	is_u64(right, tiles, "v%u: all tiles are right", level);
+}
+
+static void every_dot(unsigned level)
+{
+	struct host_gemm_config c = { .path = HOST_GEMM_DOT,
+				      .level = (uint8_t)level,
+				      .ahead_bytes = 512 };
+	unsigned right = 0;
+
+	for (int i = 0; i < 60; i++)
+		right += good(&c, 150);
+	is_u64(right, 60, "v%u: products with few rows are right", level);
+}
+
+/* Shapes of the engine with the configuration that it gets. */
+static void defaults(void)
+{
+	static const size_t shape[][3] = { { 1, 1024, 1024 }, { 5, 96, 3072 },
+					   { 16, 77, 1024 }, { 17, 130, 1024 },
+					   { 128, 96, 1030 }, { 200, 200, 200 },
+					   { 0, 5, 5 }, { 5, 0, 5 }, { 5, 5, 0 },
+					   { 1, 1, 1 }, { 33, 1, 2000 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(shape); i++)
+		for (int type = 0; type < 6; type++) {
+			const size_t *s = shape[i];
+			struct problem p;
+			problem_init(&p, s[0], s[1], s[2],
+				     (enum host_gemm_type)(type / 2), type & 1,
+				     1, i == 3 ? 1 : 0);
+			run(&p, 1);
+			double w = worst(&p);
+			ok(w <= 1, "%zu x %zu x %zu, %s [%s]: %.2g bounds",
+			   s[0], s[1], s[2], types[type / 2],
+			   type & 1 ? "n][k" : "k][n", w);
+			problem_fini(&p);
+		}
+}
+
+static void shares(void)
+{
+	for (int i = 0; i < 6; i++) {
+		struct problem p;
+		problem_init(&p, i < 2 ? 7 : 150, 333, 600, HOST_GEMM_BF16,
+			     i & 1, 1, .5f);
+		run(&p, 1);
+		float *one = xmalloc(p.c_size * 4);
+		memcpy(one, p.c, p.c_size * 4);
+		run(&p, 2 + (unsigned)i);
+		is_mem(p.c, one, p.c_size * 4, "%zu rows, [%s]: %d shares, "
+		       "the same bits", p.g.m, i & 1 ? "n][k" : "k][n", 2 + i);
+		free(one);
+		problem_fini(&p);
+	}
+}
+
+/* NaN and infinity of one operand reach their row or column, nothing else. */
+static void special(enum host_gemm_path path, bool in_b)
+{
+	struct host_gemm_config c;
+	size_t wrong = 0;
+	struct problem p;
+
+	problem_init(&p, 20, 50, 40, HOST_GEMM_F32, true, 1, 0);
+	host_gemm_default(&p.g, &c);
+	c.path = path;
+	p.g.config = &c;
+	if (in_b)
+		((float *)p.b)[33 * p.g.ldb + 39] = NAN;
+	else
+		p.a[7 * p.g.lda + 39] = INFINITY;
+	run(&p, 1);
+	for (size_t i = 0; i < 20; i++)
+		for (size_t j = 0; j < 50; j++) {
+			float v = p.c[i * p.g.ldc + j];
+			wrong += in_b ? (j == 33) != !!isnan(v) :
+					(i == 7) != !!isinf(v);
+		}
+	is_u64(wrong, 0, "%s: %s stays in its %s", paths[path],
+	       in_b ? "NaN" : "infinity", in_b ? "column" : "row");
+	problem_fini(&p);
+}
+
+static void scalars(void)
+{
+	struct problem p;
+
+	problem_init(&p, 9, 9, 9, HOST_GEMM_F32, false, 0, 2);
+	p.a[0] = NAN;
+	run(&p, 2);
+	is_f64(p.c[0], 2 * (double)p.before[0], "alpha = 0 does not read A");
+	p.g.alpha = 1;
+	p.g.beta = 0;
+	p.g.k = 0;
+	p.before[3] = NAN;
+	run(&p, 2);
+	is_f64(p.c[3], 0, "an empty sum with beta = 0 is 0");
+	problem_fini(&p);
+}
+
+static void threads(void)
+{
+	struct host_gemm_scratch s[3] = { { 0 } };
+	struct err e = { 0 };
+	struct threads *t = threads_new(3, &e);
+	struct problem p;
+
+	problem_init(&p, 100, 100, 100, HOST_GEMM_F32, true, 1, 1);
+	memcpy(p.c, p.before, p.c_size * 4);
+	host_gemm(&p.g, s, t);
+	ok(worst(&p) <= 1, "a pool of threads does all shares");
+	memcpy(p.c, p.before, p.c_size * 4);
+	host_gemm(&p.g, s, NULL);
+	ok(worst(&p) <= 1, "and so does one without a pool");
+	for (int i = 0; i < 3; i++)
+		host_gemm_scratch_fini(&s[i]);
+	threads_free(t);
+	problem_fini(&p);
+}
+
+static void refused(void)
+{
+	static const struct host_gemm_config config[] = {
+		{ HOST_GEMM_SWAPPED, 2, 4, 2, true, 64, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 7, 2, true, 64, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 63, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 2048, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 64, 0, 0 },
+		{ HOST_GEMM_NORMAL, 5, 4, 2, true, 64, 64, 0 },
+		{ HOST_GEMM_AUTO, 2, 4, 2, true, 64, 64, 0 },
+		{ HOST_GEMM_DOT, 2, 4, 2, true, 64, 64, 0 },
+	};
+	struct host_gemm g = { .m = 40, .n = 8, .k = 8 };
+	const char *why;
+
+	for (size_t i = 0; i < ARRAY_SIZE(config); i++) {
+		g.b_by_n = config[i].path == HOST_GEMM_DOT;
+		bool legal = host_gemm_legal(&g, &config[i], &why);
+		ok(!legal, "refused: %s (%zu)", why ? why : "nothing", i);
+	}
+}
+
+int main(void)
+{
+	const char *s = getenv("T0_SEED");
+
+	seed = s ? strtoull(s, NULL, 0) : 1;
+	diag("T0_SEED=%llu", (unsigned long long)seed);
+	for (unsigned level = 2; (int)level <= cpu_level(""); level++) {
+		every_tile(level);
+		every_dot(level);
+	}
+	defaults();
+	shares();
+	for (int path = HOST_GEMM_DOT; path < HOST_GEMM_PATHS; path++) {
+		special((enum host_gemm_path)path, false);
+		special((enum host_gemm_path)path, true);
+	}
+	scalars();
+	threads();
+	refused();
+	return plan_done();
+}
