@@ -487,6 +487,8 @@ enum dsl_layout { DSL_ROWS, DSL_COLUMNS };
 #define FRAG_ZERO(k, type) dsl_frag_zero(k, DSL_AT, type)
 #define FRAG_LOAD(role, p, i, ld, layout) \
 	dsl_frag_load(DSL_AT, role, p, V(i), V(ld), layout)
+/* What a lane holds of A or B: 16 elements, as FRAG_LOAD would load them. */
+#define FRAG_FROM(role, x) dsl_frag_from(DSL_AT, role, V(x))
 #define WMMA(a, b, c) dsl_wmma(DSL_AT, V(a), V(b), V(c))
 /* Element j (0 to 7) of C in this lane is at this row and column of the tile. */
 #define FRAG_ROW(k, j)	    dsl_frag_row(k, DSL_AT, j)
@@ -504,6 +506,7 @@ enum dsl_layout { DSL_ROWS, DSL_COLUMNS };
 struct val dsl_frag_zero(struct dsl *k, struct dsl_at at, enum dsl_type type);
 struct val dsl_frag_load(struct dsl_at at, char role, struct val p,
 			 struct val i, struct val ld, enum dsl_layout layout);
+struct val dsl_frag_from(struct dsl_at at, char role, struct val x);
 struct val dsl_wmma(struct dsl_at at, struct val a, struct val b, struct val c);
 struct val dsl_frag_row(struct dsl *k, struct dsl_at at, uint32_t j);
 struct val dsl_frag_column(struct dsl *k, struct dsl_at at);

@@ -130,6 +130,27 @@ struct val dsl_frag_load(struct dsl_at at, char role, struct val p,
 	return x ? frag(k, p.elem, role, x) : (struct val){ 0 };
 }
 
+struct val dsl_frag_from(struct dsl_at at, char role, struct val x)
+{
+	struct dsl *k = x.k;
+
+	if (!dsl_go(k, at) || !dsl_defined(k, at, &x, 1))
+		return (struct val){ 0 };
+	const struct ssa_type t = operand_type(x.type);
+
+	if ((role != 'A' && role != 'B') || !t.n || x.n != TILE || x.frag) {
+		dsl_fail(k, at, "type mismatch: a fragment %c of %u x %s, "
+			 "wanted 16 of f16, bf16, i8 or u8", role, x.n,
+			 dsl_type_info[x.type].name);
+		return (struct val){ 0 };
+	}
+	struct ssa_inst *v = dsl_pack(k, &x);
+
+	if (t.kind == SSA_I32)
+		v = dsl_emit1(k, SSA_bitcast, t, v);
+	return frag(k, x.type, role, v);
+}
+
 static int product_of(enum dsl_type ab, enum dsl_type c)
 {
 	if (ab == DSL_F16)

@@ -1,0 +1,363 @@
+/* compiler/gemm/build.c - the main kernel, from tile indices to its end. */
+#include "compiler/gemm/gemm_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ----------------------------------------------------------- arguments -- */
+
+/* Where vectors are used `aligned` says that they lie at 4 bytes at least. */
+static struct val pointer(struct dsl *k, enum dsl_type t, const char *name,
+			  uint32_t flags)
+{
+	return ALIGNED(ARG_PTR(k, t, name, flags), 4);
+}
+
+void gemm_args(struct dsl *k, const struct gemm_op *op, struct gemm_args *a)
+{
+	const enum dsl_type sums = op->in == DSL_I8 ? DSL_I32 : DSL_F32;
+
+	a->a = pointer(k, op->in, "a", DSL_READONLY);
+	a->b = pointer(k, op->in, "b", DSL_READONLY);
+	a->c = pointer(k, op->out, "c", 0);
+	a->bias = pointer(k, op->out, "bias", DSL_READONLY);
+	/* C itself may be the residual. */
+	a->residual = pointer(k, op->out, "residual", 0);
+	a->workspace = pointer(k, sums, "workspace", 0);
+#define LONG(name) a->name = ARG(k, DSL_I64, #name);
+#define INT(name)  a->name = ARG(k, DSL_I32, #name);
+#define REAL(name) a->name = ARG(k, DSL_F32, #name);
+#define NONE(name)
+	GEMM_ARGS(NONE, LONG, INT, REAL)
+#undef LONG
+#undef INT
+#undef REAL
+#undef NONE
+}
+
+/* ------------------------------------------------------------ pipeline -- */
+
+/* What goes round the K loop. */
+struct pipe {
+	struct gemm_gen *g;
+	struct val first, last; /* elements of K: of the first, the last tile */
+	struct var now, next;	/* buffers: being read, being filled */
+	struct var held_a[GEMM_MAX_LOADS], held_b[GEMM_MAX_LOADS];
+};
+
+static void load_both(struct pipe *p, struct val k, struct gemm_stage *a,
+		      struct gemm_stage *b)
+{
+	gemm_feed_load(&p->g->a, k, a);
+	if (!p->g->c->b_direct)
+		gemm_feed_load(&p->g->b, k, b);
+}
+
+static void store_both(struct pipe *p, const struct gemm_stage *a,
+		       const struct gemm_stage *b, struct val buffer)
+{
+	gemm_feed_store(p->g, &p->g->a, a, buffer);
+	if (!p->g->c->b_direct)
+		gemm_feed_store(p->g, &p->g->b, b, buffer);
+}
+
+static struct val buffer_at(struct gemm_gen *g, uint32_t k)
+{
+	return CONST(g->k, DSL_I32, k * g->p.buffer);
+}
+
+static struct val other(struct gemm_gen *g, struct val buffer)
+{
+	const uint32_t n = g->c->buffers, size = g->p.buffer;
+
+	if (n == 1)
+		return buffer;
+	if (n == 2)
+		return SUB((int)size, buffer);
+	return SELECT(EQ(buffer, (int)((n - 1) * size)), 0, ADD(buffer, size));
+}
+
+/* Tiles that are in LDS or held in registers before the one being loaded. */
+static uint32_t lead(const struct gemm_config *c)
+{
+	return 1 + (c->buffers == 3) + (c->prefetch == 2);
+}
+
+/* The tile `ahead` of that at k, or the last: nobody reads that one twice. */
+static struct val tile_at(struct pipe *p, struct val k, uint32_t ahead)
+{
+	return MIN(ADD(k, ahead * p->g->c->k), p->last);
+}
+
+static void hold(struct var *to, const struct gemm_stage *from, bool first)
+{
+	for (uint32_t j = 0; j < from->n; j++)
+		if (first)
+			to[j] = VAR_OF(from->v[j]);
+		else
+			SET(to[j], from->v[j]);
+}
+
+static void take(struct var *from, struct gemm_stage *to)
+{
+	for (uint32_t j = 0; j < to->n; j++)
+		to->v[j] = GET(from[j]);
+}
+
+/* One tile: the next ones come in while its products are made. */
+static void step(struct pipe *p, struct val k)
+{
+	struct gemm_gen *g = p->g;
+	const struct gemm_config *c = g->c;
+	const struct val at = lead(c) > 1 ? tile_at(p, k, lead(c)) :
+					    ADD(k, c->k);
+	struct gemm_stage a, b, old_a, old_b;
+
+	if (c->prefetch)
+		load_both(p, at, &a, &b);
+	gemm_product(g, GET(p->now));
+	if (!c->prefetch)
+		load_both(p, at, &a, &b);
+	if (c->buffers == 1)
+		BARRIER(g->k);
+	if (c->prefetch == 2) {
+		old_a = a;
+		old_b = b;
+		take(p->held_a, &old_a);
+		if (!c->b_direct)
+			take(p->held_b, &old_b);
+		store_both(p, &old_a, &old_b, GET(p->next));
+		hold(p->held_a, &a, false);
+		if (!c->b_direct)
+			hold(p->held_b, &b, false);
+	} else {
+		store_both(p, &a, &b, GET(p->next));
+	}
+	BARRIER(g->k);
+	SET(p->now, other(g, GET(p->now)));
+	SET(p->next, other(g, GET(p->next)));
+}
+
+static void begin(struct pipe *p)
+{
+	struct gemm_gen *g = p->g;
+	struct gemm_stage a, b;
+
+	load_both(p, p->first, &a, &b);
+	store_both(p, &a, &b, buffer_at(g, 0));
+	if (g->c->buffers == 3) {
+		load_both(p, tile_at(p, p->first, 1), &a, &b);
+		store_both(p, &a, &b, buffer_at(g, 1));
+	}
+	if (g->c->prefetch == 2) {
+		load_both(p, tile_at(p, p->first, lead(g->c) - 1), &a, &b);
+		hold(p->held_a, &a, true);
+		if (!g->c->b_direct)
+			hold(p->held_b, &b, true);
+	}
+	BARRIER(g->k);
+}
+
+/* `tiles` whole tiles of K from element `from` on, all rows of them inside. */
+static void whole_tiles(struct gemm_gen *g, struct val from, struct val tiles)
+{
+	const int k = g->c->k, u = g->c->unroll;
+	const struct val steps = SUB(tiles, 1);
+	struct pipe p = { .g = g, .first = from,
+			  .last = ADD(from, MUL(steps, k)) };
+	const uint32_t fill = g->c->buffers - 1;
+
+	p.now = VAR_OF(buffer_at(g, 0));
+	p.next = VAR_OF(buffer_at(g, fill));
+	begin(&p);
+	const struct val many = u > 1 ? MUL(DIV(steps, u), u) :
+					CONST(g->k, DSL_I32, 0);
+
+	if (u > 1) {
+		FOR(g->k, t, 0, many, u) {
+			if (g->c->buffers > 1 && u % g->c->buffers == 0) {
+				SET(p.now, buffer_at(g, 0));
+				SET(p.next, buffer_at(g, fill));
+			}
+			for (int i = 0; i < u; i++)
+				step(&p, ADD(from, MUL(ADD(t, i), k)));
+		}
+	}
+	FOR(g->k, t, many, steps, 1) {
+		step(&p, ADD(from, MUL(t, k)));
+	}
+	gemm_product(g, GET(p.now));
+}
+
+/* What is left of K, or all of it where rows are missing. */
+static void masked_tiles(struct gemm_gen *g, struct val from, struct val end)
+{
+	const struct val buffer = buffer_at(g, 0);
+
+	FOR(g->k, k, from, end, g->c->k) {
+		BARRIER(g->k);
+		gemm_feed_masked(g, &g->a, k, end, buffer);
+		if (!g->c->b_direct)
+			gemm_feed_masked(g, &g->b, k, end, buffer);
+		BARRIER(g->k);
+		gemm_product(g, buffer);
+	}
+}
+
+/* ---------------------------------------------------------------- tile -- */
+
+/* Vectors may be used: rows begin at 4 bytes, none is missing. */
+static struct val may_hurry(struct gemm_gen *g)
+{
+	struct val in = NE(AND(g->arg.aligned, GEMM_ALIGNED_AB), 0);
+
+	if (!g->a.s->minor_k)
+		in = AND(in, GE(g->a.valid, g->c->m));
+	if (!g->b.s->minor_k && !g->c->b_direct)
+		in = AND(in, GE(g->b.valid, (int)g->p.out_n));
+	return in;
+}
+
+static void sums_init(struct gemm_gen *g)
+{
+	const uint32_t n = g->p.frags_m * g->p.frags_n;
+	const enum dsl_type t = g->op->in == DSL_I8 ? DSL_I32 : DSL_F32;
+
+	for (uint32_t k = 0; k < n; k++)
+		g->acc[k] = g->p.wmma ? VAR_OF(FRAG_ZERO(g->k, t)) :
+					VAR(g->k, DSL_F32, 0);
+}
+
+static void accumulate(struct gemm_gen *g, struct val from, struct val end)
+{
+	const struct val length = MAX(SUB(end, from), 0);
+	const struct val all = DIV(length, g->c->k);
+	const struct val fast = g->c->even ? all :
+				SELECT(may_hurry(g), all, 0);
+
+	IF (g->k, GT(fast, 0)) {
+		whole_tiles(g, from, fast);
+	}
+	if (!g->c->even)
+		masked_tiles(g, ADD(from, MUL(fast, g->c->k)), end);
+}
+
+static void feeds_init(struct gemm_gen *g)
+{
+	const struct gemm_args *a = &g->arg;
+	const struct val batch = CAST(DSL_I64, g->batch);
+
+	g->a = (struct gemm_feed){ .s = &g->p.a, .ld = a->lda,
+				   .valid = SUB(a->m, g->row) };
+	g->b = (struct gemm_feed){ .s = &g->p.b, .ld = a->ldb,
+				   .valid = SUB(a->n, g->column) };
+	const struct val row = CAST(DSL_I64, g->row);
+	const struct val column = CAST(DSL_I64, g->column);
+
+	g->a.base = ADVANCE(ADVANCE(a->a, MUL(batch, a->stride_a)),
+			    g->op->a_trans ? row :
+					     MUL(row, CAST(DSL_I64, a->lda)));
+	g->b.base = ADVANCE(ADVANCE(a->b, MUL(batch, a->stride_b)),
+			    g->op->b_trans ?
+				    MUL(column, CAST(DSL_I64, a->ldb)) :
+				    column);
+	gemm_feed_init(g, &g->a);
+	if (!g->c->b_direct)
+		gemm_feed_init(g, &g->b);
+}
+
+static void waves_init(struct gemm_gen *g)
+{
+	const struct val w = WAVE(g->k);
+	const struct gemm_config *c = g->c;
+
+	g->wave_row = MUL(REM(w, c->waves_m), (int)g->p.wave_m);
+	g->wave_column = MUL(DIV(w, c->waves_m), (int)g->p.wave_n);
+}
+
+static void tile(struct gemm_gen *g, struct val tile_m, struct val tile_n)
+{
+	g->row = MUL(tile_m, g->c->m);
+	g->column = MUL(tile_n, (int)g->p.out_n);
+	g->batch = GROUP_ID(g->k, 2);
+	waves_init(g);
+	feeds_init(g);
+	sums_init(g);
+	accumulate(g, CONST(g->k, DSL_I32, 0), g->arg.k);
+	gemm_epilogue(g);
+}
+
+static void ordered_tiles(struct gemm_gen *g)
+{
+	const uint32_t band = g->c->order;
+	const struct val x = GROUP_ID(g->k, 0), y = GROUP_ID(g->k, 1);
+
+	if (band < 2) {
+		tile(g, y, x);
+		return;
+	}
+	const struct val m = ADD(MUL(y, band), AND(x, band - 1));
+
+	IF (g->k, LT(m, g->arg.tiles_m)) {
+		tile(g, m, SHR(x, __builtin_ctz(band)));
+	}
+}
+
+static struct ssa_func *build_main(const struct gemm_op *op,
+				   const struct gemm_config *c, struct err *e)
+{
+	struct gemm_gen g = { .op = op, .c = c };
+	struct ssa_func *f;
+
+	if (!gemm_plan(op, c, &g.p, e))
+		return NULL;
+	g.k = KERNEL("gemm", g.p.threads);
+	g.acc = xcalloc(g.p.frags_m * g.p.frags_n, sizeof(*g.acc));
+	gemm_args(g.k, op, &g.arg);
+	g.lds = ALIGNED(LDS(g.k, op->in, c->buffers * g.p.buffer, "tiles"), 16);
+	MATH(g.k, SSA_CONTRACT);
+	ordered_tiles(&g);
+	free(g.acc);
+	f = dsl_finish(g.k, e);
+	return f;
+}
+
+/* ------------------------------------------------------------- compile -- */
+
+static bool compile(struct ssa_func *f, const struct cc_options *o,
+		    struct gemm_code *out, struct err *e)
+{
+	bool good = f && cc_compile(f, o, &out->object[out->n], e);
+
+	out->n += good;
+	ssa_func_free(f);
+	return good;
+}
+
+bool gemm_compile(const struct gemm_op *op, const struct gemm_config *c,
+		  const struct cc_options *o, struct gemm_code *out,
+		  struct err *e)
+{
+	struct cc_options mine;
+	char name[128];
+
+	memset(out, 0, sizeof(*out));
+	if (!gemm_check(op, c, e))
+		return false;
+	cc_options_init(&mine);
+	if (o)
+		mine = *o;
+	mine.wgp = !c->cu_mode;
+	if (compile(build_main(op, c, e), &mine, out, e))
+		return true;
+	gemm_code_fini(out);
+	gemm_config_name(c, name, sizeof(name));
+	return err_wrap(e, "gemm %s", name);
+}
+
+void gemm_code_fini(struct gemm_code *code)
+{
+	for (int k = 0; k < code->n; k++)
+		cc_object_fini(&code->object[k]);
+	code->n = 0;
+}

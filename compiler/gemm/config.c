@@ -1,0 +1,141 @@
+/* compiler/gemm/config.c - which configurations there may be. */
+#include "compiler/gemm/gemm_int.h"
+
+enum { LDS_BYTES = 65536, MAX_WAVES = 32, MAX_SUMS = 200 };
+
+struct gemm_config gemm_default(const struct gemm_op *op)
+{
+	struct gemm_config c = { .m = 64, .n = 64, .k = 32, .waves_m = 2,
+				 .waves_n = 2, .buffers = 2, .prefetch = 1,
+				 .unroll = 1, .split = 1 };
+
+	if (op->in == DSL_F32)
+		c.k = 8;
+	else if (op->in == DSL_I8)
+		c.k = 64;
+	return c;
+}
+
+static bool check_op(const struct gemm_op *op, struct err *e)
+{
+	const uint32_t act = op->epilogue & GEMM_ACTIVATIONS;
+	const bool whole = op->in == DSL_I8 && op->out == DSL_I32;
+
+	if (op->in != DSL_BF16 && op->in != DSL_F16 && op->in != DSL_I8 &&
+	    op->in != DSL_F32)
+		return err_set(e, ERR_UNSUPPORTED, "products of type %d; wanted "
+			       "bf16, f16, i8 or f32", op->in);
+	if (op->out != DSL_F32 && op->out != DSL_BF16 && op->out != DSL_F16 &&
+	    !whole)
+		return err_set(e, ERR_UNSUPPORTED, "results of type %d; wanted "
+			       "f32, bf16 or f16, of i8 also i32", op->out);
+	if (act & (act - 1))
+		return err_set(e, ERR_UNSUPPORTED, "more than one activation");
+	if (whole && (op->epilogue || op->beta))
+		return err_set(e, ERR_UNSUPPORTED, "an epilogue or beta of i32; "
+			       "let the results be f32");
+	if (act == GEMM_SWIGLU && op->beta)
+		return err_set(e, ERR_UNSUPPORTED, "beta of a SwiGLU pair; use "
+			       "the residual");
+	return true;
+}
+
+static bool check_numbers(const struct gemm_config *c, struct err *e)
+{
+	const int waves = c->waves_m * c->waves_n;
+
+	if (c->buffers < 1 || c->buffers > 3 || c->prefetch > 2 ||
+	    c->unroll < 1 || c->unroll > 4 || !c->split)
+		return err_set(e, ERR_UNSUPPORTED, "%u buffers, prefetch %u, "
+			       "unroll %u, split %u; wanted 1 to 3, 0 to 2, 1 "
+			       "to 4, 1 or more", c->buffers, c->prefetch,
+			       c->unroll, c->split);
+	if (c->order & (c->order - 1))
+		return err_set(e, ERR_UNSUPPORTED, "bands of %u rows of tiles; "
+			       "wanted a power of two", c->order);
+	if (waves < 1 || waves > MAX_WAVES)
+		return err_set(e, ERR_UNSUPPORTED, "%d waves; wanted 1 to %d",
+			       waves, MAX_WAVES);
+	if (c->b_direct || c->stream_k || c->split > 1)
+		return err_set(e, ERR_UNSUPPORTED, "B from memory, split and "
+			       "stream-K are not there yet");
+	return true;
+}
+
+bool gemm_check(const struct gemm_op *op, const struct gemm_config *c,
+		struct err *e)
+{
+	struct gemm_plan p;
+
+	if (!check_op(op, e) || !check_numbers(c, e) ||
+	    !gemm_plan(op, c, &p, e))
+		return false;
+	if (op->in == DSL_F32)
+		return err_set(e, ERR_UNSUPPORTED, "f32 is not there yet");
+	const uint32_t lds = p.buffer * c->buffers * p.elem_bytes;
+	const uint32_t sums = p.frags_m * p.frags_n * (p.wmma ? 8 : 1);
+
+	if (lds > LDS_BYTES)
+		return err_set(e, ERR_UNSUPPORTED, "%u bytes of LDS; a "
+			       "workgroup has %d", lds, LDS_BYTES);
+	if (sums > MAX_SUMS)
+		return err_set(e, ERR_UNSUPPORTED, "%u registers of sums alone; "
+			       "a lane has 256 in all", sums);
+	if (op->epilogue & GEMM_SWIGLU && (c->n % 32 || p.frags_n % 2))
+		return err_set(e, ERR_UNSUPPORTED, "a SwiGLU pair wants waves "
+			       "that are multiples of 32 columns wide; got %u",
+			       p.wave_n);
+	return true;
+}
+
+/* --------------------------------------------------------------- shape -- */
+
+/* Offsets in a tile are 32 bits, as sizes are. */
+static bool check_stride(const char *what, uint64_t ld, uint64_t least,
+			 uint64_t rows, uint32_t elem_bytes, bool even,
+			 struct err *e)
+{
+	if (ld && ld < least)
+		return err_set(e, ERR_USAGE, "a leading dimension of %llu for "
+			       "%s; wanted at least %llu",
+			       (unsigned long long)ld, what,
+			       (unsigned long long)least);
+	ld = ld ? ld : least;
+	if (ld > INT32_MAX || ld * rows * elem_bytes > INT32_MAX)
+		return err_set(e, ERR_UNSUPPORTED, "a tile of %s covers %llu "
+			       "bytes; wanted less than 2 GiB", what,
+			       (unsigned long long)(ld * rows * elem_bytes));
+	if (even && ld * elem_bytes % 16)
+		return err_set(e, ERR_UNSUPPORTED, "rows of %s of %llu bytes; "
+			       "wanted a multiple of 16 (config.even)", what,
+			       (unsigned long long)(ld * elem_bytes));
+	return true;
+}
+
+bool gemm_fits(const struct gemm_op *op, const struct gemm_config *c,
+	       const struct gemm_shape *s, struct err *e)
+{
+	const uint32_t in = op->in == DSL_F32 ? 4 : op->in == DSL_I8 ? 1 : 2;
+	const uint32_t out = op->out == DSL_F32 || op->out == DSL_I32 ? 4 : 2;
+	const bool pair = op->epilogue & GEMM_SWIGLU;
+	const uint64_t columns = (uint64_t)s->n * (1 + pair);
+	const uint32_t tile_n = pair ? c->n / 2 : c->n;
+
+	if (s->m > INT32_MAX / 2 || columns > INT32_MAX / 2 ||
+	    s->k > INT32_MAX / 2)
+		return err_set(e, ERR_UNSUPPORTED, "a product of %ux%ux%u; "
+			       "wanted sides below 2^30", s->m, s->n, s->k);
+	if (s->batch > 65535)
+		return err_set(e, ERR_UNSUPPORTED, "%u products; wanted at most "
+			       "65535", s->batch);
+	if (c->even && (s->m % c->m || s->n % tile_n || s->k % c->k))
+		return err_set(e, ERR_UNSUPPORTED, "%ux%ux%u is not made of "
+			       "tiles of %ux%ux%u, as config.even promises",
+			       s->m, s->n, s->k, c->m, tile_n, c->k);
+	return check_stride("A", s->lda, op->a_trans ? s->m : s->k,
+			    op->a_trans ? c->k : c->m, in, c->even, e) &&
+	       check_stride("B", s->ldb, op->b_trans ? s->k : columns,
+			    op->b_trans ? (pair ? s->n + c->n : c->n) : c->k, in,
+			    c->even, e) &&
+	       check_stride("C", s->ldc, s->n, c->m, out, c->even, e);
+}

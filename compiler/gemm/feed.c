@@ -1,0 +1,226 @@
+/* compiler/gemm/feed.c - tiles from memory to LDS. */
+#include "compiler/gemm/gemm_int.h"
+
+static struct val quotient(struct val x, uint32_t by)
+{
+	return by & (by - 1) ? DIV(x, by) : SHR(x, __builtin_ctz(by));
+}
+
+static struct val remainder_of(struct val x, uint32_t by)
+{
+	return by & (by - 1) ? REM(x, by) : AND(x, by - 1);
+}
+
+static bool halves(const struct gemm_gen *g, const struct gemm_feed *f)
+{
+	return f == &g->b && g->op->epilogue & GEMM_SWIGLU;
+}
+
+/*
+ * Row r of the tile, along M or N, counted from the operand's first: for SWIGLU
+ * every other 16 rows are the other factor's, N further on.
+ */
+static struct val near_row(const struct gemm_gen *g, const struct gemm_feed *f,
+			   struct val r)
+{
+	if (!halves(g, f))
+		return r;
+	return OR(SHL(SHR(r, 5), 4), AND(r, 15));
+}
+
+static struct val far_rows(const struct gemm_gen *g, struct val r)
+{
+	return MUL(AND(SHR(r, 4), 1), g->arg.n);
+}
+
+static struct val memory_row(const struct gemm_gen *g,
+			     const struct gemm_feed *f, struct val r,
+			     bool clamp)
+{
+	struct val row = near_row(g, f, r);
+
+	if (clamp)
+		row = MIN(row, SUB(f->valid, 1));
+	return halves(g, f) ? ADD(row, far_rows(g, r)) : row;
+}
+
+/* Load number j of this work-item: its place in memory's tile. */
+struct spot {
+	struct val major, minor;
+};
+
+static struct spot spot_of(struct gemm_gen *g, const struct gemm_feed *f,
+			   struct val j)
+{
+	const struct gemm_side *s = f->s;
+	const struct val v = ADD(LOCAL_ID(g->k, 0), MUL(j, g->p.threads));
+	const uint32_t per = s->minor / s->vec;
+
+	return (struct spot){ quotient(v, per),
+			      MUL(remainder_of(v, per), s->vec) };
+}
+
+/*
+ * The same for step j, whose number is known: where the work-items fill whole
+ * rows, steps are a constant apart.  Of a block, the first element.
+ */
+struct step {
+	struct spot spot;
+	uint32_t major, minor; /* to be added */
+};
+
+static struct step step_of(struct gemm_gen *g, const struct gemm_feed *f,
+			   uint32_t j)
+{
+	const struct gemm_side *s = f->s;
+	const uint32_t per = s->turn ? s->major / s->turn : s->minor / s->vec;
+	const bool regular = g->p.threads % per == 0;
+	const uint32_t rows = regular ? j * (g->p.threads / per) : 0;
+	const struct val v = ADD(LOCAL_ID(g->k, 0),
+				 regular ? 0 : (int)(j * g->p.threads));
+	const struct val row = quotient(v, per), at = remainder_of(v, per);
+
+	if (s->turn)
+		return (struct step){ { MUL(at, s->turn), MUL(row, s->vec) },
+				      0, rows * s->vec };
+	return (struct step){ { row, MUL(at, s->vec) }, rows, 0 };
+}
+
+static struct val offset(struct gemm_gen *g, const struct gemm_feed *f,
+			 struct val major, struct val minor)
+{
+	if (f->s->minor_k)
+		return ADD(MUL(memory_row(g, f, major, !g->c->even), f->ld),
+			   minor);
+	return ADD(MUL(major, f->ld), memory_row(g, f, minor, false));
+}
+
+void gemm_feed_init(struct gemm_gen *g, struct gemm_feed *f)
+{
+	const uint32_t deep = f->s->turn ? f->s->turn : 1;
+
+	for (uint32_t j = 0; j < f->s->steps; j++) {
+		const struct step at = step_of(g, f, j);
+
+		for (uint32_t i = 0; i < deep; i++)
+			f->at[j * deep + i] =
+				offset(g, f, ADD(at.spot.major, at.major + i),
+				       ADD(at.spot.minor, at.minor));
+	}
+}
+
+/* The operand from element k of K on. */
+static struct val from_k(const struct gemm_feed *f, struct val k)
+{
+	k = CAST(DSL_I64, k);
+	return ADVANCE(f->base, f->s->minor_k ? k :
+						MUL(k, CAST(DSL_I64, f->ld)));
+}
+
+/* Vectors that stay as they are travel as dwords. */
+void gemm_feed_load(const struct gemm_feed *f, struct val k,
+		    struct gemm_stage *s)
+{
+	const struct gemm_side *side = f->s;
+	const struct val p = from_k(f, k);
+
+	s->n = side->steps * (side->turn ? side->turn : 1);
+	for (uint32_t j = 0; j < s->n; j++) {
+		const struct val x = LOADV(p, f->at[j], side->vec);
+
+		s->v[j] = side->turn ? x : BITS(DSL_U32, x);
+	}
+}
+
+static struct val lds_at(const struct gemm_gen *g, const struct gemm_place *p,
+			 struct val buffer)
+{
+	return ADVANCE(g->lds, ADD(p->at, buffer));
+}
+
+/* Element m of each of the block's loads, side by side. */
+static struct val turned(struct dsl_at at, const struct gemm_stage *s, uint32_t from,
+			 uint32_t deep, uint32_t m)
+{
+	struct val e[16];
+
+	for (uint32_t i = 0; i < deep; i++)
+		e[i] = ELEM(s->v[from + i], m);
+	return deep == 1 ? e[0] : dsl_join(at, e, deep);
+}
+
+void gemm_feed_store(struct gemm_gen *g, const struct gemm_feed *f,
+		     const struct gemm_stage *s, struct val buffer)
+{
+	const struct gemm_side *side = f->s;
+	const uint32_t eb = g->p.elem_bytes, deep = side->turn;
+
+	for (uint32_t j = 0; j < side->steps; j++) {
+		const struct step at = step_of(g, f, j);
+
+		for (uint32_t m = 0; m < (deep ? side->vec : 1); m++) {
+			const struct gemm_place p = gemm_lds_place(
+				side, deep ? at.spot.minor : at.spot.major,
+				deep ? at.minor + m : at.major,
+				deep ? at.spot.major : at.spot.minor, eb);
+			const struct val to = lds_at(g, &p, buffer);
+
+			if (deep)
+				STORE(to, p.add, turned(DSL_AT, s, j * deep, deep, m));
+			else
+				STORE(AS(DSL_U32, to), p.add * eb / 4, s->v[j]);
+		}
+	}
+}
+
+/* -------------------------------------------------------------- masked -- */
+
+static struct val load_masked(struct gemm_gen *g, const struct gemm_feed *f,
+			      const struct spot *at, struct val k,
+			      struct val end)
+{
+	const struct gemm_side *s = f->s;
+	struct val row, from, limit;
+
+	if (s->minor_k) {
+		row = memory_row(g, f, at->major, false);
+		from = ADD(k, at->minor);
+		limit = SELECT(LT(near_row(g, f, at->major), f->valid), end, 0);
+	} else {
+		const struct val far = halves(g, f) ?
+					       far_rows(g, at->minor) :
+					       CONST(g->k, DSL_I32, 0);
+
+		row = ADD(k, at->major);
+		from = ADD(near_row(g, f, at->minor), far);
+		limit = SELECT(LT(row, end), ADD(f->valid, far), 0);
+	}
+	const struct val p = ADVANCE(f->base, MUL(CAST(DSL_I64, row),
+						  CAST(DSL_I64, f->ld)));
+
+	const struct val each = RANGE(from, s->vec);
+
+	return LOAD_IF(LT(each, limit), p, each);
+}
+
+void gemm_feed_masked(struct gemm_gen *g, const struct gemm_feed *f,
+		      struct val k, struct val end, struct val buffer)
+{
+	const struct gemm_side *s = f->s;
+	const uint32_t loads = s->steps * (s->turn ? s->turn : 1);
+	const uint32_t eb = g->p.elem_bytes;
+
+	FOR(g->k, j, 0, CONST(g->k, DSL_I32, loads), 1) {
+		const struct spot at = spot_of(g, f, j);
+		const struct val x = load_masked(g, f, &at, k, end);
+
+		for (uint32_t m = 0; m < (s->turn ? s->vec : 1); m++) {
+			const struct gemm_place p = gemm_lds_place(
+				s, s->turn ? at.minor : at.major, m * !!s->turn,
+				s->turn ? at.major : at.minor, eb);
+
+			STORE(lds_at(g, &p, buffer), p.add,
+			      s->turn ? ELEM(x, m) : x);
+		}
+	}
+}

@@ -1,0 +1,154 @@
+/* gemm_int - what the files of the GEMM front end share. */
+#ifndef T0_GEMM_INT_H
+#define T0_GEMM_INT_H
+
+#include "compiler/gemm/gemm.h"
+
+enum { GEMM_WAVE = 32, GEMM_FRAG = 16, GEMM_MAX_LOADS = 64 };
+
+/* ------------------------------------------------------------- plan.c ---- */
+
+/*
+ * How the tile of one operand goes from memory to LDS.  Memory has `major` rows
+ * of `minor` adjacent elements.  LDS has its own order: rows of K where matrix
+ * instructions read, rows along M or N for f32.  Where both agree a lane moves
+ * vectors; else blocks of `turn` by `vec` that it transposes in registers.
+ */
+struct gemm_side {
+	uint32_t rows;	       /* of the tile along M or N */
+	uint32_t major, minor; /* of the tile in memory */
+	bool minor_k;	       /* K is adjacent in memory */
+	uint32_t vec;	       /* adjacent elements of a load */
+	uint32_t turn;	       /* 0: as in memory; else loads of a block */
+	uint32_t steps;	       /* vectors, or blocks, of a work-item */
+	uint32_t pitch;	       /* of LDS rows, elements */
+	uint32_t first;	       /* in a buffer, elements */
+	uint32_t chunk_mask;   /* swizzle: 16-byte chunks of a row, less 1 */
+	uint32_t chunk_shift;  /* and the row's bits that move them */
+};
+
+struct gemm_plan {
+	bool wmma;
+	uint32_t elem_bytes, threads;
+	uint32_t wave_m, wave_n;   /* tile of a wave */
+	uint32_t frags_m, frags_n; /* of it; f32: elements of a lane */
+	uint32_t slices;	   /* of the tile's K: 16, f32: 1 */
+	uint32_t buffer;	   /* elements of an LDS buffer */
+	uint32_t out_n;		   /* columns of C of a tile */
+	struct gemm_side a, b;
+};
+/*
+ * Rows of a fragment of B are read in another order, so that a lane's results
+ * are neighbours in C: of its elements j, at row 2j + h of the fragment, four
+ * and four are at columns 4h and 8 + 4h.
+ */
+static inline uint32_t gemm_frag_row(uint32_t r)
+{
+	return (r >> 1 & 3) | (r & 1) << 2 | (r & 8);
+}
+bool gemm_plan(const struct gemm_op *op, const struct gemm_config *c,
+	       struct gemm_plan *p, struct err *e);
+
+/* -------------------------------------------------------------- lds.c ---- */
+
+/* Elements between rows of LDS with the fewest bank conflicts. */
+uint32_t gemm_lds_pitch(const struct gemm_plan *p, const struct gemm_side *s,
+			uint32_t row);
+/* Cycles of an access of `bytes` per lane (RDNA3: 32 banks of 4 bytes). */
+uint32_t gemm_lds_cycles(const uint32_t *addr, uint32_t lanes, uint32_t bytes);
+
+/* An element of row `row` + `more` of an operand's tile, from LDS's first. */
+struct gemm_place {
+	struct val at; /* i32 */
+	uint32_t add;
+};
+struct gemm_place gemm_lds_place(const struct gemm_side *s, struct val row,
+				 uint32_t more, struct val e,
+				 uint32_t elem_bytes);
+
+/* ------------------------------------------------------------- build.c --- */
+
+/* Arguments of both kernels: id, DSL type, pointer's use. */
+#define GEMM_ARGS(PTR, LONG, INT, FLOAT)                            \
+	PTR(a) PTR(b) PTR(c) PTR(bias) PTR(residual) PTR(workspace) \
+	LONG(stride_a) LONG(stride_b) LONG(stride_c)                \
+	INT(m) INT(n) INT(k) INT(lda) INT(ldb) INT(ldc)             \
+	INT(tiles_m) INT(tiles_n) INT(part) INT(batch) INT(aligned) \
+	FLOAT(alpha) FLOAT(beta)
+
+/* Rows and starts are multiples of 4 bytes: of A and B; of C and its like. */
+enum { GEMM_ALIGNED_AB = 1, GEMM_ALIGNED_C = 2 };
+
+struct gemm_args {
+#define ONE(name) struct val name;
+	GEMM_ARGS(ONE, ONE, ONE, ONE)
+#undef ONE
+};
+void gemm_args(struct dsl *k, const struct gemm_op *op, struct gemm_args *a);
+
+/* One operand in a kernel being built. */
+struct gemm_feed {
+	const struct gemm_side *s;
+	struct val base;  /* tile's first element at K = 0; uniform */
+	struct val ld;	  /* i32 */
+	struct val valid; /* rows along M or N that are there; i32, uniform */
+	struct val at[GEMM_MAX_LOADS]; /* offsets of this lane's loads */
+};
+
+struct gemm_gen {
+	const struct gemm_op *op;
+	const struct gemm_config *c;
+	struct gemm_plan p;
+	struct dsl *k;
+	struct gemm_args arg;
+	struct val lds;
+	struct val row, column; /* of the tile in C, i32, uniform */
+	struct val batch;	/* i32, uniform */
+	struct gemm_feed a, b;
+	struct val wave_row, wave_column; /* of the wave in the tile */
+	struct var *acc; /* [frags_m][frags_n] */
+};
+
+/* ------------------------------------------------------------- feed.c ---- */
+
+/* Loads of a tile, waiting in registers. */
+struct gemm_stage {
+	struct val v[GEMM_MAX_LOADS];
+	uint32_t n;
+};
+void gemm_feed_init(struct gemm_gen *g, struct gemm_feed *f);
+/* The tile that begins at element k of K, all of it inside. */
+void gemm_feed_load(const struct gemm_feed *f, struct val k,
+		    struct gemm_stage *s);
+void gemm_feed_store(struct gemm_gen *g, const struct gemm_feed *f,
+		     const struct gemm_stage *s, struct val buffer);
+/* Straight to LDS, with zeros for what is outside. */
+void gemm_feed_masked(struct gemm_gen *g, const struct gemm_feed *f,
+		      struct val k, struct val end, struct val buffer);
+
+/* ---------------------------------------------------------- product.c ---- */
+
+/* acc += the tile in LDS at element `buffer`. */
+void gemm_product(struct gemm_gen *g, struct val buffer);
+
+/* --------------------------------------------------------- epilogue.c ---- */
+
+/*
+ * `n` neighbours of one row: the sums, their place in C; the other factor's
+ * sums for SWIGLU.  `whole`: nothing of it lies outside.
+ */
+struct gemm_chunk {
+	struct val x, gate;
+	struct val row, column; /* i32 */
+	uint32_t n;
+};
+/* Pointers of this product of a batch. */
+struct gemm_out {
+	struct val c, residual, bias;
+};
+void gemm_out(struct gemm_gen *g, struct gemm_out *o);
+void gemm_finish(struct gemm_gen *g, const struct gemm_out *o,
+		 const struct gemm_chunk *c, bool whole);
+void gemm_epilogue(struct gemm_gen *g);
+
+#endif

@@ -1,0 +1,102 @@
+/* compiler/gemm/launch.c - grid and arguments of a product. */
+#include "compiler/gemm/gemm_int.h"
+
+#include <string.h>
+
+/* The arguments as the kernels declare them (gemm_args()). */
+struct packed {
+#define PTR(name)  uint64_t name;
+#define LONG(name) int64_t name;
+#define INT(name)  int32_t name;
+#define REAL(name) float name;
+	GEMM_ARGS(PTR, LONG, INT, REAL)
+#undef PTR
+#undef LONG
+#undef INT
+#undef REAL
+};
+/* Without what C adds for alignment. */
+#define ARGS_END (offsetof(struct packed, beta) + sizeof(float))
+_Static_assert(sizeof(struct packed) <= GEMM_ARGS_BYTES, "arguments fit");
+
+static uint32_t tiles(uint32_t size, uint32_t tile)
+{
+	return size / tile + (size % tile != 0);
+}
+
+static void pack(const struct gemm_op *op, const struct gemm_shape *s,
+		 const struct gemm_operands *x, struct packed *a)
+{
+	const uint32_t columns = op->epilogue & GEMM_SWIGLU ? 2 * s->n : s->n;
+	const uint32_t lda = op->a_trans ? s->m : s->k;
+	const uint32_t ldb = op->b_trans ? s->k : columns;
+
+	*a = (struct packed){
+		.a = x->a, .b = x->b, .c = x->c, .bias = x->bias,
+		.residual = x->residual, .workspace = x->workspace,
+		.stride_a = (int64_t)s->stride_a,
+		.stride_b = (int64_t)s->stride_b,
+		.stride_c = (int64_t)s->stride_c,
+		.m = (int32_t)s->m, .n = (int32_t)s->n, .k = (int32_t)s->k,
+		.lda = (int32_t)(s->lda ? s->lda : lda),
+		.ldb = (int32_t)(s->ldb ? s->ldb : ldb),
+		.ldc = (int32_t)(s->ldc ? s->ldc : s->n),
+		.batch = (int32_t)(s->batch ? s->batch : 1),
+		.alpha = x->alpha, .beta = x->beta,
+	};
+}
+
+/* Do rows of `ld` elements, products `stride` apart, all begin at 4 bytes? */
+static bool at_4(uint64_t va, int64_t ld, int64_t stride, uint32_t elem_bytes)
+{
+	return va % 4 == 0 && ld * elem_bytes % 4 == 0 &&
+	       stride * elem_bytes % 4 == 0;
+}
+
+static int32_t aligned(const struct gemm_op *op, const struct packed *a,
+		       uint32_t in)
+{
+	const uint32_t out = op->out == DSL_F32 || op->out == DSL_I32 ? 4 : 2;
+	const uint32_t ep = op->epilogue;
+	bool ab = at_4(a->a, a->lda, a->stride_a, in) &&
+		  at_4(a->b, a->ldb, a->stride_b, in);
+	bool c = at_4(a->c, a->ldc, a->stride_c, out);
+
+	if (ep & GEMM_SWIGLU && !op->b_trans)
+		ab = ab && at_4(0, a->n, 0, in);
+	if (ep & GEMM_RESIDUAL)
+		c = c && at_4(a->residual, a->ldc, a->stride_c, out);
+	if (ep & GEMM_BIAS)
+		c = c && at_4(a->bias, ep & GEMM_SWIGLU ? a->n : 0, 0, out);
+	return (ab ? GEMM_ALIGNED_AB : 0) | (c ? GEMM_ALIGNED_C : 0);
+}
+
+bool gemm_launch(const struct gemm_op *op, const struct gemm_config *c,
+		 const struct gemm_shape *s, const struct gemm_operands *x,
+		 struct gemm_launch *out, struct err *e)
+{
+	struct gemm_plan p;
+	struct packed a;
+
+	memset(out, 0, sizeof(*out));
+	if (!gemm_plan(op, c, &p, e) || !gemm_fits(op, c, s, e))
+		return false;
+	pack(op, s, x, &a);
+	a.aligned = aligned(op, &a, p.elem_bytes);
+	a.tiles_m = (int32_t)tiles(s->m, c->m);
+	a.tiles_n = (int32_t)tiles(s->n, p.out_n);
+	out->n = 1;
+	out->step[0].kernel = "gemm";
+	out->step[0].group_size = p.threads;
+	out->step[0].groups[0] = (uint32_t)a.tiles_n *
+				 (c->order > 1 ? c->order : 1);
+	out->step[0].groups[1] = c->order > 1 ?
+					 tiles((uint32_t)a.tiles_m, c->order) :
+					 (uint32_t)a.tiles_m;
+	out->step[0].groups[2] = (uint32_t)a.batch;
+	for (int k = 0; k < out->n; k++) {
+		out->step[k].args_bytes = ARGS_END;
+		memcpy(out->step[k].args, &a, ARGS_END);
+	}
+	return true;
+}

@@ -1,0 +1,106 @@
+/* compiler/gemm/lds.c - where tiles lie in LDS, and what banks make of it. */
+#include "compiler/gemm/gemm_int.h"
+
+#include <string.h>
+
+enum { BANKS = 32, BANK_BYTES = 4, PAD_BYTES = 16, PADS = 8 };
+
+/* Lanes that are served together fill the banks once. */
+uint32_t gemm_lds_cycles(const uint32_t *addr, uint32_t lanes, uint32_t bytes)
+{
+	const uint32_t words = bytes < BANK_BYTES ? 1 : bytes / BANK_BYTES;
+	const uint32_t phase = BANKS / words;
+	uint32_t cycles = 0;
+
+	for (uint32_t from = 0; from < lanes; from += phase) {
+		uint32_t word[BANKS][BANKS], n[BANKS] = { 0 }, most = 0;
+
+		for (uint32_t k = 0; k < phase * words; k++) {
+			const uint32_t lane = from + k / words;
+			uint32_t w, b, seen = 0;
+
+			if (lane >= lanes)
+				break;
+			w = addr[lane] / BANK_BYTES + k % words;
+			b = w % BANKS;
+			while (seen < n[b] && word[b][seen] != w)
+				seen++;
+			if (seen == n[b])
+				word[b][n[b]++] = w;
+			most = n[b] > most ? n[b] : most;
+		}
+		cycles += most;
+	}
+	return cycles;
+}
+
+/* Row of the tile, and element in it, that a lane reads for a fragment. */
+static uint32_t read_row(uint32_t lane, bool of_n)
+{
+	const uint32_t r = lane % GEMM_FRAG;
+
+	return of_n ? gemm_frag_row(r) : r;
+}
+
+/* Cycles of the accesses that a lane makes, for rows `pitch` apart. */
+static uint32_t cost(const struct gemm_plan *p, const struct gemm_side *s,
+		     uint32_t pitch)
+{
+	const uint32_t eb = p->elem_bytes;
+	const uint32_t units = s->turn ? s->major / s->turn : s->minor / s->vec;
+	const uint32_t wide = (s->turn ? s->turn : s->vec) * eb;
+	uint32_t store[GEMM_WAVE], load[GEMM_WAVE];
+
+	for (uint32_t l = 0; l < GEMM_WAVE; l++) {
+		const uint32_t row = l / units * (s->turn ? s->vec : 1);
+
+		store[l] = (row * pitch) * eb + l % units * wide;
+		load[l] = p->wmma ? read_row(l, s == &p->b) * pitch * eb :
+				    l % 8 * 16;
+	}
+	return gemm_lds_cycles(store, GEMM_WAVE, wide) * (s->turn ? s->vec : 1) *
+		       s->steps +
+	       gemm_lds_cycles(load, GEMM_WAVE, 16) * p->slices;
+}
+
+uint32_t gemm_lds_pitch(const struct gemm_plan *p, const struct gemm_side *s,
+			uint32_t row)
+{
+	uint32_t best = row, least = UINT32_MAX;
+
+	for (uint32_t pad = 0; pad < PADS; pad++) {
+		const uint32_t pitch = row + pad * PAD_BYTES / p->elem_bytes;
+		const uint32_t c = cost(p, s, pitch);
+
+		if (c < least) {
+			least = c;
+			best = pitch;
+		}
+	}
+	return best;
+}
+
+/*
+ * With a swizzle the 16-byte chunks of a row change places by an exclusive or
+ * with bits of the row's number: the sum first, then the exclusive or, for
+ * readers and writers alike.
+ */
+struct gemm_place gemm_lds_place(const struct gemm_side *s, struct val row,
+				 uint32_t more, struct val e,
+				 uint32_t elem_bytes)
+{
+	const uint32_t period = (s->chunk_mask + 1) << s->chunk_shift;
+	const uint32_t far = s->chunk_mask ? more / period * period : more;
+	const uint32_t chunk = 16 / elem_bytes;
+	struct gemm_place p = { .add = s->first + far * s->pitch };
+
+	row = ADD(row, more - far);
+	if (s->chunk_mask) {
+		const struct val x = AND(SHR(row, s->chunk_shift),
+					 s->chunk_mask);
+
+		e = XOR(e, MUL(x, chunk));
+	}
+	p.at = ADD(MUL(row, s->pitch), e);
+	return p;
+}

@@ -1,0 +1,142 @@
+/* compiler/gemm/plan.c - shares of the tile: waves, lanes, loads, LDS. */
+#include "compiler/gemm/gemm_int.h"
+
+#include <string.h>
+
+static bool is_power(uint32_t x)
+{
+	return x && !(x & (x - 1));
+}
+
+/* Lanes of a wave on the tile of an f32 product. */
+enum { LANES_M = 8, LANES_N = 4, VALU_VEC = 4 };
+
+/* ------------------------------------------------------------ operands -- */
+
+/* The widest loads that give every work-item the same number of them. */
+static bool share_vectors(struct gemm_side *s, uint32_t threads,
+			  uint32_t elem_bytes)
+{
+	for (uint32_t bytes = 16; bytes >= 4; bytes /= 2) {
+		const uint32_t vec = bytes / elem_bytes;
+
+		if (!vec || s->minor % vec ||
+		    s->major * s->minor / vec % threads)
+			continue;
+		s->vec = vec;
+		s->steps = s->major * s->minor / vec / threads;
+		return true;
+	}
+	return false;
+}
+
+/* Blocks: as deep as 16 bytes of LDS, then as wide as fits. */
+static bool share_blocks(struct gemm_side *s, uint32_t threads,
+			 uint32_t elem_bytes)
+{
+	for (uint32_t deep = 16 / elem_bytes; deep >= 4 / elem_bytes && deep;
+	     deep /= 2)
+		for (uint32_t vec = 16 / elem_bytes; vec >= 4 / elem_bytes &&
+		     vec; vec /= 2) {
+			const uint32_t block = deep * vec;
+
+			if (s->major % deep || s->minor % vec ||
+			    s->major * s->minor / block % threads)
+				continue;
+			s->turn = deep;
+			s->vec = vec;
+			s->steps = s->major * s->minor / block / threads;
+			return true;
+		}
+	return false;
+}
+
+static bool side(struct gemm_plan *p, struct gemm_side *s, uint32_t rows,
+		 uint32_t k, bool minor_k, enum gemm_lds lds)
+{
+	const bool as_is = minor_k == p->wmma;
+	const uint32_t row = p->wmma ? k : rows;
+	const uint32_t chunks = row * p->elem_bytes / 16;
+
+	*s = (struct gemm_side){ .rows = rows, .minor_k = minor_k,
+				 .major = minor_k ? rows : k,
+				 .minor = minor_k ? k : rows };
+	if (!(as_is ? share_vectors(s, p->threads, p->elem_bytes) :
+		      share_blocks(s, p->threads, p->elem_bytes)))
+		return false;
+	if (s->steps * (s->turn ? s->turn : 1) > GEMM_MAX_LOADS)
+		return false;
+	if (lds == GEMM_LDS_SWIZZLE) {
+		const uint32_t used = chunks > 8 ? 8 : chunks;
+
+		s->chunk_mask = used - 1;
+		s->chunk_shift = used < 8 ? (uint32_t)__builtin_ctz(8 / used) :
+					    0;
+		s->pitch = row;
+	} else {
+		s->pitch = gemm_lds_pitch(p, s, row);
+	}
+	return true;
+}
+
+/* ---------------------------------------------------------------- tile -- */
+
+static bool share_waves(const struct gemm_config *c, struct gemm_plan *p)
+{
+	const uint32_t unit_m = p->wmma ? GEMM_FRAG : LANES_M * VALU_VEC;
+	const uint32_t unit_n = p->wmma ? GEMM_FRAG : LANES_N * VALU_VEC;
+
+	if (!c->waves_m || !c->waves_n || c->m % c->waves_m ||
+	    c->n % c->waves_n)
+		return false;
+	p->wave_m = c->m / c->waves_m;
+	p->wave_n = c->n / c->waves_n;
+	p->frags_m = p->wave_m / (p->wmma ? GEMM_FRAG : LANES_M);
+	p->frags_n = p->wave_n / (p->wmma ? GEMM_FRAG : LANES_N);
+	return p->wave_m && p->wave_n && p->wave_m % unit_m == 0 &&
+	       p->wave_n % unit_n == 0;
+}
+
+static uint32_t side_elems(const struct gemm_plan *p,
+			   const struct gemm_side *s, uint32_t k)
+{
+	return s->pitch * (p->wmma ? s->rows : k);
+}
+
+bool gemm_plan(const struct gemm_op *op, const struct gemm_config *c,
+	       struct gemm_plan *p, struct err *e)
+{
+	const uint32_t unit = op->in == DSL_F32 ? 1 : GEMM_FRAG;
+
+	memset(p, 0, sizeof(*p));
+	p->wmma = op->in != DSL_F32;
+	p->elem_bytes = op->in == DSL_F32 ? 4 : op->in == DSL_I8 ? 1 : 2;
+	p->threads = GEMM_WAVE * c->waves_m * c->waves_n;
+	p->slices = c->k / unit;
+	p->out_n = op->epilogue & GEMM_SWIGLU ? c->n / 2 : c->n;
+	if (!share_waves(c, p))
+		return err_set(e, ERR_UNSUPPORTED, "a tile of %ux%u for %ux%u "
+			       "waves: each wants a multiple of %ux%u",
+			       c->m, c->n, c->waves_m, c->waves_n,
+			       p->wmma ? 16 : 32, 16);
+	if (!c->k || c->k % (p->wmma ? GEMM_FRAG : 4))
+		return err_set(e, ERR_UNSUPPORTED, "a tile of %u in K; wanted "
+			       "a multiple of %d", c->k,
+			       p->wmma ? GEMM_FRAG : 4);
+	if (c->lds == GEMM_LDS_SWIZZLE && (!p->wmma || !is_power(c->k) ||
+					   c->k * p->elem_bytes < 32))
+		return err_set(e, ERR_UNSUPPORTED, "a swizzle of rows of %u "
+			       "bytes; wanted a power of two from 32, not f32",
+			       c->k * p->elem_bytes);
+	if (!side(p, &p->a, c->m, c->k, !op->a_trans, c->lds) ||
+	    (!c->b_direct &&
+	     !side(p, &p->b, c->n, c->k, op->b_trans, c->lds)))
+		return err_set(e, ERR_UNSUPPORTED, "a tile of %ux%ux%u is not "
+			       "shared out evenly among %u work-items, at most "
+			       "%d loads each", c->m, c->n, c->k, p->threads,
+			       GEMM_MAX_LOADS);
+	p->b.first = side_elems(p, &p->a, c->k);
+	p->buffer = p->b.first +
+		    (c->b_direct ? 0 : side_elems(p, &p->b, c->k));
+	return true;
+}
