@@ -9,8 +9,8 @@
  * computes something else does not count.  Instructions are those of the
  * kernel's code (`insts`) and those that the simulated waves executed (`run`).
  *
- * bench-clang [KERNEL...] [-v]: only these; -v also shows every instruction with
- * its issues and stalls.
+ * bench-clang [KERNEL...] [-v]: only these; -v also shows every instruction
+ * with its issues and stalls.
  */
 #include <math.h>
 #include <unistd.h>
@@ -18,136 +18,11 @@
 #include "isa/occupancy.h"
 #include "kfd/soft/timing.h"
 #include "compiler/sim/show.h"
+#include "tests/clang-twins.h"
 #include "tests/kernel-run.h"
 
 #define TARGET_SHARE 0.80
 #define TARGET_WORST 1.15
-
-/* ------------------------------------------------------------- kernels ---- */
-
-/* Of the library's shape; other types are those of enum ssa_kind. */
-#define OF_SHAPE ((enum ssa_kind)250)
-#define OF_TO ((enum ssa_kind)251)
-
-enum role { END, OUT, IN, INTS, F32, I32 };
-
-struct param {
-	enum role role;
-	enum ssa_kind kind;
-	size_t n;      /* elements */
-	double x;      /* IN: +-x; INTS: below x; F32, I32: the number */
-	double within; /* OUT: how far apart, beyond one unit of its type */
-};
-
-/* Sizes.  Rows are those of a model of 0.6e9 to 2e9 parameters. */
-enum {
-	COUNT = (1 << 19) - 3, /* elements; three of the last vector are not */
-	N = 2048, ROWS = 768, VOCAB = 2000, SIDE = 1000,
-	HEADS = 16, HEAD = 128, TOKENS = 256, WEIGHTS = 4096,
-};
-#define EPS 0x1p-23
-
-/* Results, then what was there before or zero. */
-#define TO_ELEMS(n, within) { OUT, OF_SHAPE, n, 0, within }
-#define UPDATED(kind, n, x, within) { OUT, kind, n, x, within }
-#define FROM(kind, n, x) { IN, kind, n, x, 0 }
-#define BELOW(kind, n, x) { INTS, kind, n, x, 0 }
-#define NUM(x) { F32, SSA_F32, 1, x, 0 }
-#define INT(x) { I32, SSA_I32, 1, x, 0 }
-#define X FROM(OF_SHAPE, COUNT, 4)
-#define XROWS FROM(OF_SHAPE, ROWS * N, 4)
-
-/*
- * Bounds of results that are not rounded alike: sums of n terms of size s in
- * another order differ by sqrt(n) EPS s, products that are fused or not and
- * functions by a few EPS of the result.
- */
-static const struct twin {
-	const char *kernel, *source;
-	struct param p[16];
-	uint32_t gx, gy; /* workgroups */
-	bool typed;	 /* elements of f32 and bf16, not of f32 alone */
-} twins[] = {
-#define EACH(name, bound, ...) \
-	{ #name, "elementwise", { TO_ELEMS(COUNT, bound), __VA_ARGS__, \
-	  INT(COUNT) }, (COUNT + 1023) / 1024, 1, true },
-	EACH(add, 0, X, X)
-	EACH(sub, 0, X, X)
-	EACH(mul, 0, X, X)
-	EACH(scale, 0, X, NUM(.37))
-	EACH(affine, 4 * EPS, X, NUM(.37), NUM(1.5))
-	EACH(axpy, 4 * EPS, X, X, NUM(.37))
-	EACH(fma, 16 * EPS, X, X, X)
-	EACH(relu, 0, X)
-	EACH(sigmoid, EPS, X)
-	EACH(silu, 4 * EPS, X)
-	EACH(gelu, 8 * EPS, X)
-	EACH(exp, 60 * EPS, X)
-	EACH(tanh, 2 * EPS, X)
-	EACH(swiglu, 16 * EPS, X, X)
-	EACH(add_relu, 0, X, X)
-#undef EACH
-	{ "swiglu_back", "elementwise",
-	  { TO_ELEMS(COUNT, 64 * EPS), TO_ELEMS(COUNT, 64 * EPS), X, X, X,
-	    INT(COUNT) }, (COUNT + 1023) / 1024, 1, true },
-	{ "convert", "elementwise",
-	  { { OUT, OF_TO, COUNT, 0, 0 }, X, INT(COUNT) },
-	  (COUNT + 1023) / 1024, 1, true },
-	{ "adamw", "elementwise",
-	  { UPDATED(OF_SHAPE, COUNT, 4, 4 * EPS), X,
-	    UPDATED(SSA_F32, COUNT, 1, 8 * EPS),
-	    UPDATED(SSA_F32, COUNT, 0, 32 * EPS), NUM(1e-3), NUM(.9),
-	    NUM(.95), NUM(1e-8), NUM(.1), NUM(.5), NUM(.3), INT(COUNT) },
-	  (COUNT + 1023) / 1024, 1, true },
-#define ROW(name, ...) { #name, "rows", { __VA_ARGS__ }, ROWS, 1, true },
-#define LABELS BELOW(SSA_I32, ROWS, N)
-	ROW(softmax, TO_ELEMS(ROWS * N, EPS), XROWS, INT(N))
-	ROW(log_softmax, TO_ELEMS(ROWS * N, 64 * EPS), XROWS, INT(N))
-	ROW(rms_norm, TO_ELEMS(ROWS * N, 200 * EPS), XROWS,
-	    FROM(OF_SHAPE, N, 2), NUM(1e-6), INT(N))
-	ROW(rms_norm_back, TO_ELEMS(ROWS * N, 1000 * EPS),
-	    UPDATED(SSA_F32, N, 0, 28 * 100 * EPS), XROWS, FROM(OF_SHAPE, N, 2),
-	    XROWS, NUM(1e-6), INT(N))
-	ROW(cross_entropy, { OUT, SSA_F32, ROWS, 0, 64 * EPS }, XROWS, LABELS,
-	    INT(N))
-	ROW(cross_entropy_back, TO_ELEMS(ROWS * N, EPS), XROWS, LABELS,
-	    NUM(.5), INT(N))
-	ROW(row_sum, { OUT, SSA_F32, ROWS, 0, 45 * 4 * EPS }, XROWS, INT(N))
-	ROW(row_max, { OUT, SSA_F32, ROWS, 0, 0 }, XROWS, INT(N))
-	ROW(row_min, { OUT, SSA_F32, ROWS, 0, 0 }, XROWS, INT(N))
-	ROW(argmax, { OUT, SSA_I32, ROWS, 0, 0 }, XROWS, INT(N))
-#undef ROW
-#define MOVE(name, ...) { #name, "move", { __VA_ARGS__ }, ROWS, 1, true },
-	MOVE(causal_mask, TO_ELEMS(ROWS * N, 0), XROWS, INT(N), INT(256),
-	     INT(N - 256))
-	MOVE(embed, TO_ELEMS(ROWS * N, 0), FROM(OF_SHAPE, VOCAB * N, 4),
-	     BELOW(SSA_I32, ROWS, VOCAB + 9), INT(VOCAB), INT(N))
-	MOVE(embed_back, UPDATED(SSA_F32, VOCAB * N, 0, 8 * EPS), XROWS,
-	     BELOW(SSA_I32, ROWS, VOCAB + 9), INT(VOCAB), INT(N))
-#undef MOVE
-	{ "transpose", "move",
-	  { TO_ELEMS(SIDE * SIDE, 0), FROM(OF_SHAPE, SIDE * SIDE, 4), INT(SIDE),
-	    INT(SIDE) }, (SIDE + 31) / 32, (SIDE + 31) / 32, true },
-#define ROPE(name) \
-	{ #name, "rope", { TO_ELEMS(TOKENS * HEADS * HEAD, 8 * EPS), \
-	  FROM(OF_SHAPE, TOKENS * HEADS * HEAD, 4), \
-	  FROM(SSA_F32, TOKENS * HEAD / 2, 1), \
-	  FROM(SSA_F32, TOKENS * HEAD / 2, 1), \
-	  BELOW(SSA_I32, TOKENS, TOKENS), INT(HEADS), INT(HEAD), \
-	  INT(TOKENS * HEADS), NUM(1) }, TOKENS * HEADS / 4, 1, true },
-	ROPE(rope)
-	ROPE(rope_pairs)
-#undef ROPE
-#define Y { OUT, SSA_F32, WEIGHTS, 0, 45 * 8 * 4 * EPS }
-#define VECTOR FROM(SSA_F32, N, 4), INT(WEIGHTS), INT(N)
-#define SCALES FROM(SSA_F16, WEIGHTS * N / 32, .1)
-	{ "gemv", "gemv", { Y, FROM(OF_SHAPE, WEIGHTS * N, 4), VECTOR },
-	  WEIGHTS / 4, 1, true },
-	{ "gemv_int8", "gemv", { Y, BELOW(SSA_I8, WEIGHTS * N, 127), SCALES,
-	  VECTOR }, WEIGHTS / 4, 1, false },
-	{ "gemv_int4", "gemv", { Y, BELOW(SSA_I8, WEIGHTS * N / 2, 127), SCALES,
-	  VECTOR }, WEIGHTS / 4, 1, false },
-};
 
 /* ---------------------------------------------------------- simulation ---- */
 
@@ -272,7 +147,7 @@ struct side {
 	struct buf object;
 	int insts, vgprs, sgprs, waves;
 	uint64_t cycles, run;
-	struct arr out[16];
+	struct arr out[MAX_PARAMS];
 };
 
 static void side_fini(struct side *s)
@@ -298,11 +173,13 @@ static struct arr contents(const struct param *p, enum dsl_type type,
 
 	if (p->role == OUT && p->x == 0)
 		return arr_new(kind, p->n);
-	if (p->role != INTS)
+	if (p->role != INTS && p->role != STEPS)
 		return arr_random(kind, p->n, p->x, &seed);
 	struct arr a = arr_new(kind, p->n);
 	for (size_t i = 0; i < a.n; i++)
-		arr_set(&a, i, (double)(test_random(&seed) % (uint64_t)p->x));
+		arr_set(&a, i, p->role == STEPS ?
+			p->within + (double)i * p->x :
+			(double)(test_random(&seed) % (uint64_t)p->x));
 	return a;
 }
 
@@ -322,12 +199,14 @@ static bool arguments(struct machine *m, const struct twin *t,
 	for (int i = 0; t->p[i].role != END; i++) {
 		const struct param *p = &t->p[i];
 		const float f = (float)p->x;
-		const int32_t n = (int32_t)p->x;
+		const int64_t n = (int64_t)p->x;
+		const size_t number = p->role == I64 ? 8 : 4;
 
-		if (p->role == F32 || p->role == I32) {
+		if (p->role >= F32) {
+			at = align_to(at, number);
 			memcpy(args + at, p->role == F32 ? (const void *)&f :
-			       &n, 4);
-			at += 4;
+			       &n, number);
+			at += number;
 			continue;
 		}
 		struct arr a = contents(p, type, (uint64_t)i + 1);
@@ -352,7 +231,7 @@ static bool dispatch(struct machine *m, const struct twin *t,
 		     enum dsl_type type, struct side *s, struct err *e)
 {
 	const struct kernel_entry *entry = kernel_find(t->kernel);
-	struct kfd_mem *mem[16] = { 0 };
+	struct kfd_mem *mem[MAX_PARAMS] = { 0 };
 	struct kfd_code *code = NULL;
 	struct kfd_launch l = { .wg = { entry->group, 1, 1 },
 				.grid = { entry->group * t->gx, t->gy, 1 } };
@@ -434,13 +313,14 @@ static bool ours(const struct twin *t, enum dsl_type type, struct side *s,
 		 struct err *e)
 {
 	const struct kernel_entry *k = kernel_find(t->kernel);
-	struct kernel_shape shape = { .type = type };
+	struct kernel_shape shape = { .type = type, .ratio = HEADS / KV };
 	struct cc_object obj = { 0 };
 	struct cc_options o;
 	struct ssa_func *f;
 
 	if (strcmp(t->kernel, "convert") == 0)
 		shape.to = type == DSL_F32 ? DSL_BF16 : DSL_F32;
+	shape.wide = strcmp(t->kernel, "kv_gather") == 0;
 	cc_options_init(&o);
 	f = k->build(k, &shape, e);
 	bool good = f && cc_compile(f, &o, &obj, e);
@@ -622,8 +502,9 @@ static void run_all(struct machine *m, const char *dir, int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_SIZE(twins); i++) {
 		if (!wanted(twins[i].kernel, argc, argv))
 			continue;
-		compare(m, &twins[i], DSL_F32, dir, verbose, &sum);
-		if (twins[i].typed)
+		if (twins[i].types != BF16_ONLY)
+			compare(m, &twins[i], DSL_F32, dir, verbose, &sum);
+		if (twins[i].types != F32_ONLY)
 			compare(m, &twins[i], DSL_BF16, dir, verbose, &sum);
 	}
 	int missing = argc > 1 ? 0 : without_twin();

@@ -6,12 +6,6 @@ typedef uchar u4 __attribute__((ext_vector_type(4)));
 
 enum { COLUMNS = 128 }; /* of a wave, four per lane */
 
-/* The row of this wave: the same in all of its lanes. */
-INLINE int wave_row(void)
-{
-	return group_x() * 4 + __builtin_amdgcn_readfirstlane(lid() / 32);
-}
-
 INLINE float dot4(f4 a, f4 b, float sum)
 {
 	for (int k = 0; k < 4; k++)
@@ -22,7 +16,7 @@ INLINE float dot4(f4 a, f4 b, float sum)
 INLINE void row_store(global float *y, int row, float sum)
 {
 	sum = wave_sum(sum);
-	if (lid() % 32 == 0)
+	if (lane() == 0)
 		y[row] = sum;
 }
 
@@ -35,11 +29,11 @@ KERNEL(128) gemv(global float *y, global const ELEM *restrict ws,
 
 	if (row >= rows)
 		return;
-	for (int c = lid() % 32 * 4; c < whole; c += COLUMNS)
+	for (int c = lane() * 4; c < whole; c += COLUMNS)
 		sum = dot4(__builtin_convertvector(
 				   *(global const elem4 *)(w + c), f4),
 			   *(global const mem4 *)(x + c), sum);
-	for (int c = whole + lid() % 32; c < n; c += 32)
+	for (int c = whole + lane(); c < n; c += 32)
 		sum = FMA((float)w[c], x[c], sum);
 	row_store(y, row, sum);
 }
@@ -55,7 +49,7 @@ KERNEL(128) gemv_int8(global float *y, global const char *restrict ws,
 
 	if (row >= rows)
 		return;
-	for (int c = lid() % 32 * 4; c < n; c += COLUMNS) {
+	for (int c = lane() * 4; c < n; c += COLUMNS) {
 		const f4 q = __builtin_convertvector(
 			*(global const c4 *)(w + c), f4);
 		const float part = dot4(q, *(global const f4 *)(x + c), 0);
@@ -76,7 +70,7 @@ KERNEL(128) gemv_int4(global float *y, global const uchar *restrict ws,
 
 	if (row >= rows)
 		return;
-	for (int b = lid() % 32 * 4; b < half_n; b += COLUMNS) {
+	for (int b = lane() * 4; b < half_n; b += COLUMNS) {
 		const int g = b >> 4, c = (g << 5) + (b & 15);
 		const i4 q = __builtin_convertvector(
 			*(global const u4 *)(w + b), i4);

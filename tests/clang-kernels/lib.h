@@ -29,7 +29,15 @@ typedef float mem4 __attribute__((ext_vector_type(4), aligned(4)));
 #define lid() __builtin_amdgcn_workitem_id_x()
 #define group_x() __builtin_amdgcn_workgroup_id_x()
 #define group_y() __builtin_amdgcn_workgroup_id_y()
+/* From the hidden arguments. */
+#define groups_x() (*(constant uint *)__builtin_amdgcn_implicitarg_ptr())
 #define FMA(a, b, c) __builtin_fmaf(a, b, c)
+/* The same in all lanes of a wave, which the compiler cannot always know. */
+#define same(x) __builtin_amdgcn_readfirstlane(x)
+#define wave() same(lid() / 32)
+#define lane() (lid() % 32)
+/* The row of this wave, of four in a workgroup. */
+#define wave_row() ((int)(group_x() * 4 + wave()))
 #define FLOAT_MAX 3.402823466e+38f
 #define INFINITE __builtin_inff()
 
@@ -129,9 +137,12 @@ INLINE float max_of(float a, float b) { return __builtin_fmaxf(a, b); }
 INLINE float min_of(float a, float b) { return __builtin_fminf(a, b); }
 INLINE int least_of(int a, int b) { return a < b ? a : b; }
 
-/* The value of lane (i ^ mask) of a row of 16. */
+/* The value of lane (i ^ mask) of a row of 16; of the other row. */
 #define ROW_XOR(x, mask) \
 	__builtin_amdgcn_update_dpp(0, x, 0x160 + (mask), 0xf, 0xf, true)
+#define OTHER_ROW(x)                                                 \
+	__builtin_amdgcn_permlanex16(x, x, 0x76543210, 0xfedcba98, \
+				     false, false)
 INLINE int bits_f(float x) { return __builtin_astype(x, int); }
 INLINE float float_b(int x) { return __builtin_astype(x, float); }
 INLINE int bits_i(int x) { return x; }
@@ -154,9 +165,7 @@ INLINE int int_b(int x) { return x; }
 		x = op##_of(x, back(ROW_XOR(bits(x), 2)));                   \
 		x = op##_of(x, back(ROW_XOR(bits(x), 4)));                   \
 		x = op##_of(x, back(ROW_XOR(bits(x), 8)));                   \
-		x = op##_of(x, back(__builtin_amdgcn_permlanex16(            \
-				       bits(x), bits(x), 0x76543210,         \
-				       0xfedcba98, false, false)));          \
+		x = op##_of(x, back(OTHER_ROW(bits(x))));                    \
 		HERE(x);                                                     \
 		return x;                                                    \
 	}                                                                    \

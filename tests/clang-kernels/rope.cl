@@ -6,9 +6,7 @@ INLINE void turn_row(global ELEM *out, global const ELEM *in,
 		     global const int *position, int heads, int n, int rows,
 		     float turn, bool pairs)
 {
-	/* The same in all lanes of a wave, which the compiler cannot know. */
-	const int wave = __builtin_amdgcn_readfirstlane(lid() / 32);
-	const int row = group_x() * 4 + wave, half_n = n >> 1;
+	const int row = wave_row(), half_n = n >> 1;
 
 	if (row >= rows)
 		return;
@@ -18,7 +16,7 @@ INLINE void turn_row(global ELEM *out, global const ELEM *in,
 	global const ELEM *x = in + (long)row * n;
 	global ELEM *y = out + (long)row * n;
 
-	for (int i = lid() % 32; i < half_n; i += 32) {
+	for (int i = lane(); i < half_n; i += 32) {
 		const int i0 = pairs ? 2 * i : i;
 		const int i1 = pairs ? i0 + 1 : i + half_n;
 		const float a = x[i0], b = x[i1], ci = c[i], di = d[i] * turn;

@@ -1,0 +1,192 @@
+/*
+ * The twin of compiler/kernels/flash.c for heads of 128 elements of bf16: the
+ * products K Q' and V' P' by the matrix units, 64 queries per workgroup, 32
+ * keys in LDS at a time.  See there for who holds what.
+ */
+#include "lib.h"
+
+enum { HEAD = 128, TILE = 16, TILES = HEAD / TILE, KEYS = 32, GROUPS = 2,
+       K_PITCH = HEAD + 8, V_PITCH = KEYS + 8 };
+
+typedef float f8 __attribute__((ext_vector_type(8)));
+typedef short s8 __attribute__((ext_vector_type(8)));
+typedef short s16 __attribute__((ext_vector_type(16)));
+typedef int i8 __attribute__((ext_vector_type(8)));
+typedef __bf16 bf8 __attribute__((ext_vector_type(8)));
+
+#define WMMA(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(a, b, c)
+#define exp2_of(x) __builtin_amdgcn_exp2f(x)
+
+struct tiles {
+	short k[KEYS * K_PITCH] __attribute__((aligned(16)));
+	short v[HEAD * V_PITCH] __attribute__((aligned(16)));
+};
+
+INLINE float other(float x)
+{
+	x = float_b(OTHER_ROW(bits_f(x)));
+	HERE(x);
+	return x;
+}
+
+INLINE s16 tile_of(const local short *p)
+{
+	const s8 a = *(const local s8 *)p, b = *(const local s8 *)(p + 8);
+
+	return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+				       11, 12, 13, 14, 15);
+}
+
+INLINE void stage(local struct tiles *t, global const short *kc,
+		  global const short *vc, int base, int ld, int length)
+{
+	for (int step = 0; step < KEYS * HEAD / 8; step += 128) {
+		const int u = lid() + step, row = u / 16, number = u % 16;
+		s8 x = 0;
+
+		if (base + row < length)
+			x = *(global const s8 *)(kc + number * 8 +
+						 (uint)((base + row) * ld));
+		*(local s8 *)(t->k + row * K_PITCH + number * 8) = x;
+	}
+	for (int step = 0; step < KEYS / 2 * HEAD / 8; step += 128) {
+		const int u = lid() + step, two = u % 16 * 2, number = u / 16;
+		const int key = base + two;
+		local short *to = t->v + number * 8 * V_PITCH + two;
+		s8 x = 0, y = 0;
+
+		if (key < length)
+			x = *(global const s8 *)(vc + (uint)(key * ld) +
+						 number * 8);
+		if (key + 1 < length)
+			y = *(global const s8 *)(vc + (uint)((key + 1) * ld) +
+						 number * 8);
+		for (int j = 0; j < 8; j++)
+			*(local short2 *)(to + j * V_PITCH) =
+				(short2)(x[j], y[j]);
+	}
+}
+
+/* Weights of 8 keys here and of 8 in the other half of the wave, as B. */
+INLINE s16 weights(f8 p, bool low)
+{
+	const bf8 b = __builtin_convertvector(p, bf8);
+	const int4 mine = __builtin_astype(b, int4);
+	int4 theirs;
+
+	for (int j = 0; j < 4; j++) {
+		theirs[j] = OTHER_ROW(mine[j]);
+		HERE(theirs[j]);
+	}
+	const int4 first = low ? mine : theirs, second = low ? theirs : mine;
+	const i8 all = __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5,
+					       6, 7);
+	return __builtin_astype(all, s16);
+}
+
+struct state {
+	s16 q[TILES];
+	f8 acc[TILES];
+	float max, sum;
+};
+
+INLINE void block(struct state *f, const local struct tiles *t, int base,
+		  int whole, int limit, float scale)
+{
+	const int column = lane() % 16, half_of = lane() / 16;
+	const int row = (column & 1) * 8 + column / 2;
+	float m = -INFINITE;
+	f8 s[GROUPS];
+	s16 w[GROUPS];
+
+	for (int g = 0; g < GROUPS; g++) {
+		s[g] = 0;
+		for (int c = 0; c < TILES; c++)
+			s[g] = WMMA(tile_of(t->k + (row + g * TILE) * K_PITCH +
+					    c * TILE), f->q[c], s[g]);
+		if (base + KEYS > whole)
+			for (int j = 0; j < 8; j++)
+				if (base + half_of * 8 + g * TILE + j >= limit)
+					s[g][j] = -INFINITE;
+		for (int j = 0; j < 8; j++)
+			m = max_of(m, s[g][j]);
+	}
+	m = max_of(f->max, max_of(m, other(m)) * scale);
+	if (__builtin_amdgcn_ballot_w32(m > f->max)) {
+		const float by = exp2_of(f->max - m);
+
+		f->sum *= by;
+		for (int c = 0; c < TILES; c++)
+			f->acc[c] *= by;
+		f->max = m;
+	}
+	for (int g = 0; g < GROUPS; g++) {
+		f8 p;
+
+		for (int j = 0; j < 8; j++) {
+			p[j] = exp2_of(FMA(s[g][j], scale, -f->max));
+			f->sum += p[j];
+		}
+		w[g] = weights(p, half_of == 0);
+	}
+	for (int c = 0; c < TILES; c++)
+		for (int g = 0; g < GROUPS; g++)
+			f->acc[c] = WMMA(tile_of(t->v + (row + c * TILE) *
+						 V_PITCH + g * TILE), w[g],
+					 f->acc[c]);
+}
+
+KERNEL(128) attention(global __bf16 *restrict out,
+		      global const short *restrict q,
+		      global const short *restrict kc,
+		      global const short *restrict vc,
+		      global const int *restrict first,
+		      global const int *restrict lengths,
+		      global const int *restrict slots, int heads,
+		      int kv_heads, int q_ld, int row_ld, int head_ld,
+		      long sequence, int causal, float scale)
+{
+	local struct tiles t;
+	const int b = group_y() / heads, h = group_y() - b * heads;
+	const int begin = first[b], n = first[b + 1] - begin;
+	const int length = lengths[b], mine = group_x() * 64;
+	const int base = mine + wave() * TILE, i = base + lane() % 16;
+	const int token = begin + (i < n ? i : n - 1);
+	struct state f = { .max = -FLOAT_MAX };
+
+	if (mine >= n)
+		return;
+#define SEEN(i) (length - causal * (n - 1 - (i)))
+#define WITHIN(i) ((i) < n ? (i) : n - 1)
+	const long at = slots[b] * sequence +
+			(long)(h / (heads / kv_heads)) * head_ld;
+	const int end = SEEN(WITHIN(mine + 63));
+	const int last = SEEN(WITHIN(base + TILE - 1));
+
+	q += (long)token * q_ld + h * HEAD;
+	scale *= 0x1.715476p0f;
+	for (int c = 0; c < TILES; c++) {
+		const s8 x = *(global const s8 *)(q + c * TILE);
+		const s8 y = *(global const s8 *)(q + c * TILE + 8);
+
+		f.q[c] = __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7,
+						 8, 9, 10, 11, 12, 13, 14, 15);
+		f.acc[c] = 0;
+	}
+	for (int j = 0; j < end; j += KEYS) {
+		barrier_lds();
+		stage(&t, kc + at, vc + at, j, row_ld, length);
+		barrier_lds();
+		if (j < last)
+			block(&f, &t, j, SEEN(base), SEEN(i), scale);
+	}
+	const float sum = f.sum + other(f.sum);
+	const float by = sum == 0 ? 0 : 1 / sum;
+
+	if (i >= n)
+		return;
+	out += ((long)token * heads + h) * HEAD + lane() / 16 * 8;
+	for (int c = 0; c < TILES; c++)
+		*(global bf8 *)(out + c * TILE) =
+			__builtin_convertvector(f.acc[c] * by, bf8);
+}
