@@ -163,6 +163,53 @@ static void append_copy(struct mir_func *m, struct mir_block *b,
 	m->n_insts++;
 }
 
+static bool meet(const struct mir_touch *a, const struct mir_touch *b)
+{
+	for (int j = 0; j < a->n; j++)
+		for (int k = 0; k < b->n; k++)
+			if (a->t[j].file == b->t[k].file &&
+			    (a->t[j].write || b->t[k].write) &&
+			    a->t[j].reg < b->t[k].reg + b->t[k].n &&
+			    b->t[k].reg < a->t[j].reg + a->t[j].n)
+				return true;
+	return false;
+}
+
+/*
+ * A copied compare goes up to where its operands are there: its result takes
+ * long to come to the branch (cost.def, valu.to_salu).
+ */
+static void raise(struct mir_func *m, struct mir_inst *cmp)
+{
+	struct mir_touch mine, other;
+	struct mir_inst *at = cmp;
+
+	mir_touches(m, cmp, &mine);
+	for (struct mir_inst *i = cmp->prev; i; i = i->prev) {
+		mir_touches(m, i, &other);
+		if (meet(&mine, &other) || mir_writes_exec(i) ||
+		    mir_is_branch(i) || i->flags & MIR_HEAD)
+			break;
+		if (!(i->flags & MIR_GLUED))
+			at = i;
+	}
+	if (at == cmp)
+		return;
+	mir_unlink(cmp);
+	mir_before(at, cmp);
+}
+
+static void raise_compares(struct mir_func *m, struct mir_inst *first)
+{
+	struct mir_inst *next;
+
+	for (struct mir_inst *i = first; i; i = next) {
+		next = i->next;
+		if (mir_is_valu(i) && i->n_def && mir_is_s(m, &i->o[0]))
+			raise(m, i);
+	}
+}
+
 static bool rotate(struct mir_func *m, struct mir_block *b)
 {
 	struct mir_inst *jump = b->last;
@@ -177,9 +224,12 @@ static bool rotate(struct mir_func *m, struct mir_block *b)
 	out = h->last->o[0].label;
 	if (!body || out == body || out->order <= b->order)
 		return false;
+	struct mir_inst *last = jump->prev;
+
 	mir_unlink(jump);
 	for (const struct mir_inst *i = h->first; i; i = i->next)
 		append_copy(m, b, i);
+	raise_compares(m, last ? last->next : b->first);
 	b->last->op = (uint16_t)opposite(b->last->op);
 	b->last->o[0].label = body;
 	b->n_succ = 0;

@@ -120,8 +120,110 @@ static struct mir_opnd give_sign(struct sel *s, struct mir_opnd a,
 	return d;
 }
 
+/* ---- the same for all lanes: in the scalar ALU, but for the estimate */
+
+static struct mir_opnd s1(struct sel *s)
+{
+	return sel_new_s(s, 1);
+}
+
+static struct mir_opnd scalar(struct sel *s, int op, struct mir_opnd a,
+			      struct mir_opnd b)
+{
+	struct mir_opnd d = s1(s);
+
+	sel_s(s, op, d, a, b);
+	return d;
+}
+
+/* compare(a, b) ? *x : y for each of the pairs. */
+static void scalar_choose(struct sel *s, int compare, struct mir_opnd a,
+			  struct mir_opnd b, struct quotient *x,
+			  struct quotient y)
+{
+	struct quotient d = { s1(s), s1(s) };
+
+	sel_s(s, compare, a, b);
+	s->glue = true;
+	sel_s(s, ISA_s_cselect_b32, d.q, x->q, y.q);
+	sel_s(s, ISA_s_cselect_b32, d.r, x->r, y.r);
+	s->glue = false;
+	*x = d;
+}
+
+static void scalar_correct(struct sel *s, struct quotient *x,
+			   struct mir_opnd d)
+{
+	struct quotient y = {
+		scalar(s, ISA_s_add_i32, x->q, mir_imm(1)),
+		scalar(s, ISA_s_sub_i32, x->r, d),
+	};
+
+	scalar_choose(s, ISA_s_cmp_lt_u32, x->r, d, x, y);
+}
+
+static struct quotient scalar_div_u32(struct sel *s, struct mir_opnd n,
+				      struct mir_opnd d)
+{
+	struct mir_opnd f = v1(s), g = v1(s), h = v1(s), z = v1(s), y = s1(s);
+	struct mir_opnd e;
+	struct quotient x;
+
+	sel_v(s, ISA_v_cvt_f32_u32, f, d);
+	sel_v(s, ISA_v_rcp_iflag_f32, g, f);
+	sel_v(s, ISA_v_mul_f32, h, mir_imm(0x4f7ffffe), g);
+	sel_v(s, ISA_v_cvt_u32_f32, z, h);
+	sel_raw(s, ISA_v_readfirstlane_b32, y, z);
+	e = scalar(s, ISA_s_mul_i32, scalar(s, ISA_s_sub_i32, mir_imm(0), d),
+		   y);
+	y = scalar(s, ISA_s_add_i32, y, scalar(s, ISA_s_mul_hi_u32, y, e));
+	x.q = scalar(s, ISA_s_mul_hi_u32, n, y);
+	x.r = scalar(s, ISA_s_sub_i32, n,
+		     scalar(s, ISA_s_mul_i32, x.q, d));
+	scalar_correct(s, &x, d);
+	scalar_correct(s, &x, d);
+	return x;
+}
+
+static struct mir_opnd scalar_sign(struct sel *s, struct mir_opnd a,
+				   struct mir_opnd sign)
+{
+	return scalar(s, ISA_s_sub_i32, scalar(s, ISA_s_xor_b32, a, sign),
+		      sign);
+}
+
+static void scalar_div32(struct sel *s, const struct ssa_inst *i)
+{
+	struct mir_opnd n = sel_to_s(s, sel_ext(s, i->arg[0], is_signed(i)));
+	struct mir_opnd d = sel_to_s(s, sel_ext(s, i->arg[1], is_signed(i)));
+	struct mir_opnd sn = { 0 }, sq = { 0 }, n0 = n, d0 = d;
+	struct quotient x;
+
+	if (is_signed(i)) {
+		sn = scalar(s, ISA_s_ashr_i32, n, mir_imm(31));
+		sq = scalar(s, ISA_s_ashr_i32,
+			    scalar(s, ISA_s_xor_b32, n, d), mir_imm(31));
+		n = s1(s);
+		d = s1(s);
+		sel_s(s, ISA_s_abs_i32, n, n0);
+		sel_s(s, ISA_s_abs_i32, d, d0);
+	}
+	x = scalar_div_u32(s, n, d);
+	if (is_signed(i)) {
+		x.q = scalar_sign(s, x.q, sq);
+		x.r = scalar_sign(s, x.r, sn);
+	}
+	scalar_choose(s, ISA_s_cmp_lg_u32, d0, mir_imm(0), &x,
+		      (struct quotient){ mir_imm(UINT32_MAX), n0 });
+	sel_copy(s, sel_def(s, i), wants_quotient(i) ? x.q : x.r);
+}
+
 static void div32(struct sel *s, const struct ssa_inst *i)
 {
+	if (s->val[i->id].cls == SEL_S) {
+		scalar_div32(s, i);
+		return;
+	}
 	struct mir_opnd n = sel_to_v(s, sel_ext(s, i->arg[0], is_signed(i)));
 	struct mir_opnd d = sel_to_v(s, sel_ext(s, i->arg[1], is_signed(i)));
 	struct mir_opnd sn = { 0 }, sd, sq = { 0 }, n0 = n, d0 = d, r;

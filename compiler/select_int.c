@@ -81,6 +81,11 @@ bool sel_int_scalar(const struct sel *s, const struct ssa_inst *i)
 	case SSA_ctz:
 	case SSA_popcount:
 		return i->arg[0]->type.kind == SSA_I32;
+	case SSA_div_u:
+	case SSA_div_s:
+	case SSA_rem_u:
+	case SSA_rem_s:
+		return row_kind(i->type) == SSA_W;
 	case SSA_ptradd:
 	case SSA_trunc:
 		return true;
