@@ -397,6 +397,45 @@ static bool step(struct sim_source *s, int wave, uint64_t cycle,
 	return follow(s, w, in, e);
 }
 
+static bool trips(struct sim_source *s, int wave, uint64_t pc, uint64_t *left,
+		  struct err *e)
+{
+	const struct affine *a = s->ctx;
+	const uint64_t at = (pc - s->code_va) / 4;
+	const struct place *p = a->place[at];
+
+	(void)e;
+	*left = p && p->loop ? p->trips - walker(s, wave)->count[at] : 0;
+	return true;
+}
+
+/* Follow the code, and keep count. */
+static bool jump(struct sim_source *s, int wave, uint64_t most,
+		 uint64_t *taken, struct err *e)
+{
+	struct affine *a = s->ctx;
+	struct walker *w = walker(s, wave);
+	const uint64_t at = (w->pc - s->code_va) / 4;
+	const struct place *p = a->place[at];
+
+	for (*taken = 0; *taken < most && !w->ended && p && p->loop &&
+			 w->count[at] < p->trips; ++*taken)
+		do {
+			const uint64_t off = w->pc - s->code_va;
+			const struct isa_inst *in = decode(s, off, e);
+
+			if (!in)
+				return false;
+			if (w->lanes)
+				lanes_exec(w->lanes, in);
+			if (a->place[off / 4] && a->place[off / 4]->memory)
+				w->count[off / 4]++;
+			if (!follow(s, w, in, e))
+				return false;
+		} while (!w->ended && (w->pc - s->code_va) / 4 != at);
+	return true;
+}
+
 static double sharing(struct sim_source *s, uint64_t pc)
 {
 	const struct affine *a = s->ctx;
@@ -443,6 +482,8 @@ bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
 	s->pc = get_pc;
 	s->step = step;
 	s->sharing = sharing;
+	s->trips = trips;
+	s->jump = jump;
 	s->wave_size = s->wave_size ? s->wave_size : 32;
 	s->n_groups = s->n_groups ? s->n_groups : 1;
 	s->waves_per_group = s->waves_per_group ? s->waves_per_group : 1;

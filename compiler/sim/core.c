@@ -67,6 +67,8 @@ static bool next_instruction(struct sim *s, struct wave *w)
 		w->end = s->now;
 		return true;
 	}
+	if (w->branch && w->branch == w->pc)
+		sim_steady_jumped(w, pc != w->next_pc);
 	if (w->info && pc != w->next_pc) {
 		w->hold = w->issued + sim_cycles(s, COST_BRANCH_TAKEN);
 		w->hold_why = SIM_BRANCH;
@@ -276,6 +278,7 @@ static bool begin(struct sim *s)
 	for (int i = 0; i < SIM_WAVES_MAX; i++)
 		s->storage[i].id = -1;
 	sim_memory_init(s);
+	sim_steady_init(s);
 	return sim_launch(s);
 }
 
@@ -337,6 +340,7 @@ bool sim_run(struct sim_source *src, const struct sim_config *c,
 	memset(r, 0, sizeof(*r));
 	s.mhz = c->clock_mhz ? c->clock_mhz : cost_value(c->cost, COST_CLOCK);
 	bool ok = begin(&s) && run(&s);
+	sim_steady_fini(&s);
 	if (ok)
 		add_up(&s);
 	else

@@ -279,6 +279,8 @@ bool sim_issue(struct sim *s, struct wave *w)
 	struct sim_step st = { 0 };
 	const struct info *i = w->info;
 
+	if (i->back && s->steady && !sim_steady_branch(s, w))
+		return false;
 	if (!s->src->step(s->src, w->id, s->now, &st, s->e))
 		return err_wrap(s->e, "wave %d at 0x%llx", w->id,
 				(unsigned long long)w->pc);

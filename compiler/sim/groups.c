@@ -121,7 +121,7 @@ static void start_wave(struct sim *s, int group, int k, int simd)
 	}
 	s->wave[s->n_waves++] = w;
 	s->r->wave[w->id].simd = simd;
-	s->r->wave[w->id].start = w->start;
+	s->r->wave[w->id].start = w->start + s->skew;
 }
 
 static void note_occupancy(struct sim *s, uint64_t cycle)
@@ -234,7 +234,7 @@ void sim_retire(struct sim *s, struct wave *w)
 	struct sim_wave_times *t = &s->r->wave[w->id];
 	int i = 0;
 
-	t->end = w->end;
+	t->end = w->end + s->skew;
 	memcpy(t->stall, w->stall, sizeof(t->stall));
 	occupy(s, w->simd, -1);
 	while (s->wave[i] != w)

@@ -259,6 +259,8 @@ static void fill(struct sim *s, struct info *i, const struct isa_target *t)
 		find_memory(i, op->flags);
 	if (op->pipe == ISA_PIPE_WMMA)
 		find_wmma(s, i);
+	i->back = i->kind == KIND_BRANCH && i->in.op != ISA_s_branch &&
+		  (int16_t)i->in.f[ISA_F_SIMM16] < 0;
 }
 
 static uint32_t add_line(struct sim *s, uint64_t pc, const struct isa_inst *in)

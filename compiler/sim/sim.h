@@ -34,12 +34,14 @@
 
 #include "base/base.h"
 #include "compiler/cost.h"
+#include "isa/co.h"
 #include "isa/isa.h"
 #include "isa/trace.h"
 
 #define SIM_SIMDS 4
 #define SIM_WAVES_MAX 64   /* resident on a WGP */
 #define SIM_NEVER UINT64_MAX
+#define SIM_TRIPS 12 /* sim_config.trips, when time matters */
 
 /* Why a wave did not issue in a cycle. */
 enum sim_stall {
@@ -105,6 +107,20 @@ struct sim_source {
 	 * once.  NULL: 1.
 	 */
 	double (*sharing)(struct sim_source *s, uint64_t pc);
+	/*
+	 * How often the wave, which is in the loop that ends with the branch
+	 * at pc, will take that branch before it does not.
+	 */
+	bool (*trips)(struct sim_source *s, int wave, uint64_t pc,
+		      uint64_t *left, struct err *e);
+	/*
+	 * The wave is about to execute a conditional backward branch.  Go on,
+	 * untimed, until that branch is next again and has been taken `most`
+	 * times, or will not be taken; *taken says how often it was.  NULL:
+	 * this source cannot.
+	 */
+	bool (*jump)(struct sim_source *s, int wave, uint64_t most,
+		     uint64_t *taken, struct err *e);
 };
 
 /* --------------------------------------------------------- simulation ---- */
@@ -137,6 +153,11 @@ struct sim_config {
 			       * programs that try everything */
 	bool scattered;	      /* accesses without addresses: a line per lane */
 	uint64_t max_cycles;  /* 0: 10^9; more is an error */
+	/*
+	 * Loops in a steady state are jumped over: see steady.c.  0: never;
+	 * SIM_TRIPS is a good number.
+	 */
+	int trips;
 	/* Given times of the waves' first issue, [waves], or NULL. */
 	const uint64_t *start;
 	const int *simd;      /* [waves] their SIMDs, or NULL */
@@ -168,6 +189,7 @@ enum sim_level { SIM_L0, SIM_L1, SIM_L2, SIM_IC, SIM_DRAM, SIM_LEVELS };
 /* Zero-initialise; end with sim_fini(). */
 struct sim_result {
 	uint64_t cycles;    /* of the WGP, first start to last end */
+	uint64_t skipped;   /* of these, not simulated but extrapolated */
 	double clock_mhz, time_s;
 	uint64_t issues;    /* wave-instructions */
 	uint64_t stall[SIM_STALL_COUNT]; /* sum over the waves */
@@ -217,6 +239,90 @@ struct sim_gpu {
  */
 void sim_gpu(const struct sim_result *r, const struct sim_config *c,
 	     int simulated, uint64_t groups, struct sim_gpu *out);
+
+/* ----------------------------------------------------- predict.c -------- */
+
+/*
+ * The whole GPU's time of a dispatch in one call.  The fullest WGP decides: it
+ * gets every 48th workgroup (gpu.wgps) and holds `at_once` of them, so it works
+ * through whole rounds of so many and one of the rest.  A round of each kind
+ * is simulated with all that it shares: L1 with the WGPs of its array, L2 and
+ * memory with all that are busy, lines that several workgroups of the GPU
+ * fetch at the same time once.  Loops in a steady state are jumped over.
+ */
+struct sim_dispatch {
+	const struct cost_model *cost;
+	uint64_t groups;	  /* workgroups of the grid */
+	uint64_t footprint_bytes; /* that the dispatch goes over, once each */
+	enum sim_warmth warmth;
+	int trips;		  /* as in sim_config */
+	/*
+	 * 0: "clock.short", or "clock" when the dispatch takes longer than
+	 * "clock.short_limit" so: long kernels meet the power limit.
+	 */
+	double clock_mhz;
+	/* A source of the first `n` workgroups of a WGP: 0, 48, 96, ... */
+	bool (*open)(void *ctx, struct sim_source *s, int n, struct err *e);
+	void (*close)(struct sim_source *s);
+	void *ctx;
+};
+struct sim_forecast {
+	double time_s;	   /* on the GPU, with neither launch nor copies */
+	double launch_s;   /* of one more in a row, from a queue */
+	double cycles, clock_mhz;
+	int groups;	   /* of the fullest WGP */
+	int at_once;	   /* that it holds */
+	double rounds;
+	const char *limit; /* name of the busiest pipe, or "dispatch" */
+	struct sim_result round; /* a full one, or the only one */
+};
+/* false and *e: a kernel that does not fit, or what the source says. */
+bool sim_forecast(const struct sim_dispatch *d, struct sim_forecast *out,
+		  struct err *e);
+void sim_forecast_fini(struct sim_forecast *f);
+
+/* ---------------------------------------------------- object_source.c --- */
+
+/* A kernel of a code object, launched. */
+struct sim_launch {
+	const struct co_kernel *kernel;
+	const void *kernarg; /* all of it, hidden arguments too */
+	size_t kernarg_bytes;
+	uint32_t groups[3];	/* workgroups of the grid */
+	uint32_t group_size[3]; /* work-items of a workgroup */
+	uint32_t lds_bytes;	/* dynamic, beyond the descriptor's */
+};
+
+/*
+ * Waves of a kernel from its code and arguments alone: real addresses, real
+ * trips of loops, without executing it (compiler/sim/machine.h says what can
+ * be followed; kernels that branch on data that they load cannot).  Workgroup
+ * k is number k * every of the grid; x runs fastest.
+ */
+bool sim_object_open(struct sim_source *s, const struct sim_launch *l,
+		     int n_groups, int every, struct err *e);
+void sim_object_close(struct sim_source *s);
+/* Accesses so far whose addresses could not be followed. */
+uint64_t sim_object_unknown(const struct sim_source *s);
+
+/*
+ * sim_forecast() of it:
+ *
+ *	struct sim_launch l = {
+ *		.kernel = co_kernel_require(&co, "gemm", &e),
+ *		.kernarg = args, .kernarg_bytes = sizeof(args),
+ *		.groups = { 32, 32, 1 }, .group_size = { 128, 1, 1 },
+ *	};
+ *	struct sim_forecast f;
+ *
+ *	if (!sim_object_forecast(&costs, &l, footprint_bytes, &f, &e))
+ *		return err_wrap(&e, "gemm");
+ *	printf("%.1f us, limited by %s\n", f.time_s * 1e6, f.limit);
+ *	sim_forecast_fini(&f);
+ */
+bool sim_object_forecast(const struct cost_model *m,
+			 const struct sim_launch *l, uint64_t footprint_bytes,
+			 struct sim_forecast *out, struct err *e);
 
 /* ---------------------------------------------------- trace_source.c ---- */
 

@@ -17,6 +17,7 @@
 #define SIM_RING 32   /* most instructions remembered of a wave */
 #define CODE_BYTES_MAX (64u << 20)
 #define SIM_PENDING 64 /* most accesses of one counter in flight */
+#define SIM_TRIPS_MAX 64 /* most that are looked at (steady.c) */
 
 /*
  * Caches keep and pass on whole lines (rocminfo says 128); memory is asked for
@@ -45,7 +46,7 @@ struct info {
 	bool valid;
 	uint8_t kind, pipe; /* enum issue_kind, enum sim_pipe */
 	uint8_t class;	    /* enum cost_class */
-	bool trans, wmma, store, load, atomic, counted_lgkm;
+	bool trans, wmma, back, store, load, atomic, counted_lgkm;
 	uint8_t lds_dwords; /* that a lane moves through LDS */
 	uint8_t export_cycles; /* of the VGPR read path */
 	uint32_t latency, issue;
@@ -118,6 +119,11 @@ struct wave {
 	struct pending vm, vs, lgkm, exp;
 	uint64_t order_lds, order_vm, order_vs;
 	uint64_t stall[SIM_STALL_COUNT];
+	/* steady.c */
+	uint64_t branch;   /* of the loop it is in; 0: none */
+	uint64_t trips;	   /* times it came to that */
+	uint64_t jump;	   /* to make at the next branch */
+	uint64_t came[SIM_TRIPS_MAX]; /* [trip % SIM_TRIPS_MAX] */
 };
 
 struct simd {
@@ -189,6 +195,8 @@ struct sim {
 	int next_cu;
 	uint32_t cap_lines;
 	uint32_t cap_occupancy;
+	struct steady *steady; /* NULL: everything is simulated */
+	uint64_t skew;	     /* cycles that were jumped over */
 };
 
 /* Cycles that a row costs, rounded; nanoseconds at the clock. */
@@ -239,6 +247,15 @@ uint64_t sim_earliest(struct sim *s, struct wave *w, enum sim_stall *why);
 
 /* Book what the issue of `w->info` in this cycle does. */
 bool sim_issue(struct sim *s, struct wave *w);
+
+/* ---------------------------------------------------------- steady.c ---- */
+
+void sim_steady_init(struct sim *s);
+void sim_steady_fini(struct sim *s);
+/* A wave is about to execute a conditional backward branch. */
+bool sim_steady_branch(struct sim *s, struct wave *w);
+/* It has; behind it the wave `jumped` or did not. */
+void sim_steady_jumped(struct wave *w, bool jumped);
 
 /* ---------------------------------------------------------- memory.c ---- */
 

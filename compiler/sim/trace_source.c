@@ -199,6 +199,49 @@ static bool step(struct sim_source *s, int wave, uint64_t cycle,
 	return true;
 }
 
+/* How often, up to `most`, it goes back from `branch`; *last is the step. */
+static uint64_t follow(const struct recorded *w, uint64_t branch,
+		       uint64_t most, size_t *last)
+{
+	uint64_t n = 0;
+	bool back = w->step[w->at].pc == branch;
+
+	*last = w->at;
+	for (size_t i = w->at + back; i < w->n && n < most; i++) {
+		if (w->step[i].pc == branch) {
+			*last = i;
+			n += back;
+			back = true;
+		} else if (i && w->step[i - 1].pc == branch &&
+			   w->step[i].pc > branch) {
+			break;
+		}
+	}
+	return n;
+}
+
+static bool trips(struct sim_source *s, int wave, uint64_t pc, uint64_t *left,
+		  struct err *e)
+{
+	const struct trace_waves *t = s->ctx;
+	size_t last;
+
+	(void)e;
+	*left = follow(&t->wave[wave], pc, UINT64_MAX, &last);
+	return true;
+}
+
+static bool jump(struct sim_source *s, int wave, uint64_t most,
+		 uint64_t *taken, struct err *e)
+{
+	struct trace_waves *t = s->ctx;
+	struct recorded *w = &t->wave[wave];
+
+	(void)e;
+	*taken = follow(w, w->step[w->at].pc, most, &w->at);
+	return true;
+}
+
 static struct trace_waves *new_waves(struct sim_source *s, int most, int every)
 {
 	struct trace_waves *t = xcalloc(1, sizeof(*t));
@@ -209,6 +252,8 @@ static struct trace_waves *new_waves(struct sim_source *s, int most, int every)
 	s->n_groups = 0;
 	s->pc = get_pc;
 	s->step = step;
+	s->trips = trips;
+	s->jump = jump;
 	return t;
 }
 

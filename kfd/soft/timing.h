@@ -64,6 +64,7 @@ struct soft_timed_dispatch {
 	const char *kernel;   /* its name; "" when the device was not told */
 	uint64_t kernel_va;   /* of the descriptor; 0: from PM4 */
 	uint64_t entry_va;    /* of the first instruction */
+	uint64_t kernarg_va;  /* of the arguments; 0: from PM4 */
 	uint32_t queue_id;
 	uint32_t n_groups[3]; /* workgroups, in x y z */
 	uint32_t group_size[3]; /* work-items of a full one */

@@ -1,0 +1,438 @@
+/*
+ * compiler/sim/object_source.c - waves of a code object's kernel, followed by
+ * what its code computes (machine.h).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/sim/machine.h"
+
+#define KERNARG_VA (UINT64_C(1) << 46)
+#define PACKET_VA (KERNARG_VA + (1u << 20))
+#define LINE_BYTES 128
+
+/* Bits of COMPUTE_PGM_RSRC2. */
+enum { RSRC2_X = 1 << 7, RSRC2_Y = 1 << 8, RSRC2_Z = 1 << 9,
+       RSRC2_INFO = 1 << 10 };
+
+/* What the packet processor reads of a dispatch packet (HSA). */
+struct packet {
+	uint16_t header, setup, group_size[3], reserved;
+	uint32_t grid[3], private_bytes, group_bytes;
+	uint64_t kernel, kernarg, reserved2, signal;
+};
+
+struct object {
+	struct machine_code code;
+	struct sim_launch l;
+	struct packet packet;
+	uint8_t *arguments;
+	struct machine *wave; /* [n_waves]; v NULL: not resident */
+	float *share;	      /* [dwords], NULL: not looked for yet */
+	int every;
+	/* How far the loop at `asked_pc` goes, for a workgroup + 1. */
+	struct machine scout;
+	uint64_t asked_pc, left;
+	int asked_group;
+};
+
+/* ---- the state that a wave begins with ---- */
+
+static int put64(struct machine *m, int reg, uint64_t v)
+{
+	machine_set_sgpr(m, reg, (uint32_t)v);
+	machine_set_sgpr(m, reg + 1, (uint32_t)(v >> 32));
+	return reg + 2;
+}
+
+static void user_sgprs(struct machine *m, const struct object *o)
+{
+	uint32_t props = o->l.kernel->desc.properties;
+	int reg = 0;
+
+	if (props & CO_PROP_PRIVATE_SEGMENT_BUFFER)
+		reg += 4;
+	if (props & CO_PROP_DISPATCH_PTR)
+		reg = put64(m, reg, PACKET_VA);
+	if (props & CO_PROP_QUEUE_PTR)
+		reg += 2;
+	if (props & CO_PROP_KERNARG_SEGMENT_PTR)
+		reg = put64(m, reg, KERNARG_VA);
+	if (props & CO_PROP_DISPATCH_ID)
+		reg += 2;
+	if (props & CO_PROP_FLAT_SCRATCH_INIT)
+		reg += 2;
+	if (props & CO_PROP_PRIVATE_SEGMENT_SIZE)
+		machine_set_sgpr(m, reg, o->packet.private_bytes);
+}
+
+static void group_sgprs(struct machine *m, const struct object *o,
+			const uint32_t id[3], int wave, int waves)
+{
+	uint32_t rsrc2 = o->l.kernel->desc.rsrc2;
+	int reg = co_descriptor_user_sgprs(&o->l.kernel->desc);
+
+	for (int k = 0; k < 3; k++)
+		if (rsrc2 & (uint32_t)RSRC2_X << k)
+			machine_set_sgpr(m, reg++, id[k]);
+	if (rsrc2 & RSRC2_INFO)
+		machine_set_sgpr(m, reg, (uint32_t)!wave << 31 |
+				 (uint32_t)waves);
+}
+
+/* Work-item ids are packed into v0, 10 bits each. */
+static void lanes(struct machine *m, const struct object *o, int wave)
+{
+	const uint32_t *size = o->l.group_size;
+	uint32_t n = (uint32_t)o->code.wave_size, v0[64];
+	uint32_t first = (uint32_t)wave * n, total = size[0] * size[1] *
+						     size[2];
+	uint64_t exec = 0;
+
+	for (uint32_t l = 0; l < n; l++) {
+		uint32_t i = first + l;
+
+		v0[l] = i % size[0] | (i / size[0] % size[1]) << 10 |
+			i / size[0] / size[1] << 20;
+		exec |= (uint64_t)(i < total) << l;
+	}
+	machine_set_vgpr(&o->code, m, 0, v0);
+	machine_set_sgpr(m, ISA_R_EXEC_LO, (uint32_t)exec);
+	machine_set_sgpr(m, ISA_R_EXEC_HI, (uint32_t)(exec >> 32));
+}
+
+static void start(const struct object *o, struct machine *m, uint64_t index,
+		  int wave, int waves)
+{
+	const uint32_t *n = o->l.groups;
+	uint32_t id[3] = { (uint32_t)(index % n[0]),
+			   (uint32_t)(index / n[0] % n[1]),
+			   (uint32_t)(index / n[0] / n[1]) };
+
+	machine_init(&o->code, m);
+	user_sgprs(m, o);
+	group_sgprs(m, o, id, wave, waves);
+	lanes(m, o, wave);
+}
+
+/* ---- the source ---- */
+
+static bool begin(struct sim_source *s, int group, uint64_t cycle,
+		  struct err *e)
+{
+	struct object *o = s->ctx;
+	int n = s->waves_per_group;
+
+	(void)cycle;
+	(void)e;
+	for (int w = 0; w < n; w++)
+		start(o, &o->wave[group * n + w],
+		      (uint64_t)group * (uint64_t)o->every, w, n);
+	return true;
+}
+
+static bool get_pc(struct sim_source *s, int wave, uint64_t *pc)
+{
+	const struct object *o = s->ctx;
+	const struct machine *m = &o->wave[wave];
+
+	*pc = m->pc;
+	return m->v && !m->ended;
+}
+
+static bool step(struct sim_source *s, int wave, uint64_t cycle,
+		 struct sim_step *out, struct err *e)
+{
+	struct object *o = s->ctx;
+	struct machine *m = &o->wave[wave];
+
+	(void)cycle;
+	if (!machine_step(&o->code, m, out, e))
+		return false;
+	if (m->ended)
+		machine_fini(m);
+	return true;
+}
+
+/* Ask a copy.  Waves of one workgroup make the same trips: the last answer. */
+static bool trips(struct sim_source *s, int wave, uint64_t pc, uint64_t *left,
+		  struct err *e)
+{
+	struct object *o = s->ctx;
+	int group = wave / s->waves_per_group;
+
+	if (o->asked_group != group + 1 || o->asked_pc != pc) {
+		machine_copy(&o->code, &o->scout, &o->wave[wave]);
+		if (!machine_jump(&o->code, &o->scout, pc, UINT64_MAX,
+				  &o->left, e))
+			return false;
+		o->asked_group = group + 1;
+		o->asked_pc = pc;
+	}
+	*left = o->left;
+	return true;
+}
+
+static bool jump(struct sim_source *s, int wave, uint64_t most,
+		 uint64_t *taken, struct err *e)
+{
+	struct object *o = s->ctx;
+	struct machine *m = &o->wave[wave];
+
+	o->asked_group = 0;
+	return machine_jump(&o->code, m, m->pc, most, taken, e);
+}
+
+/* ---- lines that several workgroups fetch ---- */
+
+/* Lines that loads fetched, and for which workgroup last. */
+struct lines {
+	struct { uint64_t key; uint32_t group; } *slot; /* [n_slots] */
+	size_t n_slots, n;
+};
+
+static void grow(struct lines *l)
+{
+	struct lines old = *l;
+
+	l->n_slots = old.n_slots ? 2 * old.n_slots : 4096;
+	l->slot = xcalloc(l->n_slots, sizeof(*l->slot));
+	for (size_t i = 0; i < old.n_slots; i++) {
+		size_t at = old.slot[i].key * UINT64_C(0x9e3779b97f4a7c15) >>
+			    20;
+
+		if (!old.slot[i].key)
+			continue;
+		while (l->slot[at % l->n_slots].key)
+			at++;
+		l->slot[at % l->n_slots] = old.slot[i];
+	}
+	free(old.slot);
+}
+
+/* 0: this group has it already, 1: another has, 2: nobody. */
+static int take(struct lines *l, uint64_t key, uint32_t group)
+{
+	if (2 * l->n >= l->n_slots)
+		grow(l);
+	size_t at = key * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+
+	while (l->slot[at % l->n_slots].key &&
+	       l->slot[at % l->n_slots].key != key)
+		at++;
+	at %= l->n_slots;
+	int what = !l->slot[at].key ? 2 : l->slot[at].group != group;
+
+	l->n += what == 2;
+	l->slot[at].key = key;
+	l->slot[at].group = group;
+	return what;
+}
+
+/* Per instruction: lines of all groups, and different ones. */
+struct demand {
+	uint32_t all, different;
+	uint32_t n; /* executions by the wave at hand */
+};
+
+static void count(struct demand *d, struct lines *l, size_t at,
+		  const struct sim_step *st, uint32_t group)
+{
+	uint64_t last = 0;
+
+	for (uint32_t k = 0; k < st->n_accesses; k++) {
+		uint64_t line = st->access[k].at / LINE_BYTES + 1;
+		int what;
+
+		if (line == last)
+			continue;
+		last = line;
+		what = take(l, line << 24 | (at & 0xffffff), group);
+		d[at].all += what > 0;
+		d[at].different += what == 2;
+	}
+}
+
+enum { STEPS_MAX = 1 << 16 };
+
+/* The first wave of a group, until it has been everywhere once. */
+static bool sample(struct object *o, struct demand *d, struct lines *l,
+		   uint32_t group, int waves)
+{
+	struct machine m;
+	struct err e = { 0 };
+	size_t dwords = o->code.size_bytes / 4;
+	bool ok = true, again = false;
+
+	for (size_t i = 0; i < dwords; i++)
+		d[i].n = 0;
+	start(o, &m, group, 0, waves);
+	for (int n = 0; n < STEPS_MAX && ok && !m.ended && !again; n++) {
+		size_t at = (m.pc - o->code.va) / 4;
+		struct sim_step st = { 0 };
+		uint64_t pc = m.pc;
+
+		ok = machine_step(&o->code, &m, &st, &e);
+		if (ok && st.n_accesses && !d[at].n &&
+		    (st.kind & TRACE_SPACE) == TRACE_MEMORY &&
+		    !(st.kind & TRACE_WRITE) && st.access[0].lane >= 0)
+			count(d, l, at, &st, group);
+		/* The second jump back of a loop. */
+		again = ok && m.pc < pc && d[at].n;
+		if (at < dwords)
+			d[at].n++;
+	}
+	machine_fini(&m);
+	return ok;
+}
+
+static void find_sharing(struct sim_source *s)
+{
+	struct object *o = s->ctx;
+	size_t dwords = o->code.size_bytes / 4;
+	struct demand *d = xcalloc(dwords + 1, sizeof(*d));
+	struct lines l = { 0 };
+	uint64_t unknown = o->code.unknown;
+	uint64_t total = (uint64_t)o->l.groups[0] * o->l.groups[1] *
+			 o->l.groups[2];
+	uint64_t at_once = (uint64_t)s->n_groups * (uint64_t)o->every;
+
+	at_once = at_once < total ? at_once : total;
+	for (uint32_t g = 0; g < at_once; g++)
+		if (!sample(o, d, &l, g, s->waves_per_group))
+			break;
+	o->share = xcalloc(dwords + 1, sizeof(*o->share));
+	for (size_t i = 0; i < dwords; i++)
+		o->share[i] = d[i].different ? (float)d[i].all /
+					       (float)d[i].different : 1;
+	o->code.unknown = unknown;
+	free(d);
+	free(l.slot);
+}
+
+static double sharing(struct sim_source *s, uint64_t pc)
+{
+	const struct object *o = s->ctx;
+
+	if (!o->share)
+		find_sharing(s);
+	return o->share[(pc - s->code_va) / 4];
+}
+
+/* ---- opening ---- */
+
+static bool check(const struct sim_launch *l, struct err *e)
+{
+	uint64_t items = 1, groups = 1;
+
+	for (int k = 0; k < 3; k++) {
+		items *= l->group_size[k];
+		groups *= l->groups[k];
+		if (items > 1024 || groups > UINT32_MAX)
+			break;
+	}
+	if (!items || items > 1024)
+		return err_set(e, ERR_INPUT, "workgroups of %u x %u x %u "
+			       "work-items: wanted 1 to 1024",
+			       l->group_size[0], l->group_size[1],
+			       l->group_size[2]);
+	if (!groups || groups > UINT32_MAX)
+		return err_set(e, ERR_INPUT, "a grid of %u x %u x %u "
+			       "workgroups: wanted 1 to 2^32", l->groups[0],
+			       l->groups[1], l->groups[2]);
+	if (l->kernarg_bytes < l->kernel->desc.kernarg_bytes)
+		return err_set(e, ERR_INPUT, "%s: %zu bytes of arguments, its "
+			       "descriptor wants %u", l->kernel->name,
+			       l->kernarg_bytes, l->kernel->desc.kernarg_bytes);
+	return true;
+}
+
+static void fill_source(struct sim_source *s, const struct object *o)
+{
+	const struct co_kernel *k = o->l.kernel;
+	const struct co_descriptor *d = &k->desc;
+	uint32_t items = o->l.group_size[0] * o->l.group_size[1] *
+			 o->l.group_size[2];
+
+	s->code = k->code;
+	s->code_bytes = k->code_bytes;
+	s->code_va = k->entry_vaddr;
+	s->wave_size = co_descriptor_wave_size(d);
+	s->waves_per_group = (int)((items + (uint32_t)s->wave_size - 1) /
+				   (uint32_t)s->wave_size);
+	s->lds_bytes = d->group_segment_bytes + o->l.lds_bytes;
+	s->vgprs = co_descriptor_vgprs(d);
+	s->cu_mode = !(d->rsrc1 >> 29 & 1);
+	s->begin = begin;
+	s->pc = get_pc;
+	s->step = step;
+	s->sharing = sharing;
+	s->trips = trips;
+	s->jump = jump;
+}
+
+static void fill_packet(struct object *o)
+{
+	for (int k = 0; k < 3; k++) {
+		o->packet.group_size[k] = (uint16_t)o->l.group_size[k];
+		o->packet.grid[k] = o->l.groups[k] * o->l.group_size[k];
+	}
+	o->packet.private_bytes = o->l.kernel->desc.private_segment_bytes;
+	o->packet.group_bytes = o->l.kernel->desc.group_segment_bytes +
+				o->l.lds_bytes;
+	o->packet.kernarg = KERNARG_VA;
+}
+
+bool sim_object_open(struct sim_source *s, const struct sim_launch *l,
+		     int n_groups, int every, struct err *e)
+{
+	struct object *o;
+
+	memset(s, 0, sizeof(*s));
+	if (!check(l, e))
+		return false;
+	s->ctx = o = xcalloc(1, sizeof(*o));
+	o->l = *l;
+	o->every = every > 0 ? every : 1;
+	o->arguments = xmalloc(l->kernarg_bytes + 1);
+	memcpy(o->arguments, l->kernarg_bytes ? l->kernarg : "",
+	       l->kernarg_bytes);
+	fill_packet(o);
+	s->n_groups = n_groups;
+	fill_source(s, o);
+	o->code = (struct machine_code){
+		.code = s->code, .va = s->code_va, .size_bytes = s->code_bytes,
+		.wave_size = s->wave_size, .vgprs = s->vgprs,
+		.memory = { { KERNARG_VA, o->arguments, l->kernarg_bytes },
+			    { PACKET_VA, &o->packet, sizeof(o->packet) } },
+		.n_memory = 2,
+	};
+	machine_code_init(&o->code);
+	o->wave = xcalloc((size_t)n_groups * (size_t)s->waves_per_group,
+			  sizeof(*o->wave));
+	return true;
+}
+
+void sim_object_close(struct sim_source *s)
+{
+	struct object *o = s->ctx;
+
+	if (!o)
+		return;
+	for (int i = 0; i < s->n_groups * s->waves_per_group; i++)
+		machine_fini(&o->wave[i]);
+	machine_code_fini(&o->code);
+	machine_fini(&o->scout);
+	free(o->wave);
+	free(o->share);
+	free(o->arguments);
+	free(o);
+	s->ctx = NULL;
+}
+
+uint64_t sim_object_unknown(const struct sim_source *s)
+{
+	const struct object *o = s->ctx;
+
+	return o->code.unknown;
+}

@@ -1,0 +1,156 @@
+/* compiler/sim/predict.c - a dispatch on the whole GPU, in one call. */
+#include <math.h>
+#include <string.h>
+
+#include "compiler/sim/sim.h"
+#include "isa/occupancy.h"
+
+/* ---- rounds ---- */
+
+static bool simulate(const struct sim_dispatch *d, int groups, double mhz,
+		     struct sim_result *r, struct err *e)
+{
+	double wgps = cost_value(d->cost, COST_N_WGP);
+	struct sim_config c = {
+		.cost = d->cost, .clock_mhz = mhz, .warmth = d->warmth,
+		.footprint_bytes = d->footprint_bytes,
+		.warm_code = d->warmth == SIM_WARM, .trips = d->trips,
+		.busy_wgps = (double)d->groups < wgps ? (int)d->groups
+						      : (int)wgps,
+	};
+	struct sim_source s = { 0 };
+
+	if (!d->open(d->ctx, &s, groups, e))
+		return false;
+	bool ok = sim_run(&s, &c, r, e);
+
+	d->close(&s);
+	return ok;
+}
+
+/* Workgroups that a WGP holds; the source is opened for its description. */
+static bool find_at_once(const struct sim_dispatch *d, int *at_once,
+			 int *waves, struct err *e)
+{
+	struct sim_source s = { 0 };
+	struct isa_occupancy o;
+
+	if (!d->open(d->ctx, &s, 1, e))
+		return false;
+	struct isa_resources need = {
+		.wave = s.wave_size, .vgprs = s.vgprs,
+		.lds_bytes = s.lds_bytes,
+		.workgroup_size = s.waves_per_group * s.wave_size,
+		.wgp_mode = !s.cu_mode,
+	};
+	bool fits = isa_occupancy(d->cost->chip, &need, &o) && o.workgroups;
+	int most = SIM_WAVES_MAX / s.waves_per_group;
+
+	*waves = s.waves_per_group;
+	*at_once = fits ? o.workgroups * (s.cu_mode ? 2 : 1) : 0;
+	*at_once = *at_once < most ? *at_once : most;
+	d->close(&s);
+	return *at_once || err_set(e, ERR_UNSUPPORTED, "a workgroup of %d "
+				   "waves with %d VGPRs and %u bytes of LDS "
+				   "does not fit a WGP", *waves, need.vgprs,
+				   need.lds_bytes);
+}
+
+static bool at_clock(const struct sim_dispatch *d, double mhz,
+		     struct sim_forecast *f, struct err *e)
+{
+	int whole = f->groups / f->at_once, rest = f->groups % f->at_once;
+	struct sim_result part = { 0 };
+
+	sim_fini(&f->round);
+	if (whole && !simulate(d, f->at_once, mhz, &f->round, e))
+		return false;
+	if (rest && !simulate(d, rest, mhz, &part, e))
+		return false;
+	f->cycles = whole * (double)f->round.cycles + (double)part.cycles;
+	if (whole)
+		sim_fini(&part);
+	else
+		f->round = part;
+	f->rounds = whole + (rest > 0);
+	f->clock_mhz = mhz;
+	f->limit = sim_pipe_name(f->round.limit);
+	return true;
+}
+
+/* The dispatcher starts so many waves a cycle, and not more. */
+static void dispatch_limit(const struct sim_dispatch *d, int waves,
+			   struct sim_forecast *f)
+{
+	double least = (double)d->groups * waves *
+		       cost_value(d->cost, COST_WAVE_RATE) /
+		       cost_value(d->cost, COST_N_SE);
+
+	if (f->cycles < least) {
+		f->cycles = least;
+		f->limit = "dispatch";
+	}
+	f->time_s = f->cycles / (f->clock_mhz * 1e6);
+}
+
+bool sim_forecast(const struct sim_dispatch *d, struct sim_forecast *f,
+		  struct err *e)
+{
+	double most = cost_value(d->cost, COST_SHORT_US) * 1e-6;
+	double mhz = d->clock_mhz > 0 ? d->clock_mhz
+				      : cost_value(d->cost, COST_CLOCK_SHORT);
+	int waves;
+
+	memset(f, 0, sizeof(*f));
+	if (!d->groups)
+		return err_set(e, ERR_INPUT, "a grid without workgroups");
+	if (!find_at_once(d, &f->at_once, &waves, e))
+		return false;
+	f->groups = (int)ceil((double)d->groups /
+			      cost_value(d->cost, COST_N_WGP));
+	f->launch_s = cost_value(d->cost, COST_LAUNCH) * 1e-6;
+	bool ok = at_clock(d, mhz, f, e);
+	if (ok && d->clock_mhz <= 0 && f->cycles / (mhz * 1e6) > most)
+		ok = at_clock(d, cost_value(d->cost, COST_CLOCK), f, e);
+	if (!ok) {
+		sim_forecast_fini(f);
+		return false;
+	}
+	dispatch_limit(d, waves, f);
+	return true;
+}
+
+void sim_forecast_fini(struct sim_forecast *f)
+{
+	sim_fini(&f->round);
+	memset(f, 0, sizeof(*f));
+}
+
+/* ---- of code objects ---- */
+
+struct object_dispatch {
+	const struct sim_launch *l;
+	int every;
+};
+
+static bool open_object(void *ctx, struct sim_source *s, int n, struct err *e)
+{
+	const struct object_dispatch *o = ctx;
+
+	return sim_object_open(s, o->l, n, o->every, e);
+}
+
+bool sim_object_forecast(const struct cost_model *m,
+			 const struct sim_launch *l, uint64_t footprint_bytes,
+			 struct sim_forecast *out, struct err *e)
+{
+	struct object_dispatch o = { l, (int)cost_value(m, COST_N_WGP) };
+	struct sim_dispatch d = {
+		.cost = m, .footprint_bytes = footprint_bytes,
+		.groups = (uint64_t)l->groups[0] * l->groups[1] * l->groups[2],
+		.warmth = SIM_WARM, .trips = SIM_TRIPS,
+		.open = open_object, .close = sim_object_close, .ctx = &o,
+	};
+
+	return sim_forecast(&d, out, e);
+}
