@@ -15,13 +15,14 @@ static const struct {
 	struct foreign_tile t;
 	int groups;
 	uint64_t footprint;
+	bool steady; /* else workgroups starve others: all is simulated */
 } kernels[] = {
-	{ { FOREIGN_TRITON, 128, 128, 32, 0, false }, 1, 64 << 20 },
-	{ { FOREIGN_TRITON, 128, 128, 32, 0, false }, 4, 64 << 20 },
-	{ { FOREIGN_TRITON, 64, 64, 32, 0, false }, 8, 300 << 20 },
-	{ { FOREIGN_T0, 128, 128, 16, 0, true }, 4, 64 << 20 },
-	{ { FOREIGN_T0, 64, 64, 16, 0, false }, 6, 4 << 20 },
-	{ { FOREIGN_T0, 32, 64, 16, 0, true }, 12, 300 << 20 },
+	{ { FOREIGN_TRITON, 128, 128, 32, 0, false }, 1, 64 << 20, true },
+	{ { FOREIGN_TRITON, 128, 128, 32, 0, false }, 4, 64 << 20, true },
+	{ { FOREIGN_TRITON, 64, 64, 32, 0, false }, 8, 300 << 20, false },
+	{ { FOREIGN_T0, 128, 128, 16, 0, true }, 4, 64 << 20, true },
+	{ { FOREIGN_T0, 64, 64, 16, 0, false }, 6, 4 << 20, true },
+	{ { FOREIGN_T0, 32, 64, 16, 0, true }, 12, 300 << 20, true },
 };
 
 static bool simulate(const struct cost_model *m, size_t k, int trips,
@@ -65,7 +66,8 @@ static void test_kernel(const struct cost_model *m, size_t k)
 		"%d groups of %dx%dx%d", kernels[k].groups, t->m, t->n, t->k))
 		return;
 	is_u64(full.skipped, 0, "nothing is left out unless asked for");
-	ok(part.skipped > full.cycles / 2, "%llu cycles left out",
+	ok(part.skipped > full.cycles / 2 || !kernels[k].steady,
+	   "%llu cycles left out",
 	   (unsigned long long)part.skipped);
 	is_near((double)part.cycles, (double)full.cycles, BOUND, "cycles");
 	is_near((double)part.issues, (double)full.issues, BOUND, "issues");

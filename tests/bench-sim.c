@@ -40,7 +40,8 @@ struct timed {
 	double ms, issues;
 };
 
-static struct timed simulate(const struct cost_model *m, int groups)
+static struct timed simulate(const struct cost_model *m, int groups,
+			      int trips)
 {
 	const struct foreign_tile t = { .family = FOREIGN_TRITON, .m = 128, .n = 128,
 				     .k = 32 };
@@ -51,7 +52,7 @@ static struct timed simulate(const struct cost_model *m, int groups)
 	struct sim_source src = { .wave_size = 32 };
 	struct sim_config c = { .cost = m, .warmth = SIM_WARM,
 				.footprint_bytes = 64 << 20,
-				.warm_code = true };
+				.warm_code = true, .trips = trips };
 
 	if (!foreign_generate(&g, &t, &s, STEPS - 2, groups, &e) ||
 	    !sim_affine_open(&src, (uint8_t *)g.code.data, g.code.len, 4096,
@@ -125,6 +126,7 @@ static double mca(const char *path, int instructions, int iterations)
 int main(void)
 {
 	double one[PASSES], rate[PASSES], full[PASSES], other[PASSES];
+	double part[PASSES], ratio[PASSES];
 	char path[] = "/tmp/t0-mca-XXXXXX";
 	struct cost_model m;
 	struct timed x = { 0 };
@@ -133,11 +135,14 @@ int main(void)
 	close(mkstemp(path));
 	int n = write_text(path);
 	for (int i = 0; i < PASSES; i++) {
-		x = simulate(&m, 1);
+		x = simulate(&m, 1, 0);
 		one[i] = x.ms;
 		rate[i] = x.issues / x.ms * 1e3;
-		struct timed all = simulate(&m, 6);
+		struct timed all = simulate(&m, 6, 0);
+		struct timed jumps = simulate(&m, 6, SIM_TRIPS);
 		full[i] = all.issues / all.ms * 1e3;
+		part[i] = jumps.ms;
+		ratio[i] = all.ms / jumps.ms;
 		other[i] = mca(path, n, (int)(x.issues / n));
 	}
 	unlink(path);
@@ -147,6 +152,9 @@ int main(void)
 	       "wave-instructions\n", median(one, PASSES), x.issues);
 	printf("sim: %.2f million wave-instructions per second, %.2f with a "
 	       "full WGP\n", ours / 1e6, median(full, PASSES) / 1e6);
+	printf("sim: a full WGP in %.1f ms when time jumps over steady loops, "
+	       "%.1f times as fast\n", median(part, PASSES),
+	       median(ratio, PASSES));
 	if (theirs > 0)
 		printf("sim: llvm-mca-19 on the same code: %.2f million per "
 		       "second, ours is %.1f times as fast\n", theirs / 1e6,

@@ -46,7 +46,6 @@ struct foreign_guess {
 	double gpu_s;	  /* on the GPU alone */
 	double cycles;
 	double clock_mhz;
-	double step_full; /* cycles of a step, all slots filled */
 	int groups, at_once;
 	double rounds;
 };
