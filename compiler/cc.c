@@ -92,11 +92,14 @@ static bool check_options(const struct ssa_func *f, const struct cc_options *o,
 }
 
 /*
- * Groups whose waves share nothing lie better over both CUs of a WGP: the
- * waves of few groups are then spread evenly.
+ * Over both CUs of a WGP the waves of few groups are spread evenly; in one CU
+ * they are nearer to what they share.  So groups stay in one that share LDS or
+ * barriers and are small: two waves on each SIMD and fewer.
  */
-static bool shares(const struct ssa_func *f)
+static bool stays(const struct ssa_func *f)
 {
+	if (f->group[0] * f->group[1] * f->group[2] > 4 * f->wave)
+		return false;
 	for (const struct ssa_block *b = f->first; b; b = b->next)
 		for (const struct ssa_inst *i = b->first; i; i = i->next)
 			if (i->op == SSA_barrier || i->op == SSA_lds)
@@ -115,7 +118,7 @@ static bool optimize(struct unit *u)
 		return false;
 	ssa_analyse(u->f);
 	ssa_uniform(u->f);
-	u->wgp = u->o->wgp || !shares(u->f);
+	u->wgp = u->o->wgp || !stays(u->f);
 	return true;
 }
 

@@ -359,6 +359,7 @@ bool sel_run(struct sel *s)
 	s->m->noalias = overlap_facts(s->f, a);
 	place_lds(s);
 	sel_classify(s);
+	sel_find_writes(s);
 	s->b = mir_block(s->m);
 	mir_place(s->m, s->b);
 	take_inputs(s);

@@ -51,6 +51,7 @@ struct sel {
 	uint32_t *lds_at;     /* [n_lds] byte offsets */
 	uint32_t hidden;      /* offset of the hidden kernel arguments */
 	bool uses_hidden, wgp;
+	bool *behind_write;   /* [blocks] by id, see sel_find_writes() */
 	int mask;	      /* registers of a lane mask */
 	bool glue;	      /* next instruction stays with the last */
 	int divergent;	      /* depth of regions with lanes off */
@@ -188,6 +189,7 @@ bool sel_load_scalar(const struct sel *s, const struct ssa_inst *i);
 void sel_load(struct sel *s, const struct ssa_inst *i);
 void sel_store(struct sel *s, const struct ssa_inst *i);
 void sel_atomic(struct sel *s, const struct ssa_inst *i);
+void sel_find_writes(struct sel *s);
 void sel_barrier(struct sel *s, const struct ssa_inst *i);
 void sel_fence(struct sel *s, const struct ssa_inst *i);
 

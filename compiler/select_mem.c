@@ -710,15 +710,49 @@ static void ordered(struct mir_inst *m)
 	m->flags |= MIR_ORDERED | MIR_KEEP;
 }
 
+static bool writes_global(const struct ssa_inst *i)
+{
+	return (i->op == SSA_store || i->op == SSA_atomic ||
+		i->op == SSA_cmpxchg) && i->arg[0]->type.kind == SSA_PTR;
+}
+
+static bool block_writes(const struct ssa_block *b, const struct ssa_inst *end)
+{
+	for (const struct ssa_inst *i = b->first; i && i != end; i = i->next)
+		if (writes_global(i))
+			return true;
+	return false;
+}
+
+/* Marks the blocks that come behind a write to global memory. */
+void sel_find_writes(struct sel *s)
+{
+	bool changed = true;
+
+	s->behind_write = arena_alloc(s->m->arena, s->f->n_blocks + 1);
+	while (changed) {
+		changed = false;
+		for (struct ssa_block *b = s->f->first; b; b = b->next) {
+			bool *mark = &s->behind_write[b->id];
+
+			for (uint32_t k = 0; k < b->n_preds && !*mark; k++)
+				changed |= *mark =
+					s->behind_write[b->pred[k]->id] ||
+					block_writes(b->pred[k], NULL);
+		}
+	}
+}
+
 /*
  * In CU mode a group's accesses go through one cache; in WGP mode through two,
- * so stale lines must go.  The waits are compiler/waits.c's.
+ * so lines that another wave may have written must go.  The waits are
+ * compiler/waits.c's.
  */
 void sel_barrier(struct sel *s, const struct ssa_inst *i)
 {
-	(void)i;
 	ordered(sel_raw_list(s, ISA_s_barrier, NULL, 0));
-	if (s->wgp)
+	if (s->wgp && (s->behind_write[i->block->id] ||
+		       block_writes(i->block, i)))
 		ordered(sel_raw_list(s, ISA_buffer_gl0_inv, NULL, 0));
 }
 

@@ -1,0 +1,209 @@
+/*
+ * Twins of compiler/kernels/stream.c, weights of ELEM: four rows per wave, and
+ * RMSNorm of the activations on the way.
+ */
+#include "lib.h"
+
+enum { ROWS = 4, STEP = 16 / (sizeof(ELEM) == 4 ? 4 : 2) };
+
+typedef float fv __attribute__((ext_vector_type(STEP)));
+typedef ELEM ev __attribute__((ext_vector_type(STEP), aligned(8)));
+
+#define rsqrt_of(x) __builtin_amdgcn_rsqf(x)
+
+struct input {
+	global const float *x, *gain;
+	float eps;
+	bool norm;
+};
+
+/* out[j]: the product of row r[j] with the input, the same in all lanes. */
+INLINE void stream_rows(global const ELEM *ws, int n, const struct input *in,
+			const int *r, float *out)
+{
+	float sum[ROWS] = { 0 }, squares = 0, rms = 1;
+	global const ELEM *w[ROWS];
+
+	for (int j = 0; j < ROWS; j++)
+		w[j] = ws + (long)r[j] * n;
+	for (int i = lane(); i < n / STEP; i += 32) {
+		fv x = *(global const fv *)(in->x + i * STEP);
+
+		if (in->norm) {
+			for (int e = 0; e < STEP; e++)
+				squares = FMA(x[e], x[e], squares);
+			x *= *(global const fv *)(in->gain + i * STEP);
+		}
+		for (int j = 0; j < ROWS; j++) {
+			const fv v = __builtin_convertvector(
+				*(global const ev *)(w[j] + i * STEP), fv);
+
+			for (int e = 0; e < STEP; e++)
+				sum[j] = FMA(v[e], x[e], sum[j]);
+		}
+	}
+	if (in->norm)
+		rms = rsqrt_of(wave_sum(squares) / (float)n + in->eps);
+	for (int j = 0; j < ROWS; j++)
+		out[j] = wave_sum(sum[j]) * rms;
+}
+
+INLINE int cut(int row, int rows)
+{
+	return row < rows ? row : rows - 1;
+}
+
+KERNEL(128) stream_add(global float *restrict y, global const ELEM *restrict w,
+		       global const half *restrict scale,
+		       global const float *restrict x, int rows, int n)
+{
+	const int first = wave_row() * ROWS;
+	const struct input in = { .x = x + (long)group_y() * n };
+	int r[ROWS];
+	float out[ROWS];
+
+	if (first >= rows)
+		return;
+	y += (long)group_y() * rows;
+	for (int j = 0; j < ROWS; j++)
+		r[j] = cut(first + j, rows);
+	stream_rows(w, n, &in, r, out);
+	if (lane() == 0)
+		for (int j = 0; j < ROWS; j++)
+			if (first + j < rows)
+				y[first + j] += out[j];
+}
+
+KERNEL(128) stream_norm(global float *restrict y, global const ELEM *restrict w,
+			global const half *restrict scale,
+			global const float *restrict x,
+			global const float *restrict gain, float eps,
+			global const int *restrict pick, int rows, int n)
+{
+	const int first = wave_row() * ROWS;
+	const struct input in = { x + (long)pick[group_y()] * n, gain, eps,
+				  true };
+	int r[ROWS];
+	float out[ROWS];
+
+	if (first >= rows)
+		return;
+	y += (long)group_y() * rows;
+	for (int j = 0; j < ROWS; j++)
+		r[j] = cut(first + j, rows);
+	stream_rows(w, n, &in, r, out);
+	if (lane() == 0)
+		for (int j = 0; j < ROWS; j++)
+			if (first + j < rows)
+				y[first + j] = out[j];
+}
+
+KERNEL(128) stream_swiglu(global float *restrict y,
+			  global const ELEM *restrict w,
+			  global const half *restrict scale,
+			  global const float *restrict x,
+			  global const float *restrict gain, float eps,
+			  int rows, int n)
+{
+	const int first = wave_row() * (ROWS / 2);
+	const struct input in = { x + (long)group_y() * n, gain, eps, true };
+	int r[ROWS];
+	float out[ROWS];
+
+	if (first >= rows)
+		return;
+	y += (long)group_y() * rows;
+	for (int j = 0; j < ROWS / 2; j++) {
+		r[j] = cut(first + j, rows);
+		r[ROWS / 2 + j] = r[j] + rows;
+	}
+	stream_rows(w, n, &in, r, out);
+	if (lane() == 0)
+		for (int j = 0; j < ROWS / 2; j++)
+			if (first + j < rows)
+				y[first + j] = silu_of(out[j]) *
+					       out[ROWS / 2 + j];
+}
+
+KERNEL(256) stream_heads(global float *restrict q, global ELEM *restrict kc,
+			 global ELEM *restrict vc, global const ELEM *restrict w,
+			 global const half *restrict scale,
+			 global const float *restrict x,
+			 global const float *restrict gain, float eps,
+			 global const float *restrict q_gain,
+			 global const float *restrict k_gain,
+			 global const float *restrict cosine,
+			 global const float *restrict sine,
+			 global const int *restrict position,
+			 global const int *restrict slot, int heads,
+			 int kv_heads, int d, int n, int row_ld, int head_ld,
+			 long sequence)
+{
+	local float all[256], part[32];
+	const int head = group_x(), token = group_y(), i = lid();
+	const int half_d = d >> 1, p = position[token];
+	const struct input in = { x + (long)token * n, gain, eps, true };
+
+	for (int r0 = wave() * ROWS; r0 < d; r0 += 8 * ROWS) {
+		int r[ROWS];
+		float out[ROWS];
+
+		for (int j = 0; j < ROWS; j++)
+			r[j] = head * d + cut(r0 + j, d);
+		stream_rows(w, n, &in, r, out);
+		if (lane() == 0)
+			for (int j = 0; j < ROWS; j++)
+				if (r0 + j < d)
+					all[r0 + j] = out[j];
+	}
+	barrier_lds();
+	const float mine = i < d ? all[i] : 0;
+	const float rms = rsqrt_of(group_sum(mine * mine, 256, part) /
+				   (float)d + eps);
+	const int last = heads + kv_heads;
+	const int kv = head - (head < last ? heads : last);
+	const long to = slot[token] * sequence + (long)kv * head_ld +
+			(long)p * row_ld;
+
+	if (head >= last) {
+		if (i < d)
+			vc[to + i] = (ELEM)mine;
+		return;
+	}
+	if (i >= half_d)
+		return;
+	const int j = i + half_d;
+	const bool is_q = head < heads;
+	const float a = mine * rms * (is_q ? q_gain[i] : k_gain[i]);
+	const float b = all[j] * rms * (is_q ? q_gain[j] : k_gain[j]);
+	const float co = cosine[(long)p * half_d + i];
+	const float si = sine[(long)p * half_d + i];
+	const float first = a * co - b * si, second = FMA(b, co, a * si);
+
+	if (is_q) {
+		global float *y = q + ((long)token * heads + head) * d;
+
+		y[i] = first;
+		y[j] = second;
+	} else {
+		kc[to + i] = (ELEM)first;
+		kc[to + j] = (ELEM)second;
+	}
+}
+
+KERNEL(128) stream_embed(global float *restrict x,
+			 global const ELEM *restrict w,
+			 global const half *restrict scale,
+			 global const int *restrict id, uint rows, int n)
+{
+	const int which = id[group_x()];
+	const bool there = (uint)which < rows;
+	global const ELEM *from = w + (long)(there ? which : 0) * n;
+	global float *to = x + (ulong)group_x() * n;
+
+	for (int i = lid(); i < n; i += 128) {
+		const float v = from[i];
+
+		to[i] = there ? v : 0;
+	}
+}
