@@ -15,8 +15,9 @@
 struct options {
 	struct cc_options cc;
 	const char *out, *dump, *level_text;
-	const char *kernel, *type, *to, *cache;
+	const char *kernel, *type, *to, *cache, *weights;
 	bool level[4], assembly, stats, verify, wgp, json, list, wide;
+	bool pack, cached;
 	uint64_t max_vgprs, waves, group, head, ratio;
 };
 
@@ -152,7 +153,8 @@ static bool parse_type(const char *text, enum dsl_type *out, struct err *e)
 		const char *name;
 		enum dsl_type type;
 	} known[] = { { "f32", DSL_F32 }, { "f16", DSL_F16 },
-		      { "bf16", DSL_BF16 } };
+		      { "bf16", DSL_BF16 }, { "i8", DSL_I8 },
+		      { "u8", DSL_U8 } };
 
 	for (size_t i = 0; text && i < ARRAY_SIZE(known); i++)
 		if (!strcmp(text, known[i].name)) {
@@ -160,7 +162,51 @@ static bool parse_type(const char *text, enum dsl_type *out, struct err *e)
 			return true;
 		}
 	return !text || err_set(e, ERR_USAGE,
-				"type '%s'; wanted f32, f16 or bf16", text);
+				"type '%s'; wanted f32, f16, bf16, i8 or u8",
+				text);
+}
+
+static void say(void *ctx, const char *text)
+{
+	(void)ctx;
+	fprintf(stderr, "t0-cc: %s\n", text);
+}
+
+/* As programs get it that use the library. */
+static bool fetch_kernel(struct options *o, const struct kernel_entry *k,
+			 const struct kernel_shape *s, struct err *e)
+{
+	struct jit_object obj;
+	struct jit j;
+	bool good;
+
+	jit_init(&j, say, NULL);
+	good = kernel_object(&j, k, s, &o->cc, &obj, e);
+	if (good) {
+		printf("%zu bytes, %s\n", obj.len, jit_from_name(obj.from));
+		if (o->out)
+			good = file_write_atomic(o->out, obj.bytes, obj.len, e);
+		jit_object_fini(&obj);
+	}
+	jit_fini(&j);
+	return good;
+}
+
+static bool write_pack(const struct options *o, struct err *e)
+{
+	struct buf pack = { 0 };
+	bool good;
+
+	if (!o->out)
+		return err_set(e, ERR_USAGE, "--pack needs --output FILE");
+	good = kernel_pack(&pack, e) &&
+	       file_write_atomic(o->out, pack.data, pack.len, e);
+	if (good)
+		printf("%u code objects of the library: %zu bytes\n",
+		       pack_count(&(struct pack){ (uint8_t *)pack.data,
+						  pack.len }), pack.len);
+	buf_fini(&pack);
+	return good;
 }
 
 static bool compile_kernel(struct options *o, struct err *e)
@@ -177,8 +223,12 @@ static bool compile_kernel(struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "the library has no kernel '%s'; "
 			       "--list names them", o->kernel);
 	if (!parse_type(o->type, &s.type, e) || !parse_type(o->to, &s.to, e) ||
-	    !parse_type(o->cache, &s.cache, e) || !kernel_shape_check(k, &s, e))
+	    !parse_type(o->cache, &s.cache, e) ||
+	    !parse_type(o->weights, &s.weights, e) ||
+	    !kernel_shape_check(k, &s, e))
 		return false;
+	if (o->cached)
+		return fetch_kernel(o, k, &s, e);
 	f = k->build(k, &s, e);
 	if (!f)
 		return err_wrap(e, "%s", k->name);
@@ -187,17 +237,37 @@ static bool compile_kernel(struct options *o, struct err *e)
 	return good;
 }
 
+/* How many shapes are in the pack, and what a shape has. */
+static void list_shapes(struct table *t, const struct kernel_entry *k)
+{
+	static const char *const name[] = { "type",  "to",    "cache", "head",
+					    "ratio", "wide", "weights" };
+	struct kernel_shape s;
+	struct buf text = { 0 };
+	uint32_t n = 0;
+
+	while (kernel_usual(k, n, &s))
+		n++;
+	for (size_t i = 0; i < ARRAY_SIZE(name); i++)
+		if (k->uses >> i & 1)
+			buf_printf(&text, "%s%s", text.len ? " " : "", name[i]);
+	table_cell(t, 2, "%u", n);
+	table_cell(t, 3, "%s", text.len ? text.data : "-");
+	buf_fini(&text);
+}
+
 static bool list_kernels(bool json, struct err *e)
 {
 	struct table t;
 	bool good;
 
-	table_init(&t, "kernel,#group,computes");
+	table_init(&t, "kernel,#group,#prebuilt,shape,computes");
 	for (size_t i = 0; i < kernel_count; i++) {
 		table_row(&t);
 		table_cell(&t, 0, "%s", kernel_table[i].name);
 		table_cell(&t, 1, "%u", kernel_table[i].group);
-		table_cell(&t, 2, "%s", kernel_table[i].what);
+		list_shapes(&t, &kernel_table[i]);
+		table_cell(&t, 4, "%s", kernel_table[i].what);
 	}
 	good = table_print(&t, json ? TABLE_JSON : TABLE_TEXT, stdout, e);
 	table_fini(&t);
@@ -238,6 +308,9 @@ int main(int argc, char **argv)
 		{ "to", 0, CLI_STR, &o.to, "TYPE", "of the results of convert" },
 		{ "group", 0, CLI_U64, &o.group, "N",
 		  "its work-items per workgroup" },
+		{ "weights", 0, CLI_STR, &o.weights, "TYPE",
+		  "of the matrices of stream kernels: also i8, and u8 for\n"
+		  "pairs of 4 bits" },
 		{ "cache", 0, CLI_STR, &o.cache, "TYPE",
 		  "of keys and values in attention's cache" },
 		{ "head", 0, CLI_U64, &o.head, "N",
@@ -246,7 +319,13 @@ int main(int argc, char **argv)
 		  "heads that a group of attn_decode takes" },
 		{ "wide", 0, CLI_FLAG, &o.wide, NULL,
 		  "rows of gemv and kv_gather begin at multiples of 16 bytes" },
-		{ "list", 0, CLI_FLAG, &o.list, NULL, "list the library" },
+		{ "cached", 0, CLI_FLAG, &o.cached, NULL,
+		  "take it prebuilt or from the cache if it is there, else\n"
+		  "compile it and keep it; and say which" },
+		{ "pack", 0, CLI_FLAG, &o.pack, NULL,
+		  "write the library's prebuilt objects, as the build does" },
+		{ "list", 0, CLI_FLAG, &o.list, NULL,
+		  "list the library: prebuilt objects, options of a shape" },
 		{ "chip", 0, CLI_STR, &o.cc.chip, "NAME", "gfx1100 to gfx1103" },
 		{ "wgp", 0, CLI_FLAG, &o.wgp, NULL,
 		  "groups over both CUs of a WGP" },
@@ -282,11 +361,14 @@ int main(int argc, char **argv)
 	if (done)
 		return EXIT_YES;
 	settle(&o);
-	if (argc - first != (o.kernel || o.list ? 0 : 1))
+	const int files = o.kernel || o.list || o.pack ? 0 : 1;
+	if (argc - first != files)
 		err_set(&e, ERR_USAGE, "%d files; wanted %d", argc - first,
-			o.kernel || o.list ? 0 : 1);
+			files);
 	else if (o.list)
 		list_kernels(o.json, &e);
+	else if (o.pack)
+		write_pack(&o, &e);
 	else if (o.kernel)
 		compile_kernel(&o, &e);
 	else

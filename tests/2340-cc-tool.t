@@ -114,6 +114,21 @@ exits 2 'an unknown one is refused' "$cc" --kernel none
 has err '--list' 'with a hint'
 exits 2 'so is an unknown type' "$cc" --kernel softmax --type f8
 
+# ---- prebuilt and cached ones ----
+T0_CACHE=$PWD/cache
+export T0_CACHE
+exits 0 'a usual shape' "$cc" --kernel softmax --type bf16 --cached -o p.co
+has out ', pack' 'is prebuilt'
+ok 'and is what is compiled' cmp p.co k.co
+exits 0 'another one' "$cc" --kernel softmax --group 64 --cached -o c1.co
+has out ', compiled' 'is compiled'
+exits 0 'again' "$cc" --kernel softmax --group 64 --cached -o c2.co
+has out ', cache' 'it is kept'
+ok 'as it was' cmp c1.co c2.co
+T0_CACHE=$PWD/k.co/below exits 0 'without a place to keep it' \
+	"$cc" --kernel softmax --group 64 --cached
+has err 'T0_CACHE' 'the remedy is told'
+
 # ---- levels and stages ----
 for level in 0 1 2 3; do
 	exits 0 "level $level" "$cc" --O$level -o o.co saxpy.ssa

@@ -2,9 +2,15 @@
 
 #include "compiler/kernels/build.h"
 
+enum { /* as the table's rows call them */
+	TYPE = KERNEL_TYPE, TO = KERNEL_TO, CACHE = KERNEL_CACHE,
+	HEAD = KERNEL_HEAD, RATIO = KERNEL_RATIO, WIDE = KERNEL_WIDE,
+	WEIGHTS = KERNEL_WEIGHTS
+};
+
 const struct kernel_entry kernel_table[] = {
-#define K(name, builder, per, group, what) \
-	{ #name, what, kernel_##builder, KERNEL_##per, group },
+#define K(name, builder, per, group, uses, what) \
+	{ #name, what, kernel_##builder, KERNEL_##per, group, uses },
 #include "compiler/kernels/kernels.def"
 };
 const size_t kernel_count = ARRAY_SIZE(kernel_table);
@@ -22,15 +28,47 @@ static bool is_float(enum dsl_type t)
 	return t == DSL_F32 || t == DSL_F16 || t == DSL_BF16;
 }
 
-static bool heads_check(const struct kernel_entry *k, struct kernel_shape *s,
+/* What is not given, and what the kernel does not depend on. */
+static void fill_in(const struct kernel_entry *k, struct kernel_shape *s)
+{
+	const enum dsl_type given = s->type ? s->type : DSL_F32;
+
+	s->type = k->uses & KERNEL_TYPE ? given : DSL_F32;
+	if (!s->to || !(k->uses & KERNEL_TO))
+		s->to = given;
+	if (!s->weights || !(k->uses & KERNEL_WEIGHTS))
+		s->weights = given;
+	if (!s->cache || !(k->uses & KERNEL_CACHE))
+		s->cache = given;
+	if (!s->head || !(k->uses & KERNEL_HEAD))
+		s->head = 128;
+	if (!s->ratio || !(k->uses & KERNEL_RATIO))
+		s->ratio = 1;
+	s->wide = s->wide && k->uses & KERNEL_WIDE;
+	s->group = s->group ? s->group : k->group;
+}
+
+bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 			struct err *e)
 {
-	s->cache = s->cache ? s->cache : s->type;
-	s->head = s->head ? s->head : 128;
-	s->ratio = s->ratio ? s->ratio : 1;
-	if (!is_float(s->cache))
-		return err_set(e, ERR_USAGE, "%s: a cache of type %d; wanted "
-			       "f32, f16 or bf16", k->name, s->cache);
+	fill_in(k, s);
+	if (s->group < 32 || s->group > 1024 || s->group & (s->group - 1))
+		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
+			       "wanted a power of two from 32 to 1024",
+			       k->name, s->group);
+	if (!is_float(s->type) || !is_float(s->to) || !is_float(s->cache))
+		return err_set(e, ERR_USAGE, "%s: elements of type %d; wanted "
+			       "f32, f16 or bf16", k->name,
+			       !is_float(s->type) ? s->type :
+			       !is_float(s->to) ? s->to : s->cache);
+	if (!is_float(s->weights) && s->weights != DSL_I8 &&
+	    s->weights != DSL_U8)
+		return err_set(e, ERR_USAGE, "%s: weights of type %d; wanted "
+			       "f32, f16, bf16, i8 or u8", k->name,
+			       s->weights);
+	if (k->per == KERNEL_TILE && s->group != k->group)
+		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
+			       "wanted %u", k->name, s->group, k->group);
 	if (s->head > KERNEL_MAX_HEAD)
 		return err_set(e, ERR_USAGE, "%s: heads of %u elements; wanted "
 			       "1 to %d", k->name, s->head, KERNEL_MAX_HEAD);
@@ -40,29 +78,34 @@ static bool heads_check(const struct kernel_entry *k, struct kernel_shape *s,
 	return true;
 }
 
-bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
-			struct err *e)
+const char *kernel_type_name(enum dsl_type t)
 {
-	s->type = s->type ? s->type : DSL_F32;
-	s->to = s->to ? s->to : s->type;
-	s->weights = s->weights ? s->weights : s->type;
-	s->group = s->group ? s->group : k->group;
-	if (s->group < 32 || s->group > 1024 || s->group & (s->group - 1))
-		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
-			       "wanted a power of two from 32 to 1024",
-			       k->name, s->group);
-	if (!is_float(s->type) || !is_float(s->to))
-		return err_set(e, ERR_USAGE, "%s: elements of type %d; wanted "
-			       "f32, f16 or bf16", k->name, s->type);
-	if (!is_float(s->weights) && s->weights != DSL_I8 &&
-	    s->weights != DSL_U8)
-		return err_set(e, ERR_USAGE, "%s: weights of type %d; wanted "
-			       "f32, f16, bf16, i8 or u8", k->name,
-			       s->weights);
-	if (k->per == KERNEL_TILE && s->group != k->group)
-		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
-			       "wanted %u", k->name, s->group, k->group);
-	return heads_check(k, s, e);
+	return t == DSL_F16 ? "f16" : t == DSL_BF16 ? "bf16" :
+	       t == DSL_I8  ? "i8"  : t == DSL_U8   ? "u8"   : "f32";
+}
+
+void kernel_describe(const struct kernel_entry *k,
+		     const struct kernel_shape *shape, struct buf *out)
+{
+	struct kernel_shape s = *shape;
+
+	fill_in(k, &s);
+	buf_adds(out, k->name);
+	if (k->uses & KERNEL_TYPE)
+		buf_printf(out, " type=%s", kernel_type_name(s.type));
+	if (k->uses & KERNEL_TO)
+		buf_printf(out, " to=%s", kernel_type_name(s.to));
+	if (k->uses & KERNEL_WEIGHTS)
+		buf_printf(out, " weights=%s", kernel_type_name(s.weights));
+	if (k->uses & KERNEL_CACHE)
+		buf_printf(out, " cache=%s", kernel_type_name(s.cache));
+	if (k->uses & KERNEL_HEAD)
+		buf_printf(out, " head=%u", s.head);
+	if (k->uses & KERNEL_RATIO)
+		buf_printf(out, " ratio=%u", s.ratio);
+	if (s.wide)
+		buf_adds(out, " wide");
+	buf_printf(out, " group=%u", s.group);
 }
 
 uint64_t kernel_groups(const struct kernel_entry *k,

@@ -9,6 +9,10 @@
  *	const struct kernel_entry *k = kernel_find("rms_norm");
  *	struct ssa_func *f = k->build(k, &s, &e);
  *
+ * or, ready to run and for the usual shapes without compiling:
+ *
+ *	kernel_object(&jit, k, &s, NULL, &object, &e);
+ *
  * Rows are dense, row-major, without padding.  Sizes are arguments of the
  * kernel, so that one object does for every size: n is a row's length or the
  * number of elements, and nothing beyond is read or written.  A launch has one
@@ -27,6 +31,7 @@
 #define T0_COMPILER_KERNELS_H
 
 #include "compiler/dsl.h"
+#include "compiler/jit.h"
 
 /* What a kernel is built for; zero: its default. */
 struct kernel_shape {
@@ -58,12 +63,24 @@ enum kernel_per {
 #define KERNEL_TILE_SIZE 32
 #define KERNEL_STREAM_ROWS 4
 
+/* What of its shape a kernel depends on, besides the group. */
+enum kernel_uses {
+	KERNEL_TYPE = 1,
+	KERNEL_TO = 2,
+	KERNEL_CACHE = 4,
+	KERNEL_HEAD = 8,
+	KERNEL_RATIO = 16,
+	KERNEL_WIDE = 32,
+	KERNEL_WEIGHTS = 64,
+};
+
 struct kernel_entry {
 	const char *name, *what;
 	struct ssa_func *(*build)(const struct kernel_entry *k,
 				  const struct kernel_shape *s, struct err *e);
 	enum kernel_per per;
 	uint32_t group; /* default work-items per group */
+	uint32_t uses;	/* enum kernel_uses */
 };
 
 /* ---------------------------------------------------------- kernels.c ---- */
@@ -77,8 +94,33 @@ const struct kernel_entry *kernel_find(const char *name);
  */
 uint64_t kernel_groups(const struct kernel_entry *k,
 		       const struct kernel_shape *s, uint64_t n);
-/* The shape with defaults filled in; ERR_USAGE if a kernel cannot have it. */
+/*
+ * The shape with defaults filled in, also for what the kernel does not depend
+ * on; ERR_USAGE if it cannot have this shape.
+ */
 bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 			struct err *e);
+/* "softmax type=bf16 group=128": what tells a kernel of the library. */
+void kernel_describe(const struct kernel_entry *k,
+		     const struct kernel_shape *s, struct buf *out);
+const char *kernel_type_name(enum dsl_type t); /* "bf16" */
+
+/* --------------------------------------------------------- prebuilt.c ---- */
+
+/*
+ * The code object for a shape: prebuilt, from the cache or compiled
+ * (compiler/jit.h).  `o` may be NULL: cc_options_init().
+ */
+bool kernel_object(struct jit *j, const struct kernel_entry *k,
+		   const struct kernel_shape *s, const struct cc_options *o,
+		   struct jit_object *out, struct err *e);
+/*
+ * The shapes that the build compiles: those of a kernel, from 0 on; false
+ * behind the last.
+ */
+bool kernel_usual(const struct kernel_entry *k, uint32_t i,
+		  struct kernel_shape *out);
+/* Compiles them all and appends the pack to `out`; for the build. */
+bool kernel_pack(struct buf *out, struct err *e);
 
 #endif

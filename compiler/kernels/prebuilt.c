@@ -1,0 +1,124 @@
+/* The library's objects: which shapes are compiled ahead, and where to look. */
+#include "compiler/kernels/kernels.h"
+
+static const enum dsl_type types[] = { DSL_F32, DSL_F16, DSL_BF16 };
+static const enum dsl_type weights[] = { DSL_F32, DSL_F16, DSL_BF16, DSL_I8,
+					 DSL_U8 };
+static const uint32_t heads[] = { 64, 128 };
+static const uint32_t ratios[] = { 1, 2, 4, 8 };
+
+/* Digit `*i` % n of a mixed-radix number, if the kernel depends on it. */
+static uint32_t digit(uint32_t *i, bool used, uint32_t n)
+{
+	uint32_t d = used ? *i % n : 0;
+
+	if (used)
+		*i /= n;
+	return d;
+}
+
+/* A cache of 16 bits is of the type of queries, unless these are f32. */
+static bool is_usual(const struct kernel_entry *k, const struct kernel_shape *s)
+{
+	if (k->uses & KERNEL_TYPE && k->uses & KERNEL_CACHE &&
+	    s->type != DSL_F32)
+		return s->cache == s->type;
+	if (k->uses & KERNEL_TO)
+		return (s->to == s->type) == !!(k->uses & KERNEL_WIDE);
+	return true;
+}
+
+bool kernel_usual(const struct kernel_entry *k, uint32_t i,
+		  struct kernel_shape *out)
+{
+	for (uint32_t all = 0;; all++) {
+		uint32_t n = all;
+		struct kernel_shape s = { 0 };
+
+		s.type = types[digit(&n, k->uses & KERNEL_TYPE, 3)];
+		s.to = types[digit(&n, k->uses & KERNEL_TO, 3)];
+		s.weights = weights[digit(&n, k->uses & KERNEL_WEIGHTS, 5)];
+		s.cache = types[digit(&n, k->uses & KERNEL_CACHE, 3)];
+		s.head = heads[digit(&n, k->uses & KERNEL_HEAD, 2)];
+		s.ratio = ratios[digit(&n, k->uses & KERNEL_RATIO, 4)];
+		s.wide = digit(&n, k->uses & KERNEL_WIDE, 2);
+		if (n)
+			return false;
+		if (is_usual(k, &s) && !i--) {
+			*out = s;
+			return kernel_shape_check(k, out, NULL);
+		}
+	}
+}
+
+struct work {
+	const struct kernel_entry *k;
+	const struct kernel_shape *s;
+};
+
+static struct ssa_func *build(const void *ctx, struct err *e)
+{
+	const struct work *w = ctx;
+
+	return w->k->build(w->k, w->s, e);
+}
+
+bool kernel_object(struct jit *j, const struct kernel_entry *k,
+		   const struct kernel_shape *shape, const struct cc_options *o,
+		   struct jit_object *out, struct err *e)
+{
+	struct kernel_shape s = *shape;
+	struct cc_options standard;
+	struct buf what = { 0 };
+	bool good;
+
+	cc_options_init(&standard);
+	if (!kernel_shape_check(k, &s, e))
+		return false;
+	kernel_describe(k, &s, &what);
+	good = jit_object(j, &(struct jit_request){
+				     what.data, o ? o : &standard, build,
+				     &(struct work){ k, &s } }, out, e);
+	buf_fini(&what);
+	return good;
+}
+
+/* ------------------------------------------------------------- the pack -- */
+
+static bool add(struct pack_writer *w, const struct kernel_entry *k,
+		const struct kernel_shape *s, struct err *e)
+{
+	struct buf what = { 0 };
+	struct cc_object obj = { 0 };
+	struct cc_options o;
+	struct ssa_func *f = k->build(k, s, e);
+	bool good;
+
+	cc_options_init(&o);
+	kernel_describe(k, s, &what);
+	good = f && cc_compile(f, &o, &obj, e);
+	if (good)
+		pack_add(w, jit_key(what.data, &o), obj.bytes.data,
+			 obj.bytes.len);
+	else
+		err_wrap(e, "%s", what.data);
+	cc_object_fini(&obj);
+	ssa_func_free(f);
+	buf_fini(&what);
+	return good;
+}
+
+bool kernel_pack(struct buf *out, struct err *e)
+{
+	struct pack_writer w = { 0 };
+	struct kernel_shape s;
+	bool good = true;
+
+	for (size_t k = 0; good && k < kernel_count; k++)
+		for (uint32_t i = 0;
+		     good && kernel_usual(&kernel_table[k], i, &s); i++)
+			good = add(&w, &kernel_table[k], &s, e);
+	good = good && pack_write(&w, out, e);
+	pack_writer_fini(&w);
+	return good;
+}
