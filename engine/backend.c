@@ -2,7 +2,7 @@
 
 #include "engine/backend.h"
 
-static const struct qwen_backend *const backend[] = { &qwen_cpu };
+static const struct qwen_backend *const backend[] = { &qwen_cpu, &qwen_gpu };
 
 const struct qwen_backend *qwen_backend_find(const char *name, struct err *e)
 {

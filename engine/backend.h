@@ -85,6 +85,11 @@ const struct qwen_backend *qwen_backend_find(const char *name, struct err *e);
 
 extern const struct qwen_backend qwen_cpu;
 
+/* ------------------------------------------------------------- gpu.c ---- */
+
+/* Any device of kfd/kfd.h: how->device as kfd_open() has it. */
+extern const struct qwen_backend qwen_gpu;
+
 /* ---------------------------------------------------------- state.c ---- */
 
 /*

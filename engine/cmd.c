@@ -7,6 +7,7 @@
 #include "engine/backend.h"
 #include "engine/chat.h"
 #include "engine/cmd.h"
+#include "kfd/kfd.h"
 
 static bool has(const char *dir, const char *name)
 {
@@ -23,12 +24,15 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 {
 	struct qwen_load how = { .convert = c->weights != NULL };
 	struct progress bar;
+	char spec[256];
 
 	*s = (struct qwen_session){ 0 };
 	if (!c->model)
 		return err_set(e, ERR_USAGE, "--model names no folder; "
 			       "scripts/make-model writes one");
 	how.backend = qwen_backend_find(c->backend, e);
+	how.device = kfd_spec(c->device ? c->device : getenv("T0_DEVICE"),
+			      getenv("T0_VISIBLE_DEVICES"), spec);
 	if (!how.backend ||
 	    (c->weights && !qwen_weights_parse(c->weights, &how.weights, e)))
 		return false;

@@ -11,7 +11,7 @@
 
 struct qwen_cmd {
 	/* the model and how to run it */
-	const char *model, *backend;
+	const char *model, *backend, *device;
 	const char *weights, *cache; /* NULL: as stored; f32 */
 	uint64_t threads, context, chunk;
 	/* the text */

@@ -31,6 +31,7 @@
 #include "engine/tensors.h"
 #include "base/threads.h"
 
+struct kfd_driver;
 struct progress;
 
 struct qwen_layer {
@@ -66,6 +67,7 @@ struct qwen_load {
 	struct progress *progress; /* in layers, or NULL */
 	const struct qwen_backend *backend; /* NULL: the CPU */
 	const char *device; /* which one of the backend, or NULL */
+	struct kfd_driver *driver; /* gpu: instead of it; the model's then */
 };
 /*
  * Weights of the wanted type stay where they are mapped; others are converted,

@@ -65,7 +65,10 @@ static struct qwen_cmd c = {
 static const struct cli_opt opt[] = {
 	{ "model", 'm', CLI_STR, &c.model, "DIR",
 	  "folder of a Hugging Face Qwen3 model" },
-	{ "backend", 0, CLI_STR, &c.backend, "NAME", "cpu (default)" },
+	{ "backend", 0, CLI_STR, &c.backend, "NAME",
+	  "cpu (default) or gpu" },
+	{ "device", 0, CLI_STR, &c.device, "DEV",
+	  "gpu: soft, kfd, kfd:N (default: $T0_DEVICE, else a GPU, else soft)" },
 	{ "weights", 'w', CLI_STR, &c.weights, "TYPE",
 	  "convert to f32, f16, bf16, int8 or int4 (default: as "
 	  "stored); make: what to write (bf16)" },

@@ -250,8 +250,8 @@ static void test_norm(const char *name, size_t kind, bool pair)
 struct heads {
 	size_t tokens, heads, kv, d, n, positions, sequences;
 	struct matrix m;
-	struct arr q, key, value, x, gain, q_gain, k_gain, cosine, sine, position,
-		sequence;
+	struct arr q, key, value, x, gain, q_gain, k_gain, cosine, sine;
+	struct arr position, sequence;
 	struct num *q_want, *key_want, *value_want;
 };
 

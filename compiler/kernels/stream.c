@@ -388,8 +388,8 @@ struct ssa_func *kernel_stream_heads(const struct kernel_entry *entry,
 }
 
 /*
- * Arguments: x [tokens][n] (f32), w [rows][n], scale, id [tokens] (i32), rows, n
- * (i32): row id of the matrix, as f32.  An id that is not there gives zeros.
+ * Arguments: x [tokens][n] (f32), w [rows][n], scale, id [tokens] (i32), rows,
+ * n (i32): row id of the matrix, as f32.  An id that is not there gives zeros.
  */
 struct ssa_func *kernel_stream_embed(const struct kernel_entry *entry,
 				     const struct kernel_shape *shape,

@@ -1,0 +1,278 @@
+#include "engine/gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/cc.h"
+
+enum dsl_type gpu_type(enum qwen_weights w)
+{
+	static const enum dsl_type type[QWEN_WEIGHTS] = {
+		[QWEN_W_F32] = DSL_F32, [QWEN_W_F16] = DSL_F16,
+		[QWEN_W_BF16] = DSL_BF16, [QWEN_W_INT8] = DSL_I8,
+		[QWEN_W_INT4] = DSL_U8,
+	};
+
+	return type[w];
+}
+
+/* ---- kernels ---- */
+
+static bool same_shape(const struct kernel_shape *a,
+		       const struct kernel_shape *b)
+{
+	return a->type == b->type && a->to == b->to &&
+	       a->weights == b->weights && a->group == b->group &&
+	       a->cache == b->cache && a->head == b->head &&
+	       a->wide == b->wide && a->ratio == b->ratio;
+}
+
+static bool kernel_make(struct gpu *g, struct gpu_kernel *k, struct err *e)
+{
+	struct ssa_func *f = k->entry->build(k->entry, &k->shape, e);
+	struct cc_object obj = { 0 };
+	struct kfd_code *code;
+	struct cc_options o;
+	bool good;
+
+	cc_options_init(&o);
+	good = f && cc_compile(f, &o, &obj, e) &&
+	       kfd_code_load(g->dev, obj.bytes.data, obj.bytes.len, &code,
+			     e) &&
+	       kfd_code_kernel(code, k->entry->name, &k->kernel, e);
+	cc_object_fini(&obj);
+	ssa_func_free(f);
+	return good || err_wrap(e, "kernel %s", k->entry->name);
+}
+
+const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
+				    const struct kernel_shape *shape,
+				    struct err *e)
+{
+	struct gpu_kernel want = { .entry = kernel_find(name),
+				   .shape = *shape };
+
+	if (!want.entry)
+		BUG("no kernel is called %s", name);
+	if (!kernel_shape_check(want.entry, &want.shape, e))
+		return NULL;
+	for (size_t i = 0; i < g->n_kernels; i++)
+		if (g->kernel[i]->entry == want.entry &&
+		    same_shape(&g->kernel[i]->shape, &want.shape))
+			return g->kernel[i];
+	if (!kernel_make(g, &want, e))
+		return NULL;
+	g->kernel = xrealloc(g->kernel, (g->n_kernels + 1) *
+						sizeof(*g->kernel));
+	g->kernel[g->n_kernels] = xmalloc(sizeof(want));
+	*g->kernel[g->n_kernels] = want;
+	return g->kernel[g->n_kernels++];
+}
+
+/* ---- weights ---- */
+
+/* Device memory that is filled from its start on. */
+struct block {
+	struct gpu *g;
+	struct kfd_mem *mem;
+	size_t used;
+};
+#define ALIGN 256
+
+static size_t padded(size_t bytes)
+{
+	return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static bool block_new(struct block *b, struct gpu *g, size_t bytes,
+		      const char *name, struct err *e)
+{
+	*b = (struct block){ .g = g };
+	if (!kfd_mem_alloc(g->dev, KFD_VRAM_PRIVATE, bytes, name, &b->mem, e))
+		return false;
+	g->mem = xrealloc(g->mem, (g->n_mem + 1) * sizeof(*g->mem));
+	g->mem[g->n_mem++] = b->mem;
+	return true;
+}
+
+/* Copies to the block's end; *va is where it lies there. */
+static bool block_add(struct block *b, const void *data, size_t bytes,
+		      uint64_t *va, struct err *e)
+{
+	*va = b->mem->va + b->used;
+	if (!kfd_write(b->g->dev, b->mem, b->used, data, bytes, e))
+		return false;
+	b->used += bytes;
+	return true;
+}
+
+static bool floats_add(struct block *b, const float *x, uint32_t n,
+		       uint64_t *va, struct err *e)
+{
+	b->used = padded(b->used);
+	return block_add(b, x, n * sizeof(*x), va, e);
+}
+
+static size_t scale_bytes(const struct qwen_matrix *w)
+{
+	return w->scale ? (size_t)w->rows * (w->cols / QWEN_GROUP) * 2 : 0;
+}
+
+static size_t weight_bytes(const struct qwen_matrix *w)
+{
+	static const uint8_t bits[QWEN_WEIGHTS] = {
+		[QWEN_W_F32] = 32, [QWEN_W_F16] = 16, [QWEN_W_BF16] = 16,
+		[QWEN_W_INT8] = 8, [QWEN_W_INT4] = 4,
+	};
+
+	return (size_t)w->rows * w->cols / 8 * bits[w->type];
+}
+
+/* What matrices_add() needs at most. */
+static size_t matrices_bytes(const struct qwen_matrix *const *w, int n)
+{
+	size_t bytes = 2 * ALIGN;
+
+	for (int i = 0; i < n; i++)
+		bytes += weight_bytes(w[i]) + scale_bytes(w[i]);
+	return bytes;
+}
+
+/* Matrices of the same input, one below the other, as one. */
+static bool matrices_add(struct block *b, const struct qwen_matrix *const *w,
+			 int n, struct gpu_matrix *out, struct err *e)
+{
+	uint64_t va;
+
+	*out = (struct gpu_matrix){ .type = w[0]->type, .cols = w[0]->cols };
+	b->used = padded(b->used);
+	out->w = out->scale = b->mem->va + b->used;
+	for (int i = 0; i < n; i++) {
+		if (w[i]->type != out->type || w[i]->cols % QWEN_GROUP)
+			return err_set(e, ERR_UNSUPPORTED, "a matrix of %u "
+				       "columns of %s beside one of %s; the "
+				       "gfx1100 backend wants multiples of %d "
+				       "and one type (--weights makes it one)",
+				       w[i]->cols,
+				       qwen_weights_name(w[i]->type),
+				       qwen_weights_name(out->type),
+				       QWEN_GROUP);
+		out->rows += w[i]->rows;
+		if (!block_add(b, w[i]->data, weight_bytes(w[i]), &va, e))
+			return false;
+	}
+	if (!w[0]->scale)
+		return true;
+	b->used = padded(b->used);
+	out->scale = b->mem->va + b->used;
+	for (int i = 0; i < n; i++)
+		if (!block_add(b, w[i]->scale, scale_bytes(w[i]), &va, e))
+			return false;
+	return true;
+}
+
+static bool layer_add(struct gpu *g, uint32_t i, struct err *e)
+{
+	const struct qwen_config *c = &g->m->config;
+	const struct qwen_layer *l = &g->m->layer[i];
+	const struct qwen_matrix *all[] = { &l->q, &l->k, &l->v, &l->o,
+					    &l->gate, &l->up, &l->down };
+	struct gpu_layer *to = &g->layer[i];
+	const struct {
+		const float *x;
+		uint32_t n;
+		uint64_t *va;
+	} norm[] = { { l->attn_norm, c->hidden, &to->attn_norm },
+		     { l->ffn_norm, c->hidden, &to->ffn_norm },
+		     { l->q_norm, c->head_dim, &to->q_norm },
+		     { l->k_norm, c->head_dim, &to->k_norm } };
+	size_t bytes = matrices_bytes(all, 7) + 6 * ALIGN;
+	struct block b;
+	char name[32];
+
+	for (size_t k = 0; k < ARRAY_SIZE(norm); k++)
+		bytes += padded(norm[k].n * sizeof(float));
+	snprintf(name, sizeof(name), "layer %u", i);
+	if (!block_new(&b, g, bytes, name, e) ||
+	    !matrices_add(&b, all, 3, &to->heads, e) ||
+	    !matrices_add(&b, all + 3, 1, &to->out, e) ||
+	    !matrices_add(&b, all + 4, 2, &to->both, e) ||
+	    !matrices_add(&b, all + 6, 1, &to->down, e))
+		return false;
+	for (size_t k = 0; k < ARRAY_SIZE(norm); k++)
+		if (!floats_add(&b, norm[k].x, norm[k].n, norm[k].va, e))
+			return false;
+	return true;
+}
+
+static bool ends_add(struct gpu *g, struct err *e)
+{
+	const struct qwen_matrix *embed[] = { &g->m->embed };
+	const struct qwen_matrix *head[] = { &g->m->head };
+	uint32_t hidden = g->m->config.hidden;
+	struct block b;
+
+	if (!block_new(&b, g, matrices_bytes(embed, 1) +
+			      padded(hidden * sizeof(float)), "embedding", e) ||
+	    !matrices_add(&b, embed, 1, &g->embed, e) ||
+	    !floats_add(&b, g->m->norm, hidden, &g->norm, e))
+		return false;
+	g->head = g->embed;
+	return head[0]->data == embed[0]->data ||
+	       (block_new(&b, g, matrices_bytes(head, 1), "output", e) &&
+		matrices_add(&b, head, 1, &g->head, e));
+}
+
+/* ---- the backend ---- */
+
+static void gpu_close(struct qwen_model *m)
+{
+	struct gpu *g = m->device;
+
+	kfd_close(g->dev);
+	for (size_t i = 0; i < g->n_kernels; i++)
+		free(g->kernel[i]);
+	free(g->kernel);
+	free(g->mem);
+	free(g->layer);
+	free(g);
+	m->device = NULL;
+}
+
+static bool gpu_open(struct qwen_model *m, const struct qwen_load *how,
+		     struct err *e)
+{
+	const struct qwen_config *c = &m->config;
+	struct gpu *g;
+
+	if (c->head_dim % 2 || c->head_dim > KERNEL_MAX_HEAD)
+		return err_set(e, ERR_UNSUPPORTED, "heads of %u elements; the "
+			       "gfx1100 backend has even ones up to %d",
+			       c->head_dim, KERNEL_MAX_HEAD);
+	g = m->device = xcalloc(1, sizeof(*g));
+	g->m = m;
+	g->layer = xcalloc(c->layers, sizeof(*g->layer));
+	bool good = how->driver ? kfd_open_driver(&g->dev, how->driver, -1,
+						  "chosen by its caller", e) :
+				  kfd_open(&g->dev, how->device, e);
+	good = good && ends_add(g, e);
+	for (uint32_t i = 0; good && i < c->layers; i++) {
+		good = layer_add(g, i, e) || err_wrap(e, "layer %u", i);
+		if (how->progress)
+			progress_step(how->progress, 1);
+	}
+	if (!good)
+		gpu_close(m);
+	return good;
+}
+
+const struct qwen_backend qwen_gpu = {
+	.name = "gpu",
+	.open = gpu_open,
+	.close = gpu_close,
+	.state_new = gpu_state_new,
+	.state_free = gpu_state_free,
+	.cache_bytes = gpu_cache_bytes,
+	.forward = gpu_forward,
+	.counts = gpu_counts,
+};

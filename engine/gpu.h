@@ -1,0 +1,67 @@
+/*
+ * gpu - the gfx1100 backend: a model on a device behind kfd/kfd.h, be it a
+ * card or the gfx1100 in software.
+ *
+ * gpu.c holds the device: weights in its memory, kernels of the library
+ * compiled for their types.  gpu_pass.c holds a state: cache, activations, a
+ * queue, and the one command stream that a pass is.  A token costs five packets
+ * a layer (compiler/kernels/stream.c) and two copies of a few words.
+ */
+#ifndef T0_ENGINE_GPU_H
+#define T0_ENGINE_GPU_H
+
+#include "compiler/kernels/kernels.h"
+#include "engine/backend.h"
+#include "kfd/kfd.h"
+
+/* A matrix in device memory, as struct qwen_matrix has it. */
+struct gpu_matrix {
+	enum qwen_weights type;
+	uint32_t rows, cols;
+	uint64_t w, scale; /* device addresses; without a scale: w */
+};
+
+struct gpu_layer {
+	struct gpu_matrix heads; /* queries, keys, values */
+	struct gpu_matrix out, both /* gate, up */, down;
+	uint64_t attn_norm, ffn_norm, q_norm, k_norm; /* f32 */
+};
+
+/* A kernel of the library, ready to launch. */
+struct gpu_kernel {
+	const struct kernel_entry *entry;
+	struct kernel_shape shape; /* defaults filled in */
+	const struct kfd_kernel *kernel;
+};
+
+struct gpu {
+	struct kfd_dev *dev;
+	const struct qwen_model *m;
+	struct kfd_mem **mem; /* [n_mem]: what holds the weights */
+	size_t n_mem;
+	struct gpu_matrix embed, head;
+	uint64_t norm;
+	struct gpu_layer *layer; /* [config.layers] */
+	struct gpu_kernel **kernel; /* [n_kernels]: each once */
+	size_t n_kernels;
+};
+
+/* ------------------------------------------------------------- gpu.c ---- */
+
+/* The library's name for it; F32, F16, BF16, I8, or U8 for INT4. */
+enum dsl_type gpu_type(enum qwen_weights w);
+/* Compiled when first asked for; lives as long as g.  NULL and *e if not. */
+const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
+				    const struct kernel_shape *shape,
+				    struct err *e);
+
+/* -------------------------------------------------------- gpu_pass.c ---- */
+
+void *gpu_state_new(const struct qwen_model *m, const struct qwen_shape *shape,
+		    struct err *e);
+void gpu_state_free(void *state);
+uint64_t gpu_cache_bytes(const void *state);
+bool gpu_forward(void *state, const struct qwen_pass *p, struct err *e);
+void gpu_counts(const void *state, struct qwen_counts *out);
+
+#endif

@@ -1,0 +1,292 @@
+/*
+ * qwen-ref - logits of a Qwen3 model in double precision, written from the
+ * published architecture: it reads the files by itself and shares no code with
+ * the engine.
+ */
+#ifndef T0_TESTS_QWEN_REF_H
+#define T0_TESTS_QWEN_REF_H
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/tap.h"
+
+struct ref {
+	uint8_t *file;
+	size_t data; /* where the tensors begin */
+	json_t *header;
+	int layers, hidden, heads, kv_heads, dim, ffn, vocab;
+	double theta, eps;
+	bool tied;
+};
+
+static inline double bits_to_f64(const uint8_t *p, const char *type)
+{
+	if (strcmp(type, "F32") == 0) {
+		float f;
+		memcpy(&f, p, 4);
+		return f;
+	}
+	unsigned h = p[0] | (unsigned)p[1] << 8;
+	if (strcmp(type, "BF16") == 0) {
+		int exp = h >> 7 & 255;
+		double m = (h & 127) / 128.0;
+		double v = exp ? ldexp(1 + m, exp - 127) : ldexp(m, -126);
+		return h >> 15 ? -v : v;
+	}
+	int exp = h >> 10 & 31;
+	double m = (h & 1023) / 1024.0;
+	double v = exp ? ldexp(1 + m, exp - 15) : ldexp(m, -14);
+	return h >> 15 ? -v : v;
+}
+
+/* A whole tensor as doubles; the caller frees it. */
+static inline double *ref_tensor(const struct ref *r, const char *name)
+{
+	json_t *t = json_object_get(r->header, name);
+	const char *type = json_string_value(json_object_get(t, "dtype"));
+	json_t *place = json_object_get(t, "data_offsets");
+	size_t from = (size_t)json_integer_value(json_array_get(place, 0));
+	size_t to = (size_t)json_integer_value(json_array_get(place, 1));
+	size_t bytes = type[0] == 'F' && type[1] == '3' ? 4 : 2;
+	double *v = malloc((to - from) / bytes * sizeof(*v));
+
+	for (size_t i = 0; i < (to - from) / bytes; i++)
+		v[i] = bits_to_f64(r->file + r->data + from + i * bytes, type);
+	return v;
+}
+
+static inline double *ref_layer(const struct ref *r, int layer,
+				const char *name)
+{
+	char s[128];
+
+	snprintf(s, sizeof(s), "model.layers.%d.%s.weight", layer, name);
+	return ref_tensor(r, s);
+}
+
+static inline int number(const json_t *j, const char *key)
+{
+	return (int)json_integer_value(json_object_get(j, key));
+}
+
+static inline void ref_open(struct ref *r, const char *dir)
+{
+	struct buf path = { 0 }, bytes = { 0 };
+	struct err e = { 0 };
+	uint64_t n = 0;
+
+	buf_printf(&path, "%s/config.json", dir);
+	json_t *c = json_load_file(path.data, 0, NULL);
+	r->layers = number(c, "num_hidden_layers");
+	r->hidden = number(c, "hidden_size");
+	r->heads = number(c, "num_attention_heads");
+	r->kv_heads = number(c, "num_key_value_heads");
+	r->dim = number(c, "head_dim");
+	r->ffn = number(c, "intermediate_size");
+	r->vocab = number(c, "vocab_size");
+	r->theta = json_number_value(json_object_get(c, "rope_theta"));
+	r->eps = json_number_value(json_object_get(c, "rms_norm_eps"));
+	r->tied = json_is_true(json_object_get(c, "tie_word_embeddings"));
+	json_decref(c);
+	buf_reset(&path);
+	buf_printf(&path, "%s/model.safetensors", dir);
+	file_read(path.data, 0, &bytes, &e);
+	buf_fini(&path);
+	r->file = (uint8_t *)bytes.data;
+	for (int i = 0; i < 8; i++)
+		n |= (uint64_t)r->file[i] << 8 * i;
+	r->header = json_loadb((char *)r->file + 8, n, 0, NULL);
+	r->data = 8 + n;
+}
+
+static inline void ref_close(struct ref *r)
+{
+	free(r->file);
+	json_decref(r->header);
+}
+
+static inline void ref_norm(const double *x, const double *w, int n, double eps,
+		     double *y)
+{
+	double s = 0;
+
+	for (int i = 0; i < n; i++)
+		s += x[i] * x[i];
+	for (int i = 0; i < n; i++)
+		y[i] = x[i] / sqrt(s / n + eps) * w[i];
+}
+
+static inline void ref_mat(const double *w, const double *x, int rows, int cols,
+		    double *y)
+{
+	for (int i = 0; i < rows; i++) {
+		y[i] = 0;
+		for (int k = 0; k < cols; k++)
+			y[i] += w[(size_t)i * cols + k] * x[k];
+	}
+}
+
+static inline void ref_rope(const struct ref *r, double *x, int position)
+{
+	for (int i = 0; i < r->dim / 2; i++) {
+		double a = position * pow(r->theta, -2.0 * i / r->dim);
+		double p = x[i], q = x[i + r->dim / 2];
+		x[i] = p * cos(a) - q * sin(a);
+		x[i + r->dim / 2] = q * cos(a) + p * sin(a);
+	}
+}
+
+/* Attention and its residual, for n rows x[hidden] of one sequence. */
+static inline void ref_attention(const struct ref *r, int layer, double *x,
+				 int n)
+{
+	int qd = r->heads * r->dim, kd = r->kv_heads * r->dim;
+	double *wn = ref_layer(r, layer, "input_layernorm");
+	double *wq = ref_layer(r, layer, "self_attn.q_proj");
+	double *wk = ref_layer(r, layer, "self_attn.k_proj");
+	double *wv = ref_layer(r, layer, "self_attn.v_proj");
+	double *wo = ref_layer(r, layer, "self_attn.o_proj");
+	double *nq = ref_layer(r, layer, "self_attn.q_norm");
+	double *nk = ref_layer(r, layer, "self_attn.k_norm");
+	double *h = malloc((size_t)r->hidden * sizeof(*h));
+	double *q = malloc((size_t)n * qd * sizeof(*q));
+	double *k = malloc((size_t)n * kd * sizeof(*k));
+	double *v = malloc((size_t)n * kd * sizeof(*v));
+	double *a = calloc((size_t)qd, sizeof(*a));
+	double *score = malloc((size_t)n * sizeof(*score));
+
+	for (int t = 0; t < n; t++) {
+		ref_norm(x + (size_t)t * r->hidden, wn, r->hidden, r->eps, h);
+		ref_mat(wq, h, qd, r->hidden, q + (size_t)t * qd);
+		ref_mat(wk, h, kd, r->hidden, k + (size_t)t * kd);
+		ref_mat(wv, h, kd, r->hidden, v + (size_t)t * kd);
+		for (int i = 0; i < r->heads; i++) {
+			double *p = q + (size_t)t * qd + i * r->dim;
+			ref_norm(p, nq, r->dim, r->eps, p);
+			ref_rope(r, p, t);
+		}
+		for (int i = 0; i < r->kv_heads; i++) {
+			double *p = k + (size_t)t * kd + i * r->dim;
+			ref_norm(p, nk, r->dim, r->eps, p);
+			ref_rope(r, p, t);
+		}
+	}
+	for (int t = 0; t < n; t++) {
+		memset(a, 0, (size_t)qd * sizeof(*a));
+		for (int i = 0; i < r->heads; i++) {
+			int g = i / (r->heads / r->kv_heads);
+			double sum = 0, top = -INFINITY;
+			for (int s = 0; s <= t; s++) {
+				score[s] = 0;
+				for (int d = 0; d < r->dim; d++)
+					score[s] += q[(size_t)t * qd +
+						      i * r->dim + d] *
+						k[(size_t)s * kd +
+						  g * r->dim + d];
+				score[s] /= sqrt(r->dim);
+				top = fmax(top, score[s]);
+			}
+			for (int s = 0; s <= t; s++)
+				sum += exp(score[s] - top);
+			for (int s = 0; s <= t; s++)
+				for (int d = 0; d < r->dim; d++)
+					a[i * r->dim + d] +=
+						exp(score[s] - top) / sum *
+						v[(size_t)s * kd +
+						  g * r->dim + d];
+		}
+		ref_mat(wo, a, r->hidden, qd, h);
+		for (int i = 0; i < r->hidden; i++)
+			x[(size_t)t * r->hidden + i] += h[i];
+	}
+	double *all[] = { wn, wq, wk, wv, wo, nq, nk, h, q, k, v, a, score };
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		free(all[i]);
+}
+
+static inline void ref_ffn(const struct ref *r, int layer, double *x, int n)
+{
+	double *wn = ref_layer(r, layer, "post_attention_layernorm");
+	double *wg = ref_layer(r, layer, "mlp.gate_proj");
+	double *wu = ref_layer(r, layer, "mlp.up_proj");
+	double *wd = ref_layer(r, layer, "mlp.down_proj");
+	double *h = malloc((size_t)r->hidden * sizeof(*h));
+	double *g = malloc((size_t)r->ffn * sizeof(*g));
+	double *u = malloc((size_t)r->ffn * sizeof(*u));
+
+	for (int t = 0; t < n; t++) {
+		double *row = x + (size_t)t * r->hidden;
+		ref_norm(row, wn, r->hidden, r->eps, h);
+		ref_mat(wg, h, r->ffn, r->hidden, g);
+		ref_mat(wu, h, r->ffn, r->hidden, u);
+		for (int i = 0; i < r->ffn; i++)
+			g[i] = g[i] / (1 + exp(-g[i])) * u[i];
+		ref_mat(wd, g, r->hidden, r->ffn, h);
+		for (int i = 0; i < r->hidden; i++)
+			row[i] += h[i];
+	}
+	double *all[] = { wn, wg, wu, wd, h, g, u };
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		free(all[i]);
+}
+
+/* Logits [n][vocab] of one sequence. */
+static inline double *ref_logits(const struct ref *r, const uint32_t *id, int n)
+{
+	double *embed = ref_tensor(r, "model.embed_tokens.weight");
+	double *head = r->tied ? embed : ref_tensor(r, "lm_head.weight");
+	double *norm = ref_tensor(r, "model.norm.weight");
+	double *x = malloc((size_t)n * r->hidden * sizeof(*x));
+	double *h = malloc((size_t)r->hidden * sizeof(*h));
+	double *out = malloc((size_t)n * r->vocab * sizeof(*out));
+
+	for (int t = 0; t < n; t++)
+		memcpy(x + (size_t)t * r->hidden,
+		       embed + (size_t)id[t] * r->hidden,
+		       (size_t)r->hidden * sizeof(*x));
+	for (int l = 0; l < r->layers; l++) {
+		ref_attention(r, l, x, n);
+		ref_ffn(r, l, x, n);
+	}
+	for (int t = 0; t < n; t++) {
+		ref_norm(x + (size_t)t * r->hidden, norm, r->hidden, r->eps,
+			 h);
+		ref_mat(head, h, r->vocab, r->hidden,
+			out + (size_t)t * r->vocab);
+	}
+	if (!r->tied)
+		free(head);
+	free(embed);
+	free(norm);
+	free(x);
+	free(h);
+	return out;
+}
+
+/* Largest difference over the reference's root mean square. */
+static inline double worst(const float *got, const double *want, int n)
+{
+	double square = 0, most = 0;
+
+	for (int i = 0; i < n; i++) {
+		square += want[i] * want[i];
+		most = fmax(most, fabs(got[i] - want[i]));
+		if (isnan(got[i]))
+			return INFINITY;
+	}
+	return most / sqrt(square / n);
+}
+
+static inline void close_to(double got, double bound, const char *what)
+{
+	if (!ok(got <= bound, "%s: within %g", what, bound))
+		diag("%s: error %.3g", what, got);
+	else
+		diag("%s: error %.2e", what, got);
+}
+
+#endif
