@@ -9,7 +9,7 @@
 #include "tests/tap.h"
 
 enum { TRIPS = 126 };
-#define BOUND 0.015 /* of the cycles */
+#define BOUND 0.02 /* of the cycles */
 
 static const struct {
 	struct foreign_tile t;

@@ -48,12 +48,12 @@ static void stall(struct sim *s, struct wave *w, uint64_t to,
 	uint64_t n = to - s->now;
 
 	w->stall[why] += n;
-	s->r->line[w->info->line].stall[why] += n;
+	s->count[w->info->line].stall[why] += n;
 	if (n > w->longest_cycles) {
 		w->longest_cycles = n;
 		w->longest = (uint8_t)why;
 	}
-	w->ready = to;
+	s->ready[w->place] = to;
 }
 
 /* Learn where the wave is; a jump refills its instruction buffer. */
@@ -64,7 +64,7 @@ static bool next_instruction(struct sim *s, struct wave *w)
 	if (!s->src->pc(s->src, w->id, &pc)) {
 		/* A trace that was cut: no s_endpgm. */
 		w->ended = true;
-		w->end = s->now;
+		w->end = s->ready[w->place] = s->now;
 		return true;
 	}
 	if (w->branch && w->branch == w->pc)
@@ -105,15 +105,13 @@ static void report(struct sim *s, const struct wave *w)
 
 static bool do_issue(struct sim *s, struct wave *w)
 {
-	struct sim_line *line = &s->r->line[w->info->line];
 
 	w->issues_here++;
 	w->issued = s->now;
-	w->ready = s->now + 1;
+	s->ready[w->place] = s->now + 1;
 	w->have_pc = false;
 	w->stall[SIM_ISSUE]++;
-	line->issues++;
-	line->stall[SIM_ISSUE]++;
+	s->count[w->info->line].stall[SIM_ISSUE]++;
 	s->r->issues++;
 	if (!sim_issue(s, w))
 		return false;
@@ -155,7 +153,8 @@ static bool try_level(struct sim *s, unsigned *taken, int level)
 	for (int i = 0; i < s->n_waves; i++) {
 		struct wave *w = s->wave[i];
 
-		if (w->ready <= s->now && !w->ended && w->priority == level &&
+		if (s->ready[i] <= s->now && !w->ended &&
+		    w->priority == level &&
 		    !try_wave(s, w, &taken[w->simd]))
 			return false;
 	}
@@ -177,7 +176,7 @@ static bool retire_ended(struct sim *s)
 	bool any = false;
 
 	for (int i = s->n_waves; i-- > 0;)
-		if (s->wave[i]->ended && s->wave[i]->end <= s->now) {
+		if (s->ready[i] <= s->now && s->wave[i]->ended) {
 			sim_retire(s, s->wave[i]);
 			any = true;
 		}
@@ -188,12 +187,8 @@ static uint64_t next_cycle(const struct sim *s)
 {
 	uint64_t t = SIM_NEVER;
 
-	for (int i = 0; i < s->n_waves; i++) {
-		const struct wave *w = s->wave[i];
-		uint64_t at = w->ended ? w->end : w->ready;
-
-		t = at < t ? at : t;
-	}
+	for (int i = 0; i < s->n_waves; i++)
+		t = s->ready[i] < t ? s->ready[i] : t;
 	return t;
 }
 
@@ -289,6 +284,28 @@ static int by_pc(const void *a, const void *b)
 	return x->pc < y->pc ? -1 : x->pc > y->pc;
 }
 
+static void make_lines(struct sim *s)
+{
+	struct sim_result *r = s->r;
+
+	r->line = xcalloc((size_t)r->n_lines + 1, sizeof(*r->line));
+	for (size_t k = 0; k <= s->src->code_bytes / 4; k++) {
+		const struct info *i = &s->info[k];
+		const struct line_count *c = &s->count[i->line];
+		struct sim_line *l = &r->line[i->line];
+
+		if (!i->valid)
+			continue;
+		l->pc = s->src->code_va + k * 4;
+		l->in = i->in;
+		l->issues = c->stall[SIM_ISSUE];
+		memcpy(l->stall, c->stall, sizeof(l->stall));
+		l->conflicts = c->conflicts;
+		l->lines = c->lines;
+	}
+	qsort(r->line, (size_t)r->n_lines, sizeof(*r->line), by_pc);
+}
+
 /* How many of each pipe a WGP has. */
 static int pipe_count(enum sim_pipe p)
 {
@@ -329,7 +346,7 @@ static void add_up(struct sim *s)
 		if (p != SIM_PIPE_SPECIAL && r->share[p] > r->share[r->limit])
 			r->limit = (enum sim_pipe)p;
 	}
-	qsort(r->line, (size_t)r->n_lines, sizeof(*r->line), by_pc);
+	make_lines(s);
 }
 
 bool sim_run(struct sim_source *src, const struct sim_config *c,
@@ -338,6 +355,8 @@ bool sim_run(struct sim_source *src, const struct sim_config *c,
 	struct sim s = { .src = src, .c = c, .m = c->cost, .r = r, .e = e };
 
 	memset(r, 0, sizeof(*r));
+	for (int k = 0; k < COST_ROW_COUNT; k++)
+		s.cycles[k] = (uint64_t)(cost_value(c->cost, k) + 0.5);
 	s.mhz = c->clock_mhz ? c->clock_mhz : cost_value(c->cost, COST_CLOCK);
 	bool ok = begin(&s) && run(&s);
 	sim_steady_fini(&s);
@@ -348,6 +367,7 @@ bool sim_run(struct sim_source *src, const struct sim_config *c,
 	sim_memory_fini(&s);
 	free(s.group);
 	free(s.info);
+	free(s.count);
 	free(s.storage);
 	return ok;
 }

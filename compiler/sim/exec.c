@@ -229,8 +229,9 @@ static void end_wave(struct sim *s, struct wave *w)
 {
 	w->end = sim_max(s->now + 1, last_return(&w->vs));
 	w->stall[SIM_DRAIN] += w->end - (s->now + 1);
-	s->r->line[w->info->line].stall[SIM_DRAIN] += w->end - (s->now + 1);
+	s->count[w->info->line].stall[SIM_DRAIN] += w->end - (s->now + 1);
 	w->ended = true;
+	s->ready[w->place] = w->end;
 }
 
 static bool is_vector(const struct info *i)
@@ -290,7 +291,7 @@ bool sim_issue(struct sim *s, struct wave *w)
 		w->last_vector = is_vector(i) ? s->now : 0;
 	}
 	s->r->busy[i->pipe] += w->busy;
-	if (isa_op_info(i->in.op)->flags & ISA_END)
+	if (i->end)
 		end_wave(s, w);
 	return true;
 }

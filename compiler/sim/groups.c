@@ -114,7 +114,8 @@ static void start_wave(struct sim *s, int group, int k, int simd)
 	w->simd = simd;
 	w->cu = simd / 2;
 	w->start = launch_time(s, w->id);
-	w->ready = w->start;
+	w->place = s->n_waves;
+	s->ready[w->place] = w->start;
 	if (!s->c->start) {
 		w->hold = w->start + sim_cycles(s, COST_WAVE_START);
 		w->hold_why = SIM_START;
@@ -189,7 +190,7 @@ static void waited(struct sim *s, struct wave *w)
 	uint64_t n = s->now - w->issued;
 
 	w->stall[SIM_BARRIER] += n;
-	s->r->line[w->info->line].stall[SIM_BARRIER] += n;
+	s->count[w->info->line].stall[SIM_BARRIER] += n;
 }
 
 /* Whoever is left at the barrier may go when nobody else can come. */
@@ -210,7 +211,7 @@ static void release(struct sim *s, int group)
 			s->wave[i]->at_barrier = false;
 			s->wave[i]->hold = at;
 			s->wave[i]->hold_why = SIM_BARRIER;
-			s->wave[i]->ready = s->now + 1;
+			s->ready[i] = s->now + 1;
 			waited(s, s->wave[i]);
 		}
 	g->arrived = 0;
@@ -223,7 +224,7 @@ void sim_arrive(struct sim *s, struct wave *w)
 	if (g->alone)
 		return;
 	w->at_barrier = true;
-	w->ready = SIM_NEVER;
+	s->ready[w->place] = SIM_NEVER;
 	g->arrived++;
 	g->last = s->now;
 	release(s, w->group);
@@ -232,15 +233,16 @@ void sim_arrive(struct sim *s, struct wave *w)
 void sim_retire(struct sim *s, struct wave *w)
 {
 	struct sim_wave_times *t = &s->r->wave[w->id];
-	int i = 0;
+	int i = w->place;
 
 	t->end = w->end + s->skew;
 	memcpy(t->stall, w->stall, sizeof(t->stall));
 	occupy(s, w->simd, -1);
-	while (s->wave[i] != w)
-		i++;
-	memmove(&s->wave[i], &s->wave[i + 1],
-		(size_t)(--s->n_waves - i) * sizeof(*s->wave));
+	for (s->n_waves--; i < s->n_waves; i++) {
+		s->wave[i] = s->wave[i + 1];
+		s->wave[i]->place = i;
+		s->ready[i] = s->ready[i + 1];
+	}
 	s->slot_free = w->end + sim_cycles(s, COST_WAVE_REUSE);
 	if (!--s->group[w->group].left)
 		free_group(s, &s->group[w->group]);

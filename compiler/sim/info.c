@@ -250,6 +250,7 @@ static void fill(struct sim *s, struct info *i, const struct isa_target *t)
 	i->kind = of_pipe[op->pipe].kind;
 	i->pipe = of_pipe[op->pipe].pipe;
 	i->accum = 255;
+	i->end = (op->flags & ISA_END) != 0;
 	if (i->in.op == ISA_s_delay_alu)
 		i->kind = KIND_DELAY;
 	find_registers(i, t);
@@ -263,17 +264,16 @@ static void fill(struct sim *s, struct info *i, const struct isa_target *t)
 		  (int16_t)i->in.f[ISA_F_SIMM16] < 0;
 }
 
-static uint32_t add_line(struct sim *s, uint64_t pc, const struct isa_inst *in)
+static uint32_t add_line(struct sim *s)
 {
 	struct sim_result *r = s->r;
 
 	if ((uint32_t)r->n_lines == s->cap_lines) {
 		s->cap_lines = s->cap_lines ? 2 * s->cap_lines : 256;
-		r->line = xrealloc(r->line, s->cap_lines * sizeof(*r->line));
+		s->count = xrealloc(s->count, s->cap_lines *
+				    sizeof(*s->count));
 	}
-	memset(&r->line[r->n_lines], 0, sizeof(*r->line));
-	r->line[r->n_lines].pc = pc;
-	r->line[r->n_lines].in = *in;
+	memset(&s->count[r->n_lines], 0, sizeof(*s->count));
 	return (uint32_t)r->n_lines++;
 }
 
@@ -304,7 +304,7 @@ struct info *sim_info(struct sim *s, uint64_t pc)
 		return NULL;
 	}
 	fill(s, i, &t);
-	i->line = add_line(s, pc, &i->in);
+	i->line = add_line(s);
 	i->valid = true;
 	return i;
 }

@@ -260,7 +260,7 @@ void sim_lds(struct sim *s, struct wave *w, const struct sim_step *st)
 	at = w->order_lds = sim_max(at, w->order_lds);
 	prune(&w->lgkm, s->now);
 	pending_add(&w->lgkm, at, SIM_LDSCNT);
-	s->r->line[i->line].conflicts += i->lds_extra;
+	s->count[i->line].conflicts += i->lds_extra;
 	w->busy = cycles;
 }
 
@@ -439,7 +439,7 @@ void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st)
 	count_vmem(s, w, at, i->load);
 	/* Each access of a clause waits for those before it to be read. */
 	read_until(w, begin + sim_cycles(s, COST_VMEM_WAR) / 2);
-	s->r->line[i->line].lines += (uint64_t)g.n_lines;
+	s->count[i->line].lines += (uint64_t)g.n_lines;
 	w->busy = (uint32_t)cycles;
 }
 

@@ -41,7 +41,7 @@
 #define SIM_SIMDS 4
 #define SIM_WAVES_MAX 64   /* resident on a WGP */
 #define SIM_NEVER UINT64_MAX
-#define SIM_TRIPS 12 /* sim_config.trips, when time matters */
+#define SIM_TRIPS 8 /* sim_config.trips, when time matters */
 
 /* Why a wave did not issue in a cycle. */
 enum sim_stall {

@@ -42,8 +42,7 @@ enum issue_kind {
 
 /* What is known of an instruction address before it runs. */
 struct info {
-	struct isa_inst in;
-	bool valid;
+	bool valid, end;
 	uint8_t kind, pipe; /* enum issue_kind, enum sim_pipe */
 	uint8_t class;	    /* enum cost_class */
 	bool trans, wmma, back, store, load, atomic, counted_lgkm;
@@ -60,6 +59,12 @@ struct info {
 	/* The last pattern of lanes in LDS, and what it costs. */
 	uint64_t lds_pattern;
 	uint32_t lds_cycles, lds_extra;
+	struct isa_inst in; /* large, and looked at once: behind the rest */
+};
+
+/* What a line of the result counts. */
+struct line_count {
+	uint64_t stall[SIM_STALL_COUNT], conflicts, lines;
 };
 
 /* Results that VALU instructions will have had. */
@@ -83,7 +88,7 @@ struct wave {
 	uint64_t start, end;
 	uint64_t pc, next_pc; /* next in memory */
 	struct info *info;
-	uint64_t ready;	   /* look at it again then */
+	int place;	   /* in the order of age, of s->ready too */
 	uint64_t since;	   /* first cycle it could have issued `info` */
 	uint64_t fetched;  /* code of `pc` is there */
 	uint64_t fetch_line; /* last line looked up, +1 */
@@ -95,19 +100,6 @@ struct wave {
 	uint64_t last_salu;
 	uint8_t longest;   /* enum sim_stall since `since` */
 	uint64_t longest_cycles;
-	/* Vector ALU: when results can be forwarded to an execution. */
-	uint64_t v_ready[SIM_VGPRS], v_exec[SIM_VGPRS];
-	uint32_t v_seq[SIM_VGPRS]; /* number of the writing instruction */
-	uint64_t v_wmma[SIM_VGPRS]; /* ready as A, B or for VALU; 0 */
-	uint64_t v_read[SIM_VGPRS]; /* read by memory until then */
-	/*
-	 * Scalar registers: earliest issue of scalar readers of a vector result
-	 * and of vector readers of a scalar result; earliest execution of
-	 * readers in the unit that wrote it; last read by the vector ALU.
-	 */
-	uint64_t s_for_salu[SIM_SGPRS], s_for_valu[SIM_SGPRS];
-	uint64_t s_in_salu[SIM_SGPRS], s_in_valu[SIM_SGPRS];
-	uint64_t s_read[SIM_SGPRS];
 	uint64_t valu_done; /* all results written */
 	uint64_t salu_done;
 	uint64_t salu_exec;
@@ -123,7 +115,21 @@ struct wave {
 	uint64_t branch;   /* of the loop it is in; 0: none */
 	uint64_t trips;	   /* times it came to that */
 	uint64_t jump;	   /* to make at the next branch */
+	double owed;	   /* parts of trips that jumps left out */
 	uint64_t came[SIM_TRIPS_MAX]; /* [trip % SIM_TRIPS_MAX] */
+	/* Vector ALU: when results can be forwarded to an execution. */
+	uint64_t v_ready[SIM_VGPRS], v_exec[SIM_VGPRS];
+	uint32_t v_seq[SIM_VGPRS]; /* number of the writing instruction */
+	uint64_t v_wmma[SIM_VGPRS]; /* ready as A, B or for VALU; 0 */
+	uint64_t v_read[SIM_VGPRS]; /* read by memory until then */
+	/*
+	 * Scalar registers: earliest issue of scalar readers of a vector result
+	 * and of vector readers of a scalar result; earliest execution of
+	 * readers in the unit that wrote it; last read by the vector ALU.
+	 */
+	uint64_t s_for_salu[SIM_SGPRS], s_for_valu[SIM_SGPRS];
+	uint64_t s_in_salu[SIM_SGPRS], s_in_valu[SIM_SGPRS];
+	uint64_t s_read[SIM_SGPRS];
 };
 
 struct simd {
@@ -172,11 +178,15 @@ struct sim {
 	struct err *e;
 	double mhz;
 	uint64_t now;
+	uint64_t cycles[COST_ROW_COUNT]; /* rows, rounded */
 	struct info *info; /* [code dwords] */
+	struct line_count *count; /* [r->n_lines] */
 	struct simd simd[SIM_SIMDS];
 	struct cu cu[2];
 	struct group *group;
 	struct wave *wave[SIM_WAVES_MAX]; /* resident, oldest first */
+	/* Look at them again then; those that have ended are gone then. */
+	uint64_t ready[SIM_WAVES_MAX];
 	int n_waves;
 	struct wave *storage; /* [SIM_WAVES_MAX], id -1: not in use */
 	int next_group;
@@ -202,7 +212,7 @@ struct sim {
 /* Cycles that a row costs, rounded; nanoseconds at the clock. */
 static inline uint64_t sim_cycles(const struct sim *s, enum cost_row row)
 {
-	return (uint64_t)(cost_value(s->m, row) + 0.5);
+	return s->cycles[row];
 }
 static inline uint64_t sim_ns(const struct sim *s, enum cost_row row)
 {

@@ -7,31 +7,39 @@
  * happen until the first of them leaves its loop.  So time jumps to a little
  * before: every wave's source goes on, untimed, by as many trips as the wave
  * would have made, workgroups by their own pace, and what is counted (stalls,
- * pipes, bytes) grows as it did since the last look.  Where it does not get
- * steady N grows, and in the end all is simulated.
+ * pipes, bytes) grows as it did since the last look.  Workgroups that compete
+ * for a pipe drift against each other; if their paces only differ a little,
+ * and all together are as fast as before, time jumps by a few times what was
+ * looked at, and they are looked at again.  Where it does not get steady N
+ * grows, and in the end all is simulated.
  *
  * That is sound for loops whose trips cost the same: the sources' addresses
  * move on, but caches that would fill beyond the trips that were looked at are
  * not seen.  tests/2450-sim-steady.c compares with the full simulation.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/sim/sim_int.h"
 
 /*
- * Halves may differ by one part in so many, or by this many cycles.  Waves that
- * are held up by older ones have made fewer trips than those.
+ * The halves of an even pace differ by so many cycles at most; of paces that
+ * drift, by one part in DRIFT, and the sum of all paces by one in DRIFT_ALL.
+ * Waves that are held up by older ones have made fewer trips than those.
  */
-enum { TOLERANCE = 24, TOLERANCE_CYCLES = 2, TRIPS_LEAST = 4 };
-enum { LINE_COUNTERS = SIM_STALL_COUNT + 2 };
+enum { EVEN_CYCLES = 2, DRIFT = 4, DRIFT_ALL = 20, TRIPS_LEAST = 4 };
+/* Drifting workgroups jump over so many times what was looked at. */
+enum { DRIFT_JUMP = 6 };
+
+enum pace { PACE_NONE, PACE_DRIFTS, PACE_EVEN };
 
 /* What grows, at a time. */
 struct counters {
 	uint64_t at;
 	double pipe[SIM_PIPE_COUNT], bytes[SIM_LEVELS], exchanged, issues;
 	int n_lines;
-	uint64_t (*line)[LINE_COUNTERS]; /* [n_lines] */
+	struct line_count *line; /* [n_lines] */
 };
 
 struct steady {
@@ -58,32 +66,28 @@ static void count(const struct sim *s, struct counters *c)
 	c->n_lines = r->n_lines;
 	c->line = xrealloc(c->line, ((size_t)r->n_lines + 1) *
 			   sizeof(*c->line));
-	for (int i = 0; i < r->n_lines; i++) {
-		memcpy(c->line[i], r->line[i].stall, sizeof(r->line[i].stall));
-		c->line[i][SIM_STALL_COUNT] = r->line[i].conflicts;
-		c->line[i][SIM_STALL_COUNT + 1] = r->line[i].lines;
-	}
+	memcpy(c->line, s->count, (size_t)r->n_lines * sizeof(*c->line));
 }
 
-static void repeat_line(struct sim_line *l, const uint64_t *from,
-			const uint64_t *to, double by)
+static void grow(uint64_t *n, uint64_t from, uint64_t to, double by)
 {
-	uint64_t more[LINE_COUNTERS];
+	*n += (uint64_t)(by * (double)(to - from) + 0.5);
+}
 
-	for (int k = 0; k < LINE_COUNTERS; k++)
-		more[k] = (uint64_t)(by * (double)(to[k] - (from ? from[k]
-								 : 0)) + 0.5);
+static void repeat_line(struct line_count *l, const struct line_count *from,
+			const struct line_count *to, double by)
+{
 	for (int k = 0; k < SIM_STALL_COUNT; k++)
-		l->stall[k] += more[k];
-	l->issues += more[SIM_ISSUE];
-	l->conflicts += more[SIM_STALL_COUNT];
-	l->lines += more[SIM_STALL_COUNT + 1];
+		grow(&l->stall[k], from->stall[k], to->stall[k], by);
+	grow(&l->conflicts, from->conflicts, to->conflicts, by);
+	grow(&l->lines, from->lines, to->lines, by);
 }
 
 /* What happened from a to b happens `by` times more. */
 static void repeat(struct sim *s, const struct counters *a,
 		   const struct counters *b, double by)
 {
+	static const struct line_count none;
 	struct sim_result *r = s->r;
 
 	for (int p = 0; p < SIM_PIPE_COUNT; p++)
@@ -96,8 +100,8 @@ static void repeat(struct sim *s, const struct counters *a,
 	r->exchanged_bytes += by * (b->exchanged - a->exchanged);
 	r->issues += (uint64_t)(by * (b->issues - a->issues));
 	for (int i = 0; i < b->n_lines; i++)
-		repeat_line(&r->line[i], i < a->n_lines ? a->line[i] : NULL,
-			    b->line[i], by);
+		repeat_line(&s->count[i], i < a->n_lines ? &a->line[i] : &none,
+			    &b->line[i], by);
 }
 
 /* ---- waves ---- */
@@ -121,16 +125,21 @@ static int half_of(const struct steady *t, const struct wave *w)
 	return (int)(w->trips <= n ? (w->trips - 1) / 2 : n / 2);
 }
 
-static bool wave_is_steady(const struct steady *t, const struct wave *w)
+static enum pace pace_of(const struct steady *t, const struct wave *w,
+			 double *older, double *newer)
 {
 	if (w->trips <= TRIPS_LEAST || w->jump)
-		return false;
+		return PACE_NONE;
 	int half = half_of(t, w);
-	uint64_t newer = came(w, 0) - came(w, half);
-	uint64_t older = came(w, half) - came(w, 2 * half);
-	uint64_t diff = apart(newer, older);
+	uint64_t last = came(w, 0) - came(w, half);
+	uint64_t first = came(w, half) - came(w, 2 * half);
+	uint64_t diff = apart(last, first);
 
-	return diff <= TOLERANCE_CYCLES || diff <= older / TOLERANCE;
+	*newer += half / (double)last;
+	*older += half / (double)first;
+	if (diff <= EVEN_CYCLES)
+		return PACE_EVEN;
+	return diff <= first / DRIFT ? PACE_DRIFTS : PACE_NONE;
 }
 
 /* Cycles of a trip of the wave. */
@@ -141,12 +150,17 @@ static double period(const struct steady *t, const struct wave *w)
 	return (double)(came(w, 0) - came(w, n)) / n;
 }
 
-static bool all_are_steady(const struct sim *s)
+static enum pace pace_of_all(const struct sim *s)
 {
-	for (int i = 0; i < s->n_waves; i++)
-		if (!wave_is_steady(s->steady, s->wave[i]))
-			return false;
-	return true;
+	double older = 0, newer = 0;
+	enum pace worst = PACE_EVEN;
+
+	for (int i = 0; i < s->n_waves; i++) {
+		enum pace p = pace_of(s->steady, s->wave[i], &older, &newer);
+
+		worst = p < worst ? p : worst;
+	}
+	return fabs(newer - older) > older / DRIFT_ALL ? PACE_NONE : worst;
 }
 
 /* Cycles until the first wave is at the end of its loop, less two trips. */
@@ -176,7 +190,13 @@ static void share_jump(struct sim *s, double cycles)
 		for (int k = i; k-- > 0;)
 			if (s->wave[k]->group == w->group)
 				first = s->wave[k];
-		w->jump = (uint64_t)(cycles / period(s->steady, first) + 0.5);
+		if (first != w) {
+			w->jump = first->jump;
+			continue;
+		}
+		w->owed += cycles / period(s->steady, w);
+		w->jump = (uint64_t)(w->owed + 0.5);
+		w->owed -= (double)w->jump;
 	}
 }
 
@@ -185,25 +205,29 @@ static void share_jump(struct sim *s, double cycles)
 static bool look(struct sim *s, const struct wave *w)
 {
 	struct steady *t = s->steady;
-	bool steady = all_are_steady(s), seen = t->before.line;
+	enum pace pace = pace_of_all(s);
+	bool seen = t->before.line;
 	struct counters swap = t->before;
 	double cycles = 0;
 
 	t->look = s->now + (came(w, 0) - came(w, t->trips / 2));
 	count(s, &t->now);
-	if (steady && seen && !find_jump(s, &cycles))
+	if (pace && seen && !find_jump(s, &cycles))
 		return false;
+	double seen_for = (double)(t->now.at - t->before.at);
+
+	if (pace == PACE_DRIFTS && cycles > DRIFT_JUMP * seen_for)
+		cycles = DRIFT_JUMP * seen_for;
 	/* A jump over less than what was looked at is not worth it. */
-	if (cycles > (double)(t->now.at - t->before.at)) {
+	if (cycles > seen_for) {
 		share_jump(s, cycles);
 		s->skew += (uint64_t)(cycles + 0.5);
-		repeat(s, &t->before, &t->now, cycles /
-		       (double)(t->now.at - t->before.at));
+		repeat(s, &t->before, &t->now, cycles / seen_for);
 		free(t->before.line);
 		t->before = (struct counters){ 0 };
 		return true;
 	}
-	if (!steady && seen && t->trips < SIM_TRIPS_MAX * 2 / 3)
+	if (!pace && seen && t->trips < SIM_TRIPS_MAX * 2 / 3)
 		t->trips += t->trips / 4;
 	t->before = t->now;
 	t->now = swap;
