@@ -255,8 +255,10 @@ bool sim_steady_branch(struct sim *s, struct wave *w)
 
 void sim_steady_jumped(struct wave *w, bool jumped)
 {
-	if (!jumped)
-		w->branch = 0;
+	if (jumped)
+		return;
+	w->branch = 0;
+	w->trips = 0;
 }
 
 void sim_steady_init(struct sim *s)
