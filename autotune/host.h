@@ -49,12 +49,13 @@ enum host_gemm_path {
 
 struct host_gemm_config {
 	enum host_gemm_path path;
-	uint8_t level; /* 2, 3 or 4: of x86-64 */
-	uint8_t rows;  /* of a tile; at most host_gemm_rows_max() */
-	uint8_t vecs;  /* width of a tile in vectors */
-	bool copy;     /* rows go through a buffer; 16-bit ones always do */
-	uint16_t kc;   /* summed at a time; at most HOST_GEMM_KC_MAX */
-	uint16_t nc;   /* columns packed at a time */
+	uint8_t level;	/* 2, 3 or 4: of x86-64 */
+	uint8_t rows;	/* of a tile; at most host_gemm_rows_max() */
+	uint8_t vecs;	/* width of a tile in vectors */
+	bool copy;	/* rows go through a buffer; 16-bit ones always do */
+	uint16_t kc;	/* of a tile; at most HOST_GEMM_KC_MAX */
+	uint16_t nc;	/* columns packed at a time */
+	uint16_t depth; /* multiple of kc: k's packed at a time */
 	uint16_t ahead_bytes; /* how far HOST_GEMM_DOT prefetches */
 };
 

@@ -15,14 +15,19 @@ struct share {
 	struct host_source rows, columns; /* both from their first row */
 	bool columns_turn;		  /* columns are stored [columns][k] */
 	size_t row0, row1, column0, column1;
-	/* Of the block at hand: */
-	size_t k0, k, packed0, packed1;
-	float beta;
+	/* Of the block that is packed: */
+	size_t k0, depth, packed0, packed1;
 	/* The scratch: */
-	float *pack;	/* panels [k][width] */
-	float *row_buf; /* [how.rows][row_ld] */
-	float *tile;	/* [how.rows][width] */
-	size_t row_ld;
+	float *pack;	/* panels [depth][width] */
+	float *row_buf; /* [how.rows][odd_lines(k)] */
+	float *tile;	/* [how.rows][tile_ld] */
+	size_t tile_ld;
+};
+
+/* Rows [i, i + n) of a share and the k's [k0, k0 + k) that are next. */
+struct panel {
+	size_t i, n, k0, k;
+	float beta;
 };
 
 static size_t up(size_t n, size_t unit)
@@ -86,90 +91,140 @@ static size_t odd_lines(size_t floats)
 
 static void lay_out(struct share *s, struct host_gemm_scratch *scratch)
 {
-	size_t width = width_of(s);
-	size_t pack = s->how.kc * up(s->how.nc, width);
+	size_t nc = up(s->how.nc, width_of(s));
+	size_t pack = s->how.depth * nc;
 	size_t rows = s->how.rows * odd_lines(s->how.kc);
 
-	s->pack = scratch_get(scratch, pack + rows + s->how.rows * width);
+	s->tile_ld = odd_lines(nc);
+	s->pack = scratch_get(scratch, pack + rows + s->how.rows * s->tile_ld);
 	s->row_buf = s->pack + pack;
 	s->tile = s->row_buf + rows;
 }
 
 /* ---- blocks ---- */
 
-/* Packs columns [packed0, packed1) of this k, a panel of tiles at a time. */
+/* Packs columns [packed0, packed1) of this depth, a panel at a time. */
 static void pack(const struct share *s)
 {
 	size_t width = width_of(s), lanes = s->kernels->lanes;
 
 	for (size_t j = s->packed0; j < s->packed1; j += width) {
 		size_t n = least(width, s->packed1 - j);
-		float *out = s->pack + (j - s->packed0) * s->k;
+		float *out = s->pack + (j - s->packed0) * s->depth;
 		struct host_source from =
 			s->columns_turn ? source_at(&s->columns, j, s->k0) :
 					  source_at(&s->columns, s->k0, j);
 		if (s->columns_turn)
-			s->kernels->pack_columns(&from, s->k, n, up(n, lanes),
-						 out);
+			s->kernels->pack_columns(&from, s->depth, n,
+						 up(n, lanes), out);
 		else
-			s->kernels->pack_rows(&from, s->k, n, up(n, lanes),
+			s->kernels->pack_rows(&from, s->depth, n, up(n, lanes),
 					      out);
 	}
 }
 
-/* Rows [i, i + n) of this k where a tile reads them. */
-static void rows_at(const struct share *s, size_t i, size_t n,
+/* The rows where a tile reads them. */
+static void rows_at(const struct share *s, const struct panel *p,
 		    struct host_block *b)
 {
-	struct host_source from = source_at(&s->rows, i, s->k0);
+	struct host_source from = source_at(&s->rows, p->i, p->k0);
 
+	b->k = p->k;
 	if (from.type == HOST_GEMM_F32 && !s->how.copy) {
 		b->p = from.data;
 		b->ldp = from.ld;
 		return;
 	}
 	b->p = s->row_buf;
-	b->ldp = odd_lines(s->k);
-	s->kernels->widen(&from, n, s->k, s->row_buf, b->ldp);
+	b->ldp = odd_lines(p->k);
+	s->kernels->widen(&from, p->n, p->k, s->row_buf, b->ldp);
 }
 
-/* One tile: rows [i, i + n), columns [j, j + m), m at most its width. */
-static void tile(const struct share *s, struct host_block *b, size_t i,
-		 size_t n, size_t j, size_t m)
+/* What the tile at column j fetches ahead of the rows that come next. */
+static void ahead_at(const struct share *s, const struct panel *next, size_t j,
+		     struct host_block *b)
+{
+	size_t row = (j - s->packed0) / width_of(s) * HOST_AHEAD;
+	size_t size = s->rows.type == HOST_GEMM_F32 ? 4 : 2;
+
+	b->ahead = (const char *)b->p;
+	b->ahead_ld_bytes = 0;
+	b->ahead_shift = size / 2;
+	if (row < next->n) {
+		b->ahead = source_at(&s->rows, next->i + row, next->k0).data;
+		b->ahead_ld_bytes = s->rows.ld * size;
+	}
+}
+
+/* One tile: the rows of p times columns [j, j + m), m at most its width. */
+static void tile(const struct share *s, const struct panel *p,
+		 struct host_block *b, size_t j, size_t m)
 {
 	const struct host_gemm *g = s->g;
 	size_t lanes = s->kernels->lanes, width = up(m, lanes);
-	float *c = s->swapped ? g->c + j * g->ldc + i : g->c + i * g->ldc + j;
 	bool straight = !s->swapped && width == m;
 
-	b->q = s->pack + (j - s->packed0) * s->k;
+	b->q = s->pack + (j - s->packed0) * s->depth + (p->k0 - s->k0) * width;
 	b->ldq = width;
 	b->alpha = straight ? g->alpha : 1;
-	b->beta = straight ? s->beta : 0;
-	b->c = straight ? c : s->tile;
-	b->ldc = straight ? g->ldc : width;
-	s->kernels->tile[width / lanes - 1][n - 1](b);
+	b->beta = straight ? p->beta : p->k0 > s->k0;
+	b->c = straight ? g->c + p->i * g->ldc + j : s->tile + (j - s->packed0);
+	b->ldc = straight ? g->ldc : s->tile_ld;
+	s->kernels->tile[width / lanes - 1][p->n - 1](b);
+}
+
+/* Sums that were not made in C go there: all, or those of the last tile. */
+static void finish(const struct share *s, const struct panel *p)
+{
+	const struct host_gemm *g = s->g;
+	size_t columns = s->packed1 - s->packed0;
+	size_t last = (columns - 1) / width_of(s) * width_of(s);
+	float beta = s->k0 ? 1 : g->beta;
+
 	if (s->swapped)
-		s->kernels->turn(s->tile, width, n, m, g->alpha, s->beta, c,
+		s->kernels->turn(s->tile, s->tile_ld, p->n, columns, g->alpha,
+				 beta, g->c + s->packed0 * g->ldc + p->i,
 				 g->ldc);
-	else if (!straight)
-		s->kernels->merge(s->tile, width, n, m, g->alpha, s->beta, c,
+	else if (columns % s->kernels->lanes)
+		s->kernels->merge(s->tile + last, s->tile_ld, p->n,
+				  columns - last, g->alpha, beta,
+				  g->c + p->i * g->ldc + s->packed0 + last,
 				  g->ldc);
+}
+
+/* The t-th panel; the k's of its rows come one after the other. */
+static struct panel panel_at(const struct share *s, size_t t)
+{
+	size_t rows = s->row1 - s->row0, kc = s->how.kc;
+	size_t panels = (rows + s->how.rows - 1) / s->how.rows;
+	size_t steps = (s->depth + kc - 1) / kc, p = t / steps;
+	struct panel out = { .k0 = s->k0 + t % steps * kc };
+
+	if (p >= panels)
+		return out;
+	out.i = s->row0 + rows * p / panels;
+	out.n = s->row0 + rows * (p + 1) / panels - out.i;
+	out.k = least(kc, s->k0 + s->depth - out.k0);
+	out.beta = out.k0 ? 1 : s->g->beta;
+	return out;
 }
 
 /* All rows against the packed columns, in panels as even as they come. */
 static void multiply(const struct share *s)
 {
-	size_t rows = s->row1 - s->row0, width = width_of(s);
-	size_t panels = (rows + s->how.rows - 1) / s->how.rows;
-	struct host_block b = { .k = s->k };
+	size_t width = width_of(s);
+	struct panel p = panel_at(s, 0), next;
+	struct host_block b;
 
-	for (size_t p = 0; p < panels; p++) {
-		size_t i = s->row0 + rows * p / panels;
-		size_t n = s->row0 + rows * (p + 1) / panels - i;
-		rows_at(s, i, n, &b);
-		for (size_t j = s->packed0; j < s->packed1; j += width)
-			tile(s, &b, i, n, j, least(width, s->packed1 - j));
+	for (size_t t = 1; p.n; t++, p = next) {
+		next = panel_at(s, t);
+		rows_at(s, &p, &b);
+		for (size_t j = s->packed0; j < s->packed1; j += width) {
+			ahead_at(s, &next, j, &b);
+			tile(s, &p, &b, j, least(width, s->packed1 - j));
+		}
+		if (p.k0 + p.k == s->k0 + s->depth)
+			finish(s, &p);
 	}
 }
 
@@ -184,13 +239,14 @@ static size_t even(size_t n, size_t most, size_t unit)
 static void tiles(struct share *s, struct host_gemm_scratch *scratch)
 {
 	size_t columns = s->column1 - s->column0, width = width_of(s);
-	size_t kc = even(s->g->k, s->how.kc, 16);
 	size_t nc = even(columns, up(s->how.nc, width), width);
 
+	/* As many steps as kc asks for, but even ones. */
+	s->how.kc = (uint16_t)even(s->g->k, s->how.kc, 16);
+	size_t deep = s->how.depth / s->how.kc * s->how.kc;
 	lay_out(s, scratch);
-	for (s->k0 = 0; s->k0 < s->g->k; s->k0 += kc) {
-		s->k = least(kc, s->g->k - s->k0);
-		s->beta = s->k0 ? 1 : s->g->beta;
+	for (s->k0 = 0; s->k0 < s->g->k; s->k0 += deep) {
+		s->depth = least(deep, s->g->k - s->k0);
 		for (size_t j = s->column0; j < s->column1; j += nc) {
 			s->packed0 = j;
 			s->packed1 = least(j + nc, s->column1);

@@ -19,7 +19,12 @@ struct host_block {
 	float alpha, beta;
 	float *c; /* c[row * ldc + column] */
 	size_t ldc;
+	/* HOST_AHEAD rows of k values that are wanted soon, any address. */
+	const char *ahead;
+	size_t ahead_ld_bytes;
+	unsigned ahead_shift; /* log2 of the size of a value, in bytes */
 };
+#define HOST_AHEAD 3
 
 /* Values [count][k] of a type, `ld` apart, and where they go as f32. */
 struct host_source {

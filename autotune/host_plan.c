@@ -45,6 +45,8 @@ static const char *illegal(const struct host_gemm *g,
 		return "kc is not a multiple of 16 up to the largest";
 	if (c->nc < 1)
 		return "nc is 0";
+	if (c->depth < c->kc || c->depth % c->kc)
+		return "depth is not a multiple of kc";
 	return NULL;
 }
 
@@ -73,6 +75,22 @@ static uint16_t columns_of(unsigned kc)
 	return (uint16_t)(nc < 64 ? 64 : nc > 4096 ? 4096 : nc);
 }
 
+/* A swapped product turns C back once per depth, so all of k if it fits. */
+static void deepen(const struct host_gemm *g, struct host_gemm_config *c)
+{
+	unsigned lanes = host_kernels(c->level)->lanes;
+	size_t columns = (g->m / lanes + 1) * lanes;
+	size_t most = second_cache_bytes() * 3 / 4 / sizeof(float) / columns;
+	size_t depth = (g->k + c->kc - 1) / c->kc;
+
+	depth = depth < most / c->kc ? depth : most / c->kc;
+	depth = depth < 1 ? 1 : depth > 16 ? 16 : depth;
+	c->depth = (uint16_t)(depth * c->kc);
+	c->nc = columns_of(c->depth);
+	if (c->nc < columns && depth > 1)
+		c->nc = (uint16_t)columns;
+}
+
 void host_gemm_default(const struct host_gemm *g, struct host_gemm_config *c)
 {
 	*c = (struct host_gemm_config){
@@ -84,10 +102,13 @@ void host_gemm_default(const struct host_gemm *g, struct host_gemm_config *c)
 		.ahead_bytes = 1024,
 	};
 	c->rows = c->level == 4 ? 12 : 6;
-	c->nc = columns_of(c->kc);
+	c->depth = c->kc;
+	c->nc = columns_of(c->depth);
 	/* Turning the smaller side is cheaper. */
-	if (g->b_by_n && g->m < g->n)
+	if (g->b_by_n && g->m < g->n) {
 		c->path = HOST_GEMM_SWAPPED;
+		deepen(g, c);
+	}
 	if (g->b_by_n && g->m <= 16)
 		c->path = HOST_GEMM_DOT;
 }

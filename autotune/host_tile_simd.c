@@ -46,7 +46,14 @@ static ALWAYS void sum_up(struct sums *t, const struct host_block *b, int rows,
 		/* Keeps one register per group, whatever the compiler sees. */
 		__asm__("" : "+r"(base[i]));
 	}
-	for (; k >= 4; k -= 4) {
+	/* Each line is asked for several times: cheaper than to count. */
+	const char *ahead = b->ahead;
+	size_t ahead_ld = b->ahead_ld_bytes, ahead_step = 4u << b->ahead_shift;
+
+	for (; k >= 4; k -= 4, ahead += ahead_step) {
+		_mm_prefetch(ahead, _MM_HINT_T1);
+		_mm_prefetch(ahead + ahead_ld, _MM_HINT_T1);
+		_mm_prefetch(ahead + 2 * ahead_ld, _MM_HINT_T1);
 #pragma GCC unroll 4
 		for (int u = 0; u < 4; u++, q += ldq)
 			step(t, base, ld, u * sizeof(float), q, rows, vecs);
@@ -94,7 +101,8 @@ static ALWAYS void tile(const struct host_block *b, int rows, int vecs)
 #define UPTO_14(do, v) UPTO_12(do, v) do(13, v) do(14, v)
 #define UPTO_24(do, v) \
 	UPTO_14(do, v) \
-	do(15, v) do(16, v) do(17, v) do(18, v) do(19, v) do(20, v) do( \
+	do \
+	(15, v) do(16, v) do(17, v) do(18, v) do(19, v) do(20, v) do( \
 		21, v) do(22, v) do(23, v) do(24, v)
 
 /* Sums, the columns and one row's value: 32 registers, or 16. */

@@ -186,8 +186,10 @@ static void every_tile(unsigned level)
 					(enum host_gemm_path)path,
 					(uint8_t)level, (uint8_t)r, (uint8_t)v,
 					below(2), (uint16_t)(16 + below(4) * 16),
-					(uint16_t)(1 + below(100)), 0
+					(uint16_t)(1 + below(100)), 0, 0
 				};
+				c.depth = (uint16_t)(c.kc *
+						     (1 + below(3)));
 				for (int i = 0; i < 4; i++, tiles++)
 					right += good(&c, i ? 90 : 20);
 			}
@@ -315,14 +317,15 @@ static void threads(void)
 static void refused(void)
 {
 	static const struct host_gemm_config config[] = {
-		{ HOST_GEMM_SWAPPED, 2, 4, 2, true, 64, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 7, 2, true, 64, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 63, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 2048, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 64, 0, 0 },
-		{ HOST_GEMM_NORMAL, 5, 4, 2, true, 64, 64, 0 },
-		{ HOST_GEMM_AUTO, 2, 4, 2, true, 64, 64, 0 },
-		{ HOST_GEMM_DOT, 2, 4, 2, true, 64, 64, 0 },
+		{ HOST_GEMM_SWAPPED, 2, 4, 2, true, 64, 64, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 7, 2, true, 64, 64, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 63, 64, 63, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 2048, 64, 2048, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 64, 0, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 64, 64, 96, 0 },
+		{ HOST_GEMM_NORMAL, 5, 4, 2, true, 64, 64, 64, 0 },
+		{ HOST_GEMM_AUTO, 2, 4, 2, true, 64, 64, 64, 0 },
+		{ HOST_GEMM_DOT, 2, 4, 2, true, 64, 64, 64, 0 },
 	};
 	struct host_gemm g = { .m = 40, .n = 8, .k = 8 };
 	const char *why;
