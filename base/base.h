@@ -152,6 +152,12 @@ bool file_read(const char *path, size_t max_bytes, struct buf *out,
  */
 bool file_write_atomic(const char *path, const void *data, size_t len_bytes,
 		       struct err *e);
+/*
+ * The same without fsync, for what can be made again: after a power failure
+ * the file may be empty.
+ */
+bool file_write_unsynced(const char *path, const void *data, size_t len_bytes,
+			 struct err *e);
 /* stdout flushed and error-free?  Call before returning from main(). */
 bool stdout_check(struct err *e);
 

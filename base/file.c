@@ -131,7 +131,7 @@ static bool write_special(const char *path, const void *data, size_t len_bytes,
 	return done;
 }
 
-static bool replace_file(const char *path, const struct stat *old,
+static bool replace_file(const char *path, const struct stat *old, bool sync,
 			 const void *data, size_t len_bytes, struct err *e)
 {
 	struct buf tmp = { 0 };
@@ -145,7 +145,7 @@ static bool replace_file(const char *path, const struct stat *old,
 		done = fchmod(fd, old->st_mode & 07777) == 0 ||
 		       err_sys(e, io_code(errno), errno,
 			       "%s: cannot set permissions", tmp.data);
-	if (done)
+	if (done && sync)
 		done = fsync(fd) == 0 ||
 		       err_sys(e, ERR_IO, errno, "%s: cannot sync", path);
 	if (close(fd) != 0 && done)
@@ -154,17 +154,17 @@ static bool replace_file(const char *path, const struct stat *old,
 		done = rename(tmp.data, path) == 0 ||
 		       err_sys(e, io_code(errno), errno,
 			       "%s: cannot rename %s to it", path, tmp.data);
-	if (done)
-		sync_folder(path);
-	else
+	if (!done)
 		unlink(tmp.data);
+	else if (sync)
+		sync_folder(path);
 out:
 	buf_fini(&tmp);
 	return done;
 }
 
-bool file_write_atomic(const char *path, const void *data, size_t len_bytes,
-		       struct err *e)
+static bool write_file(const char *path, bool sync, const void *data,
+		       size_t len_bytes, struct err *e)
 {
 	struct stat st;
 	bool exists = stat(path, &st) == 0;
@@ -173,10 +173,22 @@ bool file_write_atomic(const char *path, const void *data, size_t len_bytes,
 		return write_special(path, data, len_bytes, e);
 	/* Through a symbolic link the file is replaced, not the link. */
 	char *real = exists ? realpath(path, NULL) : NULL;
-	bool done = replace_file(real ? real : path, exists ? &st : NULL, data,
-				 len_bytes, e);
+	bool done = replace_file(real ? real : path, exists ? &st : NULL, sync,
+				 data, len_bytes, e);
 	free(real);
 	return done;
+}
+
+bool file_write_atomic(const char *path, const void *data, size_t len_bytes,
+		       struct err *e)
+{
+	return write_file(path, true, data, len_bytes, e);
+}
+
+bool file_write_unsynced(const char *path, const void *data, size_t len_bytes,
+			 struct err *e)
+{
+	return write_file(path, false, data, len_bytes, e);
 }
 
 bool stdout_check(struct err *e)

@@ -98,82 +98,106 @@ int asm_name(const char *p)
 	return n;
 }
 
+/* Characters that may begin a comment or quote one away. */
+static const char special_chars[] = { ';', '/', '#', '"', '\'' };
+_Static_assert(sizeof(special_chars) == ASM_N_SPECIAL, "one place for each");
+
+/*
+ * Is one of them before `end`?  Where each comes next is looked up once, and
+ * again when it was passed, so that most lines need no look at all.
+ */
+static bool has_special(struct assembler *a, const char *end)
+{
+	bool found = false;
+
+	for (int i = 0; i < ASM_N_SPECIAL; i++) {
+		if (!a->special[i] || a->special[i] < a->next) {
+			a->special[i] = memchr(a->next, special_chars[i],
+					       a->end - a->next);
+			if (!a->special[i])
+				a->special[i] = a->end;
+		}
+		found |= a->special[i] < end;
+	}
+	return found;
+}
+
 /* Behind a string or character at p, or at the end of its line. */
-static char *skip_quoted(char *p)
+static const char *skip_quoted(const char *p, const char *end)
 {
 	char quote = *p++;
 
-	for (; *p && *p != '\n' && *p != quote; p++)
-		if (*p == '\\' && p[1] && p[1] != '\n')
+	for (; p < end && *p != '\n' && *p != quote; p++)
+		if (*p == '\\' && p + 1 < end && p[1] != '\n')
 			p++;
-	return *p == quote ? p + 1 : p;
+	return p < end && *p == quote ? p + 1 : p;
 }
 
 /* A block comment becomes spaces; its lines count. */
-static char *blank_comment(struct assembler *a, char *p)
+static const char *blank_comment(struct assembler *a, const char *p)
 {
-	for (; *p && !(p[0] == '*' && p[1] == '/'); p++) {
+	const char *from = p, *end;
+
+	end = memmem(p + 2, a->end - p - 2, "*/", 2);
+	end = end ? end + 2 : a->end;
+	for (; p < end; p++)
 		a->more_lines += *p == '\n';
-		*p = ' ';
-	}
-	if (*p) {
-		p[0] = p[1] = ' ';
-		p += 2;
+	for (; from < end; from++)
+		buf_addc(&a->text, ' ');
+	return end;
+}
+
+/* The line at a->next with comments and quotes; returns where it ends. */
+static const char *careful_line(struct assembler *a)
+{
+	const char *p = a->next, *end = a->end, *nl;
+	bool blank = true;
+
+	while (p < end && *p != '\n') {
+		bool pair = *p == '/' && p + 1 < end;
+
+		if (*p == ';' || (*p == '#' && blank) ||
+		    (pair && p[1] == '/')) {
+			nl = memchr(p, '\n', end - p);
+			return nl ? nl : end;
+		}
+		if (pair && p[1] == '*') {
+			p = blank_comment(a, p);
+		} else if (*p == '"' || *p == '\'') {
+			const char *from = p;
+
+			p = skip_quoted(p, end);
+			buf_add(&a->text, from, p - from);
+			blank = false;
+		} else {
+			blank &= *p == ' ' || *p == '\t';
+			buf_addc(&a->text, *p++);
+		}
 	}
 	return p;
 }
 
-static char *skip_comment(char *p)
-{
-	char *nl = strchr(p, '\n');
-
-	*p = 0;
-	return nl ? nl : p + 1 + strlen(p + 1);
-}
-
-/* Characters that may mean something when a line is cut off. */
-static inline bool is_plain(char c)
-{
-	return c > '/' ? c != ';' :
-			 c == ' ' || c == ',' || c == '-' || c == '.';
-}
-
 bool asm_next_line(struct assembler *a, bool raw)
 {
-	char *p = a->next;
-	bool blank = true;
+	const char *nl;
 
-	if (p >= a->end)
+	if (a->next >= a->end)
 		return false;
-	a->line = p;
 	a->line_no += 1 + a->more_lines;
 	a->more_lines = 0;
-	while (*p && *p != '\n') {
-		if (raw) {
-			p++;
-		} else if (is_plain(*p)) {
-			blank &= *p == ' ';
-			for (p++; is_plain(*p); p++)
-				blank &= *p == ' ';
-		} else if (*p == ';' || (*p == '#' && blank) ||
-			   (*p == '/' && p[1] == '/')) {
-			p = skip_comment(p);
-			break;
-		} else if (*p == '/' && p[1] == '*') {
-			p[0] = p[1] = ' ';
-			p = blank_comment(a, p + 2);
-		} else if (*p == '"' || *p == '\'') {
-			p = skip_quoted(p);
-			blank = false;
-		} else {
-			blank &= *p == ' ' || *p == '\t';
-			p++;
-		}
-	}
-	if (p > a->line && p[-1] == '\r')
-		p[-1] = 0;
-	*p = 0;
-	a->next = p + 1;
+	nl = memchr(a->next, '\n', a->end - a->next);
+	if (!nl)
+		nl = a->end;
+	buf_reset(&a->text);
+	buf_add(&a->text, "", 0); /* so that there is a NUL, at least */
+	if (raw || !has_special(a, nl))
+		buf_add(&a->text, a->next, nl - a->next);
+	else
+		nl = careful_line(a);
+	if (a->text.len && a->text.data[a->text.len - 1] == '\r')
+		a->text.data[a->text.len - 1] = 0;
+	a->line = a->text.data;
+	a->next = nl < a->end ? nl + 1 : nl;
 	return true;
 }
 
@@ -240,13 +264,11 @@ static bool instruction(struct assembler *a, const char *p)
 	struct isa_inst in;
 	uint8_t code[ISA_MAX_SIZE_BYTES];
 	const char *why;
-	int n;
 
 	a->has_pending = false;
-	why = isa_parse(&a->t, p, asm_instruction_symbol, a, &in);
+	why = isa_assemble_line(&a->t, p, asm_instruction_symbol, a, &in, code);
 	if (why)
 		return asm_error(a, p, "%s", why);
-	n = isa_encode(&in, code);
 	if (a->has_pending) {
 		struct asm_fixup *f = &a->pending;
 
@@ -254,13 +276,13 @@ static bool instruction(struct assembler *a, const char *p)
 		f->line = a->line_no;
 		f->column = p - a->line;
 		f->offset = asm_here(a)->size_bytes +
-			    (f->kind == FIX_LITERAL ? n - 4 : 0);
+			    (f->kind == FIX_LITERAL ? in.size_bytes - 4 : 0);
 		asm_fixup(a, f);
 	}
 	note_registers(a, &in);
 	if (asm_here(a)->align < 4)
 		asm_here(a)->align = 4;
-	return asm_emit(a, code, n);
+	return asm_emit(a, code, in.size_bytes);
 }
 
 /* "name = value" */
@@ -348,7 +370,7 @@ static bool set_target(struct assembler *a, struct err *e)
 
 static void fini(struct assembler *a)
 {
-	free(a->text);
+	buf_fini(&a->text);
 	free(a->fixup);
 	free(a->variable);
 	free(a->local);
@@ -376,10 +398,8 @@ bool isa_assemble(struct isa_object *o, const char *name, const char *text,
 	a.t.wave = options->wave ? options->wave : wave_of(text, len);
 	if (!set_target(&a, e))
 		return false;
-	a.text = a.next = xmalloc(len + 1);
-	memcpy(a.text, text, len);
-	a.text[len] = 0;
-	a.end = a.text + len;
+	a.next = text;
+	a.end = text + len;
 	a.section = a.previous = isa_object_section(
 		o, ".text", 5, ISA_SHT_PROGBITS, ISA_SHF_ALLOC | ISA_SHF_EXEC);
 	while (a.n_errors < MAX_ERRORS && asm_next_line(&a, false))

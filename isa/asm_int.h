@@ -15,6 +15,8 @@
 #include "isa/co.h"
 #include "isa/expr.h"
 
+enum { ASM_N_SPECIAL = 5 };
+
 /* How an expression refers to its symbol: "@rel32@lo". */
 enum asm_variant {
 	VARIANT_NONE,
@@ -60,9 +62,10 @@ struct assembler {
 	struct isa_target t;
 	struct isa_asm_options options;
 	const char *file;
-	char *text, *end; /* a copy that lines are cut from */
-	char *line;	  /* current, NUL-terminated, without comments */
-	char *next;	  /* the line after it */
+	const char *next, *end; /* what was not read yet */
+	const char *special[ASM_N_SPECIAL]; /* where its characters are next */
+	struct buf text;
+	const char *line; /* current, in `text`, without comments */
 	int line_no;
 	int section, previous;
 	struct asm_fixup *fixup;
@@ -97,7 +100,7 @@ static inline struct isa_section *asm_here(struct assembler *a)
 bool asm_emit(struct assembler *a, const void *data, size_t len_bytes);
 bool asm_emit_fill(struct assembler *a, uint64_t n_bytes, uint8_t byte);
 void asm_fixup(struct assembler *a, const struct asm_fixup *f);
-/* Cut the next line off; false at the end.  `raw`: comments stay. */
+/* Copy the next line to a->line; false at the end.  `raw`: comments stay. */
 bool asm_next_line(struct assembler *a, bool raw);
 const char *asm_space(const char *p);
 /* A name at *p: its length, 0 if there is none. */

@@ -291,7 +291,7 @@ static bool emit(struct kernel *k, const char *name, int len)
 bool asm_kernel(struct assembler *a, const char *p)
 {
 	struct kernel k = { .a = a };
-	const char *name = p;
+	const char *name = arena_strdup(&a->o->mem, p); /* p's line goes */
 	int len = asm_name(p), first = a->line_no, errors = a->n_errors;
 
 	if (!len || *asm_space(p + len))

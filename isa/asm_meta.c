@@ -428,7 +428,7 @@ bool asm_metadata(struct assembler *a)
 			ok = convert(&y);
 			break;
 		}
-		add_line(&y, a->line);
+		add_line(&y, arena_strdup(&y.mem, a->line));
 	}
 	free(y.line);
 	arena_fini(&y.mem);

@@ -34,8 +34,8 @@ static void answer(struct buf *out, const struct isa_target *t, char *text)
 	char hex[2 * ISA_MAX_SIZE_BYTES + 1];
 	uint8_t code[ISA_MAX_SIZE_BYTES];
 	struct isa_inst in;
-	const char *why = isa_parse(t, text, NULL, NULL, &in);
-	int n = why ? 0 : isa_encode(&in, code);
+	const char *why = isa_assemble_line(t, text, NULL, NULL, &in, code);
+	int n = why ? 0 : in.size_bytes;
 
 	if (why) {
 		buf_adds(out, "error: ");
@@ -86,7 +86,8 @@ static bool write_object(const struct isa_cmd *c, const char *path,
 	bool ok;
 
 	if (c->output)
-		return file_write_atomic(c->output, elf->data, elf->len, e);
+		return file_write_unsynced(c->output, elf->data, elf->len,
+					   e);
 	if (!strcmp(path, "-"))
 		return fwrite(elf->data, 1, elf->len, c->out) == elf->len ||
 		       err_set(e, ERR_IO, "writing to stdout failed");
@@ -94,7 +95,7 @@ static bool write_object(const struct isa_cmd *c, const char *path,
 		len -= 2;
 	buf_add(&name, path, len);
 	buf_adds(&name, ".co");
-	ok = file_write_atomic(name.data, elf->data, elf->len, e);
+	ok = file_write_unsynced(name.data, elf->data, elf->len, e);
 	buf_fini(&name);
 	return ok;
 }

@@ -190,22 +190,31 @@ static const char *vopd(struct decoder *d)
 	return isa_int_operands(d);
 }
 
-static const char *single(struct decoder *d)
+/* The row that the words name; of VOPD vopd() finds both. */
+static const char *find_row(struct decoder *d)
 {
 	struct isa_inst *in = d->in;
-	const char *why;
-	uint32_t high;
+	uint32_t high = in->f[ISA_F_OPHI] << isa_fmt_info(in->layout)->op_bits;
 
-	high = in->f[ISA_F_OPHI] << isa_fmt_info(in->layout)->op_bits;
+	if (in->fmt == ISA_FMT_VOPD)
+		return NULL;
 	in->op = isa_op_at(d->t->gen, in->fmt, high | in->f[ISA_F_OP]);
 	if (!in->op)
 		return "unknown opcode";
-	d->op = isa_op_info(in->op);
-	if (in->fmt == ISA_FMT_VOP3 && needs_sdst(d->op)) {
+	if (in->fmt == ISA_FMT_VOP3 && needs_sdst(isa_op_info(in->op))) {
 		memset(in->f, 0, sizeof(in->f));
 		in->fmt = in->layout = ISA_FMT_VOP3SD;
 		extract(in, d->word);
 	}
+	return NULL;
+}
+
+static const char *single(struct decoder *d)
+{
+	struct isa_inst *in = d->in;
+	const char *why;
+
+	d->op = isa_op_info(in->op);
 	why = isa_int_check(d);
 	if (why && !(d->t->lax && why == isa_int_unused))
 		return why;
@@ -218,6 +227,22 @@ static const char *single(struct decoder *d)
 	return why ? why : isa_int_operands(d);
 }
 
+/* What follows from the fields and the row. */
+static const char *meaning(struct decoder *d)
+{
+	return d->in->fmt == ISA_FMT_VOPD ? vopd(d) : single(d);
+}
+
+const char *isa_int_meaning(const struct isa_target *t, struct isa_inst *in)
+{
+	struct decoder d = { .t = t,
+			     .in = in,
+			     .word = { in->extra[0] },
+			     .n_words = 1 };
+
+	return meaning(&d);
+}
+
 const char *isa_decode(const struct isa_target *t, const void *code,
 		       size_t size_bytes, struct isa_inst *in)
 {
@@ -225,7 +250,7 @@ const char *isa_decode(const struct isa_target *t, const void *code,
 	const struct isa_fmt_info *f;
 	const char *why;
 
-	memset(in, 0, sizeof(*in));
+	isa_int_clear(in);
 	if (!isa_gen_known(t->gen))
 		return "this generation's encodings are not known";
 	if (size_bytes > ISA_MAX_SIZE_BYTES)
@@ -246,7 +271,9 @@ const char *isa_decode(const struct isa_target *t, const void *code,
 		return "truncated";
 	d.at = f->dwords;
 	extract(in, d.word);
-	why = in->fmt == ISA_FMT_VOPD ? vopd(&d) : single(&d);
+	why = find_row(&d);
+	if (!why)
+		why = meaning(&d);
 	in->size_bytes = 4 * d.at;
 	return why;
 }

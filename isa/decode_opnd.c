@@ -482,12 +482,18 @@ static const char *export_operands(struct isa_inst *in)
  * WMMA: the lanes of a wave share the 16 x 16 results and addends, so twice
  * the lanes have half of them each; A and B are the same in both.
  */
-static int matrix_share(const struct decoder *d, int slot)
+int isa_int_wave64_dwords(const struct isa_target *t,
+			  const struct isa_op_info *op,
+			  const struct isa_operand_info *slot)
 {
-	bool shared = slot == ISA_SLOT_D || slot == ISA_SLOT_S2I ||
-		      (d->t->gen == ISA_GFX12 && slot != ISA_SLOT_S2V);
+	int n = isa_type_dwords(slot->type, 64), s = slot->slot;
+	bool shared = s == ISA_SLOT_D || s == ISA_SLOT_S2I ||
+		      (t->gen == ISA_GFX12 && s != ISA_SLOT_S2V);
 
-	return shared && d->t->wave == 64 ? 2 : 1;
+	if (s == ISA_SLOT_D && (op == isa_op_info(ISA_global_load_tr_b128) ||
+				op == isa_op_info(ISA_global_load_tr_b64)))
+		return n / 2;
+	return op->pipe == ISA_PIPE_WMMA && shared ? (n + 1) / 2 : n;
 }
 
 const char *isa_int_operands(struct decoder *d)
@@ -506,14 +512,7 @@ const char *isa_int_operands(struct decoder *d)
 		o = &in->opnd[in->n_opnd++];
 		o->slot = op->opnd[i].slot;
 		o->type = op->opnd[i].type;
-		o->dwords = isa_type_dwords(o->type, d->t->wave);
-		if (d->op->pipe == ISA_PIPE_WMMA)
-			o->dwords = (o->dwords + matrix_share(d, o->slot) - 1) /
-				    matrix_share(d, o->slot);
-		if (d->t->wave == 64 && (in->op == ISA_global_load_tr_b128 ||
-					 in->op == ISA_global_load_tr_b64) &&
-		    o->slot == ISA_SLOT_D)
-			o->dwords /= 2;
+		o->dwords = isa_int_slot_dwords(d->t, op, &op->opnd[i]);
 		why = fill(d, o);
 		if (why)
 			return why;

@@ -567,6 +567,13 @@ typedef bool isa_symbol_fn(void *ctx, const char *s, int len,
  */
 const char *isa_parse(const struct isa_target *t, const char *text,
 		      isa_symbol_fn *symbol, void *ctx, struct isa_inst *in);
+/*
+ * The same, and the in->size_bytes bytes of the instruction at `code`, which
+ * holds ISA_MAX_SIZE_BYTES.
+ */
+const char *isa_assemble_line(const struct isa_target *t, const char *text,
+			      isa_symbol_fn *symbol, void *ctx,
+			      struct isa_inst *in, uint8_t *code);
 
 /* ------------------------------------------------------------- use.c ---- */
 

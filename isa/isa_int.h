@@ -4,6 +4,8 @@
 #ifndef T0_ISA_INT_H
 #define T0_ISA_INT_H
 
+#include <string.h>
+
 #include "isa/isa.h"
 
 /* Source field values (RDNA3 ISA 3.1 and 15.1). */
@@ -34,6 +36,15 @@ struct decoder {
 	unsigned mods; /* bit i: neg and abs of source i mean something */
 	unsigned opsel; /* bits of op_sel that mean something */
 };
+
+/* A memset() whose size gcc knows is "rep stos", four times as slow. */
+static inline void isa_int_clear(struct isa_inst *in)
+{
+	size_t size_bytes = sizeof(*in);
+
+	__asm__("" : "+r"(size_bytes));
+	memset(in, 0, size_bytes);
+}
 
 static inline bool is_dpp(uint32_t src0)
 {
@@ -87,7 +98,31 @@ static inline bool isa_int_is_scalar(enum isa_field f)
 	       f == ISA_F_SRC0 || f == ISA_F_SRC1 || f == ISA_F_SRC2;
 }
 
+/* ----------------------------------------------------------- decode.c ---- */
+
+/*
+ * What isa_decode() does once it knows row, format and fields: checks them and
+ * fills the operands from op, fmt, layout, gen, f[], extra[] and the literal.
+ * The caller has cleared the rest.
+ */
+const char *isa_int_meaning(const struct isa_target *t, struct isa_inst *in);
+
+/* Registers of a value of a type, in wave32. */
+extern const uint8_t isa_int_dwords[ISA_T_COUNT];
+
 /* ------------------------------------------------------ decode_opnd.c ---- */
+
+/* Registers of an operand of a row, by wave size. */
+int isa_int_wave64_dwords(const struct isa_target *t,
+			  const struct isa_op_info *op,
+			  const struct isa_operand_info *slot);
+static inline int isa_int_slot_dwords(const struct isa_target *t,
+				      const struct isa_op_info *op,
+				      const struct isa_operand_info *slot)
+{
+	return t->wave == 32 ? isa_int_dwords[slot->type] :
+			       isa_int_wave64_dwords(t, op, slot);
+}
 
 /* The row's operands, from the fields. */
 const char *isa_int_operands(struct decoder *d);
@@ -161,7 +196,12 @@ bool isa_int_whole_matrix(const struct isa_inst *in);
 /* ----------------------------------------------------------- table.c ---- */
 
 /* Bits of a field in a format or layout, 0 where it has none. */
-int isa_int_field_width(enum isa_fmt fmt, enum isa_field field);
+extern const uint8_t isa_int_widths[ISA_FMT_END][ISA_F_COUNT];
+static inline int isa_int_field_width(enum isa_fmt fmt, enum isa_field field)
+{
+	return fmt < ISA_FMT_END && field < ISA_F_COUNT ?
+		       isa_int_widths[fmt][field] : 0;
+}
 
 /* ------------------------------------------------------- print_imm.c ---- */
 

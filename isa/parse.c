@@ -4,9 +4,9 @@
  * The line is cut into a mnemonic, operands and modifiers once; then each form
  * that the mnemonic allows is tried, shortest first, until one takes all of
  * them.  A form is tried by filling the fields of its format slot by slot, the
- * inverse of isa/decode.c; the result is encoded and decoded again, so that
- * what the decoder refuses cannot be assembled.  Last come the rules that only
- * text has (parse_check.c).
+ * inverse of isa/decode.c; the decoder then judges the fields, so that what it
+ * refuses cannot be assembled.  Last come the rules that only text has
+ * (parse_check.c).
  */
 #include <string.h>
 
@@ -77,6 +77,19 @@ static void defaults(struct parser *ps)
 	}
 }
 
+bool isa_finish(struct parser *ps)
+{
+	struct isa_inst *in = ps->in;
+	const char *why;
+
+	in->size_bytes = isa_encode(in, ps->code);
+	why = in->size_bytes ? isa_int_meaning(ps->t, in) :
+			       "a value does not fit";
+	if (!why)
+		why = isa_parse_check(ps);
+	return !why || isa_refuse(ps, 4, why);
+}
+
 /* Try one encoding of ps->op. */
 static bool try_form(struct parser *ps, enum isa_op op, enum isa_fmt fmt,
 		     enum isa_form form, const char *line)
@@ -84,15 +97,13 @@ static bool try_form(struct parser *ps, enum isa_op op, enum isa_fmt fmt,
 	struct isa_inst *in = ps->in;
 	bool vop3 = fmt == ISA_FMT_VOP3 || fmt == ISA_FMT_VOP3SD;
 	int opcode = isa_opcode(ps->t->gen, op, vop3);
-	uint8_t code[ISA_MAX_SIZE_BYTES];
-	const char *why;
-	int n, op_bits;
+	int op_bits;
 
 	if (opcode < 0)
 		return isa_refuse(ps, 1,
 				  "not an instruction of this "
 				  "generation");
-	memset(in, 0, sizeof(*in));
+	isa_int_clear(in);
 	in->op = op;
 	in->fmt = fmt;
 	in->form = form;
@@ -106,11 +117,7 @@ static bool try_form(struct parser *ps, enum isa_op op, enum isa_fmt fmt,
 	if (line ? !isa_put_line(ps, line) :
 		   !isa_put_mods(ps) || !isa_put_operands(ps))
 		return false;
-	n = isa_encode(in, code);
-	why = n ? isa_decode(ps->t, code, n, in) : "a value does not fit";
-	if (!why)
-		why = isa_parse_check(ps);
-	return !why || isa_refuse(ps, 4, why);
+	return isa_finish(ps);
 }
 
 static bool is_vop3_fmt(enum isa_fmt f)
@@ -187,6 +194,15 @@ static bool to_lds(struct parser *ps, struct mnemonic *m)
 const char *isa_parse(const struct isa_target *t, const char *text,
 		      isa_symbol_fn *symbol, void *ctx, struct isa_inst *in)
 {
+	uint8_t code[ISA_MAX_SIZE_BYTES];
+
+	return isa_assemble_line(t, text, symbol, ctx, in, code);
+}
+
+const char *isa_assemble_line(const struct isa_target *t, const char *text,
+			      isa_symbol_fn *symbol, void *ctx,
+			      struct isa_inst *in, uint8_t *code)
+{
 	struct parser ps;
 	const char *end, *second, *why;
 	struct mnemonic m;
@@ -195,6 +211,7 @@ const char *isa_parse(const struct isa_target *t, const char *text,
 	ps.symbol = symbol;
 	ps.ctx = ctx;
 	ps.in = in;
+	ps.code = code;
 	ps.op = NULL;
 	ps.why = NULL;
 	ps.why_rank = 0;

@@ -90,6 +90,7 @@ struct parser {
 	void *ctx;
 	const struct isa_op_info *op;
 	struct isa_inst *in;
+	uint8_t *code; /* ISA_MAX_SIZE_BYTES, of the form that was tried last */
 	const char *why; /* of the form that came furthest */
 	int why_rank;
 	bool dpp_name;	 /* the mnemonic ends in _dpp */
@@ -102,6 +103,12 @@ struct parser {
 
 /* Remember `why` if the form came as far as `rank`; returns false. */
 bool isa_refuse(struct parser *ps, int rank, const char *why);
+
+/*
+ * The fields are complete: encode them, and let the decoder and the rules of
+ * text judge them.
+ */
+bool isa_finish(struct parser *ps);
 
 /* ------------------------------------------------------- parse_lex.c ---- */
 
@@ -121,7 +128,11 @@ const char *isa_lex_arg(struct parser *ps, const char **p, struct arg *a);
  */
 const char *isa_lex_expression(const char **p, struct arg *a, bool primary);
 /* What most operands look like: "v0", "s[0:1]". */
-bool isa_lex_is_register(const char *p);
+static inline bool isa_lex_is_register(const char *p)
+{
+	return (*p == 'v' || *p == 's') &&
+	       ((p[1] >= '0' && p[1] <= '9') || p[1] == '[');
+}
 /* Does '(' follow a name of `len` characters; behind its ')', or NULL. */
 bool isa_lex_call_follows(const char *p, int len);
 const char *isa_lex_call_end(const char *p);
@@ -195,10 +206,17 @@ bool isa_op_has_slot(const struct isa_op_info *op, int slot);
 
 /* ---------------------------------------------------- parse_source.c ---- */
 
-bool isa_is_e32(enum isa_fmt fmt);
+static inline bool isa_is_e32(enum isa_fmt fmt)
+{
+	return fmt == ISA_FMT_VOP1 || fmt == ISA_FMT_VOP2 ||
+	       fmt == ISA_FMT_VOPC;
+}
 /* Registers of an operand of this slot. */
-int isa_slot_dwords(const struct parser *ps,
-		    const struct isa_operand_info *slot);
+static inline int isa_slot_dwords(const struct parser *ps,
+				  const struct isa_operand_info *slot)
+{
+	return isa_int_slot_dwords(ps->t, ps->op, slot);
+}
 /* Has the register tuple this width, and the alignment that goes with it? */
 bool isa_width_ok(struct parser *ps, const struct arg *a, int want);
 /*

@@ -381,13 +381,6 @@ static bool is_name_at(const char *p)
 	       !(*p == '.' && isdigit((unsigned char)p[1]));
 }
 
-/* What most operands look like: "v0", "s[0:1]". */
-bool isa_lex_is_register(const char *p)
-{
-	return (*p == 'v' || *p == 's') &&
-	       (isdigit((unsigned char)p[1]) || p[1] == '[');
-}
-
 bool isa_lex_call_follows(const char *p, int len)
 {
 	return *skip_space(p + len) == '(';
@@ -482,6 +475,13 @@ const char *isa_lex_arg(struct parser *ps, const char **p, struct arg *a)
 	const char *why;
 
 	memset(a, 0, sizeof(*a));
+	if (isa_lex_is_register(*p)) {
+		a->s = *p;
+		why = lex_register(p, a);
+		a->len = *p - a->s;
+		if (why || a->kind)
+			return why;
+	}
 	if (**p == 's' && lex_call(p, "sext")) {
 		a->sext = true;
 		why = lex_plain(ps, p, a, false);

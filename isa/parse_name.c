@@ -22,13 +22,20 @@ static struct {
 } table[SLOTS];
 static pthread_once_t made = PTHREAD_ONCE_INIT;
 
+/* Of the length and the first and last eight characters. */
 static uint32_t hash(const char *s, int len)
 {
-	uint32_t h = 2166136261u;
+	uint64_t first = 0, last = 0;
 
-	for (int i = 0; i < len; i++)
-		h = (h ^ (uint8_t)s[i]) * 16777619u;
-	return (h ^ h >> 13) % SLOTS;
+	if (len >= 8) {
+		memcpy(&first, s, 8);
+		memcpy(&last, s + len - 8, 8);
+	} else {
+		memcpy(&first, s, len);
+	}
+	first = (first ^ (uint64_t)len << 56) * UINT64_C(0x9e3779b97f4a7c15);
+	last = (last ^ first >> 32) * UINT64_C(0xc2b2ae3d27d4eb4f);
+	return (first ^ last) >> 40 & (SLOTS - 1);
 }
 
 static const char *name_of(enum isa_op op, bool old)
@@ -105,20 +112,24 @@ static bool lower(const char *s, int len, char *out)
 	return true;
 }
 
+static bool find_lower(enum isa_gen gen, const char *s, int len,
+		       struct mnemonic *m)
+{
+	m->sdwa = gen == ISA_GFX10_3 && cut(s, &len, "_sdwa", 5);
+	m->dpp = !m->sdwa && cut(s, &len, "_dpp", 4);
+	m->e64 = cut(s, &len, "_e64", 4);
+	m->e32 = !m->e64 && !m->dpp && !m->sdwa && cut(s, &len, "_e32", 4);
+	m->op = find(gen, s, len);
+	return m->op != ISA_OP_NONE;
+}
+
 bool isa_name_find(enum isa_gen gen, const char *s, int len, struct mnemonic *m)
 {
 	char name[MAX_NAME + 1];
 
-	memset(m, 0, sizeof(*m));
-	if (!lower(s, len, name))
-		return false;
-	m->sdwa = gen == ISA_GFX10_3 && cut(name, &len, "_sdwa", 5);
-	m->dpp = !m->sdwa && cut(name, &len, "_dpp", 4);
-	m->e64 = cut(name, &len, "_e64", 4);
-	if (!m->e64 && !m->dpp && !m->sdwa)
-		m->e32 = cut(name, &len, "_e32", 4);
-	m->op = find(gen, name, len);
-	return m->op != ISA_OP_NONE;
+	/* Most are written so. */
+	return find_lower(gen, s, len, m) ||
+	       (lower(s, len, name) && find_lower(gen, name, len, m));
 }
 
 int isa_name_dual(enum isa_gen gen, const char *s, int len, bool y)

@@ -109,8 +109,9 @@ static bool put_vaddr(struct parser *ps, const struct arg *a)
 		n = tuple.n;
 		break;
 	case ISA_FMT_SCRATCH:
-		in->f[ISA_F_SVE] = a->kind == ARG_VGPR;
-		ps->vaddr_n = in->f[ISA_F_SVE];
+		ps->vaddr_n = a->kind == ARG_VGPR;
+		if (isa_int_field_width(in->layout, ISA_F_SVE))
+			in->f[ISA_F_SVE] = ps->vaddr_n;
 		if (a->kind == ARG_OFF)
 			return true;
 		break;

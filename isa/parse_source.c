@@ -8,29 +8,6 @@
 #include "base/base.h"
 #include "isa/parse.h"
 
-bool isa_is_e32(enum isa_fmt f)
-{
-	return f == ISA_FMT_VOP1 || f == ISA_FMT_VOP2 || f == ISA_FMT_VOPC;
-}
-
-/* The lanes of a wave share results and addends of WMMA. */
-int isa_slot_dwords(const struct parser *ps,
-		    const struct isa_operand_info *slot)
-{
-	int n = isa_type_dwords(slot->type, ps->t->wave);
-	bool shared = slot->slot == ISA_SLOT_D || slot->slot == ISA_SLOT_S2I ||
-		      (ps->t->gen == ISA_GFX12 && slot->slot != ISA_SLOT_S2V);
-
-	if (ps->t->wave == 64 && slot->slot == ISA_SLOT_D &&
-	    (ps->in->op == ISA_global_load_tr_b128 ||
-	     ps->in->op == ISA_global_load_tr_b64))
-		return n / 2;
-
-	return ps->op->pipe == ISA_PIPE_WMMA && shared && ps->t->wave == 64 ?
-		       (n + 1) / 2 :
-		       n;
-}
-
 static bool is_half(enum isa_type type)
 {
 	const struct isa_type_info *t = isa_type_info(type);

@@ -91,26 +91,20 @@ static const char *name_end(const char *p)
 bool isa_parse_vopd(struct parser *ps, const char *text, const char *second)
 {
 	struct isa_inst *in = ps->in;
-	uint8_t code[ISA_MAX_SIZE_BYTES];
 	const char *x_end = name_end(text), *y = skip_space(second + 2);
 	char first[ISA_TEXT_MAX];
 	size_t len = second - text;
-	const char *why;
-	int n;
 
 	if (len >= sizeof(first))
 		return isa_refuse(ps, 4, "line too long");
 	memcpy(first, text, len);
 	first[len] = 0;
-	memset(in, 0, sizeof(*in));
+	isa_int_clear(in);
 	in->fmt = ISA_FMT_VOPD;
 	in->gen = ps->t->gen;
+	in->layout = isa_layout(in->gen, in->fmt);
 	if (!put_half(ps, first, first + (x_end - text), false) ||
 	    !put_half(ps, y, name_end(y), true))
 		return false;
-	n = isa_encode(in, code);
-	why = n ? isa_decode(ps->t, code, n, in) : "a value does not fit";
-	if (!why)
-		why = isa_parse_check(ps);
-	return !why || isa_refuse(ps, 4, why);
+	return isa_finish(ps);
 }

@@ -26,17 +26,17 @@ const struct isa_type_info *isa_type_info(enum isa_type type)
 	return &types[type < ISA_T_COUNT ? type : ISA_T_NONE];
 }
 
-int isa_type_dwords(enum isa_type type, int wave)
-{
-	static const uint8_t dwords[ISA_T_COUNT] = {
+const uint8_t isa_int_dwords[ISA_T_COUNT] = {
 #define TYPE(n, b, c, k) [ISA_T_##n] = ((b) * (c) + 31) / 32,
 #include "isa/types.def"
 #undef TYPE
-	};
+};
 
+int isa_type_dwords(enum isa_type type, int wave)
+{
 	if (type == ISA_T_MASK)
 		return wave / 32;
-	return type < ISA_T_COUNT ? dwords[type] : 0;
+	return type < ISA_T_COUNT ? isa_int_dwords[type] : 0;
 }
 
 /* ----------------------------------------------------------- formats ---- */
@@ -119,17 +119,11 @@ enum isa_fmt isa_layout(enum isa_gen gen, enum isa_fmt fmt)
 	return fmt;
 }
 
-static const uint8_t widths[ISA_FMT_END][ISA_F_COUNT] = {
+const uint8_t isa_int_widths[ISA_FMT_END][ISA_F_COUNT] = {
 #define LAYOUT(name, gen, fmt, dwords, mask, bits)
 #define FIELD(fmt, field, low, width) [ISA_FMT_##fmt][ISA_F_##field] = (width),
 #include "isa/formats.def"
 };
-
-int isa_int_field_width(enum isa_fmt fmt, enum isa_field field)
-{
-	return fmt < ISA_FMT_END && field < ISA_F_COUNT ? widths[fmt][field] :
-							  0;
-}
 
 bool isa_fmt_has(enum isa_fmt fmt, enum isa_field field)
 {
@@ -417,7 +411,8 @@ enum isa_op isa_vopd_op(int opcode, bool y, const char **name)
 enum isa_op isa_vopd_op_in(enum isa_gen gen, int opcode, bool y,
 			   const char **name)
 {
-	for (size_t i = 0; opcode >= 0 && i < ARRAY_SIZE(duals); i++) {
+	for (size_t i = gen == ISA_GFX10_3 ? ARRAY_SIZE(duals) : 0;
+	     opcode >= 0 && i < ARRAY_SIZE(duals); i++) {
 		if (duals[i].opcode[y] != opcode ||
 		    !(gen == ISA_GFX12 ? duals[i].gfx12 : duals[i].gfx11))
 			continue;
