@@ -130,6 +130,9 @@ static void test_write(void)
 	is_str(get(in_folder("new")), "89", "the file is replaced");
 	lstat(in_folder("link"), &st);
 	ok(S_ISLNK(st.st_mode), "and the link stays");
+	ok(file_write_unsynced(in_folder("new"), "10", 2, &e),
+	   "without waiting for the disk");
+	is_str(get(in_folder("new")), "10", "the file is replaced, too");
 	ok(file_write_atomic("/dev/null", "x", 1, &e), "a device is written");
 	lstat("/dev/null", &st);
 	ok(S_ISCHR(st.st_mode), "and stays a device");
