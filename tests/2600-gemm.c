@@ -21,7 +21,8 @@ static uint32_t pick(uint32_t n)
 static struct gemm_op random_op(void)
 {
 	struct gemm_op op = {
-		.in = (enum dsl_type)PICK(DSL_BF16, DSL_BF16, DSL_F16, DSL_I8),
+		.in = (enum dsl_type)PICK(DSL_BF16, DSL_BF16, DSL_F16, DSL_I8,
+					  DSL_F32),
 		.out = (enum dsl_type)PICK(DSL_F32, DSL_BF16, DSL_F16),
 		.a_trans = pick(2), .b_trans = pick(2), .beta = pick(3) == 0,
 	};
@@ -61,8 +62,16 @@ static struct gemm_config random_config(const struct gemm_op *op)
 			.unroll = (uint8_t)PICK(1, 1, 2, 3, 4),
 			.order = (uint8_t)PICK(0, 1, 2, 4, 8),
 			.lds = pick(2) ? GEMM_LDS_PAD : GEMM_LDS_SWIZZLE,
-			.cu_mode = pick(2), .split = 1,
+			.cu_mode = pick(2), .even = pick(5) == 0,
+			.b_direct = pick(3) == 0,
+			.split = (uint16_t)PICK(1, 1, 2, 3),
 		};
+		if (op->in == DSL_F32)
+			c.k = (uint16_t)PICK(4, 8, 16);
+		if (pick(5) == 0) {
+			c.stream_k = true;
+			c.split = (uint16_t)(1 + pick(20));
+		}
 	} while (!gemm_check(op, &c, &e));
 	return c;
 }
@@ -93,11 +102,22 @@ static struct gemm_shape random_shape(const struct gemm_op *op,
 		s.ldc = d.ldc + pick(9);
 		x.s = s;
 	}
+	if (c->even) {
+		const bool pair = op->epilogue & GEMM_SWIGLU;
+
+		s.m = c->m * (1 + pick(2));
+		s.n = (pair ? c->n / 2 : c->n) * (1 + pick(2));
+		s.k = c->k * pick(5);
+		s.lda = s.ldb = s.ldc = 16 * (1 + s.m + 2 * s.n + s.k);
+		x.s = s;
+	}
 	const struct gemm_dims w = gemm_dims(&x);
 
 	s.stride_a = w.a + pick(3);
 	s.stride_b = w.b + pick(3);
 	s.stride_c = w.c + pick(3);
+	if (c->even)
+		s.stride_a = w.a, s.stride_b = w.b, s.stride_c = w.c;
 	return s;
 }
 
@@ -152,7 +172,7 @@ static size_t one_kernel(int shapes, size_t *cases)
 int main(void)
 {
 	const bool slow = getenv("T0_SLOW") != NULL;
-	const int kernels = slow ? 250 : 25;
+	const int kernels = slow ? 250 : 20;
 	struct err e = { 0 };
 	size_t wrong = 0, cases = 0;
 

@@ -43,6 +43,7 @@ struct pipe {
 	struct val first, last; /* elements of K: of the first, the last tile */
 	struct var now, next;	/* buffers: being read, being filled */
 	struct var held_a[GEMM_MAX_LOADS], held_b[GEMM_MAX_LOADS];
+	struct var direct[GEMM_MAX_LOADS]; /* B of the tile being read */
 };
 
 static void load_both(struct pipe *p, struct val k, struct gemm_stage *a,
@@ -111,11 +112,18 @@ static void step(struct pipe *p, struct val k)
 	const struct gemm_config *c = g->c;
 	const struct val at = lead(c) > 1 ? tile_at(p, k, lead(c)) :
 					    ADD(k, c->k);
-	struct gemm_stage a, b, old_a, old_b;
+	struct gemm_stage a, b, old_a, old_b, direct, coming;
 
 	if (c->prefetch)
 		load_both(p, at, &a, &b);
-	gemm_product(g, GET(p->now));
+	if (c->b_direct) {
+		gemm_direct_load(g, ADD(k, c->k), &coming);
+		direct.n = coming.n;
+		take(p->direct, &direct);
+	}
+	gemm_product(g, GET(p->now), &direct);
+	if (c->b_direct)
+		hold(p->direct, &coming, false);
 	if (!c->prefetch)
 		load_both(p, at, &a, &b);
 	if (c->buffers == 1)
@@ -144,6 +152,12 @@ static void begin(struct pipe *p)
 	struct gemm_stage a, b;
 
 	load_both(p, p->first, &a, &b);
+	if (g->c->b_direct) {
+		struct gemm_stage direct;
+
+		gemm_direct_load(g, p->first, &direct);
+		hold(p->direct, &direct, true);
+	}
 	store_both(p, &a, &b, buffer_at(g, 0));
 	if (g->c->buffers == 3) {
 		load_both(p, tile_at(p, p->first, 1), &a, &b);
@@ -186,7 +200,11 @@ static void whole_tiles(struct gemm_gen *g, struct val from, struct val tiles)
 	FOR(g->k, t, many, steps, 1) {
 		step(&p, ADD(from, MUL(t, k)));
 	}
-	gemm_product(g, GET(p.now));
+	struct gemm_stage direct = { .n = g->p.slices * g->p.frags_n };
+
+	if (g->c->b_direct)
+		take(p.direct, &direct);
+	gemm_product(g, GET(p.now), &direct);
 }
 
 /* What is left of K, or all of it where rows are missing. */
@@ -195,12 +213,16 @@ static void masked_tiles(struct gemm_gen *g, struct val from, struct val end)
 	const struct val buffer = buffer_at(g, 0);
 
 	FOR(g->k, k, from, end, g->c->k) {
+		struct gemm_stage direct;
+
 		BARRIER(g->k);
 		gemm_feed_masked(g, &g->a, k, end, buffer);
-		if (!g->c->b_direct)
+		if (g->c->b_direct)
+			gemm_direct_masked(g, k, end, &direct);
+		else
 			gemm_feed_masked(g, &g->b, k, end, buffer);
 		BARRIER(g->k);
-		gemm_product(g, buffer);
+		gemm_product(g, buffer, &direct);
 	}
 }
 
@@ -262,29 +284,66 @@ static void feeds_init(struct gemm_gen *g)
 				    MUL(column, CAST(DSL_I64, a->ldb)) :
 				    column);
 	gemm_feed_init(g, &g->a);
-	if (!g->c->b_direct)
+	if (g->c->b_direct)
+		gemm_direct_init(g);
+	else
 		gemm_feed_init(g, &g->b);
 }
 
-static void waves_init(struct gemm_gen *g)
+void gemm_waves_init(struct gemm_gen *g, struct val wave)
 {
-	const struct val w = WAVE(g->k);
 	const struct gemm_config *c = g->c;
 
-	g->wave_row = MUL(REM(w, c->waves_m), (int)g->p.wave_m);
-	g->wave_column = MUL(DIV(w, c->waves_m), (int)g->p.wave_n);
+	g->wave_row = MUL(REM(wave, c->waves_m), (int)g->p.wave_m);
+	g->wave_column = MUL(DIV(wave, c->waves_m), (int)g->p.wave_n);
 }
 
-static void tile(struct gemm_gen *g, struct val tile_m, struct val tile_n)
+void gemm_place_tile(struct gemm_gen *g, struct val tile_m, struct val tile_n)
 {
 	g->row = MUL(tile_m, g->c->m);
 	g->column = MUL(tile_n, (int)g->p.out_n);
-	g->batch = GROUP_ID(g->k, 2);
-	waves_init(g);
+}
+
+/* The sums of [from, end) of K: to C if that is all of it. */
+static void part(struct gemm_gen *g, struct val from, struct val end,
+		 struct val whole, struct val slot)
+{
+	gemm_waves_init(g, WAVE(g->k));
 	feeds_init(g);
 	sums_init(g);
-	accumulate(g, CONST(g->k, DSL_I32, 0), g->arg.k);
-	gemm_epilogue(g);
+	accumulate(g, from, end);
+	if (!gemm_has_parts(g->c)) {
+		gemm_epilogue(g, gemm_run_sums, 0, g->p.frags_m);
+	} else if (g->c->stream_k) {
+		IF (g->k, whole) {
+			gemm_epilogue(g, gemm_run_sums, 0, g->p.frags_m);
+		}
+		ELSE (g->k) {
+			gemm_part_store(g, slot);
+		}
+	} else {
+		gemm_part_store(g, slot);
+	}
+}
+
+/* Of one tile the part that is this workgroup's. */
+static void tile(struct gemm_gen *g, struct val tile_m, struct val tile_n)
+{
+	const struct val z = GROUP_ID(g->k, 2);
+	const int parts = g->c->split;
+	const struct val s = REM(z, parts);
+	const struct val from = MUL(s, g->arg.part);
+
+	g->batch = DIV(z, parts);
+	gemm_place_tile(g, tile_m, tile_n);
+	const struct val t = ADD(MUL(ADD(MUL(g->batch, g->arg.tiles_m),
+					 tile_m), g->arg.tiles_n), tile_n);
+
+	if (parts > 1)
+		part(g, from, MIN(ADD(from, g->arg.part), g->arg.k), s,
+		     ADD(MUL(t, parts), s));
+	else
+		part(g, CONST(g->k, DSL_I32, 0), g->arg.k, s, t);
 }
 
 static void ordered_tiles(struct gemm_gen *g)
@@ -292,6 +351,10 @@ static void ordered_tiles(struct gemm_gen *g)
 	const uint32_t band = g->c->order;
 	const struct val x = GROUP_ID(g->k, 0), y = GROUP_ID(g->k, 1);
 
+	if (g->c->stream_k) {
+		gemm_stream(g, part);
+		return;
+	}
 	if (band < 2) {
 		tile(g, y, x);
 		return;
@@ -348,7 +411,9 @@ bool gemm_compile(const struct gemm_op *op, const struct gemm_config *c,
 	if (o)
 		mine = *o;
 	mine.wgp = !c->cu_mode;
-	if (compile(build_main(op, c, e), &mine, out, e))
+	if (compile(build_main(op, c, e), &mine, out, e) &&
+	    (!gemm_has_parts(c) ||
+	     compile(gemm_build_reduce(op, c, e), &mine, out, e)))
 		return true;
 	gemm_code_fini(out);
 	gemm_config_name(c, name, sizeof(name));

@@ -56,9 +56,6 @@ static bool check_numbers(const struct gemm_config *c, struct err *e)
 	if (waves < 1 || waves > MAX_WAVES)
 		return err_set(e, ERR_UNSUPPORTED, "%d waves; wanted 1 to %d",
 			       waves, MAX_WAVES);
-	if (c->b_direct || c->stream_k || c->split > 1)
-		return err_set(e, ERR_UNSUPPORTED, "B from memory, split and "
-			       "stream-K are not there yet");
 	return true;
 }
 
@@ -70,8 +67,6 @@ bool gemm_check(const struct gemm_op *op, const struct gemm_config *c,
 	if (!check_op(op, e) || !check_numbers(c, e) ||
 	    !gemm_plan(op, c, &p, e))
 		return false;
-	if (op->in == DSL_F32)
-		return err_set(e, ERR_UNSUPPORTED, "f32 is not there yet");
 	const uint32_t lds = p.buffer * c->buffers * p.elem_bytes;
 	const uint32_t sums = p.frags_m * p.frags_n * (p.wmma ? 8 : 1);
 
@@ -81,7 +76,17 @@ bool gemm_check(const struct gemm_op *op, const struct gemm_config *c,
 	if (sums > MAX_SUMS)
 		return err_set(e, ERR_UNSUPPORTED, "%u registers of sums alone; "
 			       "a lane has 256 in all", sums);
-	if (op->epilogue & GEMM_SWIGLU && (c->n % 32 || p.frags_n % 2))
+	if (c->b_direct && (!op->b_trans || !p.wmma ||
+			    p.frags_n * p.slices > GEMM_MAX_FRAGS))
+		return err_set(e, ERR_UNSUPPORTED, "%u fragments of B straight "
+			       "from memory; wanted N x K in memory, not f32, "
+			       "and at most %d", p.frags_n * p.slices,
+			       GEMM_MAX_FRAGS);
+	if (p.frags_m > GEMM_MAX_FRAGS || p.frags_n > GEMM_MAX_FRAGS)
+		return err_set(e, ERR_UNSUPPORTED, "%ux%u of a wave's tile; "
+			       "wanted at most %d", p.frags_m, p.frags_n,
+			       GEMM_MAX_FRAGS);
+	if (op->epilogue & GEMM_SWIGLU && p.wave_n % 32)
 		return err_set(e, ERR_UNSUPPORTED, "a SwiGLU pair wants waves "
 			       "that are multiples of 32 columns wide; got %u",
 			       p.wave_n);
@@ -132,6 +137,14 @@ bool gemm_fits(const struct gemm_op *op, const struct gemm_config *c,
 		return err_set(e, ERR_UNSUPPORTED, "%ux%ux%u is not made of "
 			       "tiles of %ux%ux%u, as config.even promises",
 			       s->m, s->n, s->k, c->m, tile_n, c->k);
+	const uint64_t work = (uint64_t)(s->m / c->m + 1) *
+			      (s->n / tile_n + 1) * (s->k / c->k + 1) *
+			      (s->batch ? s->batch : 1);
+
+	if (gemm_has_parts(c) && work * c->split > INT32_MAX)
+		return err_set(e, ERR_UNSUPPORTED, "%llu tiles in %u parts; "
+			       "wanted less than 2^31",
+			       (unsigned long long)work, c->split);
 	return check_stride("A", s->lda, op->a_trans ? s->m : s->k,
 			    op->a_trans ? c->k : c->m, in, c->even, e) &&
 	       check_stride("B", s->ldb, op->b_trans ? s->k : columns,

@@ -1,35 +1,37 @@
 /* compiler/gemm/epilogue.c - from sums to C. */
 #include "compiler/gemm/gemm_int.h"
 
-#include <math.h>
-
 /* ------------------------------------------------------------- one run -- */
 
-static struct val all(struct dsl *k, struct val x, uint32_t n)
-{
-	struct val e[SSA_MAX_LANES];
+/*
+ * GEMM_RUN neighbours of one row: the sums, their place in the tile; the gate's
+ * sums for SWIGLU.
+ */
+struct run {
+	struct val x, gate;
+	struct val row, column; /* i32 */
+};
 
-	for (uint32_t j = 0; j < n; j++)
-		e[j] = x;
-	(void)k;
-	return n == 1 ? x : dsl_join(DSL_AT, e, n);
-}
+/* Pointers to the tile's first element. */
+struct out {
+	struct val c, residual, bias;
+};
 
 /* Which of the run's elements are there. */
-static struct val mask_of(struct gemm_gen *g, const struct gemm_chunk *c)
+static struct val mask_of(struct gemm_gen *g, const struct run *c)
 {
 	const struct val row = LT(ADD(g->row, c->row), g->arg.m);
-	const struct val column = RANGE(ADD(g->column, c->column), c->n);
+	const struct val column = RANGE(ADD(g->column, c->column), GEMM_RUN);
 
-	return AND(LT(column, all(g->k, g->arg.n, c->n)), row);
+	return AND(LT(column, g->arg.n), row);
 }
 
 static struct val read_run(struct gemm_gen *g, struct val p, struct val at,
-			   const struct gemm_chunk *c, bool whole)
+			   const struct run *c, bool whole)
 {
-	return CAST(DSL_F32, whole ? LOADV(p, at, c->n) :
+	return CAST(DSL_F32, whole ? LOADV(p, at, GEMM_RUN) :
 				     LOAD_IF(mask_of(g, c), p,
-					     RANGE(at, c->n)));
+					     RANGE(at, GEMM_RUN)));
 }
 
 static struct val activation(const struct gemm_op *op, struct val x,
@@ -46,8 +48,8 @@ static struct val activation(const struct gemm_op *op, struct val x,
 	return x;
 }
 
-static struct val linear(struct gemm_gen *g, const struct gemm_out *o,
-			 const struct gemm_chunk *c, struct val x, bool second,
+static struct val linear(struct gemm_gen *g, const struct out *o,
+			 const struct run *c, struct val x, bool second,
 			 bool whole)
 {
 	const uint32_t ep = g->op->epilogue;
@@ -61,14 +63,14 @@ static struct val linear(struct gemm_gen *g, const struct gemm_out *o,
 
 	struct val at = c->column;
 	const struct val b = CAST(
-		DSL_F32, whole ? LOADV(p, at, c->n) :
-				 LOAD_IF(mask_of(g, c), p, RANGE(at, c->n)));
+		DSL_F32, whole ? LOADV(p, at, GEMM_RUN) :
+				 LOAD_IF(mask_of(g, c), p, RANGE(at, GEMM_RUN)));
 
 	return ADD(x, b);
 }
 
-void gemm_finish(struct gemm_gen *g, const struct gemm_out *o,
-		 const struct gemm_chunk *c, bool whole)
+static void finish(struct gemm_gen *g, const struct out *o,
+		   const struct run *c, bool whole)
 {
 	const struct gemm_op *op = g->op;
 	const struct val at = ADD(MUL(c->row, g->arg.ldc), c->column);
@@ -90,13 +92,12 @@ void gemm_finish(struct gemm_gen *g, const struct gemm_out *o,
 	if (whole)
 		STORE(o->c, at, x);
 	else
-		STORE_IF(mask_of(g, c), o->c, RANGE(at, c->n), x);
+		STORE_IF(mask_of(g, c), o->c, RANGE(at, GEMM_RUN), x);
 }
 
 /* ------------------------------------------------------------ the tile -- */
 
-/* Pointers to the tile's first element. */
-void gemm_out(struct gemm_gen *g, struct gemm_out *o)
+static void place(struct gemm_gen *g, struct out *o)
 {
 	const struct val first =
 		ADD(MUL(CAST(DSL_I64, g->batch), g->arg.stride_c),
@@ -110,48 +111,37 @@ void gemm_out(struct gemm_gen *g, struct gemm_out *o)
 		o->bias = ADVANCE(g->arg.bias, CAST(DSL_I64, g->column));
 }
 
-/* Four elements of a fragment: half q of those of this lane. */
-static struct val quarter(struct gemm_gen *g, uint32_t i, uint32_t j,
-			  uint32_t q)
-{
-	const struct val x = FRAG_ELEMS(GET(g->acc[i * g->p.frags_n + j]));
-
-	return JOIN(ELEM(x, 4 * q), ELEM(x, 4 * q + 1), ELEM(x, 4 * q + 2),
-		    ELEM(x, 4 * q + 3));
-}
-
-static void matrices(struct gemm_gen *g, const struct gemm_out *o, bool whole)
+static void runs(struct gemm_gen *g, const struct out *o,
+		 gemm_sums_fn *sums, uint32_t from, uint32_t to, bool whole)
 {
 	const bool pair = g->op->epilogue & GEMM_SWIGLU;
-	const struct val lane = LANE(g->k);
-	const struct val row = ADD(g->wave_row, AND(lane, 15));
-	struct val column = MUL(SHR(lane, 4), 4);
+	const uint32_t apart = g->p.runs_16;
 
-	column = ADD(column, pair ? SHR(g->wave_column, 1) : g->wave_column);
-	for (uint32_t i = 0; i < g->p.frags_m; i++)
-		for (uint32_t j = 0; j < g->p.frags_n; j += 1 + pair)
-			for (uint32_t q = 0; q < 2; q++) {
-				const uint32_t at = j / (1 + pair) * GEMM_FRAG;
-				struct gemm_chunk c = {
-					.x = quarter(g, i, j + pair, q),
-					.row = ADD(row, i * GEMM_FRAG),
-					.column = ADD(column, at + 8 * q),
-					.n = 4,
-				};
+	for (uint32_t i = from; i < to; i++)
+		for (uint32_t c = 0; c < g->p.runs; c++) {
+			/* Of a pair the gate's columns are the first 16. */
+			if (pair && c / apart % 2)
+				continue;
+			const struct run x = {
+				.x = sums(g, i, pair ? c + apart : c),
+				.gate = pair ? sums(g, i, c) :
+					       (struct val){ 0 },
+				.row = gemm_run_row(g, i),
+				.column = gemm_run_column(g, c),
+			};
 
-				if (pair)
-					c.gate = quarter(g, i, j, q);
-				gemm_finish(g, o, &c, whole);
-			}
+			finish(g, o, &x, whole);
+		}
 }
 
-void gemm_epilogue(struct gemm_gen *g)
+void gemm_epilogue(struct gemm_gen *g, gemm_sums_fn *sums, uint32_t from,
+		   uint32_t to)
 {
-	struct gemm_out o;
+	struct out o;
 
-	gemm_out(g, &o);
+	place(g, &o);
 	if (g->c->even) {
-		matrices(g, &o, true);
+		runs(g, &o, sums, from, to, true);
 		return;
 	}
 	const struct val inside =
@@ -160,9 +150,9 @@ void gemm_epilogue(struct gemm_gen *g)
 			LE(ADD(g->column, (int)g->p.out_n), g->arg.n)));
 
 	IF (g->k, inside) {
-		matrices(g, &o, true);
+		runs(g, &o, sums, from, to, true);
 	}
 	ELSE (g->k) {
-		matrices(g, &o, false);
+		runs(g, &o, sums, from, to, false);
 	}
 }

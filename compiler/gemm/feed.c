@@ -33,9 +33,14 @@ static struct val far_rows(const struct gemm_gen *g, struct val r)
 	return MUL(AND(SHR(r, 4), 1), g->arg.n);
 }
 
-static struct val memory_row(const struct gemm_gen *g,
-			     const struct gemm_feed *f, struct val r,
-			     bool clamp)
+struct val gemm_feed_has(const struct gemm_gen *g, const struct gemm_feed *f,
+			 struct val r)
+{
+	return LT(near_row(g, f, r), f->valid);
+}
+
+struct val gemm_feed_row(const struct gemm_gen *g, const struct gemm_feed *f,
+			 struct val r, bool clamp)
 {
 	struct val row = near_row(g, f, r);
 
@@ -90,9 +95,9 @@ static struct val offset(struct gemm_gen *g, const struct gemm_feed *f,
 			 struct val major, struct val minor)
 {
 	if (f->s->minor_k)
-		return ADD(MUL(memory_row(g, f, major, !g->c->even), f->ld),
+		return ADD(MUL(gemm_feed_row(g, f, major, !g->c->even), f->ld),
 			   minor);
-	return ADD(MUL(major, f->ld), memory_row(g, f, minor, false));
+	return ADD(MUL(major, f->ld), gemm_feed_row(g, f, minor, false));
 }
 
 void gemm_feed_init(struct gemm_gen *g, struct gemm_feed *f)
@@ -183,9 +188,9 @@ static struct val load_masked(struct gemm_gen *g, const struct gemm_feed *f,
 	struct val row, from, limit;
 
 	if (s->minor_k) {
-		row = memory_row(g, f, at->major, false);
+		row = gemm_feed_row(g, f, at->major, false);
 		from = ADD(k, at->minor);
-		limit = SELECT(LT(near_row(g, f, at->major), f->valid), end, 0);
+		limit = SELECT(gemm_feed_has(g, f, at->major), end, 0);
 	} else {
 		const struct val far = halves(g, f) ?
 					       far_rows(g, at->minor) :

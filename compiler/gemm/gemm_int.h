@@ -4,7 +4,15 @@
 
 #include "compiler/gemm/gemm.h"
 
-enum { GEMM_WAVE = 32, GEMM_FRAG = 16, GEMM_MAX_LOADS = 64 };
+enum {
+	GEMM_WAVE = 32,
+	GEMM_FRAG = 16,
+	GEMM_RUN = 4,
+	GEMM_MAX_LOADS = 64,
+	GEMM_MAX_FRAGS = 32, /* of B, straight from memory */
+	GEMM_LANES_M = 8,    /* a wave's lanes on an f32 tile */
+	GEMM_LANES_N = 4,
+};
 
 /* ------------------------------------------------------------- plan.c ---- */
 
@@ -33,6 +41,11 @@ struct gemm_plan {
 	uint32_t wave_m, wave_n;   /* tile of a wave */
 	uint32_t frags_m, frags_n; /* of it; f32: elements of a lane */
 	uint32_t slices;	   /* of the tile's K: 16, f32: 1 */
+	/*
+	 * A lane's sums are runs of GEMM_RUN neighbours in a row: frags_m rows
+	 * of `runs`; 16 columns take runs_16.
+	 */
+	uint32_t runs, runs_16;
 	uint32_t buffer;	   /* elements of an LDS buffer */
 	uint32_t out_n;		   /* columns of C of a tile */
 	struct gemm_side a, b;
@@ -116,6 +129,11 @@ struct gemm_stage {
 	struct val v[GEMM_MAX_LOADS];
 	uint32_t n;
 };
+/* Row r of the tile along M or N in memory; is it there? */
+struct val gemm_feed_row(const struct gemm_gen *g, const struct gemm_feed *f,
+			 struct val r, bool clamp);
+struct val gemm_feed_has(const struct gemm_gen *g, const struct gemm_feed *f,
+			 struct val r);
 void gemm_feed_init(struct gemm_gen *g, struct gemm_feed *f);
 /* The tile that begins at element k of K, all of it inside. */
 void gemm_feed_load(const struct gemm_feed *f, struct val k,
@@ -126,29 +144,52 @@ void gemm_feed_store(struct gemm_gen *g, const struct gemm_feed *f,
 void gemm_feed_masked(struct gemm_gen *g, const struct gemm_feed *f,
 		      struct val k, struct val end, struct val buffer);
 
+/* ----------------------------------------------------------- direct.c ---- */
+
+/* The fragments of B of this wave, as they come from memory; [slices][n]. */
+void gemm_direct_init(struct gemm_gen *g);
+void gemm_direct_load(struct gemm_gen *g, struct val k, struct gemm_stage *s);
+void gemm_direct_masked(struct gemm_gen *g, struct val k, struct val end,
+			struct gemm_stage *s);
+
 /* ---------------------------------------------------------- product.c ---- */
 
-/* acc += the tile in LDS at element `buffer`. */
-void gemm_product(struct gemm_gen *g, struct val buffer);
+/* Row of a fragment of B that this lane reads. */
+struct val gemm_lane_row_n(struct gemm_gen *g);
+/* acc += the tile in LDS at element `buffer`; `b`: B, unless from there. */
+void gemm_product(struct gemm_gen *g, struct val buffer,
+		  const struct gemm_stage *b);
+/* Run c of row group i: its sums, its place in the workgroup's tile. */
+struct val gemm_run_sums(struct gemm_gen *g, uint32_t i, uint32_t c);
+struct val gemm_run_row(struct gemm_gen *g, uint32_t i);
+struct val gemm_run_column(struct gemm_gen *g, uint32_t c);
 
 /* --------------------------------------------------------- epilogue.c ---- */
 
-/*
- * `n` neighbours of one row: the sums, their place in C; the other factor's
- * sums for SWIGLU.  `whole`: nothing of it lies outside.
- */
-struct gemm_chunk {
-	struct val x, gate;
-	struct val row, column; /* i32 */
-	uint32_t n;
-};
-/* Pointers of this product of a batch. */
-struct gemm_out {
-	struct val c, residual, bias;
-};
-void gemm_out(struct gemm_gen *g, struct gemm_out *o);
-void gemm_finish(struct gemm_gen *g, const struct gemm_out *o,
-		 const struct gemm_chunk *c, bool whole);
-void gemm_epilogue(struct gemm_gen *g);
+typedef struct val gemm_sums_fn(struct gemm_gen *g, uint32_t i, uint32_t c);
+/* C, of row groups [from, to), whose sums sums() gives. */
+void gemm_epilogue(struct gemm_gen *g, gemm_sums_fn *sums, uint32_t from,
+		   uint32_t to);
+
+/* ------------------------------------------------------------ parts.c ---- */
+
+/* Which tile, of which product of the batch; row, column, feeds follow. */
+void gemm_place_tile(struct gemm_gen *g, struct val tile_m, struct val tile_n);
+/* Tiles of K; at least one. */
+struct val gemm_k_tiles(struct gemm_gen *g);
+/* The sums go to this slot of the workspace. */
+void gemm_part_store(struct gemm_gen *g, struct val slot);
+/* All that this workgroup of a stream-K grid does; tile() makes one. */
+typedef void gemm_tile_fn(struct gemm_gen *g, struct val from, struct val end,
+			  struct val whole, struct val slot);
+void gemm_stream(struct gemm_gen *g, gemm_tile_fn *tile);
+/* The second kernel: adds parts up. */
+struct ssa_func *gemm_build_reduce(const struct gemm_op *op,
+				   const struct gemm_config *c, struct err *e);
+bool gemm_has_parts(const struct gemm_config *c);
+
+/* ------------------------------------------------------------ build.c ---- */
+
+void gemm_waves_init(struct gemm_gen *g, struct val wave);
 
 #endif

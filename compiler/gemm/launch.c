@@ -71,6 +71,52 @@ static int32_t aligned(const struct gemm_op *op, const struct packed *a,
 	return (ab ? GEMM_ALIGNED_AB : 0) | (c ? GEMM_ALIGNED_C : 0);
 }
 
+/* Groups in x run through the columns of a band of rows of tiles. */
+static void main_step(const struct gemm_config *c, const struct gemm_plan *p,
+		      struct packed *a, struct gemm_launch *out)
+{
+	const uint32_t band = c->order > 1 ? c->order : 1;
+	const uint32_t deep = tiles((uint32_t)a->k, c->k);
+	const uint32_t all = (uint32_t)(a->tiles_m * a->tiles_n * a->batch);
+	uint32_t *groups = out->step[0].groups;
+
+	out->n = 1;
+	out->step[0].kernel = "gemm";
+	out->step[0].group_size = p->threads;
+	groups[0] = (uint32_t)a->tiles_n * band;
+	groups[1] = tiles((uint32_t)a->tiles_m, band);
+	groups[2] = (uint32_t)a->batch * c->split;
+	a->part = (int32_t)(tiles(deep, c->split) * c->k);
+	if (!c->stream_k)
+		return;
+	a->part = (int32_t)tiles(all * (deep ? deep : 1), c->split);
+	groups[0] = all ? c->split : 0;
+	groups[1] = groups[2] = 1;
+}
+
+static void reduce_step(const struct gemm_config *c, const struct gemm_plan *p,
+			const struct packed *a, struct gemm_launch *out)
+{
+	const uint32_t each = c->waves_m * c->waves_n * p->frags_m;
+	const uint32_t all = (uint32_t)(a->tiles_m * a->tiles_n * a->batch);
+	uint32_t *groups = out->step[1].groups;
+	uint64_t slots = (uint64_t)all * c->split;
+
+	out->n = 2;
+	out->step[1].kernel = "gemm_reduce";
+	out->step[1].group_size = GEMM_WAVE;
+	groups[0] = (uint32_t)a->tiles_n;
+	groups[1] = (uint32_t)a->tiles_m;
+	groups[2] = (uint32_t)a->batch * each;
+	if (c->stream_k) {
+		slots = 2 * (uint64_t)c->split;
+		groups[0] = all;
+		groups[1] = 1;
+		groups[2] = each;
+	}
+	out->workspace_bytes = slots * c->m * c->n * 4;
+}
+
 bool gemm_launch(const struct gemm_op *op, const struct gemm_config *c,
 		 const struct gemm_shape *s, const struct gemm_operands *x,
 		 struct gemm_launch *out, struct err *e)
@@ -85,15 +131,9 @@ bool gemm_launch(const struct gemm_op *op, const struct gemm_config *c,
 	a.aligned = aligned(op, &a, p.elem_bytes);
 	a.tiles_m = (int32_t)tiles(s->m, c->m);
 	a.tiles_n = (int32_t)tiles(s->n, p.out_n);
-	out->n = 1;
-	out->step[0].kernel = "gemm";
-	out->step[0].group_size = p.threads;
-	out->step[0].groups[0] = (uint32_t)a.tiles_n *
-				 (c->order > 1 ? c->order : 1);
-	out->step[0].groups[1] = c->order > 1 ?
-					 tiles((uint32_t)a.tiles_m, c->order) :
-					 (uint32_t)a.tiles_m;
-	out->step[0].groups[2] = (uint32_t)a.batch;
+	main_step(c, &p, &a, out);
+	if (gemm_has_parts(c))
+		reduce_step(c, &p, &a, out);
 	for (int k = 0; k < out->n; k++) {
 		out->step[k].args_bytes = ARGS_END;
 		memcpy(out->step[k].args, &a, ARGS_END);

@@ -8,9 +8,6 @@ static bool is_power(uint32_t x)
 	return x && !(x & (x - 1));
 }
 
-/* Lanes of a wave on the tile of an f32 product. */
-enum { LANES_M = 8, LANES_N = 4, VALU_VEC = 4 };
-
 /* ------------------------------------------------------------ operands -- */
 
 /* The widest loads that give every work-item the same number of them. */
@@ -83,16 +80,18 @@ static bool side(struct gemm_plan *p, struct gemm_side *s, uint32_t rows,
 
 static bool share_waves(const struct gemm_config *c, struct gemm_plan *p)
 {
-	const uint32_t unit_m = p->wmma ? GEMM_FRAG : LANES_M * VALU_VEC;
-	const uint32_t unit_n = p->wmma ? GEMM_FRAG : LANES_N * VALU_VEC;
+	const uint32_t unit_m = p->wmma ? GEMM_FRAG : GEMM_LANES_M * GEMM_RUN;
+	const uint32_t unit_n = p->wmma ? GEMM_FRAG : GEMM_LANES_N * GEMM_RUN;
 
 	if (!c->waves_m || !c->waves_n || c->m % c->waves_m ||
 	    c->n % c->waves_n)
 		return false;
 	p->wave_m = c->m / c->waves_m;
 	p->wave_n = c->n / c->waves_n;
-	p->frags_m = p->wave_m / (p->wmma ? GEMM_FRAG : LANES_M);
-	p->frags_n = p->wave_n / (p->wmma ? GEMM_FRAG : LANES_N);
+	p->frags_m = p->wave_m / (p->wmma ? GEMM_FRAG : GEMM_LANES_M);
+	p->frags_n = p->wave_n / (p->wmma ? GEMM_FRAG : GEMM_LANES_N);
+	p->runs = p->wmma ? 2 * p->frags_n : p->frags_n / GEMM_RUN;
+	p->runs_16 = p->wmma ? 2 : 1;
 	return p->wave_m && p->wave_n && p->wave_m % unit_m == 0 &&
 	       p->wave_n % unit_n == 0;
 }
