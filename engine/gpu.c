@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/cc.h"
-
 enum dsl_type gpu_type(enum qwen_weights w)
 {
 	static const enum dsl_type type[QWEN_WEIGHTS] = {
@@ -29,19 +27,15 @@ static bool same_shape(const struct kernel_shape *a,
 
 static bool kernel_make(struct gpu *g, struct gpu_kernel *k, struct err *e)
 {
-	struct ssa_func *f = k->entry->build(k->entry, &k->shape, e);
-	struct cc_object obj = { 0 };
+	struct jit_object obj;
 	struct kfd_code *code;
-	struct cc_options o;
 	bool good;
 
-	cc_options_init(&o);
-	good = f && cc_compile(f, &o, &obj, e) &&
-	       kfd_code_load(g->dev, obj.bytes.data, obj.bytes.len, &code,
-			     e) &&
+	if (!kernel_object(&g->jit, k->entry, &k->shape, NULL, &obj, e))
+		return err_wrap(e, "kernel %s", k->entry->name);
+	good = kfd_code_load(g->dev, obj.bytes, obj.len, &code, e) &&
 	       kfd_code_kernel(code, k->entry->name, &k->kernel, e);
-	cc_object_fini(&obj);
-	ssa_func_free(f);
+	jit_object_fini(&obj);
 	return good || err_wrap(e, "kernel %s", k->entry->name);
 }
 
@@ -67,6 +61,50 @@ const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
 	g->kernel[g->n_kernels] = xmalloc(sizeof(want));
 	*g->kernel[g->n_kernels] = want;
 	return g->kernel[g->n_kernels++];
+}
+
+static bool tiles_make(struct gpu *g, struct gpu_tiles *t, struct err *e)
+{
+	struct gemm_code code;
+	struct kfd_code *loaded;
+	bool good = true;
+
+	t->config = gemm_default(&t->op);
+	if (!gemm_compile(&t->op, &t->config, NULL, &code, e))
+		return false;
+	for (int i = 0; good && i < code.n; i++) {
+		good = kfd_code_load(g->dev, code.object[i].bytes.data,
+				     code.object[i].bytes.len, &loaded, e);
+		if (good)
+			t->kernel[i] = kfd_code_at(loaded, 0);
+	}
+	gemm_code_fini(&code);
+	return good;
+}
+
+static bool same_op(const struct gemm_op *a, const struct gemm_op *b)
+{
+	return a->in == b->in && a->out == b->out &&
+	       a->a_trans == b->a_trans && a->b_trans == b->b_trans &&
+	       a->beta == b->beta && a->epilogue == b->epilogue;
+}
+
+const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
+				  struct err *e)
+{
+	struct gpu_tiles *t;
+
+	for (size_t i = 0; i < g->n_tiles; i++)
+		if (same_op(&g->tiles[i]->op, op))
+			return g->tiles[i];
+	t = xcalloc(1, sizeof(*t));
+	t->op = *op;
+	if (!tiles_make(g, t, e)) {
+		free(t);
+		return NULL;
+	}
+	g->tiles = xrealloc(g->tiles, (g->n_tiles + 1) * sizeof(*g->tiles));
+	return g->tiles[g->n_tiles++] = t;
 }
 
 /* ---- weights ---- */
@@ -232,7 +270,11 @@ static void gpu_close(struct qwen_model *m)
 	kfd_close(g->dev);
 	for (size_t i = 0; i < g->n_kernels; i++)
 		free(g->kernel[i]);
+	for (size_t i = 0; i < g->n_tiles; i++)
+		free(g->tiles[i]);
+	jit_fini(&g->jit);
 	free(g->kernel);
+	free(g->tiles);
 	free(g->mem);
 	free(g->layer);
 	free(g);
@@ -251,6 +293,7 @@ static bool gpu_open(struct qwen_model *m, const struct qwen_load *how,
 			       c->head_dim, KERNEL_MAX_HEAD);
 	g = m->device = xcalloc(1, sizeof(*g));
 	g->m = m;
+	jit_init(&g->jit, NULL, NULL);
 	g->layer = xcalloc(c->layers, sizeof(*g->layer));
 	bool good = how->driver ? kfd_open_driver(&g->dev, how->driver, -1,
 						  "chosen by its caller", e) :

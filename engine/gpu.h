@@ -10,6 +10,8 @@
 #ifndef T0_ENGINE_GPU_H
 #define T0_ENGINE_GPU_H
 
+#include "compiler/gemm/gemm.h"
+#include "compiler/jit.h"
 #include "compiler/kernels/kernels.h"
 #include "engine/backend.h"
 #include "kfd/kfd.h"
@@ -34,8 +36,16 @@ struct gpu_kernel {
 	const struct kfd_kernel *kernel;
 };
 
+/* A product of tiles, ready to launch. */
+struct gpu_tiles {
+	struct gemm_op op;
+	struct gemm_config config;
+	const struct kfd_kernel *kernel[GEMM_KERNELS];
+};
+
 struct gpu {
 	struct kfd_dev *dev;
+	struct jit jit;
 	const struct qwen_model *m;
 	struct kfd_mem **mem; /* [n_mem]: what holds the weights */
 	size_t n_mem;
@@ -44,16 +54,20 @@ struct gpu {
 	struct gpu_layer *layer; /* [config.layers] */
 	struct gpu_kernel **kernel; /* [n_kernels]: each once */
 	size_t n_kernels;
+	struct gpu_tiles **tiles; /* [n_tiles]: each once */
+	size_t n_tiles;
 };
 
 /* ------------------------------------------------------------- gpu.c ---- */
 
 /* The library's name for it; F32, F16, BF16, I8, or U8 for INT4. */
 enum dsl_type gpu_type(enum qwen_weights w);
-/* Compiled when first asked for; lives as long as g.  NULL and *e if not. */
+/* Made when first asked for; they live as long as g.  NULL and *e if not. */
 const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
 				    const struct kernel_shape *shape,
 				    struct err *e);
+const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
+				  struct err *e);
 
 /* -------------------------------------------------------- gpu_pass.c ---- */
 

@@ -4,55 +4,23 @@
  * reads (logits, ids) lies in host memory that the device sees; all else stays
  * on the device.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/gpu.h"
+#include "engine/gpu_int.h"
 
-/* Keys of one group of attention; a longer context is split over groups. */
-#define SPLIT_KEYS 256
-/* Passes of more tokens have groups enough without splits. */
-#define SPLIT_TOKENS 8
 /* Layers under way before the host looks whether it should stop. */
 #define AHEAD 4
 
-/* Words per token that the host writes. */
-enum word { ID, POSITION, SLOT, LENGTH, PICK, WORDS };
-
-/* The kernels of a matrix's product depend on its type. */
-struct products {
-	const struct gpu_kernel *embed, *heads, *add, *swiglu, *norm;
-};
-
-struct state {
-	struct gpu *g;
-	struct qwen_shape shape;
-	struct kfd_queue *queue;
-	struct products of[QWEN_WEIGHTS];
-	const struct gpu_kernel *attend, *split, *join, *argmax, *copy;
-	uint32_t ratio, splits; /* heads of a group of attention; at most */
-	struct kfd_mem *key, *value; /* [layers][sequences][kv][positions][d] */
-	size_t layer_bytes; /* of one layer's keys */
-	struct kfd_mem *cosine, *sine;
-	struct kfd_mem *words; /* [WORDS][max_tokens] i32, host memory */
-	struct kfd_mem *x, *q, *a, *ffn, *part, *top;
-	struct kfd_mem *logits, *best; /* [cap_wanted] rows */
-	struct kfd_mem *out;	       /* the same in host memory */
-	uint32_t cap_wanted;
-	struct qwen_counts counts;
-	uint64_t ticket; /* of the last packet */
-};
-
 /* ---- memory ---- */
 
-static bool memory(struct state *s, enum kfd_domain domain, const char *name,
+static bool memory(struct gpu_state *s, enum kfd_domain domain, const char *name,
 		   size_t bytes, struct kfd_mem **out, struct err *e)
 {
 	return kfd_mem_alloc(s->g->dev, domain, bytes, name, out, e);
 }
 
-static bool cache_new(struct state *s, struct err *e)
+static bool cache_new(struct gpu_state *s, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	size_t size = s->shape.cache == QWEN_W_F32 ? 4 : 2, all;
@@ -64,7 +32,7 @@ static bool cache_new(struct state *s, struct err *e)
 	       memory(s, KFD_VRAM_PRIVATE, "values", all, &s->value, e);
 }
 
-static bool angles_new(struct state *s, struct err *e)
+static bool angles_new(struct gpu_state *s, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	size_t n = (size_t)s->shape.positions * (c->head_dim / 2);
@@ -81,7 +49,7 @@ static bool angles_new(struct state *s, struct err *e)
 	return good;
 }
 
-static bool buffers_new(struct state *s, struct err *e)
+static bool buffers_new(struct gpu_state *s, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	size_t n = s->shape.max_tokens, d = c->heads * c->head_dim;
@@ -104,11 +72,12 @@ static bool buffers_new(struct state *s, struct err *e)
 			    want[i].floats * sizeof(float), want[i].mem, e))
 			return false;
 	return memory(s, KFD_GTT, "ids and positions",
-		      WORDS * n * sizeof(int32_t), &s->words, e);
+		      GPU_WORDS * (n + 1) * sizeof(int32_t), &s->words, e) &&
+	       gpu_tile_buffers(s, e);
 }
 
 /* Room for n rows of results. */
-static bool results_grow(struct state *s, uint32_t n, struct err *e)
+static bool results_grow(struct gpu_state *s, uint32_t n, struct err *e)
 {
 	size_t bytes = (size_t)n * s->g->m->config.vocab * sizeof(float);
 
@@ -129,16 +98,17 @@ static bool results_grow(struct state *s, uint32_t n, struct err *e)
 
 /* ---- kernels ---- */
 
-static bool products_find(struct state *s, enum qwen_weights w, struct err *e)
+static bool products_find(struct gpu_state *s, enum qwen_weights w, struct err *e)
 {
 	struct kernel_shape shape = { .type = DSL_F32, .weights = gpu_type(w),
 				      .cache = gpu_type(s->shape.cache) };
-	struct products *p = &s->of[w];
+	struct gpu_products *p = &s->of[w];
 	struct gpu *g = s->g;
 
 	if (p->norm)
 		return true;
-	return (p->embed = gpu_kernel(g, "stream_embed", &shape, e)) &&
+	return gpu_tile_kernels(s, w, e) &&
+	       (p->embed = gpu_kernel(g, "stream_embed", &shape, e)) &&
 	       (p->heads = gpu_kernel(g, "stream_heads", &shape, e)) &&
 	       (p->add = gpu_kernel(g, "stream_add", &shape, e)) &&
 	       (p->swiglu = gpu_kernel(g, "stream_swiglu", &shape, e)) &&
@@ -156,7 +126,7 @@ static uint32_t ratio_of(const struct qwen_config *c)
 	return best;
 }
 
-static bool kernels_find(struct state *s, struct err *e)
+static bool kernels_find(struct gpu_state *s, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	const struct kernel_shape heads = {
@@ -186,237 +156,41 @@ static bool kernels_find(struct state *s, struct err *e)
 
 /* ---- packets ---- */
 
-/* Arguments of a launch, each at a multiple of its size. */
-struct args {
-	uint8_t bytes[256];
-	size_t n;
-};
-
-static void arg(struct args *a, const void *v, size_t size)
-{
-	a->n = (a->n + size - 1) / size * size;
-	memcpy(a->bytes + a->n, v, size);
-	a->n += size;
-}
-
-static void arg_va(struct args *a, uint64_t va)
-{
-	arg(a, &va, sizeof(va));
-}
-
-static void arg_mem(struct args *a, const struct kfd_mem *m)
-{
-	arg_va(a, m->va);
-}
-
-static void arg_u32(struct args *a, uint32_t v)
-{
-	arg(a, &v, sizeof(v));
-}
-
-static void arg_f32(struct args *a, double x)
-{
-	float v = (float)x;
-
-	arg(a, &v, sizeof(v));
-}
-
-static void arg_matrix(struct args *a, const struct gpu_matrix *w)
-{
-	arg_va(a, w->w);
-	arg_va(a, w->scale);
-}
-
-static void arg_word(struct args *a, const struct state *s, enum word w)
-{
-	arg_va(a, s->words->va + (uint64_t)w * s->shape.max_tokens *
-					 sizeof(int32_t));
-}
-
-/* Strides of the cache, in elements: of a position, a head, a sequence. */
-static void arg_strides(struct args *a, const struct state *s)
-{
-	const struct qwen_config *c = &s->g->m->config;
-	uint32_t head = s->shape.positions * c->head_dim;
-
-	arg_u32(a, c->head_dim);
-	arg_u32(a, head);
-	arg_va(a, (uint64_t)c->kv_heads * head);
-}
-
-static bool put(struct state *s, const struct gpu_kernel *k,
-		const struct args *a, uint64_t gx, uint64_t gy, struct err *e)
-{
-	uint32_t wg = k->shape.group;
-	struct kfd_launch l = {
-		.kernel = k->kernel,
-		.grid = { (uint32_t)gx * wg, (uint32_t)gy, 1 },
-		.wg = { wg, 1, 1 },
-		.args = a->bytes,
-		.args_bytes = a->n,
-	};
-
-	s->counts.packets++;
-	return kfd_put(s->queue, &l, &s->ticket, e);
-}
-
-static uint64_t groups_of(const struct gpu_kernel *k, uint64_t n)
-{
-	return kernel_groups(k->entry, &k->shape, n);
-}
-
-/* ---- the layers ---- */
-
-static bool embed(struct state *s, uint32_t n, struct err *e)
+static bool embed(struct gpu_state *s, uint32_t n, struct err *e)
 {
 	const struct gpu_matrix *w = &s->g->embed;
-	struct args a = { .n = 0 };
+	struct gpu_args a = { .n = 0 };
 
 	arg_mem(&a, s->x);
 	arg_matrix(&a, w);
-	arg_word(&a, s, ID);
+	arg_word(&a, s, GPU_ID);
 	arg_u32(&a, w->rows);
 	arg_u32(&a, w->cols);
 	return put(s, s->of[w->type].embed, &a, n, 1, e);
 }
 
-/* Queries, keys and values: normed, turned, and kept. */
-static bool heads(struct state *s, uint32_t layer, uint32_t n, struct err *e)
-{
-	const struct qwen_config *c = &s->g->m->config;
-	const struct gpu_layer *l = &s->g->layer[layer];
-	struct args a = { .n = 0 };
-
-	arg_mem(&a, s->q);
-	arg_va(&a, s->key->va + layer * s->layer_bytes);
-	arg_va(&a, s->value->va + layer * s->layer_bytes);
-	arg_matrix(&a, &l->heads);
-	arg_mem(&a, s->x);
-	arg_va(&a, l->attn_norm);
-	arg_f32(&a, c->norm_eps);
-	arg_va(&a, l->q_norm);
-	arg_va(&a, l->k_norm);
-	arg_mem(&a, s->cosine);
-	arg_mem(&a, s->sine);
-	arg_word(&a, s, POSITION);
-	arg_word(&a, s, SLOT);
-	arg_u32(&a, c->heads);
-	arg_u32(&a, c->kv_heads);
-	arg_u32(&a, c->head_dim);
-	arg_u32(&a, c->hidden);
-	arg_strides(&a, s);
-	return put(s, s->of[l->heads.type].heads, &a,
-		   c->heads + 2 * c->kv_heads, n, e);
-}
-
-static bool join(struct state *s, uint32_t n, uint32_t splits, struct err *e)
-{
-	const struct qwen_config *c = &s->g->m->config;
-	uint32_t rows = n * c->heads;
-	struct args a = { .n = 0 };
-
-	arg_mem(&a, s->a);
-	arg_mem(&a, s->part);
-	arg_mem(&a, s->top);
-	arg_u32(&a, splits);
-	arg_u32(&a, c->head_dim);
-	arg_u32(&a, rows);
-	return put(s, s->join, &a, groups_of(s->join, rows), 1, e);
-}
-
-/* `longest`: keys of the token that has most. */
-static bool attention(struct state *s, uint32_t layer, uint32_t n,
-		      uint32_t longest, struct err *e)
-{
-	const struct qwen_config *c = &s->g->m->config;
-	uint32_t splits = n > SPLIT_TOKENS ? 1 :
-			  (longest + SPLIT_KEYS - 1) / SPLIT_KEYS;
-	bool whole = splits == 1;
-	struct args a = { .n = 0 };
-
-	arg_mem(&a, whole ? s->a : s->part);
-	if (!whole)
-		arg_mem(&a, s->top);
-	arg_mem(&a, s->q);
-	arg_va(&a, s->key->va + layer * s->layer_bytes);
-	arg_va(&a, s->value->va + layer * s->layer_bytes);
-	arg_word(&a, s, LENGTH);
-	arg_word(&a, s, SLOT);
-	arg_u32(&a, c->heads);
-	arg_u32(&a, c->kv_heads);
-	arg_u32(&a, c->heads * c->head_dim);
-	arg_strides(&a, s);
-	arg_u32(&a, SPLIT_KEYS);
-	arg_f32(&a, 1 / sqrt(c->head_dim));
-	return put(s, whole ? s->attend : s->split, &a, splits,
-		   (uint64_t)n * c->heads / s->ratio, e) &&
-	       (whole || join(s, n, splits, e));
-}
-
-/* x += W y */
-static bool add(struct state *s, const struct gpu_matrix *w,
-		const struct kfd_mem *y, uint32_t n, struct err *e)
-{
-	const struct gpu_kernel *k = s->of[w->type].add;
-	struct args a = { .n = 0 };
-
-	arg_mem(&a, s->x);
-	arg_matrix(&a, w);
-	arg_mem(&a, y);
-	arg_u32(&a, w->rows);
-	arg_u32(&a, w->cols);
-	return put(s, k, &a, groups_of(k, w->rows), n, e);
-}
-
-static bool swiglu(struct state *s, const struct gpu_layer *l, uint32_t n,
-		   struct err *e)
-{
-	const struct qwen_config *c = &s->g->m->config;
-	const struct gpu_kernel *k = s->of[l->both.type].swiglu;
-	struct args a = { .n = 0 };
-
-	arg_mem(&a, s->ffn);
-	arg_matrix(&a, &l->both);
-	arg_mem(&a, s->x);
-	arg_va(&a, l->ffn_norm);
-	arg_f32(&a, c->norm_eps);
-	arg_u32(&a, c->ffn);
-	arg_u32(&a, c->hidden);
-	return put(s, k, &a, groups_of(k, c->ffn), n, e);
-}
-
-static bool layer(struct state *s, uint32_t i, uint32_t n, uint32_t longest,
-		  struct err *e)
-{
-	const struct gpu_layer *l = &s->g->layer[i];
-
-	return heads(s, i, n, e) && attention(s, i, n, longest, e) &&
-	       add(s, &l->out, s->a, n, e) && swiglu(s, l, n, e) &&
-	       add(s, &l->down, s->ffn, n, e);
-}
-
 /* ---- results ---- */
 
-static bool logits(struct state *s, uint32_t n, struct err *e)
+static bool logits(struct gpu_state *s, uint32_t n, struct err *e)
 {
 	const struct gpu_matrix *w = &s->g->head;
 	const struct gpu_kernel *k = s->of[w->type].norm;
-	struct args a = { .n = 0 };
+	struct gpu_args a = { .n = 0 };
 
 	arg_mem(&a, s->logits);
 	arg_matrix(&a, w);
 	arg_mem(&a, s->x);
 	arg_va(&a, s->g->norm);
 	arg_f32(&a, s->g->m->config.norm_eps);
-	arg_word(&a, s, PICK);
+	arg_word(&a, s, GPU_PICK);
 	arg_u32(&a, w->rows);
 	arg_u32(&a, w->cols);
 	return put(s, k, &a, groups_of(k, w->rows), n, e);
 }
 
-static bool best(struct state *s, uint32_t n, struct err *e)
+static bool best(struct gpu_state *s, uint32_t n, struct err *e)
 {
-	struct args a = { .n = 0 };
+	struct gpu_args a = { .n = 0 };
 
 	arg_mem(&a, s->best);
 	arg_mem(&a, s->logits);
@@ -425,11 +199,11 @@ static bool best(struct state *s, uint32_t n, struct err *e)
 }
 
 /* Row r of the logits to where the host reads it. */
-static bool logits_out(struct state *s, uint32_t r, struct err *e)
+static bool logits_out(struct gpu_state *s, uint32_t r, struct err *e)
 {
 	uint32_t vocab = s->g->m->config.vocab;
 	uint64_t at = (uint64_t)r * vocab * sizeof(float);
-	struct args a = { .n = 0 };
+	struct gpu_args a = { .n = 0 };
 
 	arg_va(&a, s->out->va + at);
 	arg_va(&a, s->logits->va + at);
@@ -437,7 +211,7 @@ static bool logits_out(struct state *s, uint32_t r, struct err *e)
 	return put(s, s->copy, &a, groups_of(s->copy, vocab), 1, e);
 }
 
-static bool results(struct state *s, const struct qwen_pass *p, struct err *e)
+static bool results(struct gpu_state *s, const struct qwen_pass *p, struct err *e)
 {
 	bool any = false;
 
@@ -453,7 +227,7 @@ static bool results(struct state *s, const struct qwen_pass *p, struct err *e)
 	return !any || best(s, p->n_wanted, e);
 }
 
-static void results_read(struct state *s, const struct qwen_pass *p)
+static void results_read(struct gpu_state *s, const struct qwen_pass *p)
 {
 	uint32_t vocab = s->g->m->config.vocab;
 	const int32_t *id = s->best ? s->best->cpu : NULL;
@@ -474,32 +248,67 @@ static void results_read(struct state *s, const struct qwen_pass *p)
 
 /* ---- the pass ---- */
 
-/* What the kernels read of the tokens; returns the longest context. */
-static uint32_t words_write(struct state *s, const struct qwen_pass *p)
+/* One of the arrays that the kernels read. */
+static int32_t *words(const struct gpu_state *s, enum gpu_word w)
 {
-	int32_t *w = s->words->cpu;
-	uint32_t stride = s->shape.max_tokens, longest = 0;
+	return (int32_t *)s->words->cpu + w * (s->shape.max_tokens + 1);
+}
 
+/*
+ * Tokens of one sequence that stand together; no runs if a sequence has two
+ * of them.
+ */
+static void runs_write(struct gpu_state *s, const struct qwen_pass *p,
+		       struct gpu_pass *out)
+{
+	int32_t *first = words(s, GPU_RUN_FIRST);
+	int32_t *length = words(s, GPU_RUN_LENGTH);
+	int32_t *slot = words(s, GPU_RUN_SLOT);
+	uint32_t n = 0, most = 0, at;
+
+	for (uint32_t i = 0; i < p->n; i = at) {
+		for (uint32_t k = 0; k < n; k++)
+			if ((uint32_t)slot[k] == p->token[i].sequence)
+				return;
+		for (at = i; at < p->n &&
+			     p->token[at].sequence == p->token[i].sequence;)
+			at++;
+		first[n] = (int32_t)i;
+		length[n] = (int32_t)p->position[at - 1] + 1;
+		slot[n++] = (int32_t)p->token[i].sequence;
+		most = at - i > most ? at - i : most;
+	}
+	first[n] = (int32_t)p->n;
+	out->runs = n;
+	out->run_most = most;
+	s->counts.copied_bytes += (3 * n + 1) * sizeof(*first);
+}
+
+static void words_write(struct gpu_state *s, const struct qwen_pass *p,
+			struct gpu_pass *out)
+{
+	*out = (struct gpu_pass){ .n = p->n };
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t length = p->position[i] + 1;
-		w[ID * stride + i] = (int32_t)p->token[i].id;
-		w[POSITION * stride + i] = (int32_t)p->position[i];
-		w[SLOT * stride + i] = (int32_t)p->token[i].sequence;
-		w[LENGTH * stride + i] = (int32_t)length;
-		longest = length > longest ? length : longest;
+		words(s, GPU_ID)[i] = (int32_t)p->token[i].id;
+		words(s, GPU_POSITION)[i] = (int32_t)p->position[i];
+		words(s, GPU_SLOT)[i] = (int32_t)p->token[i].sequence;
+		words(s, GPU_LENGTH)[i] = (int32_t)length;
+		out->longest = length > out->longest ? length : out->longest;
 	}
 	for (uint32_t r = 0; r < p->n_wanted; r++)
-		w[PICK * stride + r] = (int32_t)p->wanted[r];
+		words(s, GPU_PICK)[r] = (int32_t)p->wanted[r];
 	s->counts.copies++;
-	s->counts.copied_bytes += (4 * p->n + p->n_wanted) * sizeof(*w);
-	return longest;
+	s->counts.copied_bytes += (4 * p->n + p->n_wanted) * sizeof(int32_t);
+	if (p->n >= TILE_TOKENS)
+		runs_write(s, p, out);
 }
 
 /*
  * A card does a layer in milliseconds; the gfx1100 in software takes what the
  * host takes, and has its own watch for kernels that hang.
  */
-static bool wait_for(struct state *s, uint64_t ticket, struct err *e)
+static bool wait_for(struct gpu_state *s, uint64_t ticket, struct err *e)
 {
 	bool soft = strcmp(kfd_info(s->g->dev)->origin, "emulated") == 0;
 	uint64_t limit = soft ? 3600000000000ull : KFD_DEADLINE_NS;
@@ -512,8 +321,8 @@ static bool stopped(const struct qwen_pass *p)
 	return p->stop && *p->stop;
 }
 
-static bool layers(struct state *s, const struct qwen_pass *p,
-		   uint32_t longest, struct err *e)
+static bool layers(struct gpu_state *s, const struct qwen_pass *p,
+		   const struct gpu_pass *gp, struct err *e)
 {
 	uint64_t done[AHEAD];
 
@@ -522,7 +331,8 @@ static bool layers(struct state *s, const struct qwen_pass *p,
 			return false;
 		if (stopped(p))
 			return err_set(e, ERR_BUSY, "stopped in layer %u", i);
-		if (!layer(s, i, p->n, longest, e))
+		bool tiles = p->n >= TILE_TOKENS && gpu_tile_can(s, i);
+		if (!(tiles ? gpu_tile_layer : gpu_layer)(s, i, gp, e))
 			return false;
 		kfd_flush(s->queue);
 		done[i % AHEAD] = s->ticket;
@@ -532,10 +342,12 @@ static bool layers(struct state *s, const struct qwen_pass *p,
 
 bool gpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 {
-	struct state *s = state;
-	uint32_t longest = words_write(s, p);
-	bool good = embed(s, p->n, e) && layers(s, p, longest, e) &&
-		    results(s, p, e);
+	struct gpu_state *s = state;
+	struct gpu_pass gp;
+	bool good;
+
+	words_write(s, p, &gp);
+	good = embed(s, p->n, e) && layers(s, p, &gp, e) && results(s, p, e);
 
 	kfd_flush(s->queue);
 	s->counts.passes++;
@@ -555,10 +367,10 @@ bool gpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 void *gpu_state_new(const struct qwen_model *m, const struct qwen_shape *shape,
 		    struct err *e)
 {
-	/* Two packets more than five a layer where attention is split. */
-	const uint32_t packets = 8 * m->config.layers + 64;
+	/* With tiles a layer has eleven. */
+	const uint32_t packets = 12 * m->config.layers + 64;
 	struct kfd_queue_opts o = { .ring_packets = 64 };
-	struct state *s;
+	struct gpu_state *s;
 
 	if (shape->cache >= QWEN_W_INT8) {
 		err_set(e, ERR_UNSUPPORTED, "a cache of %s; the gfx1100 "
@@ -583,10 +395,11 @@ void *gpu_state_new(const struct qwen_model *m, const struct qwen_shape *shape,
 
 void gpu_state_free(void *state)
 {
-	struct state *s = state;
+	struct gpu_state *s = state;
 	struct kfd_mem *all[] = { s->key, s->value, s->cosine, s->sine,
 				  s->words, s->x, s->q, s->a, s->ffn, s->part,
-				  s->top, s->logits, s->best, s->out };
+				  s->top, s->h, s->narrow, s->qkv, s->logits,
+				  s->best, s->out };
 
 	kfd_queue_free(s->queue, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -596,12 +409,12 @@ void gpu_state_free(void *state)
 
 uint64_t gpu_cache_bytes(const void *state)
 {
-	const struct state *s = state;
+	const struct gpu_state *s = state;
 
 	return 2 * s->g->m->config.layers * s->layer_bytes;
 }
 
 void gpu_counts(const void *state, struct qwen_counts *out)
 {
-	*out = ((const struct state *)state)->counts;
+	*out = ((const struct gpu_state *)state)->counts;
 }

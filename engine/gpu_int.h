@@ -1,0 +1,163 @@
+/*
+ * gpu_int - what the files of the gfx1100 backend share: the state of a queue,
+ * and packets on it.
+ */
+#ifndef T0_ENGINE_GPU_INT_H
+#define T0_ENGINE_GPU_INT_H
+
+#include <string.h>
+
+#include "engine/gpu.h"
+
+/* Keys of one group of attention; a longer context is split over groups. */
+#define SPLIT_KEYS 256
+/* Passes of more tokens have groups enough without splits. */
+#define SPLIT_TOKENS 8
+/* From so many tokens on, products are of tiles: each weight is read once. */
+#define TILE_TOKENS 16
+
+/*
+ * Words per token that the host writes; of tokens of one sequence that stand
+ * together (a run), the last three.
+ */
+enum gpu_word {
+	GPU_ID, GPU_POSITION, GPU_SLOT, GPU_LENGTH, GPU_PICK, GPU_RUN_FIRST,
+	GPU_RUN_LENGTH, GPU_RUN_SLOT, GPU_WORDS
+};
+
+/* The kernels of a matrix's product depend on its type. */
+struct gpu_products {
+	const struct gpu_kernel *embed, *heads, *add, *swiglu, *norm;
+	/* Of tiles; NULL for integers. */
+	const struct gpu_tiles *tile_heads, *tile_add, *tile_swiglu;
+	const struct gpu_kernel *narrow; /* from f32 */
+};
+
+struct gpu_state {
+	struct gpu *g;
+	struct qwen_shape shape;
+	struct kfd_queue *queue;
+	struct gpu_products of[QWEN_WEIGHTS];
+	const struct gpu_kernel *attend, *split, *join, *argmax, *copy;
+	const struct gpu_kernel *rms_norm, *turn, *flash; /* with tiles */
+	uint32_t ratio, splits; /* heads of a group of attention; at most */
+	struct kfd_mem *key, *value; /* [layers][sequences][kv][positions][d] */
+	size_t layer_bytes; /* of one layer's keys */
+	struct kfd_mem *cosine, *sine;
+	struct kfd_mem *words; /* [GPU_WORDS][max_tokens + 1] i32, of the host */
+	struct kfd_mem *x, *q, *a, *ffn, *part, *top;
+	struct kfd_mem *h, *narrow, *qkv; /* with tiles */
+	struct kfd_mem *logits, *best; /* [cap_wanted] rows */
+	struct kfd_mem *out;	       /* the same in host memory */
+	uint32_t cap_wanted;
+	struct qwen_counts counts;
+	uint64_t ticket; /* of the last packet */
+};
+
+/* What the layers need to know of a pass. */
+struct gpu_pass {
+	uint32_t n;	  /* tokens */
+	uint32_t longest; /* keys of the token that has most */
+	uint32_t runs;	  /* 0: tokens of a sequence do not stand together */
+	uint32_t run_most; /* tokens of the longest run */
+};
+
+/* Arguments of a launch, each at a multiple of its size. */
+struct gpu_args {
+	uint8_t bytes[256];
+	size_t n;
+};
+
+static inline void arg(struct gpu_args *a, const void *v, size_t size)
+{
+	a->n = (a->n + size - 1) / size * size;
+	memcpy(a->bytes + a->n, v, size);
+	a->n += size;
+}
+
+static inline void arg_va(struct gpu_args *a, uint64_t va)
+{
+	arg(a, &va, sizeof(va));
+}
+
+static inline void arg_mem(struct gpu_args *a, const struct kfd_mem *m)
+{
+	arg_va(a, m->va);
+}
+
+static inline void arg_u32(struct gpu_args *a, uint32_t v)
+{
+	arg(a, &v, sizeof(v));
+}
+
+static inline void arg_f32(struct gpu_args *a, double x)
+{
+	float v = (float)x;
+
+	arg(a, &v, sizeof(v));
+}
+
+static inline void arg_matrix(struct gpu_args *a, const struct gpu_matrix *w)
+{
+	arg_va(a, w->w);
+	arg_va(a, w->scale);
+}
+
+static inline void arg_word(struct gpu_args *a, const struct gpu_state *s, enum gpu_word w)
+{
+	arg_va(a, s->words->va + (uint64_t)w * (s->shape.max_tokens + 1) *
+					 sizeof(int32_t));
+}
+
+/* Strides of the cache, in elements: of a position, a head, a sequence. */
+static inline void arg_strides(struct gpu_args *a, const struct gpu_state *s)
+{
+	const struct qwen_config *c = &s->g->m->config;
+	uint32_t head = s->shape.positions * c->head_dim;
+
+	arg_u32(a, c->head_dim);
+	arg_u32(a, head);
+	arg_va(a, (uint64_t)c->kv_heads * head);
+}
+
+static inline bool put(struct gpu_state *s, const struct gpu_kernel *k,
+		const struct gpu_args *a, uint64_t gx, uint64_t gy, struct err *e)
+{
+	uint32_t wg = k->shape.group;
+	struct kfd_launch l = {
+		.kernel = k->kernel,
+		.grid = { (uint32_t)gx * wg, (uint32_t)gy, 1 },
+		.wg = { wg, 1, 1 },
+		.args = a->bytes,
+		.args_bytes = a->n,
+	};
+
+	s->counts.packets++;
+	return kfd_put(s->queue, &l, &s->ticket, e);
+}
+
+static inline uint64_t groups_of(const struct gpu_kernel *k, uint64_t n)
+{
+	return kernel_groups(k->entry, &k->shape, n);
+}
+
+/* ------------------------------------------------------- gpu_layer.c ---- */
+
+/* Packets of one layer, for any tokens. */
+bool gpu_layer(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
+	       struct err *e);
+/* Attention of each token for itself: s->a from s->q and the cache. */
+bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
+		struct err *e);
+
+/* -------------------------------------------------------- gpu_tile.c ---- */
+
+/* The same in products of tiles; all of the layer's weights have 16 bits. */
+bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,
+		    const struct gpu_pass *p, struct err *e);
+bool gpu_tile_can(const struct gpu_state *s, uint32_t layer);
+/* Kernels and buffers for it. */
+bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e);
+bool gpu_tile_buffers(struct gpu_state *s, struct err *e);
+
+#endif
