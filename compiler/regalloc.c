@@ -274,14 +274,17 @@ static bool conflicts(struct allocator *a, uint32_t v, int reg, uint32_t u)
 	return false;
 }
 
-static double cost_at(struct allocator *a, uint32_t v, int reg)
+/* Adds what it costs to move `u` away to each place of `v` that needs it. */
+static void add_costs(struct allocator *a, uint32_t v, uint32_t u, int limit,
+		      double *cost)
 {
-	double cost = 0;
+	const struct mir_vreg *x = &a->m->vreg[v], *y = &a->m->vreg[u];
 
-	for (uint32_t u = 1; u < a->m->n_vregs; u++)
-		if (u != v && conflicts(a, v, reg, u))
-			cost += a->weight[u];
-	return cost;
+	/* Dword j of u lies at dword k of v's: v is at reg. */
+	for (int reg = y->phys - x->n + 1; reg < y->phys + y->n; reg++)
+		if (reg >= 0 && reg + x->n <= limit && reg % x->align == 0 &&
+		    conflicts(a, v, reg, u))
+			cost[reg] += a->weight[u];
 }
 
 static bool make_room(struct allocator *a, uint32_t v)
@@ -289,17 +292,18 @@ static bool make_room(struct allocator *a, uint32_t v)
 	const struct mir_vreg *x = &a->m->vreg[v];
 	int limit = (int)(x->file == MIR_V ? a->limits->vgprs :
 					     a->limits->sgprs);
-	double best = a->weight[v];
+	double best = a->weight[v], cost[N_VGPRS] = { 0 };
 	int at = -1;
 
-	for (int reg = 0; reg + x->n <= limit; reg += x->align) {
-		double c = cost_at(a, v, reg);
-
-		if (c < best) {
-			best = c;
+	for (uint32_t u = 1; u < a->m->n_vregs; u++)
+		if (u != v && a->m->vreg[u].file == x->file &&
+		    a->m->vreg[u].phys >= 0)
+			add_costs(a, v, u, limit, cost);
+	for (int reg = 0; reg + x->n <= limit; reg += x->align)
+		if (cost[reg] < best) {
+			best = cost[reg];
 			at = reg;
 		}
-	}
 	if (at < 0) {
 		if (a->weight[v] >= 1e30)
 			return false;

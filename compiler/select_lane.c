@@ -72,16 +72,45 @@ static struct mir_opnd shuffled(struct sel *s, struct mir_opnd a, uint32_t x)
 	return d;
 }
 
+/*
+ * In waves of 64 ds_bpermute stays within each 32 lanes, so the halves are
+ * also read exchanged, and each lane takes what its lane number is in.
+ */
+static void shuffle_halves(struct sel *s, const struct ssa_inst *i,
+			   struct mir_opnd d, struct mir_opnd a,
+			   struct mir_opnd at)
+{
+	struct mir_opnd low = sel_new_v(s, 1), me = sel_new_v(s, 1);
+	struct mir_opnd differs = sel_new_v(s, 1), far = sel_new_mask(s);
+
+	sel_v(s, ISA_v_mbcnt_lo_u32_b32, low, mir_imm(UINT32_MAX), mir_imm(0));
+	sel_v(s, ISA_v_mbcnt_hi_u32_b32, me, mir_imm(UINT32_MAX), low);
+	sel_v(s, ISA_v_xor_b32, differs, sel_get(s, i->arg[1]), me);
+	low = sel_new_v(s, 1);
+	sel_v(s, ISA_v_and_b32, low, mir_imm(32), differs);
+	sel_v(s, ISA_v_cmp_ne_u32, far, mir_imm(0), low);
+	for (int k = 0; k < d.n; k++) {
+		struct mir_opnd from = mir_part(a, k, 1);
+		struct mir_opnd other = sel_new_v(s, 1);
+		struct mir_opnd x = sel_new_v(s, 1), y = sel_new_v(s, 1);
+
+		sel_raw(s, ISA_v_permlane64_b32, other, from);
+		sel_raw(s, ISA_ds_bpermute_b32, x, at, from);
+		sel_raw(s, ISA_ds_bpermute_b32, y, at, other);
+		sel_v(s, ISA_v_cndmask_b32, mir_part(d, k, 1), x, y, far);
+	}
+}
+
 static void shuffle_any(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd a = sel_get_v(s, i->arg[0]), d = sel_def(s, i);
 	struct mir_opnd at = sel_new_v(s, 1);
 
-	if (s->m->wave != 32) {
-		sel_refuse(s, i, "ds_bpermute reaches 32 lanes only; use wave32");
+	sel_v(s, ISA_v_lshlrev_b32, at, mir_imm(2), sel_get(s, i->arg[1]));
+	if (s->m->wave == 64) {
+		shuffle_halves(s, i, d, a, at);
 		return;
 	}
-	sel_v(s, ISA_v_lshlrev_b32, at, mir_imm(2), sel_get(s, i->arg[1]));
 	for (int k = 0; k < d.n; k++)
 		sel_raw(s, ISA_ds_bpermute_b32, mir_part(d, k, 1), at,
 			mir_part(a, k, 1));

@@ -84,8 +84,24 @@ static void add(struct mir_inst *at, struct mir_inst *i, bool before)
 	}
 }
 
+/* What an instruction's offset does not reach; 16 bytes must be in reach. */
+enum { REACH = 4096 - 16 };
+
+/* The base that `at` is reached from: an own scalar register, or none. */
+static struct mir_opnd base_of(struct spiller *s, uint32_t at)
+{
+	uint32_t v;
+
+	if (at < REACH)
+		return mir_off();
+	v = mir_vreg(s->m, MIR_S, 1);
+	s->m->vreg[v].tiny = true;
+	return mir_reg(s->m, v);
+}
+
 static struct mir_inst *scratch(struct spiller *s, bool store,
-				struct mir_opnd data, uint32_t at)
+				struct mir_opnd data, uint32_t at,
+				struct mir_opnd base)
 {
 	static const uint16_t op[2][5] = {
 		{ 0, ISA_scratch_load_b32, ISA_scratch_load_b64,
@@ -93,12 +109,12 @@ static struct mir_inst *scratch(struct spiller *s, bool store,
 		{ 0, ISA_scratch_store_b32, ISA_scratch_store_b64,
 		  ISA_scratch_store_b96, ISA_scratch_store_b128 },
 	};
-	struct mir_opnd l[3] = { data, mir_off(), mir_off() };
-	struct mir_opnd t[3] = { mir_off(), data, mir_off() };
+	struct mir_opnd l[3] = { data, mir_off(), base };
+	struct mir_opnd t[3] = { mir_off(), data, base };
 	struct mir_inst *i =
 		mir_inst(s->m, op[store][data.n], store ? t : l, 3);
 
-	i->off = (int32_t)at;
+	i->off = (int32_t)(at % REACH);
 	i->bytes = (uint8_t)(4 * data.n);
 	return i;
 }
@@ -107,11 +123,16 @@ static void vector(struct spiller *s, struct mir_inst *at, uint32_t slot,
 		   struct mir_opnd t, int from, int n, bool store)
 {
 	for (int k = from, w; k < from + n; k += w) {
+		const uint32_t place = slot + 4u * (uint32_t)k;
+		struct mir_opnd base[2] = { base_of(s, place),
+					    mir_imm(place - place % REACH) };
+		struct mir_inst *i;
+
 		w = piece(from + n - k);
-		add(at,
-		    scratch(s, store, mir_part(t, k, w),
-			    slot + 4u * (uint32_t)k),
-		    !store);
+		i = scratch(s, store, mir_part(t, k, w), place, base[0]);
+		add(at, i, !store);
+		if (base[0].kind == MIR_VREG)
+			add(i, mir_inst(s->m, MIR_COPY, base, 2), true);
 	}
 }
 

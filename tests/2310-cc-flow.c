@@ -217,13 +217,44 @@ static void spread(struct dsl *k, struct val in, struct val out, struct val n)
 	STORE(out, i, s);
 }
 
+static void shuffles(struct dsl *k, struct val in, struct val out,
+		     struct val n)
+{
+	struct val i = ID(k), x = LOAD(in, i), l = LANE(k);
+	struct val r = SHUFFLE(x, AND(x, 31));
+
+	/* Any lane of the wave, however many it has. */
+	r = ADD(MUL(r, 5), SHUFFLE(x, SUB(n, l)));
+	STORE(out, i, ADD(r, SHUFFLE(ADD(x, l), XOR(l, 33))));
+}
+
+/* More live values than the first 4 KiB of scratch hold. */
+static void far_away(struct dsl *k, struct val in, struct val out,
+		     struct val n)
+{
+	enum { LIVE = 1100 };
+	struct val i = ID(k), x = LOAD(in, i);
+	static struct val v[LIVE];
+	struct var s = VAR(k, DSL_I32, 0);
+
+	for (int j = 0; j < LIVE; j++)
+		v[j] = j ? ADD(MUL(v[j - 1], 3), j) : x;
+	BARRIER(k);
+	FOR (k, t, 0, AND(n, 3), 1) {
+		for (int j = 0; j < LIVE; j++)
+			SET(s, ADD(XOR(s, v[LIVE - 1 - j]), t));
+	}
+	STORE(out, i, s);
+}
+
 static const struct kernel kernels[] = {
 	{ "if_else", if_else, 64 },    { "conditions", conditions, 64 },
 	{ "collatz", collatz, 64 },    { "nested", nested, 32 },
 	{ "uniform", uniform, 64 },    { "masks", masks, 32 },
 	{ "shared", shared, 128 },     { "atomics", atomics, 128 },
 	{ "lanes", lanes, 64 },	       { "many", many, 64 },
-	{ "spread", spread, 64 },
+	{ "spread", spread, 64 },      { "shuffles", shuffles, 64 },
+	{ "far_away", far_away, 64 },
 };
 
 static struct ssa_func *build(const struct kernel *t, struct err *e)
