@@ -80,6 +80,20 @@
  *		return dsl_finish(k, e);
  *	}
  *
+ * A source of its own, for t0-cc (compiler/source.h): T0_KERNEL(name) in place
+ * of the function's head, any number of them.
+ *
+ *	#include "compiler/dsl.h"
+ *
+ *	T0_KERNEL(fill)
+ *	{
+ *		struct dsl *k = KERNEL("fill", 64);
+ *		struct val out = ARG_PTR(k, DSL_I32, "out", 0);
+ *
+ *		STORE(out, GLOBAL_ID(k, 0), 7);
+ *		return dsl_finish(k, e);
+ *	}
+ *
  * Values and numbers.  Wherever a value is wanted, a C number may stand (it
  * takes the type of the other operand) or a variable (it is read).  Both
  * operands of an operation have the same type; only CAST() converts.  A value
@@ -108,6 +122,9 @@
 #define T0_COMPILER_DSL_H
 
 #include "compiler/ssa.h"
+
+/* t0-cc shows these functions to the sources that it loads. */
+#pragma GCC visibility push(default)
 
 enum dsl_type {
 	DSL_NONE, /* a zero-initialised value: undefined */
@@ -515,5 +532,36 @@ struct val dsl_frag_of(struct dsl_at at, struct val x);
 struct val dsl_frag_operand(struct dsl_at at, char role, struct val x);
 void dsl_frag_store(struct dsl_at at, struct val p, struct val i,
 		    struct val ld, enum dsl_layout layout, struct val c);
+
+/* ------------------------------------------------- sources for t0-cc ---- */
+
+struct dsl_kernel {
+	const char *name;
+	struct ssa_func *(*build)(struct err *e);
+	uint32_t line;
+};
+
+#define T0_KERNEL(name)                                                    \
+	static struct ssa_func *name(struct err *e);                       \
+	static const struct dsl_kernel dsl_kernel_##name                   \
+		__attribute__((used, section("dsl_kernels"), aligned(8))) = { \
+			#name, name, __LINE__                              \
+		};                                                         \
+	static struct ssa_func *name(struct err *e)
+
+#ifdef DSL_FILE /* the table of this source: what its section holds */
+extern const struct dsl_kernel __start_dsl_kernels[]
+	__attribute__((weak, visibility("hidden")));
+extern const struct dsl_kernel __stop_dsl_kernels[]
+	__attribute__((weak, visibility("hidden")));
+const struct dsl_kernel *dsl_kernels_of_file(size_t *n);
+const struct dsl_kernel *dsl_kernels_of_file(size_t *n)
+{
+	*n = (size_t)(__stop_dsl_kernels - __start_dsl_kernels);
+	return __start_dsl_kernels;
+}
+#endif
+
+#pragma GCC visibility pop
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * t0-cc - compile a kernel: SSA text, or one of the built-in library, to a
- * code object or to assembly.
+ * t0-cc - compile kernels: a C source that uses the DSL, SSA text, or one of
+ * the built-in library, to a code object or to assembly.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "compiler/cost.h"
 #include "compiler/kernels/kernels.h"
 #include "compiler/sim/sim.h"
+#include "compiler/source.h"
 #include "isa/co.h"
 
 struct options {
@@ -143,6 +144,45 @@ static bool compile_file(struct options *o, const char *path, struct err *e)
 		ssa_func_free(f);
 	buf_fini(&text);
 	return good;
+}
+
+/* The kernels of a C source: all, or the one that --kernel names. */
+static bool compile_source(struct options *o, const char *path, struct err *e)
+{
+	struct cc_source s;
+	const struct dsl_kernel *only = NULL;
+	bool good = true;
+
+	if (!cc_source_open(&s, path, e))
+		return false;
+	if (o->kernel)
+		only = cc_source_find(&s, o->kernel);
+	if (o->kernel && !only)
+		good = err_set(e, ERR_USAGE, "%s has no kernel '%s'", path,
+			       o->kernel);
+	else if (!only && s.n_kernels > 1 && (o->out || o->assembly))
+		good = err_set(e, ERR_USAGE, "%s has %zu kernels, '%s' and "
+			       "others; --kernel chooses", path, s.n_kernels,
+			       s.kernel[0].name);
+	for (size_t i = 0; good && i < s.n_kernels; i++) {
+		struct ssa_func *f;
+
+		if (only && only != &s.kernel[i])
+			continue;
+		f = cc_source_build(&s, &s.kernel[i], e);
+		good = f && (compile(o, f, e) ||
+			     err_wrap(e, "%s: %s", path, s.kernel[i].name));
+		ssa_func_free(f);
+	}
+	cc_source_close(&s);
+	return good;
+}
+
+static bool is_source(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 2 && !strcmp(path + n - 2, ".c");
 }
 
 /* ------------------------------------------------------------- library ---- */
@@ -302,7 +342,7 @@ int main(int argc, char **argv)
 		{ "O3", 0, CLI_FLAG, &o.level[3], NULL,
 		  "all passes and unrolling (the default)" },
 		{ "kernel", 'k', CLI_STR, &o.kernel, "NAME",
-		  "one of the built-in library instead of a file" },
+		  "one of the built-in library, or of FILE.c" },
 		{ "type", 0, CLI_STR, &o.type, "TYPE",
 		  "of its elements: f32, f16, bf16" },
 		{ "to", 0, CLI_STR, &o.to, "TYPE", "of the results of convert" },
@@ -346,9 +386,9 @@ int main(int argc, char **argv)
 	};
 	const struct cli_tool tool = {
 		.name = "t0-cc",
-		.summary = "compile a kernel in SSA form, or of the library, for "
-			   "gfx11",
-		.usage = "[options] FILE\n[options] --kernel NAME\n--list",
+		.summary = "compile kernels: in C, in SSA form, of the library",
+		.usage = "[options] FILE.ssa\n[options] FILE.c [--kernel NAME]\n"
+			 "[options] --kernel NAME\n--list",
 		.opt = opt,
 	};
 	struct err e = { 0 };
@@ -361,10 +401,13 @@ int main(int argc, char **argv)
 	if (done)
 		return EXIT_YES;
 	settle(&o);
-	const int files = o.kernel || o.list || o.pack ? 0 : 1;
+	const bool source = argc - first == 1 && is_source(argv[first]);
+	const int files = (o.kernel && !source) || o.list || o.pack ? 0 : 1;
 	if (argc - first != files)
 		err_set(&e, ERR_USAGE, "%d files; wanted %d", argc - first,
 			files);
+	else if (source)
+		compile_source(&o, argv[first], &e);
 	else if (o.list)
 		list_kernels(o.json, &e);
 	else if (o.pack)
