@@ -1,0 +1,316 @@
+/*
+ * autotune/bound.c - how long a tiled product takes at least, and about.
+ *
+ * The bound is a roofline: every pipe does its whole work without a pause, and
+ * the WGP that has most workgroups decides.  The estimate, which ranks, goes
+ * round by round and step by step: a step of the loop takes as long as its
+ * busiest pipe or, if too few waves are there to hide it, as one wave's chain
+ * of waits.  What is approximated:
+ *   - all rounds but the last are full, workgroups of a round run in step;
+ *   - no WGP finds in a cache what another fetched, but for memory, where
+ *     workgroups that run at the same time form a rectangle of tiles, whose
+ *     rows of A and columns of B are fetched once per step;
+ *   - LDS accesses have no bank conflicts, code is in the instruction cache.
+ * The pipeline simulator (predict.c) makes none of these simplifications but
+ * the last of the first line.
+ */
+#include <math.h>
+
+#include "autotune/tune.h"
+
+enum { SECTOR = 64 }; /* bytes that memory moves at least */
+
+struct work {
+	const struct tune_problem *p;
+	const struct gemm_config *c;
+	const struct cost_model *m;
+	double in, out;		    /* bytes of elements */
+	double groups, mine;	    /* of the GPU, of the fullest WGP */
+	double steps, waves, at_once;
+	double mhz;
+};
+
+static double row(const struct work *w, enum cost_row r)
+{
+	return cost_value(w->m, r);
+}
+
+/* Parts of K that are added up. */
+static double split_of(const struct work *w)
+{
+	return w->c->split > 1 && !w->c->stream_k ? w->c->split : 1;
+}
+
+static bool reduces(const struct work *w)
+{
+	return w->c->stream_k || w->c->split > 1;
+}
+
+static void count(struct work *w)
+{
+	const struct gemm_config *c = w->c;
+	double tiles = ceil((double)w->p->m / c->m) *
+		       ceil((double)tune_columns(w->p) / c->n) * w->p->batch;
+
+	w->in = tune_type_bytes(w->p->op.in);
+	w->out = tune_type_bytes(w->p->op.out);
+	w->waves = c->waves_m * c->waves_n;
+	w->steps = ceil((double)w->p->k / c->k / split_of(w));
+	w->groups = tiles * split_of(w);
+	w->mine = ceil(w->groups / row(w, COST_N_WGP));
+	if (c->stream_k) { /* all steps shared among so many groups */
+		double all = tiles * ceil((double)w->p->k / c->k);
+
+		w->groups = c->split;
+		w->mine = ceil(w->groups / row(w, COST_N_WGP));
+		w->steps = ceil(all / w->groups);
+	}
+}
+
+/* Cycles of a SIMD for a wave's part of a step. */
+static double wave_math(const struct work *w)
+{
+	const struct gemm_config *c = w->c;
+	double products = (double)c->m * c->n * c->k / w->waves;
+
+	if (w->p->op.in == DSL_F32) /* pairs of fused multiply-adds */
+		return products / 32 / 2 * row(w, COST_VOPD_ISSUE);
+	return products / 4096 * row(w, COST_WMMA_ISSUE);
+}
+
+/* Cycles of the four SIMDs for `r` workgroups' step. */
+static double math(const struct work *w, double r)
+{
+	return ceil(r * w->waves / 4) * wave_math(w);
+}
+
+/*
+ * A fragment lies in both halves of a wave, so it is read twice (RDNA3 ISA:
+ * WMMA replicates A and B); 128 bytes a cycle in each CU.
+ */
+static double lds(const struct work *w, double r)
+{
+	const struct gemm_config *c = w->c;
+	double twice = w->p->op.in == DSL_F32 ? 1 : 2;
+	double a = c->m * (1 + twice * c->waves_n);
+	double b = c->b_direct ? 0 : c->n * (1 + twice * c->waves_m);
+	double cus = c->cu_mode && r < 2 ? 1 : 2;
+
+	return r * (a + b) * c->k * w->in / 128 / cus;
+}
+
+/* What a row of a tile takes when memory moves whole sectors. */
+static double in_sectors(double row_bytes)
+{
+	return ceil(row_bytes / SECTOR) * SECTOR / row_bytes;
+}
+
+/* Bytes of a workgroup's step that pass L0, whole sectors of each row. */
+static double loaded(const struct work *w)
+{
+	const struct gemm_config *c = w->c;
+	double row_a = (w->p->op.a_trans ? c->m : c->k) * w->in;
+	double row_b = (w->p->op.b_trans ? c->k : c->n) * w->in;
+
+	return (c->m * in_sectors(row_a) + (c->b_direct ? c->waves_m : 1) *
+		c->n * in_sectors(row_b)) * c->k * w->in;
+}
+
+static double l0(const struct work *w, double r)
+{
+	double cus = w->c->cu_mode && r < 2 ? 1 : 2;
+
+	return r * loaded(w) / row(w, COST_L0_BW) / cus;
+}
+
+/* Nothing is shared on the way to L2: every WGP asks for itself. */
+static double l2(const struct work *w, double r)
+{
+	double busy = fmin(w->groups, row(w, COST_N_WGP));
+
+	return r * loaded(w) * busy / row(w, COST_L2_BW);
+}
+
+/* Bytes of a step that the whole GPU takes from L2 and memory. */
+static double fetched(const struct work *w, double r)
+{
+	const struct gemm_config *c = w->c;
+	double at = fmin(w->groups, r * row(w, COST_N_WGP)) / split_of(w);
+	double rows_n = ceil((double)w->p->m / c->m);
+	double cols_n = ceil((double)tune_columns(w->p) / c->n);
+	double rows = c->order ? fmin(c->order, rows_n)
+			       : fmax(1, fmin(rows_n, ceil(at / cols_n)));
+	double cols = fmin(cols_n, ceil(at / rows));
+
+	return (rows * c->m + cols * c->n) * c->k * w->in * split_of(w);
+}
+
+/* Bytes a cycle of the level that holds all operands. */
+static double memory_rate(const struct work *w)
+{
+	double bytes = tune_bytes(w->p), hz = w->mhz * 1e6;
+
+	if (bytes <= row(w, COST_L2_BYTES))
+		return row(w, COST_L2_BW);
+	if (bytes <= row(w, COST_MALL_BYTES))
+		return row(w, COST_MALL_BW) / hz;
+	return row(w, COST_DRAM_BW) * row(w, COST_DRAM_READ_EFF) / hz;
+}
+
+static double memory(const struct work *w, double r)
+{
+	return fmax(fetched(w, r) / row(w, COST_L2_BW),
+		    fetched(w, r) / memory_rate(w));
+}
+
+static double load_latency(const struct work *w)
+{
+	double bytes = tune_bytes(w->p);
+	double beyond = bytes <= row(w, COST_L2_BYTES) ? 0
+		: bytes <= row(w, COST_MALL_BYTES) ? row(w, COST_IC_LAT)
+		: row(w, COST_DRAM_LAT);
+
+	return row(w, COST_L2_LAT) + beyond * w->mhz * 1e-3;
+}
+
+/* A wave alone: what it waits for between two of its steps. */
+static double chain(const struct work *w)
+{
+	const struct gemm_config *c = w->c;
+	double barrier = row(w, COST_BARRIER) + w->waves *
+			 row(w, COST_BARRIER_WAVE);
+	double wait = row(w, COST_LDS_LOAD_LATENCY) + barrier;
+
+	if (c->buffers < 2)
+		wait += barrier + row(w, COST_LDS_STORE_LATENCY);
+	if (!c->prefetch && c->buffers < 3)
+		wait += load_latency(w);
+	return wave_math(w) * fmax(1, ceil(w->waves / 4)) + wait;
+}
+
+struct pipe {
+	const char *name;
+	double (*cycles)(const struct work *w, double r);
+};
+static const struct pipe pipes[] = {
+	{ "wmma", math }, { "lds", lds }, { "l0", l0 }, /* always */
+	{ "l2", l2 },	  { "memory", memory },	/* unless caches help */
+};
+enum { SURE = 3 };
+
+/* Of the pipes whose work does not depend on what others do. */
+static double busiest(const struct work *w, double r, const char **name)
+{
+	double most = 0;
+
+	for (int i = 0; i < SURE; i++) {
+		double t = pipes[i].cycles(w, r);
+
+		if (t > most) {
+			most = t;
+			*name = pipes[i].name;
+		}
+	}
+	return most;
+}
+
+/*
+ * Instructions of a wave's step that are no matrix products: loads and stores
+ * of the tile, fragments, addresses and counters.  Vector ones do not run
+ * beside matrix products (AMD: no co-execution on RDNA3), so about half of
+ * all take their time from them.
+ */
+static double overhead(const struct work *w, double r)
+{
+	const struct gemm_config *c = w->c;
+	double moved = (c->m + c->n) * c->k * w->in / (w->waves * 32 * 16);
+	double frags = ((double)c->m / c->waves_m + (double)c->n / c->waves_n) /
+		       16 * c->k / 16;
+
+	return ceil(r * w->waves / 4) * (16 + 4 * moved + 2 * frags) / 2;
+}
+
+/*
+ * Pipes get into each other's way: the fourth root of the sum of fourth powers
+ * is their maximum where one stands out, and a fifth more where two are equal.
+ */
+static double step_cycles(const struct work *w, double r)
+{
+	double sum = pow(chain(w), 4);
+
+	for (size_t i = 0; i < ARRAY_SIZE(pipes); i++) {
+		double t = pipes[i].cycles(w, r);
+
+		if (pipes[i].cycles == math)
+			t += overhead(w, r);
+		sum += pow(t, 4);
+	}
+	return pow(sum, 0.25);
+}
+
+/* Cycles of `r` workgroups that begin together on a WGP. */
+static double round_cycles(const struct work *w, double r)
+{
+	double step = step_cycles(w, r);
+	double begin = row(w, COST_WAVE_START) + 2 * load_latency(w) +
+		       row(w, COST_LDS_STORE_LATENCY);
+	double c_bytes = r * w->c->m * w->c->n *
+			 (reduces(w) ? 4 : w->out);
+	double end = row(w, COST_WMMA_RESULT) +
+		     c_bytes / (row(w, COST_L2_BW) / row(w, COST_N_WGP));
+
+	return begin + w->steps * step + end;
+}
+
+/* The second kernel of a split: parts in f32 are read, the sum is written. */
+static double reduction_s(const struct work *w)
+{
+	double c = (double)w->p->m * w->p->n * w->p->batch;
+	double bytes = c * (8 * split_of(w) + w->out);
+
+	if (!reduces(w))
+		return 0;
+	return row(w, COST_LAUNCH) * 1e-6 +
+	       (load_latency(w) * 3 + bytes / memory_rate(w)) /
+		       (w->mhz * 1e6);
+}
+
+static double estimate_s(const struct work *w)
+{
+	double whole = floor(w->mine / w->at_once);
+	double rest = w->mine - whole * w->at_once;
+	double cycles = whole * round_cycles(w, w->at_once) +
+			(rest > 0 ? round_cycles(w, rest) : 0);
+
+	return cycles / (w->mhz * 1e6) + reduction_s(w);
+}
+
+static double bound_s(const struct work *w, const char **limit)
+{
+	double hz = w->mhz * 1e6;
+	double t = busiest(w, w->mine, limit) * w->steps / hz;
+	double dram = tune_bytes(w->p) / (memory_rate(w) * hz);
+
+	if (dram > t) {
+		*limit = "memory";
+		t = dram;
+	}
+	return t + (reduces(w) ? row(w, COST_LAUNCH) * 1e-6 : 0);
+}
+
+void tune_bound(const struct tune_problem *p, const struct cost_model *m,
+		const struct tune_needs *needs, struct tune_candidate *c)
+{
+	struct work w = { .p = p, .c = &c->config, .m = m,
+			  .at_once = needs->groups,
+			  .mhz = cost_value(m, COST_CLOCK_SHORT) };
+
+	count(&w);
+	c->estimate_s = estimate_s(&w);
+	if (c->estimate_s * 1e6 > cost_value(m, COST_SHORT_US)) {
+		/* Long ones meet the power limit: cost.def, "clock.short". */
+		w.mhz = cost_value(m, COST_CLOCK);
+		c->estimate_s = estimate_s(&w);
+	}
+	c->bound_s = bound_s(&w, &c->limit);
+}

@@ -1,0 +1,356 @@
+/* autotune/problem.c - problems, as text and as lists. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "autotune/tune.h"
+
+/* ---- operations ---- */
+
+static const struct {
+	const char *name;
+	enum dsl_type type, out; /* default type of C */
+	uint32_t bytes;
+} types[] = {
+	{ "bf16", DSL_BF16, DSL_BF16, 2 },
+	{ "f16", DSL_F16, DSL_F16, 2 },
+	{ "i8", DSL_I8, DSL_I32, 1 },
+	{ "f32", DSL_F32, DSL_F32, 4 },
+	{ "i32", DSL_I32, DSL_I32, 4 },
+};
+
+static const struct {
+	const char *name;
+	uint32_t bit;
+} epilogues[] = {
+	{ "bias", GEMM_BIAS }, { "scale", GEMM_SCALE },
+	{ "relu", GEMM_RELU }, { "silu", GEMM_SILU },
+	{ "gelu", GEMM_GELU }, { "swiglu", GEMM_SWIGLU },
+	{ "residual", GEMM_RESIDUAL },
+};
+
+uint32_t tune_type_bytes(enum dsl_type t)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (types[i].type == t)
+			return types[i].bytes;
+	return 0;
+}
+
+static bool type_parse(const char *s, size_t len, enum dsl_type *type,
+		       enum dsl_type *out, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (strlen(types[i].name) == len &&
+		    !memcmp(s, types[i].name, len)) {
+			*type = types[i].type;
+			if (out)
+				*out = types[i].out;
+			return true;
+		}
+	return err_set(e, ERR_USAGE, "--dtype: no type '%.*s'; wanted "
+		       "IN[:OUT] of bf16, f16, i8, f32 (and i32 behind i8)",
+		       (int)len, s);
+}
+
+static bool layout_parse(const char *s, struct gemm_op *op, struct err *e)
+{
+	if (strlen(s) != 2 || strspn(s, "nt") != 2)
+		return err_set(e, ERR_USAGE, "--layout %s: wanted nn, nt, tn "
+			       "or tt (t: A is stored KxM, B is stored NxK)",
+			       s);
+	op->a_trans = s[0] == 't';
+	op->b_trans = s[1] == 't';
+	return true;
+}
+
+static bool epilogue_parse(const char *s, struct gemm_op *op, struct err *e)
+{
+	while (*s) {
+		size_t len = strcspn(s, ","), i = 0;
+
+		for (; i < ARRAY_SIZE(epilogues); i++)
+			if (strlen(epilogues[i].name) == len &&
+			    !memcmp(s, epilogues[i].name, len))
+				break;
+		if (i < ARRAY_SIZE(epilogues))
+			op->epilogue |= epilogues[i].bit;
+		else if (len == 4 && !memcmp(s, "beta", 4))
+			op->beta = true;
+		else
+			return err_set(e, ERR_USAGE, "--epilogue: no '%.*s'; "
+				       "wanted bias, scale, relu, silu, gelu, "
+				       "swiglu, residual, beta", (int)len, s);
+		s += len + (s[len] == ',');
+	}
+	return true;
+}
+
+bool tune_op_parse(const char *dtype, const char *layout, const char *epilogue,
+		   struct gemm_op *op, struct err *e)
+{
+	const char *in = dtype ? dtype : "bf16";
+	size_t len = strcspn(in, ":");
+
+	*op = (struct gemm_op){ 0 };
+	return type_parse(in, len, &op->in, &op->out, e) &&
+	       (!in[len] || type_parse(in + len + 1, strlen(in + len + 1),
+				       &op->out, NULL, e)) &&
+	       layout_parse(layout ? layout : "nn", op, e) &&
+	       epilogue_parse(epilogue ? epilogue : "", op, e);
+}
+
+/* ---- sizes ---- */
+
+uint64_t tune_columns(const struct tune_problem *p)
+{
+	return (uint64_t)p->n * (p->op.epilogue & GEMM_SWIGLU ? 2 : 1);
+}
+
+struct gemm_shape tune_shape(const struct tune_problem *p)
+{
+	return (struct gemm_shape){
+		.m = p->m, .n = p->n, .k = p->k, .batch = p->batch,
+		.lda = p->op.a_trans ? p->m : p->k,
+		.ldb = p->op.b_trans ? p->k : tune_columns(p),
+		.ldc = p->n,
+		.stride_a = (uint64_t)p->m * p->k,
+		.stride_b = tune_columns(p) * p->k,
+		.stride_c = (uint64_t)p->m * p->n,
+	};
+}
+
+double tune_flop(const struct tune_problem *p)
+{
+	return 2.0 * p->m * (double)tune_columns(p) * p->k * p->batch;
+}
+
+double tune_bytes(const struct tune_problem *p)
+{
+	double in = tune_type_bytes(p->op.in), out = tune_type_bytes(p->op.out);
+	struct gemm_shape s = tune_shape(p);
+	double c = (p->op.beta ? 2 : 1) +
+		   (p->op.epilogue & GEMM_RESIDUAL ? 1 : 0);
+
+	return p->batch * (in * (double)(s.stride_a + s.stride_b) +
+			   out * c * (double)s.stride_c);
+}
+
+/* ---- lists ---- */
+
+void tune_problems_fini(struct tune_problems *l)
+{
+	free(l->v);
+	*l = (struct tune_problems){ 0 };
+}
+
+static bool add(struct tune_problems *l, const struct gemm_op *op,
+		uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
+		struct err *e)
+{
+	/* The kernels count in 32 bits, the tuner multiplies in 64. */
+	const uint64_t most = 1 << 20;
+
+	if (!m || !n || !k || !batch || m > most || n > most || k > most ||
+	    batch > 65535)
+		return err_set(e, ERR_USAGE, "a product of %llux%llux%llu, "
+			       "%llu at a time: wanted sizes of 1..%llu and "
+			       "batches of 1..65535", (unsigned long long)m,
+			       (unsigned long long)n, (unsigned long long)k,
+			       (unsigned long long)batch,
+			       (unsigned long long)most);
+	if (l->n == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 16;
+		l->v = xrealloc(l->v, l->cap * sizeof(*l->v));
+	}
+	l->v[l->n++] = (struct tune_problem){
+		.op = *op, .m = (uint32_t)m, .n = (uint32_t)n,
+		.k = (uint32_t)k, .batch = (uint32_t)batch,
+	};
+	return true;
+}
+
+/* "a..b" without a step: doubling, which is what sizes of tiles want. */
+static bool sweep(const char *s, uint64_t **out, size_t *n, struct err *e)
+{
+	struct buf b = { 0 };
+
+	for (const char *at = s; *at;) {
+		size_t len = strcspn(at, ",");
+
+		buf_add(&b, at, len);
+		if (memmem(at, len, "..", 2) && !memchr(at, '+', len) &&
+		    !memchr(at, '*', len))
+			buf_adds(&b, "*2");
+		at += len;
+		if (*at)
+			buf_addc(&b, *at++);
+	}
+	bool ok = cli_sweep(b.data ? b.data : "", out, n, e);
+	buf_fini(&b);
+	return ok || err_wrap(e, "--sizes");
+}
+
+bool tune_problems_sizes(struct tune_problems *l, const struct gemm_op *op,
+			 const char *text, struct err *e)
+{
+	uint64_t *v = NULL;
+	size_t n = 0;
+	bool ok = sweep(text, &v, &n, e);
+
+	for (size_t i = 0; ok && i < n; i++)
+		ok = add(l, op, v[i], v[i], v[i], 1, e) ||
+		     err_wrap(e, "--sizes %s", text);
+	free(v);
+	return ok;
+}
+
+static bool shape_parse(struct tune_problems *l, const struct gemm_op *op,
+			const char *s, size_t len, struct err *e)
+{
+	uint64_t v[4] = { 0, 0, 0, 1 };
+	char word[32];
+	size_t at = 0;
+	int n = 0;
+
+	for (; n < 4 && at <= len; n++) {
+		size_t part = strcspn(s + at, "x,");
+
+		if (part >= sizeof(word))
+			break;
+		snprintf(word, sizeof(word), "%.*s", (int)part, s + at);
+		if (!cli_u64(word, &v[n], NULL))
+			break;
+		at += part + 1;
+	}
+	if (n < 3 || at <= len)
+		return err_set(e, ERR_USAGE, "--shapes: '%.*s': wanted MxNxK "
+			       "or MxNxKxBATCH", (int)len, s);
+	return add(l, op, v[0], v[1], v[2], v[3], e) ||
+	       err_wrap(e, "--shapes");
+}
+
+bool tune_problems_shapes(struct tune_problems *l, const struct gemm_op *op,
+			  const char *list, struct err *e)
+{
+	for (const char *at = list; *at;) {
+		size_t len = strcspn(at, ",");
+
+		if (!shape_parse(l, op, at, len, e))
+			return false;
+		at += len + (at[len] == ',');
+	}
+	return l->n || err_set(e, ERR_USAGE, "--shapes: wanted MxNxK,...");
+}
+
+/* ---- models ---- */
+
+static const struct model_shape {
+	const char *model, *what;
+	uint32_t n, k; /* of the weights [n][k] */
+} model_shapes[] = {
+#define MODEL(model, what, n, k) { model, what, n, k },
+#include "autotune/models.def"
+};
+static const uint32_t model_rows[] = {
+#define ROWS(m) m,
+#include "autotune/models.def"
+};
+
+bool tune_problems_model(struct tune_problems *l, const struct gemm_op *op,
+			 const char *model, struct err *e)
+{
+	struct gemm_op weights = *op;
+	size_t before = l->n;
+
+	weights.a_trans = false;
+	weights.b_trans = true;
+	for (size_t i = 0; i < ARRAY_SIZE(model_shapes); i++) {
+		const struct model_shape *s = &model_shapes[i];
+
+		for (size_t j = 0; j < ARRAY_SIZE(model_rows); j++)
+			if (!strcmp(s->model, model) &&
+			    !add(l, &weights, model_rows[j], s->n, s->k, 1, e))
+				return false;
+	}
+	return l->n > before ||
+	       err_set(e, ERR_USAGE, "--shapes-from %s: no model of that name; "
+		       "there is %s", model, model_shapes[0].model);
+}
+
+/* ---- classes ---- */
+
+/* No tile, a part of one, whole ones, whole ones and a part. */
+static char extent(uint64_t size, uint64_t tile)
+{
+	if (!size)
+		return '0';
+	if (size < tile)
+		return '<';
+	return size % tile ? '+' : '=';
+}
+
+/* Rounds of the loop after which it is where it began. */
+static uint64_t cycle_of(const struct gemm_config *c)
+{
+	return (uint64_t)(c->unroll ? c->unroll : 1) *
+	       (c->buffers ? c->buffers : 1);
+}
+
+static uint64_t parts_of(const struct gemm_config *c)
+{
+	return c->split > 1 && !c->stream_k ? c->split : 1;
+}
+
+/* Steps of a part, rounded up; beyond TUNE_STEPS only where the cycle ends. */
+static uint64_t steps_class(uint64_t steps, const struct gemm_config *c)
+{
+	uint64_t cycle = cycle_of(c);
+
+	return steps <= TUNE_STEPS ? steps
+		: TUNE_STEPS + 1 + (steps - TUNE_STEPS - 1) % cycle;
+}
+
+/* Columns of B that make a tile's columns. */
+static uint64_t tile_columns(const struct tune_problem *p,
+			     const struct gemm_config *c)
+{
+	return c->n / (p->op.epilogue & GEMM_SWIGLU ? 2 : 1);
+}
+
+void tune_class(const struct tune_problem *p, const struct gemm_config *c,
+		char out[TUNE_TEXT])
+{
+	uint64_t parts = parts_of(c);
+	uint64_t steps = ((uint64_t)p->k + c->k - 1) / c->k;
+
+	snprintf(out, TUNE_TEXT, "m%c n%c k%c%llu%s%s", extent(p->m, c->m),
+		 extent(p->n, tile_columns(p, c)), extent(p->k, c->k),
+		 (unsigned long long)steps_class((steps + parts - 1) / parts,
+						 c),
+		 steps % parts ? "/" : "", p->batch > 1 ? " batch" : "");
+}
+
+static uint32_t reduced(uint64_t size, uint64_t tile)
+{
+	uint64_t least = 2 * tile + size % tile;
+
+	return (uint32_t)(size < least ? size : least);
+}
+
+struct tune_problem tune_reduced(const struct tune_problem *p,
+				 const struct gemm_config *c)
+{
+	struct tune_problem r = *p;
+	uint64_t parts = parts_of(c);
+	uint64_t steps = ((uint64_t)p->k + c->k - 1) / c->k;
+	uint64_t mine = steps_class((steps + parts - 1) / parts, c);
+	uint64_t less = mine * parts - (parts - steps % parts) % parts;
+
+	r.m = reduced(p->m, c->m);
+	r.n = reduced(p->n, tile_columns(p, c));
+	r.batch = p->batch < 2 ? p->batch : 2;
+	if (less < steps) /* the last step keeps its rest */
+		r.k = (uint32_t)((less - 1) * c->k + p->k -
+				 (steps - 1) * c->k);
+	return r;
+}
