@@ -1,0 +1,205 @@
+/* autotune/hunt.c - which candidate to look at next. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autotune/hunt.h"
+
+enum { PER_TILE = 2 };
+
+/* ---- what is known already ---- */
+
+static struct hunt_entry *find(struct hunt *h, const char *config)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (!strcmp(h->v[i].config, config))
+			return &h->v[i];
+	return NULL;
+}
+
+static bool know(void *ctx, const struct res_tune *t)
+{
+	struct hunt *h = ctx;
+	struct hunt_entry *x = find(h, t->config);
+
+	/* A bound ruled it out beside a fastest that may be wrong by now. */
+	if (!x || x->c.state != RES_TUNE_RANKED ||
+	    t->state == RES_TUNE_RANKED || !strncmp(t->reason, "bound: ", 7))
+		return true;
+	x->c.state = t->state;
+	x->taken = true;
+	snprintf(x->c.reason, sizeof(x->c.reason), "%s", t->reason);
+	snprintf(x->object, sizeof(x->object), "%s", t->object);
+	snprintf(x->limit, sizeof(x->limit), "%s", t->limits);
+	x->time_s = t->time_s;
+	x->clock_hz = t->clock_hz;
+	h->taken += t->state == RES_TUNE_TIMED;
+	if (t->state == RES_TUNE_TIMED)
+		hunt_take(h, (size_t)(x - h->v));
+	return true;
+}
+
+struct res_tune hunt_row(const struct hunt_entry *x)
+{
+	bool timed = x->c.state == RES_TUNE_TIMED;
+	bool legal = x->c.bound_s > 0;
+
+	return (struct res_tune){
+		.config = x->config, .state = x->c.state,
+		.reason = x->c.reason,
+		.limits = timed ? x->limit : x->c.limit,
+		.object = x->object,
+		.bound_s = legal ? x->c.bound_s : NAN,
+		.time_s = timed ? x->time_s : NAN, .lo_s = NAN, .hi_s = NAN,
+		.clock_hz = timed ? x->clock_hz : NAN, .samples = timed,
+	};
+}
+
+static bool store_space(struct hunt *h, struct tune_store *s,
+			const struct res_tune_key *key, struct err *e)
+{
+	bool ok = true;
+
+	res_batch_begin(s->db);
+	for (size_t i = 0; ok && i < h->n; i++) {
+		struct res_tune t = hunt_row(&h->v[i]);
+
+		ok = res_tune_put(s->db, s->run, key, &t, e);
+	}
+	return res_batch_end(s->db, ok ? e : NULL) && ok;
+}
+
+static bool any_row(void *ctx, const struct res_tune *t)
+{
+	(void)t;
+	*(bool *)ctx = true;
+	return false;
+}
+
+bool hunt_init(struct hunt *h, const struct tune_problem *p,
+	       const struct tune_opts *o, struct tune_store *s, struct err *e)
+{
+	char op[TUNE_TEXT];
+	struct res_tune_key key = tune_store_key(s, p, RES_SIMULATED, "", op);
+	struct tune_space space;
+	bool known = false;
+
+	tune_space_init(&space, p, o->costs);
+	*h = (struct hunt){ .p = p, .n = space.n, .legal = space.legal,
+			    .best = space.n };
+	h->v = xcalloc(space.n + 1, sizeof(*h->v));
+	for (size_t i = 0; i < space.n; i++) {
+		h->v[i].c = space.v[i];
+		gemm_config_name(&space.v[i].config, h->v[i].config,
+				 TUNE_TEXT);
+	}
+	tune_space_fini(&space);
+	if (!res_tune_each(s->db, &key, any_row, &known, e))
+		return false;
+	return known ? res_tune_each(s->db, &key, know, h, e)
+		     : store_space(h, s, &key, e);
+}
+
+void hunt_fini(struct hunt *h)
+{
+	free(h->v);
+	*h = (struct hunt){ 0 };
+}
+
+/* ---- the order ---- */
+
+static bool same_tile(const struct gemm_config *a, const struct gemm_config *b)
+{
+	return a->m == b->m && a->n == b->n;
+}
+
+/* In how many ways they differ. */
+static int distance(const struct gemm_config *a, const struct gemm_config *b)
+{
+	return (a->m != b->m) + (a->n != b->n) + (a->k != b->k) +
+	       (a->waves_m != b->waves_m || a->waves_n != b->waves_n) +
+	       (a->buffers != b->buffers) + (a->prefetch != b->prefetch) +
+	       (a->unroll != b->unroll) + (a->order != b->order) +
+	       (a->lds != b->lds) + (a->b_direct != b->b_direct) +
+	       (a->cu_mode != b->cu_mode) + (a->stream_k != b->stream_k) +
+	       (a->split != b->split);
+}
+
+static int of_tile(const struct hunt *h, const struct gemm_config *c)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < h->legal; i++)
+		n += h->v[i].taken && same_tile(&h->v[i].c.config, c) &&
+		     strncmp(h->v[i].c.reason, "bound: ", 7);
+	return n;
+}
+
+/* Its bound says that it cannot be faster than what there is. */
+static bool is_hopeless(const struct hunt *h, struct hunt_entry *x)
+{
+	if (h->best == h->n || x->c.bound_s < h->v[h->best].time_s)
+		return false;
+	x->c.state = RES_TUNE_REJECTED;
+	x->taken = true;
+	snprintf(x->c.reason, sizeof(x->c.reason), "bound: %.2f us (%s) at "
+		 "least, %.64s takes %.2f", x->c.bound_s * 1e6, x->c.limit,
+		 h->v[h->best].config, h->v[h->best].time_s * 1e6);
+	return true;
+}
+
+static size_t first_free(struct hunt *h, int per_tile)
+{
+	for (size_t i = 0; i < h->legal; i++) {
+		struct hunt_entry *x = &h->v[i];
+
+		if (!x->taken && !is_hopeless(h, x) &&
+		    of_tile(h, &x->c.config) < per_tile)
+			return i;
+	}
+	return h->n;
+}
+
+/* The one most like the fastest; of equals the better estimate. */
+static size_t neighbour(struct hunt *h)
+{
+	size_t found = h->n;
+	int least = 3;
+
+	for (size_t i = 0; h->best < h->n && i < h->legal; i++) {
+		struct hunt_entry *x = &h->v[i];
+		int d = x->taken ? least : distance(&x->c.config,
+						    &h->v[h->best].c.config);
+
+		if (d < least && !is_hopeless(h, x)) {
+			least = d;
+			found = i;
+		}
+	}
+	return found;
+}
+
+bool hunt_next(struct hunt *h, uint32_t budget, size_t *out)
+{
+	if (h->done || h->taken >= budget)
+		return false;
+	*out = h->taken < budget / 2 ? first_free(h, PER_TILE) : neighbour(h);
+	if (*out == h->n)
+		*out = first_free(h, INT32_MAX);
+	if (*out == h->n)
+		return false;
+	h->v[*out].taken = true;
+	h->taken++;
+	return true;
+}
+
+void hunt_take(struct hunt *h, size_t i)
+{
+	struct hunt_entry *x = &h->v[i];
+
+	if (x->c.state == RES_TUNE_TIMED) {
+		h->timed++;
+		if (h->best == h->n || x->time_s < h->v[h->best].time_s)
+			h->best = i;
+	}
+}

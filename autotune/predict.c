@@ -1,0 +1,133 @@
+/*
+ * autotune/predict.c - the time of a product by the pipeline simulator.
+ *
+ * Code, arguments and addresses are those of the real launch; the simulator
+ * (compiler/sim) follows them for the workgroups that one WGP gets, a full
+ * round and the rest, and leaves loops when they are steady.  Approximated:
+ *   - the other WGPs do what this one does, at the same time;
+ *   - operands lie in the smallest cache level that holds all of them, as after
+ *     an earlier launch (a warm cache);
+ *   - a second kernel (split, stream-K) begins a launch after the first ends.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "autotune/tune.h"
+#include "compiler/sim/sim.h"
+#include "isa/co.h"
+
+/* Addresses far apart, aligned as allocations are. */
+static struct gemm_operands addresses(void)
+{
+	return (struct gemm_operands){
+		.a = UINT64_C(1) << 40, .b = UINT64_C(2) << 40,
+		.c = UINT64_C(3) << 40, .bias = UINT64_C(4) << 40,
+		.residual = UINT64_C(5) << 40,
+		.workspace = UINT64_C(6) << 40, .alpha = 1, .beta = 1,
+	};
+}
+
+/* One kernel; NAN time for one that has nothing to do. */
+static bool forecast(const struct gemm_code *code, const struct gemm_launch *g,
+		     int i, uint64_t footprint, const struct cost_model *m,
+		     struct sim_forecast *f, struct err *e)
+{
+	const struct buf *bytes = &code->object[i].bytes;
+	struct co co = { 0 };
+	const struct co_kernel *k = NULL;
+
+	if (!co_parse(&co, bytes->data, bytes->len, e))
+		return false;
+	k = co_kernel_require(&co, g->step[i].kernel, e);
+	if (!k) {
+		co_fini(&co);
+		return false;
+	}
+	size_t size = k->kernarg_bytes > g->step[i].args_bytes
+			      ? k->kernarg_bytes : g->step[i].args_bytes;
+	uint8_t *args = xcalloc(size + 1, 1);
+
+	memcpy(args, g->step[i].args, g->step[i].args_bytes);
+	struct sim_launch l = {
+		.kernel = k, .kernarg = args, .kernarg_bytes = size,
+		.groups = { g->step[i].groups[0], g->step[i].groups[1],
+			    g->step[i].groups[2] },
+		.group_size = { g->step[i].group_size, 1, 1 },
+	};
+	bool ok = sim_object_forecast(m, &l, footprint, f, e) ||
+		  err_wrap(e, "%s", g->step[i].kernel);
+	free(args);
+	co_fini(&co);
+	return ok;
+}
+
+/* The pipes' shares and the longest stalls of a round. */
+static void explain(const struct sim_forecast *f, const char *kernel,
+		    struct buf *out)
+{
+	const struct sim_result *r = &f->round;
+	uint64_t all = 0;
+
+	buf_printf(out, "  %s: %.2f us at %.0f MHz: %.0f rounds of %d "
+		   "workgroups, %.0f cycles, limited by %s\n  pipes:", kernel,
+		   f->time_s * 1e6, f->clock_mhz, f->rounds, f->at_once,
+		   f->cycles, f->limit);
+	for (int p = 0; p < SIM_PIPE_COUNT; p++)
+		if (r->share[p] >= 0.01)
+			buf_printf(out, " %s %.0f %%", sim_pipe_name(p),
+				   100 * r->share[p]);
+	for (int s = 0; s < SIM_STALL_COUNT; s++)
+		all += r->stall[s];
+	buf_printf(out, "\n  waves: issue %.0f %%",
+		   100 * (double)r->stall[SIM_ISSUE] / (double)(all ? all : 1));
+	for (int s = SIM_ISSUE + 1; s < SIM_STALL_COUNT; s++)
+		if (r->stall[s] * 100 >= all * 2)
+			buf_printf(out, ", %s %.0f %%", sim_stall_name(s),
+				   100 * (double)r->stall[s] / (double)all);
+	buf_adds(out, "\n");
+}
+
+static void take(struct tune_prediction *out, const struct sim_forecast *f,
+		 int i)
+{
+	double share = f->round.share[f->round.limit];
+
+	out->time_s += f->time_s + (i ? f->launch_s : 0);
+	out->cycles += f->cycles;
+	if (i)
+		return;
+	out->clock_hz = f->clock_mhz * 1e6;
+	snprintf(out->limit, sizeof(out->limit), "%s %.0f %%", f->limit,
+		 100 * share);
+}
+
+bool tune_predict(const struct tune_problem *p, const struct gemm_config *c,
+		  const struct gemm_code *code, const struct cost_model *m,
+		  bool explained, struct tune_prediction *out, struct err *e)
+{
+	struct gemm_shape s = tune_shape(p);
+	struct gemm_operands x = addresses();
+	struct gemm_launch g;
+	double footprint = tune_bytes(p);
+
+	*out = (struct tune_prediction){ 0 };
+	if (!gemm_launch(&p->op, c, &s, &x, &g, e))
+		return false;
+	for (int i = 0; i < g.n; i++) {
+		struct sim_forecast f;
+
+		if (!forecast(code, &g, i, (uint64_t)footprint, m, &f, e))
+			return false;
+		take(out, &f, i);
+		if (explained)
+			explain(&f, g.step[i].kernel, &out->explain);
+		sim_forecast_fini(&f);
+	}
+	return out->time_s > 0 ||
+	       err_set(e, ERR_INPUT, "an empty product takes no time");
+}
+
+void tune_prediction_fini(struct tune_prediction *p)
+{
+	buf_fini(&p->explain);
+}

@@ -1,0 +1,26 @@
+/* autotune/report.h - what a search found, for people and programs. */
+#ifndef T0_AUTOTUNE_REPORT_H
+#define T0_AUTOTUNE_REPORT_H
+
+#include "autotune/tune.h"
+
+struct tune_report {
+	enum table_format format;
+	FILE *out;
+	bool quiet;	/* no notes */
+	bool explain;	/* of every winner: its pipes and stalls */
+	const char *db; /* for the simulator's error; NULL: not looked at */
+	const struct cost_model *costs;
+};
+
+/* The table, and below it, as text, what its numbers mean. */
+bool tune_report(const struct tune_report *r, const struct tune_outcome *o,
+		 size_t n, struct err *e);
+/* The ranked space of a problem. */
+bool tune_report_space(const struct tune_report *r,
+		       const struct tune_problems *l, struct err *e);
+/* Share of what all matrix pipes could do at this clock. */
+double tune_peak_share(const struct tune_problem *p, double time_s,
+		       double clock_hz, const struct cost_model *m);
+
+#endif

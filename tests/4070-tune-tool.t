@@ -1,0 +1,102 @@
+#!/bin/sh
+# t0-tune: found, proven, stored; killed and gone on with; refused in words.
+. "$T0_SRC/tests/tap.sh"
+tune="$T0_BUILD/t0-tune"
+sql() {
+	"$T0_BUILD/t0-results" sql --db "$1" --csv "$2" | tail -n 1 | tr -d '\r'
+}
+db="$tmp/a.db"
+few='--shapes 64x64x64,64x48x96 --layout nt --budget quick --device soft'
+
+# ---- a search ----
+exits 0 'a quick search ends well' $tune $few --db "$db" --json
+has "$tmp/out" '"verdict": "right"' 'the winner is right'
+has "$tmp/out" '"origin": "simulated"' 'and said to be simulated'
+is "$(sql "$db" 'SELECT count(*) FROM v_tunes WHERE winner')" 2 \
+	'both problems have a winner'
+is "$(sql "$db" "SELECT count(*) > 500 FROM v_tunes WHERE m = 64 AND n = 64")" \
+	1 'hundreds of configurations are in the database'
+is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state IN
+	('rejected', 'failed') AND reason = ''")" 0 'none rejected without reason'
+is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE time_s < bound_s")" 0 \
+	'no simulated time is below the bound'
+is "$(sql "$db" "SELECT min(c.verdict) FROM v_tunes t JOIN v_tune_checks c
+	USING(target, op, config, object, class) WHERE t.winner")" pass \
+	'what won was checked'
+timed=$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed'")
+exits 0 'the same again' $tune $few --db "$db" --csv
+is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed' AND run >
+	1")" 0 'times nothing anew'
+is "$(grep -c right "$tmp/out")" 2 'and shows the stored winners'
+exits 0 'other costs' $tune $few --db "$db" --set wmma.issue=64 --quiet
+is "$(sql "$db" 'SELECT count(*) FROM v_tunes WHERE winner')" 4 \
+	'are another search'
+exits 0 'why a winner wins' $tune $few --db "$db" --explain
+has "$tmp/out" 'VGPRs' 'is said with its registers'
+has "$tmp/out" 'pipes:' 'its pipes'
+has "$tmp/out" 'waves: issue' 'and its stalls'
+has "$tmp/out" 'The simulator is off by' "beside the simulator's own error"
+exits 0 'the space alone' $tune --sizes 256 --list --csv --db "$tmp/none.db"
+is "$(grep -c ranked "$tmp/out" | awk '{ print ($1 > 1000) }')" 1 \
+	'has over a thousand configurations, ranked'
+ok 'and stores nothing' test ! -e "$tmp/none.db"
+
+# ---- killed ----
+db="$tmp/k.db"
+more='--shapes 96x96x96,128x64x128 --layout nt --device soft --quiet'
+$tune $more --db "$db" >/dev/null 2>&1 &
+pid=$!
+n=0
+for i in $(seq 200); do
+	sleep 0.05
+	n=$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed'" \
+		2>/dev/null)
+	[ "${n:-0}" -ge 5 ] 2>/dev/null && break
+done
+kill -9 $pid 2>/dev/null
+wait $pid 2>/dev/null
+n=$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed'")
+w=$(sql "$db" 'SELECT count(*) FROM v_tunes WHERE winner')
+diag "killed after $n timings"
+ok 'a killed search has kept what it timed' test "$n" -ge 5
+is "$w" 0 'and chosen nothing'
+exits 0 'it is gone on with' $tune $more --db "$db"
+is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed' AND run =
+	1")" "$n" 'what was timed before is not timed again'
+is "$(sql "$db" "SELECT count(*) > 0 FROM v_tunes WHERE state = 'timed' AND
+	run > 1")" 1 'what was missing is'
+is "$(sql "$db" 'SELECT count(*) FROM v_tunes WHERE winner')" 2 \
+	'and both winners are found'
+
+# ---- a disk that is full, a file that is damaged ----
+db="$tmp/f.db"
+exits 2 'a full disk is trouble' sh -c "ulimit -f 300; trap '' XFSZ
+	$tune $few --db '$db' --quiet"
+has "$tmp/err" "$db" 'the message names the file'
+exits 0 'with room again it goes on' $tune $few --db "$db" --quiet
+is "$(sql "$db" 'SELECT count(*) FROM v_tunes WHERE winner')" 2 'to the end'
+printf 'this is no database, whatever its name says' >"$tmp/c.db"
+exits 2 'a file that is no database' $tune $few --db "$tmp/c.db"
+has "$tmp/err" "$tmp/c.db" 'is named'
+is "$(head -c 7 "$tmp/c.db")" 'this is' 'and left alone'
+dd if=/dev/urandom of="$db" bs=4096 seek=1 count=40 conv=notrunc 2>/dev/null
+exits 2 'a damaged database' $tune $few --db "$db"
+has "$tmp/err" "$db" 'is named, too'
+
+# ---- bad arguments ----
+exits 2 'no sizes' $tune --db "$db"
+has "$tmp/err" '--sizes' 'are asked for'
+exits 2 'sizes that are none' $tune --sizes 12x --db "$db"
+exits 2 'a size of 0' $tune --sizes 0 --db "$db"
+exits 2 'half a shape' $tune --shapes 64x64 --db "$db"
+exits 2 'an unknown type' $tune --sizes 64 --dtype f8 --db "$db"
+exits 2 'an unknown layout' $tune --sizes 64 --layout xy --db "$db"
+exits 2 'an unknown epilogue' $tune --sizes 64 --epilogue sofmax --db "$db"
+exits 2 'an unknown model' $tune --shapes-from gpt --db "$db"
+exits 2 'an unknown budget' $tune --sizes 64 --budget lots --db "$db"
+exits 2 'unknown operands' $tune --sizes 64 --operands nice --db "$db"
+exits 2 'an unknown cost' $tune --sizes 64 --set nice=1 --db "$tmp/n.db"
+exits 2 'an operand' $tune --sizes 64 256 --db "$db"
+exits 77 'a device that is not there' $tune --sizes 64 --budget quick \
+	--device kfd:9 --db "$tmp/d.db"
+plan_done
