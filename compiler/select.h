@@ -182,13 +182,20 @@ bool sel_float(struct sel *s, const struct ssa_inst *i);
 void sel_fcvt(struct sel *s, const struct ssa_inst *i);
 void sel_fcvt_int(struct sel *s, const struct ssa_inst *i);
 
-/* -------------------------------------------------------- select_mem.c ---- */
+/* ------------------------------------------------------- select_args.c ---- */
 
 void sel_args(struct sel *s);
+
+/* -------------------------------------------------------- select_mem.c ---- */
+
 bool sel_load_scalar(const struct sel *s, const struct ssa_inst *i);
 void sel_load(struct sel *s, const struct ssa_inst *i);
 void sel_store(struct sel *s, const struct ssa_inst *i);
+
+/* ----------------------------------------------------- select_atomic.c ---- */
+
 void sel_atomic(struct sel *s, const struct ssa_inst *i);
+/* Marks the blocks that come behind a write to global memory. */
 void sel_find_writes(struct sel *s);
 void sel_barrier(struct sel *s, const struct ssa_inst *i);
 void sel_fence(struct sel *s, const struct ssa_inst *i);

@@ -1,107 +1,13 @@
 /*
- * compiler/select_mem.c - kernel arguments, loads and stores.
+ * compiler/select_mem.c - loads and stores.
  *
  * Global memory is addressed as saddr + voffset + constant where the base is
  * uniform, which is how the SSA form writes addresses; LDS as an offset and a
  * constant.  A mask narrows EXEC around the access.
  */
-#include "compiler/select.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-/* --------------------------------------------------- kernel arguments ---- */
-
-static int arg_dword(const struct ssa_arg *a)
-{
-	return (int)a->offset / 4;
-}
-
-static int arg_last_dword(const struct ssa_arg *a)
-{
-	return (int)(a->offset + ssa_type_bytes(a->type) - 1) / 4;
-}
-
-static void load_piece(struct sel *s, int at, int n)
-{
-	static const uint16_t op[] = { ISA_s_load_b32, ISA_s_load_b64,
-				       ISA_s_load_b128, ISA_s_load_b256 };
-	struct mir_opnd d = sel_new_s(s, n);
-	int k = 0;
-
-	while (1 << k < n)
-		k++;
-	sel_raw(s, op[k], d, s->kernarg, mir_imm((uint32_t)at * 4));
-	for (uint32_t a = 0; a < s->f->n_args; a++) {
-		const struct ssa_arg *arg = &s->f->arg[a];
-		int first = arg_dword(arg), last = arg_last_dword(arg);
-
-		if (first >= at && last < at + n)
-			s->arg[a] = mir_part(d, first - at, last - first + 1);
-	}
-}
-
-static bool arg_is_used(const struct sel *s, uint32_t a)
-{
-	for (struct ssa_block *b = s->f->first; b; b = b->next)
-		for (struct ssa_inst *i = b->first; i; i = i->next)
-			if (i->op == SSA_arg && i->imm == a &&
-			    s->val[i->id].uses)
-				return true;
-	return false;
-}
-
-/* Does a load of dwords [at, at + n) cut an argument into two? */
-static bool cuts(const struct sel *s, int at, int n)
-{
-	for (uint32_t a = 0; a < s->f->n_args; a++) {
-		int first = arg_dword(&s->f->arg[a]);
-		int last = arg_last_dword(&s->f->arg[a]);
-
-		if (first < at + n && last >= at + n)
-			return true;
-	}
-	return false;
-}
-
-/* As few loads as cover the arguments that are used, and nothing beyond. */
-void sel_args(struct sel *s)
-{
-	int end = 0, done = 0;
-
-	for (uint32_t a = 0; a < s->f->n_args; a++)
-		if (arg_is_used(s, a))
-			end = arg_last_dword(&s->f->arg[a]) + 1;
-	for (uint32_t a = 0; a < s->f->n_args; a++) {
-		int at = arg_dword(&s->f->arg[a]), n = 8;
-
-		if (!arg_is_used(s, a) || at < done)
-			continue;
-		/* Pairs stay aligned. */
-		while (n > 1 && (at + n > end || at % (n > 2 ? 2 : n) ||
-				 cuts(s, at, n)))
-			n /= 2;
-		if (at + n <= arg_last_dword(&s->f->arg[a]))
-			n = arg_last_dword(&s->f->arg[a]) + 1 - at;
-		load_piece(s, at, n);
-		done = at + n;
-	}
-}
+#include "compiler/select_mem.h"
 
 /* -------------------------------------------------------------- pieces ---- */
-
-struct access {
-	const struct sel *s;
-	const struct ssa_inst *i;
-	bool lds, store;
-	struct mir_opnd data;	  /* registers */
-	struct mir_opnd addr;	  /* vector registers */
-	struct mir_opnd base;	  /* scalar, or OFF */
-	int32_t off;
-	const char *tail;
-	bool partial;
-	bool upper;		  /* store 16 bits: of the upper half */
-};
 
 static int global_op(bool store, int bytes)
 {
@@ -152,7 +58,7 @@ static bool never_written(const struct sel *s, const struct ssa_inst *i)
 	       s->f->arg[p->imm].noalias;
 }
 
-static void note(struct access *a, struct mir_inst *m, int at, int bytes)
+void sel_note(struct sel_access *a, struct mir_inst *m, int at, int bytes)
 {
 	m->off = a->off + at;
 	m->tail = a->tail;
@@ -168,7 +74,7 @@ static void note(struct access *a, struct mir_inst *m, int at, int bytes)
 		m->flags |= MIR_CONST;
 }
 
-static void one_piece(struct sel *s, struct access *a, int at, int bytes,
+static void one_piece(struct sel *s, struct sel_access *a, int at, int bytes,
 		      struct mir_opnd data)
 {
 	struct mir_inst *m;
@@ -187,11 +93,11 @@ static void one_piece(struct sel *s, struct access *a, int at, int bytes,
 	else
 		m = sel_raw(s, global_op(false, bytes), data, a->addr,
 			    a->base);
-	note(a, m, at, bytes);
+	sel_note(a, m, at, bytes);
 }
 
 /* Two registers or pairs that lie side by side, less aligned than together. */
-static void two_pieces(struct sel *s, struct access *a, int at, int bytes)
+static void two_pieces(struct sel *s, struct sel_access *a, int at, int bytes)
 {
 	struct mir_opnd d = mir_part(a->data, at / 4, bytes / 4);
 	int unit = bytes / 2, at_unit = (a->off + at) / unit;
@@ -207,13 +113,13 @@ static void two_pieces(struct sel *s, struct access *a, int at, int bytes)
 		m = sel_raw(s, wide ? ISA_ds_load_2addr_b64 :
 				      ISA_ds_load_2addr_b32,
 			    d, a->addr);
-	note(a, m, at, bytes);
+	sel_note(a, m, at, bytes);
 	m->off = 0;
 	m->tail = arena_printf(s->m->arena, " offset0:%d offset1:%d", at_unit,
 			       at_unit + 1);
 }
 
-static bool pairs_up(const struct access *a, int at, int bytes, int align)
+static bool pairs_up(const struct sel_access *a, int at, int bytes, int align)
 {
 	int unit = bytes / 2, off = a->off + at;
 
@@ -222,7 +128,7 @@ static bool pairs_up(const struct access *a, int at, int bytes, int align)
 }
 
 /* One register out of bytes or halves. */
-static void gather(struct sel *s, struct access *a, int at, int bytes,
+static void gather(struct sel *s, struct sel_access *a, int at, int bytes,
 		   int unit)
 {
 	struct mir_opnd d = mir_part(a->data, at / 4, 1), acc = { 0 };
@@ -253,7 +159,7 @@ static void gather(struct sel *s, struct access *a, int at, int bytes,
  * The widest access from `at` on that the alignment allows.  Compute queues run
  * with unaligned accesses allowed: vectors of 16-bit elements need only 2.
  */
-static int piece_bytes(const struct access *a, int left, int align)
+static int piece_bytes(const struct sel_access *a, int left, int align)
 {
 	bool any = !a->lds && (align >= 4 || (align >= 2 && left >= 8));
 	int max = any ? 16 : align;
@@ -269,7 +175,7 @@ static int piece_bytes(const struct access *a, int left, int align)
 	return left >= 2 && max >= 2 ? 2 : 1;
 }
 
-static void pieces(struct sel *s, struct access *a, int bytes)
+static void pieces(struct sel *s, struct sel_access *a, int bytes)
 {
 	for (int at = 0; at < bytes;) {
 		int left = bytes - at, n;
@@ -328,8 +234,8 @@ static struct mir_opnd add_const(struct sel *s, struct mir_opnd base,
 	return d;
 }
 
-static void scalar_base(struct sel *s, struct access *a, struct mir_opnd base,
-			struct mir_opnd off)
+static void scalar_base(struct sel *s, struct sel_access *a,
+			struct mir_opnd base, struct mir_opnd off)
 {
 	int64_t c = a->i->off;
 
@@ -359,8 +265,8 @@ static void scalar_base(struct sel *s, struct access *a, struct mir_opnd base,
 	a->off = (int32_t)c;
 }
 
-static void vector_base(struct sel *s, struct access *a, struct mir_opnd base,
-			struct mir_opnd off)
+static void vector_base(struct sel *s, struct sel_access *a,
+			struct mir_opnd base, struct mir_opnd off)
 {
 	int64_t c = a->i->off;
 
@@ -382,7 +288,7 @@ static void vector_base(struct sel *s, struct access *a, struct mir_opnd base,
 }
 
 /* A constant LDS address folds into the offset. */
-static void lds_address(struct sel *s, struct access *a)
+static void lds_address(struct sel *s, struct sel_access *a)
 {
 	const struct ssa_inst *i = a->i;
 	struct mir_opnd base = sel_get(s, i->arg[0]);
@@ -412,7 +318,7 @@ static void lds_address(struct sel *s, struct access *a)
 	a->off = (int32_t)c;
 }
 
-static void address(struct sel *s, struct access *a)
+void sel_address(struct sel *s, struct sel_access *a)
 {
 	struct mir_opnd base, off;
 
@@ -445,7 +351,7 @@ static const char *cache(const struct ssa_inst *i, bool store)
 /* ---------------------------------------------------------- load, store ----
  */
 
-static struct mir_opnd mask_begin(struct sel *s, const struct ssa_inst *mask)
+struct mir_opnd sel_mask_begin(struct sel *s, const struct ssa_inst *mask)
 {
 	struct mir_opnd save = { 0 };
 
@@ -457,7 +363,7 @@ static struct mir_opnd mask_begin(struct sel *s, const struct ssa_inst *mask)
 	return save;
 }
 
-static void mask_end(struct sel *s, struct mir_opnd save)
+void sel_mask_end(struct sel *s, struct mir_opnd save)
 {
 	if (save.kind == MIR_VREG)
 		sel_raw(s, s->mask == 2 ? ISA_s_mov_b64 : ISA_s_mov_b32,
@@ -513,7 +419,7 @@ static void load_mask(struct sel *s, const struct ssa_inst *i,
 
 void sel_load(struct sel *s, const struct ssa_inst *i)
 {
-	struct access a = { .s = s, .i = i, .tail = cache(i, false) };
+	struct sel_access a = { .s = s, .i = i, .tail = cache(i, false) };
 	const struct ssa_inst *mask = i->n_args > 2 ? i->arg[2] : NULL;
 	bool i1 = i->type.kind == SSA_I1;
 	struct mir_opnd save;
@@ -526,12 +432,12 @@ void sel_load(struct sel *s, const struct ssa_inst *i)
 	}
 	a.data = i1 ? sel_new_v(s, 1) : sel_def(s, i);
 	a.partial = mask;
-	address(s, &a);
+	sel_address(s, &a);
 	if (mask)
 		sel_copy(s, a.data, mir_imm(0));
-	save = mask_begin(s, mask);
+	save = sel_mask_begin(s, mask);
 	pieces(s, &a, (int)ssa_type_bytes(i->type));
-	mask_end(s, save);
+	sel_mask_end(s, save);
 	s->mem = NULL;
 	if (i1)
 		load_mask(s, i, a.data);
@@ -550,7 +456,8 @@ static struct mir_opnd store_data(struct sel *s, const struct ssa_inst *v)
 
 void sel_store(struct sel *s, const struct ssa_inst *i)
 {
-	struct access a = { .s = s, .i = i, .store = true, .tail = cache(i, true) };
+	struct sel_access a = { .s = s, .i = i, .store = true,
+				.tail = cache(i, true) };
 	struct mir_opnd save;
 
 	s->mem = i;
@@ -559,206 +466,9 @@ void sel_store(struct sel *s, const struct ssa_inst *i)
 		  i->align >= 1;
 	if (a.upper)
 		a.data = s->val[i->arg[2]->id].upper;
-	address(s, &a);
-	save = mask_begin(s, i->n_args > 3 ? i->arg[3] : NULL);
+	sel_address(s, &a);
+	save = sel_mask_begin(s, i->n_args > 3 ? i->arg[3] : NULL);
 	pieces(s, &a, (int)ssa_type_bytes(i->arg[2]->type));
-	mask_end(s, save);
+	sel_mask_end(s, save);
 	s->mem = NULL;
-}
-
-/* ------------------------------------------------------------- atomics ---- */
-
-struct atomic_row {
-	uint16_t global[2], lds[2], lds_rtn[2]; /* 32 and 64 bits */
-};
-
-#define NO ISA_OP_NONE
-#define BOTH(g, d, a, b) \
-	{ { ISA_global_atomic_##g##_##a, ISA_global_atomic_##g##_##b }, \
-	  { ISA_ds_##d##_##a, ISA_ds_##d##_##b }, \
-	  { ISA_ds_##d##_rtn_##a, ISA_ds_##d##_rtn_##b } }
-static const struct atomic_row atomic_row[SSA_RMWS] = {
-	[SSA_RMW_XCHG] = { { ISA_global_atomic_swap_b32,
-			     ISA_global_atomic_swap_b64 },
-			   { NO, NO },
-			   { ISA_ds_storexchg_rtn_b32,
-			     ISA_ds_storexchg_rtn_b64 } },
-	[SSA_RMW_ADD] = BOTH(add, add, u32, u64),
-	[SSA_RMW_MIN_S] = BOTH(min, min, i32, i64),
-	[SSA_RMW_MAX_S] = BOTH(max, max, i32, i64),
-	[SSA_RMW_MIN_U] = BOTH(min, min, u32, u64),
-	[SSA_RMW_MAX_U] = BOTH(max, max, u32, u64),
-	[SSA_RMW_AND] = BOTH(and, and, b32, b64),
-	[SSA_RMW_OR] = BOTH(or, or, b32, b64),
-	[SSA_RMW_XOR] = BOTH(xor, xor, b32, b64),
-	[SSA_RMW_FADD] = { { ISA_global_atomic_add_f32, NO },
-			   { ISA_ds_add_f32, NO },
-			   { ISA_ds_add_rtn_f32, NO } },
-	[SSA_RMW_FMIN] = { { ISA_global_atomic_min_f32, NO },
-			   { ISA_ds_min_f32, ISA_ds_min_f64 },
-			   { ISA_ds_min_rtn_f32, ISA_ds_min_rtn_f64 } },
-	[SSA_RMW_FMAX] = { { ISA_global_atomic_max_f32, NO },
-			   { ISA_ds_max_f32, ISA_ds_max_f64 },
-			   { ISA_ds_max_rtn_f32, ISA_ds_max_rtn_f64 } },
-};
-#undef BOTH
-#undef NO
-
-static struct mir_inst *emit_atomic(struct sel *s, struct access *a, int op,
-				    bool rtn, struct mir_opnd data)
-{
-	struct mir_inst *m;
-
-	if (a->lds && rtn)
-		m = sel_raw(s, op, a->data, a->addr, data);
-	else if (a->lds)
-		m = sel_raw(s, op, a->addr, data);
-	else if (rtn)
-		m = sel_raw(s, op, a->data, a->addr, data, a->base);
-	else
-		m = sel_raw(s, op, a->addr, data, a->base);
-	if (!a->lds)
-		m->n_def = rtn;
-	note(a, m, 0, data.n * 4);
-	m->tail = !a->lds && rtn ? " glc" : "";
-	m->flags |= MIR_ORDERED | MIR_KEEP;
-	if (a->partial && rtn)
-		m->flags |= MIR_PARTIAL;
-	return m;
-}
-
-static bool atomic_type(const struct ssa_inst *i)
-{
-	switch (i->type.kind) {
-	case SSA_I32:
-	case SSA_I64:
-	case SSA_F32:
-	case SSA_F64:
-	case SSA_PTR:
-		return i->type.n == 1;
-	}
-	return false;
-}
-
-static void exchange(struct sel *s, const struct ssa_inst *i, struct access *a)
-{
-	struct mir_opnd want = sel_get_v(s, i->arg[2]), pair;
-	struct mir_opnd new = sel_get_v(s, i->arg[3]);
-	bool wide = new.n == 2;
-	struct mir_inst *m;
-
-	if (a->lds) {
-		m = sel_raw(s, wide ? ISA_ds_cmpstore_rtn_b64 :
-				      ISA_ds_cmpstore_rtn_b32,
-			    a->data, a->addr, new, want);
-		note(a, m, 0, new.n * 4);
-		m->flags |= MIR_ORDERED | MIR_KEEP;
-		return;
-	}
-	pair = sel_new_v(s, 2 * new.n);
-	sel_copy(s, mir_part(pair, 0, new.n), new);
-	sel_copy(s, mir_part(pair, new.n, new.n), want);
-	emit_atomic(s, a,
-		    wide ? ISA_global_atomic_cmpswap_b64 :
-			   ISA_global_atomic_cmpswap_b32,
-		    true, pair);
-}
-
-void sel_atomic(struct sel *s, const struct ssa_inst *i)
-{
-	const struct atomic_row *r = &atomic_row[i->sub % SSA_RMWS];
-	bool wide = sel_dwords(s, i->type) == 2;
-	bool rtn = s->val[i->id].uses || i->op == SSA_cmpxchg;
-	struct access a = { .s = s, .i = i, .tail = "" };
-	const struct ssa_inst *mask = NULL;
-	struct mir_opnd data, save;
-	int op;
-
-	if (!atomic_type(i)) {
-		sel_refuse(s, i, "atomics are for 32 and 64 bits");
-		return;
-	}
-	s->mem = i;
-	a.data = sel_def(s, i);
-	address(s, &a);
-	if (i->op == SSA_cmpxchg) {
-		exchange(s, i, &a);
-		s->mem = NULL;
-		return;
-	}
-	mask = i->n_args > 3 ? i->arg[3] : NULL;
-	a.partial = mask;
-	rtn |= a.lds && i->sub == SSA_RMW_XCHG;
-	op = !a.lds ? r->global[wide] : rtn ? r->lds_rtn[wide] : r->lds[wide];
-	if (!op) {
-		sel_refuse(s, i, "gfx1100 has no such atomic");
-		return;
-	}
-	data = sel_get_v(s, i->arg[2]);
-	if (rtn && mask)
-		sel_copy(s, a.data, mir_imm(0));
-	save = mask_begin(s, mask);
-	emit_atomic(s, &a, op, rtn, data);
-	mask_end(s, save);
-	s->mem = NULL;
-}
-
-/* ------------------------------------------------------------ ordering ---- */
-
-static void ordered(struct mir_inst *m)
-{
-	m->flags |= MIR_ORDERED | MIR_KEEP;
-}
-
-static bool writes_global(const struct ssa_inst *i)
-{
-	return (i->op == SSA_store || i->op == SSA_atomic ||
-		i->op == SSA_cmpxchg) && i->arg[0]->type.kind == SSA_PTR;
-}
-
-static bool block_writes(const struct ssa_block *b, const struct ssa_inst *end)
-{
-	for (const struct ssa_inst *i = b->first; i && i != end; i = i->next)
-		if (writes_global(i))
-			return true;
-	return false;
-}
-
-/* Marks the blocks that come behind a write to global memory. */
-void sel_find_writes(struct sel *s)
-{
-	bool changed = true;
-
-	s->behind_write = arena_alloc(s->m->arena, s->f->n_blocks + 1);
-	while (changed) {
-		changed = false;
-		for (struct ssa_block *b = s->f->first; b; b = b->next) {
-			bool *mark = &s->behind_write[b->id];
-
-			for (uint32_t k = 0; k < b->n_preds && !*mark; k++)
-				changed |= *mark =
-					s->behind_write[b->pred[k]->id] ||
-					block_writes(b->pred[k], NULL);
-		}
-	}
-}
-
-/*
- * In CU mode a group's accesses go through one cache; in WGP mode through two,
- * so lines that another wave may have written must go.  The waits are
- * compiler/waits.c's.
- */
-void sel_barrier(struct sel *s, const struct ssa_inst *i)
-{
-	ordered(sel_raw_list(s, ISA_s_barrier, NULL, 0));
-	if (s->wgp && (s->behind_write[i->block->id] ||
-		       block_writes(i->block, i)))
-		ordered(sel_raw_list(s, ISA_buffer_gl0_inv, NULL, 0));
-}
-
-void sel_fence(struct sel *s, const struct ssa_inst *i)
-{
-	(void)i;
-	ordered(sel_raw_list(s, ISA_buffer_gl1_inv, NULL, 0));
-	ordered(sel_raw_list(s, ISA_buffer_gl0_inv, NULL, 0));
 }
