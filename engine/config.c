@@ -253,3 +253,13 @@ uint64_t qwen_config_params(const struct qwen_config *c)
 
 	return c->layers * layer + h + h * c->vocab * (c->tied ? 1 : 2);
 }
+
+double qwen_config_flop(const struct qwen_config *c, uint32_t n)
+{
+	double h = c->hidden, d = (double)c->heads * c->head_dim;
+	double attention = h * (2 * d + 2. * c->kv_heads * c->head_dim);
+	double pairs = n * (n + 1.) / 2; /* of a query and a key */
+
+	return 2 * (c->layers * (n * (attention + 3 * h * c->ffn) +
+				 2 * d * pairs) + h * c->vocab);
+}

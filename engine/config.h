@@ -40,5 +40,10 @@ bool qwen_config_parse(struct qwen_config *c, const char *config,
 		       const char *generation, struct err *e);
 /* Parameters in all, and those that a decoded token reads. */
 uint64_t qwen_config_params(const struct qwen_config *c);
+/*
+ * Floating-point operations of a prompt of n tokens in the matrices and in
+ * attention, with the output layer for the last token alone.
+ */
+double qwen_config_flop(const struct qwen_config *c, uint32_t n);
 
 #endif

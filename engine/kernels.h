@@ -101,8 +101,9 @@ struct qwen_kernels {
 		       void *y);
 	/*
 	 * The yardsticks.  Reads memory in whole cache lines, as 1 to 8 streams
-	 * side by side, prefetching so many bytes ahead (0: not at all); the
-	 * sum of its words proves that it was read.
+	 * side by side, prefetching so many bytes ahead (0: not at all, 4096:
+	 * in two steps as the products do); the sum of its words proves that
+	 * it was read.
 	 */
 	uint64_t (*read)(const void *p, size_t size_bytes, unsigned streams,
 			 size_t ahead_bytes);

@@ -5,103 +5,73 @@
 #include "engine/kernels_simd.h"
 
 /*
- * Rows and tokens of one block: as many sums as the registers hold.  Several
- * rows make several streams of reads, which is what memory wants; while a block
- * is computed, the next one is fetched, line by line: the processor's own
- * prefetchers do not follow from one row's end to the next block's begin.
+ * A row at a time, so that the weights are one long stream; SUMS sums side by
+ * side, since one would wait for itself; several tokens at once where there are
+ * several, as many as the registers hold.
  */
-#define ROWS 4
+#define SUMS 4
 #if LANES == 16
 #define TOKENS 4
 #else
 #define TOKENS 2
 #endif
 
-/*
- * One kernel for each stored type: nr rows (at most ROWS) and nt tokens, both
- * constants where it is inlined, so that the sums stay in registers.
- */
-#define BLOCK(type, elem, one)                                                 \
-	static inline __attribute__((always_inline)) void block_##type(        \
-		const elem *w, size_t ldw, uint32_t n, const float *x,         \
-		size_t ldx, float *y, size_t ldy, bool add, int nr, int nt,    \
-		bool fetch)                                                    \
+/* One kernel for each stored type; nt tokens, a constant where it is inlined. */
+#define ROW(type, elem, one)                                                   \
+	static inline __attribute__((always_inline)) void row_##type(          \
+		const elem *w, uint32_t n, const float *x, size_t ldx,         \
+		float *y, size_t ldy, bool add, int nt)                        \
 	{                                                                      \
-		enum { STEP = 64 / sizeof(elem) > LANES ?                      \
-				      64 / sizeof(elem) : LANES };             \
-		vf s[ROWS][TOKENS] = { 0 };                                    \
+		vf s[TOKENS][SUMS] = { 0 };                                    \
 		uint32_t c = 0;                                                \
                                                                                \
-		for (; c + STEP <= n; c += STEP)                               \
-			for (int r = 0; r < nr; r++) {                         \
-				const elem *p = w + r * ldw + c;               \
-				if (fetch)                                     \
-					__builtin_prefetch(p + ROWS * ldw);    \
-				for (int i = 0; i < STEP; i += LANES) {        \
-					vf v = load_##type(p + i);             \
-					for (int t = 0; t < nt; t++)           \
-						s[r][t] = fma_(v,              \
-							load(x + t * ldx + c + \
-							     i), s[r][t]);     \
-				}                                              \
-			}                                                      \
-		for (; c + LANES <= n; c += LANES)                             \
-			for (int r = 0; r < nr; r++) {                         \
-				vf v = load_##type(w + r * ldw + c);           \
+		for (; c + SUMS * LANES <= n; c += SUMS * LANES) {             \
+			for (size_t b = 0; b < SUMS * LANES * sizeof(*w);      \
+			     b += 64)                                          \
+				fetch((const char *)(w + c) + b);              \
+			for (int i = 0; i < SUMS; i++) {                       \
+				vf v = load_##type(w + c + i * LANES);         \
 				for (int t = 0; t < nt; t++)                   \
-					s[r][t] = fma_(v, load(x + t * ldx +   \
-							       c), s[r][t]);   \
+					s[t][i] = fma_(v, load(x + t * ldx +   \
+							       c + i * LANES), \
+						       s[t][i]);               \
 			}                                                      \
-		for (int r = 0; r < nr; r++)                                   \
-			for (int t = 0; t < nt; t++) {                         \
-				float v = sum(s[r][t]);                        \
-				for (uint32_t k = c; k < n; k++)               \
-					v += one(w[r * ldw + k]) *             \
-					     x[t * ldx + k];                   \
-				y[t * ldy + r] = add ? y[t * ldy + r] + v : v; \
-			}                                                      \
+		}                                                              \
+		for (; c + LANES <= n; c += LANES) {                           \
+			vf v = load_##type(w + c);                             \
+			for (int t = 0; t < nt; t++)                           \
+				s[t][0] = fma_(v, load(x + t * ldx + c),       \
+					       s[t][0]);                       \
+		}                                                              \
+		for (int t = 0; t < nt; t++) {                                 \
+			float v = sum((s[t][0] + s[t][1]) +                    \
+				      (s[t][2] + s[t][3]));                    \
+			for (uint32_t k = c; k < n; k++)                       \
+				v += one(w[k]) * x[t * ldx + k];               \
+			y[t * ldy] = add ? y[t * ldy] + v : v;                 \
+		}                                                              \
 	}                                                                      \
                                                                                \
 	static void product_##type(const struct qwen_matrix *m, uint32_t r0,   \
 				   uint32_t r1, const float *x, size_t ldx,    \
 				   uint32_t n, float *y, size_t ldy, bool add) \
 	{                                                                      \
-		const elem *w = m->data;                                       \
-		size_t k = m->cols;                                            \
-                                                                               \
-		for (uint32_t r = r0; r < r1;) {                               \
-			int nr = r + ROWS <= r1 ? ROWS : 1;                    \
-			for (uint32_t t = 0; t < n;) {                         \
-				int nt = t + TOKENS <= n ? TOKENS : 1;         \
-				const float *xt = x + t * ldx;                 \
-				const elem *wr = w + r * k;                    \
-				float *yt = y + t * ldy + r;                   \
-				if (nr == 1)                                   \
-					block_##type(wr, k, m->cols, xt, ldx,  \
-						     yt, ldy, add, 1,          \
-						     nt == 1 ? 1 : TOKENS,     \
-						     false);                   \
-				else if (nt == TOKENS)                         \
-					block_##type(wr, k, m->cols, xt, ldx,  \
-						     yt, ldy, add, ROWS,       \
-						     TOKENS, false);           \
-				else if (t)                                    \
-					block_##type(wr, k, m->cols, xt, ldx,  \
-						     yt, ldy, add, ROWS, 1,    \
-						     false);                   \
-				else                                           \
-					block_##type(wr, k, m->cols, xt, ldx,  \
-						     yt, ldy, add, ROWS, 1,    \
-						     true);                    \
-				t += (uint32_t)nt;                             \
-			}                                                      \
-			r += (uint32_t)nr;                                     \
+		for (uint32_t r = r0; r < r1; r++) {                           \
+			const elem *w = (const elem *)m->data +                \
+					(size_t)r * m->cols;                   \
+			uint32_t t = 0;                                        \
+			for (; t + TOKENS <= n; t += TOKENS)                   \
+				row_##type(w, m->cols, x + t * ldx, ldx,       \
+					   y + t * ldy + r, ldy, add, TOKENS); \
+			for (; t < n; t++)                                     \
+				row_##type(w, m->cols, x + t * ldx, ldx,       \
+					   y + t * ldy + r, ldy, add, 1);      \
 		}                                                              \
 	}
 
-BLOCK(f32, float, f32_one)
-BLOCK(f16, uint16_t, f16_one)
-BLOCK(bf16, uint16_t, bf16_one)
+ROW(f32, float, f32_one)
+ROW(f16, uint16_t, f16_one)
+ROW(bf16, uint16_t, bf16_one)
 
 void LEVEL(qwen_product_)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
 			  const float *x, size_t ldx, uint32_t n, float *y,
@@ -188,7 +158,9 @@ read_lines(const uint8_t *p, size_t bytes, size_t streams, size_t ahead)
 	for (size_t i = 0; i < part; i += 64)
 		for (size_t k = 0; k < streams; k++) {
 			const uint8_t *at = p + k * part + i;
-			if (ahead)
+			if (ahead == FETCH_FAR_BYTES)
+				fetch(at);
+			else if (ahead)
 				__builtin_prefetch(at + ahead);
 			for (size_t b = 0; b < 64; b += sizeof(vq)) {
 				vq v;

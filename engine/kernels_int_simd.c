@@ -46,7 +46,8 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 
 /* ---- products ---- */
 
-#define ROWS 4
+/* Rows at a time, which share what is made of the activations. */
+#define ROWS 2
 
 /* What one block of rows reads. */
 struct rows {
@@ -106,7 +107,7 @@ block(const struct rows *b, const struct qwen_quants *x, float *out, int nr,
 		for (int r = 0; r < nr; r++) {
 			const uint8_t *w = b->w + r * b->ldw + g * bytes;
 			float f = _cvtsh_ss(b->scale[r * b->groups + g]);
-			__builtin_prefetch(w + ROWS * b->ldw);
+			fetch(w);
 			__m256i dot = four ? dot_unsigned(unpack4(w), a) :
 				dot_signed(_mm256_loadu_si256(
 						   (const __m256i *)w), a);
@@ -204,7 +205,7 @@ static inline VNNI void block_vnni(const struct rows *b,
 				const uint8_t *p = b->w + r * b->ldw + place;
 				__m512i w = _mm512_maskz_loadu_epi8(some, p);
 				__m512i dot;
-				__builtin_prefetch(p + ROWS * b->ldw);
+				fetch(p);
 				if (four) {
 					dot = _mm512_dpbusd_epi32(begin,
 						_mm512_and_si512(w, low), q0);

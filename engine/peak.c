@@ -1,0 +1,153 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "engine/peak.h"
+
+/* Each thread reads its part in blocks, each in streams side by side. */
+#define BLOCK_BYTES ((size_t)1 << 20)
+
+struct pattern {
+	unsigned streams;
+	size_t ahead_bytes;
+};
+
+struct qwen_peak {
+	struct threads *t;
+	const struct qwen_kernels *k;
+	uint8_t *data;
+	size_t size_bytes;
+	struct pattern pattern;
+	char name[64];
+	uint64_t rounds; /* of the multiply-adds */
+	uint64_t *sum;	 /* [threads]: of what was read */
+	double *flop;	 /* [threads] */
+};
+
+static void fill_part(void *ctx, struct threads *t, unsigned thread)
+{
+	struct qwen_peak *p = ctx;
+	size_t from, to;
+
+	threads_part(t, thread, p->size_bytes, BLOCK_BYTES, &from, &to);
+	memset(p->data + from, 1, to - from);
+}
+
+static void read_part(void *ctx, struct threads *t, unsigned thread)
+{
+	struct qwen_peak *p = ctx;
+	size_t from, to;
+	uint64_t sum = 0;
+
+	threads_part(t, thread, p->size_bytes, BLOCK_BYTES, &from, &to);
+	for (size_t at = from; at < to; at += BLOCK_BYTES)
+		sum += p->k->read(p->data + at, BLOCK_BYTES,
+				  p->pattern.streams, p->pattern.ahead_bytes);
+	p->sum[thread] = sum;
+}
+
+static void fma_part(void *ctx, struct threads *t, unsigned thread)
+{
+	struct qwen_peak *p = ctx;
+
+	(void)t;
+	p->flop[thread] = p->k->fma(p->rounds);
+}
+
+double qwen_peak_read(struct qwen_peak *p)
+{
+	uint64_t sum = 0, from = time_mono_ns();
+
+	threads_run(p->t, read_part, p);
+	double seconds = (double)(time_mono_ns() - from) * 1e-9;
+	for (unsigned i = 0; i < threads_count(p->t); i++)
+		sum += p->sum[i];
+	if (sum != p->size_bytes / 8 * 0x0101010101010101)
+		BUG("the yardstick of reads has not read everything");
+	return (double)p->size_bytes / seconds;
+}
+
+static double fma_once(struct qwen_peak *p, double *seconds)
+{
+	double flop = 0;
+	uint64_t from = time_mono_ns();
+
+	threads_run(p->t, fma_part, p);
+	*seconds = (double)(time_mono_ns() - from) * 1e-9;
+	for (unsigned i = 0; i < threads_count(p->t); i++)
+		flop += p->flop[i];
+	return flop / *seconds;
+}
+
+double qwen_peak_fma(struct qwen_peak *p)
+{
+	double seconds, rate = fma_once(p, &seconds);
+
+	for (; seconds < 0.01; rate = fma_once(p, &seconds))
+		p->rounds *= 2;
+	return rate;
+}
+
+static void pattern_choose(struct qwen_peak *p)
+{
+	static const unsigned streams[] = { 1, 2, 4, 8 };
+	static const size_t ahead[] = { 0, 512, 1024, 2048, 4096 };
+	struct pattern best = { 1, 0 };
+	double most = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(streams); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(ahead); k++) {
+			p->pattern = (struct pattern){ streams[i], ahead[k] };
+			double rate = fmax(qwen_peak_read(p),
+					   qwen_peak_read(p));
+			if (rate > most) {
+				most = rate;
+				best = p->pattern;
+			}
+		}
+	p->pattern = best;
+	snprintf(p->name, sizeof(p->name), "%u stream%s, %zu bytes ahead",
+		 best.streams, best.streams > 1 ? "s" : "", best.ahead_bytes);
+}
+
+struct qwen_peak *qwen_peak_new(struct threads *t, const struct qwen_kernels *k,
+				uint64_t size_bytes, struct err *e)
+{
+	struct qwen_peak *p = xcalloc(1, sizeof(*p));
+
+	p->t = t;
+	p->k = k;
+	p->rounds = 100000;
+	p->size_bytes = (size_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES *
+			BLOCK_BYTES;
+	p->data = mmap(NULL, p->size_bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p->data == MAP_FAILED) {
+		err_set(e, ERR_NOMEM, "no memory for %zu bytes to measure "
+			"memory with", p->size_bytes);
+		free(p);
+		return NULL;
+	}
+	madvise(p->data, p->size_bytes, MADV_HUGEPAGE);
+	p->sum = xcalloc(threads_count(t), sizeof(*p->sum));
+	p->flop = xcalloc(threads_count(t), sizeof(*p->flop));
+	threads_run(t, fill_part, p);
+	pattern_choose(p);
+	return p;
+}
+
+void qwen_peak_free(struct qwen_peak *p)
+{
+	if (!p)
+		return;
+	munmap(p->data, p->size_bytes);
+	free(p->sum);
+	free(p->flop);
+	free(p);
+}
+
+const char *qwen_peak_pattern(const struct qwen_peak *p)
+{
+	return p->name;
+}

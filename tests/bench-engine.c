@@ -1,0 +1,157 @@
+/*
+ * How fast the engine runs a model of the 0.6B shape: decoding as a share of
+ * the memory bandwidth, a prompt of 512 as a share of the multiply-adds that
+ * the same threads reach, both measured in turn with what is compared with
+ * them.
+ *
+ *	bench-engine [MODEL [WEIGHTS [THREADS]]]
+ *
+ * Without MODEL one is made, 1.2 GB in TMPDIR or /tmp, and removed afterwards.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/make.h"
+#include "engine/model.h"
+#include "engine/peak.h"
+#include "results/stats.h"
+
+enum { ROUNDS = 6, DECODE = 8, PREFILL = 512, READS = 4 };
+
+struct series {
+	double ours[ROUNDS], limit[ROUNDS];
+};
+
+static double seconds_since(uint64_t from)
+{
+	return (double)(time_mono_ns() - from) * 1e-9;
+}
+
+/* Seconds for n greedy tokens behind one. */
+static double decode(struct qwen_state *s, uint32_t n)
+{
+	struct qwen_token t = { .id = 1, .best = true };
+	uint64_t from = 0;
+	struct err e = { 0 };
+
+	qwen_state_cut(s, 0, 0);
+	for (uint32_t i = 0; i <= n; i++) {
+		if (i == 1) /* the first step warms */
+			from = time_mono_ns();
+		if (!qwen_forward(s, &t, 1, &e))
+			BUG("%s", e.msg);
+		t.id = qwen_best(s, 0);
+	}
+	return seconds_since(from);
+}
+
+static double prefill(struct qwen_state *s, const struct qwen_token *t)
+{
+	struct err e = { 0 };
+
+	qwen_state_cut(s, 0, 0);
+	uint64_t from = time_mono_ns();
+	if (!qwen_forward(s, t, PREFILL, &e))
+		BUG("%s", e.msg);
+	return seconds_since(from);
+}
+
+static void line(const char *weights, unsigned threads, const char *what,
+		 const struct series *s, double per_token, const char *unit)
+{
+	double ours = res_median(s->ours, ROUNDS).value;
+	double limit = res_median(s->limit, ROUNDS).value;
+
+	printf("%-5s %u thread%s %-8s %8.2f tok/s %8.2f of %8.2f %-7s %5.1f %%\n",
+	       weights, threads, threads > 1 ? "s" : " ", what, ours,
+	       ours * per_token * 1e-9, limit * 1e-9, unit,
+	       100 * ours * per_token / limit);
+	fflush(stdout);
+}
+
+static void bench(const struct qwen_model *m, const char *weights)
+{
+	struct qwen_shape shape = { 1, PREFILL, PREFILL, QWEN_W_F32, NULL };
+	struct qwen_token t[PREFILL] = { { .id = 0 } };
+	struct series d, p;
+	struct err e = { 0 };
+	struct qwen_state *s = qwen_state_new(m, &shape, &e);
+	struct qwen_peak *peak = qwen_peak_new(m->threads, m->kernels,
+					       m->token_bytes, &e);
+
+	if (!s || !peak)
+		BUG("%s", e.msg);
+	for (uint32_t i = 0; i < PREFILL; i++)
+		t[i] = (struct qwen_token){ .id = i * 7919 % m->config.vocab,
+					    .best = i + 1 == PREFILL };
+	for (int r = 0; r < ROUNDS; r++) {
+		double v[READS];
+		d.ours[r] = DECODE / decode(s, DECODE);
+		for (int i = 0; i < READS; i++)
+			v[i] = qwen_peak_read(peak);
+		d.limit[r] = res_median(v, READS).value;
+	}
+	unsigned threads = threads_count(m->threads);
+	line(weights, threads, "decode", &d, (double)m->token_bytes, "GB/s");
+	for (int r = 0; r < ROUNDS / 2; r++) {
+		double v[READS];
+		p.ours[r] = p.ours[r + ROUNDS / 2] = PREFILL / prefill(s, t);
+		for (int i = 0; i < READS; i++)
+			v[i] = qwen_peak_fma(peak);
+		p.limit[r] = p.limit[r + ROUNDS / 2] =
+			res_median(v, READS).value;
+	}
+	line(weights, threads, "prefill", &p,
+	     qwen_config_flop(&m->config, PREFILL) / PREFILL, "GFLOP/s");
+	qwen_peak_free(peak);
+	qwen_state_free(s);
+}
+
+static void one(const char *dir, const char *weights, unsigned n)
+{
+	struct qwen_load how = { .convert = true };
+	struct err e = { 0 };
+	struct threads *t = threads_new(n, &e);
+	struct qwen_model m;
+
+	if (!t || !qwen_weights_parse(weights, &how.weights, &e) ||
+	    !qwen_model_load(&m, dir, &how, t, &e))
+		BUG("%s", e.msg);
+	bench(&m, weights);
+	qwen_model_close(&m);
+	threads_free(t);
+}
+
+static const char *made(char *dir, struct err *e)
+{
+	struct qwen_make how = { .weights = QWEN_W_BF16, .seed = 1 };
+
+	return qwen_shape_find("0.6b", &how.config, e) && mkdtemp(dir) &&
+	       qwen_make(dir, &how, e) ? dir : NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const types[] = { "bf16", "int8", "int4" };
+	const char *tmp = getenv("TMPDIR");
+	char name[4096], remove[4200];
+	struct err e = { 0 };
+
+	snprintf(name, sizeof(name), "%s/t0-engine-XXXXXX", tmp ? tmp : "/tmp");
+	const char *dir = argc > 1 ? argv[1] : made(name, &e);
+	if (!dir)
+		return err_report("bench-engine", &e);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	for (size_t w = 0; w < ARRAY_SIZE(types); w++) {
+		if (argc > 2 && strcmp(argv[2], types[w]) != 0)
+			continue;
+		for (unsigned n = 1; n <= 2 && n <= cpus; n++)
+			if (argc < 4 || n == (unsigned)atoi(argv[3]))
+				one(dir, types[w], n);
+	}
+	if (argc > 1)
+		return 0;
+	snprintf(remove, sizeof(remove), "rm -r '%s'", name);
+	return system(remove) == 0 ? 0 : EXIT_TROUBLE;
+}
