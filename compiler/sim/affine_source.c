@@ -14,7 +14,7 @@ struct place {
 	uint64_t trips;
 	int64_t base, lane, row, wave, group, step;
 	uint64_t fold;
-	double share;
+	double share, near;
 };
 
 struct walker {
@@ -91,7 +91,8 @@ static struct place *place_at(const struct parser *p, const char *text)
 static bool set_field(const struct parser *p, struct place *at, char *word)
 {
 	static const char *const name[] = { "base", "lane", "row", "wave",
-					    "group", "step", "fold", "share" };
+					    "group", "step", "fold", "share",
+					    "near" };
 	char *value = strchr(word, '=');
 	int64_t v;
 	size_t k = 0;
@@ -111,8 +112,11 @@ static bool set_field(const struct parser *p, struct place *at, char *word)
 		at->share = (double)v;
 		return v > 0 || bad(p, "share: wanted 1 or more", value);
 	case 8:
+		at->near = (double)v;
+		return v > 0 || bad(p, "near: wanted 1 or more", value);
+	case 9:
 		return bad(p, "wanted base, lane, fold, row, wave, group, "
-			   "step or share", word);
+			   "step, share or near", word);
 	}
 	(&at->base)[k] = v;
 	return true;
@@ -127,7 +131,7 @@ static bool parse_at(const struct parser *p, char **rest)
 		return false;
 	at->memory = true;
 	at->fold = 64;
-	at->share = 1;
+	at->share = at->near = 1;
 	while ((word = strtok_r(NULL, " \t", rest)))
 		if (!set_field(p, at, word))
 			return false;
@@ -436,12 +440,13 @@ static bool jump(struct sim_source *s, int wave, uint64_t most,
 	return true;
 }
 
-static double sharing(struct sim_source *s, uint64_t pc)
+static void sharing(struct sim_source *s, uint64_t pc, struct sim_sharing *out)
 {
 	const struct affine *a = s->ctx;
 	const struct place *p = a->place[(pc - s->code_va) / 4];
 
-	return p && p->memory ? p->share : 1;
+	if (p && p->memory)
+		*out = (struct sim_sharing){ p->share, p->near };
 }
 
 /* ---- opening ---- */

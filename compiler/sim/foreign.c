@@ -1,5 +1,6 @@
 /* compiler/sim/foreign.c - the code of tiled matrix products. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/sim/foreign.h"
@@ -14,7 +15,7 @@ struct emit {
 	int wm, wn;	 /* of a wave */
 	int loads_a, loads_b; /* b128 of a lane and tile */
 	int acc, frag_a, frag_b, stage, addr; /* first registers */
-	double share_a, share_b;
+	struct sim_sharing share_a, share_b;
 	struct err *e;
 	bool ok;
 };
@@ -58,7 +59,7 @@ struct operand {
 	int64_t pitch; /* of the matrix */
 	int64_t step;  /* from tile to tile */
 	int64_t base;
-	double share;
+	struct sim_sharing share;
 	int sgpr, addr;
 };
 
@@ -73,14 +74,16 @@ static void load_tile(struct emit *x, const struct operand *o, int stage, int n)
 				 o->sgpr, o->sgpr + 1);
 
 		buf_printf(&x->g->affine, "at %zu base=%lld lane=16 fold=%d "
-			   "row=%lld wave=%lld group=%lld step=%lld share=%d\n",
+			   "row=%lld wave=%lld group=%lld step=%lld share=%d "
+			   "near=%d\n",
 			   at, (long long)(o->base + (int64_t)j * threads_n /
 					   fold * o->pitch),
 			   fold, (long long)o->pitch,
 			   (long long)(32 / fold * o->pitch +
 				       32 % fold * 16),
 			   (long long)(o->pitch * 4096), (long long)o->step,
-			   o->share > 1 ? (int)o->share : 1);
+			   (int)fmax(1, o->share.gpu),
+			   (int)fmax(1, o->share.array));
 	}
 }
 
@@ -390,6 +393,34 @@ static bool is_possible(const struct emit *x)
 	       t->n * t->k * 2 % bytes == 0 && t->k <= 128;
 }
 
+/*
+ * Workgroups go round robin over the shader arrays: of those at work, which
+ * of one array have the same rows of A, and which the same columns of B?
+ */
+static void find_near(struct emit *x, int at_once)
+{
+	int cols = (x->s->n + x->t->n - 1) / x->t->n;
+	int rows = (x->s->m + x->t->m - 1) / x->t->m;
+	int arrays = (int)cost_row_info(COST_N_ARRAY)->value, n = 0;
+	bool *seen_a = xcalloc((size_t)rows * (size_t)x->s->split, 1);
+	bool *seen_b = xcalloc((size_t)cols * (size_t)x->s->split, 1);
+	int a = 0, b = 0;
+
+	for (int g = 0; g < at_once; g += arrays, n++) {
+		int part = g / (rows * cols), tile = g % (rows * cols);
+		bool *row = &seen_a[part * rows + tile / cols];
+		bool *col = &seen_b[part * cols + tile % cols];
+
+		a += !*row;
+		b += !*col;
+		*row = *col = true;
+	}
+	x->share_a.array = (double)n / a;
+	x->share_b.array = (double)n / b;
+	free(seen_a);
+	free(seen_b);
+}
+
 bool foreign_generate(struct foreign_code *g, const struct foreign_tile *t,
 		   const struct foreign_shape *s, int trips, int groups,
 		   struct err *e)
@@ -412,8 +443,9 @@ bool foreign_generate(struct foreign_code *g, const struct foreign_tile *t,
 	double at_once = fmin(cost_row_info(COST_N_WGP)->value * groups,
 			      ceil((double)s->m / t->m) *
 			      ceil((double)s->n / t->n) * s->split);
-	x.share_b = fmax(1, at_once / ceil((double)s->n / t->n) / s->split);
-	x.share_a = fmin(ceil((double)s->n / t->n), at_once);
+	x.share_b.gpu = at_once / ceil((double)s->n / t->n) / s->split;
+	x.share_a.gpu = fmin(ceil((double)s->n / t->n), at_once);
+	find_near(&x, (int)at_once);
 	g->lds_bytes = (uint32_t)(lds_b(&x) +
 				  (t->family == FOREIGN_TRITON
 					   ? t->k * t->n * 2

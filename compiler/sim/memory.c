@@ -56,11 +56,17 @@ static uint64_t book(double *free, uint64_t t, double bytes, double rate)
 
 /* ---- caches ---- */
 
-static double sharing(struct sim *s, uint64_t pc)
-{
-	double n = s->src->sharing ? s->src->sharing(s->src, pc) : 1;
+static const struct sim_sharing alone = { 1, 1 };
 
-	return n < 1 ? 1 : n;
+static struct sim_sharing sharing(struct sim *s, uint64_t pc)
+{
+	struct sim_sharing n = alone;
+
+	if (s->src->sharing)
+		s->src->sharing(s->src, pc, &n);
+	n.gpu = n.gpu < 1 ? 1 : n.gpu;
+	n.array = n.array < 1 ? 1 : n.array;
+	return n;
 }
 
 /*
@@ -115,7 +121,7 @@ static uint64_t from_home(struct sim *s, uint64_t t, uint32_t bytes, double n)
  * lines on, memory only the sectors that were asked for.
  */
 static uint64_t below_l0(struct sim *s, uint64_t line, int sectors, uint64_t t,
-			 uint64_t l0, double n)
+			 uint64_t l0, const struct sim_sharing *n)
 {
 	uint32_t bytes = LINE;
 	uint64_t l1 = sim_cycles(s, COST_L1_LAT) - l0;
@@ -129,14 +135,16 @@ static uint64_t below_l0(struct sim *s, uint64_t line, int sectors, uint64_t t,
 		return sim_max(t + l1, *ready);
 	}
 	uint64_t *ready2 = cache_find(&s->l2, line, &hit);
-	t = book(&s->l2_free, t, bytes, s->l2_rate);
-	s->l2_busy += bytes / s->l2_rate;
+	/* One of the array's WGPs asks L2, the others find it on its way. */
+	t = book(&s->l2_free, t, bytes / n->array, s->l2_rate);
+	s->l2_busy += bytes / n->array / s->l2_rate;
 	if (hit) {
 		s->r->bytes[SIM_L2] += bytes;
 		return *ready = sim_max(t + l2, *ready2);
 	}
 	t = translate(s, line * bytes, t);
-	*ready = *ready2 = from_home(s, t, SECTOR * (uint32_t)sectors, n) +
+	*ready = *ready2 = from_home(s, t, SECTOR * (uint32_t)sectors,
+				     n->gpu) +
 			   l2;
 	return *ready;
 }
@@ -344,7 +352,7 @@ static uint64_t load_lines(struct sim *s, struct wave *w,
 			   const struct segments *g, uint64_t t)
 {
 	uint64_t l0 = sim_cycles(s, COST_L0_LAT), at;
-	double n = sharing(s, w->pc);
+	struct sim_sharing n = sharing(s, w->pc);
 
 	/* Latencies count from the issue to the end of the wait. */
 	l0 -= l0 > issue_to_path(s) ? issue_to_path(s) : l0;
@@ -356,7 +364,7 @@ static uint64_t load_lines(struct sim *s, struct wave *w,
 
 		if (!hit)
 			*ready = below_l0(s, g->line[k], sectors_of(g, k), t,
-					  sim_cycles(s, COST_L0_LAT), n) + l0;
+					  sim_cycles(s, COST_L0_LAT), &n) + l0;
 		else
 			s->r->bytes[SIM_L0] += SECTOR *
 					       (uint64_t)sectors_of(g, k);
@@ -459,7 +467,7 @@ void sim_smem(struct sim *s, struct wave *w, const struct sim_step *st)
 		uint64_t *ready = cache_find(&s->scalar, line, &hit);
 
 		if (!hit)
-			*ready = below_l0(s, line, 1, s->now, 0, 1) - 1;
+			*ready = below_l0(s, line, 1, s->now, 0, &alone) - 1;
 		back = sim_max(back, *ready);
 	}
 	if (i->n_sdst || !i->in.n_opnd) {

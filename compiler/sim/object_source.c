@@ -28,7 +28,7 @@ struct object {
 	struct packet packet;
 	uint8_t *arguments;
 	struct machine *wave; /* [n_waves]; v NULL: not resident */
-	float *share;	      /* [dwords], NULL: not looked for yet */
+	struct sim_sharing *share; /* [dwords], NULL: not looked for yet */
 	int every;
 	/* How far the loop at `asked_pc` goes, for a workgroup + 1. */
 	struct machine scout;
@@ -185,9 +185,9 @@ static bool jump(struct sim_source *s, int wave, uint64_t most,
 
 /* ---- lines that several workgroups fetch ---- */
 
-/* Lines that loads fetched, and for which workgroup last. */
+/* Lines that loads fetched, and for which workgroup and array last. */
 struct lines {
-	struct { uint64_t key; uint32_t group; } *slot; /* [n_slots] */
+	struct { uint64_t key; uint32_t last; } *slot; /* [n_slots] */
 	size_t n_slots, n;
 };
 
@@ -210,8 +210,10 @@ static void grow(struct lines *l)
 	free(old.slot);
 }
 
-/* 0: this group has it already, 1: another has, 2: nobody. */
-static int take(struct lines *l, uint64_t key, uint32_t group)
+/* How a line is met: again by who had it last, by another, or first. */
+enum meeting { MEET_AGAIN, MEET_OTHER, MEET_FIRST };
+
+static enum meeting meet(struct lines *l, uint64_t key, uint32_t who)
 {
 	if (2 * l->n >= l->n_slots)
 		grow(l);
@@ -221,43 +223,59 @@ static int take(struct lines *l, uint64_t key, uint32_t group)
 	       l->slot[at % l->n_slots].key != key)
 		at++;
 	at %= l->n_slots;
-	int what = !l->slot[at].key ? 2 : l->slot[at].group != group;
+	enum meeting how = !l->slot[at].key		? MEET_FIRST
+			   : l->slot[at].last != who ? MEET_OTHER
+						      : MEET_AGAIN;
 
-	l->n += what == 2;
+	l->n += how == MEET_FIRST;
 	l->slot[at].key = key;
-	l->slot[at].group = group;
-	return what;
+	l->slot[at].last = who;
+	return how;
 }
 
-/* Per instruction: lines of all groups, and different ones. */
+/* Per instruction: lines of all who fetch, and different ones. */
 struct demand {
-	uint32_t all, different;
+	uint32_t all, different; /* workgroups of the GPU */
+	uint32_t near_all, near_different; /* WGPs of our array */
 	uint32_t n; /* executions by the wave at hand */
 };
 
-static void count(struct demand *d, struct lines *l, size_t at,
-		  const struct sim_step *st, uint32_t group)
+struct survey {
+	struct demand *d; /* [dwords] */
+	struct lines gpu, array;
+};
+
+/* Of workgroup `g`, of WGP `wgp` of our array or -1. */
+static void count(struct survey *v, size_t at, const struct sim_step *st,
+		  uint32_t g, int wgp)
 {
+	struct demand *d = &v->d[at];
 	uint64_t last = 0;
 
 	for (uint32_t k = 0; k < st->n_accesses; k++) {
 		uint64_t line = st->access[k].at / LINE_BYTES + 1;
-		int what;
+		uint64_t key = line << 24 | (at & 0xffffff);
 
 		if (line == last)
 			continue;
 		last = line;
-		what = take(l, line << 24 | (at & 0xffffff), group);
-		d[at].all += what > 0;
-		d[at].different += what == 2;
+		enum meeting how = meet(&v->gpu, key, g);
+
+		d->all += how != MEET_AGAIN;
+		d->different += how == MEET_FIRST;
+		if (wgp < 0)
+			continue;
+		how = meet(&v->array, key, (uint32_t)wgp);
+		d->near_all += how != MEET_AGAIN;
+		d->near_different += how == MEET_FIRST;
 	}
 }
 
-enum { STEPS_MAX = 1 << 16 };
+enum { STEPS_MAX = 1 << 16, ARRAYS = 12, ARRAY_WGPS = 4 };
 
 /* The first wave of a group, until it has been everywhere once. */
-static bool sample(struct object *o, struct demand *d, struct lines *l,
-		   uint32_t group, int waves)
+static bool sample(struct object *o, struct survey *v, uint32_t group, int wgp,
+		   int waves)
 {
 	struct machine m;
 	struct err e = { 0 };
@@ -265,7 +283,7 @@ static bool sample(struct object *o, struct demand *d, struct lines *l,
 	bool ok = true, again = false;
 
 	for (size_t i = 0; i < dwords; i++)
-		d[i].n = 0;
+		v->d[i].n = 0;
 	start(o, &m, group, 0, waves);
 	for (int n = 0; n < STEPS_MAX && ok && !m.ended && !again; n++) {
 		size_t at = (m.pc - o->code.va) / 4;
@@ -273,50 +291,69 @@ static bool sample(struct object *o, struct demand *d, struct lines *l,
 		uint64_t pc = m.pc;
 
 		ok = machine_step(&o->code, &m, &st, &e);
-		if (ok && st.n_accesses && !d[at].n &&
+		if (!ok || at >= dwords)
+			break;
+		if (st.n_accesses && !v->d[at].n &&
 		    (st.kind & TRACE_SPACE) == TRACE_MEMORY &&
 		    !(st.kind & TRACE_WRITE) && st.access[0].lane >= 0)
-			count(d, l, at, &st, group);
+			count(v, at, &st, group, wgp);
 		/* The second jump back of a loop. */
-		again = ok && m.pc < pc && d[at].n;
-		if (at < dwords)
-			d[at].n++;
+		again = m.pc < pc && v->d[at].n;
+		v->d[at].n++;
 	}
 	machine_fini(&m);
 	return ok;
 }
 
+static double share(uint32_t all, uint32_t different)
+{
+	return different ? (double)all / different : 1;
+}
+
+/*
+ * Workgroups go round robin over the shader arrays and, in them, over the
+ * WGPs.  Those of one WGP are visited one after the other, for the simulated
+ * L1 sees by itself what they share.
+ */
 static void find_sharing(struct sim_source *s)
 {
 	struct object *o = s->ctx;
 	size_t dwords = o->code.size_bytes / 4;
-	struct demand *d = xcalloc(dwords + 1, sizeof(*d));
-	struct lines l = { 0 };
+	struct survey v = { .d = xcalloc(dwords + 1, sizeof(*v.d)) };
 	uint64_t unknown = o->code.unknown;
 	uint64_t total = (uint64_t)o->l.groups[0] * o->l.groups[1] *
 			 o->l.groups[2];
-	uint64_t at_once = (uint64_t)s->n_groups * (uint64_t)o->every;
+	uint64_t every = (uint64_t)o->every;
+	bool ok = true;
 
-	at_once = at_once < total ? at_once : total;
-	for (uint32_t g = 0; g < at_once; g++)
-		if (!sample(o, d, &l, g, s->waves_per_group))
-			break;
+	for (uint64_t first = 0; first < every; first++)
+		for (int k = 0; k < s->n_groups && ok; k++) {
+			uint64_t g = first + (uint64_t)k * every;
+
+			ok = g >= total ||
+			     sample(o, &v, (uint32_t)g, first % ARRAYS ? -1
+				    : (int)(first / ARRAYS % ARRAY_WGPS),
+				    s->waves_per_group);
+		}
 	o->share = xcalloc(dwords + 1, sizeof(*o->share));
 	for (size_t i = 0; i < dwords; i++)
-		o->share[i] = d[i].different ? (float)d[i].all /
-					       (float)d[i].different : 1;
+		o->share[i] = (struct sim_sharing){
+			share(v.d[i].all, v.d[i].different),
+			share(v.d[i].near_all, v.d[i].near_different),
+		};
 	o->code.unknown = unknown;
-	free(d);
-	free(l.slot);
+	free(v.d);
+	free(v.gpu.slot);
+	free(v.array.slot);
 }
 
-static double sharing(struct sim_source *s, uint64_t pc)
+static void sharing(struct sim_source *s, uint64_t pc, struct sim_sharing *out)
 {
 	const struct object *o = s->ctx;
 
 	if (!o->share)
 		find_sharing(s);
-	return o->share[(pc - s->code_va) / 4];
+	*out = o->share[(pc - s->code_va) / 4];
 }
 
 /* ---- opening ---- */

@@ -70,6 +70,15 @@ struct sim_step {
 };
 
 /*
+ * How many workgroups fetch a line at the same time, this one included, as far
+ * as the simulated caches do not see it: on the whole GPU, for which memory is
+ * asked once, and in the shader array, whose L1 asks L2 once.
+ */
+struct sim_sharing {
+	double gpu, array;
+};
+
+/*
  * Waves have numbers: wave = group * waves_per_group + wave in the group, for
  * `n_groups` groups in the order of their dispatch.  Calls for one wave come in
  * program order: begin() of its group once, then pc(), step(), pc(), step() ...
@@ -102,11 +111,11 @@ struct sim_source {
 	bool (*step)(struct sim_source *s, int wave, uint64_t cycle,
 		     struct sim_step *out, struct err *e);
 	/*
-	 * By how many workgroups of the whole GPU a line that the instruction
-	 * at pc fetches is shared at that time: its bandwidth below L1 is paid
-	 * once.  NULL: 1.
+	 * Who else fetches the lines of the instruction at pc at that time;
+	 * *out holds ones.  NULL: nobody.
 	 */
-	double (*sharing)(struct sim_source *s, uint64_t pc);
+	void (*sharing)(struct sim_source *s, uint64_t pc,
+			struct sim_sharing *out);
 	/*
 	 * How often the wave, which is in the loop that ends with the branch
 	 * at pc, will take that branch before it does not.
@@ -349,13 +358,13 @@ void sim_trace_close(struct sim_source *s);
  *			    a row, then once not (default: never taken)
  *	taken OFFSET        the forward branch at OFFSET is always taken
  *	at OFFSET [base=B] [lane=L] [fold=F] [row=R] [wave=W] [group=G]
- *	   [step=S] [share=N]
+ *	   [step=S] [share=N] [near=N]
  *
  * OFFSET is in bytes from the kernel's first instruction.  The address of lane
  * l in the i-th execution of that memory instruction by wave w of group g is
  *	base + (l % F)*L + (l / F)*R + w*W + g*G + i*S
  * with F = 64 where it is not given; addresses of LDS instructions are offsets
- * in LDS.  `share` is struct sim_source's sharing().  For memory instructions
+ * in LDS.  `share` and `near` are struct sim_sharing.  For memory instructions
  * without a line they are guessed from the code (compiler/sim/lanes.h).
  */
 bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
