@@ -80,11 +80,11 @@ static bool take_tile_row(const struct reader *r, struct foreign_row *row)
 	const char *other = cell(r, C_OTHER);
 	double tflops = strtod(cell(r, C_TFLOPS), NULL);
 	bool good = strstr(other, "reliability=good");
-	bool medium = strstr(other, "reliability=medium") &&
-		      number(r, C_TK) == 16;
+	bool medium = strstr(other, "reliability=medium");
+	bool low = strstr(other, "reliability=low-medium") && *cell(r, C_MODE);
 
 	if (!take_shape(r, row) || !(tflops > 0) || !number(r, C_TM) ||
-	    (!good && !medium))
+	    (!good && !medium && !low))
 		return false;
 	snprintf(row->system, sizeof(row->system), "%s", cell(r, C_SYSTEM));
 	row->tile = (struct foreign_tile){
@@ -95,7 +95,11 @@ static bool take_tile_row(const struct reader *r, struct foreign_row *row)
 		.cu_mode = !strcmp(cell(r, C_MODE), "cu"),
 	};
 	row->split_k = number(r, C_SPLIT) > 1 ? number(r, C_SPLIT) : 1;
-	row->ratio = !good;
+	row->class = row->split_k > 1 ? FOREIGN_SPLIT : good ||
+		     (medium && row->tile.k == 16) ? FOREIGN_GEMM
+						   : FOREIGN_TILES;
+	row->ratio = row->class == FOREIGN_GEMM && !good;
+	row->low = low;
 	set_time(row, tflops);
 	make_key(r, row);
 	return true;
@@ -151,7 +155,43 @@ static bool same_group(const struct foreign_row *a, const struct foreign_row *b)
 	return a->ratio && b->ratio && !strcmp(a->group, b->group);
 }
 
-/* A single row has no ratio to anything. */
+static bool same_tile(const struct foreign_row *a, const struct foreign_row *b)
+{
+	return a->tile.m == b->tile.m && a->tile.n == b->tile.n &&
+	       a->tile.k == b->tile.k && a->split_k == b->split_k &&
+	       a->tile.vgprs == b->tile.vgprs && !strcmp(a->group, b->group);
+}
+
+/* The row of the other mode behind a WGP row, of the same author. */
+static const struct foreign_row *partner(const struct list *l, int i)
+{
+	if (l->v[i].tile.cu_mode)
+		return NULL;
+	for (int k = 0; k < l->n; k++)
+		if (l->v[k].class != FOREIGN_PAIRS && l->v[k].tile.cu_mode &&
+		    same_tile(&l->v[k], &l->v[i]))
+			return &l->v[k];
+	return NULL;
+}
+
+/* Rows of both modes become one more each: their ratio. */
+static void add_pairs(struct list *l)
+{
+	for (int i = 0, n = l->n; i < n; i++) {
+		const struct foreign_row *cu = partner(l, i);
+
+		if (!cu || l->v[i].class == FOREIGN_SPLIT)
+			continue;
+		struct foreign_row row = l->v[i];
+
+		row.class = FOREIGN_PAIRS;
+		row.ratio = row.low = false;
+		row.time_s /= cu->time_s;
+		*push(l) = row;
+	}
+}
+
+/* A single row has no ratio to anything; pairs alone make use of low ones. */
 static void drop_singles(struct list *l)
 {
 	int kept = 0;
@@ -161,7 +201,8 @@ static void drop_singles(struct list *l)
 
 		for (int k = 0; k < l->n; k++)
 			n += same_group(&l->v[i], &l->v[k]);
-		l->v[i].predicted_s = l->v[i].ratio && n < 2 ? NAN : 0;
+		l->v[i].predicted_s = (l->v[i].ratio && n < 2) || l->v[i].low
+					      ? NAN : 0;
 	}
 	for (int i = 0; i < l->n; i++)
 		if (!isnan(l->v[i].predicted_s))
@@ -176,12 +217,15 @@ static bool same_code(const struct foreign_row *a, const struct foreign_row *b)
 }
 
 /*
- * As the authors timed: launches in a row, from a runtime.  A card that is idle
+ * As the authors timed: launches in a row, from Python or, T0's, packets into
+ * a queue.  A card that is idle
  * for more than half of that does not raise its clock.
  */
-static double seconds(const struct foreign_guess *g, const struct cost_model *m)
+static double seconds(const struct foreign_guess *g, bool t0,
+		      const struct cost_model *m)
 {
-	double runtime_s = cost_value(m, COST_LAUNCH_ASYNC) * 1e-6;
+	double runtime_s = cost_value(m, t0 ? COST_LAUNCH
+					    : COST_LAUNCH_ASYNC) * 1e-6;
 	double tiny_hz = cost_value(m, COST_CLOCK_TINY) * 1e6;
 
 	if (g->gpu_s < runtime_s)
@@ -197,14 +241,15 @@ static bool predict(struct list *l, int i, const struct cost_model *m,
 	struct foreign_shape s = { row->m, row->n, row->k, row->split_k };
 
 	for (int k = 0; k < i; k++)
-		if (same_code(&l->v[k], row)) {
+		if (l->v[k].class != FOREIGN_PAIRS && same_code(&l->v[k], row)) {
 			row->guess = l->v[k].guess;
 			row->predicted_s = l->v[k].predicted_s;
 			return true;
 		}
 	if (!foreign_predict(&row->tile, &s, m, &row->guess, e))
 		return false;
-	row->predicted_s = seconds(&row->guess, m);
+	row->predicted_s = seconds(&row->guess,
+				   row->tile.family == FOREIGN_T0, m);
 	return true;
 }
 
@@ -245,6 +290,22 @@ static void read_rows(struct reader *r, struct list *l, int *skipped)
 	}
 }
 
+/* Both modes of a pair; what a row of the same code got is not looked for. */
+static bool predict_pair(struct foreign_row *row, const struct cost_model *m,
+			 struct err *e)
+{
+	struct foreign_shape s = { row->m, row->n, row->k, row->split_k };
+	struct foreign_tile cu = row->tile;
+	struct foreign_guess other;
+
+	cu.cu_mode = true;
+	if (!foreign_predict(&row->tile, &s, m, &row->guess, e) ||
+	    !foreign_predict(&cu, &s, m, &other, e))
+		return false;
+	row->predicted_s = row->guess.gpu_s / other.gpu_s;
+	return true;
+}
+
 static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
 			int *skipped, struct err *e)
 {
@@ -254,7 +315,9 @@ static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
 		struct err why = { 0 };
 
 		l->v[kept] = l->v[i];
-		if (predict(l, kept, m, &why)) {
+		if (l->v[kept].class == FOREIGN_PAIRS
+			    ? predict_pair(&l->v[kept], m, &why)
+			    : predict(l, kept, m, &why)) {
 			kept++;
 			continue;
 		}
@@ -286,6 +349,7 @@ static bool run(struct buf *b, const char *path, const struct cost_model *m,
 			       path);
 	read_rows(&r, l, skipped);
 	int all = l->n;
+	add_pairs(l);
 	drop_singles(l);
 	*skipped += all - l->n;
 	if (!predict_all(l, m, quiet, skipped, e))

@@ -7,24 +7,42 @@
  *   other, tflops		a row per tile; `other` has "reliability=..."
  *   source, gpu, kernel, M, N, K, config, metric, value, unit, notes
  *
- * Of the first kind are used: rows with random operands and a known tile
- * ("reliability=good"), as times; and tiles of 16 in K of "medium" ones in
- * groups of two configurations and more of one size by one author, as ratios:
- * the group's times are scaled so that its training rows fit in the mean, for
- * neither clock nor operands are known.  Of the second kind: the product's
- * time, where kernel or config names a tile MxNxK of Triton on this card.
+ * Rows are used by class:
+ *   gemm	 random operands and a known tile ("reliability=good"), as times;
+ *		 and tiles of 16 in K of "medium" ones in groups of two
+ *		 configurations and more of one size by one author, as ratios:
+ *		 the group's times are scaled so that its training rows fit in
+ *		 the mean, for neither clock nor operands are known
+ *   pairs	 one configuration by one author in CU and in WGP mode, whatever
+ *		 its reliability: the ratio of the two times
+ *   split	 split-K rows that are "medium" or better, as times without the
+ *		 reduction, which their authors left out
+ *   tiles	 the other "medium" rows with a tile, as times: constant or zero
+ *		 operands, so the card's clock was higher than assumed
+ * Of the second kind: the product's time, where kernel or config names a tile
+ * MxNxK of Triton on this card, as gemm.
  */
 #ifndef T0_SIM_FOREIGN_ROWS_H
 #define T0_SIM_FOREIGN_ROWS_H
 
 #include "compiler/sim/foreign.h"
 
+enum foreign_class {
+	FOREIGN_GEMM,
+	FOREIGN_PAIRS,
+	FOREIGN_SPLIT,
+	FOREIGN_TILES,
+	FOREIGN_CLASSES
+};
+
 struct foreign_row {
 	char system[48], key[512], group[256];
 	int m, n, k, split_k;
 	struct foreign_tile tile;
+	enum foreign_class class;
+	bool low;	    /* of use in pairs only */
 	bool judges, ratio; /* only ratios within `group` mean something */
-	double time_s, predicted_s;
+	double time_s, predicted_s; /* pairs: of WGP mode over CU mode */
 	struct foreign_guess guess;
 };
 

@@ -56,9 +56,26 @@ static bool place(struct sim *s, int group, int first, int last, int *simd)
 	return false;
 }
 
+/*
+ * A WGP-mode group may lie anywhere in both halves, across their border, too
+ * (RDNA3 ISA 12.1); it counts to the half that has more room.
+ */
+static int find_wgp_half(const struct sim *s)
+{
+	const struct cu *a = &s->cu[s->next_cu], *b = &s->cu[!s->next_cu];
+
+	if (a->lds_bytes + b->lds_bytes + s->lds_need > 2 * LDS_HALF ||
+	    (s->src->waves_per_group > 1 &&
+	     a->groups + b->groups >= 2 * BARRIERS))
+		return -1;
+	return a->lds_bytes <= b->lds_bytes ? s->next_cu : !s->next_cu;
+}
+
 /* A CU whose half has room for the group's LDS and barrier; -1: none. */
 static int find_half(const struct sim *s)
 {
+	if (!s->src->cu_mode)
+		return find_wgp_half(s);
 	for (int k = 0; k < 2; k++) {
 		const struct cu *cu = &s->cu[(s->next_cu + k) % 2];
 

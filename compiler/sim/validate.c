@@ -22,6 +22,29 @@ struct row {
 	double mca;		     /* llvm-mca's cycles; NaN: not asked */
 };
 
+/* Sets of rows, and the unit of what is compared. */
+static const struct set {
+	const char *name, *unit;
+	double scale; /* to print it */
+} sets[] = {
+	{ "traces", "cycle", 1 },
+	/* in the order of enum foreign_class */
+	{ "gemm", "us", 1e6 },
+	{ "pairs", "", 1 },
+	{ "split", "us", 1e6 },
+	{ "tiles", "us", 1e6 },
+	{ "loops", "1/s", 1 },
+};
+
+static const struct set *set_of(const struct row *r)
+{
+	size_t k = 0;
+
+	while (strcmp(sets[k].name, r->set))
+		k++;
+	return &sets[k];
+}
+
 struct rows {
 	struct row *v;
 	size_t n, cap;
@@ -88,10 +111,12 @@ static void take_gemm(void *ctx, const struct foreign_row *g)
 {
 	struct row *row = add_row(ctx);
 
-	snprintf(row->set, sizeof(row->set), "gemm");
+	snprintf(row->set, sizeof(row->set), "%s", sets[1 + g->class].name);
 	snprintf(row->name, sizeof(row->name), "%s %dx%dx%d tile %dx%dx%d%s%s",
 		 g->system, g->m, g->n, g->k, g->tile.m, g->tile.n, g->tile.k,
-		 g->split_k > 1 ? " split" : "", g->tile.cu_mode ? " cu" : "");
+		 g->split_k > 1 ? " split" : "",
+		 g->class == FOREIGN_PAIRS ? " wgp/cu"
+		 : g->tile.cu_mode	   ? " cu" : "");
 	snprintf(row->group, sizeof(row->group), "%s", g->group);
 	row->judges = g->judges;
 	row->reference = g->time_s;
@@ -218,7 +243,7 @@ static struct summary sum_up(const struct rows *r, const char *set, bool judges)
 	s.median = s.n ? x[s.n / 2] : NAN;
 	s.worst = s.n ? x[s.n - 1] : NAN;
 	s.rank = !strcmp(set, "traces") ? rank_of_traces(r, judges)
-					: rank_of_gemm(r, judges);
+		 : !strcmp(set, "gemm") ? rank_of_gemm(r, judges) : NAN;
 	free(x);
 	return s;
 }
@@ -244,13 +269,12 @@ static void summary_row(struct table *t, const struct rows *r, const char *set,
 static bool print_summary(const struct validate *o, const struct rows *r,
 			  struct err *e)
 {
-	static const char *const set[] = { "traces", "gemm" };
 	struct table t;
 
 	table_init(&t, "set,split,#rows,#median_error_percent,"
 		       "#mean_error_percent,#worst_error_percent,#rank");
-	for (int k = 0; k < 4; k++)
-		summary_row(&t, r, set[k / 2], k % 2);
+	for (size_t k = 0; k < 2 * ARRAY_SIZE(sets); k++)
+		summary_row(&t, r, sets[k / 2].name, k % 2);
 	bool ok = table_print(&t, o->format, o->out, e);
 	table_fini(&t);
 	return ok;
@@ -266,15 +290,15 @@ static bool print_rows(const struct validate *o, const struct rows *r,
 		       "#llvm_mca");
 	for (size_t i = 0; i < r->n; i++) {
 		const struct row *row = &r->v[i];
-		bool trace = !strcmp(row->set, "traces");
+		const struct set *set = set_of(row);
 
 		table_row(&t);
 		table_cell(&t, 0, "%s", row->set);
 		table_cell(&t, 1, "%s", row->judges ? "judge" : "train");
 		table_cell(&t, 2, "%s", row->name);
-		table_cell(&t, 3, "%.6g", row->reference * (trace ? 1 : 1e6));
-		table_cell(&t, 4, "%.6g", row->predicted * (trace ? 1 : 1e6));
-		table_cell(&t, 5, "%s", trace ? "cycle" : "us");
+		table_cell(&t, 3, "%.6g", row->reference * set->scale);
+		table_cell(&t, 4, "%.6g", row->predicted * set->scale);
+		table_cell(&t, 5, "%s", set->unit);
 		table_cell(&t, 6, "%.2f", 100 * row->error);
 		if (!isnan(row->rank))
 			table_cell(&t, 7, "%.4f", row->rank);
@@ -307,8 +331,8 @@ static bool store_value(struct res_db *db, int64_t run, int64_t id,
 static bool store_row(struct res_db *db, int64_t run, const struct row *row,
 		      size_t number, const char *file, struct err *e)
 {
-	bool trace = !strcmp(row->set, "traces");
-	const char *unit = trace ? "cycle" : "s";
+	const struct set *set = set_of(row);
+	const char *unit = set->scale > 1 ? "s" : set->unit;
 	char params[96];
 	int64_t id;
 
@@ -335,7 +359,7 @@ static bool store_rows(const struct validate *o, const struct rows *r,
 		return false;
 	res_batch_begin(db);
 	for (size_t i = 0; ok && i < r->n; i++)
-		ok = store_row(db, run, &r->v[i], i, *r->v[i].set == 't'
+		ok = store_row(db, run, &r->v[i], i, !strcmp(r->v[i].set, "traces")
 				       ? o->traces : o->perf, e);
 	ok = ok && res_batch_end(db, e);
 	return ok && res_run_finish(db, run, RES_COMPLETE, 0, NULL, e);
