@@ -28,9 +28,9 @@
  * drift, by one part in DRIFT, and the sum of all paces by one in DRIFT_ALL.
  * Waves that are held up by older ones have made fewer trips than those.
  */
-enum { EVEN_CYCLES = 2, DRIFT = 4, DRIFT_ALL = 20, TRIPS_LEAST = 4 };
+enum { EVEN_CYCLES = 2, DRIFT = 6, DRIFT_ALL = 32, TRIPS_LEAST = 4 };
 /* Drifting workgroups jump over so many times what was looked at. */
-enum { DRIFT_JUMP = 6 };
+enum { DRIFT_JUMP = 4 };
 
 enum pace { PACE_NONE, PACE_DRIFTS, PACE_EVEN };
 
