@@ -66,7 +66,7 @@ static void test_kernel(const struct cost_model *m, size_t k)
 		"%d groups of %dx%dx%d", kernels[k].groups, t->m, t->n, t->k))
 		return;
 	is_u64(full.skipped, 0, "nothing is left out unless asked for");
-	ok(part.skipped > full.cycles / 2 || !kernels[k].steady,
+	ok(part.skipped > full.cycles / 5 * 2 || !kernels[k].steady,
 	   "%llu cycles left out",
 	   (unsigned long long)part.skipped);
 	is_near((double)part.cycles, (double)full.cycles, BOUND, "cycles");
