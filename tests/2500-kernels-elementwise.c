@@ -45,9 +45,9 @@ static const struct {
 	{ "mul", 2, 0, 1, true },     { "scale", 1, 1, 1, true },
 	{ "affine", 1, 2, 1, true },  { "axpy", 2, 1, 1, true },
 	{ "fma", 3, 0, 1, true },     { "relu", 1, 0, 1, true },
-	{ "sigmoid", 1, 0, 6, true }, { "silu", 1, 0, 6, false },
-	{ "gelu", 1, 0, 0, false },   { "exp", 1, 0, 4, true },
-	{ "tanh", 1, 0, 6, true },    { "swiglu", 2, 0, 8, false },
+	{ "sigmoid", 1, 0, 6, true }, { "silu", 1, 0, 6, true },
+	{ "gelu", 1, 0, 0, true },    { "exp", 1, 0, 4, true },
+	{ "tanh", 1, 0, 6, true },    { "swiglu", 2, 0, 8, true },
 	{ "add_relu", 2, 0, 1, true },
 };
 
@@ -135,124 +135,224 @@ static void test_ops(void)
 		}
 }
 
-/* Every one of the 65,536 values of a 16-bit type, and random f32. */
-static void test_convert(enum dsl_type from, enum dsl_type to, const char *name)
+/* Every one of the 65,536 values of a 16-bit type, or random f32. */
+static void convert_size(struct lib *l, size_t n, size_t *wrong,
+			 size_t *missed)
 {
-	enum ssa_kind fk = kind_of(from), tk = kind_of(to);
-	size_t n = 65537, wrong = 0;
+	enum ssa_kind fk = kind_of(l->shape.type), tk = kind_of(l->shape.to);
 	struct arr x = arr_new(fk, n), out = arr_stale(tk, n);
+	double *want = calloc(n + 1, sizeof(*want));
+	double *none = calloc(n + 1, sizeof(*none));
 	struct ssa_call c = { 0 };
-	struct lib l;
 
 	for (size_t i = 0; i < n; i++) {
-		uint64_t bits = fk == SSA_F32 ? test_random(&seed) : i;
+		uint64_t bits = fk == SSA_F32 || n < 65536 ?
+					test_random(&seed) : i;
 		memcpy(x.bits + i * arr_bytes(&x), &bits, arr_bytes(&x));
+		want[i] = ssa_bits_to_f64(tk, ssa_f64_to_bits(tk,
+							      arr_get(&x, i)));
 	}
-	if (!ok(lib_open(&l, "convert", from, to), "convert %s compiles", name))
-		return;
 	call_arr(&c, &out);
 	call_arr(&c, &x);
 	call_u32(&c, (uint32_t)n);
-	ok(lib_run(&dev, &l, &c, kernel_groups(l.entry, &l.shape, n), 1),
-	   "convert %s runs", name);
-	for (size_t i = 0; i < n; i++) {
-		double v = arr_get(&x, i);
-		double want = ssa_bits_to_f64(tk, ssa_f64_to_bits(tk, v));
-		wrong += !close_enough(arr_get(&out, i), want, 0);
-	}
-	is_u64(wrong, 0, "convert %s rounds to nearest even", name);
-	lib_close(&l);
+	*wrong += !lib_run(&dev, l, &c, kernel_groups(l->entry, &l->shape, n),
+			   1) + judge(&out, want, none);
+	*missed += n > 3 ? mutants_missed(&out, want, none) : 0;
 	free(x.bits);
 	free(out.bits);
+	free(want);
+	free(none);
 }
 
-static void test_swiglu_back(void)
+static void test_convert(enum dsl_type from, enum dsl_type to, const char *name)
 {
-	enum { N = 1001 };
-	struct arr dx = arr_stale(SSA_F32, N), dy = arr_stale(SSA_F32, N);
-	struct arr x = arr_random(SSA_F32, N, 6, &seed);
-	struct arr y = arr_random(SSA_F32, N, 2, &seed);
-	struct arr g = arr_random(SSA_F32, N, 2, &seed);
-	static double wx[N], wy[N], tx[N], ty[N];
-	struct ssa_call c = { 0 };
+	size_t wrong = 0, missed = 0;
 	struct lib l;
 
-	if (!ok(lib_open(&l, "swiglu_back", DSL_F32, 0), "swiglu_back"))
+	if (!ok(lib_open(&l, "convert", from, to), "convert %s compiles", name))
 		return;
-	call_arr(&c, &dx);
-	call_arr(&c, &dy);
-	call_arr(&c, &x);
-	call_arr(&c, &y);
-	call_arr(&c, &g);
-	call_u32(&c, N);
-	ok(lib_run(&dev, &l, &c, kernel_groups(l.entry, &l.shape, N), 1),
-	   "swiglu_back runs");
-	for (int i = 0; i < N; i++) {
-		double xi = arr_get(&x, (size_t)i), h = 1e-5;
-		double yi = arr_get(&y, (size_t)i), gi = arr_get(&g, (size_t)i);
-		double up = (xi + h) / (1 + exp(-xi - h));
-		double down = (xi - h) / (1 + exp(-xi + h));
-		/* The slope by a difference: an independent derivative. */
-		wx[i] = gi * yi * (up - down) / (2 * h);
-		wy[i] = gi * xi / (1 + exp(-xi));
-		tx[i] = 1e-6 * (fabs(gi * yi) + 1e-3);
-		ty[i] = 1e-6 * (fabs(gi * xi) + 1e-3);
-	}
-	is_u64(judge(&dx, wx, tx), 0, "its gradient by x is the slope");
-	is_u64(judge(&dy, wy, ty), 0, "and by y");
-	is_u64(mutants_missed(&dx, wx, tx), 0, "mutants are noticed");
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		convert_size(&l, sizes[i], &wrong, &missed);
+	convert_size(&l, 65537, &wrong, &missed);
+	is_u64(wrong, 0, "convert %s rounds to nearest even", name);
+	is_u64(missed, 0, "convert %s: mutants are noticed", name);
 	lib_close(&l);
-	struct arr *all[] = { &dx, &dy, &x, &y, &g };
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		free(all[i]->bits);
 }
 
-static void test_adamw(void)
+/* Inputs of one element, and the gradients that follow. */
+static void swiglu_want(double x, double y, double g, enum ssa_kind kind,
+			double want[2], double tol[2])
 {
-	enum { N = 777, STEPS = 3 };
-	struct arr p = arr_random(SSA_F32, N, 1, &seed);
-	struct arr m = arr_new(SSA_F32, N), v = arr_new(SSA_F32, N);
-	static double rp[N], rm[N], rv[N], tol[N];
+	double h = 1e-5, up = (x + h) / (1 + exp(-x - h));
+	double down = (x - h) / (1 + exp(-x + h));
+
+	/* The slope by a difference: an independent derivative. */
+	want[0] = g * y * ((up - down) / (2 * h));
+	want[1] = g * (x / (1 + exp(-x)));
+	tol[0] = 1e-6 * (size_of(g * y) + 1e-3);
+	tol[1] = 1e-6 * (size_of(g * x) + 1e-3);
+	for (int i = 0; i < 2; i++)
+		tol[i] += .51 * ulp_of(kind) * size_of(want[i]) + step_of(kind);
+}
+
+static void swiglu_size(struct lib *l, size_t n, size_t *wrong, size_t *missed)
+{
+	enum ssa_kind kind = kind_of(l->shape.type);
+	struct arr a[] = { arr_stale(kind, n), arr_stale(kind, n),
+			   arr_random(kind, n, 6, &seed),
+			   arr_random(kind, n, 2, &seed),
+			   arr_random(kind, n, 2, &seed) };
+	double *v[4], want[2], tol[2];
+	struct ssa_call c = { 0 };
+
+	for (size_t i = 0; i < 4; i++)
+		v[i] = calloc(n + 1, sizeof(double));
+	if (n > 100) {
+		arr_set(&a[2], 7, NAN);
+		arr_set(&a[2], 11, INFINITY);
+		arr_set(&a[2], 13, -INFINITY);
+		arr_set(&a[4], 17, NAN);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(a); i++)
+		call_arr(&c, &a[i]);
+	call_u32(&c, (uint32_t)n);
+	*wrong += !lib_run(&dev, l, &c, kernel_groups(l->entry, &l->shape, n),
+			   1);
+	for (size_t i = 0; i < n; i++) {
+		swiglu_want(arr_get(&a[2], i), arr_get(&a[3], i),
+			    arr_get(&a[4], i), kind, want, tol);
+		v[0][i] = want[0];
+		v[1][i] = tol[0];
+		v[2][i] = want[1];
+		v[3][i] = tol[1];
+	}
+	*wrong += judge(&a[0], v[0], v[1]) + judge(&a[1], v[2], v[3]);
+	if (n > 3)
+		*missed += mutants_missed(&a[0], v[0], v[1]) +
+			   mutants_missed(&a[1], v[2], v[3]);
+	for (size_t i = 0; i < ARRAY_SIZE(a); i++)
+		free(a[i].bits);
+	for (size_t i = 0; i < 4; i++)
+		free(v[i]);
+}
+
+static void test_swiglu_back(size_t t)
+{
+	size_t wrong = 0, missed = 0;
 	struct lib l;
 
-	if (!ok(lib_open(&l, "adamw", DSL_F32, 0), "adamw"))
+	if (!ok(lib_open(&l, "swiglu_back", types[t], 0), "swiglu_back of %s",
+		type_name[t]))
 		return;
-	for (size_t i = 0; i < N; i++)
-		rp[i] = arr_get(&p, i);
-	for (int step = 1; step <= STEPS; step++) {
-		struct arr g = arr_random(SSA_F32, N, 3, &seed);
-		double c1 = 1 - pow(.9, step), c2 = 1 - pow(.999, step);
-		const float number[] = { 0.01f, .9f, .999f, 1e-8f, .1f,
-					 (float)c1, (float)c2 };
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		swiglu_size(&l, sizes[i], &wrong, &missed);
+	is_u64(wrong, 0, "swiglu_back of %s gives the slopes", type_name[t]);
+	is_u64(missed, 0, "swiglu_back of %s: mutants are noticed",
+	       type_name[t]);
+	lib_close(&l);
+}
+
+/* Numbers of a step of AdamW: rate, beta1, beta2, eps, decay, c1, c2. */
+static void adamw_numbers(float number[7], int step)
+{
+	number[0] = 0.01f;
+	number[1] = .9f;
+	number[2] = .999f;
+	number[3] = 1e-8f;
+	number[4] = .1f;
+	number[5] = (float)(1 - pow(.9, step));
+	number[6] = (float)(1 - pow(.999, step));
+}
+
+/*
+ * p, m, v of one element after a step.  Each sum's error is of its terms'
+ * size; that of v, which may be much smaller, is halved by the root.
+ */
+static void adamw_want(const float number[7], double p, double g, double m,
+		       double v, double want[3], double tol[3])
+{
+	double b1 = (double)number[1], b2 = (double)number[2];
+	double m1 = b1 * m + (1 - b1) * g, v1 = b2 * v + (1 - b2) * g * g;
+	double root = sqrt(v1 / (double)number[6]) + (double)number[3];
+	double step = m1 / (double)number[5] / root;
+	double rate = (double)number[0], decay = (double)number[4];
+
+	want[0] = p - rate * (step + decay * p);
+	want[1] = m1;
+	want[2] = v1;
+	tol[1] = 0x1p-23 * (fabs(m) + 2 * fabs(g)) + 0x1p-126;
+	tol[2] = 0x1p-23 * (v + 2 * g * g) + 0x1p-126;
+	tol[0] = rate * (tol[1] / (double)number[5] / root +
+			 fabs(step) * (tol[2] / v1 + 0x1p-21)) +
+		 0x1p-22 * fabs(p);
+}
+
+static void adamw_size(struct lib *l, size_t n, size_t *wrong, size_t *missed)
+{
+	enum ssa_kind kind = kind_of(l->shape.type);
+	struct arr a[] = { arr_random(kind, n, 1, &seed), arr_new(kind, n),
+			   arr_new(SSA_F32, n), arr_new(SSA_F32, n) };
+	static const int part[] = { 0, 2, 3 }; /* p, m, v */
+	double *want[3], *tol[3], w[3], t[3];
+
+	for (int i = 0; i < 3; i++) {
+		want[i] = calloc(n + 1, sizeof(double));
+		tol[i] = calloc(n + 1, sizeof(double));
+	}
+	for (int step = 1; step <= 3; step++) {
 		struct ssa_call c = { 0 };
-		call_arr(&c, &p);
-		call_arr(&c, &g);
-		call_arr(&c, &m);
-		call_arr(&c, &v);
+		float number[7];
+		adamw_numbers(number, step);
+		for (size_t i = 0; i < n; i++)
+			arr_set(&a[1], i, 3 * (double)test_random_f32(&seed));
+		if (n > 100)
+			arr_set(&a[1], 50, step == 1 ? NAN : INFINITY);
+		for (size_t i = 0; i < n; i++) {
+			adamw_want(number, arr_get(&a[0], i),
+				   arr_get(&a[1], i), arr_get(&a[2], i),
+				   arr_get(&a[3], i), w, t);
+			for (int k = 0; k < 3; k++) {
+				want[k][i] = w[k];
+				tol[k][i] = t[k];
+			}
+			tol[0][i] += .51 * ulp_of(kind) * fabs(w[0]) +
+				     step_of(kind);
+		}
+		for (size_t i = 0; i < ARRAY_SIZE(a); i++)
+			call_arr(&c, &a[i]);
 		for (size_t i = 0; i < ARRAY_SIZE(number); i++)
 			call_f32(&c, number[i]);
-		call_u32(&c, N);
-		lib_run(&dev, &l, &c, kernel_groups(l.entry, &l.shape, N), 1);
-		for (size_t i = 0; i < N; i++) {
-			double gi = arr_get(&g, i);
-			double b1 = (double)number[1], b2 = (double)number[2];
-			rm[i] = b1 * rm[i] + (1 - b1) * gi;
-			rv[i] = b2 * rv[i] + (1 - b2) * gi * gi;
-			rp[i] -= (double)number[0] * (rm[i] / c1 /
-				(sqrt(rv[i] / c2) + (double)number[3]) +
-				(double)number[4] * rp[i]);
-			/* Roundings of p, and of m where its terms cancel. */
-			tol[i] = 2e-6 * (fabs(rp[i]) + .1) +
-				 .01 * 1e-6 * 3 / (sqrt(rv[i] / c2) + 1e-8);
+		call_u32(&c, (uint32_t)n);
+		*wrong += !lib_run(&dev, l, &c,
+				   kernel_groups(l->entry, &l->shape, n), 1);
+		for (int k = 0; k < 3; k++) {
+			const struct arr *x = &a[part[k]];
+			*wrong += judge(x, want[k], tol[k]);
+			*missed += n > 3 ? mutants_missed(x, want[k], tol[k]) :
+					   0;
 		}
-		free(g.bits);
 	}
-	is_u64(judge(&p, rp, tol), 0, "three steps of AdamW");
-	is_u64(mutants_missed(&p, rp, tol), 0, "AdamW: mutants are noticed");
+	for (size_t i = 0; i < ARRAY_SIZE(a); i++)
+		free(a[i].bits);
+	for (int i = 0; i < 3; i++) {
+		free(want[i]);
+		free(tol[i]);
+	}
+}
+
+static void test_adamw(size_t t)
+{
+	size_t wrong = 0, missed = 0;
+	struct lib l;
+
+	if (!ok(lib_open(&l, "adamw", types[t], 0), "adamw of %s",
+		type_name[t]))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		adamw_size(&l, sizes[i], &wrong, &missed);
+	is_u64(wrong, 0, "three steps of AdamW, %s", type_name[t]);
+	is_u64(missed, 0, "AdamW of %s: mutants are noticed", type_name[t]);
 	lib_close(&l);
-	free(p.bits);
-	free(m.bits);
-	free(v.bits);
 }
 
 int main(void)
@@ -270,8 +370,11 @@ int main(void)
 	test_convert(DSL_F32, DSL_F16, "f32 to f16");
 	test_convert(DSL_F32, DSL_BF16, "f32 to bf16");
 	test_convert(DSL_F16, DSL_BF16, "f16 to bf16");
-	test_swiglu_back();
-	test_adamw();
+	test_convert(DSL_BF16, DSL_F16, "bf16 to f16");
+	for (size_t t = 0; t < ARRAY_SIZE(types); t++) {
+		test_swiglu_back(t);
+		test_adamw(t);
+	}
 	cc_dev_close(&dev);
 	return plan_done();
 }

@@ -11,7 +11,9 @@ static struct cc_dev dev;
 
 static const enum dsl_type types[] = { DSL_F32, DSL_F16, DSL_BF16 };
 static const char *const type_name[] = { "f32", "f16", "bf16" };
-static const size_t sizes[] = { 1, 2, 31, 32, 33, 127, 128, 129, 500, 1025 };
+static const size_t sizes[] = { 1, 2, 31, 32, 33, 127, 128, 129, 500, 1025,
+				0 };
+#define FULL (ARRAY_SIZE(sizes) - 1) /* without the empty one */
 #define ROWS 3
 
 /* One run of one kernel, with what it was given and what is wanted. */
@@ -123,6 +125,10 @@ static void test_rms_norm(size_t t)
 		struct run r = run_new(k, k, ROWS, n, ROWS * n, 3);
 		struct arr w = arr_random(k, n, 2, &seed);
 		struct ssa_call c = { 0 };
+		if (n > 30) {
+			arr_set(&r.x, n + 3, NAN);
+			arr_set(&r.x, 2 * n + 9, INFINITY);
+		}
 		call_arr(&c, &r.out);
 		call_arr(&c, &r.x);
 		call_arr(&c, &w);
@@ -169,7 +175,8 @@ static double norm_loss(const double *x, const double *w, const double *g,
 static void test_rms_norm_back(void)
 {
 	enum { MAX = 200 };
-	static const size_t length[] = { 1, 3, 32, 100, 200 };
+	static const size_t length[] = { 1,  2,	 3,  31,  32,
+					 33, 64, 100, 129, 200 };
 	size_t wrong = 0, missed = 0;
 	struct lib l;
 
@@ -184,6 +191,8 @@ static void test_rms_norm_back(void)
 		struct arr dw = arr_new(SSA_F32, n);
 		double ww[MAX] = { 0 }, wt[MAX] = { 0 };
 		struct ssa_call c = { 0 };
+		if (n == 129)
+			arr_set(&r.x, 2 * n, NAN);
 		call_arr(&c, &r.out);
 		call_arr(&c, &dw);
 		call_arr(&c, &r.x);
@@ -238,7 +247,7 @@ static void test_cross_entropy(void)
 		lib_open(&b, "cross_entropy_back", DSL_F32, 0),
 		"cross_entropy and its gradient compile"))
 		return;
-	for (size_t s = 0; s < ARRAY_SIZE(sizes); s++) {
+	for (size_t s = 0; s < FULL; s++) {
 		size_t n = sizes[s];
 		struct run r = run_new(SSA_F32, SSA_F32, ROWS, n, ROWS * n, 8);
 		struct arr loss = arr_stale(SSA_F32, ROWS);
@@ -247,6 +256,12 @@ static void test_cross_entropy(void)
 		struct ssa_call c = { 0 }, d = { 0 };
 		for (size_t i = 0; i < ROWS; i++)
 			arr_set(&target, i, (double)(test_random(&seed) % n));
+		if (n > 30) {
+			size_t hit = (size_t)arr_get(&target, 0);
+			arr_set(&r.x, hit ? 0 : 1, -INFINITY);
+			arr_set(&r.x, n + 1, NAN);
+			arr_set(&r.x, 2 * n + 1, INFINITY);
+		}
 		call_arr(&c, &loss);
 		call_arr(&c, &r.x);
 		call_arr(&c, &target);
@@ -285,14 +300,14 @@ static void test_cross_entropy(void)
 
 static void test_reduce(const char *name, size_t t)
 {
-	size_t wrong = 0;
+	size_t wrong = 0, missed = 0;
 	struct lib l;
 
 	if (!ok(lib_open(&l, name, types[t], 0), "%s of %s compiles", name,
 		type_name[t]))
 		return;
-	for (size_t s = 0; s <= ARRAY_SIZE(sizes); s++) {
-		size_t n = s ? sizes[s - 1] : 0;
+	for (size_t s = 0; s < ARRAY_SIZE(sizes); s++) {
+		size_t n = sizes[s];
 		bool arg = strcmp(name, "argmax") == 0;
 		struct run r = run_new(arg ? SSA_I32 : SSA_F32,
 				       kind_of(types[t]), ROWS, n, ROWS, 9);
@@ -300,8 +315,8 @@ static void test_reduce(const char *name, size_t t)
 		if (n > 30) { /* equal ones: the first counts */
 			arr_set(&r.x, 20, 9.5);
 			arr_set(&r.x, 25, 9.5);
-			if (strcmp(name, "row_sum") != 0)
-				arr_set(&r.x, 3, NAN);
+			arr_set(&r.x, strcmp(name, "row_sum") ? 3 : n + 3, NAN);
+			arr_set(&r.x, 2 * n + 4, INFINITY);
 		}
 		call_arr(&c, &r.out);
 		call_arr(&c, &r.x);
@@ -324,9 +339,11 @@ static void test_reduce(const char *name, size_t t)
 				0x1p-24 * (2 + sqrt(n)) * size : 0;
 		}
 		wrong += judge(&r.out, r.want, r.tol);
+		missed += n > 3 ? mutants_missed(&r.out, r.want, r.tol) : 0;
 		run_fini(&r);
 	}
 	is_u64(wrong, 0, "%s of %s", name, type_name[t]);
+	is_u64(missed, 0, "%s of %s: mutants are noticed", name, type_name[t]);
 	lib_close(&l);
 }
 

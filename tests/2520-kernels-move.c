@@ -19,6 +19,15 @@ static size_t differs(const struct arr *got, const double *want)
 	return wrong;
 }
 
+static size_t exact_missed(const struct arr *good, const double *want)
+{
+	double *none = calloc(good->n + 1, sizeof(*none));
+	size_t missed = good->n > 3 ? mutants_missed(good, want, none) : 0;
+
+	free(none);
+	return missed;
+}
+
 static bool opened(struct lib *l, const char *name, size_t t)
 {
 	return ok(lib_open(l, name, types[t], 0), "%s of %s compiles", name,
@@ -29,9 +38,10 @@ static void test_mask(size_t t)
 {
 	static const uint32_t shape[][3] = { /* queries, keys, offset */
 		{ 1, 1, 0 }, { 3, 3, 0 }, { 5, 7, 2 }, { 33, 33, 0 },
-		{ 4, 130, 126 }, { 2, 129, 0 },
+		{ 4, 130, 126 }, { 2, 129, 0 }, { 1, 300, 7 }, { 31, 32, 1 },
+		{ 6, 128, 128 }, { 40, 5, 0 }, { 3, 0, 0 },
 	};
-	size_t wrong = 0;
+	size_t wrong = 0, missed = 0;
 	struct lib l;
 
 	if (!opened(&l, "causal_mask", t))
@@ -40,8 +50,12 @@ static void test_mask(size_t t)
 		size_t q = shape[s][0], n = shape[s][1], rows = 2 * q;
 		struct arr x = arr_random(kind_of(types[t]), rows * n, 1, &seed);
 		struct arr out = arr_stale(kind_of(types[t]), rows * n);
-		double *want = calloc(rows * n, sizeof(*want));
+		double *want = calloc(rows * n + 1, sizeof(*want));
 		struct ssa_call c = { 0 };
+		if (rows * n > 30) {
+			arr_set(&x, 0, NAN);
+			arr_set(&x, n, INFINITY);
+		}
 		call_arr(&c, &out);
 		call_arr(&c, &x);
 		call_u32(&c, (uint32_t)n);
@@ -52,20 +66,24 @@ static void test_mask(size_t t)
 			want[i] = i % n > i / n % q + shape[s][2] ?
 					  -INFINITY : arr_get(&x, i);
 		wrong += differs(&out, want);
+		missed += exact_missed(&out, want);
 		free(x.bits);
 		free(out.bits);
 		free(want);
 	}
 	is_u64(wrong, 0, "causal_mask of %s", type_name[t]);
+	is_u64(missed, 0, "causal_mask of %s: mutants are noticed",
+	       type_name[t]);
 	lib_close(&l);
 }
 
 static void test_embed(size_t t)
 {
 	enum { VOCAB = 11, ROWS = 9 };
-	static const size_t length[] = { 1, 5, 128, 131, 300 };
+	static const size_t length[] = { 1,   2,   5,	31,  32, 33,
+					 127, 128, 131, 300, 0 };
 	static const int id[ROWS] = { 0, 10, 3, 3, -1, 11, 5, 3, 1000000 };
-	size_t wrong = 0;
+	size_t wrong = 0, missed = 0;
 	struct lib f, b;
 
 	if (!opened(&f, "embed", t) || !opened(&b, "embed_back", t))
@@ -78,9 +96,13 @@ static void test_embed(size_t t)
 		struct arr grad = arr_new(kind_of(types[t]), ROWS * n);
 		struct arr sum = arr_new(SSA_F32, VOCAB * n);
 		struct arr ids = arr_new(SSA_I32, ROWS);
-		double *want = calloc(ROWS * n, sizeof(*want));
-		double *added = calloc(VOCAB * n, sizeof(*added));
+		double *want = calloc(ROWS * n + 1, sizeof(*want));
+		double *added = calloc(VOCAB * n + 1, sizeof(*added));
 		struct ssa_call c = { 0 }, d = { 0 };
+		if (n > 30) {
+			arr_set(&table, 3 * n, NAN);
+			arr_set(&table, 5 * n + 1, -INFINITY);
+		}
 		for (size_t i = 0; i < ROWS; i++)
 			arr_set(&ids, i, id[i]);
 		call_arr(&c, &out);
@@ -95,18 +117,20 @@ static void test_embed(size_t t)
 			size_t at = there ? (size_t)which * n + i % n : 0;
 			want[i] = there ? arr_get(&table, at) : 0;
 			/* Multiples of 1/64: their sums are exact. */
-			arr_set(&grad, i, (double)(test_random(&seed) % 64) /
-						  64);
+			arr_set(&grad, i, n > 30 && i == 7 * n ? INFINITY :
+				(double)(test_random(&seed) % 64) / 64);
 			if (there)
 				added[at] += arr_get(&grad, i);
 		}
 		wrong += differs(&out, want);
+		missed += exact_missed(&out, want);
 		call_arr(&d, &sum);
 		call_arr(&d, &grad);
 		call_arr(&d, &ids);
 		call_u32(&d, VOCAB);
 		call_u32(&d, (uint32_t)n);
 		wrong += !lib_run(&dev, &b, &d, ROWS, 1) + differs(&sum, added);
+		missed += exact_missed(&sum, added);
 		struct arr *all[] = { &table, &out, &sum, &ids, &grad };
 		for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 			free(all[i]->bits);
@@ -115,6 +139,7 @@ static void test_embed(size_t t)
 	}
 	is_u64(wrong, 0, "embed and embed_back of %s, ids out of range too",
 	       type_name[t]);
+	is_u64(missed, 0, "and mutants are noticed");
 	lib_close(&f);
 	lib_close(&b);
 }
@@ -123,7 +148,8 @@ static void test_transpose(size_t t)
 {
 	static const size_t shape[][2] = { { 1, 1 }, { 1, 40 }, { 40, 1 },
 		{ 32, 32 }, { 33, 31 }, { 64, 96 }, { 5, 7 }, { 100, 37 },
-		{ 31, 65 }, { 2, 200 } };
+		{ 31, 65 }, { 2, 200 }, { 0, 5 },
+		{ 5, 0 } };
 	size_t wrong = 0, missed = 0;
 	struct lib l;
 
@@ -133,9 +159,13 @@ static void test_transpose(size_t t)
 		size_t m = shape[s][0], n = shape[s][1];
 		struct arr x = arr_random(kind_of(types[t]), m * n, 1, &seed);
 		struct arr out = arr_stale(kind_of(types[t]), m * n);
-		double *want = calloc(m * n, sizeof(*want));
-		double *none = calloc(m * n, sizeof(*none));
+		double *want = calloc(m * n + 1, sizeof(*want));
+		double *none = calloc(m * n + 1, sizeof(*none));
 		struct ssa_call c = { 0 };
+		if (m * n > 30) {
+			arr_set(&x, 9, NAN);
+			arr_set(&x, 17, INFINITY);
+		}
 		call_arr(&c, &out);
 		call_arr(&c, &x);
 		call_u32(&c, (uint32_t)m);
@@ -161,7 +191,8 @@ static void test_transpose(size_t t)
 static void test_rope(const char *name, size_t t)
 {
 	enum { TOKENS = 5, HEADS = 3, ROWS = TOKENS * HEADS, POSITIONS = 20 };
-	static const size_t length[] = { 2, 4, 32, 64, 66, 128, 130 };
+	static const size_t length[] = { 2,  4,   8,   30,  32, 62,
+					 64, 66, 128, 130, 256, 0 };
 	enum ssa_kind k = kind_of(types[t]);
 	bool pairs = strcmp(name, "rope_pairs") == 0;
 	size_t wrong = 0, missed = 0;
@@ -177,8 +208,14 @@ static void test_rope(const char *name, size_t t)
 		struct arr cosine = arr_new(SSA_F32, POSITIONS * half);
 		struct arr sine = arr_new(SSA_F32, POSITIONS * half);
 		struct arr place = arr_new(SSA_I32, TOKENS);
-		double *want = calloc(ROWS * n, sizeof(*want));
-		double *tol = calloc(ROWS * n, sizeof(*tol));
+		double *want = calloc(ROWS * n + 1, sizeof(*want));
+		double *tol = calloc(ROWS * n + 1, sizeof(*tol));
+		if (n > 30) { /* both of a pair, so that they stay theirs */
+			arr_set(&x, n, NAN);
+			arr_set(&x, n + (pairs ? 1 : half), NAN);
+			arr_set(&x, 2 * n, INFINITY);
+			arr_set(&x, 2 * n + (pairs ? 1 : half), NAN);
+		}
 		for (size_t i = 0; i < POSITIONS * half; i++) {
 			double a = (double)(i / half) *
 				   pow(1e4, -2.0 * (double)(i % half) /
@@ -215,7 +252,9 @@ static void test_rope(const char *name, size_t t)
 				double turned = i == a ?
 					xa * cos(angle) - xb * sin(angle) :
 					xb * cos(angle) + xa * sin(angle);
-				want[i] = turn > 0 ? turned : arr_get(&x, i);
+				want[i] = turn > 0 ? turned :
+					  isnan(xa) || isnan(xb) ? NAN :
+					  arr_get(&x, i);
 				tol[i] = (turn > 0 ? .6 : 1.6) * ulp_of(k) *
 						 (fabs(xa) + fabs(xb)) +
 					 4e-7 * (fabs(xa) + fabs(xb)) +
@@ -274,6 +313,8 @@ static void test_gemv(size_t t)
 		struct arr y = arr_stale(SSA_F32, rows);
 		double *wv = calloc(rows * n + 1, sizeof(*wv));
 		struct ssa_call c = { 0 };
+		if (rows > 6 && n)
+			arr_set(&w, 5 * n + 1, rows == 7 ? NAN : INFINITY);
 		for (size_t i = 0; i < rows * n; i++)
 			wv[i] = arr_get(&w, i);
 		call_arr(&c, &y);
@@ -314,6 +355,8 @@ static void test_gemv_int(const char *name, bool four)
 		struct ssa_call c = { 0 };
 		for (size_t i = 0; i < w.n; i++)
 			w.bits[i] = (uint8_t)test_random(&seed);
+		if (rows > 6)
+			arr_set(&scale, 5 * groups, rows == 7 ? NAN : INFINITY);
 		for (size_t i = 0; i < rows * n; i++) {
 			size_t g = i / 32, k = i % 32;
 			uint8_t b = w.bits[four ? g * 16 + k % 16 : i];
