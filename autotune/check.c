@@ -447,6 +447,7 @@ void tune_check_block(struct tune_rig *r, const struct gemm_config *c,
 static bool crashed(struct tune_rig *r, const struct err *why,
 		    struct tune_check *out, struct err *e)
 {
+	const struct tune_clock *clock = r->clock;
 	char spec[32];
 
 	if (why->code != ERR_DEVICE && why->code != ERR_TIMEOUT) {
@@ -458,7 +459,8 @@ static bool crashed(struct tune_rig *r, const struct err *why,
 	out->worst = fmax(out->worst, 1e9);
 	snprintf(out->detail, sizeof(out->detail), "%.180s", why->msg);
 	tune_rig_close(r);
-	return tune_rig_open(r, spec, e);
+	return clock ? tune_rig_open_timed(r, clock, e)
+		     : tune_rig_open(r, spec, e);
 }
 
 static bool run(struct tune_rig *r, const struct gemm_config *c,

@@ -71,13 +71,33 @@ struct judge {
 	struct tune_store *s;
 	struct code_cache *codes;
 	struct tune_rig rig;
+	/* Of the times that decide; operands "" for simulated ones. */
 	enum res_origin origin;
+	char operands[32]; /* and whether caches are cold */
+	bool measures;
 };
+/*
+ * A device that may have a clock is opened, and measured on if it has; the soft
+ * one waits until there is something to check.
+ */
+bool judge_open(struct judge *j, struct err *e);
+/* Is entry i right?  *answer as in res_tune_checked(), but never 0. */
+bool judge_is_right(struct judge *j, struct hunt *h, size_t i, int *answer,
+		    struct err *e);
 /* Checks the fastest until the budget's number is right, and chooses. */
 bool judge_hunt(struct judge *j, struct hunt *h, struct tune_outcome *out,
 		struct err *e);
 /* What the database has for this problem under this key, if it has won. */
 bool judge_known(struct judge *j, const struct tune_problem *p,
 		 struct tune_outcome *out, struct err *e);
+
+/* ---------------------------------------------------------- race.c ---- */
+
+/*
+ * Measure the `n` finalists; their rows, samples and sensors are stored, and
+ * `out` describes the fastest, or says why there is none.
+ */
+bool race(struct judge *j, struct hunt *h, const size_t *finalist, size_t n,
+	  struct tune_outcome *out, struct err *e);
 
 #endif

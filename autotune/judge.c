@@ -4,6 +4,9 @@
 
 #include "autotune/check.h"
 #include "autotune/hunt.h"
+#include "autotune/measure.h"
+
+enum { MEASURED_MOST = 64 };
 
 static void count(const struct hunt *h, struct tune_outcome *out)
 {
@@ -28,13 +31,39 @@ static size_t fastest(const struct hunt *h, size_t not)
 	return best;
 }
 
+static bool open_rig(struct judge *j, struct err *e)
+{
+	bool ok = j->o->clock
+			  ? tune_rig_open_timed(&j->rig, j->o->clock, e)
+			  : tune_rig_open(&j->rig, j->o->device, e);
+
+	if (ok && !j->o->quiet)
+		fprintf(stderr, "t0-tune: %s\n", kfd_info(j->rig.dev)->why);
+	return ok;
+}
+
+bool judge_open(struct judge *j, struct err *e)
+{
+	const char *d = j->o->device;
+
+	if (!j->o->clock && d && !strncmp(d, "soft", 4))
+		return true;
+	if (!open_rig(j, e))
+		return false;
+	j->measures = tune_rig_has_clock(&j->rig, &j->origin, NULL);
+	if (j->measures)
+		snprintf(j->operands, sizeof(j->operands), "%s%s",
+			 j->o->operands, j->o->cold ? " cold" : "");
+	return true;
+}
+
 static bool check(struct judge *j, const struct hunt *h, size_t i,
 		  const struct gemm_code *code, struct res_tune_check *row,
 		  int *answer, struct err *e)
 {
 	struct tune_check c;
 
-	if (!j->rig.dev && !tune_rig_open(&j->rig, j->o->device, e))
+	if (!j->rig.dev && !open_rig(j, e))
 		return false;
 	if (!tune_check(&j->rig, h->p, &h->v[i].c.config, code, j->o->seed,
 			&c, e))
@@ -49,12 +78,12 @@ static bool check(struct judge *j, const struct hunt *h, size_t i,
 }
 
 /* Is entry i right?  Its code may have been checked before. */
-static bool is_right(struct judge *j, struct hunt *h, size_t i, int *answer,
-		     struct err *e)
+bool judge_is_right(struct judge *j, struct hunt *h, size_t i, int *answer,
+		    struct err *e)
 {
 	char op[TUNE_TEXT], class[TUNE_TEXT], object[20];
 	struct hunt_entry *x = &h->v[i];
-	struct res_tune_key key = tune_store_key(j->s, h->p, j->origin, "",
+	struct res_tune_key key = tune_store_key(j->s, h->p, RES_SIMULATED, "",
 						 op);
 	const struct gemm_code *code = code_get(j->codes, &h->p->op,
 						&x->c.config, e);
@@ -89,7 +118,7 @@ static bool first_right(struct judge *j, struct hunt *h, size_t not,
 		*out = fastest(h, not);
 		if (*out == h->n || (j->o->stop && *j->o->stop))
 			return true;
-		if (!is_right(j, h, *out, &answer, e))
+		if (!judge_is_right(j, h, *out, &answer, e))
 			return false;
 		if (answer > 0)
 			return true;
@@ -121,7 +150,7 @@ static bool win(struct judge *j, const struct hunt *h,
 {
 	char op[TUNE_TEXT];
 	struct res_tune_winner w = {
-		.key = tune_store_key(j->s, h->p, j->origin, "", op),
+		.key = tune_store_key(j->s, h->p, j->origin, j->operands, op),
 		.tune = { .config = out->config }, .second = out->second,
 		.class = out->class, .budget = j->o->budget.name,
 		.candidates = (int64_t)h->n,
@@ -130,11 +159,44 @@ static bool win(struct judge *j, const struct hunt *h,
 	return res_tune_win(j->s->db, &w, e);
 }
 
+/* The fastest right ones by the simulator, to be measured. */
+static bool finalists(struct judge *j, struct hunt *h, size_t *v, size_t *n,
+		      struct err *e)
+{
+	size_t most = j->o->budget.measure, at;
+
+	for (*n = 0; *n < most && *n < MEASURED_MOST; (*n)++) {
+		if (!first_right(j, h, h->n, &at, e))
+			return false;
+		if (at == h->n)
+			break;
+		v[*n] = at;
+		h->v[at].c.state = RES_TUNE_RANKED; /* out of the way */
+	}
+	for (size_t i = 0; i < *n; i++)
+		h->v[v[i]].c.state = RES_TUNE_TIMED;
+	return true;
+}
+
+static bool judge_by_device(struct judge *j, struct hunt *h,
+			    struct tune_outcome *out, struct err *e)
+{
+	size_t v[MEASURED_MOST], n;
+
+	if (!finalists(j, h, v, &n, e))
+		return false;
+	count(h, out);
+	out->origin = j->origin;
+	return race(j, h, v, n, out, e) && (!out->found || win(j, h, out, e));
+}
+
 bool judge_hunt(struct judge *j, struct hunt *h, struct tune_outcome *out,
 		struct err *e)
 {
 	size_t best, second = h->n;
 
+	if (j->measures)
+		return judge_by_device(j, h, out, e);
 	if (!first_right(j, h, h->n, &best, e))
 		return false;
 	if (best < h->n && j->o->budget.verify > 1 &&
@@ -215,7 +277,8 @@ bool judge_known(struct judge *j, const struct tune_problem *p,
 		 struct tune_outcome *out, struct err *e)
 {
 	char op[TUNE_TEXT];
-	struct res_tune_key key = tune_store_key(j->s, p, j->origin, "", op);
+	struct res_tune_key key = tune_store_key(j->s, p, j->origin,
+						 j->operands, op);
 	struct known k = { .key = &key, .budget = &j->o->budget, .out = out };
 
 	return res_tune_winners(j->s->db, TUNE_CHIP, op, take_known, &k, e) &&

@@ -12,6 +12,14 @@ bool tune_rig_open(struct tune_rig *r, const char *device, struct err *e)
 	       kfd_queue_new(r->dev, NULL, &r->q, e);
 }
 
+bool tune_rig_open_timed(struct tune_rig *r, const struct tune_clock *clock,
+			 struct err *e)
+{
+	r->clock = clock;
+	return clock->open(clock->ctx, &r->dev, e) &&
+	       kfd_queue_new(r->dev, NULL, &r->q, e);
+}
+
 static void drop_operands(struct tune_rig *r)
 {
 	struct kfd_mem **all[] = { &r->a, &r->b, &r->c, &r->bias,
@@ -47,6 +55,7 @@ bool tune_rig_load(struct tune_rig *r, const struct gemm_code *code,
 		}
 		out->n = i + 1;
 		out->kernel[i] = kfd_code_at(out->code[i], 0);
+		out->code_bytes[i] = code->object[i].stats.code_bytes;
 	}
 	return true;
 }
@@ -198,24 +207,56 @@ static bool submit(struct tune_rig *r, const struct tune_loaded *code,
 	return kfd_submit(r->q, &x, ticket, e);
 }
 
+static bool wait_for(struct tune_rig *r, uint64_t ticket,
+		     struct kfd_timing *t, struct err *e)
+{
+	return kfd_wait(r->q, ticket, time_mono_ns() + DEADLINE_NS, t, e);
+}
+
+/* A simulated clock must know each kernel before, so one at a time. */
+static bool run_timed(struct tune_rig *r, const struct tune_loaded *code,
+		      const struct gemm_launch *l, double *device_s,
+		      struct err *e)
+{
+	const struct tune_clock *c = r->clock;
+	double sum = 0;
+
+	for (int i = 0; i < l->n; i++) {
+		struct kfd_timing t;
+		uint64_t ticket;
+
+		c->about(c->ctx, code->kernel[i], code->code_bytes[i]);
+		if (!submit(r, code, l, i, &ticket, e) ||
+		    !wait_for(r, ticket, &t, e) || !c->check(c->ctx, e))
+			return err_wrap(e, "%s", l->step[i].kernel);
+		sum += (double)(t.end_ticks - t.start_ticks);
+	}
+	if (device_s)
+		*device_s = sum / kfd_clock_hz(r->dev);
+	return true;
+}
+
+static bool has_work(const struct gemm_launch *l, int i)
+{
+	return l->step[i].groups[0] && l->step[i].groups[1] &&
+	       l->step[i].groups[2];
+}
+
 bool tune_rig_run(struct tune_rig *r, const struct tune_loaded *code,
 		  const struct gemm_launch *l, double *device_s, struct err *e)
 {
 	uint64_t ticket[GEMM_KERNELS], first = 0, last = 0;
-	bool sent[GEMM_KERNELS] = { false };
 	struct kfd_timing t;
 
-	for (int i = 0; i < l->n; i++) {
-		sent[i] = l->step[i].groups[0] && l->step[i].groups[1] &&
-			  l->step[i].groups[2];
-		if (sent[i] && !submit(r, code, l, i, &ticket[i], e))
+	if (r->clock)
+		return run_timed(r, code, l, device_s, e);
+	for (int i = 0; i < l->n; i++)
+		if (has_work(l, i) && !submit(r, code, l, i, &ticket[i], e))
 			return false;
-	}
 	for (int i = 0; i < l->n; i++) {
-		if (!sent[i])
+		if (!has_work(l, i))
 			continue;
-		if (!kfd_wait(r->q, ticket[i], time_mono_ns() + DEADLINE_NS,
-			      &t, e))
+		if (!wait_for(r, ticket[i], &t, e))
 			return err_wrap(e, "%s", l->step[i].kernel);
 		first = first ? first : t.start_ticks;
 		last = t.end_ticks;

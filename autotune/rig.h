@@ -27,10 +27,24 @@ void tune_fill(enum tune_fill f, enum dsl_type t, void *base, size_t n,
 
 /* ------------------------------------------------------------- rig.c ---- */
 
+/*
+ * A device whose clock is a simulator's: it opens the device, and is told what
+ * will run before each launch.
+ */
+struct tune_clock {
+	bool (*open)(void *ctx, struct kfd_dev **dev, struct err *e);
+	void (*about)(void *ctx, const struct kfd_kernel *kernel,
+		      size_t code_bytes);
+	/* Could the last launch be timed?  Else *e says why not. */
+	bool (*check)(void *ctx, struct err *e);
+	void *ctx;
+};
+
 /* Zero-initialise; tune_rig_close() frees all. */
 struct tune_rig {
 	struct kfd_dev *dev;
 	struct kfd_queue *q;
+	const struct tune_clock *clock; /* NULL: the device's own, or none */
 	/* Of the product set last. */
 	struct tune_problem p;
 	struct gemm_shape shape;
@@ -40,10 +54,14 @@ struct tune_rig {
 struct tune_loaded {
 	struct kfd_code *code[GEMM_KERNELS];
 	const struct kfd_kernel *kernel[GEMM_KERNELS];
+	size_t code_bytes[GEMM_KERNELS];
 	int n;
 };
 
 bool tune_rig_open(struct tune_rig *r, const char *device, struct err *e);
+/* On the device of a clock, which outlives the rig. */
+bool tune_rig_open_timed(struct tune_rig *r, const struct tune_clock *clock,
+			 struct err *e);
 void tune_rig_close(struct tune_rig *r);
 bool tune_rig_load(struct tune_rig *r, const struct gemm_code *code,
 		   struct tune_loaded *out, struct err *e);

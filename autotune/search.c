@@ -7,9 +7,9 @@
 #include "autotune/hunt.h"
 
 static const struct tune_budget budgets[] = {
-	{ "quick", 16, 1, 0 },
-	{ "standard", 96, 2, 0 },
-	{ "exhaustive", UINT32_MAX, 2, 0 },
+	{ "quick", 16, 1, 3, 0 },
+	{ "standard", 96, 2, 6, 0 },
+	{ "exhaustive", UINT32_MAX, 2, 24, 0 },
 };
 
 bool tune_budget_parse(const char *s, struct tune_budget *b, struct err *e)
@@ -25,7 +25,7 @@ bool tune_budget_parse(const char *s, struct tune_budget *b, struct err *e)
 	if (end == s || *end || !(seconds > 0) || seconds > 1e6)
 		return err_set(e, ERR_USAGE, "--budget %s: wanted quick, "
 			       "standard, exhaustive or seconds", s);
-	*b = (struct tune_budget){ "seconds", UINT32_MAX, 2, seconds };
+	*b = (struct tune_budget){ "seconds", UINT32_MAX, 2, 6, seconds };
 	return true;
 }
 
@@ -305,7 +305,8 @@ bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
 			   (uint64_t)(o->budget.seconds * share * 1e9);
 	pthread_mutex_init(&s.lock, NULL);
 	pthread_cond_init(&s.news, NULL);
-	bool ok = tune_store_open(&store, o, e) && prepare(&s, &j, l, out, e);
+	bool ok = tune_store_open(&store, o, e) && judge_open(&j, e) &&
+		  prepare(&s, &j, l, out, e);
 	if (ok && !all_known(out, l->n))
 		ok = time_all(&s, &j, e) && store_ruled_out(&s, &j, e) &&
 		     judge_all(&s, &j, out, e);

@@ -57,6 +57,9 @@ static bool check(struct options *x, int argc, int first, struct err *e)
 		return err_set(e, ERR_USAGE, "--jobs %llu: wanted 1..1024, or 0 "
 			       "for one per processor",
 			       (unsigned long long)x->jobs);
+	if (x->o.samples && (x->o.samples < 10 || x->o.samples > 10000))
+		return err_set(e, ERR_USAGE, "--samples %llu: wanted 10..10000",
+			       (unsigned long long)x->o.samples);
 	x->o.jobs = (unsigned)x->jobs;
 	return tune_fill_parse(x->o.operands, &x->fill, e) &&
 	       tune_budget_parse(x->budget, &x->o.budget, e);
@@ -170,6 +173,10 @@ int main(int argc, char **argv)
 		{ "operands", 0, CLI_STR, &x.o.operands, "KIND",
 		  "what matrices hold while a card is timed: normal, uniform, "
 		  "zero, constant (normal)" },
+		{ "samples", 0, CLI_U64, &x.o.samples, "N",
+		  "of each configuration timed on a card, at least 10 (10)" },
+		{ "cold", 0, CLI_FLAG, &x.o.cold, NULL,
+		  "caches hold other data before each sample" },
 		{ "device", 0, CLI_STR, &x.o.device, "SPEC",
 		  "soft, kfd, kfd:N; default: $T0_DEVICE, else the first "
 		  "gfx11 GPU, else soft" },

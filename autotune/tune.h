@@ -155,10 +155,13 @@ void tune_prediction_fini(struct tune_prediction *p);
 
 /* -------------------------------------------------------- search.c ---- */
 
+struct tune_clock; /* autotune/rig.h */
+
 struct tune_budget {
 	const char *name;
 	uint32_t simulate; /* configurations of a problem, at most */
 	uint32_t verify;   /* of them checked: the winner and runners-up */
+	uint32_t measure;  /* of those, on a device that has a clock */
 	double seconds;	   /* for everything; 0: no limit */
 };
 /* "quick", "standard", "exhaustive", or seconds. */
@@ -174,6 +177,10 @@ struct tune_opts {
 	const volatile int *stop; /* set: end soon, keep what there is */
 	int argc;
 	char *const *argv;
+	/* Of measurements, where the device has a clock: */
+	uint64_t samples; /* 0: as many as the protocol wants at least */
+	bool cold;	  /* caches; else warm */
+	const struct tune_clock *clock; /* instead of `device`; NULL: none */
 	/* NULL: gemm_compile(); for tests, which compile wrong kernels. */
 	bool (*compile)(const struct gemm_op *op, const struct gemm_config *c,
 			const struct cc_options *o, struct gemm_code *out,

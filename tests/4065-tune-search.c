@@ -1,0 +1,166 @@
+/*
+ * A search whose fastest kernel computes the wrong thing chooses another, and
+ * what is chosen for launching is always proven.
+ */
+#include <math.h>
+
+#include "autotune/check.h"
+#include "tests/results.h"
+
+static char dir[64], path[96];
+static struct cost_model costs;
+static char wrong[TUNE_TEXT]; /* this configuration is miscompiled */
+static int compiled, searches;
+
+/* The reference compiler, but for one configuration that forgets the bias. */
+static bool compile(const struct gemm_op *op, const struct gemm_config *c,
+		    const struct cc_options *o, struct gemm_code *out,
+		    struct err *e)
+{
+	struct gemm_op forgetful = *op;
+	char name[TUNE_TEXT];
+
+	__atomic_add_fetch(&compiled, 1, __ATOMIC_RELAXED);
+	gemm_config_name(c, name, sizeof(name));
+	if (*wrong && !strcmp(name, wrong))
+		forgetful.epilogue &= ~(uint32_t)GEMM_BIAS;
+	return gemm_compile(&forgetful, c, o, out, e);
+}
+
+static struct tune_opts options(void)
+{
+	return (struct tune_opts){
+		.db = path, .device = "soft", .operands = "normal",
+		.budget = { "quick", 6, 1, 3, 0 }, .seed = 3, .quiet = true,
+		.costs = &costs, .compile = compile,
+	};
+}
+
+static struct tune_problem problem(uint32_t m, uint32_t n, uint32_t k)
+{
+	struct tune_problem p = { .m = m, .n = n, .k = k, .batch = 1 };
+	struct err e = { 0 };
+
+	if (!tune_op_parse("bf16", "nt", "bias", &p.op, &e))
+		diag("%s", e.msg);
+	return p;
+}
+
+static struct tune_outcome search(struct tune_problem p)
+{
+	struct tune_problems l = { .v = &p, .n = 1 };
+	struct tune_opts o = options();
+	struct tune_outcome out;
+	struct err e = { 0 };
+
+	ok(tune_search(&o, &l, &out, &e), "search %d, of %ux%ux%u: %s", ++searches, p.m,
+	   p.n, p.k, e.msg);
+	return out;
+}
+
+static int64_t count(const char *sql)
+{
+	return raw_sql(path, sql);
+}
+
+static void test_wrong(void)
+{
+	struct tune_outcome good = search(problem(64, 64, 64));
+
+	ok(good.found && !good.stored, "the first search finds %s",
+	   good.config);
+	raw_sql(path, "DELETE FROM tune_winners; DELETE FROM tunes; "
+		"DELETE FROM tune_checks");
+	snprintf(wrong, sizeof(wrong), "%s", good.config);
+
+	struct tune_outcome other = search(problem(64, 64, 64));
+	ok(other.found && strcmp(other.config, wrong),
+	   "miscompiled, it does not win: %s does", other.config);
+	ok(other.time_s >= good.time_s, "which is not faster");
+	is_u64(other.failed, 1, "one configuration has failed");
+	is_i64(count("SELECT count(*) FROM v_tunes WHERE state = 'failed' AND "
+		     "reason LIKE 'wrong: element%'"), 1,
+	       "its row says which element was wrong");
+	is_i64(count("SELECT count(*) FROM v_tune_checks WHERE "
+		     "verdict = 'fail'"), 1, "and so does its check");
+	is_i64(count("SELECT count(*) FROM v_tunes t JOIN v_tune_checks c "
+		     "USING(target, op, config, object) WHERE t.winner AND "
+		     "c.verdict = 'fail'"), 0, "no winner ever failed");
+	compiled = 0;
+	other = search(problem(64, 64, 64));
+	ok(other.stored, "the next search takes what is stored");
+	is_i64(compiled, 0, "and compiles nothing");
+}
+
+static void test_select(void)
+{
+	struct tune_opts o = options();
+	struct tune_choice c;
+	struct err e = { 0 };
+	struct tune_problem exact = problem(64, 64, 64);
+	struct tune_problem near = problem(64, 64, 128);
+	struct tune_problem far = problem(512, 96, 1024);
+
+	o.device = NULL;
+	struct tune_selector *s = tune_selector_open(&o, &e);
+	if (!ok(s, "a selector that may not check: %s", e.msg))
+		return;
+	ok(tune_select(s, &exact, &c, &e), "the very shape: %s%s", c.why,
+	   e.msg);
+	is_i64(c.how, TUNE_EXACT, "is an exact row");
+	ok(c.code.n > 0 && c.time_s > 0, "with code and its time");
+	tune_choice_fini(&c);
+	ok(!tune_select(s, &far, &c, &e), "one that nobody checked: nothing");
+	has_str(e.msg, "t0-tune --shapes 512x96x1024", "with the remedy");
+	tune_choice_fini(&c);
+	tune_selector_close(s);
+
+	o.device = "soft";
+	e = (struct err){ 0 };
+	s = tune_selector_open(&o, &e);
+	if (!ok(s, "one that may: %s", e.msg))
+		return;
+	ok(tune_select(s, &near, &c, &e), "twice as deep: %s%s", c.why, e.msg);
+	is_i64(c.how, TUNE_NEAREST, "takes the nearest winner");
+	tune_choice_fini(&c);
+	ok(tune_select(s, &far, &c, &e), "far from all: %s%s", c.why, e.msg);
+	is_i64(c.how, TUNE_MODEL, "takes the model's choice");
+	tune_choice_fini(&c);
+	tune_selector_close(s);
+	is_i64(count("SELECT count(*) FROM v_tune_checks WHERE run = (SELECT "
+		     "max(id) FROM runs) AND verdict = 'pass'"), 2,
+	       "both were checked then and there");
+}
+
+/* The code of today differs from what was checked: not exact any more. */
+static void test_stale(void)
+{
+	struct tune_opts o = options();
+	struct tune_problem p = problem(64, 64, 64);
+	struct tune_choice c;
+	struct err e = { 0 };
+
+	o.device = NULL;
+	raw_sql(path, "UPDATE tune_checks SET object = 'ffff' WHERE "
+		"verdict = 'pass'");
+	struct tune_selector *s = tune_selector_open(&o, &e);
+	if (!ok(s, "a selector over checks of other code: %s", e.msg))
+		return;
+	ok(!tune_select(s, &p, &c, &e), "does not take what was not checked");
+	tune_choice_fini(&c);
+	tune_selector_close(s);
+}
+
+int main(void)
+{
+	make_dir(dir);
+	snprintf(path, sizeof(path), "%s/t.db", dir);
+	cost_init(&costs, TUNE_CHIP);
+	test_wrong();
+	test_select();
+	test_stale();
+	cost_fini(&costs);
+	ok(is_intact(path), "the file is whole");
+	remove_dir(dir);
+	return plan_done();
+}
