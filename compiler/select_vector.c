@@ -36,7 +36,7 @@ static void pack_half(struct sel *s, struct mir_opnd d,
 }
 
 /* Both halves of one register, in their places. */
-static bool neighbours(struct sel *s, struct mir_opnd d,
+static bool neighbours(struct sel *s, struct mir_opnd *out,
 		       const struct ssa_inst *a, const struct ssa_inst *b)
 {
 	struct mir_opnd o;
@@ -47,8 +47,42 @@ static bool neighbours(struct sel *s, struct mir_opnd d,
 	o = sel_get(s, a->arg[0]);
 	if (o.kind == MIR_IMM)
 		return false;
-	sel_copy(s, d, mir_part(o, (int)a->imm / 2, 1));
+	*out = mir_part(o, (int)a->imm / 2, 1);
 	return true;
+}
+
+/*
+ * Copies to the parts of a vector, in order: what lies side by side where it
+ * comes from is one copy, and one that brings all of a register can be avoided.
+ */
+struct parts {
+	struct sel *s;
+	struct mir_opnd to, from; /* from.n 0: nothing waits */
+	int at;
+};
+
+static void parts_end(struct parts *p)
+{
+	if (p->from.n)
+		sel_copy(p->s, mir_part(p->to, p->at, p->from.n), p->from);
+	p->from.n = 0;
+}
+
+static void parts_add(struct parts *p, int at, struct mir_opnd from)
+{
+	if (p->from.n && from.kind == MIR_VREG &&
+	    p->from.kind == MIR_VREG && p->from.reg == from.reg &&
+	    p->from.sub + p->from.n == from.sub && p->at + p->from.n == at) {
+		p->from.n = (uint8_t)(p->from.n + from.n);
+		return;
+	}
+	parts_end(p);
+	p->from = from;
+	p->at = at;
+	if (from.kind == MIR_VREG)
+		return;
+	sel_copy(p->s, mir_part(p->to, at, 1), from);
+	p->from.n = 0;
 }
 
 static void pack_bytes(struct sel *s, const struct ssa_inst *i,
@@ -77,12 +111,34 @@ static void pack_bytes(struct sel *s, const struct ssa_inst *i,
 		sel_copy(s, d, acc);
 }
 
+/* Elements k and k + 1 of 16 bits. */
+static void pack_pair(struct sel *s, struct parts *p, const struct ssa_inst *i,
+		      uint32_t k)
+{
+	const int at = (int)k / 2;
+	struct mir_opnd from;
+
+	if (k + 1 == i->n_args)
+		parts_add(p, at, sel_get(s, i->arg[k]));
+	else if (neighbours(s, &from, i->arg[k], i->arg[k + 1]))
+		parts_add(p, at, from);
+	else
+		pack_half(s, mir_part(p->to, at, 1), i->arg[k], i->arg[k + 1]);
+}
+
 void sel_pack(struct sel *s, const struct ssa_inst *i)
 {
 	uint32_t bits = elem_bits(i->type);
 	struct mir_opnd d = sel_def(s, i);
+	struct parts p = { .s = s, .to = d };
 
-	if (bits >= 32) {
+	if (bits == 32) {
+		for (uint32_t k = 0; k < i->n_args; k++)
+			parts_add(&p, (int)k, sel_get(s, i->arg[k]));
+		parts_end(&p);
+		return;
+	}
+	if (bits > 32) {
 		int w = (int)bits / 32;
 
 		for (uint32_t k = 0; k < i->n_args; k++)
@@ -91,14 +147,9 @@ void sel_pack(struct sel *s, const struct ssa_inst *i)
 		return;
 	}
 	if (bits == 16) {
-		for (uint32_t k = 0; k < i->n_args; k += 2) {
-			struct mir_opnd to = mir_part(d, (int)k / 2, 1);
-
-			if (k + 1 == i->n_args)
-				sel_copy(s, to, sel_get(s, i->arg[k]));
-			else if (!neighbours(s, to, i->arg[k], i->arg[k + 1]))
-				pack_half(s, to, i->arg[k], i->arg[k + 1]);
-		}
+		for (uint32_t k = 0; k < i->n_args; k += 2)
+			pack_pair(s, &p, i, k);
+		parts_end(&p);
 		return;
 	}
 	for (uint32_t k = 0; k < i->n_args; k += 4)

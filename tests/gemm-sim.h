@@ -130,7 +130,6 @@ static inline void gemm_sim_dispatch(void *ctx, struct soft_timed *dispatch,
 				      .warm_code = true,
 				      .busy_wgps = t->busy_wgps };
 
-	if(getenv("DBG"))fprintf(stderr,"total %d %d %d %d\n",(int)d->total,d->n_groups[0],d->waves_per_group,d->wgp_mode);
 	t->dispatch = dispatch;
 	t->waves = (int)d->waves_per_group;
 	t->run = xcalloc(d->total, sizeof(*t->run));
@@ -284,7 +283,7 @@ static inline bool gemm_sim_some(struct gemm_sim *t,
 	return true;
 }
 
-enum { GEMM_SIM_LESS = 8, GEMM_SIM_MORE = 16 };
+enum { GEMM_SIM_LESS = 16, GEMM_SIM_MORE = 48 };
 
 static inline bool gemm_sim_round(struct gemm_sim *t,
 				  const struct gemm_sim_job *j, uint32_t groups,

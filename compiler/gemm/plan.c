@@ -27,25 +27,30 @@ static bool share_vectors(struct gemm_side *s, uint32_t threads,
 	return false;
 }
 
-/* Blocks: as deep as 16 bytes of LDS, then as wide as fits. */
+/*
+ * Blocks of loads that are `vec` wide, and stores `deep` wide: the narrower of
+ * the two as wide as can be, then the loads, which are dearer.
+ */
 static bool share_blocks(struct gemm_side *s, uint32_t threads,
 			 uint32_t elem_bytes)
 {
-	for (uint32_t deep = 16 / elem_bytes; deep >= 4 / elem_bytes && deep;
-	     deep /= 2)
-		for (uint32_t vec = 16 / elem_bytes; vec >= 4 / elem_bytes &&
-		     vec; vec /= 2) {
-			const uint32_t block = deep * vec;
+	const uint32_t most = 16 / elem_bytes, least = 4 / elem_bytes;
+	uint32_t best = 0;
+
+	for (uint32_t deep = most; deep >= least; deep /= 2)
+		for (uint32_t vec = most; vec >= least; vec /= 2) {
+			const uint32_t low = deep < vec ? deep : vec;
 
 			if (s->major % deep || s->minor % vec ||
-			    s->major * s->minor / block % threads)
+			    s->major * s->minor / (deep * vec) % threads ||
+			    32 * low + vec <= best)
 				continue;
+			best = 32 * low + vec;
 			s->turn = deep;
 			s->vec = vec;
-			s->steps = s->major * s->minor / block / threads;
-			return true;
+			s->steps = s->major * s->minor / (deep * vec) / threads;
 		}
-	return false;
+	return best;
 }
 
 static bool side(struct gemm_plan *p, struct gemm_side *s, uint32_t rows,
