@@ -208,7 +208,6 @@ static bool launch(struct micro_probe *p, uint32_t iterations, uint32_t reps,
 	if (d->timed) {
 		probe_timed_code(d->timed, p->code.data, p->code.len,
 				 p->kernel->entry_va);
-		probe_timed_footprint(d->timed, p->footprint);
 		/* So that SHADER_CYCLES wraps in some of the runs. */
 		probe_timed_first(d->timed, d->first += 777777);
 	}

@@ -97,7 +97,6 @@ struct micro_probe {
 	struct buf code;
 	uint32_t waves, iterations, warm, reps;
 	double copies;	    /* by which a pass of the two loops differs */
-	uint64_t footprint; /* bytes that it goes over */
 	const struct micro_inst *inst; /* NULL: a kernel of its own */
 	bool stream;
 	/* What the loops have to leave, by lane; valid if has_values. */

@@ -3,8 +3,8 @@
  * and what one workgroup reads and writes per cycle.
  *
  * The chase has one element per 128-byte line, in one random cycle; all lanes
- * follow the same pointer.  Before it is timed it goes over the working set,
- * or as much of it as L2 holds, so that caches hold what they can hold.
+ * follow the same pointer.  Before it is timed it goes over the working set, so
+ * that caches hold what they can hold.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static void want_values(const struct chase *c, struct micro_probe *p)
 static bool chase_one(struct chase *c, struct micro_probe *p, struct err *e)
 {
 	struct buf body[2] = { { 0 }, { 0 } };
-	const uint64_t l2 = (uint64_t)cost_value(&c->d->costs, COST_L2_BYTES);
+	const uint64_t ic = (uint64_t)cost_value(&c->d->costs, COST_MALL_BYTES);
 	bool good;
 
 	for (int k = 0; k < 2 * COPIES; k++)
@@ -96,9 +96,8 @@ static bool chase_one(struct chase *c, struct micro_probe *p, struct err *e)
 	if (!good)
 		return false;
 	link_lines(c, c->d->o->seed + c->bytes);
-	p->footprint = c->bytes;
-	/* What is beyond L2 is not evicted by what is not cached. */
-	p->warm = (uint32_t)((c->bytes > l2 && c->d->timed ? 0 : c->lines) /
+	/* What no cache holds is nowhere after a walk either. */
+	p->warm = (uint32_t)((c->bytes > ic && c->d->timed ? 0 : c->lines) /
 			     WARM_COPIES);
 	want_values(c, p);
 	return micro_probe_run(p, 1, e);
@@ -254,7 +253,6 @@ static bool stream_one(struct memory *m, struct micro_probe *p, bool write,
 	const bool good = micro_probe_init(p, &m->d, &t,
 					   write ? "write" : "read",
 					   STREAM_COPIES, 0, e);
-	p->footprint = bytes;
 	p->has_values = true; /* the data are zeros, and stay so */
 	buf_fini(&setup);
 	buf_fini(&body[0]);

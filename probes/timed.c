@@ -12,7 +12,7 @@ struct probe_timed {
 	const struct cost_model *costs;
 	const uint8_t *code;
 	size_t code_bytes;
-	uint64_t code_va, footprint, first;
+	uint64_t code_va, first;
 	/* Of the dispatch in work. */
 	struct soft_timed *dispatch;
 	struct soft_run **run; /* [groups] NULL: not yet, or ended */
@@ -91,8 +91,7 @@ static bool simulate(struct probe_timed *t,
 				.cu_mode = !d->wgp_mode,
 				.begin = source_begin, .pc = source_pc,
 				.step = source_step };
-	const struct sim_config c = { .cost = t->costs, .warmth = SIM_WARM,
-				      .footprint_bytes = t->footprint,
+	const struct sim_config c = { .cost = t->costs, .warmth = SIM_EMPTY,
 				      .busy_wgps = 1 };
 	struct sim_result r;
 
@@ -162,11 +161,6 @@ void probe_timed_code(struct probe_timed *t, const void *code, size_t bytes,
 	t->code = code;
 	t->code_bytes = bytes;
 	t->code_va = va;
-}
-
-void probe_timed_footprint(struct probe_timed *t, uint64_t bytes)
-{
-	t->footprint = bytes;
 }
 
 void probe_timed_first(struct probe_timed *t, uint64_t cycle)

@@ -38,11 +38,6 @@ bool probe_timed_open(struct probe_timed *t, struct kfd_dev **dev,
 /* The code of the dispatches that follow; the bytes stay the caller's. */
 void probe_timed_code(struct probe_timed *t, const void *code, size_t bytes,
 		      uint64_t va);
-/*
- * How much memory the dispatches that follow go over: what no simulated cache
- * holds comes from the smallest of L2, Infinity Cache and DRAM that could.
- */
-void probe_timed_footprint(struct probe_timed *t, uint64_t bytes);
 /* The cycle that the next dispatch begins with (0): to see counters wrap. */
 void probe_timed_first(struct probe_timed *t, uint64_t cycle);
 

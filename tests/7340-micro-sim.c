@@ -302,14 +302,17 @@ static void test_lds(void)
 
 static void test_memory(void)
 {
+	/* The Infinity Cache is made small: what is beyond it is soon seen. */
 	static const char *const set[] = { "mem.l1=150", "mem.l2=260",
-					   "clock=2000", "mem.ic=70" };
+					   "clock=2000", "mem.ic=70",
+					   "mem.ic_bytes=12582912",
+					   "mem.dram=120" };
 	static const struct {
 		uint64_t kib;
-		double cycles; /* beyond L2: 260 + 70 ns of 2 GHz */
+		double cycles; /* beyond L2: 260 + 70 or 120 ns of 2 GHz */
 	} rows[] = {
 		{ 4, 90 },     { 32, 90 },     { 64, 150 },    { 256, 150 },
-		{ 512, 260 },  { 4096, 260 },  { 8192, 400 },  { 16384, 400 },
+		{ 512, 260 },  { 4096, 260 },  { 8192, 400 },  { 16384, 500 },
 	};
 	struct probe_opts o = options(set, ARRAY_SIZE(set));
 	struct err e = { 0 };
@@ -330,6 +333,8 @@ static void test_memory(void)
 		"memory: the row mem.l1");
 	near_to(stored("cost", "mem.ic", "{}", "value", 1), 70,
 		"memory: the row mem.ic, in nanoseconds");
+	near_to(stored("cost", "mem.dram", "{}", "value", 1), 120,
+		"memory: the row mem.dram");
 }
 
 static void load_costs(struct cost_model *m)

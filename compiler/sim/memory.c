@@ -77,7 +77,7 @@ static uint64_t translate(struct sim *s, uint64_t addr, uint64_t t)
 {
 	bool hit;
 
-	if (s->c->warmth == SIM_WARM)
+	if (s->c->warmth != SIM_COLD)
 		return t;
 	uint64_t *ready = cache_find(&s->tlb, addr / sim_cycles(s,
 						COST_TLB_PAGE), &hit);
@@ -91,29 +91,41 @@ static uint64_t translate(struct sim *s, uint64_t addr, uint64_t t)
 	return sim_max(t, *ready);
 }
 
-/* Time from L2 to where untouched data lies and back. */
-static uint64_t home_latency(const struct sim *s)
+/* Time from L2 to memory or Infinity Cache and back. */
+static uint64_t home_latency(const struct sim *s, enum sim_level home)
 {
-	if (s->home < SIM_IC)
+	if (home < SIM_IC)
 		return 0;
-	return sim_ns(s, s->home == SIM_IC ? COST_IC_LAT : COST_DRAM_LAT);
+	return sim_ns(s, home == SIM_IC ? COST_IC_LAT : COST_DRAM_LAT);
+}
+
+/* Where a line comes from that no cache of ours has. */
+static enum sim_level find_home(struct sim *s, uint64_t line)
+{
+	bool hit = false;
+
+	if (s->mall.sets)
+		cache_find(&s->mall, line, &hit);
+	return hit ? SIM_IC : s->home;
 }
 
 /*
  * Data that no cache of ours has.  Of `n` workgroups of the GPU that want the
  * line now, one waits for memory, the others find it in L2.
  */
-static uint64_t from_home(struct sim *s, uint64_t t, uint32_t bytes, double n)
+static uint64_t from_home(struct sim *s, uint64_t line, uint64_t t,
+			  uint32_t bytes, double n)
 {
-	double rate = s->home == SIM_IC ? s->ic_rate : s->dram_rate;
+	enum sim_level home = find_home(s, line);
+	double rate = home == SIM_IC ? s->ic_rate : s->dram_rate;
 
-	s->r->bytes[n > 1 ? SIM_L2 : s->home] += bytes;
-	if (s->home < SIM_IC)
+	s->r->bytes[n > 1 ? SIM_L2 : home] += bytes;
+	if (home < SIM_IC)
 		return t;
 	s->r->exchanged_bytes += bytes / n;
 	s->memory_busy += bytes / n / rate;
 	return book(&s->memory_free, t, bytes / n, rate) +
-	       (uint64_t)((double)home_latency(s) / n);
+	       (uint64_t)((double)home_latency(s, home) / n);
 }
 
 /*
@@ -143,7 +155,7 @@ static uint64_t below_l0(struct sim *s, uint64_t line, int sectors, uint64_t t,
 		return *ready = sim_max(t + l2, *ready2);
 	}
 	t = translate(s, line * bytes, t);
-	*ready = *ready2 = from_home(s, t, SECTOR * (uint32_t)sectors,
+	*ready = *ready2 = from_home(s, line, t, SECTOR * (uint32_t)sectors,
 				     n->gpu) +
 			   l2;
 	return *ready;
@@ -510,7 +522,7 @@ static enum sim_level home_of(const struct sim *s)
 {
 	uint64_t bytes = s->c->footprint_bytes;
 
-	if (s->c->warmth == SIM_COLD)
+	if (s->c->warmth != SIM_WARM)
 		return SIM_DRAM;
 	if (bytes <= sim_cycles(s, COST_L2_BYTES))
 		return SIM_L2;
@@ -527,6 +539,8 @@ void sim_memory_init(struct sim *s)
 	cache_init(&s->l1, (uint64_t)((double)sim_cycles(s, COST_L1_BYTES) /
 				      in_array(s)), LINE, 16);
 	cache_init(&s->l2, sim_cycles(s, COST_L2_BYTES), LINE, 16);
+	if (s->c->warmth != SIM_WARM)
+		cache_init(&s->mall, sim_cycles(s, COST_MALL_BYTES), LINE, 16);
 	cache_init(&s->scalar, sim_cycles(s, COST_K_BYTES), LINE, 4);
 	cache_init(&s->icache, sim_cycles(s, COST_IC_BYTES),
 		   (uint32_t)sim_cycles(s, COST_IC_LINE), 8);
@@ -539,6 +553,7 @@ void sim_memory_fini(struct sim *s)
 		cache_fini(&s->cu[i].l0);
 	cache_fini(&s->l1);
 	cache_fini(&s->l2);
+	cache_fini(&s->mall);
 	cache_fini(&s->scalar);
 	cache_fini(&s->icache);
 	cache_fini(&s->tlb);

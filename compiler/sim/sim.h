@@ -138,6 +138,8 @@ struct sim_source {
 enum sim_warmth {
 	SIM_COLD, /* in DRAM, pages not in the TLB; code not in caches */
 	SIM_WARM, /* in the smallest level that holds `footprint_bytes` */
+	SIM_EMPTY, /* in DRAM, but pages are in the TLB: what caches hold is
+		    * what the kernel has brought into them */
 };
 
 /* An instruction issues: what observers see, in order of cycles. */

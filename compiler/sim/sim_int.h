@@ -193,7 +193,7 @@ struct sim {
 	uint64_t next_launch;
 	uint64_t slot_free; /* of the last wave that ended */
 	/* Shared levels: this WGP's part. */
-	struct cache l1, l2, scalar, icache, tlb;
+	struct cache l1, l2, mall, scalar, icache, tlb;
 	double l1_free, l2_free, memory_free, l2_busy, memory_busy;
 	double l1_rate, l2_rate, ic_rate, dram_rate; /* B per cycle, ours */
 	uint8_t priorities;  /* all that any wave ever had, or'ed */
