@@ -311,6 +311,15 @@ static bool pilot(struct micro_probe *p, struct err *e)
 	return true;
 }
 
+/* From what a copy of a chain takes to the latency of one instruction. */
+static void one_latency(struct micro_probe *p)
+{
+	const struct micro_inst *i = p->stream ? NULL : p->inst;
+
+	for (size_t k = 0; i && i->per && k < p->series.n; k++)
+		p->series.v[k] = (p->series.v[k] - i->extra) / i->per;
+}
+
 bool micro_probe_run(struct micro_probe *p, size_t n, struct err *e)
 {
 	const struct probe_opts *o = p->d->o;
@@ -334,6 +343,8 @@ bool micro_probe_run(struct micro_probe *p, size_t n, struct err *e)
 			micro_inst_want(&p[i]);
 	}
 	good = good && micro_run(&plan, s, n, e);
+	for (size_t i = 0; i < n && good; i++)
+		one_latency(&p[i]);
 	progress_fini(&bar);
 	free(s);
 	return good;

@@ -98,6 +98,7 @@ struct micro_probe {
 	uint32_t waves, iterations, warm, reps;
 	double copies;	    /* by which a pass of the two loops differs */
 	const struct micro_inst *inst; /* NULL: a kernel of its own */
+	const struct micro_inst *second; /* mixed with it, or NULL */
 	bool stream;
 	/* What the loops have to leave, by lane; valid if has_values. */
 	bool has_values, ran, right;
@@ -145,6 +146,8 @@ struct micro_inst {
 	enum micro_set set;
 	char init;
 	unsigned copies;
+	/* A copy of the chain takes per * latency + extra; 0: 1. */
+	unsigned per, extra;
 	const char *latency, *interval; /* rows of cost.def, "" */
 	const char *chain, *stream;
 	void (*step)(union micro_value x[MICRO_LANES],
@@ -163,8 +166,13 @@ const struct micro_inst *micro_inst_make(const char *mnemonic,
 bool micro_inst_probe(struct micro_probe *p, struct micro_device *d,
 		      const struct micro_inst *i, bool stream, uint32_t waves,
 		      struct err *e);
-/* Fills p->want with what C makes of p->inst and p->iterations. */
+/*
+ * Fills p->want with what C makes of p->inst and p->iterations; of p->second
+ * instead of the high dword, if there is one.
+ */
 void micro_inst_want(struct micro_probe *p);
+/* The first result register, "v32": of the second set, too. */
+void micro_inst_result(const struct micro_inst *i, bool second, char name[16]);
 /*
  * Append the copy number k of a stream; `second`: on registers that no stream
  * has which is not `second`, so that two can be mixed.

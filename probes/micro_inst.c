@@ -64,16 +64,24 @@ static uint32_t dot(uint32_t sum, uint32_t a, uint32_t b, int bits)
 #define GPU(name, set, init, copies, latency, interval, text, step) STEP(step)
 #define GPU2(name, set, init, copies, latency, interval, chain, stream, step) \
 	STEP(step)
+#define GPU3(name, set, init, copies, latency, interval, per, extra, chain, \
+	     stream, step)                                                  \
+	STEP(step)
 #include "probes/micro_inst.def"
 #undef GPU
 #undef GPU2
+#undef GPU3
 
-#define GPU2(name_, set_, init_, copies_, latency_, interval_, chain_,    \
-	     stream_, step_)                                              \
+#define GPU3(name_, set_, init_, copies_, latency_, interval_, per_,      \
+	     extra_, chain_, stream_, step_)                              \
 	{ .name = name_, .set = MICRO_##set_, .init = #init_[0],          \
 	  .copies = copies_, .latency = latency_, .interval = interval_,  \
-	  .chain = chain_, .stream = stream_,                             \
-	  .step = STEP_NAME(__LINE__) },
+	  .per = per_, .extra = extra_, .chain = chain_,                  \
+	  .stream = stream_, .step = STEP_NAME(__LINE__) },
+#define GPU2(name, set, init, copies, latency, interval, chain, stream,   \
+	     step)                                                        \
+	GPU3(name, set, init, copies, latency, interval, 1, 0, chain,     \
+	     stream, step)
 #define GPU(name, set, init, copies, latency, interval, text, step) \
 	GPU2(name, set, init, copies, latency, interval, text, text, step)
 /* The step itself is not needed here; its commas would be in the way. */
@@ -228,34 +236,56 @@ void micro_inst_init(const struct micro_inst *i, bool second,
 			   from[r->scalar][k % r->step & 1]);
 }
 
-void micro_inst_want(struct micro_probe *p)
+/* What `n` steps make of the first result register, by lane. */
+static void want_one(const struct micro_inst *i, const struct start *s,
+		     uint64_t n, union micro_value x[MICRO_LANES])
 {
-	const struct micro_inst *i = p->inst;
-	const struct start *s = start_of(i->init);
 	const union micro_value a = { .u = { s->a[0], s->a[1] } },
 				b = { .u = { s->b[0], s->b[1] } };
-	const uint64_t per_reg = (uint64_t)p->copies /
-				 (p->stream ? (uint64_t)regs_of[i->set].count :
-					      1);
-	union micro_value v[MICRO_LANES];
 
-	p->has_values = i->step;
 	for (uint32_t l = 0; l < MICRO_LANES; l++)
-		v[l] = first_value(i->init, l);
-	for (int loop = 0; loop < 2 && i->step; loop++) {
-		union micro_value x[MICRO_LANES];
+		x[l] = first_value(i->init, l);
+	for (; n; n--)
+		i->step(x, &a, &b);
+}
 
-		memcpy(x, v, sizeof(x));
-		for (uint64_t n = per_reg * p->iterations * (1u + (unsigned)loop);
-		     n; n--)
-			i->step(x, &a, &b);
+/* Copies on the first register, in all iterations of loop 0 or 1. */
+static uint64_t steps_of(const struct micro_probe *p,
+			 const struct micro_inst *i, int loop)
+{
+	const uint64_t copies = (uint64_t)p->copies << loop;
+	const uint64_t count = (uint64_t)regs_of[i->set].count;
+
+	return (p->stream ? (copies + count - 1) / count : copies) *
+	       p->iterations;
+}
+
+void micro_inst_want(struct micro_probe *p)
+{
+	const struct micro_inst *i = p->inst, *k = p->second;
+	const struct start *s = start_of(i->init);
+
+	p->has_values = i->step && (!k || k->step);
+	for (int loop = 0; loop < 2 && p->has_values; loop++) {
+		union micro_value x[MICRO_LANES], y[MICRO_LANES];
+
+		want_one(i, s, steps_of(p, i, loop), x);
+		if (k)
+			want_one(k, s, steps_of(p, k, loop), y);
 		for (int l = 0; l < MICRO_LANES; l++) {
 			p->want[loop][0][l] = x[l].u[0];
-			p->want[loop][1][l] = regs_of[i->set].step > 1 ?
-						      x[l].u[1] :
-						      0;
+			p->want[loop][1][l] = k ? y[l].u[0] :
+				regs_of[i->set].step > 1 ? x[l].u[1] : 0;
 		}
 	}
+}
+
+void micro_inst_result(const struct micro_inst *i, bool second, char name[16])
+{
+	const struct regs *r = &regs_of[i->set];
+
+	snprintf(name, 16, "%c%d", r->scalar ? 's' : 'v',
+		 second ? r->second : r->first);
 }
 
 /* ---------------------------------------------------------------- probe -- */

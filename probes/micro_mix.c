@@ -60,11 +60,19 @@ static bool mix(struct micro_probe *p, struct micro_device *d,
 			micro_inst_copy(a, k, false, &body[loop]);
 			micro_inst_copy(b, k, true, &body[loop]);
 		}
+	char lo[16], hi[16];
+
+	micro_inst_result(a, false, lo);
+	micro_inst_result(b, true, hi);
 	const struct micro_text t = { .setup = setup.data, .init = init.data,
 				      .loop = { body[0].data, body[1].data },
+				      .lo = lo, .hi = hi,
 				      .lds_bytes = 4096, .waves = MIX_WAVES };
 	const bool good = micro_probe_init(p, d, &t, a->name, MIX_COPIES, 0, e);
 
+	p->inst = a;
+	p->second = b;
+	p->stream = true;
 	buf_fini(&setup);
 	buf_fini(&init);
 	buf_fini(&body[0]);
@@ -124,6 +132,16 @@ int micro_overlap(const struct probe_opts *o, struct err *e)
 
 /* ---------------------------------------------------- simple text probes -- */
 
+/*
+ * The texts move v12 or leave v32 as it is, and have an instruction that would
+ * change s40 where no wave may come by.
+ */
+#define TEXT_MOVED 0x5eed0001
+#define TEXT_KEPT  0x5eed0002
+static const char text_setup[] = "v_mov_b32 v12, 0x5eed0001\n"
+				 "v_mov_b32 v32, 0x5eed0001\n"
+				 "s_mov_b32 s40, 0x5eed0002\n";
+
 /* A loop of `copies` times `text`, by so many waves. */
 static bool text_probe(struct micro_probe *p, struct micro_device *d,
 		       const char *name, const char *text, int copies,
@@ -134,10 +152,18 @@ static bool text_probe(struct micro_probe *p, struct micro_device *d,
 	for (int k = 0; k < 2 * copies; k++)
 		for (int loop = k < copies ? 0 : 1; loop < 2; loop++)
 			micro_expand(&body[loop], text, 32 + k % 16);
-	const struct micro_text t = { .loop = { body[0].data, body[1].data },
+	const struct micro_text t = { .setup = text_setup,
+				      .loop = { body[0].data, body[1].data },
+				      .lo = "v32", .hi = "s40",
 				      .waves = waves };
 	const bool good = micro_probe_init(p, d, &t, name, copies, iterations,
 					   e);
+
+	p->has_values = true;
+	for (int k = 0; k < 2 * MICRO_LANES; k++) {
+		p->want[k / MICRO_LANES][0][k % MICRO_LANES] = TEXT_MOVED;
+		p->want[k / MICRO_LANES][1][k % MICRO_LANES] = TEXT_KEPT;
+	}
 
 	buf_fini(&body[0]);
 	buf_fini(&body[1]);
@@ -170,6 +196,7 @@ static bool text_run(const struct probe_opts *o, const char *verb,
 		const struct text_row *r = &rows[i];
 		char params[64];
 
+		d.wrong += !p[i].right;
 		table_row(t);
 		table_cell(t, 0, "%s", r->name);
 		table_cell(t, 1, "%u", r->waves);
@@ -193,7 +220,7 @@ static bool text_run(const struct probe_opts *o, const char *verb,
 	return micro_device_close(&d, good, e) == EXIT_YES;
 }
 
-#define TAKEN "s_branch 1f\ns_nop 0\n1:"
+#define TAKEN "s_branch 1f\ns_not_b32 s40, s40\n1:"
 
 int micro_branch(const struct probe_opts *o, struct err *e)
 {
@@ -202,9 +229,10 @@ int micro_branch(const struct probe_opts *o, struct err *e)
 		{ "branch not taken", "s_cbranch_execz 0", "branch.latency", 16,
 		  1, 0, 1 },
 		{ "conditional taken",
-		  "s_cmp_eq_u32 s8, s8\ns_cbranch_scc1 1f\ns_nop 0\n1:", "", 8,
+		  "s_cmp_eq_u32 s8, s8\ns_cbranch_scc1 1f\n"
+		  "s_not_b32 s40, s40\n1:", "", 8,
 		  1, 0, 1 },
-		{ "barrier", "s_barrier", "", 16, 2, 0, 1 },
+		{ "barrier", "s_barrier", "barrier", 16, 2, 0, 1 },
 		{ "barrier", "s_barrier", "", 16, 4, 0, 1 },
 		{ "barrier", "s_barrier", "", 16, 8, 0, 1 },
 		{ "barrier", "s_barrier", "", 16, 16, 0, 1 },

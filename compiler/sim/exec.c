@@ -3,6 +3,12 @@
 
 #include "compiler/sim/sim_int.h"
 
+static void hold(struct wave *w, uint64_t until, enum sim_stall why)
+{
+	w->hold = until;
+	w->hold_why = why;
+}
+
 /* ---- vector ALU ---- */
 
 /*
@@ -56,7 +62,9 @@ static void vector_results(struct sim *s, struct wave *w, uint64_t exec)
 {
 	const struct info *i = w->info;
 	uint64_t start = sim_cycles(s, COST_VALU_START_VGPR);
-	uint64_t to_salu = sim_cycles(s, COST_VALU_TO_SALU);
+	uint64_t to_salu = i->class == COST_CLASS_READLANE
+				   ? i->latency
+				   : sim_cycles(s, COST_VALU_TO_SALU);
 	uint64_t others = exec + sim_cycles(s, COST_WMMA_RESULT) -
 			  valu_start(s, i);
 
@@ -142,6 +150,8 @@ static void issue_salu(struct sim *s, struct wave *w)
 	w->last_salu = s->now;
 	ring_put(&w->salu_execs, exec);
 	w->busy = i->issue;
+	if (i->issue > 1)
+		hold(w, s->now + i->issue, SIM_PIPE);
 }
 
 /* ---- sequencer ---- */
@@ -185,12 +195,6 @@ static void next_delay(struct wave *w)
 		w->delay = delay_until(w, w->delay_id);
 		w->delay_id = 0;
 	}
-}
-
-static void hold(struct wave *w, uint64_t until, enum sim_stall why)
-{
-	w->hold = until;
-	w->hold_why = why;
 }
 
 static void issue_special(struct sim *s, struct wave *w)
