@@ -109,4 +109,108 @@ void host_gemm_part(const struct host_gemm *g, struct host_gemm_scratch *s,
 void host_gemm(const struct host_gemm *g, struct host_gemm_scratch *s,
 	       struct threads *t);
 
+/* ---------------------------------------------------- host_space.c ------ */
+
+/* A product without its operands, as the tuner and its database have it. */
+struct host_problem {
+	size_t m, n, k;
+	enum host_gemm_type b_type;
+	bool b_by_n;
+};
+
+#define HOST_GEMM_TEXT 80
+
+/* "swapped v4 12x2 kc512 depth1024 nc384 copy", and back. */
+void host_gemm_config_name(const struct host_gemm_config *c,
+			   char out[HOST_GEMM_TEXT]);
+bool host_gemm_config_parse(const char *s, struct host_gemm_config *c,
+			    struct err *e);
+/* "f32*bf16[n][k]": what of a problem is not its size. */
+void host_problem_op(const struct host_problem *p, char out[HOST_GEMM_TEXT]);
+
+/*
+ * Fills out[cap] with legal configurations of a level, each once, the default
+ * first; returns how many there are, at most `cap`.
+ */
+size_t host_gemm_candidates(const struct host_problem *p, unsigned level,
+			    struct host_gemm_config *out, size_t cap);
+
+/* ----------------------------------------------------- host_trial.c ----- */
+
+/*
+ * A problem with operands (normal, from a seed) and some elements of its result
+ * in double: those of first, last and random rows and columns, or all where
+ * there are few.
+ */
+struct host_trial;
+struct host_trial *host_trial_new(const struct host_problem *p,
+				  unsigned threads, uint64_t seed,
+				  struct err *e);
+void host_trial_free(struct host_trial *t);
+/* Computes the product; C is in host_trial_c() afterwards, [m][n]. */
+void host_trial_run(struct host_trial *t, const struct host_gemm_config *c);
+float *host_trial_c(struct host_trial *t);
+/*
+ * The largest error of what is in C, as a share of what is allowed, which is
+ * 4 sqrt(k) 2^-23 times the norm of an element's products; INFINITY for NaN.
+ * *compared counts elements.
+ */
+double host_trial_worst(const struct host_trial *t, size_t *compared);
+/* Seconds of one run in a sample of at least a millisecond. */
+double host_trial_time(struct host_trial *t, const struct host_gemm_config *c);
+
+/* ------------------------------------------------------ host_tune.c ----- */
+
+struct host_tune_opts {
+	const char *db;	  /* as res_path() takes it */
+	unsigned threads; /* 0: one per processor */
+	unsigned level;	  /* 0: host_gemm_level() */
+	double seconds;	  /* for a problem; 0: 5 */
+	uint64_t seed;
+	const volatile int *stop; /* may be NULL; set: end soon */
+	int argc;
+	char *const *argv;
+};
+struct host_outcome {
+	bool found, stored; /* stored: taken from the database as it is */
+	char config[HOST_GEMM_TEXT], second[HOST_GEMM_TEXT];
+	double time_s, lo_s, hi_s; /* median and its 95 % interval */
+	double default_s; /* of host_gemm_default() in the same rounds */
+	size_t samples, candidates, failed;
+};
+/*
+ * Searches for the fastest configuration of each problem on this machine, and
+ * stores it.  Every candidate is checked before it is timed; all are timed in
+ * turns of random order, and the slower ones leave, until a few remain for the
+ * last rounds.  The default stays unless another is faster beyond doubt.  A
+ * problem that this program has decided before, for as many threads, is taken
+ * from the database; one that was interrupted begins anew, for times of
+ * different days are not comparable.
+ */
+bool host_tune(const struct host_tune_opts *o, const struct host_problem *p,
+	       size_t n, struct host_outcome *out, struct err *e);
+
+/* ---------------------------------------------------- host_select.c ----- */
+
+/*
+ * The winners of a database for this processor and so many threads, kept in
+ * memory.  A file that is not there is an empty table.
+ */
+struct host_table;
+struct host_table *host_table_open(const char *db, unsigned threads,
+				   struct err *e);
+void host_table_free(struct host_table *t);
+
+enum host_how { HOST_EXACT, HOST_NEAREST, HOST_DEFAULT };
+/*
+ * The configuration for a product: the winner of this very problem, else of
+ * the one of its kind whose sizes are least far, |log2(m/m')| + |log2(n/n')| +
+ * |log2(k/k')| <= 2, if it is legal here, else host_gemm_default().  `t` may
+ * be NULL.
+ */
+enum host_how host_select(const struct host_table *t, const struct host_gemm *g,
+			  struct host_gemm_config *c);
+/* What the rows of a database are kept under: the processor and threads. */
+void host_target(unsigned threads, char out[HOST_GEMM_TEXT]);
+
 #endif

@@ -71,4 +71,13 @@ struct host_kernels {
 /* Of a level that this processor has. */
 const struct host_kernels *host_kernels(unsigned level);
 
+/* ------------------------------------------------------ host_plan.c ----- */
+
+/* host_gemm_default() for a level. */
+void host_gemm_plan(const struct host_gemm *g, unsigned level,
+		    struct host_gemm_config *c);
+/* Sets nc and depth for the path and kc; `deep`: all of k if it fits. */
+void host_gemm_blocks(const struct host_gemm *g, bool deep,
+		      struct host_gemm_config *c);
+
 #endif

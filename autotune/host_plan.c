@@ -76,39 +76,50 @@ static uint16_t columns_of(unsigned kc)
 }
 
 /* A swapped product turns C back once per depth, so all of k if it fits. */
-static void deepen(const struct host_gemm *g, struct host_gemm_config *c)
+static unsigned depth_of(const struct host_gemm *g,
+			 const struct host_gemm_config *c)
 {
 	unsigned lanes = host_kernels(c->level)->lanes;
 	size_t columns = (g->m / lanes + 1) * lanes;
-	size_t most = second_cache_bytes() * 3 / 4 / sizeof(float) / columns;
-	size_t depth = (g->k + c->kc - 1) / c->kc;
+	size_t fit = second_cache_bytes() * 3 / 4 / sizeof(float) / columns;
+	size_t steps = (g->k + c->kc - 1) / c->kc;
 
-	depth = depth < most / c->kc ? depth : most / c->kc;
-	depth = depth < 1 ? 1 : depth > 16 ? 16 : depth;
-	c->depth = (uint16_t)(depth * c->kc);
+	steps = steps < fit / c->kc ? steps : fit / c->kc;
+	return (unsigned)(steps < 1 ? 1 : steps > 16 ? 16 : steps) * c->kc;
+}
+
+void host_gemm_blocks(const struct host_gemm *g, bool deep,
+		      struct host_gemm_config *c)
+{
+	c->depth = (uint16_t)(deep ? depth_of(g, c) : c->kc);
 	c->nc = columns_of(c->depth);
-	if (c->nc < columns && depth > 1)
-		c->nc = (uint16_t)columns;
+	/* What the depth was made to hold. */
+	if (c->depth > c->kc && c->nc < g->m)
+		c->nc = (uint16_t)g->m;
+}
+
+void host_gemm_plan(const struct host_gemm *g, unsigned level,
+		    struct host_gemm_config *c)
+{
+	*c = (struct host_gemm_config){
+		.level = (uint8_t)level,
+		/* Turning the smaller side is cheaper. */
+		.path = g->b_by_n && g->m < g->n ? HOST_GEMM_SWAPPED :
+						   HOST_GEMM_NORMAL,
+		.rows = level == 4 ? 12 : 6,
+		.vecs = 2,
+		.kc = 512,
+		.copy = true,
+	};
+	if (g->b_by_n && g->m <= 16)
+		*c = (struct host_gemm_config){ .level = (uint8_t)level,
+						.path = HOST_GEMM_DOT,
+						.ahead_bytes = 1024 };
+	else
+		host_gemm_blocks(g, c->path == HOST_GEMM_SWAPPED, c);
 }
 
 void host_gemm_default(const struct host_gemm *g, struct host_gemm_config *c)
 {
-	*c = (struct host_gemm_config){
-		.level = (uint8_t)host_gemm_level(),
-		.path = HOST_GEMM_NORMAL,
-		.vecs = 2,
-		.kc = 512,
-		.copy = true,
-		.ahead_bytes = 1024,
-	};
-	c->rows = c->level == 4 ? 12 : 6;
-	c->depth = c->kc;
-	c->nc = columns_of(c->depth);
-	/* Turning the smaller side is cheaper. */
-	if (g->b_by_n && g->m < g->n) {
-		c->path = HOST_GEMM_SWAPPED;
-		deepen(g, c);
-	}
-	if (g->b_by_n && g->m <= 16)
-		c->path = HOST_GEMM_DOT;
+	host_gemm_plan(g, host_gemm_level(), c);
 }
