@@ -824,8 +824,11 @@ static bool jump(const struct machine_code *c, struct machine *m,
 		m->pc = to;
 		return true;
 	}
-	if (!condition(c, m, in->op, &taken))
-		return lost(c, m, o, e);
+	if (!condition(c, m, in->op, &taken)) {
+		taken = false;
+		if (!c->guess || (int16_t)in->f[ISA_F_SIMM16] < 0)
+			return lost(c, m, o, e);
+	}
 	m->pc = next + (taken ? (uint64_t)(int64_t)(int16_t)
 				in->f[ISA_F_SIMM16] * 4 : 0);
 	return true;

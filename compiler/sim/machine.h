@@ -37,6 +37,8 @@ struct machine_code {
 	int vgprs; /* of a wave: registers from there on are never known */
 	struct machine_memory memory[MACHINE_MEMORY_MAX];
 	int n_memory;
+	/* Forward branches on what is not known are not taken, not errors. */
+	bool guess;
 	struct machine_op *op; /* [dwords], decoded when they are reached */
 	struct trace_access access[TRACE_ACCESSES_MAX]; /* of the last step */
 	uint64_t unknown; /* accesses without addresses */

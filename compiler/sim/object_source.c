@@ -441,8 +441,10 @@ bool sim_object_open(struct sim_source *s, const struct sim_launch *l,
 		.code = s->code, .va = s->code_va, .size_bytes = s->code_bytes,
 		.wave_size = s->wave_size, .vgprs = s->vgprs,
 		.memory = { { KERNARG_VA, o->arguments, l->kernarg_bytes },
-			    { PACKET_VA, &o->packet, sizeof(o->packet) } },
-		.n_memory = 2,
+			    { PACKET_VA, &o->packet, sizeof(o->packet) },
+			    { l->data_va, l->data, l->data_bytes } },
+		.n_memory = 3,
+		.guess = l->guess,
 	};
 	machine_code_init(&o->code);
 	o->wave = xcalloc((size_t)n_groups * (size_t)s->waves_per_group,

@@ -302,6 +302,14 @@ struct sim_launch {
 	uint32_t groups[3];	/* workgroups of the grid */
 	uint32_t group_size[3]; /* work-items of a workgroup */
 	uint32_t lds_bytes;	/* dynamic, beyond the descriptor's */
+	/* Or 0: a buffer whose contents kernels branch on, as lengths are. */
+	uint64_t data_va, data_bytes;
+	const void *data;
+	/*
+	 * Where a branch would skip code depending on data, follow the path
+	 * that skips nothing, instead of giving up.
+	 */
+	bool guess;
 };
 
 /*
