@@ -74,6 +74,7 @@ int qwen_cmd_logits(struct qwen_cmd *c, struct err *e);
 int qwen_cmd_eval(struct qwen_cmd *c, struct err *e);
 int qwen_cmd_bench(struct qwen_cmd *c, struct err *e);
 int qwen_cmd_info(struct qwen_cmd *c, struct err *e);
+int qwen_cmd_forecast(struct qwen_cmd *c, struct err *e);
 int qwen_cmd_make(struct qwen_cmd *c, struct err *e);
 int qwen_cmd_check(struct qwen_cmd *c, struct err *e);
 

@@ -25,18 +25,25 @@ static bool same_shape(const struct kernel_shape *a,
 	       a->wide == b->wide && a->ratio == b->ratio;
 }
 
+static bool code_load(struct gpu *g, const void *object, size_t bytes,
+		      struct gpu_code *out, struct err *e)
+{
+	struct kfd_code *code;
+
+	if (!kfd_code_load(g->dev, object, bytes, &code, e))
+		return false;
+	*out = (struct gpu_code){ kfd_code_at(code, 0), object, bytes };
+	return true;
+}
+
 static bool kernel_make(struct gpu *g, struct gpu_kernel *k, struct err *e)
 {
-	struct jit_object obj;
-	struct kfd_code *code;
-	bool good;
-
-	if (!kernel_object(&g->jit, k->entry, &k->shape, NULL, &obj, e))
+	if (!kernel_object(&g->jit, k->entry, &k->shape, NULL, &k->object, e))
 		return err_wrap(e, "kernel %s", k->entry->name);
-	good = kfd_code_load(g->dev, obj.bytes, obj.len, &code, e) &&
-	       kfd_code_kernel(code, k->entry->name, &k->kernel, e);
-	jit_object_fini(&obj);
-	return good || err_wrap(e, "kernel %s", k->entry->name);
+	if (code_load(g, k->object.bytes, k->object.len, &k->code, e))
+		return true;
+	jit_object_fini(&k->object);
+	return err_wrap(e, "kernel %s", k->entry->name);
 }
 
 const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
@@ -65,20 +72,17 @@ const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
 
 static bool tiles_make(struct gpu *g, struct gpu_tiles *t, struct err *e)
 {
-	struct gemm_code code;
-	struct kfd_code *loaded;
 	bool good = true;
 
 	t->config = gemm_default(&t->op);
-	if (!gemm_compile(&t->op, &t->config, NULL, &code, e))
+	if (!gemm_compile(&t->op, &t->config, NULL, &t->objects, e))
 		return false;
-	for (int i = 0; good && i < code.n; i++) {
-		good = kfd_code_load(g->dev, code.object[i].bytes.data,
-				     code.object[i].bytes.len, &loaded, e);
-		if (good)
-			t->kernel[i] = kfd_code_at(loaded, 0);
+	for (int i = 0; good && i < t->objects.n; i++) {
+		const struct buf *b = &t->objects.object[i].bytes;
+		good = code_load(g, b->data, b->len, &t->code[i], e);
 	}
-	gemm_code_fini(&code);
+	if (!good)
+		gemm_code_fini(&t->objects);
 	return good;
 }
 
@@ -133,12 +137,12 @@ static bool block_new(struct block *b, struct gpu *g, size_t bytes,
 	return true;
 }
 
-/* Copies to the block's end; *va is where it lies there. */
+/* To the block's end; *va is where it lies there.  NULL: nothing to copy. */
 static bool block_add(struct block *b, const void *data, size_t bytes,
 		      uint64_t *va, struct err *e)
 {
 	*va = b->mem->va + b->used;
-	if (!kfd_write(b->g->dev, b->mem, b->used, data, bytes, e))
+	if (data && !kfd_write(b->g->dev, b->mem, b->used, data, bytes, e))
 		return false;
 	b->used += bytes;
 	return true;
@@ -153,7 +157,8 @@ static bool floats_add(struct block *b, const float *x, uint32_t n,
 
 static size_t scale_bytes(const struct qwen_matrix *w)
 {
-	return w->scale ? (size_t)w->rows * (w->cols / QWEN_GROUP) * 2 : 0;
+	return w->type >= QWEN_W_INT8 ? (size_t)w->rows *
+		(w->cols / QWEN_GROUP) * 2 : 0;
 }
 
 static size_t weight_bytes(const struct qwen_matrix *w)
@@ -199,7 +204,7 @@ static bool matrices_add(struct block *b, const struct qwen_matrix *const *w,
 		if (!block_add(b, w[i]->data, weight_bytes(w[i]), &va, e))
 			return false;
 	}
-	if (!w[0]->scale)
+	if (out->type < QWEN_W_INT8)
 		return true;
 	b->used = padded(b->used);
 	out->scale = b->mem->va + b->used;
@@ -256,7 +261,7 @@ static bool ends_add(struct gpu *g, struct err *e)
 	    !floats_add(&b, g->m->norm, hidden, &g->norm, e))
 		return false;
 	g->head = g->embed;
-	return head[0]->data == embed[0]->data ||
+	return g->m->config.tied ||
 	       (block_new(&b, g, matrices_bytes(head, 1), "output", e) &&
 		matrices_add(&b, head, 1, &g->head, e));
 }
@@ -268,10 +273,14 @@ static void gpu_close(struct qwen_model *m)
 	struct gpu *g = m->device;
 
 	kfd_close(g->dev);
-	for (size_t i = 0; i < g->n_kernels; i++)
+	for (size_t i = 0; i < g->n_kernels; i++) {
+		jit_object_fini(&g->kernel[i]->object);
 		free(g->kernel[i]);
-	for (size_t i = 0; i < g->n_tiles; i++)
+	}
+	for (size_t i = 0; i < g->n_tiles; i++) {
+		gemm_code_fini(&g->tiles[i]->objects);
 		free(g->tiles[i]);
+	}
 	jit_fini(&g->jit);
 	free(g->kernel);
 	free(g->tiles);
@@ -304,6 +313,10 @@ static bool gpu_open(struct qwen_model *m, const struct qwen_load *how,
 		if (how->progress)
 			progress_step(how->progress, 1);
 	}
+	if (!good && e->code == ERR_NOMEM)
+		err_wrap(e, "the model with weights of %s does not fit "
+			 "(--weights int8 and int4 take less)",
+			 qwen_weights_name(m->layer[0].q.type));
 	if (!good)
 		gpu_close(m);
 	return good;

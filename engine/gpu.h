@@ -6,6 +6,8 @@
  * compiled for their types.  gpu_pass.c holds a state: cache, activations, a
  * queue, and the one command stream that a pass is.  A token costs five packets
  * a layer (compiler/kernels/stream.c) and two copies of a few words.
+ * gpu_forecast.c puts the same packets into the pipeline simulator instead:
+ * what a card would take, without one and without weights.
  */
 #ifndef T0_ENGINE_GPU_H
 #define T0_ENGINE_GPU_H
@@ -29,18 +31,27 @@ struct gpu_layer {
 	uint64_t attn_norm, ffn_norm, q_norm, k_norm; /* f32 */
 };
 
+/* A kernel on the device, and the object that it came from. */
+struct gpu_code {
+	const struct kfd_kernel *kernel;
+	const void *object;
+	size_t object_bytes;
+};
+
 /* A kernel of the library, ready to launch. */
 struct gpu_kernel {
 	const struct kernel_entry *entry;
 	struct kernel_shape shape; /* defaults filled in */
-	const struct kfd_kernel *kernel;
+	struct jit_object object;
+	struct gpu_code code;
 };
 
 /* A product of tiles, ready to launch. */
 struct gpu_tiles {
 	struct gemm_op op;
 	struct gemm_config config;
-	const struct kfd_kernel *kernel[GEMM_KERNELS];
+	struct gpu_code code[GEMM_KERNELS];
+	struct gemm_code objects;
 };
 
 struct gpu {
@@ -77,5 +88,36 @@ void gpu_state_free(void *state);
 uint64_t gpu_cache_bytes(const void *state);
 bool gpu_forward(void *state, const struct qwen_pass *p, struct err *e);
 void gpu_counts(const void *state, struct qwen_counts *out);
+
+/* ---------------------------------------------------- gpu_forecast.c ---- */
+
+/* A pass of `sequences` times `tokens` tokens, the last at position-1. */
+struct gpu_question {
+	uint32_t sequences, tokens, positions;
+	enum qwen_weights weights, cache;
+};
+/* Launches of the same kernel with the same sizes. */
+struct gpu_share {
+	char kernel[64];
+	uint32_t launches;
+	double each_s; /* on the GPU */
+	char limit[16]; /* the busiest pipe */
+};
+struct gpu_forecast {
+	struct gpu_share *share; /* [n]; the caller's, free() */
+	size_t n;
+	uint32_t packets;
+	double kernels_s, launches_s; /* their sum is the pass */
+	uint64_t weight_bytes;	      /* that a pass reads at least */
+};
+struct cost_model;
+/*
+ * Simulated: every kernel of the pass, from its code, its arguments and the
+ * costs.  ERR_NOMEM if the model does not fit the card; ERR_UNSUPPORTED names
+ * a kernel that the simulator cannot follow.
+ */
+bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,
+		  const struct cost_model *m, struct gpu_forecast *out,
+		  struct err *e);
 
 #endif

@@ -52,7 +52,16 @@ struct gpu_state {
 	uint32_t cap_wanted;
 	struct qwen_counts counts;
 	uint64_t ticket; /* of the last packet */
+	/* A forecast: packets go here; there is no queue. */
+	void (*record)(void *ctx, const struct gpu_code *c,
+		       const struct kfd_launch *l);
+	void *record_ctx;
 };
+
+/* As gpu_state_new(), without a queue. */
+struct gpu_state *gpu_state_make(const struct qwen_model *m,
+				 const struct qwen_shape *shape,
+				 struct err *e);
 
 /* What the layers need to know of a pass. */
 struct gpu_pass {
@@ -61,6 +70,15 @@ struct gpu_pass {
 	uint32_t runs;	  /* 0: tokens of a sequence do not stand together */
 	uint32_t run_most; /* tokens of the longest run */
 };
+
+/* -------------------------------------------------------- gpu_pass.c ---- */
+
+/* One packet, on the queue or, in a forecast, to the record. */
+bool gpu_put(struct gpu_state *s, const struct gpu_code *c,
+	     const struct kfd_launch *l, struct err *e);
+/* All packets of a pass; what it computes is then on its way. */
+bool gpu_put_pass(struct gpu_state *s, const struct qwen_pass *p,
+		  struct err *e);
 
 /* Arguments of a launch, each at a multiple of its size. */
 struct gpu_args {
@@ -121,19 +139,19 @@ static inline void arg_strides(struct gpu_args *a, const struct gpu_state *s)
 }
 
 static inline bool put(struct gpu_state *s, const struct gpu_kernel *k,
-		const struct gpu_args *a, uint64_t gx, uint64_t gy, struct err *e)
+		       const struct gpu_args *a, uint64_t gx, uint64_t gy,
+		       struct err *e)
 {
 	uint32_t wg = k->shape.group;
-	struct kfd_launch l = {
-		.kernel = k->kernel,
+	const struct kfd_launch l = {
+		.kernel = k->code.kernel,
 		.grid = { (uint32_t)gx * wg, (uint32_t)gy, 1 },
 		.wg = { wg, 1, 1 },
 		.args = a->bytes,
 		.args_bytes = a->n,
 	};
 
-	s->counts.packets++;
-	return kfd_put(s->queue, &l, &s->ticket, e);
+	return gpu_put(s, &k->code, &l, e);
 }
 
 static inline uint64_t groups_of(const struct gpu_kernel *k, uint64_t n)

@@ -334,23 +334,39 @@ static bool layers(struct gpu_state *s, const struct qwen_pass *p,
 		bool tiles = p->n >= TILE_TOKENS && gpu_tile_can(s, i);
 		if (!(tiles ? gpu_tile_layer : gpu_layer)(s, i, gp, e))
 			return false;
-		kfd_flush(s->queue);
+		if (s->queue)
+			kfd_flush(s->queue);
 		done[i % AHEAD] = s->ticket;
 	}
 	return true;
 }
 
+bool gpu_put(struct gpu_state *s, const struct gpu_code *c,
+	     const struct kfd_launch *l, struct err *e)
+{
+	s->counts.packets++;
+	if (!s->record)
+		return kfd_put(s->queue, l, &s->ticket, e);
+	s->record(s->record_ctx, c, l);
+	return true;
+}
+
+bool gpu_put_pass(struct gpu_state *s, const struct qwen_pass *p,
+		  struct err *e)
+{
+	struct gpu_pass gp;
+
+	words_write(s, p, &gp);
+	s->counts.passes++;
+	return embed(s, p->n, e) && layers(s, p, &gp, e) && results(s, p, e);
+}
+
 bool gpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 {
 	struct gpu_state *s = state;
-	struct gpu_pass gp;
-	bool good;
-
-	words_write(s, p, &gp);
-	good = embed(s, p->n, e) && layers(s, p, &gp, e) && results(s, p, e);
+	bool good = gpu_put_pass(s, p, e);
 
 	kfd_flush(s->queue);
-	s->counts.passes++;
 	if (!good) {
 		/* What was put may still run on the buffers. */
 		wait_for(s, s->ticket, NULL);
@@ -364,12 +380,10 @@ bool gpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 
 /* ---- the state ---- */
 
-void *gpu_state_new(const struct qwen_model *m, const struct qwen_shape *shape,
-		    struct err *e)
+struct gpu_state *gpu_state_make(const struct qwen_model *m,
+				 const struct qwen_shape *shape,
+				 struct err *e)
 {
-	/* With tiles a layer has eleven. */
-	const uint32_t packets = 12 * m->config.layers + 64;
-	struct kfd_queue_opts o = { .ring_packets = 64 };
 	struct gpu_state *s;
 
 	if (shape->cache >= QWEN_W_INT8) {
@@ -383,13 +397,28 @@ void *gpu_state_new(const struct qwen_model *m, const struct qwen_shape *shape,
 	s->shape = *shape;
 	s->ratio = ratio_of(&m->config);
 	s->splits = (shape->positions + SPLIT_KEYS - 1) / SPLIT_KEYS;
+	if (kernels_find(s, e) && cache_new(s, e) && angles_new(s, e) &&
+	    buffers_new(s, e))
+		return s;
+	gpu_state_free(s);
+	return NULL;
+}
+
+void *gpu_state_new(const struct qwen_model *m, const struct qwen_shape *shape,
+		    struct err *e)
+{
+	/* With tiles a layer has eleven. */
+	const uint32_t packets = 12 * m->config.layers + 64;
+	struct kfd_queue_opts o = { .ring_packets = 64 };
+	struct gpu_state *s = gpu_state_make(m, shape, e);
+
 	while (o.ring_packets < packets)
 		o.ring_packets *= 2;
 	o.kernarg_bytes = o.ring_packets * 512;
-	if (kernels_find(s, e) && cache_new(s, e) && angles_new(s, e) &&
-	    buffers_new(s, e) && kfd_queue_new(s->g->dev, &o, &s->queue, e))
+	if (s && kfd_queue_new(s->g->dev, &o, &s->queue, e))
 		return s;
-	gpu_state_free(s);
+	if (s)
+		gpu_state_free(s);
 	return NULL;
 }
 

@@ -92,15 +92,14 @@ static bool product(struct gpu_state *s, const struct gpu_tiles *t,
 		return false;
 	for (int i = 0; i < g.n; i++) {
 		const struct kfd_launch l = {
-			.kernel = t->kernel[i],
+			.kernel = t->code[i].kernel,
 			.grid = { g.step[i].groups[0] * g.step[i].group_size,
 				  g.step[i].groups[1], g.step[i].groups[2] },
 			.wg = { g.step[i].group_size, 1, 1 },
 			.args = g.step[i].args,
 			.args_bytes = g.step[i].args_bytes,
 		};
-		s->counts.packets++;
-		if (!kfd_put(s->queue, &l, &s->ticket, e))
+		if (!gpu_put(s, &t->code[i], &l, e))
 			return false;
 	}
 	return true;

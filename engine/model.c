@@ -175,6 +175,26 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	return ok;
 }
 
+void qwen_model_outline(struct qwen_model *m, const struct qwen_config *c,
+			enum qwen_weights w)
+{
+	*m = (struct qwen_model){ .config = *c,
+				  .embed = { w, c->vocab, c->hidden, NULL,
+					     NULL } };
+	m->head = m->embed;
+	m->layer = xcalloc(c->layers, sizeof(*m->layer));
+	m->token_bytes = qwen_matrix_bytes(&m->head);
+	for (uint32_t l = 0; l < c->layers; l++)
+		for (size_t i = 0; i < ARRAY_SIZE(layer_matrix); i++) {
+			struct qwen_matrix *to = (struct qwen_matrix *)
+				((char *)&m->layer[l] + layer_matrix[i].offset);
+			to->type = w;
+			to->rows = (uint32_t)size_of(c, layer_matrix[i].rows);
+			to->cols = (uint32_t)size_of(c, layer_matrix[i].cols);
+			m->token_bytes += qwen_matrix_bytes(to);
+		}
+}
+
 void qwen_model_close(struct qwen_model *m)
 {
 	if (m->device && m->backend->close)

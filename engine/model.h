@@ -78,6 +78,12 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 		     const struct qwen_load *how, struct threads *threads,
 		     struct err *e);
 void qwen_model_close(struct qwen_model *m);
+/*
+ * A model without weights, all matrices of one type: for what depends on sizes
+ * alone.  `m` gets neither threads nor a backend; end with qwen_model_close().
+ */
+void qwen_model_outline(struct qwen_model *m, const struct qwen_config *c,
+			enum qwen_weights w);
 
 /* -------------------------------------------------------- convert.c ---- */
 

@@ -22,7 +22,7 @@ static const struct {
 	{ "generate", qwen_cmd_generate }, { "bench", qwen_cmd_bench },
 	{ "eval", qwen_cmd_eval },	   { "logits", qwen_cmd_logits },
 	{ "check", qwen_cmd_check },	   { "info", qwen_cmd_info },
-	{ "make", qwen_cmd_make },
+	{ "make", qwen_cmd_make },	   { "forecast", qwen_cmd_forecast },
 };
 
 static void command_wrong(int argc, char **argv, int first, struct err *e)
@@ -125,7 +125,7 @@ static const struct cli_opt opt[] = {
 	{ "all", 0, CLI_FLAG, &c.all, NULL,
 	  "logits: of every token, not only the last" },
 	{ "shape", 0, CLI_STR, &c.shape, "NAME",
-	  "make: tiny, 0.6b, 1.7b, 4b, 8b, 14b or 32b" },
+	  "make, forecast: tiny, 0.6b, 1.7b, 4b, 8b, 14b or 32b" },
 	{ "tokenizer", 0, CLI_STR, &c.tokenizer, "DIR",
 	  "make: copy the tokenizer of this folder" },
 	{ "shards", 0, CLI_U64, &c.shards, "N",
@@ -148,8 +148,12 @@ static const struct cli_tool tool = {
 	"eval --model DIR [options]\n"
 	"logits --model DIR --ids N,N... --out FILE [options]\n"
 	"check --model DIR [options]\ninfo --model DIR [options]\n"
-	"make --model DIR [--shape NAME] [options]",
+	"make --model DIR [--shape NAME] [options]\n"
+	"forecast [--model DIR | --shape NAME] [options]",
 	opt,
+	"forecast simulates the gfx1100 backend's packets for --batch tokens "
+	"behind\n--context - 1 others and for prompts of --prefill tokens, "
+	"and needs no weights.\n\n"
 	"logits writes float32, little-endian, [vocabulary] for the "
 	"last token or\n[tokens][vocabulary] with --all.  check judges "
 	"the coherence of a text.\n\n"

@@ -1,0 +1,70 @@
+#!/bin/sh
+# t0-qwen3 forecast: what must hold whatever the simulator's details are.
+. tests/tap.sh
+unset T0_DB
+q=$T0_BUILD/t0-qwen3
+cd "$tmp" || exit 2
+
+# forecast FILE OPTION...
+forecast() {
+	forecast_to=$1
+	shift
+	exits 0 "forecast $*" "$q" forecast -q --csv "$@"
+	cp "$tmp/out" "$forecast_to"
+}
+
+# field FILE PASS KERNEL COLUMN: of the first such row.
+field() {
+	awk -F, -v p="$2" -v k="$3" -v c="$4" \
+		'index($1, p) == 1 && $2 == k { print $c; exit }' "$1"
+}
+
+# test_that NAME AWK-CONDITION
+test_that() {
+	ok "$1: $2" awk "BEGIN { exit !($2) }"
+}
+
+forecast bf16 --shape 0.6b --context 256 --prefill 512
+# By hand from the shape: 28 layers of five packets, embedding, logits, argmax.
+is "$(field bf16 decode '(all)' 3)" 143 'packets of a token'
+is "$(field bf16 decode stream_swiglu 3)" 28 'one for each layer'
+decode=$(field bf16 decode '(all)' 7)
+prompt=$(field bf16 prompt '(all)' 7)
+share=$(field bf16 decode '(all)' 8)
+# 1.19 GB of weights at 960 GB/s.
+test_that 'no faster than memory' "$decode < 960 / 1.19"
+test_that 'half of it at least' "$decode > 960 / 1.19 / 2"
+test_that 'its share says so' \
+	"$share / 100 * 960 / 1.19 > 0.98 * $decode && $share / 100 * 960 / 1.19 < 1.02 * $decode"
+# 123 TFLOPS of matrix products: 2 x 0.44e9 weights for each token.
+test_that 'a prompt is faster by far' "$prompt > 20 * $decode"
+test_that 'and slower than the peak' "$prompt < 123e12 / (2 * 0.44e9)"
+ok 'parts add up to the whole' awk -F, '
+	index($1, "decode") == 1 && $2 == "(all)" { all = $5 }
+	index($1, "decode") == 1 && $2 != "(all)" { sum += $5 }
+	END { exit !(sum > 0.999 * all && sum < 1.001 * all) }' bf16
+
+forecast int4 --shape 0.6b --weights int4 --context 256 --prefill 16
+test_that 'fewer bytes, more tokens' "$(field int4 decode '(all)' 7) > 1.3 * $decode"
+forecast far --shape 0.6b --context 8192 --prefill 16 --batch 1,8
+test_that 'a long context costs' "$(field far 'decode 1 ' '(all)' 7) < 0.9 * $decode"
+ok 'attention is then in splits' grep -q '^decode 1 behind 8191,attn_join' far
+test_that 'a batch shares the weights' \
+	"$(field far 'decode 8 ' '(all)' 7) > $(field far 'decode 1 ' '(all)' 7)"
+
+# Costs come from the database: half the memory, half the speed.
+cat >half.csv <<'END'
+name,value,unit,source
+mem.dram_rate,480e9,B/s,half a card
+END
+exits 0 'costs are imported' "$T0_BUILD/t0-sim" import half.csv --db half.db
+forecast slow --shape 0.6b --context 256 --prefill 16 --db half.db
+test_that 'a slower card is slower' \
+	"$(field slow decode '(all)' 7) < 0.65 * $decode"
+
+exits 2 'a model that does not fit' "$q" forecast -q --shape 32b
+has "$tmp/err" 'does not fit' 'is refused'
+has "$tmp/err" 'int4' 'with a way out'
+exits 2 'a shape that is not there' "$q" forecast --shape 99b
+exits 2 'a context that the model does not have' "$q" forecast --prefill 99999999
+plan_done
