@@ -307,10 +307,11 @@ void tune_bound(const struct tune_problem *p, const struct cost_model *m,
 
 	count(&w);
 	c->estimate_s = estimate_s(&w);
-	if (c->estimate_s * 1e6 > cost_value(m, COST_SHORT_US)) {
-		/* Long ones meet the power limit: cost.def, "clock.short". */
-		w.mhz = cost_value(m, COST_CLOCK);
-		c->estimate_s = estimate_s(&w);
-	}
 	c->bound_s = bound_s(&w, &c->limit);
+	/* Long ones meet the power limit: cost.def, "clock.short". */
+	w.mhz = cost_value(m, COST_CLOCK);
+	if (c->estimate_s * 1e6 > cost_value(m, COST_SHORT_US))
+		c->estimate_s = estimate_s(&w);
+	if (c->bound_s * 1e6 > cost_value(m, COST_SHORT_US))
+		c->bound_s = bound_s(&w, &c->limit);
 }

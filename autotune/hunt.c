@@ -179,6 +179,24 @@ static size_t neighbour(struct hunt *h)
 	return found;
 }
 
+bool hunt_follow(struct hunt *h, const struct hunt *other, uint32_t budget,
+		 size_t *out)
+{
+	struct hunt_entry *x;
+
+	if (h == other || h->done || other->best == other->n ||
+	    h->taken >= budget)
+		return false;
+	x = find(h, other->v[other->best].config);
+	if (!x || x->taken || x->c.state != RES_TUNE_RANKED ||
+	    is_hopeless(h, x))
+		return false;
+	x->taken = true;
+	h->taken++;
+	*out = (size_t)(x - h->v);
+	return true;
+}
+
 bool hunt_next(struct hunt *h, uint32_t budget, size_t *out)
 {
 	if (h->done || h->taken >= budget)

@@ -41,6 +41,9 @@ void hunt_fini(struct hunt *h);
  * rejected.  false: no more.
  */
 bool hunt_next(struct hunt *h, uint32_t budget, size_t *out);
+/* What is the fastest for another problem, if it was not tried for this one. */
+bool hunt_follow(struct hunt *h, const struct hunt *other, uint32_t budget,
+		 size_t *out);
 /* A candidate was timed. */
 void hunt_take(struct hunt *h, size_t i);
 /* The row of an entry, for the database. */

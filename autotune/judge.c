@@ -155,8 +155,17 @@ static bool win(struct judge *j, const struct hunt *h,
 		.class = out->class, .budget = j->o->budget.name,
 		.candidates = (int64_t)h->n,
 	};
+	struct gemm_config c;
+	const struct tune_speed x = {
+		.problem = h->p, .config = &c, .winner = true,
+		.origin = j->origin, .time_s = out->time_s, .lo_s = out->lo_s,
+		.hi_s = out->hi_s, .clock_hz = out->clock_hz,
+		.n = out->samples,
+	};
 
-	return res_tune_win(j->s->db, &w, e);
+	return res_tune_win(j->s->db, &w, e) &&
+	       gemm_config_parse(out->config, &c, e) &&
+	       tune_store_speed(j->s, &x, e);
 }
 
 /* The fastest right ones by the simulator, to be measured. */

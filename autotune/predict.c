@@ -7,6 +7,9 @@
  *   - the other WGPs do what this one does, at the same time;
  *   - operands lie in the smallest cache level that holds all of them, as after
  *     an earlier launch (a warm cache);
+ *   - the time is never less than the bound (bound.c): what a model of caches
+ *     takes for shared may be fetched twice, but nothing is fetched less than
+ *     once;
  *   - a second kernel (split, stream-K) begins a launch after the first ends.
  */
 #include <stdlib.h>
@@ -101,6 +104,27 @@ static void take(struct tune_prediction *out, const struct sim_forecast *f,
 		 100 * share);
 }
 
+static void apply_bound(const struct tune_problem *p,
+			const struct gemm_config *c,
+			const struct gemm_code *code,
+			const struct cost_model *m,
+			struct tune_prediction *out)
+{
+	const struct cc_stats *s = &code->object[0].stats;
+	struct tune_candidate x = { .config = *c };
+	struct tune_needs needs = {
+		(int)s->vgprs,
+		tune_groups_at_once(c, (int)s->vgprs, s->lds_bytes),
+		s->lds_bytes,
+	};
+
+	tune_bound(p, m, &needs, &x);
+	if (out->time_s >= x.bound_s)
+		return;
+	out->time_s = x.bound_s;
+	snprintf(out->limit, sizeof(out->limit), "%s (bound)", x.limit);
+}
+
 bool tune_predict(const struct tune_problem *p, const struct gemm_config *c,
 		  const struct gemm_code *code, const struct cost_model *m,
 		  bool explained, struct tune_prediction *out, struct err *e)
@@ -123,6 +147,7 @@ bool tune_predict(const struct tune_problem *p, const struct gemm_config *c,
 			explain(&f, g.step[i].kernel, &out->explain);
 		sim_forecast_fini(&f);
 	}
+	apply_bound(p, c, code, m, out);
 	return out->time_s > 0 ||
 	       err_set(e, ERR_INPUT, "an empty product takes no time");
 }

@@ -158,6 +158,11 @@ static bool add(struct tune_problems *l, const struct gemm_op *op,
 			       (unsigned long long)n, (unsigned long long)k,
 			       (unsigned long long)batch,
 			       (unsigned long long)most);
+	for (size_t i = 0; i < l->n; i++) /* once is enough */
+		if (l->v[i].m == m && l->v[i].n == n && l->v[i].k == k &&
+		    l->v[i].batch == batch &&
+		    l->v[i].op.b_trans == op->b_trans)
+			return true;
 	if (l->n == l->cap) {
 		l->cap = l->cap ? 2 * l->cap : 16;
 		l->v = xrealloc(l->v, l->cap * sizeof(*l->v));

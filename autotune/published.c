@@ -31,7 +31,8 @@ double published_tflops(enum published_system s, const struct tune_problem *p)
 		const struct row *r = &rows[i];
 
 		if (r->system == s && r->type == p->op.in && r->m == p->m &&
-		    r->n == p->n && r->k == p->k && p->batch == 1)
+		    r->n == p->n && r->k == p->k && p->batch == 1 &&
+		    !p->op.epilogue && !p->op.beta)
 			return r->tflops;
 	}
 	return NAN;

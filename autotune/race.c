@@ -30,7 +30,6 @@ static bool put_samples(struct judge *j, const struct hunt *h, size_t i,
 			const struct tune_arm *a, struct err *e)
 {
 	const struct tune_problem *p = h->p;
-	const struct gemm_config *c = &h->v[i].c.config;
 	char op[TUNE_TEXT], params[400];
 	struct res_result r = {
 		.run = j->s->run, .metric = "time", .unit = "s",
@@ -44,10 +43,10 @@ static bool put_samples(struct judge *j, const struct hunt *h, size_t i,
 
 	gemm_op_name(&p->op, op, sizeof(op));
 	snprintf(params, sizeof(params), "{\"m\":%u,\"n\":%u,\"k\":%u,"
-		 "\"batch\":%u,\"op\":\"%s\",\"tile_m\":%u,\"tile_n\":%u,"
-		 "\"config\":\"%s\",\"operands\":\"%s\",\"caches\":\"%s\"}",
-		 p->m, p->n, p->k, p->batch, op, c->m, c->n, h->v[i].config,
-		 j->o->operands, j->o->cold ? "cold" : "warm");
+		 "\"batch\":%u,\"type\":\"%s\",\"config\":\"%s\","
+		 "\"operands\":\"%s\",\"caches\":\"%s\"}", p->m, p->n, p->k,
+		 p->batch, op, h->v[i].config, j->o->operands,
+		 j->o->cold ? "cold" : "warm");
 	return res_case_id(j->s->db, "tune", "t0-tune", params, &r.case_id,
 			   e) &&
 	       res_result_add(j->s->db, &r, NULL, e);

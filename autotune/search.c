@@ -8,7 +8,7 @@
 
 static const struct tune_budget budgets[] = {
 	{ "quick", 16, 1, 3, 0 },
-	{ "standard", 96, 2, 6, 0 },
+	{ "standard", 144, 2, 6, 0 },
 	{ "exhaustive", UINT32_MAX, 2, 24, 0 },
 };
 
@@ -56,12 +56,23 @@ static bool is_over(const struct search *s)
 	       (s->end_ns && time_mono_ns() > s->end_ns);
 }
 
+/* What is fast for the problems beside this one may be for it, too. */
+static bool follow(struct search *s, struct answer *a)
+{
+	struct hunt *h = &s->hunt[a->hunt];
+	uint32_t most = s->o->budget.simulate;
+
+	return (a->hunt > 0 && hunt_follow(h, h - 1, most, &a->entry)) ||
+	       (a->hunt + 1 < s->n && hunt_follow(h, h + 1, most, &a->entry));
+}
+
 /* The next of all hunts, in turn; with the lock held. */
 static bool next_job(struct search *s, struct answer *a)
 {
 	for (size_t i = 0; !is_over(s) && i < s->n; i++) {
 		a->hunt = s->turn++ % s->n;
-		if (hunt_next(&s->hunt[a->hunt], s->o->budget.simulate,
+		if (follow(s, a) ||
+		    hunt_next(&s->hunt[a->hunt], s->o->budget.simulate,
 			      &a->entry))
 			return true;
 	}
@@ -161,8 +172,15 @@ static bool store_answer(struct judge *j, const struct hunt *h,
 	struct res_tune_key key = tune_store_key(j->s, h->p, RES_SIMULATED,
 						 "", op);
 	struct res_tune t = hunt_row(x);
+	const struct tune_speed speed = {
+		.problem = h->p, .config = &x->c.config,
+		.origin = RES_SIMULATED, .time_s = x->time_s, .lo_s = NAN,
+		.hi_s = NAN, .clock_hz = x->clock_hz, .n = 1,
+	};
 
-	return res_tune_put(j->s->db, j->s->run, &key, &t, e);
+	return res_tune_put(j->s->db, j->s->run, &key, &t, e) &&
+	       (x->c.state != RES_TUNE_TIMED ||
+		tune_store_speed(j->s, &speed, e));
 }
 
 static bool take_answers(struct search *s, struct judge *j,

@@ -102,3 +102,49 @@ struct res_tune_key tune_store_key(const struct tune_store *s,
 		.operands = operands, .costs = s->costs, .code = s->code,
 	};
 }
+
+/* ---- results ---- */
+
+static bool case_of(struct tune_store *s, const struct tune_speed *x,
+		    int64_t *id, struct err *e)
+{
+	const struct tune_problem *p = x->problem;
+	char op[TUNE_TEXT], config[TUNE_TEXT];
+	struct buf b = { 0 };
+
+	gemm_op_name(&p->op, op, sizeof(op));
+	gemm_config_name(x->config, config, sizeof(config));
+	buf_printf(&b, "{\"m\":%u,\"n\":%u,\"k\":%u,\"type\":\"%s\"", p->m,
+		   p->n, p->k, op);
+	if (p->batch > 1)
+		buf_printf(&b, ",\"batch\":%u", p->batch);
+	if (!x->winner)
+		buf_printf(&b, ",\"tile_m\":%u,\"tile_n\":%u,"
+			   "\"config\":\"%s\"", x->config->m, x->config->n,
+			   config);
+	buf_addc(&b, '}');
+	bool ok = res_case_id(s->db, x->winner ? "gemm" : "tune",
+			      x->winner ? "t0" : "t0-tune", b.data, id, e);
+	buf_fini(&b);
+	return ok;
+}
+
+bool tune_store_speed(struct tune_store *s, const struct tune_speed *x,
+		      struct err *e)
+{
+	double flop = tune_flop(x->problem);
+	struct res_result r = {
+		.run = s->run, .metric = "flops", .unit = "FLOP/s",
+		.value = flop / x->time_s, .lo = flop / x->hi_s,
+		.hi = flop / x->lo_s, .n = x->n, .clock_hz = x->clock_hz,
+		.better = RES_HIGHER, .origin = x->origin,
+	};
+	struct res_verdict v = { .run = s->run, .kind = RES_CORRECTNESS,
+				 .answer = RES_PASS };
+
+	if (!case_of(s, x, &r.case_id, e) ||
+	    !res_result_add(s->db, &r, &v.result, e))
+		return false;
+	v.case_id = r.case_id;
+	return !x->winner || res_verdict_add(s->db, &v, e);
+}

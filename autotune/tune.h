@@ -225,6 +225,20 @@ struct res_tune_key tune_store_key(const struct tune_store *s,
 				   const struct tune_problem *p,
 				   enum res_origin origin,
 				   const char *operands, char op[TUNE_TEXT]);
+/*
+ * A speed as a result of area "tune", or "gemm" for a winner, with its verdict
+ * (results/results.h): what plots and gates read.
+ */
+struct tune_speed {
+	const struct tune_problem *problem;
+	const struct gemm_config *config;
+	bool winner; /* checked, and right */
+	enum res_origin origin;
+	double time_s, lo_s, hi_s, clock_hz;
+	int64_t n;
+};
+bool tune_store_speed(struct tune_store *s, const struct tune_speed *x,
+		      struct err *e);
 void tune_costs_digest(const struct cost_model *m, char out[20]);
 void tune_object_digest(const struct gemm_code *code, char out[20]);
 
