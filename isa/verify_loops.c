@@ -5,7 +5,7 @@
  * value numbers; one that reaches no value made inside the loop (a join of the
  * loop's blocks, or a load, message or hardware register read there) is the
  * same in every iteration.  If that holds for all of them, the loop ends in
- * its first iteration or never.
+ * its first iteration or never; a constant says which.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +104,26 @@ static bool may_stop(const struct cfg *g, const struct cfg_block *x)
 	return x->end == CFG_CALL;
 }
 
+/* Does what the branch at the end of the block tests always lead out? */
+static bool leaves(const struct loop *l, int block)
+{
+	const struct verifier *v = l->v;
+	const struct cfg_block *x = &v->g.block[block];
+	const int op = v->g.insn[x->first + x->n - 1].in.op;
+	const bool exec = op == ISA_s_cbranch_execz ||
+			  op == ISA_s_cbranch_execnz;
+	const bool if_zero = op == ISA_s_cbranch_execz ||
+			     op == ISA_s_cbranch_vccz ||
+			     op == ISA_s_cbranch_scc0;
+	uint32_t bits;
+
+	/* Of EXEC in wave64 only the lower half is looked at. */
+	if (!val_is_const(&v->val, v->cond_out[block], &bits) ||
+	    (exec && !bits && v->in->target.wave == 64))
+		return false;
+	return !in_loop(l, x->succ[if_zero == !bits]);
+}
+
 static void check_loop(struct loop *l, int header)
 {
 	struct verifier *v = l->v;
@@ -124,7 +144,8 @@ static void check_loop(struct loop *l, int header)
 			continue;
 		if (at < 0 || last < at)
 			at = last;
-		alive |= !v->cond_out[b] || depends(l, v->cond_out[b]);
+		alive |= !v->cond_out[b] || depends(l, v->cond_out[b]) ||
+			 leaves(l, b);
 	}
 	if (alive)
 		return;

@@ -81,6 +81,9 @@ static bool kernel_agrees(uint64_t seed)
 	return good;
 }
 
+/* Where lanes that are all off come to a loop, at -O0. */
+static const uint64_t once_wrong[] = { 1098, 8758 };
+
 int main(void)
 {
 	const char *first = getenv("T0_SEED"), *n = getenv("T0_COUNT");
@@ -95,6 +98,8 @@ int main(void)
 	}
 	for (int k = 0; k < count && wrong < 5; k++)
 		wrong += !kernel_agrees(seed + (uint64_t)k);
+	for (size_t k = 0; !first && k < ARRAY_SIZE(once_wrong); k++)
+		wrong += !kernel_agrees(once_wrong[k]);
 	is_i64(wrong, 0, "%d random kernels from seed %llu agree at all levels",
 	       count, (unsigned long long)seed);
 	ok(count < 100 || total_spills > 0, "%llu registers were spilled",
