@@ -216,11 +216,12 @@ bool qwen_feed(const struct qwen_cmd *c, struct qwen_state *st,
 	       void *ctx, struct err *e)
 {
 	struct qwen_token *t = xcalloc(c->chunk, sizeof(*t));
+	/* Logits of many tokens are large: a vocabulary of f32 each. */
+	size_t step = each && c->chunk > 128 ? 128 : c->chunk;
 	bool ok = true;
 
-	for (size_t at = 0; ok && at < n; at += c->chunk) {
-		uint32_t some = (uint32_t)(n - at < c->chunk ? n - at :
-							       c->chunk);
+	for (size_t at = 0; ok && at < n; at += step) {
+		uint32_t some = (uint32_t)(n - at < step ? n - at : step);
 		for (uint32_t i = 0; i < some; i++)
 			t[i] = (struct qwen_token){
 				.id = ids[at + i],

@@ -26,6 +26,8 @@ struct qwen_cmd {
 	/* bench */
 	const char *prefill, *decode, *batch, *db;
 	uint64_t samples;
+	bool fresh;	 /* a process for each sample */
+	const char *one; /* this is such a process, for this phase */
 	/* make, quantize, check */
 	const char *shape, *tokenizer, *limits;
 	uint64_t shards;

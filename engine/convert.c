@@ -178,22 +178,9 @@ void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,
 {
 	const uint8_t *p = (const uint8_t *)w->data +
 			   row * row_bytes(w->type, w->cols);
-	float d = 0;
 
-	if (w->type < QWEN_W_INT8) {
+	if (w->type >= QWEN_W_INT8)
+		k->unpack(w, row, out);
+	else
 		k->widen(w->type, p, w->cols, out);
-		return;
-	}
-	const uint16_t *scale = w->scale + (size_t)row * (w->cols / QWEN_GROUP);
-	for (uint32_t c = 0; c < w->cols; c++) {
-		uint32_t g = c / QWEN_GROUP, i = c % QWEN_GROUP;
-		if (i == 0)
-			k->widen(QWEN_W_F16, &scale[g], 1, &d);
-		if (w->type == QWEN_W_INT8) {
-			out[c] = d * ((const int8_t *)p)[c];
-		} else {
-			uint8_t b = p[g * 16 + i % 16];
-			out[c] = d * ((i < 16 ? b & 15 : b >> 4) - 8);
-		}
-	}
 }

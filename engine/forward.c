@@ -7,20 +7,26 @@
  * quantization; a thread has whole heads, so that it needs nothing of others
  * from the queries to the result of attention.  Four barriers remain per layer.
  *
- * A wide pass (a prompt) is arithmetic: products are blocked, and norms and
- * heads are split by tokens.
+ * A wide pass (a prompt) is arithmetic: products and attention are matrix
+ * products in tiles (autotune/host.h), norms and heads are split by tokens.
+ * Integer weights become f32 a block of rows at a time; activations stay f32,
+ * where a narrow pass rounds them to 8 bits.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "autotune/host.h"
 #include "engine/backend.h"
 #include "engine/cache.h"
 
 /* Tokens of a narrow pass, at most. */
 #define NARROW 8
-/* Positions of an int8 cache that are widened at once. */
+/* Positions of an int8 cache that a narrow pass widens at once. */
 #define WIDENED 64
+/* Tokens of a wide pass that attend together; rows of integers made f32. */
+#define TOGETHER 64
+#define UNPACKED 256
 
 struct cpu {
 	const struct qwen_model *m;
@@ -36,8 +42,14 @@ struct cpu {
 	float *q, *k, *v; /* [heads][head_dim], [kv_heads][head_dim] */
 	float *a;	  /* [heads][head_dim]: attention's result */
 	float *gate, *up; /* [ffn] */
-	struct qwen_quants *xq; /* a product's input for integer weights */
+	struct run *run;  /* [n_runs] */
+	uint32_t n_runs;
 	bool stopped;	  /* set by thread 0 before a barrier */
+};
+
+/* Tokens of one sequence at positions that follow each other. */
+struct run {
+	uint32_t first, n; /* at most TOGETHER */
 };
 
 /* One thread, and what it has for itself. */
@@ -45,12 +57,24 @@ struct worker {
 	struct cpu *s;
 	struct threads *t;
 	unsigned thread;
-	float *score; /* [heads per kv head][positions] */
-	float *space; /* [WIDENED][head_dim] */
+	float *score; /* [heads per kv head or TOGETHER][positions] */
+	float *space; /* grows: keys or values, or rows of weights, as f32 */
+	size_t space_floats;
+	struct host_gemm_scratch gemm;
 	float *h;     /* [NARROW][hidden] */
 	struct qwen_quants xq[NARROW];
 	uint32_t *best; /* [max_tokens] */
 };
+
+static float *space(struct worker *w, size_t floats)
+{
+	if (floats > w->space_floats) {
+		free(w->space);
+		w->space = xmalloc(floats * sizeof(float));
+		w->space_floats = floats;
+	}
+	return w->space;
+}
 
 static uint32_t largest(uint32_t a, uint32_t b)
 {
@@ -79,8 +103,8 @@ static void worker_init(struct cpu *s, struct worker *w, unsigned thread)
 	const struct qwen_config *c = &s->m->config;
 
 	*w = (struct worker){ .s = s, .t = s->m->threads, .thread = thread };
-	w->score = floats(s, c->heads / c->kv_heads, s->shape.positions);
-	w->space = floats(s, WIDENED, c->head_dim);
+	w->score = floats(s, largest(c->heads / c->kv_heads, TOGETHER),
+			  s->shape.positions);
 	w->h = floats(s, NARROW, c->hidden);
 	w->best = arena_alloc(&s->mem, s->shape.max_tokens * sizeof(*w->best));
 	quants_init(s, w->xq, NARROW);
@@ -100,8 +124,7 @@ static void buffers_init(struct cpu *s)
 	s->v = floats(s, n, (size_t)c->kv_heads * c->head_dim);
 	s->gate = floats(s, n, c->ffn);
 	s->up = floats(s, n, c->ffn);
-	s->xq = arena_alloc(&s->mem, n * sizeof(*s->xq));
-	quants_init(s, s->xq, (uint32_t)n);
+	s->run = arena_alloc(&s->mem, n * sizeof(*s->run));
 	s->worker = arena_alloc(&s->mem, threads * sizeof(*s->worker));
 	for (unsigned t = 0; t < threads; t++)
 		worker_init(s, &s->worker[t], t);
@@ -130,6 +153,10 @@ static void cpu_state_free(void *state)
 {
 	struct cpu *s = state;
 
+	for (unsigned t = 0; t < threads_count(s->m->threads); t++) {
+		free(s->worker[t].space);
+		host_gemm_scratch_fini(&s->worker[t].gemm);
+	}
 	qwen_cache_fini(&s->cache);
 	arena_fini(&s->mem);
 	free(s);
@@ -187,11 +214,12 @@ static void attend(struct worker *w, uint32_t layer, uint32_t n, uint32_t kv)
 	float *q = s->q + ((size_t)n * c->heads + kv * per) * d;
 	float *a = s->a + ((size_t)n * c->heads + kv * per) * d;
 	float scale = (float)(1 / sqrt(d));
+	float *wide = space(w, (size_t)WIDENED * d);
 
 	for (uint32_t p = 0; p < length; p += step) {
 		uint32_t some = length - p < step ? length - p : step;
 		struct qwen_matrix m = qwen_cache_rows(
-			&s->cache, s->cache.key, at + p, some, w->space);
+			&s->cache, s->cache.key, at + p, some, wide);
 		k->product(&m, 0, some, q, d, per, w->score + p, length,
 			   false);
 	}
@@ -203,7 +231,7 @@ static void attend(struct worker *w, uint32_t layer, uint32_t n, uint32_t kv)
 	for (uint32_t p = 0; p < length; p += step) {
 		uint32_t some = length - p < step ? length - p : step;
 		struct qwen_matrix m = qwen_cache_rows(
-			&s->cache, s->cache.value, at + p, some, w->space);
+			&s->cache, s->cache.value, at + p, some, wide);
 		k->mix(m.type, m.data, d, some, w->score + p, length, per, a,
 		       d);
 	}
@@ -328,26 +356,51 @@ static void narrow_ffn(struct worker *w, uint32_t layer)
 
 /* ---- wide passes ---- */
 
-/*
- * Products of all tokens, the rows of each matrix split over the threads.
- * Ends in a barrier.
- */
-static void wide_products(struct worker *w, const float *x,
+static enum host_gemm_type gemm_type(enum qwen_weights w)
+{
+	return w == QWEN_W_F32 ? HOST_GEMM_F32 :
+	       w == QWEN_W_F16 ? HOST_GEMM_F16 : HOST_GEMM_BF16;
+}
+
+/* The thread's rows of integer weights, made f32 a block at a time. */
+static void unpacked_product(struct worker *w, struct host_gemm g,
+			     const struct rows *r)
+{
+	const struct qwen_matrix *m = r->w;
+	float *b = space(w, (size_t)UNPACKED * m->cols);
+
+	g.b = b;
+	g.b_type = HOST_GEMM_F32;
+	for (size_t at = r->r0; at < r->r1; at += g.n) {
+		g.n = r->r1 - at < UNPACKED ? r->r1 - at : UNPACKED;
+		for (size_t i = 0; i < g.n; i++)
+			qwen_matrix_row(w->s->m->kernels, m, (uint32_t)(at + i),
+					b + i * m->cols);
+		g.c = r->y + at;
+		host_gemm_part(&g, &w->gemm, 0, 1);
+	}
+}
+
+/* Products of n tokens, split over the threads.  Ends in a barrier. */
+static void wide_products(struct worker *w, const float *x, uint32_t n,
 			  const struct rows *r, int n_rows)
 {
-	struct cpu *s = w->s;
-	const struct qwen_kernels *k = s->m->kernels;
 	uint32_t cols = r[0].w->cols;
-	size_t from, to;
 
-	if (any_integer(r, n_rows)) {
-		threads_part(w->t, w->thread, s->p->n, 1, &from, &to);
-		for (size_t i = from; i < to; i++)
-			k->quantize(x + i * cols, cols, &s->xq[i]);
-		threads_barrier(w->t);
+	for (int i = 0; i < n_rows; i++) {
+		const struct qwen_matrix *m = r[i].w;
+		struct host_gemm g = { .m = n, .n = m->rows, .k = cols,
+				       .alpha = 1, .beta = r[i].add, .a = x,
+				       .lda = cols, .b = m->data, .ldb = cols,
+				       .b_type = gemm_type(m->type),
+				       .b_by_n = true, .c = r[i].y,
+				       .ldc = m->rows };
+		if (m->type >= QWEN_W_INT8)
+			unpacked_product(w, g, &r[i]);
+		else
+			host_gemm_part(&g, &w->gemm, w->thread,
+				       threads_count(w->t));
 	}
-	for (int i = 0; i < n_rows; i++)
-		product(k, &r[i], x, s->xq, s->p->n);
 	threads_barrier(w->t);
 }
 
@@ -366,6 +419,60 @@ static void wide_norms(struct worker *w, const float *norm)
 	threads_barrier(w->t);
 }
 
+/* One query head of a run of tokens: two matrix products around a softmax. */
+static void attend_run(struct worker *w, uint32_t layer, const struct run *run,
+		       uint32_t head)
+{
+	struct cpu *s = w->s;
+	const struct qwen_config *c = &s->m->config;
+	uint32_t d = c->head_dim, before = s->p->position[run->first];
+	uint32_t length = before + run->n;
+	size_t at = qwen_cache_at(&s->cache, layer,
+				  s->p->token[run->first].sequence,
+				  head / (c->heads / c->kv_heads), 0);
+	size_t row = ((size_t)run->first * c->heads + head) * d;
+	float *wide = s->cache.type == QWEN_W_INT8 ?
+		space(w, (size_t)length * d) : NULL;
+	struct qwen_matrix m = qwen_cache_rows(&s->cache, s->cache.key, at,
+					       length, wide);
+	struct host_gemm g = { .m = run->n, .n = length, .k = d,
+			       .alpha = (float)(1 / sqrt(d)), .a = s->q + row,
+			       .lda = (size_t)c->heads * d, .b = m.data,
+			       .ldb = d, .b_type = gemm_type(m.type),
+			       .b_by_n = true, .c = w->score, .ldc = length };
+
+	host_gemm_part(&g, &w->gemm, 0, 1);
+	for (uint32_t i = 0; i < run->n; i++) {
+		float *score = w->score + (size_t)i * length;
+		uint32_t seen = before + i + 1;
+		s->m->kernels->softmax(score, seen);
+		memset(score + seen, 0, (length - seen) * sizeof(*score));
+	}
+	m = qwen_cache_rows(&s->cache, s->cache.value, at, length, wide);
+	g = (struct host_gemm){ .m = run->n, .n = d, .k = length, .alpha = 1,
+				.a = w->score, .lda = length, .b = m.data,
+				.ldb = d, .b_type = gemm_type(m.type),
+				.c = s->a + row,
+				.ldc = (size_t)c->heads * d };
+	host_gemm_part(&g, &w->gemm, 0, 1);
+}
+
+/* Cuts the pass into runs. */
+static void runs_init(struct cpu *s)
+{
+	const struct qwen_pass *p = s->p;
+
+	s->n_runs = 0;
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct run *r = &s->run[s->n_runs];
+		if (i && r[-1].n < TOGETHER &&
+		    p->token[i].sequence == p->token[i - 1].sequence)
+			r[-1].n++;
+		else
+			s->run[s->n_runs++] = (struct run){ i, 1 };
+	}
+}
+
 static void wide_attention(struct worker *w, uint32_t layer)
 {
 	struct cpu *s = w->s;
@@ -378,7 +485,7 @@ static void wide_attention(struct worker *w, uint32_t layer)
 	size_t from, to;
 
 	wide_norms(w, l->attn_norm);
-	wide_products(w, s->h, qkv, 3);
+	wide_products(w, s->h, n, qkv, 3);
 	threads_part(w->t, w->thread, n, 1, &from, &to);
 	for (uint32_t i = (uint32_t)from; i < to; i++) {
 		for (uint32_t h = 0; h < c->heads; h++)
@@ -387,14 +494,14 @@ static void wide_attention(struct worker *w, uint32_t layer)
 			kv_turn(s, layer, i, h);
 	}
 	threads_barrier(w->t);
-	/* Dealt out in turn: later tokens of a prompt have more to look at. */
-	for (size_t i = w->thread; i < (size_t)n * c->kv_heads;
+	/* Dealt out in turn: later runs of a prompt have more to look at. */
+	for (size_t i = w->thread; i < (size_t)s->n_runs * c->heads;
 	     i += threads_count(w->t))
-		attend(w, layer, (uint32_t)(i / c->kv_heads),
-		       (uint32_t)(i % c->kv_heads));
+		attend_run(w, layer, &s->run[i / c->heads],
+			   (uint32_t)(i % c->heads));
 	threads_barrier(w->t);
 	const struct rows o = part(w, &l->o, s->x, true);
-	wide_products(w, s->a, &o, 1);
+	wide_products(w, s->a, n, &o, 1);
 }
 
 static void wide_ffn(struct worker *w, uint32_t layer)
@@ -406,7 +513,7 @@ static void wide_ffn(struct worker *w, uint32_t layer)
 	size_t from, to;
 
 	wide_norms(w, l->ffn_norm);
-	wide_products(w, s->h, both, 2);
+	wide_products(w, s->h, s->p->n, both, 2);
 	threads_part(w->t, w->thread, (size_t)s->p->n * s->m->config.ffn, 64,
 		     &from, &to);
 	s->m->kernels->swiglu(s->gate + from, s->up + from,
@@ -415,10 +522,18 @@ static void wide_ffn(struct worker *w, uint32_t layer)
 	const struct rows down = part(w, &l->down, s->x, true);
 	if (w->thread == 0)
 		s->stopped = s->p->stop && *s->p->stop;
-	wide_products(w, s->gate, &down, 1);
+	wide_products(w, s->gate, s->p->n, &down, 1);
 }
 
 /* ---- one pass ---- */
+
+static void last_norm(struct cpu *s, uint32_t row, float *h)
+{
+	const struct qwen_config *c = &s->m->config;
+
+	s->m->kernels->rms_norm(s->x + (size_t)s->p->wanted[row] * c->hidden,
+				s->m->norm, c->hidden, (float)c->norm_eps, h);
+}
 
 /*
  * The output layer, only for the tokens whose results are wanted, and the best
@@ -430,18 +545,18 @@ static void last(struct worker *w)
 	const struct qwen_pass *p = s->p;
 	const struct qwen_config *c = &s->m->config;
 	const struct rows head = part(w, &s->m->head, p->logits, false);
+	size_t from, to;
 
-	for (uint32_t r = 0; r < p->n_wanted; r += NARROW) {
-		uint32_t n = p->n_wanted - r < NARROW ? p->n_wanted - r :
-							NARROW;
-		struct rows some = head;
-		for (uint32_t i = 0; i < n; i++)
-			s->m->kernels->rms_norm(
-				s->x + (size_t)p->wanted[r + i] * c->hidden,
-				s->m->norm, c->hidden, (float)c->norm_eps,
-				w->h + (size_t)i * c->hidden);
-		some.y += (size_t)r * c->vocab;
-		products(w, w->h, n, &some, 1);
+	if (p->n_wanted > NARROW) {
+		threads_part(w->t, w->thread, p->n_wanted, 1, &from, &to);
+		for (size_t r = from; r < to; r++)
+			last_norm(s, (uint32_t)r, s->h + r * c->hidden);
+		threads_barrier(w->t);
+		wide_products(w, s->h, p->n_wanted, &head, 1);
+	} else if (p->n_wanted) {
+		for (uint32_t r = 0; r < p->n_wanted; r++)
+			last_norm(s, r, w->h + (size_t)r * c->hidden);
+		products(w, w->h, p->n_wanted, &head, 1);
 	}
 	for (uint32_t r = 0; r < p->n_wanted; r++) {
 		const float *v = p->logits + (size_t)r * c->vocab;
@@ -501,6 +616,7 @@ static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 
 	s->p = p;
 	s->stopped = false;
+	runs_init(s);
 	threads_run(s->m->threads, pass, s);
 	if (s->stopped)
 		return err_set(e, ERR_BUSY, "stopped by a signal");

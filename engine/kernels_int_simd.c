@@ -44,6 +44,45 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 	}
 }
 
+/* ---- weights ---- */
+
+static inline vf load_i8(const int8_t *p)
+{
+	/* The compiler would widen in halves. */
+#if LANES == 16
+	vi v = (vi)_mm512_maskz_cvtepi8_epi32(0xffff,
+					      _mm_loadu_si128((const void *)p));
+#elif LANES == 8
+	vi v = (vi)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)p));
+#else
+	vi v = { p[0], p[1], p[2], p[3] };
+#endif
+	return __builtin_convertvector(v, vf);
+}
+
+void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row, float *out)
+{
+	uint32_t groups = w->cols / QWEN_GROUP;
+	bool four = w->type == QWEN_W_INT4;
+	const uint8_t *p = (const uint8_t *)w->data +
+			   (size_t)row * w->cols / (four ? 2 : 1);
+	const uint16_t *scale = w->scale + (size_t)row * groups;
+
+	for (uint32_t g = 0; g < groups; g++, out += QWEN_GROUP) {
+		int8_t q[QWEN_GROUP];
+		vf d = splat(f16_one(scale[g]));
+		if (!four)
+			memcpy(q, p, QWEN_GROUP);
+		for (int i = 0; i < QWEN_GROUP / 2 && four; i++) {
+			q[i] = (int8_t)((p[i] & 15) - 8);
+			q[i + QWEN_GROUP / 2] = (int8_t)((p[i] >> 4) - 8);
+		}
+		for (int i = 0; i < QWEN_GROUP; i += LANES)
+			store(out + i, load_i8(q + i) * d);
+		p += four ? QWEN_GROUP / 2 : QWEN_GROUP;
+	}
+}
+
 /* ---- products ---- */
 
 /* Rows at a time, which share what is made of the activations. */

@@ -160,6 +160,7 @@ const struct qwen_kernels LEVEL(qwen_kernels_) = {
 	.name = STRING(SIMD_LEVEL),
 	.product = LEVEL(qwen_product_),
 	.product_int = LEVEL(qwen_product_int_),
+	.unpack = LEVEL(qwen_unpack_),
 	.quantize = LEVEL(qwen_quantize_),
 	.mix = LEVEL(qwen_mix_),
 	.read = LEVEL(qwen_read_),

@@ -56,7 +56,7 @@ static int run(struct qwen_cmd *c, int argc, char **argv, int first,
 }
 
 static struct qwen_cmd c = {
-	.context = 4096, .chunk = 128, .tokens = 128, .samples = 6,
+	.context = 4096, .chunk = 512, .tokens = 128, .samples = 6,
 	.temperature = NAN, .top_p = NAN, .min_p = NAN, .penalty = NAN,
 	.top_k = -1, .prefill = "128", .decode = "32", .batch = "1",
 	.shape = "tiny", .shards = 1, .stop = &stop,
@@ -79,7 +79,7 @@ static const struct cli_opt opt[] = {
 	{ "context", 0, CLI_U64, &c.context, "N",
 	  "positions of the cache (default 4096)" },
 	{ "chunk", 0, CLI_U64, &c.chunk, "N",
-	  "tokens of a prompt in one pass (default 128)" },
+	  "tokens of a prompt in one pass (default 512)" },
 	{ "prompt", 'p', CLI_STR, &c.prompt, "TEXT", "the prompt" },
 	{ "prompt-file", 'f', CLI_STR, &c.prompt_file, "FILE",
 	  "the prompt, from a file; - is stdin" },
@@ -120,6 +120,10 @@ static const struct cli_opt opt[] = {
 	  "bench: sequences decoded at once (1)" },
 	{ "samples", 0, CLI_U64, &c.samples, "N",
 	  "bench: repetitions (6)" },
+	{ "fresh-process", 0, CLI_FLAG, &c.fresh, NULL,
+	  "bench: a process of its own for every sample" },
+	{ "one", 0, CLI_STR, &c.one, "PHASE",
+	  "bench: only print the seconds of one prefill or decode" },
 	{ "db", 0, CLI_STR, &c.db, "FILE",
 	  "bench: database (default: $T0_DB, else t0.db)" },
 	{ "all", 0, CLI_FLAG, &c.all, NULL,

@@ -62,6 +62,14 @@ exits 0 'its run' "$T0_BUILD/t0-results" show last --db "$tmp/q.db"
 has "$tmp/out" '"phase":"prefill","tokens":16' 'has prefill'
 has "$tmp/out" '"phase":"decode","tokens":4,"batch":2' 'and decode of two'
 has "$tmp/out" 'token/s' 'in tokens per second'
+has "$tmp/out" 'read_limit' 'beside what memory gives'
+has "$tmp/out" 'fma_limit' 'and what multiply-adds do'
+has "$tmp/out" 'peak_memory' 'and the peak of memory'
+exits 0 'bench in fresh processes' "$q" bench -q -m "$m" --db "$tmp/q.db" \
+	--prefill 16 --decode 4 --batch 2 --samples 2 --fresh-process --csv \
+	-w int8
+ok 'has both phases' awk -F, '$1 == "prefill" && $4 > 0 { n++ }
+	$1 == "decode" && $4 > 0 { n++ } END { exit n != 2 }' "$tmp/out"
 
 exits 0 'a sane text is coherent' "$q" check -m "$m" -p 'Yes, it is.'
 i=0 loop=
