@@ -308,7 +308,8 @@ enum dsl_op {
 #define DOT2(a, b, c)	dsl_dot2(DSL_AT, V(a), V(b), V(c))
 /*
  * To another type: floats to nearest even (bf16, too); floats to integers
- * toward zero, saturating, NaN to 0; integers to narrower ones wrap.
+ * toward zero, saturating, NaN to 0; integers to narrower ones wrap.  i64 goes
+ * to f32 and back in some 20 instructions, to no other float.
  */
 #define CAST(type, x) dsl_cast(DSL_AT, type, V(x))
 /* The same bits as another type; elements follow from the widths. */
@@ -459,8 +460,12 @@ void dsl_sync(struct dsl *k, struct dsl_at at, enum ssa_op op);
 /* Of the lanes before this one (and this one if `inclusive`). */
 #define WAVE_SCAN(op, x, inclusive) \
 	dsl_scan(DSL_AT, DSL_##op, V(x), inclusive) /* op: ADD, MIN, MAX */
-/* Sum of the work-items before (and this one); groups of one dimension. */
-#define GROUP_SCAN(x, inclusive) dsl_group_scan(DSL_AT, V(x), inclusive)
+/*
+ * Of the work-items before (and this one); groups of one dimension.  Without
+ * any before: 0, or what loses to every number.
+ */
+#define GROUP_SCAN(op, x, inclusive) \
+	dsl_group_scan(DSL_AT, DSL_##op, V(x), inclusive)
 /* x of another lane; of an inactive one it is any value. */
 #define SHUFFLE(x, lane)	 dsl_shuffle(DSL_AT, SSA_shuffle, V(x), V(lane))
 #define READ_LANE(x, lane)	 dsl_shuffle(DSL_AT, SSA_read_lane, V(x), V(lane))
@@ -473,7 +478,8 @@ struct val dsl_reduce(struct dsl_at at, enum ssa_op over, enum dsl_op op,
 		      struct val x);
 struct val dsl_scan(struct dsl_at at, enum dsl_op op, struct val x,
 		    bool inclusive);
-struct val dsl_group_scan(struct dsl_at at, struct val x, bool inclusive);
+struct val dsl_group_scan(struct dsl_at at, enum dsl_op op, struct val x,
+			  bool inclusive);
 struct val dsl_shuffle(struct dsl_at at, enum ssa_op op, struct val x,
 		       struct val lane);
 struct val dsl_shuffle_xor(struct dsl_at at, struct val x, uint32_t mask);

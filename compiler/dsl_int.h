@@ -109,6 +109,11 @@ static inline struct ssa_type dsl_ssa(enum dsl_type t)
 struct val dsl_unpack(struct dsl *k, enum dsl_type type, struct ssa_inst *v);
 struct ssa_inst *dsl_pack(struct dsl *k, const struct val *v);
 
+/* -------------------------------------------------------- dsl_wide.c ---- */
+
+struct val dsl_i64_to_f32(struct dsl_at at, struct val x);
+struct val dsl_f32_to_i64(struct dsl_at at, struct val x);
+
 /* -------------------------------------------------------- dsl_flow.c ---- */
 
 uint64_t dsl_region_new(struct dsl *k);

@@ -65,8 +65,27 @@ struct val dsl_scan(struct dsl_at at, enum dsl_op op, struct val x,
 	return combine(at, SSA_scan, op, x, inclusive);
 }
 
-/* Sums of whole waves go through LDS; each wave adds those before it. */
-struct val dsl_group_scan(struct dsl_at at, struct val x, bool inclusive)
+/* What changes nothing: 0, or the value that loses to every other. */
+static struct val neutral(struct dsl_at at, enum dsl_op op, const struct val *x)
+{
+	static const int64_t worst[2][2] = { /* [is MAX][is signed] */
+		{ UINT32_MAX, INT32_MAX }, { 0, INT32_MIN }
+	};
+	const struct dsl_type_info *t = &dsl_type_info[x->type];
+	const bool max = op == DSL_MAX;
+
+	if (op == DSL_ADD)
+		return dsl_const(x->k, at, x->type, dsl_of_i64(0));
+	if (t->is_float)
+		return dsl_const(x->k, at, x->type,
+				 dsl_of_f64(max ? -1.0 / 0.0 : 1.0 / 0.0));
+	return dsl_const(x->k, at, x->type,
+			 dsl_of_i64(worst[max][t->is_signed]));
+}
+
+/* Results of whole waves go through LDS; each wave adds those before it. */
+struct val dsl_group_scan(struct dsl_at at, enum dsl_op op, struct val x,
+			  bool inclusive)
 {
 	struct dsl *k = x.k;
 
@@ -74,20 +93,21 @@ struct val dsl_group_scan(struct dsl_at at, struct val x, bool inclusive)
 		return (struct val){ 0 };
 	const uint32_t size = k->f->group[0] * k->f->group[1] * k->f->group[2];
 	const uint32_t waves = (size + k->f->wave - 1) / k->f->wave;
-	const struct val all = WAVE_SCAN(ADD, x, true);
-	struct val sum = inclusive ? all : WAVE_SCAN(ADD, x, false);
+	const struct val all = dsl_scan(at, op, x, true);
+	struct val sum = inclusive ? all : dsl_scan(at, op, x, false);
 
 	if (waves == 1 || !all.k)
 		return sum;
 	const struct val part = LDS(k, x.type, waves, "scan");
-	const struct val wave = WAVE(k);
+	const struct val wave = WAVE(k), none = neutral(at, op, &x);
 
 	IF (k, EQ(LANE(k), k->f->wave - 1)) {
 		STORE(part, wave, all);
 	}
 	BARRIER(k);
 	for (uint32_t w = 0; w + 1 < waves; w++)
-		sum = ADD(sum, SELECT(GT(wave, w), LOAD(part, w), 0));
+		sum = dsl_binary(at, op, sum, SELECT(GT(wave, w),
+						     LOAD(part, w), none));
 	BARRIER(k);
 	return sum;
 }

@@ -293,7 +293,6 @@ static struct ssa_inst *float_to_float(struct dsl *k, enum dsl_type to,
 	return to == DSL_F32 ? x : dsl_emit1(k, SSA_fcvt, t, x);
 }
 
-/* i64 goes neither way: it has no instruction, and wants a decision. */
 static struct ssa_inst *int_to_float(struct dsl *k, enum dsl_type from,
 				     enum dsl_type to, struct ssa_inst *x)
 {
@@ -375,9 +374,14 @@ struct val dsl_cast(struct dsl_at at, enum dsl_type type, struct val x)
 	const bool floats = dsl_type_info[x.type].is_float ||
 			    dsl_type_info[type].is_float;
 
+	const bool wide = x.type == DSL_I64 || type == DSL_I64;
+
+	if (floats && wide && x.type == DSL_F32)
+		return dsl_f32_to_i64(at, x);
+	if (floats && wide && type == DSL_F32)
+		return dsl_i64_to_f32(at, x);
 	if (x.frag || x.type >= DSL_GLOBAL || type < DSL_I8 ||
-	    type >= DSL_GLOBAL ||
-	    (floats && (x.type == DSL_I64 || type == DSL_I64))) {
+	    type >= DSL_GLOBAL || (floats && wide)) {
 		dsl_fail(k, at, "there is no conversion of %s%s to %s",
 			 x.frag ? "a fragment of " : "",
 			 dsl_type_info[x.type].name, dsl_type_info[type].name);

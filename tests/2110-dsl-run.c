@@ -366,8 +366,8 @@ static void test_lanes(int level)
 	int32_t got[5 * 100], want = 0, wrong[5] = { 0 };
 	struct ssa_call c = { 0 };
 
-	STORE(out, i, GROUP_SCAN(sq, false));
-	STORE(out, ADD(i, 100), GROUP_SCAN(sq, true));
+	STORE(out, i, GROUP_SCAN(ADD, sq, false));
+	STORE(out, ADD(i, 100), GROUP_SCAN(ADD, sq, true));
 	STORE(out, ADD(i, 200), WAVE_MAX(i));
 	STORE(out, ADD(i, 300), SHUFFLE_XOR(i, 1));
 	STORE(out, ADD(i, 400), CAST(DSL_I32, BALLOT(EQ(REM(i, 3), 0))));

@@ -67,7 +67,7 @@ static void step(struct topk *t, struct choice *c, uint32_t shift,
 	}
 	BARRIER(k);
 	struct val bin = SUB(BINS - 1, me), size = LOAD(t->bins, bin);
-	struct val upto = GROUP_SCAN(size, true), above = SUB(upto, size);
+	struct val upto = GROUP_SCAN(ADD, size, true), above = SUB(upto, size);
 	struct val need = GET(c->need);
 	IF (k, AND(LT(above, need), LE(need, upto))) {
 		STORE(t->found, 0, bin);
