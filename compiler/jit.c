@@ -1,8 +1,12 @@
 /* Objects from the pack, from the cache's folder, or compiled and put there. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "compiler/cost.h"
@@ -79,8 +83,10 @@ void jit_init(struct jit *j, jit_say_fn *say, void *ctx)
 	*j = (struct jit){ .say = say, .say_ctx = ctx };
 	snprintf(name, sizeof(name), "%016llx%016llx",
 		 (unsigned long long)build.hi, (unsigned long long)build.lo);
-	if (root && (build.hi || build.lo))
+	if (root && (build.hi || build.lo)) {
 		j->folder = join(root, name);
+		utimensat(AT_FDCWD, j->folder, NULL, 0); /* is in use */
+	}
 	free(root);
 }
 
@@ -112,6 +118,54 @@ static bool make_folders(const char *path, struct err *e)
 	return good;
 }
 
+/* ---------------------------------------------------------- old builds ---- */
+
+enum { MONTH_S = 30 * 24 * 3600 };
+
+static bool is_build(const char *name)
+{
+	return strlen(name) == 32 && strspn(name, "0123456789abcdef") == 32;
+}
+
+/* The entries of a build, then its folder; strangers' files keep it. */
+static void remove_build(const char *folder)
+{
+	DIR *d = opendir(folder);
+
+	for (struct dirent *f; d && (f = readdir(d));) {
+		size_t n = strlen(f->d_name);
+		if (n > 3 && !strcmp(f->d_name + n - 3, ".co"))
+			unlinkat(dirfd(d), f->d_name, 0);
+	}
+	if (d)
+		closedir(d);
+	rmdir(folder);
+}
+
+/* What lies beside `folder` and was not used for long. */
+static void remove_old(const char *folder)
+{
+	char *root = xstrdup(folder);
+	const time_t now = time(NULL);
+	struct stat st;
+
+	*strrchr(root, '/') = 0;
+	DIR *d = opendir(root);
+	for (struct dirent *f; d && (f = readdir(d));) {
+		char *path = join(root, f->d_name);
+		if (is_build(f->d_name) && strcmp(path, folder) &&
+		    !lstat(path, &st) && S_ISDIR(st.st_mode) &&
+		    now - st.st_mtime > MONTH_S)
+			remove_build(path);
+		free(path);
+	}
+	if (d)
+		closedir(d);
+	free(root);
+}
+
+/* ------------------------------------------------------------- entries ---- */
+
 static char *entry_path(const struct jit *j, struct jit_key key)
 {
 	struct buf s = { 0 };
@@ -120,8 +174,6 @@ static char *entry_path(const struct jit *j, struct jit_key key)
 		   (unsigned long long)key.hi, (unsigned long long)key.lo);
 	return s.data;
 }
-
-/* ------------------------------------------------------------- entries ---- */
 
 /* Stands before the object in the file. */
 struct entry {
@@ -166,12 +218,14 @@ static bool entry_write(const struct jit *j, struct jit_key key,
 	struct entry x = entry_for(key, object->data, object->len);
 	char *path = entry_path(j, key);
 	struct buf all = { 0 };
-	bool good;
+	bool new_build = access(j->folder, F_OK) != 0, good;
 
 	buf_add(&all, &x, sizeof(x));
 	buf_add(&all, object->data, object->len);
 	good = make_folders(j->folder, e) &&
 	       file_write_atomic(path, all.data, all.len, e);
+	if (good && new_build)
+		remove_old(j->folder);
 	buf_fini(&all);
 	free(path);
 	return good;

@@ -16,7 +16,8 @@
  * Any number of threads and processes may use one folder: entries appear whole
  * (rename) and are checked by length and hash when they are read.  One that is
  * damaged is made anew.  A folder that cannot be written costs the time of
- * compiling, no more, and is said once per struct jit.
+ * compiling, no more, and is said once per struct jit.  Each build has a folder
+ * of its own in it; a new one removes those that were not used for a month.
  *
  *	struct jit j;
  *	jit_init(&j, say, NULL);

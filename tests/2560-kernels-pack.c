@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "compiler/cost.h"
@@ -373,6 +375,50 @@ static void test_unwritable(void)
 	is_u64((uint64_t)files_in(path, NULL), 0, "nothing half is left");
 }
 
+/* A folder of `name`, with an entry, last used so many days ago. */
+static void make_build(const char *root, const char *name, int days)
+{
+	struct timespec t[2] = { { .tv_sec = time(NULL) - days * 86400l } };
+	char path[400];
+
+	t[1] = t[0];
+	mkdir(root, 0777);
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	mkdir(path, 0777);
+	snprintf(path, sizeof(path), "%s/%s/entry.co", root, name);
+	put(path, "x", 1);
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	utimensat(AT_FDCWD, path, t, 0);
+}
+
+static bool is_there(const char *root, const char *name)
+{
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/%s/entry.co", root, name);
+	return access(path, F_OK) == 0;
+}
+
+static void test_old(void)
+{
+	static const char old[] = "0123456789abcdef0123456789abcdef";
+	static const char young[] = "00000000000000000000000000000000";
+	const char *root = use_folder("old");
+	struct jit_object obj;
+	struct jit j;
+
+	make_build(root, old, 31);
+	make_build(root, young, 29);
+	make_build(root, "photographs", 100);
+	jit_init(&j, NULL, NULL);
+	fetch(&j, "softmax", &unusual, NULL, &obj);
+	jit_object_fini(&obj);
+	jit_fini(&j);
+	ok(!is_there(root, old), "a build that was not used for a month goes");
+	ok(is_there(root, young), "a younger one stays");
+	ok(is_there(root, "photographs"), "and what is no build");
+}
+
 /* ------------------------------------------------------------ at once ---- */
 
 enum { AT_ONCE = 6, GROUPS = 3 };
@@ -507,6 +553,7 @@ int main(void)
 	test_cache();
 	test_damage();
 	test_unwritable();
+	test_old();
 	test_at_once();
 	test_folders();
 	snprintf(command, sizeof(command), "rm -rf %s", folder);
