@@ -29,6 +29,11 @@ struct options {
 
 /* ---- what is asked for ---- */
 
+static bool is_host(const struct options *x)
+{
+	return x->o.device && !strcmp(x->o.device, "host");
+}
+
 static bool problems(const struct options *x, struct tune_problems *l,
 		     struct err *e)
 {
@@ -53,6 +58,9 @@ static bool check(struct options *x, int argc, int first, struct err *e)
 	if (x->json && x->csv)
 		return err_set(e, ERR_USAGE, "--json and --csv exclude each "
 			       "other");
+	if (is_host(x) && (x->list || x->explain || x->o.cold))
+		return err_set(e, ERR_USAGE, "--device host knows no --list, "
+			       "--explain or --cold");
 	if (x->jobs > 1024)
 		return err_set(e, ERR_USAGE, "--jobs %llu: wanted 1..1024, or 0 "
 			       "for one per processor",
@@ -94,6 +102,14 @@ static bool load_costs(const struct options *x, struct cost_model *m,
 static bool search(struct options *x, const struct tune_report *r,
 		   const struct tune_problems *l, int *code, struct err *e)
 {
+	bool all;
+
+	if (is_host(x)) {
+		bool good = tune_on_host(&x->o, l, r, &all, e);
+
+		*code = good && !all ? EXIT_NO : *code;
+		return good;
+	}
 	struct tune_outcome *out = xcalloc(l->n, sizeof(*out));
 	bool ok = tune_search(&x->o, l, out, e) && tune_report(r, out, l->n, e);
 
@@ -178,8 +194,8 @@ int main(int argc, char **argv)
 		{ "cold", 0, CLI_FLAG, &x.o.cold, NULL,
 		  "caches hold other data before each sample" },
 		{ "device", 0, CLI_STR, &x.o.device, "SPEC",
-		  "soft, kfd, kfd:N; default: $T0_DEVICE, else the first "
-		  "gfx11 GPU, else soft" },
+		  "soft, kfd, kfd:N, or host for this processor; default: "
+		  "$T0_DEVICE, else the first gfx11 GPU, else soft" },
 		{ "db", 0, CLI_STR, &x.o.db, "FILE",
 		  "database; default: $T0_DB, else t0.db" },
 		{ "set", 0, CLI_LIST, &x.set, "NAME=VALUE",
@@ -209,7 +225,8 @@ int main(int argc, char **argv)
 		.notes = "Ranks thousands of configurations per product by a "
 			 "model, compiles and simulates\nthe best, runs the "
 			 "fastest against a reference in double precision, and "
-			 "stores\nevery decision.  A search that was killed goes "
+			 "stores\nevery decision.  --device host measures "
+			 "this processor's own products instead.\nA search that was killed goes "
 			 "on with what is missing.\n"
 			 "Exit: 0 all found, 1 a product without a right "
 			 "configuration, 2 trouble,\n3 device lost, 77 no "
@@ -230,8 +247,10 @@ int main(int argc, char **argv)
 
 		sigaction(SIGINT, &sa, NULL);
 		sigaction(SIGTERM, &sa, NULL);
-		x.o.device = kfd_spec(x.o.device,
-				      getenv("T0_VISIBLE_DEVICES"), spec);
+		if (!is_host(&x))
+			x.o.device = kfd_spec(x.o.device,
+					      getenv("T0_VISIBLE_DEVICES"),
+					      spec);
 		code = run(&x, &e);
 	}
 	cli_list_fini(&x.set);

@@ -41,6 +41,16 @@ is "$(grep -c ranked "$tmp/out" | awk '{ print ($1 > 1000) }')" 1 \
 	'has over a thousand configurations, ranked'
 ok 'and stores nothing' test ! -e "$tmp/none.db"
 
+# ---- the host ----
+db="$tmp/h.db"
+exits 0 'the processor is tuned, too' $tune --device host --shapes 4x64x64 \
+	--dtype bf16 --layout nt --budget 0.3 --db "$db" --csv --quiet
+has "$tmp/out" hardware 'and measured for real'
+is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE winner AND
+	origin = 'hardware'")" 1 'its winner is stored'
+exits 2 'an epilogue is not for the host' $tune --device host --sizes 64 \
+	--epilogue bias --db "$db"
+
 # ---- killed ----
 db="$tmp/k.db"
 more='--shapes 96x96x96,128x64x128 --layout nt --device soft --quiet'
