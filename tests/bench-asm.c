@@ -14,7 +14,7 @@
 #include "isa/isa.h"
 #include "tests/isa-gen.h"
 
-enum { TEXTS = 20000, PASSES = 11, FILE_LINES = 150000, PAIRS = 5 };
+enum { TEXTS = 20000, PASSES = 11, FILE_LINES = 100000, PAIRS = 5 };
 
 static const struct isa_target target = { ISA_GFX11, 32, false };
 
@@ -268,7 +268,7 @@ int main(void)
 		return EXIT_TROUBLE;
 	table_init(&lines, "isa_assemble_line,#median ns,#min ns,"
 			   "#max ns");
-	table_init(&files, "150000 lines of,program,#ms,#M lines/s,"
+	table_init(&files, "100000 lines of,program,#ms,#M lines/s,"
 			   "#times llvm-mc,#CPU ms,#times llvm-mc's CPU");
 	random_texts(t);
 	library(&lines, "random instructions", t);
