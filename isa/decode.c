@@ -38,7 +38,8 @@ uint64_t isa_inline_value(int value, enum isa_type type)
 	}
 	if (i < 0 || value > SRC_FLOAT_LAST)
 		return 0;
-	if (t->bits == 64 && t->kind == 'F')
+	/* 64-bit integers see the bits of a double, as LLVM has it. */
+	if (t->bits == 64)
 		return f64[i];
 	if (t->kind == 'G')
 		return bf16[i];

@@ -197,6 +197,14 @@ static void widths(void)
 	is_u64(isa_inline_value(242, ISA_T_F32), 0x3f800000, "242 is 1.0f");
 	is_u64(isa_inline_value(242, ISA_T_F64), 0x3ff0000000000000,
 	       "242 is 1.0 in f64");
+	is_u64(isa_inline_value(243, ISA_T_I64), 0xbff0000000000000,
+	       "243 is -1.0 for integers of 64 bits, too");
+	is_u64(isa_inline_value(246, ISA_T_B64), 0x4010000000000000,
+	       "and for bits");
+	is_u64(isa_inline_value(248, ISA_T_U64), 0x3fc45f306dc9c882,
+	       "1/(2 pi) has a low half");
+	is_u64(isa_inline_value(242, ISA_T_U32), 0x3f800000,
+	       "32-bit integers see a float");
 	is_u64(isa_inline_value(242, ISA_T_F16), 0x3c00, "242 is 1.0 in f16");
 	is_u64(isa_inline_value(242, ISA_T_BF16), 0x3f80, "242 is 1.0 in bf16");
 	is_u64(isa_inline_value(248, ISA_T_F32), 0x3e22f983, "248 is 1/(2 pi)");

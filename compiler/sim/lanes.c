@@ -22,6 +22,7 @@ static uint32_t read_lane(const struct lanes *l, const struct isa_operand *o,
 	case ISA_K_SGPR:
 		return o->reg + dword < 128 ? l->s[o->reg + dword] : 0;
 	case ISA_K_INLINE:
+		return isa_inline_value(o->reg, o->type) >> 32 * dword;
 	case ISA_K_LITERAL:
 		return dword ? 0 : o->value;
 	default:
