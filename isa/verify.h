@@ -14,6 +14,16 @@
  * path that exists in the graph.  Branch conditions are not evaluated: a path
  * that no input takes can be reported.
  *
+ * Two kinds of faults it cannot know from the bytes, and does not report:
+ * - a missing barrier between LDS accesses of which both addresses come from
+ *   memory, a caller or loop-carried values (a loop that strides over an
+ *   array), or which are farther apart than 32 lanes without overlap for
+ *   certain: another array may begin between;
+ * - a missing vscnt(0) before a release by a plain store or by an atomic that
+ *   returns: that is how relaxed and acquiring ones look.  It is found before
+ *   a barrier or fence that invalidates caches (buffer_gl0_inv), and between
+ *   an acquiring atomic without result and its invalidation.
+ *
  * Calls (s_swappc_b64) are followed when their target is a constant, as it is
  * after s_getpc_b64; other callees are taken to follow LLVM's calling
  * convention: they wait for everything on entry, and clobber VCC, SCC, s0..s29

@@ -79,6 +79,12 @@ struct vage {
 	uint8_t lock[256]; /* VGPRs that exports still read: 0 */
 	/* Youngest LDS access and stores, none of which writes a register. */
 	uint8_t lds_store, scratch_store, global_store;
+	/*
+	 * 0: a global store may be outstanding that is younger than all loads
+	 * and returning atomics; one was at the last barrier, and there was no
+	 * load or atomic since.
+	 */
+	uint8_t late_store, barrier_store;
 };
 
 struct vstate {

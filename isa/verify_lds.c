@@ -109,7 +109,7 @@ static bool lanes_meet(const struct verifier *v, const struct spot *a,
 		       const struct spot *b)
 {
 	int64_t step = val_stride(&v->val, a->rest);
-	int64_t delta = (int64_t)b->base - a->base;
+	int64_t delta = (int32_t)(b->base - a->base);
 	int64_t reach = (int64_t)a->hi - a->lo;
 
 	if (!step)
@@ -240,8 +240,11 @@ static bool race(struct verifier *v, const struct lds_access *x,
 	    !(x->store || y->store) ||
 	    (x->store && y->store && !x->load && !y->load))
 		return false;
-	/* A condition may be what keeps a load and a later store apart. */
-	if (!x->store && guarded(v, x, y))
+	/*
+	 * A condition may be what keeps a load and a later store apart; not
+	 * where all lanes store.
+	 */
+	if (!x->store && v->val.v[y->exec].kind != VAL_ENTRY)
 		return false;
 	pieces_of(&v->g.insn[x->insn].in, &p);
 	pieces_of(&v->g.insn[y->insn].in, &q);

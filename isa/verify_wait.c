@@ -142,11 +142,11 @@ static void waited(uint8_t *a, int n, int count)
 
 void wait_call(struct vage *a)
 {
-	uint8_t scratch = a->scratch_store, global = a->global_store;
+	struct vage was = *a;
 
 	wait_init(a);
-	a->scratch_store = scratch;
-	a->global_store = global;
+	a->scratch_store = was.scratch_store;
+	a->global_store = was.global_store;
 }
 
 static void apply_waits(struct vage *a, const struct event *e)
@@ -165,7 +165,36 @@ static void apply_waits(struct vage *a, const struct event *e)
 	if (e->wait_vs != NO_WAIT) {
 		waited(&a->scratch_store, 1, e->wait_vs);
 		waited(&a->global_store, 1, e->wait_vs);
+		if (a->global_store == NOT_PENDING)
+			a->late_store = NOT_PENDING;
 	}
+}
+
+static bool invalidates(const struct isa_inst *in)
+{
+	return in->op == ISA_buffer_gl0_inv || in->op == ISA_buffer_gl1_inv;
+}
+
+/*
+ * What a buffer_gl0_inv can belong to: after a load or an atomic it makes an
+ * acquire of that, which must be complete; after a barrier it belongs to that;
+ * else it is a fence.  The last two also release.  So no store may be
+ * outstanding there but those before a load or a returning atomic.
+ */
+static void apply_order(struct vage *a, const struct cfg_insn *x,
+			const struct event *e)
+{
+	if (invalidates(&x->in)) /* what was wrong there was reported there */
+		a->late_store = a->barrier_store = NOT_PENDING;
+	if (x->flags & ISA_BARRIER)
+		a->barrier_store = a->global_store == NOT_PENDING ?
+					   NOT_PENDING : 0;
+	if (e->vm || e->lds || e->vs)
+		a->late_store = NOT_PENDING;
+	if (e->vm || e->lds || x->flags & ISA_ATOMIC)
+		a->barrier_store = NOT_PENDING;
+	if (e->vs && !e->lds && x->in.fmt != ISA_FMT_SCRATCH)
+		a->late_store = 0;
 }
 
 static void mark(uint8_t *a, const struct isa_use *u, int file, int role)
@@ -431,6 +460,21 @@ static void touch(struct verifier *v, uint8_t *a, int insn, enum kind kind,
 	}
 }
 
+/* Caches are invalidated: what do others see of the stores before? */
+static void check_release(struct verifier *v, const struct vage *a, int insn)
+{
+	bool barrier = v->several_waves && a->barrier_store != NOT_PENDING;
+
+	if (!barrier && a->late_store == NOT_PENDING)
+		return;
+	ver_report(v, VERIFY_WAIT_VS, insn, -1,
+		   barrier ? "a store may have been outstanding at the barrier "
+			     "before, so that other waves read old data; "
+			     "wanted vscnt(0) before the barrier" :
+			     "a store may be outstanding at this fence; wanted "
+			     "vscnt(0) before it");
+}
+
 static void check_end(struct verifier *v, const struct vage *a, int insn)
 {
 	const struct cfg_insn *x = &v->g.insn[insn];
@@ -443,6 +487,8 @@ static void check_end(struct verifier *v, const struct vage *a, int insn)
 			   "the wave gives up its registers and scratch while "
 			   "a scratch store may be outstanding; wanted "
 			   "vscnt(0) before");
+	if (invalidates(&x->in))
+		check_release(v, a, insn);
 	if (x->flags & ISA_BARRIER && v->several_waves &&
 	    a->lds_store != NOT_PENDING)
 		ver_report(v, VERIFY_LDS_RACE, insn, -1,
@@ -475,4 +521,5 @@ void wait_step(struct verifier *v, struct vstate *s, int insn)
 		check_end(v, a, insn);
 	apply_waits(a, &e);
 	apply_events(a, x, &e);
+	apply_order(a, x, &e);
 }

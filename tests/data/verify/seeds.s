@@ -183,6 +183,69 @@ share_l2: ds_load_b32 v5, v4
 	global_store_b32 v1, v5, s[4:5]
 	s_endpgm
 
+/* A load under a condition, and the store of the next round by all lanes. */
+begin window
+	s_load_b64 s[4:5], s[0:1], 0x0
+	v_lshlrev_b32 v1, 2, v0
+	v_add_nc_u32 v2, -16, v1
+	v_mov_b32 v3, 0
+	s_mov_b32 s8, 4
+window_loop:
+window_s: ds_store_b32 v1, v3
+	s_waitcnt lgkmcnt(0)
+window_b1: s_barrier
+	s_mov_b32 s9, exec_lo
+	v_cmpx_lt_u32 3, v0
+	s_cbranch_execz window_skip
+window_l: ds_load_b32 v3, v2
+	s_waitcnt lgkmcnt(0)
+window_skip:
+	s_or_b32 exec_lo, exec_lo, s9
+window_b2: s_barrier
+	s_sub_i32 s8, s8, 1
+	s_cmp_lg_u32 s8, 0
+	s_cbranch_scc1 window_loop
+	s_waitcnt lgkmcnt(0)
+	global_store_b32 v1, v3, s[4:5]
+	s_endpgm
+
+/* Stores that others are to see: before a barrier, a fence, an atomic. */
+begin order
+	s_load_b128 s[4:7], s[0:1], 0x0
+	v_lshlrev_b32 v1, 2, v0
+	v_xor_b32 v2, 0x3fc, v1
+	s_waitcnt lgkmcnt(0)
+	global_store_b32 v1, v0, s[4:5]
+order_w1: s_waitcnt_vscnt null, 0x0
+	s_barrier
+order_i1: buffer_gl0_inv
+	global_load_b32 v3, v2, s[4:5]
+	s_waitcnt vmcnt(0)
+	global_store_b32 v1, v3, s[6:7]
+order_w2: s_waitcnt_vscnt null, 0x0
+order_i2: buffer_gl1_inv
+	buffer_gl0_inv
+	v_mov_b32 v4, 0
+	v_mov_b32 v5, 1
+	global_atomic_add_u32 v4, v5, s[6:7]
+order_w3: s_waitcnt_vscnt null, 0x0
+order_i3: buffer_gl1_inv
+	buffer_gl0_inv
+	s_cmp_lg_u32 s4, 0
+	s_cbranch_scc1 order_skip
+	global_store_b32 v1, v0, s[4:5] offset:4
+order_skip:
+order_w4: s_waitcnt_vscnt null, 0x0
+	s_barrier
+order_i4: buffer_gl0_inv
+	/* An acquire alone lets stores be outstanding. */
+	global_store_b32 v1, v0, s[4:5]
+	global_atomic_add_u32 v6, v4, v5, s[6:7] glc
+	s_waitcnt vmcnt(0)
+	buffer_gl1_inv
+	buffer_gl0_inv
+	s_endpgm
+
 begin lanes
 	s_load_b64 s[4:5], s[0:1], 0x0
 	v_lshlrev_b32 v1, 2, v0
