@@ -195,6 +195,12 @@ bool isa_int_whole_matrix(const struct isa_inst *in);
 
 /* ----------------------------------------------------------- table.c ---- */
 
+/* Older names that gfx12 takes beside its own; the last has no row. */
+struct isa_alias {
+	uint16_t op; /* enum isa_op */
+	const char *name;
+};
+extern const struct isa_alias isa_int_aliases12[];
 /* Bits of a field in a format or layout, 0 where it has none. */
 extern const uint8_t isa_int_widths[ISA_FMT_END][ISA_F_COUNT];
 static inline int isa_int_field_width(enum isa_fmt fmt, enum isa_field field)

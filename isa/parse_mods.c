@@ -539,6 +539,9 @@ static bool put_mod(struct parser *ps, const struct mod *m)
 			   (m->id == MD_CLAMP || m->id == MD_MUL ||
 			    m->id == MD_DIV)))
 		return isa_put_sdwa_mod(ps, m);
+	if (ps->t->gen == ISA_GFX12 &&
+	    (m->id == MD_GLC || m->id == MD_SLC || m->id == MD_DLC))
+		return isa_refuse(ps, 2, "gfx12 has th and scope instead");
 	if (field_of[m->id]) {
 		if (m->value != MD_NO_VALUE && !mod_number(ps, m, &v))
 			return false;

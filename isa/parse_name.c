@@ -11,14 +11,16 @@
 enum { SLOTS = 8192, MAX_NAME = 63 };
 _Static_assert(ISA_OP_COUNT < SLOTS / 4, "the hash table is too full");
 
+/* Whose name of the row it is; ALIAS + i: the i-th of gfx12. */
+enum whose { OWN, OLD, ALIAS };
+
 /*
- * Rows by hash of their names, 0 = empty: gfx11's, and gfx10_3's where it is
- * another.  Constant once `made`.
+ * Rows by hash of their names, 0 = empty: gfx11's, gfx10_3's where it is
+ * another, and gfx12's aliases.  Constant once `made`.
  */
 static struct {
 	uint16_t op;
-	uint8_t len;
-	bool old;
+	uint8_t len, whose; /* enum whose */
 } table[SLOTS];
 static pthread_once_t made = PTHREAD_ONCE_INIT;
 
@@ -38,36 +40,40 @@ static uint32_t hash(const char *s, int len)
 	return (first ^ last) >> 40 & (SLOTS - 1);
 }
 
-static const char *name_of(enum isa_op op, bool old)
+static const char *name_of(enum isa_op op, int whose)
 {
-	return isa_op_name(old ? ISA_GFX10_3 : ISA_GFX11, op);
+	return whose >= ALIAS ?
+		       isa_int_aliases12[whose - ALIAS].name :
+		       isa_op_name(whose == OLD ? ISA_GFX10_3 : ISA_GFX11, op);
 }
 
-static void add(enum isa_op op, bool old)
+static void add(enum isa_op op, int whose)
 {
-	const char *name = name_of(op, old);
+	const char *name = name_of(op, whose);
 	uint32_t at = hash(name, strlen(name));
 
 	while (table[at].op)
 		at = (at + 1) % SLOTS;
 	table[at].op = op;
 	table[at].len = strlen(name);
-	table[at].old = old;
+	table[at].whose = whose;
 }
 
 static void make(void)
 {
 	for (int op = 1; op < ISA_OP_COUNT; op++) {
-		add(op, false);
-		if (name_of(op, true) != name_of(op, false))
-			add(op, true);
+		add(op, OWN);
+		if (name_of(op, OLD) != name_of(op, OWN))
+			add(op, OLD);
 	}
+	for (int i = 0; isa_int_aliases12[i].op; i++)
+		add(isa_int_aliases12[i].op, ALIAS + i);
 }
 
 /*
  * The row of this generation with this name, else the one that had it in
- * gfx10_3, else one of another generation.  Loads to LDS have the names of
- * others and are told from them by a modifier.
+ * gfx10_3 or takes it beside its own, else one of another generation.  Loads to
+ * LDS have the names of others and are told from them by a modifier.
  */
 static enum isa_op find(enum isa_gen gen, const char *s, int len)
 {
@@ -80,15 +86,16 @@ static enum isa_op find(enum isa_gen gen, const char *s, int len)
 
 		if (table[at].len != len)
 			continue;
-		name = name_of(op, table[at].old);
+		name = name_of(op, table[at].whose);
 		if (memcmp(name, s, len) ||
-		    (table[at].old && isa_op_info(op)->flags & ISA_LDSDMA))
+		    (table[at].whose == OLD &&
+		     isa_op_info(op)->flags & ISA_LDSDMA))
 			continue;
 		if (isa_opcode(gen, op, false) < 0)
-			other = op;
+			other = table[at].whose >= ALIAS ? other : op;
 		else if (name == isa_op_name(gen, op))
 			return op;
-		else if (table[at].old)
+		else if (table[at].whose != OWN)
 			alias = op;
 	}
 	return alias ? alias : other;

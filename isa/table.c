@@ -237,13 +237,23 @@ static const struct isa_op_info ops[ISA_OP_COUNT] = {
 #include "isa/insts.def"
 #define RENAME(n, text) [ISA_##n].name = text,
 #define RENAME10(n, text)
+#define ALIAS12(n, text)
 #include "isa/renames.def"
 };
 
 static const char *const names10[ISA_OP_COUNT] = {
 #define RENAME(n, text)
 #define RENAME10(n, text) [ISA_##n] = text,
+#define ALIAS12(n, text)
 #include "isa/renames.def"
+};
+
+const struct isa_alias isa_int_aliases12[] = {
+#define RENAME(n, text)
+#define RENAME10(n, text)
+#define ALIAS12(n, text) { ISA_##n, text },
+#include "isa/renames.def"
+	{ ISA_OP_NONE, "" },
 };
 
 #pragma GCC diagnostic error "-Woverride-init"
