@@ -145,6 +145,10 @@ bool gemm_fits(const struct gemm_op *op, const struct gemm_config *c,
 		return err_set(e, ERR_UNSUPPORTED, "%llu tiles in %u parts; "
 			       "wanted less than 2^31",
 			       (unsigned long long)work, c->split);
+	if (c->even && s->batch > 1 && ((s->stride_a | s->stride_b) * in % 16 ||
+					s->stride_c * out % 16))
+		return err_set(e, ERR_UNSUPPORTED, "products that do not lie at "
+			       "multiples of 16 bytes (config.even)");
 	return check_stride("A", s->lda, op->a_trans ? s->m : s->k,
 			    op->a_trans ? c->k : c->m, in, c->even, e) &&
 	       check_stride("B", s->ldb, op->b_trans ? s->k : columns,

@@ -73,7 +73,8 @@ struct gemm_config {
 	enum gemm_lds lds;
 	bool b_direct; /* fragments of B from memory, not through LDS */
 	bool cu_mode;  /* else WGP mode */
-	bool even;     /* tiles divide M, N, K; rows lie at 16 bytes */
+	bool even;     /* tiles divide M, N, K; rows and operands lie at
+			* multiples of 16 bytes */
 	bool stream_k; /* as many workgroups as `split` says share all work */
 	uint16_t split; /* of K, 1: none; stream_k: workgroups */
 };

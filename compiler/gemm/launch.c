@@ -71,6 +71,17 @@ static int32_t aligned(const struct gemm_op *op, const struct packed *a,
 	return (ab ? GEMM_ALIGNED_AB : 0) | (c ? GEMM_ALIGNED_C : 0);
 }
 
+static bool at_16(const struct gemm_op *op, const struct gemm_operands *x)
+{
+	uint64_t all = x->a | x->b | x->c;
+
+	if (op->epilogue & GEMM_BIAS)
+		all |= x->bias;
+	if (op->epilogue & GEMM_RESIDUAL)
+		all |= x->residual;
+	return all % 16 == 0;
+}
+
 /* Groups in x run through the columns of a band of rows of tiles. */
 static void main_step(const struct gemm_config *c, const struct gemm_plan *p,
 		      struct packed *a, struct gemm_launch *out)
@@ -128,6 +139,9 @@ bool gemm_launch(const struct gemm_op *op, const struct gemm_config *c,
 	if (!gemm_plan(op, c, &p, e) || !gemm_fits(op, c, s, e))
 		return false;
 	pack(op, s, x, &a);
+	if (c->even && !at_16(op, x))
+		return err_set(e, ERR_USAGE, "an operand that does not lie at "
+			       "a multiple of 16 bytes (config.even)");
 	a.aligned = aligned(op, &a, p.elem_bytes);
 	a.tiles_m = (int32_t)tiles(s->m, c->m);
 	a.tiles_n = (int32_t)tiles(s->n, p.out_n);

@@ -42,13 +42,18 @@ static uint32_t read_row(uint32_t lane, bool of_n)
 	return of_n ? gemm_frag_row(r) : r;
 }
 
-/* Cycles of the accesses that a lane makes, for rows `pitch` apart. */
+/*
+ * Cycles of what a wave stores and loads of a tile, for rows `pitch` apart.  The
+ * loads of f32 run along rows, where the pitch does not matter.
+ */
 static uint32_t cost(const struct gemm_plan *p, const struct gemm_side *s,
 		     uint32_t pitch)
 {
 	const uint32_t eb = p->elem_bytes;
 	const uint32_t units = s->turn ? s->major / s->turn : s->minor / s->vec;
 	const uint32_t wide = (s->turn ? s->turn : s->vec) * eb;
+	const uint32_t loads = p->slices * GEMM_FRAG * eb / 16 *
+			       (s == &p->b ? p->frags_n : p->frags_m);
 	uint32_t store[GEMM_WAVE], load[GEMM_WAVE];
 
 	for (uint32_t l = 0; l < GEMM_WAVE; l++) {
@@ -60,7 +65,7 @@ static uint32_t cost(const struct gemm_plan *p, const struct gemm_side *s,
 	}
 	return gemm_lds_cycles(store, GEMM_WAVE, wide) * (s->turn ? s->vec : 1) *
 		       s->steps +
-	       gemm_lds_cycles(load, GEMM_WAVE, 16) * p->slices;
+	       gemm_lds_cycles(load, GEMM_WAVE, 16) * loads;
 }
 
 uint32_t gemm_lds_pitch(const struct gemm_plan *p, const struct gemm_side *s,
