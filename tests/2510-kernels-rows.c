@@ -4,7 +4,7 @@
  */
 #include <float.h>
 
-#include "tests/kernel-run.h"
+#include "tests/norm-ref.h"
 
 static uint64_t seed = 2510;
 static struct cc_dev dev;
@@ -171,27 +171,57 @@ static double norm_loss(const double *x, const double *w, const double *g,
 	return loss;
 }
 
-/* Against slopes of the loss, by central differences. */
-static void test_rms_norm_back(void)
+/* The reference itself: its gradients are slopes of the loss. */
+static void test_reference(void)
 {
-	enum { MAX = 200 };
-	static const size_t length[] = { 1,  2,	 3,  31,  32,
-					 33, 64, 100, 129, 200 };
+	enum { N = 20 };
+	struct arr x = arr_random(SSA_F32, N, 2, &seed);
+	struct arr w = arr_random(SSA_F32, N, 1, &seed);
+	struct arr g = arr_random(SSA_F32, N, 1, &seed);
+	double v[4][N] = { { 0 } }, at[3][N], h = 1e-4;
+	int wrong = 0;
+
+	for (size_t i = 0; i < N; i++) {
+		at[0][i] = arr_get(&x, i);
+		at[1][i] = arr_get(&w, i);
+		at[2][i] = arr_get(&g, i);
+	}
+	norm_back_want(&x, &w, &g, 1, N, v[0], v[1], v[2], v[3]);
+	for (int i = 0; i < 2 * N; i++) {
+		double *p = &at[i / N][i % N], was = *p, d;
+		*p = was + h;
+		d = norm_loss(at[0], at[1], at[2], N);
+		*p = was - h;
+		d -= norm_loss(at[0], at[1], at[2], N);
+		*p = was;
+		/* The third derivative's part is below h^2. */
+		wrong += fabs(d / (2 * h) - v[i / N * 2][i % N]) > 3 * h * h;
+	}
+	is_u64((uint64_t)wrong, 0, "the reference's gradients are slopes");
+	free(x.bits);
+	free(w.bits);
+	free(g.bits);
+}
+
+static void test_rms_norm_back(size_t t)
+{
+	enum ssa_kind k = kind_of(types[t]);
 	size_t wrong = 0, missed = 0;
 	struct lib l;
 
-	if (!ok(lib_open(&l, "rms_norm_back", DSL_F32, 0),
-		"rms_norm_back compiles"))
+	if (!ok(lib_open(&l, "rms_norm_back", types[t], 0),
+		"rms_norm_back of %s compiles", type_name[t]))
 		return;
-	for (size_t s = 0; s < ARRAY_SIZE(length); s++) {
-		size_t n = length[s];
-		struct run r = run_new(SSA_F32, SSA_F32, ROWS, n, ROWS * n, 2);
-		struct arr w = arr_random(SSA_F32, n, 1, &seed);
-		struct arr g = arr_random(SSA_F32, ROWS * n, 1, &seed);
+	for (size_t s = 0; s < ARRAY_SIZE(sizes); s++) {
+		size_t n = sizes[s], all = ROWS * n;
+		struct run r = run_new(k, k, ROWS, n, all, 2);
+		struct arr w = arr_random(k, n, 1, &seed);
+		struct arr g = arr_random(k, all, 1, &seed);
 		struct arr dw = arr_new(SSA_F32, n);
-		double ww[MAX] = { 0 }, wt[MAX] = { 0 };
+		double *ww = calloc(n + 1, sizeof(*ww));
+		double *wt = calloc(n + 1, sizeof(*wt));
 		struct ssa_call c = { 0 };
-		if (n == 129)
+		if (n > 128)
 			arr_set(&r.x, 2 * n, NAN);
 		call_arr(&c, &r.out);
 		call_arr(&c, &dw);
@@ -201,55 +231,39 @@ static void test_rms_norm_back(void)
 		call_f32(&c, 1e-6f);
 		call_u32(&c, (uint32_t)n);
 		wrong += !lib_run(&dev, &l, &c, ROWS, 1);
-		for (size_t row = 0; row < ROWS; row++) {
-			double x[MAX], wv[MAX], gv[MAX], h = 1e-4;
-			for (size_t i = 0; i < n; i++) {
-				x[i] = x_of(&r, row, i);
-				wv[i] = arr_get(&w, i);
-				gv[i] = arr_get(&g, row * n + i);
-			}
-			for (size_t i = 0; i < n; i++) {
-				double *at[] = { &x[i], &wv[i] }, d[2];
-				for (int k = 0; k < 2; k++) {
-					double was = *at[k];
-					*at[k] = was + h;
-					d[k] = norm_loss(x, wv, gv, n);
-					*at[k] = was - h;
-					d[k] -= norm_loss(x, wv, gv, n);
-					d[k] /= 2 * h;
-					*at[k] = was;
-				}
-				r.want[row * n + i] = d[0];
-				r.tol[row * n + i] = 1e-5;
-				ww[i] += d[1];
-				wt[i] = 1e-5;
-			}
-		}
-		wrong += n > 1 ? judge(&r.out, r.want, r.tol) : 0;
-		wrong += judge(&dw, ww, wt);
+		norm_back_want(&r.x, &w, &g, ROWS, n, r.want, r.tol, ww, wt);
+		for (size_t i = 0; i < all; i++)
+			r.tol[i] += .51 * ulp_of(k) * fabs(r.want[i]) +
+				    step_of(k);
+		wrong += judge(&r.out, r.want, r.tol) + judge(&dw, ww, wt);
 		missed += n > 3 ? mutants_missed(&r.out, r.want, r.tol) : 0;
+		missed += n > 3 && n < 129 ? mutants_missed(&dw, ww, wt) : 0;
 		free(w.bits);
 		free(g.bits);
 		free(dw.bits);
+		free(ww);
+		free(wt);
 		run_fini(&r);
 	}
-	is_u64(wrong, 0, "rms_norm_back gives the slopes");
-	is_u64(missed, 0, "rms_norm_back: mutants are noticed");
+	is_u64(wrong, 0, "rms_norm_back of %s", type_name[t]);
+	is_u64(missed, 0, "rms_norm_back of %s: mutants are noticed",
+	       type_name[t]);
 	lib_close(&l);
 }
 
-static void test_cross_entropy(void)
+static void test_cross_entropy(size_t t)
 {
+	enum ssa_kind k = kind_of(types[t]);
 	size_t wrong = 0, missed = 0;
 	struct lib f, b;
 
-	if (!ok(lib_open(&f, "cross_entropy", DSL_F32, 0) &&
-		lib_open(&b, "cross_entropy_back", DSL_F32, 0),
-		"cross_entropy and its gradient compile"))
+	if (!ok(lib_open(&f, "cross_entropy", types[t], 0) &&
+		lib_open(&b, "cross_entropy_back", types[t], 0),
+		"cross_entropy of %s and its gradient compile", type_name[t]))
 		return;
 	for (size_t s = 0; s < FULL; s++) {
 		size_t n = sizes[s];
-		struct run r = run_new(SSA_F32, SSA_F32, ROWS, n, ROWS * n, 8);
+		struct run r = run_new(k, k, ROWS, n, ROWS * n, 8);
 		struct arr loss = arr_stale(SSA_F32, ROWS);
 		struct arr target = arr_new(SSA_I32, ROWS);
 		double lw[ROWS], lt[ROWS];
@@ -283,7 +297,8 @@ static void test_cross_entropy(void)
 				double p = exp(x_of(&r, row, i) - max) / sum;
 				r.want[at] = .5 * (p - (i == hit));
 				r.tol[at] = 0x1p-23 * (30 + sqrt(n)) * p +
-					    0x1p-24 * (i == hit);
+					    0x1p-24 * (i == hit) + step_of(k) +
+					    .51 * ulp_of(k) * fabs(r.want[at]);
 			}
 		}
 		wrong += judge(&loss, lw, lt) + judge(&r.out, r.want, r.tol);
@@ -292,8 +307,10 @@ static void test_cross_entropy(void)
 		free(target.bits);
 		run_fini(&r);
 	}
-	is_u64(wrong, 0, "cross_entropy and its gradient");
-	is_u64(missed, 0, "cross_entropy_back: mutants are noticed");
+	is_u64(wrong, 0, "cross_entropy of %s and its gradient",
+	       type_name[t]);
+	is_u64(missed, 0, "cross_entropy_back of %s: mutants are noticed",
+	       type_name[t]);
 	lib_close(&f);
 	lib_close(&b);
 }
@@ -362,11 +379,12 @@ int main(void)
 		test_softmax("softmax", t);
 		test_softmax("log_softmax", t);
 		test_rms_norm(t);
+		test_rms_norm_back(t);
+		test_cross_entropy(t);
 		for (size_t i = 0; i < ARRAY_SIZE(reduce); i++)
 			test_reduce(reduce[i], t);
 	}
-	test_rms_norm_back();
-	test_cross_entropy();
+	test_reference();
 	cc_dev_close(&dev);
 	return plan_done();
 }

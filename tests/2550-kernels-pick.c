@@ -2,7 +2,7 @@
  * The k largest of a row, pages of a cache, matrix times vector with aligned
  * rows, and gradients of qk_norm.
  */
-#include "tests/kernel-run.h"
+#include "tests/norm-ref.h"
 
 static uint64_t seed = 2550;
 static struct cc_dev dev;
@@ -226,40 +226,6 @@ static void test_gemv(size_t t)
 }
 
 /* ------------------------------------------------------- qk_norm_back ---- */
-
-/* Gradients by their formulas, with the size of what is added up in them. */
-static void norm_back_want(const struct arr *x, const struct arr *w,
-			   const struct arr *g, size_t rows, size_t n,
-			   double *dx, double *dx_tol, double *dw,
-			   double *dw_tol)
-{
-	for (size_t r = 0; r < rows; r++) {
-		double sum = 0, dot = 0, size = 0;
-
-		for (size_t i = 0; i < n; i++) {
-			double xi = arr_get(x, r * n + i);
-			double p = xi * arr_get(w, i) * arr_get(g, r * n + i);
-			sum += xi * xi;
-			dot += p;
-			size += fabs(p);
-		}
-		double s = 1 / sqrt(sum / (double)n + (double)1e-6f);
-		double rel = 0x1p-23 * (6 + sqrt(n));
-		for (size_t i = 0; i < n; i++) {
-			size_t at = r * n + i;
-			double a = s * arr_get(w, i) * arr_get(g, at);
-			double b = s * s * s * arr_get(x, at) / (double)n;
-			double c = arr_get(g, at) * arr_get(x, at) * s;
-			dx[at] = a - b * dot;
-			dx_tol[at] = rel * (fabs(a) + fabs(b) * size) +
-				     step_of(SSA_F32);
-			dw[i] += c;
-			dw_tol[i] += rel * fabs(c);
-		}
-	}
-	for (size_t i = 0; i < n; i++)
-		dw_tol[i] *= 1 + sqrt(rows) / 4;
-}
 
 static void test_norm_back(size_t t)
 {
