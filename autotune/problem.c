@@ -249,11 +249,12 @@ bool tune_problems_shapes(struct tune_problems *l, const struct gemm_op *op,
 
 /* ---- models ---- */
 
-static const struct model_shape {
-	const char *model, *what;
-	uint32_t n, k; /* of the weights [n][k] */
-} model_shapes[] = {
-#define MODEL(model, what, n, k) { model, what, n, k },
+static const struct model {
+	const char *name;
+	uint32_t hidden, heads, kv_heads, ffn;
+} models[] = {
+#define MODEL(model, hidden, heads, kv_heads, ffn) \
+	{ model, hidden, heads, kv_heads, ffn },
 #include "autotune/models.def"
 };
 static const uint32_t model_rows[] = {
@@ -261,25 +262,47 @@ static const uint32_t model_rows[] = {
 #include "autotune/models.def"
 };
 
+/* All products of a model for m tokens; `op` has the type of the inputs. */
+static bool add_products(struct tune_problems *l, const struct gemm_op *op,
+			 const struct model *x, uint32_t m, struct err *e)
+{
+	const uint32_t hidden = x->hidden, heads = x->heads, ffn = x->ffn;
+	const uint32_t kv_heads = x->kv_heads;
+	const struct {
+		uint32_t n, k;
+		struct gemm_op op;
+	} product[] = {
+#define PRODUCT(n, k, to, sum, last)                                    \
+	{ n, k, { .in = op->in, .out = (to) ? (to) : op->in,            \
+		  .b_trans = true, .beta = sum, .epilogue = last } },
+#include "autotune/models.def"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(product); i++)
+		if (!add(l, &product[i].op, m, product[i].n, product[i].k, 1,
+			 e))
+			return false;
+	return true;
+}
+
 bool tune_problems_model(struct tune_problems *l, const struct gemm_op *op,
 			 const char *model, struct err *e)
 {
-	struct gemm_op weights = *op;
-	size_t before = l->n;
+	struct buf names = { 0 };
 
-	weights.a_trans = false;
-	weights.b_trans = true;
-	for (size_t i = 0; i < ARRAY_SIZE(model_shapes); i++) {
-		const struct model_shape *s = &model_shapes[i];
-
-		for (size_t j = 0; j < ARRAY_SIZE(model_rows); j++)
-			if (!strcmp(s->model, model) &&
-			    !add(l, &weights, model_rows[j], s->n, s->k, 1, e))
+	for (size_t i = 0; i < ARRAY_SIZE(models); i++) {
+		bool good = strcmp(models[i].name, model) == 0;
+		for (size_t j = 0; good && j < ARRAY_SIZE(model_rows); j++)
+			if (!add_products(l, op, &models[i], model_rows[j], e))
 				return false;
+		if (good)
+			return true;
+		buf_printf(&names, "%s%s", i ? ", " : "", models[i].name);
 	}
-	return l->n > before ||
-	       err_set(e, ERR_USAGE, "--shapes-from %s: no model of that name; "
-		       "there is %s", model, model_shapes[0].model);
+	err_set(e, ERR_USAGE, "--shapes-from %s: no model of that name; there "
+		"are %s", model, names.data);
+	buf_fini(&names);
+	return false;
 }
 
 /* ---- classes ---- */

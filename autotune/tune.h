@@ -77,9 +77,9 @@ bool tune_problems_sizes(struct tune_problems *l, const struct gemm_op *op,
 bool tune_problems_shapes(struct tune_problems *l, const struct gemm_op *op,
 			  const char *list, struct err *e);
 /*
- * What an engine needs of the model of this name (models.def), for prompts of
- * the usual lengths and for decoding: weights are [out][in], so B is
- * transposed, whatever op says of the layout.
+ * What the engine launches for the model of this name (models.def), for
+ * prompts of the usual lengths and for decoding; of `op` only the type of the
+ * inputs counts.
  */
 bool tune_problems_model(struct tune_problems *l, const struct gemm_op *op,
 			 const char *model, struct err *e);
