@@ -1,7 +1,10 @@
 #include "engine/gpu.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "results/results.h"
 
 enum dsl_type gpu_type(enum qwen_weights w)
 {
@@ -32,7 +35,8 @@ static bool code_load(struct gpu *g, const void *object, size_t bytes,
 
 	if (!kfd_code_load(g->dev, object, bytes, &code, e))
 		return false;
-	*out = (struct gpu_code){ kfd_code_at(code, 0), object, bytes };
+	*out = (struct gpu_code){ kfd_code_at(code, 0), object, bytes, "" };
+	snprintf(out->label, sizeof(out->label), "%s", out->kernel->name);
 	return true;
 }
 
@@ -70,16 +74,36 @@ const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
 	return g->kernel[g->n_kernels++];
 }
 
+/* Without a database, or with one that knows nothing: false, and no error. */
+static bool tiles_select(struct gpu *g, struct gpu_tiles *t)
+{
+	const struct tune_problem p = { t->op, t->m, t->n, t->k, 1 };
+	struct tune_choice c;
+
+	if (!t->m || !g->selector || !tune_select(g->selector, &p, &c, NULL))
+		return false;
+	t->config = c.config;
+	t->objects = c.code;
+	snprintf(t->why, sizeof(t->why), "%s", c.why);
+	return true;
+}
+
 static bool tiles_make(struct gpu *g, struct gpu_tiles *t, struct err *e)
 {
 	bool good = true;
 
-	t->config = gemm_default(&t->op);
-	if (!gemm_compile(&t->op, &t->config, NULL, &t->objects, e))
-		return false;
+	if (!tiles_select(g, t)) {
+		t->config = gemm_default(&t->op);
+		snprintf(t->why, sizeof(t->why), "default: for every shape");
+		if (!gemm_compile(&t->op, &t->config, NULL, &t->objects, e))
+			return false;
+	}
 	for (int i = 0; good && i < t->objects.n; i++) {
 		const struct buf *b = &t->objects.object[i].bytes;
 		good = code_load(g, b->data, b->len, &t->code[i], e);
+		if (good)
+			gemm_config_name(&t->config, t->code[i].label,
+					 sizeof(t->code[i].label));
 	}
 	if (!good)
 		gemm_code_fini(&t->objects);
@@ -94,21 +118,38 @@ static bool same_op(const struct gemm_op *a, const struct gemm_op *b)
 }
 
 const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
+				  uint32_t m, uint32_t n, uint32_t k,
 				  struct err *e)
 {
 	struct gpu_tiles *t;
 
-	for (size_t i = 0; i < g->n_tiles; i++)
-		if (same_op(&g->tiles[i]->op, op))
-			return g->tiles[i];
+	for (size_t i = 0; i < g->n_tiles; i++) {
+		t = g->tiles[i];
+		if (same_op(&t->op, op) && t->m == m &&
+		    (!m || (t->n == n && t->k == k)))
+			return t;
+	}
 	t = xcalloc(1, sizeof(*t));
-	t->op = *op;
+	*t = (struct gpu_tiles){ .op = *op, .m = m, .n = n, .k = k };
 	if (!tiles_make(g, t, e)) {
 		free(t);
 		return NULL;
 	}
 	g->tiles = xrealloc(g->tiles, (g->n_tiles + 1) * sizeof(*g->tiles));
 	return g->tiles[g->n_tiles++] = t;
+}
+
+/* A database that is there but cannot be read is as none: it is no need. */
+static void selector_open(struct gpu *g)
+{
+	FILE *f = fopen(res_path(NULL), "r");
+
+	cost_init(&g->costs, "gfx1100");
+	g->tune = (struct tune_opts){ .costs = &g->costs };
+	if (!f)
+		return;
+	fclose(f);
+	g->selector = tune_selector_open(&g->tune, NULL);
 }
 
 /* ---- weights ---- */
@@ -282,6 +323,8 @@ static void gpu_close(struct qwen_model *m)
 		free(g->tiles[i]);
 	}
 	jit_fini(&g->jit);
+	tune_selector_close(g->selector);
+	cost_fini(&g->costs);
 	free(g->kernel);
 	free(g->tiles);
 	free(g->mem);
@@ -303,6 +346,7 @@ static bool gpu_open(struct qwen_model *m, const struct qwen_load *how,
 	g = m->device = xcalloc(1, sizeof(*g));
 	g->m = m;
 	jit_init(&g->jit, NULL, NULL);
+	selector_open(g);
 	g->layer = xcalloc(c->layers, sizeof(*g->layer));
 	bool good = how->driver ? kfd_open_driver(&g->dev, how->driver, -1,
 						  "chosen by its caller", e) :

@@ -12,6 +12,7 @@
 #ifndef T0_ENGINE_GPU_H
 #define T0_ENGINE_GPU_H
 
+#include "autotune/tune.h"
 #include "compiler/gemm/gemm.h"
 #include "compiler/jit.h"
 #include "compiler/kernels/kernels.h"
@@ -36,6 +37,7 @@ struct gpu_code {
 	const struct kfd_kernel *kernel;
 	const void *object;
 	size_t object_bytes;
+	char label[TUNE_TEXT]; /* for people: its name, or configuration */
 };
 
 /* A kernel of the library, ready to launch. */
@@ -46,10 +48,12 @@ struct gpu_kernel {
 	struct gpu_code code;
 };
 
-/* A product of tiles, ready to launch. */
+/* A product of tiles, ready to launch: c[m][n] of k, for any m if m is 0. */
 struct gpu_tiles {
 	struct gemm_op op;
+	uint32_t m, n, k;
 	struct gemm_config config;
+	char why[240]; /* where the configuration comes from */
 	struct gpu_code code[GEMM_KERNELS];
 	struct gemm_code objects;
 };
@@ -57,6 +61,9 @@ struct gpu_tiles {
 struct gpu {
 	struct kfd_dev *dev;
 	struct jit jit;
+	struct cost_model costs;
+	struct tune_opts tune;
+	struct tune_selector *selector; /* NULL: there is no database */
 	const struct qwen_model *m;
 	struct kfd_mem **mem; /* [n_mem]: what holds the weights */
 	size_t n_mem;
@@ -77,7 +84,12 @@ enum dsl_type gpu_type(enum qwen_weights w);
 const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
 				    const struct kernel_shape *shape,
 				    struct err *e);
+/*
+ * For m rows what tune_select() says; where that knows nothing, or for m = 0,
+ * what suits every shape (gemm_default()).
+ */
 const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
+				  uint32_t m, uint32_t n, uint32_t k,
 				  struct err *e);
 
 /* -------------------------------------------------------- gpu_pass.c ---- */
@@ -98,7 +110,7 @@ struct gpu_question {
 };
 /* Launches of the same kernel with the same sizes. */
 struct gpu_share {
-	char kernel[64];
+	char kernel[TUNE_TEXT];
 	uint32_t launches;
 	double each_s; /* on the GPU */
 	char limit[16]; /* the busiest pipe */

@@ -123,7 +123,8 @@ static bool simulate(const struct launch *x, const struct gpu_state *s,
 	};
 	bool good = sim_object_forecast(m, &l, footprint, &f, e);
 	if (good) {
-		snprintf(to->kernel, sizeof(to->kernel), "%s", k->name);
+		snprintf(to->kernel, sizeof(to->kernel), "%s",
+			 x->code->label);
 		snprintf(to->limit, sizeof(to->limit), "%s", f.limit);
 		to->launches = x->times;
 		to->each_s = f.time_s;

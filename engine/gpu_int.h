@@ -28,8 +28,10 @@ enum gpu_word {
 /* The kernels of a matrix's product depend on its type. */
 struct gpu_products {
 	const struct gpu_kernel *embed, *heads, *add, *swiglu, *norm;
-	/* Of tiles; NULL for integers. */
-	const struct gpu_tiles *tile_heads, *tile_add, *tile_swiglu;
+	/* Of tiles; NULL for integers.  For max_tokens, and for fewer. */
+	struct gpu_layer_tiles {
+		const struct gpu_tiles *heads, *out, *both, *down;
+	} full, part;
 	const struct gpu_kernel *narrow; /* from f32 */
 };
 
@@ -46,7 +48,7 @@ struct gpu_state {
 	struct kfd_mem *cosine, *sine;
 	struct kfd_mem *words; /* [GPU_WORDS][max_tokens + 1] i32, of the host */
 	struct kfd_mem *x, *q, *a, *ffn, *part, *top;
-	struct kfd_mem *h, *narrow, *qkv; /* with tiles */
+	struct kfd_mem *h, *narrow, *qkv, *workspace; /* with tiles */
 	struct kfd_mem *logits, *best; /* [cap_wanted] rows */
 	struct kfd_mem *out;	       /* the same in host memory */
 	uint32_t cap_wanted;

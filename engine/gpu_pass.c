@@ -427,8 +427,8 @@ void gpu_state_free(void *state)
 	struct gpu_state *s = state;
 	struct kfd_mem *all[] = { s->key, s->value, s->cosine, s->sine,
 				  s->words, s->x, s->q, s->a, s->ffn, s->part,
-				  s->top, s->h, s->narrow, s->qkv, s->logits,
-				  s->best, s->out };
+				  s->top, s->h, s->narrow, s->qkv,
+				  s->workspace, s->logits, s->best, s->out };
 
 	kfd_queue_free(s->queue, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

@@ -17,36 +17,88 @@ bool gpu_tile_can(const struct gpu_state *s, uint32_t layer)
 	const struct gpu_layer *l = &s->g->layer[layer];
 	enum qwen_weights w = l->heads.type;
 
-	return s->h && has_tiles(w) && l->out.type == w && l->both.type == w &&
+	return s->rms_norm && has_tiles(w) && l->out.type == w && l->both.type == w &&
 	       l->down.type == w;
 }
 
-bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e)
+/* A layer's products for m tokens (0: any number); autotune/models.def. */
+static bool tiles_find(struct gpu_state *s, enum qwen_weights w, uint32_t m,
+		       struct gpu_layer_tiles *t, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
-	const enum dsl_type type = gpu_type(w), cache = gpu_type(s->shape.cache);
+	const enum dsl_type type = gpu_type(w);
 	const struct gemm_op plain = { .in = type, .out = DSL_F32,
 				       .b_trans = true },
 		add = { .in = type, .out = DSL_F32, .b_trans = true,
 			.beta = true },
 		pair = { .in = type, .out = type, .b_trans = true,
 			 .epilogue = GEMM_SWIGLU };
+	uint32_t d = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
+	struct gpu *g = s->g;
+
+	return (t->heads = gpu_tiles(g, &plain, m, d + 2 * kv, c->hidden, e)) &&
+	       (t->out = gpu_tiles(g, &add, m, c->hidden, d, e)) &&
+	       (t->both = gpu_tiles(g, &pair, m, c->ffn, c->hidden, e)) &&
+	       (t->down = gpu_tiles(g, &add, m, c->hidden, c->ffn, e));
+}
+
+bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e)
+{
+	const enum dsl_type type = gpu_type(w), cache = gpu_type(s->shape.cache);
 	const struct kernel_shape f32 = { .type = DSL_F32 },
 		narrow = { .type = DSL_F32, .to = type },
 		heads = { .type = DSL_F32, .cache = cache,
-			  .head = c->head_dim };
+			  .head = s->g->m->config.head_dim };
 	struct gpu_products *p = &s->of[w];
 	struct gpu *g = s->g;
 
 	if (s->shape.max_tokens < TILE_TOKENS || !has_tiles(w))
 		return true;
-	return (p->tile_heads = gpu_tiles(g, &plain, e)) &&
-	       (p->tile_add = gpu_tiles(g, &add, e)) &&
-	       (p->tile_swiglu = gpu_tiles(g, &pair, e)) &&
+	return tiles_find(s, w, s->shape.max_tokens, &p->full, e) &&
+	       tiles_find(s, w, 0, &p->part, e) &&
 	       (p->narrow = gpu_kernel(g, "convert", &narrow, e)) &&
 	       (s->rms_norm = gpu_kernel(g, "rms_norm", &f32, e)) &&
 	       (s->turn = gpu_kernel(g, "qk_norm_rope", &heads, e)) &&
 	       (s->flash = gpu_kernel(g, "attention", &heads, e));
+}
+
+/* A launch of t for n tokens. */
+static bool tiles_launch(const struct gpu_tiles *t, const struct gpu_matrix *w,
+			 const struct gemm_operands *x, uint32_t n,
+			 struct gemm_launch *out, struct err *e)
+{
+	bool pair = t->op.epilogue & GEMM_SWIGLU;
+	const struct gemm_shape shape = {
+		.m = n, .n = pair ? w->rows / 2 : w->rows, .k = w->cols,
+	};
+
+	return gemm_launch(&t->op, &t->config, &shape, x, out, e);
+}
+
+/* What the products of full passes need beside their operands. */
+static bool workspace_bytes(const struct gpu_state *s, size_t *most,
+			    struct err *e)
+{
+	*most = 0;
+	for (uint32_t i = 0; i < s->g->m->config.layers; i++) {
+		const struct gpu_layer *l = &s->g->layer[i];
+		const struct gpu_layer_tiles *t = &s->of[l->heads.type].full;
+		const struct {
+			const struct gpu_tiles *t;
+			const struct gpu_matrix *w;
+		} p[] = { { t->heads, &l->heads }, { t->out, &l->out },
+			  { t->both, &l->both }, { t->down, &l->down } };
+		for (size_t k = 0; gpu_tile_can(s, i) && k < 4; k++) {
+			struct gemm_operands x = { .alpha = 1 };
+			struct gemm_launch g;
+			if (!tiles_launch(p[k].t, p[k].w, &x,
+					  s->shape.max_tokens, &g, e))
+				return false;
+			if (g.workspace_bytes > *most)
+				*most = g.workspace_bytes;
+		}
+	}
+	return true;
 }
 
 bool gpu_tile_buffers(struct gpu_state *s, struct err *e)
@@ -54,7 +106,7 @@ bool gpu_tile_buffers(struct gpu_state *s, struct err *e)
 	const struct qwen_config *c = &s->g->m->config;
 	size_t n = s->shape.max_tokens, d = c->heads * c->head_dim;
 	size_t kv = c->kv_heads * c->head_dim;
-	size_t wide = c->hidden > d ? c->hidden : d;
+	size_t wide = c->hidden > d ? c->hidden : d, more;
 	const struct {
 		const char *name;
 		size_t bytes;
@@ -72,7 +124,9 @@ bool gpu_tile_buffers(struct gpu_state *s, struct err *e)
 		if (!kfd_mem_alloc(s->g->dev, KFD_VRAM_PRIVATE, want[i].bytes,
 				   want[i].name, want[i].mem, e))
 			return false;
-	return true;
+	return workspace_bytes(s, &more, e) &&
+	       (!more || kfd_mem_alloc(s->g->dev, KFD_VRAM_PRIVATE, more,
+				       "partial sums", &s->workspace, e));
 }
 
 /* c = a W for n tokens; with `beta` of the op, added to c. */
@@ -80,15 +134,13 @@ static bool product(struct gpu_state *s, const struct gpu_tiles *t,
 		    const struct gpu_matrix *w, const struct kfd_mem *a,
 		    const struct kfd_mem *c, uint32_t n, struct err *e)
 {
-	bool pair = t->op.epilogue & GEMM_SWIGLU;
-	const struct gemm_shape shape = {
-		.m = n, .n = pair ? w->rows / 2 : w->rows, .k = w->cols,
+	const struct gemm_operands x = {
+		.a = a->va, .b = w->w, .c = c->va, .alpha = 1, .beta = 1,
+		.workspace = s->workspace ? s->workspace->va : 0,
 	};
-	const struct gemm_operands x = { .a = a->va, .b = w->w, .c = c->va,
-					 .alpha = 1, .beta = 1 };
 	struct gemm_launch g;
 
-	if (!gemm_launch(&t->op, &t->config, &shape, &x, &g, e))
+	if (!tiles_launch(t, w, &x, n, &g, e))
 		return false;
 	for (int i = 0; i < g.n; i++) {
 		const struct kfd_launch l = {
@@ -197,16 +249,19 @@ bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,
 	const struct qwen_config *c = &s->g->m->config;
 	const struct gpu_layer *l = &s->g->layer[layer];
 	const enum qwen_weights w = l->heads.type;
-	const struct gpu_products *k = &s->of[w];
-	uint32_t n = p->n, d = c->heads * c->head_dim;
+	uint32_t n = p->n;
+	const struct gpu_layer_tiles *t = n == s->shape.max_tokens ?
+						  &s->of[w].full :
+						  &s->of[w].part;
+	uint32_t d = c->heads * c->head_dim;
 
 	return norm(s, w, l->attn_norm, n, e) &&
-	       product(s, k->tile_heads, &l->heads, s->narrow, s->qkv, n, e) &&
+	       product(s, t->heads, &l->heads, s->narrow, s->qkv, n, e) &&
 	       turn(s, layer, n, e) &&
 	       (p->runs ? flash : gpu_attend)(s, layer, p, e) &&
 	       narrow(s, w, s->a, n * d, e) &&
-	       product(s, k->tile_add, &l->out, s->narrow, s->x, n, e) &&
+	       product(s, t->out, &l->out, s->narrow, s->x, n, e) &&
 	       norm(s, w, l->ffn_norm, n, e) &&
-	       product(s, k->tile_swiglu, &l->both, s->narrow, s->ffn, n, e) &&
-	       product(s, k->tile_add, &l->down, s->ffn, s->x, n, e);
+	       product(s, t->both, &l->both, s->narrow, s->ffn, n, e) &&
+	       product(s, t->down, &l->down, s->ffn, s->x, n, e);
 }
