@@ -167,6 +167,7 @@ bool micro_probe_init(struct micro_probe *p, struct micro_device *d,
 	*p = (struct micro_probe){ .d = d, .copies = copies,
 				   .iterations = iterations,
 				   .waves = t->waves ? t->waves : 1,
+				   .groups = 1,
 				   .reps = (d->timed ? SAMPLES_SIM : PAIRS) + 1,
 				   .right = true };
 	p->series = (struct micro_series){ .name = name, .ctx = p };
@@ -198,7 +199,7 @@ static bool launch(struct micro_probe *p, uint32_t iterations, uint32_t reps,
 		uint32_t iterations, reps, warm, unused;
 	} args = { d->out->va, d->data->va, iterations, reps, p->warm, 0 };
 	const struct kfd_launch l = { .kernel = p->kernel,
-				      .grid = { 32 * p->waves },
+				      .grid = { 32 * p->waves * p->groups },
 				      .wg = { 32 * p->waves },
 				      .args = &args,
 				      .args_bytes = sizeof(args),

@@ -96,6 +96,7 @@ struct micro_probe {
 	const struct kfd_kernel *kernel;
 	struct buf code;
 	uint32_t waves, iterations, warm, reps;
+	uint32_t groups; /* the first one is looked at */
 	double copies;	    /* by which a pass of the two loops differs */
 	const struct micro_inst *inst; /* NULL: a kernel of its own */
 	const struct micro_inst *second; /* mixed with it, or NULL */

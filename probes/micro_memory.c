@@ -1,6 +1,6 @@
 /*
  * t0-probe memory on a GPU: latency by working set through a pointer chase,
- * and what one workgroup reads and writes per cycle.
+ * and what one workgroup reads and writes per cycle, and what all WGPs read.
  *
  * The chase has one element per 128-byte line, in one random cycle; all lanes
  * follow the same pointer.  Before it is timed it goes over the working set, so
@@ -302,6 +302,144 @@ static bool bandwidths(struct memory *m, uint64_t max, struct err *e)
 	return good;
 }
 
+/* ------------------------------------------------- bandwidth of the GPU -- */
+
+/*
+ * A workgroup on every WGP goes round a slice of its own.  Slices are larger
+ * than what is nearer: two L0 caches, a WGP's part of L2 and of the Infinity
+ * Cache.  (There is none that L1 holds and L0 does not.)
+ */
+static const struct slice {
+	const char *row; /* of cost.def */
+	uint32_t bytes;
+} slices[] = {
+	{ "mem.l0_rate", 32 << 10 },
+	{ "mem.l2_rate", 96 << 10 },
+	{ "mem.ic_rate", 1 << 20 },
+	{ "mem.dram_rate", 4 << 20 },
+};
+
+/* Bytes a cycle of all WGPs that the costs say, for reading. */
+static double rate_of(const struct micro_device *d, const struct slice *s)
+{
+	const struct cost_model *m = &d->costs;
+	const double v = cost_value(m, cost_row_find(s->row));
+	const double hz = cost_value(m, COST_CLOCK) * 1e6;
+
+	if (!strcmp(s->row, "mem.l0_rate"))
+		return 2 * v * cost_value(m, COST_N_WGP);
+	if (!strcmp(s->row, "mem.l2_rate"))
+		return v;
+	return v / hz * (strcmp(s->row, "mem.dram_rate")
+				 ? 1 : cost_value(m, COST_DRAM_READ_EFF));
+}
+
+/* x + step, or less a slice where that is beyond it: min(x, x - slice). */
+static const char slice_step[] = "v_add_nc_u32 v11, s29, v11\n"
+				 "v_subrev_nc_u32 v10, s30, v11\n"
+				 "v_min_u32 v11, v11, v10\n";
+
+/* s15 is the workgroup; each has results and a slice of its own. */
+static void slice_setup(struct buf *b, uint32_t bytes)
+{
+	buf_printf(b, "s_mul_i32 s3, s15, 0x%x\ns_add_u32 s4, s4, s3\n"
+		   "s_addc_u32 s5, s5, 0\n",
+		   STREAM_WAVES * MICRO_WAVE_BYTES);
+	buf_printf(b, "s_mul_i32 s3, s15, 0x%x\ns_add_u32 s6, s6, s3\n"
+		   "s_addc_u32 s7, s7, 0\n", bytes);
+	buf_printf(b, "v_lshlrev_b32 v11, 4, v0\ns_lshl_b32 s28, s13, 9\n"
+		   "v_add_nc_u32 v11, s28, v11\ns_mov_b32 s29, 0x%x\n"
+		   "s_mov_b32 s30, 0x%x\n", STREAM_WAVES * 512, bytes);
+	buf_adds(b, "v_mov_b32 v32, 0\n");
+}
+
+static bool slice_probe(struct memory *m, struct micro_probe *p,
+			const struct slice *s, uint32_t groups, struct err *e)
+{
+	struct buf setup = { 0 }, body[2] = { { 0 }, { 0 } };
+
+	slice_setup(&setup, s->bytes);
+	for (int k = 0; k < 2 * STREAM_COPIES; k++)
+		for (int b = k < STREAM_COPIES ? 0 : 1; b < 2; b++) {
+			micro_expand(&body[b], "global_load_b128 v[%d:%q], "
+				     "v11, s[6:7]", 32 + 4 * (k % 16));
+			buf_adds(&body[b], slice_step);
+		}
+	const struct micro_text t = { .setup = setup.data,
+				      .loop = { body[0].data, body[1].data },
+				      .wait = "s_waitcnt vmcnt(0)\n",
+				      .lo = "v32", .waves = STREAM_WAVES };
+	const bool good = micro_probe_init(p, &m->d, &t, s->row, STREAM_COPIES,
+					   0, e);
+
+	p->groups = groups;
+	p->has_values = true; /* the data are zeros */
+	buf_fini(&setup);
+	buf_fini(&body[0]);
+	buf_fini(&body[1]);
+	return good && micro_probe_run(p, 1, e);
+}
+
+static bool store_slice(struct memory *m, struct micro_probe *p,
+			const struct slice *s, struct err *e)
+{
+	struct table *t = &m->d.table;
+	const double moved = STREAM_WAVES * 512.0 * p->groups;
+	const double want = rate_of(&m->d, s);
+	char params[96];
+
+	m->d.wrong += !p->right;
+	if (!p->series.n)
+		return true;
+	for (size_t i = 0; i < p->series.n; i++)
+		p->series.v[i] = moved / p->series.v[i];
+	const double got = micro_result(&p->series).value;
+
+	table_row(t);
+	table_cell(t, 0, "%llu", (unsigned long long)s->bytes * p->groups);
+	table_cell(t, 1, "read by %u workgroups", p->groups);
+	table_cell(t, 2, "%.2f", got);
+	table_cell(t, 3, "B/cycle");
+	table_cell(t, 4, "%s", s->row);
+	table_cell(t, 5, "%.1f", want);
+	table_cell(t, 6, "%.1f", 100 * (got / want - 1));
+	table_cell(t, 7, "%s", p->right ? "right" : "wrong");
+	snprintf(params, sizeof(params), "{\"bytes\":%u,\"workgroups\":%u}",
+		 s->bytes, p->groups);
+	return micro_probe_store(p, "memory", "read", params, "bandwidth",
+				 "B/s", p->clock_hz, e);
+}
+
+/* Room for what all workgroups read, and for their results. */
+static bool make_room(struct micro_device *d, uint32_t groups, struct err *e)
+{
+	const uint64_t data = (uint64_t)groups *
+			      slices[ARRAY_SIZE(slices) - 1].bytes;
+
+	kfd_mem_free(d->dev, d->data);
+	kfd_mem_free(d->dev, d->out);
+	d->data = d->out = NULL;
+	return kfd_mem_alloc(d->dev, KFD_VRAM, data, "data", &d->data, e) &&
+	       kfd_mem_alloc(d->dev, KFD_GTT, (uint64_t)groups * STREAM_WAVES *
+			     MICRO_WAVE_BYTES, "results", &d->out, e);
+}
+
+static bool gpu_bandwidths(struct memory *m, struct err *e)
+{
+	const uint32_t groups = (uint32_t)cost_value(&m->d.costs, COST_N_WGP);
+	bool good = make_room(&m->d, groups, e);
+
+	for (size_t i = 0; i < ARRAY_SIZE(slices) && good && !*m->d.o->stop;
+	     i++) {
+		struct micro_probe p;
+
+		good = slice_probe(m, &p, &slices[i], groups, e) &&
+		       store_slice(m, &p, &slices[i], e);
+		micro_probe_fini(&p);
+	}
+	return good;
+}
+
 int micro_memory(const struct probe_opts *o, struct err *e)
 {
 	struct memory m = { .l2_cycles = NAN };
@@ -322,6 +460,7 @@ int micro_memory(const struct probe_opts *o, struct err *e)
 				     e);
 	}
 	good = good && latencies(&m, max, e) &&
-	       bandwidths(&m, max < 8u << 20 ? max : 8u << 20, e);
+	       bandwidths(&m, max < 8u << 20 ? max : 8u << 20, e) &&
+	       (o->quick || gpu_bandwidths(&m, e));
 	return micro_device_close(&m.d, good, e);
 }

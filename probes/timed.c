@@ -17,7 +17,7 @@ struct probe_timed {
 	struct soft_timed *dispatch;
 	struct soft_run **run; /* [groups] NULL: not yet, or ended */
 	struct soft_timed_inst inst;
-	int waves_per_group;
+	int waves_per_group, every;
 	uint64_t cycles, issues;
 	bool failed;
 	struct err why;
@@ -31,7 +31,8 @@ static bool source_begin(struct sim_source *s, int group, uint64_t cycle,
 	struct probe_timed *t = s->ctx;
 
 	(void)cycle;
-	t->run[group] = soft_timed_start(t->dispatch, (uint64_t)group);
+	t->run[group] = soft_timed_start(t->dispatch, (uint64_t)group *
+						     (uint64_t)t->every);
 	return t->run[group] ||
 	       err_set(e, ERR_DEVICE, "workgroup %d could not be started: too "
 		       "many are resident, or the queue was stopped", group);
@@ -85,14 +86,15 @@ static bool simulate(struct probe_timed *t,
 				.code_bytes = t->code_bytes,
 				.wave_size = (int)d->wave_size,
 				.waves_per_group = (int)d->waves_per_group,
-				.n_groups = (int)d->total,
+				.n_groups = (int)((d->total + (uint64_t)t->every - 1) /
+						  (uint64_t)t->every),
 				.lds_bytes = d->lds_bytes,
 				.vgprs = (int)d->vgprs,
 				.cu_mode = !d->wgp_mode,
 				.begin = source_begin, .pc = source_pc,
 				.step = source_step };
 	const struct sim_config c = { .cost = t->costs, .warmth = SIM_EMPTY,
-				      .busy_wgps = 1 };
+				      .busy_wgps = t->every };
 	struct sim_result r;
 
 	if (d->entry_va != t->code_va)
@@ -114,6 +116,9 @@ static void on_dispatch(void *ctx, struct soft_timed *dispatch,
 
 	t->dispatch = dispatch;
 	t->waves_per_group = (int)d->waves_per_group;
+	t->every = (int)cost_value(t->costs, COST_N_WGP);
+	if (d->total < (uint64_t)t->every)
+		t->every = 1;
 	t->run = xcalloc(d->total, sizeof(struct soft_run *));
 	t->why = (struct err){ 0 };
 	soft_timed_clock(dispatch, t->first, cost_value(t->costs, COST_CLOCK));

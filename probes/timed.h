@@ -8,6 +8,10 @@
  * probes run as on a card, and what they find out is what the simulator was
  * told: the proof that they measure what they say.
  *
+ * One WGP is simulated.  A dispatch of fewer workgroups than the GPU has WGPs
+ * runs on it; of a larger one it runs its share, every 48th, while all others
+ * are as busy, and those others' workgroups are executed without being timed.
+ *
  * Results of such a device are `simulated`.  They are never read as costs
  * (compiler/cost.h), for a model must not learn from itself.
  *

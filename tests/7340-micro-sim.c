@@ -298,6 +298,39 @@ static double stored(const char *area, const char *name, const char *params,
 	return (double)raw_sql(db, sql) / 1000;
 }
 
+/* What all WGPs read at the same time, from the level that holds it. */
+static void test_bandwidth(void)
+{
+	static const char *const set[] = { "clock=2000", "mem.l2_rate=1536",
+					   "mem.ic_rate=2e12",
+					   "mem.dram_rate=800e9" };
+	static const struct {
+		const char *row;
+		uint32_t slice;
+		double gb_s; /* L0: 96 times 64 B of 2 GHz */
+	} rows[] = {
+		{ "mem.l0_rate", 32 << 10, 12288 },
+		{ "mem.l2_rate", 96 << 10, 3072 },
+		{ "mem.ic_rate", 1 << 20, 2000 },
+		{ "mem.dram_rate", 4 << 20, 720 },
+	};
+	struct probe_opts o = options(set, ARRAY_SIZE(set));
+	struct err e = { 0 };
+
+	o.max_bytes = 4096;
+	o.samples = 1;
+	is_u64((uint64_t)micro_memory(&o, &e), EXIT_YES, "bandwidth: runs");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char params[64], what[64];
+
+		snprintf(params, sizeof(params),
+			 "{\"bytes\":%u,\"workgroups\":48}", rows[i].slice);
+		snprintf(what, sizeof(what), "bandwidth: %s", rows[i].row);
+		near_to(stored("memory", "read", params, "bandwidth", 1e9),
+			rows[i].gb_s, what);
+	}
+}
+
 static void test_lds(void)
 {
 	static const struct {
@@ -345,6 +378,7 @@ static void test_memory(void)
 	struct probe_opts o = options(set, ARRAY_SIZE(set));
 	struct err e = { 0 };
 
+	o.quick = true; /* all WGPs at once are another test's */
 	o.max_bytes = 16u << 20;
 	is_u64((uint64_t)micro_memory(&o, &e), EXIT_YES, "memory: runs");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -423,6 +457,7 @@ int main(void)
 	test_wrap();
 	test_wrong();
 	test_lds();
+	test_bandwidth();
 	test_memory();
 	test_mixed();
 	test_costs();

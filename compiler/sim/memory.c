@@ -538,9 +538,14 @@ void sim_memory_init(struct sim *s)
 	/* The other WGPs of the array fill the rest of L1. */
 	cache_init(&s->l1, (uint64_t)((double)sim_cycles(s, COST_L1_BYTES) /
 				      in_array(s)), LINE, 16);
-	cache_init(&s->l2, sim_cycles(s, COST_L2_BYTES), LINE, 16);
+	/* What others bring into empty caches takes their share of them. */
+	double others = s->c->warmth == SIM_EMPTY ? busy_wgps(s) : 1;
+
+	cache_init(&s->l2, (uint64_t)(cost_value(s->m, COST_L2_BYTES) /
+				      others), LINE, 16);
 	if (s->c->warmth != SIM_WARM)
-		cache_init(&s->mall, sim_cycles(s, COST_MALL_BYTES), LINE, 16);
+		cache_init(&s->mall, (uint64_t)(cost_value(s->m,
+				COST_MALL_BYTES) / others), LINE, 16);
 	cache_init(&s->scalar, sim_cycles(s, COST_K_BYTES), LINE, 4);
 	cache_init(&s->icache, sim_cycles(s, COST_IC_BYTES),
 		   (uint32_t)sim_cycles(s, COST_IC_LINE), 8);
