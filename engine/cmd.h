@@ -28,7 +28,11 @@ struct qwen_cmd {
 	uint64_t samples;
 	bool fresh;	 /* a process for each sample */
 	const char *one; /* this is such a process, for this phase */
-	/* make, quantize, check */
+	/* quantize: folders to read and to write */
+	const char *to;
+	char **operand;
+	int n_operands;
+	/* make, check */
 	const char *shape, *tokenizer, *limits;
 	uint64_t shards;
 	bool all;
@@ -77,6 +81,7 @@ int qwen_cmd_eval(struct qwen_cmd *c, struct err *e);
 int qwen_cmd_bench(struct qwen_cmd *c, struct err *e);
 int qwen_cmd_info(struct qwen_cmd *c, struct err *e);
 int qwen_cmd_forecast(struct qwen_cmd *c, struct err *e);
+int qwen_cmd_quantize(struct qwen_cmd *c, struct err *e);
 int qwen_cmd_make(struct qwen_cmd *c, struct err *e);
 int qwen_cmd_check(struct qwen_cmd *c, struct err *e);
 

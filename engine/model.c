@@ -207,3 +207,53 @@ void qwen_model_close(struct qwen_model *m)
 	qwen_tensors_close(&m->tensors);
 	*m = (struct qwen_model){ 0 };
 }
+
+static bool layer_each(const struct qwen_model *m, uint32_t l,
+		       bool (*each)(void *ctx, const struct qwen_part *p,
+				    struct err *e),
+		       void *ctx, struct err *e)
+{
+	const char *layer = (const char *)&m->layer[l];
+	char name[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(layer_norm); i++) {
+		struct qwen_part p = { .name = name };
+		snprintf(name, sizeof(name), "model.layers.%u.%s.weight", l,
+			 layer_norm[i].name);
+		p.norm = *(const float *const *)(layer + layer_norm[i].offset);
+		p.n = layer_norm[i].per_head ? m->config.head_dim :
+					       m->config.hidden;
+		if (!each(ctx, &p, e))
+			return false;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(layer_matrix); i++) {
+		struct qwen_part p = { .name = name };
+		snprintf(name, sizeof(name), "model.layers.%u.%s.weight", l,
+			 layer_matrix[i].name);
+		p.matrix = (const struct qwen_matrix *)
+			(layer + layer_matrix[i].offset);
+		if (!each(ctx, &p, e))
+			return false;
+	}
+	return true;
+}
+
+bool qwen_model_each(const struct qwen_model *m,
+		     bool (*each)(void *ctx, const struct qwen_part *p,
+				  struct err *e),
+		     void *ctx, struct err *e)
+{
+	const struct qwen_part embed = { "model.embed_tokens.weight", &m->embed,
+					 NULL, 0 };
+	const struct qwen_part norm = { "model.norm.weight", NULL, m->norm,
+					m->config.hidden };
+	const struct qwen_part head = { "lm_head.weight", &m->head, NULL, 0 };
+
+	if (!each(ctx, &embed, e))
+		return false;
+	for (uint32_t l = 0; l < m->config.layers; l++)
+		if (!layer_each(m, l, each, ctx, e))
+			return false;
+	return each(ctx, &norm, e) &&
+	       (m->config.tied || each(ctx, &head, e));
+}

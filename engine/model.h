@@ -85,6 +85,19 @@ void qwen_model_close(struct qwen_model *m);
 void qwen_model_outline(struct qwen_model *m, const struct qwen_config *c,
 			enum qwen_weights w);
 
+/* One tensor of a loaded model: a matrix, or a norm of n values as f32. */
+struct qwen_part {
+	const char *name; /* as in the files */
+	const struct qwen_matrix *matrix; /* or NULL */
+	const float *norm;
+	uint32_t n;
+};
+/* Every one of them, in the order of a pass; a tied output layer is none. */
+bool qwen_model_each(const struct qwen_model *m,
+		     bool (*each)(void *ctx, const struct qwen_part *p,
+				  struct err *e),
+		     void *ctx, struct err *e);
+
 /* -------------------------------------------------------- convert.c ---- */
 
 /*

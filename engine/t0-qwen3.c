@@ -22,7 +22,7 @@ static const struct {
 	{ "generate", qwen_cmd_generate }, { "bench", qwen_cmd_bench },
 	{ "eval", qwen_cmd_eval },	   { "logits", qwen_cmd_logits },
 	{ "check", qwen_cmd_check },	   { "info", qwen_cmd_info },
-	{ "make", qwen_cmd_make },	   { "forecast", qwen_cmd_forecast },
+	{ "make", qwen_cmd_make },	   { "quantize", qwen_cmd_quantize },	   { "forecast", qwen_cmd_forecast },
 };
 
 static void command_wrong(int argc, char **argv, int first, struct err *e)
@@ -47,10 +47,14 @@ static int run(struct qwen_cmd *c, int argc, char **argv, int first,
 		err_set(e, ERR_USAGE, "--json and --csv exclude each other");
 		return EXIT_TROUBLE;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(command); i++)
-		if (first + 1 == argc &&
-		    strcmp(command[i].name, argv[first]) == 0)
+	for (size_t i = 0; first < argc && i < ARRAY_SIZE(command); i++)
+		if (strcmp(command[i].name, argv[first]) == 0 &&
+		    (first + 1 == argc ||
+		     command[i].run == qwen_cmd_quantize)) {
+			c->operand = argv + first + 1;
+			c->n_operands = argc - first - 1;
 			return command[i].run(c, e);
+		}
 	command_wrong(argc, argv, first, e);
 	return EXIT_TROUBLE;
 }
@@ -128,6 +132,8 @@ static const struct cli_opt opt[] = {
 	  "bench: database (default: $T0_DB, else t0.db)" },
 	{ "all", 0, CLI_FLAG, &c.all, NULL,
 	  "logits: of every token, not only the last" },
+	{ "to", 0, CLI_STR, &c.to, "TYPE",
+	  "quantize: int8 or int4, in groups of 32" },
 	{ "shape", 0, CLI_STR, &c.shape, "NAME",
 	  "make, forecast: tiny, 0.6b, 1.7b, 4b, 8b, 14b or 32b" },
 	{ "tokenizer", 0, CLI_STR, &c.tokenizer, "DIR",

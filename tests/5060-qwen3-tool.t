@@ -71,6 +71,29 @@ exits 0 'bench in fresh processes' "$q" bench -q -m "$m" --db "$tmp/q.db" \
 ok 'has both phases' awk -F, '$1 == "prefill" && $4 > 0 { n++ }
 	$1 == "decode" && $4 > 0 { n++ } END { exit n != 2 }' "$tmp/out"
 
+# Written integers are those that are made on load, to the bit.
+for to in int8 int4; do
+	exits 0 "quantize to $to" "$q" quantize -q --to $to "$m" "$tmp/$to" \
+		-p 'This License applies to the program' --csv
+	ok 'with its quality' awk -F, 'NR == 3 && $1 == "'$to'" && $2 > 0 &&
+		$4 > 1 && $5 > 0 && $5 < 1 && $6 >= $5 && $7 > 0 { n = 1 }
+		END { exit !n }' "$tmp/out"
+	exits 0 'it loads' "$q" logits -q -m "$tmp/$to" --ids 1,2,3 \
+		--out "$tmp/stored"
+	exits 0 'the same on load' "$q" logits -q -m "$m" -w $to --ids 1,2,3 \
+		--out "$tmp/made"
+	ok "is the same: $to" cmp "$tmp/stored" "$tmp/made"
+done
+exits 0 'info of integers' "$q" info -m "$tmp/int4"
+has "$tmp/out" 'int4' 'names them'
+exits 0 'a text from integers' "$q" generate -q -m "$tmp/int8" -p 'The' -n 3
+exits 2 'quantize to a float' "$q" quantize --to bf16 "$m" "$tmp/x"
+has "$tmp/err" 'int8 or int4' 'says what can be'
+exits 2 'quantize into itself' "$q" quantize -q --to int8 "$m" "$m"
+has "$tmp/err" 'same folder' 'is refused'
+exits 2 'quantize into nowhere' "$q" quantize --to int8 "$m"
+has "$tmp/err" 'FROM INTO' 'says how'
+
 exits 0 'a sane text is coherent' "$q" check -m "$m" -p 'Yes, it is.'
 i=0 loop=
 while [ $((i += 1)) -le 40 ]; do loop="$loop again and"; done
