@@ -91,6 +91,11 @@ void cfg_fini(struct cfg *g);
 /* Remember where an indirect branch goes; false if that is not news. */
 bool cfg_add_target(struct cfg *g, uint32_t from, uint32_t to);
 
+/* ------------------------------------------------------- cfg_order.c ---- */
+
+/* Fills rpo, and order, header, scc and func of the blocks. */
+void cfg_order(struct cfg *g);
+
 static inline uint64_t cfg_addr(const struct cfg *g, int insn)
 {
 	return g->in->vaddr + g->insn[insn].off;

@@ -1,6 +1,6 @@
 /*
- * co_elf - the ELF side of a code object: headers, segments, symbols,
- * relocations and the metadata note.
+ * co_elf - the ELF side of a code object: headers, segments, symbols and the
+ * metadata note; co_reloc.c has the relocations.
  *
  * libelf walks the tables.  Before it does, the tables' own ranges are checked
  * here, so that a truncated file is called truncated.  Strings are looked up
@@ -257,12 +257,8 @@ bool co_text_ok(const void *text, size_t n)
 	return true;
 }
 
-/*
- * The string at `off` of string table section `sec`; NULL when it is not a
- * proper one.
- */
-static const char *string_at(const struct co_reader *r, uint64_t sec,
-			     uint64_t off)
+const char *co_elf_string(const struct co_reader *r, uint64_t sec,
+			  uint64_t off)
 {
 	const GElf_Shdr *sh;
 	const char *s, *end;
@@ -301,7 +297,7 @@ bool co_elf_texts(struct co_reader *r, struct err *e)
 		if (sh->sh_type != SHT_PROGBITS ||
 		    !(sh->sh_flags & SHF_EXECINSTR) || !sh->sh_size)
 			continue;
-		name = string_at(r, shstrndx, sh->sh_name);
+		name = co_elf_string(r, shstrndx, sh->sh_name);
 		data = co_file_bytes(r->co, sh->sh_addr, sh->sh_size);
 		if (!name || !data)
 			return err_set(e, ERR_INPUT, "code section %zu: %s", i,
@@ -332,7 +328,7 @@ static bool add_symbol(struct co_reader *r, struct co_symbol *out,
 		       uint64_t strtab, const GElf_Sym *s, struct err *e)
 {
 	struct co *co = r->co;
-	const char *name = string_at(r, strtab, s->st_name);
+	const char *name = co_elf_string(r, strtab, s->st_name);
 	uint64_t off = s->st_value - co->span_vaddr;
 
 	if (!name)
@@ -359,9 +355,8 @@ static bool add_symbol(struct co_reader *r, struct co_symbol *out,
 	return true;
 }
 
-/* Number of entries of a table section; its data in *d. */
-static bool table_data(struct co_reader *r, size_t sec, size_t entry,
-		       Elf_Data **d, size_t *n, struct err *e)
+bool co_elf_table(struct co_reader *r, size_t sec, size_t entry,
+		  Elf_Data **d, size_t *n, struct err *e)
 {
 	const GElf_Shdr *sh = &r->section[sec];
 
@@ -390,7 +385,7 @@ static bool read_symtab(struct co_reader *r, struct co_symbol *out, size_t sec,
 	Elf_Data *d;
 	size_t n;
 
-	if (!table_data(r, sec, sizeof(Elf64_Sym), &d, &n, e))
+	if (!co_elf_table(r, sec, sizeof(Elf64_Sym), &d, &n, e))
 		return false;
 	for (size_t i = 1; i < n; i++) {
 		GElf_Sym s;
@@ -431,7 +426,7 @@ static void drop_repeated(struct co *co, struct co_symbol *s)
 	co->n_symbols = kept;
 }
 
-static bool is_symtab(const GElf_Shdr *sh)
+bool co_elf_is_symtab(const GElf_Shdr *sh)
 {
 	return sh->sh_type == SHT_DYNSYM || sh->sh_type == SHT_SYMTAB;
 }
@@ -442,7 +437,7 @@ bool co_elf_symbols(struct co_reader *r, struct err *e)
 	uint64_t room = 0;
 
 	for (size_t i = 0; i < r->n_sections; i++)
-		if (is_symtab(&r->section[i]))
+		if (co_elf_is_symtab(&r->section[i]))
 			room += r->section[i].sh_size / sizeof(Elf64_Sym);
 	if (room > CO_MAX_SYMBOLS)
 		return err_set(e, ERR_INPUT, "%" PRIu64 " symbols, limit %d",
@@ -450,154 +445,10 @@ bool co_elf_symbols(struct co_reader *r, struct err *e)
 	s = arena_alloc(&r->co->mem, (room + 1) * sizeof(*s));
 	r->co->symbols = s;
 	for (size_t i = 0; i < r->n_sections; i++)
-		if (is_symtab(&r->section[i]) && !read_symtab(r, s, i, e))
+		if (co_elf_is_symtab(&r->section[i]) && !read_symtab(r, s, i, e))
 			return false;
 	qsort(s, r->co->n_symbols, sizeof(*s), symbol_order);
 	drop_repeated(r->co, s);
-	return true;
-}
-
-/* ---- relocations -------------------------------------------------------- */
-
-/* Bytes that a relocation writes; -1 for a type that no linked file has. */
-static int reloc_bytes(uint32_t type)
-{
-	switch (type) {
-	case CO_RELOC_NONE:
-		return 0;
-	case CO_RELOC_ABS32_LO:
-	case CO_RELOC_ABS32_HI:
-	case CO_RELOC_REL32:
-	case CO_RELOC_ABS32:
-	case CO_RELOC_REL32_LO:
-	case CO_RELOC_REL32_HI:
-		return 4;
-	case CO_RELOC_ABS64:
-	case CO_RELOC_REL64:
-	case CO_RELOC_RELATIVE64:
-		return 8;
-	}
-	return -1;
-}
-
-static bool reloc_symbol(struct co_reader *r, struct co_reloc *out,
-			 uint64_t symtab, uint64_t index, struct err *e)
-{
-	Elf_Data *d;
-	GElf_Sym s;
-	size_t n;
-
-	out->symbol = "";
-	if (!index)
-		return true;
-	if (symtab >= r->n_sections || !is_symtab(&r->section[symtab]))
-		return err_set(e, ERR_INPUT,
-			       "relocation at 0x%" PRIx64 ": section %" PRIu64
-			       " is no symbol table",
-			       out->vaddr, symtab);
-	if (!table_data(r, symtab, sizeof(Elf64_Sym), &d, &n, e))
-		return false;
-	if (index >= n || !gelf_getsym(d, (int)index, &s))
-		return err_set(e, ERR_INPUT,
-			       "relocation at 0x%" PRIx64 ": symbol %" PRIu64
-			       " of %zu",
-			       out->vaddr, index, n);
-	out->symbol = string_at(r, r->section[symtab].sh_link, s.st_name);
-	if (!out->symbol)
-		return err_set(e, ERR_INPUT,
-			       "relocation at 0x%" PRIx64 ": its symbol's name "
-			       "is no proper string",
-			       out->vaddr);
-	out->symbol_vaddr = s.st_value;
-	out->absolute = s.st_shndx == SHN_ABS;
-	out->undefined = s.st_shndx == SHN_UNDEF;
-	if (out->undefined && GELF_ST_BIND(s.st_info) == STB_WEAK) {
-		out->undefined = false; /* resolves to address 0 */
-		out->absolute = true;
-		out->symbol_vaddr = 0;
-	}
-	return true;
-}
-
-static bool add_reloc(struct co_reader *r, struct co_reloc *out,
-		      uint64_t symtab, const GElf_Rela *ra, struct err *e)
-{
-	struct co *co = r->co;
-	uint32_t type = (uint32_t)GELF_R_TYPE(ra->r_info);
-	int bytes = reloc_bytes(type);
-
-	if (bytes < 0)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "relocation type %u at 0x%" PRIx64
-			       " (known: 0-6, 10, 11, 13)",
-			       type, (uint64_t)ra->r_offset);
-	if (bytes && !co_segment_at(co, ra->r_offset, (uint64_t)bytes))
-		return err_set(e, ERR_INPUT,
-			       "relocation of %d bytes at 0x%" PRIx64
-			       " is outside the loaded segments",
-			       bytes, (uint64_t)ra->r_offset);
-	*out = (struct co_reloc){ .vaddr = ra->r_offset,
-				  .type = type,
-				  .addend = ra->r_addend };
-	co->n_relocs++;
-	return reloc_symbol(r, out, symtab, GELF_R_SYM(ra->r_info), e);
-}
-
-static bool read_rela(struct co_reader *r, struct co_reloc *out, size_t sec,
-		      struct err *e)
-{
-	Elf_Data *d;
-	size_t n;
-
-	if (!table_data(r, sec, sizeof(Elf64_Rela), &d, &n, e))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		GElf_Rela ra;
-
-		if (!gelf_getrela(d, (int)i, &ra))
-			return err_set(e, ERR_INPUT, "relocation %zu: %s", i,
-				       elf_errmsg(-1));
-		if (!add_reloc(r, &out[r->co->n_relocs],
-			       r->section[sec].sh_link, &ra, e))
-			return false;
-	}
-	return true;
-}
-
-/* Only what the dynamic loader sees: relocations of debug data stay. */
-static bool is_dynamic(const GElf_Shdr *sh, uint32_t type)
-{
-	return sh->sh_type == type && (sh->sh_flags & SHF_ALLOC);
-}
-
-bool co_elf_relocs(struct co_reader *r, struct err *e)
-{
-	struct co_reloc *out;
-	uint64_t room = 0;
-
-	for (size_t i = 0; i < r->n_sections; i++) {
-		const GElf_Shdr *sh = &r->section[i];
-
-		if (is_dynamic(sh, SHT_REL) || is_dynamic(sh, 19 /* RELR */))
-			return err_set(
-				e, ERR_UNSUPPORTED,
-				"section %zu: relocations without addends "
-				"(SHT_REL, SHT_RELR); link with RELA",
-				i);
-		if (is_dynamic(sh, SHT_RELA))
-			room += sh->sh_size / sizeof(Elf64_Rela);
-	}
-	if (room > CO_MAX_RELOCS)
-		return err_set(e, ERR_INPUT,
-			       "%" PRIu64 " relocations, limit "
-			       "%d",
-			       room, CO_MAX_RELOCS);
-	out = arena_alloc(&r->co->mem, (room + 1) * sizeof(*out));
-	r->co->relocs = out;
-	for (size_t i = 0; i < r->n_sections; i++)
-		if (is_dynamic(&r->section[i], SHT_RELA) &&
-		    !read_rela(r, out, i, e))
-			return false;
 	return true;
 }
 
