@@ -1,15 +1,23 @@
+#include <cpuid.h>
 #include <stdlib.h>
 
 #include "base/base.h"
+
+/* What clang 14 has no name for. */
+static bool has_f16c_and_lzcnt(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C &&
+	       __get_cpuid(0x80000001, &a, &b, &c, &d) && c & bit_LZCNT;
+}
 
 static bool has_v3(void)
 {
 	return __builtin_cpu_supports("avx2") &&
 	       __builtin_cpu_supports("bmi") &&
 	       __builtin_cpu_supports("bmi2") &&
-	       __builtin_cpu_supports("f16c") &&
-	       __builtin_cpu_supports("fma") &&
-	       __builtin_cpu_supports("lzcnt");
+	       __builtin_cpu_supports("fma") && has_f16c_and_lzcnt();
 }
 
 static bool has_v4(void)
