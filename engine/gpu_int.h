@@ -46,7 +46,7 @@ struct gpu_state {
 	struct kfd_mem *key, *value; /* [layers][sequences][kv][positions][d] */
 	size_t layer_bytes; /* of one layer's keys */
 	struct kfd_mem *cosine, *sine;
-	struct kfd_mem *words; /* [GPU_WORDS][max_tokens + 1] i32, of the host */
+	struct kfd_mem *words; /* [GPU_WORDS][max_tokens + 1] i32, host */
 	struct kfd_mem *x, *q, *a, *ffn, *part, *top;
 	struct kfd_mem *h, *narrow, *qkv, *workspace; /* with tiles */
 	struct kfd_mem *logits, *best; /* [cap_wanted] rows */
@@ -123,7 +123,8 @@ static inline void arg_matrix(struct gpu_args *a, const struct gpu_matrix *w)
 	arg_va(a, w->scale);
 }
 
-static inline void arg_word(struct gpu_args *a, const struct gpu_state *s, enum gpu_word w)
+static inline void arg_word(struct gpu_args *a, const struct gpu_state *s,
+			    enum gpu_word w)
 {
 	arg_va(a, s->words->va + (uint64_t)w * (s->shape.max_tokens + 1) *
 					 sizeof(int32_t));

@@ -7,7 +7,8 @@
 #include "engine/gpu_int.h"
 
 /* Queries, keys and values: normed, turned, and kept. */
-static bool heads(struct gpu_state *s, uint32_t layer, uint32_t n, struct err *e)
+static bool heads(struct gpu_state *s, uint32_t layer, uint32_t n,
+		  struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	const struct gpu_layer *l = &s->g->layer[layer];
@@ -35,7 +36,8 @@ static bool heads(struct gpu_state *s, uint32_t layer, uint32_t n, struct err *e
 		   c->heads + 2 * c->kv_heads, n, e);
 }
 
-static bool join(struct gpu_state *s, uint32_t n, uint32_t splits, struct err *e)
+static bool join(struct gpu_state *s, uint32_t n, uint32_t splits,
+		 struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	uint32_t rows = n * c->heads;

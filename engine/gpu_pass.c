@@ -14,8 +14,8 @@
 
 /* ---- memory ---- */
 
-static bool memory(struct gpu_state *s, enum kfd_domain domain, const char *name,
-		   size_t bytes, struct kfd_mem **out, struct err *e)
+static bool memory(struct gpu_state *s, enum kfd_domain domain,
+		   const char *name, size_t bytes, struct kfd_mem **out, struct err *e)
 {
 	return kfd_mem_alloc(s->g->dev, domain, bytes, name, out, e);
 }
@@ -98,18 +98,31 @@ static bool results_grow(struct gpu_state *s, uint32_t n, struct err *e)
 
 /* ---- kernels ---- */
 
-static bool products_find(struct gpu_state *s, enum qwen_weights w, struct err *e)
+/* A wave for each KERNEL_STREAM_ROWS rows of a head, as far as there is room. */
+static uint32_t heads_group(uint32_t head_dim)
+{
+	uint32_t group = 32;
+
+	while (group < 1024 && group < head_dim / KERNEL_STREAM_ROWS * 32)
+		group *= 2;
+	return group;
+}
+
+static bool products_find(struct gpu_state *s, enum qwen_weights w,
+			  struct err *e)
 {
 	struct kernel_shape shape = { .type = DSL_F32, .weights = gpu_type(w),
 				      .cache = gpu_type(s->shape.cache) };
 	struct gpu_products *p = &s->of[w];
+	struct kernel_shape tall = shape;
 	struct gpu *g = s->g;
 
 	if (p->norm)
 		return true;
+	tall.group = heads_group(s->g->m->config.head_dim);
 	return gpu_tile_kernels(s, w, e) &&
 	       (p->embed = gpu_kernel(g, "stream_embed", &shape, e)) &&
-	       (p->heads = gpu_kernel(g, "stream_heads", &shape, e)) &&
+	       (p->heads = gpu_kernel(g, "stream_heads", &tall, e)) &&
 	       (p->add = gpu_kernel(g, "stream_add", &shape, e)) &&
 	       (p->swiglu = gpu_kernel(g, "stream_swiglu", &shape, e)) &&
 	       (p->norm = gpu_kernel(g, "stream_norm", &shape, e));
@@ -211,7 +224,8 @@ static bool logits_out(struct gpu_state *s, uint32_t r, struct err *e)
 	return put(s, s->copy, &a, groups_of(s->copy, vocab), 1, e);
 }
 
-static bool results(struct gpu_state *s, const struct qwen_pass *p, struct err *e)
+static bool results(struct gpu_state *s, const struct qwen_pass *p,
+		    struct err *e)
 {
 	bool any = false;
 

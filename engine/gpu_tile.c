@@ -17,8 +17,8 @@ bool gpu_tile_can(const struct gpu_state *s, uint32_t layer)
 	const struct gpu_layer *l = &s->g->layer[layer];
 	enum qwen_weights w = l->heads.type;
 
-	return s->rms_norm && has_tiles(w) && l->out.type == w && l->both.type == w &&
-	       l->down.type == w;
+	return s->rms_norm && has_tiles(w) && l->out.type == w &&
+	       l->both.type == w && l->down.type == w;
 }
 
 /* A layer's products for m tokens (0: any number); autotune/models.def. */
@@ -44,7 +44,8 @@ static bool tiles_find(struct gpu_state *s, enum qwen_weights w, uint32_t m,
 
 bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e)
 {
-	const enum dsl_type type = gpu_type(w), cache = gpu_type(s->shape.cache);
+	const enum dsl_type type = gpu_type(w);
+	const enum dsl_type cache = gpu_type(s->shape.cache);
 	const struct kernel_shape f32 = { .type = DSL_F32 },
 		narrow = { .type = DSL_F32, .to = type },
 		heads = { .type = DSL_F32, .cache = cache,
