@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/gemm/gemm_int.h"
+#include "isa/co.h"
 #include "tests/tap.h"
 
 static const struct gemm_op bf16 = { .in = DSL_BF16, .out = DSL_F32,
@@ -212,6 +213,118 @@ static void test_launch(void)
 	is_u64(l.step[0].groups[0], 0, "where there are no rows");
 }
 
+/* ---- the K loop, as machine code ---- */
+
+enum { MOST = 8000 };
+struct code_line {
+	uint16_t op;
+	uint32_t word; /* the first of its encoding */
+	int at;
+};
+struct loop {
+	struct code_line line[MOST];
+	int n;
+};
+
+static bool has_pipe(const struct code_line *l, enum isa_pipe pipe)
+{
+	return isa_op_info(l->op)->pipe == pipe;
+}
+
+/* Of a branch: SIMM16 counts dwords from the next instruction. */
+static int target_of(const struct code_line *l)
+{
+	return l->at + 4 + 4 * (int16_t)l->word;
+}
+
+static int decode_all(const struct co_kernel *k, struct code_line *out)
+{
+	const struct isa_target t = { ISA_GFX11, 32, false };
+	int n = 0;
+
+	for (size_t off = 0; off < k->code_bytes && n < MOST; n++) {
+		struct isa_inst in;
+
+		if (isa_decode(&t, k->code + off, k->code_bytes - off, &in))
+			return 0;
+		out[n] = (struct code_line){ .op = in.op, .at = (int)off };
+		memcpy(&out[n].word, k->code + off, 4);
+		off += in.size_bytes;
+	}
+	return n;
+}
+
+/* The first loop that loads from memory and multiplies. */
+static bool find_loop(const struct co_kernel *k, struct loop *l)
+{
+	static struct code_line all[MOST];
+	const int n = decode_all(k, all);
+
+	for (int e = 0; e < n; e++) {
+		int b = 0, loads = 0, products = 0;
+
+		if (!has_pipe(&all[e], ISA_PIPE_BRANCH) ||
+		    target_of(&all[e]) >= all[e].at)
+			continue;
+		while (b < e && all[b].at < target_of(&all[e]))
+			b++;
+		for (l->n = 0; b <= e; b++) {
+			loads += all[b].op == ISA_global_load_b128;
+			products += has_pipe(&all[b], ISA_PIPE_WMMA);
+			l->line[l->n++] = all[b];
+		}
+		if (loads && products)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The next tile is asked for before this one's products begin, and arrives piece
+ * by piece: no wait for all loads of memory stands between, and waits for LDS
+ * leave later fragments outstanding.
+ */
+static void test_overlap(void)
+{
+	static struct loop l;
+	struct gemm_config c;
+	struct gemm_code code;
+	struct err e = { 0 };
+	struct co co;
+	int first = 0, late_loads = 0, early_waits = 0, graded = 0, stores = 0;
+
+	if (!ok(gemm_config_parse("128x128x32_w2x2_b2_p1_u1_g8_swz_wgp_even",
+				  &c, &e) &&
+			gemm_compile(&bf16, &c, NULL, &code, &e) &&
+			co_parse(&co, code.object[0].bytes.data,
+				 code.object[0].bytes.len, &e),
+		"a tile of 128x128x32 compiles"))
+		return;
+	is_u64(code.object[0].stats.spills, 0, "nothing is spilled");
+	if (!ok(find_loop(&co.kernels[0], &l), "its K loop is found"))
+		return;
+	while (!has_pipe(&l.line[first], ISA_PIPE_WMMA))
+		first++;
+	for (int i = 0; i < l.n; i++) {
+		const bool wait = l.line[i].op == ISA_s_waitcnt;
+		const int vm = l.line[i].word >> 10 & 63;
+		const int lgkm = l.line[i].word >> 4 & 63;
+
+		late_loads += i > first &&
+			      l.line[i].op == ISA_global_load_b128;
+		early_waits += i < first && wait && vm < 8;
+		graded += wait && lgkm > 0 && lgkm < 63;
+		stores += l.line[i].op == ISA_ds_store_b128;
+	}
+	is_i64(late_loads, 0, "all loads of the next tile stand before the "
+	       "first product");
+	is_i64(early_waits, 0, "no product waits for them");
+	ok(graded >= 2, "%d waits leave fragments outstanding", graded);
+	is_i64(stores, 8, "the next tile goes to LDS in the same loop");
+	co_fini(&co);
+	gemm_code_fini(&code);
+}
+
 int main(void)
 {
 	test_op_names();
@@ -221,5 +334,6 @@ int main(void)
 	test_banks();
 	test_pitch();
 	test_launch();
+	test_overlap();
 	return plan_done();
 }

@@ -1,8 +1,8 @@
 /*
- * Products of bf16 (A and B with K adjacent) in the pipeline simulator: our best
- * of a few configurations beside what is published of rocBLAS, and beside a
- * straightforward LDS-tiled WMMA kernel in OpenCL C (clang-kernels/gemm.cl) that
- * clang-19 compiled.  Simulated, at the clock of sustained matrix loads; the
+ * Products of bf16 in the pipeline simulator: our best of a few configurations
+ * beside what is published of rocBLAS, and, where B is stored N x K (nt), beside
+ * a straightforward LDS-tiled WMMA kernel in OpenCL C (clang-kernels/gemm.cl)
+ * that clang-19 compiled.  The
  * simulator's own error is what `t0-sim --validate` says.
  */
 #include <math.h>
@@ -17,6 +17,7 @@ static const char *const candidates[] = {
 	"64x64x64_w2x2_b1_p1_u1_g8_swz_wgp_even",
 	"64x64x64_w2x2_b1_p1_u1_g8_pad_wgp_even",
 	"128x128x32_w2x2_b2_p1_u1_g8_swz_wgp_even",
+	"128x128x32_w2x2_b1_p1_u1_g8_swz_wgp_even",
 	"128x128x32_w4x2_b1_p1_u2_g8_swz_cu_even",
 	"128x128x32_w4x2_b2_p1_u1_g8_swz_wgp_even",
 };
@@ -35,11 +36,11 @@ struct best {
 	double tflops, clock_mhz, wmma; /* share of the matrix units */
 };
 
-static void try_one(const struct cost_model *m, const char *name, uint32_t n,
-		    struct best *b)
+static void try_one(const struct cost_model *m, bool b_trans, const char *name,
+		    uint32_t n, struct best *b)
 {
 	const struct gemm_op op = { .in = DSL_BF16, .out = DSL_BF16,
-				    .b_trans = true };
+				    .b_trans = b_trans };
 	const struct gemm_shape s = { .m = n, .n = n, .k = n };
 	struct sim_forecast f;
 	struct gemm_config c;
@@ -217,20 +218,21 @@ static double published(uint32_t n)
 }
 
 static void row(const struct cost_model *m, const struct buf *object,
-		uint32_t n)
+		bool b_trans, uint32_t n)
 {
 	const double known = published(n);
 	struct best b = { 0 };
 
 	for (size_t k = 0; k < ARRAY_SIZE(candidates); k++)
-		try_one(m, candidates[k], n, &b);
-	printf("%5u %7.1f %5.0f%% %5.0f  ", n, b.tflops,
+		try_one(m, b_trans, candidates[k], n, &b);
+	printf("%s %5u %7.1f %5.0f%% %5.0f  ", b_trans ? "nt" : "nn", n,
+	       b.tflops,
 	       100 * b.tflops / (49152 * b.clock_mhz * 1e-6), b.clock_mhz);
 	if (known > 0)
 		printf("%7.1f ", known);
 	else
 		printf("%7s ", "-");
-	if (object->len && n >= 512 && n <= 4096) {
+	if (object->len && b_trans && n >= 512 && n <= 4096) {
 		const double f = clang_tflops(m, object, n);
 
 		printf("%7.1f %5.2f  ", f, b.tflops / f);
@@ -258,10 +260,11 @@ int main(void)
 	}
 	printf("gemm: bf16, simulated, with a launch; TFLOPS (rocBLAS as "
 	       "published, wall clock)\n"
-	       " size    ours  peak   MHz  rocBLAS   clang ratio  limit  wmma  "
+	       "    size    ours  peak   MHz  rocBLAS   clang ratio  limit  wmma  "
 	       "configuration\n");
-	for (size_t k = 0; k < ARRAY_SIZE(sizes); k++)
-		row(&m, &object, sizes[k]);
+	for (int b_trans = 1; b_trans >= 0; b_trans--)
+		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++)
+			row(&m, &object, b_trans, sizes[k]);
 	buf_fini(&object);
 	cost_fini(&m);
 	return 0;

@@ -192,7 +192,10 @@ static inline bool gemm_steps(struct cc_dev *d, const struct gemm_code *code,
 	for (int k = 0; good && k < l->n; k++) {
 		const struct kfd_kernel *kernel;
 		struct kfd_code *c = NULL;
-		struct kfd_launch go = { .args = l->step[k].args };
+		/* Long enough where many share the processors. */
+		struct kfd_launch go = { .args = l->step[k].args,
+					 .deadline_ns = time_mono_ns() +
+						UINT64_C(120000000000) };
 
 		if (!l->step[k].groups[0] || !l->step[k].groups[1] ||
 		    !l->step[k].groups[2])
