@@ -200,7 +200,7 @@ static const struct twin {
 	{ "stream_add", "stream",
 	  { UPDATED(SSA_F32, WEIGHTS, 4, 45 * 16 * EPS),
 	    FROM(OF_SHAPE, WEIGHTS * N, 1), SCALE_NONE, FROM(SSA_F32, N, 4),
-	    INT(WEIGHTS), INT(N) }, WEIGHTS / 16, 1, BOTH },
+	    INT(WEIGHTS), INT(N) }, WEIGHTS / 8, 1, BOTH },
 	{ "stream_norm", "stream",
 	  { { OUT, SSA_F32, WEIGHTS, 0, 45 * 16 * EPS },
 	    FROM(OF_SHAPE, WEIGHTS * N, 1), SCALE_NONE, NORMED(N), SAME(1, 0),

@@ -53,11 +53,11 @@ INLINE int cut(int row, int rows)
 	return row < rows ? row : rows - 1;
 }
 
-KERNEL(128) stream_add(global float *restrict y, global const ELEM *restrict w,
-		       global const half *restrict scale,
-		       global const float *restrict x, int rows, int n)
+KERNEL(64) stream_add(global float *restrict y, global const ELEM *restrict w,
+		      global const half *restrict scale,
+		      global const float *restrict x, int rows, int n)
 {
-	const int first = wave_row() * ROWS;
+	const int first = (int)(group_x() * 2 + wave()) * ROWS;
 	const struct input in = { .x = x + (long)group_y() * n };
 	int r[ROWS];
 	float out[ROWS];
@@ -125,26 +125,28 @@ KERNEL(128) stream_swiglu(global float *restrict y,
 					       out[ROWS / 2 + j];
 }
 
-KERNEL(256) stream_heads(global float *restrict q, global ELEM *restrict kc,
-			 global ELEM *restrict vc, global const ELEM *restrict w,
-			 global const half *restrict scale,
-			 global const float *restrict x,
-			 global const float *restrict gain, float eps,
-			 global const float *restrict q_gain,
-			 global const float *restrict k_gain,
-			 global const float *restrict cosine,
-			 global const float *restrict sine,
-			 global const int *restrict position,
-			 global const int *restrict slot, int heads,
-			 int kv_heads, int d, int n, int row_ld, int head_ld,
-			 long sequence)
+enum { HEADS_GROUP = 1024 };
+KERNEL(1024) stream_heads(global float *restrict q, global ELEM *restrict kc,
+			  global ELEM *restrict vc,
+			  global const ELEM *restrict w,
+			  global const half *restrict scale,
+			  global const float *restrict x,
+			  global const float *restrict gain, float eps,
+			  global const float *restrict q_gain,
+			  global const float *restrict k_gain,
+			  global const float *restrict cosine,
+			  global const float *restrict sine,
+			  global const int *restrict position,
+			  global const int *restrict slot, int heads,
+			  int kv_heads, int d, int n, int row_ld, int head_ld,
+			  long sequence)
 {
 	local float all[256], part[32];
 	const int head = group_x(), token = group_y(), i = lid();
 	const int half_d = d >> 1, p = position[token];
 	const struct input in = { x + (long)token * n, gain, eps, true };
 
-	for (int r0 = wave() * ROWS; r0 < d; r0 += 8 * ROWS) {
+	for (int r0 = wave() * ROWS; r0 < d; r0 += HEADS_GROUP / 32 * ROWS) {
 		int r[ROWS];
 		float out[ROWS];
 
@@ -158,7 +160,7 @@ KERNEL(256) stream_heads(global float *restrict q, global ELEM *restrict kc,
 	}
 	barrier_lds();
 	const float mine = i < d ? all[i] : 0;
-	const float rms = rsqrt_of(group_sum(mine * mine, 256, part) /
+	const float rms = rsqrt_of(group_sum(mine * mine, HEADS_GROUP, part) /
 				   (float)d + eps);
 	const int last = heads + kv_heads;
 	const int kv = head - (head < last ? heads : last);
