@@ -72,6 +72,9 @@ static bool check_options(const struct ssa_func *f, const struct cc_options *o,
 			       "kernel %s: no code for chip '%s'; wanted one "
 			       "of gfx1100 to gfx1103",
 			       f->name, o->chip);
+	if (o->wgp && o->cu)
+		return err_set(e, ERR_USAGE, "kernel %s: WGP mode and CU mode; "
+			       "wanted one of them", f->name);
 	if (o->level < 0 || o->level > 3 || o->max_vgprs > 256)
 		return err_set(e, ERR_USAGE,
 			       "kernel %s: level %d and at most %u VGPRs; "
@@ -118,7 +121,7 @@ static bool optimize(struct unit *u)
 		return false;
 	ssa_analyse(u->f);
 	ssa_uniform(u->f);
-	u->wgp = u->o->wgp || !stays(u->f);
+	u->wgp = !u->o->cu && (u->o->wgp || !stays(u->f));
 	return true;
 }
 

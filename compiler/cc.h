@@ -32,7 +32,8 @@ struct cc_options {
 	int level;		/* 0..3 */
 	uint32_t max_vgprs;	/* per lane, 0 = 256 */
 	uint32_t waves;		/* occupancy to aim at per SIMD, 0 = let it choose */
-	bool wgp;		/* WGP mode even where waves share LDS */
+	/* WGP mode, or CU mode; neither: as the kernel's size and LDS ask for. */
+	bool wgp, cu;
 	bool no_verify;		/* only for tests of the verifier itself */
 	const struct cost_model *costs; /* NULL: the defaults */
 	cc_dump_fn *dump;

@@ -33,7 +33,7 @@ struct jit_key jit_key(const char *what, const struct cc_options *o)
 {
 	const char *chip = o->chip ? o->chip : "";
 	uint32_t number[] = { (uint32_t)o->level, o->max_vgprs, o->waves,
-			      o->wgp, o->no_verify };
+			      o->wgp, o->cu, o->no_verify };
 	XXH3_state_t *h = XXH3_createState();
 	struct cost_model defaults;
 

@@ -17,7 +17,7 @@ struct options {
 	struct cc_options cc;
 	const char *out, *dump, *level_text;
 	const char *kernel, *type, *to, *cache, *weights;
-	bool level[4], assembly, stats, verify, wgp, json, list, wide;
+	bool level[4], assembly, stats, verify, wgp, cu, json, list, wide;
 	bool pack, cached;
 	uint64_t max_vgprs, waves, group, head, ratio;
 };
@@ -322,6 +322,7 @@ static void settle(struct options *o)
 	o->cc.max_vgprs = (uint32_t)o->max_vgprs;
 	o->cc.waves = (uint32_t)o->waves;
 	o->cc.wgp = o->wgp;
+	o->cc.cu = o->cu;
 	if (o->dump) {
 		o->cc.dump = show_stage;
 		o->cc.dump_ctx = o;
@@ -369,6 +370,8 @@ int main(int argc, char **argv)
 		{ "chip", 0, CLI_STR, &o.cc.chip, "NAME", "gfx1100 to gfx1103" },
 		{ "wgp", 0, CLI_FLAG, &o.wgp, NULL,
 		  "groups over both CUs of a WGP" },
+		{ "cu", 0, CLI_FLAG, &o.cu, NULL,
+		  "groups in one CU; neither: as their size and LDS ask for" },
 		{ "max-vgprs", 0, CLI_U64, &o.max_vgprs, "N",
 		  "at most N vector registers per lane" },
 		{ "waves", 0, CLI_U64, &o.waves, "N",

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "compiler/dsl.h"
+#include "isa/co.h"
 #include "tests/cc-run.h"
 
 enum { N = 512 };
@@ -309,6 +310,41 @@ static void test_kernel(const struct kernel *t, const struct cc_options *o,
 	ssa_func_free(f);
 }
 
+/* Does the object want WGP mode?  -1: it was refused. */
+static int mode_of(size_t kernel, bool wgp, bool cu)
+{
+	struct cc_object obj = { 0 };
+	struct err e = { 0 };
+	struct ssa_func *f = build(&kernels[kernel], &e);
+	struct cc_options o;
+	struct co co;
+	int mode = -1;
+
+	cc_options_init(&o);
+	o.wgp = wgp;
+	o.cu = cu;
+	if (cc_compile(f, &o, &obj, &e) &&
+	    co_parse(&co, obj.bytes.data, obj.bytes.len, &e)) {
+		mode = co.kernels[0].desc.rsrc1 >> 29 & 1;
+		co_fini(&co);
+	}
+	cc_object_fini(&obj);
+	ssa_func_free(f);
+	return mode;
+}
+
+/* if_else has no LDS, shared has, and four waves. */
+static void test_modes(void)
+{
+	enum { IF_ELSE = 0, SHARED = 6 };
+
+	is_i64(mode_of(IF_ELSE, false, false), 1, "without LDS: WGP mode");
+	is_i64(mode_of(IF_ELSE, false, true), 0, "CU mode if asked for");
+	is_i64(mode_of(SHARED, false, false), 0, "four waves with LDS: CU");
+	is_i64(mode_of(SHARED, true, false), 1, "WGP mode if asked for");
+	is_i64(mode_of(SHARED, true, true), -1, "both are refused");
+}
+
 int main(void)
 {
 	struct err e = { 0 };
@@ -336,6 +372,7 @@ int main(void)
 		o.max_vgprs = 0;
 		test_kernel(&kernels[k], &o, 64, "waves of 64");
 	}
+	test_modes();
 	cc_dev_close(&dev);
 	return plan_done();
 }

@@ -411,6 +411,7 @@ bool gemm_compile(const struct gemm_op *op, const struct gemm_config *c,
 	if (o)
 		mine = *o;
 	mine.wgp = !c->cu_mode;
+	mine.cu = c->cu_mode;
 	if (compile(build_main(op, c, e), &mine, out, e) &&
 	    (!gemm_has_parts(c) ||
 	     compile(gemm_build_reduce(op, c, e), &mine, out, e)))
