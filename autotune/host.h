@@ -56,7 +56,8 @@ struct host_gemm_config {
 	uint16_t kc;	/* of a tile; at most HOST_GEMM_KC_MAX */
 	uint16_t nc;	/* columns packed at a time */
 	uint16_t depth; /* multiple of kc: k's packed at a time */
-	uint16_t ahead_bytes; /* how far HOST_GEMM_DOT prefetches */
+	/* How far HOST_GEMM_DOT fetches ahead; 0: by the rows it has. */
+	uint16_t ahead_bytes;
 };
 
 #define HOST_GEMM_KC_MAX   1024

@@ -110,6 +110,9 @@ static ALWAYS void strips(const struct host_gemm *g, enum host_gemm_type type,
 void HOST_NAME(host_dot)(const struct host_gemm *g, size_t j0, size_t j1,
 			 size_t ahead_bytes)
 {
+	if (!ahead_bytes)
+		ahead_bytes =
+			BROWS * g->ldb * (g->b_type == HOST_GEMM_F32 ? 4 : 2);
 	switch (g->b_type) {
 	case HOST_GEMM_BF16:
 		strips(g, HOST_GEMM_BF16, j0, j1, ahead_bytes);

@@ -75,17 +75,23 @@ static uint16_t columns_of(unsigned kc)
 	return (uint16_t)(nc < 64 ? 64 : nc > 4096 ? 4096 : nc);
 }
 
-/* A swapped product turns C back once per depth, so all of k if it fits. */
+/*
+ * A swapped product turns C back once per depth, so all of k if that fits half
+ * of the second cache, else even parts of it.
+ */
 static unsigned depth_of(const struct host_gemm *g,
 			 const struct host_gemm_config *c)
 {
 	unsigned lanes = host_kernels(c->level)->lanes;
-	size_t columns = (g->m / lanes + 1) * lanes;
-	size_t fit = second_cache_bytes() * 3 / 4 / sizeof(float) / columns;
+	size_t columns = (g->m + lanes) / lanes * lanes;
+	size_t fit = second_cache_bytes() / 2 / sizeof(float) / columns / c->kc;
 	size_t steps = (g->k + c->kc - 1) / c->kc;
 
-	steps = steps < fit / c->kc ? steps : fit / c->kc;
-	return (unsigned)(steps < 1 ? 1 : steps > 16 ? 16 : steps) * c->kc;
+	fit = fit < 1 ? 1 : fit > 16 ? 16 : fit;
+	if (steps > fit)
+		steps = (steps + (steps + fit - 1) / fit - 1) /
+			((steps + fit - 1) / fit);
+	return (unsigned)(steps < 1 ? 1 : steps) * c->kc;
 }
 
 void host_gemm_blocks(const struct host_gemm *g, bool deep,
@@ -98,6 +104,32 @@ void host_gemm_blocks(const struct host_gemm *g, bool deep,
 		c->nc = (uint16_t)g->m;
 }
 
+/*
+ * What won on Sapphire Rapids (v4, and v3 on the same).  So many rows of A are
+ * better summed along k than in the lanes of a vector:
+ */
+static size_t dot_rows(unsigned level)
+{
+	return level == 4 ? 8 : level == 3 ? 4 : 3;
+}
+
+static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
+{
+	bool wide = c->level == 4;
+	size_t lanes = host_kernels(c->level)->lanes;
+
+	c->rows = wide ? 12 : 6;
+	c->vecs = 2;
+	c->copy = true;
+	if (c->path == HOST_GEMM_SWAPPED && g->m <= lanes) {
+		c->rows = wide ? 16 : 12;
+		c->vecs = 1;
+	}
+	/* Copying rows does not pay for one or two tiles. */
+	if (c->path == HOST_GEMM_SWAPPED && g->m <= 16)
+		c->copy = false;
+}
+
 void host_gemm_plan(const struct host_gemm *g, unsigned level,
 		    struct host_gemm_config *c)
 {
@@ -106,17 +138,15 @@ void host_gemm_plan(const struct host_gemm *g, unsigned level,
 		/* Turning the smaller side is cheaper. */
 		.path = g->b_by_n && g->m < g->n ? HOST_GEMM_SWAPPED :
 						   HOST_GEMM_NORMAL,
-		.rows = level == 4 ? 12 : 6,
-		.vecs = 2,
 		.kc = 512,
-		.copy = true,
 	};
-	if (g->b_by_n && g->m <= 16)
-		*c = (struct host_gemm_config){ .level = (uint8_t)level,
-						.path = HOST_GEMM_DOT,
-						.ahead_bytes = 1024 };
-	else
-		host_gemm_blocks(g, c->path == HOST_GEMM_SWAPPED, c);
+	if (g->b_by_n && g->m <= dot_rows(level)) {
+		c->path = HOST_GEMM_DOT;
+		c->kc = 0;
+		return;
+	}
+	plan_tile(g, c);
+	host_gemm_blocks(g, c->path == HOST_GEMM_SWAPPED, c);
 }
 
 void host_gemm_default(const struct host_gemm *g, struct host_gemm_config *c)
