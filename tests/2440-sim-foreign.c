@@ -12,6 +12,7 @@
 #include "tests/tap.h"
 
 #define PATH "../shared/reference/t0_gemm_published.csv"
+#define LOOPS "../shared/reference/published_perf.csv"
 
 static const struct foreign_shape big = { 4096, 4096, 4096, 1 };
 
@@ -155,6 +156,43 @@ static void test_published(const struct cost_model *m)
 	   sim_rank(j.real, j.guess, (size_t)j.n_ranked));
 }
 
+struct rates {
+	int n, clocked;
+	double worst;
+};
+
+/* clpeak's rows say their clock; the others' is assumed. */
+static void rate(void *ctx, const struct loop_row *row)
+{
+	struct rates *r = ctx;
+
+	r->n++;
+	if (strncmp(row->name, "clpeak", 6))
+		return;
+	r->clocked++;
+	r->worst = fmax(r->worst, fabs(row->predicted / row->reference - 1));
+}
+
+static void test_loops(const struct cost_model *m)
+{
+	struct rates r = { 0 };
+	struct err e = { 0 };
+	FILE *f = fopen(LOOPS, "r");
+
+	if (!f) {
+		skip("no %s: no rates to compare with", LOOPS);
+		return;
+	}
+	fclose(f);
+	ok(loop_rows_run(LOOPS, m, rate, &r, &e), "rates are read: %s", e.msg);
+	ok(r.n >= 8 && r.clocked >= 5, "%d loops, %d with their clock", r.n,
+	   r.clocked);
+	ok(r.worst <= 0.1, "those within %.1f %%", 100 * r.worst);
+	r.n = 0;
+	ok(loop_rows_run(PATH, m, rate, &r, &e) && !r.n,
+	   "a file of the other kind has none");
+}
+
 int main(void)
 {
 	struct cost_model m;
@@ -164,6 +202,7 @@ int main(void)
 	test_refused();
 	test_bound(&m);
 	test_published(&m);
+	test_loops(&m);
 	cost_fini(&m);
 	return plan_done();
 }

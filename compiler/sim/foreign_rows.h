@@ -57,4 +57,16 @@ bool foreign_rows_run(const char *path, const struct cost_model *m, bool quiet,
 		    void *ctx,
 		   struct err *e);
 
+/* ------------------------------------------------------------ loops.c ---- */
+
+/* A published rate of a plain loop: compiler/sim/loops.def. */
+struct loop_row {
+	const char *name;
+	double reference, predicted; /* operations a second */
+};
+/* Those of a file of the second kind; of others there are none. */
+bool loop_rows_run(const char *path, const struct cost_model *m,
+		   void (*fn)(void *ctx, const struct loop_row *row), void *ctx,
+		   struct err *e);
+
 #endif
