@@ -280,9 +280,9 @@ static bool find_loop(const struct co_kernel *k, struct loop *l)
 }
 
 /*
- * The next tile is asked for before this one's products begin, and arrives piece
- * by piece: no wait for all loads of memory stands between, and waits for LDS
- * leave later fragments outstanding.
+ * The next tile is asked for before this one's products begin, and arrives
+ * piece by piece: no wait for all loads of memory stands between, and waits for
+ * LDS leave later fragments outstanding.
  */
 static void test_overlap(void)
 {

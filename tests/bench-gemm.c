@@ -1,8 +1,8 @@
 /*
  * Products of bf16 in the pipeline simulator: our best of a few configurations
- * beside what is published of rocBLAS, and, where B is stored N x K (nt), beside
- * a straightforward LDS-tiled WMMA kernel in OpenCL C (clang-kernels/gemm.cl)
- * that clang-19 compiled.  The
+ * beside what is published of rocBLAS, and, where B is stored N x K (nt),
+ * beside a straightforward LDS-tiled WMMA kernel in OpenCL C that clang-19
+ * compiled (clang-kernels/gemm.cl).  The
  * simulator's own error is what `t0-sim --validate` says.
  */
 #include <math.h>

@@ -144,8 +144,8 @@ static struct val lds_at(const struct gemm_gen *g, const struct gemm_place *p,
 }
 
 /* Element m of each of the block's loads, side by side. */
-static struct val turned(struct dsl_at at, const struct gemm_stage *s, uint32_t from,
-			 uint32_t deep, uint32_t m)
+static struct val turned(struct dsl_at at, const struct gemm_stage *s,
+			 uint32_t from, uint32_t deep, uint32_t m)
 {
 	struct val e[16];
 

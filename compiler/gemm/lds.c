@@ -43,8 +43,8 @@ static uint32_t read_row(uint32_t lane, bool of_n)
 }
 
 /*
- * Cycles of what a wave stores and loads of a tile, for rows `pitch` apart.  The
- * loads of f32 run along rows, where the pitch does not matter.
+ * Cycles of what a wave stores and loads of a tile, for rows `pitch` apart.
+ * Loads of f32 run along rows, where the pitch does not matter.
  */
 static uint32_t cost(const struct gemm_plan *p, const struct gemm_side *s,
 		     uint32_t pitch)

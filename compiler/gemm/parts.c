@@ -5,7 +5,8 @@
  * GEMM_RUN sums at ((i * runs + c) * threads + t) * GEMM_RUN.  With split there
  * are `split` slots per tile, in the order of tiles.  With stream-K workgroup w
  * works through [w * part, (w + 1) * part) of all tiles of K of all tiles of C;
- * it has at most two tiles not alone, its first (slot 2w) and its last (2w + 1).
+ * at most two of its tiles are others', too: its first (slot 2w) and its last
+ * (2w + 1).
  */
 #include "compiler/gemm/gemm_int.h"
 

@@ -1,4 +1,4 @@
-/* compiler/gemm/product.c - the products of a tile, and who holds which sums. */
+/* compiler/gemm/product.c - a tile's products, and who holds which sums. */
 #include "compiler/gemm/gemm_int.h"
 
 /* ------------------------------------------------------------ matrices -- */
