@@ -248,10 +248,32 @@ static double step_cycles(const struct work *w, double r)
 	return pow(sum, 0.25);
 }
 
+/* The share of tiles that the problem fills only in part. */
+static double partial_tiles(const struct work *w)
+{
+	double m = (double)w->p->m / w->c->m;
+	double n = (double)tune_columns(w->p) / w->c->n;
+
+	return 1 - floor(m) * floor(n) / (ceil(m) * ceil(n));
+}
+
+/*
+ * Such a tile goes to LDS element by element where it ends, without being
+ * fetched ahead: a memory latency more per step.  In a round or two one of
+ * them keeps all waiting; in many rounds their share does.
+ */
+static double masked(const struct work *w)
+{
+	double part = w->c->even ? 0 : partial_tiles(w);
+	bool few = w->mine <= 2 * w->at_once;
+
+	return part > 0 ? (few ? 1 : fmin(1, 2 * part)) * load_latency(w) : 0;
+}
+
 /* Cycles of `r` workgroups that begin together on a WGP. */
 static double round_cycles(const struct work *w, double r)
 {
-	double step = step_cycles(w, r);
+	double step = step_cycles(w, r) + masked(w);
 	double begin = row(w, COST_WAVE_START) + 2 * load_latency(w) +
 		       row(w, COST_LDS_STORE_LATENCY);
 	double c_bytes = r * w->c->m * w->c->n *

@@ -5,7 +5,7 @@
 
 #include "autotune/hunt.h"
 
-enum { PER_TILE = 2 };
+enum { PER_TILE = 1 };
 
 /* ---- what is known already ---- */
 
@@ -88,6 +88,7 @@ bool hunt_init(struct hunt *h, const struct tune_problem *p,
 	*h = (struct hunt){ .p = p, .n = space.n, .legal = space.legal,
 			    .best = space.n };
 	h->v = xcalloc(space.n + 1, sizeof(*h->v));
+	h->tried = xcalloc(space.n + 1, sizeof(*h->tried));
 	for (size_t i = 0; i < space.n; i++) {
 		h->v[i].c = space.v[i];
 		gemm_config_name(&space.v[i].config, h->v[i].config,
@@ -103,6 +104,7 @@ bool hunt_init(struct hunt *h, const struct tune_problem *p,
 void hunt_fini(struct hunt *h)
 {
 	free(h->v);
+	free(h->tried);
 	*h = (struct hunt){ 0 };
 }
 
@@ -111,18 +113,6 @@ void hunt_fini(struct hunt *h)
 static bool same_tile(const struct gemm_config *a, const struct gemm_config *b)
 {
 	return a->m == b->m && a->n == b->n;
-}
-
-/* In how many ways they differ. */
-static int distance(const struct gemm_config *a, const struct gemm_config *b)
-{
-	return (a->m != b->m) + (a->n != b->n) + (a->k != b->k) +
-	       (a->waves_m != b->waves_m || a->waves_n != b->waves_n) +
-	       (a->buffers != b->buffers) + (a->prefetch != b->prefetch) +
-	       (a->unroll != b->unroll) + (a->order != b->order) +
-	       (a->lds != b->lds) + (a->b_direct != b->b_direct) +
-	       (a->cu_mode != b->cu_mode) + (a->stream_k != b->stream_k) +
-	       (a->split != b->split);
 }
 
 static int of_tile(const struct hunt *h, const struct gemm_config *c)
@@ -160,19 +150,86 @@ static size_t first_free(struct hunt *h, int per_tile)
 	return h->n;
 }
 
-/* The one most like the fastest; of equals the better estimate. */
-static size_t neighbour(struct hunt *h)
+/* ---- what to expect ---- */
+
+static double log_ratio(double a, double b)
+{
+	return fabs(log2(a / b));
+}
+
+/*
+ * How unlike two configurations are: doublings of the tile's sides, and ones
+ * and halves for the rest.
+ */
+static double distance(const struct gemm_config *a, const struct gemm_config *b)
+{
+	double shape = log_ratio(a->m, b->m) + log_ratio(a->n, b->n) +
+		       log_ratio(a->k, b->k);
+	int large = (a->waves_m != b->waves_m || a->waves_n != b->waves_n) +
+		    (a->buffers != b->buffers) + (a->prefetch != b->prefetch) +
+		    (a->split != b->split || a->stream_k != b->stream_k) +
+		    (a->b_direct != b->b_direct);
+	int small = (a->unroll != b->unroll) + (a->order != b->order) +
+		    (a->lds != b->lds) + (a->cu_mode != b->cu_mode) +
+		    (a->even != b->even);
+
+	return shape + large + 0.5 * small;
+}
+
+/* What could not be compiled is taken for so much slower than its estimate. */
+#define USELESS 3.0
+
+static double slower(const struct hunt_entry *x)
+{
+	return x->c.state == RES_TUNE_TIMED ? x->time_s / x->c.estimate_s
+					    : USELESS;
+}
+
+/*
+ * The estimate corrected by its error for configurations like this one: their
+ * mean, weighted by likeness (Nadaraya and Watson), with the mean of all for
+ * where nothing is near.  What is far from all gets a little credit.
+ */
+static double expected(const struct hunt *h, const struct hunt_entry *x,
+		       double mean)
+{
+	const double credit = 0.08, prior = 0.2;
+	double sum = prior * mean, weight = prior;
+
+	for (size_t i = 0; i < h->n_tried; i++) {
+		const struct hunt_entry *t = &h->v[h->tried[i]];
+		double d = distance(&x->c.config, &t->c.config);
+
+		if (d >= 4)
+			continue;
+		double w = exp(-d * d / 2);
+		sum += w * slower(t);
+		weight += w;
+	}
+	return x->c.estimate_s * sum / weight *
+	       (1 - credit * prior / weight);
+}
+
+/* No slower than this by the estimate: the rest is not looked at. */
+#define FAR_OFF 2.5
+
+static size_t most_promising(struct hunt *h)
 {
 	size_t found = h->n;
-	int least = 3;
+	double least = INFINITY, mean = 0;
 
-	for (size_t i = 0; h->best < h->n && i < h->legal; i++) {
+	for (size_t i = 0; i < h->n_tried; i++)
+		mean += slower(&h->v[h->tried[i]]) / (double)h->n_tried;
+	for (size_t i = 0; i < h->legal; i++) {
 		struct hunt_entry *x = &h->v[i];
-		int d = x->taken ? least : distance(&x->c.config,
-						    &h->v[h->best].c.config);
 
-		if (d < least && !is_hopeless(h, x)) {
-			least = d;
+		if (x->c.estimate_s > FAR_OFF * h->v[0].c.estimate_s)
+			break; /* they are in this order */
+		if (x->taken || is_hopeless(h, x))
+			continue;
+		double t = expected(h, x, mean);
+		if (t < least) {
+			least = t;
 			found = i;
 		}
 	}
@@ -201,7 +258,8 @@ bool hunt_next(struct hunt *h, uint32_t budget, size_t *out)
 {
 	if (h->done || h->taken >= budget)
 		return false;
-	*out = h->taken < budget / 2 ? first_free(h, PER_TILE) : neighbour(h);
+	*out = h->taken < budget / 4 ? first_free(h, PER_TILE)
+				     : most_promising(h);
 	if (*out == h->n)
 		*out = first_free(h, INT32_MAX);
 	if (*out == h->n)
@@ -215,6 +273,7 @@ void hunt_take(struct hunt *h, size_t i)
 {
 	struct hunt_entry *x = &h->v[i];
 
+	h->tried[h->n_tried++] = i;
 	if (x->c.state == RES_TUNE_TIMED) {
 		h->timed++;
 		if (h->best == h->n || x->time_s < h->v[h->best].time_s)

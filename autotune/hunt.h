@@ -25,6 +25,8 @@ struct hunt {
 	size_t n, legal;
 	uint32_t timed, taken, failed, rejected;
 	size_t best; /* index of the fastest; n: none yet */
+	size_t *tried; /* [n_tried] those timed, or that did not compile */
+	size_t n_tried;
 	bool done;   /* nothing is left to do: taken from the database */
 };
 
@@ -35,8 +37,9 @@ bool hunt_init(struct hunt *h, const struct tune_problem *p,
 	       const struct tune_opts *o, struct tune_store *s, struct err *e);
 void hunt_fini(struct hunt *h);
 /*
- * The next candidate to time: the best by estimate, but no more than two of
- * one tile, for half of the budget; then neighbours of the fastest so far.
+ * The next candidate to time: the best by estimate, one of each tile, for a
+ * quarter of the budget; then the one that is expected to be the fastest, which
+ * is its estimate times what was found of configurations like it (hunt.c).
  * Those whose bound is above the fastest time are left out, and marked
  * rejected.  false: no more.
  */
@@ -44,7 +47,7 @@ bool hunt_next(struct hunt *h, uint32_t budget, size_t *out);
 /* What is the fastest for another problem, if it was not tried for this one. */
 bool hunt_follow(struct hunt *h, const struct hunt *other, uint32_t budget,
 		 size_t *out);
-/* A candidate was timed. */
+/* A candidate was timed, or could not be. */
 void hunt_take(struct hunt *h, size_t i);
 /* The row of an entry, for the database. */
 struct res_tune hunt_row(const struct hunt_entry *x);

@@ -9,7 +9,7 @@
 #define STREAM_GROUPS 96
 
 /* How many of the base get variants, and how many VGPRs may accumulate. */
-enum { VARIED = 64, ACC_VGPRS = 160, WAVE_TILE = 128 };
+enum { VARIED = 128, ACC_VGPRS = 160, WAVE_TILE = 128 };
 
 static const uint16_t tiles[] = {
 #define TILE(size) size,
@@ -29,10 +29,6 @@ static const struct {
 	uint8_t buffers, prefetch;
 } flows[] = {
 #define FLOW(buffers, prefetch) { buffers, prefetch },
-#include "autotune/space.def"
-};
-static const bool modes[] = {
-#define MODE(cu_mode) cu_mode,
 #include "autotune/space.def"
 };
 static const uint16_t splits[] = {
@@ -191,13 +187,11 @@ static void add_splits(struct tune_space *s, struct gemm_config c,
 static void add_flows(struct tune_space *s, struct gemm_config c,
 		      const struct tune_problem *p, const struct cost_model *m)
 {
-	for (size_t f = 0; f < ARRAY_SIZE(flows); f++)
-		for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-			c.buffers = flows[f].buffers;
-			c.prefetch = flows[f].prefetch;
-			c.cu_mode = modes[i];
-			add_splits(s, c, p, m);
-		}
+	for (size_t f = 0; f < ARRAY_SIZE(flows); f++) {
+		c.buffers = flows[f].buffers;
+		c.prefetch = flows[f].prefetch;
+		add_splits(s, c, p, m);
+	}
 }
 
 static void add_tile(struct tune_space *s, uint16_t tm, uint16_t tn,

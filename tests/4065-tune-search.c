@@ -32,7 +32,7 @@ static struct tune_opts options(void)
 	return (struct tune_opts){
 		.db = path, .device = "soft", .operands = "normal",
 		.budget = { "quick", 6, 1, 3, 0 }, .seed = 3, .quiet = true,
-		.costs = &costs, .compile = compile,
+		.costs = &costs, .compile = compile, .jobs = 1,
 	};
 }
 
@@ -76,7 +76,6 @@ static void test_wrong(void)
 	struct tune_outcome other = search(problem(64, 64, 64));
 	ok(other.found && strcmp(other.config, wrong),
 	   "miscompiled, it does not win: %s does", other.config);
-	ok(other.time_s >= good.time_s, "which is not faster");
 	is_u64(other.failed, 1, "one configuration has failed");
 	is_i64(count("SELECT count(*) FROM v_tunes WHERE state = 'failed' AND "
 		     "reason LIKE 'wrong: element%'"), 1,

@@ -1,0 +1,146 @@
+/*
+ * The space: large, legal, without twins, ranked in about the simulator's
+ * order, and bounded from below.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autotune/tune.h"
+#include "compiler/sim/vector.h"
+#include "tests/tap.h"
+
+enum { SAMPLE = 40 };
+
+static struct cost_model costs;
+
+static struct tune_problem problem(const char *layout, uint32_t m, uint32_t n,
+				   uint32_t k)
+{
+	struct tune_problem p = { .m = m, .n = n, .k = k, .batch = 1 };
+	struct err e = { 0 };
+
+	if (!tune_op_parse("bf16", layout, "", &p.op, &e))
+		diag("%s", e.msg);
+	return p;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static size_t twins(const struct tune_space *s)
+{
+	char (*name)[TUNE_TEXT] = calloc(s->n + 1, TUNE_TEXT);
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		gemm_config_name(&s->v[i].config, name[i], TUNE_TEXT);
+	qsort(name, s->n, TUNE_TEXT, by_name);
+	for (size_t i = 1; i < s->n; i++)
+		n += !strcmp(name[i - 1], name[i]);
+	free(name);
+	return n;
+}
+
+static void test_space(const char *layout, uint32_t m, uint32_t n, uint32_t k,
+		       size_t least)
+{
+	struct tune_problem p = problem(layout, m, n, k);
+	struct gemm_shape shape = tune_shape(&p);
+	struct tune_space s;
+	size_t wrong = 0, silent = 0, order = 0;
+
+	tune_space_init(&s, &p, &costs);
+	ok(s.legal >= least, "%ux%ux%u %s: %zu of %zu configurations are legal",
+	   m, n, k, layout, s.legal, s.n);
+	for (size_t i = 0; i < s.n; i++) {
+		const struct tune_candidate *c = &s.v[i];
+		bool legal = c->state == RES_TUNE_RANKED;
+
+		wrong += legal && (!gemm_check(&p.op, &c->config, NULL) ||
+				   !gemm_fits(&p.op, &c->config, &shape, NULL) ||
+				   !(c->bound_s > 0) || !(c->estimate_s > 0));
+		silent += !legal && !*c->reason;
+		order += i && i < s.legal &&
+			 c->estimate_s < s.v[i - 1].estimate_s;
+		wrong += legal != (i < s.legal);
+	}
+	is_u64(wrong, 0, "all that is said to be legal is, %ux%ux%u", m, n, k);
+	is_u64(silent, 0, "the rest says why not, %ux%ux%u", m, n, k);
+	is_u64(order, 0, "the best estimate comes first, %ux%ux%u", m, n, k);
+	is_u64(twins(&s), 0, "none is there twice, %ux%ux%u", m, n, k);
+	tune_space_fini(&s);
+}
+
+/* Every so manieth of the ranked space, simulated. */
+static void test_rank(const char *layout, uint32_t size)
+{
+	struct tune_problem p = problem(layout, size, size, size);
+	double guess[SAMPLE], time[SAMPLE];
+	struct tune_space s;
+	size_t n = 0;
+
+	tune_space_init(&s, &p, &costs);
+	for (size_t i = 0; i < SAMPLE; i++) {
+		const struct tune_candidate *c = &s.v[i * s.legal / SAMPLE];
+		struct gemm_code code = { .n = 0 };
+		struct tune_prediction t = { 0 };
+		struct err e = { 0 };
+
+		if (gemm_compile(&p.op, &c->config, NULL, &code, &e) &&
+		    !code.object[0].stats.spills &&
+		    tune_predict(&p, &c->config, &code, &costs, false, &t,
+				 &e)) {
+			guess[n] = c->estimate_s;
+			time[n++] = t.time_s;
+		}
+		tune_prediction_fini(&t);
+		gemm_code_fini(&code);
+	}
+	double rank = sim_rank(guess, time, n);
+	ok(n >= SAMPLE / 2 && rank > 0.5, "%u %s: the estimate's order agrees "
+	   "with the simulator's: %.2f of %zu", size, layout, rank, n);
+	tune_space_fini(&s);
+}
+
+/* 4096 cubed on 192 SIMDs of 256 FLOP a cycle at 2400 MHz: 1165 us. */
+static void test_bound(void)
+{
+	struct tune_problem p = problem("nt", 4096, 4096, 4096);
+	struct tune_candidate c = { .config = {
+		.m = 128, .n = 128, .k = 32, .waves_m = 2, .waves_n = 2,
+		.buffers = 1, .prefetch = 1, .unroll = 1, .split = 1 } };
+	struct tune_needs needs;
+
+	tune_needs_guess(&p, &c.config, &needs);
+	tune_bound(&p, &costs, &needs, &c);
+	/* 1024 tiles on 48 WGPs: the fullest has 22 of 21.3. */
+	double peak = 2.0 * 4096 * 4096 * 4096 / (192 * 256 * 2.4e9);
+	ok(fabs(c.bound_s / (peak * 22 / (1024 / 48.0)) - 1) < 1e-9,
+	   "the bound of 4096 cubed is the matrix units' %.1f us",
+	   c.bound_s * 1e6);
+	is_str(c.limit, "wmma", "by that pipe");
+	ok(c.estimate_s > c.bound_s, "the estimate is above it");
+	p = problem("nt", 1, 131072, 4096);
+	tune_bound(&p, &costs, &needs, &c);
+	/* A GiB of weights at 864 GB/s */
+	ok(c.bound_s > 0x1p30 / 864e9 && c.bound_s < 1.01 * 0x1p30 / 864e9,
+	   "a GiB of weights takes %.0f us", c.bound_s * 1e6);
+	is_str(c.limit, "memory", "by memory");
+}
+
+int main(void)
+{
+	cost_init(&costs, TUNE_CHIP);
+	test_space("nn", 256, 256, 256, 1000);
+	test_space("nt", 4096, 4096, 4096, 1000);
+	test_space("nt", 1, 3072, 1024, 300);
+	test_space("tt", 1000, 77, 33, 500);
+	test_bound();
+	test_rank("nt", 1024);
+	test_rank("nn", 512);
+	cost_fini(&costs);
+	return plan_done();
+}
