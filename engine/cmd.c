@@ -22,7 +22,8 @@ static bool has(const char *dir, const char *name)
 bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 		       bool needs_tokenizer, struct err *e)
 {
-	struct qwen_load how = { .convert = c->weights != NULL };
+	struct qwen_load how = { .convert = c->weights != NULL,
+				 .copy = c->copy };
 	struct progress bar;
 	char spec[256];
 

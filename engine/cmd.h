@@ -14,6 +14,7 @@ struct qwen_cmd {
 	const char *model, *backend, *device;
 	const char *weights, *cache; /* NULL: as stored; f32 */
 	uint64_t threads, context, chunk;
+	bool copy;
 	/* the text */
 	const char *prompt, *prompt_file, *system, *messages, *tools, *ids;
 	bool chat, no_think, plain;

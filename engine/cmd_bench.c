@@ -214,6 +214,8 @@ static void child_command(const struct bench *b, const char *phase, uint32_t n,
 		   (unsigned long long)c->chunk, (unsigned long long)c->seed,
 		   strcmp(phase, "prefill") == 0 ? n : b->longest,
 		   strcmp(phase, "prefill") == 0 ? 1 : n, width);
+	if (c->copy)
+		buf_adds(cmd, " --copy");
 	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
 		if (text[i].value) {
 			buf_printf(cmd, " %s", text[i].option);
@@ -274,14 +276,15 @@ static bool run_begin(struct bench *b, struct err *e)
 	buf_printf(&in, "{\"model\":\"%016llx\",\"prompt\":\"%016llx\","
 			"\"weights\":\"%s\",\"cache\":\"%s\",\"backend\":"
 			"\"%s\",\"threads\":%u,\"chunk\":%llu,"
-		   "\"fresh\":%s}",
+		   "\"fresh\":%s,\"copied\":%s}",
 		   (unsigned long long)b->model_hash,
 		   (unsigned long long)b->prompt_hash,
 		   qwen_weights_name(b->s.model.layer[0].q.type),
 		   b->c->cache ? b->c->cache : "f32",
 		   b->s.model.backend->name, threads_count(b->s.threads),
 		   (unsigned long long)b->c->chunk,
-		   b->c->fresh ? "true" : "false");
+		   b->c->fresh ? "true" : "false",
+		   b->c->copy ? "true" : "false");
 	start.inputs = in.data;
 	b->db = res_open(b->c->db, RES_WRITE, e);
 	bool ok = b->db && res_host_self(b->db, &start.host, e) &&

@@ -29,20 +29,41 @@ static bool stored_type(const struct qwen_tensor *t, enum qwen_weights *w)
 	}
 }
 
-/* Large pages where there are some: weights are read from end to end. */
+/*
+ * Many matrices lie in one mapping: most are smaller than a large page, and
+ * with small ones a decoded token waits for translations.
+ */
+#define LARGE_PAGE  ((size_t)2 << 20)
+#define BLOCK_BYTES ((size_t)64 << 20)
+
+static bool block_add(struct qwen_model *m, size_t size_bytes, struct err *e)
+{
+	size_t n = size_bytes > BLOCK_BYTES ? size_bytes : BLOCK_BYTES;
+
+	n = (n + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return err_set(e, ERR_NOMEM, "no memory for %zu bytes of "
+			       "weights", size_bytes);
+	madvise(p, n, MADV_HUGEPAGE);
+	m->block = xrealloc(m->block, (m->n_blocks + 1) * sizeof(*m->block));
+	m->block[m->n_blocks++] = (struct qwen_block){ p, n, 0 };
+	return true;
+}
+
 static void *block_new(struct qwen_model *m, size_t size_bytes, struct err *e)
 {
-	void *p = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct qwen_block *b = m->n_blocks ? &m->block[m->n_blocks - 1] : NULL;
 
-	if (p == MAP_FAILED) {
-		err_set(e, ERR_NOMEM, "no memory for %zu bytes of weights",
-			size_bytes);
-		return NULL;
+	size_bytes = (size_bytes + 63) / 64 * 64;
+	if (!b || b->size_bytes - b->used_bytes < size_bytes) {
+		if (!block_add(m, size_bytes, e))
+			return NULL;
+		b = &m->block[m->n_blocks - 1];
 	}
-	madvise(p, size_bytes, MADV_HUGEPAGE);
-	m->block = xrealloc(m->block, (m->n_blocks + 1) * sizeof(*m->block));
-	m->block[m->n_blocks++] = (struct qwen_block){ p, size_bytes };
+	void *p = (char *)b->data + b->used_bytes;
+	b->used_bytes += size_bytes;
 	return p;
 }
 
@@ -149,6 +170,42 @@ static bool convert(struct qwen_model *m, struct qwen_matrix *out,
 	return true;
 }
 
+struct copying {
+	void *to;
+	const void *from;
+	size_t size_bytes;
+};
+
+static void copy_part(void *ctx, struct threads *t, unsigned thread)
+{
+	const struct copying *c = ctx;
+	size_t from, to;
+
+	threads_part(t, thread, c->size_bytes, 4096, &from, &to);
+	memcpy((char *)c->to + from, (const char *)c->from + from, to - from);
+}
+
+static bool copy(struct qwen_model *m, struct qwen_matrix *w, const char *name,
+		 struct err *e)
+{
+	size_t all = (size_t)qwen_matrix_bytes(w);
+	size_t data = w->rows * row_bytes(w->type, w->cols);
+	struct copying c = { block_new(m, data, e), w->data, data };
+	struct copying s = { NULL, w->scale, all - data };
+
+	if (c.to && w->scale)
+		s.to = block_new(m, s.size_bytes, e);
+	if (!c.to || (w->scale && !s.to))
+		return err_wrap(e, "tensor %s", name);
+	threads_run(m->threads, copy_part, &c);
+	w->data = c.to;
+	if (!w->scale)
+		return true;
+	threads_run(m->threads, copy_part, &s);
+	w->scale = s.to;
+	return true;
+}
+
 bool qwen_matrix_make(struct qwen_model *m, struct qwen_matrix *out,
 		      const struct qwen_tensor *t,
 		      const struct qwen_tensor *scale,
@@ -168,7 +225,7 @@ bool qwen_matrix_make(struct qwen_model *m, struct qwen_matrix *out,
 		from.cols *= 2;
 	*out = from;
 	if (!how->convert || how->weights == from.type)
-		return true;
+		return !how->copy || copy(m, out, t->name, e);
 	out->type = how->weights;
 	return convert(m, out, &from, t->name, e);
 }

@@ -190,28 +190,26 @@ uint64_t LEVEL(qwen_read_)(const void *p, size_t size_bytes, unsigned streams,
 	}
 }
 
-/* Enough sums that the latency of one does not count. */
+/* Enough sums, each in its register, that the latency of one does not count. */
 #define CHAINS 12
+#define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 
 double LEVEL(qwen_fma_)(uint64_t rounds)
 {
-	vf s[CHAINS], a = splat(0.999f), b = splat(1e-3f);
-	volatile float keep;
-
-	for (int i = 0; i < CHAINS; i++)
-		s[i] = splat((float)i);
+	vf a = splat(0.999f), b = splat(1e-3f);
+#define INIT(i) vf s##i = splat((float)i);
+	EACH(INIT)
 	for (uint64_t r = 0; r < rounds; r++) {
-		for (int i = 0; i < CHAINS; i++)
-			s[i] = fma_(s[i], a, b);
-		/* Each sum stays in its register, and no round is skipped. */
-		__asm__ volatile("" : "+v"(s[0]), "+v"(s[1]), "+v"(s[2]),
-				      "+v"(s[3]), "+v"(s[4]), "+v"(s[5]));
-		__asm__ volatile("" : "+v"(s[6]), "+v"(s[7]), "+v"(s[8]),
-				      "+v"(s[9]), "+v"(s[10]), "+v"(s[11]));
+		/* The empty text keeps the compiler from skipping rounds. */
+#define STEP(i) \
+	s##i = fma_(s##i, a, b); \
+	__asm__ volatile("" : "+v"(s##i));
+		EACH(STEP)
 	}
-	for (int i = 1; i < CHAINS; i++)
-		s[0] += s[i];
-	keep = sum(s[0]);
+	vf all = { 0 };
+#define SUM(i) all += s##i;
+	EACH(SUM)
+	volatile float keep = sum(all);
 	(void)keep;
 	return 2.0 * LANES * CHAINS * (double)rounds;
 }

@@ -52,8 +52,8 @@ struct qwen_model {
 	struct arena mem;
 	struct qwen_block {
 		void *data;
-		size_t size_bytes;
-	} *block; /* converted weights */
+		size_t size_bytes, used_bytes;
+	} *block; /* converted and copied weights */
 	size_t n_blocks;
 	const struct qwen_backend *backend;
 	void *device; /* the backend's own */
@@ -64,14 +64,19 @@ struct qwen_model {
 struct qwen_load {
 	bool convert; /* false: weights as the files hold them */
 	enum qwen_weights weights;
+	/*
+	 * Weights of the wanted type, too, into memory of large pages: costs
+	 * time to load and memory beside the file's, and decodes faster.
+	 */
+	bool copy;
 	struct progress *progress; /* in layers, or NULL */
 	const struct qwen_backend *backend; /* NULL: the CPU */
 	const char *device; /* which one of the backend, or NULL */
 	struct kfd_driver *driver; /* gpu: instead of it; the model's then */
 };
 /*
- * Weights of the wanted type stay where they are mapped; others are converted,
- * rounded to nearest even.  Integer types need columns in multiples of
+ * Weights of the wanted type stay where they are mapped, unless a copy is
+ * asked for; others are converted, rounded to nearest even.  Integer types need columns in multiples of
  * QWEN_GROUP.  On failure `m` is empty.
  */
 bool qwen_model_load(struct qwen_model *m, const char *dir,

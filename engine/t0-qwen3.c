@@ -76,6 +76,8 @@ static const struct cli_opt opt[] = {
 	{ "weights", 'w', CLI_STR, &c.weights, "TYPE",
 	  "convert to f32, f16, bf16, int8 or int4 (default: as "
 	  "stored); make: what to write (bf16)" },
+	{ "copy", 0, CLI_FLAG, &c.copy, NULL,
+	  "copy weights into large pages instead of mapping them" },
 	{ "cache", 0, CLI_STR, &c.cache, "TYPE",
 	  "keys and values in f32 (default), f16, bf16 or int8" },
 	{ "threads", 't', CLI_U64, &c.threads, "N",

@@ -119,6 +119,12 @@ static void test_stored(enum qwen_weights w, bool tied, const char *name)
 	close_to(run(&m, QWEN_W_F32, 7, want), 1e-4, what);
 	ok(m.n_blocks == 0, "%s: nothing is copied", name);
 	qwen_model_close(&m);
+	struct qwen_load how = { .copy = true };
+	struct err e = { 0 };
+	ok(qwen_model_load(&m, dir, &how, threads, &e) && m.n_blocks > 0,
+	   "%s: unless that is wanted", name);
+	close_to(run(&m, QWEN_W_F32, 7, want), 1e-4, what);
+	qwen_model_close(&m);
 	free(want);
 	ref_close(&r);
 }

@@ -7,6 +7,7 @@
  *	bench-engine [MODEL [WEIGHTS [THREADS]]]
  *
  * Without MODEL one is made, 1.2 GB in TMPDIR or /tmp, and removed afterwards.
+ * Weights are copied into large pages; T0_BENCH_MAPPED=1 leaves them mapped.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +111,8 @@ static void bench(const struct qwen_model *m, const char *weights)
 
 static void one(const char *dir, const char *weights, unsigned n)
 {
-	struct qwen_load how = { .convert = true };
+	struct qwen_load how = { .convert = true,
+				 .copy = !getenv("T0_BENCH_MAPPED") };
 	struct err e = { 0 };
 	struct threads *t = threads_new(n, &e);
 	struct qwen_model m;
