@@ -4,7 +4,7 @@
  */
 #include "tests/kernel-run.h"
 
-static uint64_t seed = 2550;
+static uint64_t seed = 2570;
 static struct cc_dev dev;
 
 static const struct {
@@ -391,7 +391,9 @@ static void test_heads(size_t kind, enum dsl_type cache)
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(shape); s++) {
 		const size_t *p = shape[s];
-		struct heads h = { p[0], p[1], p[2], p[3], p[4], p[5], p[6] };
+		struct heads h = { .tokens = p[0], .heads = p[1], .kv = p[2],
+				   .d = p[3], .n = p[4], .positions = p[5],
+				   .sequences = p[6] };
 		heads_new(&h, kinds[kind].type, kind_of(cache));
 		for (size_t t = 0; t < h.tokens; t++)
 			for (size_t i = 0; i < h.heads + 2 * h.kv; i++)
