@@ -98,7 +98,7 @@ static inline double gemm_dot(const struct gemm_case *x,
 /*
  * The bound: products add like a random walk, so sqrt(K) roundings of f32 of
  * the size of the sum's spread (8 of them), through an epilogue that magnifies
- * by less than 2 and the other factor's size; and one rounding to the type of C.
+ * by less than 2 and the other factor's size; one rounding to the type of C.
  */
 static inline void gemm_element(struct gemm_case *x, const struct gemm_dims *d,
 				uint64_t batch, uint64_t i, uint64_t j)
