@@ -445,7 +445,8 @@ bool co_elf_symbols(struct co_reader *r, struct err *e)
 	s = arena_alloc(&r->co->mem, (room + 1) * sizeof(*s));
 	r->co->symbols = s;
 	for (size_t i = 0; i < r->n_sections; i++)
-		if (co_elf_is_symtab(&r->section[i]) && !read_symtab(r, s, i, e))
+		if (co_elf_is_symtab(&r->section[i]) &&
+		    !read_symtab(r, s, i, e))
 			return false;
 	qsort(s, r->co->n_symbols, sizeof(*s), symbol_order);
 	drop_repeated(r->co, s);
