@@ -10,7 +10,7 @@
 #include "base/threads.h"
 
 #define MAX_THREADS 1024
-#define SPINS 500 /* pauses of up to 140 cycles: some 20 microseconds */
+#define SPINS 5000 /* pauses of up to 140 cycles: some 200 microseconds */
 
 struct threads {
 	unsigned n;
@@ -21,6 +21,8 @@ struct threads {
 	_Alignas(64) _Atomic uint32_t round; /* counts runs; odd ends the pool */
 	_Alignas(64) _Atomic uint32_t arrived;
 	_Alignas(64) _Atomic uint32_t phase; /* counts barriers */
+	/* Rarely written: nobody is to be woken while all are spinning. */
+	_Alignas(64) _Atomic uint32_t sleepers;
 };
 
 struct start {
@@ -34,7 +36,8 @@ static void futex(_Atomic uint32_t *at, int op, uint32_t v)
 }
 
 /* Waits until *at is no longer `old`; returns what it is. */
-static uint32_t wait_change(_Atomic uint32_t *at, uint32_t old)
+static uint32_t wait_change(struct threads *t, _Atomic uint32_t *at,
+			    uint32_t old)
 {
 	uint32_t now = old;
 
@@ -44,15 +47,19 @@ static uint32_t wait_change(_Atomic uint32_t *at, uint32_t old)
 			return now;
 		__builtin_ia32_pause();
 	}
-	while ((now = atomic_load_explicit(at, memory_order_acquire)) == old)
+	/* Counted before it looks again, so that announce() sees one of both. */
+	atomic_fetch_add(&t->sleepers, 1);
+	while ((now = atomic_load(at)) == old)
 		futex(at, FUTEX_WAIT, old);
+	atomic_fetch_sub(&t->sleepers, 1);
 	return now;
 }
 
-static void announce(_Atomic uint32_t *at, uint32_t v)
+static void announce(struct threads *t, _Atomic uint32_t *at, uint32_t v)
 {
-	atomic_store_explicit(at, v, memory_order_release);
-	futex(at, FUTEX_WAKE, MAX_THREADS);
+	atomic_store(at, v);
+	if (atomic_load(&t->sleepers))
+		futex(at, FUTEX_WAKE, MAX_THREADS);
 }
 
 void threads_barrier(struct threads *t)
@@ -62,9 +69,9 @@ void threads_barrier(struct threads *t)
 	if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) ==
 	    t->n - 1) {
 		atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
-		announce(&t->phase, phase + 1);
+		announce(t, &t->phase, phase + 1);
 	} else {
-		wait_change(&t->phase, phase);
+		wait_change(t, &t->phase, phase);
 	}
 }
 
@@ -75,7 +82,7 @@ static void *thread_main(void *arg)
 
 	free(arg);
 	for (;;) {
-		round = wait_change(&s.t->round, round);
+		round = wait_change(s.t, &s.t->round, round);
 		if (round & 1)
 			return NULL;
 		s.t->work(s.t->ctx, s.t, s.thread);
@@ -127,7 +134,7 @@ void threads_free(struct threads *t)
 {
 	if (!t)
 		return;
-	announce(&t->round, 1);
+	announce(t, &t->round, 1);
 	for (unsigned i = 1; i < t->n; i++)
 		pthread_join(t->thread[i], NULL);
 	free(t->thread);
@@ -145,7 +152,7 @@ void threads_run(struct threads *t,
 {
 	t->work = work;
 	t->ctx = ctx;
-	announce(&t->round, atomic_load(&t->round) + 2);
+	announce(t, &t->round, atomic_load(&t->round) + 2);
 	work(ctx, t, 0);
 	threads_barrier(t);
 }
