@@ -23,6 +23,7 @@
 
 #define TARGET_SHARE 0.80
 #define TARGET_WORST 1.15
+#define PATIENCE_NS 300000000000u /* other work may keep the machine busy */
 
 /* ---------------------------------------------------------- simulation ---- */
 
@@ -134,7 +135,8 @@ static bool machine_open(struct machine *m, const struct cost_model *costs,
 			 struct err *e)
 {
 	const struct soft_timing client = { &m->live, live_dispatch };
-	struct kfd_driver *d = kfd_soft_new(NULL, e);
+	const struct soft_options o = { .deadline_ns = PATIENCE_NS };
+	struct kfd_driver *d = kfd_soft_new(&o, e);
 
 	m->live.costs = costs;
 	return d && soft_set_timing(d, &client, e) &&
@@ -241,6 +243,7 @@ static bool dispatch(struct machine *m, const struct twin *t,
 		    kfd_code_kernel(code, t->kernel, &l.kernel, e) &&
 		    arguments(m, t, type, mem, &l, args, e);
 
+	l.deadline_ns = time_mono_ns() + PATIENCE_NS;
 	m->live.done = false;
 	m->live.entry_va = good ? l.kernel->entry_va : 0;
 	good = good && kfd_run(m->queue, &l, NULL, e);
