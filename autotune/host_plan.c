@@ -1,3 +1,4 @@
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "autotune/host_int.h"
@@ -59,11 +60,18 @@ bool host_gemm_legal(const struct host_gemm *g,
 
 /* ---- what is good without having measured ---- */
 
+/* Asked once: sysconf() runs CPUID, which a hypervisor makes slow. */
 static size_t second_cache_bytes(void)
 {
-	long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+	static _Atomic long known;
+	long bytes = atomic_load_explicit(&known, memory_order_relaxed);
 
-	return bytes > 0 ? (size_t)bytes : 256 << 10;
+	if (!bytes) {
+		bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+		bytes = bytes > 0 ? bytes : 256 << 10;
+		atomic_store_explicit(&known, bytes, memory_order_relaxed);
+	}
+	return (size_t)bytes;
 }
 
 /* Columns that fill half the second cache, the rest is for rows and C. */

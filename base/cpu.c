@@ -1,4 +1,5 @@
 #include <cpuid.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -29,10 +30,23 @@ static bool has_v4(void)
 	       __builtin_cpu_supports("avx512vl");
 }
 
+/* Asked once: under a hypervisor, CPUID takes microseconds each time. */
+static int level_known(void)
+{
+	static _Atomic int known;
+	int level = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!level) {
+		level = has_v4() ? 4 : has_v3() ? 3 : 2;
+		atomic_store_explicit(&known, level, memory_order_relaxed);
+	}
+	return level;
+}
+
 int cpu_level(const char *variable)
 {
 	const char *most = getenv(variable);
-	int level = has_v4() ? 4 : has_v3() ? 3 : 2;
+	int level = level_known();
 
 	if (most && most[0] == 'v' && most[1] >= '2' && most[1] - '0' < level)
 		level = most[1] - '0';
