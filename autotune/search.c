@@ -8,7 +8,7 @@
 
 static const struct tune_budget budgets[] = {
 	{ "quick", 16, 1, 3, 0 },
-	{ "standard", 128, 2, 6, 0 },
+	{ "standard", 96, 2, 6, 0 },
 	{ "exhaustive", UINT32_MAX, 2, 24, 0 },
 };
 
