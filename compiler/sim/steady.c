@@ -10,7 +10,7 @@
  * pipes, bytes) grows as it did since the last look.  Workgroups that compete
  * for a pipe drift against each other; if their paces only differ a little,
  * and all together are as fast as before, time jumps by a few times what was
- * looked at, and they are looked at again.  Where it does not get steady N
+ * looked at, half-way at most, and they are looked at again.  Where it does not get steady N
  * grows, and in the end all is simulated.
  *
  * That is sound for loops whose trips cost the same: the sources' addresses
@@ -216,8 +216,8 @@ static bool look(struct sim *s, const struct wave *w)
 		return false;
 	double seen_for = (double)(t->now.at - t->before.at);
 
-	if (pace == PACE_DRIFTS && cycles > DRIFT_JUMP * seen_for)
-		cycles = DRIFT_JUMP * seen_for;
+	if (pace == PACE_DRIFTS)
+		cycles = fmin(cycles / 2, DRIFT_JUMP * seen_for);
 	/* A jump over less than what was looked at is not worth it. */
 	if (cycles > seen_for) {
 		share_jump(s, cycles);
