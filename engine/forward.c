@@ -561,10 +561,14 @@ static void last(struct worker *w)
 	for (uint32_t r = 0; r < p->n_wanted; r++) {
 		const float *v = p->logits + (size_t)r * c->vocab;
 		size_t at = head.r0;
+		float top = -INFINITY;
 		if (!p->token[p->wanted[r]].best)
 			continue;
 		for (size_t i = head.r0; i < head.r1; i++)
-			at = v[i] > v[at] ? i : at;
+			if (v[i] > top) {
+				top = v[i];
+				at = i;
+			}
 		w->best[r] = (uint32_t)(at < c->vocab ? at : c->vocab - 1);
 	}
 	threads_barrier(w->t);
