@@ -65,6 +65,8 @@ struct qwen_backend {
 	bool (*open)(struct qwen_model *m, const struct qwen_load *how,
 		     struct err *e);
 	void (*close)(struct qwen_model *m); /* if m->device is not NULL */
+	/* NULL: no.  Then times are not those of the machine it stands for. */
+	bool (*is_emulated)(const struct qwen_model *m);
 	/* Caches and buffers of one qwen_state; `shape` has been checked. */
 	void *(*state_new)(const struct qwen_model *m,
 			   const struct qwen_shape *shape, struct err *e);

@@ -333,6 +333,13 @@ static void gpu_close(struct qwen_model *m)
 	m->device = NULL;
 }
 
+static bool gpu_is_emulated(const struct qwen_model *m)
+{
+	const struct gpu *g = m->device;
+
+	return strcmp(kfd_info(g->dev)->origin, "emulated") == 0;
+}
+
 static bool gpu_open(struct qwen_model *m, const struct qwen_load *how,
 		     struct err *e)
 {
@@ -370,6 +377,7 @@ const struct qwen_backend qwen_gpu = {
 	.name = "gpu",
 	.open = gpu_open,
 	.close = gpu_close,
+	.is_emulated = gpu_is_emulated,
 	.state_new = gpu_state_new,
 	.state_free = gpu_state_free,
 	.cache_bytes = gpu_cache_bytes,

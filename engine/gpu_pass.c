@@ -324,8 +324,8 @@ static void words_write(struct gpu_state *s, const struct qwen_pass *p,
  */
 static bool wait_for(struct gpu_state *s, uint64_t ticket, struct err *e)
 {
-	bool soft = strcmp(kfd_info(s->g->dev)->origin, "emulated") == 0;
-	uint64_t limit = soft ? 3600000000000ull : KFD_DEADLINE_NS;
+	uint64_t limit = qwen_gpu.is_emulated(s->g->m) ? 3600000000000ull :
+							 KFD_DEADLINE_NS;
 
 	return kfd_wait(s->queue, ticket, time_mono_ns() + limit, NULL, e);
 }

@@ -65,6 +65,12 @@ has "$tmp/out" 'token/s' 'in tokens per second'
 has "$tmp/out" 'read_limit' 'beside what memory gives'
 has "$tmp/out" 'fma_limit' 'and what multiply-adds do'
 has "$tmp/out" 'peak_memory' 'and the peak of memory'
+exits 0 'bench on the gfx1100 in software' "$q" bench -q -m "$m" \
+	--backend gpu --device soft --db "$tmp/gpu.db" --prefill 16 --decode 4 \
+	--samples 1
+exits 0 'stores what it is' "$T0_BUILD/t0-results" sql --db "$tmp/gpu.db" --csv \
+	"SELECT DISTINCT origin FROM v_results"
+is "$(tail -n +2 "$tmp/out" | tr -d '\r')" emulated 'no figure of hardware among them'
 exits 0 'bench in fresh processes' "$q" bench -q -m "$m" --db "$tmp/q.db" \
 	--prefill 16 --decode 4 --batch 2 --samples 2 --fresh-process --csv \
 	-w int8
