@@ -59,21 +59,19 @@ bool judge_open(struct judge *j, struct err *e)
 
 static bool check(struct judge *j, const struct hunt *h, size_t i,
 		  const struct gemm_code *code, struct res_tune_check *row,
-		  int *answer, struct err *e)
+		  struct tune_check *c, int *answer, struct err *e)
 {
-	struct tune_check c;
-
 	if (!j->rig.dev && !open_rig(j, e))
 		return false;
-	if (!tune_check(&j->rig, h->p, &h->v[i].c.config, code, j->o->seed,
-			&c, e))
+	if (!tune_check(&j->rig, h->p, &h->v[i].c.config, code, j->o->seed, c,
+			e))
 		return err_wrap(e, "checking %s", h->v[i].config);
-	row->pass = c.pass;
-	row->worst = c.worst;
-	row->compared = (int64_t)c.compared;
-	row->seed = c.seed;
-	row->detail = c.detail;
-	*answer = c.pass ? 1 : -1;
+	row->pass = c->pass;
+	row->worst = c->worst;
+	row->compared = (int64_t)c->compared;
+	row->seed = c->seed;
+	row->detail = c->detail;
+	*answer = c->pass ? 1 : -1;
 	return res_tune_check_put(j->s->db, j->s->run, row, e);
 }
 
@@ -83,6 +81,7 @@ bool judge_is_right(struct judge *j, struct hunt *h, size_t i, int *answer,
 {
 	char op[TUNE_TEXT], class[TUNE_TEXT], object[20];
 	struct hunt_entry *x = &h->v[i];
+	struct tune_check checked; /* row.detail is in it */
 	struct res_tune_key key = tune_store_key(j->s, h->p, RES_SIMULATED, "",
 						 op);
 	const struct gemm_code *code = code_get(j->codes, &h->p->op,
@@ -97,7 +96,7 @@ bool judge_is_right(struct judge *j, struct hunt *h, size_t i, int *answer,
 		.object = object, .class = class,
 	};
 	if (!res_tune_checked(j->s->db, &row, answer, e) ||
-	    (!*answer && !check(j, h, i, code, &row, answer, e)))
+	    (!*answer && !check(j, h, i, code, &row, &checked, answer, e)))
 		return false;
 	if (*answer > 0)
 		return true;
