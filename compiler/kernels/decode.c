@@ -354,7 +354,7 @@ struct ssa_func *kernel_attn_join(const struct kernel_entry *entry,
 	struct val tops = ARG_PTR(k, DSL_F32, "top", DSL_READONLY);
 	struct val splits = ARG(k, DSL_I32, "splits");
 	struct val n = ARG(k, DSL_I32, "n"), rows = ARG(k, DSL_I32, "rows");
-	struct val row = ADD(MUL(GROUP_ID(k, 0), s.group / 32), WAVE(k));
+	struct val row = wave_row(k, &s);
 
 	IF (k, LT(row, rows)) {
 		struct val at = MUL(row, splits);

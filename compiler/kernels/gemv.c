@@ -5,12 +5,6 @@
 #define WAVE_COLUMNS (32 * PER_LANE)
 #define QUANT_GROUP 32 /* columns that share a scale */
 
-/* The row of this wave. */
-static struct val wave_row(struct dsl *k, uint32_t group)
-{
-	return ADD(MUL(GROUP_ID(k, 0), group / 32), WAVE(k));
-}
-
 static struct val dot(struct val a, struct val b, struct val sum)
 {
 	for (uint32_t i = 0; i < a.n; i++)
@@ -54,7 +48,7 @@ struct ssa_func *kernel_gemv(const struct kernel_entry *entry,
 	struct val wp = ARG_PTR(k, s.type, "w", DSL_READONLY);
 	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
 	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
-	struct val row = wave_row(k, s.group);
+	struct val row = wave_row(k, &s);
 	struct val whole = AND(n, -PER_LANE);
 
 	IF(k, LT(row, rows)) {
@@ -93,7 +87,7 @@ struct ssa_func *kernel_gemv_int8(const struct kernel_entry *entry,
 	struct val sp = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
 	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
 	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
-	struct val row = wave_row(k, s.group);
+	struct val row = wave_row(k, &s);
 
 	wp = ALIGNED(wp, PER_LANE);
 	x = ALIGNED(x, 4 * PER_LANE);
@@ -133,7 +127,7 @@ struct ssa_func *kernel_gemv_int4(const struct kernel_entry *entry,
 	struct val sp = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
 	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
 	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
-	struct val row = wave_row(k, s.group);
+	struct val row = wave_row(k, &s);
 	struct val half = SHR(n, 1);
 
 	wp = ALIGNED(wp, PER_LANE);

@@ -53,26 +53,6 @@ struct val head_at(struct val p, uint32_t head)
 	return head % HEAD_PIECE ? p : ALIGNED(p, 16);
 }
 
-/* The row of this wave. */
-static struct val wave_row(struct dsl *k, const struct kernel_shape *s)
-{
-	return ADD(MUL(GROUP_ID(k, 0), s->group / 32), WAVE(k));
-}
-
-static struct val norm_scale(struct dsl *k, struct val x, struct val n,
-			     struct val eps)
-{
-	struct var sum = VAR(k, DSL_F32, 0);
-
-	FOR(k, i, LANE(k), n, 32) {
-		struct val v = load_f32(x, i);
-
-		SET(sum, FMA(v, v, sum));
-	}
-	struct val mean = DIV(WAVE_SUM(GET(sum)), CAST(DSL_F32, n));
-	return DIV(1.0, SQRT(ADD(mean, eps)));
-}
-
 /* Arguments: out, x [rows][n], w [n], eps (f32), n, rows (i32). */
 struct ssa_func *kernel_qk_norm(const struct kernel_entry *entry,
 				const struct kernel_shape *shape,
@@ -91,7 +71,7 @@ struct ssa_func *kernel_qk_norm(const struct kernel_entry *entry,
 
 	IF (k, LT(row, rows)) {
 		struct val x = row_of(in, row, n), y = row_of(out, row, n);
-		struct val r = norm_scale(k, x, n, eps);
+		struct val r = rms_scale(k, x, n, eps, 0);
 
 		FOR(k, i, LANE(k), n, 32) {
 			store_f32(y, i, MUL(MUL(load_f32(x, i), r),
@@ -126,7 +106,7 @@ struct ssa_func *kernel_qk_norm_back(const struct kernel_entry *entry,
 	IF (k, LT(row, rows)) {
 		struct val x = row_of(in, row, n), y = row_of(dx, row, n);
 		struct val g = row_of(grad, row, n);
-		struct val r = norm_scale(k, x, n, eps);
+		struct val r = rms_scale(k, x, n, eps, 0);
 		struct var dot = VAR(k, DSL_F32, 0);
 
 		FOR(k, i, LANE(k), n, 32) {

@@ -25,7 +25,7 @@ struct ssa_func *kernel_rope(const struct kernel_entry *entry,
 	struct val heads = ARG(k, DSL_I32, "heads"), n = ARG(k, DSL_I32, "n");
 	struct val rows = ARG(k, DSL_I32, "rows");
 	struct val turn = ARG(k, DSL_F32, "turn");
-	struct val row = ADD(MUL(GROUP_ID(k, 0), s.group / 32), WAVE(k));
+	struct val row = wave_row(k, &s);
 
 	IF(k, LT(row, rows)) {
 		struct val half = SHR(n, 1);

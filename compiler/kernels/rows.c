@@ -64,21 +64,6 @@ struct ssa_func *kernel_softmax(const struct kernel_entry *entry,
 	return dsl_finish(k, e);
 }
 
-/* 1 / sqrt(mean of x^2 + eps) of a row. */
-static struct val row_scale(struct dsl *k, struct val x, struct val n,
-			    struct val eps, uint32_t group)
-{
-	struct var sum = VAR(k, DSL_F32, 0);
-
-	FOR(k, i, LOCAL_ID(k, 0), n, group) {
-		struct val v = load_f32(x, i);
-
-		SET(sum, FMA(v, v, sum));
-	}
-	struct val mean = DIV(GROUP_SUM(GET(sum)), CAST(DSL_F32, n));
-	return DIV(1.0, SQRT(ADD(mean, eps)));
-}
-
 /* Arguments: out, x [rows][n], w [n], eps (f32), n (i32). */
 struct ssa_func *kernel_rms_norm(const struct kernel_entry *entry,
 				 const struct kernel_shape *shape,
@@ -95,7 +80,7 @@ struct ssa_func *kernel_rms_norm(const struct kernel_entry *entry,
 	struct val eps = ARG(k, DSL_F32, "eps");
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
 	struct val x = row_of(in, row, n), y = row_of(out, row, n);
-	struct val r = row_scale(k, x, n, eps, s.group);
+	struct val r = rms_scale(k, x, n, eps, s.group);
 
 	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
 		store_f32(y, i, MUL(MUL(load_f32(x, i), r), load_f32(w, i)));
@@ -125,7 +110,7 @@ struct ssa_func *kernel_rms_norm_back(const struct kernel_entry *entry,
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
 	struct val x = row_of(in, row, n), g = row_of(grad, row, n);
 	struct val y = row_of(dx, row, n);
-	struct val r = row_scale(k, x, n, eps, s.group);
+	struct val r = rms_scale(k, x, n, eps, s.group);
 	struct var dot = VAR(k, DSL_F32, 0);
 
 	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {

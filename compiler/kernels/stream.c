@@ -166,18 +166,6 @@ static struct input input_args(struct dsl *k, bool norm)
 	return in;
 }
 
-/* Rows of this wave, none beyond the last; `first` is not cut. */
-static struct val wave_rows(struct dsl *k, uint32_t group, uint32_t each,
-			    struct val rows, struct val *r)
-{
-	struct val wave = ADD(MUL(GROUP_ID(k, 0), group / 32), WAVE(k));
-	struct val first = MUL(wave, each);
-
-	for (uint32_t j = 0; j < each; j++)
-		r[j] = MIN(ADD(first, j), SUB(rows, 1));
-	return first;
-}
-
 /* Writes out[j] to y[first + j] from one lane. */
 static void rows_store(struct dsl *k, struct val y, struct val first,
 		       struct val rows, const struct val *out, uint32_t n)
@@ -189,6 +177,45 @@ static void rows_store(struct dsl *k, struct val y, struct val first,
 	}
 }
 
+/* What the products of rows have in common. */
+struct job {
+	struct dsl *k;
+	struct val y, rows, first; /* the wave's; not cut */
+	struct stream w;
+	struct input in;
+	struct val r[ROWS], out[ROWS];
+};
+
+/*
+ * Arguments y, w, scale, x[, gain, eps][, pick], rows, n, and the `each` rows
+ * of this wave, none beyond the last.  NULL: *e says why.
+ */
+static struct dsl *job_begin(struct job *j, const struct kernel_entry *entry,
+			     const struct kernel_shape *shape, bool norm,
+			     bool picks, uint32_t each, struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = j->k = BEGIN(entry, shape, &s, e);
+	struct val pick = { 0 };
+
+	if (!k)
+		return NULL;
+	j->y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
+	j->w = stream_args(k, s.weights);
+	j->in = input_args(k, norm);
+	if (picks)
+		pick = ARG_PTR(k, DSL_I32, "pick", DSL_READONLY);
+	j->rows = ARG(k, DSL_I32, "rows");
+	j->w.n = ARG(k, DSL_I32, "n");
+	j->first = MUL(wave_row(k, &s), each);
+	for (uint32_t i = 0; i < each; i++)
+		j->r[i] = MIN(ADD(j->first, i), SUB(j->rows, 1));
+	struct val token = GROUP_ID(k, 1);
+	j->in.x = row_of(j->in.x, picks ? LOAD(pick, token) : token, j->w.n);
+	j->y = row_of(j->y, token, j->rows);
+	return k;
+}
+
 /*
  * Arguments: y [tokens][rows] (f32, added to), w, scale, x [tokens][n], rows, n
  * (i32).
@@ -197,26 +224,16 @@ struct ssa_func *kernel_stream_add(const struct kernel_entry *entry,
 				   const struct kernel_shape *shape,
 				   struct err *e)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-	struct val r[ROWS], out[ROWS];
+	struct job j;
+	struct dsl *k = job_begin(&j, entry, shape, false, false, ROWS, e);
 
 	if (!k)
 		return NULL;
-	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
-	struct stream w = stream_args(k, s.weights);
-	struct input in = input_args(k, false);
-	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
-	struct val first = wave_rows(k, s.group, ROWS, rows, r);
-
-	w.n = n;
-	in.x = row_of(in.x, GROUP_ID(k, 1), n);
-	y = row_of(y, GROUP_ID(k, 1), rows);
-	IF(k, LT(first, rows)) {
-		stream_rows(k, &w, &in, r, out);
-		for (uint32_t j = 0; j < ROWS; j++)
-			out[j] = ADD(LOAD(y, r[j]), out[j]);
-		rows_store(k, y, first, rows, out, ROWS);
+	IF(k, LT(j.first, j.rows)) {
+		stream_rows(k, &j.w, &j.in, j.r, j.out);
+		for (uint32_t i = 0; i < ROWS; i++)
+			j.out[i] = ADD(LOAD(j.y, j.r[i]), j.out[i]);
+		rows_store(k, j.y, j.first, j.rows, j.out, ROWS);
 	}
 	return dsl_finish(k, e);
 }
@@ -229,25 +246,14 @@ struct ssa_func *kernel_stream_norm(const struct kernel_entry *entry,
 				    const struct kernel_shape *shape,
 				    struct err *e)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-	struct val r[ROWS], out[ROWS];
+	struct job j;
+	struct dsl *k = job_begin(&j, entry, shape, true, true, ROWS, e);
 
 	if (!k)
 		return NULL;
-	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
-	struct stream w = stream_args(k, s.weights);
-	struct input in = input_args(k, true);
-	struct val pick = ARG_PTR(k, DSL_I32, "pick", DSL_READONLY);
-	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
-	struct val first = wave_rows(k, s.group, ROWS, rows, r);
-
-	w.n = n;
-	in.x = row_of(in.x, LOAD(pick, GROUP_ID(k, 1)), n);
-	y = row_of(y, GROUP_ID(k, 1), rows);
-	IF(k, LT(first, rows)) {
-		stream_rows(k, &w, &in, r, out);
-		rows_store(k, y, first, rows, out, ROWS);
+	IF(k, LT(j.first, j.rows)) {
+		stream_rows(k, &j.w, &j.in, j.r, j.out);
+		rows_store(k, j.y, j.first, j.rows, j.out, ROWS);
 	}
 	return dsl_finish(k, e);
 }
@@ -261,28 +267,18 @@ struct ssa_func *kernel_stream_swiglu(const struct kernel_entry *entry,
 				      struct err *e)
 {
 	enum { PAIRS = ROWS / 2 };
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-	struct val r[ROWS], out[ROWS];
+	struct job j;
+	struct dsl *k = job_begin(&j, entry, shape, true, false, PAIRS, e);
 
 	if (!k)
 		return NULL;
-	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
-	struct stream w = stream_args(k, s.weights);
-	struct input in = input_args(k, true);
-	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
-	struct val first = wave_rows(k, s.group, PAIRS, rows, r);
-
-	w.n = n;
-	in.x = row_of(in.x, GROUP_ID(k, 1), n);
-	y = row_of(y, GROUP_ID(k, 1), rows);
-	for (uint32_t j = 0; j < PAIRS; j++)
-		r[PAIRS + j] = ADD(r[j], rows);
-	IF(k, LT(first, rows)) {
-		stream_rows(k, &w, &in, r, out);
-		for (uint32_t j = 0; j < PAIRS; j++)
-			out[j] = MUL(SILU(out[j]), out[PAIRS + j]);
-		rows_store(k, y, first, rows, out, PAIRS);
+	for (uint32_t i = 0; i < PAIRS; i++)
+		j.r[PAIRS + i] = ADD(j.r[i], j.rows);
+	IF(k, LT(j.first, j.rows)) {
+		stream_rows(k, &j.w, &j.in, j.r, j.out);
+		for (uint32_t i = 0; i < PAIRS; i++)
+			j.out[i] = MUL(SILU(j.out[i]), j.out[PAIRS + i]);
+		rows_store(k, j.y, j.first, j.rows, j.out, PAIRS);
 	}
 	return dsl_finish(k, e);
 }
