@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compiler/sim/show.h"
 #include "compiler/sim/validate.h"
@@ -37,19 +38,9 @@ static bool costs_wanted(const struct options *o, enum cost_origin *most,
 		       "or default", o->costs);
 }
 
-/*
- * Without --db and T0_DB a missing database is no error: defaults.  Nor is it
- * when this run is going to make it.
- */
-static struct res_db *open_db(const struct options *o, struct err *e)
+static bool is_there(const char *db)
 {
-	FILE *f = fopen(res_path(o->db), "r");
-
-	if (f)
-		fclose(f);
-	else if (o->make_db || (!o->db && !getenv("T0_DB")))
-		return NULL;
-	return res_open(o->db, RES_READ, e);
+	return access(res_path(db), F_OK) == 0;
 }
 
 static bool set_costs(struct cost_model *m, const struct cli_list *set,
@@ -82,8 +73,11 @@ static bool load_costs(const struct options *o, struct cost_model *m,
 	cost_init(m, "gfx1100");
 	if (!costs_wanted(o, &most, e))
 		return false;
-	struct res_db *db = most > COST_DEFAULT ? open_db(o, e) : NULL;
-	bool ok = !e->code && (!db || cost_load(m, db, most, e));
+	/* With make_db this run is going to make it. */
+	struct res_db *db = NULL;
+	bool read = most > COST_DEFAULT && (!o->make_db || is_there(o->db));
+	bool ok = (!read || res_open_if(o->db, &db, e)) &&
+		  (!db || cost_load(m, db, most, e));
 	res_close(db);
 	if (ok && m->n_ignored && !o->quiet)
 		fprintf(stderr, TOOL ": warning: %d rows of area cost are no "

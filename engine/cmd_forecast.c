@@ -17,17 +17,11 @@ struct forecast {
 
 static bool costs_read(struct forecast *f, struct err *e)
 {
-	const char *path = f->c->db;
 	struct res_db *db;
-	FILE *there = fopen(res_path(path), "r");
 
 	cost_init(&f->costs, "gfx1100");
-	if (there)
-		fclose(there);
-	else if (!path && !getenv("T0_DB"))
-		return true;
-	db = res_open(path, RES_READ, e);
-	bool ok = db && cost_load(&f->costs, db, COST_HARDWARE, e);
+	bool ok = res_open_if(f->c->db, &db, e) &&
+		  (!db || cost_load(&f->costs, db, COST_HARDWARE, e));
 	res_close(db);
 	return ok;
 }
@@ -76,6 +70,7 @@ static bool pass(struct forecast *f, const char *name,
 		table_cell(&f->table, 5, "%.1f",
 			   100 * s->launches * s->each_s / all);
 		table_cell(&f->table, 8, "%s", s->limit);
+		table_cell(&f->table, 9, "%s", s->chosen);
 	}
 	row(f, name, "(launches)", x.packets, x.launches_s / x.packets,
 	    x.launches_s);
@@ -154,7 +149,7 @@ int qwen_cmd_forecast(struct qwen_cmd *c, struct err *e)
 	bool ok;
 
 	table_init(&f.table, "pass,kernel,#launches,#us_each,#ms,#share,"
-			     "#tokens_per_s,#dram_share,limit");
+			     "#tokens_per_s,#dram_share,limit,chosen");
 	ok = config_read(&f, e) && costs_read(&f, e) && decodes(&f, e) &&
 	     prefills(&f, e) && qwen_cmd_table(c, &f.table, e);
 	if (ok && !c->quiet) {

@@ -1,8 +1,8 @@
 #include "engine/gpu.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "results/results.h"
 
@@ -35,7 +35,7 @@ static bool code_load(struct gpu *g, const void *object, size_t bytes,
 
 	if (!kfd_code_load(g->dev, object, bytes, &code, e))
 		return false;
-	*out = (struct gpu_code){ kfd_code_at(code, 0), object, bytes, "" };
+	*out = (struct gpu_code){ kfd_code_at(code, 0), object, bytes, "", "" };
 	snprintf(out->label, sizeof(out->label), "%s", out->kernel->name);
 	return true;
 }
@@ -75,7 +75,8 @@ const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
 }
 
 /* Without a database, or with one that knows nothing: false, and no error. */
-static bool tiles_select(struct gpu *g, struct gpu_tiles *t)
+static bool tiles_select(struct gpu *g, struct gpu_tiles *t, char *why,
+			 size_t size)
 {
 	const struct tune_problem p = { t->op, t->m, t->n, t->k, 1 };
 	struct tune_choice c;
@@ -84,26 +85,28 @@ static bool tiles_select(struct gpu *g, struct gpu_tiles *t)
 		return false;
 	t->config = c.config;
 	t->objects = c.code;
-	snprintf(t->why, sizeof(t->why), "%s", c.why);
+	snprintf(why, size, "%s", c.why);
 	return true;
 }
 
 static bool tiles_make(struct gpu *g, struct gpu_tiles *t, struct err *e)
 {
+	char why[240] = "default: suits every shape";
 	bool good = true;
 
-	if (!tiles_select(g, t)) {
+	if (!tiles_select(g, t, why, sizeof(why))) {
 		t->config = gemm_default(&t->op);
-		snprintf(t->why, sizeof(t->why), "default: for every shape");
 		if (!gemm_compile(&t->op, &t->config, NULL, &t->objects, e))
 			return false;
 	}
 	for (int i = 0; good && i < t->objects.n; i++) {
 		const struct buf *b = &t->objects.object[i].bytes;
 		good = code_load(g, b->data, b->len, &t->code[i], e);
-		if (good)
-			gemm_config_name(&t->config, t->code[i].label,
-					 sizeof(t->code[i].label));
+		if (!good)
+			break;
+		gemm_config_name(&t->config, t->code[i].label,
+				 sizeof(t->code[i].label));
+		memcpy(t->code[i].chosen, why, sizeof(why));
 	}
 	if (!good)
 		gemm_code_fini(&t->objects);
@@ -139,17 +142,25 @@ const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
 	return g->tiles[g->n_tiles++] = t;
 }
 
-/* A database that is there but cannot be read is as none: it is no need. */
-static void selector_open(struct gpu *g)
+/*
+ * What was measured and tuned, where there is a database: the one that is
+ * named may be what this run is going to write.
+ */
+static bool selector_open(struct gpu *g, struct err *e)
 {
-	FILE *f = fopen(res_path(NULL), "r");
+	struct res_db *db;
+	bool good;
 
-	cost_init(&g->costs, "gfx1100");
 	g->tune = (struct tune_opts){ .costs = &g->costs };
-	if (!f)
-		return;
-	fclose(f);
-	g->selector = tune_selector_open(&g->tune, NULL);
+	cost_init(&g->costs, "gfx1100");
+	if (access(res_path(NULL), F_OK) != 0)
+		return true;
+	db = res_open(NULL, RES_READ, e);
+	good = db && cost_load(&g->costs, db, COST_HARDWARE, e);
+	res_close(db);
+	if (good)
+		g->selector = tune_selector_open(&g->tune, e);
+	return g->selector != NULL;
 }
 
 /* ---- weights ---- */
@@ -353,12 +364,11 @@ static bool gpu_open(struct qwen_model *m, const struct qwen_load *how,
 	g = m->device = xcalloc(1, sizeof(*g));
 	g->m = m;
 	jit_init(&g->jit, NULL, NULL);
-	selector_open(g);
 	g->layer = xcalloc(c->layers, sizeof(*g->layer));
 	bool good = how->driver ? kfd_open_driver(&g->dev, how->driver, -1,
 						  "chosen by its caller", e) :
 				  kfd_open(&g->dev, how->device, e);
-	good = good && ends_add(g, e);
+	good = good && selector_open(g, e) && ends_add(g, e);
 	for (uint32_t i = 0; good && i < c->layers; i++) {
 		good = layer_add(g, i, e) || err_wrap(e, "layer %u", i);
 		if (how->progress)

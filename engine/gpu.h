@@ -38,6 +38,7 @@ struct gpu_code {
 	const void *object;
 	size_t object_bytes;
 	char label[TUNE_TEXT]; /* for people: its name, or configuration */
+	char chosen[240];      /* and where that comes from, or "" */
 };
 
 /* A kernel of the library, ready to launch. */
@@ -53,7 +54,6 @@ struct gpu_tiles {
 	struct gemm_op op;
 	uint32_t m, n, k;
 	struct gemm_config config;
-	char why[240]; /* where the configuration comes from */
 	struct gpu_code code[GEMM_KERNELS];
 	struct gemm_code objects;
 };
@@ -114,6 +114,7 @@ struct gpu_share {
 	uint32_t launches;
 	double each_s; /* on the GPU */
 	char limit[16]; /* the busiest pipe */
+	char chosen[240]; /* why this kernel, where there was a choice */
 };
 struct gpu_forecast {
 	struct gpu_share *share; /* [n]; the caller's, free() */

@@ -125,6 +125,8 @@ static bool simulate(const struct launch *x, const struct gpu_state *s,
 	if (good) {
 		snprintf(to->kernel, sizeof(to->kernel), "%s",
 			 x->code->label);
+		snprintf(to->chosen, sizeof(to->chosen), "%s",
+			 x->code->chosen);
 		snprintf(to->limit, sizeof(to->limit), "%s", f.limit);
 		to->launches = x->times;
 		to->each_s = f.time_s;

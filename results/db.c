@@ -301,6 +301,17 @@ struct res_db *res_open(const char *path, enum res_mode mode, struct err *e)
 	return open_once(path, RES_READ, &version, e);
 }
 
+bool res_open_if(const char *path, struct res_db **out, struct err *e)
+{
+	bool named = path || getenv("T0_DB");
+
+	*out = NULL;
+	if (!named && access(res_path(path), F_OK) != 0 && errno == ENOENT)
+		return true;
+	*out = res_open(path, RES_READ, e);
+	return *out != NULL;
+}
+
 void res_close(struct res_db *db)
 {
 	if (!db)

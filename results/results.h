@@ -126,6 +126,11 @@ const char *res_path(const char *arg);
  * for one that may not be written, ERR_IO for the disk, ERR_BUSY after 30 s.
  */
 struct res_db *res_open(const char *path, enum res_mode mode, struct err *e);
+/*
+ * To read, but one that nobody named (neither `path` nor $T0_DB) may be
+ * missing: then true, and *out is NULL, which res_close() takes.
+ */
+bool res_open_if(const char *path, struct res_db **out, struct err *e);
 
 /* Drops what an open batch has not committed.  NULL is allowed. */
 void res_close(struct res_db *db);

@@ -62,6 +62,18 @@ forecast slow --shape 0.6b --context 256 --prefill 16 --db half.db
 test_that 'a slower card is slower' \
 	"$(field slow decode '(all)' 7) < 0.65 * $decode"
 
+# A damaged database is said, not passed over; one still to be written is fine.
+head -c 5000 /dev/urandom >bad.db
+exits 2 'a damaged database' "$q" forecast -q --shape tiny --db bad.db
+has "$tmp/err" 'not a T0 database' 'is named'
+exits 0 'a tiny model' "$q" make -q --model tiny
+exits 2 'the gpu backend says so, too' env T0_DB=bad.db "$q" generate -q \
+	--model tiny --ids 1,2 -n 2 -g --backend gpu --device soft
+has "$tmp/err" 'bad.db' 'with its name'
+exits 0 'one that is not there yet' env T0_DB=new.db "$q" bench -q \
+	--model tiny --backend gpu --device soft --prefill 16 --decode 2 --samples 1
+has bf16 'default: suits every shape' 'where products come from is said'
+
 exits 2 'a model that does not fit' "$q" forecast -q --shape 32b
 has "$tmp/err" 'does not fit' 'is refused'
 has "$tmp/err" 'int4' 'with a way out'
