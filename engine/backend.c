@@ -4,6 +4,11 @@
 
 static const struct qwen_backend *const backend[] = { &qwen_cpu, &qwen_gpu };
 
+bool qwen_is_emulated(const struct qwen_model *m)
+{
+	return m->backend->is_emulated && m->backend->is_emulated(m);
+}
+
 const struct qwen_backend *qwen_backend_find(const char *name, struct err *e)
 {
 	struct buf all = { 0 };

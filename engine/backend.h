@@ -80,6 +80,8 @@ struct qwen_backend {
 
 /* -------------------------------------------------------- backend.c ---- */
 
+/* Are its times those of another machine than the one that it stands for? */
+bool qwen_is_emulated(const struct qwen_model *m);
 /* NULL is the first of the table; ERR_UNSUPPORTED lists what there is. */
 const struct qwen_backend *qwen_backend_find(const char *name, struct err *e);
 

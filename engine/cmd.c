@@ -19,6 +19,12 @@ static bool has(const char *dir, const char *name)
 	return there;
 }
 
+static void warn(void *ctx, const char *text)
+{
+	(void)ctx;
+	fprintf(stderr, "t0-qwen3: warning: %s\n", text);
+}
+
 bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 		       bool needs_tokenizer, struct err *e)
 {
@@ -42,6 +48,7 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 		return false;
 	progress_init(&bar, "loading layers", 0, c->quiet);
 	how.progress = &bar;
+	how.warn = c->quiet ? NULL : warn;
 	s->loaded = qwen_model_load(&s->model, c->model, &how, s->threads, e);
 	progress_fini(&bar);
 	if (s->loaded && (needs_tokenizer || has(c->model, "tokenizer.json") ||

@@ -298,10 +298,7 @@ static bool run_begin(struct bench *b, struct err *e)
 
 static enum res_origin origin(const struct bench *b)
 {
-	const struct qwen_backend *k = b->s.model.backend;
-
-	return k->is_emulated && k->is_emulated(&b->s.model) ? RES_EMULATED :
-							       RES_HARDWARE;
+	return qwen_is_emulated(&b->s.model) ? RES_EMULATED : RES_HARDWARE;
 }
 
 static bool store(struct bench *b, int64_t case_id, const char *metric,

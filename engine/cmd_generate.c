@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/backend.h"
 #include "engine/cmd.h"
 
 /* What one generation has come to. */
@@ -127,8 +128,10 @@ static bool report(const struct talk *t, struct err *e)
 	if (!t->c->quiet)
 		fprintf(stderr, "t0-qwen3: %s after %zu tokens; prompt of %zu "
 			"tokens, first token after %s s, then %s tokens/s "
-			"(cpu)\n", t->ended, t->out.n, t->prompt.n,
-			out.row[0][3], out.row[0][4] ? out.row[0][4] : "n/a");
+			"(%s%s)\n", t->ended, t->out.n, t->prompt.n,
+			out.row[0][3], out.row[0][4] ? out.row[0][4] : "n/a",
+			t->s->model.backend->name,
+			qwen_is_emulated(&t->s->model) ? ", emulated" : "");
 	table_fini(&out);
 	return ok;
 }

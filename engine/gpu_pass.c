@@ -324,7 +324,7 @@ static void words_write(struct gpu_state *s, const struct qwen_pass *p,
  */
 static bool wait_for(struct gpu_state *s, uint64_t ticket, struct err *e)
 {
-	uint64_t limit = qwen_gpu.is_emulated(s->g->m) ? 3600000000000ull :
+	uint64_t limit = qwen_is_emulated(s->g->m) ? 3600000000000ull :
 							 KFD_DEADLINE_NS;
 
 	return kfd_wait(s->queue, ticket, time_mono_ns() + limit, NULL, e);

@@ -72,6 +72,8 @@ struct qwen_load {
 	struct progress *progress; /* in layers, or NULL */
 	const struct qwen_backend *backend; /* NULL: the CPU */
 	const char *device; /* which one of the backend, or NULL */
+	/* Or NULL: told of what is no error, as a cache that cannot be written. */
+	void (*warn)(void *ctx, const char *text);
 	struct kfd_driver *driver; /* gpu: instead of it; the model's then */
 };
 /*

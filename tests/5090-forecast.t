@@ -70,6 +70,13 @@ exits 0 'a tiny model' "$q" make -q --model tiny
 exits 2 'the gpu backend says so, too' env T0_DB=bad.db "$q" generate -q \
 	--model tiny --ids 1,2 -n 2 -g --backend gpu --device soft
 has "$tmp/err" 'bad.db' 'with its name'
+exits 0 'a figure of the device in software' "$q" generate --model tiny \
+	--ids 1,2 -n 2 -g --backend gpu --device soft
+has "$tmp/err" '(gpu, emulated)' 'says so'
+touch file
+exits 0 'a cache that cannot be written' env T0_CACHE=file/x "$q" generate \
+	--model tiny --ids 1,2 -n 2 -g --backend gpu --device soft
+has "$tmp/err" 'warning: kernels are compiled at every run: file/x' 'is said'
 exits 0 'one that is not there yet' env T0_DB=new.db "$q" bench -q \
 	--model tiny --backend gpu --device soft --prefill 16 --decode 2 --samples 1
 has bf16 'default: suits every shape' 'where products come from is said'
