@@ -1,0 +1,92 @@
+/*
+ * forward_int.h - what the two kinds of passes of the CPU backend share
+ * (forward.c says how they differ).
+ */
+#ifndef T0_ENGINE_FORWARD_INT_H
+#define T0_ENGINE_FORWARD_INT_H
+
+#include "autotune/host.h"
+#include "engine/backend.h"
+#include "engine/cache.h"
+
+/* Tokens of a narrow pass, at most. */
+#define NARROW 8
+/* Tokens of one sequence in a wide pass that attend together, at most. */
+#define TOGETHER 64
+
+struct cpu {
+	const struct qwen_model *m;
+	struct qwen_shape shape;
+	struct qwen_cache cache;
+	float *cosine, *sine; /* [positions][head_dim / 2] */
+	struct arena mem;
+	struct worker *worker; /* [threads] */
+	/* Of one pass; [max_tokens] rows each. */
+	const struct qwen_pass *p;
+	float *x;	  /* [hidden]: the residual stream */
+	float *h;	  /* [hidden]: normalized; of wide passes */
+	float *q, *k, *v; /* [heads][head_dim], [kv_heads][head_dim] */
+	float *a;	  /* [heads][head_dim]: attention's result */
+	float *gate, *up; /* [ffn] */
+	struct run *run;  /* [n_runs] */
+	uint32_t n_runs;
+	bool stopped; /* set by thread 0 before a barrier */
+};
+
+/* Tokens of one sequence at positions that follow each other. */
+struct run {
+	uint32_t first, n; /* at most TOGETHER */
+};
+
+/* One thread, and what it has for itself. */
+struct worker {
+	struct cpu *s;
+	struct threads *t;
+	unsigned thread;
+	float *score; /* [heads per kv head or TOGETHER][positions] */
+	float *space; /* grows: keys or values, or rows of weights, as f32 */
+	size_t space_floats;
+	struct host_gemm_scratch gemm;
+	float *h; /* [NARROW][hidden] */
+	struct qwen_quants xq[NARROW];
+	uint32_t *best; /* [max_tokens] */
+};
+
+/* One of several products of the same input: rows r0 .. r1 of a matrix. */
+struct rows {
+	const struct qwen_matrix *w;
+	size_t r0, r1;
+	float *y; /* [tokens][all rows] */
+	bool add;
+};
+
+/* ------------------------------------------------------- forward.c ----- */
+
+/* The thread's own memory, contents undefined, until the next call. */
+float *cpu_space(struct worker *w, size_t floats);
+/* The thread's part of all rows. */
+struct rows cpu_part(const struct worker *w, const struct qwen_matrix *m,
+		     float *y, bool add);
+/* Norms and turns one query head of token n. */
+void cpu_q_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h);
+/* Norms and turns one key-value head of token n, and stores it. */
+void cpu_kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h);
+
+/* ------------------------------------------------ forward_narrow.c ----- */
+
+/* Products of few tokens x [n][cols], without waiting for anybody. */
+void cpu_products(struct worker *w, const float *x, uint32_t n,
+		  const struct rows *r, int n_rows);
+/* Halves of a layer, of all threads; each ends in a barrier. */
+void cpu_narrow_attention(struct worker *w, uint32_t layer);
+void cpu_narrow_ffn(struct worker *w, uint32_t layer);
+
+/* -------------------------------------------------- forward_wide.c ----- */
+
+/* Products of many tokens, split over the threads.  Ends in a barrier. */
+void cpu_wide_products(struct worker *w, const float *x, uint32_t n,
+		       const struct rows *r, int n_rows);
+void cpu_wide_attention(struct worker *w, uint32_t layer);
+void cpu_wide_ffn(struct worker *w, uint32_t layer);
+
+#endif
