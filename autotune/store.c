@@ -98,7 +98,7 @@ struct res_tune_key tune_store_key(const struct tune_store *s,
 	gemm_op_name(&p->op, op, TUNE_TEXT);
 	return (struct res_tune_key){
 		.target = TUNE_CHIP, .op = op, .m = p->m, .n = p->n,
-		.k = p->k, .batch = p->batch, .origin = origin,
+		.k = p->k, .batch = p->batch, .caches = "warm", .origin = origin,
 		.operands = operands, .costs = s->costs, .code = s->code,
 	};
 }

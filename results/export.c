@@ -3,8 +3,9 @@
  *
  * The first line names the format.  Then, for every run by time and uuid: the
  * run with its host, device and build written out, its results with their
- * samples, its verdicts, its slots; then baselines and notes.  No line holds an
- * id of the file: runs are named by uuid, cases by area, name and params.
+ * samples, its verdicts, its slots; then baselines, notes, and what the tuner
+ * checked and decided.  No line holds an id of the file: runs are named by uuid,
+ * cases by area, name and params.
  * Reals always have a point or an exponent and read back as the same bits.
  */
 #include "results/tool.h"
@@ -250,6 +251,25 @@ static const char note_sql[] =
 	"status, git_commit, patch, remark, replaces FROM notes WHERE ? = 0 "
 	"ORDER BY created_ns, uuid";
 
+/* Checks go first: what they prove decides which decision a merge keeps. */
+static const char check_sql[] =
+	"SELECT r.uuid AS run, c.target, c.op, c.config, c.object, c.class, "
+	"c.verdict, c.worst, c.compared, c.seed, c.detail FROM tune_checks c "
+	"LEFT JOIN runs r ON r.id = c.run WHERE ? = 0 ORDER BY c.target, c.op, "
+	"c.object, c.class, c.config, c.verdict, c.seed, c.worst, c.compared, "
+	"c.detail, r.uuid";
+static const char tune_sql[] =
+	"SELECT r.uuid AS run, t.target, t.op, t.m, t.n, t.k, t.batch, "
+	"t.caches, t.origin, t.operands, t.costs, t.code, t.config, t.state, "
+	"t.reason, t.bound_s, t.time_s, t.lo_s, t.hi_s, t.samples, t.clock_hz, "
+	"t.limits, t.object, w.second AS \"winner.second\", "
+	"w.class AS \"winner.class\", w.budget AS \"winner.budget\", "
+	"w.candidates AS \"winner.candidates\", "
+	"w.chosen_ns AS \"winner.chosen_ns\" FROM tunes t "
+	"LEFT JOIN runs r ON r.id = t.run LEFT JOIN tune_winners w "
+	"ON w.tune = t.id WHERE ? = 0 ORDER BY t.target, t.op, t.m, t.n, t.k, "
+	"t.batch, t.caches, t.origin, t.operands, t.costs, t.code, t.config";
+
 static bool put_run(struct exporter *x, int64_t run)
 {
 	return put_rows(x, "run", run_sql, run) && put_results(x, run) &&
@@ -274,7 +294,9 @@ static bool put_all(struct exporter *x)
 			break;
 	res_stmt_done(st);
 	return ok && put_rows(x, "baseline", baseline_sql, 0) &&
-	       put_rows(x, "note", note_sql, 0);
+	       put_rows(x, "note", note_sql, 0) &&
+	       put_rows(x, "check", check_sql, 0) &&
+	       put_rows(x, "tune", tune_sql, 0);
 }
 
 bool res_export(struct res_db *db,

@@ -1,28 +1,14 @@
 /* import.c - the lines of an export, back into a database. */
-#include "results/tool.h"
+#include "results/import.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct res_import {
-	struct res_db *db;
-	int64_t line;	/* of the input, from 1 */
-	int64_t run;	/* that the following lines belong to */
-	bool known_run; /* it was here before: only new verdicts are taken */
-	int64_t runs, known;
-	struct err *e;
-};
+/* ---- columns ---- */
 
-/* ---- columns: a letter for the type, then the name ---- */
-
-/* 't' text, 'n' text or null, 'i' integer, 'j' integer or null, 'd' real or
- * null.  Names are those of the table and of the JSON object alike. */
-#define MAX_COLS 32
-
-static bool bad_value(struct res_import *im, const char *name,
+bool import_bad_value(struct res_import *im, const char *name,
 		      const char *wanted)
 {
 	return err_set(im->e, ERR_INPUT, "\"%s\": wanted %s", name, wanted);
@@ -48,7 +34,7 @@ static bool bind_real(struct res_import *im, sqlite3_stmt *st, int i,
 	else if (json_is_null(v))
 		sqlite3_bind_null(st, i);
 	else
-		return bad_value(im, name, "a number or null");
+		return import_bad_value(im, name, "a number or null");
 	return true;
 }
 
@@ -58,7 +44,7 @@ static bool bind_column(struct res_import *im, sqlite3_stmt *st, int i,
 	const json_t *v = json_object_get(row, column + 1);
 
 	if (!v)
-		return bad_value(im, column + 1, "this key, which is missing");
+		return import_bad_value(im, column + 1, "this key, which is missing");
 	if (*column == 'd')
 		return bind_real(im, st, i, column + 1, v);
 	if (json_is_null(v) && (*column == 'n' || *column == 'j')) {
@@ -67,24 +53,18 @@ static bool bind_column(struct res_import *im, sqlite3_stmt *st, int i,
 	}
 	if (*column == 't' || *column == 'n') {
 		if (!json_is_string(v))
-			return bad_value(im, column + 1, "a string");
+			return import_bad_value(im, column + 1, "a string");
 		sqlite3_bind_text(st, i, json_string_value(v),
 				  (int)json_string_length(v), SQLITE_TRANSIENT);
 		return true;
 	}
 	if (!json_is_integer(v))
-		return bad_value(im, column + 1, "an integer");
+		return import_bad_value(im, column + 1, "an integer");
 	sqlite3_bind_int64(st, i, json_integer_value(v));
 	return true;
 }
 
-/* Columns that the object does not hold: ids of this file, 0 = NULL. */
-struct fixed {
-	const char *name;
-	int64_t value;
-};
-
-static void column_list(struct buf *out, const struct fixed *fixed,
+static void column_list(struct buf *out, const struct import_fixed *fixed,
 			const char *const *column, const char *join)
 {
 	for (int i = 0; fixed[i].name; i++)
@@ -95,7 +75,7 @@ static void column_list(struct buf *out, const struct fixed *fixed,
 			   join);
 }
 
-static struct buf insert_sql(const char *table, const struct fixed *fixed,
+static struct buf insert_sql(const char *table, const struct import_fixed *fixed,
 			     const char *const *column)
 {
 	struct buf names = { 0 }, sql = { 0 };
@@ -112,9 +92,9 @@ static struct buf insert_sql(const char *table, const struct fixed *fixed,
 	return sql;
 }
 
-static bool step_bound(struct res_import *im, const char *sql,
-		       const struct fixed *fixed, const char *const *column,
-		       const json_t *row, int64_t *id)
+bool import_step(struct res_import *im, const char *sql,
+		 const struct import_fixed *fixed, const char *const *column,
+		 const json_t *row, int64_t *id)
 {
 	sqlite3_stmt *st = res_stmt_bare(im->db, im->e, sql);
 	int i = 0;
@@ -134,12 +114,12 @@ static bool step_bound(struct res_import *im, const char *sql,
 	return ok;
 }
 
-static bool insert(struct res_import *im, const char *table,
-		   const struct fixed *fixed, const char *const *column,
+bool import_insert(struct res_import *im, const char *table,
+		   const struct import_fixed *fixed, const char *const *column,
 		   const json_t *row)
 {
 	struct buf sql = insert_sql(table, fixed, column);
-	bool ok = step_bound(im, sql.data, fixed, column, row, NULL);
+	bool ok = import_step(im, sql.data, fixed, column, row, NULL);
 
 	buf_fini(&sql);
 	return ok;
@@ -147,11 +127,10 @@ static bool insert(struct res_import *im, const char *table,
 
 /* ---- rows that are found by their content ---- */
 
-static const struct fixed none[] = { { NULL, 0 } };
+const struct import_fixed import_none[] = { { NULL, 0 } };
 
-/* Is such a row here?  IS, so that NULL finds NULL. */
-static bool find(struct res_import *im, const char *table,
-		 const struct fixed *fixed, const char *const *column,
+bool import_find(struct res_import *im, const char *table,
+		 const struct import_fixed *fixed, const char *const *column,
 		 const json_t *row, int64_t *id)
 {
 	struct buf sql = { 0 }, names = { 0 };
@@ -164,7 +143,7 @@ static bool find(struct res_import *im, const char *table,
 		else
 			buf_addc(&sql, *p);
 	*id = 0;
-	bool ok = step_bound(im, sql.data, fixed, column, row, id);
+	bool ok = import_step(im, sql.data, fixed, column, row, id);
 	buf_fini(&sql);
 	buf_fini(&names);
 	return ok;
@@ -174,10 +153,10 @@ static bool upsert(struct res_import *im, const char *table,
 		   const char *const *column, const json_t *row, int64_t *id)
 {
 	if (!json_is_object(row))
-		return bad_value(im, table, "an object");
-	return find(im, table, none, column, row, id) &&
-	       (*id || (insert(im, table, none, column, row) &&
-			find(im, table, none, column, row, id)));
+		return import_bad_value(im, table, "an object");
+	return import_find(im, table, import_none, column, row, id) &&
+	       (*id || (import_insert(im, table, import_none, column, row) &&
+			import_find(im, table, import_none, column, row, id)));
 }
 
 static const char *const host_columns[] = { "tmachine", "tcpu", "tkernel",
@@ -261,7 +240,7 @@ static bool drop_older(struct res_import *im, const json_t *row)
 
 static bool take_run(struct res_import *im, const json_t *row)
 {
-	struct fixed id[] = { { "host", 0 }, { "device", 0 }, { "build", 0 },
+	struct import_fixed id[] = { { "host", 0 }, { "device", 0 }, { "build", 0 },
 			      { NULL, 0 } };
 
 	if (!drop_older(im, row))
@@ -269,7 +248,7 @@ static bool take_run(struct res_import *im, const json_t *row)
 	if (im->known_run)
 		return true;
 	if (!facts(im, row, &id[0].value, &id[1].value, &id[2].value) ||
-	    !insert(im, "runs", id, run_columns, row))
+	    !import_insert(im, "runs", id, run_columns, row))
 		return false;
 	im->run = sqlite3_last_insert_rowid(im->db->sq);
 	im->runs++;
@@ -283,7 +262,7 @@ static bool take_sample(struct res_import *im, sqlite3_stmt *st, size_t i,
 	bool ok;
 
 	if (!json_is_number(v) && !is_infinite(v, &x))
-		return bad_value(im, "samples", "numbers");
+		return import_bad_value(im, "samples", "numbers");
 	sqlite3_bind_int64(st, 2, (int64_t)i);
 	sqlite3_bind_double(st, 3, x);
 	res_step(im->db, st, &ok, im->e);
@@ -299,7 +278,7 @@ static bool take_samples(struct res_import *im, int64_t result,
 	bool ok = true;
 
 	if (!json_is_array(samples))
-		return bad_value(im, "samples", "an array");
+		return import_bad_value(im, "samples", "an array");
 	sqlite3_stmt *st = res_stmt_bare(im->db, im->e,
 		"INSERT INTO samples(result, idx, value) VALUES(?, ?, ?)");
 	if (!st)
@@ -328,21 +307,21 @@ static const char *const sensor_columns[] = {
 static bool take_sensors(struct res_import *im, int64_t result,
 			 const json_t *readings)
 {
-	const struct fixed id[] = { { "result", result }, { NULL, 0 } };
+	const struct import_fixed id[] = { { "result", result }, { NULL, 0 } };
 	const json_t *v;
 	size_t i;
 
 	if (readings && !json_is_array(readings))
-		return bad_value(im, "sensors", "an array");
+		return import_bad_value(im, "sensors", "an array");
 	json_array_foreach(readings, i, v)
-		if (!insert(im, "sensors", id, sensor_columns, v))
+		if (!import_insert(im, "sensors", id, sensor_columns, v))
 			return false;
 	return true;
 }
 
 static bool take_result(struct res_import *im, const json_t *row)
 {
-	struct fixed id[] = { { "run", im->run }, { "case_id", 0 },
+	struct import_fixed id[] = { { "run", im->run }, { "case_id", 0 },
 			      { NULL, 0 } };
 	int64_t result;
 
@@ -350,7 +329,7 @@ static bool take_result(struct res_import *im, const json_t *row)
 		return true;
 	if (!upsert(im, "cases", case_columns, json_object_get(row, "case"),
 		    &id[1].value) ||
-	    !insert(im, "results", id, result_columns, row))
+	    !import_insert(im, "results", id, result_columns, row))
 		return false;
 	result = sqlite3_last_insert_rowid(im->db->sq);
 	return take_samples(im, result, json_object_get(row, "samples")) &&
@@ -380,7 +359,7 @@ static const char *const verdict_columns[] = { "tkind", "tverdict", "treason",
 static bool take_verdict(struct res_import *im, const json_t *row)
 {
 	const json_t *c = json_object_get(row, "case");
-	struct fixed id[] = { { "run", im->run }, { "case_id", 0 },
+	struct import_fixed id[] = { { "run", im->run }, { "case_id", 0 },
 			      { "result", 0 }, { NULL, 0 } };
 	int64_t here = 0;
 
@@ -390,9 +369,9 @@ static bool take_verdict(struct res_import *im, const json_t *row)
 	if (!find_result(im, json_object_get(row, "of"), &id[2].value))
 		return false;
 	if (im->known_run &&
-	    !find(im, "verdicts", id, verdict_columns, row, &here))
+	    !import_find(im, "verdicts", id, verdict_columns, row, &here))
 		return false;
-	return here || insert(im, "verdicts", id, verdict_columns, row);
+	return here || import_insert(im, "verdicts", id, verdict_columns, row);
 }
 
 static const char *const slot_columns[] = {
@@ -403,10 +382,10 @@ static const char *const slot_columns[] = {
 
 static bool take_slot(struct res_import *im, const json_t *row)
 {
-	const struct fixed id[] = { { "run", im->run }, { NULL, 0 } };
+	const struct import_fixed id[] = { { "run", im->run }, { NULL, 0 } };
 
 	return im->known_run ||
-	       insert(im, "slot_verdicts", id, slot_columns, row);
+	       import_insert(im, "slot_verdicts", id, slot_columns, row);
 }
 
 static const char *const baseline_columns[] = {
@@ -424,25 +403,25 @@ static const char *const uuid_column[] = { "tuuid", NULL };
 
 static bool take_baseline(struct res_import *im, const json_t *row)
 {
-	struct fixed id[] = { { "host", 0 }, { "device", 0 }, { "build", 0 },
+	struct import_fixed id[] = { { "host", 0 }, { "device", 0 }, { "build", 0 },
 			      { "case_id", 0 }, { NULL, 0 } };
 	int64_t here;
 
-	if (!find(im, "baselines", none, uuid_column, row, &here) || here)
+	if (!import_find(im, "baselines", import_none, uuid_column, row, &here) || here)
 		return here;
 	return facts(im, row, &id[0].value, &id[1].value, &id[2].value) &&
 	       upsert(im, "cases", case_columns, json_object_get(row, "case"),
 		      &id[3].value) &&
-	       insert(im, "baselines", id, baseline_columns, row);
+	       import_insert(im, "baselines", id, baseline_columns, row);
 }
 
 static bool take_note(struct res_import *im, const json_t *row)
 {
 	int64_t here;
 
-	if (!find(im, "notes", none, uuid_column, row, &here) || here)
+	if (!import_find(im, "notes", import_none, uuid_column, row, &here) || here)
 		return here;
-	return insert(im, "notes", none, note_columns, row);
+	return import_insert(im, "notes", import_none, note_columns, row);
 }
 
 static const struct kind {
@@ -454,6 +433,7 @@ static const struct kind {
 	{ "result", true, take_result },   { "verdict", true, take_verdict },
 	{ "slot", true, take_slot },	   { "note", false, take_note },
 	{ "baseline", false, take_baseline },
+	{ "check", false, import_check },  { "tune", false, import_tune },
 };
 
 static bool take(struct res_import *im, const json_t *line)

@@ -242,11 +242,28 @@ static const char doomed_sql[] =
 	"WHERE x.run = v.run), slots FROM v_runs v JOIN doomed d "
 	"ON d.run = v.run ORDER BY v.run";
 
+/*
+ * What the tuner decided in these runs, or in runs that are gone.  Failures
+ * stay: code that was once wrong must not be chosen.
+ */
+static bool delete_tunes(struct show *s, struct err *e)
+{
+	return !s->o->tunes ||
+	       (res_exec(s->db, e, "DELETE FROM tunes WHERE run IS NULL OR "
+			 "run IN(SELECT run FROM doomed)", "") &&
+		res_exec(s->db, e, "DELETE FROM tune_checks WHERE verdict = "
+			 "'pass' AND (run IS NULL OR run IN(SELECT run FROM "
+			 "doomed)) AND NOT EXISTS(SELECT 1 FROM tunes t WHERE "
+			 "t.target = tune_checks.target AND "
+			 "t.op = tune_checks.op AND "
+			 "t.object = tune_checks.object)", ""));
+}
+
 static bool delete_runs(struct show *s, struct err *e)
 {
 	if (!res_write_begin(s->db, e))
 		return false;
-	bool ok = refuse_live(s, e) &&
+	bool ok = refuse_live(s, e) && delete_tunes(s, e) &&
 		  res_exec(s->db, e, "DELETE FROM verdicts WHERE result IN("
 			   "SELECT id FROM results WHERE run IN(SELECT run "
 			   "FROM doomed))", "") &&

@@ -205,6 +205,9 @@ int main(int argc, char **argv)
 		  "note: the earlier note that this one corrects" },
 		{ "older-than", 0, CLI_STR, &o.older_than, "DAYS",
 		  "prune: every run that began before that" },
+		{ "tunes", 0, CLI_FLAG, &o.tunes, NULL,
+		  "prune: also what the tuner decided in them, which stays "
+		  "otherwise" },
 		{ "yes", 'y', CLI_FLAG, &o.yes, NULL, "prune: do not ask" },
 		{ "dry-run", 'n', CLI_FLAG, &o.dry_run, NULL,
 		  "prune, gate, baseline accept: store nothing" },

@@ -19,7 +19,7 @@ struct show_opts {
 	const char *remark, *replaces;
 	struct cli_list allow;
 	double alpha, least;
-	bool json, csv, slots, quiet, yes, dry_run, any_host, all, term;
+	bool json, csv, slots, quiet, yes, dry_run, any_host, all, term, tunes;
 };
 
 struct show {

@@ -22,12 +22,12 @@ static enum res_tune_state state_of(const char *word)
 }
 
 #define KEY "target = ? AND op = ? AND m = ? AND n = ? AND k = ? AND " \
-	    "batch = ? AND origin = ? AND operands = ? AND costs = ? AND " \
-	    "code = ?"
-#define KEY_BINDS "ssiiiissss"
-#define KEY_VALUES(x) (x)->target, (x)->op, (x)->m, (x)->n, (x)->k,         \
-	(x)->batch, res_origin_name((x)->origin), (x)->operands, (x)->costs, \
-	(x)->code
+	    "batch = ? AND caches = ? AND origin = ? AND operands = ? AND " \
+	    "costs = ? AND code = ?"
+#define KEY_BINDS "ssiiiisssss"
+#define KEY_VALUES(x) (x)->target, (x)->op, (x)->m, (x)->n, (x)->k,    \
+	(x)->batch, (x)->caches, res_origin_name((x)->origin),          \
+	(x)->operands, (x)->costs, (x)->code
 
 bool res_tune_put(struct res_db *db, int64_t run, const struct res_tune_key *k,
 		  const struct res_tune *t, struct err *e)
@@ -35,12 +35,13 @@ bool res_tune_put(struct res_db *db, int64_t run, const struct res_tune_key *k,
 	if (!res_write_begin(db, e))
 		return false;
 	bool ok = res_exec(db, e,
-		"INSERT INTO tunes(run, target, op, m, n, k, batch, origin, "
-		"operands, costs, code, config, state, reason, bound_s, "
-		"time_s, lo_s, hi_s, samples, clock_hz, limits, object) "
-		"VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-		"?, ?, ?, ?) ON CONFLICT(target, op, m, n, k, batch, origin, "
-		"operands, costs, code, config) DO UPDATE SET "
+		"INSERT INTO tunes(run, target, op, m, n, k, batch, caches, "
+		"origin, operands, costs, code, config, state, reason, "
+		"bound_s, time_s, lo_s, hi_s, samples, clock_hz, limits, "
+		"object) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+		"?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(target, op, m, n, k, "
+		"batch, caches, origin, operands, costs, code, config) "
+		"DO UPDATE SET "
 		"run = excluded.run, state = excluded.state, "
 		"reason = excluded.reason, bound_s = excluded.bound_s, "
 		"time_s = excluded.time_s, lo_s = excluded.lo_s, "
@@ -162,7 +163,7 @@ bool res_tune_win(struct res_db *db, const struct res_tune_winner *w,
 	int64_t id;
 
 	if (!res_query_int(db, &id, e, "SELECT id FROM tunes WHERE " KEY
-			   " AND config = ?", "ttiiiittttt",
+			   " AND config = ?", KEY_BINDS "s",
 			   KEY_VALUES(&w->key), w->tune.config))
 		return false;
 	if (!id)
@@ -193,15 +194,16 @@ static void load_winner(struct res_tune_winner *w, sqlite3_stmt *st)
 		.n = sqlite3_column_int64(st, c + 3),
 		.k = sqlite3_column_int64(st, c + 4),
 		.batch = sqlite3_column_int64(st, c + 5),
-		.origin = origin_of(text(st, c + 6)),
-		.operands = text(st, c + 7),
-		.costs = text(st, c + 8),
-		.code = text(st, c + 9),
+		.caches = text(st, c + 6),
+		.origin = origin_of(text(st, c + 7)),
+		.operands = text(st, c + 8),
+		.costs = text(st, c + 9),
+		.code = text(st, c + 10),
 	};
-	w->second = text(st, c + 10);
-	w->class = text(st, c + 11);
-	w->budget = text(st, c + 12);
-	w->candidates = sqlite3_column_int64(st, c + 13);
+	w->second = text(st, c + 11);
+	w->class = text(st, c + 12);
+	w->budget = text(st, c + 13);
+	w->candidates = sqlite3_column_int64(st, c + 14);
 }
 
 bool res_tune_winners(struct res_db *db, const char *target, const char *op,
@@ -211,8 +213,8 @@ bool res_tune_winners(struct res_db *db, const char *target, const char *op,
 	bool ok, go_on = true;
 	sqlite3_stmt *st = res_stmt(db, e,
 		"SELECT " COLUMNS ", t.target, t.op, t.m, t.n, t.k, t.batch, "
-		"t.origin, t.operands, t.costs, t.code, w.second, w.class, "
-		"w.budget, w.candidates FROM tune_winners w "
+		"t.caches, t.origin, t.operands, t.costs, t.code, w.second, "
+		"w.class, w.budget, w.candidates FROM tune_winners w "
 		"JOIN tunes t ON t.id = w.tune WHERE t.target = ? AND "
 		"t.op = ? ORDER BY w.chosen_ns DESC, t.id DESC", "ss", target,
 		op);

@@ -3,7 +3,7 @@
  *
  * A row is a configuration for a problem under a key: the words are the
  * tuner's (autotune/tune.h), the rules are the schema's (results/schema.def,
- * version 4).  Rows are never decided twice under one key, so that a search
+ * version 5).  Rows are never decided twice under one key, so that a search
  * which was killed goes on with what is missing.  A winner is a timed
  * configuration whose machine code passed the check of its class and failed
  * none: the schema refuses any other, whoever writes it.
@@ -26,6 +26,7 @@ struct res_tune_key {
 	const char *target; /* "gfx1100" */
 	const char *op;
 	int64_t m, n, k, batch;
+	const char *caches; /* "warm", "cold-b", "cold"; "" where not said */
 	enum res_origin origin; /* simulated or hardware */
 	const char *operands;	/* "" where time does not depend on them */
 	const char *costs, *code; /* digests */

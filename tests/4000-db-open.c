@@ -62,7 +62,7 @@ static void test_create(void)
 		return;
 	is_str(res_db_path(db), path, "the handle knows its path");
 	res_close(db);
-	is_i64(raw_sql(path, "PRAGMA user_version"), 4, "schema version 4");
+	is_i64(raw_sql(path, "PRAGMA user_version"), 5, "schema version 5");
 	is_i64(raw_sql(path, "PRAGMA application_id"), 0x54306462,
 	       "the application id is \"T0db\"");
 	is_i64(raw_sql(path, "SELECT journal_mode = 'wal' "
@@ -88,13 +88,13 @@ static void test_versions(void)
 	struct res_db *db = res_open(path, RES_READ, &e);
 	ok(db, "a reader brings a file of version 0 forward: %s", e.msg);
 	res_close(db);
-	is_i64(raw_sql(path, "PRAGMA user_version"), 4, "to version 4");
+	is_i64(raw_sql(path, "PRAGMA user_version"), 5, "to version 5");
 
 	make_db(path);
-	raw_sql(path, "PRAGMA user_version = 5");
+	raw_sql(path, "PRAGMA user_version = 6");
 	refused(path, RES_READ, ERR_INPUT, "newer", "a newer schema, reading");
-	refused(path, RES_WRITE, ERR_INPUT, "schema 5", "a newer schema");
-	raw_sql(path, "PRAGMA user_version = 4");
+	refused(path, RES_WRITE, ERR_INPUT, "schema 6", "a newer schema");
+	raw_sql(path, "PRAGMA user_version = 5");
 	is_i64(raw_sql(path, "SELECT count(*) FROM runs"), 1,
 	       "a refused file keeps its rows");
 
@@ -104,9 +104,11 @@ static void test_versions(void)
 	res_close(db);
 }
 
-/* A file as the first version of the schema made it, with a run and a verdict. */
-static void make_version_1(const char *path)
+/* A file as version `last` of the schema made it, with a run and a verdict. */
+static void make_version(const char *path, int last)
 {
+	char sql[64];
+
 	static const struct {
 		int version;
 		const char *sql;
@@ -117,10 +119,11 @@ static void make_version_1(const char *path)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(schema); i++)
-		if (schema[i].version == 1)
+		if (schema[i].version <= last)
 			raw_sql(path, schema[i].sql);
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", last);
+	raw_sql(path, sql);
 	raw_sql(path, "PRAGMA application_id = 0x54306462; "
-		"PRAGMA user_version = 1;"
 		"INSERT INTO hosts VALUES(1, 'm', 'c', 'k', 1, 2);"
 		"INSERT INTO builds VALUES(1, '0', 'abc', 0, 'gcc', '', 'b');"
 		"INSERT INTO runs VALUES(1, 'u', 1, NULL, 1, 't', 't', '{}', "
@@ -138,17 +141,54 @@ static void test_migrate(void)
 	const char *path = in_dir("old.db");
 	struct err e = { 0 };
 
-	make_version_1(path);
+	make_version(path, 1);
 	is_i64(raw_sql(path, "PRAGMA user_version"), 1, "a file of version 1");
 	struct res_db *db = res_open(path, RES_READ, &e);
 	ok(db, "is brought forward by a reader: %s", e.msg);
 	res_close(db);
-	is_i64(raw_sql(path, "PRAGMA user_version"), 4, "to today's version");
+	is_i64(raw_sql(path, "PRAGMA user_version"), 5, "to today's version");
 	is_i64(raw_sql(path, "SELECT seed FROM runs"), 7, "its rows are kept");
 	is_i64(raw_sql(path, "SELECT correct = 'fail' FROM v_results"), 1,
 	       "a case's verdict still goes before its run's");
 	is_i64(raw_sql(path, "SELECT count(*) FROM v_baselines"), 0,
 	       "there are no baselines yet");
+	ok(is_intact(path), "the file is whole");
+}
+
+/* Version 4 knew no caches but by its operands, and pruned decisions. */
+static void test_migrate_tunes(void)
+{
+	const char *path = in_dir("four.db");
+	struct err e = { 0 };
+
+	make_version(path, 4);
+	raw_sql(path, "INSERT INTO tunes VALUES(7, 1, 'gfx1100', 'bf16', 1, 2, "
+		"3, 1, 'c', 'simulated', '', 'k', 'b', 'timed', '', 1, 2.0, "
+		"NULL, NULL, 1, 4, 'wmma', 'o'), (8, 1, 'gfx1100', 'bf16', 1, "
+		"2, 3, 1, 'c', 'hardware', 'normal cold', 'k', 'b', 'ranked', "
+		"'', 1, NULL, NULL, NULL, 0, 4, '', ''), (9, 1, 'a cpu', "
+		"'f32', 1, 2, 3, 1, 'c', 'hardware', 'normal', '', 'b', "
+		"'ranked', '', 1, NULL, NULL, NULL, 0, 4, '', '');"
+		"INSERT INTO tune_checks VALUES(3, 1, 'gfx1100', 'bf16', 'c', "
+		"'o', 'even', 'pass', 0.5, 6, 1, '');"
+		"INSERT INTO tune_winners VALUES(7, '', 'even', 'quick', 1, "
+		"5)");
+	struct res_db *db = res_open(path, RES_WRITE, &e);
+	ok(db, "a file of version 4 is brought forward: %s", e.msg);
+	res_close(db);
+	is_i64(raw_sql(path, "SELECT count(*) FROM v_tunes WHERE tune = 7 AND "
+			     "winner AND proof = 1 AND caches = 'warm' AND "
+			     "time_s = 2.0 AND run = 1"), 1,
+	       "its winner is kept, of warm caches");
+	is_i64(raw_sql(path, "SELECT count(*) FROM v_tunes WHERE tune = 8 AND "
+			     "caches = 'cold' AND operands = 'normal'"), 1,
+	       "what was measured cold says so");
+	is_i64(raw_sql(path, "SELECT count(*) FROM v_tunes WHERE tune = 9 AND "
+			     "caches = '' AND operands = 'normal'"), 1,
+	       "the host's says nothing");
+	is_i64(raw_sql(path, "PRAGMA foreign_keys = ON; DELETE FROM verdicts; "
+			     "DELETE FROM runs; SELECT count(*) FROM v_tunes "
+			     "WHERE run IS NULL"), 3, "they outlive their run");
 	ok(is_intact(path), "the file is whole");
 }
 
@@ -318,6 +358,7 @@ int main(void)
 	test_create();
 	test_versions();
 	test_migrate();
+	test_migrate_tunes();
 	test_foreign();
 	test_damaged();
 	test_damaged_rows();
