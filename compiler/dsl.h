@@ -302,6 +302,8 @@ enum dsl_op {
 #define POPCOUNT(a)	DSL_1(POPCOUNT, a)
 #define FMA(a, b, c)	dsl_fma(DSL_AT, V(a), V(b), V(c)) /* rounded once */
 #define SELECT(c, a, b) dsl_select(DSL_AT, V(c), V(a), V(b))
+/* ADD, SUB, MUL, MIN, MAX of f16, two elements in one instruction; n is even. */
+#define PAIRS(op, a, b) dsl_pairs(DSL_AT, DSL_##op, V(a), V(b))
 /* i32: the sum of 4 products of signed bytes, and c. */
 #define DOT4(a, b, c)	dsl_dot4(DSL_AT, V(a), V(b), V(c))
 /* f32: the sum of two products of f16 or bf16 (2 elements each), and c. */
@@ -321,6 +323,8 @@ struct val dsl_unary(struct dsl_at at, enum dsl_op op, struct val a);
 struct val dsl_fma(struct dsl_at at, struct val a, struct val b, struct val c);
 struct val dsl_select(struct dsl_at at, struct val c, struct val a,
 		      struct val b);
+struct val dsl_pairs(struct dsl_at at, enum dsl_op op, struct val a,
+		     struct val b);
 struct val dsl_dot4(struct dsl_at at, struct val a, struct val b, struct val c);
 struct val dsl_dot2(struct dsl_at at, struct val a, struct val b, struct val c);
 struct val dsl_cast(struct dsl_at at, enum dsl_type type, struct val x);

@@ -133,6 +133,47 @@ struct val dsl_binary(struct dsl_at at, enum dsl_op op, struct val a,
 	return out;
 }
 
+/* Elements j and j + 1, or twice the only one. */
+static struct ssa_inst *pair_at(struct dsl *k, const struct val *v, uint32_t j)
+{
+	struct ssa_inst *e[] = { dsl_at_elem(v, j), dsl_at_elem(v, j + 1) };
+	const struct val two = { .k = k, .e = e, .type = v->type, .n = 2 };
+
+	return dsl_pack(k, &two);
+}
+
+struct val dsl_pairs(struct dsl_at at, enum dsl_op op, struct val a,
+		     struct val b)
+{
+	struct val v[] = { a, b };
+	struct dsl *k = dsl_pick(v, 2);
+
+	if (!dsl_go(k, at) || !agree(k, at, v, 2))
+		return (struct val){ 0 };
+	const uint32_t n = dsl_width(k, at, v, 2);
+
+	if (v[0].type != DSL_F16 || n % 2 ||
+	    (op > DSL_MUL && op != DSL_MIN && op != DSL_MAX)) {
+		dsl_fail(k, at, "type mismatch: PAIRS of %u elements of %s; "
+			 "wanted ADD, SUB, MUL, MIN or MAX of an even number "
+			 "of f16", n, dsl_type_info[v[0].type].name);
+		return (struct val){ 0 };
+	}
+	struct val out = dsl_val(k, DSL_F16, n);
+
+	for (uint32_t j = 0; j < n; j += 2) {
+		const struct val two = dsl_unpack(
+			k, DSL_F16, dsl_emit2(k, row[op].on_float,
+					      ssa_type(SSA_F16, 2),
+					      pair_at(k, &v[0], j),
+					      pair_at(k, &v[1], j)));
+
+		out.e[j] = two.e[0];
+		out.e[j + 1] = two.e[1];
+	}
+	return out;
+}
+
 static struct ssa_inst *unary(struct dsl *k, enum dsl_op op, enum ssa_op ssa,
 			      struct ssa_inst *x)
 {

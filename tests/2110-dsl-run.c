@@ -421,6 +421,57 @@ static void test_bounds(int level)
 	ssa_func_free(f);
 }
 
+/* Two f16 at a time are as one at a time; constants and single values repeat. */
+static void test_pairs(int level)
+{
+	enum { N = 64 };
+	struct err e = { 0 };
+	struct dsl *k = KERNEL("pairs", N / 4);
+	struct val a = ARG_PTR(k, DSL_F16, "a", DSL_READONLY);
+	struct val b = ARG_PTR(k, DSL_F16, "b", DSL_READONLY);
+	struct val out = ARG_PTR(k, DSL_F16, "out", 0);
+	struct val i = MUL(LOCAL_ID(k, 0), 4);
+	struct val x = LOADV(a, i, 4), y = LOADV(b, i, 4);
+	uint16_t in[2][N], got[5][N];
+	struct ssa_call c = { 0 };
+	int wrong = 0;
+
+	STORE(out, i, PAIRS(ADD, x, y));
+	STORE(ADVANCE(out, N), i, PAIRS(SUB, x, 3));
+	STORE(ADVANCE(out, 2 * N), i, PAIRS(MUL, x, ELEM(y, 0)));
+	STORE(ADVANCE(out, 3 * N), i, PAIRS(MIN, x, y));
+	STORE(ADVANCE(out, 4 * N), i, PAIRS(MAX, x, y));
+	struct ssa_func *f = made(dsl_finish(k, &e), &e, level);
+
+	for (int j = 0; j < N; j++)
+		for (int s = 0; s < 2; s++)
+			in[s][j] = (uint16_t)ssa_f64_to_bits(
+				SSA_F16, 9 * (double)test_random_f32(&seed));
+	call_buffer(&c, in[0], sizeof(in[0]));
+	call_buffer(&c, in[1], sizeof(in[1]));
+	call_buffer(&c, got, sizeof(got));
+	ok(runs(f, &c, 1, 1), "pairs of f16 run, -O%d", level);
+	for (int j = 0; j < N; j++) {
+		const double p = ssa_bits_to_f64(SSA_F16, in[0][j]);
+		const double q = ssa_bits_to_f64(SSA_F16, in[1][j]);
+		const double r = ssa_bits_to_f64(SSA_F16, in[1][j & ~3]);
+		const double want[5] = { p + q, p - 3, p * r, fmin(p, q),
+					 fmax(p, q) };
+
+		for (int s = 0; s < 5; s++)
+			wrong += got[s][j] !=
+				 ssa_f64_to_bits(SSA_F16, want[s]);
+	}
+	is_i64(wrong, 0, "and each is rounded once, -O%d", level);
+	ssa_func_free(f);
+	k = KERNEL("odd", 1);
+	out = ARG_PTR(k, DSL_F16, "out", 0);
+	STORE(out, 0, PAIRS(ADD, LOADV(out, 0, 3), 1));
+	e = (struct err){ 0 };
+	ok(!dsl_finish(k, &e), "three elements are no pairs");
+	has_str(e.msg, "even number", "which is said");
+}
+
 /* One number through CAST() to a type and what comes out, as 64 bits. */
 static uint64_t cast_of(double in, enum dsl_type from, enum dsl_type to,
 			int level)
@@ -631,6 +682,7 @@ int main(void)
 		test_flow(level);
 		test_lanes(level);
 		test_bounds(level);
+		test_pairs(level);
 		test_casts(level);
 		test_atomics(level);
 		test_fragments(level);
