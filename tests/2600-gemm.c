@@ -37,6 +37,10 @@ static struct gemm_op random_op(void)
 		op = (struct gemm_op){ .in = DSL_I8, .out = DSL_I32,
 				       .a_trans = op.a_trans,
 				       .b_trans = op.b_trans };
+	if ((op.in == DSL_F16 || op.in == DSL_BF16) && pick(2)) {
+		op.weights = pick(2) ? DSL_I8 : DSL_U8;
+		op.b_trans = true;
+	}
 	if (op.epilogue & GEMM_SWIGLU)
 		op.beta = false;
 	/* Sums of products of bytes are large: scaled, so that SiLU bends. */
@@ -68,6 +72,8 @@ static struct gemm_config random_config(const struct gemm_op *op)
 		};
 		if (op->in == DSL_F32)
 			c.k = (uint16_t)PICK(4, 8, 16);
+		if (op->weights)
+			c.k = (uint16_t)PICK(32, 32, 64, 96, 128);
 		if (pick(5) == 0) {
 			c.stream_k = true;
 			c.split = (uint16_t)(1 + pick(20));
@@ -93,12 +99,15 @@ static struct gemm_shape random_shape(const struct gemm_op *op,
 	struct gemm_shape s = { .m = random_side(c->m), .n = random_side(c->n),
 				.k = random_side(3 * c->k),
 				.batch = pick(3) ? 0 : 1 + pick(3) };
+	if (op->weights)
+		s.k = s.k / 32 * 32;
 	struct gemm_case x = { .op = *op, .s = s };
 	const struct gemm_dims d = gemm_dims(&x);
+	const uint32_t step = op->weights ? 32 : 1;
 
 	if (pick(2)) {
 		s.lda = d.lda + pick(9);
-		s.ldb = d.ldb + pick(9);
+		s.ldb = d.ldb + step * pick(9);
 		s.ldc = d.ldc + pick(9);
 		x.s = s;
 	}
@@ -108,13 +117,13 @@ static struct gemm_shape random_shape(const struct gemm_op *op,
 		s.m = c->m * (1 + pick(2));
 		s.n = (pair ? c->n / 2 : c->n) * (1 + pick(2));
 		s.k = c->k * pick(5);
-		s.lda = s.ldb = s.ldc = 16 * (1 + s.m + 2 * s.n + s.k);
+		s.lda = s.ldb = s.ldc = 32 * (1 + s.m + 2 * s.n + s.k);
 		x.s = s;
 	}
 	const struct gemm_dims w = gemm_dims(&x);
 
 	s.stride_a = w.a + pick(3);
-	s.stride_b = w.b + pick(3);
+	s.stride_b = w.b + step * pick(3);
 	s.stride_c = w.c + pick(3);
 	if (c->even)
 		s.stride_a = w.a, s.stride_b = w.b, s.stride_c = w.c;
@@ -163,7 +172,10 @@ static size_t one_kernel(int shapes, size_t *cases, size_t *refused)
 		const bool is_long = e.code == ERR_UNSUPPORTED &&
 				     strstr(e.msg, "a branch over");
 
-		diag("%s", e.msg);
+		char name[100];
+
+		gemm_op_name(&x.op, name, sizeof(name));
+		diag("%s: %s", name, e.msg);
 		*refused += is_long;
 		return !is_long;
 	}

@@ -15,6 +15,7 @@ static void test_op_names(void)
 	static const char *const names[] = {
 		"bf16_nt_f32", "f16_tn_f16+beta", "i8_nn_i32",
 		"f32_tt_f32+scale+bias+gelu+residual", "bf16_nn_bf16+swiglu",
+		"f16w4_nt_f32+beta", "bf16w8_nt_bf16+swiglu",
 	};
 
 	for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
@@ -32,6 +33,8 @@ static void test_op_names(void)
 	ok(!gemm_op_parse("bf16_nx_f32", &op, &e), "a layout of x is refused");
 	has_str(e.msg, "nx_f32", "where it stops making sense is named");
 	ok(!gemm_op_parse("bf16_nt_f32+", &op, &e), "an empty word is refused");
+	ok(!gemm_op_parse("f16_nt_f16w4", &op, &e),
+	   "results of integers with scales are refused");
 }
 
 static void test_config_names(void)
@@ -97,6 +100,11 @@ static void test_refusals(void)
 	refused("64x64x32_w2x2_b2_p1_u1_g0_pad_wgp", "bf16_nt_f32+relu+silu",
 		"one activation");
 	refused("80x64x32_w2x2_b2_p1_u1_g0_pad_wgp", "bf16_nt_f32", "waves");
+	refused("64x64x48_w2x2_b2_p1_u1_g0_pad_wgp", "f16w4_nt_f32",
+		"multiple of 32");
+	refused("64x64x64_w2x2_b2_p1_u1_g0_pad_wgp", "f16w8_nn_f32", "N x K");
+	refused("64x64x64_w2x2_b2_p1_u1_g0_pad_wgp_direct", "bf16w4_nt_f32",
+		"without scales");
 }
 
 static void unfit(struct gemm_shape s, const char *why)
@@ -107,6 +115,29 @@ static void unfit(struct gemm_shape s, const char *why)
 	c.even = true;
 	ok(!gemm_fits(&bf16, &c, &s, &e), "%s: does not fit", why);
 	has_str(e.msg, why, "%s: says so", why);
+}
+
+/* Integers that share a scale are not torn apart. */
+static void test_groups(void)
+{
+	const struct gemm_op op = { .in = DSL_F16, .out = DSL_F32,
+				    .weights = DSL_U8, .b_trans = true };
+	const struct gemm_config c = gemm_default(&op);
+	struct gemm_shape s = { .m = 3, .n = 5, .k = 96 };
+	struct gemm_operands x = { .b = 0x1000 };
+	struct gemm_launch l;
+	struct err e = { 0 };
+
+	ok(gemm_fits(&op, &c, &s, &e), "three groups of K fit");
+	ok(gemm_launch(&op, &c, &s, &x, &l, &e), "and are launched");
+	x.b += 8;
+	ok(!gemm_launch(&op, &c, &s, &x, &l, &e), "B at 8 bytes is refused");
+	has_str(e.msg, "multiple of 16 bytes", "with what is wanted");
+	s.ldb = 112;
+	ok(!gemm_fits(&op, &c, &s, &e), "rows of three and a half do not");
+	has_str(e.msg, "share a scale", "and it says why");
+	s = (struct gemm_shape){ .m = 3, .n = 5, .k = 80 };
+	ok(!gemm_fits(&op, &c, &s, &e), "two groups and a half do not fit");
 }
 
 static void test_fits(void)
@@ -331,6 +362,7 @@ int main(void)
 	test_config_names();
 	test_refusals();
 	test_fits();
+	test_groups();
 	test_banks();
 	test_pitch();
 	test_launch();

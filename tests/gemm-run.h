@@ -15,6 +15,7 @@ struct gemm_case {
 	struct gemm_shape s;
 	float alpha, beta;
 	struct arr a, b, out, bias, residual; /* out: before the launch C */
+	struct arr scale;		      /* of weights */
 	double *want, *tol;		      /* [out.n]; stale places, too */
 };
 
@@ -75,6 +76,23 @@ static inline double act_of(uint32_t epilogue, double x, double gate)
 	return x;
 }
 
+/* Element `at` of B; of weights rounded to the type of A. */
+static inline double gemm_b(const struct gemm_case *x, uint64_t at)
+{
+	const enum ssa_kind kind = gemm_kind(x->op.in);
+	double q;
+
+	if (!x->op.weights)
+		return arr_get(&x->b, at);
+	if (x->op.weights == DSL_I8)
+		q = (int8_t)x->b.bits[at];
+	else
+		q = (x->b.bits[at / 32 * 16 + at % 16] >> at % 32 / 16 * 4 &
+		     15) - 8;
+	return ssa_bits_to_f64(kind, ssa_f64_to_bits(
+		kind, q * arr_get(&x->scale, at / 32)));
+}
+
 /* Sum of products, and that of their magnitudes. */
 static inline double gemm_dot(const struct gemm_case *x,
 			      const struct gemm_dims *d, uint64_t batch,
@@ -87,8 +105,8 @@ static inline double gemm_dot(const struct gemm_case *x,
 	for (uint64_t k = 0; k < x->s.k; k++) {
 		double p = arr_get(&x->a, a0 + (x->op.a_trans ? k * d->lda + i :
 							i * d->lda + k)) *
-			   arr_get(&x->b, b0 + (x->op.b_trans ? j * d->ldb + k :
-							k * d->ldb + j));
+			   gemm_b(x, b0 + (x->op.b_trans ? j * d->ldb + k :
+							   k * d->ldb + j));
 		sum += p;
 		*size += p * p;
 	}
@@ -146,6 +164,22 @@ static inline void gemm_reference(struct gemm_case *x)
 				gemm_element(x, &d, b, i, j);
 }
 
+/* Any integers, and scales that make them less than about 1. */
+static inline void gemm_weights_fill(struct gemm_case *x, size_t n,
+				     uint64_t *seed)
+{
+	const bool small = x->op.weights == DSL_U8;
+
+	x->scale = arr_random(SSA_F16, x->op.weights ? n / 32 : 0,
+			      small ? 0.1 : 0.01, seed);
+	if (!x->op.weights)
+		return;
+	free(x->b.bits);
+	x->b = arr_new(SSA_I8, small ? n / 2 : n);
+	for (size_t i = 0; i < x->b.n; i++)
+		x->b.bits[i] = (uint8_t)(test_random(seed) >> 40);
+}
+
 static inline void gemm_case_fill(struct gemm_case *x, uint64_t *seed)
 {
 	const struct gemm_dims d = gemm_dims(x);
@@ -153,6 +187,7 @@ static inline void gemm_case_fill(struct gemm_case *x, uint64_t *seed)
 
 	x->a = gemm_random(x->op.in, d.a + last * x->s.stride_a, seed);
 	x->b = gemm_random(x->op.in, d.b + last * x->s.stride_b, seed);
+	gemm_weights_fill(x, d.b + last * x->s.stride_b, seed);
 	x->out = gemm_random(x->op.out == DSL_I32 ? DSL_I8 : x->op.out,
 			     0, seed);
 	free(x->out.bits);
@@ -166,6 +201,7 @@ static inline void gemm_case_free(struct gemm_case *x)
 {
 	free(x->a.bits);
 	free(x->b.bits);
+	free(x->scale.bits);
 	free(x->out.bits);
 	free(x->bias.bits);
 	free(x->residual.bits);
@@ -221,7 +257,7 @@ static inline bool gemm_steps(struct cc_dev *d, const struct gemm_code *code,
 static inline bool gemm_case_run(struct cc_dev *d, struct gemm_case *x,
 				 const struct gemm_code *code, struct err *e)
 {
-	enum { A, B, C, BIAS, RESIDUAL, WORK, BUFFERS };
+	enum { A, B, C, BIAS, RESIDUAL, SCALE, WORK, BUFFERS };
 	struct kfd_mem *m[BUFFERS] = { 0 };
 	struct gemm_operands o = { .alpha = x->alpha, .beta = x->beta };
 	struct gemm_launch l;
@@ -234,6 +270,7 @@ static inline bool gemm_case_run(struct cc_dev *d, struct gemm_case *x,
 	       gemm_put(d, &x->out, &m[C], &o.c, e) &&
 	       gemm_put(d, &x->bias, &m[BIAS], &o.bias, e) &&
 	       gemm_put(d, &x->residual, &m[RESIDUAL], &o.residual, e) &&
+	       gemm_put(d, &x->scale, &m[SCALE], &o.scale, e) &&
 	       gemm_launch(&x->op, &x->c, &x->s, &o, &l, e);
 	if (good && l.workspace_bytes) {
 		good = kfd_mem_alloc(d->dev, KFD_VRAM, l.workspace_bytes,

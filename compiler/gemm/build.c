@@ -18,12 +18,15 @@ void gemm_args(struct dsl *k, const struct gemm_op *op, struct gemm_args *a)
 	const enum dsl_type sums = op->in == DSL_I8 ? DSL_I32 : DSL_F32;
 
 	a->a = pointer(k, op->in, "a", DSL_READONLY);
-	a->b = pointer(k, op->in, "b", DSL_READONLY);
+	a->b = pointer(k, op->weights ? DSL_U8 : op->in, "b", DSL_READONLY);
+	if (op->weights)
+		a->b = ALIGNED(a->b, 16);
 	a->c = pointer(k, op->out, "c", 0);
 	a->bias = pointer(k, op->out, "bias", DSL_READONLY);
 	/* C itself may be the residual. */
 	a->residual = pointer(k, op->out, "residual", 0);
 	a->workspace = pointer(k, sums, "workspace", 0);
+	a->scale = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
 #define LONG(name) a->name = ARG(k, DSL_I64, #name);
 #define INT(name)  a->name = ARG(k, DSL_I32, #name);
 #define REAL(name) a->name = ARG(k, DSL_F32, #name);
@@ -264,6 +267,21 @@ static void accumulate(struct gemm_gen *g, struct val from, struct val end)
 		masked_tiles(g, ADD(from, MUL(fast, g->c->k)), end);
 }
 
+/* From here on rows of weights and what lies between them count bytes. */
+static struct val stored(const struct gemm_gen *g, struct val elements)
+{
+	return g->op->weights == DSL_U8 ? SHR(elements, 1) : elements;
+}
+
+static void feed_weights(struct gemm_gen *g, struct val first)
+{
+	g->b.scale_ld = SHR(g->arg.ldb, 5);
+	g->b.scale = ADVANCE(g->arg.scale,
+			     ADD(SHR(first, 5),
+				 MUL(CAST(DSL_I64, g->column),
+				     CAST(DSL_I64, g->b.scale_ld))));
+}
+
 static void feeds_init(struct gemm_gen *g)
 {
 	const struct gemm_args *a = &g->arg;
@@ -271,7 +289,7 @@ static void feeds_init(struct gemm_gen *g)
 
 	g->a = (struct gemm_feed){ .s = &g->p.a, .ld = a->lda,
 				   .valid = SUB(a->m, g->row) };
-	g->b = (struct gemm_feed){ .s = &g->p.b, .ld = a->ldb,
+	g->b = (struct gemm_feed){ .s = &g->p.b, .ld = stored(g, a->ldb),
 				   .valid = SUB(a->n, g->column) };
 	const struct val row = CAST(DSL_I64, g->row);
 	const struct val column = CAST(DSL_I64, g->column);
@@ -279,10 +297,14 @@ static void feeds_init(struct gemm_gen *g)
 	g->a.base = ADVANCE(ADVANCE(a->a, MUL(batch, a->stride_a)),
 			    g->op->a_trans ? row :
 					     MUL(row, CAST(DSL_I64, a->lda)));
-	g->b.base = ADVANCE(ADVANCE(a->b, MUL(batch, a->stride_b)),
+	const struct val first_b = MUL(batch, a->stride_b);
+
+	g->b.base = ADVANCE(ADVANCE(a->b, stored(g, first_b)),
 			    g->op->b_trans ?
-				    MUL(column, CAST(DSL_I64, a->ldb)) :
+				    MUL(column, CAST(DSL_I64, g->b.ld)) :
 				    column);
+	if (g->op->weights)
+		feed_weights(g, first_b);
 	gemm_feed_init(g, &g->a);
 	if (g->c->b_direct)
 		gemm_direct_init(g);

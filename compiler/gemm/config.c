@@ -13,6 +13,8 @@ struct gemm_config gemm_default(const struct gemm_op *op)
 		c.k = 8;
 	else if (op->in == DSL_I8)
 		c.k = 64;
+	else if (op->weights)
+		c.k = 64;
 	return c;
 }
 
@@ -29,6 +31,12 @@ static bool check_op(const struct gemm_op *op, struct err *e)
 	    !whole)
 		return err_set(e, ERR_UNSUPPORTED, "results of type %d; wanted "
 			       "f32, bf16 or f16, of i8 also i32", op->out);
+	if (op->weights && ((op->in != DSL_BF16 && op->in != DSL_F16) ||
+			    (op->weights != DSL_I8 && op->weights != DSL_U8) ||
+			    !op->b_trans))
+		return err_set(e, ERR_UNSUPPORTED, "B of integers of type %d; "
+			       "wanted i8 or u8, N x K in memory, with A of "
+			       "bf16 or f16", op->weights);
 	if (act & (act - 1))
 		return err_set(e, ERR_UNSUPPORTED, "more than one activation");
 	if (whole && (op->epilogue || op->beta))
@@ -76,11 +84,11 @@ bool gemm_check(const struct gemm_op *op, const struct gemm_config *c,
 	if (sums > MAX_SUMS)
 		return err_set(e, ERR_UNSUPPORTED, "%u registers of sums alone; "
 			       "a lane has 256 in all", sums);
-	if (c->b_direct && (!op->b_trans || !p.wmma ||
+	if (c->b_direct && (!op->b_trans || !p.wmma || op->weights ||
 			    p.frags_n * p.slices > GEMM_MAX_FRAGS))
 		return err_set(e, ERR_UNSUPPORTED, "%u fragments of B straight "
 			       "from memory; wanted N x K in memory, not f32, "
-			       "and at most %d", p.frags_n * p.slices,
+			       "without scales, and at most %d", p.frags_n * p.slices,
 			       GEMM_MAX_FRAGS);
 	if (p.frags_m > GEMM_MAX_FRAGS || p.frags_n > GEMM_MAX_FRAGS)
 		return err_set(e, ERR_UNSUPPORTED, "%ux%u of a wave's tile; "
@@ -117,6 +125,18 @@ static bool check_stride(const char *what, uint64_t ld, uint64_t least,
 	return true;
 }
 
+static bool check_groups(const struct gemm_op *op, const struct gemm_shape *s,
+			 struct err *e)
+{
+	if (!op->weights ||
+	    (s->k | s->ldb | s->stride_b) % GEMM_GROUP == 0)
+		return true;
+	return err_set(e, ERR_UNSUPPORTED, "K of %u, rows of B of %llu and "
+		       "products %llu apart; wanted multiples of %d, which "
+		       "share a scale", s->k, (unsigned long long)s->ldb,
+		       (unsigned long long)s->stride_b, GEMM_GROUP);
+}
+
 bool gemm_fits(const struct gemm_op *op, const struct gemm_config *c,
 	       const struct gemm_shape *s, struct err *e)
 {
@@ -149,7 +169,8 @@ bool gemm_fits(const struct gemm_op *op, const struct gemm_config *c,
 					s->stride_c * out % 16))
 		return err_set(e, ERR_UNSUPPORTED, "products that do not lie at "
 			       "multiples of 16 bytes (config.even)");
-	return check_stride("A", s->lda, op->a_trans ? s->m : s->k,
+	return check_groups(op, s, e) &&
+	       check_stride("A", s->lda, op->a_trans ? s->m : s->k,
 			    op->a_trans ? c->k : c->m, in, c->even, e) &&
 	       check_stride("B", s->ldb, op->b_trans ? s->k : columns,
 			    op->b_trans ? (pair ? s->n + c->n : c->n) : c->k, in,

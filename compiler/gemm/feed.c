@@ -111,13 +111,17 @@ void gemm_feed_init(struct gemm_gen *g, struct gemm_feed *f)
 			f->at[j * deep + i] =
 				offset(g, f, ADD(at.spot.major, at.major + i),
 				       ADD(at.spot.minor, at.minor));
+		if (f->s->stored)
+			gemm_scales_init(g, f, j, gemm_feed_row(
+				g, f, ADD(at.spot.major, at.major),
+				!g->c->even), at.spot.minor);
 	}
 }
 
 /* The operand from element k of K on. */
 static struct val from_k(const struct gemm_feed *f, struct val k)
 {
-	k = CAST(DSL_I64, k);
+	k = CAST(DSL_I64, f->s->stored == DSL_U8 ? SHR(k, 1) : k);
 	return ADVANCE(f->base, f->s->minor_k ? k :
 						MUL(k, CAST(DSL_I64, f->ld)));
 }
@@ -135,10 +139,12 @@ void gemm_feed_load(const struct gemm_feed *f, struct val k,
 
 		s->v[j] = side->turn ? x : BITS(DSL_U32, x);
 	}
+	if (side->stored)
+		gemm_scales_load(f, k, s);
 }
 
-static struct val lds_at(const struct gemm_gen *g, const struct gemm_place *p,
-			 struct val buffer)
+struct val gemm_lds_at(const struct gemm_gen *g, const struct gemm_place *p,
+		       struct val buffer)
 {
 	return ADVANCE(g->lds, ADD(p->at, buffer));
 }
@@ -163,12 +169,19 @@ void gemm_feed_store(struct gemm_gen *g, const struct gemm_feed *f,
 	for (uint32_t j = 0; j < side->steps; j++) {
 		const struct step at = step_of(g, f, j);
 
+		if (side->stored) {
+			gemm_weights_store(g, side, s->v[j],
+					   s->v[side->steps + j],
+					   at.spot.major, at.major,
+					   at.spot.minor, buffer);
+			continue;
+		}
 		for (uint32_t m = 0; m < (deep ? side->vec : 1); m++) {
 			const struct gemm_place p = gemm_lds_place(
 				side, deep ? at.spot.minor : at.spot.major,
 				deep ? at.minor + m : at.major,
 				deep ? at.spot.major : at.spot.minor, eb);
-			const struct val to = lds_at(g, &p, buffer);
+			const struct val to = gemm_lds_at(g, &p, buffer);
 
 			if (deep)
 				STORE(to, p.add, turned(DSL_AT, s, j * deep, deep, m));
@@ -217,6 +230,16 @@ void gemm_feed_masked(struct gemm_gen *g, const struct gemm_feed *f,
 
 	FOR(g->k, j, 0, CONST(g->k, DSL_I32, loads), 1) {
 		const struct spot at = spot_of(g, f, j);
+
+		if (s->stored) {
+			struct val loaded, scale;
+
+			gemm_weights_masked(g, f, at.major, at.minor, k, end,
+					    &loaded, &scale);
+			gemm_weights_store(g, s, loaded, scale, at.major, 0,
+					   at.minor, buffer);
+			continue;
+		}
 		const struct val x = load_masked(g, f, &at, k, end);
 
 		for (uint32_t m = 0; m < (s->turn ? s->vec : 1); m++) {
@@ -224,7 +247,7 @@ void gemm_feed_masked(struct gemm_gen *g, const struct gemm_feed *f,
 				s, s->turn ? at.minor : at.major, m * !!s->turn,
 				s->turn ? at.major : at.minor, eb);
 
-			STORE(lds_at(g, &p, buffer), p.add,
+			STORE(gemm_lds_at(g, &p, buffer), p.add,
 			      s->turn ? ELEM(x, m) : x);
 		}
 	}

@@ -28,6 +28,13 @@
  * Products and sums are f32 (i32 for i8); bf16 and f16 are rounded to nearest
  * even, once.
  *
+ * B may be of integers of 8 or 4 bits, of which GEMM_GROUP neighbours in K share
+ * a scale: N x K int8_t, or N x K/2 bytes, where byte j of a group of 32 holds
+ * element j in its low and j + 16 in its high half, 8 added; scales are f16,
+ * N x K/32.  An element of B is its integer times its scale, rounded to the type
+ * of A on its way to LDS.  K, ldb and stride_b are multiples of 32 elements and
+ * B lies at a multiple of 16 bytes.
+ *
  * Launches: the main kernel, then, for split or stream_k, one that adds up what
  * several workgroups have of a tile and applies the epilogue.  Both take their
  * arguments from the struct gemm_launch, in stream order.
@@ -50,9 +57,13 @@ enum {
 };
 #define GEMM_ACTIVATIONS (GEMM_RELU | GEMM_SILU | GEMM_GELU | GEMM_SWIGLU)
 
+enum { GEMM_GROUP = 32 };
+
 struct gemm_op {
 	enum dsl_type in;  /* of A and B: BF16, F16, I8, F32 */
 	enum dsl_type out; /* of C: F32, BF16, F16; I8 also I32 */
+	/* NONE: B is as A; else I8, U8 for two of 4 bits, of f16 or bf16 */
+	enum dsl_type weights;
 	bool a_trans, b_trans;
 	bool beta;	   /* C is read, too */
 	uint32_t epilogue; /* GEMM_... */
@@ -89,6 +100,7 @@ struct gemm_shape {
 /* Device addresses; those that the op does not name are not used. */
 struct gemm_operands {
 	uint64_t a, b, c, bias, residual;
+	uint64_t scale; /* of B, where it is of integers */
 	uint64_t workspace; /* of gemm_launch.workspace_bytes */
 	float alpha, beta;
 };
@@ -133,6 +145,7 @@ bool gemm_fits(const struct gemm_op *op, const struct gemm_config *c,
  * One text form each, for people and the database:
  *
  *	bf16_nt_bf16+bias+silu			in, A and B n or t, out, ...
+ *	f16w4_nt_f32				B of 4 bits (w8: of 8)
  *	128x128x32_w2x2_b2_p1_u1_g8_pad_wgp_even	the rest: _direct _sk _split4
  *
  * Return what snprintf() does.

@@ -31,6 +31,8 @@ struct gemm_side {
 	uint32_t steps;	       /* vectors, or blocks, of a work-item */
 	uint32_t pitch;	       /* of LDS rows, elements */
 	uint32_t first;	       /* in a buffer, elements */
+	/* I8, U8: integers with scales (weights.c); minor, vec are bytes */
+	enum dsl_type stored;
 	uint32_t chunk_mask;   /* swizzle: 16-byte chunks of a row, less 1 */
 	uint32_t chunk_shift;  /* and the row's bits that move them */
 };
@@ -61,6 +63,11 @@ static inline uint32_t gemm_frag_row(uint32_t r)
 }
 bool gemm_plan(const struct gemm_op *op, const struct gemm_config *c,
 	       struct gemm_plan *p, struct err *e);
+/* Element of K at byte `at` of a tile's row in memory. */
+static inline uint32_t gemm_side_element(const struct gemm_side *s, uint32_t at)
+{
+	return s->stored == DSL_U8 ? at + at / 16 * 16 : at;
+}
 
 /* -------------------------------------------------------------- lds.c ---- */
 
@@ -84,6 +91,7 @@ struct gemm_place gemm_lds_place(const struct gemm_side *s, struct val row,
 /* Arguments of both kernels: id, DSL type, pointer's use. */
 #define GEMM_ARGS(PTR, LONG, INT, FLOAT)                            \
 	PTR(a) PTR(b) PTR(c) PTR(bias) PTR(residual) PTR(workspace) \
+	PTR(scale)                                                  \
 	LONG(stride_a) LONG(stride_b) LONG(stride_c)                \
 	INT(m) INT(n) INT(k) INT(lda) INT(ldb) INT(ldc)             \
 	INT(tiles_m) INT(tiles_n) INT(part) INT(batch) INT(aligned) \
@@ -106,6 +114,8 @@ struct gemm_feed {
 	struct val ld;	  /* i32 */
 	struct val valid; /* rows along M or N that are there; i32, uniform */
 	struct val at[GEMM_MAX_LOADS]; /* offsets of this lane's loads */
+	/* Of weights, as base, ld and at: one scale for each load. */
+	struct val scale, scale_ld, scale_at[GEMM_MAX_LOADS];
 };
 
 struct gemm_gen {
@@ -143,6 +153,28 @@ void gemm_feed_store(struct gemm_gen *g, const struct gemm_feed *f,
 /* Straight to LDS, with zeros for what is outside. */
 void gemm_feed_masked(struct gemm_gen *g, const struct gemm_feed *f,
 		      struct val k, struct val end, struct val buffer);
+
+struct val gemm_lds_at(const struct gemm_gen *g, const struct gemm_place *p,
+		       struct val buffer);
+
+/* ---------------------------------------------------------- weights.c ---- */
+
+/* Scales of the loads: offsets, and loads behind the integers' in a stage. */
+void gemm_scales_init(struct gemm_gen *g, struct gemm_feed *f, uint32_t j,
+		      struct val row, struct val byte);
+void gemm_scales_load(const struct gemm_feed *f, struct val k,
+		      struct gemm_stage *s);
+/*
+ * What a load at `byte` of row `row` + `more` brought, as elements in the type
+ * of the products to LDS.
+ */
+void gemm_weights_store(struct gemm_gen *g, const struct gemm_side *s,
+			struct val loaded, struct val scale, struct val row,
+			uint32_t more, struct val byte, struct val buffer);
+/* One load with its scale; nothing is read where `in` is false. */
+void gemm_weights_masked(struct gemm_gen *g, const struct gemm_feed *f,
+			 struct val row, struct val byte, struct val k,
+			 struct val end, struct val *loaded, struct val *scale);
 
 /* ----------------------------------------------------------- direct.c ---- */
 

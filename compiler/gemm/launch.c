@@ -34,6 +34,7 @@ static void pack(const struct gemm_op *op, const struct gemm_shape *s,
 	*a = (struct packed){
 		.a = x->a, .b = x->b, .c = x->c, .bias = x->bias,
 		.residual = x->residual, .workspace = x->workspace,
+		.scale = x->scale,
 		.stride_a = (int64_t)s->stride_a,
 		.stride_b = (int64_t)s->stride_b,
 		.stride_c = (int64_t)s->stride_c,
@@ -142,6 +143,10 @@ bool gemm_launch(const struct gemm_op *op, const struct gemm_config *c,
 	if (c->even && !at_16(op, x))
 		return err_set(e, ERR_USAGE, "an operand that does not lie at "
 			       "a multiple of 16 bytes (config.even)");
+	if (op->weights && x->b % 16)
+		return err_set(e, ERR_USAGE, "B of integers at %#llx; wanted a "
+			       "multiple of 16 bytes",
+			       (unsigned long long)x->b);
 	a.aligned = aligned(op, &a, p.elem_bytes);
 	a.tiles_m = (int32_t)tiles(s->m, c->m);
 	a.tiles_n = (int32_t)tiles(s->n, p.out_n);

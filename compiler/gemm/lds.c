@@ -51,7 +51,8 @@ static uint32_t cost(const struct gemm_plan *p, const struct gemm_side *s,
 {
 	const uint32_t eb = p->elem_bytes;
 	const uint32_t units = s->turn ? s->major / s->turn : s->minor / s->vec;
-	const uint32_t wide = (s->turn ? s->turn : s->vec) * eb;
+	const uint32_t wide = s->stored ? (s->vec < 8 ? s->vec : 8) * eb :
+			      (s->turn ? s->turn : s->vec) * eb;
 	const uint32_t loads = p->slices * GEMM_FRAG * eb / 16 *
 			       (s == &p->b ? p->frags_n : p->frags_m);
 	uint32_t store[GEMM_WAVE], load[GEMM_WAVE];
@@ -59,7 +60,10 @@ static uint32_t cost(const struct gemm_plan *p, const struct gemm_side *s,
 	for (uint32_t l = 0; l < GEMM_WAVE; l++) {
 		const uint32_t row = l / units * (s->turn ? s->vec : 1);
 
-		store[l] = (row * pitch) * eb + l % units * wide;
+		store[l] = (row * pitch) * eb +
+			   (s->stored ? gemm_side_element(s, l % units *
+							     s->vec) * eb :
+					l % units * wide);
 		load[l] = p->wmma ? read_row(l, s == &p->b) * pitch * eb :
 				    l % 8 * 16;
 	}

@@ -7,9 +7,13 @@
 static const struct {
 	enum dsl_type type;
 	const char *name;
+	enum dsl_type weights;
 } types[] = {
-	{ DSL_BF16, "bf16" }, { DSL_F16, "f16" }, { DSL_F32, "f32" },
-	{ DSL_I8, "i8" },     { DSL_I32, "i32" },
+	{ DSL_BF16, "bf16", 0 },	{ DSL_F16, "f16", 0 },
+	{ DSL_F32, "f32", 0 },		{ DSL_I8, "i8", 0 },
+	{ DSL_I32, "i32", 0 },		{ DSL_BF16, "bf16w8", DSL_I8 },
+	{ DSL_BF16, "bf16w4", DSL_U8 }, { DSL_F16, "f16w8", DSL_I8 },
+	{ DSL_F16, "f16w4", DSL_U8 },
 };
 
 static const struct {
@@ -22,10 +26,10 @@ static const struct {
 	{ GEMM_RESIDUAL, "residual" },
 };
 
-static const char *type_name(enum dsl_type t)
+static const char *type_name(enum dsl_type t, enum dsl_type weights)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(types); k++)
-		if (types[k].type == t)
+		if (types[k].type == t && types[k].weights == weights)
 			return types[k].name;
 	return "?";
 }
@@ -41,9 +45,9 @@ int gemm_op_name(const struct gemm_op *op, char *buf, size_t size)
 			strcat(more, "+");
 			strcat(more, epilogues[k].name);
 		}
-	return snprintf(buf, size, "%s_%c%c_%s%s", type_name(op->in),
+	return snprintf(buf, size, "%s_%c%c_%s%s", type_name(op->in, op->weights),
 			op->a_trans ? 't' : 'n', op->b_trans ? 't' : 'n',
-			type_name(op->out), more);
+			type_name(op->out, DSL_NONE), more);
 }
 
 int gemm_config_name(const struct gemm_config *c, char *buf, size_t size)
@@ -74,11 +78,12 @@ static bool word(const char **t, const char *w)
 	return true;
 }
 
-static bool type_at(const char **t, enum dsl_type *out)
+static bool type_at(const char **t, enum dsl_type *out, enum dsl_type *weights)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(types); k++)
 		if (word(t, types[k].name)) {
 			*out = types[k].type;
+			*weights = types[k].weights;
 			return true;
 		}
 	return false;
@@ -106,16 +111,17 @@ static bool is_layout(char c)
 bool gemm_op_parse(const char *text, struct gemm_op *op, struct err *e)
 {
 	const char *t = text;
+	enum dsl_type none = DSL_NONE;
 	bool good;
 
 	memset(op, 0, sizeof(*op));
-	good = type_at(&t, &op->in) && t[0] == '_' && is_layout(t[1]) &&
+	good = type_at(&t, &op->in, &op->weights) && t[0] == '_' && is_layout(t[1]) &&
 	       is_layout(t[2]) && t[3] == '_';
 	if (good) {
 		op->a_trans = t[1] == 't';
 		op->b_trans = t[2] == 't';
 		t += 4;
-		good = type_at(&t, &op->out);
+		good = type_at(&t, &op->out, &none) && !none;
 	}
 	while (good && *t == '+') {
 		t++;

@@ -54,7 +54,8 @@ static bool share_blocks(struct gemm_side *s, uint32_t threads,
 }
 
 static bool side(struct gemm_plan *p, struct gemm_side *s, uint32_t rows,
-		 uint32_t k, bool minor_k, enum gemm_lds lds)
+		 uint32_t k, bool minor_k, enum gemm_lds lds,
+		 enum dsl_type stored)
 {
 	const bool as_is = minor_k == p->wmma;
 	const uint32_t row = p->wmma ? k : rows;
@@ -62,11 +63,15 @@ static bool side(struct gemm_plan *p, struct gemm_side *s, uint32_t rows,
 
 	*s = (struct gemm_side){ .rows = rows, .minor_k = minor_k,
 				 .major = minor_k ? rows : k,
-				 .minor = minor_k ? k : rows };
-	if (!(as_is ? share_vectors(s, p->threads, p->elem_bytes) :
+				 .minor = minor_k ? k : rows,
+				 .stored = stored };
+	if (stored == DSL_U8)
+		s->minor /= 2;
+	if (!(as_is ? share_vectors(s, p->threads, stored ? 1 :
+							     p->elem_bytes) :
 		      share_blocks(s, p->threads, p->elem_bytes)))
 		return false;
-	if (s->steps * (s->turn ? s->turn : 1) > GEMM_MAX_LOADS)
+	if (s->steps * (stored ? 2 : s->turn ? s->turn : 1) > GEMM_MAX_LOADS)
 		return false;
 	if (lds == GEMM_LDS_SWIZZLE) {
 		const uint32_t used = chunks > 8 ? 8 : chunks;
@@ -132,9 +137,13 @@ bool gemm_plan(const struct gemm_op *op, const struct gemm_config *c,
 		return err_set(e, ERR_UNSUPPORTED, "a swizzle of rows of %u "
 			       "bytes; wanted a power of two from 32, not f32",
 			       c->k * p->elem_bytes);
-	if (!side(p, &p->a, c->m, c->k, !op->a_trans, c->lds) ||
+	if (op->weights && c->k % GEMM_GROUP)
+		return err_set(e, ERR_UNSUPPORTED, "a tile of %u in K of "
+			       "integers with scales; wanted a multiple of %d",
+			       c->k, GEMM_GROUP);
+	if (!side(p, &p->a, c->m, c->k, !op->a_trans, c->lds, DSL_NONE) ||
 	    (!c->b_direct &&
-	     !side(p, &p->b, c->n, c->k, op->b_trans, c->lds)))
+	     !side(p, &p->b, c->n, c->k, op->b_trans, c->lds, op->weights)))
 		return err_set(e, ERR_UNSUPPORTED, "a tile of %ux%ux%u is not "
 			       "shared out evenly among %u work-items, at most "
 			       "%d loads each", c->m, c->n, c->k, p->threads,
