@@ -24,7 +24,7 @@ struct work {
 	const struct tune_problem *p;
 	const struct gemm_config *c;
 	const struct cost_model *m;
-	double in, out;		    /* bytes of elements */
+	double in, b, out;	    /* bytes of elements; of B in memory */
 	double groups, mine;	    /* of the GPU, of the fullest WGP */
 	double steps, waves, at_once;
 	double mhz;
@@ -53,6 +53,7 @@ static void count(struct work *w)
 		       ceil((double)tune_columns(w->p) / c->n) * w->p->batch;
 
 	w->in = tune_type_bytes(w->p->op.in);
+	w->b = tune_b_bytes(&w->p->op);
 	w->out = tune_type_bytes(w->p->op.out);
 	w->waves = c->waves_m * c->waves_n;
 	w->steps = ceil((double)w->p->k / c->k / split_of(w));
@@ -110,10 +111,11 @@ static double loaded(const struct work *w)
 {
 	const struct gemm_config *c = w->c;
 	double row_a = (w->p->op.a_trans ? c->m : c->k) * w->in;
-	double row_b = (w->p->op.b_trans ? c->k : c->n) * w->in;
+	double row_b = (w->p->op.b_trans ? c->k : c->n) * w->b;
 
-	return (c->m * in_sectors(row_a) + (c->b_direct ? c->waves_m : 1) *
-		c->n * in_sectors(row_b)) * c->k * w->in;
+	return (c->m * in_sectors(row_a) * w->in +
+		(c->b_direct ? c->waves_m : 1) *
+		c->n * in_sectors(row_b) * w->b) * c->k;
 }
 
 static double l0(const struct work *w, double r)
@@ -142,7 +144,7 @@ static double fetched(const struct work *w, double r)
 			       : fmax(1, fmin(rows_n, ceil(at / cols_n)));
 	double cols = fmin(cols_n, ceil(at / rows));
 
-	return (rows * c->m + cols * c->n) * c->k * w->in * split_of(w);
+	return (rows * c->m * w->in + cols * c->n * w->b) * c->k * split_of(w);
 }
 
 /* Bytes a cycle of the level that holds all operands. */
@@ -218,16 +220,21 @@ static double busiest(const struct work *w, double r, const char **name)
  * Instructions of a wave's step that are no matrix products: loads and stores
  * of the tile, fragments, addresses and counters.  Vector ones do not run
  * beside matrix products (AMD: no co-execution on RDNA3), so about half of
- * all take their time from them.
+ * all take their time from them.  Integers of B take about three each to be
+ * f16, six to be bf16 (compiler/gemm/weights.c).
  */
 static double overhead(const struct work *w, double r)
 {
 	const struct gemm_config *c = w->c;
-	double moved = (c->m + c->n) * c->k * w->in / (w->waves * 32 * 16);
+	double moved = (c->m * w->in + c->n * w->b) * c->k /
+		       (w->waves * 32 * 16);
+	double each = !w->p->op.weights ? 0 : w->p->op.in == DSL_F16 ? 3 : 6;
+	double converted = c->n * c->k * each / (w->waves * 32);
 	double frags = ((double)c->m / c->waves_m + (double)c->n / c->waves_n) /
 		       16 * c->k / 16;
 
-	return ceil(r * w->waves / 4) * (16 + 4 * moved + 2 * frags) / 2;
+	return ceil(r * w->waves / 4) *
+	       ((16 + 4 * moved + 2 * frags) / 2 + converted);
 }
 
 /*

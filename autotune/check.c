@@ -43,8 +43,12 @@ static double element_b(const struct block *b, uint64_t k, uint64_t j)
 	uint64_t at = b->r->p.op.b_trans ? (b->v->column + j) * s->ldb + k
 					 : k * s->ldb + b->v->column + j;
 
-	return tune_get(b->r->p.op.in, b->r->b->cpu,
-			at + b->batch * s->stride_b);
+	const struct gemm_op *op = &b->r->p.op;
+
+	at += b->batch * s->stride_b;
+	return op->weights ? tune_get_weight(op->weights, op->in, b->r->b->cpu,
+					     b->r->scale->cpu, at)
+			   : tune_get(op->in, b->r->b->cpu, at);
 }
 
 static uint64_t index_c(const struct block *b, uint64_t i, uint64_t j)

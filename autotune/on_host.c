@@ -41,9 +41,9 @@ static bool convert(const struct tune_problem *p, struct host_problem *out,
 			       "--dtype f32, f16 or bf16 (of B; A and C are "
 			       "f32)");
 	}
-	if (p->op.a_trans || p->op.epilogue || p->op.beta || p->batch > 1)
+	if (p->op.a_trans || p->op.weights || p->op.epilogue || p->op.beta || p->batch > 1)
 		return err_set(e, ERR_UNSUPPORTED, "--device host: A is M x K, "
-			       "one product at a time, without epilogue");
+			       "B of numbers, one product at a time, without epilogue");
 	return true;
 }
 

@@ -111,3 +111,46 @@ void tune_fill(enum tune_fill f, enum dsl_type t, void *base, size_t n,
 	}
 	free(pool);
 }
+
+/* ---- integers with scales ---- */
+
+double tune_get_weight(enum dsl_type weights, enum dsl_type in,
+		       const void *base, const void *scale, size_t i)
+{
+	double s = tune_get(DSL_F16, scale, i / GEMM_GROUP);
+	const uint8_t *b = base;
+	float rounded; /* room for either type */
+	int q;
+
+	if (weights == DSL_U8)
+		q = (b[i / 32 * 16 + i % 16] >> i % 32 / 16 * 4 & 15) - 8;
+	else
+		q = (int8_t)b[i];
+	tune_put(in, &rounded, 0, q * s);
+	return tune_get(in, &rounded, 0);
+}
+
+/* 4 bits hold two and a half deviations, 8 bits four. */
+void tune_fill_weights(enum tune_fill f, enum dsl_type weights, void *base,
+		       void *scale, size_t n, uint64_t seed)
+{
+	const bool small = weights == DSL_U8;
+	size_t bytes = small ? n / 2 : n;
+	uint64_t state = seed;
+	uint8_t *out = base;
+
+	tune_fill(f, DSL_I8, base, bytes, seed);
+	for (size_t i = 0; small && i < bytes; i++) {
+		int q = (int8_t)out[i] * 3 / 32 + 8;
+		int low = (int)(random_next(&state) % 3) - 1 + q;
+
+		if (f != TUNE_NORMAL && f != TUNE_UNIFORM)
+			low = q;
+		q = q < 0 ? 0 : q > 15 ? 15 : q;
+		low = low < 0 ? 0 : low > 15 ? 15 : low;
+		out[i] = (uint8_t)(q << 4 | low);
+	}
+	for (size_t i = 0; i < n / GEMM_GROUP; i++)
+		tune_put(DSL_F16, scale, i, (0.5 + unit(&state)) /
+			 (small ? 3 : 32));
+}

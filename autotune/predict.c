@@ -26,7 +26,8 @@ static struct gemm_operands addresses(void)
 		.a = UINT64_C(1) << 40, .b = UINT64_C(2) << 40,
 		.c = UINT64_C(3) << 40, .bias = UINT64_C(4) << 40,
 		.residual = UINT64_C(5) << 40,
-		.workspace = UINT64_C(6) << 40, .alpha = 1, .beta = 1,
+		.workspace = UINT64_C(6) << 40,
+		.scale = UINT64_C(7) << 40, .alpha = 1, .beta = 1,
 	};
 }
 

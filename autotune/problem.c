@@ -10,12 +10,17 @@ static const struct {
 	const char *name;
 	enum dsl_type type, out; /* default type of C */
 	uint32_t bytes;
+	enum dsl_type weights; /* of B, if it is of integers */
 } types[] = {
-	{ "bf16", DSL_BF16, DSL_BF16, 2 },
-	{ "f16", DSL_F16, DSL_F16, 2 },
-	{ "i8", DSL_I8, DSL_I32, 1 },
-	{ "f32", DSL_F32, DSL_F32, 4 },
-	{ "i32", DSL_I32, DSL_I32, 4 },
+	{ "bf16", DSL_BF16, DSL_BF16, 2, DSL_NONE },
+	{ "f16", DSL_F16, DSL_F16, 2, DSL_NONE },
+	{ "i8", DSL_I8, DSL_I32, 1, DSL_NONE },
+	{ "f32", DSL_F32, DSL_F32, 4, DSL_NONE },
+	{ "i32", DSL_I32, DSL_I32, 4, DSL_NONE },
+	{ "bf16w8", DSL_BF16, DSL_BF16, 2, DSL_I8 },
+	{ "bf16w4", DSL_BF16, DSL_BF16, 2, DSL_U8 },
+	{ "f16w8", DSL_F16, DSL_F16, 2, DSL_I8 },
+	{ "f16w4", DSL_F16, DSL_F16, 2, DSL_U8 },
 };
 
 static const struct {
@@ -36,19 +41,31 @@ uint32_t tune_type_bytes(enum dsl_type t)
 	return 0;
 }
 
-static bool type_parse(const char *s, size_t len, enum dsl_type *type,
-		       enum dsl_type *out, struct err *e)
+double tune_b_bytes(const struct gemm_op *op)
+{
+	if (!op->weights)
+		return tune_type_bytes(op->in);
+	return (op->weights == DSL_U8 ? 0.5 : 1) + 2.0 / GEMM_GROUP;
+}
+
+/* Of the inputs where `op` is given, else of C: *type. */
+static bool type_parse(const char *s, size_t len, struct gemm_op *op,
+		       enum dsl_type *type, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 		if (strlen(types[i].name) == len &&
-		    !memcmp(s, types[i].name, len)) {
-			*type = types[i].type;
-			if (out)
-				*out = types[i].out;
+		    !memcmp(s, types[i].name, len) &&
+		    (op || !types[i].weights)) {
+			*type = op ? types[i].out : types[i].type;
+			if (op) {
+				op->in = types[i].type;
+				op->weights = types[i].weights;
+			}
 			return true;
 		}
 	return err_set(e, ERR_USAGE, "--dtype: no type '%.*s'; wanted "
-		       "IN[:OUT] of bf16, f16, i8, f32 (and i32 behind i8)",
+		       "IN[:OUT] of bf16, f16, i8, f32 (and i32 behind i8; "
+		       "IN also bf16w8, bf16w4, f16w8, f16w4)",
 		       (int)len, s);
 }
 
@@ -92,9 +109,9 @@ bool tune_op_parse(const char *dtype, const char *layout, const char *epilogue,
 	size_t len = strcspn(in, ":");
 
 	*op = (struct gemm_op){ 0 };
-	return type_parse(in, len, &op->in, &op->out, e) &&
+	return type_parse(in, len, op, &op->out, e) &&
 	       (!in[len] || type_parse(in + len + 1, strlen(in + len + 1),
-				       &op->out, NULL, e)) &&
+				       NULL, &op->out, e)) &&
 	       layout_parse(layout ? layout : "nn", op, e) &&
 	       epilogue_parse(epilogue ? epilogue : "", op, e);
 }
@@ -131,7 +148,8 @@ double tune_bytes(const struct tune_problem *p)
 	double c = (p->op.beta ? 2 : 1) +
 		   (p->op.epilogue & GEMM_RESIDUAL ? 1 : 0);
 
-	return p->batch * (in * (double)(s.stride_a + s.stride_b) +
+	return p->batch * (in * (double)s.stride_a +
+			   tune_b_bytes(&p->op) * (double)s.stride_b +
 			   out * c * (double)s.stride_c);
 }
 
@@ -268,12 +286,14 @@ static bool add_products(struct tune_problems *l, const struct gemm_op *op,
 {
 	const uint32_t hidden = x->hidden, heads = x->heads, ffn = x->ffn;
 	const uint32_t kv_heads = x->kv_heads;
+	const enum dsl_type in = op->in;
+	const enum dsl_type wide = op->weights ? DSL_BF16 : in;
 	const struct {
 		uint32_t n, k;
 		struct gemm_op op;
 	} product[] = {
-#define PRODUCT(n, k, to, sum, last)                                    \
-	{ n, k, { .in = op->in, .out = (to) ? (to) : op->in,            \
+#define PRODUCT(n, k, from, to, sum, last)                              \
+	{ n, k, { .in = from, .out = to, .weights = op->weights,        \
 		  .b_trans = true, .beta = sum, .epilogue = last } },
 #include "autotune/models.def"
 	};

@@ -23,7 +23,7 @@ bool tune_rig_open_timed(struct tune_rig *r, const struct tune_clock *clock,
 static void drop_operands(struct tune_rig *r)
 {
 	struct kfd_mem **all[] = { &r->a, &r->b, &r->c, &r->bias,
-				   &r->residual, &r->work };
+				   &r->residual, &r->scale, &r->work };
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		kfd_mem_free(r->dev, *all[i]);
@@ -79,10 +79,13 @@ static bool alloc_all(struct tune_rig *r, struct err *e)
 {
 	const struct gemm_op *op = &r->p.op;
 	uint64_t in = tune_type_bytes(op->in), out = tune_type_bytes(op->out);
-	uint64_t b = r->p.batch;
+	uint64_t b = r->p.batch, all_b = r->shape.stride_b * b;
 
 	return alloc(r, &r->a, "A", r->shape.stride_a * b * in, e) &&
-	       alloc(r, &r->b, "B", r->shape.stride_b * b * in, e) &&
+	       alloc(r, &r->b, "B", op->weights == DSL_U8 ? all_b / 2 :
+				    op->weights ? all_b : all_b * in, e) &&
+	       (!op->weights ||
+		alloc(r, &r->scale, "scales", all_b / GEMM_GROUP * 2, e)) &&
 	       alloc(r, &r->c, "C", r->shape.stride_c * b * out, e) &&
 	       (!(op->epilogue & GEMM_BIAS) ||
 		alloc(r, &r->bias, "bias", tune_columns(&r->p) * out, e)) &&
@@ -129,7 +132,11 @@ bool tune_rig_set(struct tune_rig *r, const struct tune_problem *p,
 		}
 	}
 	fill(r->a, f, p->op.in, seed);
-	fill(r->b, f, p->op.in, seed + 1);
+	if (p->op.weights)
+		tune_fill_weights(f, p->op.weights, r->b->cpu, r->scale->cpu,
+				  r->shape.stride_b * p->batch, seed + 1);
+	else
+		fill(r->b, f, p->op.in, seed + 1);
 	fill(r->bias, f, p->op.out, seed + 2);
 	fill(r->residual, f, p->op.out, seed + 4);
 	tune_rig_stale(r, seed);
@@ -148,6 +155,19 @@ static uint64_t va(const struct kfd_mem *m, uint64_t elements, enum dsl_type t)
 	return m ? m->va + elements * tune_type_bytes(t) : 0;
 }
 
+/* Of B, and the scales of integers; element `first` is one of a group. */
+static void operand_b(const struct tune_rig *r, uint64_t first,
+		      struct gemm_operands *x)
+{
+	const enum dsl_type w = r->p.op.weights;
+
+	x->b = va(r->b, first, r->p.op.in);
+	if (!w)
+		return;
+	x->b = r->b->va + (w == DSL_U8 ? first / 2 : first);
+	x->scale = r->scale->va + first / GEMM_GROUP * 2;
+}
+
 /* Addresses of a block of C, and of what makes it. */
 static struct gemm_operands operands(const struct tune_rig *r,
 				     const struct tune_view *v)
@@ -156,16 +176,17 @@ static struct gemm_operands operands(const struct tune_rig *r,
 	const struct gemm_shape *s = &r->shape;
 	uint64_t c = v->row * s->ldc + v->column;
 
-	return (struct gemm_operands){
+	struct gemm_operands x = {
 		.a = va(r->a, op->a_trans ? v->row : v->row * s->lda, op->in),
-		.b = va(r->b, op->b_trans ? v->column * s->ldb : v->column,
-			op->in),
 		.c = va(r->c, c, op->out),
 		.bias = va(r->bias, v->column, op->out),
 		.residual = va(r->residual, c, op->out),
 		.workspace = r->work ? r->work->va : 0,
 		.alpha = TUNE_ALPHA, .beta = TUNE_BETA,
 	};
+
+	operand_b(r, op->b_trans ? v->column * s->ldb : v->column, &x);
+	return x;
 }
 
 bool tune_rig_launch(struct tune_rig *r, const struct gemm_config *c,

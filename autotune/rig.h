@@ -24,6 +24,15 @@ void tune_put(enum dsl_type t, void *base, size_t i, double v);
 /* `n` elements from `first` on; the same seed, the same values. */
 void tune_fill(enum tune_fill f, enum dsl_type t, void *base, size_t n,
 	       uint64_t seed);
+/*
+ * B of integers (struct gemm_op) and its scales, of n elements whose values
+ * are drawn alike.
+ */
+void tune_fill_weights(enum tune_fill f, enum dsl_type weights, void *base,
+		       void *scale, size_t n, uint64_t seed);
+/* Element i of such a B, rounded to `in`. */
+double tune_get_weight(enum dsl_type weights, enum dsl_type in,
+		       const void *base, const void *scale, size_t i);
 
 /* ------------------------------------------------------------- rig.c ---- */
 
@@ -48,7 +57,7 @@ struct tune_rig {
 	/* Of the product set last. */
 	struct tune_problem p;
 	struct gemm_shape shape;
-	struct kfd_mem *a, *b, *c, *bias, *residual, *work;
+	struct kfd_mem *a, *b, *c, *bias, *residual, *scale, *work;
 };
 /* Kernels on the device; they belong to it. */
 struct tune_loaded {

@@ -77,8 +77,8 @@ void tune_needs_guess(const struct tune_problem *p,
 	int in = (int)tune_type_bytes(p->op.in);
 	int wm = c->m / c->waves_m, wn = c->n / c->waves_n;
 	int threads = c->waves_m * c->waves_n * 32;
-	int staged = (c->m + (c->b_direct ? 0 : c->n)) * c->k * in /
-		     (threads * 4);
+	int b = c->b_direct ? 0 : (int)(c->n * tune_b_bytes(&p->op));
+	int staged = (c->m * in + b) * c->k / (threads * 4);
 	int row = c->k * in + 16; /* padded; swizzling saves that */
 
 	out->vgprs = wm * wn / 32 + wm / 16 * 8 + 16 +

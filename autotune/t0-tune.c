@@ -177,7 +177,8 @@ int main(int argc, char **argv)
 		{ "shapes-from", 0, CLI_STR, &x.model, "MODEL",
 		  "what this model needs for decoding and prompts: qwen3-0.6b" },
 		{ "dtype", 0, CLI_STR, &x.dtype, "IN[:OUT]",
-		  "bf16, f16, i8, f32 (bf16)" },
+		  "bf16, f16, i8, f32 (bf16); bf16w8, bf16w4, f16w8, f16w4: B "
+		  "of integers with scales" },
 		{ "layout", 0, CLI_STR, &x.layout, "AB",
 		  "n or t for each of A and B; t: A is KxM, B is NxK (nn)" },
 		{ "epilogue", 0, CLI_STR, &x.epilogue, "LIST",

@@ -50,13 +50,15 @@ struct tune_problem {
 
 /*
  * From the words of the command line; NULL: "bf16", "nn", "".  `dtype` is
- * IN[:OUT], `layout` two of n and t, `epilogue` a comma list of bias, scale,
+ * IN[:OUT] (IN also f16w4 and such: B of integers), `layout` two of n and t, `epilogue` a comma list of bias, scale,
  * relu, silu, gelu, swiglu, residual, beta.
  */
 bool tune_op_parse(const char *dtype, const char *layout, const char *epilogue,
 		   struct gemm_op *op, struct err *e);
 /* Bytes of an element in memory. */
 uint32_t tune_type_bytes(enum dsl_type t);
+/* Bytes of an element of B, with its share of a scale. */
+double tune_b_bytes(const struct gemm_op *op);
 /* Dense. */
 struct gemm_shape tune_shape(const struct tune_problem *p);
 double tune_flop(const struct tune_problem *p);
@@ -79,7 +81,7 @@ bool tune_problems_shapes(struct tune_problems *l, const struct gemm_op *op,
 /*
  * What the engine launches for the model of this name (models.def), for
  * prompts of the usual lengths and for decoding; of `op` only the type of the
- * inputs counts.
+ * inputs and weights counts.
  */
 bool tune_problems_model(struct tune_problems *l, const struct gemm_op *op,
 			 const char *model, struct err *e);
