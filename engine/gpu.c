@@ -117,6 +117,7 @@ static bool same_op(const struct gemm_op *a, const struct gemm_op *b)
 {
 	return a->in == b->in && a->out == b->out &&
 	       a->a_trans == b->a_trans && a->b_trans == b->b_trans &&
+	       a->weights == b->weights &&
 	       a->beta == b->beta && a->epilogue == b->epilogue;
 }
 

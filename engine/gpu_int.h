@@ -28,7 +28,7 @@ enum gpu_word {
 /* The kernels of a matrix's product depend on its type. */
 struct gpu_products {
 	const struct gpu_kernel *embed, *heads, *add, *swiglu, *norm;
-	/* Of tiles; NULL for integers.  For max_tokens, and for fewer. */
+	/* Of tiles; NULL for f32.  For max_tokens, and for fewer. */
 	struct gpu_layer_tiles {
 		const struct gpu_tiles *heads, *out, *both, *down;
 	} full, part;
@@ -173,7 +173,7 @@ bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 
 /* -------------------------------------------------------- gpu_tile.c ---- */
 
-/* The same in products of tiles; all of the layer's weights have 16 bits. */
+/* The same in products of tiles; all of the layer's weights have one type. */
 bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,
 		    const struct gpu_pass *p, struct err *e);
 bool gpu_tile_can(const struct gpu_state *s, uint32_t layer);

@@ -1,7 +1,8 @@
 /*
  * A layer for many tokens: products of tiles (compiler/gemm) read each weight
  * once for all of them.  Inputs of products are rounded to the weights' type,
- * sums are f32.
+ * sums are f32.  Weights of integers become f16 on the way, as what meets them,
+ * or bf16 behind SwiGLU, whose results have no bound.
  */
 #include <math.h>
 
@@ -9,7 +10,20 @@
 
 static bool has_tiles(enum qwen_weights w)
 {
-	return w == QWEN_W_F16 || w == QWEN_W_BF16;
+	return w != QWEN_W_F32;
+}
+
+/* What products with such weights multiply: of normed inputs, of others. */
+struct types {
+	enum dsl_type in, wide, weights;
+};
+
+static struct types types_of(enum qwen_weights w)
+{
+	const enum dsl_type t = gpu_type(w);
+
+	return w >= QWEN_W_INT8 ? (struct types){ DSL_F16, DSL_BF16, t } :
+				  (struct types){ t, t, DSL_NONE };
 }
 
 bool gpu_tile_can(const struct gpu_state *s, uint32_t layer)
@@ -26,25 +40,26 @@ static bool tiles_find(struct gpu_state *s, enum qwen_weights w, uint32_t m,
 		       struct gpu_layer_tiles *t, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
-	const enum dsl_type type = gpu_type(w);
-	const struct gemm_op plain = { .in = type, .out = DSL_F32,
-				       .b_trans = true },
-		add = { .in = type, .out = DSL_F32, .b_trans = true,
-			.beta = true },
-		pair = { .in = type, .out = type, .b_trans = true,
-			 .epilogue = GEMM_SWIGLU };
+	const struct types type = types_of(w);
+	const struct gemm_op plain = { .in = type.in, .out = DSL_F32,
+				       .weights = type.weights,
+				       .b_trans = true };
+	struct gemm_op add = plain, wide = plain, pair = plain;
 	uint32_t d = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
 	struct gpu *g = s->g;
 
+	add.beta = wide.beta = true;
+	wide.in = pair.out = type.wide;
+	pair.epilogue = GEMM_SWIGLU;
 	return (t->heads = gpu_tiles(g, &plain, m, d + 2 * kv, c->hidden, e)) &&
 	       (t->out = gpu_tiles(g, &add, m, c->hidden, d, e)) &&
 	       (t->both = gpu_tiles(g, &pair, m, c->ffn, c->hidden, e)) &&
-	       (t->down = gpu_tiles(g, &add, m, c->hidden, c->ffn, e));
+	       (t->down = gpu_tiles(g, &wide, m, c->hidden, c->ffn, e));
 }
 
 bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e)
 {
-	const enum dsl_type type = gpu_type(w);
+	const enum dsl_type type = types_of(w).in;
 	const enum dsl_type cache = gpu_type(s->shape.cache);
 	const struct kernel_shape f32 = { .type = DSL_F32 },
 		narrow = { .type = DSL_F32, .to = type },
@@ -136,7 +151,8 @@ static bool product(struct gpu_state *s, const struct gpu_tiles *t,
 		    const struct kfd_mem *c, uint32_t n, struct err *e)
 {
 	const struct gemm_operands x = {
-		.a = a->va, .b = w->w, .c = c->va, .alpha = 1, .beta = 1,
+		.a = a->va, .b = w->w, .scale = w->scale, .c = c->va,
+		.alpha = 1, .beta = 1,
 		.workspace = s->workspace ? s->workspace->va : 0,
 	};
 	struct gemm_launch g;
@@ -158,7 +174,7 @@ static bool product(struct gpu_state *s, const struct gpu_tiles *t,
 	return true;
 }
 
-/* s->narrow = n values of x in the type of the weights. */
+/* s->narrow = n values of x in the type that meets the weights. */
 static bool narrow(struct gpu_state *s, enum qwen_weights w,
 		   const struct kfd_mem *x, uint32_t n, struct err *e)
 {
