@@ -29,8 +29,25 @@
 #include "base/base.h"
 #include "base/threads.h"
 
-/* How B is stored. */
-enum host_gemm_type { HOST_GEMM_F32, HOST_GEMM_F16, HOST_GEMM_BF16 };
+/*
+ * How B is stored.  MADE: nowhere as such, a function makes rows of it as f32
+ * when they are wanted, for weights of types that are the caller's.
+ */
+enum host_gemm_type {
+	HOST_GEMM_F32,
+	HOST_GEMM_F16,
+	HOST_GEMM_BF16,
+	HOST_GEMM_MADE
+};
+
+/*
+ * Makes rows [row, row + n) of a B [n][k], their elements [k0, k0 + k), in
+ * out[i * ldo + j].  k0 and k are multiples of HOST_GEMM_MADE_STEP, but for a k
+ * that ends a row.
+ */
+typedef void host_gemm_make_fn(const void *b, size_t row, size_t n, size_t k0,
+			       size_t k, float *out, size_t ldo);
+#define HOST_GEMM_MADE_STEP 32
 
 /* ------------------------------------------------------ host_plan.c ----- */
 
@@ -73,6 +90,7 @@ struct host_gemm {
 	size_t ldb;
 	enum host_gemm_type b_type;
 	bool b_by_n; /* B is stored [n][k] */
+	host_gemm_make_fn *make; /* for HOST_GEMM_MADE; it gets `b` */
 	float *c;
 	size_t ldc;
 	/* NULL: what host_gemm_default() says. */
@@ -106,6 +124,14 @@ void host_gemm_scratch_fini(struct host_gemm_scratch *s);
  */
 void host_gemm_part(const struct host_gemm *g, struct host_gemm_scratch *s,
 		    unsigned part, unsigned parts);
+/*
+ * The same of n products that have m, k, alpha, beta and A in common, as those
+ * of one layer's input; A is packed once where it is packed.  The first's
+ * configuration is for all.
+ */
+void host_gemm_list_part(const struct host_gemm *g, size_t n,
+			 struct host_gemm_scratch *s, unsigned part,
+			 unsigned parts);
 /* All shares; `s` is [threads_count(t)], or of one where t is NULL. */
 void host_gemm(const struct host_gemm *g, struct host_gemm_scratch *s,
 	       struct threads *t);

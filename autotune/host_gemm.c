@@ -8,18 +8,23 @@
  * products.  Rows are of A and columns of B, or the other way about (swapped).
  */
 struct share {
-	const struct host_gemm *g;
+	const struct host_gemm *list; /* [n_list] of one A */
+	size_t n_list;
+	const struct host_gemm *g; /* the one at hand */
 	const struct host_kernels *kernels;
 	struct host_gemm_config how;
 	bool swapped;
 	struct host_source rows, columns; /* both from their first row */
 	bool columns_turn;		  /* columns are stored [columns][k] */
 	size_t row0, row1, column0, column1;
+	unsigned cut, cuts; /* of the rows */
+	size_t step;	    /* kc is a multiple of it */
 	/* Of the block that is packed: */
 	size_t k0, depth, packed0, packed1;
 	/* The scratch: */
 	float *pack;	/* panels [depth][width] */
 	float *row_buf; /* [how.rows][odd_lines(k)] */
+	float *made;	/* [width][odd_lines(kc)]: columns that are made */
 	float *tile;	/* [how.rows][tile_ld] */
 	size_t tile_ld;
 };
@@ -40,20 +45,34 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* The part [*from, *to) of n in steps of `unit`. */
+static void cut(size_t n, size_t unit, unsigned part, unsigned parts,
+		size_t *from, size_t *to)
+{
+	size_t units = (n + unit - 1) / unit;
+
+	*from = least(units * part / parts * unit, n);
+	*to = least(units * (part + 1) / parts * unit, n);
+}
+
 static size_t width_of(const struct share *s)
 {
 	return s->how.vecs * s->kernels->lanes;
+}
+
+static size_t size_of(enum host_gemm_type type)
+{
+	return type == HOST_GEMM_F32 ? 4 : 2;
 }
 
 /* From element (row, column) on. */
 static struct host_source source_at(const struct host_source *s, size_t row,
 				    size_t column)
 {
-	size_t size = s->type == HOST_GEMM_F32 ? 4 : 2;
-
 	return (struct host_source){ s->type,
 				     (const char *)s->data +
-					     (row * s->ld + column) * size,
+					     (row * s->ld + column) *
+						     size_of(s->type),
 				     s->ld };
 }
 
@@ -94,14 +113,32 @@ static void lay_out(struct share *s, struct host_gemm_scratch *scratch)
 	size_t nc = up(s->how.nc, width_of(s));
 	size_t pack = s->how.depth * nc;
 	size_t rows = s->how.rows * odd_lines(s->how.kc);
+	size_t made = s->columns.type == HOST_GEMM_MADE ?
+			      width_of(s) * odd_lines(s->how.kc) :
+			      0;
 
 	s->tile_ld = odd_lines(nc);
-	s->pack = scratch_get(scratch, pack + rows + s->how.rows * s->tile_ld);
+	s->pack = scratch_get(scratch,
+			      pack + rows + made + s->how.rows * s->tile_ld);
 	s->row_buf = s->pack + pack;
-	s->tile = s->row_buf + rows;
+	s->made = s->row_buf + rows;
+	s->tile = s->made + made;
 }
 
 /* ---- blocks ---- */
+
+/* Packs the n columns from j on that a function makes, some k's at a time. */
+static void pack_made(const struct share *s, size_t j, size_t n, float *out)
+{
+	size_t width = up(n, s->kernels->lanes), kc = s->how.kc;
+	struct host_source from = { HOST_GEMM_F32, s->made, odd_lines(kc) };
+
+	for (size_t at = 0; at < s->depth; at += kc) {
+		size_t k = least(kc, s->depth - at);
+		s->g->make(s->g->b, j, n, s->k0 + at, k, s->made, from.ld);
+		s->kernels->pack_columns(&from, k, n, width, out + at * width);
+	}
+}
 
 /* Packs columns [packed0, packed1) of this depth, a panel at a time. */
 static void pack(const struct share *s)
@@ -111,6 +148,10 @@ static void pack(const struct share *s)
 	for (size_t j = s->packed0; j < s->packed1; j += width) {
 		size_t n = least(width, s->packed1 - j);
 		float *out = s->pack + (j - s->packed0) * s->depth;
+		if (s->columns.type == HOST_GEMM_MADE) {
+			pack_made(s, j, n, out);
+			continue;
+		}
 		struct host_source from =
 			s->columns_turn ? source_at(&s->columns, j, s->k0) :
 					  source_at(&s->columns, s->k0, j);
@@ -130,13 +171,19 @@ static void rows_at(const struct share *s, const struct panel *p,
 	struct host_source from = source_at(&s->rows, p->i, p->k0);
 
 	b->k = p->k;
+	b->ldp = odd_lines(p->k);
+	if (from.type == HOST_GEMM_MADE) {
+		b->p = s->row_buf;
+		s->g->make(s->g->b, p->i, p->n, p->k0, p->k, s->row_buf,
+			   b->ldp);
+		return;
+	}
 	if (from.type == HOST_GEMM_F32 && !s->how.copy) {
 		b->p = from.data;
 		b->ldp = from.ld;
 		return;
 	}
 	b->p = s->row_buf;
-	b->ldp = odd_lines(p->k);
 	s->kernels->widen(&from, p->n, p->k, s->row_buf, b->ldp);
 }
 
@@ -145,12 +192,12 @@ static void ahead_at(const struct share *s, const struct panel *next, size_t j,
 		     struct host_block *b)
 {
 	size_t row = (j - s->packed0) / width_of(s) * HOST_AHEAD;
-	size_t size = s->rows.type == HOST_GEMM_F32 ? 4 : 2;
+	size_t size = size_of(s->rows.type);
 
 	b->ahead = (const char *)b->p;
 	b->ahead_ld_bytes = 0;
 	b->ahead_shift = size / 2;
-	if (row < next->n) {
+	if (row < next->n && s->rows.type != HOST_GEMM_MADE) {
 		b->ahead = source_at(&s->rows, next->i + row, next->k0).data;
 		b->ahead_ld_bytes = s->rows.ld * size;
 	}
@@ -236,13 +283,27 @@ static size_t even(size_t n, size_t most, size_t unit)
 	return up((n + parts - 1) / parts, unit);
 }
 
+/* The rows of product i that are this share's. */
+static void rows_of(struct share *s, size_t i)
+{
+	const struct host_gemm *g = &s->list[i];
+
+	s->g = g;
+	s->rows = s->swapped ?
+			  (struct host_source){ g->b_type, g->b, g->ldb } :
+			  (struct host_source){ HOST_GEMM_F32, g->a, g->lda };
+	cut(s->swapped ? g->n : g->m, 1, s->cut, s->cuts, &s->row0, &s->row1);
+}
+
 static void tiles(struct share *s, struct host_gemm_scratch *scratch)
 {
 	size_t columns = s->column1 - s->column0, width = width_of(s);
 	size_t nc = even(columns, up(s->how.nc, width), width);
 
+	if (!columns)
+		return;
 	/* As many steps as kc asks for, but even ones. */
-	s->how.kc = (uint16_t)even(s->g->k, s->how.kc, 16);
+	s->how.kc = (uint16_t)even(s->g->k, s->how.kc, s->step);
 	size_t deep = s->how.depth / s->how.kc * s->how.kc;
 	lay_out(s, scratch);
 	for (s->k0 = 0; s->k0 < s->g->k; s->k0 += deep) {
@@ -251,22 +312,15 @@ static void tiles(struct share *s, struct host_gemm_scratch *scratch)
 			s->packed0 = j;
 			s->packed1 = least(j + nc, s->column1);
 			pack(s);
-			multiply(s);
+			for (size_t i = 0; i < s->n_list; i++) {
+				rows_of(s, i);
+				multiply(s);
+			}
 		}
 	}
 }
 
 /* ---- shares ---- */
-
-/* The part [*from, *to) of n in steps of `unit`. */
-static void cut(size_t n, size_t unit, unsigned part, unsigned parts,
-		size_t *from, size_t *to)
-{
-	size_t units = (n + unit - 1) / unit;
-
-	*from = least(units * part / parts * unit, n);
-	*to = least(units * (part + 1) / parts * unit, n);
-}
 
 /*
  * In how many parts to cut the rows, the rest of `parts` being cuts of the
@@ -297,25 +351,32 @@ static unsigned cuts_of_rows(const struct share *s, size_t rows, size_t columns,
 	return cuts;
 }
 
-static void share_init(struct share *s, const struct host_gemm *g,
+static void share_init(struct share *s, const struct host_gemm *g, size_t n,
 		       const struct host_gemm_config *how, unsigned part,
 		       unsigned parts)
 {
-	struct host_source a = { HOST_GEMM_F32, g->a, g->lda };
-	struct host_source b = { g->b_type, g->b, g->ldb };
 	bool swapped = how->path == HOST_GEMM_SWAPPED;
-	size_t rows = swapped ? g->n : g->m, columns = swapped ? g->m : g->n;
+	size_t rows = 0, columns = swapped ? g->m : g->n;
 
-	*s = (struct share){ .g = g,
+	*s = (struct share){ .list = g,
+			     .n_list = n,
+			     .g = g,
 			     .kernels = host_kernels(how->level),
 			     .how = *how,
 			     .swapped = swapped,
-			     .rows = swapped ? b : a,
-			     .columns = swapped ? a : b,
+			     .columns = { g->b_type, g->b, g->ldb },
 			     .columns_turn = swapped || g->b_by_n };
-	unsigned cuts = cuts_of_rows(s, rows, columns, parts);
-	cut(rows, 1, part % cuts, cuts, &s->row0, &s->row1);
-	cut(columns, width_of(s), part / cuts, parts / cuts, &s->column0,
+	if (swapped)
+		s->columns = (struct host_source){ HOST_GEMM_F32, g->a, g->lda };
+	s->step = 16;
+	for (size_t i = 0; i < n; i++) {
+		rows += swapped ? g[i].n : g->m;
+		if (g[i].b_type == HOST_GEMM_MADE)
+			s->step = HOST_GEMM_MADE_STEP;
+	}
+	s->cuts = cuts_of_rows(s, rows, columns, parts);
+	s->cut = part % s->cuts;
+	cut(columns, width_of(s), part / s->cuts, parts / s->cuts, &s->column0,
 	    &s->column1);
 }
 
@@ -332,32 +393,65 @@ static void scale(const struct host_gemm *g, unsigned part, unsigned parts)
 		}
 }
 
+/* What all products of a list are done with. */
+static void configure(const struct host_gemm *g, size_t n,
+		      struct host_gemm_config *how)
+{
+	struct host_gemm all = *g;
+	const char *why;
+
+	for (size_t i = 1; i < n; i++)
+		all.n += g[i].n;
+	if (g->config)
+		*how = *g->config;
+	else
+		host_gemm_default(&all, how);
+	for (size_t i = 0; i < n; i++)
+		if (!host_gemm_legal(&g[i], how, &why))
+			BUG("%zu x %zu x %zu on the host: %s", g[i].m, g[i].n,
+			    g[i].k, why);
+}
+
+/* The share of products of a list for which the columns are the same. */
+static void share_do(const struct host_gemm *g, size_t n,
+		     const struct host_gemm_config *how,
+		     struct host_gemm_scratch *s, unsigned part, unsigned parts)
+{
+	struct share share;
+	size_t from, to;
+
+	if (how->path == HOST_GEMM_DOT) {
+		cut(g->n, 4, part, parts, &from, &to);
+		host_kernels(how->level)->dot(g, from, to, how->ahead_bytes);
+		return;
+	}
+	share_init(&share, g, n, how, part, parts);
+	tiles(&share, s);
+}
+
+void host_gemm_list_part(const struct host_gemm *g, size_t n,
+			 struct host_gemm_scratch *s, unsigned part,
+			 unsigned parts)
+{
+	struct host_gemm_config how;
+
+	if (g->k == 0 || g->alpha == 0) {
+		for (size_t i = 0; i < n; i++)
+			scale(&g[i], part, parts);
+		return;
+	}
+	configure(g, n, &how);
+	if (how.path == HOST_GEMM_SWAPPED)
+		share_do(g, n, &how, s, part, parts);
+	else
+		for (size_t i = 0; i < n; i++)
+			share_do(&g[i], 1, &how, s, part, parts);
+}
+
 void host_gemm_part(const struct host_gemm *g, struct host_gemm_scratch *s,
 		    unsigned part, unsigned parts)
 {
-	struct host_gemm_config how;
-	struct share share;
-	const char *why;
-
-	if (g->k == 0 || g->alpha == 0) {
-		scale(g, part, parts);
-		return;
-	}
-	if (g->config)
-		how = *g->config;
-	else
-		host_gemm_default(g, &how);
-	if (!host_gemm_legal(g, &how, &why))
-		BUG("%zu x %zu x %zu on the host: %s", g->m, g->n, g->k, why);
-	if (how.path == HOST_GEMM_DOT) {
-		size_t from, to;
-		cut(g->n, 4, part, parts, &from, &to);
-		host_kernels(how.level)->dot(g, from, to, how.ahead_bytes);
-		return;
-	}
-	share_init(&share, g, &how, part, parts);
-	if (share.row0 < share.row1 && share.column0 < share.column1)
-		tiles(&share, s);
+	host_gemm_list_part(g, 1, s, part, parts);
 }
 
 struct all {

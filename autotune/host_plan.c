@@ -32,8 +32,11 @@ static const char *illegal(const struct host_gemm *g,
 {
 	if (c->level < 2 || c->level > cpu_level(""))
 		return "the processor lacks this level";
+	if (g->b_type == HOST_GEMM_MADE && !g->b_by_n)
+		return "B is made, but not [n][k]";
 	if (c->path == HOST_GEMM_DOT)
 		return !g->b_by_n		? "B is stored [k][n]" :
+		       g->b_type == HOST_GEMM_MADE ? "B is made, not stored" :
 		       g->m > HOST_GEMM_DOT_MAX ? "too many rows of A" :
 						  NULL;
 	if (c->path != HOST_GEMM_NORMAL && c->path != HOST_GEMM_SWAPPED)
@@ -46,6 +49,8 @@ static const char *illegal(const struct host_gemm *g,
 		return "kc is not a multiple of 16 up to the largest";
 	if (c->nc < 1)
 		return "nc is 0";
+	if (g->b_type == HOST_GEMM_MADE && c->kc % HOST_GEMM_MADE_STEP)
+		return "kc is not a multiple of what is made at a time";
 	if (c->depth < c->kc || c->depth % c->kc)
 		return "depth is not a multiple of kc";
 	return NULL;
@@ -121,6 +126,9 @@ static size_t dot_rows(unsigned level)
 	return level == 4 ? 8 : level == 3 ? 4 : 3;
 }
 
+/* Measured with Qwen3-0.6B's weights: 0.98 of a normal one at 128, 0.83 at 256. */
+#define SWAPPED_MOST 128
+
 static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
 {
 	bool wide = c->level == 4;
@@ -143,12 +151,17 @@ void host_gemm_plan(const struct host_gemm *g, unsigned level,
 {
 	*c = (struct host_gemm_config){
 		.level = (uint8_t)level,
-		/* Turning the smaller side is cheaper. */
-		.path = g->b_by_n && g->m < g->n ? HOST_GEMM_SWAPPED :
-						   HOST_GEMM_NORMAL,
+		/*
+		 * Turning the smaller side is cheaper, but to turn C back costs
+		 * more than both: its rows are far apart.
+		 */
+		.path = g->b_by_n && g->m < g->n && g->m <= SWAPPED_MOST ?
+				HOST_GEMM_SWAPPED :
+				HOST_GEMM_NORMAL,
 		.kc = 512,
 	};
-	if (g->b_by_n && g->m <= dot_rows(level)) {
+	if (g->b_by_n && g->m <= dot_rows(level) &&
+	    g->b_type != HOST_GEMM_MADE) {
 		c->path = HOST_GEMM_DOT;
 		c->kc = 0;
 		return;

@@ -237,7 +237,7 @@ void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,
 			   row * row_bytes(w->type, w->cols);
 
 	if (w->type >= QWEN_W_INT8)
-		k->unpack(w, row, out);
+		k->unpack(w, row, 0, w->cols, out);
 	else
 		k->widen(w->type, p, w->cols, out);
 }

@@ -44,7 +44,7 @@ struct worker {
 	struct threads *t;
 	unsigned thread;
 	float *score; /* [heads per kv head or TOGETHER][positions] */
-	float *space; /* grows: keys or values, or rows of weights, as f32 */
+	float *space; /* grows: keys or values as f32 */
 	size_t space_floats;
 	struct host_gemm_scratch gemm;
 	float *h; /* [NARROW][hidden] */
@@ -53,6 +53,7 @@ struct worker {
 };
 
 /* One of several products of the same input: rows r0 .. r1 of a matrix. */
+#define MOST_ROWS 3
 struct rows {
 	const struct qwen_matrix *w;
 	size_t r0, r1;

@@ -1,7 +1,7 @@
 /*
  * Wide passes of the CPU backend: products and attention are matrix products in
  * tiles (autotune/host.h), norms and heads are split by tokens.  Integer
- * weights become f32 a block of rows at a time; activations stay f32, where a
+ * weights become f32 where tiles want them; activations stay f32, where a
  * narrow pass rounds them to 8 bits.
  */
 #include <math.h>
@@ -9,61 +9,65 @@
 
 #include "engine/forward_int.h"
 
-/* Rows of integer weights that are made f32 at once. */
-#define UNPACKED 256
-
 static enum host_gemm_type gemm_type(enum qwen_weights w)
 {
-	return w == QWEN_W_F32 ? HOST_GEMM_F32 :
-	       w == QWEN_W_F16 ? HOST_GEMM_F16 :
-				 HOST_GEMM_BF16;
+	switch (w) {
+	case QWEN_W_F32:
+		return HOST_GEMM_F32;
+	case QWEN_W_F16:
+		return HOST_GEMM_F16;
+	case QWEN_W_BF16:
+		return HOST_GEMM_BF16;
+	default:
+		return HOST_GEMM_MADE;
+	}
 }
 
-/* The thread's rows of integer weights, made f32 a block at a time. */
-static void unpacked_product(struct worker *w, struct host_gemm g,
-			     const struct rows *r)
-{
-	const struct qwen_matrix *m = r->w;
-	float *b = cpu_space(w, (size_t)UNPACKED * m->cols);
+/* Integer weights, and who makes them f32. */
+struct integers {
+	const struct qwen_matrix *w;
+	const struct qwen_kernels *k;
+};
 
-	g.b = b;
-	g.b_type = HOST_GEMM_F32;
-	for (size_t at = r->r0; at < r->r1; at += g.n) {
-		g.n = r->r1 - at < UNPACKED ? r->r1 - at : UNPACKED;
-		for (size_t i = 0; i < g.n; i++)
-			qwen_matrix_row(w->s->m->kernels, m, (uint32_t)(at + i),
-					b + i * m->cols);
-		g.c = r->y + at;
-		host_gemm_part(&g, &w->gemm, 0, 1);
-	}
+static void integers_make(const void *b, size_t row, size_t n, size_t k0,
+			  size_t k, float *out, size_t ldo)
+{
+	const struct integers *m = b;
+
+	for (size_t i = 0; i < n; i++)
+		m->k->unpack(m->w, (uint32_t)(row + i), (uint32_t)k0,
+			     (uint32_t)k, out + i * ldo);
 }
 
 void cpu_wide_products(struct worker *w, const float *x, uint32_t n,
 		       const struct rows *r, int n_rows)
 {
-	uint32_t cols = r[0].w->cols;
+	struct host_gemm g[MOST_ROWS];
+	struct integers made[MOST_ROWS];
 
 	for (int i = 0; i < n_rows; i++) {
 		const struct qwen_matrix *m = r[i].w;
-		struct host_gemm g = { .m = n,
-				       .n = m->rows,
-				       .k = cols,
-				       .alpha = 1,
-				       .beta = r[i].add,
-				       .a = x,
-				       .lda = cols,
-				       .b = m->data,
-				       .ldb = cols,
-				       .b_type = gemm_type(m->type),
-				       .b_by_n = true,
-				       .c = r[i].y,
-				       .ldc = m->rows };
-		if (m->type >= QWEN_W_INT8)
-			unpacked_product(w, g, &r[i]);
-		else
-			host_gemm_part(&g, &w->gemm, w->thread,
-				       threads_count(w->t));
+		bool integer = m->type >= QWEN_W_INT8;
+		made[i] = (struct integers){ m, w->s->m->kernels };
+		g[i] = (struct host_gemm){ .m = n,
+					   .n = m->rows,
+					   .k = m->cols,
+					   .alpha = 1,
+					   .beta = r[i].add,
+					   .a = x,
+					   .lda = m->cols,
+					   .b = m->data,
+					   .ldb = m->cols,
+					   .b_type = gemm_type(m->type),
+					   .b_by_n = true,
+					   .make = integers_make,
+					   .c = r[i].y,
+					   .ldc = m->rows };
+		if (integer)
+			g[i].b = &made[i];
 	}
+	host_gemm_list_part(g, (size_t)n_rows, &w->gemm, w->thread,
+			    threads_count(w->t));
 	threads_barrier(w->t);
 }
 

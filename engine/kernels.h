@@ -72,8 +72,12 @@ struct qwen_kernels {
 	void (*product_int)(const struct qwen_matrix *w, uint32_t r0,
 			    uint32_t r1, const struct qwen_quants *x,
 			    uint32_t n, float *y, size_t ldy, bool add);
-	/* One row of INT8 or INT4 weights as f32 [cols]. */
-	void (*unpack)(const struct qwen_matrix *w, uint32_t row, float *out);
+	/*
+	 * Columns [from, from + n) of one row of INT8 or INT4 weights as f32;
+	 * both are multiples of QWEN_GROUP.
+	 */
+	void (*unpack)(const struct qwen_matrix *w, uint32_t row, uint32_t from,
+		       uint32_t n, float *out);
 	/* n is a multiple of QWEN_GROUP; the padding is not written. */
 	void (*quantize)(const float *x, uint32_t n,
 			 const struct qwen_quants *out);

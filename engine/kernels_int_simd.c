@@ -60,25 +60,25 @@ static inline vf load_i8(const int8_t *p)
 	return __builtin_convertvector(v, vf);
 }
 
-void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row, float *out)
+void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row,
+			 uint32_t from, uint32_t n, float *out)
 {
-	uint32_t groups = w->cols / QWEN_GROUP;
 	bool four = w->type == QWEN_W_INT4;
-	const uint8_t *p = (const uint8_t *)w->data +
-			   (size_t)row * w->cols / (four ? 2 : 1);
-	const uint16_t *scale = w->scale + (size_t)row * groups;
+	size_t at = (size_t)row * w->cols + from;
+	const uint8_t *p = (const uint8_t *)w->data + at / (four ? 2 : 1);
+	const uint16_t *scale = w->scale + at / QWEN_GROUP;
+	const __m128i low = _mm_set1_epi8(15), offset = _mm_set1_epi8(8);
 
-	for (uint32_t g = 0; g < groups; g++, out += QWEN_GROUP) {
-		int8_t q[QWEN_GROUP];
-		vf d = splat(f16_one(scale[g]));
+	for (; n; n -= QWEN_GROUP, out += QWEN_GROUP, scale++) {
+		__m128i q[2], b = _mm_loadu_si128((const __m128i *)p);
+		vf d = splat(f16_one(*scale));
+		q[0] = _mm_sub_epi8(_mm_and_si128(b, low), offset);
+		q[1] = _mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(b, 4), low),
+				    offset);
 		if (!four)
 			memcpy(q, p, QWEN_GROUP);
-		for (int i = 0; i < QWEN_GROUP / 2 && four; i++) {
-			q[i] = (int8_t)((p[i] & 15) - 8);
-			q[i + QWEN_GROUP / 2] = (int8_t)((p[i] >> 4) - 8);
-		}
 		for (int i = 0; i < QWEN_GROUP; i += LANES)
-			store(out + i, load_i8(q + i) * d);
+			store(out + i, load_i8((const int8_t *)q + i) * d);
 		p += four ? QWEN_GROUP / 2 : QWEN_GROUP;
 	}
 }

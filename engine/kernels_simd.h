@@ -176,7 +176,8 @@ double LEVEL(qwen_fma_)(uint64_t rounds);
 void LEVEL(qwen_product_int_)(const struct qwen_matrix *w, uint32_t r0,
 			      uint32_t r1, const struct qwen_quants *x,
 			      uint32_t n, float *y, size_t ldy, bool add);
-void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row, float *out);
+void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row,
+			 uint32_t from, uint32_t n, float *out);
 void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 			   const struct qwen_quants *out);
 

@@ -250,6 +250,80 @@ static void shares(void)
 	}
 }
 
+/* Products of one A in one call, of all types, in any number of shares. */
+static void lists(size_t m, unsigned parts)
+{
+	struct problem p[3];
+	struct host_gemm g[3];
+	struct host_gemm_scratch s = { 0 };
+	double most = 0;
+
+	for (int i = 0; i < 3; i++) {
+		problem_init(&p[i], m, 40 + below(200), 500,
+			     (enum host_gemm_type)i, true, 1, .5f);
+		if (i) {
+			free(p[i].a);
+			p[i].a = p[0].a;
+			p[i].g.a = p[0].g.a;
+			p[i].g.lda = p[0].g.lda;
+		}
+		memcpy(p[i].c, p[i].before, p[i].c_size * 4);
+		g[i] = p[i].g;
+	}
+	for (unsigned i = parts; i-- > 0;)
+		host_gemm_list_part(g, 3, &s, i, parts);
+	for (int i = 0; i < 3; i++) {
+		most = fmax(most, worst(&p[i]));
+		p[i].a = i ? NULL : p[i].a;
+	}
+	ok(most <= 1, "%zu rows: three products of one A, %u shares: %g bounds",
+	   m, parts, most);
+	for (int i = 0; i < 3; i++)
+		problem_fini(&p[i]);
+	host_gemm_scratch_fini(&s);
+}
+
+/* A B [n][k] that is f32 after all, handed out by a function. */
+struct maker {
+	const struct host_gemm *g;
+	size_t bad;
+};
+
+static void make(const void *b, size_t row, size_t n, size_t k0, size_t k,
+		 float *out, size_t ldo)
+{
+	struct maker *m = (struct maker *)(uintptr_t)b;
+	const float *from = m->g->b;
+
+	m->bad += k0 % HOST_GEMM_MADE_STEP ||
+		  (k % HOST_GEMM_MADE_STEP && k0 + k != m->g->k) ||
+		  row + n > m->g->n || k0 + k > m->g->k;
+	for (size_t i = 0; i < n && !m->bad; i++)
+		memcpy(out + i * ldo, from + (row + i) * m->g->ldb + k0, k * 4);
+}
+
+static void made(enum host_gemm_path path, unsigned level)
+{
+	struct host_gemm_config c = { .path = path, .level = (uint8_t)level,
+				      .rows = 4, .vecs = 2, .kc = 64,
+				      .depth = 128, .nc = 60 };
+	struct problem p;
+
+	problem_init(&p, 50, 77, 331, HOST_GEMM_F32, true, 1, .5f);
+	p.g.config = &c;
+	struct host_gemm g = p.g;
+	struct maker m = { &g, 0 };
+	p.g.b_type = HOST_GEMM_MADE;
+	p.g.make = make;
+	p.g.b = &m;
+	run(&p, 3);
+	is_u64(m.bad, 0, "v%u %s: rows are asked for in whole steps", level,
+	       paths[path]);
+	ok(worst(&p) <= 1, "v%u %s: a B that is made: %g bounds", level,
+	   paths[path], worst(&p));
+	problem_fini(&p);
+}
+
 /* NaN and infinity of one operand reach their row or column, nothing else. */
 static void special(enum host_gemm_path path, bool in_b)
 {
@@ -326,12 +400,17 @@ static void refused(void)
 		{ HOST_GEMM_NORMAL, 5, 4, 2, true, 64, 64, 64, 0 },
 		{ HOST_GEMM_AUTO, 2, 4, 2, true, 64, 64, 64, 0 },
 		{ HOST_GEMM_DOT, 2, 4, 2, true, 64, 64, 64, 0 },
+		/* Made, from here on. */
+		{ HOST_GEMM_DOT, 2, 4, 2, true, 64, 64, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 48, 64, 48, 0 },
 	};
 	struct host_gemm g = { .m = 40, .n = 8, .k = 8 };
 	const char *why;
 
 	for (size_t i = 0; i < ARRAY_SIZE(config); i++) {
 		g.b_by_n = config[i].path == HOST_GEMM_DOT;
+		g.b_by_n |= i > 8;
+		g.b_type = i > 8 ? HOST_GEMM_MADE : HOST_GEMM_F32;
 		bool legal = host_gemm_legal(&g, &config[i], &why);
 		ok(!legal, "refused: %s (%zu)", why ? why : "nothing", i);
 	}
@@ -347,8 +426,14 @@ int main(void)
 		every_tile(level);
 		every_dot(level);
 	}
+	for (unsigned level = 2; (int)level <= cpu_level(""); level++) {
+		made(HOST_GEMM_NORMAL, level);
+		made(HOST_GEMM_SWAPPED, level);
+	}
 	defaults();
 	shares();
+	for (size_t m = 4; m < 300; m *= 3)
+		lists(m, 1 + (unsigned)below(5));
 	for (int path = HOST_GEMM_DOT; path < HOST_GEMM_PATHS; path++) {
 		special((enum host_gemm_path)path, false);
 		special((enum host_gemm_path)path, true);
