@@ -9,7 +9,8 @@
  *   - all rounds but the last are full, workgroups of a round run in step;
  *   - no WGP finds in a cache what another fetched, but for memory, where
  *     workgroups that run at the same time form a rectangle of tiles, whose
- *     rows of A and columns of B are fetched once per step;
+ *     rows of A and columns of B are fetched once per step; what is cold
+ *     comes from DRAM once, and then from where the rest is;
  *   - LDS accesses have no bank conflicts, code is in the instruction cache.
  * The pipeline simulator (predict.c) makes none of these simplifications but
  * the last of the first line.
@@ -133,8 +134,12 @@ static double l2(const struct work *w, double r)
 	return r * loaded(w) * busy / row(w, COST_L2_BW);
 }
 
-/* Bytes of a step that the whole GPU takes from L2 and memory. */
-static double fetched(const struct work *w, double r)
+/* Bytes of A, and of B, that the whole GPU takes from L2 in a step. */
+struct fetch {
+	double a, b;
+};
+
+static struct fetch fetched(const struct work *w, double r)
 {
 	const struct gemm_config *c = w->c;
 	double at = fmin(w->groups, r * row(w, COST_N_WGP)) / split_of(w);
@@ -144,30 +149,57 @@ static double fetched(const struct work *w, double r)
 			       : fmax(1, fmin(rows_n, ceil(at / cols_n)));
 	double cols = fmin(cols_n, ceil(at / rows));
 
-	return (rows * c->m * w->in + cols * c->n * w->b) * c->k * split_of(w);
+	double parts = c->k * split_of(w);
+
+	return (struct fetch){ rows * c->m * w->in * parts,
+			       cols * c->n * w->b * parts };
 }
 
-/* Bytes a cycle of the level that holds all operands. */
+static double dram_rate(const struct work *w)
+{
+	return row(w, COST_DRAM_BW) * row(w, COST_DRAM_READ_EFF) /
+	       (w->mhz * 1e6);
+}
+
+/* Bytes a cycle of the level that holds all that is warm. */
 static double memory_rate(const struct work *w)
 {
-	double bytes = tune_bytes(w->p), hz = w->mhz * 1e6;
+	double bytes = tune_bytes_warm(w->p);
 
 	if (bytes <= row(w, COST_L2_BYTES))
 		return row(w, COST_L2_BW);
 	if (bytes <= row(w, COST_MALL_BYTES))
-		return row(w, COST_MALL_BW) / hz;
-	return row(w, COST_DRAM_BW) * row(w, COST_DRAM_READ_EFF) / hz;
+		return row(w, COST_MALL_BW) / (w->mhz * 1e6);
+	return dram_rate(w);
+}
+
+/*
+ * Cycles of a fetch from beyond L2, `bytes` of each of `times` steps, of an
+ * operand of `all` bytes that lies in DRAM before the first.
+ */
+static double cold(const struct work *w, double bytes, double times, double all)
+{
+	double first = fmin(1, all / (bytes * times));
+
+	return bytes * (first / dram_rate(w) + (1 - first) / memory_rate(w));
 }
 
 static double memory(const struct work *w, double r)
 {
-	return fmax(fetched(w, r) / row(w, COST_L2_BW),
-		    fetched(w, r) / memory_rate(w));
+	struct fetch f = fetched(w, r);
+	double times = ceil(w->mine / r) * w->steps;
+	double a = f.a / memory_rate(w), b = f.b / memory_rate(w);
+
+	if (w->p->caches != TUNE_WARM)
+		b = cold(w, f.b, times, tune_bytes_b(w->p));
+	if (w->p->caches == TUNE_COLD)
+		a = cold(w, f.a, times, tune_bytes_a(w->p));
+	return fmax((f.a + f.b) / row(w, COST_L2_BW), a + b);
 }
 
 static double load_latency(const struct work *w)
 {
-	double bytes = tune_bytes(w->p);
+	double bytes = w->p->caches == TUNE_WARM ? tune_bytes(w->p) : INFINITY;
 	double beyond = bytes <= row(w, COST_L2_BYTES) ? 0
 		: bytes <= row(w, COST_MALL_BYTES) ? row(w, COST_IC_LAT)
 		: row(w, COST_DRAM_LAT);
@@ -318,11 +350,14 @@ static double bound_s(const struct work *w, const char **limit)
 {
 	double hz = w->mhz * 1e6;
 	double t = busiest(w, w->mine, limit) * w->steps / hz;
-	double dram = tune_bytes(w->p) / (memory_rate(w) * hz);
+	double warm = tune_bytes_warm(w->p);
+	/* Caches and DRAM may deliver at the same time. */
+	double memory_s = fmax(warm / memory_rate(w),
+			       (tune_bytes(w->p) - warm) / dram_rate(w)) / hz;
 
-	if (dram > t) {
+	if (memory_s > t) {
 		*limit = "memory";
-		t = dram;
+		t = memory_s;
 	}
 	return t + (reduces(w) ? row(w, COST_LAUNCH) * 1e-6 : 0);
 }

@@ -39,6 +39,39 @@ static bool know(void *ctx, const struct res_tune *t)
 	return true;
 }
 
+struct seeding {
+	struct hunt *h;
+	double far[HUNT_SEEDS];
+};
+
+/* The nearest first. */
+static bool sow(void *ctx, const struct res_tune_winner *w)
+{
+	struct seeding *s = ctx;
+	struct hunt *h = s->h;
+	double far = tune_far(h->p, &w->key);
+	struct hunt_entry *x = find(h, w->tune.config);
+	size_t at = h->n_seeds;
+
+	if (!x || x->c.state != RES_TUNE_RANKED || far > TUNE_NEAREST_FAR)
+		return true;
+	for (size_t i = 0; i < h->n_seeds; i++)
+		if (&h->v[h->seed[i]] == x)
+			return true;
+	while (at > 0 && far < s->far[at - 1])
+		at--;
+	if (at == HUNT_SEEDS)
+		return true;
+	h->n_seeds += h->n_seeds < HUNT_SEEDS;
+	for (size_t i = h->n_seeds - 1; i > at; i--) {
+		h->seed[i] = h->seed[i - 1];
+		s->far[i] = s->far[i - 1];
+	}
+	h->seed[at] = (size_t)(x - h->v);
+	s->far[at] = far;
+	return true;
+}
+
 struct res_tune hunt_row(const struct hunt_entry *x)
 {
 	bool timed = x->c.state == RES_TUNE_TIMED;
@@ -82,6 +115,7 @@ bool hunt_init(struct hunt *h, const struct tune_problem *p,
 	char op[TUNE_TEXT];
 	struct res_tune_key key = tune_store_key(s, p, RES_SIMULATED, "", op);
 	struct tune_space space;
+	struct seeding seeding = { .h = h };
 	bool known = false;
 
 	tune_space_init(&space, p, o->costs);
@@ -97,8 +131,9 @@ bool hunt_init(struct hunt *h, const struct tune_problem *p,
 	tune_space_fini(&space);
 	if (!res_tune_each(s->db, &key, any_row, &known, e))
 		return false;
-	return known ? res_tune_each(s->db, &key, know, h, e)
-		     : store_space(h, s, &key, e);
+	return (known ? res_tune_each(s->db, &key, know, h, e)
+		      : store_space(h, s, &key, e)) &&
+	       res_tune_winners(s->db, TUNE_CHIP, op, sow, &seeding, e);
 }
 
 void hunt_fini(struct hunt *h)
@@ -254,12 +289,25 @@ bool hunt_follow(struct hunt *h, const struct hunt *other, uint32_t budget,
 	return true;
 }
 
+static size_t next_seed(struct hunt *h)
+{
+	while (h->n_seeds) {
+		size_t i = h->seed[--h->n_seeds];
+
+		if (!h->v[i].taken && !is_hopeless(h, &h->v[i]))
+			return i;
+	}
+	return h->n;
+}
+
 bool hunt_next(struct hunt *h, uint32_t budget, size_t *out)
 {
 	if (h->done || h->taken >= budget)
 		return false;
-	*out = h->taken < budget / 4 ? first_free(h, PER_TILE)
-				     : most_promising(h);
+	*out = next_seed(h);
+	if (*out == h->n)
+		*out = h->taken < budget / 4 ? first_free(h, PER_TILE)
+					     : most_promising(h);
 	if (*out == h->n)
 		*out = first_free(h, INT32_MAX);
 	if (*out == h->n)

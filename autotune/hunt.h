@@ -19,11 +19,15 @@ struct hunt_entry {
 	char object[20], limit[64];
 };
 
+enum { HUNT_SEEDS = 4 };
+
 struct hunt {
 	const struct tune_problem *p;
 	struct hunt_entry *v; /* [n] by estimate, the illegal ones last */
 	size_t n, legal;
 	uint32_t timed, taken, failed, rejected;
+	size_t seed[HUNT_SEEDS]; /* [n_seeds] indices: fast for others */
+	size_t n_seeds;
 	size_t best; /* index of the fastest; n: none yet */
 	size_t *tried; /* [n_tried] those timed, or that did not compile */
 	size_t n_tried;
@@ -32,13 +36,16 @@ struct hunt {
 
 /* ---------------------------------------------------------- hunt.c ---- */
 
-/* The space of p, with what `known` rows of its key say already. */
+/*
+ * The space of p, with what `known` rows of its key say already, and what won
+ * for the problems nearest to it.
+ */
 bool hunt_init(struct hunt *h, const struct tune_problem *p,
 	       const struct tune_opts *o, struct tune_store *s, struct err *e);
 void hunt_fini(struct hunt *h);
 /*
- * The next candidate to time: the best by estimate, one of each tile, for a
- * quarter of the budget; then the one that is expected to be the fastest, which
+ * The next candidate to time: what won for near problems, then the best by
+ * estimate, one of each tile, for a quarter of the budget; then the one that is expected to be the fastest, which
  * is its estimate times what was found of configurations like it (hunt.c).
  * Those whose bound is above the fastest time are left out, and marked
  * rejected.  false: no more.
@@ -79,7 +86,7 @@ struct judge {
 	struct tune_rig rig;
 	/* Of the times that decide; operands "" for simulated ones. */
 	enum res_origin origin;
-	char operands[32]; /* and whether caches are cold */
+	char operands[32];
 	bool measures;
 };
 /*

@@ -52,8 +52,8 @@ bool judge_open(struct judge *j, struct err *e)
 		return false;
 	j->measures = tune_rig_has_clock(&j->rig, &j->origin, NULL);
 	if (j->measures)
-		snprintf(j->operands, sizeof(j->operands), "%s%s",
-			 j->o->operands, j->o->cold ? " cold" : "");
+		snprintf(j->operands, sizeof(j->operands), "%s",
+			 j->o->operands);
 	return true;
 }
 
@@ -249,6 +249,7 @@ static bool take_known(void *ctx, const struct res_tune_winner *w)
 
 	if (a->m != b->m || a->n != b->n || a->k != b->k ||
 	    a->batch != b->batch || a->origin != b->origin ||
+	    strcmp(a->caches, b->caches) ||
 	    strcmp(a->operands, b->operands) || strcmp(a->costs, b->costs) ||
 	    strcmp(a->code, b->code) ||
 	    rank_of(w->budget) < rank_of(k->budget->name))

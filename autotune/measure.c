@@ -118,12 +118,18 @@ static bool warm_up(struct bench *b, struct tune_arm *a)
 
 static bool set_caches(struct bench *b, struct tune_arm *a)
 {
+	uint64_t a_bytes = b->r->a->size_bytes;
 	double unused;
 
-	if (!b->p->cold)
+	if (b->p->caches == TUNE_WARM)
 		return launch(b, a, &unused);
-	return kfd_copy(b->r->dev, b->flush[0], 0, b->flush[1], 0, FLUSH_BYTES,
-			b->e);
+	if (!kfd_copy(b->r->dev, b->flush[0], 0, b->flush[1], 0, FLUSH_BYTES,
+		      b->e))
+		return false;
+	/* A is what the kernel before has just written. */
+	return b->p->caches == TUNE_COLD ||
+	       kfd_copy(b->r->dev, b->flush[1], 0, b->r->a, 0,
+			a_bytes < FLUSH_BYTES ? a_bytes : FLUSH_BYTES, b->e);
 }
 
 static void take_reading(struct tune_arm *a, const struct probe_reading *x)
@@ -145,7 +151,7 @@ static bool sample_once(struct bench *b, struct tune_arm *a, double *s,
 		return a->good ? false : true;
 	struct probe_reading before = probe_reading(b->r->dev);
 	/* What is cold is so once. */
-	unsigned repeat = b->p->cold ? 1 : a->repeat;
+	unsigned repeat = b->p->caches == TUNE_WARM ? a->repeat : 1;
 	for (unsigned i = 0; i < repeat && a->good; i++) {
 		if (!launch(b, a, &t))
 			return false;
@@ -274,7 +280,7 @@ static void finish(struct bench *b, struct tune_arm *a, size_t samples)
 
 static bool flush_memory(struct bench *b)
 {
-	for (int i = 0; b->p->cold && i < 2; i++)
+	for (int i = 0; b->p->caches != TUNE_WARM && i < 2; i++)
 		if (!kfd_mem_alloc(b->r->dev, KFD_VRAM, FLUSH_BYTES, "flush",
 				   &b->flush[i], b->e))
 			return false;

@@ -8,7 +8,9 @@
  *     the queue's read pointer or the host's clock;
  *   - all configurations are sampled in rounds, in an order shuffled anew for
  *     each: drift lies in everyone's spread, not in the difference;
- *   - the state of the caches is the same before each sample, and named;
+ *   - the state of the caches is the same before each sample, and named: the
+ *     product itself runs once for a warm one; for a cold one other data goes
+ *     through all of them, and then A, where only B is to be cold;
  *   - ten samples at least, of launches that together take SAMPLE_S or more;
  *   - sensors are read around each sample; one during which the driver took
  *     the card away is taken again;
@@ -47,7 +49,7 @@ struct tune_arm {
 
 struct tune_protocol {
 	size_t samples;		/* 0: TUNE_SAMPLES_LEAST */
-	bool cold;		/* caches hold other data; else the operands */
+	enum tune_caches caches; /* before each sample */
 	double warm_least_s, warm_most_s; /* 0: 1 and 20 */
 	uint64_t seed;		/* of the order */
 	const struct cost_model *costs; /* for the peak */

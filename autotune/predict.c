@@ -5,13 +5,15 @@
  * (compiler/sim) follows them for the workgroups that one WGP gets, a full
  * round and the rest, and leaves loops when they are steady.  Approximated:
  *   - the other WGPs do what this one does, at the same time;
- *   - operands lie in the smallest cache level that holds all of them, as after
- *     an earlier launch (a warm cache);
+ *   - operands lie where the problem's caches say (tune.h): warm ones in the
+ *     smallest level that holds all of them, cold ones in DRAM until a round
+ *     has fetched them;
  *   - the time is never less than the bound (bound.c): what a model of caches
  *     takes for shared may be fetched twice, but nothing is fetched less than
  *     once;
  *   - a second kernel (split, stream-K) begins a launch after the first ends.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,9 +33,67 @@ static struct gemm_operands addresses(void)
 	};
 }
 
+/* ---- where operands lie ---- */
+
+struct where {
+	uint64_t warm_bytes;
+	struct sim_cold cold[SIM_COLD_MOST];
+	int n_cold;
+};
+
+/*
+ * Rounds of the fullest WGP that find new parts of A and B.  Workgroups begin
+ * in the order of their numbers: bands of `order` rows of tiles run through all
+ * columns, for one product or part of K after the other.
+ */
+struct rounds {
+	double all, a, b;
+};
+
+static struct rounds count_rounds(const struct tune_problem *p,
+				  const struct gemm_config *c, int at_once,
+				  const struct cost_model *m)
+{
+	double rows = ceil((double)p->m / c->m);
+	double columns = ceil((double)tune_columns(p) / c->n);
+	double band = c->order > 1 ? fmin(c->order, rows) : 1;
+	double apart = (double)p->batch * (c->split > 1 ? c->split : 1);
+	double round = at_once * cost_value(m, COST_N_WGP);
+	struct rounds r = { .all = ceil(rows * columns * apart / round) };
+
+	r.a = r.b = r.all;
+	if (c->stream_k)
+		return r;
+	r.b = fmin(r.all, apart * ceil(columns * band / round));
+	r.a = fmin(r.all, apart * ceil(rows / band));
+	return r;
+}
+
+static struct where find_where(const struct tune_problem *p,
+			       const struct gemm_config *c,
+			       const struct gemm_code *code,
+			       const struct gemm_operands *x,
+			       const struct cost_model *m)
+{
+	const struct cc_stats *s = &code->object[0].stats;
+	int at_once = tune_groups_at_once(c, (int)s->vgprs, s->lds_bytes);
+	struct rounds r = count_rounds(p, c, at_once ? at_once : 1, m);
+	struct where w = { .warm_bytes = (uint64_t)tune_bytes_warm(p) };
+
+	if (p->caches != TUNE_WARM)
+		w.cold[w.n_cold++] = (struct sim_cold){
+			x->b, (uint64_t)tune_bytes_b(p), (int)r.b };
+	if (p->caches == TUNE_COLD)
+		w.cold[w.n_cold++] = (struct sim_cold){
+			x->a, (uint64_t)tune_bytes_a(p), (int)r.a };
+	return w;
+}
+
+/* ---- kernels ---- */
+
 /* One kernel; NAN time for one that has nothing to do. */
 static bool forecast(const struct gemm_code *code, const struct gemm_launch *g,
-		     int i, uint64_t footprint, const struct cost_model *m,
+		     int i, const struct where *at, const struct cost_model *m,
 		     struct sim_forecast *f, struct err *e)
 {
 	const struct buf *bytes = &code->object[i].bytes;
@@ -58,7 +118,11 @@ static bool forecast(const struct gemm_code *code, const struct gemm_launch *g,
 			    g->step[i].groups[2] },
 		.group_size = { g->step[i].group_size, 1, 1 },
 	};
-	bool ok = sim_object_forecast(m, &l, footprint, f, e) ||
+	if (!i) { /* the second kernel reads what the first has written */
+		memcpy(l.cold, at->cold, sizeof(l.cold));
+		l.n_cold = at->n_cold;
+	}
+	bool ok = sim_object_forecast(m, &l, at->warm_bytes, f, e) ||
 		  err_wrap(e, "%s", g->step[i].kernel);
 	free(args);
 	co_fini(&co);
@@ -133,7 +197,7 @@ bool tune_predict(const struct tune_problem *p, const struct gemm_config *c,
 	struct gemm_shape s = tune_shape(p);
 	struct gemm_operands x = addresses();
 	struct gemm_launch g;
-	double footprint = tune_bytes(p);
+	struct where at = find_where(p, c, code, &x, m);
 
 	*out = (struct tune_prediction){ 0 };
 	if (!gemm_launch(&p->op, c, &s, &x, &g, e))
@@ -141,7 +205,7 @@ bool tune_predict(const struct tune_problem *p, const struct gemm_config *c,
 	for (int i = 0; i < g.n; i++) {
 		struct sim_forecast f;
 
-		if (!forecast(code, &g, i, (uint64_t)footprint, m, &f, e))
+		if (!forecast(code, &g, i, &at, m, &f, e))
 			return false;
 		take(out, &f, i);
 		if (explained)

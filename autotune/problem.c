@@ -141,16 +141,53 @@ double tune_flop(const struct tune_problem *p)
 	return 2.0 * p->m * (double)tune_columns(p) * p->k * p->batch;
 }
 
-double tune_bytes(const struct tune_problem *p)
+double tune_bytes_a(const struct tune_problem *p)
 {
-	double in = tune_type_bytes(p->op.in), out = tune_type_bytes(p->op.out);
-	struct gemm_shape s = tune_shape(p);
+	return (double)p->m * p->k * p->batch * tune_type_bytes(p->op.in);
+}
+
+double tune_bytes_b(const struct tune_problem *p)
+{
+	return (double)tune_columns(p) * p->k * p->batch *
+	       tune_b_bytes(&p->op);
+}
+
+static double bytes_c(const struct tune_problem *p)
+{
 	double c = (p->op.beta ? 2 : 1) +
 		   (p->op.epilogue & GEMM_RESIDUAL ? 1 : 0);
 
-	return p->batch * (in * (double)s.stride_a +
-			   tune_b_bytes(&p->op) * (double)s.stride_b +
-			   out * c * (double)s.stride_c);
+	return c * p->m * p->n * p->batch * tune_type_bytes(p->op.out);
+}
+
+double tune_bytes(const struct tune_problem *p)
+{
+	return tune_bytes_a(p) + tune_bytes_b(p) + bytes_c(p);
+}
+
+double tune_bytes_warm(const struct tune_problem *p)
+{
+	return p->caches == TUNE_COLD ? bytes_c(p)
+	       : p->caches == TUNE_COLD_B ? tune_bytes_a(p) + bytes_c(p)
+	       : tune_bytes(p);
+}
+
+static const char *const caches[TUNE_CACHES] = { "warm", "cold-b", "cold" };
+
+const char *tune_caches_name(enum tune_caches c)
+{
+	return caches[c];
+}
+
+bool tune_caches_parse(const char *s, enum tune_caches *c, struct err *e)
+{
+	for (int i = 0; i < TUNE_CACHES; i++)
+		if (!strcmp(s, caches[i])) {
+			*c = (enum tune_caches)i;
+			return true;
+		}
+	return err_set(e, ERR_USAGE, "--caches %s: wanted warm, cold-b (B in "
+		       "memory) or cold (A and B)", s);
 }
 
 /* ---- lists ---- */
@@ -163,10 +200,11 @@ void tune_problems_fini(struct tune_problems *l)
 
 static bool add(struct tune_problems *l, const struct gemm_op *op,
 		uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
-		struct err *e)
+		enum tune_caches usual, struct err *e)
 {
 	/* The kernels count in 32 bits, the tuner multiplies in 64. */
 	const uint64_t most = 1 << 20;
+	const enum tune_caches state = l->caches ? *l->caches : usual;
 
 	if (!m || !n || !k || !batch || m > most || n > most || k > most ||
 	    batch > 65535)
@@ -178,7 +216,7 @@ static bool add(struct tune_problems *l, const struct gemm_op *op,
 			       (unsigned long long)most);
 	for (size_t i = 0; i < l->n; i++) /* once is enough */
 		if (l->v[i].m == m && l->v[i].n == n && l->v[i].k == k &&
-		    l->v[i].batch == batch &&
+		    l->v[i].batch == batch && l->v[i].caches == state &&
 		    l->v[i].op.b_trans == op->b_trans)
 			return true;
 	if (l->n == l->cap) {
@@ -187,7 +225,7 @@ static bool add(struct tune_problems *l, const struct gemm_op *op,
 	}
 	l->v[l->n++] = (struct tune_problem){
 		.op = *op, .m = (uint32_t)m, .n = (uint32_t)n,
-		.k = (uint32_t)k, .batch = (uint32_t)batch,
+		.k = (uint32_t)k, .batch = (uint32_t)batch, .caches = state,
 	};
 	return true;
 }
@@ -221,7 +259,7 @@ bool tune_problems_sizes(struct tune_problems *l, const struct gemm_op *op,
 	bool ok = sweep(text, &v, &n, e);
 
 	for (size_t i = 0; ok && i < n; i++)
-		ok = add(l, op, v[i], v[i], v[i], 1, e) ||
+		ok = add(l, op, v[i], v[i], v[i], 1, TUNE_WARM, e) ||
 		     err_wrap(e, "--sizes %s", text);
 	free(v);
 	return ok;
@@ -248,7 +286,7 @@ static bool shape_parse(struct tune_problems *l, const struct gemm_op *op,
 	if (n < 3 || at <= len)
 		return err_set(e, ERR_USAGE, "--shapes: '%.*s': wanted MxNxK "
 			       "or MxNxKxBATCH", (int)len, s);
-	return add(l, op, v[0], v[1], v[2], v[3], e) ||
+	return add(l, op, v[0], v[1], v[2], v[3], TUNE_WARM, e) ||
 	       err_wrap(e, "--shapes");
 }
 
@@ -300,7 +338,7 @@ static bool add_products(struct tune_problems *l, const struct gemm_op *op,
 
 	for (size_t i = 0; i < ARRAY_SIZE(product); i++)
 		if (!add(l, &product[i].op, m, product[i].n, product[i].k, 1,
-			 e))
+			 TUNE_COLD_B, e))
 			return false;
 	return true;
 }

@@ -32,7 +32,8 @@ double published_tflops(enum published_system s, const struct tune_problem *p)
 
 		if (r->system == s && r->type == p->op.in && r->m == p->m &&
 		    r->n == p->n && r->k == p->k && p->batch == 1 &&
-		    !p->op.epilogue && !p->op.beta && !p->op.weights)
+		    !p->op.epilogue && !p->op.beta && !p->op.weights &&
+		    p->caches == TUNE_WARM)
 			return r->tflops;
 	}
 	return NAN;

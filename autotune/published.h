@@ -16,7 +16,10 @@ enum published_system {
 };
 const char *published_name(enum published_system s);
 
-/* TFLOPS of one shape and type, whatever the layout; NAN: nothing. */
+/*
+ * TFLOPS of one shape and type, whatever the layout, of loops over one product:
+ * warm caches.  NAN: nothing.
+ */
 double published_tflops(enum published_system s, const struct tune_problem *p);
 /* The best of both Triton rows. */
 double published_triton(const struct tune_problem *p);

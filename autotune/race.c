@@ -46,7 +46,7 @@ static bool put_samples(struct judge *j, const struct hunt *h, size_t i,
 		 "\"batch\":%u,\"type\":\"%s\",\"config\":\"%s\","
 		 "\"operands\":\"%s\",\"caches\":\"%s\"}", p->m, p->n, p->k,
 		 p->batch, op, h->v[i].config, j->o->operands,
-		 j->o->cold ? "cold" : "warm");
+		 tune_caches_name(p->caches));
 	return res_case_id(j->s->db, "tune", "t0-tune", params, &r.case_id,
 			   e) &&
 	       res_result_add(j->s->db, &r, NULL, e);
@@ -105,7 +105,7 @@ static bool run(struct judge *j, struct hunt *h, const size_t *v, size_t n,
 	const struct tune_opts *o = j->o;
 	enum tune_fill fill;
 	const struct tune_protocol p = {
-		.samples = o->samples, .cold = o->cold, .seed = o->seed,
+		.samples = o->samples, .caches = h->p->caches, .seed = o->seed,
 		.costs = o->costs, .stop = o->stop, .quiet = o->quiet,
 	};
 	bool ok = tune_fill_parse(o->operands, &fill, e) &&

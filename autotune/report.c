@@ -32,12 +32,12 @@ static void number(struct table *t, int col, double v, int digits)
 }
 
 enum {
-	SHAPE, OP, TIME, TFLOPS, PEAK, CALLED, ROCBLAS, TRITON, T0_GPU, CONFIG,
+	SHAPE, OP, CACHES, TIME, TFLOPS, PEAK, CALLED, ROCBLAS, TRITON, T0_GPU, CONFIG,
 	LO, HI, SAMPLES, LIMIT, SECOND, BEHIND, ORIGIN, VERDICT, BOUND, CLOCK,
 	TRIED, SPACE,
 };
 #define COLUMNS                                                             \
-	"shape,op,#time_us,#TFLOPS,#peak_percent,#launched_TFLOPS,"         \
+	"shape,op,caches,#time_us,#TFLOPS,#peak_percent,#launched_TFLOPS,"         \
 	"#rocBLAS,#Triton,#T0_GPU,best,#lo_us,#hi_us,#samples,limit,"       \
 	"runner_up,#behind_percent,origin,verdict,#bound_us,#clock_MHz,"    \
 	"#simulated,#space"
@@ -79,6 +79,7 @@ static void row(struct table *t, const struct tune_report *r,
 	table_cell(t, SHAPE, "%s", text);
 	gemm_op_name(&p->op, text, sizeof(text));
 	table_cell(t, OP, "%s", text);
+	table_cell(t, CACHES, "%s", tune_caches_name(p->caches));
 	number(t, ROCBLAS, published_tflops(PUBLISHED_ROCBLAS, p), 1);
 	number(t, TRITON, published_triton(p), 1);
 	number(t, T0_GPU, published_tflops(PUBLISHED_T0_GPU, p), 1);
@@ -112,13 +113,13 @@ static bool print_columns(const struct table *all, const char *columns,
 static bool print_text(const struct table *all, const struct tune_report *r,
 		       struct err *e)
 {
-	static const int speed[] = { SHAPE, OP, TIME, LO, HI, TFLOPS, PEAK,
+	static const int speed[] = { SHAPE, OP, CACHES, TIME, LO, HI, TFLOPS, PEAK,
 				     CALLED, ROCBLAS, TRITON, T0_GPU, ORIGIN,
 				     VERDICT };
 	static const int what[] = { SHAPE, CONFIG, SECOND, BEHIND, LIMIT,
 				    TRIED, SPACE };
 
-	if (!print_columns(all, "shape,op,#us,#lo,#hi,#TFLOPS,#% of peak,"
+	if (!print_columns(all, "shape,op,caches,#us,#lo,#hi,#TFLOPS,#% of peak,"
 			   "#launched,#rocBLAS,#Triton,#T0-GPU,origin,verdict",
 			   speed, ARRAY_SIZE(speed), r, e))
 		return false;
@@ -178,7 +179,8 @@ static bool notes(const struct tune_report *r, const struct tune_outcome *o,
 			"%.0f MHz, and %.0f MHz beyond %.0f us; `launched' adds "
 			"%.2f us.\nPublished: rocBLAS and Triton by the wall "
 			"clock, normal operands, clock not said; T0-GPU on "
-			"zeros.",
+			"zeros; all in loops, with\nwarm caches.  Cold-b: B "
+			"comes from memory, A and C do not.",
 			cost_value(r->costs, COST_CLOCK_SHORT),
 			cost_value(r->costs, COST_CLOCK),
 			cost_value(r->costs, COST_SHORT_US),

@@ -5,8 +5,8 @@
 
 #include "autotune/check.h"
 
-/* How far the nearest may be, and how many of each kind are looked at. */
-#define NEAREST 2.0
+/* How far another state of the caches is; winners of each kind looked at. */
+#define OTHER_CACHES 1.0
 enum { LOOK = 6 };
 
 struct tune_selector {
@@ -140,6 +140,16 @@ static double apart(double a, double b)
 	return fabs(log2((a > 0 ? a : 0.5) / (b > 0 ? b : 0.5)));
 }
 
+double tune_far(const struct tune_problem *p, const struct res_tune_key *k)
+{
+	if ((p->batch > 1) != (k->batch > 1))
+		return INFINITY;
+	return apart(p->m, (double)k->m) + apart(p->n, (double)k->n) +
+	       apart(p->k, (double)k->k) +
+	       (strcmp(k->caches, tune_caches_name(p->caches)) ? OTHER_CACHES
+							       : 0);
+}
+
 /* Nearer, or as near and measured where the other is simulated. */
 static bool is_better(const struct found *a, const struct found *b)
 {
@@ -150,22 +160,18 @@ static bool is_better(const struct found *a, const struct found *b)
 static bool look(void *ctx, const struct res_tune_winner *w)
 {
 	struct finding *f = ctx;
-	const struct tune_problem *p = f->p;
 	struct found x = {
-		.far = apart(p->m, (double)w->key.m) +
-		       apart(p->n, (double)w->key.n) +
-		       apart(p->k, (double)w->key.k) +
-		       ((p->batch > 1) != (w->key.batch > 1) ? INFINITY : 0),
-		.time_s = w->tune.time_s, .origin = w->key.origin,
+		.far = tune_far(f->p, &w->key), .time_s = w->tune.time_s,
+		.origin = w->key.origin,
 	};
 	int at = f->n;
 
-	if (x.far > NEAREST)
+	if (x.far > TUNE_NEAREST_FAR)
 		return true;
 	snprintf(x.config, sizeof(x.config), "%s", w->tune.config);
-	snprintf(x.shape, sizeof(x.shape), "%lldx%lldx%lld",
+	snprintf(x.shape, sizeof(x.shape), "%lldx%lldx%lld %s",
 		 (long long)w->key.m, (long long)w->key.n,
-		 (long long)w->key.k);
+		 (long long)w->key.k, w->key.caches);
 	while (at > 0 && is_better(&x, &f->v[at - 1]))
 		at--;
 	if (at == LOOK)

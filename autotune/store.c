@@ -98,7 +98,8 @@ struct res_tune_key tune_store_key(const struct tune_store *s,
 	gemm_op_name(&p->op, op, TUNE_TEXT);
 	return (struct res_tune_key){
 		.target = TUNE_CHIP, .op = op, .m = p->m, .n = p->n,
-		.k = p->k, .batch = p->batch, .caches = "warm", .origin = origin,
+		.k = p->k, .batch = p->batch, 
+		.caches = tune_caches_name(p->caches), .origin = origin,
 		.operands = operands, .costs = s->costs, .code = s->code,
 	};
 }
@@ -118,6 +119,9 @@ static bool case_of(struct tune_store *s, const struct tune_speed *x,
 		   p->n, p->k, op);
 	if (p->batch > 1)
 		buf_printf(&b, ",\"batch\":%u", p->batch);
+	if (p->caches != TUNE_WARM)
+		buf_printf(&b, ",\"caches\":\"%s\"",
+			   tune_caches_name(p->caches));
 	if (!x->winner)
 		buf_printf(&b, ",\"tile_m\":%u,\"tile_n\":%u,"
 			   "\"config\":\"%s\"", x->config->m, x->config->n,

@@ -19,8 +19,9 @@ static void on_signal(int sig)
 
 struct options {
 	struct tune_opts o;
-	const char *sizes, *shapes, *model, *dtype, *layout, *epilogue;
+	const char *sizes, *shapes, *model, *dtype, *layout, *epilogue, *caches;
 	const char *budget, *output;
+	enum tune_caches state; /* if `caches` is given */
 	struct cli_list set;
 	bool json, csv, explain, list;
 	uint64_t jobs;
@@ -39,6 +40,7 @@ static bool problems(const struct options *x, struct tune_problems *l,
 {
 	struct gemm_op op;
 
+	l->caches = x->caches ? &x->state : NULL;
 	if (!tune_op_parse(x->dtype, x->layout, x->epilogue, &op, e))
 		return false;
 	if (!x->sizes && !x->shapes && !x->model)
@@ -58,9 +60,9 @@ static bool check(struct options *x, int argc, int first, struct err *e)
 	if (x->json && x->csv)
 		return err_set(e, ERR_USAGE, "--json and --csv exclude each "
 			       "other");
-	if (is_host(x) && (x->list || x->explain || x->o.cold))
+	if (is_host(x) && (x->list || x->explain || x->caches))
 		return err_set(e, ERR_USAGE, "--device host knows no --list, "
-			       "--explain or --cold");
+			       "--explain or --caches");
 	if (x->jobs > 1024)
 		return err_set(e, ERR_USAGE, "--jobs %llu: wanted 1..1024, or 0 "
 			       "for one per processor",
@@ -69,7 +71,8 @@ static bool check(struct options *x, int argc, int first, struct err *e)
 		return err_set(e, ERR_USAGE, "--samples %llu: wanted 10..10000",
 			       (unsigned long long)x->o.samples);
 	x->o.jobs = (unsigned)x->jobs;
-	return tune_fill_parse(x->o.operands, &x->fill, e) &&
+	return (!x->caches || tune_caches_parse(x->caches, &x->state, e)) &&
+	       tune_fill_parse(x->o.operands, &x->fill, e) &&
 	       tune_budget_parse(x->budget, &x->o.budget, e);
 }
 
@@ -192,8 +195,10 @@ int main(int argc, char **argv)
 		  "zero, constant (normal)" },
 		{ "samples", 0, CLI_U64, &x.o.samples, "N",
 		  "of each configuration timed on a card, at least 10 (10)" },
-		{ "cold", 0, CLI_FLAG, &x.o.cold, NULL,
-		  "caches hold other data before each sample" },
+		{ "caches", 0, CLI_STR, &x.caches, "STATE",
+		  "before a product: warm, cold-b (B in memory, as weights), "
+		  "cold (A and B); default: cold-b with --shapes-from, else "
+		  "warm" },
 		{ "device", 0, CLI_STR, &x.o.device, "SPEC",
 		  "soft, kfd, kfd:N, or host for this processor; default: "
 		  "$T0_DEVICE, else the first gfx11 GPU, else soft" },

@@ -38,9 +38,22 @@
 
 #define TUNE_CHIP "gfx1100"
 
+/*
+ * Where operands lie before a product begins.  Loops that call one product over
+ * and over find all where the last call left it; a model's weights are in DRAM,
+ * while what the kernel before has just written is not.
+ */
+enum tune_caches {
+	TUNE_WARM,   /* in the smallest level of caches that holds all */
+	TUNE_COLD_B, /* B in DRAM, the others as in TUNE_WARM */
+	TUNE_COLD,   /* A, B and C in DRAM */
+	TUNE_CACHES
+};
+
 struct tune_problem {
 	struct gemm_op op;
 	uint32_t m, n, k, batch;
+	enum tune_caches caches;
 };
 
 /* Room for any text form below. */
@@ -59,17 +72,25 @@ bool tune_op_parse(const char *dtype, const char *layout, const char *epilogue,
 uint32_t tune_type_bytes(enum dsl_type t);
 /* Bytes of an element of B, with its share of a scale. */
 double tune_b_bytes(const struct gemm_op *op);
+/* "warm", "cold-b", "cold"; of the database, too. */
+const char *tune_caches_name(enum tune_caches c);
+bool tune_caches_parse(const char *s, enum tune_caches *c, struct err *e);
 /* Dense. */
 struct gemm_shape tune_shape(const struct tune_problem *p);
 double tune_flop(const struct tune_problem *p);
 /* Columns of B; SwiGLU takes two for one of C. */
 uint64_t tune_columns(const struct tune_problem *p);
-/* Bytes of A, B and C, each once. */
+/* Bytes of A, B and C, each once; of A, of B; of those in caches. */
 double tune_bytes(const struct tune_problem *p);
+double tune_bytes_a(const struct tune_problem *p);
+double tune_bytes_b(const struct tune_problem *p);
+double tune_bytes_warm(const struct tune_problem *p);
 
 struct tune_problems {
 	struct tune_problem *v; /* [n] */
 	size_t n, cap;
+	/* Of what is added; NULL: warm, but cold-b for what a model needs. */
+	const enum tune_caches *caches;
 };
 void tune_problems_fini(struct tune_problems *l);
 /* Cubes of these sizes (base/base.h: sweeps); "a..b" means powers of two. */
@@ -181,7 +202,6 @@ struct tune_opts {
 	char *const *argv;
 	/* Of measurements, where the device has a clock: */
 	uint64_t samples; /* 0: as many as the protocol wants at least */
-	bool cold;	  /* caches; else warm */
 	const struct tune_clock *clock; /* instead of `device`; NULL: none */
 	/* NULL: gemm_compile(); for tests, which compile wrong kernels. */
 	bool (*compile)(const struct gemm_op *op, const struct gemm_config *c,
@@ -248,9 +268,12 @@ void tune_object_digest(const struct gemm_code *code, char out[20]);
 
 /*
  * What an engine launches.  In this order:
- *	exact	 the winner of this very problem; measured before simulated
- *	nearest	 the winner of the same operation whose sizes are least far,
- *		 |log2(m/m')| + |log2(n/n')| + |log2(k/k')| <= 2
+ *	exact	 the winner of this very problem, caches and all; measured
+ *		 before simulated
+ *	nearest	 the winner of the same operation that is least far,
+ *		 |log2(m/m')| + |log2(n/n')| + |log2(k/k')| <= 2, and one
+ *		 more for another state of the caches: the same sizes warm
+ *		 are as good as twice the rows cold
  *	model	 the best of the space by the analytic estimate
  * Whatever it is, it is compiled, and taken only if just this machine code
  * passed the check of the problem's class and never failed one.  With a device
@@ -267,6 +290,10 @@ struct tune_choice {
 	char why[240];	/* for people: which row, which rule */
 };
 void tune_choice_fini(struct tune_choice *c);
+
+/* How far apart the rule "nearest" calls two problems of the same operation. */
+#define TUNE_NEAREST_FAR 2.0
+double tune_far(const struct tune_problem *p, const struct res_tune_key *k);
 
 struct tune_selector;
 /* Uses db, device (NULL: no checks), costs, seed and compile of `o`. */

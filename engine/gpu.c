@@ -78,7 +78,9 @@ const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
 static bool tiles_select(struct gpu *g, struct gpu_tiles *t, char *why,
 			 size_t size)
 {
-	const struct tune_problem p = { t->op, t->m, t->n, t->k, 1 };
+	/* B is the weights, of which other layers' came before. */
+	const struct tune_problem p = { t->op, t->m, t->n, t->k, 1,
+					TUNE_COLD_B };
 	struct tune_choice c;
 
 	if (!t->m || !g->selector || !tune_select(g->selector, &p, &c, NULL))

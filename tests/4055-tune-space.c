@@ -131,6 +131,93 @@ static void test_bound(void)
 	is_str(c.limit, "memory", "by memory");
 }
 
+static double predicted(const struct tune_problem *p, const char *name,
+			double *bound_s)
+{
+	struct tune_prediction t = { 0 };
+	struct gemm_code code = { .n = 0 };
+	struct tune_candidate c = { .bound_s = 0 };
+	struct tune_needs needs;
+	struct err e = { 0 };
+
+	if (!gemm_config_parse(name, &c.config, &e) ||
+	    !gemm_compile(&p->op, &c.config, NULL, &code, &e) ||
+	    !tune_predict(p, &c.config, &code, &costs, false, &t, &e))
+		diag("%s: %s", name, e.msg);
+	tune_needs_guess(p, &c.config, &needs);
+	tune_bound(p, &costs, &needs, &c);
+	*bound_s = c.bound_s;
+	tune_prediction_fini(&t);
+	gemm_code_fini(&code);
+	return t.time_s;
+}
+
+static size_t in_state(const struct tune_problems *l, enum tune_caches c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += l->v[i].caches == c;
+	return n;
+}
+
+/* A model's weights are not where the last call left them. */
+static void test_states(void)
+{
+	enum tune_caches all = TUNE_COLD;
+	struct tune_problems l = { 0 };
+	struct gemm_op op = problem("nt", 1, 1, 1).op;
+	struct err e = { 0 };
+
+	ok(tune_problems_sizes(&l, &op, "256..1024", &e) &&
+	   in_state(&l, TUNE_WARM) == 3, "sizes are of warm caches");
+	ok(tune_problems_model(&l, &op, "qwen3-0.6b", &e) &&
+	   in_state(&l, TUNE_COLD_B) == l.n - 3 && l.n > 10,
+	   "what a model needs has its weights in memory: %zu", l.n - 3);
+	l.caches = &all;
+	ok(tune_problems_sizes(&l, &op, "256", &e) &&
+	   in_state(&l, TUNE_COLD) == 1, "unless another state is asked for");
+	tune_problems_fini(&l);
+}
+
+/*
+ * Gate and up of a prompt: a tile that loads without fetching ahead is fine
+ * while B lies in the Infinity Cache, and waits for DRAM where it does not.
+ */
+static void test_caches(void)
+{
+	const char *waits = "256x128x64_w2x4_b1_p0_u1_g0_pad_wgp_even";
+	const char *hides = "128x64x32_w2x1_b1_p0_u1_g0_pad_wgp_even";
+	const char *narrow = "16x16x64_w1x1_b1_p1_u1_g0_pad_wgp";
+	struct tune_problem p = { .m = 512, .n = 3072, .k = 1024, .batch = 1 };
+	struct tune_problem cold, line;
+	double bound, warm_s, cold_s;
+	struct err e = { 0 };
+
+	ok(tune_op_parse("bf16", "nt", "swiglu", &p.op, &e), "%s", e.msg);
+	cold = p;
+	cold.caches = TUNE_COLD_B;
+	warm_s = predicted(&p, hides, &bound) / predicted(&p, waits, &bound);
+	cold_s = predicted(&cold, hides, &bound) /
+		 predicted(&cold, waits, &bound);
+	ok(warm_s > 1, "with warm caches %s is faster, 1 : %.3f", waits, warm_s);
+	ok(cold_s < 0.97, "with B in memory the other is, %.3f : 1", cold_s);
+
+	/* Decoding: 6.3 MB of weights at 864 GB/s are 7.3 us, 2.1 from caches. */
+	line = problem("nt", 1, 3072, 1024);
+	warm_s = predicted(&line, narrow, &bound);
+	ok(bound < 4e-6 && warm_s < 7e-6, "one row, warm: %.2f us, %.2f at "
+	   "least", warm_s * 1e6, bound * 1e6);
+	line.caches = TUNE_COLD_B;
+	cold_s = predicted(&line, narrow, &bound);
+	ok(bound > 7.2e-6 && bound < 7.4e-6 && cold_s >= bound &&
+	   cold_s < 15e-6, "with B in memory: %.2f us, %.2f at least",
+	   cold_s * 1e6, bound * 1e6);
+	line.caches = TUNE_COLD;
+	ok(predicted(&line, narrow, &bound) >= cold_s, "with A there as well: "
+	   "not less");
+}
+
 int main(void)
 {
 	cost_init(&costs, TUNE_CHIP);
@@ -139,6 +226,8 @@ int main(void)
 	test_space("nt", 1, 3072, 1024, 300);
 	test_space("tt", 1000, 77, 33, 500);
 	test_bound();
+	test_states();
+	test_caches();
 	test_rank("nt", 1024);
 	test_rank("nn", 512);
 	cost_fini(&costs);

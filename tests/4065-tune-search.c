@@ -131,6 +131,61 @@ static void test_select(void)
 	       "both were checked then and there");
 }
 
+static struct tune_choice chosen(struct tune_selector *s,
+				 struct tune_problem p)
+{
+	struct tune_choice c;
+	struct err e = { 0 };
+
+	if (!ok(tune_select(s, &p, &c, &e), "for caches that are %s: %s%s",
+		tune_caches_name(p.caches), c.why, e.msg))
+		c.how = TUNE_MODEL;
+	gemm_code_fini(&c.code);
+	return c;
+}
+
+/* Rows of the state that is asked for first, then of another, one further. */
+static void test_caches(void)
+{
+	struct tune_opts o = options();
+	struct tune_problem warm = problem(96, 64, 64), cold = warm;
+	struct tune_problem wide = problem(96, 128, 64);
+	struct tune_outcome out[2];
+	struct err e = { 0 };
+
+	*wrong = 0;
+	cold.caches = TUNE_COLD_B;
+	out[0] = search(warm);
+	out[1] = search(cold);
+	ok(out[0].found && out[1].found && !out[1].stored,
+	   "one shape, warm and cold, is two searches");
+	is_i64(count("SELECT count(*) FROM v_tunes WHERE winner AND m = 96 AND "
+		     "caches = 'cold-b'"), 1, "with a winner each");
+	is_i64(count("SELECT count(*) FROM v_tunes c JOIN v_tunes w "
+		     "USING(m, n, k, config) WHERE w.winner AND m = 96 AND "
+		     "w.caches = 'warm' AND c.caches = 'cold-b' AND "
+		     "(c.state = 'timed' OR c.reason LIKE 'bound: %')"), 1,
+	       "the warm winner was tried for the cold search, too");
+	o.device = "soft"; /* more may have to be checked */
+	struct tune_selector *s = tune_selector_open(&o, &e);
+	if (!ok(s, "a selector: %s", e.msg))
+		return;
+	struct tune_choice c = chosen(s, cold);
+	is_i64(c.how, TUNE_EXACT, "the cold row");
+	has_str(c.why, "96x64x64 cold-b", "is the one that is taken");
+	has_str(chosen(s, warm).why, "96x64x64 warm", "and the warm one");
+	raw_sql(path, "DELETE FROM tune_winners WHERE tune IN(SELECT tune FROM "
+		"v_tunes WHERE caches = 'cold-b')");
+	c = chosen(s, cold);
+	is_i64(c.how, TUNE_NEAREST, "without it, the nearest");
+	has_str(c.why, "96x64x64 warm", "which is the warm one");
+	out[1] = search((wide.caches = TUNE_COLD_B, wide));
+	cold.n = 80;
+	has_str(chosen(s, cold).why, "96x128x64 cold-b", "80 columns cold are "
+		"nearer to 128 cold than to 64 warm");
+	tune_selector_close(s);
+}
+
 /* The code of today differs from what was checked: not exact any more. */
 static void test_stale(void)
 {
@@ -158,6 +213,7 @@ int main(void)
 	test_wrong();
 	test_select();
 	test_stale();
+	test_caches();
 	cost_fini(&costs);
 	ok(is_intact(path), "the file is whole");
 	remove_dir(dir);

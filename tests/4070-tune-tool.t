@@ -36,6 +36,50 @@ has "$tmp/out" 'VGPRs' 'is said with its registers'
 has "$tmp/out" 'pipes:' 'its pipes'
 has "$tmp/out" 'waves: issue' 'and its stalls'
 has "$tmp/out" 'The simulator is off by' "beside the simulator's own error"
+has "$tmp/out" '(Triton 128x128x32, 9 published sizes, 9 rows)' \
+	'found now, for the database has none'
+
+# ---- the simulator's error, as it was validated ----
+sim="$T0_BUILD/t0-sim"
+{
+	echo 'source_doc,system,M,N,K,tile_m,tile_n,tile_k,split_k,wg_mode,other,tflops'
+	for n in 256 512 1024 2048 4096; do
+		for doc in a b; do
+			echo "$doc,Triton,$n,$n,$n,128,128,32,,,reliability=good,$((n / 40 + 1))"
+		done
+	done
+} >"$tmp/perf.csv"
+cp "$db" "$tmp/v.db"
+exits 0 'the simulator is validated' "$sim" validate --perf "$tmp/perf.csv" \
+	--db "$tmp/v.db" --csv
+want=$(tr -d '\r' <"$tmp/out" | awk -F, '/^gemm,judge/ {
+	printf "%.1f %% in the mean and %.1f %% at worst (t0-sim validate, " \
+		"rows that judge, %d rows)", $5, $6, $3 }')
+ok 'some of its rows judge' test -n "$want"
+exits 0 'a table with that database' $tune $few --db "$tmp/v.db"
+has "$tmp/out" "The simulator is off by $want" "says that error: $want"
+sed '/^a,/d' "$tmp/perf.csv" >"$tmp/fewer.csv"
+"$sim" validate --quiet --perf "$tmp/fewer.csv" --db "$tmp/v.db" --csv \
+	>"$tmp/out"
+newest=$(tr -d '\r' <"$tmp/out" | awk -F, '/^gemm,judge/ { print $3 " rows)" }')
+exits 0 'another validation' $tune $few --db "$tmp/v.db"
+has "$tmp/out" "rows that judge, $newest" "the newest counts: $newest"
+exits 0 'a table for programs' $tune $few --db "$tmp/v.db" --csv
+is "$(grep -c 'off by' "$tmp/out")" 0 'has no notes'
+# Of a database whose validation no row judges, it is found out as without.
+"$T0_BUILD/t0-results" sql --db "$tmp/v.db" 'SELECT 1' >/dev/null
+sqlite3 "$tmp/v.db" "UPDATE cases SET params = replace(params, 'gemm judge',
+	'gemm train') WHERE area = 'predict'"
+exits 0 'rows that only train' $tune $few --db "$tmp/v.db"
+has "$tmp/out" '(Triton 128x128x32' 'say nothing'
+
+# ---- where operands lie ----
+exits 0 'with B in memory' $tune $few --db "$db" --caches cold-b --csv
+is "$(grep -c ',cold-b,' "$tmp/out")" 2 'the table says so'
+is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE winner AND
+	caches = 'cold-b'")" 2 'and these are problems of their own'
+exits 2 'a state that there is not' $tune $few --db "$db" --caches hot
+has "$tmp/err" 'cold-b (B in memory)' 'is told the others'
 exits 0 'the space alone' $tune --sizes 256 --list --csv --db "$tmp/none.db"
 is "$(grep -c ranked "$tmp/out" | awk '{ print ($1 > 1000) }')" 1 \
 	'has over a thousand configurations, ranked'

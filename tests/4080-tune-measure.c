@@ -222,6 +222,20 @@ static void test_search(const struct tune_clock *clock)
 	is_i64(raw_sql(path, "SELECT count(*) FROM samples"), 20,
 	       "all samples are kept");
 	is_i64(raw_sql(path, "SELECT count(*) FROM v_tunes WHERE "
+			     "caches = 'warm'") ==
+	       raw_sql(path, "SELECT count(*) FROM v_tunes"), 1,
+	       "their caches are said to be warm");
+	p.caches = TUNE_COLD_B;
+	ok(tune_search(&o, &l, &out, &e) && out.found && !out.stored,
+	   "cold ones are another search: %s%s", e.msg, out.why);
+	is_i64(raw_sql(path, "SELECT count(*) FROM v_tunes WHERE winner AND "
+			     "operands = 'normal' AND caches = 'cold-b' AND "
+			     "samples = 10"), 1, "with a winner of its own");
+	is_i64(raw_sql(path, "SELECT count(*) FROM cases WHERE "
+			     "params ->> 'caches' = 'cold-b' AND "
+			     "area = 'tune' AND name = 't0-tune'") > 1, 1,
+	       "its samples say how the caches were");
+	is_i64(raw_sql(path, "SELECT count(*) FROM v_tunes WHERE "
 			     "origin = 'hardware'") +
 	       raw_sql(path, "SELECT count(*) FROM v_results WHERE "
 			     "origin = 'hardware'"), 0,

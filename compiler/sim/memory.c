@@ -99,11 +99,21 @@ static uint64_t home_latency(const struct sim *s, enum sim_level home)
 	return sim_ns(s, home == SIM_IC ? COST_IC_LAT : COST_DRAM_LAT);
 }
 
+static bool is_cold(const struct sim *s, uint64_t line)
+{
+	for (int i = 0; i < s->c->n_cold; i++)
+		if (line * LINE - s->c->cold[i].at < s->c->cold[i].bytes)
+			return true;
+	return false;
+}
+
 /* Where a line comes from that no cache of ours has. */
 static enum sim_level find_home(struct sim *s, uint64_t line)
 {
 	bool hit = false;
 
+	if (is_cold(s, line))
+		return SIM_DRAM;
 	if (s->mall.sets)
 		cache_find(&s->mall, line, &hit);
 	return hit ? SIM_IC : s->home;

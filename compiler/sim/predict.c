@@ -7,13 +7,36 @@
 
 /* ---- rounds ---- */
 
-static bool simulate(const struct sim_dispatch *d, int groups, double mhz,
-		     struct sim_result *r, struct err *e)
+/* What is cold in round number `round`, from 0. */
+static int cold_in(const struct sim_dispatch *d, int round,
+		   struct sim_cold out[SIM_COLD_MOST])
+{
+	int n = 0;
+
+	for (int i = 0; i < d->n_cold; i++)
+		if (!d->cold[i].rounds || round < d->cold[i].rounds)
+			out[n++] = d->cold[i];
+	return n;
+}
+
+/* The round, of those before `end`, from which on something else is cold. */
+static int next_change(const struct sim_dispatch *d, int round, int end)
+{
+	for (int i = 0; i < d->n_cold; i++)
+		if (d->cold[i].rounds > round && d->cold[i].rounds < end)
+			end = d->cold[i].rounds;
+	return end;
+}
+
+static bool simulate(const struct sim_dispatch *d, int round, int groups,
+		     double mhz, struct sim_result *r, struct err *e)
 {
 	double wgps = cost_value(d->cost, COST_N_WGP);
+	struct sim_cold cold[SIM_COLD_MOST];
 	struct sim_config c = {
 		.cost = d->cost, .clock_mhz = mhz, .warmth = d->warmth,
 		.footprint_bytes = d->footprint_bytes,
+		.cold = cold, .n_cold = cold_in(d, round, cold),
 		.warm_code = d->warmth == SIM_WARM, .trips = d->trips,
 		.busy_wgps = (double)d->groups < wgps ? (int)d->groups
 						      : (int)wgps,
@@ -60,18 +83,21 @@ static bool at_clock(const struct sim_dispatch *d, double mhz,
 		     struct sim_forecast *f, struct err *e)
 {
 	int whole = f->groups / f->at_once, rest = f->groups % f->at_once;
-	struct sim_result part = { 0 };
 
 	sim_fini(&f->round);
-	if (whole && !simulate(d, f->at_once, mhz, &f->round, e))
-		return false;
-	if (rest && !simulate(d, rest, mhz, &part, e))
-		return false;
-	f->cycles = whole * (double)f->round.cycles + (double)part.cycles;
-	if (whole)
-		sim_fini(&part);
-	else
-		f->round = part;
+	f->cycles = 0;
+	for (int i = 0, next; i < whole + (rest > 0); i = next) {
+		struct sim_result r = { 0 };
+
+		next = i < whole ? next_change(d, i, whole) : i + 1;
+		if (!simulate(d, i, i < whole ? f->at_once : rest, mhz, &r, e))
+			return false;
+		f->cycles += (next - i) * (double)r.cycles;
+		if (i)
+			sim_fini(&r);
+		else
+			f->round = r;
+	}
 	f->rounds = whole + (rest > 0);
 	f->clock_mhz = mhz;
 	f->limit = sim_pipe_name(f->round.limit);
@@ -149,6 +175,7 @@ bool sim_object_forecast(const struct cost_model *m,
 		.cost = m, .footprint_bytes = footprint_bytes,
 		.groups = (uint64_t)l->groups[0] * l->groups[1] * l->groups[2],
 		.warmth = SIM_WARM, .trips = SIM_TRIPS,
+		.cold = l->cold, .n_cold = l->n_cold,
 		.open = open_object, .close = sim_object_close, .ctx = &o,
 	};
 

@@ -142,6 +142,16 @@ enum sim_warmth {
 		    * what the kernel has brought into them */
 };
 
+/*
+ * Memory that lies in DRAM whatever the warmth, for the first `rounds` of the
+ * fullest WGP: what these bring into caches, later ones find there.  0: always.
+ */
+struct sim_cold {
+	uint64_t at, bytes;
+	int rounds;
+};
+enum { SIM_COLD_MOST = 2 };
+
 /* An instruction issues: what observers see, in order of cycles. */
 struct sim_event {
 	uint64_t cycle, pc;
@@ -158,6 +168,8 @@ struct sim_config {
 	double clock_mhz;     /* 0: the model's "clock" */
 	enum sim_warmth warmth;
 	uint64_t footprint_bytes; /* of the dispatch, for SIM_WARM */
+	const struct sim_cold *cold; /* [n_cold] none of it is in a cache */
+	int n_cold;
 	int busy_wgps;	      /* that share L2 and memory; 0: all */
 	bool warm_code;	      /* the instruction cache holds the code */
 	bool lax;	      /* code may hold what no table knows: recorded
@@ -266,6 +278,8 @@ struct sim_dispatch {
 	uint64_t groups;	  /* workgroups of the grid */
 	uint64_t footprint_bytes; /* that the dispatch goes over, once each */
 	enum sim_warmth warmth;
+	const struct sim_cold *cold; /* [n_cold], SIM_COLD_MOST at most */
+	int n_cold;
 	int trips;		  /* as in sim_config */
 	/*
 	 * 0: "clock.short", or "clock" when the dispatch takes longer than
@@ -305,6 +319,8 @@ struct sim_launch {
 	/* Or 0: a buffer whose contents kernels branch on, as lengths are. */
 	uint64_t data_va, data_bytes;
 	const void *data;
+	struct sim_cold cold[SIM_COLD_MOST]; /* [n_cold] of a forecast */
+	int n_cold;
 	/*
 	 * Where a branch would skip code depending on data, follow the path
 	 * that skips nothing, instead of giving up.
