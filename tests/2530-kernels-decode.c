@@ -40,10 +40,14 @@ static void special(struct attention *a)
 	size_t k = cache_place(&a->c, (uint32_t)arr_get(&a->slot, 0), 0, 1);
 	size_t v = cache_place(&a->c, (uint32_t)arr_get(&a->slot, 1), 0, 2);
 
-	arr_set(&a->c.k, k, arr_get(&a->q, 0) > 0 ? -INFINITY : INFINITY);
-	arr_set(&a->c.v, v, INFINITY);
+	if (a->cache_kind != SSA_I8)
+		arr_set(&a->c.k, k, arr_get(&a->q, 0) > 0 ? -INFINITY :
+							    INFINITY);
+	else if (a->s.heads_first)
+		cache_spoil(&a->c.k, k, a->s.head, 0, NAN);
+	cache_spoil(&a->c.v, v, a->s.head, 0, INFINITY);
 	if (a->s.head > 1)
-		arr_set(&a->c.v, v + 1, NAN);
+		cache_spoil(&a->c.v, v, a->s.head, 1, NAN);
 }
 
 static void attention_new(struct attention *a, const uint32_t *length)
@@ -208,11 +212,16 @@ static void test_attentions(void)
 		{ .head = 250, .ratio = 1, .type = DSL_F32, .cache = DSL_F32 },
 		{ .head = 128, .ratio = 2, .type = DSL_F32, .cache = DSL_BF16,
 		  .group = 32 },
+		{ .head = 128, .ratio = 2, .type = DSL_F32, .cache = DSL_I8 },
+		{ .head = 64, .ratio = 5, .type = DSL_BF16, .cache = DSL_I8 },
+		{ .head = 32, .ratio = 1, .type = DSL_F32, .cache = DSL_I8 },
+		{ .head = 96, .ratio = 3, .type = DSL_F16, .cache = DSL_I8 },
+		{ .head = 256, .ratio = 8, .type = DSL_F32, .cache = DSL_I8 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(shape); i++)
 		test_attention(&shape[i], i % 2 ? 1 : 2,
-			       i < 2 ? ARRAY_SIZE(lengths) : 4);
+			       i < 2 || i == 10 ? ARRAY_SIZE(lengths) : 4);
 }
 
 /* ------------------------------------------------------------ qk_norm ---- */
@@ -299,10 +308,13 @@ static void tables(struct arr *cosine, struct arr *sine, uint32_t half)
 	}
 }
 
-/* Heads of x [rows][n], normed by w and turned to `position`. */
+/*
+ * Heads of x [rows][n], normed by w and turned to `position`; not yet rounded
+ * to where they go.
+ */
 static void turned(const struct arr *x, const struct arr *w, size_t rows,
 		   uint32_t n, const uint32_t *position, uint32_t heads,
-		   enum ssa_kind kind, double *want, double *tol)
+		   double *want, double *tol)
 {
 	double *y = calloc(rows * n + 1, sizeof(*y)), rel;
 
@@ -314,8 +326,7 @@ static void turned(const struct arr *x, const struct arr *w, size_t rows,
 			   pow(1e4, -1.0 * p / half);
 		want[i] = at < half ? y[a] * cos(g) - y[b] * sin(g) :
 				      y[b] * cos(g) + y[a] * sin(g);
-		tol[i] = .51 * ulp_of(kind) * fabs(want[i]) + step_of(kind) +
-			 (rel + 0x1p-22) * (fabs(y[a]) + fabs(y[b]));
+		tol[i] = (rel + 0x1p-22) * (fabs(y[a]) + fabs(y[b]));
 	}
 	free(y);
 }
@@ -326,21 +337,23 @@ static size_t cache_judge(const struct arr *got, const struct attn_cache *c,
 			  size_t tokens, uint32_t n, const double *want,
 			  const double *tol, size_t *missed)
 {
-	double *all = calloc(got->n + 1, sizeof(*all));
-	double *bound = calloc(got->n + 1, sizeof(*bound));
-	size_t wrong;
+	size_t wrong = 0;
+	struct arr x = cache_numbers(got, n, 0xff, &wrong);
+	double *all = calloc(x.n + 1, sizeof(*all));
+	double *bound = calloc(x.n + 1, sizeof(*bound));
 
-	for (size_t i = 0; i < got->n; i++)
+	for (size_t i = 0; i < x.n; i++)
 		all[i] = NAN;
 	for (size_t i = 0; i < tokens * KV * n; i++) {
 		size_t t = i / n / KV, h = i / n % KV;
-		size_t at = cache_place(c, slot[t], (uint32_t)h, position[t]) +
-			    i % n;
+		size_t at = cache_place(c, slot[t], (uint32_t)h, position[t]) /
+			    cache_row_of(got->kind, n) * n + i % n;
 		all[at] = want[i];
 		bound[at] = tol[i];
 	}
-	wrong = judge(got, all, bound);
-	*missed += tokens ? mutants_missed(got, all, bound) : 0;
+	wrong += judge(&x, all, bound);
+	*missed += tokens ? mutants_missed(&x, all, bound) : 0;
+	free(x.bits);
 	free(all);
 	free(bound);
 	return wrong;
@@ -378,21 +391,22 @@ static void store_fini(struct store *o)
 	cache_fini(&o->c);
 }
 
-/* Values are copied: rounded to the cache's type and nothing else. */
+/* Values are copied: rounded to the cache's type, i8 to the last bit. */
 static size_t copy_judge(const struct store *o, const struct arr *from,
 			 const struct arr *got, size_t *missed)
 {
+	double *x = calloc(from->n + 1, sizeof(*x));
 	double *want = calloc(from->n + 1, sizeof(*want));
 	double *tol = calloc(from->n + 1, sizeof(*tol));
 	size_t wrong;
 
-	for (size_t i = 0; i < from->n; i++) {
-		want[i] = arr_get(from, i);
-		tol[i] = .501 * ulp_of(got->kind) * fabs(want[i]) +
-			 step_of(got->kind);
-	}
+	for (size_t i = 0; i < from->n; i++)
+		x[i] = arr_get(from, i);
+	for (size_t i = 0; i < from->n; i += o->s.head)
+		vector_want(got->kind, x + i, o->s.head, want + i, tol + i);
 	wrong = cache_judge(got, &o->c, o->slots, o->positions, o->s.tokens,
 			    o->s.head, want, tol, missed);
+	free(x);
 	free(want);
 	free(tol);
 	return wrong;
@@ -428,11 +442,14 @@ static size_t run_norm_rope(struct lib *l, enum ssa_kind kind,
 	call_f32(&c, 1e-6f);
 	wrong = !lib_run(&dev, l, &c, kernel_groups(l->entry, &l->shape,
 			 (uint64_t)tokens * (HEADS + 2 * KV)), 1);
-	turned(&q, &qw, rows, n, o.positions, HEADS, kind, want, tol);
+	turned(&q, &qw, rows, n, o.positions, HEADS, want, tol);
+	for (size_t r = 0; r < rows; r++)
+		vector_round(kind, want + r * n, n, tol + r * n);
 	wrong += judge(&out, want, tol);
 	*missed += mutants_missed(&out, want, tol);
-	turned(&o.k, &kw, (size_t)tokens * KV, n, o.positions, KV, cache, want,
-	       tol);
+	turned(&o.k, &kw, (size_t)tokens * KV, n, o.positions, KV, want, tol);
+	for (size_t r = 0; r < tokens * KV; r++)
+		vector_round(cache, want + r * n, n, tol + r * n);
 	wrong += cache_judge(&o.c.k, &o.c, o.slots, o.positions, tokens, n,
 			     want, tol, missed);
 	wrong += copy_judge(&o, &o.v, &o.c.v, missed);
@@ -456,6 +473,13 @@ static const struct kernel_shape store_shape[] = {
 	{ .head = 250, .type = DSL_BF16, .cache = DSL_F16 },
 	{ .head = 192, .type = DSL_F32, .cache = DSL_BF16 },
 	{ .head = 32, .type = DSL_F16, .cache = DSL_F32 },
+	{ .head = 128, .type = DSL_F32, .cache = DSL_I8 },
+	{ .head = 32, .type = DSL_F32, .cache = DSL_I8 },
+	{ .head = 96, .type = DSL_BF16, .cache = DSL_I8 },
+	{ .head = 64, .type = DSL_F16, .cache = DSL_I8 },
+	{ .head = 160, .type = DSL_F32, .cache = DSL_I8 },
+	{ .head = 256, .type = DSL_F32, .cache = DSL_I8 },
+	{ .head = 224, .type = DSL_F32, .cache = DSL_I8 },
 };
 
 static void test_norm_rope(void)
@@ -485,7 +509,7 @@ static void test_store(void)
 		size_t wrong = 0, missed = 0;
 		struct lib l;
 
-		s.head -= i % 2; /* odd ones, too */
+		s.head -= s.cache != DSL_I8 && i % 2; /* odd ones, too */
 		if (!ok(lib_open_shape(&l, "kv_store", &s),
 			"kv_store with heads of %u compiles", s.head))
 			continue;

@@ -54,9 +54,11 @@ static void attention_want(struct attention *a, const struct lengths *l)
 			for (uint32_t h = 0; h < a->s.heads; h++) {
 				size_t at = ((size_t)t * a->s.heads + h) *
 					    a->s.head;
-				bool wide = a->cache_kind == SSA_F32;
-				double unit = wide ? 0 :
-						     ulp_of(a->cache_kind) / 2;
+				/* Elements of i8 are rounded, too. */
+				double unit = a->cache_kind == SSA_F32 ? 0 :
+					      a->cache_kind == SSA_I8 ?
+					      ulp_of(SSA_F16) :
+					      ulp_of(a->cache_kind) / 2;
 				const struct attn_query q = {
 					.q = &a->q, .q_at = at,
 					.slot = (uint32_t)arr_get(&a->slot, b),
@@ -101,9 +103,11 @@ static void attention_new(struct attention *a, const struct lengths *l)
 	a->tol = calloc(n + 1, sizeof(double));
 	/* The first key and value are seen by all queries. */
 	if (l->keys[1] > 8 && l->n[1])
-		arr_set(&a->c.v, cache_place(&a->c, 3, 0, 0), INFINITY);
+		cache_spoil(&a->c.v, cache_place(&a->c, 3, 0, 0), a->s.head, 0,
+			    INFINITY);
 	if (l->keys[2] > 8 && a->s.head > 1)
-		arr_set(&a->c.v, cache_place(&a->c, 0, 0, 0) + 1, NAN);
+		cache_spoil(&a->c.v, cache_place(&a->c, 0, 0, 0), a->s.head, 1,
+			    NAN);
 	attention_want(a, l);
 }
 
@@ -209,6 +213,10 @@ int main(void)
 		    .group = 32 }, 2, 1 },
 		{ { .head = 24, .type = DSL_F32, .cache = DSL_F32 }, 2, 1 },
 		{ { .head = 128, .type = DSL_BF16, .cache = DSL_F32 }, 1, 1 },
+		{ { .head = 128, .type = DSL_F32, .cache = DSL_I8 }, 4, 2 },
+		{ { .head = 32, .type = DSL_F32, .cache = DSL_I8 }, 2, 2 },
+		{ { .head = 96, .type = DSL_BF16, .cache = DSL_I8 }, 3, 1 },
+		{ { .head = 256, .type = DSL_F16, .cache = DSL_I8 }, 1, 1 },
 	};
 	struct err e = { 0 };
 
@@ -219,7 +227,8 @@ int main(void)
 	diag("seed %llu", (unsigned long long)seed);
 	for (size_t i = 0; i < ARRAY_SIZE(test); i++)
 		test_shape(&test[i].shape, test[i].heads, test[i].kv_heads,
-			   i < 2 || i == 9 ? ARRAY_SIZE(lengths) : 5);
+			   i < 2 || i == 9 || i == 11 ? ARRAY_SIZE(lengths) :
+							5);
 	test_keys();
 	cc_dev_close(&dev);
 	return plan_done();

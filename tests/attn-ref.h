@@ -5,7 +5,7 @@
 #ifndef T0_TESTS_ATTN_REF_H
 #define T0_TESTS_ATTN_REF_H
 
-#include "tests/kernel-run.h"
+#include "tests/cache-ref.h"
 
 /* How much, of which types. */
 struct attn_shape {
@@ -28,18 +28,18 @@ static inline size_t cache_place(const struct attn_cache *c, uint32_t slot,
 static inline struct attn_cache cache_new(enum ssa_kind kind,
 					  const struct attn_shape *s)
 {
+	const uint32_t each = cache_row_of(kind, s->head);
 	struct attn_cache c = {
-		.row = s->heads_first ? s->head : s->kv_heads * s->head,
-		.head = s->heads_first ? s->positions * s->head : s->head,
-		.sequence = s->positions * s->kv_heads * s->head,
+		.row = s->heads_first ? each : s->kv_heads * each,
+		.head = s->heads_first ? s->positions * each : each,
+		.sequence = s->positions * s->kv_heads * each,
 	};
 
 	c.k = arr_new(kind, (size_t)s->slots * c.sequence);
 	c.v = arr_new(kind, (size_t)s->slots * c.sequence);
-	for (size_t i = 0; i < c.k.n; i++) {
-		arr_set(&c.k, i, NAN);
-		arr_set(&c.v, i, NAN);
-	}
+	/* Of all types: the scales of i8, too. */
+	memset(c.k.bits, 0xff, c.k.n * arr_bytes(&c.k));
+	memset(c.v.bits, 0xff, c.v.n * arr_bytes(&c.v));
 	return c;
 }
 
@@ -51,12 +51,8 @@ static inline void cache_fill(struct attn_cache *c, const struct attn_shape *s,
 		for (uint32_t p = 0; p < n; p++) {
 			size_t at = cache_place(c, slot, h, p);
 
-			for (uint32_t i = 0; i < s->head; i++) {
-				arr_set(&c->k, at + i,
-					(double)test_random_f32(seed));
-				arr_set(&c->v, at + i,
-					(double)test_random_f32(seed));
-			}
+			vector_random(&c->k, at, s->head, seed);
+			vector_random(&c->v, at, s->head, seed);
 		}
 }
 
@@ -102,7 +98,7 @@ static inline void attn_reference(const struct attn_query *a,
 
 		for (uint32_t i = 0; i < head; i++) {
 			double t = arr_get(a->q, a->q_at + i) *
-				   arr_get(&c->k, at + i) * a->scale;
+				   cache_get(&c->k, at, head, i) * a->scale;
 			score[p] += t;
 			terms += isfinite(t) ? fabs(t) : 0;
 		}
@@ -121,7 +117,8 @@ static inline void attn_reference(const struct attn_query *a,
 
 		for (uint32_t p = a->first; p < a->n; p++) {
 			size_t at = cache_place(c, a->slot, a->kv_head, p);
-			double t = score[p] / sum * arr_get(&c->v, at + i);
+			double t = score[p] / sum *
+				   cache_get(&c->v, at, head, i);
 			v += t;
 			all += isfinite(t) ? fabs(t) : 0;
 		}

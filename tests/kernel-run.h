@@ -203,7 +203,8 @@ static inline bool lib_run(struct cc_dev *d, struct lib *l,
 
 static inline enum ssa_kind kind_of(enum dsl_type t)
 {
-	return t == DSL_F16 ? SSA_F16 : t == DSL_BF16 ? SSA_BF16 : SSA_F32;
+	return t == DSL_F16 ? SSA_F16 : t == DSL_BF16 ? SSA_BF16 :
+	       t == DSL_I8  ? SSA_I8  : SSA_F32;
 }
 
 #endif

@@ -116,10 +116,44 @@ void head_store(struct dsl *k, struct val p, struct val at,
 /* A pointer to heads: at multiples of 16 bytes if their size allows. */
 struct val head_at(struct val p, uint32_t head);
 
+/* The keys or the values of one head in the cache, see cache.c. */
+struct cached {
+	struct val at, row;	      /* the first vector; between vectors */
+	struct val scale, scale_row;  /* the same in f32; i8 only */
+};
+
+struct cached cached_head(const struct cache_at *c, struct val p,
+			  struct val sequence, struct val head, uint32_t n);
+/* A lane's piece of vector `number` in the cache's type, as head_load(). */
+struct val cached_load(const struct cached *c, struct val number,
+		       const struct head_piece *piece, const struct val *in);
+/* What counts it; with i8 only.  Where there is no piece: 0. */
+struct val cached_scale(const struct cached *c, struct val number,
+			const struct head_piece *piece, const struct val *in);
+static inline bool cached_is_scaled(const struct cached *c)
+{
+	return c->at.elem == DSL_I8;
+}
+
+/*
+ * The largest of abs(x) of a group in bits, which keep NaN on top; `top` is 0
+ * or that of others.  Then scale and elements as the host makes them.
+ */
+struct val quant_top(struct val top, struct val x);
+struct quant {
+	struct val scale, inverse;
+} quant_of(struct val top);
+struct val quant(const struct quant *q, struct val x);
+/* Where the scales of a vector of i8 of `head` elements begin. */
+struct val cache_scales(struct val p, struct val head);
+/* Element i of a vector from each lane; a wave has a group, or no lane of it. */
+void cache_put(struct dsl *k, struct val p, struct val head, struct val i,
+	       struct val x);
+
 /* Attention of many queries: what a group works on, see flash.c. */
 struct attn_task {
 	struct val out, q;
-	struct val kc, vc, row; /* this head's cache; elements between keys */
+	struct cached kc, vc; /* this head's */
 	struct val heads, q_ld, causal, scale; /* scale: in units of log2 */
 	struct val begin, n;	/* the sequence's first token; its queries */
 	struct val length;	/* its keys */

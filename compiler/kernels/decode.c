@@ -22,8 +22,7 @@ struct decode {
 	uint32_t ahead; /* keys that a team reads at a time */
 	struct val first; /* element of a head that this lane begins with */
 	struct val mine;  /* the team's number */
-	struct val row;	  /* elements between keys */
-	struct val kc, vc;
+	struct cached kc, vc;
 	struct val q[MAX_RATIO]; /* scaled */
 	struct var max[MAX_RATIO], sum[MAX_RATIO], acc[MAX_RATIO];
 };
@@ -37,24 +36,47 @@ static struct val spread(struct dsl *k, double x)
 	return dsl_join(DSL_AT, v, KEY_PART);
 }
 
-/* The lane's part of the head that begins at `at`, as f32; 0 unless `in`. */
-static struct val part_load(const struct decode *d, struct val p,
-			    struct val at, const struct val *in)
+static struct head_piece piece_of(const struct decode *d)
 {
-	const struct head_piece piece = {
+	return (struct head_piece){
 		d->first, d->s->head, d->team * KEY_PART <= d->s->head
 	};
+}
 
-	return CAST(DSL_F32, head_load(d->k, p, at, &piece, in));
+/*
+ * The lane's part of a key or value, as f32; 0 unless `in`.  With i8 its scale
+ * stays apart: it is for one score or one weight, not for each element.
+ */
+struct part {
+	struct val x, scale;
+};
+
+static struct part part_load(const struct decode *d, const struct cached *c,
+			     struct val key, const struct val *in)
+{
+	const struct head_piece piece = piece_of(d);
+	struct val x = cached_load(c, key, &piece, in);
+
+	if (!cached_is_scaled(c))
+		return (struct part){ .x = CAST(DSL_F32, x) };
+	return (struct part){ CAST(DSL_F32, CAST(DSL_I32, x)),
+			      cached_scale(c, key, &piece, in) };
+}
+
+static struct val scaled(const struct part *p, struct val x)
+{
+	return p->scale.k ? MUL(x, p->scale) : x;
 }
 
 /* Products of a lane, then of the team. */
-static struct val score(const struct decode *d, uint32_t r, struct val x)
+static struct val score(const struct decode *d, uint32_t r,
+			const struct part *key)
 {
-	struct val sum = MUL(ELEM(d->q[r], 0), ELEM(x, 0));
+	struct val sum = MUL(ELEM(d->q[r], 0), ELEM(key->x, 0));
 
 	for (uint32_t j = 1; j < KEY_PART; j++)
-		sum = FMA(ELEM(d->q[r], j), ELEM(x, j), sum);
+		sum = FMA(ELEM(d->q[r], j), ELEM(key->x, j), sum);
+	sum = scaled(key, sum);
 	for (uint32_t m = d->team / 2; m; m /= 2)
 		sum = ADD(sum, SHUFFLE_XOR(sum, m));
 	return sum;
@@ -64,20 +86,20 @@ static struct val score(const struct decode *d, uint32_t r, struct val x)
 static void keys(struct decode *d, struct val j, const struct val *end)
 {
 	enum { MOST = 4 };
-	struct val in[MOST], x[MOST], v[MOST], p[MOST];
+	struct val in[MOST], p[MOST];
+	struct part x[MOST], v[MOST];
 
 	for (uint32_t u = 0; u < d->ahead; u++) {
 		struct val key = ADD(ADD(j, d->mine), u * d->teams);
-		struct val at = CAST(DSL_U32, MUL(key, d->row));
 		if (end)
 			in[u] = LT(key, *end);
-		x[u] = part_load(d, d->kc, at, end ? &in[u] : NULL);
-		v[u] = part_load(d, d->vc, at, end ? &in[u] : NULL);
+		x[u] = part_load(d, &d->kc, key, end ? &in[u] : NULL);
+		v[u] = part_load(d, &d->vc, key, end ? &in[u] : NULL);
 	}
 	for (uint32_t r = 0; r < d->s->ratio; r++) {
 		struct val was = GET(d->max[r]), m = was;
 		for (uint32_t u = 0; u < d->ahead; u++) {
-			p[u] = score(d, r, x[u]);
+			p[u] = score(d, r, &x[u]);
 			if (end)
 				p[u] = SELECT(in[u], p[u], -FLT_MAX);
 			m = MAX(m, p[u]);
@@ -90,7 +112,7 @@ static void keys(struct decode *d, struct val j, const struct val *end)
 			if (end)
 				p[u] = SELECT(in[u], p[u], 0.0);
 			sum = ADD(sum, p[u]);
-			acc = FMA(p[u], v[u], acc);
+			acc = FMA(scaled(&v[u], p[u]), v[u].x, acc);
 		}
 		SET(d->max[r], m);
 		SET(d->sum[r], sum);
@@ -208,13 +230,15 @@ static void begin(struct decode *d, struct dsl *k,
 /* Queries of one group: heads side by side that share keys; `by` is in log2. */
 static void queries(struct decode *d, struct val q, struct val by)
 {
+	const struct head_piece piece = piece_of(d);
 	struct dsl *k = d->k;
 
 	for (uint32_t r = 0; r < d->s->ratio; r++) {
 		struct val at = CAST(DSL_U32, CONST(k, DSL_I32,
 						    r * d->s->head));
+		struct val x = head_load(k, q, at, &piece, NULL);
 
-		d->q[r] = MUL(part_load(d, q, at, NULL), by);
+		d->q[r] = MUL(CAST(DSL_F32, x), by);
 		d->max[r] = VAR(k, DSL_F32, -FLT_MAX);
 		d->sum[r] = VAR(k, DSL_F32, 0);
 		d->acc[r] = VAR_OF(spread(k, 0));
@@ -270,9 +294,8 @@ struct ssa_func *kernel_attn_decode(const struct kernel_entry *entry,
 	struct val part = GROUP_ID(k, 0), end = LOAD(length, token);
 	struct val from = split ? MIN(MUL(part, chunk), end) : zero;
 
-	d.row = c.row;
-	d.kc = head_at(cache_row(&c, kc, sq, kv, zero), s.head);
-	d.vc = head_at(cache_row(&c, vc, sq, kv, zero), s.head);
+	d.kc = cached_head(&c, kc, sq, kv, s.head);
+	d.vc = cached_head(&c, vc, sq, kv, s.head);
 	queries(&d, head_at(ADVANCE(row_of(q, token, q_ld), MUL(h, s.head)),
 			    s.head), scale);
 	attend(&d, from, split ? MIN(ADD(from, chunk), end) : end);
@@ -312,7 +335,6 @@ void attn_plain(struct dsl *k, const struct kernel_shape *shape,
 
 	s.ratio = 1;
 	begin(&d, k, &s);
-	d.row = t->row;
 	d.kc = t->kc;
 	d.vc = t->vc;
 	FOR (k, i, t->first, end, 1) {

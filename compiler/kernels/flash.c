@@ -8,6 +8,10 @@
  * neighbouring ones: row 2 j + h of a matrix is key or element 8 h + j, h being
  * l / 16.  Keys lie in LDS as they are, values transposed, both padded so that
  * 16 lanes read 16 rows from different banks.  Scores are in units of log2.
+ *
+ * A cache of i8 becomes f16 on its way into LDS, once for all queries of the
+ * group: that is two operations an element there, while scales of 32 elements
+ * would split each product in four.
  */
 #include <float.h>
 
@@ -18,6 +22,7 @@ enum { TILE = 16, PIECE = HEAD_PIECE, MAX_TILES = KERNEL_MAX_HEAD / TILE };
 struct flash {
 	struct dsl *k;
 	const struct kernel_shape *s;
+	enum dsl_type type; /* of both operands of products */
 	uint32_t keys;	/* in LDS at a time */
 	uint32_t wide;	/* elements of a head, to whole tiles */
 	uint32_t tiles; /* wide / TILE */
@@ -25,7 +30,7 @@ struct flash {
 	bool q_lds;	/* queries wait in LDS: too many for registers */
 	struct val kt, vt, qt; /* LDS */
 	struct val column, half, row; /* of this lane in a tile; A's row */
-	struct val kc, vc, ld;	      /* this head's cache */
+	struct cached kc, vc;	      /* this head's */
 	struct val length, limit;     /* keys of all, and of this query */
 	struct val whole, last; /* keys that all, that any of the wave see */
 	struct val scale;
@@ -58,15 +63,22 @@ static struct head_piece piece_of(const struct flash *f, struct val number)
 				    f->s->head, f->wide == f->s->head };
 }
 
-static struct val key_at(const struct flash *f, struct val key)
+/* A piece of a key or value in the type of products; 0 unless `in`. */
+static struct val piece_load(const struct flash *f, const struct cached *c,
+			     struct val key, const struct head_piece *p,
+			     struct val in)
 {
-	return CAST(DSL_U32, MUL(key, f->ld));
+	struct val x = cached_load(c, key, p, &in);
+
+	if (!cached_is_scaled(c))
+		return x;
+	return CAST(f->type, MUL(CAST(DSL_F32, CAST(DSL_I32, x)),
+				 cached_scale(c, key, p, &in)));
 }
 
 /* Keys of one block, as they lie in the cache. */
 static void stage_keys(const struct flash *f, struct val base)
 {
-	struct dsl *k = f->k;
 	const uint32_t each = f->wide / PIECE, units = f->keys * each;
 
 	SHARE(f, u, units) {
@@ -75,7 +87,7 @@ static void stage_keys(const struct flash *f, struct val base)
 		struct val number = SUB(u, MUL(row, each));
 		struct head_piece p = piece_of(f, number);
 		struct val in = LT(key, f->length);
-		struct val x = head_load(k, f->kc, key_at(f, key), &p, &in);
+		struct val x = piece_load(f, &f->kc, key, &p, in);
 
 		STORE_IF(LT(u, (int)units), ALIGNED(f->kt, 16),
 			 ADD(MUL(row, f->k_pitch), MUL(number, PIECE)), x);
@@ -85,7 +97,6 @@ static void stage_keys(const struct flash *f, struct val base)
 /* Values of two keys at a time, side by side in LDS. */
 static void stage_values(const struct flash *f, struct val base)
 {
-	struct dsl *k = f->k;
 	const uint32_t pairs = f->keys / 2, units = pairs * f->wide / PIECE;
 
 	SHARE(f, u, units) {
@@ -96,8 +107,8 @@ static void stage_values(const struct flash *f, struct val base)
 		struct val key = ADD(base, two), next = ADD(key, 1);
 		struct head_piece p = piece_of(f, number);
 		struct val in0 = LT(key, f->length), in1 = LT(next, f->length);
-		struct val x = head_load(k, f->vc, key_at(f, key), &p, &in0);
-		struct val y = head_load(k, f->vc, key_at(f, next), &p, &in1);
+		struct val x = piece_load(f, &f->vc, key, &p, in0);
+		struct val y = piece_load(f, &f->vc, next, &p, in1);
 
 		for (uint32_t j = 0; j < PIECE; j++)
 			STORE_IF(in, ALIGNED(f->vt, 4), ADD(at, j * f->v_pitch),
@@ -152,11 +163,11 @@ static struct val hide(const struct flash *f, struct val s, struct val base,
 /* Both halves' weights of a tile, as B: 16 keys of this lane's query. */
 static struct val weights(const struct flash *f, struct val p)
 {
-	struct val mine = BITS(DSL_I32, CAST(f->s->cache, p));
+	struct val mine = BITS(DSL_I32, CAST(f->type, p));
 	struct val other = SHUFFLE_XOR(mine, 16), low = EQ(f->half, 0);
 	struct val a = SELECT(low, mine, other), b = SELECT(low, other, mine);
 
-	return FRAG_OPERAND('B', BITS(f->s->cache, JOIN(a, b)));
+	return FRAG_OPERAND('B', BITS(f->type, JOIN(a, b)));
 }
 
 static struct val largest(struct val m, struct val x)
@@ -239,13 +250,15 @@ static void flash_begin(struct flash *f, struct dsl *k,
 
 	*f = (struct flash){ .k = k, .s = s, .tiles = tiles,
 			     .wide = tiles * TILE, .q_lds = tiles > 8,
-			     .keys = tiles > 8 ? 16 : 32 };
+			     .keys = tiles > 8 ? 16 : 32,
+			     .type = s->cache == DSL_I8 ? DSL_F16 :
+							  s->cache };
 	f->k_pitch = f->q_pitch = f->wide + PIECE;
 	f->v_pitch = f->keys + PIECE;
-	f->kt = LDS(k, s->cache, f->keys * f->k_pitch, "keys");
-	f->vt = LDS(k, s->cache, f->wide * f->v_pitch, "values");
+	f->kt = LDS(k, f->type, f->keys * f->k_pitch, "keys");
+	f->vt = LDS(k, f->type, f->wide * f->v_pitch, "values");
 	if (f->q_lds)
-		f->qt = LDS(k, s->cache, s->group / 2 * f->q_pitch, "queries");
+		f->qt = LDS(k, f->type, s->group / 2 * f->q_pitch, "queries");
 	struct val lane = AND(LANE(k), TILE - 1);
 	f->column = lane;
 	f->half = SHR(LANE(k), 4);
@@ -256,7 +269,7 @@ static void flash_begin(struct flash *f, struct dsl *k,
 		f->acc[c] = VAR_OF(FRAG_ZERO(k, DSL_F32));
 }
 
-/* This lane's query, rounded to the cache's type. */
+/* This lane's query, rounded to the type of products. */
 static void load_query(struct flash *f, struct val q)
 {
 	struct dsl *k = f->k;
@@ -270,8 +283,8 @@ static void load_query(struct flash *f, struct val q)
 			struct head_piece p = piece_of(f, n);
 			two[j] = head_load(k, q, none, &p, NULL);
 		}
-		struct val x = CAST(f->s->cache, CAST(DSL_F32, JOIN(two[0],
-								   two[1])));
+		struct val x = CAST(f->type, CAST(DSL_F32, JOIN(two[0],
+								two[1])));
 		if (f->q_lds)
 			STORE(ALIGNED(f->qt, 16), ADD(MUL(row, f->q_pitch),
 						      c * TILE), x);
@@ -314,7 +327,6 @@ static void run(struct flash *f, const struct attn_task *t)
 	struct val end = attn_seen(t, MIN(ADD(t->first, group - 1), last));
 
 	f->scale = t->scale;
-	f->ld = t->row;
 	f->length = t->length;
 	f->kc = t->kc;
 	f->vc = t->vc;
@@ -350,7 +362,8 @@ static void run(struct flash *f, const struct attn_task *t)
  * Groups: (queries of the longest sequence / (group / 2), sequences * heads).
  * With a cache of 16 bits queries and weights are rounded to its type, and what
  * is infinite or NaN in a value reaches all queries of its tile; with one of
- * f32 neither.
+ * f32 neither.  One of i8 is as one of f16, to which elements are rounded: from
+ * 65520 on they are infinite.
  */
 struct ssa_func *kernel_attention(const struct kernel_entry *entry,
 				  const struct kernel_shape *shape,
@@ -382,14 +395,13 @@ struct ssa_func *kernel_attention(const struct kernel_entry *entry,
 	t.n = SUB(LOAD(first, ADD(b, 1)), t.begin);
 	t.length = LOAD(length, b);
 	t.first = MUL(GROUP_ID(k, 0), (int)s.group / 2);
-	t.row = c.row;
 	IF (k, LT(t.first, t.n)) {
 		struct val kv = group_div(t.h, group_div(t.heads,
 							kv_heads));
-		struct val slot = LOAD(slots, b), zero = CONST(k, DSL_I32, 0);
+		struct val slot = LOAD(slots, b);
 
-		t.kc = head_at(cache_row(&c, kc, slot, kv, zero), s.head);
-		t.vc = head_at(cache_row(&c, vc, slot, kv, zero), s.head);
+		t.kc = cached_head(&c, kc, slot, kv, s.head);
+		t.vc = cached_head(&c, vc, slot, kv, s.head);
 		if (s.cache == DSL_F32) {
 			attn_plain(k, &s, &t);
 		} else {

@@ -169,15 +169,89 @@ static struct val pair_load(const struct pairs *p, struct val at, uint32_t j,
 }
 
 static void pair_store(const struct pairs *p, struct val at, uint32_t j,
-		       uint32_t first, struct val x)
+		       uint32_t first, struct val v)
 {
 	struct val i = ADD(p->i[j], first);
-	struct val v = CAST((enum dsl_type)at.elem, x);
 
 	if (part_whole(p, j))
 		STORE(at, i, v);
 	else
 		STORE_IF(p->in[j], at, i, v);
+}
+
+/* A head in registers: element i[j] of each half. */
+struct halves {
+	struct val x[2][MAX_PARTS];
+};
+
+/* The largest of each element's group, given that of its 16 neighbours. */
+static void group_tops(const struct pairs *p, struct halves *t)
+{
+	const uint32_t last = p->parts - 1;
+	struct val low = LT(LANE(p->k), 16), other[MAX_PARTS], up, down;
+
+	for (uint32_t j = 0; j < 2 * p->parts && p->half % 32 == 0; j++)
+		t->x[j & 1][j / 2] = MAX(t->x[j & 1][j / 2], SHUFFLE_XOR(
+			t->x[j & 1][j / 2], 16 / p->width));
+	if (p->half % 32 == 0)
+		return;
+	/* The middle group is in both halves: later ones begin in lane 16. */
+	for (uint32_t j = 0; j < p->parts; j++)
+		other[j] = SHUFFLE_XOR(t->x[1][j], 16);
+	up = t->x[0][last];
+	t->x[0][last] = MAX(up, t->x[1][0]);
+	for (uint32_t j = 0; j < last; j++)
+		t->x[0][j] = MAX(t->x[0][j], SHUFFLE_XOR(t->x[0][j], 16));
+	for (uint32_t j = 0; j < p->parts; j++) {
+		down = j < last ? other[j + 1] : other[j];
+		t->x[1][j] = MAX(t->x[1][j], SELECT(low, up, down));
+		up = other[j];
+	}
+}
+
+static void head_quantize(const struct pairs *p, struct val at,
+			  const struct halves *y)
+{
+	struct dsl *k = p->k;
+	struct val scales = cache_scales(at, CONST(k, DSL_I32, p->n));
+	struct halves t;
+
+	for (uint32_t h = 0; h < 2; h++)
+		for (uint32_t j = 0; j < p->parts; j++) {
+			struct val m = quant_top(CONST(k, DSL_I32, 0),
+						 y->x[h][j]);
+			for (uint32_t w = 1; w < 16 / p->width; w *= 2)
+				m = MAX(m, SHUFFLE_XOR(m, w));
+			t.x[h][j] = m;
+		}
+	group_tops(p, &t);
+	for (uint32_t h = 0; h < 2; h++)
+		for (uint32_t j = 0; j < p->parts; j++) {
+			struct val i = ADD(p->i[j], h * p->half);
+			struct val begins = EQ(AND(i, KERNEL_CACHE_GROUP - 1),
+					       0);
+			struct quant q = quant_of(t.x[h][j]);
+
+			pair_store(p, at, j, h * p->half,
+				   quant(&q, y->x[h][j]));
+			STORE_IF(AND(p->in[j], begins), scales,
+				 SHR(i, KERNEL_CACHE_GROUP_BITS), q.scale);
+		}
+}
+
+static void head_keep(const struct pairs *p, struct val at,
+		      const struct halves *y)
+{
+	const enum dsl_type type = at.elem;
+
+	if (type == DSL_I8) {
+		head_quantize(p, at, y);
+		return;
+	}
+	for (uint32_t j = 0; j < p->parts; j++) {
+		pair_store(p, at, j, 0, CAST(type, y->x[0][j]));
+		pair_store(p, at, j, p->half, CAST(type, y->x[1][j]));
+	}
 }
 
 /* What turns a head: rows of tables for one position. */
@@ -198,6 +272,7 @@ static void norm_turn(const struct pairs *p, const struct turn *t,
 {
 	struct val a[MAX_PARTS], b[MAX_PARTS];
 	struct val sum = CONST(p->k, DSL_F32, 0);
+	struct halves out;
 
 	for (uint32_t j = 0; j < p->parts; j++) {
 		a[j] = pair_load(p, x, j, 0);
@@ -213,17 +288,20 @@ static void norm_turn(const struct pairs *p, const struct turn *t,
 		struct val v = MUL(MUL(b[j], r),
 				   pair_load(p, t->w, j, p->half));
 
-		pair_store(p, y, j, 0, SUB(MUL(u, c), MUL(v, d)));
-		pair_store(p, y, j, p->half, FMA(v, c, MUL(u, d)));
+		out.x[0][j] = SUB(MUL(u, c), MUL(v, d));
+		out.x[1][j] = FMA(v, c, MUL(u, d));
 	}
+	head_keep(p, y, &out);
 }
 
 static void copy_head(const struct pairs *p, struct val x, struct val y)
 {
-	for (uint32_t j = 0; j < p->parts; j++) {
-		pair_store(p, y, j, 0, pair_load(p, x, j, 0));
-		pair_store(p, y, j, p->half, pair_load(p, x, j, p->half));
-	}
+	struct halves h;
+
+	for (uint32_t j = 0; j < p->parts; j++)
+		for (uint32_t i = 0; i < 2; i++)
+			h.x[i][j] = pair_load(p, x, j, i * p->half);
+	head_keep(p, y, &h);
 }
 
 /* Vectors of a lane lie at multiples of their size where heads do. */
@@ -348,10 +426,11 @@ struct ssa_func *kernel_kv_store(const struct kernel_entry *entry,
 		struct val vy = cache_row(&c, vc, sq, h, at);
 		struct val kx = ADVANCE(row_of(ki, token, kv_ld), from);
 		struct val vx = ADVANCE(row_of(vi, token, kv_ld), from);
+		struct val n = CONST(k, DSL_I32, s.head);
 
-		FOR(k, i, LANE(k), (int)s.head, 32) {
-			store_f32(ky, i, load_f32(kx, i));
-			store_f32(vy, i, load_f32(vx, i));
+		FOR(k, i, LANE(k), n, 32) {
+			cache_put(k, ky, n, i, load_f32(kx, i));
+			cache_put(k, vy, n, i, load_f32(vx, i));
 		}
 	}
 	return dsl_finish(k, e);

@@ -56,11 +56,17 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
 			       "wanted a power of two from 32 to 1024",
 			       k->name, s->group);
-	if (!is_float(s->type) || !is_float(s->to) || !is_float(s->cache))
+	if (!is_float(s->type) || !is_float(s->to))
 		return err_set(e, ERR_USAGE, "%s: elements of type %d; wanted "
 			       "f32, f16 or bf16", k->name,
-			       !is_float(s->type) ? s->type :
-			       !is_float(s->to) ? s->to : s->cache);
+			       !is_float(s->type) ? s->type : s->to);
+	if (!is_float(s->cache) && s->cache != DSL_I8)
+		return err_set(e, ERR_USAGE, "%s: a cache of type %d; wanted "
+			       "f32, f16, bf16 or i8", k->name, s->cache);
+	if (s->cache == DSL_I8 && s->head % KERNEL_CACHE_GROUP)
+		return err_set(e, ERR_USAGE, "%s: heads of %u elements in a "
+			       "cache of i8; wanted a multiple of %d", k->name,
+			       s->head, KERNEL_CACHE_GROUP);
 	if (!is_float(s->weights) && s->weights != DSL_I8 &&
 	    s->weights != DSL_U8)
 		return err_set(e, ERR_USAGE, "%s: weights of type %d; wanted "

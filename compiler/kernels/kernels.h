@@ -26,6 +26,13 @@
  * of their array, so that any order of sequences, heads and positions does.
  * Where the head size is a multiple of 8, every vector begins at a multiple
  * of 16 bytes, as do rows of queries.
+ *
+ * In a cache of I8 elements are bytes, a vector has kernel_cache_row() of them,
+ * and begins at a multiple of 8: `head` signed bytes, then an f32 for each
+ * KERNEL_CACHE_GROUP of these, which is what one counts.  Head is a multiple of
+ * KERNEL_CACHE_GROUP.  A scale is the largest of its group's sizes / 127, and
+ * bytes are rounded to nearest even; what is infinite or NaN makes its group
+ * NaN.
  */
 #ifndef T0_COMPILER_KERNELS_H
 #define T0_COMPILER_KERNELS_H
@@ -39,7 +46,7 @@ struct kernel_shape {
 	enum dsl_type to;     /* convert: of the results */
 	enum dsl_type weights; /* stream: or I8, or U8 for pairs of 4 bits */
 	uint32_t group;	      /* work-items per group */
-	enum dsl_type cache;  /* of keys and values in the cache: as `type` */
+	enum dsl_type cache;  /* of keys and values in the cache: or I8 */
 	uint32_t head;	      /* elements of a head: 1 to 256, 0: 128 */
 	/* gemv, kv_gather: rows are whole multiples of 16 bytes, and begin so. */
 	bool wide;
@@ -48,6 +55,9 @@ struct kernel_shape {
 #define KERNEL_MAX_HEAD	 256
 #define KERNEL_MAX_RATIO 8
 #define KERNEL_MAX_TOPK	 64
+/* Elements with one scale, in a cache of I8. */
+#define KERNEL_CACHE_GROUP_BITS 5
+#define KERNEL_CACHE_GROUP (1 << KERNEL_CACHE_GROUP_BITS)
 
 /* What one group works on. */
 enum kernel_per {
@@ -104,6 +114,11 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 void kernel_describe(const struct kernel_entry *k,
 		     const struct kernel_shape *s, struct buf *out);
 const char *kernel_type_name(enum dsl_type t); /* "bf16" */
+
+/* ------------------------------------------------------------ cache.c ---- */
+
+/* Elements of the array from one vector of a dense cache to the next. */
+uint32_t kernel_cache_row(enum dsl_type cache, uint32_t head);
 
 /* --------------------------------------------------------- prebuilt.c ---- */
 

@@ -310,7 +310,8 @@ static struct val head_product(struct dsl *k, const struct stream *w,
  * position, slot [tokens] (i32), heads, kv_heads, d, n (i32), row, head (i32),
  * sequence (i64): the cache's strides, see kernels.h.  A group makes one head
  * of one token: product, RMSNorm over the head, rotary embedding of halves;
- * keys and values go into the cache.  d is even and at most KERNEL_MAX_HEAD.
+ * keys and values go into the cache.  d is even and at most KERNEL_MAX_HEAD
+ * and the group.
  */
 struct ssa_func *kernel_stream_heads(const struct kernel_entry *entry,
 				     const struct kernel_shape *shape,
@@ -350,33 +351,30 @@ struct ssa_func *kernel_stream_heads(const struct kernel_entry *entry,
 	struct val last = ADD(heads, kv_heads);
 	struct val kv = SUB(head, SELECT(LT(head, last), heads, last));
 
-	IF(k, GE(head, last)) {
-		IF(k, LT(i, d)) {
-			store_f32(cache_row(&c, vc, sq, kv, p), i, mine);
-		}
-	} ELSE(k) {
-		IF(k, LT(i, half)) {
-			struct val j = ADD(i, half);
+	IF(k, LT(i, d)) {
+		IF(k, GE(head, last)) {
+			cache_put(k, cache_row(&c, vc, sq, kv, p), d, i, mine);
+		} ELSE(k) {
+			struct val low = LT(i, half);
+			struct val j = SELECT(low, ADD(i, half), SUB(i, half));
+			struct val at = MIN(i, j);
 			struct val ga = SELECT(is_q, LOAD(q_gain, i),
 					       LOAD(k_gain, i));
 			struct val gb = SELECT(is_q, LOAD(q_gain, j),
 					       LOAD(k_gain, j));
 			struct val a = MUL(MUL(mine, rms), ga);
 			struct val b = MUL(MUL(LOAD(lds, j), rms), gb);
-			struct val co = LOAD(row_of(cosine, p, half), i);
-			struct val si = LOAD(row_of(sine, p, half), i);
-			struct val first = SUB(MUL(a, co), MUL(b, si));
-			struct val second = FMA(b, co, MUL(a, si));
+			struct val co = LOAD(row_of(cosine, p, half), at);
+			struct val si = LOAD(row_of(sine, p, half), at);
+			struct val y = FMA(a, co, MUL(b, SELECT(low, NEG(si),
+								si)));
 
 			IF(k, is_q) {
-				struct val to = row_of(q, ADD(MUL(token, heads),
-							      head), d);
-				STORE(to, i, first);
-				STORE(to, j, second);
+				STORE(row_of(q, ADD(MUL(token, heads), head),
+					     d), i, y);
 			} ELSE(k) {
-				struct val to = cache_row(&c, kc, sq, kv, p);
-				store_f32(to, i, first);
-				store_f32(to, j, second);
+				cache_put(k, cache_row(&c, kc, sq, kv, p), d,
+					  i, y);
 			}
 		}
 	}

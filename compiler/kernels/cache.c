@@ -1,0 +1,105 @@
+/*
+ * Vectors of keys and values in the cache (kernels.h, "Caches").
+ *
+ * Those of i8 hold signed bytes, then the scales of their groups: a lane's load
+ * of 8 bytes stays aligned, one pointer and one stride reach both, and a head's
+ * vectors are one stream without gaps, of which every cache line is used whole.
+ */
+#include "compiler/kernels/build.h"
+
+enum { GROUP = KERNEL_CACHE_GROUP, GROUP_BITS = KERNEL_CACHE_GROUP_BITS };
+
+uint32_t kernel_cache_row(enum dsl_type cache, uint32_t head)
+{
+	const uint32_t scales = head / GROUP * (uint32_t)sizeof(float);
+
+	return cache == DSL_I8 ? (head + scales + 7) / 8 * 8 : head;
+}
+
+/* ----------------------------------------------------------- reading ---- */
+
+struct cached cached_head(const struct cache_at *c, struct val p,
+			  struct val sequence, struct val head, uint32_t n)
+{
+	struct dsl *k = p.k;
+	struct val first = cache_row(c, p, sequence, head,
+				     CONST(k, DSL_I32, 0));
+	struct cached out = { .at = head_at(first, n), .row = c->row };
+
+	if (p.elem == DSL_I8) {
+		out.scale = cache_scales(first, CONST(k, DSL_I32, n));
+		out.scale_row = SHR(c->row, 2);
+	}
+	return out;
+}
+
+static struct val vector_at(struct val number, struct val row)
+{
+	return CAST(DSL_U32, MUL(number, row));
+}
+
+struct val cached_load(const struct cached *c, struct val number,
+		       const struct head_piece *piece, const struct val *in)
+{
+	return head_load(number.k, c->at, vector_at(number, c->row), piece, in);
+}
+
+struct val cached_scale(const struct cached *c, struct val number,
+			const struct head_piece *piece, const struct val *in)
+{
+	struct val at = ADD(vector_at(number, c->scale_row),
+			    SHR(piece->first, GROUP_BITS));
+	struct val there;
+
+	if (piece->inside)
+		return in ? LOAD_IF(*in, c->scale, at) : LOAD(c->scale, at);
+	there = LT(piece->first, piece->head);
+	return LOAD_IF(in ? AND(there, *in) : there, c->scale, at);
+}
+
+/* ----------------------------------------------------------- writing ---- */
+
+struct val cache_scales(struct val p, struct val head)
+{
+	return AS(DSL_F32, ADVANCE(p, head));
+}
+
+struct val quant_top(struct val top, struct val x)
+{
+	struct val size = AND(BITS(DSL_I32, x), 0x7fffffff);
+
+	for (uint32_t j = 0; j < x.n; j++)
+		top = MAX(top, ELEM(size, j));
+	return top;
+}
+
+/*
+ * As engine/kernels_int_simd.c: a group of zeros has the scale 0.  With what is
+ * infinite or NaN the scale is, too, and all of the group is NaN.
+ */
+struct quant quant_of(struct val top)
+{
+	struct val d = DIV(BITS(DSL_F32, top), 127.0);
+
+	return (struct quant){ d, SELECT(GT(d, 0.0), DIV(1.0, d), 0.0) };
+}
+
+struct val quant(const struct quant *q, struct val x)
+{
+	return CAST(DSL_I8, CAST(DSL_I32, ROUND(MUL(x, q->inverse))));
+}
+
+void cache_put(struct dsl *k, struct val p, struct val head, struct val i,
+	       struct val x)
+{
+	if (p.elem != DSL_I8) {
+		store_f32(p, i, x);
+		return;
+	}
+	struct val top = quant_top(CONST(k, DSL_I32, 0), x);
+	struct quant q = quant_of(WAVE_MAX(top));
+
+	STORE(p, i, quant(&q, x));
+	STORE_IF(EQ(AND(i, GROUP - 1), 0), cache_scales(p, head),
+		 SHR(i, GROUP_BITS), q.scale);
+}
