@@ -353,7 +353,7 @@ int main(int argc, char **argv)
 		  "of the matrices of stream kernels: also i8, and u8 for\n"
 		  "pairs of 4 bits" },
 		{ "cache", 0, CLI_STR, &o.cache, "TYPE",
-		  "of keys and values in attention's cache" },
+		  "of keys and values in attention's cache: also i8" },
 		{ "head", 0, CLI_U64, &o.head, "N",
 		  "elements of a head of attention, to 256" },
 		{ "ratio", 0, CLI_U64, &o.ratio, "N",

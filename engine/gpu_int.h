@@ -43,7 +43,8 @@ struct gpu_state {
 	const struct gpu_kernel *attend, *split, *join, *argmax, *copy;
 	const struct gpu_kernel *rms_norm, *turn, *flash; /* with tiles */
 	uint32_t ratio, splits; /* heads of a group of attention; at most */
-	struct kfd_mem *key, *value; /* [layers][sequences][kv][positions][d] */
+	struct kfd_mem *key, *value; /* [layers][sequences][kv][positions] */
+	uint32_t vector; /* elements of one there: kernel_cache_row() */
 	size_t layer_bytes; /* of one layer's keys */
 	struct kfd_mem *cosine, *sine;
 	struct kfd_mem *words; /* [GPU_WORDS][max_tokens + 1] i32, host */
@@ -134,9 +135,9 @@ static inline void arg_word(struct gpu_args *a, const struct gpu_state *s,
 static inline void arg_strides(struct gpu_args *a, const struct gpu_state *s)
 {
 	const struct qwen_config *c = &s->g->m->config;
-	uint32_t head = s->shape.positions * c->head_dim;
+	uint32_t head = s->shape.positions * s->vector;
 
-	arg_u32(a, c->head_dim);
+	arg_u32(a, s->vector);
 	arg_u32(a, head);
 	arg_va(a, (uint64_t)c->kv_heads * head);
 }

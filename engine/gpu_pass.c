@@ -22,11 +22,16 @@ static bool memory(struct gpu_state *s, enum kfd_domain domain,
 
 static bool cache_new(struct gpu_state *s, struct err *e)
 {
+	static const uint8_t size[QWEN_WEIGHTS] = {
+		[QWEN_W_F32] = 4, [QWEN_W_F16] = 2, [QWEN_W_BF16] = 2,
+		[QWEN_W_INT8] = 1,
+	};
 	const struct qwen_config *c = &s->g->m->config;
-	size_t size = s->shape.cache == QWEN_W_F32 ? 4 : 2, all;
+	size_t all;
 
 	s->layer_bytes = (size_t)s->shape.sequences * c->kv_heads *
-			 s->shape.positions * c->head_dim * size;
+			 s->shape.positions * s->vector *
+			 size[s->shape.cache];
 	all = c->layers * s->layer_bytes;
 	return memory(s, KFD_VRAM_PRIVATE, "keys", all, &s->key, e) &&
 	       memory(s, KFD_VRAM_PRIVATE, "values", all, &s->value, e);
@@ -400,16 +405,21 @@ struct gpu_state *gpu_state_make(const struct qwen_model *m,
 {
 	struct gpu_state *s;
 
-	if (shape->cache >= QWEN_W_INT8) {
-		err_set(e, ERR_UNSUPPORTED, "a cache of %s; the gfx1100 "
-			"backend has f32, f16 and bf16",
-			qwen_weights_name(shape->cache));
+	if (shape->cache == QWEN_W_INT4 ||
+	    (shape->cache == QWEN_W_INT8 && m->config.head_dim % QWEN_GROUP)) {
+		err_set(e, ERR_UNSUPPORTED, "a cache of %s for heads of %u; "
+			"the gfx1100 backend has f32, f16 and bf16, and int8 "
+			"for heads that are multiples of %d",
+			qwen_weights_name(shape->cache), m->config.head_dim,
+			QWEN_GROUP);
 		return NULL;
 	}
 	s = xcalloc(1, sizeof(*s));
 	s->g = m->device;
 	s->shape = *shape;
 	s->ratio = ratio_of(&m->config);
+	s->vector = kernel_cache_row(gpu_type(shape->cache),
+				     m->config.head_dim);
 	s->splits = (shape->positions + SPLIT_KEYS - 1) / SPLIT_KEYS;
 	if (kernels_find(s, e) && cache_new(s, e) && angles_new(s, e) &&
 	    buffers_new(s, e))

@@ -4,6 +4,7 @@
 static const enum dsl_type types[] = { DSL_F32, DSL_F16, DSL_BF16 };
 static const enum dsl_type weights[] = { DSL_F32, DSL_F16, DSL_BF16, DSL_I8,
 					 DSL_U8 };
+static const enum dsl_type caches[] = { DSL_F32, DSL_F16, DSL_BF16, DSL_I8 };
 static const uint32_t heads[] = { 64, 128 };
 static const uint32_t ratios[] = { 1, 2, 4, 8 };
 
@@ -17,7 +18,7 @@ static uint32_t digit(uint32_t *i, bool used, uint32_t n)
 	return d;
 }
 
-/* A cache of 16 bits is of the type of queries, unless these are f32. */
+/* A cache is of the type of queries, unless these are f32. */
 static bool is_usual(const struct kernel_entry *k, const struct kernel_shape *s)
 {
 	if (k->uses & KERNEL_TYPE && k->uses & KERNEL_CACHE &&
@@ -38,7 +39,7 @@ bool kernel_usual(const struct kernel_entry *k, uint32_t i,
 		s.type = types[digit(&n, k->uses & KERNEL_TYPE, 3)];
 		s.to = types[digit(&n, k->uses & KERNEL_TO, 3)];
 		s.weights = weights[digit(&n, k->uses & KERNEL_WEIGHTS, 5)];
-		s.cache = types[digit(&n, k->uses & KERNEL_CACHE, 3)];
+		s.cache = caches[digit(&n, k->uses & KERNEL_CACHE, 4)];
 		s.head = heads[digit(&n, k->uses & KERNEL_HEAD, 2)];
 		s.ratio = ratios[digit(&n, k->uses & KERNEL_RATIO, 4)];
 		s.wide = digit(&n, k->uses & KERNEL_WIDE, 2);
