@@ -185,6 +185,20 @@ static ALWAYS vf load_type_some(enum host_gemm_type type, const void *p,
 	}
 }
 
+/* Element from[i] of `a`, and of `b` from LANES on. */
+static ALWAYS vf pick(vf a, vf b, vi from)
+{
+#ifdef __clang__ /* has shuffles by constants only */
+	vf r;
+
+	for (int i = 0; i < LANES; i++)
+		r[i] = from[i] < LANES ? a[from[i]] : b[from[i] - LANES];
+	return r;
+#else
+	return __builtin_shuffle(a, b, from);
+#endif
+}
+
 /*
  * v[i][j] and v[j][i] change places, in log2(LANES) rounds: each exchanges the
  * halves of pairs of blocks that are one half apart.
@@ -205,8 +219,8 @@ static ALWAYS void transpose(vf v[LANES])
 			if (i & s)
 				continue;
 			vf a = v[i], b = v[i + s];
-			v[i] = __builtin_shuffle(a, b, low);
-			v[i + s] = __builtin_shuffle(a, b, high);
+			v[i] = pick(a, b, low);
+			v[i + s] = pick(a, b, high);
 		}
 	}
 }

@@ -255,7 +255,9 @@ static inline VNNI void block_vnni(const struct rows *b,
 					dot = _mm512_dpbusd_epi32(begin,
 						_mm512_xor_si512(w, flip), q0);
 				}
-				s[r] = fma_(__builtin_shuffle(f[r], at),
+				/* Not __builtin_shuffle(): clang has none. */
+				s[r] = fma_((vf)_mm512_permutexvar_ps(
+						    (__m512i)at, (__m512)f[r]),
 					    __builtin_convertvector((vi)dot, vf),
 					    s[r]);
 			}
