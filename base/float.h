@@ -10,6 +10,7 @@
 #define T0_FLOAT_H
 
 #include <stdint.h>
+#include <string.h>
 
 /* ----------------------------------------------------------- float.c ---- */
 
@@ -20,5 +21,38 @@
 uint64_t float_bits(double v, int exp_bits, int man_bits);
 /* The value of such bits; every one of these types is exact in a double. */
 double float_value(uint64_t bits, int exp_bits, int man_bits);
+
+/* The bits of a number and the number of bits, unchanged and at no cost. */
+static inline uint32_t f32_bits(float v)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	return bits;
+}
+
+static inline float f32_value(uint32_t bits)
+{
+	float v;
+
+	memcpy(&v, &bits, sizeof(v));
+	return v;
+}
+
+static inline uint64_t f64_bits(double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	return bits;
+}
+
+static inline double f64_value(uint64_t bits)
+{
+	double v;
+
+	memcpy(&v, &bits, sizeof(v));
+	return v;
+}
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/float.h"
 #include "isa/parse.h"
 
-static uint32_t f32_bits(double d)
+static uint32_t rounded_f32(double d)
 {
 	return float_bits(d, 8, 23);
 }
@@ -50,7 +50,7 @@ static uint64_t token_bits(double d, int kind)
 	case AS_F64:
 		return float_bits(d, 11, 52);
 	}
-	return f32_bits(d);
+	return rounded_f32(d);
 }
 
 /* Not too large, and not denormal unless exact. */
@@ -92,7 +92,7 @@ static int inline_float(double d, enum isa_type type)
 	if (!v)
 		return 128;
 	/* 1/(2 pi) is cut, not rounded, to 16 bits. */
-	if (kind == AS_BF16 && f32_bits(d) == 0x3e22f983)
+	if (kind == AS_BF16 && rounded_f32(d) == 0x3e22f983)
 		return 248;
 	for (int f = 240; f <= 248; f++)
 		if (isa_inline_value(f, as) == v)
