@@ -66,7 +66,7 @@ enum host_gemm_path {
 
 struct host_gemm_config {
 	enum host_gemm_path path;
-	uint8_t level;	/* 2, 3 or 4: of x86-64 */
+	uint8_t level;	/* 2, 3 or 4: of x86-64; 5: AMX */
 	uint8_t rows;	/* of a tile; at most host_gemm_rows_max() */
 	uint8_t vecs;	/* width of a tile in vectors */
 	bool copy;	/* rows go through a buffer; 16-bit ones always do */
@@ -99,7 +99,12 @@ struct host_gemm {
 
 /* Rows of the largest tile of so many vectors; 0: there is none. */
 unsigned host_gemm_rows_max(unsigned level, unsigned vecs);
-/* The level of this processor, or the one in T0_HOST_SIMD ("v2", "v3"). */
+/* Has this processor AMX with bf16, and does the system let us use it? */
+bool host_amx(void);
+/*
+ * The level of this processor, or the one in T0_HOST_SIMD ("v2", "v3", "v4");
+ * 5 is v4 with AMX.
+ */
 unsigned host_gemm_level(void);
 /* A good configuration for the shape, without having measured. */
 void host_gemm_default(const struct host_gemm *g, struct host_gemm_config *c);
