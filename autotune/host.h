@@ -13,6 +13,12 @@
  * empty sum.  Otherwise NaN and infinity go where arithmetic takes them.  C
  * must not overlap A or B.
  *
+ * With AMX, f32 values are cut into three bf16 parts and f16 values into two,
+ * which loses nothing of them; of the products of parts those are left out that
+ * are together less than 2^-24 of a product.  Sums are f32.  What differs from
+ * the other levels: a value or a part of it below 2^-126 counts as 0, and so
+ * does a sum.  Sums that are not finite are made again without AMX.
+ *
  * The bits of C depend on the shape, the configuration and the level of the
  * instruction set, never on the number of threads.
  *
@@ -97,7 +103,10 @@ struct host_gemm {
 	const struct host_gemm_config *config;
 };
 
-/* Rows of the largest tile of so many vectors; 0: there is none. */
+/*
+ * Rows of the largest tile of so many vectors; 0: there is none.  With AMX
+ * vectors are of 16 values and rows multiples of 16; kc is 32.
+ */
 unsigned host_gemm_rows_max(unsigned level, unsigned vecs);
 /* Has this processor AMX with bf16, and does the system let us use it? */
 bool host_amx(void);
