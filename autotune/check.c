@@ -124,6 +124,10 @@ static struct sum finish(const struct block *b, uint64_t i, uint64_t j,
 	}
 	if (ep & (GEMM_ACTIVATIONS & ~(uint32_t)GEMM_RELU))
 		x.slack += EPILOGUE_EPS * (fabs(x.value) + 0x1p-10);
+	if (ep & GEMM_SHRINK) {
+		x.value /= GEMM_SHRINK_BY;
+		x.slack /= GEMM_SHRINK_BY;
+	}
 	if (ep & GEMM_RESIDUAL)
 		x.value += tune_get(op->out, b->r->residual->cpu,
 				    index_c(b, i, j));

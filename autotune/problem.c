@@ -30,7 +30,7 @@ static const struct {
 	{ "bias", GEMM_BIAS }, { "scale", GEMM_SCALE },
 	{ "relu", GEMM_RELU }, { "silu", GEMM_SILU },
 	{ "gelu", GEMM_GELU }, { "swiglu", GEMM_SWIGLU },
-	{ "residual", GEMM_RESIDUAL },
+	{ "shrink", GEMM_SHRINK }, { "residual", GEMM_RESIDUAL },
 };
 
 uint32_t tune_type_bytes(enum dsl_type t)
@@ -96,7 +96,7 @@ static bool epilogue_parse(const char *s, struct gemm_op *op, struct err *e)
 		else
 			return err_set(e, ERR_USAGE, "--epilogue: no '%.*s'; "
 				       "wanted bias, scale, relu, silu, gelu, "
-				       "swiglu, residual, beta", (int)len, s);
+				       "swiglu, shrink, residual, beta", (int)len, s);
 		s += len + (s[len] == ',');
 	}
 	return true;
@@ -324,15 +324,16 @@ static bool add_products(struct tune_problems *l, const struct gemm_op *op,
 {
 	const uint32_t hidden = x->hidden, heads = x->heads, ffn = x->ffn;
 	const uint32_t kv_heads = x->kv_heads;
-	const enum dsl_type in = op->in;
-	const enum dsl_type wide = op->weights ? DSL_BF16 : in;
+	const uint32_t shrink = op->weights ? GEMM_SHRINK : 0;
+	const uint32_t grow = op->weights ? GEMM_SCALE : 0;
 	const struct {
 		uint32_t n, k;
 		struct gemm_op op;
 	} product[] = {
-#define PRODUCT(n, k, from, to, sum, last)                              \
-	{ n, k, { .in = from, .out = to, .weights = op->weights,        \
-		  .b_trans = true, .beta = sum, .epilogue = last } },
+#define PRODUCT(n, k, to, sum, last)                                    \
+	{ n, k, { .in = op->in, .out = (to) ? (to) : op->in,            \
+		  .weights = op->weights, .b_trans = true, .beta = sum, \
+		  .epilogue = last } },
 #include "autotune/models.def"
 	};
 

@@ -185,7 +185,7 @@ int main(int argc, char **argv)
 		{ "layout", 0, CLI_STR, &x.layout, "AB",
 		  "n or t for each of A and B; t: A is KxM, B is NxK (nn)" },
 		{ "epilogue", 0, CLI_STR, &x.epilogue, "LIST",
-		  "bias, scale, relu, silu, gelu, swiglu, residual, beta" },
+		  "bias, scale, relu, silu, gelu, swiglu, shrink, residual, beta" },
 		{ "budget", 0, CLI_STR, &x.budget, "B",
 		  "quick, standard, exhaustive, or seconds (standard)" },
 		{ "jobs", 'j', CLI_U64, &x.jobs, "N",

@@ -33,6 +33,7 @@ static struct gemm_op random_op(void)
 	op.epilogue |= pick(2) ? GEMM_SCALE : 0;
 	op.epilogue |= pick(2) ? GEMM_BIAS : 0;
 	op.epilogue |= pick(3) ? 0 : GEMM_RESIDUAL;
+	op.epilogue |= pick(5) ? 0 : GEMM_SHRINK;
 	if (op.in == DSL_I8 && pick(2))
 		op = (struct gemm_op){ .in = DSL_I8, .out = DSL_I32,
 				       .a_trans = op.a_trans,
@@ -188,6 +189,55 @@ static size_t one_kernel(int shapes, size_t *cases, size_t *refused)
 	return wrong;
 }
 
+/* What the engine launches where nothing was tuned, by the rows of A. */
+static void test_defaults(void)
+{
+	static const struct gemm_op ops[] = {
+		{ .in = DSL_BF16, .out = DSL_F32, .b_trans = true,
+		  .beta = true },
+		{ .in = DSL_BF16, .out = DSL_BF16, .b_trans = true,
+		  .epilogue = GEMM_SWIGLU },
+		{ .in = DSL_F16, .out = DSL_F32, .b_trans = true,
+		  .weights = DSL_U8, .beta = true, .epilogue = GEMM_SCALE },
+		{ .in = DSL_F16, .out = DSL_F16, .b_trans = true,
+		  .weights = DSL_I8, .epilogue = GEMM_SWIGLU | GEMM_SHRINK },
+	};
+	static const uint32_t about[][3] = { { 16, 1024, 3072 }, { 16, 24576, 64 },
+					     { 20, 1024, 64 }, { 512, 512, 64 },
+					     { 512, 6144, 64 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(about); j++) {
+			struct gemm_case x = {
+				.op = ops[i],
+				.c = gemm_default_for(&ops[i], about[j][0],
+						      about[j][1],
+						      about[j][2]),
+			};
+			struct gemm_code code;
+			struct err e = { 0 };
+			char op[100], name[100];
+			size_t wrong = 0;
+
+			gemm_op_name(&x.op, op, sizeof(op));
+			gemm_config_name(&x.c, name, sizeof(name));
+			if (!gemm_compile(&x.op, &x.c, NULL, &code, &e)) {
+				ok(false, "%s %s: %s", op, name, e.msg);
+				continue;
+			}
+			x.s = random_shape(&x.op, &x.c);
+			wrong += one_shape(&x, &code);
+			x.s = (struct gemm_shape){ .m = x.c.m + 3,
+						   .n = x.c.n + 8,
+						   .k = 8 * x.c.k };
+			wrong += one_shape(&x, &code);
+			is_u64(wrong, 0, "%s %s is right", op, name);
+			is_u64(code.object[0].stats.spills, 0, "and spills "
+			       "nothing");
+			gemm_code_fini(&code);
+		}
+}
+
 int main(void)
 {
 	const bool slow = getenv("T0_SLOW") != NULL;
@@ -201,6 +251,7 @@ int main(void)
 	for (int k = 0; k < kernels; k++)
 		wrong += one_kernel(3, &cases, &refused);
 	is_u64(wrong, 0, "%zu random products of %d kernels", cases, kernels);
+	test_defaults();
 	ok(refused * 20 <= (size_t)kernels, "%zu kernels are too long", refused);
 	cc_dev_close(&dev);
 	return plan_done();

@@ -141,7 +141,7 @@ static inline void gemm_element(struct gemm_case *x, const struct gemm_dims *d,
 	      fabs(scale) * (sqrt(size) + sqrt(gate_size) + 1);
 	err += 0x1p-21 * (fabs(v) + fabs(gate));
 	err *= 2 + (pair ? fabs(gate) + fabs(v) : 0);
-	v = act_of(ep, v, gate);
+	v = act_of(ep, v, gate) / (ep & GEMM_SHRINK ? 64 : 1);
 	if (ep & GEMM_RESIDUAL)
 		v += arr_get(&x->residual, at);
 	x->want[at] = v;

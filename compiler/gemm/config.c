@@ -13,8 +13,45 @@ struct gemm_config gemm_default(const struct gemm_op *op)
 		c.k = 8;
 	else if (op->in == DSL_I8)
 		c.k = 64;
-	else if (op->weights)
+	return c;
+}
+
+/*
+ * A few rows are rather waited for than computed: small tiles, and parts of K
+ * until there are some for every SIMD.
+ */
+static void few_rows(struct gemm_config *c, uint32_t n, uint32_t k, bool pair)
+{
+	const uint32_t tiles = n / 32 + 1;
+
+	c->m = 16;
+	c->n = pair ? 64 : 32;
+	c->k = 64;
+	c->waves_m = 1;
+	while (!pair && c->split < 4 && tiles * c->split < 512 &&
+	       k / c->split >= 1024)
+		c->split *= 2;
+}
+
+struct gemm_config gemm_default_for(const struct gemm_op *op, uint32_t m,
+				    uint32_t n, uint32_t k)
+{
+	const bool pair = op->epilogue & GEMM_SWIGLU;
+	const uint64_t tiles = (uint64_t)((m + 63) / 64) *
+			       (((uint64_t)n * (1 + pair) + 63) / 64);
+	struct gemm_config c = gemm_default(op);
+
+	if (op->in != DSL_BF16 && op->in != DSL_F16)
+		return c;
+	if (m <= 16) {
+		few_rows(&c, n, k, pair);
+	} else if (m <= 32 || tiles < 96) {
+		c.m = 32;
 		c.k = 64;
+	} else if (tiles >= 384 && (op->weights || pair)) {
+		c.m = 128;
+		c.buffers = 1;
+	}
 	return c;
 }
 

@@ -85,6 +85,8 @@ static void finish(struct gemm_gen *g, const struct out *o,
 			x = FMA(g->arg.beta,
 				read_run(g, o->c, at, c, whole), x);
 		x = activation(op, x, gate);
+		if (op->epilogue & GEMM_SHRINK)
+			x = MUL(x, 1.0 / GEMM_SHRINK_BY);
 		if (op->epilogue & GEMM_RESIDUAL)
 			x = ADD(x, read_run(g, o->residual, at, c, whole));
 		x = CAST(op->out, x);

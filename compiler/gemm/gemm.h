@@ -18,6 +18,7 @@
  *
  *	x = alpha A B + beta C + bias[n]	(alpha: GEMM_SCALE, else 1)
  *	x = act(x)				(at most one activation)
+ *	x = x / 64				(GEMM_SHRINK)
  *	C = round(x + residual)
  *
  * A is M x K, stored row-major with `lda` elements from row to row; with
@@ -53,8 +54,10 @@ enum {
 	GEMM_SILU = 1 << 3,
 	GEMM_GELU = 1 << 4,
 	GEMM_SWIGLU = 1 << 5, /* ... to here */
-	GEMM_RESIDUAL = 1 << 6,
+	GEMM_SHRINK = 1 << 6, /* f16 then holds what no bound is known of */
+	GEMM_RESIDUAL = 1 << 7,
 };
+#define GEMM_SHRINK_BY 64
 #define GEMM_ACTIVATIONS (GEMM_RELU | GEMM_SILU | GEMM_GELU | GEMM_SWIGLU)
 
 enum { GEMM_GROUP = 32 };
@@ -129,6 +132,12 @@ struct gemm_launch {
 
 /* A configuration that every shape of this op may run with. */
 struct gemm_config gemm_default(const struct gemm_op *op);
+/*
+ * The same, but good for a product of about this size: one of a few, by the
+ * simulator.
+ */
+struct gemm_config gemm_default_for(const struct gemm_op *op, uint32_t m,
+				    uint32_t n, uint32_t k);
 /*
  * Can there be such a kernel?  What is known before compiling: registers that
  * the accumulators alone need, LDS, shares of waves.  *e has the reason.

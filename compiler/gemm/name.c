@@ -23,7 +23,7 @@ static const struct {
 	{ GEMM_SCALE, "scale" }, { GEMM_BIAS, "bias" },
 	{ GEMM_RELU, "relu" },	 { GEMM_SILU, "silu" },
 	{ GEMM_GELU, "gelu" },	 { GEMM_SWIGLU, "swiglu" },
-	{ GEMM_RESIDUAL, "residual" },
+	{ GEMM_SHRINK, "shrink" },   { GEMM_RESIDUAL, "residual" },
 };
 
 static const char *type_name(enum dsl_type t, enum dsl_type weights)
