@@ -83,7 +83,7 @@ static bool tiles_select(struct gpu *g, struct gpu_tiles *t, char *why,
 					TUNE_COLD_B };
 	struct tune_choice c;
 
-	if (!t->m || !g->selector || !tune_select(g->selector, &p, &c, NULL))
+	if (!g->selector || !tune_select(g->selector, &p, &c, NULL))
 		return false;
 	t->config = c.config;
 	t->objects = c.code;
@@ -91,16 +91,11 @@ static bool tiles_select(struct gpu *g, struct gpu_tiles *t, char *why,
 	return true;
 }
 
-static bool tiles_make(struct gpu *g, struct gpu_tiles *t, struct err *e)
+static bool tiles_load(struct gpu *g, struct gpu_tiles *t, const char *why,
+		       struct err *e)
 {
-	char why[240] = "default: suits every shape";
 	bool good = true;
 
-	if (!tiles_select(g, t, why, sizeof(why))) {
-		t->config = gemm_default(&t->op);
-		if (!gemm_compile(&t->op, &t->config, NULL, &t->objects, e))
-			return false;
-	}
 	for (int i = 0; good && i < t->objects.n; i++) {
 		const struct buf *b = &t->objects.object[i].bytes;
 		good = code_load(g, b->data, b->len, &t->code[i], e);
@@ -108,7 +103,8 @@ static bool tiles_make(struct gpu *g, struct gpu_tiles *t, struct err *e)
 			break;
 		gemm_config_name(&t->config, t->code[i].label,
 				 sizeof(t->code[i].label));
-		memcpy(t->code[i].chosen, why, sizeof(why));
+		snprintf(t->code[i].chosen, sizeof(t->code[i].chosen), "%s",
+			 why);
 	}
 	if (!good)
 		gemm_code_fini(&t->objects);
@@ -123,24 +119,45 @@ static bool same_op(const struct gemm_op *a, const struct gemm_op *b)
 	       a->beta == b->beta && a->epilogue == b->epilogue;
 }
 
-const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
-				  uint32_t m, uint32_t n, uint32_t k,
-				  struct err *e)
+/* One that there is: of any size with this configuration, or of this size. */
+static struct gpu_tiles *tiles_known(struct gpu *g, const struct gpu_tiles *want,
+				     bool any)
 {
-	struct gpu_tiles *t;
-
 	for (size_t i = 0; i < g->n_tiles; i++) {
-		t = g->tiles[i];
-		if (same_op(&t->op, op) && t->m == m &&
-		    (!m || (t->n == n && t->k == k)))
+		struct gpu_tiles *t = g->tiles[i];
+
+		if (same_op(&t->op, &want->op) && t->any == any &&
+		    (any ? !memcmp(&t->config, &want->config,
+				   sizeof(t->config)) :
+			   t->m == want->m && t->n == want->n &&
+			   t->k == want->k))
 			return t;
 	}
-	t = xcalloc(1, sizeof(*t));
-	*t = (struct gpu_tiles){ .op = *op, .m = m, .n = n, .k = k };
-	if (!tiles_make(g, t, e)) {
-		free(t);
-		return NULL;
+	return NULL;
+}
+
+const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
+				  uint32_t m, uint32_t n, uint32_t k, bool any,
+				  struct err *e)
+{
+	struct gpu_tiles *t, want = { .op = *op, .m = m, .n = n, .k = k };
+	char why[240] = "default: suits every shape";
+
+	if (any || !(t = tiles_known(g, &want, false))) {
+		want.any = any || !tiles_select(g, &want, why, sizeof(why));
+		if (want.any)
+			want.config = gemm_default_for(op, m, n, k);
+		t = tiles_known(g, &want, want.any);
 	}
+	if (t)
+		return t;
+	if (want.any && !gemm_compile(op, &want.config, NULL, &want.objects,
+				      e))
+		return NULL;
+	if (!tiles_load(g, &want, why, e))
+		return NULL;
+	t = xmalloc(sizeof(*t));
+	*t = want;
 	g->tiles = xrealloc(g->tiles, (g->n_tiles + 1) * sizeof(*g->tiles));
 	return g->tiles[g->n_tiles++] = t;
 }

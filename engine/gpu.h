@@ -49,10 +49,11 @@ struct gpu_kernel {
 	struct gpu_code code;
 };
 
-/* A product of tiles, ready to launch: c[m][n] of k, for any m if m is 0. */
+/* A product of tiles, ready to launch: c[m][n] of k. */
 struct gpu_tiles {
 	struct gemm_op op;
 	uint32_t m, n, k;
+	bool any; /* of any size, rather */
 	struct gemm_config config;
 	struct gpu_code code[GEMM_KERNELS];
 	struct gemm_code objects;
@@ -85,11 +86,11 @@ const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
 				    const struct kernel_shape *shape,
 				    struct err *e);
 /*
- * For m rows what tune_select() says; where that knows nothing, or for m = 0,
- * what suits every shape (gemm_default()).
+ * For m rows what tune_select() says; where that knows nothing, or for `any`
+ * number of rows, about m, gemm_default_for().
  */
 const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
-				  uint32_t m, uint32_t n, uint32_t k,
+				  uint32_t m, uint32_t n, uint32_t k, bool any,
 				  struct err *e);
 
 /* -------------------------------------------------------- gpu_pass.c ---- */

@@ -13,26 +13,35 @@
 #define SPLIT_KEYS 256
 /* Passes of more tokens have groups enough without splits. */
 #define SPLIT_TOKENS 8
-/* From so many tokens on, products are of tiles: each weight is read once. */
+/*
+ * From so many tokens on, products are of tiles: each weight is read once.  For
+ * fewer, where streaming would read so many weights again: by the simulator the
+ * tiles' further packets and their norms take as long.
+ */
 #define TILE_TOKENS 16
+#define TILE_WEIGHTS 48000000
+/* Up to so many there are tiles of their own. */
+#define TILE_FEW 16
+/* Runs of so many queries are worth a tile of them. */
+#define FLASH_RUN 8
 
 /*
  * Words per token that the host writes; of tokens of one sequence that stand
- * together (a run), the last three.
+ * together (a run), the last three.  ROW counts from 0, for ever.
  */
 enum gpu_word {
-	GPU_ID, GPU_POSITION, GPU_SLOT, GPU_LENGTH, GPU_PICK, GPU_RUN_FIRST,
-	GPU_RUN_LENGTH, GPU_RUN_SLOT, GPU_WORDS
+	GPU_ID, GPU_POSITION, GPU_SLOT, GPU_LENGTH, GPU_PICK, GPU_ROW,
+	GPU_RUN_FIRST, GPU_RUN_LENGTH, GPU_RUN_SLOT, GPU_WORDS
 };
 
 /* The kernels of a matrix's product depend on its type. */
 struct gpu_products {
 	const struct gpu_kernel *embed, *heads, *add, *swiglu, *norm;
-	/* Of tiles; NULL for f32.  For max_tokens, and for fewer. */
+	/* Of tiles; NULL for f32.  For max_tokens, for fewer, for few. */
 	struct gpu_layer_tiles {
 		const struct gpu_tiles *heads, *out, *both, *down;
-	} full, part;
-	const struct gpu_kernel *narrow; /* from f32 */
+	} full, part, few;
+	const struct gpu_kernel *narrow, *rms_norm; /* from f32 */
 };
 
 struct gpu_state {
@@ -41,7 +50,7 @@ struct gpu_state {
 	struct kfd_queue *queue;
 	struct gpu_products of[QWEN_WEIGHTS];
 	const struct gpu_kernel *attend, *split, *join, *argmax, *copy;
-	const struct gpu_kernel *rms_norm, *turn, *flash; /* with tiles */
+	const struct gpu_kernel *turn, *flash; /* with tiles */
 	uint32_t ratio, splits; /* heads of a group of attention; at most */
 	struct kfd_mem *key, *value; /* [layers][sequences][kv][positions] */
 	uint32_t vector; /* elements of one there: kernel_cache_row() */
@@ -49,7 +58,7 @@ struct gpu_state {
 	struct kfd_mem *cosine, *sine;
 	struct kfd_mem *words; /* [GPU_WORDS][max_tokens + 1] i32, host */
 	struct kfd_mem *x, *q, *a, *ffn, *part, *top;
-	struct kfd_mem *h, *narrow, *qkv, *workspace; /* with tiles */
+	struct kfd_mem *narrow, *qkv, *workspace; /* with tiles */
 	struct kfd_mem *logits, *best; /* [cap_wanted] rows */
 	struct kfd_mem *out;	       /* the same in host memory */
 	uint32_t cap_wanted;
@@ -177,7 +186,11 @@ bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 /* The same in products of tiles; all of the layer's weights have one type. */
 bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,
 		    const struct gpu_pass *p, struct err *e);
-bool gpu_tile_can(const struct gpu_state *s, uint32_t layer);
+/* Is that there for this layer, and better for n tokens? */
+bool gpu_tile_pays(const struct gpu_state *s, uint32_t layer, uint32_t n);
+/* Logits of the n rows that GPU_PICK names. */
+bool gpu_tile_logits(struct gpu_state *s, uint32_t n, struct err *e);
+bool gpu_tile_logits_pays(const struct gpu_state *s, uint32_t n);
 /* Kernels and buffers for it. */
 bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e);
 bool gpu_tile_buffers(struct gpu_state *s, struct err *e);

@@ -14,6 +14,12 @@
 
 /* ---- memory ---- */
 
+/* One of the arrays that the kernels read. */
+static int32_t *words(const struct gpu_state *s, enum gpu_word w)
+{
+	return (int32_t *)s->words->cpu + w * (s->shape.max_tokens + 1);
+}
+
 static bool memory(struct gpu_state *s, enum kfd_domain domain,
 		   const char *name, size_t bytes, struct kfd_mem **out, struct err *e)
 {
@@ -76,9 +82,12 @@ static bool buffers_new(struct gpu_state *s, struct err *e)
 		if (!memory(s, KFD_VRAM_PRIVATE, want[i].name,
 			    want[i].floats * sizeof(float), want[i].mem, e))
 			return false;
-	return memory(s, KFD_GTT, "ids and positions",
-		      GPU_WORDS * (n + 1) * sizeof(int32_t), &s->words, e) &&
-	       gpu_tile_buffers(s, e);
+	if (!memory(s, KFD_GTT, "ids and positions",
+		    GPU_WORDS * (n + 1) * sizeof(int32_t), &s->words, e))
+		return false;
+	for (size_t i = 0; i <= n; i++)
+		words(s, GPU_ROW)[i] = (int32_t)i;
+	return gpu_tile_buffers(s, e);
 }
 
 /* Room for n rows of results. */
@@ -195,6 +204,8 @@ static bool logits(struct gpu_state *s, uint32_t n, struct err *e)
 	const struct gpu_kernel *k = s->of[w->type].norm;
 	struct gpu_args a = { .n = 0 };
 
+	if (gpu_tile_logits_pays(s, n))
+		return gpu_tile_logits(s, n, e);
 	arg_mem(&a, s->logits);
 	arg_matrix(&a, w);
 	arg_mem(&a, s->x);
@@ -267,12 +278,6 @@ static void results_read(struct gpu_state *s, const struct qwen_pass *p)
 
 /* ---- the pass ---- */
 
-/* One of the arrays that the kernels read. */
-static int32_t *words(const struct gpu_state *s, enum gpu_word w)
-{
-	return (int32_t *)s->words->cpu + w * (s->shape.max_tokens + 1);
-}
-
 /*
  * Tokens of one sequence that stand together; no runs if a sequence has two
  * of them.
@@ -319,7 +324,7 @@ static void words_write(struct gpu_state *s, const struct qwen_pass *p,
 		words(s, GPU_PICK)[r] = (int32_t)p->wanted[r];
 	s->counts.copies++;
 	s->counts.copied_bytes += (4 * p->n + p->n_wanted) * sizeof(int32_t);
-	if (p->n >= TILE_TOKENS)
+	if (p->n >= FLASH_RUN)
 		runs_write(s, p, out);
 }
 
@@ -350,7 +355,7 @@ static bool layers(struct gpu_state *s, const struct qwen_pass *p,
 			return false;
 		if (stopped(p))
 			return err_set(e, ERR_BUSY, "stopped in layer %u", i);
-		bool tiles = p->n >= TILE_TOKENS && gpu_tile_can(s, i);
+		bool tiles = gpu_tile_pays(s, i, p->n);
 		if (!(tiles ? gpu_tile_layer : gpu_layer)(s, i, gp, e))
 			return false;
 		if (s->queue)
@@ -431,8 +436,8 @@ struct gpu_state *gpu_state_make(const struct qwen_model *m,
 void *gpu_state_new(const struct qwen_model *m, const struct qwen_shape *shape,
 		    struct err *e)
 {
-	/* With tiles a layer has eleven. */
-	const uint32_t packets = 12 * m->config.layers + 64;
+	/* With tiles a layer has nine, and five that add parts up. */
+	const uint32_t packets = 14 * m->config.layers + 64;
 	struct kfd_queue_opts o = { .ring_packets = 64 };
 	struct gpu_state *s = gpu_state_make(m, shape, e);
 
@@ -451,7 +456,7 @@ void gpu_state_free(void *state)
 	struct gpu_state *s = state;
 	struct kfd_mem *all[] = { s->key, s->value, s->cosine, s->sine,
 				  s->words, s->x, s->q, s->a, s->ffn, s->part,
-				  s->top, s->h, s->narrow, s->qkv,
+				  s->top, s->narrow, s->qkv,
 				  s->workspace, s->logits, s->best, s->out };
 
 	kfd_queue_free(s->queue, NULL);

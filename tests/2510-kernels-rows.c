@@ -158,6 +158,51 @@ static void test_rms_norm(size_t t)
 	lib_close(&l);
 }
 
+/* Some rows, in an order of their own, of f32 to what products take. */
+static void test_rms_norm_rows(enum dsl_type to)
+{
+	enum { PICKED = 5, N = 388 };
+	const int32_t pick[PICKED] = { 2, 0, 2, 1, 0 };
+	struct kernel_shape shape = { .type = DSL_F32, .to = to };
+	const enum ssa_kind k = kind_of(to);
+	struct run r = run_new(k, SSA_F32, ROWS, N, PICKED * N, 3);
+	struct arr w = arr_random(SSA_F32, N, 2, &seed);
+	struct arr rows = arr_new(SSA_I32, PICKED);
+	struct ssa_call c = { 0 };
+	struct lib l;
+
+	if (!ok(lib_open_shape(&l, "rms_norm_rows", &shape),
+		"rms_norm_rows to %s compiles", kernel_type_name(to)))
+		return;
+	memcpy(rows.bits, pick, sizeof(pick));
+	call_arr(&c, &r.out);
+	call_arr(&c, &r.x);
+	call_arr(&c, &w);
+	call_arr(&c, &rows);
+	call_f32(&c, 1e-6f);
+	call_u32(&c, N);
+	ok(lib_run(&dev, &l, &c, PICKED, 1), "and runs");
+	for (size_t at = 0; at < PICKED * N; at++) {
+		const size_t from = (size_t)pick[at / N];
+		double sum = 0;
+
+		for (size_t i = 0; i < N; i++)
+			sum += x_of(&r, from, i) * x_of(&r, from, i);
+		r.want[at] = x_of(&r, from, at % N) /
+			     sqrt(sum / N + (double)1e-6f) *
+			     arr_get(&w, at % N);
+		r.tol[at] = fabs(r.want[at]) * (.51 * ulp_of(k) + 0x1p-19) +
+			    step_of(k);
+	}
+	is_u64(judge(&r.out, r.want, r.tol), 0, "rms_norm_rows to %s",
+	       kernel_type_name(to));
+	is_u64(mutants_missed(&r.out, r.want, r.tol), 0, "mutants are noticed");
+	free(w.bits);
+	free(rows.bits);
+	run_fini(&r);
+	lib_close(&l);
+}
+
 /* sum of g y(x) with y = rms_norm: what the gradients are of. */
 static double norm_loss(const double *x, const double *w, const double *g,
 			size_t n)
@@ -375,6 +420,8 @@ int main(void)
 		return 1;
 	}
 	diag("seed %llu", (unsigned long long)seed);
+	test_rms_norm_rows(DSL_F16);
+	test_rms_norm_rows(DSL_BF16);
 	for (size_t t = 0; t < ARRAY_SIZE(types); t++) {
 		test_softmax("softmax", t);
 		test_softmax("log_softmax", t);

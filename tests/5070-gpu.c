@@ -123,6 +123,8 @@ static void test_tiles(const struct qwen_model *m, double bound,
 	close_to(run(m, QWEN_W_F32, N, want), 1.5 * bound, "in tiles");
 	close_to(run(m, QWEN_W_F32, N - 4, want), 1.5 * bound,
 		 "in tiles, then token by token");
+	close_to(run(m, QWEN_W_F32, 16, want), 1.5 * bound,
+		 "in tiles for few tokens");
 	close_to(run(m, QWEN_W_BF16, N, want), 1.5 * bound + 6e-2,
 		 "in tiles, cache of bf16");
 	close_to(run(m, QWEN_W_INT8, N, want), 1.5 * bound + 8e-2,

@@ -13,6 +13,7 @@ BUILDER(convert);
 BUILDER(adamw);
 BUILDER(softmax);
 BUILDER(rms_norm);
+BUILDER(rms_norm_rows);
 BUILDER(rms_norm_back);
 BUILDER(cross_entropy);
 BUILDER(cross_entropy_back);

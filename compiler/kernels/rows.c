@@ -89,6 +89,45 @@ struct ssa_func *kernel_rms_norm(const struct kernel_entry *entry,
 }
 
 /*
+ * Arguments: out [picked][n] (shape.to), x [rows][n], w [n] (f32), pick
+ * [picked] (i32: which row), eps (f32), n (i32: a multiple of 4).  Rows begin
+ * at multiples of 16 bytes.
+ */
+struct ssa_func *kernel_rms_norm_rows(const struct kernel_entry *entry,
+				      const struct kernel_shape *shape,
+				      struct err *e)
+{
+	struct kernel_shape s;
+	struct dsl *k = BEGIN(entry, shape, &s, e);
+
+	if (!k)
+		return NULL;
+	struct val out = ALIGNED(ARG_PTR(k, s.to, "out", DSL_NOALIAS), 8);
+	struct val in = ALIGNED(ARG_PTR(k, DSL_F32, "x", DSL_READONLY), 16);
+	struct val w = ALIGNED(ARG_PTR(k, DSL_F32, "w", DSL_READONLY), 16);
+	struct val pick = ARG_PTR(k, DSL_I32, "pick", DSL_READONLY);
+	struct val eps = ARG(k, DSL_F32, "eps");
+	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
+	struct val x = row_of(in, LOAD(pick, row), n), y = row_of(out, row, n);
+	struct val first = MUL(LOCAL_ID(k, 0), 4);
+	struct var sum = VAR(k, DSL_F32, 0);
+
+	FOR(k, i, first, n, 4 * s.group) {
+		struct val v = LOADV(x, i, 4);
+
+		for (uint32_t j = 0; j < 4; j++)
+			SET(sum, FMA(ELEM(v, j), ELEM(v, j), GET(sum)));
+	}
+	struct val r = RSQRT(ADD(DIV(GROUP_SUM(GET(sum)), CAST(DSL_F32, n)),
+				 eps));
+	FOR(k, i, first, n, 4 * s.group) {
+		STORE(y, i, CAST(s.to, MUL(MUL(LOADV(x, i, 4), r),
+					   LOADV(w, i, 4))));
+	}
+	return dsl_finish(k, e);
+}
+
+/*
  * Arguments: dx [rows][n], dw [n] (f32, added to), x, w, g [rows][n], eps, n.
  * With r = 1 / rms and m = mean of x w g: dx = r (w g - x r^2 m), dw = g x r.
  */
