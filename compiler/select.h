@@ -138,6 +138,9 @@ bool sel_is_s(const struct sel *s, const struct ssa_inst *i); /* or constant */
 bool sel_const(const struct ssa_inst *i, uint64_t *v);
 /* A float operand with fneg and fabs folded in, for vector instructions. */
 struct mir_opnd sel_get_f(struct sel *s, const struct ssa_inst *i);
+/* Of an i8 in a vector register: which, and where in it.  Else false. */
+bool sel_byte(struct sel *s, const struct ssa_inst *i, struct mir_opnd *word,
+	      uint32_t *bit);
 /* i8 and i16 to 32 bits. */
 struct mir_opnd sel_ext(struct sel *s, const struct ssa_inst *i, bool sign);
 struct mir_opnd sel_mask_const(struct sel *s, bool v);

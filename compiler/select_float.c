@@ -139,12 +139,49 @@ void sel_fcvt(struct sel *s, const struct ssa_inst *i)
 	}
 }
 
+/* One of a register's four bytes, without a sign. */
+static bool is_byte(struct sel *s, const struct ssa_inst *x,
+		    struct mir_opnd *word, uint32_t *bit)
+{
+	uint64_t c, shift;
+	bool cut;
+
+	if (x->op == SSA_zext)
+		return sel_byte(s, x->arg[0], word, bit);
+	if (x->type.kind != SSA_I32)
+		return false;
+	cut = x->op == SSA_and && sel_const(x->arg[1], &c) && c == 255;
+	if (cut)
+		x = x->arg[0];
+	*bit = 0;
+	if (x->op == SSA_shr_u && sel_const(x->arg[1], &shift) &&
+	    (shift == 24 || (cut && shift % 8 == 0))) {
+		*bit = shift & 24;
+		x = x->arg[0];
+	} else if (!cut) {
+		return false;
+	}
+	*word = sel_get(s, x);
+	return mir_is_v(s->m, word);
+}
+
 /* Of i32 only; the middle extends what is narrower. */
 static void int_to_float(struct sel *s, const struct ssa_inst *i)
 {
+	static const uint16_t of_byte[] = {
+		ISA_v_cvt_f32_ubyte0, ISA_v_cvt_f32_ubyte1,
+		ISA_v_cvt_f32_ubyte2, ISA_v_cvt_f32_ubyte3,
+	};
 	bool sign = i->op == SSA_fcvt_from_s;
-	struct mir_opnd a = sel_ext(s, i->arg[0], sign), d = sel_def(s, i);
+	struct mir_opnd a, d = sel_def(s, i), word;
+	uint32_t bit;
 
+	if (i->type.kind == SSA_F32 && i->type.n == 1 &&
+	    is_byte(s, i->arg[0], &word, &bit)) {
+		sel_v(s, of_byte[bit / 8], d, word);
+		return;
+	}
+	a = sel_ext(s, i->arg[0], sign);
 	if (i->type.kind == SSA_F64)
 		sel_v(s, sign ? ISA_v_cvt_f64_i32 : ISA_v_cvt_f64_u32, d, a);
 	else

@@ -229,10 +229,30 @@ struct mir_opnd sel_get_f(struct sel *s, const struct ssa_inst *i)
 	return o;
 }
 
+bool sel_byte(struct sel *s, const struct ssa_inst *i, struct mir_opnd *word,
+	      uint32_t *bit)
+{
+	struct mir_opnd o;
+
+	if (i->type.kind != SSA_I8 || i->type.n != 1)
+		return false;
+	*bit = 0;
+	if (i->op == SSA_extract) {
+		*bit = (uint32_t)i->imm % 4 * 8;
+		o = sel_get(s, i->arg[0]);
+		*word = o.kind == MIR_IMM ? o :
+					    mir_part(o, (int)i->imm / 4, 1);
+	} else {
+		*word = sel_get(s, i);
+	}
+	return mir_is_v(s->m, word);
+}
+
 struct mir_opnd sel_ext(struct sel *s, const struct ssa_inst *i, bool sign)
 {
 	uint32_t bits = ssa_kind_bits(i->type.kind);
-	struct mir_opnd o = sel_get(s, i), d;
+	struct mir_opnd o = sel_get(s, i), d, word = o;
+	uint32_t bit = 0;
 
 	if (bits >= 32)
 		return o;
@@ -253,7 +273,13 @@ struct mir_opnd sel_ext(struct sel *s, const struct ssa_inst *i, bool sign)
 		return d;
 	}
 	d = sel_new_v(s, 1);
-	if (sign)
+	if (sel_byte(s, i, &word, &bit) && bit == 24)
+		sel_v(s, sign ? ISA_v_ashrrev_i32 : ISA_v_lshrrev_b32, d,
+		      mir_imm(24), word);
+	else if (bits == 8 && (sign || bit))
+		sel_v(s, sign ? ISA_v_bfe_i32 : ISA_v_bfe_u32, d, word,
+		      mir_imm(bit), mir_imm(8));
+	else if (sign)
 		sel_v(s, ISA_v_bfe_i32, d, o, mir_imm(0), mir_imm(bits));
 	else
 		sel_v(s, ISA_v_and_b32, d, mir_imm((1u << bits) - 1), o);

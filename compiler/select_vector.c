@@ -35,6 +35,27 @@ static void pack_half(struct sel *s, struct mir_opnd d,
 	sel_v(s, ISA_v_perm_b32, d, hi, lo, mir_imm(bytes));
 }
 
+/* The upper half of a pair, where it is an fma that is rounded to f16. */
+static bool fma_to_upper(struct sel *s, struct mir_opnd d,
+			 const struct ssa_inst *lo, const struct ssa_inst *hi)
+{
+	const struct ssa_inst *sum = hi->n_args ? hi->arg[0] : NULL;
+	struct mir_opnd o;
+
+	if (!mir_is_v(s->m, &d) || hi->op != SSA_fcvt ||
+	    hi->type.kind != SSA_F16 || s->val[hi->id].uses != 1 ||
+	    sum->op != SSA_fma || sum->type.kind != SSA_F32 ||
+	    s->val[sum->id].uses != 1)
+		return false;
+	o = sel_get(s, lo);
+	if (!mir_is_v(s->m, &o))
+		return false;
+	sel_copy(s, d, o);
+	sel_v(s, ISA_v_fma_mixhi_f16, d, sel_get_v(s, sum->arg[0]),
+	      sel_get_v(s, sum->arg[1]), sel_get_v(s, sum->arg[2]));
+	return true;
+}
+
 /* Both halves of one register, in their places. */
 static bool neighbours(struct sel *s, struct mir_opnd *out,
 		       const struct ssa_inst *a, const struct ssa_inst *b)
@@ -122,7 +143,8 @@ static void pack_pair(struct sel *s, struct parts *p, const struct ssa_inst *i,
 		parts_add(p, at, sel_get(s, i->arg[k]));
 	else if (neighbours(s, &from, i->arg[k], i->arg[k + 1]))
 		parts_add(p, at, from);
-	else
+	else if (!fma_to_upper(s, mir_part(p->to, at, 1), i->arg[k],
+			       i->arg[k + 1]))
 		pack_half(s, mir_part(p->to, at, 1), i->arg[k], i->arg[k + 1]);
 }
 
