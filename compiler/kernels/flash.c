@@ -32,6 +32,7 @@ struct flash {
 	struct val column, half, row; /* of this lane in a tile; A's row */
 	struct cached kc, vc;	      /* this head's */
 	struct val length, limit;     /* keys of all, and of this query */
+	struct val last_key;	      /* length - 1 */
 	struct val whole, last; /* keys that all, that any of the wave see */
 	struct val scale;
 	struct val q[MAX_TILES];
@@ -45,11 +46,7 @@ static struct val tile_of(struct val p, struct val at)
 
 /* ----------------------------------------------------------- staging ---- */
 
-/* Unit `u` of `units` of this work-item's share; false behind the last. */
-#define SHARE(f, u, units)                                                   \
-	for (uint32_t u##_step = 0; u##_step < (units);                      \
-	     u##_step += (f)->s->group)
-
+/* Unit of this work-item's share. */
 static struct val unit_of(const struct flash *f, uint32_t step)
 {
 	struct dsl *k = f->k;
@@ -63,63 +60,133 @@ static struct head_piece piece_of(const struct flash *f, struct val number)
 				    f->s->head, f->wide == f->s->head };
 }
 
-/* A piece of a key or value in the type of products; 0 unless `in`. */
-static struct val piece_load(const struct flash *f, const struct cached *c,
-			     struct val key, const struct head_piece *p,
-			     struct val in)
-{
-	struct val x = cached_load(c, key, p, &in), out[PIECE];
+/* Units that a work-item loads before it stores the first. */
+enum { KEY_UNITS = 4, VALUE_UNITS = KEY_UNITS / 2 };
 
-	if (!cached_is_scaled(c))
-		return x;
-	/* Bytes without a sign are one instruction each: 128 more, exactly. */
-	struct val scale = cached_scale(c, key, p, &in);
-	struct val words = XOR(BITS(DSL_U32, x), 0x80808080);
+/* A piece of a key or value as it lies in the cache. */
+struct raw {
+	struct val x, scale;
+};
+
+/*
+ * Behind the last key comes that one again, so that loads need no mask: its
+ * scores are hidden.
+ */
+static struct raw raw_load(const struct flash *f, const struct cached *c,
+			   struct val key, const struct head_piece *p)
+{
+	struct val at = MIN(key, f->last_key);
+	struct raw r = { .x = cached_load(c, at, p, NULL) };
+
+	if (cached_is_scaled(c))
+		r.scale = cached_scale(c, at, p, NULL);
+	return r;
+}
+
+/*
+ * The same in the type of products.  Bytes without a sign become floats in one
+ * instruction: they are 128 more, exactly.
+ */
+static struct val raw_value(const struct flash *f, const struct raw *r)
+{
+	struct val words, out[PIECE];
+
+	if (!r->scale.k)
+		return r->x;
+	words = XOR(BITS(DSL_U32, r->x), 0x80808080);
 	for (uint32_t j = 0; j < PIECE; j++) {
 		struct val byte = AND(SHR(ELEM(words, j / 4), j % 4 * 8), 255);
 
-		out[j] = FMA(CAST(DSL_F32, byte), scale, MUL(scale, -128.0));
+		out[j] = FMA(CAST(DSL_F32, byte), r->scale,
+			     MUL(r->scale, -128.0));
 	}
 	return CAST(f->type, dsl_join(DSL_AT, out, PIECE));
 }
 
-/* Keys of one block, as they lie in the cache. */
-static void stage_keys(const struct flash *f, struct val base)
+/* A weight of 0 does not hide an infinite value: those of no key are 0. */
+static void raw_hide(struct raw *r, struct val in)
 {
-	const uint32_t each = f->wide / PIECE, units = f->keys * each;
+	if (r->scale.k)
+		r->scale = SELECT(in, r->scale, 0.0);
+	else
+		r->x = SELECT(in, r->x, 0.0);
+}
 
-	SHARE(f, u, units) {
-		struct val u = unit_of(f, u_step);
-		struct val row = DIV(u, (int)each), key = ADD(base, row);
-		struct val number = SUB(u, MUL(row, each));
-		struct head_piece p = piece_of(f, number);
-		struct val in = LT(key, f->length);
-		struct val x = piece_load(f, &f->kc, key, &p, in);
+/* Keys of one block, as they lie in the cache. */
+struct key_unit {
+	struct raw r;
+	struct val at, in;
+};
 
-		STORE_IF(LT(u, (int)units), ALIGNED(f->kt, 16),
-			 ADD(MUL(row, f->k_pitch), MUL(number, PIECE)), x);
-	}
+static struct key_unit key_load(const struct flash *f, struct val base,
+				uint32_t step)
+{
+	const uint32_t each = f->wide / PIECE;
+	struct val u = unit_of(f, step), row = DIV(u, (int)each);
+	struct val number = SUB(u, MUL(row, each));
+	struct head_piece p = piece_of(f, number);
+
+	return (struct key_unit){
+		raw_load(f, &f->kc, ADD(base, row), &p),
+		ADD(MUL(row, f->k_pitch), MUL(number, PIECE)),
+		LT(u, (int)(f->keys * each)),
+	};
 }
 
 /* Values of two keys at a time, side by side in LDS. */
-static void stage_values(const struct flash *f, struct val base)
+struct value_unit {
+	struct raw r[2];
+	struct val key, at, in;
+};
+
+static struct value_unit value_load(const struct flash *f, struct val base,
+				    uint32_t step)
 {
-	const uint32_t pairs = f->keys / 2, units = pairs * f->wide / PIECE;
+	const uint32_t pairs = f->keys / 2;
+	struct val u = unit_of(f, step), two = SHL(AND(u, pairs - 1), 1);
+	struct val number = DIV(u, (int)pairs);
+	struct head_piece p = piece_of(f, number);
+	struct value_unit v = {
+		.key = ADD(base, two),
+		.at = ADD(MUL(number, PIECE * f->v_pitch), two),
+		.in = LT(u, (int)(pairs * f->wide / PIECE)),
+	};
 
-	SHARE(f, u, units) {
-		struct val u = unit_of(f, u_step), in = LT(u, (int)units);
-		struct val two = SHL(AND(u, pairs - 1), 1);
-		struct val number = DIV(u, (int)pairs);
-		struct val at = ADD(MUL(number, PIECE * f->v_pitch), two);
-		struct val key = ADD(base, two), next = ADD(key, 1);
-		struct head_piece p = piece_of(f, number);
-		struct val in0 = LT(key, f->length), in1 = LT(next, f->length);
-		struct val x = piece_load(f, &f->vc, key, &p, in0);
-		struct val y = piece_load(f, &f->vc, next, &p, in1);
+	for (uint32_t i = 0; i < 2; i++)
+		v.r[i] = raw_load(f, &f->vc, ADD(v.key, i), &p);
+	return v;
+}
 
-		for (uint32_t j = 0; j < PIECE; j++)
-			STORE_IF(in, ALIGNED(f->vt, 4), ADD(at, j * f->v_pitch),
-				 JOIN(ELEM(x, j), ELEM(y, j)));
+static void value_store(const struct flash *f, struct value_unit *v)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		raw_hide(&v->r[i], LT(ADD(v->key, i), f->length));
+	struct val x = raw_value(f, &v->r[0]), y = raw_value(f, &v->r[1]);
+	for (uint32_t j = 0; j < PIECE; j++)
+		STORE_IF(v->in, ALIGNED(f->vt, 4), ADD(v->at, j * f->v_pitch),
+			 JOIN(ELEM(x, j), ELEM(y, j)));
+}
+
+/* A block of keys and their values to LDS: loads first, that they overlap. */
+static void stage(const struct flash *f, struct val base)
+{
+	const uint32_t group = f->s->group;
+	const uint32_t units = f->keys * f->wide / PIECE;
+	struct key_unit k[KEY_UNITS];
+	struct value_unit v[VALUE_UNITS];
+
+	for (uint32_t at = 0; at < units; at += KEY_UNITS * group) {
+		uint32_t n = 0, m = 0;
+
+		for (; n < KEY_UNITS && at + n * group < units; n++)
+			k[n] = key_load(f, base, at + n * group);
+		for (; m < VALUE_UNITS && at / 2 + m * group < units / 2; m++)
+			v[m] = value_load(f, base, at / 2 + m * group);
+		for (uint32_t i = 0; i < n; i++)
+			STORE_IF(k[i].in, ALIGNED(f->kt, 16), k[i].at,
+				 raw_value(f, &k[i].r));
+		for (uint32_t i = 0; i < m; i++)
+			value_store(f, &v[i]);
 	}
 }
 
@@ -335,6 +402,7 @@ static void run(struct flash *f, const struct attn_task *t)
 
 	f->scale = t->scale;
 	f->length = t->length;
+	f->last_key = SUB(t->length, 1);
 	f->kc = t->kc;
 	f->vc = t->vc;
 	f->limit = attn_seen(t, i);
@@ -344,8 +412,7 @@ static void run(struct flash *f, const struct attn_task *t)
 				      MUL(t->h, f->s->head)), f->s->head));
 	FOR (k, j, 0, end, (int)f->keys) {
 		BARRIER(k);
-		stage_keys(f, j);
-		stage_values(f, j);
+		stage(f, j);
 		BARRIER(k);
 		IF (k, LT(j, f->last)) {
 			block(f, j);
