@@ -1,11 +1,12 @@
 /*
- * Conversions of i64 and scans of groups: the interpreter and the soft device,
+ * Conversions of i64 and of bytes, and scans of groups: the interpreter and the soft device,
  * with and without optimisation, against the host's.
  */
 #include <float.h>
 #include <math.h>
 
 #include "compiler/dsl.h"
+#include "compiler/eval.h"
 #include "tests/cc-run.h"
 
 enum { N = 256, GROUP = 128 };
@@ -134,6 +135,114 @@ static void test_refused(void)
 	   "i64 goes to no other float: %s", e.msg);
 }
 
+/* -------------------------------------------------------------- bytes ---- */
+
+enum { WAYS = 4 };
+
+struct bytes {
+	uint8_t in[N][8];
+	float by[N], plus[N];
+	float out[WAYS][N][8];
+	uint16_t pairs[N][8];
+};
+
+/* The bits of x as f16; one NaN is as good as another. */
+static uint16_t f16_bits(float x)
+{
+	return (uint16_t)ssa_f64_to_bits(SSA_F16, (double)x);
+}
+
+static bool is_nan16(uint16_t h)
+{
+	return (h & 0x7fff) > 0x7c00;
+}
+
+static void check_bytes(const char *how, const void *ctx)
+{
+	const struct bytes *x = ctx;
+	int wrong[WAYS] = { 0 }, pairs = 0;
+
+	for (int k = 0; k < N; k++)
+		for (int j = 0; j < 8; j++) {
+			const float u = x->in[k][j], s = (int8_t)x->in[k][j];
+			const float want[WAYS] = { u, s, u, u };
+			const uint16_t h = f16_bits(fmaf(u, x->by[k],
+							 x->plus[k]));
+			const uint16_t got = x->pairs[k][j];
+
+			for (int w = 0; w < WAYS; w++)
+				wrong[w] += x->out[w][k][j] != want[w];
+			pairs += got != h && !(is_nan16(got) && is_nan16(h));
+		}
+	is_i64(wrong[0], 0, "bytes without a sign to f32, %s", how);
+	is_i64(wrong[1], 0, "with a sign, %s", how);
+	is_i64(wrong[2], 0, "fields of words, %s", how);
+	is_i64(wrong[3], 0, "of words that all lanes share, %s", how);
+	is_i64(pairs, 0, "pairs of fma as f16, %s", how);
+}
+
+static struct ssa_func *bytes_build(struct err *e)
+{
+	struct dsl *k = KERNEL("bytes", 64);
+	struct val out = ARG_PTR(k, DSL_F32, "out", DSL_NOALIAS);
+	struct val pairs = ARG_PTR(k, DSL_F16, "pairs", DSL_NOALIAS);
+	struct val in = ALIGNED(ARG_PTR(k, DSL_U8, "in", DSL_READONLY), 8);
+	struct val by = ARG_PTR(k, DSL_F32, "by", DSL_READONLY);
+	struct val plus = ARG_PTR(k, DSL_F32, "plus", DSL_READONLY);
+	struct val at = CAST(DSL_U32, GLOBAL_ID(k, 0)), to = SHL(at, 3);
+	struct val x = LOADV(in, to, 8), y[8], sum[8], same[8];
+	struct val words = BITS(DSL_U32, x);
+	struct val a = LOAD(by, at), b = LOAD(plus, at);
+
+	for (uint32_t j = 0; j < 8; j++) {
+		struct val w = SHR(ELEM(words, j / 4), j % 4 * 8);
+
+		y[j] = CAST(DSL_F32, j % 4 == 3 ? w : AND(w, 255));
+		sum[j] = CAST(DSL_F16, FMA(y[j], a, b));
+	}
+	STORE(out, to, CAST(DSL_F32, CAST(DSL_I32, x)));
+	STORE(out, ADD(to, N * 8), CAST(DSL_F32, CAST(DSL_I32,
+						     BITS(DSL_I8, x))));
+	STORE(out, ADD(to, 2 * N * 8), dsl_join(DSL_AT, y, 8));
+	STORE(pairs, to, dsl_join(DSL_AT, sum, 8));
+	FOR (k, i, 0, 64, 1) { /* a work-item at a time: scalar words */
+		struct val row = SHL(CAST(DSL_U32, ADD(MUL(GROUP_ID(k, 0), 64),
+						       i)), 3);
+
+		words = LOADV(AS(DSL_U32, in), SHR(row, 2), 2);
+		for (uint32_t j = 0; j < 8; j++)
+			same[j] = CAST(DSL_F32, AND(SHR(ELEM(words, j / 4),
+							j % 4 * 8), 255));
+		STORE_IF(EQ(LOCAL_ID(k, 0), i), out, ADD(row, 3 * N * 8),
+			 dsl_join(DSL_AT, same, 8));
+	}
+	return dsl_finish(k, e);
+}
+
+static void test_bytes(void)
+{
+	static struct bytes x;
+	struct err e = { 0 };
+	struct ssa_func *f = bytes_build(&e);
+	struct ssa_call c = { 0 };
+
+	if (!ok(f, "conversions of bytes are built %s", e.msg))
+		return;
+	for (uint32_t j = 0; j < N; j++) {
+		for (uint32_t i = 0; i < 8; i++)
+			x.in[j][i] = (uint8_t)test_random(&seed);
+		x.by[j] = fraction(j);
+		x.plus[j] = fraction(j / 2);
+	}
+	call_buffer(&c, x.out, sizeof(x.out));
+	call_buffer(&c, x.pairs, sizeof(x.pairs));
+	call_buffer(&c, x.in, sizeof(x.in));
+	call_buffer(&c, x.by, sizeof(x.by));
+	call_buffer(&c, x.plus, sizeof(x.plus));
+	both(f, &c, N / 64, check_bytes, &x);
+	ssa_func_free(f);
+}
+
 /* -------------------------------------------------------------- scans ---- */
 
 struct scans {
@@ -210,6 +319,7 @@ int main(void)
 	diag("seed %llu", (unsigned long long)seed);
 	test_numbers();
 	test_refused();
+	test_bytes();
 	test_scans();
 	cc_dev_close(&dev);
 	return plan_done();
