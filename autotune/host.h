@@ -13,6 +13,12 @@
  * empty sum.  Otherwise NaN and infinity go where arithmetic takes them.  C
  * must not overlap A or B.
  *
+ * With AMX, f32 values are cut into three bf16 parts and f16 values into two,
+ * which loses nothing of them; of the products of parts those are left out that
+ * are together less than 2^-24 of a product.  Sums are f32.  What differs from
+ * the other levels: a value or a part of it below 2^-126 counts as 0, and so
+ * does a sum.  Sums that are not finite are made again without AMX.
+ *
  * The bits of C depend on the shape, the configuration and the level of the
  * instruction set, never on the number of threads.
  *
@@ -66,7 +72,7 @@ enum host_gemm_path {
 
 struct host_gemm_config {
 	enum host_gemm_path path;
-	uint8_t level;	/* 2, 3 or 4: of x86-64 */
+	uint8_t level;	/* 2, 3 or 4: of x86-64; 5: AMX */
 	uint8_t rows;	/* of a tile; at most host_gemm_rows_max() */
 	uint8_t vecs;	/* width of a tile in vectors */
 	bool copy;	/* rows go through a buffer; 16-bit ones always do */
@@ -97,9 +103,17 @@ struct host_gemm {
 	const struct host_gemm_config *config;
 };
 
-/* Rows of the largest tile of so many vectors; 0: there is none. */
+/*
+ * Rows of the largest tile of so many vectors; 0: there is none.  With AMX
+ * vectors are of 16 values and rows multiples of 16; kc is 32.
+ */
 unsigned host_gemm_rows_max(unsigned level, unsigned vecs);
-/* The level of this processor, or the one in T0_HOST_SIMD ("v2", "v3"). */
+/* Has this processor AMX with bf16, and does the system let us use it? */
+bool host_amx(void);
+/*
+ * The level of this processor, or the one in T0_HOST_SIMD ("v2", "v3", "v4");
+ * 5 is v4 with AMX.
+ */
 unsigned host_gemm_level(void);
 /* A good configuration for the shape, without having measured. */
 void host_gemm_default(const struct host_gemm *g, struct host_gemm_config *c);

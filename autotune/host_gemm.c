@@ -45,9 +45,8 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* The part [*from, *to) of n in steps of `unit`. */
-static void cut(size_t n, size_t unit, unsigned part, unsigned parts,
-		size_t *from, size_t *to)
+void host_cut(size_t n, size_t unit, unsigned part, unsigned parts,
+	      size_t *from, size_t *to)
 {
 	size_t units = (n + unit - 1) / unit;
 
@@ -65,9 +64,8 @@ static size_t size_of(enum host_gemm_type type)
 	return type == HOST_GEMM_F32 ? 4 : 2;
 }
 
-/* From element (row, column) on. */
-static struct host_source source_at(const struct host_source *s, size_t row,
-				    size_t column)
+struct host_source host_source_at(const struct host_source *s, size_t row,
+				  size_t column)
 {
 	return (struct host_source){ s->type,
 				     (const char *)s->data +
@@ -86,10 +84,9 @@ void host_gemm_scratch_fini(struct host_gemm_scratch *s)
 	*s = (struct host_gemm_scratch){ 0 };
 }
 
-static float *scratch_get(struct host_gemm_scratch *s, size_t floats)
+void *host_scratch_get(struct host_gemm_scratch *s, size_t bytes)
 {
-	size_t bytes = up(floats * sizeof(float), HUGE_PAGE);
-
+	bytes = up(bytes, HUGE_PAGE);
 	if (bytes > s->size_bytes) {
 		host_gemm_scratch_fini(s);
 		s->data = aligned_alloc(HUGE_PAGE, bytes);
@@ -118,8 +115,9 @@ static void lay_out(struct share *s, struct host_gemm_scratch *scratch)
 			      0;
 
 	s->tile_ld = odd_lines(nc);
-	s->pack = scratch_get(scratch,
-			      pack + rows + made + s->how.rows * s->tile_ld);
+	size_t all = pack + rows + made + s->how.rows * s->tile_ld;
+
+	s->pack = host_scratch_get(scratch, all * sizeof(float));
 	s->row_buf = s->pack + pack;
 	s->made = s->row_buf + rows;
 	s->tile = s->made + made;
@@ -153,8 +151,8 @@ static void pack(const struct share *s)
 			continue;
 		}
 		struct host_source from =
-			s->columns_turn ? source_at(&s->columns, j, s->k0) :
-					  source_at(&s->columns, s->k0, j);
+			s->columns_turn ? host_source_at(&s->columns, j, s->k0) :
+					  host_source_at(&s->columns, s->k0, j);
 		if (s->columns_turn)
 			s->kernels->pack_columns(&from, s->depth, n,
 						 up(n, lanes), out);
@@ -168,7 +166,7 @@ static void pack(const struct share *s)
 static void rows_at(const struct share *s, const struct panel *p,
 		    struct host_block *b)
 {
-	struct host_source from = source_at(&s->rows, p->i, p->k0);
+	struct host_source from = host_source_at(&s->rows, p->i, p->k0);
 
 	b->k = p->k;
 	b->ldp = odd_lines(p->k);
@@ -198,7 +196,7 @@ static void ahead_at(const struct share *s, const struct panel *next, size_t j,
 	b->ahead_ld_bytes = 0;
 	b->ahead_shift = size / 2;
 	if (row < next->n && s->rows.type != HOST_GEMM_MADE) {
-		b->ahead = source_at(&s->rows, next->i + row, next->k0).data;
+		b->ahead = host_source_at(&s->rows, next->i + row, next->k0).data;
 		b->ahead_ld_bytes = s->rows.ld * size;
 	}
 }
@@ -292,7 +290,7 @@ static void rows_of(struct share *s, size_t i)
 	s->rows = s->swapped ?
 			  (struct host_source){ g->b_type, g->b, g->ldb } :
 			  (struct host_source){ HOST_GEMM_F32, g->a, g->lda };
-	cut(s->swapped ? g->n : g->m, 1, s->cut, s->cuts, &s->row0, &s->row1);
+	host_cut(s->swapped ? g->n : g->m, 1, s->cut, s->cuts, &s->row0, &s->row1);
 }
 
 static void tiles(struct share *s, struct host_gemm_scratch *scratch)
@@ -376,7 +374,7 @@ static void share_init(struct share *s, const struct host_gemm *g, size_t n,
 	}
 	s->cuts = cuts_of_rows(s, rows, columns, parts);
 	s->cut = part % s->cuts;
-	cut(columns, width_of(s), part / s->cuts, parts / s->cuts, &s->column0,
+	host_cut(columns, width_of(s), part / s->cuts, parts / s->cuts, &s->column0,
 	    &s->column1);
 }
 
@@ -385,7 +383,7 @@ static void scale(const struct host_gemm *g, unsigned part, unsigned parts)
 {
 	size_t from, to;
 
-	cut(g->m, 1, part, parts, &from, &to);
+	host_cut(g->m, 1, part, parts, &from, &to);
 	for (size_t i = from; i < to; i++)
 		for (size_t j = 0; j < g->n; j++) {
 			float *c = g->c + i * g->ldc + j;
@@ -420,8 +418,12 @@ static void share_do(const struct host_gemm *g, size_t n,
 	struct share share;
 	size_t from, to;
 
+	if (how->level == HOST_AMX_LEVEL) {
+		host_amx_part(g, n, how, s, part, parts);
+		return;
+	}
 	if (how->path == HOST_GEMM_DOT) {
-		cut(g->n, 4, part, parts, &from, &to);
+		host_cut(g->n, 4, part, parts, &from, &to);
 		host_kernels(how->level)->dot(g, from, to, how->ahead_bytes);
 		return;
 	}

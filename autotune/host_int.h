@@ -68,8 +68,81 @@ struct host_kernels {
 		    size_t ahead_bytes);
 };
 
+/*
+ * Tiles of bf16 values in 1 KiB, as AMX takes them: 16 rows, or pairs of k's,
+ * of 64 bytes.  Packed is [k / HOST_AMX_K][parts][tiles], zeros behind what
+ * there is.
+ */
+#define HOST_AMX_LEVEL	     5
+#define HOST_AMX_TILE_BYTES  1024
+#define HOST_AMX_K	     32 /* of a tile */
+#define HOST_AMX_ROWS_MAX    32
+#define HOST_AMX_COLUMNS_MAX 32
+
+/* In how many bf16 values one of a type goes without loss. */
+static inline unsigned host_amx_parts(enum host_gemm_type type)
+{
+	return type == HOST_GEMM_BF16 ? 1 : type == HOST_GEMM_F16 ? 2 : 3;
+}
+
+/* Of `rows` rows or columns of a type, packed. */
+static inline size_t host_amx_bytes(enum host_gemm_type type, size_t rows,
+				    size_t k)
+{
+	return (rows + 15) / 16 * ((k + HOST_AMX_K - 1) / HOST_AMX_K) *
+	       host_amx_parts(type) * HOST_AMX_TILE_BYTES;
+}
+
+struct host_amx_block {
+	const char *rows, *columns; /* packed */
+	size_t k;
+	float *sums; /* [tiles of rows][tiles of columns][16][16] */
+	bool first;  /* they begin at 0 */
+};
+
+struct host_amx_kernels {
+	/* s is [rows][k], [columns][k] and [k][columns]. */
+	void (*pack_rows)(const struct host_source *s, size_t rows, size_t k,
+			  char *out);
+	void (*pack_turned)(const struct host_source *s, size_t k,
+			    size_t columns, char *out);
+	void (*pack_paired)(const struct host_source *s, size_t k,
+			    size_t columns, char *out);
+	/* By parts of rows and columns and tiles of both, each less one. */
+	void (*tile[3][3][2][2])(const struct host_amx_block *b);
+	/* n is a multiple of 16. */
+	bool (*finite)(const float *s, size_t n);
+	/* Around the use of tiles: a thread without them is switched faster. */
+	void (*begin)(void);
+	void (*end)(void);
+};
+
+extern const struct host_amx_kernels host_amx_kernels;
+
 /* Of a level that this processor has. */
 const struct host_kernels *host_kernels(unsigned level);
+
+/* ------------------------------------------------------ host_gemm.c ----- */
+
+/* From element (row, column) on. */
+struct host_source host_source_at(const struct host_source *s, size_t row,
+				  size_t column);
+/* Aligned to a cache line and more; what was there before is gone. */
+void *host_scratch_get(struct host_gemm_scratch *s, size_t bytes);
+/* The part [*from, *to) of n in steps of `unit`. */
+void host_cut(size_t n, size_t unit, unsigned part, unsigned parts,
+	      size_t *from, size_t *to);
+
+/* ------------------------------------------------------- host_amx.c ----- */
+
+/*
+ * A share of products with the same columns, all of a list if these are of A,
+ * by a configuration of HOST_AMX_LEVEL.
+ */
+void host_amx_part(const struct host_gemm *g, size_t n,
+		   const struct host_gemm_config *how,
+		   struct host_gemm_scratch *scratch, unsigned part,
+		   unsigned parts);
 
 /* ------------------------------------------------------ host_plan.c ----- */
 
@@ -79,5 +152,8 @@ void host_gemm_plan(const struct host_gemm *g, unsigned level,
 /* Sets nc and depth for the path and kc; `deep`: all of k if it fits. */
 void host_gemm_blocks(const struct host_gemm *g, bool deep,
 		      struct host_gemm_config *c);
+/* The same for HOST_AMX_LEVEL, with at most so many k's at a time. */
+void host_amx_blocks(const struct host_gemm *g, size_t depth,
+		     struct host_gemm_config *c);
 
 #endif

@@ -1,4 +1,6 @@
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "autotune/host_int.h"
@@ -8,34 +10,59 @@ extern const struct host_kernels host_kernels_v2, host_kernels_v3,
 
 const struct host_kernels *host_kernels(unsigned level)
 {
-	return level == 4 ? &host_kernels_v4 :
+	return level >= 4 ? &host_kernels_v4 :
 	       level == 3 ? &host_kernels_v3 :
 			    &host_kernels_v2;
 }
 
 unsigned host_gemm_level(void)
 {
-	return (unsigned)cpu_level("T0_HOST_SIMD");
+	const char *most = getenv("T0_HOST_SIMD");
+	unsigned level = (unsigned)cpu_level("T0_HOST_SIMD");
+
+	return level == 4 && !(most && !strcmp(most, "v4")) && host_amx() ?
+		       HOST_AMX_LEVEL :
+		       level;
 }
 
 unsigned host_gemm_rows_max(unsigned level, unsigned vecs)
 {
 	if (vecs < 1 || vecs > HOST_GEMM_VECS_MAX)
 		return 0;
+	if (level == HOST_AMX_LEVEL)
+		return vecs <= 2 ? HOST_AMX_ROWS_MAX : 0;
 	return host_kernels(level)->rows[vecs - 1];
 }
 
 /* ---- what can be done ---- */
 
+static bool has_level(unsigned level)
+{
+	return level == HOST_AMX_LEVEL ?
+		       host_amx() :
+		       level >= 2 && level <= (unsigned)cpu_level("");
+}
+
+/* A tile of AMX holds all of what it sums up; there is no smaller step. */
+static const char *illegal_amx(const struct host_gemm_config *c)
+{
+	return c->rows % 16			   ? "rows are not of tiles" :
+	       !c->copy				   ? "rows are not packed" :
+	       c->kc != HOST_AMX_K		   ? "kc is not that of a tile" :
+	       c->depth < c->kc || c->depth % c->kc ? "depth is not of tiles" :
+						     NULL;
+}
+
 static const char *illegal(const struct host_gemm *g,
 			   const struct host_gemm_config *c)
 {
-	if (c->level < 2 || c->level > cpu_level(""))
+	if (!has_level(c->level))
 		return "the processor lacks this level";
 	if (g->b_type == HOST_GEMM_MADE && !g->b_by_n)
 		return "B is made, but not [n][k]";
 	if (c->path == HOST_GEMM_DOT)
 		return !g->b_by_n		? "B is stored [k][n]" :
+		       c->level > 4		? "AMX has tiles only" :
 		       g->b_type == HOST_GEMM_MADE ? "B is made, not stored" :
 		       g->m > HOST_GEMM_DOT_MAX ? "too many rows of A" :
 						  NULL;
@@ -45,10 +72,12 @@ static const char *illegal(const struct host_gemm *g,
 		return "B is stored [k][n]";
 	if (c->rows < 1 || c->rows > host_gemm_rows_max(c->level, c->vecs))
 		return "no such tile";
-	if (c->kc < 16 || c->kc > HOST_GEMM_KC_MAX || c->kc % 16)
-		return "kc is not a multiple of 16 up to the largest";
 	if (c->nc < 1)
 		return "nc is 0";
+	if (c->level == HOST_AMX_LEVEL)
+		return illegal_amx(c);
+	if (c->kc < 16 || c->kc > HOST_GEMM_KC_MAX || c->kc % 16)
+		return "kc is not a multiple of 16 up to the largest";
 	if (g->b_type == HOST_GEMM_MADE && c->kc % HOST_GEMM_MADE_STEP)
 		return "kc is not a multiple of what is made at a time";
 	if (c->depth < c->kc || c->depth % c->kc)
@@ -117,13 +146,30 @@ void host_gemm_blocks(const struct host_gemm *g, bool deep,
 		c->nc = (uint16_t)g->m;
 }
 
+void host_amx_blocks(const struct host_gemm *g, size_t depth,
+		     struct host_gemm_config *c)
+{
+	enum host_gemm_type type = c->path == HOST_GEMM_SWAPPED ?
+					   HOST_GEMM_F32 :
+					   g->b_type;
+	size_t steps = (g->k + depth - 1) / depth, bytes, nc;
+
+	steps = steps ? steps : 1;
+	depth = (g->k + steps - 1) / steps;
+	depth = (depth + HOST_AMX_K - 1) / HOST_AMX_K * HOST_AMX_K;
+	c->depth = (uint16_t)(depth ? depth : HOST_AMX_K);
+	bytes = host_amx_bytes(type, 32, c->depth);
+	nc = second_cache_bytes() / 2 / bytes * 32;
+	c->nc = (uint16_t)(nc < 32 ? 32 : nc > 4096 ? 4096 : nc);
+}
+
 /*
  * What won on Sapphire Rapids (v4, and v3 on the same).  So many rows of A are
  * better summed along k than in the lanes of a vector:
  */
 static size_t dot_rows(unsigned level)
 {
-	return level == 4 ? 8 : level == 3 ? 4 : 3;
+	return level >= 4 ? 8 : level == 3 ? 4 : 3;
 }
 
 /* Measured with Qwen3-0.6B's weights: 0.98 of a normal one at 128, 0.83 at 256. */
@@ -146,9 +192,27 @@ static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
 		c->copy = false;
 }
 
+static void plan_amx(const struct host_gemm *g, struct host_gemm_config *c)
+{
+	*c = (struct host_gemm_config){ .level = HOST_AMX_LEVEL,
+					.path = HOST_GEMM_NORMAL,
+					.rows = 32,
+					.vecs = 2,
+					.copy = true,
+					.kc = HOST_AMX_K };
+	host_amx_blocks(g, 1024, c);
+}
+
 void host_gemm_plan(const struct host_gemm *g, unsigned level,
 		    struct host_gemm_config *c)
 {
+	if (level == HOST_AMX_LEVEL) {
+		if (g->m > 16 && g->n > 16 && g->k > 16) {
+			plan_amx(g, c);
+			return;
+		}
+		level = 4;
+	}
 	*c = (struct host_gemm_config){
 		.level = (uint8_t)level,
 		/*

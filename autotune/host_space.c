@@ -4,6 +4,7 @@
 
 static const char *const path_name[HOST_GEMM_PATHS] = { "auto", "dot", "normal",
 							"swapped" };
+static const char *const level_name[] = { "v2", "v3", "v4", "amx" };
 static const char *const type_name[] = { "f32", "f16", "bf16" };
 
 /* ---- words ---- */
@@ -12,30 +13,30 @@ void host_gemm_config_name(const struct host_gemm_config *c,
 			   char out[HOST_GEMM_TEXT])
 {
 	if (c->path == HOST_GEMM_DOT)
-		snprintf(out, HOST_GEMM_TEXT, "dot v%u ahead%u", c->level,
-			 c->ahead_bytes);
+		snprintf(out, HOST_GEMM_TEXT, "dot %s ahead%u",
+			 level_name[c->level - 2], c->ahead_bytes);
 	else
 		snprintf(out, HOST_GEMM_TEXT,
-			 "%s v%u %ux%u kc%u depth%u nc%u %s",
-			 path_name[c->path], c->level, c->rows, c->vecs, c->kc,
-			 c->depth, c->nc, c->copy ? "copy" : "direct");
+			 "%s %s %ux%u kc%u depth%u nc%u %s",
+			 path_name[c->path], level_name[c->level - 2], c->rows,
+			 c->vecs, c->kc, c->depth, c->nc,
+			 c->copy ? "copy" : "direct");
 }
 
 bool host_gemm_config_parse(const char *s, struct host_gemm_config *c,
 			    struct err *e)
 {
-	unsigned level, rows = 0, vecs = 0, kc = 0, depth = 0, nc = 0,
-			ahead = 0;
-	char path[16] = "", how[16] = "copy", again[HOST_GEMM_TEXT];
+	unsigned rows = 0, vecs = 0, kc = 0, depth = 0, nc = 0, ahead = 0;
+	char path[16] = "", level[16], how[16] = "copy", again[HOST_GEMM_TEXT];
 
 	*c = (struct host_gemm_config){ .path = HOST_GEMM_AUTO };
-	if (sscanf(s, "dot v%u ahead%u", &level, &ahead) != 2 &&
-	    sscanf(s, "%15s v%u %ux%u kc%u depth%u nc%u %15s", path, &level,
+	if (sscanf(s, "dot %15s ahead%u", level, &ahead) != 2 &&
+	    sscanf(s, "%15s %15s %ux%u kc%u depth%u nc%u %15s", path, level,
 		   &rows, &vecs, &kc, &depth, &nc, how) != 8)
-		level = 0;
+		*level = 0;
 	*c = (struct host_gemm_config){
 		.path = HOST_GEMM_DOT,
-		.level = (uint8_t)level,
+		.level = 2,
 		.rows = (uint8_t)rows,
 		.vecs = (uint8_t)vecs,
 		.copy = !strcmp(how, "copy"),
@@ -47,6 +48,9 @@ bool host_gemm_config_parse(const char *s, struct host_gemm_config *c,
 	for (int i = HOST_GEMM_NORMAL; i < HOST_GEMM_PATHS; i++)
 		if (!strcmp(path, path_name[i]))
 			c->path = (enum host_gemm_path)i;
+	for (size_t i = 0; i < ARRAY_SIZE(level_name); i++)
+		if (!strcmp(level, level_name[i]))
+			c->level = (uint8_t)(i + 2);
 	/* Whatever does not come out the same was no such name. */
 	host_gemm_config_name(c, again);
 	return !strcmp(s, again) ||
@@ -146,6 +150,27 @@ static void add_tiles(struct space *s, enum host_gemm_path path, unsigned level)
 	}
 }
 
+/* How deep a strip goes, and how many columns are packed for it. */
+static void add_amx(struct space *s, enum host_gemm_path path)
+{
+	static const uint16_t depth[] = { 1024, 256, 512, 768, 1536, 2048 };
+	struct host_gemm_config c = { .path = path, .level = HOST_AMX_LEVEL,
+				      .rows = 32, .vecs = 2, .copy = true,
+				      .kc = HOST_AMX_K };
+
+	for (size_t i = 0; i < ARRAY_SIZE(depth); i++) {
+		/* A larger one than k would do the same as k. */
+		if (depth[i] >= 2 * s->g.k && depth[i] > 256)
+			continue;
+		host_amx_blocks(&s->g, depth[i], &c);
+		for (unsigned quarter = 2; quarter <= 5; quarter++) {
+			struct host_gemm_config part = c;
+			part.nc = (uint16_t)(c.nc * quarter / 4);
+			add(s, &part);
+		}
+	}
+}
+
 size_t host_gemm_candidates(const struct host_problem *p, unsigned level,
 			    struct host_gemm_config *out, size_t cap)
 {
@@ -160,6 +185,11 @@ size_t host_gemm_candidates(const struct host_problem *p, unsigned level,
 
 	host_gemm_plan(&s.g, level, &first);
 	add(&s, &first);
+	if (level == HOST_AMX_LEVEL) {
+		add_amx(&s, HOST_GEMM_NORMAL);
+		add_amx(&s, HOST_GEMM_SWAPPED);
+		level = 4;
+	}
 	add_dots(&s, level);
 	add_tiles(&s, HOST_GEMM_NORMAL, level);
 	add_tiles(&s, HOST_GEMM_SWAPPED, level);

@@ -8,8 +8,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "engine/forward_int.h"
+
+#define HUGE_PAGE ((size_t)2 << 20)
 
 float *cpu_space(struct worker *w, size_t floats)
 {
@@ -26,9 +29,18 @@ static uint32_t largest(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
+/* In large pages where it is large: rows of activations are far apart. */
 static float *floats(struct cpu *s, size_t a, size_t b)
 {
-	return arena_alloc(&s->mem, a * b * sizeof(float));
+	size_t bytes = a * b * sizeof(float), spare = HUGE_PAGE;
+	uint8_t *p;
+
+	if (bytes < HUGE_PAGE)
+		return arena_alloc(&s->mem, bytes);
+	p = arena_alloc(&s->mem, bytes + spare);
+	p += -(uintptr_t)p % HUGE_PAGE;
+	madvise(p, bytes, MADV_HUGEPAGE);
+	return (float *)p;
 }
 
 static void quants_init(struct cpu *s, struct qwen_quants *q, uint32_t n)
@@ -49,7 +61,7 @@ static void worker_init(struct cpu *s, struct worker *w, unsigned thread)
 
 	*w = (struct worker){ .s = s, .t = s->m->threads, .thread = thread };
 	w->score = floats(s, largest(c->heads / c->kv_heads, TOGETHER),
-			  s->shape.positions);
+			  score_ld(s->shape.positions));
 	w->h = floats(s, NARROW, c->hidden);
 	w->best = arena_alloc(&s->mem, s->shape.max_tokens * sizeof(*w->best));
 	quants_init(s, w->xq, NARROW);

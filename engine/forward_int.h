@@ -12,7 +12,7 @@
 /* Tokens of a narrow pass, at most. */
 #define NARROW 8
 /* Tokens of one sequence in a wide pass that attend together, at most. */
-#define TOGETHER 64
+#define TOGETHER 256
 
 struct cpu {
 	const struct qwen_model *m;
@@ -43,7 +43,8 @@ struct worker {
 	struct cpu *s;
 	struct threads *t;
 	unsigned thread;
-	float *score; /* [heads per kv head or TOGETHER][positions] */
+	/* [heads per kv head][positions] or [TOGETHER][score_ld(positions)] */
+	float *score;
 	float *space; /* grows: keys or values as f32 */
 	size_t space_floats;
 	struct host_gemm_scratch gemm;
@@ -60,6 +61,12 @@ struct rows {
 	float *y; /* [tokens][all rows] */
 	bool add;
 };
+
+/* Floats of a row: an odd number of cache lines, so that sets are not shared. */
+static inline size_t score_ld(size_t positions)
+{
+	return ((positions + 15) / 16 | 1) * 16;
+}
 
 /* ------------------------------------------------------- forward.c ----- */
 

@@ -86,56 +86,134 @@ static void wide_norms(struct worker *w, const float *norm)
 	threads_barrier(w->t);
 }
 
-/* One query head of a run of tokens: two matrix products around a softmax. */
+/*
+ * One query head of a run of tokens.  Keys that all of the run see are one
+ * block; behind it come blocks of DIAGONAL, each for the tokens that see some
+ * of it, so that little is computed in vain.
+ */
+#define DIAGONAL 64
+
+struct attention {
+	struct worker *w;
+	const struct run *run;
+	size_t at; /* of position 0 in the cache */
+	size_t row; /* of the first token in q and a */
+	uint32_t before, length; /* positions before the run, and with it */
+	size_t ld; /* of the scores: rows that do not share cache sets */
+};
+
+/* Some keys, and the first token of the run that sees some of them. */
+struct keys {
+	uint32_t token, from, n;
+};
+
+static bool keys_next(const struct attention *t, struct keys *k)
+{
+	uint32_t at = k->from + k->n;
+
+	if (at == t->length)
+		return false;
+	k->token = at < t->before ? 0 : at - t->before;
+	k->from = at;
+	k->n = at < t->before ? t->before : t->length - at;
+	if (at >= t->before && k->n > DIAGONAL)
+		k->n = DIAGONAL;
+	return true;
+}
+
+static struct qwen_matrix keys_rows(const struct attention *t,
+				    const uint8_t *part, const struct keys *k)
+{
+	const struct qwen_cache *c = &t->w->s->cache;
+	float *wide = c->type == QWEN_W_INT8 ?
+			      cpu_space(t->w, (size_t)k->n * c->head_dim) :
+			      NULL;
+
+	return qwen_cache_rows(c, part, t->at + k->from, k->n, wide);
+}
+
+/* Scores of the run's tokens, but for those of positions they cannot see. */
+static void scores(const struct attention *t)
+{
+	const struct cpu *s = t->w->s;
+	const struct qwen_config *c = &s->m->config;
+	size_t ldq = (size_t)c->heads * c->head_dim;
+
+	for (struct keys k = { 0 }; keys_next(t, &k);) {
+		struct qwen_matrix m = keys_rows(t, s->cache.key, &k);
+		struct host_gemm g = { .m = t->run->n - k.token,
+				       .n = k.n,
+				       .k = c->head_dim,
+				       .alpha = (float)(1 / sqrt(c->head_dim)),
+				       .a = s->q + t->row + k.token * ldq,
+				       .lda = ldq,
+				       .b = m.data,
+				       .ldb = c->head_dim,
+				       .b_type = gemm_type(m.type),
+				       .b_by_n = true,
+				       .c = t->w->score + k.token * t->ld +
+					    k.from,
+				       .ldc = t->ld };
+		host_gemm_part(&g, &t->w->gemm, 0, 1);
+	}
+}
+
+/* Scores become shares; those of a block that are not seen are 0. */
+static void shares(const struct attention *t)
+{
+	for (uint32_t i = 0; i < t->run->n; i++) {
+		float *score = t->w->score + i * t->ld;
+		uint32_t seen = t->before + i + 1;
+		uint32_t end = t->before + (i / DIAGONAL + 1) * DIAGONAL;
+		end = end < t->length ? end : t->length;
+		t->w->s->m->kernels->softmax(score, seen);
+		memset(score + seen, 0, (end - seen) * sizeof(*score));
+	}
+}
+
+static void values(const struct attention *t)
+{
+	const struct cpu *s = t->w->s;
+	const struct qwen_config *c = &s->m->config;
+	size_t lda = (size_t)c->heads * c->head_dim;
+
+	for (struct keys k = { 0 }; keys_next(t, &k);) {
+		struct qwen_matrix m = keys_rows(t, s->cache.value, &k);
+		struct host_gemm g = { .m = t->run->n - k.token,
+				       .n = c->head_dim,
+				       .k = k.n,
+				       .alpha = 1,
+				       .beta = k.from > 0,
+				       .a = t->w->score + k.token * t->ld +
+					    k.from,
+				       .lda = t->ld,
+				       .b = m.data,
+				       .ldb = c->head_dim,
+				       .b_type = gemm_type(m.type),
+				       .c = s->a + t->row + k.token * lda,
+				       .ldc = lda };
+		host_gemm_part(&g, &t->w->gemm, 0, 1);
+	}
+}
+
 static void attend_run(struct worker *w, uint32_t layer, const struct run *run,
 		       uint32_t head)
 {
-	struct cpu *s = w->s;
+	const struct cpu *s = w->s;
 	const struct qwen_config *c = &s->m->config;
-	uint32_t d = c->head_dim, before = s->p->position[run->first];
-	uint32_t length = before + run->n;
-	size_t at = qwen_cache_at(&s->cache, layer,
-				  s->p->token[run->first].sequence,
-				  head / (c->heads / c->kv_heads), 0);
-	size_t row = ((size_t)run->first * c->heads + head) * d;
-	float *wide = s->cache.type == QWEN_W_INT8 ?
-			      cpu_space(w, (size_t)length * d) :
-			      NULL;
-	struct qwen_matrix m =
-		qwen_cache_rows(&s->cache, s->cache.key, at, length, wide);
-	struct host_gemm g = { .m = run->n,
-			       .n = length,
-			       .k = d,
-			       .alpha = (float)(1 / sqrt(d)),
-			       .a = s->q + row,
-			       .lda = (size_t)c->heads * d,
-			       .b = m.data,
-			       .ldb = d,
-			       .b_type = gemm_type(m.type),
-			       .b_by_n = true,
-			       .c = w->score,
-			       .ldc = length };
+	struct attention t = { .w = w,
+			       .run = run,
+			       .before = s->p->position[run->first] };
 
-	host_gemm_part(&g, &w->gemm, 0, 1);
-	for (uint32_t i = 0; i < run->n; i++) {
-		float *score = w->score + (size_t)i * length;
-		uint32_t seen = before + i + 1;
-		s->m->kernels->softmax(score, seen);
-		memset(score + seen, 0, (length - seen) * sizeof(*score));
-	}
-	m = qwen_cache_rows(&s->cache, s->cache.value, at, length, wide);
-	g = (struct host_gemm){ .m = run->n,
-				.n = d,
-				.k = length,
-				.alpha = 1,
-				.a = w->score,
-				.lda = length,
-				.b = m.data,
-				.ldb = d,
-				.b_type = gemm_type(m.type),
-				.c = s->a + row,
-				.ldc = (size_t)c->heads * d };
-	host_gemm_part(&g, &w->gemm, 0, 1);
+	t.at = qwen_cache_at(&s->cache, layer,
+			     s->p->token[run->first].sequence,
+			     head / (c->heads / c->kv_heads), 0);
+	t.row = ((size_t)run->first * c->heads + head) * c->head_dim;
+	t.length = t.before + run->n;
+	t.ld = score_ld(t.length);
+	scores(&t);
+	shares(&t);
+	values(&t);
 }
 
 void cpu_wide_attention(struct worker *w, uint32_t layer)

@@ -84,21 +84,57 @@ static void swiglu(const float *gate, const float *up, uint32_t n, float *y)
 		y[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
 }
 
+static float largest(const float *x, uint32_t n)
+{
+	vf top = splat(x[0]);
+	uint32_t i = 0;
+
+	for (; i + LANES <= n; i += LANES) {
+		vf v = load(x + i);
+		top = choose(v > top, v, top);
+	}
+	float most = x[0];
+	for (int k = 0; k < LANES; k++)
+		most = top[k] > most ? top[k] : most;
+	for (; i < n; i++)
+		most = x[i] > most ? x[i] : most;
+	return most;
+}
+
+/* The last n < LANES of a row; returns their sum. */
+static float exp_some(float *x, uint32_t n, float top)
+{
+	float part[LANES] = { 0 };
+	float total = 0;
+
+	memcpy(part, x, n * sizeof(*x));
+	store(part, exp_(load(part) - top));
+	for (uint32_t i = 0; i < n; i++)
+		total += part[i];
+	memcpy(x, part, n * sizeof(*x));
+	return total;
+}
+
+/* Vectors whose sum stays in f32 before it goes into the double. */
+#define SUMMED 32
+
 static void softmax(float *x, uint32_t n)
 {
-	float top = x[0];
+	float top = largest(x, n);
 	double total = 0;
 	uint32_t i = 0;
 
-	for (uint32_t k = 1; k < n; k++)
-		top = x[k] > top ? x[k] : top;
-	for (; i + LANES <= n; i += LANES) {
-		vf v = exp_(load(x + i) - top);
-		store(x + i, v);
-		total += sum(v);
+	while (i + LANES <= n) {
+		vf some = { 0 };
+		for (int k = 0; k < SUMMED && i + LANES <= n; k++, i += LANES) {
+			vf v = exp_(load(x + i) - top);
+			store(x + i, v);
+			some += v;
+		}
+		total += sum(some);
 	}
-	for (; i < n; i++)
-		total += x[i] = expf(x[i] - top);
+	if (i < n)
+		total += exp_some(x + i, n - i, top);
 	float scale = (float)(1 / total);
 	for (i = 0; i < n; i++)
 		x[i] *= scale;

@@ -122,7 +122,7 @@ static void test_cvt_half(void)
 		RUN(&m, ISA_v_cvt_f32_f16, S0(VREG(1)), D(2));
 		RUN(&m, ISA_v_cvt_f16_f32, S0(VREG(2)), D(3));
 		for (int i = 0; i < SOFT_LANES; i++) {
-			float f = soft_f32(m.v[0][2][i]);
+			float f = f32_value(m.v[0][2][i]);
 
 			if (h + i < 0x7c00)
 				bad += f !=
@@ -143,7 +143,7 @@ static void test_cvt_half(void)
 				       (n & 4 ? random32() & 0xfff : 0);
 		RUN(&m, ISA_v_cvt_f16_f32, S0(VREG(1)), D(3));
 		for (int i = 0; i < SOFT_LANES; i++) {
-			double f = soft_f32(m.v[0][1][i]);
+			double f = f32_value(m.v[0][1][i]);
 			__int128 v = (__int128)ldexp(f, 62);
 
 			/* 2^-62 units, all exact; to 2^-48 with a sticky bit.
@@ -201,17 +201,17 @@ static void test_trans(enum isa_op op, float min, float max)
 	for (int n = 0; n < 2000; n++) {
 		machine_init(&m, 32);
 		for (int i = 0; i < SOFT_LANES; i++)
-			m.v[0][1][i] = soft_u32(
+			m.v[0][1][i] = f32_bits(
 				min + (max - min) * (random32() * 0x1p-32f));
 		RUN(&m, op, S0(VREG(1)), D(0));
 		for (int i = 0; i < SOFT_LANES; i++) {
-			float x = soft_f32(m.v[0][1][i]);
+			float x = f32_value(m.v[0][1][i]);
 			long double want = ideal(op, x);
 
 			/* Below this, the turn's rounding in `ideal` shows. */
 			if (fabsl(want) < 1e-9L)
 				continue;
-			double u = ulps(soft_f32(m.v[0][0][i]), want);
+			double u = ulps(f32_value(m.v[0][0][i]), want);
 
 			worst = u > worst ? u : worst;
 		}

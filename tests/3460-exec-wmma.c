@@ -102,7 +102,7 @@ static double f16_value(uint32_t h)
 	return h & 0x8000 ? -v : v;
 }
 
-static double f32_value(uint32_t u)
+static double value_of_f32(uint32_t u)
 {
 	float f;
 
@@ -117,7 +117,7 @@ static double value(enum in in, uint32_t u, bool neg)
 	if (in == F16)
 		v = f16_value(u);
 	else if (in == BF16)
-		v = f32_value(u << 16);
+		v = value_of_f32(u << 16);
 	else if (in == IU8)
 		return neg ? (double)(int8_t)u : (double)u;
 	else
@@ -177,7 +177,7 @@ static double c_value(struct lanes *t, const struct form *f, int row, int col)
 		return 1;
 	if (f->out == I32)
 		return (int32_t)u;
-	v = f->out == F32 ? f32_value(u)
+	v = f->out == F32 ? value_of_f32(u)
 			  : value(f->in, f->out == HALF_HIGH ? u >> 16
 							     : u & 0xffff, 0);
 	v = f->abs_c ? fabs(v) : v;
@@ -234,8 +234,8 @@ static bool same(struct lanes *t, const struct form *f, uint32_t old, int row,
 		return got == (uint32_t)v;
 	}
 	if (f->out == F32)
-		return f32_value(got) == in_order(t, f, row, col) &&
-		       fabs(f32_value(got) - want) <= 17 * step * size;
+		return value_of_f32(got) == in_order(t, f, row, col) &&
+		       fabs(value_of_f32(got) - want) <= 17 * step * size;
 	/* The other half is kept; half an ulp of the result, and the sum. */
 	uint32_t kept = f->out == HALF ? got >> 16 : got & 0xffff;
 	uint32_t was = f->out == HALF ? old >> 16 : old & 0xffff;

@@ -196,6 +196,33 @@ static void every_tile(unsigned level)
 	is_u64(right, tiles, "v%u: all tiles are right", level);
 }
 
+/* A configuration of the level behind v4. */
+static struct host_gemm_config amx_config(enum host_gemm_path path,
+					  unsigned rows, unsigned vecs)
+{
+	return (struct host_gemm_config){ .path = path, .level = 5,
+					  .rows = (uint8_t)rows,
+					  .vecs = (uint8_t)vecs, .copy = true,
+					  .kc = 32, .nc = 60, .depth = 64 };
+}
+
+static void every_amx_tile(void)
+{
+	unsigned tiles = 0, right = 0;
+
+	for (unsigned v = 1; v <= 2; v++)
+		for (unsigned r = 16; r <= 32; r += 16)
+			for (int path = 2; path < HOST_GEMM_PATHS; path++)
+				for (int i = 0; i < 40; i++, tiles++) {
+					struct host_gemm_config c = amx_config(
+						(enum host_gemm_path)path, r, v);
+					c.nc = (uint16_t)(1 + below(100));
+					c.depth = (uint16_t)(32 + below(5) * 32);
+					right += good(&c, i % 8 ? 150 : 20);
+				}
+	is_u64(right, tiles, "AMX: all tiles are right");
+}
+
 static void every_dot(unsigned level)
 {
 	struct host_gemm_config c = { .path = HOST_GEMM_DOT,
@@ -307,6 +334,8 @@ static void made(enum host_gemm_path path, unsigned level)
 	struct host_gemm_config c = { .path = path, .level = (uint8_t)level,
 				      .rows = 4, .vecs = 2, .kc = 64,
 				      .depth = 128, .nc = 60 };
+	if (level == 5)
+		c = amx_config(path, 32, 2);
 	struct problem p;
 
 	problem_init(&p, 50, 77, 331, HOST_GEMM_F32, true, 1, .5f);
@@ -325,15 +354,21 @@ static void made(enum host_gemm_path path, unsigned level)
 }
 
 /* NaN and infinity of one operand reach their row or column, nothing else. */
-static void special(enum host_gemm_path path, bool in_b)
+static void special(enum host_gemm_path path, unsigned level, bool in_b)
 {
 	struct host_gemm_config c;
 	size_t wrong = 0;
 	struct problem p;
 
 	problem_init(&p, 20, 50, 40, HOST_GEMM_F32, true, 1, 0);
-	host_gemm_default(&p.g, &c);
-	c.path = path;
+	if (level == 5) {
+		c = amx_config(path, 32, 2);
+	} else {
+		setenv("T0_HOST_SIMD", "v4", 1);
+		host_gemm_default(&p.g, &c);
+		unsetenv("T0_HOST_SIMD");
+		c.path = path;
+	}
 	p.g.config = &c;
 	if (in_b)
 		((float *)p.b)[33 * p.g.ldb + 39] = NAN;
@@ -346,7 +381,8 @@ static void special(enum host_gemm_path path, bool in_b)
 			wrong += in_b ? (j == 33) != !!isnan(v) :
 					(i == 7) != !!isinf(v);
 		}
-	is_u64(wrong, 0, "%s: %s stays in its %s", paths[path],
+	is_u64(wrong, 0, "%s%s: %s stays in its %s", paths[path],
+	       level == 5 ? " AMX" : "",
 	       in_b ? "NaN" : "infinity", in_b ? "column" : "row");
 	problem_fini(&p);
 }
@@ -430,13 +466,23 @@ int main(void)
 		made(HOST_GEMM_NORMAL, level);
 		made(HOST_GEMM_SWAPPED, level);
 	}
+	if (host_amx()) {
+		every_amx_tile();
+		for (int path = 2; path < HOST_GEMM_PATHS; path++) {
+			made((enum host_gemm_path)path, 5);
+			special((enum host_gemm_path)path, 5, false);
+			special((enum host_gemm_path)path, 5, true);
+		}
+	} else {
+		skip("no AMX here: none of its tiles was tried");
+	}
 	defaults();
 	shares();
 	for (size_t m = 4; m < 300; m *= 3)
 		lists(m, 1 + (unsigned)below(5));
 	for (int path = HOST_GEMM_DOT; path < HOST_GEMM_PATHS; path++) {
-		special((enum host_gemm_path)path, false);
-		special((enum host_gemm_path)path, true);
+		special((enum host_gemm_path)path, 4, false);
+		special((enum host_gemm_path)path, 4, true);
 	}
 	scalars();
 	threads();

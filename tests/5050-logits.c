@@ -5,8 +5,9 @@
 #include "engine/model.h"
 #include "tests/qwen-ref.h"
 
-#define N 23
-static uint32_t ids[N];
+#define N    23
+#define LONG 330 /* more than attend together */
+static uint32_t ids[LONG];
 static struct threads *threads;
 
 static struct qwen_model open_model(const char *dir, bool convert,
@@ -21,20 +22,20 @@ static struct qwen_model open_model(const char *dir, bool convert,
 	return m;
 }
 
-/* Feeds ids[0..N) in pieces of `chunk`; the worst error over all tokens. */
-static double run(const struct qwen_model *m, enum qwen_weights cache,
-		  uint32_t chunk, const double *want)
+/* Feeds ids[0..total) in pieces of `chunk`; the worst error of all tokens. */
+static double run_some(const struct qwen_model *m, enum qwen_weights cache,
+		       uint32_t total, uint32_t chunk, const double *want)
 {
-	struct qwen_shape shape = { 2, 64, N, cache, NULL };
-	struct qwen_token t[N];
+	struct qwen_shape shape = { 2, total + 41, total, cache, NULL };
+	struct qwen_token t[LONG];
 	struct err e = { 0 };
 	double most = 0;
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
 
-	for (uint32_t i = 0; i < N; i++)
+	for (uint32_t i = 0; i < total; i++)
 		t[i] = (struct qwen_token){ ids[i], 1, true, false };
-	for (uint32_t at = 0; at < N; at += chunk) {
-		uint32_t n = at + chunk < N ? chunk : N - at;
+	for (uint32_t at = 0; at < total; at += chunk) {
+		uint32_t n = at + chunk < total ? chunk : total - at;
 		if (!qwen_forward(s, t + at, n, &e)) {
 			diag("%s", e.msg);
 			return INFINITY;
@@ -47,6 +48,12 @@ static double run(const struct qwen_model *m, enum qwen_weights cache,
 	}
 	qwen_state_free(s);
 	return most;
+}
+
+static double run(const struct qwen_model *m, enum qwen_weights cache,
+		  uint32_t chunk, const double *want)
+{
+	return run_some(m, cache, N, chunk, want);
 }
 
 /* ---- tests ---- */
@@ -103,6 +110,66 @@ static void test_types(void)
 	qwen_model_close(&m);
 	free(want);
 	ref_close(&r);
+}
+
+/* Attention in blocks: whole, cut anywhere, and of caches that are widened. */
+static void test_long(void)
+{
+	static const struct {
+		enum qwen_weights cache;
+		uint32_t chunk;
+		double bound;
+	} test[] = {
+		{ QWEN_W_F32, LONG, 1e-4 },  { QWEN_W_F32, 150, 1e-4 },
+		{ QWEN_W_F32, 65, 1e-4 },    { QWEN_W_BF16, 150, 6e-2 },
+		{ QWEN_W_INT8, LONG, 8e-2 }, { QWEN_W_INT8, 150, 8e-2 },
+	};
+	struct ref r = { 0 };
+	char dir[128], what[64];
+
+	snprintf(dir, sizeof(dir), "%s/f32", root);
+	ref_open(&r, dir);
+	double *want = ref_logits(&r, ids, LONG);
+	struct qwen_model m = open_model(dir, false, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(test); i++) {
+		snprintf(what, sizeof(what), "%d tokens, %u at once, cache %s",
+			 LONG, test[i].chunk, qwen_weights_name(test[i].cache));
+		close_to(run_some(&m, test[i].cache, LONG, test[i].chunk, want),
+			 test[i].bound, what);
+	}
+	qwen_model_close(&m);
+	free(want);
+	ref_close(&r);
+}
+
+/* The logits of a prompt's last token do not depend on who computes what. */
+static void test_threads(void)
+{
+	struct qwen_shape shape = { 1, LONG, LONG, QWEN_W_F32, NULL };
+	struct qwen_token t[LONG];
+	struct threads *all = threads;
+	struct err e = { 0 };
+	char dir[128];
+	float first[512];
+
+	snprintf(dir, sizeof(dir), "%s/f32", root);
+	for (uint32_t i = 0; i < LONG; i++)
+		t[i] = (struct qwen_token){ ids[i], 0, i + 1 == LONG, false };
+	for (unsigned n = 1; n <= 5; n += 2) {
+		threads = threads_new(n, &e);
+		struct qwen_model m = open_model(dir, true, QWEN_W_INT8);
+		struct qwen_state *s = qwen_state_new(&m, &shape, &e);
+		qwen_forward(s, t, LONG, &e);
+		if (n == 1)
+			memcpy(first, qwen_logits(s, LONG - 1), sizeof(first));
+		else
+			is_mem(qwen_logits(s, LONG - 1), first, sizeof(first),
+			       "%u threads compute the same bits as one", n);
+		qwen_state_free(s);
+		qwen_model_close(&m);
+		threads_free(threads);
+	}
+	threads = all;
 }
 
 /* What the files hold is computed with exactly as it is. */
@@ -257,10 +324,12 @@ int main(void)
 
 	if (!mkdtemp(root))
 		return 2;
-	for (uint32_t i = 0; i < N; i++)
+	for (uint32_t i = 0; i < LONG; i++)
 		ids[i] = (i * i * 37 + 11 * i + 3) % 512;
 	threads = threads_new(3, &e);
 	test_types();
+	test_long();
+	test_threads();
 	test_stored(QWEN_W_BF16, true, "bf16");
 	test_stored(QWEN_W_F16, false, "f16");
 	test_levels();

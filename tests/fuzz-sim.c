@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compiler/csv.h"
+#include "compiler/sim/machine.h"
 #include "compiler/sim/vector.h"
 
 enum { CYCLES = 20000 };
@@ -67,6 +68,32 @@ static void machine_code(const uint8_t *code, size_t size,
 	sim_affine_close(&s);
 }
 
+/* A wave with fewer registers than the code may name. */
+static void followed(const uint8_t *code, size_t size)
+{
+	struct machine_code c = {
+		.code = code, .va = 4096, .size_bytes = size,
+		.wave_size = size % 2 ? 64 : 32, .vgprs = 32,
+		.memory = { { 1 << 16, code, size } }, .n_memory = 1,
+		.guess = true,
+	};
+	uint32_t lanes[64] = { 0, 1, 2, 3 };
+	struct machine m;
+	struct sim_step step;
+	struct err e = { 0 };
+
+	machine_code_init(&c);
+	machine_init(&c, &m);
+	machine_set_vgpr(&c, &m, 0, lanes);
+	machine_set_sgpr(&m, 0, 1 << 16);
+	machine_set_sgpr(&m, 1, 0);
+	for (int i = 0; i < CYCLES && !m.ended; i++)
+		if (!machine_step(&c, &m, &step, &e))
+			break;
+	machine_fini(&m);
+	machine_code_fini(&c);
+}
+
 static void soft_trace(const uint8_t *bytes, size_t size,
 		       const struct cost_model *m)
 {
@@ -111,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data + 1, size - 1);
 	text[size - 1] = '\0';
 	cost_init(&m, "gfx1100");
-	switch (*data % 5) {
+	switch (*data % 6) {
 	case 0:
 		description(text, &m);
 		break;
@@ -126,6 +153,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 4:
 		table(text);
+		break;
+	case 5:
+		followed((uint8_t *)text, size - 1);
 		break;
 	}
 	cost_fini(&m);

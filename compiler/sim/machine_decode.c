@@ -90,19 +90,22 @@ static bool is_plain(const struct isa_inst *in)
 	return true;
 }
 
-static void add_register(struct machine_half *h, bool vgpr, int role, int reg,
-			 int n)
+/* What is written beyond the registers that the wave has stays unknown. */
+static void add_register(struct machine_half *h, bool vgpr, int vgprs, int role,
+			 int reg, int n)
 {
 	if (reg + n > (vgpr ? 256 : 128))
 		return;
 	if (role & ISA_SRC)
 		machine_add_bits(vgpr ? h->need_v : h->need_s, reg, n);
+	if (vgpr && reg + n > vgprs)
+		n = vgprs - reg;
 	if (role & ISA_DST)
 		machine_add_bits(vgpr ? h->kill_v : h->kill_s, reg, n);
 }
 
 static void find_registers(struct machine_half *h, const struct isa_inst *in,
-			   const struct isa_target *t)
+			   const struct isa_target *t, int vgprs)
 {
 	struct isa_use u;
 
@@ -110,13 +113,14 @@ static void find_registers(struct machine_half *h, const struct isa_inst *in,
 	h->need_scc = u.scc_read;
 	h->kill_scc = u.scc_write;
 	for (int k = 0; k < u.n; k++)
-		add_register(h, u.reg[k].file == ISA_K_VGPR, u.reg[k].role,
-			     u.reg[k].reg, u.reg[k].count);
+		add_register(h, u.reg[k].file == ISA_K_VGPR, vgprs,
+			     u.reg[k].role, u.reg[k].reg, u.reg[k].count);
 }
 
 /* Of a half of VOPD, which exists for wave32 only. */
 static void find_half_registers(struct machine_half *h,
-				const struct isa_inst *in, int from, int to)
+				const struct isa_inst *in, int vgprs, int from,
+				int to)
 {
 	machine_add_bits(h->need_s, ISA_R_EXEC_LO, 1);
 	if (h->op == ISA_v_cndmask_b32)
@@ -126,8 +130,8 @@ static void find_half_registers(struct machine_half *h,
 
 		if (o->kind == ISA_K_VGPR ||
 		    (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL))
-			add_register(h, o->kind == ISA_K_VGPR, o->role, o->reg,
-				     o->dwords);
+			add_register(h, o->kind == ISA_K_VGPR, vgprs, o->role,
+				     o->reg, o->dwords);
 	}
 }
 
@@ -137,7 +141,8 @@ bool machine_evaluates(enum machine_form f)
 	       f != MACHINE_MEMORY && f != MACHINE_JUMP;
 }
 
-static void find_forms(struct machine_op *o, const struct isa_target *t)
+static void find_forms(struct machine_op *o, const struct isa_target *t,
+		       int vgprs)
 {
 	const struct isa_inst *in = &o->in;
 	const struct isa_op_info *info = isa_op_info(in->op);
@@ -149,14 +154,14 @@ static void find_forms(struct machine_op *o, const struct isa_target *t)
 	o->x.form = o->form;
 	find_operands(&o->x, in, 0, x);
 	if (!in->op_y)
-		find_registers(&o->x, in, t);
+		find_registers(&o->x, in, t, vgprs);
 	if (in->op_y) {
 		o->dual = true;
 		o->y.op = in->op_y;
 		o->y.form = form_of(in->op_y, isa_op_info(in->op_y));
 		find_operands(&o->y, in, x, in->n_opnd);
-		find_half_registers(&o->x, in, 0, x);
-		find_half_registers(&o->y, in, x, in->n_opnd);
+		find_half_registers(&o->x, in, vgprs, 0, x);
+		find_half_registers(&o->y, in, vgprs, x, in->n_opnd);
 		o->form = MACHINE_V32;
 	}
 	if (machine_evaluates(o->form) && !is_plain(in))
@@ -184,6 +189,6 @@ struct machine_op *machine_fetch(struct machine_code *c, uint64_t pc,
 			(unsigned long long)off, why);
 		return NULL;
 	}
-	find_forms(o, &t);
+	find_forms(o, &t, c->vgprs);
 	return o;
 }

@@ -2,24 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/float.h"
 #include "kfd/soft/mem.h"
-
-static float f32(uint64_t bits)
-{
-	uint32_t u = (uint32_t)bits;
-	float f;
-
-	memcpy(&f, &u, sizeof(f));
-	return f;
-}
-
-static double f64(uint64_t bits)
-{
-	double f;
-
-	memcpy(&f, &bits, sizeof(f));
-	return f;
-}
 
 static uint32_t flushed(uint32_t bits, bool flush)
 {
@@ -28,11 +12,9 @@ static uint32_t flushed(uint32_t bits, bool flush)
 
 static uint32_t add_f32(uint32_t m, uint32_t a, bool flush)
 {
-	float sum = f32(flushed(m, flush)) + f32(flushed(a, flush));
-	uint32_t bits;
+	float sum = f32_value(flushed(m, flush)) + f32_value(flushed(a, flush));
 
-	memcpy(&bits, &sum, sizeof(bits));
-	return flushed(bits, flush);
+	return flushed(f32_bits(sum), flush);
 }
 
 #define ATOMIC(name, type, expr)                                     \

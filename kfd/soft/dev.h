@@ -231,9 +231,16 @@ struct soft_dev {
 
 /* ---------------------------------------------------------- device.c ---- */
 
-uint64_t soft_gpu_clock(void); /* 100 MHz ticks */
 /* pthread_create() with all signals blocked. */
 int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg);
+/* NULL: not one of ours.  Under the lock. */
+struct soft_file *soft_file_by_fd(struct soft_dev *d, int fd);
+
+/* ----------------------------------------------------------- ioctl.c ---- */
+
+uint64_t soft_gpu_clock(void); /* 100 MHz ticks */
+/* An ioctl on /dev/kfd: 0 or -errno. */
+int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg);
 
 /* --------------------------------------------------------- inject.c ---- */
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/float.h"
 #include "kfd/soft/mem.h"
 
 enum type { UNORM, SNORM, USCALED, SSCALED, UINT, SINT, FLOAT };
@@ -33,22 +34,6 @@ uint32_t soft_format_bytes(uint32_t format, int n)
 }
 
 /* -------------------------------------------------------- number types ---- */
-
-static float as_float(uint32_t bits)
-{
-	float f;
-
-	memcpy(&f, &bits, sizeof(f));
-	return f;
-}
-
-static uint32_t float_bits(float f)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &f, sizeof(bits));
-	return bits;
-}
 
 static float half_to_float(uint16_t bits)
 {
@@ -135,8 +120,8 @@ static uint32_t load_one(const struct format *f, bool d16, uint32_t v, int bits)
 	}
 	if (f->type == FLOAT && bits == (d16 ? 16 : 32))
 		return v; /* NaNs pass as they are */
-	x = bits == 32 ? as_float(v) : load_float(f->type, v, bits);
-	return d16 ? float_to_half(x) : float_bits(x);
+	x = bits == 32 ? f32_value(v) : load_float(f->type, v, bits);
+	return d16 ? float_to_half(x) : f32_bits(x);
 }
 
 static uint32_t get_bits(const uint8_t *mem, int at, int bits)
@@ -152,7 +137,7 @@ uint32_t soft_format_one(uint32_t format, bool d16)
 {
 	if (is_integer(find(format)))
 		return 1;
-	return d16 ? float_to_half(1) : float_bits(1);
+	return d16 ? float_to_half(1) : f32_bits(1);
 }
 
 void soft_format_load(uint32_t format, bool d16, const uint8_t *mem,
@@ -220,8 +205,8 @@ static uint32_t store_one(const struct format *f, bool d16, uint32_t v,
 	if (f->type == FLOAT && bits == (d16 ? 16 : 32))
 		return v;
 	if (d16)
-		v = float_bits(half_to_float((uint16_t)v));
-	return bits == 32 ? v : store_float(f->type, as_float(v), bits);
+		v = f32_bits(half_to_float((uint16_t)v));
+	return bits == 32 ? v : store_float(f->type, f32_value(v), bits);
 }
 
 static void set_bits(uint8_t *mem, int at, int bits, uint32_t v)

@@ -12,11 +12,14 @@ struct placed {
 	uint32_t low;	  /* of the address to which offsets are added */
 };
 
-#define PLACE(name)                                                          \
-	static inline bool name(struct soft_wave *w,                         \
-				const struct soft_step *s,                   \
-				const uintptr_t *base, int h,                \
+typedef bool place_fn(struct soft_wave *w, const struct soft_step *s,
+		      const uintptr_t *base, int h, struct placed *p);
+#define PLACE(name)                                                            \
+	static inline bool name(struct soft_wave *w,                           \
+				const struct soft_step *s,                     \
+				const uintptr_t *base, int h,                  \
 				struct placed *p)
+#define ALWAYS static inline __attribute__((always_inline))
 
 static inline const uint32_t *address_plane(const struct soft_step *s,
 					    const uintptr_t *base, int h)
@@ -252,48 +255,24 @@ static inline void move(const struct soft_wave *w, const struct soft_step *s,
 	fn(&p->m);
 }
 
-/*
- * All halves are placed before any of them moves.  A function of its own, since
- * a step that has locals in memory could not jump to the next one: stretches
- * would nest as deep as they are long.
- */
-#define STEP_MEM(where, wide, two)                                           \
-	static __attribute__((noinline)) bool go_##where##_##wide(           \
-		struct soft_wave *w, const struct soft_step *s,              \
-		const uintptr_t *base)                                       \
-	{                                                                    \
-		_Alignas(64) uint32_t own[1 + (wide)][SOFT_LANES];           \
-		struct placed p[1 + (wide)];                                 \
-                                                                             \
-		for (int h = 0; h <= (wide); h++) {                          \
-			p[h].m.exec = w->s[ISA_R_EXEC_LO + h];               \
-			p[h].offset = own[h];                                \
-			if (p[h].m.exec && !where(w, s, base, h, &p[h]))     \
-				return false;                                \
-		}                                                            \
-		for (int h = 0; h <= (wide); h++)                            \
-			move(w, s, base, h, two, &p[h]);                     \
-		return true;                                                 \
-	}                                                                    \
-	static void step_##where##_##wide(struct soft_wave *w,               \
-					  const struct soft_step *s,         \
-					  const uintptr_t *base)             \
-	{                                                                    \
-		if (__builtin_expect(go_##where##_##wide(w, s, base), 1))    \
-			SOFT_NEXT(w, s, base);                               \
-		else                                                         \
-			soft_step_checked(w, s, base);                       \
+/* All halves are placed before any of them moves. */
+ALWAYS bool move_all(struct soft_wave *w, const struct soft_step *s,
+		     const uintptr_t *base, place_fn *where, bool wide,
+		     bool two)
+{
+	_Alignas(64) uint32_t own[2][SOFT_LANES];
+	struct placed p[2];
+
+	for (int h = 0; h <= wide; h++) {
+		p[h].m.exec = w->s[ISA_R_EXEC_LO + h];
+		p[h].offset = own[h];
+		if (p[h].m.exec && !where(w, s, base, h, &p[h]))
+			return false;
 	}
-#define STEPS_MEM(where, two)                                                \
-	STEP_MEM(where, 0, two)                                              \
-	STEP_MEM(where, 1, two)
-STEPS_MEM(at_saddr, false)
-STEPS_MEM(at_vaddr, false)
-STEPS_MEM(at_flat, false)
-STEPS_MEM(at_lds, false)
-STEPS_MEM(at_lds2, true)
-STEPS_MEM(at_scratch, false)
-STEPS_MEM(at_buffer, false)
+	for (int h = 0; h <= wide; h++)
+		move(w, s, base, h, two, &p[h]);
+	return true;
+}
 
 /* -------------------------------------------------------------- atomics ---- */
 
@@ -371,55 +350,69 @@ static inline void modify(struct soft_wave *w, const struct soft_step *s,
 }
 
 /* The registers of results may be those of addresses: lanes are independent. */
-#define STEP_ATOMIC(where, wide, lds)                                        \
-	static __attribute__((noinline)) bool modify_##where##_##wide(       \
-		struct soft_wave *w, const struct soft_step *s,              \
-		const uintptr_t *base)                                       \
-	{                                                                    \
-		struct placed p[1 + (wide)];                                 \
-                                                                             \
-		for (int h = 0; h <= (wide); h++) {                          \
-			p[h].m.exec = w->s[ISA_R_EXEC_LO + h];               \
-			if (p[h].m.exec && (!where(w, s, base, h, &p[h]) ||  \
-					    !is_aligned(&p[h], s->mods[0]))) \
-				return false;                                \
-		}                                                            \
-		for (int h = 0; h <= (wide); h++)                            \
-			modify(w, s, base, h, lds, &p[h]);                   \
-		return true;                                                 \
-	}                                                                    \
-	static void atomic_##where##_##wide(struct soft_wave *w,             \
-					    const struct soft_step *s,       \
-					    const uintptr_t *base)           \
-	{                                                                    \
-		if (__builtin_expect(modify_##where##_##wide(w, s, base), 1)) \
-			SOFT_NEXT(w, s, base);                               \
-		else                                                         \
-			soft_step_checked(w, s, base);                       \
-	}
-#define STEPS_ATOMIC(where, lds)                                             \
-	STEP_ATOMIC(where, 0, lds)                                           \
-	STEP_ATOMIC(where, 1, lds)
-STEPS_ATOMIC(at_saddr, false)
-STEPS_ATOMIC(at_vaddr, false)
-STEPS_ATOMIC(at_flat, false)
-STEPS_ATOMIC(at_lds, true)
+ALWAYS bool modify_all(struct soft_wave *w, const struct soft_step *s,
+		       const uintptr_t *base, place_fn *where, bool wide,
+		       bool lds)
+{
+	struct placed p[2];
 
-const struct soft_mem_steps SIMD(soft_mem_steps) = { {
-#define BOTH(where) { step_##where##_0, step_##where##_1 }
-	[SOFT_AT_SADDR] = BOTH(at_saddr),
-	[SOFT_AT_VADDR] = BOTH(at_vaddr),
-	[SOFT_AT_FLAT] = BOTH(at_flat),
-	[SOFT_AT_LDS] = BOTH(at_lds),
-	[SOFT_AT_LDS2] = BOTH(at_lds2),
-	[SOFT_AT_SCRATCH] = BOTH(at_scratch),
-	[SOFT_AT_BUFFER] = BOTH(at_buffer),
-#undef BOTH
-}, {
-#define BOTH(where) { atomic_##where##_0, atomic_##where##_1 }
-	[SOFT_AT_SADDR] = BOTH(at_saddr),
-	[SOFT_AT_VADDR] = BOTH(at_vaddr),
-	[SOFT_AT_FLAT] = BOTH(at_flat),
-	[SOFT_AT_LDS] = BOTH(at_lds),
-#undef BOTH
-} };
+	for (int h = 0; h <= wide; h++) {
+		p[h].m.exec = w->s[ISA_R_EXEC_LO + h];
+		if (p[h].m.exec && (!where(w, s, base, h, &p[h]) ||
+				    !is_aligned(&p[h], s->mods[0])))
+			return false;
+	}
+	for (int h = 0; h <= wide; h++)
+		modify(w, s, base, h, lds, &p[h]);
+	return true;
+}
+
+/* ---------------------------------------------------------------- table ---- */
+
+/* X(where, name, flag): flag is `two` of moves and `lds` of atomics. */
+#define ALL_MOVES(X)                                                           \
+	X(SADDR, at_saddr, false) X(VADDR, at_vaddr, false)                    \
+	X(FLAT, at_flat, false) X(LDS, at_lds, false) X(LDS2, at_lds2, true)   \
+	X(SCRATCH, at_scratch, false) X(BUFFER, at_buffer, false)
+#define ALL_ATOMICS(X)                                                         \
+	X(SADDR, at_saddr, false) X(VADDR, at_vaddr, false)                    \
+	X(FLAT, at_flat, false) X(LDS, at_lds, true)
+
+/*
+ * A step, or the handler where that is not possible.  What has locals in memory
+ * is a function of its own: a step with such could not jump to the next one,
+ * and stretches would nest as deep as they are long.
+ */
+#define STEP(all, where, wide, flag)                                           \
+	static __attribute__((noinline)) bool all##_##where##_##wide(          \
+		struct soft_wave *w, const struct soft_step *s,                \
+		const uintptr_t *base)                                         \
+	{                                                                      \
+		return all(w, s, base, where, wide, flag);                     \
+	}                                                                      \
+	static void step_##all##_##where##_##wide(struct soft_wave *w,         \
+						  const struct soft_step *s,   \
+						  const uintptr_t *base)       \
+	{                                                                      \
+		if (__builtin_expect(all##_##where##_##wide(w, s, base), 1))   \
+			SOFT_NEXT(w, s, base);                                 \
+		else                                                           \
+			soft_step_checked(w, s, base);                         \
+	}
+#define MOVE(at, where, flag)                                                  \
+	STEP(move_all, where, 0, flag) STEP(move_all, where, 1, flag)
+#define MODIFY(at, where, flag)                                                \
+	STEP(modify_all, where, 0, flag) STEP(modify_all, where, 1, flag)
+ALL_MOVES(MOVE)
+ALL_ATOMICS(MODIFY)
+
+#define MOVE_ROW(at, where, flag)                                              \
+	[SOFT_AT_##at] = { step_move_all_##where##_0,                          \
+			   step_move_all_##where##_1 },
+#define MODIFY_ROW(at, where, flag)                                            \
+	[SOFT_AT_##at] = { step_modify_all_##where##_0,                        \
+			   step_modify_all_##where##_1 },
+const struct soft_mem_steps SIMD(soft_mem_steps) = {
+	.step = { ALL_MOVES(MOVE_ROW) },
+	.atomic = { ALL_ATOMICS(MODIFY_ROW) },
+};

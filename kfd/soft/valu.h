@@ -40,6 +40,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/float.h"
 #include "kfd/soft/step.h"
 
 #define SOFT_OPND_DWORDS 4 /* widest operand that fetch and finish know */
@@ -154,34 +155,6 @@ soft_handler *soft_vop1_special(const struct isa_inst *in);
 soft_handler *soft_vop3_special(const struct isa_inst *in);
 
 /* ------------------------------------------------------ number types ----- */
-
-static inline float soft_f32(uint32_t u)
-{
-	float f;
-	memcpy(&f, &u, 4);
-	return f;
-}
-
-static inline uint32_t soft_u32(float f)
-{
-	uint32_t u;
-	memcpy(&u, &f, 4);
-	return u;
-}
-
-static inline double soft_f64(uint64_t u)
-{
-	double f;
-	memcpy(&f, &u, 8);
-	return f;
-}
-
-static inline uint64_t soft_u64(double f)
-{
-	uint64_t u;
-	memcpy(&u, &f, 8);
-	return u;
-}
 
 /* A 64-bit operand's lane, from its two planes. */
 static inline uint64_t soft_get64(const uint32_t *p, int i)

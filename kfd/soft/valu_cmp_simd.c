@@ -71,11 +71,11 @@ static inline int class_f64(uint64_t u)
 #define AS_I32(p, i) (int32_t) p[i]
 #define AS_U16(p, i) (uint16_t) p[i]
 #define AS_I16(p, i) (int16_t) p[i]
-#define AS_F32(p, i) soft_f32(p[i])
+#define AS_F32(p, i) f32_value(p[i])
 #define AS_F16(p, i) soft_f32_from_f16(p[i])
 #define AS_U64(p, i) soft_get64(p, i)
 #define AS_I64(p, i) (int64_t) soft_get64(p, i)
-#define AS_F64(p, i) soft_f64(soft_get64(p, i))
+#define AS_F64(p, i) f64_value(soft_get64(p, i))
 #define KIND_CU32(name, ...) \
 	COMPARE(name, uint32_t, AS_U32, AS_U32, __VA_ARGS__)
 #define KIND_CI32(name, ...) COMPARE(name, int32_t, AS_I32, AS_I32, __VA_ARGS__)

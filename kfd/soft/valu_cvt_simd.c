@@ -85,7 +85,7 @@ static inline uint32_t quiet_f16(uint32_t a)
 		PLANES; \
 		float f[SOFT_LANES]; \
 \
-		LANES(i) f[i] = soft_f32(pa[i]); \
+		LANES(i) f[i] = f32_value(pa[i]); \
 		soft_f16_from_floats(f, soft_round16(x->mode), \
 				     soft_ovfl16(x->mode), pd); \
 	}
@@ -96,7 +96,7 @@ static inline uint32_t quiet_f16(uint32_t a)
 		float f[SOFT_LANES]; \
 \
 		soft_floats_from_f16(pa, 0, f); \
-		LANES(i) pd[i] = soft_u32(f[i]) | quiet_f16(pa[i]); \
+		LANES(i) pd[i] = f32_bits(f[i]) | quiet_f16(pa[i]); \
 	}
 #define KIND_PKZ(name, ...) \
 	LANE_FN(name) \
@@ -105,9 +105,9 @@ static inline uint32_t quiet_f16(uint32_t a)
 		float f[SOFT_LANES]; \
 		uint32_t low[SOFT_LANES], high[SOFT_LANES]; \
 \
-		LANES(i) f[i] = soft_f32(pa[i]); \
+		LANES(i) f[i] = f32_value(pa[i]); \
 		soft_f16_to_zero(f, low); \
-		LANES(i) f[i] = soft_f32(pb[i]); \
+		LANES(i) f[i] = f32_value(pb[i]); \
 		soft_f16_to_zero(f, high); \
 		LANES(i) pd[i] = low[i] | high[i] << 16; \
 	}

@@ -175,7 +175,7 @@ struct soft_dot2_lane {
 /* The exponent of the leading bit; sig is below 2^24. */
 static inline int32_t soft_dot2_lead(uint32_t sig, int32_t exp)
 {
-	int32_t n = (int32_t)(soft_u32((float)(int32_t)sig) >> 23) - 127;
+	int32_t n = (int32_t)(f32_bits((float)(int32_t)sig) >> 23) - 127;
 
 	return sig ? n + exp : SOFT_DOT2_NONE;
 }
@@ -226,7 +226,7 @@ static inline uint32_t soft_dot2_numbers(struct soft_dot2_lane p,
 		soft_dot2_units(p, grid, flip) +
 		soft_dot2_units(q, grid, flip);
 	/* Rounds to 24 bits, nearest even. */
-	bits = soft_u32((float)(units < 0 ? -units : units));
+	bits = f32_bits((float)(units < 0 ? -units : units));
 	e = (int32_t)(bits >> 23) + grid;
 	sign = (uint32_t)((units >> 31) ^ flip) & 0x80000000;
 	r = sign | (uint32_t)e << 23 | (bits & 0x7fffff);

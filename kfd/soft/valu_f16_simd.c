@@ -41,7 +41,7 @@ static inline uint32_t ldexp_f16(uint32_t a, int exp, uint32_t mode)
 {
 	/* Beyond +-64 every half has become infinite or far below 2^-25. */
 	int e = exp > 64 ? 64 : exp < -64 ? -64 : exp;
-	double by = soft_f64((uint64_t)(1023 + e) << 52);
+	double by = f64_value((uint64_t)(1023 + e) << 52);
 	uint32_t nan = (a & 0x7fff) > 0x7c00 ? 0x200 : 0;
 
 	if (nan)

@@ -29,9 +29,9 @@ static inline float soft_f32_from_f16(uint32_t h)
 	uint32_t norm = m + (112u << 23) + (exp == 0x0f800000 ? 112u << 23 : 0);
 	/* A denormal: 2^-14 + m is normal; subtracting 2^-14 is exact. */
 	uint32_t den =
-		soft_u32(soft_f32(m + (113u << 23)) - soft_f32(113u << 23)) &
+		f32_bits(f32_value(m + (113u << 23)) - f32_value(113u << 23)) &
 		0x7fffffff;
-	return soft_f32(sign | (exp ? norm : den));
+	return f32_value(sign | (exp ? norm : den));
 }
 
 /* Does rounding away from zero apply to a discarded part? */
@@ -73,7 +73,7 @@ static inline uint32_t soft_f16_from_bits(uint32_t u, unsigned round, bool ovfl)
 
 static inline uint32_t soft_f16_from_f32(float f, unsigned round, bool ovfl)
 {
-	return soft_f16_from_bits(soft_u32(f), round, ovfl);
+	return soft_f16_from_bits(f32_bits(f), round, ovfl);
 }
 
 /* --------------------------------------------------------- whole planes ----
@@ -179,10 +179,10 @@ static inline void soft_fma_odd(const float *a, const float *b, const float *c,
 	{
 		float p = a[i] * b[i], s = p + c[i], back = s - p;
 		float e = (p - (s - back)) + (c[i] - back);
-		uint32_t u = soft_u32(s), inexact = (e < 0) | (e > 0);
+		uint32_t u = f32_bits(s), inexact = (e < 0) | (e > 0);
 		uint32_t away = (e > 0) == (s > 0) ? 1 : ~0u;
 
-		r[i] = soft_f32(u + (inexact & ~u & 1 ? away : 0));
+		r[i] = f32_value(u + (inexact & ~u & 1 ? away : 0));
 	}
 }
 
@@ -217,7 +217,7 @@ static inline bool soft_plain16(uint32_t mode)
 /* Through a float that was rounded to odd, which loses no tie. */
 static inline uint32_t soft_f16_from_f64(double f, unsigned round, bool ovfl)
 {
-	uint64_t u = soft_u64(f), low = u & 0x1fffffff;
+	uint64_t u = f64_bits(f), low = u & 0x1fffffff;
 	uint64_t a = u & ~(1ull << 63);
 	uint64_t odd = (u & ~0x1fffffffull) | (uint64_t)(low != 0) << 29;
 	uint64_t huge = (u & 1ull << 63) | 0x47ull << 56; /* 2^113: overflows */
@@ -225,7 +225,7 @@ static inline uint32_t soft_f16_from_f64(double f, unsigned round, bool ovfl)
 	odd = a > 0x47ull << 56 && a < 0x7ffull << 52 ? huge : odd;
 	odd = a < 0x39ull << 56 && a ? tiny : odd;
 	odd = a > 0x7ffull << 52 ? u | 1ull << 51 : odd;
-	return soft_f16_from_f32((float)soft_f64(odd), round, ovfl);
+	return soft_f16_from_f32((float)f64_value(odd), round, ovfl);
 }
 
 /* The rounding of f16 results, and FP16_OVFL, from MODE. */
@@ -241,7 +241,7 @@ static inline bool soft_ovfl16(uint32_t mode)
 
 static inline float soft_f32_from_bf16(uint32_t h)
 {
-	return soft_f32(h << 16);
+	return f32_value(h << 16);
 }
 
 #endif

@@ -167,14 +167,14 @@ static inline void mods_scale(enum isa_type type, int omod, uint32_t *d)
 	static const float by[] = { 1, 2, 4, 0.5f };
 
 	if (type == ISA_T_F32)
-		LANES(i) d[i] = soft_u32(soft_f32(d[i]) * by[omod] + 0.0f);
+		LANES(i) d[i] = f32_bits(f32_value(d[i]) * by[omod] + 0.0f);
 	else if (type == ISA_T_F16)
 		LANES(i)
 		d[i] = soft_f16_from_f32(
 			soft_f32_from_f16(d[i]) * by[omod] + 0.0f, 0, false);
 	else if (type == ISA_T_F64)
 		LANES(i)
-	soft_put64(d, i, soft_u64(soft_f64(soft_get64(d, i)) * by[omod] + 0.0));
+	soft_put64(d, i, f64_bits(f64_value(soft_get64(d, i)) * by[omod] + 0.0));
 }
 
 static inline void mods_finish(const struct isa_inst *in, enum isa_type type,

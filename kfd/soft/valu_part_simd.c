@@ -89,14 +89,14 @@ static inline uint32_t frexp_exp_f64(uint64_t a)
 
 static inline double frexp_mant_f64(double f)
 {
-	uint64_t a = soft_u64(f), m = a & ((1ull << 52) - 1);
+	uint64_t a = f64_bits(f), m = a & ((1ull << 52) - 1);
 	int exp = a >> 52 & 0x7ff;
 	uint64_t den = m << ((__builtin_clzll(m | !m) - 11) & 63);
 	uint64_t low = (exp ? m : den) & ((1ull << 52) - 1);
 
 	if (exp == 0x7ff || (!exp && !m))
 		return f;
-	return soft_f64((a & 1ull << 63) | 1022ull << 52 | low);
+	return f64_value((a & 1ull << 63) | 1022ull << 52 | low);
 }
 
 #include "kfd/soft/valu.def"

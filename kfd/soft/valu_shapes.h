@@ -129,15 +129,15 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 			load; \
 			float r = __VA_ARGS__; \
 \
-			pd[i] = soft_u32(r); \
+			pd[i] = f32_bits(r); \
 			bad |= r != r; \
 		} \
 		if (__builtin_expect(bad, 0)) \
 			fix_nan32(x, n); \
 	}
-#define LOAD_F1		   float a = soft_f32(pa[i])
-#define LOAD_F2		   LOAD_F1; float b = soft_f32(pb[i])
-#define LOAD_F3		   LOAD_F2; float c = soft_f32(pc[i])
+#define LOAD_F1		   float a = f32_value(pa[i])
+#define LOAD_F2		   LOAD_F1; float b = f32_value(pb[i])
+#define LOAD_F3		   LOAD_F2; float c = f32_value(pc[i])
 #define FLOAT_ROW(name, n, load, ...) \
 	LANE_FN(name) FLOAT_LOOP(n, load, __VA_ARGS__) \
 	STEP_FLOAT(name, load, __VA_ARGS__)
@@ -160,10 +160,10 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 \
 		LANES(i) \
 		{ \
-			double a = soft_f64(soft_get64(pa, i)); \
+			double a = f64_value(soft_get64(pa, i)); \
 			double r = __VA_ARGS__; \
 \
-			soft_put64(pd, i, soft_u64(r)); \
+			soft_put64(pd, i, f64_bits(r)); \
 			bad |= r != r; \
 		} \
 		if (__builtin_expect(bad, 0)) \

@@ -157,9 +157,9 @@ static inline uint32_t step_flush(uint32_t u)
 }
 
 /* Where MODE turns f32 denormals into zeros, in sources and result. */
-#define FLUSHED_1 const float a = soft_f32(step_flush(pa[i]))
-#define FLUSHED_2 FLUSHED_1; const float b = soft_f32(step_flush(pb[i]))
-#define FLUSHED_3 FLUSHED_2; const float c = soft_f32(step_flush(pc[i]))
+#define FLUSHED_1 const float a = f32_value(step_flush(pa[i]))
+#define FLUSHED_2 FLUSHED_1; const float b = f32_value(step_flush(pb[i]))
+#define FLUSHED_3 FLUSHED_2; const float c = f32_value(step_flush(pc[i]))
 #define STEP_FLUSH(name, load, ...) \
 	STEP_FN(flush_##name) \
 	{ \
@@ -176,7 +176,7 @@ static inline uint32_t step_flush(uint32_t u)
 		    step_nan_counts(r, exec)) { \
 			soft_step_slow(w, s); \
 		} else { \
-			LANES(i) u[i] = step_flush(soft_u32(r[i])); \
+			LANES(i) u[i] = step_flush(f32_bits(r[i])); \
 			step_put(pd, u, exec); \
 		} \
 		SOFT_NEXT(w, s, base); \

@@ -19,13 +19,13 @@
  */
 static inline uint64_t low_bits(double n)
 {
-	return soft_u64(n + 6755399441055744.0);
+	return f64_bits(n + 6755399441055744.0);
 }
 
 /* 2^n, if it is a normal number. */
 static inline double power_of_two(double n)
 {
-	return soft_f64(low_bits(n + 1023) << 52);
+	return f64_value(low_bits(n + 1023) << 52);
 }
 
 /* 2^a: a = n + f, |f| <= 1/2; Taylor series of e^(f ln 2) to degree 11. */
@@ -61,11 +61,11 @@ static inline double exp2_unit(double a)
  */
 static inline double log2_unit(double a)
 {
-	uint64_t u = soft_u64(a);
+	uint64_t u = f64_bits(a);
 	/* 2^52 plus the biased exponent, less both. */
-	double e = soft_f64((u >> 52 & 0x7ff) | 1075ull << 52) -
+	double e = f64_value((u >> 52 & 0x7ff) | 1075ull << 52) -
 		   (4503599627370496.0 + 1023);
-	double m = soft_f64((u & ((1ull << 52) - 1)) | 1023ull << 52);
+	double m = f64_value((u & ((1ull << 52) - 1)) | 1023ull << 52);
 	double less = m * 0.5, more = e + 1;
 	bool above = m > 1.4142135623730951;
 	double s, z, p;
@@ -142,10 +142,10 @@ static inline uint32_t flush_f32(uint32_t u)
 \
 		LANES(i) \
 		{ \
-			double a = soft_f32(flush(pa[i])); \
+			double a = f32_value(flush(pa[i])); \
 			float r = (float)(__VA_ARGS__); \
 \
-			pd[i] = flush(soft_u32(r)); \
+			pd[i] = flush(f32_bits(r)); \
 			bad |= r != r; \
 		} \
 		if (__builtin_expect(bad, 0)) \

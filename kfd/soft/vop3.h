@@ -159,16 +159,16 @@ static inline double nan_f64(double r, double a, double b, double c)
 	const uint64_t quiet = 0x8000000000000ull;
 	uint64_t n = F64_SIGN | F64_INF | quiet;
 
-	n = c != c ? soft_u64(c) | quiet : n;
-	n = b != b ? soft_u64(b) | quiet : n;
-	n = a != a ? soft_u64(a) | quiet : n;
-	return r != r ? soft_f64(n) : r;
+	n = c != c ? f64_bits(c) | quiet : n;
+	n = b != b ? f64_bits(b) | quiet : n;
+	n = a != a ? f64_bits(a) | quiet : n;
+	return r != r ? f64_value(n) : r;
 }
 
 static inline float fma_f32(float a, float b, float c)
 {
-	return soft_f32(nan_any(soft_u32(__builtin_fmaf(a, b, c)), soft_u32(a),
-				soft_u32(b), soft_u32(c), F32_INF));
+	return f32_value(nan_any(f32_bits(__builtin_fmaf(a, b, c)), f32_bits(a),
+				f32_bits(b), f32_bits(c), F32_INF));
 }
 
 static inline double fma_f64(double a, double b, double c)

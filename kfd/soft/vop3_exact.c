@@ -33,7 +33,7 @@ static struct wide normalise(u128 m, int exp, bool neg)
 /* The significand of a finite double and its exponent. */
 static uint64_t split(double v, int *exp)
 {
-	uint64_t u = soft_u64(v), m = u & 0xfffffffffffffull;
+	uint64_t u = f64_bits(v), m = u & 0xfffffffffffffull;
 	int e = u >> 52 & 0x7ff;
 
 	*exp = (e ? e : 1) - 1075;
@@ -75,7 +75,7 @@ static double max_finite(const struct soft_format *f)
 	uint64_t m = (1ull << (f->mant_bits + 1)) - 1;
 
 	return (double)m *
-	       soft_f64((uint64_t)(f->bias - f->mant_bits + 1023) << 52);
+	       f64_value((uint64_t)(f->bias - f->mant_bits + 1023) << 52);
 }
 
 /* m * 2^exp without rounding; the result is known to be a double. */
@@ -87,7 +87,7 @@ static double exact_double(uint64_t m, int exp)
 		v *= 0x1p-1000;
 	for (; exp > 1000; exp -= 1000)
 		v *= 0x1p1000;
-	return v * soft_f64((uint64_t)(exp + 1023) << 52);
+	return v * f64_value((uint64_t)(exp + 1023) << 52);
 }
 
 static double round_wide(const struct soft_format *f, struct wide v,
@@ -118,7 +118,7 @@ double soft_fma_scaled(const struct soft_format *to, double a, double b,
 {
 	double p = a * b;
 	int ea, eb, ec;
-	bool neg = (soft_u64(a) ^ soft_u64(b)) & F64_SIGN;
+	bool neg = (f64_bits(a) ^ f64_bits(b)) & F64_SIGN;
 
 	if (!(a - a == 0 && b - b == 0 && c - c == 0))
 		return nan_f64(a - a == 0 && b - b == 0 ? c : p + c, a, b, c);
@@ -130,7 +130,7 @@ double soft_fma_scaled(const struct soft_format *to, double a, double b,
 	ma *= split(b, &eb);
 	mc = split(c, &ec);
 	struct wide sum = add_wide(normalise(ma, ea + eb, neg),
-				   normalise(mc, ec, soft_u64(c) & F64_SIGN));
+				   normalise(mc, ec, f64_bits(c) & F64_SIGN));
 
 	if (!sum.m)
 		return round == 2 ? -0.0 : 0.0;
@@ -176,13 +176,13 @@ static struct parts parts_of(const struct soft_format *f, uint64_t u)
 /* u * 2^by for f32 and f64 */
 static uint64_t scale_bits(const struct soft_format *f, uint64_t u, int by)
 {
-	double two = soft_f64((uint64_t)(by + 1023) << 52);
+	double two = f64_value((uint64_t)(by + 1023) << 52);
 
 	if (parts_of(f, u).nan)
 		return u | quiet_bit(f);
 	if (f->mant_bits == 23)
-		return soft_u32((float)(soft_f32((uint32_t)u) * two));
-	return soft_u64(soft_f64(u) * two);
+		return f32_bits((float)(f32_value((uint32_t)u) * two));
+	return f64_bits(f64_value(u) * two);
 }
 
 /*
@@ -296,7 +296,7 @@ static uint64_t pi_word(unsigned i)
 /* RDNA3 ISA, V_TRIG_PREOP_F64: bits [shift, shift + 53) behind the point. */
 double soft_trig_preop(double x, uint32_t segment)
 {
-	int exp = soft_u64(x) >> 52 & 0x7ff;
+	int exp = f64_bits(x) >> 52 & 0x7ff;
 	int shift = (segment & 31) * 53 + (exp > 1077 ? exp - 1077 : 0);
 	unsigned word = shift / 64, bit = shift % 64;
 	uint64_t v = pi_word(word) << bit;

@@ -96,7 +96,7 @@ static inline float mullit(float a, float b, float c)
 static inline float ldexp_f32(float a, int32_t b)
 {
 	int32_t e = min_i32(max_i32(b, -400), 400);
-	double by = soft_f64((uint64_t)(e + 1023) << 52);
+	double by = f64_value((uint64_t)(e + 1023) << 52);
 
 	return (float)(a * by);
 }
@@ -114,7 +114,7 @@ static inline double ldexp_f64(double a, int32_t b)
 		r *= 0x1p1023;
 	for (; e < -1022; e += 969)
 		r *= 0x1p-969;
-	return r * soft_f64((uint64_t)(e + 1023) << 52);
+	return r * f64_value((uint64_t)(e + 1023) << 52);
 }
 
 static inline uint32_t put_u8(uint32_t old, uint32_t index, uint32_t byte)
@@ -142,7 +142,7 @@ static inline uint32_t to_u8(float f, uint32_t mode)
 /* Towards zero and saturated; NaN is 0. */
 static inline uint32_t trunc_clamp(uint32_t u, int32_t low, int32_t high)
 {
-	float f = soft_f32(u), min = (float)low, max = (float)high;
+	float f = f32_value(u), min = (float)low, max = (float)high;
 
 	f = f == f ? f : 0;
 	f = f < min ? min : f;
@@ -173,10 +173,10 @@ static __attribute__((noinline)) void settle_f64(struct soft_lanes *x, int n)
 	const uint32_t *b = n > 1 ? x->b : x->a, *c = n > 2 ? x->c : x->a;
 
 	LANES(i)
-	soft_put64(x->d, i, soft_u64(nan_f64(soft_f64(soft_get64(x->d, i)),
-					     soft_f64(soft_get64(x->a, i)),
-					     soft_f64(soft_get64(b, i)),
-					     soft_f64(soft_get64(c, i)))));
+	soft_put64(x->d, i, f64_bits(nan_f64(f64_value(soft_get64(x->d, i)),
+					     f64_value(soft_get64(x->a, i)),
+					     f64_value(soft_get64(b, i)),
+					     f64_value(soft_get64(c, i)))));
 }
 
 #define FLOAT_ROW(name, n, load, expr)                 \
@@ -188,7 +188,7 @@ static __attribute__((noinline)) void settle_f64(struct soft_lanes *x, int n)
 		{                                      \
 			load;                          \
 			const float r = (expr);        \
-			pd[i] = soft_u32(r);           \
+			pd[i] = f32_bits(r);           \
 			bad |= r != r;                 \
 		}                                      \
 		if (__builtin_expect(bad, 0))          \
@@ -203,18 +203,18 @@ static __attribute__((noinline)) void settle_f64(struct soft_lanes *x, int n)
 		{                                      \
 			load;                          \
 			const double r = (expr);       \
-			soft_put64(pd, i, soft_u64(r)); \
+			soft_put64(pd, i, f64_bits(r)); \
 			bad |= r != r;                 \
 		}                                      \
 		if (__builtin_expect(bad, 0))          \
 			settle_f64(x, n);              \
 	}
-#define LOAD_F1 const float a = soft_f32(pa[i])
-#define LOAD_F2 LOAD_F1; const float b = soft_f32(pb[i])
-#define LOAD_F3 LOAD_F2; const float c = soft_f32(pc[i])
-#define LOAD_D1 const double a = soft_f64(soft_get64(pa, i))
-#define LOAD_D2 LOAD_D1; const double b = soft_f64(soft_get64(pb, i))
-#define LOAD_D3 LOAD_D2; const double c = soft_f64(soft_get64(pc, i))
+#define LOAD_F1 const float a = f32_value(pa[i])
+#define LOAD_F2 LOAD_F1; const float b = f32_value(pb[i])
+#define LOAD_F3 LOAD_F2; const float c = f32_value(pc[i])
+#define LOAD_D1 const double a = f64_value(soft_get64(pa, i))
+#define LOAD_D2 LOAD_D1; const double b = f64_value(soft_get64(pb, i))
+#define LOAD_D3 LOAD_D2; const double c = f64_value(soft_get64(pc, i))
 #define LOAD_INT const int32_t b = (int32_t)pb[i]
 
 #define ROW_F3(name, expr)                   \
@@ -386,14 +386,14 @@ ROW(v_div_fmas_f32)
 	ROW_IN(x);
 
 	LANES(i)
-	pd[i] = soft_u32(fma_f32(soft_f32(pa[i]), soft_f32(pb[i]),
-				 soft_f32(pc[i])));
+	pd[i] = f32_bits(fma_f32(f32_value(pa[i]), f32_value(pb[i]),
+				 f32_value(pc[i])));
 	for (uint32_t m = x->mask_in & x->exec; m; m &= m - 1) {
 		int i = __builtin_ctz(m);
 
-		pd[i] = soft_u32((float)soft_fma_scaled(
-			&soft_format_f32, soft_f32(pa[i]), soft_f32(pb[i]),
-			soft_f32(pc[i]),
+		pd[i] = f32_bits((float)soft_fma_scaled(
+			&soft_format_f32, f32_value(pa[i]), f32_value(pb[i]),
+			f32_value(pc[i]),
 			soft_div_fmas_scale(&soft_format_f32, pc[i]),
 			x->mode & 3));
 	}
@@ -405,14 +405,14 @@ ROW(v_div_fmas_f64)
 
 	LANES(i)
 	{
-		double a = soft_f64(soft_get64(pa, i));
-		double b = soft_f64(soft_get64(pb, i));
-		double c = soft_f64(soft_get64(pc, i));
+		double a = f64_value(soft_get64(pa, i));
+		double b = f64_value(soft_get64(pb, i));
+		double c = f64_value(soft_get64(pc, i));
 		bool scaled = x->mask_in >> i & 1;
-		int by = soft_div_fmas_scale(&soft_format_f64, soft_u64(c));
+		int by = soft_div_fmas_scale(&soft_format_f64, f64_bits(c));
 
 		soft_put64(pd, i,
-			   soft_u64(scaled ? soft_fma_scaled(&soft_format_f64,
+			   f64_bits(scaled ? soft_fma_scaled(&soft_format_f64,
 							     a, b, c, by,
 							     x->mode >> 2 & 3)
 					   : fma_f64(a, b, c)));
@@ -464,10 +464,10 @@ static inline uint32_t bf16_from_f32(uint32_t u)
 static inline uint32_t fma_bf16(uint32_t a, uint32_t b, uint32_t c)
 {
 	const struct soft_format f = { 7, 255, 127 };
-	double r = soft_fma_scaled(&f, soft_f32(a), soft_f32(b), soft_f32(c), 0,
+	double r = soft_fma_scaled(&f, f32_value(a), f32_value(b), f32_value(c), 0,
 				   0);
 
-	return bf16_from_f32(nan_any(soft_u32((float)r), a, b, c, F32_INF));
+	return bf16_from_f32(nan_any(f32_bits((float)r), a, b, c, F32_INF));
 }
 
 ROW(v_dot2_bf16_bf16)

@@ -223,10 +223,10 @@ static inline void mix_source(const uint32_t *p, unsigned mods, uint32_t mode,
 		memcpy(f, p, SOFT_LANES * sizeof(*f));
 	LANES(i)
 	{
-		uint32_t u = soft_u32(f[i]);
+		uint32_t u = f32_bits(f[i]);
 
 		u = (u & 0x7fffffff) < least ? u & 0x80000000 : u;
-		f[i] = soft_f32((u & mask) ^ flip);
+		f[i] = f32_value((u & mask) ^ flip);
 	}
 }
 
@@ -238,7 +238,7 @@ static inline void fma_mix(struct soft_lanes *x)
 	mix_source(x->a, x->mods[0], x->mode, a);
 	mix_source(x->b, x->mods[1], x->mode, b);
 	mix_source(x->c, x->mods[2], x->mode, c);
-	LANES(i) d[i] = soft_u32(fma_f32(a[i], b[i], c[i]));
+	LANES(i) d[i] = f32_bits(fma_f32(a[i], b[i], c[i]));
 }
 
 ROW(v_fma_mix_f32)

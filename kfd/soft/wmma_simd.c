@@ -287,8 +287,8 @@ static inline void rows_f16(const uint32_t *plane, float (*f)[WMMA_N])
 static inline void rows_bf16(const uint32_t *plane, float (*f)[WMMA_N])
 {
 	for (int l = 0; l < WMMA_N; l++) {
-		f[0][l] = soft_f32(plane[l] << 16);
-		f[1][l] = soft_f32(plane[l] & 0xffff0000);
+		f[0][l] = f32_value(plane[l] << 16);
+		f[1][l] = f32_value(plane[l] & 0xffff0000);
 	}
 }
 

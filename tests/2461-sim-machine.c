@@ -1,0 +1,50 @@
+/*
+ * What a followed wave knows of its registers (compiler/sim/machine.h).  The
+ * encodings are llvm-mc 19's.
+ */
+#include "compiler/sim/machine.h"
+#include "tests/tap.h"
+
+static const uint32_t code[] = {
+	0x7e0a0287,		/* v_mov_b32 v5, 7 */
+	0x7e020505,		/* v_readfirstlane_b32 s1, v5 */
+	0x7f900287,		/* v_mov_b32 v200, 7 */
+	0x7e0005c8,		/* v_readfirstlane_b32 s0, v200 */
+	0xd73c003f, 0x00010e80, /* v_lshlrev_b64 v[63:64], 0, 7 */
+	0x7e04053f,		/* v_readfirstlane_b32 s2, v63 */
+	0x7e060540,		/* v_readfirstlane_b32 s3, v64 */
+	0xbfb00000,		/* s_endpgm */
+};
+
+/* A wave of 64 registers whose code names others, as damaged objects do. */
+static void test_few_registers(void)
+{
+	struct machine_code c = {
+		.code = (const uint8_t *)code, .va = 4096,
+		.size_bytes = sizeof(code), .wave_size = 32, .vgprs = 64,
+	};
+	struct machine m;
+	struct err e = { 0 };
+	int steps = 0;
+
+	machine_code_init(&c);
+	machine_init(&c, &m);
+	while (!m.ended && machine_step(&c, &m, NULL, &e))
+		steps++;
+	is_u64((uint64_t)steps, 8, "the wave is followed");
+	ok(machine_knows_s(&m, 1, 1), "what goes through v5 is known");
+	is_u64(m.s[1], 7, "and is 7");
+	ok(!machine_knows_s(&m, 0, 1), "v200 is never known");
+	ok(!machine_knows_v(&m, 200, 1), "not after it was written either");
+	ok(machine_knows_s(&m, 2, 1), "of a pair, v63 is known");
+	is_u64(m.s[2], 7, "and holds the lower half");
+	ok(!machine_knows_s(&m, 3, 1), "and v64 is not");
+	machine_fini(&m);
+	machine_code_fini(&c);
+}
+
+int main(void)
+{
+	test_few_registers();
+	return plan_done();
+}
