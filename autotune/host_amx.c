@@ -172,19 +172,20 @@ static struct host_source source(const struct share *s,
 
 static void pack(const struct share *s)
 {
-	size_t width = width_of(s);
+	size_t width = width_of(s), n;
+	struct host_source from;
 	char *out = s->pack;
 
-	for (size_t j = s->packed0; j < s->packed1; j += width) {
-		size_t n = least(width, s->packed1 - j);
-		struct host_source from;
-		if (s->columns_turn) {
-			from = source(s, &s->columns, j, n);
-			s->amx->pack_turned(&from, s->depth, n, out);
-		} else {
-			from = host_source_at(&s->columns, s->k0, j);
-			s->amx->pack_paired(&from, s->depth, n, out);
-		}
+	if (!s->columns_turn) {
+		from = host_source_at(&s->columns, s->k0, s->packed0);
+		s->amx->pack_paired(&from, s->depth, s->packed1 - s->packed0,
+				    s->how.vecs, out);
+		return;
+	}
+	for (size_t j = s->packed0; j < s->packed1; j += n) {
+		n = least(width, s->packed1 - j);
+		from = source(s, &s->columns, j, n);
+		s->amx->pack_turned(&from, s->depth, n, out);
 		out += host_amx_bytes(s->columns.type, n, s->depth);
 	}
 }
@@ -211,6 +212,25 @@ static void put(const struct share *s, const struct at *a, const float *sums)
 		}
 }
 
+/* What the tile at column j fetches ahead of the strip that comes next. */
+static void ahead_at(const struct share *s, size_t next, size_t j,
+		     struct host_amx_block *b)
+{
+	size_t rows = least(s->how.rows, s->row1 - next), width = width_of(s);
+	size_t tiles = (s->packed1 - s->packed0 + width - 1) / width;
+	size_t t = (j - s->packed0) / width, size;
+
+	b->ahead_rows = 0;
+	if (next >= s->row1 || s->rows.type == HOST_GEMM_MADE)
+		return;
+	size = s->rows.type == HOST_GEMM_F32 ? 4 : 2;
+	next += rows * t / tiles;
+	b->ahead_rows = rows * (t + 1) / tiles - rows * t / tiles;
+	b->ahead = host_source_at(&s->rows, next, s->k0).data;
+	b->ahead_ld_bytes = s->rows.ld * size;
+	b->ahead_step_bytes = HOST_AMX_K * size;
+}
+
 static void strip(struct share *s, size_t row, size_t rows, float *sums)
 {
 	struct host_source from = source(s, &s->rows, row, rows);
@@ -225,6 +245,7 @@ static void strip(struct share *s, size_t row, size_t rows, float *sums)
 	for (a.column = s->packed0; a.column < s->packed1; a.column += width) {
 		a.columns = least(width, s->packed1 - a.column);
 		size_t wide = (a.columns + 15) / 16;
+		ahead_at(s, row + rows, a.column, &b);
 		s->amx->tile[s->row_parts - 1][s->column_parts - 1][tiles - 1]
 			    [wide - 1](&b);
 		if (is_last(s)) {

@@ -107,6 +107,16 @@ static ALWAYS void rows_type(enum host_gemm_type type,
 	}
 }
 
+/* So far ahead rows of s are fetched: each begins another page. */
+enum { AHEAD_ROWS = 8 };
+
+static ALWAYS void fetch_row(enum host_gemm_type type, const void *row,
+			     size_t i)
+{
+	_mm_prefetch((const char *)row + i * (type == HOST_GEMM_F32 ? 4 : 2),
+		     _MM_HINT_T0);
+}
+
 /* 16 columns, k's from `at` on, turned into a tile. */
 static ALWAYS void turned(enum host_gemm_type type, const struct host_source *s,
 			  size_t column, size_t columns, size_t at, size_t k,
@@ -149,25 +159,45 @@ static ALWAYS void turned_type(enum host_gemm_type type,
 	}
 }
 
-/* Columns side by side: two rows of s become one of a tile. */
+/*
+ * Two rows of s, k's `at` and at + 1, become one of each tile: all of their
+ * columns, for memory is read fastest in its order.
+ */
+static ALWAYS void pair_of_rows(enum host_gemm_type type,
+				const struct host_source *s, size_t at,
+				size_t k, size_t columns, size_t tiles,
+				char *out)
+{
+	size_t parts = host_amx_parts(type), step = at / HOST_AMX_K;
+	size_t steps = (k + HOST_AMX_K - 1) / HOST_AMX_K;
+	const void *even = row_of(type, s, at), *odd = row_of(type, s, at + 1);
+
+	out += at % HOST_AMX_K * 32;
+	for (size_t j = 0; j < columns; j += tiles * 16) {
+		size_t left = (columns - j + 15) / 16;
+		size_t wide = left < tiles ? left : tiles;
+		char *o = out + step * parts * wide * TILE;
+		for (size_t t = 0; t < wide; t++, o += TILE) {
+			fetch_row(type, even, AHEAD_ROWS * s->ld + j + t * 16);
+			fetch_row(type, odd, AHEAD_ROWS * s->ld + j + t * 16);
+			emit(load_until(type, even, j + t * 16,
+					at < k ? columns : 0),
+			     load_until(type, odd, j + t * 16,
+					at + 1 < k ? columns : 0),
+			     parts, o, wide * TILE);
+		}
+		out += steps * parts * wide * TILE;
+	}
+}
+
 static ALWAYS void paired_type(enum host_gemm_type type,
 			       const struct host_source *s, size_t k,
-			       size_t columns, char *out)
+			       size_t columns, size_t tiles, char *out)
 {
-	size_t tiles = (columns + 15) / 16, part_bytes = tiles * TILE;
+	size_t end = (k + HOST_AMX_K - 1) / HOST_AMX_K * HOST_AMX_K;
 
-	for (size_t at = 0; at < k; out += host_amx_parts(type) * part_bytes)
-		for (size_t j = 0; j < 16; j++, at += 2) {
-			const void *even = row_of(type, s, at);
-			const void *odd = row_of(type, s, at + 1);
-			for (size_t t = 0; t < tiles; t++)
-				emit(load_until(type, even, t * 16,
-						at < k ? columns : 0),
-				     load_until(type, odd, t * 16,
-						at + 1 < k ? columns : 0),
-				     host_amx_parts(type),
-				     out + t * TILE + j * 64, part_bytes);
-		}
+	for (size_t at = 0; at < end; at += 2)
+		pair_of_rows(type, s, at, k, columns, tiles, out);
 }
 
 #define EACH_TYPE(call, ...) \
@@ -195,9 +225,9 @@ static void pack_turned(const struct host_source *s, size_t k, size_t columns,
 }
 
 static void pack_paired(const struct host_source *s, size_t k, size_t columns,
-			char *out)
+			size_t tiles, char *out)
 {
-	EACH_TYPE(paired_type, s, k, columns, out)
+	EACH_TYPE(paired_type, s, k, columns, tiles, out)
 }
 
 /* ---- tiles ---- */
@@ -298,6 +328,22 @@ static ALWAYS AMX void sums_store(float *s, unsigned rows, unsigned columns)
 		_tile_stored(3, s + 768, 64);
 }
 
+/* Into the second cache: what is packed next, and the sums of step i. */
+static ALWAYS void fetch_ahead(const struct host_amx_block *b, size_t i,
+			       unsigned tiles)
+{
+	const char *p = b->ahead + i * b->ahead_step_bytes;
+	const char *sums = (const char *)b->sums + tiles * TILE + i * 256;
+
+	for (size_t r = 0; r < b->ahead_rows; r++, p += b->ahead_ld_bytes) {
+		_mm_prefetch(p, _MM_HINT_T1);
+		_mm_prefetch(p + b->ahead_step_bytes - 1, _MM_HINT_T1);
+	}
+	if (!b->first && i < tiles * 4)
+		for (size_t j = 0; j < 4; j++)
+			_mm_prefetch(sums + j * 64, _MM_HINT_T1);
+}
+
 static ALWAYS AMX void tile(const struct host_amx_block *b, unsigned r_parts,
 			    unsigned c_parts, unsigned rows, unsigned columns)
 {
@@ -308,6 +354,7 @@ static ALWAYS AMX void tile(const struct host_amx_block *b, unsigned r_parts,
 	sums_load(b->sums, b->first, rows, columns);
 	for (size_t k = 0; k < b->k; k += HOST_AMX_K) {
 		step(r, c, r_parts, c_parts, rows, columns);
+		fetch_ahead(b, k / HOST_AMX_K, rows * columns);
 		r += r_parts * rows * TILE;
 		c += c_parts * columns * TILE;
 	}

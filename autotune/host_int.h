@@ -98,16 +98,20 @@ struct host_amx_block {
 	size_t k;
 	float *sums; /* [tiles of rows][tiles of columns][16][16] */
 	bool first;  /* they begin at 0 */
+	/* Values [ahead_rows][k] that are wanted soon, not packed. */
+	const char *ahead;
+	size_t ahead_rows, ahead_ld_bytes, ahead_step_bytes; /* of 32 k's */
 };
 
 struct host_amx_kernels {
-	/* s is [rows][k], [columns][k] and [k][columns]. */
+	/* s is [rows][k] and [columns][k]. */
 	void (*pack_rows)(const struct host_source *s, size_t rows, size_t k,
 			  char *out);
 	void (*pack_turned)(const struct host_source *s, size_t k,
 			    size_t columns, char *out);
+	/* s is [k][columns]; panels of `tiles` tiles, one behind the other. */
 	void (*pack_paired)(const struct host_source *s, size_t k,
-			    size_t columns, char *out);
+			    size_t columns, size_t tiles, char *out);
 	/* By parts of rows and columns and tiles of both, each less one. */
 	void (*tile[3][3][2][2])(const struct host_amx_block *b);
 	/* n is a multiple of 16. */

@@ -175,6 +175,15 @@ static size_t dot_rows(unsigned level)
 /* Measured with Qwen3-0.6B's weights: 0.98 of a normal one at 128, 0.83 at 256. */
 #define SWAPPED_MOST 128
 
+/*
+ * Turning the smaller side is cheaper, but to turn C back costs more than both:
+ * its rows are far apart.
+ */
+static bool swapped_pays(const struct host_gemm *g)
+{
+	return g->b_by_n && g->m < g->n && g->m <= SWAPPED_MOST;
+}
+
 static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
 {
 	bool wide = c->level == 4;
@@ -192,36 +201,49 @@ static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
 		c->copy = false;
 }
 
+/*
+ * From so many rows of A on packing parts pays (measured on Sapphire Rapids:
+ * 1.2, 1.1 and 1.1 of v4 at the first, fourfold at 512 rows of bf16).
+ */
+static bool amx_pays(const struct host_gemm *g)
+{
+	size_t rows = 4u << host_amx_parts(g->b_type);
+
+	return g->m >= (g->b_by_n ? rows : 2 * rows) && g->n >= 32 &&
+	       g->k >= HOST_AMX_K;
+}
+
 static void plan_amx(const struct host_gemm *g, struct host_gemm_config *c)
 {
 	*c = (struct host_gemm_config){ .level = HOST_AMX_LEVEL,
-					.path = HOST_GEMM_NORMAL,
+					.path = swapped_pays(g) ?
+							HOST_GEMM_SWAPPED :
+							HOST_GEMM_NORMAL,
 					.rows = 32,
 					.vecs = 2,
 					.copy = true,
 					.kc = HOST_AMX_K };
-	host_amx_blocks(g, 1024, c);
+	host_amx_blocks(g,
+			c->path == HOST_GEMM_SWAPPED ||
+					g->b_type == HOST_GEMM_BF16 ?
+				1024 :
+				512,
+			c);
+	if (c->path == HOST_GEMM_SWAPPED)
+		c->nc = SWAPPED_MOST;
 }
 
 void host_gemm_plan(const struct host_gemm *g, unsigned level,
 		    struct host_gemm_config *c)
 {
-	if (level == HOST_AMX_LEVEL) {
-		if (g->m > 16 && g->n > 16 && g->k > 16) {
-			plan_amx(g, c);
-			return;
-		}
-		level = 4;
+	if (level == HOST_AMX_LEVEL && amx_pays(g)) {
+		plan_amx(g, c);
+		return;
 	}
+	level = level > 4 ? 4 : level;
 	*c = (struct host_gemm_config){
 		.level = (uint8_t)level,
-		/*
-		 * Turning the smaller side is cheaper, but to turn C back costs
-		 * more than both: its rows are far apart.
-		 */
-		.path = g->b_by_n && g->m < g->n && g->m <= SWAPPED_MOST ?
-				HOST_GEMM_SWAPPED :
-				HOST_GEMM_NORMAL,
+		.path = swapped_pays(g) ? HOST_GEMM_SWAPPED : HOST_GEMM_NORMAL,
 		.kc = 512,
 	};
 	if (g->b_by_n && g->m <= dot_rows(level) &&
