@@ -203,7 +203,7 @@ static void test_defaults(void)
 		  .weights = DSL_I8, .epilogue = GEMM_SWIGLU | GEMM_SHRINK },
 	};
 	static const uint32_t about[][3] = { { 16, 1024, 3072 }, { 16, 24576, 64 },
-					     { 20, 1024, 64 }, { 512, 512, 64 },
+					     { 20, 1024, 64 },
 					     { 512, 6144, 64 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
@@ -225,11 +225,9 @@ static void test_defaults(void)
 				ok(false, "%s %s: %s", op, name, e.msg);
 				continue;
 			}
-			x.s = random_shape(&x.op, &x.c);
-			wrong += one_shape(&x, &code);
 			x.s = (struct gemm_shape){ .m = x.c.m + 3,
 						   .n = x.c.n + 8,
-						   .k = 8 * x.c.k };
+						   .k = 4 * x.c.k + 32 };
 			wrong += one_shape(&x, &code);
 			is_u64(wrong, 0, "%s %s is right", op, name);
 			is_u64(code.object[0].stats.spills, 0, "and spills "

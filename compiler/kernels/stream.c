@@ -25,10 +25,15 @@ struct stream {
 	uint32_t step; /* columns of a lane at a time */
 };
 
-/* Columns of one lane in one step: one or two runs of `run` from `at` on. */
+/*
+ * Columns of one lane in one step: one or two runs of `run` from `at` on, and
+ * the input there.  Integers are multiplied with an offset that makes them
+ * positive, as bytes become floats in one instruction; `less` takes it off.
+ */
 struct columns {
 	struct val at[2], group;
 	uint32_t runs, run;
+	struct val x[2], less;
 };
 
 static struct stream stream_args(struct dsl *k, enum dsl_type type)
@@ -77,27 +82,49 @@ static struct stream stream_row(const struct stream *s, struct val r)
 	return row;
 }
 
+/* -offset times the sum of x. */
+static struct val columns_less(const struct stream *s, const struct columns *c)
+{
+	struct val sum = ELEM(c->x[0], 0);
+
+	for (uint32_t j = 0; j < c->runs; j++)
+		for (uint32_t i = !j; i < c->run; i++)
+			sum = ADD(sum, ELEM(c->x[j], i));
+	return MUL(sum, s->type == DSL_U8 ? -8.0 : -128.0);
+}
+
+/* Run j of eight integers, 8 or 128 added, of the bytes of a step. */
+static struct val stream_integers(const struct stream *row, struct val bytes,
+				  uint32_t j)
+{
+	struct val e[8];
+
+	for (uint32_t i = 0; i < 8; i++) {
+		struct val word = ELEM(bytes, i / 4);
+
+		word = row->type == DSL_I8 ? XOR(word, 0x80808080) :
+		       AND(SHR(word, 4 * j), 0x0f0f0f0f);
+		e[i] = CAST(DSL_F32, AND(SHR(word, i % 4 * 8), 255));
+	}
+	return dsl_join(DSL_AT, e, 8);
+}
+
 /* sum + the products of one step of a row with x. */
 static struct val stream_dot(const struct stream *row, const struct columns *c,
-			     struct val step, const struct val *x,
-			     struct val sum)
+			     struct val step, struct val sum)
 {
-	struct val w[2];
-	struct val part = is_integer(row) ? CONST(sum.k, DSL_F32, 0) : sum;
+	struct val part = is_integer(row) ? c->less : sum, bytes, w;
 
-	if (row->type == DSL_U8) {
-		struct val q = CAST(DSL_I32, LOADV(row->w, MUL(step, 8), 8));
-
-		w[0] = CAST(DSL_F32, SUB(AND(q, 15), 8));
-		w[1] = CAST(DSL_F32, SUB(SHR(q, 4), 8));
-	} else {
-		w[0] = LOADV(row->w, c->at[0], c->run);
-		w[0] = CAST(DSL_F32, is_integer(row) ? CAST(DSL_I32, w[0]) :
-						       w[0]);
-	}
-	for (uint32_t j = 0; j < c->runs; j++)
+	if (is_integer(row))
+		bytes = BITS(DSL_U32, LOADV(row->w, MUL(step, 8), 8));
+	else
+		w = CAST(DSL_F32, LOADV(row->w, c->at[0], c->run));
+	for (uint32_t j = 0; j < c->runs; j++) {
+		if (is_integer(row))
+			w = stream_integers(row, bytes, j);
 		for (uint32_t i = 0; i < c->run; i++)
-			part = FMA(ELEM(w[j], i), ELEM(x[j], i), part);
+			part = FMA(ELEM(w, i), ELEM(c->x[j], i), part);
+	}
 	if (!is_integer(row))
 		return part;
 	return FMA(CAST(DSL_F32, LOAD(row->scale, c->group)), part, sum);
@@ -129,7 +156,7 @@ static void stream_rows(struct dsl *k, const struct stream *s,
 	}
 	FOR(k, i, LANE(k), steps, 32) {
 		struct columns c = stream_columns(s, i);
-		struct val x[2];
+		struct val *x = c.x;
 
 		for (uint32_t j = 0; j < c.runs; j++) {
 			x[j] = LOADV(in->x, c.at[j], c.run);
@@ -140,9 +167,10 @@ static void stream_rows(struct dsl *k, const struct stream *s,
 						 GET(squares)));
 			x[j] = MUL(x[j], LOADV(in->gain, c.at[j], c.run));
 		}
+		if (is_integer(s))
+			c.less = columns_less(s, &c);
 		for (uint32_t j = 0; j < ROWS; j++)
-			SET(sum[j], stream_dot(&row[j], &c, i, x,
-					       GET(sum[j])));
+			SET(sum[j], stream_dot(&row[j], &c, i, GET(sum[j])));
 	}
 	struct val rms = CONST(k, DSL_F32, 1);
 
