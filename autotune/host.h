@@ -64,7 +64,7 @@ typedef void host_gemm_make_fn(const void *b, size_t row, size_t n, size_t k0,
  */
 enum host_gemm_path {
 	HOST_GEMM_AUTO,
-	HOST_GEMM_DOT,	   /* few rows of A; B [n][k] is read once, as it is */
+	HOST_GEMM_DOT,	   /* few rows of A; B is read once, as it is */
 	HOST_GEMM_NORMAL,  /* rows of A are broadcast, B is packed */
 	HOST_GEMM_SWAPPED, /* rows of B [n][k] are broadcast, A is packed */
 	HOST_GEMM_PATHS
@@ -79,7 +79,7 @@ struct host_gemm_config {
 	uint16_t kc;	/* of a tile; at most HOST_GEMM_KC_MAX */
 	uint16_t nc;	/* columns packed at a time */
 	uint16_t depth; /* multiple of kc: k's packed at a time */
-	/* How far HOST_GEMM_DOT fetches ahead; 0: by the rows it has. */
+	/* How far HOST_GEMM_DOT fetches ahead; 0: what is good for most. */
 	uint16_t ahead_bytes;
 };
 

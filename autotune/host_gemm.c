@@ -423,8 +423,9 @@ static void share_do(const struct host_gemm *g, size_t n,
 		return;
 	}
 	if (how->path == HOST_GEMM_DOT) {
-		host_cut(g->n, 4, part, parts, &from, &to);
-		host_kernels(how->level)->dot(g, from, to, how->ahead_bytes);
+		const struct host_kernels *k = host_kernels(how->level);
+		host_cut(g->n, g->b_by_n ? 4 : 16, part, parts, &from, &to);
+		(g->b_by_n ? k->dot : k->sweep)(g, from, to, how->ahead_bytes);
 		return;
 	}
 	share_init(&share, g, n, how, part, parts);

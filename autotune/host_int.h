@@ -62,10 +62,12 @@ struct host_kernels {
 		     float alpha, float beta, float *c, size_t ldc);
 	/*
 	 * HOST_GEMM_DOT: c[i][j] = alpha * sum a[i][k] b[j][k] + beta * c[i][j]
-	 * for all i < m and j0 <= j < j1.
+	 * for all i < m and j0 <= j < j1; sweep, where b is [k][n].
 	 */
 	void (*dot)(const struct host_gemm *g, size_t j0, size_t j1,
 		    size_t ahead_bytes);
+	void (*sweep)(const struct host_gemm *g, size_t j0, size_t j1,
+		      size_t ahead_bytes);
 };
 
 /*

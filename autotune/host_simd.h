@@ -50,6 +50,8 @@ void HOST_NAME(host_turn)(const float *t, size_t ldt, size_t rows,
 			  size_t ldc);
 void HOST_NAME(host_dot)(const struct host_gemm *g, size_t j0, size_t j1,
 			 size_t ahead_bytes);
+void HOST_NAME(host_sweep)(const struct host_gemm *g, size_t j0, size_t j1,
+			   size_t ahead_bytes);
 
 static ALWAYS vf load(const float *p)
 {

@@ -132,4 +132,5 @@ const struct host_kernels HOST_NAME(host_kernels) = {
 	.merge = HOST_NAME(host_merge),
 	.turn = HOST_NAME(host_turn),
 	.dot = HOST_NAME(host_dot),
+	.sweep = HOST_NAME(host_sweep),
 };
