@@ -21,6 +21,8 @@ struct share {
 	size_t step;	    /* kc is a multiple of it */
 	/* Of the block that is packed: */
 	size_t k0, depth, packed0, packed1;
+	/* Columns of the next one that are still to be fetched ahead. */
+	size_t ahead0, ahead1, ahead_k0;
 	/* The scratch: */
 	float *pack;	/* panels [depth][width] */
 	float *row_buf; /* [how.rows][odd_lines(k)] */
@@ -185,19 +187,34 @@ static void rows_at(const struct share *s, const struct panel *p,
 	s->kernels->widen(&from, p->n, p->k, s->row_buf, b->ldp);
 }
 
-/* What the tile at column j fetches ahead of the rows that come next. */
-static void ahead_at(const struct share *s, const struct panel *next, size_t j,
+static void ahead_of(struct host_block *b, const struct host_source *s,
+		     size_t row, size_t k0)
+{
+	size_t size = size_of(s->type);
+
+	b->ahead = host_source_at(s, row, k0).data;
+	b->ahead_ld_bytes = s->ld * size;
+	b->ahead_shift = size / 2;
+}
+
+/*
+ * What the tile at column j fetches ahead: the rows that come next, then
+ * columns of the block that is packed next.
+ */
+static void ahead_at(struct share *s, const struct panel *next, size_t j,
 		     struct host_block *b)
 {
 	size_t row = (j - s->packed0) / width_of(s) * HOST_AHEAD;
-	size_t size = size_of(s->rows.type);
 
 	b->ahead = (const char *)b->p;
 	b->ahead_ld_bytes = 0;
-	b->ahead_shift = size / 2;
-	if (row < next->n && s->rows.type != HOST_GEMM_MADE) {
-		b->ahead = host_source_at(&s->rows, next->i + row, next->k0).data;
-		b->ahead_ld_bytes = s->rows.ld * size;
+	b->ahead_shift = 2;
+	if (row < next->n) {
+		if (s->rows.type != HOST_GEMM_MADE)
+			ahead_of(b, &s->rows, next->i + row, next->k0);
+	} else if (s->ahead0 < s->ahead1) {
+		ahead_of(b, &s->columns, s->ahead0, s->ahead_k0);
+		s->ahead0 += HOST_AHEAD;
 	}
 }
 
@@ -255,7 +272,7 @@ static struct panel panel_at(const struct share *s, size_t t)
 }
 
 /* All rows against the packed columns, in panels as even as they come. */
-static void multiply(const struct share *s)
+static void multiply(struct share *s)
 {
 	size_t width = width_of(s);
 	struct panel p = panel_at(s, 0), next;
@@ -293,6 +310,19 @@ static void rows_of(struct share *s, size_t i)
 	host_cut(s->swapped ? g->n : g->m, 1, s->cut, s->cuts, &s->row0, &s->row1);
 }
 
+/* Says what comes after columns j .. of this depth. */
+static void ahead_init(struct share *s, size_t j, size_t nc, size_t deep)
+{
+	bool again = j + nc >= s->column1;
+
+	s->ahead0 = again ? s->column0 : j + nc;
+	s->ahead_k0 = again ? s->k0 + deep : s->k0;
+	s->ahead1 = least(s->ahead0 + nc, s->column1);
+	if (!s->columns_turn || s->columns.type == HOST_GEMM_MADE ||
+	    s->ahead_k0 >= s->g->k)
+		s->ahead1 = 0;
+}
+
 static void tiles(struct share *s, struct host_gemm_scratch *scratch)
 {
 	size_t columns = s->column1 - s->column0, width = width_of(s);
@@ -310,6 +340,7 @@ static void tiles(struct share *s, struct host_gemm_scratch *scratch)
 			s->packed0 = j;
 			s->packed1 = least(j + nc, s->column1);
 			pack(s);
+			ahead_init(s, j, nc, deep);
 			for (size_t i = 0; i < s->n_list; i++) {
 				rows_of(s, i);
 				multiply(s);

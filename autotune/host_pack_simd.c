@@ -66,12 +66,40 @@ static ALWAYS void square(enum host_gemm_type type, const struct host_source *s,
 			store(out + i * width, v[i]);
 }
 
+/*
+ * LANES columns of bf16, 2 * LANES k's, turned as pairs: half the shuffles, and
+ * a pair is two f32 but for a shift and a mask.  The next columns are asked
+ * for meanwhile, far apart as they are.
+ */
+static ALWAYS void pairs(const struct host_source *s, size_t column, size_t at,
+			 float *out, size_t width)
+{
+	vf v[LANES];
+
+#pragma GCC unroll 16
+	for (size_t i = 0; i < LANES; i++) {
+		const uint16_t *p = (const uint16_t *)s->data +
+				    (column + i) * s->ld + at;
+		memcpy(&v[i], p, sizeof(v[i]));
+		_mm_prefetch((const char *)(p + LANES * s->ld), _MM_HINT_T1);
+	}
+	transpose(v);
+#pragma GCC unroll 16
+	for (size_t i = 0; i < LANES; i++) {
+		store(out + 2 * i * width, (vf)((vu)v[i] << 16));
+		store(out + (2 * i + 1) * width, (vf)((vu)v[i] & 0xffff0000));
+	}
+}
+
 static ALWAYS void columns_type(enum host_gemm_type type,
 				const struct host_source *s, size_t k,
 				size_t columns, size_t width, float *out)
 {
 	for (size_t j = 0; j < width; j += LANES) {
 		size_t n = j < columns ? columns - j : 0, at = 0;
+		if (n >= LANES && type == HOST_GEMM_BF16)
+			for (; at + 2 * LANES <= k; at += 2 * LANES)
+				pairs(s, j, at, out + at * width + j, width);
 		if (n >= LANES)
 			for (; at + LANES <= k; at += LANES)
 				square(type, s, j, LANES, at, LANES,
