@@ -1,7 +1,8 @@
 /*
  * The host's GEMM against OpenBLAS and BLIS, in one process: f32, square and of
- * the shapes of Qwen3-0.6B (weights stored [n][k]).  They are loaded where
- * they are installed; nothing is linked with them.
+ * the shapes of Qwen3-0.6B (weights stored [n][k]), and with weights of 16 bits,
+ * against their sgemm of the same weights made f32 before.  They are loaded
+ * where they are installed; nothing is linked with them.
  *
  *	bench-host-gemm [THREADS [M [v3]]]
  *
@@ -11,6 +12,10 @@
  * and behind it the ratio of the best times.  With one row, their sgemv counts,
  * too.  One thread is timed by its own clock of the processor, two by the
  * wall's.
+ *
+ * In the same turns: T0's own way without AMX ("v4", where it chose AMX), and
+ * as many multiply-adds in registers as the threads can do, the peak that the
+ * share is of; AMX may exceed it.
  *
  * BLIS 0.9 does not know processors after Ice Lake and then takes kernels for
  * AVX2; it is told to take those for AVX-512 where there is that.
@@ -25,9 +30,13 @@
 #include <unistd.h>
 
 #include "autotune/host.h"
+#include "base/float.h"
+#include "engine/kernels.h"
 #include "results/stats.h"
 
-enum { ROUNDS = 11, MIN_NS = 4000000, OURS = 0, SIDES = 5 };
+enum { ROUNDS = 11, MIN_NS = 4000000, FMA_ROUNDS = 20000 };
+/* From 1 to 4: sgemm and sgemv of each library. */
+enum { OURS = 0, THEIRS = 5, PLAIN = 5, PEAK = 6, SIDES = 7 };
 /* OpenBLAS's threads spin for 2^26 cycles after a call, in others' way. */
 enum { PAUSE_US = 50000 };
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
@@ -105,25 +114,35 @@ static void set_threads(struct library *l, unsigned n)
 
 /* One product and what all need for it. */
 struct bench {
-	struct host_gemm g;
-	struct host_gemm_config config;
-	float *a, *b, *c;
+	struct host_gemm g, plain; /* plain: without AMX */
+	struct host_gemm_config config, plain_config;
+	float *wide; /* B for the libraries */
+	double flop[2]; /* of each thread at the peak */
 	unsigned n_threads;
 	struct threads *threads;
 	struct host_gemm_scratch *scratch;
 };
 
-/* Sides: ours, then sgemm and sgemv of each library. */
+static void fma_part(void *ctx, struct threads *t, unsigned thread)
+{
+	struct bench *b = ctx;
+
+	(void)t;
+	b->flop[thread] = qwen_kernels_best()->fma(FMA_ROUNDS);
+}
+
 static bool side_is_there(const struct bench *b, int side)
 {
 	const struct library *l = &library[(side - 1) / 2];
 
-	if (side == OURS)
+	if (side == OURS || side == PEAK)
 		return true;
+	if (side == PLAIN)
+		return b->config.level != b->plain_config.level;
 	return side % 2 ? l->sgemm != NULL : l->sgemv && b->g.m == 1;
 }
 
-static void call(const struct bench *b, int side)
+static void call(struct bench *b, int side)
 {
 	const struct library *l = &library[(side - 1) / 2];
 	const struct host_gemm *g = &b->g;
@@ -131,11 +150,17 @@ static void call(const struct bench *b, int side)
 
 	if (side == OURS)
 		host_gemm(g, b->scratch, b->threads);
+	else if (side == PLAIN)
+		host_gemm(&b->plain, b->scratch, b->threads);
+	else if (side == PEAK && b->threads)
+		threads_run(b->threads, fma_part, b);
+	else if (side == PEAK)
+		fma_part(b, NULL, 0);
 	else if (side % 2)
 		l->sgemm(ROW_MAJOR, NO_TRANS, g->b_by_n ? TRANS : NO_TRANS, m,
-			 n, k, 1, g->a, k, g->b, ldb, 0, g->c, n);
+			 n, k, 1, g->a, k, b->wide, ldb, 0, g->c, n);
 	else
-		l->sgemv(ROW_MAJOR, NO_TRANS, n, k, 1, g->b, ldb, g->a, 1, 0,
+		l->sgemv(ROW_MAJOR, NO_TRANS, n, k, 1, b->wide, ldb, g->a, 1, 0,
 			 g->c, 1);
 }
 
@@ -149,16 +174,17 @@ static uint64_t clock_ns(unsigned threads)
 }
 
 /* Seconds of one call. */
-static double timed(const struct bench *b, int side, unsigned calls)
+static double timed(struct bench *b, int side, unsigned calls)
 {
 	uint64_t from;
 
 	if (b->n_threads > 1) {
-		run_on(side > 2 ? BOTH : FIRST);
+		run_on(side == 3 || side == 4 ? BOTH : FIRST);
 		usleep(PAUSE_US);
 	}
 	call(b, side);
-	call(b, side);
+	if (calls > 1)
+		call(b, side);
 	from = clock_ns(b->n_threads);
 	for (unsigned i = 0; i < calls; i++)
 		call(b, side);
@@ -175,7 +201,7 @@ static double least(const double *x, size_t n)
 }
 
 /* The largest difference of C from the first library's, for a sane result. */
-static double difference(const struct bench *b, int side)
+static double difference(struct bench *b, int side)
 {
 	size_t n = b->g.m * b->g.n;
 	float *mine = xmalloc(n * sizeof(*mine));
@@ -198,7 +224,7 @@ static int best_of_theirs(const struct bench *b, double (*time)[ROUNDS])
 	double best = INFINITY;
 	int side = OURS;
 
-	for (int s = 1; s < SIDES; s++) {
+	for (int s = 1; s < THEIRS; s++) {
 		if (!side_is_there(b, s))
 			continue;
 		double t = res_median(time[s], ROUNDS).value;
@@ -215,35 +241,48 @@ static void report(struct table *t, const struct bench *b,
 {
 	const struct host_gemm *g = &b->g;
 	double flops = 2. * (double)g->m * (double)g->n * (double)g->k;
-	double ratio[ROUNDS];
+	double ratio[ROUNDS], ours = flops / least(time[OURS], ROUNDS);
+	double peak = (b->flop[0] + b->flop[1]) / least(time[PEAK], ROUNDS);
+	static const char *const types[] = { "f32", "f16", "bf16" };
 	int best = best_of_theirs(b, time);
+	char how[HOST_GEMM_TEXT];
 
 	table_row(t);
+	host_gemm_config_name(&b->config, how);
+	how[strcspn(how, " ") + strcspn(strchr(how, ' ') + 1, " ") + 1] = 0;
 	table_cell(t, 0, "%zux%zux%zu", g->m, g->n, g->k);
-	table_cell(t, 1, "%u", b->n_threads);
-	for (int s = 0; s < SIDES; s++)
+	table_cell(t, 1, "%s", types[g->b_type]);
+	table_cell(t, 2, "%u", b->n_threads);
+	table_cell(t, 3, "%s", how);
+	table_cell(t, 4, "%.0f %%", 100 * ours / peak);
+	for (int s = 0; s < PEAK; s++)
 		if (side_is_there(b, s))
-			table_cell(t, 2 + s, "%.1f",
+			table_cell(t, 5 + s, "%.1f",
 				   flops / least(time[s], ROUNDS) * 1e-9);
+	if (side_is_there(b, PLAIN)) {
+		for (int i = 0; i < ROUNDS; i++)
+			ratio[i] = time[PLAIN][i] / time[OURS][i];
+		table_cell(t, 11, "%.2f", res_median(ratio, ROUNDS).value);
+	}
 	if (best == OURS)
 		return;
 	for (int i = 0; i < ROUNDS; i++)
 		ratio[i] = time[best][i] / time[OURS][i];
 	struct res_interval r = res_median(ratio, ROUNDS);
-	table_cell(t, 7, "%.2f", r.value);
-	table_cell(t, 8, "%.2f-%.2f", r.lo, r.hi);
-	table_cell(t, 9, "%.2f",
+	table_cell(t, 12, "%.2f", r.value);
+	table_cell(t, 13, "%.2f-%.2f", r.lo, r.hi);
+	table_cell(t, 14, "%.2f",
 		   least(time[best], ROUNDS) / least(time[OURS], ROUNDS));
 }
 
-static void measure(struct table *t, const struct bench *b)
+static void measure(struct table *t, struct bench *b)
 {
 	double time[SIDES][ROUNDS];
 	unsigned calls[SIDES] = { 0 };
 
 	for (int s = 0; s < SIDES; s++)
 		if (side_is_there(b, s)) {
-			double d = difference(b, s);
+			double d = s == PEAK ? 0 : difference(b, s);
 			if (d > 1e-6 * (double)b->g.k)
 				BUG("C differs by %g", d);
 			double one = timed(b, s, 1);
@@ -269,23 +308,56 @@ static float *matrix(size_t n, uint64_t *seed)
 	return x;
 }
 
+/* B in its type; `wide` becomes what that holds. */
+static const void *weights(enum host_gemm_type type, float *wide, size_t n)
+{
+	int e = type == HOST_GEMM_F16 ? 5 : 8, m = type == HOST_GEMM_F16 ? 10 : 7;
+	uint16_t *x;
+
+	if (type == HOST_GEMM_F32)
+		return wide;
+	x = xmalloc(n * sizeof(*x));
+	for (size_t i = 0; i < n; i++) {
+		x[i] = (uint16_t)float_bits(wide[i], e, m);
+		wide[i] = (float)float_value(x[i], e, m);
+	}
+	return x;
+}
+
+static void configure(struct bench *b, int level)
+{
+	static const char *const name[] = { "v2", "v3", "v4" };
+
+	if (level)
+		setenv("T0_HOST_SIMD", name[level - 2], 1);
+	host_gemm_default(&b->g, &b->config);
+	b->plain = b->g;
+	if (!level) {
+		setenv("T0_HOST_SIMD", "v4", 1);
+		host_gemm_default(&b->plain, &b->plain_config);
+		unsetenv("T0_HOST_SIMD");
+	} else {
+		b->plain_config = b->config;
+	}
+	b->g.config = &b->config;
+	b->plain.config = &b->plain_config;
+}
+
 static void shape(struct table *t, unsigned n_threads, size_t m, size_t n,
-		  size_t k, bool by_n, int level)
+		  size_t k, enum host_gemm_type type, bool by_n, int level)
 {
 	struct err e = { 0 };
 	uint64_t seed = 1;
-	struct bench b = { .n_threads = n_threads };
+	struct bench b = { .n_threads = n_threads,
+			   .wide = matrix(n * k, &seed) };
 
 	b.g = (struct host_gemm){ .m = m, .n = n, .k = k, .alpha = 1,
 				  .a = matrix(m * k, &seed), .lda = k,
-				  .b = matrix(n * k, &seed), .ldb = by_n ? k : n,
-				  .b_by_n = by_n,
+				  .b = weights(type, b.wide, n * k),
+				  .ldb = by_n ? k : n,
+				  .b_type = type, .b_by_n = by_n,
 				  .c = matrix(m * n, &seed), .ldc = n };
-	if (level) {
-		setenv("T0_HOST_SIMD", level == 3 ? "v3" : "v2", 1);
-		host_gemm_default(&b.g, &b.config);
-		b.g.config = &b.config;
-	}
+	configure(&b, level);
 	b.scratch = xcalloc(n_threads, sizeof(*b.scratch));
 	run_on(SECOND);
 	if (n_threads > 1 && !(b.threads = threads_new(n_threads, &e)))
@@ -299,7 +371,9 @@ static void shape(struct table *t, unsigned n_threads, size_t m, size_t n,
 		host_gemm_scratch_fini(&b.scratch[i]);
 	free(b.scratch);
 	free((void *)b.g.a);
-	free((void *)b.g.b);
+	if (b.g.b != b.wide)
+		free((void *)b.g.b);
+	free(b.wide);
 	free(b.g.c);
 }
 
@@ -307,8 +381,21 @@ int main(int argc, char **argv)
 {
 	static const size_t square[] = { 256, 512, 1024, 2048 };
 	static const size_t rows[] = { 1, 2, 4, 8, 16, 128 };
-	static const size_t weights[][2] = { { 1024, 1024 }, { 3072, 1024 },
+	static const size_t layers[][2] = { { 1024, 1024 }, { 3072, 1024 },
 					     { 1024, 3072 }, { 2048, 1024 } };
+	static const struct {
+		size_t m, n, k;
+		enum host_gemm_type type;
+	} typed[] = {
+		{ 16, 3072, 1024, HOST_GEMM_BF16 },
+		{ 128, 3072, 1024, HOST_GEMM_BF16 },
+		{ 512, 1024, 1024, HOST_GEMM_BF16 },
+		{ 512, 3072, 1024, HOST_GEMM_BF16 },
+		{ 512, 1024, 3072, HOST_GEMM_BF16 },
+		{ 512, 2048, 1024, HOST_GEMM_BF16 },
+		{ 512, 1024, 1024, HOST_GEMM_F16 },
+		{ 512, 1024, 1024, HOST_GEMM_F32 },
+	};
 	unsigned only = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
 	size_t m = argc > 2 ? (size_t)atoi(argv[2]) : 0;
 	int level = argc > 3 ? argv[3][1] - '0' : 0;
@@ -323,22 +410,29 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_SIZE(library); i++)
 		load(&library[i]);
 	run_on(FIRST);
-	table_init(&t, "shape,#threads,#T0,#OpenBLAS,#its gemv,#BLIS,#its gemv,"
-		       "#ratio,95 %,#of best");
+	table_init(&t, "shape,B,#threads,T0's way,#of FMA,#T0,#OpenBLAS,"
+		       "#its gemv,#BLIS,#its gemv,#T0 v4,#to v4,#to theirs,"
+		       "95 %,#of best");
 	for (unsigned n = 1; n <= 2; n++) {
 		if (only && only != n)
 			continue;
 		for (size_t i = 0; i < ARRAY_SIZE(square); i++)
 			if (!m || m == square[i])
 				shape(&t, n, square[i], square[i], square[i],
-				      false, level);
+				      HOST_GEMM_F32, false, level);
 		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-			for (size_t j = 0; j < ARRAY_SIZE(weights); j++)
+			for (size_t j = 0; j < ARRAY_SIZE(layers); j++)
 				if (!m || m == rows[i])
-					shape(&t, n, rows[i], weights[j][0],
-					      weights[j][1], true, level);
+					shape(&t, n, rows[i], layers[j][0],
+					      layers[j][1], HOST_GEMM_F32,
+					      true, level);
+		for (size_t i = 0; i < ARRAY_SIZE(typed); i++)
+			if (!m || m == typed[i].m)
+				shape(&t, n, typed[i].m, typed[i].n, typed[i].k,
+				      typed[i].type, true, level);
 	}
-	printf("bench-host-gemm: GFLOP/s of the best of %d, f32\n", ROUNDS);
+	printf("bench-host-gemm: GFLOP/s of the best of %d; A and C "
+	       "are f32\n", ROUNDS);
 	table_print(&t, TABLE_TEXT, stdout, &e);
 	table_fini(&t);
 	return 0;
