@@ -212,6 +212,90 @@ static void test_pitch(void)
 	       "a fragment is read without conflicts, swizzled");
 }
 
+/* Runs of neighbouring lanes in the same 64 bytes, and lines of 128 in all. */
+static void count_lines(const struct gemm_side *s, uint32_t *runs,
+			uint32_t *lines)
+{
+	uint32_t line[32], last = UINT32_MAX;
+
+	*runs = *lines = 0;
+	for (uint32_t l = 0; l < 32; l++) {
+		const struct gemm_block b = gemm_block_of(s, l);
+		const uint32_t at = b.major * s->turn * 4096 +
+				    b.minor * s->vec * 2;
+		uint32_t k = 0;
+
+		*runs += at / 64 != last;
+		last = at / 64;
+		while (k < *lines && line[k] != at / 128)
+			k++;
+		if (k == *lines)
+			line[(*lines)++] = at / 128;
+	}
+}
+
+/* Every block of a turned tile is somebody's, and nobody's twice. */
+static uint32_t blocks_missed(const struct gemm_side *s)
+{
+	const uint32_t across = s->minor / s->vec;
+	const uint32_t n = s->major / s->turn * across;
+	uint8_t seen[4096] = { 0 };
+	uint32_t missed = 0;
+
+	for (uint32_t v = 0; v < n; v++) {
+		const struct gemm_block b = gemm_block_of(s, v);
+
+		if (b.minor < across && b.major < s->major / s->turn)
+			seen[b.major * across + b.minor]++;
+	}
+	for (uint32_t v = 0; v < n; v++)
+		missed += seen[v] != 1;
+	return missed;
+}
+
+/*
+ * A and B that are turned, both: each load of a wave takes whole lines, stores
+ * take no more cycles than their bytes do (128 a cycle), fragments four.
+ */
+static void test_turned(const char *config, uint32_t runs, uint32_t lines,
+			uint32_t store)
+{
+	const struct gemm_op tn = { .in = DSL_BF16, .out = DSL_BF16,
+				    .a_trans = true };
+	struct gemm_config c;
+	struct gemm_plan p;
+	struct err e = { 0 };
+	uint32_t at[32], got[2];
+
+	if (!ok(gemm_config_parse(config, &c, &e) &&
+		gemm_plan(&tn, &c, &p, &e), "%s: %s", config, e.msg))
+		return;
+	const struct gemm_side *const side[] = { &p.a, &p.b };
+	for (int i = 0; i < 2; i++) {
+		const struct gemm_side *s = side[i];
+
+		is_u64(blocks_missed(s), 0, "all blocks of %c are loaded once",
+		       'A' + i);
+		count_lines(s, &got[0], &got[1]);
+		ok(got[0] == runs && got[1] == lines, "a load of %c: %u "
+		   "sectors of %u lines", 'A' + i, got[0], got[1]);
+		for (uint32_t l = 0; l < 32; l++) {
+			const struct gemm_block b = gemm_block_of(s, l);
+
+			at[l] = b.minor * s->pitch * 2 + b.major * s->turn * 2;
+		}
+		is_u64(gemm_lds_cycles(at, 32, s->turn * 2), store,
+		       "stored without conflicts");
+		for (uint32_t l = 0; l < 32; l++) {
+			const uint32_t r = i ? gemm_frag_row(l % 16) : l % 16;
+
+			at[l] = (r / s->group * s->pitch +
+				 r % s->group * s->plane) * 2;
+		}
+		is_u64(gemm_lds_cycles(at, 32, 16), 4, "read so, too");
+	}
+}
+
 static void test_launch(void)
 {
 	struct gemm_config c = gemm_default(&bf16);
@@ -365,6 +449,8 @@ int main(void)
 	test_groups();
 	test_banks();
 	test_pitch();
+	test_turned("128x128x32_w2x2_b2_p1_u1_g0_pad_wgp", 8, 4, 2);
+	test_turned("128x128x64_w2x2_b1_p1_u1_g8_swz_wgp", 8, 4, 4);
 	test_launch();
 	test_overlap();
 	return plan_done();

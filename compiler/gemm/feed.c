@@ -74,21 +74,52 @@ struct step {
 	uint32_t major, minor; /* to be added */
 };
 
+/* Of block v the first element; gemm_block_of() in numbers. */
+static struct spot block_of(const struct gemm_side *s, struct val v)
+{
+	const uint32_t across = gemm_across(s);
+	const uint32_t more = s->major / s->turn / across;
+	const struct val row = quotient(v, s->along);
+	const struct val rest = quotient(row, across);
+	const struct val major = ADD(MUL(remainder_of(rest, more), across),
+				     remainder_of(row, across));
+	struct val minor = remainder_of(v, s->along);
+
+	if (s->minor / s->vec > s->along)
+		minor = ADD(MUL(quotient(rest, more), s->along), minor);
+	return (struct spot){ MUL(major, s->turn), MUL(minor, s->vec) };
+}
+
+/* Whole waves further on, which either fill rows of blocks or divide one. */
+static struct step block_step(struct gemm_gen *g, const struct gemm_side *s,
+			      uint32_t j)
+{
+	const uint32_t across = gemm_across(s);
+	const uint32_t more = s->major / s->turn / across;
+	const uint32_t waves = g->p.threads / GEMM_WAVE, on = j * waves;
+	const struct val v = LOCAL_ID(g->k, 0);
+
+	if (waves % more && more % waves)
+		return (struct step){ block_of(s, ADD(v, j * g->p.threads)),
+				      0, 0 };
+	return (struct step){ block_of(s, v), on % more * across * s->turn,
+			      on / more * s->along * s->vec };
+}
+
 static struct step step_of(struct gemm_gen *g, const struct gemm_feed *f,
 			   uint32_t j)
 {
 	const struct gemm_side *s = f->s;
-	const uint32_t per = s->turn ? s->major / s->turn : s->minor / s->vec;
+	const uint32_t per = s->minor / s->vec;
 	const bool regular = g->p.threads % per == 0;
 	const uint32_t rows = regular ? j * (g->p.threads / per) : 0;
 	const struct val v = ADD(LOCAL_ID(g->k, 0),
 				 regular ? 0 : (int)(j * g->p.threads));
-	const struct val row = quotient(v, per), at = remainder_of(v, per);
 
 	if (s->turn)
-		return (struct step){ { MUL(at, s->turn), MUL(row, s->vec) },
-				      0, rows * s->vec };
-	return (struct step){ { row, MUL(at, s->vec) }, rows, 0 };
+		return block_step(g, s, j);
+	return (struct step){ { quotient(v, per),
+				MUL(remainder_of(v, per), s->vec) }, rows, 0 };
 }
 
 static struct val offset(struct gemm_gen *g, const struct gemm_feed *f,
@@ -177,14 +208,15 @@ void gemm_feed_store(struct gemm_gen *g, const struct gemm_feed *f,
 			continue;
 		}
 		for (uint32_t m = 0; m < (deep ? side->vec : 1); m++) {
-			const struct gemm_place p = gemm_lds_place(
+			const struct gemm_place p = gemm_lds_place_block(
 				side, deep ? at.spot.minor : at.spot.major,
 				deep ? at.minor + m : at.major,
 				deep ? at.spot.major : at.spot.minor, eb);
 			const struct val to = gemm_lds_at(g, &p, buffer);
 
 			if (deep)
-				STORE(to, p.add, turned(DSL_AT, s, j * deep, deep, m));
+				STORE(to, p.add + at.major,
+				      turned(DSL_AT, s, j * deep, deep, m));
 			else
 				STORE(AS(DSL_U32, to), p.add * eb / 4, s->v[j]);
 		}
@@ -243,7 +275,7 @@ void gemm_feed_masked(struct gemm_gen *g, const struct gemm_feed *f,
 		const struct val x = load_masked(g, f, &at, k, end);
 
 		for (uint32_t m = 0; m < (s->turn ? s->vec : 1); m++) {
-			const struct gemm_place p = gemm_lds_place(
+			const struct gemm_place p = gemm_lds_place_block(
 				s, s->turn ? at.minor : at.major, m * !!s->turn,
 				s->turn ? at.major : at.minor, eb);
 

@@ -72,7 +72,10 @@ struct gemm_op {
 	uint32_t epilogue; /* GEMM_... */
 };
 
-/* How LDS keeps its banks busy; amounts are computed (lds.c). */
+/*
+ * How LDS keeps its banks busy; amounts are computed (lds.c).  Operands that are
+ * turned on the way are always padded.
+ */
 enum gemm_lds { GEMM_LDS_PAD, GEMM_LDS_SWIZZLE };
 
 struct gemm_config {

@@ -28,8 +28,16 @@ struct gemm_side {
 	bool minor_k;	       /* K is adjacent in memory */
 	uint32_t vec;	       /* adjacent elements of a load */
 	uint32_t turn;	       /* 0: as in memory; else loads of a block */
+	uint32_t along;	       /* of a turned side: lanes in a row whose blocks
+				* lie along minor; then along major, so that
+				* a wave has all along one of them */
 	uint32_t steps;	       /* vectors, or blocks, of a work-item */
-	uint32_t pitch;	       /* of LDS rows, elements */
+	/*
+	 * Where row r begins in LDS, in elements: r / group * pitch +
+	 * r % group * plane.  Neighbouring lanes store `vec` rows apart, which
+	 * lie side by side so.
+	 */
+	uint32_t pitch, plane, group;
 	uint32_t first;	       /* in a buffer, elements */
 	/* I8, U8: integers with scales (weights.c); minor, vec are bytes */
 	enum dsl_type stored;
@@ -71,13 +79,25 @@ static inline uint32_t gemm_side_element(const struct gemm_side *s, uint32_t at)
 
 /* -------------------------------------------------------------- lds.c ---- */
 
-/* Elements between rows of LDS with the fewest bank conflicts. */
-uint32_t gemm_lds_pitch(const struct gemm_plan *p, const struct gemm_side *s,
-			uint32_t row);
+/* Block of a turned side that work-item v has: its row of blocks, its column. */
+struct gemm_block {
+	uint32_t major, minor;
+};
+struct gemm_block gemm_block_of(const struct gemm_side *s, uint32_t v);
+/* Lanes of a wave along major, for each of those along minor. */
+static inline uint32_t gemm_across(const struct gemm_side *s)
+{
+	return GEMM_WAVE / s->along;
+}
+/* Pitch and plane of rows of `row` elements with the fewest bank conflicts. */
+void gemm_lds_pad(const struct gemm_plan *p, struct gemm_side *s, uint32_t row);
 /* Cycles of an access of `bytes` per lane (RDNA3: 32 banks of 4 bytes). */
 uint32_t gemm_lds_cycles(const uint32_t *addr, uint32_t lanes, uint32_t bytes);
 
-/* An element of row `row` + `more` of an operand's tile, from LDS's first. */
+/*
+ * An element of row `row` + `more` of an operand's tile, from LDS's first;
+ * `more` is a multiple of the group.
+ */
 struct gemm_place {
 	struct val at; /* i32 */
 	uint32_t add;
@@ -85,6 +105,10 @@ struct gemm_place {
 struct gemm_place gemm_lds_place(const struct gemm_side *s, struct val row,
 				 uint32_t more, struct val e,
 				 uint32_t elem_bytes);
+/* The same of a `row` that is a multiple of the group, with any `more`. */
+struct gemm_place gemm_lds_place_block(const struct gemm_side *s,
+				       struct val row, uint32_t more,
+				       struct val e, uint32_t elem_bytes);
 
 /* ------------------------------------------------------------- build.c --- */
 

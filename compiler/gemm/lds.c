@@ -42,15 +42,31 @@ static uint32_t read_row(uint32_t lane, bool of_n)
 	return of_n ? gemm_frag_row(r) : r;
 }
 
+struct gemm_block gemm_block_of(const struct gemm_side *s, uint32_t v)
+{
+	const uint32_t across = gemm_across(s);
+	const uint32_t more = s->major / s->turn / across;
+	const uint32_t rest = v / s->along / across;
+
+	return (struct gemm_block){
+		rest % more * across + v / s->along % across,
+		rest / more * s->along + v % s->along,
+	};
+}
+
+static uint32_t row_at(const struct gemm_side *s, uint32_t row)
+{
+	return row / s->group * s->pitch + row % s->group * s->plane;
+}
+
 /*
- * Cycles of what a wave stores and loads of a tile, for rows `pitch` apart.
- * Loads of f32 run along rows, where the pitch does not matter.
+ * Cycles of what a wave stores and loads of a tile.  Loads of f32 run along
+ * rows, where it does not matter how far these are apart.
  */
-static uint32_t cost(const struct gemm_plan *p, const struct gemm_side *s,
-		     uint32_t pitch)
+static uint32_t cost(const struct gemm_plan *p, const struct gemm_side *s)
 {
 	const uint32_t eb = p->elem_bytes;
-	const uint32_t units = s->turn ? s->major / s->turn : s->minor / s->vec;
+	const uint32_t units = s->minor / s->vec;
 	const uint32_t wide = s->stored ? (s->vec < 8 ? s->vec : 8) * eb :
 			      (s->turn ? s->turn : s->vec) * eb;
 	const uint32_t loads = p->slices * GEMM_FRAG * eb / 16 *
@@ -58,13 +74,14 @@ static uint32_t cost(const struct gemm_plan *p, const struct gemm_side *s,
 	uint32_t store[GEMM_WAVE], load[GEMM_WAVE];
 
 	for (uint32_t l = 0; l < GEMM_WAVE; l++) {
-		const uint32_t row = l / units * (s->turn ? s->vec : 1);
+		const struct gemm_block b = s->turn ? gemm_block_of(s, l)
+			: (struct gemm_block){ l % units, l / units };
 
-		store[l] = (row * pitch) * eb +
-			   (s->stored ? gemm_side_element(s, l % units *
+		store[l] = row_at(s, b.minor * (s->turn ? s->vec : 1)) * eb +
+			   (s->stored ? gemm_side_element(s, b.major *
 							     s->vec) * eb :
-					l % units * wide);
-		load[l] = p->wmma ? read_row(l, s == &p->b) * pitch * eb :
+					b.major * wide);
+		load[l] = p->wmma ? row_at(s, read_row(l, s == &p->b)) * eb :
 				    l % 8 * 16;
 	}
 	return gemm_lds_cycles(store, GEMM_WAVE, wide) * (s->turn ? s->vec : 1) *
@@ -72,21 +89,36 @@ static uint32_t cost(const struct gemm_plan *p, const struct gemm_side *s,
 	       gemm_lds_cycles(load, GEMM_WAVE, 16) * loads;
 }
 
-uint32_t gemm_lds_pitch(const struct gemm_plan *p, const struct gemm_side *s,
-			uint32_t row)
+void gemm_lds_pad(const struct gemm_plan *p, struct gemm_side *s, uint32_t row)
 {
-	uint32_t best = row, least = UINT32_MAX;
+	const uint32_t unit = PAD_BYTES / p->elem_bytes;
+	struct gemm_side best = *s;
+	uint32_t least = UINT32_MAX;
 
-	for (uint32_t pad = 0; pad < PADS; pad++) {
-		const uint32_t pitch = row + pad * PAD_BYTES / p->elem_bytes;
-		const uint32_t c = cost(p, s, pitch);
+	for (uint32_t pad = 0; pad < PADS; pad++)
+		for (uint32_t gap = 0; gap < (s->group > 1 ? PADS : 1); gap++) {
+			s->pitch = row + pad * unit;
+			s->plane = s->pitch * (s->rows / s->group) + gap * unit;
+			const uint32_t c = cost(p, s);
 
-		if (c < least) {
-			least = c;
-			best = pitch;
+			if (c < least) {
+				least = c;
+				best = *s;
+			}
 		}
-	}
-	return best;
+	*s = best;
+}
+
+struct gemm_place gemm_lds_place_block(const struct gemm_side *s,
+				       struct val row, uint32_t more,
+				       struct val e, uint32_t elem_bytes)
+{
+	if (s->group == 1)
+		return gemm_lds_place(s, row, more, e, elem_bytes);
+	return (struct gemm_place){
+		.add = s->first + row_at(s, more),
+		.at = ADD(MUL(SHR(row, __builtin_ctz(s->group)), s->pitch), e),
+	};
 }
 
 /*
@@ -102,6 +134,12 @@ struct gemm_place gemm_lds_place(const struct gemm_side *s, struct val row,
 	const uint32_t far = s->chunk_mask ? more / period * period : more;
 	const uint32_t chunk = 16 / elem_bytes;
 	struct gemm_place p = { .add = s->first + far * s->pitch };
+
+	if (s->group > 1) {
+		p = gemm_lds_place_block(s, row, more, e, elem_bytes);
+		p.at = ADD(p.at, MUL(AND(row, s->group - 1), s->plane));
+		return p;
+	}
 
 	row = ADD(row, more - far);
 	if (s->chunk_mask) {

@@ -53,6 +53,25 @@ static bool share_blocks(struct gemm_side *s, uint32_t threads,
 	return best;
 }
 
+/*
+ * A wave loads whole lines of memory, if the tile has them: the rest of one is
+ * fetched once more for the other CU.  Some power of two is possible, for a
+ * whole number of waves has all blocks.
+ */
+static void share_lanes(struct gemm_side *s, uint32_t elem_bytes)
+{
+	const uint32_t line = 128, deep = s->major / s->turn;
+	uint32_t most = line / (s->vec * elem_bytes), best = 0;
+
+	for (uint32_t along = 1; along <= GEMM_WAVE; along *= 2) {
+		if (s->minor / s->vec % along || deep % (GEMM_WAVE / along))
+			continue;
+		if (!best || along <= most)
+			best = along;
+	}
+	s->along = best;
+}
+
 static bool side(struct gemm_plan *p, struct gemm_side *s, uint32_t rows,
 		 uint32_t k, bool minor_k, enum gemm_lds lds,
 		 enum dsl_type stored)
@@ -64,16 +83,21 @@ static bool side(struct gemm_plan *p, struct gemm_side *s, uint32_t rows,
 	*s = (struct gemm_side){ .rows = rows, .minor_k = minor_k,
 				 .major = minor_k ? rows : k,
 				 .minor = minor_k ? k : rows,
-				 .stored = stored };
+				 .stored = stored, .group = 1 };
 	if (stored == DSL_U8)
 		s->minor /= 2;
 	if (!(as_is ? share_vectors(s, p->threads, stored ? 1 :
 							     p->elem_bytes) :
 		      share_blocks(s, p->threads, p->elem_bytes)))
 		return false;
+	if (s->turn)
+		share_lanes(s, p->elem_bytes);
 	if (s->steps * (stored ? 2 : s->turn ? s->turn : 1) > GEMM_MAX_LOADS)
 		return false;
-	if (lds == GEMM_LDS_SWIZZLE) {
+	if (s->turn && p->wmma) {
+		s->group = s->vec;
+		gemm_lds_pad(p, s, row);
+	} else if (lds == GEMM_LDS_SWIZZLE) {
 		const uint32_t used = chunks > 8 ? 8 : chunks;
 
 		s->chunk_mask = used - 1;
@@ -81,7 +105,7 @@ static bool side(struct gemm_plan *p, struct gemm_side *s, uint32_t rows,
 					    0;
 		s->pitch = row;
 	} else {
-		s->pitch = gemm_lds_pitch(p, s, row);
+		gemm_lds_pad(p, s, row);
 	}
 	return true;
 }
@@ -109,7 +133,8 @@ static bool share_waves(const struct gemm_config *c, struct gemm_plan *p)
 static uint32_t side_elems(const struct gemm_plan *p,
 			   const struct gemm_side *s, uint32_t k)
 {
-	return s->pitch * (p->wmma ? s->rows : k);
+	return s->group > 1 ? s->plane * s->group
+			    : s->pitch * (p->wmma ? s->rows : k);
 }
 
 bool gemm_plan(const struct gemm_op *op, const struct gemm_config *c,

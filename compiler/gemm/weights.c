@@ -18,7 +18,8 @@ static int offset_of(enum dsl_type stored)
 /* Element of K at a byte of a row, as gemm_side_element(). */
 static struct val element_at(const struct gemm_side *s, struct val byte)
 {
-	if (s->stored != DSL_U8)
+	/* Of a short row there are no elements behind the first 16. */
+	if (s->stored != DSL_U8 || s->minor <= 16)
 		return byte;
 	return ADD(byte, s->vec == 16 ? byte : AND(byte, ~15));
 }
