@@ -18,7 +18,7 @@ struct threads {
 	void (*work)(void *ctx, struct threads *t, unsigned thread);
 	void *ctx;
 	/* Alone in their cache lines: everybody spins on them. */
-	_Alignas(64) _Atomic uint32_t round; /* counts runs; odd ends the pool */
+	_Alignas(64) _Atomic uint32_t round; /* of runs; odd ends the pool */
 	_Alignas(64) _Atomic uint32_t arrived;
 	_Alignas(64) _Atomic uint32_t phase; /* counts barriers */
 	/* Rarely written: nobody is to be woken while all are spinning. */
@@ -47,7 +47,9 @@ static uint32_t wait_change(struct threads *t, _Atomic uint32_t *at,
 			return now;
 		__builtin_ia32_pause();
 	}
-	/* Counted before it looks again, so that announce() sees one of both. */
+	/*
+	 * Counted before it looks again, so that announce() sees one of both.
+	 */
 	atomic_fetch_add(&t->sleepers, 1);
 	while ((now = atomic_load(at)) == old)
 		futex(at, FUTEX_WAIT, old);

@@ -70,7 +70,7 @@ struct cc_kernel {
 	struct mir_func *m;
 	const char *chip;
 	bool wgp, hidden;
-	uint32_t groups;	 /* bit d: the group id of dimension d is used */
+	uint32_t groups; /* bit d: the group id of dimension d is used */
 	uint32_t hidden_offset; /* of block counts in the arguments */
 };
 bool cc_object_build(const struct cc_kernel *k, const struct buf *code,

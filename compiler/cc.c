@@ -321,7 +321,7 @@ static void statistics(const struct unit *u, struct cc_stats *s)
 			count(s, i);
 }
 
-/* ---------------------------------------------------------------- entry ---- */
+/* --------------------------------------------------------------- entry ---- */
 
 static void unit_init(struct unit *u, const struct ssa_func *f,
 		      const struct cc_options *o, struct err *e)

@@ -31,8 +31,8 @@ struct cc_options {
 	const char *chip;	/* "gfx1100" */
 	int level;		/* 0..3 */
 	uint32_t max_vgprs;	/* per lane, 0 = 256 */
-	uint32_t waves;		/* occupancy to aim at per SIMD, 0 = let it choose */
-	/* WGP mode, or CU mode; neither: as the kernel's size and LDS ask for. */
+	uint32_t waves;		/* per SIMD, to aim at; 0 = let it choose */
+	/* WGP mode, or CU mode; neither: as its size and LDS ask for. */
 	bool wgp, cu;
 	bool no_verify;		/* only for tests of the verifier itself */
 	const struct cost_model *costs; /* NULL: the defaults */
@@ -45,7 +45,8 @@ void cc_options_init(struct cc_options *o);
 struct cc_stats {
 	uint32_t vgprs, sgprs, lds_bytes, scratch_bytes, spills, code_bytes;
 	uint32_t waves_per_simd;
-	uint32_t insts, valu, salu, vmem, smem, lds, wmma, vopd, waits, branches;
+	uint32_t insts, valu, salu, vmem, smem, lds, wmma, vopd, waits,
+		branches;
 };
 
 struct cc_object {

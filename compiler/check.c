@@ -77,8 +77,9 @@ static bool check_edge(const struct check *c, const struct ssa_inst *t,
 		if (!check_use(c, t, e->arg[k], NULL))
 			return false;
 		if (!ssa_type_eq(e->arg[k]->type, e->to->param[k]->type))
-			return fail(c, t, "argument %u for b%u has a wrong type",
-				    k, e->to->id);
+			return fail(c, t,
+				    "argument %u for b%u has a wrong type", k,
+				    e->to->id);
 	}
 	return true;
 }
@@ -130,7 +131,8 @@ static bool define_block(const struct check *c, struct ssa_block *b)
 			return false;
 		if (i->op == SSA_param)
 			return fail(c, i, "is no instruction");
-		if (!(ssa_op_info(i->op)->flags & SSA_OP_ENDS) != (i != b->last))
+		if (!(ssa_op_info(i->op)->flags & SSA_OP_ENDS) !=
+		    (i != b->last))
 			return fail(c, i, "ends a block, or does not");
 	}
 	return b->last ? true : fail_block(c, b, "is empty");
@@ -150,7 +152,8 @@ static bool walk_sides(struct check *c, const struct ssa_inst *t,
 	if (t->edge[0].to == t->edge[1].to)
 		return fail(c, t, "both edges go to b%u", m->id);
 	if (m->n_preds != 2 || m->idom != t->block || m->loop != t->block->loop)
-		return fail(c, t, "b%u is not where just its sides meet", m->id);
+		return fail(c, t, "b%u is not where just its sides meet",
+			    m->id);
 	for (int k = 0; k < 2; k++)
 		if (!walk(c, t->edge[k].to, m, loop))
 			return false;
@@ -175,7 +178,8 @@ static bool walk_leaving(struct check *c, const struct ssa_inst *t,
 	if (t->block != loop && stay->to != loop)
 		return fail(c, t, "leaves a loop from its middle");
 	if (*exit)
-		return fail(c, t, "the loop of b%u has a second exit", loop->id);
+		return fail(c, t, "the loop of b%u has a second exit",
+			    loop->id);
 	if (leave->to->n_preds != 1)
 		return fail(c, t, "the exit b%u is reached otherwise, too",
 			    leave->to->id);

@@ -51,7 +51,8 @@ static const uint32_t operand_kinds[SSA_OPS] = {
 	[SSA_fsin_turns] = F16 | F32, [SSA_fcos_turns] = F16 | F32,
 	[SSA_ffloor] = FLOATS, [SSA_fceil] = FLOATS, [SSA_ftrunc] = FLOATS,
 	[SSA_fround] = FLOATS, [SSA_icmp] = INTS | PTR | LDS,
-	[SSA_fcmp] = FLOATS, [SSA_select] = I1, [SSA_zext] = I1 | I8 | I16 | I32,
+	[SSA_fcmp] = FLOATS, [SSA_select] = I1,
+	[SSA_zext] = I1 | I8 | I16 | I32,
 	[SSA_sext] = I1 | I8 | I16 | I32, [SSA_trunc] = I16 | I32 | I64,
 	[SSA_fcvt] = F16 | BF16 | F32 | F64, [SSA_fcvt_from_s] = I32,
 	[SSA_fcvt_from_u] = I32, [SSA_fcvt_to_s] = F32 | F64,
@@ -285,7 +286,8 @@ static const char *check_special(const struct ssa_func *f,
 		if (!ssa_type_eq(i->arg[0]->type, i->arg[1]->type) ||
 		    !(is(i->arg[0]->type, SSA_F16, 2) ||
 		      is(i->arg[0]->type, SSA_BF16, 2)) ||
-		    !is(i->arg[2]->type, SSA_F32, 1) || !is(i->type, SSA_F32, 1))
+		    !is(i->arg[2]->type, SSA_F32, 1) ||
+		    !is(i->type, SSA_F32, 1))
 			return "wanted two pairs and f32";
 		return NULL;
 	case SSA_shuffle:

@@ -56,7 +56,8 @@ static void merge(struct joiner *j, uint32_t from, uint32_t into, uint8_t at)
 
 static void try_join(struct joiner *j, const struct join *x)
 {
-	struct mir_opnd to = join_resolve(j, x->to), from = join_resolve(j, x->from);
+	struct mir_opnd to = join_resolve(j, x->to),
+			from = join_resolve(j, x->from);
 
 	if (to.kind != MIR_VREG || from.kind != MIR_VREG || to.n != from.n ||
 	    to.reg == from.reg)

@@ -9,7 +9,8 @@
 
 /* ------------------------------------------------------------ latency ---- */
 
-static struct isa_inst as_isa(const struct mir_inst *i, const struct mir_func *m)
+static struct isa_inst as_isa(const struct mir_inst *i,
+			      const struct mir_func *m)
 {
 	struct isa_inst in = { .op = i->op };
 

@@ -361,7 +361,8 @@ struct val dsl_arg_ptr(struct dsl *k, struct dsl_at at, enum dsl_type elem,
 	const struct ssa_type t = ssa_type(SSA_PTR, 1);
 	const uint32_t number = ssa_arg_add(k->f, name, t);
 	struct ssa_arg *a = &k->f->arg[number];
-	struct val v = dsl_val1(k, DSL_GLOBAL, dsl_entry(k, SSA_arg, t, number));
+	struct val v =
+		dsl_val1(k, DSL_GLOBAL, dsl_entry(k, SSA_arg, t, number));
 
 	a->elem = dsl_ssa(elem);
 	a->readonly = flags & DSL_READONLY;
@@ -506,6 +507,7 @@ struct ssa_inst *dsl_pack(struct dsl *k, const struct val *v)
 {
 	if (v->n == 1)
 		return v->e[0];
-	return dsl_emit(k, SSA_pack, ssa_type(dsl_type_info[v->type].kind, v->n),
-			v->n, v->e);
+	return dsl_emit(k, SSA_pack,
+			ssa_type(dsl_type_info[v->type].kind, v->n), v->n,
+			v->e);
 }

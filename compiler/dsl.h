@@ -302,7 +302,9 @@ enum dsl_op {
 #define POPCOUNT(a)	DSL_1(POPCOUNT, a)
 #define FMA(a, b, c)	dsl_fma(DSL_AT, V(a), V(b), V(c)) /* rounded once */
 #define SELECT(c, a, b) dsl_select(DSL_AT, V(c), V(a), V(b))
-/* ADD, SUB, MUL, MIN, MAX of f16, two elements in one instruction; n is even. */
+/*
+ * ADD, SUB, MUL, MIN, MAX of f16, two elements in one instruction; n is even.
+ */
 #define PAIRS(op, a, b) dsl_pairs(DSL_AT, DSL_##op, V(a), V(b))
 /* i32: the sum of 4 products of signed bytes, and c. */
 #define DOT4(a, b, c)	dsl_dot4(DSL_AT, V(a), V(b), V(c))
@@ -471,11 +473,12 @@ void dsl_sync(struct dsl *k, struct dsl_at at, enum ssa_op op);
 #define GROUP_SCAN(op, x, inclusive) \
 	dsl_group_scan(DSL_AT, DSL_##op, V(x), inclusive)
 /* x of another lane; of an inactive one it is any value. */
-#define SHUFFLE(x, lane)	 dsl_shuffle(DSL_AT, SSA_shuffle, V(x), V(lane))
-#define READ_LANE(x, lane)	 dsl_shuffle(DSL_AT, SSA_read_lane, V(x), V(lane))
-#define SHUFFLE_XOR(x, mask)	 dsl_shuffle_xor(DSL_AT, V(x), mask)
-#define READ_FIRST(x)		 dsl_read_first(DSL_AT, V(x))
-#define BALLOT(c)		 dsl_ballot(DSL_AT, V(c))
+#define SHUFFLE(x, lane)	dsl_shuffle(DSL_AT, SSA_shuffle, V(x), V(lane))
+#define READ_LANE(x, lane) \
+	dsl_shuffle(DSL_AT, SSA_read_lane, V(x), V(lane))
+#define SHUFFLE_XOR(x, mask)	dsl_shuffle_xor(DSL_AT, V(x), mask)
+#define READ_FIRST(x)		dsl_read_first(DSL_AT, V(x))
+#define BALLOT(c)		dsl_ballot(DSL_AT, V(c))
 #define ANY(c)			 NE(BALLOT(c), 0)
 #define ALL(c)			 EQ(BALLOT(NOT(c)), 0)
 struct val dsl_reduce(struct dsl_at at, enum ssa_op over, enum dsl_op op,
@@ -490,9 +493,10 @@ struct val dsl_shuffle_xor(struct dsl_at at, struct val x, uint32_t mask);
 struct val dsl_read_first(struct dsl_at at, struct val x);
 struct val dsl_ballot(struct dsl_at at, struct val c);
 
-/* As printf() of C for each active lane: %d %u %x of i32, u32, i64; %f of f32. */
+/* As printf() of C for each active lane: %d %u %x of integers; %f of f32. */
 #define PRINTF(k, fmt, ...) \
-	dsl_printf(k, DSL_AT, fmt, (const struct val[]){ { 0 }, ##__VA_ARGS__ }, \
+	dsl_printf(k, DSL_AT, fmt,                                           \
+		   (const struct val[]){ { 0 }, ##__VA_ARGS__ },              \
 		   sizeof((const struct val[]){ { 0 }, ##__VA_ARGS__ }) /      \
 		   sizeof(struct val))
 /* v[1..n-1] are printed. */
@@ -517,7 +521,9 @@ enum dsl_layout { DSL_ROWS, DSL_COLUMNS };
 /* What a lane holds of A or B: 16 elements, as FRAG_LOAD would load them. */
 #define FRAG_FROM(role, x) dsl_frag_from(DSL_AT, role, V(x))
 #define WMMA(a, b, c) dsl_wmma(DSL_AT, V(a), V(b), V(c))
-/* Element j (0 to 7) of C in this lane is at this row and column of the tile. */
+/*
+ * Element j (0 to 7) of C in this lane is at this row and column of the tile.
+ */
 #define FRAG_ROW(k, j)	    dsl_frag_row(k, DSL_AT, j)
 #define FRAG_COLUMN(k)	    dsl_frag_column(k, DSL_AT)
 #define FRAG_ELEMS(c)	    dsl_frag_elems(DSL_AT, V(c)) /* a value of 8 */

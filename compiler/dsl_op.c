@@ -463,6 +463,7 @@ struct val dsl_bits(struct dsl_at at, enum dsl_type type, struct val x)
 					   dsl_emit1(k, SSA_bitcast, t, x.e[j]);
 		return out;
 	}
-	return dsl_unpack(k, type, dsl_emit1(k, SSA_bitcast, ssa_type(t.kind, n),
-					     dsl_pack(k, &x)));
+	return dsl_unpack(k, type,
+			  dsl_emit1(k, SSA_bitcast, ssa_type(t.kind, n),
+				    dsl_pack(k, &x)));
 }

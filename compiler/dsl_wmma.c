@@ -175,9 +175,11 @@ struct val dsl_wmma(struct dsl_at at, struct val a, struct val b, struct val c)
 	const bool small = dsl_ssa(a.type).kind == dsl_ssa(b.type).kind;
 
 	if (sub < 0 || !small) {
-		dsl_fail(k, at, "type mismatch: no matrix product of %s and %s "
-			 "to %s", dsl_type_info[a.type].name,
-			 dsl_type_info[b.type].name, dsl_type_info[c.type].name);
+		dsl_fail(k, at,
+			 "type mismatch: no matrix product of %s and %s "
+			 "to %s",
+			 dsl_type_info[a.type].name, dsl_type_info[b.type].name,
+			 dsl_type_info[c.type].name);
 		return (struct val){ 0 };
 	}
 	struct ssa_inst *const arg[] = { a.e[0], b.e[0], c.e[0] };

@@ -240,7 +240,8 @@ static void descriptor_text(const struct cc_kernel *k, struct buf *b)
 #define LINE(name, value) \
 	buf_printf(b, "\t\t.amdhsa_" name " %u\n", (unsigned)(value))
 	LINE("group_segment_fixed_size", k->m->lds_bytes);
-	LINE("private_segment_fixed_size", (k->m->scratch_bytes + 15) / 16 * 16);
+	LINE("private_segment_fixed_size",
+	     (k->m->scratch_bytes + 15) / 16 * 16);
 	LINE("kernarg_size", k->hidden_offset + (k->hidden ? 12 : 0));
 	LINE("user_sgpr_count", 16 - ids);
 	LINE("user_sgpr_kernarg_segment_ptr", 1);

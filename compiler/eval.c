@@ -355,7 +355,8 @@ bool ssa_eval_pred(enum ssa_pred p, enum ssa_kind kind, uint64_t a, uint64_t b)
 	if (p >= SSA_FOEQ)
 		return pred_float(p, ssa_bits_to_f64(kind, a),
 				  ssa_bits_to_f64(kind, b));
-	return pred_int(p, ssa_bits_to_s(kind, a), ssa_bits_to_s(kind, b), a, b);
+	return pred_int(p, ssa_bits_to_s(kind, a), ssa_bits_to_s(kind, b), a,
+			b);
 }
 
 /* ----------------------------------------------------------------- all -- */
@@ -416,7 +417,8 @@ bool ssa_eval(const struct ssa_inst *i, const uint64_t *arg, uint64_t *out)
 		return true;
 	}
 	if (i->op >= SSA_zext && i->op <= SSA_fcvt_to_u) {
-		if (ssa_type_bytes(i->type) > 8 || !eval_convert(i, arg[0], out))
+		if (ssa_type_bytes(i->type) > 8 ||
+		    !eval_convert(i, arg[0], out))
 			return false;
 		if (i->type.n == 1)
 			*out = ssa_bits_cut(i->type.kind, *out);
@@ -464,12 +466,14 @@ static const uint16_t rmw_op[SSA_RMWS] = {
 	[SSA_RMW_FMAX] = SSA_fmax,
 };
 
-uint64_t ssa_eval_rmw(enum ssa_rmw op, struct ssa_type t, uint64_t a, uint64_t b)
+uint64_t ssa_eval_rmw(enum ssa_rmw op, struct ssa_type t, uint64_t a,
+		      uint64_t b)
 {
 	const uint64_t arg[2] = { a, b };
 	uint64_t out = b; /* xchg */
 
-	if (op != SSA_RMW_XCHG && !eval_scalar(rmw_op[op], t.kind, arg, 2, &out))
+	if (op != SSA_RMW_XCHG &&
+	    !eval_scalar(rmw_op[op], t.kind, arg, 2, &out))
 		BUG("combining operation %d", op);
 	return out;
 }

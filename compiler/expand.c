@@ -34,7 +34,8 @@ static struct mir_opnd imm_part(struct mir_opnd o, int k)
 static void move_words(struct mir_func *m, struct mir_inst *i, int op)
 {
 	struct mir_opnd to = i->o[0], from = i->o[1];
-	bool down = from.kind != MIR_IMM && mir_is_s(m, &to) == mir_is_s(m, &from) &&
+	bool down = from.kind != MIR_IMM &&
+		    mir_is_s(m, &to) == mir_is_s(m, &from) &&
 		    first_of(m, &to) > first_of(m, &from);
 
 	for (int k = 0; k < to.n; k++) {
@@ -55,7 +56,8 @@ static bool move_pair(struct mir_func *m, struct mir_inst *i)
 		return false;
 	if (from.kind == MIR_IMM) {
 		if ((int32_t)from.imm > 64 || (int32_t)from.imm < -16 ||
-		    (from.n != 2 && (int32_t)from.imm < 0 && from.imm != UINT32_MAX))
+		    (from.n != 2 && (int32_t)from.imm < 0 &&
+		     from.imm != UINT32_MAX))
 			return false;
 	} else if (first_of(m, &from) % 2) {
 		return false;

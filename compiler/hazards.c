@@ -135,7 +135,7 @@ static void entry_state(const struct finder *f, const struct mir_block *b,
 			join(s, &f->out[b->pred[k]->order]);
 }
 
-/* --------------------------------------------------------------- wave64 ---- */
+/* -------------------------------------------------------------- wave64 ---- */
 
 static bool writes_mask(const struct mir_func *m, const struct mir_inst *i)
 {

@@ -18,10 +18,11 @@ bool interp_fail(const struct interp_wave *w, const struct ssa_inst *i,
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	return err_set(w->m->e, ERR_DEVICE,
-		       "%s:%u: %%%u = %s in group %u,%u,%u, wave %u, lane %llu: "
-		       "%s", f->file ? f->file : f->name, i->line, i->id,
-		       ssa_op_info(i->op)->name, w->m->group[0], w->m->group[1],
-		       w->m->group[2], w->id, (unsigned long long)lane, text);
+		       "%s:%u: %%%u = %s in group %u,%u,%u, wave %u, "
+		       "lane %llu: %s", f->file ? f->file : f->name, i->line,
+		       i->id, ssa_op_info(i->op)->name, w->m->group[0],
+		       w->m->group[1], w->m->group[2], w->id,
+		       (unsigned long long)lane, text);
 }
 
 /* -------------------------------------------------------------- leaves -- */
@@ -88,8 +89,8 @@ static void run_vector(struct interp_wave *w, const struct ssa_inst *i)
 			continue;
 		}
 		for (uint32_t k = 0; k < i->n_args; k++)
-			memcpy(to + k * size, interp_word(w, i->arg[k], 0, lane),
-			       size);
+			memcpy(to + k * size,
+			       interp_word(w, i->arg[k], 0, lane), size);
 		interp_put(w, i, lane, to);
 	}
 }
@@ -245,7 +246,8 @@ static bool run_wave(struct interp_wave *w)
 
 		if (limit && w->m->steps >= limit)
 			return err_set(w->m->e, ERR_TIMEOUT,
-				       "%s: more than %llu steps", w->m->f->name,
+				       "%s: more than %llu steps",
+				       w->m->f->name,
 				       (unsigned long long)limit);
 		w->m->steps++;
 		if (i->op == SSA_barrier || i->op == SSA_group_reduce) {

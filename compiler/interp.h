@@ -19,7 +19,7 @@ struct interp {
 	const struct ssa_run *run;
 	struct err *e;
 	struct ssa_block **block; /* [n_blocks], by rpo */
-	uint32_t *slot;		  /* [n_insts], by id: first word of the value */
+	uint32_t *slot;		  /* [n_insts], by id: its first word */
 	uint32_t n_words;
 	uint32_t group[3];
 	uint8_t *lds;

@@ -93,7 +93,9 @@ struct pack {
 /* What this program carries; of a program without one, no data. */
 struct pack pack_embedded(void);
 uint32_t pack_count(const struct pack *p);
-/* The build of the compiler that made the pack; without one, of this program. */
+/*
+ * The build of the compiler that made the pack; without one, of this program.
+ */
 struct jit_key pack_build(const struct pack *p);
 /* The object of a key in place, or NULL. */
 const uint8_t *pack_find(const struct pack *p, struct jit_key key,

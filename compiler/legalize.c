@@ -117,11 +117,16 @@ static struct ssa_inst *group_reduce(struct legal *l, struct ssa_inst *i,
 	for (uint32_t w = 0; w < n; w++) {
 		struct ssa_inst *x = MAKE(l, SSA_load, i->type, base, i0);
 		static const uint16_t op[SSA_RMWS] = {
-			[SSA_RMW_ADD] = SSA_add,     [SSA_RMW_MIN_S] = SSA_min_s,
-			[SSA_RMW_MAX_S] = SSA_max_s, [SSA_RMW_MIN_U] = SSA_min_u,
-			[SSA_RMW_MAX_U] = SSA_max_u, [SSA_RMW_AND] = SSA_and,
-			[SSA_RMW_OR] = SSA_or,	     [SSA_RMW_XOR] = SSA_xor,
-			[SSA_RMW_FADD] = SSA_fadd,   [SSA_RMW_FMIN] = SSA_fmin,
+			[SSA_RMW_ADD] = SSA_add,
+			[SSA_RMW_MIN_S] = SSA_min_s,
+			[SSA_RMW_MAX_S] = SSA_max_s,
+			[SSA_RMW_MIN_U] = SSA_min_u,
+			[SSA_RMW_MAX_U] = SSA_max_u,
+			[SSA_RMW_AND] = SSA_and,
+			[SSA_RMW_OR] = SSA_or,
+			[SSA_RMW_XOR] = SSA_xor,
+			[SSA_RMW_FADD] = SSA_fadd,
+			[SSA_RMW_FMIN] = SSA_fmin,
 			[SSA_RMW_FMAX] = SSA_fmax,
 		};
 

@@ -243,8 +243,8 @@ bool sel_legalize_printf(struct ssa_func *f, struct err *e)
 
 	if (n && f->n_args == SSA_MAX_ARGS)
 		return err_set(e, ERR_UNSUPPORTED,
-			       "kernel %s: printf needs an argument of its own, "
-			       "and there are %u already",
+			       "kernel %s: printf needs an argument of its "
+			       "own, and there are %u already",
 			       f->name, f->n_args);
 	if (n) {
 		add_ring(&p);

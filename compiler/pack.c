@@ -105,7 +105,8 @@ bool pack_check(const struct pack *p, struct err *e)
 	uint64_t room = p->size_bytes - sizeof(h);
 	struct jit_key last = { 0 };
 
-	if (p->size_bytes < sizeof(h) || memcmp(h.magic, magic, sizeof(magic)) ||
+	if (p->size_bytes < sizeof(h) ||
+	    memcmp(h.magic, magic, sizeof(magic)) ||
 	    h.count > room / sizeof(struct entry))
 		return err_set(e, ERR_INPUT, "%zu bytes are no pack of code "
 			       "objects", p->size_bytes);

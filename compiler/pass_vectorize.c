@@ -5,8 +5,8 @@
  * that may touch the same bytes and past no barrier.  Bases, offsets and masks
  * are the same values; only the constants differ (run `address` before).
  * A vector of up to 16 bytes is as aligned as its first element is known to be;
- * the memory takes global vectors at any multiple of 4 bytes, or of 2 where they
- * have 8 or more, LDS vectors only at a multiple of their size.
+ * the memory takes global vectors at any multiple of 4 bytes, or of 2 where
+ * they have 8 or more, LDS vectors only at a multiple of their size.
  */
 #include "compiler/pass.h"
 #include "compiler/range.h"

@@ -139,7 +139,8 @@ static bool loop_values(const struct ssa_inst *param, struct ssa_inst **init,
 		const struct ssa_inst *t = b->pred[p]->last;
 		const uint32_t e = t->edge[0].to == b ? 0 : 1;
 
-		*(ssa_loop_has(b, b->pred[p]) ? next : init) = t->edge[e].arg[k];
+		*(ssa_loop_has(b, b->pred[p]) ? next : init) =
+			t->edge[e].arg[k];
 	}
 	return *init && *next;
 }

@@ -36,8 +36,9 @@ static uint64_t *row(struct allocator *a, int file, int reg)
 static uint64_t mask_of(uint32_t from, uint32_t to, size_t w)
 {
 	uint64_t lo = w == from / 64 ? ~UINT64_C(0) << from % 64 : ~UINT64_C(0);
-	uint64_t hi = w == (to - 1) / 64 ? ~UINT64_C(0) >> (63 - (to - 1) % 64) :
-					   ~UINT64_C(0);
+	uint64_t hi = w == (to - 1) / 64 ?
+			      ~UINT64_C(0) >> (63 - (to - 1) % 64) :
+			      ~UINT64_C(0);
 
 	return lo & hi;
 }

@@ -16,7 +16,7 @@ void sel_refuse(struct sel *s, const struct ssa_inst *i, const char *why)
 		ssa_op_info(i->op)->name, i->type.n, s->f->name, why);
 }
 
-/* ----------------------------------------------- what the wave is given ---- */
+/* ---------------------------------------------- what the wave is given ---- */
 
 static bool uses(const struct sel *s, enum ssa_op op, uint64_t imm)
 {

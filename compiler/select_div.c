@@ -468,8 +468,8 @@ static struct mir_opnd fma_f32(struct sel *s, struct mir_opnd a,
 }
 
 /* The last steps read whether the scaling changed the dividend from VCC. */
-static void div_fmas(struct sel *s, int op, struct mir_opnd d, struct mir_opnd a,
-		     struct mir_opnd b, struct mir_opnd c,
+static void div_fmas(struct sel *s, int op, struct mir_opnd d,
+		     struct mir_opnd a, struct mir_opnd b, struct mir_opnd c,
 		     struct mir_opnd scaled)
 {
 	sel_raw(s, MIR_COPY, mir_hw(ISA_R_VCC_LO, s->mask), scaled);

@@ -176,9 +176,10 @@ static void begin_partial(struct sel *s, const struct ssa_block *b,
 		if (b->param[k]->type.kind == SSA_I1)
 			term(s, sel_raw(s, MIR_COPY, d, mir_imm(0)));
 		else if (mir_is_v(s->m, &d))
-			term(s, turn ? sel_raw(s, MIR_UNDEF, d, mir_label(end),
-					       mir_label(turn)) :
-				       sel_raw(s, MIR_UNDEF, d, mir_label(end)));
+			term(s,
+			     turn ? sel_raw(s, MIR_UNDEF, d, mir_label(end),
+					    mir_label(turn)) :
+				    sel_raw(s, MIR_UNDEF, d, mir_label(end)));
 	}
 }
 

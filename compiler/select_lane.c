@@ -54,7 +54,8 @@ static struct mir_opnd shuffled(struct sel *s, struct mir_opnd a, uint32_t x)
 
 	selectors(x & 15, p);
 	for (int k = 0; k < a.n; k++) {
-		struct mir_opnd to = mir_part(d, k, 1), from = mir_part(a, k, 1);
+		struct mir_opnd to = mir_part(d, k, 1),
+				from = mir_part(a, k, 1);
 
 		if (x & 32) {
 			struct mir_opnd t = sel_new_v(s, 1);
@@ -151,11 +152,16 @@ static int combine_op(uint8_t rmw)
 {
 	static const uint16_t op[SSA_RMWS] = {
 		[SSA_RMW_ADD] = ISA_v_add_nc_u32,
-		[SSA_RMW_MIN_S] = ISA_v_min_i32, [SSA_RMW_MAX_S] = ISA_v_max_i32,
-		[SSA_RMW_MIN_U] = ISA_v_min_u32, [SSA_RMW_MAX_U] = ISA_v_max_u32,
-		[SSA_RMW_AND] = ISA_v_and_b32,	 [SSA_RMW_OR] = ISA_v_or_b32,
-		[SSA_RMW_XOR] = ISA_v_xor_b32,	 [SSA_RMW_FADD] = ISA_v_add_f32,
-		[SSA_RMW_FMIN] = ISA_v_min_f32,	 [SSA_RMW_FMAX] = ISA_v_max_f32,
+		[SSA_RMW_MIN_S] = ISA_v_min_i32,
+		[SSA_RMW_MAX_S] = ISA_v_max_i32,
+		[SSA_RMW_MIN_U] = ISA_v_min_u32,
+		[SSA_RMW_MAX_U] = ISA_v_max_u32,
+		[SSA_RMW_AND] = ISA_v_and_b32,
+		[SSA_RMW_OR] = ISA_v_or_b32,
+		[SSA_RMW_XOR] = ISA_v_xor_b32,
+		[SSA_RMW_FADD] = ISA_v_add_f32,
+		[SSA_RMW_FMIN] = ISA_v_min_f32,
+		[SSA_RMW_FMAX] = ISA_v_max_f32,
 	};
 
 	return op[rmw];

@@ -237,7 +237,8 @@ struct ssa_inst *ssa_simplify_convert(struct simplify *s, struct ssa_inst *i)
 				       y : become(s, i, SSA_bitcast, y, NULL);
 		return NULL;
 	case SSA_trunc:
-		if (x->op == SSA_zext || x->op == SSA_sext || x->op == SSA_trunc) {
+		if (x->op == SSA_zext || x->op == SSA_sext ||
+		    x->op == SSA_trunc) {
 			const uint32_t has = ssa_kind_bits(y->type.kind);
 			const uint32_t wants = ssa_kind_bits(i->type.kind);
 

@@ -35,8 +35,8 @@
  * Global pointers that come from different arguments marked noalias do not
  * overlap.  Order between accesses of a lane is kept where one of them writes
  * and they may overlap; across barrier and fence always.  Two lanes, of one
- * wave too, that reach the same bytes, one writing, have a race unless a barrier
- * stands between or both are atomic.
+ * wave too, that reach the same bytes, one writing, have a race unless a
+ * barrier stands between or both are atomic.
  *
  * Floating point.  Every operation is rounded as IEEE says; an instruction with
  * SSA_CONTRACT may be fused with another such into fma, one with SSA_FAST may
@@ -125,7 +125,7 @@ enum {
 	SSA_REASSOC = 1 << 2,
 	SSA_VOLATILE = 1 << 3,	 /* memory: never merged, moved or removed */
 	SSA_STREAM = 1 << 4,	 /* memory: used once, do not keep in caches */
-	SSA_INVARIANT = 1 << 5,	 /* load: nobody writes there during the kernel */
+	SSA_INVARIANT = 1 << 5,	 /* load: nobody writes there meanwhile */
 	SSA_SIGNED_A = 1 << 6,
 	SSA_SIGNED_B = 1 << 7,
 	SSA_NUW = 1 << 8,	 /* integer: never wraps as unsigned */
@@ -201,7 +201,7 @@ struct ssa_lds {
 struct ssa_func {
 	const char *name;
 	const char *file;    /* source of `line`, or NULL */
-	uint32_t group[3];   /* work-items per workgroup, fixed at compile time */
+	uint32_t group[3];   /* work-items of a workgroup, when compiled */
 	uint32_t wave;	     /* 32 (64 where no wmma is used) */
 	struct ssa_arg *arg;
 	uint32_t n_args;
@@ -271,7 +271,8 @@ void ssa_unlink(struct ssa_inst *i);
 void ssa_replace(struct ssa_func *f, struct ssa_inst *from,
 		 struct ssa_inst *to);
 void ssa_edge_set(struct ssa_func *f, struct ssa_edge *edge,
-		  struct ssa_block *to, uint32_t n, struct ssa_inst *const *arg);
+		  struct ssa_block *to, uint32_t n,
+		  struct ssa_inst *const *arg);
 void ssa_edge_add(struct ssa_func *f, struct ssa_edge *edge,
 		  struct ssa_inst *arg);
 

@@ -61,7 +61,8 @@ static char *name(struct parser *s)
 	skip_blank(s);
 	size_t n = 0;
 
-	while (isalnum((unsigned char)s->p[n]) || (s->p[n] && strchr("_.", s->p[n])))
+	while (isalnum((unsigned char)s->p[n]) ||
+	       (s->p[n] && strchr("_.", s->p[n])))
 		n++;
 	char *copy = n ? arena_printf(s->f->arena, "%.*s", (int)n, s->p) : NULL;
 

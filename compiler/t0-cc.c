@@ -346,7 +346,8 @@ int main(int argc, char **argv)
 		  "one of the built-in library, or of FILE.c" },
 		{ "type", 0, CLI_STR, &o.type, "TYPE",
 		  "of its elements: f32, f16, bf16" },
-		{ "to", 0, CLI_STR, &o.to, "TYPE", "of the results of convert" },
+		{ "to", 0, CLI_STR, &o.to, "TYPE",
+		  "of the results of convert" },
 		{ "group", 0, CLI_U64, &o.group, "N",
 		  "its work-items per workgroup" },
 		{ "weights", 0, CLI_STR, &o.weights, "TYPE",
@@ -367,7 +368,8 @@ int main(int argc, char **argv)
 		  "write the library's prebuilt objects, as the build does" },
 		{ "list", 0, CLI_FLAG, &o.list, NULL,
 		  "list the library: prebuilt objects, options of a shape" },
-		{ "chip", 0, CLI_STR, &o.cc.chip, "NAME", "gfx1100 to gfx1103" },
+		{ "chip", 0, CLI_STR, &o.cc.chip, "NAME",
+		  "gfx1100 to gfx1103" },
 		{ "wgp", 0, CLI_FLAG, &o.wgp, NULL,
 		  "groups over both CUs of a WGP" },
 		{ "cu", 0, CLI_FLAG, &o.cu, NULL,
@@ -390,8 +392,9 @@ int main(int argc, char **argv)
 	const struct cli_tool tool = {
 		.name = "t0-cc",
 		.summary = "compile kernels: in C, in SSA form, of the library",
-		.usage = "[options] FILE.ssa\n[options] FILE.c [--kernel NAME]\n"
-			 "[options] --kernel NAME\n--list",
+		.usage =
+			"[options] FILE.ssa\n[options] FILE.c [--kernel NAME]\n"
+			"[options] --kernel NAME\n--list",
 		.opt = opt,
 	};
 	struct err e = { 0 };

@@ -17,7 +17,8 @@ enum { DONE = 255, OLD = 200, N_V = 256, N_S = 128 };
 
 struct state {
 	uint8_t vm[N_V], lds[N_V], smem[N_S];
-	uint8_t shared, any_lds; /* youngest load of what others write; of LDS */
+	/* The youngest load of what others write; of LDS. */
+	uint8_t shared, any_lds;
 	uint8_t store, scratch;
 };
 

@@ -89,9 +89,10 @@ static bool known_section(struct directive *d)
 	};
 	const char *s = known[d->arg].name;
 
-	return dir_done(d) && enter(d->a, isa_object_section(d->a->o, s, strlen(s),
-							 known[d->arg].type,
-							 known[d->arg].flags));
+	return dir_done(d) &&
+	       enter(d->a, isa_object_section(d->a->o, s, strlen(s),
+					      known[d->arg].type,
+					      known[d->arg].flags));
 }
 
 static bool section_flags(struct directive *d, uint32_t *flags)

@@ -247,8 +247,8 @@ static bool parse_chip(const char *name, enum isa_gen *gen, struct err *e)
 {
 	if (!isa_chip_parse(name, gen))
 		return err_set(e, ERR_USAGE,
-			       "diff: '%s' is no chip that t0-isa knows; wanted "
-			       "a name such as gfx1100",
+			       "diff: '%s' is no chip that t0-isa knows; "
+			       "wanted a name such as gfx1100",
 			       name);
 	return true;
 }

@@ -226,7 +226,8 @@ bool isa_cmd_info(const struct isa_cmd *o, int n, char **name, struct err *e)
 	bool ok = true;
 
 	if (!n)
-		return err_set(e, ERR_USAGE, "info: wanted an instruction name");
+		return err_set(e, ERR_USAGE,
+			       "info: wanted an instruction name");
 	table_init(&t, "instruction,fact,value");
 	for (int i = 0; ok && i < n; i++)
 		ok = info(o, name[i], &t, e);

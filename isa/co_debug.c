@@ -136,7 +136,9 @@ static void unit(struct isa_object *o, const struct co_build_kernel *k,
 
 static void line_header(struct buf *b, const char *source)
 {
-	static const uint8_t operands[] = { 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1 };
+	static const uint8_t operands[] = {
+		0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1
+	};
 	size_t at;
 
 	put(b, 5, 2);

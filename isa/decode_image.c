@@ -106,17 +106,20 @@ const char *isa_int_image(struct decoder *d)
 
 		for (int i = 0; i < n; i++) {
 			int width = nsa_width(name, i, n_addr);
-			uint32_t reg = i ? in->extra[0] >> (8 * (i - 1)) & 0xff :
+			uint32_t reg = i ? in->extra[0] >> (8 * (i - 1)) &
+						       0xff :
 					   in->f[ISA_F_ADDR];
 
-			why = isa_int_vgpr(isa_int_append(in, ISA_SLOT_VADDR, ISA_SRC, width),
-				   reg);
+			why = isa_int_vgpr(isa_int_append(in, ISA_SLOT_VADDR,
+							  ISA_SRC, width),
+					   reg);
 			if (why)
 				return why;
 		}
 	} else {
-		why = isa_int_vgpr(isa_int_append(in, ISA_SLOT_VADDR, ISA_SRC, n_addr),
-			   in->f[ISA_F_ADDR]);
+		why = isa_int_vgpr(
+			isa_int_append(in, ISA_SLOT_VADDR, ISA_SRC, n_addr),
+			in->f[ISA_F_ADDR]);
 		if (why)
 			return why;
 	}

@@ -464,7 +464,8 @@ static const char *export_operands(struct isa_inst *in)
 					  ISA_F_VSRC3 };
 
 	for (int i = 0; i < 4; i++) {
-		struct isa_operand *o = isa_int_append(in, ISA_SLOT_EXPORT, ISA_SRC, 1);
+		struct isa_operand *o =
+			isa_int_append(in, ISA_SLOT_EXPORT, ISA_SRC, 1);
 
 		if (in->f[ISA_F_EN] >> i & 1) {
 			isa_int_vgpr(o, in->f[field[i]]);

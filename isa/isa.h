@@ -89,7 +89,7 @@ enum isa_gen {
 struct isa_target {
 	enum isa_gen gen;
 	int wave; /* 32 or 64: width of lane masks; VOPD exists in 32 only */
-	bool lax; /* ignore fields that the row does not use, as hardware does */
+	bool lax; /* as hardware, ignore fields that the row does not use */
 };
 
 /* ---------------------------------------------------------- tables ---- */

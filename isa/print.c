@@ -72,8 +72,8 @@ static void put_inline(struct out *o, const struct isa_inst *in,
 	if (op->reg < 240)
 		add_int(o, op->reg <= 192 ? op->reg - 128 : 192 - op->reg);
 	else if (op->reg == 248 &&
-		 (t->bits == 64 || (in->fmt == ISA_FMT_VOP3P && op->dwords == 8 &&
-		   in->gen != ISA_GFX12)))
+		 (t->bits == 64 || (in->fmt == ISA_FMT_VOP3P &&
+				    op->dwords == 8 && in->gen != ISA_GFX12)))
 		ADD(o, "0.15915494309189532");
 	else if (t->bits == 16 && t->count == 1 && t->kind != 'F' &&
 		 t->kind != 'G' && !is_whole(in, op))

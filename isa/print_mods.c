@@ -219,8 +219,9 @@ static void put_dpp(struct out *o, const struct isa_inst *in)
 /* Temporal hint and scope of gfx12; th = 0 and scope = 0 go without saying. */
 static void put_temporal(struct out *o, const struct isa_inst *in)
 {
-	static const char *const hint[] = { "", "NT", "HT", NULL,
-					    "NT_RT", "RT_NT", "NT_HT", "NT_WB" };
+	static const char *const hint[] = {
+		"", "NT", "HT", NULL, "NT_RT", "RT_NT", "NT_HT", "NT_WB"
+	};
 	static const char *const scope[] = { "", " scope:SCOPE_SE",
 					     " scope:SCOPE_DEV",
 					     " scope:SCOPE_SYS" };

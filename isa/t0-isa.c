@@ -72,8 +72,8 @@ static bool check_target(struct isa_cmd *o, struct err *e)
 			       o->wave);
 	if (!isa_chip_parse(chip, &o->target.gen))
 		return err_set(e, ERR_USAGE,
-			       "--chip: '%s' is not known; wanted a name such as "
-			       "gfx1100",
+			       "--chip: '%s' is not known; wanted a name such "
+			       "as gfx1100",
 			       chip);
 	if (!isa_gen_known(o->target.gen))
 		return err_set(e, ERR_UNSUPPORTED,

@@ -67,7 +67,8 @@ int isa_type_dwords(enum isa_type type, int wave)
 #define FORMAT(name, dwords, mask, bits)  \
 	_Static_assert(((bits) & ~(mask)) == 0, #name ": bits beyond mask"); \
 	static const struct isa_field_info fields_##name[] = {
-#define LAYOUT(name, gen, fmt, dwords, mask, bits) FORMAT(name, dwords, mask, bits)
+#define LAYOUT(name, gen, fmt, dwords, mask, bits) \
+	FORMAT(name, dwords, mask, bits)
 #define FIELD(fmt, field, low, width) { ISA_F_##field, low, width },
 #define END(name) };
 #include "isa/formats.def"

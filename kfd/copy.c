@@ -157,8 +157,10 @@ static bool inside(const struct kfd_mem *m, size_t off, size_t n,
 {
 	if (off <= m->size_bytes && n <= m->size_bytes - off)
 		return true;
-	return err_set(e, ERR_USAGE, "%s %zu bytes at offset %zu of '%s', which "
-		       "has %zu", verb, n, off, m->name, m->size_bytes);
+	return err_set(e, ERR_USAGE,
+		       "%s %zu bytes at offset %zu of '%s', which "
+		       "has %zu",
+		       verb, n, off, m->name, m->size_bytes);
 }
 
 bool kfd_copy(struct kfd_dev *dev, struct kfd_mem *dst, size_t dst_off,

@@ -61,7 +61,8 @@ static const void *arg_bytes(struct kfd_job *r, int i, uint32_t pointee_align,
  * By the metadata's offsets; without metadata one after the other, each
  * aligned to its size.
  */
-static bool lay_out(struct kfd_job *r, const struct kfd_kernel *k, struct err *e)
+static bool lay_out(struct kfd_job *r, const struct kfd_kernel *k,
+		    struct err *e)
 {
 	size_t end = 0, n;
 	uint64_t store;

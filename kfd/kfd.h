@@ -469,7 +469,7 @@ bool kfd_queue_free(struct kfd_queue *q, struct err *e);
 /* What its kernels have printed so far. */
 struct kfd_print_stats {
 	uint64_t records;
-	uint64_t dropped; /* did not fit; of clang's kernels, at least so many */
+	uint64_t dropped; /* did not fit; of clang's kernels at least these */
 	uint64_t damaged; /* no kernel that keeps to the rules leaves these */
 };
 void kfd_queue_print_stats(const struct kfd_queue *q,
@@ -499,7 +499,7 @@ struct kfd_launch {
 struct kfd_timing {
 	uint64_t start_ticks, end_ticks; /* device clock; 0 = not given */
 	uint64_t device_ns;		 /* end - start; 0 = not given */
-	uint64_t start_ns;		 /* CLOCK_MONOTONIC_RAW; 0 = not given */
+	uint64_t start_ns;		 /* CLOCK_MONOTONIC_RAW; 0: not given */
 	uint64_t host_ns;		 /* kfd_run(): submit to return */
 };
 

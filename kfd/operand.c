@@ -10,19 +10,24 @@
 
 const char operand_help[] =
 	"Arguments, one for each that --list shows:\n"
-	"  TYPE:V[,V...]      a value, or a vector of them: i32:-5 f32:1.5,2,3,4\n"
+	"  TYPE:V[,V...]      a value, or a vector of them: i32:-5 "
+	"f32:1.5,2,3,4\n"
 	"  bytes:HEX          a structure by value: bytes:0100000000000040\n"
-	"  buf:N:TYPE[=INIT][>FILE]  memory of N values; `out:` the same, and it is\n"
-	"                     part of the result.  Without TYPE: N bytes (u8).\n"
+	"  buf:N:TYPE[=INIT][>FILE]  memory of N values; `out:` the same, and "
+	"it is\n"
+	"                     part of the result.  Without TYPE: N bytes "
+	"(u8).\n"
 	"  null               a pointer that is 0;  u64:ADDRESS is any other\n"
 	"  ref:I[+BYTES]      the memory of argument I, counted from 0\n"
 	"  lds:BYTES          dynamic LDS, for a pointer to local memory\n"
-	"TYPE is i, u, x (hexadecimal) with 8, 16, 32, 64 bits, or f16 bf16 f32 f64.\n"
+	"TYPE is i, u, x (hexadecimal) with 8, 16, 32, 64 bits, or f16 bf16 "
+	"f32 f64.\n"
 	"N has the suffixes k, M, G (powers of 2).  INIT fills the memory:\n"
 	"  zero (the default), V (all), A,B,C (these, then 0),\n"
 	"  none (not written at all; see --check),\n"
 	"  iota, iota(START,STEP), random, random(SEED), random(SEED,LO,HI),\n"
-	"  file:PATH (raw bytes, exactly as many).  >FILE writes it after the run.\n";
+	"  file:PATH (raw bytes, exactly as many).  >FILE writes it after the "
+	"run.\n";
 
 /* "buf:4k:f32=iota>x.bin", behind the colon; `copy` may be cut up. */
 static bool parse_buffer(struct operand *o, char *copy, uint64_t seed,

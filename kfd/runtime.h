@@ -103,7 +103,7 @@ struct kfd_dev {
 
 	struct kfd_clock clock[2]; /* the line of kfd_clock_ns() */
 	uint64_t clock_read_ns;	   /* when clock[1] was read; 0 = never */
-	uint64_t clock_floor;	   /* stamps up to here are from before a jump */
+	uint64_t clock_floor;	   /* stamps to here are from before a jump */
 
 	uint64_t faults_seen; /* kfd_driver_fault.count */
 	bool counts_lost;

@@ -106,13 +106,14 @@ static bool filter(const struct kfd_select *sel, const struct gpu *all, int n,
 
 	*n_out = 0;
 	snprintf(list, sizeof(list), "%s", sel->visible);
-	for (s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+	for (s = strtok_r(list, ",", &save); s;
+	     s = strtok_r(NULL, ",", &save)) {
 		uint64_t want, by_uid = parse_uid(s, &want);
 
 		if (!by_uid && !cli_u64(s, &want, NULL))
 			return err_set(e, ERR_USAGE,
-				       "visible devices \"%s\": '%s' is neither "
-				       "a number nor 0x<unique id>",
+				       "visible devices \"%s\": '%s' is "
+				       "neither a number nor 0x<unique id>",
 				       sel->visible, s);
 		for (int i = 0; i < n && *n_out < GPUS_MAX; i++)
 			if (by_uid ? all[i].node->unique_id == want :

@@ -392,7 +392,8 @@ static bool sensors(struct err *e)
 
 static int width(const struct kfd_sensor_column *c)
 {
-	const int name = (int)strlen(c->name), value = c->unit[0] == 'b' ? 11 : 5;
+	const int name = (int)strlen(c->name),
+		  value = c->unit[0] == 'b' ? 11 : 5;
 
 	return 2 + (name > value ? name : value);
 }

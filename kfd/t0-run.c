@@ -13,20 +13,22 @@
 static const char notes[] =
 	"\n"
 	"Example: y = a * x + y over 1024 values, first eight of y printed:\n"
-	"  t0-run saxpy.co saxpy f32:2 buf:1k:f32=iota out:1k:f32=1 u32:1024 \\\n"
-	"         --grid 1024 --block 256\n"
+	"  t0-run saxpy.co saxpy f32:2 buf:1k:f32=iota out:1k:f32=1 \\\n"
+	"         u32:1024 --grid 1024 --block 256\n"
 	"Dynamic LDS and files:\n"
-	"  t0-run scan.co scan buf:256:i32=file:in.bin 'out:256:i32>out.bin' lds:1k \\\n"
-	"         --grid 256 --block 256\n"
+	"  t0-run scan.co scan buf:256:i32=file:in.bin \\\n"
+	"         'out:256:i32>out.bin' lds:1k --grid 256 --block 256\n"
 	"Quote what has > or parentheses, or the shell takes them.\n"
 	"\n"
-	"On the soft device --check finds missing waits, races, values and memory\n"
-	"that nobody wrote, accesses outside of buffers and misaligned ones, waves\n"
-	"that miss a barrier, and matrix instructions with lanes switched off; it\n"
-	"tells them on stderr.  T0_SOFT_CHECK=1 asks for it too.\n"
+	"On the soft device --check finds missing waits, races, values and\n"
+	"memory that nobody wrote, accesses outside of buffers and misaligned\n"
+	"ones, waves that miss a barrier, and matrix instructions with lanes\n"
+	"switched off; it tells them on stderr.  T0_SOFT_CHECK=1 asks for it\n"
+	"too.\n"
 	"\n"
-	"Exit status: 0 ran, 1 --check found something, 2 trouble (file, kernel, arguments), 3 the device\n"
-	"faulted or the deadline passed, 77 no suitable device.\n";
+	"Exit status: 0 ran, 1 --check found something, 2 trouble (file,\n"
+	"kernel, arguments), 3 the device faulted or the deadline passed, 77\n"
+	"no suitable device.\n";
 
 /* ---- the command line --------------------------------------------------- */
 
@@ -103,7 +105,8 @@ static bool parse_watch(struct kfd_job *r, struct err *e)
 	return true;
 }
 
-static bool parse_operands(struct kfd_job *r, int argc, char **argv, struct err *e)
+static bool parse_operands(struct kfd_job *r, int argc, char **argv,
+			   struct err *e)
 {
 	if (argc < 1 || (argc < 2 && !r->list))
 		return err_set(e, ERR_USAGE,
@@ -156,7 +159,8 @@ static bool open_watched(struct kfd_job *r, const char *spec, struct err *e)
 	if (spec && *spec && strcmp(spec, "soft") != 0)
 		return err_set(e, ERR_USAGE,
 			       "device %s cannot be watched: --check, --trace, "
-			       "--profile and --break need --device soft", spec);
+			       "--profile and --break need --device soft",
+			       spec);
 	r->watched = kfd_soft_new(&o, e);
 	if (!r->watched)
 		return err_wrap(e, "the gfx1100 in software");

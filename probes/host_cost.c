@@ -74,7 +74,8 @@ static uint64_t steady(uint64_t (*run)(void *ctx, int i), void *ctx, int i)
 		const uint64_t high = t < best ? best : t;
 
 		if (best != UINT64_MAX &&
-		    (double)(high - low) < SAME_TICKS + SAME_SHARE * (double)low)
+		    (double)(high - low) <
+			    SAME_TICKS + SAME_SHARE * (double)low)
 			return low;
 		best = low;
 	}
@@ -198,10 +199,11 @@ static struct piece piece_of(const struct host_inst *i, bool stream)
 	const uint8_t *from = stream ? i->stream : i->chain,
 		      *to = stream ? i->stream_end : i->chain_end;
 
-	return (struct piece){ .code = from, .bytes = (size_t)(to - from),
-			       .insts = stream ?
-						(unsigned)host_set_size(i->set) :
-						1 };
+	return (struct piece){
+		.code = from,
+		.bytes = (size_t)(to - from),
+		.insts = stream ? (unsigned)host_set_size(i->set) : 1
+	};
 }
 
 static bool make_loops(struct cost *c, struct measure *m, struct err *e)

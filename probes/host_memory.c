@@ -163,10 +163,12 @@ bool host_measure(struct host_session *h, struct micro_series *s, bool once,
 		  struct err *e)
 {
 	const size_t all = h->o->samples ? h->o->samples : SAMPLES;
-	const struct micro_plan plan = { .samples = once ? all :
-						    (all + HOST_PASSES - 1) / HOST_PASSES,
-					 .pairs = PAIRS, .seed = h->o->seed,
-					 .stop = h->o->stop };
+	const struct micro_plan plan = {
+		.samples = once ? all : (all + HOST_PASSES - 1) / HOST_PASSES,
+		.pairs = PAIRS,
+		.seed = h->o->seed,
+		.stop = h->o->stop
+	};
 
 	if (s->n + plan.samples > MICRO_SAMPLES_MAX)
 		return true;
@@ -382,6 +384,7 @@ int host_memory(const struct probe_opts *o, struct err *e)
 		good = err_set(e, ERR_USAGE, "--max-bytes %llu: wanted at "
 			       "least 8192", (unsigned long long)max);
 	good = good && latencies(&h, size, n, e) &&
-	       host_bandwidths(&h, max < STREAM_MAX ? max : STREAM_MAX, e) && host_again(&h, e);
+	       host_bandwidths(&h, max < STREAM_MAX ? max : STREAM_MAX, e) &&
+	       host_again(&h, e);
 	return host_end(&h, good, EXIT_YES, e);
 }

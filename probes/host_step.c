@@ -302,9 +302,9 @@ bool host_state_check(const struct host_state *s, const struct host_inst *i,
 {
 	static const uint8_t bytes[] = { 8, 16, 32, 64, 64 };
 	union host_reg want = s->vx;
-	const union host_reg got = i->set == HOST_G64 ?
-					   (union host_reg){ .u64[0] = s->out } :
-					   s->vout;
+	const union host_reg got =
+		i->set == HOST_G64 ? (union host_reg){ .u64[0] = s->out } :
+				     s->vout;
 
 	if (i->set == HOST_G64)
 		want.u64[0] = s->x;

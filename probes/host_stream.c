@@ -225,7 +225,8 @@ bool host_bandwidths(struct host_session *h, uint64_t max, struct err *e)
 	struct bandwidth *b = xcalloc(SIZES * 2 * KINDS, sizeof(*b));
 	struct host_area a = { 0 };
 	bool good = host_area_init(&a, max, true, e);
-	const size_t n = good ? list_streams(h, host_area_start(&a), max, b) : 0;
+	const size_t n = good ? list_streams(h, host_area_start(&a), max, b) :
+				0;
 
 	if (good)
 		memset(host_area_start(&a), 0x5a, max);

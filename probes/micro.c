@@ -122,7 +122,8 @@ bool micro_run(const struct micro_plan *plan, struct micro_series **s,
 
 	if (!n)
 		return true;
-	struct micro_series **order = xmalloc(n * sizeof(struct micro_series *));
+	struct micro_series **order =
+		xmalloc(n * sizeof(struct micro_series *));
 	for (size_t i = 0; i < n; i++)
 		order[i] = s[i];
 	bool good = true;

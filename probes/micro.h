@@ -58,7 +58,9 @@ struct micro_pair {
 /* Why not, or MICRO_GOOD and *cycles = cycles of one copy. */
 enum micro_reject micro_judge(const struct micro_pair *p, double *cycles);
 
-/* From `start` to `end` on a counter of `bits` bits that wrapped at most once. */
+/*
+ * From `start` to `end` on a counter of `bits` bits that wrapped at most once.
+ */
 uint32_t micro_ticks(uint32_t start, uint32_t end, int bits);
 
 /* Reads one pair; false and *e only when the machine is lost. */

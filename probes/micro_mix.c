@@ -118,7 +118,8 @@ int micro_overlap(const struct probe_opts *o, struct err *e)
 					*b = inst(pairs[i].b);
 
 		good = micro_inst_probe(&p[3 * i], &d, a, true, MIX_WAVES, e) &&
-		       micro_inst_probe(&p[3 * i + 1], &d, b, true, MIX_WAVES, e) &&
+		       micro_inst_probe(&p[3 * i + 1], &d, b, true, MIX_WAVES,
+					e) &&
 		       mix(&p[3 * i + 2], &d, a, b, e);
 	}
 	good = good && micro_probe_run(p, N, e);

@@ -116,8 +116,8 @@ bool probe_perf_stop(struct probe_perf *p, struct probe_perf_count *c)
 		uint64_t n, enabled, running, value[2];
 	} r;
 
-	*c = (struct probe_perf_count){ .tsc =
-						__builtin_ia32_rdtsc() - p->tsc };
+	*c = (struct probe_perf_count){ .tsc = __builtin_ia32_rdtsc() -
+					       p->tsc };
 	if (p->fd[0] < 0)
 		return false;
 	ioctl(p->fd[0], PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);

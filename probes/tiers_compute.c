@@ -33,9 +33,9 @@ static const uint32_t wmma_code[] = {
 	0xf4000200, 0xf8000010, /* s_load_b32 s8, s[0:1], 0x10 */
 	0xbf89fc07, /* s_waitcnt lgkmcnt(0) */
 	0xdc5e0000, 0x08040001, /* global_load_b128 v[8:11], v1, s[4:5] */
-	0xdc5e0010, 0x0c040001, /* global_load_b128 v[12:15], v1, s[4:5] offset:16 */
-	0xdc5e0020, 0x10040001, /* global_load_b128 v[16:19], v1, s[4:5] offset:32 */
-	0xdc5e0030, 0x14040001, /* global_load_b128 v[20:23], v1, s[4:5] offset:48 */
+	0xdc5e0010, 0x0c040001, /* ... v[12:15], v1, s[4:5] offset:16 */
+	0xdc5e0020, 0x10040001, /* ... v[16:19], v1, s[4:5] offset:32 */
+	0xdc5e0030, 0x14040001, /* ... v[20:23], v1, s[4:5] offset:48 */
 	0x7e300280, /* v_mov_b32 v24, 0 */
 	0x7e320280, /* v_mov_b32 v25, 0 */
 	0x7e340280, /* v_mov_b32 v26, 0 */
@@ -45,12 +45,13 @@ static const uint32_t wmma_code[] = {
 	0x7e3c0280, /* v_mov_b32 v30, 0 */
 	0x7e3e0280, /* v_mov_b32 v31, 0 */
 	0xbf8903f7, /* s_waitcnt vmcnt(0) */
-	0xcc404018, 0x1c622108, /* v_wmma_f32_16x16x16_f16 v[24:31], v[8:15], v[16:23], v[24:31] */
+	/* v_wmma_f32_16x16x16_f16 v[24:31], v[8:15], v[16:23], v[24:31] */
+	0xcc404018, 0x1c622108,
 	0x80888108, /* s_sub_u32 s8, s8, 1 */
 	0xbf078008, /* s_cmp_lg_u32 s8, 0 */
 	0xbfa2fffb, /* s_cbranch_scc1 -5 */
 	0xdc760000, 0x00061802, /* global_store_b128 v2, v[24:27], s[6:7] */
-	0xdc760010, 0x00061c02, /* global_store_b128 v2, v[28:31], s[6:7] offset:16 */
+	0xdc760010, 0x00061c02, /* ... v2, v[28:31], s[6:7] offset:16 */
 	0xbfb00000, /* s_endpgm */
 };
 
@@ -247,7 +248,8 @@ static bool wmma_map(struct wmma *w)
 		return tiers_fail(w->t, "accumulator map", "%s", e.msg);
 	good = !tiers_wmma_pattern(w->got, &text);
 	if (good)
-		tiers_pass(w->t, "accumulator map", "all 256 elements are where "
+		tiers_pass(w->t, "accumulator map",
+			   "all 256 elements are where "
 			   "they belong");
 	else
 		tiers_fail(w->t, "accumulator map", "%s", text.data);

@@ -97,7 +97,8 @@ static bool far(struct tiers *t, struct err *e)
 
 		good = kfd_read(t->dev, v, m, at[i], 16, e);
 		if (good && (v[0] != (at[i] ^ t->o->seed) || v[1] != ~at[i]))
-			good = err_set(e, ERR_DEVICE, "offset 0x%llx holds what "
+			good = err_set(e, ERR_DEVICE,
+				       "offset 0x%llx holds what "
 				       "belongs to 0x%llx",
 				       (unsigned long long)at[i],
 				       (unsigned long long)~v[1]);

@@ -81,17 +81,20 @@ static bool source_step(struct sim_source *s, int wave, uint64_t cycle,
 static bool simulate(struct probe_timed *t,
 		     const struct soft_timed_dispatch *d, struct err *e)
 {
-	struct sim_source s = { .ctx = t, .code = t->code,
+	struct sim_source s = { .ctx = t,
+				.code = t->code,
 				.code_va = t->code_va,
 				.code_bytes = t->code_bytes,
 				.wave_size = (int)d->wave_size,
 				.waves_per_group = (int)d->waves_per_group,
-				.n_groups = (int)((d->total + (uint64_t)t->every - 1) /
+				.n_groups = (int)((d->total +
+						   (uint64_t)t->every - 1) /
 						  (uint64_t)t->every),
 				.lds_bytes = d->lds_bytes,
 				.vgprs = (int)d->vgprs,
 				.cu_mode = !d->wgp_mode,
-				.begin = source_begin, .pc = source_pc,
+				.begin = source_begin,
+				.pc = source_pc,
 				.step = source_step };
 	const struct sim_config c = { .cost = t->costs, .warmth = SIM_EMPTY,
 				      .busy_wgps = t->every };

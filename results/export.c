@@ -4,8 +4,8 @@
  * The first line names the format.  Then, for every run by time and uuid: the
  * run with its host, device and build written out, its results with their
  * samples, its verdicts, its slots; then baselines, notes, and what the tuner
- * checked and decided.  No line holds an id of the file: runs are named by uuid,
- * cases by area, name and params.
+ * checked and decided.  No line holds an id of the file: runs are named by
+ * uuid, cases by area, name and params.
  * Reals always have a point or an exponent and read back as the same bits.
  */
 #include "results/tool.h"
@@ -181,10 +181,11 @@ static bool put_results(struct exporter *x, int64_t run)
 {
 	bool ok;
 	sqlite3_stmt *st = res_stmt(x->db, x->e,
-		"SELECT x.id, c.area AS \"case.area\", c.name AS \"case.name\", "
-		"c.params AS \"case.params\", x.metric, x.unit, "
-		"x.value, x.lo, x.hi, x.n, x.clock_hz, x.better, x.origin, "
-		"x.source FROM results x JOIN cases c ON c.id = x.case_id "
+		"SELECT x.id, c.area AS \"case.area\", "
+		"c.name AS \"case.name\", c.params AS \"case.params\", "
+		"x.metric, x.unit, x.value, x.lo, x.hi, x.n, x.clock_hz, "
+		"x.better, x.origin, x.source "
+		"FROM results x JOIN cases c ON c.id = x.case_id "
 		"WHERE x.run = ? ORDER BY x.id", "i", run);
 
 	if (!st)
@@ -226,10 +227,11 @@ static const char run_sql[] =
 	"r.start_ns, r.end_ns, r.state, r.exit_code, r.reason, r.owner, "
 	FACT_COLUMNS " FROM runs r " FACT_TABLES "WHERE r.id = ?";
 static const char verdict_sql[] =
-	"SELECT v.kind, v.verdict, v.reason, v.detail, c.area AS \"case.area\", "
-	"c.name AS \"case.name\", c.params AS \"case.params\", "
-	"o.area AS \"of.area\", o.name AS \"of.name\", "
-	"o.params AS \"of.params\", z.metric AS \"of.metric\" "
+	"SELECT v.kind, v.verdict, v.reason, v.detail, "
+	"c.area AS \"case.area\", c.name AS \"case.name\", "
+	"c.params AS \"case.params\", o.area AS \"of.area\", "
+	"o.name AS \"of.name\", o.params AS \"of.params\", "
+	"z.metric AS \"of.metric\" "
 	"FROM verdicts v LEFT JOIN cases c ON c.id = v.case_id "
 	"LEFT JOIN results z ON z.id = v.result "
 	"LEFT JOIN cases o ON o.id = z.case_id WHERE v.run = ? ORDER BY v.id";

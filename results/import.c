@@ -44,7 +44,8 @@ static bool bind_column(struct res_import *im, sqlite3_stmt *st, int i,
 	const json_t *v = json_object_get(row, column + 1);
 
 	if (!v)
-		return import_bad_value(im, column + 1, "this key, which is missing");
+		return import_bad_value(im, column + 1,
+					"this key, which is missing");
 	if (*column == 'd')
 		return bind_real(im, st, i, column + 1, v);
 	if (json_is_null(v) && (*column == 'n' || *column == 'j')) {
@@ -75,7 +76,8 @@ static void column_list(struct buf *out, const struct import_fixed *fixed,
 			   join);
 }
 
-static struct buf insert_sql(const char *table, const struct import_fixed *fixed,
+static struct buf insert_sql(const char *table,
+			     const struct import_fixed *fixed,
 			     const char *const *column)
 {
 	struct buf names = { 0 }, sql = { 0 };
@@ -240,8 +242,9 @@ static bool drop_older(struct res_import *im, const json_t *row)
 
 static bool take_run(struct res_import *im, const json_t *row)
 {
-	struct import_fixed id[] = { { "host", 0 }, { "device", 0 }, { "build", 0 },
-			      { NULL, 0 } };
+	struct import_fixed id[] = {
+		{ "host", 0 }, { "device", 0 }, { "build", 0 }, { NULL, 0 }
+	};
 
 	if (!drop_older(im, row))
 		return false;
@@ -403,11 +406,16 @@ static const char *const uuid_column[] = { "tuuid", NULL };
 
 static bool take_baseline(struct res_import *im, const json_t *row)
 {
-	struct import_fixed id[] = { { "host", 0 }, { "device", 0 }, { "build", 0 },
-			      { "case_id", 0 }, { NULL, 0 } };
+	struct import_fixed id[] = { { "host", 0 },
+				     { "device", 0 },
+				     { "build", 0 },
+				     { "case_id", 0 },
+				     { NULL, 0 } };
 	int64_t here;
 
-	if (!import_find(im, "baselines", import_none, uuid_column, row, &here) || here)
+	if (!import_find(im, "baselines", import_none, uuid_column, row,
+			 &here) ||
+	    here)
 		return here;
 	return facts(im, row, &id[0].value, &id[1].value, &id[2].value) &&
 	       upsert(im, "cases", case_columns, json_object_get(row, "case"),
@@ -419,7 +427,8 @@ static bool take_note(struct res_import *im, const json_t *row)
 {
 	int64_t here;
 
-	if (!import_find(im, "notes", import_none, uuid_column, row, &here) || here)
+	if (!import_find(im, "notes", import_none, uuid_column, row, &here) ||
+	    here)
 		return here;
 	return import_insert(im, "notes", import_none, note_columns, row);
 }

@@ -74,7 +74,8 @@ bool cmd_devices(struct show *s, int argc, char **argv, struct err *e)
 {
 	(void)argc;
 	(void)argv;
-	return show_query(s,
+	return show_query(
+		s,
 		"#device,name,gfx,uid,pci,driver,firmware,origin,#cu_count,"
 		"#vram_bytes,#runs,last,hosts",
 		"SELECT d.id, d.name, d.gfx, d.uid, d.pci, d.driver, "
@@ -82,7 +83,8 @@ bool cmd_devices(struct show *s, int argc, char **argv, struct err *e)
 		"strftime('%Y-%m-%dT%H:%M:%SZ', max(r.start_ns) / 1000000000, "
 		"'unixepoch'), group_concat(DISTINCT h.machine) "
 		"FROM devices d LEFT JOIN runs r ON r.device = d.id "
-		"LEFT JOIN hosts h ON h.id = r.host GROUP BY d.id ORDER BY d.id",
+		"LEFT JOIN hosts h ON h.id = r.host GROUP BY d.id "
+		"ORDER BY d.id",
 		e);
 }
 

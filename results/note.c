@@ -190,9 +190,9 @@ static bool show_one(struct show *s, const char *name, struct err *e)
 	bool ok = uuid_of(s, name, &uuid, e) &&
 		  res_query(s->db, &t, show_digits(s), e,
 			"SELECT note, uuid, created, hypothesis, about, "
-			"expected, measured, status, git_commit, patch, remark, "
-			"replaces, current FROM v_notes WHERE uuid = ?", "t",
-			uuid.data);
+			"expected, measured, status, git_commit, patch, "
+			"remark, replaces, current FROM v_notes "
+			"WHERE uuid = ?", "t", uuid.data);
 	if (ok && s->format == TABLE_TEXT)
 		ok = show_facts(s, &t, e);
 	else if (ok)

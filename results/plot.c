@@ -395,7 +395,8 @@ static void write_script(struct drawing *d)
 	struct buf *o = &d->script;
 
 	buf_printf(o, "# %s, made by t0-results; data and all, for gnuplot 5\n"
-		   "reset\nset encoding utf8\nset grid linecolor rgb '#dddddd'\n"
+		   "reset\nset encoding utf8\n"
+		   "set grid linecolor rgb '#dddddd'\n"
 		   "set key outside top center horizontal\n"
 		   "set bmargin 7\n", d->plot->name);
 	for (size_t i = 0; i < ARRAY_SIZE(colours); i++)

@@ -33,7 +33,8 @@ static const struct section {
 	  "#spread,area,case,params,metric,#value,unit,#n,origin,#run",
 	  "SELECT (hi - lo) / 2 / abs(value) AS spread, area, name, params, "
 	  "metric, value, unit, n, origin, run FROM v_results "
-	  "WHERE value <> 0 AND hi > lo ORDER BY spread DESC, result LIMIT 15" },
+	  "WHERE value <> 0 AND hi > lo ORDER BY spread DESC, result "
+	  "LIMIT 15" },
 	{ "prediction", "Worst predictions",
 	  "Simulator against reference, by size of the error.",
 	  "#error,case,params,#reference,#predicted,unit,source,#run",
@@ -71,7 +72,8 @@ static const struct section {
 };
 
 static const char head[] =
-	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+	"<meta charset=\"utf-8\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width\">\n"
 	"<title>T0 report</title>\n"
 	"<link rel=\"icon\" href=\"data:,\">\n<style>\n"

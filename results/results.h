@@ -58,7 +58,7 @@ struct res_db;
 /* Where a number came from.  Never mix two of them in one verdict. */
 enum res_origin {
 	RES_HARDWARE,  /* measured on a real GPU or CPU */
-	RES_EMULATED,  /* executed by the gfx1100 in software: exact, not timed */
+	RES_EMULATED,  /* run by the gfx1100 in software: exact, not timed */
 	RES_SIMULATED, /* predicted by the pipeline simulator or cost model */
 	RES_PUBLISHED, /* from a paper, manual or vendor; `source` names it */
 };
@@ -265,8 +265,9 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  * prompt bytes, route, operand distribution), and what merely was so into the
  * run's conditions ("governor", "power_profile" as words; temperatures and
  * clocks as numbers; "occupancy" for the gate's checklist).  Take at least six
- * samples.  A counted value is exact: n = 1 and lo = hi = value.  Text speed has
- * the unit "token/s" and needs a coherence verdict beside the correctness one.
+ * samples.  A counted value is exact: n = 1 and lo = hi = value.  Text speed
+ * has the unit "token/s" and needs a coherence verdict beside the correctness
+ * one.
  *
  * Cases that are drawn (results/plots.def) and what the plots expect of them:
  *
@@ -286,10 +287,10 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	engine    model         {"phase":word}         any [token/s]
  *	dispatch  method        {"packets":N}          latency [s], with samples
  *
- * `interval` is the time from one issue to the next of independent instructions.
- * Published numbers go into a run of their own with origin `published`; they are
- * drawn beside the device that was measured last.  `t0-results costs` lists the
- * area "cost".
+ * `interval` is the time from one issue to the next of independent
+ * instructions.  Published numbers go into a run of their own with origin
+ * `published`; they are drawn beside the device that was measured last.
+ * `t0-results costs` lists the area "cost".
  */
 
 /*

@@ -140,12 +140,14 @@ bool res_run_finish(struct res_db *db, int64_t run, enum res_state state,
 bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
 		      struct err *e)
 {
-	return res_query_int(db, previous, e,
+	return res_query_int(
+		db, previous, e,
 		"SELECT max(r.id) FROM runs me LEFT JOIN devices m "
 		"ON m.id = me.device JOIN runs r ON r.tool = me.tool "
 		"AND r.inputs = me.inputs AND r.id < me.id "
 		"AND r.state = 'complete' LEFT JOIN devices d "
 		"ON d.id = r.device WHERE me.id = ? AND d.name IS m.name "
-		"AND d.gfx IS m.gfx AND d.uid IS m.uid AND d.origin IS m.origin",
+		"AND d.gfx IS m.gfx AND d.uid IS m.uid "
+		"AND d.origin IS m.origin",
 		"i", run);
 }

@@ -47,7 +47,8 @@ static void by_hand(void)
 		/* Rounded to f32 first, this would be a tie and end below. */
 		{ 0x1.0100000001p0, 8, 7, 0x3f81 },
 		{ 0x1p-133, 8, 7, 0x0001 },   { 1.0, 8, 23, 0x3f800000 },
-		{ 0.1, 8, 23, 0x3dcccccd },   { 0.1, 11, 52, 0x3fb999999999999a },
+		{ 0.1, 8, 23, 0x3dcccccd },
+		{ 0.1, 11, 52, 0x3fb999999999999a },
 		{ -INFINITY, 5, 10, 0xfc00 }, { INFINITY, 8, 7, 0x7f80 },
 		{ NAN, 5, 10, 0x7e00 },	      { NAN, 8, 7, 0x7fc0 },
 	};

@@ -86,7 +86,8 @@ static void rows_decode(void)
 		wrong += !decodes_as((enum isa_op)op, true);
 	}
 	is_u64((uint64_t)wrong, 0, "every row decodes from its own encoding");
-	ok(rows == 1141 && e64 == 311, "1141 instructions, 311 of them also in VOP3");
+	ok(rows == 1141 && e64 == 311,
+	   "1141 instructions, 311 of them also in VOP3");
 }
 
 static void rows_are_found(void)
@@ -181,7 +182,8 @@ static void empty_slots(void)
 /* Registers by type, RDNA3 ISA 3.3: 64-bit values take two, masks a wave's. */
 static void widths(void)
 {
-	is_u64((uint64_t)isa_type_dwords(ISA_T_F32, 32), 1, "f32 is 1 register");
+	is_u64((uint64_t)isa_type_dwords(ISA_T_F32, 32), 1,
+	       "f32 is 1 register");
 	is_u64((uint64_t)isa_type_dwords(ISA_T_F64, 32), 2, "f64 is 2");
 	is_u64((uint64_t)isa_type_dwords(ISA_T_F16, 32), 1, "f16 is 1");
 	is_u64((uint64_t)isa_type_dwords(ISA_T_B96, 32), 3, "96 bits are 3");

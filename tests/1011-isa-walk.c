@@ -107,7 +107,8 @@ static void *walker(void *arg)
 		uint64_t from = chunk * size;
 
 		/* Multiples of the stride, wherever chunks begin. */
-		for (uint64_t v = (from + w->stride - 1) / w->stride * w->stride;
+		for (uint64_t v =
+			     (from + w->stride - 1) / w->stride * w->stride;
 		     v < from + size; v += w->stride)
 			one(&w->t, (uint32_t)v, end, room, &r);
 	}

@@ -62,8 +62,8 @@ static void run(const char *folder, int wave, uint64_t seed, int count,
 	struct tally sum[ISA_FMT_COUNT] = { { 0 } }, all = { 0 };
 
 	fill(&g, wave, s, count);
-	if (!ok(ask(folder, "gfx1100", wave, s, count), "llvm-mc-19 answers, wave%d",
-		wave)) {
+	if (!ok(ask(folder, "gfx1100", wave, s, count),
+		"llvm-mc-19 answers, wave%d", wave)) {
 		free(s);
 		return;
 	}

@@ -204,7 +204,9 @@ static bool cross_meant(enum isa_gen gen, const struct sample *s,
 	    (s->in.fmt == ISA_FMT_MIMG || s->in.fmt == ISA_FMT_EXP ||
 	     s->in.fmt == ISA_FMT_VINTERP))
 		return true; /* graphics are not in the table */
-	/* Scalar offsets and what probes are for, cut to seven bits and five. */
+	/*
+	 * Scalar offsets and what probes are for, cut to seven bits and five.
+	 */
 	if (gen == ISA_GFX12 &&
 	    (strstr(s->ours, "src_scc") || strstr(s->ours, "s_atc_probe")))
 		return true;

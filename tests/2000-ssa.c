@@ -124,7 +124,8 @@ static const struct {
 	{ "f32 %7 3", "f32 %7 4", "no such element" },
 	{ "f32 %7 3", "i32 %7 3", "type is not the element's" },
 	{ "fma f32 %11, %8, %5", "fma f32 %11, %8, %3", "types differ" },
-	{ "fma f32 %11, %8, %5", "fma f32 %11, %8", "wrong number of operands" },
+	{ "fma f32 %11, %8, %5", "fma f32 %11, %8",
+	  "wrong number of operands" },
 	{ "sub i32 %10", "sub f32 %10", "type differs from operand 0" },
 	{ "load f32x4 %0, %3", "load f32x4 %1, %3", "not of this type" },
 	{ "load f32x4 %0, %3", "load f32x4 %0, %5", "offset is not i32" },
@@ -236,7 +237,8 @@ static void test_nest(void)
 	for (size_t k = 0; k < sizeof(uniform); k++)
 		ok(k == 9 ? !(value(f, 6)->flags & SSA_UNIFORM) :
 			    value(f, uniform[k])->flags & SSA_UNIFORM,
-		   "%%%u is %s", uniform[k], k == 9 ? "not, behind" : "uniform");
+		   "%%%u is %s", uniform[k],
+		   k == 9 ? "not, behind" : "uniform");
 	for (size_t k = 0; k < sizeof(divergent); k++)
 		ok(!(value(f, divergent[k])->flags & SSA_UNIFORM),
 		   "%%%u differs between lanes", divergent[k]);
@@ -252,7 +254,8 @@ static void test_pass_names(void)
 	bool changed;
 	struct ssa_func *f = parse(all_syntax);
 
-	ok(!ssa_pass_run(f, "dcee", &changed, &e), "an unknown pass is refused");
+	ok(!ssa_pass_run(f, "dcee", &changed, &e),
+	   "an unknown pass is refused");
 	is_u64(e.code, ERR_USAGE, "as a usage error");
 	has_str(e.msg, " dce", "that lists those there are");
 	ssa_func_free(f);

@@ -405,8 +405,10 @@ static void test_bounds(int level)
 	int wrong = 0;
 	struct ssa_call c = { 0 };
 
-	STORE_IN(out, i, CAST(DSL_F16, MUL(CAST(DSL_F32, LOAD_IN(in, i, 4, V(7))),
-					   0.5)), V(7));
+	STORE_IN(
+		out, i,
+		CAST(DSL_F16, MUL(CAST(DSL_F32, LOAD_IN(in, i, 4, V(7))), 0.5)),
+		V(7));
 	struct ssa_func *f = made(dsl_finish(k, &e), &e, level);
 
 	for (int j = 0; j < 7; j++)
@@ -421,7 +423,9 @@ static void test_bounds(int level)
 	ssa_func_free(f);
 }
 
-/* Two f16 at a time are as one at a time; constants and single values repeat. */
+/*
+ * Two f16 at a time are as one at a time; constants and single values repeat.
+ */
 static void test_pairs(int level)
 {
 	enum { N = 64 };
@@ -619,8 +623,9 @@ static void test_fragments(int level)
 					((256 + x * 16 + n) % 7 - 3);
 			}
 			wrong += got[n * 16 + r] != want;
-			wrong_h += ssa_bits_to_f64(SSA_F16, got_h[r * 16 + n]) !=
-				   half / 2.0;
+			wrong_h +=
+				ssa_bits_to_f64(SSA_F16, got_h[r * 16 + n]) !=
+				half / 2.0;
 		}
 	is_i64(wrong, 0, "a product of bytes, stored by columns, -O%d", level);
 	is_i64(wrong_h, 0, "bf16 by columns and rows, halved, -O%d", level);

@@ -1,6 +1,6 @@
 /*
- * Conversions of i64 and of bytes, and scans of groups: the interpreter and the soft device,
- * with and without optimisation, against the host's.
+ * Conversions of i64 and of bytes, and scans of groups: the interpreter and the
+ * soft device, with and without optimisation, against the host's.
  */
 #include <float.h>
 #include <math.h>

@@ -150,7 +150,7 @@ int main(void)
 	/* The DSL leaves nothing to `copies`, and may not contract here. */
 	for (size_t k = 0; k < ARRAY_SIZE(passes) && count >= 300; k++)
 		ok(changes[k] > 0 || !strcmp(passes[k], "copies") ||
-			   !strcmp(passes[k], "contract"), "%s changed %u kernels", passes[k],
-		   changes[k]);
+			   !strcmp(passes[k], "contract"),
+		   "%s changed %u kernels", passes[k], changes[k]);
 	return plan_done();
 }

@@ -53,7 +53,8 @@ static const struct test {
 	{ "copies", "what leaves a loop keeps its parameter",
 	  "jump b1(%10)\nb1(%30 i32):\n%32 = icmp.slt i1 %30, %3\n"
 	  "branch %32, b2, b3(%30)\nb2:\n%33 = add i32 %30, %11\n"
-	  "jump b1(%33)\nb3(%34 i32):\nstore %0, %10, %34\nret\n", NULL },
+	  "jump b1(%33)\nb3(%34 i32):\nstore %0, %10, %34\nret\n",
+	  NULL },
 
 	{ "simplify", "constants fold",
 	  "%30 = mul i32 %13, %14\n%31 = sub i32 %30, %11\n"
@@ -73,10 +74,12 @@ static const struct test {
 	  "%30 = shl i32 %3, %12\n%31 = add i32 %30, %13\n"
 	  "store %0, %10, %31\nret\n" },
 	{ "simplify", "a mask over all that there is goes",
-	  "%30 = const i32 63\n%31 = and i32 %5, %30\nstore %0, %10, %31\nret\n",
+	  "%30 = const i32 63\n%31 = and i32 %5, %30\n"
+	  "store %0, %10, %31\nret\n",
 	  "store %0, %10, %5\nret\n" },
 	{ "simplify", "a smaller mask stays",
-	  "%30 = const i32 31\n%31 = and i32 %5, %30\nstore %0, %10, %31\nret\n",
+	  "%30 = const i32 31\n%31 = and i32 %5, %30\n"
+	  "store %0, %10, %31\nret\n",
 	  NULL },
 	{ "simplify", "signed division of what is positive",
 	  "%31 = div_s i32 %5, %14\n%32 = rem_s i32 %5, %14\n"
@@ -96,7 +99,8 @@ static const struct test {
 	  "%30 = fadd f32 %4, %17\nstore %0, %10, %30\nret\n" },
 	{ "simplify", "x * 0 and x - x are not 0: x may be infinite",
 	  "%30 = fmul f32 %4, %17\n%31 = fsub f32 %4, %4\n"
-	  "%32 = fadd f32 %30, %31\nstore %0, %10, %32\nret\n", NULL },
+	  "%32 = fadd f32 %30, %31\nstore %0, %10, %32\nret\n",
+	  NULL },
 	{ "simplify", "a division by a power of two is a product",
 	  "%30 = const f32 0x41000000\n%31 = fdiv f32 %4, %30\n"
 	  "store %0, %10, %31\nret\n",
@@ -104,7 +108,8 @@ static const struct test {
 	  "store %0, %10, %31\nret\n" },
 	{ "simplify", "a division by three stays",
 	  "%30 = const f32 0x40400000\n%31 = fdiv f32 %4, %30\n"
-	  "store %0, %10, %31\nret\n", NULL },
+	  "store %0, %10, %31\nret\n",
+	  NULL },
 	{ "simplify", "not of a comparison takes NaN to the other side",
 	  "%30 = fcmp.folt i1 %4, %16\n%31 = not i1 %30\n"
 	  "store %0, %10, %3, %31\nret\n",
@@ -145,12 +150,14 @@ static const struct test {
 	  "store %1, %5, %35 +4\nret\n" },
 	{ "cse", "a store through a pointer that may be the same hides it",
 	  "%30 = load i32 %0, %5\nstore %2, %5, %3\n%31 = load i32 %0, %5\n"
-	  "%32 = add i32 %30, %31\nstore %1, %5, %32\nret\n", NULL },
+	  "%32 = add i32 %30, %31\nstore %1, %5, %32\nret\n",
+	  NULL },
 	{ "cse", "a barrier and a fence end what is known",
 	  "store %6, %5, %3\nbarrier\n%30 = load i32 %6, %5\n"
 	  "%31 = load i32 %0, %5\nfence\n%32 = load i32 %0, %5\n"
 	  "%33 = add i32 %31, %32\n%34 = add i32 %33, %30\n"
-	  "store %1, %5, %34\nret\n", NULL },
+	  "store %1, %5, %34\nret\n",
+	  NULL },
 	{ "cse", "two LDS arrays and adjacent words are apart",
 	  "store %6, %5, %3\nstore %7, %5, %11\nstore %6, %5, %12 +4\n"
 	  "%30 = load i32 %6, %5\nstore %1, %5, %30\nret\n",
@@ -158,7 +165,8 @@ static const struct test {
 	  "store %1, %5, %3\nret\n" },
 	{ "cse", "words that overlap are not apart",
 	  "store %6, %5, %3\nstore %6, %5, %12 +2\n"
-	  "%30 = load i32 %6, %5\nstore %1, %5, %30\nret\n", NULL },
+	  "%30 = load i32 %6, %5\nstore %1, %5, %30\nret\n",
+	  NULL },
 	{ "cse", "between lanes only within a block",
 	  "%30 = reduce.add i32 %3\n%31 = reduce.add i32 %3\n"
 	  "%32 = add i32 %30, %31\nstore %0, %5, %32\n"
@@ -172,7 +180,8 @@ static const struct test {
 	  "b2:\nret\n" },
 	{ "cse", "a clock is read each time",
 	  "%30 = clock i32\n%31 = clock i32\n%32 = sub i32 %31, %30\n"
-	  "store %0, %5, %32\nret\n", NULL },
+	  "store %0, %5, %32\nret\n",
+	  NULL },
 
 	{ "jumps", "a branch on a constant goes one way",
 	  "branch %20, b1, b2 merge b3\nb1:\nstore %0, %5, %3\njump b3\n"
@@ -201,7 +210,8 @@ static const struct test {
 	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2(%3) merge b2\nb1:\n"
 	  "%31 = load i32 %0, %5\njump b2(%31)\nb2(%32 i32):\n"
 	  "%33 = reduce.add i32 %32\nbranch %30, b3, b5 merge b5\nb3:\n"
-	  "store %1, %5, %33\njump b5\nb5:\nret\n", NULL },
+	  "store %1, %5, %33\njump b5\nb5:\nret\n",
+	  NULL },
 
 	{ "known", "a condition is true on its own side, and behind as it was",
 	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2 merge b3\nb1:\n"
@@ -238,7 +248,8 @@ static const struct test {
 	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2(%3) merge b2\n"
 	  "b1:\n%31 = div_s i32 %3, %5\njump b2(%31)\nb2(%32 i32):\n"
 	  "branch %30, b3, b4 merge b4\nb3:\nstore %0, %5, %32\njump b4\n"
-	  "b4:\nret\n", NULL },
+	  "b4:\nret\n",
+	  NULL },
 
 	{ "licm", "what does not change is computed before",
 	  "jump b1(%10)\nb1(%30 i32):\n%31 = icmp.slt i1 %30, %3\n"
@@ -253,7 +264,8 @@ static const struct test {
 	  "jump b1(%10)\nb1(%30 i32):\n%31 = icmp.slt i1 %30, %3\n"
 	  "branch %31, b2, b3\nb2:\n%32 = load i32 %1, %5 invariant\n"
 	  "store %0, %30, %32\n%33 = add i32 %30, %11\njump b1(%33)\n"
-	  "b3:\nret\n", NULL },
+	  "b3:\nret\n",
+	  NULL },
 	{ "licm", "a load of the header moves, unless the loop writes there",
 	  "jump b1(%10)\nb1(%30 i32):\n%34 = load i32 %1, %5\n"
 	  "%35 = load i32 %0, %5\n%36 = add i32 %34, %35\n"
@@ -269,7 +281,8 @@ static const struct test {
 	  "jump b1(%10)\nb1(%30 i32):\n%31 = icmp.slt i1 %30, %5\n"
 	  "branch %31, b2, b3\nb2:\n%32 = reduce.add i32 %3\n"
 	  "store %0, %30, %32\n%33 = add i32 %30, %11\njump b1(%33)\n"
-	  "b3:\nret\n", NULL },
+	  "b3:\nret\n",
+	  NULL },
 
 	{ "unroll_full", "two known trips",
 	  "jump b1(%10)\nb1(%30 i32):\n%31 = icmp.slt i1 %30, %12\n"
@@ -298,7 +311,8 @@ static const struct test {
 	  "jump b1(%10)\nb1(%30 i32):\n%31 = icmp.slt i1 %30, %5\n"
 	  "branch %31, b2, b3\nb2:\n%32 = reduce.add i32 %3\n"
 	  "store %0, %30, %32\n%33 = add i32 %30, %11\njump b1(%33)\n"
-	  "b3:\nret\n", NULL },
+	  "b3:\nret\n",
+	  NULL },
 
 	{ "strength", "a product of the counter is added up",
 	  "jump b1(%11)\nb1(%30 i32):\n%31 = icmp.slt i1 %30, %3\n"
@@ -321,7 +335,8 @@ static const struct test {
 	  "%30 = fmul f32 %4, %4\n%31 = fadd f32 %30, %16 contract\n"
 	  "%32 = fmul f32 %4, %31 contract\n%33 = fadd f32 %32, %32 contract\n"
 	  "%34 = fmul f32 %33, %4 contract\n%35 = fadd f32 %34, %16\n"
-	  "store %0, %5, %35\nret\n", NULL },
+	  "store %0, %5, %35\nret\n",
+	  NULL },
 
 	{ "address", "a constant moves into the offset",
 	  "%30 = shl i32 %5, %12\n%31 = add i32 %30, %13\n"
@@ -332,8 +347,10 @@ static const struct test {
 	  "%30 = add i32 %3, %13\nstore %0, %30, %3\nret\n", NULL },
 	{ "address", "nor if the field is too small",
 	  "%30 = const i32 4096\n%31 = add i32 %5, %30\nstore %0, %31, %3\n"
-	  "ret\n", NULL },
-	{ "address", "what is uniform goes to the pointer, the lane's to the offset",
+	  "ret\n",
+	  NULL },
+	{ "address",
+	  "what is uniform goes to the pointer, the lane's to the offset",
 	  "%30 = zext i64 %5\n%31 = sext i64 %3\n%32 = add i64 %30, %31\n"
 	  "%33 = const i64 2\n%34 = shl i64 %32, %33\n"
 	  "%35 = ptradd ptr %0, %34\nstore %35, %10, %3\nret\n",
@@ -341,12 +358,14 @@ static const struct test {
 	  "%34 = shl i64 %31, %33\n%35 = ptradd ptr %0, %34\n"
 	  "store %35, %36, %3\nret\n" },
 	{ "address", "a distance of the lane that may be negative stays",
-	  "%29 = load i32 %1, %5\n%30 = sext i64 %29\n%35 = ptradd ptr %0, %30\n"
-	  "store %35, %10, %3\nret\n", NULL },
+	  "%29 = load i32 %1, %5\n%30 = sext i64 %29\n"
+	  "%35 = ptradd ptr %0, %30\nstore %35, %10, %3\nret\n",
+	  NULL },
 
 	{ "vectorize", "four loads and four stores",
 	  "%30 = load i32 %0, %5 +4 align 4\n%31 = load i32 %0, %5 align 4\n"
-	  "%32 = load i32 %0, %5 +12 align 4\n%33 = load i32 %0, %5 +8 align 4\n"
+	  "%32 = load i32 %0, %5 +12 align 4\n"
+	  "%33 = load i32 %0, %5 +8 align 4\n"
 	  "store %1, %5, %31 align 4\nstore %1, %5, %30 +4 align 4\n"
 	  "store %1, %5, %33 +8 align 4\nstore %1, %5, %32 +12 align 4\nret\n",
 	  "%40 = load i32x4 %0, %5 align 4\n%41 = extract i32 %40 0\n"
@@ -356,13 +375,15 @@ static const struct test {
 	{ "vectorize", "not over a store that may be the same",
 	  "%30 = load i32 %0, %5 align 4\nstore %2, %5, %3 align 4\n"
 	  "%31 = load i32 %0, %5 +4 align 4\n%32 = add i32 %30, %31\n"
-	  "store %1, %5, %32 align 4\nret\n", NULL },
+	  "store %1, %5, %32 align 4\nret\n",
+	  NULL },
 	{ "vectorize", "not over a barrier, nor with a hole",
 	  "%30 = load i32 %6, %5 align 4\nbarrier\n"
 	  "%31 = load i32 %6, %5 +4 align 4\n%33 = load i32 %0, %5 align 4\n"
 	  "%34 = load i32 %0, %5 +8 align 4\n%32 = add i32 %30, %31\n"
 	  "%35 = add i32 %33, %34\n%36 = add i32 %32, %35\n"
-	  "store %1, %5, %36 align 4\nret\n", NULL },
+	  "store %1, %5, %36 align 4\nret\n",
+	  NULL },
 	{ "vectorize", "LDS only where the alignment is known",
 	  "%29 = shl i32 %5, %22\n%30 = load i32 %6, %29 align 4\n"
 	  "%31 = load i32 %6, %29 +4 align 4\n"
@@ -376,7 +397,8 @@ static const struct test {
 	  "%36 = add i32 %32, %35\nstore %1, %5, %36 align 4\nret\n" },
 	{ "vectorize", "two halves of a word need its alignment",
 	  "%30 = load f16 %0, %5 align 2\n%31 = load f16 %0, %5 +2 align 2\n"
-	  "%32 = fadd f16 %30, %31\nstore %1, %5, %32 align 2\nret\n", NULL },
+	  "%32 = fadd f16 %30, %31\nstore %1, %5, %32 align 2\nret\n",
+	  NULL },
 
 	{ "dse", "an overwritten store goes",
 	  "store %0, %5, %3\nstore %0, %5, %11\nret\n",
@@ -384,7 +406,8 @@ static const struct test {
 	{ "dse", "not if it is read, masked, or seen behind a barrier",
 	  "%30 = icmp.slt i1 %5, %3\nstore %0, %5, %3\nstore %0, %5, %11, %30\n"
 	  "store %6, %5, %3\n%31 = load i32 %6, %3\nstore %6, %5, %31\n"
-	  "barrier\nstore %6, %5, %11\nret\n", NULL },
+	  "barrier\nstore %6, %5, %11\nret\n",
+	  NULL },
 };
 
 /* ------------------------------------------------------- the common form -- */

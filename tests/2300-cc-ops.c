@@ -325,7 +325,8 @@ static bool same(const char *type, const uint8_t *a, const uint8_t *b, int ulps)
 			continue;
 		if (type[0] == 'f' && is_nan(8 * w, x) && is_nan(8 * w, y))
 			continue;
-		if (x != y && !(w == 4 && close((uint32_t)x, (uint32_t)y, ulps)))
+		if (x != y &&
+		    !(w == 4 && close((uint32_t)x, (uint32_t)y, ulps)))
 			return false;
 	}
 	return true;

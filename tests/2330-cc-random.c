@@ -24,8 +24,8 @@ static void show(const struct gen_kernel *g)
 	buf_fini(&text);
 }
 
-static bool device_agrees(const struct gen_kernel *g, const struct cc_options *o,
-			  const char *how)
+static bool device_agrees(const struct gen_kernel *g,
+			  const struct cc_options *o, const char *how)
 {
 	struct ssa_call c = { 0 };
 	struct cc_stats st = { 0 };

@@ -117,8 +117,8 @@ static void test_rms_norm(size_t t)
 	size_t wrong = 0, missed = 0;
 	struct lib l;
 
-	if (!ok(lib_open(&l, "rms_norm", types[t], 0), "rms_norm of %s compiles",
-		type_name[t]))
+	if (!ok(lib_open(&l, "rms_norm", types[t], 0),
+		"rms_norm of %s compiles", type_name[t]))
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(sizes); s++) {
 		size_t n = sizes[s];

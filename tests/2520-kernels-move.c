@@ -48,7 +48,8 @@ static void test_mask(size_t t)
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(shape); s++) {
 		size_t q = shape[s][0], n = shape[s][1], rows = 2 * q;
-		struct arr x = arr_random(kind_of(types[t]), rows * n, 1, &seed);
+		struct arr x =
+			arr_random(kind_of(types[t]), rows * n, 1, &seed);
 		struct arr out = arr_stale(kind_of(types[t]), rows * n);
 		double *want = calloc(rows * n + 1, sizeof(*want));
 		struct ssa_call c = { 0 };
@@ -276,8 +277,9 @@ static void test_rope(const char *name, size_t t)
 }
 
 /* y = W x by the weights' values, with a bound from the terms' sizes. */
-static void gemv_judge(const struct arr *y, const double *w, const struct arr *x,
-		       size_t rows, size_t n, size_t *wrong, size_t *missed)
+static void gemv_judge(const struct arr *y, const double *w,
+		       const struct arr *x, size_t rows, size_t n,
+		       size_t *wrong, size_t *missed)
 {
 	double *want = calloc(rows + 1, sizeof(*want));
 	double *tol = calloc(rows + 1, sizeof(*tol));
@@ -308,7 +310,8 @@ static void test_gemv(size_t t)
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(shape); s++) {
 		size_t rows = shape[s][0], n = shape[s][1];
-		struct arr w = arr_random(kind_of(types[t]), rows * n, 1, &seed);
+		struct arr w =
+			arr_random(kind_of(types[t]), rows * n, 1, &seed);
 		struct arr x = arr_random(SSA_F32, n, 1, &seed);
 		struct arr y = arr_stale(SSA_F32, rows);
 		double *wv = calloc(rows * n + 1, sizeof(*wv));

@@ -194,7 +194,8 @@ static void test_gemv(size_t t)
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(shape); s++) {
 		size_t rows = shape[s][0], n = shape[s][1];
-		struct arr w = arr_random(kind_of(types[t]), rows * n, 1, &seed);
+		struct arr w =
+			arr_random(kind_of(types[t]), rows * n, 1, &seed);
 		struct arr x = arr_random(SSA_F32, n, 1, &seed);
 		struct arr y = arr_stale(SSA_F32, rows);
 		double *want = calloc(rows + 1, sizeof(*want));

@@ -15,8 +15,8 @@ static uint32_t pick(uint32_t n)
 }
 
 #define PICK(...) \
-	((const int[]){ __VA_ARGS__ })[pick(sizeof((const int[]){ __VA_ARGS__ }) / \
-					    sizeof(int))]
+	((const int[]){ __VA_ARGS__ }) \
+		[pick(sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int))]
 
 static struct gemm_op random_op(void)
 {
@@ -202,7 +202,8 @@ static void test_defaults(void)
 		{ .in = DSL_F16, .out = DSL_F16, .b_trans = true,
 		  .weights = DSL_I8, .epilogue = GEMM_SWIGLU | GEMM_SHRINK },
 	};
-	static const uint32_t about[][3] = { { 16, 1024, 3072 }, { 16, 24576, 64 },
+	static const uint32_t about[][3] = { { 16, 1024, 3072 },
+					     { 16, 24576, 64 },
 					     { 20, 1024, 64 },
 					     { 512, 6144, 64 } };
 
@@ -250,7 +251,8 @@ int main(void)
 		wrong += one_kernel(3, &cases, &refused);
 	is_u64(wrong, 0, "%zu random products of %d kernels", cases, kernels);
 	test_defaults();
-	ok(refused * 20 <= (size_t)kernels, "%zu kernels are too long", refused);
+	ok(refused * 20 <= (size_t)kernels, "%zu kernels are too long",
+	   refused);
 	cc_dev_close(&dev);
 	return plan_done();
 }

@@ -158,8 +158,8 @@ static void test_barrier(struct rig *r)
 	       "what stands behind it has not run");
 	kfd_signal_set(s[4], 0);
 	r->e = (struct err){ 0 };
-	ok(kfd_wait(r->q, t, 0, NULL, &r->e), "with the last one it goes on (%s)",
-	   r->e.msg);
+	ok(kfd_wait(r->q, t, 0, NULL, &r->e),
+	   "with the last one it goes on (%s)", r->e.msg);
 	is_u64(rig_wrong(r->out, 64, 5000), 0, "and so does the kernel");
 	for (int i = 0; i < 6; i++)
 		kfd_signal_free(s[i]);
@@ -188,7 +188,9 @@ static void test_times(struct rig *r)
 			break;
 		const uint64_t after = raw_ns();
 		missing += !t.start_ns || !t.end_ticks;
-		/* The calibration's own readings are some microseconds apart. */
+		/*
+		 * The calibration's own readings are some microseconds apart.
+		 */
 		outside += t.start_ns + 20000 < before ||
 			   t.start_ns + t.device_ns > after + 20000;
 		outside += t.start_ns < last;

@@ -78,7 +78,8 @@ static void test_device(void)
 	is_u64(u64_at(d, 32), 2371000, "shader clock in kHz");
 	is_u64(u32_at(d, 48), 96, "96 CUs");
 	for (int i = 0; i < 16; i++)
-		cus += (unsigned)__builtin_popcount(u32_at(d, 56 + 4 * (size_t)i));
+		cus += (unsigned)__builtin_popcount(
+			u32_at(d, 56 + 4 * (size_t)i));
 	is_u64(cus, 96, "and as many bits in the bitmap");
 	is_u64(u32_at(d, 56 + 8), 0xff, "engine 4 stands in row 0, column 2");
 	is_u64(u32_at(d, 56 + 2 * 16 + 8), 0, "row 2 has no columns 2 and 3");

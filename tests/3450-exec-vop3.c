@@ -685,7 +685,9 @@ static void test_modes(void)
 	t->w.mode = LANES_MODE | 12;
 	is_u64(run1(t, fma16, 0x7bff, 0x7bff, 0), 0x7bff,
 	       "f16 rounding to zero does not overflow");
-	/* 1 + 2^-12 in f32 is between two halves; f32 rounding is unaffected. */
+	/*
+	 * 1 + 2^-12 in f32 is between two halves; f32 rounding is unaffected.
+	 */
 	t->w.mode = LANES_MODE | 4;
 	is_u64(run1(t, mix_lo, one, one, 0x39800000), 0x3c01,
 	       "mixlo rounds to f16 as the f16 field says");

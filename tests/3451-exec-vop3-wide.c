@@ -203,7 +203,8 @@ static void mad64(const char *name, uint32_t w0, uint32_t a, uint32_t b,
 
 static void test_mad64(void)
 {
-	mad64("mad_u64_u32", 0xd6fe0406, ~0u, ~0u, 1, 0xfffffffe00000002, false);
+	mad64("mad_u64_u32", 0xd6fe0406, ~0u, ~0u, 1, 0xfffffffe00000002,
+	      false);
 	mad64("mad_u64_u32 overflow", 0xd6fe0406, ~0u, ~0u, ~0ull,
 	      0xfffffffe00000000, true);
 	mad64("mad_i64_i32", 0xd6ff0406, -3u, 5, 10, -5ull, true);

@@ -318,7 +318,7 @@ static void test_fmas(void)
 	lanes_free(t);
 }
 
-/* ----------------------------------------------------------------- 2/pi ---- */
+/* ---------------------------------------------------------------- 2/pi ---- */
 
 /* Fixed point: word 0 whole, words 1.. fraction, most significant first. */
 #define WORDS 42
@@ -438,13 +438,16 @@ static void test_preop(void)
 		ones++;
 	/* 19 * 53 bits of 2/pi are short of it by less than 2^-1007. */
 	ok(ones >= 19 * 53 - 2, "2 - segments * pi < 2^-%d", 19 * 53 - 2);
-	/* Exponent 1077 + 5: the window is five bits further on, and shifted. */
+	/*
+	 * Exponent 1077 + 5: the window is five bits further on, and shifted.
+	 */
 	is_u64((uint64_t)ldexp(preop(t, 0x1p59, 0), 58) >> 5,
 	       (uint64_t)ldexp(preop(t, 1.0, 0), 53) & 0xffffffffffff,
 	       "2^59: the window begins five bits later");
 	/* 2^945 has exponent 1968 and gets 2^128 back; one more bit is gone. */
 	is_u64((uint64_t)ldexp(preop(t, 0x1p945, 0), 53 + 891 - 128) >> 1,
-	       (uint64_t)ldexp(preop(t, 0x1p944, 0), 53 + 890) & 0xfffffffffffff,
+	       (uint64_t)ldexp(preop(t, 0x1p944, 0), 53 + 890) &
+		       0xfffffffffffff,
 	       "2^945: scaled by 2^128");
 	is_f64(preop(t, 1.0, 31), 0.0, "behind the table are zeros");
 	lanes_free(t);

@@ -72,7 +72,7 @@ static const struct form forms[] = {
 	  I32, .neg_a = { 1 }, .neg_b = { 1 } },
 };
 
-/* --------------------------------------------------------------- layout ---- */
+/* -------------------------------------------------------------- layout ---- */
 
 /* Register j and lane t of element (row, column) of C and D. */
 static uint32_t *element(struct lanes *t, int first, int row, int col)
@@ -92,7 +92,7 @@ static uint32_t fragment(struct lanes *t, int first, int bits, int l, int k)
 	return bits == 32 ? u : u & ((1u << bits) - 1);
 }
 
-/* --------------------------------------------------------------- values ---- */
+/* -------------------------------------------------------------- values ---- */
 
 static double f16_value(uint32_t h)
 {
@@ -147,7 +147,8 @@ static uint32_t random_acc(uint64_t *seed, const struct form *f)
 		return u >> 63 ? (uint32_t)u
 			       : (uint32_t)(0x7fffe000 + u % 0x4000);
 	if (f->out == F32)
-		return (uint32_t)(u & 0x807fffff) | (121 + (u >> 40) % 12) << 23;
+		return (uint32_t)(u & 0x807fffff) | (121 + (u >> 40) % 12)
+							    << 23;
 	return random_input(seed, f->in);
 }
 
@@ -166,7 +167,7 @@ static void fill(struct lanes *t, const struct form *f, uint64_t *seed)
 			t->v[lane / 32][r][lane % 32] = random_acc(seed, f);
 }
 
-/* ------------------------------------------------------------ reference ---- */
+/* ----------------------------------------------------------- reference ---- */
 
 static double c_value(struct lanes *t, const struct form *f, int row, int col)
 {
@@ -245,7 +246,7 @@ static bool same(struct lanes *t, const struct form *f, uint32_t old, int row,
 	       fabs(v - want) <= step * fabs(want) + 18 * 0x1p-24 * size;
 }
 
-/* ---------------------------------------------------------------- tests ---- */
+/* --------------------------------------------------------------- tests ---- */
 
 static void test_form(const struct form *f, uint64_t *seed)
 {

@@ -15,7 +15,7 @@ enum {
 	S_MASK = 40,
 };
 
-/* ----------------------------------------------------------- references ---- */
+/* ---------------------------------------------------------- references ---- */
 
 typedef uint64_t lane_fn(struct ref_lane *l);
 
@@ -44,7 +44,7 @@ static const struct row {
 #include "tests/ref-valu.def"
 };
 
-/* --------------------------------------------------------- instructions ---- */
+/* -------------------------------------------------------- instructions ---- */
 
 enum encoding { SHORT, LONG, ENCODINGS };
 
@@ -206,7 +206,7 @@ static bool is_cross(int op)
 	return false;
 }
 
-/* ---------------------------------------------------------------- lanes ---- */
+/* --------------------------------------------------------------- lanes ---- */
 
 /* Bits of a source of one lane, before modifiers. */
 static uint64_t raw_source(const struct state *s, const struct isa_operand *o,
@@ -479,10 +479,11 @@ static void expect(const struct isa_inst *in, const struct row *row, int wave,
 		if (to_exec)
 			want->s[ISA_R_EXEC_LO + h] = (uint32_t)(mask >> 32 * h);
 		else if (o.mask_out)
-			want->s[o.mask_out->reg + h] = (uint32_t)(mask >> 32 * h);
+			want->s[o.mask_out->reg + h] =
+				(uint32_t)(mask >> 32 * h);
 }
 
-/* ---------------------------------------------------------------- tests ---- */
+/* --------------------------------------------------------------- tests ---- */
 
 static uint32_t random_mode(unsigned flags)
 {

@@ -42,7 +42,7 @@ static unsigned reg(const struct program *p, int operand)
 	return p->in.opnd[operand].reg;
 }
 
-/* ---------------------------------------------------------------- lanes ---- */
+/* --------------------------------------------------------------- lanes ---- */
 
 static void check_v_nop(const struct program *p)
 {
@@ -114,7 +114,7 @@ static void check_v_permlane64_b32(const struct program *p)
 			       old_v(p, reg(p, 1), (lane + 32) % 64));
 }
 
-/* ------------------------------------------------------------ registers ---- */
+/* ----------------------------------------------------------- registers ---- */
 
 static void swap(const struct program *p, unsigned a, unsigned b)
 {
@@ -197,7 +197,7 @@ static void check_v_movrelsd_2_b32(const struct program *p)
 	move(p, reg(p, 0) + (m0 >> 16 & 1023), reg(p, 1) + (m0 & 1023));
 }
 
-/* ------------------------------------------------------------- matrices ---- */
+/* ------------------------------------------------------------ matrices ---- */
 
 /* Row of A or column of B: element k of `bits` bits, negated or signed. */
 static uint32_t element(const struct program *p, int operand, int line, int k,
@@ -330,7 +330,7 @@ static void check_v_wmma_i32_16x16x16_iu4(const struct program *p)
 	int_matrix(p, 4);
 }
 
-/* ------------------------------------------------------------- programs ---- */
+/* ------------------------------------------------------------ programs ---- */
 
 static bool is_matrix(const struct isa_op_info *op)
 {

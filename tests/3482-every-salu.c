@@ -16,7 +16,7 @@ enum {
 	S_TARGET = 20,
 };
 
-/* ----------------------------------------------------------- references ---- */
+/* ---------------------------------------------------------- references ---- */
 
 struct scalar {
 	uint64_t a, b, d, exec;
@@ -180,7 +180,7 @@ static const uint16_t elsewhere[] = {
 	ISA_s_sendmsg,
 };
 
-/* --------------------------------------------------------- instructions ---- */
+/* -------------------------------------------------------- instructions ---- */
 
 static int encode(enum isa_op op, struct isa_inst *in, uint8_t *code)
 {
@@ -304,7 +304,7 @@ static void fill(struct state *s)
 		memcpy(&s->s[S_B], &s->s[S_A], 8);
 }
 
-/* ---------------------------------------------------------------- tests ---- */
+/* --------------------------------------------------------------- tests ---- */
 
 static bool run_both(struct lanes *t, const struct isa_inst *in, bool fast,
 		     const struct state *old, const struct state *want)
@@ -483,7 +483,7 @@ static void test_stop(struct lanes *t, const struct stop *s)
 		is_u64(t->w.fault.kind, s->fault, "%s: kind of fault", name);
 }
 
-/* ------------------------------------------------------------ all of it ---- */
+/* ----------------------------------------------------------- all of it ---- */
 
 static bool is_scalar(const struct isa_op_info *op)
 {

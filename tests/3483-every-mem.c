@@ -37,7 +37,7 @@ enum kind {
 };
 enum { RTN = 1, CMP = 2, REAL = 4 };
 
-/* ----------------------------------------------------------- references ---- */
+/* ---------------------------------------------------------- references ---- */
 
 static int64_t wide(uint64_t u, int bytes)
 {
@@ -128,7 +128,7 @@ static bool is_hint(int op)
 	       op == ISA_s_atc_probe || op == ISA_s_atc_probe_buffer;
 }
 
-/* ---------------------------------------------------------------- state ---- */
+/* --------------------------------------------------------------- state ---- */
 
 struct image {
 	uint32_t v[64][REGS];
@@ -200,7 +200,7 @@ static void make_real(struct image *m, int bytes)
 		}
 }
 
-/* ------------------------------------------------------------ addresses ---- */
+/* ----------------------------------------------------------- addresses ---- */
 
 /* One program: its instruction, and where each lane's bytes begin. */
 struct program {
@@ -261,7 +261,7 @@ static uint32_t typed_format(int n)
 	return last_word(n) >> 12 & 63;
 }
 
-/* ---------------------------------------------------------- expectation ---- */
+/* --------------------------------------------------------- expectation ---- */
 
 static bool active(const struct image *m, int lane)
 {
@@ -353,7 +353,8 @@ static void want_typed(const struct program *p, uint32_t *v, uint8_t *at,
 			reg = &v[(load ? V_DST : V_A) + i / 2];
 		memcpy(&u, at + 4 * i, 4);
 		if (load && r->half)
-			put_half(reg, h, (uint32_t)ref_convert(&F16, &F32, u, 0));
+			put_half(reg, h,
+				 (uint32_t)ref_convert(&F16, &F32, u, 0));
 		else if (load)
 			*reg = u;
 		u = !r->half ? *reg :
@@ -405,7 +406,7 @@ static void expect(const struct program *p, const struct image *old,
 				want_lane(p, want, i, got);
 }
 
-/* ------------------------------------------------------------- programs ---- */
+/* ------------------------------------------------------------ programs ---- */
 
 static int aligned_offset(int limit, int unit)
 {
@@ -422,8 +423,8 @@ static void set_offsets(struct program *p, uint32_t *f)
 
 		f[ISA_F_OFFSET0] = rnd() % 2;
 		f[ISA_F_OFFSET1] = near ? 2 + rnd() % 2 :
-					  2048u / (unsigned)r->unit + rnd() % 4 +
-						  f[ISA_F_OFFSET0];
+					  2048u / (unsigned)r->unit +
+						   rnd() % 4 + f[ISA_F_OFFSET0];
 		p->offset = (int)f[ISA_F_OFFSET0] * r->unit;
 		p->second = (int)f[ISA_F_OFFSET1] * r->unit;
 		return;
@@ -536,7 +537,8 @@ static void fill_image(const struct program *p, struct image *m)
 						V_A + p->row->bytes / 4],
 			       bytes_of(p, m, i), (size_t)p->row->bytes);
 	lane_addresses(p, m);
-	m->s[S_BUFFER + 3] = last_word(p->row->kind & TYPED ? p->row->bytes : 1);
+	m->s[S_BUFFER + 3] =
+		last_word(p->row->kind & TYPED ? p->row->bytes : 1);
 	m->s[ISA_R_NULL] = 0;
 	for (int h = 0; h < 2; h++)
 		m->s[ISA_R_EXEC_LO + h] = chance(40) ? ~0u : (uint32_t)rnd();

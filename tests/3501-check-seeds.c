@@ -82,7 +82,8 @@ static const struct seed seeds[] = {
 	{ "branched", "branch_vgpr", "uninitialised", W0, "v2" },
 	{ "branched", "branch_sgpr", "uninitialised", W0, "s4" },
 	{ "branched", "branch_lds", "uninitialised", W0, "of LDS" },
-	{ "branched", "branch_memory", "uninitialised", W0, "which nobody wrote" },
+	{ "branched", "branch_memory", "uninitialised", W0,
+	  "which nobody wrote" },
 	{ "inside", "past_load", "bounds", W0 ", lane 9", "100 bytes into" },
 	{ "inside", "past_part", "bounds", W0 ", lane 15", "96 bytes into" },
 	{ "inside", "past_scalar", "bounds", W0, "100 bytes into" },
@@ -91,8 +92,7 @@ static const struct seed seeds[] = {
 	{ "inside", "past_store", "bounds", W0 ", lane 0", "100 bytes into" },
 	{ "aligned", "odd_load", "alignment", W0 ", lane 0", "4" },
 	{ "aligned", "odd_lds", "alignment", W0 ", lane 0", "0x2 of LDS" },
-	{ "aligned", "odd_store", "alignment", W0 ", lane 0",
-	  "multiple of 2" },
+	{ "aligned", "odd_store", "alignment", W0 ", lane 0", "multiple of 2" },
 	{ "together", "first_skips", "barrier", W1, "wave 0 ended" },
 	{ "together", "second_skips", "barrier", W0, "wave 1 ended" },
 	{ "together", "last_skips", "barrier", W1, "wave 0 ended" },
@@ -101,7 +101,7 @@ static const struct seed seeds[] = {
 	{ "matrix", "compared", "wmma", W0, "EXEC is 0x7f:" },
 };
 
-/* ----------------------------------------------------------- the source ---- */
+/* ---------------------------------------------------------- the source ---- */
 
 struct place {
 	int line, index; /* of the source; the n-th instruction */
@@ -171,7 +171,7 @@ static void read_source(const char *source, const struct seed *seed,
 	}
 }
 
-/* ----------------------------------------------------------- the object ---- */
+/* ---------------------------------------------------------- the object ---- */
 
 /* Where the n-th instruction begins, from the kernel on; -1: not there. */
 static int offset_of(const struct co_kernel *k, int index)
@@ -226,7 +226,7 @@ static void name_place(const struct co_kernel *k, struct place at, char *out,
 	snprintf(out, size, "%s at %s+0x%x (0x", text, k->name, offset);
 }
 
-/* ---------------------------------------------------------- the finding ---- */
+/* --------------------------------------------------------- the finding ---- */
 
 static bool names_place(const char *line, const char *place, int number)
 {
@@ -286,7 +286,7 @@ static bool is_found(const char *err, const struct seed *seed,
 	return found;
 }
 
-/* ------------------------------------------------------------- the runs ---- */
+/* ------------------------------------------------------------ the runs ---- */
 
 static const struct shape *shape_of(const char *kernel)
 {

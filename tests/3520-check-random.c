@@ -63,7 +63,7 @@ static void add_text(struct buf *code, const char *const *text, size_t n)
 	}
 }
 
-/* ------------------------------------------------------------- programs ---- */
+/* ------------------------------------------------------------ programs ---- */
 
 static bool wanted(const struct isa_inst *in)
 {
@@ -201,7 +201,7 @@ static void random_program(struct isa_gen_state *g, struct buf *code)
 	add_text(code, after, ARRAY_SIZE(after));
 }
 
-/* -------------------------------------------------------------- devices ---- */
+/* ------------------------------------------------------------- devices ---- */
 
 struct device {
 	struct kfd_driver *driver;
@@ -217,7 +217,8 @@ static bool open_device(struct device *d, bool check, struct err *e)
 
 	memset(d, 0, sizeof(*d));
 	d->driver = kfd_soft_new(&o, e);
-	return d->driver && kfd_open_driver(&d->dev, d->driver, -1, "test", e) &&
+	return d->driver &&
+	       kfd_open_driver(&d->dev, d->driver, -1, "test", e) &&
 	       kfd_queue_new(d->dev, NULL, &d->q, e) &&
 	       kfd_mem_alloc(d->dev, KFD_VRAM, BYTES, "buffer", &d->mem, e);
 }

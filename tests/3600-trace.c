@@ -23,7 +23,8 @@ static bool read_all(const char *path, struct buf *b)
 
 static struct trace_event example(uint32_t i)
 {
-	struct trace_event ev = { .group = { i / 40, 0, 7 }, .wave = i / 10 % 4 };
+	struct trace_event ev = { .group = { i / 40, 0, 7 },
+				  .wave = i / 10 % 4 };
 
 	ev.pc = 0x7f0000001000 + (i % 10 == 9 ? 0x40 : i % 10 * 4);
 	ev.exec = i % 3 ? UINT64_MAX : 0x8000000000000001;
@@ -34,7 +35,8 @@ static struct trace_event example(uint32_t i)
 	for (uint32_t k = 0; k < ev.n_accesses; k++)
 		ev.access[k] = (struct trace_access){
 			(int16_t)((int)k - 1),
-			k % 2 ? UINT64_MAX - k : UINT64_C(0x123456789abc) + 16 * k
+			k % 2 ? UINT64_MAX - k :
+				UINT64_C(0x123456789abc) + 16 * k
 		};
 	return ev;
 }

@@ -93,7 +93,9 @@ static void test_groups(const struct library *l)
 	is_mem(out, wanted, sizeof(out), "and do the same");
 }
 
-/* out[16 * (x + 3 y + 6 z of the group) + item] = v0 ^ (z << 16 | y << 8 | x) */
+/*
+ * out[16 * (x + 3 y + 6 z of the group) + item] = v0 ^ (z << 16 | y << 8 | x)
+ */
 static const uint32_t ids[] = {
 	0xf4040200, 0xf8000000, /* s_load_b64 s[8:9], s[0:1], null */
 	0x360200ff, 0x000003ff, /* v_and_b32 v1, 0x3ff, v0 */

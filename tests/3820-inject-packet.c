@@ -248,8 +248,8 @@ static void test_patience(void)
 		ok(ms >= t[i].min_ms && ms < t[i].max_ms,
 		   "%s: in %d ms, wanted %d to %d", t[i].name, (int)ms,
 		   (int)t[i].min_ms, (int)t[i].max_ms);
-		is_u64(rig_wrong(r.out, 64, 900), 0, "%s: the results are right",
-		       t[i].name);
+		is_u64(rig_wrong(r.out, 64, 900), 0,
+		       "%s: the results are right", t[i].name);
 		uint64_t evicted = 99;
 		ok(kfd_evicted(r.dev, &evicted, &r.e), "%s: evictions are "
 		   "counted (%s)", t[i].name, r.e.msg);

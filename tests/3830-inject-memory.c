@@ -35,8 +35,9 @@ static void copies(struct rig *r, const enum kfd_domain *domain, int n,
 	for (int a = 0; a < n; a++)
 		for (int b = 0; b < n; b++) {
 			struct kfd_mem *x, *y;
-			bool good = kfd_mem_alloc(r->dev, domain[a], size + 8192,
-						  "x", &x, &r->e) &&
+			bool good = kfd_mem_alloc(r->dev, domain[a],
+						  size + 8192, "x", &x,
+						  &r->e) &&
 				    kfd_mem_alloc(r->dev, domain[b],
 						  size + 8192, "y", &y, &r->e);
 			size_t bad = 0;

@@ -375,7 +375,8 @@ static void test_name(void)
 	k = kfd_code_at(code, 0);
 	l.kernel = k;
 	l.args_bytes = k->explicit_bytes;
-	ok(!kfd_run(r->q, &l, NULL, &r->e), "a kernel without arguments faults");
+	ok(!kfd_run(r->q, &l, NULL, &r->e),
+	   "a kernel without arguments faults");
 	is_str(r->toy.kernel, k->name, "the client knows its name");
 	buf_fini(&co);
 	rig_close(r);

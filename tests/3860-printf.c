@@ -240,7 +240,8 @@ static void test_lanes(void)
 
 	rig_open(&r, DATA "opencl.co", 8192, false);
 	ok(run(&r, "lanes", 10240, &n), "they print into 8 KiB");
-	has_str(r.text.data, "[printf of kernel 'lanes': at least 1 record lost",
+	has_str(r.text.data,
+		"[printf of kernel 'lanes': at least 1 record lost",
 		"it is said that this did not do");
 	/* 16 bytes each, behind 8 of head. */
 	is_u64(count_lanes(&r.text, 10000, &wrong), (8192 - 16) / 16,
@@ -301,7 +302,8 @@ static void test_hidden(void)
 		{ 14, 2, 2, "group size y" },	{ 16, 2, 4, "group size z" },
 		{ 18, 2, 4, "remainder x" },	{ 20, 2, 1, "remainder y" },
 		{ 22, 2, 3, "remainder z" },	{ 40, 8, 0, "global offset x" },
-		{ 48, 8, 0, "global offset y" }, { 56, 8, 0, "global offset z" },
+		{ 48, 8, 0, "global offset y" },
+		{ 56, 8, 0, "global offset z" },
 		{ 64, 2, 3, "grid dimensions" },
 		/* What nothing stands behind. */
 		{ 88, 8, 0, "multigrid sync" }, { 96, 8, 0, "heap" },

@@ -221,8 +221,8 @@ int main(void)
 		if (left)
 			diag("life %u: left %s", lives, left);
 	}
-	diag("%llu dispatches in %.1f s: %llu complete, %llu failed, %u devices, "
-	     "%llu dead queues",
+	diag("%llu dispatches in %.1f s: %llu complete, %llu failed, "
+	     "%u devices, %llu dead queues",
 	     (unsigned long long)t.sent,
 	     (double)(time_mono_ns() - start) * 1e-9,
 	     (unsigned long long)t.complete, (unsigned long long)t.failed,

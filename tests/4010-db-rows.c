@@ -26,7 +26,8 @@ static void test_facts(struct res_db *db)
 	ok(res_device_id(db, &d, &b, &e) && b != a,
 	   "a twin with another unique id is another device");
 	d.facts = "not json";
-	ok(!res_device_id(db, &d, &b, &e), "facts that are not JSON are refused");
+	ok(!res_device_id(db, &d, &b, &e),
+	   "facts that are not JSON are refused");
 	is_i64(e.code, ERR_USAGE, "as a wrong argument");
 	ok(res_host_self(db, &a, &e) && res_host_self(db, &b, &e) && a == b,
 	   "this host has one id");
@@ -55,9 +56,10 @@ static void test_result(struct res_db *db, int64_t run)
 	ok(res_result_add(db, &r, &id, &e), "a result is stored: %s", e.msg);
 	is_i64(count("SELECT value = 1.0 AND lo = 0.1 AND hi = 3.0 AND n = 5 "
 		     "AND clock_hz = 2.5e9 AND unit = 's' AND better = 'lower' "
-		     "AND origin = 'hardware' AND source = '' AND area = 'valu' "
-		     "AND params = '{\"waves\":1}' AND correct IS NULL "
-		     "FROM v_results"), 1, "every column comes back");
+		     "AND origin = 'hardware' AND source = '' "
+		     "AND area = 'valu' AND params = '{\"waves\":1}' "
+		     "AND correct IS NULL FROM v_results"), 1,
+	       "every column comes back");
 	is_i64(count("SELECT group_concat(value = CASE idx WHEN 0 THEN 3.0 "
 		     "WHEN 1 THEN 1.0 WHEN 2 THEN 0.1 WHEN 3 THEN 2e-300 "
 		     "ELSE 5e-324 END, '') FROM samples"), 11111,
@@ -182,7 +184,8 @@ static void test_slots(struct res_db *db, int64_t run)
 	       "VOP3 10 |v_x|executes|v0=1||executes|v_x|1||\n",
 	       "they come back whole and in order");
 	s[1].verdict = RES_SLOT_UNPROVEN;
-	ok(!res_slot_put(db, run, &s[1], &e), "unproven without why is refused");
+	ok(!res_slot_put(db, run, &s[1], &e),
+	   "unproven without why is refused");
 	has_str(e.msg, "says why", "with the reason");
 	s[1].reason = "no memory operand";
 	ok(res_slot_put(db, run, &s[1], &e), "a slot is replaced: %s", e.msg);
@@ -232,7 +235,8 @@ static void test_slot_diff(struct res_db *db, int64_t first)
 	   "then it is");
 	is_i64(count("SELECT max(run) FROM v_latest_slots"), first,
 	       "the latest slots are those of the newest complete run");
-	ok(res_run_finish(db, second, RES_FAILED, 3, "fault", &e), "and failed");
+	ok(res_run_finish(db, second, RES_FAILED, 3, "fault", &e),
+	   "and failed");
 	ok(!res_run_finish(db, second, RES_COMPLETE, 0, NULL, &e),
 	   "a run ends once");
 	has_str(e.msg, "no running run 2", "and the message says so");

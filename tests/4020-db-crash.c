@@ -318,7 +318,8 @@ static void test_full_disk(void)
 		diag("cannot enlarge: %s", strerror(errno));
 	ok(is_intact(file), "full disk: the file is intact");
 	memcpy(path, file, sizeof(path));
-	ok(write_rows(true) == 0, "full disk: with space again, rows are taken");
+	ok(write_rows(true) == 0,
+	   "full disk: with space again, rows are taken");
 	umount(mount_dir);
 }
 

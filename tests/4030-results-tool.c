@@ -199,7 +199,8 @@ static void test_trouble(void)
 	fails("list --db absent.db", "absent.db: there is no such database");
 	fails("list --db slots.csv", "slots.csv: not a T0 database");
 	fails("list -o no/such/file", "no/such/file");
-	is_i64(tool("list >/dev/full; exit $?; :"), 2, "a full disk for stdout exits 2");
+	is_i64(tool("list >/dev/full; exit $?; :"), 2,
+	       "a full disk for stdout exits 2");
 	raw_sql(path, "PRAGMA user_version = 99");
 	fails("list", "written by a newer T0 (schema 99");
 	raw_sql(path, "PRAGMA user_version = 2");

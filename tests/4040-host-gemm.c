@@ -158,9 +158,9 @@ static bool good(const struct host_gemm_config *c, size_t most)
 	struct problem p;
 	double w;
 
-	problem_init(&p, below(c->path == HOST_GEMM_DOT ? 33 : most), below(most),
-		     below(most), (enum host_gemm_type)below(3), by_n,
-		     below(3) ? 1 : scales[below(4)], scales[below(4)]);
+	problem_init(&p, below(c->path == HOST_GEMM_DOT ? 33 : most),
+		     below(most), below(most), (enum host_gemm_type)below(3),
+		     by_n, below(3) ? 1 : scales[below(4)], scales[below(4)]);
 	p.g.config = c;
 	run(&p, 1 + (unsigned)below(5));
 	w = worst(&p);
@@ -185,7 +185,8 @@ static void every_tile(unsigned level)
 				struct host_gemm_config c = {
 					(enum host_gemm_path)path,
 					(uint8_t)level, (uint8_t)r, (uint8_t)v,
-					below(2), (uint16_t)(16 + below(4) * 16),
+					below(2),
+					(uint16_t)(16 + below(4) * 16),
 					(uint16_t)(1 + below(100)), 0, 0
 				};
 				c.depth = (uint16_t)(c.kc *
@@ -214,10 +215,12 @@ static void every_amx_tile(void)
 		for (unsigned r = 16; r <= 32; r += 16)
 			for (int path = 2; path < HOST_GEMM_PATHS; path++)
 				for (int i = 0; i < 40; i++, tiles++) {
-					struct host_gemm_config c = amx_config(
-						(enum host_gemm_path)path, r, v);
+					enum host_gemm_path on = path;
+					struct host_gemm_config c =
+						amx_config(on, r, v);
 					c.nc = (uint16_t)(1 + below(100));
-					c.depth = (uint16_t)(32 + below(5) * 32);
+					c.depth = 32;
+					c.depth += (uint16_t)(below(5) * 32);
 					right += good(&c, i % 8 ? 150 : 20);
 				}
 	is_u64(right, tiles, "AMX: all tiles are right");
@@ -240,8 +243,9 @@ static void defaults(void)
 {
 	static const size_t shape[][3] = { { 1, 1024, 1024 }, { 5, 96, 3072 },
 					   { 16, 77, 1024 }, { 17, 130, 1024 },
-					   { 128, 96, 1030 }, { 200, 200, 200 },
-					   { 0, 5, 5 }, { 5, 0, 5 }, { 5, 5, 0 },
+					   { 128, 96, 1030 },
+					   { 200, 200, 200 }, { 0, 5, 5 },
+					   { 5, 0, 5 }, { 5, 5, 0 },
 					   { 1, 1, 1 }, { 33, 1, 2000 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(shape); i++)

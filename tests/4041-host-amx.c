@@ -271,7 +271,8 @@ static void tiny_values(struct product *p)
 	}
 	run(p, true, HOST_GEMM_NORMAL, 32, 2, 96, 1);
 	is_f64(p->c[0][0], 0, "denormals are zero");
-	is_f64(p->c[1][0], K * 0x1.8p-126, "the smallest normal values are not");
+	is_f64(p->c[1][0], K * 0x1.8p-126,
+	       "the smallest normal values are not");
 	is_f64(p->c[2][0], K * 0x1.02p-126, "but their small parts are");
 }
 

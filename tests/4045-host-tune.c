@@ -15,11 +15,12 @@ enum { CAP = 600 };
 
 static void names(void)
 {
-	static const char *const bad[] = { "", "dot", "dot v4 ahead10 x",
-					   "normal v4 12x2 kc512 depth512 nc9",
-					   "auto v4 12x2 kc512 depth512 nc9 copy",
-					   "normal v4 12x2 kc70000 depth512 nc9 "
-					   "copy" };
+	static const char *const bad[] = {
+		"", "dot", "dot v4 ahead10 x",
+		"normal v4 12x2 kc512 depth512 nc9",
+		"auto v4 12x2 kc512 depth512 nc9 copy",
+		"normal v4 12x2 kc70000 depth512 nc9 copy",
+	};
 	static const char text[] = "swapped v3 6x2 kc256 depth512 nc96 direct";
 	char again[HOST_GEMM_TEXT];
 	struct host_gemm_config c;
@@ -127,7 +128,8 @@ static void select_from(const char *db, const char *config)
 		const char *name;
 	} want[] = {
 		{ 64, 100, 256, HOST_GEMM_BF16, HOST_EXACT, "the same" },
-		{ 128, 100, 256, HOST_GEMM_BF16, HOST_NEAREST, "twice the rows" },
+		{ 128, 100, 256, HOST_GEMM_BF16, HOST_NEAREST,
+		  "twice the rows" },
 		{ 128, 200, 256, HOST_GEMM_BF16, HOST_NEAREST, "as far as 2" },
 		{ 130, 200, 256, HOST_GEMM_BF16, HOST_DEFAULT, "farther" },
 		{ 64, 100, 256, HOST_GEMM_F16, HOST_DEFAULT, "another type" },

@@ -59,9 +59,10 @@ static void test_space(const char *layout, uint32_t m, uint32_t n, uint32_t k,
 		const struct tune_candidate *c = &s.v[i];
 		bool legal = c->state == RES_TUNE_RANKED;
 
-		wrong += legal && (!gemm_check(&p.op, &c->config, NULL) ||
-				   !gemm_fits(&p.op, &c->config, &shape, NULL) ||
-				   !(c->bound_s > 0) || !(c->estimate_s > 0));
+		wrong += legal &&
+			 (!gemm_check(&p.op, &c->config, NULL) ||
+			  !gemm_fits(&p.op, &c->config, &shape, NULL) ||
+			  !(c->bound_s > 0) || !(c->estimate_s > 0));
 		silent += !legal && !*c->reason;
 		order += i && i < s.legal &&
 			 c->estimate_s < s.v[i - 1].estimate_s;
@@ -200,10 +201,13 @@ static void test_caches(void)
 	warm_s = predicted(&p, hides, &bound) / predicted(&p, waits, &bound);
 	cold_s = predicted(&cold, hides, &bound) /
 		 predicted(&cold, waits, &bound);
-	ok(warm_s > 1, "with warm caches %s is faster, 1 : %.3f", waits, warm_s);
+	ok(warm_s > 1, "with warm caches %s is faster, 1 : %.3f", waits,
+	   warm_s);
 	ok(cold_s < 0.97, "with B in memory the other is, %.3f : 1", cold_s);
 
-	/* Decoding: 6.3 MB of weights at 864 GB/s are 7.3 us, 2.1 from caches. */
+	/*
+	 * Decoding: 6.3 MB of weights at 864 GB/s are 7.3 us, 2.1 from caches.
+	 */
 	line = problem("nt", 1, 3072, 1024);
 	warm_s = predicted(&line, narrow, &bound);
 	ok(bound < 4e-6 && warm_s < 7e-6, "one row, warm: %.2f us, %.2f at "

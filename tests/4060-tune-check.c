@@ -17,7 +17,8 @@ static bool compiled(const struct gemm_op *op, const struct gemm_config *c,
 	struct err e = { 0 };
 
 	*code = (struct gemm_code){ .n = 0 };
-	return gemm_compile(op, c, NULL, code, &e) || ok(false, "compiles: %s", e.msg);
+	return gemm_compile(op, c, NULL, code, &e) ||
+	       ok(false, "compiles: %s", e.msg);
 }
 
 static struct tune_problem problem(const char *dtype, const char *layout,

@@ -53,8 +53,8 @@ static struct tune_outcome search(struct tune_problem p)
 	struct tune_outcome out;
 	struct err e = { 0 };
 
-	ok(tune_search(&o, &l, &out, &e), "search %d, of %ux%ux%u: %s", ++searches, p.m,
-	   p.n, p.k, e.msg);
+	ok(tune_search(&o, &l, &out, &e), "search %d, of %ux%ux%u: %s",
+	   ++searches, p.m, p.n, p.k, e.msg);
 	return out;
 }
 

@@ -134,8 +134,8 @@ static void look_at_rounds(const struct tune_arm *arm)
 		memcpy(before, order, sizeof(order));
 	}
 	is_u64(wrong, 0, "each round samples every configuration once");
-	ok(orders > SAMPLES / 2, "in %zu orders that differ from the one before",
-	   orders);
+	ok(orders > SAMPLES / 2,
+	   "in %zu orders that differ from the one before", orders);
 }
 
 static bool compile_arms(struct tune_problem *p, struct gemm_config *c,

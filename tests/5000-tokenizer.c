@@ -411,7 +411,8 @@ static const struct {
 	{ ' ', ' ' }, { '\t', '\r' }, { '\'', '\'' }, { 's', 't' },
 	{ 0x80, 0xff }, { 0x100, 0x17f }, { 0x300, 0x36f }, /* combining */
 	{ 0x391, 0x3c9 }, { 0x410, 0x44f }, { 0x5d0, 0x5ea }, { 0x621, 0x64a },
-	{ 0x660, 0x669 }, { 0x904, 0x94d }, { 0xe01, 0xe3a }, { 0x1100, 0x1175 },
+	{ 0x660, 0x669 }, { 0x904, 0x94d }, { 0xe01, 0xe3a },
+	{ 0x1100, 0x1175 },
 	{ 0x1780, 0x17b3 }, { 0x180b, 0x180e }, { 0x2000, 0x200f },
 	{ 0x2028, 0x202f }, { 0x2150, 0x218b }, { 0x3000, 0x3002 },
 	{ 0x3041, 0x3096 }, { 0x4e00, 0x9fff }, { 0xac00, 0xd7a3 },
@@ -430,7 +431,8 @@ static void random_text(uint64_t *seed, struct buf *b)
 		size_t r = random_next(seed) % 3 ? home :
 			   random_next(seed) % ARRAY_SIZE(range);
 		uint64_t span = (uint64_t)(range[r].to - range[r].from + 1);
-		utf8_add(b, range[r].from + (int32_t)(random_next(seed) % span));
+		utf8_add(b, range[r].from +
+				    (int32_t)(random_next(seed) % span));
 		if (random_next(seed) % 8 == 0)
 			home = random_next(seed) % ARRAY_SIZE(range);
 	}
@@ -599,7 +601,8 @@ static struct qwen_tokenizer *toy(const char *vocab, const char *merges)
 	json_array_foreach(rules, i, x)
 		buf_printf(&lines, "%s\n", json_string_value(x));
 	struct qwen_tokenizer *t = with_vocab(v, lines.data,
-		"[{\"id\":270,\"content\":\"<|endoftext|>\",\"special\":true}]");
+		"[{\"id\":270,\"content\":\"<|endoftext|>\","
+		"\"special\":true}]");
 	buf_fini(&lines);
 	json_decref(v);
 	json_decref(more);

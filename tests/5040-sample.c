@@ -161,7 +161,8 @@ static void test_refuses(void)
 	l[0] = l[1] = -INFINITY;
 	ok(!qwen_sample(&s, l, &id, &e), "so is nothing but -infinity");
 	l[0] = 0;
-	ok(qwen_sample(&s, l, &id, &e) && id == 0, "one finite logit is enough");
+	ok(qwen_sample(&s, l, &id, &e) && id == 0,
+	   "one finite logit is enough");
 	qwen_sampler_fini(&s);
 }
 

@@ -69,8 +69,8 @@ static void test_notices(void)
 		}
 		ok(!once(i, false, 7, 13, 90), "%s: a step too many is seen",
 		   i->name);
-		ok(!once(i, true, 3, 11, 34), "%s: one too few in a stream, too",
-		   i->name);
+		ok(!once(i, true, 3, 11, 34),
+		   "%s: one too few in a stream, too", i->name);
 	}
 	const struct host_inst *store = host_inst_find("mov_m_r64");
 	struct host_state s;

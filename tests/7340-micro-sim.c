@@ -111,7 +111,8 @@ static void test_rows(void)
 
 			if (!*row || !*text)
 				continue;
-			snprintf(what, sizeof(what), "%s is %s", v[i].name, row);
+			snprintf(what, sizeof(what), "%s is %s", v[i].name,
+				 row);
 			near_to(measure(&d, &v[i], stream, 1),
 				cost_value(&d.costs, cost_row_find(row)), what);
 		}
@@ -279,8 +280,10 @@ static void test_mixed(void)
 			 "WHERE area = '%s' AND verdict <> 'pass'", area[i]);
 		is_i64(raw_sql(db, sql), 0, "%s: all values are right",
 		       area[i]);
-		snprintf(sql, sizeof(sql), "SELECT count(*) > 8 FROM v_verdicts "
-			 "WHERE area = '%s' AND verdict = 'pass'", area[i]);
+		snprintf(sql, sizeof(sql),
+			 "SELECT count(*) > 8 FROM v_verdicts "
+			 "WHERE area = '%s' AND verdict = 'pass'",
+			 area[i]);
 		is_i64(raw_sql(db, sql), 1, "%s: and were compared", area[i]);
 	}
 }

@@ -236,8 +236,9 @@ static void test_hash(void)
 	struct arg arg[] = { MEM(x), MEM(mixed), MEM(crc), MEM(counts) };
 
 	for (int i = 0; i < 64; i++) {
-		uint64_t v = x[i] = i ? (uint64_t)next_random() << 32 >> i % 40 |
-						next_random() :
+		uint64_t v = x[i] = i ? (uint64_t)next_random() << 32 >>
+							    i % 40 |
+						    next_random() :
 					0;
 		uint32_t c = ~0u, n = 0;
 

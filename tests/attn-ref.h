@@ -10,7 +10,7 @@
 /* How much, of which types. */
 struct attn_shape {
 	uint32_t tokens, heads, kv_heads, head, slots, positions;
-	bool heads_first; /* [slot][head][position], or [slot][position][head] */
+	bool heads_first; /* [slot][head][position], else heads are last */
 };
 
 struct attn_cache {

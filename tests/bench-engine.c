@@ -64,7 +64,8 @@ static void line(const char *weights, unsigned threads, const char *what,
 	double ours = res_median(s->ours, ROUNDS).value;
 	double limit = res_median(s->limit, ROUNDS).value;
 
-	printf("%-5s %u thread%s %-8s %8.2f tok/s %8.2f of %8.2f %-7s %5.1f %%\n",
+	printf("%-5s %u thread%s %-8s %8.2f tok/s %8.2f of %8.2f %-7s "
+	       "%5.1f %%\n",
 	       weights, threads, threads > 1 ? "s" : " ", what, ours,
 	       ours * per_token * 1e-9, limit * 1e-9, unit,
 	       100 * ours * per_token / limit);

@@ -260,8 +260,8 @@ int main(void)
 	}
 	printf("gemm: bf16, simulated, with a launch; TFLOPS (rocBLAS as "
 	       "published, wall clock)\n"
-	       "    size    ours  peak   MHz  rocBLAS   clang ratio  limit  wmma  "
-	       "configuration\n");
+	       "    size    ours  peak   MHz  rocBLAS   clang ratio  limit  "
+	       "wmma  configuration\n");
 	for (int b_trans = 1; b_trans >= 0; b_trans--)
 		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++)
 			row(&m, &object, b_trans, sizes[k]);

@@ -43,8 +43,9 @@ struct timed {
 static struct timed simulate(const struct cost_model *m, int groups,
 			      int trips)
 {
-	const struct foreign_tile t = { .family = FOREIGN_TRITON, .m = 128, .n = 128,
-				     .k = 32 };
+	const struct foreign_tile t = {
+		.family = FOREIGN_TRITON, .m = 128, .n = 128, .k = 32
+	};
 	const struct foreign_shape s = { 4096, 4096, 4096, 1 };
 	struct foreign_code g;
 	struct err e = { 0 };
@@ -73,8 +74,9 @@ static struct timed simulate(const struct cost_model *m, int groups,
 /* The kernel's code as text, without what llvm-mca cannot predict. */
 static int write_text(const char *path)
 {
-	const struct foreign_tile t = { .family = FOREIGN_TRITON, .m = 128, .n = 128,
-				     .k = 32 };
+	const struct foreign_tile t = {
+		.family = FOREIGN_TRITON, .m = 128, .n = 128, .k = 32
+	};
 	const struct foreign_shape s = { 4096, 4096, 4096, 1 };
 	struct isa_target target = { ISA_GFX11, 32, false };
 	FILE *f = fopen(path, "w");

@@ -8,8 +8,8 @@
  *     without a device, which has no checks to be switched off.
  *
  * Real time, since threads are what is measured: a trial is short, all are run
- * in turns, and the best of many counts.  A host that is busy otherwise gives no
- * second core, which the plain C loop shows; the CPU time of an instruction
+ * in turns, and the best of many counts.  A host that is busy otherwise gives
+ * no second core, which the plain C loop shows; the CPU time of an instruction
  * with two threads, against that with one, tells even then what they cost each
  * other: 2 divided by it is the gain on an idle host.
  */

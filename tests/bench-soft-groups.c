@@ -20,7 +20,8 @@ struct group {
 /*
  * v0: 4 * lane; v1: 16 * lane; v2, v3: address of X_VA + 4 * lane; v4: 64
  * times a permutation of the lanes; v10 to v19: floats; v20: 0; v21: lane;
- * v50 and up: pairs of halves; others: free.  s[2:3]: X_VA; s[8:11]: a buffer of it.
+ * v50 and up: pairs of halves; others: free.  s[2:3]: X_VA; s[8:11]: a buffer
+ * of it.
  */
 static const struct group groups[] = {
 	{ "f32", "v_fma_f32 v30, v10, v11, v12\n"

@@ -26,7 +26,7 @@ enum {
 	CODE_VA = 0x10000,
 	X_VA = 0x40000000,
 	Y_VA = 0x80000000,
-	STREAM_BYTES = 8 << 20, /* of x and of y: beyond the caches near a core */
+	STREAM_BYTES = 8 << 20, /* of x and of y: beyond a core's caches */
 	VALU_LOOPS = 400000,
 	STREAM_LOOPS = STREAM_BYTES / 128, /* 32 floats each */
 	GEMM_K = 2048,	/* inner dimension */
@@ -495,7 +495,9 @@ static void run(struct machine *m, int threads, struct table *t)
 int main(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	int threads = cpus < 1 ? 1 : cpus > MAX_THREADS ? MAX_THREADS : (int)cpus;
+	int threads = cpus < 1		 ? 1 :
+		      cpus > MAX_THREADS ? MAX_THREADS :
+					   (int)cpus;
 	struct machine *m = xcalloc((size_t)threads, sizeof(*m));
 	static struct code code[JOBS];
 	struct err e = { 0 };

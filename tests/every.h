@@ -27,7 +27,7 @@ static inline bool chance(unsigned percent)
 	return rnd() % 100 < percent;
 }
 
-/* --------------------------------------------------------------- values ---- */
+/* -------------------------------------------------------------- values ---- */
 
 static const uint32_t special16[] = {
 	0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x83ff, 0x3c00, 0xbc00,
@@ -93,7 +93,7 @@ static inline uint64_t value_of(const struct isa_type_info *t)
 	return number(bits);
 }
 
-/* --------------------------------------------------------------- states ---- */
+/* -------------------------------------------------------------- states ---- */
 
 struct state {
 	uint32_t v[2][REGS][SOFT_LANES];
@@ -143,7 +143,8 @@ static inline void fill_operand(struct state *s, const struct isa_operand *o)
 		}
 }
 
-static inline void fill_state(struct state *s, const struct isa_inst *in, int wave)
+static inline void fill_state(struct state *s, const struct isa_inst *in,
+			      int wave)
 {
 	memset(s, 0, sizeof(*s));
 	for (int r = 0; r < REGS; r++)

@@ -75,7 +75,8 @@ static bool read_answers(const char *path, struct sample *s, int n)
 		p[strcspn(p, "\n")] = 0;
 		if (remark)
 			*remark = 0;
-		for (size_t k = strlen(p); k && isspace((unsigned char)p[k - 1]);)
+		for (size_t k = strlen(p);
+		     k && isspace((unsigned char)p[k - 1]);)
 			p[--k] = 0;
 		if (is_marker(p, at + 1)) {
 			at++;
@@ -249,7 +250,8 @@ static void blank_vgprs(char *s)
 			depth -= *p++ == ']';
 			continue;
 		}
-		if (p[0] != 'v' || !(p[1] == '[' || isdigit((unsigned char)p[1]))) {
+		if (p[0] != 'v' ||
+		    !(p[1] == '[' || isdigit((unsigned char)p[1]))) {
 			*out++ = *p++;
 			continue;
 		}

@@ -29,7 +29,7 @@ struct ref_lane {
 	long double tolerance;
 };
 
-/* ------------------------------------------------------------- integers ---- */
+/* ------------------------------------------------------------ integers ---- */
 
 static inline int64_t s64(uint64_t u)
 {
@@ -236,7 +236,8 @@ static inline uint64_t dot_int(uint64_t a, uint64_t b, uint64_t c, int bits,
 	int64_t sum = is_signed ? s32(c) : s64(c), wrap = INT64_C(1) << bits;
 
 	for (int i = 0; i < 32; i += bits) {
-		int64_t x = s64(a >> i) & (wrap - 1), y = s64(b >> i) & (wrap - 1);
+		int64_t x = s64(a >> i) & (wrap - 1),
+			y = s64(b >> i) & (wrap - 1);
 
 		x -= sa && x >= wrap / 2 ? wrap : 0;
 		y -= sb && y >= wrap / 2 ? wrap : 0;
@@ -245,7 +246,7 @@ static inline uint64_t dot_int(uint64_t a, uint64_t b, uint64_t c, int bits,
 	return fit(sum, 32, is_signed, clamp);
 }
 
-/* --------------------------------------------------------------- floats ---- */
+/* -------------------------------------------------------------- floats ---- */
 
 static inline bool zero32(uint64_t u)
 {
@@ -427,7 +428,7 @@ static inline uint64_t frexp_mant(const struct ref_fmt *f, uint64_t u)
 	return ref_scale(f, u, (int)-frexp_exp_of(f, u), REF_EVEN);
 }
 
-/* ------------------------------------------------------------- division ---- */
+/* ------------------------------------------------------------ division ---- */
 
 static inline int biased(const struct ref_fmt *f, uint64_t u)
 {
@@ -528,7 +529,7 @@ static inline uint64_t trig_preop(uint64_t x, uint64_t segment)
 	return ref_store(&F64, r, REF_EVEN);
 }
 
-/* --------------------------------------------------------- dot products ---- */
+/* -------------------------------------------------------- dot products ---- */
 
 /* 2^e as the exponent field has it: a denormal's is that of the smallest. */
 static inline long double magnitude(const struct ref_fmt *f, uint64_t u)
@@ -585,7 +586,7 @@ static inline uint64_t dot2_chain(const struct ref_fmt *f, struct ref_lane *l,
 	return c;
 }
 
-/* ------------------------------------------------------ transcendentals ---- */
+/* ----------------------------------------------------- transcendentals ---- */
 
 static inline uint64_t trans(const struct ref_fmt *f, uint64_t a, long double v)
 {

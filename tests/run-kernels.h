@@ -124,8 +124,8 @@ static inline void show_stderr(void)
 	buf_fini(&b);
 }
 
-static inline bool run(const char *object, const char *kernel, const char *options,
-		const struct arg *arg, int n)
+static inline bool run(const char *object, const char *kernel,
+		       const char *options, const struct arg *arg, int n)
 {
 	int status = run_status(object, kernel, options, arg, n);
 	bool good = ok(status == 0 && read_back(arg, n), "%s: %s runs", label,

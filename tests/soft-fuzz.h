@@ -1,7 +1,8 @@
 /*
  * soft-fuzz - any bytes as a program for the emulator: what decodes runs on a
  * workgroup of one or two waves, in small memory, twice: once in its fast form,
- * and once one instruction at a time, which never has one; registers, memory, LDS, scratch, faults and counters must agree.
+ * and once one instruction at a time, which never has one; registers, memory,
+ * LDS, scratch, faults and counters must agree.
  *
  *	soft_fuzz_run(&z, data, size_bytes);	// false after diagnostics
  *
@@ -100,7 +101,7 @@ static inline void fuzz_connect(struct soft_fuzz *z)
 	}
 }
 
-/* ---------------------------------------------------------------- state ---- */
+/* --------------------------------------------------------------- state ---- */
 
 static inline uint32_t fuzz_word(struct isa_gen_state *g)
 {
@@ -207,7 +208,7 @@ static inline void fuzz_state(struct soft_fuzz *z, const uint8_t *head)
 	memset(z->scratch, 0x5a, sizeof(z->scratch));
 }
 
-/* ----------------------------------------------------------------- code ---- */
+/* ---------------------------------------------------------------- code ---- */
 
 /* Are all its operands single halves?  Bit 7 of a register then means one. */
 static inline bool fuzz_halves(const struct isa_inst *in)
@@ -358,7 +359,7 @@ static inline void fuzz_code(struct soft_fuzz *z, int wave, const uint8_t *data,
 	}
 }
 
-/* ------------------------------------------------------------------ run ---- */
+/* ----------------------------------------------------------------- run ---- */
 
 /* Waves take turns from barrier to barrier, so that both runs interleave so. */
 static inline void fuzz_go(struct soft_fuzz *z, uint64_t slice)

@@ -213,8 +213,8 @@ static inline struct val gen_int_op(struct gen *g, enum dsl_type t)
 	uint32_t op = gen_below(g, g->parts & GEN_DIVIDE ? 13 : 11);
 
 	if (gen_one_in(g, 6))
-		return dsl_unary(DSL_AT, one[gen_below(g, t == DSL_I64 ? 2 : 5)],
-				 a);
+		return dsl_unary(DSL_AT,
+				 one[gen_below(g, t == DSL_I64 ? 2 : 5)], a);
 	if (gen_one_in(g, 20) && t == DSL_I32)
 		return DOT4(a, b, gen_any(g, t));
 	if (t == DSL_I64 && op == 10)
@@ -286,8 +286,9 @@ static inline struct val gen_pair(struct gen *g)
 
 		v[j] = dsl_pack(g->k, &two);
 	}
-	r = dsl_emit2(g->k, real ? on_float[gen_below(g, ARRAY_SIZE(on_float))] :
-				   on_int[gen_below(g, ARRAY_SIZE(on_int))],
+	r = dsl_emit2(g->k,
+		      real ? on_float[gen_below(g, ARRAY_SIZE(on_float))] :
+			     on_int[gen_below(g, ARRAY_SIZE(on_int))],
 		      t, v[0], v[1]);
 	if (real)
 		return dsl_unpack(g->k, DSL_F16, r);

@@ -241,7 +241,8 @@ static bool predict(struct list *l, int i, const struct cost_model *m,
 	struct foreign_shape s = { row->m, row->n, row->k, row->split_k };
 
 	for (int k = 0; k < i; k++)
-		if (l->v[k].class != FOREIGN_PAIRS && same_code(&l->v[k], row)) {
+		if (l->v[k].class != FOREIGN_PAIRS &&
+		    same_code(&l->v[k], row)) {
 			row->guess = l->v[k].guess;
 			row->predicted_s = l->v[k].predicted_s;
 			return true;

@@ -8,8 +8,8 @@
  *   source, gpu, kernel, M, N, K, config, metric, value, unit, notes
  *
  * Rows are used by class:
- *   gemm	 random operands and a known tile ("reliability=good"), as times;
- *		 and tiles of 16 in K of "medium" ones in groups of two
+ *   gemm	 random operands and a known tile ("reliability=good"), as
+ *		 times; and tiles of 16 in K of "medium" ones in groups of two
  *		 configurations and more of one size by one author, as ratios:
  *		 the group's times are scaled so that its training rows fit in
  *		 the mean, for neither clock nor operands are known

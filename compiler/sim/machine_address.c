@@ -138,7 +138,8 @@ static bool lds(struct machine_code *c, const struct machine *m,
 	const struct isa_operand *v = slot(in, ISA_SLOT_VADDR);
 	const char *name = isa_op_info(in->op)->name;
 	bool two = strstr(name, "_2addr") != NULL;
-	uint32_t unit = out->access_bytes * (strstr(name, "_stride64") ? 64 : 1);
+	uint32_t unit =
+		out->access_bytes * (strstr(name, "_stride64") ? 64 : 1);
 	uint32_t first = in->f[ISA_F_OFFSET0], second = in->f[ISA_F_OFFSET1];
 
 	if (!v || v->kind != ISA_K_VGPR || !known_vgpr(c, m, v->reg, 1))

@@ -128,7 +128,8 @@ static void compute32(enum isa_op op, int half, const struct sources *s,
 static void computef(enum isa_op op, const struct sources *s, uint32_t *out)
 {
 	for (int l = 0; l < MACHINE_HALF; l++) {
-		float a = f32_value(s->v[0][0][l]), b = f32_value(s->v[1][0][l]);
+		float a = f32_value(s->v[0][0][l]),
+		      b = f32_value(s->v[1][0][l]);
 		float c = f32_value(s->v[2][0][l]), d = f32_value(s->old[l]);
 		float r = 0;
 
@@ -292,7 +293,8 @@ void machine_write(const struct machine_code *c, struct machine *m,
 			to[l] = exec >> l & 1 ? val->v[k][l] : to[l];
 	}
 	mask = (val->mask[0] | (uint64_t)val->mask[1] << 32) & exec;
-	if (h->form == MACHINE_CMP && h->mask_out == MACHINE_NONE) { /* v_cmpx */
+	if (h->form == MACHINE_CMP && h->mask_out == MACHINE_NONE) {
+		/* v_cmpx */
 		m->s[ISA_R_EXEC_LO] = (uint32_t)mask;
 		m->s[ISA_R_EXEC_HI] = (uint32_t)(mask >> 32);
 	} else if (h->mask_out != MACHINE_NONE) {

@@ -47,8 +47,10 @@ static void gpu(const struct show_sim *s, FILE *out)
 
 	if (!g)
 		return;
-	fprintf(out, "  whole GPU       %llu workgroups on %d WGPs, %d at "
-		"once, %.0f rounds: %.3f us and %.2f us of launch (limit: %s)\n",
+	fprintf(out,
+		"  whole GPU       %llu workgroups on %d WGPs, %d at "
+		"once, %.0f rounds: %.3f us and %.2f us of launch "
+		"(limit: %s)\n",
 		(unsigned long long)g->groups, g->wgps, g->groups_per_wgp,
 		g->full_rounds, g->time_s * 1e6, g->launch_s * 1e6, g->limit);
 }

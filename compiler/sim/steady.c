@@ -10,8 +10,8 @@
  * pipes, bytes) grows as it did since the last look.  Workgroups that compete
  * for a pipe drift against each other; if their paces only differ a little,
  * and all together are as fast as before, time jumps by a few times what was
- * looked at, half-way at most, and they are looked at again.  Where it does not get steady N
- * grows, and in the end all is simulated.
+ * looked at, half-way at most, and they are looked at again.  Where it does not
+ * get steady, N grows, and in the end all is simulated.
  *
  * That is sound for loops whose trips cost the same: the sources' addresses
  * move on, but caches that would fill beyond the trips that were looked at are

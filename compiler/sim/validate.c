@@ -379,8 +379,10 @@ static bool store_rows(const struct validate *o, const struct rows *r,
 		return false;
 	res_batch_begin(db);
 	for (size_t i = 0; ok && i < r->n; i++)
-		ok = store_row(db, run, &r->v[i], i, !strcmp(r->v[i].set, "traces")
-				       ? o->traces : o->perf, e);
+		ok = store_row(db, run, &r->v[i], i,
+			       !strcmp(r->v[i].set, "traces") ? o->traces :
+								o->perf,
+			       e);
 	ok = ok && res_batch_end(db, e);
 	return ok && res_run_finish(db, run, RES_COMPLETE, 0, NULL, e);
 }

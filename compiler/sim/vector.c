@@ -96,7 +96,8 @@ static bool parse_events(struct vector *v, json_t *events, const char *where,
 		const char *type = json_string_value(json_array_get(j, 1));
 
 		json_int_t wave = json_integer_value(json_array_get(j, 2));
-		if (type && !strcmp(type, "I") && !add_event(v, j, &r, where, e))
+		if (type && !strcmp(type, "I") &&
+		    !add_event(v, j, &r, where, e))
 			return false;
 		if (type && !strcmp(type, "END") && wave >= 0 && wave < SLOTS)
 			r.wave[wave] = 0;

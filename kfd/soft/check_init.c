@@ -116,8 +116,8 @@ static void sink_vgpr(struct actor *a, int reg, int n, const char *what)
 
 			if (!bad)
 				continue;
-			check_uninit(a, h * SOFT_LANES + __builtin_ctz(bad), what,
-			     &a->sw->vorigin[r]);
+			check_uninit(a, h * SOFT_LANES + __builtin_ctz(bad),
+				     what, &a->sw->vorigin[r]);
 			*m |= bad;
 		}
 }

@@ -184,8 +184,8 @@ static void run_salu(struct actor *a)
 	for (int i = 0; i < in->n_opnd; i++)
 		if (in->opnd[i].role & ISA_DST &&
 		    in->opnd[i].kind == ISA_K_SGPR)
-			check_write_scalar(a, in->opnd[i].reg, in->opnd[i].dwords,
-				     &r);
+			check_write_scalar(a, in->opnd[i].reg,
+					   in->opnd[i].dwords, &r);
 }
 
 void check_scalar(struct actor *a)

@@ -30,7 +30,8 @@ static struct lanes valid_lanes(const struct actor *a)
 			       { .kind = ORIGIN_NONE } };
 }
 
-static void spoil(struct lanes *l, const struct lanes *by, const struct actor *a)
+static void spoil(struct lanes *l, const struct lanes *by,
+		  const struct actor *a)
 {
 	if (!l->from.kind && !covers(a, by))
 		l->from = by->from;

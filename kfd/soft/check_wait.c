@@ -161,8 +161,9 @@ void check_hazards(struct actor *a)
 						u->reg[k].reg,
 						u->reg[k].count);
 
-			if (reg < 0 || (same_order(a->s, p) &&
-					(!reads || merges(a->s, u->reg[k].role))))
+			if (reg < 0 ||
+			    (same_order(a->s, p) &&
+			     (!reads || merges(a->s, u->reg[k].role))))
 				continue;
 			hazard(a, p, reg, reads);
 			p->file = 0; /* told once */

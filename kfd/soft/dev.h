@@ -225,8 +225,8 @@ struct soft_dev {
 	struct soft_watch *sites;  /* decodes for the model: watch, or own */
 	uint64_t n_timed;	   /* atomic: dispatches that it was given */
 	struct soft_inject_state *inject; /* atomic: NULL = behaves well */
-	uint64_t paused_until_ns; /* atomic: all queues are evicted until then */
-	uint64_t evicted_ns; /* atomic: for so long they ever were, or will be */
+	/* Atomic: all queues are evicted until then; for so long they were. */
+	uint64_t paused_until_ns, evicted_ns;
 };
 
 /* ---------------------------------------------------------- device.c ---- */

@@ -83,7 +83,8 @@ struct soft_uop {
 /* Decoded instructions by address; private to one host thread. */
 struct soft_code_cache;
 struct soft_code_cache *soft_code_cache_new(void);
-void soft_code_cache_reset(struct soft_code_cache *c); /* code may have changed */
+/* Code may have changed. */
+void soft_code_cache_reset(struct soft_code_cache *c);
 void soft_code_cache_free(struct soft_code_cache *c);
 /* Execute every instruction by its handler: what the fast form is measured
  * and tested against. */

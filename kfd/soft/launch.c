@@ -262,7 +262,8 @@ static struct soft_indices take_new(struct soft_dispatch *dp)
 	/* All threads shall have work until the end. */
 	share = (dp->l.total - dp->next) / (4 * d->o.threads);
 	n = n < share ? n : share;
-	if (n > 1 && !dp->started && !d->watch && dp->n_back < SOFT_BACK_MAX / 2)
+	if (n > 1 && !dp->started && !d->watch &&
+	    dp->n_back < SOFT_BACK_MAX / 2)
 		x.end = dp->next + n;
 	dp->next = x.end;
 	return x;

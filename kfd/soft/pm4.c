@@ -400,10 +400,11 @@ bool soft_stream_ready(struct soft_queue *q)
 	if (bell != q->doorbell_seen) {
 		q->doorbell_seen = bell;
 		/* Programs that wrap their write pointer at the ring's end. */
-		q->stream_end = bell < q->read_index ?
-					q->read_index + ((bell - q->read_index) &
-							 (ring - 1)) :
-					bell;
+		q->stream_end =
+			bell < q->read_index ?
+				q->read_index +
+					((bell - q->read_index) & (ring - 1)) :
+				bell;
 	}
 	return q->read_index != q->stream_end || (q->pm4 && q->pm4->depth);
 }

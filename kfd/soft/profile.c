@@ -8,7 +8,8 @@
 
 static const char *const pipe_name[ISA_PIPE_COUNT] = {
 	[ISA_PIPE_SALU] = "scalar",	   [ISA_PIPE_SMEM] = "scalar memory",
-	[ISA_PIPE_VALU] = "vector",	   [ISA_PIPE_VALU64] = "vector, 2 passes",
+	[ISA_PIPE_VALU] = "vector",
+	[ISA_PIPE_VALU64] = "vector, 2 passes",
 	[ISA_PIPE_QUARTER] = "vector, 4 passes",
 	[ISA_PIPE_TRANS] = "transcendental",
 	[ISA_PIPE_TRANS64] = "transcendental f64",
@@ -16,7 +17,8 @@ static const char *const pipe_name[ISA_PIPE_COUNT] = {
 	[ISA_PIPE_LDS] = "LDS",		   [ISA_PIPE_LDSDIR] = "LDS direct",
 	[ISA_PIPE_FLAT] = "flat memory",   [ISA_PIPE_VMEM] = "vector memory",
 	[ISA_PIPE_EXPORT] = "export",	   [ISA_PIPE_BRANCH] = "branch",
-	[ISA_PIPE_MSG] = "message",	   [ISA_PIPE_SPECIAL] = "wait and other",
+	[ISA_PIPE_MSG] = "message",
+	[ISA_PIPE_SPECIAL] = "wait and other",
 };
 
 static int by_pc(const void *a, const void *b)

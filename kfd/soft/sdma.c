@@ -142,7 +142,7 @@ static enum soft_done write_linear(struct soft_queue *q, const struct packet *p)
 	return SOFT_DONE;
 }
 
-/* ------------------------------------------------- fences, waits, atomics -- */
+/* ------------------------------------------------ fences, waits, atomics -- */
 
 static enum soft_done fence(struct soft_queue *q, const struct packet *p)
 {

@@ -1,8 +1,8 @@
 /*
  * kfd/soft/step_cross.h - instructions that move lanes at will, as steps.
  *
- * Private to step_cross.c and step_cross_simd.c.  b is the plane that is read, d
- * the one that is written.
+ * Private to step_cross.c and step_cross_simd.c.  b is the plane that is
+ * read, d the one that is written.
  */
 #ifndef T0_KFD_SOFT_STEP_CROSS_H
 #define T0_KFD_SOFT_STEP_CROSS_H

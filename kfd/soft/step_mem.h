@@ -1,18 +1,19 @@
 /*
  * kfd/soft/step_mem.h - memory instructions as steps (step.h).
  *
- * Private to step_mem.c, step_mem_simd.c and step_move_simd.c.  A step moves the lanes of an
- * instruction at once if all their addresses lie in one mapping (or in LDS, in
- * scratch, in the range of a buffer) and nothing is wrong with them; whatever
- * is unusual is left to the handler, which has touched nothing yet.
+ * Private to step_mem.c, step_mem_simd.c and step_move_simd.c.  A step moves
+ * the lanes of an instruction at once if all their addresses lie in one mapping
+ * (or in LDS, in scratch, in the range of a buffer) and nothing is wrong with
+ * them; whatever is unusual is left to the handler, which has touched nothing
+ * yet.
  *
  * Fields of such a step: a and d are the planes of the address and of the data,
  * b the function that moves (soft_move_fn), c the scalar register of the
  * address, imm the offset, mods[0] the bytes of a lane and mods[1] what the
  * mapping must allow (enum soft_mem_flag).  LDS instructions with two addresses
  * have the second offset in the low half of c, its data plane in the high one.
- * Of atomics b is the operation (soft_atomic_fn), mods[2] whether the old values
- * go to VGPR mask_in.
+ * Of atomics b is the operation (soft_atomic_fn), mods[2] whether the old
+ * values go to VGPR mask_in.
  */
 #ifndef T0_KFD_SOFT_STEP_MEM_H
 #define T0_KFD_SOFT_STEP_MEM_H

@@ -156,7 +156,7 @@ PLACE(at_buffer)
 	return reach(w, s, at, bytes, p, &r);
 }
 
-/* ------------------------------------------------------ LDS and scratch ---- */
+/* ----------------------------------------------------- LDS and scratch ---- */
 
 static inline bool in_lds(const struct soft_wave *w, const uint32_t *off,
 			  uint32_t imm, uint32_t bytes, uint32_t exec)
@@ -211,7 +211,7 @@ PLACE(at_scratch)
 	return true;
 }
 
-/* ---------------------------------------------------------------- steps ---- */
+/* --------------------------------------------------------------- steps ---- */
 
 /* Both addresses of a lane before the next lane's, as in the handler. */
 static inline void store_pairs(const struct soft_move *m, uint8_t *other,
@@ -274,7 +274,7 @@ ALWAYS bool move_all(struct soft_wave *w, const struct soft_step *s,
 	return true;
 }
 
-/* -------------------------------------------------------------- atomics ---- */
+/* ------------------------------------------------------------- atomics ---- */
 
 static inline bool is_aligned(const struct placed *p, uint32_t bytes)
 {
@@ -367,7 +367,7 @@ ALWAYS bool modify_all(struct soft_wave *w, const struct soft_step *s,
 	return true;
 }
 
-/* ---------------------------------------------------------------- table ---- */
+/* --------------------------------------------------------------- table ---- */
 
 /* X(where, name, flag): flag is `two` of moves and `lds` of atomics. */
 #define ALL_MOVES(X)                                                           \

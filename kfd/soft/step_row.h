@@ -1,6 +1,6 @@
 /*
- * kfd/soft/step_row.h - steps for any row of valu.def and vop3.def, and for what
- * comes before and after one.
+ * kfd/soft/step_row.h - steps for any row of valu.def and vop3.def, and for
+ * what comes before and after one.
  *
  * Private to step_valu.c and step_row_simd.c.  Rows that have a step of their
  * own (valu_step.h) need these only for operands that have to be prepared; a
@@ -32,7 +32,8 @@ struct soft_row_steps {
 	soft_step_fn *signs;
 	/*
 	 * The plane of b to the plane at a, lane i from lane c[i]; d is the
-	 * struct soft_step_dpp.  EXEC has the lanes to be written until dpp_end.
+	 * struct soft_step_dpp.  EXEC has the lanes to be written until
+	 * dpp_end.
 	 */
 	soft_step_fn *dpp, *dpp_end;
 	/*

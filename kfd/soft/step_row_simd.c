@@ -22,7 +22,7 @@
 		struct soft_wave *w, const struct soft_step *s,              \
 		const uintptr_t *base)
 
-/* ------------------------------------------------------------- operands ---- */
+/* ------------------------------------------------------------ operands ---- */
 
 STEP(spread)
 {
@@ -71,7 +71,7 @@ STEP(signs)
 	SOFT_NEXT(w, s, base);
 }
 
-/* ------------------------------------------------------------------ DPP ---- */
+/* ----------------------------------------------------------------- DPP ---- */
 
 /* Bit i: bit from[i] of m. */
 static inline uint32_t permute_bits(uint32_t m, const uint32_t *from)
@@ -132,7 +132,7 @@ STEP(dpp_end)
 	SOFT_NEXT(w, s, base);
 }
 
-/* ----------------------------------------------------------------- rows ---- */
+/* ---------------------------------------------------------------- rows ---- */
 
 static inline void row(struct soft_wave *w, const struct soft_step *s,
 		       const uintptr_t *base, bool finish, uint32_t *d)

@@ -31,7 +31,7 @@ static void spread(uint32_t *p, uint32_t v)
 	LANES(i) p[i] = v;
 }
 
-/* -------------------------------------------------------------- operands ---- */
+/* ------------------------------------------------------------ operands ---- */
 
 /* Where an operand is: a plane from its base. */
 struct place {
@@ -190,7 +190,7 @@ static bool place_source(struct soft_maker *m, const struct plan *p,
 	return plane;
 }
 
-/* ------------------------------------------------------------------ DPP ---- */
+/* ----------------------------------------------------------------- DPP ---- */
 
 /* The lanes of DPP, found by moving their numbers. */
 static bool add_dpp(struct soft_maker *m, struct plan *p, struct place *at)
@@ -228,7 +228,7 @@ static bool add_dpp(struct soft_maker *m, struct plan *p, struct place *at)
 	return true;
 }
 
-/* ----------------------------------------------------------------- plans ---- */
+/* --------------------------------------------------------------- plans ---- */
 
 /* Sort the operands as valu.c does; false: not what a step can do. */
 static bool plan_operands(struct plan *p)

@@ -13,9 +13,9 @@
  *   finish   omod, clamp, flush; lanes in x->exec are written back.
  *
  * Lane functions are in files *_simd.c, which are compiled three times, for
- * x86-64-v2, -v3 and -v4, with SIMD_LEVEL defined as v2, v3 or v4.  Write simple
- * loops over SOFT_LANES with LANES(i); gcc -O3 vectorises them.  All three must
- * give the same bits: no contraction, no libm beyond what IEEE 754 defines
+ * x86-64-v2, -v3 and -v4, with SIMD_LEVEL defined as v2, v3 or v4.  Write
+ * simple loops over SOFT_LANES with LANES(i); gcc -O3 vectorises them.  All
+ * must give the same bits: no contraction, no libm beyond what IEEE 754 defines
  * exactly (sqrt, fma, rint).  Rows of valu.def and vop3.def (each explained at
  * its head) make both the functions and the tables.
  *

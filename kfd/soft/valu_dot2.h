@@ -160,7 +160,7 @@ static inline uint32_t soft_dot2_bf16(uint32_t a, uint32_t b, uint32_t c)
 		soft_dot2_product(a >> 16, b >> 16, 7, 127), c);
 }
 
-/* --------------------------------------------------------- whole planes ---- */
+/* -------------------------------------------------------- whole planes ---- */
 
 /*
  * The same without branches and in 32 bits, so that loops over lanes become

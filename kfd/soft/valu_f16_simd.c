@@ -74,7 +74,8 @@ static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c,
 		unsigned round = soft_round16(x->mode); \
 		bool ovfl = soft_ovfl16(x->mode); \
 \
-		if (soft_plain16(x->mode) && soft_fma16_plane(pa, pb, pc, 0, pd)) \
+		if (soft_plain16(x->mode) && \
+		    soft_fma16_plane(pa, pb, pc, 0, pd)) \
 			return; \
 		LANES(i) pd[i] = fma_f16(pa[i], pb[i], pc[i], round, ovfl); \
 		fix_nan16(x, 3, 0); \

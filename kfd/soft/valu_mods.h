@@ -50,7 +50,8 @@ static inline void mods_flush_plane(enum isa_type type, uint32_t *p)
 }
 
 /* VOP3P: each half of the operand is chosen and negated by itself. */
-static inline void mods_select(unsigned mods, const uint32_t *src, uint32_t *tmp)
+static inline void mods_select(unsigned mods, const uint32_t *src,
+			       uint32_t *tmp)
 {
 	int low = mods & ISA_M_HI ? 16 : 0, high = mods & ISA_M_HI_HI ? 16 : 0;
 	uint32_t flip = (mods & ISA_M_NEG ? 0x8000 : 0) |
@@ -172,9 +173,9 @@ static inline void mods_scale(enum isa_type type, int omod, uint32_t *d)
 		LANES(i)
 		d[i] = soft_f16_from_f32(
 			soft_f32_from_f16(d[i]) * by[omod] + 0.0f, 0, false);
-	else if (type == ISA_T_F64)
-		LANES(i)
-	soft_put64(d, i, f64_bits(f64_value(soft_get64(d, i)) * by[omod] + 0.0));
+		else if (type == ISA_T_F64) LANES(i) soft_put64(
+			d, i,
+			f64_bits(f64_value(soft_get64(d, i)) * by[omod] + 0.0));
 }
 
 static inline void mods_finish(const struct isa_inst *in, enum isa_type type,

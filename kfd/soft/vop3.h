@@ -8,8 +8,8 @@
  *
  * NaN: the first NaN among the sources in the order of the text, made quiet;
  * an invalid operation gives the default NaN, which is negative (as in
- * valu_shapes.h).  The host's own choice depends on how the compiler ordered the operands, so every
- * NaN is settled by nan_any() or nan_f64().
+ * valu_shapes.h).  The host's own choice depends on how the compiler ordered
+ * the operands, so every NaN is settled by nan_any() or nan_f64().
  */
 #ifndef T0_KFD_SOFT_VOP3_H
 #define T0_KFD_SOFT_VOP3_H
@@ -22,7 +22,7 @@
 #define F64_INF 0x7ff0000000000000ull
 #define F64_SIGN 0x8000000000000000ull
 
-/* ------------------------------------------------------------ expansion ---- */
+/* ----------------------------------------------------------- expansion ---- */
 
 /* Prologue of every row's function; unused variables cost nothing. */
 #define ROW_IN(x)                                                    \
@@ -55,7 +55,7 @@
 #define ROW_U3(name, expr) WORD_ROW(name, LOAD_U3, expr)
 #define ROW_FN(name, expr)
 
-/* ------------------------------------------------------------- integers ---- */
+/* ------------------------------------------------------------ integers ---- */
 
 static inline uint32_t lo(uint32_t u)
 {
@@ -134,7 +134,7 @@ static inline uint32_t mad_u32(uint64_t product, uint32_t c, bool clamp)
 	return clamp && v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
-/* --------------------------------------------------------------- floats ---- */
+/* -------------------------------------------------------------- floats ---- */
 
 static inline bool is_nan_any(uint32_t u, uint32_t inf)
 {
@@ -245,7 +245,7 @@ static inline uint32_t max_any(uint32_t a, uint32_t b, bool ieee, uint32_t inf)
 	return pick_any(order_any(a) > order_any(b) ? a : b, a, b, ieee, inf);
 }
 
-/* --------------------------------------------------------- vop3_exact.c ---- */
+/* -------------------------------------------------------- vop3_exact.c ---- */
 
 /* A binary floating-point format, for arithmetic that runs on its bits. */
 struct soft_format {

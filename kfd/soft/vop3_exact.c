@@ -8,7 +8,7 @@ const struct soft_format soft_format_f16 = { 10, 31, 15 };
 const struct soft_format soft_format_f32 = { 23, 255, 127 };
 const struct soft_format soft_format_f64 = { 52, 2047, 1023 };
 
-/* ------------------------------------------------------- fused multiply ---- */
+/* ------------------------------------------------------ fused multiply ---- */
 
 typedef unsigned __int128 u128;
 
@@ -97,7 +97,8 @@ static double round_wide(const struct soft_format *f, struct wide v,
 	int last = v.exp + TOP - f->mant_bits, min = 1 - f->bias - f->mant_bits;
 	int drop = (last > min ? last : min) - v.exp;
 	u128 kept = drop > 127 ? 0 : v.m >> drop;
-	u128 twice = drop > 127 ? 1 : shift_sticky(v.m << 1, drop - 1) - 4 * kept;
+	u128 twice = drop > 127 ? 1 :
+				  shift_sticky(v.m << 1, drop - 1) - 4 * kept;
 	uint64_t m = (uint64_t)kept;
 	double r;
 
@@ -138,7 +139,7 @@ double soft_fma_scaled(const struct soft_format *to, double a, double b,
 	return round_wide(to, sum, round);
 }
 
-/* ------------------------------------------------------------- division ---- */
+/* ------------------------------------------------------------ division ---- */
 
 struct parts {
 	uint64_t mag; /* without the sign */
@@ -271,7 +272,7 @@ uint64_t soft_div_fixup(const struct soft_format *f, uint64_t s0, uint64_t s1,
 	return sign | q.mag;
 }
 
-/* --------------------------------------------------- argument reduction ---- */
+/* -------------------------------------------------- argument reduction ---- */
 
 /*
  * The first 1201 bits of 2/pi after the binary point, most significant first.

@@ -3,7 +3,7 @@
  */
 #include "kfd/soft/vop3.h"
 
-/* -------------------------------------------------------------- helpers ---- */
+/* ------------------------------------------------------------- helpers ---- */
 
 static inline uint32_t min32(uint32_t a, uint32_t b, bool ieee)
 {
@@ -45,7 +45,9 @@ static inline uint32_t med3(uint32_t a, uint32_t b, uint32_t c, bool ieee,
 	return nan ? min_any(min_any(a, b, ieee, inf), c, ieee, inf) : r;
 }
 
-/* The face of a cube map: the axis of largest magnitude, z before y before x. */
+/*
+ * The face of a cube map: the axis of largest magnitude, z before y before x.
+ */
 enum axis { AXIS_X, AXIS_Y, AXIS_Z };
 
 static inline enum axis cube_axis(float x, float y, float z)
@@ -133,7 +135,10 @@ static inline uint32_t to_u8(float f, uint32_t mode)
 	float up = __builtin_ceilf(f), down = __builtin_floorf(f);
 	float zero = __builtin_truncf(f), even = __builtin_rintf(f);
 	unsigned round = mode & 3;
-	float r = round == 0 ? even : round == 1 ? up : round == 2 ? down : zero;
+	float r = round == 0 ? even :
+		  round == 1 ? up :
+		  round == 2 ? down :
+			       zero;
 
 	r = r > 0 ? r : 0;
 	return (uint32_t)(int32_t)(r < 255 ? r : 255);
@@ -158,7 +163,7 @@ static inline uint32_t norm(float f, float low, double scale)
 	return (uint32_t)(int32_t)__builtin_rint(f * scale);
 }
 
-/* --------------------------------------------------------- rows by kind ---- */
+/* -------------------------------------------------------- rows by kind ---- */
 
 /* NaNs are rare: a second pass settles them where there are any. */
 static __attribute__((noinline)) void settle_f32(struct soft_lanes *x, int n)
@@ -280,7 +285,7 @@ ROW(v_max_f64)
 	}
 }
 
-/* ------------------------------------------------------------- division ---- */
+/* ------------------------------------------------------------ division ---- */
 
 /* Of a float whose magnitude is from 2^-40 to 2^40. */
 static inline uint32_t is_middling(uint32_t u)
@@ -431,7 +436,7 @@ ROW(v_fma_f16)
 	pd[i] = fma_f16(pa[i] << 16, pb[i] << 16, pc[i] << 16, x->mode);
 }
 
-/* --------------------------------------------------------- dot products ---- */
+/* -------------------------------------------------------- dot products ---- */
 
 /* c + low products, then + high products: two fused steps, each rounded. */
 ROW(v_dot2_f16_f16)
@@ -464,8 +469,8 @@ static inline uint32_t bf16_from_f32(uint32_t u)
 static inline uint32_t fma_bf16(uint32_t a, uint32_t b, uint32_t c)
 {
 	const struct soft_format f = { 7, 255, 127 };
-	double r = soft_fma_scaled(&f, f32_value(a), f32_value(b), f32_value(c), 0,
-				   0);
+	double r = soft_fma_scaled(&f, f32_value(a), f32_value(b), f32_value(c),
+				   0, 0);
 
 	return bf16_from_f32(nan_any(f32_bits((float)r), a, b, c, F32_INF));
 }

@@ -3,7 +3,7 @@
  */
 #include "kfd/soft/vop3.h"
 
-/* -------------------------------------------------------------- helpers ---- */
+/* ------------------------------------------------------------- helpers ---- */
 
 static inline int64_t sext24(uint32_t u)
 {
@@ -83,7 +83,7 @@ static inline uint32_t perm_b32(uint32_t a, uint32_t b, uint32_t sel)
 	       perm_byte(data, sel >> 24) << 24;
 }
 
-/* --------------------------------------------------------- rows by kind ---- */
+/* -------------------------------------------------------- rows by kind ---- */
 
 /* Carry out of bit 32: an addition saturates upwards, a subtraction to 0. */
 #define ROW_CARRY(name, expr, limit)                             \
@@ -147,7 +147,7 @@ static inline uint32_t perm_b32(uint32_t a, uint32_t b, uint32_t sel)
 #include "kfd/soft/vop3.def"
 #undef V
 
-/* ------------------------------------------------------- rows by itself ---- */
+/* ------------------------------------------------------ rows by itself ---- */
 
 ROW(v_cndmask_b16)
 {

@@ -7,7 +7,7 @@
 #include "kfd/soft/valu_dot2.h"
 #include "kfd/soft/vop3.h"
 
-/* -------------------------------------------------------------- helpers ---- */
+/* ------------------------------------------------------------- helpers ---- */
 
 static inline uint32_t dot4_u8(uint32_t a, uint32_t b)
 {
@@ -27,7 +27,7 @@ static inline uint32_t dot8_u4(uint32_t a, uint32_t b)
 	return sum;
 }
 
-/* --------------------------------------------------------- rows by kind ---- */
+/* -------------------------------------------------------- rows by kind ---- */
 
 #define HALF_EXPR(type, name, expr)                              \
 	static inline uint32_t half_##name(const struct soft_lanes *x, \
@@ -82,7 +82,7 @@ static inline uint32_t dot8_u4(uint32_t a, uint32_t b)
 #include "kfd/soft/vop3.def"
 #undef V
 
-/* -------------------------------------------------------- packed halves ---- */
+/* ------------------------------------------------------- packed halves ---- */
 
 ROW(v_pk_fma_f16)
 {
@@ -152,7 +152,7 @@ ROW(v_pk_mul_f16)
 		     mul_f16(pa[i] & 0xffff0000, pb[i] & 0xffff0000, x->mode));
 }
 
-/* --------------------------------------------------------- dot products ---- */
+/* -------------------------------------------------------- dot products ---- */
 
 ROW(v_dot2_f32_f16)
 {
@@ -201,7 +201,7 @@ ROW(v_dot8_i32_iu4)
 	pd[i] = mad_i32(dot_signed(pa[i], pb[i], 4, sa, sb), pc[i], clamp);
 }
 
-/* ------------------------------------------------------ mixed precision ---- */
+/* ----------------------------------------------------- mixed precision ---- */
 
 /*
  * One source of fma_mix: f32, or with op_sel_hi the half that op_sel names.

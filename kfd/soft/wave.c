@@ -275,8 +275,8 @@ static void too_few_vgprs(struct soft_wave *w, const struct soft_node *n)
 		   n->n_vgprs - 1, w->n_vgprs);
 }
 
-static inline struct soft_node *follow(struct soft_wave *w,
-				  struct soft_code_cache *c, struct soft_node *n)
+static inline struct soft_node *
+follow(struct soft_wave *w, struct soft_code_cache *c, struct soft_node *n)
 {
 	if (w->pc == n->next_pc) {
 		if (n->next)

@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-/* ---------------------------------------------------------------- float ---- */
+/* --------------------------------------------------------------- float ---- */
 
 /*
  * Sixteen words as one value; loops over them would be unrolled, not
@@ -49,7 +49,8 @@ static inline void row_from_f16(const uint32_t *u, int shift, float *f)
 
 	h = _mm256_permute4x64_epi64(h, 0xd8); /* packed 128 bits at a time */
 	_mm256_storeu_ps(f, _mm256_cvtph_ps(_mm256_castsi256_si128(h)));
-	_mm256_storeu_ps(f + 8, _mm256_cvtph_ps(_mm256_extracti128_si256(h, 1)));
+	_mm256_storeu_ps(f + 8,
+			 _mm256_cvtph_ps(_mm256_extracti128_si256(h, 1)));
 }
 
 static inline void row_to_f16(const float *f, uint32_t *h)
@@ -222,7 +223,7 @@ static void multiply_any(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 }
 #endif
 
-/* ---------------------------------------------------------------- steps ---- */
+/* --------------------------------------------------------------- steps ---- */
 
 #if defined(__AVX512BW__)
 /* Two rows of halves, which alternate, as floats. */
@@ -378,7 +379,7 @@ soft_step_fn *const SIMD(soft_step_from_bf16) = NULL;
 soft_step_fn *const SIMD(soft_step_wmma_f32) = NULL;
 #endif
 
-/* ------------------------------------------------------------ any float ---- */
+/* ----------------------------------------------------------- any float ---- */
 
 static inline void load_fragment(enum wmma_type in, const uint32_t *planes,
 				 const uint32_t neg[2], float (*f)[WMMA_N])
@@ -410,7 +411,7 @@ void SIMD(soft_wmma_float)(struct wmma *m)
 		row_store(m, c[r], m->d[r]);
 }
 
-/* -------------------------------------------------------------- integer ---- */
+/* ------------------------------------------------------------- integer ---- */
 
 /* Element k of 16 lanes, from registers that hold 32 / bits of them. */
 static inline void extract(const uint32_t *planes, int bits, int k,
