@@ -115,6 +115,8 @@ bool host_amx(void);
  * 5 is v4 with AMX.
  */
 unsigned host_gemm_level(void);
+/* "AVX2", "AMX, f32 as bf16 parts": what computes at a level. */
+const char *host_gemm_unit(unsigned level);
 /* A good configuration for the shape, without having measured. */
 void host_gemm_default(const struct host_gemm *g, struct host_gemm_config *c);
 /* Can this product be done so?  If not, *why says what is wrong. */
@@ -146,6 +148,12 @@ void host_gemm_part(const struct host_gemm *g, struct host_gemm_scratch *s,
 void host_gemm_list_part(const struct host_gemm *g, size_t n,
 			 struct host_gemm_scratch *s, unsigned part,
 			 unsigned parts);
+/*
+ * The yardstick of AMX: so many rounds of multiply-adds of bf16 in registers;
+ * returns how many FLOP, 0 without AMX.  A product of f32 and bf16 takes 3 of
+ * them, of f32 and f32 6.
+ */
+double host_amx_flop(uint64_t rounds);
 /* All shares; `s` is [threads_count(t)], or of one where t is NULL. */
 void host_gemm(const struct host_gemm *g, struct host_gemm_scratch *s,
 	       struct threads *t);

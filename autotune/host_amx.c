@@ -408,3 +408,15 @@ void host_amx_part(const struct host_gemm *g, size_t n,
 	s.amx->end();
 	host_gemm_scratch_fini(&s.again);
 }
+
+/* ---- the yardstick ---- */
+
+double host_amx_flop(uint64_t rounds)
+{
+	if (!host_amx())
+		return 0;
+	host_amx_kernels.begin();
+	double flop = host_amx_kernels.spin(rounds);
+	host_amx_kernels.end();
+	return flop;
+}

@@ -407,12 +407,28 @@ static AMX void end(void)
 	_tile_release();
 }
 
+static AMX double spin(uint64_t rounds)
+{
+	_tile_zero(0);
+	_tile_zero(1);
+	_tile_zero(2);
+	_tile_zero(3);
+	_tile_zero(4);
+	_tile_zero(5);
+	_tile_zero(6);
+	_tile_zero(7);
+	for (uint64_t i = 0; i < rounds; i++)
+		products(2, 2);
+	return 4.0 * 2 * 16 * 16 * HOST_AMX_K * (double)rounds;
+}
+
 const struct host_amx_kernels host_amx_kernels = {
 	.pack_rows = pack_rows,
 	.pack_turned = pack_turned,
 	.pack_paired = pack_paired,
 	.tile = { TILES(NAME) },
 	.finite = all_finite,
+	.spin = spin,
 	.begin = begin,
 	.end = end,
 };

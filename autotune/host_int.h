@@ -118,6 +118,8 @@ struct host_amx_kernels {
 	void (*tile[3][3][2][2])(const struct host_amx_block *b);
 	/* n is a multiple of 16. */
 	bool (*finite)(const float *s, size_t n);
+	/* Rounds of multiply-adds in registers; returns how many FLOP. */
+	double (*spin)(uint64_t rounds);
 	/* Around the use of tiles: a thread without them is switched faster. */
 	void (*begin)(void);
 	void (*end)(void);

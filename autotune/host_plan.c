@@ -25,6 +25,16 @@ unsigned host_gemm_level(void)
 		       level;
 }
 
+const char *host_gemm_unit(unsigned level)
+{
+	static const char *const unit[] = {
+		[2] = "SSE4", [3] = "AVX2", [4] = "AVX-512",
+		[HOST_AMX_LEVEL] = "AMX, f32 as bf16 parts"
+	};
+
+	return unit[level];
+}
+
 unsigned host_gemm_rows_max(unsigned level, unsigned vecs)
 {
 	if (vecs < 1 || vecs > HOST_GEMM_VECS_MAX)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "autotune/host.h"
 #include "engine/backend.h"
 #include "engine/cmd.h"
 #include "engine/peak.h"
@@ -370,10 +371,26 @@ static bool verdicts(struct bench *b, int64_t case_id, bool decoded,
 	return res_verdict_add(b->db, &v, e);
 }
 
+/* What the share of a phase is a share of. */
+static void limit_name(const struct bench *b, const char *phase,
+		       char out[static 80])
+{
+	if (strcmp(phase, "prefill") != 0)
+		snprintf(out, 80, "reads of memory");
+	else if (b->s.model.backend != &qwen_cpu)
+		snprintf(out, 80, "the host's FMA in f32");
+	else
+		snprintf(out, 80, "FMA in f32; products in %s",
+			 host_gemm_unit(host_gemm_level()));
+}
+
 /* One line: speed, and what share of its limit that is. */
 static void row(struct bench *b, const char *phase, uint64_t tokens,
 		uint64_t batch, double speed, double first, double share)
 {
+	char limit[80];
+
+	limit_name(b, phase, limit);
 	table_row(&b->t);
 	table_cell(&b->t, 0, "%s", phase);
 	table_cell(&b->t, 1, "%llu", (unsigned long long)tokens);
@@ -383,6 +400,7 @@ static void row(struct bench *b, const char *phase, uint64_t tokens,
 		table_cell(&b->t, 4, "%.4f", first);
 	table_cell(&b->t, 5, "%.1f", 100 * share);
 	table_cell(&b->t, 6, "%llu", (unsigned long long)b->c->samples);
+	table_cell(&b->t, 7, "%s", limit);
 }
 
 static const char *model_name(const struct bench *b)
@@ -570,7 +588,7 @@ int qwen_cmd_bench(struct qwen_cmd *c, struct err *e)
 	if (!qwen_session_open(&b.s, c, false, e))
 		return err_exit_code(e);
 	table_init(&b.t, "phase,#tokens,#batch,#tokens_per_s,#first_token_s,"
-			 "#percent_of_limit,#samples");
+			 "#percent_of_limit,#samples,limit");
 	ok = sweeps_read(&b, e);
 	if (ok) {
 		inputs_make(&b);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "autotune/host.h"
 #include "engine/peak.h"
 
 /* Each thread reads its part in blocks, each in streams side by side. */
@@ -68,25 +69,46 @@ double qwen_peak_read(struct qwen_peak *p)
 	return (double)p->size_bytes / seconds;
 }
 
-static double fma_once(struct qwen_peak *p, double *seconds)
+static void amx_part(void *ctx, struct threads *t, unsigned thread)
+{
+	struct qwen_peak *p = ctx;
+
+	(void)t;
+	p->flop[thread] = host_amx_flop(p->rounds);
+}
+
+typedef void part_fn(void *ctx, struct threads *t, unsigned thread);
+
+static double flop_once(struct qwen_peak *p, part_fn *part, double *seconds)
 {
 	double flop = 0;
 	uint64_t from = time_mono_ns();
 
-	threads_run(p->t, fma_part, p);
+	threads_run(p->t, part, p);
 	*seconds = (double)(time_mono_ns() - from) * 1e-9;
 	for (unsigned i = 0; i < threads_count(p->t); i++)
 		flop += p->flop[i];
 	return flop / *seconds;
 }
 
-double qwen_peak_fma(struct qwen_peak *p)
+static double flop_rate(struct qwen_peak *p, part_fn *part)
 {
-	double seconds, rate = fma_once(p, &seconds);
+	double seconds, rate = flop_once(p, part, &seconds);
 
-	for (; seconds < 0.01; rate = fma_once(p, &seconds))
+	for (; seconds < 0.01; rate = flop_once(p, part, &seconds))
 		p->rounds *= 2;
 	return rate;
+}
+
+double qwen_peak_fma(struct qwen_peak *p)
+{
+	return flop_rate(p, fma_part);
+}
+
+double qwen_peak_amx(struct qwen_peak *p)
+{
+	/* Levels up to 4 are those of x86-64. */
+	return host_gemm_level() > 4 ? flop_rate(p, amx_part) : 0;
 }
 
 static void pattern_choose(struct qwen_peak *p)

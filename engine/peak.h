@@ -26,6 +26,11 @@ void qwen_peak_free(struct qwen_peak *p);
 double qwen_peak_read(struct qwen_peak *p);
 /* FLOP/s of all threads, over some 20 ms. */
 double qwen_peak_fma(struct qwen_peak *p);
+/*
+ * FLOP/s of all threads in bf16 tiles of AMX, 0 where prompts are not computed
+ * with it.  Products of f32 take several: host_amx_flop().
+ */
+double qwen_peak_amx(struct qwen_peak *p);
 /* "4 streams, 1024 bytes ahead" */
 const char *qwen_peak_pattern(const struct qwen_peak *p);
 

@@ -286,6 +286,10 @@ static void levels(void)
 	is_u64(host_gemm_level(), 5, "amx is with it");
 	unsetenv("T0_HOST_SIMD");
 	is_u64(host_gemm_level(), 5, "and so is nothing");
+	is_str(host_gemm_unit(5), "AMX, f32 as bf16 parts", "it has a name");
+	/* 4 tiles of 16 x 16, 32 multiply-adds each. */
+	is_f64(host_amx_flop(10), 10 * 4 * 2 * 16 * 16 * 32,
+	       "its yardstick counts what it does");
 }
 
 int main(void)

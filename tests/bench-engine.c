@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "autotune/host.h"
 #include "engine/make.h"
 #include "engine/model.h"
 #include "engine/peak.h"
@@ -72,6 +73,20 @@ static void line(const char *weights, unsigned threads, const char *what,
 	fflush(stdout);
 }
 
+/* What the share of a prompt is a share of, and what its products run on. */
+static void products_line(struct qwen_peak *peak)
+{
+	double amx = qwen_peak_amx(peak);
+
+	printf("      of the FMA peak in f32; products in %s",
+	       host_gemm_unit(host_gemm_level()));
+	if (amx > 0)
+		printf(", whose peak is %.0f GFLOP/s of bf16: 3 of them for "
+		       "one of f32 and bf16, 6 for one of f32", amx * 1e-9);
+	printf("\n");
+	fflush(stdout);
+}
+
 static void bench(const struct qwen_model *m, const char *weights)
 {
 	struct qwen_shape shape = { 1, PREFILL, PREFILL, QWEN_W_F32, NULL };
@@ -106,6 +121,7 @@ static void bench(const struct qwen_model *m, const char *weights)
 	}
 	line(weights, threads, "prefill", &p,
 	     qwen_config_flop(&m->config, PREFILL) / PREFILL, "GFLOP/s");
+	products_line(peak);
 	qwen_peak_free(peak);
 	qwen_state_free(s);
 }
