@@ -78,7 +78,10 @@ struct qwen_kernels {
 	 */
 	void (*unpack)(const struct qwen_matrix *w, uint32_t row, uint32_t from,
 		       uint32_t n, float *out);
-	/* n is a multiple of QWEN_GROUP; the padding is not written. */
+	/*
+	 * n is a multiple of QWEN_GROUP; the padding is not written.  What is
+	 * infinite or NaN makes q d of all its group NaN.
+	 */
 	void (*quantize)(const float *x, uint32_t n,
 			 const struct qwen_quants *out);
 	/*

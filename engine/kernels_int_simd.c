@@ -14,17 +14,18 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 {
 	for (uint32_t g = 0; g < n / QWEN_GROUP; g++, x += QWEN_GROUP) {
 		int8_t *q = out->q + g * QWEN_GROUP;
-		vf top = { 0 };
-		vi total = { 0 };
-		float most = 0, part[LANES];
+		vi top = { 0 }, total = { 0 };
+		int32_t part[LANES], bits = 0;
+		float most;
+		/* Sizes as integers: the same order, and NaN above all. */
 		for (int i = 0; i < QWEN_GROUP; i += LANES) {
-			vf v = load(x + i);
-			v = (vf)((vi)v & 0x7fffffff);
-			top = choose(v > top, v, top);
+			vi v = (vi)load(x + i) & 0x7fffffff;
+			top = (vi)choose(v > top, (vf)v, (vf)top);
 		}
 		memcpy(part, &top, sizeof(part));
 		for (int i = 0; i < LANES; i++)
-			most = part[i] > most ? part[i] : most;
+			bits = part[i] > bits ? part[i] : bits;
+		memcpy(&most, &bits, sizeof(most));
 		float d = most / 127, inverse = d > 0 ? 1 / d : 0;
 		for (int i = 0; i < QWEN_GROUP; i += LANES) {
 			/* Adding 1.5 * 2^23 rounds to an integer. */
@@ -35,12 +36,12 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 			memcpy(q + i, &b, sizeof(b));
 			total += v;
 		}
-		int32_t word[LANES], all = 0;
+		uint32_t word[LANES], all = 0;
 		memcpy(word, &total, sizeof(word));
 		for (int i = 0; i < LANES; i++)
 			all += word[i];
 		out->d[g] = d;
-		out->sum[g] = d * (float)all;
+		out->sum[g] = d * (float)(int32_t)all;
 	}
 }
 

@@ -223,6 +223,54 @@ static void test_levels(void)
 	ref_close(&r);
 }
 
+/* A group as it is to be: nearest even, and nothing hides that is no number. */
+static uint32_t group_wrong(const float *x, const int8_t *q, float d)
+{
+	float top = 0;
+	uint32_t wrong = 0;
+	bool finite = true;
+
+	for (int i = 0; i < QWEN_GROUP; i++) {
+		finite &= isfinite(x[i]) != 0;
+		top = fmaxf(top, fabsf(x[i]));
+	}
+	if (finite && d != top / 127)
+		return 1;
+	for (int i = 0; i < QWEN_GROUP; i++)
+		wrong += finite ? q[i] != (d > 0 ? rintf(x[i] * (1 / d)) : 0) :
+				  !isnan(d * (float)q[i]);
+	return wrong;
+}
+
+static void test_quantize(void)
+{
+	enum { GROUPS = 64, ALL = GROUPS * QWEN_GROUP };
+	static const float odd[] = { NAN, INFINITY, -INFINITY, -NAN };
+	static float x[ALL], d[GROUPS], sum[GROUPS];
+	static int8_t q[ALL];
+	const struct qwen_quants out = { q, d, sum };
+	uint64_t seed = 5050;
+
+	diag("seed %llu", (unsigned long long)seed);
+	for (int i = 0; i < ALL; i++) {
+		int g = i / QWEN_GROUP;
+		x[i] = g == 1 ? 0 : g == 2 ? (float)(i % 8) - 3.5f :
+			ldexpf((float)(int32_t)random_next(&seed), g - 71);
+	}
+	for (int k = 0; k < 16; k++) /* in each lane, one or several */
+		x[(8 + k) * QWEN_GROUP + 2 * k + k / 8] = odd[k % 4];
+	x[20 * QWEN_GROUP] = NAN;
+	for (const struct qwen_kernels *const *k = qwen_kernels_all(); *k;
+	     k++) {
+		uint32_t wrong = 0;
+		(*k)->quantize(x, ALL, &out);
+		for (int g = 0; g < GROUPS; g++)
+			wrong += group_wrong(x + g * QWEN_GROUP,
+					     q + g * QWEN_GROUP, d[g]);
+		is_u64(wrong, 0, "%s: groups of int8", (*k)->name);
+	}
+}
+
 /*
  * Two sequences, interleaved, `step` of each per pass.  A narrow pass computes
  * each as if it were alone, to the bit; a wide one to within rounding.
@@ -333,6 +381,7 @@ int main(void)
 	test_stored(QWEN_W_BF16, true, "bf16");
 	test_stored(QWEN_W_F16, false, "f16");
 	test_levels();
+	test_quantize();
 	test_batch(3, 0, "a narrow batch");
 	test_batch(N, 1e-5, "a wide batch");
 	test_refuses();
