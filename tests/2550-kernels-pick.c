@@ -128,8 +128,10 @@ static void test_gather(const struct kernel_shape *shape)
 	for (size_t s = 0; s < ARRAY_SIZE(size); s++) {
 		size_t n = size[s][0] - !shape->wide, page = size[s][1];
 		size_t rows = PAGES * page, sequence = rows * n;
+		bool bytes = shape->type == DSL_I8;
 		struct arr pool = arr_random(kind_of(shape->type),
-					     POOL * page * n, 2, &seed);
+					     POOL * page * n, bytes ? 127 : 2,
+					     &seed);
 		struct arr out = arr_stale(kind_of(shape->to),
 					   SEQUENCES * sequence);
 		struct arr table = arr_new(SSA_I32, SEQUENCES * PAGES);
@@ -142,8 +144,8 @@ static void test_gather(const struct kernel_shape *shape)
 					   (double)(test_random(&seed) % POOL));
 		arr_set(&length, 0, (double)rows);
 		arr_set(&length, 1, (double)rows - 1);
-		arr_set(&pool, 0, NAN);
-		arr_set(&pool, page * n, INFINITY);
+		arr_set(&pool, 0, bytes ? -128 : NAN);
+		arr_set(&pool, page * n, bytes ? 127 : INFINITY);
 		call_arr(&c, &out);
 		call_arr(&c, &pool);
 		call_arr(&c, &table);
@@ -163,8 +165,8 @@ static void test_gather(const struct kernel_shape *shape)
 			bool in = (double)row < arr_get(&length, b);
 			want[i] = !in ? STALE :
 				  there ? arr_get(&pool, from) : 0;
-			tol[i] = .501 * ulp_of(out.kind) * fabs(want[i]) +
-				 step_of(out.kind);
+			tol[i] = bytes ? 0 : step_of(out.kind) +
+				 .501 * ulp_of(out.kind) * fabs(want[i]);
 		}
 		wrong += judge(&out, want, tol);
 		missed += mutants_missed(&out, want, tol);
@@ -279,6 +281,34 @@ static void test_norm_back(size_t t)
 	lib_close(&l);
 }
 
+/* What a cache of i8 cannot have, and what no other kernel has. */
+static void test_refused(void)
+{
+	static const struct {
+		const char *name, *word;
+		struct kernel_shape shape;
+	} t[] = {
+		{ "attention", "33 elements", { .head = 33, .cache = DSL_I8 } },
+		{ "kv_store", "multiple of 32", { .head = 72,
+						  .cache = DSL_I8 } },
+		{ "attn_split", "f32, f16, bf16 or i8", { .cache = DSL_U8 } },
+		{ "kv_gather", "or i8 to i8", { .type = DSL_I8,
+						.to = DSL_F16 } },
+		{ "rms_norm", "f32, f16 or bf16", { .type = DSL_I8 } },
+		{ "convert", "f32, f16 or bf16", { .type = DSL_I8,
+						   .to = DSL_I8 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		const struct kernel_entry *k = kernel_find(t[i].name);
+		struct kernel_shape s = t[i].shape;
+		struct err e = { 0 };
+
+		ok(!kernel_shape_check(k, &s, &e) && e.code == ERR_USAGE &&
+		   strstr(e.msg, t[i].word), "refused: %s", e.msg);
+	}
+}
+
 int main(void)
 {
 	static const struct kernel_shape gather[] = {
@@ -286,6 +316,8 @@ int main(void)
 		{ .type = DSL_F16, .to = DSL_F32, .wide = true },
 		{ .type = DSL_F32, .to = DSL_F32 },
 		{ .type = DSL_BF16, .to = DSL_BF16 },
+		{ .type = DSL_I8, .to = DSL_I8, .wide = true },
+		{ .type = DSL_I8, .to = DSL_I8 },
 	};
 	struct err e = { 0 };
 
@@ -301,6 +333,7 @@ int main(void)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(gather); i++)
 		test_gather(&gather[i]);
+	test_refused();
 	cc_dev_close(&dev);
 	return plan_done();
 }

@@ -436,6 +436,12 @@ struct ssa_func *kernel_kv_store(const struct kernel_entry *entry,
 	return dsl_finish(k, e);
 }
 
+/* As it is, if that is its type already. */
+static struct val as_type(struct val x, enum dsl_type to)
+{
+	return x.type == to ? x : CAST(to, CAST(DSL_F32, x));
+}
+
 static void copy_row(struct dsl *k, const struct kernel_shape *s, struct val x,
 		     struct val y, struct val n)
 {
@@ -443,12 +449,12 @@ static void copy_row(struct dsl *k, const struct kernel_shape *s, struct val x,
 		FOR (k, i, MUL(LANE(k), HEAD_PIECE), n, 32 * HEAD_PIECE) {
 			struct val v = LOADV(ALIGNED(x, 16), i, HEAD_PIECE);
 
-			STORE(ALIGNED(y, 16), i, CAST(s->to, CAST(DSL_F32, v)));
+			STORE(ALIGNED(y, 16), i, as_type(v, s->to));
 		}
 		return;
 	}
 	FOR (k, j, LANE(k), n, 32) {
-		store_f32(y, j, load_f32(x, j));
+		STORE(y, j, as_type(LOAD(x, j), s->to));
 	}
 }
 
@@ -458,7 +464,8 @@ static void copy_row(struct dsl *k, const struct kernel_shape *s, struct val x,
  * pages, pool_pages (i32), sequence (i64).  Row p of sequence b, for p below
  * length[b], is row p % page of page table[b][p / page]; a page that the pool
  * does not have is all zeros.  Groups: (rows of the longest / (group / 32),
- * sequences).  shape.wide: n is a multiple of 8.
+ * sequences).  shape.wide: n is a multiple of 8.  Of a cache of I8, n is all
+ * heads' kernel_cache_row().
  */
 struct ssa_func *kernel_kv_gather(const struct kernel_entry *entry,
 				  const struct kernel_shape *shape,

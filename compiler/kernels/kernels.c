@@ -5,7 +5,7 @@
 enum { /* as the table's rows call them */
 	TYPE = KERNEL_TYPE, TO = KERNEL_TO, CACHE = KERNEL_CACHE,
 	HEAD = KERNEL_HEAD, RATIO = KERNEL_RATIO, WIDE = KERNEL_WIDE,
-	WEIGHTS = KERNEL_WEIGHTS
+	WEIGHTS = KERNEL_WEIGHTS, BYTES = KERNEL_BYTES
 };
 
 const struct kernel_entry kernel_table[] = {
@@ -56,10 +56,13 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
 			       "wanted a power of two from 32 to 1024",
 			       k->name, s->group);
-	if (!is_float(s->type) || !is_float(s->to))
+	const bool bytes = k->uses & KERNEL_BYTES && s->type == DSL_I8 &&
+			   s->to == DSL_I8;
+	if (!bytes && (!is_float(s->type) || !is_float(s->to)))
 		return err_set(e, ERR_USAGE, "%s: elements of type %d; wanted "
-			       "f32, f16 or bf16", k->name,
-			       !is_float(s->type) ? s->type : s->to);
+			       "f32, f16 or bf16%s", k->name,
+			       !is_float(s->type) ? s->type : s->to,
+			       k->uses & KERNEL_BYTES ? ", or i8 to i8" : "");
 	if (!is_float(s->cache) && s->cache != DSL_I8)
 		return err_set(e, ERR_USAGE, "%s: a cache of type %d; wanted "
 			       "f32, f16, bf16 or i8", k->name, s->cache);

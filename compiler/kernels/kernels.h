@@ -42,7 +42,8 @@
 
 /* What a kernel is built for; zero: its default. */
 struct kernel_shape {
-	enum dsl_type type;   /* of elements in memory: F32, F16 or BF16 */
+	/* Of elements in memory: F32, F16 or BF16; kv_gather: I8 to I8, too. */
+	enum dsl_type type;
 	enum dsl_type to;     /* convert: of the results */
 	enum dsl_type weights; /* stream: or I8, or U8 for pairs of 4 bits */
 	uint32_t group;	      /* work-items per group */
@@ -82,6 +83,7 @@ enum kernel_uses {
 	KERNEL_RATIO = 16,
 	KERNEL_WIDE = 32,
 	KERNEL_WEIGHTS = 64,
+	KERNEL_BYTES = 128, /* moves I8 as it is */
 };
 
 struct kernel_entry {

@@ -1,10 +1,10 @@
 /* The library's objects: which shapes are compiled ahead, and where to look. */
 #include "compiler/kernels/kernels.h"
 
-static const enum dsl_type types[] = { DSL_F32, DSL_F16, DSL_BF16 };
 static const enum dsl_type weights[] = { DSL_F32, DSL_F16, DSL_BF16, DSL_I8,
 					 DSL_U8 };
-static const enum dsl_type caches[] = { DSL_F32, DSL_F16, DSL_BF16, DSL_I8 };
+/* Of elements the first three, of a cache all. */
+static const enum dsl_type types[] = { DSL_F32, DSL_F16, DSL_BF16, DSL_I8 };
 static const uint32_t heads[] = { 64, 128 };
 static const uint32_t ratios[] = { 1, 2, 4, 8 };
 
@@ -24,6 +24,8 @@ static bool is_usual(const struct kernel_entry *k, const struct kernel_shape *s)
 	if (k->uses & KERNEL_TYPE && k->uses & KERNEL_CACHE &&
 	    s->type != DSL_F32)
 		return s->cache == s->type;
+	if ((s->type == DSL_I8) != (s->to == DSL_I8))
+		return false;
 	if (k->uses & KERNEL_TO)
 		return (s->to == s->type) == !!(k->uses & KERNEL_WIDE);
 	return true;
@@ -32,14 +34,16 @@ static bool is_usual(const struct kernel_entry *k, const struct kernel_shape *s)
 bool kernel_usual(const struct kernel_entry *k, uint32_t i,
 		  struct kernel_shape *out)
 {
+	const uint32_t n_types = k->uses & KERNEL_BYTES ? 4 : 3;
+
 	for (uint32_t all = 0;; all++) {
 		uint32_t n = all;
 		struct kernel_shape s = { 0 };
 
-		s.type = types[digit(&n, k->uses & KERNEL_TYPE, 3)];
-		s.to = types[digit(&n, k->uses & KERNEL_TO, 3)];
+		s.type = types[digit(&n, k->uses & KERNEL_TYPE, n_types)];
+		s.to = types[digit(&n, k->uses & KERNEL_TO, n_types)];
 		s.weights = weights[digit(&n, k->uses & KERNEL_WEIGHTS, 5)];
-		s.cache = caches[digit(&n, k->uses & KERNEL_CACHE, 4)];
+		s.cache = types[digit(&n, k->uses & KERNEL_CACHE, 4)];
 		s.head = heads[digit(&n, k->uses & KERNEL_HEAD, 2)];
 		s.ratio = ratios[digit(&n, k->uses & KERNEL_RATIO, 4)];
 		s.wide = digit(&n, k->uses & KERNEL_WIDE, 2);
