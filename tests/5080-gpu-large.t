@@ -13,13 +13,19 @@ fi
 exits 0 'a model of the 0.6B shape is made' scripts/make-model "$m" \
 	--shape 0.6b
 ids=$(seq -s, 1 20)
-for backend in cpu gpu; do
-	exits 0 "$backend: a prompt of 20 and 4 tokens" "$q" generate -q -m "$m" \
-		--ids "$ids" -n 4 -g --context 64 --json --backend $backend \
-		--device soft
-	sed -n 's/.*"text": "\([^"]*\)".*/\1/p' "$tmp/out" >"$tmp/$backend"
-	diag "$backend: $(grep -o '"decode_tokens_per_s": [0-9.]*' "$tmp/out")"
+for cache in f32 int8; do
+	for backend in cpu gpu; do
+		exits 0 "$backend, cache of $cache: a prompt of 20 and 4 tokens" \
+			"$q" generate -q -m "$m" --ids "$ids" -n 4 -g \
+			--context 64 --json --backend $backend --device soft \
+			--cache $cache
+		sed -n 's/.*"text": "\([^"]*\)".*/\1/p' "$tmp/out" \
+			>"$tmp/$backend"
+		diag "$backend: $(grep -o '"decode_tokens_per_s": [0-9.]*' \
+			"$tmp/out")"
+	done
+	ok "$cache: four tokens" \
+		sh -c 'test "$(tr , "\n" <"$1" | wc -l)" = 4' sh "$tmp/cpu"
+	ok "$cache: the same from both" cmp "$tmp/cpu" "$tmp/gpu"
 done
-ok 'four tokens' sh -c 'test "$(tr , "\n" <"$1" | wc -l)" = 4' sh "$tmp/cpu"
-ok 'the same from both' cmp "$tmp/cpu" "$tmp/gpu"
 plan_done

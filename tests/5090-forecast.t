@@ -49,6 +49,16 @@ test_that 'fewer bytes, more tokens' "$(field int4 decode '(all)' 7) > 1.3 * $de
 forecast far --shape 0.6b --context 8192 --prefill 16 --batch 1,8
 test_that 'a long context costs' "$(field far 'decode 1 ' '(all)' 7) < 0.9 * $decode"
 ok 'attention is then in splits' grep -q '^decode 1 behind 8191,attn_join' far
+forecast eight --shape 0.6b --context 8192 --prefill 16 --cache int8
+# 144 bytes for 128 elements instead of 256.
+test_that 'a cache of int8 is read in less time' \
+	"$(field eight 'decode 1 ' attn_split 4) < 0.7 * $(field far 'decode 1 ' attn_split 4)"
+test_that 'and no faster than memory' \
+	"$(field eight 'decode 1 ' attn_split 4) > 8192 * 8 * 2 * 144 / 960e3"
+is "$(field eight decode '(all)' 3)" "$(field far 'decode 1 ' '(all)' 3)" \
+	'in as many packets'
+exits 2 'a cache of int4' "$q" forecast --shape tiny --cache int4
+has "$tmp/err" 'f32, f16 and bf16, and int8' 'is refused with what there is'
 test_that 'a batch shares the weights' \
 	"$(field far 'decode 8 ' '(all)' 7) > $(field far 'decode 1 ' '(all)' 7)"
 
