@@ -22,6 +22,7 @@
 #include "kfd/soft/timing.h"
 #include "compiler/sim/show.h"
 #include "tests/clang-twins.h"
+#include "tests/cache-ref.h"
 #include "tests/kernel-run.h"
 
 #define TARGET_SHARE 0.80
@@ -190,12 +191,38 @@ static void side_fini(struct side *s)
 		free(s->out[i].bits);
 }
 
+/* I8 is a cache of i8 beside elements of f32. */
+static enum dsl_type elements_of(enum dsl_type type)
+{
+	return type == DSL_I8 ? DSL_F32 : type;
+}
+
 static enum ssa_kind kind_for(const struct param *p, enum dsl_type type)
 {
 	/* convert: f32 to bf16 and back */
 	if (p->kind == OF_TO)
 		return type == DSL_F32 ? SSA_BF16 : SSA_F32;
+	if (p->kind == OF_CACHE)
+		return kind_of(type);
+	type = elements_of(type);
 	return p->kind == OF_SHAPE ? kind_of(type) : p->kind;
+}
+
+/* Elements of memory, with the scales of a cache's vectors. */
+static size_t length_for(const struct param *p, size_t n, enum dsl_type type)
+{
+	return p->kind == OF_CACHE ?
+		       n / HEAD * cache_row_of(kind_for(p, type), HEAD) : n;
+}
+
+static struct arr vectors(size_t n, uint64_t *seed)
+{
+	struct arr a = arr_new(SSA_I8, n);
+	const uint32_t row = cache_row_of(SSA_I8, HEAD);
+
+	for (size_t at = 0; at < n; at += row)
+		vector_random(&a, at, HEAD, seed);
+	return a;
 }
 
 /* The same bits for both compilers: the seed is the argument's number. */
@@ -203,12 +230,15 @@ static struct arr contents(const struct param *p, enum dsl_type type,
 			   uint64_t seed)
 {
 	enum ssa_kind kind = kind_for(p, type);
+	size_t n = length_for(p, p->n, type);
 
 	if (p->role == OUT && p->x == 0)
-		return arr_new(kind, p->n);
+		return arr_new(kind, n);
+	if (p->kind == OF_CACHE && kind == SSA_I8)
+		return vectors(n, &seed);
 	if (p->role != INTS && p->role != STEPS)
-		return arr_random(kind, p->n, p->x, &seed);
-	struct arr a = arr_new(kind, p->n);
+		return arr_random(kind, n, p->x, &seed);
+	struct arr a = arr_new(kind, n);
 	for (size_t i = 0; i < a.n; i++)
 		arr_set(&a, i, p->role == STEPS ?
 			p->within + (double)i * p->x :
@@ -233,7 +263,8 @@ static bool arguments(struct machine *m, const struct twin *t,
 	for (int i = 0; t->p[i].role != END; i++) {
 		const struct param *p = &t->p[i];
 		const float f = (float)p->x;
-		const int64_t n = (int64_t)p->x;
+		const int64_t n = p->role >= I32 ?
+			(int64_t)length_for(p, (size_t)p->x, type) : 0;
 		const size_t number = p->role == I64 ? 8 : 4;
 
 		if (p->role >= F32) {
@@ -261,6 +292,18 @@ static bool arguments(struct machine *m, const struct twin *t,
 	return true;
 }
 
+/* What vectors of i8 mean is what can be compared. */
+static void numbers_of(struct arr *out)
+{
+	struct arr bytes = *out;
+	size_t padding = 0;
+
+	if (bytes.kind != SSA_I8)
+		return;
+	*out = cache_numbers(&bytes, HEAD, 0, &padding);
+	free(bytes.bits);
+}
+
 static bool dispatch(struct machine *m, const struct twin *t,
 		     enum dsl_type type, struct side *s, struct err *e)
 {
@@ -286,9 +329,12 @@ static bool dispatch(struct machine *m, const struct twin *t,
 	for (int i = 0; t->p[i].role != END; i++) {
 		if (good && t->p[i].role == OUT) {
 			s->out[i] = arr_new(kind_for(&t->p[i], type),
-					    t->p[i].n);
+					    length_for(&t->p[i], t->p[i].n,
+						       type));
 			good = kfd_read(m->dev, s->out[i].bits, mem[i], 0,
-					s->out[i].n * arr_bytes(&s->out[i]), e);
+					s->out[i].n * arr_bytes(&s->out[i]),
+					e);
+			numbers_of(&s->out[i]);
 		}
 		kfd_mem_free(m->dev, mem[i]);
 		mem[i] = NULL;
@@ -349,7 +395,8 @@ static bool ours(const struct twin *t, enum dsl_type type, struct side *s,
 		 struct err *e)
 {
 	const struct kernel_entry *k = kernel_find(t->kernel);
-	struct kernel_shape shape = { .type = type, .ratio = HEADS / KV };
+	struct kernel_shape shape = { .type = elements_of(type), .cache = type,
+				      .ratio = HEADS / KV };
 	struct cc_object obj = { 0 };
 	struct cc_options o;
 	struct ssa_func *f;
@@ -369,7 +416,12 @@ static bool ours(const struct twin *t, enum dsl_type type, struct side *s,
 
 static const char *opencl_type(enum dsl_type t)
 {
-	return t == DSL_F32 ? "float" : "__bf16";
+	return t == DSL_BF16 ? "__bf16" : "float";
+}
+
+static const char *name_of(enum dsl_type t)
+{
+	return t == DSL_F32 ? "f32" : t == DSL_I8 ? "i8" : "bf16";
 }
 
 static bool clangs(const struct twin *t, enum dsl_type type, const char *dir,
@@ -380,15 +432,15 @@ static bool clangs(const struct twin *t, enum dsl_type type, const char *dir,
 	struct buf path = { 0 }, command = { 0 };
 	bool good;
 
-	buf_printf(&path, "%s/%s-%s%s.co", dir, t->source, opencl_type(type),
+	buf_printf(&path, "%s/%s-%s%s.co", dir, t->source, name_of(type),
 		   converts ? "-to" : "");
 	buf_printf(&command, "clang-19 -x cl -cl-std=CL2.0 -nogpulib -O3 "
 		   "-target amdgcn-amd-amdhsa -mcpu=gfx1100 "
-		   "-cl-fp32-correctly-rounded-divide-sqrt -DELEM=%s -DTO=%s "
+		   "-cl-fp32-correctly-rounded-divide-sqrt -DELEM=%s -DTO=%s%s "
 		   "%s/tests/clang-kernels/%s.cl -o %s", opencl_type(type),
 		   opencl_type(converts ? (type == DSL_F32 ? DSL_BF16 :
 					   DSL_F32) : type),
-		   root ? root : ".", t->source, path.data);
+		   type == DSL_I8 ? " -DCACHE_I8" : "", root ? root : ".", t->source, path.data);
 	good = access(path.data, R_OK) == 0 || system(command.data) == 0;
 	good = good ? file_read(path.data, 0, &s->object, e) :
 		      err_set(e, ERR_INPUT, "clang-19 failed: %s",
@@ -400,25 +452,41 @@ static bool clangs(const struct twin *t, enum dsl_type type, const char *dir,
 
 /* -------------------------------------------------------------- report ---- */
 
+/* Of i8: the last bit of a sum may decide to which side it is rounded. */
+static double step_between(const struct param *p, const struct arr *out)
+{
+	double top = 0;
+
+	if (p->kind != OF_CACHE)
+		return 0;
+	for (size_t i = 0; i < out->n; i++)
+		top = fmax(top, fabs(arr_get(out, i)));
+	return 1.01 * top / 127;
+}
+
 /* Elements in which they differ beyond the bound. */
-static size_t differences(const struct twin *t, const struct side *a,
-			  const struct side *b)
+static size_t differences(const struct twin *t, enum dsl_type type,
+			  const struct side *a, const struct side *b)
 {
 	size_t wrong = 0;
 
-	for (int i = 0; t->p[i].role != END; i++)
+	for (int i = 0; t->p[i].role != END; i++) {
+		double step = type == DSL_I8 ?
+			step_between(&t->p[i], &a->out[i]) : 0;
+
 		for (size_t j = 0; j < a->out[i].n; j++) {
 			double x = arr_get(&a->out[i], j);
 			double y = arr_get(&b->out[i], j);
 			double one = ulp_of(a->out[i].kind) * fabs(y);
 			bool exact = t->p[i].within == 0;
 
-			if (!close_enough(x, y, t->p[i].within +
+			if (!close_enough(x, y, t->p[i].within + step +
 					  (exact ? 0 : one)) && !wrong++)
 				fprintf(stderr, "%s: result %d, element %zu: "
 					"%.9g, clang's %.9g\n", t->kernel, i, j,
 					x, y);
 		}
+	}
 	return wrong;
 }
 
@@ -451,9 +519,8 @@ static void show(const struct twin *t, enum dsl_type type,
 	const double ratio = (double)a->cycles / (double)b->cycles;
 
 	printf("%-18s %-4s %5d %5d %8llu %8llu %4d %4d %4d %4d %3d %3d %8llu "
-	       "%8llu %6.3f\n", t->kernel, type == DSL_F32 ? "f32" : "bf16",
-	       a->insts, b->insts, (unsigned long long)a->run,
-	       (unsigned long long)b->run, a->vgprs, b->vgprs, a->sgprs,
+	       "%8llu %6.3f\n", t->kernel, name_of(type), a->insts, b->insts,
+	       (unsigned long long)a->run, (unsigned long long)b->run, a->vgprs, b->vgprs, a->sgprs,
 	       b->sgprs, a->waves, b->waves, (unsigned long long)a->cycles,
 	       (unsigned long long)b->cycles, ratio);
 	fflush(stdout);
@@ -462,7 +529,7 @@ static void show(const struct twin *t, enum dsl_type type,
 	if (ratio > sum->worst) {
 		sum->worst = ratio;
 		snprintf(sum->worst_name, sizeof(sum->worst_name), "%s of %s",
-			 t->kernel, type == DSL_F32 ? "f32" : "bf16");
+			 t->kernel, name_of(type));
 	}
 }
 
@@ -480,7 +547,7 @@ static void compare(struct machine *m, const struct twin *t,
 	       measure(m, t, type, &b, &e);
 	if (good && verbose)
 		show_lines("clang", t, &m->live);
-	size_t wrong = good ? differences(t, &a, &b) : 0;
+	size_t wrong = good ? differences(t, type, &a, &b) : 0;
 	if (good && !wrong)
 		show(t, type, &a, &b, sum);
 	else if (good)
@@ -538,10 +605,13 @@ static void run_all(struct machine *m, const char *dir, int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_SIZE(twins); i++) {
 		if (!wanted(twins[i].kernel, argc, argv))
 			continue;
-		if (twins[i].types != BF16_ONLY)
+		if (twins[i].types != BF16_ONLY &&
+		    twins[i].types != BF16_CACHED)
 			compare(m, &twins[i], DSL_F32, dir, verbose, &sum);
 		if (twins[i].types != F32_ONLY)
 			compare(m, &twins[i], DSL_BF16, dir, verbose, &sum);
+		if (twins[i].types >= BOTH_CACHED)
+			compare(m, &twins[i], DSL_I8, dir, verbose, &sum);
 	}
 	int missing = argc > 1 ? 0 : without_twin();
 	printf("clang: %d of %d at or below clang's time: %.0f %% (wanted %.0f "

@@ -10,6 +10,8 @@
 /* Of the library's shape; other types are those of enum ssa_kind. */
 #define OF_SHAPE ((enum ssa_kind)250)
 #define OF_TO ((enum ssa_kind)251)
+/* Vectors of the cache; n, or a number, counts elements without scales. */
+#define OF_CACHE ((enum ssa_kind)252)
 
 enum role { END, OUT, IN, INTS, STEPS, F32, I32, I64 };
 
@@ -40,6 +42,7 @@ enum {
 #define UPDATED(kind, n, x, within) { OUT, kind, n, x, within }
 #define FROM(kind, n, x) { IN, kind, n, x, 0 }
 #define BELOW(kind, n, x) { INTS, kind, n, x, 0 }
+#define KEPT(n, within) { OUT, OF_CACHE, n, 0, within }
 #define SAME(n, x) { STEPS, SSA_I32, n, 0, x }
 #define COUNTED(n, step) { STEPS, SSA_I32, n, step, 0 }
 #define NUM(x) { F32, SSA_F32, 1, x, 0 }
@@ -57,7 +60,8 @@ static const struct twin {
 	const char *kernel, *source;
 	struct param p[MAX_PARAMS];
 	uint32_t gx, gy; /* workgroups */
-	enum { F32_ONLY, BOTH, BF16_ONLY } types; /* of the elements */
+	/* Of the elements; with a cache of i8 they are f32. */
+	enum { F32_ONLY, BOTH, BF16_ONLY, BOTH_CACHED, BF16_CACHED } types;
 } twins[] = {
 #define EACH(name, bound, ...) \
 	{ #name, "elementwise", { TO_ELEMS(COUNT, bound), __VA_ARGS__, \
@@ -155,8 +159,11 @@ static const struct twin {
 	    INT(HEAD_ROWS) },
 	  HEAD_ROWS / 4, 1, BOTH },
 	/* The cache: [sequences][positions][heads][elements]. */
-#define CACHE INT(KV_LD), INT(HEAD), WIDE(POSITIONS * KV_LD)
-#define CACHED TO_ELEMS(POSITIONS * KV_LD, 64 * EPS)
+#define STRIDES(positions) { I32, OF_CACHE, 1, KV_LD, 0 }, \
+	{ I32, OF_CACHE, 1, HEAD, 0 }, \
+	{ I64, OF_CACHE, 1, (positions) * KV_LD, 0 }
+#define CACHE STRIDES(POSITIONS)
+#define CACHED KEPT(POSITIONS * KV_LD, 64 * EPS)
 	{ "qk_norm_rope", "heads",
 	  { TO_ELEMS(128 * Q_LD, 64 * EPS), CACHED, CACHED,
 	    FROM(OF_SHAPE, 128 * Q_LD, 4), FROM(OF_SHAPE, 128 * KV_LD, 4),
@@ -165,31 +172,31 @@ static const struct twin {
 	    FROM(SSA_F32, POSITIONS * HEAD / 2, 1), COUNTED(128, 1),
 	    SAME(128, 0), INT(HEADS), INT(KV), INT(Q_LD), INT(KV_LD), CACHE,
 	    INT(128), NUM(1e-6) },
-	  128 * (HEADS + 2 * KV) / 4, 1, BOTH },
+	  128 * (HEADS + 2 * KV) / 4, 1, BOTH_CACHED },
 	{ "kv_store", "heads",
 	  { CACHED, CACHED, FROM(OF_SHAPE, POSITIONS * KV_LD, 4),
 	    FROM(OF_SHAPE, POSITIONS * KV_LD, 4), COUNTED(POSITIONS, 1),
 	    SAME(POSITIONS, 0), INT(KV), INT(KV_LD), CACHE, INT(POSITIONS) },
-	  POSITIONS * KV / 4, 1, BOTH },
+	  POSITIONS * KV / 4, 1, BOTH_CACHED },
 	{ "kv_gather", "heads",
 	  { TO_ELEMS(4 * 1024 * KV_LD, 0),
 	    FROM(OF_SHAPE, 128 * 16 * KV_LD, 4), BELOW(SSA_I32, 4 * 64, 130),
 	    SAME(4, 1001), INT(KV_LD), INT(16), INT(64), INT(128),
 	    WIDE(1024 * KV_LD) }, 1024 / 4, 4, BOTH },
 #define KV_OF(n, length) \
-	FROM(OF_SHAPE, (n) * (length) * KV_LD, 1), \
-	FROM(OF_SHAPE, (n) * (length) * KV_LD, 1)
+	FROM(OF_CACHE, (n) * (length) * KV_LD, 1), \
+	FROM(OF_CACHE, (n) * (length) * KV_LD, 1)
 #define DECODE(n, length, chunk) \
 	FROM(OF_SHAPE, (n) * Q_LD, 1), KV_OF(n, length), SAME(n, length), \
-	COUNTED(n, 1), INT(HEADS), INT(KV), INT(Q_LD), INT(KV_LD), INT(HEAD), \
-	WIDE((length) * KV_LD), INT(chunk), NUM(.088)
+	COUNTED(n, 1), INT(HEADS), INT(KV), INT(Q_LD), STRIDES(length), \
+	INT(chunk), NUM(.088)
 	{ "attn_decode", "decode",
 	  { TO_ELEMS(BATCH * Q_LD, 64 * EPS), DECODE(BATCH, KEYS, 0) },
-	  1, BATCH * KV, BOTH },
+	  1, BATCH * KV, BOTH_CACHED },
 	{ "attn_split", "decode",
 	  { { OUT, SSA_F32, 2 * Q_LD * SPLITS, 0, 512 * EPS },
 	    { OUT, SSA_F32, 2 * HEADS * SPLITS * 2, 0, 512 * EPS },
-	    DECODE(2, LONG, CHUNK) }, SPLITS, 2 * KV, BOTH },
+	    DECODE(2, LONG, CHUNK) }, SPLITS, 2 * KV, BOTH_CACHED },
 	{ "attn_join", "decode",
 	  { TO_ELEMS(64 * Q_LD, 16 * EPS),
 	    FROM(SSA_F32, 64 * Q_LD * SPLITS, 4),
@@ -212,13 +219,13 @@ static const struct twin {
 	    INT(WEIGHTS / 2), INT(N) }, WEIGHTS / 16, 1, BOTH },
 	{ "stream_heads", "stream",
 	  { { OUT, SSA_F32, 4 * Q_LD, 0, 16 * EPS }, CACHED,
-	    TO_ELEMS(POSITIONS * KV_LD, 45 * 16 * EPS),
+	    KEPT(POSITIONS * KV_LD, 45 * 16 * EPS),
 	    FROM(OF_SHAPE, (Q_LD + 2 * KV_LD) * N, 1), SCALE_NONE,
 	    NORMED(4 * N), FROM(SSA_F32, HEAD, 2), FROM(SSA_F32, HEAD, 2),
 	    FROM(SSA_F32, POSITIONS * HEAD / 2, 1),
 	    FROM(SSA_F32, POSITIONS * HEAD / 2, 1), COUNTED(4, 1), SAME(4, 0),
 	    INT(HEADS), INT(KV), INT(HEAD), INT(N), CACHE },
-	  HEADS + 2 * KV, 4, BOTH },
+	  HEADS + 2 * KV, 4, BOTH_CACHED },
 	{ "stream_embed", "stream",
 	  { { OUT, SSA_F32, ROWS * N, 0, 0 }, FROM(OF_SHAPE, VOCAB * N, 4),
 	    SCALE_NONE, BELOW(SSA_I32, ROWS, VOCAB + 9), INT(VOCAB), INT(N) },
@@ -229,7 +236,7 @@ static const struct twin {
 	    FROM(OF_SHAPE, POSITIONS * Q_LD, 1), KV_OF(1, POSITIONS),
 	    COUNTED(2, POSITIONS), SAME(1, POSITIONS), SAME(1, 0), INT(HEADS),
 	    INT(KV), INT(Q_LD), CACHE, INT(1), NUM(.088) },
-	  POSITIONS / 64, HEADS, BF16_ONLY },
+	  POSITIONS / 64, HEADS, BF16_CACHED },
 };
 
 #endif

@@ -14,6 +14,27 @@ typedef ELEM elem8 __attribute__((ext_vector_type(8)));
 #define LOAD8(p, at) \
 	__builtin_convertvector(*(global const elem8 *)((p) + (at)), f8)
 
+/* A lane's part of a key or value; with i8 its scale is for all of it. */
+struct part {
+	f8 x;
+	float scale;
+};
+
+INLINE struct part part_load(global const CACHED *p, uint at, uint first)
+{
+#ifdef CACHE_I8
+	typedef char c8 __attribute__((ext_vector_type(8)));
+
+	return (struct part){
+		__builtin_convertvector(*(global const c8 *)(p + at + first),
+					f8),
+		SCALE_OF(p + at, HEAD, first),
+	};
+#else
+	return (struct part){ LOAD8(p, at + first), 1 };
+#endif
+}
+
 /* What a team knows of one query. */
 struct seen {
 	float max, sum;
@@ -29,40 +50,40 @@ INLINE float team_sum(float x)
 	return x;
 }
 
-INLINE float score(f8 q, f8 x)
+INLINE float score(f8 q, const struct part *key)
 {
-	float sum = q[0] * x[0];
+	float sum = q[0] * key->x[0];
 
 	for (int j = 1; j < PART; j++)
-		sum = FMA(q[j], x[j], sum);
-	return team_sum(sum);
+		sum = FMA(q[j], key->x[j], sum);
+	return team_sum(sum * key->scale);
 }
 
 /* `masked`: keys at `end` and behind are none. */
-INLINE void keys(struct seen *s, const f8 *q, global const ELEM *kc,
-		 global const ELEM *vc, int row_ld, int from, int end,
+INLINE void keys(struct seen *s, const f8 *q, global const CACHED *kc,
+		 global const CACHED *vc, int row_ld, int from, int end,
 		 bool masked)
 {
 	const uint first = lane() % TEAM * PART;
-	f8 x[AHEAD], v[AHEAD];
+	struct part x[AHEAD], v[AHEAD];
 	bool in[AHEAD];
 
 	for (int u = 0; u < AHEAD; u++) {
 		const int key = from + lid() / TEAM + u * TEAMS;
-		const uint at = (uint)(key * row_ld) + first;
+		const uint at = (uint)(key * row_ld);
 
 		in[u] = !masked || key < end;
-		x[u] = v[u] = 0;
+		x[u] = v[u] = (struct part){ 0, 0 };
 		if (in[u]) {
-			x[u] = LOAD8(kc, at);
-			v[u] = LOAD8(vc, at);
+			x[u] = part_load(kc, at, first);
+			v[u] = part_load(vc, at, first);
 		}
 	}
 	for (int r = 0; r < RATIO; r++) {
 		float p[AHEAD], m = s[r].max;
 
 		for (int u = 0; u < AHEAD; u++) {
-			p[u] = score(q[r], x[u]);
+			p[u] = score(q[r], &x[u]);
 			p[u] = in[u] ? p[u] : -FLOAT_MAX;
 			m = max_of(m, p[u]);
 		}
@@ -74,8 +95,8 @@ INLINE void keys(struct seen *s, const f8 *q, global const ELEM *kc,
 		for (int u = 0; u < AHEAD; u++) {
 			p[u] = in[u] ? exp2_of(p[u] - m) : 0;
 			s[r].sum += p[u];
-			s[r].acc = __builtin_elementwise_fma((f8)p[u], v[u],
-							     s[r].acc);
+			s[r].acc = __builtin_elementwise_fma(
+				(f8)(p[u] * v[u].scale), v[u].x, s[r].acc);
 		}
 	}
 }
@@ -113,8 +134,8 @@ struct task {
 };
 
 INLINE void attend(local struct meeting *t, const struct task *a,
-		   global const ELEM *q, global const ELEM *kc,
-		   global const ELEM *vc, int begin, int end)
+		   global const ELEM *q, global const CACHED *kc,
+		   global const CACHED *vc, int begin, int end)
 {
 	const long at = a->slot * a->sequence + (long)a->kv * a->head_ld;
 	const int whole = begin + ((end - begin) & -(TEAMS * AHEAD));
@@ -182,8 +203,8 @@ INLINE struct task task_of(global const int *slot, int heads, int kv_heads,
 
 KERNEL(128) attn_decode(global ELEM *restrict out,
 			global const ELEM *restrict q,
-			global const ELEM *restrict kc,
-			global const ELEM *restrict vc,
+			global const CACHED *restrict kc,
+			global const CACHED *restrict vc,
 			global const int *restrict length,
 			global const int *restrict slot, int heads,
 			int kv_heads, int q_ld, int row_ld, int head_ld,
@@ -205,8 +226,8 @@ KERNEL(128) attn_decode(global ELEM *restrict out,
 
 KERNEL(128) attn_split(global float *restrict part, global float *restrict top,
 		       global const ELEM *restrict q,
-		       global const ELEM *restrict kc,
-		       global const ELEM *restrict vc,
+		       global const CACHED *restrict kc,
+		       global const CACHED *restrict vc,
 		       global const int *restrict length,
 		       global const int *restrict slot, int heads,
 		       int kv_heads, int q_ld, int row_ld, int head_ld,

@@ -1,7 +1,8 @@
 /*
- * The twin of compiler/kernels/flash.c for heads of 128 elements of bf16: the
- * products K Q' and V' P' by the matrix units, 64 queries per workgroup, 32
- * keys in LDS at a time.  See there for who holds what.
+ * The twin of compiler/kernels/flash.c for heads of 128 elements of bf16, or of
+ * i8 that become f16: the products K Q' and V' P' by the matrix units, 64
+ * queries per workgroup, 32 keys in LDS at a time.  See there for who holds
+ * what.
  */
 #include "lib.h"
 
@@ -12,9 +13,20 @@ typedef float f8 __attribute__((ext_vector_type(8)));
 typedef short s8 __attribute__((ext_vector_type(8)));
 typedef short s16 __attribute__((ext_vector_type(16)));
 typedef int i8 __attribute__((ext_vector_type(8)));
-typedef __bf16 bf8 __attribute__((ext_vector_type(8)));
+typedef ELEM elem8 __attribute__((ext_vector_type(8)));
 
+#ifdef CACHE_I8
+typedef half PRODUCT;
+typedef half h16 __attribute__((ext_vector_type(16)));
+typedef char c8 __attribute__((ext_vector_type(8)));
+#define WMMA(a, b, c)                                                        \
+	__builtin_amdgcn_wmma_f32_16x16x16_f16_w32(__builtin_astype(a, h16), \
+						   __builtin_astype(b, h16), c)
+#else
+typedef __bf16 PRODUCT;
 #define WMMA(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(a, b, c)
+#endif
+typedef PRODUCT product8 __attribute__((ext_vector_type(8)));
 #define exp2_of(x) __builtin_amdgcn_exp2f(x)
 
 struct tiles {
@@ -37,30 +49,70 @@ INLINE s16 tile_of(const local short *p)
 				       11, 12, 13, 14, 15);
 }
 
-INLINE void stage(local struct tiles *t, global const short *kc,
-		  global const short *vc, int base, int ld, int length)
+/* Eight elements as they lie in the cache; behind the last key that again. */
+struct raw {
+#ifdef CACHE_I8
+	c8 x;
+	float scale;
+#else
+	s8 x;
+#endif
+};
+
+INLINE struct raw raw_load(global const CACHED *p, int key, int number, int ld,
+			   int length)
 {
-	for (int step = 0; step < KEYS * HEAD / 8; step += 128) {
-		const int u = lid() + step, row = u / 16, number = u % 16;
-		s8 x = 0;
+	const uint at = (uint)((key < length ? key : length - 1) * ld);
 
-		if (base + row < length)
-			x = *(global const s8 *)(kc + number * 8 +
-						 (uint)((base + row) * ld));
-		*(local s8 *)(t->k + row * K_PITCH + number * 8) = x;
+#ifdef CACHE_I8
+	return (struct raw){ *(global const c8 *)(p + at + number * 8),
+			     SCALE_OF(p + at, HEAD, number * 8) };
+#else
+	return (struct raw){ *(global const s8 *)(p + at + number * 8) };
+#endif
+}
+
+/* In the type of products; 0 unless `in`. */
+INLINE s8 raw_value(struct raw r, bool in)
+{
+#ifdef CACHE_I8
+	const f8 x = __builtin_convertvector(r.x, f8) * (in ? r.scale : 0);
+
+	return __builtin_astype(__builtin_convertvector(x, product8), s8);
+#else
+	return in ? r.x : (s8)0;
+#endif
+}
+
+INLINE void stage(local struct tiles *t, global const CACHED *kc,
+		  global const CACHED *vc, int base, int ld, int length)
+{
+	enum { K_STEPS = KEYS * HEAD / 8 / 128, V_STEPS = K_STEPS / 2 };
+	struct raw k[K_STEPS], v[V_STEPS][2];
+
+	for (int s = 0; s < K_STEPS; s++) {
+		const int u = lid() + s * 128;
+
+		k[s] = raw_load(kc, base + u / 16, u % 16, ld, length);
 	}
-	for (int step = 0; step < KEYS / 2 * HEAD / 8; step += 128) {
-		const int u = lid() + step, two = u % 16 * 2, number = u / 16;
-		const int key = base + two;
-		local short *to = t->v + number * 8 * V_PITCH + two;
-		s8 x = 0, y = 0;
+	for (int s = 0; s < V_STEPS; s++) {
+		const int u = lid() + s * 128, key = base + u % 16 * 2;
 
-		if (key < length)
-			x = *(global const s8 *)(vc + (uint)(key * ld) +
-						 number * 8);
-		if (key + 1 < length)
-			y = *(global const s8 *)(vc + (uint)((key + 1) * ld) +
-						 number * 8);
+		v[s][0] = raw_load(vc, key, u / 16, ld, length);
+		v[s][1] = raw_load(vc, key + 1, u / 16, ld, length);
+	}
+	for (int s = 0; s < K_STEPS; s++) {
+		const int u = lid() + s * 128;
+
+		*(local s8 *)(t->k + u / 16 * K_PITCH + u % 16 * 8) =
+			raw_value(k[s], true);
+	}
+	for (int s = 0; s < V_STEPS; s++) {
+		const int u = lid() + s * 128, two = u % 16 * 2;
+		const s8 x = raw_value(v[s][0], base + two < length);
+		const s8 y = raw_value(v[s][1], base + two + 1 < length);
+		local short *to = t->v + u / 16 * 8 * V_PITCH + two;
+
 		for (int j = 0; j < 8; j++)
 			*(local short2 *)(to + j * V_PITCH) =
 				(short2)(x[j], y[j]);
@@ -70,7 +122,7 @@ INLINE void stage(local struct tiles *t, global const short *kc,
 /* Weights of 8 keys here and of 8 in the other half of the wave, as B. */
 INLINE s16 weights(f8 p, bool low)
 {
-	const bf8 b = __builtin_convertvector(p, bf8);
+	const product8 b = __builtin_convertvector(p, product8);
 	const int4 mine = __builtin_astype(b, int4);
 	int4 theirs;
 
@@ -136,10 +188,16 @@ INLINE void block(struct state *f, const local struct tiles *t, int base,
 					 f->acc[c]);
 }
 
-KERNEL(128) attention(global __bf16 *restrict out,
-		      global const short *restrict q,
-		      global const short *restrict kc,
-		      global const short *restrict vc,
+INLINE s8 query_of(global const ELEM *p)
+{
+	return __builtin_astype(__builtin_convertvector(
+		*(global const elem8 *)p, product8), s8);
+}
+
+KERNEL(128) attention(global ELEM *restrict out,
+		      global const ELEM *restrict q,
+		      global const CACHED *restrict kc,
+		      global const CACHED *restrict vc,
 		      global const int *restrict first,
 		      global const int *restrict lengths,
 		      global const int *restrict slots, int heads,
@@ -166,8 +224,8 @@ KERNEL(128) attention(global __bf16 *restrict out,
 	q += (long)token * q_ld + h * HEAD;
 	scale *= 0x1.715476p0f;
 	for (int c = 0; c < TILES; c++) {
-		const s8 x = *(global const s8 *)(q + c * TILE);
-		const s8 y = *(global const s8 *)(q + c * TILE + 8);
+		const s8 x = query_of(q + c * TILE);
+		const s8 y = query_of(q + c * TILE + 8);
 
 		f.q[c] = __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7,
 						 8, 9, 10, 11, 12, 13, 14, 15);
@@ -187,6 +245,6 @@ KERNEL(128) attention(global __bf16 *restrict out,
 		return;
 	out += ((long)token * heads + h) * HEAD + lane() / 16 * 8;
 	for (int c = 0; c < TILES; c++)
-		*(global bf8 *)(out + c * TILE) =
-			__builtin_convertvector(f.acc[c] * by, bf8);
+		*(global elem8 *)(out + c * TILE) =
+			__builtin_convertvector(f.acc[c] * by, elem8);
 }

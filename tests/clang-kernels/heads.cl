@@ -67,9 +67,34 @@ KERNEL(128) qk_norm_back(global ELEM *dx, global float *dw,
 #define PUT_PAIR(p, i, v) \
 	(*(global elem2 *)((p) + (i)) = __builtin_convertvector(v, elem2))
 
-INLINE void norm_turn(global const ELEM *x, global ELEM *y,
-		      global const ELEM *w, global const float *cosine,
-		      global const float *sine, float eps)
+/* Half of a head, 16 lanes of which have a group. */
+INLINE void keep_half(global CACHED *y, uint i, f2 v)
+{
+#ifdef CACHE_I8
+	typedef char c2 __attribute__((ext_vector_type(2)));
+	int top = most_of(size_bits(v.x), size_bits(v.y));
+
+	top = most_of(top, ROW_XOR(top, 1));
+	top = most_of(top, ROW_XOR(top, 2));
+	top = most_of(top, ROW_XOR(top, 4));
+	top = most_of(top, ROW_XOR(top, 8));
+	const struct quant q = quant_of(top);
+
+	*(global c2 *)(y + i) = (c2)(quant(q, v.x), quant(q, v.y));
+	if (i % 32 == 0)
+		SCALES(y, HEAD)[i / 32] = q.scale;
+#else
+	PUT_PAIR(y, i, v);
+#endif
+}
+
+struct halves {
+	f2 a, b;
+};
+
+INLINE struct halves norm_turn(global const ELEM *x, global const ELEM *w,
+			       global const float *cosine,
+			       global const float *sine, float eps)
 {
 	const uint i = 2 * lane();
 	const f2 a = PAIR(x, i), b = PAIR(x, i + HALF);
@@ -84,11 +109,12 @@ INLINE void norm_turn(global const ELEM *x, global ELEM *y,
 	const f2 d = *(global const f2 *)(sine + i);
 	const f2 u = a * r * PAIR(w, i), v = b * r * PAIR(w, i + HALF);
 
-	PUT_PAIR(y, i, u * c - v * d);
-	PUT_PAIR(y, i + HALF, __builtin_elementwise_fma(v, c, u * d));
+	return (struct halves){ u * c - v * d,
+				__builtin_elementwise_fma(v, c, u * d) };
 }
 
-KERNEL(128) qk_norm_rope(global ELEM *out, global ELEM *kc, global ELEM *vc,
+KERNEL(128) qk_norm_rope(global ELEM *out, global CACHED *kc,
+			 global CACHED *vc,
 			 global const ELEM *q, global const ELEM *ki,
 			 global const ELEM *vi, global const ELEM *restrict qw,
 			 global const ELEM *restrict kw,
@@ -108,10 +134,15 @@ KERNEL(128) qk_norm_rope(global ELEM *out, global ELEM *kc, global ELEM *vc,
 	global const float *c = cosine + (long)at * HALF;
 	global const float *d = sine + (long)at * HALF;
 
+	const uint i = 2 * lane();
+
 	if (h < heads) {
-		norm_turn(q + (long)token * q_ld + h * HEAD,
-			  out + ((long)token * heads + h) * HEAD, qw, c, d,
-			  eps);
+		global ELEM *y = out + ((long)token * heads + h) * HEAD;
+		const struct halves t = norm_turn(q + (long)token * q_ld +
+						  h * HEAD, qw, c, d, eps);
+
+		PUT_PAIR(y, i, t.a);
+		PUT_PAIR(y, i + HALF, t.b);
 		return;
 	}
 	const int g = h - heads, n = g < kv ? g : g - kv;
@@ -120,16 +151,17 @@ KERNEL(128) qk_norm_rope(global ELEM *out, global ELEM *kc, global ELEM *vc,
 	const long from = (long)token * kv_ld + n * HEAD;
 
 	if (g < kv) {
-		norm_turn(ki + from, kc + to, kw, c, d, eps);
+		const struct halves t = norm_turn(ki + from, kw, c, d, eps);
+
+		keep_half(kc + to, i, t.a);
+		keep_half(kc + to, i + HALF, t.b);
 		return;
 	}
-	const uint i = 2 * lane();
-
-	PUT_PAIR(vc + to, i, PAIR(vi + from, i));
-	PUT_PAIR(vc + to, i + HALF, PAIR(vi + from, i + HALF));
+	keep_half(vc + to, i, PAIR(vi + from, i));
+	keep_half(vc + to, i + HALF, PAIR(vi + from, i + HALF));
 }
 
-KERNEL(128) kv_store(global ELEM *kc, global ELEM *vc,
+KERNEL(128) kv_store(global CACHED *kc, global CACHED *vc,
 		     global const ELEM *restrict ki,
 		     global const ELEM *restrict vi,
 		     global const int *restrict position,
@@ -146,8 +178,8 @@ KERNEL(128) kv_store(global ELEM *kc, global ELEM *vc,
 	const long from = (long)token * kv_ld + h * HEAD;
 
 	for (int i = lane(); i < HEAD; i += 32) {
-		kc[to + i] = ki[from + i];
-		vc[to + i] = vi[from + i];
+		cache_put(kc + to, HEAD, i, ki[from + i]);
+		cache_put(vc + to, HEAD, i, vi[from + i]);
 	}
 }
 

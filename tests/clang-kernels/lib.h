@@ -16,6 +16,13 @@
 #define TO ELEM
 #endif
 
+/* What the cache holds: with -DCACHE_I8 vectors of kernels.h, "Caches". */
+#ifdef CACHE_I8
+typedef char CACHED;
+#else
+typedef ELEM CACHED;
+#endif
+
 typedef float f4 __attribute__((ext_vector_type(4)));
 typedef int i4 __attribute__((ext_vector_type(4)));
 /* Four elements that lie at a multiple of one. */
@@ -135,6 +142,7 @@ INLINE float relu_of(float x)
 INLINE float sum_of(float a, float b) { return a + b; }
 INLINE float max_of(float a, float b) { return __builtin_fmaxf(a, b); }
 INLINE float min_of(float a, float b) { return __builtin_fminf(a, b); }
+INLINE int most_of(int a, int b) { return a > b ? a : b; }
 INLINE int least_of(int a, int b) { return a < b ? a : b; }
 
 /* The value of lane (i ^ mask) of a row of 16; of the other row. */
@@ -184,3 +192,42 @@ REDUCE(float, sum, bits_f, float_b)
 REDUCE(float, max, bits_f, float_b)
 REDUCE(float, min, bits_f, float_b)
 REDUCE(int, least, bits_i, int_b)
+REDUCE(int, most, bits_i, int_b)
+
+/* ------------------------------------------------------- cache of i8 ---- */
+
+INLINE int size_bits(float x) { return bits_f(x) & 0x7fffffff; }
+
+struct quant {
+	float scale, inverse;
+};
+
+INLINE struct quant quant_of(int top)
+{
+	const float d = float_b(top) / 127;
+
+	return (struct quant){ d, d > 0 ? 1 / d : 0 };
+}
+
+INLINE char quant(struct quant q, float x)
+{
+	return (char)(int)__builtin_rintf(x * q.inverse);
+}
+
+/* Scales of a vector of `head` elements. */
+#define SCALES(p, head) ((global float *)((p) + (head)))
+#define SCALE_OF(p, head, i) ((global const float *)((p) + (head)))[(i) / 32]
+
+/* Element i from each lane: a wave has a group. */
+INLINE void cache_put(global CACHED *p, int head, int i, float x)
+{
+#ifdef CACHE_I8
+	const struct quant q = quant_of(wave_most(size_bits(x)));
+
+	p[i] = quant(q, x);
+	if (i % 32 == 0)
+		SCALES(p, head)[i / 32] = q.scale;
+#else
+	p[i] = (ELEM)x;
+#endif
+}

@@ -126,8 +126,8 @@ KERNEL(128) stream_swiglu(global float *restrict y,
 }
 
 enum { HEADS_GROUP = 1024 };
-KERNEL(1024) stream_heads(global float *restrict q, global ELEM *restrict kc,
-			  global ELEM *restrict vc,
+KERNEL(1024) stream_heads(global float *restrict q, global CACHED *restrict kc,
+			  global CACHED *restrict vc,
 			  global const ELEM *restrict w,
 			  global const half *restrict scale,
 			  global const float *restrict x,
@@ -167,30 +167,24 @@ KERNEL(1024) stream_heads(global float *restrict q, global ELEM *restrict kc,
 	const long to = slot[token] * sequence + (long)kv * head_ld +
 			(long)p * row_ld;
 
+	if (i >= d)
+		return;
 	if (head >= last) {
-		if (i < d)
-			vc[to + i] = (ELEM)mine;
+		cache_put(vc + to, d, i, mine);
 		return;
 	}
-	if (i >= half_d)
-		return;
-	const int j = i + half_d;
-	const bool is_q = head < heads;
+	const bool is_q = head < heads, low = i < half_d;
+	const int j = low ? i + half_d : i - half_d, at = low ? i : j;
 	const float a = mine * rms * (is_q ? q_gain[i] : k_gain[i]);
 	const float b = all[j] * rms * (is_q ? q_gain[j] : k_gain[j]);
-	const float co = cosine[(long)p * half_d + i];
-	const float si = sine[(long)p * half_d + i];
-	const float first = a * co - b * si, second = FMA(b, co, a * si);
+	const float co = cosine[(long)p * half_d + at];
+	const float si = sine[(long)p * half_d + at];
+	const float y = FMA(a, co, b * (low ? -si : si));
 
-	if (is_q) {
-		global float *y = q + ((long)token * heads + head) * d;
-
-		y[i] = first;
-		y[j] = second;
-	} else {
-		kc[to + i] = (ELEM)first;
-		kc[to + j] = (ELEM)second;
-	}
+	if (is_q)
+		q[((long)token * heads + head) * d + i] = y;
+	else
+		cache_put(kc + to, d, i, y);
 }
 
 KERNEL(128) stream_embed(global float *restrict x,
