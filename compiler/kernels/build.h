@@ -136,6 +136,9 @@ static inline bool cached_is_scaled(const struct cached *c)
 	return c->at.elem == DSL_I8;
 }
 
+/* HEAD_PIECE elements of i8 as f32, each 128 more. */
+struct val unsigned_bytes(struct val x);
+
 /*
  * The largest of abs(x) of a group in bits, which keep NaN on top; `top` is 0
  * or that of others.  Then scale and elements as the host makes them.

@@ -57,6 +57,17 @@ struct val cached_scale(const struct cached *c, struct val number,
 	return LOAD_IF(in ? AND(there, *in) : there, c->scale, at);
 }
 
+struct val unsigned_bytes(struct val x)
+{
+	struct val words = XOR(BITS(DSL_U32, x), 0x80808080);
+	struct val out[HEAD_PIECE];
+
+	for (uint32_t j = 0; j < HEAD_PIECE; j++)
+		out[j] = CAST(DSL_F32, AND(SHR(ELEM(words, j / 4), j % 4 * 8),
+					   255));
+	return dsl_join(DSL_AT, out, HEAD_PIECE);
+}
+
 /* ----------------------------------------------------------- writing ---- */
 
 struct val cache_scales(struct val p, struct val head)

@@ -25,6 +25,9 @@ struct decode {
 	struct cached kc, vc;
 	struct val q[MAX_RATIO]; /* scaled */
 	struct var max[MAX_RATIO], sum[MAX_RATIO], acc[MAX_RATIO];
+	/* With i8: of q, and of the weights in acc times their scales. */
+	struct val q_sum[MAX_RATIO];
+	struct var weight[MAX_RATIO];
 };
 
 static struct val spread(struct dsl *k, double x)
@@ -45,8 +48,11 @@ static struct head_piece piece_of(const struct decode *d)
 
 /*
  * The lane's part of a key or value, as f32; 0 unless `in`.  With i8 its scale
- * stays apart: it is for one score or one weight, not for each element.
+ * stays apart: it is for one score or one weight, not for each element.  So
+ * does that bytes become floats without a sign in one instruction, in two with
+ * one: x is OFFSET more, which comes off the sums.
  */
+#define OFFSET 128.0
 struct part {
 	struct val x, scale;
 };
@@ -59,7 +65,7 @@ static struct part part_load(const struct decode *d, const struct cached *c,
 
 	if (!cached_is_scaled(c))
 		return (struct part){ .x = CAST(DSL_F32, x) };
-	return (struct part){ CAST(DSL_F32, CAST(DSL_I32, x)),
+	return (struct part){ unsigned_bytes(x),
 			      cached_scale(c, key, &piece, in) };
 }
 
@@ -74,12 +80,24 @@ static struct val score(const struct decode *d, uint32_t r,
 {
 	struct val sum = MUL(ELEM(d->q[r], 0), ELEM(key->x, 0));
 
+	if (key->scale.k)
+		sum = FMA(d->q_sum[r], -OFFSET, sum);
 	for (uint32_t j = 1; j < KEY_PART; j++)
 		sum = FMA(ELEM(d->q[r], j), ELEM(key->x, j), sum);
 	sum = scaled(key, sum);
 	for (uint32_t m = d->team / 2; m; m /= 2)
 		sum = ADD(sum, SHUFFLE_XOR(sum, m));
 	return sum;
+}
+
+static void weight_add(struct decode *d, uint32_t r, struct val back,
+		       const struct val *p)
+{
+	struct val weight = MUL(GET(d->weight[r]), back);
+
+	for (uint32_t u = 0; u < d->ahead; u++)
+		weight = ADD(weight, p[u]);
+	SET(d->weight[r], weight);
 }
 
 /* `ahead` keys of each team, from `j` on; those at `end` and behind are none. */
@@ -112,8 +130,11 @@ static void keys(struct decode *d, struct val j, const struct val *end)
 			if (end)
 				p[u] = SELECT(in[u], p[u], 0.0);
 			sum = ADD(sum, p[u]);
-			acc = FMA(scaled(&v[u], p[u]), v[u].x, acc);
+			p[u] = scaled(&v[u], p[u]);
+			acc = FMA(p[u], v[u].x, acc);
 		}
+		if (v[0].scale.k)
+			weight_add(d, r, back, p);
 		SET(d->max[r], m);
 		SET(d->sum[r], sum);
 		SET(d->acc[r], acc);
@@ -156,8 +177,11 @@ static struct meeting meet(struct decode *d)
 	t.max = LDS(k, DSL_F32, t.waves * ratio, "max");
 	t.sum = LDS(k, DSL_F32, t.waves * ratio, "sum");
 	t.acc = LDS(k, DSL_F32, t.waves * ratio * t.width, "acc");
-	for (uint32_t r = 0; r < ratio; r++)
+	for (uint32_t r = 0; r < ratio; r++) {
+		if (cached_is_scaled(&d->vc))
+			SET(d->acc[r], FMA(d->weight[r], -OFFSET, d->acc[r]));
 		merge_wave(d, r);
+	}
 	IF (k, LT(LANE(k), d->team)) {
 		for (uint32_t r = 0; r < ratio; r++) {
 			struct val at = ADD(MUL(WAVE(k), ratio), r);
@@ -239,6 +263,10 @@ static void queries(struct decode *d, struct val q, struct val by)
 		struct val x = head_load(k, q, at, &piece, NULL);
 
 		d->q[r] = MUL(CAST(DSL_F32, x), by);
+		d->q_sum[r] = ELEM(d->q[r], 0);
+		for (uint32_t j = 1; j < KEY_PART; j++)
+			d->q_sum[r] = ADD(d->q_sum[r], ELEM(d->q[r], j));
+		d->weight[r] = VAR(k, DSL_F32, 0);
 		d->max[r] = VAR(k, DSL_F32, -FLT_MAX);
 		d->sum[r] = VAR(k, DSL_F32, 0);
 		d->acc[r] = VAR_OF(spread(k, 0));

@@ -83,33 +83,22 @@ static struct raw raw_load(const struct flash *f, const struct cached *c,
 	return r;
 }
 
-/*
- * The same in the type of products.  Bytes without a sign become floats in one
- * instruction: they are 128 more, exactly.
- */
+/* The same in the type of products. */
 static struct val raw_value(const struct flash *f, const struct raw *r)
 {
-	struct val words, out[PIECE];
-
 	if (!r->scale.k)
 		return r->x;
-	words = XOR(BITS(DSL_U32, r->x), 0x80808080);
-	for (uint32_t j = 0; j < PIECE; j++) {
-		struct val byte = AND(SHR(ELEM(words, j / 4), j % 4 * 8), 255);
-
-		out[j] = FMA(CAST(DSL_F32, byte), r->scale,
-			     MUL(r->scale, -128.0));
-	}
-	return CAST(f->type, dsl_join(DSL_AT, out, PIECE));
+	return CAST(f->type, FMA(unsigned_bytes(r->x), r->scale,
+				 MUL(r->scale, -128.0)));
 }
 
 /* A weight of 0 does not hide an infinite value: those of no key are 0. */
-static void raw_hide(struct raw *r, struct val in)
+static void raw_hide(const struct flash *f, struct raw *r, struct val in)
 {
 	if (r->scale.k)
 		r->scale = SELECT(in, r->scale, 0.0);
-	else
-		r->x = SELECT(in, r->x, 0.0);
+	else /* two elements at a time */
+		r->x = BITS(f->type, SELECT(in, BITS(DSL_U32, r->x), 0));
 }
 
 /* Keys of one block, as they lie in the cache. */
@@ -160,7 +149,7 @@ static struct value_unit value_load(const struct flash *f, struct val base,
 static void value_store(const struct flash *f, struct value_unit *v)
 {
 	for (uint32_t i = 0; i < 2; i++)
-		raw_hide(&v->r[i], LT(ADD(v->key, i), f->length));
+		raw_hide(f, &v->r[i], LT(ADD(v->key, i), f->length));
 	struct val x = raw_value(f, &v->r[0]), y = raw_value(f, &v->r[1]);
 	for (uint32_t j = 0; j < PIECE; j++)
 		STORE_IF(v->in, ALIGNED(f->vt, 4), ADD(v->at, j * f->v_pitch),
