@@ -19,7 +19,7 @@ struct options {
 	const char *kernel, *type, *to, *cache, *weights;
 	bool level[4], assembly, stats, verify, wgp, cu, json, list, wide;
 	bool pack, cached;
-	uint64_t max_vgprs, waves, group, head, ratio;
+	uint64_t max_vgprs, waves, group, head, ratio, tokens;
 };
 
 static void show_stage(void *ctx, const char *stage, const char *text)
@@ -255,6 +255,7 @@ static bool compile_kernel(struct options *o, struct err *e)
 	struct kernel_shape s = { .group = (uint32_t)o->group,
 				  .head = (uint32_t)o->head,
 				  .ratio = (uint32_t)o->ratio,
+				  .tokens = (uint32_t)o->tokens,
 				  .wide = o->wide };
 	struct ssa_func *f;
 	bool good;
@@ -281,7 +282,8 @@ static bool compile_kernel(struct options *o, struct err *e)
 static void list_shapes(struct table *t, const struct kernel_entry *k)
 {
 	static const char *const name[] = { "type",  "to",    "cache", "head",
-					    "ratio", "wide", "weights" };
+					    "ratio", "wide", "weights",
+					    "tokens" };
 	struct kernel_shape s;
 	struct buf text = { 0 };
 	uint32_t n = 0;
@@ -359,6 +361,8 @@ int main(int argc, char **argv)
 		  "elements of a head of attention, to 256" },
 		{ "ratio", 0, CLI_U64, &o.ratio, "N",
 		  "heads that a group of attn_decode takes" },
+		{ "tokens", 0, CLI_U64, &o.tokens, "N",
+		  "that a group of stream kernels takes, 1 to 4" },
 		{ "wide", 0, CLI_FLAG, &o.wide, NULL,
 		  "rows of gemv and kv_gather begin at multiples of 16 bytes" },
 		{ "cached", 0, CLI_FLAG, &o.cached, NULL,

@@ -25,7 +25,8 @@ static bool same_shape(const struct kernel_shape *a,
 	return a->type == b->type && a->to == b->to &&
 	       a->weights == b->weights && a->group == b->group &&
 	       a->cache == b->cache && a->head == b->head &&
-	       a->wide == b->wide && a->ratio == b->ratio;
+	       a->wide == b->wide && a->ratio == b->ratio &&
+	       a->tokens == b->tokens;
 }
 
 static bool code_load(struct gpu *g, const void *object, size_t bytes,

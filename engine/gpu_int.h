@@ -15,8 +15,8 @@
 #define SPLIT_TOKENS 8
 /*
  * From so many tokens on, products are of tiles: each weight is read once.  For
- * fewer, where streaming would read so many weights again: by the simulator the
- * tiles' further packets and their norms take as long.
+ * fewer, but more than KERNEL_MAX_TOKENS, where streaming would read so many
+ * weights again: by the simulator the tiles' further packets take as long.
  */
 #define TILE_TOKENS 16
 #define TILE_WEIGHTS 48000000
@@ -36,7 +36,11 @@ enum gpu_word {
 
 /* The kernels of a matrix's product depend on its type. */
 struct gpu_products {
-	const struct gpu_kernel *embed, *heads, *add, *swiglu, *norm;
+	const struct gpu_kernel *embed;
+	/* For so many tokens of a group; but for one made when needed. */
+	struct gpu_streams {
+		const struct gpu_kernel *heads, *add, *swiglu, *norm;
+	} stream[KERNEL_MAX_TOKENS + 1];
 	/* Of tiles; NULL for f32.  For max_tokens, for fewer, for few. */
 	struct gpu_layer_tiles {
 		const struct gpu_tiles *heads, *out, *both, *down;
@@ -78,6 +82,7 @@ struct gpu_state *gpu_state_make(const struct qwen_model *m,
 /* What the layers need to know of a pass. */
 struct gpu_pass {
 	uint32_t n;	  /* tokens */
+	uint32_t each;	  /* of them that a group of streamed rows takes */
 	uint32_t longest; /* keys of the token that has most */
 	uint32_t runs;	  /* 0: tokens of a sequence do not stand together */
 	uint32_t run_most; /* tokens of the longest run */
@@ -174,6 +179,11 @@ static inline uint64_t groups_of(const struct gpu_kernel *k, uint64_t n)
 
 /* ------------------------------------------------------- gpu_layer.c ---- */
 
+/* Of n tokens, those that a group of streamed rows takes. */
+uint32_t gpu_stream_tokens(uint32_t n);
+/* The kernels for them. */
+bool gpu_stream_kernels(struct gpu_state *s, enum qwen_weights w,
+			uint32_t tokens, struct err *e);
 /* Packets of one layer, for any tokens. */
 bool gpu_layer(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 	       struct err *e);

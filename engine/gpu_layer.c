@@ -6,9 +6,50 @@
 
 #include "engine/gpu_int.h"
 
+/*
+ * A wave for each KERNEL_STREAM_ROWS rows of a head, as far as there is room:
+ * four tokens take registers of which a WGP has not enough for 32 waves.
+ */
+static uint32_t heads_group(uint32_t head_dim, uint32_t tokens)
+{
+	uint32_t group = 32, most = tokens < 4 ? 1024 : 512;
+
+	while (group < most && group < head_dim / KERNEL_STREAM_ROWS * 32)
+		group *= 2;
+	return group;
+}
+
+uint32_t gpu_stream_tokens(uint32_t n)
+{
+	uint32_t t = KERNEL_MAX_TOKENS;
+
+	while (n % t)
+		t--;
+	return t;
+}
+
+bool gpu_stream_kernels(struct gpu_state *s, enum qwen_weights w,
+			uint32_t tokens, struct err *e)
+{
+	struct kernel_shape shape = { .type = DSL_F32, .weights = gpu_type(w),
+				      .cache = gpu_type(s->shape.cache),
+				      .tokens = tokens };
+	struct gpu_streams *k = &s->of[w].stream[tokens];
+	struct kernel_shape tall = shape;
+	struct gpu *g = s->g;
+
+	if (k->norm)
+		return true;
+	tall.group = heads_group(g->m->config.head_dim, tokens);
+	return (k->heads = gpu_kernel(g, "stream_heads", &tall, e)) &&
+	       (k->add = gpu_kernel(g, "stream_add", &shape, e)) &&
+	       (k->swiglu = gpu_kernel(g, "stream_swiglu", &shape, e)) &&
+	       (k->norm = gpu_kernel(g, "stream_norm", &shape, e));
+}
+
 /* Queries, keys and values: normed, turned, and kept. */
-static bool heads(struct gpu_state *s, uint32_t layer, uint32_t n,
-		  struct err *e)
+static bool heads(struct gpu_state *s, uint32_t layer,
+		  const struct gpu_pass *p, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	const struct gpu_layer *l = &s->g->layer[layer];
@@ -32,8 +73,8 @@ static bool heads(struct gpu_state *s, uint32_t layer, uint32_t n,
 	arg_u32(&a, c->head_dim);
 	arg_u32(&a, c->hidden);
 	arg_strides(&a, s);
-	return put(s, s->of[l->heads.type].heads, &a,
-		   c->heads + 2 * c->kv_heads, n, e);
+	return put(s, s->of[l->heads.type].stream[p->each].heads, &a,
+		   c->heads + 2 * c->kv_heads, p->n / p->each, e);
 }
 
 static bool join(struct gpu_state *s, uint32_t n, uint32_t splits,
@@ -82,9 +123,10 @@ bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 
 /* x += W y */
 static bool add(struct gpu_state *s, const struct gpu_matrix *w,
-		const struct kfd_mem *y, uint32_t n, struct err *e)
+		const struct kfd_mem *y, const struct gpu_pass *p,
+		struct err *e)
 {
-	const struct gpu_kernel *k = s->of[w->type].add;
+	const struct gpu_kernel *k = s->of[w->type].stream[p->each].add;
 	struct gpu_args a = { .n = 0 };
 
 	arg_mem(&a, s->x);
@@ -92,14 +134,14 @@ static bool add(struct gpu_state *s, const struct gpu_matrix *w,
 	arg_mem(&a, y);
 	arg_u32(&a, w->rows);
 	arg_u32(&a, w->cols);
-	return put(s, k, &a, groups_of(k, w->rows), n, e);
+	return put(s, k, &a, groups_of(k, w->rows), p->n / p->each, e);
 }
 
-static bool swiglu(struct gpu_state *s, const struct gpu_layer *l, uint32_t n,
-		   struct err *e)
+static bool swiglu(struct gpu_state *s, const struct gpu_layer *l,
+		   const struct gpu_pass *p, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
-	const struct gpu_kernel *k = s->of[l->both.type].swiglu;
+	const struct gpu_kernel *k = s->of[l->both.type].stream[p->each].swiglu;
 	struct gpu_args a = { .n = 0 };
 
 	arg_mem(&a, s->ffn);
@@ -109,16 +151,19 @@ static bool swiglu(struct gpu_state *s, const struct gpu_layer *l, uint32_t n,
 	arg_f32(&a, c->norm_eps);
 	arg_u32(&a, c->ffn);
 	arg_u32(&a, c->hidden);
-	return put(s, k, &a, groups_of(k, c->ffn), n, e);
+	return put(s, k, &a, groups_of(k, c->ffn), p->n / p->each, e);
 }
 
 bool gpu_layer(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 	       struct err *e)
 {
 	const struct gpu_layer *l = &s->g->layer[layer];
-	uint32_t n = p->n;
 
-	return heads(s, layer, n, e) && gpu_attend(s, layer, p, e) &&
-	       add(s, &l->out, s->a, n, e) && swiglu(s, l, n, e) &&
-	       add(s, &l->down, s->ffn, n, e);
+	return gpu_stream_kernels(s, l->heads.type, p->each, e) &&
+	       gpu_stream_kernels(s, l->out.type, p->each, e) &&
+	       gpu_stream_kernels(s, l->both.type, p->each, e) &&
+	       gpu_stream_kernels(s, l->down.type, p->each, e) &&
+	       heads(s, layer, p, e) && gpu_attend(s, layer, p, e) &&
+	       add(s, &l->out, s->a, p, e) && swiglu(s, l, p, e) &&
+	       add(s, &l->down, s->ffn, p, e);
 }

@@ -112,34 +112,16 @@ static bool results_grow(struct gpu_state *s, uint32_t n, struct err *e)
 
 /* ---- kernels ---- */
 
-/* A wave for each KERNEL_STREAM_ROWS rows of a head, as far as there is room. */
-static uint32_t heads_group(uint32_t head_dim)
-{
-	uint32_t group = 32;
-
-	while (group < 1024 && group < head_dim / KERNEL_STREAM_ROWS * 32)
-		group *= 2;
-	return group;
-}
-
 static bool products_find(struct gpu_state *s, enum qwen_weights w,
 			  struct err *e)
 {
-	struct kernel_shape shape = { .type = DSL_F32, .weights = gpu_type(w),
-				      .cache = gpu_type(s->shape.cache) };
+	const struct kernel_shape shape = { .type = DSL_F32,
+					    .weights = gpu_type(w) };
 	struct gpu_products *p = &s->of[w];
-	struct kernel_shape tall = shape;
-	struct gpu *g = s->g;
 
-	if (p->norm)
-		return true;
-	tall.group = heads_group(s->g->m->config.head_dim);
-	return gpu_tile_kernels(s, w, e) &&
-	       (p->embed = gpu_kernel(g, "stream_embed", &shape, e)) &&
-	       (p->heads = gpu_kernel(g, "stream_heads", &tall, e)) &&
-	       (p->add = gpu_kernel(g, "stream_add", &shape, e)) &&
-	       (p->swiglu = gpu_kernel(g, "stream_swiglu", &shape, e)) &&
-	       (p->norm = gpu_kernel(g, "stream_norm", &shape, e));
+	return p->embed ||
+	       ((p->embed = gpu_kernel(s->g, "stream_embed", &shape, e)) &&
+		gpu_tile_kernels(s, w, e) && gpu_stream_kernels(s, w, 1, e));
 }
 
 /* The largest divisor that a kernel can have. */
@@ -201,11 +183,13 @@ static bool embed(struct gpu_state *s, uint32_t n, struct err *e)
 static bool logits(struct gpu_state *s, uint32_t n, struct err *e)
 {
 	const struct gpu_matrix *w = &s->g->head;
-	const struct gpu_kernel *k = s->of[w->type].norm;
+	uint32_t each = gpu_stream_tokens(n);
 	struct gpu_args a = { .n = 0 };
 
 	if (gpu_tile_logits_pays(s, n))
 		return gpu_tile_logits(s, n, e);
+	if (!gpu_stream_kernels(s, w->type, each, e))
+		return false;
 	arg_mem(&a, s->logits);
 	arg_matrix(&a, w);
 	arg_mem(&a, s->x);
@@ -214,7 +198,8 @@ static bool logits(struct gpu_state *s, uint32_t n, struct err *e)
 	arg_word(&a, s, GPU_PICK);
 	arg_u32(&a, w->rows);
 	arg_u32(&a, w->cols);
-	return put(s, k, &a, groups_of(k, w->rows), n, e);
+	const struct gpu_kernel *k = s->of[w->type].stream[each].norm;
+	return put(s, k, &a, groups_of(k, w->rows), n / each, e);
 }
 
 static bool best(struct gpu_state *s, uint32_t n, struct err *e)
@@ -311,7 +296,8 @@ static void runs_write(struct gpu_state *s, const struct qwen_pass *p,
 static void words_write(struct gpu_state *s, const struct qwen_pass *p,
 			struct gpu_pass *out)
 {
-	*out = (struct gpu_pass){ .n = p->n };
+	*out = (struct gpu_pass){ .n = p->n,
+				  .each = gpu_stream_tokens(p->n) };
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t length = p->position[i] + 1;
 		words(s, GPU_ID)[i] = (int32_t)p->token[i].id;

@@ -39,7 +39,8 @@ static bool is_there(const struct gpu_state *s, enum qwen_weights w)
 
 static bool pays(uint32_t n, uint64_t weights)
 {
-	return n >= TILE_TOKENS || (n > 1 && (n - 1) * weights >= TILE_WEIGHTS);
+	return n >= TILE_TOKENS || (n > KERNEL_MAX_TOKENS &&
+				    (n - 1) * weights >= TILE_WEIGHTS);
 }
 
 static uint64_t weights_of(const struct gpu_matrix *w)
@@ -111,7 +112,7 @@ bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e)
 	uint32_t most = s->shape.max_tokens;
 	struct gpu *g = s->g;
 
-	if (most < 2 || !has_tiles(w))
+	if (most <= KERNEL_MAX_TOKENS || !has_tiles(w))
 		return true;
 	return tiles_find(s, w, most, false, &p->full, e) &&
 	       tiles_find(s, w, most, true, &p->part, e) &&

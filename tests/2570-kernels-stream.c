@@ -111,6 +111,9 @@ static void tally(struct tally *t, const struct arr *got,
 	free(tol);
 }
 
+/* Tokens that a group takes. */
+static uint32_t each = 1;
+
 static bool opened(struct lib *l, const char *name, size_t kind,
 		   enum dsl_type cache)
 {
@@ -119,11 +122,12 @@ static bool opened(struct lib *l, const char *name, size_t kind,
 
 	*l = (struct lib){ .entry = kernel_find(name),
 			   .shape = { .type = DSL_F32, .cache = cache,
-				      .weights = kinds[kind].type } };
+				      .weights = kinds[kind].type,
+				      .tokens = each } };
 	cc_options_init(&o);
 	l->f = l->entry->build(l->entry, &l->shape, &e);
-	if (ok(l->f && cc_compile(l->f, &o, &l->obj, &e), "%s of %s compiles",
-	       name, kinds[kind].name))
+	if (ok(l->f && cc_compile(l->f, &o, &l->obj, &e), "%s of %s for %u "
+	       "compiles", name, kinds[kind].name, each))
 		return true;
 	diag("%s", e.msg);
 	ssa_func_free(l->f);
@@ -158,7 +162,7 @@ static void test_add(size_t kind)
 	if (!opened(&l, "stream_add", kind, 0))
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(shapes); s++) {
-		size_t tokens = shapes[s][0], rows = shapes[s][1];
+		size_t tokens = shapes[s][0] * each, rows = shapes[s][1];
 		size_t n = shapes[s][2];
 		struct matrix m = matrix_random(kinds[kind].type, rows, n);
 		struct arr x = arr_random(SSA_F32, tokens * n, 1, &seed);
@@ -175,7 +179,7 @@ static void test_add(size_t kind)
 		call_arr(&c, &x);
 		call_u32(&c, (uint32_t)rows);
 		call_u32(&c, (uint32_t)n);
-		all.wrong += !lib_run(&dev, &l, &c, groups(&l, rows), tokens);
+		all.wrong += !lib_run(&dev, &l, &c, groups(&l, rows), tokens / each);
 		tally(&all, &y, want);
 		matrix_free(&m);
 		free(x.bits);
@@ -199,7 +203,7 @@ static void test_norm(const char *name, size_t kind, bool pair)
 	if (!opened(&l, name, kind, 0))
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(shapes); s++) {
-		size_t tokens = shapes[s][0], rows = shapes[s][1];
+		size_t tokens = shapes[s][0] * each, rows = shapes[s][1];
 		size_t n = shapes[s][2];
 		struct matrix m = matrix_random(kinds[kind].type,
 						rows * (pair ? 2 : 1), n);
@@ -235,7 +239,7 @@ static void test_norm(const char *name, size_t kind, bool pair)
 			call_arr(&c, &pick);
 		call_u32(&c, (uint32_t)rows);
 		call_u32(&c, (uint32_t)n);
-		all.wrong += !lib_run(&dev, &l, &c, groups(&l, rows), tokens);
+		all.wrong += !lib_run(&dev, &l, &c, groups(&l, rows), tokens / each);
 		tally(&all, &y, want);
 		matrix_free(&m);
 		struct arr *out[] = { &x, &gain, &pick, &y };
@@ -394,7 +398,7 @@ static bool heads_run(struct lib *l, struct heads *h)
 	for (size_t i = 0; i < ARRAY_SIZE(size); i++)
 		call_u32(&c, (uint32_t)size[i]);
 	c.arg[c.n_args++] = head * h->kv;
-	return lib_run(&dev, l, &c, h->heads + 2 * h->kv, h->tokens);
+	return lib_run(&dev, l, &c, h->heads + 2 * h->kv, h->tokens / each);
 }
 
 static void tally_cache(struct tally *t, const struct arr *got, size_t d,
@@ -425,9 +429,10 @@ static void test_heads(size_t kind, enum dsl_type cache)
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(shape); s++) {
 		const size_t *p = shape[s];
-		if (cache == DSL_I8 && p[3] % 32)
-			continue;
-		struct heads h = { .tokens = p[0], .heads = p[1], .kv = p[2],
+		if ((cache == DSL_I8 && p[3] % 32) ||
+		    (each > 1 && p[0] * each > p[5] * p[6]))
+			continue; /* two tokens would be at one place */
+		struct heads h = { .tokens = p[0] * each, .heads = p[1], .kv = p[2],
 				   .d = p[3], .n = p[4], .positions = p[5],
 				   .sequences = p[6] };
 		heads_new(&h, kinds[kind].type, kind_of(cache));
@@ -499,6 +504,13 @@ int main(void)
 		if (k % 2 == 0)
 			test_heads(k, DSL_I8);
 		test_embed(k);
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+		each = k == 4 ? 4 : 2 + k % 3;
+		test_add(k);
+		test_norm("stream_norm", k, false);
+		test_norm("stream_swiglu", k, true);
+		test_heads(k, cache[k % 3]);
 	}
 	cc_dev_close(&dev);
 	return plan_done();

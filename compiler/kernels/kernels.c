@@ -5,7 +5,7 @@
 enum { /* as the table's rows call them */
 	TYPE = KERNEL_TYPE, TO = KERNEL_TO, CACHE = KERNEL_CACHE,
 	HEAD = KERNEL_HEAD, RATIO = KERNEL_RATIO, WIDE = KERNEL_WIDE,
-	WEIGHTS = KERNEL_WEIGHTS, BYTES = KERNEL_BYTES
+	WEIGHTS = KERNEL_WEIGHTS, BYTES = KERNEL_BYTES, TOKENS = KERNEL_TOKENS
 };
 
 const struct kernel_entry kernel_table[] = {
@@ -44,6 +44,8 @@ static void fill_in(const struct kernel_entry *k, struct kernel_shape *s)
 		s->head = 128;
 	if (!s->ratio || !(k->uses & KERNEL_RATIO))
 		s->ratio = 1;
+	if (!s->tokens || !(k->uses & KERNEL_TOKENS))
+		s->tokens = 1;
 	s->wide = s->wide && k->uses & KERNEL_WIDE;
 	s->group = s->group ? s->group : k->group;
 }
@@ -81,6 +83,10 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 	if (s->head > KERNEL_MAX_HEAD)
 		return err_set(e, ERR_USAGE, "%s: heads of %u elements; wanted "
 			       "1 to %d", k->name, s->head, KERNEL_MAX_HEAD);
+	if (s->tokens > KERNEL_MAX_TOKENS)
+		return err_set(e, ERR_USAGE, "%s: %u tokens in a group; wanted "
+			       "1 to %d", k->name, s->tokens,
+			       KERNEL_MAX_TOKENS);
 	if (s->ratio > KERNEL_MAX_RATIO)
 		return err_set(e, ERR_USAGE, "%s: %u heads in a group; wanted "
 			       "1 to %d", k->name, s->ratio, KERNEL_MAX_RATIO);
@@ -112,6 +118,8 @@ void kernel_describe(const struct kernel_entry *k,
 		buf_printf(out, " head=%u", s.head);
 	if (k->uses & KERNEL_RATIO)
 		buf_printf(out, " ratio=%u", s.ratio);
+	if (s.tokens > 1)
+		buf_printf(out, " tokens=%u", s.tokens);
 	if (s.wide)
 		buf_adds(out, " wide");
 	buf_printf(out, " group=%u", s.group);

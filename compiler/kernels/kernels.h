@@ -52,10 +52,12 @@ struct kernel_shape {
 	/* gemv, kv_gather: rows are whole multiples of 16 bytes, and begin so. */
 	bool wide;
 	uint32_t ratio;	      /* heads that a group of attn_decode takes: 1..8 */
+	uint32_t tokens;      /* stream: that a group takes, 1 to 4, 0: 1 */
 };
 #define KERNEL_MAX_HEAD	 256
 #define KERNEL_MAX_RATIO 8
 #define KERNEL_MAX_TOPK	 64
+#define KERNEL_MAX_TOKENS 4
 /* Elements with one scale, in a cache of I8. */
 #define KERNEL_CACHE_GROUP_BITS 5
 #define KERNEL_CACHE_GROUP (1 << KERNEL_CACHE_GROUP_BITS)
@@ -83,7 +85,8 @@ enum kernel_uses {
 	KERNEL_RATIO = 16,
 	KERNEL_WIDE = 32,
 	KERNEL_WEIGHTS = 64,
-	KERNEL_BYTES = 128, /* moves I8 as it is */
+	KERNEL_TOKENS = 128,
+	KERNEL_BYTES = 256, /* moves I8 as it is */
 };
 
 struct kernel_entry {
@@ -126,7 +129,7 @@ uint32_t kernel_cache_row(enum dsl_type cache, uint32_t head);
 
 /*
  * The code object for a shape: prebuilt, from the cache or compiled
- * (compiler/jit.h).  `o` may be NULL: cc_options_init().
+ * (compiler/jit.h).  `o` may be NULL: what this shape is best compiled with.
  */
 bool kernel_object(struct jit *j, const struct kernel_entry *k,
 		   const struct kernel_shape *s, const struct cc_options *o,

@@ -68,6 +68,18 @@ static struct ssa_func *build(const void *ctx, struct err *e)
 	return w->k->build(w->k, w->s, e);
 }
 
+/*
+ * Inputs of several tokens are worth their registers: with fewer waves their
+ * loads are all under way at once.
+ */
+static void options_of(const struct kernel_shape *s, struct cc_options *o)
+{
+	static const uint32_t waves[KERNEL_MAX_TOKENS + 1] = { 0, 0, 10, 8, 6 };
+
+	cc_options_init(o);
+	o->waves = waves[s->tokens];
+}
+
 bool kernel_object(struct jit *j, const struct kernel_entry *k,
 		   const struct kernel_shape *shape, const struct cc_options *o,
 		   struct jit_object *out, struct err *e)
@@ -77,9 +89,9 @@ bool kernel_object(struct jit *j, const struct kernel_entry *k,
 	struct buf what = { 0 };
 	bool good;
 
-	cc_options_init(&standard);
 	if (!kernel_shape_check(k, &s, e))
 		return false;
+	options_of(&s, &standard);
 	kernel_describe(k, &s, &what);
 	good = jit_object(j, &(struct jit_request){
 				     what.data, o ? o : &standard, build,
@@ -99,7 +111,7 @@ static bool add(struct pack_writer *w, const struct kernel_entry *k,
 	struct ssa_func *f = k->build(k, s, e);
 	bool good;
 
-	cc_options_init(&o);
+	options_of(s, &o);
 	kernel_describe(k, s, &what);
 	good = f && cc_compile(f, &o, &obj, e);
 	if (good)

@@ -7,7 +7,8 @@
  * (weights): floats, I8, or U8 for two of 4 bits; the integers have a scale of
  * f16 for each 32 columns, [rows][n / 32], and 4-bit ones lie as gemv_int4 has
  * them.  For floats `scale` is not read.  n is a multiple of 32.  Activations
- * are f32.  Grid dimension 1 is the token.
+ * are f32.  Grid dimension 1 counts tokens, shape.tokens at a time: these share
+ * the weights, which are read once for them.
  *
  * Each wave makes KERNEL_STREAM_ROWS rows in one go, for more loads under way.
  * RMSNorm costs no pass of its own: sum w x g / rms(x) needs the squares of x,
@@ -16,6 +17,7 @@
 #include "compiler/kernels/build.h"
 
 #define ROWS	    KERNEL_STREAM_ROWS
+#define TOKENS	    KERNEL_MAX_TOKENS
 #define QUANT_GROUP 32
 
 /* A matrix that streams, and how a lane takes its columns. */
@@ -27,13 +29,16 @@ struct stream {
 
 /*
  * Columns of one lane in one step: one or two runs of `run` from `at` on, and
- * the input there.  Integers are multiplied with an offset that makes them
- * positive, as bytes become floats in one instruction; `less` takes it off.
+ * the input of each token there.  Integers are multiplied with an offset that
+ * makes them positive, as bytes become floats in one instruction; `less` takes
+ * it off.
  */
 struct columns {
 	struct val at[2], group;
 	uint32_t runs, run;
-	struct val x[2], less;
+	struct piece {
+		struct val x[2], less;
+	} of[TOKENS];
 };
 
 static struct stream stream_args(struct dsl *k, enum dsl_type type)
@@ -83,13 +88,14 @@ static struct stream stream_row(const struct stream *s, struct val r)
 }
 
 /* -offset times the sum of x. */
-static struct val columns_less(const struct stream *s, const struct columns *c)
+static struct val columns_less(const struct stream *s, const struct columns *c,
+			       const struct piece *p)
 {
-	struct val sum = ELEM(c->x[0], 0);
+	struct val sum = ELEM(p->x[0], 0);
 
 	for (uint32_t j = 0; j < c->runs; j++)
 		for (uint32_t i = !j; i < c->run; i++)
-			sum = ADD(sum, ELEM(c->x[j], i));
+			sum = ADD(sum, ELEM(p->x[j], i));
 	return MUL(sum, s->type == DSL_U8 ? -8.0 : -128.0);
 }
 
@@ -109,89 +115,124 @@ static struct val stream_integers(const struct stream *row, struct val bytes,
 	return dsl_join(DSL_AT, e, 8);
 }
 
-/* sum + the products of one step of a row with x. */
-static struct val stream_dot(const struct stream *row, const struct columns *c,
-			     struct val step, struct val sum)
+/* sum[tokens] += the products of one step of a row with each input. */
+static void stream_dot(const struct stream *row, const struct columns *c,
+		       struct val step, struct var *sum, uint32_t tokens)
 {
-	struct val part = is_integer(row) ? c->less : sum, bytes, w;
+	struct val w[2], scale, bytes;
 
-	if (is_integer(row))
+	if (is_integer(row)) {
 		bytes = BITS(DSL_U32, LOADV(row->w, MUL(step, 8), 8));
-	else
-		w = CAST(DSL_F32, LOADV(row->w, c->at[0], c->run));
-	for (uint32_t j = 0; j < c->runs; j++) {
-		if (is_integer(row))
-			w = stream_integers(row, bytes, j);
-		for (uint32_t i = 0; i < c->run; i++)
-			part = FMA(ELEM(w, i), ELEM(c->x[j], i), part);
+		scale = CAST(DSL_F32, LOAD(row->scale, c->group));
+	} else {
+		w[0] = CAST(DSL_F32, LOADV(row->w, c->at[0], c->run));
 	}
-	if (!is_integer(row))
-		return part;
-	return FMA(CAST(DSL_F32, LOAD(row->scale, c->group)), part, sum);
+	for (uint32_t j = 0; is_integer(row) && j < c->runs; j++)
+		w[j] = stream_integers(row, bytes, j);
+	for (uint32_t t = 0; t < tokens; t++) {
+		const struct piece *p = &c->of[t];
+		struct val part = is_integer(row) ? p->less : GET(sum[t]);
+
+		for (uint32_t j = 0; j < c->runs; j++)
+			for (uint32_t i = 0; i < c->run; i++)
+				part = FMA(ELEM(w[j], i), ELEM(p->x[j], i),
+					   part);
+		SET(sum[t], is_integer(row) ? FMA(scale, part, GET(sum[t])) :
+					      part);
+	}
 }
 
-/* The input of a product, and the norm before it. */
+/* The inputs of a product, one for each token, and the norm before it. */
 struct input {
-	struct val x;	 /* [n] */
-	struct val gain; /* [n]; with `norm` */
+	struct val x[TOKENS]; /* [n] */
+	struct val gain;      /* [n]; with `norm` */
 	struct val eps;
+	uint32_t tokens;
 	bool norm;
 };
 
+/* Inputs of a step; what norms need is added up. */
+static void input_step(const struct stream *s, const struct input *in,
+		       struct columns *c, struct var *squares)
+{
+	struct val gain[2];
+
+	for (uint32_t j = 0; in->norm && j < c->runs; j++)
+		gain[j] = LOADV(in->gain, c->at[j], c->run);
+	for (uint32_t t = 0; t < in->tokens; t++) {
+		struct piece *p = &c->of[t];
+
+		for (uint32_t j = 0; j < c->runs; j++) {
+			struct val x = LOADV(in->x[t], c->at[j], c->run);
+
+			for (uint32_t e = 0; in->norm && e < c->run; e++)
+				SET(squares[t], FMA(ELEM(x, e), ELEM(x, e),
+						    GET(squares[t])));
+			p->x[j] = in->norm ? MUL(x, gain[j]) : x;
+		}
+		if (is_integer(s))
+			p->less = columns_less(s, c, p);
+	}
+}
+
 /*
- * out[0..ROWS-1], the same in all lanes: the products of rows r[] with the
- * input.
+ * out[token][row], the same in all lanes: the products of rows r[] with the
+ * inputs.
  */
 static void stream_rows(struct dsl *k, const struct stream *s,
 			const struct input *in, const struct val *r,
-			struct val *out)
+			struct val out[TOKENS][ROWS])
 {
 	struct stream row[ROWS];
-	struct var sum[ROWS], squares = VAR(k, DSL_F32, 0);
+	struct var sum[ROWS][TOKENS], squares[TOKENS];
 	struct val steps = DIV(s->n, s->step);
 
+	for (uint32_t t = 0; t < in->tokens; t++)
+		squares[t] = VAR(k, DSL_F32, 0);
 	for (uint32_t j = 0; j < ROWS; j++) {
 		row[j] = stream_row(s, r[j]);
-		sum[j] = VAR(k, DSL_F32, 0);
+		for (uint32_t t = 0; t < in->tokens; t++)
+			sum[j][t] = VAR(k, DSL_F32, 0);
 	}
 	FOR(k, i, LANE(k), steps, 32) {
 		struct columns c = stream_columns(s, i);
-		struct val *x = c.x;
 
-		for (uint32_t j = 0; j < c.runs; j++) {
-			x[j] = LOADV(in->x, c.at[j], c.run);
-			if (!in->norm)
-				continue;
-			for (uint32_t e = 0; e < c.run; e++)
-				SET(squares, FMA(ELEM(x[j], e), ELEM(x[j], e),
-						 GET(squares)));
-			x[j] = MUL(x[j], LOADV(in->gain, c.at[j], c.run));
-		}
-		if (is_integer(s))
-			c.less = columns_less(s, &c);
+		input_step(s, in, &c, squares);
 		for (uint32_t j = 0; j < ROWS; j++)
-			SET(sum[j], stream_dot(&row[j], &c, i, GET(sum[j])));
+			stream_dot(&row[j], &c, i, sum[j], in->tokens);
 	}
-	struct val rms = CONST(k, DSL_F32, 1);
+	for (uint32_t t = 0; t < in->tokens; t++) {
+		struct val rms = CONST(k, DSL_F32, 1);
 
-	if (in->norm)
-		rms = RSQRT(ADD(DIV(WAVE_SUM(GET(squares)),
-				    CAST(DSL_F32, s->n)), in->eps));
-	for (uint32_t j = 0; j < ROWS; j++)
-		out[j] = MUL(WAVE_SUM(GET(sum[j])), rms);
+		if (in->norm)
+			rms = RSQRT(ADD(DIV(WAVE_SUM(GET(squares[t])),
+					    CAST(DSL_F32, s->n)), in->eps));
+		for (uint32_t j = 0; j < ROWS; j++)
+			out[t][j] = MUL(WAVE_SUM(GET(sum[j][t])), rms);
+	}
 }
 
-static struct input input_args(struct dsl *k, bool norm)
+/* All of them begin where x does; see input_tokens(). */
+static struct input input_args(struct dsl *k, bool norm, uint32_t tokens)
 {
-	struct input in = { .norm = norm };
+	struct input in = { .norm = norm, .tokens = tokens };
 
-	in.x = ALIGNED(ARG_PTR(k, DSL_F32, "x", DSL_READONLY), 16);
+	in.x[0] = ALIGNED(ARG_PTR(k, DSL_F32, "x", DSL_READONLY), 16);
 	if (norm) {
 		in.gain = ALIGNED(ARG_PTR(k, DSL_F32, "gain", DSL_READONLY),
 				  16);
 		in.eps = ARG(k, DSL_F32, "eps");
 	}
 	return in;
+}
+
+/* The rows of x that are the inputs: of tokens at[]. */
+static void input_tokens(struct input *in, const struct val *at, struct val n)
+{
+	const struct val x = in->x[0];
+
+	for (uint32_t t = 0; t < in->tokens; t++)
+		in->x[t] = row_of(x, at[t], n);
 }
 
 /* Writes out[j] to y[first + j] from one lane. */
@@ -208,11 +249,17 @@ static void rows_store(struct dsl *k, struct val y, struct val first,
 /* What the products of rows have in common. */
 struct job {
 	struct dsl *k;
-	struct val y, rows, first; /* the wave's; not cut */
+	struct val y[TOKENS], rows, first; /* the wave's; not cut */
 	struct stream w;
 	struct input in;
-	struct val r[ROWS], out[ROWS];
+	struct val r[ROWS], out[TOKENS][ROWS];
 };
+
+/* The group's token number t. */
+static struct val token_of(struct dsl *k, uint32_t tokens, uint32_t t)
+{
+	return ADD(MUL(GROUP_ID(k, 1), tokens), t);
+}
 
 /*
  * Arguments y, w, scale, x[, gain, eps][, pick], rows, n, and the `each` rows
@@ -224,13 +271,13 @@ static struct dsl *job_begin(struct job *j, const struct kernel_entry *entry,
 {
 	struct kernel_shape s;
 	struct dsl *k = j->k = BEGIN(entry, shape, &s, e);
-	struct val pick = { 0 };
+	struct val pick = { 0 }, at[TOKENS];
 
 	if (!k)
 		return NULL;
-	j->y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
+	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
 	j->w = stream_args(k, s.weights);
-	j->in = input_args(k, norm);
+	j->in = input_args(k, norm, s.tokens);
 	if (picks)
 		pick = ARG_PTR(k, DSL_I32, "pick", DSL_READONLY);
 	j->rows = ARG(k, DSL_I32, "rows");
@@ -238,9 +285,13 @@ static struct dsl *job_begin(struct job *j, const struct kernel_entry *entry,
 	j->first = MUL(wave_row(k, &s), each);
 	for (uint32_t i = 0; i < each; i++)
 		j->r[i] = MIN(ADD(j->first, i), SUB(j->rows, 1));
-	struct val token = GROUP_ID(k, 1);
-	j->in.x = row_of(j->in.x, picks ? LOAD(pick, token) : token, j->w.n);
-	j->y = row_of(j->y, token, j->rows);
+	for (uint32_t t = 0; t < s.tokens; t++) {
+		at[t] = token_of(k, s.tokens, t);
+		j->y[t] = row_of(y, at[t], j->rows);
+		if (picks)
+			at[t] = LOAD(pick, at[t]);
+	}
+	input_tokens(&j->in, at, j->w.n);
 	return k;
 }
 
@@ -259,9 +310,12 @@ struct ssa_func *kernel_stream_add(const struct kernel_entry *entry,
 		return NULL;
 	IF(k, LT(j.first, j.rows)) {
 		stream_rows(k, &j.w, &j.in, j.r, j.out);
-		for (uint32_t i = 0; i < ROWS; i++)
-			j.out[i] = ADD(LOAD(j.y, j.r[i]), j.out[i]);
-		rows_store(k, j.y, j.first, j.rows, j.out, ROWS);
+		for (uint32_t t = 0; t < j.in.tokens; t++) {
+			for (uint32_t i = 0; i < ROWS; i++)
+				j.out[t][i] = ADD(LOAD(j.y[t], j.r[i]),
+						  j.out[t][i]);
+			rows_store(k, j.y[t], j.first, j.rows, j.out[t], ROWS);
+		}
 	}
 	return dsl_finish(k, e);
 }
@@ -281,7 +335,8 @@ struct ssa_func *kernel_stream_norm(const struct kernel_entry *entry,
 		return NULL;
 	IF(k, LT(j.first, j.rows)) {
 		stream_rows(k, &j.w, &j.in, j.r, j.out);
-		rows_store(k, j.y, j.first, j.rows, j.out, ROWS);
+		for (uint32_t t = 0; t < j.in.tokens; t++)
+			rows_store(k, j.y[t], j.first, j.rows, j.out[t], ROWS);
 	}
 	return dsl_finish(k, e);
 }
@@ -304,31 +359,88 @@ struct ssa_func *kernel_stream_swiglu(const struct kernel_entry *entry,
 		j.r[PAIRS + i] = ADD(j.r[i], j.rows);
 	IF(k, LT(j.first, j.rows)) {
 		stream_rows(k, &j.w, &j.in, j.r, j.out);
-		for (uint32_t i = 0; i < PAIRS; i++)
-			j.out[i] = MUL(SILU(j.out[i]), j.out[PAIRS + i]);
-		rows_store(k, j.y, j.first, j.rows, j.out, PAIRS);
+		for (uint32_t t = 0; t < j.in.tokens; t++) {
+			struct val *out = j.out[t];
+
+			for (uint32_t i = 0; i < PAIRS; i++)
+				out[i] = MUL(SILU(out[i]), out[PAIRS + i]);
+			rows_store(k, j.y[t], j.first, j.rows, out, PAIRS);
+		}
 	}
 	return dsl_finish(k, e);
 }
 
-/* Of one head, in LDS, before its norm and turn. */
+/* One head of each token, in LDS, before its norm and turn. */
 static struct val head_product(struct dsl *k, const struct stream *w,
 			       const struct input *in, struct val head,
 			       struct val d, uint32_t group)
 {
-	struct val lds = LDS(k, DSL_F32, KERNEL_MAX_HEAD, "head");
+	struct val lds = LDS(k, DSL_F32, KERNEL_MAX_HEAD * in->tokens, "head");
 	struct val top = MUL(head, d);
 
 	FOR(k, r0, MUL(WAVE(k), ROWS), d, group / 32 * ROWS) {
-		struct val r[ROWS], out[ROWS];
+		struct val r[ROWS], out[TOKENS][ROWS];
 
 		for (uint32_t j = 0; j < ROWS; j++)
 			r[j] = ADD(top, MIN(ADD(r0, j), SUB(d, 1)));
 		stream_rows(k, w, in, r, out);
-		rows_store(k, lds, r0, d, out, ROWS);
+		for (uint32_t t = 0; t < in->tokens; t++)
+			rows_store(k, ADVANCE(lds, t * KERNEL_MAX_HEAD), r0, d,
+				   out[t], ROWS);
 	}
 	BARRIER(k);
 	return lds;
+}
+
+/* Arguments of stream_heads behind the input, and the group's head. */
+struct turn {
+	struct val q, kc, vc, q_gain, k_gain, cosine, sine, position, slot;
+	struct val heads, kv_heads, d, head;
+	struct cache_at cache;
+};
+
+/* Norm and turn of one token's head, which goes to q or into the cache. */
+static void head_finish(struct dsl *k, const struct turn *a,
+			const struct input *in, struct val lds,
+			struct val token)
+{
+	struct val i = LOCAL_ID(k, 0), d = a->d, half = SHR(d, 1);
+	struct val p = LOAD(a->position, token), sq = LOAD(a->slot, token);
+	struct val mine = LOAD_IF(LT(i, d), lds, i);
+	struct val rms = RSQRT(ADD(DIV(GROUP_SUM(MUL(mine, mine)),
+				       CAST(DSL_F32, d)), in->eps));
+	struct val is_q = LT(a->head, a->heads);
+	struct val last = ADD(a->heads, a->kv_heads);
+	struct val kv = SUB(a->head, SELECT(LT(a->head, last), a->heads, last));
+
+	IF(k, LT(i, d)) {
+		IF(k, GE(a->head, last)) {
+			cache_put(k, cache_row(&a->cache, a->vc, sq, kv, p), d,
+				  i, mine);
+		} ELSE(k) {
+			struct val low = LT(i, half);
+			struct val j = SELECT(low, ADD(i, half), SUB(i, half));
+			struct val at = MIN(i, j);
+			struct val ga = SELECT(is_q, LOAD(a->q_gain, i),
+					       LOAD(a->k_gain, i));
+			struct val gb = SELECT(is_q, LOAD(a->q_gain, j),
+					       LOAD(a->k_gain, j));
+			struct val x = MUL(MUL(mine, rms), ga);
+			struct val b = MUL(MUL(LOAD(lds, j), rms), gb);
+			struct val co = LOAD(row_of(a->cosine, p, half), at);
+			struct val si = LOAD(row_of(a->sine, p, half), at);
+			struct val y = FMA(x, co, MUL(b, SELECT(low, NEG(si),
+								si)));
+
+			IF(k, is_q) {
+				STORE(row_of(a->q, ADD(MUL(token, a->heads),
+						       a->head), d), i, y);
+			} ELSE(k) {
+				cache_put(k, cache_row(&a->cache, a->kc, sq,
+						       kv, p), d, i, y);
+			}
+		}
+	}
 }
 
 /*
@@ -337,7 +449,7 @@ static struct val head_product(struct dsl *k, const struct stream *w,
  * gain [n], eps, q_gain, k_gain [d] (f32), cos, sin [positions][d / 2] (f32),
  * position, slot [tokens] (i32), heads, kv_heads, d, n (i32), row, head (i32),
  * sequence (i64): the cache's strides, see kernels.h.  A group makes one head
- * of one token: product, RMSNorm over the head, rotary embedding of halves;
+ * of its tokens: product, RMSNorm over the head, rotary embedding of halves;
  * keys and values go into the cache.  d is even and at most KERNEL_MAX_HEAD
  * and the group.
  */
@@ -347,65 +459,36 @@ struct ssa_func *kernel_stream_heads(const struct kernel_entry *entry,
 {
 	struct kernel_shape s;
 	struct dsl *k = BEGIN(entry, shape, &s, e);
+	struct val at[TOKENS];
+	struct turn a;
 
 	if (!k)
 		return NULL;
-	struct val q = ARG_PTR(k, DSL_F32, "q", DSL_NOALIAS);
-	struct val kc = ARG_PTR(k, s.cache, "kc", DSL_NOALIAS);
-	struct val vc = ARG_PTR(k, s.cache, "vc", DSL_NOALIAS);
+	a.q = ARG_PTR(k, DSL_F32, "q", DSL_NOALIAS);
+	a.kc = ARG_PTR(k, s.cache, "kc", DSL_NOALIAS);
+	a.vc = ARG_PTR(k, s.cache, "vc", DSL_NOALIAS);
 	struct stream w = stream_args(k, s.weights);
-	struct input in = input_args(k, true);
-	struct val q_gain = ARG_PTR(k, DSL_F32, "q_gain", DSL_READONLY);
-	struct val k_gain = ARG_PTR(k, DSL_F32, "k_gain", DSL_READONLY);
-	struct val cosine = ARG_PTR(k, DSL_F32, "cos", DSL_READONLY);
-	struct val sine = ARG_PTR(k, DSL_F32, "sin", DSL_READONLY);
-	struct val position = ARG_PTR(k, DSL_I32, "position", DSL_READONLY);
-	struct val slot = ARG_PTR(k, DSL_I32, "slot", DSL_READONLY);
-	struct val heads = ARG(k, DSL_I32, "heads");
-	struct val kv_heads = ARG(k, DSL_I32, "kv_heads");
-	struct val d = ARG(k, DSL_I32, "d"), n = ARG(k, DSL_I32, "n");
-	struct cache_at c = cache_args(k);
-	struct val head = GROUP_ID(k, 0), token = GROUP_ID(k, 1);
-	struct val i = LOCAL_ID(k, 0), half = SHR(d, 1);
-	struct val p = LOAD(position, token), sq = LOAD(slot, token);
+	struct input in = input_args(k, true, s.tokens);
+	a.q_gain = ARG_PTR(k, DSL_F32, "q_gain", DSL_READONLY);
+	a.k_gain = ARG_PTR(k, DSL_F32, "k_gain", DSL_READONLY);
+	a.cosine = ARG_PTR(k, DSL_F32, "cos", DSL_READONLY);
+	a.sine = ARG_PTR(k, DSL_F32, "sin", DSL_READONLY);
+	a.position = ARG_PTR(k, DSL_I32, "position", DSL_READONLY);
+	a.slot = ARG_PTR(k, DSL_I32, "slot", DSL_READONLY);
+	a.heads = ARG(k, DSL_I32, "heads");
+	a.kv_heads = ARG(k, DSL_I32, "kv_heads");
+	a.d = ARG(k, DSL_I32, "d");
+	w.n = ARG(k, DSL_I32, "n");
+	a.cache = cache_args(k);
+	a.head = GROUP_ID(k, 0);
+	for (uint32_t t = 0; t < s.tokens; t++)
+		at[t] = token_of(k, s.tokens, t);
+	input_tokens(&in, at, w.n);
+	struct val lds = head_product(k, &w, &in, a.head, a.d, s.group);
 
-	w.n = n;
-	in.x = row_of(in.x, token, n);
-	struct val lds = head_product(k, &w, &in, head, d, s.group);
-	struct val mine = LOAD_IF(LT(i, d), lds, i);
-	struct val rms = RSQRT(ADD(DIV(GROUP_SUM(MUL(mine, mine)),
-				       CAST(DSL_F32, d)), in.eps));
-	struct val is_q = LT(head, heads);
-	struct val last = ADD(heads, kv_heads);
-	struct val kv = SUB(head, SELECT(LT(head, last), heads, last));
-
-	IF(k, LT(i, d)) {
-		IF(k, GE(head, last)) {
-			cache_put(k, cache_row(&c, vc, sq, kv, p), d, i, mine);
-		} ELSE(k) {
-			struct val low = LT(i, half);
-			struct val j = SELECT(low, ADD(i, half), SUB(i, half));
-			struct val at = MIN(i, j);
-			struct val ga = SELECT(is_q, LOAD(q_gain, i),
-					       LOAD(k_gain, i));
-			struct val gb = SELECT(is_q, LOAD(q_gain, j),
-					       LOAD(k_gain, j));
-			struct val a = MUL(MUL(mine, rms), ga);
-			struct val b = MUL(MUL(LOAD(lds, j), rms), gb);
-			struct val co = LOAD(row_of(cosine, p, half), at);
-			struct val si = LOAD(row_of(sine, p, half), at);
-			struct val y = FMA(a, co, MUL(b, SELECT(low, NEG(si),
-								si)));
-
-			IF(k, is_q) {
-				STORE(row_of(q, ADD(MUL(token, heads), head),
-					     d), i, y);
-			} ELSE(k) {
-				cache_put(k, cache_row(&c, kc, sq, kv, p), d,
-					  i, y);
-			}
-		}
-	}
+	for (uint32_t t = 0; t < s.tokens; t++)
+		head_finish(k, &a, &in, ADVANCE(lds, t * KERNEL_MAX_HEAD),
+			    at[t]);
 	return dsl_finish(k, e);
 }
 
