@@ -41,9 +41,11 @@ static bool convert(const struct tune_problem *p, struct host_problem *out,
 			       "--dtype f32, f16 or bf16 (of B; A and C are "
 			       "f32)");
 	}
-	if (p->op.a_trans || p->op.weights || p->op.epilogue || p->op.beta || p->batch > 1)
+	if (p->op.a_trans || p->op.weights || p->op.epilogue || p->op.beta ||
+	    p->batch > 1)
 		return err_set(e, ERR_UNSUPPORTED, "--device host: A is M x K, "
-			       "B of numbers, one product at a time, without epilogue");
+			       "B has no scales, one product at a time, "
+			       "without epilogue");
 	return true;
 }
 

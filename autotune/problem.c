@@ -96,7 +96,8 @@ static bool epilogue_parse(const char *s, struct gemm_op *op, struct err *e)
 		else
 			return err_set(e, ERR_USAGE, "--epilogue: no '%.*s'; "
 				       "wanted bias, scale, relu, silu, gelu, "
-				       "swiglu, shrink, residual, beta", (int)len, s);
+				       "swiglu, shrink, residual, beta",
+				       (int)len, s);
 		s += len + (s[len] == ',');
 	}
 	return true;

@@ -121,8 +121,8 @@ static bool same_op(const struct gemm_op *a, const struct gemm_op *b)
 }
 
 /* One that there is: of any size with this configuration, or of this size. */
-static struct gpu_tiles *tiles_known(struct gpu *g, const struct gpu_tiles *want,
-				     bool any)
+static struct gpu_tiles *tiles_known(struct gpu *g,
+				     const struct gpu_tiles *want, bool any)
 {
 	for (size_t i = 0; i < g->n_tiles; i++) {
 		struct gpu_tiles *t = g->tiles[i];

@@ -179,7 +179,8 @@ static void test_add(size_t kind)
 		call_arr(&c, &x);
 		call_u32(&c, (uint32_t)rows);
 		call_u32(&c, (uint32_t)n);
-		all.wrong += !lib_run(&dev, &l, &c, groups(&l, rows), tokens / each);
+		all.wrong += !lib_run(&dev, &l, &c, groups(&l, rows),
+				      tokens / each);
 		tally(&all, &y, want);
 		matrix_free(&m);
 		free(x.bits);
@@ -239,7 +240,8 @@ static void test_norm(const char *name, size_t kind, bool pair)
 			call_arr(&c, &pick);
 		call_u32(&c, (uint32_t)rows);
 		call_u32(&c, (uint32_t)n);
-		all.wrong += !lib_run(&dev, &l, &c, groups(&l, rows), tokens / each);
+		all.wrong += !lib_run(&dev, &l, &c, groups(&l, rows),
+				      tokens / each);
 		tally(&all, &y, want);
 		matrix_free(&m);
 		struct arr *out[] = { &x, &gain, &pick, &y };
@@ -432,9 +434,9 @@ static void test_heads(size_t kind, enum dsl_type cache)
 		if ((cache == DSL_I8 && p[3] % 32) ||
 		    (each > 1 && p[0] * each > p[5] * p[6]))
 			continue; /* two tokens would be at one place */
-		struct heads h = { .tokens = p[0] * each, .heads = p[1], .kv = p[2],
-				   .d = p[3], .n = p[4], .positions = p[5],
-				   .sequences = p[6] };
+		struct heads h = { .tokens = p[0] * each, .heads = p[1],
+				   .kv = p[2], .d = p[3], .n = p[4],
+				   .positions = p[5], .sequences = p[6] };
 		heads_new(&h, kinds[kind].type, kind_of(cache));
 		for (size_t t = 0; t < h.tokens; t++)
 			for (size_t i = 0; i < h.heads + 2 * h.kv; i++)

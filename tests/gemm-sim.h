@@ -16,6 +16,7 @@
 #define GEMM_SIM_B UINT64_C(0x7f1000000000)
 #define GEMM_SIM_C UINT64_C(0x7f2000000000)
 #define GEMM_SIM_WORK UINT64_C(0x7f3000000000)
+#define GEMM_SIM_SCALE UINT64_C(0x7f4000000000)
 
 /* Seconds of one dispatch, launch not included; *f is the caller's. */
 static inline bool gemm_sim_run(const struct cost_model *m,
@@ -54,6 +55,7 @@ static inline bool gemm_sim_ours(const struct cost_model *m,
 	const struct gemm_operands x = { .a = GEMM_SIM_A, .b = GEMM_SIM_B,
 					 .c = GEMM_SIM_C,
 					 .workspace = GEMM_SIM_WORK,
+					 .scale = GEMM_SIM_SCALE,
 					 .alpha = 1 };
 	const uint64_t in = op->in == DSL_I8 ? 1 : op->in == DSL_F32 ? 4 : 2;
 	const uint64_t out = op->out == DSL_F32 || op->out == DSL_I32 ? 4 : 2;

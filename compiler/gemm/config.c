@@ -125,8 +125,8 @@ bool gemm_check(const struct gemm_op *op, const struct gemm_config *c,
 			    p.frags_n * p.slices > GEMM_MAX_FRAGS))
 		return err_set(e, ERR_UNSUPPORTED, "%u fragments of B straight "
 			       "from memory; wanted N x K in memory, not f32, "
-			       "without scales, and at most %d", p.frags_n * p.slices,
-			       GEMM_MAX_FRAGS);
+			       "without scales, and at most %d",
+			       p.frags_n * p.slices, GEMM_MAX_FRAGS);
 	if (p.frags_m > GEMM_MAX_FRAGS || p.frags_n > GEMM_MAX_FRAGS)
 		return err_set(e, ERR_UNSUPPORTED, "%ux%u of a wave's tile; "
 			       "wanted at most %d", p.frags_m, p.frags_n,

@@ -45,7 +45,8 @@ int gemm_op_name(const struct gemm_op *op, char *buf, size_t size)
 			strcat(more, "+");
 			strcat(more, epilogues[k].name);
 		}
-	return snprintf(buf, size, "%s_%c%c_%s%s", type_name(op->in, op->weights),
+	return snprintf(buf, size, "%s_%c%c_%s%s",
+			type_name(op->in, op->weights),
 			op->a_trans ? 't' : 'n', op->b_trans ? 't' : 'n',
 			type_name(op->out, DSL_NONE), more);
 }
@@ -115,8 +116,8 @@ bool gemm_op_parse(const char *text, struct gemm_op *op, struct err *e)
 	bool good;
 
 	memset(op, 0, sizeof(*op));
-	good = type_at(&t, &op->in, &op->weights) && t[0] == '_' && is_layout(t[1]) &&
-	       is_layout(t[2]) && t[3] == '_';
+	good = type_at(&t, &op->in, &op->weights) && t[0] == '_' &&
+	       is_layout(t[1]) && is_layout(t[2]) && t[3] == '_';
 	if (good) {
 		op->a_trans = t[1] == 't';
 		op->b_trans = t[2] == 't';
