@@ -117,10 +117,10 @@ static size_t second_cache_bytes(void)
 	return (size_t)bytes;
 }
 
-/* Columns that fill half the second cache, the rest is for rows and C. */
+/* Columns that fill 3/8 of the second cache: rows, C, what is fetched ahead. */
 static uint16_t columns_of(unsigned kc)
 {
-	size_t nc = second_cache_bytes() / 2 / (kc * sizeof(float));
+	size_t nc = second_cache_bytes() / 8 * 3 / (kc * sizeof(float));
 
 	nc = nc / 64 * 64;
 	return (uint16_t)(nc < 64 ? 64 : nc > 4096 ? 4096 : nc);
@@ -202,6 +202,11 @@ static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
 	c->rows = wide ? 12 : 6;
 	c->vecs = 2;
 	c->copy = true;
+	/* 0.97 of the time of 12x2, but for columns that leave it half empty. */
+	if (wide && c->path == HOST_GEMM_NORMAL && g->n > 64) {
+		c->rows = 8;
+		c->vecs = 3;
+	}
 	if (c->path == HOST_GEMM_SWAPPED && g->m <= lanes) {
 		c->rows = wide ? 16 : 12;
 		c->vecs = 1;
