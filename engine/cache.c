@@ -89,7 +89,7 @@ void qwen_cache_put(const struct qwen_cache *c, uint8_t *part, size_t at,
 		return;
 	}
 	for (uint32_t i = 0; i < c->head_dim; i += QWEN_GROUP) {
-		struct qwen_quants q = { (int8_t *)p, &d, &sum };
+		struct qwen_quants q = { (int8_t *)p, &d, &sum, NULL };
 		c->k->quantize(x + i, QWEN_GROUP, &q);
 		memcpy(p + QWEN_GROUP, &d, sizeof(d));
 		p += INT8_GROUP_BYTES;

@@ -45,9 +45,10 @@ size_t qwen_quants_place(struct qwen_quants *q, uint32_t cols, void *mem)
 	size_t n = ((size_t)cols + QWEN_PAD - 1) / QWEN_PAD * QWEN_PAD;
 
 	q->q = mem;
-	q->d = (float *)((char *)mem + n);
+	q->half = q->q + n;
+	q->d = (float *)((char *)mem + 2 * n);
 	q->sum = q->d + n / QWEN_GROUP;
-	return n + 2 * n / QWEN_GROUP * sizeof(float);
+	return 2 * n + 2 * n / QWEN_GROUP * sizeof(float);
 }
 
 static const struct qwen_kernels *const all[] = {

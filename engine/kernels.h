@@ -46,13 +46,16 @@ uint64_t qwen_matrix_bytes(const struct qwen_matrix *w);
 
 /*
  * Activations of one token for the integer types: each group of 32 as int8_t q
- * and a scale d, with x ~ q * d.  `sum` is d times the sum of q, for INT4's
- * offset.  All are padded with zeros: `q` to a multiple of QWEN_PAD values, `d`
- * and `sum` to one of QWEN_PAD / QWEN_GROUP.
+ * and a scale d, with x ~ q * d.  `sum` is d times the sum of q, for offsets
+ * of the weights.  `half`, or NULL, holds q in the order of INT4: of every 4
+ * groups, their first halves, then their second ones.  All are padded with
+ * zeros: `q` and `half` to a multiple of QWEN_PAD values, `d` and `sum` to one
+ * of QWEN_PAD / QWEN_GROUP.
  */
 struct qwen_quants {
 	int8_t *q;
 	float *d, *sum;
+	int8_t *half;
 };
 #define QWEN_PAD 512
 /* Places the arrays for `cols` values in `mem`; returns the bytes they need. */
@@ -110,12 +113,12 @@ struct qwen_kernels {
 		       void *y);
 	/*
 	 * The yardsticks.  Reads memory in whole cache lines, as 1 to 8 streams
-	 * side by side, prefetching so many bytes ahead (0: not at all, 4096:
-	 * in two steps as the products do); the sum of its words proves that
-	 * it was read.
+	 * side by side, prefetching so many bytes ahead into the first cache
+	 * and into the second (0: not at all); the sum of its words proves
+	 * that it was read.
 	 */
 	uint64_t (*read)(const void *p, size_t size_bytes, unsigned streams,
-			 size_t ahead_bytes);
+			 size_t near_bytes, size_t far_bytes);
 	/* As many multiply-adds as registers allow; returns how many FLOP. */
 	double (*fma)(uint64_t rounds);
 };

@@ -5,67 +5,102 @@
 #include "engine/kernels_simd.h"
 
 /*
- * A row at a time, so that the weights are one long stream; SUMS sums side by
- * side, since one would wait for itself; several tokens at once where there are
- * several, as many as the registers hold.
+ * Two rows at a time that lie STREAMS_APART, so that the weights are two long
+ * streams: the hardware's prefetcher works in pages, and with one stream it
+ * waits at the end of each.  SUMS sums of a row side by side, since one would
+ * wait for itself; several tokens at once where there are several, as many as
+ * the registers hold.  A row's sum has one order, whatever it is paired with.
  */
-#define SUMS 4
+#define SUMS 2
 #if LANES == 16
 #define TOKENS 4
 #else
 #define TOKENS 2
 #endif
 
-/* One kernel for each stored type; nt tokens, a constant where it is inlined. */
+/*
+ * One kernel for each stored type; nr rows, `apart` elements apart, and nt
+ * tokens; both are constants where it is inlined.
+ */
 #define ROW(type, elem, one)                                                   \
-	static inline __attribute__((always_inline)) void row_##type(          \
-		const elem *w, uint32_t n, const float *x, size_t ldx,         \
-		float *y, size_t ldy, bool add, int nt)                        \
+	static inline __attribute__((always_inline)) void rows_##type(         \
+		const elem *w, size_t apart, uint32_t n, const float *x,       \
+		size_t ldx, float *y, size_t ldy, size_t next, bool add,       \
+		int nr, int nt)                                                \
 	{                                                                      \
-		vf s[TOKENS][SUMS] = { 0 };                                    \
+		const uint32_t line = 64 / sizeof(*w);                         \
+		const uint32_t step =                                          \
+			line > SUMS * LANES ? line : SUMS * LANES;             \
+		vf s[2][TOKENS][SUMS];                                         \
 		uint32_t c = 0;                                                \
                                                                                \
-		for (; c + SUMS * LANES <= n; c += SUMS * LANES) {             \
-			for (size_t b = 0; b < SUMS * LANES * sizeof(*w);      \
-			     b += 64)                                          \
-				fetch((const char *)(w + c) + b);              \
-			for (int i = 0; i < SUMS; i++) {                       \
-				vf v = load_##type(w + c + i * LANES);         \
-				for (int t = 0; t < nt; t++)                   \
-					s[t][i] = fma_(v, load(x + t * ldx +   \
-							       c + i * LANES), \
-						       s[t][i]);               \
-			}                                                      \
-		}                                                              \
-		for (; c + LANES <= n; c += LANES) {                           \
-			vf v = load_##type(w + c);                             \
+		for (int r = 0; r < nr; r++) /* and no more: it costs time */  \
 			for (int t = 0; t < nt; t++)                           \
-				s[t][0] = fma_(v, load(x + t * ldx + c),       \
-					       s[t][0]);                       \
-		}                                                              \
-		for (int t = 0; t < nt; t++) {                                 \
-			float v = sum((s[t][0] + s[t][1]) +                    \
-				      (s[t][2] + s[t][3]));                    \
-			for (uint32_t k = c; k < n; k++)                       \
-				v += one(w[k]) * x[t * ldx + k];               \
-			y[t * ldy] = add ? y[t * ldy] + v : v;                 \
-		}                                                              \
+				for (int i = 0; i < SUMS; i++)                 \
+					s[r][t][i] = splat(0);                 \
+                                                                               \
+		for (; c + step <= n; c += step)                               \
+			for (int r = 0; r < nr; r++) {                         \
+				const elem *p = w + r * apart + c;             \
+				for (uint32_t i = 0; i < step; i += LANES) {   \
+					if (i % line == 0)                     \
+						fetch(p + i);                  \
+					vf v = load_##type(p + i);             \
+					for (int t = 0; t < nt; t++) {         \
+						vf *to = &s[r][t][i / LANES %  \
+								  SUMS];       \
+						*to = fma_(v, load(x + c + i + \
+								   t * ldx),   \
+							   *to);               \
+					}                                      \
+				}                                              \
+			}                                                      \
+		for (; c + LANES <= n; c += LANES)                             \
+			for (int r = 0; r < nr; r++) {                         \
+				vf v = load_##type(w + r * apart + c);         \
+				for (int t = 0; t < nt; t++)                   \
+					s[r][t][0] = fma_(v, load(x + t * ldx +\
+								  c),          \
+							  s[r][t][0]);         \
+			}                                                      \
+		for (int r = 0; r < nr; r++)                                   \
+			for (int t = 0; t < nt; t++) {                         \
+				float *to = y + t * ldy + r * next;            \
+				float v = sum(s[r][t][0] + s[r][t][1]);        \
+				for (uint32_t k = c; k < n; k++)               \
+					v += one(w[r * apart + k]) *           \
+					     x[t * ldx + k];                   \
+				*to = add ? *to + v : v;                       \
+			}                                                      \
 	}                                                                      \
                                                                                \
 	static void product_##type(const struct qwen_matrix *m, uint32_t r0,   \
 				   uint32_t r1, const float *x, size_t ldx,    \
 				   uint32_t n, float *y, size_t ldy, bool add) \
 	{                                                                      \
-		for (uint32_t r = r0; r < r1; r++) {                           \
+		struct pairs p;                                                \
+                                                                               \
+		pairs_init(&p, r0, r1, m->cols * sizeof(elem));                \
+		while (pairs_next(&p)) {                                       \
 			const elem *w = (const elem *)m->data +                \
-					(size_t)r * m->cols;                   \
+					(size_t)p.row * m->cols;               \
+			size_t apart = (size_t)p.apart * m->cols;              \
 			uint32_t t = 0;                                        \
+			float *to = y + p.row;                                 \
+			if (!p.apart)                                          \
+				for (; t < n; t++)                             \
+					rows_##type(w, 0, m->cols,             \
+						    x + t * ldx, ldx,          \
+						    to + t * ldy, ldy, 0, add, \
+						    1, 1);                     \
 			for (; t + TOKENS <= n; t += TOKENS)                   \
-				row_##type(w, m->cols, x + t * ldx, ldx,       \
-					   y + t * ldy + r, ldy, add, TOKENS); \
+				rows_##type(w, apart, m->cols, x + t * ldx,    \
+					    ldx, to + t * ldy, ldy, p.apart,   \
+					    add, 2, TOKENS);                   \
 			for (; t < n; t++)                                     \
-				row_##type(w, m->cols, x + t * ldx, ldx,       \
-					   y + t * ldy + r, ldy, add, 1);      \
+				rows_##type(w, apart, m->cols, x + t * ldx,    \
+					    ldx, to + t * ldy, ldy, p.apart,   \
+					    add, 2, 1);                        \
 		}                                                              \
 	}
 
@@ -149,7 +184,8 @@ typedef uint64_t vq __attribute__((vector_size(4 * LANES)));
 
 /* Whole lines, `streams` of them side by side, a constant where inlined. */
 static inline __attribute__((always_inline)) uint64_t
-read_lines(const uint8_t *p, size_t bytes, size_t streams, size_t ahead)
+read_lines(const uint8_t *p, size_t bytes, size_t streams, size_t near,
+	   size_t far)
 {
 	size_t part = bytes / streams / 64 * 64;
 	vq s[4] = { 0 };
@@ -158,10 +194,10 @@ read_lines(const uint8_t *p, size_t bytes, size_t streams, size_t ahead)
 	for (size_t i = 0; i < part; i += 64)
 		for (size_t k = 0; k < streams; k++) {
 			const uint8_t *at = p + k * part + i;
-			if (ahead == FETCH_FAR_BYTES)
-				fetch(at);
-			else if (ahead)
-				__builtin_prefetch(at + ahead);
+			if (far)
+				__builtin_prefetch(at + far, 0, 2);
+			if (near)
+				__builtin_prefetch(at + near);
 			for (size_t b = 0; b < 64; b += sizeof(vq)) {
 				vq v;
 				memcpy(&v, at + b, sizeof(v));
@@ -176,17 +212,17 @@ read_lines(const uint8_t *p, size_t bytes, size_t streams, size_t ahead)
 }
 
 uint64_t LEVEL(qwen_read_)(const void *p, size_t size_bytes, unsigned streams,
-			   size_t ahead_bytes)
+			   size_t near_bytes, size_t far_bytes)
 {
 	switch (streams) {
 	case 1:
-		return read_lines(p, size_bytes, 1, ahead_bytes);
+		return read_lines(p, size_bytes, 1, near_bytes, far_bytes);
 	case 2:
-		return read_lines(p, size_bytes, 2, ahead_bytes);
+		return read_lines(p, size_bytes, 2, near_bytes, far_bytes);
 	case 4:
-		return read_lines(p, size_bytes, 4, ahead_bytes);
+		return read_lines(p, size_bytes, 4, near_bytes, far_bytes);
 	default:
-		return read_lines(p, size_bytes, 8, ahead_bytes);
+		return read_lines(p, size_bytes, 8, near_bytes, far_bytes);
 	}
 }
 

@@ -40,6 +40,11 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 		memcpy(word, &total, sizeof(word));
 		for (int i = 0; i < LANES; i++)
 			all += word[i];
+		if (out->half) {
+			int8_t *h = out->half + g / 4 * 128 + g % 4 * 16;
+			memcpy(h, q, QWEN_GROUP / 2);
+			memcpy(h + 64, q + QWEN_GROUP / 2, QWEN_GROUP / 2);
+		}
 		out->d[g] = d;
 		out->sum[g] = d * (float)(int32_t)all;
 	}
@@ -86,240 +91,281 @@ void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row,
 
 /* ---- products ---- */
 
-/* Rows at a time, which share what is made of the activations. */
-#define ROWS 2
+#if LANES == 16
+#define TARGET __attribute__((target("avx512vnni"), always_inline))
+#else
+#define TARGET __attribute__((always_inline))
+#endif
 
-/* What one block of rows reads. */
-struct rows {
-	const uint8_t *w;	/* first row */
-	size_t ldw;		/* bytes of a row */
-	const uint16_t *scale;	/* [rows][groups] */
-	uint32_t groups;
+#if LANES >= 8
+/*
+ * What a row sums up: of every group, scales times the sum of products; and
+ * scales times the sum of the activations, which is what an offset of the
+ * weights adds up to.
+ */
+struct sums {
+	vf dot, offset;
 };
 
-#if defined(__AVX2__)
-/*
- * Sum of the 32 products of signed bytes a and unsigned bytes u <= 127: exact
- * in 16 bits in pairs.
- */
-static inline __m256i dot_unsigned(__m256i u, __m256i a)
-{
-	return _mm256_madd_epi16(_mm256_maddubs_epi16(u, a),
-				 _mm256_set1_epi16(1));
-}
-
-static inline __m256i dot_signed(__m256i w, __m256i a)
-{
-	return dot_unsigned(_mm256_sign_epi8(w, w), _mm256_sign_epi8(a, w));
-}
-
-static inline __m256i unpack4(const uint8_t *p)
-{
-	__m128i b = _mm_loadu_si128((const __m128i *)p);
-	__m128i low = _mm_set1_epi8(15);
-
-	return _mm256_set_m128i(_mm_and_si128(_mm_srli_epi16(b, 4), low),
-				_mm_and_si128(b, low));
-}
-
-static inline float sum8(__m256 v)
-{
-	__m128 s = _mm_add_ps(_mm256_castps256_ps128(v),
-			      _mm256_extractf128_ps(v, 1));
-
-	s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-	return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
-}
-
-/* nr rows; `four` and nr are constants where it is inlined. */
-static inline __attribute__((always_inline)) void
-block(const struct rows *b, const struct qwen_quants *x, float *out, int nr,
-      bool four)
-{
-	size_t bytes = four ? QWEN_GROUP / 2 : QWEN_GROUP;
-	__m256 s[ROWS];
-	float offset[ROWS] = { 0 };
-
-	for (int r = 0; r < nr; r++)
-		s[r] = _mm256_setzero_ps();
-	for (uint32_t g = 0; g < b->groups; g++) {
-		__m256i a = _mm256_loadu_si256((const __m256i *)x->q + g);
-		for (int r = 0; r < nr; r++) {
-			const uint8_t *w = b->w + r * b->ldw + g * bytes;
-			float f = _cvtsh_ss(b->scale[r * b->groups + g]);
-			fetch(w);
-			__m256i dot = four ? dot_unsigned(unpack4(w), a) :
-				dot_signed(_mm256_loadu_si256(
-						   (const __m256i *)w), a);
-			s[r] = _mm256_fmadd_ps(_mm256_set1_ps(f * x->d[g]),
-					       _mm256_cvtepi32_ps(dot), s[r]);
-			if (four)
-				offset[r] += f * x->sum[g];
-		}
-	}
-	for (int r = 0; r < nr; r++)
-		out[r] = sum8(s[r]) - 8 * offset[r];
-}
-#else
-static inline void block(const struct rows *b, const struct qwen_quants *x,
-			 float *out, int nr, bool four)
-{
-	for (int r = 0; r < nr; r++) {
-		const uint8_t *w = b->w + r * b->ldw;
-		out[r] = 0;
-		for (uint32_t g = 0; g < b->groups; g++) {
-			const int8_t *q = x->q + g * QWEN_GROUP;
-			float f = f16_one(b->scale[r * b->groups + g]);
-			int32_t dot = 0;
-			for (int i = 0; i < QWEN_GROUP && !four; i++)
-				dot += (int8_t)*w++ * q[i];
-			for (int i = 0; i < QWEN_GROUP / 2 && four; i++, w++)
-				dot += (*w & 15) * q[i] +
-				       (*w >> 4) * q[i + QWEN_GROUP / 2];
-			out[r] += f * (x->d[g] * (float)dot -
-				       (four ? 8 * x->sum[g] : 0));
-		}
-	}
-}
-#endif
-
-#if defined(__AVX512F__)
-#define VNNI __attribute__((target("avx512vnni"), always_inline))
-
-/* The scales of 16 groups from g on, times those of the activations. */
-static inline VNNI vf scales(const uint16_t *scale, const float *d,
-				 uint32_t left)
-{
-	__mmask16 some = left >= 16 ? 0xffff : (__mmask16)((1u << left) - 1);
-	__m256i h = _mm256_maskz_loadu_epi16(some, scale);
-
-	return (vf)_mm512_maskz_cvtph_ps(0xffff, h) * load(d);
-}
+/* LANES * 4 bytes of weights: groups of INT4 or INT8. */
+#define STEP(four) (LANES * 4 / ((four) ? QWEN_GROUP / 2 : QWEN_GROUP))
 
 /*
- * 64 bytes of weights at a time: 2 groups of INT8, or 4 of INT4.  The
- * instruction multiplies unsigned by signed bytes: INT8 weights get 128 added,
- * INT4 have their 8, and the sums begin at minus that many times the sum of
- * the activations.  What lies behind a row's end has activations of 0.
+ * Sums of 4 or, of INT4, 8 products side by side of these bytes at p and the
+ * activations at q; those of INT4's second halves lie 64 behind.
  */
-static inline VNNI void block_vnni(const struct rows *b,
-				   const struct qwen_quants *x, float *out,
-				   int nr, bool four)
+#if LANES == 16
+/*
+ * The instruction multiplies unsigned by signed bytes: INT8 weights get
+ * OFFSET8 added.
+ */
+#define OFFSET8 128
+static inline TARGET vi dots(const uint8_t *p, const int8_t *q, bool four)
 {
 	const __m512i low = _mm512_set1_epi8(15), flip = _mm512_set1_epi8(-128);
-	const int per = four ? 4 : 2; /* groups of 64 bytes */
-	const vi lane = (vi){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
-			      15 } >> (four ? 2 : 3);
-	vf s[ROWS] = { 0 };
+	const __m512i zero = _mm512_setzero_si512();
+	__m512i u = _mm512_loadu_si512(p), q0 = _mm512_loadu_si512(q);
 
-	for (uint32_t g = 0; g < b->groups; g += 16) {
-		uint32_t left = b->groups - g;
-		vf f[ROWS];
-		for (int r = 0; r < nr; r++)
-			f[r] = scales(b->scale + r * b->groups + g, x->d + g,
-				      left);
-		for (int i = 0; i < 16 && (uint32_t)i < left; i += per) {
-			const int8_t *q = x->q + (g + i) * QWEN_GROUP;
-			__m512i q0 = _mm512_loadu_si512(q), q1, begin;
-			vi at = lane + i;
-			size_t place = (size_t)(g + i) * (four ? 16 : 32);
-			size_t more = b->ldw - place;
-			__mmask64 some = more >= 64 ? ~0ull :
-						      (1ull << more) - 1;
-			begin = _mm512_setzero_si512();
-			if (four) {
-				__m512i hi = _mm512_loadu_si512(q + 64);
-				q1 = __builtin_shufflevector(q0, hi, 2, 3, 6, 7,
-							     10, 11, 14, 15);
-				q0 = __builtin_shufflevector(q0, hi, 0, 1, 4, 5,
-							     8, 9, 12, 13);
-				begin = _mm512_dpbusd_epi32(begin,
-					_mm512_set1_epi8(8), q1);
-				begin = _mm512_dpbusd_epi32(begin,
-					_mm512_set1_epi8(8), q0);
-			} else {
-				begin = _mm512_dpbusd_epi32(begin, flip, q0);
-			}
-			begin = _mm512_sub_epi32(_mm512_setzero_si512(), begin);
-			for (int r = 0; r < nr; r++) {
-				const uint8_t *p = b->w + r * b->ldw + place;
-				__m512i w = _mm512_maskz_loadu_epi8(some, p);
-				__m512i dot;
-				fetch(p);
-				if (four) {
-					dot = _mm512_dpbusd_epi32(begin,
-						_mm512_and_si512(w, low), q0);
-					w = (__m512i)((vu)w >> 4);
-					dot = _mm512_dpbusd_epi32(dot,
-						_mm512_and_si512(w, low), q1);
-				} else {
-					dot = _mm512_dpbusd_epi32(begin,
-						_mm512_xor_si512(w, flip), q0);
-				}
-				/* Not __builtin_shuffle(): clang has none. */
-				s[r] = fma_((vf)_mm512_permutexvar_ps(
-						    (__m512i)at, (__m512)f[r]),
-					    __builtin_convertvector((vi)dot, vf),
-					    s[r]);
-			}
+	if (!four)
+		return (vi)_mm512_dpbusd_epi32(zero, _mm512_xor_si512(u, flip),
+					       q0);
+	u = _mm512_dpbusd_epi32(
+		_mm512_dpbusd_epi32(zero, _mm512_and_si512(u, low), q0),
+		_mm512_and_si512((__m512i)((vu)u >> 4), low),
+		_mm512_loadu_si512(q + 64));
+	return (vi)u;
+}
+#else
+/*
+ * The same, and INT8 weights give their signs to the activations.  Sums of
+ * pairs are exact in 16 bits: 2 * 128 * 127 fits, or 4 * 15 * 127.
+ */
+#define OFFSET8 0
+static inline TARGET vi dots(const uint8_t *p, const int8_t *q, bool four)
+{
+	const __m256i ones = _mm256_set1_epi16(1), low = _mm256_set1_epi8(15);
+	__m256i u = _mm256_loadu_si256((const void *)p);
+	__m256i q0 = _mm256_loadu_si256((const void *)q), q1;
+
+	if (!four)
+		return (vi)_mm256_madd_epi16(
+			_mm256_maddubs_epi16(_mm256_sign_epi8(u, u),
+					     _mm256_sign_epi8(q0, u)),
+			ones);
+	q1 = _mm256_loadu_si256((const void *)(q + 64));
+	q0 = _mm256_maddubs_epi16(_mm256_and_si256(u, low), q0);
+	u = _mm256_and_si256(_mm256_srli_epi16(u, 4), low);
+	q1 = _mm256_maddubs_epi16(u, q1);
+	return (vi)_mm256_madd_epi16(_mm256_add_epi16(q0, q1), ones);
+}
+#endif
+
+/* The factors of groups i .. of f, each in the lanes of its sums. */
+static inline TARGET vf spread(vf f, int i, bool four)
+{
+	/* Not __builtin_shuffle(): clang has none. */
+#if LANES == 16
+	vi lane = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+	vi at = (lane >> (four ? 2 : 3)) + i;
+
+	return (vf)_mm512_permutexvar_ps((__m512i)at, (__m512)f);
+#else
+	vi lane = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	vi at = (lane >> (four ? 2 : 3)) + i;
+
+	return (vf)_mm256_permutevar8x32_ps((__m256)f, (__m256i)at);
+#endif
+}
+
+/* One row, or two: its weights and scales from some group on. */
+struct place {
+	const uint8_t *w;
+	const uint16_t *scale;
+};
+
+/*
+ * LANES groups of both rows, from group g of the activations on.  `two` and
+ * `four` are constants where it is inlined.
+ */
+static inline TARGET void groups(struct place a, struct place b,
+				 const struct qwen_quants *x, size_t g,
+				 struct sums *sa, struct sums *sb, bool two,
+				 bool four)
+{
+	vf d = load(x->d + g), sum = load(x->sum + g);
+	vf fa = load_f16(a.scale), fb = two ? load_f16(b.scale) : fa;
+
+	if (four || OFFSET8) {
+		sa->offset = fma_(fa, sum, sa->offset);
+		sb->offset = fma_(fb, sum, sb->offset);
+	}
+	fa *= d;
+	fb *= d;
+	const int8_t *half = (four ? x->half : x->q) + g * QWEN_GROUP;
+#pragma GCC unroll 8
+	for (int i = 0; i < LANES; i += STEP(four)) {
+		size_t at = (size_t)i * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
+		const int8_t *q = four ? half + i / 4 * 128 + i % 4 * 16 :
+					 half + i * QWEN_GROUP;
+		if (at % 64 == 0)
+			fetch(a.w + at);
+		vi dot = dots(a.w + at, q, four);
+		sa->dot = fma_(spread(fa, i, four),
+			       __builtin_convertvector(dot, vf), sa->dot);
+		if (!two)
+			continue;
+		if (at % 64 == 0)
+			fetch(b.w + at);
+		dot = dots(b.w + at, q, four);
+		sb->dot = fma_(spread(fb, i, four),
+			       __builtin_convertvector(dot, vf), sb->dot);
+	}
+}
+
+/* The last groups of a row, with zeros behind them. */
+struct rest {
+	uint8_t w[LANES * QWEN_GROUP];
+	uint16_t scale[LANES];
+};
+
+static inline TARGET struct place rest_of(struct place p, struct rest *to,
+					  size_t n, bool four)
+{
+	memset(to, 0, sizeof(*to));
+	memcpy(to->w, p.w, n * (four ? QWEN_GROUP / 2 : QWEN_GROUP));
+	memcpy(to->scale, p.scale, n * sizeof(*p.scale));
+	return (struct place){ to->w, to->scale };
+}
+
+/*
+ * Nothing here may be written in parts and read as a whole: such a load waits
+ * for all before it, so that no row would begin before the last one's end.
+ */
+static inline TARGET void rows(struct place a, struct place b, size_t n,
+			       const struct qwen_quants *x, float *ya,
+			       float *yb, bool add, bool two, bool four)
+{
+	const float offset = four ? 8 : OFFSET8;
+	struct sums sa = { { 0 }, { 0 } }, sb = sa;
+	size_t g = 0;
+
+	for (; g + LANES <= n; g += LANES) {
+		if (g % 32 == 0) {
+			fetch(a.scale);
+			fetch(b.scale);
 		}
+		groups(a, b, x, g, &sa, &sb, two, four);
+		a.w += LANES * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
+		b.w += LANES * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
+		a.scale += LANES;
+		b.scale += LANES;
 	}
-	for (int r = 0; r < nr; r++)
-		out[r] = sum(s[r]);
-}
-
-static __attribute__((target("avx512vnni"))) void
-some_vnni(const struct rows *b, const struct qwen_quants *x, float *out, int nr,
-	  bool four)
-{
-	if (nr == ROWS && four)
-		block_vnni(b, x, out, ROWS, true);
-	else if (nr == ROWS)
-		block_vnni(b, x, out, ROWS, false);
-	else if (four)
-		block_vnni(b, x, out, 1, true);
-	else
-		block_vnni(b, x, out, 1, false);
-}
-#endif
-
-static void some(const struct rows *b, const struct qwen_quants *x, float *out,
-		 int nr, bool four)
-{
-#if defined(__AVX512F__)
-	if (__builtin_cpu_supports("avx512vnni")) {
-		some_vnni(b, x, out, nr, four);
+	if (g < n) {
+		struct rest ra, rb;
+		a = rest_of(a, &ra, n - g, four);
+		b = two ? rest_of(b, &rb, n - g, four) : a;
+		groups(a, b, x, g, &sa, &sb, two, four);
+	}
+	float v = sum(sa.dot - offset * sa.offset);
+	*ya = add ? *ya + v : v;
+	if (!two)
 		return;
-	}
-#endif
-	if (nr == ROWS && four)
-		block(b, x, out, ROWS, true);
-	else if (nr == ROWS)
-		block(b, x, out, ROWS, false);
-	else if (four)
-		block(b, x, out, 1, true);
-	else
-		block(b, x, out, 1, false);
+	v = sum(sb.dot - offset * sb.offset);
+	*yb = add ? *yb + v : v;
 }
+#else
+struct place {
+	const uint8_t *w;
+	const uint16_t *scale;
+};
+
+static inline float row(struct place p, size_t n, const struct qwen_quants *x,
+			bool four)
+{
+	float v = 0;
+
+	for (size_t g = 0; g < n; g++) {
+		const int8_t *q = x->q + g * QWEN_GROUP;
+		float f = f16_one(p.scale[g]);
+		int32_t dot = 0;
+		for (int i = 0; i < QWEN_GROUP && !four; i++)
+			dot += (int8_t)*p.w++ * q[i];
+		for (int i = 0; i < QWEN_GROUP / 2 && four; i++, p.w++)
+			dot += (*p.w & 15) * q[i] +
+			       (*p.w >> 4) * q[i + QWEN_GROUP / 2];
+		v += f * (x->d[g] * (float)dot - (four ? 8 * x->sum[g] : 0));
+	}
+	return v;
+}
+
+static inline void rows(struct place a, struct place b, size_t n,
+			const struct qwen_quants *x, float *ya, float *yb,
+			bool add, bool two, bool four)
+{
+	float v = row(a, n, x, four);
+
+	*ya = add ? *ya + v : v;
+	if (!two)
+		return;
+	v = row(b, n, x, four);
+	*yb = add ? *yb + v : v;
+}
+#endif
+
+static inline TARGET void product(const struct qwen_matrix *m, uint32_t r0,
+				  uint32_t r1, const struct qwen_quants *x,
+				  uint32_t n, float *y, size_t ldy, bool add,
+				  bool four)
+{
+	size_t groups = m->cols / QWEN_GROUP;
+	size_t row_bytes = four ? m->cols / 2 : m->cols;
+	struct pairs p;
+
+	pairs_init(&p, r0, r1, row_bytes);
+	while (pairs_next(&p)) {
+		const uint8_t *w = (const uint8_t *)m->data + p.row * row_bytes;
+		const uint16_t *scale = m->scale + p.row * groups;
+		struct place a = { w, scale };
+		struct place b = { w + p.apart * row_bytes,
+				   scale + p.apart * groups };
+		float *to = y + p.row;
+		for (uint32_t t = 0; t < n; t++, to += ldy)
+			if (p.apart)
+				rows(a, b, groups, &x[t], to, to + p.apart,
+				     add, true, four);
+			else
+				rows(a, a, groups, &x[t], to, to, add, false,
+				     four);
+	}
+}
+
+#if LANES == 16
+static __attribute__((target("avx512vnni"))) void
+product_vnni(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
+	     const struct qwen_quants *x, uint32_t n, float *y, size_t ldy,
+	     bool add)
+{
+	if (w->type == QWEN_W_INT4)
+		product(w, r0, r1, x, n, y, ldy, add, true);
+	else
+		product(w, r0, r1, x, n, y, ldy, add, false);
+}
+#endif
 
 void LEVEL(qwen_product_int_)(const struct qwen_matrix *w, uint32_t r0,
 			      uint32_t r1, const struct qwen_quants *x,
 			      uint32_t n, float *y, size_t ldy, bool add)
 {
-	bool four = w->type == QWEN_W_INT4;
-	struct rows b = { .ldw = four ? w->cols / 2 : w->cols,
-			  .groups = w->cols / QWEN_GROUP };
-
-	for (uint32_t r = r0; r < r1;) {
-		int nr = r + ROWS <= r1 ? ROWS : 1;
-		b.w = (const uint8_t *)w->data + r * b.ldw;
-		b.scale = w->scale + (size_t)r * b.groups;
-		for (uint32_t t = 0; t < n; t++) {
-			float out[ROWS], *yt = y + t * ldy + r;
-			some(&b, &x[t], out, nr, four);
-			for (int i = 0; i < nr; i++)
-				yt[i] = add ? yt[i] + out[i] : out[i];
-		}
-		r += (uint32_t)nr;
-	}
+#if LANES == 16
+	/* The first processors with AVX-512 have no such instruction. */
+	if (__builtin_cpu_supports("avx512vnni"))
+		product_vnni(w, r0, r1, x, n, y, ldy, add);
+	else
+		qwen_product_int_v3(w, r0, r1, x, n, y, ldy, add);
+#else
+	if (w->type == QWEN_W_INT4)
+		product(w, r0, r1, x, n, y, ldy, add, true);
+	else
+		product(w, r0, r1, x, n, y, ldy, add, false);
+#endif
 }

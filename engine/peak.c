@@ -11,7 +11,7 @@
 
 struct pattern {
 	unsigned streams;
-	size_t ahead_bytes;
+	size_t near_bytes, far_bytes;
 };
 
 struct qwen_peak {
@@ -44,7 +44,8 @@ static void read_part(void *ctx, struct threads *t, unsigned thread)
 	threads_part(t, thread, p->size_bytes, BLOCK_BYTES, &from, &to);
 	for (size_t at = from; at < to; at += BLOCK_BYTES)
 		sum += p->k->read(p->data + at, BLOCK_BYTES,
-				  p->pattern.streams, p->pattern.ahead_bytes);
+				  p->pattern.streams, p->pattern.near_bytes,
+				  p->pattern.far_bytes);
 	p->sum[thread] = sum;
 }
 
@@ -114,13 +115,16 @@ double qwen_peak_amx(struct qwen_peak *p)
 static void pattern_choose(struct qwen_peak *p)
 {
 	static const unsigned streams[] = { 1, 2, 4, 8 };
-	static const size_t ahead[] = { 0, 512, 1024, 2048, 4096 };
-	struct pattern best = { 1, 0 };
+	static const size_t ahead[][2] = { { 0, 0 },	  { 512, 0 },
+					   { 1024, 0 },	  { 2048, 0 },
+					   { 768, 3072 }, { 768, 4096 } };
+	struct pattern best = { 1, 0, 0 };
 	double most = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(streams); i++)
 		for (size_t k = 0; k < ARRAY_SIZE(ahead); k++) {
-			p->pattern = (struct pattern){ streams[i], ahead[k] };
+			p->pattern = (struct pattern){ streams[i], ahead[k][0],
+						       ahead[k][1] };
 			double rate = fmax(qwen_peak_read(p),
 					   qwen_peak_read(p));
 			if (rate > most) {
@@ -129,8 +133,9 @@ static void pattern_choose(struct qwen_peak *p)
 			}
 		}
 	p->pattern = best;
-	snprintf(p->name, sizeof(p->name), "%u stream%s, %zu bytes ahead",
-		 best.streams, best.streams > 1 ? "s" : "", best.ahead_bytes);
+	snprintf(p->name, sizeof(p->name), "%u stream%s, %zu and %zu bytes "
+		 "ahead", best.streams, best.streams > 1 ? "s" : "",
+		 best.near_bytes, best.far_bytes);
 }
 
 struct qwen_peak *qwen_peak_new(struct threads *t, const struct qwen_kernels *k,
