@@ -118,6 +118,9 @@ static bool compile(struct options *o, const struct ssa_func *f,
 		return good;
 	}
 	good = cc_compile(f, &o->cc, &obj, e);
+	if (good && o->verify)
+		fprintf(stderr, "t0-cc: %s: %u bytes of code pass the "
+			"verifier\n", f->name, obj.stats.code_bytes);
 	if (good && o->out)
 		good = file_write_atomic(o->out, obj.bytes.data, obj.bytes.len,
 					 e);
@@ -353,7 +356,7 @@ int main(int argc, char **argv)
 		{ "group", 0, CLI_U64, &o.group, "N",
 		  "its work-items per workgroup" },
 		{ "weights", 0, CLI_STR, &o.weights, "TYPE",
-		  "of the matrices of stream kernels: also i8, and u8 for\n"
+		  "of the matrices of stream kernels: also i8, and u8 for "
 		  "pairs of 4 bits" },
 		{ "cache", 0, CLI_STR, &o.cache, "TYPE",
 		  "of keys and values in attention's cache: also i8" },
@@ -366,7 +369,7 @@ int main(int argc, char **argv)
 		{ "wide", 0, CLI_FLAG, &o.wide, NULL,
 		  "rows of gemv and kv_gather begin at multiples of 16 bytes" },
 		{ "cached", 0, CLI_FLAG, &o.cached, NULL,
-		  "take it prebuilt or from the cache if it is there, else\n"
+		  "take it prebuilt or from the cache if it is there, else "
 		  "compile it and keep it; and say which" },
 		{ "pack", 0, CLI_FLAG, &o.pack, NULL,
 		  "write the library's prebuilt objects, as the build does" },
@@ -386,11 +389,12 @@ int main(int argc, char **argv)
 		  "print a stage on stderr: ssa:PASS, select, schedule, "
 		  "allocate, final, all" },
 		{ "stats", 0, CLI_FLAG, &o.stats, NULL,
-		  "registers, occupancy, instruction mix and predicted cycles\n"
+		  "registers, occupancy, instruction mix and predicted cycles "
 		  "of one workgroup whose loops run once" },
 		{ "json", 0, CLI_FLAG, &o.json, NULL, "statistics as JSON" },
 		{ "verify", 0, CLI_FLAG, &o.verify, NULL,
-		  "compile only; every object is verified anyway" },
+		  "say on stderr that the object passed the verifier, as each "
+		  "has to" },
 		{ 0 },
 	};
 	const struct cli_tool tool = {

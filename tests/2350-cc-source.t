@@ -15,6 +15,7 @@ sed -n "/^cat >line.c/,/^END/p" "$T0_SRC/compiler/t0-cc.scd" |
 exits 0 'the example of the manual is compiled' "$cc" line.c --stats --json \
 	--verify -o line.co
 has out '"kernel": "line"' 'with its statistics'
+has err ' bytes of code pass the verifier' 'and what the verifier says'
 exits 0 'the verifier finds nothing' "$isa" verify line.co
 exits 0 'it runs on the soft device' "$T0_BUILD/t0-run" -q --device soft \
 	--check --grid 128 --block 64 line.co line \
