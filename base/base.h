@@ -205,7 +205,7 @@ struct cli_opt {
 	enum cli_type type;
 	void *dst;
 	const char *arg; /* name of the argument in --help, NULL for flags */
-	const char *help;
+	const char *help; /* --help folds it, and long lines of notes */
 };
 struct cli_tool {
 	const char *name;    /* "t0-isa" */

@@ -294,15 +294,29 @@ static void option_text(const struct cli_opt *o, struct buf *out)
 		buf_printf(out, "=%s", o->arg);
 }
 
-/* Calls `line` for every line of `text`. */
-static void each_line(const char *text,
+enum { HELP_COLUMN = 28, HELP_WIDTH = 80 };
+
+/* Bytes of the first line of `s`; one beyond `room` ends between words. */
+static size_t line_length(const char *s, size_t room)
+{
+	size_t len = strcspn(s, "\n"), n = room;
+
+	if (len <= room)
+		return len;
+	while (n && s[n] != ' ')
+		n--;
+	return n ? n : strcspn(s, " \n");
+}
+
+/* Calls `line` for every line of `text`, folded to `room`. */
+static void each_line(const char *text, size_t room,
 		      void (*line)(const struct cli_tool *, const char *, int),
 		      const struct cli_tool *tool)
 {
 	for (const char *s = text; s && *s;) {
-		size_t len = strcspn(s, "\n");
+		size_t len = line_length(s, room);
 		line(tool, s, (int)len);
-		s += len + (s[len] == '\n');
+		s += len + (s[len] == '\n' || s[len] == ' ');
 	}
 }
 
@@ -311,29 +325,41 @@ static void help_usage(const struct cli_tool *tool, const char *s, int len)
 	printf("  %s %.*s\n", tool->name, len, s);
 }
 
+/* Behind the name of an option, which the first line follows. */
+static void help_option(const struct cli_tool *tool, const char *s, int len)
+{
+	(void)tool;
+	printf("%.*s\n%*s", len, s, s[len] ? HELP_COLUMN : 0, "");
+}
+
+static void help_note(const struct cli_tool *tool, const char *s, int len)
+{
+	(void)tool;
+	printf("%.*s\n", len, s);
+}
+
 static void print_help(const struct cli_tool *tool)
 {
-	enum { COLUMN = 28 };
 	const struct cli_opt *o;
 	struct buf text = { 0 };
 
 	printf("%s - %s\n\nUsage:\n", tool->name, tool->summary);
-	each_line(tool->usage, help_usage, tool);
+	each_line(tool->usage, SIZE_MAX, help_usage, tool);
 	printf("\nOptions:\n");
 	for (size_t i = 0; (o = option_at(tool, i)); i++) {
 		buf_reset(&text);
 		buf_adds(&text, o->letter ? "  " : "      ");
 		option_text(o, &text);
-		if (text.len + 2 > COLUMN)
-			printf("%s\n%*s%s\n", text.data, COLUMN, "", o->help);
+		if (text.len + 2 > HELP_COLUMN)
+			printf("%s\n%*s", text.data, HELP_COLUMN, "");
 		else
-			printf("%-*s%s\n", COLUMN, text.data, o->help);
+			printf("%-*s", HELP_COLUMN, text.data);
+		each_line(o->help, HELP_WIDTH - HELP_COLUMN, help_option, tool);
 	}
 	buf_fini(&text);
 	if (tool->notes)
-		printf("\n%s%s", tool->notes,
-		       tool->notes[strlen(tool->notes) - 1] == '\n' ? "" :
-								      "\n");
+		putchar('\n');
+	each_line(tool->notes, HELP_WIDTH, help_note, tool);
 }
 
 /* scdoc gives meaning to punctuation; behind a backslash it has none. */
@@ -371,7 +397,7 @@ static void print_manual(const struct cli_tool *tool)
 	       T0_VERSION, tool->name);
 	print_scd(tool->summary, (int)strlen(tool->summary));
 	printf("\n\n# SYNOPSIS\n\n");
-	each_line(tool->usage, scd_usage, tool);
+	each_line(tool->usage, SIZE_MAX, scd_usage, tool);
 	printf("\n\n# OPTIONS\n\n");
 	for (size_t i = 0; (o = option_at(tool, i)); i++) {
 		buf_reset(&text);
@@ -385,7 +411,7 @@ static void print_manual(const struct cli_tool *tool)
 	buf_fini(&text);
 	if (tool->notes) {
 		printf("# NOTES\n\n```\n");
-		each_line(tool->notes, scd_literal, tool);
+		each_line(tool->notes, HELP_WIDTH, scd_literal, tool);
 		printf("```\n");
 	}
 }

@@ -38,9 +38,9 @@ static const struct cli_tool tool = {
 	.usage = "run [options] -- PROGRAM [ARGUMENT...]",
 	.opt = opts,
 	.notes = "The program is started with a library in LD_PRELOAD that "
-		 "shows it one RX 7900 XTX in software:\n/dev/kfd, /dev/dri "
+		 "shows it one RX 7900 XTX in software: /dev/kfd, /dev/dri "
 		 "and /sys.  Its figures are emulated.  Programs that are "
-		 "linked statically, are\nset-uid or make system calls "
+		 "linked statically, are set-uid or make system calls "
 		 "themselves cannot be reached.  Each process has a device of "
 		 "its own.\n\nExit: the program's status, 128 + N when signal "
 		 "N ended it, 2 trouble.",

@@ -280,28 +280,28 @@ int main(int argc, char **argv)
 			 "lds|branch|fetch|waves [options]",
 		.opt = opt,
 		.notes = "discover runs every opcode slot of every encoding in "
-			 "a kernel of its own and\nstores the verdicts.  A run "
+			 "a kernel of its own and stores the verdicts.  A run "
 			 "that was killed is gone on with by the same "
 			 "command.\n"
 			 "tiers says how far the device comes: 0 driver, 1 "
-			 "card, 2 runtime, 3 memory,\n4 kernels, 5 WMMA, 6 "
+			 "card, 2 runtime, 3 memory, 4 kernels, 5 WMMA, 6 "
 			 "speed.  dispatch measures what a launch costs.\n"
 			 "\n"
 			 "latency measures chains of dependent instructions, "
-			 "throughput independent ones,\nin core cycles, by the "
+			 "throughput independent ones, in core cycles, by the "
 			 "difference of two unrollings; --inst takes any "
-			 "vector or\nscalar ALU instruction.  memory: caches "
-			 "and memory by working set.  overlap: which\npairs "
+			 "vector or scalar ALU instruction.  memory: caches "
+			 "and memory by working set.  overlap: which pairs "
 			 "run at the same time.  lds: by width and stride.  "
-			 "branch: jumps and barriers.\nfetch: by size of the "
+			 "branch: jumps and barriers.  fetch: by size of the "
 			 "code.  waves: by waves per SIMD.  The first four run "
-			 "on the\nhost, too.  All "
+			 "on the host, too.  All "
 			 "check what the code computed, and store medians with "
-			 "samples: as\n`hardware` from a card or the host, as "
-			 "`simulated` from --device sim.  What a card\nsays "
+			 "samples: as `hardware` from a card or the host, as "
+			 "`simulated` from --device sim.  What a card says "
 			 "becomes the compiler's cost (t0-results costs).\n"
 			 "Exit: 0 done (differences are findings), 1 a wrong "
-			 "result, 2 trouble,\n3 device lost, 77 no device.\n",
+			 "result, 2 trouble, 3 device lost, 77 no device.\n",
 	};
 	struct err e = { 0 };
 	bool done;

@@ -151,14 +151,14 @@ static struct buf usage(void)
 
 static const char notes[] =
 	"RUN is a number from `list`, or `last`.  A side of `compare` is "
-	"a run, a commit\n(seven digits or more, + behind it for a changed "
-	"tree), `baseline`, or FILE.db:SIDE.\nWith six runs or more on both "
-	"sides, their medians are the samples.  A verdict of\n~ means that "
+	"a run, a commit (seven digits or more, + behind it for a changed "
+	"tree), `baseline`, or FILE.db:SIDE.  With six runs or more on both "
+	"sides, their medians are the samples.  A verdict of ~ means that "
 	"nothing is proven.  Values are in SI units.\n"
 	"\n"
 	"gate ends with 0 pass, 1 regress, 2 inconclusive (or trouble), 3 no "
-	"data; only 0\nis a pass.  compare ends with 1 if a case is proven "
-	"worse.  With --csv, show prints\none table: the slots if asked for, "
+	"data; only 0 is a pass.  compare ends with 1 if a case is proven "
+	"worse.  With --csv, show prints one table: the slots if asked for, "
 	"else results, else the slot summary.\n";
 
 int main(int argc, char **argv)

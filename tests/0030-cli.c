@@ -28,7 +28,10 @@ static const struct cli_opt options[] = {
 	{ 0 }
 };
 static const struct cli_tool tool = {
-	"t0-x", "tests options", "run [options] FILE\nlist", options, "A note.",
+	"t0-x", "tests options", "run [options] FILE\nlist", options,
+	"A note of eighty bytes in a line, which is what a terminal has: not "
+	"folded here.\nOne byte more than there is room for in a line of the "
+	"same terminal, so it is folded.",
 };
 
 enum { MAX_ARGS = 16 };
@@ -253,9 +256,14 @@ static void test_help(void)
 	       "                            times X\n"
 	       "  -a, --arg=TYPE:VALUE      an argument\n"
 	       "  -h, --help                show this help (=scd, =bash: "
-	       "manual page, shell completion)\n"
+	       "manual page, shell\n"
+	       "                            completion)\n"
 	       "      --version             show the version and commit\n\n"
-	       "A note.\n",
+	       "A note of eighty bytes in a line, which is what a terminal "
+	       "has: not folded here.\n"
+	       "One byte more than there is room for in a line of the same "
+	       "terminal, so it is\n"
+	       "folded.\n",
 	       "the help, line by line");
 	has_str(printed("run -h --nonsense"),
 		"Usage:", "-h works anywhere, and before an error");

@@ -74,5 +74,6 @@ for tool in "$build"/t0-*; do
 		grep -qF -e "$option" "$tmp/out" || missing="$missing $option"
 	done <"$tmp/options"
 	is "$missing" '' "$name: the page explains every option"
+	is "$("$tool" --help | awk "length > 80")" "" "$name: its help fits a terminal"
 done
 plan_done
