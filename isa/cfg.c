@@ -251,22 +251,6 @@ static bool is_salu(int fmt)
 	       fmt == ISA_FMT_SOPC || fmt == ISA_FMT_SOPK;
 }
 
-static bool is_valu(int fmt)
-{
-	switch (fmt) {
-	case ISA_FMT_VOP1:
-	case ISA_FMT_VOP2:
-	case ISA_FMT_VOPC:
-	case ISA_FMT_VOP3:
-	case ISA_FMT_VOP3SD:
-	case ISA_FMT_VOP3P:
-	case ISA_FMT_VOPD:
-	case ISA_FMT_VINTERP:
-		return true;
-	}
-	return false;
-}
-
 static bool is_vmem(int fmt)
 {
 	switch (fmt) {
@@ -304,7 +288,7 @@ static void decode_all(struct walk *w)
 		x->flags = isa_op_info(x->in.op)->flags |
 			   isa_op_info(x->in.op_y)->flags;
 		x->pipe = isa_op_info(x->in.op)->pipe;
-		x->valu = is_valu(x->in.fmt);
+		x->valu = isa_fmt_is_valu(x->in.fmt);
 		x->salu = is_salu(x->in.fmt);
 		x->vmem = is_vmem(x->in.fmt);
 		x->lds_dir = x->in.fmt == ISA_FMT_LDSDIR;

@@ -517,6 +517,8 @@ const char *isa_decode(const struct isa_target *t, const void *code,
 
 /* Is this row's format field present (such as ISA_F_GLC)? */
 bool isa_fmt_has(enum isa_fmt fmt, enum isa_field field);
+/* Is it executed by the vector ALU? */
+bool isa_fmt_is_valu(enum isa_fmt fmt);
 
 /* The value of an inline constant 128..248 for an operand type. */
 uint64_t isa_inline_value(int field_value, enum isa_type type);

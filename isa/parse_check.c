@@ -29,22 +29,6 @@ static void bus_add(struct bus *b, uint16_t reg, int dwords)
 	b->dwords[b->n++] = dwords;
 }
 
-static bool is_vector(const struct isa_inst *in)
-{
-	switch (in->fmt) {
-	case ISA_FMT_VOP1:
-	case ISA_FMT_VOP2:
-	case ISA_FMT_VOPC:
-	case ISA_FMT_VOP3:
-	case ISA_FMT_VOP3SD:
-	case ISA_FMT_VOP3P:
-	case ISA_FMT_VOPD:
-	case ISA_FMT_VINTERP:
-		return true;
-	}
-	return false;
-}
-
 static bool is_vop3_word(const struct isa_inst *in)
 {
 	return in->fmt == ISA_FMT_VOP3 || in->fmt == ISA_FMT_VOP3SD ||
@@ -67,7 +51,7 @@ static const char *check_bus(const struct parser *ps)
 	struct bus b = { .n = 0 };
 	int literals = 0;
 
-	if (!is_vector(in))
+	if (!isa_fmt_is_valu(in->fmt))
 		return NULL;
 	if (in->op == ISA_v_div_fmas_f32 || in->op == ISA_v_div_fmas_f64)
 		bus_add(&b, ISA_R_VCC_LO, 2);

@@ -131,6 +131,23 @@ bool isa_fmt_has(enum isa_fmt fmt, enum isa_field field)
 	return isa_int_field_width(fmt, field);
 }
 
+bool isa_fmt_is_valu(enum isa_fmt fmt)
+{
+	switch (fmt) {
+	case ISA_FMT_VOP1:
+	case ISA_FMT_VOP2:
+	case ISA_FMT_VOPC:
+	case ISA_FMT_VOP3:
+	case ISA_FMT_VOP3SD:
+	case ISA_FMT_VOP3P:
+	case ISA_FMT_VOPD:
+	case ISA_FMT_VINTERP:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* ------------------------------------------------------ instructions ---- */
 
 /* The words of isa/insts.def. */

@@ -61,7 +61,7 @@ static void test_saxpy(int level)
 	ok(!call_run(f, &c, (N + 255) / 256, 1, NULL, &e),
 	   "an access past the buffer is found, -O%d", level);
 	has_str(e.msg, "are outside of all buffers", "and named, -O%d", level);
-	has_str(e.msg, "dsl-examples.h:19", "with its line, -O%d", level);
+	has_str(e.msg, "dsl-examples.h:21", "with its line, -O%d", level);
 	ssa_func_free(f);
 }
 
@@ -81,21 +81,7 @@ static void test_softmax(int level, int n)
 	call_buffer(&c, out, (size_t)(n * ROWS) * 4);
 	call_u32(&c, (uint32_t)n);
 	ok(runs(f, &c, ROWS, 1), "softmax of %d runs, -O%d", n, level);
-	for (int r = 0; r < ROWS; r++) {
-		double max = -INFINITY, sum = 0;
-
-		for (int i = 0; i < n; i++)
-			max = fmax(max, (double)in[r * n + i]);
-		for (int i = 0; i < n; i++)
-			sum += exp((double)in[r * n + i] - max);
-		for (int i = 0; i < n; i++) {
-			const double want =
-				exp((double)in[r * n + i] - max) / sum;
-
-			worst = fmax(worst, fabs((double)out[r * n + i] - want)
-						    / want);
-		}
-	}
+	worst = softmax_worst(in, out, ROWS, n);
 	/* e^x and division err by 2.5 ulp, x - max by half an ulp of at most
 	 * 40; each of the n / 64 + 6 additions of the sum by half an ulp. */
 	ok(worst < (40 + 3 + n / 64 + 6) * (double)FLT_EPSILON,
@@ -115,33 +101,15 @@ static void test_tile(int level)
 	struct ssa_call c = { 0 };
 	double worst = 0;
 
-	for (int i = 0; i < M * K; i++)
-		a[i] = (uint16_t)ssa_f64_to_bits(
-			SSA_F16, (double)test_random_f32(&seed));
-	for (int i = 0; i < K * N; i++)
-		b[i] = (uint16_t)ssa_f64_to_bits(
-			SSA_F16, (double)test_random_f32(&seed));
+	tile_random(a, M * K, &seed);
+	tile_random(b, K * N, &seed);
 	memset(d, 0, sizeof(d));
 	call_buffer(&c, a, sizeof(a));
 	call_buffer(&c, b, sizeof(b));
 	call_buffer(&c, d, sizeof(d));
 	call_u32(&c, K);
 	ok(runs(f, &c, M / 16, N / 16), "tile runs, -O%d", level);
-	for (int m = 0; m < M; m++)
-		for (int n = 0; n < N; n++) {
-			double want = 0, size = 0;
-
-			for (int k = 0; k < K; k++) {
-				const double p =
-					ssa_bits_to_f64(SSA_F16, a[m * K + k]) *
-					ssa_bits_to_f64(SSA_F16, b[k * N + n]);
-
-				want += p;
-				size += fabs(p);
-			}
-			worst = fmax(worst, fabs((double)d[m * N + n] - want) /
-						    (size * K));
-		}
+	worst = tile_worst(a, b, d, M, N, K);
 	ok(worst < (double)FLT_EPSILON / 2,
 	   "tile: %g of the sum of magnitudes for each addition, -O%d", worst,
 	   level);

@@ -8,22 +8,11 @@
 
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
+#include "tests/store-code.h"
 #include "tests/tap.h"
 
 #define MS 1000000ull
 
-/* out[i] = add + i for each work-item i, workgroups of 32. */
-static const uint32_t store_code[] = {
-	0xf4040100, 0xf8000000, /* s_load_b64 s[4:5], s[0:1], 0x0 */
-	0xf4000180, 0xf8000008, /* s_load_b32 s6, s[0:1], 0x8 */
-	0x360000ff, 0x000003ff, /* v_and_b32 v0, 0x3ff, v0 */
-	0xd6460001, 0x04010a02, /* v_lshl_add_u32 v1, s2, 5, v0 */
-	0x30040282,		/* v_lshlrev_b32 v2, 2, v1 */
-	0xbf89fc07,		/* s_waitcnt lgkmcnt(0) */
-	0x4a060206,		/* v_add_nc_u32 v3, s6, v1 */
-	0xdc6a0000, 0x00040302, /* global_store_b32 v2, v3, s[4:5] */
-	0xbfb00000,		/* s_endpgm */
-};
 static const uint32_t loop_code[] = { 0xbfa0ffff }; /* s_branch to itself */
 /* SOP1 opcode 255: no generation has it. */
 static const uint32_t illegal_code[] = { 0xbe80ff00, 0xbfb00000 };

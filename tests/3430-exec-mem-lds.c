@@ -134,18 +134,7 @@ static uint32_t lds32(const struct bench *b, unsigned at)
 
 static void lds_fill(struct bench *b)
 {
-	for (unsigned i = 0; i < 4096; i++)
-		b->group.lds[i] = (uint8_t)(i * 7 + 1);
-}
-
-/* Bytes of lds_fill(), little endian. */
-static uint64_t filled(unsigned at, int bytes)
-{
-	uint64_t v = 0;
-
-	for (int i = 0; i < bytes; i++)
-		v |= (uint64_t)(uint8_t)((at + i) * 7 + 1) << 8 * i;
-	return v;
+	pattern_put(b->group.lds, 4096);
 }
 
 static void test_atomic(const struct atomic *t, bool returns)
@@ -226,15 +215,15 @@ static void test_loads(void)
 		  0xda940002, 0x18000000,
 		  /* ds_load_u16_d16_hi v25, v0 */
 		  0xda9c0000, 0x19000000);
-	is_u64(v[1][3], filled(37, 4), "ds_load_b32 at an odd address");
-	is_u64(get64(v, 2, 3), filled(40, 8), "ds_load_b64 at an offset");
-	is_u64(v[6][3], filled(145, 4), "ds_load_b96, last dword");
-	is_u64(v[8][3], filled(37, 4), "ds_load_b128, first dword");
-	is_u64(v[11][3], filled(49, 4), "ds_load_b128, last dword");
+	is_u64(v[1][3], pattern(37, 4), "ds_load_b32 at an odd address");
+	is_u64(get64(v, 2, 3), pattern(40, 8), "ds_load_b64 at an offset");
+	is_u64(v[6][3], pattern(145, 4), "ds_load_b96, last dword");
+	is_u64(v[8][3], pattern(37, 4), "ds_load_b128, first dword");
+	is_u64(v[11][3], pattern(49, 4), "ds_load_b128, last dword");
 	/* 39 * 7 + 1 = 274 = 0x12; */
 	is_u64(v[12][3], 0x12, "ds_load_u8");
 	is_u64(v[13][3], 0x12, "ds_load_i8 of a positive byte");
-	is_u64(v[14][3], filled(41, 2), "ds_load_u16");
+	is_u64(v[14][3], pattern(41, 2), "ds_load_u16");
 	/* 337 * 7 + 1 = 2360 = 0x38, 338 * 7 + 1 = 0x3f. */
 	is_u64(v[15][3], 0x3f38, "ds_load_i16");
 	is_u64(v[20][3], 0xaaaa0012, "ds_load_u8_d16 keeps the high half");

@@ -205,22 +205,6 @@ static void put_buffer(struct soft_wave *w, int reg)
 	w->s[reg + 3] = 3u << 28 | 22 << 12 | 0xfac;
 }
 
-static void fill(struct bench *b)
-{
-	for (unsigned i = 0; i < sizeof(b->mem->u8); i++)
-		b->mem->u8[i] = (uint8_t)(i * 7 + 1);
-}
-
-/* Bytes of fill(), little endian. */
-static uint64_t filled(unsigned at, int bytes)
-{
-	uint64_t v = 0;
-
-	for (int i = 0; i < bytes; i++)
-		v |= (uint64_t)(uint8_t)((at + i) * 7 + 1) << 8 * i;
-	return v;
-}
-
 static void test_atomic(const struct atomic *t, int form)
 {
 	static const char *const space[] = { "global", "flat", "buffer" };
@@ -268,7 +252,7 @@ static void test_scalar_loads(void)
 	struct soft_wave *w = &b.wave[0];
 
 	bench_init(&b, 32, 1);
-	fill(&b);
+	bench_fill(&b);
 	put_s64(w, 2, BENCH_DATA + 64 + 3);
 	w->s[4] = 33;
 	BENCH_RUN(&b,
@@ -290,13 +274,13 @@ static void test_scalar_loads(void)
 		  0xf4800000, 0x00000000,
 		  /* s_dcache_inv */
 		  0xf4840000, 0x00000000);
-	is_u64(w->s[5], filled(80, 4), "s_load_b32: bits 1:0 do not count");
-	is_u64(w->s[7], filled(36, 4), "s_load_b64 with a negative offset");
-	is_u64(w->s[8], filled(104, 4), "s_load_b128 with both offsets");
-	is_u64(w->s[11], filled(116, 4), "... to its fourth register");
-	is_u64(w->s[23], filled(92, 4), "s_load_b256");
-	is_u64(w->s[47], filled(64 + 256 + 60, 4), "s_load_b512");
-	is_u64(w->s[ISA_R_VCC_LO], filled(64, 4), "a load to VCC");
+	is_u64(w->s[5], pattern(80, 4), "s_load_b32: bits 1:0 do not count");
+	is_u64(w->s[7], pattern(36, 4), "s_load_b64 with a negative offset");
+	is_u64(w->s[8], pattern(104, 4), "s_load_b128 with both offsets");
+	is_u64(w->s[11], pattern(116, 4), "... to its fourth register");
+	is_u64(w->s[23], pattern(92, 4), "s_load_b256");
+	is_u64(w->s[47], pattern(64 + 256 + 60, 4), "s_load_b512");
+	is_u64(w->s[ISA_R_VCC_LO], pattern(64, 4), "a load to VCC");
 	is_u64(w->s[ISA_R_NULL], 0, "a load to null changes nothing");
 	put_s64(w, 2, BENCH_CONST + BENCH_PAGE - 4);
 	BENCH_RUN(&b,
@@ -315,7 +299,7 @@ static void test_scalar_buffers(void)
 	struct soft_wave *w = &b.wave[0];
 
 	bench_init(&b, 32, 1);
-	fill(&b);
+	bench_fill(&b);
 	put_buffer(w, 8);
 	w->s[10] = 24; /* bytes */
 	w->s[20] = 16;
@@ -330,11 +314,11 @@ static void test_scalar_buffers(void)
 		  0xf42c0604, 0xf8000000,
 		  /* s_buffer_load_b512 s[32:47], s[8:11], 0x18 */
 		  0xf4300804, 0xf8000018);
-	is_u64(w->s[0], filled(20, 4), "s_buffer_load_b32, the last dword");
-	is_u64(w->s[2], filled(20, 4), "a dword inside is loaded");
+	is_u64(w->s[0], pattern(20, 4), "s_buffer_load_b32, the last dword");
+	is_u64(w->s[2], pattern(20, 4), "a dword inside is loaded");
 	is_u64(w->s[3], 0, "... and 0 for the one outside");
-	is_u64(w->s[5], filled(20, 4), "an offset register");
-	is_u64(w->s[29], filled(20, 4), "s_buffer_load_b256");
+	is_u64(w->s[5], pattern(20, 4), "an offset register");
+	is_u64(w->s[29], pattern(20, 4), "s_buffer_load_b256");
 	is_u64(w->s[30], 0, "... beyond the end");
 	is_u64(w->s[32], 0, "s_buffer_load_b512 outside is all 0");
 	w->s[9] |= 8u << 16; /* 24 records of 8 bytes */
@@ -343,7 +327,7 @@ static void test_scalar_buffers(void)
 		  0xf4200004, 0xf80000bc,
 		  /* s_buffer_load_b32 s1, s[8:11], 0xc0 */
 		  0xf4200044, 0xf80000c0);
-	is_u64(w->s[0], filled(188, 4), "with a stride records are counted");
+	is_u64(w->s[0], pattern(188, 4), "with a stride records are counted");
 	is_u64(w->s[1], 0, "... and end at 192 bytes");
 	bench_fini(&b);
 }
@@ -355,7 +339,7 @@ static void test_global_loads(void)
 	uint32_t(*v)[SOFT_LANES];
 
 	bench_init(&b, 32, 1);
-	fill(&b);
+	bench_fill(&b);
 	v = w->v[0];
 	w->s[ISA_R_EXEC_LO] = 0x14;
 	put64(v, 0, 4, BENCH_DATA + 37);
@@ -403,10 +387,10 @@ static void test_global_loads(void)
 		  /* flat_load_i16 v41, v[0:1] offset:1 */
 		  0xdc4c0001, 0x297c0000);
 	is_u64(v[2][4], 0x19920b04, "global_load_b32 at an odd address");
-	is_u64(get64(v, 4, 4), filled(40, 8), "global_load_b64");
-	is_u64(v[7][4], filled(141, 4), "global_load_b96");
-	is_u64(v[8][4], filled(0, 4), "global_load_b128, negative offset");
-	is_u64(v[11][4], filled(12, 4), "... to its fourth register");
+	is_u64(get64(v, 4, 4), pattern(40, 8), "global_load_b64");
+	is_u64(v[7][4], pattern(141, 4), "global_load_b96");
+	is_u64(v[8][4], pattern(0, 4), "global_load_b128, negative offset");
+	is_u64(v[11][4], pattern(12, 4), "... to its fourth register");
 	is_u64(v[12][4], 0x92, "global_load_u8");
 	is_u64(v[13][4], 0xffffff92, "global_load_i8");
 	is_u64(v[14][4], 0x920b, "global_load_u16");
@@ -418,9 +402,9 @@ static void test_global_loads(void)
 	is_u64(v[24][4], 0xff92bbbb, "global_load_d16_hi_i8");
 	is_u64(v[25][4], 0x0b04bbbb, "global_load_d16_hi_b16");
 	is_u64(v[30][4], 0x19920b04, "flat_load_b32");
-	is_u64(get64(v, 32, 4), filled(40, 8), "flat_load_b64");
-	is_u64(v[39][4], filled(49, 4), "flat_load_b128");
-	is_u64(v[40][2], filled(64, 1), "flat_load_u8 of another lane");
+	is_u64(get64(v, 32, 4), pattern(40, 8), "flat_load_b64");
+	is_u64(v[39][4], pattern(49, 4), "flat_load_b128");
+	is_u64(v[40][2], pattern(64, 1), "flat_load_u8 of another lane");
 	is_u64(v[41][4], 0xffff920b, "flat_load_i16");
 	is_u64(v[2][3], 0, "lanes that do not execute load nothing");
 	bench_fini(&b);

@@ -5,22 +5,6 @@
 #include "tests/exec-wave.h"
 #include "tests/tap.h"
 
-static void fill(struct bench *b)
-{
-	for (unsigned i = 0; i < sizeof(b->mem->u8); i++)
-		b->mem->u8[i] = (uint8_t)(i * 7 + 1);
-}
-
-/* Bytes of fill(), little endian. */
-static uint64_t filled(unsigned at, int bytes)
-{
-	uint64_t v = 0;
-
-	for (int i = 0; i < bytes; i++)
-		v |= (uint64_t)(uint8_t)((at + i) * 7 + 1) << 8 * i;
-	return v;
-}
-
 struct desc {
 	unsigned stride, swizzle, records, format, index_stride, add_tid, oob;
 };
@@ -40,7 +24,7 @@ static void describe(struct bench *b, struct desc d)
 static void start(struct bench *b)
 {
 	bench_init(b, 32, 1);
-	fill(b);
+	bench_fill(b);
 	b->wave[0].s[ISA_R_EXEC_LO] = 8;
 	describe(b, (struct desc){ .records = BENCH_PAGE, .oob = 3 });
 }
@@ -89,8 +73,8 @@ static void test_loads(void)
 	/* Bytes 37..40: 0x04, 0x0b, 0x12, 0x19. */
 	is_u64(v[1][3], 0x19120b04, "buffer_load_b32, immediate offset");
 	is_u64(v[2][3], 0x19120b04, "VGPR and SGPR offset");
-	is_u64(v[6][3], filled(46, 4), "buffer_load_b96");
-	is_u64(v[11][3], filled(80, 4), "buffer_load_b128, inline SOFFSET");
+	is_u64(v[6][3], pattern(46, 4), "buffer_load_b96");
+	is_u64(v[11][3], pattern(80, 4), "buffer_load_b128, inline SOFFSET");
 	is_u64(v[12][3], 0x92, "buffer_load_u8");
 	is_u64(v[13][3], 0xffffff92, "buffer_load_i8");
 	is_u64(v[14][3], 0x9219, "buffer_load_u16");
@@ -162,18 +146,18 @@ static void test_ranges(void)
 
 	start(&b);
 	describe(&b, (struct desc){ .stride = 16, .records = 10, .oob = 0 });
-	is_u64(load_at(&b, 9, 12), filled(156, 4), "oob 0: the last dword");
+	is_u64(load_at(&b, 9, 12), pattern(156, 4), "oob 0: the last dword");
 	is_u64(load_at(&b, 10, 0), 0, "oob 0: index beyond the records");
 	is_u64(load_at(&b, 0, 13), 0, "oob 0: offset beyond the stride");
 	describe(&b, (struct desc){ .stride = 16, .records = 10, .oob = 1 });
-	is_u64(load_at(&b, 9, 20), filled(164, 4), "oob 1: any offset");
+	is_u64(load_at(&b, 9, 20), pattern(164, 4), "oob 1: any offset");
 	is_u64(load_at(&b, 10, 0), 0, "oob 1: index beyond the records");
 	describe(&b, (struct desc){ .stride = 16, .records = 1, .oob = 2 });
-	is_u64(load_at(&b, 20, 0), filled(320, 4), "oob 2: anything goes");
+	is_u64(load_at(&b, 20, 0), pattern(320, 4), "oob 2: anything goes");
 	describe(&b, (struct desc){ .stride = 16, .records = 0, .oob = 2 });
 	is_u64(load_at(&b, 0, 0), 0, "oob 2: but for no records");
 	describe(&b, (struct desc){ .records = 64, .oob = 3 });
-	is_u64(load_at(&b, 0, 60), filled(60, 4), "oob 3: the last dword");
+	is_u64(load_at(&b, 0, 60), pattern(60, 4), "oob 3: the last dword");
 	is_u64(load_at(&b, 0, 61), 0, "oob 3: a dword half outside");
 	is_u64(load_at(&b, 0, UINT32_MAX - 2), 0, "oob 3: no wrap");
 	bench_fini(&b);
@@ -193,20 +177,20 @@ static void test_swizzle(void)
 				    .records = 64,
 				    .index_stride = 0,
 				    .oob = 1 });
-	is_u64(load_at(&b, 11, 8), filled(204, 4), "swizzle of 4 bytes by 8");
+	is_u64(load_at(&b, 11, 8), pattern(204, 4), "swizzle of 4 bytes by 8");
 	/* Elements of 16, 32 to a block: (0 + 16) * 32 + 11 * 16 + 4 = 692. */
 	describe(&b, (struct desc){ .stride = 32,
 				    .swizzle = 3,
 				    .records = 64,
 				    .index_stride = 2,
 				    .oob = 1 });
-	is_u64(load_at(&b, 11, 20), filled(692, 4),
+	is_u64(load_at(&b, 11, 20), pattern(692, 4),
 	       "swizzle of 16 bytes by 32");
 	/* The lane (3) is added to the index: (5 + 3) * 16 + 4 = 132. */
 	describe(&b,
 		 (struct desc){
 			 .stride = 16, .add_tid = 1, .records = 64, .oob = 1 });
-	is_u64(load_at(&b, 5, 4), filled(132, 4), "ADD_TID adds the lane");
+	is_u64(load_at(&b, 5, 4), pattern(132, 4), "ADD_TID adds the lane");
 	bench_fini(&b);
 }
 

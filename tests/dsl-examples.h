@@ -7,6 +7,8 @@
 #include <math.h>
 
 #include "compiler/dsl.h"
+#include "compiler/eval.h"
+#include "tests/ssa-run.h"
 
 static inline struct ssa_func *example_saxpy(struct err *e)
 {
@@ -68,6 +70,62 @@ static inline struct ssa_func *example_tile(struct err *e)
 	}
 	FRAG_STORE(d, ADD(MUL(m, ld), n), ld, DSL_ROWS, GET(acc));
 	return dsl_finish(k, e);
+}
+
+/* ---------------------------------------------------------- references ---- */
+
+/* The worst relative error of softmax; in, out: [rows][n]. */
+static inline double softmax_worst(const float *in, const float *out, int rows,
+				   int n)
+{
+	double worst = 0;
+
+	for (int r = 0; r < rows; r++, in += n, out += n) {
+		double max = -INFINITY, sum = 0;
+
+		for (int i = 0; i < n; i++)
+			max = fmax(max, (double)in[i]);
+		for (int i = 0; i < n; i++)
+			sum += exp((double)in[i] - max);
+		for (int i = 0; i < n; i++) {
+			double want = exp((double)in[i] - max) / sum;
+
+			worst = fmax(worst,
+				     fabs((double)out[i] - want) / want);
+		}
+	}
+	return worst;
+}
+
+static inline void tile_random(uint16_t *f16, int n, uint64_t *seed)
+{
+	for (int i = 0; i < n; i++)
+		f16[i] = (uint16_t)ssa_f64_to_bits(
+			SSA_F16, (double)test_random_f32(seed));
+}
+
+/*
+ * The worst error of d [m][n] = a [m][k] b [k][n], for each addition, as a
+ * share of the sum of magnitudes.
+ */
+static inline double tile_worst(const uint16_t *a, const uint16_t *b,
+				const float *d, int m, int n, int k)
+{
+	double worst = 0;
+
+	for (int i = 0; i < m * n; i++) {
+		double want = 0, size = 0;
+
+		for (int j = 0; j < k; j++) {
+			double x = ssa_bits_to_f64(SSA_F16, a[i / n * k + j]);
+			double y = ssa_bits_to_f64(SSA_F16, b[j * n + i % n]);
+
+			want += x * y;
+			size += fabs(x * y);
+		}
+		worst = fmax(worst, fabs((double)d[i] - want) / (size * k));
+	}
+	return worst;
 }
 
 #endif

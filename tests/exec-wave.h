@@ -153,6 +153,28 @@ static inline void bench_go(struct bench *b)
 	}
 }
 
+/* Bytes of which each differs from those around it. */
+static inline void pattern_put(uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = (uint8_t)(i * 7 + 1);
+}
+
+/* Some of them, from the one at `at` on, little endian. */
+static inline uint64_t pattern(unsigned at, int bytes)
+{
+	uint64_t v = 0;
+
+	for (int i = 0; i < bytes; i++)
+		v |= (uint64_t)(uint8_t)((at + (unsigned)i) * 7 + 1) << 8 * i;
+	return v;
+}
+
+static inline void bench_fill(struct bench *b)
+{
+	pattern_put(b->mem->u8, sizeof(b->mem->u8));
+}
+
 static inline void bench_run(struct bench *b, const uint32_t *code, size_t n)
 {
 	bench_load(b, code, n * 4);

@@ -21,22 +21,10 @@
 #include "kfd/kfd.h"
 #include "kfd/soft/inject.h"
 #include "kfd/soft/soft.h"
+#include "tests/store-code.h"
 #include "tests/tap.h"
 
 #define MS 1000000ull
-
-/* out[i] = add + i for each work-item i, workgroups of 32. */
-static const uint32_t rig_store_code[] = {
-	0xf4040100, 0xf8000000, /* s_load_b64 s[4:5], s[0:1], 0x0 */
-	0xf4000180, 0xf8000008, /* s_load_b32 s6, s[0:1], 0x8 */
-	0x360000ff, 0x000003ff, /* v_and_b32 v0, 0x3ff, v0 */
-	0xd6460001, 0x04010a02, /* v_lshl_add_u32 v1, s2, 5, v0 */
-	0x30040282,		/* v_lshlrev_b32 v2, 2, v1 */
-	0xbf89fc07,		/* s_waitcnt lgkmcnt(0) */
-	0x4a060206,		/* v_add_nc_u32 v3, s6, v1 */
-	0xdc6a0000, 0x00040302, /* global_store_b32 v2, v3, s[4:5] */
-	0xbfb00000,		/* s_endpgm */
-};
 
 struct rig_args {
 	uint64_t out;
@@ -155,7 +143,7 @@ static inline bool rig_device(struct rig *r)
 {
 	return kfd_open_driver(&r->dev, r->d, -1, "test", &r->e) &&
 	       kfd_mem_alloc(r->dev, KFD_GTT, 65536, "out", &r->out, &r->e) &&
-	       rig_kernel(r, "store", rig_store_code, sizeof(rig_store_code),
+	       rig_kernel(r, "store", store_code, sizeof(store_code),
 			  &r->store) &&
 	       kfd_queue_new(r->dev, NULL, &r->q, &r->e);
 }
