@@ -125,12 +125,18 @@ struct cached {
 
 struct cached cached_head(const struct cache_at *c, struct val p,
 			  struct val sequence, struct val head, uint32_t n);
-/* A lane's piece of vector `number` in the cache's type, as head_load(). */
-struct val cached_load(const struct cached *c, struct val number,
-		       const struct head_piece *piece, const struct val *in);
+/*
+ * A lane's piece of vector base + number in the cache's type, as head_load().
+ * Where the base is the same in all lanes and the number does not change in a
+ * loop, there is no product of vectors in it.
+ */
+struct val cached_load(const struct cached *c, struct val base,
+		       struct val number, const struct head_piece *piece,
+		       const struct val *in);
 /* What counts it; with i8 only.  Where there is no piece: 0. */
-struct val cached_scale(const struct cached *c, struct val number,
-			const struct head_piece *piece, const struct val *in);
+struct val cached_scale(const struct cached *c, struct val base,
+			struct val number, const struct head_piece *piece,
+			const struct val *in);
 static inline bool cached_is_scaled(const struct cached *c)
 {
 	return c->at.elem == DSL_I8;

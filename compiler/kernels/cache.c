@@ -33,22 +33,28 @@ struct cached cached_head(const struct cache_at *c, struct val p,
 	return out;
 }
 
-static struct val vector_at(struct val number, struct val row)
+/* What a lane has of its own comes first: it is the same in all turns. */
+static struct val place(struct val base, struct val number, struct val row,
+			struct val first)
 {
-	return CAST(DSL_U32, MUL(number, row));
+	return ADD(ADD(CAST(DSL_U32, MUL(number, row)), first),
+		   CAST(DSL_U32, MUL(base, row)));
 }
 
-struct val cached_load(const struct cached *c, struct val number,
-		       const struct head_piece *piece, const struct val *in)
+struct val cached_load(const struct cached *c, struct val base,
+		       struct val number, const struct head_piece *piece,
+		       const struct val *in)
 {
-	return head_load(number.k, c->at, vector_at(number, c->row), piece, in);
+	return head_load(number.k, c->at, place(base, number, c->row,
+			 CONST(number.k, DSL_U32, 0)), piece, in);
 }
 
-struct val cached_scale(const struct cached *c, struct val number,
-			const struct head_piece *piece, const struct val *in)
+struct val cached_scale(const struct cached *c, struct val base,
+			struct val number, const struct head_piece *piece,
+			const struct val *in)
 {
-	struct val at = ADD(vector_at(number, c->scale_row),
-			    SHR(piece->first, GROUP_BITS));
+	struct val at = place(base, number, c->scale_row,
+			      SHR(piece->first, GROUP_BITS));
 	struct val there;
 
 	if (piece->inside)

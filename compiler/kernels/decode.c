@@ -58,15 +58,15 @@ struct part {
 };
 
 static struct part part_load(const struct decode *d, const struct cached *c,
-			     struct val key, const struct val *in)
+			     struct val base, const struct val *in)
 {
 	const struct head_piece piece = piece_of(d);
-	struct val x = cached_load(c, key, &piece, in);
+	struct val x = cached_load(c, base, d->mine, &piece, in);
 
 	if (!cached_is_scaled(c))
 		return (struct part){ .x = CAST(DSL_F32, x) };
 	return (struct part){ unsigned_bytes(x),
-			      cached_scale(c, key, &piece, in) };
+			      cached_scale(c, base, d->mine, &piece, in) };
 }
 
 static struct val scaled(const struct part *p, struct val x)
@@ -108,11 +108,11 @@ static void keys(struct decode *d, struct val j, const struct val *end)
 	struct part x[MOST], v[MOST];
 
 	for (uint32_t u = 0; u < d->ahead; u++) {
-		struct val key = ADD(ADD(j, d->mine), u * d->teams);
+		struct val base = ADD(j, u * d->teams);
 		if (end)
-			in[u] = LT(key, *end);
-		x[u] = part_load(d, &d->kc, key, end ? &in[u] : NULL);
-		v[u] = part_load(d, &d->vc, key, end ? &in[u] : NULL);
+			in[u] = LT(ADD(base, d->mine), *end);
+		x[u] = part_load(d, &d->kc, base, end ? &in[u] : NULL);
+		v[u] = part_load(d, &d->vc, base, end ? &in[u] : NULL);
 	}
 	for (uint32_t r = 0; r < d->s->ratio; r++) {
 		struct val was = GET(d->max[r]), m = was;

@@ -75,11 +75,11 @@ struct raw {
 static struct raw raw_load(const struct flash *f, const struct cached *c,
 			   struct val key, const struct head_piece *p)
 {
-	struct val at = MIN(key, f->last_key);
-	struct raw r = { .x = cached_load(c, at, p, NULL) };
+	struct val at = MIN(key, f->last_key), none = CONST(f->k, DSL_I32, 0);
+	struct raw r = { .x = cached_load(c, none, at, p, NULL) };
 
 	if (cached_is_scaled(c))
-		r.scale = cached_scale(c, at, p, NULL);
+		r.scale = cached_scale(c, none, at, p, NULL);
 	return r;
 }
 
