@@ -440,7 +440,8 @@ static bool clangs(const struct twin *t, enum dsl_type type, const char *dir,
 		   "%s/tests/clang-kernels/%s.cl -o %s", opencl_type(type),
 		   opencl_type(converts ? (type == DSL_F32 ? DSL_BF16 :
 					   DSL_F32) : type),
-		   type == DSL_I8 ? " -DCACHE_I8" : "", root ? root : ".", t->source, path.data);
+		   type == DSL_I8 ? " -DCACHE_I8" : "",
+		   root ? root : ".", t->source, path.data);
 	good = access(path.data, R_OK) == 0 || system(command.data) == 0;
 	good = good ? file_read(path.data, 0, &s->object, e) :
 		      err_set(e, ERR_INPUT, "clang-19 failed: %s",
@@ -520,8 +521,8 @@ static void show(const struct twin *t, enum dsl_type type,
 
 	printf("%-18s %-4s %5d %5d %8llu %8llu %4d %4d %4d %4d %3d %3d %8llu "
 	       "%8llu %6.3f\n", t->kernel, name_of(type), a->insts, b->insts,
-	       (unsigned long long)a->run, (unsigned long long)b->run, a->vgprs, b->vgprs, a->sgprs,
-	       b->sgprs, a->waves, b->waves, (unsigned long long)a->cycles,
+	       (unsigned long long)a->run, (unsigned long long)b->run,
+	       a->vgprs, b->vgprs, a->sgprs, b->sgprs, a->waves, b->waves, (unsigned long long)a->cycles,
 	       (unsigned long long)b->cycles, ratio);
 	fflush(stdout);
 	sum->n++;

@@ -121,6 +121,7 @@ struct val head_at(struct val p, uint32_t head);
 struct cached {
 	struct val at, row;	      /* the first vector; between vectors */
 	struct val scale, scale_row;  /* the same in f32; i8 only */
+	struct val last; /* if set: vectors behind it are this one again */
 };
 
 struct cached cached_head(const struct cache_at *c, struct val p,
@@ -156,7 +157,7 @@ struct quant {
 struct val quant(const struct quant *q, struct val x);
 /* Where the scales of a vector of i8 of `head` elements begin. */
 struct val cache_scales(struct val p, struct val head);
-/* Element i of a vector from each lane; a wave has a group, or no lane of it. */
+/* Element i of a vector from each lane; a wave has a group or no lane of it. */
 void cache_put(struct dsl *k, struct val p, struct val head, struct val i,
 	       struct val x);
 

@@ -34,18 +34,23 @@ struct cached cached_head(const struct cache_at *c, struct val p,
 }
 
 /* What a lane has of its own comes first: it is the same in all turns. */
-static struct val place(struct val base, struct val number, struct val row,
-			struct val first)
+static struct val place(const struct cached *c, struct val base,
+			struct val number, struct val row, struct val first)
 {
-	return ADD(ADD(CAST(DSL_U32, MUL(number, row)), first),
-		   CAST(DSL_U32, MUL(base, row)));
+	struct val mine = CAST(DSL_U32, MUL(number, row));
+	struct val all = CAST(DSL_U32, MUL(base, row));
+
+	if (!c->last.k)
+		return ADD(ADD(mine, first), all);
+	return ADD(MIN(ADD(mine, all), CAST(DSL_U32, MUL(c->last, row))),
+		   first);
 }
 
 struct val cached_load(const struct cached *c, struct val base,
 		       struct val number, const struct head_piece *piece,
 		       const struct val *in)
 {
-	return head_load(number.k, c->at, place(base, number, c->row,
+	return head_load(number.k, c->at, place(c, base, number, c->row,
 			 CONST(number.k, DSL_U32, 0)), piece, in);
 }
 
@@ -53,7 +58,7 @@ struct val cached_scale(const struct cached *c, struct val base,
 			struct val number, const struct head_piece *piece,
 			const struct val *in)
 {
-	struct val at = place(base, number, c->scale_row,
+	struct val at = place(c, base, number, c->scale_row,
 			      SHR(piece->first, GROUP_BITS));
 	struct val there;
 

@@ -32,7 +32,6 @@ struct flash {
 	struct val column, half, row; /* of this lane in a tile; A's row */
 	struct cached kc, vc;	      /* this head's */
 	struct val length, limit;     /* keys of all, and of this query */
-	struct val last_key;	      /* length - 1 */
 	struct val whole, last; /* keys that all, that any of the wave see */
 	struct val scale;
 	struct val q[MAX_TILES];
@@ -72,14 +71,13 @@ struct raw {
  * Behind the last key comes that one again, so that loads need no mask: its
  * scores are hidden.
  */
-static struct raw raw_load(const struct flash *f, const struct cached *c,
-			   struct val key, const struct head_piece *p)
+static struct raw raw_load(const struct cached *c, struct val base,
+			   struct val number, const struct head_piece *p)
 {
-	struct val at = MIN(key, f->last_key), none = CONST(f->k, DSL_I32, 0);
-	struct raw r = { .x = cached_load(c, none, at, p, NULL) };
+	struct raw r = { .x = cached_load(c, base, number, p, NULL) };
 
 	if (cached_is_scaled(c))
-		r.scale = cached_scale(c, none, at, p, NULL);
+		r.scale = cached_scale(c, base, number, p, NULL);
 	return r;
 }
 
@@ -111,13 +109,15 @@ static struct key_unit key_load(const struct flash *f, struct val base,
 				uint32_t step)
 {
 	const uint32_t each = f->wide / PIECE;
-	struct val u = unit_of(f, step), row = DIV(u, (int)each);
-	struct val number = SUB(u, MUL(row, each));
+	/* In whole rows a work-item's place in its row stays the same. */
+	const uint32_t rows = step % each ? 0 : step / each;
+	struct val u = unit_of(f, step), l = unit_of(f, rows ? 0 : step);
+	struct val row = DIV(l, (int)each), number = SUB(l, MUL(row, each));
 	struct head_piece p = piece_of(f, number);
 
 	return (struct key_unit){
-		raw_load(f, &f->kc, ADD(base, row), &p),
-		ADD(MUL(row, f->k_pitch), MUL(number, PIECE)),
+		raw_load(&f->kc, ADD(base, rows), row, &p),
+		ADD(MUL(ADD(row, rows), f->k_pitch), MUL(number, PIECE)),
 		LT(u, (int)(f->keys * each)),
 	};
 }
@@ -132,8 +132,9 @@ static struct value_unit value_load(const struct flash *f, struct val base,
 				    uint32_t step)
 {
 	const uint32_t pairs = f->keys / 2;
-	struct val u = unit_of(f, step), two = SHL(AND(u, pairs - 1), 1);
-	struct val number = DIV(u, (int)pairs);
+	struct val u = unit_of(f, step), l = unit_of(f, 0);
+	struct val two = SHL(AND(l, pairs - 1), 1);
+	struct val number = ADD(DIV(l, (int)pairs), step / pairs);
 	struct head_piece p = piece_of(f, number);
 	struct value_unit v = {
 		.key = ADD(base, two),
@@ -142,7 +143,7 @@ static struct value_unit value_load(const struct flash *f, struct val base,
 	};
 
 	for (uint32_t i = 0; i < 2; i++)
-		v.r[i] = raw_load(f, &f->vc, ADD(v.key, i), &p);
+		v.r[i] = raw_load(&f->vc, base, ADD(two, i), &p);
 	return v;
 }
 
@@ -391,9 +392,9 @@ static void run(struct flash *f, const struct attn_task *t)
 
 	f->scale = t->scale;
 	f->length = t->length;
-	f->last_key = SUB(t->length, 1);
 	f->kc = t->kc;
 	f->vc = t->vc;
+	f->kc.last = f->vc.last = SUB(t->length, 1);
 	f->limit = attn_seen(t, i);
 	f->whole = attn_seen(t, base);
 	f->last = attn_seen(t, MIN(ADD(base, TILE - 1), last));
