@@ -205,6 +205,7 @@ static void test_defaults(void)
 	static const uint32_t about[][3] = { { 16, 1024, 3072 },
 					     { 16, 24576, 64 },
 					     { 20, 1024, 64 },
+					     { 128, 4096, 64 },
 					     { 512, 6144, 64 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)

@@ -45,11 +45,18 @@ struct gemm_config gemm_default_for(const struct gemm_op *op, uint32_t m,
 		return c;
 	if (m <= 16) {
 		few_rows(&c, n, k, pair);
-	} else if (m <= 32 || tiles < 96) {
+	} else if (m <= 64 || tiles < 96) {
 		c.m = 32;
 		c.k = 64;
 	} else if (tiles >= 384 && (op->weights || pair)) {
 		c.m = 128;
+		c.buffers = 1;
+	} else if (tiles < 384 && !pair) {
+		c.m = 128;
+		c.n = 32;
+		c.k = 64;
+		c.waves_m = 4;
+		c.waves_n = 1;
 		c.buffers = 1;
 	}
 	return c;
