@@ -217,15 +217,16 @@ static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
 }
 
 /*
- * From so many rows of A on packing parts pays (measured on Sapphire Rapids:
- * 1.2, 1.1 and 1.1 of v4 at the first, fourfold at 512 rows of bf16).
+ * From so many rows of A on packing parts pays: 1.2 to 1.3 of the rate of v4 at
+ * the first, measured on Sapphire Rapids with 1024 columns and k's; at 64 x 64
+ * both are the same.
  */
 static bool amx_pays(const struct host_gemm *g)
 {
-	size_t rows = 4u << host_amx_parts(g->b_type);
+	size_t rows = 8 * host_amx_parts(g->b_type);
 
-	return g->m >= (g->b_by_n ? rows : 2 * rows) && g->n >= 32 &&
-	       g->k >= HOST_AMX_K;
+	return g->m >= (g->b_by_n ? rows : 2 * rows) &&
+	       g->m * g->n > 64 * 64 && g->n >= 16 && g->k >= HOST_AMX_K;
 }
 
 static void plan_amx(const struct host_gemm *g, struct host_gemm_config *c)

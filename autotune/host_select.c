@@ -110,7 +110,10 @@ static double distance(const struct row *r, const struct host_gemm *g)
 {
 	const char *why;
 
-	if (r->problem.b_type != g->b_type || r->problem.b_by_n != g->b_by_n ||
+	/* T0_HOST_SIMD may ask for less than the processor has. */
+	if (r->config.level > host_gemm_level() ||
+	    r->problem.b_type != g->b_type ||
+	    r->problem.b_by_n != g->b_by_n ||
 	    !host_gemm_legal(g, &r->config, &why))
 		return INFINITY;
 	return apart(r->problem.m, g->m) + apart(r->problem.n, g->n) +

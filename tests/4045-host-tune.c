@@ -152,6 +152,17 @@ static void select_from(const char *db, const char *config)
 		is_u64(host_select(other, &g, &c), HOST_DEFAULT,
 		       "other threads, no row: %s", want[i].name);
 	}
+	const struct host_gemm same = { .m = 64, .n = 100, .k = 256,
+					.b_by_n = true,
+					.b_type = HOST_GEMM_BF16 };
+	struct host_gemm_config winner;
+	enum host_how want_v2 = HOST_DEFAULT;
+	if (host_gemm_config_parse(config, &winner, &e) && winner.level == 2)
+		want_v2 = HOST_EXACT;
+	setenv("T0_HOST_SIMD", "v2", 1);
+	is_u64(host_select(t, &same, &c), want_v2, "a winner of a higher "
+	       "level is not selected where less is asked for");
+	unsetenv("T0_HOST_SIMD");
 	host_table_free(t);
 	host_table_free(other);
 }
