@@ -59,53 +59,69 @@ static uint32_t row_at(const struct gemm_side *s, uint32_t row)
 	return row / s->group * s->pitch + row % s->group * s->plane;
 }
 
-/*
- * Cycles of what a wave stores and loads of a tile.  Loads of f32 run along
- * rows, where it does not matter how far these are apart.
- */
-static uint32_t cost(const struct gemm_plan *p, const struct gemm_side *s)
+/* Cycles of what a wave stores of a tile: of the pitch. */
+static uint32_t store_cycles(const struct gemm_plan *p,
+			     const struct gemm_side *s)
 {
 	const uint32_t eb = p->elem_bytes;
 	const uint32_t units = s->minor / s->vec;
 	const uint32_t wide = s->stored ? (s->vec < 8 ? s->vec : 8) * eb :
 			      (s->turn ? s->turn : s->vec) * eb;
-	const uint32_t loads = p->slices * GEMM_FRAG * eb / 16 *
-			       (s == &p->b ? p->frags_n : p->frags_m);
-	uint32_t store[GEMM_WAVE], load[GEMM_WAVE];
+	uint32_t at[GEMM_WAVE];
 
 	for (uint32_t l = 0; l < GEMM_WAVE; l++) {
 		const struct gemm_block b = s->turn ? gemm_block_of(s, l)
 			: (struct gemm_block){ l % units, l / units };
 
-		store[l] = row_at(s, b.minor * (s->turn ? s->vec : 1)) * eb +
-			   (s->stored ? gemm_side_element(s, b.major *
-							     s->vec) * eb :
-					b.major * wide);
-		load[l] = p->wmma ? row_at(s, read_row(l, s == &p->b)) * eb :
-				    l % 8 * 16;
+		at[l] = row_at(s, b.minor * (s->turn ? s->vec : 1)) * eb +
+			(s->stored ? gemm_side_element(s, b.major * s->vec) *
+					     eb :
+				     b.major * wide);
 	}
-	return gemm_lds_cycles(store, GEMM_WAVE, wide) * (s->turn ? s->vec : 1) *
-		       s->steps +
-	       gemm_lds_cycles(load, GEMM_WAVE, 16) * loads;
+	return gemm_lds_cycles(at, GEMM_WAVE, wide) * (s->turn ? s->vec : 1) *
+	       s->steps;
+}
+
+/*
+ * Cycles of what it loads for fragments.  Loads of f32 run along rows, where it
+ * does not matter how far these are apart.
+ */
+static uint32_t load_cycles(const struct gemm_plan *p,
+			    const struct gemm_side *s)
+{
+	const uint32_t eb = p->elem_bytes;
+	const uint32_t loads = p->slices * GEMM_FRAG * eb / 16 *
+			       (s == &p->b ? p->frags_n : p->frags_m);
+	uint32_t at[GEMM_WAVE];
+
+	if (!p->wmma)
+		return 0;
+	for (uint32_t l = 0; l < GEMM_WAVE; l++)
+		at[l] = row_at(s, read_row(l, s == &p->b)) * eb;
+	return gemm_lds_cycles(at, GEMM_WAVE, 16) * loads;
 }
 
 void gemm_lds_pad(const struct gemm_plan *p, struct gemm_side *s, uint32_t row)
 {
 	const uint32_t unit = PAD_BYTES / p->elem_bytes;
+	const uint32_t gaps = s->group > 1 ? PADS : 1;
 	struct gemm_side best = *s;
 	uint32_t least = UINT32_MAX;
 
-	for (uint32_t pad = 0; pad < PADS; pad++)
-		for (uint32_t gap = 0; gap < (s->group > 1 ? PADS : 1); gap++) {
-			s->pitch = row + pad * unit;
+	for (uint32_t pad = 0; pad < PADS; pad++) {
+		s->pitch = row + pad * unit;
+		const uint32_t stores = store_cycles(p, s);
+
+		for (uint32_t gap = 0; stores < least && gap < gaps; gap++) {
 			s->plane = s->pitch * (s->rows / s->group) + gap * unit;
-			const uint32_t c = cost(p, s);
+			const uint32_t c = stores + load_cycles(p, s);
 
 			if (c < least) {
 				least = c;
 				best = *s;
 			}
 		}
+	}
 	*s = best;
 }
 
