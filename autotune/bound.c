@@ -11,7 +11,8 @@
  *     workgroups that run at the same time form a rectangle of tiles, whose
  *     rows of A and columns of B are fetched once per step; what is cold
  *     comes from DRAM once, and then from where the rest is;
- *   - LDS accesses have no bank conflicts, code is in the instruction cache.
+ *   - LDS accesses have no bank conflicts, code is in the instruction cache;
+ *   - masked tiles cost constants of each element.
  * The pipeline simulator (predict.c) makes none of these simplifications but
  * the last of the first line.
  */
@@ -207,19 +208,24 @@ static double load_latency(const struct work *w)
 	return row(w, COST_L2_LAT) + beyond * w->mhz * 1e-3;
 }
 
-/* A wave alone: what it waits for between two of its steps. */
+/*
+ * A wave alone: what it waits for from one step to the next.  The next tile is
+ * on its way during the product, or during two of them, and has to be stored,
+ * and seen by all, before the next product begins.
+ */
 static double chain(const struct work *w)
 {
 	const struct gemm_config *c = w->c;
 	double barrier = row(w, COST_BARRIER) + w->waves *
 			 row(w, COST_BARRIER_WAVE);
-	double wait = row(w, COST_LDS_LOAD_LATENCY) + barrier;
+	double product = row(w, COST_LDS_LOAD_LATENCY) +
+			 wave_math(w) * fmax(1, ceil(w->waves / 4));
+	double store = row(w, COST_LDS_STORE_LATENCY) +
+		       barrier * (c->buffers < 2 ? 2 : 1);
 
-	if (c->buffers < 2)
-		wait += barrier + row(w, COST_LDS_STORE_LATENCY);
-	if (!c->prefetch && c->buffers < 3)
-		wait += load_latency(w);
-	return wave_math(w) * fmax(1, ceil(w->waves / 4)) + wait;
+	if (c->prefetch)
+		return fmax(product, load_latency(w) / c->prefetch) + store;
+	return product + store + (c->buffers < 3 ? load_latency(w) : 0);
 }
 
 struct pipe {
@@ -287,32 +293,143 @@ static double step_cycles(const struct work *w, double r)
 	return pow(sum, 0.25);
 }
 
-/* The share of tiles that the problem fills only in part. */
-static double partial_tiles(const struct work *w)
-{
-	double m = (double)w->p->m / w->c->m;
-	double n = (double)tune_columns(w->p) / w->c->n;
+/* ---- what masks cost ---- */
 
-	return 1 - floor(m) * floor(n) / (ceil(m) * ceil(n));
+/*
+ * A tile of which something is missing goes to LDS in rounds: each work-item
+ * takes one vector, element by element, and waits for it (compiler/gemm/feed.c,
+ * gemm_feed_masked()).
+ */
+struct share {
+	double rounds, vec; /* of a work-item; elements of a round */
+};
+
+/* As compiler/gemm/plan.c shares a side out, where sizes are powers of two. */
+static struct share share_of(const struct work *w, double rows, bool as_is)
+{
+	double each = fmax(1, rows * w->c->k / (w->waves * 32));
+	double vec = as_is ? each : exp2(ceil(log2(each) / 2));
+
+	vec = fmin(vec, 16 / w->in);
+	return (struct share){ ceil(each / vec), vec };
+}
+
+static void shares(const struct work *w, struct share out[2])
+{
+	bool matrix = w->p->op.in != DSL_F32;
+	double frags = w->c->n / (w->c->waves_n * 16.0) * w->c->k / 16.0;
+
+	out[0] = share_of(w, w->c->m, w->p->op.a_trans != matrix);
+	out[1] = w->c->b_direct ? (struct share){ frags, 16 }
+				: share_of(w, w->c->n,
+					   w->p->op.b_trans == matrix);
 }
 
 /*
- * Such a tile goes to LDS element by element where it ends, without being
- * fetched ahead: a memory latency more per step.  In a round or two one of
- * them keeps all waiting; in many rounds their share does.
+ * Cycles of an element: of a wave that waits, of its SIMD, of L0 for each
+ * element that lies beside it in memory; and of one of C in the epilogue.
+ * Fitted to the simulator over seven odd shapes of all layouts.
  */
-static double masked(const struct work *w)
+#define ELEMENT_WAIT 32
+#define ELEMENT_ISSUE 8
+#define ELEMENT_LINES 2
+#define ELEMENT_STORE 32
+
+/* Cycles of such a step for `r` workgroups of a WGP. */
+static double masked_step(const struct work *w, double r)
 {
-	double part = w->c->even ? 0 : partial_tiles(w);
+	struct share s[2];
+	double wait = 2 * (row(w, COST_BARRIER) +
+			   w->waves * row(w, COST_BARRIER_WAVE)) +
+		      row(w, COST_LDS_LOAD_LATENCY) + wave_math(w);
+	double issue = 0, lines = 0, cus = w->c->cu_mode && r < 2 ? 1 : 2;
+
+	shares(w, s);
+	for (int i = 0; i < 2; i++) {
+		double elements = s[i].rounds * s[i].vec;
+
+		wait += s[i].rounds * (load_latency(w) +
+				       row(w, COST_LDS_STORE_LATENCY)) +
+			ELEMENT_WAIT * elements;
+		issue += ELEMENT_ISSUE * elements;
+		lines += ELEMENT_LINES * elements * s[i].vec;
+	}
+	issue = issue * ceil(r * w->waves / 4) + math(w, r);
+	return pow(pow(wait, 4) + pow(issue, 4) +
+		   pow(lines * r * w->waves / cus, 4), 0.25);
+}
+
+static bool at_4_bytes(double row_bytes)
+{
+	return fmod(row_bytes, 4) == 0;
+}
+
+/* Rows of A and B begin where vectors may: compiler/gemm/launch.c. */
+static bool is_aligned(const struct tune_problem *p)
+{
+	double in = tune_type_bytes(p->op.in);
+
+	return at_4_bytes((p->op.a_trans ? p->m : p->k) * in) &&
+	       at_4_bytes((p->op.b_trans ? p->k : p->n) * in);
+}
+
+/* Whole tiles of so many, as a share. */
+static double whole(double size, double tile)
+{
+	return floor(size / tile) / ceil(size / tile);
+}
+
+double tune_masked_share(const struct tune_problem *p,
+			 const struct gemm_config *c)
+{
+	double inside = 1;
+
+	if (c->even)
+		return 0;
+	if (!is_aligned(p))
+		return 1;
+	/* Rows that are missing where K is adjacent are read elsewhere. */
+	if (p->op.a_trans)
+		inside *= whole(p->m, c->m);
+	if (!p->op.b_trans && !c->b_direct)
+		inside *= whole((double)tune_columns(p), c->n);
+	return 1 - inside;
+}
+
+/* Of the steps of a workgroup, how many are. */
+static double masked_steps(const struct work *w)
+{
+	double all = tune_masked_share(w->p, w->c);
+	double rest = w->p->k % w->c->k && !w->c->even ? 1 / split_of(w) : 0;
 	bool few = w->mine <= 2 * w->at_once;
 
-	return part > 0 ? (few ? 1 : fmin(1, 2 * part)) * load_latency(w) : 0;
+	/* In a round or two one of them keeps all waiting. */
+	if (few) {
+		all = ceil(all);
+		rest = ceil(rest);
+	}
+	return all * w->steps + (1 - all) * fmin(rest, w->steps);
+}
+
+/* Cycles of C, element by element where it ends or rows begin anywhere. */
+static double masked_end(const struct work *w, double r)
+{
+	double elements = (double)w->c->m * w->c->n / (w->waves * 32);
+	double m = (double)w->p->m / w->c->m;
+	double n = (double)tune_columns(w->p) / w->c->n;
+
+	if (w->c->even || reduces(w) ||
+	    (at_4_bytes(w->p->n * w->out) && m == floor(m) && n == floor(n)))
+		return 0;
+	return ELEMENT_STORE * elements * ceil(r * w->waves / 4);
 }
 
 /* Cycles of `r` workgroups that begin together on a WGP. */
 static double round_cycles(const struct work *w, double r)
 {
-	double step = step_cycles(w, r) + masked(w);
+	double slow = masked_steps(w);
+	double steps = (w->steps - slow) * step_cycles(w, r) +
+		       (slow > 0 ? slow * masked_step(w, r) : 0);
 	double begin = row(w, COST_WAVE_START) + 2 * load_latency(w) +
 		       row(w, COST_LDS_STORE_LATENCY);
 	double c_bytes = r * w->c->m * w->c->n *
@@ -320,7 +437,7 @@ static double round_cycles(const struct work *w, double r)
 	double end = row(w, COST_WMMA_RESULT) +
 		     c_bytes / (row(w, COST_L2_BW) / row(w, COST_N_WGP));
 
-	return begin + w->steps * step + end;
+	return begin + steps + end + masked_end(w, r);
 }
 
 /* The second kernel of a split: parts in f32 are read, the sum is written. */

@@ -4,7 +4,9 @@
  * Code, arguments and addresses are those of the real launch; the simulator
  * (compiler/sim) follows them for the workgroups that one WGP gets, a full
  * round and the rest, and leaves loops when they are steady.  Approximated:
- *   - the other WGPs do what this one does, at the same time;
+ *   - the other WGPs do what this one does, at the same time; it is the one
+ *     that has the first workgroup, or the last, where some tiles are masked
+ *     and take longer: whichever is slower;
  *   - operands lie where the problem's caches say (tune.h): warm ones in the
  *     smallest level that holds all of them, cold ones in DRAM until a round
  *     has fetched them;
@@ -39,6 +41,7 @@ struct where {
 	uint64_t warm_bytes;
 	struct sim_cold cold[SIM_COLD_MOST];
 	int n_cold;
+	bool mixed; /* some tiles are masked, others not */
 };
 
 /*
@@ -78,7 +81,9 @@ static struct where find_where(const struct tune_problem *p,
 	const struct cc_stats *s = &code->object[0].stats;
 	int at_once = tune_groups_at_once(c, (int)s->vgprs, s->lds_bytes);
 	struct rounds r = count_rounds(p, c, at_once ? at_once : 1, m);
-	struct where w = { .warm_bytes = (uint64_t)tune_bytes_warm(p) };
+	double masked = tune_masked_share(p, c);
+	struct where w = { .warm_bytes = (uint64_t)tune_bytes_warm(p),
+			   .mixed = masked > 0 && masked < 1 };
 
 	if (p->caches != TUNE_WARM)
 		w.cold[w.n_cold++] = (struct sim_cold){
@@ -90,6 +95,31 @@ static struct where find_where(const struct tune_problem *p,
 }
 
 /* ---- kernels ---- */
+
+static bool slowest(const struct cost_model *m, struct sim_launch *l,
+		    const struct where *at, struct sim_forecast *f,
+		    struct err *e)
+{
+	uint32_t n = l->groups[0] * l->groups[1] * l->groups[2];
+	struct sim_forecast last;
+
+	if (!sim_object_forecast(m, l, at->warm_bytes, f, e))
+		return false;
+	l->first = n ? (n - 1) % (uint32_t)cost_value(m, COST_N_WGP) : 0;
+	if (!at->mixed || !l->first)
+		return true;
+	if (!sim_object_forecast(m, l, at->warm_bytes, &last, e)) {
+		sim_forecast_fini(f);
+		return false;
+	}
+	if (last.time_s <= f->time_s) {
+		sim_forecast_fini(&last);
+		return true;
+	}
+	sim_forecast_fini(f);
+	*f = last;
+	return true;
+}
 
 /* One kernel; NAN time for one that has nothing to do. */
 static bool forecast(const struct gemm_code *code, const struct gemm_launch *g,
@@ -118,11 +148,13 @@ static bool forecast(const struct gemm_code *code, const struct gemm_launch *g,
 			    g->step[i].groups[2] },
 		.group_size = { g->step[i].group_size, 1, 1 },
 	};
-	if (!i) { /* the second kernel reads what the first has written */
-		memcpy(l.cold, at->cold, sizeof(l.cold));
-		l.n_cold = at->n_cold;
-	}
-	bool ok = sim_object_forecast(m, &l, at->warm_bytes, f, e) ||
+	const struct where warm = { .warm_bytes = at->warm_bytes };
+
+	/* The second kernel reads what the first has written. */
+	at = i ? &warm : at;
+	memcpy(l.cold, at->cold, sizeof(l.cold));
+	l.n_cold = at->n_cold;
+	bool ok = slowest(m, &l, at, f, e) ||
 		  err_wrap(e, "%s", g->step[i].kernel);
 	free(args);
 	co_fini(&co);

@@ -110,6 +110,17 @@ static void reject(struct tune_candidate *c, const char *why)
 	snprintf(c->reason, sizeof(c->reason), "%.110s", why);
 }
 
+/* What a band has more than there are rows of tiles begins for nothing. */
+static bool band_is_full(const struct tune_problem *p,
+			 const struct gemm_config *c, struct err *e)
+{
+	uint32_t rows = (p->m + c->m - 1) / c->m;
+
+	return c->order <= rows || c->order < 2 ||
+	       err_set(e, ERR_UNSUPPORTED, "bands of %u rows of tiles; there "
+		       "are %u", c->order, rows);
+}
+
 /* Is it legal, as far as can be known before there is code?  And how good? */
 static void judge(struct tune_space *s, struct tune_candidate *c,
 		  const struct tune_problem *p, const struct cost_model *m)
@@ -119,7 +130,8 @@ static void judge(struct tune_space *s, struct tune_candidate *c,
 	struct err e = { 0 };
 
 	if (!gemm_check(&p->op, &c->config, &e) ||
-	    !gemm_fits(&p->op, &c->config, &shape, &e)) {
+	    !gemm_fits(&p->op, &c->config, &shape, &e) ||
+	    !band_is_full(p, &c->config, &e)) {
 		reject(c, e.msg);
 		return;
 	}

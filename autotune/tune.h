@@ -156,6 +156,12 @@ void tune_needs_guess(const struct tune_problem *p,
 /* Workgroups that a WGP holds at once; 0: none. */
 int tune_groups_at_once(const struct gemm_config *c, int vgprs,
 			uint32_t lds_bytes);
+/*
+ * The share of workgroups that go element by element through all their steps,
+ * because rows of K are incomplete.
+ */
+double tune_masked_share(const struct tune_problem *p,
+			 const struct gemm_config *c);
 /* Fills bound_s, estimate_s and limit. */
 void tune_bound(const struct tune_problem *p, const struct cost_model *m,
 		const struct tune_needs *needs, struct tune_candidate *c);

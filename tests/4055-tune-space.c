@@ -76,9 +76,10 @@ static void test_space(const char *layout, uint32_t m, uint32_t n, uint32_t k,
 }
 
 /* Every so manieth of the ranked space, simulated. */
-static void test_rank(const char *layout, uint32_t size)
+static void test_rank(const char *layout, uint32_t m, uint32_t columns, uint32_t k,
+		      double least)
 {
-	struct tune_problem p = problem(layout, size, size, size);
+	struct tune_problem p = problem(layout, m, columns, k);
 	double guess[SAMPLE], time[SAMPLE];
 	struct tune_space s;
 	size_t n = 0;
@@ -101,8 +102,9 @@ static void test_rank(const char *layout, uint32_t size)
 		gemm_code_fini(&code);
 	}
 	double rank = sim_rank(guess, time, n);
-	ok(n >= SAMPLE / 2 && rank > 0.5, "%u %s: the estimate's order agrees "
-	   "with the simulator's: %.2f of %zu", size, layout, rank, n);
+	ok(n >= SAMPLE / 2 && rank > least, "%ux%ux%u %s: the estimate's order "
+	   "agrees with the simulator's: %.2f of %zu", m, columns, k, layout, rank,
+	   n);
 	tune_space_fini(&s);
 }
 
@@ -181,6 +183,37 @@ static void test_states(void)
 	tune_problems_fini(&l);
 }
 
+/* Which workgroups take the long way: compiler/gemm/feed.c. */
+static void test_masks(void)
+{
+	struct gemm_config c = { .m = 64, .n = 64, .k = 32, .waves_m = 2,
+				 .waves_n = 2, .buffers = 1, .prefetch = 1,
+				 .unroll = 1, .split = 1 };
+	const struct {
+		const char *layout;
+		uint32_t m, n, k;
+		double share;
+	} row[] = {
+		{ "nt", 128, 128, 64, 0 }, { "nt", 100, 100, 64, 0 },
+		{ "nt", 128, 128, 65, 1 }, /* rows of 130 bytes */
+		{ "nn", 128, 129, 64, 1 },
+		{ "nn", 128, 192 - 32, 64, 1 / 3.0 },
+		{ "tt", 96, 128, 64, 0.5 }, { "tn", 96, 96, 64, 0.75 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct tune_problem p = problem(row[i].layout, row[i].m,
+						row[i].n, row[i].k);
+		double got = tune_masked_share(&p, &c);
+
+		ok(fabs(got - row[i].share) < 1e-9, "%ux%ux%u %s: %.2f of the "
+		   "tiles are masked", p.m, p.n, p.k, row[i].layout, got);
+	}
+	c.even = true;
+	struct tune_problem p = problem("nn", 128, 128, 64);
+	ok(tune_masked_share(&p, &c) == 0, "of an even one none is");
+}
+
 /*
  * Gate and up of a prompt: a tile that loads without fetching ahead is fine
  * while B lies in the Infinity Cache, and waits for DRAM where it does not.
@@ -231,9 +264,14 @@ int main(void)
 	test_space("tt", 1000, 77, 33, 500);
 	test_bound();
 	test_states();
+	test_masks();
 	test_caches();
-	test_rank("nt", 1024);
-	test_rank("nn", 512);
+	test_rank("nt", 1024, 1024, 1024, 0.6);
+	test_rank("nn", 512, 512, 512, 0.7);
+	/* Masked in all tiles, at the ends of rows of K, and in the last step. */
+	test_rank("nn", 65, 65, 513, 0.7);
+	test_rank("tt", 129, 500, 65, 0.7);
+	test_rank("nt", 100, 100, 100, 0.7);
 	cost_fini(&costs);
 	return plan_done();
 }

@@ -127,7 +127,7 @@ static bool begin(struct sim_source *s, int group, uint64_t cycle,
 	(void)e;
 	for (int w = 0; w < n; w++)
 		start(o, &o->wave[group * n + w],
-		      (uint64_t)group * (uint64_t)o->every, w, n);
+		      o->l.first + (uint64_t)group * (uint64_t)o->every, w, n);
 	return true;
 }
 

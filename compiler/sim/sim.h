@@ -321,6 +321,8 @@ struct sim_launch {
 	const void *data;
 	struct sim_cold cold[SIM_COLD_MOST]; /* [n_cold] of a forecast */
 	int n_cold;
+	/* Number of the WGP's first workgroup: which WGP is looked at. */
+	uint32_t first;
 	/*
 	 * Where a branch would skip code depending on data, follow the path
 	 * that skips nothing, instead of giving up.
@@ -332,7 +334,7 @@ struct sim_launch {
  * Waves of a kernel from its code and arguments alone: real addresses, real
  * trips of loops, without executing it (compiler/sim/machine.h says what can
  * be followed; kernels that branch on data that they load cannot).  Workgroup
- * k is number k * every of the grid; x runs fastest.
+ * k is number first + k * every of the grid; x runs fastest.
  */
 bool sim_object_open(struct sim_source *s, const struct sim_launch *l,
 		     int n_groups, int every, struct err *e);
