@@ -522,7 +522,8 @@ static void show(const struct twin *t, enum dsl_type type,
 	printf("%-18s %-4s %5d %5d %8llu %8llu %4d %4d %4d %4d %3d %3d %8llu "
 	       "%8llu %6.3f\n", t->kernel, name_of(type), a->insts, b->insts,
 	       (unsigned long long)a->run, (unsigned long long)b->run,
-	       a->vgprs, b->vgprs, a->sgprs, b->sgprs, a->waves, b->waves, (unsigned long long)a->cycles,
+	       a->vgprs, b->vgprs, a->sgprs, b->sgprs, a->waves, b->waves,
+	       (unsigned long long)a->cycles,
 	       (unsigned long long)b->cycles, ratio);
 	fflush(stdout);
 	sum->n++;

@@ -47,7 +47,7 @@ struct kernel_shape {
 	enum dsl_type to;     /* convert: of the results */
 	enum dsl_type weights; /* stream: or I8, or U8 for pairs of 4 bits */
 	uint32_t group;	      /* work-items per group */
-	enum dsl_type cache;  /* of keys and values in the cache: or I8 */
+	enum dsl_type cache;  /* of keys and values in the cache; I8, too */
 	uint32_t head;	      /* elements of a head: 1 to 256, 0: 128 */
 	/* gemv, kv_gather: rows are whole multiples of 16 bytes, and begin so. */
 	bool wide;
