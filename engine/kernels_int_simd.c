@@ -14,7 +14,8 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 {
 	for (uint32_t g = 0; g < n / QWEN_GROUP; g++, x += QWEN_GROUP) {
 		int8_t *q = out->q + g * QWEN_GROUP;
-		vi top = { 0 }, total = { 0 };
+		vi top = { 0 };
+		vu total = { 0 }; /* of NaN anything */
 		int32_t part[LANES], bits = 0;
 		float most;
 		/* Sizes as integers: the same order, and NaN above all. */
@@ -34,7 +35,7 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 			typedef int8_t vb __attribute__((vector_size(LANES)));
 			vb b = __builtin_convertvector(v, vb);
 			memcpy(q + i, &b, sizeof(b));
-			total += v;
+			total += (vu)v;
 		}
 		uint32_t word[LANES], all = 0;
 		memcpy(word, &total, sizeof(word));
