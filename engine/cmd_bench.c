@@ -32,7 +32,7 @@ struct bench {
 	int64_t run;
 	uint64_t *prefill, *decode, *batch;
 	size_t n_prefill, n_decode, n_batch;
-	uint32_t longest, widest;
+	uint32_t longest, widest, positions; /* positions: of a sequence */
 	struct qwen_ids prompt, said;
 	uint64_t model_hash, prompt_hash;
 	double error; /* of the self-check, relative */
@@ -69,7 +69,8 @@ static bool sweeps_read(struct bench *b, struct err *e)
 			       "%llu together, and 1 to 1024",
 			       (unsigned long long)need, b->widest,
 			       (unsigned long long)limit);
-	return qwen_cmd_state(b->c, &b->s, b->widest, (uint32_t)need, &b->st,
+	b->positions = (uint32_t)need;
+	return qwen_cmd_state(b->c, &b->s, b->widest, b->positions, &b->st,
 			      e);
 }
 
@@ -506,11 +507,24 @@ static bool device_counts(struct bench *b, int64_t id, struct err *e)
 		     (double)c.copies / (double)c.passes, RES_LOWER, e);
 }
 
+/*
+ * Keys and values that a step of decode_once() reads, on average: of 2 .. n + 1
+ * positions of each sequence.
+ */
+static double cache_bytes(const struct bench *b, uint32_t n, uint32_t width)
+{
+	double one = (double)qwen_state_bytes(b->st) /
+		     ((double)b->widest * b->positions);
+
+	return one * width * (n + 3) / 2;
+}
+
 static bool bench_decode(struct bench *b, uint32_t n, uint32_t width,
 			 struct err *e)
 {
 	struct samples s = samples_new(b->c->samples);
-	double bytes = (double)b->s.model.token_bytes;
+	double weights = (double)b->s.model.token_bytes;
+	double cache = cache_bytes(b, n, width), bytes = weights + cache;
 	double rate = NAN, share = NAN, seconds;
 	int64_t id;
 	/* What a fresh process says is not seen: the text is from here. */
@@ -524,7 +538,8 @@ static bool bench_decode(struct bench *b, uint32_t n, uint32_t width,
 	ok = ok && case_of(b, "decode", n, width, &id, e) &&
 	     samples_store(b, id, &s, "read_limit", "B/s", bytes / width, &rate,
 			   &share, e) &&
-	     exact(b, id, "weights_per_pass", "B", bytes, RES_LOWER, e) &&
+	     exact(b, id, "weights_per_pass", "B", weights, RES_LOWER, e) &&
+	     exact(b, id, "cache_per_pass", "B", cache, RES_LOWER, e) &&
 	     exact(b, id, "read_rate", "B/s", rate / width * bytes, RES_HIGHER,
 		   e) &&
 	     device_counts(b, id, e) && verdicts(b, id, true, e);

@@ -31,7 +31,7 @@ double qwen_peak_fma(struct qwen_peak *p);
  * with it.  Products of f32 take several: host_amx_flop().
  */
 double qwen_peak_amx(struct qwen_peak *p);
-/* "4 streams, 1024 bytes ahead" */
+/* "2 streams, 768 and 3072 bytes ahead": of the two caches */
 const char *qwen_peak_pattern(const struct qwen_peak *p);
 
 #endif
