@@ -441,7 +441,7 @@ static bool print_common(const struct cli_tool *tool, const char *name,
 		return err_set(e, ERR_USAGE,
 			       "--help=%s: wanted scd or bash, or nothing",
 			       value);
-	return true;
+	return stdout_check(e);
 }
 
 /* ---- parsing ---- */
