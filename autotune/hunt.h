@@ -45,8 +45,9 @@ bool hunt_init(struct hunt *h, const struct tune_problem *p,
 void hunt_fini(struct hunt *h);
 /*
  * The next candidate to time: what won for near problems, then the best by
- * estimate, one of each tile, for a quarter of the budget; then the one that is expected to be the fastest, which
- * is its estimate times what was found of configurations like it (hunt.c).
+ * estimate, one of each tile, for a quarter of the budget; then the one that is
+ * expected to be the fastest, which is its estimate times what was found of
+ * configurations like it (hunt.c).
  * Those whose bound is above the fastest time are left out, and marked
  * rejected.  false: no more.
  */

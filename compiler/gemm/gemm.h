@@ -73,8 +73,8 @@ struct gemm_op {
 };
 
 /*
- * How LDS keeps its banks busy; amounts are computed (lds.c).  Operands that are
- * turned on the way are always padded.
+ * How LDS keeps its banks busy; amounts are computed (lds.c).  Operands that
+ * are turned on the way are always padded.
  */
 enum gemm_lds { GEMM_LDS_PAD, GEMM_LDS_SWIZZLE };
 

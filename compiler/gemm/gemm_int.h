@@ -79,7 +79,7 @@ static inline uint32_t gemm_side_element(const struct gemm_side *s, uint32_t at)
 
 /* -------------------------------------------------------------- lds.c ---- */
 
-/* Block of a turned side that work-item v has: its row of blocks, its column. */
+/* Block of a turned side that work-item v has: row and column of blocks. */
 struct gemm_block {
 	uint32_t major, minor;
 };
