@@ -361,7 +361,8 @@ static ALWAYS AMX void tile(const struct host_amx_block *b, unsigned r_parts,
 	sums_store(b->sums, rows, columns);
 }
 
-#define ALL(do, r, c) do(r, c, 1, 1) do(r, c, 1, 2) do(r, c, 2, 1) do(r, c, 2, 2)
+#define ALL(do, r, c) \
+	do(r, c, 1, 1) do(r, c, 1, 2) do(r, c, 2, 1) do(r, c, 2, 2)
 #define TILES(do) \
 	ALL(do, 3, 1) ALL(do, 3, 2) ALL(do, 3, 3) ALL(do, 1, 3) ALL(do, 2, 3)
 #define DEFINE(rp, cp, rows, columns) \

@@ -153,8 +153,9 @@ static void pack(const struct share *s)
 			continue;
 		}
 		struct host_source from =
-			s->columns_turn ? host_source_at(&s->columns, j, s->k0) :
-					  host_source_at(&s->columns, s->k0, j);
+			s->columns_turn ?
+				host_source_at(&s->columns, j, s->k0) :
+				host_source_at(&s->columns, s->k0, j);
 		if (s->columns_turn)
 			s->kernels->pack_columns(&from, s->depth, n,
 						 up(n, lanes), out);
@@ -307,7 +308,8 @@ static void rows_of(struct share *s, size_t i)
 	s->rows = s->swapped ?
 			  (struct host_source){ g->b_type, g->b, g->ldb } :
 			  (struct host_source){ HOST_GEMM_F32, g->a, g->lda };
-	host_cut(s->swapped ? g->n : g->m, 1, s->cut, s->cuts, &s->row0, &s->row1);
+	host_cut(s->swapped ? g->n : g->m, 1, s->cut, s->cuts, &s->row0,
+		 &s->row1);
 }
 
 /* Says what comes after columns j .. of this depth. */
@@ -326,10 +328,10 @@ static void ahead_init(struct share *s, size_t j, size_t nc, size_t deep)
 static void tiles(struct share *s, struct host_gemm_scratch *scratch)
 {
 	size_t columns = s->column1 - s->column0, width = width_of(s);
-	size_t nc = even(columns, up(s->how.nc, width), width);
 
 	if (!columns)
 		return;
+	size_t nc = even(columns, up(s->how.nc, width), width);
 	/* As many steps as kc asks for, but even ones. */
 	s->how.kc = (uint16_t)even(s->g->k, s->how.kc, s->step);
 	size_t deep = s->how.depth / s->how.kc * s->how.kc;
@@ -405,8 +407,8 @@ static void share_init(struct share *s, const struct host_gemm *g, size_t n,
 	}
 	s->cuts = cuts_of_rows(s, rows, columns, parts);
 	s->cut = part % s->cuts;
-	host_cut(columns, width_of(s), part / s->cuts, parts / s->cuts, &s->column0,
-	    &s->column1);
+	host_cut(columns, width_of(s), part / s->cuts, parts / s->cuts,
+		 &s->column0, &s->column1);
 }
 
 /* C = beta * C, rows of this part. */

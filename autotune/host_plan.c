@@ -58,7 +58,7 @@ static const char *illegal_amx(const struct host_gemm_config *c)
 {
 	return c->rows % 16			   ? "rows are not of tiles" :
 	       !c->copy				   ? "rows are not packed" :
-	       c->kc != HOST_AMX_K		   ? "kc is not that of a tile" :
+	       c->kc != HOST_AMX_K		   ? "kc is not a tile's" :
 	       c->depth < c->kc || c->depth % c->kc ? "depth is not of tiles" :
 						     NULL;
 }

@@ -1,8 +1,8 @@
 /*
  * The host's GEMM against OpenBLAS and BLIS, in one process: f32, square and of
- * the shapes of Qwen3-0.6B (weights stored [n][k]), and with weights of 16 bits,
- * against their sgemm of the same weights made f32 before.  They are loaded
- * where they are installed; nothing is linked with them.
+ * the shapes of Qwen3-0.6B (weights stored [n][k]), and with weights of 16
+ * bits, against their sgemm of the same weights made f32 before.  They are
+ * loaded where they are installed; nothing is linked with them.
  *
  *	bench-host-gemm [THREADS [M [v3]]]
  *
@@ -311,7 +311,8 @@ static float *matrix(size_t n, uint64_t *seed)
 /* B in its type; `wide` becomes what that holds. */
 static const void *weights(enum host_gemm_type type, float *wide, size_t n)
 {
-	int e = type == HOST_GEMM_F16 ? 5 : 8, m = type == HOST_GEMM_F16 ? 10 : 7;
+	bool f16 = type == HOST_GEMM_F16;
+	int e = f16 ? 5 : 8, m = f16 ? 10 : 7;
 	uint16_t *x;
 
 	if (type == HOST_GEMM_F32)
