@@ -165,8 +165,8 @@ static void compare(const struct block *b, uint64_t i, uint64_t j,
 	if (!(share <= 1) || isnan(got)) {
 		if (!out->wrong++)
 			snprintf(out->detail, sizeof(out->detail), "element "
-				 "(%llu, %llu) of %ux%ux%u is %.9g, wanted %.9g "
-				 "within %.3g", (unsigned long long)i +
+				 "(%llu, %llu) of %ux%ux%u is %.9g, wanted "
+				 "%.9g within %.3g", (unsigned long long)i +
 				 b->v->row, (unsigned long long)j +
 				 b->v->column, b->r->p.m, b->r->p.n, b->r->p.k,
 				 got, want.value, allowed);

@@ -4,8 +4,8 @@
  *
  * As in host_dot_simd.c, rows of B that are far from each other are read side
  * by side, so that enough lines are under way.  They are added to C together,
- * so many columns at a time that the sums stay in the first cache; in a place of
- * their own, for rows of C tend to meet in one set.
+ * so many columns at a time that the sums stay in the first cache; in a place
+ * of their own, for rows of C tend to meet in one set.
  */
 #include "autotune/host_simd.h"
 

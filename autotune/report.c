@@ -32,12 +32,12 @@ static void number(struct table *t, int col, double v, int digits)
 }
 
 enum {
-	SHAPE, OP, CACHES, TIME, TFLOPS, PEAK, CALLED, ROCBLAS, TRITON, T0_GPU, CONFIG,
-	LO, HI, SAMPLES, LIMIT, SECOND, BEHIND, ORIGIN, VERDICT, BOUND, CLOCK,
-	TRIED, SPACE,
+	SHAPE, OP, CACHES, TIME, TFLOPS, PEAK, CALLED, ROCBLAS, TRITON, T0_GPU,
+	CONFIG, LO, HI, SAMPLES, LIMIT, SECOND, BEHIND, ORIGIN, VERDICT, BOUND,
+	CLOCK, TRIED, SPACE,
 };
 #define COLUMNS                                                             \
-	"shape,op,caches,#time_us,#TFLOPS,#peak_percent,#launched_TFLOPS,"         \
+	"shape,op,caches,#time_us,#TFLOPS,#peak_percent,#launched_TFLOPS,"  \
 	"#rocBLAS,#Triton,#T0_GPU,best,#lo_us,#hi_us,#samples,limit,"       \
 	"runner_up,#behind_percent,origin,verdict,#bound_us,#clock_MHz,"    \
 	"#simulated,#space"
@@ -113,14 +113,15 @@ static bool print_columns(const struct table *all, const char *columns,
 static bool print_text(const struct table *all, const struct tune_report *r,
 		       struct err *e)
 {
-	static const int speed[] = { SHAPE, OP, CACHES, TIME, LO, HI, TFLOPS, PEAK,
-				     CALLED, ROCBLAS, TRITON, T0_GPU, ORIGIN,
-				     VERDICT };
+	static const int speed[] = { SHAPE, OP, CACHES, TIME, LO, HI, TFLOPS,
+				     PEAK, CALLED, ROCBLAS, TRITON, T0_GPU,
+				     ORIGIN, VERDICT };
 	static const int what[] = { SHAPE, CONFIG, SECOND, BEHIND, LIMIT,
 				    TRIED, SPACE };
 
-	if (!print_columns(all, "shape,op,caches,#us,#lo,#hi,#TFLOPS,#% of peak,"
-			   "#launched,#rocBLAS,#Triton,#T0-GPU,origin,verdict",
+	if (!print_columns(all, "shape,op,caches,#us,#lo,#hi,#TFLOPS,"
+			   "#% of peak,#launched,#rocBLAS,#Triton,#T0-GPU,"
+			   "origin,verdict",
 			   speed, ARRAY_SIZE(speed), r, e))
 		return false;
 	fputc('\n', r->out);
@@ -176,9 +177,9 @@ static bool notes(const struct tune_report *r, const struct tune_outcome *o,
 		simulated |= o[i].found && o[i].origin == RES_SIMULATED;
 	if (simulated) {
 		fprintf(r->out, "\nSimulated times are those of the kernels at "
-			"%.0f MHz, and %.0f MHz beyond %.0f us; `launched' adds "
-			"%.2f us.\nPublished: rocBLAS and Triton by the wall "
-			"clock, normal operands, clock not said; T0-GPU on "
+			"%.0f MHz, and %.0f MHz beyond %.0f us; `launched' "
+			"adds %.2f us.\nPublished: rocBLAS and Triton by the "
+			"wall clock, normal operands, clock not said; T0-GPU on "
 			"zeros; all in loops, with\nwarm caches.  Cold-b: B "
 			"comes from memory, A and C do not.",
 			cost_value(r->costs, COST_CLOCK_SHORT),

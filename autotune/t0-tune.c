@@ -64,8 +64,8 @@ static bool check(struct options *x, int argc, int first, struct err *e)
 		return err_set(e, ERR_USAGE, "--device host knows no --list, "
 			       "--explain or --caches");
 	if (x->jobs > 1024)
-		return err_set(e, ERR_USAGE, "--jobs %llu: wanted 1..1024, or 0 "
-			       "for one per processor",
+		return err_set(e, ERR_USAGE, "--jobs %llu: wanted 1..1024, or "
+			       "0 for one per processor",
 			       (unsigned long long)x->jobs);
 	if (x->o.samples && (x->o.samples < 10 || x->o.samples > 10000))
 		return err_set(e, ERR_USAGE, "--samples %llu: wanted 10..10000",
@@ -148,7 +148,8 @@ static int run(struct options *x, struct err *e)
 	struct tune_problems l = { 0 };
 	struct cost_model costs;
 	struct tune_report r = {
-		.format = x->json ? TABLE_JSON : x->csv ? TABLE_CSV : TABLE_TEXT,
+		.format = x->json ? TABLE_JSON :
+			  x->csv ? TABLE_CSV : TABLE_TEXT,
 		.quiet = x->o.quiet, .explain = x->explain,
 		.db = res_path(x->o.db), .costs = &costs,
 	};
@@ -178,14 +179,16 @@ int main(int argc, char **argv)
 		{ "shapes", 0, CLI_STR, &x.shapes, "MxNxK[xBATCH],...",
 		  "products of these sizes" },
 		{ "shapes-from", 0, CLI_STR, &x.model, "MODEL",
-		  "what this model needs for decoding and prompts: qwen3-0.6b" },
+		  "what this model needs for decoding and prompts: "
+		  "qwen3-0.6b" },
 		{ "dtype", 0, CLI_STR, &x.dtype, "IN[:OUT]",
 		  "bf16, f16, i8, f32 (bf16); bf16w8, bf16w4, f16w8, f16w4: B "
 		  "of integers with scales" },
 		{ "layout", 0, CLI_STR, &x.layout, "AB",
 		  "n or t for each of A and B; t: A is KxM, B is NxK (nn)" },
 		{ "epilogue", 0, CLI_STR, &x.epilogue, "LIST",
-		  "bias, scale, relu, silu, gelu, swiglu, shrink, residual, beta" },
+		  "bias, scale, relu, silu, gelu, swiglu, shrink, residual, "
+		  "beta" },
 		{ "budget", 0, CLI_STR, &x.budget, "B",
 		  "quick, standard, exhaustive, or seconds (standard)" },
 		{ "jobs", 'j', CLI_U64, &x.jobs, "N",
@@ -232,8 +235,8 @@ int main(int argc, char **argv)
 			 "model, compiles and simulates\nthe best, runs the "
 			 "fastest against a reference in double precision, and "
 			 "stores\nevery decision.  --device host measures "
-			 "this processor's own products instead.\nA search that was killed goes "
-			 "on with what is missing.\n"
+			 "this processor's own products instead.\nA search "
+			 "that was killed goes on with what is missing.\n"
 			 "Exit: 0 all found, 1 a product without a right "
 			 "configuration, 2 trouble,\n3 device lost, 77 no "
 			 "device.\n",

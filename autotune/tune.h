@@ -63,8 +63,9 @@ struct tune_problem {
 
 /*
  * From the words of the command line; NULL: "bf16", "nn", "".  `dtype` is
- * IN[:OUT] (IN also f16w4 and such: B of integers), `layout` two of n and t, `epilogue` a comma list of bias, scale,
- * relu, silu, gelu, swiglu, residual, beta.
+ * IN[:OUT] (IN also f16w4 and such: B of integers), `layout` two of n and t,
+ * `epilogue` a comma list of bias, scale, relu, silu, gelu, swiglu, residual,
+ * beta.
  */
 bool tune_op_parse(const char *dtype, const char *layout, const char *epilogue,
 		   struct gemm_op *op, struct err *e);

@@ -1,5 +1,5 @@
 /*
- * backend - who computes a forward pass: the seam between a model and a machine.
+ * backend - who computes a forward pass: the seam between model and machine.
  *
  * One description of a model (struct qwen_model: shapes, and weights as
  * matrices in host memory) serves every backend.  What is the same for all is
@@ -37,8 +37,9 @@ struct qwen_pass {
 	const uint32_t *wanted; /* [n_wanted] */
 	uint32_t n_wanted;	/* may be 0: the output layer is not needed */
 	/*
-	 * Host memory.  Row r of `logits` is written if token[wanted[r]].logits,
-	 * best[r] if .best: the id of the largest logit, the lowest of equals.
+	 * Host memory.  Row r of `logits` is written if
+	 * token[wanted[r]].logits, best[r] if .best: the id of the largest
+	 * logit, the lowest of equals.
 	 */
 	float *logits;	/* [n_wanted][vocab] */
 	uint32_t *best; /* [n_wanted] */

@@ -260,7 +260,8 @@ static size_t invalid_length(const char *s, size_t len)
 {
 	size_t at = 1;
 
-	while (at < len && valid_length(s + at, len - at < 4 ? len - at : 4) == 0)
+	while (at < len &&
+	       valid_length(s + at, len - at < 4 ? len - at : 4) == 0)
 		at++;
 	return at;
 }
@@ -306,9 +307,10 @@ bool qwen_encode(struct qwen_encoder *x, const char *text, size_t len_bytes,
 			       "can be encoded at once", len_bytes,
 			       MAX_TEXT_BYTES);
 	for (size_t at = 0; at < len_bytes && !(flags & QWEN_PLAIN); at++) {
-		uint32_t id = x->t->added_first[(unsigned char)text[at]] ?
-				      added_at(x->t, text + at, len_bytes - at) :
-				      NO_TOKEN;
+		uint32_t id =
+			x->t->added_first[(unsigned char)text[at]] ?
+				added_at(x->t, text + at, len_bytes - at) :
+				NO_TOKEN;
 		if (id == NO_TOKEN)
 			continue;
 		if (!text_encode(x, text + from, at - from, flags, ids, e))

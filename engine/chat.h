@@ -13,7 +13,7 @@
 
 enum {
 	QWEN_CHAT_PROMPT = 1 << 0,   /* ends with the assistant's turn opened */
-	QWEN_CHAT_NO_THINK = 1 << 1, /* thinking off: an empty thought is given */
+	QWEN_CHAT_NO_THINK = 1 << 1, /* thinking off: an empty one is given */
 };
 
 /*

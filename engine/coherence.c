@@ -266,7 +266,8 @@ static double bad_calls(const uint32_t *id, size_t n,
 	struct buf text = { 0 };
 	double count = 0;
 
-	for (size_t at = 0, end; (at = index_of(id, at, n, open)) < n; at = end) {
+	for (size_t at = 0, end; (at = index_of(id, at, n, open)) < n;
+	     at = end) {
 		end = index_of(id, at, n, close);
 		text_of(id, at + 1, end, t, &text);
 		count += end == n || !is_call(text.data);

@@ -38,13 +38,13 @@ const char *qwen_limit_what(enum qwen_limit i);
 struct qwen_stream {
 	const uint32_t *id; /* without the prompt */
 	size_t n;
-	const uint32_t *stop; /* tokens that end a text, at most one at its end */
+	const uint32_t *stop; /* tokens that end a text; one at most does */
 	size_t n_stops;
 	bool thinking; /* the prompt asked for a <think> block */
 };
 
 struct qwen_coherence {
-	double value[QWEN_LIMITS]; /* what was found; NAN: could not be judged */
+	double value[QWEN_LIMITS]; /* what was found; NAN: not to be judged */
 	bool broken[QWEN_LIMITS];
 	bool passed;	 /* nothing is broken */
 	size_t loop_at;	 /* where the longest loop begins, and its period */

@@ -146,7 +146,8 @@ static bool stops_read(struct qwen_config *c, const json_t *j, struct err *e)
 static bool rope_read(struct qwen_config *c, const json_t *j, struct err *e)
 {
 	const json_t *rope = json_object_get(j, "rope_parameters");
-	const char *type = json_string_value(json_object_get(rope, "rope_type"));
+	const char *type =
+		json_string_value(json_object_get(rope, "rope_type"));
 
 	if (type && strcmp(type, "default") != 0)
 		return err_set(e, ERR_UNSUPPORTED, "\"rope_type\" is \"%s\"; "

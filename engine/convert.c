@@ -216,7 +216,8 @@ bool qwen_matrix_make(struct qwen_model *m, struct qwen_matrix *out,
 				    .data = t->data,
 				    .scale = scale ? scale->data : NULL };
 
-	if (!stored_type(t, &from.type) || (from.type >= QWEN_W_INT8) != !!scale)
+	if (!stored_type(t, &from.type) ||
+	    (from.type >= QWEN_W_INT8) != !!scale)
 		return err_set(e, ERR_INPUT, "%s: tensor %s is %s; wanted F32, "
 			       "F16 or BF16, or integers with a tensor "
 			       "%s_scale", t->file, t->name,

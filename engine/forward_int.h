@@ -62,7 +62,9 @@ struct rows {
 	bool add;
 };
 
-/* Floats of a row: an odd number of cache lines, so that sets are not shared. */
+/*
+ * Floats of a row: an odd number of cache lines, so that sets are not shared.
+ */
 static inline size_t score_ld(size_t positions)
 {
 	return ((positions + 15) / 16 | 1) * 16;

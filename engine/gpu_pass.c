@@ -21,7 +21,8 @@ static int32_t *words(const struct gpu_state *s, enum gpu_word w)
 }
 
 static bool memory(struct gpu_state *s, enum kfd_domain domain,
-		   const char *name, size_t bytes, struct kfd_mem **out, struct err *e)
+		   const char *name, size_t bytes, struct kfd_mem **out,
+		   struct err *e)
 {
 	return kfd_mem_alloc(s->g->dev, domain, bytes, name, out, e);
 }

@@ -4,7 +4,7 @@
  * The network, as published: token embedding; per layer RMSNorm, grouped-query
  * attention whose queries and keys are normalized per head before the rotary
  * embedding (halves rotated), RMSNorm, SwiGLU; a last RMSNorm and the output
- * layer.  Activations and sums are f32.  Who computes is behind engine/backend.h.
+ * layer.  Activations and sums are f32.  Who computes: engine/backend.h.
  *
  * A forward pass takes a flat list of tokens, each with its sequence and
  * position: a prompt in one piece or in chunks, one more token of several
@@ -72,14 +72,16 @@ struct qwen_load {
 	struct progress *progress; /* in layers, or NULL */
 	const struct qwen_backend *backend; /* NULL: the CPU */
 	const char *device; /* which one of the backend, or NULL */
-	/* Or NULL: told of what is no error, as a cache that cannot be written. */
+	/*
+	 * Or NULL: told of what is no error, as a cache that cannot be written.
+	 */
 	void (*warn)(void *ctx, const char *text);
 	struct kfd_driver *driver; /* gpu: instead of it; the model's then */
 };
 /*
  * Weights of the wanted type stay where they are mapped, unless a copy is
- * asked for; others are converted, rounded to nearest even.  Integer types need columns in multiples of
- * QWEN_GROUP.  On failure `m` is empty.
+ * asked for; others are converted, rounded to nearest even.  Integer types
+ * need columns in multiples of QWEN_GROUP.  On failure `m` is empty.
  */
 bool qwen_model_load(struct qwen_model *m, const char *dir,
 		     const struct qwen_load *how, struct threads *threads,

@@ -22,7 +22,8 @@ static const struct {
 	{ "generate", qwen_cmd_generate }, { "bench", qwen_cmd_bench },
 	{ "eval", qwen_cmd_eval },	   { "logits", qwen_cmd_logits },
 	{ "check", qwen_cmd_check },	   { "info", qwen_cmd_info },
-	{ "make", qwen_cmd_make },	   { "quantize", qwen_cmd_quantize },	   { "forecast", qwen_cmd_forecast },
+	{ "make", qwen_cmd_make },	   { "quantize", qwen_cmd_quantize },
+	{ "forecast", qwen_cmd_forecast },
 };
 
 static void command_wrong(int argc, char **argv, int first, struct err *e)
@@ -69,10 +70,10 @@ static struct qwen_cmd c = {
 static const struct cli_opt opt[] = {
 	{ "model", 'm', CLI_STR, &c.model, "DIR",
 	  "folder of a Hugging Face Qwen3 model" },
-	{ "backend", 0, CLI_STR, &c.backend, "NAME",
-	  "cpu (default) or gpu" },
+	{ "backend", 0, CLI_STR, &c.backend, "NAME", "cpu (default) or gpu" },
 	{ "device", 0, CLI_STR, &c.device, "DEV",
-	  "gpu: soft, kfd, kfd:N (default: $T0_DEVICE, else a GPU, else soft)" },
+	  "gpu: soft, kfd, kfd:N (default: $T0_DEVICE, else a GPU, else "
+	  "soft)" },
 	{ "weights", 'w', CLI_STR, &c.weights, "TYPE",
 	  "convert to f32, f16, bf16, int8 or int4 (default: as "
 	  "stored); make: what to write (bf16)" },
@@ -95,8 +96,7 @@ static const struct cli_opt opt[] = {
 	  "with --messages: the tools as JSON" },
 	{ "ids", 0, CLI_STR, &c.ids, "N,N...",
 	  "tokens instead of a prompt; needs no tokenizer" },
-	{ "chat", 0, CLI_FLAG, &c.chat, NULL,
-	  "the prompt is a user's turn" },
+	{ "chat", 0, CLI_FLAG, &c.chat, NULL, "the prompt is a user's turn" },
 	{ "system", 0, CLI_STR, &c.system, "TEXT",
 	  "with --chat: the system's turn" },
 	{ "no-think", 0, CLI_FLAG, &c.no_think, NULL,
@@ -114,8 +114,7 @@ static const struct cli_opt opt[] = {
 	  "only the likeliest that make up P" },
 	{ "min-p", 0, CLI_F64, &c.min_p, "P",
 	  "only those at least P times as likely as the likeliest" },
-	{ "repetition-penalty", 0, CLI_F64, &c.penalty, "X",
-	  "1 is none" },
+	{ "repetition-penalty", 0, CLI_F64, &c.penalty, "X", "1 is none" },
 	{ "seed", 0, CLI_U64, &c.seed, "N",
 	  "of sampling, of bench's prompt, of make's weights" },
 	{ "prefill", 0, CLI_STR, &c.prefill, "SWEEP",
@@ -124,8 +123,7 @@ static const struct cli_opt opt[] = {
 	  "bench: decoded tokens (32)" },
 	{ "batch", 0, CLI_STR, &c.batch, "SWEEP",
 	  "bench: sequences decoded at once (1)" },
-	{ "samples", 0, CLI_U64, &c.samples, "N",
-	  "bench: repetitions (6)" },
+	{ "samples", 0, CLI_U64, &c.samples, "N", "bench: repetitions (6)" },
 	{ "fresh-process", 0, CLI_FLAG, &c.fresh, NULL,
 	  "bench: a process of its own for every sample" },
 	{ "one", 0, CLI_STR, &c.one, "PHASE",

@@ -109,7 +109,8 @@ static int by_place(const void *a, const void *b)
 
 	if (x->offset != y->offset)
 		return x->offset < y->offset ? -1 : 1;
-	return (x->size_bytes > y->size_bytes) - (x->size_bytes < y->size_bytes);
+	return (x->size_bytes > y->size_bytes) -
+	       (x->size_bytes < y->size_bytes);
 }
 
 static int by_name(const void *a, const void *b)

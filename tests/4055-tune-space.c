@@ -76,8 +76,8 @@ static void test_space(const char *layout, uint32_t m, uint32_t n, uint32_t k,
 }
 
 /* Every so manieth of the ranked space, simulated. */
-static void test_rank(const char *layout, uint32_t m, uint32_t columns, uint32_t k,
-		      double least)
+static void test_rank(const char *layout, uint32_t m, uint32_t columns,
+		      uint32_t k, double least)
 {
 	struct tune_problem p = problem(layout, m, columns, k);
 	double guess[SAMPLE], time[SAMPLE];
@@ -102,9 +102,10 @@ static void test_rank(const char *layout, uint32_t m, uint32_t columns, uint32_t
 		gemm_code_fini(&code);
 	}
 	double rank = sim_rank(guess, time, n);
-	ok(n >= SAMPLE / 2 && rank > least, "%ux%ux%u %s: the estimate's order "
-	   "agrees with the simulator's: %.2f of %zu", m, columns, k, layout, rank,
-	   n);
+	ok(n >= SAMPLE / 2 && rank > least,
+	   "%ux%ux%u %s: the estimate's order "
+	   "agrees with the simulator's: %.2f of %zu",
+	   m, columns, k, layout, rank, n);
 	tune_space_fini(&s);
 }
 
@@ -268,7 +269,9 @@ int main(void)
 	test_caches();
 	test_rank("nt", 1024, 1024, 1024, 0.6);
 	test_rank("nn", 512, 512, 512, 0.7);
-	/* Masked in all tiles, at the ends of rows of K, and in the last step. */
+	/*
+	 * Masked in all tiles, at the ends of rows of K, and in the last step.
+	 */
 	test_rank("nn", 65, 65, 513, 0.7);
 	test_rank("tt", 129, 500, 65, 0.7);
 	test_rank("nt", 100, 100, 100, 0.7);

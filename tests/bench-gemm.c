@@ -273,9 +273,9 @@ static void weights_table(const struct cost_model *m)
 		{ 512, 6144, 4096 }, { 512, 4096, 12288 },
 	};
 
-	printf("\nB of integers with scales, us simulated, and bf16's time over "
-	       "theirs:\n%14s %8s %8s %5s %8s %5s\n", "m x n x k", "bf16",
-	       "int8", "", "int4", "");
+	printf("\nB of integers with scales, us simulated, and bf16's time "
+	       "over theirs:\n%14s %8s %8s %5s %8s %5s\n",
+	       "m x n x k", "bf16", "int8", "", "int4", "");
 	for (size_t i = 0; i < ARRAY_SIZE(shape); i++) {
 		const uint32_t *s = shape[i];
 		const double b = weights_us(m, DSL_NONE, s);

@@ -346,7 +346,8 @@ static void measure(struct table *t, struct bench *b)
 			if (d > 1e-6 * (double)b->g.k)
 				BUG("C differs by %g", d);
 			double one = timed(b, s, 1);
-			calls[s] = 1 + (unsigned)((double)b->min_ns * 1e-9 / one);
+			calls[s] =
+				1 + (unsigned)((double)b->min_ns * 1e-9 / one);
 		}
 	for (int i = 0; i < (int)b->rounds; i++)
 		for (int s = 0; s < SIDES; s++) {

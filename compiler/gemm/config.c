@@ -69,8 +69,10 @@ static bool check_op(const struct gemm_op *op, struct err *e)
 
 	if (op->in != DSL_BF16 && op->in != DSL_F16 && op->in != DSL_I8 &&
 	    op->in != DSL_F32)
-		return err_set(e, ERR_UNSUPPORTED, "products of type %d; wanted "
-			       "bf16, f16, i8 or f32", op->in);
+		return err_set(e, ERR_UNSUPPORTED,
+			       "products of type %d; wanted "
+			       "bf16, f16, i8 or f32",
+			       op->in);
 	if (op->out != DSL_F32 && op->out != DSL_BF16 && op->out != DSL_F16 &&
 	    !whole)
 		return err_set(e, ERR_UNSUPPORTED, "results of type %d; wanted "
@@ -84,7 +86,8 @@ static bool check_op(const struct gemm_op *op, struct err *e)
 	if (act & (act - 1))
 		return err_set(e, ERR_UNSUPPORTED, "more than one activation");
 	if (whole && (op->epilogue || op->beta))
-		return err_set(e, ERR_UNSUPPORTED, "an epilogue or beta of i32; "
+		return err_set(e, ERR_UNSUPPORTED,
+			       "an epilogue or beta of i32; "
 			       "let the results be f32");
 	if (act == GEMM_SWIGLU && op->beta)
 		return err_set(e, ERR_UNSUPPORTED, "beta of a SwiGLU pair; use "
@@ -126,8 +129,10 @@ bool gemm_check(const struct gemm_op *op, const struct gemm_config *c,
 		return err_set(e, ERR_UNSUPPORTED, "%u bytes of LDS; a "
 			       "workgroup has %d", lds, LDS_BYTES);
 	if (sums > MAX_SUMS)
-		return err_set(e, ERR_UNSUPPORTED, "%u registers of sums alone; "
-			       "a lane has 256 in all", sums);
+		return err_set(e, ERR_UNSUPPORTED,
+			       "%u registers of sums alone; "
+			       "a lane has 256 in all",
+			       sums);
 	if (c->b_direct && (!op->b_trans || !p.wmma || op->weights ||
 			    p.frags_n * p.slices > GEMM_MAX_FRAGS))
 		return err_set(e, ERR_UNSUPPORTED, "%u fragments of B straight "
@@ -195,8 +200,10 @@ bool gemm_fits(const struct gemm_op *op, const struct gemm_config *c,
 		return err_set(e, ERR_UNSUPPORTED, "a product of %ux%ux%u; "
 			       "wanted sides below 2^30", s->m, s->n, s->k);
 	if (s->batch > 65535)
-		return err_set(e, ERR_UNSUPPORTED, "%u products; wanted at most "
-			       "65535", s->batch);
+		return err_set(e, ERR_UNSUPPORTED,
+			       "%u products; wanted at most "
+			       "65535",
+			       s->batch);
 	if (c->even && (s->m % c->m || s->n % tile_n || s->k % c->k))
 		return err_set(e, ERR_UNSUPPORTED, "%ux%ux%u is not made of "
 			       "tiles of %ux%ux%u, as config.even promises",
@@ -211,13 +218,14 @@ bool gemm_fits(const struct gemm_op *op, const struct gemm_config *c,
 			       (unsigned long long)work, c->split);
 	if (c->even && s->batch > 1 && ((s->stride_a | s->stride_b) * in % 16 ||
 					s->stride_c * out % 16))
-		return err_set(e, ERR_UNSUPPORTED, "products that do not lie at "
+		return err_set(e, ERR_UNSUPPORTED,
+			       "products that do not lie at "
 			       "multiples of 16 bytes (config.even)");
 	return check_groups(op, s, e) &&
 	       check_stride("A", s->lda, op->a_trans ? s->m : s->k,
 			    op->a_trans ? c->k : c->m, in, c->even, e) &&
 	       check_stride("B", s->ldb, op->b_trans ? s->k : columns,
-			    op->b_trans ? (pair ? s->n + c->n : c->n) : c->k, in,
-			    c->even, e) &&
+			    op->b_trans ? (pair ? s->n + c->n : c->n) : c->k,
+			    in, c->even, e) &&
 	       check_stride("C", s->ldc, s->n, c->m, out, c->even, e);
 }

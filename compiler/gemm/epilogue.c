@@ -62,9 +62,10 @@ static struct val linear(struct gemm_gen *g, const struct out *o,
 	const struct val p = second ? ADVANCE(o->bias, g->arg.n) : o->bias;
 
 	struct val at = c->column;
-	const struct val b = CAST(
-		DSL_F32, whole ? LOADV(p, at, GEMM_RUN) :
-				 LOAD_IF(mask_of(g, c), p, RANGE(at, GEMM_RUN)));
+	const struct val b =
+		CAST(DSL_F32,
+		     whole ? LOADV(p, at, GEMM_RUN) :
+			     LOAD_IF(mask_of(g, c), p, RANGE(at, GEMM_RUN)));
 
 	return ADD(x, b);
 }

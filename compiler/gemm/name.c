@@ -57,13 +57,13 @@ int gemm_config_name(const struct gemm_config *c, char *buf, size_t size)
 
 	if (c->split > 1)
 		snprintf(split, sizeof(split), "_split%u", c->split);
-	return snprintf(buf, size, "%ux%ux%u_w%ux%u_b%u_p%u_u%u_g%u_%s_%s%s%s%s%s",
-			c->m, c->n, c->k, c->waves_m, c->waves_n, c->buffers,
-			c->prefetch, c->unroll, c->order,
-			c->lds == GEMM_LDS_SWIZZLE ? "swz" : "pad",
-			c->cu_mode ? "cu" : "wgp", c->b_direct ? "_direct" : "",
-			c->stream_k ? "_sk" : "", split,
-			c->even ? "_even" : "");
+	return snprintf(
+		buf, size, "%ux%ux%u_w%ux%u_b%u_p%u_u%u_g%u_%s_%s%s%s%s%s",
+		c->m, c->n, c->k, c->waves_m, c->waves_n, c->buffers,
+		c->prefetch, c->unroll, c->order,
+		c->lds == GEMM_LDS_SWIZZLE ? "swz" : "pad",
+		c->cu_mode ? "cu" : "wgp", c->b_direct ? "_direct" : "",
+		c->stream_k ? "_sk" : "", split, c->even ? "_even" : "");
 }
 
 /* --------------------------------------------------------------- parse -- */
@@ -203,7 +203,8 @@ bool gemm_config_parse(const char *text, struct gemm_config *c, struct err *e)
 	}
 	if (good && !*t)
 		return true;
-	return err_set(e, ERR_USAGE, "'%s' is no configuration, at '%s'; wanted "
-		       "e.g. 128x128x32_w2x2_b2_p1_u1_g8_pad_wgp_even", text,
-		       t);
+	return err_set(e, ERR_USAGE,
+		       "'%s' is no configuration, at '%s'; wanted "
+		       "e.g. 128x128x32_w2x2_b2_p1_u1_g8_pad_wgp_even",
+		       text, t);
 }

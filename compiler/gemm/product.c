@@ -57,12 +57,13 @@ static void matrices(struct gemm_gen *g, struct val buffer,
 			a[i] = fragment(g, &p->a, 'B', m, i * GEMM_FRAG, s,
 					buffer);
 		for (uint32_t j = 0; j < p->frags_n; j++)
-			b[j] = direct ? FRAG_FROM('A',
-						  BITS(g->op->in,
-						       direct->v[s * p->frags_n +
-								 j])) :
-					fragment(g, &p->b, 'A', n,
-						 j * GEMM_FRAG, s, buffer);
+			b[j] = direct ?
+				       FRAG_FROM('A',
+						 BITS(g->op->in,
+						      direct->v[s * p->frags_n +
+								j])) :
+				       fragment(g, &p->b, 'A', n, j * GEMM_FRAG,
+						s, buffer);
 		for (uint32_t j = 0; j < p->frags_n; j++)
 			for (uint32_t i = 0; i < p->frags_m; i++) {
 				struct var acc = g->acc[i * p->frags_n + j];

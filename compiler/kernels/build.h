@@ -4,9 +4,10 @@
 
 #include "compiler/kernels/kernels.h"
 
-#define BUILDER(name)                                            \
+#define BUILDER(name) \
 	struct ssa_func *kernel_##name(const struct kernel_entry *k, \
-				       const struct kernel_shape *s, struct err *e)
+				       const struct kernel_shape *s, \
+				       struct err *e)
 BUILDER(elementwise);
 BUILDER(swiglu_back);
 BUILDER(convert);

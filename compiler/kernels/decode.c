@@ -100,7 +100,9 @@ static void weight_add(struct decode *d, uint32_t r, struct val back,
 	SET(d->weight[r], weight);
 }
 
-/* `ahead` keys of each team, from `j` on; those at `end` and behind are none. */
+/*
+ * `ahead` keys of each team, from `j` on; those at `end` and behind are none.
+ */
 static void keys(struct decode *d, struct val j, const struct val *end)
 {
 	enum { MOST = 4 };

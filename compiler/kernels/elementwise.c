@@ -84,7 +84,17 @@ static void put(struct val p, const struct part *at, struct val x)
  * Runs `body` for whole vectors where they fit, and element by element at the
  * end of the array.
  */
-#define PARTS(k, n, at, body)                                             	do {                                                              		struct part at = { first_index(k), n, true };             		IF(k, LE(ADD(at.i, KERNEL_VECTOR), n)) {                  			body;                                             		}                                                         		ELSE(k) {                                                 			at.whole = false;                                 			body;                                             		}                                                         	} while (0)
+#define PARTS(k, n, at, body)                                                 \
+	do {                                                                  \
+		struct part at = { first_index(k), n, true };                 \
+		IF(k, LE(ADD(at.i, KERNEL_VECTOR), n)) {                      \
+			body;                                                 \
+		}                                                             \
+		ELSE(k) {                                                     \
+			at.whole = false;                                     \
+			body;                                                 \
+		}                                                             \
+	} while (0)
 
 static void one(size_t o, const struct val *p, const struct val *number,
 		const struct part *at)

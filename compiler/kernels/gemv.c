@@ -110,8 +110,8 @@ struct ssa_func *kernel_gemv_int8(const struct kernel_entry *entry,
 }
 
 /*
- * As gemv_int8, but w is u8 [rows][n / 2]: byte j of a group of 32 columns holds
- * column j in its low and column j + 16 in its high half, 8 added.
+ * As gemv_int8, but w is u8 [rows][n / 2]: byte j of a group of 32 columns
+ * holds column j in its low and column j + 16 in its high half, 8 added.
  */
 struct ssa_func *kernel_gemv_int4(const struct kernel_entry *entry,
 				  const struct kernel_shape *shape,

@@ -49,9 +49,11 @@ struct kernel_shape {
 	uint32_t group;	      /* work-items per group */
 	enum dsl_type cache;  /* of keys and values in the cache; I8, too */
 	uint32_t head;	      /* elements of a head: 1 to 256, 0: 128 */
-	/* gemv, kv_gather: rows are whole multiples of 16 bytes, and begin so. */
+	/*
+	 * gemv, kv_gather: rows are whole multiples of 16 bytes, and begin so.
+	 */
 	bool wide;
-	uint32_t ratio;	      /* heads that a group of attn_decode takes: 1..8 */
+	uint32_t ratio;	      /* heads of a group of attn_decode: 1 to 8 */
 	uint32_t tokens;      /* stream: that a group takes, 1 to 4, 0: 1 */
 };
 #define KERNEL_MAX_HEAD	 256
@@ -66,7 +68,7 @@ struct kernel_shape {
 enum kernel_per {
 	KERNEL_ELEMENTS, /* group * KERNEL_VECTOR elements */
 	KERNEL_ROW,	 /* one row of n */
-	KERNEL_TILE,	 /* KERNEL_TILE_SIZE squared; a grid of two dimensions */
+	KERNEL_TILE,	 /* KERNEL_TILE_SIZE squared; the grid is 2D */
 	KERNEL_WAVE_ROW, /* group / 32 rows */
 	KERNEL_GRID,	 /* as the comment of its builder says */
 	KERNEL_STREAM,	 /* KERNEL_STREAM_ROWS as many */

@@ -234,7 +234,10 @@ struct ssa_func *kernel_row_reduce(const struct kernel_entry *entry,
 	struct val in = ARG_PTR(k, s.type, "x", DSL_READONLY);
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
 	struct val x = row_of(in, row, n);
-	struct var v = VAR(k, DSL_F32, sum ? 0.0 : max ? -1.0 / 0.0 : 1.0 / 0.0);
+	struct var v = VAR(k, DSL_F32,
+			   sum ? 0.0 :
+			   max ? -1.0 / 0.0 :
+				 1.0 / 0.0);
 
 	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
 		struct val xi = load_f32(x, i);
