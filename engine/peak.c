@@ -118,29 +118,40 @@ static const size_t ahead[][2] = { { 0, 0 },	{ 512, 0 },    { 1024, 0 },
 #define STREAMS	 4 /* 1, 2, 4, 8 */
 #define PATTERNS (STREAMS * ARRAY_SIZE(ahead))
 
-/* The fastest, of all in one round, then of the best few in some more. */
+#define ROUNDS	 4
+
+/*
+ * The fastest on average of some rounds, among those that one round shows to
+ * be no slower than by a quarter.  Not the fastest ever: a lucky moment of a
+ * slow pattern would make a low limit.
+ */
 static void pattern_choose(struct qwen_peak *p)
 {
 	struct {
 		struct pattern pattern;
-		double rate;
+		double first, total;
 	} tried[PATTERNS] = { 0 }, *best = tried;
+	double most = 0;
 
-	for (int round = 0; round < 5; round++) {
-		double most = best->rate;
-		for (size_t i = 0; i < PATTERNS; i++) {
-			const size_t *at = ahead[i / STREAMS];
-			if (round && tried[i].rate < 0.95 * most)
-				continue;
-			tried[i].pattern = (struct pattern){
-				1u << i % STREAMS, at[0], at[1]
-			};
-			p->pattern = tried[i].pattern;
-			tried[i].rate = fmax(tried[i].rate, qwen_peak_read(p));
-			if (tried[i].rate > best->rate)
-				best = &tried[i];
+	for (size_t i = 0; i < PATTERNS * (1 + ROUNDS); i++) {
+		size_t which = i % PATTERNS;
+		const size_t *at = ahead[which / STREAMS];
+		if (i >= PATTERNS && tried[which].first < 0.75 * most)
+			continue;
+		p->pattern = (struct pattern){ 1u << which % STREAMS, at[0],
+					       at[1] };
+		tried[which].pattern = p->pattern;
+		double rate = qwen_peak_read(p);
+		if (i < PATTERNS) {
+			tried[which].first = rate;
+			most = fmax(most, rate);
+		} else {
+			tried[which].total += rate;
 		}
 	}
+	for (size_t i = 0; i < PATTERNS; i++)
+		if (tried[i].total > best->total)
+			best = &tried[i];
 	p->pattern = best->pattern;
 	snprintf(p->name, sizeof(p->name),
 		 "%u stream%s, %zu and %zu bytes ahead", p->pattern.streams,
