@@ -398,7 +398,8 @@ static void share_init(struct share *s, const struct host_gemm *g, size_t n,
 			     .columns = { g->b_type, g->b, g->ldb },
 			     .columns_turn = swapped || g->b_by_n };
 	if (swapped)
-		s->columns = (struct host_source){ HOST_GEMM_F32, g->a, g->lda };
+		s->columns =
+			(struct host_source){ HOST_GEMM_F32, g->a, g->lda };
 	s->step = 16;
 	for (size_t i = 0; i < n; i++) {
 		rows += swapped ? g[i].n : g->m;

@@ -182,7 +182,9 @@ static size_t dot_rows(const struct host_gemm *g, unsigned level)
 	return !g->b_by_n ? 16 : level >= 4 ? 8 : level == 3 ? 4 : 3;
 }
 
-/* Measured with Qwen3-0.6B's weights: 0.98 of a normal one at 128, 0.83 at 256. */
+/*
+ * Measured with Qwen3-0.6B's weights: 0.98 of a normal one at 128, 0.83 at 256.
+ */
 #define SWAPPED_MOST 128
 
 /*
@@ -202,7 +204,7 @@ static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
 	c->rows = wide ? 12 : 6;
 	c->vecs = 2;
 	c->copy = true;
-	/* 0.97 of the time of 12x2, but for columns that leave it half empty. */
+	/* 0.97 of the time of 12x2, but for columns that half fill it. */
 	if (wide && c->path == HOST_GEMM_NORMAL && g->n > 64) {
 		c->rows = 8;
 		c->vecs = 3;

@@ -179,8 +179,8 @@ static bool notes(const struct tune_report *r, const struct tune_outcome *o,
 		fprintf(r->out, "\nSimulated times are those of the kernels at "
 			"%.0f MHz, and %.0f MHz beyond %.0f us; `launched' "
 			"adds %.2f us.\nPublished: rocBLAS and Triton by the "
-			"wall clock, normal operands, clock not said; T0-GPU on "
-			"zeros; all in loops, with\nwarm caches.  Cold-b: B "
+			"wall clock, normal operands, clock not said; T0-GPU "
+			"on zeros; all in loops, with\nwarm caches.  Cold-b: B "
 			"comes from memory, A and C do not.",
 			cost_value(r->costs, COST_CLOCK_SHORT),
 			cost_value(r->costs, COST_CLOCK),

@@ -2,7 +2,8 @@
  * gemm - matrix products as tile kernels, made through the DSL and the
  * compiler.
  *
- *	struct gemm_op op = { .in = DSL_BF16, .out = DSL_BF16, .b_trans = true };
+ *	struct gemm_op op = { .in = DSL_BF16, .out = DSL_BF16,
+ *			      .b_trans = true };
  *	struct gemm_config c = gemm_default(&op);
  *	struct gemm_code code;
  *	struct gemm_launch l;
@@ -29,12 +30,12 @@
  * Products and sums are f32 (i32 for i8); bf16 and f16 are rounded to nearest
  * even, once.
  *
- * B may be of integers of 8 or 4 bits, of which GEMM_GROUP neighbours in K share
- * a scale: N x K int8_t, or N x K/2 bytes, where byte j of a group of 32 holds
- * element j in its low and j + 16 in its high half, 8 added; scales are f16,
- * N x K/32.  An element of B is its integer times its scale, rounded to the type
- * of A on its way to LDS.  K, ldb and stride_b are multiples of 32 elements and
- * B lies at a multiple of 16 bytes.
+ * B may be of integers of 8 or 4 bits, of which GEMM_GROUP neighbours in K
+ * share a scale: N x K int8_t, or N x K/2 bytes, where byte j of a group of 32
+ * holds element j in its low and j + 16 in its high half, 8 added; scales are
+ * f16, N x K/32.  An element of B is its integer times its scale, rounded to
+ * the type of A on its way to LDS.  K, ldb and stride_b are multiples of 32
+ * elements and B lies at a multiple of 16 bytes.
  *
  * Launches: the main kernel, then, for split or stream_k, one that adds up what
  * several workgroups have of a tile and applies the epilogue.  Both take their
@@ -158,7 +159,8 @@ bool gemm_fits(const struct gemm_op *op, const struct gemm_config *c,
  *
  *	bf16_nt_bf16+bias+silu			in, A and B n or t, out, ...
  *	f16w4_nt_f32				B of 4 bits (w8: of 8)
- *	128x128x32_w2x2_b2_p1_u1_g8_pad_wgp_even	the rest: _direct _sk _split4
+ *	128x128x32_w2x2_b2_p1_u1_g8_pad_wgp_even
+ *				and the rest: _direct _sk _split4
  *
  * Return what snprintf() does.
  */
