@@ -128,6 +128,8 @@ static ALWAYS vf widen_bf16(vh h)
 #if LANES == 16
 	/* Masked by nothing, as below; gcc 12 takes four steps by itself. */
 	return (vf)((vu)_mm512_maskz_cvtepu16_epi32(0xffff, (__m256i)h) << 16);
+#elif LANES == 8
+	return (vf)((vu)_mm256_cvtepu16_epi32((__m128i)h) << 16);
 #else
 	return (vf)(__builtin_convertvector(h, vu) << 16);
 #endif
