@@ -13,6 +13,9 @@
 #include "kfd/soft/soft.h"
 #include "tests/ssa-run.h"
 
+/* For one kernel: other work may keep the machine busy. */
+#define CC_PATIENCE_NS 60000000000u
+
 struct cc_dev {
 	struct kfd_driver *driver;
 	struct kfd_dev *dev;
@@ -22,7 +25,8 @@ struct cc_dev {
 
 static inline bool cc_dev_open(struct cc_dev *d, bool check, struct err *e)
 {
-	struct soft_options o = { .watch.check = check, .deterministic = true };
+	struct soft_options o = { .watch.check = check, .deterministic = true,
+				  .deadline_ns = CC_PATIENCE_NS };
 
 	memset(d, 0, sizeof(*d));
 	d->driver = kfd_soft_new(&o, e);
@@ -88,6 +92,7 @@ static inline bool cc_launch(struct cc_dev *d, const struct ssa_func *f,
 		l.grid[0] = gx * l.wg[0];
 		l.grid[1] = gy * l.wg[1];
 		l.grid[2] = l.wg[2];
+		l.deadline_ns = time_mono_ns() + CC_PATIENCE_NS;
 		good = kfd_run(d->queue, &l, NULL, e);
 	}
 	for (uint32_t b = 0; good && b < c->n_ranges; b++)
