@@ -43,8 +43,55 @@ static void test_few_registers(void)
 	machine_code_fini(&c);
 }
 
+static const uint32_t spill[] = {
+	0xd7610005, 0x00010087, /* v_writelane_b32 v5, 7, 0 */
+	0xd7610005, 0x00010604, /* v_writelane_b32 v5, s4, 3 */
+	0xd7600001, 0x00010105, /* v_readlane_b32 s1, v5, 0 */
+	0xd7600002, 0x00010705, /* v_readlane_b32 s2, v5, 3 */
+	0xd7600003, 0x00010305, /* v_readlane_b32 s3, v5, 1 */
+	0xd7610005, 0x00010287, /* v_writelane_b32 v5, 7, 1 */
+	0x7e0a030a,		/* v_mov_b32 v5, v10 */
+	0xd7600006, 0x00010105, /* v_readlane_b32 s6, v5, 0 */
+	0x7e0a0288,		/* v_mov_b32 v5, 8 */
+	0xd7610005, 0x00010604, /* v_writelane_b32 v5, s4, 3 */
+	0xd7600007, 0x00010105, /* v_readlane_b32 s7, v5, 0 */
+	0xd7600008, 0x00010705, /* v_readlane_b32 s8, v5, 3 */
+	0xbfb00000,		/* s_endpgm */
+};
+
+/* Scalars that were spilled come back; s4 and v10 are never known. */
+static void test_spilled_scalars(void)
+{
+	static const bool known[9] = { [1] = true, [7] = true };
+	struct machine_code c = {
+		.code = (const uint8_t *)spill, .va = 4096,
+		.size_bytes = sizeof(spill), .wave_size = 32, .vgprs = 64,
+	};
+	struct machine m, copy = { 0 };
+	struct err e = { 0 };
+	int steps = 0;
+
+	machine_code_init(&c);
+	machine_init(&c, &m);
+	while (!m.ended && machine_step(&c, &m, NULL, &e))
+		steps++;
+	is_u64((uint64_t)steps, 13, "the wave is followed");
+	for (int r = 1; r <= 8; r++)
+		if (r != 4 && r != 5)
+			is_u64(machine_knows_s(&m, r, 1), known[r],
+			       "is s%d known", r);
+	is_u64(m.s[1], 7, "s1 has what lane 0 held");
+	is_u64(m.s[7], 8, "s7 has what the move left in lane 0");
+	machine_copy(&c, &copy, &m);
+	is_u64(copy.know_lane[5], ~UINT64_C(8), "a copy knows as much");
+	machine_fini(&copy);
+	machine_fini(&m);
+	machine_code_fini(&c);
+}
+
 int main(void)
 {
 	test_few_registers();
+	test_spilled_scalars();
 	return plan_done();
 }

@@ -21,8 +21,12 @@ static void forget(struct machine *m, const struct machine_half *o)
 {
 	const uint64_t always = UINT64_C(1) << (ISA_R_NULL - 64);
 
-	for (int k = 0; k < 4; k++)
+	for (int k = 0; k < 4; k++) {
 		m->know_v[k] &= ~o->kill_v[k];
+		for (uint64_t r = o->kill_v[k] & m->some_v[k]; r; r &= r - 1)
+			m->know_lane[64 * k + __builtin_ctzll(r)] = 0;
+		m->some_v[k] &= ~o->kill_v[k];
+	}
 	for (int k = 0; k < 2; k++)
 		m->know_s[k] &= ~o->kill_s[k];
 	m->know_s[1] |= always;
@@ -60,9 +64,6 @@ static bool evaluate(const struct machine_code *c, struct machine *m,
 	case MACHINE_CMP: case MACHINE_CNDMASK:
 		eval_vector(c, m, o);
 		return true;
-	case MACHINE_READLANE: case MACHINE_WRITELANE:
-		machine_lane(c, m, o);
-		return true;
 	case MACHINE_SCALAR:
 		machine_scalar(m, o);
 		return true;
@@ -77,6 +78,25 @@ static bool evaluate(const struct machine_code *c, struct machine *m,
 	default:
 		return false;
 	}
+}
+
+/* One lane of a register may be known without the others. */
+static void eval_lane(const struct machine_code *c, struct machine *m,
+		      const struct machine_op *o)
+{
+	bool known = true;
+
+	if (o->form == MACHINE_WRITELANE) {
+		if (!machine_write_lane(c, m, o))
+			forget(m, &o->x);
+		return;
+	}
+	for (int k = 0; k < 2; k++)
+		known = known && !(o->x.need_s[k] & ~m->know_s[k]);
+	if (known && machine_read_lane(c, m, o))
+		learn(m, &o->x);
+	else
+		forget(m, &o->x);
 }
 
 /* Both read before one writes; one may be known and the other not. */
@@ -186,6 +206,8 @@ bool machine_step(struct machine_code *c, struct machine *m,
 		return jump(c, m, o, e);
 	if (o->dual)
 		eval_dual(c, m, o);
+	else if (o->form == MACHINE_READLANE || o->form == MACHINE_WRITELANE)
+		eval_lane(c, m, o);
 	else if (machine_evaluates(o->form) && knows(m, &o->x) &&
 		 evaluate(c, m, o))
 		learn(m, &o->x);
@@ -245,6 +267,7 @@ void machine_init(const struct machine_code *c, struct machine *m)
 	memset(m, 0, sizeof(*m));
 	m->pc = c->va;
 	m->v = xcalloc((size_t)c->vgprs * (size_t)c->wave_size, sizeof(*m->v));
+	m->know_lane = xcalloc((size_t)c->vgprs, sizeof(*m->know_lane));
 	machine_set_sgpr(m, ISA_R_NULL, 0);
 	machine_set_sgpr(m, ISA_R_EXEC_LO, UINT32_MAX);
 	machine_set_sgpr(m, ISA_R_EXEC_HI, c->wave_size == 64 ? UINT32_MAX : 0);
@@ -254,17 +277,23 @@ void machine_copy(const struct machine_code *c, struct machine *to,
 		  const struct machine *from)
 {
 	uint32_t *v = to->v;
+	uint64_t *lanes = to->know_lane;
 	size_t bytes = (size_t)c->vgprs * (size_t)c->wave_size * sizeof(*v);
+	size_t lane_bytes = (size_t)c->vgprs * sizeof(*lanes);
 
 	v = v ? v : xmalloc(bytes);
+	lanes = lanes ? lanes : xmalloc(lane_bytes);
 	*to = *from;
 	to->v = memcpy(v, from->v, bytes);
+	to->know_lane = memcpy(lanes, from->know_lane, lane_bytes);
 }
 
 void machine_fini(struct machine *m)
 {
 	free(m->v);
+	free(m->know_lane);
 	m->v = NULL;
+	m->know_lane = NULL;
 }
 
 void machine_set_sgpr(struct machine *m, int reg, uint32_t value)

@@ -75,9 +75,15 @@ void machine_compute(const struct machine_code *c, const struct machine *m,
 void machine_write(const struct machine_code *c, struct machine *m,
 		   const struct isa_inst *in, const struct machine_half *h,
 		   const struct machine_value *val);
-/* v_readlane, v_readfirstlane, v_writelane. */
-void machine_lane(const struct machine_code *c, struct machine *m,
-		  const struct machine_op *o);
+/*
+ * v_readlane and v_readfirstlane, all scalars read being known; false: that
+ * lane is not known.
+ */
+bool machine_read_lane(const struct machine_code *c, struct machine *m,
+		       const struct machine_op *o);
+/* v_writelane, with what becomes known; false: not known in which lane. */
+bool machine_write_lane(const struct machine_code *c, struct machine *m,
+			const struct machine_op *o);
 
 /* --------------------------------------------------- machine_scalar.c ---- */
 

@@ -302,29 +302,66 @@ void machine_write(const struct machine_code *c, struct machine *m,
 	}
 }
 
-void machine_lane(const struct machine_code *c, struct machine *m,
-		  const struct machine_op *o)
+/* The lane that operand `o` chooses. */
+static int chosen(const struct machine_code *c, const struct machine *m,
+		  const struct isa_operand *o)
+{
+	return (int)machine_read_s(m, o) & (c->wave_size - 1);
+}
+
+/* Is a scalar operand known? */
+static bool knows_operand(const struct machine *m, const struct isa_operand *o)
+{
+	return o->kind != ISA_K_SGPR || machine_knows_s(m, o->reg, 1);
+}
+
+bool machine_read_lane(const struct machine_code *c, struct machine *m,
+		       const struct machine_op *o)
 {
 	const struct isa_inst *in = &o->in;
 	const struct isa_operand *src = &in->opnd[o->x.src[0]];
+	const struct isa_operand *dst = &in->opnd[o->x.dst];
 	uint64_t exec = machine_exec(m);
 	int lane = exec ? __builtin_ctzll(exec) : 0;
 
-	if (o->form == MACHINE_WRITELANE) {
-		const struct isa_operand *d = &in->opnd[o->x.dst];
-
-		lane = (int)machine_read_s(m, &in->opnd[o->x.src[1]]) &
-		       (c->wave_size - 1);
-		if (d->reg < c->vgprs)
-			m->v[d->reg * c->wave_size + lane] =
-				(uint32_t)machine_read_s(m, src);
-		return;
-	}
 	if (o->x.op == ISA_v_readlane_b32)
-		lane = (int)machine_read_s(m, &in->opnd[o->x.src[1]]) &
-		       (c->wave_size - 1);
-	machine_write_s(m, &in->opnd[o->x.dst],
-			src->kind == ISA_K_VGPR
-				? m->v[src->reg * c->wave_size + lane]
-				: machine_read_s(m, src));
+		lane = chosen(c, m, &in->opnd[o->x.src[1]]);
+	if (src->kind != ISA_K_VGPR) {
+		machine_write_s(m, dst, machine_read_s(m, src));
+		return true;
+	}
+	if (src->reg >= c->vgprs ||
+	    (!machine_knows_v(m, src->reg, 1) &&
+	     !(m->know_lane[src->reg] >> lane & 1)))
+		return false;
+	machine_write_s(m, dst, m->v[src->reg * c->wave_size + lane]);
+	return true;
+}
+
+bool machine_write_lane(const struct machine_code *c, struct machine *m,
+			const struct machine_op *o)
+{
+	const struct isa_inst *in = &o->in;
+	const struct isa_operand *src = &in->opnd[o->x.src[0]];
+	const struct isa_operand *at = &in->opnd[o->x.src[1]];
+	int reg = in->opnd[o->x.dst].reg;
+	uint64_t bit;
+
+	if (!knows_operand(m, at))
+		return false;
+	if (reg >= c->vgprs)
+		return true;
+	bit = UINT64_C(1) << chosen(c, m, at);
+	if (machine_knows_v(m, reg, 1))
+		m->know_lane[reg] = UINT64_MAX;
+	if (knows_operand(m, src)) {
+		m->v[reg * c->wave_size + chosen(c, m, at)] =
+			(uint32_t)machine_read_s(m, src);
+		m->know_lane[reg] |= bit;
+	} else {
+		m->know_lane[reg] &= ~bit;
+		m->know_v[reg / 64] &= ~(UINT64_C(1) << reg % 64);
+	}
+	machine_add_bits(m->some_v, reg, 1);
+	return true;
 }
