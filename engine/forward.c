@@ -87,6 +87,32 @@ static void buffers_init(struct cpu *s)
 		worker_init(s, &s->worker[t], t);
 }
 
+/*
+ * The winners of t0-tune --device host, for as many threads.  A database that
+ * cannot be read leaves the defaults: nothing else of it is needed.
+ */
+static bool cpu_open(struct qwen_model *m, const struct qwen_load *how,
+		     struct err *e)
+{
+	struct err bad = { 0 };
+	char text[sizeof(bad.msg) + 64];
+
+	(void)e;
+	m->device = host_table_open(NULL, threads_count(m->threads), &bad);
+	if (!m->device && how->warn) {
+		snprintf(text, sizeof(text), "products are not tuned: %s",
+			 bad.msg);
+		how->warn(NULL, text);
+	}
+	return true;
+}
+
+static void cpu_close(struct qwen_model *m)
+{
+	host_table_free(m->device);
+	m->device = NULL;
+}
+
 static void *cpu_state_new(const struct qwen_model *m,
 			   const struct qwen_shape *shape, struct err *e)
 {
@@ -286,6 +312,8 @@ static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 
 const struct qwen_backend qwen_cpu = {
 	.name = "cpu",
+	.open = cpu_open,
+	.close = cpu_close,
 	.state_new = cpu_state_new,
 	.state_free = cpu_state_free,
 	.cache_bytes = cpu_cache_bytes,

@@ -38,6 +38,15 @@ struct run {
 	uint32_t first, n; /* at most TOGETHER */
 };
 
+/* How products of a size are done; k is 0 where there is none yet. */
+struct choice {
+	size_t m, n, k;
+	enum host_gemm_type b_type;
+	bool tuned; /* else the list's default */
+	struct host_gemm_config config;
+};
+#define CHOICES 8
+
 /* One thread, and what it has for itself. */
 struct worker {
 	struct cpu *s;
@@ -48,6 +57,8 @@ struct worker {
 	float *space; /* grows: keys or values as f32 */
 	size_t space_floats;
 	struct host_gemm_scratch gemm;
+	struct choice choice[CHOICES]; /* the latest */
+	unsigned n_choices;
 	float *h; /* [NARROW][hidden] */
 	struct qwen_quants xq[NARROW];
 	uint32_t *best; /* [max_tokens] */

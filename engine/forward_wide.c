@@ -39,6 +39,36 @@ static void integers_make(const void *b, size_t row, size_t n, size_t k0,
 			     (uint32_t)k, out + i * ldo);
 }
 
+/* Shapes of a pass are few: they are looked up once and kept. */
+static const struct choice *choice_of(struct worker *w,
+				      const struct host_gemm *g)
+{
+	struct choice *c = w->choice;
+
+	for (; c < w->choice + CHOICES; c++)
+		if (c->m == g->m && c->n == g->n && c->k == g->k &&
+		    c->b_type == g->b_type)
+			return c;
+	c = &w->choice[w->n_choices++ % CHOICES];
+	*c = (struct choice){ .m = g->m, .n = g->n, .k = g->k,
+			      .b_type = g->b_type };
+	c->tuned = host_select(w->s->m->device, g, &c->config) != HOST_DEFAULT;
+	return c;
+}
+
+/* What was tuned for the first of a list, if all of it can be done so. */
+static const struct host_gemm_config *tuned(struct worker *w,
+					    const struct host_gemm *g, int n)
+{
+	const struct choice *c = choice_of(w, g);
+	const char *why;
+	bool legal = c->tuned;
+
+	for (int i = 0; legal && i < n; i++)
+		legal = host_gemm_legal(&g[i], &c->config, &why);
+	return legal ? &c->config : NULL;
+}
+
 void cpu_wide_products(struct worker *w, const float *x, uint32_t n,
 		       const struct rows *r, int n_rows)
 {
@@ -66,6 +96,7 @@ void cpu_wide_products(struct worker *w, const float *x, uint32_t n,
 		if (integer)
 			g[i].b = &made[i];
 	}
+	g->config = tuned(w, g, n_rows);
 	host_gemm_list_part(g, (size_t)n_rows, &w->gemm, w->thread,
 			    threads_count(w->t));
 	threads_barrier(w->t);

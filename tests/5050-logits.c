@@ -1,6 +1,7 @@
 /* Logits of the CPU backend against tests/qwen-ref.h. */
 #include <unistd.h>
 
+#include "autotune/host.h"
 #include "engine/make.h"
 #include "engine/model.h"
 #include "tests/qwen-ref.h"
@@ -366,12 +367,74 @@ static void test_refuses(void)
 	qwen_model_close(&m);
 }
 
+static void on_warning(void *ctx, const char *text)
+{
+	(void)ctx;
+	has_str(text, "not tuned", "a damaged database is told of");
+}
+
+/* The worst error of a wide pass, with what the database says. */
+static double run_tuned(const double *want)
+{
+	struct qwen_load how = { .warn = on_warning };
+	struct qwen_model m;
+	struct err e = { 0 };
+	char dir[128];
+	double worst;
+
+	snprintf(dir, sizeof(dir), "%s/f32", root);
+	if (!ok(qwen_model_load(&m, dir, &how, threads, &e), "loaded"))
+		return INFINITY;
+	worst = run(&m, QWEN_W_F32, N, want);
+	qwen_model_close(&m);
+	return worst;
+}
+
+/*
+ * A winner that was tuned for a lower level than the default's rounds
+ * otherwise: other bits show that it is in use.
+ */
+static void test_tuned(const char *db)
+{
+	struct ref r = { 0 };
+	struct host_tune_opts o = { .db = db, .threads = 3, .level = 2,
+				    .seconds = .05, .seed = 1 };
+	struct host_outcome out;
+	struct err e = { 0 };
+	char dir[128];
+
+	snprintf(dir, sizeof(dir), "%s/f32", root);
+	ref_open(&r, dir);
+	double *want = ref_logits(&r, ids, N);
+	struct qwen_model m = open_model(dir, false, 0);
+	struct host_problem p = { N, m.layer[0].down.rows,
+				  m.layer[0].down.cols, HOST_GEMM_F32, true };
+	qwen_model_close(&m);
+	double before = run_tuned(want);
+	ok(host_tune(&o, &p, 1, &out, &e) && out.found, "a product is tuned");
+	double after = run_tuned(want);
+	close_to(after, 1e-4, "with a winner from the database");
+	if (host_gemm_level() > 2)
+		ok(after != before, "which is what the engine does now");
+	FILE *f = fopen(db, "w");
+	fputs("no database, and longer than the header of one would have to be "
+	      "to be read as such: it is refused\n", f);
+	fclose(f);
+	ok(run_tuned(want) == before, "without it, as before");
+	unlink(db);
+	free(want);
+	ref_close(&r);
+}
+
 int main(void)
 {
 	struct err e = { 0 };
+	char db[64];
 
 	if (!mkdtemp(root))
 		return 2;
+	snprintf(db, sizeof(db), "%s/t0.db", root);
+	setenv("T0_DB", db, 1);
 	for (uint32_t i = 0; i < LONG; i++)
 		ids[i] = (i * i * 37 + 11 * i + 3) % 512;
 	threads = threads_new(3, &e);
@@ -385,6 +448,7 @@ int main(void)
 	test_batch(3, 0, "a narrow batch");
 	test_batch(N, 1e-5, "a wide batch");
 	test_refuses();
+	test_tuned(db);
 	threads_free(threads);
 	char cmd[64];
 	snprintf(cmd, sizeof(cmd), "rm -r %s", root);
