@@ -288,26 +288,20 @@ static void queries(struct decode *d, struct val q, struct val by)
  * shape.ratio heads share a group; it divides heads / kv_heads.  A row
  * without keys gives zeros.
  */
-struct ssa_func *kernel_attn_decode(const struct kernel_entry *entry,
-				    const struct kernel_shape *shape,
-				    struct err *e)
+BUILDER(attn_decode)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
 	bool split = strcmp(entry->name, "attn_split") == 0;
 	struct decode d;
 
-	if (!k)
-		return NULL;
-	begin(&d, k, &s);
-	struct val out = ARG_PTR(k, split ? DSL_F32 : s.type,
+	begin(&d, k, s);
+	struct val out = ARG_PTR(k, split ? DSL_F32 : s->type,
 				 split ? "part" : "out", DSL_NOALIAS);
 	struct val top = { 0 };
 	if (split)
 		top = ARG_PTR(k, DSL_F32, "top", DSL_NOALIAS);
-	struct val q = ARG_PTR(k, s.type, "q", DSL_READONLY);
-	struct val kc = ARG_PTR(k, s.cache, "kc", DSL_READONLY);
-	struct val vc = ARG_PTR(k, s.cache, "vc", DSL_READONLY);
+	struct val q = ARG_PTR(k, s->type, "q", DSL_READONLY);
+	struct val kc = ARG_PTR(k, s->cache, "kc", DSL_READONLY);
+	struct val vc = ARG_PTR(k, s->cache, "vc", DSL_READONLY);
 	struct val length = ARG_PTR(k, DSL_I32, "length", DSL_READONLY);
 	struct val slot = ARG_PTR(k, DSL_I32, "slot", DSL_READONLY);
 	struct val heads = ARG(k, DSL_I32, "heads");
@@ -316,42 +310,41 @@ struct ssa_func *kernel_attn_decode(const struct kernel_entry *entry,
 	struct cache_at c = cache_args(k);
 	struct val chunk = ARG(k, DSL_I32, "chunk");
 	struct val scale = MUL(ARG(k, DSL_F32, "scale"), 0x1.715476p0);
-	struct val each = DIV(heads, (int)s.ratio), row = GROUP_ID(k, 1);
+	struct val each = DIV(heads, (int)s->ratio), row = GROUP_ID(k, 1);
 	struct val token = group_div(row, each);
-	struct val h = MUL(SUB(row, MUL(token, each)), s.ratio);
+	struct val h = MUL(SUB(row, MUL(token, each)), s->ratio);
 	struct val kv = group_div(h, group_div(heads, kv_heads));
 	struct val sq = LOAD(slot, token), zero = CONST(k, DSL_I32, 0);
 	struct val part = GROUP_ID(k, 0), end = LOAD(length, token);
 	struct val from = split ? MIN(MUL(part, chunk), end) : zero;
 
-	d.kc = cached_head(&c, kc, sq, kv, s.head);
-	d.vc = cached_head(&c, vc, sq, kv, s.head);
-	queries(&d, head_at(ADVANCE(row_of(q, token, q_ld), MUL(h, s.head)),
-			    s.head), scale);
+	d.kc = cached_head(&c, kc, sq, kv, s->head);
+	d.vc = cached_head(&c, vc, sq, kv, s->head);
+	queries(&d, head_at(ADVANCE(row_of(q, token, q_ld), MUL(h, s->head)),
+			    s->head), scale);
 	attend(&d, from, split ? MIN(ADD(from, chunk), end) : end);
 	struct meeting t = meet(&d);
 	struct val first = ADD(MUL(token, heads), h);
-	FOR(k, x, LOCAL_ID(k, 0), (int)(s.ratio * t.width), s.group) {
+	FOR(k, x, LOCAL_ID(k, 0), (int)(s->ratio * t.width), s->group) {
 		struct val r = DIV(x, (int)t.width);
 		struct val i = AND(x, t.width - 1);
 		struct val to = ADD(first, r);
 		struct found f = gather(&d, &t, r, i);
-		struct val in = LT(i, s.head);
+		struct val in = LT(i, s->head);
+		struct val head = CONST(k, DSL_I32, s->head);
 
 		if (split) {
 			to = ADD(MUL(to, NUM_GROUPS(k, 0)), part);
-			STORE_IF(in, row_of(out, to, CONST(k, DSL_I32, s.head)),
-				 i, f.value);
+			STORE_IF(in, row_of(out, to, head), i, f.value);
 			STORE_IF(EQ(i, 0), top, SHL(to, 1), JOIN(f.max, f.sum));
 		} else {
 			struct val y = DIV(f.value, f.sum);
 
-			STORE_IF(in, row_of(out, to, CONST(k, DSL_I32, s.head)),
-				 i, CAST(s.type, SELECT(EQ(f.sum, 0.0), 0.0,
-							y)));
+			STORE_IF(in, row_of(out, to, head), i,
+				 CAST(s->type, SELECT(EQ(f.sum, 0.0), 0.0,
+						      y)));
 		}
 	}
-	return dsl_finish(k, e);
 }
 
 void attn_plain(struct dsl *k, const struct kernel_shape *shape,
@@ -392,21 +385,14 @@ void attn_plain(struct dsl *k, const struct kernel_shape *shape,
  * Puts the splits of attn_split together.  Arguments: out [rows][n]
  * (shape.type), part, top, splits, n, rows (i32); a row is a token's head.
  */
-struct ssa_func *kernel_attn_join(const struct kernel_entry *entry,
-				  const struct kernel_shape *shape,
-				  struct err *e)
+BUILDER(attn_join)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val out = ARG_PTR(k, s.type, "out", DSL_NOALIAS);
+	struct val out = ARG_PTR(k, s->type, "out", DSL_NOALIAS);
 	struct val part = ARG_PTR(k, DSL_F32, "part", DSL_READONLY);
 	struct val tops = ARG_PTR(k, DSL_F32, "top", DSL_READONLY);
 	struct val splits = ARG(k, DSL_I32, "splits");
 	struct val n = ARG(k, DSL_I32, "n"), rows = ARG(k, DSL_I32, "rows");
-	struct val row = wave_row(k, &s);
+	struct val row = wave_row(k, s);
 
 	IF (k, LT(row, rows)) {
 		struct val at = MUL(row, splits);
@@ -440,5 +426,4 @@ struct ssa_func *kernel_attn_join(const struct kernel_entry *entry,
 					       DIV(v, sum)));
 		}
 	}
-	return dsl_finish(k, e);
 }

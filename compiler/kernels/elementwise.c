@@ -108,21 +108,15 @@ static void one(size_t o, const struct val *p, const struct val *number,
 }
 
 /* Arguments: out, x[, y[, z]][, a[, b]], n (u32).  out may be an input. */
-struct ssa_func *kernel_elementwise(const struct kernel_entry *entry,
-				    const struct kernel_shape *shape,
-				    struct err *e)
+BUILDER(elementwise)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
 	struct val p[4] = { 0 }, number[2] = { 0 };
 	size_t o = 0;
 
-	if (!k)
-		return NULL;
 	while (strcmp(op[o].name, entry->name) != 0)
 		o++;
 	for (int i = 0; i <= op[o].inputs; i++)
-		p[i] = ARG_PTR(k, s.type,
+		p[i] = ARG_PTR(k, s->type,
 			       ((const char *[]){ "out", "x", "y", "z" })[i],
 			       0);
 	for (int i = 0; i < op[o].numbers; i++)
@@ -130,7 +124,6 @@ struct ssa_func *kernel_elementwise(const struct kernel_entry *entry,
 				((const char *[]){ "a", "b" })[i]);
 	struct val n = ARG(k, DSL_U32, "n");
 	PARTS(k, n, at, one(o, p, number, &at));
-	return dsl_finish(k, e);
 }
 
 /* silu'(x) = s (1 + x (1 - s)) with s = sigmoid(x). */
@@ -149,40 +142,24 @@ static void swiglu_gradients(struct val dx, struct val dy, struct val xs,
  * Arguments: dx, dy, x, y, g, n: the gradients of silu(x) y by x and by y, for
  * the gradient g of the result.
  */
-struct ssa_func *kernel_swiglu_back(const struct kernel_entry *entry,
-				    const struct kernel_shape *shape,
-				    struct err *e)
+BUILDER(swiglu_back)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val dx = ARG_PTR(k, s.type, "dx", 0);
-	struct val dy = ARG_PTR(k, s.type, "dy", 0);
-	struct val x = ARG_PTR(k, s.type, "x", 0);
-	struct val y = ARG_PTR(k, s.type, "y", 0);
-	struct val g = ARG_PTR(k, s.type, "g", 0);
+	struct val dx = ARG_PTR(k, s->type, "dx", 0);
+	struct val dy = ARG_PTR(k, s->type, "dy", 0);
+	struct val x = ARG_PTR(k, s->type, "x", 0);
+	struct val y = ARG_PTR(k, s->type, "y", 0);
+	struct val g = ARG_PTR(k, s->type, "g", 0);
 	struct val n = ARG(k, DSL_U32, "n");
 	PARTS(k, n, at, swiglu_gradients(dx, dy, x, y, g, &at));
-	return dsl_finish(k, e);
 }
 
 /* Arguments: out (shape.to), x (shape.type), n. */
-struct ssa_func *kernel_convert(const struct kernel_entry *entry,
-				const struct kernel_shape *shape,
-				struct err *e)
+BUILDER(convert)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val out = ARG_PTR(k, s.to, "out", 0);
-	struct val x = ARG_PTR(k, s.type, "x", 0);
+	struct val out = ARG_PTR(k, s->to, "out", 0);
+	struct val x = ARG_PTR(k, s->type, "x", 0);
 	struct val n = ARG(k, DSL_U32, "n");
 	PARTS(k, n, at, put(out, &at, take(x, &at)));
-	return dsl_finish(k, e);
 }
 
 /* What a step of AdamW works with: arrays, and numbers of the step. */
@@ -209,17 +186,11 @@ static void adamw_step(const struct adamw *a, const struct part *at)
  * eps, decay, c1, c2 (f32: 1 - beta1^t and 1 - beta2^t), n.
  * Decoupled weight decay: p -= rate (m / c1 / (sqrt(v / c2) + eps) + decay p).
  */
-struct ssa_func *kernel_adamw(const struct kernel_entry *entry,
-			      const struct kernel_shape *shape, struct err *e)
+BUILDER(adamw)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
 	struct adamw a = {
-		.p = ARG_PTR(k, s.type, "p", 0),
-		.g = ARG_PTR(k, s.type, "g", 0),
+		.p = ARG_PTR(k, s->type, "p", 0),
+		.g = ARG_PTR(k, s->type, "g", 0),
 		.m = ARG_PTR(k, DSL_F32, "m", 0),
 		.v = ARG_PTR(k, DSL_F32, "v", 0),
 		.rate = ARG(k, DSL_F32, "rate"),
@@ -232,5 +203,4 @@ struct ssa_func *kernel_adamw(const struct kernel_entry *entry,
 	};
 	struct val n = ARG(k, DSL_U32, "n");
 	PARTS(k, n, at, adamw_step(&a, &at));
-	return dsl_finish(k, e);
 }

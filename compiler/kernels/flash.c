@@ -429,21 +429,15 @@ static void run(struct flash *f, const struct attn_task *t)
  * f32 neither.  One of i8 is as one of f16, to which elements are rounded: from
  * 65520 on they are infinite.
  */
-struct ssa_func *kernel_attention(const struct kernel_entry *entry,
-				  const struct kernel_shape *shape,
-				  struct err *e)
+BUILDER(attention)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
 	struct attn_task t;
 	struct flash f;
 
-	if (!k)
-		return NULL;
-	t.out = ARG_PTR(k, s.type, "out", DSL_NOALIAS);
-	t.q = ARG_PTR(k, s.type, "q", DSL_READONLY);
-	struct val kc = ARG_PTR(k, s.cache, "kc", DSL_READONLY);
-	struct val vc = ARG_PTR(k, s.cache, "vc", DSL_READONLY);
+	t.out = ARG_PTR(k, s->type, "out", DSL_NOALIAS);
+	t.q = ARG_PTR(k, s->type, "q", DSL_READONLY);
+	struct val kc = ARG_PTR(k, s->cache, "kc", DSL_READONLY);
+	struct val vc = ARG_PTR(k, s->cache, "vc", DSL_READONLY);
 	struct val first = ARG_PTR(k, DSL_I32, "first", DSL_READONLY);
 	struct val length = ARG_PTR(k, DSL_I32, "length", DSL_READONLY);
 	struct val slots = ARG_PTR(k, DSL_I32, "slot", DSL_READONLY);
@@ -458,20 +452,19 @@ struct ssa_func *kernel_attention(const struct kernel_entry *entry,
 	t.begin = LOAD(first, b);
 	t.n = SUB(LOAD(first, ADD(b, 1)), t.begin);
 	t.length = LOAD(length, b);
-	t.first = MUL(GROUP_ID(k, 0), (int)s.group / 2);
+	t.first = MUL(GROUP_ID(k, 0), (int)s->group / 2);
 	IF (k, LT(t.first, t.n)) {
 		struct val kv = group_div(t.h, group_div(t.heads,
 							kv_heads));
 		struct val slot = LOAD(slots, b);
 
-		t.kc = cached_head(&c, kc, slot, kv, s.head);
-		t.vc = cached_head(&c, vc, slot, kv, s.head);
-		if (s.cache == DSL_F32) {
-			attn_plain(k, &s, &t);
+		t.kc = cached_head(&c, kc, slot, kv, s->head);
+		t.vc = cached_head(&c, vc, slot, kv, s->head);
+		if (s->cache == DSL_F32) {
+			attn_plain(k, s, &t);
 		} else {
-			flash_begin(&f, k, &s);
+			flash_begin(&f, k, s);
 			run(&f, &t);
 		}
 	}
-	return dsl_finish(k, e);
 }

@@ -36,26 +36,20 @@ static void columns(struct dsl *k, struct var sum, struct val w, struct val x,
  * Arguments: y [rows] (f32), w [rows][n], x [n] (f32), rows, n (i32).
  * shape.wide: n is a multiple of 8.
  */
-struct ssa_func *kernel_gemv(const struct kernel_entry *entry,
-			     const struct kernel_shape *shape, struct err *e)
+BUILDER(gemv)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
 	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
-	struct val wp = ARG_PTR(k, s.type, "w", DSL_READONLY);
+	struct val wp = ARG_PTR(k, s->type, "w", DSL_READONLY);
 	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
 	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
-	struct val row = wave_row(k, &s);
+	struct val row = wave_row(k, s);
 	struct val whole = AND(n, -PER_LANE);
 
 	IF(k, LT(row, rows)) {
 		struct val w = row_of(wp, row, n);
 		struct var sum = VAR(k, DSL_F32, 0);
 
-		if (s.wide) {
+		if (s->wide) {
 			columns(k, sum, ALIGNED(w, 16), ALIGNED(x, 16), n,
 				2 * PER_LANE);
 		} else {
@@ -66,28 +60,20 @@ struct ssa_func *kernel_gemv(const struct kernel_entry *entry,
 		}
 		row_store(k, y, row, sum);
 	}
-	return dsl_finish(k, e);
 }
 
 /*
  * Arguments: y [rows] (f32), w [rows][n] (i8), scale [rows][n / 32] (f16),
  * x [n] (f32), rows, n (i32, a multiple of 32).
  */
-struct ssa_func *kernel_gemv_int8(const struct kernel_entry *entry,
-				  const struct kernel_shape *shape,
-				  struct err *e)
+BUILDER(gemv_int8)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
 	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
 	struct val wp = ARG_PTR(k, DSL_I8, "w", DSL_READONLY);
 	struct val sp = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
 	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
 	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
-	struct val row = wave_row(k, &s);
+	struct val row = wave_row(k, s);
 
 	wp = ALIGNED(wp, PER_LANE);
 	x = ALIGNED(x, 4 * PER_LANE);
@@ -106,28 +92,20 @@ struct ssa_func *kernel_gemv_int8(const struct kernel_entry *entry,
 		}
 		row_store(k, y, row, sum);
 	}
-	return dsl_finish(k, e);
 }
 
 /*
  * As gemv_int8, but w is u8 [rows][n / 2]: byte j of a group of 32 columns
  * holds column j in its low and column j + 16 in its high half, 8 added.
  */
-struct ssa_func *kernel_gemv_int4(const struct kernel_entry *entry,
-				  const struct kernel_shape *shape,
-				  struct err *e)
+BUILDER(gemv_int4)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
 	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
 	struct val wp = ARG_PTR(k, DSL_U8, "w", DSL_READONLY);
 	struct val sp = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
 	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
 	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
-	struct val row = wave_row(k, &s);
+	struct val row = wave_row(k, s);
 	struct val half = SHR(n, 1);
 
 	wp = ALIGNED(wp, PER_LANE);
@@ -152,5 +130,4 @@ struct ssa_func *kernel_gemv_int4(const struct kernel_entry *entry,
 		}
 		row_store(k, y, row, sum);
 	}
-	return dsl_finish(k, e);
 }

@@ -54,20 +54,13 @@ struct val head_at(struct val p, uint32_t head)
 }
 
 /* Arguments: out, x [rows][n], w [n], eps (f32), n, rows (i32). */
-struct ssa_func *kernel_qk_norm(const struct kernel_entry *entry,
-				const struct kernel_shape *shape,
-				struct err *e)
+BUILDER(qk_norm)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val out = ARG_PTR(k, s.type, "out", 0);
-	struct val in = ARG_PTR(k, s.type, "x", 0);
-	struct val w = ARG_PTR(k, s.type, "w", DSL_READONLY);
+	struct val out = ARG_PTR(k, s->type, "out", 0);
+	struct val in = ARG_PTR(k, s->type, "x", 0);
+	struct val w = ARG_PTR(k, s->type, "w", DSL_READONLY);
 	struct val eps = ARG(k, DSL_F32, "eps"), n = ARG(k, DSL_I32, "n");
-	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, &s);
+	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, s);
 
 	IF (k, LT(row, rows)) {
 		struct val x = row_of(in, row, n), y = row_of(out, row, n);
@@ -78,7 +71,6 @@ struct ssa_func *kernel_qk_norm(const struct kernel_entry *entry,
 					    load_f32(w, i)));
 		}
 	}
-	return dsl_finish(k, e);
 }
 
 /*
@@ -86,22 +78,15 @@ struct ssa_func *kernel_qk_norm(const struct kernel_entry *entry,
  * rows.  With r = 1 / rms and m = mean of x w g: dx = r (w g - x r^2 m),
  * dw = g x r.
  */
-struct ssa_func *kernel_qk_norm_back(const struct kernel_entry *entry,
-				     const struct kernel_shape *shape,
-				     struct err *e)
+BUILDER(qk_norm_back)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val dx = ARG_PTR(k, s.type, "dx", 0);
+	struct val dx = ARG_PTR(k, s->type, "dx", 0);
 	struct val dw = ARG_PTR(k, DSL_F32, "dw", 0);
-	struct val in = ARG_PTR(k, s.type, "x", 0);
-	struct val w = ARG_PTR(k, s.type, "w", DSL_READONLY);
-	struct val grad = ARG_PTR(k, s.type, "g", 0);
+	struct val in = ARG_PTR(k, s->type, "x", 0);
+	struct val w = ARG_PTR(k, s->type, "w", DSL_READONLY);
+	struct val grad = ARG_PTR(k, s->type, "g", 0);
 	struct val eps = ARG(k, DSL_F32, "eps"), n = ARG(k, DSL_I32, "n");
-	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, &s);
+	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, s);
 
 	IF (k, LT(row, rows)) {
 		struct val x = row_of(in, row, n), y = row_of(dx, row, n);
@@ -123,7 +108,6 @@ struct ssa_func *kernel_qk_norm_back(const struct kernel_entry *entry,
 			ATOMIC(SSA_RMW_FADD, dw, j, MUL(MUL(gj, xj), r));
 		}
 	}
-	return dsl_finish(k, e);
 }
 
 /* ----------------------------------------------- into the cache at once -- */
@@ -319,27 +303,20 @@ static struct val head_ptr(struct val p, const struct pairs *at)
  * kernels.h; tokens (i32), eps (f32).  A row per token and head of q, k and v:
  * tokens * (heads + 2 kv_heads).  shape.head is even.
  */
-struct ssa_func *kernel_qk_norm_rope(const struct kernel_entry *entry,
-				     const struct kernel_shape *shape,
-				     struct err *e)
+BUILDER(qk_norm_rope)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	if (s.head % 2)
+	if (s->head % 2)
 		FAIL(k, "heads of %u elements have no pairs; wanted an even "
-		     "number", s.head);
-	struct pairs p = pairs_of(k, s.head);
-	struct val out = ARG_PTR(k, s.type, "out", 0);
-	struct val kc = ARG_PTR(k, s.cache, "kc", 0);
-	struct val vc = ARG_PTR(k, s.cache, "vc", 0);
-	struct val q = ARG_PTR(k, s.type, "q", 0);
-	struct val ki = ARG_PTR(k, s.type, "k", 0);
-	struct val vi = ARG_PTR(k, s.type, "v", 0);
-	struct val qw = ARG_PTR(k, s.type, "qw", DSL_READONLY);
-	struct val kw = ARG_PTR(k, s.type, "kw", DSL_READONLY);
+		     "number", s->head);
+	struct pairs p = pairs_of(k, s->head);
+	struct val out = ARG_PTR(k, s->type, "out", 0);
+	struct val kc = ARG_PTR(k, s->cache, "kc", 0);
+	struct val vc = ARG_PTR(k, s->cache, "vc", 0);
+	struct val q = ARG_PTR(k, s->type, "q", 0);
+	struct val ki = ARG_PTR(k, s->type, "k", 0);
+	struct val vi = ARG_PTR(k, s->type, "v", 0);
+	struct val qw = ARG_PTR(k, s->type, "qw", DSL_READONLY);
+	struct val kw = ARG_PTR(k, s->type, "kw", DSL_READONLY);
 	struct val cosine = ARG_PTR(k, DSL_F32, "cos", DSL_READONLY);
 	struct val sine = ARG_PTR(k, DSL_F32, "sin", DSL_READONLY);
 	struct val position = ARG_PTR(k, DSL_I32, "position", DSL_READONLY);
@@ -350,7 +327,7 @@ struct ssa_func *kernel_qk_norm_rope(const struct kernel_entry *entry,
 	struct val kv_ld = ARG(k, DSL_I32, "kv_ld");
 	struct cache_at c = cache_args(k);
 	struct val tokens = ARG(k, DSL_I32, "tokens");
-	struct val eps = ARG(k, DSL_F32, "eps"), row = wave_row(k, &s);
+	struct val eps = ARG(k, DSL_F32, "eps"), row = wave_row(k, s);
 	struct val each = ADD(heads, SHL(kv, 1));
 
 	IF (k, LT(row, MUL(tokens, each))) {
@@ -365,14 +342,14 @@ struct ssa_func *kernel_qk_norm_rope(const struct kernel_entry *entry,
 
 		IF (k, LT(h, heads)) {
 			norm_turn(&p, &t, head_ptr(ADVANCE(row_of(q, token,
-				q_ld), MUL(h, s.head)), &p), head_ptr(row_of(
+				q_ld), MUL(h, s->head)), &p), head_ptr(row_of(
 				out, ADD(MUL(token, heads), h),
-				CONST(k, DSL_I32, s.head)), &p));
+				CONST(k, DSL_I32, s->head)), &p));
 		}
 		ELSE (k) {
 			struct val g = SUB(h, heads);
 			struct val n = SELECT(LT(g, kv), g, SUB(g, kv));
-			struct val from = MUL(n, s.head);
+			struct val from = MUL(n, s->head);
 			struct val sequence = LOAD(slot, token);
 			t.w = head_ptr(kw, &p);
 			IF (k, LT(g, kv)) {
@@ -389,7 +366,6 @@ struct ssa_func *kernel_qk_norm_rope(const struct kernel_entry *entry,
 			}
 		}
 	}
-	return dsl_finish(k, e);
 }
 
 /*
@@ -397,43 +373,35 @@ struct ssa_func *kernel_qk_norm_rope(const struct kernel_entry *entry,
  * [tokens][kv_ld] (shape.type), position, slot [tokens] (i32), kv_heads, kv_ld,
  * row, head (i32), sequence (i64), tokens.  A row per token and head.
  */
-struct ssa_func *kernel_kv_store(const struct kernel_entry *entry,
-				 const struct kernel_shape *shape,
-				 struct err *e)
+BUILDER(kv_store)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val kc = ARG_PTR(k, s.cache, "kc", 0);
-	struct val vc = ARG_PTR(k, s.cache, "vc", 0);
-	struct val ki = ARG_PTR(k, s.type, "k", DSL_READONLY);
-	struct val vi = ARG_PTR(k, s.type, "v", DSL_READONLY);
+	struct val kc = ARG_PTR(k, s->cache, "kc", 0);
+	struct val vc = ARG_PTR(k, s->cache, "vc", 0);
+	struct val ki = ARG_PTR(k, s->type, "k", DSL_READONLY);
+	struct val vi = ARG_PTR(k, s->type, "v", DSL_READONLY);
 	struct val position = ARG_PTR(k, DSL_I32, "position", DSL_READONLY);
 	struct val slot = ARG_PTR(k, DSL_I32, "slot", DSL_READONLY);
 	struct val kv = ARG(k, DSL_I32, "kv_heads");
 	struct val kv_ld = ARG(k, DSL_I32, "kv_ld");
 	struct cache_at c = cache_args(k);
-	struct val tokens = ARG(k, DSL_I32, "tokens"), row = wave_row(k, &s);
+	struct val tokens = ARG(k, DSL_I32, "tokens"), row = wave_row(k, s);
 
 	IF (k, LT(row, MUL(tokens, kv))) {
 		struct val token = group_div(row, kv);
 		struct val h = SUB(row, MUL(token, kv));
 		struct val at = LOAD(position, token), sq = LOAD(slot, token);
-		struct val from = MUL(h, s.head);
+		struct val from = MUL(h, s->head);
 		struct val ky = cache_row(&c, kc, sq, h, at);
 		struct val vy = cache_row(&c, vc, sq, h, at);
 		struct val kx = ADVANCE(row_of(ki, token, kv_ld), from);
 		struct val vx = ADVANCE(row_of(vi, token, kv_ld), from);
-		struct val n = CONST(k, DSL_I32, s.head);
+		struct val n = CONST(k, DSL_I32, s->head);
 
 		FOR(k, i, LANE(k), n, 32) {
 			cache_put(k, ky, n, i, load_f32(kx, i));
 			cache_put(k, vy, n, i, load_f32(vx, i));
 		}
 	}
-	return dsl_finish(k, e);
 }
 
 /* As it is, if that is its type already. */
@@ -467,24 +435,17 @@ static void copy_row(struct dsl *k, const struct kernel_shape *s, struct val x,
  * sequences).  shape.wide: n is a multiple of 8.  Of a cache of I8, n is all
  * heads' kernel_cache_row().
  */
-struct ssa_func *kernel_kv_gather(const struct kernel_entry *entry,
-				  const struct kernel_shape *shape,
-				  struct err *e)
+BUILDER(kv_gather)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val out = ARG_PTR(k, s.to, "out", DSL_NOALIAS);
-	struct val pool = ARG_PTR(k, s.type, "pool", DSL_READONLY);
+	struct val out = ARG_PTR(k, s->to, "out", DSL_NOALIAS);
+	struct val pool = ARG_PTR(k, s->type, "pool", DSL_READONLY);
 	struct val table = ARG_PTR(k, DSL_I32, "table", DSL_READONLY);
 	struct val length = ARG_PTR(k, DSL_I32, "length", DSL_READONLY);
 	struct val n = ARG(k, DSL_I32, "n"), page = ARG(k, DSL_I32, "page");
 	struct val pages = ARG(k, DSL_I32, "pages");
 	struct val pool_pages = ARG(k, DSL_U32, "pool_pages");
 	struct val sequence = ARG(k, DSL_I64, "sequence");
-	struct val row = wave_row(k, &s), b = GROUP_ID(k, 1);
+	struct val row = wave_row(k, s), b = GROUP_ID(k, 1);
 
 	IF (k, LT(row, LOAD(length, b))) {
 		struct val which = group_div(row, page);
@@ -496,7 +457,7 @@ struct ssa_func *kernel_kv_gather(const struct kernel_entry *entry,
 		struct val y = row_of(ADVANCE(out, MUL(CAST(DSL_I64, b),
 						       sequence)), row, n);
 		IF (k, LT(id, pool_pages)) {
-			copy_row(k, &s, x, y, n);
+			copy_row(k, s, x, y, n);
 		}
 		ELSE (k) {
 			FOR (k, i, LANE(k), n, 32) {
@@ -504,5 +465,4 @@ struct ssa_func *kernel_kv_gather(const struct kernel_entry *entry,
 			}
 		}
 	}
-	return dsl_finish(k, e);
 }

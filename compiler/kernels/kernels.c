@@ -154,11 +154,18 @@ uint64_t kernel_groups(const struct kernel_entry *k,
 	return (n + each - 1) / each;
 }
 
-struct dsl *kernel_begin(struct dsl_at at, const struct kernel_entry *entry,
-			 const struct kernel_shape *shape,
-			 struct kernel_shape *s, struct err *e)
+struct ssa_func *kernel_build(struct dsl_at at,
+			      void (*body)(struct dsl *k,
+					   const struct kernel_entry *entry,
+					   const struct kernel_shape *s),
+			      const struct kernel_entry *entry,
+			      const struct kernel_shape *shape, struct err *e)
 {
-	*s = *shape;
-	return kernel_shape_check(entry, s, e) ?
-		       dsl_new(at, entry->name, s->group, 1, 1) : NULL;
+	struct kernel_shape s = *shape;
+
+	if (!kernel_shape_check(entry, &s, e))
+		return NULL;
+	struct dsl *k = dsl_new(at, entry->name, s.group, 1, 1);
+	body(k, entry, &s);
+	return dsl_finish(k, e);
 }

@@ -8,24 +8,19 @@
  * position [tokens] (i32), heads, n, rows = tokens * heads (i32), turn (f32):
  * 1 turns forward, -1 back, which is the gradient.  out may be x.
  */
-struct ssa_func *kernel_rope(const struct kernel_entry *entry,
-			     const struct kernel_shape *shape, struct err *e)
+BUILDER(rope)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
 	bool pairs = strcmp(entry->name, "rope_pairs") == 0;
 
-	if (!k)
-		return NULL;
-	struct val out = ARG_PTR(k, s.type, "out", 0);
-	struct val in = ARG_PTR(k, s.type, "x", 0);
+	struct val out = ARG_PTR(k, s->type, "out", 0);
+	struct val in = ARG_PTR(k, s->type, "x", 0);
 	struct val cosine = ARG_PTR(k, DSL_F32, "cos", DSL_READONLY);
 	struct val sine = ARG_PTR(k, DSL_F32, "sin", DSL_READONLY);
 	struct val position = ARG_PTR(k, DSL_I32, "position", DSL_READONLY);
 	struct val heads = ARG(k, DSL_I32, "heads"), n = ARG(k, DSL_I32, "n");
 	struct val rows = ARG(k, DSL_I32, "rows");
 	struct val turn = ARG(k, DSL_F32, "turn");
-	struct val row = wave_row(k, &s);
+	struct val row = wave_row(k, s);
 
 	IF(k, LT(row, rows)) {
 		struct val half = SHR(n, 1);
@@ -44,5 +39,4 @@ struct ssa_func *kernel_rope(const struct kernel_entry *entry,
 			store_f32(y, i1, FMA(b, ci, MUL(a, di)));
 		}
 	}
-	return dsl_finish(k, e);
 }

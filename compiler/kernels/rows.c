@@ -39,53 +39,37 @@ static struct total row_total(struct dsl *k, struct val x, struct val n,
 }
 
 /* Arguments: out, x [rows][n], n (i32). */
-struct ssa_func *kernel_softmax(const struct kernel_entry *entry,
-				const struct kernel_shape *shape,
-				struct err *e)
+BUILDER(softmax)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val out = ARG_PTR(k, s.type, "out", 0);
-	struct val in = ARG_PTR(k, s.type, "x", 0);
+	struct val out = ARG_PTR(k, s->type, "out", 0);
+	struct val in = ARG_PTR(k, s->type, "x", 0);
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
 	struct val x = row_of(in, row, n), y = row_of(out, row, n);
-	struct total t = row_total(k, x, n, s.group);
+	struct total t = row_total(k, x, n, s->group);
 	struct val log_sum = is(entry, "log_softmax") ? LOG(t.sum) : t.sum;
 
-	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+	FOR(k, i, LOCAL_ID(k, 0), n, s->group) {
 		struct val d = SUB(load_f32(x, i), t.max);
 
 		store_f32(y, i, is(entry, "log_softmax") ?
 				SUB(d, log_sum) : DIV(EXP(d), t.sum));
 	}
-	return dsl_finish(k, e);
 }
 
 /* Arguments: out, x [rows][n], w [n], eps (f32), n (i32). */
-struct ssa_func *kernel_rms_norm(const struct kernel_entry *entry,
-				 const struct kernel_shape *shape,
-				 struct err *e)
+BUILDER(rms_norm)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val out = ARG_PTR(k, s.type, "out", 0);
-	struct val in = ARG_PTR(k, s.type, "x", 0);
-	struct val w = ARG_PTR(k, s.type, "w", DSL_READONLY);
+	struct val out = ARG_PTR(k, s->type, "out", 0);
+	struct val in = ARG_PTR(k, s->type, "x", 0);
+	struct val w = ARG_PTR(k, s->type, "w", DSL_READONLY);
 	struct val eps = ARG(k, DSL_F32, "eps");
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
 	struct val x = row_of(in, row, n), y = row_of(out, row, n);
-	struct val r = rms_scale(k, x, n, eps, s.group);
+	struct val r = rms_scale(k, x, n, eps, s->group);
 
-	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+	FOR(k, i, LOCAL_ID(k, 0), n, s->group) {
 		store_f32(y, i, MUL(MUL(load_f32(x, i), r), load_f32(w, i)));
 	}
-	return dsl_finish(k, e);
 }
 
 /*
@@ -93,16 +77,9 @@ struct ssa_func *kernel_rms_norm(const struct kernel_entry *entry,
  * [picked] (i32: which row), eps (f32), n (i32: a multiple of 4).  Rows begin
  * at multiples of 16 bytes.
  */
-struct ssa_func *kernel_rms_norm_rows(const struct kernel_entry *entry,
-				      const struct kernel_shape *shape,
-				      struct err *e)
+BUILDER(rms_norm_rows)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val out = ALIGNED(ARG_PTR(k, s.to, "out", DSL_NOALIAS), 8);
+	struct val out = ALIGNED(ARG_PTR(k, s->to, "out", DSL_NOALIAS), 8);
 	struct val in = ALIGNED(ARG_PTR(k, DSL_F32, "x", DSL_READONLY), 16);
 	struct val w = ALIGNED(ARG_PTR(k, DSL_F32, "w", DSL_READONLY), 16);
 	struct val pick = ARG_PTR(k, DSL_I32, "pick", DSL_READONLY);
@@ -112,7 +89,7 @@ struct ssa_func *kernel_rms_norm_rows(const struct kernel_entry *entry,
 	struct val first = MUL(LOCAL_ID(k, 0), 4);
 	struct var sum = VAR(k, DSL_F32, 0);
 
-	FOR(k, i, first, n, 4 * s.group) {
+	FOR(k, i, first, n, 4 * s->group) {
 		struct val v = LOADV(x, i, 4);
 
 		for (uint32_t j = 0; j < 4; j++)
@@ -120,118 +97,87 @@ struct ssa_func *kernel_rms_norm_rows(const struct kernel_entry *entry,
 	}
 	struct val r = RSQRT(ADD(DIV(GROUP_SUM(GET(sum)), CAST(DSL_F32, n)),
 				 eps));
-	FOR(k, i, first, n, 4 * s.group) {
-		STORE(y, i, CAST(s.to, MUL(MUL(LOADV(x, i, 4), r),
+	FOR(k, i, first, n, 4 * s->group) {
+		STORE(y, i, CAST(s->to, MUL(MUL(LOADV(x, i, 4), r),
 					   LOADV(w, i, 4))));
 	}
-	return dsl_finish(k, e);
 }
 
 /*
  * Arguments: dx [rows][n], dw [n] (f32, added to), x, w, g [rows][n], eps, n.
  * With r = 1 / rms and m = mean of x w g: dx = r (w g - x r^2 m), dw = g x r.
  */
-struct ssa_func *kernel_rms_norm_back(const struct kernel_entry *entry,
-				      const struct kernel_shape *shape,
-				      struct err *e)
+BUILDER(rms_norm_back)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val dx = ARG_PTR(k, s.type, "dx", 0);
+	struct val dx = ARG_PTR(k, s->type, "dx", 0);
 	struct val dw = ARG_PTR(k, DSL_F32, "dw", 0);
-	struct val in = ARG_PTR(k, s.type, "x", 0);
-	struct val w = ARG_PTR(k, s.type, "w", DSL_READONLY);
-	struct val grad = ARG_PTR(k, s.type, "g", 0);
+	struct val in = ARG_PTR(k, s->type, "x", 0);
+	struct val w = ARG_PTR(k, s->type, "w", DSL_READONLY);
+	struct val grad = ARG_PTR(k, s->type, "g", 0);
 	struct val eps = ARG(k, DSL_F32, "eps");
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
 	struct val x = row_of(in, row, n), g = row_of(grad, row, n);
 	struct val y = row_of(dx, row, n);
-	struct val r = rms_scale(k, x, n, eps, s.group);
+	struct val r = rms_scale(k, x, n, eps, s->group);
 	struct var dot = VAR(k, DSL_F32, 0);
 
-	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+	FOR(k, i, LOCAL_ID(k, 0), n, s->group) {
 		SET(dot, FMA(MUL(load_f32(x, i), load_f32(w, i)),
 			     load_f32(g, i), dot));
 	}
 	struct val mean = DIV(GROUP_SUM(GET(dot)), CAST(DSL_F32, n));
 	struct val back = MUL(MUL(r, r), mean);
-	FOR(k, j, LOCAL_ID(k, 0), n, s.group) {
+	FOR(k, j, LOCAL_ID(k, 0), n, s->group) {
 		struct val xj = load_f32(x, j), gj = load_f32(g, j);
 
 		store_f32(y, j, MUL(r, SUB(MUL(load_f32(w, j), gj),
 					   MUL(xj, back))));
 		ATOMIC(SSA_RMW_FADD, dw, j, MUL(MUL(gj, xj), r));
 	}
-	return dsl_finish(k, e);
 }
 
 /* Arguments: loss [rows] (f32), x [rows][n], target [rows] (i32), n. */
-struct ssa_func *kernel_cross_entropy(const struct kernel_entry *entry,
-				      const struct kernel_shape *shape,
-				      struct err *e)
+BUILDER(cross_entropy)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
 	struct val loss = ARG_PTR(k, DSL_F32, "loss", 0);
-	struct val in = ARG_PTR(k, s.type, "x", DSL_READONLY);
+	struct val in = ARG_PTR(k, s->type, "x", DSL_READONLY);
 	struct val target = ARG_PTR(k, DSL_I32, "target", DSL_READONLY);
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
 	struct val x = row_of(in, row, n);
-	struct total t = row_total(k, x, n, s.group);
+	struct total t = row_total(k, x, n, s->group);
 
 	IF(k, EQ(LOCAL_ID(k, 0), 0)) {
 		struct val hit = load_f32(x, LOAD(target, row));
 
 		STORE(loss, row, ADD(LOG(t.sum), SUB(t.max, hit)));
 	}
-	return dsl_finish(k, e);
 }
 
 /* Arguments: dx [rows][n], x, target, a (f32), n: a (softmax - 1 at target). */
-struct ssa_func *kernel_cross_entropy_back(const struct kernel_entry *entry,
-					   const struct kernel_shape *shape,
-					   struct err *e)
+BUILDER(cross_entropy_back)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	struct val dx = ARG_PTR(k, s.type, "dx", 0);
-	struct val in = ARG_PTR(k, s.type, "x", 0);
+	struct val dx = ARG_PTR(k, s->type, "dx", 0);
+	struct val in = ARG_PTR(k, s->type, "x", 0);
 	struct val target = ARG_PTR(k, DSL_I32, "target", DSL_READONLY);
 	struct val a = ARG(k, DSL_F32, "a"), n = ARG(k, DSL_I32, "n");
 	struct val row = GROUP_ID(k, 0), hit = LOAD(target, row);
 	struct val x = row_of(in, row, n), y = row_of(dx, row, n);
-	struct total t = row_total(k, x, n, s.group);
+	struct total t = row_total(k, x, n, s->group);
 
-	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+	FOR(k, i, LOCAL_ID(k, 0), n, s->group) {
 		struct val p = DIV(EXP(SUB(load_f32(x, i), t.max)), t.sum);
 
 		store_f32(y, i, MUL(a, SELECT(EQ(i, hit), SUB(p, 1.0), p)));
 	}
-	return dsl_finish(k, e);
 }
 
 /* Arguments: out [rows] (f32), x [rows][n], n.  max and min: NaN is ignored. */
-struct ssa_func *kernel_row_reduce(const struct kernel_entry *entry,
-				   const struct kernel_shape *shape,
-				   struct err *e)
+BUILDER(row_reduce)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
 	bool sum = is(entry, "row_sum"), max = is(entry, "row_max");
 
-	if (!k)
-		return NULL;
 	struct val out = ARG_PTR(k, DSL_F32, "out", 0);
-	struct val in = ARG_PTR(k, s.type, "x", DSL_READONLY);
+	struct val in = ARG_PTR(k, s->type, "x", DSL_READONLY);
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
 	struct val x = row_of(in, row, n);
 	struct var v = VAR(k, DSL_F32,
@@ -239,7 +185,7 @@ struct ssa_func *kernel_row_reduce(const struct kernel_entry *entry,
 			   max ? -1.0 / 0.0 :
 				 1.0 / 0.0);
 
-	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+	FOR(k, i, LOCAL_ID(k, 0), n, s->group) {
 		struct val xi = load_f32(x, i);
 
 		SET(v, sum ? ADD(v, xi) : max ? MAX(v, xi) : MIN(v, xi));
@@ -249,26 +195,19 @@ struct ssa_func *kernel_row_reduce(const struct kernel_entry *entry,
 	IF(k, EQ(LOCAL_ID(k, 0), 0)) {
 		STORE(out, row, all);
 	}
-	return dsl_finish(k, e);
 }
 
 /* Arguments: out [rows] (i32), x [rows][n], n >= 1.  NaN is no largest. */
-struct ssa_func *kernel_argmax(const struct kernel_entry *entry,
-			       const struct kernel_shape *shape, struct err *e)
+BUILDER(argmax)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
 	struct val out = ARG_PTR(k, DSL_I32, "out", 0);
-	struct val in = ARG_PTR(k, s.type, "x", DSL_READONLY);
+	struct val in = ARG_PTR(k, s->type, "x", DSL_READONLY);
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
 	struct val x = row_of(in, row, n);
 	struct var best = VAR(k, DSL_F32, -1.0 / 0.0);
 	struct var at = VAR(k, DSL_I32, INT32_MAX);
 
-	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+	FOR(k, i, LOCAL_ID(k, 0), n, s->group) {
 		struct val v = load_f32(x, i);
 		struct val better = GT(v, best);
 
@@ -282,5 +221,4 @@ struct ssa_func *kernel_argmax(const struct kernel_entry *entry,
 	IF(k, EQ(LOCAL_ID(k, 0), 0)) {
 		STORE(out, row, SELECT(EQ(first, INT32_MAX), 0, first));
 	}
-	return dsl_finish(k, e);
 }

@@ -248,7 +248,6 @@ static void rows_store(struct dsl *k, struct val y, struct val first,
 
 /* What the products of rows have in common. */
 struct job {
-	struct dsl *k;
 	struct val y[TOKENS], rows, first; /* the wave's; not cut */
 	struct stream w;
 	struct input in;
@@ -263,51 +262,41 @@ static struct val token_of(struct dsl *k, uint32_t tokens, uint32_t t)
 
 /*
  * Arguments y, w, scale, x[, gain, eps][, pick], rows, n, and the `each` rows
- * of this wave, none beyond the last.  NULL: *e says why.
+ * of this wave, none beyond the last.
  */
-static struct dsl *job_begin(struct job *j, const struct kernel_entry *entry,
-			     const struct kernel_shape *shape, bool norm,
-			     bool picks, uint32_t each, struct err *e)
+static void job_begin(struct job *j, struct dsl *k,
+		      const struct kernel_shape *s, bool norm, bool picks,
+		      uint32_t each)
 {
-	struct kernel_shape s;
-	struct dsl *k = j->k = BEGIN(entry, shape, &s, e);
 	struct val pick = { 0 }, at[TOKENS];
-
-	if (!k)
-		return NULL;
 	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
-	j->w = stream_args(k, s.weights);
-	j->in = input_args(k, norm, s.tokens);
+	j->w = stream_args(k, s->weights);
+	j->in = input_args(k, norm, s->tokens);
 	if (picks)
 		pick = ARG_PTR(k, DSL_I32, "pick", DSL_READONLY);
 	j->rows = ARG(k, DSL_I32, "rows");
 	j->w.n = ARG(k, DSL_I32, "n");
-	j->first = MUL(wave_row(k, &s), each);
+	j->first = MUL(wave_row(k, s), each);
 	for (uint32_t i = 0; i < each; i++)
 		j->r[i] = MIN(ADD(j->first, i), SUB(j->rows, 1));
-	for (uint32_t t = 0; t < s.tokens; t++) {
-		at[t] = token_of(k, s.tokens, t);
+	for (uint32_t t = 0; t < s->tokens; t++) {
+		at[t] = token_of(k, s->tokens, t);
 		j->y[t] = row_of(y, at[t], j->rows);
 		if (picks)
 			at[t] = LOAD(pick, at[t]);
 	}
 	input_tokens(&j->in, at, j->w.n);
-	return k;
 }
 
 /*
  * Arguments: y [tokens][rows] (f32, added to), w, scale, x [tokens][n], rows, n
  * (i32).
  */
-struct ssa_func *kernel_stream_add(const struct kernel_entry *entry,
-				   const struct kernel_shape *shape,
-				   struct err *e)
+BUILDER(stream_add)
 {
 	struct job j;
-	struct dsl *k = job_begin(&j, entry, shape, false, false, ROWS, e);
 
-	if (!k)
-		return NULL;
+	job_begin(&j, k, s, false, false, ROWS);
 	IF(k, LT(j.first, j.rows)) {
 		stream_rows(k, &j.w, &j.in, j.r, j.out);
 		for (uint32_t t = 0; t < j.in.tokens; t++) {
@@ -317,44 +306,34 @@ struct ssa_func *kernel_stream_add(const struct kernel_entry *entry,
 			rows_store(k, j.y[t], j.first, j.rows, j.out[t], ROWS);
 		}
 	}
-	return dsl_finish(k, e);
 }
 
 /*
  * Arguments: y [picked][rows] (f32), w, scale, x [tokens][n], gain [n], eps,
  * pick [picked] (i32: which token), rows, n (i32).  y = W norm(x).
  */
-struct ssa_func *kernel_stream_norm(const struct kernel_entry *entry,
-				    const struct kernel_shape *shape,
-				    struct err *e)
+BUILDER(stream_norm)
 {
 	struct job j;
-	struct dsl *k = job_begin(&j, entry, shape, true, true, ROWS, e);
 
-	if (!k)
-		return NULL;
+	job_begin(&j, k, s, true, true, ROWS);
 	IF(k, LT(j.first, j.rows)) {
 		stream_rows(k, &j.w, &j.in, j.r, j.out);
 		for (uint32_t t = 0; t < j.in.tokens; t++)
 			rows_store(k, j.y[t], j.first, j.rows, j.out[t], ROWS);
 	}
-	return dsl_finish(k, e);
 }
 
 /*
  * Arguments: y [tokens][rows] (f32), w [2 rows][n] (gate, then up), scale,
  * x [tokens][n], gain [n], eps, rows, n (i32).  y = silu(gate) up of norm(x).
  */
-struct ssa_func *kernel_stream_swiglu(const struct kernel_entry *entry,
-				      const struct kernel_shape *shape,
-				      struct err *e)
+BUILDER(stream_swiglu)
 {
 	enum { PAIRS = ROWS / 2 };
 	struct job j;
-	struct dsl *k = job_begin(&j, entry, shape, true, false, PAIRS, e);
 
-	if (!k)
-		return NULL;
+	job_begin(&j, k, s, true, false, PAIRS);
 	for (uint32_t i = 0; i < PAIRS; i++)
 		j.r[PAIRS + i] = ADD(j.r[i], j.rows);
 	IF(k, LT(j.first, j.rows)) {
@@ -367,7 +346,6 @@ struct ssa_func *kernel_stream_swiglu(const struct kernel_entry *entry,
 			rows_store(k, j.y[t], j.first, j.rows, out, PAIRS);
 		}
 	}
-	return dsl_finish(k, e);
 }
 
 /* One head of each token, in LDS, before its norm and turn. */
@@ -453,22 +431,16 @@ static void head_finish(struct dsl *k, const struct turn *a,
  * keys and values go into the cache.  d is even and at most KERNEL_MAX_HEAD
  * and the group.
  */
-struct ssa_func *kernel_stream_heads(const struct kernel_entry *entry,
-				     const struct kernel_shape *shape,
-				     struct err *e)
+BUILDER(stream_heads)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
 	struct val at[TOKENS];
 	struct turn a;
 
-	if (!k)
-		return NULL;
 	a.q = ARG_PTR(k, DSL_F32, "q", DSL_NOALIAS);
-	a.kc = ARG_PTR(k, s.cache, "kc", DSL_NOALIAS);
-	a.vc = ARG_PTR(k, s.cache, "vc", DSL_NOALIAS);
-	struct stream w = stream_args(k, s.weights);
-	struct input in = input_args(k, true, s.tokens);
+	a.kc = ARG_PTR(k, s->cache, "kc", DSL_NOALIAS);
+	a.vc = ARG_PTR(k, s->cache, "vc", DSL_NOALIAS);
+	struct stream w = stream_args(k, s->weights);
+	struct input in = input_args(k, true, s->tokens);
 	a.q_gain = ARG_PTR(k, DSL_F32, "q_gain", DSL_READONLY);
 	a.k_gain = ARG_PTR(k, DSL_F32, "k_gain", DSL_READONLY);
 	a.cosine = ARG_PTR(k, DSL_F32, "cos", DSL_READONLY);
@@ -481,32 +453,24 @@ struct ssa_func *kernel_stream_heads(const struct kernel_entry *entry,
 	w.n = ARG(k, DSL_I32, "n");
 	a.cache = cache_args(k);
 	a.head = GROUP_ID(k, 0);
-	for (uint32_t t = 0; t < s.tokens; t++)
-		at[t] = token_of(k, s.tokens, t);
+	for (uint32_t t = 0; t < s->tokens; t++)
+		at[t] = token_of(k, s->tokens, t);
 	input_tokens(&in, at, w.n);
-	struct val lds = head_product(k, &w, &in, a.head, a.d, s.group);
+	struct val lds = head_product(k, &w, &in, a.head, a.d, s->group);
 
-	for (uint32_t t = 0; t < s.tokens; t++)
+	for (uint32_t t = 0; t < s->tokens; t++)
 		head_finish(k, &a, &in, ADVANCE(lds, t * KERNEL_MAX_HEAD),
 			    at[t]);
-	return dsl_finish(k, e);
 }
 
 /*
  * Arguments: x [tokens][n] (f32), w [rows][n], scale, id [tokens] (i32), rows,
  * n (i32): row id of the matrix, as f32.  An id that is not there gives zeros.
  */
-struct ssa_func *kernel_stream_embed(const struct kernel_entry *entry,
-				     const struct kernel_shape *shape,
-				     struct err *e)
+BUILDER(stream_embed)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
 	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_NOALIAS);
-	struct stream w = stream_args(k, s.weights);
+	struct stream w = stream_args(k, s->weights);
 	struct val id = ARG_PTR(k, DSL_I32, "id", DSL_READONLY);
 	struct val rows = ARG(k, DSL_U32, "rows"), n = ARG(k, DSL_I32, "n");
 	struct val token = GROUP_ID(k, 0), which = LOAD(id, token);
@@ -515,7 +479,7 @@ struct ssa_func *kernel_stream_embed(const struct kernel_entry *entry,
 	w.n = n;
 	w = stream_row(&w, SELECT(there, which, 0));
 	x = row_of(x, token, n);
-	FOR(k, i, LOCAL_ID(k, 0), n, s.group) {
+	FOR(k, i, LOCAL_ID(k, 0), n, s->group) {
 		struct val v;
 
 		if (w.type == DSL_U8) {
@@ -534,5 +498,4 @@ struct ssa_func *kernel_stream_embed(const struct kernel_entry *entry,
 			v = MUL(v, CAST(DSL_F32, LOAD(w.scale, SHR(i, 5))));
 		STORE(x, i, SELECT(there, v, CONST(k, DSL_F32, 0)));
 	}
-	return dsl_finish(k, e);
 }

@@ -131,19 +131,13 @@ static void collect(struct topk *t, struct val last, struct val place)
  * one of the lower place first; NaN counts as the smallest.  Behind the n-th
  * the value is -infinity and the place -1.
  */
-struct ssa_func *kernel_topk(const struct kernel_entry *entry,
-			     const struct kernel_shape *shape, struct err *e)
+BUILDER(topk)
 {
-	struct kernel_shape s;
-	struct dsl *k = BEGIN(entry, shape, &s, e);
-
-	if (!k)
-		return NULL;
-	if (s.group != BINS)
-		FAIL(k, "groups of %u work-items; wanted %d", s.group, BINS);
-	struct val value = ARG_PTR(k, s.type, "value", 0);
+	if (s->group != BINS)
+		FAIL(k, "groups of %u work-items; wanted %d", s->group, BINS);
+	struct val value = ARG_PTR(k, s->type, "value", 0);
 	struct val place = ARG_PTR(k, DSL_I32, "place", 0);
-	struct val in = ARG_PTR(k, s.type, "x", DSL_READONLY);
+	struct val in = ARG_PTR(k, s->type, "x", DSL_READONLY);
 	struct val n = ARG(k, DSL_I32, "n"), many = ARG(k, DSL_I32, "k");
 	struct val row = GROUP_ID(k, 0), me = LOCAL_ID(k, 0);
 	struct topk t = { k, row_of(in, row, n), n,
@@ -177,5 +171,4 @@ struct ssa_func *kernel_topk(const struct kernel_entry *entry,
 		store_f32(v, me, CONST(k, DSL_F32, -1.0 / 0.0));
 		STORE(p, me, -1);
 	}
-	return dsl_finish(k, e);
 }
