@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "kfd/kfd.h"
@@ -60,7 +61,7 @@ struct record { /* of a store_b128 */
 struct toy {
 	uint64_t leave;	   /* workgroups that are not started */
 	uint64_t quit;	   /* return after so many steps; 0: never */
-	uint64_t out_va;
+	uint64_t out_at;   /* the buffer, as the client sees it */
 	/* What it saw. */
 	struct soft_timed_dispatch d;
 	char kernel[64];
@@ -82,15 +83,17 @@ struct toy_group {
 static void check_store(struct toy *t, const struct toy_group *g, int wave,
 			const struct soft_timed_inst *in)
 {
-	const uint64_t base = t->out_va + 16 * (64 * g->id[0] +
-						32 * (unsigned)wave);
+	const uint64_t mine = 16 * (64 * g->id[0] + 32 * (unsigned)wave);
+	const uint64_t base =
+		(t->stores ? t->out_at : in->access[0].at - mine) + mine;
 	bool good = in->n_accesses == 32 && in->access_bytes == 16 &&
 		    in->kind == (TRACE_MEMORY | TRACE_WRITE) &&
-		    in->exec == UINT32_MAX;
+		    in->exec == UINT32_MAX && base % 16 == 0;
 
 	for (uint32_t i = 0; good && i < 32; i++)
 		good = in->access[i].lane == (int)i &&
 		       in->access[i].at == base + 16 * i;
+	t->out_at = base - mine;
 	t->stores++;
 	t->bad_store += !good;
 }
@@ -212,7 +215,6 @@ static struct rig *rig_open(const struct soft_options *o)
 		diag("%s", r->e.msg);
 		exit(1);
 	}
-	r->toy.out_va = r->out->va;
 	memset(r->out->cpu, 0xee, OUT_BYTES);
 	return r;
 }
@@ -327,6 +329,37 @@ static void test_groups(void)
 	rig_close(r);
 }
 
+/* Where the client sees the buffer, and where the host has put it. */
+static uint64_t seen_at(uint64_t *host)
+{
+	struct rig *r = rig_open(NULL);
+	uint64_t at;
+
+	ok(run(r, KERNEL(r, clocks), 64, 64, NULL), "a dispatch runs (%s)",
+	   r->e.msg);
+	*host = r->out->va;
+	at = r->toy.out_at;
+	rig_close(r);
+	return at;
+}
+
+/* The room where the first device was is taken when the second one comes. */
+static void test_addresses(void)
+{
+	uint64_t host[2], at[2];
+	void *room;
+
+	at[0] = seen_at(&host[0]);
+	room = mmap((void *)(uintptr_t)host[0], OUT_BYTES, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	at[1] = seen_at(&host[1]);
+	munmap(room, OUT_BYTES);
+	ok(host[0] != host[1], "two devices' buffers lie apart on the host");
+	is_u64(at[1], at[0], "but not for the client");
+	is_u64(at[0] >> 40, 1, "who sees them behind 2^40");
+	is_u64(at[0] % 4096, 0, "in whole pages");
+}
+
 /* What the client leaves is executed all the same. */
 static void test_leaves(uint64_t leave, uint64_t quit, const char *name)
 {
@@ -426,6 +459,7 @@ int main(void)
 {
 	test_one_wave();
 	test_groups();
+	test_addresses();
 	test_leaves(16, 0, "a client that starts nothing");
 	test_leaves(9, 0, "a client that starts 7 of 16 workgroups");
 	test_leaves(0, 100, "a client that gives up after 100 steps");

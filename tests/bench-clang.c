@@ -8,9 +8,6 @@
  * results of the whole dispatch are compared with each other: a twin that
  * computes something else does not count.  Instructions are those of the
  * kernel's code (`insts`) and those that the simulated waves executed (`run`).
- * To the simulator, arguments lie one behind the other from DATA_VA on: which
- * lines of them evict each other must not depend on where the system puts
- * memory, which is worth 15 %.
  *
  * bench-clang [KERNEL...] [-v]: only these; -v also shows every instruction
  * with its issues and stalls.
@@ -28,9 +25,6 @@
 #define TARGET_SHARE 0.80
 #define TARGET_WORST 1.15
 #define PATIENCE_NS 300000000000u /* other work may keep the machine busy */
-#define PAGE 4096
-#define DATA_VA	   (UINT64_C(1) << 40) /* where the simulator sees the data, */
-#define KERNARG_VA (UINT64_C(1) << 32) /* and all else: less than a page */
 
 /* ---------------------------------------------------------- simulation ---- */
 
@@ -39,7 +33,6 @@ struct live {
 	const struct cost_model *costs;
 	struct co_kernel kernel;
 	uint64_t footprint, entry_va;
-	struct kfd_mem *mem[MAX_PARAMS]; /* of the arguments; NULL: a number */
 	struct soft_timed *dispatch;
 	struct soft_run **run; /* [groups of this WGP] NULL: ended */
 	struct soft_timed_inst inst;
@@ -78,29 +71,6 @@ static bool live_pc(struct sim_source *s, int wave, uint64_t *pc)
 	return true;
 }
 
-/* Addresses that do not depend on where the system put things. */
-static uint64_t place(const struct live *l, uint64_t at)
-{
-	uint64_t va = DATA_VA;
-
-	for (int i = 0; i < MAX_PARAMS; i++) {
-		const struct kfd_mem *m = l->mem[i];
-
-		if (m && at - m->va < m->size_bytes)
-			return va + (at - m->va);
-		if (m)
-			va += (m->size_bytes + PAGE - 1) / PAGE * PAGE;
-	}
-	return KERNARG_VA + at % PAGE;
-}
-
-static void place_all(const struct live *l, struct soft_timed_inst *in)
-{
-	if ((in->kind & TRACE_SPACE) == TRACE_MEMORY)
-		for (uint32_t i = 0; i < in->n_accesses; i++)
-			in->access[i].at = place(l, in->access[i].at);
-}
-
 static bool live_step(struct sim_source *s, int wave, uint64_t cycle,
 		      struct sim_step *out, struct err *e)
 {
@@ -109,7 +79,6 @@ static bool live_step(struct sim_source *s, int wave, uint64_t cycle,
 
 	if (!r || !soft_timed_look(l->dispatch, r, wave % l->waves, &l->inst))
 		return err_set(e, ERR_DEVICE, "wave %d cannot go on", wave);
-	place_all(l, &l->inst);
 	*out = (struct sim_step){ l->inst.exec, l->inst.kind,
 				  l->inst.access_bytes, l->inst.n_accesses,
 				  l->inst.access };
@@ -159,6 +128,7 @@ static void live_dispatch(void *ctx, struct soft_timed *t,
 
 struct machine {
 	struct live live;
+	struct kfd_mem *mem[MAX_PARAMS]; /* of the arguments; NULL: a number */
 	struct kfd_dev *dev;
 	struct kfd_queue *queue;
 };
@@ -256,7 +226,7 @@ static bool arguments(struct machine *m, const struct twin *t,
 		      enum dsl_type type, struct kfd_launch *l, uint8_t *args,
 		      struct err *e)
 {
-	struct kfd_mem **mem = m->live.mem;
+	struct kfd_mem **mem = m->mem;
 	size_t at = 0;
 
 	m->live.footprint = 0;
@@ -308,7 +278,7 @@ static bool dispatch(struct machine *m, const struct twin *t,
 		     enum dsl_type type, struct side *s, struct err *e)
 {
 	const struct kernel_entry *entry = kernel_find(t->kernel);
-	struct kfd_mem **mem = m->live.mem;
+	struct kfd_mem **mem = m->mem;
 	struct kfd_code *code = NULL;
 	struct kfd_launch l = { .wg = { entry->group, 1, 1 },
 				.grid = { entry->group * t->gx, t->gy, 1 } };

@@ -15,12 +15,21 @@
 #define GROUPS_MAX (1ull << 28) /* of a dispatch that a client is given */
 #define POLL_NS 100000000ull
 #define NS_PER_TICK (1000000000ull / KFD_GPU_CLOCK_HZ)
+#define BUFFERS_AT (1ull << 40) /* where the client sees them */
+#define OTHERS_AT (1ull << 32)	/* and what is in no buffer: one page */
+
+/* Where a buffer lies, and where the client sees it. */
+struct placed {
+	uint64_t va, size, at;
+};
 
 struct soft_timed {
 	struct soft_dispatch *dp;
 	struct soft_watch *sites;
 	struct soft_now now;
 	struct soft_run *resident; /* in the client's hands */
+	struct placed *placed;	   /* [n_placed] by handle */
+	size_t n_placed, latest;
 	uint64_t first_cycle, last_cycle;
 	double ticks_per_cycle;
 	uint64_t start_ts, n_steps;
@@ -116,6 +125,40 @@ static void give_back(struct soft_timed *t, struct soft_run *r,
 	pthread_mutex_unlock(&t->dp->lock);
 }
 
+/* --------------------------------------------------------- addresses ---- */
+
+static void place_buffers(struct soft_timed *t, struct soft_dev *d)
+{
+	uint64_t at = BUFFERS_AT;
+
+	pthread_mutex_lock(&d->lock);
+	t->placed = xcalloc(d->n_bo, sizeof(*t->placed));
+	for (size_t i = 1; i < d->n_bo; i++) {
+		const struct soft_bo *b = d->bo[i];
+
+		if (!b)
+			continue;
+		t->placed[t->n_placed++] =
+			(struct placed){ b->va, b->size, at };
+		at += b->size;
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+static uint64_t place(struct soft_timed *t, uint64_t va)
+{
+	for (size_t n = 0; n < t->n_placed; n++) {
+		const size_t i = (t->latest + n) % t->n_placed;
+		const struct placed *p = &t->placed[i];
+
+		if (va - p->va < p->size) {
+			t->latest = i;
+			return p->at + (va - p->va);
+		}
+	}
+	return OTHERS_AT + va % KFD_PAGE_BYTES;
+}
+
 /* ------------------------------------------------------------- steps ---- */
 
 bool soft_timed_look(struct soft_timed *t, struct soft_run *r, int wave,
@@ -129,6 +172,9 @@ bool soft_timed_look(struct soft_timed *t, struct soft_run *r, int wave,
 	soft_map_hold(t->dp->l.q->dev);
 	there = soft_watch_look(t->sites, w, out);
 	soft_map_release(t->dp->l.q->dev);
+	if (there && (out->kind & TRACE_SPACE) == TRACE_MEMORY)
+		for (uint32_t i = 0; i < out->n_accesses; i++)
+			out->access[i].at = place(t, out->access[i].at);
 	return there;
 }
 
@@ -244,6 +290,7 @@ void soft_timed_run(struct soft_dispatch *dp)
 		return;
 	soft_watch_kernel(d->sites, dp->l.packet.kernel_object, kernel);
 	info = describe(dp, kernel);
+	place_buffers(&t, d);
 	soft_timed_clock(&t, 0, SOFT_SCLK_MAX_MHZ);
 	dp->started = xcalloc(1, dp->l.total / 8 + 1);
 	dp->l.env.now = &t.now;
@@ -252,6 +299,7 @@ void soft_timed_run(struct soft_dispatch *dp)
 	d->timing.run(d->timing.ctx, &t, &info);
 	while (t.resident)
 		give_back(&t, t.resident, SOFT_TURN_MORE);
+	free(t.placed);
 	dp->l.env.now = NULL;
 	dp->patience_ns = d->o.deadline_ns;
 	if (t.n_steps || t.ended)
