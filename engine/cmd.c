@@ -19,10 +19,9 @@ static bool has(const char *dir, const char *name)
 	return there;
 }
 
-static void warn(void *ctx, const char *text)
+static void warn(void *bar, const char *text)
 {
-	(void)ctx;
-	fprintf(stderr, "t0-qwen3: warning: %s\n", text);
+	progress_warn(bar, "t0-qwen3", "%s", text);
 }
 
 bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
@@ -30,7 +29,6 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 {
 	struct qwen_load how = { .convert = c->weights != NULL,
 				 .copy = c->copy };
-	struct progress bar;
 	char spec[256];
 
 	*s = (struct qwen_session){ 0 };
@@ -46,11 +44,12 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 	s->threads = threads_new((unsigned)c->threads, e);
 	if (!s->threads)
 		return false;
-	progress_init(&bar, "loading layers", 0, c->quiet);
-	how.progress = &bar;
+	progress_init(&s->bar, "loading layers", 0, c->quiet);
+	how.progress = &s->bar;
 	how.warn = c->quiet ? NULL : warn;
+	how.ctx = &s->bar;
 	s->loaded = qwen_model_load(&s->model, c->model, &how, s->threads, e);
-	progress_fini(&bar);
+	progress_fini(&s->bar);
 	if (s->loaded && (needs_tokenizer || has(c->model, "tokenizer.json") ||
 			  has(c->model, "vocab.json")))
 		s->tok = qwen_tokenizer_load(c->model, e);
@@ -69,7 +68,7 @@ void qwen_session_close(struct qwen_session *s)
 	*s = (struct qwen_session){ 0 };
 }
 
-enum table_format qwen_cmd_format(const struct qwen_cmd *c)
+static enum table_format format(const struct qwen_cmd *c)
 {
 	return c->json ? TABLE_JSON : c->csv ? TABLE_CSV : TABLE_TEXT;
 }
@@ -81,9 +80,9 @@ bool qwen_cmd_table(const struct qwen_cmd *c, const struct table *t,
 	size_t len = 0;
 
 	if (!c->output)
-		return table_print(t, qwen_cmd_format(c), stdout, e);
+		return table_print(t, format(c), stdout, e);
 	FILE *f = open_memstream(&text, &len);
-	bool ok = f && table_print(t, qwen_cmd_format(c), f, e);
+	bool ok = f && table_print(t, format(c), f, e);
 	if (f)
 		fclose(f);
 	ok = ok && file_write_atomic(c->output, text, len, e);

@@ -47,6 +47,7 @@ struct qwen_cmd {
 
 /* A loaded model with its tokenizer; `tok` is NULL where no files are. */
 struct qwen_session {
+	struct progress bar; /* of loading; warnings that follow use it, too */
 	struct threads *threads;
 	struct qwen_model model;
 	struct qwen_tokenizer *tok;
@@ -56,7 +57,6 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 		       bool needs_tokenizer, struct err *e);
 void qwen_session_close(struct qwen_session *s);
 /* Where results go: stdout, or --output through memory. */
-enum table_format qwen_cmd_format(const struct qwen_cmd *c);
 bool qwen_cmd_table(const struct qwen_cmd *c, const struct table *t,
 		    struct err *e);
 /* The prompt of the command line as tokens. */

@@ -102,7 +102,7 @@ static bool cpu_open(struct qwen_model *m, const struct qwen_load *how,
 	if (!m->device && how->warn) {
 		snprintf(text, sizeof(text), "products are not tuned: %s",
 			 bad.msg);
-		how->warn(NULL, text);
+		how->warn(how->ctx, text);
 	}
 	return true;
 }

@@ -384,7 +384,7 @@ static bool gpu_open(struct qwen_model *m, const struct qwen_load *how,
 			       c->head_dim, KERNEL_MAX_HEAD);
 	g = m->device = xcalloc(1, sizeof(*g));
 	g->m = m;
-	jit_init(&g->jit, how->warn, NULL);
+	jit_init(&g->jit, how->warn, how->ctx);
 	g->layer = xcalloc(c->layers, sizeof(*g->layer));
 	bool good = how->driver ? kfd_open_driver(&g->dev, how->driver, -1,
 						  "chosen by its caller", e) :

@@ -73,9 +73,11 @@ struct qwen_load {
 	const struct qwen_backend *backend; /* NULL: the CPU */
 	const char *device; /* which one of the backend, or NULL */
 	/*
-	 * Or NULL: told of what is no error, as a cache that cannot be written.
+	 * Or NULL: told of what is no error, as a cache that cannot be written,
+	 * as long as the model is open.
 	 */
 	void (*warn)(void *ctx, const char *text);
+	void *ctx;
 	struct kfd_driver *driver; /* gpu: instead of it; the model's then */
 };
 /*
