@@ -95,9 +95,6 @@ struct judge {
  * one waits until there is something to check.
  */
 bool judge_open(struct judge *j, struct err *e);
-/* Is entry i right?  *answer as in res_tune_checked(), but never 0. */
-bool judge_is_right(struct judge *j, struct hunt *h, size_t i, int *answer,
-		    struct err *e);
 /* Checks the fastest until the budget's number is right, and chooses. */
 bool judge_hunt(struct judge *j, struct hunt *h, struct tune_outcome *out,
 		struct err *e);

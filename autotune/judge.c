@@ -75,9 +75,12 @@ static bool check(struct judge *j, const struct hunt *h, size_t i,
 	return res_tune_check_put(j->s->db, j->s->run, row, e);
 }
 
-/* Is entry i right?  Its code may have been checked before. */
-bool judge_is_right(struct judge *j, struct hunt *h, size_t i, int *answer,
-		    struct err *e)
+/*
+ * Is entry i right?  Its code may have been checked before.  *answer as in
+ * res_tune_checked(), but never 0.
+ */
+static bool is_right(struct judge *j, struct hunt *h, size_t i, int *answer,
+		     struct err *e)
 {
 	char op[TUNE_TEXT], class[TUNE_TEXT], object[20];
 	struct hunt_entry *x = &h->v[i];
@@ -117,7 +120,7 @@ static bool first_right(struct judge *j, struct hunt *h, size_t not,
 		*out = fastest(h, not);
 		if (*out == h->n || (j->o->stop && *j->o->stop))
 			return true;
-		if (!judge_is_right(j, h, *out, &answer, e))
+		if (!is_right(j, h, *out, &answer, e))
 			return false;
 		if (answer > 0)
 			return true;

@@ -8,11 +8,6 @@
 
 static const char *const fills[] = { "normal", "uniform", "zero", "constant" };
 
-const char *tune_fill_name(enum tune_fill f)
-{
-	return fills[f];
-}
-
 bool tune_fill_parse(const char *s, enum tune_fill *f, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fills); i++)
@@ -46,7 +41,7 @@ double tune_get(enum dsl_type t, const void *base, size_t i)
 	}
 }
 
-void tune_put(enum dsl_type t, void *base, size_t i, double v)
+static void put(enum dsl_type t, void *base, size_t i, double v)
 {
 	switch (t) {
 	case DSL_BF16:
@@ -102,7 +97,7 @@ void tune_fill(enum tune_fill f, enum dsl_type t, void *base, size_t n,
 	uint64_t state = seed;
 
 	for (size_t i = 0; i < POOL; i++)
-		tune_put(t, pool, i, draw(f, &state) * (t == DSL_I8 ? 32 : 1));
+		put(t, pool, i, draw(f, &state) * (t == DSL_I8 ? 32 : 1));
 	for (size_t i = 0; i < n;) {
 		uint64_t r = random_next(&state);
 
@@ -126,7 +121,7 @@ double tune_get_weight(enum dsl_type weights, enum dsl_type in,
 		q = (b[i / 32 * 16 + i % 16] >> i % 32 / 16 * 4 & 15) - 8;
 	else
 		q = (int8_t)b[i];
-	tune_put(in, &rounded, 0, q * s);
+	put(in, &rounded, 0, q * s);
 	return tune_get(in, &rounded, 0);
 }
 
@@ -151,6 +146,5 @@ void tune_fill_weights(enum tune_fill f, enum dsl_type weights, void *base,
 		out[i] = (uint8_t)(q << 4 | low);
 	}
 	for (size_t i = 0; i < n / GEMM_GROUP; i++)
-		tune_put(DSL_F16, scale, i, (0.5 + unit(&state)) /
-			 (small ? 3 : 32));
+		put(DSL_F16, scale, i, (0.5 + unit(&state)) / (small ? 3 : 32));
 }

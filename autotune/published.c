@@ -17,14 +17,6 @@ static const struct row {
 #include "autotune/published.def"
 };
 
-const char *published_name(enum published_system s)
-{
-	static const char *const names[] = { "rocBLAS", "Triton",
-					     "Triton 128x128x32", "T0-GPU" };
-
-	return names[s];
-}
-
 double published_tflops(enum published_system s, const struct tune_problem *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

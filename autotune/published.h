@@ -11,10 +11,8 @@ enum published_system {
 	PUBLISHED_ROCBLAS,
 	PUBLISHED_TRITON,      /* tuned by itself */
 	PUBLISHED_TRITON_TILE, /* 128x128x32 */
-	PUBLISHED_T0_GPU,
-	PUBLISHED_SYSTEMS
+	PUBLISHED_T0_GPU
 };
-const char *published_name(enum published_system s);
 
 /*
  * TFLOPS of one shape and type, whatever the layout, of loops over one product:

@@ -5,8 +5,9 @@
 #include "autotune/published.h"
 #include "autotune/report.h"
 
-double tune_peak_share(const struct tune_problem *p, double time_s,
-		       double clock_hz, const struct cost_model *m)
+/* Share of what all matrix pipes could do at this clock. */
+static double peak_share(const struct tune_problem *p, double time_s,
+			 double clock_hz, const struct cost_model *m)
 {
 	/* A SIMD: 16x16x16 products in `issue` cycles, or 32 lanes of pairs. */
 	double per_cycle = p->op.in == DSL_F32
@@ -50,8 +51,9 @@ static void found_row(struct table *t, const struct tune_report *r,
 
 	number(t, TIME, o->time_s * 1e6, 2);
 	number(t, TFLOPS, flop / o->time_s, 2);
-	number(t, PEAK, 100 * tune_peak_share(&o->problem, o->time_s,
-					      o->clock_hz, r->costs), 1);
+	number(t, PEAK,
+	       100 * peak_share(&o->problem, o->time_s, o->clock_hz, r->costs),
+	       1);
 	number(t, CALLED, flop / (o->time_s + launch), 2);
 	table_cell(t, CONFIG, "%s", o->config);
 	number(t, LO, o->lo_s * 1e6, 2);

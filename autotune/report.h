@@ -28,10 +28,4 @@ bool tune_report_space(const struct tune_report *r,
 bool tune_on_host(const struct tune_opts *o, const struct tune_problems *l,
 		  const struct tune_report *r, bool *all, struct err *e);
 
-/* ---------------------------------------------------------- report.c ---- */
-
-/* Share of what all matrix pipes could do at this clock. */
-double tune_peak_share(const struct tune_problem *p, double time_s,
-		       double clock_hz, const struct cost_model *m);
-
 #endif

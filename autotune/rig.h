@@ -15,12 +15,10 @@
  * faster than data.  Normal (mean 0, deviation 1) is what to measure with.
  */
 enum tune_fill { TUNE_NORMAL, TUNE_UNIFORM, TUNE_ZERO, TUNE_CONSTANT };
-const char *tune_fill_name(enum tune_fill f);
 bool tune_fill_parse(const char *s, enum tune_fill *f, struct err *e);
 
 /* Elements of memory as numbers, and back (to nearest even). */
 double tune_get(enum dsl_type t, const void *base, size_t i);
-void tune_put(enum dsl_type t, void *base, size_t i, double v);
 /* `n` elements from `first` on; the same seed, the same values. */
 void tune_fill(enum tune_fill f, enum dsl_type t, void *base, size_t n,
 	       uint64_t seed);

@@ -10,7 +10,7 @@ static void digest(XXH3_state_t *x, char out[20])
 		 (unsigned long long)XXH3_64bits_digest(x));
 }
 
-void tune_costs_digest(const struct cost_model *m, char out[20])
+static void costs_digest(const struct cost_model *m, char out[20])
 {
 	XXH3_state_t *x = XXH3_createState();
 
@@ -63,7 +63,7 @@ bool tune_store_open(struct tune_store *s, const struct tune_opts *o,
 				   .argv = o->argv, .seed = o->seed };
 
 	*s = (struct tune_store){ 0 };
-	tune_costs_digest(o->costs, s->costs);
+	costs_digest(o->costs, s->costs);
 	s->db = res_open(o->db, RES_WRITE, e);
 	return s->db && res_host_self(s->db, &start.host, e) &&
 	       res_build_self(s->db, &start.build, e) &&

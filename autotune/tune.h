@@ -268,7 +268,6 @@ struct tune_speed {
 };
 bool tune_store_speed(struct tune_store *s, const struct tune_speed *x,
 		      struct err *e);
-void tune_costs_digest(const struct cost_model *m, char out[20]);
 void tune_object_digest(const struct gemm_code *code, char out[20]);
 
 /* -------------------------------------------------------- select.c ---- */

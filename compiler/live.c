@@ -233,32 +233,3 @@ void live_join(struct life *a, const struct life *b)
 	free(a->r);
 	*a = l;
 }
-
-uint32_t live_pressure(struct mir_func *m, enum mir_file file)
-{
-	struct life *l;
-	int32_t *step, now = 0, most = 0;
-	uint32_t last;
-
-	mir_live(m);
-	l = live_ranges(m);
-	last = 2 * m->order[m->n_order - 1]->end + 2;
-	step = xcalloc(last + 1, sizeof(*step));
-	for (uint32_t v = 1; v < m->n_vregs; v++)
-		for (int j = 0; m->vreg[v].file == file && j < m->vreg[v].n;
-		     j++) {
-			struct life *x = &l[m->vreg[v].dword + (uint32_t)j];
-
-			for (uint32_t k = 0; k < x->n; k++) {
-				step[x->r[k].start]++;
-				step[x->r[k].end]--;
-			}
-		}
-	for (uint32_t t = 0; t < last; t++) {
-		now += step[t];
-		most = now > most ? now : most;
-	}
-	free(step);
-	live_free(l, m->n_dwords);
-	return (uint32_t)most;
-}

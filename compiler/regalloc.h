@@ -30,8 +30,6 @@ void live_free(struct life *l, uint32_t n);
 bool live_overlap(const struct life *a, const struct life *b, uint32_t except);
 /* *a becomes the union of both. */
 void live_join(struct life *a, const struct life *b);
-/* Most registers of a file that are alive at once. */
-uint32_t live_pressure(struct mir_func *m, enum mir_file file);
 
 /* ---------------------------------------------------------- coalesce.c ---- */
 

@@ -143,7 +143,6 @@ bool sel_byte(struct sel *s, const struct ssa_inst *i, struct mir_opnd *word,
 	      uint32_t *bit);
 /* i8 and i16 to 32 bits. */
 struct mir_opnd sel_ext(struct sel *s, const struct ssa_inst *i, bool sign);
-struct mir_opnd sel_mask_const(struct sel *s, bool v);
 
 /* -------------------------------------------------------- select_cmp.c ---- */
 
@@ -214,9 +213,5 @@ void sel_flow(struct sel *s);
 /* ----------------------------------------------------- select_vector.c ---- */
 
 bool sel_vector(struct sel *s, const struct ssa_inst *i);
-void sel_pack(struct sel *s, const struct ssa_inst *i);
-void sel_extract(struct sel *s, const struct ssa_inst *i);
-void sel_wmma(struct sel *s, const struct ssa_inst *i);
-void sel_dot(struct sel *s, const struct ssa_inst *i);
 
 #endif

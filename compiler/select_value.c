@@ -114,7 +114,7 @@ void sel_classify(struct sel *s)
 
 /* ----------------------------------------------------------- operands ---- */
 
-struct mir_opnd sel_mask_const(struct sel *s, bool v)
+static struct mir_opnd mask_const(struct sel *s, bool v)
 {
 	struct mir_opnd d = sel_new_mask(s);
 
@@ -136,7 +136,7 @@ static struct mir_opnd wide_const(struct sel *s, uint64_t v, bool scalar)
 static struct mir_opnd constant(struct sel *s, const struct ssa_inst *i)
 {
 	if (i->type.kind == SSA_I1)
-		return sel_mask_const(s, i->imm & 1);
+		return mask_const(s, i->imm & 1);
 	if (sel_dwords(s, i->type) == 1)
 		return mir_imm((uint32_t)i->imm);
 	/* Wider than 64 bits are only zeros. */

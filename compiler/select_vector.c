@@ -148,7 +148,7 @@ static void pack_pair(struct sel *s, struct parts *p, const struct ssa_inst *i,
 		pack_half(s, mir_part(p->to, at, 1), i->arg[k], i->arg[k + 1]);
 }
 
-void sel_pack(struct sel *s, const struct ssa_inst *i)
+static void pack(struct sel *s, const struct ssa_inst *i)
 {
 	uint32_t bits = elem_bits(i->type);
 	struct mir_opnd d = sel_def(s, i);
@@ -178,7 +178,7 @@ void sel_pack(struct sel *s, const struct ssa_inst *i)
 		pack_bytes(s, i, mir_part(d, (int)k / 4, 1), k);
 }
 
-void sel_extract(struct sel *s, const struct ssa_inst *i)
+static void extract(struct sel *s, const struct ssa_inst *i)
 {
 	uint32_t bits = elem_bits(i->arg[0]->type);
 	struct mir_opnd o = sel_get(s, i->arg[0]), d, w;
@@ -210,7 +210,7 @@ void sel_extract(struct sel *s, const struct ssa_inst *i)
 
 /* ------------------------------------------------------------ matrices ---- */
 
-void sel_wmma(struct sel *s, const struct ssa_inst *i)
+static void wmma(struct sel *s, const struct ssa_inst *i)
 {
 	static const uint16_t op[SSA_WMMAS] = {
 		[SSA_WMMA_F32_F16] = ISA_v_wmma_f32_16x16x16_f16,
@@ -235,7 +235,7 @@ void sel_wmma(struct sel *s, const struct ssa_inst *i)
 		m->tail = arena_printf(s->m->arena, " neg_lo:[%d,%d,0]", a, b);
 }
 
-void sel_dot(struct sel *s, const struct ssa_inst *i)
+static void dot(struct sel *s, const struct ssa_inst *i)
 {
 	bool bf16 = i->arg[0]->type.kind == SSA_BF16;
 	struct mir_opnd a = sel_get_v(s, i->arg[0]);
@@ -286,20 +286,20 @@ bool sel_vector(struct sel *s, const struct ssa_inst *i)
 {
 	switch (i->op) {
 	case SSA_pack:
-		sel_pack(s, i);
+		pack(s, i);
 		return true;
 	case SSA_extract:
-		sel_extract(s, i);
+		extract(s, i);
 		return true;
 	case SSA_bitcast:
 		sel_alias(s, i, sel_get(s, i->arg[0]));
 		return true;
 	case SSA_wmma:
-		sel_wmma(s, i);
+		wmma(s, i);
 		return true;
 	case SSA_dot2:
 	case SSA_dot4_s:
-		sel_dot(s, i);
+		dot(s, i);
 		return true;
 	}
 	return pair(s, i);

@@ -15,7 +15,7 @@
 
 struct options {
 	struct cc_options cc;
-	const char *out, *dump, *level_text;
+	const char *out, *dump;
 	const char *kernel, *type, *to, *cache, *weights;
 	bool level[4], assembly, stats, verify, wgp, cu, json, list, wide;
 	bool pack, cached;

@@ -13,16 +13,16 @@ const char *const ssa_kind_name[SSA_KINDS] = {
 	"void", "i1", "i8", "i16", "i32", "i64",
 	"f16", "bf16", "f32", "f64", "ptr", "lds",
 };
-const char *const ssa_pred_name[SSA_PREDS] = {
+static const char *const pred_name[SSA_PREDS] = {
 	"eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule",
 	"ugt", "uge", "foeq", "fone", "folt", "fole", "fogt", "foge",
 	"fueq", "fune", "fult", "fule", "fugt", "fuge", "ord", "uno",
 };
-const char *const ssa_rmw_name[SSA_RMWS] = {
+static const char *const rmw_name[SSA_RMWS] = {
 	"xchg", "add", "min_s", "max_s", "min_u", "max_u",
 	"and", "or", "xor", "fadd", "fmin", "fmax",
 };
-const char *const ssa_wmma_name[SSA_WMMAS] = {
+static const char *const wmma_name[SSA_WMMAS] = {
 	"f32_f16", "f32_bf16", "f16_f16", "bf16_bf16", "i32_iu8", "i32_iu4",
 };
 const char *const ssa_flag_name[SSA_FLAG_BITS] = {
@@ -36,16 +36,16 @@ const char *const *ssa_sub_names(enum ssa_op op, uint32_t *n)
 	case SSA_icmp:
 	case SSA_fcmp:
 		*n = SSA_PREDS;
-		return ssa_pred_name;
+		return pred_name;
 	case SSA_atomic:
 	case SSA_reduce:
 	case SSA_scan:
 	case SSA_group_reduce:
 		*n = SSA_RMWS;
-		return ssa_rmw_name;
+		return rmw_name;
 	case SSA_wmma:
 		*n = SSA_WMMAS;
-		return ssa_wmma_name;
+		return wmma_name;
 	default:
 		*n = 0;
 		return NULL;

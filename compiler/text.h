@@ -12,9 +12,6 @@ enum { SSA_FLAG_BITS = 10 };
 /* ------------------------------------------------------------ text.c ---- */
 
 extern const char *const ssa_kind_name[SSA_KINDS];
-extern const char *const ssa_pred_name[SSA_PREDS];
-extern const char *const ssa_rmw_name[SSA_RMWS];
-extern const char *const ssa_wmma_name[SSA_WMMAS];
 extern const char *const ssa_flag_name[SSA_FLAG_BITS];
 
 /* The names of `sub` for this operation; NULL and 0 if it has none. */

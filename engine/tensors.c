@@ -25,11 +25,6 @@ const char *qwen_dtype_name(enum qwen_dtype t)
 	return dtype[t].name;
 }
 
-size_t qwen_dtype_bytes(enum qwen_dtype t)
-{
-	return dtype[t].bytes;
-}
-
 /* ---- one file's header ---- */
 
 static bool dtype_find(const char *name, enum qwen_dtype *out)

@@ -33,7 +33,6 @@ enum qwen_dtype {
 	QWEN_DTYPES
 };
 const char *qwen_dtype_name(enum qwen_dtype t); /* "F32", as in the files */
-size_t qwen_dtype_bytes(enum qwen_dtype t);
 
 struct qwen_tensor {
 	const char *name;

@@ -108,14 +108,10 @@ int asm_name(const char *p);
 
 /* ------------------------------------------------------ asm_symbol.c ---- */
 
-const struct isa_expr_env *asm_env(struct assembler *a,
-				   struct isa_expr_env *env);
 /* An expression at *p that is a number by now. */
 bool asm_number(struct assembler *a, const char **p, int64_t *v);
 /* Any expression at *p. */
 bool asm_value(struct assembler *a, const char **p, struct isa_value *v);
-/* Replace symbols by numbers as far as they are known. */
-void asm_fold(struct assembler *a, struct isa_value *v);
 bool asm_set(struct assembler *a, const char *name, int len,
 	     const struct isa_value *v, bool again);
 bool asm_label(struct assembler *a, const char *name, int len);

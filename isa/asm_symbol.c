@@ -48,7 +48,8 @@ static bool is_place(const struct isa_symbol *s)
 	return s->where == ISA_SYM_SECTION;
 }
 
-void asm_fold(struct assembler *a, struct isa_value *v)
+/* Replace symbols by numbers as far as they are known. */
+static void fold(struct assembler *a, struct isa_value *v)
 {
 	const struct isa_symbol *add, *sub;
 
@@ -188,11 +189,11 @@ static bool expr_symbol(void *ctx, const char *s, int len, struct isa_value *v,
 
 static void expr_fold(void *ctx, struct isa_value *v)
 {
-	asm_fold(ctx, v);
+	fold(ctx, v);
 }
 
-const struct isa_expr_env *asm_env(struct assembler *a,
-				   struct isa_expr_env *env)
+static const struct isa_expr_env *symbol_env(struct assembler *a,
+					     struct isa_expr_env *env)
 {
 	env->symbol = expr_symbol;
 	env->fold = expr_fold;
@@ -206,10 +207,10 @@ bool asm_value(struct assembler *a, const char **p, struct isa_value *v)
 	const char *why;
 
 	*p = asm_space(*p);
-	why = isa_expr(p, asm_env(a, &env), v);
+	why = isa_expr(p, symbol_env(a, &env), v);
 	if (why)
 		return asm_error(a, *p, "%s", why);
-	asm_fold(a, v);
+	fold(a, v);
 	return true;
 }
 
@@ -237,9 +238,9 @@ bool asm_instruction_symbol(void *ctx, const char *s, int len,
 	buf_reset(&a->scratch);
 	buf_add(&a->scratch, s, len);
 	p = a->scratch.data;
-	if (isa_expr(&p, asm_env(a, &env), &v) || *p)
+	if (isa_expr(&p, symbol_env(a, &env), &v) || *p)
 		return false;
-	asm_fold(a, &v);
+	fold(a, &v);
 	*value = v.n;
 	if (!v.add && !v.sub)
 		return true;
@@ -425,7 +426,7 @@ static bool fix(struct assembler *a, struct asm_fixup *f)
 	int bytes = f->kind == FIX_LITERAL ? 4 : f->bytes;
 	struct isa_value *v = &f->value;
 
-	asm_fold(a, v);
+	fold(a, v);
 	if (!check_defined(a, f, v->add) || !check_defined(a, f, v->sub))
 		return false;
 	if (f->kind == FIX_BRANCH)
@@ -451,7 +452,7 @@ static void define_variables(struct assembler *a)
 		if ((size_t)i >= a->cap_variables || !a->variable[i].set)
 			continue;
 		v = a->variable[i].value;
-		asm_fold(a, &v);
+		fold(a, &v);
 		if (v.sub || v.variant)
 			continue;
 		s->where = v.add ? isa_symbol_at(a->o, v.add)->where :

@@ -67,7 +67,7 @@ struct cfg_target {
 struct cfg {
 	const struct verify_input *in;
 	struct cfg_insn *insn; /* ascending by offset */
-	int n_insns, cap_insns;
+	int n_insns;
 	struct cfg_block *block;
 	int n_blocks;
 	struct cfg_func *func; /* 0 is the kernel */

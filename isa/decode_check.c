@@ -124,7 +124,8 @@ static const char *check_vop3(struct decoder *d)
 }
 
 /* How many index keys a sparse matrix product has, 1 = none. */
-int isa_int_index_keys(const struct isa_inst *in, int wave)
+/* How many index keys a sparse matrix product has, 1 = none. */
+static int index_keys(const struct isa_inst *in, int wave)
 {
 	switch (in->op) {
 	case ISA_v_swmmac_i32_16x16x64_iu4:
@@ -150,7 +151,7 @@ static const char *check_fixed_gfx12(const struct decoder *d)
 	else if (!sparse)
 		lo = hi = lo | 4;
 	if (f[ISA_F_OPSEL_HI] != 3 || f[ISA_F_OPSEL_HI2] != 1 ||
-	    f[ISA_F_OPSEL] >= (uint32_t)isa_int_index_keys(d->in, d->t->wave))
+	    f[ISA_F_OPSEL] >= (uint32_t)index_keys(d->in, d->t->wave))
 		return "op_sel not allowed here";
 	if (f[ISA_F_NEG] & ~lo || f[ISA_F_NEG_HI] & ~hi)
 		return "neg not allowed here";

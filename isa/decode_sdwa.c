@@ -13,7 +13,8 @@
  */
 #include "isa/isa_int.h"
 
-bool isa_int_sdwa_is_float(const struct isa_op_info *op, int i)
+/* Is source `i` of the row a float, with neg and abs rather than sext? */
+static bool source_is_float(const struct isa_op_info *op, int i)
 {
 	return op->flags & (i ? ISA_MOD1 : ISA_MOD0) &&
 	       !(i && op == isa_op_info(ISA_v_ldexp_f16));
@@ -79,9 +80,9 @@ const char *isa_int_sdwa(struct decoder *d)
 	}
 	if (in->fmt == ISA_FMT_VOP1 && w & 0xbf000000)
 		return isa_int_unused;
-	why = source_part(s, w, 0, isa_int_sdwa_is_float(d->op, 0));
+	why = source_part(s, w, 0, source_is_float(d->op, 0));
 	if (!why && in->fmt != ISA_FMT_VOP1)
-		why = source_part(s, w, 1, isa_int_sdwa_is_float(d->op, 1));
+		why = source_part(s, w, 1, source_is_float(d->op, 1));
 	return why;
 }
 

@@ -20,9 +20,3 @@ const struct isa_erratum *isa_erratum_at(const char *encoding, int opcode)
 			return &errata[i];
 	return NULL;
 }
-
-const struct isa_erratum *isa_errata(int *n)
-{
-	*n = ARRAY_SIZE(errata);
-	return errata;
-}

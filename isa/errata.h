@@ -27,7 +27,5 @@ struct isa_erratum {
 
 /* The row of a slot, or NULL. */
 const struct isa_erratum *isa_erratum_at(const char *encoding, int opcode);
-/* All of them, in the order of the file. */
-const struct isa_erratum *isa_errata(int *n);
 
 #endif

@@ -141,8 +141,6 @@ const char *isa_int_sdwa(struct decoder *d);
 /* Source 0 or 1: its register and modifiers. */
 const char *isa_int_sdwa_source(struct decoder *d, struct isa_operand *o,
 				int i);
-/* Is source `i` of the row a float, with neg and abs rather than sext? */
-bool isa_int_sdwa_is_float(const struct isa_op_info *op, int i);
 
 /* ----------------------------------------------------- decode_check.c ---- */
 
@@ -156,8 +154,6 @@ extern const char isa_int_unused[];
 
 /* The op_sel bits of VOP3 and VINTERP words that select something. */
 unsigned isa_int_opsel(const struct isa_inst *in);
-/* How many index keys a sparse matrix product has, 1 = none. */
-int isa_int_index_keys(const struct isa_inst *in, int wave);
 
 /* Sparse matrix products of gfx12. */
 static inline bool isa_int_is_sparse(const struct isa_inst *in)

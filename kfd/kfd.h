@@ -260,8 +260,6 @@ struct kfd_found {
 };
 /* All GPUs of /dev/kfd's topology, then soft.  free() *found. */
 bool kfd_list(struct kfd_found **found, int *n, struct err *e);
-/* Those of one driver, which is freed. */
-void kfd_list_driver(struct kfd_driver *d, struct kfd_found **found, int *n);
 
 /* ---------------------------------------------------------- memory.c ---- */
 

@@ -62,19 +62,14 @@ static void list_driver(struct kfd_driver *d, struct kfd_found **found, int *n)
 	kfd_topology_fini(&t);
 }
 
-void kfd_list_driver(struct kfd_driver *d, struct kfd_found **found, int *n)
-{
-	*found = NULL;
-	*n = 0;
-	list_driver(d, found, n);
-	d->free(d);
-}
-
 bool kfd_list(struct kfd_found **found, int *n, struct err *e)
 {
-	struct kfd_driver *soft;
+	struct kfd_driver *linux_kfd = kfd_linux_new(), *soft;
 
-	kfd_list_driver(kfd_linux_new(), found, n);
+	*found = NULL;
+	*n = 0;
+	list_driver(linux_kfd, found, n);
+	linux_kfd->free(linux_kfd);
 	soft = kfd_soft_new(NULL, e);
 	if (!soft)
 		return err_wrap(e, "the gfx1100 in software");

@@ -407,8 +407,9 @@ void kfd_queue_retire(struct kfd_queue *q)
 	}
 }
 
-bool kfd_queue_kill(struct kfd_queue *q, const struct err *why,
-		    const struct kfd_fault *f, struct err *e)
+/* Mark dead with *why and take it as *e; always false. */
+static bool queue_kill(struct kfd_queue *q, const struct err *why,
+		       const struct kfd_fault *f, struct err *e)
 {
 	if (!q->dead) {
 		q->dead_err = *why;
@@ -482,7 +483,7 @@ static bool report(struct kfd_queue *q, uint64_t payload, uint64_t inactive,
 	err_set(&why, ERR_DEVICE, "%s; the queue has stopped", text.data);
 	buf_fini(&text);
 	buf_fini(&more);
-	return kfd_queue_kill(q, &why, &f, e);
+	return queue_kill(q, &why, &f, e);
 }
 
 bool kfd_queue_poll(struct kfd_queue *q, struct err *e)

@@ -284,9 +284,6 @@ const char *kfd_code_name_at(struct kfd_dev *dev, uint64_t va);
 bool kfd_queue_usable(struct kfd_queue *q, struct err *e);
 /* Looks at the error words that the device writes; false as above. */
 bool kfd_queue_poll(struct kfd_queue *q, struct err *e);
-/* Mark dead with *why and take it as *e; always false. */
-bool kfd_queue_kill(struct kfd_queue *q, const struct err *why,
-		    const struct kfd_fault *f, struct err *e);
 /* "kernel 'saxpy', packet 3 of queue 0" or "queue 0 (no packet running)". */
 void kfd_queue_describe(struct kfd_queue *q, struct buf *out);
 /* Retire what has completed. */

@@ -14,11 +14,6 @@ static const char *const reject_name[MICRO_REJECTS] = {
 	"wrong final value",
 };
 
-const char *micro_reject_name(enum micro_reject r)
-{
-	return reject_name[r];
-}
-
 enum micro_reject micro_judge(const struct micro_pair *p, double *cycles)
 {
 	const double clock = (p->before + p->after) / 2;

@@ -40,8 +40,6 @@ enum micro_reject {
 	MICRO_VALUE, /* the chain's final value is wrong */
 	MICRO_REJECTS
 };
-/* "clock moved" and so on. */
-const char *micro_reject_name(enum micro_reject r);
 
 /* One pair of runs.  Ticks are of any counter; clocks of any unit. */
 struct micro_pair {

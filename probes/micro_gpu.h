@@ -34,7 +34,6 @@ enum {
 	MICRO_REC_BYTES = 64,	 /* of a repetition; from offset 0 */
 	MICRO_VALUES_AT = 2048,	 /* [2][2][lanes]: loop, low and high dword */
 	MICRO_WAVES_MAX = 32,
-	MICRO_CODE_MAX = 30 * 1024, /* bytes of a warm loop pair */
 };
 
 /*

@@ -183,11 +183,6 @@ bool probe_timed_check(struct probe_timed *t, struct err *e)
 	return !t->failed;
 }
 
-uint64_t probe_timed_cycles(const struct probe_timed *t)
-{
-	return t->cycles;
-}
-
 uint64_t probe_timed_issues(const struct probe_timed *t)
 {
 	return t->issues;

@@ -40,18 +40,6 @@ static void first_line(const char *path, char *out, size_t size_bytes)
 
 /* ------------------------------------------------------------- rows -- */
 
-bool res_host_id(struct res_db *db, const struct res_host *h, int64_t *id,
-		 struct err *e)
-{
-	return res_upsert(db, id, e,
-		"SELECT id FROM hosts WHERE machine = ? AND cpu = ? "
-		"AND kernel = ? AND cores = ? AND mem_bytes = ?",
-		"INSERT INTO hosts(machine, cpu, kernel, cores, mem_bytes) "
-		"VALUES(?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-		"sssii", h->machine, h->cpu, h->kernel, h->cores,
-		h->mem_bytes);
-}
-
 bool res_device_id(struct res_db *db, const struct res_device *d, int64_t *id,
 		   struct err *e)
 {
@@ -67,21 +55,9 @@ bool res_device_id(struct res_db *db, const struct res_device *d, int64_t *id,
 		res_origin_name(d->origin), d->cu_count, d->vram_bytes);
 }
 
-bool res_build_id(struct res_db *db, const struct res_build *b, int64_t *id,
-		  struct err *e)
-{
-	return res_upsert(db, id, e,
-		"SELECT id FROM builds WHERE version = ? AND git_commit = ? "
-		"AND dirty = ? AND compiler = ? AND flags = ? AND binary = ?",
-		"INSERT INTO builds(version, git_commit, dirty, compiler, "
-		"flags, binary) VALUES(?, ?, ?, ?, ?, ?) "
-		"ON CONFLICT DO NOTHING",
-		"ssisss", b->version, b->commit, (int64_t)b->dirty,
-		b->compiler, b->flags, b->binary);
-}
-
 /* ---------------------------------------------------------- this host -- */
 
+/* Of the machine id: stable, not telling. */
 static void machine_hash(char *out, size_t size_bytes)
 {
 	char id[256];
@@ -115,12 +91,14 @@ bool res_host_self(struct res_db *db, int64_t *id, struct err *e)
 	if (uname(&u) == 0)
 		snprintf(kernel, sizeof(kernel), "%.80s %.80s %.80s",
 			 u.sysname, u.release, u.machine);
-	return res_host_id(db, &(struct res_host){
-		.machine = machine, .cpu = cpu, .kernel = kernel,
-		.cores = sysconf(_SC_NPROCESSORS_ONLN),
-		.mem_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) *
-			     sysconf(_SC_PAGESIZE),
-	}, id, e);
+	return res_upsert(db, id, e,
+		"SELECT id FROM hosts WHERE machine = ? AND cpu = ? "
+		"AND kernel = ? AND cores = ? AND mem_bytes = ?",
+		"INSERT INTO hosts(machine, cpu, kernel, cores, mem_bytes) "
+		"VALUES(?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+		"sssii", machine, cpu, kernel,
+		(int64_t)sysconf(_SC_NPROCESSORS_ONLN),
+		(int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
 }
 
 /* What the compiler tells about the flags that matter to a measurement. */
@@ -159,10 +137,14 @@ bool res_build_self(struct res_db *db, int64_t *id, struct err *e)
 	char *plus = strchr(commit, '+');
 	if (plus)
 		*plus = 0;
-	return res_build_id(db, &(struct res_build){
-		.version = T0_VERSION, .commit = commit, .dirty = plus,
-		.compiler = COMPILER, .flags = build_flags, .binary = binary,
-	}, id, e);
+	return res_upsert(db, id, e,
+		"SELECT id FROM builds WHERE version = ? AND git_commit = ? "
+		"AND dirty = ? AND compiler = ? AND flags = ? AND binary = ?",
+		"INSERT INTO builds(version, git_commit, dirty, compiler, "
+		"flags, binary) VALUES(?, ?, ?, ?, ?, ?) "
+		"ON CONFLICT DO NOTHING",
+		"ssisss", T0_VERSION, commit, (int64_t)(plus != NULL),
+		COMPILER, build_flags, binary);
 }
 
 /* ------------------------------------------------------------- owners -- */

@@ -470,7 +470,8 @@ static bool take(struct res_import *im, const json_t *line)
 
 /* ---- the whole ---- */
 
-struct res_import *res_import_new(struct res_db *db, struct err *e)
+/* Takes the lines of an export one by one, in their order. */
+static struct res_import *import_new(struct res_db *db, struct err *e)
 {
 	if (!res_write_begin(db, e))
 		return NULL;
@@ -479,8 +480,8 @@ struct res_import *res_import_new(struct res_db *db, struct err *e)
 	return im;
 }
 
-bool res_import_line(struct res_import *im, const char *line, size_t len,
-		     struct err *e)
+static bool import_line(struct res_import *im, const char *line, size_t len,
+			struct err *e)
 {
 	json_error_t je;
 	json_t *j = json_loadb(line, len, JSON_ALLOW_NUL, &je);
@@ -494,8 +495,9 @@ bool res_import_line(struct res_import *im, const char *line, size_t len,
 	return ok || err_wrap(e, "line %lld", (long long)im->line);
 }
 
-bool res_import_end(struct res_import *im, bool ok, int64_t *runs,
-		    int64_t *known, struct err *e)
+/* Commits (ok) or drops everything; tells what was added. */
+static bool import_end(struct res_import *im, bool ok, int64_t *runs,
+		       int64_t *known, struct err *e)
 {
 	if (ok && !im->line)
 		ok = err_set(e, ERR_INPUT, "an empty file; wanted an export");
@@ -526,7 +528,7 @@ static bool read_lines(struct res_import *im, FILE *in, struct err *e)
 			ok = err_set(e, ERR_INPUT, "line %lld: cut short",
 				     (long long)im->line + 1);
 		else
-			ok = res_import_line(im, line, (size_t)len - 1, e);
+			ok = import_line(im, line, (size_t)len - 1, e);
 	}
 	if (ok && ferror(in))
 		ok = err_sys(e, ERR_IO, errno, "reading");
@@ -541,9 +543,9 @@ static bool import_file(struct show *s, const char *path, struct err *e)
 
 	if (!in)
 		return err_sys(e, ERR_IO, errno, "%s", path);
-	struct res_import *im = res_import_new(s->db, e);
+	struct res_import *im = import_new(s->db, e);
 	bool ok = im && read_lines(im, in, e);
-	ok = im && res_import_end(im, ok, &runs, &known, e) && ok;
+	ok = im && import_end(im, ok, &runs, &known, e) && ok;
 	if (in != stdin)
 		fclose(in);
 	return ok ? tell(s, path, runs, known) : err_wrap(e, "%s", path);
@@ -561,7 +563,7 @@ bool cmd_import(struct show *s, int argc, char **argv, struct err *e)
 static bool put_to_import(void *ctx, const char *line, size_t len,
 			  struct err *e)
 {
-	return res_import_line(ctx, line, len, e);
+	return import_line(ctx, line, len, e);
 }
 
 /* A merge is an export read by an import, so that both say the same. */
@@ -572,9 +574,9 @@ static bool merge_file(struct show *s, const char *path, struct err *e)
 
 	if (!from)
 		return false;
-	struct res_import *im = res_import_new(s->db, e);
+	struct res_import *im = import_new(s->db, e);
 	bool ok = im && res_export(from, put_to_import, im, e);
-	ok = im && res_import_end(im, ok, &runs, &known, e) && ok;
+	ok = im && import_end(im, ok, &runs, &known, e) && ok;
 	res_close(from);
 	return ok ? tell(s, path, runs, known) :
 		    err_wrap(e, "merging %s", path);

@@ -178,14 +178,6 @@ bool res_query_int(struct res_db *db, int64_t *out, struct err *e,
  * update) gives a new row, so an old run keeps saying what it ran on.
  */
 
-struct res_host {
-	const char *machine; /* hash of the machine id: stable, not telling */
-	const char *cpu;     /* "AMD Ryzen 9 7950X 16-Core Processor" */
-	const char *kernel;  /* "Linux 6.1.0-28-amd64 x86_64" */
-	int64_t cores;	     /* online logical CPUs */
-	int64_t mem_bytes;
-};
-
 struct res_device {
 	const char *name;     /* "Radeon RX 7900 XTX" */
 	const char *gfx;      /* "gfx1100" */
@@ -199,21 +191,8 @@ struct res_device {
 	int64_t vram_bytes;
 };
 
-struct res_build {
-	const char *version;  /* T0_VERSION */
-	const char *commit;   /* git commit hash */
-	bool dirty;	      /* the work tree differed from it */
-	const char *compiler; /* "gcc 12.2.0" */
-	const char *flags;    /* what the code was compiled with */
-	const char *binary;   /* hash of the executable's bytes */
-};
-
-bool res_host_id(struct res_db *db, const struct res_host *h, int64_t *id,
-		 struct err *e);
 bool res_device_id(struct res_db *db, const struct res_device *d, int64_t *id,
 		   struct err *e);
-bool res_build_id(struct res_db *db, const struct res_build *b, int64_t *id,
-		  struct err *e);
 
 /* The host and the executable that this process is. */
 bool res_host_self(struct res_db *db, int64_t *id, struct err *e);

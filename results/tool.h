@@ -208,15 +208,6 @@ bool res_export(struct res_db *db,
 			    struct err *e),
 		void *ctx, struct err *e);
 
-/* Takes the lines of an export one by one, in their order. */
-struct res_import;
-struct res_import *res_import_new(struct res_db *db, struct err *e);
-bool res_import_line(struct res_import *im, const char *line, size_t len,
-		     struct err *e);
-/* Commits (ok) or drops everything; tells what was added. */
-bool res_import_end(struct res_import *im, bool ok, int64_t *runs,
-		    int64_t *known, struct err *e);
-
 bool cmd_export(struct show *s, int argc, char **argv, struct err *e);
 bool cmd_import(struct show *s, int argc, char **argv, struct err *e);
 bool cmd_merge(struct show *s, int argc, char **argv, struct err *e);

@@ -231,8 +231,6 @@ void gemm_epilogue(struct gemm_gen *g, gemm_sums_fn *sums, uint32_t from,
 
 /* Which tile, of which product of the batch; row, column, feeds follow. */
 void gemm_place_tile(struct gemm_gen *g, struct val tile_m, struct val tile_n);
-/* Tiles of K; at least one. */
-struct val gemm_k_tiles(struct gemm_gen *g);
 /* The sums go to this slot of the workspace. */
 void gemm_part_store(struct gemm_gen *g, struct val slot);
 /* All that this workgroup of a stream-K grid does; tile() makes one. */

@@ -17,7 +17,8 @@ bool gemm_has_parts(const struct gemm_config *c)
 	return c->stream_k || c->split > 1;
 }
 
-struct val gemm_k_tiles(struct gemm_gen *g)
+/* Tiles of K; at least one. */
+static struct val k_tiles(struct gemm_gen *g)
 {
 	return MAX(DIV(ADD(g->arg.k, g->c->k - 1), g->c->k), 1);
 }
@@ -74,13 +75,13 @@ static struct val slot_of(struct val w, struct val tile, struct val first)
 static struct val stream_all(struct gemm_gen *g)
 {
 	return MUL(MUL(g->arg.tiles_m, g->arg.tiles_n),
-		   MUL(g->arg.batch, gemm_k_tiles(g)));
+		   MUL(g->arg.batch, k_tiles(g)));
 }
 
 void gemm_stream(struct gemm_gen *g, gemm_tile_fn *tile)
 {
 	struct dsl *k = g->k;
-	const struct val w = GROUP_ID(k, 0), deep = gemm_k_tiles(g);
+	const struct val w = GROUP_ID(k, 0), deep = k_tiles(g);
 	const struct val from = MUL(w, g->arg.part);
 	const struct val end = MIN(ADD(from, g->arg.part), stream_all(g));
 	const struct val first = DIV(from, deep);
@@ -163,7 +164,7 @@ static void reduce_stream(struct gemm_gen *g, struct val tile, struct val item,
 			  struct val group)
 {
 	struct dsl *k = g->k;
-	const struct val deep = gemm_k_tiles(g), part = g->arg.part;
+	const struct val deep = k_tiles(g), part = g->arg.part;
 	const struct val from = MUL(tile, deep);
 	const struct val first = DIV(from, part);
 	const struct val last = DIV(ADD(from, SUB(deep, 1)), part);

@@ -218,10 +218,4 @@ static inline struct val rms_scale(struct dsl *k, struct val x, struct val n,
 	return DIV(1.0, SQRT(ADD(mean, eps)));
 }
 
-/* NaN if either is, else the larger: C's MAX drops NaN. */
-static inline struct val max_nan(struct val a, struct val b)
-{
-	return SELECT(ISNAN(a), a, SELECT(ISNAN(b), b, MAX(a, b)));
-}
-
 #endif

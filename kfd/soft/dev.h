@@ -462,8 +462,6 @@ bool soft_compare(unsigned function, uint64_t value, uint64_t reference);
 
 /* The next packet of an SDMA queue. */
 enum soft_done soft_sdma_run(struct soft_queue *q);
-/* Dword i of the packet in work; false: a page fault.  Slice held. */
-bool soft_sdma_fetch(struct soft_queue *q, uint32_t i, uint32_t *out);
 
 /* ----------------------------------------------------------- group.c ---- */
 

@@ -154,8 +154,6 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts);
 /* Raise a fault at the current instruction; the wave stops. */
 void soft_raise(struct soft_wave *w, enum soft_fault_kind kind,
 		const char *fmt, ...) T0_PRINTF(3, 4);
-void soft_raise_memory(struct soft_wave *w, uint64_t va, bool write, int lane,
-		       const char *why);
 
 /* ---------------------------------------------------------- memory ------ */
 

@@ -124,6 +124,18 @@ static enum soft_done const_fill(struct soft_queue *q, const struct packet *p)
 	return SOFT_DONE;
 }
 
+/* Dword i of the packet in work; false: a page fault.  Slice held. */
+static bool fetch(struct soft_queue *q, uint32_t i, uint32_t *out)
+{
+	const uint64_t at = (q->read_index + i * 4ull) % q->ring_bytes;
+	const uint32_t *p = soft_cp_at(q, q->ring_base + at, 4, SOFT_MEM_READ,
+				       "ring");
+
+	if (p)
+		*out = __atomic_load_n(p, __ATOMIC_RELAXED);
+	return p;
+}
+
 static enum soft_done write_linear(struct soft_queue *q, const struct packet *p)
 {
 	const uint64_t to = address(&p->dw[1]);
@@ -131,7 +143,7 @@ static enum soft_done write_linear(struct soft_queue *q, const struct packet *p)
 	for (uint32_t i = 0; i < p->data_dw; i++) {
 		uint32_t *d, v;
 
-		if (!soft_sdma_fetch(q, 4 + i, &v))
+		if (!fetch(q, 4 + i, &v))
 			return SOFT_REFUSED;
 		d = soft_cp_at(q, to + i * 4ull, 4, SOFT_MEM_WRITE,
 			       "destination of a write");
@@ -317,17 +329,6 @@ static const struct op {
 	{ SDMA_GCR, 3, 5, ignore },
 };
 
-bool soft_sdma_fetch(struct soft_queue *q, uint32_t i, uint32_t *out)
-{
-	const uint64_t at = (q->read_index + i * 4ull) % q->ring_bytes;
-	const uint32_t *p = soft_cp_at(q, q->ring_base + at, 4, SOFT_MEM_READ,
-				       "ring");
-
-	if (p)
-		*out = __atomic_load_n(p, __ATOMIC_RELAXED);
-	return p;
-}
-
 static const struct op *find_op(uint32_t h)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
@@ -346,13 +347,13 @@ static enum soft_done run(struct soft_queue *q)
 	enum soft_done done;
 	uint64_t *rptr;
 
-	if (!soft_sdma_fetch(q, 0, &p.dw[0]))
+	if (!fetch(q, 0, &p.dw[0]))
 		return SOFT_REFUSED;
 	op = find_op(p.dw[0]);
 	if (!op)
 		return refuse(q, &p, "this engine does not know its opcode");
 	for (uint32_t i = 1; i < op->n_dw && i < there; i++)
-		if (!soft_sdma_fetch(q, i, &p.dw[i]))
+		if (!fetch(q, i, &p.dw[i]))
 			return SOFT_REFUSED;
 	if (op->op == SDMA_NOP)
 		p.data_dw = p.dw[0] >> 16 & 0x3fff;

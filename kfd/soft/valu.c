@@ -46,8 +46,9 @@ const struct soft_vrow *soft_vrows(void)
 /* ---------------------------------------------------------------- fetch ----
  */
 
-uint32_t soft_read_mask(struct soft_wave *w, const struct soft_uop *u,
-			const struct isa_operand *o, int half)
+/* Lanes of a mask operand (MASK type) of one half: 32 bits. */
+static uint32_t read_mask(struct soft_wave *w, const struct soft_uop *u,
+			  const struct isa_operand *o, int half)
 {
 	if (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL)
 		return w->s[(o->reg + half) & 127];
@@ -142,7 +143,7 @@ static bool fetch_all(struct soft_wave *w, const struct soft_uop *u,
 	h->x.mask_out = 0;
 	for (int i = from; i < to; i++) {
 		if (o[i].slot == ISA_SLOT_CI)
-			h->x.mask_in = soft_read_mask(w, u, &o[i], half);
+			h->x.mask_in = read_mask(w, u, &o[i], half);
 		else if (o[i].slot == ISA_SLOT_CO || o[i].slot == ISA_SLOT_CD)
 			h->mask = &o[i];
 		else if (o[i].role & ISA_DST)

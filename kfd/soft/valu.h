@@ -94,10 +94,6 @@ extern const struct soft_vrow soft_vrows_v2[], soft_vrows_v3[], soft_vrows_v4[];
  */
 uint32_t *soft_vgpr(struct soft_wave *w, int half, unsigned reg, int dwords);
 
-/* Lanes of a mask operand (MASK type) of one half: 32 bits. */
-uint32_t soft_read_mask(struct soft_wave *w, const struct soft_uop *u,
-			const struct isa_operand *o, int half);
-
 /*
  * The rows for this processor: one of the three tables above.  The environment
  * variable T0_SOFT_SIMD=v2 or v3 makes it do with less, for tests.

@@ -239,9 +239,4 @@ static inline bool soft_ovfl16(uint32_t mode)
 	return mode & SOFT_MODE_FP16_OVFL;
 }
 
-static inline float soft_f32_from_bf16(uint32_t h)
-{
-	return f32_value(h << 16);
-}
-
 #endif

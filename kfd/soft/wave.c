@@ -109,6 +109,67 @@ static struct soft_node *node_new(struct soft_code_cache *c, uint64_t key)
 	return n;
 }
 
+/* ------------------------------------------------------------ faults ---- */
+
+/* The bytes at the faulting instruction, as far as they can be read. */
+static void copy_code(struct soft_wave *w, struct soft_fault_info *f, int want)
+{
+	const struct soft_env *env = w->group->env;
+	struct soft_range r;
+	uint64_t n;
+
+	if (!env->find(env->ctx, f->pc, &r) || f->pc - r.va >= r.size_bytes)
+		return;
+	n = r.size_bytes - (f->pc - r.va);
+	f->code_bytes = n < (uint64_t)want ? (int)n : want;
+	memcpy(f->code, r.host + (f->pc - r.va), f->code_bytes);
+}
+
+static bool start_fault(struct soft_wave *w, enum soft_fault_kind kind)
+{
+	const struct soft_node *n = w->group->code->cur;
+	struct soft_fault_info *f = &w->fault;
+
+	if (w->state == SOFT_FAULTED)
+		return false;
+	w->state = SOFT_FAULTED;
+	memset(f, 0, sizeof(*f));
+	f->kind = kind;
+	f->lane = -1;
+	if (n)
+		w->pc = n->pc;
+	f->pc = w->pc;
+	if (n)
+		copy_code(w, f, n->u.in.size_bytes);
+	return true;
+}
+
+void soft_raise(struct soft_wave *w, enum soft_fault_kind kind,
+		const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!start_fault(w, kind))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(w->fault.text, sizeof(w->fault.text), fmt, ap);
+	va_end(ap);
+}
+
+static void raise_memory(struct soft_wave *w, uint64_t va, bool write, int lane,
+			 const char *why)
+{
+	struct soft_fault_info *f = &w->fault;
+
+	if (!start_fault(w, SOFT_FAULT_MEMORY))
+		return;
+	f->va = va;
+	f->write = write;
+	f->lane = lane;
+	snprintf(f->text, sizeof(f->text), "%s at 0x%llx: %s",
+		 write ? "write" : "read", (unsigned long long)va, why);
+}
+
 /* ------------------------------------------------------------- bind ---- */
 
 /* *op is the decoder's reason. */
@@ -228,13 +289,12 @@ static struct soft_node *fetch(struct soft_wave *w, struct soft_code_cache *c)
 	c->cur = NULL;
 	if (!env->find(env->ctx, w->pc, &r) || r.size_bytes < 4 ||
 	    w->pc - r.va > r.size_bytes - 4) {
-		soft_raise_memory(w, w->pc, false, -1,
-				  "no code there: not mapped");
+		raise_memory(w, w->pc, false, -1, "no code there: not mapped");
 		return NULL;
 	}
 	if (!(r.flags & SOFT_MEM_EXEC)) {
-		soft_raise_memory(w, w->pc, false, -1,
-				  "no code there: not executable");
+		raise_memory(w, w->pc, false, -1,
+			     "no code there: not executable");
 		return NULL;
 	}
 	n = node_new(c, key);
@@ -327,67 +387,6 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 	c->cur = NULL;
 }
 
-/* ------------------------------------------------------------ faults ---- */
-
-/* The bytes at the faulting instruction, as far as they can be read. */
-static void copy_code(struct soft_wave *w, struct soft_fault_info *f, int want)
-{
-	const struct soft_env *env = w->group->env;
-	struct soft_range r;
-	uint64_t n;
-
-	if (!env->find(env->ctx, f->pc, &r) || f->pc - r.va >= r.size_bytes)
-		return;
-	n = r.size_bytes - (f->pc - r.va);
-	f->code_bytes = n < (uint64_t)want ? (int)n : want;
-	memcpy(f->code, r.host + (f->pc - r.va), f->code_bytes);
-}
-
-static bool start_fault(struct soft_wave *w, enum soft_fault_kind kind)
-{
-	const struct soft_node *n = w->group->code->cur;
-	struct soft_fault_info *f = &w->fault;
-
-	if (w->state == SOFT_FAULTED)
-		return false;
-	w->state = SOFT_FAULTED;
-	memset(f, 0, sizeof(*f));
-	f->kind = kind;
-	f->lane = -1;
-	if (n)
-		w->pc = n->pc;
-	f->pc = w->pc;
-	if (n)
-		copy_code(w, f, n->u.in.size_bytes);
-	return true;
-}
-
-void soft_raise(struct soft_wave *w, enum soft_fault_kind kind,
-		const char *fmt, ...)
-{
-	va_list ap;
-
-	if (!start_fault(w, kind))
-		return;
-	va_start(ap, fmt);
-	vsnprintf(w->fault.text, sizeof(w->fault.text), fmt, ap);
-	va_end(ap);
-}
-
-void soft_raise_memory(struct soft_wave *w, uint64_t va, bool write, int lane,
-		       const char *why)
-{
-	struct soft_fault_info *f = &w->fault;
-
-	if (!start_fault(w, SOFT_FAULT_MEMORY))
-		return;
-	f->va = va;
-	f->write = write;
-	f->lane = lane;
-	snprintf(f->text, sizeof(f->text), "%s at 0x%llx: %s",
-		 write ? "write" : "read", (unsigned long long)va, why);
-}
-
 /* ------------------------------------------------------------ memory ---- */
 
 static bool holds(const struct soft_range *r, uint64_t va, uint64_t size)
@@ -405,17 +404,17 @@ static bool reach(struct soft_wave *w, uint64_t va, uint32_t need, int lane)
 
 	if (!holds(&w->last, va, 1)) {
 		if (!env->find(env->ctx, va, &r) || !holds(&r, va, 1)) {
-			soft_raise_memory(w, va, write, lane, "not mapped");
+			raise_memory(w, va, write, lane, "not mapped");
 			return false;
 		}
 		w->last = r;
 	}
 	if ((w->last.flags & need) == need)
 		return true;
-	soft_raise_memory(w, va, write, lane,
-			  need & SOFT_MEM_EXEC ? "not executable" :
-			  write		       ? "read only" :
-						 "not readable");
+	raise_memory(w, va, write, lane,
+		     need & SOFT_MEM_EXEC ? "not executable" :
+		     write		  ? "read only" :
+					    "not readable");
 	return false;
 }
 
@@ -425,9 +424,9 @@ void *soft_translate(struct soft_wave *w, uint64_t va, uint32_t size_bytes,
 	if (!reach(w, va, need, lane))
 		return NULL;
 	if (!holds(&w->last, va, size_bytes)) {
-		soft_raise_memory(w, w->last.va + w->last.size_bytes,
-				  need & SOFT_MEM_WRITE, lane,
-				  "the access runs past its mapping");
+		raise_memory(w, w->last.va + w->last.size_bytes,
+			     need & SOFT_MEM_WRITE, lane,
+			     "the access runs past its mapping");
 		return NULL;
 	}
 	return w->last.host + (va - w->last.va);
