@@ -6,25 +6,9 @@
 
 #include "isa/verify_step.h"
 
-static uint32_t known_zeros(const struct values *s, uint32_t x)
-{
-	uint32_t low = 32;
-
-	for (; s->v[x].kind == VAL_LIN; x = s->v[x].b) {
-		uint32_t z = __builtin_ctz(s->v[x].imm);
-
-		low = z < low ? z : low;
-	}
-	if (s->v[x].kind != VAL_CONST)
-		return 0;
-	return s->v[x].imm && (uint32_t)__builtin_ctz(s->v[x].imm) < low ?
-		       (uint32_t)__builtin_ctz(s->v[x].imm) :
-		       low;
-}
-
 static uint32_t either(struct step *p, uint32_t a, uint32_t b)
 {
-	uint32_t za = known_zeros(p->val, a), zb = known_zeros(p->val, b);
+	uint32_t za = val_zeros(p->val, a), zb = val_zeros(p->val, b);
 
 	if ((za < 32 && p->val->v[b].hi < 1u << za) || za == 32 ||
 	    (zb < 32 && p->val->v[a].hi < 1u << zb) || zb == 32)
@@ -80,7 +64,7 @@ static uint32_t id_max(const struct step *p, int d)
 
 static uint32_t masked_by(struct step *p, uint32_t a, uint32_t b)
 {
-	uint32_t k, hi;
+	uint32_t k, x;
 
 	if (val_is_const(p->val, a, &k)) {
 		uint32_t t = a;
@@ -91,14 +75,10 @@ static uint32_t masked_by(struct step *p, uint32_t a, uint32_t b)
 	if (!val_is_const(p->val, b, &k))
 		return val_expr(p->val, ISA_v_and_b32, a, b,
 				step_flags(p, a) | step_flags(p, b));
-	if (val_is_const(p->val, a, &hi))
-		return val_const(p->val, hi & k);
-	hi = k < p->val->v[a].hi ? k : p->val->v[a].hi;
+	x = val_and(p->val, a, k);
 	if (a == val_entry(p->val, 0, R_VGPR) && k == 0x3ff)
-		hi = id_max(p, 0);
-	return val_bound(
-		p->val, val_expr(p->val, ISA_v_and_b32, a, b, step_flags(p, a)),
-		0, hi);
+		val_bound(p->val, x, 0, id_max(p, 0));
+	return x;
 }
 
 static uint32_t bits_of(struct step *p, uint32_t x, uint32_t low,
@@ -135,8 +115,8 @@ static uint32_t down(struct step *p, uint32_t x, uint32_t by)
 		return val_const(p->val, c >> k);
 	return val_bound(
 		p->val,
-		val_expr(p->val, ISA_v_lshrrev_b32, x, by, step_flags(p, x)), 0,
-		p->val->v[x].hi >> k);
+		val_expr(p->val, ISA_v_lshrrev_b32, x, by, step_flags(p, x)),
+		p->val->v[x].lo >> k, p->val->v[x].hi >> k);
 }
 
 /* 32-bit results that stay linear; 0 if the row is none of them. */

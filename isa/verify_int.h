@@ -51,6 +51,7 @@ enum value_flag {
 
 struct value {
 	uint8_t kind, flags, neg;
+	uint8_t zeros; /* low bits that are 0, of all but VAL_CONST, VAL_LIN */
 	uint32_t a, b, imm;
 	uint32_t lo, hi; /* bounds as an unsigned number */
 	uint32_t next;	 /* hash chain */
@@ -159,8 +160,15 @@ bool val_is_const(const struct values *s, uint32_t x, uint32_t *value);
 bool val_narrower(const struct values *s, uint32_t x, uint32_t of);
 /* Constant part of a linear value, and the rest (0 if there is none). */
 uint32_t val_split(const struct values *s, uint32_t x, uint32_t *rest);
-/* Greatest common divisor of the coefficients of the rest. */
-uint32_t val_stride(const struct values *s, uint32_t x);
+/*
+ * Greatest common divisor of the terms, as far as they have all of `flags`,
+ * without the constant one; 0 if there are none.
+ */
+uint32_t val_stride(const struct values *s, uint32_t x, int flags);
+/* Low bits that are certainly 0; 32 of the constant 0. */
+uint32_t val_zeros(const struct values *s, uint32_t x);
+/* x & k, with the tightest bounds that those of x allow. */
+uint32_t val_and(struct values *s, uint32_t x, uint32_t k);
 
 /* ----------------------------------------------------- verify_mask.c ---- */
 

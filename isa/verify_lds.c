@@ -108,7 +108,7 @@ struct spot {
 static bool lanes_meet(const struct verifier *v, const struct spot *a,
 		       const struct spot *b)
 {
-	int64_t step = val_stride(&v->val, a->rest);
+	int64_t step = val_stride(&v->val, a->rest, 0);
 	int64_t delta = (int32_t)(b->base - a->base);
 	int64_t reach = (int64_t)a->hi - a->lo;
 
@@ -153,28 +153,6 @@ static bool uniform_race(const struct verifier *v, const struct lds_access *x,
 	       known_lanes(v, x->exec) && known_lanes(v, y->exec);
 }
 
-/* Greatest common divisor of the terms that the lane decides. */
-static uint32_t lane_stride(const struct verifier *v, uint32_t x)
-{
-	uint32_t g = 0;
-
-	for (; v->val.v[x].kind == VAL_LIN; x = v->val.v[x].b) {
-		int32_t k = v->val.v[x].imm;
-		uint32_t a = k < 0 ? -(uint32_t)k : (uint32_t)k;
-
-		if (v->val.v[v->val.v[x].a].flags & VF_LANE)
-			while (a) {
-				uint32_t t = g % a;
-
-				g = a;
-				a = t;
-			}
-	}
-	if (g)
-		return g;
-	return v->val.v[x].flags & VF_LANE ? 1 : 0;
-}
-
 /*
  * Addresses that differ by an index and not by the lane: they meet in another
  * lane's bytes only if the index steps by whole lanes.  Otherwise it selects
@@ -185,12 +163,12 @@ static bool same_lane(struct verifier *v, const struct spot *a,
 {
 	uint32_t diff = val_add(&v->val, b->rest,
 				val_scale(&v->val, a->rest, UINT32_MAX));
-	uint32_t rest, stride = lane_stride(v, a->rest);
+	uint32_t rest, stride = val_stride(&v->val, a->rest, VF_LANE);
 
 	if (v->val.v[diff].flags & VF_LANE || !stride)
 		return false;
 	val_split(&v->val, diff, &rest);
-	return val_stride(&v->val, rest) % stride != 0;
+	return val_stride(&v->val, rest, 0) % stride != 0;
 }
 
 static bool spots_race(struct verifier *v, const struct lds_access *x,

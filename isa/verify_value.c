@@ -145,6 +145,23 @@ uint32_t val_bound(struct values *s, uint32_t x, uint32_t lo, uint32_t hi)
 	return x;
 }
 
+uint32_t val_zeros(const struct values *s, uint32_t x)
+{
+	uint32_t low = 32;
+
+	for (; s->v[x].kind == VAL_LIN; x = s->v[x].b) {
+		uint32_t z = (uint32_t)__builtin_ctz(s->v[x].imm) +
+			     s->v[s->v[x].a].zeros;
+
+		low = z < low ? z : low;
+	}
+	if (s->v[x].kind != VAL_CONST)
+		return s->v[x].zeros < low ? s->v[x].zeros : low;
+	return s->v[x].imm && (uint32_t)__builtin_ctz(s->v[x].imm) < low ?
+		       (uint32_t)__builtin_ctz(s->v[x].imm) :
+		       low;
+}
+
 /* coef * root + rest, the root being larger than those of the rest. */
 static uint32_t term(struct values *s, uint32_t coef, uint32_t root,
 		     uint32_t rest)
@@ -242,6 +259,61 @@ uint32_t val_split(const struct values *s, uint32_t x, uint32_t *rest)
 	return s->v[x].kind == VAL_CONST ? s->v[x].imm : 0;
 }
 
+/* ---------------------------------------------------------- constant & ---- */
+
+/* The largest x & k of lo <= x <= hi: hi, or less by a bit that k has not. */
+static uint32_t and_max(uint32_t lo, uint32_t hi, uint32_t k)
+{
+	uint32_t best = hi & k;
+
+	for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
+		uint32_t x = (hi & ~bit) | (bit - 1);
+
+		if (hi & bit && x >= lo && (x & k) > best)
+			best = x & k;
+	}
+	return best;
+}
+
+/* The smallest: lo, or more by a bit that lets all below it be 0. */
+static uint32_t and_min(uint32_t lo, uint32_t hi, uint32_t k)
+{
+	uint32_t best = lo & k;
+
+	for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
+		uint32_t x = (lo | bit) & -bit;
+
+		if (!(lo & bit) && x <= hi && (x & k) < best)
+			best = x & k;
+	}
+	return best;
+}
+
+uint32_t val_and(struct values *s, uint32_t x, uint32_t k)
+{
+	const uint32_t zeros = val_zeros(s, x);
+	const uint32_t lo = s->v[x].lo, hi = s->v[x].hi;
+	uint32_t y, z;
+
+	if (s->v[x].kind == VAL_CONST)
+		return val_const(s, s->v[x].imm & k);
+	k &= zeros < 32 ? UINT32_MAX << zeros : 0;
+	if (!k)
+		return val_const(s, 0);
+	/* Every bit that x may have. */
+	if (!(~k & UINT32_MAX >> (hi ? __builtin_clz(hi) : 31) &
+	      UINT32_MAX << zeros))
+		return x;
+	y = val_expr(s, ISA_v_and_b32, x, val_const(s, k), s->v[x].flags);
+	val_bound(s, y, and_min(lo, hi, k), and_max(lo, hi, k));
+	z = (uint32_t)__builtin_ctz(k);
+	if (z > s->v[y].zeros)
+		s->v[y].zeros = (uint8_t)z;
+	return y;
+}
+
+/* ------------------------------------------------------------- strides ---- */
+
 static uint32_t gcd(uint32_t a, uint32_t b)
 {
 	while (b) {
@@ -253,18 +325,21 @@ static uint32_t gcd(uint32_t a, uint32_t b)
 	return a;
 }
 
-uint32_t val_stride(const struct values *s, uint32_t x)
+uint32_t val_stride(const struct values *s, uint32_t x, int flags)
 {
 	uint32_t g = 0;
 
-	if (s->v[x].kind != VAL_LIN)
-		return s->v[x].kind == VAL_CONST ? 0 : 1;
 	for (; s->v[x].kind == VAL_LIN; x = s->v[x].b) {
+		const struct value *root = &s->v[s->v[x].a];
 		int32_t k = s->v[x].imm;
 
-		g = gcd(g, k < 0 ? -(uint32_t)k : (uint32_t)k);
+		if ((root->flags & flags) == flags)
+			g = gcd(g, (k < 0 ? -(uint32_t)k : (uint32_t)k)
+					   << root->zeros);
 	}
-	return s->v[x].kind == VAL_CONST ? g : 1;
+	if (s->v[x].kind != VAL_CONST && (s->v[x].flags & flags) == flags)
+		g = gcd(g, 1u << s->v[x].zeros);
+	return g;
 }
 
 /* -------------------------------------------------------------- masks ---- */

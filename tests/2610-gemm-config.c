@@ -140,6 +140,31 @@ static void test_groups(void)
 	ok(!gemm_fits(&op, &c, &s, &e), "two groups and a half do not fit");
 }
 
+/*
+ * That no store of B reaches the buffer that other waves read follows only
+ * from how far `byte & ~15` goes.
+ */
+static void test_accepted(void)
+{
+	static const char *const names[][2] = {
+		{ "bf16w4_nt_f32", "64x64x64_w4x4_b3_p1_u3_g0_pad_wgp_even" },
+		{ "f16w4_nt_f32", "64x64x64_w4x4_b3_p0_u3_g0_pad_wgp_even" },
+	};
+
+	for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+		struct gemm_config c;
+		struct gemm_code code;
+		struct gemm_op op;
+		struct err e = { 0 };
+
+		if (ok(gemm_op_parse(names[k][0], &op, &e) &&
+			       gemm_config_parse(names[k][1], &c, &e) &&
+			       gemm_compile(&op, &c, NULL, &code, &e),
+		       "%s %s is built (%s)", names[k][0], names[k][1], e.msg))
+			gemm_code_fini(&code);
+	}
+}
+
 static void test_fits(void)
 {
 	const struct gemm_config c = gemm_default(&bf16);
@@ -447,6 +472,7 @@ int main(void)
 	test_refusals();
 	test_fits();
 	test_groups();
+	test_accepted();
 	test_banks();
 	test_pitch();
 	test_turned("128x128x32_w2x2_b2_p1_u1_g0_pad_wgp", 8, 4, 2);
