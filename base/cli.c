@@ -308,15 +308,22 @@ static size_t line_length(const char *s, size_t room)
 	return n ? n : strcspn(s, " \n");
 }
 
-/* Calls `line` for every line of `text`, folded to `room`. */
+/*
+ * Calls `line` for every line of `text`, folded to `room`; the blanks between
+ * two sentences all go where they are folded.
+ */
 static void each_line(const char *text, size_t room,
 		      void (*line)(const struct cli_tool *, const char *, int),
 		      const struct cli_tool *tool)
 {
 	for (const char *s = text; s && *s;) {
-		size_t len = line_length(s, room);
-		line(tool, s, (int)len);
-		s += len + (s[len] == '\n' || s[len] == ' ');
+		size_t len = line_length(s, room), end = len;
+
+		while (end && s[end - 1] == ' ')
+			end--;
+		line(tool, s, (int)end);
+		s += len;
+		s += *s == '\n' ? 1 : strspn(s, " ");
 	}
 }
 

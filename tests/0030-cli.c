@@ -31,7 +31,9 @@ static const struct cli_tool tool = {
 	"t0-x", "tests options", "run [options] FILE\nlist", options,
 	"A note of eighty bytes in a line, which is what a terminal has: not "
 	"folded here.\nOne byte more than there is room for in a line of the "
-	"same terminal, so it is folded.",
+	"same terminal, so it is folded.\nWhere a sentence ends with the line, "
+	"both blanks behind it go, as they do here.  Gone.\nNor does the next "
+	"line begin with one of them, where the first is 1 byte beyond.  Gone.",
 };
 
 enum { MAX_ARGS = 16 };
@@ -263,7 +265,13 @@ static void test_help(void)
 	       "has: not folded here.\n"
 	       "One byte more than there is room for in a line of the same "
 	       "terminal, so it is\n"
-	       "folded.\n",
+	       "folded.\n"
+	       "Where a sentence ends with the line, both blanks behind it go, "
+	       "as they do here.\n"
+	       "Gone.\n"
+	       "Nor does the next line begin with one of them, where the first "
+	       "is 1 byte beyond.\n"
+	       "Gone.\n",
 	       "the help, line by line");
 	has_str(printed("run -h --nonsense"),
 		"Usage:", "-h works anywhere, and before an error");
