@@ -165,6 +165,15 @@ static int run(struct options *x, struct err *e)
 	return code;
 }
 
+static const char notes[] =
+	"Ranks thousands of configurations per product by a model, compiles "
+	"and simulates the best, runs the fastest against a reference in "
+	"double precision, and stores every decision.  --device host measures "
+	"this processor's own products instead.  A search that was killed goes "
+	"on with what is missing.\n"
+	"Exit: 0 all found, 1 a product without a right configuration, 2 "
+	"trouble, 3 device lost, 77 no device.\n";
+
 int main(int argc, char **argv)
 {
 	char spec[256];
@@ -231,15 +240,7 @@ int main(int argc, char **argv)
 			 "--shapes MxNxK,... [options]\n"
 			 "--shapes-from qwen3-0.6b [options]",
 		.opt = opt,
-		.notes = "Ranks thousands of configurations per product by a "
-			 "model, compiles and simulates\nthe best, runs the "
-			 "fastest against a reference in double precision, and "
-			 "stores\nevery decision.  --device host measures "
-			 "this processor's own products instead.\nA search "
-			 "that was killed goes on with what is missing.\n"
-			 "Exit: 0 all found, 1 a product without a right "
-			 "configuration, 2 trouble,\n3 device lost, 77 no "
-			 "device.\n",
+		.notes = notes,
 	};
 	struct err e = { 0 };
 	bool done;

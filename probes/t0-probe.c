@@ -210,6 +210,27 @@ static int run(struct options *x, int argc, char **argv, int first,
 	return v->gpu ? v->gpu(&x->o, e) : discover(x, e);
 }
 
+static const char notes[] =
+	"discover runs every opcode slot of every encoding in a kernel of its "
+	"own and stores the verdicts.  A run that was killed is gone on with "
+	"by the same command.\n"
+	"tiers says how far the device comes: 0 driver, 1 card, 2 runtime, 3 "
+	"memory, 4 kernels, 5 WMMA, 6 speed.  dispatch measures what a launch "
+	"costs.\n"
+	"\n"
+	"latency measures chains of dependent instructions, throughput "
+	"independent ones, in core cycles, by the difference of two "
+	"unrollings; --inst takes any vector or scalar ALU instruction.  "
+	"memory: caches and memory by working set.  overlap: which pairs run "
+	"at the same time.  lds: by width and stride.  branch: jumps and "
+	"barriers.  fetch: by size of the code.  waves: by waves per SIMD.  "
+	"The first four run on the host, too.  All check what the code "
+	"computed, and store medians with samples: as `hardware` from a card "
+	"or the host, as `simulated` from --device sim.  What a card says "
+	"becomes the compiler's cost (t0-results costs).\n"
+	"Exit: 0 done (differences are findings), 1 a wrong result, 2 trouble, "
+	"3 device lost, 77 no device.\n";
+
 int main(int argc, char **argv)
 {
 	struct options x = { .o = { .device = getenv("T0_DEVICE"),
@@ -279,29 +300,7 @@ int main(int argc, char **argv)
 			 "memory|overlap [options]\n"
 			 "lds|branch|fetch|waves [options]",
 		.opt = opt,
-		.notes = "discover runs every opcode slot of every encoding in "
-			 "a kernel of its own and stores the verdicts.  A run "
-			 "that was killed is gone on with by the same "
-			 "command.\n"
-			 "tiers says how far the device comes: 0 driver, 1 "
-			 "card, 2 runtime, 3 memory, 4 kernels, 5 WMMA, 6 "
-			 "speed.  dispatch measures what a launch costs.\n"
-			 "\n"
-			 "latency measures chains of dependent instructions, "
-			 "throughput independent ones, in core cycles, by the "
-			 "difference of two unrollings; --inst takes any "
-			 "vector or scalar ALU instruction.  memory: caches "
-			 "and memory by working set.  overlap: which pairs "
-			 "run at the same time.  lds: by width and stride.  "
-			 "branch: jumps and barriers.  fetch: by size of the "
-			 "code.  waves: by waves per SIMD.  The first four run "
-			 "on the host, too.  All "
-			 "check what the code computed, and store medians with "
-			 "samples: as `hardware` from a card or the host, as "
-			 "`simulated` from --device sim.  What a card says "
-			 "becomes the compiler's cost (t0-results costs).\n"
-			 "Exit: 0 done (differences are findings), 1 a wrong "
-			 "result, 2 trouble, 3 device lost, 77 no device.\n",
+		.notes = notes,
 	};
 	struct err e = { 0 };
 	bool done;
