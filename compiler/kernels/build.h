@@ -199,23 +199,4 @@ static inline struct val wave_row(struct dsl *k, const struct kernel_shape *s)
 	return ADD(MUL(GROUP_ID(k, 0), s->group / 32), WAVE(k));
 }
 
-/*
- * 1 / sqrt(mean of x^2 + eps) of a row of n, which a wave goes over, or, with
- * `group` work-items, the whole group.
- */
-static inline struct val rms_scale(struct dsl *k, struct val x, struct val n,
-				   struct val eps, uint32_t group)
-{
-	struct var sum = VAR(k, DSL_F32, 0);
-
-	FOR(k, i, group ? LOCAL_ID(k, 0) : LANE(k), n, group ? group : 32) {
-		struct val v = load_f32(x, i);
-
-		SET(sum, FMA(v, v, sum));
-	}
-	struct val all = group ? GROUP_SUM(GET(sum)) : WAVE_SUM(GET(sum));
-	struct val mean = DIV(all, CAST(DSL_F32, n));
-	return DIV(1.0, SQRT(ADD(mean, eps)));
-}
-
 #endif

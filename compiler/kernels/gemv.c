@@ -63,71 +63,78 @@ BUILDER(gemv)
 }
 
 /*
- * Arguments: y [rows] (f32), w [rows][n] (i8), scale [rows][n / 32] (f16),
- * x [n] (f32), rows, n (i32, a multiple of 32).
+ * A row of weights in groups that share a scale.  Arguments: y [rows] (f32),
+ * w, scale [rows][n / 32] (f16), x [n] (f32), rows, n (i32, a multiple of 32).
  */
+struct grouped {
+	struct val y, w, scale, x, n, row, inside;
+};
+
+static struct grouped grouped_args(struct dsl *k, const struct kernel_shape *s,
+				   enum dsl_type weights)
+{
+	struct grouped g;
+
+	g.y = ARG_PTR(k, DSL_F32, "y", 0);
+	g.w = ALIGNED(ARG_PTR(k, weights, "w", DSL_READONLY), PER_LANE);
+	g.scale = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
+	g.x = ALIGNED(ARG_PTR(k, DSL_F32, "x", DSL_READONLY), 4 * PER_LANE);
+	struct val rows = ARG(k, DSL_I32, "rows");
+	g.n = ARG(k, DSL_I32, "n");
+	g.row = wave_row(k, s);
+	g.inside = LT(g.row, rows);
+	return g;
+}
+
+/* w is i8 [rows][n]. */
 BUILDER(gemv_int8)
 {
-	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
-	struct val wp = ARG_PTR(k, DSL_I8, "w", DSL_READONLY);
-	struct val sp = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
-	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
-	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
-	struct val row = wave_row(k, s);
+	struct grouped g = grouped_args(k, s, DSL_I8);
 
-	wp = ALIGNED(wp, PER_LANE);
-	x = ALIGNED(x, 4 * PER_LANE);
-	IF(k, LT(row, rows)) {
-		struct val w = row_of(wp, row, n);
-		struct val scale = row_of(sp, row, SHR(n, 5));
+	IF(k, g.inside) {
+		struct val w = row_of(g.w, g.row, g.n);
+		struct val scale = row_of(g.scale, g.row, SHR(g.n, 5));
 		struct var sum = VAR(k, DSL_F32, 0);
 
-		FOR(k, c, MUL(LANE(k), PER_LANE), n, WAVE_COLUMNS) {
+		FOR(k, c, MUL(LANE(k), PER_LANE), g.n, WAVE_COLUMNS) {
 			struct val q = CAST(DSL_F32, CAST(DSL_I32,
 					    LOADV(w, c, PER_LANE)));
-			struct val part = dot(q, LOADV(x, c, PER_LANE),
+			struct val part = dot(q, LOADV(g.x, c, PER_LANE),
 					       CONST(k, DSL_F32, 0));
 
 			SET(sum, FMA(load_f32(scale, SHR(c, 5)), part, sum));
 		}
-		row_store(k, y, row, sum);
+		row_store(k, g.y, g.row, sum);
 	}
 }
 
 /*
- * As gemv_int8, but w is u8 [rows][n / 2]: byte j of a group of 32 columns
- * holds column j in its low and column j + 16 in its high half, 8 added.
+ * w is u8 [rows][n / 2]: byte j of a group of 32 columns holds column j in its
+ * low and column j + 16 in its high half, 8 added.
  */
 BUILDER(gemv_int4)
 {
-	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
-	struct val wp = ARG_PTR(k, DSL_U8, "w", DSL_READONLY);
-	struct val sp = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
-	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
-	struct val rows = ARG(k, DSL_I32, "rows"), n = ARG(k, DSL_I32, "n");
-	struct val row = wave_row(k, s);
-	struct val half = SHR(n, 1);
+	struct grouped g = grouped_args(k, s, DSL_U8);
+	struct val half = SHR(g.n, 1);
 
-	wp = ALIGNED(wp, PER_LANE);
-	x = ALIGNED(x, 4 * PER_LANE);
-	IF(k, LT(row, rows)) {
-		struct val w = row_of(wp, row, half);
-		struct val scale = row_of(sp, row, SHR(n, 5));
+	IF(k, g.inside) {
+		struct val w = row_of(g.w, g.row, half);
+		struct val scale = row_of(g.scale, g.row, SHR(g.n, 5));
 		struct var sum = VAR(k, DSL_F32, 0);
 
 		FOR(k, b, MUL(LANE(k), PER_LANE), half, WAVE_COLUMNS) {
-			struct val g = SHR(b, 4);
-			struct val c = ADD(SHL(g, 5), AND(b, 15));
+			struct val group = SHR(b, 4);
+			struct val c = ADD(SHL(group, 5), AND(b, 15));
 			struct val q = CAST(DSL_I32, LOADV(w, b, PER_LANE));
 			struct val lo = CAST(DSL_F32, SUB(AND(q, 15), 8));
 			struct val hi = CAST(DSL_F32, SUB(SHR(q, 4), 8));
-			struct val part = dot(lo, LOADV(x, c, PER_LANE),
+			struct val part = dot(lo, LOADV(g.x, c, PER_LANE),
 					       CONST(k, DSL_F32, 0));
 
-			part = dot(hi, LOADV(x, ADD(c, QUANT_GROUP / 2),
+			part = dot(hi, LOADV(g.x, ADD(c, QUANT_GROUP / 2),
 					      PER_LANE), part);
-			SET(sum, FMA(load_f32(scale, g), part, sum));
+			SET(sum, FMA(load_f32(scale, group), part, sum));
 		}
-		row_store(k, y, row, sum);
+		row_store(k, g.y, g.row, sum);
 	}
 }

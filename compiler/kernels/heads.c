@@ -53,63 +53,6 @@ struct val head_at(struct val p, uint32_t head)
 	return head % HEAD_PIECE ? p : ALIGNED(p, 16);
 }
 
-/* Arguments: out, x [rows][n], w [n], eps (f32), n, rows (i32). */
-BUILDER(qk_norm)
-{
-	struct val out = ARG_PTR(k, s->type, "out", 0);
-	struct val in = ARG_PTR(k, s->type, "x", 0);
-	struct val w = ARG_PTR(k, s->type, "w", DSL_READONLY);
-	struct val eps = ARG(k, DSL_F32, "eps"), n = ARG(k, DSL_I32, "n");
-	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, s);
-
-	IF (k, LT(row, rows)) {
-		struct val x = row_of(in, row, n), y = row_of(out, row, n);
-		struct val r = rms_scale(k, x, n, eps, 0);
-
-		FOR(k, i, LANE(k), n, 32) {
-			store_f32(y, i, MUL(MUL(load_f32(x, i), r),
-					    load_f32(w, i)));
-		}
-	}
-}
-
-/*
- * Arguments: dx [rows][n], dw [n] (f32, added to), x, w, g [rows][n], eps, n,
- * rows.  With r = 1 / rms and m = mean of x w g: dx = r (w g - x r^2 m),
- * dw = g x r.
- */
-BUILDER(qk_norm_back)
-{
-	struct val dx = ARG_PTR(k, s->type, "dx", 0);
-	struct val dw = ARG_PTR(k, DSL_F32, "dw", 0);
-	struct val in = ARG_PTR(k, s->type, "x", 0);
-	struct val w = ARG_PTR(k, s->type, "w", DSL_READONLY);
-	struct val grad = ARG_PTR(k, s->type, "g", 0);
-	struct val eps = ARG(k, DSL_F32, "eps"), n = ARG(k, DSL_I32, "n");
-	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, s);
-
-	IF (k, LT(row, rows)) {
-		struct val x = row_of(in, row, n), y = row_of(dx, row, n);
-		struct val g = row_of(grad, row, n);
-		struct val r = rms_scale(k, x, n, eps, 0);
-		struct var dot = VAR(k, DSL_F32, 0);
-
-		FOR(k, i, LANE(k), n, 32) {
-			SET(dot, FMA(MUL(load_f32(x, i), load_f32(w, i)),
-				     load_f32(g, i), dot));
-		}
-		struct val mean = DIV(WAVE_SUM(GET(dot)), CAST(DSL_F32, n));
-		struct val back = MUL(MUL(r, r), mean);
-		FOR(k, j, LANE(k), n, 32) {
-			struct val xj = load_f32(x, j), gj = load_f32(g, j);
-
-			store_f32(y, j, MUL(r, SUB(MUL(load_f32(w, j), gj),
-						   MUL(xj, back))));
-			ATOMIC(SSA_RMW_FADD, dw, j, MUL(MUL(gj, xj), r));
-		}
-	}
-}
-
 /* ----------------------------------------------- into the cache at once -- */
 
 enum { MAX_PARTS = 4 }; /* of 32 pairs, in a head of 256 */

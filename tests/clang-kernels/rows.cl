@@ -1,4 +1,4 @@
-/* Twins of compiler/kernels/rows.c: one row per workgroup of 128. */
+/* Twins of compiler/kernels/rows.c and norm.c: one row per workgroup of 128. */
 #include "lib.h"
 
 enum { GROUP = 128 };
