@@ -177,16 +177,7 @@ const struct isa_op_info *mir_info(const struct mir_inst *i)
 
 bool mir_is_valu(const struct mir_inst *i)
 {
-	switch (mir_info(i)->fmt) {
-	case ISA_FMT_VOP1:
-	case ISA_FMT_VOP2:
-	case ISA_FMT_VOPC:
-	case ISA_FMT_VOP3:
-	case ISA_FMT_VOP3SD:
-	case ISA_FMT_VOP3P:
-		return true;
-	}
-	return false;
+	return isa_fmt_is_valu(mir_info(i)->fmt);
 }
 
 bool mir_is_salu(const struct mir_inst *i)

@@ -186,14 +186,19 @@ static void step_saveexec(struct step *p, bool save)
 
 /* ------------------------------------------------------------ the rest ---- */
 
+static bool is_written(const struct isa_operand *o)
+{
+	return o->role & ISA_DST &&
+	       (o->kind == ISA_K_VGPR || o->kind == ISA_K_SGPR) &&
+	       o->reg != ISA_R_NULL;
+}
+
 static void put_all(struct step *p, uint32_t c, int flags)
 {
 	for (int i = 0; i < p->n; i++) {
 		const struct isa_operand *o = &p->o[i];
 
-		if (!(o->role & ISA_DST) ||
-		    (o->kind != ISA_K_VGPR && o->kind != ISA_K_SGPR) ||
-		    o->reg == ISA_R_NULL)
+		if (!is_written(o))
 			continue;
 		if (o->type == ISA_T_MASK) {
 			put_mask(p, o->reg,
@@ -216,9 +221,7 @@ static void put_fresh(struct step *p, int flags)
 	for (int i = 0; i < p->n; i++) {
 		const struct isa_operand *o = &p->o[i];
 
-		if (!(o->role & ISA_DST) ||
-		    (o->kind != ISA_K_VGPR && o->kind != ISA_K_SGPR) ||
-		    o->reg == ISA_R_NULL)
+		if (!is_written(o))
 			continue;
 		for (int dw = 0; dw < o->dwords; dw++)
 			step_put(p, step_reg(o) + dw,
