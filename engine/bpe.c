@@ -224,18 +224,13 @@ static bool is_ascii(const char *s, size_t len)
 static bool valid_encode(struct qwen_encoder *x, const char *s, size_t len,
 			 unsigned flags, struct qwen_ids *ids, struct err *e)
 {
-	utf8proc_uint8_t *nfc = NULL;
+	struct buf nfc = { 0 };
 
 	if ((flags & QWEN_NO_NFC) || is_ascii(s, len))
 		return split_encode(x, s, len, ids, e);
-	utf8proc_ssize_t n = utf8proc_map((const utf8proc_uint8_t *)s,
-					  (utf8proc_ssize_t)len, &nfc,
-					  UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-	if (n < 0)
-		return err_set(e, ERR_NOMEM, "normalizing %zu bytes: %s", len,
-			       utf8proc_errmsg(n));
-	bool ok = split_encode(x, (const char *)nfc, (size_t)n, ids, e);
-	free(nfc);
+	qwen_nfc(s, len, &nfc);
+	bool ok = split_encode(x, nfc.data, nfc.len, ids, e);
+	buf_fini(&nfc);
 	return ok;
 }
 

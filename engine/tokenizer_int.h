@@ -37,4 +37,7 @@ struct qwen_tokenizer {
 const struct merge *qwen_merge_find(const struct qwen_tokenizer *t,
 				    uint32_t left, uint32_t right);
 
+/* Appends the form NFC of `s`, which is valid UTF-8. */
+void qwen_nfc(const char *s, size_t len_bytes, struct buf *out);
+
 #endif

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <utf8proc.h>
 
 #include "engine/tokenizer.h"
@@ -145,7 +146,47 @@ static void test_nfc(void)
 	encodes(t, "e\xcc\x81", 3, 0, one.data,
 		"e and a combining accent become one character");
 	encodes(t, "\xc3\xa9", 2, 0, one.data, "which is the same as itself");
+	/* U+AC00 U+11A7 is EA B0 80 E1 86 A7; 0x80 is the 67th other byte. */
+	buf_reset(&one);
+	buf_printf(&one, "%d %d %d %d %d %d", 0xea - 33 - 34 - 1,
+		   0xb0 - 33 - 34 - 1, 188 + 33 + 1, 0xe1 - 33 - 34 - 1,
+		   188 + 33 + 7, 0xa7 - 33 - 34);
+	encodes(t, "\xea\xb0\x80\xe1\x86\xa7", 6, 0, one.data,
+		"a syllable's neighbour that is no consonant stays");
+	/* U+0301 is of class 230, U+0316 of 220 and comes first: CC 81, CC 96. */
+	buf_reset(&one);
+	for (int i = 0; i < 4; i++)
+		buf_printf(&one, "%s%d %d", i ? " " : "", 0xcc - 33 - 34 - 1,
+			   188 + 33 + (i < 2 ? 0x96 : 0x81) - 0x7f);
+	encodes(t, "\xcc\x81\xcc\x96\xcc\x81\xcc\x96", 8, 0, one.data,
+		"marks stand in the order of their class");
 	buf_fini(&one);
+	qwen_tokenizer_free(t);
+	json_decref(v);
+}
+
+/* Neighbours swapped one by one would take minutes. */
+static void test_many_marks(void)
+{
+	json_t *v = byte_vocab();
+	struct qwen_tokenizer *t = with_vocab(v, "", NULL);
+	struct qwen_encoder *x = qwen_encoder_new(t);
+	struct qwen_ids ids = { 0 };
+	struct buf text = { 0 };
+	struct err e = { 0 };
+
+	for (int i = 0; i < 250000; i++)
+		buf_adds(&text, "\xcc\x81\xcc\x96");
+	clock_t from = clock();
+	ok(qwen_encode(x, text.data, text.len, 0, &ids, &e),
+	   "a megabyte of marks out of order");
+	ok(clock() - from < 20 * CLOCKS_PER_SEC, "takes no minutes");
+	is_u64(ids.n, text.len, "nothing is lost");
+	ok(ids.v[1] == ids.v[499999] && ids.v[1] != ids.v[500001],
+	   "the lower class is before the other");
+	buf_fini(&text);
+	qwen_ids_fini(&ids);
+	qwen_encoder_free(x);
 	qwen_tokenizer_free(t);
 	json_decref(v);
 }
@@ -689,6 +730,7 @@ int main(void)
 {
 	test_by_hand();
 	test_nfc();
+	test_many_marks();
 	test_decode();
 	test_refuses();
 	test_random_merges();
