@@ -351,8 +351,8 @@ static bool flash(struct gpu_state *s, uint32_t layer,
 	arg_strides(&a, s);
 	arg_u32(&a, 1);
 	arg_f32(&a, 1 / sqrt(c->head_dim));
-	return put(s, s->flash, &a, (p->run_most + each - 1) / each,
-		   (uint64_t)p->runs * c->heads, e);
+	return put(s, s->flash, &a, (uint64_t)p->runs * c->heads,
+		   (p->run_most + each - 1) / each, e);
 }
 
 bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,

@@ -137,8 +137,8 @@ static size_t attention_run(struct attention *a, struct lib *l)
 	call_cache(&c, &a->c);
 	call_u32(&c, a->causal);
 	call_f32(&c, a->scale);
-	return !lib_run(&dev, l, &c, (a->most + each - 1) / each,
-			SEQUENCES * a->s.heads);
+	return !lib_run(&dev, l, &c, SEQUENCES * a->s.heads,
+			(a->most + each - 1) / each);
 }
 
 static void test_shape(const struct kernel_shape *shape, uint32_t heads,

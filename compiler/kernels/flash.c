@@ -423,7 +423,10 @@ static void run(struct flash *f, const struct attn_task *t)
  * if it is causal: then 1, and query i of n sees length - (n - 1 - i) of them;
  * else 0, and all see all.  A query without keys gives zeros.
  *
- * Groups: (queries of the longest sequence / (group / 2), sequences * heads).
+ * Groups: (sequences * heads, queries of the longest sequence / (group / 2)).
+ * Those of the last queries, which see the most keys, begin first, and those
+ * of few keys fill the gaps at the end; the other way round, and with a tile of
+ * the queries in each column, every WGP would get the same tile of all heads.
  * With a cache of 16 bits queries and weights are rounded to its type, and what
  * is infinite or NaN in a value reaches all queries of its tile; with one of
  * f32 neither.  One of i8 is as one of f16, to which elements are rounded: from
@@ -447,12 +450,13 @@ BUILDER(attention)
 	struct cache_at c = cache_args(k);
 	t.causal = ARG(k, DSL_I32, "causal");
 	t.scale = MUL(ARG(k, DSL_F32, "scale"), 0x1.715476p0); /* log2 e */
-	struct val y = GROUP_ID(k, 1), b = group_div(y, t.heads);
-	t.h = SUB(y, MUL(b, t.heads));
+	struct val x = GROUP_ID(k, 0), b = group_div(x, t.heads);
+	t.h = SUB(x, MUL(b, t.heads));
 	t.begin = LOAD(first, b);
 	t.n = SUB(LOAD(first, ADD(b, 1)), t.begin);
 	t.length = LOAD(length, b);
-	t.first = MUL(GROUP_ID(k, 0), (int)s->group / 2);
+	struct val behind = SUB(NUM_GROUPS(k, 1), ADD(GROUP_ID(k, 1), 1));
+	t.first = MUL(behind, (int)s->group / 2);
 	IF (k, LT(t.first, t.n)) {
 		struct val kv = group_div(t.h, group_div(t.heads,
 							kv_heads));

@@ -205,9 +205,9 @@ KERNEL(128) attention(global ELEM *restrict out,
 		      long sequence, int causal, float scale)
 {
 	local struct tiles t;
-	const int b = group_y() / heads, h = group_y() - b * heads;
+	const int b = group_x() / heads, h = group_x() - b * heads;
 	const int begin = first[b], n = first[b + 1] - begin;
-	const int length = lengths[b], mine = group_x() * 64;
+	const int length = lengths[b], mine = (groups_y() - 1 - group_y()) * 64;
 	const int base = mine + wave() * TILE, i = base + lane() % 16;
 	const int token = begin + (i < n ? i : n - 1);
 	struct state f = { .max = -FLOAT_MAX };

@@ -37,7 +37,8 @@ typedef float mem4 __attribute__((ext_vector_type(4), aligned(4)));
 #define group_x() __builtin_amdgcn_workgroup_id_x()
 #define group_y() __builtin_amdgcn_workgroup_id_y()
 /* From the hidden arguments. */
-#define groups_x() (*(constant uint *)__builtin_amdgcn_implicitarg_ptr())
+#define groups_x() (((constant uint *)__builtin_amdgcn_implicitarg_ptr())[0])
+#define groups_y() (((constant uint *)__builtin_amdgcn_implicitarg_ptr())[1])
 #define FMA(a, b, c) __builtin_fmaf(a, b, c)
 /* The same in all lanes of a wave, which the compiler cannot always know. */
 #define same(x) __builtin_amdgcn_readfirstlane(x)
