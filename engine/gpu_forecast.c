@@ -120,6 +120,8 @@ static bool simulate(const struct launch *x, const struct gpu_state *s,
 		.data_va = s->words->va, .data = s->words->cpu,
 		.data_bytes = s->words->size_bytes,
 		.guess = true,
+		/* The later a query, the more keys it sees. */
+		.uneven = s->flash && x->code == &s->flash->code,
 	};
 	bool good = sim_object_forecast(m, &l, footprint, &f, e);
 	if (good) {

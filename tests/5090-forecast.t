@@ -39,6 +39,9 @@ test_that 'its share says so' \
 # 123 TFLOPS of matrix products: 2 x 0.44e9 weights for each token.
 test_that 'a prompt is faster by far' "$prompt > 20 * $decode"
 test_that 'and slower than the peak' "$prompt < 123e12 / (2 * 0.44e9)"
+# Half of 512 x 512 scores of 128 elements for 16 heads, and as much for values.
+attention=$(field bf16 prompt attention 4)
+test_that 'nor is its attention' "$attention > 2 * 512 * 512 * 128 * 16 / 123e6"
 ok 'parts add up to the whole' awk -F, '
 	index($1, "decode") == 1 && $2 == "(all)" { all = $5 }
 	index($1, "decode") == 1 && $2 != "(all)" { sum += $5 }

@@ -82,7 +82,8 @@ static bool find_at_once(const struct sim_dispatch *d, int *at_once,
 static bool at_clock(const struct sim_dispatch *d, double mhz,
 		     struct sim_forecast *f, struct err *e)
 {
-	int whole = f->groups / f->at_once, rest = f->groups % f->at_once;
+	const int each = d->uneven ? f->groups : f->at_once;
+	int whole = f->groups / each, rest = f->groups % each;
 
 	sim_fini(&f->round);
 	f->cycles = 0;
@@ -90,7 +91,7 @@ static bool at_clock(const struct sim_dispatch *d, double mhz,
 		struct sim_result r = { 0 };
 
 		next = i < whole ? next_change(d, i, whole) : i + 1;
-		if (!simulate(d, i, i < whole ? f->at_once : rest, mhz, &r, e))
+		if (!simulate(d, i, i < whole ? each : rest, mhz, &r, e))
 			return false;
 		f->cycles += (next - i) * (double)r.cycles;
 		if (i)
@@ -166,18 +167,40 @@ static bool open_object(void *ctx, struct sim_source *s, int n, struct err *e)
 	return sim_object_open(s, o->l, n, o->every, e);
 }
 
+/*
+ * Of many workgroups of different lengths every k-th says enough, where they
+ * become shorter or longer from the first to the last.
+ */
+static int every_of(const struct sim_launch *l, uint64_t groups, int wgps)
+{
+	enum { MOST = 24 }; /* of a WGP */
+
+	return l->uneven ? (int)((groups - 1) / (uint64_t)(wgps * MOST)) + 1
+			 : 1;
+}
+
 bool sim_object_forecast(const struct cost_model *m,
 			 const struct sim_launch *l, uint64_t footprint_bytes,
 			 struct sim_forecast *out, struct err *e)
 {
-	struct object_dispatch o = { l, (int)cost_value(m, COST_N_WGP) };
+	const uint64_t groups = (uint64_t)l->groups[0] * l->groups[1] *
+				l->groups[2];
+	const int wgps = (int)cost_value(m, COST_N_WGP);
+	const int k = groups ? every_of(l, groups, wgps) : 1;
+	struct object_dispatch o = { l, k * wgps };
 	struct sim_dispatch d = {
 		.cost = m, .footprint_bytes = footprint_bytes,
-		.groups = (uint64_t)l->groups[0] * l->groups[1] * l->groups[2],
+		.groups = groups / (uint64_t)k,
 		.warmth = SIM_WARM, .trips = SIM_TRIPS,
 		.cold = l->cold, .n_cold = l->n_cold,
+		.uneven = l->uneven,
 		.open = open_object, .close = sim_object_close, .ctx = &o,
 	};
 
-	return sim_forecast(&d, out, e);
+	if (!sim_forecast(&d, out, e))
+		return false;
+	out->groups *= k;
+	out->cycles *= k;
+	out->time_s *= k;
+	return true;
 }

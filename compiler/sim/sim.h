@@ -281,6 +281,8 @@ struct sim_dispatch {
 	const struct sim_cold *cold; /* [n_cold], SIM_COLD_MOST at most */
 	int n_cold;
 	int trips;		  /* as in sim_config */
+	/* Workgroups differ in length: simulated is all that the WGP gets. */
+	bool uneven;
 	/*
 	 * 0: "clock.short", or "clock" when the dispatch takes longer than
 	 * "clock.short_limit" so: long kernels meet the power limit.
@@ -299,7 +301,7 @@ struct sim_forecast {
 	int at_once;	   /* that it holds */
 	double rounds;
 	const char *limit; /* name of the busiest pipe, or "dispatch" */
-	struct sim_result round; /* a full one, or the only one */
+	struct sim_result round; /* a full one, the only one, or all */
 };
 /* false and *e: a kernel that does not fit, or what the source says. */
 bool sim_forecast(const struct sim_dispatch *d, struct sim_forecast *out,
@@ -328,6 +330,7 @@ struct sim_launch {
 	 * that skips nothing, instead of giving up.
 	 */
 	bool guess;
+	bool uneven; /* as in sim_dispatch */
 };
 
 /*
