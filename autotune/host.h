@@ -19,6 +19,11 @@
  * the other levels: a value or a part of it below 2^-126 counts as 0, and so
  * does a sum.  Sums that are not finite are made again without AMX.
  *
+ * A product is `coarse` where values have errors far larger than f32's, as
+ * weights that were integers.  Then AMX cuts f32 values into two parts, which
+ * loses less than 2^-16 of each and 2^-14 of a product, and takes half the
+ * time.  The other levels compute as ever.
+ *
  * The bits of C depend on the shape, the configuration and the level of the
  * instruction set, never on the number of threads.
  *
@@ -97,6 +102,7 @@ struct host_gemm {
 	enum host_gemm_type b_type;
 	bool b_by_n; /* B is stored [n][k] */
 	host_gemm_make_fn *make; /* for HOST_GEMM_MADE; it gets `b` */
+	bool coarse; /* 16 bits of a value are enough; see above */
 	float *c;
 	size_t ldc;
 	/* NULL: what host_gemm_default() says. */
@@ -143,7 +149,7 @@ void host_gemm_part(const struct host_gemm *g, struct host_gemm_scratch *s,
 /*
  * The same of n products that have m, k, alpha, beta and A in common, as those
  * of one layer's input; A is packed once where it is packed.  The first's
- * configuration is for all.
+ * configuration is for all.  A is coarse if all of them are.
  */
 void host_gemm_list_part(const struct host_gemm *g, size_t n,
 			 struct host_gemm_scratch *s, unsigned part,
@@ -151,7 +157,7 @@ void host_gemm_list_part(const struct host_gemm *g, size_t n,
 /*
  * The yardstick of AMX: so many rounds of multiply-adds of bf16 in registers;
  * returns how many FLOP, 0 without AMX.  A product of f32 and bf16 takes 3 of
- * them, of f32 and f32 6.
+ * them, of f32 and f32 6, a coarse one 3.
  */
 double host_amx_flop(uint64_t rounds);
 /* All shares; `s` is [threads_count(t)], or of one where t is NULL. */

@@ -178,15 +178,15 @@ static void pack(const struct share *s)
 
 	if (!s->columns_turn) {
 		from = host_source_at(&s->columns, s->k0, s->packed0);
-		s->amx->pack_paired(&from, s->depth, s->packed1 - s->packed0,
-				    s->how.vecs, out);
+		s->amx->pack_paired(&from, s->column_parts, s->depth,
+				    s->packed1 - s->packed0, s->how.vecs, out);
 		return;
 	}
 	for (size_t j = s->packed0; j < s->packed1; j += n) {
 		n = least(width, s->packed1 - j);
 		from = source(s, &s->columns, j, n);
-		s->amx->pack_turned(&from, s->depth, n, out);
-		out += host_amx_bytes(s->columns.type, n, s->depth);
+		s->amx->pack_turned(&from, s->column_parts, s->depth, n, out);
+		out += host_amx_bytes(s->column_parts, n, s->depth);
 	}
 }
 
@@ -241,7 +241,7 @@ static void strip(struct share *s, size_t row, size_t rows, float *sums)
 				    .sums = sums };
 	bool one = b.first && is_last(s);
 
-	s->amx->pack_rows(&from, rows, s->depth, s->strip);
+	s->amx->pack_rows(&from, s->row_parts, rows, s->depth, s->strip);
 	for (a.column = s->packed0; a.column < s->packed1; a.column += width) {
 		a.columns = least(width, s->packed1 - a.column);
 		size_t wide = (a.columns + 15) / 16;
@@ -253,8 +253,8 @@ static void strip(struct share *s, size_t row, size_t rows, float *sums)
 				make_again(s, &a, b.sums);
 			put(s, &a, b.sums);
 		}
-		b.columns += host_amx_bytes(s->columns.type, a.columns,
-					    s->depth);
+		b.columns +=
+			host_amx_bytes(s->column_parts, a.columns, s->depth);
 		b.sums += one ? 0 : tiles * wide * 256;
 	}
 }
@@ -268,7 +268,7 @@ static void rows_of(struct share *s, size_t i)
 	s->rows = s->swapped ?
 			  (struct host_source){ g->b_type, g->b, g->ldb } :
 			  (struct host_source){ HOST_GEMM_F32, g->a, g->lda };
-	s->row_parts = host_amx_parts(s->rows.type);
+	s->row_parts = host_amx_parts(s->rows.type, g->coarse);
 	host_cut(s->swapped ? g->n : g->m, s->how.rows, s->cut, s->cuts,
 		 &s->row0, &s->row1);
 }
@@ -296,12 +296,12 @@ static void lay_out(struct share *s, size_t nc, size_t depth,
 		    struct host_gemm_scratch *scratch)
 {
 	size_t height = s->how.rows, width = width_of(s), rows = 0;
-	size_t pack = host_amx_bytes(s->columns.type, nc, depth), strip = 0;
+	size_t pack = host_amx_bytes(s->column_parts, nc, depth), strip = 0;
 	size_t made = s->columns.type == HOST_GEMM_MADE;
 
 	for (size_t i = 0; i < s->n_list; i++) {
 		rows_of(s, i);
-		size_t bytes = host_amx_bytes(s->rows.type, height, depth);
+		size_t bytes = host_amx_bytes(s->row_parts, height, depth);
 		strip = bytes > strip ? bytes : strip;
 		rows += up(s->row1 - s->row0, height);
 		made = made || s->rows.type == HOST_GEMM_MADE;
@@ -381,7 +381,7 @@ void host_amx_part(const struct host_gemm *g, size_t n,
 		   struct host_gemm_scratch *scratch, unsigned part,
 		   unsigned parts)
 {
-	bool swapped = how->path == HOST_GEMM_SWAPPED;
+	bool swapped = how->path == HOST_GEMM_SWAPPED, coarse = true;
 	size_t rows = 0, columns = swapped ? g->m : g->n;
 	struct share s = { .list = g,
 			   .n_list = n,
@@ -395,10 +395,13 @@ void host_amx_part(const struct host_gemm *g, size_t n,
 
 	if (swapped)
 		s.columns = (struct host_source){ HOST_GEMM_F32, g->a, g->lda };
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		rows += swapped ? g[i].n : g->m;
-	s.row_parts = host_amx_parts(swapped ? g->b_type : HOST_GEMM_F32);
-	s.column_parts = host_amx_parts(s.columns.type);
+		coarse = coarse && g[i].coarse;
+	}
+	s.row_parts =
+		host_amx_parts(swapped ? g->b_type : HOST_GEMM_F32, coarse);
+	s.column_parts = host_amx_parts(s.columns.type, coarse);
 	s.cuts = cuts_of_rows(&s, rows, columns, parts);
 	s.cut = part % s.cuts;
 	host_cut(columns, width_of(&s), part / s.cuts, parts / s.cuts,

@@ -3,12 +3,14 @@
  * products of bf16 values added 32 at a time, each exact, the sums f32.
  *
  * A wider value is cut into parts that are bf16: the nearest one, the nearest
- * one to the rest, and so on.  The last part is what is left: nothing of an
- * f32 value gets lost in three parts, nor of an f16 value in two.
+ * one to the rest, and so on.  The last part is what is left, cut off behind
+ * its 8 bits: nothing of an f32 value gets lost in three parts, nor of an f16
+ * value in two; of an f32 value in two parts less than 2^-16.
  *
  * Of the products of parts of a and b those that matter are added: what is left
- * out is at most 2^-24 of a * b.  The order is one per pair of types, so that
- * the bits of a sum do not depend on how a product is cut.
+ * out is at most 2^-24 of a * b, or 2^-16 where f32 values are two parts.  The
+ * order is one per pair of types, so that the bits of a sum do not depend on
+ * how a product is cut.
  */
 #include "autotune/host_simd.h"
 
@@ -66,8 +68,9 @@ static ALWAYS vf load_pairs(const void *p, size_t i, size_t end)
 	return (vf)_mm512_maskz_loadu_epi16(some, (const uint16_t *)p + i);
 }
 
-static ALWAYS void natural(enum host_gemm_type type, const void *p, size_t at,
-			   size_t k, char *out, size_t part_bytes)
+static ALWAYS void natural(enum host_gemm_type type, unsigned parts,
+			   const void *p, size_t at, size_t k, char *out,
+			   size_t part_bytes)
 {
 	static const int32_t order[16] = { 0,  2,  4,  6,  8,  10, 12, 14,
 					   16, 18, 20, 22, 24, 26, 28, 30 };
@@ -82,23 +85,21 @@ static ALWAYS void natural(enum host_gemm_type type, const void *p, size_t at,
 	__m512 b = (__m512)load_until(type, p, at + LANES, k);
 
 	emit((vf)_mm512_permutex2var_ps(a, even, b),
-	     (vf)_mm512_permutex2var_ps(a, odd, b), host_amx_parts(type), out,
-	     part_bytes);
+	     (vf)_mm512_permutex2var_ps(a, odd, b), parts, out, part_bytes);
 }
 
-static ALWAYS void rows_type(enum host_gemm_type type,
-			     const struct host_source *s, size_t rows,
-			     size_t k, char *out)
+static ALWAYS void rows_type(enum host_gemm_type type, unsigned parts,
+			     const struct host_source *s, size_t rows, size_t k,
+			     char *out)
 {
-	unsigned parts = host_amx_parts(type);
 	size_t tiles = (rows + 15) / 16, part_bytes = tiles * TILE;
 
 	for (size_t at = 0; at < k; at += HOST_AMX_K) {
 		for (size_t i = 0; i < tiles * 16; i++) {
 			char *o = out + i / 16 * TILE + i % 16 * 64;
 			if (i < rows)
-				natural(type, row_of(type, s, i), at, k, o,
-					part_bytes);
+				natural(type, parts, row_of(type, s, i), at, k,
+					o, part_bytes);
 			else
 				emit((vf){ 0 }, (vf){ 0 }, parts, o,
 				     part_bytes);
@@ -118,9 +119,10 @@ static ALWAYS void fetch_row(enum host_gemm_type type, const void *row,
 }
 
 /* 16 columns, k's from `at` on, turned into a tile. */
-static ALWAYS void turned(enum host_gemm_type type, const struct host_source *s,
-			  size_t column, size_t columns, size_t at, size_t k,
-			  char *out, size_t part_bytes)
+static ALWAYS void turned(enum host_gemm_type type, unsigned parts,
+			  const struct host_source *s, size_t column,
+			  size_t columns, size_t at, size_t k, char *out,
+			  size_t part_bytes)
 {
 	bool pairs = type == HOST_GEMM_BF16;
 
@@ -140,12 +142,11 @@ static ALWAYS void turned(enum host_gemm_type type, const struct host_source *s,
 			if (pairs)
 				store((float *)out, v[i]);
 			else
-				emit(v[i], v[i + 1], host_amx_parts(type), out,
-				     part_bytes);
+				emit(v[i], v[i + 1], parts, out, part_bytes);
 	}
 }
 
-static ALWAYS void turned_type(enum host_gemm_type type,
+static ALWAYS void turned_type(enum host_gemm_type type, unsigned parts,
 			       const struct host_source *s, size_t k,
 			       size_t columns, char *out)
 {
@@ -153,9 +154,9 @@ static ALWAYS void turned_type(enum host_gemm_type type,
 
 	for (size_t at = 0; at < k; at += HOST_AMX_K) {
 		for (size_t t = 0; t < tiles; t++)
-			turned(type, s, t * 16, columns, at, k, out + t * TILE,
-			       part_bytes);
-		out += host_amx_parts(type) * part_bytes;
+			turned(type, parts, s, t * 16, columns, at, k,
+			       out + t * TILE, part_bytes);
+		out += parts * part_bytes;
 	}
 }
 
@@ -163,20 +164,22 @@ static ALWAYS void turned_type(enum host_gemm_type type,
  * Two rows of s, k's `at` and at + 1, become one of each tile: all of their
  * columns, for memory is read fastest in its order.
  */
-static ALWAYS void pair_of_rows(enum host_gemm_type type,
+static ALWAYS void pair_of_rows(enum host_gemm_type type, unsigned parts,
 				const struct host_source *s, size_t at,
 				size_t k, size_t columns, size_t tiles,
 				char *out)
 {
-	size_t parts = host_amx_parts(type), step = at / HOST_AMX_K;
+	size_t step = at / HOST_AMX_K;
 	size_t steps = (k + HOST_AMX_K - 1) / HOST_AMX_K;
 	const void *even = row_of(type, s, at), *odd = row_of(type, s, at + 1);
+
+	size_t tile_bytes = parts * TILE;
 
 	out += at % HOST_AMX_K * 32;
 	for (size_t j = 0; j < columns; j += tiles * 16) {
 		size_t left = (columns - j + 15) / 16;
 		size_t wide = left < tiles ? left : tiles;
-		char *o = out + step * parts * wide * TILE;
+		char *o = out + step * wide * tile_bytes;
 		for (size_t t = 0; t < wide; t++, o += TILE) {
 			fetch_row(type, even, AHEAD_ROWS * s->ld + j + t * 16);
 			fetch_row(type, odd, AHEAD_ROWS * s->ld + j + t * 16);
@@ -186,46 +189,44 @@ static ALWAYS void pair_of_rows(enum host_gemm_type type,
 					at + 1 < k ? columns : 0),
 			     parts, o, wide * TILE);
 		}
-		out += steps * parts * wide * TILE;
+		out += steps * wide * tile_bytes;
 	}
 }
 
-static ALWAYS void paired_type(enum host_gemm_type type,
+static ALWAYS void paired_type(enum host_gemm_type type, unsigned parts,
 			       const struct host_source *s, size_t k,
 			       size_t columns, size_t tiles, char *out)
 {
 	size_t end = (k + HOST_AMX_K - 1) / HOST_AMX_K * HOST_AMX_K;
 
 	for (size_t at = 0; at < end; at += 2)
-		pair_of_rows(type, s, at, k, columns, tiles, out);
+		pair_of_rows(type, parts, s, at, k, columns, tiles, out);
 }
 
 #define EACH_TYPE(call, ...) \
-	switch (s->type) { \
-	case HOST_GEMM_BF16: \
-		call(HOST_GEMM_BF16, __VA_ARGS__); \
-		break; \
-	case HOST_GEMM_F16: \
-		call(HOST_GEMM_F16, __VA_ARGS__); \
-		break; \
-	default: \
-		call(HOST_GEMM_F32, __VA_ARGS__); \
-	}
+	if (s->type == HOST_GEMM_BF16) \
+		call(HOST_GEMM_BF16, 1, __VA_ARGS__); \
+	else if (s->type == HOST_GEMM_F16) \
+		call(HOST_GEMM_F16, 2, __VA_ARGS__); \
+	else if (parts == 2) \
+		call(HOST_GEMM_F32, 2, __VA_ARGS__); \
+	else \
+		call(HOST_GEMM_F32, 3, __VA_ARGS__);
 
-static void pack_rows(const struct host_source *s, size_t rows, size_t k,
-		      char *out)
+static void pack_rows(const struct host_source *s, unsigned parts, size_t rows,
+		      size_t k, char *out)
 {
 	EACH_TYPE(rows_type, s, rows, k, out)
 }
 
-static void pack_turned(const struct host_source *s, size_t k, size_t columns,
-			char *out)
+static void pack_turned(const struct host_source *s, unsigned parts, size_t k,
+			size_t columns, char *out)
 {
 	EACH_TYPE(turned_type, s, k, columns, out)
 }
 
-static void pack_paired(const struct host_source *s, size_t k, size_t columns,
-			size_t tiles, char *out)
+static void pack_paired(const struct host_source *s, unsigned parts, size_t k,
+			size_t columns, size_t tiles, char *out)
 {
 	EACH_TYPE(paired_type, s, k, columns, tiles, out)
 }
@@ -276,6 +277,15 @@ static ALWAYS AMX void step(const char *r, const char *c, unsigned r_parts,
 #define P	products(rows, columns);
 #define F(part) fetch(c + (c_parts + part) * columns * TILE, columns);
 	switch (r_parts * 10 + c_parts) {
+	case 21:
+		C(0) R(1) P F(0) R(0) P
+		break;
+	case 12:
+		R(0) C(1) P F(1) C(0) P F(0)
+		break;
+	case 22:
+		R(0) C(1) P F(1) C(0) P F(0) R(1) P
+		break;
 	case 31:
 		C(0) R(2) P F(0) R(1) P R(0) P
 		break;
@@ -364,7 +374,8 @@ static ALWAYS AMX void tile(const struct host_amx_block *b, unsigned r_parts,
 #define ALL(do, r, c) \
 	do(r, c, 1, 1) do(r, c, 1, 2) do(r, c, 2, 1) do(r, c, 2, 2)
 #define TILES(do) \
-	ALL(do, 3, 1) ALL(do, 3, 2) ALL(do, 3, 3) ALL(do, 1, 3) ALL(do, 2, 3)
+	ALL(do, 3, 1) ALL(do, 3, 2) ALL(do, 3, 3) ALL(do, 1, 3) ALL(do, 2, 3) \
+	ALL(do, 2, 1) ALL(do, 1, 2) ALL(do, 2, 2)
 #define DEFINE(rp, cp, rows, columns) \
 	static AMX void tile_##rp##cp##_##rows##columns( \
 		const struct host_amx_block *b) \

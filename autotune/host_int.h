@@ -81,18 +81,19 @@ struct host_kernels {
 #define HOST_AMX_ROWS_MAX    32
 #define HOST_AMX_COLUMNS_MAX 32
 
-/* In how many bf16 values one of a type goes without loss. */
-static inline unsigned host_amx_parts(enum host_gemm_type type)
+/* In how many bf16 values one of a type goes: without loss, but for coarse. */
+static inline unsigned host_amx_parts(enum host_gemm_type type, bool coarse)
 {
-	return type == HOST_GEMM_BF16 ? 1 : type == HOST_GEMM_F16 ? 2 : 3;
+	return type == HOST_GEMM_BF16	       ? 1 :
+	       type == HOST_GEMM_F16 || coarse ? 2 :
+						 3;
 }
 
-/* Of `rows` rows or columns of a type, packed. */
-static inline size_t host_amx_bytes(enum host_gemm_type type, size_t rows,
-				    size_t k)
+/* Of `rows` rows or columns in so many parts, packed. */
+static inline size_t host_amx_bytes(unsigned parts, size_t rows, size_t k)
 {
-	return (rows + 15) / 16 * ((k + HOST_AMX_K - 1) / HOST_AMX_K) *
-	       host_amx_parts(type) * HOST_AMX_TILE_BYTES;
+	return (rows + 15) / 16 * ((k + HOST_AMX_K - 1) / HOST_AMX_K) * parts *
+	       HOST_AMX_TILE_BYTES;
 }
 
 struct host_amx_block {
@@ -106,14 +107,14 @@ struct host_amx_block {
 };
 
 struct host_amx_kernels {
-	/* s is [rows][k] and [columns][k]. */
-	void (*pack_rows)(const struct host_source *s, size_t rows, size_t k,
-			  char *out);
-	void (*pack_turned)(const struct host_source *s, size_t k,
-			    size_t columns, char *out);
+	/* s is [rows][k] and [columns][k]; f32 goes in 2 or 3 parts. */
+	void (*pack_rows)(const struct host_source *s, unsigned parts,
+			  size_t rows, size_t k, char *out);
+	void (*pack_turned)(const struct host_source *s, unsigned parts,
+			    size_t k, size_t columns, char *out);
 	/* s is [k][columns]; panels of `tiles` tiles, one behind the other. */
-	void (*pack_paired)(const struct host_source *s, size_t k,
-			    size_t columns, size_t tiles, char *out);
+	void (*pack_paired)(const struct host_source *s, unsigned parts,
+			    size_t k, size_t columns, size_t tiles, char *out);
 	/* By parts of rows and columns and tiles of both, each less one. */
 	void (*tile[3][3][2][2])(const struct host_amx_block *b);
 	/* n is a multiple of 16. */

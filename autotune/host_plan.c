@@ -161,13 +161,14 @@ void host_amx_blocks(const struct host_gemm *g, size_t depth,
 	enum host_gemm_type type = c->path == HOST_GEMM_SWAPPED ?
 					   HOST_GEMM_F32 :
 					   g->b_type;
+	unsigned parts = host_amx_parts(type, g->coarse);
 	size_t steps = (g->k + depth - 1) / depth, bytes, nc;
 
 	steps = steps ? steps : 1;
 	depth = (g->k + steps - 1) / steps;
 	depth = (depth + HOST_AMX_K - 1) / HOST_AMX_K * HOST_AMX_K;
 	c->depth = (uint16_t)(depth ? depth : HOST_AMX_K);
-	bytes = host_amx_bytes(type, 32, c->depth);
+	bytes = host_amx_bytes(parts, 32, c->depth);
 	nc = second_cache_bytes() / 2 / bytes * 32;
 	c->nc = (uint16_t)(nc < 32 ? 32 : nc > 4096 ? 4096 : nc);
 }
@@ -225,7 +226,7 @@ static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
  */
 static bool amx_pays(const struct host_gemm *g)
 {
-	size_t rows = 8 * host_amx_parts(g->b_type);
+	size_t rows = 8 * host_amx_parts(g->b_type, g->coarse);
 
 	return g->m >= (g->b_by_n ? rows : 2 * rows) &&
 	       g->m * g->n > 64 * 64 && g->n >= 16 && g->k >= HOST_AMX_K;

@@ -91,6 +91,7 @@ void cpu_wide_products(struct worker *w, const float *x, uint32_t n,
 					   .b_type = gemm_type(m->type),
 					   .b_by_n = true,
 					   .make = integers_make,
+					   .coarse = integer,
 					   .c = r[i].y,
 					   .ldc = m->rows };
 		if (integer)

@@ -1,8 +1,8 @@
 /*
  * Host products in tiles of AMX, bit by bit: a model in plain C of how values
  * are cut into bf16 parts and of what the unit does with them.  What the parts
- * lose, what becomes of values that have none, and that neither threads nor
- * blocks change a bit.
+ * lose, all of them or the two of coarse products, what becomes of values that
+ * have none, and that neither threads nor blocks change a bit.
  *
  * Intel's manual ("TDPBF16PS"): each pair of k's has two sums, of even and odd
  * k's, by fused multiply-add over the 16 pairs; both are added, then the old
@@ -40,12 +40,21 @@ static double nearest8(double x)
 	return ldexp(round(ldexp(f, 8)), e - 8);
 }
 
+/* x without what is behind its 8 significant bits. */
+static double cut8(double x)
+{
+	int e;
+	double f = frexp(x, &e);
+
+	return ldexp(trunc(ldexp(f, 8)), e - 8);
+}
+
 /* Parts of x, the large one first; what is left in the end is returned. */
-static double cut(double x, double part[3])
+static double cut(double x, double part[3], int parts)
 {
 	for (int i = 0; i < 3; i++) {
-		part[i] = nearest8(x);
-		x -= part[i];
+		part[i] = i + 1 == parts ? cut8(x) : nearest8(x);
+		x -= i < parts ? part[i] : 0;
 	}
 	return x;
 }
@@ -76,26 +85,44 @@ static float tile_product(float sum, const double (*a)[3], int pa,
 }
 
 /*
- * Pairs of parts, {of A, of B}, in their order; by the type of B.  That of f32
- * is of {B, A} in a swapped product.
+ * Pairs of parts, {of A, of B}, in their order.  Where both sides have as many
+ * it is of {B, A} in a swapped product.
  */
-static const int order[3][6][2] = {
-	{ { 2, 0 }, { 1, 0 }, { 1, 1 }, { 0, 1 }, { 0, 2 }, { 0, 0 } },
-	{ { 2, 0 }, { 1, 0 }, { 1, 1 }, { 0, 1 }, { 0, 0 } },
-	{ { 2, 0 }, { 1, 0 }, { 0, 0 } },
+struct how {
+	int a_parts, b_parts, pairs, order[6][2];
 };
-static const int pairs[3] = { 6, 5, 3 };
+
+/* By the type of B, and coarse. */
+static const struct how hows[2][4] = {
+	{
+		{ 3, 3, 6,
+		  { { 2, 0 }, { 1, 0 }, { 1, 1 }, { 0, 1 }, { 0, 2 },
+		    { 0, 0 } } },
+		{ 3, 2, 5,
+		  { { 2, 0 }, { 1, 0 }, { 1, 1 }, { 0, 1 }, { 0, 0 } } },
+		{ 3, 1, 3, { { 2, 0 }, { 1, 0 }, { 0, 0 } } },
+		{ 3, 3, 6,
+		  { { 2, 0 }, { 1, 0 }, { 1, 1 }, { 0, 1 }, { 0, 2 },
+		    { 0, 0 } } },
+	},
+	{
+		{ 2, 2, 3, { { 0, 1 }, { 0, 0 }, { 1, 0 } } },
+		{ 2, 2, 3, { { 0, 1 }, { 0, 0 }, { 1, 0 } } },
+		{ 2, 1, 2, { { 1, 0 }, { 0, 0 } } },
+		{ 2, 2, 3, { { 0, 1 }, { 0, 0 }, { 1, 0 } } },
+	},
+};
 
 static float model(const double (*a)[3], const double (*b)[3], size_t k,
-		   enum host_gemm_type type, bool swapped)
+		   const struct how *h, bool swapped)
 {
-	bool turn = swapped && type == HOST_GEMM_F32;
+	bool turn = swapped && h->a_parts == h->b_parts;
 	float sum = 0;
 
 	for (size_t at = 0; at < k; at += 32)
-		for (int i = 0; i < pairs[type]; i++)
-			sum = tile_product(sum, a + at, order[type][i][turn],
-					   b + at, order[type][i][!turn],
+		for (int i = 0; i < h->pairs; i++)
+			sum = tile_product(sum, a + at, h->order[i][turn],
+					   b + at, h->order[i][!turn],
 					   k - at < 32 ? k - at : 32);
 	return sum;
 }
@@ -106,6 +133,7 @@ enum { M = 37, N = 45, K = 75 };
 
 struct product {
 	enum host_gemm_type type;
+	bool coarse;
 	float a[M][K], c[M][N];
 	double b[N][K];
 	union {
@@ -114,8 +142,32 @@ struct product {
 	} stored;
 };
 
-static const int bits[3][2] = { { 8, 23 }, { 5, 10 }, { 8, 7 } };
-static const char *const types[] = { "f32", "f16", "bf16" };
+static const int bits[4][2] = { { 8, 23 }, { 5, 10 }, { 8, 7 }, { 8, 23 } };
+static const char *const types[] = { "f32", "f16", "bf16", "made f32" };
+
+/* The product's name, for what is said about it. */
+static const char *name(const struct product *p, bool by_n)
+{
+	static char s[64];
+
+	snprintf(s, sizeof(s), "%s%s [%s]", p->coarse ? "coarse " : "",
+		 types[p->type], by_n ? "n][k" : "k][n");
+	return s;
+}
+
+static bool is_f32(const struct product *p)
+{
+	return p->type == HOST_GEMM_F32 || p->type == HOST_GEMM_MADE;
+}
+
+static void make(const void *b, size_t row, size_t n, size_t k0, size_t k,
+		 float *out, size_t ldo)
+{
+	const float *from = b;
+
+	for (size_t i = 0; i < n; i++)
+		memcpy(out + i * ldo, from + (row + i) * K + k0, k * 4);
+}
 
 /* B as double is what its type holds. */
 static void b_set(struct product *p, bool by_n, size_t j, size_t k, double v)
@@ -124,15 +176,14 @@ static void b_set(struct product *p, bool by_n, size_t j, size_t k, double v)
 	size_t at = by_n ? j * K + k : k * N + j;
 
 	p->b[j][k] = float_value(u, bits[p->type][0], bits[p->type][1]);
-	if (p->type == HOST_GEMM_F32)
-		p->stored.f[at] = (float)p->b[j][k];
+	if (is_f32(p))
+		p->stored.f[at] = (float)(isnan(v) ? v : p->b[j][k]);
 	else
 		p->stored.h[at] = (uint16_t)u;
 }
 
-static void fill(struct product *p, bool by_n, enum host_gemm_type type)
+static void fill(struct product *p, bool by_n)
 {
-	p->type = type;
 	for (size_t k = 0; k < K; k++) {
 		for (size_t i = 0; i < M; i++)
 			p->a[i][k] = (float)ldexp(uniform(), (int)below(20));
@@ -140,6 +191,17 @@ static void fill(struct product *p, bool by_n, enum host_gemm_type type)
 			b_set(p, by_n, j, k,
 			      ldexp(uniform(), (int)below(12) - 8));
 	}
+}
+
+static struct host_gemm gemm_of(struct product *p, bool by_n,
+				const struct host_gemm_config *c)
+{
+	return (struct host_gemm){ .m = M, .n = N, .k = K, .alpha = 1,
+				   .a = p->a[0], .lda = K,
+				   .b = &p->stored, .ldb = by_n ? K : N,
+				   .b_type = p->type, .b_by_n = by_n,
+				   .make = make, .coarse = p->coarse,
+				   .c = p->c[0], .ldc = N, .config = c };
 }
 
 static void run(struct product *p, bool by_n, enum host_gemm_path path,
@@ -151,11 +213,7 @@ static void run(struct product *p, bool by_n, enum host_gemm_path path,
 					    .copy = true, .kc = 32,
 					    .depth = (uint16_t)depth,
 					    .nc = (uint16_t)(1 + below(60)) };
-	const struct host_gemm g = { .m = M, .n = N, .k = K, .alpha = 1,
-				     .a = p->a[0], .lda = K,
-				     .b = &p->stored, .ldb = by_n ? K : N,
-				     .b_type = p->type, .b_by_n = by_n,
-				     .c = p->c[0], .ldc = N, .config = &c };
+	const struct host_gemm g = gemm_of(p, by_n, &c);
 	struct host_gemm_scratch s = { 0 };
 
 	for (unsigned i = 0; i < parts; i++)
@@ -165,32 +223,32 @@ static void run(struct product *p, bool by_n, enum host_gemm_path path,
 
 /* ---- tests ---- */
 
-static void bit_by_bit(struct product *p, enum host_gemm_type type, bool by_n)
+static void bit_by_bit(struct product *p, bool by_n)
 {
 	static double a[M][K][3], b[N][K][3];
+	const struct how *h = &hows[p->coarse][p->type];
 	double left = 0;
 	float want[M][N];
 	int wrong = 0;
 
-	fill(p, by_n, type);
+	fill(p, by_n);
 	for (size_t k = 0; k < K; k++) {
 		for (size_t i = 0; i < M; i++)
-			left = fmax(left, fabs(cut(p->a[i][k], a[i][k])));
-		for (size_t j = 0; j < N; j++) {
-			left = fmax(left, fabs(cut(p->b[j][k], b[j][k])));
-			if (type == HOST_GEMM_F16)
-				left = fmax(left, fabs(b[j][k][2]));
-			if (type == HOST_GEMM_BF16)
-				left = fmax(left, fabs(b[j][k][1]));
-		}
+			left = fmax(left, fabs(cut(p->a[i][k], a[i][k],
+						   h->a_parts) /
+					       p->a[i][k]));
+		for (size_t j = 0; j < N; j++)
+			left = fmax(left, fabs(cut(p->b[j][k], b[j][k],
+						   h->b_parts) /
+					       p->b[j][k]));
 	}
-	is_f64(left, 0, "%s [%s]: parts lose nothing", types[type],
-	       by_n ? "n][k" : "k][n");
+	ok(p->coarse ? left > 0 && left < 0x1p-16 : left == 0,
+	   "%s: parts lose %s", name(p, by_n),
+	   p->coarse ? "less than 2^-16" : "nothing");
 	for (int swapped = 0; swapped <= by_n; swapped++) {
 		for (size_t i = 0; i < M; i++)
 			for (size_t j = 0; j < N; j++)
-				want[i][j] = model(a[i], b[j], K, type,
-						   swapped);
+				want[i][j] = model(a[i], b[j], K, h, swapped);
 		for (unsigned x = 0; x < 24; x++) {
 			run(p, by_n, HOST_GEMM_NORMAL + swapped,
 			    16 + x % 2 * 16, 1 + x / 2 % 2,
@@ -198,8 +256,83 @@ static void bit_by_bit(struct product *p, enum host_gemm_type type, bool by_n)
 			wrong += memcmp(p->c, want, sizeof(want)) != 0;
 		}
 	}
-	is_i64(wrong, 0, "%s [%s]: bits of the model, whatever the blocks and "
-	       "shares", types[type], by_n ? "n][k" : "k][n");
+	is_i64(wrong, 0, "%s: bits of the model, whatever the blocks and "
+	       "shares", name(p, by_n));
+}
+
+/*
+ * A list of coarse products on top of what is in C, against double.  The
+ * elements of a row of A are alike, and so are those of a column: what their
+ * parts lose adds up instead of cancelling out.  Without the second part of
+ * one side errors come up to 2^-9.
+ */
+static void coarse_lists(struct product *p, enum host_gemm_path path)
+{
+	const struct host_gemm_config c = { .path = path, .level = 5,
+					    .rows = 32, .vecs = 2,
+					    .copy = true, .kc = 32,
+					    .depth = 64, .nc = 32 };
+	static float second[M][N], before[M][N];
+	struct host_gemm g[2] = { gemm_of(p, true, &c), gemm_of(p, true, &c) };
+	struct host_gemm_scratch s = { 0 };
+	double worst = 0;
+
+	for (size_t i = 0; i < M; i++)
+		for (size_t k = 0; k < K; k++)
+			p->a[i][k] = 1 + (float)i * 0x1.234567p-6f;
+	for (size_t j = 0; j < N; j++)
+		for (size_t k = 0; k < K; k++)
+			b_set(p, true, j, k, 1 + (double)j * 0x1.a5678p-6);
+	for (size_t i = 0; i < M; i++)
+		for (size_t j = 0; j < N; j++)
+			p->c[i][j] = second[i][j] = before[i][j] =
+				(float)uniform();
+	/* The second one has but some of the first's rows of B. */
+	g[1].n = N - 7;
+	g[1].b = p->stored.f + 7 * K;
+	g[1].c = second[0];
+	for (int i = 0; i < 2; i++) {
+		g[i].alpha = .5f;
+		g[i].beta = -3;
+	}
+	for (unsigned i = 0; i < 3; i++)
+		host_gemm_list_part(g, 2, &s, i, 3);
+	host_gemm_scratch_fini(&s);
+	for (size_t i = 0; i < M; i++)
+		for (size_t j = 0; j < N; j++) {
+			double product = K * .5 * p->a[i][0] * p->b[j][0];
+			double want = product - 3. * before[i][j];
+			double off = fabs(p->c[i][j] - want) / product;
+			worst = fmax(worst, off);
+			if (j < 7)
+				continue;
+			want = product - 3. * before[i][j - 7];
+			off = fabs(second[i][j - 7] - want) / product;
+			worst = fmax(worst, off);
+		}
+	ok(worst < 0x1p-14, "%s, path %d: a list of them, %.3g of a product "
+	   "at most", name(p, true), path, worst);
+}
+
+/* The other levels have no parts: all bits count. */
+static void coarse_without(struct product *p)
+{
+	float fine[M][N];
+
+	fill(p, true);
+	setenv("T0_HOST_SIMD", "v4", 1);
+	for (int coarse = 0; coarse < 2; coarse++) {
+		struct host_gemm g = gemm_of(p, true, NULL);
+		struct host_gemm_scratch s = { 0 };
+		g.coarse = coarse;
+		host_gemm(&g, &s, NULL);
+		host_gemm_scratch_fini(&s);
+		if (!coarse)
+			memcpy(fine, p->c, sizeof(fine));
+	}
+	unsetenv("T0_HOST_SIMD");
+	ok(!memcmp(fine, p->c, sizeof(fine)),
+	   "%s: without AMX the same as others", name(p, true));
 }
 
 /* What is left out, 2^-24 of a product, in the worst case of all parts. */
@@ -209,7 +342,6 @@ static void worst_values(struct product *p)
 	static const float bad = 1 + 0x1p-8f - 0x1p-17f + 0x1p-23f;
 	double exact = (double)bad * bad * K, worst = 0;
 
-	p->type = HOST_GEMM_F32;
 	for (size_t k = 0; k < K; k++) {
 		for (size_t i = 0; i < M; i++)
 			p->a[i][k] = bad;
@@ -224,17 +356,20 @@ static void worst_values(struct product *p)
 }
 
 /* The same as in f32: NaN, infinities and values without parts, anywhere. */
-static void odd_values(struct product *p, enum host_gemm_type type, bool by_n)
+static void odd_values(struct product *p, bool by_n)
 {
-	static const float odd[] = { INFINITY, -INFINITY, NAN, FLT_MAX, 0 };
+	/* As a number the second NaN would be rounded to 0. */
+	const float odd[] = { INFINITY, -INFINITY, NAN, -nanf("0x3fffff"),
+			      FLT_MAX, 0 };
+	const double bound = p->coarse ? 0x1p-14 : 1e-5;
 	int wrong = 0;
 
 	for (int round = 0; round < 40; round++) {
-		fill(p, by_n, type);
+		fill(p, by_n);
 		for (size_t i = below(4); i; i--)
-			p->a[below(M)][below(K)] = odd[below(5)];
+			p->a[below(M)][below(K)] = odd[below(6)];
 		for (size_t i = below(4); i; i--)
-			b_set(p, by_n, below(N), below(K), odd[below(3)]);
+			b_set(p, by_n, below(N), below(K), odd[below(4)]);
 		for (size_t i = below(40); i; i--)
 			b_set(p, by_n, below(N), below(K), 0);
 		run(p, by_n, HOST_GEMM_NORMAL + (by_n && round & 1), 32, 2, 64,
@@ -253,16 +388,16 @@ static void odd_values(struct product *p, enum host_gemm_type type, bool by_n)
 				wrong += isnan(sum) != isnan(got) ||
 					 (isinf(sum) && sum != got) ||
 					 (isfinite((float)sum) &&
-					  fabs(got - sum) > large * 1e-5);
+					  fabs(got - sum) > large * bound);
 			}
 	}
-	is_i64(wrong, 0, "%s [%s]: NaN and infinity go where they do in f32",
-	       types[type], by_n ? "n][k" : "k][n");
+	is_i64(wrong, 0, "%s: NaN and infinity go where they do in f32",
+	       name(p, by_n));
 }
 
 static void tiny_values(struct product *p)
 {
-	fill(p, true, HOST_GEMM_F32);
+	fill(p, true);
 	for (size_t k = 0; k < K; k++) {
 		p->a[0][k] = 0x1p-130f;
 		p->a[1][k] = 0x1.8p-126f;
@@ -302,11 +437,20 @@ int main(void)
 	seed = s ? strtoull(s, NULL, 0) : 1;
 	diag("T0_SEED=%llu", (unsigned long long)seed);
 	p = xcalloc(1, sizeof(*p));
-	for (int type = 0; type < 3; type++)
-		for (int by_n = 0; by_n < 2; by_n++) {
-			bit_by_bit(p, (enum host_gemm_type)type, by_n);
-			odd_values(p, (enum host_gemm_type)type, by_n);
-		}
+	for (int i = 0; i < 16; i++) {
+		p->type = (enum host_gemm_type)(i / 2 % 4);
+		p->coarse = i / 8;
+		/* What is made is [n][k]. */
+		if (p->type == HOST_GEMM_MADE && i % 2 == 0)
+			continue;
+		bit_by_bit(p, i % 2);
+		odd_values(p, i % 2);
+	}
+	coarse_without(p);
+	coarse_lists(p, HOST_GEMM_NORMAL);
+	coarse_lists(p, HOST_GEMM_SWAPPED);
+	p->type = HOST_GEMM_F32;
+	p->coarse = false;
 	worst_values(p);
 	tiny_values(p);
 	levels();

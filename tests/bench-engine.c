@@ -109,7 +109,8 @@ static void products_line(struct qwen_peak *peak)
 	       host_gemm_unit(host_gemm_level()));
 	if (amx > 0)
 		printf(", whose peak is %.0f GFLOP/s of bf16: 3 of them for "
-		       "one of f32 and bf16, 6 for one of f32", amx * 1e-9);
+		       "one of f32 with bf16 or integers, 6 for one of f32",
+		       amx * 1e-9);
 	printf("\n");
 	fflush(stdout);
 }
