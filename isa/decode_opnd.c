@@ -337,6 +337,48 @@ static uint32_t scalar_vdst(const struct isa_inst *in)
 	return in->m0_is_124 ? isa_int_swap_m0(v) : v;
 }
 
+/* Of operands that are no register. */
+static uint32_t immediate_value(const struct isa_inst *in, int slot)
+{
+	const uint32_t *f = in->f;
+
+	switch (slot) {
+	case ISA_SLOT_REL:
+		return sign_extend(f[ISA_F_SIMM16], 16);
+	case ISA_SLOT_MSG:
+		return f[in->fmt == ISA_FMT_SOP1 ? ISA_F_SSRC0 : ISA_F_SIMM16];
+	case ISA_SLOT_IMM:
+	case ISA_SLOT_HWREG:
+	case ISA_SLOT_WAITCNT:
+	case ISA_SLOT_DELAY:
+	case ISA_SLOT_DEPCTR:
+		return f[ISA_F_SIMM16];
+	case ISA_SLOT_SDIMM:
+		return in->m0_is_124 ? isa_int_swap_m0(f[ISA_F_SDATA]) :
+				       f[ISA_F_SDATA];
+	case ISA_SLOT_FORMAT:
+		return f[ISA_F_FORMAT];
+	case ISA_SLOT_OFF12:
+		return in->gen == ISA_GFX12 ? sign_extend(f[ISA_F_OFFSET], 24) :
+					      f[ISA_F_OFFSET];
+	case ISA_SLOT_OFF13:
+		/* Signed, but gfx11's FLAT may not go below its address. */
+		if (in->fmt == ISA_FMT_FLAT && in->gen != ISA_GFX12)
+			return f[ISA_F_OFFSET];
+		return sign_extend(f[ISA_F_OFFSET],
+				   isa_int_offset_bits(in->gen));
+	case ISA_SLOT_SOFFI:
+		return sign_extend(f[ISA_F_OFFSET], 24);
+	case ISA_SLOT_OFF2:
+	case ISA_SLOT_OFF16:
+	case ISA_SLOT_SWIZZLE:
+		return f[ISA_F_OFFSET0] | f[ISA_F_OFFSET1] << 8;
+	case ISA_SLOT_ATTR:
+		return f[ISA_F_ATTR] << 2 | f[ISA_F_ATTRCHAN];
+	}
+	BUG("operand slot %d has no meaning", slot);
+}
+
 static const char *fill(struct decoder *d, struct isa_operand *o)
 {
 	struct isa_inst *in = d->in;
@@ -375,26 +417,8 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 		return literal(d, o);
 	case ISA_SLOT_DIN:
 		return isa_int_sgpr(o, f[ISA_F_SDST]);
-	case ISA_SLOT_REL:
-		immediate(o, (uint32_t)(int16_t)f[ISA_F_SIMM16]);
-		return NULL;
-	case ISA_SLOT_MSG:
-		immediate(o, in->fmt == ISA_FMT_SOP1 ? f[ISA_F_SSRC0] :
-						       f[ISA_F_SIMM16]);
-		return NULL;
-	case ISA_SLOT_IMM:
-	case ISA_SLOT_HWREG:
-	case ISA_SLOT_WAITCNT:
-	case ISA_SLOT_DELAY:
-	case ISA_SLOT_DEPCTR:
-		immediate(o, f[ISA_F_SIMM16]);
-		return NULL;
 	case ISA_SLOT_SDATA:
 		return sdata(d, o);
-	case ISA_SLOT_SDIMM:
-		immediate(o, in->m0_is_124 ? isa_int_swap_m0(f[ISA_F_SDATA]) :
-					     f[ISA_F_SDATA]);
-		return NULL;
 	case ISA_SLOT_SBASE:
 		if (f[ISA_F_SBASE] * 2 == ISA_R_NULL && in->gen == ISA_GFX10_3)
 			return "not a scalar register tuple";
@@ -426,36 +450,11 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 		    (f[ISA_F_RSV3] || in->gen == ISA_GFX10_3))
 			return "not a scalar register tuple";
 		return isa_int_sgpr(o, f[ISA_F_SRSRC] * 4);
-	case ISA_SLOT_FORMAT:
-		immediate(o, f[ISA_F_FORMAT]);
-		return NULL;
-	case ISA_SLOT_OFF12:
-		immediate(o, in->gen != ISA_GFX12 ? f[ISA_F_OFFSET] :
-			     (uint32_t)((int32_t)(f[ISA_F_OFFSET] << 8) >> 8));
-		return NULL;
-	case ISA_SLOT_OFF13:
-		/* Signed, but gfx11's FLAT may not go below its address. */
-		if (in->fmt == ISA_FMT_FLAT && in->gen != ISA_GFX12)
-			immediate(o, f[ISA_F_OFFSET]);
-		else
-			immediate(o, sign_extend(f[ISA_F_OFFSET],
-						 isa_int_offset_bits(in->gen)));
-		return NULL;
-	case ISA_SLOT_SOFFI:
-		immediate(o, (uint32_t)((int32_t)(f[ISA_F_OFFSET] << 8) >> 8));
-		return NULL;
 	case ISA_SLOT_SOFFR:
 		return isa_int_sgpr(o, f[ISA_F_SOFFSET]);
-	case ISA_SLOT_OFF2:
-	case ISA_SLOT_OFF16:
-	case ISA_SLOT_SWIZZLE:
-		immediate(o, f[ISA_F_OFFSET0] | f[ISA_F_OFFSET1] << 8);
-		return NULL;
-	case ISA_SLOT_ATTR:
-		immediate(o, f[ISA_F_ATTR] << 2 | f[ISA_F_ATTRCHAN]);
-		return NULL;
 	}
-	BUG("operand slot %d has no meaning", o->slot);
+	immediate(o, immediate_value(in, o->slot));
+	return NULL;
 }
 
 static const char *export_operands(struct isa_inst *in)
