@@ -1,12 +1,24 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "engine/config.h"
 
 #define MAX_FILE_BYTES (1u << 20)
+
+#define SHOWN_BYTES 40
+/* A value as its file has it, cut short, for messages. */
+static const char *shown(const json_t *v, char out[static SHOWN_BYTES])
+{
+	char *all = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+
+	snprintf(out, SHOWN_BYTES, "%s", all ? all : "missing");
+	free(all);
+	return out;
+}
 
 /* One key of config.json that is a positive whole number. */
 struct count_key {
@@ -31,14 +43,15 @@ static bool count_read(const json_t *j, const struct count_key *k,
 {
 	const json_t *v = json_object_get(j, k->name);
 	json_int_t n = json_integer_value(v);
+	char text[SHOWN_BYTES];
 
 	/* Older files leave the head size to be divided out. */
 	if (!v && k->offset == AT(head_dim) && c->heads &&
 	    c->hidden % c->heads == 0)
 		n = c->hidden / c->heads;
 	else if (!json_is_integer(v))
-		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted a number",
-			       k->name, v ? "not a whole number" : "missing");
+		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted a whole "
+			       "number", k->name, shown(v, text));
 	if (n < 1 || n > k->max)
 		return err_set(e, ERR_INPUT, "\"%s\" is %lld; wanted 1 to %u",
 			       k->name, (long long)n, k->max);
@@ -55,11 +68,27 @@ static bool real_read(const json_t *j, const char *key, double lo, double hi,
 	if (!v || json_is_null(v))
 		return true;
 	double x = json_number_value(v);
+	char text[SHOWN_BYTES];
 	if (!json_is_number(v) || !isfinite(x) || x < lo || x > hi)
-		return err_set(e, ERR_INPUT,
-			       "\"%s\" is not a number from %g to %g", key, lo,
-			       hi);
+		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted a number "
+			       "from %g to %g", key, shown(v, text), lo, hi);
 	*out = x;
+	return true;
+}
+
+/* true or false; keeps *out where the key is missing. */
+static bool bool_read(const json_t *j, const char *key, bool *out,
+		      struct err *e)
+{
+	const json_t *v = json_object_get(j, key);
+	char text[SHOWN_BYTES];
+
+	if (!v || json_is_null(v))
+		return true;
+	if (!json_is_boolean(v))
+		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted true or "
+			       "false", key, shown(v, text));
+	*out = json_is_true(v);
 	return true;
 }
 
@@ -73,26 +102,51 @@ static const struct {
 	{ "hidden_act", IS_STRING, "silu" },
 	{ "attention_bias", NULL_OR_FALSE, NULL },
 	{ "use_sliding_window", NULL_OR_FALSE, NULL },
-	{ "rope_scaling", NULL_OR_FALSE, NULL },
 	{ "quantization_config", NULL_OR_FALSE, NULL },
 };
 
 static bool fixed_check(const json_t *j, struct err *e)
 {
+	char text[SHOWN_BYTES];
+
 	for (size_t i = 0; i < ARRAY_SIZE(fixed_key); i++) {
 		const json_t *v = json_object_get(j, fixed_key[i].key);
 		const char *s = json_string_value(v);
 		if (fixed_key[i].want == NULL_OR_FALSE && v &&
 		    !json_is_null(v) && !json_is_false(v))
-			return err_set(e, ERR_UNSUPPORTED, "\"%s\" is set; "
+			return err_set(e, ERR_UNSUPPORTED, "\"%s\" is %s; "
 				       "this engine knows only models without "
-				       "it", fixed_key[i].key);
+				       "it", fixed_key[i].key, shown(v, text));
 		if (fixed_key[i].want == IS_STRING &&
 		    (!s || strcmp(s, fixed_key[i].string) != 0))
 			return err_set(e, ERR_UNSUPPORTED,
-				       "\"%s\" is \"%s\"; wanted \"%s\"",
-				       fixed_key[i].key, s ? s : "missing",
+				       "\"%s\" is %s; wanted \"%s\"",
+				       fixed_key[i].key, shown(v, text),
 				       fixed_key[i].string);
+	}
+	return true;
+}
+
+/* Newer files say of each layer how far back it looks. */
+static bool layers_check(const struct qwen_config *c, const json_t *j,
+			 struct err *e)
+{
+	const json_t *list = json_object_get(j, "layer_types"), *v;
+	char text[SHOWN_BYTES];
+	size_t i;
+
+	if (!list || json_is_null(list))
+		return true;
+	if (json_array_size(list) != c->layers)
+		return err_set(e, ERR_INPUT, "\"layer_types\" is %s; wanted a "
+			       "list of %u", shown(list, text), c->layers);
+	json_array_foreach(list, i, v) {
+		const char *s = json_string_value(v);
+		if (!s || strcmp(s, "full_attention") != 0)
+			return err_set(e, ERR_UNSUPPORTED, "\"layer_types\" "
+				       "has %s for layer %zu; this engine "
+				       "knows only \"full_attention\"",
+				       shown(v, text), i);
 	}
 	return true;
 }
@@ -112,10 +166,11 @@ static bool shape_check(const struct qwen_config *c, struct err *e)
 static bool stop_add(struct qwen_config *c, const json_t *v, struct err *e)
 {
 	json_int_t id = json_integer_value(v);
+	char text[SHOWN_BYTES];
 
 	if (!json_is_integer(v) || id < 0 || id >= c->vocab)
-		return err_set(e, ERR_INPUT, "\"eos_token_id\" has a value "
-			       "that is not a token from 0 to %u",
+		return err_set(e, ERR_INPUT, "\"eos_token_id\" has %s; wanted "
+			       "tokens from 0 to %u", shown(v, text),
 			       c->vocab - 1);
 	for (uint32_t i = 0; i < c->n_stops; i++)
 		if (c->stop[i] == (uint32_t)id)
@@ -142,29 +197,54 @@ static bool stops_read(struct qwen_config *c, const json_t *j, struct err *e)
 	return true;
 }
 
-/* Newer files keep the rotary base in an object of its own. */
-static bool rope_read(struct qwen_config *c, const json_t *j, struct err *e)
+static bool rope_key_check(const char *name, const char *key, const json_t *v,
+			   struct err *e)
 {
-	const json_t *rope = json_object_get(j, "rope_parameters");
-	const char *type =
-		json_string_value(json_object_get(rope, "rope_type"));
+	bool type = strcmp(key, "rope_type") == 0 || strcmp(key, "type") == 0;
+	const char *s = json_string_value(v);
+	char text[SHOWN_BYTES];
 
-	if (type && strcmp(type, "default") != 0)
-		return err_set(e, ERR_UNSUPPORTED, "\"rope_type\" is \"%s\"; "
-			       "wanted \"default\"", type);
-	return real_read(rope ? rope : j, "rope_theta", 1, 1e12,
-			 &c->rope_theta, e);
+	if (type ? s && strcmp(s, "default") == 0 :
+		   strcmp(key, "rope_theta") == 0)
+		return true;
+	return err_set(e, ERR_UNSUPPORTED, "\"%s\" has \"%s\": %s; this "
+		       "engine knows only rotary embeddings without scaling, "
+		       "\"rope_type\": \"default\"", name, key,
+		       shown(v, text));
 }
 
-static bool config_read(struct qwen_config *c, const json_t *j, struct err *e)
+/* Newer files keep the rotary base in an object, which older ones scale by. */
+static bool rope_read(struct qwen_config *c, json_t *j, const char *name,
+		      struct err *e)
+{
+	json_t *rope = json_object_get(j, name), *v;
+	char text[SHOWN_BYTES];
+	const char *key;
+
+	if (!rope || json_is_null(rope))
+		return true;
+	if (!json_is_object(rope))
+		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted an object",
+			       name, shown(rope, text));
+	json_object_foreach(rope, key, v)
+		if (!rope_key_check(name, key, v, e))
+			return false;
+	return real_read(rope, "rope_theta", 1, 1e12, &c->rope_theta, e) ||
+	       err_wrap(e, "\"%s\"", name);
+}
+
+static bool config_read(struct qwen_config *c, json_t *j, struct err *e)
 {
 	if (!fixed_check(j, e))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(count_key); i++)
 		if (!count_read(j, &count_key[i], c, e))
 			return false;
-	c->tied = json_is_true(json_object_get(j, "tie_word_embeddings"));
-	return shape_check(c, e) && rope_read(c, j, e) &&
+	return shape_check(c, e) && layers_check(c, j, e) &&
+	       bool_read(j, "tie_word_embeddings", &c->tied, e) &&
+	       real_read(j, "rope_theta", 1, 1e12, &c->rope_theta, e) &&
+	       rope_read(c, j, "rope_scaling", e) &&
+	       rope_read(c, j, "rope_parameters", e) &&
 	       real_read(j, "rms_norm_eps", 0, 1, &c->norm_eps, e) &&
 	       stops_read(c, j, e);
 }
@@ -172,10 +252,15 @@ static bool config_read(struct qwen_config *c, const json_t *j, struct err *e)
 static bool generation_read(struct qwen_config *c, const json_t *j,
 			    struct err *e)
 {
+	const json_t *v = json_object_get(j, "top_k");
 	double top_k = 0;
+	char text[SHOWN_BYTES];
 
-	c->sample = json_is_true(json_object_get(j, "do_sample"));
-	if (!real_read(j, "temperature", 0, 1e6, &c->temperature, e) ||
+	if (v && !json_is_null(v) && !json_is_integer(v))
+		return err_set(e, ERR_INPUT, "\"top_k\" is %s; wanted a whole "
+			       "number", shown(v, text));
+	if (!bool_read(j, "do_sample", &c->sample, e) ||
+	    !real_read(j, "temperature", 0, 1e6, &c->temperature, e) ||
 	    !real_read(j, "top_p", 0, 1, &c->top_p, e) ||
 	    !real_read(j, "min_p", 0, 1, &c->min_p, e) ||
 	    !real_read(j, "top_k", 0, UINT32_MAX, &top_k, e) ||

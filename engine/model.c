@@ -138,13 +138,55 @@ static bool ends_load(struct qwen_model *m, const struct qwen_load *how,
 				     c->vocab, c->hidden, how, e))
 		return false;
 	m->head = m->embed;
-	/* Some files of tied models hold the output layer, too: the same. */
 	if (!c->tied && !matrix_find(m, &m->head, "lm_head.weight", c->vocab,
 				     c->hidden, how, e))
 		return false;
 	m->token_bytes += qwen_matrix_bytes(&m->head) +
 			  c->hidden * sizeof(float);
 	return true;
+}
+
+struct use {
+	const struct qwen_tensors *t;
+	bool *of; /* [n_tensors] */
+};
+
+static bool name_use(struct use *u, const char *name)
+{
+	const struct qwen_tensor *x = qwen_tensor_find(u->t, name);
+
+	if (x)
+		u->of[x - u->t->tensor] = true;
+	return true;
+}
+
+static bool part_use(void *ctx, const struct qwen_part *p, struct err *e)
+{
+	char scale[160];
+
+	(void)e;
+	snprintf(scale, sizeof(scale), "%s_scale", p->name);
+	return name_use(ctx, p->name) && (p->norm || name_use(ctx, scale));
+}
+
+/* A tensor that no pass uses, a bias or another layer, is another model's. */
+static bool unused_check(const struct qwen_model *m, struct err *e)
+{
+	struct use u = { &m->tensors,
+			 xcalloc(m->tensors.n_tensors, sizeof(*u.of)) };
+	const struct qwen_tensor *x = NULL;
+
+	qwen_model_each(m, part_use, &u, e);
+	/* Some files of tied models hold the output layer, too: the same. */
+	name_use(&u, "lm_head.weight");
+	name_use(&u, "lm_head.weight_scale");
+	for (size_t i = 0; !x && i < m->tensors.n_tensors; i++)
+		if (!u.of[i])
+			x = &m->tensors.tensor[i];
+	free(u.of);
+	return !x || err_set(e, ERR_UNSUPPORTED, "%s: tensor %s has no place "
+			     "in a Qwen3 model of %u layers, as config.json "
+			     "wants it", x->file, x->name, m->config.layers);
 }
 
 bool qwen_model_load(struct qwen_model *m, const char *dir,
@@ -165,11 +207,16 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 		how->progress->total = m->config.layers;
 	ok = ok && ends_load(m, how, e);
 	for (uint32_t l = 0; ok && l < m->config.layers; l++) {
-		ok = layer_load(m, l, how, e);
+		ok = how->stop && *how->stop ?
+			     err_set(e, ERR_BUSY, "%s: stopped by a signal "
+				     "after %u of %u layers", dir, l,
+				     m->config.layers) :
+			     layer_load(m, l, how, e);
 		if (how->progress)
 			progress_step(how->progress, 1);
 	}
-	ok = ok && (!m->backend->open || m->backend->open(m, how, e));
+	ok = ok && unused_check(m, e) &&
+	     (!m->backend->open || m->backend->open(m, how, e));
 	if (!ok)
 		qwen_model_close(m);
 	return ok;

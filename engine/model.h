@@ -70,6 +70,8 @@ struct qwen_load {
 	 */
 	bool copy;
 	struct progress *progress; /* in layers, or NULL */
+	/* Or NULL: loading ends early, with ERR_BUSY, once it is set. */
+	const volatile sig_atomic_t *stop;
 	const struct qwen_backend *backend; /* NULL: the CPU */
 	const char *device; /* which one of the backend, or NULL */
 	/*
@@ -83,7 +85,8 @@ struct qwen_load {
 /*
  * Weights of the wanted type stay where they are mapped, unless a copy is
  * asked for; others are converted, rounded to nearest even.  Integer types
- * need columns in multiples of QWEN_GROUP.  On failure `m` is empty.
+ * need columns in multiples of QWEN_GROUP.  Tensors that no pass would use are
+ * refused.  On failure `m` is empty.
  */
 bool qwen_model_load(struct qwen_model *m, const char *dir,
 		     const struct qwen_load *how, struct threads *threads,

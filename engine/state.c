@@ -47,12 +47,15 @@ struct qwen_state *qwen_state_new(const struct qwen_model *m,
 {
 	struct qwen_state *s;
 
-	if (!shape->sequences || !shape->positions || !shape->max_tokens ||
-	    shape->positions > m->config.max_positions) {
+	if (!shape->sequences || !shape->positions || !shape->max_tokens) {
 		err_set(e, ERR_USAGE, "%u sequences of %u positions, %u tokens "
-			"at once: wanted at least 1 of each, and at most %u "
-			"positions for this model", shape->sequences,
-			shape->positions, shape->max_tokens,
+			"at once: wanted at least 1 of each", shape->sequences,
+			shape->positions, shape->max_tokens);
+		return NULL;
+	}
+	if (shape->positions > m->config.max_positions) {
+		err_set(e, ERR_USAGE, "a context of %u tokens; this model's "
+			"\"max_position_embeddings\" is %u", shape->positions,
 			m->config.max_positions);
 		return NULL;
 	}

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/cmd.h"
 
@@ -13,6 +14,43 @@ static void on_signal(int sig)
 {
 	(void)sig;
 	stop = 1;
+}
+
+static struct qwen_cmd c = {
+	.context = 4096, .chunk = 512, .tokens = 128, .samples = 6,
+	.temperature = NAN, .top_p = NAN, .min_p = NAN, .penalty = NAN,
+	.top_k = -1, .prefill = "128", .decode = "32", .batch = "1",
+	.shape = "tiny", .shards = 1, .stop = &stop,
+};
+
+/*
+ * Weights are read through a mapping: where a file loses its end meanwhile, or
+ * its disk fails, there is no call that could return an error.
+ */
+static void on_bus(int sig)
+{
+	static const char text[] =
+		": a file of the model became shorter, or cannot be read any "
+		"more, while it was mapped\n";
+	const char *part[] = { "t0-qwen3: ", c.model ? c.model : "", text };
+
+	(void)sig;
+	for (size_t i = 0; i < ARRAY_SIZE(part); i++)
+		if (write(STDERR_FILENO, part[i], strlen(part[i])) < 0)
+			break;
+	_exit(EXIT_TROUBLE);
+}
+
+/* The first signal ends what runs in good order, a second one at once. */
+static void signals_init(void)
+{
+	const struct sigaction end = { .sa_handler = on_signal,
+				       .sa_flags = SA_RESTART | SA_RESETHAND };
+	const struct sigaction bus = { .sa_handler = on_bus };
+
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	sigaction(SIGBUS, &bus, NULL);
 }
 
 static const struct {
@@ -41,10 +79,9 @@ static void command_wrong(int argc, char **argv, int first, struct err *e)
 	buf_fini(&all);
 }
 
-static int run(struct qwen_cmd *c, int argc, char **argv, int first,
-	       struct err *e)
+static int run(int argc, char **argv, int first, struct err *e)
 {
-	if (c->json && c->csv) {
+	if (c.json && c.csv) {
 		err_set(e, ERR_USAGE, "--json and --csv exclude each other");
 		return EXIT_TROUBLE;
 	}
@@ -52,20 +89,13 @@ static int run(struct qwen_cmd *c, int argc, char **argv, int first,
 		if (strcmp(command[i].name, argv[first]) == 0 &&
 		    (first + 1 == argc ||
 		     command[i].run == qwen_cmd_quantize)) {
-			c->operand = argv + first + 1;
-			c->n_operands = argc - first - 1;
-			return command[i].run(c, e);
+			c.operand = argv + first + 1;
+			c.n_operands = argc - first - 1;
+			return command[i].run(&c, e);
 		}
 	command_wrong(argc, argv, first, e);
 	return EXIT_TROUBLE;
 }
-
-static struct qwen_cmd c = {
-	.context = 4096, .chunk = 512, .tokens = 128, .samples = 6,
-	.temperature = NAN, .top_p = NAN, .min_p = NAN, .penalty = NAN,
-	.top_k = -1, .prefill = "128", .decode = "32", .batch = "1",
-	.shape = "tiny", .shards = 1, .stop = &stop,
-};
 
 static const struct cli_opt opt[] = {
 	{ "model", 'm', CLI_STR, &c.model, "DIR",
@@ -159,6 +189,7 @@ static const struct cli_tool tool = {
 	"logits --model DIR --ids N,N... --out FILE [options]\n"
 	"check --model DIR [options]\ninfo --model DIR [options]\n"
 	"make --model DIR [--shape NAME] [options]\n"
+	"quantize --to TYPE FROM INTO [options]\n"
 	"forecast [--model DIR | --shape NAME] [options]",
 	opt,
 	"forecast simulates the gfx1100 backend's packets for --batch tokens "
@@ -183,9 +214,8 @@ int main(int argc, char **argv)
 		return EXIT_YES;
 	c.argc = argc;
 	c.argv = argv;
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	code = run(&c, argc, argv, first, &e);
+	signals_init();
+	code = run(argc, argv, first, &e);
 	if (e.code)
 		err_report(tool.name, &e);
 	else if (!stdout_check(&e))

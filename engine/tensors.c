@@ -199,7 +199,6 @@ static bool file_add(struct qwen_tensors *t, const char *path,
 {
 	uint64_t header_bytes;
 	json_t *header = header_load(bytes, size_bytes, &header_bytes, e);
-	bool ok = false;
 	size_t n;
 
 	if (!header)
@@ -210,26 +209,21 @@ static bool file_add(struct qwen_tensors *t, const char *path,
 						sizeof(*t->tensor));
 	struct qwen_tensor *first = t->tensor + t->n_tensors;
 	memset(first, 0, (1 + json_object_size(header)) * sizeof(*first));
-	if (!entries_read(t, first, &n, header, path,
-			  size_bytes - 8 - header_bytes, e)) {
-		err_wrap(e, "%s", path);
-		goto out;
-	}
+	bool ok = entries_read(t, first, &n, header, path,
+			       size_bytes - 8 - header_bytes, e);
+	json_decref(header);
+	if (!ok)
+		return err_wrap(e, "%s", path);
 	for (size_t i = 0; i < n; i++) {
 		first[i].data = data + first[i].offset;
-		if ((uintptr_t)first[i].data % dtype[first[i].dtype].bytes) {
-			err_set(e, ERR_INPUT, "%s: tensor %s is not aligned to "
-				"the %zu bytes of its type", path,
-				first[i].name, dtype[first[i].dtype].bytes);
-			goto out;
-		}
+		if ((uintptr_t)first[i].data % dtype[first[i].dtype].bytes)
+			first[i].data = memcpy(
+				arena_alloc(&t->mem, first[i].size_bytes),
+				first[i].data, first[i].size_bytes);
 		t->total_bytes += first[i].size_bytes;
 	}
 	t->n_tensors += n;
-	ok = true;
-out:
-	json_decref(header);
-	return ok;
+	return true;
 }
 
 static bool names_sort(struct qwen_tensors *t, struct err *e)
@@ -260,7 +254,8 @@ bool qwen_tensors_parse(struct qwen_tensors *t, const char *path,
 
 static bool file_map(struct qwen_tensors *t, const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* A pipe, which is refused below, would make it wait for a writer. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 
 	if (fd < 0)

@@ -3,8 +3,8 @@
  *
  * Purpose: open the safetensors files of a Hugging Face folder (one
  * `model.safetensors`, or shards with `model.safetensors.index.json`), map
- * them, and find a tensor by name.  Nothing is copied: `data` points into the
- * mapped file, at least `align_bytes` of its type aligned.
+ * them, and find a tensor by name.  `data` points into the mapped file; only a
+ * tensor that lies there unaligned to its type is copied.
  *
  * The files are not trusted.  After a successful open, for every tensor:
  * - its type is known, its shape has at most QWEN_MAX_DIMS dimensions, and

@@ -58,6 +58,30 @@ static void test_reads(void)
 	free(f);
 }
 
+/* y begins at byte 2 of the data. */
+static void test_unaligned(void)
+{
+	static const char header[] =
+		"{\"x\":{\"dtype\":\"I8\",\"shape\":[2],\"data_offsets\":"
+		"[0,2]},\"y\":{\"dtype\":\"F32\",\"shape\":[3],"
+		"\"data_offsets\":[2,14]}}";
+	size_t size;
+	struct qwen_tensors t;
+	struct err e = { 0 };
+	char *f = file_make(header, 14, &size);
+
+	if (!ok(qwen_tensors_parse(&t, "f", f, size, &e),
+		"values that lie unaligned are read"))
+		diag("%s", e.msg);
+	const struct qwen_tensor *y = qwen_tensor_find(&t, "y");
+	ok((uintptr_t)y->data % 4 == 0, "they are aligned in memory");
+	is_mem(y->data, "\2\3\4\5\6\7\10\11\12\13\14\15", 12,
+	       "and the same");
+	is_mem(qwen_tensor_find(&t, "x")->data, "\0\1", 2, "as others are");
+	qwen_tensors_close(&t);
+	free(f);
+}
+
 #define ENTRY(dtype, shape, places) \
 	"{\"x\":{\"dtype\":" dtype ",\"shape\":" shape \
 	",\"data_offsets\":" places "}}"
@@ -98,11 +122,6 @@ static const struct {
 	  "\"y\":{\"dtype\":\"I8\",\"shape\":[8],\"data_offsets\":[8,16]}}",
 	  "tensor y begins at byte 8 of the data, but the one before it ends "
 	  "at 10" },
-	{ "a value that is not aligned",
-	  "{\"x\":{\"dtype\":\"I8\",\"shape\":[2],\"data_offsets\":[0,2]},"
-	  "\"y\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[2,14]},"
-	  "\"z\":{\"dtype\":\"I8\",\"shape\":[2],\"data_offsets\":[14,16]}}",
-	  "tensor y is not aligned to the 4 bytes" },
 };
 
 static void test_broken(void)
@@ -213,12 +232,15 @@ static void test_shards(void)
 /* ---- config.json ---- */
 
 /* Qwen3-0.6B as published. */
-#define BASE "\"model_type\":\"qwen3\",\"hidden_act\":\"silu\"," \
+#define SHAPE "\"model_type\":\"qwen3\",\"hidden_act\":\"silu\"," \
 	"\"num_hidden_layers\":28,\"hidden_size\":1024," \
 	"\"num_attention_heads\":16,\"num_key_value_heads\":8," \
 	"\"head_dim\":128,\"intermediate_size\":3072,\"vocab_size\":151936," \
-	"\"max_position_embeddings\":40960,\"tie_word_embeddings\":true," \
-	"\"rms_norm_eps\":1e-06"
+	"\"max_position_embeddings\":40960,\"rms_norm_eps\":1e-06"
+#define BASE  SHAPE ",\"tie_word_embeddings\":true"
+#define FULL9 FULL3 FULL3 FULL3
+#define FULL3 FULL FULL FULL
+#define FULL  "\"full_attention\","
 
 static void test_config(void)
 {
@@ -245,6 +267,12 @@ static void test_config(void)
 			     ":5000000,\"rope_type\":\"default\"}}", NULL, &e),
 	   "the rotary base in an object of its own");
 	is_f64(c.rope_theta, 5e6, "is found there");
+	ok(qwen_config_parse(&c, "{" BASE ",\"rope_theta\":1000000,"
+			     "\"rope_scaling\":{\"rope_type\":\"default\"},"
+			     "\"layer_types\":[" FULL9 FULL9 FULL9
+			     "\"full_attention\"]}", NULL, &e),
+	   "what is said and changes nothing is read");
+	is_f64(c.rope_theta, 1e6, "with its base");
 	is_f64(c.temperature, 1, "without generation_config.json: no change");
 }
 
@@ -256,15 +284,37 @@ static const struct {
 	{ "NaN", "{" BASE ",\"rope_theta\":NaN}", "config.json: line 1" },
 	{ "an infinite number", "{" BASE ",\"rope_theta\":1e999}", "line 1" },
 	{ "a rotary base of zero", "{" BASE ",\"rope_theta\":0}",
-	  "\"rope_theta\" is not a number from 1" },
+	  "\"rope_theta\" is 0; wanted a number from 1 to 1e+12" },
 	{ "a text for a number", "{" BASE ",\"rms_norm_eps2\":1,"
 	  "\"rope_theta\":\"x\"}", "\"rope_theta\"" },
 	{ "another model", "{\"model_type\":\"llama\"}",
 	  "\"model_type\" is \"llama\"; wanted \"qwen3\"" },
 	{ "rotary scaling", "{" BASE ",\"rope_scaling\":{\"type\":\"yarn\"}}",
-	  "\"rope_scaling\" is set" },
+	  "\"rope_scaling\" has \"type\": \"yarn\"" },
+	{ "rotary scaling in an object of its own",
+	  "{" BASE ",\"rope_parameters\":{\"rope_theta\":1e6,"
+	  "\"rope_type\":\"linear\"}}",
+	  "\"rope_parameters\" has \"rope_type\": \"linear\"" },
+	{ "a factor without a type",
+	  "{" BASE ",\"rope_parameters\":{\"factor\":4.0}}",
+	  "\"rope_parameters\" has \"factor\": 4.0" },
+	{ "rotary embeddings by kind of layer",
+	  "{" BASE ",\"rope_parameters\":{\"full_attention\":{}}}",
+	  "\"rope_parameters\" has \"full_attention\"" },
+	{ "a list of rotary parameters", "{" BASE ",\"rope_parameters\":[]}",
+	  "\"rope_parameters\" is []; wanted an object" },
+	{ "a rotary base of zero in an object",
+	  "{" BASE ",\"rope_parameters\":{\"rope_theta\":0}}",
+	  "\"rope_parameters\": \"rope_theta\" is 0" },
 	{ "attention bias", "{" BASE ",\"attention_bias\":true}",
-	  "\"attention_bias\" is set" },
+	  "\"attention_bias\" is true" },
+	{ "a layer that slides", "{\"layer_types\":[" FULL9 FULL9 FULL9
+	  "\"sliding_attention\"]," BASE "}",
+	  "\"sliding_attention\" for layer 27" },
+	{ "too few kinds of layers", "{" BASE ",\"layer_types\":[]}",
+	  "\"layer_types\" is []; wanted a list of 28" },
+	{ "a text for a truth", "{\"tie_word_embeddings\":\"false\"," SHAPE "}",
+	  "\"tie_word_embeddings\" is \"false\"; wanted true or false" },
 	{ "a missing key", "{\"model_type\":\"qwen3\",\"hidden_act\":\"silu\"}",
 	  "\"num_hidden_layers\" is missing" },
 	{ "a stop token beyond the vocabulary",
@@ -294,11 +344,18 @@ static void test_bad_config(void)
 	ok(!qwen_config_parse(&c, "{" BASE "}", "{\"top_p\":2}", &e),
 	   "a probability of 2 is refused");
 	has_str(e.msg, "generation_config.json: \"top_p\"", "with its file");
+	ok(!qwen_config_parse(&c, "{" BASE "}", "{\"top_k\":2.5}", &e),
+	   "half a token is refused");
+	has_str(e.msg, "\"top_k\" is 2.5; wanted a whole number", "and shown");
+	ok(!qwen_config_parse(&c, "{" BASE "}", "{\"do_sample\":1}", &e),
+	   "a number for a truth is refused");
+	has_str(e.msg, "\"do_sample\" is 1; wanted true or false", "as well");
 }
 
 int main(void)
 {
 	test_reads();
+	test_unaligned();
 	test_broken();
 	test_lengths();
 	test_shards();

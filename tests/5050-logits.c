@@ -365,6 +365,12 @@ static void test_refuses(void)
 	ok(!qwen_state_new(&m, &shape, &e),
 	   "more positions than the model knows are refused");
 	qwen_model_close(&m);
+	struct qwen_load how = { .stop = &stop };
+	stop = 1;
+	ok(!qwen_model_load(&m, dir, &how, threads, &e) && e.code == ERR_BUSY,
+	   "loading ends at a signal");
+	has_str(e.msg, "after 0 of 2 layers", "and says where");
+	stop = 0;
 }
 
 static void on_warning(void *ctx, const char *text)
