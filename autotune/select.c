@@ -105,8 +105,10 @@ static bool prove(struct tune_selector *s, const struct tune_problem *p,
 	if (!s->may_check && !is_known(s, op, config, class, &known, e))
 		return false;
 	if (!known || !gemm_fits(&p->op, &c->config, &shape, NULL) ||
-	    !(s->o->compile ? s->o->compile : gemm_compile)(
-		    &p->op, &c->config, &options, &c->code, NULL))
+	    !(s->o->compile ? s->o->compile(&p->op, &c->config, &options,
+					    &c->code, NULL) :
+			      gemm_object(s->o->jit, &p->op, &c->config,
+					  &options, &c->code, NULL)))
 		return true;
 	tune_object_digest(&c->code, object);
 	struct res_tune_check row = {

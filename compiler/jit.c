@@ -255,6 +255,7 @@ static bool compile(struct jit *j, const struct jit_request *r,
 	ssa_func_free(f);
 	if (!good)
 		return err_wrap(e, "%s", r->what);
+	atomic_fetch_add(&j->compiled, 1);
 	if (j->folder && !entry_write(j, key, &obj.bytes, &cache))
 		complain(j, &cache);
 	*out = (struct jit_object){ .from = JIT_COMPILED, .own = obj.bytes };

@@ -50,6 +50,7 @@ struct jit {
 	jit_say_fn *say;
 	void *say_ctx;
 	atomic_bool said;
+	atomic_uint compiled; /* objects that were nowhere */
 };
 
 enum jit_from { JIT_PACK, JIT_CACHE, JIT_COMPILED };

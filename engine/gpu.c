@@ -152,8 +152,8 @@ const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
 	}
 	if (t)
 		return t;
-	if (want.any && !gemm_compile(op, &want.config, NULL, &want.objects,
-				      e))
+	if (want.any && !gemm_object(&g->jit, op, &want.config, NULL,
+				     &want.objects, e))
 		return NULL;
 	if (!tiles_load(g, &want, why, e))
 		return NULL;
@@ -172,7 +172,7 @@ static bool selector_open(struct gpu *g, struct err *e)
 	struct res_db *db;
 	bool good;
 
-	g->tune = (struct tune_opts){ .costs = &g->costs };
+	g->tune = (struct tune_opts){ .costs = &g->costs, .jit = &g->jit };
 	cost_init(&g->costs, "gfx1100");
 	if (access(res_path(NULL), F_OK) != 0)
 		return true;

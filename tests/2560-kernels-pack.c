@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "compiler/cost.h"
+#include "compiler/gemm/gemm.h"
 #include "compiler/kernels/kernels.h"
 #include "tests/tap.h"
 
@@ -419,6 +420,59 @@ static void test_old(void)
 	ok(is_there(root, "photographs"), "and what is no build");
 }
 
+/* ----------------------------------------------------------- products ---- */
+
+static bool same_code(const struct gemm_code *a, const struct gemm_code *b)
+{
+	bool same = a->n == b->n;
+
+	for (int i = 0; same && i < a->n; i++) {
+		const struct buf *x = &a->object[i].bytes;
+		const struct buf *y = &b->object[i].bytes;
+		same = x->len == y->len && !memcmp(x->data, y->data, x->len);
+	}
+	return same;
+}
+
+static void test_product(const char *op_name, const char *config, int parts)
+{
+	struct gemm_code want, got;
+	struct gemm_config c;
+	struct gemm_op op;
+	struct err e = { 0 };
+	struct jit j;
+
+	ok(gemm_op_parse(op_name, &op, &e) &&
+	   gemm_config_parse(config, &c, &e) &&
+	   gemm_compile(&op, &c, NULL, &want, &e), "%s %s: %s", op_name,
+	   config, e.msg);
+	is_i64(want.n, parts, "so many objects");
+	for (int turn = 0; turn < 2; turn++) {
+		jit_init(&j, NULL, NULL);
+		ok(gemm_object(&j, &op, &c, NULL, &got, &e) &&
+		   same_code(&got, &want), "it comes through the cache");
+		is_u64(j.compiled, turn ? 0 : (uint64_t)parts,
+		       turn ? "the second time from it" : "and is compiled");
+		gemm_code_fini(&got);
+		jit_fini(&j);
+	}
+	gemm_code_fini(&want);
+}
+
+/* Neither of these is the other's, nor is one's part. */
+static void test_products(void)
+{
+	const char *path = use_folder("products");
+	static const char config[] = "16x32x64_w1x2_b2_p1_u1_g0_pad_wgp";
+
+	test_product("bf16_nt_f32", config, 1);
+	test_product("bf16_nt_f32+beta", config, 1);
+	test_product("bf16_nt_f32", "16x32x64_w1x2_b2_p1_u1_g0_pad_wgp_split2",
+		     2);
+	test_product("bf16_nt_f32", "16x32x64_w1x2_b2_p1_u1_g0_pad_cu", 1);
+	is_u64((uint64_t)files_in(path, NULL), 5, "an entry for each");
+}
+
 /* ------------------------------------------------------------ at once ---- */
 
 enum { AT_ONCE = 6, GROUPS = 3 };
@@ -554,6 +608,7 @@ int main(void)
 	test_damage();
 	test_unwritable();
 	test_old();
+	test_products();
 	test_at_once();
 	test_folders();
 	snprintf(command, sizeof(command), "rm -rf %s", folder);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "engine/backend.h"
+#include "engine/gpu.h"
 #include "engine/make.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
@@ -387,6 +388,38 @@ static void test_greedy_tiles(const char *dir)
 	}
 }
 
+/* What the second start takes from the cache the first has compiled. */
+static void test_starts(const char *dir)
+{
+	struct qwen_shape shape = { 4, 64, N, QWEN_W_F16, NULL };
+	struct err e = { 0 };
+	char cache[64];
+
+	watched = false;
+	snprintf(cache, sizeof(cache), "%s/cache", root);
+	setenv("T0_CACHE", cache, 1);
+	for (int turn = 0; turn < 2; turn++) {
+		struct qwen_token t[N];
+		struct on o;
+
+		ok(on_open(&o, dir, true, QWEN_W_BF16), "a start");
+		struct qwen_state *s = qwen_state_new(&o.m, &shape, &e);
+		for (uint32_t i = 0; i < N; i++)
+			t[i] = token(ids[i], 0);
+		bool good = qwen_forward(s, t, N, &e);
+		for (uint32_t i = 0; i < 4; i++)
+			t[i] = token(ids[i], i);
+		ok(good && qwen_forward(s, t, 4, &e), "a prompt, and a batch");
+		const struct gpu *g = o.m.device;
+		ok(turn ? !g->jit.compiled : g->jit.compiled > 0,
+		   "%s: %u objects are compiled", turn ? "second" : "first",
+		   g->jit.compiled);
+		qwen_state_free(s);
+		on_close(&o, "start");
+	}
+	unsetenv("T0_CACHE");
+}
+
 static volatile sig_atomic_t stop;
 
 static void test_refuses(const char *dir)
@@ -440,6 +473,7 @@ int main(void)
 	test_greedy(dir, QWEN_W_F32);
 	test_greedy(dir, QWEN_W_INT8);
 	test_greedy_tiles(dir);
+	test_starts(dir);
 	test_refuses(dir);
 	threads_free(threads);
 	char cmd[64];

@@ -388,8 +388,8 @@ static void ordered_tiles(struct gemm_gen *g)
 	}
 }
 
-static struct ssa_func *build_main(const struct gemm_op *op,
-				   const struct gemm_config *c, struct err *e)
+struct ssa_func *gemm_build_main(const struct gemm_op *op,
+				 const struct gemm_config *c, struct err *e)
 {
 	struct gemm_gen g = { .op = op, .c = c };
 	struct ssa_func *f;
@@ -405,47 +405,4 @@ static struct ssa_func *build_main(const struct gemm_op *op,
 	free(g.acc);
 	f = dsl_finish(g.k, e);
 	return f;
-}
-
-/* ------------------------------------------------------------- compile -- */
-
-static bool compile(struct ssa_func *f, const struct cc_options *o,
-		    struct gemm_code *out, struct err *e)
-{
-	bool good = f && cc_compile(f, o, &out->object[out->n], e);
-
-	out->n += good;
-	ssa_func_free(f);
-	return good;
-}
-
-bool gemm_compile(const struct gemm_op *op, const struct gemm_config *c,
-		  const struct cc_options *o, struct gemm_code *out,
-		  struct err *e)
-{
-	struct cc_options mine;
-	char name[128];
-
-	memset(out, 0, sizeof(*out));
-	if (!gemm_check(op, c, e))
-		return false;
-	cc_options_init(&mine);
-	if (o)
-		mine = *o;
-	mine.wgp = !c->cu_mode;
-	mine.cu = c->cu_mode;
-	if (compile(build_main(op, c, e), &mine, out, e) &&
-	    (!gemm_has_parts(c) ||
-	     compile(gemm_build_reduce(op, c, e), &mine, out, e)))
-		return true;
-	gemm_code_fini(out);
-	gemm_config_name(c, name, sizeof(name));
-	return err_wrap(e, "gemm %s", name);
-}
-
-void gemm_code_fini(struct gemm_code *code)
-{
-	for (int k = 0; k < code->n; k++)
-		cc_object_fini(&code->object[k]);
-	code->n = 0;
 }

@@ -46,6 +46,7 @@
 
 #include "compiler/cc.h"
 #include "compiler/dsl.h"
+#include "compiler/jit.h"
 
 /* Epilogues, in the order in which they are applied. */
 enum {
@@ -169,7 +170,7 @@ int gemm_config_name(const struct gemm_config *c, char *buf, size_t size);
 bool gemm_op_parse(const char *text, struct gemm_op *op, struct err *e);
 bool gemm_config_parse(const char *text, struct gemm_config *c, struct err *e);
 
-/* ------------------------------------------------------------ build.c ---- */
+/* ---------------------------------------------------------- compile.c ---- */
 
 /*
  * Of `o` the chip, level, costs and dump are used (NULL: defaults); the mode is
@@ -178,6 +179,10 @@ bool gemm_config_parse(const char *text, struct gemm_config *c, struct err *e);
 bool gemm_compile(const struct gemm_op *op, const struct gemm_config *c,
 		  const struct cc_options *o, struct gemm_code *out,
 		  struct err *e);
+/* The same from the cache of `j`, if it is there; then without stats. */
+bool gemm_object(struct jit *j, const struct gemm_op *op,
+		 const struct gemm_config *c, const struct cc_options *o,
+		 struct gemm_code *out, struct err *e);
 void gemm_code_fini(struct gemm_code *code);
 
 /* ----------------------------------------------------------- launch.c ---- */

@@ -245,5 +245,8 @@ bool gemm_has_parts(const struct gemm_config *c);
 /* ------------------------------------------------------------ build.c ---- */
 
 void gemm_waves_init(struct gemm_gen *g, struct val wave);
+/* The first kernel. */
+struct ssa_func *gemm_build_main(const struct gemm_op *op,
+				 const struct gemm_config *c, struct err *e);
 
 #endif
