@@ -5,24 +5,12 @@
  * The input ends where an unmapped page begins, so a read too far crashes.
  */
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "tests/guard.h"
 #include "tests/isa-gen.h"
 #include "tests/tap.h"
 
 enum { RANDOM_WORDS = 1500000, MADE = 1000000 };
-
-static uint8_t *end_of_page(void)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED || mprotect(p + page, page, PROT_NONE))
-		BUG("no memory for the input");
-	return p + page;
-}
 
 struct result {
 	uint64_t accepted, refused, changed, too_long, shorter_refused;
@@ -159,7 +147,7 @@ static void text_sizes(uint64_t seed)
 int main(int argc, char **argv)
 {
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20260702;
-	uint8_t *end = end_of_page();
+	uint8_t *end = guard_end(1);
 
 	diag("seed %llu", (unsigned long long)seed);
 	random_words(end, 32, seed);

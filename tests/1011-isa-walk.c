@@ -14,11 +14,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "isa/isa.h"
+#include "tests/guard.h"
 #include "tests/isa-gen.h"
 #include "tests/tap.h"
 
@@ -49,18 +49,6 @@ struct walk {
 	atomic_uint next; /* chunk */
 	atomic_ullong accepted, refused, changed, greedy, outside;
 };
-
-/* The last bytes before a page that must not be touched. */
-static uint8_t *end_of_page(void)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED || mprotect(p + page, page, PROT_NONE))
-		BUG("no memory for the input");
-	return p + page;
-}
 
 struct tally {
 	uint64_t accepted, refused, changed, greedy, outside;
@@ -97,8 +85,8 @@ static void one(const struct isa_target *t, uint32_t word, uint8_t *end,
 static void *walker(void *arg)
 {
 	struct walk *w = arg;
-	uint8_t *end = end_of_page();
-	uint8_t *room = end_of_page() - ISA_MAX_SIZE_BYTES;
+	uint8_t *end = guard_end(1);
+	uint8_t *room = guard_end(1) - ISA_MAX_SIZE_BYTES;
 	struct tally r = { 0 };
 	unsigned chunk;
 

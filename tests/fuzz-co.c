@@ -8,10 +8,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "isa/co.h"
+#include "tests/guard.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 
@@ -21,16 +20,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 static uint8_t *end_of_room(void)
 {
 	static uint8_t *end;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *p;
 
-	if (end)
-		return end;
-	p = mmap(NULL, ROOM_BYTES + page, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED || mprotect(p + ROOM_BYTES, page, PROT_NONE))
-		BUG("no memory for the input");
-	end = p + ROOM_BYTES;
+	if (!end)
+		end = guard_end(ROOM_BYTES);
 	return end;
 }
 
