@@ -8,13 +8,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "tests/check-run.h"
 #include "tests/tap.h"
-
-#define FOLDER "tests/data/check"
 
 struct fault {
 	const char *file, *kernel;
@@ -153,37 +151,17 @@ static bool is_found(const char *err, const struct fault *f, int line,
 	return found;
 }
 
-/* Exit status of t0-run, its stderr in *err. */
-static int run(const struct fault *f, struct buf *err)
-{
-	struct buf command = { 0 };
-	char chunk[4096];
-	FILE *pipe;
-	size_t n;
-	int status;
-
-	buf_printf(&command, "timeout 60 '%s/t0-run' --check --quiet --device "
-		   "soft %s " FOLDER "/%s.co %s %s u64:0 2>&1 >/dev/null",
-		   getenv("T0_BUILD"), f->shape, f->file, f->kernel,
-		   f->memory);
-	pipe = popen(command.data, "r");
-	buf_fini(&command);
-	if (!pipe)
-		return -1;
-	while ((n = fread(chunk, 1, sizeof(chunk), pipe)) > 0)
-		buf_add(err, chunk, n);
-	buf_addc(err, '\n');
-	status = pclose(pipe);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static void test(const struct fault *f, const char *source)
 {
 	const int line = marked_line(source, '!', f->kernel);
 	const int partner = marked_line(source, '?', f->kernel);
 	struct buf err = { 0 };
-	const int status = run(f, &err);
+	char object[128];
 	bool good;
+
+	snprintf(object, sizeof(object), FOLDER "/%s.co", f->file);
+	const int status =
+		check_run(object, f->kernel, f->shape, f->memory, &err);
 
 	if (!f->rule) {
 		good = ok(status == 0, "%s: nothing is found in %s", f->file,

@@ -7,14 +7,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "isa/co.h"
 #include "isa/isa.h"
+#include "tests/check-run.h"
 #include "tests/tap.h"
-
-#define FOLDER "tests/data/check"
 
 static const struct isa_target target = { ISA_GFX11, 32, false };
 static char dir[] = "/tmp/t0-seeds-XXXXXX";
@@ -299,25 +297,7 @@ static const struct shape *shape_of(const char *kernel)
 /* Exit status of t0-run, its stderr in *err. */
 static int run(const char *object, const struct shape *s, struct buf *err)
 {
-	struct buf command = { 0 };
-	char chunk[4096];
-	FILE *pipe;
-	size_t n;
-	int status;
-
-	buf_printf(&command, "timeout 60 '%s/t0-run' --check --quiet --device "
-		   "soft %s %s %s %s u64:0 2>&1 >/dev/null",
-		   getenv("T0_BUILD"), s->options, object, s->kernel,
-		   s->memory);
-	pipe = popen(command.data, "r");
-	buf_fini(&command);
-	if (!pipe)
-		return -1;
-	while ((n = fread(chunk, 1, sizeof(chunk), pipe)) > 0)
-		buf_add(err, chunk, n);
-	buf_addc(err, '\n');
-	status = pclose(pipe);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	return check_run(object, s->kernel, s->options, s->memory, err);
 }
 
 static void test_right(const struct shape *s)
