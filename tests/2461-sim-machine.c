@@ -16,22 +16,31 @@ static const uint32_t code[] = {
 	0xbfb00000,		/* s_endpgm */
 };
 
-/* A wave of 64 registers whose code names others, as damaged objects do. */
-static void test_few_registers(void)
+/* Follows a wave of 64 VGPRs to its end; returns how many steps that took. */
+static int follow(struct machine_code *c, struct machine *m,
+		  const uint32_t *words, size_t n)
 {
-	struct machine_code c = {
-		.code = (const uint8_t *)code, .va = 4096,
-		.size_bytes = sizeof(code), .wave_size = 32, .vgprs = 64,
-	};
-	struct machine m;
 	struct err e = { 0 };
 	int steps = 0;
 
-	machine_code_init(&c);
-	machine_init(&c, &m);
-	while (!m.ended && machine_step(&c, &m, NULL, &e))
+	*c = (struct machine_code){ .code = (const uint8_t *)words, .va = 4096,
+				    .size_bytes = n * sizeof(*words),
+				    .wave_size = 32, .vgprs = 64 };
+	machine_code_init(c);
+	machine_init(c, m);
+	while (!m->ended && machine_step(c, m, NULL, &e))
 		steps++;
-	is_u64((uint64_t)steps, 8, "the wave is followed");
+	return steps;
+}
+
+/* A wave of 64 registers whose code names others, as damaged objects do. */
+static void test_few_registers(void)
+{
+	struct machine_code c;
+	struct machine m;
+
+	is_i64(follow(&c, &m, code, ARRAY_SIZE(code)), 8,
+	       "the wave is followed");
 	ok(machine_knows_s(&m, 1, 1), "what goes through v5 is known");
 	is_u64(m.s[1], 7, "and is 7");
 	ok(!machine_knows_s(&m, 0, 1), "v200 is never known");
@@ -63,19 +72,11 @@ static const uint32_t spill[] = {
 static void test_spilled_scalars(void)
 {
 	static const bool known[9] = { [1] = true, [7] = true };
-	struct machine_code c = {
-		.code = (const uint8_t *)spill, .va = 4096,
-		.size_bytes = sizeof(spill), .wave_size = 32, .vgprs = 64,
-	};
+	struct machine_code c;
 	struct machine m, copy = { 0 };
-	struct err e = { 0 };
-	int steps = 0;
 
-	machine_code_init(&c);
-	machine_init(&c, &m);
-	while (!m.ended && machine_step(&c, &m, NULL, &e))
-		steps++;
-	is_u64((uint64_t)steps, 13, "the wave is followed");
+	is_i64(follow(&c, &m, spill, ARRAY_SIZE(spill)), 13,
+	       "the wave with spills is followed");
 	for (int r = 1; r <= 8; r++)
 		if (r != 4 && r != 5)
 			is_u64(machine_knows_s(&m, r, 1), known[r],
