@@ -409,12 +409,7 @@ static void test_op(const struct op_test *t, int level)
 
 int main(void)
 {
-	struct err e = { 0 };
-
-	if (!cc_dev_open(&dev, true, &e)) {
-		diag("%s", e.msg);
-		return 1;
-	}
+	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
 	for (size_t k = 0; k < ARRAY_SIZE(ops); k++)
 		test_op(&ops[k], 3);

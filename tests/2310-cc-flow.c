@@ -347,13 +347,9 @@ static void test_modes(void)
 
 int main(void)
 {
-	struct err e = { 0 };
 	struct cc_options o;
 
-	if (!cc_dev_open(&dev, true, &e)) {
-		diag("%s", e.msg);
-		return 1;
-	}
+	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
 	cc_options_init(&o);
 	for (size_t k = 0; k < ARRAY_SIZE(kernels); k++) {

@@ -101,12 +101,7 @@ static void test_tile(int level)
 
 int main(void)
 {
-	struct err e = { 0 };
-
-	if (!cc_dev_open(&dev, true, &e)) {
-		diag("%s", e.msg);
-		return 1;
-	}
+	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
 	for (int level = 0; level <= 3; level += 3) {
 		test_saxpy(level);

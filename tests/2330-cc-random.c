@@ -89,13 +89,9 @@ int main(void)
 	const char *first = getenv("T0_SEED"), *n = getenv("T0_COUNT");
 	const uint64_t seed = first ? strtoull(first, NULL, 0) : 1;
 	const int count = n ? atoi(n) : getenv("T0_SLOW") ? 20000 : 120;
-	struct err e = { 0 };
 	int wrong = 0;
 
-	if (!cc_dev_open(&dev, true, &e)) {
-		diag("%s", e.msg);
-		return 1;
-	}
+	cc_dev_begin(&dev);
 	for (int k = 0; k < count && wrong < 5; k++)
 		wrong += !kernel_agrees(seed + (uint64_t)k);
 	for (size_t k = 0; !first && k < ARRAY_SIZE(once_wrong); k++)

@@ -357,12 +357,7 @@ static void test_adamw(size_t t)
 
 int main(void)
 {
-	struct err e = { 0 };
-
-	if (!cc_dev_open(&dev, true, &e)) {
-		diag("%s", e.msg);
-		return 1;
-	}
+	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
 	test_ops();
 	test_convert(DSL_F16, DSL_F32, "f16 to f32");

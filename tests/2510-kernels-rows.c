@@ -413,12 +413,8 @@ int main(void)
 {
 	static const char *const reduce[] = { "row_sum", "row_max", "row_min",
 					      "argmax" };
-	struct err e = { 0 };
 
-	if (!cc_dev_open(&dev, true, &e)) {
-		diag("%s", e.msg);
-		return 1;
-	}
+	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
 	test_rms_norm_rows(DSL_F16);
 	test_rms_norm_rows(DSL_BF16);

@@ -388,12 +388,7 @@ static void test_gemv_int(const char *name, bool four)
 
 int main(void)
 {
-	struct err e = { 0 };
-
-	if (!cc_dev_open(&dev, true, &e)) {
-		diag("%s", e.msg);
-		return 1;
-	}
+	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
 	for (size_t t = 0; t < ARRAY_SIZE(types); t++) {
 		test_mask(t);

@@ -544,12 +544,7 @@ static void test_store(void)
 
 int main(void)
 {
-	struct err e = { 0 };
-
-	if (!cc_dev_open(&dev, true, &e)) {
-		diag("%s", e.msg);
-		return 1;
-	}
+	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
 	test_attentions();
 	for (size_t t = 0; t < ARRAY_SIZE(types); t++)

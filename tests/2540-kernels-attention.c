@@ -218,12 +218,8 @@ int main(void)
 		{ { .head = 96, .type = DSL_BF16, .cache = DSL_I8 }, 3, 1 },
 		{ { .head = 256, .type = DSL_F16, .cache = DSL_I8 }, 1, 1 },
 	};
-	struct err e = { 0 };
 
-	if (!cc_dev_open(&dev, true, &e)) {
-		diag("%s", e.msg);
-		return 1;
-	}
+	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
 	for (size_t i = 0; i < ARRAY_SIZE(test); i++)
 		test_shape(&test[i].shape, test[i].heads, test[i].kv_heads,

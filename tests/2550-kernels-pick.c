@@ -319,12 +319,8 @@ int main(void)
 		{ .type = DSL_I8, .to = DSL_I8, .wide = true },
 		{ .type = DSL_I8, .to = DSL_I8 },
 	};
-	struct err e = { 0 };
 
-	if (!cc_dev_open(&dev, true, &e)) {
-		diag("%s", e.msg);
-		return 1;
-	}
+	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
 	for (size_t t = 0; t < ARRAY_SIZE(types); t++) {
 		test_topk(t);

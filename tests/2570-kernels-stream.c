@@ -491,12 +491,8 @@ static void test_embed(size_t kind)
 int main(void)
 {
 	static const enum dsl_type cache[] = { DSL_F32, DSL_F16, DSL_BF16 };
-	struct err e = { 0 };
 
-	if (!cc_dev_open(&dev, true, &e)) {
-		diag("%s", e.msg);
-		return 1;
-	}
+	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
 		test_add(k);

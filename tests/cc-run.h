@@ -35,6 +35,17 @@ static inline bool cc_dev_open(struct cc_dev *d, bool check, struct err *e)
 	       kfd_queue_new(d->dev, NULL, &d->queue, e);
 }
 
+/* For main(): a checking device, or the program ends and has failed. */
+static inline void cc_dev_begin(struct cc_dev *d)
+{
+	struct err e = { 0 };
+
+	if (!cc_dev_open(d, true, &e)) {
+		diag("%s", e.msg);
+		exit(1);
+	}
+}
+
 static inline void cc_dev_close(struct cc_dev *d)
 {
 	kfd_close(d->dev);
