@@ -17,7 +17,7 @@
  *	   on with what is missing (results/tunes.h).
  *
  * Correctness comes before time: a configuration becomes a winner only through
- * tune_store_win(), and the database refuses one whose machine code did not
+ * res_tune_win(), and the database refuses one whose machine code did not
  * pass its check.
  *
  *	struct tune_problem p = { .op = op, .m = 128, .n = 3072, .k = 1024,
@@ -145,8 +145,6 @@ void tune_space_init(struct tune_space *s, const struct tune_problem *p,
 		     const struct cost_model *m);
 void tune_space_fini(struct tune_space *s);
 
-/* --------------------------------------------------------- bound.c ---- */
-
 /* What a compiled object takes; a guess before there is one. */
 struct tune_needs {
 	int vgprs, groups; /* workgroups of a WGP at once */
@@ -157,6 +155,9 @@ void tune_needs_guess(const struct tune_problem *p,
 /* Workgroups that a WGP holds at once; 0: none. */
 int tune_groups_at_once(const struct gemm_config *c, int vgprs,
 			uint32_t lds_bytes);
+
+/* --------------------------------------------------------- bound.c ---- */
+
 /*
  * The share of workgroups that go element by element through all their steps,
  * because rows of K are incomplete.

@@ -88,7 +88,7 @@ struct mir_inst {
 	struct mir_inst *prev, *next;
 	struct mir_block *block;
 	uint32_t pos;  /* number in the function, by mir_number() */
-	uint32_t addr; /* bytes from the entry, by cc_emit() */
+	uint32_t addr; /* bytes from the entry, by emit.c */
 	void *tmp;
 };
 

@@ -152,7 +152,7 @@ void sel_select(struct sel *s, const struct ssa_inst *i);
 /* Sets SCC to a uniform condition; the reader must follow, glued. */
 void sel_scc(struct sel *s, const struct ssa_inst *cond, bool *inverted);
 
-/* -------------------------------------------------------- select_int.c ---- */
+/* ---------------------------------------- select_int.c, select_int64.c ---- */
 
 bool sel_int(struct sel *s, const struct ssa_inst *i);
 void sel_int64(struct sel *s, const struct ssa_inst *i);

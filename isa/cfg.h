@@ -91,11 +91,6 @@ void cfg_fini(struct cfg *g);
 /* Remember where an indirect branch goes; false if that is not news. */
 bool cfg_add_target(struct cfg *g, uint32_t from, uint32_t to);
 
-/* ------------------------------------------------------- cfg_order.c ---- */
-
-/* Fills rpo, and order, header, scc and func of the blocks. */
-void cfg_order(struct cfg *g);
-
 static inline uint64_t cfg_addr(const struct cfg *g, int insn)
 {
 	return g->in->vaddr + g->insn[insn].off;
@@ -104,5 +99,10 @@ static inline uint64_t cfg_addr(const struct cfg *g, int insn)
 int cfg_path(const struct cfg *g, int from, int to, int *out, int max);
 /* How `next` is reached from `b`: "falls", "taken", "not taken", "call". */
 const char *cfg_how(const struct cfg *g, int b, int next);
+
+/* ------------------------------------------------------- cfg_order.c ---- */
+
+/* Fills rpo, and order, header, scc and func of the blocks. */
+void cfg_order(struct cfg *g);
 
 #endif

@@ -152,7 +152,7 @@ static bool info(const struct isa_cmd *o, const char *name, struct table *t,
 		 struct err *e)
 {
 	enum isa_op id = isa_op_find(name);
-	const struct isa_op_info *op = isa_op_info(id);
+	const struct isa_op_info *op;
 	const char *shown;
 	struct buf b = { 0 };
 

@@ -351,6 +351,10 @@ struct isa_fmt_info {
 const struct isa_op_info *isa_op_info(enum isa_op op);
 const struct isa_type_info *isa_type_info(enum isa_type type);
 const struct isa_fmt_info *isa_fmt_info(enum isa_fmt fmt);
+/* Has it this field (such as ISA_F_GLC)? */
+bool isa_fmt_has(enum isa_fmt fmt, enum isa_field field);
+/* Is it executed by the vector ALU? */
+bool isa_fmt_is_valu(enum isa_fmt fmt);
 /* How a generation writes a format: the format itself, or a LAYOUT of it. */
 enum isa_fmt isa_layout(enum isa_gen gen, enum isa_fmt fmt);
 /* 32-bit registers that a value of this type occupies, in this wave size. */
@@ -514,11 +518,6 @@ struct isa_inst {
  */
 const char *isa_decode(const struct isa_target *t, const void *code,
 		       size_t size_bytes, struct isa_inst *in);
-
-/* Is this row's format field present (such as ISA_F_GLC)? */
-bool isa_fmt_has(enum isa_fmt fmt, enum isa_field field);
-/* Is it executed by the vector ALU? */
-bool isa_fmt_is_valu(enum isa_fmt fmt);
 
 /* The value of an inline constant 128..248 for an operand type. */
 uint64_t isa_inline_value(int field_value, enum isa_type type);

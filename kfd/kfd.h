@@ -96,7 +96,7 @@ void kfd_board_name(const struct kfd_node *n, char out[64]);
 /* "0000:03:00.0" into out[16]. */
 void kfd_pci_name(const struct kfd_node *n, char out[16]);
 
-/* ---------------------------------------------------------- device.c ---- */
+/* ------------------------------------------------ device.c, select.c ---- */
 
 struct kfd_info {
 	char spec[32];	    /* "soft" or "kfd:0": opens it again */
@@ -171,13 +171,6 @@ bool kfd_clock_read(struct kfd_dev *dev, struct kfd_clock *c, struct err *e);
 bool kfd_vram_available(struct kfd_dev *dev, uint64_t *bytes, struct err *e);
 
 /*
- * How often a reset has lost the contents of VRAM since boot: when it has
- * changed, everything in there is gone, whether or not an event told so.
- * ERR_UNSUPPORTED where the driver does not count.
- */
-bool kfd_vram_lost(struct kfd_dev *dev, uint32_t *count, struct err *e);
-
-/*
  * How long the driver has kept this process's queues off the card so far, in
  * ms: other programs needed its memory, or the machine slept.  What was
  * measured while this grew is not to be trusted.  ERR_UNSUPPORTED where the
@@ -247,6 +240,12 @@ bool kfd_queue_fault(struct kfd_queue *q, struct kfd_fault *out);
 bool kfd_lost_fault(struct kfd_dev *dev, struct kfd_fault *out);
 /* "memory fault" and so on. */
 const char *kfd_fault_name(enum kfd_fault_kind kind);
+/*
+ * How often a reset has lost the contents of VRAM since boot: when it has
+ * changed, everything in there is gone, whether or not an event told so.
+ * ERR_UNSUPPORTED where the driver does not count.
+ */
+bool kfd_vram_lost(struct kfd_dev *dev, uint32_t *count, struct err *e);
 
 /* ------------------------------------------------------------ list.c ---- */
 
@@ -464,7 +463,10 @@ bool kfd_queue_new(struct kfd_dev *dev, const struct kfd_queue_opts *o,
  * is gone for us all the same).  NULL is fine.
  */
 bool kfd_queue_free(struct kfd_queue *q, struct err *e);
-/* What its kernels have printed so far. */
+
+/* ----------------------------------------------------------- print.c ---- */
+
+/* What the kernels of a queue have printed so far. */
 struct kfd_print_stats {
 	uint64_t records;
 	uint64_t dropped; /* did not fit; of clang's kernels at least these */

@@ -229,8 +229,6 @@ void gemm_epilogue(struct gemm_gen *g, gemm_sums_fn *sums, uint32_t from,
 
 /* ------------------------------------------------------------ parts.c ---- */
 
-/* Which tile, of which product of the batch; row, column, feeds follow. */
-void gemm_place_tile(struct gemm_gen *g, struct val tile_m, struct val tile_n);
 /* The sums go to this slot of the workspace. */
 void gemm_part_store(struct gemm_gen *g, struct val slot);
 /* All that this workgroup of a stream-K grid does; tile() makes one. */
@@ -244,6 +242,8 @@ bool gemm_has_parts(const struct gemm_config *c);
 
 /* ------------------------------------------------------------ build.c ---- */
 
+/* Which tile, of which product of the batch; row, column, feeds follow. */
+void gemm_place_tile(struct gemm_gen *g, struct val tile_m, struct val tile_n);
 void gemm_waves_init(struct gemm_gen *g, struct val wave);
 /* The first kernel. */
 struct ssa_func *gemm_build_main(const struct gemm_op *op,

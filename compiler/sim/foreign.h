@@ -61,6 +61,8 @@ bool foreign_generate(struct foreign_code *g, const struct foreign_tile *t,
 		   struct err *e);
 void foreign_fini(struct foreign_code *g);
 
+/* ------------------------------------------------- foreign_predict.c ---- */
+
 /* Simulates what a WGP gets of it, and the tail. */
 bool foreign_predict(const struct foreign_tile *t,
 		     const struct foreign_shape *s,

@@ -346,7 +346,7 @@ void sim_object_close(struct sim_source *s);
 uint64_t sim_object_unknown(const struct sim_source *s);
 
 /*
- * sim_forecast() of it:
+ * sim_forecast() of it (predict.c):
  *
  *	struct sim_launch l = {
  *		.kernel = co_kernel_require(&co, "gemm", &e),

@@ -62,6 +62,8 @@ void vector_fini(struct vector *v);
 bool vector_predict(struct vector *v, const struct cost_model *m,
 		    struct err *e);
 
+/* ------------------------------------------------------------ rank.c ---- */
+
 /* Does the row with this key judge? */
 bool sim_split_judges(const char *key);
 

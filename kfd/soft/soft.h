@@ -108,6 +108,7 @@ bool soft_last_fault(struct kfd_driver *d, struct soft_fault *out);
 bool soft_sysfs_export(struct kfd_driver *d, const char *root, struct err *e);
 /* Does this file of the device change while it runs? */
 bool soft_sysfs_live(const char *path);
+
 /* ---------------------------------------------------------- observe.c ---- */
 
 /*
@@ -141,6 +142,8 @@ void soft_watch_profile(struct kfd_driver *d, struct buf *out);
 bool soft_watch_dump(struct kfd_driver *d, struct buf *out);
 /* Write the trace out; false and *e when a write failed.  No more after it. */
 bool soft_watch_trace_end(struct kfd_driver *d, struct err *e);
+
+/* ------------------------------------------------------------ fault.c ---- */
 
 /* "illegal instruction" and so on. */
 const char *soft_fault_name(enum soft_fault_kind kind);
