@@ -22,8 +22,13 @@
  *
  *	struct tune_problem p = { .op = op, .m = 128, .n = 3072, .k = 1024,
  *				  .batch = 1 };
+ *	struct tune_selector *s = tune_selector_open(&opts, &e);
  *	struct tune_choice c;
- *	tune_select(db, &p, &o, &c, &e) && gemm_compile(&p.op, &c.config, ...)
+ *
+ *	if (!s || !tune_select(s, &p, &c, &e))
+ *		return err_wrap(&e, "tuning");
+ *	... c.code.object[0], launched as compiler/gemm/gemm.h says ...
+ *	tune_choice_fini(&c);
  *
  * Times are of the product's kernels alone, without the launch; TFLOPS are
  * 2 m n k batch over that time, whatever the epilogue adds.
@@ -64,8 +69,8 @@ struct tune_problem {
 /*
  * From the words of the command line; NULL: "bf16", "nn", "".  `dtype` is
  * IN[:OUT] (IN also f16w4 and such: B of integers), `layout` two of n and t,
- * `epilogue` a comma list of bias, scale, relu, silu, gelu, swiglu, residual,
- * beta.
+ * `epilogue` a comma list of bias, scale, relu, silu, gelu, swiglu, shrink,
+ * residual, beta.
  */
 bool tune_op_parse(const char *dtype, const char *layout, const char *epilogue,
 		   struct gemm_op *op, struct err *e);
@@ -270,6 +275,7 @@ struct tune_speed {
 };
 bool tune_store_speed(struct tune_store *s, const struct tune_speed *x,
 		      struct err *e);
+/* Of all kernels of a product, in hex: the machine code that a check is of. */
 void tune_object_digest(const struct gemm_code *code, char out[20]);
 
 /* -------------------------------------------------------- select.c ---- */
@@ -299,7 +305,10 @@ struct tune_choice {
 };
 void tune_choice_fini(struct tune_choice *c);
 
-/* How far apart the rule "nearest" calls two problems of the same operation. */
+/*
+ * How far apart the rule "nearest" calls two problems of the same operation;
+ * INFINITY where only one has a batch.
+ */
 #define TUNE_NEAREST_FAR 2.0
 double tune_far(const struct tune_problem *p, const struct res_tune_key *k);
 
@@ -308,6 +317,10 @@ struct tune_selector;
 struct tune_selector *tune_selector_open(const struct tune_opts *o,
 					 struct err *e);
 void tune_selector_close(struct tune_selector *s);
+/*
+ * End with tune_choice_fini(); on failure `out` has no code.  ERR_UNSUPPORTED
+ * if nothing is proven right.
+ */
 bool tune_select(struct tune_selector *s, const struct tune_problem *p,
 		 struct tune_choice *out, struct err *e);
 

@@ -1,8 +1,8 @@
 /*
  * kernels - the arithmetic of the CPU backend, on one thread.
  *
- * Compiled for x86-64-v2, v3 (AVX2, FMA, F16C) and v4 (AVX-512) from one source
- * (engine/kernels_simd.c); qwen_kernels_best() gives the one for this CPU.
+ * Compiled for x86-64-v2, v3 (AVX2, FMA, F16C) and v4 (AVX-512) from the same
+ * sources (kernels*_simd.c); qwen_kernels_best() gives those for this CPU.
  * Sums are in f32, in an order that depends on the level, never on the number
  * of threads: the same machine gives the same bits with one thread or many.
  *

@@ -5,9 +5,9 @@
  * What is written is a Hugging Face folder: config.json,
  * generation_config.json, model.safetensors, and, for vocabularies of up to
  * QWEN_MOST_LEARNT tokens, tokenizer.json with a byte-pair encoding learnt from
- * text that every Debian system has.  Weights
- * are uniform with the variance that keeps activations near one, so that the
- * arithmetic is as in a trained model; what such a model says is noise.
+ * text that every Debian system has.  Weights are uniform with the variance
+ * that keeps activations near one, so that the arithmetic is as in a trained
+ * model; what such a model says is noise.
  */
 #ifndef T0_ENGINE_MAKE_H
 #define T0_ENGINE_MAKE_H

@@ -15,10 +15,10 @@
  *    for up to 30 s.
  *  - A newer schema, another program's database, a damaged file and a file
  *    that cannot be written are refused with path and remedy, and left alone.
- *  - The views v_runs, v_results, v_verdicts, v_slots, v_latest_slots,
- *    v_slot_summary, v_baselines, v_notes, v_tunes and v_tune_checks are the
- *    public interface for sqlite3 and scripts.  Tables may change with the
- *    schema version; the views keep their columns.
+ *  - The views v_runs, v_results, v_sensors, v_verdicts, v_slots,
+ *    v_latest_slots, v_slot_summary, v_baselines, v_notes, v_tunes and
+ *    v_tune_checks are the public interface for sqlite3 and scripts.  Tables
+ *    may change with the schema version; the views keep their columns.
  *
  * A handle belongs to one thread at a time; a process may have several.  It
  * must not be used in a child after fork(), not even closed: the child opens

@@ -6,9 +6,9 @@
  * `gpu_clk_ghz` or null, and `events`: [cycle, "I", wave, offset, kind] when an
  * instruction issues, and [cycle, "END", wave, ...] when the wave in that slot
  * ends, so that the slot's next wave is another one.  Other events are not
- * read.  The path that waves took
- * and their first issues are inputs; every later issue is predicted.  Offsets
- * that a trace leaves out (s_delay_alu) are filled in from the code.
+ * read.  The path that waves took and their first issues are inputs; every
+ * later issue is predicted.  Offsets that a trace leaves out (s_delay_alu) are
+ * filled in from the code.
  *
  * Where the cycle jumps by more than VECTOR_JUMP the recorder lost its place;
  * what follows is a segment of its own, aligned at its first instruction.
