@@ -359,18 +359,13 @@ static double masked_step(const struct work *w, double r)
 		   pow(lines * r * w->waves / cus, 4), 0.25);
 }
 
-static bool at_4_bytes(double row_bytes)
+/* Rows of A and B begin where no vector may: compiler/gemm/launch.c. */
+static bool is_odd(const struct tune_problem *p)
 {
-	return fmod(row_bytes, 4) == 0;
-}
+	uint32_t rows = (p->op.a_trans ? p->m : p->k) |
+			(p->op.b_trans ? p->k : p->n);
 
-/* Rows of A and B begin where vectors may: compiler/gemm/launch.c. */
-static bool is_aligned(const struct tune_problem *p)
-{
-	double in = tune_type_bytes(p->op.in);
-
-	return at_4_bytes((p->op.a_trans ? p->m : p->k) * in) &&
-	       at_4_bytes((p->op.b_trans ? p->k : p->n) * in);
+	return p->op.in == DSL_I8 && rows % 2;
 }
 
 /* Whole tiles of so many, as a share. */
@@ -386,7 +381,7 @@ double tune_masked_share(const struct tune_problem *p,
 
 	if (c->even)
 		return 0;
-	if (!is_aligned(p))
+	if (is_odd(p))
 		return 1;
 	/* Rows that are missing where K is adjacent are read elsewhere. */
 	if (p->op.a_trans)
@@ -399,27 +394,30 @@ double tune_masked_share(const struct tune_problem *p,
 /* Of the steps of a workgroup, how many are. */
 static double masked_steps(const struct work *w)
 {
-	double all = tune_masked_share(w->p, w->c);
-	double rest = w->p->k % w->c->k && !w->c->even ? 1 / split_of(w) : 0;
+	double share = tune_masked_share(w->p, w->c);
+	double last = 1 / split_of(w);
+	double rest = w->p->k % w->c->k && !w->c->even ? last : 0;
 	bool few = w->mine <= 2 * w->at_once;
 
+	if (is_odd(w->p))
+		last = w->steps;
 	/* In a round or two one of them keeps all waiting. */
 	if (few) {
-		all = ceil(all);
+		share = ceil(share);
+		last = ceil(last);
 		rest = ceil(rest);
 	}
-	return all * w->steps + (1 - all) * fmin(rest, w->steps);
+	return fmin(rest + share * last, w->steps);
 }
 
-/* Cycles of C, element by element where it ends or rows begin anywhere. */
+/* Cycles of C, element by element where it ends. */
 static double masked_end(const struct work *w, double r)
 {
 	double elements = (double)w->c->m * w->c->n / (w->waves * 32);
 	double m = (double)w->p->m / w->c->m;
 	double n = (double)tune_columns(w->p) / w->c->n;
 
-	if (w->c->even || reduces(w) ||
-	    (at_4_bytes(w->p->n * w->out) && m == floor(m) && n == floor(n)))
+	if (w->c->even || reduces(w) || (m == floor(m) && n == floor(n)))
 		return 0;
 	return ELEMENT_STORE * elements * ceil(r * w->waves / 4);
 }

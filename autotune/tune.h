@@ -164,8 +164,9 @@ int tune_groups_at_once(const struct gemm_config *c, int vgprs,
 /* --------------------------------------------------------- bound.c ---- */
 
 /*
- * The share of workgroups that go element by element through all their steps,
- * because rows of K are incomplete.
+ * The share of workgroups that go element by element through the last whole
+ * tile of K, because its rows are incomplete; of bytes in rows of odd length
+ * all go so through all their tiles.
  */
 double tune_masked_share(const struct tune_problem *p,
 			 const struct gemm_config *c);

@@ -196,8 +196,8 @@ static void test_masks(void)
 		double share;
 	} row[] = {
 		{ "nt", 128, 128, 64, 0 }, { "nt", 100, 100, 64, 0 },
-		{ "nt", 128, 128, 65, 1 }, /* rows of 130 bytes */
-		{ "nn", 128, 129, 64, 1 },
+		{ "nt", 128, 128, 65, 0 }, /* rows of 130 bytes */
+		{ "nn", 128, 129, 64, 1 / 3.0 },
 		{ "nn", 128, 192 - 32, 64, 1 / 3.0 },
 		{ "tt", 96, 128, 64, 0.5 }, { "tn", 96, 96, 64, 0.75 },
 	};
@@ -213,6 +213,10 @@ static void test_masks(void)
 	c.even = true;
 	struct tune_problem p = problem("nn", 128, 128, 64);
 	ok(tune_masked_share(&p, &c) == 0, "of an even one none is");
+	c.even = false;
+	p = problem("nt", 128, 128, 65);
+	p.op.in = DSL_I8;
+	ok(tune_masked_share(&p, &c) == 1, "of bytes in odd rows all are");
 }
 
 /*

@@ -6,26 +6,29 @@
 
 /* ----------------------------------------------------------- arguments -- */
 
-/* Where vectors are used `aligned` says that they lie at 4 bytes at least. */
-static struct val pointer(struct dsl *k, enum dsl_type t, const char *name,
-			  uint32_t flags)
+/* Compute queues allow vectors anywhere; bytes need `aligned`. */
+static struct val pointer(struct dsl *k, const struct gemm_config *c,
+			  enum dsl_type t, const char *name, uint32_t flags)
 {
-	return ALIGNED(ARG_PTR(k, t, name, flags), 4);
+	const struct val p = ARG_PTR(k, t, name, flags);
+
+	return ALIGNED(p, c->even ? 4 : 2);
 }
 
-void gemm_args(struct dsl *k, const struct gemm_op *op, struct gemm_args *a)
+void gemm_args(struct dsl *k, const struct gemm_op *op,
+	       const struct gemm_config *c, struct gemm_args *a)
 {
 	const enum dsl_type sums = op->in == DSL_I8 ? DSL_I32 : DSL_F32;
 
-	a->a = pointer(k, op->in, "a", DSL_READONLY);
-	a->b = pointer(k, op->weights ? DSL_U8 : op->in, "b", DSL_READONLY);
+	a->a = pointer(k, c, op->in, "a", DSL_READONLY);
+	a->b = pointer(k, c, op->weights ? DSL_U8 : op->in, "b", DSL_READONLY);
 	if (op->weights)
 		a->b = ALIGNED(a->b, 16);
-	a->c = pointer(k, op->out, "c", 0);
-	a->bias = pointer(k, op->out, "bias", DSL_READONLY);
+	a->c = pointer(k, c, op->out, "c", 0);
+	a->bias = pointer(k, c, op->out, "bias", DSL_READONLY);
 	/* C itself may be the residual. */
-	a->residual = pointer(k, op->out, "residual", 0);
-	a->workspace = pointer(k, sums, "workspace", 0);
+	a->residual = pointer(k, c, op->out, "residual", 0);
+	a->workspace = pointer(k, c, sums, "workspace", 0);
 	a->scale = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
 #define LONG(name) a->name = ARG(k, DSL_I64, #name);
 #define INT(name)  a->name = ARG(k, DSL_I32, #name);
@@ -231,16 +234,32 @@ static void masked_tiles(struct gemm_gen *g, struct val from, struct val end)
 
 /* ---------------------------------------------------------------- tile -- */
 
-/* Vectors may be used: rows begin at 4 bytes, none is missing. */
-static struct val may_hurry(struct gemm_gen *g)
+/*
+ * Where whole tiles have to end.  Of rows along M or N that are adjacent some
+ * may be missing: what is read in their place lies in the rows of K that
+ * follow, and nobody looks at its sums; so the last tile is masked, and all if
+ * even a tile of such rows is shorter than one of them.
+ */
+static struct val side_end(struct gemm_gen *g, const struct gemm_feed *f,
+			   uint32_t rows, struct val from, struct val end)
 {
-	struct val in = NE(AND(g->arg.aligned, GEMM_ALIGNED_AB), 0);
+	const struct val last = SUB(g->arg.k, g->c->k);
+	const struct val far = GT((int)rows, MUL(f->ld, g->c->k));
 
-	if (!g->a.s->minor_k)
-		in = AND(in, GE(g->a.valid, g->c->m));
-	if (!g->b.s->minor_k && !g->c->b_direct)
-		in = AND(in, GE(g->b.valid, (int)g->p.out_n));
-	return in;
+	if (f->s->minor_k)
+		return end;
+	return SELECT(GE(f->valid, (int)rows), end,
+		      SELECT(far, from, MIN(end, last)));
+}
+
+static struct val whole_end(struct gemm_gen *g, struct val from, struct val end)
+{
+	if (g->c->even)
+		return end;
+	if (g->op->in == DSL_I8)
+		end = SELECT(NE(g->arg.aligned, 0), end, from);
+	end = side_end(g, &g->a, g->c->m, from, end);
+	return g->c->b_direct ? end : side_end(g, &g->b, g->p.out_n, from, end);
 }
 
 static void sums_init(struct gemm_gen *g)
@@ -255,10 +274,8 @@ static void sums_init(struct gemm_gen *g)
 
 static void accumulate(struct gemm_gen *g, struct val from, struct val end)
 {
-	const struct val length = MAX(SUB(end, from), 0);
-	const struct val all = DIV(length, g->c->k);
-	const struct val fast = g->c->even ? all :
-				SELECT(may_hurry(g), all, 0);
+	const struct val length = SUB(whole_end(g, from, end), from);
+	const struct val fast = DIV(MAX(length, 0), g->c->k);
 
 	IF (g->k, GT(fast, 0)) {
 		whole_tiles(g, from, fast);
@@ -398,7 +415,7 @@ struct ssa_func *gemm_build_main(const struct gemm_op *op,
 		return NULL;
 	g.k = KERNEL("gemm", g.p.threads);
 	g.acc = xcalloc(g.p.frags_m * g.p.frags_n, sizeof(*g.acc));
-	gemm_args(g.k, op, &g.arg);
+	gemm_args(g.k, op, c, &g.arg);
 	g.lds = ALIGNED(LDS(g.k, op->in, c->buffers * g.p.buffer, "tiles"), 16);
 	MATH(g.k, SSA_CONTRACT);
 	ordered_tiles(&g);

@@ -148,9 +148,8 @@ void gemm_epilogue(struct gemm_gen *g, gemm_sums_fn *sums, uint32_t from,
 		return;
 	}
 	const struct val inside =
-		AND(NE(AND(g->arg.aligned, GEMM_ALIGNED_C), 0),
-		    AND(LE(ADD(g->row, g->c->m), g->arg.m),
-			LE(ADD(g->column, (int)g->p.out_n), g->arg.n)));
+		AND(LE(ADD(g->row, g->c->m), g->arg.m),
+		    LE(ADD(g->column, (int)g->p.out_n), g->arg.n));
 
 	IF (g->k, inside) {
 		runs(g, &o, sums, from, to, true);

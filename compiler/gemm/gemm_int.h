@@ -121,15 +121,14 @@ struct gemm_place gemm_lds_place_block(const struct gemm_side *s,
 	INT(tiles_m) INT(tiles_n) INT(part) INT(batch) INT(aligned) \
 	FLOAT(alpha) FLOAT(beta)
 
-/* Rows and starts are multiples of 4 bytes: of A and B; of C and its like. */
-enum { GEMM_ALIGNED_AB = 1, GEMM_ALIGNED_C = 2 };
-
+/* aligned: rows of A and B begin at even addresses. */
 struct gemm_args {
 #define ONE(name) struct val name;
 	GEMM_ARGS(ONE, ONE, ONE, ONE)
 #undef ONE
 };
-void gemm_args(struct dsl *k, const struct gemm_op *op, struct gemm_args *a);
+void gemm_args(struct dsl *k, const struct gemm_op *op,
+	       const struct gemm_config *c, struct gemm_args *a);
 
 /* One operand in a kernel being built. */
 struct gemm_feed {

@@ -47,29 +47,14 @@ static void pack(const struct gemm_op *op, const struct gemm_shape *s,
 	};
 }
 
-/* Do rows of `ld` elements, products `stride` apart, all begin at 4 bytes? */
-static bool at_4(uint64_t va, int64_t ld, int64_t stride, uint32_t elem_bytes)
+/* Do rows of A and B, which may be of bytes, all begin at even addresses? */
+static bool is_even(const struct gemm_op *op, const struct packed *a)
 {
-	return va % 4 == 0 && ld * elem_bytes % 4 == 0 &&
-	       stride * elem_bytes % 4 == 0;
-}
+	const bool pair = op->epilogue & GEMM_SWIGLU && !op->b_trans;
+	const int64_t all = (int64_t)(a->a | a->b) | a->lda | a->ldb |
+			    a->stride_a | a->stride_b | (pair ? a->n : 0);
 
-static int32_t aligned(const struct gemm_op *op, const struct packed *a,
-		       uint32_t in)
-{
-	const uint32_t out = op->out == DSL_F32 || op->out == DSL_I32 ? 4 : 2;
-	const uint32_t ep = op->epilogue;
-	bool ab = at_4(a->a, a->lda, a->stride_a, in) &&
-		  at_4(a->b, a->ldb, a->stride_b, in);
-	bool c = at_4(a->c, a->ldc, a->stride_c, out);
-
-	if (ep & GEMM_SWIGLU && !op->b_trans)
-		ab = ab && at_4(0, a->n, 0, in);
-	if (ep & GEMM_RESIDUAL)
-		c = c && at_4(a->residual, a->ldc, a->stride_c, out);
-	if (ep & GEMM_BIAS)
-		c = c && at_4(a->bias, ep & GEMM_SWIGLU ? a->n : 0, 0, out);
-	return (ab ? GEMM_ALIGNED_AB : 0) | (c ? GEMM_ALIGNED_C : 0);
+	return op->in != DSL_I8 || all % 2 == 0;
 }
 
 static bool at_16(const struct gemm_op *op, const struct gemm_operands *x)
@@ -147,7 +132,7 @@ bool gemm_launch(const struct gemm_op *op, const struct gemm_config *c,
 		return err_set(e, ERR_USAGE, "B of integers at %#llx; wanted a "
 			       "multiple of 16 bytes",
 			       (unsigned long long)x->b);
-	a.aligned = aligned(op, &a, p.elem_bytes);
+	a.aligned = is_even(op, &a);
 	a.tiles_m = (int32_t)tiles(s->m, c->m);
 	a.tiles_n = (int32_t)tiles(s->n, p.out_n);
 	main_step(c, &p, &a, out);

@@ -220,7 +220,7 @@ struct ssa_func *gemm_build_reduce(const struct gemm_op *op,
 		return NULL;
 	g.k = KERNEL("gemm_reduce", GEMM_WAVE);
 	g.acc = xcalloc(g.p.runs, sizeof(*g.acc));
-	gemm_args(g.k, op, &g.arg);
+	gemm_args(g.k, op, c, &g.arg);
 	reduce(&g);
 	f = dsl_finish(g.k, e);
 	free(g.acc);
