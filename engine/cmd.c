@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -38,6 +39,10 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 	how.backend = qwen_backend_find(c->backend, e);
 	how.device = kfd_spec(c->device ? c->device : getenv("T0_DEVICE"),
 			      getenv("T0_VISIBLE_DEVICES"), spec);
+	if (how.backend == &qwen_cpu && c->device)
+		return err_set(e, ERR_USAGE, "--device %s without --backend "
+			       "gpu: the processor would run the model",
+			       c->device);
 	if (!how.backend ||
 	    (c->weights && !qwen_weights_parse(c->weights, &how.weights, e)))
 		return false;
@@ -99,22 +104,41 @@ static bool ids_parse(const char *s, struct qwen_ids *ids, uint32_t vocab,
 		char *end;
 		errno = 0;
 		unsigned long long v = strtoull(at, &end, 10);
-		if (end == at || (*end && *end != ',') || errno ||
-		    v >= vocab)
-			return err_set(e, ERR_USAGE, "--ids, at \"%s\": wanted "
-				       "tokens from 0 to %u with commas "
-				       "between", at, vocab - 1);
+		if (!isdigit((unsigned char)*at) || (*end && *end != ',') ||
+		    errno || v >= vocab)
+			return err_set(e, ERR_USAGE, "--ids, at \"%.20s\": "
+				       "wanted tokens from 0 to %u with "
+				       "commas between", at, vocab - 1);
 		qwen_ids_add(ids, (uint32_t)v);
 		at = end + (*end == ',');
 	}
 	return ids->n || err_set(e, ERR_USAGE, "--ids has no token");
 }
 
+/* One source, and no option that it would leave without effect. */
+static bool prompt_check(const struct qwen_cmd *c, struct err *e)
+{
+	int n = !!c->prompt + !!c->prompt_file + !!c->messages + !!c->ids;
+
+	if (n != 1)
+		return err_set(e, ERR_USAGE, "got %d prompts; wanted one of "
+			       "--prompt, --prompt-file, --messages or --ids",
+			       n);
+	if (c->plain && (c->chat || c->messages))
+		return err_set(e, ERR_USAGE, "--plain makes text of the marks "
+			       "between turns, too; wanted it without --chat "
+			       "and --messages");
+	if (c->tools && !c->messages)
+		return err_set(e, ERR_USAGE, "--tools without --messages");
+	if (c->system && (!c->chat || c->messages))
+		return err_set(e, ERR_USAGE, "--system without --chat; in "
+			       "--messages it is a message");
+	return !c->chat || !c->ids ||
+	       err_set(e, ERR_USAGE, "--chat with --ids: wanted a text");
+}
+
 static bool text_read(const struct qwen_cmd *c, struct buf *out, struct err *e)
 {
-	if (!!c->prompt + !!c->prompt_file + !!c->messages != 1)
-		return err_set(e, ERR_USAGE, "wanted one of --prompt, "
-			       "--prompt-file, --messages or --ids");
 	if (c->prompt)
 		buf_adds(out, c->prompt);
 	else if (!file_read(c->prompt_file ? c->prompt_file : c->messages, 0,
@@ -134,6 +158,9 @@ static bool text_wrap(const struct qwen_cmd *c, struct buf *text, struct err *e)
 
 	if (!c->chat && !c->messages)
 		return true;
+	if (text->data && strlen(text->data) != text->len)
+		return err_set(e, ERR_INPUT, "the text of a turn has a zero "
+			       "byte, at %zu", strlen(text->data));
 	if (c->messages) {
 		ok = !c->tools || file_read(c->tools, 0, &tools, e);
 		buf_adds(&tools, "");
@@ -156,6 +183,8 @@ bool qwen_cmd_prompt(const struct qwen_cmd *c, const struct qwen_session *s,
 	struct buf text = { 0 };
 	bool ok = false;
 
+	if (!prompt_check(c, e))
+		return false;
 	if (c->ids)
 		return ids_parse(c->ids, ids, s->model.config.vocab, e);
 	if (!s->tok)
@@ -183,7 +212,8 @@ struct qwen_sampling qwen_cmd_sampling(const struct qwen_cmd *c,
 	struct qwen_sampling s = {
 		.temperature = isnan(c->temperature) ?
 			(m->sample ? m->temperature : 0) : c->temperature,
-		.top_k = c->top_k < 0 ? m->top_k : (uint32_t)c->top_k,
+		.top_k = c->top_k == UINT64_MAX ? m->top_k :
+			 c->top_k > UINT32_MAX ? 0 : (uint32_t)c->top_k,
 		.top_p = isnan(c->top_p) ? m->top_p : c->top_p,
 		.min_p = isnan(c->min_p) ? m->min_p : c->min_p,
 		.repetition_penalty = isnan(c->penalty) ?

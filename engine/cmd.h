@@ -19,9 +19,9 @@ struct qwen_cmd {
 	const char *prompt, *prompt_file, *system, *messages, *tools, *ids;
 	bool chat, no_think, plain;
 	uint64_t tokens;
-	/* sampling; NAN and -1: as the model says */
+	/* sampling; NAN and UINT64_MAX: as the model says */
 	double temperature, top_p, min_p, penalty;
-	int top_k;
+	uint64_t top_k;
 	bool greedy;
 	uint64_t seed;
 	/* bench */

@@ -84,6 +84,35 @@ static bool judge(void *ctx, size_t i, const float *logits, struct err *e)
 	return true;
 }
 
+/*
+ * In windows of `size` tokens.  Each begins with the last token of the one
+ * before: every token but the first is judged once.
+ */
+static bool windows_judge(const struct qwen_cmd *c, struct qwen_state *st,
+			  const struct qwen_ids *ids, size_t size,
+			  struct score *s, struct err *e)
+{
+	bool ok = true;
+
+	for (size_t at = 0; ok && at + 1 < ids->n; at += size - 1) {
+		s->id = ids->v + at;
+		s->n = ids->n - at < size ? ids->n - at : size;
+		qwen_state_cut(st, 0, 0);
+		ok = qwen_feed(c, st, s->id, s->n, judge, s, e);
+	}
+	return ok;
+}
+
+/* Tokens that the model sees at once. */
+static size_t window_size(const struct qwen_cmd *c, const struct qwen_config *m,
+			  size_t n)
+{
+	size_t most = c->context < m->max_positions ? c->context :
+						      m->max_positions;
+
+	return n < most ? n : most;
+}
+
 static bool score_print(const struct qwen_cmd *c, const struct score *s,
 			struct err *e)
 {
@@ -114,11 +143,13 @@ int qwen_cmd_eval(struct qwen_cmd *c, struct err *e)
 	if (ok && ids.n < 2)
 		ok = err_set(e, ERR_USAGE, "one token cannot be judged; wanted "
 			     "at least 2");
-	if (ok && ids.n > c->context)
-		ids.n = c->context;
-	ok = ok && qwen_cmd_state(c, &s, 1, (uint32_t)ids.n, &st, e);
-	score = (struct score){ ids.v, ids.n, s.model.config.vocab, 0, 0 };
-	ok = ok && qwen_feed(c, st, ids.v, ids.n, judge, &score, e) &&
+	size_t size = window_size(c, &s.model.config, ids.n);
+	if (ok && size < 2)
+		ok = err_set(e, ERR_USAGE, "a context of %zu tokens predicts "
+			     "nothing; wanted at least 2", size);
+	score.vocab = s.model.config.vocab;
+	ok = ok && qwen_cmd_state(c, &s, 1, (uint32_t)size, &st, e) &&
+	     windows_judge(c, st, &ids, size, &score, e) &&
 	     score_print(c, &score, e);
 	qwen_ids_fini(&ids);
 	qwen_state_free(st);

@@ -39,7 +39,8 @@ static void say(struct talk *t, uint32_t id, bool end)
 		if (end)
 			qwen_decode_end(&t->decoder, &t->text);
 	}
-	if (!t->c->output && !t->c->json && t->text.len > from) {
+	bool table = t->c->json || t->c->csv;
+	if (!t->c->output && !table && t->text.len > from) {
 		fwrite(t->text.data + from, 1, t->text.len - from, stdout);
 		fflush(stdout);
 	}
@@ -166,10 +167,13 @@ int qwen_cmd_generate(struct qwen_cmd *c, struct err *e)
 	struct talk t = { .c = c, .s = &s };
 	bool ok;
 
-	if (!c->tokens) {
-			err_set(e, ERR_USAGE, "--tokens 0: wanted at least 1");
-			return EXIT_TROUBLE;
-		}
+	if (!c->tokens)
+		err_set(e, ERR_USAGE, "--tokens 0: wanted at least 1");
+	else if (c->no_think && !c->chat && !c->messages)
+		err_set(e, ERR_USAGE, "--no-think without --chat or "
+			"--messages");
+	if (e->code)
+		return EXIT_TROUBLE;
 	if (!qwen_session_open(&s, c, !c->ids, e))
 		return err_exit_code(e);
 	ok = talk_open(&t, e) && talk_run(&t, e) && report(&t, e);

@@ -20,7 +20,7 @@ bool qwen_weights_parse(const char *s, enum qwen_weights *w, struct err *e)
 			*w = (enum qwen_weights)i;
 			return true;
 		}
-	return err_set(e, ERR_USAGE, "got weights \"%s\"; wanted f32, f16, "
+	return err_set(e, ERR_USAGE, "got the type \"%s\"; wanted f32, f16, "
 		       "bf16, int8 or int4", s);
 }
 

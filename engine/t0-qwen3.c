@@ -19,7 +19,7 @@ static void on_signal(int sig)
 static struct qwen_cmd c = {
 	.context = 4096, .chunk = 512, .tokens = 128, .samples = 6,
 	.temperature = NAN, .top_p = NAN, .min_p = NAN, .penalty = NAN,
-	.top_k = -1, .prefill = "128", .decode = "32", .batch = "1",
+	.top_k = UINT64_MAX, .prefill = "128", .decode = "32", .batch = "1",
 	.shape = "tiny", .shards = 1, .stop = &stop,
 };
 
@@ -139,7 +139,7 @@ static const struct cli_opt opt[] = {
 	  "always the likeliest token" },
 	{ "temperature", 0, CLI_F64, &c.temperature, "X",
 	  "0 is greedy (default: as the model says)" },
-	{ "top-k", 0, CLI_INT, &c.top_k, "N", "only the N likeliest" },
+	{ "top-k", 0, CLI_U64, &c.top_k, "N", "only the N likeliest" },
 	{ "top-p", 0, CLI_F64, &c.top_p, "P",
 	  "only the likeliest that make up P" },
 	{ "min-p", 0, CLI_F64, &c.min_p, "P",
