@@ -3,9 +3,9 @@
  * touched; this source asks the soft device, one instruction at a time.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "kfd/soft/soft.h"
-#include "kfd/soft/timing.h"
 #include "probes/timed.h"
 
 struct probe_timed {
@@ -13,11 +13,6 @@ struct probe_timed {
 	const uint8_t *code;
 	size_t code_bytes;
 	uint64_t code_va, first;
-	/* Of the dispatch in work. */
-	struct soft_timed *dispatch;
-	struct soft_run **run; /* [groups] NULL: not yet, or ended */
-	struct soft_timed_inst inst;
-	int waves_per_group, every;
 	uint64_t cycles, issues;
 	bool failed;
 	struct err why;
@@ -25,86 +20,109 @@ struct probe_timed {
 
 /* --------------------------------------------------------- wave source -- */
 
-static bool source_begin(struct sim_source *s, int group, uint64_t cycle,
-			 struct err *e)
+static bool waves_begin(struct sim_source *s, int group, uint64_t cycle,
+			struct err *e)
 {
-	struct probe_timed *t = s->ctx;
+	struct probe_waves *w = s->ctx;
 
 	(void)cycle;
-	t->run[group] = soft_timed_start(t->dispatch, (uint64_t)group *
-						     (uint64_t)t->every);
-	return t->run[group] ||
+	w->run[group] = soft_timed_start(w->dispatch, w->first +
+					 (uint64_t)group * w->every);
+	return w->run[group] ||
 	       err_set(e, ERR_DEVICE, "workgroup %d could not be started: too "
 		       "many are resident, or the queue was stopped", group);
 }
 
-static bool source_pc(struct sim_source *s, int wave, uint64_t *pc)
+/* What the wave executes next is in w->inst; false: it has ended. */
+static bool look(struct probe_waves *w, int wave)
 {
-	struct probe_timed *t = s->ctx;
-	struct soft_run *r = t->run[wave / t->waves_per_group];
+	const int n = w->source.waves_per_group;
+	struct soft_run *r = w->run[wave / n];
 
-	if (!r || !soft_timed_look(t->dispatch, r, wave % t->waves_per_group,
-				   &t->inst))
+	return r && soft_timed_look(w->dispatch, r, wave % n, &w->inst);
+}
+
+static bool waves_pc(struct sim_source *s, int wave, uint64_t *pc)
+{
+	struct probe_waves *w = s->ctx;
+
+	if (!look(w, wave))
 		return false;
-	*pc = t->inst.pc;
+	*pc = w->inst.pc;
 	return true;
 }
 
-static bool source_step(struct sim_source *s, int wave, uint64_t cycle,
-			struct sim_step *out, struct err *e)
+static bool waves_step(struct sim_source *s, int wave, uint64_t cycle,
+		       struct sim_step *out, struct err *e)
 {
-	struct probe_timed *t = s->ctx;
-	const int group = wave / t->waves_per_group;
-	struct soft_run *r = t->run[group];
-	const int w = wave % t->waves_per_group;
+	struct probe_waves *w = s->ctx;
+	const int n = w->source.waves_per_group;
 
 	/* Others were looked at since; the addresses are this wave's. */
-	if (!r || !soft_timed_look(t->dispatch, r, w, &t->inst))
+	if (!look(w, wave))
 		return err_set(e, ERR_DEVICE, "wave %d cannot go on", wave);
-	*out = (struct sim_step){ .exec = t->inst.exec,
-				  .kind = t->inst.kind,
-				  .access_bytes = t->inst.access_bytes,
-				  .n_accesses = t->inst.n_accesses,
-				  .access = t->inst.access };
+	*out = (struct sim_step){ .exec = w->inst.exec,
+				  .kind = w->inst.kind,
+				  .access_bytes = w->inst.access_bytes,
+				  .n_accesses = w->inst.n_accesses,
+				  .access = w->inst.access };
 	const struct soft_timed_step step =
-		soft_timed_step(t->dispatch, r, w, t->first + cycle);
+		soft_timed_step(w->dispatch, w->run[wave / n], wave % n,
+				w->cycle + cycle);
 
 	if (step.group_ended)
-		t->run[group] = NULL;
+		w->run[wave / n] = NULL;
 	return step.state != SOFT_TIMED_STOP ||
 	       err_set(e, ERR_DEVICE, "wave %d faulted, or the queue was "
 		       "stopped", wave);
 }
 
+void probe_waves_init(struct probe_waves *w, struct soft_timed *dispatch,
+		      const struct soft_timed_dispatch *d, uint64_t first,
+		      uint64_t every)
+{
+	memset(w, 0, sizeof(*w));
+	w->dispatch = dispatch;
+	w->first = first;
+	w->every = every;
+	w->source = (struct sim_source){
+		.ctx = w,
+		.code_va = d->entry_va,
+		.wave_size = (int)d->wave_size,
+		.waves_per_group = (int)d->waves_per_group,
+		.n_groups = (int)((d->total - first + every - 1) / every),
+		.lds_bytes = d->lds_bytes,
+		.vgprs = (int)d->vgprs,
+		.cu_mode = !d->wgp_mode,
+		.begin = waves_begin,
+		.pc = waves_pc,
+		.step = waves_step
+	};
+	w->run = xcalloc((size_t)w->source.n_groups, sizeof(*w->run));
+}
+
+void probe_waves_fini(struct probe_waves *w)
+{
+	free(w->run);
+}
+
 /* ------------------------------------------------------------- dispatch -- */
 
-static bool simulate(struct probe_timed *t,
+static bool simulate(struct probe_timed *t, struct probe_waves *w,
 		     const struct soft_timed_dispatch *d, struct err *e)
 {
-	struct sim_source s = { .ctx = t,
-				.code = t->code,
-				.code_va = t->code_va,
-				.code_bytes = t->code_bytes,
-				.wave_size = (int)d->wave_size,
-				.waves_per_group = (int)d->waves_per_group,
-				.n_groups = (int)((d->total +
-						   (uint64_t)t->every - 1) /
-						  (uint64_t)t->every),
-				.lds_bytes = d->lds_bytes,
-				.vgprs = (int)d->vgprs,
-				.cu_mode = !d->wgp_mode,
-				.begin = source_begin,
-				.pc = source_pc,
-				.step = source_step };
 	const struct sim_config c = { .cost = t->costs, .warmth = SIM_EMPTY,
-				      .busy_wgps = t->every };
+				      .busy_wgps = (int)w->every };
 	struct sim_result r;
 
 	if (d->entry_va != t->code_va)
 		return err_set(e, ERR_INPUT, "kernel '%s' at 0x%llx is not the "
 			       "one whose code was given", d->kernel,
 			       (unsigned long long)d->entry_va);
-	if (!sim_run(&s, &c, &r, e))
+	w->cycle = t->first;
+	w->source.code = t->code;
+	w->source.code_bytes = t->code_bytes;
+	if (!sim_run(&w->source, &c, &r, e))
 		return err_wrap(e, "simulating '%s'", d->kernel);
 	t->cycles = r.cycles;
 	t->issues += r.issues;
@@ -116,20 +134,16 @@ static void on_dispatch(void *ctx, struct soft_timed *dispatch,
 			const struct soft_timed_dispatch *d)
 {
 	struct probe_timed *t = ctx;
+	const uint64_t wgps = (uint64_t)cost_value(t->costs, COST_N_WGP);
+	struct probe_waves w;
 
-	t->dispatch = dispatch;
-	t->waves_per_group = (int)d->waves_per_group;
-	t->every = (int)cost_value(t->costs, COST_N_WGP);
-	if (d->total < (uint64_t)t->every)
-		t->every = 1;
-	t->run = xcalloc(d->total, sizeof(struct soft_run *));
+	probe_waves_init(&w, dispatch, d, 0, d->total < wgps ? 1 : wgps);
 	t->why = (struct err){ 0 };
 	soft_timed_clock(dispatch, t->first, cost_value(t->costs, COST_CLOCK));
-	t->failed = !simulate(t, d, &t->why);
+	t->failed = !simulate(t, &w, d, &t->why);
 	if (!t->failed)
 		soft_timed_end(dispatch, t->first + t->cycles);
-	free(t->run);
-	t->run = NULL;
+	probe_waves_fini(&w);
 }
 
 /* ------------------------------------------------------------------ use -- */

@@ -27,6 +27,7 @@
 
 #include "compiler/sim/sim.h"
 #include "kfd/kfd.h"
+#include "kfd/soft/timing.h"
 
 struct probe_timed;
 
@@ -49,5 +50,25 @@ void probe_timed_first(struct probe_timed *t, uint64_t cycle);
 bool probe_timed_check(struct probe_timed *t, struct err *e);
 /* Wave-instructions of all dispatches so far. */
 uint64_t probe_timed_issues(const struct probe_timed *t);
+
+/*
+ * For other clients of the soft device: the workgroups that one WGP gets of a
+ * dispatch, every `every`th from `first` on, as a source of waves for
+ * sim_run().  The caller says in `source` what code it is, and in `cycle` which
+ * of the device's cycles is the simulation's first.
+ */
+struct probe_waves {
+	struct sim_source source;
+	uint64_t cycle;
+	/* private */
+	struct soft_timed *dispatch;
+	uint64_t first, every;
+	struct soft_run **run; /* [source.n_groups] NULL: not yet, or ended */
+	struct soft_timed_inst inst;
+};
+void probe_waves_init(struct probe_waves *w, struct soft_timed *dispatch,
+		      const struct soft_timed_dispatch *d, uint64_t first,
+		      uint64_t every);
+void probe_waves_fini(struct probe_waves *w);
 
 #endif

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "isa/occupancy.h"
-#include "kfd/soft/timing.h"
 #include "compiler/sim/show.h"
+#include "probes/timed.h"
 #include "tests/clang-twins.h"
 #include "tests/cache-ref.h"
 #include "tests/kernel-run.h"
@@ -33,95 +33,32 @@ struct live {
 	const struct cost_model *costs;
 	struct co_kernel kernel;
 	uint64_t footprint, entry_va;
-	struct soft_timed *dispatch;
-	struct soft_run **run; /* [groups of this WGP] NULL: ended */
-	struct soft_timed_inst inst;
-	uint64_t first; /* this WGP's first group */
-	int waves;	/* per group */
 	struct sim_result result;
 	bool done;
 	struct err why;
 };
-
-static int wgps(const struct live *l)
-{
-	return (int)cost_value(l->costs, COST_N_WGP);
-}
-
-static bool live_begin(struct sim_source *s, int group, uint64_t cycle,
-		       struct err *e)
-{
-	struct live *l = s->ctx;
-
-	(void)cycle;
-	l->run[group] = soft_timed_start(l->dispatch, l->first +
-					 (uint64_t)(group * wgps(l)));
-	return l->run[group] || err_set(e, ERR_DEVICE, "group %d did not start",
-					group);
-}
-
-static bool live_pc(struct sim_source *s, int wave, uint64_t *pc)
-{
-	struct live *l = s->ctx;
-	struct soft_run *r = l->run[wave / l->waves];
-
-	if (!r || !soft_timed_look(l->dispatch, r, wave % l->waves, &l->inst))
-		return false;
-	*pc = l->inst.pc;
-	return true;
-}
-
-static bool live_step(struct sim_source *s, int wave, uint64_t cycle,
-		      struct sim_step *out, struct err *e)
-{
-	struct live *l = s->ctx;
-	struct soft_run *r = l->run[wave / l->waves];
-
-	if (!r || !soft_timed_look(l->dispatch, r, wave % l->waves, &l->inst))
-		return err_set(e, ERR_DEVICE, "wave %d cannot go on", wave);
-	*out = (struct sim_step){ l->inst.exec, l->inst.kind,
-				  l->inst.access_bytes, l->inst.n_accesses,
-				  l->inst.access };
-	struct soft_timed_step step = soft_timed_step(l->dispatch, r,
-						      wave % l->waves, cycle);
-	if (step.group_ended)
-		l->run[wave / l->waves] = NULL;
-	return step.state != SOFT_TIMED_STOP ||
-	       err_set(e, ERR_DEVICE, "wave %d faulted", wave);
-}
 
 /* The WGP that has the last group, which is the partial one. */
 static void live_dispatch(void *ctx, struct soft_timed *t,
 			  const struct soft_timed_dispatch *d)
 {
 	struct live *l = ctx;
-	const uint64_t n = (uint64_t)wgps(l);
-	struct sim_source s = { .ctx = l, .code = l->kernel.code,
-				.code_bytes = l->kernel.code_bytes,
-				.code_va = d->entry_va,
-				.wave_size = (int)d->wave_size,
-				.waves_per_group = (int)d->waves_per_group,
-				.lds_bytes = d->lds_bytes,
-				.vgprs = (int)d->vgprs,
-				.cu_mode = !d->wgp_mode,
-				.begin = live_begin, .pc = live_pc,
-				.step = live_step };
+	const uint64_t n = (uint64_t)cost_value(l->costs, COST_N_WGP);
 	const struct sim_config c = { .cost = l->costs, .warmth = SIM_WARM,
 				      .footprint_bytes = l->footprint,
 				      .warm_code = true };
+	struct probe_waves w;
 
 	/* The runtime copies with kernels of its own. */
 	if (d->entry_va != l->entry_va)
 		return;
-	l->dispatch = t;
-	l->first = (d->total - 1) % n;
-	l->waves = (int)d->waves_per_group;
-	s.n_groups = (int)((d->total - l->first + n - 1) / n);
-	l->run = xcalloc((size_t)s.n_groups, sizeof(*l->run));
+	probe_waves_init(&w, t, d, (d->total - 1) % n, n);
+	w.source.code = l->kernel.code;
+	w.source.code_bytes = l->kernel.code_bytes;
 	sim_fini(&l->result);
 	memset(&l->result, 0, sizeof(l->result));
-	l->done = sim_run(&s, &c, &l->result, &l->why);
-	free(l->run);
+	l->done = sim_run(&w.source, &c, &l->result, &l->why);
+	probe_waves_fini(&w);
 }
 
 /* ----------------------------------------------------------------- run ---- */
