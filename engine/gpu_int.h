@@ -68,6 +68,9 @@ struct gpu_state {
 	uint32_t cap_wanted;
 	struct qwen_counts counts;
 	uint64_t ticket; /* of the last packet */
+	uint64_t mark;	 /* of the last loud one */
+	bool loud;	 /* the next one is: it can be waited for */
+	uint64_t deadline_ns; /* of the pass; CLOCK_MONOTONIC */
 	/* A forecast: packets go here; there is no queue. */
 	void (*record)(void *ctx, const struct gpu_code *c,
 		       const struct kfd_launch *l);

@@ -1,6 +1,7 @@
 /*
  * A pass on the device: all packets are put, the doorbell rings a layer at a
- * time, and the host waits once.  What the host writes (ids, positions) and
+ * time, and the host waits once; the packets are a chain, which interrupts once
+ * (where the host may stop it, once a layer).  What the host writes (ids, positions) and
  * reads (logits, ids) lies in host memory that the device sees; all else stays
  * on the device.
  */
@@ -210,6 +211,7 @@ static bool best(struct gpu_state *s, uint32_t n, struct err *e)
 	arg_mem(&a, s->best);
 	arg_mem(&a, s->logits);
 	arg_u32(&a, s->g->m->config.vocab);
+	s->loud = true;
 	return put(s, s->argmax, &a, n, 1, e);
 }
 
@@ -316,15 +318,22 @@ static void words_write(struct gpu_state *s, const struct qwen_pass *p,
 }
 
 /*
- * A card does a layer in milliseconds; the gfx1100 in software takes what the
- * host takes, and has its own watch for kernels that hang.
+ * A card does 512 tokens of the largest model in a second or two; the gfx1100
+ * in software takes what the host takes, and has its own watch for kernels that
+ * hang.
  */
+static uint64_t deadline(const struct gpu_state *s, uint32_t tokens)
+{
+	uint64_t limit = KFD_DEADLINE_NS * (1 + tokens / 512);
+
+	if (qwen_is_emulated(s->g->m))
+		limit = 3600000000000ull;
+	return time_mono_ns() + limit;
+}
+
 static bool wait_for(struct gpu_state *s, uint64_t ticket, struct err *e)
 {
-	uint64_t limit = qwen_is_emulated(s->g->m) ? 3600000000000ull :
-							 KFD_DEADLINE_NS;
-
-	return kfd_wait(s->queue, ticket, time_mono_ns() + limit, NULL, e);
+	return kfd_wait(s->queue, ticket, s->deadline_ns, NULL, e);
 }
 
 static bool stopped(const struct qwen_pass *p)
@@ -335,19 +344,20 @@ static bool stopped(const struct qwen_pass *p)
 static bool layers(struct gpu_state *s, const struct qwen_pass *p,
 		   const struct gpu_pass *gp, struct err *e)
 {
-	uint64_t done[AHEAD];
+	uint64_t begun[AHEAD];
 
 	for (uint32_t i = 0; i < s->g->m->config.layers; i++) {
-		if (p->stop && i >= AHEAD && !wait_for(s, done[i % AHEAD], e))
+		if (p->stop && i >= AHEAD && !wait_for(s, begun[i % AHEAD], e))
 			return false;
 		if (stopped(p))
 			return err_set(e, ERR_BUSY, "stopped in layer %u", i);
+		s->loud = p->stop;
 		bool tiles = gpu_tile_pays(s, i, p->n);
 		if (!(tiles ? gpu_tile_layer : gpu_layer)(s, i, gp, e))
 			return false;
 		if (s->queue)
 			kfd_flush(s->queue);
-		done[i % AHEAD] = s->ticket;
+		begun[i % AHEAD] = s->mark;
 	}
 	return true;
 }
@@ -355,10 +365,20 @@ static bool layers(struct gpu_state *s, const struct qwen_pass *p,
 bool gpu_put(struct gpu_state *s, const struct gpu_code *c,
 	     const struct kfd_launch *l, struct err *e)
 {
+	struct kfd_launch x = *l;
+
 	s->counts.packets++;
-	if (!s->record)
-		return kfd_put(s->queue, l, &s->ticket, e);
-	s->record(s->record_ctx, c, l);
+	x.quiet = !s->loud;
+	x.deadline_ns = s->deadline_ns;
+	s->loud = false;
+	if (s->record) {
+		s->record(s->record_ctx, c, &x);
+		return true;
+	}
+	if (!kfd_put(s->queue, &x, &s->ticket, e))
+		return false;
+	if (!x.quiet)
+		s->mark = s->ticket;
 	return true;
 }
 
@@ -375,8 +395,9 @@ bool gpu_put_pass(struct gpu_state *s, const struct qwen_pass *p,
 bool gpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 {
 	struct gpu_state *s = state;
-	bool good = gpu_put_pass(s, p, e);
 
+	s->deadline_ns = deadline(s, p->n);
+	bool good = gpu_put_pass(s, p, e);
 	kfd_flush(s->queue);
 	if (!good) {
 		/* What was put may still run on the buffers. */

@@ -155,6 +155,14 @@ static uint64_t loud_from(struct kfd_queue *q, uint64_t id)
 	return id;
 }
 
+/* The same of those that end a chain. */
+static uint64_t end_from(struct kfd_queue *q, uint64_t id)
+{
+	while (id < q->put && !slot_of(q, id)->ends)
+		id++;
+	return id;
+}
+
 static bool wait_slot(struct kfd_queue *q, uint64_t id, uint64_t deadline_ns,
 		      struct err *e)
 {
@@ -201,15 +209,23 @@ static void read_timing(struct kfd_queue *q, uint64_t id, struct kfd_timing *t)
 		t->start_ns = 0;
 }
 
-/* A packet that does not interrupt is waited for through one that does. */
+/* A quiet packet is waited for through the one that ends its chain. */
 static bool wait_quiet(struct kfd_queue *q, uint64_t id, uint64_t deadline_ns,
 		       struct err *e)
 {
-	uint64_t loud = loud_from(q, id);
+	uint64_t end = end_from(q, id < q->done ? q->done : id);
 
-	if (loud == q->put && !kfd_barrier(q, NULL, 0, &loud, e))
+	if (end == q->put && !kfd_barrier(q, NULL, 0, &end, e))
 		return false;
-	return wait_slot(q, loud, deadline_ns, e);
+	return wait_slot(q, end, deadline_ns, e);
+}
+
+static bool is_over(struct kfd_queue *q, uint64_t ticket)
+{
+	const struct slot *s = slot_of(q, ticket);
+
+	return ticket < q->seen ||
+	       (s->id == ticket && s->loud && signal_done(s->sig));
 }
 
 bool kfd_wait(struct kfd_queue *q, uint64_t ticket, uint64_t deadline_ns,
@@ -221,11 +237,11 @@ bool kfd_wait(struct kfd_queue *q, uint64_t ticket, uint64_t deadline_ns,
 			       "queue %u",
 			       (unsigned long long)ticket, q->number);
 	kfd_queue_retire(q);
-	if (ticket >= q->done && !signal_done(slot_of(q, ticket)->sig)) {
+	if (!is_over(q, ticket)) {
 		deadline_ns = deadline_of(deadline_ns);
 		if (!kfd_queue_usable(q, e))
 			return false;
-		if (slot_of(q, ticket)->loud ?
+		if (ticket >= q->done && slot_of(q, ticket)->loud ?
 			    !wait_slot(q, ticket, deadline_ns, e) :
 			    !wait_quiet(q, ticket, deadline_ns, e))
 			return false;
@@ -240,7 +256,9 @@ bool kfd_drain(struct kfd_queue *q, uint64_t deadline_ns, struct err *e)
 {
 	deadline_ns = deadline_of(deadline_ns);
 	kfd_queue_retire(q);
-	if (q->done < q->put && !kfd_queue_usable(q, e))
+	if (q->seen < q->put && !kfd_queue_usable(q, e))
+		return false;
+	if (q->chained && !kfd_barrier(q, NULL, 0, NULL, e))
 		return false;
 	while (q->done < q->put)
 		if (!wait_oldest(q, deadline_ns, e))
@@ -372,20 +390,16 @@ static bool take_slot(struct kfd_queue *q, uint64_t deadline_ns, struct err *e)
 
 /* Set up the slot's signal; returns the VA for the packet. */
 static uint64_t arm(struct kfd_queue *q, const char *what, bool loud,
-		    struct kfd_signal *done)
+		    bool ends, struct kfd_signal *done)
 {
 	struct slot *s = slot_of(q, q->put);
 	struct amd_signal *own = own_signal(q, q->put);
 
-	/*
-	 * A ring full of quiet packets could not be waited for: every
-	 * quarter of the ring one is loud.
-	 */
-	loud |= (q->put & (q->opts.ring_packets / 4 - 1)) == 0 || done;
 	*s = (struct slot){ .id = q->put,
 			    .sig = done ? kfd_signal_hw(done) : own,
 			    .what = what,
 			    .loud = loud,
+			    .ends = ends,
 			    .args_end = q->args_head };
 	if (!done) {
 		own->kind = AMD_SIGNAL_USER;
@@ -412,9 +426,29 @@ static void publish(struct kfd_queue *q, const void *packet)
 	__atomic_store_n(&q->aq->write_dispatch_id, q->put, __ATOMIC_RELEASE);
 }
 
-static uint16_t header(enum aql_type type, bool barrier)
+/*
+ * A ring full of quiet packets could not be waited for: every quarter of the
+ * ring one is not.
+ */
+static bool is_quiet(const struct kfd_queue *q, const struct kfd_launch *l)
 {
-	return AQL_HEADER(type, barrier, AQL_SCOPE_SYSTEM, AQL_SCOPE_SYSTEM);
+	return l->quiet && !l->overlap && !l->done &&
+	       (q->put & (q->opts.ring_packets / 4 - 1)) != 0;
+}
+
+/*
+ * Within a chain it is enough that the device sees what packets before wrote:
+ * a fence to the host empties L2, too.
+ */
+static uint16_t header(struct kfd_queue *q, enum aql_type type, bool barrier,
+		       bool quiet)
+{
+	const bool chained = q->chained;
+
+	q->chained = quiet;
+	return AQL_HEADER(type, barrier,
+			  chained ? AQL_SCOPE_AGENT : AQL_SCOPE_SYSTEM,
+			  quiet ? AQL_SCOPE_AGENT : AQL_SCOPE_SYSTEM);
 }
 
 /* Where the kernel prints; waits for packets that hold all the buffers. */
@@ -462,8 +496,9 @@ static bool send(struct kfd_queue *q, const struct kfd_launch *l,
 	}
 	if (k->kernarg_bytes)
 		fill_args(q, l, (char *)(uintptr_t)args);
+	const bool quiet = is_quiet(q, l);
 	struct aql_dispatch p = {
-		.header = header(AQL_KERNEL_DISPATCH, !l->overlap),
+		.header = header(q, AQL_KERNEL_DISPATCH, !l->overlap, quiet),
 		.setup = (uint16_t)dims(l),
 		.private_segment_size = private_bytes,
 		.group_segment_size = k->lds_bytes + l->dyn_lds_bytes,
@@ -474,7 +509,8 @@ static bool send(struct kfd_queue *q, const struct kfd_launch *l,
 		p.workgroup_size[i] = (uint16_t)at_least_1(l->wg[i]);
 		p.grid_size[i] = at_least_1(l->grid[i]);
 	}
-	p.completion_signal = arm(q, k->name, !l->quiet || l->overlap, l->done);
+	p.completion_signal = arm(q, k->name, !quiet, !quiet && !l->overlap,
+				  l->done);
 	slot_of(q, q->put)->print = print;
 	publish(q, &p);
 	return true;
@@ -531,7 +567,7 @@ bool kfd_run(struct kfd_queue *q, const struct kfd_launch *l,
 bool kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *dep, int n_deps,
 		 uint64_t *ticket, struct err *e)
 {
-	struct aql_barrier p = { .header = header(AQL_BARRIER_AND, true) };
+	struct aql_barrier p = { 0 };
 
 	if (n_deps < 0 || n_deps > 5)
 		return err_set(e, ERR_USAGE,
@@ -542,7 +578,8 @@ bool kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *dep, int n_deps,
 		return false;
 	for (int i = 0; i < n_deps; i++)
 		p.dep_signal[i] = dep[i]->va;
-	p.completion_signal = arm(q, "(barrier)", true, NULL);
+	p.header = header(q, AQL_BARRIER_AND, true, false);
+	p.completion_signal = arm(q, "(barrier)", true, true, NULL);
 	publish(q, &p);
 	kfd_flush(q);
 	if (ticket)

@@ -494,7 +494,13 @@ struct kfd_launch {
 	 */
 	struct kfd_signal *done;
 	bool overlap; /* may start before earlier packets have finished */
-	bool quiet;   /* no interrupt: the caller waits for a later packet */
+	/*
+	 * One of a chain that the next packet without it ends: no interrupt,
+	 * and caches are kept from one to the next.  The host neither writes
+	 * what the chain reads nor reads what it writes until then.  To wait
+	 * for a quiet packet itself may take a packet more.
+	 */
+	bool quiet;
 };
 struct kfd_timing {
 	uint64_t start_ticks, end_ticks; /* device clock; 0 = not given */

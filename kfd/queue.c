@@ -403,6 +403,8 @@ void kfd_queue_retire(struct kfd_queue *q)
 			kfd_print_end(q, s->print);
 		s->print = NULL;
 		q->args_tail = s->args_end;
+		if (s->ends || (s->loud && q->seen == q->done))
+			q->seen = q->done + 1;
 		q->done++;
 	}
 }

@@ -118,6 +118,7 @@ struct slot {	     /* what the host knows of one packet in the ring */
 	struct amd_signal *sig; /* completes it */
 	const char *what;	/* kernel name or "barrier" */
 	bool loud;		/* interrupts when complete */
+	bool ends; /* when it is, all before it are, and the host sees them */
 	uint64_t args_end;	/* of the argument ring, after its block */
 	struct printbuf *print; /* that it prints into, or NULL */
 };
@@ -139,6 +140,8 @@ struct kfd_queue {
 	uint64_t put;		       /* packets written */
 	uint64_t rung;		       /* of them, announced */
 	uint64_t done;		       /* all before it are complete */
+	uint64_t seen;		       /* the host sees what these wrote */
+	bool chained;		       /* the last one written was quiet */
 	uint64_t args_head, args_tail; /* bytes ever taken, given back */
 	uint32_t scratch_wave_bytes;
 	struct printer *printer; /* print.h; NULL: nothing has printed yet */

@@ -131,6 +131,66 @@ static void test_rings(enum fake_cp cp, bool quiet, const char *name)
 	kfd_close(r.dev);
 }
 
+static uint16_t header_of(struct rig *r, bool quiet, bool overlap)
+{
+	uint32_t args[3] = { 0 };
+	struct kfd_launch l = launch(r, args, 2000);
+
+	l.quiet = quiet;
+	l.overlap = overlap;
+	ok(kfd_submit(r->q, &l, NULL, &r->e), "a packet (%s)", r->e.msg);
+	return r->f->last.header;
+}
+
+/* Acquire in bits 10:9, release in 12:11: 1 the device, 2 the host, too. */
+static void test_chain(void)
+{
+	struct rig r = rig(FAKE_COMPLETE, NULL);
+
+	is_u64(header_of(&r, false, false), 0x1502, "no chain: system scopes");
+	is_u64(header_of(&r, true, false), 0x0d02, "its first: what came "
+	       "before from the host");
+	is_u64(header_of(&r, true, false), 0x0b02, "within, the device's");
+	is_u64(header_of(&r, false, false), 0x1302, "its last: for the host");
+	is_u64(header_of(&r, false, false), 0x1502, "behind it");
+	is_u64(header_of(&r, true, false), 0x0d02, "a packet without an end");
+	const uint64_t limit = r.f->queue[0].limit;
+	ok(kfd_wait(r.q, 5, 0, NULL, &r.e), "is waited for (%s)", r.e.msg);
+	is_u64(r.f->queue[0].limit, limit + 1, "through a barrier that ends it");
+	ok(kfd_wait(r.q, 5, 0, NULL, &r.e) &&
+	   r.f->queue[0].limit == limit + 1, "once");
+	is_u64(header_of(&r, true, false), 0x0d02, "and another");
+	ok(kfd_drain(r.q, 0, &r.e), "drained");
+	is_u64(r.f->queue[0].limit, limit + 3, "that ends it, too");
+	is_u64(header_of(&r, true, true), 0x1402, "who overlaps is never quiet");
+	kfd_close(r.dev);
+}
+
+/* What overlaps may be complete before what it overlaps is. */
+static void test_overtaken(void)
+{
+	struct rig r = rig(FAKE_HANG, NULL);
+	uint32_t args[3] = { 0 };
+	struct kfd_launch l = launch(&r, args, 2000);
+	struct aql_dispatch *ring;
+	uint64_t first, second;
+
+	kfd_put(r.q, &l, &first, &r.e);
+	l.quiet = true;
+	kfd_put(r.q, &l, &first, &r.e);
+	l.quiet = false;
+	l.overlap = true;
+	ok(kfd_submit(r.q, &l, &second, &r.e), "one overlaps a quiet one");
+	ring = (void *)(uintptr_t)r.f->queue[0].q.ring_base;
+	((struct amd_signal *)(uintptr_t)ring[second].completion_signal)
+		->value = 0;
+	ok(kfd_wait(r.q, second, time_mono_ns() + 60 * MS, NULL, &r.e),
+	   "it is complete");
+	ok(!kfd_wait(r.q, first, time_mono_ns() + 60 * MS, NULL, &r.e) &&
+	   r.e.code == ERR_TIMEOUT, "the other is not");
+	kfd_close(r.dev);
+}
+
 /*
  * Blocks of 384 bytes in a ring of 4096: the eleventh would run past the end,
  * into the guard page.
@@ -606,6 +666,8 @@ int main(void)
 	test_rings(FAKE_COMPLETE, false, "at once");
 	test_rings(FAKE_LAZY, false, "one by one");
 	test_rings(FAKE_LAZY, true, "quiet");
+	test_chain();
+	test_overtaken();
 	test_no_straddling();
 	test_not_by_read_index();
 	test_lost_interrupt();
