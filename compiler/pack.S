@@ -1,4 +1,4 @@
-/* The library's prebuilt objects (compiler/jit.h), as t0-cc --pack wrote them. */
+/* The library's prebuilt objects (compiler/jit.h), as t0-cc --pack wrote. */
 	.section .rodata
 	.balign	16
 	.global	t0_pack, t0_pack_end

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checked mode finds nothing in sound kernels: the end-to-end tests of all
-# kernels (9210, 9220), whose runs fail when --check has a finding, run under it.
+# kernels (9210, 9220) run under it; they fail when --check has a finding.
 . tests/tap.sh
 
 export T0_SOFT_CHECK=1

@@ -153,7 +153,7 @@ static void test_nfc(void)
 		   188 + 33 + 7, 0xa7 - 33 - 34);
 	encodes(t, "\xea\xb0\x80\xe1\x86\xa7", 6, 0, one.data,
 		"a syllable's neighbour that is no consonant stays");
-	/* U+0301 is of class 230, U+0316 of 220 and comes first: CC 81, CC 96. */
+	/* U+0301 is of class 230, U+0316 of 220 and is first: CC 81, CC 96. */
 	buf_reset(&one);
 	for (int i = 0; i < 4; i++)
 		buf_printf(&one, "%s%d %d", i ? " " : "", 0xcc - 33 - 34 - 1,

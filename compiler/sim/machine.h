@@ -51,8 +51,9 @@ struct machine {
 	uint64_t know_s[2], know_v[4]; /* a bit per register */
 	uint32_t *v; /* [vgprs][wave_size] */
 	/*
-	 * Lanes of a register that are known where it as a whole is not: scalars
-	 * are spilled there.  some_v has its bit where there may be any.
+	 * Lanes of a register that are known where it as a whole is not:
+	 * scalars are spilled there.  some_v has its bit where there may be
+	 * any.
 	 */
 	uint64_t some_v[4], *know_lane; /* [vgprs] */
 };

@@ -1,4 +1,4 @@
-/* Twins of compiler/kernels/heads.c and norm.c: a head of 128 elements per wave. */
+/* Twins of compiler/kernels/heads.c and norm.c: a wave has a head of 128. */
 #include "lib.h"
 
 enum { HEAD = 128, HALF = HEAD / 2 };
