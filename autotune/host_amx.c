@@ -347,10 +347,11 @@ static void blocks(struct share *s, struct host_gemm_scratch *scratch)
 
 static size_t cost(const struct share *s, size_t rows, size_t columns)
 {
-	size_t products = s->row_parts * s->column_parts;
+	size_t few = least(s->row_parts, s->column_parts);
 	size_t again = (columns + s->how.nc - 1) / s->how.nc;
+	/* Not those of parts that are both small. */
+	size_t products = s->row_parts * s->column_parts - few * (few - 1) / 2;
 
-	products -= products > 4 ? (products - 3) / 2 : 0;
 	return products * up(rows, 16) * up(columns, 16) +
 	       PACK * (rows * s->row_parts * again + columns * s->column_parts);
 }
