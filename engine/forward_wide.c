@@ -153,6 +153,16 @@ static bool keys_next(const struct attention *t, struct keys *k)
 	return true;
 }
 
+/*
+ * Are scores and sums of values coarse?  With a cache that rounds them, or where
+ * all of them come from integer weights.
+ */
+static bool attention_coarse(const struct cpu *s)
+{
+	return s->cache.type != QWEN_W_F32 ||
+	       s->m->layer[0].k.type >= QWEN_W_INT8;
+}
+
 static struct qwen_matrix keys_rows(const struct attention *t,
 				    const uint8_t *part, const struct keys *k)
 {
@@ -183,6 +193,7 @@ static void scores(const struct attention *t)
 				       .ldb = c->head_dim,
 				       .b_type = gemm_type(m.type),
 				       .b_by_n = true,
+				       .coarse = attention_coarse(s),
 				       .c = t->w->score + k.token * t->ld +
 					    k.from,
 				       .ldc = t->ld };
@@ -222,6 +233,7 @@ static void values(const struct attention *t)
 				       .b = m.data,
 				       .ldb = c->head_dim,
 				       .b_type = gemm_type(m.type),
+				       .coarse = attention_coarse(s),
 				       .c = s->a + t->row + k.token * lda,
 				       .ldc = lda };
 		host_gemm_part(&g, &t->w->gemm, 0, 1);
