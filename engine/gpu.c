@@ -112,14 +112,6 @@ static bool tiles_load(struct gpu *g, struct gpu_tiles *t, const char *why,
 	return good;
 }
 
-static bool same_op(const struct gemm_op *a, const struct gemm_op *b)
-{
-	return a->in == b->in && a->out == b->out &&
-	       a->a_trans == b->a_trans && a->b_trans == b->b_trans &&
-	       a->weights == b->weights &&
-	       a->beta == b->beta && a->epilogue == b->epilogue;
-}
-
 /* One that there is: of any size with this configuration, or of this size. */
 static struct gpu_tiles *tiles_known(struct gpu *g,
 				     const struct gpu_tiles *want, bool any)
@@ -127,7 +119,7 @@ static struct gpu_tiles *tiles_known(struct gpu *g,
 	for (size_t i = 0; i < g->n_tiles; i++) {
 		struct gpu_tiles *t = g->tiles[i];
 
-		if (same_op(&t->op, &want->op) && t->any == any &&
+		if (!memcmp(&t->op, &want->op, sizeof(t->op)) && t->any == any &&
 		    (any ? !memcmp(&t->config, &want->config,
 				   sizeof(t->config)) :
 			   t->m == want->m && t->n == want->n &&

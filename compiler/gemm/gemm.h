@@ -70,8 +70,8 @@ struct gemm_op {
 	/* NONE: B is as A; else I8, U8 for two of 4 bits, of f16 or bf16 */
 	enum dsl_type weights;
 	bool a_trans, b_trans;
-	bool beta;	   /* C is read, too */
-	uint32_t epilogue; /* GEMM_... */
+	bool beta;	  /* C is read, too */
+	uint8_t epilogue; /* GEMM_... */
 };
 
 /*
@@ -95,8 +95,11 @@ struct gemm_config {
 	bool even;     /* tiles divide M, N, K; rows and operands lie at
 			* multiples of 16 bytes */
 	bool stream_k; /* as many workgroups as `split` says share all work */
-	uint16_t split; /* of K, 1: none; stream_k: workgroups */
+	uint32_t split; /* of K, 1: none; stream_k: workgroups */
 };
+/* Both have no padding, so that memcmp() compares them. */
+_Static_assert(sizeof(struct gemm_op) == 3 * sizeof(enum dsl_type) + 4, "");
+_Static_assert(sizeof(struct gemm_config) == 20 + sizeof(enum gemm_lds), "");
 
 /* Strides in elements; 0 for a leading dimension: dense. */
 struct gemm_shape {

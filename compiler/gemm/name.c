@@ -186,7 +186,7 @@ static bool flag(const char **t, struct gemm_config *c)
 	else if (word(t, "even"))
 		c->even = true;
 	else if (number(t, "split", UINT16_MAX, &split) && split)
-		c->split = (uint16_t)split;
+		c->split = (uint32_t)split;
 	else
 		return false;
 	return true;
