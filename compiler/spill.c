@@ -15,7 +15,6 @@ struct spiller {
 	const bool *which;
 	uint32_t n_old;	  /* vregs before */
 	uint32_t *slot;	  /* scratch byte, or lane number */
-	uint32_t *constant; /* copy that makes it, by number + 1 */
 	struct mir_inst **maker; /* [n_old] the only definition, or NULL */
 	uint32_t *n_makers;
 	uint32_t lane_reg[64], n_lanes;

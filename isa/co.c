@@ -70,8 +70,6 @@ static bool check_target(struct co *co, struct err *e)
 			e, ERR_UNSUPPORTED,
 			"chip number 0x%02x in e_flags 0x%08x is unknown",
 			h.e_flags & 0xff, h.e_flags);
-	if (co->version == 6)
-		co->generic_version = h.e_flags >> 24;
 	return true;
 }
 

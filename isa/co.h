@@ -129,7 +129,6 @@ struct co_descriptor {
 	int64_t entry_offset;		/* from the descriptor to the code */
 	uint32_t rsrc1, rsrc2, rsrc3;	/* COMPUTE_PGM_RSRC1..3 */
 	uint16_t properties;
-	uint16_t kernarg_preload;	/* 0 on gfx11 */
 };
 
 /* properties */
@@ -224,7 +223,6 @@ struct co {
 	int version;	      /* code object version: 4, 5 or 6 */
 	int abi_version;      /* e_ident[8]: 2, 3 or 4 */
 	uint32_t e_flags;
-	uint32_t generic_version; /* of a generic chip, v6 only; else 0 */
 	const char *target;   /* metadata's amdhsa.target, "" when absent */
 	bool has_metadata;
 	/* amdhsa.printf as it stands: "ID:ARGS:BYTES...:FORMAT", escaped. */

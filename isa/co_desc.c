@@ -56,7 +56,6 @@ void co_descriptor_decode(const uint8_t bytes[CO_DESCRIPTOR_BYTES],
 		.rsrc1 = u32_at(bytes + 48),
 		.rsrc2 = u32_at(bytes + 52),
 		.properties = (uint16_t)u32_at(bytes + 56),
-		.kernarg_preload = (uint16_t)(u32_at(bytes + 56) >> 16),
 	};
 }
 

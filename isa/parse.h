@@ -93,7 +93,6 @@ struct parser {
 	uint8_t *code; /* ISA_MAX_SIZE_BYTES, of the form that was tried last */
 	const char *why; /* of the form that came furthest */
 	int why_rank;
-	bool dpp_name;	 /* the mnemonic ends in _dpp */
 	uint8_t vaddr_n; /* registers of the address operand */
 	uint8_t n_args, n_mods, n_list;
 	struct arg arg[MAX_ARGS];

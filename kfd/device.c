@@ -548,8 +548,7 @@ bool kfd_clock_read(struct kfd_dev *dev, struct kfd_clock *c, struct err *e)
 		return kfd_dev_ioctl_err(dev, KFD_IOC_GET_CLOCK_COUNTERS, r, e,
 					 "GPU id %u", dev->gpu_id);
 	*c = (struct kfd_clock){ .gpu_ticks = a.gpu_clock,
-				 .mono_raw_ns = a.cpu_clock,
-				 .boot_ns = a.system_clock };
+				 .mono_raw_ns = a.cpu_clock };
 	return true;
 }
 

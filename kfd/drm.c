@@ -327,7 +327,6 @@ static void read_device(struct kfd_dev *dev, struct kfd_drm *out)
 	out->sclk_max_mhz = (double)d.max_engine_clock / 1000;
 	out->mclk_max_mhz = (double)d.max_memory_clock / 1000;
 	out->counter_khz = d.gpu_counter_freq;
-	out->vram_bits = d.vram_bit_width;
 	out->render_backends = d.num_rb_pipes;
 }
 
@@ -408,7 +407,7 @@ bool kfd_drm_read(struct kfd_dev *dev, struct kfd_drm *out, struct err *e)
 		.pci_rev = NAN, .external_rev = NAN, .family = NAN,
 		.engines = NAN, .arrays_per_engine = NAN, .cu_active = NAN,
 		.sclk_max_mhz = NAN, .mclk_max_mhz = NAN, .counter_khz = NAN,
-		.vram_bits = NAN, .render_backends = NAN, .vram_bytes = NAN,
+		.render_backends = NAN, .vram_bytes = NAN,
 		.vram_usable_bytes = NAN, .visible_bytes = NAN,
 		.gtt_bytes = NAN,
 	};

@@ -71,7 +71,7 @@ struct kfd_drm {
 	bool has_cu_bitmap;
 	uint32_t cu_bitmap[4][4]; /* [engine % 4][array, + 2 from 4 on] */
 	double sclk_max_mhz, mclk_max_mhz, counter_khz;
-	double vram_bits, render_backends;
+	double render_backends;
 	double vram_bytes, vram_usable_bytes, visible_bytes, gtt_bytes;
 	struct kfd_firmware fw[KFD_FIRMWARE_MAX]; /* n_fw of them asked for */
 	int n_fw;

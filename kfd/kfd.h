@@ -61,7 +61,7 @@ struct kfd_node {
 	uint32_t gfx_target; /* major*10000 + minor*100 + stepping */
 	uint32_t simd_count, simd_per_cu, cu_count, max_waves_per_simd;
 	uint32_t array_count, arrays_per_engine, engines; /* shader engines */
-	uint32_t cu_per_array, wave_size, lds_bytes, scratch_slots_cu;
+	uint32_t wave_size, lds_bytes, scratch_slots_cu;
 	uint32_t num_xcc;
 	uint32_t vendor_id, device_id, domain, location_id;
 	int render_minor; /* -1 = not given */
@@ -163,7 +163,6 @@ bool kfd_lost(struct kfd_dev *dev, struct err *e);
 struct kfd_clock {
 	uint64_t gpu_ticks;
 	uint64_t mono_raw_ns; /* CLOCK_MONOTONIC_RAW */
-	uint64_t boot_ns;     /* CLOCK_BOOTTIME */
 };
 bool kfd_clock_read(struct kfd_dev *dev, struct kfd_clock *c, struct err *e);
 

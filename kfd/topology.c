@@ -82,7 +82,6 @@ static void parse_properties(const struct reader *r, struct kfd_node *n)
 	n->max_waves_per_simd = value32(r, "max_waves_per_simd");
 	n->array_count = value32(r, "array_count");
 	n->arrays_per_engine = value32(r, "simd_arrays_per_engine");
-	n->cu_per_array = value32(r, "cu_per_simd_array");
 	n->wave_size = value32(r, "wave_front_size");
 	n->lds_bytes = value32(r, "lds_size_in_kb") * 1024u;
 	n->scratch_slots_cu = value32(r, "max_slots_scratch_cu");

@@ -65,7 +65,7 @@ const char *host_arch_name(enum host_arch a);
 struct host_facts {
 	char vendor[13];
 	unsigned family, model;
-	bool avx512f, avx512_vnni, avx512_fp16, amx, gfni;
+	bool avx512f, avx512_fp16, amx, gfni;
 	uint64_t l1i_bytes, l1d_bytes;
 };
 enum host_arch host_arch_of(const struct host_facts *f, char why[160]);

@@ -139,7 +139,6 @@ static void facts(struct host_cpu *c, struct host_facts *f)
 	if (f->family == 15)
 		f->family += a >> 20 & 255;
 	f->avx512f = host_has(HOST_AVX512F);
-	f->avx512_vnni = host_has(HOST_AVX512VNNI);
 	if (__get_cpuid_count(7, 0, &a, &b, &x, &d)) {
 		f->gfni = x >> 8 & 1;
 		f->avx512_fp16 = d >> 23 & 1;

@@ -265,7 +265,6 @@ static bool dispatch(struct micro_probe *p, struct err *e)
 	if (!launch(p, p->iterations, p->reps, e))
 		return false;
 	p->right &= values_right(p);
-	p->ran = true;
 	const double mean = clock_of(p, 1, p->reps);
 	p->clock_hz = mean;
 	p->next = 0;

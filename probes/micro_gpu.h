@@ -101,7 +101,7 @@ struct micro_probe {
 	const struct micro_inst *second; /* mixed with it, or NULL */
 	bool stream;
 	/* What the loops have to leave, by lane; valid if has_values. */
-	bool has_values, ran, right;
+	bool has_values, right;
 	uint32_t want[2][2][MICRO_LANES]; /* [loop][low, high] */
 	/* Pairs of the last dispatch that were not taken yet. */
 	struct micro_pair pair[MICRO_REPS_MAX];

@@ -109,14 +109,13 @@ static bool chase_one(struct chase *c, struct micro_probe *p, struct err *e)
 static const struct level {
 	const char *row;
 	enum cost_row holds; /* of the cache itself */
-	enum cost_row beyond; /* that it is slower than, for those in ns */
 	bool ns;
 } levels[] = {
-	{ "mem.l0", COST_L0_BYTES, COST_L0_BYTES, false },
-	{ "mem.l1", COST_L1_BYTES, COST_L1_BYTES, false },
-	{ "mem.l2", COST_L2_BYTES, COST_L2_BYTES, false },
-	{ "mem.ic", COST_MALL_BYTES, COST_L2_BYTES, true },
-	{ "mem.dram", COST_ROW_COUNT, COST_L2_BYTES, true },
+	{ "mem.l0", COST_L0_BYTES, false },
+	{ "mem.l1", COST_L1_BYTES, false },
+	{ "mem.l2", COST_L2_BYTES, false },
+	{ "mem.ic", COST_MALL_BYTES, true },
+	{ "mem.dram", COST_ROW_COUNT, true },
 };
 
 /* The level that holds so many bytes. */

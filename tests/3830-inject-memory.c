@@ -79,9 +79,9 @@ static void test_small_bar(void)
 		return;
 	ok(rig_run(&r, 77, 5000), "small BAR: code in VRAM runs (%s)",
 	   r.e.msg);
-	const struct soft_census *c = &(struct soft_census){ 0 };
-	soft_census(r.d, (struct soft_census *)(uintptr_t)c);
-	ok(c->vram_bytes >= 1 << 20, "small BAR: the code is in VRAM");
+	struct soft_census c;
+	soft_census(r.d, &c);
+	ok(c.vram_bytes >= 1 << 20, "small BAR: the code is in VRAM");
 	ok(!kfd_mem_alloc(r.dev, KFD_VRAM, 4096, "seen", &m, &r.e),
 	   "small BAR: memory for both sides is refused");
 	rig_error(&r.e, ERR_UNSUPPORTED, 2, "small BAR", "small BAR",

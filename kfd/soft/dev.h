@@ -193,7 +193,6 @@ struct soft_dev {
 	unsigned kfd_opens;
 	uint64_t vm_file; /* id of the render file, 0 = VM not acquired */
 	uint32_t runtime_enabled; /* atomic */
-	uint64_t trap_tba, trap_tma;
 
 	int memfd;
 	uint64_t memfd_end;

@@ -93,7 +93,6 @@ static void process_end(struct soft_dev *d)
 	soft_memory_end(d);
 	d->vm_file = 0;
 	__atomic_store_n(&d->runtime_enabled, 0, __ATOMIC_RELAXED);
-	d->trap_tba = d->trap_tma = 0;
 	__atomic_store_n(&d->evicted, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&d->hung, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&d->lock);

@@ -358,7 +358,6 @@ void soft_census(struct kfd_driver *drv, struct soft_census *out)
 		out->objects += d->bo[i] != NULL;
 	out->queues = d->n_queues;
 	out->vram_bytes = d->vram_used;
-	out->system_bytes = d->sys_used;
 	pthread_mutex_unlock(&d->lock);
 	pthread_mutex_lock(&d->ev.lock);
 	for (size_t i = 0; i < d->ev.n; i++)

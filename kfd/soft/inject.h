@@ -74,7 +74,7 @@ uint64_t soft_injected(struct kfd_driver *d, enum soft_inject_what what);
  */
 struct soft_census {
 	unsigned files, objects, queues, events;
-	uint64_t vram_bytes, system_bytes;
+	uint64_t vram_bytes;
 };
 void soft_census(struct kfd_driver *d, struct soft_census *out);
 /*

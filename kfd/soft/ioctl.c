@@ -155,11 +155,7 @@ static int ioc_trap_handler(struct soft_dev *d, void *arg)
 
 	if (check_gpu(a->gpu_id))
 		return -EINVAL;
-	if (!d->vm_file)
-		return -ESRCH;
-	d->trap_tba = a->tba_addr;
-	d->trap_tma = a->tma_addr;
-	return 0;
+	return d->vm_file ? 0 : -ESRCH;
 }
 
 static int ioc_xnack(struct soft_dev *d, void *arg)
