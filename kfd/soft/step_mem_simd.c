@@ -255,7 +255,10 @@ static inline void move(const struct soft_wave *w, const struct soft_step *s,
 	fn(&p->m);
 }
 
-/* All halves are placed before any of them moves. */
+/*
+ * All halves are placed before any of them moves; unrolled, for a loop would
+ * have to look up in memory what is known of a place.
+ */
 ALWAYS bool move_all(struct soft_wave *w, const struct soft_step *s,
 		     const uintptr_t *base, place_fn *where, bool wide,
 		     bool two)
@@ -263,12 +266,14 @@ ALWAYS bool move_all(struct soft_wave *w, const struct soft_step *s,
 	_Alignas(64) uint32_t own[2][SOFT_LANES];
 	struct placed p[2];
 
+#pragma GCC unroll 2
 	for (int h = 0; h <= wide; h++) {
 		p[h].m.exec = w->s[ISA_R_EXEC_LO + h];
 		p[h].offset = own[h];
 		if (p[h].m.exec && !where(w, s, base, h, &p[h]))
 			return false;
 	}
+#pragma GCC unroll 2
 	for (int h = 0; h <= wide; h++)
 		move(w, s, base, h, two, &p[h]);
 	return true;
