@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +12,17 @@
 
 #define MAX_THREADS 1024
 #define SPINS 5000 /* pauses of up to 140 cycles: some 200 microseconds */
+
+/*
+ * What is left of a thread's part: the round of deals, then steps from and to.
+ * Of an older round than one's own, it is the whole part; of a later one,
+ * whose owner has thus found nothing more, nothing.
+ */
+struct left {
+	_Alignas(64) _Atomic uint64_t steps; /* round:32, from:16, to:16 */
+	uint32_t round;			     /* the owner's */
+};
+#define MOST_STEPS 0xffff
 
 struct threads {
 	unsigned n;
@@ -23,6 +35,7 @@ struct threads {
 	_Alignas(64) _Atomic uint32_t phase; /* counts barriers */
 	/* Rarely written: nobody is to be woken while all are spinning. */
 	_Alignas(64) _Atomic uint32_t sleepers;
+	struct left left[]; /* [n] */
 };
 
 struct start {
@@ -111,11 +124,13 @@ struct threads *threads_new(unsigned n, struct err *e)
 			MAX_THREADS);
 		return NULL;
 	}
-	if (posix_memalign((void **)&t, 64, sizeof(*t)) != 0) {
+	size_t bytes = sizeof(*t) + n * sizeof(*t->left);
+	if (posix_memalign((void **)&t, 64, bytes) != 0) {
 		err_set(e, ERR_NOMEM, "no memory for threads");
 		return NULL;
 	}
-	*t = (struct threads){ .n = 1 };
+	memset(t, 0, bytes);
+	t->n = 1;
 	t->thread = xcalloc(n, sizeof(*t->thread));
 	for (; t->n < n; t->n++) {
 		struct start *s = xmalloc(sizeof(*s));
@@ -168,4 +183,77 @@ void threads_part(const struct threads *t, unsigned thread, size_t n,
 	*to = units * (thread + 1) / t->n * grain;
 	*from = *from < n ? *from : n;
 	*to = *to < n ? *to : n;
+}
+
+/* ---- deals ---- */
+
+void threads_deal(struct threads_deal *d, struct threads *t, unsigned thread,
+		  size_t n, size_t grain)
+{
+	size_t most = MOST_STEPS * grain;
+
+	*d = (struct threads_deal){ .t = t,
+				    .thread = thread,
+				    .round = ++t->left[thread].round,
+				    .n = n,
+				    .grain = (n / most + 1) * grain };
+}
+
+/* Steps of a part that nobody has taken any of. */
+static void untouched(const struct threads_deal *d, unsigned thread,
+		      uint32_t *from, uint32_t *to)
+{
+	size_t a, b;
+
+	threads_part(d->t, thread, d->n, d->grain, &a, &b);
+	*from = (uint32_t)((a + d->grain - 1) / d->grain);
+	*to = (uint32_t)((b + d->grain - 1) / d->grain);
+}
+
+/*
+ * A quarter of what is left of a part, as steps; all where nobody else could
+ * take any.  None: false.
+ */
+static bool take_some(const struct threads_deal *d, unsigned thread,
+		      uint32_t *from, uint32_t *to)
+{
+	_Atomic uint64_t *at = &d->t->left[thread].steps;
+	uint64_t old = atomic_load(at), rest;
+
+	do {
+		uint32_t round = (uint32_t)(old >> 32);
+		if ((int32_t)(round - d->round) > 0)
+			return false;
+		*from = old >> 16 & MOST_STEPS;
+		*to = old & MOST_STEPS;
+		if (round != d->round)
+			untouched(d, thread, from, to);
+		if (*from == *to)
+			return false;
+		uint32_t some = (*to - *from + 3) / 4;
+		if (d->t->n == 1)
+			some = *to - *from;
+		rest = (uint64_t)d->round << 32;
+		if (thread == d->thread) {
+			rest |= (*from + some) << 16 | *to;
+			*to = *from + some;
+		} else {
+			rest |= *from << 16 | (*to - some);
+			*from = *to - some;
+		}
+	} while (!atomic_compare_exchange_weak(at, &old, rest));
+	return true;
+}
+
+bool threads_take(struct threads_deal *d, size_t *from, size_t *to)
+{
+	uint32_t a, b;
+
+	for (; d->behind < d->t->n; d->behind++)
+		if (take_some(d, (d->thread + d->behind) % d->t->n, &a, &b)) {
+			*from = a * d->grain;
+			*to = b * d->grain < d->n ? b * d->grain : d->n;
+			return true;
+		}
+	return false;
 }

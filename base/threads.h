@@ -27,4 +27,28 @@ void threads_barrier(struct threads *t);
 void threads_part(const struct threads *t, unsigned thread, size_t n,
 		       size_t grain, size_t *from, size_t *to);
 
+/*
+ * n items dealt out while they are worked on, so that a thread which is slowed
+ * down holds up the others little: each takes its part, as threads_part() has
+ * it, from the front; then what is left of others', from the back.  What is
+ * taken at once shrinks towards the end.  Every item is dealt exactly once.
+ *
+ *	threads_deal(&d, t, thread, n, 16);
+ *	while (threads_take(&d, &from, &to))
+ *		...
+ *
+ * All threads begin the same deals in the same order, and take until nothing
+ * is left.  Only a barrier says that the others have done what they took.
+ */
+struct threads_deal {
+	struct threads *t;
+	unsigned thread, behind; /* takes from thread + behind */
+	uint32_t round;
+	size_t n, grain;
+};
+void threads_deal(struct threads_deal *d, struct threads *t, unsigned thread,
+		  size_t n, size_t grain);
+/* False: everything is taken. */
+bool threads_take(struct threads_deal *d, size_t *from, size_t *to);
+
 #endif
