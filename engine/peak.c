@@ -6,7 +6,7 @@
 #include "autotune/host.h"
 #include "engine/peak.h"
 
-/* Each thread reads its part in blocks, each in streams side by side. */
+/* The buffer is read in blocks, each in streams side by side. */
 #define BLOCK_BYTES ((size_t)1 << 20)
 
 struct pattern {
@@ -38,14 +38,17 @@ static void fill_part(void *ctx, struct threads *t, unsigned thread)
 static void read_part(void *ctx, struct threads *t, unsigned thread)
 {
 	struct qwen_peak *p = ctx;
+	struct threads_deal d;
 	size_t from, to;
 	uint64_t sum = 0;
 
-	threads_part(t, thread, p->size_bytes, BLOCK_BYTES, &from, &to);
-	for (size_t at = from; at < to; at += BLOCK_BYTES)
-		sum += p->k->read(p->data + at, BLOCK_BYTES,
-				  p->pattern.streams, p->pattern.near_bytes,
-				  p->pattern.far_bytes);
+	threads_deal(&d, t, thread, p->size_bytes, BLOCK_BYTES);
+	while (threads_take(&d, &from, &to))
+		for (; from < to; from += BLOCK_BYTES)
+			sum += p->k->read(p->data + from, BLOCK_BYTES,
+					  p->pattern.streams,
+					  p->pattern.near_bytes,
+					  p->pattern.far_bytes);
 	p->sum[thread] = sum;
 }
 

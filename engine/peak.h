@@ -22,7 +22,12 @@ struct qwen_peak *qwen_peak_new(struct threads *t, const struct qwen_kernels *k,
 				uint64_t size_bytes, struct err *e);
 void qwen_peak_free(struct qwen_peak *p);
 
-/* B/s of one pass of all threads over the buffer. */
+/*
+ * B/s of one pass of all threads over the buffer, from its begin until the last
+ * of them has ended.  Blocks are dealt out as rows of weights are, so that a
+ * thread whose memory is slower reads less of them: the limit is what all
+ * threads reach together, not twice what the slower one does.
+ */
 double qwen_peak_read(struct qwen_peak *p);
 /* FLOP/s of all threads, over some 20 ms. */
 double qwen_peak_fma(struct qwen_peak *p);
