@@ -55,28 +55,38 @@ static float penalized(const struct qwen_sampler *s, float logit, uint32_t id)
 {
 	double r = s->how.repetition_penalty;
 
-	if (!s->seen[id] || r == 1)
+	if (!s->seen[id])
 		return logit;
 	return (float)(logit > 0 ? logit / r : logit * r);
 }
 
+/* The best id, and unless that is all that is wanted, candidates. */
 static bool logits_take(struct qwen_sampler *s, const float *logits,
 			uint32_t *best, struct err *e)
 {
-	*best = 0;
-	for (uint32_t i = 0; i < s->vocab; i++) {
-		if (isnan(logits[i]))
+	bool greedy = s->how.temperature == 0;
+	bool plain = s->how.repetition_penalty == 1;
+	float top = -INFINITY;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0, n = s->vocab; i < n; i++) {
+		float v = logits[i];
+		if (isnan(v))
 			return err_set(e, ERR_DEVICE, "logit %u is NaN: the "
 				       "model's output is broken", i);
-		s->candidate[i].logit = penalized(s, logits[i], i);
-		s->candidate[i].id = i;
-		if (s->candidate[i].logit > s->candidate[*best].logit)
-			*best = i;
+		if (!plain)
+			v = penalized(s, v, i);
+		if (!greedy)
+			s->candidate[i] = (struct qwen_candidate){ v, i };
+		if (v > top) {
+			top = v;
+			at = i;
+		}
 	}
-	if (!isfinite(s->candidate[*best].logit))
+	*best = at;
+	if (!isfinite(top))
 		return err_set(e, ERR_DEVICE, "the largest logit is %g: the "
-			       "model's output is broken",
-			       (double)s->candidate[*best].logit);
+			       "model's output is broken", (double)top);
 	return true;
 }
 
@@ -145,7 +155,7 @@ static uint32_t cut(const struct qwen_sampler *s, uint32_t n, double sum)
 bool qwen_sample(struct qwen_sampler *s, const float *logits, uint32_t *id,
 		 struct err *e)
 {
-	uint32_t n = s->vocab, best;
+	uint32_t n = s->vocab, best = 0;
 
 	if (!logits_take(s, logits, &best, e))
 		return false;

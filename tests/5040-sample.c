@@ -144,10 +144,8 @@ static void test_seed(void)
 static void test_refuses(void)
 {
 	struct qwen_sampling how = all;
-	float l[2] = { NAN, 1 };
 	struct qwen_sampler s;
 	struct err e = { 0 };
-	uint32_t id;
 
 	how.top_p = 1.5;
 	ok(!qwen_sampler_init(&s, &how, 2, &e) && e.code == ERR_USAGE,
@@ -155,13 +153,27 @@ static void test_refuses(void)
 	how = all;
 	how.temperature = NAN;
 	ok(!qwen_sampler_init(&s, &how, 2, &e), "a temperature of NaN, too");
-	qwen_sampler_init(&s, &all, 2, &e);
+}
+
+static void test_broken(double temperature)
+{
+	struct qwen_sampling how = all;
+	float l[2] = { 1, NAN };
+	struct qwen_sampler s;
+	struct err e = { 0 };
+	uint32_t id;
+
+	how.temperature = temperature;
+	qwen_sampler_init(&s, &how, 2, &e);
 	ok(!qwen_sample(&s, l, &id, &e) && e.code == ERR_DEVICE,
-	   "a logit of NaN is an error, not a token");
+	   "temperature %g: a logit of NaN is an error, not a token",
+	   temperature);
 	l[0] = l[1] = -INFINITY;
 	ok(!qwen_sample(&s, l, &id, &e), "so is nothing but -infinity");
-	l[0] = 0;
-	ok(qwen_sample(&s, l, &id, &e) && id == 0,
+	l[1] = INFINITY;
+	ok(!qwen_sample(&s, l, &id, &e), "so is +infinity");
+	l[1] = -1e30f;
+	ok(qwen_sample(&s, l, &id, &e) && id == 1,
 	   "one finite logit is enough");
 	qwen_sampler_fini(&s);
 }
@@ -175,5 +187,7 @@ int main(void)
 	test_top_k();
 	test_seed();
 	test_refuses();
+	test_broken(0);
+	test_broken(1);
 	return plan_done();
 }
