@@ -82,6 +82,7 @@ static void buffers_init(struct cpu *s)
 	s->gate = floats(s, n, c->ffn);
 	s->up = floats(s, n, c->ffn);
 	s->run = arena_alloc(&s->mem, n * sizeof(*s->run));
+	s->there = arena_alloc(&s->mem, c->kv_heads * sizeof(*s->there));
 	s->worker = arena_alloc(&s->mem, threads * sizeof(*s->worker));
 	for (unsigned t = 0; t < threads; t++)
 		worker_init(s, &s->worker[t], t);
@@ -217,41 +218,61 @@ static void last_norm(struct cpu *s, uint32_t row, float *h)
 				s->m->norm, c->hidden, (float)c->norm_eps, h);
 }
 
-/*
- * The output layer, only for the tokens whose results are wanted, and the best
- * of the thread's part of their logits.
- */
+/* The larger logit, of equals the lower id. */
+static bool is_better(struct best a, struct best b)
+{
+	return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+}
+
+/* The best of rows r0 .. r1 of the output layer, too. */
+static void best_of(struct worker *w, const struct rows *head)
+{
+	const struct qwen_pass *p = w->s->p;
+	uint32_t n = (uint32_t)(head->r1 - head->r0);
+
+	for (uint32_t r = 0; r < p->n_wanted && n; r++) {
+		const float *v = p->logits + (size_t)r * head->w->rows;
+		struct best best = { .id = (uint32_t)head->r0 };
+		if (!p->token[p->wanted[r]].best)
+			continue;
+		best.logit = w->s->m->kernels->largest(v + head->r0, n);
+		if (best.logit < w->best[r].logit)
+			continue;
+		while (best.id + 1 < head->r1 && v[best.id] != best.logit)
+			best.id++;
+		if (is_better(best, w->best[r]))
+			w->best[r] = best;
+	}
+}
+
+/* The output layer, only for the tokens whose results are wanted. */
 static void last(struct worker *w)
 {
 	struct cpu *s = w->s;
 	const struct qwen_pass *p = s->p;
 	const struct qwen_config *c = &s->m->config;
-	const struct rows head = cpu_part(w, &s->m->head, p->logits, false);
+	struct rows head = cpu_part(w, &s->m->head, p->logits, false);
+	struct threads_deal d;
 	size_t from, to;
 
+	for (uint32_t r = 0; r < p->n_wanted; r++)
+		w->best[r] = (struct best){ -INFINITY, 0 };
 	if (p->n_wanted > NARROW) {
 		threads_part(w->t, w->thread, p->n_wanted, 1, &from, &to);
 		for (size_t r = from; r < to; r++)
 			last_norm(s, (uint32_t)r, s->h + r * c->hidden);
 		threads_barrier(w->t);
 		cpu_wide_products(w, s->h, p->n_wanted, &head, 1);
+		best_of(w, &head);
 	} else if (p->n_wanted) {
 		for (uint32_t r = 0; r < p->n_wanted; r++)
 			last_norm(s, r, w->h + (size_t)r * c->hidden);
-		cpu_products(w, w->h, p->n_wanted, &head, 1);
-	}
-	for (uint32_t r = 0; r < p->n_wanted; r++) {
-		const float *v = p->logits + (size_t)r * c->vocab;
-		size_t at = head.r0;
-		float top = -INFINITY;
-		if (!p->token[p->wanted[r]].best)
-			continue;
-		for (size_t i = head.r0; i < head.r1; i++)
-			if (v[i] > top) {
-				top = v[i];
-				at = i;
-			}
-		w->best[r] = (uint32_t)(at < c->vocab ? at : c->vocab - 1);
+		cpu_input(w, w->h, p->n_wanted, &head, 1);
+		threads_deal(&d, w->t, w->thread, c->vocab, cpu_grain(head.w));
+		while (threads_take(&d, &head.r0, &head.r1)) {
+			cpu_product(w, w->h, p->n_wanted, &head);
+			best_of(w, &head);
+		}
 	}
 	threads_barrier(w->t);
 }
@@ -260,13 +281,11 @@ static void last(struct worker *w)
 static void bests(struct cpu *s)
 {
 	for (uint32_t r = 0; r < s->p->n_wanted; r++) {
-		const float *v = s->p->logits + (size_t)r * s->m->config.vocab;
-		uint32_t best = s->worker[0].best[r];
-		for (unsigned t = 1; t < threads_count(s->m->threads); t++) {
-			uint32_t other = s->worker[t].best[r];
-			best = v[other] > v[best] ? other : best;
-		}
-		s->p->best[r] = best;
+		struct best best = s->worker[0].best[r];
+		for (unsigned t = 1; t < threads_count(s->m->threads); t++)
+			if (is_better(s->worker[t].best[r], best))
+				best = s->worker[t].best[r];
+		s->p->best[r] = best.id;
 	}
 }
 

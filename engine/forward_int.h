@@ -5,6 +5,8 @@
 #ifndef T0_ENGINE_FORWARD_INT_H
 #define T0_ENGINE_FORWARD_INT_H
 
+#include <stdatomic.h>
+
 #include "autotune/host.h"
 #include "engine/backend.h"
 #include "engine/cache.h"
@@ -31,6 +33,8 @@ struct cpu {
 	struct run *run;  /* [n_runs] */
 	uint32_t n_runs;
 	bool stopped; /* set by thread 0 before a barrier */
+	/* [kv_heads]: how much of each has its products; narrow passes */
+	_Atomic uint32_t *there;
 };
 
 /* Tokens of one sequence at positions that follow each other. */
@@ -61,7 +65,10 @@ struct worker {
 	unsigned n_choices;
 	float *h; /* [NARROW][hidden] */
 	struct qwen_quants xq[NARROW];
-	uint32_t *best; /* [max_tokens] */
+	struct best {
+		float logit;
+		uint32_t id;
+	} *best; /* [max_tokens]: of the logits that this thread computed */
 };
 
 /* One of several products of the same input: rows r0 .. r1 of a matrix. */
@@ -95,9 +102,17 @@ void cpu_kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h);
 
 /* ------------------------------------------------ forward_narrow.c ----- */
 
-/* Products of few tokens x [n][cols], without waiting for anybody. */
-void cpu_products(struct worker *w, const float *x, uint32_t n,
-		  const struct rows *r, int n_rows);
+/*
+ * Before products of few tokens x [n][cols] with some matrices: quantizes them
+ * if one of these is of integers.
+ */
+void cpu_input(struct worker *w, const float *x, uint32_t n,
+	       const struct rows *r, int n_rows);
+/* Rows of a matrix that are dealt out at once, at least. */
+size_t cpu_grain(const struct qwen_matrix *m);
+/* One of them, without waiting for anybody. */
+void cpu_product(struct worker *w, const float *x, uint32_t n,
+		 const struct rows *r);
 /* Halves of a layer, of all threads; each ends in a barrier. */
 void cpu_narrow_attention(struct worker *w, uint32_t layer);
 void cpu_narrow_ffn(struct worker *w, uint32_t layer);

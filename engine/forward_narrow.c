@@ -1,8 +1,9 @@
 /*
  * Narrow passes of the CPU backend.  What is small is done by every thread for
- * itself rather than shared: norms and quantization; a thread has whole heads,
- * so that it needs nothing of others from the queries to the result of
- * attention.  Four barriers remain per layer.
+ * itself rather than shared: norms and quantization.  Rows of weights are dealt
+ * out, so that nobody waits for a thread whose memory is slower at the moment;
+ * who completes the rows of a key-value head attends with it.  Four barriers
+ * remain per layer.
  */
 #include <math.h>
 #include <string.h>
@@ -50,37 +51,56 @@ static void attend(struct worker *w, uint32_t layer, uint32_t n, uint32_t kv)
 
 /* ---- products ---- */
 
-static bool any_integer(const struct rows *r, int n_rows)
+void cpu_input(struct worker *w, const float *x, uint32_t n,
+	       const struct rows *r, int n_rows)
 {
+	uint32_t cols = r[0].w->cols;
+	bool integer = false;
+
 	for (int i = 0; i < n_rows; i++)
-		if (r[i].w->type >= QWEN_W_INT8)
-			return true;
-	return false;
+		integer |= r[i].w->type >= QWEN_W_INT8;
+	for (uint32_t i = 0; i < n && integer; i++)
+		w->s->m->kernels->quantize(x + (size_t)i * cols, cols,
+					   &w->xq[i]);
 }
 
-static void product(const struct qwen_kernels *k, const struct rows *r,
-		    const float *x, const struct qwen_quants *xq, uint32_t n)
+/*
+ * Whole cache lines of results, of enough weights that a stream of them gets
+ * going and few enough that nobody waits long for the last ones.
+ */
+#define DEALT_BYTES 65536
+
+size_t cpu_grain(const struct qwen_matrix *m)
 {
-	const struct qwen_matrix *w = r->w;
-
-	if (w->type >= QWEN_W_INT8)
-		k->product_int(w, (uint32_t)r->r0, (uint32_t)r->r1, xq, n, r->y,
-			       w->rows, r->add);
-	else
-		k->product(w, (uint32_t)r->r0, (uint32_t)r->r1, x, w->cols, n,
-			   r->y, w->rows, r->add);
+	return (DEALT_BYTES / (qwen_matrix_bytes(m) / m->rows) / 16 + 1) * 16;
 }
 
-void cpu_products(struct worker *w, const float *x, uint32_t n,
-		  const struct rows *r, int n_rows)
+void cpu_product(struct worker *w, const float *x, uint32_t n,
+		 const struct rows *r)
 {
 	const struct qwen_kernels *k = w->s->m->kernels;
-	uint32_t cols = r[0].w->cols;
+	const struct qwen_matrix *m = r->w;
 
-	for (uint32_t i = 0; i < n && any_integer(r, n_rows); i++)
-		k->quantize(x + (size_t)i * cols, cols, &w->xq[i]);
-	for (int i = 0; i < n_rows; i++)
-		product(k, &r[i], x, w->xq, n);
+	if (m->type >= QWEN_W_INT8)
+		k->product_int(m, (uint32_t)r->r0, (uint32_t)r->r1, w->xq, n,
+			       r->y, m->rows, r->add);
+	else
+		k->product(m, (uint32_t)r->r0, (uint32_t)r->r1, x, m->cols, n,
+			   r->y, m->rows, r->add);
+}
+
+/* A matrix's product with all tokens, shared by the threads; a barrier. */
+static void product(struct worker *w, const float *x,
+		    const struct qwen_matrix *m, float *y)
+{
+	struct rows r = { .w = m, .y = y, .add = true };
+	struct threads_deal d;
+
+	cpu_input(w, x, w->s->p->n, &r, 1);
+	threads_deal(&d, w->t, w->thread, m->rows, cpu_grain(m));
+	while (threads_take(&d, &r.r0, &r.r1))
+		cpu_product(w, x, w->s->p->n, &r);
+	threads_barrier(w->t);
 }
 
 /* ---- a layer ---- */
@@ -97,51 +117,82 @@ static const float *norms(struct worker *w, const float *norm)
 	return w->h;
 }
 
+/* Attention with a key-value head whose queries, keys and values are there. */
+static void head(struct worker *w, uint32_t layer, uint32_t h)
+{
+	struct cpu *s = w->s;
+	uint32_t per = s->m->config.heads / s->m->config.kv_heads;
+
+	for (uint32_t n = 0; n < s->p->n; n++) {
+		for (uint32_t i = h * per; i < (h + 1) * per; i++)
+			cpu_q_turn(s, layer, n, i);
+		cpu_kv_turn(s, layer, n, h);
+		attend(w, layer, n, h);
+	}
+}
+
+/*
+ * Dealt out are the heads' rows: of every key-value head those of its queries,
+ * of its keys, of its values.
+ */
 void cpu_narrow_attention(struct worker *w, uint32_t layer)
 {
 	struct cpu *s = w->s;
 	const struct qwen_config *c = &s->m->config;
 	const struct qwen_layer *l = &s->m->layer[layer];
+	const struct rows qkv[] = { { .w = &l->q, .y = s->q },
+				    { .w = &l->k, .y = s->k },
+				    { .w = &l->v, .y = s->v } };
 	uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
-	size_t h0, h1; /* the thread's key-value heads */
+	const float *x = norms(w, l->attn_norm);
+	struct threads_deal deal;
+	size_t from, to;
 
-	threads_part(w->t, w->thread, c->kv_heads, 1, &h0, &h1);
-	const struct rows qkv[] = {
-		{ &l->q, h0 * per * d, h1 * per * d, s->q, false },
-		{ &l->k, h0 * d, h1 * d, s->k, false },
-		{ &l->v, h0 * d, h1 * d, s->v, false },
-	};
-	if (h0 < h1)
-		cpu_products(w, norms(w, l->attn_norm), s->p->n, qkv, 3);
-	for (uint32_t n = 0; n < s->p->n; n++)
-		for (uint32_t h = (uint32_t)h0; h < h1; h++) {
-			for (uint32_t i = h * per; i < (h + 1) * per; i++)
-				cpu_q_turn(s, layer, n, i);
-			cpu_kv_turn(s, layer, n, h);
-			attend(w, layer, n, h);
+	cpu_input(w, x, s->p->n, qkv, 3);
+	threads_deal(&deal, w->t, w->thread, (size_t)c->kv_heads * (per + 2),
+		     1);
+	while (threads_take(&deal, &from, &to))
+		for (; from < to; from++) {
+			uint32_t h = (uint32_t)from / (per + 2);
+			uint32_t i = (uint32_t)from % (per + 2);
+			struct rows r = qkv[i < per ? 0 : i - per + 1];
+			r.r0 = (i < per ? h * per + i : h) * d;
+			r.r1 = r.r0 + d;
+			cpu_product(w, x, s->p->n, &r);
+			if (atomic_fetch_add(&s->there[h], 1) < per + 1)
+				continue;
+			s->there[h] = 0;
+			head(w, layer, h);
 		}
 	threads_barrier(w->t);
-	const struct rows o = cpu_part(w, &l->o, s->x, true);
-	cpu_products(w, s->a, s->p->n, &o, 1);
-	threads_barrier(w->t);
+	product(w, s->a, &l->o, s->x);
 }
 
 void cpu_narrow_ffn(struct worker *w, uint32_t layer)
 {
 	struct cpu *s = w->s;
 	const struct qwen_layer *l = &s->m->layer[layer];
-	const struct rows both[] = { cpu_part(w, &l->gate, s->gate, false),
-				     cpu_part(w, &l->up, s->up, false) };
-	size_t from = both[0].r0, n = both[0].r1 - from;
+	struct rows gate = { .w = &l->gate, .y = s->gate };
+	struct rows up = { .w = &l->up, .y = s->up };
+	const struct rows both[] = { gate, up };
+	const float *x = norms(w, l->ffn_norm);
+	uint32_t ffn = s->m->config.ffn;
+	struct threads_deal d;
 
-	cpu_products(w, norms(w, l->ffn_norm), s->p->n, both, 2);
-	for (uint32_t i = 0; i < s->p->n; i++, from += s->m->config.ffn)
-		s->m->kernels->swiglu(s->gate + from, s->up + from, (uint32_t)n,
-				      s->gate + from);
+	cpu_input(w, x, s->p->n, both, 2);
+	threads_deal(&d, w->t, w->thread, ffn, cpu_grain(gate.w));
+	while (threads_take(&d, &gate.r0, &gate.r1)) {
+		up.r0 = gate.r0;
+		up.r1 = gate.r1;
+		cpu_product(w, x, s->p->n, &gate);
+		cpu_product(w, x, s->p->n, &up);
+		for (size_t i = 0, at = gate.r0; i < s->p->n; i++, at += ffn)
+			s->m->kernels->swiglu(s->gate + at, s->up + at,
+					      (uint32_t)(gate.r1 - gate.r0),
+					      s->gate + at);
+	}
 	threads_barrier(w->t);
-	const struct rows down = cpu_part(w, &l->down, s->x, true);
-	cpu_products(w, s->gate, s->p->n, &down, 1);
 	if (w->thread == 0)
 		s->stopped = s->p->stop && *s->p->stop;
-	threads_barrier(w->t);
+	product(w, s->gate, &l->down, s->x);
 }

@@ -106,6 +106,8 @@ struct qwen_kernels {
 	void (*axpy)(float a, const float *x, float *y, uint32_t n);
 	/* x becomes exp(x - max) / sum; the sum is in double. */
 	void (*softmax)(float *x, uint32_t n);
+	/* Of n > 0 values; with NaN among them, anything. */
+	float (*largest)(const float *x, uint32_t n);
 	/* n values of a type to f32, and back (to F32, F16 or BF16). */
 	void (*widen)(enum qwen_weights type, const void *x, size_t n,
 		      float *y);

@@ -207,6 +207,7 @@ const struct qwen_kernels LEVEL(qwen_kernels_) = {
 	.dot = dot,
 	.axpy = axpy,
 	.softmax = softmax,
+	.largest = largest,
 	.widen = widen,
 	.narrow = narrow,
 };

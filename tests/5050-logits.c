@@ -143,29 +143,59 @@ static void test_long(void)
 	ref_close(&r);
 }
 
-/* The logits of a prompt's last token do not depend on who computes what. */
-static void test_threads(void)
+/* Logits that are all the same: the best is the first, whoever found it. */
+static void test_equals(struct qwen_model *m, struct qwen_state *s)
 {
-	struct qwen_shape shape = { 1, LONG, LONG, QWEN_W_F32, NULL };
+	float *zero = xcalloc(m->config.hidden, sizeof(*zero));
+	struct qwen_token t = { .id = 5, .best = true };
+	const float *norm = m->norm;
+	struct err e = { 0 };
+
+	m->norm = zero;
+	qwen_state_cut(s, 0, 3);
+	ok(qwen_forward(s, &t, 1, &e) && qwen_best(s, 0) == 0,
+	   "the best of equals is the lowest");
+	m->norm = norm;
+	free(zero);
+}
+
+/*
+ * The logits of a prompt's last token and of tokens behind it do not depend on
+ * who computes what, nor does the best of them.
+ */
+#define BEHIND 9
+static void test_threads(enum qwen_weights w)
+{
+	struct qwen_shape shape = { 1, LONG + BEHIND, LONG, QWEN_W_F32, NULL };
 	struct qwen_token t[LONG];
 	struct threads *all = threads;
 	struct err e = { 0 };
 	char dir[128];
-	float first[512];
+	float first[1 + BEHIND][512];
+	uint32_t best[BEHIND];
 
 	snprintf(dir, sizeof(dir), "%s/f32", root);
 	for (uint32_t i = 0; i < LONG; i++)
 		t[i] = (struct qwen_token){ ids[i], 0, i + 1 == LONG, false };
-	for (unsigned n = 1; n <= 5; n += 2) {
+	for (unsigned n = 1; n <= 5; n++) {
 		threads = threads_new(n, &e);
-		struct qwen_model m = open_model(dir, true, QWEN_W_INT8);
+		struct qwen_model m = open_model(dir, true, w);
 		struct qwen_state *s = qwen_state_new(&m, &shape, &e);
-		qwen_forward(s, t, LONG, &e);
-		if (n == 1)
-			memcpy(first, qwen_logits(s, LONG - 1), sizeof(first));
-		else
-			is_mem(qwen_logits(s, LONG - 1), first, sizeof(first),
-			       "%u threads compute the same bits as one", n);
+		bool same = qwen_forward(s, t, LONG, &e);
+		for (uint32_t i = 0, at = LONG - 1; i <= BEHIND; i++, at = 0) {
+			const float *l = qwen_logits(s, at);
+			struct qwen_token one = { ids[i], 0, true, true };
+			if (n == 1)
+				memcpy(first[i], l, sizeof(first[i]));
+			same &= !memcmp(l, first[i], sizeof(first[i]));
+			if (i && n == 1)
+				best[i - 1] = qwen_best(s, 0);
+			same &= !i || best[i - 1] == qwen_best(s, 0);
+			same &= i == BEHIND || qwen_forward(s, &one, 1, &e);
+		}
+		ok(same, "%s, %u threads compute the same bits as one",
+		   qwen_weights_name(w), n);
+		test_equals(&m, s);
 		qwen_state_free(s);
 		qwen_model_close(&m);
 		threads_free(threads);
@@ -446,7 +476,9 @@ int main(void)
 	threads = threads_new(3, &e);
 	test_types();
 	test_long();
-	test_threads();
+	test_threads(QWEN_W_BF16);
+	test_threads(QWEN_W_INT8);
+	test_threads(QWEN_W_INT4);
 	test_stored(QWEN_W_BF16, true, "bf16");
 	test_stored(QWEN_W_F16, false, "f16");
 	test_levels();
