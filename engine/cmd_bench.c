@@ -1,12 +1,13 @@
 /*
  * t0-qwen3 bench: tokens per second of prefill and decode, into the database.
  *
- * The prompt is made of ids from a seed, the same for every commit, so that two
- * runs have byte-identical inputs; their hash and the model's are part of what
- * is compared.  Before anything is timed the same tokens go through the model
- * in one piece and one by one, and must give the same logits: that is the
- * correctness verdict.  The text that was decoded is judged for coherence; a
- * random model fails there, and its speed is then no accepted win.
+ * The prompt is given, or made of ids from a seed, the same for every commit,
+ * so that two runs have byte-identical inputs; their hash, the file's and the
+ * model's are part of what is compared.  Before anything is timed the same
+ * tokens go through the model in one piece and one by one, and must give the
+ * same logits: that is the correctness verdict.  The text that was decoded is
+ * judged for coherence; a random model fails there, and its speed is then no
+ * accepted win.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "results/stats.h"
 
 #define MAX_SAMPLES 1000
+#define MAX_BATCH   1024
 
 static uint32_t most(const uint64_t *v, size_t n)
 {
@@ -29,13 +31,31 @@ static uint32_t most(const uint64_t *v, size_t n)
 	return (uint32_t)m;
 }
 
+/* Numbers from 1 to `limit`. */
+static bool sweep_read(const char *option, const char *text, uint64_t limit,
+		       uint64_t **v, size_t *n, struct err *e)
+{
+	if (!cli_sweep(text, v, n, e))
+		return err_wrap(e, "%s", option);
+	for (size_t i = 0; i < *n; i++)
+		if ((*v)[i] < 1 || (*v)[i] > limit)
+			return err_set(e, ERR_USAGE, "%s %llu: wanted 1 to "
+				       "%llu", option,
+				       (unsigned long long)(*v)[i],
+				       (unsigned long long)limit);
+	return true;
+}
+
 static bool sweeps_read(struct qwen_bench *b, struct err *e)
 {
 	uint64_t limit = b->s.model.config.max_positions;
 
-	if (!cli_sweep(b->c->prefill, &b->prefill, &b->n_prefill, e) ||
-	    !cli_sweep(b->c->decode, &b->decode, &b->n_decode, e) ||
-	    !cli_sweep(b->c->batch, &b->batch, &b->n_batch, e))
+	if (!sweep_read("--prefill", b->c->prefill, limit, &b->prefill,
+			&b->n_prefill, e) ||
+	    !sweep_read("--decode", b->c->decode, limit, &b->decode,
+			&b->n_decode, e) ||
+	    !sweep_read("--batch", b->c->batch, MAX_BATCH, &b->batch,
+			&b->n_batch, e))
 		return false;
 	if (!b->c->samples || b->c->samples > MAX_SAMPLES)
 		return err_set(e, ERR_USAGE, "--samples %llu: wanted 1 to %d",
@@ -43,20 +63,18 @@ static bool sweeps_read(struct qwen_bench *b, struct err *e)
 	b->longest = most(b->prefill, b->n_prefill);
 	b->widest = most(b->batch, b->n_batch);
 	uint64_t need = (uint64_t)b->longest + most(b->decode, b->n_decode);
-	if (need > limit || !b->longest || !b->widest || b->widest > 1024)
+	if (need > limit)
 		return err_set(e, ERR_USAGE, "--prefill and --decode up to "
-			       "%llu tokens, --batch up to %u: wanted 1 to "
-			       "%llu together, and 1 to 1024",
-			       (unsigned long long)need, b->widest,
+			       "%llu tokens; the model's context has %llu",
+			       (unsigned long long)need,
 			       (unsigned long long)limit);
 	b->positions = (uint32_t)need;
 	return qwen_cmd_state(b->c, &b->s, b->widest, b->positions, &b->st,
 			      e);
 }
 
-static void inputs_make(struct qwen_bench *b)
+static void prompt_random(struct qwen_bench *b)
 {
-	const struct qwen_tensors *t = &b->s.model.tensors;
 	uint64_t x = b->c->seed;
 
 	for (uint32_t i = 0; i < b->longest; i++) {
@@ -64,12 +82,45 @@ static void inputs_make(struct qwen_bench *b)
 		qwen_ids_add(&b->prompt,
 			     (uint32_t)((x >> 33) % b->s.model.config.vocab));
 	}
+}
+
+static bool prompt_read(struct qwen_bench *b, struct err *e)
+{
+	const char *file = b->c->prompt_file;
+	struct buf text = { 0 };
+
+	if (file && strcmp(file, "-") == 0)
+		return err_set(e, ERR_USAGE, "--prompt-file -: bench reads it "
+			       "more than once; wanted a file");
+	if (!qwen_cmd_prompt(b->c, &b->s, &b->prompt, e) ||
+	    (file && !file_read(file, 0, &text, e)))
+		return false;
+	if (file)
+		b->file_hash = XXH3_64bits(text.data, text.len);
+	buf_fini(&text);
+	if (b->prompt.n < b->longest)
+		return err_set(e, ERR_USAGE, "the prompt has %zu tokens; "
+			       "--prefill wants %u", b->prompt.n, b->longest);
+	b->prompt.n = b->longest;
+	return true;
+}
+
+static bool inputs_make(struct qwen_bench *b, struct err *e)
+{
+	const struct qwen_tensors *t = &b->s.model.tensors;
+	const struct qwen_cmd *c = b->c;
+
+	if (!c->prompt && !c->prompt_file && !c->messages && !c->ids)
+		prompt_random(b);
+	else if (!prompt_read(b, e))
+		return false;
 	b->prompt_hash = XXH3_64bits(b->prompt.v,
 				     b->prompt.n * sizeof(*b->prompt.v));
 	for (size_t i = 0; i < t->n_maps; i++)
 		b->model_hash = XXH3_64bits_withSeed(t->map[i].base,
 						     t->map[i].size_bytes,
 						     b->model_hash);
+	return true;
 }
 
 /*
@@ -134,7 +185,8 @@ static double limit_now(struct qwen_bench *b,
 static bool measure(struct qwen_bench *b, struct qwen_case *k,
 		    double (*limit)(struct qwen_peak *p), struct err *e)
 {
-	for (uint64_t i = 0; i < b->c->samples; i++) {
+	for (; b->finished < b->c->samples; b->finished++) {
+		const uint64_t i = b->finished;
 		if (!qwen_bench_sample(b, k, &k->seconds[i], e))
 			return false;
 		k->speed[i] = (double)k->tokens * k->width / k->seconds[i];
@@ -151,15 +203,20 @@ static bool bench_case(struct qwen_bench *b, const char *phase, uint64_t tokens,
 	double *v = xcalloc(3 * n, sizeof(*v)), seconds;
 	struct qwen_case k = { phase, (uint32_t)tokens, (uint32_t)width,
 			       v, v + n, v + 2 * n };
+	struct err late = { 0 };
 	bool ok = true;
 
+	b->finished = 0;
 	if (prefill) /* warms */
 		ok = qwen_bench_sample(b, &k, &seconds, e);
 	else if (b->c->fresh) /* whose text is not seen: it is from here */
 		ok = qwen_bench_once(b, &k, &seconds, e);
-	ok = ok &&
-	     measure(b, &k, prefill ? qwen_peak_fma : qwen_peak_read, e) &&
-	     qwen_bench_store(b, &k, e);
+	ok = ok && measure(b, &k, prefill ? qwen_peak_fma : qwen_peak_read, e);
+	/* A signal keeps the samples that are finished. */
+	if (ok)
+		ok = qwen_bench_store(b, &k, e);
+	else if (*b->c->stop && b->finished)
+		qwen_bench_store(b, &k, &late);
 	free(v);
 	return ok;
 }
@@ -189,6 +246,9 @@ static bool all(struct qwen_bench *b, struct err *e)
 static bool one_sample(struct qwen_bench *b, struct err *e)
 {
 	const bool prefill = strcmp(b->c->one, "prefill") == 0;
+	if (!prefill && strcmp(b->c->one, "decode") != 0)
+		return err_set(e, ERR_USAGE, "--one %s: wanted prefill or "
+			       "decode", b->c->one);
 	const struct qwen_case k = {
 		.phase = b->c->one,
 		.tokens = prefill ? b->longest : most(b->decode, b->n_decode),
@@ -219,11 +279,8 @@ int qwen_cmd_bench(struct qwen_cmd *c, struct err *e)
 		return err_exit_code(e);
 	table_init(&b.t, "phase,#tokens,#batch,#tokens_per_s,#first_token_s,"
 			 "#percent_of_limit,#samples,limit");
-	ok = sweeps_read(&b, e);
-	if (ok) {
-		inputs_make(&b);
-		ok = c->one ? one_sample(&b, e) : bench(&b, e);
-	}
+	ok = sweeps_read(&b, e) && inputs_make(&b, e) &&
+	     (c->one ? one_sample(&b, e) : bench(&b, e));
 	table_fini(&b.t);
 	res_close(b.db);
 	qwen_peak_free(b.peak);

@@ -16,6 +16,8 @@ struct qwen_bench {
 	uint32_t longest, widest, positions; /* positions: of a sequence */
 	struct qwen_ids prompt, said;
 	uint64_t model_hash, prompt_hash;
+	uint64_t file_hash; /* of the prompt's file; 0: none */
+	uint64_t finished; /* samples of the case so far */
 	double error; /* of the self-check, relative */
 	struct qwen_peak *peak;
 	struct table t;

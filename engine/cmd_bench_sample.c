@@ -87,7 +87,18 @@ static void child_command(const struct qwen_bench *b, const struct qwen_case *k,
 		const char *option, *value;
 	} text[] = {
 		{ "--model", c->model }, { "--backend", c->backend },
-		{ "--weights", c->weights }, { "--cache", c->cache },
+		{ "--device", c->device }, { "--weights", c->weights },
+		{ "--cache", c->cache }, { "--prompt", c->prompt },
+		{ "--prompt-file", c->prompt_file }, { "--ids", c->ids },
+		{ "--messages", c->messages }, { "--tools", c->tools },
+		{ "--system", c->system },
+	};
+	const struct {
+		const char *option;
+		bool on;
+	} flag[] = {
+		{ "copy", c->copy }, { "chat", c->chat },
+		{ "plain", c->plain }, { "no-think", c->no_think },
 	};
 
 	buf_printf(cmd, "exec /proc/%d/exe bench -q --one %s --samples 1 "
@@ -97,8 +108,9 @@ static void child_command(const struct qwen_bench *b, const struct qwen_case *k,
 		   (unsigned long long)c->chunk, (unsigned long long)c->seed,
 		   is_prefill(k) ? k->tokens : b->longest,
 		   is_prefill(k) ? 1 : k->tokens, k->width);
-	if (c->copy)
-		buf_adds(cmd, " --copy");
+	for (size_t i = 0; i < ARRAY_SIZE(flag); i++)
+		if (flag[i].on)
+			buf_printf(cmd, " --%s", flag[i].option);
 	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
 		if (text[i].value) {
 			buf_printf(cmd, " %s", text[i].option);

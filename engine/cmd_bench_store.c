@@ -27,6 +27,11 @@ bool qwen_bench_begin(struct qwen_bench *b, struct err *e)
 		   (unsigned long long)b->c->chunk,
 		   b->c->fresh ? "true" : "false",
 		   b->c->copy ? "true" : "false");
+	if (b->file_hash) {
+		in.data[--in.len] = '\0'; /* the brace */
+		buf_printf(&in, ",\"prompt_file\":\"%016llx\"}",
+			   (unsigned long long)b->file_hash);
+	}
 	start.inputs = in.data;
 	b->db = res_open(b->c->db, RES_WRITE, e);
 	bool ok = b->db && res_host_self(b->db, &start.host, e) &&
@@ -60,7 +65,7 @@ static bool store(struct qwen_bench *b, int64_t case_id, const char *metric,
 		  const char *unit, const double *v, enum res_better better,
 		  double *median, struct err *e)
 {
-	const size_t n = b->c->samples;
+	const size_t n = b->finished;
 	struct res_interval m = res_median(v, n);
 	struct res_result r = { .run = b->run, .case_id = case_id,
 				.metric = metric, .unit = unit,
@@ -160,7 +165,7 @@ static void row(struct qwen_bench *b, const struct qwen_case *k, double speed,
 	if (!isnan(first))
 		table_cell(&b->t, 4, "%.4f", first);
 	table_cell(&b->t, 5, "%.1f", 100 * share);
-	table_cell(&b->t, 6, "%llu", (unsigned long long)b->c->samples);
+	table_cell(&b->t, 6, "%llu", (unsigned long long)b->finished);
 	table_cell(&b->t, 7, "%s", limit);
 }
 

@@ -69,7 +69,8 @@ int qwen_cmd_make(struct qwen_cmd *c, struct err *e)
 {
 	struct qwen_make how = { .weights = QWEN_W_BF16, .seed = c->seed,
 				 .shards = (uint32_t)c->shards,
-				 .tokenizer = c->tokenizer };
+				 .tokenizer = c->tokenizer,
+				 .stop = c->stop };
 	struct progress bar;
 	bool ok;
 

@@ -190,6 +190,10 @@ static bool tensor_write(FILE *f, const struct spec *x, uint64_t seed,
 		k->narrow(how->weights, v, some, out);
 		if (fwrite(out, bytes, some, f) != some)
 			return false;
+		if (how->stop && *how->stop) {
+			errno = EINTR;
+			return false;
+		}
 	}
 	return true;
 }

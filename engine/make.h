@@ -12,6 +12,8 @@
 #ifndef T0_ENGINE_MAKE_H
 #define T0_ENGINE_MAKE_H
 
+#include <signal.h>
+
 #include "engine/config.h"
 #include "engine/kernels.h"
 
@@ -25,6 +27,8 @@ struct qwen_make {
 	uint32_t shards; /* 0 and 1: one file */
 	const char *tokenizer; /* a folder whose tokenizer files to copy */
 	struct progress *progress; /* in tensors, or NULL */
+	/* Or NULL: ends early, without the file begun, once it is set. */
+	const volatile sig_atomic_t *stop;
 };
 /* Writes the folder (made if it is not there); nothing is half-written. */
 bool qwen_make(const char *dir, const struct qwen_make *how, struct err *e);

@@ -53,4 +53,57 @@ exits 2 'a zero byte in a turn' "$q" generate -q -m "$m" --chat -n 2 \
 	-f "$tmp/zero"
 has "$tmp/err" 'zero byte, at 1' 'is told'
 exits 0 'in plain text it is text' "$q" generate -q -m "$m" -n 2 -f "$tmp/zero"
+
+# bench: a prompt of one's own, in this process and in fresh ones.
+b="$q bench -q -m $m --db $tmp/b.db --decode 2 --samples 2"
+printf 'The program is free software' >"$tmp/text"
+# shellcheck disable=SC2086 # options
+{
+	exits 0 'bench of a text' $b --prefill 4 -f "$tmp/text"
+	exits 0 'in fresh processes' $b --prefill 4 -f "$tmp/text" \
+		--fresh-process
+	exits 0 'of the same tokens' $b --prefill 4 -p 'The program is free'
+	exits 2 'a text shorter than the prompt' $b --prefill 400 -p a
+	has "$tmp/err" '--prefill wants 400' 'says how long it must be'
+	exits 2 'no token to prefill' $b --prefill 4,0
+	has "$tmp/err" '--prefill 0: wanted 1 to' 'is refused'
+	exits 2 'no token to decode' $b --decode 0
+	has "$tmp/err" '--decode 0: wanted 1 to' 'is refused, too'
+	exits 2 'no sequence' $b --batch 0
+	exits 2 'a phase that is none' $b --one x
+	has "$tmp/err" 'prefill or decode' 'says which there are'
+}
+exits 0 'what the runs were' "$T0_BUILD/t0-results" sql --db "$tmp/b.db" --csv \
+	"SELECT json_extract(inputs, '\$.prompt'),
+	json_extract(inputs, '\$.prompt_file') FROM runs ORDER BY id"
+ok 'prompts are known by their tokens, files by their bytes' awk -F, '
+	{ sub("\r", "") } NR == 2 { prompt = $1; file = $2 }
+	NR == 3 && $1 == prompt && $2 == file && file { n++ }
+	NR == 4 && $1 == prompt && !$2 { n++ } END { exit n != 2 }' "$tmp/out"
+
+# A signal keeps the samples that are finished.
+for wait in 1 4 16; do
+	rm -f "$tmp/i.db"
+	"$q" bench -q -m "$m" --db "$tmp/i.db" --samples 1000 --prefill 512 \
+		>"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	sleep $wait
+	kill -INT $pid
+	wait $pid
+	is $? 2 "a signal after $wait s"
+	n=$("$T0_BUILD/t0-results" sql --db "$tmp/i.db" --csv \
+		"SELECT n FROM v_results WHERE metric = 'speed'" | tr -d '\r' |
+		tail -n +2)
+	[ "${n:-0}" -gt 0 ] && break
+done
+ok 'leaves its samples' test "${n:-0}" -gt 0
+ok 'but not all' test "${n:-0}" -lt 1000
+
+"$q" make -q -m "$tmp/large" --shape 0.6b 2>"$tmp/err" &
+pid=$!
+sleep 0.5
+kill -INT $pid
+wait $pid
+is $? 2 'make ends at a signal'
+is "$(find "$tmp/large" -name '*.part')" '' 'and leaves no half of a file'
 plan_done
