@@ -149,9 +149,45 @@ static const size_t shapes[][3] = {
 	{ 1, 7, 2080 }, { 5, 40, 32 }, { 1, 130, 256 },
 };
 
-static uint64_t groups(const struct lib *l, size_t rows)
+/* A case of a product y [tokens][rows], and what it is to be. */
+struct stream_case {
+	size_t tokens, rows, n;
+	struct matrix m;
+	struct arr x, y;
+	struct num *want; /* [tokens][rows] */
+	struct ssa_call c;
+};
+
+/* Its first arguments are y, the matrix of `stacked` times the rows, and x. */
+static void case_new(struct stream_case *p, const size_t *shape, size_t kind,
+		     size_t stacked, bool adds)
 {
-	return kernel_groups(l->entry, &l->shape, rows);
+	*p = (struct stream_case){ .tokens = shape[0] * each,
+				   .rows = shape[1], .n = shape[2] };
+	p->m = matrix_random(kinds[kind].type, p->rows * stacked, p->n);
+	p->x = arr_random(SSA_F32, p->tokens * p->n, 1, &seed);
+	p->y = adds ? arr_random(SSA_F32, p->tokens * p->rows, 1, &seed) :
+		      arr_stale(SSA_F32, p->tokens * p->rows);
+	p->want = calloc(p->y.n, sizeof(*p->want));
+	call_arr(&p->c, &p->y);
+	call_matrix(&p->c, &p->m);
+	call_arr(&p->c, &p->x);
+}
+
+/* Its last arguments are rows and n.  Frees the case. */
+static void case_judge(struct stream_case *p, struct lib *l,
+		       struct tally *all)
+{
+	call_u32(&p->c, (uint32_t)p->rows);
+	call_u32(&p->c, (uint32_t)p->n);
+	all->wrong += !lib_run(&dev, l, &p->c,
+			       kernel_groups(l->entry, &l->shape, p->rows),
+			       p->tokens / each);
+	tally(all, &p->y, p->want);
+	matrix_free(&p->m);
+	free(p->x.bits);
+	free(p->y.bits);
+	free(p->want);
 }
 
 static void test_add(size_t kind)
@@ -162,30 +198,19 @@ static void test_add(size_t kind)
 	if (!opened(&l, "stream_add", kind, 0))
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(shapes); s++) {
-		size_t tokens = shapes[s][0] * each, rows = shapes[s][1];
-		size_t n = shapes[s][2];
-		struct matrix m = matrix_random(kinds[kind].type, rows, n);
-		struct arr x = arr_random(SSA_F32, tokens * n, 1, &seed);
-		struct arr y = arr_random(SSA_F32, tokens * rows, 1, &seed);
-		struct num *want = calloc(y.n, sizeof(*want));
-		struct ssa_call c = { 0 };
-		for (size_t i = 0; i < y.n; i++) {
-			want[i] = product(&m, i % rows, &x, i / rows, NULL);
-			want[i].v += arr_get(&y, i);
-			want[i].tol += 0x1p-23 * fabs(arr_get(&y, i));
+		struct stream_case p;
+
+		case_new(&p, shapes[s], kind, 1, true);
+		for (size_t i = 0; i < p.y.n; i++) {
+			struct num *want = &p.want[i];
+			double before = arr_get(&p.y, i);
+
+			*want = product(&p.m, i % p.rows, &p.x, i / p.rows,
+					NULL);
+			want->v += before;
+			want->tol += 0x1p-23 * fabs(before);
 		}
-		call_arr(&c, &y);
-		call_matrix(&c, &m);
-		call_arr(&c, &x);
-		call_u32(&c, (uint32_t)rows);
-		call_u32(&c, (uint32_t)n);
-		all.wrong += !lib_run(&dev, &l, &c, groups(&l, rows),
-				      tokens / each);
-		tally(&all, &y, want);
-		matrix_free(&m);
-		free(x.bits);
-		free(y.bits);
-		free(want);
+		case_judge(&p, &l, &all);
 	}
 	closed(&l, kind, &all);
 }
@@ -193,6 +218,16 @@ static void test_add(size_t kind)
 static double silu(double x)
 {
 	return x / (1 + exp(-x));
+}
+
+/* silu(gate) * up */
+static struct num gated(struct num gate, struct num up)
+{
+	double s = silu(gate.v);
+
+	return (struct num){ .v = s * up.v,
+			     .tol = 1.1 * gate.tol * fabs(up.v) +
+				    (up.tol + 0x1p-20 * fabs(up.v)) * fabs(s) };
 }
 
 /* A product of the norm, of picked tokens or with gate and up. */
@@ -204,50 +239,30 @@ static void test_norm(const char *name, size_t kind, bool pair)
 	if (!opened(&l, name, kind, 0))
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(shapes); s++) {
-		size_t tokens = shapes[s][0] * each, rows = shapes[s][1];
-		size_t n = shapes[s][2];
-		struct matrix m = matrix_random(kinds[kind].type,
-						rows * (pair ? 2 : 1), n);
-		struct arr x = arr_random(SSA_F32, tokens * n, 1, &seed);
-		struct arr gain = arr_random(SSA_F32, n, 2, &seed);
-		struct arr pick = arr_new(SSA_I32, tokens);
-		struct arr y = arr_stale(SSA_F32, tokens * rows);
-		struct num *want = calloc(y.n, sizeof(*want));
-		struct ssa_call c = { 0 };
-		for (size_t t = 0; t < tokens; t++)
-			arr_set(&pick, t, (double)(tokens - 1 - t));
-		for (size_t i = 0; i < y.n; i++) {
-			size_t t = i / rows, r = i % rows;
-			struct num up;
-			if (!pair) {
-				want[i] = product(&m, r, &x, tokens - 1 - t,
-						  &gain);
-				continue;
-			}
-			want[i] = product(&m, r, &x, t, &gain);
-			up = product(&m, rows + r, &x, t, &gain);
-			want[i].tol = 1.1 * want[i].tol * fabs(up.v) +
-				      (up.tol + 0x1p-20 * fabs(up.v)) *
-					      fabs(silu(want[i].v));
-			want[i].v = silu(want[i].v) * up.v;
+		struct stream_case p;
+
+		case_new(&p, shapes[s], kind, pair ? 2 : 1, false);
+		struct arr gain = arr_random(SSA_F32, p.n, 2, &seed);
+		struct arr pick = arr_new(SSA_I32, p.tokens);
+		for (size_t t = 0; t < p.tokens; t++)
+			arr_set(&pick, t, (double)(p.tokens - 1 - t));
+		for (size_t i = 0; i < p.y.n; i++) {
+			size_t t = i / p.rows, r = i % p.rows;
+
+			p.want[i] = product(&p.m, r, &p.x,
+					    pair ? t : p.tokens - 1 - t, &gain);
+			if (pair)
+				p.want[i] = gated(p.want[i],
+						  product(&p.m, p.rows + r,
+							  &p.x, t, &gain));
 		}
-		call_arr(&c, &y);
-		call_matrix(&c, &m);
-		call_arr(&c, &x);
-		call_arr(&c, &gain);
-		call_f32(&c, (float)EPS);
+		call_arr(&p.c, &gain);
+		call_f32(&p.c, (float)EPS);
 		if (!pair)
-			call_arr(&c, &pick);
-		call_u32(&c, (uint32_t)rows);
-		call_u32(&c, (uint32_t)n);
-		all.wrong += !lib_run(&dev, &l, &c, groups(&l, rows),
-				      tokens / each);
-		tally(&all, &y, want);
-		matrix_free(&m);
-		struct arr *out[] = { &x, &gain, &pick, &y };
-		for (size_t i = 0; i < ARRAY_SIZE(out); i++)
-			free(out[i]->bits);
-		free(want);
+			call_arr(&p.c, &pick);
+		case_judge(&p, &l, &all);
+		free(gain.bits);
+		free(pick.bits);
 	}
 	closed(&l, kind, &all);
 }
