@@ -249,9 +249,9 @@ static void fill_bits(struct host_state *s)
 	uint64_t r = 88172645463325252ull;
 
 	for (int i = 0; i < 8; i++) {
-		s->vx.u64[i] = micro_random(&r);
-		s->va.u64[i] = micro_random(&r);
-		s->vb.u64[i] = micro_random(&r);
+		s->vx.u64[i] = random_next(&r);
+		s->va.u64[i] = random_next(&r);
+		s->vb.u64[i] = random_next(&r);
 	}
 }
 

@@ -37,22 +37,12 @@ uint32_t micro_ticks(uint32_t start, uint32_t end, int bits)
 	return (end - start) & (uint32_t)((UINT64_C(1) << bits) - 1);
 }
 
-uint64_t micro_random(uint64_t *s)
-{
-	*s ^= *s >> 12;
-	*s ^= *s << 25;
-	*s ^= *s >> 27;
-	return *s * 0x2545f4914f6cdd1dull;
-}
-
 void micro_cycle(uint32_t *next, uint32_t n, uint64_t seed)
 {
-	uint64_t s = seed * 2 + 1;
-
 	for (uint32_t i = 0; i < n; i++)
 		next[i] = i;
 	for (uint32_t i = n - 1; i > 0; i--) {
-		const uint32_t j = (uint32_t)(micro_random(&s) % i);
+		const uint32_t j = (uint32_t)(random_next(&seed) % i);
 		const uint32_t was = next[i];
 
 		next[i] = next[j];
@@ -102,7 +92,7 @@ static bool sample(const struct micro_plan *plan, struct micro_series *s,
 static void shuffle(struct micro_series **s, size_t n, uint64_t *state)
 {
 	for (size_t i = n - 1; i > 0; i--) {
-		const size_t j = micro_random(state) % (i + 1);
+		const size_t j = random_next(state) % (i + 1);
 		struct micro_series *was = s[i];
 
 		s[i] = s[j];
@@ -113,7 +103,7 @@ static void shuffle(struct micro_series **s, size_t n, uint64_t *state)
 bool micro_run(const struct micro_plan *plan, struct micro_series **s,
 	       size_t n, struct err *e)
 {
-	uint64_t state = plan->seed * 2 + 1;
+	uint64_t state = plan->seed;
 
 	if (!n)
 		return true;

@@ -104,8 +104,6 @@ struct res_interval micro_result(const struct micro_series *s);
 /* "12 clock moved, 3 interrupted" appended; nothing if none. */
 void micro_rejections(const struct micro_series *s, struct buf *out);
 
-/* xorshift64*: the order of things, and random data. */
-uint64_t micro_random(uint64_t *state);
 /* A cyclic permutation of n numbers: one orbit (Sattolo). */
 void micro_cycle(uint32_t *next, uint32_t n, uint64_t seed);
 

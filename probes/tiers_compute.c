@@ -260,12 +260,11 @@ static bool wmma_map(struct wmma *w)
 static bool wmma_values(struct wmma *w)
 {
 	struct err e = { 0 };
-	uint64_t s = w->t->o->seed * 2 + 1;
+	uint64_t s = w->t->o->seed;
 
 	for (int i = 0; i < 256; i++) {
-		s = s * 6364136223846793005u + 1442695040888963407u;
-		w->a[i / 16][i % 16] = (uint8_t)(s >> 60);
-		w->b[i / 16][i % 16] = (uint8_t)(s >> 56 & 15);
+		w->a[i / 16][i % 16] = random_next(&s) & 15;
+		w->b[i / 16][i % 16] = random_next(&s) & 15;
 	}
 	if (!wmma_run(w, &e))
 		return tiers_fail(w->t, "values", "%s", e.msg);

@@ -30,9 +30,8 @@ static uint32_t word(enum pattern p, uint64_t i, uint64_t seed)
 	case CHECKER:
 		return i & 1 ? 0xaaaaaaaa : 0x55555555;
 	default:
-		seed += i * 0x9e3779b97f4a7c15;
-		seed = (seed ^ seed >> 31) * 0xbf58476d1ce4e5b9;
-		return (uint32_t)(seed >> 32);
+		seed += i;
+		return (uint32_t)random_next(&seed);
 	}
 }
 

@@ -24,7 +24,7 @@ static bool read_machine(void *ctx, struct micro_pair *p, struct err *e)
 	struct machine *m = ctx;
 	const unsigned n = ++m->reads;
 	const double noise =
-		m->noise ? (double)(micro_random(&m->seed) % m->noise) : 0;
+		m->noise ? (double)(random_next(&m->seed) % m->noise) : 0;
 
 	(void)e;
 	p->before = m->clock;

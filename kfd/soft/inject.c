@@ -63,7 +63,7 @@ void soft_inject(struct kfd_driver *drv, const struct soft_inject *rule)
 	if (s->n == RULES_MAX)
 		BUG("more than %d injection rules", RULES_MAX);
 	s->rule[s->n] = (struct rule){ .r = *rule };
-	s->rule[s->n].random = rule->seed * 2 + 1;
+	s->rule[s->n].random = rule->seed;
 	s->n++;
 	pthread_mutex_unlock(&s->lock);
 }
@@ -83,15 +83,6 @@ uint64_t soft_injected(struct kfd_driver *drv, enum soft_inject_what what)
 	return n;
 }
 
-/* xorshift64*, of which the upper half is good. */
-static uint32_t next_random(struct rule *r)
-{
-	r->random ^= r->random >> 12;
-	r->random ^= r->random << 25;
-	r->random ^= r->random >> 27;
-	return (uint32_t)(r->random * 0x2545f4914f6cdd1dull >> 32);
-}
-
 /* One more match of this rule: does it strike? */
 static bool strike(struct rule *r)
 {
@@ -100,7 +91,8 @@ static bool strike(struct rule *r)
 	bool hit = n >= r->r.after && r->strikes < times;
 
 	if (r->r.one_in)
-		hit = next_random(r) % r->r.one_in == 0 && n >= r->r.after;
+		hit = random_next(&r->random) % r->r.one_in == 0 &&
+		      n >= r->r.after;
 	r->strikes += hit;
 	return hit;
 }
