@@ -80,7 +80,6 @@ struct host_gemm_config {
 	uint8_t level;	/* 2, 3 or 4: of x86-64; 5: AMX */
 	uint8_t rows;	/* of a tile; at most host_gemm_rows_max() */
 	uint8_t vecs;	/* width of a tile in vectors */
-	bool copy;	/* rows go through a buffer; 16-bit ones always do */
 	uint16_t kc;	/* of a tile; at most HOST_GEMM_KC_MAX */
 	uint16_t nc;	/* columns packed at a time */
 	uint16_t depth; /* multiple of kc: k's packed at a time */
@@ -175,7 +174,7 @@ struct host_problem {
 
 #define HOST_GEMM_TEXT 80
 
-/* "swapped v4 12x2 kc512 depth1024 nc384 copy", and back. */
+/* "swapped v4 12x2 kc512 depth1024 nc384", and back. */
 void host_gemm_config_name(const struct host_gemm_config *c,
 			   char out[HOST_GEMM_TEXT]);
 bool host_gemm_config_parse(const char *s, struct host_gemm_config *c,

@@ -117,7 +117,7 @@ static void make_again(struct share *s, const struct at *a, float *sums)
 {
 	const struct host_gemm_config plain = {
 		.path = HOST_GEMM_NORMAL, .level = 4, .rows = 12, .vecs = 2,
-		.copy = true, .kc = 512, .nc = 64, .depth = 512,
+		.kc = 512, .nc = 64, .depth = 512,
 	};
 	struct host_gemm g = *s->g;
 	float c[HOST_AMX_ROWS_MAX * HOST_AMX_COLUMNS_MAX], *made = NULL;

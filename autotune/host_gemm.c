@@ -24,10 +24,10 @@ struct share {
 	/* Columns of the next one that are still to be fetched ahead. */
 	size_t ahead0, ahead1, ahead_k0;
 	/* The scratch: */
-	float *pack;	/* panels [depth][width] */
-	float *row_buf; /* [how.rows][odd_lines(k)] */
-	float *made;	/* [width][odd_lines(kc)]: columns that are made */
-	float *tile;	/* [how.rows][tile_ld] */
+	float *pack;  /* panels [depth][width] */
+	float *lines; /* of how.rows, kc's */
+	float *made;  /* [width or how.rows][odd_lines(MADE_K)] */
+	float *tile;  /* [how.rows][tile_ld] */
 	size_t tile_ld;
 };
 
@@ -45,6 +45,11 @@ static size_t up(size_t n, size_t unit)
 static size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;
+}
+
+static size_t most(size_t a, size_t b)
+{
+	return a > b ? a : b;
 }
 
 void host_cut(size_t n, size_t unit, unsigned part, unsigned parts,
@@ -107,35 +112,44 @@ static size_t odd_lines(size_t floats)
 	return (up(floats, 16) / 16 | 1) * 16;
 }
 
+/* K's of values that a function makes at a time: they stay in a cache. */
+#define MADE_K 128
+
 static void lay_out(struct share *s, struct host_gemm_scratch *scratch)
 {
 	size_t nc = up(s->how.nc, width_of(s));
 	size_t pack = s->how.depth * nc;
-	size_t rows = s->how.rows * odd_lines(s->how.kc);
-	size_t made = s->columns.type == HOST_GEMM_MADE ?
-			      width_of(s) * odd_lines(s->how.kc) :
-			      0;
+	size_t rows = s->how.rows * up(s->how.kc, 16);
+	size_t made = most(s->how.rows, width_of(s)) * odd_lines(MADE_K);
 
 	s->tile_ld = odd_lines(nc);
 	size_t all = pack + rows + made + s->how.rows * s->tile_ld;
 
 	s->pack = host_scratch_get(scratch, all * sizeof(float));
-	s->row_buf = s->pack + pack;
-	s->made = s->row_buf + rows;
+	s->lines = s->pack + pack;
+	s->made = s->lines + rows;
 	s->tile = s->made + made;
 }
 
 /* ---- blocks ---- */
 
-/* Packs the n columns from j on that a function makes, some k's at a time. */
-static void pack_made(const struct share *s, size_t j, size_t n, float *out)
+/* Values [n][k] of B that a function makes, until they are packed. */
+static struct host_source make(const struct share *s, size_t row, size_t n,
+			       size_t k0, size_t k)
 {
-	size_t width = up(n, s->kernels->lanes), kc = s->how.kc;
-	struct host_source from = { HOST_GEMM_F32, s->made, odd_lines(kc) };
+	struct host_source m = { HOST_GEMM_F32, s->made, odd_lines(MADE_K) };
 
-	for (size_t at = 0; at < s->depth; at += kc) {
-		size_t k = least(kc, s->depth - at);
-		s->g->make(s->g->b, j, n, s->k0 + at, k, s->made, from.ld);
+	s->g->make(s->g->b, row, n, k0, k, s->made, m.ld);
+	return m;
+}
+
+static void columns_made(const struct share *s, size_t j, size_t n, float *out)
+{
+	size_t width = up(n, s->kernels->lanes);
+
+	for (size_t at = 0; at < s->depth; at += MADE_K) {
+		size_t k = least(MADE_K, s->depth - at);
+		struct host_source from = make(s, j, n, s->k0 + at, k);
 		s->kernels->pack_columns(&from, k, n, width, out + at * width);
 	}
 }
@@ -149,7 +163,7 @@ static void pack(const struct share *s)
 		size_t n = least(width, s->packed1 - j);
 		float *out = s->pack + (j - s->packed0) * s->depth;
 		if (s->columns.type == HOST_GEMM_MADE) {
-			pack_made(s, j, n, out);
+			columns_made(s, j, n, out);
 			continue;
 		}
 		struct host_source from =
@@ -165,27 +179,27 @@ static void pack(const struct share *s)
 	}
 }
 
+static void rows_made(const struct share *s, const struct panel *p)
+{
+	for (size_t at = 0; at < p->k; at += MADE_K) {
+		size_t k = least(MADE_K, p->k - at);
+		struct host_source from = make(s, p->i, p->n, p->k0 + at, k);
+		s->kernels->pack_lines(&from, p->n, k, s->lines + at * p->n);
+	}
+}
+
 /* The rows where a tile reads them. */
 static void rows_at(const struct share *s, const struct panel *p,
 		    struct host_block *b)
 {
 	struct host_source from = host_source_at(&s->rows, p->i, p->k0);
 
+	if (from.type == HOST_GEMM_MADE)
+		rows_made(s, p);
+	else
+		s->kernels->pack_lines(&from, p->n, p->k, s->lines);
+	b->p = s->lines;
 	b->k = p->k;
-	b->ldp = odd_lines(p->k);
-	if (from.type == HOST_GEMM_MADE) {
-		b->p = s->row_buf;
-		s->g->make(s->g->b, p->i, p->n, p->k0, p->k, s->row_buf,
-			   b->ldp);
-		return;
-	}
-	if (from.type == HOST_GEMM_F32 && !s->how.copy) {
-		b->p = from.data;
-		b->ldp = from.ld;
-		return;
-	}
-	b->p = s->row_buf;
-	s->kernels->widen(&from, p->n, p->k, s->row_buf, b->ldp);
 }
 
 static void ahead_of(struct host_block *b, const struct host_source *s,
@@ -228,7 +242,6 @@ static void tile(const struct share *s, const struct panel *p,
 	bool straight = !s->swapped && width == m;
 
 	b->q = s->pack + (j - s->packed0) * s->depth + (p->k0 - s->k0) * width;
-	b->ldq = width;
 	b->alpha = straight ? g->alpha : 1;
 	b->beta = straight ? p->beta : p->k0 > s->k0;
 	b->c = straight ? g->c + p->i * g->ldc + j : s->tile + (j - s->packed0);

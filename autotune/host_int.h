@@ -7,15 +7,13 @@
 
 #include "autotune/host.h"
 
-#define HOST_ROWS_MAX 24
+#define HOST_ROWS_MAX 16
 
 /* One block of a product: rows times columns, `k` products each. */
 struct host_block {
 	size_t k;
-	const float *p; /* rows, ldp apart: p[row * ldp + k] */
-	size_t ldp;
-	const float *q; /* columns, side by side: q[k * ldq + column] */
-	size_t ldq;
+	const float *p; /* rows in lines: p[k / lanes][row][k % lanes] */
+	const float *q; /* columns: q[k][column] */
 	float alpha, beta;
 	float *c; /* c[row * ldc + column] */
 	size_t ldc;
@@ -40,9 +38,9 @@ struct host_kernels {
 	/* c = alpha * p * q + beta * c; c is read only where beta is not 0. */
 	void (*tile[HOST_GEMM_VECS_MAX][HOST_ROWS_MAX])(
 		const struct host_block *b);
-	/* s [rows][k] to out[row * ldo + k]. */
-	void (*widen)(const struct host_source *s, size_t rows, size_t k,
-		      float *out, size_t ldo);
+	/* s [rows][k] to lines: out[k / lanes][row][lanes], zeros behind k. */
+	void (*pack_lines)(const struct host_source *s, size_t rows, size_t k,
+			   float *out);
 	/*
 	 * Columns to vectors: out[k][width], zeros behind `columns`.  By rows
 	 * of s: s is [k][columns]; by columns: s is [columns][k].

@@ -27,13 +27,19 @@ static ALWAYS void widen_row(enum host_gemm_type type, const void *p, size_t n,
 		store(out + i, load_type_some(type, p, i, i < n ? n - i : 0));
 }
 
-static ALWAYS void widen_type(enum host_gemm_type type,
+static ALWAYS void lines_type(enum host_gemm_type type,
 			      const struct host_source *s, size_t rows,
-			      size_t k, float *out, size_t ldo)
+			      size_t k, float *out)
 {
-	for (size_t i = 0; i < rows; i++)
-		widen_row(type, row_of(type, s->data, s->ld, i), k,
-			  (k + LANES - 1) / LANES * LANES, out + i * ldo);
+	for (size_t i = 0; i < rows; i++) {
+		const void *p = row_of(type, s->data, s->ld, i);
+		float *to = out + i * LANES;
+		size_t at = 0;
+		for (; at + LANES <= k; at += LANES, to += rows * LANES)
+			store(to, load_type(type, p, at));
+		if (at < k)
+			store(to, load_type_some(type, p, at, k - at));
+	}
 }
 
 static ALWAYS void rows_type(enum host_gemm_type type,
@@ -124,10 +130,10 @@ static ALWAYS void columns_type(enum host_gemm_type type,
 		call(HOST_GEMM_F32); \
 	}
 
-void HOST_NAME(host_widen)(const struct host_source *s, size_t rows, size_t k,
-			   float *out, size_t ldo)
+void HOST_NAME(host_pack_lines)(const struct host_source *s, size_t rows,
+				size_t k, float *out)
 {
-#define CALL(type) widen_type(type, s, rows, k, out, ldo)
+#define CALL(type) lines_type(type, s, rows, k, out)
 	EACH_TYPE(s->type, CALL)
 #undef CALL
 }

@@ -57,7 +57,6 @@ static bool has_level(unsigned level)
 static const char *illegal_amx(const struct host_gemm_config *c)
 {
 	return c->rows % 16			   ? "rows are not of tiles" :
-	       !c->copy				   ? "rows are not packed" :
 	       c->kc != HOST_AMX_K		   ? "kc is not a tile's" :
 	       c->depth < c->kc || c->depth % c->kc ? "depth is not of tiles" :
 						     NULL;
@@ -204,7 +203,6 @@ static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
 
 	c->rows = wide ? 12 : 6;
 	c->vecs = 2;
-	c->copy = true;
 	/* 0.97 of the time of 12x2, but for columns that half fill it. */
 	if (wide && c->path == HOST_GEMM_NORMAL && g->n > 64) {
 		c->rows = 8;
@@ -214,9 +212,6 @@ static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
 		c->rows = wide ? 16 : 12;
 		c->vecs = 1;
 	}
-	/* Copying rows does not pay for one or two tiles. */
-	if (c->path == HOST_GEMM_SWAPPED && g->m <= 16)
-		c->copy = false;
 }
 
 /*
@@ -241,7 +236,6 @@ static void plan_amx(const struct host_gemm *g, struct host_gemm_config *c)
 							HOST_GEMM_NORMAL,
 					.rows = 32,
 					.vecs = 2,
-					.copy = true,
 					.kc = HOST_AMX_K };
 	host_amx_blocks(g,
 			c->path == HOST_GEMM_SWAPPED ||

@@ -36,8 +36,8 @@ typedef float vfu __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef uint16_t vhu __attribute__((vector_size(2 * LANES), aligned(1)));
 
 extern const struct host_kernels HOST_NAME(host_kernels);
-void HOST_NAME(host_widen)(const struct host_source *s, size_t rows, size_t k,
-			   float *out, size_t ldo);
+void HOST_NAME(host_pack_lines)(const struct host_source *s, size_t rows,
+				size_t k, float *out);
 void HOST_NAME(host_pack_rows)(const struct host_source *s, size_t k,
 			       size_t columns, size_t width, float *out);
 void HOST_NAME(host_pack_columns)(const struct host_source *s, size_t k,

@@ -17,29 +17,27 @@ void host_gemm_config_name(const struct host_gemm_config *c,
 			 level_name[c->level - 2], c->ahead_bytes);
 	else
 		snprintf(out, HOST_GEMM_TEXT,
-			 "%s %s %ux%u kc%u depth%u nc%u %s",
+			 "%s %s %ux%u kc%u depth%u nc%u",
 			 path_name[c->path], level_name[c->level - 2], c->rows,
-			 c->vecs, c->kc, c->depth, c->nc,
-			 c->copy ? "copy" : "direct");
+			 c->vecs, c->kc, c->depth, c->nc);
 }
 
 bool host_gemm_config_parse(const char *s, struct host_gemm_config *c,
 			    struct err *e)
 {
 	unsigned rows = 0, vecs = 0, kc = 0, depth = 0, nc = 0, ahead = 0;
-	char path[16] = "", level[16], how[16] = "copy", again[HOST_GEMM_TEXT];
+	char path[16] = "", level[16], again[HOST_GEMM_TEXT];
 
 	*c = (struct host_gemm_config){ .path = HOST_GEMM_AUTO };
 	if (sscanf(s, "dot %15s ahead%u", level, &ahead) != 2 &&
-	    sscanf(s, "%15s %15s %ux%u kc%u depth%u nc%u %15s", path, level,
-		   &rows, &vecs, &kc, &depth, &nc, how) != 8)
+	    sscanf(s, "%15s %15s %ux%u kc%u depth%u nc%u", path, level, &rows,
+		   &vecs, &kc, &depth, &nc) != 7)
 		*level = 0;
 	*c = (struct host_gemm_config){
 		.path = HOST_GEMM_DOT,
 		.level = 2,
 		.rows = (uint8_t)rows,
 		.vecs = (uint8_t)vecs,
-		.copy = !strcmp(how, "copy"),
 		.kc = (uint16_t)kc,
 		.nc = (uint16_t)nc,
 		.depth = (uint16_t)depth,
@@ -56,8 +54,8 @@ bool host_gemm_config_parse(const char *s, struct host_gemm_config *c,
 	return !strcmp(s, again) ||
 	       err_set(e, ERR_INPUT,
 		       "\"%s\" is no configuration of a host product; wanted, "
-		       "for example, \"normal v3 6x2 kc512 depth512 nc256 "
-		       "copy\"",
+		       "for example, \"normal v3 6x2 kc512 depth512 "
+		       "nc256\"",
 		       s);
 }
 
@@ -107,7 +105,7 @@ static void add_dots(struct space *s, unsigned level)
 						   .ahead_bytes = ahead[i] });
 }
 
-/* Blocks of one tile: how much is packed at a time, and whether rows are. */
+/* Blocks of one tile: how much is packed at a time. */
 static void add_blocks(struct space *s, struct host_gemm_config c)
 {
 	static const uint16_t kc[] = { 512, 256, 384, 768, 1024 };
@@ -119,14 +117,12 @@ static void add_blocks(struct space *s, struct host_gemm_config c)
 			continue;
 		c.kc = kc[i];
 		for (int deep = 0; deep <= swapped; deep++)
-			for (int half = 0; half < 2; half++)
-				for (int direct = 0; direct < 2; direct++) {
-					c.copy = !direct;
-					host_gemm_blocks(&s->g, deep, &c);
-					if (half)
-						c.nc = (uint16_t)(c.nc / 2);
-					add(s, &c);
-				}
+			for (int half = 0; half < 2; half++) {
+				host_gemm_blocks(&s->g, deep, &c);
+				if (half)
+					c.nc = (uint16_t)(c.nc / 2);
+				add(s, &c);
+			}
 	}
 }
 
@@ -155,8 +151,7 @@ static void add_amx(struct space *s, enum host_gemm_path path)
 {
 	static const uint16_t depth[] = { 1024, 256, 512, 768, 1536, 2048 };
 	struct host_gemm_config c = { .path = path, .level = HOST_AMX_LEVEL,
-				      .rows = 32, .vecs = 2, .copy = true,
-				      .kc = HOST_AMX_K };
+				      .rows = 32, .vecs = 2, .kc = HOST_AMX_K };
 
 	for (size_t i = 0; i < ARRAY_SIZE(depth); i++) {
 		/* A larger one than k would do the same as k. */

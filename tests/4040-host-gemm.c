@@ -165,9 +165,9 @@ static bool good(const struct host_gemm_config *c, size_t most)
 	run(&p, 1 + (unsigned)below(5));
 	w = worst(&p);
 	if (!(w <= 1))
-		diag("v%d %s %dx%d copy %d kc %d nc %d: %zu x %zu x %zu, %s "
+		diag("v%d %s %dx%d kc %d nc %d: %zu x %zu x %zu, %s "
 		     "[%s], alpha %g, beta %g: %g bounds", c->level,
-		     paths[c->path], c->rows, c->vecs, c->copy, c->kc, c->nc,
+		     paths[c->path], c->rows, c->vecs, c->kc, c->nc,
 		     p.g.m, p.g.n, p.g.k, types[p.g.b_type],
 		     by_n ? "n][k" : "k][n", p.g.alpha, p.g.beta, w);
 	problem_fini(&p);
@@ -185,7 +185,6 @@ static void every_tile(unsigned level)
 				struct host_gemm_config c = {
 					(enum host_gemm_path)path,
 					(uint8_t)level, (uint8_t)r, (uint8_t)v,
-					below(2),
 					(uint16_t)(16 + below(4) * 16),
 					(uint16_t)(1 + below(100)), 0, 0
 				};
@@ -203,7 +202,7 @@ static struct host_gemm_config amx_config(enum host_gemm_path path,
 {
 	return (struct host_gemm_config){ .path = path, .level = 5,
 					  .rows = (uint8_t)rows,
-					  .vecs = (uint8_t)vecs, .copy = true,
+					  .vecs = (uint8_t)vecs,
 					  .kc = 32, .nc = 60, .depth = 64 };
 }
 
@@ -436,18 +435,18 @@ static void threads(void)
 static void refused(void)
 {
 	static const struct host_gemm_config config[] = {
-		{ HOST_GEMM_SWAPPED, 2, 4, 2, true, 64, 64, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 7, 2, true, 64, 64, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 63, 64, 63, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 2048, 64, 2048, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 64, 0, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 64, 64, 96, 0 },
-		{ HOST_GEMM_NORMAL, 5, 4, 2, true, 64, 64, 64, 0 },
-		{ HOST_GEMM_AUTO, 2, 4, 2, true, 64, 64, 64, 0 },
-		{ HOST_GEMM_DOT, 2, 4, 2, true, 64, 64, 64, 0 },
+		{ HOST_GEMM_SWAPPED, 2, 4, 2, 64, 64, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 7, 2, 64, 64, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, 63, 64, 63, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, 2048, 64, 2048, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, 64, 0, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, 64, 64, 96, 0 },
+		{ HOST_GEMM_NORMAL, 5, 4, 2, 64, 64, 64, 0 },
+		{ HOST_GEMM_AUTO, 2, 4, 2, 64, 64, 64, 0 },
+		{ HOST_GEMM_DOT, 2, 4, 2, 64, 64, 64, 0 },
 		/* Made, from here on. */
-		{ HOST_GEMM_DOT, 2, 4, 2, true, 64, 64, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, true, 48, 64, 48, 0 },
+		{ HOST_GEMM_DOT, 2, 4, 2, 64, 64, 64, 0 },
+		{ HOST_GEMM_NORMAL, 2, 4, 2, 48, 64, 48, 0 },
 	};
 	struct host_gemm g = { .m = 40, .n = 8, .k = 8 };
 	const char *why;

@@ -210,7 +210,7 @@ static void run(struct product *p, bool by_n, enum host_gemm_path path,
 	const struct host_gemm_config c = { .path = path, .level = 5,
 					    .rows = (uint8_t)rows,
 					    .vecs = (uint8_t)vecs,
-					    .copy = true, .kc = 32,
+					    .kc = 32,
 					    .depth = (uint16_t)depth,
 					    .nc = (uint16_t)(1 + below(60)) };
 	const struct host_gemm g = gemm_of(p, by_n, &c);
@@ -270,7 +270,7 @@ static void coarse_lists(struct product *p, enum host_gemm_path path)
 {
 	const struct host_gemm_config c = { .path = path, .level = 5,
 					    .rows = 32, .vecs = 2,
-					    .copy = true, .kc = 32,
+					    .kc = 32,
 					    .depth = 64, .nc = 32 };
 	static float second[M][N], before[M][N];
 	struct host_gemm g[2] = { gemm_of(p, true, &c), gemm_of(p, true, &c) };
