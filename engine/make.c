@@ -323,6 +323,16 @@ static bool index_write(const char *dir, const struct specs *s,
 				    total, "weight_map", map), e);
 }
 
+/* Of another model that was there, and would be read instead. */
+static void file_remove(const char *dir, const char *name)
+{
+	struct buf path = { 0 };
+
+	buf_printf(&path, "%s/%s", dir, name);
+	unlink(path.data);
+	buf_fini(&path);
+}
+
 static bool file_copy(const char *from, const char *dir, const char *name,
 		      bool *there, struct err *e)
 {
@@ -334,6 +344,8 @@ static bool file_copy(const char *from, const char *dir, const char *name,
 	if (*there)
 		ok = file_read(path.data, 0, &text, e) &&
 		     text_write(dir, name, text.data, text.len, e);
+	else
+		file_remove(dir, name);
 	buf_fini(&path);
 	buf_fini(&text);
 	return ok;
@@ -392,8 +404,10 @@ static bool weights_write(const char *dir, const struct qwen_make *how,
 		ok = shard_write(path.data, &s, i, how, e);
 		buf_fini(&path);
 	}
-	if (ok && shards > 1)
+	if (ok && shards > 1) {
 		ok = index_write(dir, &s, shards, e);
+		file_remove(dir, "model.safetensors");
+	}
 	free(s.v);
 	return ok;
 }

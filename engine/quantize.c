@@ -131,6 +131,8 @@ static bool file_copy(const char *from, const char *to, const char *name,
 	if (access(in.data, R_OK) == 0)
 		ok = file_read(in.data, 0, &text, e) &&
 		     file_write_atomic(out.data, text.data, text.len, e);
+	else /* another model's, which would be read instead */
+		unlink(out.data);
 	buf_fini(&in);
 	buf_fini(&out);
 	buf_fini(&text);

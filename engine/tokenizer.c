@@ -440,6 +440,33 @@ static json_t *json_text(const char *text, const char *what, struct err *e)
 	return j;
 }
 
+/* The pattern of split_pattern[], as tokenizer.json has it. */
+static const char published_pattern[] =
+	"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
+	"| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+
+/* Another model's tokenizer would give other tokens: refused. */
+static bool kind_check(const json_t *j, struct err *e)
+{
+	const json_t *form = json_object_get(j, "normalizer"), *step;
+	const char *type = json_string_value(json_object_get(form, "type"));
+	size_t i;
+
+	if (json_is_object(form) && (!type || strcmp(type, "NFC") != 0))
+		return err_set(e, ERR_UNSUPPORTED, "\"normalizer\" is %s; "
+			       "wanted NFC", type ? type : "of no type");
+	json_array_foreach(json_object_get(json_object_get(j, "pre_tokenizer"),
+					   "pretokenizers"), i, step) {
+		const char *s = json_string_value(json_object_get(
+			json_object_get(step, "pattern"), "Regex"));
+		if (s && strcmp(s, published_pattern) != 0)
+			return err_set(e, ERR_UNSUPPORTED, "\"pre_tokenizer\" "
+				       "splits by \"%s\"; wanted Qwen's \"%s\"",
+				       s, published_pattern);
+	}
+	return true;
+}
+
 static bool parse_json(struct builder *b, const char *text, struct err *e)
 {
 	json_t *j = json_text(text, "tokenizer.json", e);
@@ -453,7 +480,8 @@ static bool parse_json(struct builder *b, const char *text, struct err *e)
 		err_set(e, ERR_UNSUPPORTED, "the model is \"%s\"; wanted BPE",
 			type);
 	else
-		ok = vocab_read(b, json_object_get(model, "vocab"), e) &&
+		ok = kind_check(j, e) &&
+		     vocab_read(b, json_object_get(model, "vocab"), e) &&
 		     merges_json(b, json_object_get(model, "merges"), e) &&
 		     added_read(b->t, json_object_get(j, "added_tokens"), e);
 	json_decref(j);

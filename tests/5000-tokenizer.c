@@ -237,6 +237,51 @@ static void refused(const struct qwen_source *s, const char *part,
 	qwen_tokenizer_free(t);
 }
 
+/* tokenizer.json of bytes alone, with this split pattern and normalizer. */
+static struct qwen_tokenizer *of_kind(const char *pattern, const char *form,
+				      struct err *e)
+{
+	json_t *j = json_pack(
+		"{s:{s:s}, s:{s:s, s:[{s:s, s:{s:s}}, {s:s}]}, "
+		"s:{s:s, s:o, s:[]}}",
+		"normalizer", "type", form, "pre_tokenizer", "type", "Sequence",
+		"pretokenizers", "type", "Split", "pattern", "Regex", pattern,
+		"type", "ByteLevel", "model", "type", "BPE", "vocab",
+		byte_vocab(), "merges");
+	char *text = json_dumps(j, 0);
+	struct qwen_source s = { .json = text };
+	struct qwen_tokenizer *t = qwen_tokenizer_parse(&s, e);
+
+	free(text);
+	json_decref(j);
+	return t;
+}
+
+/* Patterns as Qwen3 and Llama 3 publish them; the latter keeps three digits. */
+static void test_kinds(void)
+{
+	static const char qwen[] =
+		"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+		"\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|"
+		"\\s+(?!\\S)|\\s+";
+	static const char llama[] =
+		"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+		"\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|"
+		"\\s+(?!\\S)|\\s+";
+	struct err e = { 0 };
+	struct qwen_tokenizer *t = of_kind(qwen, "NFC", &e);
+
+	if (!ok(t, "Qwen's own split"))
+		diag("%s", e.msg);
+	qwen_tokenizer_free(t);
+	ok(!of_kind(llama, "NFC", &e) && e.code == ERR_UNSUPPORTED,
+	   "another split would give other tokens and is refused");
+	has_str(e.msg, "\\p{N}{1,3}", "with what it is");
+	ok(!of_kind(qwen, "NFKC", &e) && e.code == ERR_UNSUPPORTED,
+	   "and so is another form");
+	has_str(e.msg, "\"normalizer\" is NFKC; wanted NFC", "by name");
+}
+
 static void test_refuses(void)
 {
 	json_t *v = byte_vocab();
@@ -732,6 +777,7 @@ int main(void)
 	test_nfc();
 	test_many_marks();
 	test_decode();
+	test_kinds();
 	test_refuses();
 	test_random_merges();
 	test_published();

@@ -47,4 +47,17 @@ truncate -s 4096 "$bad/model.safetensors"
 wait $pid
 is $? 2 'a file that becomes shorter while it is read'
 has "$tmp/err" "$bad: a file of the model became shorter" 'is told'
+
+# Written where another model was, its files are not read instead.
+exits 0 'a model in one file' scripts/make-model "$tmp/same"
+exits 0 'in three, over it' scripts/make-model "$tmp/same" --shards 3 --seed 5
+exits 0 'the same elsewhere' scripts/make-model "$tmp/else" --shards 3 --seed 5
+exits 0 'logits over it' "$q" logits -m "$tmp/same" --ids 1 --out "$tmp/over"
+exits 0 'logits elsewhere' "$q" logits -m "$tmp/else" --ids 1 --out "$tmp/new"
+ok 'agree' cmp "$tmp/over" "$tmp/new"
+mkdir "$tmp/words"
+printf '{}' >"$tmp/words/vocab.json"
+exits 0 'another tokenizer over it' scripts/make-model "$tmp/same" \
+	--tokenizer "$tmp/words"
+ok 'is the only one' test ! -e "$tmp/same/tokenizer.json"
 plan_done
