@@ -279,12 +279,22 @@ static bool matrices_add(struct block *b, const struct qwen_matrix *const *w,
 	return true;
 }
 
+enum { LAYER_MATRICES = 7 };
+
+static void matrices_of(const struct qwen_layer *l,
+			const struct qwen_matrix *out[LAYER_MATRICES])
+{
+	const struct qwen_matrix *all[] = { &l->q, &l->k, &l->v, &l->o,
+					    &l->gate, &l->up, &l->down };
+
+	memcpy(out, all, sizeof(all));
+}
+
 static bool layer_add(struct gpu *g, uint32_t i, struct err *e)
 {
 	const struct qwen_config *c = &g->m->config;
 	const struct qwen_layer *l = &g->m->layer[i];
-	const struct qwen_matrix *all[] = { &l->q, &l->k, &l->v, &l->o,
-					    &l->gate, &l->up, &l->down };
+	const struct qwen_matrix *all[LAYER_MATRICES];
 	struct gpu_layer *to = &g->layer[i];
 	const struct {
 		const float *x;
@@ -294,10 +304,11 @@ static bool layer_add(struct gpu *g, uint32_t i, struct err *e)
 		     { l->ffn_norm, c->hidden, &to->ffn_norm },
 		     { l->q_norm, c->head_dim, &to->q_norm },
 		     { l->k_norm, c->head_dim, &to->k_norm } };
-	size_t bytes = matrices_bytes(all, 7) + 6 * ALIGN;
 	struct block b;
 	char name[32];
 
+	matrices_of(l, all);
+	size_t bytes = matrices_bytes(all, LAYER_MATRICES) + 6 * ALIGN;
 	for (size_t k = 0; k < ARRAY_SIZE(norm); k++)
 		bytes += padded(norm[k].n * sizeof(float));
 	snprintf(name, sizeof(name), "layer %u", i);
@@ -329,6 +340,28 @@ static bool ends_add(struct gpu *g, struct err *e)
 	return g->m->config.tied ||
 	       (block_new(&b, g, matrices_bytes(head, 1), "output", e) &&
 		matrices_add(&b, head, 1, &g->head, e));
+}
+
+/*
+ * Before gigabytes are read from a disk and copied.  Where the driver does not
+ * say what is free, the block that has no room any more does.
+ */
+static bool is_room(struct gpu *g, struct err *e)
+{
+	const struct qwen_model *m = g->m;
+	const struct qwen_matrix *all[LAYER_MATRICES];
+	const struct qwen_matrix *ends[] = { &m->embed, &m->head };
+	uint64_t room, bytes = matrices_bytes(ends, m->config.tied ? 1 : 2);
+
+	if (!kfd_vram_available(g->dev, &room, NULL))
+		return true;
+	for (uint32_t i = 0; i < m->config.layers; i++) {
+		matrices_of(&m->layer[i], all);
+		bytes += matrices_bytes(all, LAYER_MATRICES);
+	}
+	return bytes <= room ||
+	       err_set(e, ERR_NOMEM, "%.2f GB of weights, %.2f GB of VRAM are "
+		       "free", (double)bytes / 1e9, (double)room / 1e9);
 }
 
 /* ---- the backend ---- */
@@ -381,7 +414,7 @@ static bool gpu_open(struct qwen_model *m, const struct qwen_load *how,
 	bool good = how->driver ? kfd_open_driver(&g->dev, how->driver, -1,
 						  "chosen by its caller", e) :
 				  kfd_open(&g->dev, how->device, e);
-	good = good && selector_open(g, e) && ends_add(g, e);
+	good = good && is_room(g, e) && selector_open(g, e) && ends_add(g, e);
 	for (uint32_t i = 0; good && i < c->layers; i++) {
 		good = layer_add(g, i, e) || err_wrap(e, "layer %u", i);
 		if (how->progress)

@@ -437,6 +437,11 @@ struct gpu_state *gpu_state_make(const struct qwen_model *m,
 	if (kernels_find(s, e) && cache_new(s, e) && angles_new(s, e) &&
 	    buffers_new(s, e))
 		return s;
+	if (e->code == ERR_NOMEM)
+		err_wrap(e, "the cache of %s for %u positions of %u sequences "
+			 "does not fit beside the weights (--context, --cache "
+			 "int8)", qwen_weights_name(shape->cache),
+			 shape->positions, shape->sequences);
 	gpu_state_free(s);
 	return NULL;
 }

@@ -97,6 +97,12 @@ has bf16 'default: suits every shape' 'where products come from is said'
 exits 2 'a model that does not fit' "$q" forecast -q --shape 32b
 has "$tmp/err" 'does not fit' 'is refused'
 has "$tmp/err" 'int4' 'with a way out'
+# 32.8e9 weights of two bytes, before any is copied.
+has "$tmp/err" ': 65.52 GB of weights' 'and how much it is'
+exits 2 'a cache that does not fit' "$q" forecast -q --shape 8b \
+	--context 40960 --cache f32
+has "$tmp/err" 'cache of f32 for 40960 positions' 'is refused, too'
+has "$tmp/err" '--context' 'with a way out'
 exits 2 'a shape that is not there' "$q" forecast --shape 99b
 exits 2 'a context that the model does not have' "$q" forecast --prefill 99999999
 plan_done
