@@ -115,8 +115,26 @@ static struct mir_opnd drop_mods(struct sel *s, struct mir_opnd a)
 	return d;
 }
 
+const struct ssa_inst *sel_rounded_fma(const struct sel *s,
+				       const struct ssa_inst *i)
+{
+	const struct ssa_inst *sum = i->n_args ? i->arg[0] : NULL;
+
+	return i->op == SSA_fcvt && i->type.kind == SSA_F16 &&
+	       sum->op == SSA_fma && sum->type.kind == SSA_F32 &&
+	       s->val[sum->id].uses == 1 ? sum : NULL;
+}
+
+void sel_mixed_fma(struct sel *s, int op, struct mir_opnd d,
+		   const struct ssa_inst *sum)
+{
+	sel_v(s, op, d, sel_get_v(s, sum->arg[0]), sel_get_v(s, sum->arg[1]),
+	      sel_get_v(s, sum->arg[2]));
+}
+
 void sel_fcvt(struct sel *s, const struct ssa_inst *i)
 {
+	const struct ssa_inst *sum = sel_rounded_fma(s, i);
 	uint8_t from = i->arg[0]->type.kind, to = i->type.kind;
 	struct mir_opnd d = sel_def(s, i);
 
@@ -124,7 +142,10 @@ void sel_fcvt(struct sel *s, const struct ssa_inst *i)
 		sel_refuse(s, i, "conversions are for scalars");
 		return;
 	}
-	if (from == to) {
+	if (sum) {
+		sel_raw(s, MIR_UNDEF, d); /* the upper half stays */
+		sel_mixed_fma(s, ISA_v_fma_mixlo_f16, d, sum);
+	} else if (from == to) {
 		sel_copy(s, d, sel_get(s, i->arg[0]));
 	} else if (from == SSA_F64) {
 		sel_v(s, ISA_v_cvt_f32_f64, d, sel_get_v(s, i->arg[0]));

@@ -39,20 +39,16 @@ static void pack_half(struct sel *s, struct mir_opnd d,
 static bool fma_to_upper(struct sel *s, struct mir_opnd d,
 			 const struct ssa_inst *lo, const struct ssa_inst *hi)
 {
-	const struct ssa_inst *sum = hi->n_args ? hi->arg[0] : NULL;
+	const struct ssa_inst *sum = sel_rounded_fma(s, hi);
 	struct mir_opnd o;
 
-	if (!mir_is_v(s->m, &d) || hi->op != SSA_fcvt ||
-	    hi->type.kind != SSA_F16 || s->val[hi->id].uses != 1 ||
-	    sum->op != SSA_fma || sum->type.kind != SSA_F32 ||
-	    s->val[sum->id].uses != 1)
+	if (!sum || !mir_is_v(s->m, &d) || s->val[hi->id].uses != 1)
 		return false;
 	o = sel_get(s, lo);
 	if (!mir_is_v(s->m, &o))
 		return false;
 	sel_copy(s, d, o);
-	sel_v(s, ISA_v_fma_mixhi_f16, d, sel_get_v(s, sum->arg[0]),
-	      sel_get_v(s, sum->arg[1]), sel_get_v(s, sum->arg[2]));
+	sel_mixed_fma(s, ISA_v_fma_mixhi_f16, d, sum);
 	return true;
 }
 

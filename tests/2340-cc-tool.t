@@ -65,6 +65,9 @@ exits 0 'which our assembler takes' "$isa" asm -o again.co saxpy.s
 "$isa" dis saxpy.co 2>/dev/null | grep -v s_code_end | sed 's,//.*,,;/^;/d' >a
 "$isa" dis again.co 2>/dev/null | grep -v s_code_end | sed 's,//.*,,;/^;/d' >b
 ok 'and gives the same code' cmp a b
+exits 0 'attention to int8' "$cc" -S -o int8.s --kernel attention --cache i8
+has int8.s v_fma_mixlo_f16 'an fma that is rounded to f16 is one instruction'
+has int8.s v_fma_mixhi_f16 'in the upper half, too'
 if command -v llvm-objdump-19 >/dev/null; then
 	exits 0 'LLVM reads the object' llvm-objdump-19 -d -l saxpy.co
 	has out 'saxpy.c:4' 'with its source lines'
