@@ -356,7 +356,9 @@ static uint32_t limit_of(struct scheduler *s, const struct sched_options *o)
 
 		most = p > most ? p : most;
 	}
-	return tier((uint32_t)most + 8, o->max_vgprs);
+	const uint32_t t = tier((uint32_t)most + 8, o->max_vgprs);
+
+	return t > o->free_vgprs ? t : o->free_vgprs;
 }
 
 void mir_schedule(struct mir_func *m, const struct sched_options *o)

@@ -466,9 +466,9 @@ static void test_overlap(void)
 	gemm_code_fini(&code);
 }
 
-/* Simulated seconds of a square product, as the engine would launch it. */
+/* Simulated seconds of a square product. */
 static double square_s(const struct cost_model *m, const char *op_name,
-		       uint32_t n)
+		       const struct gemm_config *c, uint32_t n)
 {
 	const struct gemm_shape s = { .m = n, .n = n, .k = n };
 	struct sim_forecast f;
@@ -477,12 +477,9 @@ static double square_s(const struct cost_model *m, const char *op_name,
 	struct err e = { 0 };
 	double seconds;
 
-	if (!gemm_op_parse(op_name, &op, &e))
-		BUG("%s", e.msg);
-	const struct gemm_config c = gemm_default_for(&op, 512, 512, 512);
-
-	if (!gemm_compile(&op, &c, NULL, &code, &e) ||
-	    !gemm_sim_ours(m, &op, &c, &code, &s, &seconds, &f, &e))
+	if (!gemm_op_parse(op_name, &op, &e) ||
+	    !gemm_compile(&op, c, NULL, &code, &e) ||
+	    !gemm_sim_ours(m, &op, c, &code, &s, &seconds, &f, &e))
 		BUG("%s", e.msg);
 	sim_forecast_fini(&f);
 	gemm_code_fini(&code);
@@ -493,16 +490,41 @@ static double square_s(const struct cost_model *m, const char *op_name,
 static void test_odd(void)
 {
 	static const char *const ops[] = { "bf16_nt_bf16", "f16_nn_f16" };
+	const struct gemm_config c = gemm_default_for(&bf16, 512, 512, 512);
 	struct cost_model m;
 
 	cost_init(&m, "gfx1100");
 	for (size_t k = 0; k < ARRAY_SIZE(ops); k++) {
-		const double odd = square_s(&m, ops[k], 511);
-		const double even = square_s(&m, ops[k], 512);
+		const double odd = square_s(&m, ops[k], &c, 511);
+		const double even = square_s(&m, ops[k], &c, 512);
 
 		ok(odd < 2 * even, "%s: 511 takes %.2f times as long as 512, "
 		   "less than twice", ops[k], odd / even);
 	}
+	cost_fini(&m);
+}
+
+/*
+ * LDS leaves four waves on a SIMD, so loads of the second half of a tile may
+ * have registers of their own, in the unrolled loop as in the other.
+ */
+static void test_unrolled(void)
+{
+	const char *const name = "128x64x32_w2x2_b2_p1_u1_g8_pad_wgp_even";
+	struct gemm_config c;
+	struct cost_model m;
+	struct err e = { 0 };
+	double s[2];
+
+	cost_init(&m, "gfx1100");
+	if (!gemm_config_parse(name, &c, &e))
+		BUG("%s", e.msg);
+	for (int k = 0; k < 2; k++) {
+		c.unroll = (uint8_t)(1 + k);
+		s[k] = square_s(&m, "bf16_tn_bf16", &c, 1024);
+	}
+	ok(s[1] < 1.02 * s[0], "two tiles unrolled take %.3f times as long as "
+	   "one, no longer", s[1] / s[0]);
 	cost_fini(&m);
 }
 
@@ -521,5 +543,6 @@ int main(void)
 	test_launch();
 	test_overlap();
 	test_odd();
+	test_unrolled();
 	return plan_done();
 }
