@@ -26,7 +26,7 @@ static void warn(void *bar, const char *text)
 }
 
 bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
-		       bool needs_tokenizer, struct err *e)
+		       enum qwen_words words, struct err *e)
 {
 	struct qwen_load how = { .convert = c->weights != NULL,
 				 .copy = c->copy };
@@ -55,10 +55,14 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 	how.ctx = &s->bar;
 	s->loaded = qwen_model_load(&s->model, c->model, &how, s->threads, e);
 	progress_fini(&s->bar);
-	if (s->loaded && (needs_tokenizer || has(c->model, "tokenizer.json") ||
-			  has(c->model, "vocab.json")))
+	if (words == QWEN_WORDS_IF_THERE)
+		words = has(c->model, "tokenizer.json") ||
+					has(c->model, "vocab.json") ?
+				QWEN_WORDS :
+				QWEN_WORDS_NO;
+	if (s->loaded && words == QWEN_WORDS)
 		s->tok = qwen_tokenizer_load(c->model, e);
-	if (s->loaded && (s->tok || (!needs_tokenizer && !e->code)))
+	if (s->loaded && (s->tok || words == QWEN_WORDS_NO))
 		return true;
 	qwen_session_close(s);
 	return false;

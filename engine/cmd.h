@@ -53,8 +53,10 @@ struct qwen_session {
 	struct qwen_tokenizer *tok;
 	bool loaded;
 };
+/* Is the tokenizer read?  Where the text is all ids, it need not be there. */
+enum qwen_words { QWEN_WORDS_NO, QWEN_WORDS_IF_THERE, QWEN_WORDS };
 bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
-		       bool needs_tokenizer, struct err *e);
+		       enum qwen_words words, struct err *e);
 void qwen_session_close(struct qwen_session *s);
 /* Where results go: stdout, or --output through memory. */
 bool qwen_cmd_table(const struct qwen_cmd *c, const struct table *t,

@@ -275,7 +275,7 @@ int qwen_cmd_bench(struct qwen_cmd *c, struct err *e)
 	struct qwen_bench b = { .c = c };
 	bool ok;
 
-	if (!qwen_session_open(&b.s, c, false, e))
+	if (!qwen_session_open(&b.s, c, QWEN_WORDS_IF_THERE, e))
 		return err_exit_code(e);
 	table_init(&b.t, "phase,#tokens,#batch,#tokens_per_s,#first_token_s,"
 			 "#percent_of_limit,#samples,limit");

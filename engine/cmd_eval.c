@@ -38,7 +38,8 @@ int qwen_cmd_logits(struct qwen_cmd *c, struct err *e)
 			       "logits");
 		return EXIT_TROUBLE;
 	}
-	if (!qwen_session_open(&s, c, false, e))
+	if (!qwen_session_open(&s, c, c->ids ? QWEN_WORDS_NO : QWEN_WORDS,
+			       e))
 		return err_exit_code(e);
 	ok = qwen_cmd_prompt(c, &s, &ids, e) &&
 	     qwen_cmd_state(c, &s, 1, (uint32_t)ids.n, &st, e);
@@ -137,7 +138,8 @@ int qwen_cmd_eval(struct qwen_cmd *c, struct err *e)
 	struct qwen_session s;
 	bool ok;
 
-	if (!qwen_session_open(&s, c, !c->ids, e))
+	if (!qwen_session_open(&s, c, c->ids ? QWEN_WORDS_NO : QWEN_WORDS,
+			       e))
 		return err_exit_code(e);
 	ok = qwen_cmd_prompt(c, &s, &ids, e);
 	if (ok && ids.n < 2)

@@ -174,7 +174,8 @@ int qwen_cmd_generate(struct qwen_cmd *c, struct err *e)
 			"--messages");
 	if (e->code)
 		return EXIT_TROUBLE;
-	if (!qwen_session_open(&s, c, !c->ids, e))
+	if (!qwen_session_open(&s, c, c->ids ? QWEN_WORDS_IF_THERE :
+					       QWEN_WORDS, e))
 		return err_exit_code(e);
 	ok = talk_open(&t, e) && talk_run(&t, e) && report(&t, e);
 	qwen_state_free(t.state);

@@ -53,7 +53,7 @@ int qwen_cmd_info(struct qwen_cmd *c, struct err *e)
 	struct qwen_session s;
 	struct table t;
 
-	if (!qwen_session_open(&s, c, false, e))
+	if (!qwen_session_open(&s, c, QWEN_WORDS_IF_THERE, e))
 		return err_exit_code(e);
 	table_init(&t, "fact,value");
 	facts(&s, &t);

@@ -15,7 +15,7 @@ static bool written(const struct qwen_cmd *c, enum qwen_weights to,
 	struct qwen_session s;
 
 	as.weights = qwen_weights_name(to);
-	if (!qwen_session_open(&s, &as, false, e))
+	if (!qwen_session_open(&s, &as, QWEN_WORDS_NO, e))
 		return false;
 	bool ok = qwen_quantized_write(&s.model, c->model, out, e);
 	qwen_session_close(&s);
@@ -90,11 +90,11 @@ static bool compared(const struct qwen_cmd *c, const char *out, struct err *e)
 	struct table t;
 
 	of_out.model = out;
-	if (!qwen_session_open(&a, c, false, e))
+	if (!qwen_session_open(&a, c, QWEN_WORDS_IF_THERE, e))
 		return false;
 	table_init(&t, "weights,#bytes_per_token,#decode_tokens_per_s,"
 		       "#perplexity,#mean_kl,#worst_kl,#same_best,#tokens");
-	bool ok = qwen_session_open(&b, &of_out, false, e) &&
+	bool ok = qwen_session_open(&b, &of_out, QWEN_WORDS_NO, e) &&
 		  text_get(c, &a, &ids, e) && speed(c, &a, &fast_a, e) &&
 		  speed(c, &b, &fast_b, e) &&
 		  qwen_quality(&a.model, &b.model, ids.v, (uint32_t)ids.n,

@@ -52,8 +52,13 @@ static bool line_read(struct qwen_limits *l, const char *s, struct err *e)
 			l->v[i] = v;
 			return true;
 		}
-	return err_set(e, ERR_INPUT, "there is no limit \"%s\"; the first is "
-		       "%s", name, limit[0].name);
+	struct buf all = { 0 };
+	for (int i = 0; i < QWEN_LIMITS; i++)
+		buf_printf(&all, "%s%s", i ? ", " : "", limit[i].name);
+	err_set(e, ERR_INPUT, "there is no limit \"%s\"; there are %s", name,
+		all.data);
+	buf_fini(&all);
+	return false;
 }
 
 bool qwen_limits_parse(struct qwen_limits *l, const char *text, struct err *e)

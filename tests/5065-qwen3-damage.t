@@ -48,6 +48,15 @@ wait $pid
 is $? 2 'a file that becomes shorter while it is read'
 has "$tmp/err" "$bad: a file of the model became shorter" 'is told'
 
+# Ids need no tokenizer, be it damaged.
+cp -r "$m" "$tmp/words-bad"
+printf '{' >"$tmp/words-bad/tokenizer.json"
+exits 0 'logits of ids' "$q" logits -m "$tmp/words-bad" --ids 1,2 \
+	--out "$tmp/odd"
+ok 'do not read the tokenizer' cmp "$tmp/even" "$tmp/odd"
+exits 2 'a text does' "$q" eval -m "$tmp/words-bad" -p 'a b'
+has "$tmp/err" 'tokenizer.json:1:' 'and names the damage'
+
 # Written where another model was, its files are not read instead.
 exits 0 'a model in one file' scripts/make-model "$tmp/same"
 exits 0 'in three, over it' scripts/make-model "$tmp/same" --shards 3 --seed 5

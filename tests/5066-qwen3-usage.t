@@ -54,6 +54,10 @@ exits 2 'a zero byte in a turn' "$q" generate -q -m "$m" --chat -n 2 \
 has "$tmp/err" 'zero byte, at 1' 'is told'
 exits 0 'in plain text it is text' "$q" generate -q -m "$m" -n 2 -f "$tmp/zero"
 
+echo 'nope 3' >"$tmp/limits"
+exits 2 'an unknown limit' "$q" check -m "$m" -p a --limits "$tmp/limits"
+has "$tmp/err" 'top_share, loop_tokens' 'is told with those there are'
+
 # bench: a prompt of one's own, in this process and in fresh ones.
 b="$q bench -q -m $m --db $tmp/b.db --decode 2 --samples 2"
 printf 'The program is free software' >"$tmp/text"
