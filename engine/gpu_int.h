@@ -9,7 +9,7 @@
 
 #include "engine/gpu.h"
 
-/* Keys of one group of attention; a longer context is split over groups. */
+/* Longer contexts are split over groups of about so many keys, or twice. */
 #define SPLIT_KEYS 256
 /* Passes of more tokens have groups enough without splits. */
 #define SPLIT_TOKENS 8

@@ -93,13 +93,37 @@ static bool join(struct gpu_state *s, uint32_t n, uint32_t splits,
 	return put(s, s->join, &a, groups_of(s->join, rows), 1, e);
 }
 
+/*
+ * Keys of a split of `rows` groups: about SPLIT_KEYS, or up to twice as many,
+ * with which the WGP that gets most groups has the fewest keys.
+ */
+static uint32_t split_keys(const struct gpu_state *s, uint32_t keys,
+			   uint32_t rows)
+{
+	const uint32_t wgps = kfd_info(s->g->dev)->node.cu_count / 2;
+	const uint32_t most = (keys + SPLIT_KEYS - 1) / SPLIT_KEYS;
+	uint32_t best = SPLIT_KEYS, least = UINT32_MAX;
+
+	for (uint32_t n = most; n > most / 2; n--) {
+		uint32_t chunk = (keys + n * 32 - 1) / (n * 32) * 32;
+		uint32_t work = (n * rows + wgps - 1) / wgps * chunk;
+		if (work < least) {
+			least = work;
+			best = chunk;
+		}
+	}
+	return best;
+}
+
 bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 		struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
-	uint32_t n = p->n, splits = n > SPLIT_TOKENS ? 1 :
-		(p->longest + SPLIT_KEYS - 1) / SPLIT_KEYS;
-	bool whole = splits == 1;
+	const uint32_t n = p->n, rows = n * c->heads / s->ratio;
+	const uint32_t chunk = n > SPLIT_TOKENS ? p->longest :
+				split_keys(s, p->longest, rows);
+	const uint32_t splits = (p->longest + chunk - 1) / chunk;
+	const bool whole = splits == 1;
 	struct gpu_args a = { .n = 0 };
 
 	arg_mem(&a, whole ? s->a : s->part);
@@ -114,10 +138,9 @@ bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 	arg_u32(&a, c->kv_heads);
 	arg_u32(&a, c->heads * c->head_dim);
 	arg_strides(&a, s);
-	arg_u32(&a, SPLIT_KEYS);
+	arg_u32(&a, chunk);
 	arg_f32(&a, 1 / sqrt(c->head_dim));
-	return put(s, whole ? s->attend : s->split, &a, splits,
-		   (uint64_t)n * c->heads / s->ratio, e) &&
+	return put(s, whole ? s->attend : s->split, &a, splits, rows, e) &&
 	       (whole || join(s, n, splits, e));
 }
 

@@ -52,6 +52,11 @@ test_that 'fewer bytes, more tokens' "$(field int4 decode '(all)' 7) > 1.3 * $de
 forecast far --shape 0.6b --context 8192 --prefill 16 --batch 1,8
 test_that 'a long context costs' "$(field far 'decode 1 ' '(all)' 7) < 0.9 * $decode"
 ok 'attention is then in splits' grep -q '^decode 1 behind 8191,attn_join' far
+# 64 groups of 256 keys would give some of 48 WGPs twice as many as others.
+forecast six --shape 0.6b --context 1536 --prefill 16
+forecast next --shape 0.6b --context 2048 --prefill 16
+test_that 'a third more keys take a third longer' \
+	"$(field next decode attn_split 4) < 1.5 * $(field six decode attn_split 4)"
 forecast eight --shape 0.6b --context 8192 --prefill 16 --cache int8
 # 144 bytes for 128 elements instead of 256.
 test_that 'a cache of int8 is read in less time' \
