@@ -73,14 +73,26 @@ int err_exit_code(const struct err *e)
 	}
 }
 
+/* Names out of files may hold what a terminal obeys: it is shown as '?'. */
+static void make_visible(char *s)
+{
+	for (; *s; s++)
+		if (((unsigned char)*s < 0x20 && *s != '\n' && *s != '\t') ||
+		    *s == 0x7f)
+			*s = '?';
+}
+
 int err_report(const char *tool, const struct err *e)
 {
+	struct err shown = *e;
+
 	fflush(stdout);
+	make_visible(shown.msg);
 	if (getenv("T0_DEBUG") && e->file)
-		fprintf(stderr, "%s: %s [%s:%d]\n", tool, e->msg, e->file,
+		fprintf(stderr, "%s: %s [%s:%d]\n", tool, shown.msg, e->file,
 			e->line);
 	else
-		fprintf(stderr, "%s: %s\n", tool, e->msg);
+		fprintf(stderr, "%s: %s\n", tool, shown.msg);
 	return err_exit_code(e);
 }
 

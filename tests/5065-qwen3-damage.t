@@ -48,6 +48,13 @@ wait $pid
 is $? 2 'a file that becomes shorter while it is read'
 has "$tmp/err" "$bad: a file of the model became shorter" 'is told'
 
+# A name that a terminal would obey: ESC [31m.
+name='{"\u001b[31m":{"dtype":"X"}}'
+printf "\\$(printf %03o ${#name})\\0\\0\\0\\0\\0\\0\\0%s" "$name" \
+	>"$bad/model.safetensors"
+exits 2 'a tensor of an unknown type' "$q" info -m "$bad"
+has "$tmp/err" 'tensor ?[31m: dtype is X' 'its name is made visible'
+
 # Ids need no tokenizer, be it damaged.
 cp -r "$m" "$tmp/words-bad"
 printf '{' >"$tmp/words-bad/tokenizer.json"
