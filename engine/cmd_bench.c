@@ -105,9 +105,27 @@ static bool prompt_read(struct qwen_bench *b, struct err *e)
 	return true;
 }
 
-static bool inputs_make(struct qwen_bench *b, struct err *e)
+/* Weights and config.json: with another rotary base it is another model. */
+static bool model_hash(struct qwen_bench *b, struct err *e)
 {
 	const struct qwen_tensors *t = &b->s.model.tensors;
+	struct buf path = { 0 }, config = { 0 };
+
+	buf_printf(&path, "%s/config.json", b->c->model);
+	bool ok = file_read(path.data, 0, &config, e);
+	if (ok)
+		b->model_hash = XXH3_64bits(config.data, config.len);
+	for (size_t i = 0; ok && i < t->n_maps; i++)
+		b->model_hash = XXH3_64bits_withSeed(t->map[i].base,
+						     t->map[i].size_bytes,
+						     b->model_hash);
+	buf_fini(&path);
+	buf_fini(&config);
+	return ok;
+}
+
+static bool inputs_make(struct qwen_bench *b, struct err *e)
+{
 	const struct qwen_cmd *c = b->c;
 
 	if (!c->prompt && !c->prompt_file && !c->messages && !c->ids)
@@ -116,11 +134,7 @@ static bool inputs_make(struct qwen_bench *b, struct err *e)
 		return false;
 	b->prompt_hash = XXH3_64bits(b->prompt.v,
 				     b->prompt.n * sizeof(*b->prompt.v));
-	for (size_t i = 0; i < t->n_maps; i++)
-		b->model_hash = XXH3_64bits_withSeed(t->map[i].base,
-						     t->map[i].size_bytes,
-						     b->model_hash);
-	return true;
+	return model_hash(b, e);
 }
 
 /*

@@ -85,6 +85,18 @@ ok 'prompts are known by their tokens, files by their bytes' awk -F, '
 	NR == 3 && $1 == prompt && $2 == file && file { n++ }
 	NR == 4 && $1 == prompt && !$2 { n++ } END { exit n != 2 }' "$tmp/out"
 
+# The same weights with another rotary base are another model.
+cp -r "$m" "$tmp/base"
+sed 's/"rope_theta": 1000000.0/"rope_theta": 10000.0/' "$m/config.json" \
+	>"$tmp/base/config.json"
+for model in "$m" "$tmp/base"; do
+	exits 0 'bench of a model' "$q" bench -q -m "$model" \
+		--db "$tmp/two.db" --prefill 4 --decode 2 --samples 1
+done
+exits 0 'their hashes' "$T0_BUILD/t0-results" sql --db "$tmp/two.db" --csv \
+	"SELECT count(DISTINCT json_extract(inputs, '\$.model')) FROM runs"
+is "$(tail -n 1 "$tmp/out" | tr -d '\r')" 2 'differ'
+
 # A signal keeps the samples that are finished.
 for wait in 1 4 16; do
 	rm -f "$tmp/i.db"
