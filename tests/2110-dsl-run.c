@@ -543,6 +543,63 @@ static void test_fragments(int level)
 	ssa_func_free(f);
 }
 
+/* Of small numbers, so that sums are exact; i32 wraps. */
+static void test_dots(int level)
+{
+	struct err e = { 0 };
+	struct dsl *k = KERNEL("dots", 64);
+	struct val a = ARG_PTR(k, DSL_I32, "a", DSL_READONLY);
+	struct val b = ARG_PTR(k, DSL_I32, "b", DSL_READONLY);
+	struct val h = ARG_PTR(k, DSL_F16, "h", DSL_READONLY);
+	struct val q = ARG_PTR(k, DSL_BF16, "q", DSL_READONLY);
+	struct val sum = ARG_PTR(k, DSL_I32, "sum", 0);
+	struct val f2 = ARG_PTR(k, DSL_F32, "f2", 0);
+	struct val b2 = ARG_PTR(k, DSL_F32, "b2", 0);
+	struct val i = LOCAL_ID(k, 0), j = MUL(i, 2);
+	struct ssa_call c = { 0 };
+	int8_t x[256], y[256];
+	uint16_t half[128], brain[128];
+	int32_t got[64], wrong = 0, wrong_h = 0, wrong_b = 0;
+	float got_h[64], got_b[64];
+
+	STORE(sum, i, DOT4(LOAD(a, i), LOAD(b, i), 0x7fffffff));
+	STORE(f2, i, DOT2(LOADV(h, j, 2), LOADV(h, j, 2), 0.5));
+	STORE(b2, i, DOT2(LOADV(q, j, 2), LOADV(q, j, 2), -1.0));
+	struct ssa_func *f = made(dsl_finish(k, &e), &e, level);
+
+	for (int n = 0; n < 256; n++) {
+		x[n] = (int8_t)test_random(&seed);
+		y[n] = (int8_t)test_random(&seed);
+	}
+	for (int n = 0; n < 128; n++) {
+		half[n] = (uint16_t)ssa_f64_to_bits(SSA_F16, n % 9 - 4);
+		brain[n] = (uint16_t)ssa_f64_to_bits(SSA_BF16, n % 7 - 3);
+	}
+	call_buffer(&c, x, sizeof(x));
+	call_buffer(&c, y, sizeof(y));
+	call_buffer(&c, half, sizeof(half));
+	call_buffer(&c, brain, sizeof(brain));
+	call_buffer(&c, got, sizeof(got));
+	call_buffer(&c, got_h, sizeof(got_h));
+	call_buffer(&c, got_b, sizeof(got_b));
+	ok(runs(f, &c, 1, 1), "dot products run, -O%d", level);
+	for (int n = 0; n < 64; n++) {
+		const int h0 = 2 * n % 9 - 4, h1 = (2 * n + 1) % 9 - 4;
+		const int b0 = 2 * n % 7 - 3, b1 = (2 * n + 1) % 7 - 3;
+		uint32_t want = 0x7fffffff;
+
+		for (int m = 4 * n; m < 4 * n + 4; m++)
+			want += (uint32_t)(x[m] * y[m]);
+		wrong += (uint32_t)got[n] != want;
+		wrong_h += got_h[n] != (float)(h0 * h0 + h1 * h1) + 0.5f;
+		wrong_b += got_b[n] != (float)(b0 * b0 + b1 * b1 - 1);
+	}
+	is_i64(wrong, 0, "of four bytes, and a sum, -O%d", level);
+	is_i64(wrong_h, 0, "of two f16, -O%d", level);
+	is_i64(wrong_b, 0, "of two bf16, -O%d", level);
+	ssa_func_free(f);
+}
+
 static void test_printf(void)
 {
 	struct err e = { 0 };
@@ -603,6 +660,7 @@ int main(void)
 		test_casts(level);
 		test_atomics(level);
 		test_fragments(level);
+		test_dots(level);
 	}
 	for (size_t k = 0; k < sizeof(function) / sizeof(function[0]); k++)
 		test_function(k);
