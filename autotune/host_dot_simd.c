@@ -168,7 +168,7 @@ static ALWAYS void strips(const struct host_gemm *g, enum host_gemm_type type,
 		strip(g, type, &rows, 1);
 }
 
-static ALWAYS void by_type(const struct host_gemm *g, enum host_gemm_type type,
+static ALWAYS void by_type(enum host_gemm_type type, const struct host_gemm *g,
 			   size_t j0, size_t j1, size_t ahead_bytes)
 {
 	if (g->m == 1)
@@ -182,14 +182,5 @@ void HOST_NAME(host_dot)(const struct host_gemm *g, size_t j0, size_t j1,
 {
 	if (!ahead_bytes)
 		ahead_bytes = AHEAD_BYTES;
-	switch (g->b_type) {
-	case HOST_GEMM_BF16:
-		by_type(g, HOST_GEMM_BF16, j0, j1, ahead_bytes);
-		break;
-	case HOST_GEMM_F16:
-		by_type(g, HOST_GEMM_F16, j0, j1, ahead_bytes);
-		break;
-	default:
-		by_type(g, HOST_GEMM_F32, j0, j1, ahead_bytes);
-	}
+	HOST_EACH_TYPE(g->b_type, by_type, g, j0, j1, ahead_bytes)
 }

@@ -118,40 +118,22 @@ static ALWAYS void columns_type(enum host_gemm_type type,
 	}
 }
 
-#define EACH_TYPE(type, call) \
-	switch (type) { \
-	case HOST_GEMM_BF16: \
-		call(HOST_GEMM_BF16); \
-		break; \
-	case HOST_GEMM_F16: \
-		call(HOST_GEMM_F16); \
-		break; \
-	default: \
-		call(HOST_GEMM_F32); \
-	}
-
 void HOST_NAME(host_pack_lines)(const struct host_source *s, size_t rows,
 				size_t k, float *out)
 {
-#define CALL(type) lines_type(type, s, rows, k, out)
-	EACH_TYPE(s->type, CALL)
-#undef CALL
+	HOST_EACH_TYPE(s->type, lines_type, s, rows, k, out)
 }
 
 void HOST_NAME(host_pack_rows)(const struct host_source *s, size_t k,
 			       size_t columns, size_t width, float *out)
 {
-#define CALL(type) rows_type(type, s, k, columns, width, out)
-	EACH_TYPE(s->type, CALL)
-#undef CALL
+	HOST_EACH_TYPE(s->type, rows_type, s, k, columns, width, out)
 }
 
 void HOST_NAME(host_pack_columns)(const struct host_source *s, size_t k,
 				  size_t columns, size_t width, float *out)
 {
-#define CALL(type) columns_type(type, s, k, columns, width, out)
-	EACH_TYPE(s->type, CALL)
-#undef CALL
+	HOST_EACH_TYPE(s->type, columns_type, s, k, columns, width, out)
 }
 
 void HOST_NAME(host_merge)(const float *t, size_t ldt, size_t rows,

@@ -168,6 +168,19 @@ static ALWAYS vh load_half_some(const uint16_t *p, size_t n)
 	return load_half(h);
 }
 
+/* call(TYPE, ...) with a constant TYPE: each gets code of its own. */
+#define HOST_EACH_TYPE(type, call, ...) \
+	switch (type) { \
+	case HOST_GEMM_BF16: \
+		call(HOST_GEMM_BF16, __VA_ARGS__); \
+		break; \
+	case HOST_GEMM_F16: \
+		call(HOST_GEMM_F16, __VA_ARGS__); \
+		break; \
+	default: \
+		call(HOST_GEMM_F32, __VA_ARGS__); \
+	}
+
 /* LANES values of a type from element i on. */
 static ALWAYS vf load_type(enum host_gemm_type type, const void *p, size_t i)
 {
