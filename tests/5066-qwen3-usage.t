@@ -97,12 +97,19 @@ exits 0 'their hashes' "$T0_BUILD/t0-results" sql --db "$tmp/two.db" --csv \
 	"SELECT count(DISTINCT json_extract(inputs, '\$.model')) FROM runs"
 is "$(tail -n 1 "$tmp/out" | tr -d '\r')" 2 'differ'
 
+# appears FILE: waits for it, up to 20 s.
+appears() {
+	i=0
+	while ! [ -e "$1" ] && [ $((i += 1)) -lt 400 ]; do sleep 0.05; done
+}
+
 # A signal keeps the samples that are finished.
 for wait in 1 4 16; do
 	rm -f "$tmp/i.db"
 	"$q" bench -q -m "$m" --db "$tmp/i.db" --samples 1000 --prefill 512 \
 		>"$tmp/out" 2>"$tmp/err" &
 	pid=$!
+	appears "$tmp/i.db"
 	sleep $wait
 	kill -INT $pid
 	wait $pid
@@ -117,7 +124,7 @@ ok 'but not all' test "${n:-0}" -lt 1000
 
 "$q" make -q -m "$tmp/large" --shape 0.6b 2>"$tmp/err" &
 pid=$!
-sleep 0.5
+appears "$tmp/large/model.safetensors.part"
 kill -INT $pid
 wait $pid
 is $? 2 'make ends at a signal'
