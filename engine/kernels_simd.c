@@ -55,8 +55,7 @@ static void rope(float *x, const float *cosine, const float *sine, uint32_t n)
  */
 static inline vf exp_(vf x)
 {
-	x = choose(x < -87, splat(-87), x);
-	x = choose(x > 88, splat(88), x);
+	x = min_(splat(88), max_(splat(-87), x));
 	vf t = x * 1.44269504f + 12582912.0f; /* rounds: 1.5 * 2^23 */
 	vf k = t - 12582912.0f;
 	vf r = fma_(k, splat(-0.693145752f), x);
@@ -86,13 +85,14 @@ static void swiglu(const float *gate, const float *up, uint32_t n, float *y)
 
 static float largest(const float *x, uint32_t n)
 {
-	vf top = splat(x[0]);
+	vf top = splat(x[0]), other = top;
 	uint32_t i = 0;
 
-	for (; i + LANES <= n; i += LANES) {
-		vf v = load(x + i);
-		top = choose(v > top, v, top);
+	for (; i + 2 * LANES <= n; i += 2 * LANES) {
+		top = max_(load(x + i), top);
+		other = max_(load(x + i + LANES), other);
 	}
+	top = max_(other, top);
 	float most = x[0];
 	for (int k = 0; k < LANES; k++)
 		most = top[k] > most ? top[k] : most;

@@ -58,6 +58,29 @@ static inline vf choose(vi mask, vf a, vf b)
 	return (vf)((mask & (vi)a) | (~mask & (vi)b));
 }
 
+/* a > b ? a : b; a NaN of a is lost, one of b stays.  And a < b. */
+static inline vf max_(vf a, vf b)
+{
+#if LANES == 16
+	return (vf)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
+#elif LANES == 8
+	return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+	return (vf)_mm_max_ps((__m128)a, (__m128)b);
+#endif
+}
+
+static inline vf min_(vf a, vf b)
+{
+#if LANES == 16
+	return (vf)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
+#elif LANES == 8
+	return (vf)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+	return (vf)_mm_min_ps((__m128)a, (__m128)b);
+#endif
+}
+
 /* By halves. */
 static inline float sum(vf v)
 {
