@@ -184,5 +184,8 @@ int qwen_cmd_generate(struct qwen_cmd *c, struct err *e)
 	qwen_ids_fini(&t.out);
 	buf_fini(&t.text);
 	qwen_session_close(&s);
-	return ok ? EXIT_YES : err_exit_code(e);
+	if (!ok)
+		return err_exit_code(e);
+	/* What there is has been printed; it is not what was asked for. */
+	return *c->stop ? EXIT_TROUBLE : EXIT_YES;
 }

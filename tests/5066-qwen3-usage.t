@@ -122,6 +122,16 @@ done
 ok 'leaves its samples' test "${n:-0}" -gt 0
 ok 'but not all' test "${n:-0}" -lt 1000
 
+"$q" generate -m "$m" --ids 1,2,3 -g -n 40000 --context 40000 >"$tmp/long" \
+	2>"$tmp/err" &
+pid=$!
+i=0
+while ! [ -s "$tmp/long" ] && [ $((i += 1)) -lt 400 ]; do sleep 0.05; done
+kill -INT $pid
+wait $pid
+is $? 2 'a text that a signal cuts is not the one asked for'
+has "$tmp/err" 'signal after' 'which is told'
+
 "$q" make -q -m "$tmp/large" --shape 0.6b 2>"$tmp/err" &
 pid=$!
 appears "$tmp/large/model.safetensors.part"
