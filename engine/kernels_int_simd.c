@@ -9,45 +9,75 @@
 
 /* ---- activations ---- */
 
+/* The largest, by halves. */
+static inline int32_t most_of(vi v)
+{
+#if LANES == 16
+	__m256i h = _mm256_max_epi32(
+		(__m256i)__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+		(__m256i)__builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14,
+						 15));
+#elif LANES == 8
+	__m256i h = (__m256i)v;
+#endif
+#if LANES >= 8
+	__m128i q = _mm_max_epi32(_mm256_castsi256_si128(h),
+				  _mm256_extracti128_si256(h, 1));
+#else
+	__m128i q = (__m128i)v;
+#endif
+	q = _mm_max_epi32(q, _mm_shuffle_epi32(q, 0x4e));
+	return _mm_cvtsi128_si32(_mm_max_epi32(q, _mm_shuffle_epi32(q, 0xb1)));
+}
+
+/* Stores the integers' low bytes. */
+static inline void store_i8(int8_t *p, vi v)
+{
+	/* The compiler would do so one by one. */
+#if LANES == 16
+	_mm_storeu_si128((__m128i *)p,
+			 _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)v));
+#else
+	union {
+		vi v;
+		__m128i part[LANES / 4];
+	} all = { v << 24 >> 24 }; /* packing saturates */
+	__m128i b = _mm_packs_epi32(all.part[0], all.part[LANES / 4 - 1]);
+	b = _mm_packs_epi16(b, b);
+	memcpy(p, &b, LANES);
+#endif
+}
+
 void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 			   const struct qwen_quants *out)
 {
+	const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds */
+
 	for (uint32_t g = 0; g < n / QWEN_GROUP; g++, x += QWEN_GROUP) {
 		int8_t *q = out->q + g * QWEN_GROUP;
 		vi top = { 0 };
-		vu total = { 0 }; /* of NaN anything */
-		int32_t part[LANES], bits = 0;
+		vf total = { 0 }; /* exact */
 		float most;
 		/* Sizes as integers: the same order, and NaN above all. */
 		for (int i = 0; i < QWEN_GROUP; i += LANES) {
 			vi v = (vi)load(x + i) & 0x7fffffff;
 			top = (vi)choose(v > top, (vf)v, (vf)top);
 		}
-		memcpy(part, &top, sizeof(part));
-		for (int i = 0; i < LANES; i++)
-			bits = part[i] > bits ? part[i] : bits;
+		int32_t bits = most_of(top);
 		memcpy(&most, &bits, sizeof(most));
 		float d = most / 127, inverse = d > 0 ? 1 / d : 0;
 		for (int i = 0; i < QWEN_GROUP; i += LANES) {
-			/* Adding 1.5 * 2^23 rounds to an integer. */
-			vi v = (vi)(load(x + i) * inverse + 12582912.0f) -
-			       0x4b400000;
-			typedef int8_t vb __attribute__((vector_size(LANES)));
-			vb b = __builtin_convertvector(v, vb);
-			memcpy(q + i, &b, sizeof(b));
-			total += (vu)v;
+			vf v = load(x + i) * inverse + round;
+			store_i8(q + i, (vi)v - (vi)splat(round));
+			total += v - round;
 		}
-		uint32_t word[LANES], all = 0;
-		memcpy(word, &total, sizeof(word));
-		for (int i = 0; i < LANES; i++)
-			all += word[i];
 		if (out->half) {
 			int8_t *h = out->half + g / 4 * 128 + g % 4 * 16;
 			memcpy(h, q, QWEN_GROUP / 2);
 			memcpy(h + 64, q + QWEN_GROUP / 2, QWEN_GROUP / 2);
 		}
 		out->d[g] = d;
-		out->sum[g] = d * (float)(int32_t)all;
+		out->sum[g] = d * sum(total);
 	}
 }
 
