@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "results/stats.h"
+
 const char *res_path(const char *arg)
 {
 	const char *env = getenv("T0_DB");
@@ -137,6 +139,34 @@ static void alive_function(sqlite3_context *ctx, int argc, sqlite3_value **v)
 	sqlite3_result_int(ctx, owner && res_owner_alive(owner));
 }
 
+/* What t0_outliers() has seen; sqlite zeroes and frees it. */
+struct seen {
+	double *v;
+	size_t n;
+};
+
+static void outliers_step(sqlite3_context *ctx, int argc, sqlite3_value **v)
+{
+	struct seen *x = sqlite3_aggregate_context(ctx, sizeof(*x));
+
+	(void)argc;
+	if (!x)
+		return;
+	x->v = xrealloc(x->v, (x->n + 1) * sizeof(*x->v));
+	x->v[x->n++] = sqlite3_value_double(v[0]);
+}
+
+/* NULL of no samples. */
+static void outliers_final(sqlite3_context *ctx)
+{
+	struct seen *x = sqlite3_aggregate_context(ctx, 0);
+
+	if (!x)
+		return;
+	sqlite3_result_int64(ctx, (int64_t)res_outliers(x->v, x->n).outside);
+	free(x->v);
+}
+
 static bool open_handle(struct res_db *db, const char *name, int flags,
 			struct err *e)
 {
@@ -153,6 +183,10 @@ static bool open_handle(struct res_db *db, const char *name, int flags,
 	if (rc == SQLITE_OK)
 		rc = sqlite3_create_function(db->sq, "t0_alive", 1, SQLITE_UTF8,
 					     NULL, alive_function, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_create_function(db->sq, "t0_outliers", 1,
+					     SQLITE_UTF8, NULL, NULL,
+					     outliers_step, outliers_final);
 	if (rc != SQLITE_OK)
 		return res_sql_err(db, rc, e, "opening");
 	return check_header(db, e);

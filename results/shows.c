@@ -100,11 +100,13 @@ static const char run_sql[] =
 	"FROM v_runs WHERE run = ?";
 
 static const char result_columns[] =
-	"area,case,params,metric,#value,unit,#lo,#hi,#n,#clock_hz,better,"
-	"origin,source,correct";
+	"area,case,params,metric,#value,unit,#lo,#hi,#n,#outliers,#clock_hz,"
+	"better,origin,source,correct";
 static const char result_sql[] =
-	"SELECT area, name, params, metric, value, unit, lo, hi, n, clock_hz, "
-	"better, origin, source, correct FROM v_results WHERE run = ? "
+	"SELECT area, name, params, metric, value, unit, lo, hi, n, "
+	"(SELECT t0_outliers(value) FROM samples s WHERE s.result = v.result), "
+	"clock_hz, better, origin, source, correct FROM v_results v "
+	"WHERE run = ? "
 	"ORDER BY area, name, params, metric";
 
 static const char verdict_columns[] =

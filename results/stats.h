@@ -3,8 +3,8 @@
  *
  * Benchmark samples are skewed, have outliers and come in tens, so everything
  * here rests on order: medians, ranks and pairwise differences.  Outliers are
- * counted and shown, never deleted.  Intervals are 95 %; where the samples are
- * too few to hold one, lo and hi are NaN ("not known").
+ * counted and shown (t0-results show), never deleted.  Intervals are 95 %;
+ * where the samples are too few to hold one, lo and hi are NaN ("not known").
  *
  * Arrays belong to the caller and are never changed.  Samples must be finite.
  * Nothing here can fail but by running out of memory, which ends the process.

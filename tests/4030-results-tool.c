@@ -56,13 +56,16 @@ static void fill_slots(struct res_db *db, int64_t run, struct err *e)
 /* Run 1: complete, with everything.  Run 2: its process is gone. */
 static void fill(void)
 {
+	/* Quartiles 0.62 and 0.7: only 9 is beyond 0.82. */
+	static const double samples[] = { 0.6, 0.61, 0.62, 0.65, 2.0 / 3,
+					  0.68, 0.7, 0.71, 9 };
 	struct err e = { 0 };
 	struct res_db *db = res_open(path, RES_WRITE, &e);
 	int64_t run = db ? begin_run(db, &e) : 0, c = 0;
 	struct res_result r = {
 		.run = run, .metric = "latency", .unit = "s", .value = 2.0 / 3,
 		.lo = 0.5, .hi = 0.75, .n = 9, .clock_hz = NAN,
-		.origin = RES_EMULATED,
+		.origin = RES_EMULATED, .samples = samples, .n_samples = 9,
 	};
 
 	if (!ok(run == 1, "the fixture is made: %s", e.msg))
@@ -158,6 +161,8 @@ static void test_show_programs(void)
 	       "0x0000000000000007", "the run is an object");
 	is_f64(json_real_value(json_object_get(r, "value")), 2.0 / 3,
 	       "values keep every bit");
+	is_i64(json_integer_value(json_object_get(r, "outliers")), 1,
+	       "outliers are counted");
 	ok(json_is_null(json_object_get(r, "clock_hz")),
 	   "what was not measured is null");
 	is_str(json_string_value(json_object_get(r, "correct")), "pass",
@@ -174,7 +179,7 @@ static void test_show_programs(void)
 
 	is_i64(tool("show 1 --csv"), 0, "show --csv succeeds");
 	has_str(out.data, "lds,\"ds_load \"\"b32\"\"\",{},latency,"
-		"0.6666666666666666,s,0.5,0.75,9,", "results as CSV");
+		"0.6666666666666666,s,0.5,0.75,9,1,", "results as CSV");
 	is_i64(tool("show 1 --csv --slots -o slots.csv"), 0, "-o succeeds");
 	is_str(out.data, "", "then nothing is on stdout");
 	read_into(&out, "slots.csv");
