@@ -155,32 +155,6 @@ static bool select(struct unit *u)
 	return check_lds(u);
 }
 
-static bool occupancy(const struct unit *u, uint32_t vgprs,
-		      struct isa_occupancy *out)
-{
-	struct isa_resources r = { .wave = u->m.wave,
-				   .vgprs = (int)vgprs,
-				   .lds_bytes = u->m.lds_bytes,
-				   .workgroup_size = 1,
-				   .wgp_mode = u->wgp };
-
-	for (int d = 0; d < 3; d++)
-		r.workgroup_size *= u->f->group[d] ? (int)u->f->group[d] : 1;
-	return isa_occupancy(u->o->chip, &r, out);
-}
-
-/* Of at most `most` VGPRs how many cost no wave that LDS leaves. */
-static uint32_t free_vgprs(const struct unit *u, uint32_t most)
-{
-	struct isa_occupancy all, some;
-
-	if (!occupancy(u, 1, &all))
-		return 0;
-	while (most && occupancy(u, most, &some) && some.waves < all.waves)
-		most--;
-	return most;
-}
-
 static void schedule(struct unit *u)
 {
 	struct sched_options s = { .costs = u->o->costs,
@@ -192,7 +166,6 @@ static void schedule(struct unit *u)
 		return;
 	if (!s.max_vgprs)
 		s.max_vgprs = 256;
-	s.free_vgprs = free_vgprs(u, s.max_vgprs);
 	if (!s.costs) {
 		cost_init(&standard, u->o->chip);
 		s.costs = &standard;
@@ -325,6 +298,11 @@ static void count(struct cc_stats *s, const struct mir_inst *i)
 
 static void statistics(const struct unit *u, struct cc_stats *s)
 {
+	struct isa_resources r = { .wave = u->m.wave,
+				   .vgprs = (int)u->m.vgprs,
+				   .lds_bytes = u->m.lds_bytes,
+				   .workgroup_size = 1,
+				   .wgp_mode = u->wgp };
 	struct isa_occupancy occ;
 
 	memset(s, 0, sizeof(*s));
@@ -334,7 +312,9 @@ static void statistics(const struct unit *u, struct cc_stats *s)
 	s->scratch_bytes = u->m.scratch_bytes;
 	s->spills = u->m.vgpr_spills + u->m.sgpr_spills;
 	s->code_bytes = (uint32_t)u->code.len;
-	if (occupancy(u, u->m.vgprs, &occ))
+	for (int d = 0; d < 3; d++)
+		r.workgroup_size *= u->f->group[d] ? (int)u->f->group[d] : 1;
+	if (isa_occupancy(u->o->chip, &r, &occ))
 		s->waves_per_simd = (uint32_t)occ.waves;
 	for (uint32_t b = 0; b < u->m.n_order; b++)
 		for (struct mir_inst *i = u->m.order[b]->first; i; i = i->next)

@@ -9,7 +9,6 @@
 #include "compiler/regalloc.h"
 
 enum { PIPES = 4, PIPE_V = 0, PIPE_T, PIPE_M, PIPE_S };
-enum { LEAST = 32 }; /* instructions of half a block */
 
 struct scheduler {
 	struct mir_func *m;
@@ -261,28 +260,15 @@ static bool middle(struct mir_block *b, struct mir_inst **first,
 	return *first != *last;
 }
 
-/* Instructions between two that stay where they are; NULL: the block's end. */
-struct part {
-	struct mir_inst *before, *behind;
-};
-
-static struct mir_inst *first_of(const struct mir_block *b, struct part p)
-{
-	return p.before ? p.before->next : b->first;
-}
-
-static struct mir_inst *last_of(const struct mir_block *b, struct part p)
-{
-	return p.behind ? p.behind->prev : b->last;
-}
-
-static void order(struct scheduler *s, struct mir_block *b, struct part p,
+static void order(struct scheduler *s, struct mir_block *b,
 		  uint32_t *sequence)
 {
+	struct mir_inst *first, *last;
 	uint32_t n = 0;
 
+	middle(b, &first, &last);
 	begin(s, b);
-	for (struct mir_inst *i = b->first; i != first_of(b, p); i = i->next)
+	for (struct mir_inst *i = b->first; i != first; i = i->next)
 		passes(s, i);
 	s->cycle = 0;
 	s->last = NULL;
@@ -302,51 +288,42 @@ static void order(struct scheduler *s, struct mir_block *b, struct part p,
 		BUG("%u of %u instructions scheduled", n, s->g.n);
 }
 
-static void apply(struct scheduler *s, struct mir_block *b, struct part p,
+static void apply(struct scheduler *s, struct mir_block *b,
 		  const uint32_t *sequence)
 {
-	detach(b, first_of(b, p), last_of(b, p));
+	struct mir_inst *first, *last, *behind;
+
+	middle(b, &first, &last);
+	behind = last->next;
+	detach(b, first, last);
 	for (uint32_t k = 0; k < s->g.n; k++)
-		put_back(b, p.behind, &s->g.node[sequence ? sequence[k] : k]);
-}
-
-/*
- * What takes more registers than there are, and than it took, stays as it was,
- * and its halves are tried.
- */
-static void part(struct scheduler *s, struct mir_block *b, struct part p)
-{
-	const int32_t was = walk(s, b);
-	struct mir_inst *cut = NULL;
-	uint32_t *sequence;
-
-	graph_build(&s->g, first_of(b, p), last_of(b, p));
-	sequence = xcalloc(s->g.n + 1, sizeof(*sequence));
-	s->ready = xcalloc(s->g.n + 1, sizeof(*s->ready));
-	order(s, b, p, sequence);
-	apply(s, b, p, sequence);
-	const int32_t is = walk(s, b);
-
-	if (is > (int32_t)s->limit && is > was) {
-		apply(s, b, p, NULL);
-		if (s->g.n >= 2 * LEAST)
-			cut = s->g.node[s->g.n / 2].first->prev;
-	}
-	free(s->ready);
-	free(sequence);
-	graph_free(&s->g);
-	if (!cut)
-		return;
-	part(s, b, (struct part){ cut, p.behind });
-	part(s, b, (struct part){ p.before, cut->next });
+		put_back(b, behind, &s->g.node[sequence ? sequence[k] : k]);
 }
 
 static void block(struct scheduler *s, struct mir_block *b)
 {
 	struct mir_inst *first, *last;
+	uint32_t *sequence;
+	int32_t was;
 
-	if (middle(b, &first, &last))
-		part(s, b, (struct part){ first->prev, last->next });
+	if (!middle(b, &first, &last))
+		return;
+	was = walk(s, b);
+	graph_build(&s->g, first, last);
+	sequence = xcalloc(s->g.n + 1, sizeof(*sequence));
+	s->ready = xcalloc(s->g.n + 1, sizeof(*s->ready));
+	order(s, b, sequence);
+	apply(s, b, sequence);
+	/* Worse than before where it hurts: as it was. */
+	{
+		int32_t is = walk(s, b);
+
+		if (is > (int32_t)s->limit && is > was)
+			apply(s, b, NULL);
+	}
+	free(s->ready);
+	free(sequence);
+	graph_free(&s->g);
 }
 
 /* --------------------------------------------------------------- limits ----
@@ -379,9 +356,7 @@ static uint32_t limit_of(struct scheduler *s, const struct sched_options *o)
 
 		most = p > most ? p : most;
 	}
-	const uint32_t t = tier((uint32_t)most + 8, o->max_vgprs);
-
-	return t > o->free_vgprs ? t : o->free_vgprs;
+	return tier((uint32_t)most + 8, o->max_vgprs);
 }
 
 void mir_schedule(struct mir_func *m, const struct sched_options *o)

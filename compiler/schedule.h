@@ -16,7 +16,6 @@ struct sched_options {
 	const struct cost_model *costs;
 	uint32_t max_vgprs; /* what a lane may have */
 	uint32_t waves;	    /* occupancy to aim at, 0: what the code allows */
-	uint32_t free_vgprs; /* LDS leaves no more waves than these do */
 };
 
 void mir_schedule(struct mir_func *m, const struct sched_options *o);
