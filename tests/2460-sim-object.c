@@ -5,6 +5,7 @@
  */
 #include "compiler/sim/sim.h"
 #include "isa/asm.h"
+#include "kfd/abi.h"
 #include "kfd/soft/timing.h"
 #include "tests/kernel-run.h"
 
@@ -17,21 +18,47 @@ struct twin {
 	uint64_t insts, accesses, wrong, unknown;
 	bool followed; /* until the end */
 	struct err why;
+	/* Pages of memory: where they are, and where a client sees them. */
+	struct {
+		uint64_t there, seen;
+	} page[64];
+	size_t n_pages;
 };
 
 static struct twin *twin;
 
 /* ---- one instruction ---- */
 
+/* Each page is seen at one address, and at each address one page. */
+static bool same_place(uint64_t there, uint64_t seen)
+{
+	if (there % KFD_PAGE_BYTES != seen % KFD_PAGE_BYTES)
+		return false;
+	there /= KFD_PAGE_BYTES;
+	seen /= KFD_PAGE_BYTES;
+	for (size_t i = 0; i < twin->n_pages; i++)
+		if (twin->page[i].there == there || twin->page[i].seen == seen)
+			return twin->page[i].there == there &&
+			       twin->page[i].seen == seen;
+	if (twin->n_pages == ARRAY_SIZE(twin->page))
+		return false;
+	twin->page[twin->n_pages].there = there;
+	twin->page[twin->n_pages++].seen = seen;
+	return true;
+}
+
 static bool same_access(const struct soft_timed_inst *a,
 			const struct sim_step *b)
 {
+	bool memory = (a->kind & TRACE_SPACE) == TRACE_MEMORY;
+
 	if (a->n_accesses != b->n_accesses || a->kind != b->kind ||
 	    a->access_bytes != b->access_bytes || a->exec != b->exec)
 		return false;
 	for (uint32_t i = 0; i < a->n_accesses; i++)
-		if (a->access[i].at != b->access[i].at ||
-		    a->access[i].lane != b->access[i].lane)
+		if (a->access[i].lane != b->access[i].lane ||
+		    (memory ? !same_place(b->access[i].at, a->access[i].at) :
+			      b->access[i].at != a->access[i].at))
 			return false;
 	return true;
 }
