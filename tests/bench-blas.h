@@ -480,8 +480,9 @@ static void bench_init(struct bench *b, unsigned n_threads,
 	b->g.config = &b->config;
 	b->n_threads = n_threads;
 	b->scratch = xcalloc(n_threads, sizeof(*b->scratch));
-	bench_set_threads(n_threads);
+	/* OpenBLAS makes its second thread when it is asked for it. */
 	bench_run_on(BENCH_SECOND);
+	bench_set_threads(n_threads);
 	if (n_threads > 1 && !(b->threads = threads_new(n_threads, &e)))
 		BUG("%s", e.msg);
 	bench_run_on(BENCH_FIRST);
