@@ -3,6 +3,7 @@
 # greedy tokens are those of the CPU backend.  1.2 GB on disk: a slow test.
 . tests/tap.sh
 unset T0_DB
+export T0_DEVICE=soft
 q=$T0_BUILD/t0-qwen3
 m=$tmp/large
 
@@ -17,7 +18,7 @@ for cache in f32 int8; do
 	for backend in cpu gpu; do
 		exits 0 "$backend, cache of $cache: a prompt of 20 and 4 tokens" \
 			"$q" generate -q -m "$m" --ids "$ids" -n 4 -g \
-			--context 64 --json --backend $backend --device soft \
+			--context 64 --json --backend $backend \
 			--cache $cache
 		sed -n 's/.*"text": "\([^"]*\)".*/\1/p' "$tmp/out" \
 			>"$tmp/$backend"
