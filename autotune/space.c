@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "autotune/tune.h"
-#include "isa/occupancy.h"
+#include "isa/code/occupancy.h"
 
 /* Workgroups of stream-K: two of each WGP. */
 #define STREAM_GROUPS 96

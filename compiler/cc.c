@@ -10,9 +10,9 @@
 #include "compiler/regalloc.h"
 #include "compiler/schedule.h"
 #include "compiler/select.h"
-#include "isa/co.h"
-#include "isa/occupancy.h"
-#include "isa/verify.h"
+#include "isa/code/occupancy.h"
+#include "isa/object/co.h"
+#include "isa/verify/verify.h"
 
 void cc_options_init(struct cc_options *o)
 {

@@ -12,7 +12,7 @@
  * Stages: ssa_optimize() (level), selection into machine instructions with
  * virtual registers, scheduling by the cost model, register allocation and
  * spilling, wait counts, VOPD pairs, hazards and delays, encoding, code object,
- * verification.  An object that the verifier (isa/verify.h) finds fault with is
+ * verification.  An object that the verifier (isa/verify/verify.h) finds fault with is
  * never returned.  All functions are thread-safe on different functions.
  */
 #ifndef T0_COMPILER_CC_H

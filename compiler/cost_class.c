@@ -1,6 +1,6 @@
 /*
  * compiler/cost_class.c - which class an instruction belongs to, and its cost.
- * The row of isa/insts.def gives the pipe; what the pipes do not tell apart
+ * The row of isa/tables/insts.def gives the pipe; what the pipes do not tell apart
  * (multiplies, dot products, lane moves) stands in a table here.
  */
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include "compiler/backend.h"
 #include "compiler/select.h"
-#include "isa/co_write.h"
+#include "isa/object/co_write.h"
 
 static bool any_symbol(void *ctx, const char *s, int len,
 		       enum isa_symbol_use use, int64_t *value)

@@ -71,7 +71,7 @@ void mir_edge(struct mir_block *from, struct mir_block *to)
 	from->succ[from->n_succ++] = to;
 }
 
-/* Slots of isa/insts.def that are results. */
+/* Slots of isa/tables/insts.def that are results. */
 static int count_defs(const struct isa_op_info *op)
 {
 	int n = 0;

@@ -2,7 +2,7 @@
  * mir - machine instructions with virtual registers: the back end's form.
  *
  * A function is a list of blocks in the order in which they will lie in
- * memory.  An instruction is a row of isa/insts.def with its operands in the
+ * memory.  An instruction is a row of isa/tables/insts.def with its operands in the
  * order of the assembler's text; before register allocation they name virtual
  * registers, afterwards the same operands print as hardware registers.
  *
@@ -28,7 +28,7 @@ struct ssa_inst;
 
 #define MIR_MAX_OPND 7
 
-/* Operations that no row of isa/insts.def has. */
+/* Operations that no row of isa/tables/insts.def has. */
 enum mir_pseudo {
 	MIR_COPY = ISA_OP_COUNT, /* D, S: any width; S may be a constant */
 	MIR_UNDEF,		 /* D holds nothing from here on */

@@ -11,7 +11,7 @@
 #include "compiler/kernels/kernels.h"
 #include "compiler/sim/sim.h"
 #include "compiler/source.h"
-#include "isa/co.h"
+#include "isa/object/co.h"
 
 struct options {
 	struct cc_options cc;

@@ -7,8 +7,8 @@
 
 #include "compiler/sim/show.h"
 #include "compiler/sim/validate.h"
-#include "isa/co.h"
 #include "isa/isa.h"
+#include "isa/object/co.h"
 #include "results/results.h"
 
 #define TOOL "t0-sim"

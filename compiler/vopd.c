@@ -1,7 +1,7 @@
 /*
  * compiler/vopd.c - dual issue: two vector instructions in one (RDNA3 ISA 7.6).
  *
- * An instruction of the first half of isa/vopd.def looks a few instructions
+ * An instruction of the first half of isa/tables/vopd.def looks a few instructions
  * ahead for one that may come up next to it.  Both read before either writes.
  * Sources in the same position come from different banks, results go to an
  * even and an odd register, at most two scalars and one literal are read; the

@@ -57,8 +57,8 @@
  *		return 0;
  *	}
  *
- * Tables hold all facts: isa/types.def (operand types), isa/formats.def
- * (encodings and their fields) and isa/insts.def (instructions); isa/vopd.def
+ * Tables hold all facts: isa/tables/types.def (operand types), isa/tables/formats.def
+ * (encodings and their fields) and isa/tables/insts.def (instructions); isa/tables/vopd.def
  * maps the halves of dual-issue instructions to the latter.
  *
  * A decoded instruction (struct isa_inst) has two views of the same thing:
@@ -77,7 +77,7 @@
 #define ISA_MAX_SIZE_BYTES 20 /* image with four address dwords */
 #define ISA_MAX_OPND 12
 
-/* Generations: one opcode column of isa/insts.def each. */
+/* Generations: one opcode column of isa/tables/insts.def each. */
 enum isa_gen {
 	ISA_GFX10_3, /* gfx1030.. */
 	ISA_GFX11,   /* gfx1100..gfx1103 */
@@ -97,12 +97,12 @@ struct isa_target {
 enum isa_fmt {
 	ISA_FMT_NONE,
 #define FORMAT(name, dwords, mask, bits) ISA_FMT_##name,
-#include "isa/formats.def"
+#include "isa/tables/formats.def"
 	ISA_FMT_COUNT,
 	/* Where a format's words look otherwise: see isa_layout(). */
 	ISA_FMT_LAYOUTS = ISA_FMT_COUNT - 1,
 #define LAYOUT(name, gen, fmt, dwords, mask, bits) ISA_FMT_##name,
-#include "isa/formats.def"
+#include "isa/tables/formats.def"
 	ISA_FMT_END
 };
 
@@ -185,7 +185,7 @@ enum isa_field {
 enum isa_type {
 	ISA_T_NONE,
 #define TYPE(name, bits, count, kind) ISA_T_##name,
-#include "isa/types.def"
+#include "isa/tables/types.def"
 #undef TYPE
 	ISA_T_COUNT
 };
@@ -212,7 +212,7 @@ enum isa_pipe {
 	ISA_PIPE_COUNT
 };
 
-/* Flags of isa/insts.def. */
+/* Flags of isa/tables/insts.def. */
 enum isa_flag {
 	ISA_E64 = 1 << 0,
 	ISA_DPP = 1 << 1,
@@ -245,15 +245,15 @@ enum isa_flag {
 	ISA_GFX = 1 << 28,
 };
 
-/* One per row of isa/insts.def: ISA_v_add_f32 and so on. */
+/* One per row of isa/tables/insts.def: ISA_v_add_f32 and so on. */
 enum isa_op {
 	ISA_OP_NONE,
 #define I(name, fmt, opcodes, operands, pipe, flags) ISA_##name,
-#include "isa/insts.def"
+#include "isa/tables/insts.def"
 	ISA_OP_COUNT
 };
 
-/* Operand slots of isa/insts.def (what the words there mean). */
+/* Operand slots of isa/tables/insts.def (what the words there mean). */
 enum isa_slot {
 	ISA_SLOT_NONE,
 	ISA_SLOT_D,	  /* vector or scalar destination, by format */
@@ -312,7 +312,7 @@ struct isa_operand_info {
 	uint8_t type; /* enum isa_type; ISA_T_NONE where the slot decides */
 };
 
-/* One row of isa/insts.def. */
+/* One row of isa/tables/insts.def. */
 struct isa_op_info {
 	const char *name;
 	uint8_t fmt;			/* enum isa_fmt */
@@ -327,7 +327,7 @@ struct isa_type_info {
 	const char *name;
 	uint8_t bits;  /* of one element */
 	uint8_t count; /* elements */
-	char kind;     /* 'B' 'U' 'I' 'F' 'G' 'M', see isa/types.def */
+	char kind;     /* 'B' 'U' 'I' 'F' 'G' 'M', see isa/tables/types.def */
 };
 
 struct isa_field_info {

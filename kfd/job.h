@@ -18,7 +18,7 @@
 #ifndef T0_KFD_JOB_H
 #define T0_KFD_JOB_H
 
-#include "isa/co.h"
+#include "isa/object/co.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 #include "kfd/value.h"

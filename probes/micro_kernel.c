@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "isa/asm.h"
+#include "isa/asm/asm.h"
 #include "probes/micro_gpu.h"
 
 static const char prologue[] =

@@ -74,7 +74,7 @@ bool probe_report(struct res_db *db, int64_t run, FILE *out, struct err *e)
 	return section(db, run, out, "Differences", "No differences.",
 		       "encoding,#opcode,name,verdict,difference", unexplained,
 		       e) &&
-	       section(db, run, out, "Differences that isa/errata.def explains",
+	       section(db, run, out, "Differences that isa/tables/errata.def explains",
 		       NULL, "encoding,#opcode,name,verdict,reason", explained,
 		       e) &&
 	       print_counts(db, run, out, e) &&

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/asm.h"
-#include "isa/co_write.h"
+#include "isa/asm/asm.h"
+#include "isa/object/co_write.h"
 #include "tests/tap.h"
 
 static struct buf elf;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/verify.h"
+#include "isa/verify/verify.h"
 #include "tests/tap.h"
 
 #define DATA "tests/data/verify/"

@@ -4,7 +4,7 @@
  * sums, products and masks against plain arithmetic, and bounds of masked
  * values against all there are.
  */
-#include "isa/verify_int.h"
+#include "isa/verify/verify_int.h"
 #include "tests/tap.h"
 
 enum { ROOTS = 4, STEPS = 24, SAMPLES = 16 };

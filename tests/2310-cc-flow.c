@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "compiler/dsl.h"
-#include "isa/co.h"
+#include "isa/object/co.h"
 #include "tests/cc-run.h"
 
 enum { N = 512 };

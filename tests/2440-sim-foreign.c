@@ -8,7 +8,7 @@
 
 #include "compiler/sim/foreign_rows.h"
 #include "compiler/sim/vector.h"
-#include "isa/verify.h"
+#include "isa/verify/verify.h"
 #include "tests/tap.h"
 
 #define PATH "../shared/reference/t0_gemm_published.csv"

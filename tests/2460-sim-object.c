@@ -4,7 +4,7 @@
  * every wave must be the same, and touch the same bytes.
  */
 #include "compiler/sim/sim.h"
-#include "isa/asm.h"
+#include "isa/asm/asm.h"
 #include "kfd/abi.h"
 #include "kfd/soft/timing.h"
 #include "tests/kernel-run.h"

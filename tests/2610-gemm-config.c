@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "compiler/gemm/gemm_int.h"
-#include "isa/co.h"
+#include "isa/object/co.h"
 #include "tests/gemm-sim.h"
 #include "tests/tap.h"
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "isa/co.h"
 #include "isa/isa.h"
+#include "isa/object/co.h"
 #include "tests/check-run.h"
 #include "tests/tap.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "isa/trace.h"
+#include "isa/trace/trace.h"
 #include "tests/tap.h"
 
 static char dir[] = "/tmp/t0-trace-XXXXXX";

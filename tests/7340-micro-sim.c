@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "isa/verify.h"
+#include "isa/verify/verify.h"
 
 #include "probes/micro_gpu.h"
 #include "tests/results.h"

@@ -31,7 +31,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Texts that both assemblers take; see isa/parse.h for the others. */
+/* Texts that both assemblers take; see isa/text/parse.h for the others. */
 static bool is_common(const char *text)
 {
 	static const char *const part[] = {

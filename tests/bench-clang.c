@@ -15,7 +15,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "isa/occupancy.h"
+#include "isa/code/occupancy.h"
 #include "compiler/sim/show.h"
 #include "probes/timed.h"
 #include "tests/clang-twins.h"

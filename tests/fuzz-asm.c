@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/asm.h"
-#include "isa/co_write.h"
+#include "isa/asm/asm.h"
 #include "isa/isa.h"
+#include "isa/object/co_write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 

@@ -181,7 +181,7 @@ static const char *const reasons[N_REASONS] = {
 	[EXEC] = "EXEC as carry-in or scratch address is a scalar register "
 		 "like others; LLVM 19 marks it as invalid",
 	[UNKNOWN] = "instructions of the RDNA3 ISA that LLVM 19 lacks (see "
-		    "isa/errata.def)",
+		    "isa/tables/errata.def)",
 	[LDS_DIRECT] = "source 254 is reserved on RDNA3 (its LDS-direct is an "
 		       "instruction); LLVM 19 disassembles what it does not "
 		       "assemble",

@@ -34,9 +34,9 @@
 
 #include "base/base.h"
 #include "compiler/cost.h"
-#include "isa/co.h"
 #include "isa/isa.h"
-#include "isa/trace.h"
+#include "isa/object/co.h"
+#include "isa/trace/trace.h"
 
 #define SIM_SIMDS 4
 #define SIM_WAVES_MAX 64   /* resident on a WGP */
@@ -227,7 +227,7 @@ struct sim_result {
 	int n_waves;
 	int resident;	    /* waves on the WGP at most */
 	int slots;	    /* waves that fit a SIMD */
-	const char *occupancy_limit; /* isa/occupancy.h */
+	const char *occupancy_limit; /* isa/code/occupancy.h */
 	struct sim_occupancy *occupancy; /* [n_occupancy] ascending */
 	int n_occupancy;
 };

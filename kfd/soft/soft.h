@@ -31,7 +31,7 @@
 struct soft_watch_options {
 	bool check;	  /* the rules below, see soft_watch_findings() */
 	bool profile;	  /* count instructions, see soft_watch_profile() */
-	const char *trace; /* write a trace (isa/trace.h) to this file */
+	const char *trace; /* write a trace (isa/trace/trace.h) to this file */
 	bool trace_one;	  /* of the workgroup below only */
 	uint32_t trace_group[3];
 	/*

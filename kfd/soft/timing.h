@@ -52,7 +52,7 @@
 #include <stdint.h>
 
 #include "isa/isa.h"
-#include "isa/trace.h"
+#include "isa/trace/trace.h"
 #include "kfd/driver.h"
 
 struct soft_timed; /* a dispatch in work */
@@ -90,7 +90,7 @@ struct soft_timed_inst {
 	uint32_t id;
 	uint64_t exec;
 	/*
-	 * As in a trace (isa/trace.h), but for the addresses of memory: the
+	 * As in a trace (isa/trace/trace.h), but for the addresses of memory: the
 	 * buffers there are when the dispatch begins lie one behind the other
 	 * from 2^40 on, by handle, and all else in the page at 2^32.  What
 	 * evicts what from a cache so is the same in every run, wherever the

@@ -20,8 +20,8 @@
 
 #include <pthread.h>
 
-#include "isa/co.h"
-#include "isa/trace.h"
+#include "isa/object/co.h"
+#include "isa/trace/trace.h"
 #include "kfd/soft/dev.h"
 #include "kfd/soft/mem.h"
 
@@ -384,7 +384,7 @@ void clocks_fini(struct clocks *c);
 
 /* ----------------------------------------------------- watch_trace.c ---- */
 
-/* To t->trace (isa/trace.h). */
+/* To t->trace (isa/trace/trace.h). */
 void watch_trace_dispatch(struct soft_watch *t, const struct soft_launch *l);
 void watch_trace_inst(struct soft_watch *t, const struct soft_wave *w,
 		      const struct site *s);

@@ -1,4 +1,4 @@
-/* From watched waves to a trace file (isa/trace.h). */
+/* From watched waves to a trace file (isa/trace/trace.h). */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,0 +1,394 @@
+/*
+ * isa/code/decode_check.c - what a row does not have must be zero in its words:
+ * sources, modifiers, registers, cache and GDS bits, as LLVM 19 demands.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "isa/tables/isa_int.h"
+
+const char isa_int_unused[] = "unused field is not zero";
+
+/* Which sources a row has. */
+static unsigned sources(const struct isa_op_info *op)
+{
+	unsigned has = 0;
+
+	for (int i = 0; i < op->n_opnd; i++) {
+		int slot = op->opnd[i].slot;
+
+		if (slot >= ISA_SLOT_S0 && slot <= ISA_SLOT_S2S)
+			has |= 1u << (slot - ISA_SLOT_S0) % 3;
+		else if (slot == ISA_SLOT_S2I || slot == ISA_SLOT_CI)
+			has |= 4;
+	}
+	return has;
+}
+
+/* Bits of op_sel that select something, by row. */
+static unsigned opsel_bits(const struct isa_inst *in)
+{
+	const struct isa_op_info *op = isa_op_info(in->op);
+	unsigned bits = 0;
+
+	switch (in->op) {
+	case ISA_v_permlane16_b32: /* fetch-inactive and bound control */
+	case ISA_v_permlanex16_b32:
+	case ISA_v_permlane16_var_b32:
+	case ISA_v_permlanex16_var_b32:
+		return 3;
+	case ISA_v_cvt_pk_f32_fp8:
+	case ISA_v_cvt_pk_f32_bf8:
+		return 9;
+	case ISA_v_cvt_f32_fp8:
+	case ISA_v_cvt_f32_bf8:
+		return 3;
+	case ISA_v_cvt_sr_fp8_f32:
+	case ISA_v_cvt_sr_bf8_f32:
+		return 12;
+	case ISA_v_dot2_f16_f16: /* sources 0 and 1 are whole registers */
+	case ISA_v_dot2_bf16_bf16:
+		return 12;
+	}
+	if (in->op == ISA_v_fmac_f16 && in->gen == ISA_GFX10_3)
+		return 0;
+	if (op->flags & ISA_OPSEL)
+		return sources(op) | 8;
+	for (int i = 0; i < op->n_opnd; i++) {
+		const struct isa_type_info *t =
+			isa_type_info(op->opnd[i].type);
+		int slot = op->opnd[i].slot;
+
+		if (t->bits != 16 || t->count != 1)
+			continue;
+		if (slot == ISA_SLOT_D)
+			bits |= 8;
+		else if (slot >= ISA_SLOT_S0 && slot <= ISA_SLOT_S2S)
+			bits |= 1u << (slot - ISA_SLOT_S0) % 3;
+	}
+	return bits;
+}
+
+unsigned isa_int_opsel(const struct isa_inst *in)
+{
+	return in->f[ISA_F_OPSEL] ? in->f[ISA_F_OPSEL] & opsel_bits(in) : 0;
+}
+
+/* neg and abs bits that are accepted although they mean nothing. */
+static unsigned mods_ignored(const struct decoder *d)
+{
+	switch (d->in->op) {
+	case ISA_v_ldexp_f16:
+		return d->t->gen == ISA_GFX10_3 ? 2 : 0;
+	case ISA_v_ldexp_f32:
+	case ISA_v_ldexp_f64:
+	case ISA_v_trig_preop_f64:
+		return 2;
+	case ISA_v_cvt_pk_u8_f32:
+		return 6;
+	case ISA_v_cvt_sr_fp8_f32:
+	case ISA_v_cvt_sr_bf8_f32:
+		return 2;
+	case ISA_v_permlane16_var_b32:
+	case ISA_v_permlanex16_var_b32:
+		return 3;
+	}
+	return d->op->flags & ISA_OPSEL && !d->mods ? d->has : 0;
+}
+
+/* VOP3 and VOP3SD: what the row does not have must be zero. */
+static const char *check_vop3(struct decoder *d)
+{
+	const struct isa_inst *in = d->in;
+	const uint32_t *f = in->f;
+	uint32_t flags = d->op->flags;
+
+	d->mods = (flags & ISA_MOD0 ? 1 : 0) | (flags & ISA_MOD1 ? 2 : 0) |
+		  (flags & ISA_MOD2 ? 4 : 0);
+	d->mods &= d->has;
+	if (in->op == ISA_v_ldexp_f16 && in->gen == ISA_GFX10_3)
+		d->mods &= 1;
+	if ((f[ISA_F_NEG] | f[ISA_F_ABS]) & ~(d->mods | mods_ignored(d)))
+		return "neg or abs not allowed here";
+	if (f[ISA_F_CLAMP] && !(flags & ISA_CLAMP))
+		return "clamp not allowed here";
+	if (f[ISA_F_OMOD] && !(flags & ISA_OMOD))
+		return "output modifier not allowed here";
+	if (flags & ISA_OPSEL && f[ISA_F_OPSEL] & 7 & ~d->has &&
+	    !(in->op == ISA_v_fmac_f16 && in->gen == ISA_GFX10_3))
+		return "op_sel of a source that does not exist";
+	d->opsel = isa_int_opsel(in);
+	return f[ISA_F_OPSEL] & ~d->opsel && isa_int_byte_sel(in) >= 0 &&
+			       !is_dpp(f[ISA_F_SRC0]) ?
+		       "op_sel not allowed here" : NULL;
+}
+
+/* How many index keys a sparse matrix product has, 1 = none. */
+/* How many index keys a sparse matrix product has, 1 = none. */
+static int index_keys(const struct isa_inst *in, int wave)
+{
+	switch (in->op) {
+	case ISA_v_swmmac_i32_16x16x64_iu4:
+		return wave == 64 ? 2 : 1;
+	case ISA_v_swmmac_i32_16x16x32_iu4:
+		return 2;
+	}
+	return isa_int_is_sparse(in) ? wave == 64 ? 4 : 2 : 1;
+}
+
+/* Matrix products of gfx12 and dot products of 8-bit floats. */
+static const char *check_fixed_gfx12(const struct decoder *d)
+{
+	const struct isa_op_info *op = d->op;
+	const uint32_t *f = d->in->f;
+	const struct isa_type_info *t = isa_type_info(op->opnd[1].type);
+	bool sparse = isa_int_is_sparse(d->in);
+	bool fp8 = strstr(op->name, "fp8") || strstr(op->name, "bf8");
+	uint32_t lo = fp8 ? 0 : 3, hi = lo;
+
+	if (t->kind == 'I' && !fp8)
+		hi = 0;
+	else if (!sparse)
+		lo = hi = lo | 4;
+	if (f[ISA_F_OPSEL_HI] != 3 || f[ISA_F_OPSEL_HI2] != 1 ||
+	    f[ISA_F_OPSEL] >= (uint32_t)index_keys(d->in, d->t->wave))
+		return "op_sel not allowed here";
+	if (f[ISA_F_NEG] & ~lo || f[ISA_F_NEG_HI] & ~hi)
+		return "neg not allowed here";
+	return NULL;
+}
+
+static const char *check_vop3p(struct decoder *d)
+{
+	const struct isa_inst *in = d->in;
+	const uint32_t *f = in->f;
+
+	if (d->t->gen == ISA_GFX12 && isa_int_is_fixed(in)) {
+		d->mods = 7;
+		if (f[ISA_F_CLAMP] && !(d->op->flags & ISA_CLAMP))
+			return "clamp not allowed here";
+		return check_fixed_gfx12(d);
+	}
+
+	d->mods = 7;
+	if ((f[ISA_F_NEG] | f[ISA_F_NEG_HI] | f[ISA_F_OPSEL]) & ~d->has)
+		return "modifier of a source that does not exist";
+	if (f[ISA_F_CLAMP] && !(d->op->flags & ISA_CLAMP))
+		return "clamp not allowed here";
+	if (f[ISA_F_OPSEL] && isa_int_whole_matrix(in))
+		return "op_sel not allowed here";
+	if (is_dpp(f[ISA_F_SRC0]) && f[ISA_F_SRC1] < SRC_VGPR &&
+	    d->op->opnd[1].type == ISA_T_MIX)
+		return "this source must be a VGPR";
+	return NULL;
+}
+
+bool isa_int_whole_matrix(const struct isa_inst *in)
+{
+	const struct isa_op_info *op = isa_op_info(in->op);
+
+	return op->pipe == ISA_PIPE_WMMA &&
+	       isa_type_info(op->opnd[0].type)->bits == 32;
+}
+
+static const char *check_vinterp(struct decoder *d)
+{
+	d->mods = 7;
+	d->opsel = isa_int_opsel(d->in);
+	if (d->in->f[ISA_F_OPSEL] && !(d->op->flags & ISA_OPSEL))
+		return "op_sel not allowed here";
+	return NULL;
+}
+
+/* Modifiers, and sources that the row does not have. */
+static const char *check_vector(struct decoder *d)
+{
+	const struct isa_inst *in = d->in;
+	const uint32_t *f = in->f;
+	const char *why;
+
+	if (!is_vop3(in))
+		return NULL;
+	d->has = sources(d->op);
+	if (in->fmt == ISA_FMT_VOP3P)
+		why = check_vop3p(d);
+	else if (in->fmt == ISA_FMT_VINTERP)
+		why = check_vinterp(d);
+	else
+		why = check_vop3(d);
+	if (why)
+		return why;
+	if ((f[ISA_F_SRC0] && !(d->has & 1)) ||
+	    (f[ISA_F_SRC1] && !(d->has & 2)) ||
+	    (f[ISA_F_SRC2] && !(d->has & 4)) || (f[ISA_F_VDST] && !d->has))
+		return isa_int_unused;
+	return NULL;
+}
+
+/* Which fields of memory instructions the row's operands use. */
+enum { USE_ADDR = 1, USE_DATA0 = 2, USE_DATA1 = 4, USE_VDST = 8 };
+
+static unsigned memory_fields(const struct isa_op_info *op)
+{
+	unsigned use = 0;
+
+	for (int i = 0; i < op->n_opnd; i++)
+		switch (op->opnd[i].slot) {
+		case ISA_SLOT_VADDR:
+			use |= USE_ADDR;
+			break;
+		case ISA_SLOT_DATA:
+		case ISA_SLOT_DATA0:
+			use |= USE_DATA0;
+			break;
+		case ISA_SLOT_DATA1:
+			use |= USE_DATA1;
+			break;
+		case ISA_SLOT_D:
+			use |= USE_VDST;
+			break;
+		}
+	return use;
+}
+
+static const char *check_lds(const struct decoder *d)
+{
+	const uint32_t *f = d->in->f;
+	unsigned use = memory_fields(d->op);
+
+	if (f[ISA_F_GDS] && d->t->gen == ISA_GFX12)
+		return "gfx12 has no GDS";
+
+	if ((f[ISA_F_ADDR] && !(use & USE_ADDR)) ||
+	    (f[ISA_F_DATA0] && !(use & USE_DATA0)) ||
+	    (f[ISA_F_DATA1] && !(use & USE_DATA1)) ||
+	    (f[ISA_F_VDST] && !(use & USE_VDST)) ||
+	    (!d->op->n_opnd && (f[ISA_F_OFFSET0] || f[ISA_F_OFFSET1])))
+		return isa_int_unused;
+	if (d->op->flags & ISA_GDSONLY && !f[ISA_F_GDS])
+		return "exists for GDS only";
+	switch (d->in->op) {
+	case ISA_ds_nop:
+	case ISA_ds_permute_b32:
+	case ISA_ds_bpermute_b32:
+	case ISA_ds_bvh_stack_rtn_b32:
+		if (f[ISA_F_GDS])
+			return "does not exist for GDS";
+	}
+	return NULL;
+}
+
+static const char *check_buffer(const struct decoder *d)
+{
+	const uint32_t *f = d->in->f;
+	uint32_t flags = d->op->flags;
+
+	if (d->t->gen == ISA_GFX10_3 && d->op->flags & ISA_ATOMIC &&
+	    f[ISA_F_DLC])
+		return "dlc not allowed here";
+	if (f[ISA_F_TFE] && (d->in->fmt == ISA_FMT_MTBUF ||
+			     flags & (ISA_ATOMIC | ISA_LDSDMA)))
+		return "tfe not allowed here";
+	if (!d->op->n_opnd && (f[ISA_F_TFE] || f[ISA_F_OFFEN] ||
+			       f[ISA_F_IDXEN] || f[ISA_F_GLC] || f[ISA_F_DLC]))
+		return isa_int_unused;
+	return NULL;
+}
+
+static bool has_d16(const char *name)
+{
+	return !strstr(name, "_pck") && !strstr(name, "atomic") &&
+	       !strstr(name, "_get_");
+}
+
+static const char *check_image(const struct decoder *d)
+{
+	const uint32_t *f = d->in->f;
+
+	if (f[ISA_F_SSAMP] && !(d->op->flags & ISA_SAMPLER))
+		return isa_int_unused;
+	if (!strstr(d->op->name, "bvh"))
+		return f[ISA_F_D16] && !has_d16(d->op->name) ?
+			       "d16 not allowed here" : NULL;
+	/* Ray tracing: constants stand where images have their options. */
+	if (f[ISA_F_DMASK] != 15 || !f[ISA_F_UNORM] || !f[ISA_F_R128] ||
+	    f[ISA_F_DIM] || f[ISA_F_SLC] || f[ISA_F_DLC] || f[ISA_F_GLC] ||
+	    f[ISA_F_D16] || f[ISA_F_TFE] || f[ISA_F_LWE])
+		return "fixed field of a ray-tracing instruction differs";
+	return NULL;
+}
+
+/* What SDATA says of probes and prefetches has five bits. */
+static const char *check_smem_gfx12(const struct decoder *d)
+{
+	const struct isa_op_info *op = d->op;
+
+	for (int i = 0; i < op->n_opnd; i++)
+		if (op->opnd[i].slot == ISA_SLOT_SDIMM &&
+		    d->in->f[ISA_F_SDATA] > 31)
+			return isa_int_unused;
+	return NULL;
+}
+
+static const char *check_flat_gfx10(const struct decoder *d)
+{
+	const uint32_t *f = d->in->f;
+
+	return f[ISA_F_RSV1] || (d->in->fmt == ISA_FMT_FLAT &&
+				 f[ISA_F_SADDR] != ISA_R_NULL) ?
+		       isa_int_unused : NULL;
+}
+
+/* Fields that the format has and the row may not use. */
+const char *isa_int_check(struct decoder *d)
+{
+	const struct isa_inst *in = d->in;
+	const uint32_t *f = in->f;
+	bool unused = false;
+
+	switch (in->fmt) {
+	case ISA_FMT_SOPP:
+		unused = !d->op->n_opnd && f[ISA_F_SIMM16];
+		break;
+	case ISA_FMT_SMEM: /* invalidations and probes know no caches */
+		unused = !(d->op->flags & ISA_LOAD) &&
+			 (f[ISA_F_GLC] || f[ISA_F_DLC]);
+		if (d->t->gen == ISA_GFX12)
+			return check_smem_gfx12(d);
+		if (d->t->gen == ISA_GFX10_3)
+			return NULL;
+		break;
+	case ISA_FMT_VOP1:
+		unused = !d->op->n_opnd && f[ISA_F_VDST];
+		break;
+	case ISA_FMT_DS:
+		return check_lds(d);
+	case ISA_FMT_FLAT:
+		if (d->t->gen == ISA_GFX10_3)
+			return check_flat_gfx10(d);
+		unused = f[ISA_F_SADDR] != ISA_R_NULL || f[ISA_F_SVE];
+		break;
+	case ISA_FMT_SCRATCH:
+		if (d->t->gen == ISA_GFX10_3)
+			return check_flat_gfx10(d);
+		break;
+	case ISA_FMT_GLOBAL:
+		if (d->t->gen == ISA_GFX10_3)
+			return check_flat_gfx10(d);
+		unused = f[ISA_F_SVE] ||
+			 (!d->op->n_opnd && f[ISA_F_SADDR] != ISA_R_NULL);
+		break;
+	case ISA_FMT_MUBUF:
+	case ISA_FMT_MTBUF:
+		return check_buffer(d);
+	case ISA_FMT_MIMG:
+		return check_image(d);
+	case ISA_FMT_LDSDIR:
+		if (f[ISA_F_RSV0])
+			return "reserved bits set";
+		break;
+	default:
+		return check_vector(d);
+	}
+	return unused ? isa_int_unused : NULL;
+}

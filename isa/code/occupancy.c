@@ -1,0 +1,110 @@
+/*
+ * isa/code/occupancy.c - wave slots, registers, LDS and barriers against a kernel's
+ * needs.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "isa/code/occupancy.h"
+
+enum {
+	MAX_WAVES = 16, /* per SIMD */
+	LDS_GRANULE = 512,
+	LDS_BYTES = 65536,	 /* per CU */
+	LDS_GROUP_BYTES = 65536, /* one workgroup may have */
+	BARRIERS = 16,		 /* per CU */
+	MAX_VGPRS = 256,
+};
+
+/* Chips with half as many VGPRs again. */
+static bool has_large_file(const char *chip, bool *known)
+{
+	static const struct {
+		const char *chip;
+		bool large;
+	} chips[] = {
+		{ "gfx1030", false }, { "gfx1031", false },
+		{ "gfx1032", false }, { "gfx1033", false },
+		{ "gfx1034", false }, { "gfx1035", false },
+		{ "gfx1036", false }, { "gfx1100", true },
+		{ "gfx1101", true },  { "gfx1102", false },
+		{ "gfx1103", false }, { "gfx1150", false },
+		{ "gfx1151", true },  { "gfx1200", true },
+		{ "gfx1201", true },
+	};
+
+	*known = true;
+	for (size_t i = 0; i < ARRAY_SIZE(chips); i++)
+		if (!strcmp(chips[i].chip, chip))
+			return chips[i].large;
+	*known = false;
+	return false;
+}
+
+static int round_up(int v, int to)
+{
+	return (v + to - 1) / to * to;
+}
+
+static int least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* Waves per SIMD of so many workgroups; a part of a wave is one. */
+static int spread(int groups, int waves_per_group, int simds)
+{
+	return least((groups * waves_per_group + simds - 1) / simds, MAX_WAVES);
+}
+
+static void choose(struct isa_occupancy *o)
+{
+	o->waves = o->by_slots;
+	o->limit = "waves";
+	if (o->by_vgprs < o->waves) {
+		o->waves = o->by_vgprs;
+		o->limit = "vgprs";
+	}
+	if (o->by_lds < o->waves) {
+		o->waves = o->by_lds;
+		o->limit = "lds";
+	}
+	if (o->by_workgroups < o->waves) {
+		o->waves = o->by_workgroups;
+		o->limit = "workgroups";
+	}
+}
+
+bool isa_occupancy(const char *chip, const struct isa_resources *r,
+		   struct isa_occupancy *o)
+{
+	bool known, large = has_large_file(chip, &known);
+	int cus = r->wgp_mode ? 2 : 1, simds = 2 * cus;
+	int share = r->wave == 64 ? 2 : 1;
+	int granule = (large ? 24 : 16) / share;
+	int file = (large ? 1536 : 1024) / share;
+	int waves, groups;
+
+	memset(o, 0, sizeof(*o));
+	if (!known || (r->wave != 32 && r->wave != 64) || r->vgprs < 0 ||
+	    r->vgprs > MAX_VGPRS || r->workgroup_size < 1 ||
+	    r->workgroup_size > 1024 || r->lds_bytes > LDS_GROUP_BYTES)
+		return false;
+	waves = (r->workgroup_size + r->wave - 1) / r->wave;
+	o->by_slots = o->by_lds = o->by_workgroups = MAX_WAVES;
+	o->vgprs_allocated = round_up(r->vgprs ? r->vgprs : 1, granule);
+	o->by_vgprs = least(file / o->vgprs_allocated, MAX_WAVES);
+	o->workgroups = o->by_vgprs * simds / waves;
+	o->lds_allocated_bytes = round_up(r->lds_bytes, LDS_GRANULE);
+	if (o->lds_allocated_bytes) {
+		groups = cus * LDS_BYTES / o->lds_allocated_bytes;
+		o->by_lds = spread(groups, waves, simds);
+		o->workgroups = least(o->workgroups, groups);
+	}
+	if (waves > 1) {
+		o->by_workgroups = spread(cus * BARRIERS, waves, simds);
+		o->workgroups = least(o->workgroups, cus * BARRIERS);
+	}
+	choose(o);
+	return true;
+}

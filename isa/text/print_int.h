@@ -1,0 +1,95 @@
+/*
+ * print_int - appending text, shared by the files of the printer.
+ *
+ * Nothing here looks at the room: no instruction's text comes near
+ * ISA_TEXT_MAX (the longest, an image instruction with five addresses, is
+ * below 300), so isa_print() gives a buffer of that size and cuts.
+ */
+#ifndef T0_ISA_PRINT_INT_H
+#define T0_ISA_PRINT_INT_H
+
+#include <string.h>
+
+#include "isa/tables/isa_int.h"
+
+struct out {
+	char *p; /* where the next character goes */
+};
+
+static inline void add_char(struct out *o, char c)
+{
+	*o->p++ = c;
+}
+
+static inline void add_bytes(struct out *o, const char *s, size_t n)
+{
+	memcpy(o->p, s, n);
+	o->p += n;
+}
+
+/* A string constant: its length is known when this is compiled. */
+#define ADD(o, text) add_bytes((o), text, sizeof(text) - 1)
+
+static inline void add_str(struct out *o, const char *s)
+{
+	add_bytes(o, s, strlen(s));
+}
+
+static inline void add_if(struct out *o, bool yes, const char *s)
+{
+	if (yes)
+		add_str(o, s);
+}
+
+static inline void add_dec(struct out *o, uint32_t v)
+{
+	char digit[10];
+	int n = 0;
+
+	if (v < 10) {
+		add_char(o, '0' + v);
+		return;
+	}
+	do
+		digit[n++] = '0' + v % 10;
+	while (v /= 10);
+	while (n)
+		add_char(o, digit[--n]);
+}
+
+static inline void add_int(struct out *o, int32_t v)
+{
+	if (v < 0)
+		add_char(o, '-');
+	add_dec(o, v < 0 ? -(uint32_t)v : (uint32_t)v);
+}
+
+static inline void add_hex(struct out *o, uint32_t v)
+{
+	int shift = v ? (31 - __builtin_clz(v)) & ~3 : 0;
+
+	ADD(o, "0x");
+	for (; shift >= 0; shift -= 4)
+		add_char(o, "0123456789abcdef"[v >> shift & 15]);
+}
+
+/* Small numbers in decimal, as constants that an instruction has inline. */
+static inline void add_imm(struct out *o, uint32_t v)
+{
+	if (v <= 64)
+		add_dec(o, v);
+	else
+		add_hex(o, v);
+}
+
+/* print_imm.c: operands that are immediates with a meaning. */
+void isa_int_put_immediate(struct out *o, const struct isa_inst *in,
+			   const struct isa_operand *op);
+void isa_int_put_swizzle(struct out *o, uint32_t v);
+
+/* print_mods.c: packed formats name neg and abs at the end of the line. */
+bool isa_int_mods_inline(const struct isa_inst *in);
+/* print_mods.c: what stands behind the operands, by encoding. */
+void isa_int_put_options(struct out *o, const struct isa_inst *in);
+
+#endif

@@ -1,0 +1,525 @@
+/*
+ * isa/verify/verify_wait.c - outstanding memory operations and the wait counters.
+ *
+ * For each register that an operation will write, the state holds how many
+ * operations of the same in-order kind are certainly younger.  s_waitcnt with
+ * count N lets at most N operations be outstanding, so it has completed every
+ * one with N or more younger ones of its own kind, whatever else the counter
+ * counts.  Scalar loads and messages return in any order: their age stays 0
+ * and only a wait for 0 completes them (RDNA3 ISA 4.4).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/verify/verify_int.h"
+
+enum kind { K_VM, K_LDS, K_SMEM, K_EXP, K_LOCK };
+
+/* What an instruction does to the counters. */
+struct event {
+	bool vm, vs, lds, smem, exp, lock;
+	int wait_vm, wait_lgkm, wait_exp, wait_vs; /* counts, 255 = none */
+};
+
+enum { NO_WAIT = 255 };
+
+static bool returns_data(const struct isa_inst *in)
+{
+	for (int i = 0; i < in->n_opnd; i++)
+		if (in->opnd[i].role & ISA_DST && in->opnd[i].dwords)
+			return true;
+	return false;
+}
+
+static void event_wait(const struct isa_inst *in, struct event *e)
+{
+	uint32_t imm = in->f[ISA_F_SIMM16];
+
+	switch (in->op) {
+	case ISA_s_waitcnt:
+		e->wait_vm = imm >> 10 & 63;
+		e->wait_lgkm = imm >> 4 & 63;
+		e->wait_exp = imm & 7;
+		/* The largest count of a field is "do not wait". */
+		if (e->wait_vm == 63)
+			e->wait_vm = NO_WAIT;
+		if (e->wait_lgkm == 63)
+			e->wait_lgkm = NO_WAIT;
+		if (e->wait_exp == 7)
+			e->wait_exp = NO_WAIT;
+		return;
+	case ISA_s_wait_idle:
+		e->wait_vm = e->wait_lgkm = e->wait_exp = e->wait_vs = 0;
+		return;
+	case ISA_s_waitcnt_vscnt:
+	case ISA_s_waitcnt_vmcnt:
+	case ISA_s_waitcnt_expcnt:
+	case ISA_s_waitcnt_lgkmcnt:
+		/* A register adds to the count; only null adds nothing. */
+		if (in->f[ISA_F_SDST] != ISA_R_NULL || imm > 63)
+			return;
+		break;
+	}
+	if (in->op == ISA_s_waitcnt_vscnt)
+		e->wait_vs = imm;
+	else if (in->op == ISA_s_waitcnt_vmcnt)
+		e->wait_vm = imm;
+	else if (in->op == ISA_s_waitcnt_expcnt)
+		e->wait_exp = imm;
+	else if (in->op == ISA_s_waitcnt_lgkmcnt)
+		e->wait_lgkm = imm;
+}
+
+static void event_of(const struct cfg_insn *x, struct event *e)
+{
+	bool load = x->flags & ISA_LOAD, store = x->flags & ISA_STORE;
+	bool atomic = x->flags & ISA_ATOMIC;
+	bool data = (load || atomic) && returns_data(&x->in);
+
+	memset(e, 0, sizeof(*e));
+	e->wait_vm = e->wait_lgkm = e->wait_exp = e->wait_vs = NO_WAIT;
+	if (x->vmem) {
+		e->vm = data || load;
+		e->vs = store || (atomic && !data);
+		e->lds = x->in.fmt == ISA_FMT_FLAT;
+		return;
+	}
+	switch (x->in.fmt) {
+	case ISA_FMT_DS:
+		e->lds = x->in.op != ISA_ds_nop;
+		return;
+	case ISA_FMT_SMEM:
+		e->smem = load;
+		return;
+	case ISA_FMT_SOP1:
+		e->smem = x->pipe == ISA_PIPE_MSG;
+		return;
+	case ISA_FMT_LDSDIR:
+		e->exp = true;
+		return;
+	case ISA_FMT_EXP:
+		e->lock = true;
+		return;
+	case ISA_FMT_SOPP:
+	case ISA_FMT_SOPK:
+		event_wait(&x->in, e);
+	}
+}
+
+/* --------------------------------------------------------------- ages ---- */
+
+void wait_init(struct vage *a)
+{
+	memset(a, NOT_PENDING, sizeof(*a));
+}
+
+void wait_join(struct vage *into, const struct vage *from, bool *changed)
+{
+	uint8_t *a = (uint8_t *)into;
+	const uint8_t *b = (const uint8_t *)from;
+	uint8_t diff = 0;
+
+	for (size_t i = 0; i < sizeof(*into); i++) {
+		uint8_t m = a[i] < b[i] ? a[i] : b[i];
+
+		diff |= m ^ a[i];
+		a[i] = m;
+	}
+	*changed |= diff != 0;
+}
+
+static void older(uint8_t *a, int n)
+{
+	for (int i = 0; i < n; i++)
+		a[i] += a[i] < AGE_MAX;
+}
+
+static void waited(uint8_t *a, int n, int count)
+{
+	for (int i = 0; i < n; i++)
+		a[i] = a[i] >= count ? NOT_PENDING : a[i];
+}
+
+void wait_call(struct vage *a)
+{
+	struct vage was = *a;
+
+	wait_init(a);
+	a->scratch_store = was.scratch_store;
+	a->global_store = was.global_store;
+}
+
+static void apply_waits(struct vage *a, const struct event *e)
+{
+	if (e->wait_vm != NO_WAIT)
+		waited(a->vm, 256, e->wait_vm);
+	if (e->wait_lgkm != NO_WAIT) {
+		waited(a->lds, 256, e->wait_lgkm);
+		waited(&a->lds_store, 1, e->wait_lgkm);
+		waited(a->smem, 128, e->wait_lgkm);
+	}
+	if (e->wait_exp != NO_WAIT) {
+		waited(a->exp, 256, e->wait_exp);
+		waited(a->lock, 256, e->wait_exp);
+	}
+	if (e->wait_vs != NO_WAIT) {
+		waited(&a->scratch_store, 1, e->wait_vs);
+		waited(&a->global_store, 1, e->wait_vs);
+		if (a->global_store == NOT_PENDING)
+			a->late_store = NOT_PENDING;
+	}
+}
+
+static bool invalidates(const struct isa_inst *in)
+{
+	return in->op == ISA_buffer_gl0_inv || in->op == ISA_buffer_gl1_inv;
+}
+
+/*
+ * What a buffer_gl0_inv can belong to: after a load or an atomic it makes an
+ * acquire of that, which must be complete; after a barrier it belongs to that;
+ * else it is a fence.  The last two also release.  So no store may be
+ * outstanding there but those before a load or a returning atomic.
+ */
+static void apply_order(struct vage *a, const struct cfg_insn *x,
+			const struct event *e)
+{
+	if (invalidates(&x->in)) /* what was wrong there was reported there */
+		a->late_store = a->barrier_store = NOT_PENDING;
+	if (x->flags & ISA_BARRIER)
+		a->barrier_store = a->global_store == NOT_PENDING ?
+					   NOT_PENDING : 0;
+	if (e->vm || e->lds || e->vs)
+		a->late_store = NOT_PENDING;
+	if (e->vm || e->lds || x->flags & ISA_ATOMIC)
+		a->barrier_store = NOT_PENDING;
+	if (e->vs && !e->lds && x->in.fmt != ISA_FMT_SCRATCH)
+		a->late_store = 0;
+}
+
+static void mark(uint8_t *a, const struct isa_use *u, int file, int role)
+{
+	for (int i = 0; i < u->n; i++)
+		if (u->reg[i].file == file && u->reg[i].role & role)
+			memset(a + u->reg[i].reg, 0, u->reg[i].count);
+}
+
+static void apply_events(struct vage *a, const struct cfg_insn *x,
+			 const struct event *e)
+{
+	if (e->vm) {
+		older(a->vm, 256);
+		mark(a->vm, &x->use, ISA_K_VGPR, ISA_DST);
+	}
+	if (e->lds) {
+		older(a->lds, 256);
+		older(&a->lds_store, 1);
+		mark(a->lds, &x->use, ISA_K_VGPR, ISA_DST);
+		if (x->flags & (ISA_STORE | ISA_ATOMIC))
+			a->lds_store = 0;
+	}
+	if (e->smem)
+		mark(a->smem, &x->use, ISA_K_SGPR, ISA_DST);
+	if (e->exp) {
+		older(a->exp, 256);
+		mark(a->exp, &x->use, ISA_K_VGPR, ISA_DST);
+	}
+	if (e->lock)
+		mark(a->lock, &x->use, ISA_K_VGPR, ISA_SRC);
+	if (e->vs) {
+		older(&a->scratch_store, 1);
+		older(&a->global_store, 1);
+		if (x->in.fmt == ISA_FMT_SCRATCH)
+			a->scratch_store = 0;
+		else
+			a->global_store = 0;
+	}
+}
+
+/* -------------------------------------------------------------- paths ---- */
+
+/* The age of one register across one instruction; -1: no longer pending. */
+static int track(const struct cfg_insn *x, enum kind kind, int reg, int age)
+{
+	struct event e;
+	int wait, file = kind == K_SMEM ? ISA_K_SGPR : ISA_K_VGPR;
+
+	event_of(x, &e);
+	wait = kind == K_VM		       ? e.wait_vm :
+	       kind == K_LDS || kind == K_SMEM ? e.wait_lgkm :
+						 e.wait_exp;
+	if (wait != NO_WAIT && age >= wait)
+		return -1;
+	for (int i = 0; i < x->use.n; i++)
+		if (x->use.reg[i].file == file && x->use.reg[i].reg <= reg &&
+		    reg < x->use.reg[i].reg + x->use.reg[i].count &&
+		    (kind != K_LOCK || x->use.reg[i].role & ISA_DST))
+			return -1;
+	if ((kind == K_VM && e.vm) || (kind == K_LDS && e.lds) ||
+	    (kind == K_EXP && e.exp))
+		age += age < AGE_MAX;
+	return age;
+}
+
+static bool produces(const struct cfg_insn *x, enum kind kind, int reg)
+{
+	struct event e;
+	int file = kind == K_SMEM ? ISA_K_SGPR : ISA_K_VGPR;
+	int role = kind == K_LOCK ? ISA_SRC : ISA_DST;
+
+	event_of(x, &e);
+	if (!(kind == K_VM   ? e.vm :
+	      kind == K_LDS  ? e.lds :
+	      kind == K_SMEM ? e.smem :
+	      kind == K_EXP  ? e.exp :
+			       e.lock))
+		return false;
+	for (int i = 0; i < x->use.n; i++)
+		if (x->use.reg[i].file == file && x->use.reg[i].role & role &&
+		    x->use.reg[i].reg <= reg &&
+		    reg < x->use.reg[i].reg + x->use.reg[i].count)
+			return true;
+	return false;
+}
+
+struct node {
+	int block, age, back, producer;
+};
+
+struct search {
+	struct verifier *v;
+	enum kind kind;
+	int reg, goal;
+	struct node *node;
+	int n, cap;
+	uint64_t *seen; /* [blocks] bit per age */
+};
+
+/* From instruction `i` to the end of its block; true if the goal was met. */
+static bool search_block(struct search *s, int i, int *age)
+{
+	const struct cfg_block *b = &s->v->g.block[s->v->g.insn[i].block];
+
+	for (; i < b->first + b->n; i++) {
+		if (i == s->goal)
+			return true;
+		*age = track(&s->v->g.insn[i], s->kind, s->reg, *age);
+		if (*age < 0)
+			return false;
+	}
+	return false;
+}
+
+static void search_push(struct search *s, int from, int block, int age,
+			int producer)
+{
+	if (block < 0 || s->seen[block] >> age & 1)
+		return;
+	s->seen[block] |= UINT64_C(1) << age;
+	if (s->n == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : 64;
+		s->node = xrealloc(s->node, s->cap * sizeof(*s->node));
+	}
+	s->node[s->n++] = (struct node){ block, age, from, producer };
+}
+
+static void search_spread(struct search *s, int from, int block, int age,
+			  int producer)
+{
+	const struct cfg_block *b = &s->v->g.block[block];
+
+	if (b->callee >= 0) {
+		search_push(s, from, s->v->g.func[b->callee].block, age,
+			    producer);
+		return;
+	}
+	search_push(s, from, b->succ[0], age, producer);
+	search_push(s, from, b->succ[1], age, producer);
+}
+
+/*
+ * A shortest chain of blocks from a producer to the goal on which nothing
+ * waits.  Returns the producer, -1 if none; blocks go to `out`, their number
+ * to *n, the age at the goal to *age.
+ */
+static int search_run(struct search *s, int *out, int max, int *n, int *age)
+{
+	struct cfg *g = &s->v->g;
+	int found = -1, producer = -1;
+
+	for (int i = 0; i < g->n_insns && found < 0 && producer < 0; i++) {
+		int a = 0;
+
+		if (!produces(&g->insn[i], s->kind, s->reg))
+			continue;
+		if (i + 1 >= g->block[g->insn[i].block].first +
+				     g->block[g->insn[i].block].n) {
+			search_spread(s, -1, g->insn[i].block, a, i);
+			continue;
+		}
+		if (search_block(s, i + 1, &a)) {
+			producer = i;
+			*age = a;
+		} else if (a >= 0) {
+			search_spread(s, -1, g->insn[i].block, a, i);
+		}
+	}
+	for (int i = 0; i < s->n && producer < 0; i++) {
+		int a = s->node[i].age;
+
+		if (search_block(s, g->block[s->node[i].block].first, &a)) {
+			found = i;
+			producer = s->node[i].producer;
+			*age = a;
+		} else if (a >= 0) {
+			search_spread(s, i, s->node[i].block, a,
+				      s->node[i].producer);
+		}
+	}
+	if (producer < 0)
+		return -1;
+	*n = cfg_path(g, g->func[0].block, g->insn[producer].block, out, max);
+	if (*n < 0)
+		*n = 0;
+	int chain = 0;
+
+	for (int i = found; i >= 0; i = s->node[i].back)
+		chain++;
+	for (int i = found, k = *n + chain; i >= 0; i = s->node[i].back)
+		if (--k < max)
+			out[k] = s->node[i].block;
+	*n = *n + chain < max ? *n + chain : max;
+	return producer;
+}
+
+/* -------------------------------------------------------------- checks ---- */
+
+static const struct {
+	enum verify_rule rule;
+	const char *counter, *doing;
+} kinds[] = {
+	[K_VM] = { VERIFY_WAIT_VM, "vmcnt", "is still being loaded" },
+	[K_LDS] = { VERIFY_WAIT_LGKM, "lgkmcnt", "is still being loaded" },
+	[K_SMEM] = { VERIFY_WAIT_LGKM, "lgkmcnt", "is still being loaded" },
+	[K_EXP] = { VERIFY_WAIT_EXP, "expcnt", "is still being loaded" },
+	[K_LOCK] = { VERIFY_WAIT_EXP, "expcnt", "is still being exported" },
+};
+
+static void complain(struct verifier *v, int insn, enum kind kind, int reg,
+		     bool read)
+{
+	enum { MAX = 512 };
+	struct search s = { .v = v, .kind = kind, .reg = reg, .goal = insn };
+	int path[MAX], n = 0, age = 0, producer;
+	char name[16], at[160] = "";
+
+	s.seen = xcalloc(v->g.n_blocks + 1, sizeof(*s.seen));
+	producer = search_run(&s, path, MAX, &n, &age);
+	ver_reg_name(kind == K_SMEM ? reg : R_VGPR + reg, name);
+	if (producer >= 0)
+		snprintf(at, sizeof(at), " by the %s at 0x%llx",
+			 isa_op_info(v->g.insn[producer].in.op)->name,
+			 (unsigned long long)cfg_addr(&v->g, producer));
+	ver_report_path(v, kinds[kind].rule, insn, path, n,
+			"%s %s%s when it is %s; wanted %s(%d) before", name,
+			kinds[kind].doing, at, read ? "read" : "overwritten",
+			kinds[kind].counter, age);
+	free(s.seen);
+	free(s.node);
+}
+
+/* May this write meet an older operation of the same kind still in flight? */
+static bool in_order(const struct cfg_insn *x, const struct event *e,
+		     enum kind kind)
+{
+	if (x->in.fmt == ISA_FMT_FLAT || x->in.fmt == ISA_FMT_MIMG)
+		return false;
+	return (kind == K_VM && e->vm) || (kind == K_LDS && e->lds) ||
+	       (kind == K_EXP && e->exp);
+}
+
+static void touch(struct verifier *v, uint8_t *a, int insn, enum kind kind,
+		  int reg, int count, int role, const struct event *e)
+{
+	const struct cfg_insn *x = &v->g.insn[insn];
+	bool told = false;
+
+	for (int i = reg; i < reg + count; i++) {
+		if (a[i] == NOT_PENDING)
+			continue;
+		/* What a partial load keeps comes from the same queue. */
+		if (role & ISA_DST && in_order(x, e, kind) &&
+		    (!(role & ISA_SRC) || x->flags & ISA_LOAD))
+			continue;
+		if (kind == K_LOCK && !(role & ISA_DST))
+			continue;
+		if (v->check && !told)
+			complain(v, insn, kind, i, role & ISA_SRC);
+		told = true;
+		a[i] = NOT_PENDING;
+	}
+}
+
+/* Caches are invalidated: what do others see of the stores before? */
+static void check_release(struct verifier *v, const struct vage *a, int insn)
+{
+	bool barrier = v->several_waves && a->barrier_store != NOT_PENDING;
+
+	if (!barrier && a->late_store == NOT_PENDING)
+		return;
+	ver_report(v, VERIFY_WAIT_VS, insn, -1,
+		   barrier ? "a store may have been outstanding at the barrier "
+			     "before, so that other waves read old data; "
+			     "wanted vscnt(0) before the barrier" :
+			     "a store may be outstanding at this fence; wanted "
+			     "vscnt(0) before it");
+}
+
+static void check_end(struct verifier *v, const struct vage *a, int insn)
+{
+	const struct cfg_insn *x = &v->g.insn[insn];
+	enum { DEALLOC_VGPRS = 3 };
+
+	if (x->in.op == ISA_s_sendmsg &&
+	    (x->in.f[ISA_F_SIMM16] & 0xff) == DEALLOC_VGPRS &&
+	    a->scratch_store != NOT_PENDING)
+		ver_report(v, VERIFY_WAIT_VS, insn, -1,
+			   "the wave gives up its registers and scratch while "
+			   "a scratch store may be outstanding; wanted "
+			   "vscnt(0) before");
+	if (invalidates(&x->in))
+		check_release(v, a, insn);
+	if (x->flags & ISA_BARRIER && v->several_waves &&
+	    a->lds_store != NOT_PENDING)
+		ver_report(v, VERIFY_LDS_RACE, insn, -1,
+			   "an LDS store may be outstanding at the barrier; "
+			   "wanted lgkmcnt(%d) before",
+			   a->lds_store);
+}
+
+void wait_step(struct verifier *v, struct vstate *s, int insn)
+{
+	const struct cfg_insn *x = &v->g.insn[insn];
+	struct vage *a = &s->age;
+	struct event e;
+
+	event_of(x, &e);
+	for (int i = 0; i < x->use.n; i++) {
+		int reg = x->use.reg[i].reg, n = x->use.reg[i].count;
+		int role = x->use.reg[i].role;
+
+		if (x->use.reg[i].file == ISA_K_SGPR) {
+			touch(v, a->smem, insn, K_SMEM, reg, n, role, &e);
+			continue;
+		}
+		touch(v, a->vm, insn, K_VM, reg, n, role, &e);
+		touch(v, a->lds, insn, K_LDS, reg, n, role, &e);
+		touch(v, a->exp, insn, K_EXP, reg, n, role, &e);
+		touch(v, a->lock, insn, K_LOCK, reg, n, role, &e);
+	}
+	if (v->check)
+		check_end(v, a, insn);
+	apply_waits(a, &e);
+	apply_events(a, x, &e);
+	apply_order(a, x, &e);
+}
