@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "autotune/host.h"
-#include "results/tunes.h"
+#include "results/db/tunes.h"
 
 #define NEAREST 2.0
 

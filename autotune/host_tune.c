@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "autotune/host.h"
-#include "results/stats.h"
-#include "results/tunes.h"
+#include "results/db/tunes.h"
+#include "results/stats/stats.h"
 
 enum {
 	SPACE_MAX = 600, /* configurations of a problem */

@@ -24,7 +24,7 @@
 #define T0_AUTOTUNE_MEASURE_H
 
 #include "autotune/rig.h"
-#include "results/stats.h"
+#include "results/stats/stats.h"
 
 #define TUNE_SAMPLES_LEAST 10
 

@@ -46,7 +46,7 @@ static void take(struct published_error *x, double error)
 	x->rows++;
 }
 
-/* Rows that judge, of matrix products; results/results.h, area "predict". */
+/* Rows that judge, of matrix products; results/db/results.h, area "predict". */
 static bool of_database(struct res_db *db, struct published_error *out,
 			struct err *e)
 {

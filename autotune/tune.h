@@ -14,7 +14,7 @@
  *	   reference (check.c); one that is wrong is out for ever,
  *	6. measures those that remain on a card, where there is one (measure.c),
  *	7. stores every decision at once, so that a search which is killed goes
- *	   on with what is missing (results/tunes.h).
+ *	   on with what is missing (results/db/tunes.h).
  *
  * Correctness comes before time: a configuration becomes a winner only through
  * res_tune_win(), and the database refuses one whose machine code did not
@@ -39,7 +39,7 @@
 #include "base/base.h"
 #include "compiler/cost.h"
 #include "compiler/gemm/gemm.h"
-#include "results/tunes.h"
+#include "results/db/tunes.h"
 
 #define TUNE_CHIP "gfx1100"
 
@@ -264,7 +264,7 @@ struct res_tune_key tune_store_key(const struct tune_store *s,
 				   const char *operands, char op[TUNE_TEXT]);
 /*
  * A speed as a result of area "tune", or "gemm" for a winner, with its verdict
- * (results/results.h): what plots and gates read.
+ * (results/db/results.h): what plots and gates read.
  */
 struct tune_speed {
 	const struct tune_problem *problem;

@@ -8,7 +8,7 @@
  * wins over the default.  Emulated and simulated rows are never read: a model
  * must not learn from its own predictions.
  *
- * In the database a cost is a result of area "cost" (results/results.h):
+ * In the database a cost is a result of area "cost" (results/db/results.h):
  *
  *	name      metric              unit     means
  *	row       value               row's    the row of cost.def of that name

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "compiler/cost.h"
-#include "results/results.h"
+#include "results/db/results.h"
 
 /* Columns of the query below. */
 enum { C_NAME, C_METRIC, C_UNIT, C_VALUE, C_LO, C_HI, C_N, C_CLOCK, C_ORIGIN,

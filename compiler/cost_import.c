@@ -8,7 +8,7 @@
 
 #include "compiler/cost.h"
 #include "compiler/csv.h"
-#include "results/results.h"
+#include "results/db/results.h"
 
 /* Columns of either form of file; -1: not there. */
 struct columns {

@@ -9,7 +9,7 @@
 #include "compiler/sim/validate.h"
 #include "isa/isa.h"
 #include "isa/object/co.h"
-#include "results/results.h"
+#include "results/db/results.h"
 
 #define TOOL "t0-sim"
 

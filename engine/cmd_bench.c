@@ -17,7 +17,7 @@
 #include "engine/backend.h"
 #include "engine/cmd_bench.h"
 #include "engine/peak.h"
-#include "results/stats.h"
+#include "results/stats/stats.h"
 
 #define MAX_SAMPLES 1000
 #define MAX_BATCH   1024

@@ -3,7 +3,7 @@
 #define T0_ENGINE_CMD_BENCH_H
 
 #include "engine/cmd.h"
-#include "results/results.h"
+#include "results/db/results.h"
 
 struct qwen_bench {
 	struct qwen_cmd *c;

@@ -6,7 +6,7 @@
 #include "autotune/host.h"
 #include "engine/backend.h"
 #include "engine/cmd_bench.h"
-#include "results/stats.h"
+#include "results/stats/stats.h"
 
 bool qwen_bench_begin(struct qwen_bench *b, struct err *e)
 {

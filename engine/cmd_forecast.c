@@ -5,7 +5,7 @@
 #include "compiler/cost.h"
 #include "engine/cmd.h"
 #include "engine/gpu.h"
-#include "results/results.h"
+#include "results/db/results.h"
 
 struct forecast {
 	struct qwen_cmd *c;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "results/results.h"
+#include "results/db/results.h"
 
 enum dsl_type gpu_type(enum qwen_weights w)
 {

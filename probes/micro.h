@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
-#include "results/stats.h"
+#include "results/stats/stats.h"
 
 /* ----------------------------------------------------------- micro.c ---- */
 

@@ -32,7 +32,7 @@
 #include "base/base.h"
 #include "isa/isa.h"
 #include "kfd/kfd.h"
-#include "results/results.h"
+#include "results/db/results.h"
 
 #define PROBE_WORDS_MAX 3
 

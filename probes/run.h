@@ -6,7 +6,7 @@
 
 #include "kfd/kfd.h"
 #include "probes/probes.h"
-#include "results/results.h"
+#include "results/db/results.h"
 
 struct probe_reading {
 	bool good; /* else nothing could be read */

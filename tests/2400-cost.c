@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "compiler/cost.h"
-#include "results/results.h"
+#include "results/db/results.h"
 #include "tests/tap.h"
 
 static const struct isa_target target = { ISA_GFX11, 32, false };

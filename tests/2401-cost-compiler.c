@@ -9,7 +9,7 @@
 
 #include "compiler/cc.h"
 #include "compiler/cost.h"
-#include "results/results.h"
+#include "results/db/results.h"
 #include "tests/tap.h"
 
 /* Two chains: two multiplies (16 cycles by default), six adds (30). */

@@ -1,4 +1,4 @@
-/* results/db.c and schema.c: what is opened, created, refused, and how. */
+/* results/db/db.c and schema.c: what is opened, created, refused, and how. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -114,7 +114,7 @@ static void make_version(const char *path, int last)
 		const char *sql;
 	} schema[] = {
 #define SQL(version, ...) { version, #__VA_ARGS__ },
-#include "results/schema.def"
+#include "results/db/schema.def"
 #undef SQL
 	};
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <sys/wait.h>
 
-#include "results/res.h"
+#include "results/db/res.h"
 #include "tests/results.h"
 
 static char dir[64], path[96];

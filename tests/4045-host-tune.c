@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "autotune/host.h"
-#include "results/tunes.h"
+#include "results/db/tunes.h"
 #include "tests/tap.h"
 
 enum { CAP = 600 };

@@ -1,7 +1,7 @@
 /* What the tuner tried is kept; what was not proven right is never chosen. */
 #include <math.h>
 
-#include "results/tunes.h"
+#include "results/db/tunes.h"
 #include "tests/results.h"
 
 static char dir[64], path[96];

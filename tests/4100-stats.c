@@ -1,5 +1,5 @@
 /*
- * results/stats.c and rank.c against R and scipy: tests/data/stats, made
+ * results/stats/stats.c and rank.c against R and scipy: tests/data/stats, made
  * by the programs beside them.  A relative difference of 1e-12 fails.
  */
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "results/stats.h"
+#include "results/stats/stats.h"
 #include "tests/tap.h"
 
 struct vector {

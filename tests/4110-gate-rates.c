@@ -1,11 +1,11 @@
 /*
- * results/gate.c on synthetic samples with a known effect: how often it cries
+ * results/cmd/gate.c on synthetic samples with a known effect: how often it cries
  * wolf, how often it misses.  Fixed seeds.
  */
 #include <math.h>
 #include <stdlib.h>
 
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 #include "tests/tap.h"
 
 /* splitmix64: published by S. Vigna, enough for a test. */

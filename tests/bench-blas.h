@@ -36,7 +36,7 @@
 
 #include "autotune/host.h"
 #include "base/float.h"
-#include "results/stats.h"
+#include "results/stats/stats.h"
 
 enum {
 	BENCH_ROUNDS_MAX = 101,

@@ -17,7 +17,7 @@
 #include "engine/make.h"
 #include "engine/model.h"
 #include "engine/peak.h"
-#include "results/stats.h"
+#include "results/stats/stats.h"
 
 enum { ROUNDS = 6, DECODE = 8, PREFILL = 512, READS = 4 };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "results/results.h"
+#include "results/db/results.h"
 #include "tests/tap.h"
 
 /* A new folder, for remove_dir(). */

@@ -10,7 +10,7 @@
 #include "compiler/sim/show.h"
 #include "compiler/sim/validate.h"
 #include "compiler/sim/vector.h"
-#include "results/results.h"
+#include "results/db/results.h"
 
 /* One row of either kind, judged. */
 struct row {

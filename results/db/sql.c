@@ -1,5 +1,5 @@
 /* sql.c - errors, statements and transactions: all that talks to sqlite. */
-#include "results/res.h"
+#include "results/db/res.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* db.c - opening the database: what is refused, and how it is set up. */
-#include "results/res.h"
+#include "results/db/res.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "results/stats.h"
+#include "results/stats/stats.h"
 
 const char *res_path(const char *arg)
 {

@@ -1,6 +1,6 @@
 /* tunes.c - configurations that were tried, checked and chosen. */
-#include "results/res.h"
-#include "results/tunes.h"
+#include "results/db/res.h"
+#include "results/db/tunes.h"
 
 #include <math.h>
 #include <string.h>

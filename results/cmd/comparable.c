@@ -1,5 +1,5 @@
 /* sides.c - what is compared with what, and what may not be. */
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 #include <fnmatch.h>
 #include <jansson.h>

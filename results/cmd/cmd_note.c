@@ -1,5 +1,5 @@
 /* note.c - the ledger of experiments: what was tried, and what came of it. */
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -8,8 +8,8 @@
 #ifndef T0_RESULTS_TOOL_H
 #define T0_RESULTS_TOOL_H
 
-#include "results/res.h"
-#include "results/stats.h"
+#include "results/db/res.h"
+#include "results/stats/stats.h"
 
 /* The options, as parsed; see the table in t0-results.c for their meaning. */
 struct show_opts {

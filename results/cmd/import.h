@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 struct res_import {
 	struct res_db *db;

@@ -1,5 +1,5 @@
 /* names.c - the words that the database stores for our enums. */
-#include "results/results.h"
+#include "results/db/results.h"
 
 static const char *pick(const char *const *names, size_t n, unsigned i)
 {

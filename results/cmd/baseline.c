@@ -1,5 +1,5 @@
 /* baseline.c - what gates measure against: accepted with a reason. */
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 #include <fnmatch.h>
 #include <math.h>

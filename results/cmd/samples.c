@@ -1,5 +1,5 @@
 /* pieces.c - results and baselines, read with their samples and facts. */
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 #include <jansson.h>
 #include <math.h>

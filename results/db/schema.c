@@ -1,12 +1,12 @@
 /* schema.c - versions of the database file (the SQL is in schema.def). */
-#include "results/res.h"
+#include "results/db/res.h"
 
 static const struct {
 	int version;
 	const char *sql;
 } schema[] = {
 #define SQL(version, ...) { version, #__VA_ARGS__ },
-#include "results/schema.def"
+#include "results/db/schema.def"
 #undef SQL
 };
 

@@ -4,7 +4,7 @@
  * DIR/index.html with the pictures beside it; every table also as CSV.  It
  * names nothing outside its folder and runs no script.
  */
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* facts.c - hosts, devices and builds, and which process owns a run. */
-#include "results/res.h"
+#include "results/db/res.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* import.c - the lines of an export, back into a database. */
-#include "results/import.h"
+#include "results/cmd/import.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* measure.c - cases, results with their samples, verdicts. */
-#include "results/res.h"
+#include "results/db/res.h"
 
 bool res_case_id(struct res_db *db, const char *area, const char *name,
 		 const char *params, int64_t *id, struct err *e)

@@ -1,5 +1,5 @@
 /* runs.c - the life of a run: begin, take over, finish, find. */
-#include "results/res.h"
+#include "results/db/res.h"
 
 #include <string.h>
 #include <sys/random.h>

@@ -2,7 +2,7 @@
  * tunes.h - what the tuner tried, checked and chose.
  *
  * A row is a configuration for a problem under a key: the words are the
- * tuner's (autotune/tune.h), the rules are the schema's (results/schema.def,
+ * tuner's (autotune/tune.h), the rules are the schema's (results/db/schema.def,
  * version 5).  Rows are never decided twice under one key, so that a search
  * which was killed goes on with what is missing.  A winner is a timed
  * configuration whose machine code passed the check of its class and failed
@@ -11,7 +11,7 @@
 #ifndef T0_RESULTS_TUNES_H
 #define T0_RESULTS_TUNES_H
 
-#include "results/results.h"
+#include "results/db/results.h"
 
 enum res_tune_state {
 	RES_TUNE_RANKED,   /* has a bound; nothing decided yet */

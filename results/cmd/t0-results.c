@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 static const struct command {
 	const char *name, *operands; /* as in the usage; NULL = none */

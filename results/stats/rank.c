@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "results/stats.h"
+#include "results/stats/stats.h"
 
 /* ------------------------------------------------------ distributions -- */
 

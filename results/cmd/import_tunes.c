@@ -1,5 +1,5 @@
 /* import_tunes.c - what the tuner decided, merged by key. */
-#include "results/import.h"
+#include "results/cmd/import.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * uuid, cases by area, name and params.
  * Reals always have a point or an exponent and read back as the same bits.
  */
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* lists.c - history, costs, devices, free SQL, and taking runs away. */
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* slots.c - what discovery found, an opcode slot a row. */
-#include "results/res.h"
+#include "results/db/res.h"
 
 #include <string.h>
 

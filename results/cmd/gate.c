@@ -1,5 +1,5 @@
 /* gate.c - results against accepted baselines: what stops a change. */
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* stats.c - one sample: median, quantiles, spread, outliers. */
-#include "results/stats.h"
+#include "results/stats/stats.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* compare.c - two sides, case by case. */
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 #include <math.h>
 #include <stdlib.h>

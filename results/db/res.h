@@ -13,7 +13,7 @@
 
 #include <sqlite3.h>
 
-#include "results/results.h"
+#include "results/db/results.h"
 
 /* "T0db" in the file's header: tells our files from other sqlite ones. */
 #define RES_APPLICATION_ID 0x54306462

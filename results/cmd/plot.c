@@ -5,7 +5,7 @@
  * into NAME.svg and NAME.png.  Nothing in it depends on time, place or the
  * order of rows in the file, so the same rows give the same bytes.
  */
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 #include <errno.h>
 #include <math.h>
@@ -25,7 +25,7 @@ static const struct plot {
 } plots[] = {
 #define PLOT(name, style, area, title, x, y, sql) \
 	{ #name, style, area, title, x, y, sql },
-#include "results/plots.def"
+#include "results/cmd/plots.def"
 #undef PLOT
 };
 

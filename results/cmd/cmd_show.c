@@ -1,5 +1,5 @@
 /* shows.c - t0-results list and show. */
-#include "results/tool.h"
+#include "results/cmd/tool.h"
 
 #include <stdlib.h>
 #include <string.h>
