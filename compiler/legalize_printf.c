@@ -1,7 +1,7 @@
 /*
  * compiler/legalize_printf.c - printf as records in the runtime's ring.
  *
- * The protocol is kfd/printf.h's: each active lane takes room by an atomic
+ * The protocol is kfd/runtime/printf.h's: each active lane takes room by an atomic
  * add, waits for the host to make some if the ring says so, else counts what
  * it drops, stores its arguments and, behind a fence, the mark that shows the
  * record to the host.

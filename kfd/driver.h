@@ -2,7 +2,7 @@
  * kfd/driver.h - the seam between T0's runtime and "the kernel".
  *
  * The runtime reaches a device only through these calls.  Two drivers exist:
- * kfd/linux.c (thin wrappers over libc, real cards through /dev/kfd and
+ * kfd/linux/linux.c (thin wrappers over libc, real cards through /dev/kfd and
  * /dev/dri) and kfd/soft/ (a gfx1100 in software that answers the same ioctls
  * in this process).  Nothing above this line knows which one it talks to.
  *

@@ -49,7 +49,7 @@
 struct kfd_dev;
 struct kfd_code;
 struct kfd_queue;
-struct kfd_formats; /* kfd/printf.h */
+struct kfd_formats; /* kfd/runtime/printf.h */
 
 /* -------------------------------------------------------- topology.c ---- */
 
@@ -401,7 +401,7 @@ struct kfd_kernel {
 	uint32_t reqd_wg[3];	  /* 0 = free */
 	const struct co_arg *arg; /* explicit and hidden, by offset; or NULL */
 	uint32_t n_args;
-	/* What it prints with (kfd/printf.h); NULL: it does not. */
+	/* What it prints with (kfd/runtime/printf.h); NULL: it does not. */
 	const struct kfd_formats *formats;
 	bool printf_ring; /* by our ring; else as clang's OpenCL does */
 	bool hostcall;	  /* may call the host, as clang's HIP does */
@@ -443,7 +443,7 @@ struct kfd_queue_opts {
 	uint32_t priority;	/* 0..15; 0 = normal (7) */
 	uint64_t spin_ns;	/* busy wait before sleeping; 0 = 50 us */
 	/*
-	 * What kernels print (kfd/printf.h) goes to `print`, on the thread
+	 * What kernels print (kfd/runtime/printf.h) goes to `print`, on the thread
 	 * that waits for them or puts others; NULL: to stdout.  Each printing
 	 * packet has a buffer of printf_bytes (0 = 1 MiB).  Kernels of our
 	 * compiler wait for room in theirs with printf_wait, for as long as

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/drm.h"
+#include "kfd/linux/drm.h"
 #include "probes/probes.h"
 #include "probes/run.h"
 

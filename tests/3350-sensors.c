@@ -1,5 +1,5 @@
 /*
- * kfd/drm.h over the soft device: identity, sensors and their model, and what
+ * kfd/linux/drm.h over the soft device: identity, sensors and their model, and what
  * becomes of figures that the kernel does not give.
  */
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kfd/drm.h"
+#include "kfd/linux/drm.h"
 #include "tests/softdev.h"
 
 /* A driver in front of the soft one that refuses what `refuse` says. */

@@ -768,7 +768,7 @@ static uint32_t dual_dot2(int opcode, uint32_t constant, uint32_t pair)
 	return m.v[0][3][LANE];
 }
 
-/* Wanted values: read from a W7900 (see kfd/soft/valu_dot2.h). */
+/* Wanted values: read from a W7900 (see kfd/soft/exec/valu_dot2.h). */
 static void test_dot2_inline(void)
 {
 	struct machine m;

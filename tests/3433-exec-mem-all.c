@@ -2,8 +2,8 @@
  * No scalar or memory instruction of gfx1100 is without a handler, but for
  * graphics and the global data share.
  */
-#include "kfd/soft/exec.h"
-#include "kfd/soft/mem.h"
+#include "kfd/soft/exec/exec.h"
+#include "kfd/soft/exec/mem.h"
 #include "tests/tap.h"
 
 static soft_handler *find(const struct isa_inst *in)

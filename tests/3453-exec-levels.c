@@ -3,7 +3,7 @@
  * -v4 computes the same bits: lane functions run on random and special numbers
  * under random modes.
  */
-#include "kfd/soft/valu.h"
+#include "kfd/soft/exec/valu.h"
 #include "tests/exec-lanes.h"
 
 static const struct soft_vrow *const tables[] = { soft_vrows_v2, soft_vrows_v3,

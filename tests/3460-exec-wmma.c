@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "kfd/soft/wmma.h"
+#include "kfd/soft/exec/wmma.h"
 #include "tests/exec-lanes.h"
 
 #define N 16

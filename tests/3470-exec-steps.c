@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "kfd/soft/exec.h"
+#include "kfd/soft/exec/exec.h"
 #include "tests/isa-gen.h"
 #include "tests/tap.h"
 

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kfd/soft/libt0-soft.h"
+#include "kfd/soft/capi/libt0-soft.h"
 #include "tests/tap.h"
 
 typedef int run_asm_fn(const void *, uint32_t, uint32_t, uint32_t, uint32_t,

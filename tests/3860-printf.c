@@ -10,7 +10,7 @@
 
 #include "isa/object/co_write.h"
 #include "kfd/kfd.h"
-#include "kfd/printf.h"
+#include "kfd/runtime/printf.h"
 #include "tests/tap.h"
 
 #define MS 1000000ull

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/runtime.h"
+#include "kfd/runtime/runtime.h"
 
 enum { BATCH = 200, PASSES = 400, TARGET_NS = 60 };
 

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "base/base.h"
-#include "kfd/soft/exec.h"
+#include "kfd/soft/exec/exec.h"
 
 enum {
 	CODE_VA = 0x10000,

@@ -18,7 +18,7 @@
 #endif
 
 #include "base/base.h"
-#include "kfd/soft/exec.h"
+#include "kfd/soft/exec/exec.h"
 
 enum {
 	ROUNDS = 9,

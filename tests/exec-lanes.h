@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/soft/exec.h"
+#include "kfd/soft/exec/exec.h"
 #include "tests/tap.h"
 
 #define LANES_VGPRS 256

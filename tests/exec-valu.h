@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/soft/valu.h"
+#include "kfd/soft/exec/valu.h"
 #include "tests/tap.h"
 
 #define N_VGPRS 64

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/soft/exec.h"
+#include "kfd/soft/exec/exec.h"
 
 #define BENCH_CODE UINT64_C(0x7f0000010000)
 #define BENCH_DATA UINT64_C(0x7f0000200000)

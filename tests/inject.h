@@ -19,7 +19,7 @@
 
 #include "kfd/abi.h"
 #include "kfd/kfd.h"
-#include "kfd/soft/inject.h"
+#include "kfd/soft/inject/inject.h"
 #include "kfd/soft/soft.h"
 #include "tests/store-code.h"
 #include "tests/tap.h"

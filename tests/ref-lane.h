@@ -5,7 +5,7 @@
 #define T0_TESTS_REF_LANE_H
 
 #include "isa/isa.h"
-#include "kfd/soft/exec.h" /* enum soft_mode */
+#include "kfd/soft/exec/exec.h" /* enum soft_mode */
 #include "tests/ref-num.h"
 
 enum ref_flag {

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "kfd/soft/exec.h"
+#include "kfd/soft/exec/exec.h"
 #include "tests/isa-gen.h"
 #include "tests/tap.h"
 

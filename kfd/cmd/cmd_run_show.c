@@ -1,0 +1,184 @@
+/*
+ * What a job has written, as text, CSV or JSON.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd/cmd/job.h"
+
+/* ---- the result --------------------------------------------------------- */
+
+static bool save_buffers(const struct kfd_job *r, struct err *e)
+{
+	for (int i = 0; i < r->n_args; i++)
+		if (r->arg[i].save &&
+		    !file_write_atomic(r->arg[i].save, r->mem[i]->cpu,
+				       r->arg[i].size_bytes, e))
+			return false;
+	return true;
+}
+
+static size_t shown(const struct kfd_job *r, int i)
+{
+	const struct operand *o = &r->arg[i];
+
+	if (!o->is_out)
+		return 0;
+	return o->count < r->print ? o->count : r->print;
+}
+
+static const uint8_t *element(const struct kfd_job *r, int i, size_t n)
+{
+	return (const uint8_t *)r->mem[i]->cpu + n * r->arg[i].type->size_bytes;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Middle of the sorted times (lower one of two). */
+static uint64_t median_ns(const struct kfd_job *r)
+{
+	uint64_t *sorted = xmalloc(r->repeat * sizeof(*sorted)), m;
+
+	memcpy(sorted, r->device_ns, r->repeat * sizeof(*sorted));
+	qsort(sorted, r->repeat, sizeof(*sorted), compare_u64);
+	m = sorted[(r->repeat - 1) / 2];
+	free(sorted);
+	return m;
+}
+
+static void text_result(const struct kfd_job *r, struct buf *out)
+{
+	const struct kfd_info *info = kfd_info(r->dev);
+
+	buf_printf(out, "%s on %s (%s): grid %u,%u,%u block %u,%u,%u\n",
+		   r->kernel->name, info->gfx, info->origin, r->grid[0],
+		   r->grid[1], r->grid[2], r->block[0], r->block[1],
+		   r->block[2]);
+	buf_printf(out,
+		   "device time %" PRIu64 " ns (%s, median of %" PRIu64 ")\n",
+		   median_ns(r), info->origin, r->repeat);
+	for (int i = 0; i < r->n_args; i++) {
+		const struct co_arg *a = co_user_arg(r->kernel, i);
+		size_t n = shown(r, i);
+
+		if (!n)
+			continue;
+		buf_printf(out, "argument %d%s%s: %zu of %zu %s\n", i,
+			   a && *a->name ? " " : "", a ? a->name : "", n,
+			   r->arg[i].count, r->arg[i].type->name);
+		for (size_t j = 0; j < n; j++) {
+			if (j % 8 == 0)
+				buf_printf(out, "%8zu:", j);
+			buf_addc(out, ' ');
+			value_print(r->arg[i].type, element(r, i, j), out);
+			if (j % 8 == 7 || j + 1 == n)
+				buf_addc(out, '\n');
+		}
+	}
+}
+
+static void csv_result(const struct kfd_job *r, struct buf *out)
+{
+	buf_adds(out, "argument,type,index,value\r\n");
+	for (int i = 0; i < r->n_args; i++)
+		for (size_t j = 0; j < shown(r, i); j++) {
+			buf_printf(out, "%d,%s,%zu,", i, r->arg[i].type->name,
+				   j);
+			value_print(r->arg[i].type, element(r, i, j), out);
+			buf_adds(out, "\r\n");
+		}
+}
+
+/* JSON has no NaN, no infinity, and readers that round integers: strings. */
+static json_t *json_value(const struct value_type *t, const void *bytes)
+{
+	struct buf text = { 0 };
+	json_t *v;
+	double f;
+
+	if (value_f64(t, bytes, &f) && t->class == VALUE_FLOAT)
+		return json_real(f);
+	if (t->size_bytes <= 4 &&
+	    (t->class == VALUE_SIGNED || t->class == VALUE_UNSIGNED))
+		return json_integer((json_int_t)f);
+	value_print(t, bytes, &text);
+	v = json_string(text.data);
+	buf_fini(&text);
+	return v;
+}
+
+static json_t *json_buffer(const struct kfd_job *r, int i)
+{
+	const struct co_arg *a = co_user_arg(r->kernel, i);
+	json_t *values = json_array();
+
+	for (size_t j = 0; j < shown(r, i); j++)
+		json_array_append_new(
+			values, json_value(r->arg[i].type, element(r, i, j)));
+	return json_pack("{s:i, s:s, s:s, s:I, s:o}", "argument", i, "name",
+			 a ? a->name : "", "type", r->arg[i].type->name,
+			 "count", (json_int_t)r->arg[i].count, "values",
+			 values);
+}
+
+static void json_result(const struct kfd_job *r, struct buf *out)
+{
+	const struct kfd_info *info = kfd_info(r->dev);
+	json_t *times = json_array(), *buffers = json_array(), *root;
+	char *text;
+
+	for (uint64_t i = 0; i < r->repeat; i++)
+		json_array_append_new(
+			times, json_integer((json_int_t)r->device_ns[i]));
+	for (int i = 0; i < r->n_args; i++)
+		if (r->arg[i].is_out)
+			json_array_append_new(buffers, json_buffer(r, i));
+	root = json_pack("{s:s, s:s, s:s, s:s, s:[iii], s:[iii], s:o, s:o}",
+			 "kernel", r->kernel->name, "device", info->spec,
+			 "chip", info->gfx, "origin", info->origin, "grid",
+			 r->grid[0], r->grid[1], r->grid[2], "block",
+			 r->block[0], r->block[1], r->block[2], "device_ns",
+			 times, "buffers", buffers);
+	text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+	if (!text)
+		BUG("jansson refuses our own values");
+	buf_printf(out, "%s\n", text);
+	free(text);
+	json_decref(root);
+}
+
+bool kfd_job_write(const struct kfd_job *r, const struct buf *text,
+		   struct err *e)
+{
+	if (r->output)
+		return file_write_atomic(r->output, text->data, text->len, e);
+	fwrite(text->data, 1, text->len, stdout);
+	return stdout_check(e);
+}
+
+bool kfd_job_show(const struct kfd_job *r, struct err *e)
+{
+	struct buf text = { 0 };
+	bool good;
+
+	if (r->json)
+		json_result(r, &text);
+	else if (r->csv)
+		csv_result(r, &text);
+	else
+		text_result(r, &text);
+	if (r->watched && r->watch.profile) {
+		buf_addc(&text, '\n');
+		soft_watch_profile(r->watched, &text);
+	}
+	good = save_buffers(r, e) && kfd_job_write(r, &text, e);
+	buf_fini(&text);
+	return good;
+}

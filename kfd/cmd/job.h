@@ -1,0 +1,77 @@
+/*
+ * kfd/cmd/job.h - one kernel of a code object with arguments from a command line:
+ * what t0-run does, by steps.
+ *
+ * The caller fills what the command line gave, and parses operands; then, each
+ * resting on those before:
+ *
+ *	kfd_job_load(j, &e)	the file and, by its name, the kernel
+ *	kfd_job_check(j, &e)	arguments and shape against its metadata
+ *	kfd_open(&j->dev, ...)	which the caller does
+ *	kfd_job_run(j, &e)	buffers, arguments, launches
+ *	kfd_job_show(j, &e)	what was written
+ *	kfd_job_fini(j)
+ *
+ * Everything that can be checked without a device is checked before one is
+ * opened.
+ */
+#ifndef T0_KFD_JOB_H
+#define T0_KFD_JOB_H
+
+#include "isa/object/co.h"
+#include "kfd/cmd/value.h"
+#include "kfd/kfd.h"
+#include "kfd/soft/soft.h"
+
+#define KFD_JOB_ARGS_MAX 256
+
+struct kfd_job {
+	/* The command line. */
+	bool list, json, csv, quiet, dry_run;
+	const char *output, *device, *chip;
+	uint64_t seed, repeat, print, stack_bytes;
+	const char *grid_text, *block_text;
+	double deadline_s;
+	struct cli_list dump;
+	struct soft_watch_options watch;
+	const char *trace_group_text, *stop_wave_text;
+
+	/* What it means. */
+	const char *path, *kernel_name;
+	uint32_t grid[3], block[3];
+	struct operand arg[KFD_JOB_ARGS_MAX];
+	int n_args;
+	struct buf file;
+	struct co co;
+	const struct co_kernel *kernel;
+	uint32_t lds_bytes; /* dynamic */
+
+	/* The run. */
+	struct kfd_dev *dev;
+	struct kfd_driver *watched;    /* the device's, if it watches */
+	struct kfd_mem *mem[KFD_JOB_ARGS_MAX]; /* of buffers */
+	uint8_t *kernarg;	       /* explicit arguments */
+	uint64_t *device_ns;	       /* [repeat] */
+};
+
+/* ------------------------------------------------------ job_check.c ---- */
+
+bool kfd_job_load(struct kfd_job *j, struct err *e);
+bool kfd_job_check(struct kfd_job *j, struct err *e);
+/* The kernels of the file and their arguments, or of the kernel alone. */
+bool kfd_job_list(const struct kfd_job *j, struct err *e);
+
+/* -------------------------------------------------------- job_run.c ---- */
+
+bool kfd_job_run(struct kfd_job *j, struct err *e);
+void kfd_job_fini(struct kfd_job *j);
+
+/* ------------------------------------------------------- job_show.c ---- */
+
+/* Results to j->output, else stdout; buffers to their files. */
+bool kfd_job_show(const struct kfd_job *j, struct err *e);
+/* `text` to j->output, else to stdout. */
+bool kfd_job_write(const struct kfd_job *j, const struct buf *text,
+		   struct err *e);
+
+#endif

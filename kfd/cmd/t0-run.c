@@ -1,0 +1,293 @@
+/*
+ * t0-run - run any kernel of any code object with arguments from the command
+ * line, and show what it wrote.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd/cmd/job.h"
+
+#define TOOL "t0-run"
+
+static const char notes[] =
+	"\n"
+	"Example: y = a * x + y over 1024 values, first eight of y printed:\n"
+	"  t0-run saxpy.co saxpy f32:2 buf:1k:f32=iota out:1k:f32=1 \\\n"
+	"         u32:1024 --grid 1024 --block 256\n"
+	"Dynamic LDS and files:\n"
+	"  t0-run scan.co scan buf:256:i32=file:in.bin \\\n"
+	"         'out:256:i32>out.bin' lds:1k --grid 256 --block 256\n"
+	"Quote what has > or parentheses, or the shell takes them.\n"
+	"\n"
+	"On the soft device --check finds missing waits, races, values and\n"
+	"memory that nobody wrote, accesses outside of buffers and misaligned\n"
+	"ones, waves that miss a barrier, and matrix instructions with lanes\n"
+	"switched off; it tells them on stderr.  T0_SOFT_CHECK=1 asks for it\n"
+	"too.\n"
+	"\n"
+	"Exit status: 0 ran, 1 --check found something, 2 trouble (file,\n"
+	"kernel, arguments), 3 the device faulted or the deadline passed, 77\n"
+	"no suitable device.\n";
+
+/* ---- the command line --------------------------------------------------- */
+
+/* "INDEX=FILE" -> that operand's `save`. */
+static bool parse_dump(struct kfd_job *r, const char *text, struct err *e)
+{
+	char *end;
+	unsigned long i = strtoul(text, &end, 10);
+
+	if (end == text || *end != '=' || !end[1])
+		return err_set(e, ERR_USAGE,
+			       "--dump %s: expected INDEX=FILE, arguments "
+			       "counted from 0",
+			       text);
+	if (i >= (unsigned long)r->n_args || r->arg[i].kind != OPERAND_BUFFER)
+		return err_set(e, ERR_USAGE,
+			       "--dump %s: argument %lu is no buffer", text, i);
+	free(r->arg[i].save);
+	r->arg[i].save = xstrdup(end + 1);
+	return true;
+}
+
+/* "X,Y,Z", as far as given, and what is behind it. */
+static bool parse_group(const char *text, uint32_t out[3], const char **rest)
+{
+	char *end;
+
+	for (int i = 0; i < 3; i++) {
+		out[i] = (uint32_t)strtoul(text, &end, 10);
+		if (end == text)
+			return false;
+		text = end;
+		if (i == 2 || *text != ',')
+			break;
+		text++;
+	}
+	*rest = text;
+	return true;
+}
+
+static bool parse_watch(struct kfd_job *r, struct err *e)
+{
+	struct soft_watch_options *o = &r->watch;
+	const char *rest = "", *check = getenv("T0_SOFT_CHECK");
+
+	if (check && *check && strcmp(check, "0") != 0 &&
+	    (!r->device || !strcmp(r->device, "soft")))
+		o->check = true;
+	if (r->trace_group_text) {
+		o->trace_one = true;
+		if (!o->trace || !parse_group(r->trace_group_text,
+					      o->trace_group, &rest) || *rest)
+			return err_set(e, ERR_USAGE,
+				       "--trace-group %s: expected X,Y,Z of a "
+				       "workgroup, with --trace",
+				       r->trace_group_text);
+	}
+	if (r->stop_wave_text) {
+		char *end = NULL;
+
+		o->stop_one = true;
+		if (o->stop && parse_group(r->stop_wave_text, o->stop_group,
+					   &rest) && *rest == ':')
+			o->stop_wave = (uint32_t)strtoul(rest + 1, &end, 10);
+		if (!end || *end || end == rest + 1)
+			return err_set(e, ERR_USAGE,
+				       "--dump-wave %s: expected X,Y,Z:WAVE, "
+				       "with --break", r->stop_wave_text);
+	}
+	if ((o->profile || o->stop) && (r->json || r->csv))
+		return err_set(e, ERR_USAGE,
+			       "--profile and --break print text, not --%s",
+			       r->json ? "json" : "csv");
+	return true;
+}
+
+static bool parse_operands(struct kfd_job *r, int argc, char **argv,
+			   struct err *e)
+{
+	if (argc < 1 || (argc < 2 && !r->list))
+		return err_set(e, ERR_USAGE,
+			       "expected FILE and KERNEL; --list FILE shows "
+			       "what a file has, --help how to give arguments");
+	r->path = argv[0];
+	r->kernel_name = argc > 1 ? argv[1] : NULL;
+	if (argc - 2 > KFD_JOB_ARGS_MAX)
+		return err_set(e, ERR_USAGE, "%d arguments, limit %d", argc - 2,
+			       KFD_JOB_ARGS_MAX);
+	for (int i = 2; i < argc; i++, r->n_args++)
+		if (!operand_parse(&r->arg[r->n_args], argv[i],
+				   r->seed + (uint64_t)r->n_args, e))
+			return false;
+	for (int i = 0; i < r->dump.n; i++)
+		if (!parse_dump(r, r->dump.v[i], e))
+			return false;
+	if (!r->repeat || r->repeat > 1000000)
+		return err_set(e, ERR_USAGE,
+			       "--repeat %" PRIu64 ": expected 1..1000000",
+			       r->repeat);
+	if (r->stack_bytes > 1 << 20)
+		return err_set(e, ERR_USAGE,
+			       "--stack %" PRIu64 ": expected at most 1M",
+			       r->stack_bytes);
+	if (!(r->deadline_s > 0 && r->deadline_s <= 1e6))
+		return err_set(e, ERR_USAGE,
+			       "--deadline %g: expected seconds above 0",
+			       r->deadline_s);
+	return parse_watch(r, e);
+}
+
+/* ---- the whole ---------------------------------------------------------- */
+
+static bool wants_watch(const struct kfd_job *r)
+{
+	const struct soft_watch_options *o = &r->watch;
+
+	return o->check || o->profile || o->trace || o->stop;
+}
+
+/* Only the gfx1100 in software can be watched. */
+static bool open_watched(struct kfd_job *r, const char *spec, struct err *e)
+{
+	const struct soft_options o = {
+		.watch = r->watch,
+		.deadline_ns = (uint64_t)(r->deadline_s * 1e9),
+	};
+
+	if (spec && *spec && strcmp(spec, "soft") != 0)
+		return err_set(e, ERR_USAGE,
+			       "device %s cannot be watched: --check, --trace, "
+			       "--profile and --break need --device soft",
+			       spec);
+	r->watched = kfd_soft_new(&o, e);
+	if (!r->watched)
+		return err_wrap(e, "the gfx1100 in software");
+	if (kfd_open_driver(&r->dev, r->watched, -1, "it can be watched", e))
+		return true;
+	r->watched = NULL; /* freed */
+	return false;
+}
+
+/* What was watched, to stderr, also after a fault: false if rules broke. */
+static bool show_watched(struct kfd_job *r, bool *good, struct err *e)
+{
+	struct buf text = { 0 };
+	uint64_t n;
+
+	if (!r->watched)
+		return true;
+	if (r->watch.stop && !soft_watch_dump(r->watched, &text))
+		buf_printf(&text, TOOL ": no wave came to %s\n", r->watch.stop);
+	n = soft_watch_findings(r->watched, &text);
+	if (text.len)
+		fputs(text.data, stderr);
+	if (n)
+		fprintf(stderr, TOOL ": --check: %" PRIu64 " finding%s\n", n,
+			n == 1 ? "" : "s");
+	buf_fini(&text);
+	if (!soft_watch_trace_end(r->watched, *good ? e : NULL))
+		*good = false;
+	return !n;
+}
+
+static bool work(struct kfd_job *r, struct err *e)
+{
+	char seen[256];
+	const char *spec = kfd_spec(r->device ? r->device : getenv("T0_DEVICE"),
+				    getenv("T0_VISIBLE_DEVICES"), seen);
+
+	if (!kfd_job_load(r, e))
+		return false;
+	if (r->list)
+		return kfd_job_list(r, e);
+	if (!kfd_job_check(r, e))
+		return false;
+	if (r->dry_run)
+		return true;
+	if (wants_watch(r) ? !open_watched(r, spec, e) :
+			     !kfd_open(&r->dev, spec, e))
+		return false;
+	if (!r->quiet)
+		fprintf(stderr, TOOL ": device: %s\n", kfd_info(r->dev)->why);
+	return kfd_job_run(r, e) && kfd_job_show(r, e);
+}
+
+int main(int argc, char **argv)
+{
+	static struct kfd_job r = {
+		.repeat = 1, .print = 8, .deadline_s = 10, .chip = "gfx1100"
+	};
+	const struct cli_opt opt[] = {
+		{ "list", 'l', CLI_FLAG, &r.list, NULL,
+		  "show the kernels of FILE and their arguments" },
+		{ "grid", 'g', CLI_STR, &r.grid_text, "X,Y,Z",
+		  "work-items in all (default: one block)" },
+		{ "block", 'b', CLI_STR, &r.block_text, "X,Y,Z",
+		  "work-items per workgroup (default: what the kernel was "
+		  "compiled for, else one wave)" },
+		{ "print", 'p', CLI_U64, &r.print, "N",
+		  "values shown of each out: buffer (default 8)" },
+		{ "dump", 'd', CLI_LIST, &r.dump, "I=FILE",
+		  "write the memory of argument I to FILE" },
+		{ "check", 'c', CLI_FLAG, &r.watch.check, NULL,
+		  "find missing waits, races, uninitialised values and more" },
+		{ "profile", 0, CLI_FLAG, &r.watch.profile, NULL,
+		  "count executed instructions by class and address" },
+		{ "trace", 0, CLI_STR, &r.watch.trace, "FILE",
+		  "write all instructions and memory addresses to FILE" },
+		{ "trace-group", 0, CLI_STR, &r.trace_group_text, "X,Y,Z",
+		  "trace only this workgroup" },
+		{ "break", 0, CLI_STR, &r.watch.stop, "ADDRESS|SYMBOL+OFFSET",
+		  "show the registers of waves that come there" },
+		{ "dump-wave", 0, CLI_STR, &r.stop_wave_text, "X,Y,Z:WAVE",
+		  "only this wave of this workgroup (default: the first 16)" },
+		{ "repeat", 'r', CLI_U64, &r.repeat, "N",
+		  "dispatch N times; buffers keep what the last one wrote" },
+		{ "stack", 0, CLI_U64, &r.stack_bytes, "BYTES",
+		  "scratch of a work-item for calls, besides the kernel's own "
+		  "(kernels with a dynamic stack need it)" },
+		{ "deadline", 't', CLI_F64, &r.deadline_s, "SECONDS",
+		  "give a dispatch up after this long (default 10)" },
+		{ "chip", 0, CLI_STR, &r.chip, "GFX",
+		  "object to take out of an offload bundle (default gfx1100)" },
+		{ "device", 0, CLI_STR, &r.device, "DEVICE",
+		  "soft, kfd or kfd:N (default: $T0_DEVICE, else the first "
+		  "gfx11 GPU, else soft)" },
+		{ "seed", 0, CLI_U64, &r.seed, "N",
+		  "of random without a seed; argument I uses N + I" },
+		{ "json", 0, CLI_FLAG, &r.json, NULL, "print JSON" },
+		{ "csv", 0, CLI_FLAG, &r.csv, NULL, "print CSV" },
+		{ "output", 'o', CLI_STR, &r.output, "FILE", "print to FILE" },
+		{ "dry-run", 'n', CLI_FLAG, &r.dry_run, NULL,
+		  "check everything, run nothing" },
+		{ "quiet", 'q', CLI_FLAG, &r.quiet, NULL,
+		  "no device line and no progress on stderr" },
+		{ 0 }
+	};
+	char *help = xmalloc(strlen(operand_help) + sizeof(notes));
+	const struct cli_tool tool = {
+		TOOL,
+		"run a kernel of a code object and show what it wrote",
+		"[options] FILE KERNEL [ARGUMENT...]\n--list FILE [KERNEL]",
+		opt,
+		help,
+	};
+	struct err e = { 0 };
+	bool done = false, good, clean;
+	int first;
+
+	strcpy(help, operand_help);
+	strcat(help, notes);
+	good = cli_parse(&tool, argc, argv, &first, &done, &e);
+	if (good && !done)
+		good = parse_operands(&r, argc - first, argv + first, &e) &&
+		       work(&r, &e);
+	clean = show_watched(&r, &good, &e);
+	kfd_job_fini(&r);
+	free(help);
+	if (!good)
+		return err_report(TOOL, &e);
+	return clean ? EXIT_YES : EXIT_NO;
+}

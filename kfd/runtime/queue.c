@@ -1,0 +1,575 @@
+/*
+ * AQL queues: their memory, their creation, their errors, their scratch.
+ *
+ * Every packet has a completion signal of its own (unless the launch names
+ * one), so what has finished, in which slot, is always known from signals:
+ * that frees argument space and ring slots, and names the guilty packet.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "kfd/runtime/print.h"
+
+/* In the queue's page, behind amd_queue (runtime.h has the others). */
+enum { PAGE_DOORBELL_SIGNAL = 0x280 };
+
+/* How long the memory event may come after the queue's error word. */
+#define FAULT_GRACE_MS 200u
+
+static const struct kfd_queue_opts defaults = {
+	.ring_packets = 256,
+	.kernarg_bytes = 256 * 1024,
+	.priority = KFD_QUEUE_PRIORITY_NORMAL,
+	.spin_ns = 50000,
+	.printf_bytes = 1u << 20,
+};
+
+static bool take_opts(struct kfd_queue_opts *o, const struct kfd_queue_opts *in,
+		      struct err *e)
+{
+	*o = defaults;
+	if (in && in->ring_packets)
+		o->ring_packets = in->ring_packets;
+	if (in && in->kernarg_bytes)
+		o->kernarg_bytes = in->kernarg_bytes;
+	if (in && in->priority)
+		o->priority = in->priority;
+	if (in && in->spin_ns)
+		o->spin_ns = in->spin_ns;
+	if (in && in->printf_bytes)
+		o->printf_bytes = in->printf_bytes;
+	if (in) {
+		o->printf_wait = in->printf_wait;
+		o->print = in->print;
+		o->print_ctx = in->print_ctx;
+	}
+	if (o->printf_bytes < 8192 || o->printf_bytes > 1u << 30)
+		return err_set(e, ERR_USAGE,
+			       "a buffer of %u bytes for printf; wanted 8192 "
+			       "to 2^30", o->printf_bytes);
+	if (o->ring_packets < 64 || o->ring_packets > 131072 ||
+	    o->ring_packets & (o->ring_packets - 1))
+		return err_set(e, ERR_USAGE,
+			       "a ring of %u packets; wanted a "
+			       "power of two, 64 to 131072",
+			       o->ring_packets);
+	if (o->priority > KFD_QUEUE_PRIORITY_MAX)
+		return err_set(e, ERR_USAGE,
+			       "queue priority %u; wanted 0 to "
+			       "%u",
+			       o->priority, KFD_QUEUE_PRIORITY_MAX);
+	return true;
+}
+
+/* ------------------------------------------------------------ memory --- */
+
+static bool alloc_memory(struct kfd_queue *q, uint64_t cwsr_bytes,
+			 struct err *e)
+{
+	struct kfd_dev *dev = q->dev;
+	const size_t ring = (size_t)q->opts.ring_packets * AQL_PACKET_BYTES;
+	const size_t sigs =
+		(size_t)q->opts.ring_packets * sizeof(struct amd_signal);
+	const uint32_t gtt = MEM_FLAGS_GTT;
+
+	/* The kernel wants these as buffers of exactly these sizes. */
+	return (q->page = kfd_mem_new(dev, gtt, KFD_PAGE_BYTES, "queue page",
+				      e)) &&
+	       (q->ring = kfd_mem_new(dev, gtt, ring, "queue ring", e)) &&
+	       (q->eop = kfd_mem_new(dev, MEM_FLAGS_PRIVATE, KFD_EOP_BYTES,
+				     "queue EOP", e)) &&
+	       (q->cwsr =
+			kfd_mem_new(dev, gtt, cwsr_bytes, "context save", e)) &&
+	       (q->sigs = kfd_mem_new(dev, gtt, sigs, "queue signals", e)) &&
+	       (q->args = kfd_mem_new(dev, gtt, q->opts.kernarg_bytes,
+				      "kernel arguments", e));
+}
+
+static void init_ring(struct kfd_queue *q)
+{
+	struct aql_dispatch *p = q->ring->pub.cpu;
+
+	/* 0 would be a vendor packet. */
+	for (uint32_t i = 0; i < q->opts.ring_packets; i++)
+		p[i] = (struct aql_dispatch){ .header = AQL_INVALID };
+}
+
+static void init_cwsr(struct kfd_queue *q, const struct kfd_cwsr *size)
+{
+	const uint32_t n = q->dev->info.node.num_xcc;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct kfd_cwsr_header *h =
+			(void *)((char *)q->cwsr->pub.cpu +
+				 (size_t)i * size->cwsr_bytes);
+		*h = (struct kfd_cwsr_header){
+			.debug_offset = (n - i) * size->cwsr_bytes,
+			.debug_size = size->debug_bytes,
+			.err_payload_addr = q->page->pub.va + PAGE_ERR_PAYLOAD,
+			.err_event_id = q->err_event.id,
+		};
+	}
+}
+
+static void init_page(struct kfd_queue *q)
+{
+	const struct kfd_info *info = &q->dev->info;
+	char *page = q->page->pub.cpu;
+
+	memset(page, 0, KFD_PAGE_BYTES);
+	q->aq = (void *)page;
+	q->err_payload = (void *)(page + PAGE_ERR_PAYLOAD);
+	q->inactive = (void *)(page + PAGE_INACTIVE);
+	*q->inactive = (struct amd_signal){
+		.kind = AMD_SIGNAL_USER,
+		.event_mailbox_ptr = kfd_event_mailbox(q->dev, &q->err_event),
+		.event_id = q->err_event.id,
+	};
+	*q->aq = (struct amd_queue){
+		.features = 1, /* kernel dispatch */
+		.base_address = q->ring->pub.va,
+		.doorbell_signal = q->page->pub.va + PAGE_DOORBELL_SIGNAL,
+		.size = q->opts.ring_packets,
+		.id = q->number,
+		.group_segment_aperture_base_hi =
+			(uint32_t)(info->lds_base >> 32),
+		.private_segment_aperture_base_hi =
+			(uint32_t)(info->scratch_base >> 32),
+		.max_cu_id = info->node.cu_count - 1,
+		.max_wave_id =
+			info->node.simd_per_cu * info->node.max_waves_per_simd -
+			1,
+		.read_dispatch_id_field_base_byte_offset =
+			offsetof(struct amd_queue, read_dispatch_id),
+		.queue_properties = AMD_QUEUE_PROP_PTR64 |
+				    AMD_QUEUE_PROP_PROFILING,
+		.queue_inactive_signal = q->page->pub.va + PAGE_INACTIVE,
+	};
+}
+
+/* ---------------------------------------------------------- creation --- */
+
+/* One mapping of the process's doorbells serves all queues. */
+static bool map_doorbells(struct kfd_dev *dev, uint64_t offset, struct err *e)
+{
+	const uint64_t base = offset &
+			      ~(uint64_t)(KFD_DOORBELL_SLICE_BYTES - 1);
+	int err = 0;
+	void *p;
+
+	pthread_mutex_lock(&dev->lock);
+	p = dev->doorbells;
+	if (!p) {
+		p = dev->d->mmap(dev->d, NULL, KFD_DOORBELL_SLICE_BYTES,
+				 PROT_READ | PROT_WRITE, MAP_SHARED,
+				 dev->kfd_fd, base, &err);
+		dev->doorbells = p == MAP_FAILED ? NULL : p;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (p == MAP_FAILED)
+		return err_sys(e, ERR_IO, err,
+			       "mapping the doorbells (%u "
+			       "bytes at offset 0x%llx of /dev/kfd)",
+			       KFD_DOORBELL_SLICE_BYTES,
+			       (unsigned long long)base);
+	(void)madvise(p, KFD_DOORBELL_SLICE_BYTES, MADV_DONTFORK);
+	return true;
+}
+
+static bool create(struct kfd_queue *q, const struct kfd_cwsr *size,
+		   struct err *e)
+{
+	struct kfd_dev *dev = q->dev;
+	struct kfd_ioc_create_queue a = {
+		.ring_base = q->ring->pub.va,
+		.wptr_addr = q->page->pub.va +
+			     offsetof(struct amd_queue, write_dispatch_id),
+		.rptr_addr = q->page->pub.va +
+			     offsetof(struct amd_queue, read_dispatch_id),
+		.ring_size = (uint32_t)q->ring->pub.size_bytes,
+		.gpu_id = dev->gpu_id,
+		.type = KFD_QUEUE_COMPUTE_AQL,
+		.percentage = 100,
+		.priority = q->opts.priority,
+		.eop_addr = q->eop->pub.va,
+		.eop_size = KFD_EOP_BYTES,
+		.cwsr_addr = q->cwsr->pub.va,
+		.cwsr_size = size->cwsr_bytes,
+		.ctl_stack_size = size->ctl_stack_bytes,
+	};
+	int r = kfd_dev_ioctl(dev, KFD_IOC_CREATE_QUEUE, &a);
+
+	if (r)
+		return kfd_dev_ioctl_err(dev, KFD_IOC_CREATE_QUEUE, r, e,
+					 "AQL queue %u, %u CUs", q->number,
+					 dev->info.node.cu_count);
+	q->id = a.queue_id;
+	q->made = true;
+	if (!map_doorbells(dev, a.doorbell_offset, e))
+		return false;
+	q->doorbell =
+		(void *)((char *)dev->doorbells +
+			 (a.doorbell_offset & (KFD_DOORBELL_SLICE_BYTES - 1)));
+	struct amd_signal *bell =
+		(void *)((char *)q->page->pub.cpu + PAGE_DOORBELL_SIGNAL);
+	bell->kind = AMD_SIGNAL_DOORBELL;
+	bell->value = (int64_t)(uintptr_t)q->doorbell;
+	return true;
+}
+
+static void link_queue(struct kfd_queue *q)
+{
+	struct kfd_dev *dev = q->dev;
+
+	pthread_mutex_lock(&dev->lock);
+	q->next = dev->queues;
+	if (q->next)
+		q->next->prev = q;
+	dev->queues = q;
+	q->number = dev->n_queues_made++;
+	pthread_mutex_unlock(&dev->lock);
+}
+
+static void unlink_queue(struct kfd_queue *q)
+{
+	struct kfd_dev *dev = q->dev;
+
+	pthread_mutex_lock(&dev->lock);
+	if (q->prev)
+		q->prev->next = q->next;
+	else
+		dev->queues = q->next;
+	if (q->next)
+		q->next->prev = q->prev;
+	pthread_mutex_unlock(&dev->lock);
+}
+
+bool kfd_queue_new(struct kfd_dev *dev, const struct kfd_queue_opts *o,
+		   struct kfd_queue **out, struct err *e)
+{
+	const struct kfd_node *n = &dev->info.node;
+	const struct kfd_cwsr size =
+		kfd_cwsr_sizes(n->cu_count, n->gfx_target, n->num_xcc);
+	struct kfd_queue_opts opts;
+
+	*out = NULL;
+	if (!kfd_dev_usable(dev, e) || !take_opts(&opts, o, e))
+		return false;
+	struct kfd_queue *q = xcalloc(1, sizeof(*q));
+	q->dev = dev;
+	q->opts = opts;
+	q->slot = xcalloc(opts.ring_packets, sizeof(*q->slot));
+	link_queue(q);
+	bool ok = kfd_event_new(dev, KFD_EVENT_SIGNAL, &q->done_event, e) &&
+		  kfd_event_new(dev, KFD_EVENT_SIGNAL, &q->err_event, e) &&
+		  alloc_memory(q, size.area_bytes, e);
+	if (ok) {
+		init_ring(q);
+		init_cwsr(q, &size);
+		init_page(q);
+		ok = create(q, &size, e);
+	}
+	if (!ok) {
+		kfd_queue_free(q, NULL);
+		return false;
+	}
+	*out = q;
+	return true;
+}
+
+bool kfd_queue_free(struct kfd_queue *q, struct err *e)
+{
+	struct err first = { 0 };
+
+	if (!q || !*q->dev->alive)
+		return true;
+	struct kfd_dev *dev = q->dev;
+	unlink_queue(q);
+	struct kfd_ioc_destroy_queue a = { .queue_id = q->id };
+	int r = q->made ? kfd_dev_ioctl(dev, KFD_IOC_DESTROY_QUEUE, &a) : 0;
+	if (r)
+		kfd_dev_ioctl_err(dev, KFD_IOC_DESTROY_QUEUE, r, &first,
+				  "queue %u", q->number);
+	kfd_print_fini(q);
+	kfd_event_delete(dev, &q->err_event);
+	kfd_event_delete(dev, &q->done_event);
+	struct mem *const mem[] = { q->scratch, q->args, q->sigs, q->cwsr,
+				    q->eop,	q->ring, q->page };
+	for (size_t i = 0; i < ARRAY_SIZE(mem); i++)
+		kfd_mem_delete(dev, mem[i], first.code ? NULL : &first);
+	free(q->slot);
+	free(q);
+	if (first.code && e)
+		*e = first;
+	return !first.code;
+}
+
+/* ------------------------------------------------------------ errors --- */
+
+static const struct reason {
+	uint64_t bit;
+	const char *text;
+} payload_reasons[] = {
+	{ KFD_EC_MASK(KFD_EC_WAVE_ABORT), "a wave aborted" },
+	{ KFD_EC_MASK(KFD_EC_WAVE_TRAP), "a wave met s_trap" },
+	{ KFD_EC_MASK(KFD_EC_WAVE_MATH), "a floating-point exception" },
+	{ KFD_EC_MASK(KFD_EC_WAVE_ILLEGAL_INSTRUCTION),
+	  "an illegal instruction" },
+	{ KFD_EC_MASK(KFD_EC_WAVE_MEMORY_VIOLATION), "a memory violation" },
+	{ KFD_EC_MASK(KFD_EC_WAVE_APERTURE_VIOLATION),
+	  "an aperture violation (a flat address outside LDS, scratch and "
+	  "memory)" },
+	{ KFD_EC_MASK(KFD_EC_PACKET_DISPATCH_DIM),
+	  "packet rejected: grid or workgroup dimensions" },
+	{ KFD_EC_MASK(KFD_EC_PACKET_GROUP_SEGMENT),
+	  "packet rejected: too much LDS" },
+	{ KFD_EC_MASK(KFD_EC_PACKET_DISPATCH_CODE),
+	  "packet rejected: no valid kernel descriptor at its address" },
+	{ KFD_EC_MASK(KFD_EC_PACKET_UNSUPPORTED),
+	  "packet rejected: unknown packet type" },
+	{ KFD_EC_MASK(KFD_EC_PACKET_WORK_GROUP_SIZE),
+	  "packet rejected: workgroup too large" },
+	{ KFD_EC_MASK(KFD_EC_PACKET_REGISTER),
+	  "packet rejected: too many registers for the workgroup" },
+	{ KFD_EC_MASK(KFD_EC_PACKET_VENDOR), "packet rejected: vendor packet" },
+	{ KFD_EC_MASK(KFD_EC_PREEMPTION), "the queue could not be preempted" },
+	{ KFD_EC_MASK(KFD_EC_DEVICE_MEMORY_VIOLATION),
+	  "a memory violation on the device" },
+	{ KFD_EC_MASK(KFD_EC_DEVICE_RAS), "an uncorrectable memory error" },
+	{ KFD_EC_MASK(KFD_EC_DEVICE_FATAL_HALT), "the device has halted" },
+};
+static const struct reason inactive_reasons[] = {
+	{ KFD_INACTIVE_SCRATCH_WAVE64, "more scratch wanted (wave64)" },
+	{ KFD_INACTIVE_DIM, "packet rejected: grid or workgroup dimensions" },
+	{ KFD_INACTIVE_GROUP_SEGMENT, "packet rejected: too much LDS" },
+	{ KFD_INACTIVE_CODE,
+	  "packet rejected: no valid kernel descriptor at its address" },
+	{ KFD_INACTIVE_PACKET_FORMAT, "packet rejected: unknown packet type" },
+	{ KFD_INACTIVE_WORK_GROUP_SIZE,
+	  "packet rejected: workgroup too large" },
+	{ KFD_INACTIVE_REGISTERS,
+	  "packet rejected: too many registers for the workgroup" },
+	{ KFD_INACTIVE_VENDOR, "packet rejected: vendor packet" },
+	{ KFD_INACTIVE_SCRATCH_WAVE32, "more scratch wanted (wave32)" },
+	{ KFD_INACTIVE_APERTURE, "an aperture violation" },
+	{ KFD_INACTIVE_ILLEGAL, "an illegal instruction" },
+	{ KFD_INACTIVE_TRAP, "a trap or a memory violation" },
+};
+
+static void add_reasons(struct buf *out, uint64_t mask, const struct reason *r,
+			size_t n)
+{
+	const size_t start = out->len;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!(mask & r[i].bit))
+			continue;
+		if (out->len > start)
+			buf_adds(out, " and ");
+		buf_adds(out, r[i].text);
+		mask &= ~r[i].bit;
+	}
+	if (mask)
+		buf_printf(out, "%sexception mask 0x%llx",
+			   out->len > start ? " and " : "",
+			   (unsigned long long)mask);
+}
+
+void kfd_queue_describe(struct kfd_queue *q, struct buf *out)
+{
+	kfd_queue_retire(q);
+	if (q->done == q->put) {
+		buf_printf(out, "queue %u (no packet outstanding)", q->number);
+		return;
+	}
+	const struct slot *s = &q->slot[q->done & (q->opts.ring_packets - 1)];
+	buf_printf(out, "kernel '%s', packet %llu of queue %u", s->what,
+		   (unsigned long long)s->id, q->number);
+	if (q->put - q->done > 1)
+		buf_printf(out, " (%llu more behind it)",
+			   (unsigned long long)(q->put - q->done - 1));
+}
+
+void kfd_queue_retire(struct kfd_queue *q)
+{
+	while (q->done < q->put) {
+		struct slot *s =
+			&q->slot[q->done & (q->opts.ring_packets - 1)];
+		if (!signal_done(s->sig))
+			break;
+		if (s->print)
+			kfd_print_end(q, s->print);
+		s->print = NULL;
+		q->args_tail = s->args_end;
+		if (s->ends || (s->loud && q->seen == q->done))
+			q->seen = q->done + 1;
+		q->done++;
+	}
+}
+
+/* Mark dead with *why and take it as *e; always false. */
+static bool queue_kill(struct kfd_queue *q, const struct err *why,
+		       const struct kfd_fault *f, struct err *e)
+{
+	if (!q->dead) {
+		q->dead_err = *why;
+		q->fault = *f;
+	}
+	q->dead = true;
+	if (e)
+		*e = q->dead_err;
+	return false;
+}
+
+bool kfd_queue_usable(struct kfd_queue *q, struct err *e)
+{
+	if (!kfd_dev_usable(q->dev, e))
+		return false;
+	if (!q->dead)
+		return true;
+	if (e)
+		*e = q->dead_err;
+	return err_wrap(e, "the queue died before");
+}
+
+#define EC(name) KFD_EC_MASK(KFD_EC_##name)
+static const struct kind {
+	uint64_t payload, inactive;
+	enum kfd_fault_kind kind;
+} kinds[] = {
+	{ EC(WAVE_ILLEGAL_INSTRUCTION), KFD_INACTIVE_ILLEGAL,
+	  KFD_FAULT_ILLEGAL },
+	{ EC(WAVE_MEMORY_VIOLATION) | EC(DEVICE_MEMORY_VIOLATION), 0,
+	  KFD_FAULT_MEMORY },
+	{ EC(WAVE_APERTURE_VIOLATION), KFD_INACTIVE_APERTURE,
+	  KFD_FAULT_APERTURE },
+	{ EC(WAVE_TRAP) | EC(WAVE_ABORT) | EC(WAVE_MATH), KFD_INACTIVE_TRAP,
+	  KFD_FAULT_TRAP },
+	{ EC(DEVICE_RAS), 0, KFD_FAULT_ECC },
+	{ EC(PREEMPTION) | EC(DEVICE_FATAL_HALT), 0, KFD_FAULT_RESET },
+	{ UINT64_MAX, UINT64_MAX, KFD_FAULT_PACKET }, /* all others */
+};
+#undef EC
+
+static enum kfd_fault_kind kind_of(uint64_t payload, uint64_t inactive)
+{
+	const struct kind *k = kinds;
+
+	while (!(k->payload & payload) && !(k->inactive & inactive))
+		k++;
+	return k->kind;
+}
+
+static bool report(struct kfd_queue *q, uint64_t payload, uint64_t inactive,
+		   struct err *e)
+{
+	struct buf text = { 0 }, more = { 0 };
+	struct kfd_fault f = { .kind = kind_of(payload,
+					       payload ? 0 : inactive) };
+	struct err why = { 0 };
+
+	kfd_fault_fill(q->dev, q, &f);
+
+	kfd_queue_describe(q, &text);
+	buf_adds(&text, ": ");
+	if (payload)
+		add_reasons(&text, payload, payload_reasons,
+			    ARRAY_SIZE(payload_reasons));
+	else
+		add_reasons(&text, inactive, inactive_reasons,
+			    ARRAY_SIZE(inactive_reasons));
+	if (q->dev->d->fault_text && q->dev->d->fault_text(q->dev->d, &more))
+		buf_printf(&text, "; %s", more.data);
+	err_set(&why, ERR_DEVICE, "%s; the queue has stopped", text.data);
+	buf_fini(&text);
+	buf_fini(&more);
+	return queue_kill(q, &why, &f, e);
+}
+
+bool kfd_queue_poll(struct kfd_queue *q, struct err *e)
+{
+	const uint64_t memory = KFD_EC_MASK(KFD_EC_WAVE_MEMORY_VIOLATION) |
+				KFD_EC_MASK(KFD_EC_DEVICE_MEMORY_VIOLATION);
+	uint64_t payload = __atomic_load_n(q->err_payload, __ATOMIC_ACQUIRE);
+	uint64_t inactive = (uint64_t)__atomic_load_n(&q->inactive->value,
+						      __ATOMIC_ACQUIRE);
+
+	if (q->dead) {
+		if (e)
+			*e = q->dead_err;
+		return false;
+	}
+	if (!payload && !inactive)
+		return true;
+	/* The memory event knows the address: it is the better report. */
+	if (!kfd_events_poll(q->dev, q, payload & memory ? FAULT_GRACE_MS : 0,
+			     e))
+		return false;
+	return report(q, payload, inactive, e);
+}
+
+/* ----------------------------------------------------------- scratch --- */
+
+static void set_scratch(struct kfd_queue *q, uint32_t wave_bytes,
+			uint64_t bytes)
+{
+	const struct kfd_node *n = &q->dev->info.node;
+	struct amd_queue *aq = q->aq;
+	const uint64_t va = q->scratch->pub.va;
+	uint64_t waves = bytes / wave_bytes / n->engines;
+
+	if (waves > n->cu_count * 32u)
+		waves = n->cu_count * 32u;
+	if (waves > 0xfff)
+		waves = 0xfff;
+	aq->compute_tmpring_size = AMD_TMPRING(waves, wave_bytes / 256);
+	aq->scratch_resource_descriptor[0] = (uint32_t)va;
+	/* Bit 30: swizzled, a lane's dwords lie a wave apart. */
+	aq->scratch_resource_descriptor[1] = (uint32_t)(va >> 32 & 0xffff) |
+					     1u << 30;
+	aq->scratch_resource_descriptor[2] = (uint32_t)bytes;
+	/* Select XYZW, 32_UINT, add thread id, no bounds by offset. */
+	aq->scratch_resource_descriptor[3] = 0x20814fac;
+	aq->scratch_backing_memory_location = va;
+	aq->scratch_backing_memory_byte_size = bytes;
+	aq->scratch_wave64_lane_byte_size = wave_bytes / 64;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+bool kfd_queue_scratch(struct kfd_queue *q, uint32_t private_bytes,
+		       uint32_t lanes, uint64_t deadline_ns, struct err *e)
+{
+	const struct kfd_node *n = &q->dev->info.node;
+	const uint64_t slots_cu = n->scratch_slots_cu ? n->scratch_slots_cu :
+							32;
+	const uint64_t slots = (n->cu_count + n->engines - 1) / n->engines *
+			       n->engines * slots_cu;
+	const uint64_t wave = ALIGN_UP(
+		ALIGN_UP((uint64_t)private_bytes, 256 / lanes) * lanes, 256);
+
+	if (wave <= q->scratch_wave_bytes)
+		return true;
+	if (wave > AMD_SCRATCH_WAVE_MAX_BYTES)
+		return err_set(e, ERR_INPUT,
+			       "%u bytes of scratch per lane, "
+			       "%llu per wave; the limit is %u per wave",
+			       private_bytes, (unsigned long long)wave,
+			       AMD_SCRATCH_WAVE_MAX_BYTES);
+	if (!kfd_drain(q, deadline_ns, e))
+		return err_wrap(e, "waiting to grow scratch");
+	struct mem *m = kfd_mem_new(q->dev, MEM_FLAGS_SCRATCH, wave * slots,
+				    "scratch", e);
+	if (!m)
+		return err_wrap(e,
+				"scratch of %u bytes per lane for %llu "
+				"waves",
+				private_bytes, (unsigned long long)slots);
+	struct mem *old = q->scratch;
+	q->scratch = m;
+	q->scratch_wave_bytes = (uint32_t)wave;
+	set_scratch(q, (uint32_t)wave, wave * slots);
+	kfd_mem_delete(q->dev, old, NULL);
+	return true;
+}

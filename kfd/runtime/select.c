@@ -1,0 +1,208 @@
+/*
+ * Which GPU: by number, version or unique id, among those that are visible.
+ *
+ * Numbers count all GPU nodes, gfx11 or not, so that `kfd:N` means the same
+ * card whichever of them T0 can use.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd/runtime/runtime.h"
+
+const char *kfd_spec(const char *device, const char *visible, char out[256])
+{
+	/* The device in software is not among what a filter hides. */
+	const bool filter = visible && *visible &&
+			    !(device && !strcmp(device, "soft"));
+
+	snprintf(out, 256, "%s%s%s", device ? device : "", filter ? "@" : "",
+		 filter ? visible : "");
+	return out;
+}
+
+static bool parse_hex(const char *s, uint64_t *out)
+{
+	char *end;
+
+	if (!*s || *s == '-' || *s == '+')
+		return false;
+	*out = strtoull(s, &end, 16);
+	return !*end;
+}
+
+/* "0x..." and the vendor's "GPU-...". */
+static bool parse_uid(const char *s, uint64_t *out)
+{
+	if (!strncmp(s, "0x", 2))
+		return parse_hex(s + 2, out);
+	return !strncmp(s, "GPU-", 4) && parse_hex(s + 4, out);
+}
+
+/* What stands behind "kfd". */
+static bool parse_choice(const char *s, struct kfd_select *sel)
+{
+	uint64_t n;
+
+	if (!*s)
+		return true;
+	if (*s++ != ':')
+		return false;
+	if (parse_uid(s, &sel->uid)) {
+		sel->by = SELECT_UID;
+		return true;
+	}
+	if (!strncmp(s, "gfx", 3) && strlen(s) < sizeof(sel->gfx)) {
+		sel->by = SELECT_GFX;
+		memcpy(sel->gfx, s, strlen(s) + 1);
+		return true;
+	}
+	if (!cli_u64(s, &n, NULL) || n > 1000)
+		return false;
+	sel->by = SELECT_NUMBER;
+	sel->number = (int)n;
+	return true;
+}
+
+bool kfd_select_parse(const char *spec, struct kfd_select *sel, struct err *e)
+{
+	char kind[64];
+
+	*sel = (struct kfd_select){ .by = SELECT_FIRST };
+	if (!spec)
+		spec = "";
+	const size_t len = strcspn(spec, "@");
+	snprintf(kind, sizeof(kind), "%.*s", (int)(len < 63 ? len : 63), spec);
+	snprintf(sel->visible, sizeof(sel->visible), "%s",
+		 spec[len] ? spec + len + 1 : "");
+	sel->any = !*kind;
+	sel->soft = !strcmp(kind, "soft");
+	if (sel->any || sel->soft ||
+	    (!strncmp(kind, "kfd", 3) && parse_choice(kind + 3, sel)))
+		return true;
+	return err_set(e, ERR_USAGE,
+		       "device \"%s\": wanted soft, kfd, kfd:N, kfd:gfx1100 or "
+		       "kfd:0x<unique id> (see t0-device list)",
+		       kind);
+}
+
+static int gpus_of(const struct kfd_topology *t, struct gpu *out)
+{
+	int n = 0;
+
+	for (int i = 0; i < t->n_nodes && n < GPUS_MAX; i++) {
+		if (!t->node[i].gpu_id)
+			continue;
+		out[n] = (struct gpu){ &t->node[i], n };
+		n++;
+	}
+	return n;
+}
+
+/* The entries of the list, in its order; *n_out of them. */
+static bool filter(const struct kfd_select *sel, const struct gpu *all, int n,
+		   struct gpu *out, int *n_out, struct err *e)
+{
+	char list[sizeof(sel->visible)], *save, *s;
+
+	*n_out = 0;
+	snprintf(list, sizeof(list), "%s", sel->visible);
+	for (s = strtok_r(list, ",", &save); s;
+	     s = strtok_r(NULL, ",", &save)) {
+		uint64_t want, by_uid = parse_uid(s, &want);
+
+		if (!by_uid && !cli_u64(s, &want, NULL))
+			return err_set(e, ERR_USAGE,
+				       "visible devices \"%s\": '%s' is "
+				       "neither a number nor 0x<unique id>",
+				       sel->visible, s);
+		for (int i = 0; i < n && *n_out < GPUS_MAX; i++)
+			if (by_uid ? all[i].node->unique_id == want :
+				     (uint64_t)i == want)
+				out[(*n_out)++] = all[i];
+	}
+	return true;
+}
+
+static bool matches(const struct kfd_select *sel, const struct gpu *g, int i)
+{
+	char gfx[16];
+
+	switch (sel->by) {
+	case SELECT_NUMBER:
+		return i == sel->number;
+	case SELECT_UID:
+		return g->node->unique_id == sel->uid;
+	case SELECT_GFX:
+		kfd_gfx_name(g->node->gfx_target, gfx);
+		return !strcmp(gfx, sel->gfx);
+	default:
+		return kfd_node_is_gfx11(g->node);
+	}
+}
+
+static const char *wanted(const struct kfd_select *sel, char out[48])
+{
+	switch (sel->by) {
+	case SELECT_NUMBER:
+		return "GPU of that number";
+	case SELECT_UID:
+		snprintf(out, 48, "GPU with unique id 0x%llx",
+			 (unsigned long long)sel->uid);
+		return out;
+	case SELECT_GFX:
+		snprintf(out, 48, "%s GPU", sel->gfx);
+		return out;
+	default:
+		return "gfx11 GPU";
+	}
+}
+
+static bool none(const struct kfd_select *sel, const struct kfd_topology *t,
+		 const struct gpu *all, int n, struct err *e)
+{
+	struct buf seen = { 0 };
+	char gfx[16], what[48];
+	int hidden = 0;
+
+	for (int i = 0; i < t->n_nodes; i++)
+		hidden += t->node[i].hidden;
+	for (int i = 0; i < n; i++) {
+		kfd_gfx_name(all[i].node->gfx_target, gfx);
+		buf_printf(&seen, "%skfd:%d is %s", i ? ", " : "", i, gfx);
+	}
+	err_set(e, ERR_NODEV, "no %s among the %d GPUs of %s (%s%s%s%s); %s",
+		wanted(sel, what), n, KFD_PATH, n ? seen.data : "none",
+		hidden ? "; some nodes are hidden by the device cgroup" : "",
+		*sel->visible ? "; visible are only " : "", sel->visible,
+		n || hidden ? "see t0-device list" :
+			      "if a card is there, the kernel log says why it "
+			      "was refused (\"PCI rejects atomics\"?)");
+	buf_fini(&seen);
+	return false;
+}
+
+bool kfd_select_gpus(const struct kfd_select *sel, const struct kfd_topology *t,
+		     struct gpu *out, int *n_out, struct err *e)
+{
+	struct gpu all[GPUS_MAX] = { 0 }, seen[GPUS_MAX];
+	const int n = gpus_of(t, all);
+	int n_seen = n;
+
+	*n_out = 0;
+	memcpy(seen, all, sizeof(all));
+	if (*sel->visible && !filter(sel, all, n, seen, &n_seen, e))
+		return false;
+	for (int i = 0; i < n_seen; i++)
+		if (matches(sel, &seen[i], i))
+			out[(*n_out)++] = seen[i];
+	if (!*n_out)
+		return none(sel, t, all, n, e);
+	if (!kfd_node_is_gfx11(out[0].node)) {
+		char gfx[16];
+
+		kfd_gfx_name(out[0].node->gfx_target, gfx);
+		return err_set(e, ERR_NODEV, "kfd:%d is %s; wanted gfx11",
+			       out[0].number, gfx);
+	}
+	return true;
+}

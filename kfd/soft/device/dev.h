@@ -1,0 +1,556 @@
+/*
+ * kfd/soft/device/dev.h - inside the soft device; only kfd/soft/ includes it.
+ *
+ * Locks, in the order in which they may be taken:
+ *   dev->lock   (mutex)   files, buffer objects, SVM ranges, queue table
+ *   map.lock    (rwlock)  what the GPU can reach; threads that execute waves
+ *                         or read packets hold it shared for a slice, MAP and
+ *                         UNMAP hold it alone, so that no host pointer goes
+ *                         stale in use.  A thread that holds it shared takes
+ *                         neither dev->lock nor anything that waits.
+ *   ev.lock     (mutex)   events and their waiters
+ *   wake.lock, pool.lock, fault_lock: leaves
+ */
+#ifndef T0_KFD_SOFT_DEV_H
+#define T0_KFD_SOFT_DEV_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kfd/abi.h"
+#include "kfd/soft/exec/exec.h"
+#include "kfd/soft/soft.h"
+#include "kfd/soft/timing.h"
+
+#define SOFT_CU_COUNT 96u
+#define SOFT_SE_COUNT 6u
+#define SOFT_WAVES_PER_CU 32u
+#define SOFT_SDMA_ENGINES 2u
+#define SOFT_GFX_TARGET 110000u
+#define SOFT_SCLK_MIN_MHZ 500u
+#define SOFT_SCLK_MAX_MHZ 2371u
+#define SOFT_MCLK_MIN_MHZ 96u
+#define SOFT_MCLK_MAX_MHZ 1249u
+#define SOFT_POWER_CAP_UW 355000000ull
+#define SOFT_PCI_DIR "/sys/devices/pci0000:00/0000:00:01.0/0000:03:00.0"
+#define SOFT_PCI_REV 0xc8 /* of an XTX */
+#define SOFT_UNIQUE_ID 0x7430736f66743030ull /* "t0soft00" */
+#define SOFT_GPUVM_BASE 0x1000000ull
+#define SOFT_GPUVM_LIMIT 0x7fffffffffffull
+#define SOFT_LDS_BASE 0x0001000000000000ull
+#define SOFT_SCRATCH_BASE 0x0002000000000000ull
+#define SOFT_USER_LIMIT 0x800000000000ull /* 47-bit user space */
+#define SOFT_QUEUES_MAX 1024u
+#define SOFT_LDS_MAX_BYTES 65536u
+#define SOFT_GROUP_MAX 1024u /* work-items */
+#define SOFT_MAP_GATES 32
+
+/* Which node a handle was opened on. */
+enum soft_node { SOFT_NODE_KFD, SOFT_NODE_RENDER, SOFT_NODE_CARD };
+
+struct soft_file {
+	int fd; /* -1 = slot free */
+	enum soft_node node;
+	pid_t pid;   /* that opened it */
+	uint64_t id; /* never reused, unlike fd */
+};
+
+/* A buffer object; `handle` = gpu_id << 32 | index in soft_dev.bo. */
+struct soft_bo {
+	uint64_t va, size;
+	uint32_t flags;	 /* KFD_MEM_* */
+	uint64_t offset; /* in the memory file; ~0 for user pointers */
+	uint8_t *host;	 /* own mapping, or the user's memory */
+	bool mapped;	 /* MAP_MEMORY_TO_GPU was done */
+	bool gone;	 /* user pages were unmapped behind our back */
+	unsigned queue_refs;
+};
+
+/* Host memory given to the GPU by the SVM ioctl. */
+struct soft_svm {
+	uint64_t start, size;
+	uint32_t flags; /* KFD_SVM_FLAG_* */
+	bool access;	/* this GPU may use it */
+};
+
+/* What the GPU can reach, sorted by va, never overlapping. */
+struct soft_map {
+	/*
+	 * map.lock: a thread holds its own gate shared, or all of them alone;
+	 * one gate for all would travel between their caches with every slice.
+	 */
+	struct {
+		pthread_rwlock_t lock;
+		char apart[128 - sizeof(pthread_rwlock_t)];
+	} gate[SOFT_MAP_GATES];
+	struct soft_range *v;
+	size_t n, cap;
+	uint32_t code_epoch; /* atomic: grows when decoded code is stale */
+};
+
+struct soft_event {
+	bool auto_reset, signaled;
+	uint32_t id, type;
+	uint64_t age;
+	union {
+		struct kfd_memory_exception memory;
+		struct kfd_hw_exception hw;
+	};
+	struct soft_waiter *waiters;
+};
+struct soft_events {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* [0, 4096): signal events by id; behind them the others. */
+	struct soft_event **table; /* each lives on its own */
+	size_t n;
+	uint64_t *page;	   /* the kernel's view of the event page */
+	uint32_t page_bo;  /* index, 0 = the kernel's own page */
+	uint64_t page_off; /* in the memory file, for mmap */
+	unsigned sleeping; /* threads inside WAIT_EVENTS */
+	bool ending;
+};
+
+/*
+ * Sleeping packet processors wait here.  A sleeper announces itself before it
+ * looks for work, so a doorbell store followed by a look at `parked` wakes it.
+ */
+struct soft_wake {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	uint32_t parked; /* atomic */
+	uint64_t seq;	 /* grows with every wake-up */
+};
+
+/* How busy the card is, for the sensors (sensors.c). */
+struct soft_load {
+	pthread_mutex_t lock; /* a leaf */
+	unsigned running;     /* kernels and copies in work */
+	uint64_t since_ns, busy_ns;
+	uint64_t step_ns, step_busy_ns; /* when the model was last moved on */
+	double load;			/* 0..1 */
+	double temp_c;
+};
+struct soft_sensors {
+	unsigned load_pct, sclk_mhz, mclk_mhz, vddgfx_mv, fan_rpm;
+	unsigned edge_mc, junction_mc, memory_mc; /* 1/1000 degree C */
+	uint64_t power_uw;
+};
+
+/* What a thread that executes waves keeps for itself. */
+struct soft_worker {
+	struct soft_code_cache *code;
+	uint32_t code_epoch; /* of the map when `code` was last emptied */
+};
+
+enum soft_queue_bo {
+	SOFT_BO_RING, SOFT_BO_RPTR, SOFT_BO_WPTR, SOFT_BO_EOP, SOFT_BO_CWSR,
+	SOFT_BO_COUNT,
+};
+struct soft_queue {
+	struct soft_dev *dev;
+	uint32_t id, type; /* KFD_QUEUE_* */
+	uint64_t *doorbell;
+	/* Of the ring; written under map.lock held alone. */
+	uint64_t ring_base;
+	uint32_t ring_bytes;
+	uint64_t rptr_va, wptr_va, cwsr_va;
+	uint32_t bo[SOFT_BO_COUNT]; /* referenced objects, 0 = none */
+	pthread_t thread;
+	uint32_t stop;	 /* atomic: being destroyed */
+	uint32_t active; /* atomic: has a ring and a percentage */
+	uint32_t dead;	 /* atomic: stopped by an error */
+	/* The packet processor's own. */
+	struct soft_worker worker;
+	uint64_t doorbell_seen;
+	bool armed; /* a doorbell came: packets may be waiting */
+	uint64_t read_index;
+	uint64_t began_index, began_ts; /* of the packet in work */
+	bool again; /* it had to wait before */
+	bool mute;  /* its completion raises no interrupt (inject.c) */
+	/*
+	 * PM4 and SDMA queues: read_index and this count dwords and bytes.
+	 * AQL queues have `pm4` too, for their vendor packets.
+	 */
+	uint64_t stream_end; /* packets are there up to here */
+	struct soft_pm4 *pm4;
+};
+
+struct soft_pool;
+
+struct soft_dev {
+	struct kfd_driver driver; /* first: the handle is the driver */
+	struct soft_options o;
+	pid_t pid; /* threads exist only in this process */
+
+	pthread_mutex_t lock;
+	struct soft_file *file;
+	size_t n_files;
+	uint64_t next_file_id;
+	unsigned kfd_opens;
+	uint64_t vm_file; /* id of the render file, 0 = VM not acquired */
+	uint32_t runtime_enabled; /* atomic */
+
+	int memfd;
+	uint64_t memfd_end;
+	struct soft_bo **bo; /* [0] is never used */
+	size_t n_bo;
+	uint64_t vram_used, sys_used, sys_limit;
+	struct soft_svm *svm;
+	size_t n_svm;
+	struct soft_map map;
+	uint64_t doorbell_off, mmio_off; /* in the memory file */
+	uint64_t *doorbell;		 /* [1024], the device's view */
+	uint32_t *mmio;
+
+	struct soft_events ev;
+	struct soft_queue *queue[SOFT_QUEUES_MAX];
+	unsigned n_queues;
+	struct soft_wake wake;
+	struct soft_pool *pool;
+	uint32_t evicted; /* atomic: a page fault stopped all queues */
+	uint32_t rung;	  /* atomic: doorbells come through ring() */
+	uint32_t hung;	  /* atomic: reset; needs to be reopened */
+
+	pthread_mutex_t fault_lock;
+	struct soft_fault fault;
+	struct soft_load load;
+	uint32_t vram_lost; /* atomic: resets that lost VRAM */
+	struct soft_watch *watch; /* NULL: waves run unwatched */
+	struct soft_timing timing; /* run NULL: nobody models time */
+	struct soft_watch *sites;  /* decodes for the model: watch, or own */
+	uint64_t n_timed;	   /* atomic: dispatches that it was given */
+	struct soft_inject_state *inject; /* atomic: NULL = behaves well */
+	/* Atomic: all queues are evicted until then; for so long they were. */
+	uint64_t paused_until_ns, evicted_ns;
+};
+
+/* ---------------------------------------------------------- device.c ---- */
+
+/* pthread_create() with all signals blocked. */
+int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg);
+/* NULL: not one of ours.  Under the lock. */
+struct soft_file *soft_file_by_fd(struct soft_dev *d, int fd);
+
+/* ----------------------------------------------------------- ioctl.c ---- */
+
+uint64_t soft_gpu_clock(void); /* 100 MHz ticks */
+/* An ioctl on /dev/kfd: 0 or -errno. */
+int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg);
+
+/* --------------------------------------------------------- inject.c ---- */
+
+void soft_inject_fini(struct soft_dev *d);
+/* What a rule wants of this call instead: 0 or -errno. */
+int soft_inject_open(struct soft_dev *d, const char *path);
+int soft_inject_ioctl(struct soft_dev *d, unsigned nr);
+int soft_inject_mmap(struct soft_dev *d, unsigned type);
+/* The same when the call has been made and gave `ret`. */
+int soft_inject_after(struct soft_dev *d, unsigned nr, void *arg, int ret);
+/* Before the packet at q->read_index: false = it is not to be run now. */
+bool soft_inject_packet(struct soft_queue *q);
+/* The last handle of /dev/kfd is about to go. */
+void soft_inject_closing(struct soft_dev *d);
+
+/* -------------------------------------------------------- topology.c ---- */
+
+int soft_topology_read(struct soft_dev *d, const char *path, struct buf *out);
+int soft_topology_list(struct soft_dev *d, const char *path, struct buf *out);
+
+/* --------------------------------------------------------- sensors.c ---- */
+
+void soft_load_init(struct soft_dev *d);
+void soft_load_fini(struct soft_dev *d);
+/* Around everything that keeps the card busy. */
+void soft_load_begin(struct soft_dev *d);
+void soft_load_end(struct soft_dev *d);
+void soft_sensors_read(struct soft_dev *d, struct soft_sensors *out);
+
+/* ----------------------------------------------------------- sysfs.c ---- */
+
+/* The files of the PCI function, its DRM nodes and hwmon: 0 or -errno. */
+int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out);
+int soft_sysfs_list(struct soft_dev *d, const char *path, struct buf *out);
+
+/* ------------------------------------------------------------- drm.c ---- */
+
+/* A DRM ioctl on the render or card node: 0 or -errno. */
+int soft_drm_ioctl(struct soft_dev *d, enum soft_node node,
+		   unsigned long request, void *arg);
+
+/* ---------------------------------------------------------- memory.c ---- */
+
+/* VRAM that the host can map, bytes. */
+static inline uint64_t soft_visible_bytes(const struct soft_dev *d)
+{
+	const uint64_t window = 256u << 20; /* the usual small BAR */
+
+	return d->o.small_bar && window < d->o.vram_bytes ? window :
+							    d->o.vram_bytes;
+}
+/* Bytes in use: of VRAM, and of host memory given to the GPU. */
+void soft_memory_usage(struct soft_dev *d, uint64_t *vram, uint64_t *gtt);
+bool soft_memory_init(struct soft_dev *d, struct err *e);
+void soft_memory_fini(struct soft_dev *d);
+void soft_memory_end(struct soft_dev *d); /* the process let go */
+/* Room in the memory file and the device's view of it; 0 or -errno. */
+int soft_memory_carve(struct soft_dev *d, uint64_t size, uint64_t *offset,
+		      void **host);
+void soft_memory_drop(struct soft_dev *d, uint64_t offset, uint64_t size,
+		      void *host);
+/* dev->lock held.  NULL = no such handle. */
+struct soft_bo *soft_bo_by_handle(struct soft_dev *d, uint64_t handle);
+/* The mapped object at exactly [va, va + size), or 0; dev->lock held. */
+uint32_t soft_bo_exact(struct soft_dev *d, uint64_t va, uint64_t size);
+bool soft_svm_covers(struct soft_dev *d, uint64_t va, uint64_t size);
+/* mmap of a buffer object through the render node: memory file offset. */
+int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size, int prot);
+/* The process unmapped host pages: the GPU loses them too. */
+void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size);
+
+int soft_ioc_alloc(struct soft_dev *d, void *arg);
+int soft_ioc_free(struct soft_dev *d, void *arg);
+int soft_ioc_map(struct soft_dev *d, void *arg);
+int soft_ioc_unmap(struct soft_dev *d, void *arg);
+int soft_ioc_available(struct soft_dev *d, void *arg);
+int soft_ioc_svm(struct soft_dev *d, void *arg);
+
+/* ------------------------------------------------------------- map.c ---- */
+
+void soft_map_init(struct soft_map *m);
+void soft_map_fini(struct soft_map *m);
+/* dev->lock held.  Insert only where it is free. */
+bool soft_map_is_free(const struct soft_map *m, uint64_t va, uint64_t size);
+void soft_map_insert(struct soft_dev *d, const struct soft_range *r);
+void soft_map_remove(struct soft_dev *d, uint64_t va);
+/* soft_env.find over the map; ctx is the device.  Slice held. */
+bool soft_map_find(void *ctx, uint64_t va, struct soft_range *out);
+/* Host pointer of [va, va + size) for `need` (SOFT_MEM_*), or NULL. */
+void *soft_map_at(struct soft_dev *d, uint64_t va, uint64_t size,
+		  uint32_t need);
+/* Begin and end a slice in which ranges and host pointers stay valid. */
+void soft_map_hold(struct soft_dev *d);
+void soft_map_release(struct soft_dev *d);
+/* The same, to change it. */
+void soft_map_hold_alone(struct soft_dev *d);
+void soft_map_release_alone(struct soft_dev *d);
+
+/* ---------------------------------------------------------- events.c ---- */
+
+void soft_events_init(struct soft_dev *d);
+void soft_events_fini(struct soft_dev *d);
+void soft_events_end(struct soft_dev *d); /* wakes waiters with EIO */
+int soft_ioc_create_event(struct soft_dev *d, void *arg);
+int soft_ioc_destroy_event(struct soft_dev *d, void *arg);
+int soft_ioc_set_event(struct soft_dev *d, void *arg);
+int soft_ioc_reset_event(struct soft_dev *d, void *arg);
+int soft_ioc_wait_events(struct soft_dev *d, void *arg);
+/* The interrupt: what the kernel does when the GPU signals event `id`. */
+void soft_event_interrupt(struct soft_dev *d, uint32_t id);
+void soft_event_memory(struct soft_dev *d,
+		       const struct kfd_memory_exception *m);
+void soft_event_hw(struct soft_dev *d, const struct kfd_hw_exception *h);
+
+/* ----------------------------------------------------------- queue.c ---- */
+
+int soft_ioc_create_queue(struct soft_dev *d, void *arg);
+int soft_ioc_destroy_queue(struct soft_dev *d, void *arg);
+int soft_ioc_update_queue(struct soft_dev *d, void *arg);
+void soft_queues_end(struct soft_dev *d);
+
+/* May this queue's packets and waves go on? */
+enum soft_go { SOFT_GO, SOFT_PAUSE, SOFT_STOP };
+enum soft_go soft_queue_go(const struct soft_queue *q);
+
+void soft_wake_init(struct soft_dev *d);
+void soft_wake_fini(struct soft_dev *d);
+void soft_wake_all(struct soft_dev *d);
+/* Announce; then look for work; then sleep or not. */
+uint64_t soft_wake_announce(struct soft_dev *d);
+void soft_wake_sleep(struct soft_dev *d, uint64_t announced, uint64_t ns);
+void soft_wake_cancel(struct soft_dev *d);
+
+/* ---------------------------------------------------------- packet.c ---- */
+
+enum soft_done {
+	SOFT_DONE,    /* the packet is finished, take the next one */
+	SOFT_LATER,   /* it waits for something: come back */
+	SOFT_REFUSED, /* the queue stopped */
+};
+/* Is there a packet to run at q->read_index? */
+bool soft_packet_ready(struct soft_queue *q);
+enum soft_done soft_packet_run(struct soft_queue *q);
+
+/* These with a slice held. */
+
+/* The CP cannot reach va: a page fault. */
+void soft_cp_fault(struct soft_queue *q, uint64_t va, uint32_t need,
+		   const char *what);
+/* Host pointer for the CP's own access; NULL after raising a page fault. */
+void *soft_cp_at(struct soft_queue *q, uint64_t va, uint64_t size,
+		 uint32_t need, const char *what);
+/* The queue's amd_queue structure, or NULL after a page fault. */
+struct amd_queue *soft_cp_queue(struct soft_queue *q, uint64_t *va);
+/* Let the slot go: header INVALID, read_dispatch_id one further. */
+void soft_packet_retire(struct soft_queue *q);
+/* Timestamps, value, mailbox and interrupt of a completion signal. */
+void soft_packet_complete(struct soft_queue *q, uint64_t signal,
+			  uint64_t end_ts);
+/* The queue stops at this packet. */
+enum soft_done soft_packet_refuse(struct soft_queue *q, enum kfd_ec ec,
+				  uint32_t inactive, uint64_t kernel,
+				  const char *fmt, ...) T0_PRINTF(5, 6);
+
+/* ----------------------------------------------------------- fault.c ---- */
+
+/* The driver's fault_text: the last fault's line. */
+bool soft_fault_text(struct kfd_driver *drv, struct buf *out);
+/* The driver's `fault`: the same as numbers. */
+bool soft_fault_report(struct kfd_driver *drv, struct kfd_driver_fault *out);
+
+/* All with a slice held. */
+
+/*
+ * Tell the program that `q` stopped: the error payload and event when it
+ * asked for wave exceptions, else the queue's inactive signal.
+ */
+void soft_queue_error(struct soft_queue *q, enum kfd_ec ec, uint32_t inactive,
+		      struct soft_fault *f);
+/* MEMORY event at f->va; all queues of the process are evicted for good. */
+void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute);
+/* The GPU is reset after a hang: HW_EXCEPTION event, all queues stop. */
+void soft_gpu_reset(struct soft_queue *q, struct soft_fault *f);
+/* Store `code` in the queue's inactive signal; false = it has none. */
+bool soft_queue_inactive(struct soft_queue *q, uint32_t code);
+
+/* ---------------------------------------------------------- launch.c ---- */
+
+/* What PM4 gives in registers, AQL in the descriptor and the queue. */
+struct soft_regs {
+	uint64_t entry; /* VA of the first instruction */
+	uint32_t rsrc1, rsrc2, rsrc3;
+	bool wave32;
+	uint64_t scratch_va;
+	uint32_t tmpring; /* AMD_TMPRING_* */
+	uint32_t user[16];
+};
+/*
+ * Run a dispatch to its end: the packet at q->read_index, which is then
+ * retired and completed; or, with `regs`, one that a PM4 packet started.
+ */
+enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
+			     const struct soft_regs *regs);
+
+/* ------------------------------------------------------------- pm4.c ---- */
+
+/* Has a doorbell announced more than was read?  For PM4 and SDMA. */
+bool soft_stream_ready(struct soft_queue *q);
+/* The next packet of a PM4 queue. */
+enum soft_done soft_pm4_run(struct soft_queue *q);
+/* All of an indirect buffer; SOFT_LATER: call again with the same. */
+enum soft_done soft_pm4_buffer(struct soft_queue *q, uint64_t va,
+			       uint32_t n_dw);
+void soft_pm4_free(struct soft_queue *q);
+/* The wait functions of PM4 and SDMA: 0 always, < <= == != >= >. */
+bool soft_compare(unsigned function, uint64_t value, uint64_t reference);
+
+/* ------------------------------------------------------------ sdma.c ---- */
+
+/* The next packet of an SDMA queue. */
+enum soft_done soft_sdma_run(struct soft_queue *q);
+
+/* ----------------------------------------------------------- group.c ---- */
+
+/* A dispatch as the launcher works it out from packet and descriptor. */
+struct soft_launch {
+	struct soft_queue *q;
+	struct aql_dispatch packet;
+	struct amd_kernel_descriptor kd;
+	const struct soft_regs *regs; /* NULL: an AQL dispatch */
+	uint64_t packet_va, queue_va;
+	uint64_t entry; /* VA of the first instruction */
+	uint32_t n_groups[3];
+	uint64_t total;	       /* workgroups */
+	uint32_t max_resident; /* of them at a time */
+	uint32_t n_vgprs_allocated; /* of a lane, by the card's granule */
+	uint32_t wave_size, waves_per_group, n_vgprs, lds_bytes;
+	uint64_t scratch_va; /* of wave slot 0 */
+	uint32_t scratch_wave_bytes;
+	uint32_t scratch_descriptor[4];
+	struct soft_env env;
+};
+/* prepare.c: check packet and descriptor and fill the rest; slice held. */
+enum soft_done soft_launch_prepare(struct soft_queue *q, struct soft_launch *l);
+
+struct soft_run { /* a workgroup in execution */
+	struct soft_group g;
+	struct soft_run *next;
+	uint32_t slot; /* of residency: chooses its scratch */
+	bool fresh;    /* soft_run_start(index) is still to be done */
+	uint64_t index;
+	void *memory;
+	struct shadow *shadow; /* observe.c's */
+};
+struct soft_run *soft_run_new(const struct soft_launch *l);
+void soft_run_free(struct soft_run *r);
+/* Set up the registers of workgroup r->index (x fastest). */
+void soft_run_start(struct soft_run *r, const struct soft_launch *l);
+
+/* ---------------------------------------------------------- observe.c ---- */
+
+/* Is there anything to watch? */
+bool soft_watch_wanted(const struct soft_watch_options *o);
+/* NULL and *e when the trace file cannot be opened. */
+struct soft_watch *soft_watch_new(struct soft_dev *d,
+				  const struct soft_watch_options *o,
+				  struct err *e);
+void soft_watch_free(struct soft_watch *t);
+/* The driver's note(). */
+void soft_watch_note(struct kfd_driver *d, const struct kfd_note *n);
+/* Around a dispatch. */
+void soft_watch_begin(struct soft_watch *t, const struct soft_launch *l);
+void soft_watch_end(struct soft_watch *t);
+/* After soft_run_start(). */
+void soft_watch_start(struct soft_watch *t, struct soft_run *r,
+		      const struct soft_launch *l);
+/* The wave's next instruction; false: none there.  Slice held. */
+bool soft_watch_look(struct soft_watch *t, struct soft_wave *w,
+		     struct soft_timed_inst *out);
+/* Name of the kernel whose descriptor is at `va` into out[128], or "". */
+void soft_watch_kernel(struct soft_watch *t, uint64_t va, char out[128]);
+/* As soft_wave_run(). */
+void soft_watch_run(struct soft_watch *t, struct soft_run *r,
+		    struct soft_wave *w, uint64_t max_insts);
+/* A barrier of the workgroup is about to open. */
+void soft_watch_barrier(struct soft_watch *t, struct soft_run *r);
+void soft_watch_drop(struct soft_run *r); /* its shadow, if it has one */
+
+/* ----------------------------------------------------------- pool.c ---- */
+
+/*
+ * Threads that help with dispatches.  A queue's own thread always works on
+ * its dispatch, so that every queue makes progress; the pool's threads join
+ * wherever work is left.
+ */
+struct soft_job {
+	/* One turn of work; false = nothing for a helper at the moment. */
+	bool (*turn)(void *arg, struct soft_worker *w);
+	void *arg;
+	struct soft_job *next;
+	unsigned helpers; /* inside turn() */
+	bool offered;	  /* wants helpers */
+};
+/* NULL when the threads cannot be started. */
+struct soft_pool *soft_pool_new(unsigned helpers);
+void soft_pool_free(struct soft_pool *p);
+void soft_pool_add(struct soft_pool *p, struct soft_job *j);
+/* There is work for helpers (again). */
+void soft_pool_offer(struct soft_pool *p, struct soft_job *j);
+/* Withdraw the job and wait until no helper is inside it. */
+void soft_pool_remove(struct soft_pool *p, struct soft_job *j);
+void soft_worker_fini(struct soft_worker *w);
+
+#endif

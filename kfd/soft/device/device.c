@@ -1,0 +1,346 @@
+/*
+ * The machine: handles of /dev/kfd and the render node, their mappings, and how
+ * the whole begins and ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kfd/soft/device/dev.h"
+
+static const char *const node_paths[] = {
+	[SOFT_NODE_KFD] = "/dev/kfd",
+	[SOFT_NODE_RENDER] = "/dev/dri/renderD128",
+	[SOFT_NODE_CARD] = "/dev/dri/card0",
+};
+
+static struct soft_dev *dev_of(struct kfd_driver *d)
+{
+	return (struct soft_dev *)d;
+}
+
+int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(t, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
+/* ------------------------------------------------------------ handles -- */
+
+struct soft_file *soft_file_by_fd(struct soft_dev *d, int fd)
+{
+	for (size_t i = 0; fd >= 0 && i < d->n_files; i++)
+		if (d->file[i].fd == fd)
+			return &d->file[i];
+	return NULL;
+}
+
+static struct soft_file *file_slot(struct soft_dev *d)
+{
+	for (size_t i = 0; i < d->n_files; i++)
+		if (d->file[i].fd < 0)
+			return &d->file[i];
+	d->file = xrealloc(d->file, (d->n_files + 1) * sizeof(*d->file));
+	return &d->file[d->n_files++];
+}
+
+static int soft_open(struct kfd_driver *drv, const char *path, int flags)
+{
+	struct soft_dev *d = dev_of(drv);
+	struct soft_file *f;
+	unsigned node = 0;
+	int fd;
+
+	(void)flags; /* O_RDWR | O_CLOEXEC is the only sensible choice */
+	while (node < ARRAY_SIZE(node_paths) && strcmp(path, node_paths[node]))
+		node++;
+	if (node == ARRAY_SIZE(node_paths))
+		return -ENOENT;
+	if (node == SOFT_NODE_KFD && d->o.open_errno)
+		return -d->o.open_errno;
+	if ((fd = soft_inject_open(d, path)))
+		return fd;
+	/* A real descriptor: its number collides with no other file. */
+	fd = fcntl(d->memfd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return -errno;
+	pthread_mutex_lock(&d->lock);
+	f = file_slot(d);
+	*f = (struct soft_file){ fd, (enum soft_node)node, getpid(),
+				 ++d->next_file_id };
+	d->kfd_opens += node == SOFT_NODE_KFD && f->pid == d->pid;
+	pthread_mutex_unlock(&d->lock);
+	return fd;
+}
+
+/* What the kernel does when the process lets go of /dev/kfd. */
+static void process_end(struct soft_dev *d)
+{
+	soft_queues_end(d);
+	soft_events_end(d);
+	pthread_mutex_lock(&d->lock);
+	soft_memory_end(d);
+	d->vm_file = 0;
+	__atomic_store_n(&d->runtime_enabled, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&d->evicted, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&d->hung, 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static int soft_close(struct kfd_driver *drv, int fd)
+{
+	struct soft_dev *d = dev_of(drv);
+	struct soft_file *f;
+	bool last = false;
+
+	pthread_mutex_lock(&d->lock);
+	f = soft_file_by_fd(d, fd);
+	if (f) {
+		if (f->node == SOFT_NODE_KFD && f->pid == d->pid &&
+		    getpid() == d->pid)
+			last = --d->kfd_opens == 0;
+		f->fd = -1;
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (!f)
+		return -EBADF;
+	if (last) {
+		soft_inject_closing(d);
+		process_end(d);
+	}
+	close(fd);
+	return 0;
+}
+
+static int soft_ioctl(struct kfd_driver *drv, int fd, unsigned long request,
+		      void *arg)
+{
+	struct soft_dev *d = dev_of(drv);
+	const struct soft_file *f;
+	enum soft_node node = SOFT_NODE_KFD;
+	bool mine = false;
+
+	pthread_mutex_lock(&d->lock);
+	f = soft_file_by_fd(d, fd);
+	if (f) {
+		node = f->node;
+		mine = f->pid == d->pid && getpid() == d->pid;
+	}
+	pthread_mutex_unlock(&d->lock);
+	/* The state is the opener's: a forked child must open its own. */
+	if (!f || (node == SOFT_NODE_KFD && !mine))
+		return -EBADF;
+	return node == SOFT_NODE_KFD ? soft_kfd_ioctl(d, request, arg)
+				     : soft_drm_ioctl(d, node, request, arg);
+}
+
+/* --------------------------------------------------------------- mmap -- */
+
+/* Where an mmap of /dev/kfd leads in the memory file. */
+static int kfd_mmap_offset(struct soft_dev *d, uint64_t offset, uint64_t size,
+			   uint64_t *out)
+{
+	const unsigned type = (unsigned)(offset >> KFD_MMAP_TYPE_SHIFT);
+	const uint32_t gpu = offset >> KFD_MMAP_GPU_ID_SHIFT & 0xffff;
+
+	if (type == KFD_MMAP_TYPE_DOORBELL) {
+		if (gpu != SOFT_GPU_ID || size != KFD_DOORBELL_SLICE_BYTES)
+			return -EINVAL;
+		*out = d->doorbell_off;
+	} else if (type == KFD_MMAP_TYPE_MMIO) {
+		if (gpu != SOFT_GPU_ID || size != KFD_MMIO_REMAP_BYTES)
+			return -EINVAL;
+		*out = d->mmio_off;
+	} else if (type == KFD_MMAP_TYPE_EVENTS) {
+		if (!d->ev.page || d->ev.page_bo ||
+		    size != KFD_EVENT_PAGE_BYTES)
+			return -EINVAL;
+		*out = d->ev.page_off;
+	} else {
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void *soft_mmap(struct kfd_driver *drv, void *addr, size_t size_bytes,
+		       int prot, int flags, int fd, uint64_t offset,
+		       int *err_no)
+{
+	struct soft_dev *d = dev_of(drv);
+	const struct soft_file *f;
+	unsigned type = 0;
+	int ret = 0;
+	void *p;
+
+	pthread_mutex_lock(&d->lock);
+	f = soft_file_by_fd(d, fd);
+	if (f && f->node == SOFT_NODE_KFD)
+		type = (unsigned)(offset >> KFD_MMAP_TYPE_SHIFT);
+	if (f && f->pid != getpid())
+		ret = -EBADF;
+	else if (f && f->node != SOFT_NODE_KFD)
+		ret = soft_bo_mmap(d, offset, size_bytes, prot);
+	else if (f)
+		ret = kfd_mmap_offset(d, offset, size_bytes, &offset);
+	pthread_mutex_unlock(&d->lock);
+	if (f && ret >= 0)
+		ret = soft_inject_mmap(d, type);
+	if (ret < 0) {
+		*err_no = -ret;
+		return MAP_FAILED;
+	}
+	p = mmap(addr, size_bytes, prot, flags, f ? d->memfd : fd,
+		 (off_t)offset);
+	if (p == MAP_FAILED)
+		*err_no = errno;
+	return p;
+}
+
+static int soft_munmap(struct kfd_driver *drv, void *addr, size_t size_bytes)
+{
+	struct soft_dev *d = dev_of(drv);
+
+	if (getpid() == d->pid) {
+		pthread_mutex_lock(&d->lock);
+		soft_host_unmapped(d, (uintptr_t)addr, size_bytes);
+		pthread_mutex_unlock(&d->lock);
+	}
+	return munmap(addr, size_bytes) ? -errno : 0;
+}
+
+/* ---------------------------------------------------- the driver table -- */
+
+static int soft_read_file(struct kfd_driver *drv, const char *path,
+			  struct buf *out)
+{
+	return soft_topology_read(dev_of(drv), path, out);
+}
+
+static int soft_list_dir(struct kfd_driver *drv, const char *path,
+			 struct buf *out)
+{
+	return soft_topology_list(dev_of(drv), path, out);
+}
+
+static void soft_ring(struct kfd_driver *drv, volatile uint64_t *doorbell,
+		      uint64_t value)
+{
+	struct soft_dev *d = dev_of(drv);
+
+	/* Ordered before the look at `parked` in soft_wake_all(). */
+	__atomic_store_n(doorbell, value, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&d->rung, __ATOMIC_RELAXED))
+		__atomic_store_n(&d->rung, 1, __ATOMIC_RELAXED);
+	soft_wake_all(d);
+}
+
+static void soft_free(struct kfd_driver *drv)
+{
+	struct soft_dev *d = dev_of(drv);
+
+	for (size_t i = 0; i < d->n_files; i++)
+		if (d->file[i].fd >= 0)
+			close(d->file[i].fd);
+	/* A forked child has neither the threads nor their locks in order. */
+	if (getpid() != d->pid)
+		return;
+	process_end(d);
+	soft_inject_fini(d);
+	free(d->file);
+	soft_pool_free(d->pool);
+	soft_wake_fini(d);
+	soft_events_fini(d);
+	soft_memory_fini(d);
+	soft_load_fini(d);
+	if (d->sites != d->watch)
+		soft_watch_free(d->sites);
+	soft_watch_free(d->watch);
+	pthread_mutex_destroy(&d->fault_lock);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+static const struct kfd_driver soft_driver = {
+	.name = "soft",
+	.origin = "emulated",
+	.open = soft_open,
+	.close = soft_close,
+	.ioctl = soft_ioctl,
+	.mmap = soft_mmap,
+	.munmap = soft_munmap,
+	.read_file = soft_read_file,
+	.list_dir = soft_list_dir,
+	.ring = soft_ring,
+	.fault_text = soft_fault_text,
+	.fault = soft_fault_report,
+	.note = soft_watch_note,
+	.free = soft_free,
+};
+
+static struct soft_options options_resolve(const struct soft_options *o)
+{
+	struct soft_options r = { 0 };
+
+	if (o)
+		r = *o;
+	if (!r.threads) {
+		const long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+		r.threads = n > 0 ? (unsigned)n : 1;
+	}
+	if (r.deterministic || soft_watch_wanted(&r.watch))
+		r.threads = 1;
+	if (!r.kfd_minor)
+		r.kfd_minor = KFD_MINOR_SDMA_ENGINE_ID;
+	if (!r.vram_bytes)
+		r.vram_bytes = SOFT_VRAM_BYTES;
+	if (!r.deadline_ns)
+		r.deadline_ns = 10000000000u;
+	return r;
+}
+
+struct kfd_driver *kfd_soft_new(const struct soft_options *o, struct err *e)
+{
+	struct soft_dev *d = xcalloc(1, sizeof(*d));
+
+	d->driver = soft_driver;
+	d->o = options_resolve(o);
+	d->pid = getpid();
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_mutex_init(&d->fault_lock, NULL);
+	soft_load_init(d);
+	soft_wake_init(d);
+	soft_events_init(d);
+	if (!soft_memory_init(d, e)) {
+		err_wrap(e, "soft device");
+		goto fail;
+	}
+	if (soft_watch_wanted(&d->o.watch)) {
+		d->watch = soft_watch_new(d, &d->o.watch, e);
+		if (!d->watch)
+			goto fail;
+	}
+	d->pool = soft_pool_new(d->o.threads - 1);
+	if (!d->pool) {
+		err_set(e, ERR_NOMEM,
+			"soft device: cannot start %u threads; ask for fewer "
+			"or raise the process limit (ulimit -u)",
+			d->o.threads);
+		goto fail;
+	}
+	return &d->driver;
+fail:
+	soft_free(&d->driver);
+	return NULL;
+}

@@ -1,0 +1,368 @@
+/*
+ * The DRM side: the ioctls of the render and card nodes that ask questions.
+ * The answers are those of a real board with device id 0x744c, revision c8;
+ * usage and sensors are this device's own.
+ *
+ * Graphics contexts, buffers and command submission are not there: compute
+ * goes through /dev/kfd.
+ */
+#include <amdgpu_drm.h>
+#include <drm.h>
+#include <errno.h>
+#include <string.h>
+
+#include "kfd/soft/device/dev.h"
+
+#define DRM_TYPE 'd'
+/* Of the driver whose answers these are. */
+#define DRM_MAJOR 3
+#define DRM_MINOR 57
+#define FAMILY_GC_11_0_0 145
+#define VRAM_GDDR6 9
+#define VRAM_RESERVED (SOFT_VRAM_BYTES - 25681096704ull) /* not usable */
+
+/* DEV_INFO as newer kernels end it, behind what libdrm 2.4.114 knows. */
+struct device_info {
+	struct drm_amdgpu_info_device base;
+	uint64_t min_engine_clock, min_memory_clock; /* kHz */
+	/* KiB each */
+	uint32_t tcp_cache_size, num_sqc_per_wgp, sqc_data_cache_size,
+		sqc_inst_cache_size, gl1c_cache_size, gl2c_cache_size;
+	uint64_t mall_size; /* bytes */
+	uint32_t enabled_rb_pipes_mask_hi, pad;
+};
+_Static_assert(sizeof(struct drm_amdgpu_info_device) == 368, "DEV_INFO");
+_Static_assert(sizeof(struct drm_amdgpu_memory_info) == 96, "MEMORY");
+_Static_assert(DRM_IOCTL_VERSION == 0xc0406400, "VERSION request");
+
+/* ------------------------------------------------------------- answers -- */
+
+/* What an INFO query returns: at most `size` bytes of any of these. */
+union answer {
+	struct device_info device;
+	struct drm_amdgpu_memory_info memory;
+	struct drm_amdgpu_info_vram_gtt vram_gtt;
+	struct drm_amdgpu_info_gds gds;
+	struct drm_amdgpu_info_hw_ip hw_ip;
+	struct drm_amdgpu_info_firmware fw;
+	uint32_t u32;
+	uint64_t u64;
+	uint32_t reg[16];
+};
+
+static void device_info(union answer *a)
+{
+	static const uint32_t se[4] = { 0xff, 0xff, 0xff, 0xff };
+	struct drm_amdgpu_info_device *b = &a->device.base;
+
+	*b = (struct drm_amdgpu_info_device){
+		.device_id = 0x744c,
+		.external_rev = 1,
+		.pci_rev = SOFT_PCI_REV,
+		.family = FAMILY_GC_11_0_0,
+		.num_shader_engines = SOFT_SE_COUNT,
+		.num_shader_arrays_per_engine = 2,
+		.gpu_counter_freq = KFD_GPU_CLOCK_HZ / 1000,
+		.max_engine_clock = SOFT_SCLK_MAX_MHZ * 1000,
+		.max_memory_clock = SOFT_MCLK_MAX_MHZ * 1000,
+		.cu_active_number = SOFT_CU_COUNT,
+		.enabled_rb_pipes_mask = 0xffffff,
+		.num_rb_pipes = 24,
+		.num_hw_gfx_contexts = 8,
+		.virtual_address_offset = 0x200000,
+		.virtual_address_max = 0x800000000000,
+		.virtual_address_alignment = KFD_PAGE_BYTES,
+		.pte_fragment_size = 2u << 20,
+		.gart_page_size = KFD_PAGE_BYTES,
+		.vram_type = VRAM_GDDR6,
+		.vram_bit_width = 384,
+		.wave_front_size = 32,
+		.num_shader_visible_vgprs = 1536,
+		.num_cu_per_sh = 8,
+		.num_tcc_blocks = 24,
+		.high_va_offset = 0xffff800000000000,
+		.high_va_max = 0xffffffffffe00000,
+	};
+	/* Engines 4 and 5 stand in columns 2 and 3 of rows 0 and 1. */
+	for (int i = 0; i < 4; i++)
+		memcpy(b->cu_bitmap[i], se, i < 2 ? 16 : 8);
+	memcpy(b->cu_ao_bitmap, b->cu_bitmap, sizeof(b->cu_bitmap));
+	a->device.min_engine_clock = SOFT_SCLK_MIN_MHZ * 1000;
+	a->device.min_memory_clock = SOFT_MCLK_MIN_MHZ * 1000;
+	a->device.tcp_cache_size = 32;
+	a->device.num_sqc_per_wgp = 1;
+	a->device.sqc_data_cache_size = 16;
+	a->device.sqc_inst_cache_size = 32;
+	a->device.gl1c_cache_size = 256;
+	a->device.gl2c_cache_size = 6144;
+	a->device.mall_size = 100663296;
+}
+
+static struct drm_amdgpu_heap_info heap(uint64_t total, uint64_t lost,
+					uint64_t used)
+{
+	const uint64_t usable = total > lost ? total - lost : 0;
+
+	return (struct drm_amdgpu_heap_info){ total, usable, used,
+					      usable / 4 * 3 };
+}
+
+static void memory_info(struct soft_dev *d, union answer *a)
+{
+	uint64_t vram, gtt;
+
+	soft_memory_usage(d, &vram, &gtt);
+	a->memory.vram = heap(d->o.vram_bytes, VRAM_RESERVED, vram);
+	a->memory.cpu_accessible_vram =
+		heap(soft_visible_bytes(d), VRAM_RESERVED,
+		     d->o.small_bar ? 0 : vram);
+	a->memory.gtt = heap(d->sys_limit, 0, gtt);
+}
+
+static int firmware(const struct drm_amdgpu_query_fw *q, union answer *a)
+{
+	static const struct {
+		uint32_t type, version, feature;
+	} t[] = {
+		{ AMDGPU_INFO_FW_GFX_ME, 1486, 29 },
+		{ AMDGPU_INFO_FW_GFX_PFP, 1525, 29 },
+		{ AMDGPU_INFO_FW_GFX_MEC, 494, 29 },
+		{ AMDGPU_INFO_FW_SDMA, 20, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
+		if (t[i].type == q->fw_type) {
+			a->fw.ver = t[i].version;
+			a->fw.feature = t[i].feature;
+			return sizeof(a->fw);
+		}
+	return -EINVAL;
+}
+
+static int hw_ip(uint32_t type, union answer *a)
+{
+	static const struct {
+		uint32_t major, minor, rings, align;
+	} t[] = {
+		[AMDGPU_HW_IP_GFX] = { 11, 0, 0x1, 32 },
+		[AMDGPU_HW_IP_COMPUTE] = { 11, 0, 0xf, 32 },
+		[AMDGPU_HW_IP_DMA] = { 6, 0, 0x3, 256 },
+	};
+
+	if (type >= AMDGPU_HW_IP_NUM)
+		return -EINVAL;
+	if (type < ARRAY_SIZE(t))
+		a->hw_ip = (struct drm_amdgpu_info_hw_ip){
+			.hw_ip_version_major = t[type].major,
+			.hw_ip_version_minor = t[type].minor,
+			.ib_start_alignment = t[type].align,
+			.ib_size_alignment = 32,
+			.available_rings = t[type].rings,
+		};
+	return sizeof(a->hw_ip);
+}
+
+static int sensor(struct soft_dev *d, uint32_t type, union answer *a)
+{
+	struct soft_sensors s;
+
+	soft_sensors_read(d, &s);
+	switch (type) {
+	case AMDGPU_INFO_SENSOR_GFX_SCLK:
+		a->u32 = s.sclk_mhz;
+		break;
+	case AMDGPU_INFO_SENSOR_GFX_MCLK:
+		a->u32 = s.mclk_mhz;
+		break;
+	case AMDGPU_INFO_SENSOR_GPU_TEMP:
+		a->u32 = s.edge_mc;
+		break;
+	case AMDGPU_INFO_SENSOR_GPU_LOAD:
+		a->u32 = s.load_pct;
+		break;
+	case AMDGPU_INFO_SENSOR_GPU_AVG_POWER:
+		a->u32 = (uint32_t)(s.power_uw / 1000000);
+		break;
+	case AMDGPU_INFO_SENSOR_VDDGFX:
+		a->u32 = s.vddgfx_mv;
+		break;
+	case AMDGPU_INFO_SENSOR_STABLE_PSTATE_GFX_SCLK:
+		a->u32 = SOFT_SCLK_MAX_MHZ / 2;
+		break;
+	case AMDGPU_INFO_SENSOR_STABLE_PSTATE_GFX_MCLK:
+		a->u32 = SOFT_MCLK_MAX_MHZ;
+		break;
+	default: /* no north bridge on a discrete card */
+		return -EOPNOTSUPP;
+	}
+	return sizeof(a->u32);
+}
+
+/* Registers that the kernel lets programs read. */
+static int registers(struct soft_dev *d, uint32_t at, uint32_t count,
+		     union answer *a)
+{
+	const uint32_t addr_config = 0x263e, status = 0x2004;
+	const uint32_t active = 0xa0000000; /* GUI and CP busy */
+	struct soft_sensors s;
+
+	if (count != 1 || (at != addr_config && at != status))
+		return -EINVAL;
+	soft_sensors_read(d, &s);
+	if (at == addr_config)
+		a->reg[0] = KFD_GFX1100_GB_ADDR_CONFIG;
+	else
+		a->reg[0] = d->load.running ? active : 0;
+	return 4;
+}
+
+/* The size of the answer, or -errno. */
+static int answer(struct soft_dev *d, const struct drm_amdgpu_info *q,
+		  union answer *a)
+{
+	uint64_t vram, gtt;
+
+	switch (q->query) {
+	case AMDGPU_INFO_ACCEL_WORKING:
+		a->u32 = 1;
+		return sizeof(a->u32);
+	case AMDGPU_INFO_HW_IP_INFO:
+		return hw_ip(q->query_hw_ip.type, a);
+	case AMDGPU_INFO_HW_IP_COUNT:
+		a->u32 = q->query_hw_ip.type <= AMDGPU_HW_IP_DMA;
+		return q->query_hw_ip.type < AMDGPU_HW_IP_NUM ? 4 : -EINVAL;
+	case AMDGPU_INFO_TIMESTAMP:
+		a->u64 = soft_gpu_clock();
+		return sizeof(a->u64);
+	case AMDGPU_INFO_FW_VERSION:
+		return firmware(&q->query_fw, a);
+	case AMDGPU_INFO_NUM_BYTES_MOVED:
+	case AMDGPU_INFO_NUM_EVICTIONS:
+	case AMDGPU_INFO_NUM_VRAM_CPU_PAGE_FAULTS:
+		return sizeof(a->u64); /* memory never moves here: 0 */
+	case AMDGPU_INFO_VRAM_USAGE:
+	case AMDGPU_INFO_VIS_VRAM_USAGE:
+	case AMDGPU_INFO_GTT_USAGE:
+		soft_memory_usage(d, &vram, &gtt);
+		a->u64 = q->query == AMDGPU_INFO_GTT_USAGE ? gtt : vram;
+		if (q->query == AMDGPU_INFO_VIS_VRAM_USAGE && d->o.small_bar)
+			a->u64 = 0;
+		return sizeof(a->u64);
+	case AMDGPU_INFO_GDS_CONFIG:
+		return sizeof(a->gds); /* none */
+	case AMDGPU_INFO_VRAM_GTT:
+		a->vram_gtt.vram_size = d->o.vram_bytes - VRAM_RESERVED;
+		a->vram_gtt.vram_cpu_accessible_size = soft_visible_bytes(d);
+		a->vram_gtt.gtt_size = d->sys_limit;
+		return sizeof(a->vram_gtt);
+	case AMDGPU_INFO_READ_MMR_REG:
+		return registers(d, q->read_mmr_reg.dword_offset,
+				 q->read_mmr_reg.count, a);
+	case AMDGPU_INFO_DEV_INFO:
+		device_info(a);
+		return sizeof(a->device);
+	case AMDGPU_INFO_MEMORY:
+		memory_info(d, a);
+		return sizeof(a->memory);
+	case AMDGPU_INFO_SENSOR:
+		return sensor(d, q->sensor_info.type, a);
+	case AMDGPU_INFO_VRAM_LOST_COUNTER:
+		a->u32 = __atomic_load_n(&d->vram_lost, __ATOMIC_RELAXED);
+		return sizeof(a->u32);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int ioc_info(struct soft_dev *d, const struct drm_amdgpu_info *q)
+{
+	union answer a;
+	int n;
+
+	if (!q->return_size || !q->return_pointer)
+		return -EINVAL;
+	memset(&a, 0, sizeof(a));
+	n = answer(d, q, &a);
+	if (n < 0)
+		return n;
+	memcpy((void *)(uintptr_t)q->return_pointer, &a,
+	       (uint32_t)n < q->return_size ? (uint32_t)n : q->return_size);
+	return 0;
+}
+
+/* -------------------------------------------------------- all of DRM's -- */
+
+/* Copy as much as fits and tell the whole length, as the kernel does. */
+static void text(char *to, __kernel_size_t *room, const char *s)
+{
+	const size_t n = strlen(s);
+
+	if (to && *room)
+		memcpy(to, s, n < *room ? n : *room);
+	*room = n;
+}
+
+static int ioc_version(struct drm_version *v)
+{
+	v->version_major = DRM_MAJOR;
+	v->version_minor = DRM_MINOR;
+	v->version_patchlevel = 0;
+	text(v->name, &v->name_len, "amdgpu");
+	text(v->date, &v->date_len, "20150101");
+	text(v->desc, &v->desc_len, "AMD GPU");
+	return 0;
+}
+
+static int ioc_cap(struct drm_get_cap *c)
+{
+	if (c->capability != DRM_CAP_PRIME && c->capability != DRM_CAP_SYNCOBJ)
+		return -EINVAL;
+	c->value = 0;
+	return 0;
+}
+
+/* Calls of the card node only: who may drive the display. */
+static int card_ioctl(unsigned nr, void *arg)
+{
+	switch (nr) {
+	case _IOC_NR(DRM_IOCTL_GET_UNIQUE):
+		text(((struct drm_unique *)arg)->unique,
+		     &((struct drm_unique *)arg)->unique_len,
+		     "pci:0000:03:00.0");
+		return 0;
+	case _IOC_NR(DRM_IOCTL_GET_MAGIC):
+		((struct drm_auth *)arg)->magic = 1;
+		return 0;
+	case _IOC_NR(DRM_IOCTL_AUTH_MAGIC):
+	case _IOC_NR(DRM_IOCTL_SET_VERSION):
+	case _IOC_NR(DRM_IOCTL_SET_CLIENT_CAP):
+	case _IOC_NR(DRM_IOCTL_SET_MASTER):
+	case _IOC_NR(DRM_IOCTL_DROP_MASTER):
+		return 0;
+	case _IOC_NR(DRM_IOCTL_GET_CLIENT):
+		((struct drm_client *)arg)->auth = 1;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int soft_drm_ioctl(struct soft_dev *d, enum soft_node node,
+		   unsigned long request, void *arg)
+{
+	const unsigned nr = _IOC_NR(request);
+
+	if (_IOC_TYPE(request) != DRM_TYPE)
+		return -ENOTTY;
+	if (nr == DRM_COMMAND_BASE + DRM_AMDGPU_INFO)
+		return arg ? ioc_info(d, arg) : -EFAULT;
+	if (nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END)
+		return -EOPNOTSUPP;
+	if (!arg && _IOC_SIZE(request))
+		return -EFAULT;
+	if (nr == _IOC_NR(DRM_IOCTL_VERSION))
+		return ioc_version(arg);
+	if (nr == _IOC_NR(DRM_IOCTL_GET_CAP))
+		return ioc_cap(arg);
+	return node == SOFT_NODE_CARD ? card_ioctl(nr, arg) : -EACCES;
+}

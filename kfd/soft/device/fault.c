@@ -1,0 +1,202 @@
+/*
+ * Faults: what the program is told, by the ABI and by the record.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "kfd/soft/device/dev.h"
+
+const char *soft_fault_name(enum soft_fault_kind kind)
+{
+	static const char *const name[] = {
+		[SOFT_FAULT_NONE] = "no fault",
+		[SOFT_FAULT_ILLEGAL] = "illegal instruction",
+		[SOFT_FAULT_UNSUPPORTED] = "unsupported instruction",
+		[SOFT_FAULT_MEMORY] = "memory fault",
+		[SOFT_FAULT_APERTURE] = "aperture violation",
+		[SOFT_FAULT_ALIGN] = "misaligned access",
+		[SOFT_FAULT_TRAP] = "trap",
+		[SOFT_FAULT_HANG] = "hang",
+		[SOFT_FAULT_PACKET] = "refused packet",
+	};
+
+	return kind < ARRAY_SIZE(name) ? name[kind] : "unknown fault";
+}
+
+bool soft_last_fault(struct kfd_driver *drv, struct soft_fault *out)
+{
+	struct soft_dev *d = (struct soft_dev *)drv;
+
+	pthread_mutex_lock(&d->fault_lock);
+	*out = d->fault;
+	pthread_mutex_unlock(&d->fault_lock);
+	return out->count;
+}
+
+bool soft_fault_text(struct kfd_driver *drv, struct buf *out)
+{
+	struct soft_fault f;
+
+	if (!soft_last_fault(drv, &f) || !f.text[0])
+		return false;
+	buf_adds(out, f.text);
+	return true;
+}
+
+bool soft_fault_report(struct kfd_driver *drv, struct kfd_driver_fault *out)
+{
+	struct soft_fault f;
+
+	if (!soft_last_fault(drv, &f))
+		return false;
+	*out = (struct kfd_driver_fault){
+		.count = f.count,
+		.unsupported = f.kind == SOFT_FAULT_UNSUPPORTED,
+		.queue_id = f.queue_id,
+		.packet = f.packet,
+		.kernel_va = f.kernel,
+		.pc = f.pc,
+		.va = f.va,
+		.write = f.write,
+		.lane = f.lane,
+		.wave = f.wave,
+	};
+	memcpy(out->workgroup, f.workgroup, sizeof(out->workgroup));
+	return true;
+}
+
+static void record(struct soft_queue *q, struct soft_fault *f)
+{
+	struct soft_dev *d = q->dev;
+
+	f->queue_id = q->id;
+	pthread_mutex_lock(&d->fault_lock);
+	f->count = d->fault.count + 1;
+	d->fault = *f;
+	pthread_mutex_unlock(&d->fault_lock);
+}
+
+/*
+ * The kernel reads and writes the error payload through the process's own
+ * addresses: it need not be GPU memory, and a bad pointer must do no harm.
+ */
+static bool payload_or(struct soft_dev *d, uint64_t va, uint64_t bits)
+{
+	uint64_t *p = soft_map_at(d, va, 8, SOFT_MEM_READ | SOFT_MEM_WRITE);
+	uint64_t v = 0;
+	struct iovec mine = { &v, 8 }, theirs = { (void *)(uintptr_t)va, 8 };
+
+	if (va % 8)
+		return false;
+	if (p) {
+		__atomic_or_fetch(p, bits, __ATOMIC_SEQ_CST);
+		return true;
+	}
+	if (process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0) != 8)
+		return false;
+	v |= bits;
+	return process_vm_writev(getpid(), &mine, 1, &theirs, 1, 0) == 8;
+}
+
+/* With RUNTIME_ENABLE: the payload and event named in the CWSR header. */
+static bool runtime_error(struct soft_queue *q, enum kfd_ec ec)
+{
+	const struct kfd_cwsr_header *h;
+
+	if (!__atomic_load_n(&q->dev->runtime_enabled, __ATOMIC_RELAXED))
+		return false;
+	h = soft_map_at(q->dev, q->cwsr_va, sizeof(*h), SOFT_MEM_READ);
+	if (!h || !h->err_payload_addr ||
+	    !payload_or(q->dev, h->err_payload_addr, KFD_EC_MASK(ec)))
+		return false;
+	soft_event_interrupt(q->dev, h->err_event_id);
+	return true;
+}
+
+bool soft_queue_inactive(struct soft_queue *q, uint32_t code)
+{
+	struct amd_queue *aq;
+	struct amd_signal *s;
+	uint64_t va, *slot, mailbox;
+	uint32_t event;
+
+	if (q->type != KFD_QUEUE_COMPUTE_AQL)
+		return false; /* these have no such structure */
+	aq = soft_cp_queue(q, &va);
+	if (!aq || !aq->queue_inactive_signal)
+		return false;
+	s = soft_cp_at(q, aq->queue_inactive_signal, sizeof(*s),
+		       SOFT_MEM_READ | SOFT_MEM_WRITE, "inactive signal");
+	if (!s)
+		return false;
+	mailbox = s->event_mailbox_ptr;
+	event = s->event_id;
+	__atomic_store_n(&s->value, (int64_t)code, __ATOMIC_SEQ_CST);
+	slot = mailbox && mailbox % 8 == 0 ?
+		       soft_map_at(q->dev, mailbox, 8, SOFT_MEM_WRITE) :
+		       NULL;
+	if (slot) {
+		__atomic_store_n(slot, event, __ATOMIC_RELEASE);
+		soft_event_interrupt(q->dev, event);
+	}
+	return true;
+}
+
+void soft_queue_error(struct soft_queue *q, enum kfd_ec ec, uint32_t inactive,
+		      struct soft_fault *f)
+{
+	/* An engine that reads nonsense hangs until the card is reset. */
+	if (q->type != KFD_QUEUE_COMPUTE_AQL &&
+	    f->kind == SOFT_FAULT_PACKET) {
+		soft_gpu_reset(q, f);
+		return;
+	}
+	/* The first error of a queue counts: other waves die with it. */
+	if (__atomic_exchange_n(&q->dead, 1, __ATOMIC_ACQ_REL))
+		return;
+	record(q, f);
+	if (!runtime_error(q, ec))
+		soft_queue_inactive(q, inactive);
+}
+
+void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute)
+{
+	struct soft_dev *d = q->dev;
+	struct soft_range r;
+	struct kfd_memory_exception x = {
+		.va = f->va & ~(uint64_t)(KFD_PAGE_BYTES - 1),
+		.gpu_id = SOFT_GPU_ID,
+	};
+
+	if (__atomic_exchange_n(&d->evicted, 1, __ATOMIC_ACQ_REL))
+		return;
+	record(q, f);
+	if (!soft_map_find(d, f->va, &r))
+		x.not_present = 1;
+	else if (f->write && !(r.flags & SOFT_MEM_WRITE))
+		x.read_only = 1;
+	else if (execute && !(r.flags & SOFT_MEM_EXEC))
+		x.no_execute = 1;
+	else /* it began in a mapped range and ran out of it */
+		x.not_present = 1;
+	soft_event_memory(d, &x);
+	soft_wake_all(d);
+}
+
+void soft_gpu_reset(struct soft_queue *q, struct soft_fault *f)
+{
+	struct soft_dev *d = q->dev;
+	const struct kfd_hw_exception x = {
+		.reset_type = 0, .reset_cause = 0, .memory_lost = 1,
+		.gpu_id = SOFT_GPU_ID,
+	};
+
+	if (__atomic_exchange_n(&d->hung, 1, __ATOMIC_ACQ_REL))
+		return;
+	record(q, f);
+	__atomic_add_fetch(&d->vram_lost, 1, __ATOMIC_RELAXED);
+	soft_event_hw(d, &x);
+	soft_wake_all(d);
+}

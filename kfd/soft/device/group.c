@@ -1,0 +1,227 @@
+/*
+ * Workgroups: memory for their waves and the registers they begin with.
+ *
+ * Scalar registers are filled in the order of the descriptor's property bits,
+ * then nothing up to USER_SGPR_COUNT, then the workgroup ids: on gfx1100 the
+ * compiler pads wave32 kernels so that the id of X lands in s15.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd/soft/device/dev.h"
+
+/* Bytes of one wave's vector registers: [halves][n_vgprs][32 lanes]. */
+static size_t vgpr_bytes(const struct soft_launch *l)
+{
+	return (size_t)l->wave_size / SOFT_LANES * l->n_vgprs * SOFT_LANES * 4;
+}
+
+/*
+ * Zeros that share no cache line (nor the next one, which is fetched along)
+ * with what another thread writes.
+ */
+static void *own_lines(size_t bytes)
+{
+	const size_t size = (bytes + 127) & ~(size_t)127;
+	void *p = aligned_alloc(128, size);
+
+	if (!p)
+		BUG("no memory for %zu bytes of a workgroup", size);
+	return memset(p, 0, size);
+}
+
+struct soft_run *soft_run_new(const struct soft_launch *l)
+{
+	const size_t waves = l->waves_per_group, regs = vgpr_bytes(l);
+	struct soft_run *r = own_lines(sizeof(*r));
+	uint8_t *at;
+
+	r->g.env = &l->env;
+	r->g.wave = own_lines(waves * sizeof(*r->g.wave));
+	r->memory = aligned_alloc(64, waves * regs + l->lds_bytes + 64);
+	if (!r->memory)
+		BUG("no memory for %zu waves of %zu register bytes", waves,
+		    regs);
+	at = r->memory;
+	for (size_t i = 0; i < waves; i++) {
+		struct soft_wave *w = &r->g.wave[i];
+
+		w->v[0] = (void *)at;
+		w->v[1] = (void *)(at + regs / 2);
+		if (l->wave_size == SOFT_LANES)
+			w->v[1] = NULL;
+		at += regs;
+	}
+	r->g.lds = at;
+	r->g.lds_size_bytes = l->lds_bytes;
+	return r;
+}
+
+void soft_run_free(struct soft_run *r)
+{
+	soft_watch_drop(r);
+	free(r->memory);
+	free(r->g.wave);
+	free(r);
+}
+
+static uint32_t *put64(uint32_t *s, uint64_t v)
+{
+	s[0] = (uint32_t)v;
+	s[1] = (uint32_t)(v >> 32);
+	return s + 2;
+}
+
+static void user_sgprs(uint32_t *s, const struct soft_launch *l)
+{
+	const uint32_t props = l->kd.kernel_code_properties;
+
+	if (props & AMD_PROP_PRIVATE_SEGMENT_BUFFER) {
+		memcpy(s, l->scratch_descriptor, 16);
+		s += 4;
+	}
+	if (props & AMD_PROP_DISPATCH_PTR)
+		s = put64(s, l->packet_va);
+	if (props & AMD_PROP_QUEUE_PTR)
+		s = put64(s, l->queue_va);
+	if (props & AMD_PROP_KERNARG_PTR)
+		s = put64(s, l->packet.kernarg_address);
+	if (props & AMD_PROP_DISPATCH_ID)
+		s = put64(s, l->q->began_index);
+	if (props & AMD_PROP_FLAT_SCRATCH_INIT)
+		s = put64(s, l->scratch_va);
+	if (props & AMD_PROP_PRIVATE_SEGMENT_SIZE)
+		*s = l->packet.private_segment_size;
+}
+
+static void scalar_state(struct soft_wave *w, const struct soft_launch *l)
+{
+	const uint32_t rsrc2 = l->kd.compute_pgm_rsrc2;
+	const struct soft_group *g = w->group;
+	uint32_t *s = &w->s[AMD_RSRC2_USER_SGPRS(rsrc2)];
+
+	memset(w->s, 0, sizeof(w->s));
+	if (l->regs)
+		memcpy(w->s, l->regs->user,
+		       AMD_RSRC2_USER_SGPRS(rsrc2) > 16 ?
+			       sizeof(l->regs->user) :
+			       AMD_RSRC2_USER_SGPRS(rsrc2) * 4);
+	else
+		user_sgprs(w->s, l);
+	if (rsrc2 & AMD_RSRC2_WORKGROUP_ID_X)
+		*s++ = g->id[0];
+	if (rsrc2 & AMD_RSRC2_WORKGROUP_ID_Y)
+		*s++ = g->id[1];
+	if (rsrc2 & AMD_RSRC2_WORKGROUP_ID_Z)
+		*s++ = g->id[2];
+	if (rsrc2 & AMD_RSRC2_WORKGROUP_INFO)
+		*s = (uint32_t)(w->index == 0) << 31 | (uint32_t)g->n_waves;
+}
+
+/* Work-item ids, packed into v0 as 10 bits each, and EXEC. */
+static void vector_state(struct soft_wave *w, const uint32_t size[3])
+{
+	const uint32_t total = size[0] * size[1] * size[2];
+	const uint32_t lanes = (uint32_t)w->wave_size;
+	const uint32_t first = (uint32_t)w->index * lanes;
+	const uint32_t n = total - first < lanes ? total - first : lanes;
+	uint32_t x = first % size[0], y = first / size[0] % size[1];
+	uint32_t z = first / size[0] / size[1];
+	const uint64_t exec = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+
+	w->s[ISA_R_EXEC_LO] = (uint32_t)exec;
+	w->s[ISA_R_EXEC_HI] = (uint32_t)(exec >> 32);
+	for (uint32_t i = 0; i < n; i++) {
+		w->v[i / SOFT_LANES][0][i % SOFT_LANES] = x | y << 10 | z << 20;
+		if (++x < size[0])
+			continue;
+		x = 0;
+		if (++y < size[1])
+			continue;
+		y = 0;
+		z++;
+	}
+}
+
+static uint32_t mode_of(const struct amd_kernel_descriptor *kd)
+{
+	const uint32_t r1 = kd->compute_pgm_rsrc1;
+	uint32_t mode = r1 >> 12 & 0xff; /* rounding and denormals */
+
+	if (r1 & AMD_RSRC1_DX10_CLAMP)
+		mode |= SOFT_MODE_DX10_CLAMP;
+	if (r1 & AMD_RSRC1_IEEE_MODE)
+		mode |= SOFT_MODE_IEEE;
+	if (r1 & AMD_RSRC1_FP16_OVFL)
+		mode |= SOFT_MODE_FP16_OVFL;
+	/* MODE bits 18:12 enable the exceptions. */
+	return mode | AMD_RSRC2_FP_EXCEPTIONS(kd->compute_pgm_rsrc2) << 12;
+}
+
+/* HW_ID1 and HW_ID2 (RDNA3 ISA 3.5): a place on the card for this wave. */
+static void hw_id(struct soft_wave *w, const struct soft_run *r,
+		  uint32_t queue_id)
+{
+	const uint32_t cu = r->slot % SOFT_CU_COUNT, wgp = cu / 2;
+
+	w->hw_id1 = ((uint32_t)w->index / 4 & 0x1f) | /* wave of the SIMD */
+		    ((uint32_t)w->index & 3) << 8 |   /* SIMD */
+		    (wgp % 4) << 10 |		      /* WGP of the SA */
+		    (wgp / 4 % 2) << 16 |	      /* SA */
+		    (wgp / 8 % SOFT_SE_COUNT) << 18;  /* SE */
+	w->hw_id2 = (queue_id & 7) | (queue_id / 8 & 3) << 4 | 1u << 8;
+}
+
+static void wave_start(struct soft_run *r, int index,
+		       const struct soft_launch *l, const uint32_t size[3])
+{
+	struct soft_wave *w = &r->g.wave[index];
+
+	w->group = &r->g;
+	w->pc = l->entry;
+	w->scc = false;
+	w->mode = mode_of(&l->kd);
+	w->trapsts = 0;
+	w->wave_size = (int)l->wave_size;
+	w->n_vgprs = (int)l->n_vgprs;
+	w->index = index;
+	w->scratch = NULL;
+	w->scratch_lane_bytes = l->scratch_wave_bytes / l->wave_size;
+	w->scratch_va = l->scratch_va +
+			((uint64_t)r->slot * l->waves_per_group +
+			 (uint32_t)index) * l->scratch_wave_bytes;
+	w->state = SOFT_READY;
+	memset(&w->fault, 0, sizeof(w->fault));
+	w->n_insts = 0;
+	w->start_clock = soft_gpu_clock();
+	hw_id(w, r, l->q->id);
+	scalar_state(w, l);
+	vector_state(w, size);
+}
+
+void soft_run_start(struct soft_run *r, const struct soft_launch *l)
+{
+	struct soft_group *g = &r->g;
+	const uint64_t index = r->index;
+	uint32_t size[3];
+
+	g->id[0] = (uint32_t)(index % l->n_groups[0]);
+	g->id[1] = (uint32_t)(index / l->n_groups[0] % l->n_groups[1]);
+	g->id[2] = (uint32_t)(index / l->n_groups[0] / l->n_groups[1]);
+	/* The last workgroup of each dimension may be partial. */
+	for (int i = 0; i < 3; i++) {
+		const uint32_t first = g->id[i] * l->packet.workgroup_size[i];
+
+		size[i] = l->packet.grid_size[i] - first;
+		if (size[i] > l->packet.workgroup_size[i])
+			size[i] = l->packet.workgroup_size[i];
+	}
+	g->n_waves = (int)((size[0] * size[1] * size[2] + l->wave_size - 1) /
+			   l->wave_size);
+	g->n_ended = 0;
+	g->n_waiting = 0;
+	/* Hardware leaves them as they are; zero makes runs repeatable. */
+	memset(r->memory, 0, l->waves_per_group * vgpr_bytes(l) + l->lds_bytes);
+	for (int i = 0; i < g->n_waves; i++)
+		wave_start(r, i, l, size);
+}

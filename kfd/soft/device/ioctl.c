@@ -1,0 +1,303 @@
+/*
+ * The table of ioctls of /dev/kfd, and those that need no other part of the
+ * device.
+ *
+ * As in the kernel, an ioctl is chosen by its number alone; the program's
+ * structure may be shorter or longer than ours.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kfd/soft/device/dev.h"
+
+/* ------------------------------------------------------------- clocks -- */
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t soft_gpu_clock(void)
+{
+	return clock_ns(CLOCK_MONOTONIC_RAW) /
+	       (1000000000u / KFD_GPU_CLOCK_HZ);
+}
+
+/* ---------------------------------------------- ioctls without a part -- */
+
+static int check_gpu(uint32_t gpu_id)
+{
+	return gpu_id == SOFT_GPU_ID ? 0 : -EINVAL;
+}
+
+static int ioc_version(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_get_version *a = arg;
+
+	a->major = KFD_VERSION_MAJOR;
+	a->minor = d->o.kfd_minor;
+	return 0;
+}
+
+static int ioc_memory_policy(struct soft_dev *d, void *arg)
+{
+	const struct kfd_ioc_set_memory_policy *a = arg;
+
+	(void)d; /* no effect since gfx9 */
+	if (a->default_policy > 1 || a->alternate_policy > 1)
+		return -EINVAL;
+	return check_gpu(a->gpu_id);
+}
+
+static int ioc_clocks(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_get_clock_counters *a = arg;
+
+	(void)d;
+	/* As in the kernel an unknown GPU only leaves its clock at 0. */
+	a->gpu_clock = check_gpu(a->gpu_id) ? 0 : soft_gpu_clock();
+	a->cpu_clock = clock_ns(CLOCK_MONOTONIC_RAW);
+	a->system_clock = clock_ns(CLOCK_BOOTTIME);
+	a->system_freq = 1000000000u;
+	return 0;
+}
+
+static struct kfd_aperture aperture(void)
+{
+	return (struct kfd_aperture){
+		.lds_base = SOFT_LDS_BASE,
+		.lds_limit = SOFT_LDS_BASE | 0xffffffff,
+		.scratch_base = SOFT_SCRATCH_BASE,
+		.scratch_limit = SOFT_SCRATCH_BASE | 0xffffffff,
+		.gpuvm_base = SOFT_GPUVM_BASE,
+		.gpuvm_limit = SOFT_GPUVM_LIMIT,
+		.gpu_id = SOFT_GPU_ID,
+	};
+}
+
+/* The processor's graphics have their own, where nothing can be made. */
+static struct kfd_aperture igpu_aperture(void)
+{
+	struct kfd_aperture a = aperture();
+
+	a.gpu_id = SOFT_IGPU_ID;
+	return a;
+}
+
+static int ioc_apertures(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_get_process_apertures *a = arg;
+
+	a->node[0] = aperture();
+	a->node[1] = igpu_aperture();
+	a->num_of_nodes = d->o.igpu_first ? 2 : 1;
+	return 0;
+}
+
+static int ioc_apertures_new(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_get_process_apertures_new *a = arg;
+	struct kfd_aperture *out = (void *)(uintptr_t)a->apertures_ptr;
+
+	if (a->num_of_nodes && !out)
+		return -EFAULT;
+	if (a->num_of_nodes)
+		out[0] = aperture();
+	if (a->num_of_nodes > 1 && d->o.igpu_first)
+		out[1] = igpu_aperture();
+	a->num_of_nodes = d->o.igpu_first ? 2 : 1;
+	return 0;
+}
+
+static int ioc_acquire_vm(struct soft_dev *d, void *arg)
+{
+	const struct kfd_ioc_acquire_vm *a = arg;
+	const struct soft_file *f = soft_file_by_fd(d, (int)a->drm_fd);
+
+	if (!f || f->node == SOFT_NODE_KFD || check_gpu(a->gpu_id))
+		return -EINVAL;
+	if (d->vm_file)
+		return d->vm_file == f->id ? 0 : -EBUSY;
+	d->vm_file = f->id;
+	return 0;
+}
+
+static int ioc_scratch_va(struct soft_dev *d, void *arg)
+{
+	const struct kfd_ioc_set_scratch_backing_va *a = arg;
+
+	(void)d; /* no effect with the hardware scheduler */
+	return check_gpu(a->gpu_id);
+}
+
+static int ioc_tile_config(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_get_tile_config *a = arg;
+
+	(void)d;
+	if (check_gpu(a->gpu_id))
+		return -EINVAL;
+	a->gb_addr_config = KFD_GFX1100_GB_ADDR_CONFIG;
+	a->num_tile_configs = 0;
+	a->num_macro_tile_configs = 0;
+	return 0;
+}
+
+static int ioc_trap_handler(struct soft_dev *d, void *arg)
+{
+	const struct kfd_ioc_set_trap_handler *a = arg;
+
+	if (check_gpu(a->gpu_id))
+		return -EINVAL;
+	return d->vm_file ? 0 : -ESRCH;
+}
+
+static int ioc_xnack(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_set_xnack_mode *a = arg;
+
+	(void)d;
+	if (a->xnack_enabled > 0)
+		return -EPERM; /* gfx11 cannot retry faults */
+	a->xnack_enabled = 0;
+	return 0;
+}
+
+static int ioc_runtime_enable(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_runtime_enable *a = arg;
+
+	a->capabilities_mask = 0;
+	if (!(a->mode_mask & KFD_RUNTIME_ENABLE)) {
+		__atomic_store_n(&d->runtime_enabled, 0, __ATOMIC_RELAXED);
+		return 0;
+	}
+	if (d->runtime_enabled)
+		return -EBUSY;
+	if (d->n_queues)
+		return -EEXIST;
+	__atomic_store_n(&d->runtime_enabled, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* ----------------------------------------------------------- dispatch -- */
+
+struct ioc {
+	unsigned size; /* of the kernel's structure, bytes */
+	unsigned dir;  /* KFD_DIR_* */
+	uint32_t since_minor;
+	bool unlocked; /* blocks, or locks by itself */
+	int (*fn)(struct soft_dev *d, void *arg);
+};
+
+#define IOC(request, since, fn) \
+	[KFD_REQUEST_NR(request)] = { KFD_REQUEST_SIZE(request), \
+				      (unsigned)((request) >> 30), since, \
+				      false, fn }
+#define IOC_UNLOCKED(request, since, fn) \
+	[KFD_REQUEST_NR(request)] = { KFD_REQUEST_SIZE(request), \
+				      (unsigned)((request) >> 30), since, \
+				      true, fn }
+
+static const struct ioc iocs[] = {
+	IOC(KFD_IOC_GET_VERSION, 0, ioc_version),
+	IOC(KFD_IOC_CREATE_QUEUE, 0, soft_ioc_create_queue),
+	IOC_UNLOCKED(KFD_IOC_DESTROY_QUEUE, 0, soft_ioc_destroy_queue),
+	IOC(KFD_IOC_SET_MEMORY_POLICY, 0, ioc_memory_policy),
+	IOC_UNLOCKED(KFD_IOC_GET_CLOCK_COUNTERS, 0, ioc_clocks),
+	IOC(KFD_IOC_GET_PROCESS_APERTURES, 0, ioc_apertures),
+	IOC(KFD_IOC_UPDATE_QUEUE, 0, soft_ioc_update_queue),
+	IOC(KFD_IOC_CREATE_EVENT, 0, soft_ioc_create_event),
+	IOC_UNLOCKED(KFD_IOC_DESTROY_EVENT, 0, soft_ioc_destroy_event),
+	IOC_UNLOCKED(KFD_IOC_SET_EVENT, 0, soft_ioc_set_event),
+	IOC_UNLOCKED(KFD_IOC_RESET_EVENT, 0, soft_ioc_reset_event),
+	IOC_UNLOCKED(KFD_IOC_WAIT_EVENTS, 0, soft_ioc_wait_events),
+	IOC(KFD_IOC_SET_SCRATCH_BACKING_VA, 0, ioc_scratch_va),
+	IOC(KFD_IOC_GET_TILE_CONFIG, 0, ioc_tile_config),
+	IOC(KFD_IOC_SET_TRAP_HANDLER, 0, ioc_trap_handler),
+	IOC(KFD_IOC_GET_PROCESS_APERTURES_NEW, 0, ioc_apertures_new),
+	IOC(KFD_IOC_ACQUIRE_VM, 0, ioc_acquire_vm),
+	IOC(KFD_IOC_ALLOC_MEMORY_OF_GPU, 0, soft_ioc_alloc),
+	IOC(KFD_IOC_FREE_MEMORY_OF_GPU, 0, soft_ioc_free),
+	IOC(KFD_IOC_MAP_MEMORY_TO_GPU, 0, soft_ioc_map),
+	IOC(KFD_IOC_UNMAP_MEMORY_FROM_GPU, 0, soft_ioc_unmap),
+	IOC(KFD_IOC_SVM(0), KFD_MINOR_SVM, soft_ioc_svm),
+	IOC(KFD_IOC_SET_XNACK_MODE, 0, ioc_xnack),
+	IOC(KFD_IOC_AVAILABLE_MEMORY, KFD_MINOR_AVAILABLE_MEMORY,
+	    soft_ioc_available),
+	IOC(KFD_IOC_RUNTIME_ENABLE, KFD_MINOR_RUNTIME_ENABLE,
+	    ioc_runtime_enable),
+};
+
+/* The kernel's size of the structure: CREATE_QUEUE grew with 1.17. */
+static unsigned ioc_size(const struct soft_dev *d, const struct ioc *i)
+{
+	if (i->fn == soft_ioc_create_queue &&
+	    d->o.kfd_minor < KFD_MINOR_SDMA_ENGINE_ID)
+		return KFD_CREATE_QUEUE_OLD_BYTES;
+	return i->size;
+}
+
+/* The attributes of an SVM call must lie inside what was passed. */
+static bool svm_fits(const struct kfd_ioc_svm *a, unsigned user_size)
+{
+	return user_size >= sizeof(*a) &&
+	       a->nattr <= (user_size - sizeof(*a)) /
+				   sizeof(struct kfd_svm_attr);
+}
+
+static int ioc_call(struct soft_dev *d, const struct ioc *i, unsigned user_size,
+		    void *arg)
+{
+	const unsigned size = ioc_size(d, i);
+	/* SVM attributes follow their structure: keep what is longer. */
+	const unsigned room = user_size > i->size ? user_size : i->size;
+	uint64_t small[512 / 8];
+	void *k = small;
+	int ret;
+
+	if (room > sizeof(small))
+		k = xmalloc(room);
+	memset(k, 0, room);
+	if (i->dir & KFD_DIR_W)
+		memcpy(k, arg, user_size);
+	if (size < i->size) /* fields that this kernel does not know */
+		memset((char *)k + size, 0, room - size);
+	if (!i->unlocked)
+		pthread_mutex_lock(&d->lock);
+	if (i->fn == soft_ioc_svm && !svm_fits(k, user_size))
+		ret = -EINVAL;
+	else
+		ret = i->fn(d, k);
+	if (!i->unlocked)
+		pthread_mutex_unlock(&d->lock);
+	/* Copied back after a refusal too, as the kernel does. */
+	if (i->dir & KFD_DIR_R)
+		memcpy(arg, k, user_size);
+	if (k != small)
+		free(k);
+	return ret;
+}
+
+int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg)
+{
+	const unsigned nr = KFD_REQUEST_NR(request);
+	const struct ioc *i = &iocs[nr < ARRAY_SIZE(iocs) ? nr : 0];
+	int ret;
+
+	if (KFD_REQUEST_TYPE(request) != 'K' || !i->fn ||
+	    d->o.kfd_minor < i->since_minor)
+		return -ENOTTY;
+	if (!arg)
+		return -EFAULT;
+	if ((ret = soft_inject_ioctl(d, nr)))
+		return ret;
+	ret = ioc_call(d, i, KFD_REQUEST_SIZE(request), arg);
+	return soft_inject_after(d, nr, arg, ret);
+}

@@ -1,0 +1,559 @@
+/*
+ * Dispatches: the workgroups' way over the threads, and their faults.
+ *
+ * A workgroup stays on one thread for some thousand instructions per wave and
+ * is then set aside, so that workgroups that wait for others of the same
+ * dispatch do not keep them from running: as many are in flight as the card
+ * could hold.  The queue's own thread works until all are done; the pool's
+ * threads help.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd/soft/device/launch.h"
+
+/* Instructions of one wave between looks at the map, deadline and others. */
+#define SLICE_INSTS 4096u
+/* Slices of a workgroup before others get their turn. */
+#define TURN_SLICES 32u
+/* Turns of a thread before it looks what else there is to do. */
+#define TURNS_AT_ONCE 32u
+/* Workgroups that end soon are taken for about so long at once. */
+#define BATCH_NS 30000u
+#define BATCH_MAX 32u
+
+/* ------------------------------------------------------------- faults -- */
+
+static void wave_text(struct soft_fault *f, const struct soft_wave *w)
+{
+	const char *kind = soft_fault_name(f->kind), *what = w->fault.text;
+	const bool said = !strncmp(what, kind, strlen(kind));
+
+	snprintf(f->text, sizeof(f->text),
+		 "%s%s%s (packet %" PRIu64 ", kernel 0x%" PRIx64
+		 ", workgroup %u,%u,%u, wave %u, pc 0x%" PRIx64 ")",
+		 said ? "" : kind, said ? "" : ": ", what, f->packet, f->kernel,
+		 f->workgroup[0], f->workgroup[1], f->workgroup[2], f->wave,
+		 f->pc);
+}
+
+static struct soft_fault fault_at(const struct soft_dispatch *dp,
+				  const struct soft_wave *w,
+				  enum soft_fault_kind kind)
+{
+	struct soft_fault f = { .kind = kind, .lane = -1 };
+
+	f.packet = dp->l.q->began_index;
+	f.kernel = dp->l.packet.kernel_object;
+	memcpy(f.workgroup, w->group->id, sizeof(f.workgroup));
+	f.wave = (uint32_t)w->index;
+	f.pc = w->pc;
+	return f;
+}
+
+/* With a slice held: tell the program what this wave did. */
+static void wave_fault(struct soft_dispatch *dp, const struct soft_wave *w)
+{
+	const struct soft_fault_info *x = &w->fault;
+	struct soft_queue *q = dp->l.q;
+	struct soft_fault f = fault_at(dp, w, x->kind);
+
+	f.pc = x->pc;
+	f.va = x->va;
+	f.write = x->write;
+	f.lane = x->lane;
+	f.n_words = (unsigned)x->code_bytes / 4;
+	if (f.n_words > ARRAY_SIZE(f.words))
+		f.n_words = ARRAY_SIZE(f.words);
+	memcpy(f.words, x->code, f.n_words * 4);
+	wave_text(&f, w);
+	switch (x->kind) {
+	case SOFT_FAULT_MEMORY:
+		/* A scalar fault at the pc itself is a fetch. */
+		soft_page_fault(q, &f, x->va == x->pc);
+		break;
+	case SOFT_FAULT_APERTURE:
+		soft_queue_error(q, KFD_EC_WAVE_APERTURE_VIOLATION,
+				 KFD_INACTIVE_APERTURE, &f);
+		break;
+	case SOFT_FAULT_ALIGN:
+		soft_queue_error(q, KFD_EC_WAVE_MEMORY_VIOLATION,
+				 KFD_INACTIVE_APERTURE, &f);
+		break;
+	case SOFT_FAULT_TRAP:
+		soft_queue_error(q, KFD_EC_WAVE_TRAP, KFD_INACTIVE_TRAP, &f);
+		break;
+	case SOFT_FAULT_HANG:
+		soft_gpu_reset(q, &f);
+		break;
+	default: /* illegal, or unknown to this device: the card says so too */
+		soft_queue_error(q, KFD_EC_WAVE_ILLEGAL_INSTRUCTION,
+				 KFD_INACTIVE_ILLEGAL, &f);
+	}
+}
+
+/* The dispatch passed its deadline in this workgroup. */
+static void hang(struct soft_dispatch *dp, const struct soft_run *r)
+{
+	const struct soft_wave *w = r->g.wave;
+	struct soft_fault f;
+
+	for (int i = 0; i < r->g.n_waves; i++)
+		if (r->g.wave[i].state == SOFT_READY) {
+			w = &r->g.wave[i];
+			break;
+		}
+	f = fault_at(dp, w, SOFT_FAULT_HANG);
+	snprintf(f.text, sizeof(f.text),
+		 "hang: no workgroup of packet %" PRIu64 ", kernel 0x%" PRIx64
+		 ", ended within %" PRIu64 " ms; workgroup %u,%u,%u, wave %u "
+		 "is at pc 0x%" PRIx64, f.packet, f.kernel,
+		 dp->l.q->dev->o.deadline_ns / 1000000, f.workgroup[0],
+		 f.workgroup[1], f.workgroup[2], f.wave, f.pc);
+	soft_map_hold(dp->l.q->dev);
+	soft_gpu_reset(dp->l.q, &f);
+	soft_map_release(dp->l.q->dev);
+}
+
+/* ------------------------------------------------------------- slices -- */
+
+/* With a slice held: what may have changed since the last one. */
+static bool slice_begin(struct soft_dispatch *dp, struct soft_run *r,
+			struct soft_wave *w, struct soft_worker *k)
+{
+	struct soft_dev *d = dp->l.q->dev;
+	const uint32_t epoch = __atomic_load_n(&d->map.code_epoch,
+					       __ATOMIC_RELAXED);
+
+	if (!k->code)
+		k->code = soft_code_cache_new();
+	else if (k->code_epoch != epoch)
+		soft_code_cache_reset(k->code);
+	k->code_epoch = epoch;
+	r->g.code = k->code;
+	memset(&w->last, 0, sizeof(w->last));
+	if (!dp->l.scratch_wave_bytes)
+		return true;
+	w->scratch = soft_cp_at(dp->l.q, w->scratch_va,
+				dp->l.scratch_wave_bytes,
+				SOFT_MEM_READ | SOFT_MEM_WRITE,
+				"scratch memory of a wave");
+	return w->scratch;
+}
+
+bool soft_dispatch_slice(struct soft_dispatch *dp, struct soft_run *r,
+			 struct soft_wave *w, struct soft_worker *k,
+			 uint64_t n)
+{
+	struct soft_dev *d = dp->l.q->dev;
+	bool good;
+
+	soft_map_hold(d);
+	good = slice_begin(dp, r, w, k);
+	if (good && d->watch)
+		soft_watch_run(d->watch, r, w, n);
+	else if (good)
+		soft_wave_run(w, n);
+	if (w->state == SOFT_FAULTED) {
+		wave_fault(dp, w);
+		good = false;
+	}
+	soft_map_release(d);
+	return good;
+}
+
+bool soft_dispatch_barrier(struct soft_dispatch *dp, struct soft_run *r)
+{
+	struct soft_watch *watch = dp->l.q->dev->watch;
+	struct soft_group *g = &r->g;
+
+	g->n_ended = g->n_waiting = 0;
+	for (int i = 0; i < g->n_waves; i++) {
+		g->n_ended += g->wave[i].state == SOFT_ENDED;
+		g->n_waiting += g->wave[i].state == SOFT_AT_BARRIER;
+	}
+	if (!g->n_waiting || g->n_ended + g->n_waiting < g->n_waves)
+		return false;
+	if (watch)
+		soft_watch_barrier(watch, r);
+	for (int i = 0; i < g->n_waves; i++)
+		if (g->wave[i].state == SOFT_AT_BARRIER)
+			g->wave[i].state = SOFT_READY;
+	g->n_waiting = 0;
+	return true;
+}
+
+bool soft_dispatch_hangs(struct soft_dispatch *dp, const struct soft_run *r)
+{
+	if (time_mono_ns() <= __atomic_load_n(&dp->deadline_ns,
+					      __ATOMIC_RELAXED))
+		return false;
+	hang(dp, r);
+	return true;
+}
+
+static enum soft_turn turn(struct soft_dispatch *dp, struct soft_run *r,
+		      struct soft_worker *k)
+{
+	struct soft_group *g = &r->g;
+
+	for (unsigned n = 0; n < TURN_SLICES; n++) {
+		for (int i = 0; i < g->n_waves; i++) {
+			if (g->wave[i].state != SOFT_READY)
+				continue;
+			if (soft_queue_go(dp->l.q) != SOFT_GO)
+				return SOFT_TURN_MORE;
+			if (!soft_dispatch_slice(dp, r, &g->wave[i], k,
+						 SLICE_INSTS))
+				return SOFT_TURN_FAILED;
+		}
+		soft_dispatch_barrier(dp, r);
+		if (g->n_ended == g->n_waves)
+			return SOFT_TURN_ENDED;
+		if (soft_dispatch_hangs(dp, r))
+			return SOFT_TURN_FAILED;
+	}
+	return SOFT_TURN_MORE;
+}
+
+/* --------------------------------------------------------- scheduling -- */
+
+struct soft_run *soft_dispatch_take(struct soft_dispatch *dp, uint64_t index)
+{
+	struct soft_run *r = dp->spare;
+
+	if (r) {
+		dp->spare = r->next;
+	} else {
+		r = soft_run_new(&dp->l);
+		/* Memory and scratch slot stay together. */
+		r->slot = dp->resident;
+	}
+	dp->resident++;
+	r->index = index;
+	r->fresh = true;
+	return r;
+}
+
+/* dp->lock held.  Is there one that nobody has taken yet, or kept? */
+static bool is_new(struct soft_dispatch *dp)
+{
+	const uint8_t *done = dp->started;
+
+	if (dp->n_back)
+		return true;
+	while (done && dp->next < dp->l.total &&
+	       done[dp->next / 8] >> dp->next % 8 & 1)
+		dp->next++;
+	return dp->next < dp->l.total;
+}
+
+/* dp->lock held, is_new().  Some workgroups for one thread. */
+static struct soft_indices take_new(struct soft_dispatch *dp)
+{
+	const struct soft_dev *d = dp->l.q->dev;
+	struct soft_indices x = { dp->next, dp->next + 1 };
+	uint64_t share, n = dp->batch;
+
+	if (dp->n_back)
+		return dp->back[--dp->n_back];
+	/* All threads shall have work until the end. */
+	share = (dp->l.total - dp->next) / (4 * d->o.threads);
+	n = n < share ? n : share;
+	if (n > 1 && !dp->started && !d->watch &&
+	    dp->n_back < SOFT_BACK_MAX / 2)
+		x.end = dp->next + n;
+	dp->next = x.end;
+	return x;
+}
+
+/* dp->lock held.  A workgroup to work on, new ones first; *more: others. */
+static struct soft_run *take(struct soft_dispatch *dp,
+			     struct soft_indices *more)
+{
+	struct soft_run *r;
+
+	*more = (struct soft_indices){ 0, 0 };
+	if (dp->failed)
+		return NULL;
+	if (is_new(dp) && dp->resident < dp->l.max_resident) {
+		*more = take_new(dp);
+		return soft_dispatch_take(dp, more->next++);
+	}
+	r = dp->waiting;
+	if (r) {
+		dp->waiting = r->next;
+		if (!dp->waiting)
+			dp->waiting_end = &dp->waiting;
+	}
+	return r;
+}
+
+void soft_dispatch_put(struct soft_dispatch *dp, struct soft_run *r,
+		       enum soft_turn t)
+{
+	if (t == SOFT_TURN_MORE) {
+		r->next = NULL;
+		*dp->waiting_end = r;
+		dp->waiting_end = &r->next;
+		return;
+	}
+	dp->failed |= t == SOFT_TURN_FAILED;
+	if (t == SOFT_TURN_ENDED) {
+		dp->ended++;
+		__atomic_store_n(&dp->deadline_ns,
+				 time_mono_ns() + dp->patience_ns,
+				 __ATOMIC_RELAXED);
+	}
+	dp->resident--;
+	r->next = dp->spare;
+	dp->spare = r;
+}
+
+void soft_dispatch_start(struct soft_dispatch *dp, struct soft_run *r)
+{
+	struct soft_watch *watch = dp->l.q->dev->watch;
+
+	if (!r->fresh)
+		return;
+	soft_run_start(r, &dp->l);
+	if (watch)
+		soft_watch_start(watch, r, &dp->l);
+	r->fresh = false;
+}
+
+/* A turn of r, and while that ends it, of the next one in its place. */
+static enum soft_turn turns(struct soft_dispatch *dp, struct soft_run *r,
+			    struct soft_indices *more, struct soft_worker *k,
+			    uint64_t *ended)
+{
+	enum soft_turn t;
+
+	for (*ended = 0;; ++*ended) {
+		soft_dispatch_start(dp, r);
+		t = turn(dp, r, k);
+		if (t != SOFT_TURN_ENDED || more->next >= more->end ||
+		    soft_queue_go(dp->l.q) != SOFT_GO)
+			return t;
+		r->index = more->next++;
+		r->fresh = true;
+	}
+}
+
+/* dp->lock held: how many to take at once, so that it lasts BATCH_NS. */
+static void set_batch(struct soft_dispatch *dp, enum soft_turn t, uint64_t n,
+		      uint64_t ns)
+{
+	uint64_t batch = BATCH_NS * n / (ns + 1);
+
+	dp->batch = t != SOFT_TURN_ENDED || !batch ? 1 :
+		    batch > BATCH_MAX		     ? BATCH_MAX :
+						       (uint32_t)batch;
+}
+
+/*
+ * Some turns of workgroups; false = nothing to take now.  Several at once,
+ * since workgroups that end soon would cost their threads more in locks.
+ */
+static bool dispatch_turn(void *arg, struct soft_worker *k)
+{
+	struct soft_dispatch *dp = arg;
+	struct soft_indices rest;
+	struct soft_run *r;
+	unsigned n = 0;
+	bool more;
+
+	pthread_mutex_lock(&dp->lock);
+	while (n < TURNS_AT_ONCE && soft_queue_go(dp->l.q) == SOFT_GO &&
+	       (r = take(dp, &rest))) {
+		uint64_t ended, ns = time_mono_ns();
+		enum soft_turn t;
+
+		pthread_mutex_unlock(&dp->lock);
+		t = turns(dp, r, &rest, k, &ended);
+		ns = time_mono_ns() - ns;
+		pthread_mutex_lock(&dp->lock);
+		if (rest.next < rest.end)
+			dp->back[dp->n_back++] = rest;
+		dp->ended += ended;
+		soft_dispatch_put(dp, r, t);
+		set_batch(dp, t, ended + 1, ns);
+		pthread_cond_broadcast(&dp->changed);
+		n++;
+	}
+	more = n && !dp->failed && (dp->waiting || is_new(dp));
+	pthread_mutex_unlock(&dp->lock);
+	return more;
+}
+
+void soft_dispatch_pause(struct soft_dispatch *dp)
+{
+	struct soft_dev *d = dp->l.q->dev;
+	const uint64_t began = time_mono_ns();
+	const uint64_t seq = soft_wake_announce(d);
+
+	if (soft_queue_go(dp->l.q) == SOFT_PAUSE)
+		soft_wake_sleep(d, seq, 100000000u);
+	else
+		soft_wake_cancel(d);
+	__atomic_add_fetch(&dp->deadline_ns, time_mono_ns() - began,
+			   __ATOMIC_RELAXED);
+}
+
+/* Helpers have the rest: until one of them finishes or sets aside. */
+static void wait_helpers(struct soft_dispatch *dp)
+{
+	pthread_mutex_lock(&dp->lock);
+	while (!dp->failed && dp->ended < dp->l.total && !dp->waiting &&
+	       !(is_new(dp) && dp->resident < dp->l.max_resident) &&
+	       soft_queue_go(dp->l.q) == SOFT_GO)
+		pthread_cond_wait(&dp->changed, &dp->lock);
+	pthread_mutex_unlock(&dp->lock);
+}
+
+static bool is_over(struct soft_dispatch *dp, bool *good)
+{
+	bool over;
+
+	pthread_mutex_lock(&dp->lock);
+	*good = dp->ended == dp->l.total;
+	over = *good || dp->failed;
+	pthread_mutex_unlock(&dp->lock);
+	return over;
+}
+
+/* Until the dispatch is over: true when all workgroups ended. */
+static bool work(struct soft_dispatch *dp)
+{
+	struct soft_queue *q = dp->l.q;
+	const bool help = dp->l.total > 1;
+	bool good = false;
+
+	if (help)
+		soft_pool_add(q->dev->pool, &dp->job);
+	while (!is_over(dp, &good)) {
+		const enum soft_go go = soft_queue_go(q);
+
+		if (go == SOFT_STOP)
+			break;
+		if (go == SOFT_PAUSE) {
+			soft_dispatch_pause(dp);
+		} else if (!dispatch_turn(dp, &q->worker)) {
+			wait_helpers(dp);
+		} else if (help) {
+			soft_pool_offer(q->dev->pool, &dp->job);
+		}
+	}
+	if (help)
+		soft_pool_remove(q->dev->pool, &dp->job);
+	return good;
+}
+
+static void dispatch_fini(struct soft_dispatch *dp)
+{
+	struct soft_run *lists[] = { dp->waiting, dp->spare };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		while (lists[i]) {
+			struct soft_run *r = lists[i];
+
+			lists[i] = r->next;
+			soft_run_free(r);
+		}
+	free(dp->started);
+	pthread_cond_destroy(&dp->changed);
+	pthread_mutex_destroy(&dp->lock);
+}
+
+static uint64_t env_clock(void *ctx)
+{
+	(void)ctx;
+	return soft_gpu_clock();
+}
+
+static void env_interrupt(void *ctx, uint32_t id)
+{
+	soft_event_interrupt(ctx, id);
+}
+
+static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
+			  const struct aql_dispatch *p)
+{
+	const uint64_t n = q->ring_bytes / AQL_PACKET_BYTES;
+
+	pthread_mutexattr_t a;
+
+	memset(dp, 0, sizeof(*dp));
+	/* It is held for moments: waiting awake is cheaper than sleeping. */
+	pthread_mutexattr_init(&a);
+	pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(&dp->lock, &a);
+	pthread_mutexattr_destroy(&a);
+	pthread_cond_init(&dp->changed, NULL);
+	dp->waiting_end = &dp->waiting;
+	dp->job.turn = dispatch_turn;
+	dp->job.arg = dp;
+	dp->l.q = q;
+	dp->patience_ns = q->dev->o.deadline_ns;
+	dp->l.packet = *p;
+	dp->l.packet_va = q->ring_base + q->read_index % n * AQL_PACKET_BYTES;
+	dp->l.env = (struct soft_env){
+		.ctx = q->dev,
+		.find = soft_map_find,
+		.realtime = env_clock,
+		.interrupt = env_interrupt,
+		.shared_base = SOFT_LDS_BASE,
+		.shared_limit = SOFT_LDS_BASE | 0xffffffff,
+		.private_base = SOFT_SCRATCH_BASE,
+		.private_limit = SOFT_SCRATCH_BASE | 0xffffffff,
+	};
+}
+
+enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
+			     const struct soft_regs *regs)
+{
+	/* A kernel that asks for its packet may read it until it ends; all
+	 * others let their slot go when they start, as the card does: a read
+	 * index says nothing about completion. */
+	struct soft_dispatch dp;
+	enum soft_done r;
+	bool late;
+
+	soft_map_hold(q->dev);
+	dispatch_init(&dp, q, p);
+	dp.l.regs = regs;
+	r = soft_launch_prepare(q, &dp.l);
+	late = dp.l.kd.kernel_code_properties & AMD_PROP_DISPATCH_PTR;
+	if (r == SOFT_DONE) {
+		q->began_ts = soft_gpu_clock();
+		if (!late && !regs)
+			soft_packet_retire(q);
+		if (q->dev->watch)
+			soft_watch_begin(q->dev->watch, &dp.l);
+	}
+	soft_map_release(q->dev);
+	if (r == SOFT_DONE) {
+		soft_load_begin(q->dev);
+		if (q->dev->timing.run)
+			soft_timed_run(&dp);
+		dp.deadline_ns = time_mono_ns() + dp.patience_ns;
+		if (!work(&dp))
+			r = SOFT_REFUSED;
+		soft_load_end(q->dev);
+		if (q->dev->watch)
+			soft_watch_end(q->dev->watch);
+	}
+	if (r == SOFT_DONE) {
+		soft_timed_wait(&dp);
+		soft_map_hold(q->dev);
+		if (late)
+			soft_packet_retire(q);
+		soft_packet_complete(q, p->completion_signal,
+				     dp.end_ts ? dp.end_ts : soft_gpu_clock());
+		soft_map_release(q->dev);
+	}
+	dispatch_fini(&dp);
+	return r;
+}

@@ -1,0 +1,589 @@
+/*
+ * Buffer objects and SVM ranges: who owns which memory.
+ *
+ * VRAM, GTT, doorbells and the MMIO page are pieces of one sparse memory file
+ * whose offsets only grow: the cookie for mmap() is the offset itself, and
+ * the device keeps its own mapping of every piece, because programs may map
+ * theirs PROT_NONE or not at all.  User pointers and SVM ranges are read where
+ * they are, for the program lives in this process.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "kfd/soft/device/dev.h"
+
+/* DRM's mmap cookies begin above 4 GiB too: programs may not cut them. */
+#define MEMFD_FIRST 0x100000000ull
+#define NO_OFFSET UINT64_MAX
+/* Pages that KFD lets all processes pin, in sixteenths of the RAM. */
+#define SYS_LIMIT_16THS 15
+
+static uint64_t page_up(uint64_t v)
+{
+	return (v + KFD_PAGE_BYTES - 1) & ~(uint64_t)(KFD_PAGE_BYTES - 1);
+}
+
+static bool page_aligned(uint64_t v)
+{
+	return v % KFD_PAGE_BYTES == 0;
+}
+
+static bool overlaps(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
+{
+	return a < b + b_size && b < a + a_size;
+}
+
+/* -------------------------------------------------------- memory file -- */
+
+int soft_memory_carve(struct soft_dev *d, uint64_t size, uint64_t *offset,
+		      void **host)
+{
+	const uint64_t huge = 2u << 20;
+	uint64_t off = d->memfd_end;
+	void *p;
+
+	if (size >= huge)
+		off = (off + huge - 1) & ~(huge - 1);
+	if (ftruncate(d->memfd, (off_t)(off + size)))
+		return -ENOMEM;
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_NORESERVE, d->memfd, (off_t)off);
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	d->memfd_end = off + size;
+	*offset = off;
+	*host = p;
+	return 0;
+}
+
+void soft_memory_drop(struct soft_dev *d, uint64_t offset, uint64_t size,
+		      void *host)
+{
+	munmap(host, size);
+	/* Gives the pages back; the offset is not used again. */
+	fallocate(d->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		  (off_t)offset, (off_t)size);
+}
+
+void soft_memory_usage(struct soft_dev *d, uint64_t *vram, uint64_t *gtt)
+{
+	pthread_mutex_lock(&d->lock);
+	*vram = d->vram_used;
+	*gtt = d->sys_used;
+	pthread_mutex_unlock(&d->lock);
+}
+
+bool soft_memory_init(struct soft_dev *d, struct err *e)
+{
+	const long pages = sysconf(_SC_PHYS_PAGES);
+	int ret;
+
+	d->memfd = memfd_create("t0-soft", MFD_CLOEXEC);
+	if (d->memfd < 0)
+		return err_sys(e, ERR_NOMEM, errno, "memfd_create");
+	d->memfd_end = MEMFD_FIRST;
+	d->sys_limit = (uint64_t)(pages > 0 ? pages : 0) * KFD_PAGE_BYTES /
+		       16 * SYS_LIMIT_16THS;
+	d->n_bo = 1;
+	d->bo = xcalloc(1, sizeof(*d->bo));
+	soft_map_init(&d->map);
+	ret = soft_memory_carve(d, KFD_DOORBELL_SLICE_BYTES, &d->doorbell_off,
+				(void **)&d->doorbell);
+	if (!ret)
+		ret = soft_memory_carve(d, KFD_MMIO_REMAP_BYTES, &d->mmio_off,
+					(void **)&d->mmio);
+	if (ret)
+		return err_sys(e, ERR_NOMEM, -ret, "memory file");
+	return true;
+}
+
+void soft_memory_fini(struct soft_dev *d)
+{
+	if (!d->bo)
+		return; /* memfd_create() failed: nothing was made */
+	if (d->doorbell)
+		munmap(d->doorbell, KFD_DOORBELL_SLICE_BYTES);
+	if (d->mmio)
+		munmap(d->mmio, KFD_MMIO_REMAP_BYTES);
+	for (size_t i = 1; i < d->n_bo; i++)
+		free(d->bo[i]);
+	free(d->bo);
+	free(d->svm);
+	soft_map_fini(&d->map);
+	close(d->memfd);
+}
+
+/* ----------------------------------------------------- buffer objects -- */
+
+static uint64_t bo_handle(size_t i)
+{
+	return (uint64_t)SOFT_GPU_ID << 32 | i;
+}
+
+struct soft_bo *soft_bo_by_handle(struct soft_dev *d, uint64_t handle)
+{
+	const uint64_t i = handle & 0xffffffff;
+
+	if (handle >> 32 != SOFT_GPU_ID || !i || i >= d->n_bo)
+		return NULL;
+	return d->bo[i];
+}
+
+uint32_t soft_bo_exact(struct soft_dev *d, uint64_t va, uint64_t size)
+{
+	for (size_t i = 1; i < d->n_bo; i++) {
+		const struct soft_bo *b = d->bo[i];
+
+		if (b && b->mapped && b->va == va && b->size == size)
+			return (uint32_t)i;
+	}
+	return 0;
+}
+
+static bool is_system(const struct soft_bo *b)
+{
+	return b->flags & (KFD_MEM_GTT | KFD_MEM_USERPTR);
+}
+
+static int account(struct soft_dev *d, const struct soft_bo *b)
+{
+	if (b->flags & KFD_MEM_VRAM) {
+		if (b->size > d->o.vram_bytes - d->vram_used)
+			return -ENOMEM;
+		d->vram_used += b->size;
+	} else if (is_system(b)) {
+		if (d->sys_used > d->sys_limit ||
+		    b->size > d->sys_limit - d->sys_used)
+			return -ENOMEM;
+		d->sys_used += b->size;
+	}
+	return 0;
+}
+
+static void unaccount(struct soft_dev *d, const struct soft_bo *b)
+{
+	if (b->flags & KFD_MEM_VRAM)
+		d->vram_used -= b->size;
+	else if (is_system(b))
+		d->sys_used -= b->size;
+}
+
+/* Can all pages be read?  The kernel pins them at once. */
+static bool user_pages(uint64_t addr, uint64_t size)
+{
+	const uint64_t ends[] = { addr, addr + size - KFD_PAGE_BYTES };
+	unsigned char *vec = xmalloc(size / KFD_PAGE_BYTES);
+	bool good = !mincore((void *)(uintptr_t)addr, size, vec);
+
+	free(vec);
+	/* mincore() also likes PROT_NONE, a reservation without memory. */
+	for (size_t i = 0; good && i < ARRAY_SIZE(ends); i++) {
+		char c;
+		struct iovec mine = { &c, 1 };
+		struct iovec theirs = { (void *)(uintptr_t)ends[i], 1 };
+
+		good = process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0) == 1;
+	}
+	return good;
+}
+
+/* Give the object its memory. */
+static int bo_back(struct soft_dev *d, struct soft_bo *b, uint64_t user)
+{
+	b->offset = NO_OFFSET;
+	switch (b->flags & KFD_MEM_PLACE_MASK) {
+	case KFD_MEM_USERPTR:
+		if (!user_pages(user, b->size))
+			return -EFAULT;
+		b->host = (void *)(uintptr_t)user;
+		return 0;
+	case KFD_MEM_DOORBELL:
+		b->host = (void *)d->doorbell;
+		return 0;
+	case KFD_MEM_MMIO_REMAP:
+		b->host = (void *)d->mmio;
+		return 0;
+	default:
+		return soft_memory_carve(d, b->size, &b->offset,
+					 (void **)&b->host);
+	}
+}
+
+static uint64_t bo_cookie(const struct soft_bo *b)
+{
+	if (b->flags & KFD_MEM_DOORBELL)
+		return KFD_MMAP_OFFSET(KFD_MMAP_TYPE_DOORBELL, SOFT_GPU_ID);
+	if (b->flags & KFD_MEM_MMIO_REMAP)
+		return KFD_MMAP_OFFSET(KFD_MMAP_TYPE_MMIO, SOFT_GPU_ID);
+	return b->offset;
+}
+
+static void bo_delete(struct soft_dev *d, size_t i)
+{
+	struct soft_bo *b = d->bo[i];
+
+	if (b->mapped && !b->gone)
+		soft_map_remove(d, b->va);
+	if (b->offset != NO_OFFSET)
+		soft_memory_drop(d, b->offset, b->size, b->host);
+	unaccount(d, b);
+	free(b);
+	d->bo[i] = NULL;
+}
+
+static size_t bo_slot(struct soft_dev *d)
+{
+	for (size_t i = 1; i < d->n_bo; i++)
+		if (!d->bo[i])
+			return i;
+	d->bo = xrealloc(d->bo, (d->n_bo + 1) * sizeof(*d->bo));
+	d->bo[d->n_bo] = NULL;
+	return d->n_bo++;
+}
+
+static bool in_svm(const struct soft_dev *d, uint64_t addr, uint64_t size)
+{
+	for (size_t i = 0; i < d->n_svm; i++)
+		if (overlaps(addr, size, d->svm[i].start, d->svm[i].size))
+			return true;
+	return false;
+}
+
+static int alloc_check(const struct soft_dev *d,
+		       const struct kfd_ioc_alloc_memory *a)
+{
+	const uint32_t place = a->flags & KFD_MEM_PLACE_MASK;
+	const uint64_t size = page_up(a->size);
+
+	if (a->gpu_id != SOFT_GPU_ID || !a->size || size < a->size)
+		return -EINVAL;
+	if (!place || place & (place - 1))
+		return -EINVAL;
+	if (d->o.small_bar && place == KFD_MEM_VRAM &&
+	    a->flags & KFD_MEM_PUBLIC)
+		return -EINVAL;
+	if (place == KFD_MEM_DOORBELL && a->size != KFD_DOORBELL_SLICE_BYTES)
+		return -EINVAL;
+	if (place == KFD_MEM_MMIO_REMAP && a->size != KFD_MMIO_REMAP_BYTES)
+		return -EINVAL;
+	if (place == KFD_MEM_USERPTR &&
+	    (!a->mmap_offset || !page_aligned(a->mmap_offset)))
+		return -EINVAL;
+	if (!page_aligned(a->va_addr) || a->va_addr < SOFT_GPUVM_BASE ||
+	    a->va_addr > SOFT_GPUVM_LIMIT ||
+	    size - 1 > SOFT_GPUVM_LIMIT - a->va_addr)
+		return -EINVAL;
+	if (in_svm(d, a->va_addr, size) ||
+	    (place == KFD_MEM_USERPTR && in_svm(d, a->mmap_offset, size)))
+		return -EADDRINUSE;
+	return d->vm_file ? 0 : -ENODEV;
+}
+
+int soft_ioc_alloc(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_alloc_memory *a = arg;
+	struct soft_bo *b;
+	size_t i;
+	int ret;
+
+	ret = alloc_check(d, a);
+	if (ret)
+		return ret;
+	b = xcalloc(1, sizeof(*b));
+	b->va = a->va_addr;
+	b->size = page_up(a->size);
+	b->flags = a->flags;
+	ret = account(d, b);
+	if (!ret) {
+		ret = bo_back(d, b, a->mmap_offset);
+		if (ret)
+			unaccount(d, b);
+	}
+	if (ret) {
+		free(b);
+		return ret;
+	}
+	i = bo_slot(d);
+	d->bo[i] = b;
+	a->handle = bo_handle(i);
+	if (!(b->flags & KFD_MEM_USERPTR))
+		a->mmap_offset = bo_cookie(b);
+	return 0;
+}
+
+int soft_ioc_free(struct soft_dev *d, void *arg)
+{
+	const struct kfd_ioc_free_memory *a = arg;
+	const struct soft_bo *b = soft_bo_by_handle(d, a->handle);
+
+	if (!b)
+		return -EINVAL;
+	/* The kernel writes to the event page until the process ends. */
+	if (d->ev.page_bo == (uint32_t)a->handle)
+		return -EPERM;
+	if (b->queue_refs || b->mapped)
+		return -EBUSY;
+	bo_delete(d, (uint32_t)a->handle);
+	return 0;
+}
+
+static int bo_map(struct soft_dev *d, struct soft_bo *b)
+{
+	struct soft_range r = { b->va, b->size, b->host, SOFT_MEM_READ };
+
+	if (b->mapped)
+		return 0;
+	if (b->gone)
+		return -EFAULT; /* its user pages are no more */
+	if (!soft_map_is_free(&d->map, b->va, b->size))
+		return -EINVAL;
+	if (b->flags & KFD_MEM_WRITABLE)
+		r.flags |= SOFT_MEM_WRITE;
+	if (b->flags & KFD_MEM_EXECUTABLE)
+		r.flags |= SOFT_MEM_EXEC;
+	soft_map_insert(d, &r);
+	b->mapped = true;
+	return 0;
+}
+
+static int bo_unmap(struct soft_dev *d, struct soft_bo *b)
+{
+	if (!b->mapped)
+		return 0;
+	if (b->queue_refs)
+		return -EBUSY;
+	if (!b->gone)
+		soft_map_remove(d, b->va);
+	b->mapped = false;
+	return 0;
+}
+
+static int for_devices(struct soft_dev *d, struct kfd_ioc_map_memory *a,
+		       int (*fn)(struct soft_dev *, struct soft_bo *))
+{
+	const uint32_t *id = (void *)(uintptr_t)a->device_ids_array_ptr;
+	struct soft_bo *b;
+
+	if (!a->n_devices || a->n_success > a->n_devices)
+		return -EINVAL;
+	if (!id)
+		return -EFAULT;
+	b = soft_bo_by_handle(d, a->handle);
+	if (!b)
+		return -EINVAL;
+	if (!d->vm_file)
+		return -ENODEV;
+	for (; a->n_success < a->n_devices; a->n_success++) {
+		int ret = -EINVAL;
+
+		if (id[a->n_success] == SOFT_GPU_ID)
+			ret = fn(d, b);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int soft_ioc_map(struct soft_dev *d, void *arg)
+{
+	return for_devices(d, arg, bo_map);
+}
+
+int soft_ioc_unmap(struct soft_dev *d, void *arg)
+{
+	return for_devices(d, arg, bo_unmap);
+}
+
+int soft_ioc_available(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_available_memory *a = arg;
+
+	if (a->gpu_id != SOFT_GPU_ID)
+		return -EINVAL;
+	a->available = d->o.vram_bytes - d->vram_used;
+	return 0;
+}
+
+int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size, int prot)
+{
+	for (size_t i = 1; i < d->n_bo; i++) {
+		const struct soft_bo *b = d->bo[i];
+
+		if (!b || b->offset != offset)
+			continue;
+		if (page_up(size) > b->size)
+			return -EINVAL;
+		/* VRAM outside the host's window may only be reserved. */
+		if (b->flags & KFD_MEM_VRAM && !(b->flags & KFD_MEM_PUBLIC) &&
+		    prot != PROT_NONE)
+			return -EPERM;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* ---------------------------------------------------------------- SVM -- */
+
+static void svm_add(struct soft_dev *d, struct soft_svm s)
+{
+	struct soft_range r = { s.start, s.size, (void *)(uintptr_t)s.start,
+				SOFT_MEM_READ };
+
+	d->svm = xrealloc(d->svm, (d->n_svm + 1) * sizeof(*d->svm));
+	d->svm[d->n_svm++] = s;
+	/* Without XNACK only ranges that stay mapped can be reached. */
+	if (!(s.flags & KFD_SVM_FLAG_ALWAYS_MAPPED) || !s.access)
+		return;
+	if (!(s.flags & KFD_SVM_FLAG_GPU_RO))
+		r.flags |= SOFT_MEM_WRITE;
+	if (s.flags & KFD_SVM_FLAG_GPU_EXEC)
+		r.flags |= SOFT_MEM_EXEC;
+	soft_map_insert(d, &r);
+}
+
+static void svm_remove(struct soft_dev *d, size_t i)
+{
+	soft_map_remove(d, d->svm[i].start);
+	d->svm[i] = d->svm[--d->n_svm];
+}
+
+/* Take [start, start + size) out of all ranges, keeping what lies outside. */
+static void svm_cut(struct soft_dev *d, uint64_t start, uint64_t size)
+{
+	const uint64_t end = start + size;
+
+	for (size_t i = d->n_svm; i-- > 0;) {
+		struct soft_svm s = d->svm[i], part = s;
+		const uint64_t s_end = s.start + s.size;
+
+		if (!overlaps(start, size, s.start, s.size))
+			continue;
+		svm_remove(d, i);
+		if (s.start < start) {
+			part.size = start - s.start;
+			svm_add(d, part);
+		}
+		if (end < s_end) {
+			part.start = end;
+			part.size = s_end - end;
+			svm_add(d, part);
+		}
+	}
+}
+
+bool soft_svm_covers(struct soft_dev *d, uint64_t va, uint64_t size)
+{
+	for (uint64_t at = va; at < va + size;) {
+		size_t i;
+
+		for (i = 0; i < d->n_svm; i++)
+			if (at - d->svm[i].start < d->svm[i].size)
+				break;
+		if (i == d->n_svm || !d->svm[i].access ||
+		    !(d->svm[i].flags & KFD_SVM_FLAG_ALWAYS_MAPPED))
+			return false;
+		at = d->svm[i].start + d->svm[i].size;
+	}
+	return true;
+}
+
+static int svm_attr(struct soft_svm *s, const struct kfd_svm_attr *a)
+{
+	switch (a->type) {
+	case KFD_SVM_ATTR_PREFERRED_LOC:
+	case KFD_SVM_ATTR_PREFETCH_LOC:
+		/* 0 is the host, all ones undefined. */
+		return a->value && a->value != UINT32_MAX &&
+		       a->value != SOFT_GPU_ID ? -EINVAL : 0;
+	case KFD_SVM_ATTR_GRANULARITY:
+		return 0;
+	case KFD_SVM_ATTR_ACCESS:
+	case KFD_SVM_ATTR_ACCESS_IN_PLACE:
+	case KFD_SVM_ATTR_NO_ACCESS:
+		s->access = a->type != KFD_SVM_ATTR_NO_ACCESS;
+		return a->value == SOFT_GPU_ID ? 0 : -EINVAL;
+	case KFD_SVM_ATTR_SET_FLAGS:
+		s->flags |= a->value;
+		return 0;
+	case KFD_SVM_ATTR_CLR_FLAGS:
+		s->flags &= ~a->value;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static bool over_bo(const struct soft_dev *d, uint64_t start, uint64_t size)
+{
+	for (size_t i = 1; i < d->n_bo; i++)
+		if (d->bo[i] && d->bo[i]->mapped &&
+		    overlaps(start, size, d->bo[i]->va, d->bo[i]->size))
+			return true;
+	return false;
+}
+
+int soft_ioc_svm(struct soft_dev *d, void *arg)
+{
+	const struct kfd_ioc_svm *a = arg;
+	const struct kfd_svm_attr *attr = (const void *)(a + 1);
+	struct soft_svm s = { a->start_addr, a->size,
+			      KFD_SVM_FLAG_HOST_ACCESS | KFD_SVM_FLAG_COHERENT,
+			      false };
+
+	if (!a->size || !page_aligned(a->start_addr) ||
+	    !page_aligned(a->size) ||
+	    a->start_addr > SOFT_GPUVM_LIMIT ||
+	    a->size - 1 > SOFT_GPUVM_LIMIT - a->start_addr)
+		return -EINVAL;
+	if (a->op == KFD_SVM_OP_GET)
+		return -EOPNOTSUPP;
+	if (a->op != KFD_SVM_OP_SET)
+		return -EINVAL;
+	for (size_t i = 0; i < d->n_svm; i++)
+		if (d->svm[i].start == s.start && d->svm[i].size == s.size)
+			s = d->svm[i]; /* change what is there */
+	for (uint32_t i = 0; i < a->nattr; i++) {
+		const int ret = svm_attr(&s, &attr[i]);
+
+		if (ret)
+			return ret;
+	}
+	if (over_bo(d, s.start, s.size))
+		return -EADDRINUSE;
+	svm_cut(d, s.start, s.size);
+	svm_add(d, s);
+	return 0;
+}
+
+/* ------------------------------------------------- the process's side -- */
+
+void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size)
+{
+	if (in_svm(d, addr, size))
+		svm_cut(d, addr, size);
+	for (size_t i = 1; i < d->n_bo; i++) {
+		struct soft_bo *b = d->bo[i];
+
+		if (!b || b->gone || !(b->flags & KFD_MEM_USERPTR) ||
+		    !overlaps(addr, size, (uintptr_t)b->host, b->size))
+			continue;
+		if (b->mapped)
+			soft_map_remove(d, b->va);
+		b->gone = true;
+	}
+}
+
+void soft_memory_end(struct soft_dev *d)
+{
+	while (d->n_svm)
+		svm_remove(d, d->n_svm - 1);
+	for (size_t i = 1; i < d->n_bo; i++)
+		if (d->bo[i])
+			bo_delete(d, i);
+}

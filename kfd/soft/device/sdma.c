@@ -1,0 +1,386 @@
+/*
+ * SDMA queues: copies, fills, fences and waits, byte by byte positions in the
+ * ring.  Packets as SDMA 6.0 has them; those that this engine does not know
+ * are refused by name.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "kfd/soft/device/dev.h"
+
+#define PACKET_MAX_DW 8u
+/* Bytes moved before others may change the map. */
+#define CHUNK_BYTES (1u << 20)
+
+enum {
+	SDMA_NOP = 0,
+	SDMA_COPY = 1,
+	SDMA_WRITE = 2,
+	SDMA_FENCE = 5,
+	SDMA_TRAP = 6,
+	SDMA_POLL_REGMEM = 8,
+	SDMA_ATOMIC = 10,
+	SDMA_CONST_FILL = 11,
+	SDMA_TIMESTAMP = 13,
+	SDMA_GCR = 17,
+};
+#define SDMA_OP(h) ((h) & 0xff)
+#define SDMA_SUB_OP(h) ((h) >> 8 & 0xff)
+#define SDMA_COUNT(v) (((v) & 0x3fffffffu) + 1u)
+
+/* A packet in work: its dwords, and how far a long one has come. */
+struct packet {
+	uint32_t dw[PACKET_MAX_DW];
+	uint32_t data_dw; /* that follow in the ring */
+};
+
+static uint64_t address(const uint32_t *dw)
+{
+	return dw[0] | (uint64_t)dw[1] << 32;
+}
+
+static enum soft_done refuse(struct soft_queue *q, const struct packet *p,
+			     const char *why)
+{
+	return soft_packet_refuse(q, KFD_EC_PACKET_UNSUPPORTED,
+				  KFD_INACTIVE_PACKET_FORMAT, 0,
+				  "SDMA packet 0x%08x at byte %" PRIu64 ": %s",
+				  p->dw[0], q->read_index, why);
+}
+
+/* ---------------------------------------------------------- moving data -- */
+
+/* What can be reached in one piece from va on, at most *n bytes. */
+static uint8_t *piece(struct soft_queue *q, uint64_t va, uint64_t *n,
+		      uint32_t need, const char *what)
+{
+	struct soft_range r;
+
+	if (!soft_map_find(q->dev, va, &r) || (r.flags & need) != need) {
+		soft_cp_fault(q, va, need, what);
+		return NULL;
+	}
+	if (*n > r.size_bytes - (va - r.va))
+		*n = r.size_bytes - (va - r.va);
+	return r.host + (va - r.va);
+}
+
+/* Let MAP and DESTROY_QUEUE in; false: the queue is going away. */
+static bool breathe(struct soft_queue *q)
+{
+	soft_map_release(q->dev);
+	soft_map_hold(q->dev);
+	return soft_queue_go(q) != SOFT_STOP;
+}
+
+static enum soft_done copy_linear(struct soft_queue *q, const struct packet *p)
+{
+	uint64_t from = address(&p->dw[3]), to = address(&p->dw[5]);
+
+	for (uint64_t left = SDMA_COUNT(p->dw[1]), n; left; left -= n) {
+		const uint8_t *s;
+		uint8_t *d;
+
+		n = left < CHUNK_BYTES ? left : CHUNK_BYTES;
+		s = piece(q, from, &n, SOFT_MEM_READ, "source of a copy");
+		d = s ? piece(q, to, &n, SOFT_MEM_WRITE,
+			      "destination of a copy") : NULL;
+		if (!d)
+			return SOFT_REFUSED;
+		memmove(d, s, n);
+		from += n;
+		to += n;
+		if (left > n && !breathe(q))
+			return SOFT_REFUSED;
+	}
+	return SOFT_DONE;
+}
+
+/*
+ * Whole dwords: with fill size 2 programs give the count with and without the
+ * last dword's bytes, and the engine ignores its low bits.
+ */
+static enum soft_done const_fill(struct soft_queue *q, const struct packet *p)
+{
+	const bool dwords = p->dw[0] >> 30 == 2;
+	uint64_t to = address(&p->dw[1]), left = SDMA_COUNT(p->dw[4]);
+	uint32_t value = p->dw[3];
+
+	if (dwords)
+		left = (left + 3) & ~3ull;
+	for (uint64_t n; left; left -= n) {
+		uint8_t *d;
+
+		n = left < CHUNK_BYTES ? left : CHUNK_BYTES;
+		d = piece(q, to, &n, SOFT_MEM_WRITE, "destination of a fill");
+		if (!d)
+			return SOFT_REFUSED;
+		for (uint64_t i = 0; i < n; i++)
+			d[i] = (uint8_t)(value >> (to + i) % 4 * 8);
+		to += n;
+		if (left > n && !breathe(q))
+			return SOFT_REFUSED;
+	}
+	return SOFT_DONE;
+}
+
+/* Dword i of the packet in work; false: a page fault.  Slice held. */
+static bool fetch(struct soft_queue *q, uint32_t i, uint32_t *out)
+{
+	const uint64_t at = (q->read_index + i * 4ull) % q->ring_bytes;
+	const uint32_t *p = soft_cp_at(q, q->ring_base + at, 4, SOFT_MEM_READ,
+				       "ring");
+
+	if (p)
+		*out = __atomic_load_n(p, __ATOMIC_RELAXED);
+	return p;
+}
+
+static enum soft_done write_linear(struct soft_queue *q, const struct packet *p)
+{
+	const uint64_t to = address(&p->dw[1]);
+
+	for (uint32_t i = 0; i < p->data_dw; i++) {
+		uint32_t *d, v;
+
+		if (!fetch(q, 4 + i, &v))
+			return SOFT_REFUSED;
+		d = soft_cp_at(q, to + i * 4ull, 4, SOFT_MEM_WRITE,
+			       "destination of a write");
+		if (!d)
+			return SOFT_REFUSED;
+		__atomic_store_n(d, v, __ATOMIC_RELEASE);
+	}
+	return SOFT_DONE;
+}
+
+/* ------------------------------------------------ fences, waits, atomics -- */
+
+static enum soft_done fence(struct soft_queue *q, const struct packet *p)
+{
+	uint32_t *d = soft_cp_at(q, address(&p->dw[1]), 4, SOFT_MEM_WRITE,
+				 "fence");
+
+	if (!d)
+		return SOFT_REFUSED;
+	__atomic_store_n(d, p->dw[3], __ATOMIC_SEQ_CST);
+	soft_wake_all(q->dev);
+	return SOFT_DONE;
+}
+
+static enum soft_done trap(struct soft_queue *q, const struct packet *p)
+{
+	soft_event_interrupt(q->dev, p->dw[1] & 0xfffffff);
+	return SOFT_DONE;
+}
+
+static enum soft_done poll_regmem(struct soft_queue *q, const struct packet *p)
+{
+	const unsigned function = p->dw[0] >> 28 & 7;
+	const uint32_t *s;
+
+	/* Without bit 31 it polls a register: the flush of HDP, done here. */
+	if (!function || !(p->dw[0] >> 31))
+		return SOFT_DONE;
+	s = soft_cp_at(q, address(&p->dw[1]), 4, SOFT_MEM_READ, "polled word");
+	if (!s)
+		return SOFT_REFUSED;
+	return soft_compare(function,
+			    __atomic_load_n(s, __ATOMIC_SEQ_CST) & p->dw[4],
+			    p->dw[3]) ? SOFT_DONE : SOFT_LATER;
+}
+
+/* Codes of the 32-bit forms; the 64-bit ones are 32 higher. */
+enum {
+	ATOMIC_SWAP = 7,
+	ATOMIC_CMPSWAP = 8,
+	ATOMIC_ADD = 15,
+	ATOMIC_SUB = 16,
+	ATOMIC_SMIN = 17,
+	ATOMIC_UMIN = 18,
+	ATOMIC_SMAX = 19,
+	ATOMIC_UMAX = 20,
+	ATOMIC_AND = 21,
+	ATOMIC_OR = 22,
+	ATOMIC_XOR = 23,
+	ATOMIC_INC = 24,
+	ATOMIC_DEC = 25,
+	ATOMIC_64 = 32,
+};
+
+/* The new value; `s` are the signed values of both. */
+static uint64_t combine(unsigned op, uint64_t old, uint64_t src, uint64_t cmp,
+			const int64_t s[2])
+{
+	switch (op) {
+	case ATOMIC_SWAP:
+		return src;
+	case ATOMIC_CMPSWAP:
+		return old == cmp ? src : old;
+	case ATOMIC_ADD:
+		return old + src;
+	case ATOMIC_SUB:
+		return old - src;
+	case ATOMIC_SMIN:
+		return s[0] < s[1] ? old : src;
+	case ATOMIC_UMIN:
+		return old < src ? old : src;
+	case ATOMIC_SMAX:
+		return s[0] > s[1] ? old : src;
+	case ATOMIC_UMAX:
+		return old > src ? old : src;
+	case ATOMIC_AND:
+		return old & src;
+	case ATOMIC_OR:
+		return old | src;
+	case ATOMIC_XOR:
+		return old ^ src;
+	case ATOMIC_INC:
+		return old >= src ? 0 : old + 1;
+	default: /* DEC */
+		return !old || old > src ? src : old - 1;
+	}
+}
+
+static void atomic32(uint32_t *at, unsigned op, uint32_t src, uint32_t cmp)
+{
+	uint32_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
+
+	do {
+		const int64_t s[2] = { (int32_t)old, (int32_t)src };
+
+		new = (uint32_t)combine(op, old, src, cmp, s);
+	} while (!__atomic_compare_exchange_n(at, &old, new, true,
+					      __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+}
+
+static void atomic64(uint64_t *at, unsigned op, uint64_t src, uint64_t cmp)
+{
+	uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
+
+	do {
+		const int64_t s[2] = { (int64_t)old, (int64_t)src };
+
+		new = combine(op, old, src, cmp, s);
+	} while (!__atomic_compare_exchange_n(at, &old, new, true,
+					      __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+}
+
+static enum soft_done atomic(struct soft_queue *q, const struct packet *p)
+{
+	const unsigned code = p->dw[0] >> 25;
+	const bool wide = code >= ATOMIC_64 + ATOMIC_SWAP;
+	const unsigned op = wide ? code - ATOMIC_64 : code;
+	const uint64_t va = address(&p->dw[1]);
+	void *at;
+
+	if (op != ATOMIC_SWAP && op != ATOMIC_CMPSWAP &&
+	    (op < ATOMIC_ADD || op > ATOMIC_DEC))
+		return refuse(q, p, "this engine does not know the atomic");
+	at = soft_cp_at(q, va, wide ? 8 : 4, SOFT_MEM_READ | SOFT_MEM_WRITE,
+			"operand of an atomic");
+	if (!at)
+		return SOFT_REFUSED;
+	if (wide)
+		atomic64(at, op, address(&p->dw[3]), address(&p->dw[5]));
+	else
+		atomic32(at, op, p->dw[3], p->dw[5]);
+	soft_wake_all(q->dev); /* it may have been a signal */
+	return SOFT_DONE;
+}
+
+static enum soft_done timestamp(struct soft_queue *q, const struct packet *p)
+{
+	uint64_t *d;
+
+	if (!SDMA_SUB_OP(p->dw[0]))
+		return refuse(q, p, "the timestamp cannot be set");
+	d = soft_cp_at(q, address(&p->dw[1]), 8, SOFT_MEM_WRITE, "timestamp");
+	if (!d)
+		return SOFT_REFUSED;
+	__atomic_store_n(d, soft_gpu_clock(), __ATOMIC_RELEASE);
+	return SOFT_DONE;
+}
+
+static enum soft_done ignore(struct soft_queue *q, const struct packet *p)
+{
+	(void)q, (void)p;
+	return SOFT_DONE;
+}
+
+/* ------------------------------------------------------------ the engine -- */
+
+static const struct op {
+	unsigned op, sub_ops; /* a bit per sub-op that is known */
+	uint32_t n_dw;
+	enum soft_done (*fn)(struct soft_queue *q, const struct packet *p);
+} ops[] = {
+	{ SDMA_NOP, 1, 1, ignore },
+	{ SDMA_COPY, 1, 7, copy_linear },
+	{ SDMA_WRITE, 1, 4, write_linear },
+	{ SDMA_FENCE, 1, 4, fence },
+	{ SDMA_TRAP, 1, 2, trap },
+	{ SDMA_POLL_REGMEM, 1, 6, poll_regmem },
+	{ SDMA_ATOMIC, 1, 8, atomic },
+	{ SDMA_CONST_FILL, 1, 5, const_fill },
+	{ SDMA_TIMESTAMP, 7, 3, timestamp },
+	{ SDMA_GCR, 3, 5, ignore },
+};
+
+static const struct op *find_op(uint32_t h)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
+		if (ops[i].op == SDMA_OP(h) && SDMA_SUB_OP(h) < 8 &&
+		    ops[i].sub_ops >> SDMA_SUB_OP(h) & 1)
+			return &ops[i];
+	return NULL;
+}
+
+/* With a slice held. */
+static enum soft_done run(struct soft_queue *q)
+{
+	const uint64_t there = (q->stream_end - q->read_index) / 4;
+	struct packet p = { 0 };
+	const struct op *op;
+	enum soft_done done;
+	uint64_t *rptr;
+
+	if (!fetch(q, 0, &p.dw[0]))
+		return SOFT_REFUSED;
+	op = find_op(p.dw[0]);
+	if (!op)
+		return refuse(q, &p, "this engine does not know its opcode");
+	for (uint32_t i = 1; i < op->n_dw && i < there; i++)
+		if (!fetch(q, i, &p.dw[i]))
+			return SOFT_REFUSED;
+	if (op->op == SDMA_NOP)
+		p.data_dw = p.dw[0] >> 16 & 0x3fff;
+	else if (op->op == SDMA_WRITE)
+		p.data_dw = (p.dw[3] & 0xfffff) + 1;
+	if (op->n_dw + p.data_dw > there)
+		return refuse(q, &p, "longer than what was submitted");
+	done = op->fn(q, &p);
+	if (done != SOFT_DONE)
+		return done;
+	rptr = soft_cp_at(q, q->rptr_va, 8, SOFT_MEM_WRITE, "read index");
+	if (!rptr)
+		return SOFT_REFUSED;
+	q->read_index += (op->n_dw + p.data_dw) * 4ull;
+	__atomic_store_n(rptr, q->read_index, __ATOMIC_RELEASE);
+	return SOFT_DONE;
+}
+
+enum soft_done soft_sdma_run(struct soft_queue *q)
+{
+	enum soft_done done;
+
+	q->began_index = q->read_index;
+	soft_load_begin(q->dev);
+	soft_map_hold(q->dev);
+	done = run(q);
+	soft_map_release(q->dev);
+	soft_load_end(q->dev);
+	return done;
+}

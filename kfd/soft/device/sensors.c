@@ -1,0 +1,116 @@
+/*
+ * What the card would feel: load, clocks, power, temperatures.
+ *
+ * A model, not a measurement.  Load is the share of time in which a kernel or
+ * a copy was in work, smoothed over 0.1 s.  From it follow the shader clock
+ * (linear between the lowest and the highest), the memory clock (lowest when
+ * idle, else highest) and board power (linear between idle and the limit).
+ * Temperatures go towards a level that is linear in power, with the time
+ * constant of a cooler.  Nothing in the device depends on these figures.
+ */
+#include <math.h>
+
+#include "kfd/soft/device/dev.h"
+
+#define LOAD_TAU_S 0.1
+#define HEAT_TAU_S 15.0
+#define STEP_MIN_NS 1000000u
+
+#define IDLE_W 18.0
+#define BOARD_W (SOFT_POWER_CAP_UW * 1e-6)
+#define AMBIENT_C 25.0
+#define C_PER_W 0.1 /* edge above ambient: 60.5 C at the limit */
+#define FAN_START_C 50.0
+#define FAN_RPM_PER_C 80.0
+
+static double level_c(double load)
+{
+	return AMBIENT_C + C_PER_W * (IDLE_W + (BOARD_W - IDLE_W) * load);
+}
+
+void soft_load_init(struct soft_dev *d)
+{
+	struct soft_load *l = &d->load;
+
+	pthread_mutex_init(&l->lock, NULL);
+	l->step_ns = time_mono_ns();
+	l->temp_c = level_c(0);
+}
+
+void soft_load_fini(struct soft_dev *d)
+{
+	pthread_mutex_destroy(&d->load.lock);
+}
+
+/* With the lock held: let the model catch up with the time. */
+static void step(struct soft_load *l)
+{
+	const uint64_t now = time_mono_ns(), dt = now - l->step_ns;
+	uint64_t busy = l->busy_ns;
+	double s, share;
+
+	if (dt < STEP_MIN_NS)
+		return;
+	if (l->running)
+		busy += now - l->since_ns;
+	s = (double)dt * 1e-9;
+	/* Steps end with the work, too: long ones are all busy or all idle. */
+	share = (double)(busy - l->step_busy_ns) / (double)dt;
+	l->load += (share - l->load) * (1 - exp(-s / LOAD_TAU_S));
+	l->temp_c += (level_c(share) - l->temp_c) * (1 - exp(-s / HEAT_TAU_S));
+	l->step_ns = now;
+	l->step_busy_ns = busy;
+}
+
+void soft_load_begin(struct soft_dev *d)
+{
+	struct soft_load *l = &d->load;
+
+	pthread_mutex_lock(&l->lock);
+	step(l);
+	if (!l->running++)
+		l->since_ns = time_mono_ns();
+	pthread_mutex_unlock(&l->lock);
+}
+
+void soft_load_end(struct soft_dev *d)
+{
+	struct soft_load *l = &d->load;
+
+	pthread_mutex_lock(&l->lock);
+	step(l);
+	if (!--l->running)
+		l->busy_ns += time_mono_ns() - l->since_ns;
+	pthread_mutex_unlock(&l->lock);
+}
+
+static unsigned between(double lo, double hi, double part)
+{
+	return (unsigned)lround(lo + (hi - lo) * part);
+}
+
+void soft_sensors_read(struct soft_dev *d, struct soft_sensors *out)
+{
+	struct soft_load *l = &d->load;
+	double load, temp, power;
+
+	pthread_mutex_lock(&l->lock);
+	step(l);
+	load = fmin(fmax(l->load, 0), 1);
+	temp = l->temp_c;
+	pthread_mutex_unlock(&l->lock);
+	power = IDLE_W + (BOARD_W - IDLE_W) * load;
+	*out = (struct soft_sensors){
+		.load_pct = between(0, 100, load),
+		.sclk_mhz = between(SOFT_SCLK_MIN_MHZ, SOFT_SCLK_MAX_MHZ, load),
+		.mclk_mhz = load < 0.01 ? SOFT_MCLK_MIN_MHZ : SOFT_MCLK_MAX_MHZ,
+		.vddgfx_mv = between(700, 1050, load),
+		.power_uw = (uint64_t)(power * 1e6),
+		.edge_mc = between(0, 1000, temp),
+		/* The hot spot and the memory run hotter than the edge. */
+		.junction_mc = between(0, 1000, temp + 0.05 * power),
+		.memory_mc = between(0, 1000, temp + 6),
+	};
+	if (temp > FAN_START_C)
+		out->fan_rpm = between(0, FAN_RPM_PER_C, temp - 40);
+}

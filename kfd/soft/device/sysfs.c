@@ -1,0 +1,477 @@
+/*
+ * The part of sysfs that belongs to the PCI function: identity, memory use,
+ * clocks, hwmon and the DRM nodes, and the symbolic links by which programs
+ * find it.  topology.c has the rest, /sys/class/kfd.
+ *
+ * The same tables answer read_file() and list_dir() of the driver and fill the
+ * tree of real files that other programs are shown (soft_sysfs_export).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kfd/soft/device/dev.h"
+
+#define KFD_DIR "/sys/devices/virtual/kfd/kfd"
+#define DRIVER "/sys/bus/pci/drivers/amdgpu"
+#define MODULE "/sys/module/amdgpu"
+
+/* ------------------------------------------------------------ contents -- */
+
+typedef void content(struct soft_dev *d, const struct soft_sensors *s,
+		     struct buf *out);
+
+#define NUMBER(name, value)                                            \
+	static void name(struct soft_dev *d, const struct soft_sensors *s, \
+			 struct buf *out)                               \
+	{                                                              \
+		(void)d, (void)s;                                      \
+		buf_printf(out, "%" PRIu64 "\n", (uint64_t)(value));   \
+	}
+
+static uint64_t used(struct soft_dev *d, bool host)
+{
+	uint64_t vram, gtt;
+
+	soft_memory_usage(d, &vram, &gtt);
+	return host ? gtt : vram;
+}
+
+NUMBER(load, s->load_pct)
+NUMBER(vram_total, d->o.vram_bytes)
+NUMBER(vram_used, used(d, false))
+NUMBER(visible_total, soft_visible_bytes(d))
+NUMBER(visible_used, d->o.small_bar ? 0 : used(d, false))
+NUMBER(gtt_total, d->sys_limit)
+NUMBER(gtt_used, used(d, true))
+NUMBER(edge, s->edge_mc)
+NUMBER(junction, s->junction_mc)
+NUMBER(memory, s->memory_mc)
+NUMBER(power, s->power_uw)
+NUMBER(fan, s->fan_rpm)
+NUMBER(pwm, s->fan_rpm * 255 / 3300)
+NUMBER(vddgfx, s->vddgfx_mv)
+NUMBER(sclk_hz, s->sclk_mhz * 1000000ull)
+NUMBER(mclk_hz, s->mclk_mhz * 1000000ull)
+
+/* "N: 500Mhz *": levels, the nearest one marked. */
+static void levels(struct buf *out, const unsigned *mhz, size_t n, unsigned now)
+{
+	size_t near = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (abs((int)mhz[i] - (int)now) <
+		    abs((int)mhz[near] - (int)now))
+			near = i;
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, "%zu: %uMhz%s\n", i, mhz[i],
+			   i == near ? " *" : "");
+}
+
+/* Two levels and, between them, where it is now. */
+static void sclk(struct soft_dev *d, const struct soft_sensors *s,
+		 struct buf *out)
+{
+	const unsigned mhz[] = { SOFT_SCLK_MIN_MHZ, s->sclk_mhz,
+				 SOFT_SCLK_MAX_MHZ };
+	const bool between = s->sclk_mhz != SOFT_SCLK_MIN_MHZ &&
+			     s->sclk_mhz != SOFT_SCLK_MAX_MHZ;
+	const unsigned ends[] = { SOFT_SCLK_MIN_MHZ, SOFT_SCLK_MAX_MHZ };
+
+	(void)d;
+	levels(out, between ? mhz : ends, between ? 3 : 2, s->sclk_mhz);
+}
+
+static void mclk(struct soft_dev *d, const struct soft_sensors *s,
+		 struct buf *out)
+{
+	const unsigned mhz[] = { SOFT_MCLK_MIN_MHZ, 456, 772,
+				 SOFT_MCLK_MAX_MHZ };
+
+	(void)d;
+	levels(out, mhz, ARRAY_SIZE(mhz), s->mclk_mhz);
+}
+
+/* The standard header of PCI configuration space. */
+static void pci_config(struct soft_dev *d, const struct soft_sensors *s,
+		       struct buf *out)
+{
+	uint8_t c[256] = {
+		0x02, 0x10, 0x4c, 0x74, /* vendor, device */
+		0x07, 0x04, 0x10, 0x00, /* command, status */
+		SOFT_PCI_REV, 0x00, 0x00, 0x03, /* revision, VGA controller */
+	};
+
+	(void)d, (void)s;
+	c[0x2c] = 0x02, c[0x2d] = 0x10, c[0x2e] = 0x3b, c[0x2f] = 0x0e;
+	buf_add(out, c, sizeof(c));
+}
+
+/* --------------------------------------------------------------- files -- */
+
+/* Below the PCI function unless absolute.  Ends of the values: '\n' added. */
+static const struct file {
+	const char *path, *text;
+	content *fn; /* what changes while the device runs, or is not text */
+} files[] = {
+	{ "vendor", "0x1002", NULL },
+	{ "device", "0x744c", NULL },
+	{ "subsystem_vendor", "0x1002", NULL },
+	{ "subsystem_device", "0x0e3b", NULL },
+	{ "revision", "0xc8", NULL },
+	{ "class", "0x030000", NULL },
+	{ "irq", "0", NULL },
+	{ "enable", "1", NULL },
+	{ "boot_vga", "0", NULL },
+	{ "numa_node", "-1", NULL },
+	{ "local_cpulist", "0", NULL },
+	{ "uevent",
+	  "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:744C\n"
+	  "PCI_SUBSYS_ID=1002:0E3B\nPCI_SLOT_NAME=0000:03:00.0\n"
+	  "MODALIAS=pci:v00001002d0000744Csv00001002sd00000E3Bbc03sc00i00",
+	  NULL },
+	{ "resource", "0x0000000000000000 0x0000000000000000 "
+		      "0x0000000000000000", NULL },
+	{ "config", NULL, pci_config },
+	{ "current_link_speed", "16.0 GT/s PCIe", NULL },
+	{ "current_link_width", "16", NULL },
+	{ "max_link_speed", "16.0 GT/s PCIe", NULL },
+	{ "max_link_width", "16", NULL },
+	{ "unique_id", "7430736f66743030", NULL },
+	{ "vbios_version", "T0-SOFT-0000", NULL },
+	{ "pcie_replay_count", "0", NULL },
+	{ "gpu_busy_percent", NULL, load },
+	{ "mem_info_vram_total", NULL, vram_total },
+	{ "mem_info_vram_used", NULL, vram_used },
+	{ "mem_info_vis_vram_total", NULL, visible_total },
+	{ "mem_info_vis_vram_used", NULL, visible_used },
+	{ "mem_info_gtt_total", NULL, gtt_total },
+	{ "mem_info_gtt_used", NULL, gtt_used },
+	{ "pp_dpm_sclk", NULL, sclk },
+	{ "pp_dpm_mclk", NULL, mclk },
+	{ "pp_dpm_pcie", "0: 2.5GT/s, x1\n1: 16.0GT/s, x16 *", NULL },
+	{ "power_dpm_force_performance_level", "auto", NULL },
+	{ "power_dpm_state", "performance", NULL },
+	{ "fw_version/me_fw_version", "0x000005ce", NULL },
+	{ "fw_version/pfp_fw_version", "0x000005f5", NULL },
+	{ "fw_version/mec_fw_version", "0x000001ee", NULL },
+	{ "fw_version/sdma_fw_version", "0x00000014", NULL },
+	{ "drm/card0/dev", "226:0", NULL },
+	{ "drm/card0/uevent",
+	  "MAJOR=226\nMINOR=0\nDEVNAME=dri/card0\nDEVTYPE=drm_minor", NULL },
+	{ "drm/renderD128/dev", "226:128", NULL },
+	{ "drm/renderD128/uevent",
+	  "MAJOR=226\nMINOR=128\nDEVNAME=dri/renderD128\nDEVTYPE=drm_minor",
+	  NULL },
+	{ "hwmon/hwmon0/name", "amdgpu", NULL },
+	{ "hwmon/hwmon0/temp1_input", NULL, edge },
+	{ "hwmon/hwmon0/temp1_label", "edge", NULL },
+	{ "hwmon/hwmon0/temp1_crit", "100000", NULL },
+	{ "hwmon/hwmon0/temp2_input", NULL, junction },
+	{ "hwmon/hwmon0/temp2_label", "junction", NULL },
+	{ "hwmon/hwmon0/temp2_crit", "110000", NULL },
+	{ "hwmon/hwmon0/temp3_input", NULL, memory },
+	{ "hwmon/hwmon0/temp3_label", "mem", NULL },
+	{ "hwmon/hwmon0/temp3_crit", "108000", NULL },
+	{ "hwmon/hwmon0/power1_average", NULL, power },
+	{ "hwmon/hwmon0/power1_label", "PPT", NULL },
+	{ "hwmon/hwmon0/power1_cap", "355000000", NULL },
+	{ "hwmon/hwmon0/power1_cap_default", "355000000", NULL },
+	{ "hwmon/hwmon0/power1_cap_max", "408000000", NULL },
+	{ "hwmon/hwmon0/power1_cap_min", "0", NULL },
+	{ "hwmon/hwmon0/fan1_input", NULL, fan },
+	{ "hwmon/hwmon0/fan1_min", "0", NULL },
+	{ "hwmon/hwmon0/fan1_max", "3300", NULL },
+	{ "hwmon/hwmon0/pwm1", NULL, pwm },
+	{ "hwmon/hwmon0/pwm1_enable", "2", NULL },
+	{ "hwmon/hwmon0/pwm1_min", "0", NULL },
+	{ "hwmon/hwmon0/pwm1_max", "255", NULL },
+	{ "hwmon/hwmon0/in0_input", NULL, vddgfx },
+	{ "hwmon/hwmon0/in0_label", "vddgfx", NULL },
+	{ "hwmon/hwmon0/freq1_input", NULL, sclk_hz },
+	{ "hwmon/hwmon0/freq1_label", "sclk", NULL },
+	{ "hwmon/hwmon0/freq2_input", NULL, mclk_hz },
+	{ "hwmon/hwmon0/freq2_label", "mclk", NULL },
+	{ KFD_DIR "/dev", "511:0", NULL },
+	{ KFD_DIR "/uevent", "MAJOR=511\nMINOR=0\nDEVNAME=kfd", NULL },
+	{ KFD_DIR "/proc/", NULL, NULL }, /* a folder, empty */
+	{ MODULE "/initstate", "live", NULL },
+	{ MODULE "/refcnt", "1", NULL },
+	{ DRIVER "/bind", "", NULL },
+	{ "/proc/modules",
+	  "amdgpu 11000000 1 - Live 0x0000000000000000", NULL },
+};
+
+/* Links; the first that begins a path is followed. */
+static const struct link {
+	const char *path, *to;
+} links[] = {
+	{ "/sys/class/kfd/kfd", KFD_DIR },
+	{ "/sys/class/drm/card0", SOFT_PCI_DIR "/drm/card0" },
+	{ "/sys/class/drm/renderD128", SOFT_PCI_DIR "/drm/renderD128" },
+	{ "/sys/dev/char/226:0", SOFT_PCI_DIR "/drm/card0" },
+	{ "/sys/dev/char/226:128", SOFT_PCI_DIR "/drm/renderD128" },
+	{ "/sys/class/hwmon/hwmon0", SOFT_PCI_DIR "/hwmon/hwmon0" },
+	{ "/sys/bus/pci/devices/0000:03:00.0", SOFT_PCI_DIR },
+	{ SOFT_PCI_DIR "/drm/card0/device", SOFT_PCI_DIR },
+	{ SOFT_PCI_DIR "/drm/card0/subsystem", "/sys/class/drm" },
+	{ SOFT_PCI_DIR "/drm/renderD128/device", SOFT_PCI_DIR },
+	{ SOFT_PCI_DIR "/drm/renderD128/subsystem", "/sys/class/drm" },
+	{ SOFT_PCI_DIR "/hwmon/hwmon0/device", SOFT_PCI_DIR },
+	{ SOFT_PCI_DIR "/subsystem", "/sys/bus/pci" },
+	{ SOFT_PCI_DIR "/driver", DRIVER },
+	{ DRIVER "/module", MODULE },
+};
+
+/* The rest of `path` behind the folder `dir`, or NULL. */
+static const char *below(const char *path, const char *dir)
+{
+	const size_t n = strlen(dir);
+
+	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/') ?
+		       path + n : NULL;
+}
+
+/* Follow the links in `path` into out[size]; false if it gets too long. */
+static bool resolve(const char *path, char *out, size_t size)
+{
+	char next[512];
+
+	if (snprintf(out, size, "%s", path) >= (int)size)
+		return false;
+	for (size_t i = 0, hops = 0; i < ARRAY_SIZE(links) && hops < 16; i++) {
+		const char *rest = below(out, links[i].path);
+
+		if (!rest)
+			continue;
+		if (snprintf(next, sizeof(next), "%s%s", links[i].to, rest) >=
+			    (int)sizeof(next) ||
+		    strlen(next) >= size)
+			return false;
+		memcpy(out, next, strlen(next) + 1);
+		i = (size_t)-1;
+		hops++;
+	}
+	return true;
+}
+
+static void file_path(const struct file *f, char out[256])
+{
+	if (f->path[0] == '/')
+		snprintf(out, 256, "%s", f->path);
+	else
+		snprintf(out, 256, SOFT_PCI_DIR "/%s", f->path);
+}
+
+static void file_text(struct soft_dev *d, const struct file *f, struct buf *out)
+{
+	struct soft_sensors s;
+
+	if (f->text) {
+		buf_adds(out, f->text);
+		buf_addc(out, '\n');
+	} else if (f->fn) {
+		soft_sensors_read(d, &s);
+		f->fn(d, &s, out);
+	}
+}
+
+int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out)
+{
+	char at[512], mine[256];
+	int ret = -ENOENT;
+
+	if (!resolve(path, at, sizeof(at)))
+		return -ENAMETOOLONG;
+	if (strcmp(path, at) && below(at, KFD_DIR "/topology"))
+		return soft_topology_read(d, at, out);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		file_path(&files[i], mine);
+		if (!strcmp(at, mine)) {
+			file_text(d, &files[i], out);
+			return 0;
+		}
+		if (below(mine, at))
+			ret = -EISDIR;
+	}
+	return ret;
+}
+
+/* The next part of `path` below `dir`, once, as a line of *out. */
+static bool list_part(const char *path, const char *dir, struct buf *out)
+{
+	const char *rest = below(path, dir);
+	char line[256];
+	size_t n;
+
+	if (!rest || rest[0] != '/' || !rest[1])
+		return rest;
+	n = strcspn(++rest, "/");
+	snprintf(line, sizeof(line), "\n%.*s\n", (int)n, rest);
+	/* Lines begin behind the newline of the one before. */
+	if (out->len && (!strncmp(out->data, line + 1, n + 1) ||
+			 strstr(out->data, line)))
+		return true;
+	buf_adds(out, line + 1);
+	return true;
+}
+
+int soft_sysfs_list(struct soft_dev *d, const char *path, struct buf *out)
+{
+	struct buf names = { 0 };
+	char at[512], mine[256];
+	bool found = false;
+	int ret;
+
+	if (!resolve(path, at, sizeof(at)))
+		return -ENAMETOOLONG;
+	if (strcmp(path, at) && below(at, KFD_DIR "/topology"))
+		return soft_topology_list(d, at, out);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		file_path(&files[i], mine);
+		found |= list_part(mine, at, &names);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		found |= list_part(links[i].path, at, &names);
+	if (!strcmp(at, KFD_DIR))
+		buf_adds(&names, "topology\n");
+	ret = names.len ? 0 : found ? -ENOTDIR : -ENOENT;
+	if (!strcmp(at, KFD_DIR "/proc"))
+		ret = 0;
+	if (!ret && names.len)
+		buf_add(out, names.data, names.len);
+	buf_fini(&names);
+	return ret;
+}
+
+bool soft_sysfs_live(const char *path)
+{
+	char at[512], mine[256];
+
+	if (!resolve(path, at, sizeof(at)))
+		return false;
+	if (below(at, KFD_DIR "/topology"))
+		return strstr(at, "/used_memory");
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		file_path(&files[i], mine);
+		if (files[i].fn && !strcmp(at, mine))
+			return true;
+	}
+	return false;
+}
+
+/* -------------------------------------------------------------- export -- */
+
+/* Make the folders that lead to `path`. */
+static bool make_parents(const char *path, struct err *e)
+{
+	char at[1024];
+
+	snprintf(at, sizeof(at), "%s", path);
+	for (char *p = at + 1; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		if (mkdir(at, 0755) && errno != EEXIST)
+			return err_sys(e, ERR_IO, errno, "%s: mkdir", at);
+		*p = '/';
+	}
+	return true;
+}
+
+static bool write_file(const char *root, const char *path, const struct buf *b,
+		       struct err *e)
+{
+	char at[1024];
+	FILE *f;
+
+	snprintf(at, sizeof(at), "%s%s", root, path);
+	if (!make_parents(at, e))
+		return false;
+	f = fopen(at, "w");
+	if (!f)
+		return err_sys(e, ERR_IO, errno, "%s", at);
+	if (b->len)
+		fwrite(b->data, 1, b->len, f);
+	if (ferror(f) | fclose(f))
+		return err_sys(e, ERR_IO, errno, "%s", at);
+	return true;
+}
+
+/* Links lead upwards and down again, so that they stay below the root. */
+static bool write_link(const char *root, const struct link *l, struct err *e)
+{
+	char at[1024], to[512] = "";
+	size_t same = 0;
+
+	for (size_t i = 0; l->path[i] && l->path[i] == l->to[i]; i++)
+		if (l->path[i] == '/')
+			same = i;
+	for (const char *p = l->path + same + 1; (p = strchr(p, '/')); p++)
+		strcat(to, "../");
+	if (l->to[same])
+		strcat(to, l->to + same + 1);
+	snprintf(at, sizeof(at), "%s%s", root, l->path);
+	if (!make_parents(at, e))
+		return false;
+	if (symlink(to[0] ? to : ".", at))
+		return err_sys(e, ERR_IO, errno, "%s: symlink", at);
+	return true;
+}
+
+/* Copy the topology below `path`, folder by folder. */
+static bool write_topology(struct soft_dev *d, const char *root,
+			   const char *path, struct err *e)
+{
+	struct buf b = { 0 };
+	char *save, at[512];
+	bool good = true;
+
+	if (!soft_topology_read(d, path, &b)) {
+		good = write_file(root, path, &b, e);
+		buf_fini(&b);
+		return good;
+	}
+	snprintf(at, sizeof(at), "%s%s/", root, path);
+	good = make_parents(at, e);
+	soft_topology_list(d, path, &b);
+	for (char *name = b.len ? strtok_r(b.data, "\n", &save) : NULL;
+	     name && good; name = strtok_r(NULL, "\n", &save)) {
+		snprintf(at, sizeof(at), "%s/%s", path, name);
+		good = write_topology(d, root, at, e);
+	}
+	buf_fini(&b);
+	return good;
+}
+
+bool soft_sysfs_export(struct kfd_driver *drv, const char *root, struct err *e)
+{
+	static const char *const nodes[] = { "/dev/kfd", "/dev/dri/card0",
+					     "/dev/dri/renderD128" };
+	struct soft_dev *d = (struct soft_dev *)drv;
+	bool good = write_topology(d, root, KFD_DIR "/topology", e);
+	char path[512];
+
+	for (size_t i = 0; good && i < ARRAY_SIZE(files); i++) {
+		struct buf b = { 0 };
+
+		file_path(&files[i], path);
+		if (path[strlen(path) - 1] == '/') {
+			char at[1024];
+
+			snprintf(at, sizeof(at), "%s%s", root, path);
+			good = make_parents(at, e);
+			continue;
+		}
+		file_text(d, &files[i], &b);
+		good = write_file(root, path, &b, e);
+		buf_fini(&b);
+	}
+	for (size_t i = 0; good && i < ARRAY_SIZE(links); i++)
+		good = write_link(root, &links[i], e);
+	for (size_t i = 0; good && i < ARRAY_SIZE(nodes); i++)
+		good = write_file(root, nodes[i], &(struct buf){ 0 }, e);
+	return good;
+}

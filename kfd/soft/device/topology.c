@@ -1,0 +1,463 @@
+/*
+ * The topology tree of sysfs: node 0 is the host, node 1 the RX 7900 XTX.
+ * Files are lines of "name decimal", made anew at every read.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kfd/soft/device/dev.h"
+
+#define GENERATION 2 /* of the tree; it never changes */
+#define SIMD_ID_BASE 2147488032u
+
+struct prop {
+	const char *name;
+	uint64_t value;
+};
+
+static const char *const roots[] = {
+	"/sys/devices/virtual/kfd/kfd/topology",
+	"/sys/class/kfd/kfd/topology",
+};
+
+static void put_props(struct buf *out, const struct prop *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, "%s %" PRIu64 "\n", p[i].name, p[i].value);
+}
+
+static uint64_t host_cpus(void)
+{
+	const long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 0 ? (uint64_t)n : 1;
+}
+
+static uint64_t host_memory_bytes(void)
+{
+	const long n = sysconf(_SC_PHYS_PAGES);
+
+	return n > 0 ? (uint64_t)n * KFD_PAGE_BYTES : 0;
+}
+
+/* ------------------------------------------------------------- caches -- */
+
+/* The instances of each kind, in the order of their numbers. */
+static const struct cache {
+	unsigned count;
+	unsigned cus; /* that share one */
+	unsigned level, size_kib, line, type;
+} caches[] = {
+	/* type bits: 0 data, 1 instruction, 3 SIMD */
+	{ 96, 1, 1, 32, 128, 9 },      /* TCP */
+	{ 48, 2, 1, 32, 64, 10 },      /* SQC instruction */
+	{ 48, 2, 1, 16, 64, 9 },       /* SQC scalar data */
+	{ 12, 8, 1, 256, 128, 9 },     /* GL1, one per shader array */
+	{ 1, 96, 2, 6144, 128, 9 },    /* L2 */
+	{ 1, 96, 3, 98304, 128, 9 },   /* L3 */
+};
+#define N_CACHES 206u
+
+static void put_cache(struct buf *out, unsigned index)
+{
+	const struct cache *c = caches;
+
+	while (index >= c->count)
+		index -= c++->count;
+	put_props(out,
+		  (const struct prop[]){
+			  { "processor_id_low",
+			    SIMD_ID_BASE + 2ull * index * c->cus },
+			  { "level", c->level },
+			  { "size", c->size_kib },
+			  { "cache_line_size", c->line },
+			  { "cache_lines_per_tag", 1 },
+			  { "association", 16 },
+			  { "latency", 0 },
+			  { "type", c->type },
+		  },
+		  8);
+	buf_adds(out, "sibling_map ");
+	for (unsigned i = 0; i < SOFT_CU_COUNT; i++)
+		buf_printf(out, "%s%d", i ? "," : "",
+			   i >= index * c->cus && i < (index + 1) * c->cus);
+	buf_addc(out, '\n');
+}
+
+/* --------------------------------------------------------- properties -- */
+
+static void put_cpu(struct buf *out)
+{
+	const struct prop p[] = {
+		{ "cpu_cores_count", host_cpus() },
+		{ "simd_count", 0 },
+		{ "mem_banks_count", 1 },
+		{ "caches_count", 0 },
+		{ "io_links_count", 1 },
+		{ "p2p_links_count", 0 },
+		{ "cpu_core_id_base", 0 },
+		{ "simd_id_base", 0 },
+		{ "max_waves_per_simd", 0 },
+		{ "lds_size_in_kb", 0 },
+		{ "gds_size_in_kb", 0 },
+		{ "num_gws", 0 },
+		{ "wave_front_size", 0 },
+		{ "array_count", 0 },
+		{ "simd_arrays_per_engine", 0 },
+		{ "cu_per_simd_array", 0 },
+		{ "simd_per_cu", 0 },
+		{ "max_slots_scratch_cu", 0 },
+		{ "gfx_target_version", 0 },
+		{ "vendor_id", 0 },
+		{ "device_id", 0 },
+		{ "location_id", 0 },
+		{ "domain", 0 },
+		{ "drm_render_minor", 0 },
+		{ "hive_id", 0 },
+		{ "num_sdma_engines", 0 },
+		{ "num_sdma_xgmi_engines", 0 },
+		{ "num_sdma_queues_per_engine", 0 },
+		{ "num_cp_queues", 0 },
+		{ "max_engine_clk_ccompute", 3000 },
+	};
+
+	put_props(out, p, ARRAY_SIZE(p));
+}
+
+static void put_gpu(struct buf *out)
+{
+	static const struct prop p[] = {
+		{ "cpu_cores_count", 0 },
+		{ "simd_count", 2 * SOFT_CU_COUNT },
+		{ "mem_banks_count", 1 },
+		{ "caches_count", N_CACHES },
+		{ "io_links_count", 1 },
+		{ "p2p_links_count", 0 },
+		{ "cpu_core_id_base", 0 },
+		{ "simd_id_base", SIMD_ID_BASE },
+		{ "max_waves_per_simd", 16 },
+		{ "lds_size_in_kb", 64 },
+		{ "gds_size_in_kb", 0 },
+		{ "num_gws", 64 },
+		{ "wave_front_size", 32 },
+		{ "array_count", 2 * SOFT_SE_COUNT },
+		{ "simd_arrays_per_engine", 2 },
+		{ "cu_per_simd_array", 8 },
+		{ "simd_per_cu", 2 },
+		{ "max_slots_scratch_cu", SOFT_WAVES_PER_CU },
+		{ "gfx_target_version", SOFT_GFX_TARGET },
+		{ "vendor_id", 0x1002 },
+		{ "device_id", 0x744c },
+		{ "location_id", 0x300 }, /* 03:00.0 */
+		{ "domain", 0 },
+		{ "drm_render_minor", 128 },
+		{ "hive_id", 0 },
+		{ "num_sdma_engines", SOFT_SDMA_ENGINES },
+		{ "num_sdma_xgmi_engines", 0 },
+		{ "num_sdma_queues_per_engine", 6 },
+		{ "num_cp_queues", 8 },
+		{ "max_engine_clk_fcompute", SOFT_SCLK_MAX_MHZ },
+		{ "local_mem_size", 0 },
+		{ "fw_version", 2140 },
+		{ "capability", 0x2807a280 },
+		{ "debug_prop", 0x5d7 },
+		{ "sdma_fw_version", 20 },
+		{ "unique_id", SOFT_UNIQUE_ID },
+		{ "num_xcc", 1 },
+		{ "max_engine_clk_ccompute", 3000 },
+	};
+
+	put_props(out, p, ARRAY_SIZE(p));
+}
+
+/* A Raphael processor's graphics: 2 CUs, no memory of its own. */
+static void put_igpu(struct buf *out)
+{
+	static const struct prop p[] = {
+		{ "cpu_cores_count", 0 },
+		{ "simd_count", 4 },
+		{ "mem_banks_count", 1 },
+		{ "caches_count", 0 },
+		{ "io_links_count", 1 },
+		{ "max_waves_per_simd", 16 },
+		{ "lds_size_in_kb", 64 },
+		{ "wave_front_size", 32 },
+		{ "array_count", 1 },
+		{ "simd_arrays_per_engine", 1 },
+		{ "cu_per_simd_array", 2 },
+		{ "simd_per_cu", 2 },
+		{ "max_slots_scratch_cu", 32 },
+		{ "gfx_target_version", 100306 },
+		{ "vendor_id", 0x1002 },
+		{ "device_id", 0x164e },
+		{ "location_id", 0x1500 },
+		{ "domain", 0 },
+		{ "drm_render_minor", 129 },
+		{ "capability", 0x2807a280 },
+		{ "num_xcc", 1 },
+	};
+
+	put_props(out, p, ARRAY_SIZE(p));
+}
+
+static void put_bank(struct soft_dev *d, struct buf *out, bool gpu)
+{
+	const uint64_t vram_type = d->o.small_bar ? 2 : 1;
+	const uint64_t size = gpu ? d->o.vram_bytes : host_memory_bytes();
+	const struct prop p[] = {
+		{ "heap_type", gpu ? vram_type : 0 },
+		{ "size_in_bytes", size },
+		{ "flags", 0 },
+		{ "width", gpu ? 384 : 64 },
+		{ "mem_clk_max", gpu ? SOFT_MCLK_MAX_MHZ : 2400 },
+	};
+
+	put_props(out, p, ARRAY_SIZE(p));
+}
+
+static void put_link(struct buf *out, unsigned from, unsigned to)
+{
+	const struct prop p[] = {
+		{ "type", 2 }, /* PCIe */
+		{ "version_major", 0 },
+		{ "version_minor", 0 },
+		{ "node_from", from },
+		{ "node_to", to },
+		{ "weight", 20 },
+		{ "min_latency", 0 },
+		{ "max_latency", 0 },
+		{ "min_bandwidth", 312 },
+		{ "max_bandwidth", 31504 }, /* MB/s, generation 4 x16 */
+		{ "recommended_transfer_size", 0 },
+		{ "recommended_sdma_engine_id_mask", 0 },
+		{ "flags", 1 },
+	};
+
+	put_props(out, p, ARRAY_SIZE(p));
+}
+
+/* --------------------------------------------------------------- tree -- */
+
+/* What stands below the root; NULL when `path` is not in the tree. */
+static const char *below_root(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+		const size_t n = strlen(roots[i]);
+
+		if (!strncmp(path, roots[i], n) &&
+		    (!path[n] || path[n] == '/')) {
+			path += n;
+			while (*path == '/')
+				path++;
+			return path;
+		}
+	}
+	return NULL;
+}
+
+/* What node N is. */
+enum { HOST, GPU, IGPU };
+
+static int node_count(const struct soft_dev *d)
+{
+	return d->o.igpu_first ? 3 : 2;
+}
+
+/* "nodes/N/rest": what it is, and *rest behind its slash; -1 if not that. */
+static int node_of(const struct soft_dev *d, const char *p, const char **rest)
+{
+	const int n = strncmp(p, "nodes/", 6) ? -1 : p[6] - '0';
+
+	if (n < 0 || n >= node_count(d) || (p[7] && p[7] != '/'))
+		return -1;
+	*rest = p[7] ? p + 8 : p + 7;
+	return n == 0 ? HOST : n == node_count(d) - 1 ? GPU : IGPU;
+}
+
+static int gpu_node(const struct soft_dev *d)
+{
+	return node_count(d) - 1;
+}
+
+/* The folders of a node whose entries are numbered. */
+static unsigned entries(int node, const char *folder, size_t len)
+{
+	static const struct {
+		const char *name;
+		unsigned n[3];
+	} t[] = {
+		{ "mem_banks", { 1, 1, 0 } },
+		{ "caches", { 0, N_CACHES, 0 } },
+		{ "io_links", { 1, 1, 0 } },
+		{ "p2p_links", { 0, 0, 0 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
+		if (strlen(t[i].name) == len &&
+		    !strncmp(t[i].name, folder, len))
+			return t[i].n[node];
+	return UINT32_MAX;
+}
+
+/* "caches/17/properties" and its like: 0 or -errno. */
+static int read_entry(struct soft_dev *d, int node, const char *rest,
+		      struct buf *out)
+{
+	const char *slash = strchr(rest, '/');
+	unsigned long i;
+	unsigned n;
+	char *end;
+
+	if (!slash)
+		return -ENOENT;
+	n = entries(node, rest, (size_t)(slash - rest));
+	if (n == UINT32_MAX || slash[1] < '0' || slash[1] > '9')
+		return -ENOENT;
+	i = strtoul(slash + 1, &end, 10);
+	if (i >= n)
+		return -ENOENT;
+	if (!strcmp(end, "/used_memory") && !strncmp(rest, "mem_banks/", 10)) {
+		buf_printf(out, "%" PRIu64 "\n", node ? d->vram_used : 0);
+		return 0;
+	}
+	if (strcmp(end, "/properties"))
+		return *end ? -ENOENT : -EISDIR;
+	if (rest[0] == 'm')
+		put_bank(d, out, node == 1);
+	else if (rest[0] == 'c')
+		put_cache(out, (unsigned)i);
+	else
+		put_link(out, node ? (unsigned)gpu_node(d) : 0,
+			 node ? 0 : (unsigned)gpu_node(d));
+	return 0;
+}
+
+static int read_node(struct soft_dev *d, int node, const char *rest,
+		     struct buf *out)
+{
+	if (!*rest || entries(node, rest, strlen(rest)) != UINT32_MAX)
+		return -EISDIR;
+	if (node == GPU && d->o.hidden_node)
+		return -EPERM;
+	if (!strcmp(rest, "gpu_id"))
+		buf_printf(out, "%u\n", node == GPU ? SOFT_GPU_ID :
+					node ? SOFT_IGPU_ID : 0);
+	else if (!strcmp(rest, "name"))
+		buf_adds(out, node ? "ip discovery\n" : "\n");
+	else if (!strcmp(rest, "properties") && node == GPU)
+		put_gpu(out);
+	else if (!strcmp(rest, "properties") && node)
+		put_igpu(out);
+	else if (!strcmp(rest, "properties"))
+		put_cpu(out);
+	else
+		return read_entry(d, node, rest, out);
+	return 0;
+}
+
+static int read_tree(struct soft_dev *d, const char *p, struct buf *out)
+{
+	const char *rest;
+	int node;
+
+	if (!*p || !strcmp(p, "nodes"))
+		return -EISDIR;
+	if (!strcmp(p, "generation_id")) {
+		buf_printf(out, "%d\n", GENERATION);
+		return 0;
+	}
+	if (!strcmp(p, "system_properties")) {
+		buf_adds(out, "platform_oem 0\nplatform_id 0\n"
+			      "platform_rev 0\n");
+		return 0;
+	}
+	node = node_of(d, p, &rest);
+	return node < 0 ? -ENOENT : read_node(d, node, rest, out);
+}
+
+/* Statistics of this process, the one that the device has. */
+static bool is_evicted(const struct soft_dev *d, const char *path)
+{
+	char own[96];
+
+	snprintf(own, sizeof(own), "/sys/class/kfd/kfd/proc/%d/stats_%u/"
+		 "evicted_ms", (int)d->pid, SOFT_GPU_ID);
+	return d->kfd_opens && !strcmp(path, own);
+}
+
+int soft_topology_read(struct soft_dev *d, const char *path, struct buf *out)
+{
+	const char *p = below_root(path);
+	int ret;
+
+	if (is_evicted(d, path)) {
+		buf_printf(out, "%" PRIu64 "\n",
+			   __atomic_load_n(&d->evicted_ns, __ATOMIC_RELAXED) /
+				   1000000);
+		return 0;
+	}
+	if (!p)
+		return soft_sysfs_read(d, path, out);
+	pthread_mutex_lock(&d->lock);
+	ret = read_tree(d, p, out);
+	pthread_mutex_unlock(&d->lock);
+	return ret;
+}
+
+static int list_node(int node, const char *rest, struct buf *out)
+{
+	const char *slash = strchr(rest, '/');
+	const size_t len = slash ? (size_t)(slash - rest) : strlen(rest);
+	const unsigned n = entries(node, rest, len);
+	unsigned long i;
+	char *end;
+
+	if (!*rest) {
+		buf_adds(out, "gpu_id\nname\nproperties\nmem_banks\ncaches\n"
+			      "io_links\np2p_links\n");
+		return 0;
+	}
+	if (n == UINT32_MAX)
+		return -ENOENT;
+	if (!slash) {
+		for (i = 0; i < n; i++)
+			buf_printf(out, "%lu\n", i);
+		return 0;
+	}
+	i = strtoul(slash + 1, &end, 10);
+	if (end == slash + 1 || *end || i >= n)
+		return -ENOENT;
+	buf_adds(out, "properties\n");
+	if (rest[0] == 'm')
+		buf_adds(out, "used_memory\n");
+	return 0;
+}
+
+int soft_topology_list(struct soft_dev *d, const char *path, struct buf *out)
+{
+	const char *p = below_root(path), *rest;
+	struct buf file = { 0 };
+	int node, ret;
+
+	if (!p)
+		return soft_sysfs_list(d, path, out);
+	ret = soft_topology_read(d, path, &file);
+	buf_fini(&file);
+	if (!ret)
+		return -ENOTDIR;
+	if (!*p) {
+		buf_adds(out, "generation_id\nsystem_properties\nnodes\n");
+		return 0;
+	}
+	if (!strcmp(p, "nodes")) {
+		for (int i = 0; i < node_count(d); i++)
+			buf_printf(out, "%d\n", i);
+		return 0;
+	}
+	node = node_of(d, p, &rest);
+	return node < 0 ? -ENOENT : list_node(node, rest, out);
+}

@@ -1,0 +1,500 @@
+/*
+ * MUBUF and MTBUF: memory through a buffer descriptor.  RDNA3 ISA 9.
+ *
+ * The descriptor gives base, stride, number of records, swizzling and how to
+ * check the range.  What is out of range reads 0 and is not written.
+ */
+#include <string.h>
+
+#include "kfd/soft/exec/mem.h"
+
+struct row {
+	struct soft_access a;
+	uint8_t n;   /* components of typed accesses, else 0 */
+	bool d16;    /* they are packed two to a register */
+	bool to_lds; /* loads: the destination is LDS */
+};
+
+/* Which accesses are out of range, bits 125:124 of the descriptor. */
+enum oob {
+	OOB_INDEX_AND_OFFSET, /* index >= records, or beyond the stride */
+	OOB_INDEX,
+	OOB_NO_RECORDS,	      /* only if there are no records at all */
+	OOB_RAW,	      /* byte offset beyond the records */
+};
+
+struct buffer {
+	uint64_t base;
+	uint32_t stride, records;
+	uint32_t element; /* swizzle unit in bytes, 0: linear */
+	uint32_t index_stride;
+	uint32_t format;
+	uint8_t sel[4];
+	bool add_tid;
+	enum oob oob;
+	uint32_t soffset;
+};
+
+static void buffer_init(struct buffer *b, struct soft_wave *w,
+			const struct soft_uop *u)
+{
+	const uint32_t *d = &w->s[u->in.f[ISA_F_SRSRC] * 4];
+	static const uint8_t element[4] = { 0, 4, 8, 16 };
+
+	b->base = d[0] | (uint64_t)(d[1] & 0xffff) << 32;
+	b->stride = d[1] >> 16 & 0x3fff;
+	b->element = element[d[1] >> 30];
+	b->records = d[2];
+	for (int i = 0; i < 4; i++)
+		b->sel[i] = d[3] >> 3 * i & 7;
+	b->format = d[3] >> 12 & 0x3f;
+	b->index_stride = 8u << (d[3] >> 21 & 3);
+	b->add_tid = d[3] >> 23 & 1;
+	b->oob = d[3] >> 28 & 3;
+	if (b->add_tid) /* the format's low bits are the stride's high ones */
+		b->stride |= (b->format & 15) << 14;
+	if (u->in.fmt == ISA_FMT_MTBUF)
+		b->format = u->in.f[ISA_F_FORMAT];
+	b->soffset = 0;
+	for (int i = 0; i < u->in.n_opnd; i++)
+		if (u->in.opnd[i].slot == ISA_SLOT_SOFFSET)
+			b->soffset = (uint32_t)soft_read_scalar(
+				w, &u->in.opnd[i], &u->in);
+}
+
+/* One lane's position in a buffer. */
+struct spot {
+	uint32_t index, offset;
+};
+
+static struct spot spot(const struct soft_wave *w, const struct soft_uop *u,
+			const struct buffer *b, int h, uint32_t lane)
+{
+	const uint32_t *f = u->in.f;
+	uint32_t reg = f[ISA_F_ADDR];
+	struct spot s = { 0, f[ISA_F_OFFSET] };
+
+	if (f[ISA_F_IDXEN])
+		s.index = w->v[h][reg++][lane];
+	if (f[ISA_F_OFFEN])
+		s.offset += w->v[h][reg][lane];
+	if (b->add_tid)
+		s.index += h * SOFT_LANES + lane;
+	return s;
+}
+
+static uint64_t address(const struct buffer *b, struct spot s)
+{
+	uint64_t at;
+
+	if (b->element) {
+		uint64_t block = s.index / b->index_stride;
+		uint64_t unit = s.offset / b->element;
+
+		at = (block * b->stride + unit * b->element) *
+			     b->index_stride +
+		     (uint64_t)(s.index % b->index_stride) * b->element +
+		     s.offset % b->element;
+	} else {
+		at = (uint64_t)s.index * b->stride + s.offset;
+	}
+	return b->base + b->soffset + at;
+}
+
+static bool in_range(const struct buffer *b, struct spot s, uint32_t bytes)
+{
+	uint64_t end = (uint64_t)s.offset + bytes;
+
+	switch (b->oob) {
+	case OOB_INDEX_AND_OFFSET:
+		return s.index < b->records &&
+		       (!b->stride || end <= b->stride);
+	case OOB_INDEX:
+		return s.index < b->records;
+	case OOB_NO_RECORDS:
+		return b->records != 0;
+	case OOB_RAW:
+		break;
+	}
+	if (b->element && b->stride && end > b->stride)
+		return false;
+	return (uint64_t)s.index * b->stride + end +
+		       (b->element ? 0 : b->soffset) <= b->records;
+}
+
+/* -------------------------------------------------- untyped accesses ---- */
+
+/* Dwords are checked one by one: a wide access may be half inside. */
+static bool load_raw(struct soft_wave *w, const struct buffer *b,
+		     struct spot s, uint32_t bytes, uint32_t *value, int lane)
+{
+	uint32_t step = bytes < 4 ? bytes : 4;
+
+	for (uint32_t i = 0; i < bytes; i += step, s.offset += step) {
+		value[i / 4] = 0;
+		if (in_range(b, s, step) &&
+		    !soft_load(w, address(b, s), &value[i / 4], step, lane))
+			return false;
+	}
+	return true;
+}
+
+static bool store_raw(struct soft_wave *w, const struct buffer *b,
+		      struct spot s, uint32_t bytes, const uint32_t *value,
+		      int lane)
+{
+	uint32_t step = bytes < 4 ? bytes : 4;
+
+	for (uint32_t i = 0; i < bytes; i += step, s.offset += step)
+		if (in_range(b, s, step) &&
+		    !soft_store(w, address(b, s), &value[i / 4], step, lane))
+			return false;
+	return true;
+}
+
+/* ---------------------------------------------------- typed accesses ---- */
+
+/* MUBUF takes components as the descriptor says; MTBUF in their order. */
+static uint32_t selected(const struct buffer *b, const uint32_t *value,
+			 int sel, bool d16)
+{
+	if (sel >= 4)
+		return value[sel - 4];
+	return sel == 1 ? soft_format_one(b->format, d16) : 0;
+}
+
+static bool load_typed(struct soft_wave *w, const struct soft_uop *u,
+		       const struct buffer *b, struct spot s, uint32_t *value,
+		       int lane)
+{
+	const struct row *r = u->op;
+	bool mubuf = u->in.fmt == ISA_FMT_MUBUF;
+	uint32_t bytes = soft_format_bytes(b->format, mubuf ? 4 : r->n);
+	uint32_t all[4] = { 0 };
+	uint8_t mem[16] = { 0 };
+
+	memset(value, 0, 16);
+	if (!bytes || !in_range(b, s, bytes))
+		return true;
+	if (!soft_load(w, address(b, s), mem, bytes, lane))
+		return false;
+	soft_format_load(b->format, r->d16, mem, all);
+	for (int i = 0; i < 4; i++)
+		value[i] = mubuf ? selected(b, all, b->sel[i], r->d16) :
+				   all[i];
+	return true;
+}
+
+/* Only the bytes of the components given are written. */
+static bool store_typed(struct soft_wave *w, const struct soft_uop *u,
+			const struct buffer *b, struct spot s,
+			const uint32_t *value, int lane)
+{
+	const struct row *r = u->op;
+	uint32_t bytes = soft_format_bytes(b->format, r->n);
+	uint8_t mem[16] = { 0 };
+
+	if (!bytes || !in_range(b, s, soft_format_bytes(b->format, 4)))
+		return true;
+	soft_format_store(b->format, r->d16, value, mem);
+	return soft_store(w, address(b, s), mem, bytes, lane);
+}
+
+/* ---------------------------------------------- components, registers ---- */
+
+/* n components: a register each, or two to a register. */
+static void put_components(struct soft_wave *w, const struct row *r, int h,
+			   uint32_t lane, uint32_t reg, const uint32_t *value)
+{
+	struct soft_access half = { .bytes = 4, .part = SOFT_LOW };
+
+	for (int i = 0; i < r->n; i++) {
+		if (!r->d16) {
+			w->v[h][reg + i][lane] = value[i];
+			continue;
+		}
+		half.part = r->a.part == SOFT_HIGH || i & 1 ? SOFT_HIGH :
+							      SOFT_LOW;
+		soft_put_lane(w, &half, h, lane, reg + i / 2, &value[i]);
+	}
+}
+
+static void get_components(const struct soft_wave *w, const struct row *r,
+			   int h, uint32_t lane, uint32_t reg, uint32_t *value)
+{
+	memset(value, 0, 16);
+	for (int i = 0; i < r->n; i++) {
+		if (!r->d16) {
+			value[i] = w->v[h][reg + i][lane];
+			continue;
+		}
+		value[i] = w->v[h][reg + i / 2][lane];
+		if (r->a.part == SOFT_HIGH || i & 1)
+			value[i] >>= 16;
+		value[i] &= 0xffff;
+	}
+}
+
+/* ---------------------------------------------------------- handlers ---- */
+
+/* LDS at M0[15:0] + the instruction's offset + 4 * lane. */
+static bool put_lds(struct soft_wave *w, const struct soft_uop *u,
+		    const uint32_t *value, int lane)
+{
+	uint64_t at = (w->s[ISA_R_M0] & 0xffff) + u->in.f[ISA_F_OFFSET] +
+		      4 * (uint64_t)lane;
+	uint8_t *p = soft_lds_at(w, at, 4);
+
+	if (p) {
+		memcpy(p, value, 4);
+		return true;
+	}
+	soft_raise(w, SOFT_FAULT_APERTURE,
+		   "write at offset 0x%llx of LDS, which has %u bytes",
+		   (unsigned long long)at, w->group->lds_size_bytes);
+	return false;
+}
+
+static uint32_t extended(const struct soft_access *a, uint32_t v)
+{
+	if (a->is_signed)
+		return a->bytes == 1 ? (uint32_t)(int8_t)v :
+				       (uint32_t)(int16_t)v;
+	return v;
+}
+
+static bool load_lane(struct soft_wave *w, const struct soft_uop *u,
+		      const struct buffer *b, int h, uint32_t lane)
+{
+	const struct row *r = u->op;
+	struct spot s = spot(w, u, b, h, lane);
+	int l = h * SOFT_LANES + (int)lane;
+	uint32_t value[4] = { 0 };
+
+	if (r->n ? !load_typed(w, u, b, s, value, l) :
+		   !load_raw(w, b, s, r->a.bytes, value, l))
+		return false;
+	if (r->to_lds) {
+		value[0] = extended(&r->a, value[0]);
+		return put_lds(w, u, value, l);
+	}
+	if (r->n)
+		put_components(w, r, h, lane, u->in.f[ISA_F_VDATA], value);
+	else
+		soft_put_lane(w, &r->a, h, lane, u->in.f[ISA_F_VDATA], value);
+	return true;
+}
+
+static bool store_lane(struct soft_wave *w, const struct soft_uop *u,
+		       const struct buffer *b, int h, uint32_t lane)
+{
+	const struct row *r = u->op;
+	struct spot s = spot(w, u, b, h, lane);
+	int l = h * SOFT_LANES + (int)lane;
+	uint32_t value[4];
+
+	if (r->n) {
+		get_components(w, r, h, lane, u->in.f[ISA_F_VDATA], value);
+		return store_typed(w, u, b, s, value, l);
+	}
+	soft_get_lane(w, &r->a, h, lane, u->in.f[ISA_F_VDATA], value);
+	return store_raw(w, b, s, r->a.bytes, value, l);
+}
+
+static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u,
+			const struct buffer *b, int h, uint32_t lane)
+{
+	const struct soft_access *a = &((const struct row *)u->op)->a;
+	struct soft_access all = { .bytes = a->two ? 2 * a->bytes : a->bytes };
+	struct spot s = spot(w, u, b, h, lane);
+	uint64_t at = address(b, s), x, y, old = 0;
+	uint32_t v[4] = { 0 }, reg = u->in.f[ISA_F_VDATA];
+
+	soft_get_lane(w, &all, h, lane, reg, v);
+	x = a->bytes == 8 ? v[0] | (uint64_t)v[1] << 32 : v[0];
+	y = a->bytes == 8 ? v[2] | (uint64_t)v[3] << 32 : v[1];
+	if (in_range(b, s, a->bytes)) {
+		void *host;
+
+		if (at & (a->bytes - 1u)) {
+			soft_raise(w, SOFT_FAULT_ALIGN, "buffer atomic of %u "
+				   "bytes at 0x%llx: not aligned", a->bytes,
+				   (unsigned long long)at);
+			w->fault.lane = h * SOFT_LANES + (int)lane;
+			w->fault.va = at;
+			w->fault.write = true;
+			return false;
+		}
+		host = soft_translate(w, at, a->bytes,
+				      SOFT_MEM_READ | SOFT_MEM_WRITE,
+				      h * SOFT_LANES + (int)lane);
+		if (!host)
+			return false;
+		old = soft_atomic_apply(host, a->bytes, a->fn, x, y, w->mode);
+	}
+	if (u->in.f[ISA_F_GLC]) {
+		uint32_t value[2] = { (uint32_t)old, (uint32_t)(old >> 32) };
+
+		soft_put_lane(w, a, h, lane, reg, value);
+	}
+	return true;
+}
+
+#define EACH_LANE(name)                                                    \
+	static void run_##name(struct soft_wave *w, const struct soft_uop *u) \
+	{                                                                  \
+		struct buffer b;                                           \
+									   \
+		buffer_init(&b, w, u);                                     \
+		for (int h = 0; h < soft_halves(w); h++)                   \
+			FOR_LANES(lane, soft_exec(w, h))                   \
+				if (!name##_lane(w, u, &b, h, lane))       \
+					return;                            \
+	}
+EACH_LANE(load)
+EACH_LANE(store)
+EACH_LANE(atomic)
+
+/*
+ * Nothing is cached here, but what other threads stored before has to be
+ * seen after: an exchange orders loads behind stores on every host.
+ */
+static void run_invalidate(struct soft_wave *w, const struct soft_uop *u)
+{
+	int fence = 0;
+
+	(void)w;
+	(void)u;
+	__atomic_exchange_n(&fence, 1, __ATOMIC_SEQ_CST);
+}
+
+bool soft_buffer_at(struct soft_wave *w, const struct soft_uop *u, int half,
+		    uint32_t lane, uint32_t skip, uint32_t bytes, uint64_t *va)
+{
+	struct buffer b;
+	struct spot s;
+
+	buffer_init(&b, w, u);
+	s = spot(w, u, &b, half, lane);
+	s.offset += skip;
+	*va = address(&b, s);
+	return in_range(&b, s, bytes);
+}
+
+uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u)
+{
+	struct buffer b;
+
+	buffer_init(&b, w, u);
+	return b.format;
+}
+
+/* ------------------------------------------------------------- table ---- */
+
+/* clang-format off */
+#define LOAD(name, b, sgn, prt)                                            \
+	[ISA_buffer_load_##name] = { run_load, { .a = { .bytes = b,        \
+		.is_signed = sgn, .part = prt } } },
+#define TO_LDS(name, b, sgn, count)                                        \
+	[ISA_buffer_load_lds_##name] = { run_load, { .a = { .bytes = b,    \
+		.is_signed = sgn }, .n = count, .to_lds = true } },
+#define STORE(name, b, prt)                                                \
+	[ISA_buffer_store_##name] = { run_store, { .a = { .bytes = b,      \
+		.part = prt } } },
+#define TYPED2(insn, comps, half, prt, count)                              \
+	[ISA_##insn##_load_##comps] = { run_load, { .a = { .part = prt },  \
+		.n = count, .d16 = half } },                               \
+	[ISA_##insn##_store_##comps] = { run_store, { .a = { .part = prt },\
+		.n = count, .d16 = half } },
+#define TYPED(insn)                                                        \
+	TYPED2(insn, format_x, false, SOFT_WHOLE, 1)                       \
+	TYPED2(insn, format_xy, false, SOFT_WHOLE, 2)                      \
+	TYPED2(insn, format_xyz, false, SOFT_WHOLE, 3)                     \
+	TYPED2(insn, format_xyzw, false, SOFT_WHOLE, 4)                    \
+	TYPED2(insn, d16_format_x, true, SOFT_WHOLE, 1)                    \
+	TYPED2(insn, d16_format_xy, true, SOFT_WHOLE, 2)                   \
+	TYPED2(insn, d16_format_xyz, true, SOFT_WHOLE, 3)                  \
+	TYPED2(insn, d16_format_xyzw, true, SOFT_WHOLE, 4)
+#define ATOMIC_ROW(name, b, f, pair)                                       \
+	[ISA_buffer_atomic_##name] = { run_atomic, { .a = { .bytes = b,    \
+		.fn = soft_atomic_##f, .two = pair } } },
+#define INTEGER(name, k, f)                                                \
+	ATOMIC_ROW(name##_##k##32, 4, f##_32, false)                       \
+	ATOMIC_ROW(name##_##k##64, 8, f##_64, false)
+
+static const struct {
+	soft_handler *fn;
+	struct row row;
+} table[ISA_OP_COUNT] = {
+	LOAD(u8, 1, 0, SOFT_WHOLE)
+	LOAD(i8, 1, 1, SOFT_WHOLE)
+	LOAD(u16, 2, 0, SOFT_WHOLE)
+	LOAD(i16, 2, 1, SOFT_WHOLE)
+	LOAD(b32, 4, 0, SOFT_WHOLE)
+	LOAD(b64, 8, 0, SOFT_WHOLE)
+	LOAD(b96, 12, 0, SOFT_WHOLE)
+	LOAD(b128, 16, 0, SOFT_WHOLE)
+	LOAD(d16_u8, 1, 0, SOFT_LOW)
+	LOAD(d16_i8, 1, 1, SOFT_LOW)
+	LOAD(d16_b16, 2, 0, SOFT_LOW)
+	LOAD(d16_hi_u8, 1, 0, SOFT_HIGH)
+	LOAD(d16_hi_i8, 1, 1, SOFT_HIGH)
+	LOAD(d16_hi_b16, 2, 0, SOFT_HIGH)
+	TO_LDS(u8, 1, 0, 0)
+	TO_LDS(i8, 1, 1, 0)
+	TO_LDS(u16, 2, 0, 0)
+	TO_LDS(i16, 2, 1, 0)
+	TO_LDS(b32, 4, 0, 0)
+	TO_LDS(format_x, 4, 0, 1)
+	STORE(b8, 1, SOFT_WHOLE)
+	STORE(b16, 2, SOFT_WHOLE)
+	STORE(b32, 4, SOFT_WHOLE)
+	STORE(b64, 8, SOFT_WHOLE)
+	STORE(b96, 12, SOFT_WHOLE)
+	STORE(b128, 16, SOFT_WHOLE)
+	STORE(d16_hi_b8, 1, SOFT_HIGH)
+	STORE(d16_hi_b16, 2, SOFT_HIGH)
+	TYPED(buffer)
+	TYPED(tbuffer)
+	TYPED2(buffer, d16_hi_format_x, true, SOFT_HIGH, 1)
+	INTEGER(swap, b, swap)
+	INTEGER(add, u, add)
+	INTEGER(sub, u, sub)
+	INTEGER(min, i, min_i)
+	INTEGER(min, u, min_u)
+	INTEGER(max, i, max_i)
+	INTEGER(max, u, max_u)
+	INTEGER(and, b, and)
+	INTEGER(or, b, or)
+	INTEGER(xor, b, xor)
+	INTEGER(inc, u, inc)
+	INTEGER(dec, u, dec)
+	ATOMIC_ROW(cmpswap_b32, 4, cmpswap_32, true)
+	ATOMIC_ROW(cmpswap_b64, 8, cmpswap_64, true)
+	ATOMIC_ROW(cmpswap_f32, 4, cmpswap_f_32, true)
+	ATOMIC_ROW(min_f32, 4, min_f_32, false)
+	ATOMIC_ROW(max_f32, 4, max_f_32, false)
+	ATOMIC_ROW(add_f32, 4, add_f32_mem, false)
+	ATOMIC_ROW(csub_u32, 4, csub_32, false)
+	[ISA_buffer_gl0_inv] = { run_invalidate, { .n = 0 } },
+	[ISA_buffer_gl1_inv] = { run_invalidate, { .n = 0 } },
+};
+/* clang-format on */
+
+const struct soft_access *soft_buffer_plain(const struct soft_uop *u,
+					    bool *store)
+{
+	const struct row *r = u->op;
+
+	*store = u->fn == run_store;
+	if ((u->fn != run_load && !*store) || r->n || r->to_lds)
+		return NULL;
+	return &r->a;
+}
+
+/* Status of partially resident textures (TFE) is not there. */
+soft_handler *soft_buffer_handler(const struct isa_inst *in, const void **op)
+{
+	*op = &table[in->op].row;
+	return in->f[ISA_F_TFE] ? NULL : table[in->op].fn;
+}

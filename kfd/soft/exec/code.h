@@ -1,0 +1,45 @@
+/*
+ * kfd/soft/exec/code.h - decoded code of one thread.
+ *
+ * Private to wave.c and step.c.  Code is decoded once per thread into nodes
+ * that are linked in the order of execution, so that straight code and loops
+ * that were seen before cost no look-up.  A node that is reached often gets a
+ * stretch (step.h): the instructions from there on in their fast form.
+ */
+#ifndef T0_KFD_SOFT_CODE_H
+#define T0_KFD_SOFT_CODE_H
+
+#include "kfd/soft/exec/exec.h"
+
+struct soft_stretch;
+
+struct soft_node {
+	struct soft_uop u;
+	uint64_t key; /* pc, and bit 0: wave64 */
+	uint64_t pc, next_pc;
+	struct soft_node *next;	    /* at next_pc, once it was executed */
+	struct soft_node *jump;	    /* where it went last otherwise */
+	struct soft_stretch *fast; /* from here on, or NULL */
+	uint32_t n_steps;	    /* executed one by one so often */
+	int n_vgprs;		    /* the highest VGPR it names, plus 1 */
+	bool sound;		    /* an instruction that is executed */
+};
+
+struct soft_chunk;
+
+#define SOFT_RECENT 4 /* mappings */
+
+struct soft_code_cache {
+	struct soft_node **slot; /* [n_slots], open addressing */
+	size_t n_slots, n_used;
+	struct soft_chunk *chunk;
+	int n_in_chunk;
+	struct soft_stretch *fast; /* all of them, to be freed */
+	struct soft_node *cur;	    /* being executed; NULL while fetching */
+	struct soft_range recent[SOFT_RECENT]; /* found in this slice */
+	unsigned n_found;
+	bool stale;
+	bool slow; /* no stretches */
+};
+
+#endif

@@ -1,0 +1,442 @@
+/*
+ * Program control: branches, barriers, messages, hardware registers, and the
+ * many instructions that only steer timing and so do nothing here.
+ */
+#include "kfd/soft/exec/mem.h"
+
+/* -------------------------------------------------------------- jumps ---- */
+
+/* w->pc is already that of the next instruction. */
+static void branch(struct soft_wave *w, const struct soft_uop *u)
+{
+	w->pc += (uint64_t)((int64_t)(int16_t)u->in.f[ISA_F_SIMM16] * 4);
+}
+
+static bool vccz(const struct soft_wave *w)
+{
+	return !(w->s[ISA_R_VCC_LO] |
+		 (w->wave_size == 64 ? w->s[ISA_R_VCC_HI] : 0));
+}
+
+static bool execz(const struct soft_wave *w)
+{
+	return !(w->s[ISA_R_EXEC_LO] |
+		 (w->wave_size == 64 ? w->s[ISA_R_EXEC_HI] : 0));
+}
+
+#define BRANCH_IF(name, condition)                                         \
+	static void run_##name(struct soft_wave *w, const struct soft_uop *u) \
+	{                                                                  \
+		if (condition)                                             \
+			branch(w, u);                                      \
+	}
+BRANCH_IF(s_branch, true)
+BRANCH_IF(s_cbranch_scc0, !w->scc)
+BRANCH_IF(s_cbranch_scc1, w->scc)
+BRANCH_IF(s_cbranch_vccz, vccz(w))
+BRANCH_IF(s_cbranch_vccnz, !vccz(w))
+BRANCH_IF(s_cbranch_execz, execz(w))
+BRANCH_IF(s_cbranch_execnz, !execz(w))
+
+static void run_s_getpc_b64(struct soft_wave *w, const struct soft_uop *u)
+{
+	soft_write_scalar(w, &u->in.opnd[0], w->pc);
+}
+
+static void jump(struct soft_wave *w, uint64_t to)
+{
+	w->pc = to & ~UINT64_C(3);
+}
+
+static void run_s_setpc_b64(struct soft_wave *w, const struct soft_uop *u)
+{
+	jump(w, soft_read_scalar(w, &u->in.opnd[0], &u->in));
+}
+
+static void run_s_swappc_b64(struct soft_wave *w, const struct soft_uop *u)
+{
+	uint64_t to = soft_read_scalar(w, &u->in.opnd[1], &u->in);
+
+	soft_write_scalar(w, &u->in.opnd[0], w->pc);
+	jump(w, to);
+}
+
+static void run_s_call_b64(struct soft_wave *w, const struct soft_uop *u)
+{
+	soft_write_scalar(w, &u->in.opnd[0], w->pc);
+	branch(w, u);
+}
+
+static void run_s_rfe_b64(struct soft_wave *w, const struct soft_uop *u)
+{
+	(void)u;
+	soft_raise(w, SOFT_FAULT_ILLEGAL,
+		   "s_rfe_b64 outside of a trap handler");
+}
+
+/*
+ * The two halves of EXEC one after the other (RDNA3 ISA 16.4): the loop's
+ * register holds the half that waits.
+ */
+static void run_s_subvector_loop_begin(struct soft_wave *w,
+				       const struct soft_uop *u)
+{
+	uint32_t *exec = &w->s[ISA_R_EXEC_LO];
+
+	if (!(exec[0] | exec[1])) {
+		branch(w, u);
+	} else if (!exec[0]) {
+		soft_write_scalar(w, &u->in.opnd[0], exec[0]);
+	} else {
+		soft_write_scalar(w, &u->in.opnd[0], exec[1]);
+		exec[1] = 0;
+	}
+}
+
+static void run_s_subvector_loop_end(struct soft_wave *w,
+				     const struct soft_uop *u)
+{
+	uint32_t *exec = &w->s[ISA_R_EXEC_LO];
+	uint32_t saved =
+		(uint32_t)soft_read_scalar(w, &u->in.opnd[0], &u->in);
+
+	if (exec[1]) {
+		exec[0] = saved;
+	} else if (saved) {
+		exec[1] = saved;
+		soft_write_scalar(w, &u->in.opnd[0], exec[0]);
+		exec[0] = 0;
+		branch(w, u);
+	}
+}
+
+/* ------------------------------------------------- ends and barriers ---- */
+
+/* Timing only: memory is already in order here. */
+static void run_nothing(struct soft_wave *w, const struct soft_uop *u)
+{
+	(void)w;
+	(void)u;
+}
+
+static void run_s_endpgm(struct soft_wave *w, const struct soft_uop *u)
+{
+	(void)u;
+	w->state = SOFT_ENDED;
+}
+
+/* In a workgroup of one wave a barrier is no instruction at all. */
+static void run_s_barrier(struct soft_wave *w, const struct soft_uop *u)
+{
+	(void)u;
+	if (w->group->n_waves > 1)
+		w->state = SOFT_AT_BARRIER;
+}
+
+static void run_s_trap(struct soft_wave *w, const struct soft_uop *u)
+{
+	soft_raise(w, SOFT_FAULT_TRAP, "s_trap %u without a trap handler",
+		   u->in.f[ISA_F_SIMM16] & 0xff);
+}
+
+static void run_s_sethalt(struct soft_wave *w, const struct soft_uop *u)
+{
+	if (u->in.f[ISA_F_SIMM16] & 1)
+		soft_raise(w, SOFT_FAULT_HANG,
+			   "s_sethalt 1: nothing can resume the wave");
+}
+
+static void run_s_code_end(struct soft_wave *w, const struct soft_uop *u)
+{
+	(void)u;
+	soft_raise(w, SOFT_FAULT_ILLEGAL,
+		   "s_code_end: execution ran past the end of the program");
+}
+
+static void run_s_icache_inv(struct soft_wave *w, const struct soft_uop *u)
+{
+	(void)u;
+	soft_code_cache_stale(w->group->code);
+}
+
+/* ---------------------------------------------------- MODE and others ---- */
+
+static void set_mode(struct soft_wave *w, uint32_t mask, uint32_t value)
+{
+	w->mode = (w->mode & ~mask) | (value & mask);
+}
+
+static void run_s_round_mode(struct soft_wave *w, const struct soft_uop *u)
+{
+	set_mode(w, SOFT_MODE_ROUND_F32 | SOFT_MODE_ROUND_F16_F64,
+		 u->in.f[ISA_F_SIMM16]);
+}
+
+static void run_s_denorm_mode(struct soft_wave *w, const struct soft_uop *u)
+{
+	set_mode(w, SOFT_MODE_DENORM_F32 | SOFT_MODE_DENORM_F16_F64,
+		 u->in.f[ISA_F_SIMM16] << 4);
+}
+
+/* Numbers in SIMM16[5:0] of s_getreg and s_setreg, RDNA3 ISA 3.5. */
+enum hwreg {
+	HWREG_MODE = 1,
+	HWREG_STATUS = 2,
+	HWREG_TRAPSTS = 3,
+	HWREG_GPR_ALLOC = 5,
+	HWREG_LDS_ALLOC = 6,
+	HWREG_IB_STS = 7,
+	HWREG_SH_MEM_BASES = 15,
+	HWREG_FLAT_SCR_LO = 20,
+	HWREG_FLAT_SCR_HI = 21,
+	HWREG_HW_ID1 = 23,
+	HWREG_HW_ID2 = 24,
+	HWREG_SHADER_CYCLES = 29,
+};
+
+enum status {
+	STATUS_SCC = 1 << 0,
+	STATUS_EXECZ = 1 << 9,
+	STATUS_VCCZ = 1 << 10,
+	STATUS_IN_TG = 1 << 11,
+	STATUS_VALID = 1 << 16,
+};
+
+static uint32_t status(const struct soft_wave *w)
+{
+	return STATUS_VALID | (w->scc ? STATUS_SCC : 0) |
+	       (execz(w) ? STATUS_EXECZ : 0) | (vccz(w) ? STATUS_VCCZ : 0) |
+	       (w->group->n_waves > 1 ? STATUS_IN_TG : 0);
+}
+
+/* 20 bits.  Where nobody models a pipeline: one cycle per instruction. */
+static uint32_t shader_cycles(const struct soft_wave *w)
+{
+	const struct soft_now *now = w->group->env->now;
+
+	return (now ? now->cycle : w->start_clock + w->n_insts) & 0xfffff;
+}
+
+static bool hwreg_read(const struct soft_wave *w, int id, uint32_t *value)
+{
+	const struct soft_env *env = w->group->env;
+
+	switch ((enum hwreg)id) {
+	case HWREG_MODE:
+		*value = w->mode;
+		return true;
+	case HWREG_STATUS:
+		*value = status(w);
+		return true;
+	case HWREG_TRAPSTS:
+		*value = w->trapsts;
+		return true;
+	case HWREG_LDS_ALLOC: /* base 0, size in 512 bytes at 20:12 */
+		*value = (w->group->lds_size_bytes / 512) << 12;
+		return true;
+	case HWREG_GPR_ALLOC: /* base 0, size in 8 VGPRs less 1 at 19:12 */
+		*value = (uint32_t)((w->n_vgprs + 7) / 8 - 1) << 12;
+		return true;
+	case HWREG_IB_STS: /* nothing is outstanding between instructions */
+		*value = 0;
+		return true;
+	case HWREG_SH_MEM_BASES:
+		*value = (uint32_t)(env->private_base >> 48) |
+			 (uint32_t)(env->shared_base >> 48) << 16;
+		return true;
+	case HWREG_FLAT_SCR_LO:
+		*value = (uint32_t)w->scratch_va;
+		return true;
+	case HWREG_FLAT_SCR_HI:
+		*value = (uint32_t)(w->scratch_va >> 32);
+		return true;
+	case HWREG_HW_ID1:
+		*value = w->hw_id1;
+		return true;
+	case HWREG_HW_ID2:
+		*value = w->hw_id2;
+		return true;
+	case HWREG_SHADER_CYCLES:
+		*value = shader_cycles(w);
+		return true;
+	}
+	return false;
+}
+
+struct hwreg_part {
+	int id, offset;
+	uint32_t mask; /* before the shift by offset */
+};
+
+static struct hwreg_part hwreg_part(const struct soft_uop *u)
+{
+	uint32_t imm = u->in.f[ISA_F_SIMM16];
+	int size = (int)(imm >> 11 & 31) + 1;
+
+	return (struct hwreg_part){ (int)(imm & 63), (int)(imm >> 6 & 31),
+				    UINT32_MAX >> (32 - size) };
+}
+
+static void run_s_getreg_b32(struct soft_wave *w, const struct soft_uop *u)
+{
+	struct hwreg_part p = hwreg_part(u);
+	uint32_t value;
+
+	if (!hwreg_read(w, p.id, &value)) {
+		soft_raise(w, SOFT_FAULT_UNSUPPORTED,
+			   "s_getreg_b32: hardware register %d is not there",
+			   p.id);
+		return;
+	}
+	soft_write_scalar(w, &u->in.opnd[0], value >> p.offset & p.mask);
+}
+
+/* Registers that user programs may not change keep their value. */
+static void setreg(struct soft_wave *w, const struct soft_uop *u,
+		   uint32_t value)
+{
+	struct hwreg_part p = hwreg_part(u);
+	uint32_t mask = p.mask << p.offset, old;
+
+	if (p.id == HWREG_MODE)
+		set_mode(w, mask, value << p.offset);
+	else if (p.id == HWREG_TRAPSTS)
+		w->trapsts = (w->trapsts & ~mask) | (value << p.offset & mask);
+	else if (!hwreg_read(w, p.id, &old))
+		soft_raise(w, SOFT_FAULT_UNSUPPORTED,
+			   "s_setreg: hardware register %d is not there", p.id);
+}
+
+static void run_s_setreg_b32(struct soft_wave *w, const struct soft_uop *u)
+{
+	setreg(w, u, (uint32_t)soft_read_scalar(w, &u->in.opnd[1], &u->in));
+}
+
+static void run_s_setreg_imm32_b32(struct soft_wave *w,
+				   const struct soft_uop *u)
+{
+	setreg(w, u, u->in.literal);
+}
+
+/* ---------------------------------------------------------- messages ---- */
+
+enum message {
+	MSG_INTERRUPT = 1,
+	MSG_DEALLOC_VGPRS = 3,
+	MSG_RTN_GET_TMA = 130,
+	MSG_RTN_GET_REALTIME = 131,
+	MSG_RTN_GET_TBA = 133,
+};
+
+/*
+ * An interrupt carries the event's number in M0.  VGPRs that are given back
+ * early are simply not used any more.
+ */
+static void run_s_sendmsg(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct soft_env *env = w->group->env;
+	uint32_t id = u->in.f[ISA_F_SIMM16] & 0xff;
+
+	if (id == MSG_INTERRUPT && env->interrupt)
+		env->interrupt(env->ctx, w->s[ISA_R_M0] & 0x7fffff);
+	if (id != 0 && id != MSG_INTERRUPT && id != MSG_DEALLOC_VGPRS)
+		soft_raise(w, SOFT_FAULT_UNSUPPORTED,
+			   "s_sendmsg: message %u is for graphics or trap "
+			   "handlers", id);
+}
+
+static void run_s_sendmsghalt(struct soft_wave *w, const struct soft_uop *u)
+{
+	(void)u;
+	soft_raise(w, SOFT_FAULT_HANG,
+		   "s_sendmsghalt: nothing can resume the wave");
+}
+
+/* No trap handler: its addresses are 0. */
+static void run_s_sendmsg_rtn(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct soft_env *env = w->group->env;
+	uint32_t id = u->in.f[ISA_F_SSRC0];
+	uint64_t value = 0;
+
+	if (id == MSG_RTN_GET_REALTIME) {
+		value = env->now ? env->now->realtime : env->realtime(env->ctx);
+	} else if (id != MSG_RTN_GET_TMA && id != MSG_RTN_GET_TBA) {
+		soft_raise(w, SOFT_FAULT_UNSUPPORTED,
+			   "s_sendmsg_rtn: message %u is for trap handlers",
+			   id);
+		return;
+	}
+	soft_write_scalar(w, &u->in.opnd[0], value);
+}
+
+/* ------------------------------------------------------------- table ---- */
+
+static soft_handler *const handler[ISA_OP_COUNT] = {
+#define SAME(name) [ISA_##name] = run_##name
+#define NOTHING(name) [ISA_##name] = run_nothing
+	SAME(s_branch),
+	SAME(s_cbranch_scc0),
+	SAME(s_cbranch_scc1),
+	SAME(s_cbranch_vccz),
+	SAME(s_cbranch_vccnz),
+	SAME(s_cbranch_execz),
+	SAME(s_cbranch_execnz),
+	/* No debugger is attached: these never jump. */
+	NOTHING(s_cbranch_cdbgsys),
+	NOTHING(s_cbranch_cdbguser),
+	NOTHING(s_cbranch_cdbgsys_or_user),
+	NOTHING(s_cbranch_cdbgsys_and_user),
+	SAME(s_getpc_b64),
+	SAME(s_setpc_b64),
+	SAME(s_swappc_b64),
+	SAME(s_call_b64),
+	SAME(s_rfe_b64),
+	SAME(s_subvector_loop_begin),
+	SAME(s_subvector_loop_end),
+	SAME(s_endpgm),
+	[ISA_s_endpgm_saved] = run_s_endpgm,
+	SAME(s_barrier),
+	SAME(s_trap),
+	SAME(s_sethalt),
+	SAME(s_code_end),
+	SAME(s_icache_inv),
+	SAME(s_round_mode),
+	SAME(s_denorm_mode),
+	SAME(s_getreg_b32),
+	SAME(s_setreg_b32),
+	SAME(s_setreg_imm32_b32),
+	SAME(s_sendmsg),
+	SAME(s_sendmsghalt),
+	[ISA_s_sendmsg_rtn_b32] = run_s_sendmsg_rtn,
+	[ISA_s_sendmsg_rtn_b64] = run_s_sendmsg_rtn,
+	NOTHING(s_nop),
+	NOTHING(s_sleep),
+	NOTHING(s_set_inst_prefetch_distance),
+	NOTHING(s_clause),
+	NOTHING(s_delay_alu),
+	NOTHING(s_waitcnt_depctr),
+	NOTHING(s_waitcnt),
+	NOTHING(s_wait_idle),
+	NOTHING(s_waitcnt_vscnt),
+	NOTHING(s_waitcnt_vmcnt),
+	NOTHING(s_waitcnt_expcnt),
+	NOTHING(s_waitcnt_lgkmcnt),
+	NOTHING(s_version),
+	NOTHING(s_wakeup),
+	NOTHING(s_setprio),
+	NOTHING(s_incperflevel),
+	NOTHING(s_decperflevel),
+	NOTHING(s_ttracedata),
+	NOTHING(s_ttracedata_imm),
+};
+
+soft_handler *soft_control_handler(const struct isa_inst *in)
+{
+	return handler[in->op];
+}
+
+bool soft_control_is_nothing(const struct isa_inst *in)
+{
+	return handler[in->op] == run_nothing;
+}

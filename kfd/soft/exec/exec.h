@@ -1,0 +1,185 @@
+/*
+ * kfd/soft/exec/exec.h - execution of gfx1100 machine code, one wave at a time.
+ *
+ * Private to kfd/soft/.  The device side (launch.c) fills a struct soft_group
+ * with its waves' initial state and calls soft_wave_run() for each wave until
+ * all have ended; this side knows nothing of queues, packets or ioctls.  It
+ * can be driven without a device: a test supplies a struct soft_env of its own.
+ *
+ * Vector state is kept as planes of 32 lanes: v[half][register][lane].  A
+ * wave32 has one half; a wave64 has two, and every vector instruction runs
+ * once per half, as on the hardware.  Scalar registers, VCC (106, 107), M0
+ * (125) and EXEC (126, 127) live in s[] at their encoded numbers.
+ */
+#ifndef T0_KFD_SOFT_EXEC_H
+#define T0_KFD_SOFT_EXEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "isa/isa.h"
+#include "kfd/soft/soft.h" /* enum soft_fault_kind */
+
+#define SOFT_LANES 32
+
+enum soft_mem_flag {
+	SOFT_MEM_READ = 1,
+	SOFT_MEM_WRITE = 2,
+	SOFT_MEM_EXEC = 4,
+};
+
+/* A piece of GPU address space and where it lives in this process. */
+struct soft_range {
+	uint64_t va, size_bytes;
+	uint8_t *host;
+	uint32_t flags; /* enum soft_mem_flag */
+};
+
+/* What the counters show while somebody models time (timing.h). */
+struct soft_now {
+	uint64_t cycle;	   /* of the shader's clock */
+	uint64_t realtime; /* of the 100 MHz clock */
+};
+
+/* What a wave sees of the device around it. */
+struct soft_env {
+	void *ctx;
+	/* The range that holds `va`, or false: not mapped for this GPU. */
+	bool (*find)(void *ctx, uint64_t va, struct soft_range *out);
+	/* 100 MHz counter, the same as GET_CLOCK_COUNTERS. */
+	uint64_t (*realtime)(void *ctx);
+	uint64_t shared_base, shared_limit;   /* LDS aperture */
+	uint64_t private_base, private_limit; /* scratch aperture */
+	const struct soft_now *now; /* NULL: realtime(), and no pipeline */
+	/* s_sendmsg interrupts the host for event `id`; NULL: nobody cares. */
+	void (*interrupt)(void *ctx, uint32_t id);
+};
+
+/* The first fault of a wave; `text` is a sentence without the location. */
+struct soft_fault_info {
+	enum soft_fault_kind kind;
+	uint64_t pc; /* of the instruction */
+	uint64_t va; /* memory faults: the address */
+	bool write;
+	int lane;    /* -1: scalar */
+	uint8_t code[ISA_MAX_SIZE_BYTES];
+	int code_bytes;
+	char text[160];
+};
+
+struct soft_wave;
+struct soft_uop;
+/* Executes one decoded instruction; advances nothing but the state. */
+typedef void soft_handler(struct soft_wave *w, const struct soft_uop *u);
+
+/* A decoded instruction bound to its handler. */
+struct soft_uop {
+	soft_handler *fn;
+	const void *op; /* the handler's own table row, or NULL */
+	struct isa_inst in;
+};
+
+/* Decoded instructions by address; private to one host thread. */
+struct soft_code_cache;
+struct soft_code_cache *soft_code_cache_new(void);
+/* Code may have changed. */
+void soft_code_cache_reset(struct soft_code_cache *c);
+void soft_code_cache_free(struct soft_code_cache *c);
+/* Execute every instruction by its handler: what the fast form is measured
+ * and tested against. */
+void soft_code_cache_slow(struct soft_code_cache *c);
+
+/* Bits of the MODE register (hwreg 1), RDNA3 ISA 3.3. */
+enum soft_mode {
+	SOFT_MODE_ROUND_F32 = 0x3,
+	SOFT_MODE_ROUND_F16_F64 = 0xc,
+	SOFT_MODE_DENORM_F32 = 0x30,	 /* 3: keep, 0: flush in and out */
+	SOFT_MODE_DENORM_F16_F64 = 0xc0,
+	SOFT_MODE_DX10_CLAMP = 1 << 8,
+	SOFT_MODE_IEEE = 1 << 9,
+	SOFT_MODE_FP16_OVFL = 1 << 23,
+};
+
+/* A workgroup, and what its waves share. */
+struct soft_group {
+	const struct soft_env *env;
+	struct soft_code_cache *code;
+	uint8_t *lds;
+	uint32_t lds_size_bytes; /* a multiple of 512 */
+	uint32_t id[3];		 /* workgroup id */
+	struct soft_wave *wave;
+	int n_waves;
+	int n_ended, n_waiting;	 /* waves that ended; that are at a barrier */
+};
+
+enum soft_state { SOFT_READY, SOFT_AT_BARRIER, SOFT_ENDED, SOFT_FAULTED };
+
+struct soft_wave {
+	struct soft_group *group;
+	uint64_t pc;
+	uint32_t s[128];
+	bool scc;
+	uint32_t mode;		/* enum soft_mode */
+	uint32_t trapsts, hw_id1, hw_id2;
+	int wave_size;		/* 32 or 64 */
+	int n_vgprs;		/* allocated; beyond is an illegal access */
+	int index;		/* wave number in the workgroup */
+	uint32_t (*v[2])[SOFT_LANES]; /* [half][n_vgprs][lane] */
+	uint8_t *scratch;	/* this wave's, [lane][scratch_lane_bytes] */
+	uint32_t scratch_lane_bytes;
+	uint64_t scratch_va;	/* for faults and FLAT_SCRATCH reads */
+	enum soft_state state;
+	struct soft_fault_info fault;
+	struct soft_range last; /* last range found: most accesses hit it */
+	uint64_t n_insts;	/* executed so far */
+	uint64_t start_clock;
+};
+
+/* EXEC of one half. */
+static inline uint32_t soft_exec(const struct soft_wave *w, int half)
+{
+	return w->s[ISA_R_EXEC_LO + half];
+}
+
+/* ------------------------------------------------------------ wave.c ---- */
+
+/*
+ * Run until the wave ends, reaches a barrier (state SOFT_AT_BARRIER; the
+ * caller sets it READY again when all have arrived), faults, or has executed
+ * `max_insts` more instructions (state stays READY).
+ */
+void soft_wave_run(struct soft_wave *w, uint64_t max_insts);
+
+/* Raise a fault at the current instruction; the wave stops. */
+void soft_raise(struct soft_wave *w, enum soft_fault_kind kind,
+		const char *fmt, ...) T0_PRINTF(3, 4);
+
+/* ---------------------------------------------------------- memory ------ */
+
+/*
+ * Host address of [va, va + size) for this access, or NULL after raising the
+ * fault.  `need` is SOFT_MEM_READ, SOFT_MEM_WRITE or SOFT_MEM_EXEC.
+ */
+void *soft_translate(struct soft_wave *w, uint64_t va, uint32_t size_bytes,
+		     uint32_t need, int lane);
+
+/* ---------------------------------------------- handlers by family ------ */
+
+/*
+ * The handler of an instruction, and its table row in *op; NULL when this
+ * family does not execute it (the wave then raises SOFT_FAULT_UNSUPPORTED).
+ */
+soft_handler *soft_salu_handler(const struct isa_inst *in, const void **op);
+soft_handler *soft_smem_handler(const struct isa_inst *in, const void **op);
+soft_handler *soft_lds_handler(const struct isa_inst *in, const void **op);
+soft_handler *soft_vmem_handler(const struct isa_inst *in, const void **op);
+soft_handler *soft_valu_handler(const struct isa_inst *in, const void **op);
+
+/* Scalar sources (also SCC, VCCZ, EXECZ, apertures, inline, literal). */
+uint64_t soft_read_scalar(struct soft_wave *w, const struct isa_operand *o,
+			  const struct isa_inst *in);
+void soft_write_scalar(struct soft_wave *w, const struct isa_operand *o,
+		       uint64_t value);
+
+#endif

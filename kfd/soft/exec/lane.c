@@ -1,0 +1,99 @@
+/*
+ * kfd/soft/exec/lane.c - VOP3 and VOP3P instructions that look across lanes, and so
+ * are no lane functions: readlane, writelane, permlane16, permlanex16; WMMA is
+ * in wmma.c.
+ */
+#include "kfd/soft/exec/wmma.h"
+
+/* The lane that a scalar operand selects, as half and lane of the half. */
+static void select_lane(struct soft_wave *w, const struct soft_uop *u,
+			const struct isa_operand *o, int *half, int *lane)
+{
+	unsigned n = soft_read_scalar(w, o, &u->in) & (w->wave_size - 1);
+
+	*half = n / SOFT_LANES;
+	*lane = n % SOFT_LANES;
+}
+
+/* EXEC plays no part in either. */
+static void readlane(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct isa_operand *o = u->in.opnd; /* scalar, VGPR, lane */
+	int half, lane;
+	uint32_t *v;
+
+	select_lane(w, u, &o[2], &half, &lane);
+	v = soft_vgpr(w, half, o[1].reg, 1);
+	if (v)
+		soft_write_scalar(w, &o[0], v[lane]);
+}
+
+static void writelane(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct isa_operand *o = u->in.opnd; /* VGPR, scalar, lane */
+	int half, lane;
+	uint32_t *v;
+
+	select_lane(w, u, &o[2], &half, &lane);
+	v = soft_vgpr(w, half, o[0].reg, 1);
+	if (v)
+		v[lane] = (uint32_t)soft_read_scalar(w, &o[1], &u->in);
+}
+
+/*
+ * Within each row of 16 lanes (permlanex16: from the other row of the pair),
+ * lane i takes the lane that nibble i of the selector names.  op_sel[0] is FI:
+ * disabled lanes may be read.  op_sel[1] is bound control: without FI a
+ * disabled lane reads as 0; without either the destination stays.
+ */
+static void permlane(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct isa_operand *o = u->in.opnd; /* VGPR, VGPR, low, high */
+	uint64_t sel = (uint32_t)soft_read_scalar(w, &o[2], &u->in) |
+		       soft_read_scalar(w, &o[3], &u->in) << 32;
+	int other = u->in.op == ISA_v_permlanex16_b32 ? 16 : 0;
+	bool fi = u->in.f[ISA_F_OPSEL] & 1, bound = u->in.f[ISA_F_OPSEL] & 2;
+
+	for (int half = 0; half < w->wave_size / SOFT_LANES; half++) {
+		uint32_t exec = soft_exec(w, half), tmp[SOFT_LANES];
+		const uint32_t *from = soft_vgpr(w, half, o[1].reg, 1);
+		uint32_t *to = soft_vgpr(w, half, o[0].reg, 1);
+
+		if (!from || !to)
+			return;
+		memcpy(tmp, from, sizeof(tmp));
+		LANES(i)
+		{
+			int s = ((i & 16) ^ other) | (sel >> 4 * (i & 15) & 15);
+
+			if (!(exec >> i & 1))
+				continue;
+			if (fi || exec >> s & 1)
+				to[i] = tmp[s];
+			else if (bound)
+				to[i] = 0;
+		}
+	}
+}
+
+soft_handler *soft_vop3_special(const struct isa_inst *in)
+{
+	switch (in->op) {
+	case ISA_v_readlane_b32:
+		return readlane;
+	case ISA_v_writelane_b32:
+		return writelane;
+	case ISA_v_permlane16_b32:
+	case ISA_v_permlanex16_b32:
+		return permlane;
+	case ISA_v_wmma_f32_16x16x16_f16:
+	case ISA_v_wmma_f32_16x16x16_bf16:
+	case ISA_v_wmma_f16_16x16x16_f16:
+	case ISA_v_wmma_bf16_16x16x16_bf16:
+	case ISA_v_wmma_i32_16x16x16_iu8:
+	case ISA_v_wmma_i32_16x16x16_iu4:
+		return soft_wmma_run;
+	default:
+		return NULL;
+	}
+}

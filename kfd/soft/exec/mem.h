@@ -1,0 +1,174 @@
+/*
+ * kfd/soft/exec/mem.h - what the executors of memory instructions share.
+ *
+ * Private to wave.c, control.c, smem.c, lds.c, vmem.c, buffer.c, format.c and
+ * atomic.c.
+ */
+#ifndef T0_KFD_SOFT_MEM_H
+#define T0_KFD_SOFT_MEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kfd/soft/exec/exec.h"
+
+/* Lanes of one half, lowest first. */
+#define FOR_LANES(lane, mask)                                              \
+	for (uint32_t rest_ = (mask), lane = 0;                            \
+	     rest_ && (lane = (uint32_t)__builtin_ctz(rest_), true);       \
+	     rest_ &= rest_ - 1)
+
+/* Vector registers hold 32 lanes; a wave64 has them twice. */
+static inline int soft_halves(const struct soft_wave *w)
+{
+	return w->wave_size / SOFT_LANES;
+}
+
+/* ------------------------------------------------------------ wave.c ---- */
+
+/*
+ * Copy between registers and GPU memory; false after raising the fault.  Each
+ * naturally aligned part of 1, 2, 4 or 8 bytes is one access, as other waves
+ * see it.
+ */
+bool soft_load(struct soft_wave *w, uint64_t va, void *out,
+	       uint32_t size_bytes, int lane);
+bool soft_store(struct soft_wave *w, uint64_t va, const void *in,
+		uint32_t size_bytes, int lane);
+
+/* Ask for a new decode of everything before the next instruction. */
+void soft_code_cache_stale(struct soft_code_cache *c);
+
+/* --------------------------------------------------------- control.c ---- */
+
+/* SOPP, and the scalar instructions that see PC, MODE or messages. */
+soft_handler *soft_control_handler(const struct isa_inst *in);
+/* Does it nothing but steer timing? */
+bool soft_control_is_nothing(const struct isa_inst *in);
+
+/* ---------------------------------------------------------- atomic.c ---- */
+
+/*
+ * What an atomic operation leaves in memory.  `m` is the value there, `a` and
+ * `b` the first and second operand, `mode` the MODE register; 32-bit
+ * operations use the low halves.
+ */
+typedef uint64_t soft_atomic_fn(uint64_t m, uint64_t a, uint64_t b,
+				uint32_t mode);
+#define ATOMIC(name, type, expr) soft_atomic_fn soft_atomic_##name;
+#include "kfd/soft/exec/atomic.def"
+
+/*
+ * Replace *host, 4 or 8 bytes and aligned, by what fn makes of it, in one
+ * step as every thread sees it.  Returns the old value.
+ */
+uint64_t soft_atomic_apply(void *host, int bytes, soft_atomic_fn *fn,
+			   uint64_t a, uint64_t b, uint32_t mode);
+
+/* -------------------------------------------------------------- lds.c ---- */
+
+struct soft_access;
+
+/* [at, at + size) of the workgroup's LDS, NULL if it has no such bytes. */
+static inline uint8_t *soft_lds_at(const struct soft_wave *w, uint64_t at,
+				   uint32_t size_bytes)
+{
+	const struct soft_group *g = w->group;
+
+	if (at > g->lds_size_bytes || size_bytes > g->lds_size_bytes - at)
+		return NULL;
+	return g->lds + at;
+}
+
+/*
+ * A load or store that does nothing but move: what it moves, and its offsets;
+ * off[1] is 0 if it has one address only.  NULL: it is something else.
+ */
+const struct soft_access *soft_lds_plain(const struct soft_uop *u, bool *store,
+					 uint32_t off[2]);
+/* An atomic of one address and one operand: what it does, else NULL. */
+const struct soft_access *soft_lds_atomic(const struct soft_uop *u);
+/* The lane that lane i of ds_swizzle_b32 reads, by its offset. */
+uint32_t soft_swizzle_from(uint32_t i, uint32_t imm);
+
+/* ------------------------------------------------------------- vmem.c ---- */
+
+/* How a load, store or atomic moves bytes between memory and registers. */
+struct soft_access {
+	uint8_t bytes;	     /* in memory; of an atomic, of one operand */
+	bool is_signed;	     /* sub-dword loads */
+	uint8_t part;	     /* enum soft_part */
+	soft_atomic_fn *fn;  /* atomics */
+	bool two;	     /* atomics: operand b follows a in DATA */
+	bool returns;	     /* atomics: always, not only with GLC */
+};
+enum soft_part {
+	SOFT_WHOLE, /* whole registers */
+	SOFT_LOW,   /* bits 15:0 of one register, the others stay */
+	SOFT_HIGH,  /* bits 31:16 */
+};
+
+/* Where one lane's access goes. */
+enum soft_space { SOFT_SPACE_MEMORY, SOFT_SPACE_LDS, SOFT_SPACE_SCRATCH };
+struct soft_place {
+	enum soft_space space;
+	uint64_t at; /* address, or offset into LDS or the lane's scratch */
+	int lane;    /* of the wave */
+};
+/* FLAT, GLOBAL and SCRATCH, but for ..._addtid. */
+void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
+		     int half, uint32_t lane, struct soft_place *p);
+
+/* As soft_lds_plain(), of FLAT, GLOBAL and SCRATCH. */
+const struct soft_access *soft_vmem_plain(const struct soft_uop *u,
+					  bool *store);
+
+/* As soft_lds_atomic(), of FLAT and GLOBAL. */
+const struct soft_access *soft_vmem_atomic(const struct soft_uop *u);
+
+/* A loaded value to registers reg.. of one lane, and back. */
+void soft_put_lane(struct soft_wave *w, const struct soft_access *a, int half,
+		   uint32_t lane, uint32_t reg, const uint32_t *value);
+void soft_get_lane(const struct soft_wave *w, const struct soft_access *a,
+		   int half, uint32_t lane, uint32_t reg, uint32_t *value);
+
+/* ----------------------------------------------------------- buffer.c ---- */
+
+/* MUBUF and MTBUF. */
+soft_handler *soft_buffer_handler(const struct isa_inst *in, const void **op);
+
+/*
+ * The address of `bytes` bytes, `skip` behind the beginning, of a lane's
+ * access; false when the descriptor turns it away.
+ */
+bool soft_buffer_at(struct soft_wave *w, const struct soft_uop *u, int half,
+		    uint32_t lane, uint32_t skip, uint32_t bytes,
+		    uint64_t *va);
+/* As soft_lds_plain(), of MUBUF. */
+const struct soft_access *soft_buffer_plain(const struct soft_uop *u,
+					    bool *store);
+/* The typed format that the access uses. */
+uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u);
+
+/* ----------------------------------------------------------- format.c ---- */
+
+/*
+ * Typed buffer formats, by the number in MTBUF's FORMAT field and in buffer
+ * descriptors, 1..63.  Components are X Y Z W, 32 bits each in registers, or
+ * 16 bits each in the low halves with `d16`.
+ */
+
+/*
+ * What the first n components occupy in memory; packed formats are never
+ * split.  0: there is no such format.
+ */
+uint32_t soft_format_bytes(uint32_t format, int n);
+/* Components that the format lacks become 0, and W becomes 1. */
+void soft_format_load(uint32_t format, bool d16, const uint8_t *mem,
+		      uint32_t out[4]);
+void soft_format_store(uint32_t format, bool d16, const uint32_t in[4],
+		       uint8_t *mem);
+/* The constant 1 as a component of the format shows it. */
+uint32_t soft_format_one(uint32_t format, bool d16);
+
+#endif

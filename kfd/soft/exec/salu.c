@@ -1,0 +1,336 @@
+/*
+ * Scalar ALU.  salu.def says what each instruction computes; each of its rows
+ * becomes a function here, and a slot in the table that finds it.
+ */
+#include "kfd/soft/exec/exec.h"
+
+/* --------------------------------------------------------- operands ---- */
+
+static uint64_t special(const struct soft_wave *w, int reg)
+{
+	const struct soft_env *env = w->group->env;
+	bool wide = w->wave_size == 64;
+
+	switch (reg) {
+	case ISA_R_SHARED_BASE:
+		return env->shared_base;
+	case ISA_R_SHARED_LIMIT:
+		return env->shared_limit;
+	case ISA_R_PRIVATE_BASE:
+		return env->private_base;
+	case ISA_R_PRIVATE_LIMIT:
+		return env->private_limit;
+	case ISA_R_VCCZ:
+		return !(w->s[ISA_R_VCC_LO] |
+			 (wide ? w->s[ISA_R_VCC_HI] : 0));
+	case ISA_R_EXECZ:
+		return !(w->s[ISA_R_EXEC_LO] |
+			 (wide ? w->s[ISA_R_EXEC_HI] : 0));
+	case ISA_R_SCC:
+		return w->scc;
+	}
+	return 0; /* POPS_WAVE_ID: no pixel shaders here */
+}
+
+/* Inline constants: integers are sign-extended, floats become doubles. */
+static uint64_t wide_inline(const struct isa_operand *o)
+{
+	if (o->reg >= 240)
+		return isa_inline_value(o->reg, ISA_T_F64);
+	return (uint64_t)(int64_t)(int32_t)o->value;
+}
+
+/*
+ * A 32-bit literal of a 64-bit operand: the high half of a double, else
+ * sign-extended if the type is signed (confirmed on the card).
+ */
+static uint64_t wide_literal(const struct isa_operand *o)
+{
+	switch (isa_type_info(o->type)->kind) {
+	case 'F':
+		return (uint64_t)o->value << 32;
+	case 'I':
+		return (uint64_t)(int64_t)(int32_t)o->value;
+	}
+	return o->value;
+}
+
+uint64_t soft_read_scalar(struct soft_wave *w, const struct isa_operand *o,
+			  const struct isa_inst *in)
+{
+	bool wide = o->dwords == 2;
+
+	(void)in;
+	switch (o->kind) {
+	case ISA_K_SGPR:
+		if (o->reg == ISA_R_NULL)
+			return 0;
+		if (wide)
+			return w->s[o->reg] | (uint64_t)w->s[o->reg + 1] << 32;
+		return w->s[o->reg];
+	case ISA_K_SPECIAL:
+		return wide ? special(w, o->reg) :
+			      (uint32_t)special(w, o->reg);
+	case ISA_K_INLINE:
+		return wide ? wide_inline(o) : o->value;
+	case ISA_K_LITERAL:
+		return wide ? wide_literal(o) : o->value;
+	case ISA_K_IMM:
+		return o->value;
+	}
+	return 0;
+}
+
+/* Trap registers belong to the trap handler: writes by others are lost. */
+static bool writable(int reg)
+{
+	return reg < ISA_R_TTMP0 || reg > ISA_R_NULL;
+}
+
+void soft_write_scalar(struct soft_wave *w, const struct isa_operand *o,
+		       uint64_t value)
+{
+	if (o->kind != ISA_K_SGPR || !writable(o->reg))
+		return;
+	w->s[o->reg] = (uint32_t)value;
+	if (o->dwords == 2)
+		w->s[o->reg + 1] = (uint32_t)(value >> 32);
+}
+
+static inline uint32_t get_u32(struct soft_wave *w, const struct soft_uop *u,
+			       int i)
+{
+	const struct isa_operand *o = &u->in.opnd[i];
+
+	/* s[ISA_R_NULL] is 0: nothing ever writes it. */
+	if (o->kind == ISA_K_SGPR)
+		return w->s[o->reg];
+	if (o->kind == ISA_K_SPECIAL)
+		return (uint32_t)special(w, o->reg);
+	return o->value;
+}
+
+static inline int32_t get_i32(struct soft_wave *w, const struct soft_uop *u,
+			      int i)
+{
+	return (int32_t)get_u32(w, u, i);
+}
+
+static inline uint64_t get_u64(struct soft_wave *w, const struct soft_uop *u,
+			       int i)
+{
+	return soft_read_scalar(w, &u->in.opnd[i], &u->in);
+}
+
+static inline int64_t get_i64(struct soft_wave *w, const struct soft_uop *u,
+			      int i)
+{
+	return (int64_t)get_u64(w, u, i);
+}
+
+/* EXEC as wide as the instruction is. */
+static inline uint64_t exec_u32(const struct soft_wave *w)
+{
+	return w->s[ISA_R_EXEC_LO];
+}
+
+static inline uint64_t exec_u64(const struct soft_wave *w)
+{
+	return w->s[ISA_R_EXEC_LO] | (uint64_t)w->s[ISA_R_EXEC_HI] << 32;
+}
+
+static inline void set_exec_u32(struct soft_wave *w, uint64_t exec)
+{
+	w->s[ISA_R_EXEC_LO] = (uint32_t)exec;
+}
+
+static inline void set_exec_u64(struct soft_wave *w, uint64_t exec)
+{
+	w->s[ISA_R_EXEC_LO] = (uint32_t)exec;
+	w->s[ISA_R_EXEC_HI] = (uint32_t)(exec >> 32);
+}
+
+/* ---------------------------------------------------------- helpers ---- */
+
+static bool shift_add(uint32_t a, int shift, uint32_t b, uint32_t *d)
+{
+	uint64_t sum = ((uint64_t)a << shift) + b;
+
+	*d = (uint32_t)sum;
+	return sum >> 32;
+}
+
+static uint64_t low_bits(unsigned n)
+{
+	return n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+}
+
+/* The low `width` bits of v as a signed number. */
+static int64_t sign_from(int64_t v, unsigned width)
+{
+	uint64_t sign;
+
+	if (width == 0)
+		return 0;
+	if (width >= 64)
+		return v;
+	sign = UINT64_C(1) << (width - 1);
+	return (int64_t)((((uint64_t)v & low_bits(width)) ^ sign) - sign);
+}
+
+static uint64_t reverse(uint64_t v)
+{
+	v = (v >> 1 & 0x5555555555555555) | (v & 0x5555555555555555) << 1;
+	v = (v >> 2 & 0x3333333333333333) | (v & 0x3333333333333333) << 2;
+	v = (v >> 4 & 0x0f0f0f0f0f0f0f0f) | (v & 0x0f0f0f0f0f0f0f0f) << 4;
+	return __builtin_bswap64(v);
+}
+
+/* Bit i of a at bit 2 * i. */
+static uint64_t spread(uint32_t a)
+{
+	uint64_t r = 0;
+
+	for (int i = 0; i < 32; i++)
+		r |= (uint64_t)(a >> i & 1) << 2 * i;
+	return r;
+}
+
+/* Bit i: one of the bits 4 * i .. 4 * i + 3 is set. */
+static uint64_t quads(uint64_t v)
+{
+	uint64_t r = 0;
+
+	for (int i = 0; i < 16; i++)
+		r |= (uint64_t)((v >> 4 * i & 15) != 0) << i;
+	return r;
+}
+
+static uint64_t whole_quads(uint64_t v)
+{
+	uint64_t any = (v | v >> 1 | v >> 2 | v >> 3) & 0x1111111111111111;
+
+	return any * 15;
+}
+
+/* ------------------------------------------------------------- rows ---- */
+
+#define T_u32 uint32_t
+#define T_i32 int32_t
+#define T_u64 uint64_t
+#define T_i64 int64_t
+
+/* `sources` declares what the code reads; `after` uses what it gave. */
+#define ROW(name, D, sources, code, after)                             \
+	static void run_##name(struct soft_wave *w, const struct soft_uop *u) \
+	{                                                              \
+		bool scc = w->scc;                                     \
+		sources                                                \
+		code;                                                  \
+		w->scc = scc;                                          \
+		after                                                  \
+	}
+#define CODE(...) (__VA_ARGS__)
+#define SET(D) soft_write_scalar(w, &u->in.opnd[0], (uint64_t)d);
+
+#define S2(name, D, A, B, ...)                                         \
+	ROW(name, D, T_##D d; T_##A a = get_##A(w, u, 1);              \
+	    T_##B b = get_##B(w, u, 2);, CODE(__VA_ARGS__), SET(D))
+#define S1(name, D, A, ...)                                            \
+	ROW(name, D, T_##D d; T_##A a = get_##A(w, u, 1);,             \
+	    CODE(__VA_ARGS__), SET(D))
+#define R1(name, D, A, ...)                                            \
+	ROW(name, D, T_##D d = get_##D(w, u, 0);                       \
+	    T_##A a = get_##A(w, u, 1);, CODE(__VA_ARGS__), SET(D))
+#define X1(name, D, A, ...)                                            \
+	ROW(name, D, T_##D d; T_##A a = get_##A(w, u, 1);              \
+	    uint64_t exec = exec_##D(w);, CODE(__VA_ARGS__),           \
+	    set_exec_##D(w, exec); SET(D))
+#define SK(name, D, ...)                                               \
+	ROW(name, D, T_##D d = get_##D(w, u, 0);                       \
+	    int16_t k = (int16_t)u->in.f[ISA_F_SIMM16];,               \
+	    CODE(__VA_ARGS__), SET(D))
+#define KC(name, D, ...)                                               \
+	ROW(name, D, T_##D d = get_##D(w, u, 0);                       \
+	    int16_t k = (int16_t)u->in.f[ISA_F_SIMM16];,               \
+	    CODE(__VA_ARGS__), )
+#define SC(name, A, B, ...)                                            \
+	ROW(name, A, T_##A a = get_##A(w, u, 0);                       \
+	    T_##B b = get_##B(w, u, 1);, CODE(__VA_ARGS__), )
+#include "kfd/soft/exec/salu.def"
+
+/* ----------------------------------------------- indexed scalar moves ---- */
+
+/*
+ * A register M0 away: a source beyond the file reads SGPR 0, a destination
+ * beyond it is not written (RDNA3 ISA 3.4, "Out-of-range").
+ */
+static bool indexed(const struct isa_operand *o, uint32_t by,
+		    struct isa_operand *out)
+{
+	uint64_t reg = (uint64_t)o->reg + by;
+
+	*out = *o;
+	if (o->kind != ISA_K_SGPR)
+		return true;
+	if (reg + o->dwords > ISA_R_VCC_HI + 1) {
+		out->reg = 0;
+		return false;
+	}
+	out->reg = (uint16_t)reg;
+	return true;
+}
+
+static void movrel(struct soft_wave *w, const struct soft_uop *u, uint32_t src,
+		   uint32_t dst)
+{
+	struct isa_operand from, to;
+	uint64_t v;
+
+	indexed(&u->in.opnd[1], src, &from);
+	v = soft_read_scalar(w, &from, &u->in);
+	if (indexed(&u->in.opnd[0], dst, &to))
+		soft_write_scalar(w, &to, v);
+}
+
+static void run_movrels(struct soft_wave *w, const struct soft_uop *u)
+{
+	movrel(w, u, w->s[ISA_R_M0], 0);
+}
+
+static void run_movreld(struct soft_wave *w, const struct soft_uop *u)
+{
+	movrel(w, u, 0, w->s[ISA_R_M0]);
+}
+
+static void run_movrelsd_2(struct soft_wave *w, const struct soft_uop *u)
+{
+	uint32_t m0 = w->s[ISA_R_M0];
+
+	movrel(w, u, m0 & 0x3ff, m0 >> 16 & 0x3ff);
+}
+
+/* ------------------------------------------------------------ table ---- */
+
+static soft_handler *const handler[ISA_OP_COUNT] = {
+#define ENTRY(name) [ISA_##name] = run_##name,
+#define S2(name, ...) ENTRY(name)
+#define S1(name, ...) ENTRY(name)
+#define R1(name, ...) ENTRY(name)
+#define X1(name, ...) ENTRY(name)
+#define SK(name, ...) ENTRY(name)
+#define KC(name, ...) ENTRY(name)
+#define SC(name, ...) ENTRY(name)
+#include "kfd/soft/exec/salu.def"
+	[ISA_s_movrels_b32] = run_movrels,
+	[ISA_s_movrels_b64] = run_movrels,
+	[ISA_s_movreld_b32] = run_movreld,
+	[ISA_s_movreld_b64] = run_movreld,
+	[ISA_s_movrelsd_2_b32] = run_movrelsd_2,
+};
+
+soft_handler *soft_salu_handler(const struct isa_inst *in, const void **op)
+{
+	*op = NULL;
+	return handler[in->op];
+}

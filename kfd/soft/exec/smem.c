@@ -1,0 +1,100 @@
+/*
+ * Scalar memory: loads into SGPRs, and the cache invalidations, which have
+ * nothing to invalidate.  RDNA3 ISA 8.
+ */
+#include <string.h>
+
+#include "kfd/soft/exec/mem.h"
+
+struct row {
+	uint8_t dwords;
+};
+
+static const struct isa_operand *data(const struct soft_uop *u)
+{
+	return &u->in.opnd[0];
+}
+
+/* Bits 1:0 of every part of the address are ignored. */
+static uint64_t offset(struct soft_wave *w, const struct soft_uop *u)
+{
+	int32_t imm = (int32_t)(u->in.f[ISA_F_OFFSET] << 11) >> 11;
+	uint32_t reg = u->in.f[ISA_F_SOFFSET];
+	uint32_t soff = reg == ISA_R_NULL ? 0 : w->s[reg];
+
+	return (uint64_t)(int64_t)(imm & ~3) + (soff & ~3u);
+}
+
+static void put(struct soft_wave *w, const struct soft_uop *u,
+		const uint32_t *value, int dwords)
+{
+	int reg = data(u)->reg;
+
+	if (reg == ISA_R_NULL || (reg >= ISA_R_TTMP0 && reg < ISA_R_NULL))
+		return;
+	memcpy(&w->s[reg], value, (size_t)dwords * 4);
+}
+
+static void run_load(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct row *r = u->op;
+	int base = (int)u->in.f[ISA_F_SBASE] * 2;
+	uint64_t va = (w->s[base] & ~3u) | (uint64_t)w->s[base + 1] << 32;
+	uint32_t value[16];
+
+	va += offset(w, u);
+	if (soft_load(w, va, value, r->dwords * 4u, -1))
+		put(w, u, value, r->dwords);
+}
+
+/*
+ * Only base, stride and num_records of the descriptor count: every dword that
+ * is not inside reads 0.
+ */
+static void run_buffer_load(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct row *r = u->op;
+	const uint32_t *desc = &w->s[u->in.f[ISA_F_SBASE] * 2];
+	uint64_t base = (desc[0] & ~3u) | (uint64_t)(desc[1] & 0xffff) << 32;
+	uint64_t stride = desc[1] >> 16 & 0x3fff;
+	uint64_t size = desc[2] * (stride ? stride : 1);
+	uint64_t at = offset(w, u);
+	uint32_t value[16] = { 0 };
+
+	for (int i = 0; i < r->dwords; i++, at += 4)
+		if (at < size && size - at >= 4 &&
+		    !soft_load(w, base + at, &value[i], 4, -1))
+			return;
+	put(w, u, value, r->dwords);
+}
+
+static void run_nothing(struct soft_wave *w, const struct soft_uop *u)
+{
+	(void)w;
+	(void)u;
+}
+
+static const struct {
+	soft_handler *fn;
+	struct row row;
+} table[ISA_OP_COUNT] = {
+#define LOADS(bits, n)                                            \
+	[ISA_s_load_b##bits] = { run_load, { n } },        \
+	[ISA_s_buffer_load_b##bits] = { run_buffer_load, { n } },
+	LOADS(32, 1)
+	LOADS(64, 2)
+	LOADS(128, 4)
+	LOADS(256, 8)
+	LOADS(512, 16)
+	[ISA_s_gl1_inv] = { run_nothing, { 0 } },
+	[ISA_s_dcache_inv] = { run_nothing, { 0 } },
+	/* They look up a translation and report to nobody. */
+	[ISA_s_atc_probe] = { run_nothing, { 0 } },
+	[ISA_s_atc_probe_buffer] = { run_nothing, { 0 } },
+};
+
+soft_handler *soft_smem_handler(const struct isa_inst *in, const void **op)
+{
+	*op = &table[in->op].row;
+	return table[in->op].fn;
+}

@@ -1,0 +1,169 @@
+/*
+ * kfd/soft/exec/valu.h - how vector instructions are executed.
+ *
+ * Private to kfd/soft/.  A vector instruction is executed in three steps, once
+ * per half (32 lanes) of the wave:
+ *
+ *   fetch    operands become planes of 32 dwords.  A VGPR without modifiers is
+ *            used in place; everything else is built in a scratch plane:
+ *            scalars and constants are broadcast, DPP lanes are permuted,
+ *            neg, abs and op_sel are applied, denormals flushed as MODE says.
+ *   compute  a lane function (soft_lane_fn) fills x->d, and x->mask_out if it
+ *            has a mask result, for all 32 lanes, whether or not they execute.
+ *   finish   omod, clamp, flush; lanes in x->exec are written back.
+ *
+ * Lane functions are in files *_simd.c, which are compiled three times, for
+ * x86-64-v2, -v3 and -v4, with SIMD_LEVEL defined as v2, v3 or v4.  Write
+ * simple loops over SOFT_LANES with LANES(i); gcc -O3 vectorises them.  All
+ * must give the same bits: no contraction, no libm beyond what IEEE 754 defines
+ * exactly (sqrt, fma, rint).  Rows of valu.def and vop3.def (each explained at
+ * its head) make both the functions and the tables.
+ *
+ * What a lane function may assume:
+ *  - a, b, c are the sources in the order of the text without masks; for rows
+ *    with ISA_RD the old destination comes last (so v_fmac is a * b + c).
+ *  - dword j of an operand is plane j: a[j * SOFT_LANES + lane].  Operands of
+ *    one to four dwords are fetched, others must be a handler of their own.
+ *  - 16-bit operands are in bits 15:0 and bits 31:16 are anything.
+ *  - packed operands (V2F16...) of VOP3P have op_sel, op_sel_hi, neg and neg_hi
+ *    applied; MIX, V4I8 and V8I4 are raw, with the modifiers in mods[].
+ *  - d overlaps no source.  A 16-bit result goes to bits 15:0; finish keeps the
+ *    other half of the register and obeys op_sel of the destination.
+ *  - clamp of floats is finish's work.  Integer rows look at x->clamp.
+ *  - MXCSR has default exceptions masked, denormals kept, and the rounding mode
+ *    of MODE for the type of the destination if the row has SOFT_V_ROUND.
+ */
+#ifndef T0_KFD_SOFT_VALU_H
+#define T0_KFD_SOFT_VALU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/float.h"
+#include "kfd/soft/exec/fast/microop.h"
+
+#define SOFT_OPND_DWORDS 4 /* widest operand that fetch and finish know */
+
+struct soft_lanes {
+	const uint32_t *a, *b, *c; /* [dwords][SOFT_LANES] */
+	uint32_t *d;		   /* [dwords][SOFT_LANES] */
+	uint32_t exec;	   /* lanes that execute: EXEC, and DPP's masks */
+	uint32_t mask_in;  /* carry in or select: CI, or VCC if ISA_RVCC */
+	uint32_t mask_out; /* compare or carry result; finish ands exec */
+	uint32_t mode;	   /* enum soft_mode */
+	int half;	   /* 1 in the upper half of a wave64 */
+	uint8_t mods[3];   /* enum isa_mod of a, b, c */
+	bool clamp;
+};
+
+typedef void soft_lane_fn(struct soft_lanes *x);
+
+enum soft_vflag {
+	SOFT_V_ROUND = 1,    /* rounds as MODE says: run under that MXCSR */
+	SOFT_V_KEEP = 2,     /* denormals stay, whatever MODE says */
+	SOFT_V_KEEP_OUT = 4, /* those of the result do */
+	SOFT_V_STEP_64 = 8,  /* the row's step writes two dwords */
+};
+
+/* One row per instruction that a lane function executes; fn NULL if none. */
+struct soft_vrow {
+	soft_lane_fn *fn;
+	soft_step_fn *step; /* the same on 32-bit operands, or NULL */
+	soft_step_fn *flush; /* likewise, f32 denormals become zeros */
+	uint8_t flags;	    /* enum soft_vflag */
+};
+
+#define SOFT_CAT_(a, b) a##_##b
+#define SOFT_CAT(a, b)	SOFT_CAT_(a, b)
+/* The name of a function or table in this compilation of a _simd.c file. */
+#define SIMD(name) SOFT_CAT(name, SIMD_LEVEL)
+
+#define LANES(i) for (int i = 0; i < SOFT_LANES; i++)
+
+/* ------------------------------------------------ valu_table_simd.c ------ */
+
+/* valu.def and vop3.def as tables, [ISA_OP_COUNT]. */
+extern const struct soft_vrow soft_vrows_v2[], soft_vrows_v3[], soft_vrows_v4[];
+
+/* ------------------------------------------------------------ valu.c ----- */
+
+/*
+ * The planes of VGPRs reg .. reg + dwords - 1, or NULL after raising a fault:
+ * the wave did not allocate them.
+ */
+uint32_t *soft_vgpr(struct soft_wave *w, int half, unsigned reg, int dwords);
+
+/*
+ * The rows for this processor: one of the three tables above.  The environment
+ * variable T0_SOFT_SIMD=v2 or v3 makes it do with less, for tests.
+ */
+const struct soft_vrow *soft_vrows(void);
+
+/*
+ * Run u->op, which is a struct soft_vrow, on all that an instruction can ask
+ * for.  Handlers of single instructions use it for what they share.
+ */
+soft_handler soft_valu_run;
+
+/* The same on one half of the wave, and on one part of a VOPD instruction. */
+void soft_valu_run_part(struct soft_wave *w, const struct soft_uop *u, int half,
+			enum soft_dual part);
+
+/* Is it executed by a lane function? */
+bool soft_is_lane_row(const struct soft_uop *u);
+
+/* The inline constant or literal of an operand, as a 32-bit source. */
+uint32_t soft_constant(const struct soft_uop *u, const struct isa_operand *o);
+
+/* -------------------------------------------------------- valu_dpp.c ----- */
+
+/*
+ * Apply the instruction's DPP to a plane.  Returns the lanes that may be
+ * written: those whose row and bank are enabled and whose source is valid or
+ * reads as zero.  `exec` is EXEC of this half.
+ */
+uint32_t soft_dpp(const struct isa_inst *in, uint32_t exec, const uint32_t *src,
+		  uint32_t *dst);
+
+/* ------------------------------------------------------- valu_mods.c ----- */
+
+/*
+ * The operand with op_sel, abs, neg and flushing applied: `src` itself when
+ * nothing has to be done, else `tmp`.  `fmt` is the instruction's format.
+ */
+const uint32_t *soft_apply_mods(const struct isa_operand *o, int fmt,
+				bool flush, const uint32_t *src, uint32_t *tmp);
+/* omod, clamp and flushing of a result, in place, as the instruction says. */
+void soft_finish_float(const struct isa_inst *in, enum isa_type type,
+		       uint32_t mode, bool keep_denorms, uint32_t *d);
+/* Are input or output denormals of this type flushed in this mode? */
+bool soft_flushes(enum isa_type type, uint32_t mode, bool output);
+
+/* ---------------------------------------------------- valu_special.c ----- */
+
+/*
+ * Handlers of instructions that are no lane functions; u->op is their (empty)
+ * row.  valu_special.c has those of VOP1 (swaps, movrel, readfirstlane), lane.c
+ * those of VOP3 and VOP3P (readlane, permlane16, WMMA).  NULL: not mine.
+ */
+soft_handler *soft_vop1_special(const struct isa_inst *in);
+soft_handler *soft_vop3_special(const struct isa_inst *in);
+
+/* ------------------------------------------------------ number types ----- */
+
+/* A 64-bit operand's lane, from its two planes. */
+static inline uint64_t soft_get64(const uint32_t *p, int i)
+{
+	return (uint64_t)p[SOFT_LANES + i] << 32 | p[i];
+}
+
+static inline void soft_put64(uint32_t *p, int i, uint64_t v)
+{
+	p[i] = (uint32_t)v;
+	p[SOFT_LANES + i] = (uint32_t)(v >> 32);
+}
+
+/* Half precision is computed in float or double: see valu_half.h. */
+
+#endif

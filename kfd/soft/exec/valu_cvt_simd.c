@@ -1,0 +1,115 @@
+/*
+ * kfd/soft/exec/valu_cvt_simd.c - conversions (valu.def, CVT).
+ *
+ * To integers: NaN gives 0 and what does not fit the nearest that does
+ * (RDNA3 ISA 16.7, V_CVT_I32_F32 and its kind).
+ */
+#define IF_CVT(...) __VA_ARGS__
+#include "kfd/soft/exec/valu_shapes.h"
+
+#define R16    soft_round16(x->mode)
+#define OVFL16 soft_ovfl16(x->mode)
+
+/* `f` is integral or not finite. */
+static inline uint32_t i32_from_f32(float f)
+{
+	float in = f >= -0x1p31f && f < 0x1p31f ? f : 0;
+	int32_t r = (int32_t)in;
+
+	r = f >= 0x1p31f ? INT32_MAX : r;
+	return (uint32_t)(f < -0x1p31f ? INT32_MIN : r);
+}
+
+static inline uint32_t u32_from_f32(float f)
+{
+	bool high = f >= 0x1p31f;
+	float in = f >= 0 && f < 0x1p32f ? f : 0;
+	uint32_t r = (uint32_t)(int32_t)(high ? in - 0x1p31f : in);
+
+	r = high ? r + 0x80000000 : r;
+	return f >= 0x1p32f ? ~0u : r;
+}
+
+static inline uint32_t i32_from_f64(double f)
+{
+	double in = f > -0x1p31 - 1 && f < 0x1p31 ? f : 0;
+	int32_t r = (int32_t)in;
+
+	r = f >= 0x1p31 ? INT32_MAX : r;
+	return (uint32_t)(f <= -0x1p31 - 1 ? INT32_MIN : r);
+}
+
+static inline uint32_t u32_from_f64(double f)
+{
+	double in = f > 0 && f < 0x1p32 ? f : 0;
+
+	return f >= 0x1p32 ? ~0u : (uint32_t)(int64_t)in;
+}
+
+/* floor(f + 0.5) without the rounding of that sum. */
+static inline uint32_t nearest_i32(float f)
+{
+	float low = __builtin_floorf(f);
+
+	return i32_from_f32(f - low >= 0.5f ? low + 1 : low);
+}
+
+/* Truncated; the range is within int32_t. */
+static inline uint32_t clamp_i32(float f, int min, int max)
+{
+	float in = f == f ? f : 0;
+
+	in = in < (float)min ? (float)min : in;
+	in = in > (float)max ? (float)max : in;
+	return (uint32_t)(int32_t)in;
+}
+
+/* A half in [min, 1] times `scale`, rounded once, to nearest even. */
+static inline uint32_t norm_f16(uint32_t a, int min, double scale)
+{
+	float f = soft_f32_from_f16(a);
+
+	f = f == f ? f : 0;
+	f = f < (float)min ? (float)min : f > 1 ? 1 : f;
+	return (uint32_t)(int32_t)__builtin_rint(f * scale);
+}
+
+static inline uint32_t quiet_f16(uint32_t a)
+{
+	return (a & 0x7fff) > 0x7c00 ? 0x400000 : 0;
+}
+
+#define KIND_FH(name, ...) \
+	LANE_FN(name) \
+	{ \
+		PLANES; \
+		float f[SOFT_LANES]; \
+\
+		LANES(i) f[i] = f32_value(pa[i]); \
+		soft_f16_from_floats(f, soft_round16(x->mode), \
+				     soft_ovfl16(x->mode), pd); \
+	}
+#define KIND_HF(name, ...) \
+	LANE_FN(name) \
+	{ \
+		PLANES; \
+		float f[SOFT_LANES]; \
+\
+		soft_floats_from_f16(pa, 0, f); \
+		LANES(i) pd[i] = f32_bits(f[i]) | quiet_f16(pa[i]); \
+	}
+#define KIND_PKZ(name, ...) \
+	LANE_FN(name) \
+	{ \
+		PLANES; \
+		float f[SOFT_LANES]; \
+		uint32_t low[SOFT_LANES], high[SOFT_LANES]; \
+\
+		LANES(i) f[i] = f32_value(pa[i]); \
+		soft_f16_to_zero(f, low); \
+		LANES(i) f[i] = f32_value(pb[i]); \
+		soft_f16_to_zero(f, high); \
+		LANES(i) pd[i] = low[i] | high[i] << 16; \
+	}
+
+#include "kfd/soft/exec/valu.def"

@@ -1,0 +1,91 @@
+/*
+ * kfd/soft/exec/valu_int_simd.c - integers and bits (valu.def, INT).
+ */
+#define IF_INT(...) __VA_ARGS__
+#include "kfd/soft/exec/valu_shapes.h"
+
+static inline int32_t sext24(uint32_t u)
+{
+	return (int32_t)(u << 8) >> 8;
+}
+
+static inline uint32_t mul_i24(uint32_t a, uint32_t b, bool clamp)
+{
+	int64_t p = (int64_t)sext24(a) * sext24(b);
+
+	if (clamp && p > INT32_MAX)
+		return INT32_MAX;
+	if (clamp && p < INT32_MIN)
+		return (uint32_t)INT32_MIN;
+	return (uint32_t)p;
+}
+
+static inline uint32_t mul_u24(uint32_t a, uint32_t b, bool clamp)
+{
+	uint64_t p = (uint64_t)(a & 0xffffff) * (b & 0xffffff);
+
+	return clamp && p >> 32 ? ~0u : (uint32_t)p;
+}
+
+static inline uint32_t reverse_bits(uint32_t u)
+{
+	u = (u >> 1 & 0x55555555) | (u & 0x55555555) << 1;
+	u = (u >> 2 & 0x33333333) | (u & 0x33333333) << 2;
+	u = (u >> 4 & 0x0f0f0f0f) | (u & 0x0f0f0f0f) << 4;
+	return __builtin_bswap32(u);
+}
+
+/* How many leading bits equal the sign bit; -1 if all do. */
+static inline uint32_t leading_signs(uint32_t u)
+{
+	uint32_t differ = u ^ (uint32_t)((int32_t)u >> 31);
+
+	return differ ? (uint32_t)__builtin_clz(differ | !differ) : ~0u;
+}
+
+static inline uint32_t sat_u8(uint32_t u)
+{
+	int v = (int16_t)u;
+
+	return v < 0 ? 0 : v > 255 ? 255 : v;
+}
+
+/* Bit i of the carry plane, 0 or 1. */
+#define KIND_CARRY(name, ...) \
+	CARRY_ROW(name, __VA_ARGS__) \
+	KIND_STEP_##name(name)
+#define KIND_STEP_v_add_co_ci_u32(name) \
+	STEP_CARRY(name, w->s[s->mask_in], a + b - cm, a + b < a, a + b == ~0u)
+#define KIND_STEP_v_sub_co_ci_u32(name) \
+	STEP_CARRY(name, w->s[s->mask_in], a - b + cm, a < b, a == b)
+#define KIND_STEP_v_subrev_co_ci_u32(name) \
+	STEP_CARRY(name, w->s[s->mask_in], b - a + cm, b < a, b == a)
+#define CARRY_ROW(name, sum, max) \
+	LANE_FN(name) \
+	{ \
+		PLANES; \
+		uint32_t out = 0; \
+\
+		LANES(i) \
+		{ \
+			uint32_t a = pa[i], b = pb[i]; \
+			uint32_t ci = x->mask_in >> i & 1; \
+			uint64_t r = sum; \
+			uint32_t co = r >> 32 & 1; \
+\
+			pd[i] = x->clamp && co ? max : (uint32_t)r; \
+			out |= co << i; \
+		} \
+		x->mask_out = out; \
+	}
+#define KIND_SELECT(name, ...) \
+	LANE_FN(name) \
+	{ \
+		PLANES; \
+		uint32_t mask = x->mask_in; \
+\
+		LANES(i) pd[i] = mask >> i & 1 ? pb[i] : pa[i]; \
+	} \
+	STEP_SELECT(name)
+
+#include "kfd/soft/exec/valu.def"

@@ -1,0 +1,198 @@
+/*
+ * kfd/soft/exec/valu_mods.h - what happens to operands before and after a vector
+ * instruction: op_sel, abs, neg, denormals, omod, clamp (RDNA3 ISA 7.2).
+ *
+ * Private to valu_mods.c, which makes the functions of valu.h of these, and to
+ * step_row_simd.c, which has them as vector code.
+ */
+#ifndef T0_KFD_SOFT_VALU_MODS_H
+#define T0_KFD_SOFT_VALU_MODS_H
+
+#include "kfd/soft/exec/valu_half.h"
+
+/* MODE's denormal fields: bit 0 keeps them in inputs, bit 1 in results. */
+static inline bool mods_flush(enum isa_type type, uint32_t mode, bool output)
+{
+	const struct isa_type_info *t = isa_type_info(type);
+	int field = type == ISA_T_F32 ? mode >> 4 : mode >> 6;
+
+	return t->kind == 'F' && t->bits >= 16 && !(field >> output & 1);
+}
+
+/* A 32-bit float, a 16-bit one, or two: denormals become zeros. */
+static inline uint32_t mods_flush32(uint32_t u)
+{
+	return u & 0x7f800000 ? u : u & 0x80000000;
+}
+
+static inline uint32_t mods_flush16(uint32_t u)
+{
+	uint32_t low = u & 0x7c00 ? 0xffff : 0x8000;
+	uint32_t high = u & 0x7c000000 ? 0xffff0000 : 0x80000000;
+
+	return u & (low | high);
+}
+
+static inline void mods_flush_plane(enum isa_type type, uint32_t *p)
+{
+	int bits = isa_type_info(type)->bits;
+
+	if (bits == 16)
+		LANES(i) p[i] = mods_flush16(p[i]);
+	else if (bits == 32)
+		LANES(i) p[i] = mods_flush32(p[i]);
+	else
+		LANES(i) if (!(p[SOFT_LANES + i] & 0x7ff00000))
+		{
+			p[i] = 0;
+			p[SOFT_LANES + i] &= 0x80000000;
+		}
+}
+
+/* VOP3P: each half of the operand is chosen and negated by itself. */
+static inline void mods_select(unsigned mods, const uint32_t *src,
+			       uint32_t *tmp)
+{
+	int low = mods & ISA_M_HI ? 16 : 0, high = mods & ISA_M_HI_HI ? 16 : 0;
+	uint32_t flip = (mods & ISA_M_NEG ? 0x8000 : 0) |
+			(mods & ISA_M_NEG_HI ? 0x80000000 : 0);
+
+	LANES(i)
+	tmp[i] = ((src[i] >> low & 0xffff) | src[i] >> high << 16) ^ flip;
+}
+
+static inline void mods_copy(uint32_t *to, const uint32_t *from, int dwords)
+{
+	memcpy(to, from, dwords * SOFT_LANES * sizeof(*to));
+}
+
+static inline const uint32_t *mods_apply(const struct isa_operand *o, int fmt,
+					 bool flushes, const uint32_t *src,
+					 uint32_t *tmp)
+{
+	const struct isa_type_info *t = isa_type_info(o->type);
+	bool packed = fmt == ISA_FMT_VOP3P && t->bits == 16 && t->count == 2;
+	bool single = t->count == 1 && o->type != ISA_T_MIX;
+	/* Of untyped operands, V_MOV and V_CNDMASK take signs (ISA 16.7). */
+	bool has_sign = strchr("FGB", t->kind);
+	/* V_DOT2_F16_F16 has one sign modifier for both of its halves. */
+	bool pair = t->bits == 16 && t->count == 2 && !packed && has_sign;
+	unsigned mods = packed || (single && has_sign) ? o->mods :
+			single			       ? o->mods & ISA_M_HI :
+			pair ? o->mods & (ISA_M_NEG | ISA_M_ABS) :
+			       0;
+	int dwords = t->bits == 64 ? 2 : 1;
+
+	/* Of a packed operand, each half from its own place is what is there.
+	 */
+	if (mods == (packed ? ISA_M_HI_HI : 0) && !flushes)
+		return src;
+	if (packed) {
+		mods_select(mods, src, tmp);
+	} else if (mods & ISA_M_HI && t->bits == 16) {
+		LANES(i) tmp[i] = src[i] >> 16;
+	} else {
+		mods_copy(tmp, src, dwords);
+	}
+	if (!packed && mods & (ISA_M_ABS | ISA_M_NEG)) {
+		uint32_t sign = pair	      ? 0x80008000 :
+				t->bits == 16 ? 0x8000 :
+						0x80000000;
+		uint32_t keep = mods & ISA_M_ABS ? ~sign : ~0u;
+		uint32_t flip = mods & ISA_M_NEG ? sign : 0;
+		uint32_t *top = tmp + (dwords - 1) * SOFT_LANES;
+
+		LANES(i) top[i] = (top[i] & keep) ^ flip;
+	}
+	if (flushes)
+		mods_flush_plane(o->type, tmp);
+	return tmp;
+}
+
+/* ------------------------------------------------------------ results ---- */
+
+/*
+ * A float's bits to [0, 1]; `one` is 1.0, `inf` infinity, sign the sign bit.
+ * NaN becomes 0 if `dx10`, else it stays.
+ */
+static inline uint64_t mods_clamp64(uint64_t u, uint64_t sign, uint64_t inf,
+			   uint64_t one, bool dx10)
+{
+	uint64_t a = u & (sign - 1);
+
+	if (a > inf)
+		return dx10 ? 0 : u;
+	if (u & sign)
+		return 0;
+	return a > one ? one : u;
+}
+
+/* The same, without branches, on 32 bits. */
+static inline uint32_t mods_clamp32(uint32_t u, uint32_t sign, uint32_t inf,
+				    uint32_t one, bool dx10)
+{
+	uint32_t a = u & (sign - 1), r = a > one ? one : u;
+
+	r = u & sign ? 0 : r;
+	return a > inf ? (dx10 ? 0 : u) : r;
+}
+
+static inline void mods_clamp(enum isa_type type, bool dx10, uint32_t *d)
+{
+	const struct isa_type_info *t = isa_type_info(type);
+
+	if (t->bits == 32) {
+		LANES(i)
+		d[i] = mods_clamp32(d[i], 0x80000000, 0x7f800000, 0x3f800000,
+				    dx10);
+	} else if (t->bits == 16) {
+		LANES(i)
+		{
+			uint32_t low = mods_clamp32(d[i] & 0xffff, 0x8000,
+						    0x7c00, 0x3c00, dx10);
+			uint32_t high = mods_clamp32(d[i] >> 16, 0x8000, 0x7c00,
+						     0x3c00, dx10);
+			d[i] = low | high << 16;
+		}
+	} else {
+		LANES(i)
+		soft_put64(d, i,
+			   mods_clamp64(soft_get64(d, i), 1ull << 63,
+				      0x7ffull << 52, 0x3ffull << 52, dx10));
+	}
+}
+
+/* Multiply by 2, 4 or 1/2; -0 becomes +0, as the manual says of omod. */
+static inline void mods_scale(enum isa_type type, int omod, uint32_t *d)
+{
+	static const float by[] = { 1, 2, 4, 0.5f };
+
+	if (type == ISA_T_F32)
+		LANES(i) d[i] = f32_bits(f32_value(d[i]) * by[omod] + 0.0f);
+	else if (type == ISA_T_F16)
+		LANES(i)
+		d[i] = soft_f16_from_f32(
+			soft_f32_from_f16(d[i]) * by[omod] + 0.0f, 0, false);
+		else if (type == ISA_T_F64) LANES(i) soft_put64(
+			d, i,
+			f64_bits(f64_value(soft_get64(d, i)) * by[omod] + 0.0));
+}
+
+static inline void mods_finish(const struct isa_inst *in, enum isa_type type,
+			       uint32_t mode, bool keep_denorms, uint32_t *d)
+{
+	bool flushes = mods_flush(type, mode, true) && !keep_denorms;
+
+	if (flushes)
+		mods_flush_plane(type, d);
+	/* RDNA3 ISA 7.2.2: ignored with IEEE or with output denormals. */
+	if (in->f[ISA_F_OMOD] && mods_flush(type, mode, true) &&
+	    !(mode & SOFT_MODE_IEEE)) {
+		mods_scale(type, in->f[ISA_F_OMOD], d);
+		mods_flush_plane(type, d);
+	}
+	if (in->f[ISA_F_CLAMP])
+		mods_clamp(type, mode & SOFT_MODE_DX10_CLAMP, d);
+}
+
+#endif

@@ -1,0 +1,417 @@
+/*
+ * FLAT, GLOBAL and SCRATCH: loads, stores and atomics of one address per lane.
+ * RDNA3 ISA 10 and 11.  Buffers are in buffer.c.
+ *
+ * Any alignment is allowed but for atomics, as compute queues are set up.
+ */
+#include <string.h>
+
+#include "kfd/soft/exec/mem.h"
+
+/* ------------------------------------------------ values of one lane ---- */
+
+static uint32_t extended(const struct soft_access *a, uint32_t v)
+{
+	if (a->bytes == 1)
+		return a->is_signed ? (uint32_t)(int8_t)v : (uint8_t)v;
+	if (a->bytes == 2)
+		return a->is_signed ? (uint32_t)(int16_t)v : (uint16_t)v;
+	return v;
+}
+
+void soft_put_lane(struct soft_wave *w, const struct soft_access *a, int half,
+		   uint32_t lane, uint32_t reg, const uint32_t *value)
+{
+	uint32_t *d = &w->v[half][reg][lane];
+	uint32_t v = extended(a, value[0]);
+
+	switch (a->part) {
+	case SOFT_LOW:
+		*d = (*d & 0xffff0000) | (v & 0xffff);
+		return;
+	case SOFT_HIGH:
+		*d = (*d & 0xffff) | v << 16;
+		return;
+	}
+	*d = v;
+	for (int i = 1; i < a->bytes / 4; i++)
+		w->v[half][reg + i][lane] = value[i];
+}
+
+void soft_get_lane(const struct soft_wave *w, const struct soft_access *a,
+		   int half, uint32_t lane, uint32_t reg, uint32_t *value)
+{
+	value[0] = w->v[half][reg][lane] >> (a->part == SOFT_HIGH ? 16 : 0);
+	for (int i = 1; i < a->bytes / 4; i++)
+		value[i] = w->v[half][reg + i][lane];
+}
+
+/* --------------------------------------------------------- addresses ---- */
+
+static int32_t offset13(const struct soft_uop *u)
+{
+	return (int32_t)(u->in.f[ISA_F_OFFSET] << 19) >> 19;
+}
+
+static uint64_t pair(const uint32_t (*v)[SOFT_LANES], uint32_t reg,
+		     uint32_t lane)
+{
+	return v[reg][lane] | (uint64_t)v[reg + 1][lane] << 32;
+}
+
+static uint64_t global_address(const struct soft_wave *w,
+			       const struct soft_uop *u, int h, uint32_t lane)
+{
+	const uint32_t *f = u->in.f;
+	uint32_t saddr = f[ISA_F_SADDR];
+	uint64_t at = (uint64_t)(int64_t)offset13(u);
+
+	if (saddr == ISA_R_NULL)
+		return at + pair((const void *)w->v[h], f[ISA_F_ADDR], lane);
+	return at + w->s[saddr] + ((uint64_t)w->s[saddr + 1] << 32) +
+	       w->v[h][f[ISA_F_ADDR]][lane];
+}
+
+/* SADDR + offset + 4 * lane: no address register. */
+static uint64_t addtid_address(const struct soft_wave *w,
+			       const struct soft_uop *u, int lane)
+{
+	uint32_t saddr = u->in.f[ISA_F_SADDR];
+	uint64_t at = (uint64_t)(int64_t)offset13(u) + 4 * (uint64_t)lane;
+
+	if (saddr == ISA_R_NULL)
+		return at;
+	return at + w->s[saddr] + ((uint64_t)w->s[saddr + 1] << 32);
+}
+
+/* The offset of FLAT is unsigned, and its top bit is ignored. */
+static void flat_place(const struct soft_wave *w, const struct soft_uop *u,
+		       int h, uint32_t lane, struct soft_place *p)
+{
+	const struct soft_env *env = w->group->env;
+	uint64_t at = pair((const void *)w->v[h], u->in.f[ISA_F_ADDR], lane) +
+		      (u->in.f[ISA_F_OFFSET] & 0xfff);
+
+	p->space = SOFT_SPACE_MEMORY;
+	p->at = at;
+	if (at >= env->shared_base && at <= env->shared_limit) {
+		p->space = SOFT_SPACE_LDS;
+		p->at = at - env->shared_base;
+	} else if (at >= env->private_base && at <= env->private_limit) {
+		p->space = SOFT_SPACE_SCRATCH;
+		p->at = at - env->private_base;
+	}
+}
+
+static uint32_t scratch_offset(const struct soft_wave *w,
+			       const struct soft_uop *u, int h, uint32_t lane)
+{
+	const uint32_t *f = u->in.f;
+	uint32_t at = (uint32_t)offset13(u);
+
+	if (f[ISA_F_SVE])
+		at += w->v[h][f[ISA_F_ADDR]][lane];
+	if (f[ISA_F_SADDR] != ISA_R_NULL)
+		at += w->s[f[ISA_F_SADDR]];
+	return at;
+}
+
+void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
+		       int h, uint32_t lane, struct soft_place *p)
+{
+	p->lane = h * SOFT_LANES + (int)lane;
+	if (u->in.fmt == ISA_FMT_GLOBAL) {
+		p->space = SOFT_SPACE_MEMORY;
+		p->at = global_address(w, u, h, lane);
+	} else if (u->in.fmt == ISA_FMT_SCRATCH) {
+		p->space = SOFT_SPACE_SCRATCH;
+		p->at = scratch_offset(w, u, h, lane);
+	} else {
+		flat_place(w, u, h, lane, p);
+	}
+}
+
+static void outside(struct soft_wave *w, const struct soft_place *p, bool write)
+{
+	bool lds = p->space == SOFT_SPACE_LDS;
+
+	soft_raise(w, SOFT_FAULT_APERTURE, "%s at offset 0x%llx of %s, which "
+		   "has %u bytes%s", write ? "write" : "read",
+		   (unsigned long long)p->at, lds ? "LDS" : "scratch",
+		   lds ? w->group->lds_size_bytes : w->scratch_lane_bytes,
+		   lds ? "" : " per lane");
+	w->fault.lane = p->lane;
+	w->fault.va = p->at;
+	w->fault.write = write;
+}
+
+/* Bytes in LDS or scratch, NULL after raising a fault. */
+static uint8_t *local(struct soft_wave *w, const struct soft_place *p,
+		      uint32_t size_bytes, bool write)
+{
+	uint8_t *host = NULL;
+	uint64_t n = w->scratch_lane_bytes;
+
+	if (p->space == SOFT_SPACE_LDS)
+		host = soft_lds_at(w, p->at, size_bytes);
+	else if (size_bytes <= n && p->at <= n - size_bytes)
+		host = w->scratch + n * (uint64_t)p->lane + p->at;
+	if (!host)
+		outside(w, p, write);
+	return host;
+}
+
+/* ---------------------------------------------------- loads, stores ---- */
+
+static bool load_lane(struct soft_wave *w, const struct soft_place *p,
+		      uint32_t *value, uint32_t size_bytes)
+{
+	const uint8_t *host;
+
+	if (p->space == SOFT_SPACE_MEMORY)
+		return soft_load(w, p->at, value, size_bytes, p->lane);
+	host = local(w, p, size_bytes, false);
+	if (host)
+		memcpy(value, host, size_bytes);
+	return host;
+}
+
+static bool store_lane(struct soft_wave *w, const struct soft_place *p,
+		       const uint32_t *value, uint32_t size_bytes)
+{
+	uint8_t *host;
+
+	if (p->space == SOFT_SPACE_MEMORY)
+		return soft_store(w, p->at, value, size_bytes, p->lane);
+	host = local(w, p, size_bytes, true);
+	if (host)
+		memcpy(host, value, size_bytes);
+	return host;
+}
+
+static void run_load(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct soft_access *a = u->op;
+	struct soft_place p;
+	uint32_t value[4] = { 0 };
+
+	for (int h = 0; h < soft_halves(w); h++) {
+		FOR_LANES(lane, soft_exec(w, h)) {
+			soft_find_place(w, u, h, lane, &p);
+			if (!load_lane(w, &p, value, a->bytes))
+				return;
+			soft_put_lane(w, a, h, lane, u->in.f[ISA_F_VDST],
+				      value);
+		}
+	}
+}
+
+static void run_store(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct soft_access *a = u->op;
+	struct soft_place p;
+	uint32_t value[4];
+
+	for (int h = 0; h < soft_halves(w); h++) {
+		FOR_LANES(lane, soft_exec(w, h)) {
+			soft_find_place(w, u, h, lane, &p);
+			soft_get_lane(w, a, h, lane, u->in.f[ISA_F_DATA0],
+				      value);
+			if (!store_lane(w, &p, value, a->bytes))
+				return;
+		}
+	}
+}
+
+static void run_load_addtid(struct soft_wave *w, const struct soft_uop *u)
+{
+	for (int h = 0; h < soft_halves(w); h++) {
+		FOR_LANES(lane, soft_exec(w, h)) {
+			int l = h * SOFT_LANES + (int)lane;
+
+			if (!soft_load(w, addtid_address(w, u, l),
+				       &w->v[h][u->in.f[ISA_F_VDST]][lane], 4,
+				       l))
+				return;
+		}
+	}
+}
+
+static void run_store_addtid(struct soft_wave *w, const struct soft_uop *u)
+{
+	for (int h = 0; h < soft_halves(w); h++) {
+		FOR_LANES(lane, soft_exec(w, h)) {
+			int l = h * SOFT_LANES + (int)lane;
+
+			if (!soft_store(w, addtid_address(w, u, l),
+					&w->v[h][u->in.f[ISA_F_DATA0]][lane],
+					4, l))
+				return;
+		}
+	}
+}
+
+/* ----------------------------------------------------------- atomics ---- */
+
+/* Where an atomic works, or NULL after raising a fault. */
+static void *atomic_host(struct soft_wave *w, const struct soft_place *p,
+			 uint32_t size_bytes)
+{
+	if (p->at & (size_bytes - 1)) {
+		soft_raise(w, SOFT_FAULT_ALIGN,
+			   "atomic of %u bytes at 0x%llx: not aligned",
+			   size_bytes, (unsigned long long)p->at);
+		w->fault.lane = p->lane;
+		w->fault.va = p->at;
+		w->fault.write = true;
+		return NULL;
+	}
+	if (p->space == SOFT_SPACE_MEMORY)
+		return soft_translate(w, p->at, size_bytes,
+				      SOFT_MEM_READ | SOFT_MEM_WRITE, p->lane);
+	return local(w, p, size_bytes, true);
+}
+
+/* LDS and scratch may be unaligned on the host, and belong to one thread. */
+static uint64_t apply_local(struct soft_wave *w, void *host,
+			    const struct soft_access *a, uint64_t x, uint64_t y)
+{
+	uint64_t old = 0, new;
+
+	memcpy(&old, host, a->bytes);
+	new = a->fn(old, x, y, w->mode);
+	memcpy(host, &new, a->bytes);
+	return old;
+}
+
+static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u, int h,
+			uint32_t lane)
+{
+	const struct soft_access *a = u->op;
+	struct soft_access all = { .bytes = a->two ? 2 * a->bytes : a->bytes };
+	uint32_t v[4] = { 0 };
+	struct soft_place p;
+	uint64_t x, y, old;
+	void *host;
+
+	soft_find_place(w, u, h, lane, &p);
+	host = atomic_host(w, &p, a->bytes);
+	if (!host)
+		return false;
+	soft_get_lane(w, &all, h, lane, u->in.f[ISA_F_DATA0], v);
+	x = a->bytes == 8 ? v[0] | (uint64_t)v[1] << 32 : v[0];
+	y = a->bytes == 8 ? v[2] | (uint64_t)v[3] << 32 : v[1];
+	if (p.space == SOFT_SPACE_MEMORY)
+		old = soft_atomic_apply(host, a->bytes, a->fn, x, y, w->mode);
+	else
+		old = apply_local(w, host, a, x, y);
+	if (u->in.f[ISA_F_GLC]) {
+		uint32_t value[2] = { (uint32_t)old, (uint32_t)(old >> 32) };
+
+		soft_put_lane(w, a, h, lane, u->in.f[ISA_F_VDST], value);
+	}
+	return true;
+}
+
+static void run_atomic(struct soft_wave *w, const struct soft_uop *u)
+{
+	for (int h = 0; h < soft_halves(w); h++)
+		FOR_LANES(lane, soft_exec(w, h))
+			if (!atomic_lane(w, u, h, lane))
+				return;
+}
+
+/* ------------------------------------------------------------- table ---- */
+
+/* clang-format off */
+#define LOAD(space, name, b, sgn, prt)                                    \
+	[ISA_##space##_load_##name] = { run_load, { .bytes = b,           \
+		.is_signed = sgn, .part = prt } },
+#define STORE(space, name, b, prt)                                        \
+	[ISA_##space##_store_##name] = { run_store, { .bytes = b,         \
+		.part = prt } },
+#define ATOMIC_ROW(space, name, b, f, pair)                               \
+	[ISA_##space##_atomic_##name] = { run_atomic, { .bytes = b,       \
+		.fn = soft_atomic_##f, .two = pair } },
+#define INTEGER(space, name, k, f)                                        \
+	ATOMIC_ROW(space, name##_##k##32, 4, f##_32, false)               \
+	ATOMIC_ROW(space, name##_##k##64, 8, f##_64, false)
+#define MOVES(space)                                                      \
+	LOAD(space, u8, 1, 0, SOFT_WHOLE)                                 \
+	LOAD(space, i8, 1, 1, SOFT_WHOLE)                                 \
+	LOAD(space, u16, 2, 0, SOFT_WHOLE)                                \
+	LOAD(space, i16, 2, 1, SOFT_WHOLE)                                \
+	LOAD(space, b32, 4, 0, SOFT_WHOLE)                                \
+	LOAD(space, b64, 8, 0, SOFT_WHOLE)                                \
+	LOAD(space, b96, 12, 0, SOFT_WHOLE)                               \
+	LOAD(space, b128, 16, 0, SOFT_WHOLE)                              \
+	LOAD(space, d16_u8, 1, 0, SOFT_LOW)                               \
+	LOAD(space, d16_i8, 1, 1, SOFT_LOW)                               \
+	LOAD(space, d16_b16, 2, 0, SOFT_LOW)                              \
+	LOAD(space, d16_hi_u8, 1, 0, SOFT_HIGH)                           \
+	LOAD(space, d16_hi_i8, 1, 1, SOFT_HIGH)                           \
+	LOAD(space, d16_hi_b16, 2, 0, SOFT_HIGH)                          \
+	STORE(space, b8, 1, SOFT_WHOLE)                                   \
+	STORE(space, b16, 2, SOFT_WHOLE)                                  \
+	STORE(space, b32, 4, SOFT_WHOLE)                                  \
+	STORE(space, b64, 8, SOFT_WHOLE)                                  \
+	STORE(space, b96, 12, SOFT_WHOLE)                                 \
+	STORE(space, b128, 16, SOFT_WHOLE)                                \
+	STORE(space, d16_hi_b8, 1, SOFT_HIGH)                             \
+	STORE(space, d16_hi_b16, 2, SOFT_HIGH)
+#define ATOMICS(space)                                                    \
+	INTEGER(space, swap, b, swap)                                     \
+	INTEGER(space, add, u, add)                                       \
+	INTEGER(space, sub, u, sub)                                       \
+	INTEGER(space, min, i, min_i)                                     \
+	INTEGER(space, min, u, min_u)                                     \
+	INTEGER(space, max, i, max_i)                                     \
+	INTEGER(space, max, u, max_u)                                     \
+	INTEGER(space, and, b, and)                                       \
+	INTEGER(space, or, b, or)                                         \
+	INTEGER(space, xor, b, xor)                                       \
+	INTEGER(space, inc, u, inc)                                       \
+	INTEGER(space, dec, u, dec)                                       \
+	ATOMIC_ROW(space, cmpswap_b32, 4, cmpswap_32, true)               \
+	ATOMIC_ROW(space, cmpswap_b64, 8, cmpswap_64, true)               \
+	ATOMIC_ROW(space, cmpswap_f32, 4, cmpswap_f_32, true)             \
+	ATOMIC_ROW(space, min_f32, 4, min_f_32, false)                    \
+	ATOMIC_ROW(space, max_f32, 4, max_f_32, false)                    \
+	ATOMIC_ROW(space, add_f32, 4, add_f32_mem, false)
+
+static const struct {
+	soft_handler *fn;
+	struct soft_access access;
+} table[ISA_OP_COUNT] = {
+	MOVES(flat)
+	MOVES(global)
+	MOVES(scratch)
+	ATOMICS(flat)
+	ATOMICS(global)
+	ATOMIC_ROW(global, csub_u32, 4, csub_32, false)
+	[ISA_global_load_addtid_b32] = { run_load_addtid, { .bytes = 4 } },
+	[ISA_global_store_addtid_b32] = { run_store_addtid, { .bytes = 4 } },
+};
+/* clang-format on */
+
+const struct soft_access *soft_vmem_plain(const struct soft_uop *u,
+					  bool *store)
+{
+	*store = u->fn == run_store;
+	return u->fn == run_load || *store ? u->op : NULL;
+}
+
+const struct soft_access *soft_vmem_atomic(const struct soft_uop *u)
+{
+	const struct soft_access *a = u->op;
+
+	return u->fn == run_atomic && !a->two ? a : NULL;
+}
+
+soft_handler *soft_vmem_handler(const struct isa_inst *in, const void **op)
+{
+	if (in->fmt == ISA_FMT_MUBUF || in->fmt == ISA_FMT_MTBUF)
+		return soft_buffer_handler(in, op);
+	*op = &table[in->op].access;
+	return table[in->op].fn;
+}

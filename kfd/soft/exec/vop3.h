@@ -1,0 +1,275 @@
+/*
+ * kfd/soft/exec/vop3.h - arithmetic that several of the vop3_*_simd.c files need.
+ *
+ * Private to them.  Functions here are branch-free where a loop over lanes is
+ * to be vectorised.  Half-precision numbers travel as "any" bits: 32 bits with
+ * the sign on top, so that one function serves f32 (F32_INF) and f16 (bits
+ * 31:16, F16_INF): both are sign and magnitude, only infinity differs.
+ *
+ * NaN: the first NaN among the sources in the order of the text, made quiet;
+ * an invalid operation gives the default NaN, which is negative (as in
+ * valu_shapes.h).  The host's own choice depends on how the compiler ordered
+ * the operands, so every NaN is settled by nan_any() or nan_f64().
+ */
+#ifndef T0_KFD_SOFT_VOP3_H
+#define T0_KFD_SOFT_VOP3_H
+
+#include "kfd/soft/exec/valu_half.h"
+#include "kfd/soft/exec/valu_step.h"
+
+#define F32_INF 0x7f800000u
+#define F16_INF 0x7c000000u
+#define F64_INF 0x7ff0000000000000ull
+#define F64_SIGN 0x8000000000000000ull
+
+/* ----------------------------------------------------------- expansion ---- */
+
+/* Prologue of every row's function; unused variables cost nothing. */
+#define ROW_IN(x)                                                    \
+	const uint32_t *restrict pa = (x)->a, *restrict pb = (x)->b; \
+	const uint32_t *restrict pc = (x)->c;                        \
+	uint32_t *restrict pd = (x)->d;                              \
+	const bool clamp = (x)->clamp;                               \
+	const bool ieee = (x)->mode & SOFT_MODE_IEEE;                \
+	(void)pa, (void)pb, (void)pc, (void)pd, (void)clamp, (void)ieee
+
+/* The function of a row; ROW(name) { ROW_IN(x); ... } */
+#define ROW(name)                      \
+	soft_lane_fn SIMD(soft_##name); \
+	void SIMD(soft_##name)(struct soft_lanes * x)
+
+#define LOAD_U2 const uint32_t a = pa[i]; const uint32_t b = pb[i]
+#define LOAD_U3 LOAD_U2; const uint32_t c = pc[i]
+#define WORD_ROW(name, load, expr)                \
+	ROW(name)                                 \
+	{                                         \
+		ROW_IN(x);                        \
+		LANES(i)                          \
+		{                                 \
+			load;                     \
+			pd[i] = (uint32_t)(expr); \
+		}                                 \
+	}                                         \
+	STEP_WORD(name, load, expr)
+#define ROW_U2(name, expr) WORD_ROW(name, LOAD_U2, expr)
+#define ROW_U3(name, expr) WORD_ROW(name, LOAD_U3, expr)
+#define ROW_FN(name, expr)
+
+/* ------------------------------------------------------------ integers ---- */
+
+static inline uint32_t lo(uint32_t u)
+{
+	return u & 0xffff;
+}
+
+static inline int32_t sext(uint32_t u)
+{
+	return (int16_t)u;
+}
+
+static inline uint32_t pack(uint32_t low, uint32_t high)
+{
+	return (low & 0xffff) | high << 16;
+}
+
+static inline uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint32_t max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline int32_t min_i32(int32_t a, int32_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline int32_t max_i32(int32_t a, int32_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline int32_t med3_i16(int32_t a, int32_t b, int32_t c)
+{
+	return max_i32(min_i32(a, b), min_i32(max_i32(a, b), c));
+}
+
+/* Results too wide for their type: saturated if `clamp`, else cut. */
+static inline uint32_t sat_range(int64_t v, int64_t low, int64_t high,
+				 bool clamp)
+{
+	int64_t s = v < low ? low : v > high ? high : v;
+
+	return (uint32_t)(clamp ? s : v);
+}
+
+static inline uint32_t sat_u16(int64_t v, bool clamp)
+{
+	return sat_range(v, 0, 0xffff, clamp);
+}
+
+static inline uint32_t sat_i16(int64_t v, bool clamp)
+{
+	return sat_range(v, INT16_MIN, INT16_MAX, clamp);
+}
+
+static inline uint32_t sat_i32(int64_t v, bool clamp)
+{
+	return sat_range(v, INT32_MIN, INT32_MAX, clamp);
+}
+
+/* A product (or sum of them), exact, plus the addend. */
+static inline uint32_t mad_i32(int64_t product, uint32_t c, bool clamp)
+{
+	return sat_i32(product + (int32_t)c, clamp);
+}
+
+static inline uint32_t mad_u32(uint64_t product, uint32_t c, bool clamp)
+{
+	uint64_t v = product + c;
+
+	return clamp && v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+}
+
+/* -------------------------------------------------------------- floats ---- */
+
+static inline bool is_nan_any(uint32_t u, uint32_t inf)
+{
+	return (u & 0x7fffffff) > inf;
+}
+
+/* `r` if it is no NaN, else the NaN that the sources call for. */
+static inline uint32_t nan_any(uint32_t r, uint32_t a, uint32_t b, uint32_t c,
+			       uint32_t inf)
+{
+	uint32_t quiet = inf == F32_INF ? 0x400000 : 0x2000000;
+	uint32_t n = 0x80000000 | inf | quiet;
+
+	n = is_nan_any(c, inf) ? c | quiet : n;
+	n = is_nan_any(b, inf) ? b | quiet : n;
+	n = is_nan_any(a, inf) ? a | quiet : n;
+	return is_nan_any(r, inf) ? n : r;
+}
+
+static inline double nan_f64(double r, double a, double b, double c)
+{
+	const uint64_t quiet = 0x8000000000000ull;
+	uint64_t n = F64_SIGN | F64_INF | quiet;
+
+	n = c != c ? f64_bits(c) | quiet : n;
+	n = b != b ? f64_bits(b) | quiet : n;
+	n = a != a ? f64_bits(a) | quiet : n;
+	return r != r ? f64_value(n) : r;
+}
+
+static inline float fma_f32(float a, float b, float c)
+{
+	return f32_value(nan_any(f32_bits(__builtin_fmaf(a, b, c)), f32_bits(a),
+				f32_bits(b), f32_bits(c), F32_INF));
+}
+
+static inline double fma_f64(double a, double b, double c)
+{
+	return nan_f64(__builtin_fma(a, b, c), a, b, c);
+}
+
+static inline float half(uint32_t h)
+{
+	return soft_f32_from_f16(h & 0xffff);
+}
+
+/*
+ * On halves in bits 31:16, result in bits 15:0.  MXCSR rounds as MODE says for
+ * f16, so that the two roundings go the same way; see valu_half.h.
+ */
+static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c,
+			       uint32_t mode)
+{
+	double p = (double)half(a >> 16) * half(b >> 16);
+	uint32_t r = soft_f16_from_f64(p + half(c >> 16), soft_round16(mode),
+				       soft_ovfl16(mode));
+
+	return nan_any(r << 16, a, b, c, F16_INF) >> 16;
+}
+
+static inline uint32_t add_f16(uint32_t a, uint32_t b, uint32_t mode)
+{
+	uint32_t r = soft_f16_from_f32(half(a >> 16) + half(b >> 16),
+				       soft_round16(mode), soft_ovfl16(mode));
+
+	return nan_any(r << 16, a, b, b, F16_INF) >> 16;
+}
+
+static inline uint32_t mul_f16(uint32_t a, uint32_t b, uint32_t mode)
+{
+	uint32_t r = soft_f16_from_f32(half(a >> 16) * half(b >> 16),
+				       soft_round16(mode), soft_ovfl16(mode));
+
+	return nan_any(r << 16, a, b, b, F16_INF) >> 16;
+}
+
+/* ---------------------------------------------------- minimum, maximum ---- */
+
+/* Order of floats as integers; -0 is below +0, as the hardware has it. */
+static inline int32_t order_any(uint32_t u)
+{
+	return (int32_t)(u ^ (uint32_t)((int32_t)u >> 31) >> 1);
+}
+
+/*
+ * With MODE.IEEE a signalling NaN is made quiet and wins; any other NaN loses
+ * against a number.
+ */
+static inline uint32_t pick_any(uint32_t r, uint32_t a, uint32_t b, bool ieee,
+				uint32_t inf)
+{
+	uint32_t quiet = inf == F32_INF ? 0x400000 : 0x2000000;
+	bool an = is_nan_any(a, inf), bn = is_nan_any(b, inf);
+
+	r = an ? b : r;
+	r = bn ? a : r;
+	r = bn && ieee && !(b & quiet) ? b | quiet : r;
+	return an && ieee && !(a & quiet) ? a | quiet : r;
+}
+
+static inline uint32_t min_any(uint32_t a, uint32_t b, bool ieee, uint32_t inf)
+{
+	return pick_any(order_any(a) < order_any(b) ? a : b, a, b, ieee, inf);
+}
+
+static inline uint32_t max_any(uint32_t a, uint32_t b, bool ieee, uint32_t inf)
+{
+	return pick_any(order_any(a) > order_any(b) ? a : b, a, b, ieee, inf);
+}
+
+/* -------------------------------------------------------- vop3_exact.c ---- */
+
+/* A binary floating-point format, for arithmetic that runs on its bits. */
+struct soft_format {
+	int mant_bits, exp_max, bias;
+};
+extern const struct soft_format soft_format_f16, soft_format_f32,
+	soft_format_f64;
+
+/*
+ * a * b + c, times 2^scale, rounded once to `to`: what div_fmas needs when its
+ * result is denormal.  `round` is as in MODE.
+ */
+double soft_fma_scaled(const struct soft_format *to, double a, double b,
+		       double c, int scale, unsigned round);
+
+/* div_scale: bits of the result; *vcc: div_fmas shall scale the quotient. */
+uint64_t soft_div_scale(const struct soft_format *f, uint64_t s0, uint64_t s1,
+			uint64_t s2, bool *vcc);
+/* By how much div_fmas scales (s2: its addend) in a lane whose VCC is set. */
+int soft_div_fmas_scale(const struct soft_format *f, uint64_t s2);
+uint64_t soft_div_fixup(const struct soft_format *f, uint64_t s0, uint64_t s1,
+			uint64_t s2, unsigned round);
+
+/* 53 bits of 2/pi for the reduction of `x`, number `segment` & 31. */
+double soft_trig_preop(double x, uint32_t segment);
+
+#endif

@@ -1,0 +1,539 @@
+/*
+ * A wave's main loop, its decoded instructions (code.h), its memory and its
+ * faults.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd/soft/exec/code.h"
+#include "kfd/soft/exec/fast/microop.h"
+#include "kfd/soft/exec/mem.h"
+
+/* ------------------------------------------------------ decoded code ---- */
+
+#define CHUNK_NODES 128
+#define FIRST_SLOTS 1024 /* a power of two */
+
+struct soft_chunk {
+	struct soft_chunk *older;
+	struct soft_node node[CHUNK_NODES];
+};
+
+struct soft_code_cache *soft_code_cache_new(void)
+{
+	struct soft_code_cache *c = xcalloc(1, sizeof(*c));
+
+	c->n_slots = FIRST_SLOTS;
+	c->slot = xcalloc(c->n_slots, sizeof(*c->slot));
+	return c;
+}
+
+void soft_code_cache_reset(struct soft_code_cache *c)
+{
+	while (c->chunk) {
+		struct soft_chunk *older = c->chunk->older;
+
+		free(c->chunk);
+		c->chunk = older;
+	}
+	soft_stretches_free(c);
+	memset(c->slot, 0, c->n_slots * sizeof(*c->slot));
+	c->n_used = 0;
+	c->n_in_chunk = 0;
+	c->cur = NULL;
+	c->stale = false;
+}
+
+void soft_code_cache_free(struct soft_code_cache *c)
+{
+	if (!c)
+		return;
+	soft_code_cache_reset(c);
+	free(c->slot);
+	free(c);
+}
+
+void soft_code_cache_slow(struct soft_code_cache *c)
+{
+	c->slow = true;
+}
+
+void soft_code_cache_stale(struct soft_code_cache *c)
+{
+	c->stale = true;
+	if (c->cur)
+		c->cur->next = c->cur->jump = NULL;
+}
+
+static struct soft_node **find_slot(struct soft_code_cache *c, uint64_t key)
+{
+	size_t mask = c->n_slots - 1;
+	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
+
+	while (c->slot[i] && c->slot[i]->key != key)
+		i = (i + 1) & mask;
+	return &c->slot[i];
+}
+
+static void grow(struct soft_code_cache *c)
+{
+	struct soft_node **old = c->slot;
+	size_t n = c->n_slots;
+
+	c->n_slots *= 2;
+	c->slot = xcalloc(c->n_slots, sizeof(*c->slot));
+	for (size_t i = 0; i < n; i++)
+		if (old[i])
+			*find_slot(c, old[i]->key) = old[i];
+	free(old);
+}
+
+static struct soft_node *node_new(struct soft_code_cache *c, uint64_t key)
+{
+	struct soft_node *n;
+
+	if (!c->chunk || c->n_in_chunk == CHUNK_NODES) {
+		struct soft_chunk *k = xmalloc(sizeof(*k));
+
+		k->older = c->chunk;
+		c->chunk = k;
+		c->n_in_chunk = 0;
+	}
+	if (2 * ++c->n_used > c->n_slots)
+		grow(c);
+	n = &c->chunk->node[c->n_in_chunk++];
+	memset(n, 0, sizeof(*n));
+	n->key = key;
+	*find_slot(c, key) = n;
+	return n;
+}
+
+/* ------------------------------------------------------------ faults ---- */
+
+/* The bytes at the faulting instruction, as far as they can be read. */
+static void copy_code(struct soft_wave *w, struct soft_fault_info *f, int want)
+{
+	const struct soft_env *env = w->group->env;
+	struct soft_range r;
+	uint64_t n;
+
+	if (!env->find(env->ctx, f->pc, &r) || f->pc - r.va >= r.size_bytes)
+		return;
+	n = r.size_bytes - (f->pc - r.va);
+	f->code_bytes = n < (uint64_t)want ? (int)n : want;
+	memcpy(f->code, r.host + (f->pc - r.va), f->code_bytes);
+}
+
+static bool start_fault(struct soft_wave *w, enum soft_fault_kind kind)
+{
+	const struct soft_node *n = w->group->code->cur;
+	struct soft_fault_info *f = &w->fault;
+
+	if (w->state == SOFT_FAULTED)
+		return false;
+	w->state = SOFT_FAULTED;
+	memset(f, 0, sizeof(*f));
+	f->kind = kind;
+	f->lane = -1;
+	if (n)
+		w->pc = n->pc;
+	f->pc = w->pc;
+	if (n)
+		copy_code(w, f, n->u.in.size_bytes);
+	return true;
+}
+
+void soft_raise(struct soft_wave *w, enum soft_fault_kind kind,
+		const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!start_fault(w, kind))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(w->fault.text, sizeof(w->fault.text), fmt, ap);
+	va_end(ap);
+}
+
+static void raise_memory(struct soft_wave *w, uint64_t va, bool write, int lane,
+			 const char *why)
+{
+	struct soft_fault_info *f = &w->fault;
+
+	if (!start_fault(w, SOFT_FAULT_MEMORY))
+		return;
+	f->va = va;
+	f->write = write;
+	f->lane = lane;
+	snprintf(f->text, sizeof(f->text), "%s at 0x%llx: %s",
+		 write ? "write" : "read", (unsigned long long)va, why);
+}
+
+/* ------------------------------------------------------------- bind ---- */
+
+/* *op is the decoder's reason. */
+static void run_illegal(struct soft_wave *w, const struct soft_uop *u)
+{
+	soft_raise(w, SOFT_FAULT_ILLEGAL, "illegal instruction: %s",
+		   (const char *)u->op);
+}
+
+/*
+ * Why not.  The kernel driver gives the VMIDs of compute processes no global
+ * data share and no global wave sync (their sizes are set to 0), and the data
+ * share of ordered append belongs to graphics pipelines.
+ */
+static const char *why_not(const struct isa_inst *in)
+{
+	switch (in->op) {
+	case ISA_ds_gws_sema_release_all:
+	case ISA_ds_gws_init:
+	case ISA_ds_gws_sema_v:
+	case ISA_ds_gws_sema_br:
+	case ISA_ds_gws_sema_p:
+	case ISA_ds_gws_barrier:
+		return ": compute processes have no global wave sync (GWS)";
+	case ISA_ds_ordered_count:
+		return ": ordered append needs a graphics pipeline and its "
+		       "global data share (GDS)";
+	}
+	if (isa_op_info(in->op)->flags & ISA_GFX)
+		return ": graphics only";
+	if (in->fmt == ISA_FMT_DS && in->f[ISA_F_GDS])
+		return ": compute processes have no global data share (GDS)";
+	return "";
+}
+
+static void run_unsupported(struct soft_wave *w, const struct soft_uop *u)
+{
+	char name[64];
+
+	isa_print_name(&u->in, name, sizeof(name));
+	soft_raise(w, SOFT_FAULT_UNSUPPORTED,
+		   "%s is not executed by the emulator%s", name,
+		   why_not(&u->in));
+}
+
+static soft_handler *bind(const struct isa_inst *in, const void **op)
+{
+	soft_handler *fn;
+
+	*op = NULL;
+	switch (in->fmt) {
+	case ISA_FMT_SOP1:
+	case ISA_FMT_SOP2:
+	case ISA_FMT_SOPC:
+	case ISA_FMT_SOPK:
+	case ISA_FMT_SOPP:
+		fn = soft_control_handler(in);
+		return fn ? fn : soft_salu_handler(in, op);
+	case ISA_FMT_SMEM:
+		return soft_smem_handler(in, op);
+	case ISA_FMT_DS:
+		return soft_lds_handler(in, op);
+	case ISA_FMT_FLAT:
+	case ISA_FMT_GLOBAL:
+	case ISA_FMT_SCRATCH:
+	case ISA_FMT_MUBUF:
+	case ISA_FMT_MTBUF:
+		return soft_vmem_handler(in, op);
+	}
+	return soft_valu_handler(in, op);
+}
+
+static int highest_vgpr(const struct isa_inst *in)
+{
+	int n = 0;
+
+	for (int i = 0; i < in->n_opnd; i++) {
+		const struct isa_operand *o = &in->opnd[i];
+		int end = o->reg + (o->dwords ? o->dwords : 1);
+
+		if (o->kind == ISA_K_VGPR && end > n)
+			n = end;
+	}
+	return n;
+}
+
+/* Fill a node whose key is set from the `size` bytes of code at its pc. */
+static void decode(struct soft_node *n, const uint8_t *code, uint64_t size,
+		   int wave_size)
+{
+	struct isa_target t = { ISA_GFX11, wave_size, .lax = true };
+	size_t max = size < ISA_MAX_SIZE_BYTES ? size : ISA_MAX_SIZE_BYTES;
+	const char *why = isa_decode(&t, code, max, &n->u.in);
+
+	if (why) {
+		n->u.fn = run_illegal;
+		n->u.op = why;
+		n->u.in.size_bytes = 4;
+	} else {
+		n->u.fn = bind(&n->u.in, &n->u.op);
+		if (!n->u.fn)
+			n->u.fn = run_unsupported;
+		else
+			n->n_vgprs = highest_vgpr(&n->u.in), n->sound = true;
+	}
+	n->next_pc = n->pc + n->u.in.size_bytes;
+}
+
+/* The node at w->pc; NULL after raising a fault. */
+static struct soft_node *fetch(struct soft_wave *w, struct soft_code_cache *c)
+{
+	const struct soft_env *env = w->group->env;
+	uint64_t key = w->pc | (w->wave_size == 64);
+	struct soft_range r;
+	struct soft_node *n;
+
+	c->cur = NULL;
+	if (!env->find(env->ctx, w->pc, &r) || r.size_bytes < 4 ||
+	    w->pc - r.va > r.size_bytes - 4) {
+		raise_memory(w, w->pc, false, -1, "no code there: not mapped");
+		return NULL;
+	}
+	if (!(r.flags & SOFT_MEM_EXEC)) {
+		raise_memory(w, w->pc, false, -1,
+			     "no code there: not executable");
+		return NULL;
+	}
+	n = node_new(c, key);
+	n->pc = w->pc;
+	decode(n, r.host + (w->pc - r.va), r.size_bytes - (w->pc - r.va),
+	       w->wave_size);
+	return n;
+}
+
+/* The node at w->pc, and the link to it from the one before. */
+static struct soft_node *lookup(struct soft_wave *w, struct soft_code_cache *c,
+			   struct soft_node *from)
+{
+	struct soft_node *n;
+
+	if (c->stale) {
+		soft_code_cache_reset(c);
+		from = NULL;
+	}
+	n = *find_slot(c, w->pc | (w->wave_size == 64));
+	if (!n)
+		n = fetch(w, c);
+	if (!n || !from)
+		return n;
+	if (w->pc == from->next_pc)
+		from->next = n;
+	else
+		from->jump = n;
+	return n;
+}
+
+/* -------------------------------------------------------------- loop ---- */
+
+static void too_few_vgprs(struct soft_wave *w, const struct soft_node *n)
+{
+	soft_raise(w, SOFT_FAULT_ILLEGAL,
+		   "v%d is used, but the wave has allocated %d VGPRs",
+		   n->n_vgprs - 1, w->n_vgprs);
+}
+
+static inline struct soft_node *
+follow(struct soft_wave *w, struct soft_code_cache *c, struct soft_node *n)
+{
+	if (w->pc == n->next_pc) {
+		if (n->next)
+			return n->next;
+	} else if (n->jump && n->jump->pc == w->pc) {
+		return n->jump;
+	}
+	return lookup(w, c, n);
+}
+
+static void one(struct soft_wave *w, struct soft_code_cache *c,
+		struct soft_node *n)
+{
+	c->cur = n;
+	w->pc = n->next_pc;
+	w->n_insts++;
+	if (n->n_vgprs > w->n_vgprs)
+		too_few_vgprs(w, n);
+	else
+		n->u.fn(w, &n->u);
+	if (++n->n_steps == SOFT_STRETCH_AFTER && c->cur == n && !c->slow)
+		soft_stretch_make(c, n, w->mode);
+}
+
+void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
+{
+	struct soft_code_cache *c = w->group->code;
+	struct soft_node *n;
+
+	if (w->state != SOFT_READY || max_insts == 0)
+		return;
+	w->s[ISA_R_NULL] = 0;
+	/* Mappings may have changed since the last time. */
+	memset(c->recent, 0, sizeof(c->recent));
+	n = lookup(w, c, NULL);
+	while (n) {
+		uint64_t before = w->n_insts;
+
+		if (soft_stretch_fits(n->fast, w, max_insts))
+			n = soft_stretch_go(n->fast, w, c);
+		else
+			one(w, c, n);
+		max_insts -= w->n_insts - before;
+		if (w->state != SOFT_READY || max_insts == 0)
+			break;
+		n = follow(w, c, n);
+	}
+	c->cur = NULL;
+}
+
+/* ------------------------------------------------------------ memory ---- */
+
+static bool holds(const struct soft_range *r, uint64_t va, uint64_t size)
+{
+	return va >= r->va && size <= r->size_bytes &&
+	       va - r->va <= r->size_bytes - size;
+}
+
+/* The range that holds `va` becomes w->last, if it may be accessed so. */
+static bool reach(struct soft_wave *w, uint64_t va, uint32_t need, int lane)
+{
+	const struct soft_env *env = w->group->env;
+	struct soft_range r;
+	bool write = need & SOFT_MEM_WRITE;
+
+	if (!holds(&w->last, va, 1)) {
+		if (!env->find(env->ctx, va, &r) || !holds(&r, va, 1)) {
+			raise_memory(w, va, write, lane, "not mapped");
+			return false;
+		}
+		w->last = r;
+	}
+	if ((w->last.flags & need) == need)
+		return true;
+	raise_memory(w, va, write, lane,
+		     need & SOFT_MEM_EXEC ? "not executable" :
+		     write		  ? "read only" :
+					    "not readable");
+	return false;
+}
+
+void *soft_translate(struct soft_wave *w, uint64_t va, uint32_t size_bytes,
+		     uint32_t need, int lane)
+{
+	if (!reach(w, va, need, lane))
+		return NULL;
+	if (!holds(&w->last, va, size_bytes)) {
+		raise_memory(w, w->last.va + w->last.size_bytes,
+			     need & SOFT_MEM_WRITE, lane,
+			     "the access runs past its mapping");
+		return NULL;
+	}
+	return w->last.host + (va - w->last.va);
+}
+
+typedef uint16_t __attribute__((may_alias, aligned(1))) any16;
+typedef uint32_t __attribute__((may_alias, aligned(1))) any32;
+typedef uint64_t __attribute__((may_alias, aligned(1))) any64;
+
+/* The largest power of two up to 8 that divides `host` and fits in `size`. */
+static uint32_t unit(const void *host, uint32_t size)
+{
+	uint32_t n = 8;
+
+	while (n > size || ((uintptr_t)host & (n - 1)))
+		n >>= 1;
+	return n;
+}
+
+static void copy_in(uint8_t *to, const uint8_t *from, uint32_t size)
+{
+	while (size) {
+		uint32_t n = unit(from, size);
+
+		switch (n) {
+		case 8:
+			*(any64 *)to = __atomic_load_n((const uint64_t *)from,
+						       __ATOMIC_RELAXED);
+			break;
+		case 4:
+			*(any32 *)to = __atomic_load_n((const uint32_t *)from,
+						       __ATOMIC_RELAXED);
+			break;
+		case 2:
+			*(any16 *)to = __atomic_load_n((const uint16_t *)from,
+						       __ATOMIC_RELAXED);
+			break;
+		default:
+			*to = __atomic_load_n(from, __ATOMIC_RELAXED);
+		}
+		to += n, from += n, size -= n;
+	}
+}
+
+static void copy_out(uint8_t *to, const uint8_t *from, uint32_t size)
+{
+	while (size) {
+		uint32_t n = unit(to, size);
+
+		switch (n) {
+		case 8:
+			__atomic_store_n((uint64_t *)to, *(const any64 *)from,
+					 __ATOMIC_RELAXED);
+			break;
+		case 4:
+			__atomic_store_n((uint32_t *)to, *(const any32 *)from,
+					 __ATOMIC_RELAXED);
+			break;
+		case 2:
+			__atomic_store_n((uint16_t *)to, *(const any16 *)from,
+					 __ATOMIC_RELAXED);
+			break;
+		default:
+			__atomic_store_n(to, *from, __ATOMIC_RELAXED);
+		}
+		to += n, from += n, size -= n;
+	}
+}
+
+/* How much of [va, va + size) the last range holds; at least its first byte. */
+static uint32_t piece(const struct soft_wave *w, uint64_t va, uint32_t size)
+{
+	uint64_t left = w->last.va + w->last.size_bytes - va;
+
+	return left < size ? (uint32_t)left : size;
+}
+
+bool soft_load(struct soft_wave *w, uint64_t va, void *out,
+	       uint32_t size_bytes, int lane)
+{
+	uint8_t *to = out;
+
+	while (size_bytes) {
+		uint32_t n;
+
+		if (!reach(w, va, SOFT_MEM_READ, lane))
+			return false;
+		n = piece(w, va, size_bytes);
+		copy_in(to, w->last.host + (va - w->last.va), n);
+		to += n, va += n, size_bytes -= n;
+	}
+	return true;
+}
+
+bool soft_store(struct soft_wave *w, uint64_t va, const void *in,
+		uint32_t size_bytes, int lane)
+{
+	const uint8_t *from = in;
+
+	while (size_bytes) {
+		uint32_t n;
+
+		if (!reach(w, va, SOFT_MEM_WRITE, lane))
+			return false;
+		n = piece(w, va, size_bytes);
+		copy_out(w->last.host + (va - w->last.va), from, n);
+		from += n, va += n, size_bytes -= n;
+	}
+	return true;
+}

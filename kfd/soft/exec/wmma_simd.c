@@ -1,0 +1,450 @@
+/*
+ * kfd/soft/exec/wmma_simd.c - the arithmetic of WMMA on whole rows (see wmma.h).
+ */
+#include "kfd/soft/exec/wmma.h"
+
+#if defined(__AVX512F__) || defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+/* --------------------------------------------------------------- float ---- */
+
+/*
+ * Sixteen words as one value; loops over them would be unrolled, not
+ * vectorised.  Moved in one piece, since a load of 64 bytes that follows two
+ * stores of 32 has to wait for them.
+ */
+typedef int32_t row16 __attribute__((vector_size(64)));
+#define ROW_GET(v, p) memcpy(&(v), (p), sizeof(row16))
+#define ROW_PUT(p, v) memcpy((p), &(v), sizeof(row16))
+
+/* Sixteen halves, in bits shift + 15:shift of each word, to floats and back. */
+#if defined(__AVX512F__)
+/* The maskz forms, since GCC 12 warns about its own plain ones. */
+#define ALL 0xffff
+static inline void row_from_f16(const uint32_t *u, int shift, float *f)
+{
+	__m512i v = _mm512_maskz_srli_epi32(ALL, _mm512_loadu_si512(u), shift);
+	__m256i h = _mm512_maskz_cvtepi32_epi16(ALL, v);
+
+	_mm512_storeu_ps(f, _mm512_maskz_cvtph_ps(ALL, h));
+}
+
+static inline void row_to_f16(const float *f, uint32_t *h)
+{
+	__m256i v = _mm512_maskz_cvtps_ph(ALL, _mm512_loadu_ps(f),
+					  _MM_FROUND_TO_NEAREST_INT);
+
+	_mm512_storeu_si512(h, _mm512_maskz_cvtepu16_epi32(ALL, v));
+}
+#elif defined(__F16C__)
+static inline void row_from_f16(const uint32_t *u, int shift, float *f)
+{
+	const __m256i *p = (const __m256i *)u;
+	__m256i low = _mm256_srli_epi32(_mm256_loadu_si256(p), shift);
+	__m256i high = _mm256_srli_epi32(_mm256_loadu_si256(p + 1), shift);
+	__m256i mask = _mm256_set1_epi32(0xffff);
+	__m256i h = _mm256_packus_epi32(_mm256_and_si256(low, mask),
+					_mm256_and_si256(high, mask));
+
+	h = _mm256_permute4x64_epi64(h, 0xd8); /* packed 128 bits at a time */
+	_mm256_storeu_ps(f, _mm256_cvtph_ps(_mm256_castsi256_si128(h)));
+	_mm256_storeu_ps(f + 8,
+			 _mm256_cvtph_ps(_mm256_extracti128_si256(h, 1)));
+}
+
+static inline void row_to_f16(const float *f, uint32_t *h)
+{
+	for (int l = 0; l < WMMA_N; l += 8) {
+		__m128i v = _mm256_cvtps_ph(_mm256_loadu_ps(f + l),
+					    _MM_FROUND_TO_NEAREST_INT);
+
+		_mm256_storeu_si256((__m256i *)(h + l),
+				    _mm256_cvtepu16_epi32(v));
+	}
+}
+#else
+static inline void row_from_f16(const uint32_t *u, int shift, float *f)
+{
+	for (int l = 0; l < WMMA_N; l++)
+		f[l] = half(u[l] >> shift);
+}
+
+static inline void row_to_f16(const float *f, uint32_t *h)
+{
+	for (int l = 0; l < WMMA_N; l++)
+		h[l] = soft_f16_from_f32(f[l], 0, false);
+}
+#endif
+
+static inline void row_mods(float *f, uint32_t keep, uint32_t flip)
+{
+	row16 v;
+
+	ROW_GET(v, f);
+	v = (v & (int32_t)keep) ^ (int32_t)flip;
+	ROW_PUT(f, v);
+}
+
+/* A row of numbers of this type as floats. */
+static inline void row_load(enum wmma_type type, const uint32_t *u, int shift,
+			    float *f)
+{
+	row16 v;
+
+	if (type == WMMA_F16) {
+		row_from_f16(u, shift, f);
+		return;
+	}
+	ROW_GET(v, u);
+	v = type == WMMA_F32 ? v : v >> shift << 16;
+	ROW_PUT(f, v);
+}
+
+/* Rounded to nearest even; f holds no NaN but 0xffc00000. */
+static inline void row_narrow(const struct wmma *m, const float *f,
+			      uint32_t *h)
+{
+	row16 v;
+
+	if (m->acc == WMMA_BF16) {
+		ROW_GET(v, f);
+		v = (v + 0x7fff + (v >> 16 & 1)) >> 16 & 0xffff;
+		ROW_PUT(h, v);
+	} else if (m->ovfl) {
+		for (int l = 0; l < WMMA_N; l++)
+			h[l] = soft_f16_from_f32(f[l], 0, true);
+	} else {
+		row_to_f16(f, h);
+	}
+}
+
+/*
+ * Any NaN becomes the default NaN: which came first depends on the processor.
+ * A 16-bit result leaves the other half of its register as it was.
+ */
+static inline void row_store(const struct wmma *m, float *f, uint32_t *d)
+{
+	const int32_t keep = m->shift ? 0xffff : (int32_t)0xffff0000;
+	row16 v, nan, old;
+	uint32_t h[WMMA_N];
+
+	ROW_GET(v, f);
+	nan = (v & 0x7fffffff) > (int32_t)F32_INF;
+	v = (v & ~nan) | (nan & (int32_t)0xffc00000);
+	if (m->acc == WMMA_F32) {
+		ROW_PUT(d, v);
+		return;
+	}
+	ROW_PUT(f, v);
+	row_narrow(m, f, h);
+	ROW_GET(v, h);
+	ROW_GET(old, d);
+	v = (old & keep) | v << m->shift;
+	ROW_PUT(d, v);
+}
+
+/*
+ * c[row] += sum over k of a[k][row] * b[k], a row of 16 floats at a time.  Many
+ * rows are in flight at once, because a fused multiply-add takes four cycles.
+ */
+#if defined(__AVX512F__)
+static void multiply(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+		     float (*c)[WMMA_N])
+{
+	__m512 acc[WMMA_N];
+
+#pragma GCC unroll 16
+	for (int r = 0; r < WMMA_N; r++)
+		acc[r] = _mm512_load_ps(c[r]);
+	for (int k = 0; k < WMMA_N; k++) {
+		__m512 row = _mm512_load_ps(b[k]);
+
+#pragma GCC unroll 16
+		for (int r = 0; r < WMMA_N; r++)
+			acc[r] = _mm512_fmadd_ps(_mm512_set1_ps(a[k][r]), row,
+						 acc[r]);
+	}
+#pragma GCC unroll 16
+	for (int r = 0; r < WMMA_N; r++)
+		_mm512_store_ps(c[r], acc[r]);
+}
+#elif defined(__FMA__)
+#define ROWS 4
+static void multiply(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+		     float (*c)[WMMA_N])
+{
+	for (int r0 = 0; r0 < WMMA_N; r0 += ROWS) {
+		__m256 low[ROWS], high[ROWS];
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++) {
+			low[r] = _mm256_load_ps(c[r0 + r]);
+			high[r] = _mm256_load_ps(c[r0 + r] + 8);
+		}
+		for (int k = 0; k < WMMA_N; k++) {
+			__m256 bl = _mm256_load_ps(b[k]);
+			__m256 bh = _mm256_load_ps(b[k] + 8);
+
+#pragma GCC unroll 4
+			for (int r = 0; r < ROWS; r++) {
+				__m256 s = _mm256_broadcast_ss(&a[k][r0 + r]);
+
+				low[r] = _mm256_fmadd_ps(s, bl, low[r]);
+				high[r] = _mm256_fmadd_ps(s, bh, high[r]);
+			}
+		}
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++) {
+			_mm256_store_ps(c[r0 + r], low[r]);
+			_mm256_store_ps(c[r0 + r] + 8, high[r]);
+		}
+	}
+}
+#else
+/* The product of two halves fits a float, so that no fused step is needed. */
+static void multiply_f16(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+			 float (*c)[WMMA_N])
+{
+	for (int r = 0; r < WMMA_N; r++)
+		for (int k = 0; k < WMMA_N; k++)
+			for (int l = 0; l < WMMA_N; l++)
+				c[r][l] += a[k][r] * b[k][l];
+}
+
+static void multiply_any(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+			 float (*c)[WMMA_N])
+{
+	for (int r = 0; r < WMMA_N; r++)
+		for (int k = 0; k < WMMA_N; k++)
+			for (int l = 0; l < WMMA_N; l++)
+				c[r][l] = __builtin_fmaf(a[k][r], b[k][l],
+							 c[r][l]);
+}
+#endif
+
+/* --------------------------------------------------------------- steps ---- */
+
+#if defined(__AVX512BW__)
+/* Two rows of halves, which alternate, as floats. */
+static inline void rows_f16(const uint32_t *plane, float (*f)[WMMA_N])
+{
+	const __m512i even_then_odd = _mm512_set_epi16(
+		31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30,
+		28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+	__m512i v = _mm512_maskz_permutexvar_epi16(~0u, even_then_odd,
+						   _mm512_loadu_si512(plane));
+	__m256i even = _mm512_maskz_extracti64x4_epi64(0xf, v, 0);
+	__m256i odd = _mm512_maskz_extracti64x4_epi64(0xf, v, 1);
+
+	_mm512_store_ps(f[0], _mm512_maskz_cvtph_ps(ALL, even));
+	_mm512_store_ps(f[1], _mm512_maskz_cvtph_ps(ALL, odd));
+}
+
+static inline void rows_bf16(const uint32_t *plane, float (*f)[WMMA_N])
+{
+	const __m512i high = _mm512_set1_epi32((int)0xffff0000);
+	__m512i v = _mm512_loadu_si512(plane);
+
+	_mm512_store_si512(f[0], _mm512_maskz_slli_epi32(ALL, v, 16));
+	_mm512_store_si512(f[1], _mm512_and_si512(v, high));
+}
+
+/* False, with nothing written, if a sum is a NaN. */
+static inline bool sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+			const float *c, float *d)
+{
+	__m512 acc[WMMA_N];
+	__mmask16 nan = 0;
+
+#pragma GCC unroll 16
+	for (int r = 0; r < WMMA_N; r++)
+		acc[r] = _mm512_loadu_ps(c + r * WMMA_N);
+	for (int k = 0; k < WMMA_N; k++) {
+		__m512 row = _mm512_load_ps(b[k]);
+
+#pragma GCC unroll 16
+		for (int r = 0; r < WMMA_N; r++)
+			acc[r] = _mm512_fmadd_ps(_mm512_set1_ps(a[k][r]), row,
+						 acc[r]);
+	}
+#pragma GCC unroll 8
+	for (int r = 0; r < WMMA_N; r += 2)
+		nan |= _mm512_cmp_ps_mask(acc[r], acc[r + 1], _CMP_UNORD_Q);
+	if (nan)
+		return false;
+#pragma GCC unroll 16
+	for (int r = 0; r < WMMA_N; r++)
+		_mm512_storeu_ps(d + r * WMMA_N, acc[r]);
+	return true;
+}
+#elif defined(__FMA__)
+static inline void rows_f16(const uint32_t *plane, float (*f)[WMMA_N])
+{
+	row_from_f16(plane, 0, f[0]);
+	row_from_f16(plane, 16, f[1]);
+}
+
+static inline void rows_bf16(const uint32_t *plane, float (*f)[WMMA_N])
+{
+	for (int l = 0; l < WMMA_N; l++) {
+		f[0][l] = f32_value(plane[l] << 16);
+		f[1][l] = f32_value(plane[l] & 0xffff0000);
+	}
+}
+
+/* Four rows; true if a sum is a NaN. */
+static inline bool four_sums(const float (*a)[WMMA_N],
+			     const float (*b)[WMMA_N], const float *c,
+			     float (*d)[WMMA_N])
+{
+	__m256 low[4], high[4], nan = _mm256_setzero_ps();
+
+#pragma GCC unroll 4
+	for (int r = 0; r < 4; r++) {
+		low[r] = _mm256_loadu_ps(c + r * WMMA_N);
+		high[r] = _mm256_loadu_ps(c + r * WMMA_N + 8);
+	}
+	for (int k = 0; k < WMMA_N; k++) {
+		__m256 bl = _mm256_load_ps(b[k]), bh = _mm256_load_ps(b[k] + 8);
+
+#pragma GCC unroll 4
+		for (int r = 0; r < 4; r++) {
+			__m256 s = _mm256_broadcast_ss(&a[k][r]);
+
+			low[r] = _mm256_fmadd_ps(s, bl, low[r]);
+			high[r] = _mm256_fmadd_ps(s, bh, high[r]);
+		}
+	}
+#pragma GCC unroll 4
+	for (int r = 0; r < 4; r++) {
+		nan = _mm256_or_ps(nan, _mm256_cmp_ps(low[r], high[r],
+						      _CMP_UNORD_Q));
+		_mm256_store_ps(d[r], low[r]);
+		_mm256_store_ps(d[r] + 8, high[r]);
+	}
+	return _mm256_movemask_ps(nan);
+}
+
+static inline bool sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+			const float *c, float *d)
+{
+	_Alignas(64) float sum[WMMA_N][WMMA_N];
+	bool nan = false;
+
+	for (int r = 0; r < WMMA_N; r += 4)
+		nan |= four_sums((const float (*)[WMMA_N])&a[0][r], b,
+				 c + r * WMMA_N, sum + r);
+	if (!nan)
+		memcpy(d, sum, sizeof(sum));
+	return !nan;
+}
+#endif
+
+#if defined(__AVX512BW__) || (defined(__FMA__) && !defined(__AVX512F__))
+#define FROM(type)                                                           \
+	static void from_##type(struct soft_wave *w,                         \
+				const struct soft_step *s,                   \
+				const uintptr_t *base)                       \
+	{                                                                    \
+		const uint32_t *from = (const uint32_t *)(base[0] + s->a);   \
+		float (*to)[WMMA_N] = (float (*)[WMMA_N])s->c;               \
+                                                                             \
+		for (int k = 0; k < WMMA_N; k += 2)                          \
+			rows_##type(from + k / 2 * SOFT_LANES, to + k);      \
+		SOFT_NEXT(w, s, base);                                       \
+	}
+FROM(f16)
+FROM(bf16)
+
+/* Rows of C and D follow each other: two to a register. */
+static void wmma_f32(struct soft_wave *w, const struct soft_step *s,
+		     const uintptr_t *base)
+{
+	const float (*a)[WMMA_N] = (const float (*)[WMMA_N])s->a;
+	const float (*b)[WMMA_N] = (const float (*)[WMMA_N])s->b;
+
+	if (!sums(a, b, (const float *)(base[0] + s->c),
+		  (float *)(base[0] + s->d)))
+		s->u->fn(w, s->u);
+	SOFT_NEXT(w, s, base);
+}
+
+soft_step_fn *const SIMD(soft_step_from_f16) = from_f16;
+soft_step_fn *const SIMD(soft_step_from_bf16) = from_bf16;
+soft_step_fn *const SIMD(soft_step_wmma_f32) = wmma_f32;
+#else
+soft_step_fn *const SIMD(soft_step_from_f16) = NULL;
+soft_step_fn *const SIMD(soft_step_from_bf16) = NULL;
+soft_step_fn *const SIMD(soft_step_wmma_f32) = NULL;
+#endif
+
+/* ----------------------------------------------------------- any float ---- */
+
+static inline void load_fragment(enum wmma_type in, const uint32_t *planes,
+				 const uint32_t neg[2], float (*f)[WMMA_N])
+{
+	for (int k = 0; k < WMMA_N; k++) {
+		row_load(in, planes + k / 2 * SOFT_LANES, k % 2 * 16, f[k]);
+		if (neg[k % 2])
+			row_mods(f[k], ~0u, neg[k % 2]);
+	}
+}
+
+void SIMD(soft_wmma_float)(struct wmma *m)
+{
+	_Alignas(64) float a[WMMA_N][WMMA_N], b[WMMA_N][WMMA_N];
+	_Alignas(64) float c[WMMA_N][WMMA_N]; /* a, b: [k][row or column] */
+	load_fragment(m->in, m->a, m->neg_a, a);
+	load_fragment(m->in, m->b, m->neg_b, b);
+	for (int r = 0; r < WMMA_N; r++) {
+		row_load(m->acc, m->c[r], m->shift, c[r]);
+		if (m->c_flip || ~m->c_keep)
+			row_mods(c[r], m->c_keep, m->c_flip);
+	}
+#if defined(__AVX512F__) || defined(__FMA__)
+	multiply(a, b, c);
+#else
+	(m->in == WMMA_F16 ? multiply_f16 : multiply_any)(a, b, c);
+#endif
+	for (int r = 0; r < WMMA_N; r++)
+		row_store(m, c[r], m->d[r]);
+}
+
+/* ------------------------------------------------------------- integer ---- */
+
+/* Element k of 16 lanes, from registers that hold 32 / bits of them. */
+static inline void extract(const uint32_t *planes, int bits, int k,
+			   bool is_signed, int32_t *out)
+{
+	int up = 32 - bits - k * bits % 32, down = 32 - bits;
+	row16 v;
+
+	ROW_GET(v, planes + k * bits / 32 * SOFT_LANES);
+	v <<= up;
+	v = is_signed ? v >> down : (v >> down) & ((1 << bits) - 1);
+	ROW_PUT(out, v);
+}
+
+/* 16 products of at most 16 bits fit an int; only C can make it overflow. */
+void SIMD(soft_wmma_int)(struct wmma *m)
+{
+	_Alignas(64) int32_t a[WMMA_N][WMMA_N], b[WMMA_N][WMMA_N], sum[WMMA_N];
+	int bits = m->in == WMMA_IU8 ? 8 : 4;
+
+	for (int k = 0; k < WMMA_N; k++) {
+		extract(m->a, bits, k, m->signed_a, a[k]);
+		extract(m->b, bits, k, m->signed_b, b[k]);
+	}
+	for (int r = 0; r < WMMA_N; r++) {
+		row16 acc = { 0 }, row;
+
+		for (int k = 0; k < WMMA_N; k++) {
+			ROW_GET(row, b[k]);
+			acc += row * a[k][r];
+		}
+		ROW_PUT(sum, acc);
+		for (int l = 0; l < WMMA_N; l++)
+			m->d[r][l] = mad_i32(sum[l], m->c[r][l], m->clamp);
+	}
+}

@@ -1,0 +1,373 @@
+/*
+ * Fault injection: rules, and what a struck packet does.
+ *
+ * The device asks at five places (open, ioctl, mmap, packet, interrupt).
+ * Without a rule that is one load of a pointer.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd/soft/device/dev.h"
+#include "kfd/soft/inject/inject.h"
+
+#define RULES_MAX 64
+#define NAP_NS	  1000000u /* between looks at what may end a hang */
+
+struct rule {
+	struct soft_inject r;
+	uint64_t matches, strikes;
+	uint64_t random;
+};
+
+struct soft_inject_state {
+	pthread_mutex_t lock; /* a leaf */
+	struct rule rule[RULES_MAX];
+	unsigned n;
+	struct soft_census *left;
+};
+
+static struct soft_inject_state *state(struct soft_dev *d)
+{
+	return __atomic_load_n(&d->inject, __ATOMIC_ACQUIRE);
+}
+
+/* Made at the first use and kept until the device goes. */
+static struct soft_inject_state *state_new(struct soft_dev *d)
+{
+	struct soft_inject_state *s;
+
+	pthread_mutex_lock(&d->lock);
+	s = d->inject;
+	if (!s) {
+		s = xcalloc(1, sizeof(*s));
+		pthread_mutex_init(&s->lock, NULL);
+		__atomic_store_n(&d->inject, s, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return s;
+}
+
+void soft_inject_fini(struct soft_dev *d)
+{
+	if (d->inject)
+		pthread_mutex_destroy(&d->inject->lock);
+	free(d->inject);
+}
+
+void soft_inject(struct kfd_driver *drv, const struct soft_inject *rule)
+{
+	struct soft_inject_state *s = state_new((struct soft_dev *)drv);
+
+	pthread_mutex_lock(&s->lock);
+	if (s->n == RULES_MAX)
+		BUG("more than %d injection rules", RULES_MAX);
+	s->rule[s->n] = (struct rule){ .r = *rule };
+	s->rule[s->n].random = rule->seed;
+	s->n++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+uint64_t soft_injected(struct kfd_driver *drv, enum soft_inject_what what)
+{
+	struct soft_inject_state *s = state((struct soft_dev *)drv);
+	uint64_t n = 0;
+
+	if (!s)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->rule[i].r.what == what)
+			n += s->rule[i].strikes;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+/* One more match of this rule: does it strike? */
+static bool strike(struct rule *r)
+{
+	const uint64_t times = r->r.times ? r->r.times : 1;
+	const uint64_t n = r->matches++;
+	bool hit = n >= r->r.after && r->strikes < times;
+
+	if (r->r.one_in)
+		hit = random_next(&r->random) % r->r.one_in == 0 &&
+		      n >= r->r.after;
+	r->strikes += hit;
+	return hit;
+}
+
+/* ------------------------------------------------------ open and ioctl -- */
+
+int soft_inject_open(struct soft_dev *d, const char *path)
+{
+	struct soft_inject_state *s = state(d);
+	int err = 0;
+
+	if (!s)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->n && !err; i++) {
+		struct rule *r = &s->rule[i];
+		const char *at = r->r.path ? r->r.path : "/dev/kfd";
+
+		if (r->r.what == SOFT_INJECT_OPEN && !strcmp(at, path) &&
+		    strike(r))
+			err = r->r.err;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return -err;
+}
+
+static int call(struct soft_dev *d, enum soft_inject_what what, unsigned nr)
+{
+	struct soft_inject_state *s = state(d);
+	int err = 0;
+
+	if (!s)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->n && !err; i++) {
+		struct rule *r = &s->rule[i];
+
+		if (r->r.what == what && r->r.nr == nr && strike(r))
+			err = r->r.err;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return -err;
+}
+
+int soft_inject_ioctl(struct soft_dev *d, unsigned nr)
+{
+	return call(d, SOFT_INJECT_IOCTL, nr);
+}
+
+int soft_inject_mmap(struct soft_dev *d, unsigned type)
+{
+	return call(d, SOFT_INJECT_MMAP, type);
+}
+
+int soft_inject_after(struct soft_dev *d, unsigned nr, void *arg, int ret)
+{
+	struct kfd_ioc_map_memory *a = arg;
+	int err;
+
+	if (ret)
+		return ret;
+	err = call(d, SOFT_INJECT_IOCTL_DONE, nr);
+	if (err && (nr == KFD_NR_MAP_MEMORY_TO_GPU ||
+		    nr == KFD_NR_UNMAP_MEMORY_FROM_GPU))
+		a->n_success = a->n_devices - 1;
+	return err;
+}
+
+/* ------------------------------------------------------------- packets -- */
+
+static bool is_packet(enum soft_inject_what what)
+{
+	return what >= SOFT_INJECT_FAULT;
+}
+
+/* Sleep up to `ns`, but no longer than the queue may go on. */
+static bool nap(struct soft_queue *q, uint64_t ns)
+{
+	const uint64_t until = time_mono_ns() + ns;
+	uint64_t now;
+
+	while (soft_queue_go(q) != SOFT_STOP) {
+		now = time_mono_ns();
+		if (now >= until)
+			return true;
+		const uint64_t seq = soft_wake_announce(q->dev);
+		soft_wake_sleep(q->dev, seq,
+				until - now < NAP_NS ? until - now : NAP_NS);
+	}
+	return false;
+}
+
+static struct soft_fault fault_of(const struct soft_queue *q,
+				  enum soft_fault_kind kind, const char *what)
+{
+	struct soft_fault f = { .kind = kind, .lane = -1 };
+
+	f.packet = q->read_index;
+	snprintf(f.text, sizeof(f.text), "injected %s (packet %llu)", what,
+		 (unsigned long long)q->read_index);
+	return f;
+}
+
+static void ecc(struct soft_queue *q)
+{
+	struct soft_fault f = fault_of(q, SOFT_FAULT_HANG, "memory poison");
+	const struct kfd_memory_exception m = {
+		.imprecise = 1,
+		.gpu_id = SOFT_GPU_ID,
+		.error_type = KFD_MEM_ERROR_SRAM_ECC,
+	};
+
+	soft_event_memory(q->dev, &m);
+	soft_gpu_reset(q, &f);
+}
+
+static void spurious(struct soft_queue *q, uint64_t ns)
+{
+	const struct amd_signal *s;
+	uint32_t *dw, event = 0;
+
+	soft_map_hold(q->dev);
+	dw = soft_map_at(q->dev,
+			 q->ring_base + q->read_index %
+						(q->ring_bytes /
+						 AQL_PACKET_BYTES) *
+						AQL_PACKET_BYTES,
+			 AQL_PACKET_BYTES, SOFT_MEM_READ);
+	s = dw ? soft_map_at(q->dev, ((struct aql_dispatch *)dw)
+					     ->completion_signal,
+			     sizeof(*s), SOFT_MEM_READ) :
+		 NULL;
+	if (s)
+		event = s->event_id;
+	soft_map_release(q->dev);
+	for (int i = 0; event && i < 8; i++) {
+		soft_event_interrupt(q->dev, event);
+		if (!nap(q, ns))
+			return;
+	}
+}
+
+static void reset(struct soft_queue *q, const char *what, bool mute)
+{
+	struct soft_dev *d = q->dev;
+	struct soft_fault f = fault_of(q, SOFT_FAULT_HANG, what);
+
+	if (!mute) {
+		soft_gpu_reset(q, &f);
+		return;
+	}
+	__atomic_store_n(&d->hung, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&d->vram_lost, 1, __ATOMIC_RELAXED);
+	soft_wake_all(d);
+}
+
+static void pause_all(struct soft_dev *d, uint64_t ns)
+{
+	__atomic_store_n(&d->paused_until_ns, time_mono_ns() + ns,
+			 __ATOMIC_RELEASE);
+	__atomic_add_fetch(&d->evicted_ns, ns, __ATOMIC_RELAXED);
+}
+
+/* Faults and refusals: called with a slice held. */
+static void strike_held(struct soft_queue *q, const struct soft_inject *r)
+{
+	struct soft_fault f;
+
+	switch (r->what) {
+	case SOFT_INJECT_FAULT:
+		f = fault_of(q, SOFT_FAULT_MEMORY, "page fault");
+		f.va = r->va;
+		f.write = true;
+		soft_page_fault(q, &f, false);
+		break;
+	case SOFT_INJECT_ILLEGAL:
+		f = fault_of(q, SOFT_FAULT_ILLEGAL, "illegal instruction");
+		soft_queue_error(q, KFD_EC_WAVE_ILLEGAL_INSTRUCTION,
+				 KFD_INACTIVE_ILLEGAL, &f);
+		break;
+	case SOFT_INJECT_ECC:
+		ecc(q);
+		break;
+	case SOFT_INJECT_RESET:
+	case SOFT_INJECT_RESET_MUTE:
+		reset(q, "reset", r->what == SOFT_INJECT_RESET_MUTE);
+		break;
+	default:
+		f = fault_of(q, SOFT_FAULT_PACKET, "refusal");
+		soft_queue_error(q, KFD_EC_PACKET_DISPATCH_DIM,
+				 KFD_INACTIVE_DIM, &f);
+	}
+}
+
+/* false: the packet is not to be run. */
+static bool apply(struct soft_queue *q, const struct soft_inject *r)
+{
+	switch (r->what) {
+	case SOFT_INJECT_HANG:
+		if (nap(q, r->ns ? r->ns : UINT64_MAX / 4)) {
+			soft_map_hold(q->dev);
+			reset(q, "hang", false);
+			soft_map_release(q->dev);
+		}
+		return false;
+	case SOFT_INJECT_PAUSE:
+		pause_all(q->dev, r->ns);
+		return false; /* it comes again */
+	case SOFT_INJECT_SLOW:
+		return nap(q, r->ns);
+	case SOFT_INJECT_LOST_IRQ:
+		q->mute = true;
+		return true;
+	case SOFT_INJECT_SPURIOUS:
+		spurious(q, r->ns);
+		return true;
+	default:
+		soft_map_hold(q->dev);
+		strike_held(q, r);
+		soft_map_release(q->dev);
+		return false;
+	}
+}
+
+bool soft_inject_packet(struct soft_queue *q)
+{
+	struct soft_inject_state *s = state(q->dev);
+	struct soft_inject hit;
+	bool found = false;
+
+	q->mute = false;
+	if (!s)
+		return true;
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->n && !found; i++)
+		if (is_packet(s->rule[i].r.what) && strike(&s->rule[i])) {
+			hit = s->rule[i].r;
+			found = true;
+		}
+	pthread_mutex_unlock(&s->lock);
+	return !found || apply(q, &hit);
+}
+
+/* -------------------------------------------------------------- census -- */
+
+void soft_census(struct kfd_driver *drv, struct soft_census *out)
+{
+	struct soft_dev *d = (struct soft_dev *)drv;
+
+	*out = (struct soft_census){ 0 };
+	pthread_mutex_lock(&d->lock);
+	for (size_t i = 0; i < d->n_files; i++)
+		out->files += d->file[i].fd >= 0;
+	for (size_t i = 1; i < d->n_bo; i++)
+		out->objects += d->bo[i] != NULL;
+	out->queues = d->n_queues;
+	out->vram_bytes = d->vram_used;
+	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_lock(&d->ev.lock);
+	for (size_t i = 0; i < d->ev.n; i++)
+		out->events += d->ev.table[i] != NULL;
+	pthread_mutex_unlock(&d->ev.lock);
+}
+
+void soft_census_at_close(struct kfd_driver *drv, struct soft_census *out)
+{
+	state_new((struct soft_dev *)drv)->left = out;
+}
+
+void soft_inject_closing(struct soft_dev *d)
+{
+	struct soft_inject_state *s = state(d);
+
+	if (!s || !s->left)
+		return;
+	soft_census(&d->driver, s->left);
+	s->left = NULL;
+}

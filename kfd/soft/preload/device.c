@@ -1,0 +1,202 @@
+/*
+ * The soft device inside the program: made when a node is first opened, one
+ * handle per node, gone with the process.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kfd/abi.h"
+#include "kfd/soft/preload/preload.h"
+#include "kfd/soft/soft.h"
+
+static const char *const paths[PL_NODES] = {
+	[PL_KFD] = "/dev/kfd",
+	[PL_RENDER] = "/dev/dri/renderD128",
+	[PL_CARD] = "/dev/dri/card0",
+};
+
+/* Written under `lock` before `owner`, which says that it may be read. */
+static struct kfd_driver *driver;
+static int fds[PL_NODES];
+static pid_t owner; /* atomic: the process whose threads serve `driver` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The device of this process, or NULL. */
+static struct kfd_driver *mine(void)
+{
+	return __atomic_load_n(&owner, __ATOMIC_ACQUIRE) == getpid() ? driver :
+								       NULL;
+}
+
+/* "threads=2,kfd_minor=14,vram=1024,small_bar=1", from t0-soft. */
+static struct soft_options options(void)
+{
+	struct soft_options o = { 0 };
+	const char *env = getenv("T0_SOFT_OPTIONS");
+	char *copy = strdup(env ? env : ""), *save = NULL;
+
+	for (char *p = copy ? strtok_r(copy, ",", &save) : NULL; p;
+	     p = strtok_r(NULL, ",", &save)) {
+		char *value = strchr(p, '=');
+		const uint64_t v = value ? strtoull(value + 1, NULL, 0) : 1;
+
+		if (!strncmp(p, "threads=", 8))
+			o.threads = (unsigned)v;
+		else if (!strncmp(p, "kfd_minor=", 10))
+			o.kfd_minor = (uint32_t)v;
+		else if (!strncmp(p, "vram=", 5))
+			o.vram_bytes = v;
+		else if (!strncmp(p, "small_bar=", 10))
+			o.small_bar = v;
+		else if (!strncmp(p, "open_errno=", 11))
+			o.open_errno = (int)v;
+	}
+	free(copy);
+	return o;
+}
+
+/* A child of fork() must not wait for a lock that no thread of it holds. */
+static void in_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+static void make(void)
+{
+	const struct soft_options o = options();
+	static int once;
+
+	/* After fork() the parent's device is left alone and forgotten. */
+	driver = kfd_soft_new(&o, NULL);
+	memset(fds, -1, sizeof(fds));
+	if (!driver)
+		return;
+	if (!once++)
+		pthread_atfork(NULL, NULL, in_child);
+	__atomic_store_n(&owner, getpid(), __ATOMIC_RELEASE);
+}
+
+static int open_node(enum pl_node node)
+{
+	int ret = 0;
+
+	pl_inside = true;
+	pthread_mutex_lock(&lock);
+	if (!mine())
+		make();
+	if (!mine())
+		ret = -ENOMEM;
+	else if (fds[node] < 0)
+		ret = fds[node] = driver->open(driver, paths[node],
+					       O_RDWR | O_CLOEXEC);
+	pthread_mutex_unlock(&lock);
+	pl_inside = false;
+	return ret < 0 ? -ret : 0;
+}
+
+/* The device's file as it is now. */
+static void refresh(const char *path, const char *shown)
+{
+	struct kfd_driver *d = mine();
+	struct buf b = { 0 };
+	int fd;
+
+	if (!d || !soft_sysfs_live(shown))
+		return; /* nothing has happened yet that it could tell */
+	pl_inside = true;
+	if (!d->read_file(d, shown, &b)) {
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd >= 0 && pwrite(fd, b.data, b.len, 0) == (ssize_t)b.len)
+			(void)!ftruncate(fd, (off_t)b.len);
+		if (fd >= 0)
+			close(fd);
+	}
+	buf_fini(&b);
+	pl_inside = false;
+}
+
+int pl_opening(const char *path)
+{
+	const char *shown = path + strlen(pl_root());
+
+	for (int i = 0; i < PL_NODES; i++)
+		if (!strcmp(shown, paths[i]))
+			return open_node((enum pl_node)i);
+	refresh(path, shown);
+	return 0;
+}
+
+/* The device's own handle of a node that the program has open. */
+static int handle(enum pl_node node)
+{
+	if (node == PL_NONE || !mine())
+		return -1;
+	/* Opened by a program that this process was before exec? */
+	if (fds[node] < 0 && open_node(node))
+		return -1;
+	return fds[node];
+}
+
+int pl_ioctl(enum pl_node node, unsigned long request, void *arg)
+{
+	struct kfd_ioc_acquire_vm vm;
+	const int fd = handle(node);
+	int ret;
+
+	if (fd < 0) {
+		errno = EBADF; /* inherited from the parent */
+		return -1;
+	}
+	if (node == PL_KFD && KFD_REQUEST_NR(request) == KFD_NR_ACQUIRE_VM &&
+	    arg) {
+		memcpy(&vm, arg, sizeof(vm));
+		vm.drm_fd = (uint32_t)handle(pl_node_of_fd((int)vm.drm_fd));
+		arg = &vm;
+	}
+	pl_inside = true;
+	ret = driver->ioctl(driver, fd, request, arg);
+	pl_inside = false;
+	if (ret >= 0)
+		return ret;
+	errno = -ret;
+	return -1;
+}
+
+void *pl_mmap(enum pl_node node, void *addr, size_t size, int prot, int flags,
+	      off_t offset)
+{
+	const int fd = handle(node);
+	int err = EBADF;
+	void *p = MAP_FAILED;
+
+	pl_inside = true;
+	if (fd >= 0)
+		p = driver->mmap(driver, addr, size, prot, flags, fd,
+				 (uint64_t)offset, &err);
+	pl_inside = false;
+	if (p == MAP_FAILED)
+		errno = err;
+	return p;
+}
+
+int pl_munmap(void *addr, size_t size)
+{
+	struct kfd_driver *d = pl_inside ? NULL : mine();
+	int ret;
+
+	if (!d)
+		return (int)syscall(SYS_munmap, addr, size);
+	pl_inside = true;
+	ret = d->munmap(d, addr, size);
+	pl_inside = false;
+	if (ret >= 0)
+		return 0;
+	errno = -ret;
+	return -1;
+}

@@ -1,0 +1,130 @@
+/*
+ * Which paths and inodes are the device's.  Only raw system calls: these run
+ * before other libraries are initialised.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "kfd/soft/preload/preload.h"
+
+__thread bool pl_inside;
+
+/* What the program shall not see of the machine that it runs on. */
+static const char *const ours[] = {
+	"/dev/kfd",
+	"/dev/dri",
+	"/sys/class/kfd",
+	"/sys/class/drm",
+	"/sys/devices/virtual/kfd",
+	"/sys/devices/pci0000:00/0000:00:01.0/0000:03:00.0",
+	"/sys/dev/char/226:0",
+	"/sys/dev/char/226:128",
+	"/sys/bus/pci/devices",
+	"/sys/bus/pci/drivers/amdgpu",
+	"/sys/module/amdgpu",
+	"/proc/modules",
+};
+static const struct {
+	const char *path;
+	unsigned major, minor;
+} nodes[PL_NODES] = {
+	[PL_KFD] = { "/dev/kfd", 511, 0 },
+	[PL_RENDER] = { "/dev/dri/renderD128", 226, 128 },
+	[PL_CARD] = { "/dev/dri/card0", 226, 0 },
+};
+
+const char *pl_root(void)
+{
+	/* The program may change its environment: the first answer stays. */
+	static char root[PL_PATH];
+	static int known;
+	const char *env;
+
+	if (!__atomic_load_n(&known, __ATOMIC_ACQUIRE)) {
+		env = getenv("T0_SOFT_ROOT");
+		if (env && strlen(env) < sizeof(root) / 2)
+			strcpy(root, env);
+		__atomic_store_n(&known, 1, __ATOMIC_RELEASE);
+	}
+	return root;
+}
+
+static bool is_below(const char *path, const char *dir)
+{
+	const size_t n = strlen(dir);
+
+	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
+}
+
+const char *pl_path(const char *path, char out[PL_PATH])
+{
+	if (pl_inside || !path || path[0] != '/' || !pl_root()[0])
+		return path;
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (is_below(path, ours[i]))
+			return snprintf(out, PL_PATH, "%s%s", pl_root(),
+					path) < PL_PATH ? out : path;
+	return path;
+}
+
+void pl_strip(char *path)
+{
+	const char *root = pl_root();
+	const size_t n = strlen(root);
+
+	if (n && is_below(path, root))
+		memmove(path, path + n, strlen(path + n) + 1);
+}
+
+static int raw_stat(int dir, const char *path, int flags, struct stat *st)
+{
+	return (int)syscall(SYS_newfstatat, dir, path, st, flags);
+}
+
+enum pl_node pl_node_of_inode(dev_t dev, ino_t ino)
+{
+	static struct {
+		dev_t dev;
+		ino_t ino;
+	} id[PL_NODES];
+	static int known;
+	char path[PL_PATH];
+	struct stat st;
+
+	if (!pl_root()[0])
+		return PL_NONE;
+	for (int i = 0; !__atomic_load_n(&known, __ATOMIC_ACQUIRE) &&
+			i < PL_NODES; i++) {
+		snprintf(path, sizeof(path), "%.2000s%s", pl_root(),
+			 nodes[i].path);
+		if (raw_stat(AT_FDCWD, path, 0, &st))
+			return PL_NONE;
+		id[i].dev = st.st_dev;
+		id[i].ino = st.st_ino;
+	}
+	__atomic_store_n(&known, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < PL_NODES; i++)
+		if (id[i].ino == ino && id[i].dev == dev)
+			return (enum pl_node)i;
+	return PL_NONE;
+}
+
+enum pl_node pl_node_of_fd(int fd)
+{
+	struct stat st;
+
+	if (pl_inside || fd < 0 || raw_stat(fd, "", AT_EMPTY_PATH, &st))
+		return PL_NONE;
+	return pl_node_of_inode(st.st_dev, st.st_ino);
+}
+
+dev_t pl_node_rdev(enum pl_node node)
+{
+	return makedev(nodes[node].major, nodes[node].minor);
+}

@@ -1,0 +1,56 @@
+/*
+ * kfd/soft/preload/preload.h - inside libt0-soft-preload.so, the adapter through
+ * which any dynamically linked program sees the gfx1100 in software.
+ *
+ * `t0-soft run` makes a folder (T0_SOFT_ROOT) with the device's part of /sys,
+ * /proc and /dev as real files, and starts the program with this library in
+ * LD_PRELOAD.  hooks.c takes the place of libc's file functions: paths of the
+ * device lead into that folder, and ioctl and mmap on its three nodes lead to
+ * a soft device inside the program (device.c), made when it is first needed.
+ *
+ * A node's descriptor is a descriptor of its empty file in the folder, and is
+ * recognised by that file's inode: so it survives dup, fork, exec and closing
+ * without a table.  State belongs to the process that opened a node first: a
+ * forked child gets EBADF until it opens the node itself.
+ *
+ * Calls made by the device itself, on a thread that is `inside`, pass through
+ * the hooks untouched.
+ */
+#ifndef T0_KFD_PRELOAD_PRELOAD_H
+#define T0_KFD_PRELOAD_PRELOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum pl_node { PL_KFD, PL_RENDER, PL_CARD, PL_NODES, PL_NONE = PL_NODES };
+
+extern __thread bool pl_inside;
+
+/* ----------------------------------------------------------- paths.c ---- */
+
+#define PL_PATH 4096
+/* The folder's path, "" when T0_SOFT_ROOT is not set (then no hook acts). */
+const char *pl_root(void);
+/* `path` if it is none of the device's, else where it leads, in `out`. */
+const char *pl_path(const char *path, char out[PL_PATH]);
+/* What the program should see instead of a path in the folder. */
+void pl_strip(char *path);
+enum pl_node pl_node_of_inode(dev_t dev, ino_t ino);
+enum pl_node pl_node_of_fd(int fd);
+dev_t pl_node_rdev(enum pl_node node);
+
+/* ---------------------------------------------------------- device.c ---- */
+
+/*
+ * The path (in the folder) is about to be opened: make the device for a node,
+ * bring a file that changes up to date.  0 or an errno.
+ */
+int pl_opening(const char *path);
+int pl_ioctl(enum pl_node node, unsigned long request, void *arg);
+void *pl_mmap(enum pl_node node, void *addr, size_t size, int prot, int flags,
+	      off_t offset);
+int pl_munmap(void *addr, size_t size);
+
+#endif

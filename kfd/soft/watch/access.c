@@ -1,0 +1,280 @@
+/*
+ * What a memory instruction is about to access, lane by lane.
+ *
+ * Addresses of FLAT and buffer instructions come from their executors; those
+ * of LDS and scalar loads are simple enough to be worked out here once more.
+ */
+#include <string.h>
+
+#include "kfd/soft/watch/watch.h"
+
+/* ------------------------------------------------------------- sites ---- */
+
+static bool has(const struct site *s, const char *part)
+{
+	return strstr(s->info->name, part);
+}
+
+/* "format_xyz": 3. */
+static uint8_t components(const struct site *s)
+{
+	const char *f = strstr(s->info->name, "format_");
+
+	return f ? (uint8_t)strspn(f + 7, "xyzw") : 0;
+}
+
+/* s_and_b32, s_or_not1_saveexec_b64, s_nand_b64, ... */
+static enum site_bits bits_of(const char *name)
+{
+	static const struct {
+		const char *start;
+		int bits;
+	} table[] = {
+		{ "s_and_", BITS_AND },
+		{ "s_or_", BITS_OR },
+		{ "s_xor_", BITS_XOR },
+		{ "s_nand_", BITS_AND | BITS_INVERT },
+		{ "s_nor_", BITS_OR | BITS_INVERT },
+		{ "s_xnor_", BITS_XOR | BITS_INVERT },
+	};
+	int bits = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (!strncmp(name, table[i].start, strlen(table[i].start)))
+			bits = table[i].bits;
+	if (!bits)
+		return BITS_NONE;
+	bits |= strstr(name, "_not0_") ? BITS_NOT0 : 0;
+	bits |= strstr(name, "_not1_") ? BITS_NOT1 : 0;
+	bits |= strstr(name, "_saveexec_") ? BITS_SAVE : 0;
+	bits |= strstr(name, "_wrexec_") ? BITS_WRITE : 0;
+	return (enum site_bits)bits;
+}
+
+static void init_lds(struct site *s, const void *row)
+{
+	switch (s->u.in.op) {
+	case ISA_ds_permute_b32:
+	case ISA_ds_bpermute_b32:
+	case ISA_ds_swizzle_b32:
+		s->kind = SITE_LANES;
+		s->u.fn = soft_lds_handler(&s->u.in, &s->u.op);
+		return;
+	case ISA_ds_nop:
+		s->kind = SITE_ALU;
+		return;
+	}
+	s->kind = SITE_LDS;
+	s->access = *(const struct soft_access *)row;
+	if (s->u.in.op == ISA_ds_condxchg32_rtn_b64)
+		s->access.bytes = 8;
+	s->n_addr = has(s, "_2addr") ? 2 : 1;
+	s->stride = has(s, "_stride64") ? 64 : 1;
+	s->returns = s->access.returns || s->u.in.op == ISA_ds_append ||
+		     s->u.in.op == ISA_ds_consume ||
+		     s->u.in.op == ISA_ds_condxchg32_rtn_b64;
+}
+
+/* v_mov_b32_dpp v1, v0 with this instruction's lane pattern. */
+static void init_mov(struct site *s, const struct isa_target *t)
+{
+	const struct isa_inst *in = &s->u.in;
+	const uint32_t src0 = in->form == ISA_FORM_DPP16 ? 250 :
+			      in->dpp.fi		   ? 234 :
+							     233;
+	/* Bits 7:0 name the source, 23:20 its modifiers. */
+	const uint32_t words[2] = { 0x7e020200u | src0,
+				    in->form == ISA_FORM_DPP16 ?
+					    in->extra[0] & 0xff0fff00 :
+					    in->extra[0] & 0xffffff00 };
+
+	if (!isa_decode(t, words, sizeof(words), &s->mov.in))
+		s->mov.fn = soft_valu_handler(&s->mov.in, &s->mov.op);
+}
+
+void watch_site_init(struct site *s, const struct isa_target *t)
+{
+	const struct isa_inst *in = &s->u.in;
+	const void *row = NULL;
+	s->info = isa_op_info(in->op);
+	isa_use(t, in, &s->use);
+	s->bits = bits_of(s->info->name);
+	s->is_load = s->info->flags & ISA_LOAD;
+	s->is_store = s->info->flags & ISA_STORE;
+	s->is_atomic = s->info->flags & ISA_ATOMIC;
+	if (in->form != ISA_FORM_PLAIN)
+		init_mov(s, t);
+	if (in->op == ISA_v_permlane16_b32 || in->op == ISA_v_permlanex16_b32 ||
+	    in->op == ISA_v_permlane64_b32)
+		s->u.fn = soft_valu_handler(in, &s->u.op);
+	switch (in->fmt) {
+	case ISA_FMT_SMEM:
+		if (s->is_load) {
+			s->kind = SITE_SMEM;
+			s->access.bytes = (uint8_t)(in->opnd[0].dwords * 4);
+		}
+		return;
+	case ISA_FMT_DS:
+		if (soft_lds_handler(in, &row))
+			init_lds(s, row);
+		return;
+	case ISA_FMT_FLAT:
+	case ISA_FMT_GLOBAL:
+	case ISA_FMT_SCRATCH:
+		s->kind = SITE_FLAT;
+		break;
+	case ISA_FMT_MUBUF:
+	case ISA_FMT_MTBUF:
+		s->kind = SITE_BUFFER;
+		s->n_comps = components(s);
+		break;
+	default:
+		return;
+	}
+	if (!soft_vmem_handler(in, &row) ||
+	    !(s->is_load || s->is_store || s->is_atomic)) {
+		s->kind = SITE_ALU; /* refused, or an invalidation */
+		return;
+	}
+	s->access = *(const struct soft_access *)row;
+	s->returns = s->is_atomic &&
+		     (s->access.returns || in->f[ISA_F_GLC]);
+}
+
+/* ----------------------------------------------------------- touches ---- */
+
+static void add(struct soft_watch *t, const struct site *s,
+		enum soft_space space, uint64_t at, uint32_t size, int lane,
+		int part)
+{
+	struct touch *x = &t->touch[t->n_touches];
+
+	if (t->n_touches == WATCH_TOUCHES_MAX || !size)
+		return;
+	t->n_touches++;
+	*x = (struct touch){ .at = at,
+			     .size_bytes = (uint16_t)size,
+			     .space = (uint8_t)space,
+			     .lane = (int8_t)lane,
+			     .part = (uint8_t)part,
+			     .write = s->is_store || s->is_atomic,
+			     .atomic = s->is_atomic };
+}
+
+/* Bits 1:0 of every part of the address are ignored (RDNA3 ISA 8). */
+static void touch_smem(struct soft_watch *t, struct soft_wave *w,
+		       const struct site *s)
+{
+	const uint32_t *f = s->u.in.f, *base = &w->s[f[ISA_F_SBASE] * 2];
+	const int32_t imm = (int32_t)(f[ISA_F_OFFSET] << 11) >> 11;
+	const uint32_t soff = f[ISA_F_SOFFSET] == ISA_R_NULL ?
+				      0 : w->s[f[ISA_F_SOFFSET]];
+	uint64_t at = (uint64_t)(int64_t)(imm & ~3) + (soff & ~3u);
+	uint64_t va = base[0] & ~3u, stride, size;
+
+	if (!has(s, "buffer")) {
+		va |= (uint64_t)base[1] << 32;
+		add(t, s, SOFT_SPACE_MEMORY, va + at, s->access.bytes, -1, 0);
+		return;
+	}
+	va |= (uint64_t)(base[1] & 0xffff) << 32;
+	stride = base[1] >> 16 & 0x3fff;
+	size = base[2] * (stride ? stride : 1);
+	for (int i = 0; i < s->access.bytes / 4; i++, at += 4)
+		if (at < size && size - at >= 4)
+			add(t, s, SOFT_SPACE_MEMORY, va + at, 4, -1, i);
+}
+
+static bool is_addtid(const struct site *s)
+{
+	return has(s, "_addtid_");
+}
+
+static void flat_lane(struct soft_watch *t, struct soft_wave *w,
+		      const struct site *s, int h, uint32_t lane)
+{
+	const uint32_t *f = s->u.in.f;
+	struct soft_place p = { SOFT_SPACE_MEMORY, 0,
+				h * SOFT_LANES + (int)lane };
+
+	if (is_addtid(s)) {
+		p.at = (uint64_t)(int64_t)((int32_t)(f[ISA_F_OFFSET] << 19) >>
+					   19) + 4 * (uint64_t)p.lane;
+		if (f[ISA_F_SADDR] != ISA_R_NULL)
+			p.at += w->s[f[ISA_F_SADDR]] +
+				((uint64_t)w->s[f[ISA_F_SADDR] + 1] << 32);
+	} else {
+		soft_find_place(w, &s->u, h, lane, &p);
+	}
+	add(t, s, p.space, p.at, s->access.bytes, p.lane, 0);
+}
+
+/* Dwords of an untyped access are checked one by one, typed ones at once. */
+static void buffer_lane(struct soft_watch *t, struct soft_wave *w,
+			const struct site *s, int h, uint32_t lane)
+{
+	const int l = h * SOFT_LANES + (int)lane;
+	uint32_t n = s->access.bytes, step = n;
+	uint64_t va;
+
+	if (s->n_comps)
+		step = n = soft_format_bytes(soft_buffer_format(w, &s->u),
+					     s->is_load && s->u.in.fmt ==
+							   ISA_FMT_MUBUF ?
+						     4 : s->n_comps);
+	else if (!s->is_atomic && n > 4)
+		step = 4;
+	for (uint32_t i = 0; i < n; i += step)
+		if (soft_buffer_at(w, &s->u, h, lane, i, step, &va))
+			add(t, s, SOFT_SPACE_MEMORY, va, step, l,
+			    s->n_comps ? 0 : (int)(i / 4));
+}
+
+static void lds_lane(struct soft_watch *t, struct soft_wave *w,
+		     const struct site *s, int h, uint32_t lane)
+{
+	const uint32_t *f = s->u.in.f, bytes = s->access.bytes;
+	const int l = h * SOFT_LANES + (int)lane;
+	uint32_t base = w->v[h][f[ISA_F_ADDR]][lane];
+
+	if (s->n_addr == 2) {
+		const uint32_t unit = bytes * s->stride;
+
+		add(t, s, SOFT_SPACE_LDS, base + f[ISA_F_OFFSET0] * unit, bytes,
+		    l, 0);
+		add(t, s, SOFT_SPACE_LDS, base + f[ISA_F_OFFSET1] * unit, bytes,
+		    l, (int)(bytes + 3) / 4);
+		return;
+	}
+	if (is_addtid(s) || s->u.in.op == ISA_ds_append ||
+	    s->u.in.op == ISA_ds_consume)
+		base = w->s[ISA_R_M0] & 0xffff;
+	if (is_addtid(s))
+		base += 4 * (uint32_t)l;
+	base += f[ISA_F_OFFSET0] | f[ISA_F_OFFSET1] << 8;
+	if (s->u.in.op == ISA_ds_condxchg32_rtn_b64)
+		base &= 0xfff8;
+	add(t, s, SOFT_SPACE_LDS, base, bytes, l, 0);
+}
+
+void watch_touches(struct soft_watch *t, struct soft_wave *w,
+		   const struct site *s)
+{
+	if (s->kind == SITE_SMEM) {
+		touch_smem(t, w, s);
+		return;
+	}
+	for (int h = 0; h < soft_halves(w); h++) {
+		FOR_LANES(lane, soft_exec(w, h)) {
+			if (s->kind == SITE_FLAT)
+				flat_lane(t, w, s, h, lane);
+			else if (s->kind == SITE_BUFFER)
+				buffer_lane(t, w, s, h, lane);
+			else if (s->kind == SITE_LDS)
+				lds_lane(t, w, s, h, lane);
+			if (s->u.in.op == ISA_ds_append ||
+			    s->u.in.op == ISA_ds_consume)
+				return; /* once for the wave */
+		}
+	}
+}

@@ -1,0 +1,176 @@
+/*
+ * What happened before what: barriers and atomics.
+ *
+ * Memory instructions of a wave are numbered, and a wave's clock says, for
+ * each kind, before which number all are complete.  A barrier makes known to
+ * every wave of the workgroup how far the others were when they came to it.
+ * An atomic access leaves, at its location, how far its wave was and what it
+ * knew (release); one that returns a value takes what lies there (acquire).
+ * What was taken by way of memory counts from buffer_gl0_inv on, for before
+ * it a wave may still read stale lines of its cache.
+ *
+ * Plain stores and loads stand in for atomic ones as compilers emit them: a
+ * store directly behind s_waitcnt_vscnt 0 releases, a load with GLC acquires.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd/soft/watch/watch.h"
+
+/* ------------------------------------------------------------ clocks ---- */
+
+void clocks_fini(struct clocks *c)
+{
+	free(c->v);
+	memset(c, 0, sizeof(*c));
+}
+
+/* Index of the wave, or of the place for it. */
+static uint32_t search(const struct clocks *c, uint32_t wave)
+{
+	uint32_t lo = 0, hi = c->n;
+
+	while (lo < hi) {
+		const uint32_t mid = (lo + hi) / 2;
+
+		if (c->v[mid].wave < wave)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void add_clock(struct clocks *c, uint32_t wave,
+		      const uint32_t done[CLASS_COUNT])
+{
+	const uint32_t i = search(c, wave);
+
+	if (i == c->n || c->v[i].wave != wave) {
+		if (c->n == c->cap) {
+			c->cap = c->cap ? 2 * c->cap : 8;
+			c->v = xrealloc(c->v, c->cap * sizeof(*c->v));
+		}
+		memmove(&c->v[i + 1], &c->v[i], (c->n - i) * sizeof(*c->v));
+		c->n++;
+		c->v[i] = (struct clock){ .wave = wave };
+	}
+	for (int k = 0; k < CLASS_COUNT; k++)
+		if (done[k] > c->v[i].done[k])
+			c->v[i].done[k] = done[k];
+}
+
+static void add_clocks(struct clocks *to, const struct clocks *from)
+{
+	for (uint32_t i = 0; i < from->n; i++)
+		add_clock(to, from->v[i].wave, from->v[i].done);
+}
+
+/* ------------------------------------------------------------- order ---- */
+
+bool hb_before(const struct actor *a, uint32_t wave, int cls, uint32_t seq)
+{
+	const uint32_t n = a->sh->l->waves_per_group;
+	const struct clocks *c = &a->sw->known;
+	uint32_t i;
+
+	if (wave == a->sw->number)
+		return true;
+	if (wave / n == a->sh->index &&
+	    a->sh->wave[wave % n].at_barrier[cls] > seq)
+		return true;
+	i = search(c, wave);
+	return i < c->n && c->v[i].wave == wave && c->v[i].done[cls] > seq;
+}
+
+void hb_barrier(struct shadow *sh)
+{
+	struct clocks all = { 0 };
+
+	for (int i = 0; i < sh->n_waves; i++)
+		add_clocks(&all, &sh->wave[i].known);
+	for (int i = 0; i < sh->n_waves && all.n; i++)
+		add_clocks(&sh->wave[i].known, &all);
+	clocks_fini(&all);
+}
+
+void hb_invalidate(struct actor *a)
+{
+	add_clocks(&a->sw->known, &a->sw->acquired);
+	a->sw->acquired.n = 0;
+}
+
+/* ------------------------------------------------------------- syncs ---- */
+
+static struct sync **sync_slot(struct memory_shadow *m, uint64_t key)
+{
+	const size_t mask = m->n_sync_slots - 1;
+	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
+
+	while (m->sync[i] && m->sync[i]->at != key)
+		i = (i + 1) & mask;
+	return &m->sync[i];
+}
+
+static void grow(struct memory_shadow *m)
+{
+	struct sync **old = m->sync;
+	const size_t n = m->n_sync_slots;
+
+	m->n_sync_slots = n ? 2 * n : 256;
+	m->sync = xcalloc(m->n_sync_slots, sizeof(*m->sync));
+	for (size_t i = 0; i < n; i++)
+		if (old[i])
+			*sync_slot(m, old[i]->at) = old[i];
+	free(old);
+}
+
+void hb_fini(struct memory_shadow *m)
+{
+	for (size_t i = 0; i < m->n_sync_slots; i++)
+		if (m->sync[i]) {
+			clocks_fini(&m->sync[i]->clocks);
+			free(m->sync[i]);
+		}
+	free(m->sync);
+	m->sync = NULL;
+	m->n_sync_slots = m->n_sync = 0;
+}
+
+/* How far this wave is, its neighbours were, and what it knows. */
+static void release_to(const struct actor *a, struct clocks *c)
+{
+	uint32_t done[CLASS_COUNT];
+
+	add_clocks(c, &a->sw->known);
+	for (int k = 0; k < CLASS_COUNT; k++)
+		done[k] = check_done(a->sw, k);
+	add_clock(c, a->sw->number, done);
+	for (int i = 0; i < a->sh->n_waves; i++)
+		if (&a->sh->wave[i] != a->sw)
+			add_clock(c, a->sh->wave[i].number,
+				  a->sh->wave[i].at_barrier);
+}
+
+void hb_atomic(struct actor *a, uint64_t key, bool acquire, bool release)
+{
+	struct memory_shadow *m = &a->t->mem;
+	struct sync **slot, *s;
+
+	if (2 * (m->n_sync + 1) > m->n_sync_slots)
+		grow(m);
+	slot = sync_slot(m, key);
+	s = *slot;
+	if (!s && !release)
+		return;
+	if (!s) {
+		s = *slot = xcalloc(1, sizeof(*s));
+		s->at = key;
+		m->n_sync++;
+	}
+	if (acquire)
+		add_clocks(key >> 63 ? &a->sw->known : &a->sw->acquired,
+			   &s->clocks);
+	if (release)
+		release_to(a, &s->clocks);
+}

@@ -1,0 +1,422 @@
+/*
+ * Shadow memory: bounds, alignment, what was written, and races.
+ *
+ * GPU memory is shadowed by page, from the first access of a dispatch to its
+ * end.  A page that nobody had touched before, neither the host nor an earlier
+ * dispatch, has no memory behind it yet: the kernel says so, and then each of
+ * its bytes is uninitialised until the dispatch writes it.  All other pages
+ * count as initialised.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "kfd/soft/watch/watch.h"
+
+/* 64 KiB of shadow each: 1 GiB in all. */
+#define PAGES_MAX 16384u
+#define PAGE_MASK (~(uint64_t)(KFD_PAGE_BYTES - 1))
+
+/* ------------------------------------------------------------- pages ---- */
+
+static struct shadow_page **page_slot(struct memory_shadow *m, uint64_t va)
+{
+	const size_t mask = m->n_slots - 1;
+	size_t i = (va * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
+
+	while (m->page[i] && m->page[i]->va != va)
+		i = (i + 1) & mask;
+	return &m->page[i];
+}
+
+static void grow(struct memory_shadow *m)
+{
+	struct shadow_page **old = m->page;
+	const size_t n = m->n_slots;
+
+	m->n_slots = n ? 2 * n : 256;
+	m->page = xcalloc(m->n_slots, sizeof(*m->page));
+	for (size_t i = 0; i < n; i++)
+		if (old[i])
+			*page_slot(m, old[i]->va) = old[i];
+	free(old);
+}
+
+/* Has the page no memory yet?  Swapped-out ones are not zero. */
+static bool untouched(const uint8_t *host)
+{
+	unsigned char there = 1;
+
+	if ((uintptr_t)host % KFD_PAGE_BYTES ||
+	    mincore((void *)(uintptr_t)host, KFD_PAGE_BYTES, &there) ||
+	    there & 1)
+		return false;
+	for (size_t i = 0; i < KFD_PAGE_BYTES; i++)
+		if (host[i])
+			return false;
+	return true;
+}
+
+/* The shadow of the page that holds `va`; NULL: not mapped, or no room. */
+static struct shadow_page *page_at(struct actor *a, uint64_t va)
+{
+	const struct soft_env *env = a->w->group->env;
+	struct memory_shadow *m = &a->t->mem;
+	struct shadow_page **slot, *p;
+	struct soft_range r;
+
+	va &= PAGE_MASK;
+	if (2 * (m->n_pages + 1) > m->n_slots)
+		grow(m);
+	slot = page_slot(m, va);
+	if (*slot || m->n_pages == PAGES_MAX)
+		return *slot;
+	if (!env->find(env->ctx, va, &r) || va < r.va ||
+	    va - r.va > r.size_bytes - KFD_PAGE_BYTES)
+		return NULL;
+	p = *slot = xcalloc(1, sizeof(*p));
+	p->va = va;
+	p->tracked = untouched(r.host + (va - r.va));
+	m->n_pages++;
+	return p;
+}
+
+void memory_reset(struct soft_watch *t)
+{
+	struct memory_shadow *m = &t->mem;
+
+	for (size_t i = 0; i < m->n_slots; i++)
+		free(m->page[i]);
+	free(m->page);
+	m->page = NULL;
+	m->n_slots = m->n_pages = 0;
+	hb_fini(m);
+}
+
+/* ---------------------------------------------------------- validity ---- */
+
+static bool bits_set(const uint8_t *bits, uint64_t from, uint32_t n)
+{
+	for (uint64_t i = from; i < from + n; i++)
+		if (!(bits[i / 8] >> i % 8 & 1))
+			return false;
+	return true;
+}
+
+static void set_bits(uint8_t *bits, uint64_t from, uint32_t n, bool on)
+{
+	for (uint64_t i = from; i < from + n; i++)
+		if (on)
+			bits[i / 8] |= (uint8_t)(1 << i % 8);
+		else
+			bits[i / 8] &= (uint8_t)~(1 << i % 8);
+}
+
+/* The bits of LDS or scratch, and where they begin; NULL: out of bounds. */
+static uint8_t *local_bits(const struct actor *a, const struct touch *x,
+			   uint64_t at, uint32_t n, uint64_t *from)
+{
+	const uint64_t lane_bytes = a->w->scratch_lane_bytes;
+
+	*from = at;
+	if (x->space == SOFT_SPACE_LDS)
+		return at + n <= a->sh->l->lds_bytes ? a->sh->lds_valid : NULL;
+	*from = (uint64_t)x->lane * lane_bytes + at;
+	return at + n <= lane_bytes ? a->sw->scratch : NULL;
+}
+
+/* Bytes of [at, at + n) in the page of `at`. */
+static uint32_t in_page(uint64_t at, uint32_t n)
+{
+	const uint64_t left = KFD_PAGE_BYTES - at % KFD_PAGE_BYTES;
+
+	return left < n ? (uint32_t)left : n;
+}
+
+bool memory_valid(struct actor *a, const struct touch *x, uint32_t first,
+		  uint32_t n)
+{
+	uint64_t at = x->at + first, from;
+
+	if (x->space != SOFT_SPACE_MEMORY) {
+		const uint8_t *bits = local_bits(a, x, at, n, &from);
+
+		return !bits || bits_set(bits, from, n);
+	}
+	while (n) {
+		const uint32_t part = in_page(at, n);
+		const struct shadow_page *p = page_at(a, at);
+
+		if (p && p->tracked &&
+		    !bits_set(p->valid, at % KFD_PAGE_BYTES, part))
+			return false;
+		at += part, n -= part;
+	}
+	return true;
+}
+
+void memory_set_valid(struct actor *a, const struct touch *x, uint32_t first,
+		      uint32_t n, bool valid)
+{
+	uint64_t at = x->at + first, from;
+
+	if (x->space != SOFT_SPACE_MEMORY) {
+		uint8_t *bits = local_bits(a, x, at, n, &from);
+
+		if (bits)
+			set_bits(bits, from, n, valid);
+		return;
+	}
+	while (n) {
+		const uint32_t part = in_page(at, n);
+		struct shadow_page *p = page_at(a, at);
+
+		if (p && p->tracked)
+			set_bits(p->valid, at % KFD_PAGE_BYTES, part, valid);
+		at += part, n -= part;
+	}
+}
+
+/* ------------------------------------------------ bounds, alignment ---- */
+
+static const char *verb(const struct touch *x)
+{
+	return x->atomic ? "atomic on" : x->write ? "writes" : "reads";
+}
+
+/* The end of LDS or of the lane's scratch. */
+static void check_local_bounds(struct actor *a, const struct touch *x)
+{
+	const bool lds = x->space == SOFT_SPACE_LDS;
+	const uint64_t size = lds ? a->sh->lds_bytes :
+				    a->sh->l->packet.private_segment_size;
+
+	if (x->at + x->size_bytes <= size)
+		return;
+	check_report(a, CHECK_BOUNDS, x->lane, 0,
+		     "%s %u bytes at offset 0x%llx of %s, which has %llu "
+		     "bytes%s", verb(x), x->size_bytes,
+		     (unsigned long long)x->at, lds ? "LDS" : "scratch",
+		     (unsigned long long)size, lds ? "" : " per lane");
+}
+
+/*
+ * Memory behind an allocation, up to the end of its last page, is mapped and
+ * nobody's.  Compilers widen scalar loads that begin inside, for they cannot
+ * fault; what they load beyond is only wrong if it is used.
+ */
+static void check_bounds(struct actor *a, const struct touch *x)
+{
+	const struct watch_object *o;
+	uint64_t over;
+
+	if (x->space != SOFT_SPACE_MEMORY) {
+		check_local_bounds(a, x);
+		return;
+	}
+	o = watch_object_below(a->t, x->at);
+	if (!o || x->at + x->size_bytes <= o->va + o->size_bytes ||
+	    x->at >= ((o->va + o->size_bytes + KFD_PAGE_BYTES - 1) & PAGE_MASK))
+		return;
+	if (x->lane < 0 && x->at < o->va + o->size_bytes)
+		return;
+	over = x->at - o->va;
+	check_report(a, CHECK_BOUNDS, x->lane, 0,
+		     "%s %u bytes at 0x%llx, %llu bytes into '%s', which has "
+		     "%llu bytes", verb(x), x->size_bytes,
+		     (unsigned long long)x->at, (unsigned long long)over,
+		     o->name, (unsigned long long)o->size_bytes);
+}
+
+/*
+ * Compute queues allow any address, so this is about mistakes: what is wider
+ * than 4 bytes is a vector, whose elements may have 2 bytes in memory.
+ */
+static void check_align(struct actor *a, const struct touch *x)
+{
+	const uint32_t elem = x->space == SOFT_SPACE_MEMORY ? 2 : 4;
+	const uint32_t n = a->s->access.bytes && !x->atomic &&
+				   x->size_bytes > 4 ? elem : x->size_bytes;
+
+	if (!(n & (n - 1)) && !(x->at & (n - 1)))
+		return;
+	if (n & (n - 1))
+		return; /* a typed access of three components */
+	check_report(a, CHECK_ALIGN, x->lane, 0,
+		     "%s %u bytes at 0x%llx%s, which is no multiple of %u",
+		     verb(x), x->size_bytes, (unsigned long long)x->at,
+		     x->space == SOFT_SPACE_MEMORY ? "" :
+		     x->space == SOFT_SPACE_LDS	   ? " of LDS" :
+						     " of scratch",
+		     n);
+}
+
+/* ------------------------------------------------------------- races ---- */
+
+static bool conflict(const struct actor *a, const struct race_slot *old,
+		     const struct race_slot *new)
+{
+	const uint8_t sync = RACE_ATOMIC | RACE_SYNC;
+
+	if (!old->wave || old->wave == new->wave || !(old->mask & new->mask) ||
+	    !((old->flags | new->flags) & RACE_WRITE))
+		return false;
+	if (old->flags & sync && new->flags & sync)
+		return false;
+	return !hb_before(a, old->wave - 1, old->cls, old->seq);
+}
+
+/* "by workgroup 0,0,0, wave 1, lane 5" */
+static void who(const struct actor *a, const struct race_slot *r,
+		struct buf *out)
+{
+	const struct soft_launch *l = a->sh->l;
+	const uint64_t g = (r->wave - 1) / l->waves_per_group;
+
+	buf_printf(out, "by workgroup %u,%u,%u, wave %u",
+		   (unsigned)(g % l->n_groups[0]),
+		   (unsigned)(g / l->n_groups[0] % l->n_groups[1]),
+		   (unsigned)(g / l->n_groups[0] / l->n_groups[1]),
+		   (unsigned)((r->wave - 1) % l->waves_per_group));
+	if (r->lane >= 0)
+		buf_printf(out, ", lane %d", r->lane);
+}
+
+static const char *kind(uint8_t flags)
+{
+	return flags & RACE_ATOMIC ? "atomic access" :
+	       flags & RACE_WRITE  ? "write" :
+				     "read";
+}
+
+static void race(struct actor *a, const struct race_slot *old,
+		 const struct race_slot *new, const struct touch *x,
+		 uint64_t at)
+{
+	const struct site *s = watch_site(a->t, old->site);
+	const struct watch_object *o = NULL;
+	struct buf text = { 0 };
+
+	if (check_known(a->t, CHECK_RACE, a->s->pc, s->pc))
+		return;
+	if (x->space == SOFT_SPACE_MEMORY)
+		o = watch_object_below(a->t, at);
+	buf_printf(&text, "%s at 0x%llx", kind(new->flags),
+		   (unsigned long long)at);
+	if (o && at < o->va + o->size_bytes)
+		buf_printf(&text, ", %llu bytes into '%s',",
+			   (unsigned long long)(at - o->va), o->name);
+	else if (x->space == SOFT_SPACE_LDS)
+		buf_adds(&text, " of LDS");
+	buf_printf(&text, " is not ordered with this %s ", kind(old->flags));
+	who(a, old, &text);
+	buf_adds(&text, ":\n  ");
+	check_where(a->t, s, &text);
+	check_report(a, CHECK_RACE, x->lane, s->pc, "%s", text.data);
+	buf_fini(&text);
+}
+
+/* Where the access is remembered: its own place, a free one, or any. */
+static void remember(struct actor *a, struct race_cell *c,
+		     const struct race_slot *new)
+{
+	struct race_slot *to = NULL;
+
+	for (int i = 0; i < RACE_SLOTS; i++) {
+		struct race_slot *r = &c->slot[i];
+
+		if (r->wave == new->wave && r->flags == new->flags &&
+		    !(r->mask & ~new->mask)) {
+			*r = *new;
+			return;
+		}
+		if (!to && (!r->wave ||
+			    hb_before(a, r->wave - 1, r->cls, r->seq)))
+			to = r;
+	}
+	if (!to)
+		to = &c->slot[new->seq % RACE_SLOTS];
+	*to = *new;
+}
+
+static void race_dword(struct actor *a, struct race_cell *c,
+		       const struct race_slot *new, const struct touch *x,
+		       uint64_t at)
+{
+	for (int i = 0; i < RACE_SLOTS; i++)
+		if (conflict(a, &c->slot[i], new))
+			race(a, &c->slot[i], new, x, at);
+	remember(a, c, new);
+}
+
+static struct race_cell *cell_at(struct actor *a, const struct touch *x,
+				 uint64_t at)
+{
+	struct shadow_page *p;
+
+	if (x->space == SOFT_SPACE_LDS)
+		return at < a->sh->l->lds_bytes ? &a->sh->lds_race[at / 4] :
+						  NULL;
+	p = page_at(a, at);
+	return p ? &p->race[at % KFD_PAGE_BYTES / 4] : NULL;
+}
+
+/* The class under which the access will be known to be complete. */
+static uint8_t class_of(const struct actor *a, const struct touch *x)
+{
+	if (x->lane < 0)
+		return CLASS_ANY;
+	if (x->space == SOFT_SPACE_LDS)
+		return a->s->kind == SITE_LDS ? CLASS_LDS : CLASS_ANY;
+	return a->s->is_load || a->s->returns ? CLASS_VM : CLASS_VS;
+}
+
+static uint8_t flags_of(const struct actor *a, const struct touch *x)
+{
+	const bool glc = a->s->kind != SITE_LDS && x->lane >= 0 &&
+			 a->s->u.in.f[ISA_F_GLC];
+
+	return (uint8_t)((x->write ? RACE_WRITE : 0) |
+			 (x->atomic ? RACE_ATOMIC : 0) |
+			 ((!x->write && glc) ||
+			  (x->write && !x->atomic && a->sw->released) ?
+				  RACE_SYNC : 0));
+}
+
+static void check_race(struct actor *a, const struct touch *x, uint32_t seq)
+{
+	struct race_slot new = { .wave = a->sw->number + 1,
+				 .seq = seq,
+				 .site = a->s->id,
+				 .lane = x->lane,
+				 .cls = class_of(a, x),
+				 .flags = flags_of(a, x) };
+	const uint64_t end = x->at + x->size_bytes;
+
+	for (uint64_t at = x->at; at < end; at = (at | 3) + 1) {
+		struct race_cell *c = cell_at(a, x, at);
+		const uint64_t last = (at | 3) + 1 < end ? (at | 3) + 1 : end;
+
+		new.mask = (uint8_t)(((1u << (last - at)) - 1) << (at & 3));
+		if (c)
+			race_dword(a, c, &new, x, at);
+	}
+	if (new.flags & (RACE_ATOMIC | RACE_SYNC)) {
+		const uint64_t group = UINT64_C(1) << 63 | a->sh->index << 16;
+
+		hb_atomic(a, x->space == SOFT_SPACE_LDS ? x->at | group : x->at,
+			  !x->write || a->s->returns, x->write);
+	}
+}
+
+void check_memory(struct actor *a, uint32_t seq)
+{
+	for (int i = 0; i < a->t->n_touches; i++) {
+		const struct touch *x = &a->t->touch[i];
+
+		check_bounds(a, x);
+		check_align(a, x);
+		if (x->space != SOFT_SPACE_SCRATCH)
+			check_race(a, x, seq);
+	}
+}

@@ -1,0 +1,220 @@
+/*
+ * Hazards: registers that a load will still write.
+ *
+ * The model is the one that programs have to assume (RDNA3 ISA 4.4), not the
+ * emulator's, which finishes every instruction at once: vector loads return
+ * in order, vector stores complete in order, LDS instructions in order,
+ * scalar loads, messages and FLAT accesses to LDS in any order.  So after a
+ * wait for n an instruction is certainly complete if n younger ones of its
+ * kind were issued, and those that come in any order only after a wait for 0.
+ *
+ * Stores own no registers: gfx11 reads their data before anything later can
+ * write the registers.
+ */
+#include <string.h>
+
+#include "kfd/soft/watch/watch.h"
+
+#define COUNTER_MAX 63 /* the hardware does not issue more */
+
+/* -------------------------------------------------------- completion ---- */
+
+/* All but the youngest n of the class are complete. */
+static void complete(struct shadow_wave *sw, int cls, uint32_t n)
+{
+	const uint8_t bit = (uint8_t)(1 << cls);
+	int kept = 0;
+
+	for (int i = sw->n_pending - 1; i >= 0; i--) {
+		struct pending *p = &sw->pending[i];
+
+		if (p->need & bit && n)
+			n--;
+		else
+			p->need &= (uint8_t)~bit;
+	}
+	for (int i = 0; i < sw->n_pending; i++)
+		if (sw->pending[i].need)
+			sw->pending[kept++] = sw->pending[i];
+	sw->n_pending = kept;
+}
+
+static void complete_lgkm(struct shadow_wave *sw, uint32_t n)
+{
+	complete(sw, CLASS_LDS, n);
+	if (!n)
+		complete(sw, CLASS_ANY, 0);
+}
+
+uint32_t check_done(const struct shadow_wave *sw, int cls)
+{
+	for (int i = 0; i < sw->n_pending; i++)
+		if (sw->pending[i].need & 1 << cls)
+			return sw->pending[i].seq;
+	return sw->seq;
+}
+
+/* The SOPK waits add a register to their immediate; null reads 0. */
+static uint32_t wait_count(const struct actor *a)
+{
+	const uint32_t *f = a->s->u.in.f;
+	const uint32_t reg = f[ISA_F_SDST];
+
+	return (f[ISA_F_SIMM16] & 63) +
+	       (reg < ISA_R_NULL ? a->w->s[reg] & 63 : 0);
+}
+
+static void wait(struct actor *a)
+{
+	struct shadow_wave *sw = a->sw;
+	const uint32_t imm = a->s->u.in.f[ISA_F_SIMM16];
+
+	switch (a->s->u.in.op) {
+	case ISA_s_waitcnt:
+		complete(sw, CLASS_VM, imm >> 10 & 63);
+		complete_lgkm(sw, imm >> 4 & 63);
+		return;
+	case ISA_s_waitcnt_vscnt:
+		complete(sw, CLASS_VS, wait_count(a));
+		return;
+	case ISA_s_waitcnt_vmcnt:
+		complete(sw, CLASS_VM, wait_count(a));
+		return;
+	case ISA_s_waitcnt_lgkmcnt:
+		complete_lgkm(sw, wait_count(a));
+		return;
+	case ISA_s_wait_idle:
+	case ISA_s_endpgm:
+		sw->n_pending = 0;
+		return;
+	}
+}
+
+/* ----------------------------------------------------------- hazards ---- */
+
+/* Counters in the words of s_waitcnt. */
+static const char *counters(uint8_t need)
+{
+	const bool lgkm = need & (1 << CLASS_LDS | 1 << CLASS_ANY);
+
+	if (!(need & 1 << CLASS_VM))
+		return "lgkmcnt";
+	return lgkm ? "vmcnt and lgkmcnt" : "vmcnt";
+}
+
+/*
+ * May this instruction write a register that p will write before?  Yes if
+ * both return in the same order.
+ */
+static bool same_order(const struct site *s, const struct pending *p)
+{
+	if (p->need == 1 << CLASS_VM)
+		return (s->is_load || s->returns) &&
+		       (s->kind == SITE_FLAT || s->kind == SITE_BUFFER);
+	if (p->need == 1 << CLASS_LDS)
+		return s->kind == SITE_LDS || s->kind == SITE_LANES;
+	return false;
+}
+
+static void hazard(struct actor *a, const struct pending *p, int reg,
+		   bool reads)
+{
+	struct buf other = { 0 };
+
+	check_where(a->t, p->site, &other);
+	check_report(a, CHECK_HAZARD, -1, p->site->pc,
+		     "%s %c%d, which a load has yet to write: no s_waitcnt for "
+		     "%s lies between\n  outstanding: %s",
+		     reads ? "reads" : "writes",
+		     p->file == ISA_K_VGPR ? 'v' : 's', reg, counters(p->need),
+		     other.data);
+	buf_fini(&other);
+}
+
+/* Does the use overlap the registers that p owns?  The first, or -1. */
+static int overlap(const struct pending *p, int file, int reg, int count)
+{
+	const int from = reg > p->reg ? reg : p->reg;
+	const int end = reg + count < p->reg + p->count ? reg + count :
+							  p->reg + p->count;
+
+	return p->file == file && from < end ? from : -1;
+}
+
+/* A load of half a register keeps the other half: no real read. */
+static bool merges(const struct site *s, int role)
+{
+	return s->is_load && role & ISA_DST;
+}
+
+void check_hazards(struct actor *a)
+{
+	const struct isa_use *u = &a->s->use;
+	struct shadow_wave *sw = a->sw;
+
+	for (int i = 0; i < sw->n_pending; i++) {
+		struct pending *p = &sw->pending[i];
+
+		for (int k = 0; k < u->n && p->file; k++) {
+			const bool reads = u->reg[k].role & ISA_SRC;
+			const int reg = overlap(p, u->reg[k].file,
+						u->reg[k].reg,
+						u->reg[k].count);
+
+			if (reg < 0 ||
+			    (same_order(a->s, p) &&
+			     (!reads || merges(a->s, u->reg[k].role))))
+				continue;
+			hazard(a, p, reg, reads);
+			p->file = 0; /* told once */
+		}
+	}
+	wait(a);
+}
+
+/* ------------------------------------------------------------- issue ---- */
+
+static int outstanding(const struct shadow_wave *sw, int cls)
+{
+	int n = 0;
+
+	for (int i = 0; i < sw->n_pending; i++)
+		n += sw->pending[i].need >> cls & 1;
+	return n;
+}
+
+/* The registers that a load will write; none for stores. */
+static void own(struct pending *p)
+{
+	const struct isa_inst *in = &p->site->u.in;
+
+	for (int i = 0; i < in->n_opnd; i++) {
+		const struct isa_operand *o = &in->opnd[i];
+
+		if (!(o->role & ISA_DST) || !o->dwords ||
+		    (o->kind != ISA_K_VGPR && o->kind != ISA_K_SGPR) ||
+		    (o->kind == ISA_K_SGPR && o->reg == ISA_R_NULL))
+			continue;
+		p->file = o->kind;
+		p->reg = o->reg;
+		p->count = o->dwords;
+		return;
+	}
+}
+
+uint32_t check_issue(struct actor *a, uint8_t classes)
+{
+	struct shadow_wave *sw = a->sw;
+	struct pending p = { .site = a->s, .seq = sw->seq, .need = classes };
+
+	for (int c = 0; c < CLASS_COUNT; c++)
+		if (classes & 1 << c && outstanding(sw, c) >= COUNTER_MAX)
+			complete(sw, c, COUNTER_MAX - 1);
+	if (sw->n_pending == WATCH_PENDING_MAX)
+		complete(sw, CLASS_ANY, 0);
+	if (sw->n_pending == WATCH_PENDING_MAX)
+		sw->n_pending = 0;
+	own(&p);
+	sw->pending[sw->n_pending++] = p;
+	return sw->seq++;
+}

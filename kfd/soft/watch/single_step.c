@@ -1,0 +1,456 @@
+/*
+ * Watched waves: the run loop, the sites, and the way to the watchers.
+ *
+ * Every instruction is decoded here a second time, once per address, looked
+ * at, and then executed by soft_wave_run(), one at a time.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd/soft/watch/watch.h"
+
+#define FIRST_SLOTS 1024 /* a power of two */
+#define DUMPS_MAX 16
+
+/* ------------------------------------------------------------- sites ---- */
+
+static struct site **at_slot(struct soft_watch *t, uint64_t pc, bool wide)
+{
+	size_t mask = t->n_at_slots - 1;
+	size_t i = ((pc | wide) * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
+
+	while (t->at[i] && (t->at[i]->pc != pc || t->at[i]->wide != wide))
+		i = (i + 1) & mask;
+	return &t->at[i];
+}
+
+static void grow_at(struct soft_watch *t)
+{
+	struct site **old = t->at;
+	const size_t n = t->n_at_slots;
+
+	t->n_at_slots = n ? 2 * n : FIRST_SLOTS;
+	t->at = xcalloc(t->n_at_slots, sizeof(*t->at));
+	for (size_t i = 0; i < n; i++)
+		if (old[i])
+			*at_slot(t, old[i]->pc, old[i]->wide) = old[i];
+	free(old);
+}
+
+/* The code at the wave's pc: its bytes, or 0 when it has none. */
+static size_t fetch(struct soft_wave *w, uint8_t code[ISA_MAX_SIZE_BYTES])
+{
+	const struct soft_env *env = w->group->env;
+	struct soft_range r;
+	uint64_t n;
+
+	if (!env->find(env->ctx, w->pc, &r) || !(r.flags & SOFT_MEM_EXEC))
+		return 0;
+	n = r.size_bytes - (w->pc - r.va);
+	if (n > ISA_MAX_SIZE_BYTES)
+		n = ISA_MAX_SIZE_BYTES;
+	memcpy(code, r.host + (w->pc - r.va), n);
+	return n;
+}
+
+static struct site *site_new(struct soft_watch *t, uint64_t pc, bool wide,
+			     const uint8_t *code, size_t n)
+{
+	const struct isa_target target = { ISA_GFX11, wide ? 64 : 32, true };
+	struct site *s = xcalloc(1, sizeof(*s));
+
+	if (isa_decode(&target, code, n, &s->u.in)) {
+		free(s);
+		return NULL;
+	}
+	s->pc = pc;
+	s->wide = wide;
+	memcpy(s->code, code, s->u.in.size_bytes);
+	watch_site_init(s, &target);
+	if (t->n_sites + 1 >= t->cap_sites) {
+		t->cap_sites = t->cap_sites ? 2 * t->cap_sites : 256;
+		t->site = xrealloc(t->site, t->cap_sites * sizeof(*t->site));
+	}
+	s->id = (uint32_t)++t->n_sites;
+	t->site[s->id] = s;
+	return s;
+}
+
+/*
+ * The site at the wave's pc, NULL when there is no instruction.  After memory
+ * was mapped or unmapped the bytes are compared with those decoded.
+ */
+static struct site *site_at(struct soft_watch *t, struct soft_wave *w)
+{
+	const bool wide = w->wave_size == 64;
+	struct site **slot = at_slot(t, w->pc, wide), *s = *slot;
+	uint8_t code[ISA_MAX_SIZE_BYTES];
+	size_t n;
+
+	if (s && s->epoch == t->epoch)
+		return s;
+	n = fetch(w, code);
+	if (s && n >= s->u.in.size_bytes &&
+	    !memcmp(code, s->code, s->u.in.size_bytes)) {
+		s->epoch = t->epoch;
+		return s;
+	}
+	s = n ? site_new(t, w->pc, wide, code, n) : NULL;
+	if (!s)
+		return NULL;
+	s->epoch = t->epoch;
+	if (!*slot && 2 * ++t->n_at > t->n_at_slots) {
+		grow_at(t);
+		slot = at_slot(t, w->pc, wide);
+	}
+	*slot = s;
+	return s;
+}
+
+static void sites_free(struct soft_watch *t)
+{
+	for (size_t i = 1; i <= t->n_sites; i++)
+		free(t->site[i]);
+	free(t->site);
+	free(t->at);
+}
+
+/* ---------------------------------------------------------- one wave ---- */
+
+static bool is_group(const struct soft_wave *w, const uint32_t id[3])
+{
+	return !memcmp(w->group->id, id, sizeof(w->group->id));
+}
+
+static bool traced(const struct soft_watch *t, const struct soft_wave *w)
+{
+	return t->trace && (!t->o.trace_one || is_group(w, t->o.trace_group));
+}
+
+/* Show the registers if this is where the user wants to see them. */
+static void stop(struct soft_watch *t, struct soft_wave *w,
+		 const struct site *s)
+{
+	const uint32_t *g = w->group->id;
+
+	if (t->n_dumps == DUMPS_MAX)
+		return;
+	if (t->o.stop_one && (!is_group(w, t->o.stop_group) ||
+			      w->index != (int)t->o.stop_wave))
+		return;
+	t->n_dumps++;
+	buf_printf(&t->dump, "workgroup %u,%u,%u, wave %d before ", g[0], g[1],
+		   g[2], w->index);
+	check_where(t, s, &t->dump);
+	buf_addc(&t->dump, '\n');
+	dump_wave(w, &t->dump);
+}
+
+static void look(struct soft_watch *t, struct soft_run *r, struct soft_wave *w,
+		 struct site *s, uint64_t stop_pc)
+{
+	struct shadow *sh = r->shadow;
+	struct actor a = { t, sh, w, &sh->wave[w->index], s };
+
+	s->count++;
+	for (int h = 0; h < soft_halves(w); h++)
+		s->lanes += (unsigned)__builtin_popcount(soft_exec(w, h));
+	t->n_touches = 0;
+	if (s->kind != SITE_ALU && (t->o.check || traced(t, w)))
+		watch_touches(t, w, s);
+	if (s->pc == stop_pc)
+		stop(t, w, s);
+	if (traced(t, w))
+		watch_trace_inst(t, w, s);
+	if (t->o.check)
+		check_instruction(&a);
+	t->n_invalidated += s->u.in.op == ISA_s_icache_inv;
+}
+
+static void epoch_update(struct soft_watch *t)
+{
+	t->epoch = __atomic_load_n(&t->dev->map.code_epoch, __ATOMIC_RELAXED) +
+		   t->n_invalidated;
+}
+
+void soft_watch_run(struct soft_watch *t, struct soft_run *r,
+		    struct soft_wave *w, uint64_t max_insts)
+{
+	uint64_t stop_pc = 0;
+
+	pthread_mutex_lock(&t->lock);
+	epoch_update(t);
+	if (t->o.stop && !watch_resolve(t, t->o.stop, &stop_pc))
+		stop_pc = 0;
+	for (; max_insts && w->state == SOFT_READY; max_insts--) {
+		struct site *s = site_at(t, w);
+
+		if (s)
+			look(t, r, w, s, stop_pc);
+		soft_wave_run(w, 1);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void show(const struct soft_watch *t, const struct soft_wave *w,
+		 const struct site *s, struct soft_timed_inst *out)
+{
+	out->pc = s->pc;
+	out->in = &s->u.in;
+	out->id = s->id;
+	out->exec = soft_exec(w, 0);
+	if (w->wave_size == 64)
+		out->exec |= (uint64_t)soft_exec(w, 1) << 32;
+	out->kind = 0;
+	out->access_bytes = 0;
+	out->n_accesses = (uint32_t)t->n_touches;
+	for (int i = 0; i < t->n_touches; i++)
+		out->access[i] = watch_access(&t->touch[i], &out->kind,
+					      &out->access_bytes);
+}
+
+bool soft_watch_look(struct soft_watch *t, struct soft_wave *w,
+		     struct soft_timed_inst *out)
+{
+	const struct site *s;
+
+	pthread_mutex_lock(&t->lock);
+	epoch_update(t);
+	s = site_at(t, w);
+	if (s) {
+		t->n_touches = 0;
+		if (s->kind != SITE_ALU)
+			watch_touches(t, w, s);
+		show(t, w, s, out);
+		t->n_invalidated += s->u.in.op == ISA_s_icache_inv;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return s;
+}
+
+void soft_watch_kernel(struct soft_watch *t, uint64_t va, char out[128])
+{
+	const char *name;
+
+	pthread_mutex_lock(&t->lock);
+	name = watch_kernel(t, va);
+	snprintf(out, 128, "%s", name ? name : "");
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* -------------------------------------------- dispatches, workgroups ---- */
+
+void soft_watch_begin(struct soft_watch *t, const struct soft_launch *l)
+{
+	pthread_mutex_lock(&t->lock);
+	t->n_dispatches++;
+	memory_reset(t);
+	if (t->trace)
+		watch_trace_dispatch(t, l);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void soft_watch_end(struct soft_watch *t)
+{
+	pthread_mutex_lock(&t->lock);
+	memory_reset(t);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static struct shadow *shadow_new(const struct soft_launch *l)
+{
+	struct shadow *sh = xcalloc(1, sizeof(*sh));
+
+	sh->wave = xcalloc(l->waves_per_group, sizeof(*sh->wave));
+	sh->lds_valid = xcalloc(1, l->lds_bytes / 8 + 1);
+	sh->lds_race = xcalloc(l->lds_bytes / 4 + 1, sizeof(*sh->lds_race));
+	for (uint32_t i = 0; i < l->waves_per_group; i++)
+		sh->wave[i].scratch = xcalloc(1, l->scratch_wave_bytes / 8 + 1);
+	return sh;
+}
+
+void soft_watch_drop(struct soft_run *r)
+{
+	struct shadow *sh = r->shadow;
+
+	if (!sh)
+		return;
+	for (uint32_t i = 0; i < sh->l->waves_per_group; i++) {
+		free(sh->wave[i].scratch);
+		clocks_fini(&sh->wave[i].known);
+		clocks_fini(&sh->wave[i].acquired);
+	}
+	free(sh->wave);
+	free(sh->lds_valid);
+	free(sh->lds_race);
+	free(sh);
+	r->shadow = NULL;
+}
+
+void soft_watch_start(struct soft_watch *t, struct soft_run *r,
+		      const struct soft_launch *l)
+{
+	struct shadow *sh;
+
+	pthread_mutex_lock(&t->lock);
+	if (!r->shadow)
+		r->shadow = shadow_new(l);
+	sh = r->shadow;
+	sh->l = l;
+	sh->run = r;
+	sh->index = r->index;
+	sh->n_waves = r->g.n_waves;
+	sh->lds_bytes = l->packet.group_segment_size;
+	if (t->o.check)
+		check_group_start(t, sh);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void soft_watch_barrier(struct soft_watch *t, struct soft_run *r)
+{
+	pthread_mutex_lock(&t->lock);
+	if (t->o.check)
+		check_barrier(t, r->shadow);
+	if (traced(t, r->g.wave))
+		trace_put_barrier(t->trace, r->g.id);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* --------------------------------------------------------- the watch ---- */
+
+struct soft_watch *soft_watch_new(struct soft_dev *d,
+				  const struct soft_watch_options *o,
+				  struct err *e)
+{
+	struct soft_watch *t = xcalloc(1, sizeof(*t));
+
+	t->dev = d;
+	t->o = *o;
+	if (o->trace) {
+		t->trace = trace_create(o->trace, e);
+		if (!t->trace) {
+			free(t);
+			return NULL;
+		}
+	}
+	pthread_mutex_init(&t->lock, NULL);
+	grow_at(t);
+	t->lane_plane = xcalloc(2 * 256, sizeof(*t->lane_plane));
+	return t;
+}
+
+void soft_watch_free(struct soft_watch *t)
+{
+	if (!t)
+		return;
+	if (t->trace)
+		trace_finish(t->trace, NULL);
+	memory_reset(t);
+	sites_free(t);
+	watch_objects_fini(t);
+	for (size_t i = 0; i < t->n_reports; i++)
+		free(t->report[i].text);
+	free(t->report);
+	free(t->lane_plane);
+	buf_fini(&t->dump);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+bool soft_watch_wanted(const struct soft_watch_options *o)
+{
+	return o->check || o->profile || o->trace || o->stop;
+}
+
+void soft_watch_note(struct kfd_driver *d, const struct kfd_note *n)
+{
+	const struct soft_dev *dev = (struct soft_dev *)d;
+	struct soft_watch *t = dev->watch ? dev->watch : dev->sites;
+
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	watch_note(t, n);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* ----------------------------------------------------------- answers ---- */
+
+static struct soft_watch *watch_of(struct kfd_driver *d)
+{
+	return ((struct soft_dev *)d)->watch;
+}
+
+static int by_pc(const void *a, const void *b)
+{
+	const struct report *x = a, *y = b;
+
+	if (x->rule != y->rule)
+		return x->rule < y->rule ? -1 : 1;
+	return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+uint64_t soft_watch_findings(struct kfd_driver *d, struct buf *out)
+{
+	struct soft_watch *t = watch_of(d);
+	uint64_t n;
+
+	if (!t)
+		return 0;
+	pthread_mutex_lock(&t->lock);
+	if (t->n_reports)
+		qsort(t->report, t->n_reports, sizeof(*t->report), by_pc);
+	for (size_t i = 0; i < t->n_reports; i++) {
+		const struct report *r = &t->report[i];
+
+		buf_adds(out, r->text);
+		if (r->count > 1)
+			buf_printf(out, "  seen %llu times\n",
+				   (unsigned long long)r->count);
+	}
+	n = t->n_findings;
+	pthread_mutex_unlock(&t->lock);
+	return n;
+}
+
+void soft_watch_profile(struct kfd_driver *d, struct buf *out)
+{
+	struct soft_watch *t = watch_of(d);
+
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	profile_print(t, out);
+	pthread_mutex_unlock(&t->lock);
+}
+
+bool soft_watch_dump(struct kfd_driver *d, struct buf *out)
+{
+	struct soft_watch *t = watch_of(d);
+	bool any;
+
+	if (!t)
+		return false;
+	pthread_mutex_lock(&t->lock);
+	any = t->n_dumps;
+	if (any)
+		buf_add(out, t->dump.data, t->dump.len);
+	pthread_mutex_unlock(&t->lock);
+	return any;
+}
+
+bool soft_watch_trace_end(struct kfd_driver *d, struct err *e)
+{
+	struct soft_watch *t = watch_of(d);
+	bool good = true;
+
+	if (!t)
+		return true;
+	pthread_mutex_lock(&t->lock);
+	if (t->trace)
+		good = trace_finish(t->trace, e);
+	t->trace = NULL;
+	pthread_mutex_unlock(&t->lock);
+	return good;
+}

@@ -1,0 +1,331 @@
+/*
+ * Dispatches whose waves a client steps, one instruction at a time (timing.h).
+ *
+ * The client runs inside soft_dispatch() on the queue's thread, before the
+ * pool gets what it has left over.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kfd/soft/device/launch.h"
+
+#define PATIENCE 30u /* times the usual deadline: models are slow */
+#define LOOK_AT_CLOCK 4096u /* steps between looks at the deadline */
+#define GROUPS_MAX (1ull << 28) /* of a dispatch that a client is given */
+#define POLL_NS 100000000ull
+#define NS_PER_TICK (1000000000ull / KFD_GPU_CLOCK_HZ)
+#define BUFFERS_AT (1ull << 40) /* where the client sees them */
+#define OTHERS_AT (1ull << 32)	/* and what is in no buffer: one page */
+
+/* Where a buffer lies, and where the client sees it. */
+struct placed {
+	uint64_t va, size, at;
+};
+
+struct soft_timed {
+	struct soft_dispatch *dp;
+	struct soft_watch *sites;
+	struct soft_now now;
+	struct soft_run *resident; /* in the client's hands */
+	struct placed *placed;	   /* [n_placed] by handle */
+	size_t n_placed, latest;
+	uint64_t first_cycle, last_cycle;
+	double ticks_per_cycle;
+	uint64_t start_ts, n_steps;
+	bool ended;   /* last_cycle is the client's word */
+	bool stopped; /* nothing goes on */
+};
+
+/* ------------------------------------------------------------ clocks ---- */
+
+static uint64_t ticks_at(const struct soft_timed *t, uint64_t cycle)
+{
+	if (cycle <= t->first_cycle)
+		return t->start_ts;
+	return t->start_ts + (uint64_t)((double)(cycle - t->first_cycle) *
+					t->ticks_per_cycle + 0.5);
+}
+
+void soft_timed_clock(struct soft_timed *t, uint64_t first_cycle,
+		      double clk_mhz)
+{
+	t->first_cycle = first_cycle;
+	if (clk_mhz > 0)
+		t->ticks_per_cycle = KFD_GPU_CLOCK_HZ / 1e6 / clk_mhz;
+}
+
+void soft_timed_end(struct soft_timed *t, uint64_t cycle)
+{
+	t->last_cycle = cycle;
+	t->ended = true;
+}
+
+void soft_timed_wait(struct soft_dispatch *dp)
+{
+	while (dp->end_ts && soft_queue_go(dp->l.q) != SOFT_STOP) {
+		const uint64_t now = soft_gpu_clock();
+		uint64_t ns;
+
+		if (now >= dp->end_ts)
+			return;
+		ns = (dp->end_ts - now) * NS_PER_TICK;
+		if (ns > POLL_NS)
+			ns = POLL_NS;
+		nanosleep(&(struct timespec){ 0, (long)ns }, NULL);
+	}
+}
+
+/* -------------------------------------------------------- workgroups ---- */
+
+struct soft_run *soft_timed_start(struct soft_timed *t, uint64_t index)
+{
+	struct soft_dispatch *dp = t->dp;
+	struct soft_run *r = NULL;
+	uint8_t *done;
+
+	if (t->stopped || index >= dp->l.total)
+		return NULL;
+	done = &dp->started[index / 8];
+	pthread_mutex_lock(&dp->lock);
+	if (!(*done >> index % 8 & 1) && dp->resident < dp->l.max_resident) {
+		*done |= (uint8_t)(1u << index % 8);
+		r = soft_dispatch_take(dp, index);
+	}
+	pthread_mutex_unlock(&dp->lock);
+	if (!r)
+		return NULL;
+	soft_dispatch_start(dp, r);
+	r->next = t->resident;
+	t->resident = r;
+	return r;
+}
+
+int soft_timed_waves(const struct soft_run *r)
+{
+	return r->g.n_waves;
+}
+
+void soft_timed_group_id(const struct soft_run *r, uint32_t id[3])
+{
+	memcpy(id, r->g.id, sizeof(r->g.id));
+}
+
+/* Out of the client's hands. */
+static void give_back(struct soft_timed *t, struct soft_run *r,
+		      enum soft_turn how)
+{
+	struct soft_run **at = &t->resident;
+
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	pthread_mutex_lock(&t->dp->lock);
+	soft_dispatch_put(t->dp, r, how);
+	pthread_mutex_unlock(&t->dp->lock);
+}
+
+/* --------------------------------------------------------- addresses ---- */
+
+static void place_buffers(struct soft_timed *t, struct soft_dev *d)
+{
+	uint64_t at = BUFFERS_AT;
+
+	pthread_mutex_lock(&d->lock);
+	t->placed = xcalloc(d->n_bo, sizeof(*t->placed));
+	for (size_t i = 1; i < d->n_bo; i++) {
+		const struct soft_bo *b = d->bo[i];
+
+		if (!b)
+			continue;
+		t->placed[t->n_placed++] =
+			(struct placed){ b->va, b->size, at };
+		at += b->size;
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+static uint64_t place(struct soft_timed *t, uint64_t va)
+{
+	for (size_t n = 0; n < t->n_placed; n++) {
+		const size_t i = (t->latest + n) % t->n_placed;
+		const struct placed *p = &t->placed[i];
+
+		if (va - p->va < p->size) {
+			t->latest = i;
+			return p->at + (va - p->va);
+		}
+	}
+	return OTHERS_AT + va % KFD_PAGE_BYTES;
+}
+
+/* ------------------------------------------------------------- steps ---- */
+
+bool soft_timed_look(struct soft_timed *t, struct soft_run *r, int wave,
+		     struct soft_timed_inst *out)
+{
+	struct soft_wave *w = &r->g.wave[wave];
+	bool there;
+
+	if (w->state != SOFT_READY)
+		return false;
+	soft_map_hold(t->dp->l.q->dev);
+	there = soft_watch_look(t->sites, w, out);
+	soft_map_release(t->dp->l.q->dev);
+	if (there && (out->kind & TRACE_SPACE) == TRACE_MEMORY)
+		for (uint32_t i = 0; i < out->n_accesses; i++)
+			out->access[i].at = place(t, out->access[i].at);
+	return there;
+}
+
+/* May the queue go on?  Waits while it is paused. */
+static bool may_go(struct soft_timed *t, const struct soft_run *r)
+{
+	enum soft_go go;
+
+	while ((go = soft_queue_go(t->dp->l.q)) == SOFT_PAUSE)
+		soft_dispatch_pause(t->dp);
+	if (go == SOFT_STOP ||
+	    (++t->n_steps % LOOK_AT_CLOCK == 0 &&
+	     soft_dispatch_hangs(t->dp, r)))
+		t->stopped = true;
+	return !t->stopped;
+}
+
+static enum soft_timed_state state_of(const struct soft_wave *w)
+{
+	switch (w->state) {
+	case SOFT_READY:
+		return SOFT_TIMED_READY;
+	case SOFT_AT_BARRIER:
+		return SOFT_TIMED_BARRIER;
+	case SOFT_ENDED:
+		return SOFT_TIMED_END;
+	default:
+		return SOFT_TIMED_STOP;
+	}
+}
+
+static bool execute(struct soft_timed *t, struct soft_run *r,
+		    struct soft_wave *w, uint64_t cycle)
+{
+	struct soft_dispatch *dp = t->dp;
+
+	t->now = (struct soft_now){ cycle, ticks_at(t, cycle) };
+	if (!t->ended && cycle > t->last_cycle)
+		t->last_cycle = cycle;
+	if (soft_dispatch_slice(dp, r, w, &dp->l.q->worker, 1))
+		return true;
+	t->stopped = true;
+	give_back(t, r, SOFT_TURN_FAILED);
+	return false;
+}
+
+struct soft_timed_step soft_timed_step(struct soft_timed *t,
+				       struct soft_run *r, int wave,
+				       uint64_t cycle)
+{
+	struct soft_timed_step out = { .state = SOFT_TIMED_STOP };
+	struct soft_wave *w = &r->g.wave[wave];
+
+	if (t->stopped || !may_go(t, r))
+		return out;
+	if (w->state != SOFT_READY) {
+		out.state = state_of(w);
+		return out;
+	}
+	if (!execute(t, r, w, cycle))
+		return out;
+	out.state = state_of(w);
+	if (out.state == SOFT_TIMED_READY)
+		return out;
+	out.barrier_opened = soft_dispatch_barrier(t->dp, r);
+	if (out.barrier_opened)
+		out.state = state_of(w);
+	out.group_ended = r->g.n_ended == r->g.n_waves;
+	if (out.group_ended)
+		give_back(t, r, SOFT_TURN_ENDED);
+	return out;
+}
+
+/* ---------------------------------------------------------- dispatch ---- */
+
+static struct soft_timed_dispatch describe(const struct soft_dispatch *dp,
+					   const char *kernel)
+{
+	const struct soft_launch *l = &dp->l;
+	struct soft_timed_dispatch d = {
+		.kernel = kernel,
+		.kernel_va = l->regs ? 0 : l->packet.kernel_object,
+		.entry_va = l->entry,
+		.kernarg_va = l->regs ? 0 : l->packet.kernarg_address,
+		.queue_id = l->q->id,
+		.total = l->total,
+		.wave_size = l->wave_size,
+		.waves_per_group = l->waves_per_group,
+		.vgprs = l->n_vgprs,
+		.lds_bytes = l->packet.group_segment_size,
+		.scratch_bytes = l->packet.private_segment_size,
+		.wgp_mode = l->kd.compute_pgm_rsrc1 & AMD_RSRC1_WGP_MODE,
+		.max_resident = l->max_resident,
+	};
+
+	for (int i = 0; i < 3; i++) {
+		d.n_groups[i] = l->n_groups[i];
+		d.group_size[i] = l->packet.workgroup_size[i];
+	}
+	d.number = __atomic_add_fetch(&l->q->dev->n_timed, 1, __ATOMIC_RELAXED);
+	return d;
+}
+
+void soft_timed_run(struct soft_dispatch *dp)
+{
+	struct soft_dev *d = dp->l.q->dev;
+	struct soft_timed t = { .dp = dp, .sites = d->sites,
+				.start_ts = dp->l.q->began_ts };
+	struct soft_timed_dispatch info;
+	char kernel[128];
+
+	if (dp->l.total > GROUPS_MAX)
+		return;
+	soft_watch_kernel(d->sites, dp->l.packet.kernel_object, kernel);
+	info = describe(dp, kernel);
+	place_buffers(&t, d);
+	soft_timed_clock(&t, 0, SOFT_SCLK_MAX_MHZ);
+	dp->started = xcalloc(1, dp->l.total / 8 + 1);
+	dp->l.env.now = &t.now;
+	dp->patience_ns = PATIENCE * d->o.deadline_ns;
+	dp->deadline_ns = time_mono_ns() + dp->patience_ns;
+	d->timing.run(d->timing.ctx, &t, &info);
+	while (t.resident)
+		give_back(&t, t.resident, SOFT_TURN_MORE);
+	free(t.placed);
+	dp->l.env.now = NULL;
+	dp->patience_ns = d->o.deadline_ns;
+	if (t.n_steps || t.ended)
+		dp->end_ts = ticks_at(&t, t.last_cycle);
+}
+
+/* ------------------------------------------------------------ client ---- */
+
+bool soft_set_timing(struct kfd_driver *drv, const struct soft_timing *client,
+		     struct err *e)
+{
+	struct soft_dev *d = (struct soft_dev *)drv;
+	const struct soft_watch_options none = { 0 };
+	bool opened;
+
+	if (strcmp(drv->name, "soft"))
+		return err_set(e, ERR_USAGE, "time can be modelled on the "
+			       "soft device only, not on \"%s\"", drv->name);
+	pthread_mutex_lock(&d->lock);
+	opened = d->kfd_opens;
+	pthread_mutex_unlock(&d->lock);
+	if (opened)
+		return err_set(e, ERR_USAGE, "soft device: the model of time "
+			       "has to be set before the device is opened");
+	d->timing = client ? *client : (struct soft_timing){ 0 };
+	if (client && !d->sites)
+		d->sites = d->watch ? d->watch : soft_watch_new(d, &none, e);
+	return !client || d->sites;
+}
