@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "autotune/published.h"
-#include "compiler/sim/foreign.h"
+#include "compiler/sim/examine/others.h"
 
 static const struct row {
 	enum published_system system;

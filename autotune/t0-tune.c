@@ -217,7 +217,7 @@ int main(int argc, char **argv)
 		{ "db", 0, CLI_STR, &x.o.db, "FILE",
 		  "database; default: $T0_DB, else t0.db" },
 		{ "set", 0, CLI_LIST, &x.set, "NAME=VALUE",
-		  "change a cost of the simulator (compiler/cost.def)" },
+		  "change a cost of the simulator (compiler/cost/cost.def)" },
 		{ "seed", 0, CLI_U64, &x.o.seed, "N",
 		  "of operands and samples of checks (1)" },
 		{ "explain", 0, CLI_FLAG, &x.explain, NULL,

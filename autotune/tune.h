@@ -37,7 +37,7 @@
 #define T0_AUTOTUNE_TUNE_H
 
 #include "base/base.h"
-#include "compiler/cost.h"
+#include "compiler/cost/cost.h"
 #include "compiler/gemm/gemm.h"
 #include "results/db/tunes.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/cost.h"
+#include "compiler/cost/cost.h"
 #include "engine/cmd.h"
 #include "engine/gpu.h"
 #include "results/db/results.h"

@@ -13,8 +13,8 @@
 #define T0_ENGINE_GPU_H
 
 #include "autotune/tune.h"
+#include "compiler/driver/object_cache.h"
 #include "compiler/gemm/gemm.h"
-#include "compiler/jit.h"
 #include "compiler/kernels/kernels.h"
 #include "engine/backend.h"
 #include "kfd/kfd.h"

@@ -2,7 +2,7 @@
  * t0-probe latency and throughput on a GPU.
  *
  * Every result is stored for its mnemonic and, for the instruction that
- * stands for a class, under the row of compiler/cost.def that it measures: so
+ * stands for a class, under the row of compiler/cost/cost.def that it measures: so
  * what a card says becomes the compiler's cost, and what the simulator says
  * can be held against what the simulator was told.
  */

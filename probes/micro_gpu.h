@@ -19,7 +19,7 @@
 #ifndef T0_PROBES_MICRO_GPU_H
 #define T0_PROBES_MICRO_GPU_H
 
-#include "compiler/cost.h"
+#include "compiler/cost/cost.h"
 #include "probes/micro.h"
 #include "probes/probes.h"
 #include "probes/run.h"

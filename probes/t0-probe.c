@@ -279,7 +279,7 @@ int main(int argc, char **argv)
 		{ "samples", 0, CLI_U64, &x.o.samples, "N",
 		  "costs: samples per metric, at most 101" },
 		{ "set", 0, CLI_LIST, &x.o.set, "NAME=VALUE",
-		  "sim: change a cost of the simulator (compiler/cost.def)" },
+		  "sim: change a cost of the simulator (compiler/cost/cost.def)" },
 		{ "inst", 0, CLI_STR, &x.o.inst, "NAME",
 		  "costs: only instructions whose names begin so" },
 		{ "max-bytes", 0, CLI_U64, &x.o.max_bytes, "N",

@@ -13,7 +13,7 @@
  * are as busy, and those others' workgroups are executed without being timed.
  *
  * Results of such a device are `simulated`.  They are never read as costs
- * (compiler/cost.h), for a model must not learn from itself.
+ * (compiler/cost/cost.h), for a model must not learn from itself.
  *
  *	struct probe_timed *t = probe_timed_new(&costs);
  *	probe_timed_open(t, &dev, &e);

@@ -5,8 +5,8 @@
  */
 #include <math.h>
 
-#include "compiler/dsl_int.h"
-#include "compiler/eval.h"
+#include "compiler/dsl/dsl_int.h"
+#include "compiler/ssa/eval.h"
 #include "tests/dsl-tests.h"
 #include "tests/ssa-run.h"
 

@@ -5,8 +5,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "compiler/dsl.h"
-#include "compiler/eval.h"
+#include "compiler/dsl/dsl.h"
+#include "compiler/ssa/eval.h"
 #include "tests/cc-run.h"
 
 enum { N = 256, GROUP = 128 };

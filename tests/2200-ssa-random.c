@@ -6,12 +6,12 @@
  */
 #include <stdlib.h>
 
-#include "compiler/pass.h"
+#include "compiler/opt/pass.h"
 #include "tests/ssa-gen.h"
 
 static const char *const passes[] = {
 #define PASS(name) #name,
-#include "compiler/pass.def"
+#include "compiler/opt/pass.def"
 };
 
 static uint32_t changes[ARRAY_SIZE(passes)];

@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "compiler/pass.h"
+#include "compiler/opt/pass.h"
 #include "tests/ssa-run.h"
 
 /* What the values of every case begin with. */

@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "compiler/dsl.h"
+#include "compiler/dsl/dsl.h"
 #include "isa/object/co.h"
 #include "tests/cc-run.h"
 

@@ -1,5 +1,5 @@
 /*
- * The examples of compiler/dsl.h, compiled, on the soft device.  2110 has them
+ * The examples of compiler/dsl/dsl.h, compiled, on the soft device.  2110 has them
  * in the interpreter.
  */
 #include "tests/cc-run.h"

@@ -36,7 +36,7 @@ has out "; line $(grep -n STORE_IF line.c | cut -d: -f1)" 'by number'
 
 # ---- several kernels, parameters ----
 cat >two.c <<'END'
-#include "compiler/dsl.h"
+#include "compiler/dsl/dsl.h"
 #ifndef SIZE
 #define SIZE 64
 #endif
@@ -86,7 +86,7 @@ bad() {
 	what=$1
 	words=$2
 	{
-		echo '#include "compiler/dsl.h"'
+		echo '#include "compiler/dsl/dsl.h"'
 		echo 'T0_KERNEL(bad)'
 		echo '{'
 		echo 'struct dsl *k = KERNEL("bad", 64);'
@@ -113,15 +113,15 @@ exits 2 'what is no C is refused' "$cc" bad.c
 has err 'bad.c:1:' 'with what the C compiler says'
 echo 'int x;' >bad.c
 exits 2 'a source without the DSL' "$cc" bad.c
-has err 'include "compiler/dsl.h"' 'is told what it lacks'
-echo '#include "compiler/dsl.h"' >bad.c
+has err 'include "compiler/dsl/dsl.h"' 'is told what it lacks'
+echo '#include "compiler/dsl/dsl.h"' >bad.c
 exits 2 'a source without a kernel' "$cc" bad.c
 has err 'T0_KERNEL(name)' 'as well'
-printf '%s\n' '#include "compiler/dsl.h"' 'T0_KERNEL(none) { return NULL; }' \
+printf '%s\n' '#include "compiler/dsl/dsl.h"' 'T0_KERNEL(none) { return NULL; }' \
 	>bad.c
 exits 2 'a kernel that gives nothing' "$cc" bad.c
 has err 'bad.c:2: none' 'is named'
-printf '%s\n' '#include "compiler/dsl.h"' 'void away(void);' \
+printf '%s\n' '#include "compiler/dsl/dsl.h"' 'void away(void);' \
 	'T0_KERNEL(none) { away(); return NULL; }' >bad.c
 exits 2 'an unknown function' "$cc" bad.c
 has err 'away' 'is named'

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/cost.h"
+#include "compiler/cost/cost.h"
 #include "results/db/results.h"
 #include "tests/tap.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/cc.h"
-#include "compiler/cost.h"
+#include "compiler/cost/cost.h"
+#include "compiler/driver/cc.h"
 #include "results/db/results.h"
 #include "tests/tap.h"
 

@@ -1,12 +1,12 @@
 /*
  * Recorded traces of a real card: predicted issue times against traced ones.
- * Rows that judge (compiler/sim/split.def) are what counts.
+ * Rows that judge (compiler/sim/examine/split.def) are what counts.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/sim/vector.h"
+#include "compiler/sim/examine/vector.h"
 #include "tests/tap.h"
 
 #define PATH "../shared/vectors/gfx1100_timing.jsonl"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/sim/foreign_rows.h"
-#include "compiler/sim/vector.h"
+#include "compiler/sim/examine/others_rows.h"
+#include "compiler/sim/examine/vector.h"
 #include "isa/verify/verify.h"
 #include "tests/tap.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "compiler/sim/foreign.h"
+#include "compiler/sim/examine/others.h"
 #include "tests/tap.h"
 
 enum { TRIPS = 126 };

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "compiler/cost.h"
+#include "compiler/cost/cost.h"
 #include "compiler/gemm/gemm.h"
 #include "compiler/kernels/kernels.h"
 #include "tests/tap.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "autotune/tune.h"
-#include "compiler/sim/vector.h"
+#include "compiler/sim/examine/vector.h"
 #include "tests/tap.h"
 
 enum { SAMPLE = 40 };

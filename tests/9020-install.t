@@ -30,7 +30,7 @@ exits 0 'a program compiles against the installed header' sh -c '
 	gcc -I"$1/usr/include/t0" -o "$1/x" "$1/x.c" \
 		-L"$1/usr/lib/t0" -lt0-soft -Wl,-rpath,"$1/usr/lib/t0" &&
 	"$1/x"' sh "$tmp"
-sed -n '/^cat >line.c/,/^END/p' compiler/t0-cc.scd | sed '1d; $d' >"$tmp/line.c"
+sed -n '/^cat >line.c/,/^END/p' compiler/cmd/t0-cc.scd | sed '1d; $d' >"$tmp/line.c"
 exits 0 'an installed t0-cc compiles a source with the installed headers' \
 	"$tmp/usr/bin/t0-cc" -o "$tmp/line.co" "$tmp/line.c"
 for tool in $tools; do

@@ -1,5 +1,5 @@
 /*
- * How long compiling takes: the examples of compiler/dsl.h and a large random
+ * How long compiling takes: the examples of compiler/dsl/dsl.h and a large random
  * kernel, at the highest level, against the budget of 50 ms for one kernel
  * that just-in-time compiling has; and the whole library, of bf16, against
  * 10 s for all of it.
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "compiler/cc.h"
+#include "compiler/driver/cc.h"
 #include "compiler/kernels/kernels.h"
 #include "tests/dsl-examples.h"
 #include "tests/ssa-gen.h"

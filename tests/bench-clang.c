@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "isa/code/occupancy.h"
-#include "compiler/sim/show.h"
+#include "compiler/cmd/cmd_sim_show.h"
 #include "probes/timed.h"
 #include "tests/clang-twins.h"
 #include "tests/cache-ref.h"

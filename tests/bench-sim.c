@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "compiler/sim/foreign.h"
+#include "compiler/sim/examine/others.h"
 
 enum { PASSES = 7, STEPS = 128 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/cc.h"
+#include "compiler/driver/cc.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 #include "tests/ssa-run.h"

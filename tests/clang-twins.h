@@ -5,7 +5,7 @@
 #ifndef T0_TESTS_CLANG_TWINS_H
 #define T0_TESTS_CLANG_TWINS_H
 
-#include "compiler/ssa.h"
+#include "compiler/ssa/ssa.h"
 
 /* Of the library's shape; other types are those of enum ssa_kind. */
 #define OF_SHAPE ((enum ssa_kind)250)

@@ -1,13 +1,13 @@
 /*
- * The three kernels that compiler/dsl.h teaches with.
+ * The three kernels that compiler/dsl/dsl.h teaches with.
  */
 #ifndef T0_TESTS_DSL_EXAMPLES_H
 #define T0_TESTS_DSL_EXAMPLES_H
 
 #include <math.h>
 
-#include "compiler/dsl.h"
-#include "compiler/eval.h"
+#include "compiler/dsl/dsl.h"
+#include "compiler/ssa/eval.h"
 #include "tests/ssa-run.h"
 
 static inline struct ssa_func *example_saxpy(struct err *e)

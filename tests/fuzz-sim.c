@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/csv.h"
+#include "compiler/cost/csv.h"
+#include "compiler/sim/examine/vector.h"
 #include "compiler/sim/machine.h"
-#include "compiler/sim/vector.h"
 
 enum { CYCLES = 20000 };
 

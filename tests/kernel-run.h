@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-#include "compiler/eval.h"
 #include "compiler/kernels/kernels.h"
+#include "compiler/ssa/eval.h"
 #include "tests/cc-run.h"
 
 /* An array as it lies in memory. */

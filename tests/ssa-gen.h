@@ -24,8 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/dsl.h"
-#include "compiler/dsl_int.h"
+#include "compiler/dsl/dsl.h"
+#include "compiler/dsl/dsl_int.h"
 #include "tests/ssa-run.h"
 
 /* What a kernel may contain. */

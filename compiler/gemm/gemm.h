@@ -44,9 +44,9 @@
 #ifndef T0_GEMM_H
 #define T0_GEMM_H
 
-#include "compiler/cc.h"
-#include "compiler/dsl.h"
-#include "compiler/jit.h"
+#include "compiler/driver/cc.h"
+#include "compiler/driver/object_cache.h"
+#include "compiler/dsl/dsl.h"
 
 /* Epilogues, in the order in which they are applied. */
 enum {

@@ -1,7 +1,7 @@
 /*
  * kernels - the library of kernels of T0, written in the DSL.
  *
- * Each entry builds one kernel for a shape; cc_compile() (compiler/cc.h) makes
+ * Each entry builds one kernel for a shape; cc_compile() (compiler/driver/cc.h) makes
  * a code object of it.  Arithmetic is in f32 whatever the type in memory;
  * results are rounded to it to nearest even.
  *
@@ -37,8 +37,8 @@
 #ifndef T0_COMPILER_KERNELS_H
 #define T0_COMPILER_KERNELS_H
 
-#include "compiler/dsl.h"
-#include "compiler/jit.h"
+#include "compiler/driver/object_cache.h"
+#include "compiler/dsl/dsl.h"
 
 /* What a kernel is built for; zero: its default. */
 struct kernel_shape {
@@ -131,7 +131,7 @@ uint32_t kernel_cache_row(enum dsl_type cache, uint32_t head);
 
 /*
  * The code object for a shape: prebuilt, from the cache or compiled
- * (compiler/jit.h).  `o` may be NULL: what this shape is best compiled with.
+ * (compiler/driver/object_cache.h).  `o` may be NULL: what this shape is best compiled with.
  */
 bool kernel_object(struct jit *j, const struct kernel_entry *k,
 		   const struct kernel_shape *s, const struct cc_options *o,

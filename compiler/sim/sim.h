@@ -3,10 +3,10 @@
  *
  * The simulator takes decoded machine code and the addresses it touches from a
  * *wave source*, and the costs of everything from a struct cost_model
- * (compiler/cost.h).  It knows no values: a source says where each wave goes.
+ * (compiler/cost/cost.h).  It knows no values: a source says where each wave goes.
  * Sources are a trace file of the soft device (sim_trace_open()), an affine
  * description of loops and addresses (sim_affine_open()), a recorded hardware
- * trace (compiler/sim/vector.h), or anything else that fills struct sim_source,
+ * trace (compiler/sim/examine/vector.h), or anything else that fills struct sim_source,
  * such as the soft device itself, one instruction at a time.
  *
  * What is simulated is one workgroup processor (WGP): two compute units (CU)
@@ -33,7 +33,7 @@
 #define T0_SIM_H
 
 #include "base/base.h"
-#include "compiler/cost.h"
+#include "compiler/cost/cost.h"
 #include "isa/isa.h"
 #include "isa/object/co.h"
 #include "isa/trace/trace.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/sim/show.h"
+#include "compiler/cmd/cmd_sim_show.h"
 
 void timeline_issue(void *ctx, const struct sim_event *ev)
 {

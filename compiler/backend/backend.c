@@ -1,0 +1,152 @@
+/*
+ * compiler/backend/backend.c - what the passes behind register allocation ask.
+ */
+#include "compiler/backend/backend.h"
+
+#include <string.h>
+
+int mir_phys(const struct mir_func *m, const struct mir_opnd *o)
+{
+	return o->kind == MIR_VREG ? m->vreg[o->reg].phys + o->sub :
+				     (int)o->reg;
+}
+
+static void touch(struct mir_touch *t, uint8_t file, int reg, int n, bool read,
+		  bool write)
+{
+	t->t[t->n].file = file;
+	t->t[t->n].reg = (uint16_t)reg;
+	t->t[t->n].n = (uint16_t)n;
+	t->t[t->n].read = read;
+	t->t[t->n++].write = write;
+}
+
+static void touch_operands(const struct mir_func *m, const struct mir_inst *i,
+			   struct mir_touch *t)
+{
+	for (int k = 0; k < i->n_opnd; k++) {
+		const struct mir_opnd *o = &i->o[k];
+
+		if ((o->kind != MIR_VREG && o->kind != MIR_HW) ||
+		    (o->kind == MIR_HW && o->reg == ISA_R_NULL))
+			continue;
+		touch(t, mir_is_v(m, o) ? MIR_V : MIR_S, mir_phys(m, o), o->n,
+		      k >= i->n_def || mir_reads_result(i), k < i->n_def);
+	}
+}
+
+void mir_touches(const struct mir_func *m, const struct mir_inst *i,
+		 struct mir_touch *t)
+{
+	uint32_t flags = mir_isa_flags(i);
+
+	t->n = 0;
+	touch_operands(m, i, t);
+	if (i->pair)
+		touch_operands(m, i->pair, t);
+	if (flags & (ISA_RVCC | ISA_WVCC))
+		touch(t, MIR_S, ISA_R_VCC_LO, m->wave / 32, flags & ISA_RVCC,
+		      flags & ISA_WVCC);
+	if (flags & (ISA_REXEC | ISA_WEXEC))
+		touch(t, MIR_S, ISA_R_EXEC_LO, m->wave / 32, flags & ISA_REXEC,
+		      flags & ISA_WEXEC);
+	if (flags & ISA_RM0)
+		touch(t, MIR_S, ISA_R_M0, 1, true, false);
+}
+
+struct mir_inst *mir_special(struct mir_func *m, struct mir_inst *at, int op,
+			     const char *tail)
+{
+	struct mir_inst *i = mir_inst(m, op, NULL, 0);
+
+	i->tail = tail;
+	i->line = at->line;
+	mir_before(at, i);
+	return i;
+}
+
+/* ---------------------------------------------------------------- flow ---- */
+
+/* Up to here a body without lanes costs no more than the branch over it. */
+enum { SKIP_COST = 12 };
+
+static bool harmless(const struct mir_inst *i)
+{
+	return !mir_is_branch(i) && !mir_is_memory(i) &&
+	       !(mir_isa_flags(i) & ISA_BARRIER) &&
+	       mir_pipe(i) != ISA_PIPE_MSG && mir_pipe(i) != ISA_PIPE_WMMA &&
+	       mir_pipe(i) != ISA_PIPE_TRANS && mir_pipe(i) != ISA_PIPE_DOUBLE;
+}
+
+static int body_cost(const struct mir_func *m, const struct mir_block *from,
+		     const struct mir_block *to)
+{
+	int cost = 0;
+
+	for (uint32_t b = from->order + 1; b < to->order; b++) {
+		if (m->order[b]->loop_header)
+			return SKIP_COST;
+		for (struct mir_inst *i = m->order[b]->first; i; i = i->next) {
+			if (i->flags & MIR_SKIP)
+				continue;
+			if (!harmless(i))
+				return SKIP_COST;
+			cost++;
+		}
+	}
+	return cost;
+}
+
+static void drop_edge(struct mir_block *b, const struct mir_block *to)
+{
+	for (uint32_t k = 0; k < b->n_succ; k++)
+		if (b->succ[k] == to)
+			b->succ[k] = b->succ[--b->n_succ];
+}
+
+void mir_flow(struct mir_func *m)
+{
+	for (uint32_t k = 0; k < m->n_order; k++)
+		m->order[k]->order = k;
+	for (uint32_t k = 0; k < m->n_order; k++) {
+		struct mir_block *b = m->order[k];
+		struct mir_inst *i = b->last;
+
+		if (!i || !(i->flags & MIR_SKIP))
+			continue;
+		if (body_cost(m, b, i->o[0].label) >= SKIP_COST)
+			continue;
+		drop_edge(b, i->o[0].label);
+		mir_unlink(i);
+	}
+}
+
+/* ----------------------------------------------------------------- end ---- */
+
+static bool stores(const struct mir_func *m)
+{
+	for (uint32_t k = 0; k < m->n_order; k++)
+		for (struct mir_inst *i = m->order[k]->first; i; i = i->next)
+			if (mir_is_vmem(i) && mir_is_store(i))
+				return true;
+	return false;
+}
+
+/*
+ * A wave stays until its stores have arrived, but its registers may go to
+ * others before; not where scratch still needs them (RDNA3 ISA 16.5).
+ */
+void mir_end(struct mir_func *m)
+{
+	if (m->scratch_bytes || !stores(m))
+		return;
+	for (uint32_t k = 0; k < m->n_order; k++) {
+		struct mir_inst *i = m->order[k]->last;
+
+		if (!i || i->op != ISA_s_endpgm)
+			continue;
+		mir_special(m, i, ISA_s_nop, " 0");
+		mir_special(m, i, ISA_s_sendmsg,
+			    " sendmsg(MSG_DEALLOC_VGPRS)");
+	}
+}

@@ -1,0 +1,269 @@
+/*
+ * compiler/backend/block_placement.c - fewer branches, and those less often taken.
+ *
+ * A taken branch costs nine times one that is not (compiler/cost/cost.def).  So a
+ * jump to the next block goes, a branch over a jump is turned round, and a
+ * loop that tests at its top gets a copy of the test at its bottom.
+ */
+#include "compiler/backend/backend.h"
+
+#include <string.h>
+
+/* A test that is copied to the bottom has at most so many instructions. */
+enum { ROTATE_MAX = 10 };
+
+static int opposite(int op)
+{
+	switch (op) {
+	case ISA_s_cbranch_scc0:
+		return ISA_s_cbranch_scc1;
+	case ISA_s_cbranch_scc1:
+		return ISA_s_cbranch_scc0;
+	case ISA_s_cbranch_execz:
+		return ISA_s_cbranch_execnz;
+	case ISA_s_cbranch_execnz:
+		return ISA_s_cbranch_execz;
+	}
+	return ISA_OP_NONE;
+}
+
+static struct mir_block *next_of(const struct mir_func *m,
+				 const struct mir_block *b)
+{
+	return b->order + 1 < m->n_order ? m->order[b->order + 1] : NULL;
+}
+
+static void remove_block(struct mir_func *m, struct mir_block *b)
+{
+	memmove(&m->order[b->order], &m->order[b->order + 1],
+		(m->n_order - b->order - 1) * sizeof(*m->order));
+	m->n_order--;
+	for (uint32_t k = 0; k < m->n_order; k++)
+		m->order[k]->order = k;
+}
+
+static void redirect(struct mir_func *m, const struct mir_block *from,
+		     struct mir_block *to)
+{
+	for (uint32_t k = 0; k < m->n_order; k++) {
+		struct mir_block *b = m->order[k];
+
+		for (uint32_t s = 0; s < b->n_succ; s++)
+			if (b->succ[s] == from)
+				b->succ[s] = to;
+		for (struct mir_inst *i = b->last; i && mir_is_branch(i);
+		     i = i->prev)
+			if (i->n_opnd && i->o[0].kind == MIR_LABEL &&
+			    i->o[0].label == from)
+				i->o[0].label = to;
+	}
+}
+
+/* Nothing in it but perhaps a jump: whoever comes goes on at its target. */
+static bool is_empty(const struct mir_func *m, const struct mir_block *b,
+		     struct mir_block **to)
+{
+	*to = next_of(m, b);
+	if (b->first && b->first->op == ISA_s_branch)
+		*to = b->first->o[0].label;
+	else if (b->first)
+		return false;
+	return *to && *to != b;
+}
+
+/* Reached only by jumps: its predecessor in memory does not fall into it. */
+static bool falls_into(const struct mir_func *m, const struct mir_block *b)
+{
+	const struct mir_inst *i;
+
+	if (!b->order)
+		return true;
+	i = m->order[b->order - 1]->last;
+	return !i || (i->op != ISA_s_branch && i->op != ISA_s_endpgm);
+}
+
+static bool drop_empty(struct mir_func *m)
+{
+	for (uint32_t k = 1; k < m->n_order; k++) {
+		struct mir_block *b = m->order[k], *to;
+
+		if (!is_empty(m, b, &to))
+			continue;
+		/* A jump that is fallen into stays, for whoever falls. */
+		if (b->first && falls_into(m, b))
+			continue;
+		redirect(m, b, to);
+		remove_block(m, b);
+		return true;
+	}
+	return false;
+}
+
+static bool drop_jump(struct mir_func *m)
+{
+	bool any = false;
+
+	for (uint32_t k = 0; k < m->n_order; k++) {
+		struct mir_block *b = m->order[k];
+		struct mir_inst *i = b->last;
+
+		if (i && i->op == ISA_s_branch &&
+		    i->o[0].label == next_of(m, b)) {
+			mir_unlink(i);
+			any = true;
+		}
+	}
+	return any;
+}
+
+/* branch L1; jump L2; L1: */
+static bool turn_round(struct mir_func *m)
+{
+	for (uint32_t k = 0; k + 2 < m->n_order; k++) {
+		struct mir_block *a = m->order[k], *b = m->order[k + 1];
+		struct mir_inst *i = a->last;
+
+		if (!i || !opposite(i->op) || !b->first ||
+		    b->first->op != ISA_s_branch ||
+		    i->o[0].label != m->order[k + 2])
+			continue;
+		i->op = (uint16_t)opposite(i->op);
+		i->flags &= (uint16_t)~MIR_SKIP;
+		i->o[0].label = b->first->o[0].label;
+		a->n_succ = 0;
+		mir_edge(a, i->o[0].label);
+		mir_edge(a, b);
+		mir_unlink(b->first);
+		b->n_succ = 0;
+		mir_edge(b, m->order[k + 2]);
+		return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------ rotation ---- */
+
+static bool short_test(const struct mir_block *h)
+{
+	uint32_t n = 0;
+
+	for (const struct mir_inst *i = h->first; i; i = i->next)
+		if (++n > ROTATE_MAX || (mir_is_branch(i) && i->next))
+			return false;
+	return h->last && opposite(h->last->op);
+}
+
+static void append_copy(struct mir_func *m, struct mir_block *b,
+			const struct mir_inst *i)
+{
+	struct mir_inst *c = arena_alloc(m->arena, sizeof(*c));
+
+	*c = *i;
+	mir_append(b, c);
+	m->n_insts++;
+}
+
+static bool meet(const struct mir_touch *a, const struct mir_touch *b)
+{
+	for (int j = 0; j < a->n; j++)
+		for (int k = 0; k < b->n; k++)
+			if (a->t[j].file == b->t[k].file &&
+			    (a->t[j].write || b->t[k].write) &&
+			    a->t[j].reg < b->t[k].reg + b->t[k].n &&
+			    b->t[k].reg < a->t[j].reg + a->t[j].n)
+				return true;
+	return false;
+}
+
+/*
+ * A copied compare goes up to where its operands are there: its result takes
+ * long to come to the branch (cost.def, valu.to_salu).
+ */
+static void raise(struct mir_func *m, struct mir_inst *cmp)
+{
+	struct mir_touch mine, other;
+	struct mir_inst *at = cmp;
+
+	mir_touches(m, cmp, &mine);
+	for (struct mir_inst *i = cmp->prev; i; i = i->prev) {
+		mir_touches(m, i, &other);
+		if (meet(&mine, &other) || mir_writes_exec(i) ||
+		    mir_is_branch(i) || i->flags & MIR_HEAD)
+			break;
+		if (!(i->flags & MIR_GLUED))
+			at = i;
+	}
+	if (at == cmp)
+		return;
+	mir_unlink(cmp);
+	mir_before(at, cmp);
+}
+
+static void raise_compares(struct mir_func *m, struct mir_inst *first)
+{
+	struct mir_inst *next;
+
+	for (struct mir_inst *i = first; i; i = next) {
+		next = i->next;
+		if (mir_is_valu(i) && i->n_def && mir_is_s(m, &i->o[0]))
+			raise(m, i);
+	}
+}
+
+static bool rotate(struct mir_func *m, struct mir_block *b)
+{
+	struct mir_inst *jump = b->last;
+	struct mir_block *h, *body, *out;
+
+	if (!jump || jump->op != ISA_s_branch)
+		return false;
+	h = jump->o[0].label;
+	if (h->order > b->order || !h->loop_header || !short_test(h))
+		return false;
+	body = next_of(m, h);
+	out = h->last->o[0].label;
+	if (!body || out == body || out->order <= b->order)
+		return false;
+	struct mir_inst *last = jump->prev;
+
+	mir_unlink(jump);
+	for (const struct mir_inst *i = h->first; i; i = i->next)
+		append_copy(m, b, i);
+	raise_compares(m, last ? last->next : b->first);
+	b->last->op = (uint16_t)opposite(b->last->op);
+	b->last->o[0].label = body;
+	b->n_succ = 0;
+	mir_edge(b, body);
+	mir_edge(b, out);
+	if (next_of(m, b) != out) {
+		struct mir_block *x = mir_block(m);
+		struct mir_opnd to = mir_label(out);
+
+		x->depth = b->depth;
+		mir_place(m, x);
+		memmove(&m->order[b->order + 2], &m->order[b->order + 1],
+			(m->n_order - b->order - 2) * sizeof(*m->order));
+		m->order[b->order + 1] = x;
+		for (uint32_t k = 0; k < m->n_order; k++)
+			m->order[k]->order = k;
+		mir_append(x, mir_inst(m, ISA_s_branch, &to, 1));
+		b->n_succ = 0;
+		mir_edge(b, body);
+		mir_edge(b, x);
+		mir_edge(x, out);
+	}
+	body->loop_header = true;
+	return true;
+}
+
+void mir_layout(struct mir_func *m, bool rotates)
+{
+	for (uint32_t k = 0; k < m->n_order; k++)
+		m->order[k]->order = k;
+	while (drop_jump(m) || turn_round(m) || drop_empty(m))
+		;
+	for (uint32_t k = 0; rotates && k < m->n_order; k++)
+		rotate(m, m->order[k]);
+	while (drop_jump(m) || turn_round(m) || drop_empty(m))
+		;
+}

@@ -1,0 +1,150 @@
+/*
+ * compiler/backend/coalesce.c - copies that can be avoided by using one register.
+ */
+#include "compiler/backend/regalloc.h"
+
+#include <stdlib.h>
+
+struct join {
+	struct mir_inst *i;
+	struct mir_opnd to, from;
+	uint32_t except; /* position, as live_overlap() */
+};
+
+struct mir_opnd join_resolve(const struct joiner *j, struct mir_opnd o)
+{
+	while (o.kind == MIR_VREG && j->place[o.reg].reg) {
+		const struct place *p = &j->place[o.reg];
+
+		o.sub = (uint8_t)(o.sub + p->at);
+		o.reg = p->reg;
+	}
+	return o;
+}
+
+static bool whole(const struct mir_func *m, const struct mir_opnd *o)
+{
+	return !o->sub && o->n == m->vreg[o->reg].n;
+}
+
+static bool may_merge(const struct joiner *j, uint32_t from, uint32_t into,
+		      uint8_t at, uint32_t except)
+{
+	const struct mir_vreg *f = &j->m->vreg[from], *t = &j->m->vreg[into];
+
+	if (f->fixed || t->fixed || f->file != t->file || at + f->n > t->n ||
+	    at % f->align)
+		return false;
+	for (int k = 0; k < f->n; k++)
+		if (live_overlap(&j->life[f->dword + (uint32_t)k],
+				 &j->life[t->dword + at + (uint32_t)k],
+				 except))
+			return false;
+	return true;
+}
+
+static void merge(struct joiner *j, uint32_t from, uint32_t into, uint8_t at)
+{
+	struct mir_vreg *f = &j->m->vreg[from], *t = &j->m->vreg[into];
+
+	for (int k = 0; k < f->n; k++)
+		live_join(&j->life[t->dword + at + (uint32_t)k],
+			  &j->life[f->dword + (uint32_t)k]);
+	t->vcc |= f->vcc;
+	j->place[from] = (struct place){ into, at };
+}
+
+static void try_join(struct joiner *j, const struct join *x)
+{
+	struct mir_opnd to = join_resolve(j, x->to),
+			from = join_resolve(j, x->from);
+
+	if (to.kind != MIR_VREG || from.kind != MIR_VREG || to.n != from.n ||
+	    to.reg == from.reg)
+		return;
+	if (whole(j->m, &to) &&
+	    may_merge(j, to.reg, from.reg, from.sub, x->except))
+		merge(j, to.reg, from.reg, from.sub);
+	else if (whole(j->m, &from) &&
+		 may_merge(j, from.reg, to.reg, to.sub, x->except))
+		merge(j, from.reg, to.reg, to.sub);
+}
+
+static bool candidate(struct mir_inst *i, struct join *x)
+{
+	x->i = i;
+	x->except = 0;
+	if (i->op == MIR_COPY && !(i->flags & MIR_PARTIAL)) {
+		x->to = i->o[0];
+		x->from = i->o[1];
+		return x->to.kind == MIR_VREG && x->from.kind == MIR_VREG;
+	}
+	if (i->flags & MIR_TIED) {
+		x->to = i->o[0];
+		x->from = i->o[i->n_opnd - 1];
+		x->except = i->pos;
+		return x->from.kind == MIR_VREG;
+	}
+	return false;
+}
+
+/* Wide ones and those in loops first. */
+static int by_gain(const void *a, const void *b)
+{
+	const struct join *x = a, *y = b;
+	uint32_t dx = x->i->block->depth, dy = y->i->block->depth;
+	int tx = (x->i->flags & MIR_TIED) != 0;
+	int ty = (y->i->flags & MIR_TIED) != 0;
+
+	if (dx != dy)
+		return dx > dy ? -1 : 1;
+	if (tx != ty)
+		return ty - tx;
+	if (x->to.n != y->to.n)
+		return y->to.n - x->to.n;
+	return x->i->pos < y->i->pos ? -1 : x->i->pos > y->i->pos;
+}
+
+static void rewrite(struct joiner *j)
+{
+	struct mir_func *m = j->m;
+
+	for (uint32_t b = 0; b < m->n_order; b++) {
+		struct mir_inst *next;
+
+		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
+			next = i->next;
+			for (int k = 0; k < i->n_opnd; k++)
+				i->o[k] = join_resolve(j, i->o[k]);
+			if (i->op == MIR_COPY && mir_same(&i->o[0], &i->o[1])) {
+				if (next && next->flags & MIR_GLUED &&
+				    !(i->flags & MIR_GLUED))
+					next->flags &= (uint16_t)~MIR_GLUED;
+				mir_unlink(i);
+			}
+		}
+	}
+}
+
+void mir_coalesce(struct mir_func *m)
+{
+	struct joiner j = { .m = m };
+	struct join *list;
+	uint32_t n = 0;
+
+	mir_live(m);
+	j.life = live_ranges(m);
+	j.place = xcalloc(m->n_vregs, sizeof(*j.place));
+	list = xcalloc(m->n_insts + 1, sizeof(*list));
+	for (uint32_t b = 0; b < m->n_order; b++)
+		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)
+			n += candidate(i, &list[n]);
+	qsort(list, n, sizeof(*list), by_gain);
+	for (uint32_t k = 0; k < n; k++)
+		try_join(&j, &list[k]);
+	join_lanes(&j);
+	rewrite(&j);
+	live_free(j.life, m->n_dwords);
+	free(list);
+	free(j.place);
+}

@@ -1,0 +1,335 @@
+/*
+ * compiler/backend/emit.c - machine code and the code object around it.
+ *
+ * Each instruction goes through its text: the parser of isa/ knows which
+ * operands an encoding takes, chooses the shortest, and refuses what the
+ * hardware would not understand.
+ */
+#include <string.h>
+
+#include "compiler/backend/backend.h"
+#include "compiler/isel/select.h"
+#include "isa/object/co_write.h"
+
+static bool any_symbol(void *ctx, const char *s, int len,
+		       enum isa_symbol_use use, int64_t *value)
+{
+	(void)ctx;
+	(void)s;
+	(void)len;
+	(void)use;
+	*value = 0;
+	return true;
+}
+
+static bool encode_one(struct mir_func *m, const struct isa_target *t,
+		       struct mir_inst *i, struct buf *text, struct buf *code,
+		       struct err *e)
+{
+	uint8_t bytes[ISA_MAX_SIZE_BYTES];
+	struct isa_inst in;
+	const char *why;
+	int n;
+
+	buf_reset(text);
+	mir_print_inst(m, i, text);
+	why = isa_parse(t, text->data, any_symbol, NULL, &in);
+	n = why ? 0 : isa_encode(&in, bytes);
+	if (!n)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "kernel %s, line %u: '%s' cannot be encoded: %s",
+			       m->name, i->line, text->data,
+			       why ? why : "a value does not fit");
+	i->addr = (uint32_t)code->len;
+	buf_add(code, bytes, (size_t)n);
+	return true;
+}
+
+static bool patch(struct mir_func *m, struct mir_inst *i, struct buf *code,
+		  struct err *e)
+{
+	int64_t from = i->addr + 4, to;
+
+	for (int k = 0; k < i->n_opnd; k++) {
+		int16_t words;
+
+		if (i->o[k].kind != MIR_LABEL)
+			continue;
+		to = i->o[k].label->addr;
+		if ((to - from) / 4 != (int16_t)((to - from) / 4))
+			return err_set(e, ERR_UNSUPPORTED,
+				       "kernel %s: a branch over %lld bytes; "
+				       "at most 128 KiB; unroll less",
+				       m->name, (long long)(to - from));
+		words = (int16_t)((to - from) / 4);
+		memcpy(code->data + i->addr, &words, 2);
+	}
+	return true;
+}
+
+bool mir_encode(struct mir_func *m, const char *chip, struct buf *code,
+		struct err *e)
+{
+	struct isa_target t = { .wave = m->wave };
+	struct buf text = { 0 };
+	bool good = true;
+
+	if (!isa_chip_parse(chip, &t.gen))
+		return err_set(e, ERR_UNSUPPORTED, "chip '%s' is not known",
+			       chip);
+	for (uint32_t b = 0; b < m->n_order; b++) {
+		m->order[b]->addr = (uint32_t)code->len;
+		for (struct mir_inst *i = m->order[b]->first; good && i;
+		     i = i->next)
+			good = encode_one(m, &t, i, &text, code, e);
+	}
+	for (uint32_t b = 0; b < m->n_order; b++)
+		for (struct mir_inst *i = m->order[b]->first; good && i;
+		     i = i->next)
+			good = patch(m, i, code, e);
+	buf_fini(&text);
+	return good;
+}
+
+/* -------------------------------------------------------------- object ---- */
+
+static const char *type_name(struct arena *a, struct ssa_type t)
+{
+	static const char *const name[SSA_KINDS] = {
+		[SSA_I1] = "bool",   [SSA_I8] = "i8",	  [SSA_I16] = "i16",
+		[SSA_I32] = "i32",   [SSA_I64] = "i64",  [SSA_F16] = "f16",
+		[SSA_BF16] = "bf16", [SSA_F32] = "f32",  [SSA_F64] = "f64",
+		[SSA_PTR] = "ptr",   [SSA_LDS] = "lds",  [SSA_VOID] = "void",
+	};
+
+	if (t.n > 1)
+		return arena_printf(a, "%sx%u", name[t.kind], t.n);
+	return name[t.kind];
+}
+
+static int build_args(const struct cc_kernel *k, struct co_build_arg *out)
+{
+	static const enum co_arg_kind hidden[] = {
+		CO_ARG_HIDDEN_BLOCK_COUNT_X, CO_ARG_HIDDEN_BLOCK_COUNT_Y,
+		CO_ARG_HIDDEN_BLOCK_COUNT_Z
+	};
+	int n = 0;
+
+	for (uint32_t a = 0; a < k->f->n_args; a++, n++) {
+		const struct ssa_arg *x = &k->f->arg[a];
+		bool ptr = x->type.kind == SSA_PTR;
+
+		out[n] = (struct co_build_arg){
+			.name = x->name,
+			.type_name =
+				ptr ? arena_printf(k->m->arena, "%s*",
+						   type_name(k->m->arena,
+							     x->elem)) :
+				      type_name(k->m->arena, x->type),
+			.kind = ptr ? CO_ARG_GLOBAL_BUFFER : CO_ARG_BY_VALUE,
+			.space = ptr ? CO_SPACE_GLOBAL : CO_SPACE_NONE,
+			.offset = x->offset,
+			.size = ssa_type_bytes(x->type),
+			.is_const = ptr && x->readonly,
+		};
+		if (!strcmp(x->name, SEL_PRINTF_RING))
+			out[n].kind = CO_ARG_HIDDEN_PRINTF_BUFFER;
+	}
+	for (uint32_t d = 0; k->hidden && d < 3; d++, n++)
+		out[n] = (struct co_build_arg){
+			.kind = hidden[d],
+			.offset = k->hidden_offset + 4 * d,
+			.size = 4,
+		};
+	return n;
+}
+
+/* rsrc2: group ids and work-item ids; gfx11's bits (RDNA3 ABI). */
+static void registers(const struct cc_kernel *k, struct co_descriptor *d)
+{
+	uint32_t ids = 1, dims = 0;
+
+	for (uint32_t g = 1; g < 3; g++) {
+		ids += k->groups >> g & 1;
+		if (k->f->group[g] > 1)
+			dims = g;
+	}
+	d->rsrc2 = (k->m->scratch_bytes ? 1u : 0) | (16 - ids) << 1 |
+		   (k->groups | 1) << 7 | dims << 11;
+	/* Round to nearest, all denormals, clamp NaN, no IEEE mode. */
+	d->rsrc1 = 0xfu << 16 | 1u << 21 | (k->wgp ? 1u : 0) << 29 | 1u << 30;
+	d->properties = CO_PROP_KERNARG_SEGMENT_PTR;
+}
+
+/* Lines that the instruction prefetch runs ahead, of 128 bytes. */
+static uint32_t prefetch(size_t code_bytes)
+{
+	size_t lines = (code_bytes + 127) / 128;
+
+	return (uint32_t)(lines > 63 ? 63 : lines) << 4;
+}
+
+/* A row where the line changes; 0 goes on with the last one. */
+static size_t lines(const struct cc_kernel *k, struct co_build_line *out)
+{
+	uint32_t line = 0;
+	size_t n = 0;
+
+	for (uint32_t b = 0; b < k->m->n_order; b++)
+		for (struct mir_inst *i = k->m->order[b]->first; i;
+		     i = i->next) {
+			if (!i->line || i->line == line)
+				continue;
+			line = i->line;
+			out[n++] = (struct co_build_line){ i->addr, line };
+		}
+	return n;
+}
+
+bool cc_object_build(const struct cc_kernel *k, const struct buf *code,
+		     struct buf *out, struct err *e)
+{
+	struct co_build_arg arg[SSA_MAX_ARGS + 3];
+	struct co_build_kernel b = {
+		.name = k->f->name,
+		.code = code->data,
+		.code_bytes = code->len,
+		.wave = k->m->wave,
+		.vgprs = k->m->vgprs,
+		.sgprs = k->m->sgprs < 16 ? 16 : k->m->sgprs,
+		.vgpr_spills = k->m->vgpr_spills,
+		.sgpr_spills = k->m->sgpr_spills,
+		.arg = arg,
+	};
+	struct co_build_line *line;
+	uint32_t size = 1;
+
+	b.n_args = build_args(k, arg);
+	for (int d = 0; d < 3; d++) {
+		b.reqd_workgroup_size[d] = k->f->group[d] ? k->f->group[d] : 1;
+		size *= b.reqd_workgroup_size[d];
+	}
+	b.max_flat_workgroup_size = size;
+	registers(k, &b.desc);
+	b.desc.group_segment_bytes = k->m->lds_bytes;
+	b.desc.private_segment_bytes = (k->m->scratch_bytes + 15) / 16 * 16;
+	b.desc.kernarg_bytes = k->hidden_offset + (k->hidden ? 12 : 0);
+	b.desc.rsrc3 = prefetch(code->len);
+	line = arena_alloc(k->m->arena, (code->len / 4 + 1) * sizeof(*line));
+	b.source = k->f->file;
+	b.line = line;
+	b.n_lines = lines(k, line);
+	b.printf = k->f->format;
+	b.n_printf = (int)k->f->n_formats;
+	return co_build(k->chip, 5, &b, 1, out, e);
+}
+
+/* ------------------------------------------------------------ assembly ---- */
+
+static void descriptor_text(const struct cc_kernel *k, struct buf *b)
+{
+	uint32_t ids = 1, dims = 0;
+
+	for (uint32_t g = 1; g < 3; g++) {
+		ids += k->groups >> g & 1;
+		if (k->f->group[g] > 1)
+			dims = g;
+	}
+	buf_printf(b, "\t.section .rodata,\"a\",@progbits\n\t.p2align 6\n"
+		      "\t.amdhsa_kernel %s\n", k->f->name);
+#define LINE(name, value) \
+	buf_printf(b, "\t\t.amdhsa_" name " %u\n", (unsigned)(value))
+	LINE("group_segment_fixed_size", k->m->lds_bytes);
+	LINE("private_segment_fixed_size",
+	     (k->m->scratch_bytes + 15) / 16 * 16);
+	LINE("kernarg_size", k->hidden_offset + (k->hidden ? 12 : 0));
+	LINE("user_sgpr_count", 16 - ids);
+	LINE("user_sgpr_kernarg_segment_ptr", 1);
+	LINE("wavefront_size32", k->m->wave == 32);
+	LINE("enable_private_segment", k->m->scratch_bytes != 0);
+	LINE("system_sgpr_workgroup_id_x", 1);
+	LINE("system_sgpr_workgroup_id_y", k->groups >> 1 & 1);
+	LINE("system_sgpr_workgroup_id_z", k->groups >> 2 & 1);
+	LINE("system_vgpr_workitem_id", dims);
+	LINE("next_free_vgpr", k->m->vgprs ? k->m->vgprs : 1);
+	LINE("next_free_sgpr", k->m->sgprs < 16 ? 16 : k->m->sgprs);
+	LINE("float_denorm_mode_32", 3);
+	LINE("float_denorm_mode_16_64", 3);
+	LINE("dx10_clamp", 1);
+	LINE("ieee_mode", 0);
+	LINE("workgroup_processor_mode", k->wgp);
+	LINE("memory_ordered", 1);
+#undef LINE
+	buf_adds(b, "\t.end_amdhsa_kernel\n");
+}
+
+static void metadata_text(const struct cc_kernel *k, struct buf *b)
+{
+	struct co_build_arg arg[SSA_MAX_ARGS + 3];
+	int n = build_args(k, arg);
+	uint32_t size = 1;
+
+	for (int d = 0; d < 3; d++)
+		size *= k->f->group[d] ? k->f->group[d] : 1;
+	buf_adds(b, "\t.amdgpu_metadata\n---\namdhsa.kernels:\n  - .args:");
+	buf_adds(b, n ? "\n" : " []\n");
+	for (int i = 0; i < n; i++) {
+		buf_printf(b, "      - .offset: %u\n        .size: %u\n",
+			   arg[i].offset, arg[i].size);
+		if (arg[i].name)
+			buf_printf(b, "        .name: %s\n", arg[i].name);
+		if (arg[i].space == CO_SPACE_GLOBAL)
+			buf_adds(b, "        .address_space: global\n");
+		buf_printf(b, "        .value_kind: %s\n",
+			   co_arg_kind_name(arg[i].kind));
+	}
+	buf_printf(b, "    .group_segment_fixed_size: %u\n", k->m->lds_bytes);
+	buf_printf(b, "    .kernarg_segment_align: 8\n"
+		      "    .kernarg_segment_size: %u\n",
+		   k->hidden_offset + (k->hidden ? 12 : 0));
+	buf_printf(b, "    .max_flat_workgroup_size: %u\n    .name: %s\n"
+		      "    .private_segment_fixed_size: %u\n",
+		   size, k->f->name, (k->m->scratch_bytes + 15) / 16 * 16);
+	buf_printf(b, "    .sgpr_count: %u\n    .sgpr_spill_count: %u\n"
+		      "    .symbol: %s.kd\n    .vgpr_count: %u\n",
+		   k->m->sgprs < 16 ? 16 : k->m->sgprs, k->m->sgpr_spills,
+		   k->f->name, k->m->vgprs);
+	buf_printf(b, "    .vgpr_spill_count: %u\n    .wavefront_size: %d\n",
+		   k->m->vgpr_spills, k->m->wave);
+	for (uint32_t i = 0; i < k->f->n_formats; i++)
+		buf_printf(b, "%s  - '%s'\n", i ? "" : "amdhsa.printf:\n",
+			   k->f->format[i]);
+	buf_printf(b, "amdhsa.target: amdgcn-amd-amdhsa--%s\n"
+		      "amdhsa.version:\n  - 1\n  - 2\n...\n"
+		      "\t.end_amdgpu_metadata\n", k->chip);
+}
+
+bool cc_assembly_build(const struct cc_kernel *k, struct buf *out,
+		       struct err *e)
+{
+	uint32_t line = 0;
+
+	(void)e;
+	buf_printf(out, "\t.amdgcn_target \"amdgcn-amd-amdhsa--%s\"\n"
+			"\t.amdhsa_code_object_version 5\n\t.text\n"
+			"\t.globl %s\n\t.p2align 8\n"
+			"\t.type %s,@function\n%s:\n",
+		   k->chip, k->f->name, k->f->name, k->f->name);
+	for (uint32_t b = 0; b < k->m->n_order; b++) {
+		buf_printf(out, "BB%u:\n", k->m->order[b]->id);
+		for (struct mir_inst *i = k->m->order[b]->first; i;
+		     i = i->next) {
+			if (i->line && i->line != line)
+				buf_printf(out, "\t; line %u\n", i->line);
+			line = i->line;
+			buf_addc(out, '\t');
+			mir_print_inst(k->m, i, out);
+			buf_addc(out, '\n');
+		}
+	}
+	buf_printf(out, ".Lend:\n\t.size %s, .Lend-%s\n", k->f->name,
+		   k->f->name);
+	descriptor_text(k, out);
+	metadata_text(k, out);
+	return true;
+}

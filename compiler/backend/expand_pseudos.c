@@ -1,0 +1,155 @@
+/*
+ * compiler/backend/expand_pseudos.c - after allocation: copies become moves, multiply-adds the
+ * short forms that their registers allow.
+ */
+#include "compiler/backend/regalloc.h"
+
+static int first_of(const struct mir_func *m, const struct mir_opnd *o)
+{
+	return o->kind == MIR_VREG ? m->vreg[o->reg].phys + o->sub :
+				     (int)o->reg;
+}
+
+static struct mir_inst *move(struct mir_func *m, struct mir_inst *at, int op,
+			     struct mir_opnd to, struct mir_opnd from)
+{
+	struct mir_opnd o[2] = { to, from };
+	struct mir_inst *i = mir_inst(m, op, o, 2);
+
+	i->line = at->line;
+	i->flags = at->flags;
+	mir_before(at, i);
+	return i;
+}
+
+static struct mir_opnd imm_part(struct mir_opnd o, int k)
+{
+	if (k && o.n == 2)
+		o.imm = (int32_t)o.imm < 0 ? UINT32_MAX : 0;
+	o.n = 1;
+	return o;
+}
+
+/* Which dwords first: none may be overwritten before it was read. */
+static void move_words(struct mir_func *m, struct mir_inst *i, int op)
+{
+	struct mir_opnd to = i->o[0], from = i->o[1];
+	bool down = from.kind != MIR_IMM &&
+		    mir_is_s(m, &to) == mir_is_s(m, &from) &&
+		    first_of(m, &to) > first_of(m, &from);
+
+	for (int k = 0; k < to.n; k++) {
+		int j = down ? to.n - 1 - k : k;
+
+		move(m, i, op, mir_part(to, j, 1),
+		     from.kind == MIR_IMM ? imm_part(from, j) :
+					    mir_part(from, j, 1));
+	}
+}
+
+/* Aligned pairs of scalars move together. */
+static bool move_pair(struct mir_func *m, struct mir_inst *i)
+{
+	struct mir_opnd to = i->o[0], from = i->o[1];
+
+	if (to.n != 2 || first_of(m, &to) % 2)
+		return false;
+	if (from.kind == MIR_IMM) {
+		if ((int32_t)from.imm > 64 || (int32_t)from.imm < -16 ||
+		    (from.n != 2 && (int32_t)from.imm < 0 &&
+		     from.imm != UINT32_MAX))
+			return false;
+	} else if (first_of(m, &from) % 2) {
+		return false;
+	}
+	move(m, i, ISA_s_mov_b64, to, from);
+	return true;
+}
+
+static bool moves_nothing(const struct mir_func *m, const struct mir_inst *i)
+{
+	return i->o[1].kind != MIR_IMM &&
+	       mir_is_s(m, &i->o[0]) == mir_is_s(m, &i->o[1]) &&
+	       first_of(m, &i->o[0]) == first_of(m, &i->o[1]);
+}
+
+static void expand_copy(struct mir_func *m, struct mir_inst *i)
+{
+	if (moves_nothing(m, i))
+		return;
+	if (!mir_is_s(m, &i->o[0])) {
+		move_words(m, i, ISA_v_mov_b32);
+		return;
+	}
+	if (!move_pair(m, i))
+		move_words(m, i, ISA_s_mov_b32);
+}
+
+void mir_expand(struct mir_func *m)
+{
+	for (uint32_t b = 0; b < m->n_order; b++) {
+		struct mir_inst *next;
+
+		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
+			next = i->next;
+			/* Who keeps other lanes' values did so by EXEC. */
+			if (!(i->flags & MIR_DPP))
+				i->flags &= (uint16_t)~MIR_PARTIAL;
+			if (i->op < ISA_OP_COUNT)
+				continue;
+			if (i->op == MIR_COPY)
+				expand_copy(m, i);
+			mir_unlink(i);
+		}
+	}
+}
+
+/* -------------------------------------------------------------- shrink ---- */
+
+static bool plain_v(const struct mir_func *m, const struct mir_opnd *o)
+{
+	return mir_is_v(m, o) && !o->mods;
+}
+
+static bool literal(const struct mir_opnd *o)
+{
+	return o->kind == MIR_IMM && !o->mods &&
+	       !((int32_t)o->imm >= -16 && (int32_t)o->imm <= 64);
+}
+
+static void shrink_fma(struct mir_func *m, struct mir_inst *i)
+{
+	struct mir_opnd d = i->o[0], a = i->o[1], b = i->o[2], c = i->o[3];
+
+	if (i->tail[0] || i->flags & MIR_DPP || a.mods || b.mods || c.mods)
+		return;
+	if (!plain_v(m, &b)) {
+		struct mir_opnd t = a;
+
+		a = b;
+		b = t;
+	}
+	if (plain_v(m, &b) && mir_is_v(m, &c) &&
+	    first_of(m, &d) == first_of(m, &c)) {
+		i->op = ISA_v_fmac_f32;
+		i->o[1] = a;
+		i->o[2] = b;
+		i->n_opnd = 3;
+	} else if (literal(&c) && plain_v(m, &b) && !literal(&a)) {
+		i->op = ISA_v_fmaak_f32;
+		i->o[1] = a;
+		i->o[2] = b;
+	} else if (literal(&a) && plain_v(m, &b) && plain_v(m, &c)) {
+		i->op = ISA_v_fmamk_f32;
+		i->o[1] = b;
+		i->o[2] = a;
+	}
+}
+
+void mir_shrink(struct mir_func *m)
+{
+	for (uint32_t b = 0; b < m->n_order; b++)
+		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)
+			if (i->op == ISA_v_fma_f32)
+				shrink_fma(m, i);
+}

@@ -1,0 +1,226 @@
+/*
+ * compiler/backend/insert_delay_alu.c - hints that cost nothing if the machine needs none:
+ * s_delay_alu, which tells how far back the result lies that an instruction
+ * waits for, so that other waves get the issue slots meanwhile; and s_clause,
+ * which keeps loads together that go to neighbouring addresses.
+ */
+#include <string.h>
+
+#include "compiler/backend/backend.h"
+
+/* How long results are on their way, in cycles (compiler/cost/cost.def). */
+enum { LAT_VALU = 5, LAT_TRANS = 10, LAT_SALU = 2, MAX_SKIP = 5,
+       MAX_CLAUSE = 32 };
+
+enum what { NOTHING, VALU, TRANS, SALU };
+
+/* The youngest unfinished writer of a register. */
+struct writer {
+	uint8_t what;	/* enum what */
+	int16_t cycles; /* left */
+	uint8_t valus, trans; /* issued since */
+};
+
+struct tracker {
+	struct mir_func *m;
+	struct writer reg[2][256];
+	struct mir_inst *hint; /* the last s_delay_alu with room, or NULL */
+	int skip;	       /* instructions since */
+};
+
+static enum what kind_of(const struct mir_inst *i)
+{
+	if (mir_pipe(i) == ISA_PIPE_TRANS)
+		return TRANS;
+	if (mir_is_valu(i) && mir_pipe(i) != ISA_PIPE_WMMA &&
+	    mir_pipe(i) != ISA_PIPE_DOUBLE)
+		return VALU;
+	return mir_is_salu(i) ? SALU : NOTHING;
+}
+
+/* The nearest of each kind that the instruction reads. */
+struct needs {
+	int valu, trans, salu; /* 0 = none */
+};
+
+static void nearer(int *need, int n, int max)
+{
+	if (n <= max && (!*need || n < *need))
+		*need = n;
+}
+
+static void look(struct tracker *t, const struct mir_inst *i, struct needs *n)
+{
+	struct mir_touch x;
+
+	memset(n, 0, sizeof(*n));
+	mir_touches(t->m, i, &x);
+	for (int k = 0; k < x.n; k++)
+		for (int j = 0; x.t[k].read && j < x.t[k].n; j++) {
+			int reg = x.t[k].reg + j;
+			const struct writer *w =
+				&t->reg[x.t[k].file][reg & 255];
+
+			if (w->cycles <= 0)
+				continue;
+			if (w->what == VALU)
+				nearer(&n->valu, w->valus + 1, 4);
+			else if (w->what == TRANS)
+				nearer(&n->trans, w->trans + 1, 3);
+			else if (w->what == SALU)
+				nearer(&n->salu, w->cycles, 3);
+		}
+}
+
+static const char *name(const struct needs *n, int which, char out[32])
+{
+	if (which == 0 && n->trans)
+		snprintf(out, 32, "TRANS32_DEP_%d", n->trans);
+	else if (which == 1 && n->valu)
+		snprintf(out, 32, "VALU_DEP_%d", n->valu);
+	else if (which == 2 && n->salu)
+		snprintf(out, 32, "SALU_CYCLE_%d", n->salu);
+	else
+		return NULL;
+	return out;
+}
+
+static void put(struct tracker *t, struct mir_inst *i, const struct needs *n)
+{
+	static const char *const skip[] = { "NEXT",   "SKIP_1", "SKIP_2",
+					    "SKIP_3", "SKIP_4" };
+	char text[3][32];
+	const char *id[3];
+	int k = 0;
+
+	for (int w = 0; w < 3; w++)
+		if (name(n, w, text[k])) {
+			id[k] = text[k];
+			k++;
+		}
+	if (!k)
+		return;
+	if (k == 1 && t->hint && t->skip >= 1 && t->skip <= MAX_SKIP) {
+		t->hint->tail = arena_printf(t->m->arena,
+					     "%s | instskip(%s) | instid1(%s)",
+					     t->hint->tail, skip[t->skip - 1],
+					     id[0]);
+		t->hint = NULL;
+		return;
+	}
+	t->hint = mir_special(
+		t->m, i, ISA_s_delay_alu,
+		k == 1 ? arena_printf(t->m->arena, " instid0(%s)", id[0]) :
+			 arena_printf(t->m->arena,
+				      " instid0(%s) | instskip(SAME) | "
+				      "instid1(%s)",
+				      id[0], id[1]));
+	if (k > 1)
+		t->hint = NULL;
+	t->skip = 0;
+}
+
+static void advance(struct tracker *t, const struct mir_inst *i, enum what k)
+{
+	for (int f = 0; f < 2; f++)
+		for (int r = 0; r < 256; r++) {
+			struct writer *w = &t->reg[f][r];
+
+			if (w->cycles <= 0)
+				continue;
+			w->cycles--;
+			w->valus += k == VALU;
+			w->trans += k == TRANS;
+		}
+	(void)i;
+}
+
+static void write(struct tracker *t, const struct mir_inst *i, enum what k)
+{
+	static const int8_t lat[] = { 0, LAT_VALU, LAT_TRANS, LAT_SALU };
+	struct mir_touch x;
+
+	mir_touches(t->m, i, &x);
+	for (int o = 0; o < x.n; o++)
+		for (int j = 0; x.t[o].write && j < x.t[o].n; j++)
+			t->reg[x.t[o].file][(x.t[o].reg + j) & 255] =
+				(struct writer){ .what = k, .cycles = lat[k] };
+}
+
+static bool waits(const struct mir_inst *i)
+{
+	return mir_pipe(i) == ISA_PIPE_SPECIAL || mir_is_memory(i);
+}
+
+static void block(struct tracker *t, struct mir_block *b)
+{
+	memset(t->reg, 0, sizeof(t->reg));
+	t->hint = NULL;
+	for (struct mir_inst *i = b->first; i; i = i->next) {
+		enum what k = kind_of(i);
+		struct needs n;
+
+		if (i->op == ISA_s_waitcnt_depctr)
+			memset(t->reg, 0, sizeof(t->reg));
+		if (k != NOTHING) {
+			look(t, i, &n);
+			put(t, i, &n);
+		}
+		if (waits(i) && i->op != ISA_s_delay_alu)
+			t->hint = NULL;
+		advance(t, i, k);
+		write(t, i, k);
+		t->skip++;
+	}
+}
+
+void mir_delays(struct mir_func *m)
+{
+	struct tracker t = { .m = m };
+
+	for (uint32_t b = 0; b < m->n_order; b++)
+		block(&t, m->order[b]);
+}
+
+/* ------------------------------------------------------------- clauses ---- */
+
+static int clause_kind(const struct mir_inst *i)
+{
+	if (!mir_is_load(i) || mir_is_store(i))
+		return 0;
+	return mir_is_vmem(i) ? 1 : mir_is_smem(i) ? 2 : 0;
+}
+
+static void clause(struct mir_func *m, struct mir_inst *first, int n)
+{
+	struct mir_opnd o = mir_imm((uint32_t)n - 1);
+	struct mir_inst *c = mir_inst(m, ISA_s_clause, &o, 1);
+
+	c->line = first->line;
+	mir_before(first, c);
+}
+
+void mir_clauses(struct mir_func *m)
+{
+	for (uint32_t b = 0; b < m->n_order; b++) {
+		struct mir_inst *first = NULL;
+		int n = 0;
+
+		for (struct mir_inst *i = m->order[b]->first; i;
+		     i = i->next) {
+			int k = clause_kind(i);
+
+			if (first && k == clause_kind(first) &&
+			    n < MAX_CLAUSE) {
+				n++;
+			} else {
+				if (n > 1)
+					clause(m, first, n);
+				first = k ? i : NULL;
+				n = k != 0;
+			}
+		}
+		if (n > 1)
+			clause(m, first, n);
+	}
+}

@@ -1,0 +1,254 @@
+/* compiler/cmd/cmd_sim_show.c - results of a simulation for people and programs. */
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "compiler/cmd/cmd_sim_show.h"
+
+static double of(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static uint64_t wave_cycles(const struct sim_result *r)
+{
+	uint64_t n = 0;
+
+	for (int k = 0; k < SIM_STALL_COUNT; k++)
+		n += r->stall[k];
+	return n;
+}
+
+/* ---- text ---- */
+
+static void head(const struct show_sim *s, FILE *out)
+{
+	const struct sim_result *r = s->r;
+	char costs[128];
+
+	cost_summary(s->m, costs, sizeof(costs));
+	fprintf(out, "%s %s: simulated, not measured\n", s->file, s->kernel);
+	fprintf(out, "  workgroups      %d of %d waves (wave%d), on one WGP\n",
+		s->src->n_groups, s->src->waves_per_group, s->src->wave_size);
+	fprintf(out, "  occupancy       %d of 16 waves a SIMD (limit: %s), %d "
+		"resident\n", r->slots, r->occupancy_limit, r->resident);
+	fprintf(out, "  time            %llu cycles, %.3f us at %.0f MHz\n",
+		(unsigned long long)r->cycles, r->time_s * 1e6, r->clock_mhz);
+	fprintf(out, "  instructions    %llu, %.3f a cycle\n",
+		(unsigned long long)r->issues, of(r->issues, r->cycles));
+	fprintf(out, "  limiting pipe   %s, %.1f %% busy\n",
+		sim_pipe_name(r->limit), 100 * r->share[r->limit]);
+	fprintf(out, "  costs           %s\n", costs);
+}
+
+static void gpu(const struct show_sim *s, FILE *out)
+{
+	const struct sim_gpu *g = s->gpu;
+
+	if (!g)
+		return;
+	fprintf(out,
+		"  whole GPU       %llu workgroups on %d WGPs, %d at "
+		"once, %.0f rounds: %.3f us and %.2f us of launch "
+		"(limit: %s)\n",
+		(unsigned long long)g->groups, g->wgps, g->groups_per_wgp,
+		g->full_rounds, g->time_s * 1e6, g->launch_s * 1e6, g->limit);
+}
+
+static bool pipes(const struct sim_result *r, FILE *out, struct err *e)
+{
+	struct table t;
+
+	fprintf(out, "\n");
+	table_init(&t, "pipe,#busy_cycles,#share_percent");
+	for (int p = 0; p < SIM_PIPE_COUNT; p++) {
+		if (!r->busy[p])
+			continue;
+		table_row(&t);
+		table_cell(&t, 0, "%s", sim_pipe_name(p));
+		table_cell(&t, 1, "%llu", (unsigned long long)r->busy[p]);
+		table_cell(&t, 2, "%.1f", 100 * r->share[p]);
+	}
+	bool ok = table_print(&t, TABLE_TEXT, out, e);
+	table_fini(&t);
+	return ok;
+}
+
+static bool stalls(const struct sim_result *r, FILE *out, struct err *e)
+{
+	uint64_t all = wave_cycles(r);
+	struct table t;
+
+	fprintf(out, "\n");
+	table_init(&t, "waves,#cycles,#share_percent,meaning");
+	for (int k = 0; k < SIM_STALL_COUNT; k++) {
+		if (!r->stall[k])
+			continue;
+		table_row(&t);
+		table_cell(&t, 0, "%s", sim_stall_name(k));
+		table_cell(&t, 1, "%llu", (unsigned long long)r->stall[k]);
+		table_cell(&t, 2, "%.1f", 100 * of(r->stall[k], all));
+		table_cell(&t, 3, "%s", sim_stall_text(k));
+	}
+	bool ok = table_print(&t, TABLE_TEXT, out, e);
+	table_fini(&t);
+	return ok;
+}
+
+bool show_text(const struct show_sim *s, FILE *out, struct err *e)
+{
+	head(s, out);
+	gpu(s, out);
+	return pipes(s->r, out, e) && stalls(s->r, out, e);
+}
+
+/* ---- annotated disassembly ---- */
+
+/* "vmcnt 210.5, depend 3.0": cycles per execution, the longest first. */
+static void reasons(const struct sim_line *l, char *out, size_t size)
+{
+	bool done[SIM_STALL_COUNT] = { [SIM_ISSUE] = true };
+	size_t n = 0;
+
+	*out = '\0';
+	for (int round = 0; round < 3; round++) {
+		int best = 0;
+
+		for (int k = 1; k < SIM_STALL_COUNT; k++)
+			if (!done[k] && l->stall[k] &&
+			    (!best || l->stall[k] > l->stall[best]))
+				best = k;
+		if (!best || n >= size)
+			return;
+		done[best] = true;
+		n += (size_t)snprintf(out + n, size - n, "%s%s %.1f",
+				      n ? ", " : "", sim_stall_name(best),
+				      of(l->stall[best], l->issues));
+	}
+}
+
+static uint64_t stalled(const struct sim_line *l)
+{
+	uint64_t n = 0;
+
+	for (int k = 1; k < SIM_STALL_COUNT; k++)
+		n += l->stall[k];
+	return n;
+}
+
+bool show_annotated(const struct show_sim *s, FILE *out, struct err *e)
+{
+	struct isa_target t = { ISA_GFX11, s->src->wave_size, false };
+	uint64_t all = wave_cycles(s->r);
+
+	fprintf(out, "\n  offset   issues  share  stalls per execution (cycles)"
+		"            instruction\n");
+	for (int i = 0; i < s->r->n_lines; i++) {
+		const struct sim_line *l = &s->r->line[i];
+		char text[ISA_TEXT_MAX], why[96];
+
+		isa_print(&t, &l->in, text, sizeof(text));
+		reasons(l, why, sizeof(why));
+		fprintf(out, "%8llx %8llu %5.1f%%  %-42s %s",
+			(unsigned long long)(l->pc - s->src->code_va),
+			(unsigned long long)l->issues,
+			100 * of(stalled(l) + l->issues, all), why, text);
+		if (l->conflicts)
+			fprintf(out, "  // bank conflicts: %.1f cycles",
+				of(l->conflicts, l->issues));
+		fputc('\n', out);
+	}
+	return !ferror(out) || err_set(e, ERR_IO, "writing the listing");
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_stalls(const uint64_t *stall)
+{
+	json_t *j = json_object();
+
+	for (int k = 0; k < SIM_STALL_COUNT; k++)
+		if (stall[k])
+			json_object_set_new(j, sim_stall_name(k),
+					    json_integer((json_int_t)stall[k]));
+	return j;
+}
+
+static json_t *json_pipes(const struct sim_result *r)
+{
+	json_t *j = json_object();
+
+	for (int p = 0; p < SIM_PIPE_COUNT; p++)
+		json_object_set_new(j, sim_pipe_name(p),
+				    json_real(r->share[p]));
+	return j;
+}
+
+static json_t *json_lines(const struct show_sim *s)
+{
+	struct isa_target t = { ISA_GFX11, s->src->wave_size, false };
+	json_t *j = json_array();
+
+	for (int i = 0; i < s->r->n_lines; i++) {
+		const struct sim_line *l = &s->r->line[i];
+		char text[ISA_TEXT_MAX];
+
+		isa_print(&t, &l->in, text, sizeof(text));
+		json_array_append_new(j, json_pack(
+			"{s:I,s:I,s:s,s:o,s:I,s:I}", "offset",
+			(json_int_t)(l->pc - s->src->code_va), "issues",
+			(json_int_t)l->issues, "text", text, "stalls",
+			json_stalls(l->stall), "conflicts",
+			(json_int_t)l->conflicts, "requests",
+			(json_int_t)l->lines));
+	}
+	return j;
+}
+
+static json_t *json_occupancy(const struct sim_result *r)
+{
+	json_t *j = json_array();
+
+	for (int i = 0; i < r->n_occupancy; i++)
+		json_array_append_new(j, json_pack("[I,i]", (json_int_t)
+			r->occupancy[i].cycle, r->occupancy[i].waves));
+	return j;
+}
+
+static json_t *json_gpu(const struct sim_gpu *g)
+{
+	return g ? json_pack("{s:I,s:i,s:f,s:f,s:f,s:s}", "workgroups",
+			     (json_int_t)g->groups, "at_once",
+			     g->groups_per_wgp, "rounds", g->full_rounds,
+			     "time_s", g->time_s, "launch_s", g->launch_s,
+			     "limit", g->limit) : json_null();
+}
+
+bool show_json(const struct show_sim *s, bool annotate, FILE *out,
+	       struct err *e)
+{
+	const struct sim_result *r = s->r;
+	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:I,s:f,s:f,s:I,s:s,s:i,s:i}",
+		"origin", "simulated", "file", s->file, "kernel", s->kernel,
+		"costs", s->costs, "cycles", (json_int_t)r->cycles,
+		"clock_hz", r->clock_mhz * 1e6, "time_s", r->time_s,
+		"instructions", (json_int_t)r->issues, "limit",
+		sim_pipe_name(r->limit), "slots", r->slots, "resident",
+		r->resident);
+
+	if (!j)
+		return err_set(e, ERR_INPUT, "%s: its name is no UTF-8",
+			       s->kernel);
+	json_object_set_new(j, "pipes", json_pipes(r));
+	json_object_set_new(j, "stalls", json_stalls(r->stall));
+	json_object_set_new(j, "occupancy", json_occupancy(r));
+	json_object_set_new(j, "gpu", json_gpu(s->gpu));
+	json_object_set_new(j, "defaults", json_integer(cost_count(s->m,
+							COST_DEFAULT)));
+	if (annotate)
+		json_object_set_new(j, "lines", json_lines(s));
+	bool ok = !json_dumpf(j, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
+	json_decref(j);
+	fputc('\n', out);
+	return ok || err_set(e, ERR_IO, "writing JSON");
+}

@@ -1,0 +1,436 @@
+/*
+ * t0-cc - compile kernels: a C source that uses the DSL, SSA text, or one of
+ * the built-in library, to a code object or to assembly.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "compiler/cost/cost.h"
+#include "compiler/driver/cc.h"
+#include "compiler/dsl/load_source.h"
+#include "compiler/kernels/kernels.h"
+#include "compiler/sim/sim.h"
+#include "isa/object/co.h"
+
+struct options {
+	struct cc_options cc;
+	const char *out, *dump;
+	const char *kernel, *type, *to, *cache, *weights;
+	bool level[4], assembly, stats, verify, wgp, cu, json, list, wide;
+	bool pack, cached;
+	uint64_t max_vgprs, waves, group, head, ratio, tokens;
+};
+
+static void show_stage(void *ctx, const char *stage, const char *text)
+{
+	const struct options *o = ctx;
+
+	if (!strcmp(o->dump, "all") || !strcmp(o->dump, stage) ||
+	    (!strncmp(stage, o->dump, strlen(o->dump)) &&
+	     stage[strlen(o->dump)] == ':'))
+		fprintf(stderr, "; --- %s\n%s", stage, text);
+}
+
+/*
+ * Cycles of one workgroup alone on a WGP, caches warm, every loop once: the
+ * simulator without a description (t0-sim takes traces).
+ */
+static bool predict(const struct cc_object *obj, uint64_t *cycles,
+		    struct err *e)
+{
+	struct cost_model m;
+	struct sim_config c = { .cost = &m, .warmth = SIM_WARM,
+				.warm_code = true };
+	struct sim_result r = { 0 };
+	struct sim_source src = { 0 };
+	const struct co_kernel *k;
+	struct co co;
+	uint32_t items = 1;
+	bool good;
+
+	if (!co_parse(&co, obj->bytes.data, obj->bytes.len, e))
+		return false;
+	k = &co.kernels[0];
+	for (int d = 0; d < 3; d++)
+		items *= k->reqd_workgroup_size[d];
+	cost_init(&m, co.chip);
+	src.wave_size = (int)k->wave_size;
+	src.waves_per_group = (int)((items + k->wave_size - 1) / k->wave_size);
+	src.n_groups = 1;
+	good = sim_affine_open(&src, k->code, k->code_bytes, k->entry_vaddr,
+			       "", k->name, e);
+	if (good) {
+		src.vgprs = co_descriptor_vgprs(&k->desc);
+		src.lds_bytes = k->desc.group_segment_bytes;
+		src.cu_mode = !(k->desc.rsrc1 >> 29 & 1);
+		src.group_sgpr = co_descriptor_user_sgprs(&k->desc);
+		good = sim_run(&src, &c, &r, e);
+		*cycles = r.cycles;
+		sim_fini(&r);
+		sim_affine_close(&src);
+	}
+	cost_fini(&m);
+	co_fini(&co);
+	return good;
+}
+
+static bool show_stats(const char *name, const struct cc_object *obj, bool json,
+		       struct err *e)
+{
+	const struct cc_stats *s = &obj->stats;
+	uint64_t cycles = 0;
+	struct table t;
+	bool good;
+
+	if (!predict(obj, &cycles, e))
+		return err_wrap(e, "predicting its time");
+	table_init(&t, "kernel,#vgprs,#sgprs,#waves,#lds,#scratch,#spills,"
+		       "#bytes,#insts,#valu,#vopd,#wmma,#salu,#vmem,#smem,"
+		       "#ds,#waits,#branches,#cycles");
+	table_row(&t);
+	table_cell(&t, 0, "%s", name);
+	const uint32_t v[] = { s->vgprs, s->sgprs, s->waves_per_simd,
+			       s->lds_bytes, s->scratch_bytes, s->spills,
+			       s->code_bytes, s->insts, s->valu, s->vopd,
+			       s->wmma, s->salu, s->vmem, s->smem, s->lds,
+			       s->waits, s->branches, (uint32_t)cycles };
+
+	for (size_t k = 0; k < ARRAY_SIZE(v); k++)
+		table_cell(&t, (int)k + 1, "%u", v[k]);
+	good = table_print(&t, json ? TABLE_JSON : TABLE_TEXT, stdout, e);
+	table_fini(&t);
+	return good;
+}
+
+static bool compile(struct options *o, const struct ssa_func *f,
+		    struct err *e)
+{
+	struct cc_object obj = { 0 };
+	struct buf text = { 0 };
+	bool good;
+
+	if (o->assembly) {
+		good = cc_assembly(f, &o->cc, &text, e) &&
+		       file_write_atomic(o->out ? o->out : "/dev/stdout",
+					 text.data, text.len, e);
+		buf_fini(&text);
+		return good;
+	}
+	good = cc_compile(f, &o->cc, &obj, e);
+	if (good && o->verify)
+		fprintf(stderr, "t0-cc: %s: %u bytes of code pass the "
+			"verifier\n", f->name, obj.stats.code_bytes);
+	if (good && o->out)
+		good = file_write_atomic(o->out, obj.bytes.data, obj.bytes.len,
+					 e);
+	if (good && o->stats)
+		good = show_stats(f->name, &obj, o->json, e);
+	cc_object_fini(&obj);
+	return good;
+}
+
+static bool compile_file(struct options *o, const char *path, struct err *e)
+{
+	struct buf text = { 0 };
+	struct ssa_func *f;
+	bool good = file_read(path, 0, &text, e);
+
+	if (!good)
+		return false;
+	buf_addc(&text, 0);
+	f = ssa_parse(text.data, e);
+	good = f && compile(o, f, e);
+	if (!good)
+		err_wrap(e, "%s", path);
+	if (f)
+		ssa_func_free(f);
+	buf_fini(&text);
+	return good;
+}
+
+/* The kernels of a C source: all, or the one that --kernel names. */
+static bool compile_source(struct options *o, const char *path, struct err *e)
+{
+	struct cc_source s;
+	const struct dsl_kernel *only = NULL;
+	bool good = true;
+
+	if (!cc_source_open(&s, path, e))
+		return false;
+	if (o->kernel)
+		only = cc_source_find(&s, o->kernel);
+	if (o->kernel && !only)
+		good = err_set(e, ERR_USAGE, "%s has no kernel '%s'", path,
+			       o->kernel);
+	else if (!only && s.n_kernels > 1 && (o->out || o->assembly))
+		good = err_set(e, ERR_USAGE, "%s has %zu kernels, '%s' and "
+			       "others; --kernel chooses", path, s.n_kernels,
+			       s.kernel[0].name);
+	for (size_t i = 0; good && i < s.n_kernels; i++) {
+		struct ssa_func *f;
+
+		if (only && only != &s.kernel[i])
+			continue;
+		f = cc_source_build(&s, &s.kernel[i], e);
+		good = f && (compile(o, f, e) ||
+			     err_wrap(e, "%s: %s", path, s.kernel[i].name));
+		ssa_func_free(f);
+	}
+	cc_source_close(&s);
+	return good;
+}
+
+static bool is_source(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 2 && !strcmp(path + n - 2, ".c");
+}
+
+/* ------------------------------------------------------------- library ---- */
+
+static bool parse_type(const char *text, enum dsl_type *out, struct err *e)
+{
+	static const struct {
+		const char *name;
+		enum dsl_type type;
+	} known[] = { { "f32", DSL_F32 }, { "f16", DSL_F16 },
+		      { "bf16", DSL_BF16 }, { "i8", DSL_I8 },
+		      { "u8", DSL_U8 } };
+
+	for (size_t i = 0; text && i < ARRAY_SIZE(known); i++)
+		if (!strcmp(text, known[i].name)) {
+			*out = known[i].type;
+			return true;
+		}
+	return !text || err_set(e, ERR_USAGE,
+				"type '%s'; wanted f32, f16, bf16, i8 or u8",
+				text);
+}
+
+static void say(void *ctx, const char *text)
+{
+	(void)ctx;
+	fprintf(stderr, "t0-cc: %s\n", text);
+}
+
+/* As programs get it that use the library. */
+static bool fetch_kernel(struct options *o, const struct kernel_entry *k,
+			 const struct kernel_shape *s, struct err *e)
+{
+	struct jit_object obj;
+	struct jit j;
+	bool good;
+
+	jit_init(&j, say, NULL);
+	good = kernel_object(&j, k, s, &o->cc, &obj, e);
+	if (good) {
+		printf("%zu bytes, %s\n", obj.len, jit_from_name(obj.from));
+		if (o->out)
+			good = file_write_atomic(o->out, obj.bytes, obj.len, e);
+		jit_object_fini(&obj);
+	}
+	jit_fini(&j);
+	return good;
+}
+
+static bool write_pack(const struct options *o, struct err *e)
+{
+	struct buf pack = { 0 };
+	bool good;
+
+	if (!o->out)
+		return err_set(e, ERR_USAGE, "--pack needs --output FILE");
+	good = kernel_pack(&pack, e) &&
+	       file_write_atomic(o->out, pack.data, pack.len, e);
+	if (good)
+		printf("%u code objects of the library: %zu bytes\n",
+		       pack_count(&(struct pack){ (uint8_t *)pack.data,
+						  pack.len }), pack.len);
+	buf_fini(&pack);
+	return good;
+}
+
+static bool compile_kernel(struct options *o, struct err *e)
+{
+	const struct kernel_entry *k = kernel_find(o->kernel);
+	struct kernel_shape s = { .group = (uint32_t)o->group,
+				  .head = (uint32_t)o->head,
+				  .ratio = (uint32_t)o->ratio,
+				  .tokens = (uint32_t)o->tokens,
+				  .wide = o->wide };
+	struct ssa_func *f;
+	bool good;
+
+	if (!k)
+		return err_set(e, ERR_USAGE, "the library has no kernel '%s'; "
+			       "--list names them", o->kernel);
+	if (!parse_type(o->type, &s.type, e) || !parse_type(o->to, &s.to, e) ||
+	    !parse_type(o->cache, &s.cache, e) ||
+	    !parse_type(o->weights, &s.weights, e) ||
+	    !kernel_shape_check(k, &s, e))
+		return false;
+	if (o->cached)
+		return fetch_kernel(o, k, &s, e);
+	f = k->build(k, &s, e);
+	if (!f)
+		return err_wrap(e, "%s", k->name);
+	good = compile(o, f, e);
+	ssa_func_free(f);
+	return good;
+}
+
+/* How many shapes are in the pack, and what a shape has. */
+static void list_shapes(struct table *t, const struct kernel_entry *k)
+{
+	static const char *const name[] = { "type",  "to",    "cache", "head",
+					    "ratio", "wide", "weights",
+					    "tokens" };
+	struct kernel_shape s;
+	struct buf text = { 0 };
+	uint32_t n = 0;
+
+	while (kernel_usual(k, n, &s))
+		n++;
+	for (size_t i = 0; i < ARRAY_SIZE(name); i++)
+		if (k->uses >> i & 1)
+			buf_printf(&text, "%s%s", text.len ? " " : "", name[i]);
+	table_cell(t, 2, "%u", n);
+	table_cell(t, 3, "%s", text.len ? text.data : "-");
+	buf_fini(&text);
+}
+
+static bool list_kernels(bool json, struct err *e)
+{
+	struct table t;
+	bool good;
+
+	table_init(&t, "kernel,#group,#prebuilt,shape,computes");
+	for (size_t i = 0; i < kernel_count; i++) {
+		table_row(&t);
+		table_cell(&t, 0, "%s", kernel_table[i].name);
+		table_cell(&t, 1, "%u", kernel_table[i].group);
+		list_shapes(&t, &kernel_table[i]);
+		table_cell(&t, 4, "%s", kernel_table[i].what);
+	}
+	good = table_print(&t, json ? TABLE_JSON : TABLE_TEXT, stdout, e);
+	table_fini(&t);
+	return good;
+}
+
+static void settle(struct options *o)
+{
+	for (int k = 0; k < 4; k++)
+		if (o->level[k])
+			o->cc.level = k;
+	o->cc.max_vgprs = (uint32_t)o->max_vgprs;
+	o->cc.waves = (uint32_t)o->waves;
+	o->cc.wgp = o->wgp;
+	o->cc.cu = o->cu;
+	if (o->dump) {
+		o->cc.dump = show_stage;
+		o->cc.dump_ctx = o;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { 0 };
+	const struct cli_opt opt[] = {
+		{ "output", 'o', CLI_STR, &o.out, "FILE",
+		  "where the code object, or the assembly, goes" },
+		{ "assembly", 'S', CLI_FLAG, &o.assembly, NULL,
+		  "assembly text instead of an object" },
+		{ "O0", 0, CLI_FLAG, &o.level[0], NULL, "no optimisation" },
+		{ "O1", 0, CLI_FLAG, &o.level[1], NULL, "cheap passes" },
+		{ "O2", 0, CLI_FLAG, &o.level[2], NULL, "all passes" },
+		{ "O3", 0, CLI_FLAG, &o.level[3], NULL,
+		  "all passes and unrolling (the default)" },
+		{ "kernel", 'k', CLI_STR, &o.kernel, "NAME",
+		  "one of the built-in library, or of FILE.c" },
+		{ "type", 0, CLI_STR, &o.type, "TYPE",
+		  "of its elements: f32, f16, bf16" },
+		{ "to", 0, CLI_STR, &o.to, "TYPE",
+		  "of the results of convert" },
+		{ "group", 0, CLI_U64, &o.group, "N",
+		  "its work-items per workgroup" },
+		{ "weights", 0, CLI_STR, &o.weights, "TYPE",
+		  "of the matrices of stream kernels: also i8, and u8 for "
+		  "pairs of 4 bits" },
+		{ "cache", 0, CLI_STR, &o.cache, "TYPE",
+		  "of keys and values in attention's cache: also i8" },
+		{ "head", 0, CLI_U64, &o.head, "N",
+		  "elements of a head of attention, to 256" },
+		{ "ratio", 0, CLI_U64, &o.ratio, "N",
+		  "heads that a group of attn_decode takes" },
+		{ "tokens", 0, CLI_U64, &o.tokens, "N",
+		  "that a group of stream kernels takes, 1 to 4" },
+		{ "wide", 0, CLI_FLAG, &o.wide, NULL,
+		  "rows of gemv and kv_gather begin at multiples of 16 bytes" },
+		{ "cached", 0, CLI_FLAG, &o.cached, NULL,
+		  "take it prebuilt or from the cache if it is there, else "
+		  "compile it and keep it; and say which" },
+		{ "pack", 0, CLI_FLAG, &o.pack, NULL,
+		  "write the library's prebuilt objects, as the build does" },
+		{ "list", 0, CLI_FLAG, &o.list, NULL,
+		  "list the library: prebuilt objects, options of a shape" },
+		{ "chip", 0, CLI_STR, &o.cc.chip, "NAME",
+		  "gfx1100 to gfx1103" },
+		{ "wgp", 0, CLI_FLAG, &o.wgp, NULL,
+		  "groups over both CUs of a WGP" },
+		{ "cu", 0, CLI_FLAG, &o.cu, NULL,
+		  "groups in one CU; neither: as their size and LDS ask for" },
+		{ "max-vgprs", 0, CLI_U64, &o.max_vgprs, "N",
+		  "at most N vector registers per lane" },
+		{ "waves", 0, CLI_U64, &o.waves, "N",
+		  "aim at N waves per SIMD" },
+		{ "dump", 0, CLI_STR, &o.dump, "STAGE",
+		  "print a stage on stderr: ssa:PASS, select, schedule, "
+		  "allocate, final, all" },
+		{ "stats", 0, CLI_FLAG, &o.stats, NULL,
+		  "registers, occupancy, instruction mix and predicted cycles "
+		  "of one workgroup whose loops run once" },
+		{ "json", 0, CLI_FLAG, &o.json, NULL, "statistics as JSON" },
+		{ "verify", 0, CLI_FLAG, &o.verify, NULL,
+		  "say on stderr that the object passed the verifier, as each "
+		  "has to" },
+		{ 0 },
+	};
+	const struct cli_tool tool = {
+		.name = "t0-cc",
+		.summary = "compile kernels: in C, in SSA form, of the library",
+		.usage =
+			"[options] FILE.ssa\n[options] FILE.c [--kernel NAME]\n"
+			"[options] --kernel NAME\n--list",
+		.opt = opt,
+	};
+	struct err e = { 0 };
+	bool done = false;
+	int first;
+
+	cc_options_init(&o.cc);
+	if (!cli_parse(&tool, argc, argv, &first, &done, &e))
+		return err_report(tool.name, &e);
+	if (done)
+		return EXIT_YES;
+	settle(&o);
+	const bool source = argc - first == 1 && is_source(argv[first]);
+	const int files = (o.kernel && !source) || o.list || o.pack ? 0 : 1;
+	if (argc - first != files)
+		err_set(&e, ERR_USAGE, "%d files; wanted %d", argc - first,
+			files);
+	else if (source)
+		compile_source(&o, argv[first], &e);
+	else if (o.list)
+		list_kernels(o.json, &e);
+	else if (o.pack)
+		write_pack(&o, &e);
+	else if (o.kernel)
+		compile_kernel(&o, &e);
+	else
+		compile_file(&o, argv[first], &e);
+	if (e.code || !stdout_check(&e))
+		return err_report(tool.name, &e);
+	return EXIT_YES;
+}

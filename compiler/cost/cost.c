@@ -1,0 +1,104 @@
+/* compiler/cost/cost.c - the rows of cost.def, and a model made of them. */
+#include <math.h>
+#include <string.h>
+
+#include "compiler/cost/cost.h"
+
+static const struct cost_row_info rows[COST_ROW_COUNT] = {
+#define CLASS(id, name, latency, issue, conf, source)                  \
+	{ name ".latency", "cycle", source, latency, conf },            \
+	{ name ".issue", "cycle", source, issue, conf },
+#include "compiler/cost/cost.def"
+#define PARAM(id, name, value, unit, conf, source) \
+	{ name, unit, source, value, conf },
+#include "compiler/cost/cost.def"
+};
+
+static const char *const class_names[COST_CLASS_COUNT] = {
+#define CLASS(id, name, latency, issue, conf, source) name,
+#include "compiler/cost/cost.def"
+};
+
+const struct cost_row_info *cost_row_info(enum cost_row row)
+{
+	return &rows[row];
+}
+
+enum cost_row cost_row_find(const char *name)
+{
+	int i = 0;
+
+	while (i < COST_ROW_COUNT && strcmp(rows[i].name, name))
+		i++;
+	return i;
+}
+
+const char *cost_class_name(enum cost_class c)
+{
+	return class_names[c];
+}
+
+const char *cost_origin_name(enum cost_origin o)
+{
+	static const char *const name[] = { "default", "published",
+					    "hardware" };
+	return name[o];
+}
+
+void cost_init(struct cost_model *m, const char *chip)
+{
+	memset(m, 0, sizeof(*m));
+	snprintf(m->chip, sizeof(m->chip), "%s", chip);
+	m->op = arena_alloc(&m->mem, ISA_OP_COUNT * sizeof(*m->op));
+	for (int i = 0; i < COST_ROW_COUNT; i++)
+		m->row[i] = (struct cost_value){
+			.value = rows[i].value,
+			.spread = NAN,
+			.clock_hz = NAN,
+			.source = rows[i].source,
+		};
+}
+
+void cost_fini(struct cost_model *m)
+{
+	arena_fini(&m->mem);
+	memset(m, 0, sizeof(*m));
+}
+
+bool cost_set(struct cost_model *m, const char *name, double value,
+	      enum cost_origin origin, struct err *e)
+{
+	enum cost_row row = cost_row_find(name);
+
+	if (row == COST_ROW_COUNT)
+		return err_set(e, ERR_USAGE, "no cost is called \"%s\"; "
+			       "t0-sim costs lists them", name);
+	if (!(value >= 0) || isinf(value))
+		return err_set(e, ERR_USAGE, "cost %s = %g: wanted a number "
+			       "from 0 on", name, value);
+	m->row[row].value = value;
+	m->row[row].origin = origin;
+	return true;
+}
+
+int cost_count(const struct cost_model *m, enum cost_origin origin)
+{
+	int n = 0;
+
+	for (int i = 0; i < COST_ROW_COUNT; i++)
+		n += m->row[i].origin == origin;
+	return n;
+}
+
+void cost_summary(const struct cost_model *m, char *out, size_t size_bytes)
+{
+	int guesses = 0;
+
+	for (int i = 0; i < COST_ROW_COUNT; i++)
+		guesses += m->row[i].origin == COST_DEFAULT &&
+			   rows[i].confidence == 'L';
+	snprintf(out, size_bytes, "%d hardware, %d published, %d default "
+		 "(%d of them guesses)", cost_count(m, COST_HARDWARE),
+		 cost_count(m, COST_PUBLISHED), cost_count(m, COST_DEFAULT),
+		 guesses);
+}

@@ -1,0 +1,173 @@
+/*
+ * cost - what instructions and the machine cost, as one table of named rows.
+ *
+ * Scheduler, tuner and pipeline simulator read costs from a struct cost_model
+ * and from nowhere else.  A row has a name ("valu.latency"), a unit and a
+ * default with its source and confidence: compiler/cost/cost.def.  cost_load() lays
+ * what t0.db knows over the defaults: `hardware` wins over `published`, which
+ * wins over the default.  Emulated and simulated rows are never read: a model
+ * must not learn from its own predictions.
+ *
+ * In the database a cost is a result of area "cost" (results/db/results.h):
+ *
+ *	name      metric              unit     means
+ *	row       value               row's    the row of cost.def of that name
+ *	mnemonic  latency, interval   cycle    this instruction alone, instead
+ *	                                       of the rows of its class
+ *
+ * with params "{}", of the newest complete run on a device of this chip or, for
+ * published rows, also of a run on no device.  A row whose correctness verdict
+ * is not a pass, or whose value makes no sense, is passed over.
+ *
+ * Classes: every instruction belongs to one enum cost_class, which has a
+ * latency and an issue row: "CLASS.latency" and "CLASS.issue".
+ *
+ *	struct cost_model m;
+ *	cost_init(&m, "gfx1100");
+ *	if (db && !cost_load(&m, db, COST_HARDWARE, &e))
+ *		...
+ *	ready = issued + cost_latency(&m, &inst);
+ *	cost_fini(&m);
+ *
+ * Units: "cycle" is a shader clock cycle.  Values are doubles; a query rounds
+ * nothing.  A model is only read after it was loaded, by any number of threads.
+ */
+#ifndef T0_COMPILER_COST_H
+#define T0_COMPILER_COST_H
+
+#include "base/base.h"
+#include "isa/isa.h"
+
+struct res_db;
+
+/* Classes of instructions that cost the same: rows CLASS() of cost.def. */
+enum cost_class {
+#define CLASS(id, name, latency, issue, conf, source) COST_CLASS_##id,
+#include "compiler/cost/cost.def"
+	COST_CLASS_COUNT
+};
+
+/* Rows: two per class, then those of PARAM(). */
+enum cost_row {
+#define CLASS(id, name, latency, issue, conf, source) \
+	COST_##id##_LATENCY, COST_##id##_ISSUE,
+#include "compiler/cost/cost.def"
+#define PARAM(id, name, value, unit, conf, source) COST_##id,
+#include "compiler/cost/cost.def"
+	COST_ROW_COUNT
+};
+
+/* In ascending order of trust. */
+enum cost_origin { COST_DEFAULT, COST_PUBLISHED, COST_HARDWARE };
+
+struct cost_row_info {
+	const char *name, *unit, *source;
+	double value;	 /* default */
+	char confidence; /* 'H' measured or stated, 'M' derived, 'L' a guess */
+};
+
+struct cost_value {
+	double value;
+	enum cost_origin origin;
+	double age_days; /* since its run began; 0 for defaults */
+	double spread;	 /* half the interval over the value; NaN: not known */
+	double clock_hz; /* NaN: not known */
+	int64_t n;	 /* samples behind it, 0 for defaults */
+	int64_t run;	 /* of t0.db, 0 for defaults */
+	const char *source; /* cost.def's, or the published row's */
+};
+
+/* What one mnemonic costs, where the database knows better than its class. */
+struct cost_op {
+	bool has_latency, has_issue;
+	struct cost_value latency, issue;
+};
+
+struct cost_model {
+	char chip[16];
+	struct cost_value row[COST_ROW_COUNT];
+	struct cost_op *op; /* [ISA_OP_COUNT] */
+	int n_ops;	    /* mnemonics with a value of their own */
+	int n_ignored;	    /* rows of the database that could not be used */
+	struct arena mem;
+};
+
+/* ------------------------------------------------------------ cost.c ---- */
+
+const struct cost_row_info *cost_row_info(enum cost_row row);
+/* The row of this name; COST_ROW_COUNT if there is none. */
+enum cost_row cost_row_find(const char *name);
+const char *cost_class_name(enum cost_class c);
+const char *cost_origin_name(enum cost_origin o);
+
+/* All rows at their defaults.  *m is overwritten; end with cost_fini(). */
+void cost_init(struct cost_model *m, const char *chip);
+void cost_fini(struct cost_model *m);
+
+/*
+ * Change a row by hand (`t0-sim --set NAME=VALUE`, experiments, tests).
+ * Refuses negative and infinite values and unknown names.
+ */
+bool cost_set(struct cost_model *m, const char *name, double value,
+	      enum cost_origin origin, struct err *e);
+
+static inline double cost_value(const struct cost_model *m, enum cost_row row)
+{
+	return m->row[row].value;
+}
+/* How many rows have this origin. */
+int cost_count(const struct cost_model *m, enum cost_origin origin);
+/* "3 hardware, 12 published, 121 default (48 of them guesses)" */
+void cost_summary(const struct cost_model *m, char *out, size_t size_bytes);
+
+/* ----------------------------------------------------- cost_class.c ---- */
+
+/* By operation and encoding; every decoded instruction has a class. */
+enum cost_class cost_class_of(const struct isa_inst *in);
+
+/*
+ * Cycles from the issue of an instruction to the earliest issue of one that
+ * reads its result in the usual way: forwarded for the vector ALU, behind its
+ * wait for memory.  Vector loads are priced as L2 hits.
+ */
+double cost_latency(const struct cost_model *m, const struct isa_inst *in);
+/* Cycles until the same pipe takes the next independent instruction. */
+double cost_issue(const struct cost_model *m, const struct isa_inst *in);
+
+/* ------------------------------------------------------- cost_db.c ---- */
+
+/*
+ * Lay the rows of `db` over the model, those up to and including `most`:
+ * COST_PUBLISHED leaves hardware rows out, COST_DEFAULT reads nothing.
+ */
+bool cost_load(struct cost_model *m, struct res_db *db, enum cost_origin most,
+	       struct err *e);
+
+/* ---------------------------------------------------- cost_import.c ---- */
+
+struct cost_import {
+	int taken, skipped;
+	bool seen[COST_ROW_COUNT];
+};
+/*
+ * Published costs of a CSV file, as a run of their own: with columns name,
+ * value, unit and source (names of cost.def), or with those of a table of
+ * instruction classes (compiler/cost/cost_import.def).  Rows that are no cost of
+ * ours, or the second of one, are counted as skipped.
+ */
+bool cost_import(struct res_db *db, const char *path, struct cost_import *out,
+		 struct err *e);
+
+/* ------------------------------------------------------- cost_db.c ---- */
+
+/*
+ * Append one line per row, and per mnemonic with a value of its own, to a
+ * table: "name,#value,unit,origin,#age_days,#spread,#n,confidence,#default,
+ * source".
+ */
+#define COST_COLUMNS                                                     \
+	"name,#value,unit,origin,#age_days,#spread,#n,confidence,#default," \
+	"source"
+void cost_list(const struct cost_model *m, struct table *t);
+
+#endif

@@ -1,0 +1,140 @@
+/*
+ * compiler/cost/cost_db.c - costs from t0.db laid over the defaults, and the list
+ * of all of them.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/cost/cost.h"
+#include "results/db/results.h"
+
+/* Columns of the query below. */
+enum { C_NAME, C_METRIC, C_UNIT, C_VALUE, C_LO, C_HI, C_N, C_CLOCK, C_ORIGIN,
+       C_SOURCE, C_RUN, C_AGE };
+
+/* Ascending by trust and time, so that what comes later may overwrite. */
+static const char query[] =
+	"SELECT name, metric, unit, value, lo, hi, n, clock_hz, origin, "
+	"source, run, (?2 - start_ns) / 86400e9 FROM v_results "
+	"WHERE area = 'cost' AND params = '{}' AND state = 'complete' "
+	"AND (gfx = ?1 OR (gfx IS NULL AND origin = 'published')) "
+	"AND (origin = 'published' OR (?3 AND origin = 'hardware')) "
+	"AND metric IN ('value', 'latency', 'interval') "
+	"AND (correct IS NULL OR correct = 'pass') "
+	"ORDER BY origin = 'hardware', start_ns, run, result";
+
+static double real(const char *s)
+{
+	return s ? strtod(s, NULL) : NAN;
+}
+
+static struct cost_value value_of(struct cost_model *m, const char **c)
+{
+	struct cost_value v = {
+		.value = real(c[C_VALUE]),
+		.origin = strcmp(c[C_ORIGIN], "hardware") ? COST_PUBLISHED
+							  : COST_HARDWARE,
+		.age_days = real(c[C_AGE]),
+		.clock_hz = real(c[C_CLOCK]),
+		.n = c[C_N] ? strtoll(c[C_N], NULL, 10) : 0,
+		.run = strtoll(c[C_RUN], NULL, 10),
+	};
+
+	v.spread = (real(c[C_HI]) - real(c[C_LO])) / 2 / fabs(v.value);
+	v.source = c[C_SOURCE] ? arena_strdup(&m->mem, c[C_SOURCE])
+			       : arena_printf(&m->mem, "run %s", c[C_RUN]);
+	return v;
+}
+
+static bool take_op(struct cost_model *m, const char **c)
+{
+	enum isa_op op = isa_op_find(c[C_NAME]);
+	struct cost_op *o = &m->op[op];
+	bool latency = !strcmp(c[C_METRIC], "latency");
+
+	if (op == ISA_OP_NONE || strcmp(c[C_UNIT], "cycle"))
+		return false;
+	m->n_ops += !o->has_latency && !o->has_issue;
+	*(latency ? &o->latency : &o->issue) = value_of(m, c);
+	*(latency ? &o->has_latency : &o->has_issue) = true;
+	return true;
+}
+
+/* A rate of 0 would stop the machine; latencies of 0 are fine. */
+static bool take(struct cost_model *m, const char **c)
+{
+	double v = real(c[C_VALUE]);
+
+	if (!(v >= 0) || isinf(v))
+		return false;
+	if (strcmp(c[C_METRIC], "value"))
+		return take_op(m, c);
+	enum cost_row row = cost_row_find(c[C_NAME]);
+	if (row == COST_ROW_COUNT ||
+	    strcmp(c[C_UNIT], cost_row_info(row)->unit) ||
+	    (row >= COST_CLOCK && !v))
+		return false;
+	m->row[row] = value_of(m, c);
+	return true;
+}
+
+bool cost_load(struct cost_model *m, struct res_db *db, enum cost_origin most,
+	       struct err *e)
+{
+	struct table t;
+
+	if (most == COST_DEFAULT)
+		return true;
+	table_init(&t, "name,metric,unit,value,lo,hi,n,clock,origin,source,"
+		       "run,age");
+	bool ok = res_query(db, &t, 0, e, query, "tii", m->chip,
+			    (int64_t)time_wall_ns(),
+			    (int64_t)(most == COST_HARDWARE));
+	for (int i = 0; ok && i < t.n_rows; i++)
+		m->n_ignored += !take(m, t.row[i]);
+	table_fini(&t);
+	return ok || err_wrap(e, "costs of %s", m->chip);
+}
+
+static void list_value(struct table *t, const struct cost_value *v)
+{
+	table_cell(t, 1, "%.6g", v->value);
+	table_cell(t, 3, "%s", cost_origin_name(v->origin));
+	if (v->origin != COST_DEFAULT)
+		table_cell(t, 4, "%.1f", v->age_days);
+	if (!isnan(v->spread))
+		table_cell(t, 5, "%.4g", v->spread);
+	if (v->n)
+		table_cell(t, 6, "%lld", (long long)v->n);
+	table_cell(t, 9, "%s", v->source);
+}
+
+static void list_op(struct table *t, enum isa_op op, const char *metric,
+		    const struct cost_value *v)
+{
+	table_row(t);
+	table_cell(t, 0, "%s.%s", isa_op_info(op)->name, metric);
+	table_cell(t, 2, "cycle");
+	list_value(t, v);
+}
+
+void cost_list(const struct cost_model *m, struct table *t)
+{
+	for (int i = 0; i < COST_ROW_COUNT; i++) {
+		const struct cost_row_info *row = cost_row_info(i);
+
+		table_row(t);
+		table_cell(t, 0, "%s", row->name);
+		table_cell(t, 2, "%s", row->unit);
+		list_value(t, &m->row[i]);
+		table_cell(t, 7, "%c", row->confidence);
+		table_cell(t, 8, "%.6g", row->value);
+	}
+	for (int op = 0; op < ISA_OP_COUNT; op++) {
+		if (m->op[op].has_latency)
+			list_op(t, op, "latency", &m->op[op].latency);
+		if (m->op[op].has_issue)
+			list_op(t, op, "issue", &m->op[op].issue);
+	}
+}

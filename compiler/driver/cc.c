@@ -1,0 +1,374 @@
+/*
+ * compiler/driver/cc.c - the stages, one behind the other.
+ */
+#include "compiler/driver/cc.h"
+
+#include <string.h>
+
+#include "compiler/backend/backend.h"
+#include "compiler/backend/regalloc.h"
+#include "compiler/backend/schedule.h"
+#include "compiler/cost/cost.h"
+#include "compiler/isel/select.h"
+#include "isa/code/occupancy.h"
+#include "isa/object/co.h"
+#include "isa/verify/verify.h"
+
+void cc_options_init(struct cc_options *o)
+{
+	*o = (struct cc_options){ .chip = "gfx1100", .level = 3 };
+}
+
+void cc_object_fini(struct cc_object *obj)
+{
+	buf_fini(&obj->bytes);
+}
+
+/* One compilation. */
+struct unit {
+	const struct cc_options *o;
+	struct ssa_func *f;
+	struct mir_func m;
+	struct arena mem;
+	struct cc_kernel k;
+	struct buf code;
+	bool wgp;
+	struct err *e;
+};
+
+static void dump(struct unit *u, const char *stage)
+{
+	struct buf text = { 0 };
+
+	if (!u->o->dump)
+		return;
+	mir_print(&u->m, &text);
+	u->o->dump(u->o->dump_ctx, stage, text.data ? text.data : "");
+	buf_fini(&text);
+}
+
+static void dump_ssa(void *ctx, const char *pass, const struct ssa_func *f)
+{
+	struct unit *u = ctx;
+	struct buf text = { 0 }, name = { 0 };
+
+	buf_printf(&name, "ssa:%s", pass);
+	ssa_print(f, &text);
+	u->o->dump(u->o->dump_ctx, name.data, text.data);
+	buf_fini(&text);
+	buf_fini(&name);
+}
+
+/* ------------------------------------------------------------- stages ---- */
+
+static bool check_options(const struct ssa_func *f, const struct cc_options *o,
+			  struct err *e)
+{
+	enum isa_gen gen;
+	uint64_t size = 1;
+
+	if (!isa_chip_parse(o->chip, &gen) || gen != ISA_GFX11)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "kernel %s: no code for chip '%s'; wanted one "
+			       "of gfx1100 to gfx1103",
+			       f->name, o->chip);
+	if (o->wgp && o->cu)
+		return err_set(e, ERR_USAGE, "kernel %s: WGP mode and CU mode; "
+			       "wanted one of them", f->name);
+	if (o->level < 0 || o->level > 3 || o->max_vgprs > 256)
+		return err_set(e, ERR_USAGE,
+			       "kernel %s: level %d and at most %u VGPRs; "
+			       "wanted 0 to 3, and at most 256",
+			       f->name, o->level, o->max_vgprs);
+	for (int d = 0; d < 3; d++)
+		size *= f->group[d] ? f->group[d] : 1;
+	if (size > 1024)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "kernel %s: %llu work-items in a group; at most "
+			       "1024",
+			       f->name, (unsigned long long)size);
+	if (f->wave != 32 && f->wave != 64)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "kernel %s: waves of %u lanes; wanted 32 or 64",
+			       f->name, f->wave);
+	return true;
+}
+
+/*
+ * Over both CUs of a WGP the waves of few groups are spread evenly; in one CU
+ * they are nearer to what they share.  So groups stay in one that share LDS or
+ * barriers and are small: two waves on each SIMD and fewer.
+ */
+static bool stays(const struct ssa_func *f)
+{
+	if (f->group[0] * f->group[1] * f->group[2] > 4 * f->wave)
+		return false;
+	for (const struct ssa_block *b = f->first; b; b = b->next)
+		for (const struct ssa_inst *i = b->first; i; i = i->next)
+			if (i->op == SSA_barrier || i->op == SSA_lds)
+				return true;
+	return false;
+}
+
+static bool optimize(struct unit *u)
+{
+	if (!ssa_check(u->f, u->e))
+		return false;
+	if (!ssa_optimize(u->f, u->o->level, u->o->dump ? dump_ssa : NULL, u,
+			  u->e))
+		return false;
+	if (!sel_legalize(u->f, u->e))
+		return false;
+	ssa_analyse(u->f);
+	ssa_uniform(u->f);
+	u->wgp = !u->o->cu && (u->o->wgp || !stays(u->f));
+	return true;
+}
+
+static bool check_lds(struct unit *u)
+{
+	if (u->m.lds_bytes <= 65536)
+		return true;
+	return err_set(u->e, ERR_UNSUPPORTED,
+		       "kernel %s needs %u bytes of LDS; a workgroup has "
+		       "65536",
+		       u->f->name, u->m.lds_bytes);
+}
+
+static bool select(struct unit *u)
+{
+	struct sel s = { .f = u->f, .m = &u->m, .e = u->e,
+			 .wgp = u->wgp };
+
+	mir_init(&u->m, &u->mem, u->f->name, (int)u->f->wave);
+	if (!sel_run(&s))
+		return false;
+	u->k = (struct cc_kernel){ .f = u->f, .m = &u->m,
+				   .chip = u->o->chip, .wgp = u->wgp,
+				   .hidden = s.uses_hidden,
+				   .hidden_offset = s.hidden };
+	for (int d = 0; d < 3; d++)
+		if (s.group_id[d].kind == MIR_VREG)
+			u->k.groups |= 1u << d;
+	mir_dce(&u->m);
+	dump(u, "select");
+	return check_lds(u);
+}
+
+static void schedule(struct unit *u)
+{
+	struct sched_options s = { .costs = u->o->costs,
+				   .max_vgprs = u->o->max_vgprs,
+				   .waves = u->o->waves };
+	struct cost_model standard;
+
+	if (!u->o->level)
+		return;
+	if (!s.max_vgprs)
+		s.max_vgprs = 256;
+	if (!s.costs) {
+		cost_init(&standard, u->o->chip);
+		s.costs = &standard;
+	}
+	mir_schedule(&u->m, &s);
+	if (s.costs == &standard)
+		cost_fini(&standard);
+	dump(u, "schedule");
+}
+
+static bool allocate(struct unit *u)
+{
+	struct alloc_limits l = { .vgprs = u->o->max_vgprs, .sgprs = 104 };
+
+	if (!l.vgprs)
+		l.vgprs = 256;
+	mir_coalesce(&u->m);
+	dump(u, "coalesce");
+	if (!mir_allocate(&u->m, &l, u->e))
+		return false;
+	dump(u, "allocate");
+	return true;
+}
+
+static bool finish(struct unit *u)
+{
+	mir_expand(&u->m);
+	mir_shrink(&u->m);
+	mir_flow(&u->m);
+	mir_layout(&u->m, u->o->level > 0);
+	if (u->o->level > 0) {
+		mir_masks(&u->m);
+		mir_end(&u->m);
+	}
+	if (u->o->level > 1)
+		mir_vopd(&u->m);
+	mir_waits(&u->m);
+	mir_hazards(&u->m);
+	if (u->o->level > 0) {
+		mir_clauses(&u->m);
+		mir_delays(&u->m);
+	}
+	dump(u, "final");
+	return mir_encode(&u->m, u->o->chip, &u->code, u->e);
+}
+
+static bool compile(struct unit *u)
+{
+	if (!optimize(u) || !select(u))
+		return false;
+	schedule(u);
+	return allocate(u) && finish(u);
+}
+
+/* --------------------------------------------------------- verification ----
+ */
+
+static uint32_t line_at(const struct mir_func *m, uint64_t off)
+{
+	for (uint32_t b = 0; b < m->n_order; b++)
+		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)
+			if (i->addr == off)
+				return i->line;
+	return 0;
+}
+
+static bool judge(struct unit *u, const struct verify_report *r,
+		  uint64_t entry)
+{
+	const struct verify_finding *f = r->v;
+
+	if (!r->n)
+		return true;
+	return err_set(u->e, ERR_UNSUPPORTED,
+		       "%s:%u: kernel %s does not pass the verifier: %s at "
+		       "0x%llx: %s: %s (%d in all); please report it",
+		       u->f->file ? u->f->file : u->f->name,
+		       line_at(&u->m, f->addr - entry), u->f->name,
+		       verify_rule_name(f->rule),
+		       (unsigned long long)(f->addr - entry), f->text, f->what,
+		       r->n);
+}
+
+static bool verify(struct unit *u, const struct buf *bytes)
+{
+	struct verify_report r = { 0 };
+	struct verify_input in;
+	struct co co;
+	bool good;
+
+	if (u->o->no_verify)
+		return true;
+	if (!co_parse(&co, bytes->data, bytes->len, u->e))
+		return false;
+	good = verify_input_kernel(&in, &co, &co.kernels[0], u->e);
+	if (good) {
+		good = isa_verify(&in, &r, u->e) &&
+		       judge(u, &r, co.kernels[0].entry_vaddr);
+		verify_report_fini(&r);
+		verify_input_fini(&in);
+	}
+	co_fini(&co);
+	return good;
+}
+
+/* ----------------------------------------------------------- statistics ----
+ */
+
+static void count(struct cc_stats *s, const struct mir_inst *i)
+{
+	s->insts++;
+	s->vopd += i->pair != NULL;
+	if (mir_pipe(i) == ISA_PIPE_WMMA)
+		s->wmma++;
+	else if (mir_is_valu(i))
+		s->valu++;
+	else if (mir_is_salu(i))
+		s->salu++;
+	else if (mir_is_vmem(i))
+		s->vmem++;
+	else if (mir_is_smem(i))
+		s->smem++;
+	else if (mir_is_ds(i))
+		s->lds++;
+	else if (mir_is_branch(i))
+		s->branches++;
+	else if (i->op == ISA_s_waitcnt || i->op == ISA_s_waitcnt_vscnt)
+		s->waits++;
+}
+
+static void statistics(const struct unit *u, struct cc_stats *s)
+{
+	struct isa_resources r = { .wave = u->m.wave,
+				   .vgprs = (int)u->m.vgprs,
+				   .lds_bytes = u->m.lds_bytes,
+				   .workgroup_size = 1,
+				   .wgp_mode = u->wgp };
+	struct isa_occupancy occ;
+
+	memset(s, 0, sizeof(*s));
+	s->vgprs = u->m.vgprs;
+	s->sgprs = u->m.sgprs;
+	s->lds_bytes = u->m.lds_bytes;
+	s->scratch_bytes = u->m.scratch_bytes;
+	s->spills = u->m.vgpr_spills + u->m.sgpr_spills;
+	s->code_bytes = (uint32_t)u->code.len;
+	for (int d = 0; d < 3; d++)
+		r.workgroup_size *= u->f->group[d] ? (int)u->f->group[d] : 1;
+	if (isa_occupancy(u->o->chip, &r, &occ))
+		s->waves_per_simd = (uint32_t)occ.waves;
+	for (uint32_t b = 0; b < u->m.n_order; b++)
+		for (struct mir_inst *i = u->m.order[b]->first; i; i = i->next)
+			count(s, i);
+}
+
+/* --------------------------------------------------------------- entry ---- */
+
+static void unit_init(struct unit *u, const struct ssa_func *f,
+		      const struct cc_options *o, struct err *e)
+{
+	*u = (struct unit){ .o = o, .e = e };
+	u->f = ssa_func_copy(f);
+}
+
+static void unit_fini(struct unit *u)
+{
+	mir_fini(&u->m);
+	buf_fini(&u->code);
+	arena_fini(&u->mem);
+	ssa_func_free(u->f);
+}
+
+bool cc_compile(const struct ssa_func *f, const struct cc_options *o,
+		struct cc_object *out, struct err *e)
+{
+	struct unit u;
+	bool good;
+
+	memset(out, 0, sizeof(*out));
+	if (!check_options(f, o, e))
+		return false;
+	unit_init(&u, f, o, e);
+	good = compile(&u) &&
+	       cc_object_build(&u.k, &u.code, &out->bytes, e) &&
+	       verify(&u, &out->bytes);
+	if (good)
+		statistics(&u, &out->stats);
+	else
+		cc_object_fini(out);
+	unit_fini(&u);
+	return good;
+}
+
+bool cc_assembly(const struct ssa_func *f, const struct cc_options *o,
+		 struct buf *out, struct err *e)
+{
+	struct unit u;
+	bool good;
+
+	if (!check_options(f, o, e))
+		return false;
+	unit_init(&u, f, o, e);
+	good = compile(&u) && cc_assembly_build(&u.k, out, e);
+	unit_fini(&u);
+	return good;
+}

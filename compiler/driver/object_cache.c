@@ -1,0 +1,295 @@
+/* Objects from the pack, from the cache's folder, or compiled and put there. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "compiler/cost/cost.h"
+#include "compiler/driver/object_cache.h"
+
+/* ---------------------------------------------------------------- keys ---- */
+
+/* Costs as numbers: where they come from changes nothing that is compiled. */
+static void add_costs(XXH3_state_t *h, const struct cost_model *m)
+{
+	for (int i = 0; i < COST_ROW_COUNT; i++)
+		XXH3_128bits_update(h, &m->row[i].value, sizeof(double));
+	for (int i = 0; m->n_ops && i < ISA_OP_COUNT; i++) {
+		const struct cost_op *op = &m->op[i];
+		double v[3] = { i, op->has_latency ? op->latency.value : -1,
+				op->has_issue ? op->issue.value : -1 };
+
+		if (op->has_latency || op->has_issue)
+			XXH3_128bits_update(h, v, sizeof(v));
+	}
+}
+
+struct jit_key jit_key(const char *what, const struct cc_options *o)
+{
+	const char *chip = o->chip ? o->chip : "";
+	uint32_t number[] = { (uint32_t)o->level, o->max_vgprs, o->waves,
+			      o->wgp, o->cu, o->no_verify };
+	XXH3_state_t *h = XXH3_createState();
+	struct cost_model defaults;
+
+	if (!h)
+		BUG("no memory for a hash");
+	XXH3_128bits_reset(h);
+	XXH3_128bits_update(h, what, strlen(what) + 1);
+	XXH3_128bits_update(h, chip, strlen(chip) + 1);
+	XXH3_128bits_update(h, number, sizeof(number));
+	cost_init(&defaults, chip);
+	add_costs(h, o->costs ? o->costs : &defaults);
+	cost_fini(&defaults);
+	XXH128_hash_t d = XXH3_128bits_digest(h);
+	XXH3_freeState(h);
+	return (struct jit_key){ d.high64, d.low64 };
+}
+
+/* -------------------------------------------------------------- folder ---- */
+
+static char *join(const char *a, const char *b)
+{
+	struct buf s = { 0 };
+
+	buf_printf(&s, "%s/%s", a, b);
+	return s.data;
+}
+
+/* The folder of all builds, or NULL; the caller's. */
+static char *root_folder(void)
+{
+	const char *own = getenv("T0_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+
+	if (own)
+		return *own ? xstrdup(own) : NULL;
+	if (xdg && *xdg == '/')
+		return join(xdg, "t0");
+	return home && *home ? join(home, ".cache/t0") : NULL;
+}
+
+void jit_init(struct jit *j, jit_say_fn *say, void *ctx)
+{
+	const struct pack pack = pack_embedded();
+	const struct jit_key build = pack_build(&pack);
+	char *root = root_folder(), name[36];
+
+	*j = (struct jit){ .say = say, .say_ctx = ctx };
+	snprintf(name, sizeof(name), "%016llx%016llx",
+		 (unsigned long long)build.hi, (unsigned long long)build.lo);
+	if (root && (build.hi || build.lo)) {
+		j->folder = join(root, name);
+		utimensat(AT_FDCWD, j->folder, NULL, 0); /* is in use */
+	}
+	free(root);
+}
+
+void jit_fini(struct jit *j)
+{
+	free(j->folder);
+	j->folder = NULL;
+}
+
+/* `path` and what is above it. */
+static bool make_folders(const char *path, struct err *e)
+{
+	char *p = xstrdup(path);
+	bool good = true;
+
+	for (char *s = p + 1; good; s++) {
+		if (*s != '/' && *s)
+			continue;
+		const char was = *s;
+		*s = 0;
+		if (mkdir(p, 0777) && errno != EEXIST)
+			good = err_sys(e, ERR_IO, errno,
+				       "%s: cannot make the folder", p);
+		*s = was;
+		if (!was)
+			break;
+	}
+	free(p);
+	return good;
+}
+
+/* ---------------------------------------------------------- old builds ---- */
+
+enum { MONTH_S = 30 * 24 * 3600 };
+
+static bool is_build(const char *name)
+{
+	return strlen(name) == 32 && strspn(name, "0123456789abcdef") == 32;
+}
+
+/* The entries of a build, then its folder; strangers' files keep it. */
+static void remove_build(const char *folder)
+{
+	DIR *d = opendir(folder);
+
+	for (struct dirent *f; d && (f = readdir(d));) {
+		size_t n = strlen(f->d_name);
+		if (n > 3 && !strcmp(f->d_name + n - 3, ".co"))
+			unlinkat(dirfd(d), f->d_name, 0);
+	}
+	if (d)
+		closedir(d);
+	rmdir(folder);
+}
+
+/* What lies beside `folder` and was not used for long. */
+static void remove_old(const char *folder)
+{
+	char *root = xstrdup(folder);
+	const time_t now = time(NULL);
+	struct stat st;
+
+	*strrchr(root, '/') = 0;
+	DIR *d = opendir(root);
+	for (struct dirent *f; d && (f = readdir(d));) {
+		char *path = join(root, f->d_name);
+		if (is_build(f->d_name) && strcmp(path, folder) &&
+		    !lstat(path, &st) && S_ISDIR(st.st_mode) &&
+		    now - st.st_mtime > MONTH_S)
+			remove_build(path);
+		free(path);
+	}
+	if (d)
+		closedir(d);
+	free(root);
+}
+
+/* ------------------------------------------------------------- entries ---- */
+
+static char *entry_path(const struct jit *j, struct jit_key key)
+{
+	struct buf s = { 0 };
+
+	buf_printf(&s, "%s/%016llx%016llx.co", j->folder,
+		   (unsigned long long)key.hi, (unsigned long long)key.lo);
+	return s.data;
+}
+
+/* Stands before the object in the file. */
+struct entry {
+	char magic[8];
+	struct jit_key key;
+	uint64_t len, hash;
+};
+
+static struct entry entry_for(struct jit_key key, const void *data, size_t len)
+{
+	struct entry x = { .magic = "T0JIT1", .key = key, .len = len,
+			   .hash = XXH3_64bits(data, len) };
+
+	return x;
+}
+
+/* False if it is not there, or is not what was written. */
+static bool entry_read(const struct jit *j, struct jit_key key,
+		       struct jit_object *out)
+{
+	char *path = entry_path(j, key);
+	struct entry x, want;
+	bool good = file_read(path, 0, &out->own, NULL) &&
+		    out->own.len > sizeof(x);
+
+	if (good) {
+		memcpy(&x, out->own.data, sizeof(x));
+		out->bytes = (const uint8_t *)out->own.data + sizeof(x);
+		out->len = out->own.len - sizeof(x);
+		want = entry_for(key, out->bytes, out->len);
+		good = !memcmp(&x, &want, sizeof(x));
+	}
+	if (!good)
+		jit_object_fini(out);
+	free(path);
+	return good;
+}
+
+static bool entry_write(const struct jit *j, struct jit_key key,
+			const struct buf *object, struct err *e)
+{
+	struct entry x = entry_for(key, object->data, object->len);
+	char *path = entry_path(j, key);
+	struct buf all = { 0 };
+	bool new_build = access(j->folder, F_OK) != 0, good;
+
+	buf_add(&all, &x, sizeof(x));
+	buf_add(&all, object->data, object->len);
+	good = make_folders(j->folder, e) &&
+	       file_write_atomic(path, all.data, all.len, e);
+	if (good && new_build)
+		remove_old(j->folder);
+	buf_fini(&all);
+	free(path);
+	return good;
+}
+
+static void complain(struct jit *j, const struct err *e)
+{
+	char text[sizeof(e->msg) + 128];
+
+	if (!j->say || atomic_exchange(&j->said, true))
+		return;
+	snprintf(text, sizeof(text), "kernels are compiled at every run: %s "
+		 "(T0_CACHE names another folder; empty: none)", e->msg);
+	j->say(j->say_ctx, text);
+}
+
+/* ------------------------------------------------------------- objects ---- */
+
+static bool compile(struct jit *j, const struct jit_request *r,
+		    struct jit_key key, struct jit_object *out, struct err *e)
+{
+	struct ssa_func *f = r->build(r->ctx, e);
+	struct cc_object obj = { 0 };
+	struct err cache = { 0 };
+	bool good = f && cc_compile(f, r->options, &obj, e);
+
+	ssa_func_free(f);
+	if (!good)
+		return err_wrap(e, "%s", r->what);
+	atomic_fetch_add(&j->compiled, 1);
+	if (j->folder && !entry_write(j, key, &obj.bytes, &cache))
+		complain(j, &cache);
+	*out = (struct jit_object){ .from = JIT_COMPILED, .own = obj.bytes };
+	out->bytes = (const uint8_t *)out->own.data;
+	out->len = out->own.len;
+	return true;
+}
+
+bool jit_object(struct jit *j, const struct jit_request *r,
+		struct jit_object *out, struct err *e)
+{
+	const struct jit_key key = jit_key(r->what, r->options);
+	const struct pack pack = pack_embedded();
+
+	*out = (struct jit_object){ .from = JIT_PACK };
+	out->bytes = pack_find(&pack, key, &out->len);
+	if (out->bytes)
+		return true;
+	out->from = JIT_CACHE;
+	if (j->folder && entry_read(j, key, out))
+		return true;
+	return compile(j, r, key, out, e);
+}
+
+void jit_object_fini(struct jit_object *o)
+{
+	buf_fini(&o->own);
+	o->bytes = NULL;
+	o->len = 0;
+}
+
+const char *jit_from_name(enum jit_from from)
+{
+	static const char *const name[] = { "pack", "cache", "compiled" };
+
+	return name[from];
+}

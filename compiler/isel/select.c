@@ -1,0 +1,369 @@
+/*
+ * compiler/isel/select.c - SSA to machine instructions: what the wave is given,
+ * and which file selects an operation.
+ */
+#include "compiler/isel/select.h"
+
+#include <string.h>
+
+void sel_refuse(struct sel *s, const struct ssa_inst *i, const char *why)
+{
+	if (s->failed)
+		return;
+	s->failed = true;
+	err_set(s->e, ERR_UNSUPPORTED, "%s:%u: %%%u = %s.%u of kernel %s: %s",
+		s->f->file ? s->f->file : s->f->name, i->line, i->id,
+		ssa_op_info(i->op)->name, i->type.n, s->f->name, why);
+}
+
+/* ---------------------------------------------- what the wave is given ---- */
+
+static bool uses(const struct sel *s, enum ssa_op op, uint64_t imm)
+{
+	for (struct ssa_block *b = s->f->first; b; b = b->next)
+		for (struct ssa_inst *i = b->first; i; i = i->next)
+			if (i->op == op && (i->imm == imm || imm == UINT64_MAX))
+				return true;
+	return false;
+}
+
+static struct mir_opnd given(struct sel *s, enum mir_file file, int phys, int n)
+{
+	uint32_t v = mir_vreg(s->m, file, n);
+
+	s->m->vreg[v].phys = (int16_t)phys;
+	s->m->vreg[v].fixed = true;
+	return mir_reg(s->m, v);
+}
+
+/*
+ * s[0:1] kernel arguments; the last of the 16 first SGPRs are the workgroup's
+ * ids (gfx1100 wants 16 of them set); v0 the work-item's, 10 bits each.
+ */
+static void take_inputs(struct sel *s)
+{
+	int n = 0;
+
+	s->kernarg = given(s, MIR_S, 0, 2);
+	s->local = given(s, MIR_V, 0, 1);
+	for (int d = 0; d < 3; d++)
+		n += d == 0 || uses(s, SSA_group_id, (uint64_t)d);
+	for (int d = 0, at = 16 - n; d < 3; d++)
+		if (d == 0 || uses(s, SSA_group_id, (uint64_t)d))
+			s->group_id[d] = given(s, MIR_S, at++, 1);
+}
+
+static struct mir_opnd packed_id(struct sel *s, int dim)
+{
+	struct mir_opnd d = sel_new_v(s, 1);
+	const uint32_t *g = s->f->group;
+
+	if (g[dim] <= 1)
+		return mir_imm(0);
+	if (g[1] <= 1 && g[2] <= 1)
+		return s->local;
+	if (dim == 0)
+		sel_v(s, ISA_v_and_b32, d, mir_imm(1023), s->local);
+	else
+		sel_v(s, ISA_v_bfe_u32, d, s->local,
+		      mir_imm(10u * (uint32_t)dim), mir_imm(10));
+	return d;
+}
+
+/* Number of the work-item in its group. */
+static struct mir_opnd linear_id(struct sel *s)
+{
+	const uint32_t *g = s->f->group;
+	struct mir_opnd id = packed_id(s, 0);
+	uint32_t scale = g[0];
+
+	for (int dim = 1; dim < 3; dim++) {
+		struct mir_opnd d = sel_new_v(s, 1);
+
+		if (g[dim] > 1) {
+			sel_v(s, ISA_v_mad_u32_u24, d, packed_id(s, dim),
+			      mir_imm(scale), id);
+			id = d;
+		}
+		scale *= g[dim] ? g[dim] : 1;
+	}
+	return id;
+}
+
+static void wave_number(struct sel *s, const struct ssa_inst *i)
+{
+	const uint32_t *g = s->f->group;
+	struct mir_opnd t;
+
+	if ((uint64_t)g[0] * (g[1] ? g[1] : 1) * (g[2] ? g[2] : 1) <=
+	    (uint64_t)s->m->wave) {
+		sel_copy(s, sel_def(s, i), mir_imm(0));
+		return;
+	}
+	t = sel_new_v(s, 1);
+	sel_v(s, ISA_v_lshrrev_b32, t, mir_imm(s->m->wave == 64 ? 6 : 5),
+	      linear_id(s));
+	sel_raw(s, ISA_v_readfirstlane_b32, sel_def(s, i), t);
+}
+
+static void lane_number(struct sel *s, const struct ssa_inst *i)
+{
+	struct mir_opnd d = sel_def(s, i), t;
+
+	if (s->m->wave == 32) {
+		sel_v(s, ISA_v_mbcnt_lo_u32_b32, d, mir_imm(UINT32_MAX),
+		      mir_imm(0));
+		return;
+	}
+	t = sel_new_v(s, 1);
+	sel_v(s, ISA_v_mbcnt_lo_u32_b32, t, mir_imm(UINT32_MAX), mir_imm(0));
+	sel_v(s, ISA_v_mbcnt_hi_u32_b32, d, mir_imm(UINT32_MAX), t);
+}
+
+static void group_number(struct sel *s, const struct ssa_inst *i)
+{
+	sel_alias(s, i, s->group_id[i->imm]);
+}
+
+static void group_count(struct sel *s, const struct ssa_inst *i)
+{
+	s->uses_hidden = true;
+	sel_raw(s, ISA_s_load_b32, sel_def(s, i), s->kernarg,
+		mir_imm(s->hidden + 4 * (uint32_t)i->imm));
+}
+
+static void argument(struct sel *s, const struct ssa_inst *i)
+{
+	const struct ssa_arg *a = &s->f->arg[i->imm];
+	struct mir_opnd o = s->arg[i->imm], d;
+
+	if (o.kind != MIR_VREG) /* nobody looks at it */
+		return;
+	if (a->type.kind == SSA_I1) {
+		sel_s(s, ISA_s_bitcmp1_b32, o, mir_imm(8 * (a->offset & 3)));
+		s->glue = true;
+		sel_s(s, sel_mop(s, s_cselect), sel_def(s, i),
+		      mir_imm(UINT32_MAX), mir_imm(0));
+		s->glue = false;
+		return;
+	}
+	if (a->offset & 3) {
+		d = sel_new_s(s, 1);
+		sel_s(s, ISA_s_lshr_b32, d, mir_part(o, 0, 1),
+		      mir_imm(8 * (a->offset & 3)));
+		o = d;
+	}
+	sel_alias(s, i, o);
+}
+
+/* ------------------------------------------------------------ dispatch ---- */
+
+static void clock_now(struct sel *s, const struct ssa_inst *i)
+{
+	struct mir_inst *m =
+		sel_raw(s, ISA_s_getreg_b32, sel_def(s, i),
+			mir_word("hwreg(HW_REG_SHADER_CYCLES, 0, 20)"));
+
+	m->flags |= MIR_ORDERED | MIR_KEEP;
+}
+
+static bool leaf(struct sel *s, const struct ssa_inst *i)
+{
+	switch (i->op) {
+	case SSA_const:
+	case SSA_assume:
+		return true;
+	case SSA_undef:
+		sel_raw(s, MIR_UNDEF, sel_def(s, i));
+		return true;
+	case SSA_arg:
+		argument(s, i);
+		return true;
+	case SSA_local_id:
+		sel_alias(s, i, packed_id(s, (int)i->imm));
+		return true;
+	case SSA_group_id:
+		group_number(s, i);
+		return true;
+	case SSA_num_groups:
+		group_count(s, i);
+		return true;
+	case SSA_lane:
+		lane_number(s, i);
+		return true;
+	case SSA_wave:
+		wave_number(s, i);
+		return true;
+	case SSA_lds:
+		sel_alias(s, i, mir_imm(s->lds_at[i->imm]));
+		return true;
+	case SSA_clock:
+		clock_now(s, i);
+		return true;
+	}
+	return false;
+}
+
+static bool memory(struct sel *s, const struct ssa_inst *i)
+{
+	switch (i->op) {
+	case SSA_load:
+		sel_load(s, i);
+		return true;
+	case SSA_store:
+		sel_store(s, i);
+		return true;
+	case SSA_atomic:
+	case SSA_cmpxchg:
+		sel_atomic(s, i);
+		return true;
+	case SSA_fence:
+		sel_fence(s, i);
+		return true;
+	case SSA_barrier:
+		sel_barrier(s, i);
+		return true;
+	}
+	return false;
+}
+
+static void pointer_sum(struct sel *s, const struct ssa_inst *i)
+{
+	struct mir_opnd a = sel_get(s, i->arg[0]), b = sel_get(s, i->arg[1]);
+	struct mir_opnd d = sel_def(s, i);
+
+	if (i->type.kind == SSA_LDS) {
+		if (s->val[i->id].cls == SEL_S)
+			sel_s(s, ISA_s_add_i32, d, a, sel_lo(b));
+		else
+			sel_v(s, ISA_v_add_nc_u32, d, a, sel_lo(b));
+		return;
+	}
+	if (i->arg[1]->type.kind != SSA_I64 && b.kind != MIR_IMM) {
+		bool v = mir_is_v(s->m, &b);
+		struct mir_opnd w = v ? sel_new_v(s, 2) : sel_new_s(s, 2);
+
+		sel_copy(s, mir_part(w, 0, 1), b);
+		if (v)
+			sel_v(s, ISA_v_ashrrev_i32, mir_part(w, 1, 1),
+			      mir_imm(31), b);
+		else
+			sel_s(s, ISA_s_ashr_i32, mir_part(w, 1, 1), b,
+			      mir_imm(31));
+		b = w;
+	}
+	sel_add64(s, d, a, b);
+}
+
+static bool conversion(struct sel *s, const struct ssa_inst *i)
+{
+	switch (i->op) {
+	case SSA_zext:
+	case SSA_sext:
+	case SSA_trunc:
+		sel_convert_int(s, i);
+		return true;
+	case SSA_fcvt:
+		sel_fcvt(s, i);
+		return true;
+	case SSA_fcvt_from_s:
+	case SSA_fcvt_from_u:
+	case SSA_fcvt_to_s:
+	case SSA_fcvt_to_u:
+		sel_fcvt_int(s, i);
+		return true;
+	case SSA_icmp:
+		sel_icmp(s, i);
+		return true;
+	case SSA_fcmp:
+		sel_fcmp(s, i);
+		return true;
+	case SSA_select:
+		sel_select(s, i);
+		return true;
+	case SSA_ptradd:
+		pointer_sum(s, i);
+		return true;
+	}
+	return false;
+}
+
+static void select_one(struct sel *s, const struct ssa_inst *i)
+{
+	s->m->line = i->line;
+	if (leaf(s, i) || memory(s, i) || conversion(s, i) ||
+	    sel_vector(s, i))
+		return;
+	if (ssa_op_info(i->op)->flags & SSA_OP_CROSSES) {
+		sel_lane_op(s, i);
+		return;
+	}
+	if (sel_int(s, i) || sel_float(s, i))
+		return;
+	sel_refuse(s, i, "no instruction for this operation on this type");
+}
+
+void sel_block(struct sel *s, struct ssa_block *b)
+{
+	for (struct ssa_inst *i = b->first; i && i != b->last && !s->failed;
+	     i = i->next)
+		select_one(s, i);
+	s->m->line = b->last->line;
+}
+
+static void place_lds(struct sel *s)
+{
+	uint32_t at = 0;
+
+	for (uint32_t k = 0; k < s->f->n_lds; k++) {
+		uint32_t a = s->f->lds[k].align_bytes;
+
+		a = a ? a : 16;
+		at = (at + a - 1) / a * a;
+		s->lds_at[k] = at;
+		at += s->f->lds[k].size_bytes;
+	}
+	s->m->lds_bytes = at;
+}
+
+static uint32_t kernarg_end(const struct ssa_func *f)
+{
+	uint32_t end = 0;
+
+	for (uint32_t a = 0; a < f->n_args; a++) {
+		uint32_t e = f->arg[a].offset + ssa_type_bytes(f->arg[a].type);
+
+		end = e > end ? e : end;
+	}
+	return (end + 7) / 8 * 8;
+}
+
+static const bool *overlap_facts(const struct ssa_func *f, struct arena *a)
+{
+	bool *n = arena_alloc(a, f->n_args + 1);
+
+	for (uint32_t k = 0; k < f->n_args; k++)
+		n[k] = f->arg[k].noalias;
+	return n;
+}
+
+bool sel_run(struct sel *s)
+{
+	struct arena *a = s->m->arena;
+
+	s->mask = s->m->wave / 32;
+	s->val = arena_alloc(a, (s->f->n_insts + 1) * sizeof(*s->val));
+	s->arg = arena_alloc(a, (s->f->n_args + 1) * sizeof(*s->arg));
+	s->lds_at = arena_alloc(a, (s->f->n_lds + 1) * sizeof(*s->lds_at));
+	s->hidden = kernarg_end(s->f);
+	s->m->noalias = overlap_facts(s->f, a);
+	place_lds(s);
+	sel_classify(s);
+	sel_find_writes(s);
+	s->b = mir_block(s->m);
+	mir_place(s->m, s->b);
+	take_inputs(s);
+	sel_args(s);
+	sel_flow(s);
+	return !s->failed;
+}

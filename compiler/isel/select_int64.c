@@ -1,0 +1,260 @@
+/*
+ * compiler/isel/select_int64.c - 64-bit integers out of 32-bit instructions.
+ */
+#include "compiler/isel/select.h"
+#include "compiler/ssa/range.h"
+
+static bool in_v(const struct sel *s, struct mir_opnd o)
+{
+	return mir_is_v(s->m, &o);
+}
+
+/* In VCC the instructions are half as long. */
+static struct mir_opnd carry(struct sel *s)
+{
+	struct mir_opnd c = sel_new_mask(s);
+
+	s->m->vreg[c.reg].vcc = true;
+	return c;
+}
+
+static void carry_pair(struct sel *s, struct mir_opnd d, struct mir_opnd a,
+		       struct mir_opnd b, bool sub)
+{
+	struct mir_opnd c;
+
+	if (!in_v(s, d)) {
+		/* No copy may come between the two and touch SCC. */
+		a = a.kind == MIR_IMM ? a : sel_to_s(s, a);
+		b = b.kind == MIR_IMM ? b : sel_to_s(s, b);
+		sel_s(s, sub ? ISA_s_sub_u32 : ISA_s_add_u32, mir_part(d, 0, 1),
+		      sel_lo(a), sel_lo(b));
+		s->glue = true;
+		sel_s(s, sub ? ISA_s_subb_u32 : ISA_s_addc_u32,
+		      mir_part(d, 1, 1), sel_hi(a), sel_hi(b));
+		s->glue = false;
+		return;
+	}
+	c = carry(s);
+	sel_v(s, sub ? ISA_v_sub_co_u32 : ISA_v_add_co_u32, mir_part(d, 0, 1),
+	      c, sel_lo(a), sel_lo(b));
+	/* The carry takes one of the two scalars. */
+	if (!in_v(s, sel_hi(b)) && sel_hi(b).kind != MIR_IMM &&
+	    !in_v(s, sel_hi(a)))
+		b = sel_to_v(s, b);
+	sel_v(s, sub ? ISA_v_sub_co_ci_u32 : ISA_v_add_co_ci_u32,
+	      mir_part(d, 1, 1), carry(s), sel_hi(a),
+	      sel_to_v(s, sel_hi(b)), c);
+}
+
+void sel_add64(struct sel *s, struct mir_opnd d, struct mir_opnd a,
+	       struct mir_opnd b)
+{
+	carry_pair(s, d, a, b, false);
+}
+
+void sel_add64_u32(struct sel *s, struct mir_opnd d, struct mir_opnd a,
+		   struct mir_opnd b)
+{
+	struct mir_opnd c;
+
+	if (!in_v(s, d)) {
+		b = b.kind == MIR_IMM ? b : sel_to_s(s, b);
+		sel_s(s, ISA_s_add_u32, mir_part(d, 0, 1), sel_lo(a), b);
+		s->glue = true;
+		sel_s(s, ISA_s_addc_u32, mir_part(d, 1, 1), sel_hi(a),
+		      mir_imm(0));
+		s->glue = false;
+		return;
+	}
+	c = carry(s);
+	sel_v(s, ISA_v_add_co_u32, mir_part(d, 0, 1), c, sel_lo(a), b);
+	sel_v(s, ISA_v_add_co_ci_u32, mir_part(d, 1, 1),
+	      carry(s), mir_imm(0), sel_to_v(s, sel_hi(a)), c);
+}
+
+static void each_half(struct sel *s, const struct ssa_inst *i, int vop, int sop)
+{
+	struct mir_opnd d = sel_def(s, i), a = sel_get(s, i->arg[0]);
+	struct mir_opnd b = sel_get(s, i->arg[1]);
+
+	if (!in_v(s, d)) {
+		sel_s(s, sop, d, a, b);
+		return;
+	}
+	sel_v(s, vop, mir_part(d, 0, 1), sel_lo(a), sel_lo(b));
+	sel_v(s, vop, mir_part(d, 1, 1), sel_hi(a), sel_hi(b));
+}
+
+static void not64(struct sel *s, const struct ssa_inst *i)
+{
+	struct mir_opnd d = sel_def(s, i), a = sel_get(s, i->arg[0]);
+
+	if (!in_v(s, d)) {
+		sel_s(s, ISA_s_not_b64, d, a);
+		return;
+	}
+	sel_v(s, ISA_v_not_b32, mir_part(d, 0, 1), sel_lo(a));
+	sel_v(s, ISA_v_not_b32, mir_part(d, 1, 1), sel_hi(a));
+}
+
+static void shift64(struct sel *s, const struct ssa_inst *i, int vop, int sop)
+{
+	struct mir_opnd d = sel_def(s, i), a = sel_get(s, i->arg[0]);
+	struct mir_opnd n = sel_lo(sel_get(s, i->arg[1]));
+	uint64_t c;
+
+	if (sel_const(i->arg[1], &c))
+		n = mir_imm(c & 63);
+	if (!in_v(s, d))
+		sel_s(s, sop, d, a, n);
+	else
+		sel_v(s, vop, d, n, a);
+}
+
+/* The number of 32 bits that was extended so, or might as well have been. */
+static const struct ssa_inst *extended(const struct sel *s,
+				       const struct ssa_inst *v, enum ssa_op op)
+{
+	if ((v->op != SSA_sext && v->op != SSA_zext) ||
+	    v->arg[0]->type.kind != SSA_I32)
+		return NULL;
+	return v->op == op || ssa_never_negative(s->f, v->arg[0]) ?
+		       v->arg[0] : NULL;
+}
+
+/* Both factors are 32-bit numbers. */
+static bool mul_extended(struct sel *s, const struct ssa_inst *i,
+			 struct mir_opnd d)
+{
+	for (int sign = 0; sign < 2; sign++) {
+		enum ssa_op op = sign ? SSA_sext : SSA_zext;
+		const struct ssa_inst *x = extended(s, i->arg[0], op);
+		const struct ssa_inst *y = extended(s, i->arg[1], op);
+		struct mir_opnd a, b;
+
+		if (!x || !y)
+			continue;
+		a = sel_get(s, x);
+		b = sel_get(s, y);
+		if (in_v(s, d)) {
+			sel_v(s, sign ? ISA_v_mad_i64_i32 : ISA_v_mad_u64_u32,
+			      d, mir_hw(ISA_R_NULL, s->mask), a, b, mir_imm(0))
+				->flags |= MIR_EARLY;
+			return true;
+		}
+		sel_s(s, sign ? ISA_s_mul_hi_i32 : ISA_s_mul_hi_u32,
+		      mir_part(d, 1, 1), a, b);
+		sel_s(s, ISA_s_mul_i32, mir_part(d, 0, 1), a, b);
+		return true;
+	}
+	return false;
+}
+
+static void mul_scalar(struct sel *s, struct mir_opnd d, struct mir_opnd a,
+		       struct mir_opnd b)
+{
+	struct mir_opnd p = sel_new_s(s, 1), q = sel_new_s(s, 1);
+	struct mir_opnd r = sel_new_s(s, 1), w = sel_new_s(s, 1);
+
+	sel_s(s, ISA_s_mul_hi_u32, p, sel_lo(a), sel_lo(b));
+	sel_s(s, ISA_s_mul_i32, q, sel_lo(a), sel_hi(b));
+	sel_s(s, ISA_s_mul_i32, r, sel_hi(a), sel_lo(b));
+	sel_s(s, ISA_s_add_i32, w, p, q);
+	sel_s(s, ISA_s_add_i32, mir_part(d, 1, 1), w, r);
+	sel_s(s, ISA_s_mul_i32, mir_part(d, 0, 1), sel_lo(a), sel_lo(b));
+}
+
+/* The product of the low halves, and the mixed ones on top. */
+static void mul64(struct sel *s, const struct ssa_inst *i)
+{
+	struct mir_opnd d = sel_def(s, i), a, b, p, t, u;
+
+	if (mul_extended(s, i, d))
+		return;
+	a = sel_get(s, i->arg[0]);
+	b = sel_get(s, i->arg[1]);
+	if (!in_v(s, d)) {
+		mul_scalar(s, d, a, b);
+		return;
+	}
+	p = sel_new_v(s, 2);
+	t = sel_new_v(s, 1);
+	u = sel_new_v(s, 1);
+	sel_v(s, ISA_v_mad_u64_u32, p, mir_hw(ISA_R_NULL, s->mask), sel_lo(a),
+	      sel_lo(b), mir_imm(0))
+		->flags |= MIR_EARLY;
+	sel_v(s, ISA_v_mul_lo_u32, t, sel_lo(a), sel_hi(b));
+	sel_v(s, ISA_v_mul_lo_u32, u, sel_hi(a), sel_lo(b));
+	sel_copy(s, mir_part(d, 0, 1), mir_part(p, 0, 1));
+	sel_v(s, ISA_v_add3_u32, mir_part(d, 1, 1), mir_part(p, 1, 1), t, u);
+}
+
+/* Smaller or larger of two, by a 64-bit compare. */
+static void minmax64(struct sel *s, const struct ssa_inst *i, int cmp)
+{
+	struct mir_opnd d = sel_def(s, i), a = sel_get(s, i->arg[0]);
+	struct mir_opnd b = sel_get(s, i->arg[1]), m = sel_new_mask(s);
+
+	sel_v(s, cmp, m, a, b);
+	for (int k = 0; k < 2; k++)
+		sel_v(s, ISA_v_cndmask_b32, mir_part(d, k, 1),
+		      k ? sel_hi(b) : sel_lo(b), k ? sel_hi(a) : sel_lo(a), m);
+}
+
+void sel_int64(struct sel *s, const struct ssa_inst *i)
+{
+	switch (i->op) {
+	case SSA_add:
+		sel_add64(s, sel_def(s, i), sel_get(s, i->arg[0]),
+			  sel_get(s, i->arg[1]));
+		return;
+	case SSA_sub:
+		carry_pair(s, sel_def(s, i), sel_get(s, i->arg[0]),
+			   sel_get(s, i->arg[1]), true);
+		return;
+	case SSA_and:
+		each_half(s, i, ISA_v_and_b32, ISA_s_and_b64);
+		return;
+	case SSA_or:
+		each_half(s, i, ISA_v_or_b32, ISA_s_or_b64);
+		return;
+	case SSA_xor:
+		each_half(s, i, ISA_v_xor_b32, ISA_s_xor_b64);
+		return;
+	case SSA_not:
+		not64(s, i);
+		return;
+	case SSA_shl:
+		shift64(s, i, ISA_v_lshlrev_b64, ISA_s_lshl_b64);
+		return;
+	case SSA_shr_u:
+		shift64(s, i, ISA_v_lshrrev_b64, ISA_s_lshr_b64);
+		return;
+	case SSA_shr_s:
+		shift64(s, i, ISA_v_ashrrev_i64, ISA_s_ashr_i64);
+		return;
+	case SSA_mul:
+		mul64(s, i);
+		return;
+	case SSA_min_u:
+		minmax64(s, i, ISA_v_cmp_lt_u64);
+		return;
+	case SSA_max_u:
+		minmax64(s, i, ISA_v_cmp_gt_u64);
+		return;
+	case SSA_min_s:
+		minmax64(s, i, ISA_v_cmp_lt_i64);
+		return;
+	case SSA_max_s:
+		minmax64(s, i, ISA_v_cmp_gt_i64);
+		return;
+	case SSA_div_u:
+	case SSA_div_s:
+	case SSA_rem_u:
+	case SSA_rem_s:
+		sel_div(s, i);
+		return;
+	}
+	sel_refuse(s, i, "no 64-bit form");
+}

@@ -1,0 +1,57 @@
+/*
+ * copies: a parameter that gets the same value on every edge is that value.
+ *
+ * The same, that is, but for itself around a loop; and not where it carries a
+ * value out of a loop, which must pass a parameter (compiler/ssa/ssa.h).
+ */
+#include "compiler/opt/pass.h"
+
+static struct ssa_inst *incoming(const struct ssa_block *b, uint32_t k)
+{
+	struct ssa_inst *param = b->param[k], *same = NULL;
+
+	for (uint32_t p = 0; p < b->n_preds; p++) {
+		const struct ssa_inst *t = b->pred[p]->last;
+
+		for (uint32_t e = 0; e < ssa_n_edges(t); e++) {
+			if (t->edge[e].to != b)
+				continue;
+			struct ssa_inst *v = ssa_forwarded(t->edge[e].arg[k]);
+
+			if (v == param || v == same)
+				continue;
+			if (same)
+				return NULL;
+			same = v;
+		}
+	}
+	return same;
+}
+
+static bool stays_closed(const struct ssa_block *b, const struct ssa_inst *v)
+{
+	return !v->block->loop || ssa_loop_has(v->block->loop, b);
+}
+
+bool ssa_pass_copies(struct ssa_func *f)
+{
+	bool again = true;
+
+	ssa_forward_init(f);
+	while (again) {
+		again = false;
+		for (struct ssa_block *b = f->first; b; b = b->next)
+			for (uint32_t k = 0; k < b->n_params; k++) {
+				struct ssa_inst *v;
+
+				if (b->param[k]->tmp.ptr)
+					continue;
+				v = incoming(b, k);
+				if (!v || !stays_closed(b, v))
+					continue;
+				ssa_forward(b->param[k], v);
+				again = true;
+			}
+	}
+	return ssa_forward_all(f);
+}

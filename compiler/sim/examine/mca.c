@@ -1,0 +1,62 @@
+/* compiler/sim/examine/mca.c - asking llvm-mca-19. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/sim/examine/mca.h"
+#include "compiler/sim/sim_int.h"
+
+static void write_path(FILE *f, const struct vector *v)
+{
+	const struct vector_path *p = &v->path[0];
+
+	for (int i = 0; i < p->n; i++) {
+		struct isa_target t = { ISA_GFX11, 32, false };
+		struct isa_inst in;
+		char text[ISA_TEXT_MAX];
+
+		/* What gfx1100 does not have, llvm-mca does not take. */
+		if (isa_decode(&t, v->code + p->off[i],
+			       v->code_bytes - p->off[i], &in) ||
+		    isa_op_info(in.op)->pipe == ISA_PIPE_BRANCH)
+			continue;
+		isa_print(&t, &in, text, sizeof(text));
+		fprintf(f, "%s\n", text);
+	}
+}
+
+static double total_cycles(FILE *f)
+{
+	static const char label[] = "Total Cycles:";
+	double cycles = NAN;
+	char line[256];
+
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, label, strlen(label)))
+			cycles = strtod(line + strlen(label), NULL);
+	return cycles;
+}
+
+double mca_cycles(const struct vector *v)
+{
+	char path[] = "/tmp/t0-sim-mca-XXXXXX", command[256];
+	int fd = mkstemp(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	double cycles = NAN;
+
+	if (!f)
+		return NAN;
+	write_path(f, v);
+	if (!fclose(f)) {
+		snprintf(command, sizeof(command), "llvm-mca-19 -mtriple=amdgcn"
+			 " -mcpu=gfx1100 -iterations=1 %s 2>/dev/null", path);
+		f = popen(command, "r");
+		if (f) {
+			cycles = total_cycles(f);
+			pclose(f);
+		}
+	}
+	unlink(path);
+	return cycles;
+}

@@ -1,0 +1,382 @@
+/* compiler/sim/examine/others_rows.c - published rows: read, choose, predict. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/cost/csv.h"
+#include "compiler/sim/examine/others_rows.h"
+#include "compiler/sim/examine/vector.h"
+
+/* ---- the columns that matter ---- */
+
+static const char *const columns[] = {
+	"source_doc", "system", "M", "N", "K", "tile_m", "tile_n", "tile_k",
+	"split_k", "wg_mode", "other", "tflops", "source", "gpu", "kernel",
+	"config", "metric", "value", "unit",
+};
+enum { C_DOC, C_SYSTEM, C_M, C_N, C_K, C_TM, C_TN, C_TK, C_SPLIT, C_MODE,
+       C_OTHER, C_TFLOPS, C_SOURCE, C_GPU, C_KERNEL, C_CONFIG, C_METRIC,
+       C_VALUE, C_UNIT, C_COUNT };
+_Static_assert(ARRAY_SIZE(columns) == C_COUNT, "a name per column");
+
+struct reader {
+	struct csv csv;
+	int column[C_COUNT]; /* -1: the file has none */
+};
+
+static const char *cell(const struct reader *r, int column)
+{
+	return csv_cell(&r->csv, r->column[column]);
+}
+
+static void find_columns(struct reader *r)
+{
+	for (int k = 0; k < C_COUNT; k++)
+		r->column[k] = csv_column(&r->csv, columns[k]);
+}
+
+static int number(const struct reader *r, int column)
+{
+	return (int)strtol(cell(r, column), NULL, 10);
+}
+
+static bool take_shape(const struct reader *r, struct foreign_row *row)
+{
+	row->m = number(r, C_M);
+	row->n = number(r, C_N);
+	row->k = number(r, C_K);
+	return row->m > 0 && row->n > 0 && row->k > 0 && row->m <= 1 << 17 &&
+	       row->n <= 1 << 17 && row->k <= 1 << 17;
+}
+
+static void set_time(struct foreign_row *row, double tflops)
+{
+	row->time_s = 2.0 * row->m * row->n * row->k / (tflops * 1e12);
+}
+
+static int vgprs_of(const char *text)
+{
+	const char *at = strstr(text, "VGPR=");
+
+	return at ? (int)strtol(at + 5, NULL, 10) : 0;
+}
+
+/* The key of compiler/sim/examine/split.def. */
+static void make_key(const struct reader *r, struct foreign_row *row)
+{
+	size_t n = 0;
+
+	for (int k = C_DOC; k <= C_MODE && n < sizeof(row->key); k++)
+		n += (size_t)snprintf(row->key + n, sizeof(row->key) - n,
+				      "%s%s", k ? "|" : "", cell(r, k));
+	row->judges = sim_split_judges(row->key);
+	snprintf(row->group, sizeof(row->group), "%s|%s|%d|%d|%d",
+		 cell(r, C_DOC), cell(r, C_SYSTEM), row->m, row->n, row->k);
+}
+
+/* Rows with a column per part of the tile. */
+static bool take_tile_row(const struct reader *r, struct foreign_row *row)
+{
+	const char *other = cell(r, C_OTHER);
+	double tflops = strtod(cell(r, C_TFLOPS), NULL);
+	bool good = strstr(other, "reliability=good");
+	bool medium = strstr(other, "reliability=medium");
+	bool low = strstr(other, "reliability=low-medium") && *cell(r, C_MODE);
+
+	if (!take_shape(r, row) || !(tflops > 0) || !number(r, C_TM) ||
+	    (!good && !medium && !low))
+		return false;
+	snprintf(row->system, sizeof(row->system), "%s", cell(r, C_SYSTEM));
+	row->tile = (struct foreign_tile){
+		.family = strcmp(row->system, "Triton")
+				  ? FOREIGN_T0 : FOREIGN_TRITON,
+		.m = number(r, C_TM), .n = number(r, C_TN),
+		.k = number(r, C_TK), .vgprs = vgprs_of(other),
+		.cu_mode = !strcmp(cell(r, C_MODE), "cu"),
+	};
+	row->split_k = number(r, C_SPLIT) > 1 ? number(r, C_SPLIT) : 1;
+	row->class = row->split_k > 1 ? FOREIGN_SPLIT : good ||
+		     (medium && row->tile.k == 16) ? FOREIGN_GEMM
+						   : FOREIGN_TILES;
+	row->ratio = row->class == FOREIGN_GEMM && !good;
+	row->low = low;
+	set_time(row, tflops);
+	make_key(r, row);
+	return true;
+}
+
+/* Rows with a text: "Triton 128x128x32". */
+static bool take_text_row(const struct reader *r, struct foreign_row *row)
+{
+	const char *text = cell(r, C_KERNEL);
+	double value = strtod(cell(r, C_VALUE), NULL);
+
+	if (strncmp(text, "Triton ", 7) ||
+	    sscanf(text + 7, "%dx%dx%d", &row->tile.m, &row->tile.n,
+		   &row->tile.k) != 3 ||
+	    !strstr(cell(r, C_GPU), "7900 XTX") ||
+	    strcmp(cell(r, C_UNIT), "TFLOPS") || !(value > 0) ||
+	    !take_shape(r, row))
+		return false;
+	snprintf(row->system, sizeof(row->system), "Triton");
+	row->split_k = 1;
+	set_time(row, value);
+	/* A measurement that both kinds of file hold has one split. */
+	snprintf(row->key, sizeof(row->key), "%s|Triton|%d|%d|%d|%d|%d|%d||",
+		 strstr(cell(r, C_SOURCE), "triton_rocblas_results.csv")
+			 ? "benchmarks/triton_rocblas_results.csv (2026-03-31)"
+			 : cell(r, C_SOURCE), row->m, row->n, row->k,
+		 row->tile.m, row->tile.n, row->tile.k);
+	snprintf(row->group, sizeof(row->group), "%s|Triton|%d|%d|%d",
+		 cell(r, C_SOURCE), row->m, row->n, row->k);
+	row->judges = sim_split_judges(row->key);
+	return true;
+}
+
+/* ---- choosing and predicting ---- */
+
+struct list {
+	struct foreign_row *v;
+	int n, cap;
+};
+
+static struct foreign_row *push(struct list *l)
+{
+	if (l->n == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 64;
+		l->v = xrealloc(l->v, (size_t)l->cap * sizeof(*l->v));
+	}
+	memset(&l->v[l->n], 0, sizeof(*l->v));
+	return &l->v[l->n++];
+}
+
+static bool same_group(const struct foreign_row *a, const struct foreign_row *b)
+{
+	return a->ratio && b->ratio && !strcmp(a->group, b->group);
+}
+
+static bool same_tile(const struct foreign_row *a, const struct foreign_row *b)
+{
+	return a->tile.m == b->tile.m && a->tile.n == b->tile.n &&
+	       a->tile.k == b->tile.k && a->split_k == b->split_k &&
+	       a->tile.vgprs == b->tile.vgprs && !strcmp(a->group, b->group);
+}
+
+/* The row of the other mode behind a WGP row, of the same author. */
+static const struct foreign_row *partner(const struct list *l, int i)
+{
+	if (l->v[i].tile.cu_mode)
+		return NULL;
+	for (int k = 0; k < l->n; k++)
+		if (l->v[k].class != FOREIGN_PAIRS && l->v[k].tile.cu_mode &&
+		    same_tile(&l->v[k], &l->v[i]))
+			return &l->v[k];
+	return NULL;
+}
+
+/* Rows of both modes become one more each: their ratio. */
+static void add_pairs(struct list *l)
+{
+	for (int i = 0, n = l->n; i < n; i++) {
+		const struct foreign_row *cu = partner(l, i);
+
+		if (!cu || l->v[i].class == FOREIGN_SPLIT)
+			continue;
+		struct foreign_row row = l->v[i];
+
+		row.class = FOREIGN_PAIRS;
+		row.ratio = row.low = false;
+		row.time_s /= cu->time_s;
+		*push(l) = row;
+	}
+}
+
+/* A single row has no ratio to anything; pairs alone make use of low ones. */
+static void drop_singles(struct list *l)
+{
+	int kept = 0;
+
+	for (int i = 0; i < l->n; i++) {
+		int n = 0;
+
+		for (int k = 0; k < l->n; k++)
+			n += same_group(&l->v[i], &l->v[k]);
+		l->v[i].predicted_s = (l->v[i].ratio && n < 2) || l->v[i].low
+					      ? NAN : 0;
+	}
+	for (int i = 0; i < l->n; i++)
+		if (!isnan(l->v[i].predicted_s))
+			l->v[kept++] = l->v[i];
+	l->n = kept;
+}
+
+static bool same_code(const struct foreign_row *a, const struct foreign_row *b)
+{
+	return !memcmp(&a->tile, &b->tile, sizeof(a->tile)) && a->m == b->m &&
+	       a->n == b->n && a->k == b->k && a->split_k == b->split_k;
+}
+
+/*
+ * As the authors timed: launches in a row, from Python or, T0's, packets into
+ * a queue.  A card that is idle
+ * for more than half of that does not raise its clock.
+ */
+static double seconds(const struct foreign_guess *g, bool t0,
+		      const struct cost_model *m)
+{
+	double runtime_s = cost_value(m, t0 ? COST_LAUNCH
+					    : COST_LAUNCH_ASYNC) * 1e-6;
+	double tiny_hz = cost_value(m, COST_CLOCK_TINY) * 1e6;
+
+	if (g->gpu_s < runtime_s)
+		return g->cycles / tiny_hz + runtime_s;
+	return g->gpu_s + runtime_s;
+}
+
+/* Predict row i, or take over what an equal one before it got. */
+static bool predict(struct list *l, int i, const struct cost_model *m,
+		    struct err *e)
+{
+	struct foreign_row *row = &l->v[i];
+	struct foreign_shape s = { row->m, row->n, row->k, row->split_k };
+
+	for (int k = 0; k < i; k++)
+		if (l->v[k].class != FOREIGN_PAIRS &&
+		    same_code(&l->v[k], row)) {
+			row->guess = l->v[k].guess;
+			row->predicted_s = l->v[k].predicted_s;
+			return true;
+		}
+	if (!foreign_predict(&row->tile, &s, m, &row->guess, e))
+		return false;
+	row->predicted_s = seconds(&row->guess,
+				   row->tile.family == FOREIGN_T0, m);
+	return true;
+}
+
+/* Clock and operands of a group are not known: its training rows give them. */
+static void scale_groups(struct list *l)
+{
+	double *scale = xmalloc(((size_t)l->n + 1) * sizeof(*scale));
+
+	for (int i = 0; i < l->n; i++) {
+		double log_sum = 0;
+		int n = 0;
+
+		for (int k = 0; k < l->n; k++)
+			if (same_group(&l->v[i], &l->v[k]) &&
+			    !l->v[k].judges) {
+				log_sum += log(l->v[k].time_s /
+					       l->v[k].predicted_s);
+				n++;
+			}
+		scale[i] = n ? exp(log_sum / n) : 1;
+	}
+	for (int i = 0; i < l->n; i++)
+		l->v[i].predicted_s *= scale[i];
+	free(scale);
+}
+
+static void read_rows(struct reader *r, struct list *l, int *skipped)
+{
+	bool tiles = r->column[C_TM] >= 0;
+
+	while (csv_next(&r->csv)) {
+		struct foreign_row row = { 0 };
+
+		if (tiles ? take_tile_row(r, &row) : take_text_row(r, &row))
+			*push(l) = row;
+		else
+			++*skipped;
+	}
+}
+
+/* Both modes of a pair; what a row of the same code got is not looked for. */
+static bool predict_pair(struct foreign_row *row, const struct cost_model *m,
+			 struct err *e)
+{
+	struct foreign_shape s = { row->m, row->n, row->k, row->split_k };
+	struct foreign_tile cu = row->tile;
+	struct foreign_guess other;
+
+	cu.cu_mode = true;
+	if (!foreign_predict(&row->tile, &s, m, &row->guess, e) ||
+	    !foreign_predict(&cu, &s, m, &other, e))
+		return false;
+	row->predicted_s = row->guess.gpu_s / other.gpu_s;
+	return true;
+}
+
+static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
+			int *skipped, struct err *e)
+{
+	int kept = 0;
+
+	for (int i = 0; i < l->n; i++) {
+		struct err why = { 0 };
+
+		l->v[kept] = l->v[i];
+		if (l->v[kept].class == FOREIGN_PAIRS
+			    ? predict_pair(&l->v[kept], m, &why)
+			    : predict(l, kept, m, &why)) {
+			kept++;
+			continue;
+		}
+		if (why.code != ERR_UNSUPPORTED) {
+			*e = why;
+			return false;
+		}
+		if (!quiet)
+			fprintf(stderr, "t0-sim: %s: left out: %s\n",
+				l->v[i].key, why.msg);
+		++*skipped;
+	}
+	l->n = kept;
+	return true;
+}
+
+static bool run(struct buf *b, const char *path, const struct cost_model *m,
+		bool quiet, struct list *l, int *skipped, struct err *e)
+{
+	struct reader r = { .csv = { .at = b->data } };
+
+	if (!b->len || !csv_next(&r.csv))
+		return err_set(e, ERR_INPUT, "%s: is empty; wanted a header "
+			       "and rows", path);
+	find_columns(&r);
+	if (r.column[C_M] < 0 || (r.column[C_TM] < 0 && r.column[C_KERNEL] < 0))
+		return err_set(e, ERR_INPUT, "%s: wanted columns M, N, K and "
+			       "tile_m or kernel (compiler/sim/examine/others_rows.h)",
+			       path);
+	read_rows(&r, l, skipped);
+	int all = l->n;
+	add_pairs(l);
+	drop_singles(l);
+	*skipped += all - l->n;
+	if (!predict_all(l, m, quiet, skipped, e))
+		return false;
+	scale_groups(l);
+	return true;
+}
+
+bool foreign_rows_run(const char *path, const struct cost_model *m, bool quiet,
+		   void (*fn)(void *ctx, const struct foreign_row *row),
+		    void *ctx,
+		   struct err *e)
+{
+	struct buf b = { 0 };
+	struct list l = { 0 };
+	int skipped = 0;
+	bool ok = file_read(path, 64 << 20, &b, e) &&
+		  run(&b, path, m, quiet, &l, &skipped, e);
+
+	if (ok && skipped && !quiet)
+		fprintf(stderr, "t0-sim: %s: %d rows used, %d left out (no "
+			"tile, not said to be reliable, or nothing to compare "
+			"with)\n", path, l.n, skipped);
+	for (int i = 0; ok && i < l.n; i++)
+		fn(ctx, &l.v[i]);
+	free(l.v);
+	buf_fini(&b);
+	return ok;
+}

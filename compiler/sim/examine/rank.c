@@ -1,0 +1,59 @@
+/* compiler/sim/examine/rank.c - rank correlation, and who judges. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "compiler/sim/examine/vector.h"
+
+bool sim_split_judges(const char *key)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (; *key; key++)
+		h = (h ^ (uint8_t)*key) * UINT64_C(0x100000001b3);
+	return h >> 32 & 1;
+}
+
+struct ranked {
+	double v, rank;
+	size_t at;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	return x->v < y->v ? -1 : x->v > y->v;
+}
+
+static double *ranks(const double *x, size_t n)
+{
+	struct ranked *r = xmalloc((n + 1) * sizeof(*r));
+	double *out = xmalloc((n + 1) * sizeof(*out));
+
+	for (size_t i = 0; i < n; i++)
+		r[i] = (struct ranked){ x[i], 0, i };
+	qsort(r, n, sizeof(*r), by_value);
+	for (size_t i = 0, j; i < n; i = j) {
+		for (j = i + 1; j < n && r[j].v == r[i].v; j++)
+			;
+		for (size_t k = i; k < j; k++)
+			out[r[k].at] = (double)(i + j - 1) / 2;
+	}
+	free(r);
+	return out;
+}
+
+double sim_rank(const double *x, const double *y, size_t n)
+{
+	double *a = ranks(x, n), *b = ranks(y, n);
+	double mean = ((double)n - 1) / 2, ab = 0, aa = 0, bb = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		ab += (a[i] - mean) * (b[i] - mean);
+		aa += (a[i] - mean) * (a[i] - mean);
+		bb += (b[i] - mean) * (b[i] - mean);
+	}
+	free(a);
+	free(b);
+	return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
+}
