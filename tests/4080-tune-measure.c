@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "autotune/measure.h"
-#include "probes/timed.h"
+#include "probes/common/timed.h"
 #include "tests/results.h"
 
 static char dir[64], path[96];

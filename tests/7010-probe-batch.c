@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "probes/probes.h"
+#include "probes/discover/probes.h"
 #include "tests/tap.h"
 
 struct seen {

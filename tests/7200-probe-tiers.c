@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "probes/tiers.h"
+#include "probes/tiers/tiers.h"
 #include "tests/tap.h"
 
 /* What the ISA says: lane l, register v hold row 2v + l/16, column l%16. */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "probes/micro.h"
+#include "probes/micro/micro.h"
 #include "tests/tap.h"
 
 /* A machine on which one copy costs 5 cycles and the rest of a loop 37. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/host.h"
+#include "probes/host/host.h"
 #include "tests/tap.h"
 
 static uint8_t *data;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# probes/host_published.def: its form, its sources, and that the rows which
+# probes/host/host_published.def: its form, its sources, and that the rows which
 # name LLVM's scheduling models say what llvm-mca 19 says.
 
 # shellcheck source=tests/tap.sh

@@ -8,7 +8,7 @@
 
 #include "isa/verify/verify.h"
 
-#include "probes/micro_gpu.h"
+#include "probes/micro/micro_gpu.h"
 #include "tests/results.h"
 
 static const volatile int stop;

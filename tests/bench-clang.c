@@ -17,7 +17,7 @@
 
 #include "isa/code/occupancy.h"
 #include "compiler/cmd/cmd_sim_show.h"
-#include "probes/timed.h"
+#include "probes/common/timed.h"
 #include "tests/clang-twins.h"
 #include "tests/cache-ref.h"
 #include "tests/kernel-run.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "probes/host.h"
+#include "probes/host/host.h"
 
 int main(void)
 {

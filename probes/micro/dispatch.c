@@ -1,0 +1,190 @@
+/*
+ * t0-probe dispatch: what a launch costs, alone and in batches.
+ *
+ * The kernel is empty (s_endpgm, one wave), so that the time is the way there
+ * and back.  A sample is one batch: put, doorbell, wait for the last packet,
+ * divided by its packets.  `put` is the host's share before the doorbell.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/common/run.h"
+#include "probes/discover/probes.h"
+#include "probes/host/perf.h"
+
+#define SAMPLES	      200
+#define SAMPLES_QUICK 30
+#define WARM_UP	      10
+
+static const uint32_t end_code[] = { 0xbfb00000 }; /* s_endpgm */
+
+struct series {
+	const char *name;
+	unsigned packets;
+	bool sync; /* kfd_run(): one call, waits */
+	double total_s[SAMPLES], put_s[SAMPLES]; /* per packet */
+	double count[2], tsc;			 /* per packet, all samples */
+	bool counted;
+	size_t n;
+};
+
+struct dispatch {
+	const struct probe_opts *o;
+	struct kfd_dev *dev;
+	struct kfd_queue *q;
+	const struct kfd_kernel *kernel;
+	struct probe_perf perf;
+};
+
+static bool one(struct dispatch *d, struct series *s, double *total,
+		double *put, struct err *e)
+{
+	struct kfd_launch l = { .kernel = d->kernel, .grid = { 32 },
+				.wg = { 32 } };
+	const uint64_t start = time_mono_ns();
+	uint64_t ticket = 0, filled = start;
+	struct probe_perf_count c;
+	bool good = true;
+
+	probe_perf_start(&d->perf);
+	if (s->sync)
+		good = kfd_run(d->q, &l, NULL, e);
+	for (unsigned i = 0; !s->sync && i < s->packets && good; i++) {
+		l.quiet = i + 1 < s->packets;
+		good = kfd_put(d->q, &l, &ticket, e);
+	}
+	if (!s->sync)
+		filled = time_mono_ns();
+	if (!s->sync && good) {
+		kfd_flush(d->q);
+		good = kfd_wait(d->q, ticket, 0, NULL, e);
+	}
+	const uint64_t end = time_mono_ns();
+	s->counted = probe_perf_stop(&d->perf, &c);
+	for (int i = 0; i < 2; i++)
+		s->count[i] += c.value[i] / s->packets;
+	s->tsc += (double)c.tsc / s->packets;
+	*total = (double)(end - start) * 1e-9 / s->packets;
+	*put = (double)(filled - start) * 1e-9 / s->packets;
+	return good;
+}
+
+static bool measure(struct dispatch *d, struct series *s, struct err *e)
+{
+	double skip[2];
+
+	s->n = d->o->quick ? SAMPLES_QUICK : SAMPLES;
+	for (int i = 0; i < WARM_UP; i++)
+		if (!one(d, s, &skip[0], &skip[1], e))
+			return false;
+	s->count[0] = s->count[1] = s->tsc = 0;
+	for (size_t i = 0; i < s->n; i++)
+		if (!one(d, s, &s->total_s[i], &s->put_s[i], e))
+			return false;
+	return true;
+}
+
+static bool store(struct probe_run *r, const struct series *s, struct err *e)
+{
+	char params[64];
+
+	snprintf(params, sizeof(params), "{\"mode\":\"%s\",\"packets\":%u}",
+		 s->name, s->packets);
+	return probe_run_samples(r, "dispatch", "empty kernel", params,
+				 "latency", "s", RES_LOWER, s->total_s, s->n,
+				 e) &&
+	       (s->sync ||
+		probe_run_samples(r, "dispatch", "empty kernel", params, "put",
+				  "s", RES_LOWER, s->put_s, s->n, e));
+}
+
+static void add_row(struct table *t, const struct dispatch *d,
+		    const struct series *s)
+{
+	static const double q[] = { 0.5, 0.9, 0.99 };
+
+	table_row(t);
+	table_cell(t, 0, "%s", s->name);
+	table_cell(t, 1, "%u", s->packets);
+	for (int i = 0; i < 3; i++)
+		table_cell(t, 2 + i, "%.0f",
+			   probe_quantile(s->total_s, s->n, q[i]) * 1e9);
+	if (!s->sync)
+		table_cell(t, 5, "%.0f",
+			   probe_quantile(s->put_s, s->n, 0.5) * 1e9);
+	table_cell(t, 6, "%.0f", s->tsc / (double)s->n);
+	for (int i = 0; i < 2 && s->counted && d->perf.hardware; i++)
+		table_cell(t, 7 + i, "%.0f", s->count[i] / (double)s->n);
+	if (s->counted && d->perf.software)
+		table_cell(t, 9, "%.3f", s->count[1] / (double)s->n);
+}
+
+static bool run_all(struct dispatch *d, struct probe_run *r, struct table *t,
+		    struct err *e)
+{
+	static const unsigned sizes[] = { 0, 1, 10, 50, 200 }; /* 0 = run */
+	struct series *s = xcalloc(1, sizeof(*s));
+	bool good = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes) && good; i++) {
+		*s = (struct series){ .name = sizes[i] ? "batched" : "sync",
+				      .packets = sizes[i] ? sizes[i] : 1,
+				      .sync = !sizes[i] };
+		r->before = probe_reading(d->dev);
+		good = measure(d, s, e);
+		r->after = probe_reading(d->dev);
+		(void)probe_was_evicted(&r->before, &r->after);
+		good = good && store(r, s, e);
+		if (good)
+			add_row(t, d, s);
+	}
+	free(s);
+	return good;
+}
+
+static bool prepare(struct dispatch *d, struct err *e)
+{
+	const struct kfd_raw_desc desc = { .name = "empty",
+					   .rsrc1 = 0x60af0000,
+					   .rsrc2 = 0x80,
+					   .properties = 0x400 };
+
+	if (!kfd_open(&d->dev, d->o->device, e))
+		return false;
+	if (!d->o->quiet)
+		fprintf(stderr, "t0-probe: device: %s\n",
+			kfd_info(d->dev)->why);
+	return kfd_queue_new(d->dev, NULL, &d->q, e) &&
+	       kfd_code_raw(d->dev, end_code, sizeof(end_code), &desc,
+			    &d->kernel, e);
+}
+
+int probe_dispatch(const struct probe_opts *o, struct err *e)
+{
+	struct dispatch d = { .o = o, .perf.fd = { -1, -1 } };
+	struct probe_run r = { .db = res_open(o->db, RES_WRITE, e) };
+	struct kfd_lock lock = { .fd = -1 };
+	struct table t;
+	bool good;
+
+	table_init(&t, "mode,#packets,#p50_ns,#p90_ns,#p99_ns,#put_ns,#tsc,"
+		       "#cycles,#instructions,#switches");
+	good = r.db && prepare(&d, e) &&
+	       probe_lock(kfd_info(d.dev), &lock, e) &&
+	       probe_run_begin(&r, o, "t0-probe dispatch", kfd_info(d.dev),
+			       o->quick ? "{\"quick\":true}" : NULL, e);
+	if (good) {
+		probe_perf_open(&d.perf);
+		if (!o->quiet)
+			fprintf(stderr, "t0-probe: per packet; %s\n",
+				d.perf.what);
+		good = run_all(&d, &r, &t, e);
+		probe_perf_close(&d.perf);
+	}
+	kfd_lock_drop(&lock);
+	kfd_close(d.dev);
+	good = probe_run_end(&r, good, good ? 0 : err_exit_code(e), e) &&
+	       probe_print(o, &t, e);
+	table_fini(&t);
+	return good ? EXIT_YES : err_exit_code(e);
+}
