@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "autotune/host.h"
+#include "autotune/cpu/gemm.h"
 #include "engine/backend.h"
 #include "engine/cmd_bench.h"
 #include "results/stats/stats.h"

@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "autotune/host.h"
+#include "autotune/cpu/gemm.h"
 #include "engine/backend.h"
 #include "engine/cache.h"
 

@@ -1,6 +1,6 @@
 /*
  * Wide passes of the CPU backend: products and attention are matrix products in
- * tiles (autotune/host.h), norms and heads are split by tokens.  Integer
+ * tiles (autotune/cpu/gemm.h), norms and heads are split by tokens.  Integer
  * weights become f32 where tiles want them; activations stay f32, where a
  * narrow pass rounds them to 8 bits.
  */

@@ -12,7 +12,7 @@
 #ifndef T0_ENGINE_GPU_H
 #define T0_ENGINE_GPU_H
 
-#include "autotune/tune.h"
+#include "autotune/tuner/tune.h"
 #include "compiler/driver/object_cache.h"
 #include "compiler/gemm/gemm.h"
 #include "compiler/kernels/kernels.h"

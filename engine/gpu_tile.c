@@ -72,7 +72,7 @@ bool gpu_tile_logits_pays(const struct gpu_state *s, uint32_t n)
 	return is_there(s, w->type) && pays(n, weights_of(w));
 }
 
-/* A layer's products for m tokens, or any; autotune/models.def. */
+/* A layer's products for m tokens, or any; autotune/tuner/models.def. */
 static bool tiles_find(struct gpu_state *s, enum qwen_weights w, uint32_t m,
 		       bool any, struct gpu_layer_tiles *t, struct err *e)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "autotune/host.h"
+#include "autotune/cpu/gemm.h"
 #include "engine/peak.h"
 
 /* The buffer is read in blocks, each in streams side by side. */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/host.h"
+#include "autotune/cpu/gemm.h"
 #include "base/float.h"
 #include "tests/tap.h"
 

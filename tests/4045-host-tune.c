@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "autotune/host.h"
+#include "autotune/cpu/gemm.h"
 #include "results/db/tunes.h"
 #include "tests/tap.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/tune.h"
+#include "autotune/tuner/tune.h"
 #include "compiler/sim/examine/vector.h"
 #include "tests/tap.h"
 

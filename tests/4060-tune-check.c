@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/check.h"
+#include "autotune/tuner/check.h"
 #include "tests/tap.h"
 
 static struct tune_rig rig;

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "autotune/check.h"
+#include "autotune/tuner/check.h"
 #include "tests/results.h"
 
 static char dir[64], path[96];

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "autotune/measure.h"
+#include "autotune/tuner/measure.h"
 #include "probes/common/timed.h"
 #include "tests/results.h"
 

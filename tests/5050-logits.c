@@ -1,7 +1,7 @@
 /* Logits of the CPU backend against tests/qwen-ref.h. */
 #include <unistd.h>
 
-#include "autotune/host.h"
+#include "autotune/cpu/gemm.h"
 #include "engine/make.h"
 #include "engine/model.h"
 #include "tests/qwen-ref.h"

@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "autotune/host.h"
+#include "autotune/cpu/gemm.h"
 #include "base/float.h"
 #include "results/stats/stats.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "autotune/host.h"
+#include "autotune/cpu/gemm.h"
 #include "engine/make.h"
 #include "engine/model.h"
 #include "engine/peak.h"

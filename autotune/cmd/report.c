@@ -1,0 +1,284 @@
+/* autotune/cmd/report.c - tables of what the tuner found. */
+#include <math.h>
+#include <string.h>
+
+#include "autotune/cmd/published.h"
+#include "autotune/cmd/report.h"
+
+/* Share of what all matrix pipes could do at this clock. */
+static double peak_share(const struct tune_problem *p, double time_s,
+			 double clock_hz, const struct cost_model *m)
+{
+	/* A SIMD: 16x16x16 products in `issue` cycles, or 32 lanes of pairs. */
+	double per_cycle = p->op.in == DSL_F32
+		? 2 * 2 * 32 / cost_value(m, COST_VOPD_ISSUE)
+		: 2 * 4096 / cost_value(m, COST_WMMA_ISSUE);
+	double peak = 4 * cost_value(m, COST_N_WGP) * per_cycle * clock_hz;
+
+	return tune_flop(p) / time_s / peak;
+}
+
+static void shape_text(const struct tune_problem *p, char out[TUNE_TEXT])
+{
+	int at = snprintf(out, TUNE_TEXT, "%ux%ux%u", p->m, p->n, p->k);
+
+	if (p->batch > 1)
+		snprintf(out + at, (size_t)(TUNE_TEXT - at), "x%u", p->batch);
+}
+
+static void number(struct table *t, int col, double v, int digits)
+{
+	if (!isnan(v))
+		table_cell(t, col, "%.*f", digits, v);
+}
+
+enum {
+	SHAPE, OP, CACHES, TIME, TFLOPS, PEAK, CALLED, ROCBLAS, TRITON, T0_GPU,
+	CONFIG, LO, HI, SAMPLES, LIMIT, SECOND, BEHIND, ORIGIN, VERDICT, BOUND,
+	CLOCK, TRIED, SPACE,
+};
+#define COLUMNS                                                             \
+	"shape,op,caches,#time_us,#TFLOPS,#peak_percent,#launched_TFLOPS,"  \
+	"#rocBLAS,#Triton,#T0_GPU,best,#lo_us,#hi_us,#samples,limit,"       \
+	"runner_up,#behind_percent,origin,verdict,#bound_us,#clock_MHz,"    \
+	"#simulated,#space"
+
+static void found_row(struct table *t, const struct tune_report *r,
+		      const struct tune_outcome *o)
+{
+	double flop = tune_flop(&o->problem) / 1e12;
+	double launch = cost_value(r->costs, COST_LAUNCH) * 1e-6;
+
+	number(t, TIME, o->time_s * 1e6, 2);
+	number(t, TFLOPS, flop / o->time_s, 2);
+	number(t, PEAK,
+	       100 * peak_share(&o->problem, o->time_s, o->clock_hz, r->costs),
+	       1);
+	number(t, CALLED, flop / (o->time_s + launch), 2);
+	table_cell(t, CONFIG, "%s", o->config);
+	number(t, LO, o->lo_s * 1e6, 2);
+	number(t, HI, o->hi_s * 1e6, 2);
+	table_cell(t, SAMPLES, "%lld", (long long)o->samples);
+	table_cell(t, LIMIT, "%s", o->limit);
+	if (*o->second) {
+		table_cell(t, SECOND, "%s", o->second);
+		number(t, BEHIND, 100 * (o->second_s / o->time_s - 1), 1);
+	}
+	table_cell(t, ORIGIN, "%s", res_origin_name(o->origin));
+	table_cell(t, VERDICT, "right");
+	number(t, BOUND, o->bound_s * 1e6, 2);
+	number(t, CLOCK, o->clock_hz / 1e6, 0);
+}
+
+static void row(struct table *t, const struct tune_report *r,
+		const struct tune_outcome *o)
+{
+	const struct tune_problem *p = &o->problem;
+	char text[TUNE_TEXT];
+
+	table_row(t);
+	shape_text(p, text);
+	table_cell(t, SHAPE, "%s", text);
+	gemm_op_name(&p->op, text, sizeof(text));
+	table_cell(t, OP, "%s", text);
+	table_cell(t, CACHES, "%s", tune_caches_name(p->caches));
+	number(t, ROCBLAS, published_tflops(PUBLISHED_ROCBLAS, p), 1);
+	number(t, TRITON, published_triton(p), 1);
+	number(t, T0_GPU, published_tflops(PUBLISHED_T0_GPU, p), 1);
+	table_cell(t, TRIED, "%u", o->timed);
+	table_cell(t, SPACE, "%u", o->space);
+	if (o->found)
+		found_row(t, r, o);
+	else
+		table_cell(t, VERDICT, "none: %s", o->why);
+}
+
+/* People get two tables that fit a page; programs get all in one. */
+static bool print_columns(const struct table *all, const char *columns,
+			  const int *col, int n, const struct tune_report *r,
+			  struct err *e)
+{
+	struct table t;
+
+	table_init(&t, columns);
+	for (int i = 0; i < all->n_rows; i++) {
+		table_row(&t);
+		for (int k = 0; k < n; k++)
+			if (all->row[i][col[k]])
+				table_cell(&t, k, "%s", all->row[i][col[k]]);
+	}
+	bool ok = table_print(&t, TABLE_TEXT, r->out, e);
+	table_fini(&t);
+	return ok;
+}
+
+static bool print_text(const struct table *all, const struct tune_report *r,
+		       struct err *e)
+{
+	static const int speed[] = { SHAPE, OP, CACHES, TIME, LO, HI, TFLOPS,
+				     PEAK, CALLED, ROCBLAS, TRITON, T0_GPU,
+				     ORIGIN, VERDICT };
+	static const int what[] = { SHAPE, CONFIG, SECOND, BEHIND, LIMIT,
+				    TRIED, SPACE };
+
+	if (!print_columns(all, "shape,op,caches,#us,#lo,#hi,#TFLOPS,"
+			   "#% of peak,#launched,#rocBLAS,#Triton,#T0-GPU,"
+			   "origin,verdict",
+			   speed, ARRAY_SIZE(speed), r, e))
+		return false;
+	fputc('\n', r->out);
+	return print_columns(all, "shape,best,runner-up,#behind %,limit,"
+			     "#timed,#space", what, ARRAY_SIZE(what), r, e);
+}
+
+/* ---- notes ---- */
+
+static bool note_error(const struct tune_report *r, struct err *e)
+{
+	struct published_error x;
+	struct res_db *db = r->db ? res_open(r->db, RES_READ, e) : NULL;
+
+	if (r->db && !db)
+		return false;
+	bool ok = published_error(db, r->costs, &x, e);
+	res_close(db);
+	if (ok)
+		fprintf(r->out, "\nThe simulator is off by %.1f %% in the mean "
+			"and %.1f %% at worst (%s, %d rows).\n", 100 * x.mean,
+			100 * x.worst, x.source, x.rows);
+	return ok;
+}
+
+static void note_behind(const struct tune_report *r,
+			const struct tune_outcome *o, size_t n)
+{
+	double launch = cost_value(r->costs, COST_LAUNCH) * 1e-6;
+
+	for (size_t i = 0; i < n; i++) {
+		double theirs = published_tflops(PUBLISHED_ROCBLAS,
+						 &o[i].problem);
+		double ours = tune_flop(&o[i].problem) / 1e12 /
+			      (o[i].time_s + launch);
+		char shape[TUNE_TEXT];
+
+		if (!o[i].found || !(ours < theirs))
+			continue;
+		shape_text(&o[i].problem, shape);
+		fprintf(r->out, "%s: %.1f TFLOPS launched are below rocBLAS's "
+			"%.1f; limited by %s.\n", shape, ours, theirs,
+			*o[i].limit ? o[i].limit : "nothing that is known");
+	}
+}
+
+static bool notes(const struct tune_report *r, const struct tune_outcome *o,
+		  size_t n, struct err *e)
+{
+	bool simulated = false;
+
+	for (size_t i = 0; i < n; i++)
+		simulated |= o[i].found && o[i].origin == RES_SIMULATED;
+	if (simulated) {
+		fprintf(r->out, "\nSimulated times are those of the kernels at "
+			"%.0f MHz, and %.0f MHz beyond %.0f us; `launched' "
+			"adds %.2f us.\nPublished: rocBLAS and Triton by the "
+			"wall clock, normal operands, clock not said; T0-GPU "
+			"on zeros; all in loops, with\nwarm caches.  Cold-b: B "
+			"comes from memory, A and C do not.",
+			cost_value(r->costs, COST_CLOCK_SHORT),
+			cost_value(r->costs, COST_CLOCK),
+			cost_value(r->costs, COST_SHORT_US),
+			cost_value(r->costs, COST_LAUNCH));
+		if (!note_error(r, e))
+			return false;
+	}
+	note_behind(r, o, n);
+	return true;
+}
+
+/* ---- why the winner wins ---- */
+
+static bool explain(const struct tune_report *r, const struct tune_outcome *o,
+		    struct err *e)
+{
+	struct tune_prediction t = { 0 };
+	struct gemm_code code = { 0 };
+	struct gemm_config c;
+	struct cc_options options;
+	char shape[TUNE_TEXT];
+
+	cc_options_init(&options);
+	options.costs = r->costs;
+	bool ok = gemm_config_parse(o->config, &c, e) &&
+		  gemm_compile(&o->problem.op, &c, &options, &code, e) &&
+		  tune_predict(&o->problem, &c, &code, r->costs, true, &t, e);
+	if (ok) {
+		const struct cc_stats *s = &code.object[0].stats;
+
+		shape_text(&o->problem, shape);
+		fprintf(r->out, "\n%s: %s\n  %u VGPRs, %u bytes of LDS, %u "
+			"bytes of code, %d workgroups of a WGP at once\n%s",
+			shape, o->config, s->vgprs, s->lds_bytes,
+			s->code_bytes, tune_groups_at_once(&c, (int)s->vgprs,
+							   s->lds_bytes),
+			t.explain.data ? t.explain.data : "");
+	}
+	tune_prediction_fini(&t);
+	gemm_code_fini(&code);
+	return ok;
+}
+
+bool tune_report(const struct tune_report *r, const struct tune_outcome *o,
+		 size_t n, struct err *e)
+{
+	struct table t;
+	bool ok;
+
+	table_init(&t, COLUMNS);
+	for (size_t i = 0; i < n; i++)
+		row(&t, r, &o[i]);
+	ok = r->format == TABLE_TEXT ? print_text(&t, r, e)
+				     : table_print(&t, r->format, r->out, e);
+	table_fini(&t);
+	if (!ok || r->format != TABLE_TEXT)
+		return ok;
+	if (!r->quiet && !notes(r, o, n, e))
+		return false;
+	for (size_t i = 0; r->explain && ok && i < n; i++)
+		ok = !o[i].found || explain(r, &o[i], e);
+	return ok;
+}
+
+bool tune_report_space(const struct tune_report *r,
+		       const struct tune_problems *l, struct err *e)
+{
+	struct table t;
+
+	table_init(&t, "shape,config,state,#estimate_us,#bound_us,limit,"
+		       "reason");
+	for (size_t i = 0; i < l->n; i++) {
+		struct tune_space s;
+		char text[TUNE_TEXT];
+
+		tune_space_init(&s, &l->v[i], r->costs);
+		for (size_t k = 0; k < s.n; k++) {
+			const struct tune_candidate *c = &s.v[k];
+			bool legal = c->state == RES_TUNE_RANKED;
+
+			table_row(&t);
+			shape_text(&l->v[i], text);
+			table_cell(&t, 0, "%s", text);
+			gemm_config_name(&c->config, text, sizeof(text));
+			table_cell(&t, 1, "%s", text);
+			table_cell(&t, 2, "%s", res_tune_state_name(c->state));
+			number(&t, 3, legal ? c->estimate_s * 1e6 : NAN, 3);
+			number(&t, 4, legal ? c->bound_s * 1e6 : NAN, 3);
+			if (legal)
+				table_cell(&t, 5, "%s", c->limit);
+			table_cell(&t, 6, "%s", c->reason);
+		}
+		tune_space_fini(&s);
+	}
+	bool ok = table_print(&t, r->format, r->out, e);
+	table_fini(&t);
+	return ok;
+}

@@ -1,0 +1,526 @@
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "autotune/cpu/gemm_int.h"
+
+/*
+ * One share of a product in the words of tiles: `rows` x `columns` sums of k
+ * products.  Rows are of A and columns of B, or the other way about (swapped).
+ */
+struct share {
+	const struct host_gemm *list; /* [n_list] of one A */
+	size_t n_list;
+	const struct host_gemm *g; /* the one at hand */
+	const struct host_kernels *kernels;
+	struct host_gemm_config how;
+	bool swapped;
+	struct host_source rows, columns; /* both from their first row */
+	bool columns_turn;		  /* columns are stored [columns][k] */
+	size_t row0, row1, column0, column1;
+	unsigned cut, cuts; /* of the rows */
+	size_t step;	    /* kc is a multiple of it */
+	/* Of the block that is packed: */
+	size_t k0, depth, packed0, packed1;
+	/* Columns of the next one that are still to be fetched ahead. */
+	size_t ahead0, ahead1, ahead_k0;
+	/* The scratch: */
+	float *pack;  /* panels [depth][width] */
+	float *lines; /* of how.rows, kc's */
+	float *made;  /* [width or how.rows][odd_lines(MADE_K)] */
+	float *tile;  /* [how.rows][tile_ld] */
+	size_t tile_ld;
+};
+
+/* Rows [i, i + n) of a share and the k's [k0, k0 + k) that are next. */
+struct panel {
+	size_t i, n, k0, k;
+	float beta;
+};
+
+static size_t up(size_t n, size_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t most(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+void host_cut(size_t n, size_t unit, unsigned part, unsigned parts,
+	      size_t *from, size_t *to)
+{
+	size_t units = (n + unit - 1) / unit;
+
+	*from = least(units * part / parts * unit, n);
+	*to = least(units * (part + 1) / parts * unit, n);
+}
+
+static size_t width_of(const struct share *s)
+{
+	return s->how.vecs * s->kernels->lanes;
+}
+
+static size_t size_of(enum host_gemm_type type)
+{
+	return type == HOST_GEMM_F32 ? 4 : 2;
+}
+
+struct host_source host_source_at(const struct host_source *s, size_t row,
+				  size_t column)
+{
+	return (struct host_source){ s->type,
+				     (const char *)s->data +
+					     (row * s->ld + column) *
+						     size_of(s->type),
+				     s->ld };
+}
+
+/* ---- scratch ---- */
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+void host_gemm_scratch_fini(struct host_gemm_scratch *s)
+{
+	free(s->data);
+	*s = (struct host_gemm_scratch){ 0 };
+}
+
+void *host_scratch_get(struct host_gemm_scratch *s, size_t bytes)
+{
+	bytes = up(bytes, HUGE_PAGE);
+	if (bytes > s->size_bytes) {
+		host_gemm_scratch_fini(s);
+		s->data = aligned_alloc(HUGE_PAGE, bytes);
+		if (!s->data)
+			BUG("no %zu bytes to pack matrices into", bytes);
+		s->size_bytes = bytes;
+		/* Only faster: fewer misses of the page tables. */
+		madvise(s->data, bytes, MADV_HUGEPAGE);
+	}
+	return s->data;
+}
+
+/* Rows of an odd number of cache lines do not meet in one set. */
+static size_t odd_lines(size_t floats)
+{
+	return (up(floats, 16) / 16 | 1) * 16;
+}
+
+/* K's of values that a function makes at a time: they stay in a cache. */
+#define MADE_K 128
+
+static void lay_out(struct share *s, struct host_gemm_scratch *scratch)
+{
+	size_t nc = up(s->how.nc, width_of(s));
+	size_t pack = s->how.depth * nc;
+	size_t rows = s->how.rows * up(s->how.kc, 16);
+	size_t made = most(s->how.rows, width_of(s)) * odd_lines(MADE_K);
+
+	s->tile_ld = odd_lines(nc);
+	size_t all = pack + rows + made + s->how.rows * s->tile_ld;
+
+	s->pack = host_scratch_get(scratch, all * sizeof(float));
+	s->lines = s->pack + pack;
+	s->made = s->lines + rows;
+	s->tile = s->made + made;
+}
+
+/* ---- blocks ---- */
+
+/* Values [n][k] of B that a function makes, until they are packed. */
+static struct host_source make(const struct share *s, size_t row, size_t n,
+			       size_t k0, size_t k)
+{
+	struct host_source m = { HOST_GEMM_F32, s->made, odd_lines(MADE_K) };
+
+	s->g->make(s->g->b, row, n, k0, k, s->made, m.ld);
+	return m;
+}
+
+static void columns_made(const struct share *s, size_t j, size_t n, float *out)
+{
+	size_t width = up(n, s->kernels->lanes);
+
+	for (size_t at = 0; at < s->depth; at += MADE_K) {
+		size_t k = least(MADE_K, s->depth - at);
+		struct host_source from = make(s, j, n, s->k0 + at, k);
+		s->kernels->pack_columns(&from, k, n, width, out + at * width);
+	}
+}
+
+/* Packs columns [packed0, packed1) of this depth, a panel at a time. */
+static void pack(const struct share *s)
+{
+	size_t width = width_of(s), lanes = s->kernels->lanes;
+
+	for (size_t j = s->packed0; j < s->packed1; j += width) {
+		size_t n = least(width, s->packed1 - j);
+		float *out = s->pack + (j - s->packed0) * s->depth;
+		if (s->columns.type == HOST_GEMM_MADE) {
+			columns_made(s, j, n, out);
+			continue;
+		}
+		struct host_source from =
+			s->columns_turn ?
+				host_source_at(&s->columns, j, s->k0) :
+				host_source_at(&s->columns, s->k0, j);
+		if (s->columns_turn)
+			s->kernels->pack_columns(&from, s->depth, n,
+						 up(n, lanes), out);
+		else
+			s->kernels->pack_rows(&from, s->depth, n, up(n, lanes),
+					      out);
+	}
+}
+
+static void rows_made(const struct share *s, const struct panel *p)
+{
+	for (size_t at = 0; at < p->k; at += MADE_K) {
+		size_t k = least(MADE_K, p->k - at);
+		struct host_source from = make(s, p->i, p->n, p->k0 + at, k);
+		s->kernels->pack_lines(&from, p->n, k, s->lines + at * p->n);
+	}
+}
+
+/* The rows where a tile reads them. */
+static void rows_at(const struct share *s, const struct panel *p,
+		    struct host_block *b)
+{
+	struct host_source from = host_source_at(&s->rows, p->i, p->k0);
+
+	if (from.type == HOST_GEMM_MADE)
+		rows_made(s, p);
+	else
+		s->kernels->pack_lines(&from, p->n, p->k, s->lines);
+	b->p = s->lines;
+	b->k = p->k;
+}
+
+static void ahead_of(struct host_block *b, const struct host_source *s,
+		     size_t row, size_t k0)
+{
+	size_t size = size_of(s->type);
+
+	b->ahead = host_source_at(s, row, k0).data;
+	b->ahead_ld_bytes = s->ld * size;
+	b->ahead_shift = size / 2;
+}
+
+/*
+ * What the tile at column j fetches ahead: the rows that come next, then
+ * columns of the block that is packed next.
+ */
+static void ahead_at(struct share *s, const struct panel *next, size_t j,
+		     struct host_block *b)
+{
+	size_t row = (j - s->packed0) / width_of(s) * HOST_AHEAD;
+
+	b->ahead = (const char *)b->p;
+	b->ahead_ld_bytes = 0;
+	b->ahead_shift = 2;
+	if (row < next->n) {
+		if (s->rows.type != HOST_GEMM_MADE)
+			ahead_of(b, &s->rows, next->i + row, next->k0);
+	} else if (s->ahead0 < s->ahead1) {
+		ahead_of(b, &s->columns, s->ahead0, s->ahead_k0);
+		s->ahead0 += HOST_AHEAD;
+	}
+}
+
+/* One tile: the rows of p times columns [j, j + m), m at most its width. */
+static void tile(const struct share *s, const struct panel *p,
+		 struct host_block *b, size_t j, size_t m)
+{
+	const struct host_gemm *g = s->g;
+	size_t lanes = s->kernels->lanes, width = up(m, lanes);
+	bool straight = !s->swapped && width == m;
+
+	b->q = s->pack + (j - s->packed0) * s->depth + (p->k0 - s->k0) * width;
+	b->alpha = straight ? g->alpha : 1;
+	b->beta = straight ? p->beta : p->k0 > s->k0;
+	b->c = straight ? g->c + p->i * g->ldc + j : s->tile + (j - s->packed0);
+	b->ldc = straight ? g->ldc : s->tile_ld;
+	s->kernels->tile[width / lanes - 1][p->n - 1](b);
+}
+
+/* Sums that were not made in C go there: all, or those of the last tile. */
+static void finish(const struct share *s, const struct panel *p)
+{
+	const struct host_gemm *g = s->g;
+	size_t columns = s->packed1 - s->packed0;
+	size_t last = (columns - 1) / width_of(s) * width_of(s);
+	float beta = s->k0 ? 1 : g->beta;
+
+	if (s->swapped)
+		s->kernels->turn(s->tile, s->tile_ld, p->n, columns, g->alpha,
+				 beta, g->c + s->packed0 * g->ldc + p->i,
+				 g->ldc);
+	else if (columns % s->kernels->lanes)
+		s->kernels->merge(s->tile + last, s->tile_ld, p->n,
+				  columns - last, g->alpha, beta,
+				  g->c + p->i * g->ldc + s->packed0 + last,
+				  g->ldc);
+}
+
+/* The t-th panel; the k's of its rows come one after the other. */
+static struct panel panel_at(const struct share *s, size_t t)
+{
+	size_t rows = s->row1 - s->row0, kc = s->how.kc;
+	size_t panels = (rows + s->how.rows - 1) / s->how.rows;
+	size_t steps = (s->depth + kc - 1) / kc, p = t / steps;
+	struct panel out = { .k0 = s->k0 + t % steps * kc };
+
+	if (p >= panels)
+		return out;
+	out.i = s->row0 + rows * p / panels;
+	out.n = s->row0 + rows * (p + 1) / panels - out.i;
+	out.k = least(kc, s->k0 + s->depth - out.k0);
+	out.beta = out.k0 ? 1 : s->g->beta;
+	return out;
+}
+
+/* All rows against the packed columns, in panels as even as they come. */
+static void multiply(struct share *s)
+{
+	size_t width = width_of(s);
+	struct panel p = panel_at(s, 0), next;
+	struct host_block b;
+
+	for (size_t t = 1; p.n; t++, p = next) {
+		next = panel_at(s, t);
+		rows_at(s, &p, &b);
+		for (size_t j = s->packed0; j < s->packed1; j += width) {
+			ahead_at(s, &next, j, &b);
+			tile(s, &p, &b, j, least(width, s->packed1 - j));
+		}
+		if (p.k0 + p.k == s->k0 + s->depth)
+			finish(s, &p);
+	}
+}
+
+/* `n` in as few parts of at most `most` as it takes; multiples of `unit`. */
+static size_t even(size_t n, size_t most, size_t unit)
+{
+	size_t parts = (n + most - 1) / most;
+
+	return up((n + parts - 1) / parts, unit);
+}
+
+/* The rows of product i that are this share's. */
+static void rows_of(struct share *s, size_t i)
+{
+	const struct host_gemm *g = &s->list[i];
+
+	s->g = g;
+	s->rows = s->swapped ?
+			  (struct host_source){ g->b_type, g->b, g->ldb } :
+			  (struct host_source){ HOST_GEMM_F32, g->a, g->lda };
+	host_cut(s->swapped ? g->n : g->m, 1, s->cut, s->cuts, &s->row0,
+		 &s->row1);
+}
+
+/* Says what comes after columns j .. of this depth. */
+static void ahead_init(struct share *s, size_t j, size_t nc, size_t deep)
+{
+	bool again = j + nc >= s->column1;
+
+	s->ahead0 = again ? s->column0 : j + nc;
+	s->ahead_k0 = again ? s->k0 + deep : s->k0;
+	s->ahead1 = least(s->ahead0 + nc, s->column1);
+	if (!s->columns_turn || s->columns.type == HOST_GEMM_MADE ||
+	    s->ahead_k0 >= s->g->k)
+		s->ahead1 = 0;
+}
+
+static void tiles(struct share *s, struct host_gemm_scratch *scratch)
+{
+	size_t columns = s->column1 - s->column0, width = width_of(s);
+
+	if (!columns)
+		return;
+	size_t nc = even(columns, up(s->how.nc, width), width);
+	/* As many steps as kc asks for, but even ones. */
+	s->how.kc = (uint16_t)even(s->g->k, s->how.kc, s->step);
+	size_t deep = s->how.depth / s->how.kc * s->how.kc;
+	lay_out(s, scratch);
+	for (s->k0 = 0; s->k0 < s->g->k; s->k0 += deep) {
+		s->depth = least(deep, s->g->k - s->k0);
+		for (size_t j = s->column0; j < s->column1; j += nc) {
+			s->packed0 = j;
+			s->packed1 = least(j + nc, s->column1);
+			pack(s);
+			ahead_init(s, j, nc, deep);
+			for (size_t i = 0; i < s->n_list; i++) {
+				rows_of(s, i);
+				multiply(s);
+			}
+		}
+	}
+}
+
+/* ---- shares ---- */
+
+/*
+ * In how many parts to cut the rows, the rest of `parts` being cuts of the
+ * columns: what makes the largest share cheapest.  To pack a value costs as
+ * much as PACK products with it, to copy one of a row COPY.
+ */
+#define PACK 10
+#define COPY 3
+
+static unsigned cuts_of_rows(const struct share *s, size_t rows, size_t columns,
+			     unsigned parts)
+{
+	size_t best = SIZE_MAX, width = width_of(s);
+	unsigned cuts = 1;
+
+	for (unsigned n = 1; n <= parts; n++) {
+		if (parts % n)
+			continue;
+		size_t r = (rows + n - 1) / n, c = up(columns, width) / width;
+		c = (c + parts / n - 1) / (parts / n) * width;
+		size_t blocks = (c + s->how.nc - 1) / s->how.nc;
+		size_t cost = r * c + c * PACK + r * COPY * blocks;
+		if (cost < best) {
+			best = cost;
+			cuts = n;
+		}
+	}
+	return cuts;
+}
+
+static void share_init(struct share *s, const struct host_gemm *g, size_t n,
+		       const struct host_gemm_config *how, unsigned part,
+		       unsigned parts)
+{
+	bool swapped = how->path == HOST_GEMM_SWAPPED;
+	size_t rows = 0, columns = swapped ? g->m : g->n;
+
+	*s = (struct share){ .list = g,
+			     .n_list = n,
+			     .g = g,
+			     .kernels = host_kernels(how->level),
+			     .how = *how,
+			     .swapped = swapped,
+			     .columns = { g->b_type, g->b, g->ldb },
+			     .columns_turn = swapped || g->b_by_n };
+	if (swapped)
+		s->columns =
+			(struct host_source){ HOST_GEMM_F32, g->a, g->lda };
+	s->step = 16;
+	for (size_t i = 0; i < n; i++) {
+		rows += swapped ? g[i].n : g->m;
+		if (g[i].b_type == HOST_GEMM_MADE)
+			s->step = HOST_GEMM_MADE_STEP;
+	}
+	s->cuts = cuts_of_rows(s, rows, columns, parts);
+	s->cut = part % s->cuts;
+	host_cut(columns, width_of(s), part / s->cuts, parts / s->cuts,
+		 &s->column0, &s->column1);
+}
+
+/* C = beta * C, rows of this part. */
+static void scale(const struct host_gemm *g, unsigned part, unsigned parts)
+{
+	size_t from, to;
+
+	host_cut(g->m, 1, part, parts, &from, &to);
+	for (size_t i = from; i < to; i++)
+		for (size_t j = 0; j < g->n; j++) {
+			float *c = g->c + i * g->ldc + j;
+			*c = g->beta == 0 ? 0 : g->beta * *c;
+		}
+}
+
+/* What all products of a list are done with. */
+static void configure(const struct host_gemm *g, size_t n,
+		      struct host_gemm_config *how)
+{
+	struct host_gemm all = *g;
+	const char *why;
+
+	for (size_t i = 1; i < n; i++)
+		all.n += g[i].n;
+	if (g->config)
+		*how = *g->config;
+	else
+		host_gemm_default(&all, how);
+	for (size_t i = 0; i < n; i++)
+		if (!host_gemm_legal(&g[i], how, &why))
+			BUG("%zu x %zu x %zu on the host: %s", g[i].m, g[i].n,
+			    g[i].k, why);
+}
+
+/* The share of products of a list for which the columns are the same. */
+static void share_do(const struct host_gemm *g, size_t n,
+		     const struct host_gemm_config *how,
+		     struct host_gemm_scratch *s, unsigned part, unsigned parts)
+{
+	struct share share;
+	size_t from, to;
+
+	if (how->level == HOST_AMX_LEVEL) {
+		host_amx_part(g, n, how, s, part, parts);
+		return;
+	}
+	if (how->path == HOST_GEMM_DOT) {
+		const struct host_kernels *k = host_kernels(how->level);
+		host_cut(g->n, g->b_by_n ? 4 : 16, part, parts, &from, &to);
+		(g->b_by_n ? k->dot : k->sweep)(g, from, to, how->ahead_bytes);
+		return;
+	}
+	share_init(&share, g, n, how, part, parts);
+	tiles(&share, s);
+}
+
+void host_gemm_list_part(const struct host_gemm *g, size_t n,
+			 struct host_gemm_scratch *s, unsigned part,
+			 unsigned parts)
+{
+	struct host_gemm_config how;
+
+	if (g->k == 0 || g->alpha == 0) {
+		for (size_t i = 0; i < n; i++)
+			scale(&g[i], part, parts);
+		return;
+	}
+	configure(g, n, &how);
+	if (how.path == HOST_GEMM_SWAPPED)
+		share_do(g, n, &how, s, part, parts);
+	else
+		for (size_t i = 0; i < n; i++)
+			share_do(&g[i], 1, &how, s, part, parts);
+}
+
+void host_gemm_part(const struct host_gemm *g, struct host_gemm_scratch *s,
+		    unsigned part, unsigned parts)
+{
+	host_gemm_list_part(g, 1, s, part, parts);
+}
+
+struct all {
+	const struct host_gemm *g;
+	struct host_gemm_scratch *scratch;
+};
+
+static void one_thread(void *ctx, struct threads *t, unsigned thread)
+{
+	struct all *a = ctx;
+
+	host_gemm_part(a->g, &a->scratch[thread], thread, threads_count(t));
+}
+
+void host_gemm(const struct host_gemm *g, struct host_gemm_scratch *s,
+	       struct threads *t)
+{
+	if (t)
+		threads_run(t, one_thread, &(struct all){ g, s });
+	else
+		host_gemm_part(g, s, 0, 1);
+}

@@ -1,0 +1,176 @@
+/*
+ * Tiles of C in registers: each value of a row is broadcast and multiplied with
+ * the vectors of the columns.  `rows` and `vecs` are constants where the tile
+ * is inlined, so that all sums stay in registers; a table has every size that
+ * the registers hold.
+ *
+ * Two multiply-adds a clock leave few places for other instructions where
+ * another thread has half of the core: so rows stand in lines, all within reach
+ * of one register and a displacement of one byte, and some of the broadcasts
+ * are part of multiply-adds.
+ */
+#include "autotune/cpu/gemm_simd.h"
+
+struct sums {
+	vf s[HOST_ROWS_MAX][HOST_GEMM_VECS_MAX];
+};
+
+/*
+ * How many rows a multiply-add takes from memory itself, once per vector; the
+ * others are loaded once.  As many as leave the loads below 2 a clock.
+ */
+static ALWAYS int folded(int rows, int vecs)
+{
+	return LANES < 16 ? 0 :
+	       vecs == 1  ? rows :
+	       vecs == 2  ? rows * 2 / 3 :
+	       vecs == 3  ? rows / 2 :
+			    0;
+}
+
+/*
+ * sum += x * column.  Spelt out, as compilers would rather save the copy of
+ * another register than keep a sum where it is.
+ */
+static ALWAYS void add_product(vf *sum, vf x, vf column)
+{
+#if LANES >= 8
+	__asm__("vfmadd231ps %2, %1, %0" : "+v"(*sum) : "v"(x), "v"(column));
+#else
+	*sum = fma_(x, column, *sum);
+#endif
+}
+
+/* The same with x from memory for every lane. */
+static ALWAYS void add_folded(vf *sum, const float *x, vf column)
+{
+#if LANES == 16
+	__asm__("vfmadd231ps %2%{1to16%}, %1, %0"
+		: "+v"(*sum)
+		: "v"(column), "m"(*x));
+#else
+	add_product(sum, splat(*x), column);
+#endif
+}
+
+/* One k; row i stands at p[i * LANES]. */
+static ALWAYS void step(struct sums *t, const float *p, const float *q,
+			int rows, int vecs)
+{
+	vf column[HOST_GEMM_VECS_MAX];
+
+#pragma GCC unroll 4
+	for (int j = 0; j < vecs; j++)
+		column[j] = load(q + j * LANES);
+#pragma GCC unroll 16
+	for (int i = 0; i < rows; i++) {
+		const float *at = p + i * LANES;
+		bool fold = i < folded(rows, vecs);
+		vf x = fold ? column[0] : splat(*at);
+#pragma GCC unroll 4
+		for (int j = 0; j < vecs; j++)
+			if (fold)
+				add_folded(&t->s[i][j], at, column[j]);
+			else
+				add_product(&t->s[i][j], x, column[j]);
+	}
+}
+
+/* Four k's of one line. */
+static ALWAYS void steps(struct sums *t, const float *p, const float *q,
+			 int rows, int vecs)
+{
+#pragma GCC unroll 4
+	for (int u = 0; u < 4; u++)
+		step(t, p + u, q + u * vecs * LANES, rows, vecs);
+}
+
+static ALWAYS void sum_up(struct sums *t, const struct host_block *b, int rows,
+			  int vecs)
+{
+	const float *p = b->p, *q = b->q;
+	const char *ahead = b->ahead;
+	size_t ahead_ld = b->ahead_ld_bytes, k = b->k;
+
+	for (; k >= LANES; k -= LANES) {
+		_mm_prefetch(ahead, _MM_HINT_T1);
+		_mm_prefetch(ahead + ahead_ld, _MM_HINT_T1);
+		_mm_prefetch(ahead + 2 * ahead_ld, _MM_HINT_T1);
+		ahead += (size_t)LANES << b->ahead_shift;
+#pragma GCC unroll 1
+		for (int u = 0; u < LANES; u += 4) {
+			steps(t, p, q, rows, vecs);
+			p += 4;
+			q += 4 * vecs * LANES;
+		}
+		p += (rows - 1) * LANES;
+	}
+	for (; k; k--, p++, q += vecs * LANES)
+		step(t, p, q, rows, vecs);
+}
+
+static ALWAYS void tile(const struct host_block *b, int rows, int vecs)
+{
+	struct sums t;
+
+#pragma GCC unroll 16
+	for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+		for (int j = 0; j < vecs; j++) {
+			t.s[i][j] = (vf){ 0 };
+			__builtin_prefetch(b->c + i * b->ldc + j * LANES);
+		}
+	sum_up(&t, b, rows, vecs);
+#pragma GCC unroll 16
+	for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+		for (int j = 0; j < vecs; j++)
+			update(b->c + i * b->ldc + j * LANES, t.s[i][j],
+			       b->alpha, b->beta);
+}
+
+#define TILE(rows, vecs) \
+	static void tile_##vecs##_##rows(const struct host_block *b) \
+	{ \
+		tile(b, rows, vecs); \
+	}
+#define NAME(rows, vecs) [vecs - 1][rows - 1] = tile_##vecs##_##rows,
+
+#define UPTO_4(do, v) \
+	do \
+	(1, v) do(2, v) do(3, v) do(4, v)
+#define UPTO_6(do, v)  UPTO_4(do, v) do(5, v) do(6, v)
+#define UPTO_9(do, v)  UPTO_6(do, v) do(7, v) do(8, v) do(9, v)
+#define UPTO_12(do, v) UPTO_9(do, v) do(10, v) do(11, v) do(12, v)
+#define UPTO_14(do, v) UPTO_12(do, v) do(13, v) do(14, v)
+#define UPTO_16(do, v) UPTO_14(do, v) do(15, v) do(16, v)
+
+/* Sums, the columns and one row's value: 32 registers, or 16. */
+#if LANES == 16
+#define ROWS \
+	{ \
+		16, 14, 9, 6 \
+	}
+#define ALL(do) UPTO_16(do, 1) UPTO_14(do, 2) UPTO_9(do, 3) UPTO_6(do, 4)
+#else
+#define ROWS \
+	{ \
+		12, 6, 4 \
+	}
+#define ALL(do) UPTO_12(do, 1) UPTO_6(do, 2) UPTO_4(do, 3)
+#endif
+
+ALL(TILE)
+
+const struct host_kernels HOST_NAME(host_kernels) = {
+	.lanes = LANES,
+	.rows = ROWS,
+	.tile = { ALL(NAME) },
+	.pack_lines = HOST_NAME(host_pack_lines),
+	.pack_rows = HOST_NAME(host_pack_rows),
+	.pack_columns = HOST_NAME(host_pack_columns),
+	.merge = HOST_NAME(host_merge),
+	.turn = HOST_NAME(host_turn),
+	.dot = HOST_NAME(host_dot),
+	.sweep = HOST_NAME(host_sweep),
+};

@@ -1,0 +1,299 @@
+/* autotune/tuner/decide.c - the fastest that is right. */
+#include <math.h>
+#include <string.h>
+
+#include "autotune/tuner/candidates.h"
+#include "autotune/tuner/check.h"
+#include "autotune/tuner/measure.h"
+
+enum { MEASURED_MOST = 64 };
+
+static void count(const struct hunt *h, struct tune_outcome *out)
+{
+	out->space = (uint32_t)h->n;
+	out->timed = h->timed;
+	out->rejected = out->failed = 0;
+	for (size_t i = 0; i < h->n; i++) {
+		out->rejected += h->v[i].c.state == RES_TUNE_REJECTED;
+		out->failed += h->v[i].c.state == RES_TUNE_FAILED;
+	}
+}
+
+/* The fastest that is not known to be wrong, but for `not`; h->n: none. */
+static size_t fastest(const struct hunt *h, size_t not)
+{
+	size_t best = h->n;
+
+	for (size_t i = 0; i < h->legal; i++)
+		if (i != not && h->v[i].c.state == RES_TUNE_TIMED &&
+		    (best == h->n || h->v[i].time_s < h->v[best].time_s))
+			best = i;
+	return best;
+}
+
+static bool open_rig(struct judge *j, struct err *e)
+{
+	bool ok = j->o->clock
+			  ? tune_rig_open_timed(&j->rig, j->o->clock, e)
+			  : tune_rig_open(&j->rig, j->o->device, e);
+
+	if (ok && !j->o->quiet)
+		fprintf(stderr, "t0-tune: %s\n", kfd_info(j->rig.dev)->why);
+	return ok;
+}
+
+bool judge_open(struct judge *j, struct err *e)
+{
+	const char *d = j->o->device;
+
+	if (!j->o->clock && d && !strncmp(d, "soft", 4))
+		return true;
+	if (!open_rig(j, e))
+		return false;
+	j->measures = tune_rig_has_clock(&j->rig, &j->origin, NULL);
+	if (j->measures)
+		snprintf(j->operands, sizeof(j->operands), "%s",
+			 j->o->operands);
+	return true;
+}
+
+static bool check(struct judge *j, const struct hunt *h, size_t i,
+		  const struct gemm_code *code, struct res_tune_check *row,
+		  struct tune_check *c, int *answer, struct err *e)
+{
+	if (!j->rig.dev && !open_rig(j, e))
+		return false;
+	if (!tune_check(&j->rig, h->p, &h->v[i].c.config, code, j->o->seed, c,
+			e))
+		return err_wrap(e, "checking %s", h->v[i].config);
+	row->pass = c->pass;
+	row->worst = c->worst;
+	row->compared = (int64_t)c->compared;
+	row->seed = c->seed;
+	row->detail = c->detail;
+	*answer = c->pass ? 1 : -1;
+	return res_tune_check_put(j->s->db, j->s->run, row, e);
+}
+
+/*
+ * Is entry i right?  Its code may have been checked before.  *answer as in
+ * res_tune_checked(), but never 0.
+ */
+static bool is_right(struct judge *j, struct hunt *h, size_t i, int *answer,
+		     struct err *e)
+{
+	char op[TUNE_TEXT], class[TUNE_TEXT], object[20];
+	struct hunt_entry *x = &h->v[i];
+	struct tune_check checked; /* row.detail is in it */
+	struct res_tune_key key = tune_store_key(j->s, h->p, RES_SIMULATED, "",
+						 op);
+	const struct gemm_code *code = code_get(j->codes, &h->p->op,
+						&x->c.config, e);
+
+	if (!code)
+		return false;
+	tune_object_digest(code, object);
+	tune_class(h->p, &x->c.config, class);
+	struct res_tune_check row = {
+		.target = TUNE_CHIP, .op = op, .config = x->config,
+		.object = object, .class = class,
+	};
+	if (!res_tune_checked(j->s->db, &row, answer, e) ||
+	    (!*answer && !check(j, h, i, code, &row, &checked, answer, e)))
+		return false;
+	if (*answer > 0)
+		return true;
+	x->c.state = RES_TUNE_FAILED;
+	snprintf(x->c.reason, sizeof(x->c.reason), "wrong: %.100s",
+		 row.detail ? row.detail : "found before");
+	struct res_tune t = hunt_row(x);
+	return res_tune_put(j->s->db, j->s->run, &key, &t, e);
+}
+
+/* The fastest right one but `not`; the wrong ones before it are marked. */
+static bool first_right(struct judge *j, struct hunt *h, size_t not,
+			size_t *out, struct err *e)
+{
+	for (;;) {
+		int answer = 0;
+
+		*out = fastest(h, not);
+		if (*out == h->n || (j->o->stop && *j->o->stop))
+			return true;
+		if (!is_right(j, h, *out, &answer, e))
+			return false;
+		if (answer > 0)
+			return true;
+	}
+}
+
+static void describe(const struct hunt *h, size_t best, size_t second,
+		     struct tune_outcome *out)
+{
+	const struct hunt_entry *x = &h->v[best];
+
+	out->found = true;
+	out->time_s = x->time_s;
+	out->lo_s = out->hi_s = NAN;
+	out->samples = 1;
+	out->clock_hz = x->clock_hz;
+	out->bound_s = x->c.bound_s;
+	snprintf(out->config, TUNE_TEXT, "%s", x->config);
+	snprintf(out->limit, sizeof(out->limit), "%s", x->limit);
+	tune_class(h->p, &x->c.config, out->class);
+	if (second < h->n) {
+		snprintf(out->second, TUNE_TEXT, "%s", h->v[second].config);
+		out->second_s = h->v[second].time_s;
+	}
+}
+
+static bool win(struct judge *j, const struct hunt *h,
+		const struct tune_outcome *out, struct err *e)
+{
+	char op[TUNE_TEXT];
+	struct res_tune_winner w = {
+		.key = tune_store_key(j->s, h->p, j->origin, j->operands, op),
+		.tune = { .config = out->config }, .second = out->second,
+		.class = out->class, .budget = j->o->budget.name,
+		.candidates = (int64_t)h->n,
+	};
+	struct gemm_config c;
+	const struct tune_speed x = {
+		.problem = h->p, .config = &c, .winner = true,
+		.origin = j->origin, .time_s = out->time_s, .lo_s = out->lo_s,
+		.hi_s = out->hi_s, .clock_hz = out->clock_hz,
+		.n = out->samples,
+	};
+
+	return res_tune_win(j->s->db, &w, e) &&
+	       gemm_config_parse(out->config, &c, e) &&
+	       tune_store_speed(j->s, &x, e);
+}
+
+/* The fastest right ones by the simulator, to be measured. */
+static bool finalists(struct judge *j, struct hunt *h, size_t *v, size_t *n,
+		      struct err *e)
+{
+	size_t most = j->o->budget.measure, at;
+
+	for (*n = 0; *n < most && *n < MEASURED_MOST; (*n)++) {
+		if (!first_right(j, h, h->n, &at, e))
+			return false;
+		if (at == h->n)
+			break;
+		v[*n] = at;
+		h->v[at].c.state = RES_TUNE_RANKED; /* out of the way */
+	}
+	for (size_t i = 0; i < *n; i++)
+		h->v[v[i]].c.state = RES_TUNE_TIMED;
+	return true;
+}
+
+static bool judge_by_device(struct judge *j, struct hunt *h,
+			    struct tune_outcome *out, struct err *e)
+{
+	size_t v[MEASURED_MOST], n;
+
+	if (!finalists(j, h, v, &n, e))
+		return false;
+	count(h, out);
+	out->origin = j->origin;
+	return race(j, h, v, n, out, e) && (!out->found || win(j, h, out, e));
+}
+
+bool judge_hunt(struct judge *j, struct hunt *h, struct tune_outcome *out,
+		struct err *e)
+{
+	size_t best, second = h->n;
+
+	if (j->measures)
+		return judge_by_device(j, h, out, e);
+	if (!first_right(j, h, h->n, &best, e))
+		return false;
+	if (best < h->n && j->o->budget.verify > 1 &&
+	    !first_right(j, h, best, &second, e))
+		return false;
+	count(h, out);
+	out->origin = j->origin;
+	if (best == h->n || (j->o->stop && *j->o->stop)) {
+		snprintf(out->why, sizeof(out->why), "%s",
+			 j->o->stop && *j->o->stop ? "interrupted"
+			 : "no configuration could be timed and was right");
+		return true;
+	}
+	describe(h, best, second, out);
+	return win(j, h, out, e);
+}
+
+/* ---- what was found before ---- */
+
+struct known {
+	const struct res_tune_key *key;
+	const struct tune_budget *budget;
+	struct tune_outcome *out;
+};
+
+static int rank_of(const char *budget)
+{
+	static const char *const order[] = { "quick", "standard",
+					     "exhaustive" };
+
+	for (int i = 0; i < (int)ARRAY_SIZE(order); i++)
+		if (!strcmp(budget, order[i]))
+			return i;
+	return 0; /* seconds: whatever there was time for */
+}
+
+static bool take_known(void *ctx, const struct res_tune_winner *w)
+{
+	struct known *k = ctx;
+	const struct res_tune_key *a = &w->key, *b = k->key;
+	struct tune_outcome *out = k->out;
+
+	if (a->m != b->m || a->n != b->n || a->k != b->k ||
+	    a->batch != b->batch || a->origin != b->origin ||
+	    strcmp(a->caches, b->caches) ||
+	    strcmp(a->operands, b->operands) || strcmp(a->costs, b->costs) ||
+	    strcmp(a->code, b->code) ||
+	    rank_of(w->budget) < rank_of(k->budget->name))
+		return true;
+	out->found = out->stored = true;
+	out->time_s = w->tune.time_s;
+	out->lo_s = w->tune.lo_s;
+	out->hi_s = w->tune.hi_s;
+	out->samples = w->tune.samples;
+	out->clock_hz = w->tune.clock_hz;
+	out->bound_s = w->tune.bound_s;
+	out->origin = a->origin;
+	snprintf(out->config, TUNE_TEXT, "%s", w->tune.config);
+	snprintf(out->second, TUNE_TEXT, "%s", w->second);
+	snprintf(out->class, TUNE_TEXT, "%s", w->class);
+	snprintf(out->limit, sizeof(out->limit), "%s", w->tune.limits);
+	return false;
+}
+
+static bool take_count(void *ctx, const struct res_tune *t)
+{
+	struct tune_outcome *out = ctx;
+
+	out->space++;
+	out->timed += t->state == RES_TUNE_TIMED;
+	out->rejected += t->state == RES_TUNE_REJECTED;
+	out->failed += t->state == RES_TUNE_FAILED;
+	if (!strcmp(t->config, out->second))
+		out->second_s = t->time_s;
+	return true;
+}
+
+bool judge_known(struct judge *j, const struct tune_problem *p,
+		 struct tune_outcome *out, struct err *e)
+{
+	char op[TUNE_TEXT];
+	struct res_tune_key key = tune_store_key(j->s, p, j->origin,
+						 j->operands, op);
+	struct known k = { .key = &key, .budget = &j->o->budget, .out = out };
+
+	return res_tune_winners(j->s->db, TUNE_CHIP, op, take_known, &k, e) &&
+	       (!out->found ||
+		res_tune_each(j->s->db, &key, take_count, out, e));
+}

@@ -1,0 +1,340 @@
+/* autotune/tuner/search.c - all problems: workers time, the main thread decides. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "autotune/tuner/candidates.h"
+
+static const struct tune_budget budgets[] = {
+	{ "quick", 16, 1, 3, 0 },
+	{ "standard", 96, 2, 6, 0 },
+	{ "exhaustive", UINT32_MAX, 2, 24, 0 },
+};
+
+bool tune_budget_parse(const char *s, struct tune_budget *b, struct err *e)
+{
+	char *end;
+	double seconds = strtod(s, &end);
+
+	for (size_t i = 0; i < ARRAY_SIZE(budgets); i++)
+		if (!strcmp(s, budgets[i].name)) {
+			*b = budgets[i];
+			return true;
+		}
+	if (end == s || *end || !(seconds > 0) || seconds > 1e6)
+		return err_set(e, ERR_USAGE, "--budget %s: wanted quick, "
+			       "standard, exhaustive or seconds", s);
+	*b = (struct tune_budget){ "seconds", UINT32_MAX, 2, 6, seconds };
+	return true;
+}
+
+/* ---- workers ---- */
+
+/* An answer on its way to the database. */
+struct answer {
+	size_t hunt, entry;
+	struct answer *next;
+};
+
+struct search {
+	const struct tune_opts *o;
+	struct code_cache *codes;
+	struct hunt *hunt; /* [n] */
+	size_t n, turn;
+	uint64_t end_ns; /* of timing; 0: none */
+	pthread_mutex_t lock;
+	pthread_cond_t news;
+	struct answer *first, **last;
+	unsigned working;
+	bool failed; /* the main thread gives up */
+};
+
+static bool is_over(const struct search *s)
+{
+	return s->failed || (s->o->stop && *s->o->stop) ||
+	       (s->end_ns && time_mono_ns() > s->end_ns);
+}
+
+/* What is fast for the problems beside this one may be for it, too. */
+static bool follow(struct search *s, struct answer *a)
+{
+	struct hunt *h = &s->hunt[a->hunt];
+	uint32_t most = s->o->budget.simulate;
+
+	return (a->hunt > 0 && hunt_follow(h, h - 1, most, &a->entry)) ||
+	       (a->hunt + 1 < s->n && hunt_follow(h, h + 1, most, &a->entry));
+}
+
+/* The next of all hunts, in turn; with the lock held. */
+static bool next_job(struct search *s, struct answer *a)
+{
+	for (size_t i = 0; !is_over(s) && i < s->n; i++) {
+		a->hunt = s->turn++ % s->n;
+		if (follow(s, a) ||
+		    hunt_next(&s->hunt[a->hunt], s->o->budget.simulate,
+			      &a->entry))
+			return true;
+	}
+	return false;
+}
+
+static bool time_it(struct search *s, const struct tune_problem *p,
+		    struct hunt_entry *x, struct err *e)
+{
+	struct tune_prediction t = { 0 };
+	const struct gemm_code *code = code_get(s->codes, &p->op,
+						&x->c.config, e);
+
+	if (!code || !code_is_usable(&x->c.config, code, e) ||
+	    !tune_predict(p, &x->c.config, code, s->o->costs, false, &t, e))
+		return false;
+	tune_object_digest(code, x->object);
+	x->time_s = t.time_s;
+	x->clock_hz = t.clock_hz;
+	snprintf(x->limit, sizeof(x->limit), "%s", t.limit);
+	tune_prediction_fini(&t);
+	return true;
+}
+
+/* Only this thread touches the entry until the answer is given. */
+static void work_on(struct search *s, const struct answer *a)
+{
+	struct hunt *h = &s->hunt[a->hunt];
+	struct hunt_entry *x = &h->v[a->entry], done = *x;
+	struct err e = { 0 };
+
+	if (time_it(s, h->p, &done, &e)) {
+		done.c.state = RES_TUNE_TIMED;
+	} else {
+		done.c.state = RES_TUNE_REJECTED;
+		snprintf(done.c.reason, sizeof(done.c.reason), "%.110s",
+			 e.msg);
+	}
+	pthread_mutex_lock(&s->lock);
+	*x = done;
+	hunt_take(h, a->entry);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void *worker(void *ctx)
+{
+	struct search *s = ctx;
+
+	for (;;) {
+		struct answer *a = xcalloc(1, sizeof(*a));
+
+		pthread_mutex_lock(&s->lock);
+		bool more = next_job(s, a);
+		if (!more) {
+			s->working--;
+			pthread_cond_signal(&s->news);
+		}
+		pthread_mutex_unlock(&s->lock);
+		if (!more) {
+			free(a);
+			return NULL;
+		}
+		work_on(s, a);
+		pthread_mutex_lock(&s->lock);
+		*s->last = a;
+		s->last = &a->next;
+		pthread_cond_signal(&s->news);
+		pthread_mutex_unlock(&s->lock);
+	}
+}
+
+/* ---- the main thread ---- */
+
+/* NULL: all workers have ended and nothing is left. */
+static struct answer *wait_answer(struct search *s, struct hunt_entry *x)
+{
+	struct answer *a;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->first && s->working)
+		pthread_cond_wait(&s->news, &s->lock);
+	a = s->first;
+	if (a) {
+		s->first = a->next;
+		if (!s->first)
+			s->last = &s->first;
+		*x = s->hunt[a->hunt].v[a->entry];
+	}
+	pthread_mutex_unlock(&s->lock);
+	return a;
+}
+
+static bool store_answer(struct judge *j, const struct hunt *h,
+			 const struct hunt_entry *x, struct err *e)
+{
+	char op[TUNE_TEXT];
+	struct res_tune_key key = tune_store_key(j->s, h->p, RES_SIMULATED,
+						 "", op);
+	struct res_tune t = hunt_row(x);
+	const struct tune_speed speed = {
+		.problem = h->p, .config = &x->c.config,
+		.origin = RES_SIMULATED, .time_s = x->time_s, .lo_s = NAN,
+		.hi_s = NAN, .clock_hz = x->clock_hz, .n = 1,
+	};
+
+	return res_tune_put(j->s->db, j->s->run, &key, &t, e) &&
+	       (x->c.state != RES_TUNE_TIMED ||
+		tune_store_speed(j->s, &speed, e));
+}
+
+static bool take_answers(struct search *s, struct judge *j,
+			 struct progress *bar, struct err *e)
+{
+	struct hunt_entry x;
+	struct answer *a;
+	bool ok = true;
+
+	while ((a = wait_answer(s, &x))) {
+		ok = ok && store_answer(j, &s->hunt[a->hunt], &x, e);
+		if (!ok) {
+			pthread_mutex_lock(&s->lock);
+			s->failed = true;
+			pthread_mutex_unlock(&s->lock);
+		}
+		progress_step(bar, 1);
+		free(a);
+	}
+	return ok;
+}
+
+static uint64_t jobs_of(const struct search *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct hunt *h = &s->hunt[i];
+		uint64_t most = s->o->budget.simulate;
+
+		most = most < h->legal ? most : h->legal;
+		n += h->done || most < h->taken ? 0 : most - h->taken;
+	}
+	return n;
+}
+
+static unsigned threads_of(const struct tune_opts *o)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return o->jobs ? o->jobs : n > 0 ? (unsigned)n : 1;
+}
+
+static bool time_all(struct search *s, struct judge *j, struct err *e)
+{
+	unsigned n = threads_of(s->o), started = 0;
+	pthread_t *t = xcalloc(n, sizeof(*t));
+	struct progress bar;
+
+	progress_init(&bar, "timing", jobs_of(s), s->o->quiet);
+	s->working = n;
+	for (; started < n; started++)
+		if (pthread_create(&t[started], NULL, worker, s)) {
+			pthread_mutex_lock(&s->lock);
+			s->working -= n - started;
+			pthread_mutex_unlock(&s->lock);
+			break;
+		}
+	bool ok = started ? take_answers(s, j, &bar, e)
+			  : err_set(e, ERR_NOMEM, "no thread could be "
+				    "started");
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(t[i], NULL);
+	progress_fini(&bar);
+	free(t);
+	return ok;
+}
+
+/* Those that a bound ruled out meanwhile were decided without an answer. */
+static bool store_ruled_out(struct search *s, struct judge *j, struct err *e)
+{
+	bool ok = true;
+
+	res_batch_begin(j->s->db);
+	for (size_t i = 0; ok && i < s->n; i++)
+		for (size_t k = 0; ok && k < s->hunt[i].legal; k++)
+			if (!s->hunt[i].done &&
+			    s->hunt[i].v[k].c.state == RES_TUNE_REJECTED &&
+			    s->hunt[i].v[k].taken)
+				ok = store_answer(j, &s->hunt[i],
+						  &s->hunt[i].v[k], e);
+	return res_batch_end(j->s->db, ok ? e : NULL) && ok;
+}
+
+static bool judge_all(struct search *s, struct judge *j,
+		      struct tune_outcome *out, struct err *e)
+{
+	struct progress bar;
+	bool ok = true;
+
+	progress_init(&bar, "checking", s->n, s->o->quiet);
+	for (size_t i = 0; ok && i < s->n; i++) {
+		if (!out[i].stored)
+			ok = judge_hunt(j, &s->hunt[i], &out[i], e);
+		progress_step(&bar, 1);
+	}
+	progress_fini(&bar);
+	return ok;
+}
+
+static bool prepare(struct search *s, struct judge *j,
+		    const struct tune_problems *l, struct tune_outcome *out,
+		    struct err *e)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct hunt *h = &s->hunt[i];
+
+		out[i] = (struct tune_outcome){ .problem = l->v[i] };
+		if (!judge_known(j, &l->v[i], &out[i], e))
+			return false;
+		h->p = &l->v[i];
+		h->done = out[i].stored;
+		if (!h->done && !hunt_init(h, &l->v[i], s->o, j->s, e))
+			return err_wrap(e, "the space of %ux%ux%u", l->v[i].m,
+					l->v[i].n, l->v[i].k);
+	}
+	return true;
+}
+
+static bool all_known(const struct tune_outcome *out, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!out[i].stored)
+			return false;
+	return true;
+}
+
+bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
+		 struct tune_outcome *out, struct err *e)
+{
+	struct tune_store store = { 0 };
+	struct judge j = { .o = o, .s = &store, .origin = RES_SIMULATED };
+	struct search s = { .o = o, .n = l->n, .last = &s.first };
+	double share = 0.7; /* of the seconds; the rest is for checks */
+
+	s.hunt = xcalloc(l->n + 1, sizeof(*s.hunt));
+	s.codes = j.codes = code_cache_new(o);
+	if (o->budget.seconds > 0)
+		s.end_ns = time_mono_ns() +
+			   (uint64_t)(o->budget.seconds * share * 1e9);
+	pthread_mutex_init(&s.lock, NULL);
+	pthread_cond_init(&s.news, NULL);
+	bool ok = tune_store_open(&store, o, e) && judge_open(&j, e) &&
+		  prepare(&s, &j, l, out, e);
+	if (ok && !all_known(out, l->n))
+		ok = time_all(&s, &j, e) && store_ruled_out(&s, &j, e) &&
+		     judge_all(&s, &j, out, e);
+	tune_rig_close(&j.rig);
+	ok = tune_store_close(&store, ok, o->stop && *o->stop, e) && ok;
+	for (size_t i = 0; i < l->n; i++)
+		hunt_fini(&s.hunt[i]);
+	free(s.hunt);
+	code_cache_free(s.codes);
+	pthread_mutex_destroy(&s.lock);
+	pthread_cond_destroy(&s.news);
+	return ok;
+}

@@ -1,0 +1,278 @@
+/* autotune/tuner/space.c - the space of configurations, ranked. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "autotune/tuner/tune.h"
+#include "isa/code/occupancy.h"
+
+/* Workgroups of stream-K: two of each WGP. */
+#define STREAM_GROUPS 96
+
+/* How many of the base get variants, and how many VGPRs may accumulate. */
+enum { VARIED = 128, ACC_VGPRS = 160, WAVE_TILE = 128 };
+
+static const uint16_t tiles[] = {
+#define TILE(size) size,
+#include "autotune/tuner/space.def"
+};
+static const uint16_t depths[] = {
+#define DEPTH(k) k,
+#include "autotune/tuner/space.def"
+};
+static const struct {
+	uint8_t m, n;
+} waves[] = {
+#define WAVES(m, n) { m, n },
+#include "autotune/tuner/space.def"
+};
+static const struct {
+	uint8_t buffers, prefetch;
+} flows[] = {
+#define FLOW(buffers, prefetch) { buffers, prefetch },
+#include "autotune/tuner/space.def"
+};
+static const uint16_t splits[] = {
+	1,
+#define SPLIT(parts) parts,
+#include "autotune/tuner/space.def"
+};
+
+static void vary(size_t which, struct gemm_config *c)
+{
+	size_t i = 0;
+
+#define VARIANT(what, ...) \
+	if (i++ == which) { __VA_ARGS__; }
+#include "autotune/tuner/space.def"
+}
+static const size_t n_variants = 0
+#define VARIANT(what, ...) + 1
+#include "autotune/tuner/space.def"
+	;
+
+/* ---- what a workgroup takes ---- */
+
+int tune_groups_at_once(const struct gemm_config *c, int vgprs,
+			uint32_t lds_bytes)
+{
+	int waves_n = c->waves_m * c->waves_n;
+	struct isa_resources need = {
+		.wave = 32, .vgprs = vgprs, .lds_bytes = lds_bytes,
+		.workgroup_size = waves_n * 32, .wgp_mode = !c->cu_mode,
+	};
+	struct isa_occupancy o;
+
+	if (!waves_n || !isa_occupancy(TUNE_CHIP, &need, &o))
+		return 0;
+	return o.workgroups * (c->cu_mode ? 2 : 1);
+}
+
+/*
+ * What the code holds at once: accumulators, a column of fragments of A and
+ * two of B, the tiles that wait in registers, and addresses.
+ */
+void tune_needs_guess(const struct tune_problem *p,
+		      const struct gemm_config *c, struct tune_needs *out)
+{
+	int in = (int)tune_type_bytes(p->op.in);
+	int wm = c->m / c->waves_m, wn = c->n / c->waves_n;
+	int threads = c->waves_m * c->waves_n * 32;
+	int b = c->b_direct ? 0 : (int)(c->n * tune_b_bytes(&p->op));
+	int staged = (c->m * in + b) * c->k / (threads * 4);
+	int row = c->k * in + 16; /* padded; swizzling saves that */
+
+	out->vgprs = wm * wn / 32 + wm / 16 * 8 + 16 +
+		     (c->prefetch ? c->prefetch : 1) * staged + 20;
+	out->vgprs = out->vgprs < 256 ? out->vgprs : 256;
+	if (c->lds == GEMM_LDS_SWIZZLE)
+		row -= 16;
+	out->lds_bytes = (uint32_t)((c->m + (c->b_direct ? 0 : c->n)) * row *
+				    (c->buffers ? c->buffers : 1));
+	out->groups = tune_groups_at_once(c, out->vgprs, out->lds_bytes);
+}
+
+/* ---- the list ---- */
+
+static struct tune_candidate *add(struct tune_space *s,
+				  const struct gemm_config *c)
+{
+	if (s->n == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : 1024;
+		s->v = xrealloc(s->v, s->cap * sizeof(*s->v));
+	}
+	s->v[s->n] = (struct tune_candidate){ .config = *c, .limit = "" };
+	return &s->v[s->n++];
+}
+
+static void reject(struct tune_candidate *c, const char *why)
+{
+	c->state = RES_TUNE_REJECTED;
+	snprintf(c->reason, sizeof(c->reason), "%.110s", why);
+}
+
+/* What a band has more than there are rows of tiles begins for nothing. */
+static bool band_is_full(const struct tune_problem *p,
+			 const struct gemm_config *c, struct err *e)
+{
+	uint32_t rows = (p->m + c->m - 1) / c->m;
+
+	return c->order <= rows || c->order < 2 ||
+	       err_set(e, ERR_UNSUPPORTED, "bands of %u rows of tiles; there "
+		       "are %u", c->order, rows);
+}
+
+/* Is it legal, as far as can be known before there is code?  And how good? */
+static void judge(struct tune_space *s, struct tune_candidate *c,
+		  const struct tune_problem *p, const struct cost_model *m)
+{
+	struct gemm_shape shape = tune_shape(p);
+	struct tune_needs needs;
+	struct err e = { 0 };
+
+	if (!gemm_check(&p->op, &c->config, &e) ||
+	    !gemm_fits(&p->op, &c->config, &shape, &e) ||
+	    !band_is_full(p, &c->config, &e)) {
+		reject(c, e.msg);
+		return;
+	}
+	tune_needs_guess(p, &c->config, &needs);
+	if (!needs.groups) {
+		snprintf(c->reason, sizeof(c->reason), "no workgroup fits a "
+			 "WGP: about %d VGPRs and %u bytes of LDS",
+			 needs.vgprs, needs.lds_bytes);
+		c->state = RES_TUNE_REJECTED;
+		return;
+	}
+	tune_bound(p, m, &needs, c);
+	s->legal++;
+}
+
+static bool wave_is_possible(const struct gemm_config *c)
+{
+	int wm = c->m / c->waves_m, wn = c->n / c->waves_n;
+
+	return c->m % (16 * c->waves_m) == 0 && c->n % (16 * c->waves_n) == 0 &&
+	       wm <= WAVE_TILE && wn <= WAVE_TILE && wm * wn / 32 <= ACC_VGPRS;
+}
+
+/* A tile twice as large as the problem only computes zeros. */
+static bool is_oversized(const struct tune_problem *p,
+			 const struct gemm_config *c)
+{
+	return (c->m > 16 && c->m >= 2 * p->m) ||
+	       (c->n > 16 && c->n >= 2 * tune_columns(p));
+}
+
+/* Do tiles divide the problem?  Then gemm_fits() has the last word. */
+static bool is_even(const struct tune_problem *p, const struct gemm_config *c)
+{
+	struct gemm_shape s = tune_shape(p);
+	struct gemm_config even = *c;
+
+	even.even = true;
+	return gemm_fits(&p->op, &even, &s, NULL);
+}
+
+static uint64_t tiles_of(const struct tune_problem *p,
+			 const struct gemm_config *c)
+{
+	return (uint64_t)((p->m + c->m - 1) / c->m) *
+	       ((tune_columns(p) + c->n - 1) / c->n) * p->batch;
+}
+
+static void add_splits(struct tune_space *s, struct gemm_config c,
+		       const struct tune_problem *p,
+		       const struct cost_model *m)
+{
+	double busy = 4 * cost_value(m, COST_N_WGP);
+
+	for (size_t i = 0; i < ARRAY_SIZE(splits); i++) {
+		c.split = splits[i];
+		if (i && ((double)tiles_of(p, &c) * splits[i - 1] >= busy ||
+			  p->k < 2u * c.k * splits[i]))
+			break;
+		c.even = is_even(p, &c);
+		judge(s, add(s, &c), p, m);
+	}
+}
+
+static void add_flows(struct tune_space *s, struct gemm_config c,
+		      const struct tune_problem *p, const struct cost_model *m)
+{
+	for (size_t f = 0; f < ARRAY_SIZE(flows); f++) {
+		c.buffers = flows[f].buffers;
+		c.prefetch = flows[f].prefetch;
+		add_splits(s, c, p, m);
+	}
+}
+
+static void add_tile(struct tune_space *s, uint16_t tm, uint16_t tn,
+		     const struct tune_problem *p, const struct cost_model *m)
+{
+	for (size_t k = 0; k < ARRAY_SIZE(depths); k++)
+		for (size_t w = 0; w < ARRAY_SIZE(waves); w++) {
+			struct gemm_config c = {
+				.m = tm, .n = tn, .k = depths[k],
+				.waves_m = waves[w].m, .waves_n = waves[w].n,
+				.unroll = 1, .split = 1,
+			};
+			if (wave_is_possible(&c) && !is_oversized(p, &c))
+				add_flows(s, c, p, m);
+		}
+}
+
+static int by_estimate(const void *a, const void *b)
+{
+	const struct tune_candidate *x = a, *y = b;
+
+	if (x->state != y->state)
+		return x->state == RES_TUNE_RANKED ? -1 : 1;
+	if (x->estimate_s != y->estimate_s)
+		return x->estimate_s < y->estimate_s ? -1 : 1;
+	return memcmp(&x->config, &y->config, sizeof(x->config));
+}
+
+static bool is_there(const struct tune_space *s, const struct gemm_config *c)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!memcmp(&s->v[i].config, c, sizeof(*c)))
+			return true;
+	return false;
+}
+
+static void add_variants(struct tune_space *s, const struct tune_problem *p,
+			 const struct cost_model *m)
+{
+	size_t base = s->legal < VARIED ? s->legal : VARIED;
+
+	for (size_t i = 0; i < base; i++)
+		for (size_t v = 0; v < n_variants; v++) {
+			struct gemm_config c = s->v[i].config;
+
+			vary(v, &c);
+			if (c.even && !is_even(p, &c))
+				c.even = false;
+			if (!is_there(s, &c))
+				judge(s, add(s, &c), p, m);
+		}
+}
+
+void tune_space_init(struct tune_space *s, const struct tune_problem *p,
+		     const struct cost_model *m)
+{
+	*s = (struct tune_space){ 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(tiles); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(tiles); j++)
+			add_tile(s, tiles[i], tiles[j], p, m);
+	if (!s->n)
+		return;
+	qsort(s->v, s->n, sizeof(*s->v), by_estimate);
+	add_variants(s, p, m);
+	qsort(s->v, s->n, sizeof(*s->v), by_estimate);
+}
+
+void tune_space_fini(struct tune_space *s)
+{
+	free(s->v);
+	*s = (struct tune_space){ 0 };
+}

@@ -1,0 +1,154 @@
+/* autotune/tuner/store.c - a run of the tuner in the database, and its keys. */
+#include <string.h>
+#include <xxhash.h>
+
+#include "autotune/tuner/tune.h"
+
+static void digest(XXH3_state_t *x, char out[20])
+{
+	snprintf(out, 20, "%016llx",
+		 (unsigned long long)XXH3_64bits_digest(x));
+}
+
+static void costs_digest(const struct cost_model *m, char out[20])
+{
+	XXH3_state_t *x = XXH3_createState();
+
+	XXH3_64bits_reset(x);
+	XXH3_64bits_update(x, m->chip, strlen(m->chip));
+	for (int i = 0; i < COST_ROW_COUNT; i++)
+		XXH3_64bits_update(x, &m->row[i].value, sizeof(double));
+	for (int i = 0; i < ISA_OP_COUNT; i++) {
+		const struct cost_op *op = &m->op[i];
+		double v[3] = { i, op->latency.value, op->issue.value };
+
+		if (op->has_latency || op->has_issue)
+			XXH3_64bits_update(x, v, sizeof(v));
+	}
+	digest(x, out);
+	XXH3_freeState(x);
+}
+
+void tune_object_digest(const struct gemm_code *code, char out[20])
+{
+	XXH3_state_t *x = XXH3_createState();
+
+	XXH3_64bits_reset(x);
+	for (int i = 0; i < code->n; i++)
+		XXH3_64bits_update(x, code->object[i].bytes.data,
+				   code->object[i].bytes.len);
+	digest(x, out);
+	XXH3_freeState(x);
+}
+
+/* This program: compiler, simulator and search are all in it. */
+static bool code_digest(struct tune_store *s, int64_t build, struct err *e)
+{
+	struct table t;
+	bool ok;
+
+	table_init(&t, "binary");
+	ok = res_query(s->db, &t, 0, e, "SELECT binary FROM builds WHERE "
+		       "id = ?", "i", build);
+	if (ok && t.n_rows)
+		snprintf(s->code, sizeof(s->code), "%s", t.row[0][0]);
+	table_fini(&t);
+	return ok;
+}
+
+bool tune_store_open(struct tune_store *s, const struct tune_opts *o,
+		     struct err *e)
+{
+	struct res_start start = { .tool = "t0-tune", .argc = o->argc,
+				   .argv = o->argv, .seed = o->seed };
+
+	*s = (struct tune_store){ 0 };
+	costs_digest(o->costs, s->costs);
+	s->db = res_open(o->db, RES_WRITE, e);
+	return s->db && res_host_self(s->db, &start.host, e) &&
+	       res_build_self(s->db, &start.build, e) &&
+	       code_digest(s, start.build, e) &&
+	       res_run_begin(s->db, &start, &s->run, e);
+}
+
+bool tune_store_close(struct tune_store *s, bool good, bool interrupted,
+		      struct err *e)
+{
+	enum res_state state = !good ? RES_FAILED
+		: interrupted ? RES_INTERRUPTED : RES_COMPLETE;
+
+	if (s->db && s->run) {
+		/* An error that ended the run must not be hidden by another. */
+		bool ended = res_run_finish(s->db, s->run, state,
+					    good ? 0 : err_exit_code(e),
+					    good ? NULL : e->msg,
+					    good ? e : NULL);
+		good = good && ended;
+	}
+	res_close(s->db);
+	*s = (struct tune_store){ 0 };
+	return good;
+}
+
+struct res_tune_key tune_store_key(const struct tune_store *s,
+				   const struct tune_problem *p,
+				   enum res_origin origin,
+				   const char *operands, char op[TUNE_TEXT])
+{
+	gemm_op_name(&p->op, op, TUNE_TEXT);
+	return (struct res_tune_key){
+		.target = TUNE_CHIP, .op = op, .m = p->m, .n = p->n,
+		.k = p->k, .batch = p->batch, 
+		.caches = tune_caches_name(p->caches), .origin = origin,
+		.operands = operands, .costs = s->costs, .code = s->code,
+	};
+}
+
+/* ---- results ---- */
+
+static bool case_of(struct tune_store *s, const struct tune_speed *x,
+		    int64_t *id, struct err *e)
+{
+	const struct tune_problem *p = x->problem;
+	char op[TUNE_TEXT], config[TUNE_TEXT];
+	struct buf b = { 0 };
+
+	gemm_op_name(&p->op, op, sizeof(op));
+	gemm_config_name(x->config, config, sizeof(config));
+	buf_printf(&b, "{\"m\":%u,\"n\":%u,\"k\":%u,\"type\":\"%s\"", p->m,
+		   p->n, p->k, op);
+	if (p->batch > 1)
+		buf_printf(&b, ",\"batch\":%u", p->batch);
+	if (p->caches != TUNE_WARM)
+		buf_printf(&b, ",\"caches\":\"%s\"",
+			   tune_caches_name(p->caches));
+	if (!x->winner)
+		buf_printf(&b, ",\"tile_m\":%u,\"tile_n\":%u,"
+			   "\"config\":\"%s\"", x->config->m, x->config->n,
+			   config);
+	buf_addc(&b, '}');
+	bool ok = res_case_id(s->db, x->winner ? "gemm" : "tune",
+			      x->winner ? "t0" : "t0-tune", b.data, id, e);
+	buf_fini(&b);
+	return ok;
+}
+
+bool tune_store_speed(struct tune_store *s, const struct tune_speed *x,
+		      struct err *e)
+{
+	double flop = tune_flop(x->problem);
+	struct res_result r = {
+		.run = s->run, .metric = "flops", .unit = "FLOP/s",
+		.value = flop / x->time_s, .lo = flop / x->hi_s,
+		.hi = flop / x->lo_s, .n = x->n, .clock_hz = x->clock_hz,
+		.better = RES_HIGHER, .origin = x->origin,
+	};
+	struct res_verdict v = { .run = s->run, .kind = RES_CORRECTNESS,
+				 .answer = RES_PASS };
+
+	if (!case_of(s, x, &r.case_id, e) ||
+	    !res_result_add(s->db, &r, &v.result, e))
+		return false;
+	v.case_id = r.case_id;
+	return !x->winner || res_verdict_add(s->db, &v, e);
+}

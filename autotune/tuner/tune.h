@@ -1,0 +1,328 @@
+/*
+ * tune - which tile configuration is best for a matrix product, and is it
+ * right?
+ *
+ * A *problem* is an operation (compiler/gemm/gemm.h) with its sizes.  For each
+ * the tuner
+ *
+ *	1. enumerates a space of some thousands of configurations (space.def),
+ *	2. drops those that the hardware cannot have, with the reason,
+ *	3. ranks all others by an analytic estimate (bound.c),
+ *	4. compiles and simulates the best ones until nobody left could win
+ *	   (predict.c), as many as the budget allows,
+ *	5. runs the fastest on the soft device against a double-precision
+ *	   reference (check.c); one that is wrong is out for ever,
+ *	6. measures those that remain on a card, where there is one (measure.c),
+ *	7. stores every decision at once, so that a search which is killed goes
+ *	   on with what is missing (results/db/tunes.h).
+ *
+ * Correctness comes before time: a configuration becomes a winner only through
+ * res_tune_win(), and the database refuses one whose machine code did not
+ * pass its check.
+ *
+ *	struct tune_problem p = { .op = op, .m = 128, .n = 3072, .k = 1024,
+ *				  .batch = 1 };
+ *	struct tune_selector *s = tune_selector_open(&opts, &e);
+ *	struct tune_choice c;
+ *
+ *	if (!s || !tune_select(s, &p, &c, &e))
+ *		return err_wrap(&e, "tuning");
+ *	... c.code.object[0], launched as compiler/gemm/gemm.h says ...
+ *	tune_choice_fini(&c);
+ *
+ * Times are of the product's kernels alone, without the launch; TFLOPS are
+ * 2 m n k batch over that time, whatever the epilogue adds.
+ */
+#ifndef T0_AUTOTUNE_TUNE_H
+#define T0_AUTOTUNE_TUNE_H
+
+#include "base/base.h"
+#include "compiler/cost/cost.h"
+#include "compiler/gemm/gemm.h"
+#include "results/db/tunes.h"
+
+#define TUNE_CHIP "gfx1100"
+
+/*
+ * Where operands lie before a product begins.  Loops that call one product over
+ * and over find all where the last call left it; a model's weights are in DRAM,
+ * while what the kernel before has just written is not.
+ */
+enum tune_caches {
+	TUNE_WARM,   /* in the smallest level of caches that holds all */
+	TUNE_COLD_B, /* B in DRAM, the others as in TUNE_WARM */
+	TUNE_COLD,   /* A, B and C in DRAM */
+	TUNE_CACHES
+};
+
+struct tune_problem {
+	struct gemm_op op;
+	uint32_t m, n, k, batch;
+	enum tune_caches caches;
+};
+
+/* Room for any text form below. */
+#define TUNE_TEXT 96
+
+/* ------------------------------------------------------- problem.c ---- */
+
+/*
+ * From the words of the command line; NULL: "bf16", "nn", "".  `dtype` is
+ * IN[:OUT] (IN also f16w4 and such: B of integers), `layout` two of n and t,
+ * `epilogue` a comma list of bias, scale, relu, silu, gelu, swiglu, shrink,
+ * residual, beta.
+ */
+bool tune_op_parse(const char *dtype, const char *layout, const char *epilogue,
+		   struct gemm_op *op, struct err *e);
+/* Bytes of an element in memory. */
+uint32_t tune_type_bytes(enum dsl_type t);
+/* Bytes of an element of B, with its share of a scale. */
+double tune_b_bytes(const struct gemm_op *op);
+/* "warm", "cold-b", "cold"; of the database, too. */
+const char *tune_caches_name(enum tune_caches c);
+bool tune_caches_parse(const char *s, enum tune_caches *c, struct err *e);
+/* Dense. */
+struct gemm_shape tune_shape(const struct tune_problem *p);
+double tune_flop(const struct tune_problem *p);
+/* Columns of B; SwiGLU takes two for one of C. */
+uint64_t tune_columns(const struct tune_problem *p);
+/* Bytes of A, B and C, each once; of A, of B; of those in caches. */
+double tune_bytes(const struct tune_problem *p);
+double tune_bytes_a(const struct tune_problem *p);
+double tune_bytes_b(const struct tune_problem *p);
+double tune_bytes_warm(const struct tune_problem *p);
+
+struct tune_problems {
+	struct tune_problem *v; /* [n] */
+	size_t n, cap;
+	/* Of what is added; NULL: warm, but cold-b for what a model needs. */
+	const enum tune_caches *caches;
+};
+void tune_problems_fini(struct tune_problems *l);
+/* Cubes of these sizes (base/base.h: sweeps); "a..b" means powers of two. */
+bool tune_problems_sizes(struct tune_problems *l, const struct gemm_op *op,
+			 const char *sweep, struct err *e);
+/* "MxNxK[xBATCH],..." */
+bool tune_problems_shapes(struct tune_problems *l, const struct gemm_op *op,
+			  const char *list, struct err *e);
+/*
+ * What the engine launches for the model of this name (models.def), for
+ * prompts of the usual lengths and for decoding; of `op` only the type of the
+ * inputs and weights counts.
+ */
+bool tune_problems_model(struct tune_problems *l, const struct gemm_op *op,
+			 const char *model, struct err *e);
+
+/*
+ * The class of a problem under a configuration: which paths through the code
+ * it takes.  For each dimension whether there is a tile, a whole number of
+ * them or a part beyond; how many steps of K, exactly up to TUNE_STEPS and by
+ * the place in the cycle of buffers beyond; whether parts of K are uneven, and
+ * whether there is a batch.  A check of one problem holds for all of its class.
+ */
+#define TUNE_STEPS 8
+void tune_class(const struct tune_problem *p, const struct gemm_config *c,
+		char out[TUNE_TEXT]);
+/* The smallest problem of the same class; `p` itself if it is small. */
+struct tune_problem tune_reduced(const struct tune_problem *p,
+				 const struct gemm_config *c);
+
+/* --------------------------------------------------------- space.c ---- */
+
+struct tune_candidate {
+	struct gemm_config config;
+	double estimate_s; /* ranks; bound.c */
+	double bound_s;	   /* nothing can be faster under the cost model */
+	const char *limit; /* of the bound: "wmma", "lds", "l2", ... */
+	enum res_tune_state state;
+	char reason[112];
+};
+struct tune_space {
+	struct tune_candidate *v; /* [n] */
+	size_t n, cap;
+	size_t legal;
+};
+/*
+ * Every configuration of space.def for this problem, those that cannot be had
+ * marked RES_TUNE_REJECTED with the reason; the legal ones first, by estimate.
+ */
+void tune_space_init(struct tune_space *s, const struct tune_problem *p,
+		     const struct cost_model *m);
+void tune_space_fini(struct tune_space *s);
+
+/* What a compiled object takes; a guess before there is one. */
+struct tune_needs {
+	int vgprs, groups; /* workgroups of a WGP at once */
+	uint32_t lds_bytes;
+};
+void tune_needs_guess(const struct tune_problem *p,
+		      const struct gemm_config *c, struct tune_needs *out);
+/* Workgroups that a WGP holds at once; 0: none. */
+int tune_groups_at_once(const struct gemm_config *c, int vgprs,
+			uint32_t lds_bytes);
+
+/* --------------------------------------------------------- bound.c ---- */
+
+/*
+ * The share of workgroups that go element by element through the last whole
+ * tile of K, because its rows are incomplete; of bytes in rows of odd length
+ * all go so through all their tiles.
+ */
+double tune_masked_share(const struct tune_problem *p,
+			 const struct gemm_config *c);
+/* Fills bound_s, estimate_s and limit. */
+void tune_bound(const struct tune_problem *p, const struct cost_model *m,
+		const struct tune_needs *needs, struct tune_candidate *c);
+
+/* ------------------------------------------------------- predict.c ---- */
+
+struct tune_prediction {
+	double time_s, clock_hz, cycles;
+	char limit[64];	    /* what is busiest, and by how much */
+	struct buf explain; /* lines for people, if asked for */
+};
+/*
+ * Times `code` for a problem on the simulated GPU.  Loops of more than some
+ * steps are simulated in part and go on in their pace.  Thread-safe.
+ */
+bool tune_predict(const struct tune_problem *p, const struct gemm_config *c,
+		  const struct gemm_code *code, const struct cost_model *m,
+		  bool explain, struct tune_prediction *out, struct err *e);
+void tune_prediction_fini(struct tune_prediction *p);
+
+/* -------------------------------------------------------- search.c ---- */
+
+struct tune_clock; /* autotune/tuner/bench_device.h */
+
+struct tune_budget {
+	const char *name;
+	uint32_t simulate; /* configurations of a problem, at most */
+	uint32_t verify;   /* of them checked: the winner and runners-up */
+	uint32_t measure;  /* of those, on a device that has a clock */
+	double seconds;	   /* for everything; 0: no limit */
+};
+/* "quick", "standard", "exhaustive", or seconds. */
+bool tune_budget_parse(const char *s, struct tune_budget *b, struct err *e);
+
+struct tune_opts {
+	const char *db, *device, *operands;
+	struct tune_budget budget;
+	unsigned jobs; /* 0: a thread per processor */
+	uint64_t seed;
+	bool quiet;
+	const struct cost_model *costs;
+	const volatile int *stop; /* set: end soon, keep what there is */
+	int argc;
+	char *const *argv;
+	/* Of measurements, where the device has a clock: */
+	uint64_t samples; /* 0: as many as the protocol wants at least */
+	const struct tune_clock *clock; /* instead of `device`; NULL: none */
+	struct jit *jit; /* where tune_select() takes objects from, or NULL */
+	/* NULL: gemm_compile(); for tests, which compile wrong kernels. */
+	bool (*compile)(const struct gemm_op *op, const struct gemm_config *c,
+			const struct cc_options *o, struct gemm_code *out,
+			struct err *e);
+};
+
+/* What came out for one problem. */
+struct tune_outcome {
+	struct tune_problem problem;
+	bool found, stored; /* stored: taken from the database as it is */
+	char config[TUNE_TEXT], second[TUNE_TEXT], class[TUNE_TEXT];
+	char limit[64];
+	double time_s, lo_s, hi_s, second_s, bound_s, clock_hz;
+	int64_t samples;
+	enum res_origin origin;
+	uint32_t space, rejected, timed, failed; /* configurations */
+	char why[160]; /* not found: why */
+};
+/*
+ * Search for all problems; out[l->n] is filled.  Every decision is in the
+ * database when this returns, whatever it returns; what is decided there is
+ * not done again.  Interrupted by `stop`: true, with what there is.
+ */
+bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
+		 struct tune_outcome *out, struct err *e);
+
+/* --------------------------------------------------------- store.c ---- */
+
+struct tune_store {
+	struct res_db *db;
+	int64_t run;
+	char costs[20], code[20]; /* digests of the keys */
+};
+/* Opens the database and a run; `inputs` as in struct res_start. */
+bool tune_store_open(struct tune_store *s, const struct tune_opts *o,
+		     struct err *e);
+/* Ends the run; when not good, *e is the reason. */
+bool tune_store_close(struct tune_store *s, bool good, bool interrupted,
+		      struct err *e);
+/* The key of a problem; `op` holds its text. */
+struct res_tune_key tune_store_key(const struct tune_store *s,
+				   const struct tune_problem *p,
+				   enum res_origin origin,
+				   const char *operands, char op[TUNE_TEXT]);
+/*
+ * A speed as a result of area "tune", or "gemm" for a winner, with its verdict
+ * (results/db/results.h): what plots and gates read.
+ */
+struct tune_speed {
+	const struct tune_problem *problem;
+	const struct gemm_config *config;
+	bool winner; /* checked, and right */
+	enum res_origin origin;
+	double time_s, lo_s, hi_s, clock_hz;
+	int64_t n;
+};
+bool tune_store_speed(struct tune_store *s, const struct tune_speed *x,
+		      struct err *e);
+/* Of all kernels of a product, in hex: the machine code that a check is of. */
+void tune_object_digest(const struct gemm_code *code, char out[20]);
+
+/* -------------------------------------------------------- select.c ---- */
+
+/*
+ * What an engine launches.  In this order:
+ *	exact	 the winner of this very problem, caches and all; measured
+ *		 before simulated
+ *	nearest	 the winner of the same operation that is least far,
+ *		 |log2(m/m')| + |log2(n/n')| + |log2(k/k')| <= 2, and one
+ *		 more for another state of the caches: the same sizes warm
+ *		 are as good as twice the rows cold
+ *	model	 the best of the space by the analytic estimate
+ * Whatever it is, it is compiled, and taken only if just this machine code
+ * passed the check of the problem's class and never failed one.  With a device
+ * in the options an unknown one is checked then and there; without, it is
+ * passed over.
+ */
+enum tune_how { TUNE_EXACT, TUNE_NEAREST, TUNE_MODEL };
+
+struct tune_choice {
+	enum tune_how how;
+	struct gemm_config config;
+	struct gemm_code code;
+	double time_s;	/* as far as it is known; NAN */
+	char why[240];	/* for people: which row, which rule */
+};
+void tune_choice_fini(struct tune_choice *c);
+
+/*
+ * How far apart the rule "nearest" calls two problems of the same operation;
+ * INFINITY where only one has a batch.
+ */
+#define TUNE_NEAREST_FAR 2.0
+double tune_far(const struct tune_problem *p, const struct res_tune_key *k);
+
+struct tune_selector;
+/* Uses db, device (NULL: no checks), costs, seed, jit and compile of `o`. */
+struct tune_selector *tune_selector_open(const struct tune_opts *o,
+					 struct err *e);
+void tune_selector_close(struct tune_selector *s);
+/*
+ * End with tune_choice_fini(); on failure `out` has no code.  ERR_UNSUPPORTED
+ * if nothing is proven right.
+ */
+bool tune_select(struct tune_selector *s, const struct tune_problem *p,
+		 struct tune_choice *out, struct err *e);
+
+#endif
