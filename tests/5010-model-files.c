@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/config.h"
-#include "engine/tensors.h"
+#include "engine/files/config.h"
+#include "engine/files/safetensors.h"
 #include "tests/tap.h"
 
 /* ---- safetensors ---- */

@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include "autotune/cpu/gemm.h"
-#include "engine/make.h"
-#include "engine/model.h"
+#include "engine/files/synthetic.h"
+#include "engine/model/model.h"
 #include "tests/qwen-ref.h"
 
 #define N    23

@@ -4,9 +4,9 @@
  */
 #include <unistd.h>
 
-#include "engine/backend.h"
-#include "engine/gpu.h"
-#include "engine/make.h"
+#include "engine/files/synthetic.h"
+#include "engine/gpu/gpu.h"
+#include "engine/state/backend.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 #include "tests/qwen-ref.h"

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "autotune/cpu/gemm.h"
-#include "engine/make.h"
-#include "engine/model.h"
-#include "engine/peak.h"
+#include "engine/cpu/roofline.h"
+#include "engine/files/synthetic.h"
+#include "engine/model/model.h"
 #include "results/stats/stats.h"
 
 enum { ROUNDS = 6, DECODE = 8, PREFILL = 512, READS = 4 };

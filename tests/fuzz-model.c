@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/chat.h"
-#include "engine/coherence.h"
-#include "engine/config.h"
-#include "engine/tensors.h"
-#include "engine/tokenizer.h"
+#include "engine/files/config.h"
+#include "engine/files/safetensors.h"
+#include "engine/text/chat.h"
+#include "engine/text/coherence.h"
+#include "engine/text/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,0 +1,91 @@
+/* cmd - what the commands of t0-qwen3 share. */
+#ifndef T0_ENGINE_CMD_H
+#define T0_ENGINE_CMD_H
+
+#include <signal.h>
+
+#include "engine/files/synthetic.h"
+#include "engine/model/model.h"
+#include "engine/text/coherence.h"
+#include "engine/text/sample.h"
+
+struct qwen_cmd {
+	/* the model and how to run it */
+	const char *model, *backend, *device;
+	const char *weights, *cache; /* NULL: as stored; f32 */
+	uint64_t threads, context, chunk;
+	bool copy;
+	/* the text */
+	const char *prompt, *prompt_file, *system, *messages, *tools, *ids;
+	bool chat, no_think, plain;
+	uint64_t tokens;
+	/* sampling; NAN and UINT64_MAX: as the model says */
+	double temperature, top_p, min_p, penalty;
+	uint64_t top_k;
+	bool greedy;
+	uint64_t seed;
+	/* bench */
+	const char *prefill, *decode, *batch, *db;
+	uint64_t samples;
+	bool fresh;	 /* a process for each sample */
+	const char *one; /* this is such a process, for this phase */
+	/* quantize: folders to read and to write */
+	const char *to;
+	char **operand;
+	int n_operands;
+	/* make, check */
+	const char *shape, *tokenizer, *limits;
+	uint64_t shards;
+	bool all;
+	/* results */
+	const char *output;
+	bool json, csv, quiet;
+	int argc;
+	char **argv;
+	const volatile sig_atomic_t *stop;
+};
+
+/* A loaded model with its tokenizer; `tok` is NULL where no files are. */
+struct qwen_session {
+	struct progress bar; /* of loading; warnings that follow use it, too */
+	struct threads *threads;
+	struct qwen_model model;
+	struct qwen_tokenizer *tok;
+	bool loaded;
+};
+/* Is the tokenizer read?  Where the text is all ids, it need not be there. */
+enum qwen_words { QWEN_WORDS_NO, QWEN_WORDS_IF_THERE, QWEN_WORDS };
+bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
+		       enum qwen_words words, struct err *e);
+void qwen_session_close(struct qwen_session *s);
+/* Where results go: stdout, or --output through memory. */
+bool qwen_cmd_table(const struct qwen_cmd *c, const struct table *t,
+		    struct err *e);
+/* The prompt of the command line as tokens. */
+bool qwen_cmd_prompt(const struct qwen_cmd *c, const struct qwen_session *s,
+		     struct qwen_ids *ids, struct err *e);
+/* Greedy, what was asked for, or what the model says. */
+struct qwen_sampling qwen_cmd_sampling(const struct qwen_cmd *c,
+				       const struct qwen_config *m);
+bool qwen_cmd_state(const struct qwen_cmd *c, const struct qwen_session *s,
+		    uint32_t sequences, uint32_t positions,
+		    struct qwen_state **out, struct err *e);
+/* All of `ids` into sequence 0 in chunks; logits of the last, or of all. */
+bool qwen_feed(const struct qwen_cmd *c, struct qwen_state *st,
+	       const uint32_t *ids, size_t n,
+	       bool (*each)(void *ctx, size_t i, const float *logits,
+			    struct err *e),
+	       void *ctx, struct err *e);
+
+/* The commands; each returns an exit code. */
+int qwen_cmd_generate(struct qwen_cmd *c, struct err *e);
+int qwen_cmd_logits(struct qwen_cmd *c, struct err *e);
+int qwen_cmd_eval(struct qwen_cmd *c, struct err *e);
+int qwen_cmd_bench(struct qwen_cmd *c, struct err *e);
+int qwen_cmd_info(struct qwen_cmd *c, struct err *e);
+int qwen_cmd_forecast(struct qwen_cmd *c, struct err *e);
+int qwen_cmd_quantize(struct qwen_cmd *c, struct err *e);
+int qwen_cmd_make(struct qwen_cmd *c, struct err *e);
+int qwen_cmd_check(struct qwen_cmd *c, struct err *e);
+
+#endif

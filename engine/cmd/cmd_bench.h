@@ -1,0 +1,59 @@
+/* cmd_bench - what the files of t0-qwen3 bench share. */
+#ifndef T0_ENGINE_CMD_BENCH_H
+#define T0_ENGINE_CMD_BENCH_H
+
+#include "engine/cmd/cmd.h"
+#include "results/db/results.h"
+
+struct qwen_bench {
+	struct qwen_cmd *c;
+	struct qwen_session s;
+	struct qwen_state *st;
+	struct res_db *db;
+	int64_t run;
+	uint64_t *prefill, *decode, *batch;
+	size_t n_prefill, n_decode, n_batch;
+	uint32_t longest, widest, positions; /* positions: of a sequence */
+	struct qwen_ids prompt, said;
+	uint64_t model_hash, prompt_hash;
+	uint64_t file_hash; /* of the prompt's file; 0: none */
+	uint64_t finished; /* samples of the case so far */
+	double error; /* of the self-check, relative */
+	struct qwen_peak *peak;
+	struct table t;
+};
+
+/* What is timed, and what came of it. */
+struct qwen_case {
+	const char *phase; /* "prefill" or "decode" */
+	uint32_t tokens;   /* of the prompt; steps of decode */
+	uint32_t width;	   /* sequences */
+	/* Of each of the command's samples. */
+	double *seconds, *speed, *limit;
+};
+
+/* -------------------------------------------------- cmd_bench_sample.c --- */
+
+/* Seconds of one sample, here; decode leaves its first sequence in b->said. */
+bool qwen_bench_once(struct qwen_bench *b, const struct qwen_case *k,
+		     double *seconds, struct err *e);
+/*
+ * The same, with --fresh in a process of its own: caches, pages and the heap
+ * are as a user finds them.
+ */
+bool qwen_bench_sample(struct qwen_bench *b, const struct qwen_case *k,
+		       double *seconds, struct err *e);
+
+/* --------------------------------------------------- cmd_bench_store.c --- */
+
+/* Opens the database and begins a run in it; b->run is 0 if it failed. */
+bool qwen_bench_begin(struct qwen_bench *b, struct err *e);
+/* Ends the run; `ok`: all was measured, else *e says what happened. */
+bool qwen_bench_end(struct qwen_bench *b, bool ok, struct err *e);
+/* All of a case, with its verdicts, and a row of the table. */
+bool qwen_bench_store(struct qwen_bench *b, const struct qwen_case *k,
+		      struct err *e);
+/* The peak of the process's memory so far, and the cache. */
+bool qwen_bench_store_memory(struct qwen_bench *b, struct err *e);
+
+#endif

@@ -1,0 +1,286 @@
+/* What t0-qwen3 bench measured, into the database and a table. */
+#include <math.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "autotune/cpu/gemm.h"
+#include "engine/cmd/cmd_bench.h"
+#include "engine/state/backend.h"
+#include "results/stats/stats.h"
+
+bool qwen_bench_begin(struct qwen_bench *b, struct err *e)
+{
+	struct res_start start = { .tool = "t0-qwen3 bench",
+				   .argc = b->c->argc, .argv = b->c->argv,
+				   .seed = b->c->seed };
+	struct buf in = { 0 };
+
+	buf_printf(&in, "{\"model\":\"%016llx\",\"prompt\":\"%016llx\","
+			"\"weights\":\"%s\",\"cache\":\"%s\",\"backend\":"
+			"\"%s\",\"threads\":%u,\"chunk\":%llu,"
+		   "\"fresh\":%s,\"copied\":%s}",
+		   (unsigned long long)b->model_hash,
+		   (unsigned long long)b->prompt_hash,
+		   qwen_weights_name(b->s.model.layer[0].q.type),
+		   b->c->cache ? b->c->cache : "f32",
+		   b->s.model.backend->name, threads_count(b->s.threads),
+		   (unsigned long long)b->c->chunk,
+		   b->c->fresh ? "true" : "false",
+		   b->c->copy ? "true" : "false");
+	if (b->file_hash) {
+		in.data[--in.len] = '\0'; /* the brace */
+		buf_printf(&in, ",\"prompt_file\":\"%016llx\"}",
+			   (unsigned long long)b->file_hash);
+	}
+	start.inputs = in.data;
+	b->db = res_open(b->c->db, RES_WRITE, e);
+	bool ok = b->db && res_host_self(b->db, &start.host, e) &&
+		  res_build_self(b->db, &start.build, e) &&
+		  res_run_begin(b->db, &start, &b->run, e);
+	buf_fini(&in);
+	return ok;
+}
+
+bool qwen_bench_end(struct qwen_bench *b, bool ok, struct err *e)
+{
+	enum res_state end = ok ? RES_COMPLETE :
+			     *b->c->stop ? RES_INTERRUPTED : RES_FAILED;
+	struct err late = { 0 };
+
+	if (!b->run || res_run_finish(b->db, b->run, end, ok ? 0 : EXIT_TROUBLE,
+				      ok ? NULL : e->msg, &late))
+		return ok;
+	if (ok)
+		*e = late;
+	return false;
+}
+
+static enum res_origin origin(const struct qwen_bench *b)
+{
+	return qwen_is_emulated(&b->s.model) ? RES_EMULATED : RES_HARDWARE;
+}
+
+/* Samples of a case and their median. */
+static bool store(struct qwen_bench *b, int64_t case_id, const char *metric,
+		  const char *unit, const double *v, enum res_better better,
+		  double *median, struct err *e)
+{
+	const size_t n = b->finished;
+	struct res_interval m = res_median(v, n);
+	struct res_result r = { .run = b->run, .case_id = case_id,
+				.metric = metric, .unit = unit,
+				.value = m.value, .lo = m.lo, .hi = m.hi,
+				.n = (int64_t)n, .clock_hz = NAN,
+				.better = better, .origin = origin(b),
+				.samples = v, .n_samples = n };
+
+	*median = m.value;
+	return res_result_add(b->db, &r, NULL, e);
+}
+
+static bool exact(struct qwen_bench *b, int64_t case_id, const char *metric,
+		  const char *unit, double v, enum res_better better,
+		  struct err *e)
+{
+	struct res_result r = { .run = b->run, .case_id = case_id,
+				.metric = metric, .unit = unit, .value = v,
+				.lo = v, .hi = v, .n = 1, .clock_hz = NAN,
+				.better = better, .origin = origin(b) };
+
+	return res_result_add(b->db, &r, NULL, e);
+}
+
+static bool correctness(struct qwen_bench *b, int64_t case_id, struct err *e)
+{
+	char text[128];
+	struct res_verdict v = { .run = b->run, .case_id = case_id,
+				 .kind = RES_CORRECTNESS, .answer = RES_PASS,
+				 .reason = text };
+
+	snprintf(text, sizeof(text), "one piece and one by one differ by %.2g",
+		 b->error);
+	return res_verdict_add(b->db, &v, e);
+}
+
+static enum res_answer is_coherent(const struct qwen_bench *b, char text[128])
+{
+	const struct qwen_config *m = &b->s.model.config;
+	const struct qwen_stream s = { b->said.v, b->said.n, m->stop,
+				       m->n_stops, false };
+	struct qwen_coherence r;
+	struct qwen_limits l;
+
+	if (!b->s.tok) {
+		snprintf(text, 128, "the model has no tokenizer");
+		return RES_NODATA;
+	}
+	qwen_limits_init(&l);
+	qwen_coherence_check(&r, &s, b->s.tok, &l);
+	snprintf(text, 128, "%s", r.passed ? "no fault found" :
+					     "the decoded text is broken");
+	for (int i = 0; i < QWEN_LIMITS; i++)
+		if (r.broken[i])
+			snprintf(text, 128, "%s is %.3g",
+				 qwen_limit_name((enum qwen_limit)i),
+				 r.value[i]);
+	return r.passed ? RES_PASS : RES_FAIL;
+}
+
+static bool coherence(struct qwen_bench *b, int64_t case_id, struct err *e)
+{
+	char text[128];
+	struct res_verdict v = { .run = b->run, .case_id = case_id,
+				 .kind = RES_COHERENCE,
+				 .answer = is_coherent(b, text),
+				 .reason = text };
+
+	return res_verdict_add(b->db, &v, e);
+}
+
+/* What the share of a phase is a share of. */
+static void limit_name(const struct qwen_bench *b, const char *phase,
+		       char out[static 80])
+{
+	if (strcmp(phase, "prefill") != 0)
+		snprintf(out, 80, "reads of memory");
+	else if (b->s.model.backend != &qwen_cpu)
+		snprintf(out, 80, "the host's FMA in f32");
+	else
+		snprintf(out, 80, "FMA in f32; products in %s",
+			 host_gemm_unit(host_gemm_level()));
+}
+
+/* One line: speed, and what share of its limit that is. */
+static void row(struct qwen_bench *b, const struct qwen_case *k, double speed,
+		double first, double share)
+{
+	char limit[80];
+
+	limit_name(b, k->phase, limit);
+	table_row(&b->t);
+	table_cell(&b->t, 0, "%s", k->phase);
+	table_cell(&b->t, 1, "%u", k->tokens);
+	table_cell(&b->t, 2, "%u", k->width);
+	table_cell(&b->t, 3, "%.3f", speed);
+	if (!isnan(first))
+		table_cell(&b->t, 4, "%.4f", first);
+	table_cell(&b->t, 5, "%.1f", 100 * share);
+	table_cell(&b->t, 6, "%llu", (unsigned long long)b->finished);
+	table_cell(&b->t, 7, "%s", limit);
+}
+
+static const char *model_name(const struct qwen_bench *b)
+{
+	const char *end = strrchr(b->c->model, '/');
+
+	return end && end[1] ? end + 1 : b->c->model;
+}
+
+static bool case_of(struct qwen_bench *b, const struct qwen_case *k,
+		    int64_t *id, struct err *e)
+{
+	char params[128];
+
+	snprintf(params, sizeof(params), "{\"phase\":\"%s\",\"tokens\":%u,"
+		 "\"batch\":%u}", k->phase, k->tokens, k->width);
+	return res_case_id(b->db, "engine", model_name(b), params, id, e);
+}
+
+/* Stores speed and limit; `work` is what one token takes of the limit. */
+static bool store_speed(struct qwen_bench *b, const struct qwen_case *k,
+			int64_t id, const char *metric, const char *unit,
+			double work, double *rate, double *share, struct err *e)
+{
+	double limit;
+
+	if (!store(b, id, "speed", "token/s", k->speed, RES_HIGHER, rate, e) ||
+	    !store(b, id, metric, unit, k->limit, RES_HIGHER, &limit, e))
+		return false;
+	*share = *rate * work / limit;
+	return exact(b, id, "share_of_limit", "1", *share, RES_HIGHER, e);
+}
+
+static bool store_prefill(struct qwen_bench *b, const struct qwen_case *k,
+			  int64_t id, struct err *e)
+{
+	double work = qwen_config_flop(&b->s.model.config, k->tokens) /
+		      k->tokens;
+	double rate, share, first;
+
+	if (!store_speed(b, k, id, "fma_limit", "FLOP/s", work, &rate, &share,
+			 e) ||
+	    !store(b, id, "first_token", "s", k->seconds, RES_LOWER, &first,
+		   e) ||
+	    !correctness(b, id, e))
+		return false;
+	row(b, k, rate, first, share);
+	return true;
+}
+
+static bool device_counts(struct qwen_bench *b, int64_t id, struct err *e)
+{
+	struct qwen_counts c;
+
+	qwen_state_counts(b->st, &c);
+	if (!c.passes)
+		return true;
+	return exact(b, id, "packets_per_pass", "1",
+		     (double)c.packets / (double)c.passes, RES_LOWER, e) &&
+	       exact(b, id, "copies_per_pass", "1",
+		     (double)c.copies / (double)c.passes, RES_LOWER, e);
+}
+
+/*
+ * Keys and values that a step of decode reads, on average: of 2 .. tokens + 1
+ * positions of each sequence.
+ */
+static double cache_bytes(const struct qwen_bench *b, const struct qwen_case *k)
+{
+	double one = (double)qwen_state_bytes(b->st) /
+		     ((double)b->widest * b->positions);
+
+	return one * k->width * (k->tokens + 3) / 2;
+}
+
+static bool store_decode(struct qwen_bench *b, const struct qwen_case *k,
+			 int64_t id, struct err *e)
+{
+	double weights = (double)b->s.model.token_bytes;
+	double cache = cache_bytes(b, k), work = (weights + cache) / k->width;
+	double rate, share;
+
+	if (!store_speed(b, k, id, "read_limit", "B/s", work, &rate, &share,
+			 e) ||
+	    !exact(b, id, "weights_per_pass", "B", weights, RES_LOWER, e) ||
+	    !exact(b, id, "cache_per_pass", "B", cache, RES_LOWER, e) ||
+	    !exact(b, id, "read_rate", "B/s", rate * work, RES_HIGHER, e) ||
+	    !device_counts(b, id, e) || !correctness(b, id, e) ||
+	    !coherence(b, id, e))
+		return false;
+	row(b, k, rate, NAN, share);
+	return true;
+}
+
+bool qwen_bench_store(struct qwen_bench *b, const struct qwen_case *k,
+		      struct err *e)
+{
+	int64_t id;
+
+	return case_of(b, k, &id, e) &&
+	       (strcmp(k->phase, "prefill") == 0 ? store_prefill(b, k, id, e) :
+						   store_decode(b, k, id, e));
+}
+
+bool qwen_bench_store_memory(struct qwen_bench *b, struct err *e)
+{
+	struct rusage u;
+	int64_t id;
+
+	getrusage(RUSAGE_SELF, &u);
+	return res_case_id(b->db, "engine", model_name(b),
+			   "{\"phase\":\"memory\"}", &id, e) &&
+	       exact(b, id, "peak_memory", "B", (double)u.ru_maxrss * 1024,
+		     RES_LOWER, e) &&
+	       exact(b, id, "cache", "B", (double)qwen_state_bytes(b->st),
+		     RES_LOWER, e);
+}

@@ -1,0 +1,160 @@
+/* t0-qwen3 logits and eval: what the model says about given tokens. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cmd/cmd.h"
+
+/* ---- logits ---- */
+
+struct dump {
+	struct buf out;
+	size_t n;
+	uint32_t vocab;
+	bool all;
+};
+
+/* float32, little-endian. */
+static bool keep(void *ctx, size_t i, const float *logits, struct err *e)
+{
+	struct dump *d = ctx;
+
+	(void)e;
+	if (d->all || i + 1 == d->n)
+		buf_add(&d->out, logits, d->vocab * sizeof(*logits));
+	return true;
+}
+
+int qwen_cmd_logits(struct qwen_cmd *c, struct err *e)
+{
+	struct dump d = { .all = c->all };
+	struct qwen_state *st = NULL;
+	struct qwen_ids ids = { 0 };
+	struct qwen_session s;
+	bool ok;
+
+	if (!c->output) {
+		err_set(e, ERR_USAGE, "--out names no file for the "
+			       "logits");
+		return EXIT_TROUBLE;
+	}
+	if (!qwen_session_open(&s, c, c->ids ? QWEN_WORDS_NO : QWEN_WORDS,
+			       e))
+		return err_exit_code(e);
+	ok = qwen_cmd_prompt(c, &s, &ids, e) &&
+	     qwen_cmd_state(c, &s, 1, (uint32_t)ids.n, &st, e);
+	d.n = ids.n;
+	d.vocab = s.model.config.vocab;
+	ok = ok && qwen_feed(c, st, ids.v, ids.n, keep, &d, e) &&
+	     file_write_atomic(c->output, d.out.data, d.out.len, e);
+	buf_fini(&d.out);
+	qwen_ids_fini(&ids);
+	qwen_state_free(st);
+	qwen_session_close(&s);
+	return ok ? EXIT_YES : err_exit_code(e);
+}
+
+/* ---- eval ---- */
+
+struct score {
+	const uint32_t *id;
+	size_t n;
+	uint32_t vocab;
+	double bits; /* of all tokens but the first */
+	size_t judged;
+};
+
+/* Negative log probability of token i + 1, in nats. */
+static bool judge(void *ctx, size_t i, const float *logits, struct err *e)
+{
+	struct score *s = ctx;
+	double top = logits[0], sum = 0;
+
+	if (i + 1 == s->n)
+		return true;
+	for (uint32_t k = 1; k < s->vocab; k++)
+		top = logits[k] > top ? logits[k] : top;
+	for (uint32_t k = 0; k < s->vocab; k++)
+		sum += exp(logits[k] - top);
+	double nats = top + log(sum) - logits[s->id[i + 1]];
+	if (!isfinite(nats))
+		return err_set(e, ERR_DEVICE, "the logits of token %zu are "
+			       "broken", i);
+	s->bits += nats / log(2);
+	s->judged++;
+	return true;
+}
+
+/*
+ * In windows of `size` tokens.  Each begins with the last token of the one
+ * before: every token but the first is judged once.
+ */
+static bool windows_judge(const struct qwen_cmd *c, struct qwen_state *st,
+			  const struct qwen_ids *ids, size_t size,
+			  struct score *s, struct err *e)
+{
+	bool ok = true;
+
+	for (size_t at = 0; ok && at + 1 < ids->n; at += size - 1) {
+		s->id = ids->v + at;
+		s->n = ids->n - at < size ? ids->n - at : size;
+		qwen_state_cut(st, 0, 0);
+		ok = qwen_feed(c, st, s->id, s->n, judge, s, e);
+	}
+	return ok;
+}
+
+/* Tokens that the model sees at once. */
+static size_t window_size(const struct qwen_cmd *c, const struct qwen_config *m,
+			  size_t n)
+{
+	size_t most = c->context < m->max_positions ? c->context :
+						      m->max_positions;
+
+	return n < most ? n : most;
+}
+
+static bool score_print(const struct qwen_cmd *c, const struct score *s,
+			struct err *e)
+{
+	double bits = s->bits / (double)s->judged;
+	struct table t;
+
+	table_init(&t, "#tokens,#perplexity,#bits_per_token");
+	table_row(&t);
+	table_cell(&t, 0, "%zu", s->judged);
+	table_cell(&t, 1, "%.6g", exp2(bits));
+	table_cell(&t, 2, "%.6g", bits);
+	bool ok = qwen_cmd_table(c, &t, e);
+	table_fini(&t);
+	return ok;
+}
+
+int qwen_cmd_eval(struct qwen_cmd *c, struct err *e)
+{
+	struct qwen_state *st = NULL;
+	struct qwen_ids ids = { 0 };
+	struct score score = { 0 };
+	struct qwen_session s;
+	bool ok;
+
+	if (!qwen_session_open(&s, c, c->ids ? QWEN_WORDS_NO : QWEN_WORDS,
+			       e))
+		return err_exit_code(e);
+	ok = qwen_cmd_prompt(c, &s, &ids, e);
+	if (ok && ids.n < 2)
+		ok = err_set(e, ERR_USAGE, "one token cannot be judged; wanted "
+			     "at least 2");
+	size_t size = window_size(c, &s.model.config, ids.n);
+	if (ok && size < 2)
+		ok = err_set(e, ERR_USAGE, "a context of %zu tokens predicts "
+			     "nothing; wanted at least 2", size);
+	score.vocab = s.model.config.vocab;
+	ok = ok && qwen_cmd_state(c, &s, 1, (uint32_t)size, &st, e) &&
+	     windows_judge(c, st, &ids, size, &score, e) &&
+	     score_print(c, &score, e);
+	qwen_ids_fini(&ids);
+	qwen_state_free(st);
+	qwen_session_close(&s);
+	return ok ? EXIT_YES : err_exit_code(e);
+}

@@ -1,0 +1,163 @@
+/* t0-qwen3 forecast: tokens per second of a card, simulated. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/cost/cost.h"
+#include "engine/cmd/cmd.h"
+#include "engine/gpu/gpu.h"
+#include "results/db/results.h"
+
+struct forecast {
+	struct qwen_cmd *c;
+	struct qwen_config config;
+	struct cost_model costs;
+	struct gpu_question q; /* weights and cache */
+	struct table table;
+};
+
+static bool costs_read(struct forecast *f, struct err *e)
+{
+	struct res_db *db;
+
+	cost_init(&f->costs, "gfx1100");
+	bool ok = res_open_if(f->c->db, &db, e) &&
+		  (!db || cost_load(&f->costs, db, COST_HARDWARE, e));
+	res_close(db);
+	return ok;
+}
+
+static bool config_read(struct forecast *f, struct err *e)
+{
+	const struct qwen_cmd *c = f->c;
+
+	f->q.weights = QWEN_W_BF16;
+	f->q.cache = QWEN_W_BF16;
+	return (c->model ? qwen_config_load(&f->config, c->model, e) :
+			   qwen_shape_find(c->shape, &f->config, e)) &&
+	       (!c->weights || qwen_weights_parse(c->weights, &f->q.weights,
+						  e)) &&
+	       (!c->cache || qwen_weights_parse(c->cache, &f->q.cache, e));
+}
+
+static void row(struct forecast *f, const char *pass, const char *kernel,
+		uint32_t launches, double each_s, double all_s)
+{
+	struct table *t = &f->table;
+
+	table_row(t);
+	table_cell(t, 0, "%s", pass);
+	table_cell(t, 1, "%s", kernel);
+	table_cell(t, 2, "%u", launches);
+	if (each_s > 0)
+		table_cell(t, 3, "%.2f", each_s * 1e6);
+	table_cell(t, 4, "%.3f", all_s * 1e3);
+}
+
+/* One pass; rows of its kernels, then of the whole. */
+static bool pass(struct forecast *f, const char *name,
+		 const struct gpu_question *q, struct err *e)
+{
+	double rate = cost_value(&f->costs, COST_DRAM_BW), all;
+	struct gpu_forecast x;
+
+	if (!gpu_forecast(&f->config, q, &f->costs, &x, e))
+		return err_wrap(e, "%s", name);
+	all = x.kernels_s + x.launches_s;
+	for (size_t i = 0; i < x.n; i++) {
+		const struct gpu_share *s = &x.share[i];
+		row(f, name, s->kernel, s->launches, s->each_s,
+		    s->launches * s->each_s);
+		table_cell(&f->table, 5, "%.1f",
+			   100 * s->launches * s->each_s / all);
+		table_cell(&f->table, 8, "%s", s->limit);
+		table_cell(&f->table, 9, "%s", s->chosen);
+	}
+	row(f, name, "(launches)", x.packets, x.launches_s / x.packets,
+	    x.launches_s);
+	table_cell(&f->table, 5, "%.1f", 100 * x.launches_s / all);
+	row(f, name, "(all)", x.packets, 0, all);
+	table_cell(&f->table, 6, "%.1f", q->sequences * q->tokens / all);
+	table_cell(&f->table, 7, "%.1f",
+		   100 * (double)x.weight_bytes / rate / all);
+	free(x.share);
+	return true;
+}
+
+static bool sizes_ok(const struct forecast *f, uint64_t tokens,
+		     uint64_t sequences, struct err *e)
+{
+	uint32_t most = f->config.max_positions;
+
+	if (tokens && tokens <= most && sequences && sequences <= 1024)
+		return true;
+	return err_set(e, ERR_USAGE, "%llu tokens of %llu sequences; wanted 1 "
+		       "to %u tokens (the model's context) of 1 to 1024",
+		       (unsigned long long)tokens,
+		       (unsigned long long)sequences, most);
+}
+
+static bool decodes(struct forecast *f, struct err *e)
+{
+	uint64_t *v, context = f->c->context;
+	struct gpu_question q = f->q;
+	bool ok = true;
+	char name[64];
+	size_t n;
+
+	if (!cli_sweep(f->c->batch, &v, &n, e))
+		return false;
+	if (context > f->config.max_positions)
+		context = f->config.max_positions;
+	for (size_t i = 0; ok && i < n; i++) {
+		ok = sizes_ok(f, context, v[i], e);
+		q.sequences = (uint32_t)v[i];
+		q.tokens = 1;
+		q.positions = (uint32_t)context;
+		snprintf(name, sizeof(name), "decode %u behind %u",
+			 q.sequences, q.positions - 1);
+		ok = ok && pass(f, name, &q, e);
+	}
+	free(v);
+	return ok;
+}
+
+static bool prefills(struct forecast *f, struct err *e)
+{
+	struct gpu_question q = f->q;
+	bool ok = true;
+	uint64_t *v;
+	char name[64];
+	size_t n;
+
+	if (!cli_sweep(f->c->prefill, &v, &n, e))
+		return false;
+	for (size_t i = 0; ok && i < n; i++) {
+		ok = sizes_ok(f, v[i], 1, e);
+		q.sequences = 1;
+		q.tokens = q.positions = (uint32_t)v[i];
+		snprintf(name, sizeof(name), "prompt of %u", q.tokens);
+		ok = ok && pass(f, name, &q, e);
+	}
+	free(v);
+	return ok;
+}
+
+int qwen_cmd_forecast(struct qwen_cmd *c, struct err *e)
+{
+	struct forecast f = { .c = c };
+	char text[128];
+	bool ok;
+
+	table_init(&f.table, "pass,kernel,#launches,#us_each,#ms,#share,"
+			     "#tokens_per_s,#dram_share,limit,chosen");
+	ok = config_read(&f, e) && costs_read(&f, e) && decodes(&f, e) &&
+	     prefills(&f, e) && qwen_cmd_table(c, &f.table, e);
+	if (ok && !c->quiet) {
+		cost_summary(&f.costs, text, sizeof(text));
+		fprintf(stderr, "t0-qwen3: simulated for gfx1100 from costs: "
+			"%s\n", text);
+	}
+	table_fini(&f.table);
+	cost_fini(&f.costs);
+	return ok ? 0 : err_exit_code(e);
+}

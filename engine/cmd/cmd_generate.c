@@ -1,0 +1,191 @@
+/* t0-qwen3 generate: text from a prompt, as it comes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cmd/cmd.h"
+#include "engine/state/backend.h"
+
+/* What one generation has come to. */
+struct talk {
+	struct qwen_cmd *c;
+	const struct qwen_session *s;
+	struct qwen_state *state;
+	struct qwen_sampler sampler;
+	struct qwen_decoder decoder;
+	struct qwen_ids prompt, out;
+	struct buf text; /* for --output and --json */
+	uint64_t begin_ns, first_ns, end_ns;
+	const char *ended; /* why */
+};
+
+static bool is_stop(const struct qwen_config *c, uint32_t id)
+{
+	for (uint32_t i = 0; i < c->n_stops; i++)
+		if (c->stop[i] == id)
+			return true;
+	return false;
+}
+
+/* Text goes out as soon as its characters are whole. */
+static void say(struct talk *t, uint32_t id, bool end)
+{
+	size_t from = t->text.len;
+
+	if (!t->s->tok) {
+		buf_printf(&t->text, "%s%u", t->out.n > 1 ? "," : "", id);
+	} else {
+		qwen_decode(&t->decoder, t->s->tok, id, &t->text);
+		if (end)
+			qwen_decode_end(&t->decoder, &t->text);
+	}
+	bool table = t->c->json || t->c->csv;
+	if (!t->c->output && !table && t->text.len > from) {
+		fwrite(t->text.data + from, 1, t->text.len - from, stdout);
+		fflush(stdout);
+	}
+}
+
+/* One more token from the logits; false ends the text, or on an error. */
+static bool next(struct talk *t, const float *logits, uint32_t *id,
+		 struct err *e)
+{
+	const struct qwen_config *m = &t->s->model.config;
+
+	if (!qwen_sample(&t->sampler, logits, id, e))
+		return false;
+	if (!t->out.n)
+		t->first_ns = time_mono_ns();
+	qwen_ids_add(&t->out, *id);
+	qwen_sampler_see(&t->sampler, *id);
+	if (is_stop(m, *id))
+		t->ended = "stop token";
+	else if (t->out.n == t->c->tokens)
+		t->ended = "token limit";
+	else if (t->prompt.n + t->out.n >= t->c->context)
+		t->ended = "context full";
+	else if (*t->c->stop)
+		t->ended = "signal";
+	if (!is_stop(m, *id))
+		say(t, *id, t->ended != NULL);
+	return !t->ended;
+}
+
+static bool talk_run(struct talk *t, struct err *e)
+{
+	uint32_t id;
+
+	t->begin_ns = time_mono_ns();
+	if (!qwen_feed(t->c, t->state, t->prompt.v, t->prompt.n, NULL, NULL,
+		       e))
+		return false;
+	const float *logits = qwen_logits(t->state,
+		(uint32_t)((t->prompt.n - 1) % t->c->chunk));
+	while (next(t, logits, &id, e)) {
+		struct qwen_token one = { .id = id, .logits = true };
+		if (!qwen_forward(t->state, &one, 1, e)) {
+			if (!*t->c->stop)
+				return false;
+			*e = (struct err){ 0 };
+			t->ended = "signal";
+			break;
+		}
+		logits = qwen_logits(t->state, 0);
+	}
+	t->end_ns = time_mono_ns();
+	return !e->code;
+}
+
+static void summary(const struct talk *t, struct table *out)
+{
+	double decode = (double)(t->end_ns - t->first_ns) * 1e-9;
+	double first = (double)(t->first_ns - t->begin_ns) * 1e-9;
+
+	table_init(out, "ended,#prompt_tokens,#tokens,#first_token_s,"
+			"#decode_tokens_per_s,text");
+	table_row(out);
+	table_cell(out, 0, "%s", t->ended);
+	table_cell(out, 1, "%zu", t->prompt.n);
+	table_cell(out, 2, "%zu", t->out.n);
+	table_cell(out, 3, "%.4f", first);
+	if (t->out.n > 1 && decode > 0)
+		table_cell(out, 4, "%.3f", (double)(t->out.n - 1) / decode);
+	table_cell(out, 5, "%s", t->text.data ? t->text.data : "");
+}
+
+static bool report(const struct talk *t, struct err *e)
+{
+	struct table out;
+	bool ok = true;
+
+	summary(t, &out);
+	if (t->c->json || t->c->csv)
+		ok = qwen_cmd_table(t->c, &out, e);
+	else if (t->c->output)
+		ok = file_write_atomic(t->c->output, t->text.data, t->text.len,
+				       e);
+	else
+		putchar('\n');
+	if (!t->c->quiet)
+		fprintf(stderr, "t0-qwen3: %s after %zu tokens; prompt of %zu "
+			"tokens, first token after %s s, then %s tokens/s "
+			"(%s%s)\n", t->ended, t->out.n, t->prompt.n,
+			out.row[0][3], out.row[0][4] ? out.row[0][4] : "n/a",
+			t->s->model.backend->name,
+			qwen_is_emulated(&t->s->model) ? ", emulated" : "");
+	table_fini(&out);
+	return ok;
+}
+
+static bool talk_open(struct talk *t, struct err *e)
+{
+	const struct qwen_config *m = &t->s->model.config;
+	struct qwen_sampling how = qwen_cmd_sampling(t->c, m);
+
+	if (t->c->context > m->max_positions)
+		t->c->context = m->max_positions;
+	if (!qwen_cmd_prompt(t->c, t->s, &t->prompt, e))
+		return false;
+	if (t->prompt.n >= t->c->context)
+		return err_set(e, ERR_USAGE, "the prompt has %zu tokens; a "
+			       "context of %llu leaves no room (--context, at "
+			       "most %u)", t->prompt.n,
+			       (unsigned long long)t->c->context,
+			       m->max_positions);
+	if (!qwen_cmd_state(t->c, t->s, 1, (uint32_t)t->c->context, &t->state,
+			    e) ||
+	    !qwen_sampler_init(&t->sampler, &how, m->vocab, e))
+		return false;
+	for (size_t i = 0; i < t->prompt.n; i++)
+		qwen_sampler_see(&t->sampler, t->prompt.v[i]);
+	return true;
+}
+
+int qwen_cmd_generate(struct qwen_cmd *c, struct err *e)
+{
+	struct qwen_session s;
+	struct talk t = { .c = c, .s = &s };
+	bool ok;
+
+	if (!c->tokens)
+		err_set(e, ERR_USAGE, "--tokens 0: wanted at least 1");
+	else if (c->no_think && !c->chat && !c->messages)
+		err_set(e, ERR_USAGE, "--no-think without --chat or "
+			"--messages");
+	if (e->code)
+		return EXIT_TROUBLE;
+	if (!qwen_session_open(&s, c, c->ids ? QWEN_WORDS_IF_THERE :
+					       QWEN_WORDS, e))
+		return err_exit_code(e);
+	ok = talk_open(&t, e) && talk_run(&t, e) && report(&t, e);
+	qwen_state_free(t.state);
+	qwen_sampler_fini(&t.sampler);
+	qwen_ids_fini(&t.prompt);
+	qwen_ids_fini(&t.out);
+	buf_fini(&t.text);
+	qwen_session_close(&s);
+	if (!ok)
+		return err_exit_code(e);
+	/* What there is has been printed; it is not what was asked for. */
+	return *c->stop ? EXIT_TROUBLE : EXIT_YES;
+}

@@ -1,0 +1,160 @@
+/* t0-qwen3 info, make and check. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cmd/cmd.h"
+
+/* ---- info ---- */
+
+static void fact(struct table *t, const char *what, const char *fmt, ...)
+	T0_PRINTF(3, 4);
+static void fact(struct table *t, const char *what, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	table_row(t);
+	table_cell(t, 0, "%s", what);
+	table_cell(t, 1, "%s", text);
+}
+
+static void facts(const struct qwen_session *s, struct table *t)
+{
+	const struct qwen_model *m = &s->model;
+	const struct qwen_config *c = &m->config;
+
+	fact(t, "layers", "%u", c->layers);
+	fact(t, "hidden size", "%u", c->hidden);
+	fact(t, "query heads", "%u of %u", c->heads, c->head_dim);
+	fact(t, "key-value heads", "%u", c->kv_heads);
+	fact(t, "feed-forward size", "%u", c->ffn);
+	fact(t, "vocabulary", "%u", c->vocab);
+	fact(t, "context", "%u", c->max_positions);
+	fact(t, "rotary base", "%g", c->rope_theta);
+	fact(t, "output layer", "%s", c->tied ? "the embedding" : "its own");
+	fact(t, "parameters", "%llu",
+	     (unsigned long long)qwen_config_params(c));
+	fact(t, "weights", "%s", qwen_weights_name(m->layer[0].q.type));
+	fact(t, "files", "%zu, %llu bytes of tensors", m->tensors.n_maps,
+	     (unsigned long long)m->tensors.total_bytes);
+	fact(t, "read per token", "%llu bytes",
+	     (unsigned long long)m->token_bytes);
+	fact(t, "tokenizer", "%s", s->tok ? "there" : "none");
+	fact(t, "kernels", "%s, %u threads", m->kernels->name,
+	     threads_count(s->threads));
+}
+
+int qwen_cmd_info(struct qwen_cmd *c, struct err *e)
+{
+	struct qwen_session s;
+	struct table t;
+
+	if (!qwen_session_open(&s, c, QWEN_WORDS_IF_THERE, e))
+		return err_exit_code(e);
+	table_init(&t, "fact,value");
+	facts(&s, &t);
+	bool ok = qwen_cmd_table(c, &t, e);
+	table_fini(&t);
+	qwen_session_close(&s);
+	return ok ? EXIT_YES : err_exit_code(e);
+}
+
+/* ---- make ---- */
+
+int qwen_cmd_make(struct qwen_cmd *c, struct err *e)
+{
+	struct qwen_make how = { .weights = QWEN_W_BF16, .seed = c->seed,
+				 .shards = (uint32_t)c->shards,
+				 .tokenizer = c->tokenizer,
+				 .stop = c->stop };
+	struct progress bar;
+	bool ok;
+
+	if (!c->model) {
+		err_set(e, ERR_USAGE, "--model names no folder to "
+			       "write");
+		return EXIT_TROUBLE;
+	}
+	if (c->shards > 999) {
+		err_set(e, ERR_USAGE, "--shards %llu: wanted 1 to 999",
+			       (unsigned long long)c->shards);
+		return EXIT_TROUBLE;
+	}
+	if (!qwen_shape_find(c->shape, &how.config, e) ||
+	    (c->weights && !qwen_weights_parse(c->weights, &how.weights, e)))
+		return err_exit_code(e);
+	progress_init(&bar, "tensors", 11 * how.config.layers + 2, c->quiet);
+	how.progress = &bar;
+	ok = qwen_make(c->model, &how, e);
+	progress_fini(&bar);
+	return ok ? EXIT_YES : err_exit_code(e);
+}
+
+/* ---- check ---- */
+
+static void check_table(const struct qwen_coherence *r,
+			const struct qwen_limits *l, struct table *t)
+{
+	table_init(t, "check,#value,#limit,verdict,what");
+	for (int i = 0; i < QWEN_LIMITS; i++) {
+		table_row(t);
+		table_cell(t, 0, "%s", qwen_limit_name((enum qwen_limit)i));
+		if (!isnan(r->value[i]))
+			table_cell(t, 1, "%.4g", r->value[i]);
+		table_cell(t, 2, "%.4g", l->v[i]);
+		table_cell(t, 3, "%s", r->broken[i] ? "fail" :
+			   isnan(r->value[i]) ? "too few tokens" : "pass");
+		table_cell(t, 4, "%s", qwen_limit_what((enum qwen_limit)i));
+	}
+}
+
+static bool stream_load(const struct qwen_cmd *c, const struct qwen_config *m,
+			const struct qwen_tokenizer *tok, struct qwen_ids *ids,
+			struct err *e)
+{
+	struct qwen_session s = { .tok = (struct qwen_tokenizer *)tok };
+
+	s.model.config = *m;
+	return qwen_cmd_prompt(c, &s, ids, e);
+}
+
+/* Exit 1: the text is not coherent; 2: it could not be judged. */
+int qwen_cmd_check(struct qwen_cmd *c, struct err *e)
+{
+	struct qwen_tokenizer *tok = NULL;
+	struct qwen_limits limits;
+	struct qwen_coherence r = { 0 };
+	struct qwen_ids ids = { 0 };
+	struct qwen_config m;
+	struct table t;
+
+	if (!qwen_coherence_selftest(e))
+		return EXIT_TROUBLE;
+	if (!c->model) {
+		err_set(e, ERR_USAGE, "--model names no folder with a "
+			       "tokenizer");
+		return EXIT_TROUBLE;
+	}
+	qwen_limits_init(&limits);
+	bool ok = qwen_config_load(&m, c->model, e) &&
+		  (tok = qwen_tokenizer_load(c->model, e)) != NULL &&
+		  (!c->limits || qwen_limits_load(&limits, c->limits, e)) &&
+		  stream_load(c, &m, tok, &ids, e);
+	if (ok) {
+		struct qwen_stream s = { ids.v, ids.n, m.stop, m.n_stops,
+					 !c->no_think };
+		qwen_coherence_check(&r, &s, tok, &limits);
+		check_table(&r, &limits, &t);
+		ok = qwen_cmd_table(c, &t, e);
+		table_fini(&t);
+	}
+	qwen_ids_fini(&ids);
+	qwen_tokenizer_free(tok);
+	if (!ok)
+		return err_exit_code(e);
+	return r.passed ? EXIT_YES : EXIT_NO;
+}

@@ -1,0 +1,131 @@
+/* t0-qwen3 quantize: a smaller copy of a model, and what it costs. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/cmd/cmd.h"
+#include "engine/model/quantize.h"
+
+/* Tokens that are compared where no text is given, and decoded for speed. */
+enum { COMPARED = 129, TIMED = 16 };
+
+static bool written(const struct qwen_cmd *c, enum qwen_weights to,
+		    const char *out, struct err *e)
+{
+	struct qwen_cmd as = *c;
+	struct qwen_session s;
+
+	as.weights = qwen_weights_name(to);
+	if (!qwen_session_open(&s, &as, QWEN_WORDS_NO, e))
+		return false;
+	bool ok = qwen_quantized_write(&s.model, c->model, out, e);
+	qwen_session_close(&s);
+	return ok;
+}
+
+/* The text of the command line, or as many ids from the seed. */
+static bool text_get(const struct qwen_cmd *c, const struct qwen_session *s,
+		     struct qwen_ids *ids, struct err *e)
+{
+	uint64_t seed = c->seed;
+
+	if (c->ids || c->prompt || c->prompt_file || c->messages) {
+		if (!qwen_cmd_prompt(c, s, ids, e))
+			return false;
+	} else {
+		for (int i = 0; i < COMPARED; i++)
+			qwen_ids_add(ids, (uint32_t)(random_next(&seed) %
+						     s->model.config.vocab));
+	}
+	if (ids->n > c->context)
+		ids->n = c->context;
+	return ids->n >= 2 || err_set(e, ERR_USAGE, "a text of one token "
+				      "predicts nothing; wanted at least 2");
+}
+
+/* Tokens per second of greedy decoding; the median would need more of them. */
+static bool speed(const struct qwen_cmd *c, const struct qwen_session *s,
+		  double *out, struct err *e)
+{
+	struct qwen_token t = { .id = 0, .best = true };
+	struct qwen_state *st;
+	uint64_t from = 0;
+	bool ok = true;
+
+	if (!qwen_cmd_state(c, s, 1, TIMED + 1, &st, e))
+		return false;
+	for (int i = 0; ok && i <= TIMED; i++) {
+		if (i == 1) /* the first one warms */
+			from = time_mono_ns();
+		ok = qwen_forward(st, &t, 1, e);
+		t.id = ok ? qwen_best(st, 0) : 0;
+	}
+	*out = TIMED / ((double)(time_mono_ns() - from) * 1e-9);
+	qwen_state_free(st);
+	return ok;
+}
+
+static void line(struct table *t, const struct qwen_model *m, double rate,
+		 double perplexity, const struct qwen_quality *q)
+{
+	table_row(t);
+	table_cell(t, 0, "%s", qwen_weights_name(m->layer[0].q.type));
+	table_cell(t, 1, "%llu", (unsigned long long)m->token_bytes);
+	table_cell(t, 2, "%.3f", rate);
+	table_cell(t, 3, "%.6g", perplexity);
+	if (!q)
+		return;
+	table_cell(t, 4, "%.6g", q->kl);
+	table_cell(t, 5, "%.6g", q->kl_worst);
+	table_cell(t, 6, "%.4f", q->same_best);
+	table_cell(t, 7, "%u", q->tokens);
+}
+
+static bool compared(const struct qwen_cmd *c, const char *out, struct err *e)
+{
+	struct qwen_cmd of_out = *c;
+	struct qwen_session a, b = { 0 };
+	struct qwen_ids ids = { 0 };
+	struct qwen_quality q;
+	double fast_a, fast_b;
+	struct table t;
+
+	of_out.model = out;
+	if (!qwen_session_open(&a, c, QWEN_WORDS_IF_THERE, e))
+		return false;
+	table_init(&t, "weights,#bytes_per_token,#decode_tokens_per_s,"
+		       "#perplexity,#mean_kl,#worst_kl,#same_best,#tokens");
+	bool ok = qwen_session_open(&b, &of_out, QWEN_WORDS_NO, e) &&
+		  text_get(c, &a, &ids, e) && speed(c, &a, &fast_a, e) &&
+		  speed(c, &b, &fast_b, e) &&
+		  qwen_quality(&a.model, &b.model, ids.v, (uint32_t)ids.n,
+			       c->stop, &q, e);
+	if (ok) {
+		line(&t, &a.model, fast_a, q.perplexity_a, NULL);
+		line(&t, &b.model, fast_b, q.perplexity_b, &q);
+		ok = qwen_cmd_table(c, &t, e);
+	}
+	table_fini(&t);
+	qwen_ids_fini(&ids);
+	if (b.loaded)
+		qwen_session_close(&b);
+	qwen_session_close(&a);
+	return ok;
+}
+
+int qwen_cmd_quantize(struct qwen_cmd *c, struct err *e)
+{
+	enum qwen_weights to = QWEN_W_INT8;
+
+	if (c->n_operands != 2 || !c->to)
+		err_set(e, ERR_USAGE, "got %d folders%s; wanted quantize --to "
+			"int8|int4 FROM INTO", c->n_operands,
+			c->to ? "" : " and no --to");
+	else if (qwen_weights_parse(c->to, &to, e) && to < QWEN_W_INT8)
+		err_set(e, ERR_USAGE, "--to %s: wanted int8 or int4", c->to);
+	if (e->code)
+		return EXIT_TROUBLE;
+	c->model = c->operand[0];
+	if (written(c, to, c->operand[1], e) && compared(c, c->operand[1], e))
+		return EXIT_YES;
+	return err_exit_code(e);
+}

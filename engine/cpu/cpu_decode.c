@@ -1,0 +1,198 @@
+/*
+ * Narrow passes of the CPU backend.  What is small is done by every thread for
+ * itself rather than shared: norms and quantization.  Rows of weights are dealt
+ * out, so that nobody waits for a thread whose memory is slower at the moment;
+ * who completes the rows of a key-value head attends with it.  Four barriers
+ * remain per layer.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "engine/cpu/cpu_int.h"
+
+/* Positions of an int8 cache that are widened at once. */
+#define WIDENED 64
+
+/* The query heads of one key-value head, for one token. */
+static void attend(struct worker *w, uint32_t layer, uint32_t n, uint32_t kv)
+{
+	struct cpu *s = w->s;
+	const struct qwen_config *c = &s->m->config;
+	const struct qwen_kernels *k = s->m->kernels;
+	uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
+	uint32_t length = s->p->position[n] + 1;
+	uint32_t step = s->cache.type == QWEN_W_INT8 ? WIDENED : length;
+	size_t at =
+		qwen_cache_at(&s->cache, layer, s->p->token[n].sequence, kv, 0);
+	float *q = s->q + ((size_t)n * c->heads + kv * per) * d;
+	float *a = s->a + ((size_t)n * c->heads + kv * per) * d;
+	float scale = (float)(1 / sqrt(d));
+	float *wide = cpu_space(w, (size_t)WIDENED * d);
+
+	for (uint32_t p = 0; p < length; p += step) {
+		uint32_t some = length - p < step ? length - p : step;
+		struct qwen_matrix m = qwen_cache_rows(&s->cache, s->cache.key,
+						       at + p, some, wide);
+		k->product(&m, 0, some, q, d, per, w->score + p, length, false);
+	}
+	for (size_t i = 0; i < (size_t)per * length; i++)
+		w->score[i] *= scale;
+	for (uint32_t h = 0; h < per; h++)
+		k->softmax(w->score + (size_t)h * length, length);
+	memset(a, 0, (size_t)per * d * sizeof(*a));
+	for (uint32_t p = 0; p < length; p += step) {
+		uint32_t some = length - p < step ? length - p : step;
+		struct qwen_matrix m = qwen_cache_rows(
+			&s->cache, s->cache.value, at + p, some, wide);
+		k->mix(m.type, m.data, d, some, w->score + p, length, per, a,
+		       d);
+	}
+}
+
+/* ---- products ---- */
+
+void cpu_input(struct worker *w, const float *x, uint32_t n,
+	       const struct rows *r, int n_rows)
+{
+	uint32_t cols = r[0].w->cols;
+	bool integer = false;
+
+	for (int i = 0; i < n_rows; i++)
+		integer |= r[i].w->type >= QWEN_W_INT8;
+	for (uint32_t i = 0; i < n && integer; i++)
+		w->s->m->kernels->quantize(x + (size_t)i * cols, cols,
+					   &w->xq[i]);
+}
+
+/*
+ * Whole cache lines of results, of enough weights that a stream of them gets
+ * going and few enough that nobody waits long for the last ones.
+ */
+#define DEALT_BYTES 65536
+
+size_t cpu_grain(const struct qwen_matrix *m)
+{
+	return (DEALT_BYTES / (qwen_matrix_bytes(m) / m->rows) / 16 + 1) * 16;
+}
+
+void cpu_product(struct worker *w, const float *x, uint32_t n,
+		 const struct rows *r)
+{
+	const struct qwen_kernels *k = w->s->m->kernels;
+	const struct qwen_matrix *m = r->w;
+
+	if (m->type >= QWEN_W_INT8)
+		k->product_int(m, (uint32_t)r->r0, (uint32_t)r->r1, w->xq, n,
+			       r->y, m->rows, r->add);
+	else
+		k->product(m, (uint32_t)r->r0, (uint32_t)r->r1, x, m->cols, n,
+			   r->y, m->rows, r->add);
+}
+
+/* A matrix's product with all tokens, shared by the threads; a barrier. */
+static void product(struct worker *w, const float *x,
+		    const struct qwen_matrix *m, float *y)
+{
+	struct rows r = { .w = m, .y = y, .add = true };
+	struct threads_deal d;
+
+	cpu_input(w, x, w->s->p->n, &r, 1);
+	threads_deal(&d, w->t, w->thread, m->rows, cpu_grain(m));
+	while (threads_take(&d, &r.r0, &r.r1))
+		cpu_product(w, x, w->s->p->n, &r);
+	threads_barrier(w->t);
+}
+
+/* ---- a layer ---- */
+
+/* Norms of all tokens into the thread's own h. */
+static const float *norms(struct worker *w, const float *norm)
+{
+	const struct qwen_config *c = &w->s->m->config;
+
+	for (size_t i = 0; i < w->s->p->n; i++)
+		w->s->m->kernels->rms_norm(w->s->x + i * c->hidden, norm,
+					   c->hidden, (float)c->norm_eps,
+					   w->h + i * c->hidden);
+	return w->h;
+}
+
+/* Attention with a key-value head whose queries, keys and values are there. */
+static void head(struct worker *w, uint32_t layer, uint32_t h)
+{
+	struct cpu *s = w->s;
+	uint32_t per = s->m->config.heads / s->m->config.kv_heads;
+
+	for (uint32_t n = 0; n < s->p->n; n++) {
+		for (uint32_t i = h * per; i < (h + 1) * per; i++)
+			cpu_q_turn(s, layer, n, i);
+		cpu_kv_turn(s, layer, n, h);
+		attend(w, layer, n, h);
+	}
+}
+
+/*
+ * Dealt out are the heads' rows: of every key-value head those of its queries,
+ * of its keys, of its values.
+ */
+void cpu_narrow_attention(struct worker *w, uint32_t layer)
+{
+	struct cpu *s = w->s;
+	const struct qwen_config *c = &s->m->config;
+	const struct qwen_layer *l = &s->m->layer[layer];
+	const struct rows qkv[] = { { .w = &l->q, .y = s->q },
+				    { .w = &l->k, .y = s->k },
+				    { .w = &l->v, .y = s->v } };
+	uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
+	const float *x = norms(w, l->attn_norm);
+	struct threads_deal deal;
+	size_t from, to;
+
+	cpu_input(w, x, s->p->n, qkv, 3);
+	threads_deal(&deal, w->t, w->thread, (size_t)c->kv_heads * (per + 2),
+		     1);
+	while (threads_take(&deal, &from, &to))
+		for (; from < to; from++) {
+			uint32_t h = (uint32_t)from / (per + 2);
+			uint32_t i = (uint32_t)from % (per + 2);
+			struct rows r = qkv[i < per ? 0 : i - per + 1];
+			r.r0 = (i < per ? h * per + i : h) * d;
+			r.r1 = r.r0 + d;
+			cpu_product(w, x, s->p->n, &r);
+			if (atomic_fetch_add(&s->there[h], 1) < per + 1)
+				continue;
+			s->there[h] = 0;
+			head(w, layer, h);
+		}
+	threads_barrier(w->t);
+	product(w, s->a, &l->o, s->x);
+}
+
+void cpu_narrow_ffn(struct worker *w, uint32_t layer)
+{
+	struct cpu *s = w->s;
+	const struct qwen_layer *l = &s->m->layer[layer];
+	struct rows gate = { .w = &l->gate, .y = s->gate };
+	struct rows up = { .w = &l->up, .y = s->up };
+	const struct rows both[] = { gate, up };
+	const float *x = norms(w, l->ffn_norm);
+	uint32_t ffn = s->m->config.ffn;
+	struct threads_deal d;
+
+	cpu_input(w, x, s->p->n, both, 2);
+	threads_deal(&d, w->t, w->thread, ffn, cpu_grain(gate.w));
+	while (threads_take(&d, &gate.r0, &gate.r1)) {
+		up.r0 = gate.r0;
+		up.r1 = gate.r1;
+		cpu_product(w, x, s->p->n, &gate);
+		cpu_product(w, x, s->p->n, &up);
+		for (size_t i = 0, at = gate.r0; i < s->p->n; i++, at += ffn)
+			s->m->kernels->swiglu(s->gate + at, s->up + at,
+					      (uint32_t)(gate.r1 - gate.r0),
+					      s->gate + at);
+	}
+	threads_barrier(w->t);
+	if (w->thread == 0)
+		s->stopped = s->p->stop && *s->p->stop;
+	product(w, s->gate, &l->down, s->x);
+}

@@ -1,0 +1,340 @@
+/*
+ * The CPU backend.  Every step is split over the model's threads, by rows of
+ * the weights, so that each thread streams its own part of a matrix.
+ *
+ * A narrow pass (decoding, forward_narrow.c) is a stream of weights with little
+ * arithmetic.  A wide pass (a prompt, forward_wide.c) is arithmetic.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "engine/cpu/cpu_int.h"
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+float *cpu_space(struct worker *w, size_t floats)
+{
+	if (floats > w->space_floats) {
+		free(w->space);
+		w->space = xmalloc(floats * sizeof(float));
+		w->space_floats = floats;
+	}
+	return w->space;
+}
+
+static uint32_t largest(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* In large pages where it is large: rows of activations are far apart. */
+static float *floats(struct cpu *s, size_t a, size_t b)
+{
+	size_t bytes = a * b * sizeof(float), spare = HUGE_PAGE;
+	uint8_t *p;
+
+	if (bytes < HUGE_PAGE)
+		return arena_alloc(&s->mem, bytes);
+	p = arena_alloc(&s->mem, bytes + spare);
+	p += -(uintptr_t)p % HUGE_PAGE;
+	madvise(p, bytes, MADV_HUGEPAGE);
+	return (float *)p;
+}
+
+static void quants_init(struct cpu *s, struct qwen_quants *q, uint32_t n)
+{
+	const struct qwen_config *c = &s->m->config;
+	uint32_t widest =
+		largest(c->ffn, largest(c->hidden, c->heads * c->head_dim));
+	struct qwen_quants none;
+	size_t bytes = qwen_quants_place(&none, widest, NULL);
+
+	for (uint32_t i = 0; i < n; i++)
+		qwen_quants_place(&q[i], widest, arena_alloc(&s->mem, bytes));
+}
+
+static void worker_init(struct cpu *s, struct worker *w, unsigned thread)
+{
+	const struct qwen_config *c = &s->m->config;
+
+	*w = (struct worker){ .s = s, .t = s->m->threads, .thread = thread };
+	w->score = floats(s, largest(c->heads / c->kv_heads, TOGETHER),
+			  score_ld(s->shape.positions));
+	w->h = floats(s, NARROW, c->hidden);
+	w->best = arena_alloc(&s->mem, s->shape.max_tokens * sizeof(*w->best));
+	quants_init(s, w->xq, NARROW);
+}
+
+static void buffers_init(struct cpu *s)
+{
+	const struct qwen_config *c = &s->m->config;
+	size_t n = s->shape.max_tokens;
+	unsigned threads = threads_count(s->m->threads);
+
+	s->x = floats(s, n, c->hidden);
+	s->h = floats(s, n, c->hidden);
+	s->q = floats(s, n, (size_t)c->heads * c->head_dim);
+	s->a = floats(s, n, (size_t)c->heads * c->head_dim);
+	s->k = floats(s, n, (size_t)c->kv_heads * c->head_dim);
+	s->v = floats(s, n, (size_t)c->kv_heads * c->head_dim);
+	s->gate = floats(s, n, c->ffn);
+	s->up = floats(s, n, c->ffn);
+	s->run = arena_alloc(&s->mem, n * sizeof(*s->run));
+	s->there = arena_alloc(&s->mem, c->kv_heads * sizeof(*s->there));
+	s->worker = arena_alloc(&s->mem, threads * sizeof(*s->worker));
+	for (unsigned t = 0; t < threads; t++)
+		worker_init(s, &s->worker[t], t);
+}
+
+/*
+ * The winners of t0-tune --device host, for as many threads.  A database that
+ * cannot be read leaves the defaults: nothing else of it is needed.
+ */
+static bool cpu_open(struct qwen_model *m, const struct qwen_load *how,
+		     struct err *e)
+{
+	struct err bad = { 0 };
+	char text[sizeof(bad.msg) + 64];
+
+	(void)e;
+	m->device = host_table_open(NULL, threads_count(m->threads), &bad);
+	if (!m->device && how->warn) {
+		snprintf(text, sizeof(text), "products are not tuned: %s",
+			 bad.msg);
+		how->warn(how->ctx, text);
+	}
+	return true;
+}
+
+static void cpu_close(struct qwen_model *m)
+{
+	host_table_free(m->device);
+	m->device = NULL;
+}
+
+static void *cpu_state_new(const struct qwen_model *m,
+			   const struct qwen_shape *shape, struct err *e)
+{
+	const struct qwen_config *c = &m->config;
+	struct cpu *s = xcalloc(1, sizeof(*s));
+
+	s->m = m;
+	s->shape = *shape;
+	if (!qwen_cache_init(&s->cache, m, shape, e)) {
+		free(s);
+		return NULL;
+	}
+	buffers_init(s);
+	s->cosine = floats(s, shape->positions, c->head_dim / 2);
+	s->sine = floats(s, shape->positions, c->head_dim / 2);
+	qwen_angles(c, shape->positions, s->cosine, s->sine);
+	return s;
+}
+
+static void cpu_state_free(void *state)
+{
+	struct cpu *s = state;
+
+	for (unsigned t = 0; t < threads_count(s->m->threads); t++) {
+		free(s->worker[t].space);
+		host_gemm_scratch_fini(&s->worker[t].gemm);
+	}
+	qwen_cache_fini(&s->cache);
+	arena_fini(&s->mem);
+	free(s);
+}
+
+static uint64_t cpu_cache_bytes(const void *state)
+{
+	return ((const struct cpu *)state)->cache.size_bytes;
+}
+
+/* ---- of both kinds of passes ---- */
+
+static void head_turn(const struct cpu *s, float *x, const float *norm,
+		      uint32_t position)
+{
+	const struct qwen_config *c = &s->m->config;
+	size_t at = (size_t)position * (c->head_dim / 2);
+
+	s->m->kernels->rms_norm(x, norm, c->head_dim, (float)c->norm_eps, x);
+	s->m->kernels->rope(x, s->cosine + at, s->sine + at, c->head_dim);
+}
+
+void cpu_kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h)
+{
+	const struct qwen_config *c = &s->m->config;
+	size_t row = ((size_t)n * c->kv_heads + h) * c->head_dim;
+	size_t at = qwen_cache_at(&s->cache, layer, s->p->token[n].sequence, h,
+				  s->p->position[n]);
+
+	head_turn(s, s->k + row, s->m->layer[layer].k_norm, s->p->position[n]);
+	qwen_cache_put(&s->cache, s->cache.key, at, s->k + row);
+	qwen_cache_put(&s->cache, s->cache.value, at, s->v + row);
+}
+
+void cpu_q_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h)
+{
+	const struct qwen_config *c = &s->m->config;
+
+	head_turn(s, s->q + ((size_t)n * c->heads + h) * c->head_dim,
+		  s->m->layer[layer].q_norm, s->p->position[n]);
+}
+
+struct rows cpu_part(const struct worker *w, const struct qwen_matrix *m,
+		     float *y, bool add)
+{
+	struct rows r = { .w = m, .y = y, .add = add };
+
+	threads_part(w->t, w->thread, m->rows, 16, &r.r0, &r.r1);
+	return r;
+}
+
+/* ---- one pass ---- */
+
+/* Cuts the pass into runs. */
+static void runs_init(struct cpu *s)
+{
+	const struct qwen_pass *p = s->p;
+
+	s->n_runs = 0;
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct run *r = &s->run[s->n_runs];
+		if (i && r[-1].n < TOGETHER &&
+		    p->token[i].sequence == p->token[i - 1].sequence)
+			r[-1].n++;
+		else
+			s->run[s->n_runs++] = (struct run){ i, 1 };
+	}
+}
+
+static void last_norm(struct cpu *s, uint32_t row, float *h)
+{
+	const struct qwen_config *c = &s->m->config;
+
+	s->m->kernels->rms_norm(s->x + (size_t)s->p->wanted[row] * c->hidden,
+				s->m->norm, c->hidden, (float)c->norm_eps, h);
+}
+
+/* The larger logit, of equals the lower id. */
+static bool is_better(struct best a, struct best b)
+{
+	return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+}
+
+/* The best of rows r0 .. r1 of the output layer, too. */
+static void best_of(struct worker *w, const struct rows *head)
+{
+	const struct qwen_pass *p = w->s->p;
+	uint32_t n = (uint32_t)(head->r1 - head->r0);
+
+	for (uint32_t r = 0; r < p->n_wanted && n; r++) {
+		const float *v = p->logits + (size_t)r * head->w->rows;
+		struct best best = { .id = (uint32_t)head->r0 };
+		if (!p->token[p->wanted[r]].best)
+			continue;
+		best.logit = w->s->m->kernels->largest(v + head->r0, n);
+		if (best.logit < w->best[r].logit)
+			continue;
+		while (best.id + 1 < head->r1 && v[best.id] != best.logit)
+			best.id++;
+		if (is_better(best, w->best[r]))
+			w->best[r] = best;
+	}
+}
+
+/* The output layer, only for the tokens whose results are wanted. */
+static void last(struct worker *w)
+{
+	struct cpu *s = w->s;
+	const struct qwen_pass *p = s->p;
+	const struct qwen_config *c = &s->m->config;
+	struct rows head = cpu_part(w, &s->m->head, p->logits, false);
+	struct threads_deal d;
+	size_t from, to;
+
+	for (uint32_t r = 0; r < p->n_wanted; r++)
+		w->best[r] = (struct best){ -INFINITY, 0 };
+	if (p->n_wanted > NARROW) {
+		threads_part(w->t, w->thread, p->n_wanted, 1, &from, &to);
+		for (size_t r = from; r < to; r++)
+			last_norm(s, (uint32_t)r, s->h + r * c->hidden);
+		threads_barrier(w->t);
+		cpu_wide_products(w, s->h, p->n_wanted, &head, 1);
+		best_of(w, &head);
+	} else if (p->n_wanted) {
+		for (uint32_t r = 0; r < p->n_wanted; r++)
+			last_norm(s, r, w->h + (size_t)r * c->hidden);
+		cpu_input(w, w->h, p->n_wanted, &head, 1);
+		threads_deal(&d, w->t, w->thread, c->vocab, cpu_grain(head.w));
+		while (threads_take(&d, &head.r0, &head.r1)) {
+			cpu_product(w, w->h, p->n_wanted, &head);
+			best_of(w, &head);
+		}
+	}
+	threads_barrier(w->t);
+}
+
+/* The best of all threads' bests. */
+static void bests(struct cpu *s)
+{
+	for (uint32_t r = 0; r < s->p->n_wanted; r++) {
+		struct best best = s->worker[0].best[r];
+		for (unsigned t = 1; t < threads_count(s->m->threads); t++)
+			if (is_better(s->worker[t].best[r], best))
+				best = s->worker[t].best[r];
+		s->p->best[r] = best.id;
+	}
+}
+
+static void pass(void *ctx, struct threads *t, unsigned thread)
+{
+	struct cpu *s = ctx;
+	struct worker *w = &s->worker[thread];
+	const struct qwen_config *c = &s->m->config;
+	bool narrow = s->p->n <= NARROW;
+	size_t from, to;
+
+	threads_part(t, thread, s->p->n, 1, &from, &to);
+	for (size_t i = from; i < to; i++)
+		qwen_matrix_row(s->m->kernels, &s->m->embed, s->p->token[i].id,
+				s->x + i * c->hidden);
+	threads_barrier(t);
+	for (uint32_t l = 0; l < c->layers && !s->stopped; l++) {
+		if (narrow) {
+			cpu_narrow_attention(w, l);
+			cpu_narrow_ffn(w, l);
+		} else {
+			cpu_wide_attention(w, l);
+			cpu_wide_ffn(w, l);
+		}
+	}
+	if (!s->stopped)
+		last(w);
+}
+
+static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
+{
+	struct cpu *s = state;
+
+	s->p = p;
+	s->stopped = false;
+	runs_init(s);
+	threads_run(s->m->threads, pass, s);
+	if (s->stopped)
+		return err_set(e, ERR_BUSY, "stopped by a signal");
+	bests(s);
+	return true;
+}
+
+const struct qwen_backend qwen_cpu = {
+	.name = "cpu",
+	.open = cpu_open,
+	.close = cpu_close,
+	.state_new = cpu_state_new,
+	.state_free = cpu_state_free,
+	.cache_bytes = cpu_cache_bytes,
+	.forward = cpu_forward,
+};

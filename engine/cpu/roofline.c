@@ -1,0 +1,204 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "autotune/cpu/gemm.h"
+#include "engine/cpu/roofline.h"
+
+/* The buffer is read in blocks, each in streams side by side. */
+#define BLOCK_BYTES ((size_t)1 << 20)
+
+struct pattern {
+	unsigned streams;
+	size_t near_bytes, far_bytes;
+};
+
+struct qwen_peak {
+	struct threads *t;
+	const struct qwen_kernels *k;
+	uint8_t *data;
+	size_t size_bytes;
+	struct pattern pattern;
+	char name[64];
+	uint64_t rounds; /* of the multiply-adds */
+	uint64_t *sum;	 /* [threads]: of what was read */
+	double *flop;	 /* [threads] */
+};
+
+static void fill_part(void *ctx, struct threads *t, unsigned thread)
+{
+	struct qwen_peak *p = ctx;
+	size_t from, to;
+
+	threads_part(t, thread, p->size_bytes, BLOCK_BYTES, &from, &to);
+	memset(p->data + from, 1, to - from);
+}
+
+static void read_part(void *ctx, struct threads *t, unsigned thread)
+{
+	struct qwen_peak *p = ctx;
+	struct threads_deal d;
+	size_t from, to;
+	uint64_t sum = 0;
+
+	threads_deal(&d, t, thread, p->size_bytes, BLOCK_BYTES);
+	while (threads_take(&d, &from, &to))
+		for (; from < to; from += BLOCK_BYTES)
+			sum += p->k->read(p->data + from, BLOCK_BYTES,
+					  p->pattern.streams,
+					  p->pattern.near_bytes,
+					  p->pattern.far_bytes);
+	p->sum[thread] = sum;
+}
+
+static void fma_part(void *ctx, struct threads *t, unsigned thread)
+{
+	struct qwen_peak *p = ctx;
+
+	(void)t;
+	p->flop[thread] = p->k->fma(p->rounds);
+}
+
+double qwen_peak_read(struct qwen_peak *p)
+{
+	uint64_t sum = 0, from = time_mono_ns();
+
+	threads_run(p->t, read_part, p);
+	double seconds = (double)(time_mono_ns() - from) * 1e-9;
+	for (unsigned i = 0; i < threads_count(p->t); i++)
+		sum += p->sum[i];
+	if (sum != p->size_bytes / 8 * 0x0101010101010101)
+		BUG("the yardstick of reads has not read everything");
+	return (double)p->size_bytes / seconds;
+}
+
+static void amx_part(void *ctx, struct threads *t, unsigned thread)
+{
+	struct qwen_peak *p = ctx;
+
+	(void)t;
+	p->flop[thread] = host_amx_flop(p->rounds);
+}
+
+typedef void part_fn(void *ctx, struct threads *t, unsigned thread);
+
+static double flop_once(struct qwen_peak *p, part_fn *part, double *seconds)
+{
+	double flop = 0;
+	uint64_t from = time_mono_ns();
+
+	threads_run(p->t, part, p);
+	*seconds = (double)(time_mono_ns() - from) * 1e-9;
+	for (unsigned i = 0; i < threads_count(p->t); i++)
+		flop += p->flop[i];
+	return flop / *seconds;
+}
+
+static double flop_rate(struct qwen_peak *p, part_fn *part)
+{
+	double seconds, rate = flop_once(p, part, &seconds);
+
+	for (; seconds < 0.01; rate = flop_once(p, part, &seconds))
+		p->rounds *= 2;
+	return rate;
+}
+
+double qwen_peak_fma(struct qwen_peak *p)
+{
+	return flop_rate(p, fma_part);
+}
+
+double qwen_peak_amx(struct qwen_peak *p)
+{
+	/* Levels up to 4 are those of x86-64. */
+	return host_gemm_level() > 4 ? flop_rate(p, amx_part) : 0;
+}
+
+/* Bytes ahead into the first cache, and into the second. */
+static const size_t ahead[][2] = { { 0, 0 },	{ 512, 0 },    { 1024, 0 },
+				   { 2048, 0 }, { 768, 3072 }, { 768, 4096 } };
+#define STREAMS	 4 /* 1, 2, 4, 8 */
+#define PATTERNS (STREAMS * ARRAY_SIZE(ahead))
+
+#define ROUNDS	 4
+
+/*
+ * The fastest on average of some rounds, among those that one round shows to
+ * be no slower than by a quarter.  Not the fastest ever: a lucky moment of a
+ * slow pattern would make a low limit.
+ */
+static void pattern_choose(struct qwen_peak *p)
+{
+	struct {
+		struct pattern pattern;
+		double first, total;
+	} tried[PATTERNS] = { 0 }, *best = tried;
+	double most = 0;
+
+	for (size_t i = 0; i < PATTERNS * (1 + ROUNDS); i++) {
+		size_t which = i % PATTERNS;
+		const size_t *at = ahead[which / STREAMS];
+		if (i >= PATTERNS && tried[which].first < 0.75 * most)
+			continue;
+		p->pattern = (struct pattern){ 1u << which % STREAMS, at[0],
+					       at[1] };
+		tried[which].pattern = p->pattern;
+		double rate = qwen_peak_read(p);
+		if (i < PATTERNS) {
+			tried[which].first = rate;
+			most = fmax(most, rate);
+		} else {
+			tried[which].total += rate;
+		}
+	}
+	for (size_t i = 0; i < PATTERNS; i++)
+		if (tried[i].total > best->total)
+			best = &tried[i];
+	p->pattern = best->pattern;
+	snprintf(p->name, sizeof(p->name),
+		 "%u stream%s, %zu and %zu bytes ahead", p->pattern.streams,
+		 p->pattern.streams > 1 ? "s" : "", p->pattern.near_bytes,
+		 p->pattern.far_bytes);
+}
+
+struct qwen_peak *qwen_peak_new(struct threads *t, const struct qwen_kernels *k,
+				uint64_t size_bytes, struct err *e)
+{
+	struct qwen_peak *p = xcalloc(1, sizeof(*p));
+
+	p->t = t;
+	p->k = k;
+	p->rounds = 100000;
+	p->size_bytes = (size_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES *
+			BLOCK_BYTES;
+	p->data = mmap(NULL, p->size_bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p->data == MAP_FAILED) {
+		err_set(e, ERR_NOMEM, "no memory for %zu bytes to measure "
+			"memory with", p->size_bytes);
+		free(p);
+		return NULL;
+	}
+	madvise(p->data, p->size_bytes, MADV_HUGEPAGE);
+	p->sum = xcalloc(threads_count(t), sizeof(*p->sum));
+	p->flop = xcalloc(threads_count(t), sizeof(*p->flop));
+	threads_run(t, fill_part, p);
+	pattern_choose(p);
+	return p;
+}
+
+void qwen_peak_free(struct qwen_peak *p)
+{
+	if (!p)
+		return;
+	munmap(p->data, p->size_bytes);
+	free(p->sum);
+	free(p->flop);
+	free(p);
+}
+
+const char *qwen_peak_pattern(const struct qwen_peak *p)
+{
+	return p->name;
+}

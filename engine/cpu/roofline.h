@@ -1,0 +1,42 @@
+/*
+ * peak - what the engine's speed is a share of: how fast this machine's threads
+ * read memory, and how many multiply-adds they do.
+ *
+ * Both are measured as the engine runs, with the same pool of threads and the
+ * same level of kernels, and by the caller in turn with what is compared with
+ * them: on a shared machine only a ratio within one run means anything.
+ *
+ * The buffer is as large as the weights of a token and in large pages where
+ * there are some.  The way of reading it (streams side by side, distance of
+ * the prefetch) is the best of all tried, so that the limit is an honest one.
+ */
+#ifndef T0_ENGINE_PEAK_H
+#define T0_ENGINE_PEAK_H
+
+#include "base/threads.h"
+#include "engine/weights/kernels.h"
+
+struct qwen_peak;
+
+struct qwen_peak *qwen_peak_new(struct threads *t, const struct qwen_kernels *k,
+				uint64_t size_bytes, struct err *e);
+void qwen_peak_free(struct qwen_peak *p);
+
+/*
+ * B/s of one pass of all threads over the buffer, from its begin until the last
+ * of them has ended.  Blocks are dealt out as rows of weights are, so that a
+ * thread whose memory is slower reads less of them: the limit is what all
+ * threads reach together, not twice what the slower one does.
+ */
+double qwen_peak_read(struct qwen_peak *p);
+/* FLOP/s of all threads, over some 20 ms. */
+double qwen_peak_fma(struct qwen_peak *p);
+/*
+ * FLOP/s of all threads in bf16 tiles of AMX, 0 where prompts are not computed
+ * with it.  Products of f32 take several: host_amx_flop().
+ */
+double qwen_peak_amx(struct qwen_peak *p);
+/* "2 streams, 768 and 3072 bytes ahead": of the two caches */
+const char *qwen_peak_pattern(const struct qwen_peak *p);
+
+#endif

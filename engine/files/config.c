@@ -1,0 +1,351 @@
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/files/config.h"
+
+#define MAX_FILE_BYTES (1u << 20)
+
+#define SHOWN_BYTES 40
+/* A value as its file has it, cut short, for messages. */
+static const char *shown(const json_t *v, char out[static SHOWN_BYTES])
+{
+	char *all = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+
+	snprintf(out, SHOWN_BYTES, "%s", all ? all : "missing");
+	free(all);
+	return out;
+}
+
+/* One key of config.json that is a positive whole number. */
+struct count_key {
+	const char *name;
+	size_t offset;
+	uint32_t max;
+};
+#define AT(field) offsetof(struct qwen_config, field)
+static const struct count_key count_key[] = {
+	{ "num_hidden_layers", AT(layers), 1024 },
+	{ "hidden_size", AT(hidden), 1 << 20 },
+	{ "num_attention_heads", AT(heads), 4096 },
+	{ "num_key_value_heads", AT(kv_heads), 4096 },
+	{ "head_dim", AT(head_dim), 1024 },
+	{ "intermediate_size", AT(ffn), 1 << 22 },
+	{ "vocab_size", AT(vocab), 1 << 24 },
+	{ "max_position_embeddings", AT(max_positions), 1 << 28 },
+};
+
+static bool count_read(const json_t *j, const struct count_key *k,
+		       struct qwen_config *c, struct err *e)
+{
+	const json_t *v = json_object_get(j, k->name);
+	json_int_t n = json_integer_value(v);
+	char text[SHOWN_BYTES];
+
+	/* Older files leave the head size to be divided out. */
+	if (!v && k->offset == AT(head_dim) && c->heads &&
+	    c->hidden % c->heads == 0)
+		n = c->hidden / c->heads;
+	else if (!json_is_integer(v))
+		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted a whole "
+			       "number", k->name, shown(v, text));
+	if (n < 1 || n > k->max)
+		return err_set(e, ERR_INPUT, "\"%s\" is %lld; wanted 1 to %u",
+			       k->name, (long long)n, k->max);
+	*(uint32_t *)((char *)c + k->offset) = (uint32_t)n;
+	return true;
+}
+
+/* A number from `lo` to `hi`; keeps *out where the key is missing. */
+static bool real_read(const json_t *j, const char *key, double lo, double hi,
+		      double *out, struct err *e)
+{
+	const json_t *v = json_object_get(j, key);
+
+	if (!v || json_is_null(v))
+		return true;
+	double x = json_number_value(v);
+	char text[SHOWN_BYTES];
+	if (!json_is_number(v) || !isfinite(x) || x < lo || x > hi)
+		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted a number "
+			       "from %g to %g", key, shown(v, text), lo, hi);
+	*out = x;
+	return true;
+}
+
+/* true or false; keeps *out where the key is missing. */
+static bool bool_read(const json_t *j, const char *key, bool *out,
+		      struct err *e)
+{
+	const json_t *v = json_object_get(j, key);
+	char text[SHOWN_BYTES];
+
+	if (!v || json_is_null(v))
+		return true;
+	if (!json_is_boolean(v))
+		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted true or "
+			       "false", key, shown(v, text));
+	*out = json_is_true(v);
+	return true;
+}
+
+/* What a key must be, if it is there at all, for the engine to be right. */
+static const struct {
+	const char *key;
+	enum { NULL_OR_FALSE, IS_STRING } want;
+	const char *string;
+} fixed_key[] = {
+	{ "model_type", IS_STRING, "qwen3" },
+	{ "hidden_act", IS_STRING, "silu" },
+	{ "attention_bias", NULL_OR_FALSE, NULL },
+	{ "use_sliding_window", NULL_OR_FALSE, NULL },
+	{ "quantization_config", NULL_OR_FALSE, NULL },
+};
+
+static bool fixed_check(const json_t *j, struct err *e)
+{
+	char text[SHOWN_BYTES];
+
+	for (size_t i = 0; i < ARRAY_SIZE(fixed_key); i++) {
+		const json_t *v = json_object_get(j, fixed_key[i].key);
+		const char *s = json_string_value(v);
+		if (fixed_key[i].want == NULL_OR_FALSE && v &&
+		    !json_is_null(v) && !json_is_false(v))
+			return err_set(e, ERR_UNSUPPORTED, "\"%s\" is %s; "
+				       "this engine knows only models without "
+				       "it", fixed_key[i].key, shown(v, text));
+		if (fixed_key[i].want == IS_STRING &&
+		    (!s || strcmp(s, fixed_key[i].string) != 0))
+			return err_set(e, ERR_UNSUPPORTED,
+				       "\"%s\" is %s; wanted \"%s\"",
+				       fixed_key[i].key, shown(v, text),
+				       fixed_key[i].string);
+	}
+	return true;
+}
+
+/* Newer files say of each layer how far back it looks. */
+static bool layers_check(const struct qwen_config *c, const json_t *j,
+			 struct err *e)
+{
+	const json_t *list = json_object_get(j, "layer_types"), *v;
+	char text[SHOWN_BYTES];
+	size_t i;
+
+	if (!list || json_is_null(list))
+		return true;
+	if (json_array_size(list) != c->layers)
+		return err_set(e, ERR_INPUT, "\"layer_types\" is %s; wanted a "
+			       "list of %u", shown(list, text), c->layers);
+	json_array_foreach(list, i, v) {
+		const char *s = json_string_value(v);
+		if (!s || strcmp(s, "full_attention") != 0)
+			return err_set(e, ERR_UNSUPPORTED, "\"layer_types\" "
+				       "has %s for layer %zu; this engine "
+				       "knows only \"full_attention\"",
+				       shown(v, text), i);
+	}
+	return true;
+}
+
+static bool shape_check(const struct qwen_config *c, struct err *e)
+{
+	if (c->heads % c->kv_heads)
+		return err_set(e, ERR_INPUT, "%u query heads cannot share %u "
+			       "key-value heads evenly", c->heads, c->kv_heads);
+	if (c->head_dim % 2)
+		return err_set(e, ERR_INPUT,
+			       "\"head_dim\" is %u; rotary pairs need it even",
+			       c->head_dim);
+	return true;
+}
+
+static bool stop_add(struct qwen_config *c, const json_t *v, struct err *e)
+{
+	json_int_t id = json_integer_value(v);
+	char text[SHOWN_BYTES];
+
+	if (!json_is_integer(v) || id < 0 || id >= c->vocab)
+		return err_set(e, ERR_INPUT, "\"eos_token_id\" has %s; wanted "
+			       "tokens from 0 to %u", shown(v, text),
+			       c->vocab - 1);
+	for (uint32_t i = 0; i < c->n_stops; i++)
+		if (c->stop[i] == (uint32_t)id)
+			return true;
+	if (c->n_stops == QWEN_MAX_STOPS)
+		return err_set(e, ERR_INPUT, "\"eos_token_id\" has more than "
+			       "%d tokens", QWEN_MAX_STOPS);
+	c->stop[c->n_stops++] = (uint32_t)id;
+	return true;
+}
+
+static bool stops_read(struct qwen_config *c, const json_t *j, struct err *e)
+{
+	const json_t *v = json_object_get(j, "eos_token_id"), *one;
+	size_t i;
+
+	if (!v || json_is_null(v))
+		return true;
+	if (!json_is_array(v))
+		return stop_add(c, v, e);
+	json_array_foreach(v, i, one)
+		if (!stop_add(c, one, e))
+			return false;
+	return true;
+}
+
+static bool rope_key_check(const char *name, const char *key, const json_t *v,
+			   struct err *e)
+{
+	bool type = strcmp(key, "rope_type") == 0 || strcmp(key, "type") == 0;
+	const char *s = json_string_value(v);
+	char text[SHOWN_BYTES];
+
+	if (type ? s && strcmp(s, "default") == 0 :
+		   strcmp(key, "rope_theta") == 0)
+		return true;
+	return err_set(e, ERR_UNSUPPORTED, "\"%s\" has \"%s\": %s; this "
+		       "engine knows only rotary embeddings without scaling, "
+		       "\"rope_type\": \"default\"", name, key,
+		       shown(v, text));
+}
+
+/* Newer files keep the rotary base in an object, which older ones scale by. */
+static bool rope_read(struct qwen_config *c, json_t *j, const char *name,
+		      struct err *e)
+{
+	json_t *rope = json_object_get(j, name), *v;
+	char text[SHOWN_BYTES];
+	const char *key;
+
+	if (!rope || json_is_null(rope))
+		return true;
+	if (!json_is_object(rope))
+		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted an object",
+			       name, shown(rope, text));
+	json_object_foreach(rope, key, v)
+		if (!rope_key_check(name, key, v, e))
+			return false;
+	return real_read(rope, "rope_theta", 1, 1e12, &c->rope_theta, e) ||
+	       err_wrap(e, "\"%s\"", name);
+}
+
+static bool config_read(struct qwen_config *c, json_t *j, struct err *e)
+{
+	if (!fixed_check(j, e))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(count_key); i++)
+		if (!count_read(j, &count_key[i], c, e))
+			return false;
+	return shape_check(c, e) && layers_check(c, j, e) &&
+	       bool_read(j, "tie_word_embeddings", &c->tied, e) &&
+	       real_read(j, "rope_theta", 1, 1e12, &c->rope_theta, e) &&
+	       rope_read(c, j, "rope_scaling", e) &&
+	       rope_read(c, j, "rope_parameters", e) &&
+	       real_read(j, "rms_norm_eps", 0, 1, &c->norm_eps, e) &&
+	       stops_read(c, j, e);
+}
+
+static bool generation_read(struct qwen_config *c, const json_t *j,
+			    struct err *e)
+{
+	const json_t *v = json_object_get(j, "top_k");
+	double top_k = 0;
+	char text[SHOWN_BYTES];
+
+	if (v && !json_is_null(v) && !json_is_integer(v))
+		return err_set(e, ERR_INPUT, "\"top_k\" is %s; wanted a whole "
+			       "number", shown(v, text));
+	if (!bool_read(j, "do_sample", &c->sample, e) ||
+	    !real_read(j, "temperature", 0, 1e6, &c->temperature, e) ||
+	    !real_read(j, "top_p", 0, 1, &c->top_p, e) ||
+	    !real_read(j, "min_p", 0, 1, &c->min_p, e) ||
+	    !real_read(j, "top_k", 0, UINT32_MAX, &top_k, e) ||
+	    !real_read(j, "repetition_penalty", 1e-3, 1e3,
+		       &c->repetition_penalty, e) ||
+	    !stops_read(c, j, e))
+		return false;
+	c->top_k = (uint32_t)top_k;
+	return true;
+}
+
+static json_t *object_load(const char *text, struct err *e)
+{
+	json_error_t je;
+	json_t *j = json_loads(text, JSON_REJECT_DUPLICATES, &je);
+
+	if (!j)
+		err_set(e, ERR_INPUT, "line %d: %s", je.line, je.text);
+	else if (!json_is_object(j)) {
+		err_set(e, ERR_INPUT, "not a JSON object");
+		json_decref(j);
+		return NULL;
+	}
+	return j;
+}
+
+bool qwen_config_parse(struct qwen_config *c, const char *config,
+		       const char *generation, struct err *e)
+{
+	*c = (struct qwen_config){ .rope_theta = 10000, .norm_eps = 1e-6,
+				   .temperature = 1, .top_p = 1,
+				   .repetition_penalty = 1 };
+	json_t *j = object_load(config, e);
+	bool ok = j && config_read(c, j, e);
+	json_decref(j);
+	if (!ok)
+		return err_wrap(e, "config.json");
+	if (!generation)
+		return true;
+	j = object_load(generation, e);
+	ok = j && generation_read(c, j, e);
+	json_decref(j);
+	return ok || err_wrap(e, "generation_config.json");
+}
+
+bool qwen_config_load(struct qwen_config *c, const char *dir, struct err *e)
+{
+	struct buf config = { 0 }, generation = { 0 }, path = { 0 };
+	bool has = false, ok = false;
+
+	buf_printf(&path, "%s/config.json", dir);
+	if (!file_read(path.data, MAX_FILE_BYTES, &config, e))
+		goto out;
+	buf_reset(&path);
+	buf_printf(&path, "%s/generation_config.json", dir);
+	has = access(path.data, F_OK) == 0;
+	if (has && !file_read(path.data, MAX_FILE_BYTES, &generation, e))
+		goto out;
+	buf_adds(&config, "");
+	buf_adds(&generation, "");
+	ok = qwen_config_parse(c, config.data, has ? generation.data : NULL, e);
+	if (!ok)
+		err_wrap(e, "%s", dir);
+out:
+	buf_fini(&config);
+	buf_fini(&generation);
+	buf_fini(&path);
+	return ok;
+}
+
+uint64_t qwen_config_params(const struct qwen_config *c)
+{
+	uint64_t h = c->hidden, d = c->head_dim;
+	uint64_t attention = h * d * (2ull * c->heads + 2ull * c->kv_heads);
+	uint64_t layer = attention + 3 * h * c->ffn + 2 * h + 2 * d;
+
+	return c->layers * layer + h + h * c->vocab * (c->tied ? 1 : 2);
+}
+
+double qwen_config_flop(const struct qwen_config *c, uint32_t n)
+{
+	double h = c->hidden, d = (double)c->heads * c->head_dim;
+	double attention = h * (2 * d + 2. * c->kv_heads * c->head_dim);
+	double pairs = n * (n + 1.) / 2; /* of a query and a key */
+
+	return 2 * (c->layers * (n * (attention + 3 * h * c->ffn) +
+				 2 * d * pairs) + h * c->vocab);
+}

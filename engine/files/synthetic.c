@@ -1,0 +1,433 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/files/synthetic.h"
+
+/* The published shapes; "tiny" is ours, small and with every irregularity. */
+static const struct {
+	const char *name;
+	uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab;
+	bool tied;
+} shape[] = {
+	{ "tiny", 2, 64, 4, 2, 32, 160, 512, true },
+	{ "0.6b", 28, 1024, 16, 8, 128, 3072, 151936, true },
+	{ "1.7b", 28, 2048, 16, 8, 128, 6144, 151936, true },
+	{ "4b", 36, 2560, 32, 8, 128, 9728, 151936, true },
+	{ "8b", 36, 4096, 32, 8, 128, 12288, 151936, false },
+	{ "14b", 40, 5120, 40, 8, 128, 17408, 151936, false },
+	{ "32b", 64, 5120, 64, 8, 128, 25600, 151936, false },
+};
+
+bool qwen_shape_find(const char *name, struct qwen_config *c, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(shape); i++) {
+		if (strcmp(shape[i].name, name) != 0)
+			continue;
+		*c = (struct qwen_config){
+			.layers = shape[i].layers, .hidden = shape[i].hidden,
+			.heads = shape[i].heads,
+			.kv_heads = shape[i].kv_heads,
+			.head_dim = shape[i].head_dim, .ffn = shape[i].ffn,
+			.vocab = shape[i].vocab, .tied = shape[i].tied,
+			.max_positions = 40960, .rope_theta = 1e6,
+			.norm_eps = 1e-6,
+		};
+		return true;
+	}
+	return err_set(e, ERR_USAGE, "there is no shape \"%s\"; there are "
+		       "tiny, 0.6b, 1.7b, 4b, 8b, 14b and 32b", name);
+}
+
+/* ---- the tensors ---- */
+
+struct spec {
+	char name[96];
+	uint32_t n_dims;
+	uint64_t shape[2];
+	float width;  /* values are uniform in mean +- width */
+	float mean;
+	uint64_t offset, size_bytes;
+	uint32_t shard;
+};
+
+struct specs {
+	struct spec *v;
+	size_t n;
+};
+
+static void spec_add(struct specs *s, const char *name, uint64_t rows,
+		     uint64_t cols)
+{
+	s->v = xrealloc(s->v, (s->n + 1) * sizeof(*s->v));
+	struct spec *x = &s->v[s->n++];
+	*x = (struct spec){ .n_dims = cols ? 2 : 1, .shape = { rows, cols } };
+	snprintf(x->name, sizeof(x->name), "%s.weight", name);
+	/* Uniform in +-w has variance w^2 / 3: a row's product has 1. */
+	x->width = cols ? sqrtf(3.f / (float)cols) : 0.1f;
+	x->mean = cols ? 0 : 1;
+}
+
+static void layer_add(struct specs *s, const struct qwen_config *c, uint32_t l)
+{
+	uint64_t q = (uint64_t)c->heads * c->head_dim;
+	uint64_t kv = (uint64_t)c->kv_heads * c->head_dim;
+	const struct {
+		const char *name;
+		uint64_t rows, cols;
+	} part[] = {
+		{ "input_layernorm", c->hidden, 0 },
+		{ "self_attn.q_proj", q, c->hidden },
+		{ "self_attn.k_proj", kv, c->hidden },
+		{ "self_attn.v_proj", kv, c->hidden },
+		{ "self_attn.q_norm", c->head_dim, 0 },
+		{ "self_attn.k_norm", c->head_dim, 0 },
+		{ "self_attn.o_proj", c->hidden, q },
+		{ "post_attention_layernorm", c->hidden, 0 },
+		{ "mlp.gate_proj", c->ffn, c->hidden },
+		{ "mlp.up_proj", c->ffn, c->hidden },
+		{ "mlp.down_proj", c->hidden, c->ffn },
+	};
+	char name[96];
+
+	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
+		snprintf(name, sizeof(name), "model.layers.%u.%s", l,
+			 part[i].name);
+		spec_add(s, name, part[i].rows, part[i].cols);
+	}
+}
+
+static struct specs specs_all(const struct qwen_config *c)
+{
+	struct specs s = { 0 };
+
+	spec_add(&s, "model.embed_tokens", c->vocab, c->hidden);
+	for (uint32_t l = 0; l < c->layers; l++)
+		layer_add(&s, c, l);
+	spec_add(&s, "model.norm", c->hidden, 0);
+	if (!c->tied)
+		spec_add(&s, "lm_head", c->vocab, c->hidden);
+	return s;
+}
+
+static const char *stored_name(enum qwen_weights w)
+{
+	return w == QWEN_W_F32 ? "F32" : w == QWEN_W_F16 ? "F16" : "BF16";
+}
+
+/* Gives each tensor its shard and place; shards get runs of tensors. */
+static void places_set(struct specs *s, const struct qwen_make *how,
+		       uint32_t shards)
+{
+	size_t bytes = how->weights == QWEN_W_F32 ? 4 : 2;
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct spec *x = &s->v[i];
+		x->shard = (uint32_t)(i * shards / s->n);
+		if (i && x->shard != s->v[i - 1].shard)
+			at = 0;
+		x->offset = at;
+		x->size_bytes = x->shape[0] *
+				(x->n_dims == 2 ? x->shape[1] : 1) * bytes;
+		at += x->size_bytes;
+	}
+}
+
+static json_t *header_json(const struct specs *s, uint32_t shard,
+			   const char *type)
+{
+	json_t *j = json_object();
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct spec *x = &s->v[i];
+		if (x->shard != shard)
+			continue;
+		json_t *dims = json_array();
+		for (uint32_t d = 0; d < x->n_dims; d++)
+			json_array_append_new(dims, json_integer(
+				(json_int_t)x->shape[d]));
+		json_object_set_new(j, x->name, json_pack("{s:s, s:o, s:[I,I]}",
+			"dtype", type, "shape", dims, "data_offsets",
+			(json_int_t)x->offset,
+			(json_int_t)(x->offset + x->size_bytes)));
+	}
+	return j;
+}
+
+static uint64_t mix(uint64_t z)
+{
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+#define CHUNK 65536
+
+/* Values depend on the seed, the tensor's number and the place alone. */
+static bool tensor_write(FILE *f, const struct spec *x, uint64_t seed,
+			 const struct qwen_make *how,
+			 const struct qwen_kernels *k)
+{
+	static _Thread_local float v[CHUNK];
+	static _Thread_local uint8_t out[4 * CHUNK];
+	size_t bytes = how->weights == QWEN_W_F32 ? 4 : 2;
+	uint64_t n = x->size_bytes / bytes;
+
+	for (uint64_t at = 0; at < n; at += CHUNK) {
+		size_t some = n - at < CHUNK ? (size_t)(n - at) : CHUNK;
+		for (size_t i = 0; i < some; i++) {
+			uint64_t r = mix(seed + (at + i + 1) *
+						0x9e3779b97f4a7c15);
+			float u = (float)(int64_t)(r >> 40) * 0x1p-23f - 1;
+			v[i] = x->mean + x->width * u;
+		}
+		k->narrow(how->weights, v, some, out);
+		if (fwrite(out, bytes, some, f) != some)
+			return false;
+		if (how->stop && *how->stop) {
+			errno = EINTR;
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool header_write(FILE *f, json_t *j)
+{
+	char *s = json_dumps(j, JSON_COMPACT);
+	uint64_t n = strlen(s), padded = (n + 7) / 8 * 8;
+	uint8_t length[8];
+
+	for (int i = 0; i < 8; i++)
+		length[i] = (uint8_t)(padded >> 8 * i);
+	bool ok = fwrite(length, 8, 1, f) == 1 && fwrite(s, 1, n, f) == n &&
+		  fwrite("       ", 1, padded - n, f) == padded - n;
+	free(s);
+	json_decref(j);
+	return ok;
+}
+
+static void shard_name(char *s, size_t n, uint32_t i, uint32_t shards)
+{
+	if (shards < 2)
+		snprintf(s, n, "model.safetensors");
+	else
+		snprintf(s, n, "model-%05u-of-%05u.safetensors", i + 1, shards);
+}
+
+/* Written beside its place and moved there when it is whole. */
+static bool shard_write(const char *path, const struct specs *s, uint32_t shard,
+			const struct qwen_make *how, struct err *e)
+{
+	const struct qwen_kernels *k = qwen_kernels_best();
+	struct buf tmp = { 0 };
+
+	buf_printf(&tmp, "%s.part", path);
+	FILE *f = fopen(tmp.data, "wb");
+	bool ok = f && header_write(f, header_json(s, shard,
+						   stored_name(how->weights)));
+	for (size_t i = 0; ok && i < s->n; i++) {
+		if (s->v[i].shard != shard)
+			continue;
+		ok = tensor_write(f, &s->v[i], mix(how->seed * 1000003 + i),
+				  how, k);
+		if (how->progress)
+			progress_step(how->progress, 1);
+	}
+	ok = ok && fflush(f) == 0 && fsync(fileno(f)) == 0;
+	int why = errno;
+	if (f && fclose(f) != 0 && ok) {
+		ok = false;
+		why = errno;
+	}
+	if (ok && rename(tmp.data, path) != 0) {
+		ok = false;
+		why = errno;
+	}
+	if (!ok) {
+		unlink(tmp.data);
+		err_sys(e, ERR_IO, why, "%s: cannot be written", path);
+	}
+	buf_fini(&tmp);
+	return ok;
+}
+
+/* ---- the other files ---- */
+
+static bool text_write(const char *dir, const char *name, const char *text,
+		       size_t len, struct err *e)
+{
+	struct buf path = { 0 };
+
+	buf_printf(&path, "%s/%s", dir, name);
+	bool ok = file_write_atomic(path.data, text, len, e);
+	buf_fini(&path);
+	return ok;
+}
+
+static bool json_write(const char *dir, const char *name, json_t *j,
+		       struct err *e)
+{
+	char *s = json_dumps(j, JSON_INDENT(2));
+	bool ok = text_write(dir, name, s, strlen(s), e);
+
+	free(s);
+	json_decref(j);
+	return ok;
+}
+
+static bool config_write(const char *dir, const struct qwen_config *c,
+			 uint32_t stop, struct err *e)
+{
+	return json_write(dir, "config.json", json_pack(
+		"{s:[s], s:s, s:s, s:b, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
+		"s:i, s:f, s:f, s:b, s:b, s:n, s:i}",
+		"architectures", "Qwen3ForCausalLM", "model_type", "qwen3",
+		"hidden_act", "silu", "attention_bias", 0,
+		"num_hidden_layers", (int)c->layers,
+		"hidden_size", (int)c->hidden,
+		"num_attention_heads", (int)c->heads,
+		"num_key_value_heads", (int)c->kv_heads,
+		"head_dim", (int)c->head_dim, "intermediate_size", (int)c->ffn,
+		"vocab_size", (int)c->vocab,
+		"max_position_embeddings", (int)c->max_positions,
+		"rope_theta", c->rope_theta, "rms_norm_eps", c->norm_eps,
+		"tie_word_embeddings", (int)c->tied,
+		"use_sliding_window", 0, "rope_scaling", "eos_token_id",
+		(int)stop), e) &&
+	       json_write(dir, "generation_config.json", json_pack(
+		"{s:b, s:f, s:i, s:f, s:i}", "do_sample", 1, "temperature",
+		0.6, "top_k", 20, "top_p", 0.95, "eos_token_id", (int)stop), e);
+}
+
+static bool index_write(const char *dir, const struct specs *s,
+			uint32_t shards, struct err *e)
+{
+	json_t *map = json_object();
+	json_int_t total = 0;
+	char name[64];
+
+	for (size_t i = 0; i < s->n; i++) {
+		shard_name(name, sizeof(name), s->v[i].shard, shards);
+		json_object_set_new(map, s->v[i].name, json_string(name));
+		total += (json_int_t)s->v[i].size_bytes;
+	}
+	return json_write(dir, "model.safetensors.index.json",
+			  json_pack("{s:{s:I}, s:o}", "metadata", "total_size",
+				    total, "weight_map", map), e);
+}
+
+/* Of another model that was there, and would be read instead. */
+static void file_remove(const char *dir, const char *name)
+{
+	struct buf path = { 0 };
+
+	buf_printf(&path, "%s/%s", dir, name);
+	unlink(path.data);
+	buf_fini(&path);
+}
+
+static bool file_copy(const char *from, const char *dir, const char *name,
+		      bool *there, struct err *e)
+{
+	struct buf path = { 0 }, text = { 0 };
+	bool ok = true;
+
+	buf_printf(&path, "%s/%s", from, name);
+	*there = access(path.data, R_OK) == 0;
+	if (*there)
+		ok = file_read(path.data, 0, &text, e) &&
+		     text_write(dir, name, text.data, text.len, e);
+	else
+		file_remove(dir, name);
+	buf_fini(&path);
+	buf_fini(&text);
+	return ok;
+}
+
+static bool tokenizer_copy(const char *from, const char *dir, struct err *e)
+{
+	static const char *const file[] = { "tokenizer.json", "vocab.json",
+					    "merges.txt", "added_tokens.json",
+					    "tokenizer_config.json" };
+	bool there, any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(file); i++) {
+		if (!file_copy(from, dir, file[i], &there, e))
+			return false;
+		any |= there;
+	}
+	return any || err_set(e, ERR_INPUT, "%s: has neither tokenizer.json "
+			      "nor vocab.json", from);
+}
+
+/* Text that is on every Debian system: the licences. */
+static bool tokenizer_learn(const char *dir, uint32_t vocab, struct err *e)
+{
+	static const char *const text[] = {
+		"/usr/share/common-licenses/GPL-3",
+		"/usr/share/common-licenses/Apache-2.0",
+		"/usr/share/common-licenses/GFDL-1.3",
+	};
+	struct buf in = { 0 }, out = { 0 };
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < ARRAY_SIZE(text); i++)
+		if (access(text[i], R_OK) == 0)
+			ok = file_read(text[i], 0, &in, e);
+	ok = ok && qwen_learn(in.data ? in.data : "", in.len, vocab, &out, e) &&
+	     text_write(dir, "tokenizer.json", out.data, out.len, e);
+	buf_fini(&in);
+	buf_fini(&out);
+	return ok;
+}
+
+static bool weights_write(const char *dir, const struct qwen_make *how,
+			  struct err *e)
+{
+	struct specs s = specs_all(&how->config);
+	uint32_t shards = how->shards ? how->shards : 1;
+	char name[64];
+	bool ok = true;
+
+	places_set(&s, how, shards);
+	for (uint32_t i = 0; ok && i < shards; i++) {
+		struct buf path = { 0 };
+		shard_name(name, sizeof(name), i, shards);
+		buf_printf(&path, "%s/%s", dir, name);
+		ok = shard_write(path.data, &s, i, how, e);
+		buf_fini(&path);
+	}
+	if (ok && shards > 1) {
+		ok = index_write(dir, &s, shards, e);
+		file_remove(dir, "model.safetensors");
+	}
+	free(s.v);
+	return ok;
+}
+
+bool qwen_make(const char *dir, const struct qwen_make *how, struct err *e)
+{
+	uint32_t vocab = how->config.vocab;
+	/* <|im_end|>: Qwen's id, or the third of nine at the end. */
+	uint32_t stop = how->tokenizer ? 151645 : vocab - 7;
+
+	if (how->weights > QWEN_W_BF16)
+		return err_set(e, ERR_USAGE, "a model is made in f32, f16 or "
+			       "bf16; `quantize` makes others of it");
+	if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+		return err_sys(e, ERR_IO, errno, "%s: cannot be made", dir);
+	if (how->tokenizer ? !tokenizer_copy(how->tokenizer, dir, e) :
+	    vocab <= QWEN_MOST_LEARNT && !tokenizer_learn(dir, vocab, e))
+		return false;
+	if (stop >= vocab)
+		stop = vocab - 1;
+	return config_write(dir, &how->config, stop, e) &&
+	       weights_write(dir, how, e);
+}

@@ -1,0 +1,192 @@
+/*
+ * A layer in five packets: weights stream past the tokens, and norms, turns,
+ * the cache and sums are done on the way (compiler/kernels/stream.c).
+ */
+#include <math.h>
+
+#include "engine/gpu/gpu_int.h"
+
+/*
+ * A wave for each KERNEL_STREAM_ROWS rows of a head, as far as there is room:
+ * four tokens take registers of which a WGP has not enough for 32 waves.
+ */
+static uint32_t heads_group(uint32_t head_dim, uint32_t tokens)
+{
+	uint32_t group = 32, most = tokens < 4 ? 1024 : 512;
+
+	while (group < most && group < head_dim / KERNEL_STREAM_ROWS * 32)
+		group *= 2;
+	return group;
+}
+
+uint32_t gpu_stream_tokens(uint32_t n)
+{
+	uint32_t t = KERNEL_MAX_TOKENS;
+
+	while (n % t)
+		t--;
+	return t;
+}
+
+bool gpu_stream_kernels(struct gpu_state *s, enum qwen_weights w,
+			uint32_t tokens, struct err *e)
+{
+	struct kernel_shape shape = { .type = DSL_F32, .weights = gpu_type(w),
+				      .cache = gpu_type(s->shape.cache),
+				      .tokens = tokens };
+	struct gpu_streams *k = &s->of[w].stream[tokens];
+	struct kernel_shape tall = shape;
+	struct gpu *g = s->g;
+
+	if (k->norm)
+		return true;
+	tall.group = heads_group(g->m->config.head_dim, tokens);
+	return (k->heads = gpu_kernel(g, "stream_heads", &tall, e)) &&
+	       (k->add = gpu_kernel(g, "stream_add", &shape, e)) &&
+	       (k->swiglu = gpu_kernel(g, "stream_swiglu", &shape, e)) &&
+	       (k->norm = gpu_kernel(g, "stream_norm", &shape, e));
+}
+
+/* Queries, keys and values: normed, turned, and kept. */
+static bool heads(struct gpu_state *s, uint32_t layer,
+		  const struct gpu_pass *p, struct err *e)
+{
+	const struct qwen_config *c = &s->g->m->config;
+	const struct gpu_layer *l = &s->g->layer[layer];
+	struct gpu_args a = { .n = 0 };
+
+	arg_mem(&a, s->q);
+	arg_va(&a, s->key->va + layer * s->layer_bytes);
+	arg_va(&a, s->value->va + layer * s->layer_bytes);
+	arg_matrix(&a, &l->heads);
+	arg_mem(&a, s->x);
+	arg_va(&a, l->attn_norm);
+	arg_f32(&a, c->norm_eps);
+	arg_va(&a, l->q_norm);
+	arg_va(&a, l->k_norm);
+	arg_mem(&a, s->cosine);
+	arg_mem(&a, s->sine);
+	arg_word(&a, s, GPU_POSITION);
+	arg_word(&a, s, GPU_SLOT);
+	arg_u32(&a, c->heads);
+	arg_u32(&a, c->kv_heads);
+	arg_u32(&a, c->head_dim);
+	arg_u32(&a, c->hidden);
+	arg_strides(&a, s);
+	return put(s, s->of[l->heads.type].stream[p->each].heads, &a,
+		   c->heads + 2 * c->kv_heads, p->n / p->each, e);
+}
+
+static bool join(struct gpu_state *s, uint32_t n, uint32_t splits,
+		 struct err *e)
+{
+	const struct qwen_config *c = &s->g->m->config;
+	uint32_t rows = n * c->heads;
+	struct gpu_args a = { .n = 0 };
+
+	arg_mem(&a, s->a);
+	arg_mem(&a, s->part);
+	arg_mem(&a, s->top);
+	arg_u32(&a, splits);
+	arg_u32(&a, c->head_dim);
+	arg_u32(&a, rows);
+	return put(s, s->join, &a, groups_of(s->join, rows), 1, e);
+}
+
+/*
+ * Keys of a split of `rows` groups: about SPLIT_KEYS, or up to twice as many,
+ * with which the WGP that gets most groups has the fewest keys.
+ */
+static uint32_t split_keys(const struct gpu_state *s, uint32_t keys,
+			   uint32_t rows)
+{
+	const uint32_t wgps = kfd_info(s->g->dev)->node.cu_count / 2;
+	const uint32_t most = (keys + SPLIT_KEYS - 1) / SPLIT_KEYS;
+	uint32_t best = SPLIT_KEYS, least = UINT32_MAX;
+
+	for (uint32_t n = most; n > most / 2; n--) {
+		uint32_t chunk = (keys + n * 32 - 1) / (n * 32) * 32;
+		uint32_t work = (n * rows + wgps - 1) / wgps * chunk;
+		if (work < least) {
+			least = work;
+			best = chunk;
+		}
+	}
+	return best;
+}
+
+bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
+		struct err *e)
+{
+	const struct qwen_config *c = &s->g->m->config;
+	const uint32_t n = p->n, rows = n * c->heads / s->ratio;
+	const uint32_t chunk = n > SPLIT_TOKENS ? p->longest :
+				split_keys(s, p->longest, rows);
+	const uint32_t splits = (p->longest + chunk - 1) / chunk;
+	const bool whole = splits == 1;
+	struct gpu_args a = { .n = 0 };
+
+	arg_mem(&a, whole ? s->a : s->part);
+	if (!whole)
+		arg_mem(&a, s->top);
+	arg_mem(&a, s->q);
+	arg_va(&a, s->key->va + layer * s->layer_bytes);
+	arg_va(&a, s->value->va + layer * s->layer_bytes);
+	arg_word(&a, s, GPU_LENGTH);
+	arg_word(&a, s, GPU_SLOT);
+	arg_u32(&a, c->heads);
+	arg_u32(&a, c->kv_heads);
+	arg_u32(&a, c->heads * c->head_dim);
+	arg_strides(&a, s);
+	arg_u32(&a, chunk);
+	arg_f32(&a, 1 / sqrt(c->head_dim));
+	return put(s, whole ? s->attend : s->split, &a, splits, rows, e) &&
+	       (whole || join(s, n, splits, e));
+}
+
+/* x += W y */
+static bool add(struct gpu_state *s, const struct gpu_matrix *w,
+		const struct kfd_mem *y, const struct gpu_pass *p,
+		struct err *e)
+{
+	const struct gpu_kernel *k = s->of[w->type].stream[p->each].add;
+	struct gpu_args a = { .n = 0 };
+
+	arg_mem(&a, s->x);
+	arg_matrix(&a, w);
+	arg_mem(&a, y);
+	arg_u32(&a, w->rows);
+	arg_u32(&a, w->cols);
+	return put(s, k, &a, groups_of(k, w->rows), p->n / p->each, e);
+}
+
+static bool swiglu(struct gpu_state *s, const struct gpu_layer *l,
+		   const struct gpu_pass *p, struct err *e)
+{
+	const struct qwen_config *c = &s->g->m->config;
+	const struct gpu_kernel *k = s->of[l->both.type].stream[p->each].swiglu;
+	struct gpu_args a = { .n = 0 };
+
+	arg_mem(&a, s->ffn);
+	arg_matrix(&a, &l->both);
+	arg_mem(&a, s->x);
+	arg_va(&a, l->ffn_norm);
+	arg_f32(&a, c->norm_eps);
+	arg_u32(&a, c->ffn);
+	arg_u32(&a, c->hidden);
+	return put(s, k, &a, groups_of(k, c->ffn), p->n / p->each, e);
+}
+
+bool gpu_layer(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
+	       struct err *e)
+{
+	const struct gpu_layer *l = &s->g->layer[layer];
+
+	return gpu_stream_kernels(s, l->heads.type, p->each, e) &&
+	       gpu_stream_kernels(s, l->out.type, p->each, e) &&
+	       gpu_stream_kernels(s, l->both.type, p->each, e) &&
+	       gpu_stream_kernels(s, l->down.type, p->each, e) &&
+	       heads(s, layer, p, e) && gpu_attend(s, layer, p, e) &&
+	       add(s, &l->out, s->a, p, e) && swiglu(s, l, p, e) &&
+	       add(s, &l->down, s->ffn, p, e);
+}

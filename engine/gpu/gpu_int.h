@@ -1,0 +1,211 @@
+/*
+ * gpu_int - what the files of the gfx1100 backend share: the state of a queue,
+ * and packets on it.
+ */
+#ifndef T0_ENGINE_GPU_INT_H
+#define T0_ENGINE_GPU_INT_H
+
+#include <string.h>
+
+#include "engine/gpu/gpu.h"
+
+/* Longer contexts are split over groups of about so many keys, or twice. */
+#define SPLIT_KEYS 256
+/* Passes of more tokens have groups enough without splits. */
+#define SPLIT_TOKENS 8
+/*
+ * From so many tokens on, products are of tiles: each weight is read once.  For
+ * fewer, but more than KERNEL_MAX_TOKENS, where streaming would read so many
+ * weights again: by the simulator the tiles' further packets take as long.
+ */
+#define TILE_TOKENS 16
+#define TILE_WEIGHTS 48000000
+/* Up to so many there are tiles of their own. */
+#define TILE_FEW 16
+/* Runs of so many queries are worth a tile of them. */
+#define FLASH_RUN 8
+
+/*
+ * Words per token that the host writes; of tokens of one sequence that stand
+ * together (a run), the last three.  ROW counts from 0, for ever.
+ */
+enum gpu_word {
+	GPU_ID, GPU_POSITION, GPU_SLOT, GPU_LENGTH, GPU_PICK, GPU_ROW,
+	GPU_RUN_FIRST, GPU_RUN_LENGTH, GPU_RUN_SLOT, GPU_WORDS
+};
+
+/* The kernels of a matrix's product depend on its type. */
+struct gpu_products {
+	const struct gpu_kernel *embed;
+	/* For so many tokens of a group; but for one made when needed. */
+	struct gpu_streams {
+		const struct gpu_kernel *heads, *add, *swiglu, *norm;
+	} stream[KERNEL_MAX_TOKENS + 1];
+	/* Of tiles; NULL for f32.  For max_tokens, for fewer, for few. */
+	struct gpu_layer_tiles {
+		const struct gpu_tiles *heads, *out, *both, *down;
+	} full, part, few;
+	const struct gpu_kernel *narrow, *rms_norm; /* from f32 */
+};
+
+struct gpu_state {
+	struct gpu *g;
+	struct qwen_shape shape;
+	struct kfd_queue *queue;
+	struct gpu_products of[QWEN_WEIGHTS];
+	const struct gpu_kernel *attend, *split, *join, *argmax, *copy;
+	const struct gpu_kernel *turn, *flash; /* with tiles */
+	uint32_t ratio, splits; /* heads of a group of attention; at most */
+	struct kfd_mem *key, *value; /* [layers][sequences][kv][positions] */
+	uint32_t vector; /* elements of one there: kernel_cache_row() */
+	size_t layer_bytes; /* of one layer's keys */
+	struct kfd_mem *cosine, *sine;
+	struct kfd_mem *words; /* [GPU_WORDS][max_tokens + 1] i32, host */
+	struct kfd_mem *x, *q, *a, *ffn, *part, *top;
+	struct kfd_mem *narrow, *qkv, *workspace; /* with tiles */
+	struct kfd_mem *logits, *best; /* [cap_wanted] rows */
+	struct kfd_mem *out;	       /* the same in host memory */
+	uint32_t cap_wanted;
+	struct qwen_counts counts;
+	uint64_t ticket; /* of the last packet */
+	uint64_t mark;	 /* of the last loud one */
+	bool loud;	 /* the next one is: it can be waited for */
+	uint64_t deadline_ns; /* of the pass; CLOCK_MONOTONIC */
+	/* A forecast: packets go here; there is no queue. */
+	void (*record)(void *ctx, const struct gpu_code *c,
+		       const struct kfd_launch *l);
+	void *record_ctx;
+};
+
+/* As gpu_state_new(), without a queue. */
+struct gpu_state *gpu_state_make(const struct qwen_model *m,
+				 const struct qwen_shape *shape,
+				 struct err *e);
+
+/* What the layers need to know of a pass. */
+struct gpu_pass {
+	uint32_t n;	  /* tokens */
+	uint32_t each;	  /* of them that a group of streamed rows takes */
+	uint32_t longest; /* keys of the token that has most */
+	uint32_t runs;	  /* 0: tokens of a sequence do not stand together */
+	uint32_t run_most; /* tokens of the longest run */
+};
+
+/* -------------------------------------------------------- gpu_pass.c ---- */
+
+/* One packet, on the queue or, in a forecast, to the record. */
+bool gpu_put(struct gpu_state *s, const struct gpu_code *c,
+	     const struct kfd_launch *l, struct err *e);
+/* All packets of a pass; what it computes is then on its way. */
+bool gpu_put_pass(struct gpu_state *s, const struct qwen_pass *p,
+		  struct err *e);
+
+/* Arguments of a launch, each at a multiple of its size. */
+struct gpu_args {
+	uint8_t bytes[256];
+	size_t n;
+};
+
+static inline void arg(struct gpu_args *a, const void *v, size_t size)
+{
+	a->n = (a->n + size - 1) / size * size;
+	memcpy(a->bytes + a->n, v, size);
+	a->n += size;
+}
+
+static inline void arg_va(struct gpu_args *a, uint64_t va)
+{
+	arg(a, &va, sizeof(va));
+}
+
+static inline void arg_mem(struct gpu_args *a, const struct kfd_mem *m)
+{
+	arg_va(a, m->va);
+}
+
+static inline void arg_u32(struct gpu_args *a, uint32_t v)
+{
+	arg(a, &v, sizeof(v));
+}
+
+static inline void arg_f32(struct gpu_args *a, double x)
+{
+	float v = (float)x;
+
+	arg(a, &v, sizeof(v));
+}
+
+static inline void arg_matrix(struct gpu_args *a, const struct gpu_matrix *w)
+{
+	arg_va(a, w->w);
+	arg_va(a, w->scale);
+}
+
+static inline void arg_word(struct gpu_args *a, const struct gpu_state *s,
+			    enum gpu_word w)
+{
+	arg_va(a, s->words->va + (uint64_t)w * (s->shape.max_tokens + 1) *
+					 sizeof(int32_t));
+}
+
+/* Strides of the cache, in elements: of a position, a head, a sequence. */
+static inline void arg_strides(struct gpu_args *a, const struct gpu_state *s)
+{
+	const struct qwen_config *c = &s->g->m->config;
+	uint32_t head = s->shape.positions * s->vector;
+
+	arg_u32(a, s->vector);
+	arg_u32(a, head);
+	arg_va(a, (uint64_t)c->kv_heads * head);
+}
+
+static inline bool put(struct gpu_state *s, const struct gpu_kernel *k,
+		       const struct gpu_args *a, uint64_t gx, uint64_t gy,
+		       struct err *e)
+{
+	uint32_t wg = k->shape.group;
+	const struct kfd_launch l = {
+		.kernel = k->code.kernel,
+		.grid = { (uint32_t)gx * wg, (uint32_t)gy, 1 },
+		.wg = { wg, 1, 1 },
+		.args = a->bytes,
+		.args_bytes = a->n,
+	};
+
+	return gpu_put(s, &k->code, &l, e);
+}
+
+static inline uint64_t groups_of(const struct gpu_kernel *k, uint64_t n)
+{
+	return kernel_groups(k->entry, &k->shape, n);
+}
+
+/* ------------------------------------------------------- gpu_layer.c ---- */
+
+/* Of n tokens, those that a group of streamed rows takes. */
+uint32_t gpu_stream_tokens(uint32_t n);
+/* The kernels for them. */
+bool gpu_stream_kernels(struct gpu_state *s, enum qwen_weights w,
+			uint32_t tokens, struct err *e);
+/* Packets of one layer, for any tokens. */
+bool gpu_layer(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
+	       struct err *e);
+/* Attention of each token for itself: s->a from s->q and the cache. */
+bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
+		struct err *e);
+
+/* -------------------------------------------------------- gpu_tile.c ---- */
+
+/* The same in products of tiles; all of the layer's weights have one type. */
+bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,
+		    const struct gpu_pass *p, struct err *e);
+/* Is that there for this layer, and better for n tokens? */
+bool gpu_tile_pays(const struct gpu_state *s, uint32_t layer, uint32_t n);
+/* Logits of the n rows that GPU_PICK names. */
+bool gpu_tile_logits(struct gpu_state *s, uint32_t n, struct err *e);
+bool gpu_tile_logits_pays(const struct gpu_state *s, uint32_t n);
+/* Kernels and buffers for it. */
+bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e);
+bool gpu_tile_buffers(struct gpu_state *s, struct err *e);
+
+#endif

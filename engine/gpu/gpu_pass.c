@@ -1,0 +1,491 @@
+/*
+ * A pass on the device: all packets are put, the doorbell rings a layer at a
+ * time, and the host waits once; the packets are a chain, which interrupts once
+ * (where the host may stop it, once a layer).  What the host writes (ids, positions) and
+ * reads (logits, ids) lies in host memory that the device sees; all else stays
+ * on the device.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/gpu/gpu_int.h"
+
+/* Layers under way before the host looks whether it should stop. */
+#define AHEAD 4
+
+/* ---- memory ---- */
+
+/* One of the arrays that the kernels read. */
+static int32_t *words(const struct gpu_state *s, enum gpu_word w)
+{
+	return (int32_t *)s->words->cpu + w * (s->shape.max_tokens + 1);
+}
+
+static bool memory(struct gpu_state *s, enum kfd_domain domain,
+		   const char *name, size_t bytes, struct kfd_mem **out,
+		   struct err *e)
+{
+	return kfd_mem_alloc(s->g->dev, domain, bytes, name, out, e);
+}
+
+static bool cache_new(struct gpu_state *s, struct err *e)
+{
+	static const uint8_t size[QWEN_WEIGHTS] = {
+		[QWEN_W_F32] = 4, [QWEN_W_F16] = 2, [QWEN_W_BF16] = 2,
+		[QWEN_W_INT8] = 1,
+	};
+	const struct qwen_config *c = &s->g->m->config;
+	size_t all;
+
+	s->layer_bytes = (size_t)s->shape.sequences * c->kv_heads *
+			 s->shape.positions * s->vector *
+			 size[s->shape.cache];
+	all = c->layers * s->layer_bytes;
+	return memory(s, KFD_VRAM_PRIVATE, "keys", all, &s->key, e) &&
+	       memory(s, KFD_VRAM_PRIVATE, "values", all, &s->value, e);
+}
+
+static bool angles_new(struct gpu_state *s, struct err *e)
+{
+	const struct qwen_config *c = &s->g->m->config;
+	size_t n = (size_t)s->shape.positions * (c->head_dim / 2);
+	size_t bytes = n * sizeof(float);
+	float *cosine = xmalloc(2 * bytes), *sine = cosine + n;
+	bool good;
+
+	qwen_angles(c, s->shape.positions, cosine, sine);
+	good = memory(s, KFD_VRAM_PRIVATE, "cosines", bytes, &s->cosine, e) &&
+	       memory(s, KFD_VRAM_PRIVATE, "sines", bytes, &s->sine, e) &&
+	       kfd_write(s->g->dev, s->cosine, 0, cosine, bytes, e) &&
+	       kfd_write(s->g->dev, s->sine, 0, sine, bytes, e);
+	free(cosine);
+	return good;
+}
+
+static bool buffers_new(struct gpu_state *s, struct err *e)
+{
+	const struct qwen_config *c = &s->g->m->config;
+	size_t n = s->shape.max_tokens, d = c->heads * c->head_dim;
+	size_t some = n < SPLIT_TOKENS ? n : SPLIT_TOKENS;
+	const struct {
+		const char *name;
+		size_t floats;
+		struct kfd_mem **mem;
+	} want[] = {
+		{ "activations", n * c->hidden, &s->x },
+		{ "queries", n * d, &s->q },
+		{ "attention", n * d, &s->a },
+		{ "feed forward", n * c->ffn, &s->ffn },
+		{ "attention of splits", some * d * s->splits, &s->part },
+		{ "sums of splits", some * c->heads * s->splits * 2, &s->top },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		if (!memory(s, KFD_VRAM_PRIVATE, want[i].name,
+			    want[i].floats * sizeof(float), want[i].mem, e))
+			return false;
+	if (!memory(s, KFD_GTT, "ids and positions",
+		    GPU_WORDS * (n + 1) * sizeof(int32_t), &s->words, e))
+		return false;
+	for (size_t i = 0; i <= n; i++)
+		words(s, GPU_ROW)[i] = (int32_t)i;
+	return gpu_tile_buffers(s, e);
+}
+
+/* Room for n rows of results. */
+static bool results_grow(struct gpu_state *s, uint32_t n, struct err *e)
+{
+	size_t bytes = (size_t)n * s->g->m->config.vocab * sizeof(float);
+
+	if (n <= s->cap_wanted)
+		return true;
+	kfd_mem_free(s->g->dev, s->logits);
+	kfd_mem_free(s->g->dev, s->out);
+	kfd_mem_free(s->g->dev, s->best);
+	s->logits = s->out = s->best = NULL;
+	s->cap_wanted = 0;
+	if (!memory(s, KFD_VRAM_PRIVATE, "logits", bytes, &s->logits, e) ||
+	    !memory(s, KFD_GTT, "logits for the host", bytes, &s->out, e) ||
+	    !memory(s, KFD_GTT, "best ids", n * sizeof(int32_t), &s->best, e))
+		return false;
+	s->cap_wanted = n;
+	return true;
+}
+
+/* ---- kernels ---- */
+
+static bool products_find(struct gpu_state *s, enum qwen_weights w,
+			  struct err *e)
+{
+	const struct kernel_shape shape = { .type = DSL_F32,
+					    .weights = gpu_type(w) };
+	struct gpu_products *p = &s->of[w];
+
+	return p->embed ||
+	       ((p->embed = gpu_kernel(s->g, "stream_embed", &shape, e)) &&
+		gpu_tile_kernels(s, w, e) && gpu_stream_kernels(s, w, 1, e));
+}
+
+/* The largest divisor that a kernel can have. */
+static uint32_t ratio_of(const struct qwen_config *c)
+{
+	uint32_t r = c->heads / c->kv_heads, best = 1;
+
+	for (uint32_t i = 1; i <= KERNEL_MAX_RATIO; i++)
+		if (r % i == 0)
+			best = i;
+	return best;
+}
+
+static bool kernels_find(struct gpu_state *s, struct err *e)
+{
+	const struct qwen_config *c = &s->g->m->config;
+	const struct kernel_shape heads = {
+		.type = DSL_F32, .cache = gpu_type(s->shape.cache),
+		.head = c->head_dim, .ratio = s->ratio,
+	}, plain = { .type = DSL_F32 }, wide = { .type = DSL_F32,
+						 .group = 1024 };
+	struct gpu *g = s->g;
+
+	if (!products_find(s, g->embed.type, e) ||
+	    !products_find(s, g->head.type, e))
+		return false;
+	for (uint32_t i = 0; i < c->layers; i++) {
+		const struct gpu_layer *l = &g->layer[i];
+		if (!products_find(s, l->heads.type, e) ||
+		    !products_find(s, l->out.type, e) ||
+		    !products_find(s, l->both.type, e) ||
+		    !products_find(s, l->down.type, e))
+			return false;
+	}
+	return (s->attend = gpu_kernel(g, "attn_decode", &heads, e)) &&
+	       (s->split = gpu_kernel(g, "attn_split", &heads, e)) &&
+	       (s->join = gpu_kernel(g, "attn_join", &plain, e)) &&
+	       (s->argmax = gpu_kernel(g, "argmax", &wide, e)) &&
+	       (s->copy = gpu_kernel(g, "convert", &plain, e));
+}
+
+/* ---- packets ---- */
+
+static bool embed(struct gpu_state *s, uint32_t n, struct err *e)
+{
+	const struct gpu_matrix *w = &s->g->embed;
+	struct gpu_args a = { .n = 0 };
+
+	arg_mem(&a, s->x);
+	arg_matrix(&a, w);
+	arg_word(&a, s, GPU_ID);
+	arg_u32(&a, w->rows);
+	arg_u32(&a, w->cols);
+	return put(s, s->of[w->type].embed, &a, n, 1, e);
+}
+
+/* ---- results ---- */
+
+static bool logits(struct gpu_state *s, uint32_t n, struct err *e)
+{
+	const struct gpu_matrix *w = &s->g->head;
+	uint32_t each = gpu_stream_tokens(n);
+	struct gpu_args a = { .n = 0 };
+
+	if (gpu_tile_logits_pays(s, n))
+		return gpu_tile_logits(s, n, e);
+	if (!gpu_stream_kernels(s, w->type, each, e))
+		return false;
+	arg_mem(&a, s->logits);
+	arg_matrix(&a, w);
+	arg_mem(&a, s->x);
+	arg_va(&a, s->g->norm);
+	arg_f32(&a, s->g->m->config.norm_eps);
+	arg_word(&a, s, GPU_PICK);
+	arg_u32(&a, w->rows);
+	arg_u32(&a, w->cols);
+	const struct gpu_kernel *k = s->of[w->type].stream[each].norm;
+	return put(s, k, &a, groups_of(k, w->rows), n / each, e);
+}
+
+static bool best(struct gpu_state *s, uint32_t n, struct err *e)
+{
+	struct gpu_args a = { .n = 0 };
+
+	arg_mem(&a, s->best);
+	arg_mem(&a, s->logits);
+	arg_u32(&a, s->g->m->config.vocab);
+	s->loud = true;
+	return put(s, s->argmax, &a, n, 1, e);
+}
+
+/* Row r of the logits to where the host reads it. */
+static bool logits_out(struct gpu_state *s, uint32_t r, struct err *e)
+{
+	uint32_t vocab = s->g->m->config.vocab;
+	uint64_t at = (uint64_t)r * vocab * sizeof(float);
+	struct gpu_args a = { .n = 0 };
+
+	arg_va(&a, s->out->va + at);
+	arg_va(&a, s->logits->va + at);
+	arg_u32(&a, vocab);
+	return put(s, s->copy, &a, groups_of(s->copy, vocab), 1, e);
+}
+
+static bool results(struct gpu_state *s, const struct qwen_pass *p,
+		    struct err *e)
+{
+	bool any = false;
+
+	if (!p->n_wanted)
+		return true;
+	if (!results_grow(s, p->n_wanted, e) || !logits(s, p->n_wanted, e))
+		return false;
+	for (uint32_t r = 0; r < p->n_wanted; r++) {
+		any |= p->token[p->wanted[r]].best;
+		if (p->token[p->wanted[r]].logits && !logits_out(s, r, e))
+			return false;
+	}
+	return !any || best(s, p->n_wanted, e);
+}
+
+static void results_read(struct gpu_state *s, const struct qwen_pass *p)
+{
+	uint32_t vocab = s->g->m->config.vocab;
+	const int32_t *id = s->best ? s->best->cpu : NULL;
+	const float *from = s->out ? s->out->cpu : NULL;
+
+	for (uint32_t r = 0; r < p->n_wanted; r++) {
+		const struct qwen_token *t = &p->token[p->wanted[r]];
+		size_t at = (size_t)r * vocab, bytes = vocab * sizeof(float);
+		if (t->best)
+			p->best[r] = (uint32_t)id[r];
+		if (t->logits)
+			memcpy(p->logits + at, from + at, bytes);
+		s->counts.copies += t->best + t->logits;
+		s->counts.copied_bytes += t->best * sizeof(*id) +
+					  t->logits * bytes;
+	}
+}
+
+/* ---- the pass ---- */
+
+/*
+ * Tokens of one sequence that stand together; no runs if a sequence has two
+ * of them.
+ */
+static void runs_write(struct gpu_state *s, const struct qwen_pass *p,
+		       struct gpu_pass *out)
+{
+	int32_t *first = words(s, GPU_RUN_FIRST);
+	int32_t *length = words(s, GPU_RUN_LENGTH);
+	int32_t *slot = words(s, GPU_RUN_SLOT);
+	uint32_t n = 0, most = 0, at;
+
+	for (uint32_t i = 0; i < p->n; i = at) {
+		for (uint32_t k = 0; k < n; k++)
+			if ((uint32_t)slot[k] == p->token[i].sequence)
+				return;
+		for (at = i; at < p->n &&
+			     p->token[at].sequence == p->token[i].sequence;)
+			at++;
+		first[n] = (int32_t)i;
+		length[n] = (int32_t)p->position[at - 1] + 1;
+		slot[n++] = (int32_t)p->token[i].sequence;
+		most = at - i > most ? at - i : most;
+	}
+	first[n] = (int32_t)p->n;
+	out->runs = n;
+	out->run_most = most;
+	s->counts.copied_bytes += (3 * n + 1) * sizeof(*first);
+}
+
+static void words_write(struct gpu_state *s, const struct qwen_pass *p,
+			struct gpu_pass *out)
+{
+	*out = (struct gpu_pass){ .n = p->n,
+				  .each = gpu_stream_tokens(p->n) };
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint32_t length = p->position[i] + 1;
+		words(s, GPU_ID)[i] = (int32_t)p->token[i].id;
+		words(s, GPU_POSITION)[i] = (int32_t)p->position[i];
+		words(s, GPU_SLOT)[i] = (int32_t)p->token[i].sequence;
+		words(s, GPU_LENGTH)[i] = (int32_t)length;
+		out->longest = length > out->longest ? length : out->longest;
+	}
+	for (uint32_t r = 0; r < p->n_wanted; r++)
+		words(s, GPU_PICK)[r] = (int32_t)p->wanted[r];
+	s->counts.copies++;
+	s->counts.copied_bytes += (4 * p->n + p->n_wanted) * sizeof(int32_t);
+	if (p->n >= FLASH_RUN)
+		runs_write(s, p, out);
+}
+
+/*
+ * A card does 512 tokens of the largest model in a second or two; the gfx1100
+ * in software takes what the host takes, and has its own watch for kernels that
+ * hang.
+ */
+static uint64_t deadline(const struct gpu_state *s, uint32_t tokens)
+{
+	uint64_t limit = KFD_DEADLINE_NS * (1 + tokens / 512);
+
+	if (qwen_is_emulated(s->g->m))
+		limit = 3600000000000ull;
+	return time_mono_ns() + limit;
+}
+
+static bool wait_for(struct gpu_state *s, uint64_t ticket, struct err *e)
+{
+	return kfd_wait(s->queue, ticket, s->deadline_ns, NULL, e);
+}
+
+static bool stopped(const struct qwen_pass *p)
+{
+	return p->stop && *p->stop;
+}
+
+static bool layers(struct gpu_state *s, const struct qwen_pass *p,
+		   const struct gpu_pass *gp, struct err *e)
+{
+	uint64_t begun[AHEAD];
+
+	for (uint32_t i = 0; i < s->g->m->config.layers; i++) {
+		if (p->stop && i >= AHEAD && !wait_for(s, begun[i % AHEAD], e))
+			return false;
+		if (stopped(p))
+			return err_set(e, ERR_BUSY, "stopped in layer %u", i);
+		s->loud = p->stop;
+		bool tiles = gpu_tile_pays(s, i, p->n);
+		if (!(tiles ? gpu_tile_layer : gpu_layer)(s, i, gp, e))
+			return false;
+		if (s->queue)
+			kfd_flush(s->queue);
+		begun[i % AHEAD] = s->mark;
+	}
+	return true;
+}
+
+bool gpu_put(struct gpu_state *s, const struct gpu_code *c,
+	     const struct kfd_launch *l, struct err *e)
+{
+	struct kfd_launch x = *l;
+
+	s->counts.packets++;
+	x.quiet = !s->loud;
+	x.deadline_ns = s->deadline_ns;
+	s->loud = false;
+	if (s->record) {
+		s->record(s->record_ctx, c, &x);
+		return true;
+	}
+	if (!kfd_put(s->queue, &x, &s->ticket, e))
+		return false;
+	if (!x.quiet)
+		s->mark = s->ticket;
+	return true;
+}
+
+bool gpu_put_pass(struct gpu_state *s, const struct qwen_pass *p,
+		  struct err *e)
+{
+	struct gpu_pass gp;
+
+	words_write(s, p, &gp);
+	s->counts.passes++;
+	return embed(s, p->n, e) && layers(s, p, &gp, e) && results(s, p, e);
+}
+
+bool gpu_forward(void *state, const struct qwen_pass *p, struct err *e)
+{
+	struct gpu_state *s = state;
+
+	s->deadline_ns = deadline(s, p->n);
+	bool good = gpu_put_pass(s, p, e);
+	kfd_flush(s->queue);
+	if (!good) {
+		/* What was put may still run on the buffers. */
+		wait_for(s, s->ticket, NULL);
+		return false;
+	}
+	if (!wait_for(s, s->ticket, e))
+		return false;
+	results_read(s, p);
+	return true;
+}
+
+/* ---- the state ---- */
+
+struct gpu_state *gpu_state_make(const struct qwen_model *m,
+				 const struct qwen_shape *shape,
+				 struct err *e)
+{
+	struct gpu_state *s;
+
+	if (shape->cache == QWEN_W_INT4 ||
+	    (shape->cache == QWEN_W_INT8 && m->config.head_dim % QWEN_GROUP)) {
+		err_set(e, ERR_UNSUPPORTED, "a cache of %s for heads of %u; "
+			"the gfx1100 backend has f32, f16 and bf16, and int8 "
+			"for heads that are multiples of %d",
+			qwen_weights_name(shape->cache), m->config.head_dim,
+			QWEN_GROUP);
+		return NULL;
+	}
+	s = xcalloc(1, sizeof(*s));
+	s->g = m->device;
+	s->shape = *shape;
+	s->ratio = ratio_of(&m->config);
+	s->vector = kernel_cache_row(gpu_type(shape->cache),
+				     m->config.head_dim);
+	s->splits = (shape->positions + SPLIT_KEYS - 1) / SPLIT_KEYS;
+	if (kernels_find(s, e) && cache_new(s, e) && angles_new(s, e) &&
+	    buffers_new(s, e))
+		return s;
+	if (e->code == ERR_NOMEM)
+		err_wrap(e, "the cache of %s for %u positions of %u sequences "
+			 "does not fit beside the weights (--context, --cache "
+			 "int8)", qwen_weights_name(shape->cache),
+			 shape->positions, shape->sequences);
+	gpu_state_free(s);
+	return NULL;
+}
+
+void *gpu_state_new(const struct qwen_model *m, const struct qwen_shape *shape,
+		    struct err *e)
+{
+	/* With tiles a layer has nine, and five that add parts up. */
+	const uint32_t packets = 14 * m->config.layers + 64;
+	struct kfd_queue_opts o = { .ring_packets = 64 };
+	struct gpu_state *s = gpu_state_make(m, shape, e);
+
+	while (o.ring_packets < packets)
+		o.ring_packets *= 2;
+	o.kernarg_bytes = o.ring_packets * 512;
+	if (s && kfd_queue_new(s->g->dev, &o, &s->queue, e))
+		return s;
+	if (s)
+		gpu_state_free(s);
+	return NULL;
+}
+
+void gpu_state_free(void *state)
+{
+	struct gpu_state *s = state;
+	struct kfd_mem *all[] = { s->key, s->value, s->cosine, s->sine,
+				  s->words, s->x, s->q, s->a, s->ffn, s->part,
+				  s->top, s->narrow, s->qkv,
+				  s->workspace, s->logits, s->best, s->out };
+
+	kfd_queue_free(s->queue, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		kfd_mem_free(s->g->dev, all[i]);
+	free(s);
+}
+
+uint64_t gpu_cache_bytes(const void *state)
+{
+	const struct gpu_state *s = state;
+
+	return 2 * s->g->m->config.layers * s->layer_bytes;
+}
+
+void gpu_counts(const void *state, struct qwen_counts *out)
+{
+	*out = ((const struct gpu_state *)state)->counts;
+}

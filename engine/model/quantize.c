@@ -1,0 +1,265 @@
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/model/quantize.h"
+
+/* ---- the file ---- */
+
+struct piece {
+	const void *data;
+	size_t size_bytes;
+};
+
+struct writer {
+	json_t *header;
+	struct piece *piece;
+	size_t n;
+	uint64_t at; /* in the data part */
+};
+
+static void piece_add(struct writer *w, const char *name, const char *dtype,
+		      uint64_t rows, uint64_t cols, const void *data,
+		      size_t size_bytes)
+{
+	json_t *shape = cols ? json_pack("[I,I]", (json_int_t)rows,
+					 (json_int_t)cols) :
+			       json_pack("[I]", (json_int_t)rows);
+
+	json_object_set_new(w->header, name, json_pack(
+		"{s:s, s:o, s:[I,I]}", "dtype", dtype, "shape", shape,
+		"data_offsets", (json_int_t)w->at,
+		(json_int_t)(w->at + size_bytes)));
+	w->piece = xrealloc(w->piece, (w->n + 1) * sizeof(*w->piece));
+	w->piece[w->n++] = (struct piece){ data, size_bytes };
+	w->at += size_bytes;
+}
+
+/* f32 first, then f16, then bytes: everything lies aligned to its type. */
+enum { NORMS, SCALES, INTEGERS, ORDERS };
+
+struct collect {
+	struct writer *w;
+	int order;
+};
+
+static bool part_add(void *ctx, const struct qwen_part *p, struct err *e)
+{
+	struct collect *c = ctx;
+	const struct qwen_matrix *m = p->matrix;
+	char name[160];
+
+	if (!m) {
+		if (c->order == NORMS)
+			piece_add(c->w, p->name, "F32", p->n, 0, p->norm,
+				  p->n * sizeof(*p->norm));
+		return true;
+	}
+	if (m->type < QWEN_W_INT8)
+		return err_set(e, ERR_USAGE, "tensor %s is %s; wanted int8 or "
+			       "int4", p->name, qwen_weights_name(m->type));
+	uint32_t groups = m->cols / QWEN_GROUP;
+	uint32_t cols = m->type == QWEN_W_INT4 ? m->cols / 2 : m->cols;
+	snprintf(name, sizeof(name), "%s_scale", p->name);
+	if (c->order == SCALES)
+		piece_add(c->w, name, "F16", m->rows, groups, m->scale,
+			  (size_t)m->rows * groups * 2);
+	else if (c->order == INTEGERS)
+		piece_add(c->w, p->name, m->type == QWEN_W_INT4 ? "U8" : "I8",
+			  m->rows, cols, m->data, (size_t)m->rows * cols);
+	return true;
+}
+
+/* The header's length, the header padded to 8 bytes, the data. */
+static bool stream_write(const struct writer *w, FILE *f)
+{
+	char *text = json_dumps(w->header, JSON_COMPACT);
+	size_t len = strlen(text), padded = (len + 7) / 8 * 8;
+	uint8_t head[8];
+	bool ok;
+
+	for (int i = 0; i < 8; i++)
+		head[i] = (uint8_t)((uint64_t)padded >> 8 * i);
+	ok = fwrite(head, 1, 8, f) == 8 && fwrite(text, 1, len, f) == len;
+	for (; ok && len < padded; len++)
+		ok = fputc(' ', f) != EOF;
+	for (size_t i = 0; ok && i < w->n; i++)
+		ok = fwrite(w->piece[i].data, 1, w->piece[i].size_bytes, f) ==
+		     w->piece[i].size_bytes;
+	free(text);
+	return ok && fflush(f) == 0 && fsync(fileno(f)) == 0;
+}
+
+static bool file_write(const struct writer *w, const char *to, struct err *e)
+{
+	struct buf path = { 0 }, tmp = { 0 };
+
+	buf_printf(&path, "%s/model.safetensors", to);
+	buf_printf(&tmp, "%s.%d.tmp", path.data, (int)getpid());
+	FILE *f = fopen(tmp.data, "wb");
+	bool ok = f && stream_write(w, f);
+	int why = errno;
+	if (f && fclose(f) != 0 && ok) {
+		ok = false;
+		why = errno;
+	}
+	if (ok && rename(tmp.data, path.data) != 0) {
+		ok = false;
+		why = errno;
+	}
+	if (!ok) {
+		unlink(tmp.data);
+		err_sys(e, ERR_IO, why, "%s: cannot be written", path.data);
+	}
+	buf_fini(&path);
+	buf_fini(&tmp);
+	return ok;
+}
+
+static bool file_copy(const char *from, const char *to, const char *name,
+		      struct err *e)
+{
+	struct buf in = { 0 }, out = { 0 }, text = { 0 };
+	bool ok = true;
+
+	buf_printf(&in, "%s/%s", from, name);
+	buf_printf(&out, "%s/%s", to, name);
+	if (access(in.data, R_OK) == 0)
+		ok = file_read(in.data, 0, &text, e) &&
+		     file_write_atomic(out.data, text.data, text.len, e);
+	else /* another model's, which would be read instead */
+		unlink(out.data);
+	buf_fini(&in);
+	buf_fini(&out);
+	buf_fini(&text);
+	return ok;
+}
+
+static bool folder_make(const char *from, const char *to, struct err *e)
+{
+	static const char *const file[] = {
+		"config.json", "generation_config.json", "tokenizer.json",
+		"vocab.json", "merges.txt", "added_tokens.json",
+		"tokenizer_config.json",
+	};
+	struct stat a, b;
+
+	if (mkdir(to, 0777) != 0 && errno != EEXIST)
+		return err_sys(e, ERR_IO, errno, "%s: cannot be made", to);
+	/* The weights that are read would be written over. */
+	if (stat(from, &a) == 0 && stat(to, &b) == 0 && a.st_dev == b.st_dev &&
+	    a.st_ino == b.st_ino)
+		return err_set(e, ERR_USAGE, "%s and %s are the same folder; "
+			       "wanted another one to write", from, to);
+	for (size_t i = 0; i < ARRAY_SIZE(file); i++)
+		if (!file_copy(from, to, file[i], e))
+			return false;
+	return true;
+}
+
+bool qwen_quantized_write(const struct qwen_model *m, const char *from,
+			  const char *to, struct err *e)
+{
+	struct writer w = { .header = json_object() };
+	bool ok = folder_make(from, to, e);
+
+	for (int i = 0; ok && i < ORDERS; i++)
+		ok = qwen_model_each(m, part_add, &(struct collect){ &w, i },
+				     e);
+	ok = ok && file_write(&w, to, e);
+	json_decref(w.header);
+	free(w.piece);
+	return ok;
+}
+
+/* ---- quality ---- */
+
+/* log of the sum of exp, so that log p[i] = v[i] - that. */
+static double log_total(const float *v, uint32_t n)
+{
+	double top = v[0], sum = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		top = v[i] > top ? v[i] : top;
+	for (uint32_t i = 0; i < n; i++)
+		sum += exp(v[i] - top);
+	return top + log(sum);
+}
+
+static uint32_t best(const float *v, uint32_t n)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		at = v[i] > v[at] ? i : at;
+	return at;
+}
+
+/* Adds one prediction; `next` is what really came. */
+static void compare(struct qwen_quality *q, const float *a, const float *b,
+		    uint32_t vocab, uint32_t next)
+{
+	double ta = log_total(a, vocab), tb = log_total(b, vocab), kl = 0;
+
+	for (uint32_t i = 0; i < vocab; i++)
+		kl += exp(a[i] - ta) * ((a[i] - ta) - (b[i] - tb));
+	q->kl += kl;
+	q->kl_worst = fmax(q->kl_worst, kl);
+	q->same_best += best(a, vocab) == best(b, vocab);
+	q->perplexity_a += ta - a[next];
+	q->perplexity_b += tb - b[next];
+	q->tokens++;
+}
+
+/* Both models see the text in the same pieces. */
+#define PIECE 32
+
+static bool text_compare(struct qwen_state *a, struct qwen_state *b,
+			 const uint32_t *ids, uint32_t n, uint32_t vocab,
+			 struct qwen_quality *q, struct err *e)
+{
+	struct qwen_token t[PIECE];
+
+	for (uint32_t at = 0; at + 1 < n; at += PIECE) {
+		uint32_t some = n - 1 - at < PIECE ? n - 1 - at : PIECE;
+		for (uint32_t i = 0; i < some; i++)
+			t[i] = (struct qwen_token){ .id = ids[at + i],
+						    .logits = true };
+		if (!qwen_forward(a, t, some, e) ||
+		    !qwen_forward(b, t, some, e))
+			return false;
+		for (uint32_t i = 0; i < some; i++)
+			compare(q, qwen_logits(a, i), qwen_logits(b, i), vocab,
+				ids[at + i + 1]);
+	}
+	return true;
+}
+
+bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
+		  const uint32_t *ids, uint32_t n,
+		  const volatile sig_atomic_t *stop, struct qwen_quality *out,
+		  struct err *e)
+{
+	struct qwen_shape shape = { 1, n, PIECE, QWEN_W_F32, stop };
+	struct qwen_state *sa = qwen_state_new(a, &shape, e);
+	struct qwen_state *sb = sa ? qwen_state_new(b, &shape, e) : NULL;
+	bool ok;
+
+	*out = (struct qwen_quality){ 0 };
+	ok = sb && text_compare(sa, sb, ids, n, a->config.vocab, out, e);
+	qwen_state_free(sa);
+	qwen_state_free(sb);
+	if (!ok)
+		return false;
+	out->kl /= out->tokens;
+	out->same_best /= out->tokens;
+	out->perplexity_a = exp(out->perplexity_a / out->tokens);
+	out->perplexity_b = exp(out->perplexity_b / out->tokens);
+	return isfinite(out->kl) ||
+	       err_set(e, ERR_DEVICE, "the logits are broken: their divergence "
+		       "is not a number");
+}

@@ -1,0 +1,210 @@
+/* What every backend's state shares: lengths, positions, rows of results. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/state/backend.h"
+
+struct qwen_state {
+	const struct qwen_model *m;
+	struct qwen_shape shape;
+	void *own;	    /* the backend's state */
+	struct arena mem;
+	struct qwen_token *token; /* [max_tokens]: of the last pass */
+	uint32_t *length;   /* [sequences] */
+	uint32_t *position; /* [max_tokens] */
+	uint32_t *row;	    /* [max_tokens]: token to row of results, or NONE */
+	uint32_t *wanted;   /* [max_tokens]: the reverse */
+	uint32_t *best;	    /* [max_tokens] */
+	float *logits;	    /* [cap_logits][vocab] */
+	uint32_t cap_logits;
+	struct qwen_pass pass; /* the last one; n is 0 if it failed */
+};
+#define NONE UINT32_MAX
+
+void qwen_angles(const struct qwen_config *c, uint32_t positions,
+		 float *cosine, float *sine)
+{
+	uint32_t half = c->head_dim / 2;
+
+	for (uint32_t i = 0; i < half; i++) {
+		double step = pow(c->rope_theta, -2.0 * i / c->head_dim);
+		for (uint32_t p = 0; p < positions; p++) {
+			cosine[(size_t)p * half + i] = (float)cos(p * step);
+			sine[(size_t)p * half + i] = (float)sin(p * step);
+		}
+	}
+}
+
+static uint32_t *numbers(struct qwen_state *s, uint32_t n)
+{
+	return arena_alloc(&s->mem, n * sizeof(uint32_t));
+}
+
+struct qwen_state *qwen_state_new(const struct qwen_model *m,
+				  const struct qwen_shape *shape,
+				  struct err *e)
+{
+	struct qwen_state *s;
+
+	if (!shape->sequences || !shape->positions || !shape->max_tokens) {
+		err_set(e, ERR_USAGE, "%u sequences of %u positions, %u tokens "
+			"at once: wanted at least 1 of each", shape->sequences,
+			shape->positions, shape->max_tokens);
+		return NULL;
+	}
+	if (shape->positions > m->config.max_positions) {
+		err_set(e, ERR_USAGE, "a context of %u tokens; this model's "
+			"\"max_position_embeddings\" is %u", shape->positions,
+			m->config.max_positions);
+		return NULL;
+	}
+	s = xcalloc(1, sizeof(*s));
+	s->m = m;
+	s->shape = *shape;
+	s->token = arena_alloc(&s->mem, shape->max_tokens * sizeof(*s->token));
+	s->length = numbers(s, shape->sequences);
+	s->position = numbers(s, shape->max_tokens);
+	s->row = numbers(s, shape->max_tokens);
+	s->wanted = numbers(s, shape->max_tokens);
+	s->best = numbers(s, shape->max_tokens);
+	s->own = m->backend->state_new(m, shape, e);
+	if (s->own)
+		return s;
+	arena_fini(&s->mem);
+	free(s);
+	return NULL;
+}
+
+void qwen_state_free(struct qwen_state *s)
+{
+	if (!s)
+		return;
+	s->m->backend->state_free(s->own);
+	free(s->logits);
+	arena_fini(&s->mem);
+	free(s);
+}
+
+uint64_t qwen_state_bytes(const struct qwen_state *s)
+{
+	return s->m->backend->cache_bytes(s->own);
+}
+
+void qwen_state_counts(const struct qwen_state *s, struct qwen_counts *out)
+{
+	*out = (struct qwen_counts){ 0 };
+	if (s->m->backend->counts)
+		s->m->backend->counts(s->own, out);
+}
+
+uint32_t qwen_state_length(const struct qwen_state *s, uint32_t sequence)
+{
+	return sequence < s->shape.sequences ? s->length[sequence] : 0;
+}
+
+void qwen_state_cut(struct qwen_state *s, uint32_t sequence, uint32_t n)
+{
+	if (sequence < s->shape.sequences && n < s->length[sequence])
+		s->length[sequence] = n;
+}
+
+static bool tokens_check(const struct qwen_state *s,
+			 const struct qwen_token *token, uint32_t n,
+			 struct err *e)
+{
+	uint32_t vocab = s->m->config.vocab;
+
+	if (n > s->shape.max_tokens)
+		return err_set(e, ERR_USAGE, "%u tokens in one pass; at most "
+			       "%u fit", n, s->shape.max_tokens);
+	for (uint32_t i = 0; i < n; i++) {
+		if (token[i].id >= vocab)
+			return err_set(e, ERR_USAGE, "token %u has id %u; the "
+				       "vocabulary has %u", i, token[i].id,
+				       vocab);
+		if (token[i].sequence >= s->shape.sequences)
+			return err_set(e, ERR_USAGE, "token %u is of sequence "
+				       "%u; there are %u", i,
+				       token[i].sequence, s->shape.sequences);
+	}
+	return true;
+}
+
+/* Forgets the first n positions that were given out. */
+static void positions_back(struct qwen_state *s, const struct qwen_token *token,
+			   uint32_t n)
+{
+	while (n-- > 0)
+		s->length[token[n].sequence]--;
+}
+
+/* Gives each token its position; nothing changes if one has no room. */
+static bool positions_set(struct qwen_state *s, const struct qwen_token *token,
+			  uint32_t n, struct err *e)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t *length = &s->length[token[i].sequence];
+		if (*length == s->shape.positions) {
+			positions_back(s, token, i);
+			return err_set(e, ERR_USAGE, "sequence %u is full: its "
+				       "context has %u positions",
+				       token[i].sequence, s->shape.positions);
+		}
+		s->position[i] = (*length)++;
+	}
+	return true;
+}
+
+static void results_init(struct qwen_state *s)
+{
+	struct qwen_pass *p = &s->pass;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		bool wants = p->token[i].logits || p->token[i].best;
+		s->row[i] = wants ? p->n_wanted : NONE;
+		if (wants)
+			s->wanted[p->n_wanted++] = i;
+	}
+	if (p->n_wanted > s->cap_logits) {
+		s->cap_logits = p->n_wanted;
+		free(s->logits);
+		s->logits = xcalloc((size_t)s->cap_logits * s->m->config.vocab,
+				    sizeof(*s->logits));
+	}
+	p->wanted = s->wanted;
+	p->best = s->best;
+	p->logits = s->logits;
+}
+
+bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
+		  uint32_t n, struct err *e)
+{
+	s->pass = (struct qwen_pass){ .token = s->token,
+				      .position = s->position,
+				      .stop = s->shape.stop };
+	if (!tokens_check(s, token, n, e) || !positions_set(s, token, n, e))
+		return false;
+	memcpy(s->token, token, n * sizeof(*token));
+	s->pass.n = n;
+	results_init(s);
+	if (!n || s->m->backend->forward(s->own, &s->pass, e))
+		return true;
+	positions_back(s, token, n);
+	s->pass.n = 0;
+	return false;
+}
+
+const float *qwen_logits(const struct qwen_state *s, uint32_t i)
+{
+	if (i >= s->pass.n || !s->pass.token[i].logits)
+		return NULL;
+	return s->logits + (size_t)s->row[i] * s->m->config.vocab;
+}
+
+uint32_t qwen_best(const struct qwen_state *s, uint32_t i)
+{
+	if (i >= s->pass.n || !s->pass.token[i].best)
+		BUG("the best of token %u was not asked for", i);
+	return s->best[s->row[i]];
+}

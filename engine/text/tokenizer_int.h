@@ -1,0 +1,43 @@
+/* tokenizer_int - what the files of the tokenizer share; see tokenizer.h. */
+#ifndef T0_ENGINE_TOKENIZER_INT_H
+#define T0_ENGINE_TOKENIZER_INT_H
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "engine/text/tokenizer.h"
+
+struct token {
+	const char *bytes; /* NULL: this id is not given out */
+	uint32_t len;
+	bool added, special;
+};
+
+/* A pair of tokens that may be merged; an empty slot has into == NO_TOKEN. */
+struct merge {
+	uint32_t left, right;
+	uint32_t rank, into;
+};
+#define NO_TOKEN UINT32_MAX
+
+struct qwen_tokenizer {
+	struct arena mem;
+	struct token *token; /* [n_tokens] by id */
+	uint32_t n_tokens, cap_tokens; /* zeroed beyond n_tokens */
+	uint32_t of_byte[256];
+	struct merge *merge; /* hash table, open addressing */
+	uint32_t merge_mask;
+	uint32_t *added; /* ids, by content length, longest first */
+	uint32_t n_added;
+	bool added_first[256]; /* a byte that an added token begins with */
+	pcre2_code *split;
+};
+
+/* NULL if the pair never merges. */
+const struct merge *qwen_merge_find(const struct qwen_tokenizer *t,
+				    uint32_t left, uint32_t right);
+
+/* Appends the form NFC of `s`, which is valid UTF-8. */
+void qwen_nfc(const char *s, size_t len_bytes, struct buf *out);
+
+#endif

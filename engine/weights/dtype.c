@@ -1,0 +1,244 @@
+/* Matrices in the type that the engine computes with. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "engine/model/model.h"
+
+static bool stored_type(const struct qwen_tensor *t, enum qwen_weights *w)
+{
+	switch (t->dtype) {
+	case QWEN_F32:
+		*w = QWEN_W_F32;
+		return true;
+	case QWEN_F16:
+		*w = QWEN_W_F16;
+		return true;
+	case QWEN_BF16:
+		*w = QWEN_W_BF16;
+		return true;
+	case QWEN_I8:
+		*w = QWEN_W_INT8;
+		return true;
+	case QWEN_U8:
+		*w = QWEN_W_INT4;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Many matrices lie in one mapping: most are smaller than a large page, and
+ * with small ones a decoded token waits for translations.
+ */
+#define LARGE_PAGE  ((size_t)2 << 20)
+#define BLOCK_BYTES ((size_t)64 << 20)
+
+static bool block_add(struct qwen_model *m, size_t size_bytes, struct err *e)
+{
+	size_t n = size_bytes > BLOCK_BYTES ? size_bytes : BLOCK_BYTES;
+
+	n = (n + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return err_set(e, ERR_NOMEM, "no memory for %zu bytes of "
+			       "weights", size_bytes);
+	madvise(p, n, MADV_HUGEPAGE);
+	m->block = xrealloc(m->block, (m->n_blocks + 1) * sizeof(*m->block));
+	m->block[m->n_blocks++] = (struct qwen_block){ p, n, 0 };
+	return true;
+}
+
+static void *block_new(struct qwen_model *m, size_t size_bytes, struct err *e)
+{
+	struct qwen_block *b = m->n_blocks ? &m->block[m->n_blocks - 1] : NULL;
+
+	size_bytes = (size_bytes + 63) / 64 * 64;
+	if (!b || b->size_bytes - b->used_bytes < size_bytes) {
+		if (!block_add(m, size_bytes, e))
+			return NULL;
+		b = &m->block[m->n_blocks - 1];
+	}
+	void *p = (char *)b->data + b->used_bytes;
+	b->used_bytes += size_bytes;
+	return p;
+}
+
+static void row_int8(const struct qwen_kernels *k, const float *x,
+		     uint32_t cols, int8_t *q, uint16_t *scale)
+{
+	for (uint32_t c = 0; c < cols; c += QWEN_GROUP, scale++) {
+		float top = 0, d;
+		for (int i = 0; i < QWEN_GROUP; i++)
+			top = fmaxf(top, fabsf(x[c + i]));
+		d = top / 127;
+		k->narrow(QWEN_W_F16, &d, 1, scale);
+		k->widen(QWEN_W_F16, scale, 1, &d);
+		for (int i = 0; i < QWEN_GROUP; i++) {
+			float v = d > 0 ? rintf(x[c + i] / d) : 0;
+			q[c + i] = (int8_t)fminf(fmaxf(v, -127), 127);
+		}
+	}
+}
+
+/* The value that is largest becomes -8: no code is wasted on its side. */
+static void row_int4(const struct qwen_kernels *k, const float *x,
+		     uint32_t cols, uint8_t *q, uint16_t *scale)
+{
+	for (uint32_t c = 0; c < cols; c += QWEN_GROUP, scale++) {
+		uint8_t code[QWEN_GROUP];
+		float top = 0, d;
+		for (int i = 0; i < QWEN_GROUP; i++)
+			top = fabsf(x[c + i]) > fabsf(top) ? x[c + i] : top;
+		d = top / -8;
+		k->narrow(QWEN_W_F16, &d, 1, scale);
+		k->widen(QWEN_W_F16, scale, 1, &d);
+		for (int i = 0; i < QWEN_GROUP; i++) {
+			float v = d != 0 ? rintf(x[c + i] / d) + 8 : 8;
+			code[i] = (uint8_t)fminf(fmaxf(v, 0), 15);
+		}
+		for (int i = 0; i < QWEN_GROUP / 2; i++)
+			*q++ = (uint8_t)(code[i] |
+					 code[i + QWEN_GROUP / 2] << 4);
+	}
+}
+
+static size_t row_bytes(enum qwen_weights type, uint32_t cols)
+{
+	struct qwen_matrix one = { type, 1, cols, NULL, NULL };
+
+	return qwen_matrix_bytes(&one) -
+	       (type >= QWEN_W_INT8 ? cols / QWEN_GROUP * 2 : 0);
+}
+
+/* `from` holds what `out` is to be made of; every thread takes some rows. */
+struct job {
+	const struct qwen_kernels *k;
+	const struct qwen_matrix *from;
+	struct qwen_matrix *out;
+	uint8_t *data;
+	uint16_t *scale;
+};
+
+static void convert_rows(void *ctx, struct threads *t, unsigned thread)
+{
+	const struct job *j = ctx;
+	uint32_t cols = j->out->cols;
+	float *x = xmalloc(cols * sizeof(*x));
+	size_t from, to, bytes = row_bytes(j->out->type, cols);
+
+	threads_part(t, thread, j->out->rows, 1, &from, &to);
+	for (size_t r = from; r < to; r++) {
+		void *data = j->data + r * bytes;
+		uint16_t *scale = j->scale ?
+			j->scale + r * (cols / QWEN_GROUP) : NULL;
+		qwen_matrix_row(j->k, j->from, (uint32_t)r, x);
+		if (j->out->type == QWEN_W_INT8)
+			row_int8(j->k, x, cols, data, scale);
+		else if (j->out->type == QWEN_W_INT4)
+			row_int4(j->k, x, cols, data, scale);
+		else
+			j->k->narrow(j->out->type, x, cols, data);
+	}
+	free(x);
+}
+
+static bool convert(struct qwen_model *m, struct qwen_matrix *out,
+		    const struct qwen_matrix *from, const char *name,
+		    struct err *e)
+{
+	size_t data = out->rows * row_bytes(out->type, out->cols);
+	bool integer = out->type >= QWEN_W_INT8;
+	size_t scales = integer ? (size_t)out->rows * (out->cols / QWEN_GROUP) *
+					  2 : 0;
+	struct job j = { m->kernels, from, out, NULL, NULL };
+
+	if (integer && out->cols % QWEN_GROUP)
+		return err_set(e, ERR_UNSUPPORTED, "tensor %s has %u columns; "
+			       "%s needs a multiple of %d", name, out->cols,
+			       qwen_weights_name(out->type), QWEN_GROUP);
+	j.data = block_new(m, data, e);
+	j.scale = j.data && scales ? block_new(m, scales, e) : NULL;
+	if (!j.data || (scales && !j.scale))
+		return err_wrap(e, "tensor %s", name);
+	threads_run(m->threads, convert_rows, &j);
+	out->data = j.data;
+	out->scale = j.scale;
+	return true;
+}
+
+struct copying {
+	void *to;
+	const void *from;
+	size_t size_bytes;
+};
+
+static void copy_part(void *ctx, struct threads *t, unsigned thread)
+{
+	const struct copying *c = ctx;
+	size_t from, to;
+
+	threads_part(t, thread, c->size_bytes, 4096, &from, &to);
+	memcpy((char *)c->to + from, (const char *)c->from + from, to - from);
+}
+
+static bool copy(struct qwen_model *m, struct qwen_matrix *w, const char *name,
+		 struct err *e)
+{
+	size_t all = (size_t)qwen_matrix_bytes(w);
+	size_t data = w->rows * row_bytes(w->type, w->cols);
+	struct copying c = { block_new(m, data, e), w->data, data };
+	struct copying s = { NULL, w->scale, all - data };
+
+	if (c.to && w->scale)
+		s.to = block_new(m, s.size_bytes, e);
+	if (!c.to || (w->scale && !s.to))
+		return err_wrap(e, "tensor %s", name);
+	threads_run(m->threads, copy_part, &c);
+	w->data = c.to;
+	if (!w->scale)
+		return true;
+	threads_run(m->threads, copy_part, &s);
+	w->scale = s.to;
+	return true;
+}
+
+bool qwen_matrix_make(struct qwen_model *m, struct qwen_matrix *out,
+		      const struct qwen_tensor *t,
+		      const struct qwen_tensor *scale,
+		      const struct qwen_load *how, struct err *e)
+{
+	struct qwen_matrix from = { .rows = (uint32_t)t->shape[0],
+				    .cols = (uint32_t)t->shape[1],
+				    .data = t->data,
+				    .scale = scale ? scale->data : NULL };
+
+	if (!stored_type(t, &from.type) ||
+	    (from.type >= QWEN_W_INT8) != !!scale)
+		return err_set(e, ERR_INPUT, "%s: tensor %s is %s; wanted F32, "
+			       "F16 or BF16, or integers with a tensor "
+			       "%s_scale", t->file, t->name,
+			       qwen_dtype_name(t->dtype), t->name);
+	if (from.type == QWEN_W_INT4)
+		from.cols *= 2;
+	*out = from;
+	if (!how->convert || how->weights == from.type)
+		return !how->copy || copy(m, out, t->name, e);
+	out->type = how->weights;
+	return convert(m, out, &from, t->name, e);
+}
+
+void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,
+		     uint32_t row, float *out)
+{
+	const uint8_t *p = (const uint8_t *)w->data +
+			   row * row_bytes(w->type, w->cols);
+
+	if (w->type >= QWEN_W_INT8)
+		k->unpack(w, row, 0, w->cols, out);
+	else
+		k->widen(w->type, p, w->cols, out);
+}

@@ -1,0 +1,66 @@
+#include <string.h>
+
+#include "engine/weights/kernels.h"
+
+extern const struct qwen_kernels qwen_kernels_v2, qwen_kernels_v3,
+	qwen_kernels_v4;
+
+static const char *const name[QWEN_WEIGHTS] = { "f32", "f16", "bf16", "int8",
+						"int4" };
+
+const char *qwen_weights_name(enum qwen_weights w)
+{
+	return name[w];
+}
+
+bool qwen_weights_parse(const char *s, enum qwen_weights *w, struct err *e)
+{
+	for (int i = 0; i < QWEN_WEIGHTS; i++)
+		if (strcmp(name[i], s) == 0) {
+			*w = (enum qwen_weights)i;
+			return true;
+		}
+	return err_set(e, ERR_USAGE, "got the type \"%s\"; wanted f32, f16, "
+		       "bf16, int8 or int4", s);
+}
+
+uint64_t qwen_matrix_bytes(const struct qwen_matrix *w)
+{
+	uint64_t n = (uint64_t)w->rows * w->cols;
+
+	switch (w->type) {
+	case QWEN_W_F32:
+		return 4 * n;
+	case QWEN_W_INT8:
+		return n + n / QWEN_GROUP * 2;
+	case QWEN_W_INT4:
+		return n / 2 + n / QWEN_GROUP * 2;
+	default:
+		return 2 * n;
+	}
+}
+
+size_t qwen_quants_place(struct qwen_quants *q, uint32_t cols, void *mem)
+{
+	size_t n = ((size_t)cols + QWEN_PAD - 1) / QWEN_PAD * QWEN_PAD;
+
+	q->q = mem;
+	q->half = q->q + n;
+	q->d = (float *)((char *)mem + 2 * n);
+	q->sum = q->d + n / QWEN_GROUP;
+	return 2 * n + 2 * n / QWEN_GROUP * sizeof(float);
+}
+
+static const struct qwen_kernels *const all[] = {
+	&qwen_kernels_v4, &qwen_kernels_v3, &qwen_kernels_v2, NULL
+};
+
+const struct qwen_kernels *const *qwen_kernels_all(void)
+{
+	return all + (4 - cpu_level(""));
+}
+
+const struct qwen_kernels *qwen_kernels_best(void)
+{
+	return all[4 - cpu_level("T0_ENGINE_SIMD")];
+}

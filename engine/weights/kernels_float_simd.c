@@ -1,0 +1,251 @@
+/*
+ * Products with weights in floating-point types, the sums of attention, and
+ * the yardsticks that they are measured by.
+ */
+#include "engine/weights/kernels_simd.h"
+
+/*
+ * Two rows at a time that lie STREAMS_APART, so that the weights are two long
+ * streams: the hardware's prefetcher works in pages, and with one stream it
+ * waits at the end of each.  SUMS sums of a row side by side, since one would
+ * wait for itself; several tokens at once where there are several, as many as
+ * the registers hold.  A row's sum has one order, whatever it is paired with.
+ */
+#define SUMS 2
+#if LANES == 16
+#define TOKENS 4
+#else
+#define TOKENS 2
+#endif
+
+/*
+ * One kernel for each stored type; nr rows, `apart` elements apart, and nt
+ * tokens; both are constants where it is inlined.
+ */
+#define ROW(type, elem, one)                                                   \
+	static inline __attribute__((always_inline)) void rows_##type(         \
+		const elem *w, size_t apart, uint32_t n, const float *x,       \
+		size_t ldx, float *y, size_t ldy, size_t next, bool add,       \
+		int nr, int nt)                                                \
+	{                                                                      \
+		const uint32_t line = 64 / sizeof(*w);                         \
+		const uint32_t step =                                          \
+			line > SUMS * LANES ? line : SUMS * LANES;             \
+		vf s[2][TOKENS][SUMS];                                         \
+		uint32_t c = 0;                                                \
+                                                                               \
+		for (int r = 0; r < nr; r++) /* and no more: it costs time */  \
+			for (int t = 0; t < nt; t++)                           \
+				for (int i = 0; i < SUMS; i++)                 \
+					s[r][t][i] = splat(0);                 \
+                                                                               \
+		for (; c + step <= n; c += step)                               \
+			for (int r = 0; r < nr; r++) {                         \
+				const elem *p = w + r * apart + c;             \
+				for (uint32_t i = 0; i < step; i += LANES) {   \
+					if (i % line == 0)                     \
+						fetch(p + i);                  \
+					vf v = load_##type(p + i);             \
+					for (int t = 0; t < nt; t++) {         \
+						vf *to = &s[r][t][i / LANES %  \
+								  SUMS];       \
+						*to = fma_(v, load(x + c + i + \
+								   t * ldx),   \
+							   *to);               \
+					}                                      \
+				}                                              \
+			}                                                      \
+		for (; c + LANES <= n; c += LANES)                             \
+			for (int r = 0; r < nr; r++) {                         \
+				vf v = load_##type(w + r * apart + c);         \
+				for (int t = 0; t < nt; t++)                   \
+					s[r][t][0] = fma_(v, load(x + t * ldx +\
+								  c),          \
+							  s[r][t][0]);         \
+			}                                                      \
+		for (int r = 0; r < nr; r++)                                   \
+			for (int t = 0; t < nt; t++) {                         \
+				float *to = y + t * ldy + r * next;            \
+				float v = sum(s[r][t][0] + s[r][t][1]);        \
+				for (uint32_t k = c; k < n; k++)               \
+					v += one(w[r * apart + k]) *           \
+					     x[t * ldx + k];                   \
+				*to = add ? *to + v : v;                       \
+			}                                                      \
+	}                                                                      \
+                                                                               \
+	static void product_##type(const struct qwen_matrix *m, uint32_t r0,   \
+				   uint32_t r1, const float *x, size_t ldx,    \
+				   uint32_t n, float *y, size_t ldy, bool add) \
+	{                                                                      \
+		struct pairs p;                                                \
+                                                                               \
+		pairs_init(&p, r0, r1, m->cols * sizeof(elem));                \
+		while (pairs_next(&p)) {                                       \
+			const elem *w = (const elem *)m->data +                \
+					(size_t)p.row * m->cols;               \
+			size_t apart = (size_t)p.apart * m->cols;              \
+			uint32_t t = 0;                                        \
+			float *to = y + p.row;                                 \
+			if (!p.apart)                                          \
+				for (; t < n; t++)                             \
+					rows_##type(w, 0, m->cols,             \
+						    x + t * ldx, ldx,          \
+						    to + t * ldy, ldy, 0, add, \
+						    1, 1);                     \
+			for (; t + TOKENS <= n; t += TOKENS)                   \
+				rows_##type(w, apart, m->cols, x + t * ldx,    \
+					    ldx, to + t * ldy, ldy, p.apart,   \
+					    add, 2, TOKENS);                   \
+			for (; t < n; t++)                                     \
+				rows_##type(w, apart, m->cols, x + t * ldx,    \
+					    ldx, to + t * ldy, ldy, p.apart,   \
+					    add, 2, 1);                        \
+		}                                                              \
+	}
+
+ROW(f32, float, f32_one)
+ROW(f16, uint16_t, f16_one)
+ROW(bf16, uint16_t, bf16_one)
+
+void LEVEL(qwen_product_)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
+			  const float *x, size_t ldx, uint32_t n, float *y,
+			  size_t ldy, bool add)
+{
+	if (w->type == QWEN_W_F32)
+		product_f32(w, r0, r1, x, ldx, n, y, ldy, add);
+	else if (w->type == QWEN_W_F16)
+		product_f16(w, r0, r1, x, ldx, n, y, ldy, add);
+	else
+		product_bf16(w, r0, r1, x, ldx, n, y, ldy, add);
+}
+
+/* ---- values of attention ---- */
+
+/* One head, and so many vectors of the head's dimension, kept in registers. */
+#define WIDE 4
+
+static inline vf load_any(enum qwen_weights type, const void *v, size_t i)
+{
+	if (type == QWEN_W_F32)
+		return load_f32((const float *)v + i);
+	return type == QWEN_W_F16 ? load_f16((const uint16_t *)v + i) :
+				    load_bf16((const uint16_t *)v + i);
+}
+
+static inline float any_one(enum qwen_weights type, const void *v, size_t i)
+{
+	if (type == QWEN_W_F32)
+		return ((const float *)v)[i];
+	return type == QWEN_W_F16 ? f16_one(((const uint16_t *)v)[i]) :
+				    bf16_one(((const uint16_t *)v)[i]);
+}
+
+static inline __attribute__((always_inline)) void
+mix(enum qwen_weights type, const void *v, uint32_t d, uint32_t n,
+    const float *s, float *y)
+{
+	uint32_t i = 0;
+
+	for (; i + WIDE * LANES <= d; i += WIDE * LANES) {
+		vf a[WIDE];
+		for (int k = 0; k < WIDE; k++)
+			a[k] = load(y + i + k * LANES);
+		for (uint32_t p = 0; p < n; p++)
+			for (int k = 0; k < WIDE; k++)
+				a[k] = fma_(splat(s[p]),
+					    load_any(type, v, (size_t)p * d +
+						     i + k * LANES), a[k]);
+		for (int k = 0; k < WIDE; k++)
+			store(y + i + k * LANES, a[k]);
+	}
+	for (; i < d; i++)
+		for (uint32_t p = 0; p < n; p++)
+			y[i] += s[p] * any_one(type, v, (size_t)p * d + i);
+}
+
+void LEVEL(qwen_mix_)(enum qwen_weights type, const void *v, uint32_t d,
+		      uint32_t n, const float *s, size_t lds, uint32_t heads,
+		      float *y, size_t ldy)
+{
+	for (uint32_t h = 0; h < heads; h++) {
+		if (type == QWEN_W_F32)
+			mix(QWEN_W_F32, v, d, n, s + h * lds, y + h * ldy);
+		else if (type == QWEN_W_F16)
+			mix(QWEN_W_F16, v, d, n, s + h * lds, y + h * ldy);
+		else
+			mix(QWEN_W_BF16, v, d, n, s + h * lds, y + h * ldy);
+	}
+}
+
+/* ---- yardsticks ---- */
+
+typedef uint64_t vq __attribute__((vector_size(4 * LANES)));
+
+/* Whole lines, `streams` of them side by side, a constant where inlined. */
+static inline __attribute__((always_inline)) uint64_t
+read_lines(const uint8_t *p, size_t bytes, size_t streams, size_t near,
+	   size_t far)
+{
+	size_t part = bytes / streams / 64 * 64;
+	vq s[4] = { 0 };
+	uint64_t word[LANES / 2], total = 0;
+
+	for (size_t i = 0; i < part; i += 64)
+		for (size_t k = 0; k < streams; k++) {
+			const uint8_t *at = p + k * part + i;
+			if (far)
+				__builtin_prefetch(at + far, 0, 2);
+			if (near)
+				__builtin_prefetch(at + near);
+			for (size_t b = 0; b < 64; b += sizeof(vq)) {
+				vq v;
+				memcpy(&v, at + b, sizeof(v));
+				s[(b / sizeof(vq) + k) % 4] += v;
+			}
+		}
+	vq all = s[0] + s[1] + s[2] + s[3];
+	memcpy(word, &all, sizeof(word));
+	for (int i = 0; i < LANES / 2; i++)
+		total += word[i];
+	return total;
+}
+
+uint64_t LEVEL(qwen_read_)(const void *p, size_t size_bytes, unsigned streams,
+			   size_t near_bytes, size_t far_bytes)
+{
+	switch (streams) {
+	case 1:
+		return read_lines(p, size_bytes, 1, near_bytes, far_bytes);
+	case 2:
+		return read_lines(p, size_bytes, 2, near_bytes, far_bytes);
+	case 4:
+		return read_lines(p, size_bytes, 4, near_bytes, far_bytes);
+	default:
+		return read_lines(p, size_bytes, 8, near_bytes, far_bytes);
+	}
+}
+
+/* Enough sums, each in its register, that the latency of one does not count. */
+#define CHAINS 12
+#define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+
+double LEVEL(qwen_fma_)(uint64_t rounds)
+{
+	vf a = splat(0.999f), b = splat(1e-3f);
+#define INIT(i) vf s##i = splat((float)i);
+	EACH(INIT)
+	for (uint64_t r = 0; r < rounds; r++) {
+		/* The empty text keeps the compiler from skipping rounds. */
+#define STEP(i) \
+	s##i = fma_(s##i, a, b); \
+	__asm__ volatile("" : "+v"(s##i));
+		EACH(STEP)
+	}
+	vf all = { 0 };
+#define SUM(i) all += s##i;
+	EACH(SUM)
+	volatile float keep = sum(all);
+	(void)keep;
+	return 2.0 * LANES * CHAINS * (double)rounds;
+}

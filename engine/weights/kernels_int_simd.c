@@ -1,0 +1,403 @@
+/*
+ * Products with integer weights.  Activations are quantized, too, so that the
+ * sums within a group are exact in integers; one multiplication by both scales
+ * follows.
+ */
+#include <math.h>
+
+#include "engine/weights/kernels_simd.h"
+
+/* ---- activations ---- */
+
+/* The largest, by halves. */
+static inline int32_t most_of(vi v)
+{
+#if LANES == 16
+	__m256i h = _mm256_max_epi32(
+		(__m256i)__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+		(__m256i)__builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14,
+						 15));
+#elif LANES == 8
+	__m256i h = (__m256i)v;
+#endif
+#if LANES >= 8
+	__m128i q = _mm_max_epi32(_mm256_castsi256_si128(h),
+				  _mm256_extracti128_si256(h, 1));
+#else
+	__m128i q = (__m128i)v;
+#endif
+	q = _mm_max_epi32(q, _mm_shuffle_epi32(q, 0x4e));
+	return _mm_cvtsi128_si32(_mm_max_epi32(q, _mm_shuffle_epi32(q, 0xb1)));
+}
+
+/* Stores the integers' low bytes. */
+static inline void store_i8(int8_t *p, vi v)
+{
+	/* The compiler would do so one by one. */
+#if LANES == 16
+	_mm_storeu_si128((__m128i *)p,
+			 _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)v));
+#else
+	union {
+		vi v;
+		__m128i part[LANES / 4];
+	} all = { v << 24 >> 24 }; /* packing saturates */
+	__m128i b = _mm_packs_epi32(all.part[0], all.part[LANES / 4 - 1]);
+	b = _mm_packs_epi16(b, b);
+	memcpy(p, &b, LANES);
+#endif
+}
+
+void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
+			   const struct qwen_quants *out)
+{
+	const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds */
+
+	for (uint32_t g = 0; g < n / QWEN_GROUP; g++, x += QWEN_GROUP) {
+		int8_t *q = out->q + g * QWEN_GROUP;
+		vi top = { 0 };
+		vf total = { 0 }; /* exact */
+		float most;
+		/* Sizes as integers: the same order, and NaN above all. */
+		for (int i = 0; i < QWEN_GROUP; i += LANES) {
+			vi v = (vi)load(x + i) & 0x7fffffff;
+			top = (vi)choose(v > top, (vf)v, (vf)top);
+		}
+		int32_t bits = most_of(top);
+		memcpy(&most, &bits, sizeof(most));
+		float d = most / 127, inverse = d > 0 ? 1 / d : 0;
+		for (int i = 0; i < QWEN_GROUP; i += LANES) {
+			vf v = load(x + i) * inverse + round;
+			store_i8(q + i, (vi)v - (vi)splat(round));
+			total += v - round;
+		}
+		if (out->half) {
+			int8_t *h = out->half + g / 4 * 128 + g % 4 * 16;
+			memcpy(h, q, QWEN_GROUP / 2);
+			memcpy(h + 64, q + QWEN_GROUP / 2, QWEN_GROUP / 2);
+		}
+		out->d[g] = d;
+		out->sum[g] = d * sum(total);
+	}
+}
+
+/* ---- weights ---- */
+
+static inline vf load_i8(const int8_t *p)
+{
+	/* The compiler would widen in halves. */
+#if LANES == 16
+	vi v = (vi)_mm512_maskz_cvtepi8_epi32(0xffff,
+					      _mm_loadu_si128((const void *)p));
+#elif LANES == 8
+	vi v = (vi)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)p));
+#else
+	vi v = { p[0], p[1], p[2], p[3] };
+#endif
+	return __builtin_convertvector(v, vf);
+}
+
+void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row,
+			 uint32_t from, uint32_t n, float *out)
+{
+	bool four = w->type == QWEN_W_INT4;
+	size_t at = (size_t)row * w->cols + from;
+	const uint8_t *p = (const uint8_t *)w->data + at / (four ? 2 : 1);
+	const uint16_t *scale = w->scale + at / QWEN_GROUP;
+	const __m128i low = _mm_set1_epi8(15), offset = _mm_set1_epi8(8);
+
+	for (; n; n -= QWEN_GROUP, out += QWEN_GROUP, scale++) {
+		__m128i q[2], b = _mm_loadu_si128((const __m128i *)p);
+		vf d = splat(f16_one(*scale));
+		q[0] = _mm_sub_epi8(_mm_and_si128(b, low), offset);
+		q[1] = _mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(b, 4), low),
+				    offset);
+		if (!four)
+			memcpy(q, p, QWEN_GROUP);
+		for (int i = 0; i < QWEN_GROUP; i += LANES)
+			store(out + i, load_i8((const int8_t *)q + i) * d);
+		p += four ? QWEN_GROUP / 2 : QWEN_GROUP;
+	}
+}
+
+/* ---- products ---- */
+
+#if LANES == 16
+#define TARGET __attribute__((target("avx512vnni"), always_inline))
+#else
+#define TARGET __attribute__((always_inline))
+#endif
+
+#if LANES >= 8
+/*
+ * What a row sums up: of every group, scales times the sum of products; and
+ * scales times the sum of the activations, which is what an offset of the
+ * weights adds up to.
+ */
+struct sums {
+	vf dot, offset;
+};
+
+/* LANES * 4 bytes of weights: groups of INT4 or INT8. */
+#define STEP(four) (LANES * 4 / ((four) ? QWEN_GROUP / 2 : QWEN_GROUP))
+
+/*
+ * Sums of 4 or, of INT4, 8 products side by side of these bytes at p and the
+ * activations at q; those of INT4's second halves lie 64 behind.
+ */
+#if LANES == 16
+/*
+ * The instruction multiplies unsigned by signed bytes: INT8 weights get
+ * OFFSET8 added.
+ */
+#define OFFSET8 128
+static inline TARGET vi dots(const uint8_t *p, const int8_t *q, bool four)
+{
+	const __m512i low = _mm512_set1_epi8(15), flip = _mm512_set1_epi8(-128);
+	const __m512i zero = _mm512_setzero_si512();
+	__m512i u = _mm512_loadu_si512(p), q0 = _mm512_loadu_si512(q);
+
+	if (!four)
+		return (vi)_mm512_dpbusd_epi32(zero, _mm512_xor_si512(u, flip),
+					       q0);
+	u = _mm512_dpbusd_epi32(
+		_mm512_dpbusd_epi32(zero, _mm512_and_si512(u, low), q0),
+		_mm512_and_si512((__m512i)((vu)u >> 4), low),
+		_mm512_loadu_si512(q + 64));
+	return (vi)u;
+}
+#else
+/*
+ * The same, and INT8 weights give their signs to the activations.  Sums of
+ * pairs are exact in 16 bits: 2 * 128 * 127 fits, or 4 * 15 * 127.
+ */
+#define OFFSET8 0
+static inline TARGET vi dots(const uint8_t *p, const int8_t *q, bool four)
+{
+	const __m256i ones = _mm256_set1_epi16(1), low = _mm256_set1_epi8(15);
+	__m256i u = _mm256_loadu_si256((const void *)p);
+	__m256i q0 = _mm256_loadu_si256((const void *)q), q1;
+
+	if (!four)
+		return (vi)_mm256_madd_epi16(
+			_mm256_maddubs_epi16(_mm256_sign_epi8(u, u),
+					     _mm256_sign_epi8(q0, u)),
+			ones);
+	q1 = _mm256_loadu_si256((const void *)(q + 64));
+	q0 = _mm256_maddubs_epi16(_mm256_and_si256(u, low), q0);
+	u = _mm256_and_si256(_mm256_srli_epi16(u, 4), low);
+	q1 = _mm256_maddubs_epi16(u, q1);
+	return (vi)_mm256_madd_epi16(_mm256_add_epi16(q0, q1), ones);
+}
+#endif
+
+/* The factors of groups i .. of f, each in the lanes of its sums. */
+static inline TARGET vf spread(vf f, int i, bool four)
+{
+	/* Not __builtin_shuffle(): clang has none. */
+#if LANES == 16
+	vi lane = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+	vi at = (lane >> (four ? 2 : 3)) + i;
+
+	/* Masked by nothing: gcc 12 warns about the plain form. */
+	return (vf)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)at, (__m512)f);
+#else
+	vi lane = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	vi at = (lane >> (four ? 2 : 3)) + i;
+
+	return (vf)_mm256_permutevar8x32_ps((__m256)f, (__m256i)at);
+#endif
+}
+
+/* One row, or two: its weights and scales from some group on. */
+struct place {
+	const uint8_t *w;
+	const uint16_t *scale;
+};
+
+/*
+ * LANES groups of both rows, from group g of the activations on.  `two` and
+ * `four` are constants where it is inlined.
+ */
+static inline TARGET void groups(struct place a, struct place b,
+				 const struct qwen_quants *x, size_t g,
+				 struct sums *sa, struct sums *sb, bool two,
+				 bool four)
+{
+	vf d = load(x->d + g), sum = load(x->sum + g);
+	vf fa = load_f16(a.scale), fb = two ? load_f16(b.scale) : fa;
+
+	if (four || OFFSET8) {
+		sa->offset = fma_(fa, sum, sa->offset);
+		sb->offset = fma_(fb, sum, sb->offset);
+	}
+	fa *= d;
+	fb *= d;
+	const int8_t *half = (four ? x->half : x->q) + g * QWEN_GROUP;
+#pragma GCC unroll 8
+	for (int i = 0; i < LANES; i += STEP(four)) {
+		size_t at = (size_t)i * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
+		const int8_t *q = four ? half + i / 4 * 128 + i % 4 * 16 :
+					 half + i * QWEN_GROUP;
+		if (at % 64 == 0)
+			fetch(a.w + at);
+		vi dot = dots(a.w + at, q, four);
+		sa->dot = fma_(spread(fa, i, four),
+			       __builtin_convertvector(dot, vf), sa->dot);
+		if (!two)
+			continue;
+		if (at % 64 == 0)
+			fetch(b.w + at);
+		dot = dots(b.w + at, q, four);
+		sb->dot = fma_(spread(fb, i, four),
+			       __builtin_convertvector(dot, vf), sb->dot);
+	}
+}
+
+/* The last groups of a row, with zeros behind them. */
+struct rest {
+	uint8_t w[LANES * QWEN_GROUP];
+	uint16_t scale[LANES];
+};
+
+static inline TARGET struct place rest_of(struct place p, struct rest *to,
+					  size_t n, bool four)
+{
+	memset(to, 0, sizeof(*to));
+	memcpy(to->w, p.w, n * (four ? QWEN_GROUP / 2 : QWEN_GROUP));
+	memcpy(to->scale, p.scale, n * sizeof(*p.scale));
+	return (struct place){ to->w, to->scale };
+}
+
+/*
+ * Nothing here may be written in parts and read as a whole: such a load waits
+ * for all before it, so that no row would begin before the last one's end.
+ */
+static inline TARGET void rows(struct place a, struct place b, size_t n,
+			       const struct qwen_quants *x, float *ya,
+			       float *yb, bool add, bool two, bool four)
+{
+	const float offset = four ? 8 : OFFSET8;
+	struct sums sa = { { 0 }, { 0 } }, sb = sa;
+	size_t g = 0;
+
+	for (; g + LANES <= n; g += LANES) {
+		if (g % 32 == 0) {
+			fetch(a.scale);
+			fetch(b.scale);
+		}
+		groups(a, b, x, g, &sa, &sb, two, four);
+		a.w += LANES * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
+		b.w += LANES * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
+		a.scale += LANES;
+		b.scale += LANES;
+	}
+	if (g < n) {
+		struct rest ra, rb;
+		a = rest_of(a, &ra, n - g, four);
+		b = two ? rest_of(b, &rb, n - g, four) : a;
+		groups(a, b, x, g, &sa, &sb, two, four);
+	}
+	float v = sum(sa.dot - offset * sa.offset);
+	*ya = add ? *ya + v : v;
+	if (!two)
+		return;
+	v = sum(sb.dot - offset * sb.offset);
+	*yb = add ? *yb + v : v;
+}
+#else
+struct place {
+	const uint8_t *w;
+	const uint16_t *scale;
+};
+
+static inline float row(struct place p, size_t n, const struct qwen_quants *x,
+			bool four)
+{
+	float v = 0;
+
+	for (size_t g = 0; g < n; g++) {
+		const int8_t *q = x->q + g * QWEN_GROUP;
+		float f = f16_one(p.scale[g]);
+		int32_t dot = 0;
+		for (int i = 0; i < QWEN_GROUP && !four; i++)
+			dot += (int8_t)*p.w++ * q[i];
+		for (int i = 0; i < QWEN_GROUP / 2 && four; i++, p.w++)
+			dot += (*p.w & 15) * q[i] +
+			       (*p.w >> 4) * q[i + QWEN_GROUP / 2];
+		v += f * (x->d[g] * (float)dot - (four ? 8 * x->sum[g] : 0));
+	}
+	return v;
+}
+
+static inline void rows(struct place a, struct place b, size_t n,
+			const struct qwen_quants *x, float *ya, float *yb,
+			bool add, bool two, bool four)
+{
+	float v = row(a, n, x, four);
+
+	*ya = add ? *ya + v : v;
+	if (!two)
+		return;
+	v = row(b, n, x, four);
+	*yb = add ? *yb + v : v;
+}
+#endif
+
+static inline TARGET void product(const struct qwen_matrix *m, uint32_t r0,
+				  uint32_t r1, const struct qwen_quants *x,
+				  uint32_t n, float *y, size_t ldy, bool add,
+				  bool four)
+{
+	size_t groups = m->cols / QWEN_GROUP;
+	size_t row_bytes = four ? m->cols / 2 : m->cols;
+	struct pairs p;
+
+	pairs_init(&p, r0, r1, row_bytes);
+	while (pairs_next(&p)) {
+		const uint8_t *w = (const uint8_t *)m->data + p.row * row_bytes;
+		const uint16_t *scale = m->scale + p.row * groups;
+		struct place a = { w, scale };
+		struct place b = { w + p.apart * row_bytes,
+				   scale + p.apart * groups };
+		float *to = y + p.row;
+		for (uint32_t t = 0; t < n; t++, to += ldy)
+			if (p.apart)
+				rows(a, b, groups, &x[t], to, to + p.apart,
+				     add, true, four);
+			else
+				rows(a, a, groups, &x[t], to, to, add, false,
+				     four);
+	}
+}
+
+#if LANES == 16
+static __attribute__((target("avx512vnni"))) void
+product_vnni(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
+	     const struct qwen_quants *x, uint32_t n, float *y, size_t ldy,
+	     bool add)
+{
+	if (w->type == QWEN_W_INT4)
+		product(w, r0, r1, x, n, y, ldy, add, true);
+	else
+		product(w, r0, r1, x, n, y, ldy, add, false);
+}
+#endif
+
+void LEVEL(qwen_product_int_)(const struct qwen_matrix *w, uint32_t r0,
+			      uint32_t r1, const struct qwen_quants *x,
+			      uint32_t n, float *y, size_t ldy, bool add)
+{
+#if LANES == 16
+	/* The first processors with AVX-512 have no such instruction. */
+	if (__builtin_cpu_supports("avx512vnni"))
+		product_vnni(w, r0, r1, x, n, y, ldy, add);
+	else
+		qwen_product_int_v3(w, r0, r1, x, n, y, ldy, add);
+#else
+	if (w->type == QWEN_W_INT4)
+		product(w, r0, r1, x, n, y, ldy, add, true);
+	else
+		product(w, r0, r1, x, n, y, ldy, add, false);
+#endif
+}

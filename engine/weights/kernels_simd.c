@@ -1,0 +1,213 @@
+/*
+ * The kernels of engine/weights/kernels.h for one level of the instruction set: the
+ * table, and what is not a product.
+ */
+#include <math.h>
+
+#include "engine/weights/kernels_simd.h"
+
+static float dot(const float *a, const float *b, uint32_t n)
+{
+	vf s = { 0 };
+	uint32_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		s = fma_(load(a + i), load(b + i), s);
+	float v = sum(s);
+	for (; i < n; i++)
+		v += a[i] * b[i];
+	return v;
+}
+
+static void axpy(float a, const float *x, float *y, uint32_t n)
+{
+	uint32_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		store(y + i, fma_(splat(a), load(x + i), load(y + i)));
+	for (; i < n; i++)
+		y[i] += a * x[i];
+}
+
+static void rms_norm(const float *x, const float *w, uint32_t n, float eps,
+		     float *y)
+{
+	float scale = 1 / sqrtf(dot(x, x, n) / (float)n + eps);
+
+	for (uint32_t i = 0; i < n; i++)
+		y[i] = x[i] * scale * w[i];
+}
+
+static void rope(float *x, const float *cosine, const float *sine, uint32_t n)
+{
+	uint32_t half = n / 2;
+
+	for (uint32_t i = 0; i < half; i++) {
+		float a = x[i], b = x[i + half];
+		x[i] = a * cosine[i] - b * sine[i];
+		x[i + half] = b * cosine[i] + a * sine[i];
+	}
+}
+
+/*
+ * exp to 2 ulp: x = (k + f) ln 2 with |f| <= 1/2, a polynomial of degree 6 in
+ * f ln 2 (Taylor's terms: the next one is below 2^-24 there), times 2^k.
+ */
+static inline vf exp_(vf x)
+{
+	x = min_(splat(88), max_(splat(-87), x));
+	vf t = x * 1.44269504f + 12582912.0f; /* rounds: 1.5 * 2^23 */
+	vf k = t - 12582912.0f;
+	vf r = fma_(k, splat(-0.693145752f), x);
+	vi bits = ((vi)t - 0x4b400000 + 127) << 23;
+
+	r = fma_(k, splat(-1.42860677e-6f), r);
+	vf p = fma_(r, splat(1.f / 720), splat(1.f / 120));
+	p = fma_(p, r, splat(1.f / 24));
+	p = fma_(p, r, splat(1.f / 6));
+	p = fma_(p, r, splat(.5f));
+	p = fma_(p, r, splat(1));
+	p = fma_(p, r, splat(1));
+	return p * (vf)bits;
+}
+
+static void swiglu(const float *gate, const float *up, uint32_t n, float *y)
+{
+	uint32_t i = 0;
+
+	for (; i + LANES <= n; i += LANES) {
+		vf g = load(gate + i);
+		store(y + i, g / (1 + exp_(-g)) * load(up + i));
+	}
+	for (; i < n; i++)
+		y[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
+}
+
+static float largest(const float *x, uint32_t n)
+{
+	vf top = splat(x[0]), other = top;
+	uint32_t i = 0;
+
+	for (; i + 2 * LANES <= n; i += 2 * LANES) {
+		top = max_(load(x + i), top);
+		other = max_(load(x + i + LANES), other);
+	}
+	top = max_(other, top);
+	float most = x[0];
+	for (int k = 0; k < LANES; k++)
+		most = top[k] > most ? top[k] : most;
+	for (; i < n; i++)
+		most = x[i] > most ? x[i] : most;
+	return most;
+}
+
+/* The last n < LANES of a row; returns their sum. */
+static float exp_some(float *x, uint32_t n, float top)
+{
+	float part[LANES] = { 0 };
+	float total = 0;
+
+	memcpy(part, x, n * sizeof(*x));
+	store(part, exp_(load(part) - top));
+	for (uint32_t i = 0; i < n; i++)
+		total += part[i];
+	memcpy(x, part, n * sizeof(*x));
+	return total;
+}
+
+/* Vectors whose sum stays in f32 before it goes into the double. */
+#define SUMMED 32
+
+static void softmax(float *x, uint32_t n)
+{
+	float top = largest(x, n);
+	double total = 0;
+	uint32_t i = 0;
+
+	while (i + LANES <= n) {
+		vf some = { 0 };
+		for (int k = 0; k < SUMMED && i + LANES <= n; k++, i += LANES) {
+			vf v = exp_(load(x + i) - top);
+			store(x + i, v);
+			some += v;
+		}
+		total += sum(some);
+	}
+	if (i < n)
+		total += exp_some(x + i, n - i, top);
+	float scale = (float)(1 / total);
+	for (i = 0; i < n; i++)
+		x[i] *= scale;
+}
+
+static void widen(enum qwen_weights type, const void *x, size_t n, float *y)
+{
+	const uint16_t *h = x;
+	size_t i = 0;
+
+	if (type == QWEN_W_F32) {
+		memcpy(y, x, n * sizeof(*y));
+		return;
+	}
+	for (; i + LANES <= n; i += LANES)
+		store(y + i, type == QWEN_W_F16 ? load_f16(h + i) :
+						  load_bf16(h + i));
+	for (; i < n; i++)
+		y[i] = type == QWEN_W_F16 ? f16_one(h[i]) : bf16_one(h[i]);
+}
+
+static uint16_t to_bf16(float f)
+{
+	uint32_t u;
+
+	memcpy(&u, &f, 4);
+	if (f != f)
+		return (uint16_t)(u >> 16 | 0x40);
+	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+static uint16_t to_f16(float f)
+{
+	_Float16 h = (_Float16)f;
+	uint16_t u;
+
+	memcpy(&u, &h, 2);
+	return u;
+}
+
+static void narrow(enum qwen_weights type, const float *x, size_t n, void *y)
+{
+	uint16_t *h = y;
+
+	if (type == QWEN_W_F32)
+		memcpy(y, x, n * sizeof(*x));
+	else if (type == QWEN_W_F16)
+		for (size_t i = 0; i < n; i++)
+			h[i] = to_f16(x[i]);
+	else
+		for (size_t i = 0; i < n; i++)
+			h[i] = to_bf16(x[i]);
+}
+
+#define STRING_(s) #s
+#define STRING(s) STRING_(s)
+extern const struct qwen_kernels LEVEL(qwen_kernels_);
+const struct qwen_kernels LEVEL(qwen_kernels_) = {
+	.name = STRING(SIMD_LEVEL),
+	.product = LEVEL(qwen_product_),
+	.product_int = LEVEL(qwen_product_int_),
+	.unpack = LEVEL(qwen_unpack_),
+	.quantize = LEVEL(qwen_quantize_),
+	.mix = LEVEL(qwen_mix_),
+	.read = LEVEL(qwen_read_),
+	.fma = LEVEL(qwen_fma_),
+	.rms_norm = rms_norm,
+	.rope = rope,
+	.swiglu = swiglu,
+	.dot = dot,
+	.axpy = axpy,
+	.softmax = softmax,
+	.largest = largest,
+	.widen = widen,
+	.narrow = narrow,
+};
