@@ -9,7 +9,7 @@ TMPDIR=$tmp/tmp
 export TMPDIR
 
 # The example of the manual page.
-sed -n "/^cat >line.c/,/^END/p" "$T0_SRC/compiler/t0-cc.scd" |
+sed -n "/^cat >line.c/,/^END/p" "$T0_SRC/compiler/cmd/t0-cc.scd" |
 	sed '1d; $d; s/\\\\/\\/g' >line.c
 
 exits 0 'the example of the manual is compiled' "$cc" line.c --stats --json \

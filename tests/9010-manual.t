@@ -47,7 +47,7 @@ in_room() (
 )
 
 run_blocks README '```sh' README.md
-for page in */t0-*.scd; do
+for page in */cmd/t0-*.scd; do
 	tool=$(basename "$page" .scd)
 	run_blocks "$tool" '```' "$page"
 done

@@ -26,7 +26,7 @@ done
 
 # ---- options ----
 # A field that an option fills has to be looked at somewhere in its folder.
-for source in */t0-*.c; do
+for source in */cmd/t0-*.c; do
 	folder=${source%%/*}
 	tr '\n\t' '  ' <"$source" | grep -oE \
 		'\{ *"[a-z0-9-]+", *[^,]+, *CLI_[A-Z0-9]+, *&[a-z0-9_.]+' |
