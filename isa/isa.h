@@ -5,7 +5,7 @@
  * state, allocates, or reads outside the bytes it was given; all may be called
  * from any number of threads.
  *
- * A whole program, which tests/1021-isa-example.t cuts out of this comment,
+ * A whole program, which tests/isa/example.t cuts out of this comment,
  * compiles and runs.  It assembles three lines, and from the bytes alone tells
  * what each is and which registers it needs:
  *

@@ -15,7 +15,7 @@
  *
  * That is sound for loops whose trips cost the same: the sources' addresses
  * move on, but caches that would fill beyond the trips that were looked at are
- * not seen.  tests/2450-sim-steady.c compares with the full simulation.
+ * not seen.  tests/sim/steady-state.c compares with the full simulation.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
  *
  * A new backend is one `const struct qwen_backend` and a row of the table in
  * engine/model/backends.c; `t0-qwen3 --backend NAME` then finds it, and all commands
- * and benchmarks work.  What it must hold, tests/5050-logits.c proves: logits
+ * and benchmarks work.  What it must hold, tests/engine/logits.c proves: logits
  * within the bounds of the type against the reference, for prefill, chunks,
  * decode and batches in any order and mixture.
  */

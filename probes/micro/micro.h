@@ -18,7 +18,7 @@
  * of every series, not in the difference between them.
  *
  * The machine is behind micro_read_fn, so the method itself is tested with a
- * clock that jumps, wraps and lies (tests/7300-micro-method.c).
+ * clock that jumps, wraps and lies (tests/probes/micro-method.c).
  */
 #ifndef T0_PROBES_MICRO_H
 #define T0_PROBES_MICRO_H

@@ -8,7 +8,7 @@
  *
  * Arrays belong to the caller and are never changed.  Samples must be finite.
  * Nothing here can fail but by running out of memory, which ends the process.
- * Compared with R and scipy to 1e-12 in tests/4100-stats.c.
+ * Compared with R and scipy to 1e-12 in tests/results/stats.c.
  */
 #ifndef T0_RESULTS_STATS_H
 #define T0_RESULTS_STATS_H

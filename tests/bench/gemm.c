@@ -1,0 +1,317 @@
+/*
+ * Products of bf16 in the pipeline simulator: our best of a few configurations
+ * beside what is published of rocBLAS, and, where B is stored N x K (nt),
+ * beside a straightforward LDS-tiled WMMA kernel in OpenCL C that clang-19
+ * compiled (clang-kernels/gemm.cl).  The
+ * simulator's own error is what `t0-sim --validate` says.
+ */
+#include <math.h>
+#include <unistd.h>
+
+#include "tests/compiler/cc-run.h"
+#include "tests/kernels/gemm-sim.h"
+
+static const char *const candidates[] = {
+	"32x32x64_w2x1_b1_p1_u1_g8_pad_cu_even",
+	"32x32x64_w2x1_b1_p1_u2_g8_pad_cu_even",
+	"64x64x64_w2x2_b1_p1_u1_g8_swz_wgp_even",
+	"64x64x64_w2x2_b1_p1_u1_g8_pad_wgp_even",
+	"128x128x32_w2x2_b2_p1_u1_g8_swz_wgp_even",
+	"128x128x32_w2x2_b1_p1_u1_g8_swz_wgp_even",
+	"128x128x32_w4x2_b1_p1_u2_g8_swz_cu_even",
+	"128x128x32_w4x2_b2_p1_u1_g8_swz_wgp_even",
+};
+
+static const uint32_t sizes[] = { 256, 512, 1024, 2048, 4096, 8192 };
+
+static double tflops(double n, double seconds)
+{
+	return 2 * n * n * n / seconds * 1e-12;
+}
+
+/* ---------------------------------------------------------------- ours -- */
+
+struct best {
+	const char *name, *limit;
+	double tflops, clock_mhz, wmma; /* share of the matrix units */
+};
+
+static void try_one(const struct cost_model *m, bool b_trans, const char *name,
+		    uint32_t n, struct best *b)
+{
+	const struct gemm_op op = { .in = DSL_BF16, .out = DSL_BF16,
+				    .b_trans = b_trans };
+	const struct gemm_shape s = { .m = n, .n = n, .k = n };
+	struct sim_forecast f;
+	struct gemm_config c;
+	struct gemm_code code;
+	struct err e = { 0 };
+	double seconds;
+
+	if (!gemm_config_parse(name, &c, &e) ||
+	    !gemm_compile(&op, &c, NULL, &code, &e) ||
+	    !gemm_sim_ours(m, &op, &c, &code, &s, &seconds, &f, &e))
+		BUG("%s: %s", name, e.msg);
+	const double t = tflops(n, seconds + f.launch_s);
+
+	if (t > b->tflops)
+		*b = (struct best){ name, f.limit, t, f.clock_mhz,
+				    f.round.share[SIM_PIPE_WMMA] };
+	sim_forecast_fini(&f);
+	gemm_code_fini(&code);
+}
+
+/* -------------------------------------------------------------- clang's -- */
+
+struct clang_args {
+	uint64_t c, a, b;
+	int32_t n, k_end, ld;
+};
+
+enum { CLANG_TILE = 128 };
+
+static struct clang_args clang_args(uint32_t n, const uint64_t va[3])
+{
+	return (struct clang_args){ va[2], va[0], va[1], (int32_t)n,
+				    (int32_t)n, (int32_t)n };
+}
+
+static double clang_tflops(const struct cost_model *m, const struct buf *object,
+			   uint32_t n)
+{
+	const uint64_t va[3] = { GEMM_SIM_A, GEMM_SIM_B, GEMM_SIM_C };
+	const struct clang_args a = clang_args(n, va);
+	const uint32_t groups[3] = { n / CLANG_TILE, n / CLANG_TILE, 1 };
+	struct sim_forecast f;
+	struct err e = { 0 };
+
+	if (!gemm_sim_run(m, object, "gemm", groups, 128, &a, sizeof(a),
+			  (uint64_t)6 * n * n, &f, &e))
+		BUG("%s", e.msg);
+	const double t = tflops(n, f.time_s + f.launch_s);
+
+	sim_forecast_fini(&f);
+	return t;
+}
+
+static bool clang_compile(struct buf *object)
+{
+	char path[] = "/tmp/t0-gemm-XXXXXX";
+	const char *root = getenv("T0_SRC");
+	struct buf command = { 0 };
+	struct err e = { 0 };
+	int fd = mkstemp(path);
+	bool good;
+
+	buf_printf(&command, "clang-19 -x cl -cl-std=CL2.0 -nogpulib -O3 "
+		   "-target amdgcn-amd-amdhsa -mcpu=gfx1100 "
+		   "%s/tests/clang-kernels/gemm.cl -o %s 2>/dev/null",
+		   root ? root : ".", path);
+	good = fd >= 0 && system(command.data) == 0 &&
+	       file_read(path, 0, object, &e);
+	buf_fini(&command);
+	if (fd >= 0) {
+		close(fd);
+		unlink(path);
+	}
+	return good;
+}
+
+/* ----------------------------------------------------------- same result -- */
+
+enum { SMALL = 256 };
+
+static uint16_t random_bf16(uint64_t *seed)
+{
+	const float x = (float)((double)(int64_t)random_next(seed) * 0x1p-63);
+	uint32_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	return (uint16_t)(bits >> 16);
+}
+
+static double as_double(uint16_t x)
+{
+	const uint32_t bits = (uint32_t)x << 16;
+	float f;
+
+	memcpy(&f, &bits, sizeof(f));
+	return (double)f;
+}
+
+/* Runs it on the soft device: the largest difference to double precision. */
+static double clang_error(const struct buf *object)
+{
+	enum { ELEMS = SMALL * SMALL };
+	static uint16_t x[3][ELEMS];
+	const struct kfd_kernel *kernel;
+	struct kfd_code *code;
+	struct kfd_mem *m[3];
+	struct err e = { 0 };
+	struct cc_dev d;
+	uint64_t seed = 7, va[3];
+	double worst = 0;
+
+	if (!cc_dev_open(&d, false, &e))
+		BUG("%s", e.msg);
+	for (int k = 0; k < 3; k++) {
+		for (int i = 0; k < 2 && i < ELEMS; i++)
+			x[k][i] = random_bf16(&seed);
+		if (!kfd_mem_alloc(d.dev, KFD_VRAM, sizeof(x[k]), "operand",
+				   &m[k], &e) ||
+		    !kfd_write(d.dev, m[k], 0, x[k], sizeof(x[k]), &e))
+			BUG("%s", e.msg);
+		va[k] = m[k]->va;
+	}
+	const struct clang_args a = clang_args(SMALL, va);
+	struct kfd_launch l = { .args = &a, .wg = { 128, 1, 1 },
+				.grid = { SMALL / CLANG_TILE * 128,
+					  SMALL / CLANG_TILE, 1 } };
+
+	if (!kfd_code_load(d.dev, object->data, object->len, &code, &e) ||
+	    !kfd_code_kernel(code, "gemm", &kernel, &e))
+		BUG("%s", e.msg);
+	l.kernel = kernel;
+	l.args_bytes = kernel->explicit_bytes;
+	if (!kfd_run(d.queue, &l, NULL, &e) ||
+	    !kfd_read(d.dev, x[2], m[2], 0, sizeof(x[2]), &e))
+		BUG("%s", e.msg);
+	for (int i = 0; i < ELEMS; i++) {
+		double sum = 0;
+
+		for (int k = 0; k < SMALL; k++)
+			sum += as_double(x[0][i / SMALL * SMALL + k]) *
+			       as_double(x[1][i % SMALL * SMALL + k]);
+		worst = fmax(worst, fabs(sum - as_double(x[2][i])));
+	}
+	kfd_code_unload(code);
+	for (int k = 0; k < 3; k++)
+		kfd_mem_free(d.dev, m[k]);
+	cc_dev_close(&d);
+	return worst;
+}
+
+/* -------------------------------------------------------------- report -- */
+
+/* The published figure, from beside the source tree; 0: not there. */
+static double published(uint32_t n)
+{
+	const char *root = getenv("T0_SRC");
+	struct buf path = { 0 }, text = { 0 };
+	struct err e = { 0 };
+	char key[64];
+	double x = 0;
+
+	buf_printf(&path, "%s/../shared/reference/published_perf.csv",
+		   root ? root : ".");
+	snprintf(key, sizeof(key), "rocBLAS (torch.mm),%u,%u,%u,bf16,", n, n,
+		 n);
+	if (file_read(path.data, 0, &text, &e)) {
+		const char *at = strstr(text.data, key);
+
+		at = at ? strstr(at, "throughput,") : NULL;
+		x = at ? atof(at + strlen("throughput,")) : 0;
+	}
+	buf_fini(&path);
+	buf_fini(&text);
+	return x;
+}
+
+static void row(const struct cost_model *m, const struct buf *object,
+		bool b_trans, uint32_t n)
+{
+	const double known = published(n);
+	struct best b = { 0 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(candidates); k++)
+		try_one(m, b_trans, candidates[k], n, &b);
+	printf("%s %5u %7.1f %5.0f%% %5.0f  ", b_trans ? "nt" : "nn", n,
+	       b.tflops,
+	       100 * b.tflops / (49152 * b.clock_mhz * 1e-6), b.clock_mhz);
+	if (known > 0)
+		printf("%7.1f ", known);
+	else
+		printf("%7s ", "-");
+	if (object->len && b_trans && n >= 512 && n <= 4096) {
+		const double f = clang_tflops(m, object, n);
+
+		printf("%7.1f %5.2f  ", f, b.tflops / f);
+	} else {
+		printf("%7s %5s  ", "-", "-");
+	}
+	printf("%-6s %3.0f%%  %s\n", b.limit, 100 * b.wmma, b.name);
+}
+
+/* -------------------------------------------- integers with scales in B -- */
+
+static double weights_us(const struct cost_model *m, enum dsl_type weights,
+			 const uint32_t s[3])
+{
+	const struct gemm_op op = { .in = weights ? DSL_F16 : DSL_BF16,
+				    .out = DSL_F32, .weights = weights,
+				    .b_trans = true };
+	const struct gemm_config c = gemm_default_for(&op, s[0], s[1], s[2]);
+	const struct gemm_shape shape = { .m = s[0], .n = s[1], .k = s[2] };
+	struct sim_forecast f;
+	struct gemm_code code;
+	struct err e = { 0 };
+	double seconds;
+
+	if (!gemm_compile(&op, &c, NULL, &code, &e) ||
+	    !gemm_sim_ours(m, &op, &c, &code, &shape, &seconds, &f, &e))
+		BUG("%s", e.msg);
+	sim_forecast_fini(&f);
+	gemm_code_fini(&code);
+	return seconds * 1e6;
+}
+
+/* As the engine has them where nothing was tuned: Qwen3 8B's. */
+static void weights_table(const struct cost_model *m)
+{
+	static const uint32_t shape[][3] = {
+		{ 8, 6144, 4096 }, { 8, 4096, 12288 }, { 128, 6144, 4096 },
+		{ 512, 6144, 4096 }, { 512, 4096, 12288 },
+	};
+
+	printf("\nB of integers with scales, us simulated, and bf16's time "
+	       "over theirs:\n%14s %8s %8s %5s %8s %5s\n",
+	       "m x n x k", "bf16", "int8", "", "int4", "");
+	for (size_t i = 0; i < ARRAY_SIZE(shape); i++) {
+		const uint32_t *s = shape[i];
+		const double b = weights_us(m, DSL_NONE, s);
+		const double i8 = weights_us(m, DSL_I8, s);
+		const double i4 = weights_us(m, DSL_U8, s);
+
+		printf("%4ux%4ux%5u %8.1f %8.1f %5.2f %8.1f %5.2f\n", s[0],
+		       s[1], s[2], b, i8, b / i8, i4, b / i4);
+	}
+}
+
+int main(void)
+{
+	struct cost_model m;
+	struct buf object = { 0 };
+
+	cost_init(&m, "gfx1100");
+	if (clang_compile(&object)) {
+		const double worst = clang_error(&object);
+
+		/* A rounding to bf16 of sums below 32. */
+		if (worst > 0x1p-4)
+			BUG("clang's kernel is wrong by %g", worst);
+	} else {
+		printf("gemm: SKIPPED the comparison: clang-19 is not "
+		       "installed\n");
+	}
+	printf("gemm: bf16, simulated, with a launch; TFLOPS (rocBLAS as "
+	       "published, wall clock)\n"
+	       "    size    ours  peak   MHz  rocBLAS   clang ratio  limit  "
+	       "wmma  configuration\n");
+	for (int b_trans = 1; b_trans >= 0; b_trans--)
+		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++)
+			row(&m, &object, b_trans, sizes[k]);
+	buf_fini(&object);
+	weights_table(&m);
+	cost_fini(&m);
+	return 0;
+}
