@@ -34,7 +34,7 @@ static bool has_headers(const char *folder)
 	struct buf b = { 0 };
 	bool there;
 
-	buf_printf(&b, "%s/compiler/dsl.h", folder);
+	buf_printf(&b, "%s/compiler/dsl/dsl.h", folder);
 	there = access(b.data, R_OK) == 0;
 	buf_fini(&b);
 	return there;

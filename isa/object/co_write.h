@@ -17,7 +17,7 @@
 #ifndef T0_ISA_CO_WRITE_H
 #define T0_ISA_CO_WRITE_H
 
-#include "isa/asm/obj.h"
+#include "isa/object/obj.h"
 #include "isa/object/co.h"
 
 /* -------------------------------------------------------- co_write.c ---- */

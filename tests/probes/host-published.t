@@ -6,7 +6,7 @@
 . "${T0_SRC:-.}/tests/tap.sh"
 
 src=${T0_SRC:-.}
-def=$src/probes/host_published.def
+def=$src/probes/host/host_published.def
 rows=$tmp/rows
 
 # "ARCH NAME LATENCY INTERVAL SOURCE" a line
@@ -20,7 +20,7 @@ is "$(awk '$5 != "UOPS" && $5 != "LLVM" && $5 != "HOT23"' "$rows")" '' \
 is "$(awk '{ print $1, $2 }' "$rows" | sort | uniq -d)" '' \
 	'no instruction stands twice for one processor'
 awk '{ print $2 }' "$rows" | sort -u >"$tmp/named"
-sed -n 's/^HOST2\{0,1\}(\([a-z0-9_]*\),.*/\1/p' "$src/probes/host.def" |
+sed -n 's/^HOST2\{0,1\}(\([a-z0-9_]*\),.*/\1/p' "$src/probes/host/host.def" |
 	sort -u >"$tmp/measured"
 is "$(comm -23 "$tmp/named" "$tmp/measured")" '' \
 	'every row is of an instruction that is measured'
@@ -54,7 +54,7 @@ awk '
 			if (text[k] != "" && text[k] !~ /\\n/)
 				print name "\t" k "\t" text[k]
 		}
-	}' "$src/probes/host.def" >"$tmp/texts"
+	}' "$src/probes/host/host.def" >"$tmp/texts"
 
 # All instructions at once, in the order of texts.
 cut -f3 "$tmp/texts" >"$tmp/asm"

@@ -1,10 +1,10 @@
 /*
- * isa/asm/obj.c - sections, symbols and relocations in growing arrays.
+ * isa/object/obj.c - sections, symbols and relocations in growing arrays.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/asm/obj.h"
+#include "isa/object/obj.h"
 
 void isa_object_init(struct isa_object *o)
 {
