@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/vec.h"
 
 static _Noreturn void out_of_memory(size_t size_bytes)
 {
@@ -63,6 +64,25 @@ bool size_mul(size_t a, size_t b, size_t *out)
 		return false;
 	*out = product;
 	return true;
+}
+
+size_t vec_capacity(size_t cap, size_t n, size_t more, size_t cap_bytes,
+		    size_t size_bytes)
+{
+	const size_t most = SIZE_MAX >> (8 * (sizeof(size_t) - cap_bytes) + 1);
+	const size_t first = size_bytes < 64 ? 64 / size_bytes : 1;
+	size_t need, total;
+
+	if (!size_add(n, more, &need) || need > most)
+		out_of_memory(SIZE_MAX);
+	cap = cap > most / 2 ? most : 2 * cap;
+	if (cap < first && first <= most)
+		cap = first;
+	if (cap < need)
+		cap = need;
+	if (!size_mul(cap, size_bytes, &total))
+		out_of_memory(SIZE_MAX);
+	return cap;
 }
 
 /* Room for `more` bytes and the NUL behind them. */
