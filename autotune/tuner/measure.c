@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "autotune/tuner/measure.h"
-#include "probes/common/run.h"
+#include "probes/common/common.h"
 
 /* Launches of a sample take so long together: 1000 ticks of the clock. */
 #define SAMPLE_S 1e-5

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/discover/probes.h"
+#include "probes/discover/discover.h"
 #include "probes/host/host.h"
-#include "probes/micro/micro_gpu.h"
+#include "probes/micro/micro.h"
+#include "probes/tiers/tiers.h"
 
 #define DEADLINE_MS_DEFAULT 1000
 #define DEADLINE_MS_MAX	    60000
@@ -37,10 +38,10 @@ static bool check(struct options *x, struct err *e)
 		return err_set(e, ERR_USAGE, "--deadline-ms %llu: wanted 1..%d",
 			       (unsigned long long)x->o.deadline_ms,
 			       DEADLINE_MS_MAX);
-	if (x->o.samples > MICRO_SAMPLES_MAX)
+	if (x->o.samples > PROBE_SAMPLES_MAX)
 		return err_set(e, ERR_USAGE, "--samples %llu: wanted 1..%d",
 			       (unsigned long long)x->o.samples,
-			       MICRO_SAMPLES_MAX);
+			       PROBE_SAMPLES_MAX);
 	if (!x->o.batch || x->o.batch > BATCH_MAX)
 		return err_set(e, ERR_USAGE, "--batch %llu: wanted 1..%d",
 			       (unsigned long long)x->o.batch, BATCH_MAX);
@@ -79,7 +80,7 @@ static bool list(const struct options *x, struct err *e)
 					v->last ? "last" : "yes");
 		buf_fini(&w);
 	}
-	good = probe_print(&x->o, &t, e);
+	good = probe_print_table(&x->o, &t, e);
 	table_fini(&t);
 	probe_slots_fini(&s);
 	return good;
@@ -102,7 +103,7 @@ static bool print_slot(const struct options *x, struct probe_session *ps,
 				      probe_session_after(ps), &t);
 	else
 		table_init(&t, "where,#lane,before,after");
-	good = probe_print(&x->o, &t, e);
+	good = probe_print_table(&x->o, &t, e);
 	table_fini(&t);
 	return good;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kfd/soft/soft.h"
-#include "probes/common/timed.h"
+#include "probes/common/common.h"
 
 struct probe_timed {
 	const struct cost_model *costs;

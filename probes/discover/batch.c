@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probes/discover/probes.h"
+#include "probes/discover/discover.h"
 
 #define OPEN_MS	    60000 /* opening the device, or bringing it back */
 #define KILL_MS	    10000 /* a killed child may hang in the driver */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/common/run.h"
-#include "probes/discover/probes.h"
+#include "probes/common/common.h"
+#include "probes/discover/discover.h"
 
 struct discovery {
 	const struct probe_opts *o;

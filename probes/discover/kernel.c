@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "probes/discover/probes.h"
+#include "probes/discover/discover.h"
 
 #define INLINE(n) (128u + (n))
 #define MINUS_1	  193u

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probes/discover/probes.h"
+#include "probes/discover/discover.h"
 
 #define MARKER	   0xbfbb0000u /* s_ttracedata_imm N */
 #define MARKER_TEXT "s_ttracedata_imm "

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "probes/discover/probes.h"
+#include "probes/discover/discover.h"
 
 #define CHANGES_MAX 50
 
@@ -165,21 +165,4 @@ bool probe_report_slots(struct res_db *db, int64_t run, enum table_format f,
 	       table_print(&t, f, out, e);
 	table_fini(&t);
 	return good;
-}
-
-bool probe_print(const struct probe_opts *o, const struct table *t,
-		 struct err *e)
-{
-	FILE *out = o->format_out ? fopen(o->format_out, "w") : stdout;
-	bool good;
-
-	if (!out)
-		return err_set(e, ERR_IO, "%s: cannot be written",
-			       o->format_out);
-	good = table_print(t, o->format, out, e);
-	if (out != stdout && fclose(out) && good)
-		good = err_set(e, ERR_IO, "cannot be written");
-	if (!good && o->format_out)
-		return err_wrap(e, "%s", o->format_out);
-	return good && stdout_check(e);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/discover/probes.h"
+#include "probes/discover/discover.h"
 
 #define S_NOP_0 0xbf800000u
 

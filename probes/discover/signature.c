@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "probes/discover/probes.h"
+#include "probes/discover/discover.h"
 
 #define TEXT_PARTS 8	/* further registers are counted only */
 #define CODE_NEAR  4096 /* bytes around the slot that are its own kernel */

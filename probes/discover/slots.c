@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/discover/probes.h"
+#include "probes/discover/discover.h"
 
 #define VGPR(n)	   (256u + (n))
 #define INLINE_0   128u

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "isa/tables/errata.h"
-#include "probes/discover/probes.h"
+#include "probes/discover/discover.h"
 
 static enum res_slot_verdict table_verdict(const struct probe_slot *slot)
 {

@@ -3,7 +3,7 @@
  *
  * A GPU may be missing; the processor that runs T0 never is.  It is silicon
  * whose figures others have published, so measuring it proves the method
- * (probes/micro/micro.h): where ours and theirs agree, the method works.
+ * (probes/common/common.h): where ours and theirs agree, the method works.
  *
  * probes/host/host.def lists the instructions, probes/host/host_published.def what
  * others found for them.  The code of a loop is made at run time from pieces
@@ -18,10 +18,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
-#include "probes/common/run.h"
-#include "probes/discover/probes.h"
-#include "probes/host/perf.h"
-#include "probes/micro/micro.h"
+#include "probes/common/common.h"
 
 /* ------------------------------------------------------- host_cpu.c ----- */
 
@@ -199,7 +196,7 @@ double host_thread_ns(void);
 #define HOST_PASSES 3
 /* More samples of `s`: all of them, or those of one pass. */
 struct host_session;
-bool host_measure(struct host_session *h, struct micro_series *s, bool once,
+bool host_measure(struct host_session *h, struct probe_series *s, bool once,
 		  struct err *e);
 
 /* One working set of the pointer chase. */
@@ -236,7 +233,7 @@ bool host_begin(struct host_session *h, const struct probe_opts *o,
 /* Stores one series under area and name; false on a database error. */
 bool host_store(struct host_session *h, const char *area, const char *name,
 		const char *params, const char *metric, const char *unit,
-		const struct micro_series *s, double clock_hz, struct err *e);
+		const struct probe_series *s, double clock_hz, struct err *e);
 /* How many results lie within the intervals of the run before; a line. */
 bool host_again(struct host_session *h, struct err *e);
 int host_end(struct host_session *h, bool good, int code, struct err *e);

@@ -31,7 +31,7 @@
 #define SAME_TICKS     10
 
 struct measure {
-	struct cost *cost;
+	struct host_costs *cost;
 	const struct host_inst *inst, *with; /* with: the other of a pair */
 	bool stream;
 	host_loop_fn *loop[2];	/* of n and of 2n */
@@ -41,10 +41,10 @@ struct measure {
 	bool right[2], checked[2];
 	union host_reg first[2];
 	struct host_state state, other;
-	struct micro_series series;
+	struct probe_series series;
 };
 
-struct cost {
+struct host_costs {
 	struct host_session h;
 	struct host_code *code;
 	host_loop_fn *clock[2][2]; /* [wide][of n and of 2n] */
@@ -84,13 +84,13 @@ static uint64_t steady(uint64_t (*run)(void *ctx, int i), void *ctx, int i)
 
 static uint64_t run_clock(void *ctx, int i)
 {
-	struct cost *c = ctx;
+	struct host_costs *c = ctx;
 
 	return host_time(c->clock[c->wide][i], &c->clock_state, CLOCK_LOOPS);
 }
 
 /* Core cycles per tick; 0 if it could not be read. */
-static double read_clock(struct cost *c)
+static double read_clock(struct host_costs *c)
 {
 	const uint64_t a = steady(run_clock, c, 0), b = steady(run_clock, c, 1);
 
@@ -166,7 +166,7 @@ static void warm_up(struct measure *m)
 }
 
 /* Between two of its samples everything else is measured. */
-static bool read_pair(void *ctx, struct micro_pair *p, struct err *e)
+static bool read_pair(void *ctx, struct probe_pair *p, struct err *e)
 {
 	struct measure *m = ctx;
 
@@ -206,7 +206,7 @@ static struct piece piece_of(const struct host_inst *i, bool stream)
 	};
 }
 
-static bool make_loops(struct cost *c, struct measure *m, struct err *e)
+static bool make_loops(struct host_costs *c, struct measure *m, struct err *e)
 {
 	const struct piece p = piece_of(m->inst, m->stream);
 	const struct piece w = m->with ? piece_of(m->with, true) :
@@ -260,7 +260,7 @@ static void init_state(struct measure *m, uint8_t *data)
 	}
 }
 
-static bool add(struct cost *c, const struct host_inst *i,
+static bool add(struct host_costs *c, const struct host_inst *i,
 		const struct host_inst *with, bool stream, struct err *e)
 {
 	struct measure *m = &c->m[c->n];
@@ -270,7 +270,7 @@ static bool add(struct cost *c, const struct host_inst *i,
 		return true;
 	*m = (struct measure){ .cost = c, .inst = i, .with = with,
 			       .stream = stream };
-	m->series = (struct micro_series){ .name = i->name, .read = read_pair,
+	m->series = (struct probe_series){ .name = i->name, .read = read_pair,
 					   .ctx = m };
 	if (!make_loops(c, m, e))
 		return false;
@@ -283,7 +283,7 @@ static bool add(struct cost *c, const struct host_inst *i,
  * not, so with those instructions it is read by a chain of additions that has
  * a multiplication for every six of them, which do not slow it down.
  */
-static void make_clock(struct cost *c, bool wide)
+static void make_clock(struct host_costs *c, bool wide)
 {
 	const struct host_inst *i = host_inst_find("add_r64");
 	const struct piece p = piece_of(i, false);
@@ -300,7 +300,7 @@ static void make_clock(struct cost *c, bool wide)
 			CLOCK_COPIES / RUN * (k + 1));
 }
 
-static bool cost_init(struct cost *c, size_t measures, struct err *e)
+static bool costs_init(struct host_costs *c, size_t measures, struct err *e)
 {
 	c->m = xcalloc(measures, sizeof(*c->m));
 	c->data = aligned_alloc(4096, HOST_DATA_BYTES);
@@ -314,7 +314,7 @@ static bool cost_init(struct cost *c, size_t measures, struct err *e)
 	return true;
 }
 
-static void cost_fini(struct cost *c)
+static void costs_fini(struct host_costs *c)
 {
 	host_code_free(c->code);
 	free(c->data);
@@ -323,15 +323,15 @@ static void cost_fini(struct cost *c)
 
 /* ------------------------------------------------------------- the run -- */
 
-static bool measure_all(struct cost *c, const char *what, struct err *e)
+static bool measure_all(struct host_costs *c, const char *what, struct err *e)
 {
 	const struct probe_opts *o = c->h.o;
 	const size_t samples = o->samples ? o->samples :
 			       o->quick	  ? SAMPLES_QUICK :
 					    SAMPLES;
-	struct micro_series **s = xmalloc((c->n + 1) * sizeof(*s));
+	struct probe_series **s = xmalloc((c->n + 1) * sizeof(*s));
 	struct progress bar;
-	const struct micro_plan plan = { .samples = samples, .pairs = PAIRS,
+	const struct probe_plan plan = { .samples = samples, .pairs = PAIRS,
 					 .seed = o->seed, .stop = o->stop,
 					 .progress = &bar };
 
@@ -346,20 +346,20 @@ static bool measure_all(struct cost *c, const char *what, struct err *e)
 	}
 	progress_init(&bar, what, c->n * samples, o->quiet);
 	probe_perf_start(&c->h.perf);
-	const bool good = micro_run(&plan, s, c->n, e);
+	const bool good = probe_measure(&plan, s, c->n, e);
 	c->counted = probe_perf_stop(&c->h.perf, &c->count);
 	progress_fini(&bar);
 	free(s);
 	return good;
 }
 
-static double core_hz(const struct cost *c, const struct micro_series *s)
+static double core_hz(const struct host_costs *c, const struct probe_series *s)
 {
 	return s->clock * (double)c->h.cpu.tsc_hz;
 }
 
 /* "yes", "no", or nothing where nobody published a figure. */
-static void compare(struct cost *c, const struct measure *m, double ours)
+static void compare(struct host_costs *c, const struct measure *m, double ours)
 {
 	struct table *t = &c->h.table;
 	struct host_published p;
@@ -377,10 +377,10 @@ static void compare(struct cost *c, const struct measure *m, double ours)
 	table_cell(t, 8, "%s", p.source);
 }
 
-static void add_row(struct cost *c, const struct measure *m)
+static void add_row(struct host_costs *c, const struct measure *m)
 {
-	const struct micro_series *s = &m->series;
-	const struct res_interval r = micro_result(s);
+	const struct probe_series *s = &m->series;
+	const struct res_interval r = probe_series_median(s);
 	struct table *t = &c->h.table;
 	struct buf why = { 0 };
 
@@ -394,13 +394,13 @@ static void add_row(struct cost *c, const struct measure *m)
 		table_cell(t, 5, "%.0f", core_hz(c, s) * 1e-6);
 		compare(c, m, r.value);
 	}
-	micro_rejections(s, &why);
+	probe_series_rejects(s, &why);
 	if (why.len)
 		table_cell(t, 9, "%s", why.data);
 	buf_fini(&why);
 }
 
-static bool report(struct cost *c, struct err *e)
+static bool report(struct host_costs *c, struct err *e)
 {
 	bool good = true;
 
@@ -408,7 +408,7 @@ static bool report(struct cost *c, struct err *e)
 		const struct measure *m = &c->m[i];
 
 		add_row(c, m);
-		c->wrong += m->series.rejected[MICRO_VALUE] > 0;
+		c->wrong += m->series.rejected[PROBE_PAIR_VALUE] > 0;
 		good = host_store(&c->h, "cost", m->inst->name,
 				  "{\"isa\":\"x86-64\"}",
 				  m->stream ? "interval" : "latency", "cycle",
@@ -417,7 +417,7 @@ static bool report(struct cost *c, struct err *e)
 	return good;
 }
 
-static void say(const struct cost *c)
+static void say(const struct host_costs *c)
 {
 	if (c->h.o->quiet)
 		return;
@@ -432,12 +432,12 @@ static void say(const struct cost *c)
 }
 
 /* Every row of host.def, or those whose name begins with --inst. */
-static bool add_insts(struct cost *c, bool stream, struct err *e)
+static bool add_insts(struct host_costs *c, bool stream, struct err *e)
 {
 	const char *want = c->h.o->inst;
 	size_t n;
 	const struct host_inst *i = host_insts(&n);
-	bool good = cost_init(c, n, e);
+	bool good = costs_init(c, n, e);
 
 	for (size_t k = 0; k < n && good; k++)
 		if (!want || !strncmp(i[k].name, want, strlen(want)))
@@ -448,10 +448,10 @@ static bool add_insts(struct cost *c, bool stream, struct err *e)
 	return good;
 }
 
-static int cost_run(const struct probe_opts *o, bool stream, struct err *e)
+static int run_costs(const struct probe_opts *o, bool stream, struct err *e)
 {
 	const char *verb = stream ? "throughput" : "latency";
-	struct cost *c = xcalloc(1, sizeof(*c));
+	struct host_costs *c = xcalloc(1, sizeof(*c));
 	bool good = host_begin(&c->h, o, verb,
 			       "instruction,#cycles,#lo,#hi,#n,#clock_mhz,"
 			       "#published,agrees,source,rejected", e) &&
@@ -466,19 +466,19 @@ static int cost_run(const struct probe_opts *o, bool stream, struct err *e)
 	if (good && c->wrong)
 		err_set(e, ERR_DEVICE, "%u instructions computed something "
 			"else than C", c->wrong);
-	cost_fini(c);
+	costs_fini(c);
 	free(c);
 	return code;
 }
 
 int host_latency(const struct probe_opts *o, struct err *e)
 {
-	return cost_run(o, false, e);
+	return run_costs(o, false, e);
 }
 
 int host_throughput(const struct probe_opts *o, struct err *e)
 {
-	return cost_run(o, true, e);
+	return run_costs(o, true, e);
 }
 
 /* -------------------------------------------------------------- overlap -- */
@@ -504,12 +504,12 @@ static const struct {
 
 static double per_round(const struct measure *m)
 {
-	const double v = micro_result(&m->series).value;
+	const double v = probe_series_median(&m->series).value;
 
 	return m->with ? v : v * host_set_size(m->inst->set);
 }
 
-static bool overlap_row(struct cost *c, const struct measure m[3],
+static bool overlap_row(struct host_costs *c, const struct measure m[3],
 			struct err *e)
 {
 	const double a = per_round(&m[0]), b = per_round(&m[1]),
@@ -525,7 +525,7 @@ static bool overlap_row(struct cost *c, const struct measure m[3],
 	table_cell(t, 4, "%.2f", both);
 	table_cell(t, 5, "%.0f", 100 * (a + b - both) / (a < b ? a : b));
 	for (int i = 0; i < 3; i++)
-		c->wrong += m[i].series.rejected[MICRO_VALUE] > 0;
+		c->wrong += m[i].series.rejected[PROBE_PAIR_VALUE] > 0;
 	snprintf(params, sizeof(params), "{\"with\":\"%s\"}",
 		 m[1].inst->name);
 	return host_store(&c->h, "overlap", m[0].inst->name, params,
@@ -533,9 +533,9 @@ static bool overlap_row(struct cost *c, const struct measure m[3],
 			  core_hz(c, &m[2].series), e);
 }
 
-static bool add_pairs(struct cost *c, struct err *e)
+static bool add_pairs(struct host_costs *c, struct err *e)
 {
-	bool good = cost_init(c, 3 * ARRAY_SIZE(pairs), e);
+	bool good = costs_init(c, 3 * ARRAY_SIZE(pairs), e);
 
 	for (size_t i = 0; i < ARRAY_SIZE(pairs) && good; i++) {
 		const struct host_inst *a = host_inst_find(pairs[i].a),
@@ -551,7 +551,7 @@ static bool add_pairs(struct cost *c, struct err *e)
 
 int host_overlap(const struct probe_opts *o, struct err *e)
 {
-	struct cost *c = xcalloc(1, sizeof(*c));
+	struct host_costs *c = xcalloc(1, sizeof(*c));
 	bool good = host_begin(&c->h, o, "overlap",
 			       "first,second,#first_alone,#second_alone,"
 			       "#together,#overlap_percent", e) &&
@@ -562,7 +562,7 @@ int host_overlap(const struct probe_opts *o, struct err *e)
 	good = good && host_again(&c->h, e);
 	const int code = host_end(&c->h, good, c->wrong ? EXIT_NO : EXIT_YES,
 				  e);
-	cost_fini(c);
+	costs_fini(c);
 	free(c);
 	return code;
 }

@@ -77,7 +77,7 @@ struct chase {
 	uint64_t lines, bytes;
 	struct line *at;
 	double tsc_hz;
-	struct micro_series series;
+	struct probe_series series;
 };
 
 /* Every line once, in one random cycle. */
@@ -85,7 +85,7 @@ static void chase_link(struct chase *c, uint64_t seed)
 {
 	uint32_t *next = xmalloc(c->lines * sizeof(*next));
 
-	micro_cycle(next, (uint32_t)c->lines, seed);
+	probe_random_cycle(next, (uint32_t)c->lines, seed);
 	for (uint64_t i = 0; i < c->lines; i++)
 		c->line[i] = (struct line){ .next = &c->line[next[i]] };
 	c->at = c->line;
@@ -144,7 +144,7 @@ static double chase_time(struct chase *c, uint64_t steps, bool *cut)
  * A pair is two walks, one of twice as many steps.  A set that fits into a
  * core's own caches is walked once before: others may have run in between.
  */
-static bool read_chase(void *ctx, struct micro_pair *p, struct err *e)
+static bool read_chase(void *ctx, struct probe_pair *p, struct err *e)
 {
 	struct chase *c = ctx;
 
@@ -159,28 +159,28 @@ static bool read_chase(void *ctx, struct micro_pair *p, struct err *e)
 }
 
 /* More samples of `s`: all of them, or those of one pass. */
-bool host_measure(struct host_session *h, struct micro_series *s, bool once,
+bool host_measure(struct host_session *h, struct probe_series *s, bool once,
 		  struct err *e)
 {
 	const size_t all = h->o->samples ? h->o->samples : SAMPLES;
-	const struct micro_plan plan = {
+	const struct probe_plan plan = {
 		.samples = once ? all : (all + HOST_PASSES - 1) / HOST_PASSES,
 		.pairs = PAIRS,
 		.seed = h->o->seed,
 		.stop = h->o->stop
 	};
 
-	if (s->n + plan.samples > MICRO_SAMPLES_MAX)
+	if (s->n + plan.samples > PROBE_SAMPLES_MAX)
 		return true;
 	s->gave_up = false;
-	return micro_run(&plan, &s, 1, e);
+	return probe_measure(&plan, &s, 1, e);
 }
 
 /* One pass over one working set. */
 static bool chase_pass(struct host_session *h, struct chase *c,
 		       const struct host_area *a, uint64_t bytes, struct err *e)
 {
-	struct micro_series *s = &c->series;
+	struct probe_series *s = &c->series;
 
 	c->bytes = bytes;
 	c->line = (struct line *)host_area_start(a);
@@ -192,14 +192,14 @@ static bool chase_pass(struct host_session *h, struct chase *c,
 	chase_link(c, h->o->seed + bytes);
 	if (chase_check(c))
 		return host_measure(h, s, bytes > PASSES_MAX, e);
-	s->rejected[MICRO_VALUE]++;
+	s->rejected[PROBE_PAIR_VALUE]++;
 	return true;
 }
 
 static bool store_latency(struct host_session *h, const struct chase *c,
 			  bool huge, struct err *e)
 {
-	struct micro_series s = c->series;
+	struct probe_series s = c->series;
 	char params[64];
 
 	for (size_t i = 0; i < s.n; i++)
@@ -336,10 +336,10 @@ static bool latency_row(struct host_session *h, const struct point *p,
 		if (!p->chase[k].series.n)
 			continue;
 		table_cell(t, k ? 5 : 3, "%.3f",
-			   micro_result(&p->chase[k].series).value);
+			   probe_series_median(&p->chase[k].series).value);
 		good = store_latency(h, &p->chase[k], !k, e);
 	}
-	micro_rejections(&c->series, &why);
+	probe_series_rejects(&c->series, &why);
 	if (why.len)
 		table_cell(t, 6, "%s", why.data);
 	buf_fini(&why);
@@ -358,7 +358,7 @@ static bool latencies(struct host_session *h, const uint64_t *size, size_t n,
 		if (!p[i].chase[0].series.n)
 			continue;
 		curve[done++] = (struct host_chase){
-			size[i], micro_result(&p[i].chase[0].series).value
+			size[i], probe_series_median(&p[i].chase[0].series).value
 		};
 		good = latency_row(h, &p[i], e);
 	}

@@ -64,9 +64,9 @@ bool host_begin(struct host_session *h, const struct probe_opts *o,
 }
 
 static bool store_verdict(struct host_session *h, int64_t case_id,
-			  const struct micro_series *s, struct err *e)
+			  const struct probe_series *s, struct err *e)
 {
-	const bool wrong = s->rejected[MICRO_VALUE];
+	const bool wrong = s->rejected[PROBE_PAIR_VALUE];
 	const struct res_verdict v = {
 		.run = h->run.id, .case_id = case_id,
 		.kind = RES_CORRECTNESS,
@@ -80,9 +80,9 @@ static bool store_verdict(struct host_session *h, int64_t case_id,
 
 bool host_store(struct host_session *h, const char *area, const char *name,
 		const char *params, const char *metric, const char *unit,
-		const struct micro_series *s, double clock_hz, struct err *e)
+		const struct probe_series *s, double clock_hz, struct err *e)
 {
-	const struct res_interval r = micro_result(s);
+	const struct res_interval r = probe_series_median(s);
 	struct res_result row = { .run = h->run.id, .metric = metric,
 				  .unit = unit, .value = r.value, .lo = r.lo,
 				  .hi = r.hi, .n = (int64_t)s->n,
@@ -134,7 +134,7 @@ int host_end(struct host_session *h, bool good, int code, struct err *e)
 		good = res_batch_end(h->run.db, e);
 	probe_perf_close(&h->perf);
 	good = probe_run_end(&h->run, good, code, e) &&
-	       probe_print(o, &h->table, e);
+	       probe_print_table(o, &h->table, e);
 	table_fini(&h->table);
 	return good ? code : err_exit_code(e);
 }

@@ -128,7 +128,7 @@ static bool run_workers(struct worker *w, unsigned n, struct err *e)
  * One go: every thread goes over a window of its part, the next one each
  * time, or round and round a part that is smaller than the window.
  */
-static bool read_stream(void *ctx, struct micro_pair *p, struct err *e)
+static bool read_stream(void *ctx, struct probe_pair *p, struct err *e)
 {
 	struct stream *s = ctx;
 	struct worker w[THREADS_MAX];
@@ -164,7 +164,7 @@ static bool read_stream(void *ctx, struct micro_pair *p, struct err *e)
 	return good;
 }
 
-static bool store_stream(struct stream *s, struct micro_series *m,
+static bool store_stream(struct stream *s, struct probe_series *m,
 			 struct err *e)
 {
 	struct table *t = &s->h->table;
@@ -178,8 +178,8 @@ static bool store_stream(struct stream *s, struct micro_series *m,
 	table_cell(t, 1, "%s", kind_name[s->kind]);
 	table_cell(t, 2, "%u", s->threads);
 	if (m->n)
-		table_cell(t, 3, "%.2f", micro_result(m).value * 1e-9);
-	micro_rejections(m, &why);
+		table_cell(t, 3, "%.2f", probe_series_median(m).value * 1e-9);
+	probe_series_rejects(m, &why);
 	if (why.len)
 		table_cell(t, 6, "%s", why.data);
 	buf_fini(&why);
@@ -192,7 +192,7 @@ static bool store_stream(struct stream *s, struct micro_series *m,
 
 struct bandwidth {
 	struct stream stream;
-	struct micro_series series;
+	struct probe_series series;
 };
 
 /* 16 KiB to `max`, one thread and all of them. */
@@ -211,7 +211,7 @@ static size_t list_streams(struct host_session *h, uint8_t *p, uint64_t max,
 				.h = h, .p = p, .kind = v % KINDS,
 				.threads = v < KINDS ? 1 : cpus, .bytes = bytes
 			};
-			b->series = (struct micro_series){
+			b->series = (struct probe_series){
 				.name = kind_name[v % KINDS],
 				.read = read_stream, .ctx = &b->stream
 			};

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/common/run.h"
-#include "probes/discover/probes.h"
-#include "probes/host/perf.h"
+#include "probes/common/common.h"
 
 #define SAMPLES	      200
 #define SAMPLES_QUICK 30
@@ -184,7 +182,7 @@ int probe_dispatch(const struct probe_opts *o, struct err *e)
 	kfd_lock_drop(&lock);
 	kfd_close(d.dev);
 	good = probe_run_end(&r, good, good ? 0 : err_exit_code(e), e) &&
-	       probe_print(o, &t, e);
+	       probe_print_table(o, &t, e);
 	table_fini(&t);
 	return good ? EXIT_YES : err_exit_code(e);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/micro/micro_gpu.h"
+#include "probes/micro/micro.h"
 
 #define COLUMNS                                                          \
 	"instruction,#cycles,#lo,#hi,#n,#clock_mhz,row,#cost,#off_percent," \
@@ -24,8 +24,8 @@ static const char *row_of(const struct micro_probe *p)
 static void add_row(struct micro_probe *p)
 {
 	struct micro_device *d = p->d;
-	const struct micro_series *s = &p->series;
-	const struct res_interval r = micro_result(s);
+	const struct probe_series *s = &p->series;
+	const struct res_interval r = probe_series_median(s);
 	struct table *t = &d->table;
 	struct buf why = { 0 };
 
@@ -51,7 +51,7 @@ static void add_row(struct micro_probe *p)
 	table_cell(t, 9, "%s", !p->has_values ? "not compared" :
 			       p->right	      ? "right" :
 						"wrong");
-	micro_rejections(s, &why);
+	probe_series_rejects(s, &why);
 	if (why.len)
 		table_cell(t, 10, "%s", why.data);
 	buf_fini(&why);

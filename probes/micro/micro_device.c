@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/micro/micro_gpu.h"
+#include "probes/micro/micro.h"
 
 #define SAMPLES	      11
 /*
@@ -139,7 +139,7 @@ int micro_device_close(struct micro_device *d, bool good, struct err *e)
 	probe_timed_free(d->timed);
 	cost_fini(&d->costs);
 	good = probe_run_end(&d->run, good, code, e) &&
-	       probe_print(o, &d->table, e);
+	       probe_print_table(o, &d->table, e);
 	if (good && code)
 		err_set(e, ERR_DEVICE, "%u probes computed something else than "
 			"C", d->wrong);
@@ -170,7 +170,7 @@ bool micro_probe_init(struct micro_probe *p, struct micro_device *d,
 				   .groups = 1,
 				   .reps = (d->timed ? SAMPLES_SIM : PAIRS) + 1,
 				   .right = true };
-	p->series = (struct micro_series){ .name = name, .ctx = p };
+	p->series = (struct probe_series){ .name = name, .ctx = p };
 	return micro_kernel_assemble(t, &p->code, e) &&
 	       kfd_code_raw(d->dev, p->code.data, p->code.len, &desc,
 			    &p->kernel, e);
@@ -232,7 +232,7 @@ static double loop_cycles(const struct micro_probe *p, uint32_t rep, int loop)
 	for (uint32_t w = 0; w < p->waves; w++) {
 		const struct record *r = record_of(p, w, rep);
 
-		sum += micro_ticks(r->cycles[2 * loop], r->cycles[2 * loop + 1],
+		sum += probe_ticks_between(r->cycles[2 * loop], r->cycles[2 * loop + 1],
 				   COUNTER_BITS);
 	}
 	return sum / p->waves;
@@ -246,7 +246,7 @@ static double clock_of(const struct micro_probe *p, uint32_t from, uint32_t to)
 	for (uint32_t i = from; i < to; i++) {
 		const struct record *r = record_of(p, 0, i);
 
-		cycles += micro_ticks(r->cycles[0], r->cycles[3], COUNTER_BITS);
+		cycles += probe_ticks_between(r->cycles[0], r->cycles[3], COUNTER_BITS);
 		ticks += (double)(r->realtime[1] - r->realtime[0]);
 	}
 	return ticks > 0 ? cycles / ticks * REALTIME_HZ : 0;
@@ -270,9 +270,9 @@ static bool dispatch(struct micro_probe *p, struct err *e)
 	p->next = 0;
 	p->n_pairs = p->reps - 1;
 	for (uint32_t i = 0; i < p->n_pairs; i++) {
-		struct micro_pair *v = &p->pair[i];
+		struct probe_pair *v = &p->pair[i];
 
-		*v = (struct micro_pair){
+		*v = (struct probe_pair){
 			.before = clock_of(p, i + 1, i + 2),
 			.after = mean,
 			.copies = p->copies * p->iterations,
@@ -287,7 +287,7 @@ static bool dispatch(struct micro_probe *p, struct err *e)
 	return true;
 }
 
-static bool read_pair(void *ctx, struct micro_pair *out, struct err *e)
+static bool read_pair(void *ctx, struct probe_pair *out, struct err *e)
 {
 	struct micro_probe *p = ctx;
 
@@ -326,9 +326,9 @@ bool micro_probe_run(struct micro_probe *p, size_t n, struct err *e)
 	const size_t samples = o->samples	? o->samples :
 			       p->d->timed	? SAMPLES_SIM :
 						  SAMPLES;
-	struct micro_series **s = xmalloc((n + 1) * sizeof(*s));
+	struct probe_series **s = xmalloc((n + 1) * sizeof(*s));
 	struct progress bar;
-	const struct micro_plan plan = { .samples = samples,
+	const struct probe_plan plan = { .samples = samples,
 					 .pairs = p->d->timed ? 1 : PAIRS,
 					 .seed = o->seed, .stop = o->stop,
 					 .progress = &bar };
@@ -342,7 +342,7 @@ bool micro_probe_run(struct micro_probe *p, size_t n, struct err *e)
 		if (good && p[i].inst)
 			micro_inst_want(&p[i]);
 	}
-	good = good && micro_run(&plan, s, n, e);
+	good = good && probe_measure(&plan, s, n, e);
 	for (size_t i = 0; i < n && good; i++)
 		one_latency(&p[i]);
 	progress_fini(&bar);
@@ -372,8 +372,8 @@ bool micro_probe_store(struct micro_probe *p, const char *area,
 		       const char *metric, const char *unit, double scale,
 		       struct err *e)
 {
-	struct micro_series s = p->series;
-	struct res_interval r = micro_result(&s);
+	struct probe_series s = p->series;
+	struct res_interval r = probe_series_median(&s);
 	struct res_result row = { .run = p->d->run.id, .metric = metric,
 				  .unit = unit, .value = r.value * scale,
 				  .lo = r.lo * scale, .hi = r.hi * scale,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "isa/asm/asm.h"
-#include "probes/micro/micro_gpu.h"
+#include "probes/micro/micro.h"
 
 static const char prologue[] =
 	"s_load_b128 s[4:7], s[0:1], 0x0\n"

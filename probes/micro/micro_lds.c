@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/micro/micro_gpu.h"
+#include "probes/micro/micro.h"
 
 #define WAVES	   4
 #define COPIES	   32
@@ -154,7 +154,7 @@ static bool report(struct micro_probe *p, const struct point *x,
 	table_cell(t, 0, "%s", name);
 	table_cell(t, 1, "%s", text);
 	if (p->series.n) {
-		const double v = micro_result(&p->series).value / WAVES;
+		const double v = probe_series_median(&p->series).value / WAVES;
 
 		table_cell(t, 2, "%.3f", v);
 		table_cell(t, 4, "%.1f", 100 * (v / want - 1));

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/micro/micro_gpu.h"
+#include "probes/micro/micro.h"
 
 #define LINE	      128
 #define MAX_BYTES     (256ull << 20)
@@ -48,7 +48,7 @@ static void link_lines(struct chase *c, uint64_t seed)
 {
 	uint8_t *data = c->d->data->cpu;
 
-	micro_cycle(c->next, c->lines, seed);
+	probe_random_cycle(c->next, c->lines, seed);
 	for (uint32_t i = 0; i < c->lines; i++) {
 		const uint32_t at = c->next[i] * LINE;
 
@@ -150,7 +150,7 @@ struct memory {
 static bool store_level(struct memory *m, struct micro_probe *p,
 			const struct level *l, uint64_t bytes, struct err *e)
 {
-	struct micro_series *s = &p->series;
+	struct probe_series *s = &p->series;
 	const double room = l->holds == COST_ROW_COUNT ?
 				    INFINITY :
 				    cost_value(&m->d.costs, l->holds);
@@ -159,7 +159,7 @@ static bool store_level(struct memory *m, struct micro_probe *p,
 		return true;
 	m->stored = l;
 	if (!strcmp(l->row, "mem.l2"))
-		m->l2_cycles = micro_result(s).value;
+		m->l2_cycles = probe_series_median(s).value;
 	if (!l->ns)
 		return micro_probe_store(p, "cost", l->row, "{}", "value",
 					 "cycle", 1, e);
@@ -184,7 +184,7 @@ static bool report(struct memory *m, struct micro_probe *p, uint64_t bytes,
 	table_cell(t, 0, "%llu", (unsigned long long)bytes);
 	table_cell(t, 1, "latency");
 	if (p->series.n) {
-		const double v = micro_result(&p->series).value;
+		const double v = probe_series_median(&p->series).value;
 
 		table_cell(t, 2, "%.2f", v);
 		table_cell(t, 3, "cycle");
@@ -274,7 +274,7 @@ static bool store_stream(struct memory *m, struct micro_probe *p, bool write,
 	m->d.wrong += !p->right;
 	if (!p->series.n)
 		return true;
-	table_cell(t, 2, "%.2f", moved / micro_result(&p->series).value);
+	table_cell(t, 2, "%.2f", moved / probe_series_median(&p->series).value);
 	for (size_t i = 0; i < p->series.n; i++)
 		p->series.v[i] = moved / p->series.v[i];
 	snprintf(params, sizeof(params), "{\"bytes\":%llu,\"workgroups\":1}",
@@ -392,7 +392,7 @@ static bool store_slice(struct memory *m, struct micro_probe *p,
 		return true;
 	for (size_t i = 0; i < p->series.n; i++)
 		p->series.v[i] = moved / p->series.v[i];
-	const double got = micro_result(&p->series).value;
+	const double got = probe_series_median(&p->series).value;
 
 	table_row(t);
 	table_cell(t, 0, "%llu", (unsigned long long)s->bytes * p->groups);

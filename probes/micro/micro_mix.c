@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/micro/micro_gpu.h"
+#include "probes/micro/micro.h"
 
 static const struct micro_inst *inst(const char *name)
 {
@@ -21,7 +21,7 @@ static const struct micro_inst *inst(const char *name)
 
 static double cycles(const struct micro_probe *p)
 {
-	return micro_result(&p->series).value;
+	return probe_series_median(&p->series).value;
 }
 
 /* -------------------------------------------------------------- overlap -- */

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/common/run.h"
-#include "probes/discover/probes.h"
+#include "probes/common/common.h"
 #include "probes/tiers/tiers.h"
 
 static const char *const titles[] = {
@@ -225,7 +224,7 @@ int probe_tiers(const struct probe_opts *o, struct err *e)
 	}
 	kfd_close(t->dev);
 	good = probe_run_end(&r, good, code, e) &&
-	       probe_print(o, &t->table, e);
+	       probe_print_table(o, &t->table, e);
 	if (good && o->format == TABLE_TEXT && !o->format_out)
 		printf("%s\n", text.data);
 	if (good && code)

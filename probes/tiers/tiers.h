@@ -4,9 +4,7 @@
 #ifndef T0_PROBES_TIERS_H
 #define T0_PROBES_TIERS_H
 
-#include "kfd/kfd.h"
-#include "probes/common/run.h"
-#include "probes/discover/probes.h"
+#include "probes/common/common.h"
 
 #define TIERS_CHECKS_MAX  64
 #define TIERS_SAMPLES_MAX 16
@@ -47,6 +45,11 @@ bool tiers_fail(struct tiers *t, const char *check, const char *fmt, ...)
 /* `good` with its reason, else the error's message. */
 bool tiers_verdict(struct tiers *t, const char *check, bool good,
 		   const struct err *e, const char *reason);
+
+/*
+ * How far the device comes; exit code as probe_discover(), 1 below o->require.
+ */
+int probe_tiers(const struct probe_opts *o, struct err *e);
 
 /* tiers_memory.c */
 bool tiers_memory(struct tiers *t);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/common/run.h"
+#include "probes/common/common.h"
 #include "probes/tiers/tiers.h"
 
 /* out[i] = add + i, for wave32 and wave64 alike; 32 work-items a group. */

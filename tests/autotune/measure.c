@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "autotune/tuner/measure.h"
-#include "probes/common/timed.h"
+#include "probes/common/common.h"
 #include "tests/results/results.h"
 
 static char dir[64], path[96];

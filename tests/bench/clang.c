@@ -17,7 +17,7 @@
 
 #include "isa/code/occupancy.h"
 #include "compiler/cmd/cmd_sim_show.h"
-#include "probes/common/timed.h"
+#include "probes/common/common.h"
 #include "tests/bench/clang-twins.h"
 #include "tests/ref/cache.h"
 #include "tests/kernels/kernel-run.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/micro/micro_gpu.h"
+#include "probes/micro/micro.h"
 
 enum { ITERATIONS = 20000, REPS = 2 };
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "probes/discover/probes.h"
+#include "probes/discover/discover.h"
 #include "tests/tap.h"
 
 struct seen {

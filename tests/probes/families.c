@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "probes/discover/probes.h"
+#include "probes/discover/discover.h"
 #include "tests/tap.h"
 
 #define LANES	 PROBE_LANES

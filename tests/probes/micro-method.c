@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "probes/micro/micro.h"
+#include "probes/common/common.h"
 #include "tests/tap.h"
 
 /* A machine on which one copy costs 5 cycles and the rest of a loop 37. */
@@ -19,7 +19,7 @@ struct machine {
 	uint64_t seed;
 };
 
-static bool read_machine(void *ctx, struct micro_pair *p, struct err *e)
+static bool read_machine(void *ctx, struct probe_pair *p, struct err *e)
 {
 	struct machine *m = ctx;
 	const unsigned n = ++m->reads;
@@ -42,79 +42,79 @@ static bool read_machine(void *ctx, struct micro_pair *p, struct err *e)
 	return true;
 }
 
-static void run(struct micro_series *s, struct machine *m)
+static void run(struct probe_series *s, struct machine *m)
 {
-	const struct micro_plan plan = { .samples = 11, .pairs = 3,
+	const struct probe_plan plan = { .samples = 11, .pairs = 3,
 					 .seed = 7 };
 	struct err e = { 0 };
 
-	*s = (struct micro_series){ .name = "made up", .read = read_machine,
+	*s = (struct probe_series){ .name = "made up", .read = read_machine,
 				    .ctx = m };
-	ok(micro_run(&plan, &s, 1, &e), "runs");
+	ok(probe_measure(&plan, &s, 1, &e), "runs");
 }
 
 static void test_judge(void)
 {
-	struct micro_pair p = { .before = 1, .after = 1, .shorter = 100,
+	struct probe_pair p = { .before = 1, .after = 1, .shorter = 100,
 				.longer = 600, .copies = 100 };
 	double c;
 
-	is_u64(micro_judge(&p, &c), MICRO_GOOD, "a good pair is good");
+	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_GOOD, "a good pair is good");
 	is_f64(c, 5, "and gives the cost of one copy");
 	p.after = 1.004;
-	is_u64(micro_judge(&p, &c), MICRO_GOOD, "the clock may move by 0.4 %%");
+	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_GOOD, "the clock may move by 0.4 %%");
 	p.after = 1.006;
-	is_u64(micro_judge(&p, &c), MICRO_CLOCK, "and may not by 0.6 %%");
+	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_CLOCK, "and may not by 0.6 %%");
 	ok(isnan(c), "then there is no cost");
 	p.after = 0;
-	is_u64(micro_judge(&p, &c), MICRO_CLOCK,
+	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_CLOCK,
 	       "a clock that could not be read is not a clock");
 	p.after = 1;
 	p.longer = 99;
-	is_u64(micro_judge(&p, &c), MICRO_ORDER,
+	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_ORDER,
 	       "the longer loop must not be the shorter");
 	p.wrong = true;
-	is_u64(micro_judge(&p, &c), MICRO_VALUE, "a wrong value comes first");
-	p = (struct micro_pair){ .before = 2, .after = 2, .shorter = 50,
+	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_VALUE, "a wrong value comes first");
+	p = (struct probe_pair){ .before = 2, .after = 2, .shorter = 50,
 				 .longer = 300, .copies = 100 };
-	micro_judge(&p, &c);
+	probe_pair_cycles(&p, &c);
 	is_f64(c, 5, "ticks are made into cycles by the clock");
 }
 
 static void test_wrap(void)
 {
-	is_u64(micro_ticks(100, 350, 20), 250, "a difference without wrap");
-	is_u64(micro_ticks(0xfff00, 0x00010, 20), 0x110,
+	is_u64(probe_ticks_between(100, 350, 20), 250, "a difference without wrap");
+	is_u64(probe_ticks_between(0xfff00, 0x00010, 20), 0x110,
 	       "a counter of 20 bits wraps");
-	is_u64(micro_ticks(0xfff00, 0xfff00, 20), 0, "no time is no time");
-	is_u64(micro_ticks(1, 0, 20), 0xfffff, "the longest time");
-	is_u64(micro_ticks(0xabcfff00, 0xabc00010, 20), 0x110,
+	is_u64(probe_ticks_between(0xfff00, 0xfff00, 20), 0, "no time is no time");
+	is_u64(probe_ticks_between(1, 0, 20), 0xfffff, "the longest time");
+	is_u64(probe_ticks_between(0xabcfff00, 0xabc00010, 20), 0x110,
 	       "bits above the counter do not matter");
-	is_u64(micro_ticks(5, 3, 32), 0xfffffffe, "32 bits");
+	is_u64(probe_ticks_between(5, 3, 32), 0xfffffffe, "32 bits");
 }
 
 static void test_machines(void)
 {
-	static struct micro_series s;
+	static struct probe_series s;
 	struct machine m = { .clock = 1.4 };
 	struct buf why = { 0 };
 
 	run(&s, &m);
 	is_u64(s.n, 11, "a quiet machine gives all samples");
 	is_u64(m.reads, 33, "from no more pairs than it takes");
-	ok(fabs(micro_result(&s).value - 5) < 1e-9,
+	ok(fabs(probe_series_median(&s).value - 5) < 1e-9,
 	   "what surrounds the copies drops out");
-	ok(micro_result(&s).lo < 5 && micro_result(&s).hi > 5,
+	ok(probe_series_median(&s).lo < 5 && probe_series_median(&s).hi > 5,
 	   "and the interval is never empty");
 
 	m = (struct machine){ .clock = 1, .jump_every = 3 };
 	run(&s, &m);
 	is_u64(s.n, 11, "clock jumps: all samples are had");
-	ok(fabs(micro_result(&s).value - 5) < 1e-9,
+	ok(fabs(probe_series_median(&s).value - 5) < 1e-9,
 	   "clock jumps: they leave no trace");
-	is_u64(s.rejected[MICRO_CLOCK], m.reads / 3,
+	is_u64(s.rejected[PROBE_PAIR_CLOCK], m.reads / 3,
 	       "clock jumps: each was counted");
-	micro_rejections(&s, &why);
+	probe_series_rejects(&s, &why);
 	has_str(why.data, "16 clock moved", "clock jumps: and is told of");
 	buf_reset(&why);
 
@@ -126,15 +126,15 @@ static void test_machines(void)
 
 	m = (struct machine){ .clock = 1, .cut_every = 2 };
 	run(&s, &m);
-	ok(fabs(micro_result(&s).value - 5) < 1e-9,
+	ok(fabs(probe_series_median(&s).value - 5) < 1e-9,
 	   "interruptions leave no trace");
-	ok(s.rejected[MICRO_CUT] > 0, "and are counted");
+	ok(s.rejected[PROBE_PAIR_CUT] > 0, "and are counted");
 
 	m = (struct machine){ .clock = 1, .wrong_from = 20 };
 	run(&s, &m);
 	is_u64(s.n, 6, "a wrong final value ends the series");
-	ok(s.gave_up && s.rejected[MICRO_VALUE] == 1, "at once");
-	micro_rejections(&s, &why);
+	ok(s.gave_up && s.rejected[PROBE_PAIR_VALUE] == 1, "at once");
+	probe_series_rejects(&s, &why);
 	has_str(why.data, "1 wrong final value", "and is told of");
 	buf_fini(&why);
 }
@@ -142,17 +142,17 @@ static void test_machines(void)
 /* Half of the noise is above the median, and the interval says how much. */
 static void test_noise(void)
 {
-	static struct micro_series s;
+	static struct probe_series s;
 	struct machine m = { .clock = 1, .noise = 400, .seed = 99 };
-	const struct micro_plan plan = { .samples = 101, .pairs = 3,
+	const struct probe_plan plan = { .samples = 101, .pairs = 3,
 					 .seed = 3 };
-	struct micro_series *v = &s;
+	struct probe_series *v = &s;
 	struct err e = { 0 };
 
-	s = (struct micro_series){ .name = "noisy", .read = read_machine,
+	s = (struct probe_series){ .name = "noisy", .read = read_machine,
 				   .ctx = &m };
-	ok(micro_run(&plan, &v, 1, &e), "a noisy machine");
-	const struct res_interval r = micro_result(&s);
+	ok(probe_measure(&plan, &v, 1, &e), "a noisy machine");
+	const struct res_interval r = probe_series_median(&s);
 	ok(r.value > 5.15 && r.value < 5.25, "its median is in the middle");
 	ok(r.lo < 5.2 && r.hi > 5.2, "and the truth in the interval");
 }
@@ -163,7 +163,7 @@ struct logged {
 	char name, *log;
 };
 
-static bool read_logged(void *ctx, struct micro_pair *p, struct err *e)
+static bool read_logged(void *ctx, struct probe_pair *p, struct err *e)
 {
 	struct logged *l = ctx;
 	const size_t n = strlen(l->log);
@@ -178,17 +178,17 @@ static void test_order(void)
 	char log[256] = "";
 	struct logged a = { { .clock = 1 }, 'a', log },
 		      b = { { .clock = 1 }, 'b', log };
-	static struct micro_series s[2];
-	struct micro_series *v[2] = { &s[0], &s[1] };
-	const struct micro_plan plan = { .samples = 20, .pairs = 1, .seed = 5 };
+	static struct probe_series s[2];
+	struct probe_series *v[2] = { &s[0], &s[1] };
+	const struct probe_plan plan = { .samples = 20, .pairs = 1, .seed = 5 };
 	struct err e = { 0 };
 	int same = 0;
 
-	s[0] = (struct micro_series){ .name = "a", .read = read_logged,
+	s[0] = (struct probe_series){ .name = "a", .read = read_logged,
 				      .ctx = &a };
-	s[1] = (struct micro_series){ .name = "b", .read = read_logged,
+	s[1] = (struct probe_series){ .name = "b", .read = read_logged,
 				      .ctx = &b };
-	ok(micro_run(&plan, v, 2, &e), "two series");
+	ok(probe_measure(&plan, v, 2, &e), "two series");
 	is_u64(strlen(log), 40, "are read once per round each");
 	for (int i = 0; i < 40; i += 2) {
 		same += log[i] == 'a';
@@ -204,7 +204,7 @@ static void test_cycle(void)
 	static uint32_t next[N];
 	uint32_t at = 0, n = 0;
 
-	micro_cycle(next, N, 4);
+	probe_random_cycle(next, N, 4);
 	do {
 		at = next[at];
 		n++;

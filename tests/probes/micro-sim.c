@@ -8,7 +8,7 @@
 
 #include "isa/verify/verify.h"
 
-#include "probes/micro/micro_gpu.h"
+#include "probes/micro/micro.h"
 #include "tests/results/results.h"
 
 static const volatile int stop;
@@ -46,7 +46,7 @@ static double measure(struct micro_device *d, const struct micro_inst *i,
 	    !micro_probe_run(&p, 1, &e))
 		diag("%s: %s", i->name, e.msg);
 	else if (p.series.n && p.right && p.has_values)
-		v = micro_result(&p.series).value;
+		v = probe_series_median(&p.series).value;
 	micro_probe_fini(&p);
 	return v;
 }
@@ -206,7 +206,7 @@ static void test_wrap(void)
 			break;
 		p.iterations = 40;
 		right &= micro_probe_run(&p, 1, &e) && p.series.n == 1 &&
-			 fabs(micro_result(&p.series).value - 5) < 0.01;
+			 fabs(probe_series_median(&p.series).value - 5) < 0.01;
 		for (uint32_t r = 1; r < p.reps; r++) {
 			const uint32_t *c = (const uint32_t *)d.out->cpu +
 					    r * MICRO_REC_BYTES / 4;
@@ -243,7 +243,7 @@ static void test_wrong(void)
 	ok(micro_inst_probe(&p, &d, &wrong, false, 1, &e) &&
 		   micro_probe_run(&p, 1, &e),
 	   "wrong: runs");
-	ok(!p.right && p.series.rejected[MICRO_VALUE] && !p.series.n,
+	ok(!p.right && p.series.rejected[PROBE_PAIR_VALUE] && !p.series.n,
 	   "wrong: a lane that differs is noticed, and gives no sample");
 	ok(micro_probe_store(&p, "cost", "v_wrong", "{}", "latency", "cycle", 1,
 			     &e),

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "probes/host/perf.h"
+#include "probes/common/common.h"
 
 static const char *const hardware[] = { "PERF_COUNT_HW_CPU_CYCLES",
 					"PERF_COUNT_HW_INSTRUCTIONS" };

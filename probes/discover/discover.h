@@ -1,5 +1,5 @@
 /*
- * probes - what the machine does, found out by running it.
+ * probes/discover - what every opcode slot does, found by running it: the manual.
  *
  * Discovery visits every opcode slot of every gfx11 encoding, also those that
  * no table knows, builds a small kernel around each, runs it through an AQL
@@ -20,19 +20,17 @@
  * The layers, from below: slots.c lists what to run, kernel.c writes the
  * kernel and the initial state, session.c runs one slot on an open device,
  * signature.c says what changed, batch.c runs many slots in child processes
- * and survives what they do, oracle.c asks a disassembler, judge.c compares,
+ * and survives what they do, oracle.c asks a disassembler, verdict.c compares,
  * discover.c is the whole run against the database, report.c prints it.
  */
-#ifndef T0_PROBES_PROBES_H
-#define T0_PROBES_PROBES_H
+#ifndef T0_PROBES_DISCOVER_H
+#define T0_PROBES_DISCOVER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/base.h"
 #include "isa/isa.h"
-#include "kfd/kfd.h"
-#include "results/db/results.h"
+#include "probes/common/common.h"
 
 #define PROBE_WORDS_MAX 3
 
@@ -227,7 +225,7 @@ bool probe_oracle(const struct probe_slots *slots, const char *tool,
 		  const char **names, struct arena *mem, bool *asked,
 		  struct err *e);
 
-/* ----------------------------------------------------------- judge.c ---- */
+/* --------------------------------------------------------- verdict.c ---- */
 
 /*
  * Compare what was observed with table, errata, oracle (NULL = not asked) and
@@ -240,40 +238,10 @@ void probe_judge(const struct probe_slot *slot, const struct probe_result *r,
 
 /* -------------------------------------------------------- discover.c ---- */
 
-struct probe_opts {
-	const char *device, *db, *oracle;
-	const char *format_out; /* file for --json, --csv; NULL = stdout */
-	enum table_format format;
-	struct cli_list encodings, replace;
-	uint64_t seed, deadline_ms, batch;
-	bool quiet, second_opinion, quick;
-	const char *inst;   /* costs: only names that begin so; NULL = all */
-	struct cli_list set; /* sim: NAME=VALUE of cost.def */
-	uint64_t samples;   /* costs: per metric; 0 = the default */
-	uint64_t max_bytes; /* memory: largest working set; 0 = the default */
-	int require; /* tiers: exit 1 below this one; -1 = none */
-	int argc;
-	char *const *argv;
-	const volatile int *stop;
-};
 /* The whole run; returns the exit code, having filled *e unless it is 0. */
 int probe_discover(const struct probe_opts *o, struct err *e);
 
-/* ----------------------------------------------------------- tiers.c ---- */
-
-/* How far the device comes; exit code as above, 1 below o->require. */
-int probe_tiers(const struct probe_opts *o, struct err *e);
-
-/* -------------------------------------------------------- dispatch.c ---- */
-
-/* What a launch costs; exit code. */
-int probe_dispatch(const struct probe_opts *o, struct err *e);
-
 /* ---------------------------------------------------------- report.c ---- */
-
-/* Print a table where the options say. */
-bool probe_print(const struct probe_opts *o, const struct table *t,
-		 struct err *e);
 
 /* Print a stored run: differences, counts per encoding, what is unproven. */
 bool probe_report(struct res_db *db, int64_t run, FILE *out, struct err *e);

@@ -4,40 +4,40 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/micro/micro.h"
+#include "probes/common/common.h"
 
 /* Pairs that may be rejected per pair wanted before a series gives up. */
 #define PATIENCE 20
 
-static const char *const reject_name[MICRO_REJECTS] = {
+static const char *const reject_name[PROBE_REJECTS] = {
 	"good", "clock moved", "interrupted", "longer loop was not longer",
 	"wrong final value",
 };
 
-enum micro_reject micro_judge(const struct micro_pair *p, double *cycles)
+enum probe_reject probe_pair_cycles(const struct probe_pair *p, double *cycles)
 {
 	const double clock = (p->before + p->after) / 2;
 
 	*cycles = NAN;
 	if (p->wrong)
-		return MICRO_VALUE;
+		return PROBE_PAIR_VALUE;
 	if (p->cut)
-		return MICRO_CUT;
+		return PROBE_PAIR_CUT;
 	if (!(p->before > 0 && p->after > 0) ||
-	    fabs(p->after - p->before) > MICRO_CLOCK_TOLERANCE * clock)
-		return MICRO_CLOCK;
+	    fabs(p->after - p->before) > PROBE_CLOCK_TOLERANCE * clock)
+		return PROBE_PAIR_CLOCK;
 	if (p->longer < p->shorter)
-		return MICRO_ORDER;
+		return PROBE_PAIR_ORDER;
 	*cycles = (p->longer - p->shorter) * clock / p->copies;
-	return MICRO_GOOD;
+	return PROBE_PAIR_GOOD;
 }
 
-uint32_t micro_ticks(uint32_t start, uint32_t end, int bits)
+uint32_t probe_ticks_between(uint32_t start, uint32_t end, int bits)
 {
 	return (end - start) & (uint32_t)((UINT64_C(1) << bits) - 1);
 }
 
-void micro_cycle(uint32_t *next, uint32_t n, uint64_t seed)
+void probe_random_cycle(uint32_t *next, uint32_t n, uint64_t seed)
 {
 	for (uint32_t i = 0; i < n; i++)
 		next[i] = i;
@@ -50,20 +50,20 @@ void micro_cycle(uint32_t *next, uint32_t n, uint64_t seed)
 	}
 }
 
-static bool stopped(const struct micro_plan *p)
+static bool stopped(const struct probe_plan *p)
 {
 	return p->stop && *p->stop;
 }
 
 /* One sample; s->gave_up when it cannot be had. */
-static bool sample(const struct micro_plan *plan, struct micro_series *s,
+static bool sample(const struct probe_plan *plan, struct probe_series *s,
 		   struct err *e)
 {
-	double v[MICRO_PAIRS_MAX];
+	double v[PROBE_PAIRS_MAX];
 	size_t n = 0;
 
 	for (size_t left = plan->pairs * PATIENCE; n < plan->pairs; left--) {
-		struct micro_pair p = { 0 };
+		struct probe_pair p = { 0 };
 
 		if (stopped(plan))
 			return true;
@@ -73,13 +73,13 @@ static bool sample(const struct micro_plan *plan, struct micro_series *s,
 		}
 		if (!s->read(s->ctx, &p, e))
 			return err_wrap(e, "%s", s->name);
-		const enum micro_reject why = micro_judge(&p, &v[n]);
-		s->rejected[why] += why != MICRO_GOOD;
-		if (why == MICRO_VALUE) {
+		const enum probe_reject why = probe_pair_cycles(&p, &v[n]);
+		s->rejected[why] += why != PROBE_PAIR_GOOD;
+		if (why == PROBE_PAIR_VALUE) {
 			s->gave_up = true; /* again would be wrong again */
 			return true;
 		}
-		if (why != MICRO_GOOD)
+		if (why != PROBE_PAIR_GOOD)
 			continue;
 		s->clock_sum += (p.before + p.after) / 2;
 		s->clock = s->clock_sum / ++s->n_clocks;
@@ -89,26 +89,26 @@ static bool sample(const struct micro_plan *plan, struct micro_series *s,
 	return true;
 }
 
-static void shuffle(struct micro_series **s, size_t n, uint64_t *state)
+static void shuffle(struct probe_series **s, size_t n, uint64_t *state)
 {
 	for (size_t i = n - 1; i > 0; i--) {
 		const size_t j = random_next(state) % (i + 1);
-		struct micro_series *was = s[i];
+		struct probe_series *was = s[i];
 
 		s[i] = s[j];
 		s[j] = was;
 	}
 }
 
-bool micro_run(const struct micro_plan *plan, struct micro_series **s,
+bool probe_measure(const struct probe_plan *plan, struct probe_series **s,
 	       size_t n, struct err *e)
 {
 	uint64_t state = plan->seed;
 
 	if (!n)
 		return true;
-	struct micro_series **order =
-		xmalloc(n * sizeof(struct micro_series *));
+	struct probe_series **order =
+		xmalloc(n * sizeof(struct probe_series *));
 	for (size_t i = 0; i < n; i++)
 		order[i] = s[i];
 	bool good = true;
@@ -126,10 +126,10 @@ bool micro_run(const struct micro_plan *plan, struct micro_series **s,
 	return good;
 }
 
-struct res_interval micro_result(const struct micro_series *s)
+struct res_interval probe_series_median(const struct probe_series *s)
 {
 	struct res_interval r = res_median(s->v, s->n);
-	const double wide = fabs(r.value) * MICRO_CLOCK_TOLERANCE / 2 +
+	const double wide = fabs(r.value) * PROBE_CLOCK_TOLERANCE / 2 +
 			    s->floor;
 
 	r.lo -= wide;
@@ -137,11 +137,11 @@ struct res_interval micro_result(const struct micro_series *s)
 	return r;
 }
 
-void micro_rejections(const struct micro_series *s, struct buf *out)
+void probe_series_rejects(const struct probe_series *s, struct buf *out)
 {
 	bool any = false;
 
-	for (int i = MICRO_CLOCK; i < MICRO_REJECTS; i++)
+	for (int i = PROBE_PAIR_CLOCK; i < PROBE_REJECTS; i++)
 		if (s->rejected[i]) {
 			buf_printf(out, "%s%u %s", any ? ", " : "",
 				   s->rejected[i], reject_name[i]);
