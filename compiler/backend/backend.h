@@ -4,8 +4,8 @@
 #ifndef T0_COMPILER_BACKEND_H
 #define T0_COMPILER_BACKEND_H
 
-#include "compiler/driver/cc.h"
 #include "compiler/mir/mir.h"
+#include "compiler/ssa/ssa.h"
 
 /* Hardware registers that an instruction touches, implicit ones included. */
 struct mir_touch {

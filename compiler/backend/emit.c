@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "compiler/backend/backend.h"
-#include "compiler/isel/select.h"
 #include "isa/object/co_write.h"
 
 static bool any_symbol(void *ctx, const char *s, int len,
@@ -132,7 +131,7 @@ static int build_args(const struct cc_kernel *k, struct co_build_arg *out)
 			.size = ssa_type_bytes(x->type),
 			.is_const = ptr && x->readonly,
 		};
-		if (!strcmp(x->name, SEL_PRINTF_RING))
+		if (!strcmp(x->name, SSA_PRINTF_RING))
 			out[n].kind = CO_ARG_HIDDEN_PRINTF_BUFFER;
 	}
 	for (uint32_t d = 0; k->hidden && d < 3; d++, n++)

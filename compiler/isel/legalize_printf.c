@@ -229,7 +229,7 @@ static void add_ring(struct printer *p)
 		a[k] = f->arg[k];
 	}
 	p->arg = f->n_args;
-	a[f->n_args] = (struct ssa_arg){ .name = SEL_PRINTF_RING,
+	a[f->n_args] = (struct ssa_arg){ .name = SSA_PRINTF_RING,
 					 .type = t_ptr, .elem = t_i32,
 					 .offset = (end + 7) / 8 * 8 };
 	f->arg = a;

@@ -79,8 +79,6 @@ bool sel_legalize(struct ssa_func *f, struct err *e);
 
 /* -------------------------------------------------- legalize_printf.c ---- */
 
-/* The name by which the runtime knows the ring's argument (kfd/runtime/printf.h). */
-#define SEL_PRINTF_RING "t0_printf_ring"
 /*
  * printf becomes records in the runtime's ring, an argument more; f->format is
  * then the metadata's entries, one for each printf.

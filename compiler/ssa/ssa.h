@@ -192,6 +192,8 @@ struct ssa_arg {
 	bool noalias, readonly;
 	uint32_t offset; /* in the kernarg segment, bytes */
 };
+/* The argument that is printf's ring; the runtime knows it by this name. */
+#define SSA_PRINTF_RING "t0_printf_ring"
 
 struct ssa_lds {
 	const char *name;
