@@ -17,21 +17,6 @@ struct show_sim {
 	const char *costs; /* which were asked for */
 };
 
-/* Issues and stalls of all waves in the order of cycles. */
-struct timeline {
-	struct timeline_event {
-		uint64_t cycle, ready;
-		uint32_t busy;
-		uint16_t op;
-		int16_t wave;
-		uint8_t simd, stall, pipe;
-		uint64_t pc;
-	} *v;
-	size_t n, cap;
-	bool full; /* TIMELINE_MAX reached */
-};
-#define TIMELINE_MAX 2000000
-
 /* ------------------------------------------------------------ show.c ---- */
 
 bool show_text(const struct show_sim *s, FILE *out, struct err *e);
@@ -39,15 +24,6 @@ bool show_text(const struct show_sim *s, FILE *out, struct err *e);
 bool show_annotated(const struct show_sim *s, FILE *out, struct err *e);
 bool show_json(const struct show_sim *s, bool annotate, FILE *out,
 	       struct err *e);
-
-/* -------------------------------------------------------- timeline.c ---- */
-
-/* A sim_config.issued; ctx is the timeline. */
-void timeline_issue(void *ctx, const struct sim_event *ev);
-/* Trace-event JSON, which Perfetto opens; one cycle is one microsecond. */
-bool timeline_write(const struct timeline *t, const struct show_sim *s,
-		    const char *path, struct err *e);
-void timeline_fini(struct timeline *t);
 
 /* ------------------------------------------------------------ plot.c ---- */
 

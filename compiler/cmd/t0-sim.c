@@ -130,7 +130,7 @@ struct job {
 	struct sim_config c;
 	struct sim_result r;
 	struct sim_gpu gpu;
-	struct timeline line;
+	struct sim_timeline line;
 	uint64_t grid; /* workgroups of the dispatch; 0: not known */
 	bool has_co, has_trace, has_affine;
 };
@@ -219,7 +219,7 @@ static bool simulate(struct job *j, struct err *e)
 		.warmth = o->cold ? SIM_COLD : SIM_WARM,
 		.footprint_bytes = o->footprint,
 		.warm_code = !o->cold,
-		.issued = o->timeline ? timeline_issue : NULL,
+		.issued = o->timeline ? sim_timeline_issue : NULL,
 		.ctx = &j->line,
 	};
 	if (!sim_run(&j->src, &j->c, &j->r, e))
@@ -238,11 +238,11 @@ static bool show(struct job *j, const char *file, struct err *e)
 		.src = &j->src, .costs = o->costs,
 	};
 
-	if (o->timeline && !timeline_write(&j->line, &s, o->timeline, e))
+	if (o->timeline && !sim_timeline_write(&j->line, &j->r, o->timeline, e))
 		return false;
 	if (j->line.full && !o->quiet)
 		fprintf(stderr, TOOL ": warning: the timeline ends after %d "
-			"instructions\n", TIMELINE_MAX);
+			"instructions\n", SIM_TIMELINE_MAX);
 	if (o->plot && !plot_sim(&s, o->plot, e))
 		return false;
 	if (o->json)
@@ -254,7 +254,7 @@ static bool show(struct job *j, const char *file, struct err *e)
 static void job_fini(struct job *j)
 {
 	sim_fini(&j->r);
-	timeline_fini(&j->line);
+	sim_timeline_fini(&j->line);
 	if (j->has_trace)
 		sim_trace_close(&j->src);
 	if (j->has_affine)
@@ -312,7 +312,8 @@ static bool cmd_validate(const struct options *o, struct err *e)
 {
 	struct validate v = {
 		.traces = o->traces, .perf = o->perf, .db = o->db,
-		.plot = o->plot, .mca = o->mca, .rows = o->rows,
+		.plot = o->plot, .draw = plot_validation, .mca = o->mca,
+		.rows = o->rows,
 		.format = o->json ? TABLE_JSON : o->csv ? TABLE_CSV
 							: TABLE_TEXT,
 		.out = o->out, .tool = TOOL, .quiet = o->quiet,

@@ -243,6 +243,31 @@ const char *sim_stall_name(enum sim_stall s);
 const char *sim_stall_text(enum sim_stall s); /* a line for people */
 const char *sim_pipe_name(enum sim_pipe p);
 
+/* -------------------------------------------------------- timeline.c ---- */
+
+/* Issues and stalls of all waves in the order of cycles.  Zero-initialise. */
+struct sim_timeline {
+	struct sim_timeline_event {
+		uint64_t cycle, ready;
+		uint32_t busy;
+		uint16_t op;
+		int16_t wave;
+		uint8_t simd, stall, pipe;
+		uint64_t pc;
+	} *v;
+	size_t n, cap;
+	bool full; /* SIM_TIMELINE_MAX reached */
+};
+#define SIM_TIMELINE_MAX 2000000
+
+/* A sim_config.issued; ctx is the timeline. */
+void sim_timeline_issue(void *ctx, const struct sim_event *ev);
+/* Trace-event JSON, which Perfetto opens; one cycle is one microsecond. */
+bool sim_timeline_write(const struct sim_timeline *t,
+			const struct sim_result *r, const char *path,
+			struct err *e);
+void sim_timeline_fini(struct sim_timeline *t);
+
 /* ------------------------------------------------------------- gpu.c ---- */
 
 /* A dispatch on the whole GPU, from simulated workgroups of one WGP. */

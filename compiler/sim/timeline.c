@@ -1,14 +1,16 @@
-/* compiler/sim/timeline.c - what every wave did when, for trace viewers. */
+/*
+ * compiler/sim/timeline.c - what every wave did when, for trace viewers.
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/cmd/cmd_sim_show.h"
+#include "compiler/sim/sim.h"
 
-void timeline_issue(void *ctx, const struct sim_event *ev)
+void sim_timeline_issue(void *ctx, const struct sim_event *ev)
 {
-	struct timeline *t = ctx;
+	struct sim_timeline *t = ctx;
 
-	if (t->n == TIMELINE_MAX) {
+	if (t->n == SIM_TIMELINE_MAX) {
 		t->full = true;
 		return;
 	}
@@ -16,7 +18,7 @@ void timeline_issue(void *ctx, const struct sim_event *ev)
 		t->cap = t->cap ? 2 * t->cap : 1024;
 		t->v = xrealloc(t->v, t->cap * sizeof(*t->v));
 	}
-	t->v[t->n++] = (struct timeline_event){
+	t->v[t->n++] = (struct sim_timeline_event){
 		.cycle = ev->cycle, .ready = ev->ready, .busy = ev->busy,
 		.op = ev->in->op, .wave = (int16_t)ev->wave,
 		.simd = (uint8_t)ev->simd, .stall = (uint8_t)ev->stall,
@@ -24,7 +26,7 @@ void timeline_issue(void *ctx, const struct sim_event *ev)
 	};
 }
 
-void timeline_fini(struct timeline *t)
+void sim_timeline_fini(struct sim_timeline *t)
 {
 	free(t->v);
 	memset(t, 0, sizeof(*t));
@@ -33,7 +35,7 @@ void timeline_fini(struct timeline *t)
 /* Names have no characters that JSON would mind. */
 static void put_event(struct buf *b, const char *name, const char *kind,
 		      uint64_t ts, uint64_t dur,
-		      const struct timeline_event *ev)
+		      const struct sim_timeline_event *ev)
 {
 	buf_printf(b, "{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\","
 		   "\"ts\":%llu,\"dur\":%llu,\"pid\":%d,\"tid\":%d,"
@@ -59,15 +61,16 @@ static void put_names(struct buf *b, const struct sim_result *r)
 			   r->occupancy[i].waves);
 }
 
-bool timeline_write(const struct timeline *t, const struct show_sim *s,
-		    const char *path, struct err *e)
+bool sim_timeline_write(const struct sim_timeline *t,
+			const struct sim_result *r, const char *path,
+			struct err *e)
 {
 	struct buf b = { 0 };
 
 	buf_adds(&b, "{\"traceEvents\":[\n");
-	put_names(&b, s->r);
+	put_names(&b, r);
 	for (size_t i = 0; i < t->n; i++) {
-		const struct timeline_event *ev = &t->v[i];
+		const struct sim_timeline_event *ev = &t->v[i];
 
 		if (ev->cycle > ev->ready)
 			put_event(&b, sim_stall_name(ev->stall), "stall",
@@ -80,7 +83,7 @@ bool timeline_write(const struct timeline *t, const struct show_sim *s,
 		   "\"otherData\":{\"unit\":\"1 us is 1 cycle\","
 		   "\"clock_mhz\":%.6g,\"origin\":\"simulated\","
 		   "\"complete\":%s}}\n",
-		   (unsigned long long)s->r->cycles, s->r->clock_mhz,
+		   (unsigned long long)r->cycles, r->clock_mhz,
 		   t->full ? "false" : "true");
 	bool ok = file_write_atomic(path, b.data, b.len, e);
 	buf_fini(&b);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/cmd/cmd_sim_show.h"
 #include "compiler/sim/examine/mca.h"
 #include "compiler/sim/examine/others_rows.h"
 #include "compiler/sim/examine/validate.h"
@@ -409,7 +408,7 @@ static bool draw(const struct validate *o, const struct rows *r, struct err *e)
 		y[i] = r->v[i].predicted;
 		g[i] = r->v[i].group;
 	}
-	bool ok = plot_validation(x, y, g, r->n, o->plot, e);
+	bool ok = o->draw(x, y, g, r->n, o->plot, e);
 	free(x);
 	free(y);
 	free(g);

@@ -11,7 +11,10 @@ struct validate {
 	const char *traces; /* JSON lines of compiler/sim/examine/vector.h, or NULL */
 	const char *perf;   /* CSV of published GEMM rows, or NULL */
 	const char *db;	    /* where to store area "predict"; NULL: nowhere */
-	const char *plot;   /* picture, or NULL */
+	const char *plot;   /* picture, or NULL; by draw() */
+	bool (*draw)(const double *reference, const double *predicted,
+		     const char *const *group, size_t n, const char *path,
+		     struct err *e);
 	bool mca, rows, quiet;
 	enum table_format format;
 	FILE *out;
