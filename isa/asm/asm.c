@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "isa/asm/asm_int.h"
 
 enum { MAX_ERRORS = 20 };
@@ -234,12 +235,7 @@ bool asm_emit_fill(struct assembler *a, uint64_t n_bytes, uint8_t byte)
 
 void asm_fixup(struct assembler *a, const struct asm_fixup *f)
 {
-	if (a->n_fixups == a->cap_fixups) {
-		a->cap_fixups = a->cap_fixups ? 2 * a->cap_fixups : 64;
-		a->fixup =
-			xrealloc(a->fixup, a->cap_fixups * sizeof(*a->fixup));
-	}
-	a->fixup[a->n_fixups++] = *f;
+	vec_push(&a->fixup, *f);
 }
 
 /* ---------------------------------------------------------- statements ---- */
@@ -371,9 +367,9 @@ static bool set_target(struct assembler *a, struct err *e)
 static void fini(struct assembler *a)
 {
 	buf_fini(&a->text);
-	free(a->fixup);
-	free(a->variable);
-	free(a->local);
+	vec_fini(&a->fixup);
+	vec_fini(&a->variable);
+	vec_fini(&a->local);
 	buf_fini(&a->errors);
 	buf_fini(&a->scratch);
 }

@@ -11,6 +11,7 @@
 #ifndef T0_ISA_ASM_INT_H
 #define T0_ISA_ASM_INT_H
 
+#include "base/vec.h"
 #include "isa/asm/asm.h"
 #include "isa/object/co.h"
 #include "isa/text/expr.h"
@@ -68,12 +69,9 @@ struct assembler {
 	const char *line; /* current, in `text`, without comments */
 	int line_no;
 	int section, previous;
-	struct asm_fixup *fixup;
-	size_t n_fixups, cap_fixups;
-	struct asm_variable *variable;
-	size_t cap_variables;
-	struct asm_local *local;
-	size_t n_locals, cap_locals;
+	VEC(struct asm_fixup) fixup;
+	VEC(struct asm_variable) variable; /* by symbol */
+	VEC(struct asm_local) local;
 	struct asm_fixup pending; /* of the instruction being parsed */
 	bool has_pending;
 	struct buf errors;

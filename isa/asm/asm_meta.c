@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "isa/asm/asm_int.h"
 #include "isa/object/pack.h"
 
@@ -387,10 +388,7 @@ static void add_line(struct yaml *y, char *text)
 	if (!*l.text || *l.text == '#' || !strcmp(l.text, "---") ||
 	    !strcmp(l.text, "..."))
 		return;
-	if (y->n == y->cap) {
-		y->cap = y->cap ? 2 * y->cap : 64;
-		y->line = xrealloc(y->line, y->cap * sizeof(*y->line));
-	}
+	VEC_GROW(y->line, y->n, 1, y->cap);
 	y->line[y->n++] = l;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "isa/asm/asm_int.h"
 
 enum { MAX_ALIASES = 32 }; /* of symbols set to symbols */
@@ -13,15 +14,9 @@ enum { MAX_ALIASES = 32 }; /* of symbols set to symbols */
 
 static struct asm_variable *variable(struct assembler *a, int symbol)
 {
-	if ((size_t)symbol >= a->cap_variables) {
-		size_t n = 2 * (size_t)symbol + 64;
-
-		a->variable = xrealloc(a->variable, n * sizeof(*a->variable));
-		memset(a->variable + a->cap_variables, 0,
-		       (n - a->cap_variables) * sizeof(*a->variable));
-		a->cap_variables = n;
-	}
-	return &a->variable[symbol];
+	while (a->variable.n <= (size_t)symbol)
+		vec_add(&a->variable);
+	return &a->variable.v[symbol];
 }
 
 /* Put what `*symbol` was set to in its place. */
@@ -31,10 +26,10 @@ static bool expand(struct assembler *a, struct isa_value *v, bool sub)
 		int symbol = sub ? v->sub : v->add;
 		const struct isa_value *is;
 
-		if (!symbol || (size_t)symbol >= a->cap_variables ||
-		    !a->variable[symbol].set)
+		if (!symbol || (size_t)symbol >= a->variable.n ||
+		    !a->variable.v[symbol].set)
 			return true;
-		is = &a->variable[symbol].value;
+		is = &a->variable.v[symbol].value;
 		if (is->sub || is->variant)
 			return false;
 		v->n = sub ? (uint64_t)v->n - is->n : (uint64_t)v->n + is->n;
@@ -117,16 +112,11 @@ static bool builtin(struct assembler *a, const char *s, int len, int64_t *n)
 
 static struct asm_local *local_of(struct assembler *a, int number)
 {
-	for (size_t i = 0; i < a->n_locals; i++)
-		if (a->local[i].number == number)
-			return &a->local[i];
-	if (a->n_locals == a->cap_locals) {
-		a->cap_locals = a->cap_locals ? 2 * a->cap_locals : 8;
-		a->local =
-			xrealloc(a->local, a->cap_locals * sizeof(*a->local));
-	}
-	a->local[a->n_locals] = (struct asm_local){ .number = number };
-	return &a->local[a->n_locals++];
+	for (size_t i = 0; i < a->local.n; i++)
+		if (a->local.v[i].number == number)
+			return &a->local.v[i];
+	vec_push(&a->local, (struct asm_local){ .number = number });
+	return &a->local.v[a->local.n - 1];
 }
 
 /* "1b", "1f" */
@@ -449,9 +439,9 @@ static void define_variables(struct assembler *a)
 		struct isa_symbol *s = isa_symbol_at(a->o, i);
 		struct isa_value v;
 
-		if ((size_t)i >= a->cap_variables || !a->variable[i].set)
+		if ((size_t)i >= a->variable.n || !a->variable.v[i].set)
 			continue;
-		v = a->variable[i].value;
+		v = a->variable.v[i].value;
 		fold(a, &v);
 		if (v.sub || v.variant)
 			continue;
@@ -465,7 +455,7 @@ static void define_variables(struct assembler *a)
 
 void asm_resolve(struct assembler *a)
 {
-	for (size_t i = 0; i < a->n_fixups; i++)
-		fix(a, &a->fixup[i]);
+	for (size_t i = 0; i < a->fixup.n; i++)
+		fix(a, &a->fixup.v[i]);
 	define_variables(a);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "isa/object/obj.h"
 
 void isa_object_init(struct isa_object *o)
@@ -45,11 +46,7 @@ int isa_object_section(struct isa_object *o, const char *name, int len,
 		if (!strncmp(o->section[i].name, name, len) &&
 		    !o->section[i].name[len])
 			return i + 1;
-	if (o->n_sections == o->cap_sections) {
-		o->cap_sections = o->cap_sections ? 2 * o->cap_sections : 8;
-		o->section = xrealloc(o->section,
-				      o->cap_sections * sizeof(*o->section));
-	}
+	VEC_GROW(o->section, o->n_sections, 1, o->cap_sections);
 	s = &o->section[o->n_sections++];
 	memset(s, 0, sizeof(*s));
 	s->name = copy(o, name, len);
@@ -101,11 +98,7 @@ int isa_object_anonymous(struct isa_object *o)
 {
 	struct isa_symbol *s;
 
-	if (o->n_symbols == o->cap_symbols) {
-		o->cap_symbols = o->cap_symbols ? 2 * o->cap_symbols : 64;
-		o->symbol = xrealloc(o->symbol,
-				     o->cap_symbols * sizeof(*o->symbol));
-	}
+	VEC_GROW(o->symbol, o->n_symbols, 1, o->cap_symbols);
 	s = &o->symbol[o->n_symbols++];
 	memset(s, 0, sizeof(*s));
 	s->name = "";
@@ -136,10 +129,6 @@ int isa_object_symbol(struct isa_object *o, const char *name, int len)
 
 void isa_object_reloc(struct isa_object *o, const struct isa_reloc *r)
 {
-	if (o->n_relocs == o->cap_relocs) {
-		o->cap_relocs = o->cap_relocs ? 2 * o->cap_relocs : 64;
-		o->reloc =
-			xrealloc(o->reloc, o->cap_relocs * sizeof(*o->reloc));
-	}
+	VEC_GROW(o->reloc, o->n_relocs, 1, o->cap_relocs);
 	o->reloc[o->n_relocs++] = *r;
 }

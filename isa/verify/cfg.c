@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "isa/verify/cfg.h"
 
 enum { M_START = 1, M_INSIDE = 2, M_LEADER = 4 };
@@ -21,22 +22,13 @@ struct walk {
 	struct isa_target t;
 };
 
-static void *grow(void *p, int n, int *cap, size_t size)
-{
-	if (n < *cap)
-		return p;
-	*cap = *cap ? 2 * *cap : 64;
-	return xrealloc(p, *cap * size);
-}
-
 static void fault_after(struct cfg *g, enum verify_rule rule, uint32_t off,
 			uint32_t from, const char *what)
 {
 	for (int i = 0; i < g->n_faults; i++)
 		if (g->fault[i].off == off && g->fault[i].rule == rule)
 			return;
-	g->fault =
-		grow(g->fault, g->n_faults, &g->cap_faults, sizeof(*g->fault));
+	VEC_GROW(g->fault, g->n_faults, 1, g->cap_faults);
 	g->fault[g->n_faults++] = (struct cfg_fault){ rule, off, from, what };
 }
 
@@ -60,7 +52,7 @@ static int find_func(struct cfg *g, uint32_t entry)
 			f.lo = in->func[i].start - in->vaddr;
 			f.hi = in->func[i].end - in->vaddr;
 		}
-	g->func = grow(g->func, g->n_funcs, &g->cap_funcs, sizeof(f));
+	VEC_GROW(g->func, g->n_funcs, 1, g->cap_funcs);
 	g->func[g->n_funcs] = f;
 	return g->n_funcs++;
 }
@@ -78,8 +70,7 @@ bool cfg_add_target(struct cfg *g, uint32_t from, uint32_t to)
 	for (int i = 0; i < g->n_targets; i++)
 		if (g->target[i].from == from)
 			return false;
-	g->target = grow(g->target, g->n_targets, &g->cap_targets,
-			 sizeof(*g->target));
+	VEC_GROW(g->target, g->n_targets, 1, g->cap_targets);
 	g->target[g->n_targets++] = (struct cfg_target){ from, to };
 	return true;
 }
@@ -124,7 +115,7 @@ static enum cfg_end end_of(const struct isa_inst *in)
 
 static void push(struct walk *w, uint32_t off, uint32_t from)
 {
-	w->todo = grow(w->todo, w->n, &w->cap, sizeof(*w->todo));
+	VEC_GROW(w->todo, w->n, 1, w->cap);
 	w->todo[w->n].off = off;
 	w->todo[w->n++].from = from;
 }

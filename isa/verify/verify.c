@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "isa/verify/verify_int.h"
 
 static const struct {
@@ -81,10 +82,8 @@ static struct verify_finding *add(struct verifier *v, enum verify_rule rule,
 
 	if (v->in->allow[rule] || already(r, rule, addr))
 		return NULL;
-	if (!(r->n & (r->n - 1)))
-		r->v = xrealloc(r->v, (r->n ? 2 * r->n : 1) * sizeof(*r->v));
-	r->v[r->n] = (struct verify_finding){ .rule = rule, .addr = addr };
-	return &r->v[r->n++];
+	vec_push(r, (struct verify_finding){ .rule = rule, .addr = addr });
+	return &r->v[r->n - 1];
 }
 
 static void describe(struct verifier *v, struct verify_finding *f, int insn,

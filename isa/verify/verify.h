@@ -108,7 +108,7 @@ struct verify_finding {
 
 struct verify_report {
 	struct verify_finding *v; /* ascending by address, then rule */
-	int n;
+	int n, cap;
 	int n_insns, n_blocks; /* reached from the entry */
 	struct arena mem;
 };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "isa/verify/verify_int.h"
 
 enum { MAX_TERMS = 16 };
@@ -17,9 +18,8 @@ void val_init(struct values *s)
 	memset(s, 0, sizeof(*s));
 	s->n_hash = 4096;
 	s->hash = xcalloc(s->n_hash, sizeof(*s->hash));
-	s->cap = 1024;
-	s->v = xcalloc(s->cap, sizeof(*s->v));
-	s->n = 1;
+	vec_reserve(s, 1024);
+	vec_add(s);
 }
 
 void val_fini(struct values *s)
@@ -63,13 +63,9 @@ static uint32_t intern(struct values *s, const struct value *x)
 		    y->flags == x->flags)
 			return i;
 	}
-	if (s->n == s->cap) {
-		s->cap *= 2;
-		s->v = xrealloc(s->v, s->cap * sizeof(*s->v));
-	}
-	s->v[s->n] = *x;
-	s->v[s->n].next = s->hash[h];
-	s->hash[h] = s->n++;
+	vec_push(s, *x);
+	s->v[s->n - 1].next = s->hash[h];
+	s->hash[h] = s->n - 1;
 	if (s->n > 2 * s->n_hash)
 		rehash(s);
 	return s->n - 1;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "isa/verify/verify_int.h"
 
 enum kind { K_VM, K_LDS, K_SMEM, K_EXP, K_LOCK };
@@ -316,10 +317,7 @@ static void search_push(struct search *s, int from, int block, int age,
 	if (block < 0 || s->seen[block] >> age & 1)
 		return;
 	s->seen[block] |= UINT64_C(1) << age;
-	if (s->n == s->cap) {
-		s->cap = s->cap ? 2 * s->cap : 64;
-		s->node = xrealloc(s->node, s->cap * sizeof(*s->node));
-	}
+	VEC_GROW(s->node, s->n, 1, s->cap);
 	s->node[s->n++] = (struct node){ block, age, from, producer };
 }
 
