@@ -10,6 +10,7 @@
 #include "compiler/backend/schedule.h"
 #include "compiler/cost/cost.h"
 #include "compiler/isel/select.h"
+#include "compiler/opt/pass.h"
 #include "isa/code/occupancy.h"
 #include "isa/object/co.h"
 #include "isa/verify/verify.h"

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "compiler/dsl/dsl_int.h"
-#include "compiler/opt/pass.h"
-#include "compiler/ssa/eval.h"
 
 enum { LDS_BYTES = 65536 }; /* of a workgroup on gfx11 */
 
@@ -164,8 +162,6 @@ struct ssa_func *dsl_finish(struct dsl *k, struct err *e)
 		if (e)
 			*e = k->err;
 	} else if (ssa_check(f, e)) {
-		/* Variables that a loop or an IF does not change. */
-		ssa_pass_copies(f);
 		dsl_free(k);
 		return f;
 	}

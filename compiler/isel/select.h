@@ -15,7 +15,6 @@
 #define T0_COMPILER_SELECT_H
 
 #include "base/base.h"
-#include "compiler/driver/cc.h"
 #include "compiler/mir/mir.h"
 #include "compiler/ssa/ssa.h"
 
@@ -80,8 +79,8 @@ bool sel_legalize(struct ssa_func *f, struct err *e);
 /* -------------------------------------------------- legalize_printf.c ---- */
 
 /*
- * printf becomes records in the runtime's ring, an argument more; f->format is
- * then the metadata's entries, one for each printf.
+ * printf becomes records in the runtime's ring, the argument SSA_PRINTF_RING;
+ * f->format is then the metadata's entries, one for each printf.
  */
 bool sel_legalize_printf(struct ssa_func *f, struct err *e);
 

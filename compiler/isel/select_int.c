@@ -3,7 +3,6 @@
  * compiler/isel/select.def, and those that take several.
  */
 #include "compiler/isel/select.h"
-#include "compiler/ssa/range.h"
 
 enum { SEL_R = 1, SEL_Z = 2, SEL_X = 4, SEL_F = 8 };
 enum { SSA_W = SSA_KINDS, SSA_PAIR_I, SSA_PAIR_F };

@@ -2,7 +2,6 @@
  * compiler/isel/select_int64.c - 64-bit integers out of 32-bit instructions.
  */
 #include "compiler/isel/select.h"
-#include "compiler/ssa/range.h"
 
 static bool in_v(const struct sel *s, struct mir_opnd o)
 {

@@ -19,6 +19,21 @@
 #define PASS(name) bool ssa_pass_##name(struct ssa_func *f);
 #include "compiler/opt/pass.def"
 
+/* ----------------------------------------------------------- pass.c ---- */
+
+/*
+ * The passes, one row each in compiler/opt/pass.def, run by level:
+ * 0 only what the back end needs, 1 cheap, 2 all, 3 all with unrolling.  Checks
+ * the function before, between and after.  `dump`, if not NULL, is called with
+ * the name of each pass after it ran.
+ */
+typedef void ssa_dump_fn(void *ctx, const char *pass, const struct ssa_func *f);
+bool ssa_optimize(struct ssa_func *f, int level, ssa_dump_fn *dump, void *ctx,
+		  struct err *e);
+/* One pass by name, for tests; ERR_USAGE lists the names. */
+bool ssa_pass_run(struct ssa_func *f, const char *pass, bool *changed,
+		  struct err *e);
+
 /* ------------------------------------------------------- pass_util.c ---- */
 
 /* Forget all forwards (tmp of every instruction and parameter is NULL). */
@@ -41,26 +56,5 @@ struct ssa_inst *ssa_entry_const(struct ssa_func *f, struct ssa_type t,
 bool ssa_removable(const struct ssa_inst *i);
 /* Removes the parameter and the arguments for it on all edges. */
 void ssa_param_remove(struct ssa_block *b, uint32_t k);
-
-/* ---------------------------------------------------------- memory.c ---- */
-
-/* What a load, store, atomic or cmpxchg touches. */
-struct ssa_place {
-	struct ssa_inst *root; /* the pointer under all ptradds */
-	struct ssa_inst *base, *off;
-	int64_t add;	 /* constant bytes from base + off */
-	uint32_t size;	 /* bytes */
-	struct ssa_inst *mask; /* or NULL */
-};
-bool ssa_is_access(const struct ssa_inst *i);
-struct ssa_place ssa_place(const struct ssa_inst *i);
-/* Never the same byte (in one lane)? */
-bool ssa_disjoint(const struct ssa_func *f, const struct ssa_inst *a,
-		  const struct ssa_inst *b);
-/* The same bytes exactly, under the same mask? */
-bool ssa_same_place(const struct ssa_inst *a, const struct ssa_inst *b);
-/* May i write what load `l` reads, in this or another lane? */
-bool ssa_may_clobber(const struct ssa_func *f, const struct ssa_inst *i,
-		     const struct ssa_inst *l);
 
 #endif

@@ -9,8 +9,6 @@
  *   is provably below 2^32.
  */
 #include "compiler/opt/pass.h"
-#include "compiler/ssa/eval.h"
-#include "compiler/ssa/range.h"
 
 enum {
 	MAX_TERMS = 8,

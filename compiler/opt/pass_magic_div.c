@@ -8,8 +8,6 @@
  * correction by the sign.
  */
 #include "compiler/opt/pass.h"
-#include "compiler/ssa/eval.h"
-#include "compiler/ssa/range.h"
 
 static struct ssa_inst *constant(struct ssa_func *f, uint32_t v)
 {

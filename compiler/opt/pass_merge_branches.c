@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "compiler/opt/pass.h"
-#include "compiler/ssa/clone.h"
 
 enum { MAX_BETWEEN = 256, MAX_THREADED = 16 };
 

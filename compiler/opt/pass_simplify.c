@@ -5,7 +5,6 @@
  * pointers, and the walk.
  */
 #include "compiler/opt/simplify.h"
-#include "compiler/ssa/range.h"
 
 /* ------------------------------------------------------------ integers -- */
 

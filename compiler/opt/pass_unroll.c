@@ -14,8 +14,6 @@
 #include <stdlib.h>
 
 #include "compiler/opt/pass.h"
-#include "compiler/ssa/clone.h"
-#include "compiler/ssa/eval.h"
 
 enum { MAX_TRIPS = 32, MAX_FULL = 400, MAX_PART = 160 };
 

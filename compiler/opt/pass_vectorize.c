@@ -9,7 +9,6 @@
  * they have 8 or more, LDS vectors only at a multiple of their size.
  */
 #include "compiler/opt/pass.h"
-#include "compiler/ssa/range.h"
 
 enum { MAX_BYTES = 16, LOOK = 96, MAX_GROUP = 16 };
 

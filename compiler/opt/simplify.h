@@ -7,7 +7,6 @@
 #define T0_COMPILER_SIMPLIFY_H
 
 #include "compiler/opt/pass.h"
-#include "compiler/ssa/eval.h"
 
 struct simplify {
 	struct ssa_func *f;

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "compiler/opt/simplify.h"
-#include "compiler/ssa/range.h"
 
 /* -------------------------------------------------------------- floats -- */
 

@@ -1,8 +1,7 @@
 /*
  * Which accesses of memory can meet.
  */
-#include "compiler/opt/pass.h"
-#include "compiler/ssa/eval.h"
+#include "compiler/ssa/ssa.h"
 
 bool ssa_is_access(const struct ssa_inst *i)
 {

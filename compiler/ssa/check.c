@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ssa/check.h"
+#include "compiler/ssa/ssa_int.h"
 
 struct check {
 	const struct ssa_func *f;

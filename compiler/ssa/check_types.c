@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "compiler/ssa/check.h"
+#include "compiler/ssa/ssa_int.h"
 
 /* Sets of kinds, for the rules below. */
 enum {

@@ -1,10 +1,10 @@
 /*
- * Copies of parts of a function (compiler/ssa/clone.h).
+ * Copies of parts of a function (compiler/ssa/ssa.h).
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ssa/clone.h"
+#include "compiler/ssa/ssa.h"
 
 void ssa_clone_init(struct ssa_clone *c, struct ssa_func *f)
 {

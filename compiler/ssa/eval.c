@@ -1,10 +1,10 @@
 /*
- * What a pure operation computes, on bits (compiler/ssa/eval.h).
+ * What a pure operation computes, on bits (compiler/ssa/ssa.h).
  */
 #include <math.h>
 #include <string.h>
 
-#include "compiler/ssa/eval.h"
+#include "compiler/ssa/ssa.h"
 
 /* ------------------------------------------------------------ integers -- */
 

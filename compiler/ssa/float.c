@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/ssa/eval.h"
+#include "compiler/ssa/ssa.h"
 
 /* Bits of exponent and of mantissa without the hidden one. */
 struct format {

@@ -1,9 +1,7 @@
 /*
- * Bounds and zero bits of integers (compiler/ssa/range.h).
+ * Bounds and zero bits of integers (compiler/ssa/ssa.h).
  */
-#include "compiler/opt/pass.h"
-#include "compiler/ssa/eval.h"
-#include "compiler/ssa/range.h"
+#include "compiler/ssa/ssa.h"
 
 enum { DEPTH = 6, MAX_CHAIN = 16 };
 

@@ -54,6 +54,8 @@
 
 #define SSA_MAX_LANES 16 /* elements of a vector */
 #define SSA_MAX_ARGS 64	 /* of a kernel */
+/* The argument of a kernel with printf: the runtime's ring (kfd/runtime). */
+#define SSA_PRINTF_RING "t0_printf_ring"
 
 enum ssa_kind {
 	SSA_VOID,
@@ -301,7 +303,7 @@ void ssa_uniform(struct ssa_func *f);
 /* Everything that this header promises; the message names value and line. */
 bool ssa_check(struct ssa_func *f, struct err *e);
 
-/* --------------------------------------------- text.c, ssa_parse.c ---- */
+/* --------------------------------------------- ssa_names.c, ssa_parse.c ---- */
 
 /*
  * One line per instruction; ssa_parse() reads back exactly what was printed.
@@ -325,46 +327,114 @@ bool ssa_check(struct ssa_func *f, struct err *e);
 void ssa_print(const struct ssa_func *f, struct buf *out);
 struct ssa_func *ssa_parse(const char *text, struct err *e);
 
-/* ------------------------------------------------------- interp*.c ---- */
+/* ----------------------------------------------------------- alias.c ---- */
+
+/* What a load, store, atomic or cmpxchg touches. */
+struct ssa_place {
+	struct ssa_inst *root; /* the pointer under all ptradds */
+	struct ssa_inst *base, *off;
+	int64_t add;	 /* constant bytes from base + off */
+	uint32_t size;	 /* bytes */
+	struct ssa_inst *mask; /* or NULL */
+};
+bool ssa_is_access(const struct ssa_inst *i);
+struct ssa_place ssa_place(const struct ssa_inst *i);
+/* Never the same byte (in one lane)? */
+bool ssa_disjoint(const struct ssa_func *f, const struct ssa_inst *a,
+		  const struct ssa_inst *b);
+/* The same bytes exactly, under the same mask? */
+bool ssa_same_place(const struct ssa_inst *a, const struct ssa_inst *b);
+/* May i write what load `l` reads, in this or another lane? */
+bool ssa_may_clobber(const struct ssa_func *f, const struct ssa_inst *i,
+		     const struct ssa_inst *l);
+
+/* ----------------------------------------------------------- range.c ---- */
 
 /*
- * Runs a whole grid in plain C, the reference of what a function means: exact
- * where the operation is, correctly rounded for the approximate ones.
- * `arg[i]` holds the bits of argument i; pointers are host addresses.  Groups
- * and waves run one after the other up to their next barrier.
- *
- * ERR_DEVICE, with the place in the kernel, for: an access outside of
- * `range[n_ranges]` or the group's LDS, or less aligned than it says; a barrier
- * that some work-items do not reach; an assume that is false.
+ * What is known about integer scalars without running: bounds as unsigned
+ * numbers of the type's width, and how many low bits are zero.  Facts hold
+ * wherever the value is used.  They come from the definition alone, a few steps
+ * deep; ssa_analyse() must be valid.
  */
-struct ssa_range {
-	void *base;
-	size_t size_bytes;
+struct ssa_bounds {
+	uint64_t min, max;
 };
-struct ssa_run {
-	uint32_t groups[3];
-	const uint64_t *arg;
-	const struct ssa_range *range;
-	size_t n_ranges;
-	uint64_t max_steps;  /* 0: no limit; else ERR_TIMEOUT beyond */
-	struct buf *printed; /* what printf wrote, or NULL */
-};
-bool ssa_interpret(struct ssa_func *f, const struct ssa_run *run,
-		   struct err *e);
+struct ssa_bounds ssa_bounds(const struct ssa_func *f,
+			     const struct ssa_inst *i);
+uint32_t ssa_zero_bits(const struct ssa_inst *i); /* low ones */
+/* Is a + b, as unsigned numbers, the sum? */
+bool ssa_adds_exactly(const struct ssa_func *f, const struct ssa_inst *a,
+		      const struct ssa_inst *b);
+/* Is it 0 or positive as a signed number? */
+bool ssa_never_negative(const struct ssa_func *f, const struct ssa_inst *i);
 
-/* ----------------------------------------------------------- pass.c ---- */
+/* ------------------------------------------------------------ eval.c ---- */
 
 /*
- * The passes, one row each in compiler/opt/pass.def, run by level:
- * 0 only what the back end needs, 1 cheap, 2 all, 3 all with unrolling.  Checks
- * the function before, between and after.  `dump`, if not NULL, is called with
- * the name of each pass after it ran.
+ * What a pure operation on scalars and packed pairs computes from the bits of
+ * its operands; constant folding and the tests' interpreter both ask here, so
+ * that they cannot disagree.  A scalar is its bits, zero-extended to 64; a
+ * packed pair has element 0 in the low half of 32 bits.  NaN results are quiet,
+ * with any sign.  Operations of limited accuracy (compiler/ssa/ssa.def) are
+ * computed in double precision and rounded once; ssa_eval_exact() says which
+ * those are not.  False if the operation is no pure one on these (leaves, pack,
+ * extract; ptr of unknown place).  ptradd of lds is done modulo 2^32.
  */
-typedef void ssa_dump_fn(void *ctx, const char *pass, const struct ssa_func *f);
-bool ssa_optimize(struct ssa_func *f, int level, ssa_dump_fn *dump, void *ctx,
-		  struct err *e);
-/* One pass by name, for tests; ERR_USAGE lists the names. */
-bool ssa_pass_run(struct ssa_func *f, const char *pass, bool *changed,
-		  struct err *e);
+bool ssa_eval(const struct ssa_inst *i, const uint64_t *arg, uint64_t *out);
+/* Is every device's result the same, bit for bit (any NaN equal)? */
+bool ssa_eval_exact(const struct ssa_inst *i);
+/* a op b, as atomics, reductions and scans combine; t is a scalar. */
+uint64_t ssa_eval_rmw(enum ssa_rmw op, struct ssa_type t, uint64_t a,
+		      uint64_t b);
+/* What leaves a reduction over nothing. */
+uint64_t ssa_rmw_identity(enum ssa_rmw op, struct ssa_type t);
+bool ssa_eval_pred(enum ssa_pred p, enum ssa_kind kind, uint64_t a, uint64_t b);
+
+/* ----------------------------------------------------------- float.c ---- */
+
+/* Bits of f16, bf16, f32 or f64 and the number, rounded to nearest even. */
+double ssa_bits_to_f64(enum ssa_kind kind, uint64_t bits);
+uint64_t ssa_f64_to_bits(enum ssa_kind kind, double v);
+/* a b + c rounded once to the kind. */
+uint64_t ssa_fma_bits(enum ssa_kind kind, uint64_t a, uint64_t b, uint64_t c);
+
+/* Sign-extended from the kind's width; and cut to it. */
+static inline int64_t ssa_bits_to_s(enum ssa_kind kind, uint64_t bits)
+{
+	const uint32_t drop = 64 - ssa_kind_bits(kind);
+
+	return (int64_t)(bits << drop) >> drop;
+}
+static inline uint64_t ssa_bits_cut(enum ssa_kind kind, uint64_t v)
+{
+	return v << (64 - ssa_kind_bits(kind)) >> (64 - ssa_kind_bits(kind));
+}
+
+/* ----------------------------------------------------------- clone.c ---- */
+
+/*
+ * Copies of parts of a function, for passes that repeat code: what stands for
+ * a value or a block in the copy; NULL: itself.
+ */
+struct ssa_clone {
+	struct ssa_func *f;
+	struct ssa_inst **value;  /* by id, [n_values] */
+	struct ssa_block **block; /* by id, [n_blocks] */
+	uint32_t n_values, n_blocks;
+};
+/* For what the function has now; what is made later stands for itself. */
+void ssa_clone_init(struct ssa_clone *c, struct ssa_func *f);
+void ssa_clone_fini(struct ssa_clone *c);
+void ssa_clone_set(struct ssa_clone *c, const struct ssa_inst *from,
+		   struct ssa_inst *to);
+struct ssa_inst *ssa_cloned(const struct ssa_clone *c, struct ssa_inst *i);
+/* Forgets all values and blocks. */
+void ssa_clone_reset(struct ssa_clone *c);
+/* An empty block with copies of b's parameters, at the end of the layout. */
+struct ssa_block *ssa_clone_block(struct ssa_clone *c,
+				  const struct ssa_block *b);
+/* Appends copies of from..to (not with `to`; NULL: all) to a block. */
+void ssa_clone_insts(struct ssa_clone *c, struct ssa_inst *from,
+		     const struct ssa_inst *to, struct ssa_block *at);
 
 #endif

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ssa/ssa.h"
-#include "compiler/ssa/ssa_names.h"
+#include "compiler/ssa/ssa_int.h"
 
 const char *const ssa_kind_name[SSA_KINDS] = {
 	"void", "i1", "i8", "i16", "i32", "i64",

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ssa/ssa.h"
-#include "compiler/ssa/ssa_names.h"
+#include "compiler/ssa/ssa_int.h"
 
 enum { MAX_ID = 1 << 20 };
 

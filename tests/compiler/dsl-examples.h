@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "compiler/dsl/dsl.h"
-#include "compiler/ssa/eval.h"
+#include "compiler/ssa/ssa.h"
 #include "tests/compiler/ssa-run.h"
 
 static inline struct ssa_func *example_saxpy(struct err *e)

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "compiler/dsl/dsl_int.h"
-#include "compiler/ssa/eval.h"
+#include "compiler/opt/pass.h"
 #include "tests/compiler/dsl-tests.h"
 #include "tests/compiler/ssa-run.h"
 

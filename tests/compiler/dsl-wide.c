@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "compiler/dsl/dsl.h"
-#include "compiler/ssa/eval.h"
+#include "compiler/ssa/ssa.h"
 #include "tests/compiler/cc-run.h"
 
 enum { N = 256, GROUP = 128 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ssa/ssa.h"
+#include "tests/ref/interp.h"
 #include "tests/tap.h"
 
 enum { SSA_RUN_ARGS = 24 };

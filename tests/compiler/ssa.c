@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ssa/ssa.h"
+#include "compiler/opt/pass.h"
 #include "tests/tap.h"
 
 /* Every part of the syntax once. */

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "compiler/kernels/kernels.h"
-#include "compiler/ssa/eval.h"
+#include "compiler/ssa/ssa.h"
 #include "tests/compiler/cc-run.h"
 
 /* An array as it lies in memory. */

@@ -3,8 +3,7 @@
  */
 #include <string.h>
 
-#include "compiler/interp/interp.h"
-#include "compiler/ssa/eval.h"
+#include "tests/ref/interp_int.h"
 
 static void set_all(struct interp_wave *w, const struct ssa_inst *i, uint64_t v)
 {

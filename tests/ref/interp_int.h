@@ -1,15 +1,15 @@
 /*
- * interp - what the files of the reference interpreter share.
+ * interp_int - what the files of the reference interpreter share.
  *
  * A wave runs one block at a time for the lanes that are there.  Which block is
  * next: the first in layout order that any lane waits at.  As the layout is a
  * reverse postorder with adjacent loops (ssa_analyse()), lanes of both sides of
  * a branch meet at its merge, and those that left a loop wait behind it.
  */
-#ifndef T0_COMPILER_INTERP_H
-#define T0_COMPILER_INTERP_H
+#ifndef T0_TESTS_INTERP_INT_H
+#define T0_TESTS_INTERP_INT_H
 
-#include "compiler/ssa/ssa.h"
+#include "tests/ref/interp.h"
 
 enum { INTERP_LANES = 64, INTERP_DONE = INT32_MAX };
 

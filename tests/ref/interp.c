@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/interp/interp.h"
-#include "compiler/ssa/eval.h"
+#include "tests/ref/interp_int.h"
 
 bool interp_fail(const struct interp_wave *w, const struct ssa_inst *i,
 		 uint64_t lane, const char *fmt, ...)

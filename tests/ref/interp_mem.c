@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/interp/interp.h"
-#include "compiler/ssa/eval.h"
+#include "tests/ref/interp_int.h"
 
 enum { MAX_BYTES = SSA_MAX_LANES * 8 };
 
