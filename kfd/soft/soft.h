@@ -23,6 +23,7 @@
 
 #include "base/base.h"
 #include "kfd/driver.h"
+#include "kfd/soft/exec/exec.h" /* enum soft_fault_kind */
 
 /*
  * Watching what waves do, one instruction at a time; all zero: nothing is
@@ -65,18 +66,6 @@ struct soft_options {
 #define SOFT_GPU_ID 0xa37cu /* as the topology tree and apertures say */
 #define SOFT_IGPU_ID 0x1036u
 #define SOFT_VRAM_BYTES 25753026560ull
-
-enum soft_fault_kind {
-	SOFT_FAULT_NONE,
-	SOFT_FAULT_ILLEGAL,	/* illegal instruction */
-	SOFT_FAULT_UNSUPPORTED, /* known to the ISA, not executed yet */
-	SOFT_FAULT_MEMORY,	/* not mapped, read only, or not executable */
-	SOFT_FAULT_APERTURE,	/* outside LDS or scratch through FLAT */
-	SOFT_FAULT_ALIGN,
-	SOFT_FAULT_TRAP,   /* s_trap without a handler */
-	SOFT_FAULT_HANG,   /* deadline or deadlock at a barrier */
-	SOFT_FAULT_PACKET, /* refused by the packet processor */
-};
 
 /*
  * The last fault, as exactly as the emulator knows it.  Fields that do not

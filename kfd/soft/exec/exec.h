@@ -19,7 +19,6 @@
 
 #include "base/base.h"
 #include "isa/isa.h"
-#include "kfd/soft/soft.h" /* enum soft_fault_kind */
 
 #define SOFT_LANES 32
 
@@ -54,6 +53,19 @@ struct soft_env {
 	const struct soft_now *now; /* NULL: realtime(), and no pipeline */
 	/* s_sendmsg interrupts the host for event `id`; NULL: nobody cares. */
 	void (*interrupt)(void *ctx, uint32_t id);
+};
+
+/* Of a wave, and of the packet processor that starts it (kfd/soft/soft.h). */
+enum soft_fault_kind {
+	SOFT_FAULT_NONE,
+	SOFT_FAULT_ILLEGAL,	/* illegal instruction */
+	SOFT_FAULT_UNSUPPORTED, /* known to the ISA, not executed yet */
+	SOFT_FAULT_MEMORY,	/* not mapped, read only, or not executable */
+	SOFT_FAULT_APERTURE,	/* outside LDS or scratch through FLAT */
+	SOFT_FAULT_ALIGN,
+	SOFT_FAULT_TRAP,   /* s_trap without a handler */
+	SOFT_FAULT_HANG,   /* deadline or deadlock at a barrier */
+	SOFT_FAULT_PACKET, /* refused by the packet processor */
 };
 
 /* The first fault of a wave; `text` is a sentence without the location. */
