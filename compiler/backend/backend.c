@@ -3,6 +3,7 @@
  */
 #include "compiler/backend/backend.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int mir_phys(const struct mir_func *m, const struct mir_opnd *o)
@@ -54,15 +55,60 @@ void mir_touches(const struct mir_func *m, const struct mir_inst *i,
 		touch(t, MIR_S, ISA_R_M0, 1, true, false);
 }
 
-struct mir_inst *mir_special(struct mir_func *m, struct mir_inst *at, int op,
-			     const char *tail)
-{
-	struct mir_inst *i = mir_inst(m, op, NULL, 0);
+/* ------------------------------------------------------------ dataflow ---- */
 
-	i->tail = tail;
-	i->line = at->line;
-	mir_before(at, i);
-	return i;
+struct ages {
+	struct mir_func *m;
+	size_t size;
+	uint8_t *out; /* [n_order][size] states at the ends of blocks */
+	bool *seen;   /* [n_order] */
+};
+
+static void join_preds(const struct ages *a, const struct mir_block *b,
+		       uint8_t *state)
+{
+	memset(state, MIR_FAR, a->size);
+	for (uint32_t k = 0; k < b->n_preds; k++) {
+		const uint32_t pred = b->pred[k]->order;
+
+		for (size_t j = 0; a->seen[pred] && j < a->size; j++) {
+			const uint8_t age = a->out[pred * a->size + j];
+
+			state[j] = age < state[j] ? age : state[j];
+		}
+	}
+}
+
+void mir_flow_ages(struct mir_func *m, size_t size, mir_walk_fn *walk)
+{
+	struct ages a = { .m = m, .size = size };
+	uint8_t *state = xmalloc(size);
+	bool changed = true;
+
+	mir_number(m);
+	a.out = xcalloc(m->n_order, size);
+	a.seen = xcalloc(m->n_order, sizeof(*a.seen));
+	while (changed) {
+		changed = false;
+		for (uint32_t b = 0; b < m->n_order; b++) {
+			uint8_t *out = a.out + b * size;
+
+			join_preds(&a, m->order[b], state);
+			walk(m, m->order[b], state, false);
+			if (a.seen[b] && !memcmp(state, out, size))
+				continue;
+			a.seen[b] = true;
+			memcpy(out, state, size);
+			changed = true;
+		}
+	}
+	for (uint32_t b = 0; b < m->n_order; b++) {
+		join_preds(&a, m->order[b], state);
+		walk(m, m->order[b], state, true);
+	}
+	free(a.out);
+	free(a.seen);
+	free(state);
 }
 
 /* ---------------------------------------------------------------- flow ---- */
@@ -138,6 +184,9 @@ static bool stores(const struct mir_func *m)
  */
 void mir_end(struct mir_func *m)
 {
+	struct mir_opnd zero = mir_imm(0);
+	struct mir_opnd message = mir_word("sendmsg(MSG_DEALLOC_VGPRS)");
+
 	if (m->scratch_bytes || !stores(m))
 		return;
 	for (uint32_t k = 0; k < m->n_order; k++) {
@@ -145,8 +194,7 @@ void mir_end(struct mir_func *m)
 
 		if (!i || i->op != ISA_s_endpgm)
 			continue;
-		mir_special(m, i, ISA_s_nop, " 0");
-		mir_special(m, i, ISA_s_sendmsg,
-			    " sendmsg(MSG_DEALLOC_VGPRS)");
+		mir_insert(m, i, ISA_s_nop, &zero, 1);
+		mir_insert(m, i, ISA_s_sendmsg, &message, 1);
 	}
 }

@@ -23,9 +23,16 @@ struct mir_touch {
 void mir_touches(const struct mir_func *m, const struct mir_inst *i,
 		 struct mir_touch *t);
 int mir_phys(const struct mir_func *m, const struct mir_opnd *o);
-/* A new instruction before `at`, without operands: its text is `tail`. */
-struct mir_inst *mir_special(struct mir_func *m, struct mir_inst *at, int op,
-			     const char *tail);
+/*
+ * Forward dataflow: a state is `size` bytes, ages of what is under way, which
+ * are FAR where there is nothing; where paths meet the younger counts.  walk()
+ * takes a state through a block, until nothing changes and then once more with
+ * `insert`.
+ */
+enum { MIR_FAR = 255 };
+typedef void mir_walk_fn(struct mir_func *m, struct mir_block *b, void *state,
+			 bool insert);
+void mir_flow_ages(struct mir_func *m, size_t size, mir_walk_fn *walk);
 /* Removes branches over bodies that cost less than the branch. */
 void mir_flow(struct mir_func *m);
 /* Gives registers back while the last stores are under way. */

@@ -21,24 +21,55 @@ static bool any_symbol(void *ctx, const char *s, int len,
 	return true;
 }
 
+/* Program control is SIMM16 and no more; branches are patched later. */
+static bool encode_control(const struct isa_target *t,
+			   const struct mir_inst *i, struct isa_inst *in)
+{
+	const struct mir_opnd *last = i->n_opnd ? &i->o[i->n_opnd - 1] : NULL;
+	const enum isa_fmt fmt = mir_info(i)->fmt;
+
+	if ((fmt != ISA_FMT_SOPP || (last && last->kind == MIR_WORD)) &&
+	    (fmt != ISA_FMT_SOPK || last->kind != MIR_SIMM16))
+		return false;
+	*in = (struct isa_inst){ .op = i->op, .fmt = (uint8_t)fmt };
+	in->f[ISA_F_OP] = (uint32_t)isa_opcode(t->gen, i->op, false);
+	if (fmt == ISA_FMT_SOPK)
+		in->f[ISA_F_SDST] = i->o[0].reg;
+	if (last && last->kind != MIR_LABEL)
+		in->f[ISA_F_SIMM16] = last->imm;
+	return true;
+}
+
+static const char *parse_text(const struct mir_func *m,
+			      const struct isa_target *t,
+			      const struct mir_inst *i, struct buf *text,
+			      struct isa_inst *in)
+{
+	buf_reset(text);
+	mir_print_inst(m, i, text);
+	return isa_parse(t, text->data, any_symbol, NULL, in);
+}
+
 static bool encode_one(struct mir_func *m, const struct isa_target *t,
 		       struct mir_inst *i, struct buf *text, struct buf *code,
 		       struct err *e)
 {
 	uint8_t bytes[ISA_MAX_SIZE_BYTES];
 	struct isa_inst in;
-	const char *why;
+	const char *why = NULL;
 	int n;
 
-	buf_reset(text);
-	mir_print_inst(m, i, text);
-	why = isa_parse(t, text->data, any_symbol, NULL, &in);
+	if (!encode_control(t, i, &in))
+		why = parse_text(m, t, i, text, &in);
 	n = why ? 0 : isa_encode(&in, bytes);
-	if (!n)
+	if (!n) {
+		buf_reset(text);
+		mir_print_inst(m, i, text);
 		return err_set(e, ERR_UNSUPPORTED,
 			       "kernel %s, line %u: '%s' cannot be encoded: %s",
 			       m->name, i->line, text->data,
 			       why ? why : "a value does not fit");
+	}
 	i->addr = (uint32_t)code->len;
 	buf_add(code, bytes, (size_t)n);
 	return true;

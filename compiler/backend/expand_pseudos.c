@@ -14,11 +14,9 @@ static struct mir_inst *move(struct mir_func *m, struct mir_inst *at, int op,
 			     struct mir_opnd to, struct mir_opnd from)
 {
 	struct mir_opnd o[2] = { to, from };
-	struct mir_inst *i = mir_inst(m, op, o, 2);
+	struct mir_inst *i = mir_insert(m, at, op, o, 2);
 
-	i->line = at->line;
 	i->flags = at->flags;
-	mir_before(at, i);
 	return i;
 }
 

@@ -12,10 +12,12 @@
  */
 #include "compiler/backend/backend.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { FAR = 255, REACH = 6 };
+enum { FAR = MIR_FAR, REACH = 6 };
+
+/* s_waitcnt_depctr: wait for this counter alone to be 0. */
+enum { VA_VDST_0 = 0x0fff, SA_SDST_0 = 0xfffe };
 
 struct state {
 	uint8_t valus[256]; /* VALU instructions since a TRANS wrote it */
@@ -23,66 +25,50 @@ struct state {
 	uint8_t matrix[256]; /* 0: the last VALU was a matrix that wrote it */
 };
 
-struct finder {
-	struct mir_func *m;
-	struct state *out;
-	bool *seen;
-	bool insert;
-};
-
 static bool is_trans(const struct mir_inst *i)
 {
 	return mir_pipe(i) == ISA_PIPE_TRANS || mir_pipe(i) == ISA_PIPE_TRANS64;
 }
 
-static bool drains(const struct mir_inst *i)
+static bool drains_valu(const struct mir_inst *i)
 {
 	return mir_is_vmem(i) || mir_is_ds(i);
 }
 
-static void join(struct state *a, const struct state *b)
-{
-	uint8_t *x = (uint8_t *)a;
-	const uint8_t *y = (const uint8_t *)b;
-
-	for (size_t k = 0; k < sizeof(*a); k++)
-		x[k] = x[k] < y[k] ? x[k] : y[k];
-}
-
-static bool pending(const struct finder *f, const struct state *s,
-		    const struct mir_inst *i, const uint8_t *age, int limit)
+/* Does it read what a TRANS wrote too few VALU instructions ago? */
+static bool reads_trans(const struct mir_func *m, const struct state *s,
+			const struct mir_inst *i)
 {
 	struct mir_touch t;
 
-	(void)s;
-	mir_touches(f->m, i, &t);
+	mir_touches(m, i, &t);
 	for (int k = 0; k < t.n; k++)
 		for (int j = 0; t.t[k].file == MIR_V && t.t[k].read &&
 				j < t.t[k].n; j++)
-			if (age[t.t[k].reg + j] < limit)
+			if (s->valus[t.t[k].reg + j] < REACH)
 				return true;
 	return false;
 }
 
 /* A or B of a matrix instruction. */
-static bool matrix_reads(const struct finder *f, const struct state *s,
+static bool reads_matrix(const struct mir_func *m, const struct state *s,
 			 const struct mir_inst *i)
 {
 	for (int k = 1; k < 3; k++)
-		for (int j = 0; mir_is_v(f->m, &i->o[k]) && j < i->o[k].n; j++)
-			if (!s->matrix[mir_phys(f->m, &i->o[k]) + j])
+		for (int j = 0; mir_is_v(m, &i->o[k]) && j < i->o[k].n; j++)
+			if (!s->matrix[mir_phys(m, &i->o[k]) + j])
 				return true;
 	return false;
 }
 
-static void clear(struct state *s)
+static void forget_trans(struct state *s)
 {
 	memset(s->valus, FAR, sizeof(s->valus));
 	memset(s->trans, FAR, sizeof(s->trans));
 }
 
-static void step(const struct finder *f, struct state *s,
-		 const struct mir_inst *i)
+static void issue_valu(const struct mir_func *m, struct state *s,
+		       const struct mir_inst *i)
 {
 	bool trans = is_trans(i);
 
@@ -95,9 +81,9 @@ static void step(const struct finder *f, struct state *s,
 	}
 	memset(s->matrix, FAR, sizeof(s->matrix));
 	for (int k = 0; k < i->n_def; k++)
-		for (int j = 0; mir_is_v(f->m, &i->o[k]) && j < i->o[k].n;
+		for (int j = 0; mir_is_v(m, &i->o[k]) && j < i->o[k].n;
 		     j++) {
-			int r = mir_phys(f->m, &i->o[k]) + j;
+			int r = mir_phys(m, &i->o[k]) + j;
 
 			if (trans)
 				s->valus[r] = s->trans[r] = 0;
@@ -106,33 +92,28 @@ static void step(const struct finder *f, struct state *s,
 		}
 }
 
-static void walk(struct finder *f, struct mir_block *b, struct state *s)
+static void walk_block(struct mir_func *m, struct mir_block *b, void *state,
+		       bool insert)
 {
+	struct mir_opnd drained = mir_simm16(VA_VDST_0);
+	struct state *s = state;
+
 	for (struct mir_inst *i = b->first; i; i = i->next) {
-		if (drains(i))
-			clear(s);
+		if (drains_valu(i))
+			forget_trans(s);
 		if (!mir_is_valu(i))
 			continue;
-		if (pending(f, s, i, s->valus, REACH)) {
-			if (f->insert)
-				mir_special(f->m, i, ISA_s_waitcnt_depctr,
-					    " 0xfff");
-			clear(s);
+		if (reads_trans(m, s, i)) {
+			if (insert)
+				mir_insert(m, i, ISA_s_waitcnt_depctr, &drained,
+					   1);
+			forget_trans(s);
 		}
-		if (mir_pipe(i) == ISA_PIPE_WMMA && matrix_reads(f, s, i) &&
-		    f->insert)
-			mir_special(f->m, i, ISA_v_nop, "");
-		step(f, s, i);
+		if (mir_pipe(i) == ISA_PIPE_WMMA && reads_matrix(m, s, i) &&
+		    insert)
+			mir_insert(m, i, ISA_v_nop, NULL, 0);
+		issue_valu(m, s, i);
 	}
-}
-
-static void entry_state(const struct finder *f, const struct mir_block *b,
-			struct state *s)
-{
-	memset(s, FAR, sizeof(*s));
-	for (uint32_t k = 0; k < b->n_preds; k++)
-		if (f->seen[b->pred[k]->order])
-			join(s, &f->out[b->pred[k]->order]);
 }
 
 /* -------------------------------------------------------------- wave64 ---- */
@@ -148,47 +129,25 @@ static bool writes_mask(const struct mir_func *m, const struct mir_inst *i)
 }
 
 /* What was issued before is done before EXEC or a mask changes. */
-static void wide_waves(struct mir_func *m)
+static void separate_halves(struct mir_func *m)
 {
+	struct mir_opnd valu = mir_simm16(VA_VDST_0);
+	struct mir_opnd salu = mir_simm16(SA_SDST_0);
+
 	for (uint32_t b = 0; b < m->n_order; b++)
 		for (struct mir_inst *i = m->order[b]->first; i; i = i->next) {
 			if (mir_writes_exec(i))
-				mir_special(m, i, ISA_s_waitcnt_depctr,
-					    " 0xfff");
+				mir_insert(m, i, ISA_s_waitcnt_depctr, &valu,
+					   1);
 			if (i->prev && writes_mask(m, i->prev))
-				mir_special(m, i, ISA_s_waitcnt_depctr,
-					    " 0xfffe");
+				mir_insert(m, i, ISA_s_waitcnt_depctr, &salu,
+					   1);
 		}
 }
 
 void mir_hazards(struct mir_func *m)
 {
-	struct finder f = { .m = m };
-	struct state s;
-	bool changed = true;
-
-	mir_number(m);
-	f.out = xcalloc(m->n_order, sizeof(*f.out));
-	f.seen = xcalloc(m->n_order, sizeof(*f.seen));
-	while (changed) {
-		changed = false;
-		for (uint32_t b = 0; b < m->n_order; b++) {
-			entry_state(&f, m->order[b], &s);
-			walk(&f, m->order[b], &s);
-			if (f.seen[b] && !memcmp(&s, &f.out[b], sizeof(s)))
-				continue;
-			f.seen[b] = true;
-			f.out[b] = s;
-			changed = true;
-		}
-	}
-	f.insert = true;
-	for (uint32_t b = 0; b < m->n_order; b++) {
-		entry_state(&f, m->order[b], &s);
-		walk(&f, m->order[b], &s);
-	}
+	mir_flow_ages(m, sizeof(struct state), walk_block);
 	if (m->wave == 64)
-		wide_waves(m);
-	free(f.out);
-	free(f.seen);
+		separate_halves(m);
 }

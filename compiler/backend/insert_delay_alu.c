@@ -12,6 +12,9 @@
 enum { LAT_VALU = 5, LAT_TRANS = 10, LAT_SALU = 2, MAX_SKIP = 5,
        MAX_CLAUSE = 32 };
 
+/* SIMM16 of s_delay_alu: INSTID0 3:0, INSTSKIP 6:4, INSTID1 10:7; INSTIDs. */
+enum { VALU_DEP = 0, TRANS32_DEP = 4, SALU_CYCLE = 8 };
+
 enum what { NOTHING, VALU, TRANS, SALU };
 
 /* The youngest unfinished writer of a register. */
@@ -72,50 +75,39 @@ static void look(struct tracker *t, const struct mir_inst *i, struct needs *n)
 		}
 }
 
-static const char *name(const struct needs *n, int which, char out[32])
+/* INSTID of the k-th kind of dependency, 0 if there is none. */
+static uint32_t delay_id(const struct needs *n, int k)
 {
-	if (which == 0 && n->trans)
-		snprintf(out, 32, "TRANS32_DEP_%d", n->trans);
-	else if (which == 1 && n->valu)
-		snprintf(out, 32, "VALU_DEP_%d", n->valu);
-	else if (which == 2 && n->salu)
-		snprintf(out, 32, "SALU_CYCLE_%d", n->salu);
-	else
-		return NULL;
-	return out;
+	switch (k) {
+	case 0:
+		return n->trans ? TRANS32_DEP + (uint32_t)n->trans : 0;
+	case 1:
+		return n->valu ? VALU_DEP + (uint32_t)n->valu : 0;
+	default:
+		return n->salu ? SALU_CYCLE + (uint32_t)n->salu : 0;
+	}
 }
 
-static void put(struct tracker *t, struct mir_inst *i, const struct needs *n)
+static void insert_hint(struct tracker *t, struct mir_inst *i,
+			const struct needs *n)
 {
-	static const char *const skip[] = { "NEXT",   "SKIP_1", "SKIP_2",
-					    "SKIP_3", "SKIP_4" };
-	char text[3][32];
-	const char *id[3];
-	int k = 0;
+	struct mir_opnd o;
+	uint32_t id[3];
+	int n_ids = 0;
 
-	for (int w = 0; w < 3; w++)
-		if (name(n, w, text[k])) {
-			id[k] = text[k];
-			k++;
-		}
-	if (!k)
+	for (int k = 0; k < 3; k++)
+		if (delay_id(n, k))
+			id[n_ids++] = delay_id(n, k);
+	if (!n_ids)
 		return;
-	if (k == 1 && t->hint && t->skip >= 1 && t->skip <= MAX_SKIP) {
-		t->hint->tail = arena_printf(t->m->arena,
-					     "%s | instskip(%s) | instid1(%s)",
-					     t->hint->tail, skip[t->skip - 1],
-					     id[0]);
+	if (n_ids == 1 && t->hint && t->skip >= 1 && t->skip <= MAX_SKIP) {
+		t->hint->o[0].imm |= (uint32_t)t->skip << 4 | id[0] << 7;
 		t->hint = NULL;
 		return;
 	}
-	t->hint = mir_special(
-		t->m, i, ISA_s_delay_alu,
-		k == 1 ? arena_printf(t->m->arena, " instid0(%s)", id[0]) :
-			 arena_printf(t->m->arena,
-				      " instid0(%s) | instskip(SAME) | "
-				      "instid1(%s)",
-				      id[0], id[1]));
-	if (k > 1)
+	o = mir_simm16(id[0] | (n_ids > 1 ? id[1] << 7 : 0));
+	t->hint = mir_insert(t->m, i, ISA_s_delay_alu, &o, 1);
+	if (n_ids > 1)
 		t->hint = NULL;
 	t->skip = 0;
 }
@@ -164,7 +156,7 @@ static void block(struct tracker *t, struct mir_block *b)
 			memset(t->reg, 0, sizeof(t->reg));
 		if (k != NOTHING) {
 			look(t, i, &n);
-			put(t, i, &n);
+			insert_hint(t, i, &n);
 		}
 		if (waits(i) && i->op != ISA_s_delay_alu)
 			t->hint = NULL;
@@ -194,10 +186,8 @@ static int clause_kind(const struct mir_inst *i)
 static void clause(struct mir_func *m, struct mir_inst *first, int n)
 {
 	struct mir_opnd o = mir_imm((uint32_t)n - 1);
-	struct mir_inst *c = mir_inst(m, ISA_s_clause, &o, 1);
 
-	c->line = first->line;
-	mir_before(first, c);
+	mir_insert(m, first, ISA_s_clause, &o, 1);
 }
 
 void mir_clauses(struct mir_func *m)

@@ -10,10 +10,9 @@
  */
 #include "compiler/backend/backend.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { DONE = 255, OLD = 200, N_V = 256, N_S = 128 };
+enum { DONE = MIR_FAR, OLD = 200, N_V = 256, N_S = 128 };
 
 struct state {
 	uint8_t vm[N_V], lds[N_V], smem[N_S];
@@ -26,34 +25,18 @@ struct need {
 	int vm, lgkm, vs; /* DONE: none */
 };
 
-struct waiter {
-	struct mir_func *m;
-	struct state *out; /* [n_order] */
-	bool *seen;
-	bool insert;
-};
-
-static void join(struct state *into, const struct state *from)
-{
-	uint8_t *a = (uint8_t *)into;
-	const uint8_t *b = (const uint8_t *)from;
-
-	for (size_t k = 0; k < sizeof(*into); k++)
-		a[k] = a[k] < b[k] ? a[k] : b[k];
-}
-
-static void lower(int *need, int age)
+static void min_age(int *need, int age)
 {
 	*need = age < *need ? age : *need;
 }
 
-static void older(uint8_t *a, int n)
+static void age_outstanding(uint8_t *a, int n)
 {
 	for (int k = 0; k < n; k++)
 		a[k] += a[k] < OLD;
 }
 
-static void complete(uint8_t *a, int n, int count)
+static void retire(uint8_t *a, int n, int count)
 {
 	for (int k = 0; k < n; k++)
 		a[k] = a[k] >= count ? DONE : a[k];
@@ -66,19 +49,19 @@ static bool is_vm_load(const struct mir_inst *i)
 	return mir_is_vmem(i) && i->n_def > 0;
 }
 
-static void need_registers(const struct waiter *w, const struct state *s,
+static void need_registers(const struct mir_func *m, const struct state *s,
 			   const struct mir_inst *i, struct need *n)
 {
 	struct mir_touch t;
 
-	mir_touches(w->m, i, &t);
+	mir_touches(m, i, &t);
 	for (int k = 0; k < t.n; k++)
 		for (int j = 0; j < t.t[k].n; j++) {
 			int reg = t.t[k].reg + j;
 
 			if (t.t[k].file == MIR_V) {
-				lower(&n->vm, s->vm[reg]);
-				lower(&n->lgkm, s->lds[reg]);
+				min_age(&n->vm, s->vm[reg]);
+				min_age(&n->lgkm, s->lds[reg]);
 			} else if (reg < N_S && s->smem[reg] != DONE) {
 				n->lgkm = 0;
 			}
@@ -89,13 +72,13 @@ static void need_order(const struct state *s,
 		       const struct mir_inst *i, struct need *n)
 {
 	if (i->op == ISA_buffer_gl1_inv || mir_isa_flags(i) & ISA_BARRIER) {
-		lower(&n->vm, s->shared);
-		lower(&n->vs, s->store);
-		lower(&n->lgkm, s->any_lds);
+		min_age(&n->vm, s->shared);
+		min_age(&n->vs, s->store);
+		min_age(&n->lgkm, s->any_lds);
 	}
 	/* Whoever gives up registers gives up scratch, too. */
 	if (i->op == ISA_s_sendmsg)
-		lower(&n->vs, s->scratch);
+		min_age(&n->vs, s->scratch);
 }
 
 /* ------------------------------------------------------------- effects ---- */
@@ -103,123 +86,97 @@ static void need_order(const struct state *s,
 static void apply_wait(struct state *s, const struct need *n)
 {
 	if (n->vm != DONE) {
-		complete(s->vm, N_V, n->vm);
-		complete(&s->shared, 1, n->vm);
+		retire(s->vm, N_V, n->vm);
+		retire(&s->shared, 1, n->vm);
 	}
 	if (n->lgkm != DONE) {
-		complete(s->lds, N_V, n->lgkm);
-		complete(&s->any_lds, 1, n->lgkm);
+		retire(s->lds, N_V, n->lgkm);
+		retire(&s->any_lds, 1, n->lgkm);
 	}
 	if (n->lgkm == 0)
 		memset(s->smem, DONE, sizeof(s->smem));
 	if (n->vs != DONE) {
-		complete(&s->store, 1, n->vs);
-		complete(&s->scratch, 1, n->vs);
+		retire(&s->store, 1, n->vs);
+		retire(&s->scratch, 1, n->vs);
 	}
 }
 
-static void mark(const struct waiter *w, uint8_t *a, const struct mir_inst *i)
+static void mark_written(const struct mir_func *m, uint8_t *a,
+			 const struct mir_inst *i)
 {
 	for (int k = 0; k < i->n_def; k++)
 		if (i->o[k].kind == MIR_VREG)
-			memset(a + mir_phys(w->m, &i->o[k]), 0, i->o[k].n);
+			memset(a + mir_phys(m, &i->o[k]), 0, i->o[k].n);
 }
 
-static void apply(const struct waiter *w, struct state *s,
-		  const struct mir_inst *i)
+static void issue_memory(const struct mir_func *m, struct state *s,
+			 const struct mir_inst *i)
 {
 	if (is_vm_load(i)) {
-		older(s->vm, N_V);
-		older(&s->shared, 1);
-		mark(w, s->vm, i);
+		age_outstanding(s->vm, N_V);
+		age_outstanding(&s->shared, 1);
+		mark_written(m, s->vm, i);
 		if (!(i->flags & MIR_CONST) &&
 		    mir_info(i)->fmt != ISA_FMT_SCRATCH)
 			s->shared = 0;
 	} else if (mir_is_vmem(i) && mir_is_store(i)) {
-		older(&s->store, 1);
-		older(&s->scratch, 1);
+		age_outstanding(&s->store, 1);
+		age_outstanding(&s->scratch, 1);
 		s->store = 0;
 		if (mir_info(i)->fmt == ISA_FMT_SCRATCH)
 			s->scratch = 0;
 	} else if (mir_is_ds(i)) {
-		older(s->lds, N_V);
-		mark(w, s->lds, i);
+		age_outstanding(s->lds, N_V);
+		mark_written(m, s->lds, i);
 		s->any_lds = 0;
 	} else if (mir_is_smem(i)) {
-		mark(w, s->smem, i);
+		mark_written(m, s->smem, i);
 	}
 }
 
 /* ---------------------------------------------------------------- walk ---- */
 
-static void put(struct waiter *w, struct mir_inst *i, const struct need *n)
+/* Six bits; one below the most is a wait, the most is none. */
+static uint32_t count_field(int age)
 {
-	struct arena *a = w->m->arena;
-	struct buf b = { 0 };
-
-	if (n->vm != DONE)
-		buf_printf(&b, " vmcnt(%d)", n->vm > 62 ? 62 : n->vm);
-	if (n->lgkm != DONE)
-		buf_printf(&b, " lgkmcnt(%d)", n->lgkm > 62 ? 62 : n->lgkm);
-	if (b.len)
-		mir_special(w->m, i, ISA_s_waitcnt, arena_strdup(a, b.data));
-	if (n->vs != DONE)
-		mir_special(w->m, i, ISA_s_waitcnt_vscnt,
-			    arena_printf(a, " null, 0x%x", n->vs));
-	buf_fini(&b);
+	return age == DONE ? 63 : age > 62 ? 62 : (uint32_t)age;
 }
 
-static void walk(struct waiter *w, struct mir_block *b, struct state *s)
+/* s_waitcnt's SIMM16: vmcnt 15:10, lgkmcnt 9:4, expcnt 2:0 (not waited for). */
+static void insert_waits(struct mir_func *m, struct mir_inst *i,
+			 const struct need *n)
 {
+	struct mir_opnd wait = mir_simm16(count_field(n->vm) << 10 |
+					  count_field(n->lgkm) << 4 | 7);
+	struct mir_opnd stores[2] = { mir_hw(ISA_R_NULL, 1),
+				      mir_simm16((uint32_t)n->vs) };
+
+	if (n->vm != DONE || n->lgkm != DONE)
+		mir_insert(m, i, ISA_s_waitcnt, &wait, 1);
+	if (n->vs != DONE)
+		mir_insert(m, i, ISA_s_waitcnt_vscnt, stores, 2);
+}
+
+static void walk_block(struct mir_func *m, struct mir_block *b, void *state,
+		       bool insert)
+{
+	struct state *s = state;
+
 	for (struct mir_inst *i = b->first; i; i = i->next) {
 		struct need n = { DONE, DONE, DONE };
 
-		need_registers(w, s, i, &n);
+		need_registers(m, s, i, &n);
 		need_order(s, i, &n);
 		if (n.vm != DONE || n.lgkm != DONE || n.vs != DONE) {
-			if (w->insert)
-				put(w, i, &n);
+			if (insert)
+				insert_waits(m, i, &n);
 			apply_wait(s, &n);
 		}
-		apply(w, s, i);
+		issue_memory(m, s, i);
 	}
-}
-
-static void entry_state(const struct waiter *w, const struct mir_block *b,
-			struct state *s)
-{
-	memset(s, DONE, sizeof(*s));
-	for (uint32_t k = 0; k < b->n_preds; k++)
-		if (w->seen[b->pred[k]->order])
-			join(s, &w->out[b->pred[k]->order]);
 }
 
 void mir_waits(struct mir_func *m)
 {
-	struct waiter w = { .m = m };
-	struct state s;
-	bool changed = true;
-
-	mir_number(m);
-	w.out = xcalloc(m->n_order, sizeof(*w.out));
-	w.seen = xcalloc(m->n_order, sizeof(*w.seen));
-	while (changed) {
-		changed = false;
-		for (uint32_t b = 0; b < m->n_order; b++) {
-			entry_state(&w, m->order[b], &s);
-			walk(&w, m->order[b], &s);
-			if (w.seen[b] && !memcmp(&s, &w.out[b], sizeof(s)))
-				continue;
-			w.seen[b] = true;
-			w.out[b] = s;
-			changed = true;
-		}
-	}
-	w.insert = true;
-	for (uint32_t b = 0; b < m->n_order; b++) {
-		entry_state(&w, m->order[b], &s);
-		walk(&w, m->order[b], &s);
-	}
-	free(w.out);
-	free(w.seen);
+	mir_flow_ages(m, sizeof(struct state), walk_block);
 }

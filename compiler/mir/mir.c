@@ -130,6 +130,16 @@ void mir_before(struct mir_inst *at, struct mir_inst *i)
 	at->prev = i;
 }
 
+struct mir_inst *mir_insert(struct mir_func *m, struct mir_inst *at, int op,
+			    const struct mir_opnd *o, int n)
+{
+	struct mir_inst *i = mir_inst(m, op, o, n);
+
+	i->line = at->line;
+	mir_before(at, i);
+	return i;
+}
+
 void mir_after(struct mir_inst *at, struct mir_inst *i)
 {
 	i->block = at->block;
@@ -447,8 +457,47 @@ static void print_imm(uint32_t v, int type, struct buf *out)
 	buf_printf(out, "0x%x", v);
 }
 
+/* Counters that are waited for: those below their maximum. */
+static void print_waitcnt(uint32_t v, struct buf *out)
+{
+	uint32_t vm = v >> 10 & 63, lgkm = v >> 4 & 63;
+
+	if (vm != 63)
+		buf_printf(out, "vmcnt(%u)", vm);
+	if (lgkm != 63)
+		buf_printf(out, "%slgkmcnt(%u)", vm != 63 ? " " : "", lgkm);
+}
+
+/* One or two dependencies: INSTID0 3:0, INSTSKIP 6:4, INSTID1 10:7. */
+static void print_delay(uint32_t v, struct buf *out)
+{
+	static const char *const id[] = {
+		"NO_DEP",	 "VALU_DEP_1",	  "VALU_DEP_2",
+		"VALU_DEP_3",	 "VALU_DEP_4",	  "TRANS32_DEP_1",
+		"TRANS32_DEP_2", "TRANS32_DEP_3", "FMA_ACCUM_CYCLE_1",
+		"SALU_CYCLE_1",	 "SALU_CYCLE_2",  "SALU_CYCLE_3",
+	};
+	static const char *const skip[] = { "SAME",   "NEXT",	"SKIP_1",
+					    "SKIP_2", "SKIP_3", "SKIP_4" };
+
+	buf_printf(out, "instid0(%s)", id[v & 15]);
+	if (v >> 7)
+		buf_printf(out, " | instskip(%s) | instid1(%s)",
+			   skip[v >> 4 & 7], id[v >> 7]);
+}
+
+static void print_simm16(uint32_t v, int slot, struct buf *out)
+{
+	if (slot == ISA_SLOT_WAITCNT)
+		print_waitcnt(v, out);
+	else if (slot == ISA_SLOT_DELAY)
+		print_delay(v, out);
+	else
+		buf_printf(out, "0x%x", v);
+}
+
 static void print_opnd(const struct mir_func *m, const struct mir_opnd *o,
-		       int type, struct buf *out)
+		       const struct isa_operand_info *info, struct buf *out)
 {
 	if (o->mods & ISA_M_NEG)
 		buf_addc(out, '-');
@@ -462,7 +511,7 @@ static void print_opnd(const struct mir_func *m, const struct mir_opnd *o,
 		print_hw(out, (int)o->reg, o->n);
 		break;
 	case MIR_IMM:
-		print_imm(o->imm, type, out);
+		print_imm(o->imm, info->type, out);
 		break;
 	case MIR_LABEL:
 		buf_printf(out, "BB%u", o->label->id);
@@ -472,6 +521,9 @@ static void print_opnd(const struct mir_func *m, const struct mir_opnd *o,
 		break;
 	case MIR_WORD:
 		buf_adds(out, o->word);
+		break;
+	case MIR_SIMM16:
+		print_simm16(o->imm, info->slot, out);
 		break;
 	}
 	if (o->mods & ISA_M_ABS)
@@ -491,6 +543,7 @@ static const char *op_name(const struct mir_inst *i)
 static void print_half(const struct mir_func *m, const struct mir_inst *i,
 		       const char *name, bool dual, struct buf *out)
 {
+	static const struct isa_operand_info none;
 	const struct isa_op_info *op = mir_info(i);
 	/* The halves of a dual instruction read VCC without naming it. */
 	int n = i->n_opnd - (dual && i->op == ISA_v_cndmask_b32);
@@ -498,7 +551,7 @@ static void print_half(const struct mir_func *m, const struct mir_inst *i,
 	buf_adds(out, name);
 	for (int k = 0; k < n; k++) {
 		buf_adds(out, k ? ", " : " ");
-		print_opnd(m, &i->o[k], k < op->n_opnd ? op->opnd[k].type : 0,
+		print_opnd(m, &i->o[k], k < op->n_opnd ? &op->opnd[k] : &none,
 			   out);
 	}
 	if (mir_is_smem(i) && i->off)

@@ -43,6 +43,7 @@ enum mir_kind {
 	MIR_LABEL, /* block */
 	MIR_OFF,   /* no register: "off" */
 	MIR_WORD,  /* text as it stands: messages, hardware registers */
+	MIR_SIMM16, /* `imm` as encoded: wait counts, delays */
 };
 
 struct mir_opnd {
@@ -155,6 +156,9 @@ void mir_append(struct mir_block *b, struct mir_inst *i);
 void mir_before(struct mir_inst *at, struct mir_inst *i);
 void mir_after(struct mir_inst *at, struct mir_inst *i);
 void mir_unlink(struct mir_inst *i);
+/* A new instruction before `at`, of the same line. */
+struct mir_inst *mir_insert(struct mir_func *m, struct mir_inst *at, int op,
+			    const struct mir_opnd *o, int n);
 
 static inline struct mir_opnd mir_reg(const struct mir_func *m, uint32_t v)
 {
@@ -181,6 +185,11 @@ static inline struct mir_opnd mir_off(void)
 static inline struct mir_opnd mir_word(const char *w)
 {
 	return (struct mir_opnd){ .kind = MIR_WORD, .word = w };
+}
+/* What SIMM16 holds: no text lies between it and the machine code. */
+static inline struct mir_opnd mir_simm16(uint32_t v)
+{
+	return (struct mir_opnd){ .kind = MIR_SIMM16, .n = 1, .imm = v };
 }
 /* Registers at..at+n-1 of an operand. */
 struct mir_opnd mir_part(struct mir_opnd o, int at, int n);
