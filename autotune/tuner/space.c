@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "autotune/tuner/tune.h"
-#include "isa/code/occupancy.h"
+#include "isa/code/code.h"
 
 /* Workgroups of stream-K: two of each WGP. */
 #define STREAM_GROUPS 96

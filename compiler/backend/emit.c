@@ -9,6 +9,7 @@
 
 #include "compiler/backend/backend.h"
 #include "isa/object/co_write.h"
+#include "isa/text/text.h"
 
 static bool any_symbol(void *ctx, const char *s, int len,
 		       enum isa_symbol_use use, int64_t *value)

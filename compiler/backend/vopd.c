@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "compiler/backend/backend.h"
+#include "isa/text/text.h"
 
 enum { WINDOW = 12, BANKS = 4 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/cmd/cmd_sim_show.h"
+#include "isa/text/text.h"
 
 static double of(uint64_t part, uint64_t whole)
 {

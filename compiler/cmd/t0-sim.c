@@ -7,8 +7,8 @@
 
 #include "compiler/cmd/cmd_sim_show.h"
 #include "compiler/sim/examine/validate.h"
-#include "isa/isa.h"
 #include "isa/object/co.h"
+#include "isa/tables/tables.h"
 #include "results/db/results.h"
 
 #define TOOL "t0-sim"

@@ -36,7 +36,7 @@
 #define T0_COMPILER_COST_H
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
 
 struct res_db;
 

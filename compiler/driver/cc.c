@@ -11,7 +11,7 @@
 #include "compiler/cost/cost.h"
 #include "compiler/isel/select.h"
 #include "compiler/opt/pass.h"
-#include "isa/code/occupancy.h"
+#include "isa/code/code.h"
 #include "isa/object/co.h"
 #include "isa/verify/verify.h"
 

@@ -20,7 +20,7 @@
 
 #include "base/base.h"
 #include "compiler/ssa/ssa.h"
-#include "isa/isa.h"
+#include "isa/tables/tables.h"
 
 struct cost_model; /* compiler/cost/cost.h */
 

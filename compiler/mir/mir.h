@@ -22,7 +22,7 @@
 #define T0_COMPILER_MIR_H
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
 
 struct ssa_inst;
 

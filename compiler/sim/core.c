@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compiler/sim/sim_int.h"
-#include "isa/code/occupancy.h"
+#include "isa/code/code.h"
 
 static const struct {
 	const char *name, *text;

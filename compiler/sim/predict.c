@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "compiler/sim/sim.h"
-#include "isa/code/occupancy.h"
+#include "isa/code/code.h"
 
 /* ---- rounds ---- */
 

@@ -34,7 +34,7 @@
 
 #include "base/base.h"
 #include "compiler/cost/cost.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
 #include "isa/object/co.h"
 #include "isa/trace/trace.h"
 
@@ -227,7 +227,7 @@ struct sim_result {
 	int n_waves;
 	int resident;	    /* waves on the WGP at most */
 	int slots;	    /* waves that fit a SIMD */
-	const char *occupancy_limit; /* isa/code/occupancy.h */
+	const char *occupancy_limit; /* isa/code/code.h */
 	struct sim_occupancy *occupancy; /* [n_occupancy] ascending */
 	int n_occupancy;
 };

@@ -25,7 +25,7 @@
 #define T0_ISA_ASM_H
 
 #include "isa/object/obj.h"
-#include "isa/isa.h"
+#include "isa/tables/tables.h"
 
 struct isa_asm_options {
 	const char *chip; /* NULL: the file's .amdgcn_target, else gfx1100 */

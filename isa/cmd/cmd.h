@@ -5,7 +5,7 @@
 #define T0_ISA_CMD_H
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/tables/tables.h"
 
 struct isa_cmd {
 	const char *chip, *kernel; /* NULL: not given */

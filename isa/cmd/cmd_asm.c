@@ -6,6 +6,7 @@
 #include "isa/asm/asm.h"
 #include "isa/cmd/cmd.h"
 #include "isa/object/co_write.h"
+#include "isa/text/text.h"
 
 /* ---------------------------------------------------------------- lines ----
  */

@@ -7,6 +7,7 @@
 
 #include "isa/cmd/cmd.h"
 #include "isa/object/co.h"
+#include "isa/text/text.h"
 
 static int hex_digit(int c)
 {

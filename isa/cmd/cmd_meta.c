@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "isa/cmd/cmd.h"
-#include "isa/code/occupancy.h"
+#include "isa/code/code.h"
 #include "isa/object/co.h"
 
 static const char *const pipe_names[ISA_PIPE_COUNT] = {

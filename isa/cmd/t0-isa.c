@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "isa/cmd/cmd.h"
-#include "isa/isa.h"
+#include "isa/tables/tables.h"
 #include "isa/verify/verify.h"
 
 #define TOOL "t0-isa"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/tables/isa_int.h"
+#include "isa/code/decode_int.h"
 
 uint64_t isa_inline_value(int value, enum isa_type type)
 {
@@ -102,8 +102,8 @@ static void extract(struct isa_inst *in, const uint32_t *word)
 #define LAYOUT(name, gen, fmt, dwords, mask, bits) case ISA_FMT_##name:
 #define FIELD(fmt, field, low, width)                                   \
 	v = word[(low) / 32] >> (low) % 32 & ((1u << (width)) - 1);     \
-	in->f[ISA_F_##field] = isa_int_is_scalar(ISA_F_##field) && swap ? \
-				       isa_int_swap_m0(v) : v;
+	in->f[ISA_F_##field] = is_scalar_field(ISA_F_##field) && swap ? \
+				       isa_swap_m0(v) : v;
 #define END(name) break;
 #include "isa/tables/formats.def"
 	}
@@ -135,10 +135,10 @@ static const char *dpp(struct decoder *d)
 	uint32_t src0 = in->f[ISA_F_SRC0], w;
 	bool vop3 = is_vop3(in);
 
-	if (d->t->gen == ISA_GFX10_3 && isa_int_is_e32(in) &&
+	if (d->t->gen == ISA_GFX10_3 && isa_fmt_is_e32(in->fmt) &&
 	    src0 == SRC_SDWA && d->op->n_opnd)
-		return isa_int_sdwa(d);
-	if (!(isa_int_is_e32(in) || vop3) || in->fmt == ISA_FMT_VINTERP ||
+		return isa_decode_sdwa(d);
+	if (!(isa_fmt_is_e32(in->fmt) || vop3) || in->fmt == ISA_FMT_VINTERP ||
 	    !is_dpp(src0) || !d->op->n_opnd)
 		return NULL;
 	if (!(d->op->flags & (vop3 ? ISA_DPP64 : ISA_DPP)) ||
@@ -180,15 +180,15 @@ static const char *vopd(struct decoder *d)
 	if (!d->t->lax &&
 	    ((in->op == ISA_v_mov_b32 && in->f[ISA_F_VSRC1]) ||
 	     (in->op_y == ISA_v_mov_b32 && in->f[ISA_F_VSRC1Y])))
-		return isa_int_unused;
+		return isa_decode_unused;
 	d->op = isa_op_info(in->op);
-	why = isa_int_operands(d);
+	why = isa_decode_operands(d);
 	if (why)
 		return why;
 	in->n_opnd_x = in->n_opnd;
 	d->op = isa_op_info(in->op_y);
 	d->y = true;
-	return isa_int_operands(d);
+	return isa_decode_operands(d);
 }
 
 /* The row that the words name; of VOPD vopd() finds both. */
@@ -216,8 +216,8 @@ static const char *single(struct decoder *d)
 	const char *why;
 
 	d->op = isa_op_info(in->op);
-	why = isa_int_check(d);
-	if (why && !(d->t->lax && why == isa_int_unused))
+	why = isa_decode_check(d);
+	if (why && !(d->t->lax && why == isa_decode_unused))
 		return why;
 	if (in->fmt == ISA_FMT_MIMG && in->f[ISA_F_NSA]) {
 		if (d->at >= d->n_words)
@@ -225,7 +225,7 @@ static const char *single(struct decoder *d)
 		in->extra[0] = d->word[d->at++];
 	}
 	why = dpp(d);
-	return why ? why : isa_int_operands(d);
+	return why ? why : isa_decode_operands(d);
 }
 
 /* What follows from the fields and the row. */
@@ -234,7 +234,7 @@ static const char *meaning(struct decoder *d)
 	return d->in->fmt == ISA_FMT_VOPD ? vopd(d) : single(d);
 }
 
-const char *isa_int_meaning(const struct isa_target *t, struct isa_inst *in)
+const char *isa_decode_fields(const struct isa_target *t, struct isa_inst *in)
 {
 	struct decoder d = { .t = t,
 			     .in = in,
@@ -251,7 +251,7 @@ const char *isa_decode(const struct isa_target *t, const void *code,
 	const struct isa_fmt_info *f;
 	const char *why;
 
-	isa_int_clear(in);
+	isa_inst_clear(in);
 	if (!isa_gen_known(t->gen))
 		return "this generation's encodings are not known";
 	if (size_bytes > ISA_MAX_SIZE_BYTES)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/tables/isa_int.h"
+#include "isa/code/decode_int.h"
 
-const char isa_int_unused[] = "unused field is not zero";
+const char isa_decode_unused[] = "unused field is not zero";
 
 /* Which sources a row has. */
 static unsigned sources(const struct isa_op_info *op)
@@ -69,7 +69,7 @@ static unsigned opsel_bits(const struct isa_inst *in)
 	return bits;
 }
 
-unsigned isa_int_opsel(const struct isa_inst *in)
+unsigned isa_inst_opsel(const struct isa_inst *in)
 {
 	return in->f[ISA_F_OPSEL] ? in->f[ISA_F_OPSEL] & opsel_bits(in) : 0;
 }
@@ -117,8 +117,8 @@ static const char *check_vop3(struct decoder *d)
 	if (flags & ISA_OPSEL && f[ISA_F_OPSEL] & 7 & ~d->has &&
 	    !(in->op == ISA_v_fmac_f16 && in->gen == ISA_GFX10_3))
 		return "op_sel of a source that does not exist";
-	d->opsel = isa_int_opsel(in);
-	return f[ISA_F_OPSEL] & ~d->opsel && isa_int_byte_sel(in) >= 0 &&
+	d->opsel = isa_inst_opsel(in);
+	return f[ISA_F_OPSEL] & ~d->opsel && isa_inst_byte_sel(in) >= 0 &&
 			       !is_dpp(f[ISA_F_SRC0]) ?
 		       "op_sel not allowed here" : NULL;
 }
@@ -133,7 +133,7 @@ static int index_keys(const struct isa_inst *in, int wave)
 	case ISA_v_swmmac_i32_16x16x32_iu4:
 		return 2;
 	}
-	return isa_int_is_sparse(in) ? wave == 64 ? 4 : 2 : 1;
+	return isa_inst_is_swmmac(in) ? wave == 64 ? 4 : 2 : 1;
 }
 
 /* Matrix products of gfx12 and dot products of 8-bit floats. */
@@ -142,7 +142,7 @@ static const char *check_fixed_gfx12(const struct decoder *d)
 	const struct isa_op_info *op = d->op;
 	const uint32_t *f = d->in->f;
 	const struct isa_type_info *t = isa_type_info(op->opnd[1].type);
-	bool sparse = isa_int_is_sparse(d->in);
+	bool sparse = isa_inst_is_swmmac(d->in);
 	bool fp8 = strstr(op->name, "fp8") || strstr(op->name, "bf8");
 	uint32_t lo = fp8 ? 0 : 3, hi = lo;
 
@@ -163,7 +163,7 @@ static const char *check_vop3p(struct decoder *d)
 	const struct isa_inst *in = d->in;
 	const uint32_t *f = in->f;
 
-	if (d->t->gen == ISA_GFX12 && isa_int_is_fixed(in)) {
+	if (d->t->gen == ISA_GFX12 && isa_inst_has_fixed_mods(in)) {
 		d->mods = 7;
 		if (f[ISA_F_CLAMP] && !(d->op->flags & ISA_CLAMP))
 			return "clamp not allowed here";
@@ -175,7 +175,7 @@ static const char *check_vop3p(struct decoder *d)
 		return "modifier of a source that does not exist";
 	if (f[ISA_F_CLAMP] && !(d->op->flags & ISA_CLAMP))
 		return "clamp not allowed here";
-	if (f[ISA_F_OPSEL] && isa_int_whole_matrix(in))
+	if (f[ISA_F_OPSEL] && isa_inst_has_whole_matrix(in))
 		return "op_sel not allowed here";
 	if (is_dpp(f[ISA_F_SRC0]) && f[ISA_F_SRC1] < SRC_VGPR &&
 	    d->op->opnd[1].type == ISA_T_MIX)
@@ -183,7 +183,7 @@ static const char *check_vop3p(struct decoder *d)
 	return NULL;
 }
 
-bool isa_int_whole_matrix(const struct isa_inst *in)
+bool isa_inst_has_whole_matrix(const struct isa_inst *in)
 {
 	const struct isa_op_info *op = isa_op_info(in->op);
 
@@ -194,7 +194,7 @@ bool isa_int_whole_matrix(const struct isa_inst *in)
 static const char *check_vinterp(struct decoder *d)
 {
 	d->mods = 7;
-	d->opsel = isa_int_opsel(d->in);
+	d->opsel = isa_inst_opsel(d->in);
 	if (d->in->f[ISA_F_OPSEL] && !(d->op->flags & ISA_OPSEL))
 		return "op_sel not allowed here";
 	return NULL;
@@ -221,7 +221,7 @@ static const char *check_vector(struct decoder *d)
 	if ((f[ISA_F_SRC0] && !(d->has & 1)) ||
 	    (f[ISA_F_SRC1] && !(d->has & 2)) ||
 	    (f[ISA_F_SRC2] && !(d->has & 4)) || (f[ISA_F_VDST] && !d->has))
-		return isa_int_unused;
+		return isa_decode_unused;
 	return NULL;
 }
 
@@ -264,7 +264,7 @@ static const char *check_lds(const struct decoder *d)
 	    (f[ISA_F_DATA1] && !(use & USE_DATA1)) ||
 	    (f[ISA_F_VDST] && !(use & USE_VDST)) ||
 	    (!d->op->n_opnd && (f[ISA_F_OFFSET0] || f[ISA_F_OFFSET1])))
-		return isa_int_unused;
+		return isa_decode_unused;
 	if (d->op->flags & ISA_GDSONLY && !f[ISA_F_GDS])
 		return "exists for GDS only";
 	switch (d->in->op) {
@@ -291,7 +291,7 @@ static const char *check_buffer(const struct decoder *d)
 		return "tfe not allowed here";
 	if (!d->op->n_opnd && (f[ISA_F_TFE] || f[ISA_F_OFFEN] ||
 			       f[ISA_F_IDXEN] || f[ISA_F_GLC] || f[ISA_F_DLC]))
-		return isa_int_unused;
+		return isa_decode_unused;
 	return NULL;
 }
 
@@ -306,7 +306,7 @@ static const char *check_image(const struct decoder *d)
 	const uint32_t *f = d->in->f;
 
 	if (f[ISA_F_SSAMP] && !(d->op->flags & ISA_SAMPLER))
-		return isa_int_unused;
+		return isa_decode_unused;
 	if (!strstr(d->op->name, "bvh"))
 		return f[ISA_F_D16] && !has_d16(d->op->name) ?
 			       "d16 not allowed here" : NULL;
@@ -326,7 +326,7 @@ static const char *check_smem_gfx12(const struct decoder *d)
 	for (int i = 0; i < op->n_opnd; i++)
 		if (op->opnd[i].slot == ISA_SLOT_SDIMM &&
 		    d->in->f[ISA_F_SDATA] > 31)
-			return isa_int_unused;
+			return isa_decode_unused;
 	return NULL;
 }
 
@@ -336,11 +336,11 @@ static const char *check_flat_gfx10(const struct decoder *d)
 
 	return f[ISA_F_RSV1] || (d->in->fmt == ISA_FMT_FLAT &&
 				 f[ISA_F_SADDR] != ISA_R_NULL) ?
-		       isa_int_unused : NULL;
+		       isa_decode_unused : NULL;
 }
 
 /* Fields that the format has and the row may not use. */
-const char *isa_int_check(struct decoder *d)
+const char *isa_decode_check(struct decoder *d)
 {
 	const struct isa_inst *in = d->in;
 	const uint32_t *f = in->f;
@@ -390,5 +390,5 @@ const char *isa_int_check(struct decoder *d)
 	default:
 		return check_vector(d);
 	}
-	return unused ? isa_int_unused : NULL;
+	return unused ? isa_decode_unused : NULL;
 }

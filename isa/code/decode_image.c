@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "isa/tables/isa_int.h"
+#include "isa/code/decode_int.h"
 
 /* Is this part ("_c") one of the words of the name? */
 static bool has(const char *name, const char *part)
@@ -61,7 +61,7 @@ static int image_data_dwords(const struct isa_inst *in, const char *name)
 	return n + in->f[ISA_F_TFE];
 }
 
-struct isa_operand *isa_int_append(struct isa_inst *in, int slot, int role,
+struct isa_operand *isa_decode_append(struct isa_inst *in, int slot, int role,
 				  int dwords)
 {
 	struct isa_operand *o = &in->opnd[in->n_opnd++];
@@ -82,7 +82,7 @@ static int nsa_width(const char *name, int i, int n_addr)
 	return i == 4 ? n_addr - 4 : 1;
 }
 
-const char *isa_int_image(struct decoder *d)
+const char *isa_decode_image(struct decoder *d)
 {
 	struct isa_inst *in = d->in;
 	const char *name = d->op->name;
@@ -94,7 +94,7 @@ const char *isa_int_image(struct decoder *d)
 
 	if (flags & ISA_ATOMIC && in->f[ISA_F_GLC])
 		role |= ISA_DST;
-	why = isa_int_vgpr(isa_int_append(in, ISA_SLOT_DATA, role,
+	why = isa_decode_vgpr(isa_decode_append(in, ISA_SLOT_DATA, role,
 			  image_data_dwords(in, name)),
 		   in->f[ISA_F_VDATA]);
 	if (why)
@@ -110,24 +110,24 @@ const char *isa_int_image(struct decoder *d)
 						       0xff :
 					   in->f[ISA_F_ADDR];
 
-			why = isa_int_vgpr(isa_int_append(in, ISA_SLOT_VADDR,
+			why = isa_decode_vgpr(isa_decode_append(in, ISA_SLOT_VADDR,
 							  ISA_SRC, width),
 					   reg);
 			if (why)
 				return why;
 		}
 	} else {
-		why = isa_int_vgpr(
-			isa_int_append(in, ISA_SLOT_VADDR, ISA_SRC, n_addr),
+		why = isa_decode_vgpr(
+			isa_decode_append(in, ISA_SLOT_VADDR, ISA_SRC, n_addr),
 			in->f[ISA_F_ADDR]);
 		if (why)
 			return why;
 	}
-	why = isa_int_sgpr(isa_int_append(in, ISA_SLOT_SRSRC, ISA_SRC,
+	why = isa_decode_sgpr(isa_decode_append(in, ISA_SLOT_SRSRC, ISA_SRC,
 			  strstr(name, "bvh") ? 4 : 8),
 		   in->f[ISA_F_SRSRC] * 4);
 	if (why || !(flags & ISA_SAMPLER))
 		return why;
-	return isa_int_sgpr(isa_int_append(in, ISA_SLOT_SADDR, ISA_SRC, 4),
+	return isa_decode_sgpr(isa_decode_append(in, ISA_SLOT_SADDR, ISA_SRC, 4),
 		    in->f[ISA_F_SSAMP] * 4);
 }

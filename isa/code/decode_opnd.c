@@ -3,9 +3,9 @@
  * instruction say about registers, constants and immediates.
  */
 #include "base/base.h"
-#include "isa/tables/isa_int.h"
+#include "isa/code/decode_int.h"
 
-const char *isa_int_vgpr(struct isa_operand *o, uint32_t reg)
+const char *isa_decode_vgpr(struct isa_operand *o, uint32_t reg)
 {
 	o->kind = ISA_K_VGPR;
 	o->reg = reg;
@@ -18,7 +18,7 @@ const char *isa_int_vgpr(struct isa_operand *o, uint32_t reg)
  * A scalar register number.  The low bits of a tuple's number are ignored, and
  * it does not leave its file.
  */
-const char *isa_int_sgpr(struct isa_operand *o, uint32_t reg)
+const char *isa_decode_sgpr(struct isa_operand *o, uint32_t reg)
 {
 	uint32_t n = o->dwords ? o->dwords : 1;
 	uint32_t align = n >= 3 ? 4 : n;
@@ -60,14 +60,14 @@ static bool takes_lds_direct(const struct decoder *d,
 			     const struct isa_operand *o)
 {
 	return d->t->gen == ISA_GFX10_3 && o->dwords == 1 &&
-	       (isa_int_is_e32(d->in) || is_vop3(d->in));
+	       (isa_fmt_is_e32(d->in->fmt) || is_vop3(d->in));
 }
 
 static const char *scalar_source(struct decoder *d, struct isa_operand *o,
 				 uint32_t v)
 {
 	if (v < 128)
-		return isa_int_sgpr(o, v);
+		return isa_decode_sgpr(o, v);
 	if ((v >= SRC_INT_0 && v <= SRC_INT_LAST) ||
 	    (v >= SRC_FLOAT && v <= SRC_FLOAT_LAST)) {
 		o->kind = ISA_K_INLINE;
@@ -90,10 +90,10 @@ static const char *scalar_source(struct decoder *d, struct isa_operand *o,
 	return "reserved source operand";
 }
 
-const char *isa_int_source(struct decoder *d, struct isa_operand *o, uint32_t v)
+const char *isa_decode_source(struct decoder *d, struct isa_operand *o, uint32_t v)
 {
 	if (v >= SRC_VGPR)
-		return isa_int_vgpr(o, v - SRC_VGPR);
+		return isa_decode_vgpr(o, v - SRC_VGPR);
 	return scalar_source(d, o, v);
 }
 
@@ -101,7 +101,7 @@ const char *isa_int_source(struct decoder *d, struct isa_operand *o, uint32_t v)
 static void e32_half(const struct decoder *d, struct isa_operand *o)
 {
 	if (d->t->gen == ISA_GFX10_3 || o->kind != ISA_K_VGPR ||
-	    !isa_int_is_half(o->type) || !(o->reg & 0x80))
+	    !is_half_type(o->type) || !(o->reg & 0x80))
 		return;
 	o->reg &= 0x7f;
 	o->mods |= ISA_M_HI;
@@ -127,7 +127,7 @@ static void vop3_mods(struct decoder *d, struct isa_operand *o, int i)
 		if (f[ISA_F_NEG_HI] >> i & 1)
 			o->mods |= o->type == ISA_T_MIX ? ISA_M_ABS :
 							  ISA_M_NEG_HI;
-	} else if (isa_int_is_half(o->type) &&
+	} else if (is_half_type(o->type) &&
 		   f[ISA_F_OPSEL] & d->opsel & 1u << i) {
 		o->mods |= ISA_M_HI;
 	}
@@ -151,13 +151,13 @@ static const char *vector_source(struct decoder *d, struct isa_operand *o,
 		return scalar_source(d, o, v);
 	}
 	if (in->form == ISA_FORM_SDWA)
-		return isa_int_sdwa_source(d, o, i);
-	if (i == 1 && (isa_int_is_e32(in) || in->fmt == ISA_FMT_VOPD)) {
-		why = isa_int_vgpr(o, in->f[d->y ? ISA_F_VSRC1Y : ISA_F_VSRC1]);
+		return isa_decode_sdwa_source(d, o, i);
+	if (i == 1 && (isa_fmt_is_e32(in->fmt) || in->fmt == ISA_FMT_VOPD)) {
+		why = isa_decode_vgpr(o, in->f[d->y ? ISA_F_VSRC1Y : ISA_F_VSRC1]);
 		e32_half(d, o);
 	} else if (i == 0 && in->form != ISA_FORM_PLAIN) {
-		why = isa_int_vgpr(o, in->extra[0] & 0xff);
-		if (isa_int_is_e32(in))
+		why = isa_decode_vgpr(o, in->extra[0] & 0xff);
+		if (isa_fmt_is_e32(in->fmt))
 			e32_half(d, o);
 	} else {
 		v = in->f[d->y && !i ? ISA_F_SRC0Y : field[i]];
@@ -167,16 +167,16 @@ static const char *vector_source(struct decoder *d, struct isa_operand *o,
 			return "this source must be scalar";
 		if (restriction == 'S' && v == ISA_R_LDS_DIRECT)
 			return "reserved source operand";
-		why = isa_int_source(d, o, v);
+		why = isa_decode_source(d, o, v);
 		if (restriction == 'I' && o->kind != ISA_K_VGPR &&
 		    o->kind != ISA_K_INLINE)
 			return "this source must be a VGPR or inline constant";
-		if (isa_int_is_e32(in))
+		if (isa_fmt_is_e32(in->fmt))
 			e32_half(d, o);
 	}
 	if (is_vop3(in))
 		vop3_mods(d, o, i);
-	else if (in->form == ISA_FORM_DPP16 && isa_int_is_e32(in) && i < 2 &&
+	else if (in->form == ISA_FORM_DPP16 && isa_fmt_is_e32(in->fmt) && i < 2 &&
 		 d->op->flags & (i ? ISA_MOD1 : ISA_MOD0) &&
 		 !(i && in->op == ISA_v_ldexp_f16))
 		o->mods |= (in->extra[0] >> (20 + 2 * i) & 1 ? ISA_M_NEG : 0) |
@@ -192,19 +192,19 @@ static const char *destination(struct decoder *d, struct isa_operand *o)
 	o->role = d->op->flags & ISA_RD ? ISA_DST | ISA_SRC : ISA_DST;
 	if (in->fmt == ISA_FMT_SOP1 || in->fmt == ISA_FMT_SOP2 ||
 	    in->fmt == ISA_FMT_SOPK)
-		return isa_int_sgpr(o, in->f[ISA_F_SDST]);
+		return isa_decode_sgpr(o, in->f[ISA_F_SDST]);
 	if (in->fmt == ISA_FMT_MUBUF || in->fmt == ISA_FMT_MTBUF) {
 		o->dwords += in->f[ISA_F_TFE];
-		return isa_int_vgpr(o, in->f[ISA_F_VDATA]);
+		return isa_decode_vgpr(o, in->f[ISA_F_VDATA]);
 	}
 	if (d->y)
 		/* One destination is even, the other odd. */
-		return isa_int_vgpr(o, in->f[ISA_F_VDSTY] << 1 |
+		return isa_decode_vgpr(o, in->f[ISA_F_VDSTY] << 1 |
 				       (~in->f[ISA_F_VDST] & 1));
-	why = isa_int_vgpr(o, in->f[ISA_F_VDST]);
-	if (isa_int_is_e32(in))
+	why = isa_decode_vgpr(o, in->f[ISA_F_VDST]);
+	if (isa_fmt_is_e32(in->fmt))
 		e32_half(d, o);
-	else if (is_vop3(in) && isa_int_is_half(o->type) &&
+	else if (is_vop3(in) && is_half_type(o->type) &&
 		 in->f[ISA_F_OPSEL] & 8)
 		o->mods |= ISA_M_HI;
 	return why;
@@ -216,12 +216,12 @@ static const char *mask(struct decoder *d, struct isa_operand *o, uint32_t reg,
 {
 	o->role = role;
 	if (d->in->form == ISA_FORM_SDWA && d->in->sdwa.has_sdst)
-		return isa_int_sgpr(o, d->in->sdwa.sdst);
-	if (isa_int_is_e32(d->in) || d->in->fmt == ISA_FMT_VOPD)
+		return isa_decode_sgpr(o, d->in->sdwa.sdst);
+	if (isa_fmt_is_e32(d->in->fmt) || d->in->fmt == ISA_FMT_VOPD)
 		reg = ISA_R_VCC_LO;
 	if (reg >= 128)
 		return "a lane mask must be a scalar register";
-	return isa_int_sgpr(o, reg);
+	return isa_decode_sgpr(o, reg);
 }
 
 static uint32_t sign_extend(uint32_t v, int bits)
@@ -269,7 +269,7 @@ static const char *vaddr(struct decoder *d, struct isa_operand *o)
 		o->dwords = 0;
 		return NULL;
 	}
-	return isa_int_vgpr(o, f[ISA_F_ADDR]);
+	return isa_decode_vgpr(o, f[ISA_F_ADDR]);
 }
 
 static const char *saddr(struct decoder *d, struct isa_operand *o)
@@ -277,14 +277,14 @@ static const char *saddr(struct decoder *d, struct isa_operand *o)
 	uint32_t reg = d->in->f[ISA_F_SADDR];
 
 	o->role = ISA_SRC;
-	if (reg == ISA_R_NULL || reg == isa_int_no_address(d->in)) {
+	if (reg == ISA_R_NULL || reg == isa_inst_absent_saddr(d->in)) {
 		o->kind = ISA_K_OFF;
 		return NULL;
 	}
 	if (d->in->fmt == ISA_FMT_FLAT)
 		return "FLAT has no scalar address";
 	o->dwords = d->in->fmt == ISA_FMT_SCRATCH ? 1 : 2;
-	return isa_int_sgpr(o, reg);
+	return isa_decode_sgpr(o, reg);
 }
 
 /* Buffer data: store source, atomic operand, destination when GLC. */
@@ -294,11 +294,11 @@ static const char *data(struct decoder *d, struct isa_operand *o, bool returns)
 
 	o->role = ISA_SRC;
 	if (in->fmt != ISA_FMT_MUBUF && in->fmt != ISA_FMT_MTBUF)
-		return isa_int_vgpr(o, in->f[ISA_F_DATA0]);
+		return isa_decode_vgpr(o, in->f[ISA_F_DATA0]);
 	if (returns && in->f[ISA_F_GLC])
 		o->role |= ISA_DST;
 	o->dwords += in->f[ISA_F_TFE];
-	return isa_int_vgpr(o, in->f[ISA_F_VDATA]);
+	return isa_decode_vgpr(o, in->f[ISA_F_VDATA]);
 }
 
 static const char *soffset(struct decoder *d, struct isa_operand *o)
@@ -309,7 +309,7 @@ static const char *soffset(struct decoder *d, struct isa_operand *o)
 	o->role = ISA_SRC;
 	if (in->fmt == ISA_FMT_SMEM) {
 		if (v != ISA_R_NULL)
-			return isa_int_sgpr(o, v);
+			return isa_decode_sgpr(o, v);
 		o->kind = ISA_K_OFF;
 		return NULL;
 	}
@@ -326,7 +326,7 @@ static const char *sdata(struct decoder *d, struct isa_operand *o)
 	o->role = ISA_DST;
 	if (reg == ISA_R_M0 || reg >= ISA_R_EXEC_LO)
 		return "scalar load to M0 or EXEC";
-	return isa_int_sgpr(o, reg);
+	return isa_decode_sgpr(o, reg);
 }
 
 /* VDST as a scalar register. */
@@ -334,7 +334,7 @@ static uint32_t scalar_vdst(const struct isa_inst *in)
 {
 	uint32_t v = in->f[ISA_F_VDST];
 
-	return in->m0_is_124 ? isa_int_swap_m0(v) : v;
+	return in->m0_is_124 ? isa_swap_m0(v) : v;
 }
 
 /* Of operands that are no register. */
@@ -354,7 +354,7 @@ static uint32_t immediate_value(const struct isa_inst *in, int slot)
 	case ISA_SLOT_DEPCTR:
 		return f[ISA_F_SIMM16];
 	case ISA_SLOT_SDIMM:
-		return in->m0_is_124 ? isa_int_swap_m0(f[ISA_F_SDATA]) :
+		return in->m0_is_124 ? isa_swap_m0(f[ISA_F_SDATA]) :
 				       f[ISA_F_SDATA];
 	case ISA_SLOT_FORMAT:
 		return f[ISA_F_FORMAT];
@@ -366,7 +366,7 @@ static uint32_t immediate_value(const struct isa_inst *in, int slot)
 		if (in->fmt == ISA_FMT_FLAT && in->gen != ISA_GFX12)
 			return f[ISA_F_OFFSET];
 		return sign_extend(f[ISA_F_OFFSET],
-				   isa_int_offset_bits(in->gen));
+				   flat_offset_bits(in->gen));
 	case ISA_SLOT_SOFFI:
 		return sign_extend(f[ISA_F_OFFSET], 24);
 	case ISA_SLOT_OFF2:
@@ -392,7 +392,7 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 		o->role = ISA_DST;
 		if (f[ISA_F_VDST] >= 128)
 			return "this destination must be scalar";
-		return isa_int_sgpr(o, scalar_vdst(in));
+		return isa_decode_sgpr(o, scalar_vdst(in));
 	case ISA_SLOT_CO:
 		return mask(d, o, f[ISA_F_SDST], ISA_DST);
 	case ISA_SLOT_CD:
@@ -416,13 +416,13 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 	case ISA_SLOT_K:
 		return literal(d, o);
 	case ISA_SLOT_DIN:
-		return isa_int_sgpr(o, f[ISA_F_SDST]);
+		return isa_decode_sgpr(o, f[ISA_F_SDST]);
 	case ISA_SLOT_SDATA:
 		return sdata(d, o);
 	case ISA_SLOT_SBASE:
 		if (f[ISA_F_SBASE] * 2 == ISA_R_NULL && in->gen == ISA_GFX10_3)
 			return "not a scalar register tuple";
-		return isa_int_sgpr(o, f[ISA_F_SBASE] * 2);
+		return isa_decode_sgpr(o, f[ISA_F_SBASE] * 2);
 	case ISA_SLOT_SOFF:
 	case ISA_SLOT_SOFFSET:
 		return soffset(d, o);
@@ -434,14 +434,14 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 	case ISA_SLOT_DATAG:
 		return data(d, o, true);
 	case ISA_SLOT_DATA1:
-		return isa_int_vgpr(o, f[ISA_F_DATA1]);
+		return isa_decode_vgpr(o, f[ISA_F_DATA1]);
 	case ISA_SLOT_DG:
 		o->role = ISA_DST;
 		if (!f[ISA_F_GLC]) {
 			o->dwords = 0;
 			return NULL;
 		}
-		return isa_int_vgpr(o, f[ISA_F_VDST]);
+		return isa_decode_vgpr(o, f[ISA_F_VDST]);
 	case ISA_SLOT_SADDR:
 		return saddr(d, o);
 	case ISA_SLOT_SRSRC:
@@ -449,9 +449,9 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 		if (f[ISA_F_SRSRC] * 4 == ISA_R_NULL &&
 		    (f[ISA_F_RSV3] || in->gen == ISA_GFX10_3))
 			return "not a scalar register tuple";
-		return isa_int_sgpr(o, f[ISA_F_SRSRC] * 4);
+		return isa_decode_sgpr(o, f[ISA_F_SRSRC] * 4);
 	case ISA_SLOT_SOFFR:
-		return isa_int_sgpr(o, f[ISA_F_SOFFSET]);
+		return isa_decode_sgpr(o, f[ISA_F_SOFFSET]);
 	}
 	immediate(o, immediate_value(in, o->slot));
 	return NULL;
@@ -464,10 +464,10 @@ static const char *export_operands(struct isa_inst *in)
 
 	for (int i = 0; i < 4; i++) {
 		struct isa_operand *o =
-			isa_int_append(in, ISA_SLOT_EXPORT, ISA_SRC, 1);
+			isa_decode_append(in, ISA_SLOT_EXPORT, ISA_SRC, 1);
 
 		if (in->f[ISA_F_EN] >> i & 1) {
-			isa_int_vgpr(o, in->f[field[i]]);
+			isa_decode_vgpr(o, in->f[field[i]]);
 		} else {
 			o->kind = ISA_K_OFF;
 			o->dwords = 0;
@@ -482,7 +482,7 @@ static const char *export_operands(struct isa_inst *in)
  * WMMA: the lanes of a wave share the 16 x 16 results and addends, so twice
  * the lanes have half of them each; A and B are the same in both.
  */
-int isa_int_wave64_dwords(const struct isa_target *t,
+int isa_slot_dwords_wave64(const struct isa_target *t,
 			  const struct isa_op_info *op,
 			  const struct isa_operand_info *slot)
 {
@@ -496,7 +496,7 @@ int isa_int_wave64_dwords(const struct isa_target *t,
 	return op->pipe == ISA_PIPE_WMMA && shared ? (n + 1) / 2 : n;
 }
 
-const char *isa_int_operands(struct decoder *d)
+const char *isa_decode_operands(struct decoder *d)
 {
 	struct isa_inst *in = d->in;
 	const struct isa_op_info *op = d->op;
@@ -506,13 +506,13 @@ const char *isa_int_operands(struct decoder *d)
 		const char *why;
 
 		if (op->opnd[i].slot == ISA_SLOT_IMAGE)
-			return isa_int_image(d);
+			return isa_decode_image(d);
 		if (op->opnd[i].slot == ISA_SLOT_EXPORT)
 			return export_operands(in);
 		o = &in->opnd[in->n_opnd++];
 		o->slot = op->opnd[i].slot;
 		o->type = op->opnd[i].type;
-		o->dwords = isa_int_slot_dwords(d->t, op, &op->opnd[i]);
+		o->dwords = isa_slot_dwords(d->t, op, &op->opnd[i]);
 		why = fill(d, o);
 		if (why)
 			return why;

@@ -11,7 +11,7 @@
  *
  * VOPC has a scalar destination in bits 8 to 14 where bit 15 is set.
  */
-#include "isa/tables/isa_int.h"
+#include "isa/code/decode_int.h"
 
 /* Is source `i` of the row a float, with neg and abs rather than sext? */
 static bool source_is_float(const struct isa_op_info *op, int i)
@@ -48,7 +48,7 @@ static const char *source_part(struct isa_sdwa *s, uint32_t w, int i,
 	return NULL;
 }
 
-const char *isa_int_sdwa(struct decoder *d)
+const char *isa_decode_sdwa(struct decoder *d)
 {
 	struct isa_inst *in = d->in;
 	struct isa_sdwa *s = &in->sdwa;
@@ -63,7 +63,7 @@ const char *isa_int_sdwa(struct decoder *d)
 	in->form = ISA_FORM_SDWA;
 	if (in->fmt == ISA_FMT_VOPC) {
 		s->has_sdst = w >> 15 & 1;
-		s->sdst = isa_int_swap_m0(w >> 8 & 127);
+		s->sdst = isa_swap_m0(w >> 8 & 127);
 		if (s->has_sdst && d->op->flags & ISA_WEXEC)
 			return "this comparison writes EXEC alone";
 	} else {
@@ -79,14 +79,14 @@ const char *isa_int_sdwa(struct decoder *d)
 			return "output modifier not allowed here";
 	}
 	if (in->fmt == ISA_FMT_VOP1 && w & 0xbf000000)
-		return isa_int_unused;
+		return isa_decode_unused;
 	why = source_part(s, w, 0, source_is_float(d->op, 0));
 	if (!why && in->fmt != ISA_FMT_VOP1)
 		why = source_part(s, w, 1, source_is_float(d->op, 1));
 	return why;
 }
 
-const char *isa_int_sdwa_source(struct decoder *d, struct isa_operand *o, int i)
+const char *isa_decode_sdwa_source(struct decoder *d, struct isa_operand *o, int i)
 {
 	struct isa_inst *in = d->in;
 	uint32_t part = in->extra[0] >> (16 + 8 * i);
@@ -99,8 +99,8 @@ const char *isa_int_sdwa_source(struct decoder *d, struct isa_operand *o, int i)
 	if (part >> 5 & 1)
 		o->mods |= ISA_M_ABS;
 	if (!(part >> 7 & 1))
-		return isa_int_vgpr(o, reg);
+		return isa_decode_vgpr(o, reg);
 	if (reg == ISA_R_LITERAL)
 		return "SDWA has no literal";
-	return isa_int_source(d, o, isa_int_swap_m0(reg));
+	return isa_decode_source(d, o, isa_swap_m0(reg));
 }

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "isa/tables/isa_int.h"
+#include "isa/code/decode_int.h"
 
 static int put(uint8_t *out, int at, uint32_t w)
 {
@@ -27,8 +27,8 @@ static bool insert(const struct isa_inst *in, int layout, uint32_t *w)
 		w[0] = (bits);
 #define FIELD(fmt, field, low, width)                       \
 	v = in->f[ISA_F_##field];                           \
-	if (isa_int_is_scalar(ISA_F_##field) && swap)       \
-		v = isa_int_swap_m0(v);                     \
+	if (is_scalar_field(ISA_F_##field) && swap)       \
+		v = isa_swap_m0(v);                     \
 	lost |= v >> (width);                               \
 	w[(low) / 32] |= v << (low) % 32;
 #define END(name) break;

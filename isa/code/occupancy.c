@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/code/occupancy.h"
+#include "isa/code/code.h"
 
 enum {
 	MAX_WAVES = 16, /* per SIMD */

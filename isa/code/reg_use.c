@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "isa/isa.h"
+#include "isa/code/code.h"
 
 static void add(struct isa_use *u, uint8_t file, uint8_t role, uint16_t reg,
 		uint16_t count)

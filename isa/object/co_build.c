@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "isa/isa.h"
 #include "isa/object/co_write.h"
 #include "isa/object/pack.h"
 

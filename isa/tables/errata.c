@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/tables/errata.h"
+#include "isa/tables/tables.h"
 
 static const struct isa_erratum errata[] = {
 #define E(enc, op, what, name, why) { #enc, op, ISA_OUTCOME_##what, name, why },

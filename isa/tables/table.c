@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/tables/isa_int.h"
+#include "isa/tables/tables.h"
 
 #pragma GCC diagnostic error "-Woverride-init"
 
@@ -26,7 +26,7 @@ const struct isa_type_info *isa_type_info(enum isa_type type)
 	return &types[type < ISA_T_COUNT ? type : ISA_T_NONE];
 }
 
-const uint8_t isa_int_dwords[ISA_T_COUNT] = {
+const uint8_t isa_type_dwords_wave32[ISA_T_COUNT] = {
 #define TYPE(n, b, c, k) [ISA_T_##n] = ((b) * (c) + 31) / 32,
 #include "isa/tables/types.def"
 #undef TYPE
@@ -36,7 +36,7 @@ int isa_type_dwords(enum isa_type type, int wave)
 {
 	if (type == ISA_T_MASK)
 		return wave / 32;
-	return type < ISA_T_COUNT ? isa_int_dwords[type] : 0;
+	return type < ISA_T_COUNT ? isa_type_dwords_wave32[type] : 0;
 }
 
 /* ----------------------------------------------------------- formats ---- */
@@ -120,7 +120,7 @@ enum isa_fmt isa_layout(enum isa_gen gen, enum isa_fmt fmt)
 	return fmt;
 }
 
-const uint8_t isa_int_widths[ISA_FMT_END][ISA_F_COUNT] = {
+const uint8_t isa_field_widths[ISA_FMT_END][ISA_F_COUNT] = {
 #define LAYOUT(name, gen, fmt, dwords, mask, bits)
 #define FIELD(fmt, field, low, width) [ISA_FMT_##fmt][ISA_F_##field] = (width),
 #include "isa/tables/formats.def"
@@ -128,7 +128,7 @@ const uint8_t isa_int_widths[ISA_FMT_END][ISA_F_COUNT] = {
 
 bool isa_fmt_has(enum isa_fmt fmt, enum isa_field field)
 {
-	return isa_int_field_width(fmt, field);
+	return isa_field_width(fmt, field);
 }
 
 bool isa_fmt_is_valu(enum isa_fmt fmt)
@@ -266,7 +266,7 @@ static const char *const names10[ISA_OP_COUNT] = {
 #include "isa/tables/renames.def"
 };
 
-const struct isa_alias isa_int_aliases12[] = {
+const struct isa_alias isa_aliases_gfx12[] = {
 #define RENAME(n, text)
 #define RENAME10(n, text)
 #define ALIAS12(n, text) { ISA_##n, text },

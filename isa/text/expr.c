@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "isa/text/expr.h"
+#include "isa/text/text.h"
 
 /* Characters that names begin with, and those that they go on with. */
 const unsigned char isa_name_class[256] = {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 bool isa_refuse(struct parser *ps, int rank, const char *why)
 {
@@ -83,7 +83,7 @@ bool isa_finish(struct parser *ps)
 	const char *why;
 
 	in->size_bytes = isa_encode(in, ps->code);
-	why = in->size_bytes ? isa_int_meaning(ps->t, in) :
+	why = in->size_bytes ? isa_decode_fields(ps->t, in) :
 			       "a value does not fit";
 	if (!why)
 		why = isa_parse_check(ps);
@@ -103,7 +103,7 @@ static bool try_form(struct parser *ps, enum isa_op op, enum isa_fmt fmt,
 		return isa_refuse(ps, 1,
 				  "not an instruction of this "
 				  "generation");
-	isa_int_clear(in);
+	isa_inst_clear(in);
 	in->op = op;
 	in->fmt = fmt;
 	in->form = form;
@@ -136,7 +136,7 @@ static bool try_all(struct parser *ps, const struct mnemonic *m,
 {
 	const struct isa_op_info *op = ps->op;
 	enum isa_form form = line ? ISA_FORM_PLAIN : isa_mods_form(ps);
-	bool e32 = isa_is_e32(op->fmt);
+	bool e32 = isa_fmt_is_e32(op->fmt);
 
 	if (m->sdwa || form == ISA_FORM_SDWA)
 		return e32 && ps->t->gen == ISA_GFX10_3 && !m->e64 && !m->dpp ?

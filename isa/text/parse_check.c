@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 /* ------------------------------------------------------- constant bus ---- */
 

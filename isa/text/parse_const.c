@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "base/float.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 static uint32_t rounded_f32(double d)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 /* The registers' widths are checked after decoding, which computes them. */
 static bool put_address_list(struct parser *ps, const struct arg *a)

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 int isa_name_number(enum isa_name_kind kind, const char *s, int len)
 {
 	/* The first letters tell most names apart, and are cheap. */
 	for (int i = 0; len > 0 && i < NAME_NUMBERS; i++) {
-		const char *name = isa_int_name(kind, i);
+		const char *name = isa_number_name(kind, i);
 
 		if (name && *name == *s && isa_word_is(s, len, name))
 			return i;

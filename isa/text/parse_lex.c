@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 bool isa_word_is(const char *s, int len, const char *word)
 {

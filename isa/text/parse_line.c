@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 /* ---------------------------------------------------------- modifiers ---- */
 

@@ -4,12 +4,11 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/tables/isa_int.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 bool isa_put_field(struct parser *ps, enum isa_field field, uint64_t v)
 {
-	int width = isa_int_field_width(
+	int width = isa_field_width(
 		ps->in->layout ? ps->in->layout : ps->in->fmt, field);
 
 	if (!width)
@@ -186,8 +185,8 @@ static bool put_number_select(struct parser *ps, const struct mod *m)
 		return false;
 	if (v < 0 || v > 3)
 		return isa_refuse(ps, 3, "wanted 0 to 3");
-	if (key ? !isa_int_is_sparse(in) :
-		  isa_int_byte_sel(in) < 0 || in->fmt != ISA_FMT_VOP3)
+	if (key ? !isa_inst_is_swmmac(in) :
+		  isa_inst_byte_sel(in) < 0 || in->fmt != ISA_FMT_VOP3)
 		return isa_refuse(ps, 1, "modifier not allowed here");
 	if (key)
 		in->f[ISA_F_OPSEL] = v;
@@ -290,7 +289,7 @@ static bool put_packed_select(struct parser *ps, enum mod_id id, uint32_t bits)
 {
 	struct isa_inst *in = ps->in;
 
-	if ((id == MD_OP_SEL || id == MD_OP_SEL_HI) && isa_int_whole_matrix(in))
+	if ((id == MD_OP_SEL || id == MD_OP_SEL_HI) && isa_inst_has_whole_matrix(in))
 		return isa_refuse(ps, 3, "op_sel not allowed here");
 	if ((id == MD_NEG_LO || id == MD_NEG_HI) && is_mix(ps->op))
 		return isa_refuse(ps, 3, "write neg and abs at the operand");

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "base/base.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 enum { SLOTS = 8192, MAX_NAME = 63 };
 _Static_assert(ISA_OP_COUNT < SLOTS / 4, "the hash table is too full");
@@ -43,7 +43,7 @@ static uint32_t hash(const char *s, int len)
 static const char *name_of(enum isa_op op, int whose)
 {
 	return whose >= ALIAS ?
-		       isa_int_aliases12[whose - ALIAS].name :
+		       isa_aliases_gfx12[whose - ALIAS].name :
 		       isa_op_name(whose == OLD ? ISA_GFX10_3 : ISA_GFX11, op);
 }
 
@@ -66,8 +66,8 @@ static void make(void)
 		if (name_of(op, OLD) != name_of(op, OWN))
 			add(op, OLD);
 	}
-	for (int i = 0; isa_int_aliases12[i].op; i++)
-		add(isa_int_aliases12[i].op, ALIAS + i);
+	for (int i = 0; isa_aliases_gfx12[i].op; i++)
+		add(isa_aliases_gfx12[i].op, ALIAS + i);
 }
 
 /*

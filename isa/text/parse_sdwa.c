@@ -3,8 +3,7 @@
  * isa/code/decode_sdwa.c, where its bits are explained.
  */
 #include "base/base.h"
-#include "isa/tables/isa_int.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 /* Whole registers; what is not written stays. */
 uint32_t isa_sdwa_default(enum isa_fmt fmt)
@@ -99,7 +98,7 @@ bool isa_put_sdwa_source(struct parser *ps, const struct arg *a, int i,
 		return isa_refuse(ps, 2, "this source must be a VGPR");
 	if (v < 256) {
 		put_bits(ps, low + 7, 1, 1);
-		v = isa_int_swap_m0(v);
+		v = isa_swap_m0(v);
 	}
 	if (i)
 		ps->in->f[ISA_F_VSRC1] = v & 0xff;

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/tables/isa_int.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 /* ----------------------------------------------------------- registers ---- */
 
@@ -43,7 +42,7 @@ static bool put_scalar_field(struct parser *ps, const struct arg *a, int dwords,
 		return false;
 	/* VDST is a VGPR elsewhere, so that isa_encode() leaves it alone. */
 	if (field == ISA_F_VDST && ps->in->m0_is_124)
-		v = isa_int_swap_m0(v);
+		v = isa_swap_m0(v);
 	return isa_put_field(ps, field, v);
 }
 
@@ -53,7 +52,7 @@ static bool put_destination(struct parser *ps, const struct arg *a,
 			    const struct isa_operand_info *slot)
 {
 	struct isa_inst *in = ps->in;
-	int n = isa_slot_dwords(ps, slot);
+	int n = isa_want_dwords(ps, slot);
 
 	if (in->fmt == ISA_FMT_SOP1 || in->fmt == ISA_FMT_SOP2 ||
 	    in->fmt == ISA_FMT_SOPK)
@@ -73,16 +72,16 @@ static bool put_mask(struct parser *ps, const struct arg *a,
 	struct isa_inst *in = ps->in;
 	uint32_t v;
 
-	if (field == ISA_F_VDST && !isa_is_e32(in->fmt))
+	if (field == ISA_F_VDST && !isa_fmt_is_e32(in->fmt))
 		return put_scalar_field(ps, a, ps->t->wave / 32, field);
 	if (!scalar_register(ps, a, ps->t->wave / 32, &v))
 		return false;
 	if (in->form == ISA_FORM_SDWA && field == ISA_F_VDST) {
 		if (v != ISA_R_VCC_LO)
-			in->extra[0] |= 0x8000 | isa_int_swap_m0(v) << 8;
+			in->extra[0] |= 0x8000 | isa_swap_m0(v) << 8;
 		return true;
 	}
-	if (isa_is_e32(ps->in->fmt))
+	if (isa_fmt_is_e32(ps->in->fmt))
 		return v == ISA_R_VCC_LO ||
 		       isa_refuse(ps, 1, "this encoding wants vcc");
 	return isa_put_field(ps, field, v);
@@ -110,7 +109,7 @@ static bool put_vaddr(struct parser *ps, const struct arg *a)
 		break;
 	case ISA_FMT_SCRATCH:
 		ps->vaddr_n = a->kind == ARG_VGPR;
-		if (isa_int_field_width(in->layout, ISA_F_SVE))
+		if (isa_field_width(in->layout, ISA_F_SVE))
 			in->f[ISA_F_SVE] = ps->vaddr_n;
 		if (a->kind == ARG_OFF)
 			return true;
@@ -146,8 +145,8 @@ static bool put_saddr(struct parser *ps, const struct arg *a)
 			return isa_refuse(ps, 3, "exec_hi not allowed here");
 	}
 	if (v == ISA_R_NULL && !ps->vaddr_n)
-		v = isa_int_no_address(in) == ~0u ? v : isa_int_no_address(in);
-	else if (isa_int_no_address(in) != ~0u && v != ISA_R_NULL &&
+		v = isa_inst_absent_saddr(in) == ~0u ? v : isa_inst_absent_saddr(in);
+	else if (isa_inst_absent_saddr(in) != ~0u && v != ISA_R_NULL &&
 		 ps->vaddr_n)
 		return isa_refuse(ps, 3, "this scratch has one address");
 	/* vaddr is 64 bits wide exactly when there is no saddr. */
@@ -165,7 +164,7 @@ static bool put_data(struct parser *ps, const struct arg *a,
 {
 	struct isa_inst *in = ps->in;
 	bool buffer = in->fmt == ISA_FMT_MUBUF || in->fmt == ISA_FMT_MTBUF;
-	int n = isa_slot_dwords(ps, slot);
+	int n = isa_want_dwords(ps, slot);
 
 	return put_vgpr_field(ps, a, buffer ? n + (int)in->f[ISA_F_TFE] : n,
 			      ISA_T_NONE, buffer ? ISA_F_VDATA : ISA_F_DATA0);
@@ -249,7 +248,7 @@ static bool put_attr(struct parser *ps, const struct arg *a)
 static bool put_memory_slot(struct parser *ps, const struct arg *a,
 			    const struct isa_operand_info *slot)
 {
-	int n = isa_slot_dwords(ps, slot);
+	int n = isa_want_dwords(ps, slot);
 
 	switch (slot->slot) {
 	case ISA_SLOT_SDATA:
@@ -260,7 +259,7 @@ static bool put_memory_slot(struct parser *ps, const struct arg *a,
 		return a->kind == ARG_INT ?
 			       isa_put_field(ps, ISA_F_SDATA,
 					     ps->in->m0_is_124 ?
-						     isa_int_swap_m0(a->i) :
+						     isa_swap_m0(a->i) :
 						     a->i) :
 			       isa_refuse(ps, 2, "wanted an immediate");
 	case ISA_SLOT_SBASE:
@@ -298,7 +297,7 @@ static bool put_memory_slot(struct parser *ps, const struct arg *a,
 static bool put_slot(struct parser *ps, const struct arg *a,
 		     const struct isa_operand_info *slot)
 {
-	int n = isa_slot_dwords(ps, slot);
+	int n = isa_want_dwords(ps, slot);
 	bool source = slot->slot >= ISA_SLOT_S0 && slot->slot <= ISA_SLOT_S2I;
 
 	if ((a->neg || a->abs || a->sext) && !source)
@@ -377,7 +376,7 @@ static bool slot_is_optional(const struct parser *ps, int i, int left)
 		return left == 0;
 	if (slot == ISA_SLOT_SOFF)
 		return left == 0 && !ps->in->f[ISA_F_OFFSET];
-	if (!isa_is_e32(ps->in->fmt))
+	if (!isa_fmt_is_e32(ps->in->fmt))
 		return false;
 	if (slot == ISA_SLOT_CD)
 		return left == ps->op->n_opnd - 1;

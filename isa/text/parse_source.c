@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 static bool is_half(enum isa_type type)
 {
@@ -22,7 +22,7 @@ static bool is_half(enum isa_type type)
 static bool vgpr_field(struct parser *ps, const struct arg *a,
 		       enum isa_type type, uint32_t *field)
 {
-	bool e32 = isa_is_e32(ps->in->fmt), half = is_half(type);
+	bool e32 = isa_fmt_is_e32(ps->in->fmt), half = is_half(type);
 
 	if (a->half && !half)
 		return isa_refuse(ps, 3, "this operand is a whole register");
@@ -99,13 +99,13 @@ bool isa_put_source(struct parser *ps, const struct arg *arg,
 	case ARG_VGPR:
 		if (!vgprs)
 			return isa_refuse(ps, 2, "VGPR not allowed here");
-		if (!isa_width_ok(ps, a, isa_slot_dwords(ps, slot)) ||
+		if (!isa_width_ok(ps, a, isa_want_dwords(ps, slot)) ||
 		    !vgpr_field(ps, a, slot->type, field))
 			return false;
 		*field += 256;
 		return true;
 	case ARG_SGPR:
-		if (!isa_width_ok(ps, a, isa_slot_dwords(ps, slot)))
+		if (!isa_width_ok(ps, a, isa_want_dwords(ps, slot)))
 			return false;
 		*field = a->reg;
 		return true;
@@ -167,7 +167,7 @@ static bool fold_mods(const struct parser *ps, const struct arg *a,
 	int bits = isa_type_info(slot->type)->bits;
 	int64_t sign = INT64_C(1) << (bits < 64 ? bits - 1 : 0);
 
-	if (!isa_is_e32(ps->in->fmt) || !(ps->op->flags & ISA_MOD0) ||
+	if (!isa_fmt_is_e32(ps->in->fmt) || !(ps->op->flags & ISA_MOD0) ||
 	    isa_type_info(slot->type)->count != 1 ||
 	    (a->kind != ARG_FLOAT && (a->kind != ARG_INT || bits == 64)))
 		return false;
@@ -265,15 +265,15 @@ bool isa_put_alu_source(struct parser *ps, const struct arg *a, int i,
 		a = &folded;
 	if (!put_source_mods(ps, a, i, slot) || !dpp_source_ok(ps, a, i))
 		return false;
-	if (i == 1 && isa_is_e32(in->fmt)) {
-		if (!isa_put_vgpr(ps, a, isa_slot_dwords(ps, slot), slot->type,
+	if (i == 1 && isa_fmt_is_e32(in->fmt)) {
+		if (!isa_put_vgpr(ps, a, isa_want_dwords(ps, slot), slot->type,
 				  &v))
 			return isa_refuse(ps, 1, "this encoding wants a VGPR");
 		in->f[ISA_F_VSRC1] = v;
 		return true;
 	}
 	if (i == 0 && in->form != ISA_FORM_PLAIN) {
-		if (!isa_put_vgpr(ps, a, isa_slot_dwords(ps, slot), slot->type,
+		if (!isa_put_vgpr(ps, a, isa_want_dwords(ps, slot), slot->type,
 				  &v))
 			return false;
 		in->extra[0] |= v;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/text/parse.h"
+#include "isa/text/parse_int.h"
 
 static bool put_dual_destination(struct parser *ps, const struct arg *a, bool y)
 {
@@ -99,7 +99,7 @@ bool isa_parse_vopd(struct parser *ps, const char *text, const char *second)
 		return isa_refuse(ps, 4, "line too long");
 	memcpy(first, text, len);
 	first[len] = 0;
-	isa_int_clear(in);
+	isa_inst_clear(in);
 	in->fmt = ISA_FMT_VOPD;
 	in->gen = ps->t->gen;
 	in->layout = isa_layout(in->gen, in->fmt);

@@ -220,8 +220,8 @@ static void put_plain(struct out *o, const struct isa_inst *in,
 static void put_source(struct out *o, const struct isa_inst *in,
 		       const struct isa_operand *op)
 {
-	bool neg = op->mods & ISA_M_NEG && isa_int_mods_inline(in);
-	bool abs = op->mods & ISA_M_ABS && isa_int_mods_inline(in);
+	bool neg = op->mods & ISA_M_NEG && isa_prints_mods_inline(in);
+	bool abs = op->mods & ISA_M_ABS && isa_prints_mods_inline(in);
 	bool sext = op->mods & ISA_M_SEXT;
 	bool word = neg && !abs && op->kind != ISA_K_VGPR &&
 		    op->kind != ISA_K_SGPR && op->kind != ISA_K_SPECIAL;
@@ -292,10 +292,10 @@ static bool put_suffix(struct out *o, const struct isa_inst *in,
 		put_number(o, " offset1:", f[ISA_F_OFFSET1]);
 		return true;
 	case ISA_SLOT_SWIZZLE:
-		isa_int_put_swizzle(o, op->value);
+		isa_print_swizzle(o, op->value);
 		return true;
 	case ISA_SLOT_FORMAT:
-		name = isa_int_name(in->gen == ISA_GFX10_3 ? BUFFMT10 : BUFFMT,
+		name = isa_number_name(in->gen == ISA_GFX10_3 ? BUFFMT10 : BUFFMT,
 				    op->value);
 		if (!name) {
 			put_number(o, " format:", op->value);
@@ -337,7 +337,7 @@ static void put_operand(struct out *o, const struct isa_inst *in,
 	case ISA_SLOT_DELAY:
 	case ISA_SLOT_DEPCTR:
 	case ISA_SLOT_ATTR:
-		isa_int_put_immediate(o, in, op);
+		isa_print_immediate(o, in, op);
 		break;
 	default:
 		put_source(o, in, op);
@@ -417,7 +417,7 @@ static void put_inst(struct out *o, const struct isa_inst *in)
 	}
 	put_name(o, in);
 	if (in->fmt == ISA_FMT_EXP) {
-		const char *name = isa_int_name(EXPTGT, in->f[ISA_F_TARGET]);
+		const char *name = isa_number_name(EXPTGT, in->f[ISA_F_TARGET]);
 
 		add_str(o, name ? " " : " invalid_target_");
 		if (name)
@@ -426,7 +426,7 @@ static void put_inst(struct out *o, const struct isa_inst *in)
 			add_dec(o, in->f[ISA_F_TARGET]);
 	}
 	put_operands(o, in, 0, in->n_opnd);
-	isa_int_put_options(o, in);
+	isa_print_options(o, in);
 }
 
 /* Copy what was written at `text`, as far as it fits. */

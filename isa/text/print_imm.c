@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "isa/text/print_int.h"
 
-const char *isa_int_name(enum isa_name_kind kind, uint32_t number)
+const char *isa_number_name(enum isa_name_kind kind, uint32_t number)
 {
 	static const char *const names[NAME_KINDS][NAME_NUMBERS] = {
 #define NAME(kind, number, name) [kind][number] = name,
@@ -94,7 +94,7 @@ static void put_delay(struct out *o, uint32_t v)
 
 	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
 		uint32_t x = v >> part[i].low & ((1u << part[i].width) - 1);
-		const char *name = isa_int_name(part[i].kind, x);
+		const char *name = isa_number_name(part[i].kind, x);
 
 		if (!x)
 			continue;
@@ -116,7 +116,7 @@ static void put_delay(struct out *o, uint32_t v)
 static void put_msg10(struct out *o, uint32_t v)
 {
 	uint32_t id = v & 15, op = v >> 4 & 7, stream = v >> 8 & 3;
-	const char *name = isa_int_name(MSG10, id), *op_name = NULL;
+	const char *name = isa_number_name(MSG10, id), *op_name = NULL;
 	bool gs = id == 2 || id == 3, sys = id == 15;
 
 	if (v & ~0x37fu) {
@@ -124,9 +124,9 @@ static void put_msg10(struct out *o, uint32_t v)
 		return;
 	}
 	if (gs && (op || id == 3) && (op || !stream))
-		op_name = isa_int_name(GSOP10, op);
+		op_name = isa_number_name(GSOP10, op);
 	else if (sys && !stream)
-		op_name = isa_int_name(SYSOP10, op);
+		op_name = isa_number_name(SYSOP10, op);
 	ADD(o, "sendmsg(");
 	if (name && (op_name || (!gs && !sys && !op && !stream))) {
 		ADD(o, "MSG_");
@@ -150,7 +150,7 @@ static void put_msg10(struct out *o, uint32_t v)
 static void put_msg(struct out *o, const struct isa_inst *in, uint32_t v)
 {
 	const char *name =
-		isa_int_name(in->gen == ISA_GFX12 ? MSG12 : MSG, v);
+		isa_number_name(in->gen == ISA_GFX12 ? MSG12 : MSG, v);
 
 	if (in->gen == ISA_GFX10_3) {
 		put_msg10(o, v);
@@ -175,7 +175,7 @@ static void put_hwreg(struct out *o, const struct isa_inst *in, uint32_t v)
 {
 	uint32_t id = v & 63, low = v >> 6 & 31, size = (v >> 11 & 31) + 1;
 	const char *name =
-		isa_int_name(in->gen == ISA_GFX12   ? HWREG12 :
+		isa_number_name(in->gen == ISA_GFX12   ? HWREG12 :
 			     in->gen == ISA_GFX10_3 ? HWREG10 : HWREG, id);
 
 	ADD(o, "hwreg(");
@@ -199,7 +199,7 @@ static void put_version(struct out *o, uint32_t v)
 	static const char *const bit[] = { "UC_VERSION_W64_BIT",
 					   "UC_VERSION_W32_BIT",
 					   "UC_VERSION_MDP_BIT" };
-	const char *name = isa_int_name(UCVERSION, v & 0xff);
+	const char *name = isa_number_name(UCVERSION, v & 0xff);
 	int n = __builtin_popcount(v >> 13);
 
 	if (v & 0x1f00) {
@@ -253,7 +253,7 @@ static void put_imm(struct out *o, const struct isa_inst *in, uint32_t v)
 		add_hex(o, v);
 }
 
-void isa_int_put_swizzle(struct out *o, uint32_t v)
+void isa_print_swizzle(struct out *o, uint32_t v)
 {
 	uint32_t and = v & 31, or = v >> 5 & 31, xor = v >> 10 & 31;
 	uint32_t group = 32 - and;
@@ -295,7 +295,7 @@ void isa_int_put_swizzle(struct out *o, uint32_t v)
 	add_char(o, ')');
 }
 
-void isa_int_put_immediate(struct out *o, const struct isa_inst *in,
+void isa_print_immediate(struct out *o, const struct isa_inst *in,
 			   const struct isa_operand *op)
 {
 	switch (op->slot) {

@@ -8,9 +8,7 @@
 #ifndef T0_ISA_PRINT_INT_H
 #define T0_ISA_PRINT_INT_H
 
-#include <string.h>
-
-#include "isa/tables/isa_int.h"
+#include "isa/text/text.h"
 
 struct out {
 	char *p; /* where the next character goes */
@@ -82,14 +80,42 @@ static inline void add_imm(struct out *o, uint32_t v)
 		add_hex(o, v);
 }
 
-/* print_imm.c: operands that are immediates with a meaning. */
-void isa_int_put_immediate(struct out *o, const struct isa_inst *in,
-			   const struct isa_operand *op);
-void isa_int_put_swizzle(struct out *o, uint32_t v);
+/* ------------------------------------------------------- print_imm.c ---- */
 
-/* print_mods.c: packed formats name neg and abs at the end of the line. */
-bool isa_int_mods_inline(const struct isa_inst *in);
-/* print_mods.c: what stands behind the operands, by encoding. */
-void isa_int_put_options(struct out *o, const struct isa_inst *in);
+/* Kinds of isa/tables/names.def. */
+enum isa_name_kind {
+	BUFFMT,
+	HWREG,
+	MSG,
+	EXPTGT,
+	DIM,
+	INSTID,
+	SKIP,
+	UCVERSION,
+	HWREG12,
+	MSG12,
+	BUFFMT10,
+	HWREG10,
+	MSG10,
+	GSOP10,
+	SYSOP10,
+	NAME_KINDS
+};
+enum { NAME_NUMBERS = 136 };
+
+/* The name of a number, or NULL. */
+const char *isa_number_name(enum isa_name_kind kind, uint32_t number);
+
+/* Operands that are immediates with a meaning. */
+void isa_print_immediate(struct out *o, const struct isa_inst *in,
+			   const struct isa_operand *op);
+void isa_print_swizzle(struct out *o, uint32_t v);
+
+/* ------------------------------------------------------ print_mods.c ---- */
+
+/* Packed formats name neg and abs at the end of the line. */
+bool isa_prints_mods_inline(const struct isa_inst *in);
+/* What stands after the operands, by encoding. */
+void isa_print_options(struct out *o, const struct isa_inst *in);
 
 #endif

@@ -6,7 +6,7 @@
 #include "isa/text/print_int.h"
 
 /* Packed formats name their modifiers at the end of the line. */
-bool isa_int_mods_inline(const struct isa_inst *in)
+bool isa_prints_mods_inline(const struct isa_inst *in)
 {
 	return in->fmt != ISA_FMT_VOP3P ||
 	       isa_op_info(in->op)->opnd[1].type == ISA_T_MIX;
@@ -40,9 +40,9 @@ static void put_packed(struct out *o, const struct isa_inst *in)
 	int n = n_sources(in);
 	uint32_t all = (1u << n) - 1;
 	uint32_t hi = (f[ISA_F_OPSEL_HI] | f[ISA_F_OPSEL_HI2] << 2) & all;
-	bool mix = isa_int_mods_inline(in);
+	bool mix = isa_prints_mods_inline(in);
 
-	if (isa_int_is_fixed(in)) {
+	if (isa_inst_has_fixed_mods(in)) {
 		if (f[ISA_F_OPSEL]) {
 			ADD(o, " index_key:");
 			add_dec(o, f[ISA_F_OPSEL]);
@@ -50,7 +50,7 @@ static void put_packed(struct out *o, const struct isa_inst *in)
 		hi = all;
 	} else if (f[ISA_F_OPSEL])
 		put_list(o, " op_sel:", f[ISA_F_OPSEL], n);
-	if (hi != (mix ? 0 : all) && !isa_int_whole_matrix(in))
+	if (hi != (mix ? 0 : all) && !isa_inst_has_whole_matrix(in))
 		put_list(o, " op_sel_hi:", hi, n);
 	if (mix)
 		return;
@@ -66,11 +66,11 @@ static void put_packed(struct out *o, const struct isa_inst *in)
  */
 static void put_opsel(struct out *o, const struct isa_inst *in)
 {
-	uint32_t bits = isa_int_opsel(in);
+	uint32_t bits = isa_inst_opsel(in);
 	int n = isa_op_info(in->op)->flags & ISA_RD &&
 			       isa_op_info(in->op)->fmt != ISA_FMT_VOP3 ?
 		       3 : n_sources(in);
-	int byte = isa_int_byte_sel(in);
+	int byte = isa_inst_byte_sel(in);
 	bool to_vgpr = in->opnd[0].slot == ISA_SLOT_D &&
 		       isa_op_info(in->op)->opnd[0].slot == ISA_SLOT_D;
 
@@ -288,7 +288,7 @@ static void put_image(struct out *o, const struct isa_inst *in)
 		add_hex(o, f[ISA_F_DMASK]);
 	}
 	ADD(o, " dim:SQ_RSRC_IMG_");
-	add_str(o, isa_int_name(DIM, f[ISA_F_DIM]));
+	add_str(o, isa_number_name(DIM, f[ISA_F_DIM]));
 	add_if(o, f[ISA_F_UNORM], " unorm");
 	put_cache(o, in);
 	add_if(o, f[ISA_F_R128], " r128");
@@ -299,7 +299,7 @@ static void put_image(struct out *o, const struct isa_inst *in)
 }
 
 /* What stands behind the operands, by encoding. */
-void isa_int_put_options(struct out *o, const struct isa_inst *in)
+void isa_print_options(struct out *o, const struct isa_inst *in)
 {
 	const uint32_t *f = in->f;
 

@@ -13,7 +13,7 @@
 #define T0_ISA_CFG_H
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
 #include "isa/verify/verify.h"
 
 enum cfg_end {

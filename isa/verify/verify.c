@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "isa/text/text.h"
 #include "isa/verify/verify_int.h"
 
 static const struct {

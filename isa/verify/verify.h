@@ -47,8 +47,8 @@
 #define T0_ISA_VERIFY_H
 
 #include "base/base.h"
-#include "isa/isa.h"
 #include "isa/object/co.h"
+#include "isa/tables/tables.h"
 
 enum verify_rule {
 #define RULE(id, name, summary, remedy) VERIFY_##id,

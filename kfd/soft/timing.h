@@ -51,10 +51,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "isa/isa.h"
 #include "isa/trace/trace.h"
 #include "kfd/driver.h"
 
+struct isa_inst;   /* isa/code/code.h */
 struct soft_timed; /* a dispatch in work */
 struct soft_run;   /* a workgroup that is resident */
 

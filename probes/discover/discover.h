@@ -29,7 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "isa/isa.h"
+#include "isa/code/code.h"
 #include "probes/common/common.h"
 
 #define PROBE_WORDS_MAX 3

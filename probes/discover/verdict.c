@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "isa/tables/errata.h"
+#include "isa/tables/tables.h"
 #include "probes/discover/discover.h"
 
 static enum res_slot_verdict table_verdict(const struct probe_slot *slot)

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
+#include "isa/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 

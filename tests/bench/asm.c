@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
+#include "isa/text/text.h"
 #include "tests/isa/gen.h"
 
 enum { TEXTS = 20000, PASSES = 11, FILE_LINES = 100000, PAIRS = 5 };
@@ -31,7 +32,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Texts that both assemblers take; see isa/text/parse.h for the others. */
+/* Texts that both assemblers take; see isa/text/parse_int.h for the others. */
 static bool is_common(const char *text)
 {
 	static const char *const part[] = {

@@ -15,8 +15,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "isa/code/occupancy.h"
 #include "compiler/cmd/cmd_sim_show.h"
+#include "isa/code/code.h"
 #include "probes/common/common.h"
 #include "tests/bench/clang-twins.h"
 #include "tests/ref/cache.h"

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
+#include "isa/text/text.h"
 #include "tests/isa/gen.h"
 
 enum { INSTS = 20000, PASSES = 15, WORD_BYTES = 20 };

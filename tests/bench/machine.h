@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "isa/text/text.h"
 #include "kfd/soft/exec/exec.h"
 
 enum {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "compiler/sim/examine/others.h"
+#include "isa/text/text.h"
 
 enum { PASSES = 7, STEPS = 128 };
 

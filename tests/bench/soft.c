@@ -18,6 +18,7 @@
 #endif
 
 #include "base/base.h"
+#include "isa/text/text.h"
 #include "kfd/soft/exec/exec.h"
 
 enum {

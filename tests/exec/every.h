@@ -10,6 +10,7 @@
 #ifndef T0_TESTS_EVERY_H
 #define T0_TESTS_EVERY_H
 
+#include "isa/text/text.h"
 #include "tests/exec/lanes.h"
 #include "tests/ref/num.h"
 

@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "isa/text/text.h"
 #include "kfd/soft/exec/exec.h"
 #include "tests/isa/gen.h"
 #include "tests/tap.h"

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "isa/text/text.h"
 #include "kfd/soft/exec/exec.h"
 #include "tests/isa/gen.h"
 #include "tests/tap.h"

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
+#include "isa/text/text.h"
 #include "tests/tap.h"
 
 static const struct isa_target wave32 = { ISA_GFX11, 32, false };

@@ -3,14 +3,15 @@
  * llvm-mc-19: same bytes, or both refuse.  Texts are what isa_print() writes
  * for random words; broken ones have operands exchanged, left out or added,
  * other modifiers, other suffixes.  Where the two are meant to differ is said
- * in isa/text/parse.h, and here with a bound on how often.
+ * in isa/text/parse_int.h, and here with a bound on how often.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
+#include "isa/text/text.h"
 #include "tests/isa/gen.h"
 #include "tests/tap.h"
 
@@ -264,7 +265,7 @@ static bool has_any(const char *text, const char *const *part)
 	return false;
 }
 
-/* Where the two are meant to differ, see isa/text/parse.h. */
+/* Where the two are meant to differ, see isa/text/parse_int.h. */
 static bool is_excused(const struct line *l)
 {
 	static const char *const ours[] = {

@@ -1,11 +1,11 @@
 #!/bin/sh
-# The program in the comment of isa/isa.h is cut out, compiled and run.
+# The program in the comment of isa/text/text.h is cut out, compiled and run.
 . tests/tap.sh
 
 # From the include up to the end of main: the comment goes on behind it.
 awk '{ print } /^ \*	int main/ { main = 1 } main && /^ \*	}$/ { exit }' \
 	>"$tmp/all" <<END
-$(sed -n '/^ \*	#include <stdio.h>$/,/^ \*\/$/p' isa/isa.h)
+$(sed -n '/^ \*	#include <stdio.h>$/,/^ \*\/$/p' isa/text/text.h)
 END
 sed 's/^ \*	\{0,1\}//' "$tmp/all" >"$tmp/example.c"
 has "$tmp/example.c" 'int main(void)' 'there is a program'
@@ -19,7 +19,8 @@ esac
 # shellcheck disable=SC2086 # the compiler may be two words, the flag none
 exits 0 'it compiles without a warning' \
 	${CC:-gcc} $san -std=gnu11 -Wall -Wextra -Werror -I. -o "$tmp/example" \
-	"$tmp/example.c" "$T0_BUILD/libisa.a" "$T0_BUILD/libbase.a" -pthread -lm
+	"$tmp/example.c" "$T0_BUILD/libisa-text.a" "$T0_BUILD/libisa-code.a" \
+	"$T0_BUILD/libisa-tables.a" "$T0_BUILD/libbase.a" -pthread -lm
 exits 0 'it runs' "$tmp/example"
 cat >"$tmp/wanted" <<'END'
 v_fma_f32 v0, -v1, s2, 1.0

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
 
 struct isa_gen_state {
 	uint64_t seed; /* not 0 */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "isa/text/text.h"
 #include "tests/isa/gen.h"
 #include "tests/tap.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/code/occupancy.h"
+#include "isa/code/code.h"
 #include "tests/tap.h"
 
 static struct isa_occupancy of(const char *chip, int wave, int vgprs,

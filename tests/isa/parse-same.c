@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "isa/text/text.h"
 #include "tests/isa/gen.h"
 #include "tests/tap.h"
 

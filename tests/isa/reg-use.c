@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
+#include "isa/text/text.h"
 #include "tests/tap.h"
 
 /*

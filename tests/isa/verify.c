@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/code/code.h"
 #include "isa/verify/verify.h"
 #include "tests/tap.h"
 

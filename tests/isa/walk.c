@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
 #include "tests/isa/gen.h"
 #include "tests/isa/guard.h"
 #include "tests/tap.h"

@@ -4,7 +4,7 @@
 #ifndef T0_TESTS_REF_LANE_H
 #define T0_TESTS_REF_LANE_H
 
-#include "isa/isa.h"
+#include "isa/tables/tables.h"
 #include "kfd/soft/exec/exec.h" /* enum soft_mode */
 #include "tests/ref/num.h"
 

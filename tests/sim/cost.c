@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "compiler/cost/cost.h"
+#include "isa/text/text.h"
 #include "results/db/results.h"
 #include "tests/tap.h"
 

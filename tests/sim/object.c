@@ -5,6 +5,7 @@
  */
 #include "compiler/sim/sim.h"
 #include "isa/asm/asm.h"
+#include "isa/text/text.h"
 #include "kfd/abi.h"
 #include "kfd/soft/timing.h"
 #include "tests/kernels/kernel-run.h"

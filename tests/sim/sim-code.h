@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compiler/sim/sim.h"
+#include "isa/text/text.h"
 #include "tests/tap.h"
 
 /* Machine code of lines of text; instructions only. */

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/isa.h"
+#include "isa/code/code.h"
+#include "isa/text/text.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 #include "tests/isa/gen.h"

@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "isa/isa.h"
+#include "isa/code/code.h"
 #include "isa/object/co.h"
+#include "isa/text/text.h"
 #include "tests/soft/check-run.h"
 #include "tests/tap.h"
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "isa/tables/tables.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 #include "kfd/soft/timing.h"

@@ -5,6 +5,7 @@
 #include "compiler/cost/csv.h"
 #include "compiler/sim/examine/others_rows.h"
 #include "compiler/sim/sim.h"
+#include "isa/text/text.h"
 
 enum { WRAP = 168, TRIPS = 24, VGPRS = 96 };
 

@@ -6,6 +6,7 @@
 
 #include "compiler/sim/examine/mca.h"
 #include "compiler/sim/sim_int.h"
+#include "isa/text/text.h"
 
 static void write_path(FILE *f, const struct vector *v)
 {

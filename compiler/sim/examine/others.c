@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/sim/examine/others.h"
+#include "isa/text/text.h"
 
 enum { FRAG = 8, /* VGPRs of a 16 x 16 fragment of bf16, and of C in f32 */
        LDS_PAD = 16 };

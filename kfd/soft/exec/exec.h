@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
-#include "isa/isa.h"
+#include "isa/code/code.h"
 
 #define SOFT_LANES 32
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/text/text.h"
 #include "kfd/soft/exec/code.h"
 #include "kfd/soft/exec/fast/microop.h"
 #include "kfd/soft/exec/mem.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/text/text.h"
 #include "kfd/soft/watch/watch.h"
 
 #define REPORTS_MAX 500

@@ -1,5 +1,5 @@
 /*
- * parse - what the parts of isa_parse() share.
+ * parse_int - what the parts of isa_parse() share.
  *
  * parse.c       the line, the forms that are tried, the entry
  * parse_lex.c   text to operands (struct arg)
@@ -29,12 +29,11 @@
  * Functions that return bool set the parser's reason (isa_refuse()) before
  * they return false.
  */
-#ifndef T0_ISA_PARSE_H
-#define T0_ISA_PARSE_H
+#ifndef T0_ISA_PARSE_INT_H
+#define T0_ISA_PARSE_INT_H
 
-#include "isa/isa.h"
-#include "isa/tables/isa_int.h"
-#include "isa/text/expr.h"
+#include "isa/text/print_int.h"
+#include "isa/text/text.h"
 
 enum { MAX_ARGS = 12, MAX_MODS = 16, MAX_LIST = 32 };
 
@@ -205,16 +204,11 @@ bool isa_op_has_slot(const struct isa_op_info *op, int slot);
 
 /* ---------------------------------------------------- parse_source.c ---- */
 
-static inline bool isa_is_e32(enum isa_fmt fmt)
-{
-	return fmt == ISA_FMT_VOP1 || fmt == ISA_FMT_VOP2 ||
-	       fmt == ISA_FMT_VOPC;
-}
 /* Registers of an operand of this slot. */
-static inline int isa_slot_dwords(const struct parser *ps,
+static inline int isa_want_dwords(const struct parser *ps,
 				  const struct isa_operand_info *slot)
 {
-	return isa_int_slot_dwords(ps->t, ps->op, slot);
+	return isa_slot_dwords(ps->t, ps->op, slot);
 }
 /* Has the register tuple this width, and the alignment that goes with it? */
 bool isa_width_ok(struct parser *ps, const struct arg *a, int want);
