@@ -19,7 +19,7 @@ bool tune_report(const struct tune_report *r, const struct tune_outcome *o,
 /* The ranked space of a problem. */
 bool tune_report_space(const struct tune_report *r,
 		       const struct tune_problems *l, struct err *e);
-/* --------------------------------------------------------- on_host.c ---- */
+/* --------------------------------------------------------- host_products.c ---- */
 
 /*
  * The search on the host's processor (autotune/cpu/gemm.h), and its table; *all:

@@ -6,8 +6,7 @@
 #include <unistd.h>
 
 #include "engine/cmd/cmd.h"
-#include "engine/state/backend.h"
-#include "engine/text/chat.h"
+#include "engine/cpu/cpu.h"
 #include "kfd/kfd.h"
 
 static bool has(const char *dir, const char *name)

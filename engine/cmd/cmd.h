@@ -4,10 +4,8 @@
 
 #include <signal.h>
 
-#include "engine/files/synthetic.h"
 #include "engine/model/model.h"
-#include "engine/text/coherence.h"
-#include "engine/text/sample.h"
+#include "engine/text/text.h"
 
 struct qwen_cmd {
 	/* the model and how to run it */

@@ -15,8 +15,7 @@
 #include <xxhash.h>
 
 #include "engine/cmd/cmd_bench.h"
-#include "engine/cpu/roofline.h"
-#include "engine/state/backend.h"
+#include "engine/cpu/cpu.h"
 #include "results/stats/stats.h"
 
 #define MAX_SAMPLES 1000

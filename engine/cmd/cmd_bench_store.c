@@ -5,7 +5,7 @@
 
 #include "autotune/cpu/gemm.h"
 #include "engine/cmd/cmd_bench.h"
-#include "engine/state/backend.h"
+#include "engine/cpu/cpu.h"
 #include "results/stats/stats.h"
 
 bool qwen_bench_begin(struct qwen_bench *b, struct err *e)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/cmd/cmd.h"
-#include "engine/state/backend.h"
 
 /* What one generation has come to. */
 struct talk {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "engine/cmd/cmd.h"
-#include "engine/model/quantize.h"
 
 /* Tokens that are compared where no text is given, and decoded for speed. */
 enum { COMPARED = 129, TIMED = 16 };

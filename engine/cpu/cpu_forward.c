@@ -122,7 +122,13 @@ static void *cpu_state_new(const struct qwen_model *m,
 
 	s->m = m;
 	s->shape = *shape;
-	if (!qwen_cache_init(&s->cache, m, shape, e)) {
+	s->cache = (struct qwen_cache){ .type = shape->cache,
+					.sequences = shape->sequences,
+					.positions = shape->positions,
+					.kv_heads = c->kv_heads,
+					.head_dim = c->head_dim,
+					.k = m->kernels };
+	if (!qwen_cache_init(&s->cache, c->layers, e)) {
 		free(s);
 		return NULL;
 	}

@@ -8,8 +8,7 @@
 #include <stdatomic.h>
 
 #include "autotune/cpu/gemm.h"
-#include "engine/state/backend.h"
-#include "engine/weights/cache.h"
+#include "engine/cpu/cpu.h"
 
 /* Tokens of a narrow pass, at most. */
 #define NARROW 8

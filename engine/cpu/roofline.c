@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "autotune/cpu/gemm.h"
-#include "engine/cpu/roofline.h"
+#include "engine/cpu/cpu.h"
 
 /* The buffer is read in blocks, each in streams side by side. */
 #define BLOCK_BYTES ((size_t)1 << 20)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/files/config.h"
+#include "engine/files/files.h"
 
 #define MAX_FILE_BYTES (1u << 20)
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/files/safetensors.h"
+#include "engine/files/files.h"
 
 static const struct {
 	const char *name;

@@ -16,7 +16,7 @@
 #include "compiler/driver/object_cache.h"
 #include "compiler/gemm/gemm.h"
 #include "compiler/kernels/kernels.h"
-#include "engine/state/backend.h"
+#include "engine/state/state.h"
 #include "kfd/kfd.h"
 
 /* A matrix in device memory, as struct qwen_matrix has it. */
@@ -78,6 +78,9 @@ struct gpu {
 };
 
 /* ------------------------------------------------------------- gpu.c ---- */
+
+/* Any device of kfd/kfd.h: how->device as kfd_open() has it. */
+extern const struct qwen_backend qwen_gpu;
 
 /* The library's name for it; F32, F16, BF16, I8, or U8 for INT4. */
 enum dsl_type gpu_type(enum qwen_weights w);

@@ -1,13 +1,13 @@
+/*
+ * engine/model/backends.c - the table of backends.
+ */
 #include <string.h>
 
-#include "engine/state/backend.h"
+#include "engine/cpu/cpu.h"
+#include "engine/gpu/gpu.h"
+#include "engine/model/model.h"
 
 static const struct qwen_backend *const backend[] = { &qwen_cpu, &qwen_gpu };
-
-bool qwen_is_emulated(const struct qwen_model *m)
-{
-	return m->backend->is_emulated && m->backend->is_emulated(m);
-}
 
 const struct qwen_backend *qwen_backend_find(const char *name, struct err *e)
 {

@@ -1,56 +1,25 @@
+/*
+ * engine/model/model.c - a model from its files.
+ */
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
-#include "engine/state/backend.h"
+#include "engine/cpu/cpu.h"
+#include "engine/model/model.h"
 
-/* Every matrix of a layer: its name in the files and its place. */
-enum size { HIDDEN, QUERIES, KEYS, FFN };
-static const struct {
-	const char *name;
-	size_t offset;
-	enum size rows, cols;
-} layer_matrix[] = {
-#define AT(field) offsetof(struct qwen_layer, field)
-	{ "self_attn.q_proj", AT(q), QUERIES, HIDDEN },
-	{ "self_attn.k_proj", AT(k), KEYS, HIDDEN },
-	{ "self_attn.v_proj", AT(v), KEYS, HIDDEN },
-	{ "self_attn.o_proj", AT(o), HIDDEN, QUERIES },
-	{ "mlp.gate_proj", AT(gate), FFN, HIDDEN },
-	{ "mlp.up_proj", AT(up), FFN, HIDDEN },
-	{ "mlp.down_proj", AT(down), HIDDEN, FFN },
-};
-
-static const struct {
-	const char *name;
-	size_t offset;
-	bool per_head;
-} layer_norm[] = {
-	{ "input_layernorm", AT(attn_norm), false },
-	{ "post_attention_layernorm", AT(ffn_norm), false },
-	{ "self_attn.q_norm", AT(q_norm), true },
-	{ "self_attn.k_norm", AT(k_norm), true },
-};
-
-static uint64_t size_of(const struct qwen_config *c, enum size s)
-{
-	switch (s) {
-	case HIDDEN:
-		return c->hidden;
-	case QUERIES:
-		return (uint64_t)c->heads * c->head_dim;
-	case KEYS:
-		return (uint64_t)c->kv_heads * c->head_dim;
-	default:
-		return c->ffn;
-	}
-}
-
-/* Integers are stored with fewer columns of bytes, and scales beside them. */
+/*
+ * Fills `out`, whose size is known.  Integers are stored with fewer columns of
+ * bytes, and scales beside them.
+ */
 static bool matrix_find(struct qwen_model *m, struct qwen_matrix *out,
-			const char *name, uint64_t rows, uint64_t cols,
-			const struct qwen_load *how, struct err *e)
+			const char *name, const struct qwen_load *how,
+			struct err *e)
 {
+	const struct qwen_convert convert = {
+		.kernels = m->kernels, .threads = m->threads,
+		.blocks = &m->blocks, .convert = how->convert,
+		.weights = how->weights, .copy = how->copy,
+	};
+	const uint64_t rows = out->rows, cols = out->cols;
 	const struct qwen_tensor *t = qwen_tensor_find(&m->tensors, name);
 	const struct qwen_tensor *scale = NULL;
 	uint64_t shape[2] = { rows, cols };
@@ -72,7 +41,7 @@ static bool matrix_find(struct qwen_model *m, struct qwen_matrix *out,
 				       qwen_dtype_name(scale->dtype),
 				       (unsigned long long)cols, QWEN_GROUP);
 	}
-	return qwen_matrix_make(m, out, t, scale, how, e);
+	return qwen_matrix_make(out, t, scale, &convert, e);
 }
 
 static const float *norm_find(struct qwen_model *m, const char *name,
@@ -98,34 +67,25 @@ static const float *norm_find(struct qwen_model *m, const char *name,
 	return out;
 }
 
-static bool layer_load(struct qwen_model *m, uint32_t l,
-		       const struct qwen_load *how, struct err *e)
-{
-	const struct qwen_config *c = &m->config;
-	char *layer = (char *)&m->layer[l];
-	char name[128];
+struct loading {
+	struct qwen_model *m;
+	const struct qwen_load *how;
+};
 
-	for (size_t i = 0; i < ARRAY_SIZE(layer_matrix); i++) {
-		struct qwen_matrix *w = (struct qwen_matrix *)
-			(layer + layer_matrix[i].offset);
-		snprintf(name, sizeof(name), "model.layers.%u.%s.weight", l,
-			 layer_matrix[i].name);
-		if (!matrix_find(m, w, name, size_of(c, layer_matrix[i].rows),
-				 size_of(c, layer_matrix[i].cols), how, e))
+static bool part_load(void *ctx, const struct qwen_part *p, struct err *e)
+{
+	const struct loading *x = ctx;
+	struct qwen_model *m = x->m;
+
+	if (p->matrix) {
+		if (!matrix_find(m, p->matrix, p->name, x->how, e))
 			return false;
-		m->token_bytes += qwen_matrix_bytes(w);
+		m->token_bytes += qwen_matrix_bytes(p->matrix);
+		return true;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(layer_norm); i++) {
-		uint32_t n = layer_norm[i].per_head ? c->head_dim : c->hidden;
-		snprintf(name, sizeof(name), "model.layers.%u.%s.weight", l,
-			 layer_norm[i].name);
-		const float *v = norm_find(m, name, n, e);
-		if (!v)
-			return false;
-		*(const float **)(layer + layer_norm[i].offset) = v;
-		m->token_bytes += n * sizeof(*v);
-	}
-	return true;
+	*p->norm = norm_find(m, p->name, p->n, e);
+	m->token_bytes += p->n * sizeof(**p->norm);
+	return *p->norm;
 }
 
 static bool ends_load(struct qwen_model *m, const struct qwen_load *how,
@@ -135,11 +95,11 @@ static bool ends_load(struct qwen_model *m, const struct qwen_load *how,
 
 	m->norm = norm_find(m, "model.norm.weight", c->hidden, e);
 	if (!m->norm || !matrix_find(m, &m->embed, "model.embed_tokens.weight",
-				     c->vocab, c->hidden, how, e))
+				     how, e))
 		return false;
-	m->head = m->embed;
-	if (!c->tied && !matrix_find(m, &m->head, "lm_head.weight", c->vocab,
-				     c->hidden, how, e))
+	if (c->tied)
+		m->head = m->embed;
+	else if (!matrix_find(m, &m->head, "lm_head.weight", how, e))
 		return false;
 	m->token_bytes += qwen_matrix_bytes(&m->head) +
 			  c->hidden * sizeof(float);
@@ -170,7 +130,7 @@ static bool part_use(void *ctx, const struct qwen_part *p, struct err *e)
 }
 
 /* A tensor that no pass uses, a bias or another layer, is another model's. */
-static bool unused_check(const struct qwen_model *m, struct err *e)
+static bool unused_check(struct qwen_model *m, struct err *e)
 {
 	struct use u = { &m->tensors,
 			 xcalloc(m->tensors.n_tensors, sizeof(*u.of)) };
@@ -193,16 +153,19 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 		     const struct qwen_load *how, struct threads *threads,
 		     struct err *e)
 {
+	struct loading x = { m, how };
+	struct qwen_config c;
 	bool ok;
 
-	*m = (struct qwen_model){ .threads = threads,
-				  .kernels = qwen_kernels_best(),
-				  .backend = how->backend ? how->backend :
-							    &qwen_cpu };
-	ok = qwen_config_load(&m->config, dir, e) &&
-	     qwen_tensors_open(&m->tensors, dir, e);
-	if (ok)
-		m->layer = xcalloc(m->config.layers, sizeof(*m->layer));
+	*m = (struct qwen_model){ 0 };
+	if (!qwen_config_load(&c, dir, e))
+		return false;
+	qwen_model_outline(m, &c, how->weights);
+	m->threads = threads;
+	m->kernels = qwen_kernels_best();
+	m->backend = how->backend ? how->backend : &qwen_cpu;
+	m->token_bytes = 0;
+	ok = qwen_tensors_open(&m->tensors, dir, e);
 	if (ok && how->progress)
 		how->progress->total = m->config.layers;
 	ok = ok && ends_load(m, how, e);
@@ -211,7 +174,7 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 			     err_set(e, ERR_BUSY, "%s: stopped by a signal "
 				     "after %u of %u layers", dir, l,
 				     m->config.layers) :
-			     layer_load(m, l, how, e);
+			     qwen_layer_each(m, l, part_load, &x, e);
 		if (how->progress)
 			progress_step(how->progress, 1);
 	}
@@ -220,87 +183,4 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	if (!ok)
 		qwen_model_close(m);
 	return ok;
-}
-
-void qwen_model_outline(struct qwen_model *m, const struct qwen_config *c,
-			enum qwen_weights w)
-{
-	*m = (struct qwen_model){ .config = *c,
-				  .embed = { w, c->vocab, c->hidden, NULL,
-					     NULL } };
-	m->head = m->embed;
-	m->layer = xcalloc(c->layers, sizeof(*m->layer));
-	m->token_bytes = qwen_matrix_bytes(&m->head);
-	for (uint32_t l = 0; l < c->layers; l++)
-		for (size_t i = 0; i < ARRAY_SIZE(layer_matrix); i++) {
-			struct qwen_matrix *to = (struct qwen_matrix *)
-				((char *)&m->layer[l] + layer_matrix[i].offset);
-			to->type = w;
-			to->rows = (uint32_t)size_of(c, layer_matrix[i].rows);
-			to->cols = (uint32_t)size_of(c, layer_matrix[i].cols);
-			m->token_bytes += qwen_matrix_bytes(to);
-		}
-}
-
-void qwen_model_close(struct qwen_model *m)
-{
-	if (m->device && m->backend->close)
-		m->backend->close(m);
-	for (size_t i = 0; i < m->n_blocks; i++)
-		munmap(m->block[i].data, m->block[i].size_bytes);
-	free(m->block);
-	free(m->layer);
-	arena_fini(&m->mem);
-	qwen_tensors_close(&m->tensors);
-	*m = (struct qwen_model){ 0 };
-}
-
-static bool layer_each(const struct qwen_model *m, uint32_t l,
-		       bool (*each)(void *ctx, const struct qwen_part *p,
-				    struct err *e),
-		       void *ctx, struct err *e)
-{
-	const char *layer = (const char *)&m->layer[l];
-	char name[128];
-
-	for (size_t i = 0; i < ARRAY_SIZE(layer_norm); i++) {
-		struct qwen_part p = { .name = name };
-		snprintf(name, sizeof(name), "model.layers.%u.%s.weight", l,
-			 layer_norm[i].name);
-		p.norm = *(const float *const *)(layer + layer_norm[i].offset);
-		p.n = layer_norm[i].per_head ? m->config.head_dim :
-					       m->config.hidden;
-		if (!each(ctx, &p, e))
-			return false;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(layer_matrix); i++) {
-		struct qwen_part p = { .name = name };
-		snprintf(name, sizeof(name), "model.layers.%u.%s.weight", l,
-			 layer_matrix[i].name);
-		p.matrix = (const struct qwen_matrix *)
-			(layer + layer_matrix[i].offset);
-		if (!each(ctx, &p, e))
-			return false;
-	}
-	return true;
-}
-
-bool qwen_model_each(const struct qwen_model *m,
-		     bool (*each)(void *ctx, const struct qwen_part *p,
-				  struct err *e),
-		     void *ctx, struct err *e)
-{
-	const struct qwen_part embed = { "model.embed_tokens.weight", &m->embed,
-					 NULL, 0 };
-	const struct qwen_part norm = { "model.norm.weight", NULL, m->norm,
-					m->config.hidden };
-	const struct qwen_part head = { "lm_head.weight", &m->head, NULL, 0 };
-
-	if (!each(ctx, &embed, e))
-		return false;
-	for (uint32_t l = 0; l < m->config.layers; l++)
-		if (!layer_each(m, l, each, ctx, e))
-			return false;
-	return each(ctx, &norm, e) &&
-	       (m->config.tied || each(ctx, &head, e));
 }

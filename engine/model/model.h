@@ -1,15 +1,7 @@
 /*
- * model - a Qwen3 model: its weights, its state, one forward pass.
+ * engine/model - models from files, and files from models: the manual.
  *
- * The network, as published: token embedding; per layer RMSNorm, grouped-query
- * attention whose queries and keys are normalized per head before the rotary
- * embedding (halves rotated), RMSNorm, SwiGLU; a last RMSNorm and the output
- * layer.  Activations and sums are f32.  Who computes: engine/state/backend.h.
- *
- * A forward pass takes a flat list of tokens, each with its sequence and
- * position: a prompt in one piece or in chunks, one more token of several
- * sequences, or a mixture.  Tokens of one sequence come in order, each at the
- * position behind its last.
+ * One description of a model serves every backend (engine/state/state.h).
  *
  *	struct qwen_model m;
  *	if (!qwen_model_load(&m, dir, &how, threads, &e))
@@ -17,71 +9,19 @@
  *	struct qwen_state *s = qwen_state_new(&m, &shape, &e);
  *	qwen_forward(s, tokens, n, &e);
  *	next = argmax(qwen_logits(s, n - 1));
- *
- * Ownership: a model is only read after loading, and may have many states;
- * each state is used by one thread at a time and uses the model's threads.
  */
 #ifndef T0_ENGINE_MODEL_H
 #define T0_ENGINE_MODEL_H
 
-#include <signal.h>
+#include "engine/state/state.h"
 
-#include "engine/files/config.h"
-#include "engine/weights/kernels.h"
-#include "engine/files/safetensors.h"
-#include "base/threads.h"
+/* -------------------------------------------------------- backends.c ---- */
 
-struct kfd_driver;
-struct progress;
+/* NULL is the first of the table; ERR_UNSUPPORTED lists what there is. */
+const struct qwen_backend *qwen_backend_find(const char *name, struct err *e);
 
-struct qwen_layer {
-	struct qwen_matrix q, k, v, o, gate, up, down;
-	const float *attn_norm, *ffn_norm; /* [hidden] */
-	const float *q_norm, *k_norm;	   /* [head_dim] */
-};
+/* ----------------------------------------------------------- model.c ---- */
 
-struct qwen_model {
-	struct qwen_config config;
-	struct qwen_tensors tensors;
-	struct qwen_matrix embed, head; /* [vocab][hidden] */
-	const float *norm;		/* [hidden] */
-	struct qwen_layer *layer;	/* [layers] */
-	struct threads *threads;	/* the caller's */
-	const struct qwen_kernels *kernels;
-	uint64_t token_bytes; /* weights that one decoded token reads */
-	struct arena mem;
-	struct qwen_block {
-		void *data;
-		size_t size_bytes, used_bytes;
-	} *block; /* converted and copied weights */
-	size_t n_blocks;
-	const struct qwen_backend *backend;
-	void *device; /* the backend's own */
-};
-
-/* ---------------------------------------------------------- model.c ---- */
-
-struct qwen_load {
-	bool convert; /* false: weights as the files hold them */
-	enum qwen_weights weights;
-	/*
-	 * Weights of the wanted type, too, into memory of large pages: costs
-	 * time to load and memory beside the file's, and decodes faster.
-	 */
-	bool copy;
-	struct progress *progress; /* in layers, or NULL */
-	/* Or NULL: loading ends early, with ERR_BUSY, once it is set. */
-	const volatile sig_atomic_t *stop;
-	const struct qwen_backend *backend; /* NULL: the CPU */
-	const char *device; /* which one of the backend, or NULL */
-	/*
-	 * Or NULL: told of what is no error, as a cache that cannot be written,
-	 * as long as the model is open.
-	 */
-	void (*warn)(void *ctx, const char *text);
-	void *ctx;
-	struct kfd_driver *driver; /* gpu: instead of it; the model's then */
-};
 /*
  * Weights of the wanted type stay where they are mapped, unless a copy is
  * asked for; others are converted, rounded to nearest even.  Integer types
@@ -91,85 +31,66 @@ struct qwen_load {
 bool qwen_model_load(struct qwen_model *m, const char *dir,
 		     const struct qwen_load *how, struct threads *threads,
 		     struct err *e);
-void qwen_model_close(struct qwen_model *m);
-/*
- * A model without weights, all matrices of one type: for what depends on sizes
- * alone.  `m` gets neither threads nor a backend; end with qwen_model_close().
- */
-void qwen_model_outline(struct qwen_model *m, const struct qwen_config *c,
-			enum qwen_weights w);
 
-/* One tensor of a loaded model: a matrix, or a norm of n values as f32. */
-struct qwen_part {
-	const char *name; /* as in the files */
-	const struct qwen_matrix *matrix; /* or NULL */
-	const float *norm;
-	uint32_t n;
-};
-/* Every one of them, in the order of a pass; a tied output layer is none. */
-bool qwen_model_each(const struct qwen_model *m,
-		     bool (*each)(void *ctx, const struct qwen_part *p,
-				  struct err *e),
-		     void *ctx, struct err *e);
-
-/* -------------------------------------------------------- convert.c ---- */
+/* -------------------------------------------------------- quantize.c ---- */
 
 /*
- * One tensor [rows][cols] as a matrix of the wanted type, its memory in m's
- * blocks.  `scale` is the tensor of scales of stored integers, else NULL.
+ * A model's folder with its matrices as groups of integers, and what that costs
+ * in quality.
+ *
+ * What is written is a Hugging Face folder that qwen_model_load() reads as it
+ * is: each matrix NAME as I8 [rows][cols], or as U8 [rows][cols / 2] for INT4
+ * (engine/weights/weights.h has the order of its halves), with NAME_scale as
+ * F16 [rows][cols / 32] beside it; norms are F32.  Configuration and tokenizer
+ * are copied.
  */
-bool qwen_matrix_make(struct qwen_model *m, struct qwen_matrix *out,
-		      const struct qwen_tensor *t,
-		      const struct qwen_tensor *scale,
-		      const struct qwen_load *how, struct err *e);
-/* One row of any matrix as f32 [cols]. */
-void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,
-		     uint32_t row, float *out);
 
-/* ---------------------------------------------------------- state.c ---- */
+/* Writes m, which has been loaded as INT8 or INT4 from the folder `from`. */
+bool qwen_quantized_write(struct qwen_model *m, const char *from,
+			  const char *to, struct err *e);
 
-struct qwen_token {
-	uint32_t id;
-	uint32_t sequence;
-	bool logits; /* wanted for this token: qwen_logits() */
-	bool best;   /* wanted for this token: qwen_best() */
+/* How far b's predictions are from a's, over one text. */
+struct qwen_quality {
+	uint32_t tokens;	/* predictions compared */
+	double kl;		/* mean of KL(a || b), nats */
+	double kl_worst;
+	double same_best;	/* share of tokens with the same likeliest */
+	double perplexity_a, perplexity_b;
 };
+/* ids [n], n at least 2; both models have the same vocabulary. */
+bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
+		  const uint32_t *ids, uint32_t n,
+		  const volatile sig_atomic_t *stop, struct qwen_quality *out,
+		  struct err *e);
 
-struct qwen_shape {
-	uint32_t sequences;  /* that have a cache */
-	uint32_t positions;  /* of each */
-	uint32_t max_tokens; /* of one pass */
-	enum qwen_weights cache; /* F32, F16, BF16 or INT8 */
-	/* Or NULL: a pass ends early, within a layer, once it is set. */
+/* ------------------------------------------------------- synthetic.c ---- */
+
+/*
+ * Models of any Qwen3 shape with random weights, for tests and benchmarks:
+ * every path of the engine runs without a download.
+ *
+ * What is written is a Hugging Face folder: config.json,
+ * generation_config.json, model.safetensors, and, for vocabularies of up to
+ * QWEN_MOST_LEARNT tokens, tokenizer.json with a byte-pair encoding learnt from
+ * text that every Debian system has.  Weights are uniform with the variance
+ * that keeps activations near one, so that the arithmetic is as in a trained
+ * model; what such a model says is noise.
+ */
+
+/* "tiny", "0.6b" .. "32b"; ERR_USAGE lists them. */
+bool qwen_shape_find(const char *name, struct qwen_config *c, struct err *e);
+
+struct qwen_make {
+	struct qwen_config config;
+	enum qwen_weights weights; /* F32, F16 or BF16 */
+	uint64_t seed;
+	uint32_t shards; /* 0 and 1: one file */
+	const char *tokenizer; /* a folder whose tokenizer files to copy */
+	struct progress *progress; /* in tensors, or NULL */
+	/* Or NULL: ends early, without the file begun, once it is set. */
 	const volatile sig_atomic_t *stop;
 };
-
-struct qwen_state;
-struct qwen_state *qwen_state_new(const struct qwen_model *m,
-				  const struct qwen_shape *shape,
-				  struct err *e);
-void qwen_state_free(struct qwen_state *s);
-uint64_t qwen_state_bytes(const struct qwen_state *s); /* of the cache */
-struct qwen_counts;
-/* What the device did so far; all 0 where there is none. */
-void qwen_state_counts(const struct qwen_state *s, struct qwen_counts *out);
-/* Tokens that a sequence holds; cut it to `n`, 0 empties it. */
-uint32_t qwen_state_length(const struct qwen_state *s, uint32_t sequence);
-void qwen_state_cut(struct qwen_state *s, uint32_t sequence, uint32_t n);
-
-/*
- * ERR_USAGE: more tokens than max_tokens, an id or sequence that is not there,
- * or a sequence that would leave its context.  ERR_BUSY: stopped by `stop`.
- * The state is then as it was before.
- */
-bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
-		  uint32_t n, struct err *e);
-/* [vocab] of token i of the last pass; NULL if they were not wanted. */
-const float *qwen_logits(const struct qwen_state *s, uint32_t i);
-/*
- * The id of the largest of them, the lowest of equals, computed where the
- * logits are; token i must have wanted it.
- */
-uint32_t qwen_best(const struct qwen_state *s, uint32_t i);
+/* Writes the folder (made if it is not there); nothing is half-written. */
+bool qwen_make(const char *dir, const struct qwen_make *how, struct err *e);
 
 #endif

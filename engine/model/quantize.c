@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/model/quantize.h"
+#include "engine/model/model.h"
 
 /* ---- the file ---- */
 
@@ -55,8 +55,8 @@ static bool part_add(void *ctx, const struct qwen_part *p, struct err *e)
 
 	if (!m) {
 		if (c->order == NORMS)
-			piece_add(c->w, p->name, "F32", p->n, 0, p->norm,
-				  p->n * sizeof(*p->norm));
+			piece_add(c->w, p->name, "F32", p->n, 0, *p->norm,
+				  p->n * sizeof(**p->norm));
 		return true;
 	}
 	if (m->type < QWEN_W_INT8)
@@ -161,7 +161,7 @@ static bool folder_make(const char *from, const char *to, struct err *e)
 	return true;
 }
 
-bool qwen_quantized_write(const struct qwen_model *m, const char *from,
+bool qwen_quantized_write(struct qwen_model *m, const char *from,
 			  const char *to, struct err *e)
 {
 	struct writer w = { .header = json_object() };

@@ -1,9 +1,11 @@
-/* What every backend's state shares: lengths, positions, rows of results. */
-#include <math.h>
+/*
+ * engine/state/state.c - what the states of all backends share: lengths,
+ * positions, rows of results.
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/state/backend.h"
+#include "engine/state/state.h"
 
 struct qwen_state {
 	const struct qwen_model *m;
@@ -22,21 +24,7 @@ struct qwen_state {
 };
 #define NONE UINT32_MAX
 
-void qwen_angles(const struct qwen_config *c, uint32_t positions,
-		 float *cosine, float *sine)
-{
-	uint32_t half = c->head_dim / 2;
-
-	for (uint32_t i = 0; i < half; i++) {
-		double step = pow(c->rope_theta, -2.0 * i / c->head_dim);
-		for (uint32_t p = 0; p < positions; p++) {
-			cosine[(size_t)p * half + i] = (float)cos(p * step);
-			sine[(size_t)p * half + i] = (float)sin(p * step);
-		}
-	}
-}
-
-static uint32_t *numbers(struct qwen_state *s, uint32_t n)
+static uint32_t *alloc_ids(struct qwen_state *s, uint32_t n)
 {
 	return arena_alloc(&s->mem, n * sizeof(uint32_t));
 }
@@ -63,11 +51,11 @@ struct qwen_state *qwen_state_new(const struct qwen_model *m,
 	s->m = m;
 	s->shape = *shape;
 	s->token = arena_alloc(&s->mem, shape->max_tokens * sizeof(*s->token));
-	s->length = numbers(s, shape->sequences);
-	s->position = numbers(s, shape->max_tokens);
-	s->row = numbers(s, shape->max_tokens);
-	s->wanted = numbers(s, shape->max_tokens);
-	s->best = numbers(s, shape->max_tokens);
+	s->length = alloc_ids(s, shape->sequences);
+	s->position = alloc_ids(s, shape->max_tokens);
+	s->row = alloc_ids(s, shape->max_tokens);
+	s->wanted = alloc_ids(s, shape->max_tokens);
+	s->best = alloc_ids(s, shape->max_tokens);
 	s->own = m->backend->state_new(m, shape, e);
 	if (s->own)
 		return s;
@@ -207,4 +195,9 @@ uint32_t qwen_best(const struct qwen_state *s, uint32_t i)
 	if (i >= s->pass.n || !s->pass.token[i].best)
 		BUG("the best of token %u was not asked for", i);
 	return s->best[s->row[i]];
+}
+
+bool qwen_is_emulated(const struct qwen_model *m)
+{
+	return m->backend->is_emulated && m->backend->is_emulated(m);
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "engine/text/tokenizer_int.h"
+#include "engine/text/text_int.h"
 
 #define MAX_TEXT_BYTES (1u << 30) /* NFC may make it three times longer */
 

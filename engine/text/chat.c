@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/chat.h"
+#include "engine/text/text.h"
 
 /* ---- JSON as the template's tojson writes it (Python's json.dumps) ---- */
 

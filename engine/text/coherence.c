@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/coherence.h"
+#include "engine/text/text.h"
 
 enum side { LEAST, MOST };
 

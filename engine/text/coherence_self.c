@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/coherence.h"
+#include "engine/text/text.h"
 
 /* Ids of a vocabulary of 256 bytes and six added tokens. */
 enum { END = 256, START, THINK, UNTHINK, CALL, UNCALL };

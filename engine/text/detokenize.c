@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "engine/text/tokenizer.h"
+#include "engine/text/text.h"
 
 /* Bytes of the character that begins with `c`; 1 for what begins none. */
 static unsigned length_of(unsigned char c)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <utf8proc.h>
 
-#include "engine/text/tokenizer_int.h"
+#include "engine/text/text_int.h"
 
 #define OPTIONS	       (UTF8PROC_STABLE | UTF8PROC_COMPOSE)
 #define MAX_DECOMPOSED 16 /* Unicode's longest canonical one has 4 */

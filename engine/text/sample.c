@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/sample.h"
+#include "engine/text/text.h"
 
 static bool range_check(const char *name, double v, double lo, double hi,
 			struct err *e)

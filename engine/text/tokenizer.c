@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/text/tokenizer_int.h"
+#include "engine/text/text_int.h"
 
 #define MAX_TOKENS (1u << 22)
 #define MAX_FILE_BYTES (256u << 20)

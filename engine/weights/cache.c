@@ -1,7 +1,10 @@
+/*
+ * engine/weights/cache.c - the keys and values of attention.
+ */
 #include <string.h>
 #include <sys/mman.h>
 
-#include "engine/weights/cache.h"
+#include "engine/weights/weights.h"
 
 /* An INT8 vector: groups of 32 bytes, each with its scale as f32 behind it. */
 #define INT8_GROUP_BYTES (QWEN_GROUP + 4)
@@ -18,7 +21,7 @@ static size_t vector_bytes(enum qwen_weights type, uint32_t n)
 	}
 }
 
-static uint8_t *pages(size_t size_bytes)
+static uint8_t *map_pages(size_t size_bytes)
 {
 	void *p = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -29,32 +32,25 @@ static uint8_t *pages(size_t size_bytes)
 	return p;
 }
 
-bool qwen_cache_init(struct qwen_cache *c, const struct qwen_model *m,
-		     const struct qwen_shape *shape, struct err *e)
+bool qwen_cache_init(struct qwen_cache *c, uint32_t layers, struct err *e)
 {
-	const struct qwen_config *q = &m->config;
 	uint64_t half;
 
-	*c = (struct qwen_cache){ .type = shape->cache, .k = m->kernels,
-				  .sequences = shape->sequences,
-				  .positions = shape->positions,
-				  .kv_heads = q->kv_heads,
-				  .head_dim = q->head_dim };
 	if (c->type == QWEN_W_INT4 ||
-	    (c->type == QWEN_W_INT8 && q->head_dim % QWEN_GROUP))
+	    (c->type == QWEN_W_INT8 && c->head_dim % QWEN_GROUP))
 		return err_set(e, ERR_UNSUPPORTED, "a cache of %s for heads of "
 			       "%u; wanted f32, f16 or bf16, or int8 for heads "
 			       "that are multiples of %d",
-			       qwen_weights_name(c->type), q->head_dim,
+			       qwen_weights_name(c->type), c->head_dim,
 			       QWEN_GROUP);
-	c->vector_bytes = vector_bytes(c->type, q->head_dim);
-	half = (uint64_t)q->layers * c->sequences * c->kv_heads;
+	c->vector_bytes = vector_bytes(c->type, c->head_dim);
+	half = (uint64_t)layers * c->sequences * c->kv_heads;
 	if (__builtin_mul_overflow(half, c->positions * c->vector_bytes,
 				   &half) || half > UINT64_MAX / 4)
 		return err_set(e, ERR_USAGE, "%u sequences of %u positions "
 			       "are too many", c->sequences, c->positions);
 	c->size_bytes = 2 * half;
-	c->key = pages(c->size_bytes);
+	c->key = map_pages(c->size_bytes);
 	if (!c->key)
 		return err_set(e, ERR_NOMEM, "no memory for a cache of %llu "
 			       "bytes; fewer positions or int8 need less",

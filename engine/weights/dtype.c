@@ -1,10 +1,12 @@
-/* Matrices in the type that the engine computes with. */
+/*
+ * engine/weights/dtype.c - matrices in the type that the engine computes with.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "engine/model/model.h"
+#include "engine/weights/weights.h"
 
 static bool stored_type(const struct qwen_tensor *t, enum qwen_weights *w)
 {
@@ -36,7 +38,7 @@ static bool stored_type(const struct qwen_tensor *t, enum qwen_weights *w)
 #define LARGE_PAGE  ((size_t)2 << 20)
 #define BLOCK_BYTES ((size_t)64 << 20)
 
-static bool block_add(struct qwen_model *m, size_t size_bytes, struct err *e)
+static bool block_add(struct qwen_blocks *b, size_t size_bytes, struct err *e)
 {
 	size_t n = size_bytes > BLOCK_BYTES ? size_bytes : BLOCK_BYTES;
 
@@ -47,20 +49,29 @@ static bool block_add(struct qwen_model *m, size_t size_bytes, struct err *e)
 		return err_set(e, ERR_NOMEM, "no memory for %zu bytes of "
 			       "weights", size_bytes);
 	madvise(p, n, MADV_HUGEPAGE);
-	m->block = xrealloc(m->block, (m->n_blocks + 1) * sizeof(*m->block));
-	m->block[m->n_blocks++] = (struct qwen_block){ p, n, 0 };
+	b->block = xrealloc(b->block, (b->n + 1) * sizeof(*b->block));
+	b->block[b->n++] = (struct qwen_block){ p, n, 0 };
 	return true;
 }
 
-static void *block_new(struct qwen_model *m, size_t size_bytes, struct err *e)
+void qwen_blocks_fini(struct qwen_blocks *b)
 {
-	struct qwen_block *b = m->n_blocks ? &m->block[m->n_blocks - 1] : NULL;
+	for (size_t i = 0; i < b->n; i++)
+		munmap(b->block[i].data, b->block[i].size_bytes);
+	free(b->block);
+	*b = (struct qwen_blocks){ 0 };
+}
+
+static void *block_alloc(struct qwen_blocks *all, size_t size_bytes,
+			 struct err *e)
+{
+	struct qwen_block *b = all->n ? &all->block[all->n - 1] : NULL;
 
 	size_bytes = (size_bytes + 63) / 64 * 64;
 	if (!b || b->size_bytes - b->used_bytes < size_bytes) {
-		if (!block_add(m, size_bytes, e))
+		if (!block_add(all, size_bytes, e))
 			return NULL;
-		b = &m->block[m->n_blocks - 1];
+		b = &all->block[all->n - 1];
 	}
 	void *p = (char *)b->data + b->used_bytes;
 	b->used_bytes += size_bytes;
@@ -115,7 +126,7 @@ static size_t row_bytes(enum qwen_weights type, uint32_t cols)
 }
 
 /* `from` holds what `out` is to be made of; every thread takes some rows. */
-struct job {
+struct row_job {
 	const struct qwen_kernels *k;
 	const struct qwen_matrix *from;
 	struct qwen_matrix *out;
@@ -125,7 +136,7 @@ struct job {
 
 static void convert_rows(void *ctx, struct threads *t, unsigned thread)
 {
-	const struct job *j = ctx;
+	const struct row_job *j = ctx;
 	uint32_t cols = j->out->cols;
 	float *x = xmalloc(cols * sizeof(*x));
 	size_t from, to, bytes = row_bytes(j->out->type, cols);
@@ -146,25 +157,26 @@ static void convert_rows(void *ctx, struct threads *t, unsigned thread)
 	free(x);
 }
 
-static bool convert(struct qwen_model *m, struct qwen_matrix *out,
-		    const struct qwen_matrix *from, const char *name,
-		    struct err *e)
+static bool convert_matrix(const struct qwen_convert *how,
+			   struct qwen_matrix *out,
+			   const struct qwen_matrix *from, const char *name,
+			   struct err *e)
 {
 	size_t data = out->rows * row_bytes(out->type, out->cols);
 	bool integer = out->type >= QWEN_W_INT8;
 	size_t scales = integer ? (size_t)out->rows * (out->cols / QWEN_GROUP) *
 					  2 : 0;
-	struct job j = { m->kernels, from, out, NULL, NULL };
+	struct row_job j = { how->kernels, from, out, NULL, NULL };
 
 	if (integer && out->cols % QWEN_GROUP)
 		return err_set(e, ERR_UNSUPPORTED, "tensor %s has %u columns; "
 			       "%s needs a multiple of %d", name, out->cols,
 			       qwen_weights_name(out->type), QWEN_GROUP);
-	j.data = block_new(m, data, e);
-	j.scale = j.data && scales ? block_new(m, scales, e) : NULL;
+	j.data = block_alloc(how->blocks, data, e);
+	j.scale = j.data && scales ? block_alloc(how->blocks, scales, e) : NULL;
 	if (!j.data || (scales && !j.scale))
 		return err_wrap(e, "tensor %s", name);
-	threads_run(m->threads, convert_rows, &j);
+	threads_run(how->threads, convert_rows, &j);
 	out->data = j.data;
 	out->scale = j.scale;
 	return true;
@@ -185,31 +197,30 @@ static void copy_part(void *ctx, struct threads *t, unsigned thread)
 	memcpy((char *)c->to + from, (const char *)c->from + from, to - from);
 }
 
-static bool copy(struct qwen_model *m, struct qwen_matrix *w, const char *name,
-		 struct err *e)
+static bool copy_matrix(const struct qwen_convert *how, struct qwen_matrix *w,
+			const char *name, struct err *e)
 {
 	size_t all = (size_t)qwen_matrix_bytes(w);
 	size_t data = w->rows * row_bytes(w->type, w->cols);
-	struct copying c = { block_new(m, data, e), w->data, data };
+	struct copying c = { block_alloc(how->blocks, data, e), w->data, data };
 	struct copying s = { NULL, w->scale, all - data };
 
 	if (c.to && w->scale)
-		s.to = block_new(m, s.size_bytes, e);
+		s.to = block_alloc(how->blocks, s.size_bytes, e);
 	if (!c.to || (w->scale && !s.to))
 		return err_wrap(e, "tensor %s", name);
-	threads_run(m->threads, copy_part, &c);
+	threads_run(how->threads, copy_part, &c);
 	w->data = c.to;
 	if (!w->scale)
 		return true;
-	threads_run(m->threads, copy_part, &s);
+	threads_run(how->threads, copy_part, &s);
 	w->scale = s.to;
 	return true;
 }
 
-bool qwen_matrix_make(struct qwen_model *m, struct qwen_matrix *out,
-		      const struct qwen_tensor *t,
+bool qwen_matrix_make(struct qwen_matrix *out, const struct qwen_tensor *t,
 		      const struct qwen_tensor *scale,
-		      const struct qwen_load *how, struct err *e)
+		      const struct qwen_convert *how, struct err *e)
 {
 	struct qwen_matrix from = { .rows = (uint32_t)t->shape[0],
 				    .cols = (uint32_t)t->shape[1],
@@ -226,9 +237,9 @@ bool qwen_matrix_make(struct qwen_model *m, struct qwen_matrix *out,
 		from.cols *= 2;
 	*out = from;
 	if (!how->convert || how->weights == from.type)
-		return !how->copy || copy(m, out, t->name, e);
+		return !how->copy || copy_matrix(how, out, t->name, e);
 	out->type = how->weights;
-	return convert(m, out, &from, t->name, e);
+	return convert_matrix(how, out, &from, t->name, e);
 }
 
 void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "engine/weights/kernels.h"
+#include "engine/weights/weights.h"
 
 extern const struct qwen_kernels qwen_kernels_v2, qwen_kernels_v3,
 	qwen_kernels_v4;

@@ -1,5 +1,5 @@
 /*
- * The kernels of engine/weights/kernels.h for one level of the instruction set: the
+ * The kernels of engine/weights/weights.h for one level of the instruction set: the
  * table, and what is not a product.
  */
 #include <math.h>

@@ -9,7 +9,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "engine/weights/kernels.h"
+#include "engine/weights/weights.h"
 
 #ifndef SIMD_LEVEL
 #define SIMD_LEVEL v2 /* the header alone */

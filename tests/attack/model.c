@@ -7,11 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/files/config.h"
-#include "engine/files/safetensors.h"
-#include "engine/text/chat.h"
-#include "engine/text/coherence.h"
-#include "engine/text/tokenizer.h"
+#include "engine/files/files.h"
+#include "engine/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 #include "autotune/cpu/gemm.h"
-#include "engine/cpu/roofline.h"
-#include "engine/files/synthetic.h"
+#include "engine/cpu/cpu.h"
 #include "engine/model/model.h"
 #include "results/stats/stats.h"
 

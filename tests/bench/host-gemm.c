@@ -9,7 +9,7 @@
  * as many multiply-adds in registers as the threads can do, the peak that the
  * share is of; AMX may exceed it.
  */
-#include "engine/weights/kernels.h"
+#include "engine/weights/weights.h"
 #include "tests/bench/blas.h"
 
 enum { ROUNDS = 11, MIN_NS = 4000000, FMA_ROUNDS = 20000 };

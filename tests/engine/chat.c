@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "engine/text/chat.h"
+#include "engine/text/text.h"
 #include "tests/tap.h"
 
 #define USER(s) "<|im_start|>user\n" s "<|im_end|>\n"

@@ -4,9 +4,9 @@
  */
 #include <unistd.h>
 
-#include "engine/files/synthetic.h"
+#include "engine/model/model.h"
 #include "engine/gpu/gpu.h"
-#include "engine/state/backend.h"
+#include "engine/state/state.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 #include "tests/ref/qwen.h"

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include "autotune/cpu/gemm.h"
-#include "engine/files/synthetic.h"
 #include "engine/model/model.h"
 #include "tests/ref/qwen.h"
 
@@ -215,11 +214,11 @@ static void test_stored(enum qwen_weights w, bool tied, const char *name)
 	struct qwen_model m = open_model(dir, false, 0);
 	snprintf(what, sizeof(what), "a model of %s", name);
 	close_to(run(&m, QWEN_W_F32, 7, want), 1e-4, what);
-	ok(m.n_blocks == 0, "%s: nothing is copied", name);
+	ok(m.blocks.n == 0, "%s: nothing is copied", name);
 	qwen_model_close(&m);
 	struct qwen_load how = { .copy = true };
 	struct err e = { 0 };
-	ok(qwen_model_load(&m, dir, &how, threads, &e) && m.n_blocks > 0,
+	ok(qwen_model_load(&m, dir, &how, threads, &e) && m.blocks.n > 0,
 	   "%s: unless that is wanted", name);
 	close_to(run(&m, QWEN_W_F32, 7, want), 1e-4, what);
 	qwen_model_close(&m);

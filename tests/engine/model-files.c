@@ -4,8 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/files/config.h"
-#include "engine/files/safetensors.h"
+#include "engine/files/files.h"
 #include "tests/tap.h"
 
 /* ---- safetensors ---- */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/text/sample.h"
+#include "engine/text/text.h"
 #include "tests/tap.h"
 
 static const struct qwen_sampling all = { .temperature = 1, .top_p = 1,

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <utf8proc.h>
 
-#include "engine/text/tokenizer.h"
+#include "engine/text/text.h"
 #include "tests/tap.h"
 
 #define QWEN "../shared/vectors/qwen/"

@@ -7,7 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/files/synthetic.h"
+#include "engine/model/model.h"
+#include "engine/text/text.h"
 
 /* The published shapes; "tiny" is ours, small and with every irregularity. */
 static const struct {

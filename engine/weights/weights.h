@@ -1,6 +1,20 @@
 /*
- * kernels - the arithmetic of the CPU backend, on one thread.
+ * engine/weights - element types, matrices and their arithmetic: the manual.
  *
+ * kernels*.c compute on one thread with matrices as they are stored, dtype.c
+ * makes matrices of a type from tensors of another, cache.c keeps the keys and
+ * values of attention, rope.c the angles of positions.
+ */
+#ifndef T0_ENGINE_WEIGHTS_H
+#define T0_ENGINE_WEIGHTS_H
+
+#include "base/base.h"
+#include "base/threads.h"
+#include "engine/files/files.h"
+
+/* --------------------------------------------------------- kernels.c ---- */
+
+/*
  * Compiled for x86-64-v2, v3 (AVX2, FMA, F16C) and v4 (AVX-512) from the same
  * sources (kernels*_simd.c); qwen_kernels_best() gives those for this CPU.
  * Sums are in f32, in an order that depends on the level, never on the number
@@ -9,10 +23,6 @@
  * Weights are matrices W [rows][cols], a row per output, as the files hold
  * them.  Activations are f32.
  */
-#ifndef T0_ENGINE_KERNELS_H
-#define T0_ENGINE_KERNELS_H
-
-#include "base/base.h"
 
 /* How a matrix is stored. */
 enum qwen_weights {
@@ -129,5 +139,80 @@ struct qwen_kernels {
 const struct qwen_kernels *qwen_kernels_best(void);
 /* Every set that this CPU can run, for tests; NULL ends it. */
 const struct qwen_kernels *const *qwen_kernels_all(void);
+
+/* ----------------------------------------------------------- dtype.c ---- */
+
+/* Memory of matrices, many in one mapping of large pages; zero-initialise. */
+struct qwen_blocks {
+	struct qwen_block {
+		void *data;
+		size_t size_bytes, used_bytes;
+	} *block;
+	size_t n;
+};
+void qwen_blocks_fini(struct qwen_blocks *b);
+
+/* How tensors become matrices. */
+struct qwen_convert {
+	const struct qwen_kernels *kernels;
+	struct threads *threads;    /* that share the rows */
+	struct qwen_blocks *blocks; /* own what is converted or copied */
+	bool convert;		    /* false: the types that the files hold */
+	enum qwen_weights weights;  /* the wanted one */
+	bool copy;		    /* tensors that have it already, too */
+};
+/*
+ * One tensor [rows][cols] as a matrix of the wanted type.  `scale` is the
+ * tensor of scales of stored integers, else NULL.
+ */
+bool qwen_matrix_make(struct qwen_matrix *out, const struct qwen_tensor *t,
+		      const struct qwen_tensor *scale,
+		      const struct qwen_convert *how, struct err *e);
+/* One row of any matrix as f32 [cols]. */
+void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,
+		     uint32_t row, float *out);
+
+/* ----------------------------------------------------------- cache.c ---- */
+
+/*
+ * Keys and values of the tokens so far:
+ * [layers][sequences][kv_heads][positions] vectors of head_dim, for keys and
+ * for values: those of one head lie together, as attention reads them.
+ */
+struct qwen_cache {
+	enum qwen_weights type; /* F32, F16, BF16 or INT8 */
+	uint32_t sequences, positions, kv_heads, head_dim;
+	const struct qwen_kernels *k;
+
+	size_t vector_bytes;
+	uint64_t size_bytes; /* of both */
+	uint8_t *key, *value;
+};
+
+/* Takes the memory; the caller has filled the first part. */
+bool qwen_cache_init(struct qwen_cache *c, uint32_t layers, struct err *e);
+void qwen_cache_fini(struct qwen_cache *c);
+/* Index of a vector in `key` and in `value`. */
+size_t qwen_cache_at(const struct qwen_cache *c, uint32_t layer,
+		     uint32_t sequence, uint32_t head, uint32_t position);
+/* Stores one vector of head_dim values. */
+void qwen_cache_put(const struct qwen_cache *c, uint8_t *part, size_t at,
+		    const float *x);
+/*
+ * The n vectors from `at` on as a matrix of F32, F16 or BF16; INT8 is widened
+ * into space [n][head_dim].
+ */
+struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
+				   const uint8_t *part, size_t at, uint32_t n,
+				   float *space);
+
+/* ------------------------------------------------------------ rope.c ---- */
+
+/*
+ * Angles of the rotary embedding: cosine and sine [positions][head_dim / 2],
+ * from double, as positions times small frequencies lose bits in f32.
+ */
+void qwen_angles(const struct qwen_config *c, uint32_t positions,
+		 float *cosine, float *sine);
 
 #endif

@@ -1,4 +1,4 @@
-/* autotune/cpu_tune/cpu_cmd.c - t0-tune --device host: the processor's own products. */
+/* autotune/cmd/host_products.c - t0-tune --device host: the processor's own products. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

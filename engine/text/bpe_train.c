@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/files/synthetic.h"
+#include "engine/text/text.h"
 
 /* Special tokens of every tokenizer that is learnt, in Qwen's order. */
 static const char *const added[] = {

@@ -1,6 +1,25 @@
 /*
- * peak - what the engine's speed is a share of: how fast this machine's threads
- * read memory, and how many multiply-adds they do.
+ * engine/cpu - the backend that computes on this processor: the manual.
+ *
+ * cpu_decode.c does passes of few tokens, bound by reading the weights;
+ * cpu_prefill.c those of many, bound by multiply-adds; cpu_forward.c shares out
+ * the work to the threads.  roofline.c measures what both are a share of.
+ */
+#ifndef T0_ENGINE_CPU_H
+#define T0_ENGINE_CPU_H
+
+#include "base/threads.h"
+#include "engine/state/state.h"
+
+/* ----------------------------------------------------- cpu_forward.c ---- */
+
+extern const struct qwen_backend qwen_cpu;
+
+/* -------------------------------------------------------- roofline.c ---- */
+
+/*
+ * What the engine's speed is a share of: how fast this machine's threads read
+ * memory, and how many multiply-adds they do.
  *
  * Both are measured as the engine runs, with the same pool of threads and the
  * same level of kernels, and by the caller in turn with what is compared with
@@ -10,12 +29,6 @@
  * there are some.  The way of reading it (streams side by side, distance of
  * the prefetch) is the best of all tried, so that the limit is an honest one.
  */
-#ifndef T0_ENGINE_PEAK_H
-#define T0_ENGINE_PEAK_H
-
-#include "base/threads.h"
-#include "engine/weights/kernels.h"
-
 struct qwen_peak;
 
 struct qwen_peak *qwen_peak_new(struct threads *t, const struct qwen_kernels *k,

@@ -5,7 +5,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "engine/text/tokenizer.h"
+#include "engine/text/text.h"
 
 struct token {
 	const char *bytes; /* NULL: this id is not given out */

@@ -1,0 +1,221 @@
+/*
+ * engine/state - a model in memory, and the seam to who computes it: the manual.
+ *
+ * The network, as published: token embedding; per layer RMSNorm, grouped-query
+ * attention whose queries and keys are normalized per head before the rotary
+ * embedding (halves rotated), RMSNorm, SwiGLU; a last RMSNorm and the output
+ * layer.  Activations and sums are f32.
+ *
+ * A forward pass takes a flat list of tokens, each with its sequence and
+ * position: a prompt in one piece or in chunks, one more token of several
+ * sequences, or a mixture.  Tokens of one sequence come in order, each at the
+ * position behind its last.
+ *
+ * Ownership: a model is only read after loading, and may have many states;
+ * each state is used by one thread at a time and uses the model's threads.
+ */
+#ifndef T0_ENGINE_STATE_H
+#define T0_ENGINE_STATE_H
+
+#include <signal.h>
+
+#include "base/threads.h"
+#include "engine/weights/weights.h"
+
+struct kfd_driver;
+struct progress;
+
+struct qwen_layer {
+	struct qwen_matrix q, k, v, o, gate, up, down;
+	const float *attn_norm, *ffn_norm; /* [hidden] */
+	const float *q_norm, *k_norm;	   /* [head_dim] */
+};
+
+struct qwen_model {
+	struct qwen_config config;
+	struct qwen_tensors tensors;
+	struct qwen_matrix embed, head; /* [vocab][hidden] */
+	const float *norm;		/* [hidden] */
+	struct qwen_layer *layer;	/* [layers] */
+	struct threads *threads;	/* the caller's */
+	const struct qwen_kernels *kernels;
+	uint64_t token_bytes; /* weights that one decoded token reads */
+	struct arena mem;
+	struct qwen_blocks blocks; /* converted and copied weights */
+	const struct qwen_backend *backend;
+	void *device; /* the backend's own */
+};
+
+struct qwen_load {
+	bool convert; /* false: weights as the files hold them */
+	enum qwen_weights weights;
+	/*
+	 * Weights of the wanted type, too, into memory of large pages: costs
+	 * time to load and memory beside the file's, and decodes faster.
+	 */
+	bool copy;
+	struct progress *progress; /* in layers, or NULL */
+	/* Or NULL: loading ends early, with ERR_BUSY, once it is set. */
+	const volatile sig_atomic_t *stop;
+	const struct qwen_backend *backend; /* NULL: the CPU */
+	const char *device; /* which one of the backend, or NULL */
+	/*
+	 * Or NULL: told of what is no error, as a cache that cannot be written,
+	 * as long as the model is open.
+	 */
+	void (*warn)(void *ctx, const char *text);
+	void *ctx;
+	struct kfd_driver *driver; /* gpu: instead of it; the model's then */
+};
+
+/* --------------------------------------------------------- outline.c ---- */
+
+/*
+ * A model without weights, all matrices of one type: for what depends on sizes
+ * alone.  `m` gets neither threads nor a backend; end with qwen_model_close().
+ */
+void qwen_model_outline(struct qwen_model *m, const struct qwen_config *c,
+			enum qwen_weights w);
+void qwen_model_close(struct qwen_model *m);
+
+/* One tensor of a model: a matrix, or a norm of n values as f32. */
+struct qwen_part {
+	const char *name; /* as in the files */
+	struct qwen_matrix *matrix; /* or NULL */
+	const float **norm;	    /* or NULL */
+	uint32_t n;
+};
+typedef bool qwen_part_fn(void *ctx, const struct qwen_part *p, struct err *e);
+/* Every one of a layer. */
+bool qwen_layer_each(const struct qwen_model *m, uint32_t layer,
+		     qwen_part_fn *each, void *ctx, struct err *e);
+/* Every one of them, in the order of a pass; a tied output layer is none. */
+bool qwen_model_each(struct qwen_model *m, qwen_part_fn *each, void *ctx,
+		     struct err *e);
+
+/* ----------------------------------------------------------- state.c ---- */
+
+struct qwen_token {
+	uint32_t id;
+	uint32_t sequence;
+	bool logits; /* wanted for this token: qwen_logits() */
+	bool best;   /* wanted for this token: qwen_best() */
+};
+
+struct qwen_shape {
+	uint32_t sequences;  /* that have a cache */
+	uint32_t positions;  /* of each */
+	uint32_t max_tokens; /* of one pass */
+	enum qwen_weights cache; /* F32, F16, BF16 or INT8 */
+	/* Or NULL: a pass ends early, within a layer, once it is set. */
+	const volatile sig_atomic_t *stop;
+};
+
+struct qwen_state;
+struct qwen_state *qwen_state_new(const struct qwen_model *m,
+				  const struct qwen_shape *shape,
+				  struct err *e);
+void qwen_state_free(struct qwen_state *s);
+uint64_t qwen_state_bytes(const struct qwen_state *s); /* of the cache */
+struct qwen_counts;
+/* What the device did so far; all 0 where there is none. */
+void qwen_state_counts(const struct qwen_state *s, struct qwen_counts *out);
+/* Tokens that a sequence holds; cut it to `n`, 0 empties it. */
+uint32_t qwen_state_length(const struct qwen_state *s, uint32_t sequence);
+void qwen_state_cut(struct qwen_state *s, uint32_t sequence, uint32_t n);
+
+/*
+ * ERR_USAGE: more tokens than max_tokens, an id or sequence that is not there,
+ * or a sequence that would leave its context.  ERR_BUSY: stopped by `stop`.
+ * The state is then as it was before.
+ */
+bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
+		  uint32_t n, struct err *e);
+/* [vocab] of token i of the last pass; NULL if they were not wanted. */
+const float *qwen_logits(const struct qwen_state *s, uint32_t i);
+/*
+ * The id of the largest of them, the lowest of equals, computed where the
+ * logits are; token i must have wanted it.
+ */
+uint32_t qwen_best(const struct qwen_state *s, uint32_t i);
+/* Are its times those of another machine than the one that it stands for? */
+bool qwen_is_emulated(const struct qwen_model *m);
+
+/* ------------------------------------------------------ the backends ---- */
+
+/*
+ * One description of a model (struct qwen_model: shapes, and weights as
+ * matrices in host memory) serves every backend.  What is the same for all is
+ * done once above this line (state.c): tokens are checked, each gets its
+ * position, sequences have lengths, results have rows.  A backend gets a
+ * pass that is known to be right and fits, and owns everything else: where
+ * weights lie, the cache of keys and values, its buffers, the order of work.
+ *
+ * The hook is coarse, a whole pass, because backends differ in how they cut
+ * it: the CPU runs a few barriers per layer, a GPU one command stream per
+ * pass.  The layers of engine/cpu are what others are compared with.
+ *
+ * A new backend is one `const struct qwen_backend` and a row of the table in
+ * engine/model/backends.c; `t0-qwen3 --backend NAME` then finds it, and all
+ * commands and benchmarks work.  What it must hold, tests/engine/logits.c proves: logits
+ * within the bounds of the type against the reference, for prefill, chunks,
+ * decode and batches in any order and mixture.
+ */
+
+/*
+ * One pass.  Tokens of one sequence come in order; `position` is where each is
+ * stored, and it attends to positions 0 .. position[i] of its sequence, those
+ * of the same pass included.  After qwen_state_cut() a position may be written
+ * again: the cache is just overwritten.
+ */
+struct qwen_pass {
+	const struct qwen_token *token; /* [n] */
+	const uint32_t *position;	/* [n] */
+	uint32_t n;			/* 1 .. shape.max_tokens */
+	/* Rows of results: row r is of token wanted[r]; ascending. */
+	const uint32_t *wanted; /* [n_wanted] */
+	uint32_t n_wanted;	/* may be 0: the output layer is not needed */
+	/*
+	 * Host memory.  Row r of `logits` is written if
+	 * token[wanted[r]].logits, best[r] if .best: the id of the largest
+	 * logit, the lowest of equals.
+	 */
+	float *logits;	/* [n_wanted][vocab] */
+	uint32_t *best; /* [n_wanted] */
+	/*
+	 * Not NULL and set: give up at the next layer or packet and return
+	 * false with ERR_BUSY; the caller then forgets the pass.
+	 */
+	const volatile sig_atomic_t *stop;
+};
+
+/* What a pass cost a device, for t0-qwen3 bench; 0 on the CPU. */
+struct qwen_counts {
+	uint64_t passes, packets, copies, copied_bytes; /* since state_new */
+};
+
+struct qwen_backend {
+	const char *name; /* as --backend has it */
+	/*
+	 * After a model's weights are mapped, or converted as `how` says: puts
+	 * them where this backend wants them, with what it needs to know in
+	 * m->device, which a failure leaves NULL.  NULL: nothing to do.  Host
+	 * copies stay mapped, so that embeddings may be read there.
+	 */
+	bool (*open)(struct qwen_model *m, const struct qwen_load *how,
+		     struct err *e);
+	void (*close)(struct qwen_model *m); /* if m->device is not NULL */
+	/* NULL: no.  Then times are not those of the machine it stands for. */
+	bool (*is_emulated)(const struct qwen_model *m);
+	/* Caches and buffers of one qwen_state; `shape` has been checked. */
+	void *(*state_new)(const struct qwen_model *m,
+			   const struct qwen_shape *shape, struct err *e);
+	void (*state_free)(void *state);
+	uint64_t (*cache_bytes)(const void *state);
+	/* Returns when the results are there. */
+	bool (*forward)(void *state, const struct qwen_pass *p, struct err *e);
+	/* NULL: there are none. */
+	void (*counts)(const void *state, struct qwen_counts *out);
+};
+
+#endif
