@@ -22,6 +22,7 @@
 #include "kfd/cmd/value.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
+#include "kfd/soft/watch/watch.h"
 
 #define KFD_JOB_ARGS_MAX 256
 

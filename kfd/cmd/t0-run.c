@@ -141,18 +141,10 @@ static bool parse_operands(struct kfd_job *r, int argc, char **argv,
 
 /* ---- the whole ---------------------------------------------------------- */
 
-static bool wants_watch(const struct kfd_job *r)
-{
-	const struct soft_watch_options *o = &r->watch;
-
-	return o->check || o->profile || o->trace || o->stop;
-}
-
 /* Only the gfx1100 in software can be watched. */
 static bool open_watched(struct kfd_job *r, const char *spec, struct err *e)
 {
 	const struct soft_options o = {
-		.watch = r->watch,
 		.deadline_ns = (uint64_t)(r->deadline_s * 1e9),
 	};
 
@@ -164,6 +156,11 @@ static bool open_watched(struct kfd_job *r, const char *spec, struct err *e)
 	r->watched = kfd_soft_new(&o, e);
 	if (!r->watched)
 		return err_wrap(e, "the gfx1100 in software");
+	if (!soft_watch_attach(r->watched, &r->watch, e)) {
+		r->watched->free(r->watched);
+		r->watched = NULL;
+		return err_wrap(e, "the gfx1100 in software");
+	}
 	if (kfd_open_driver(&r->dev, r->watched, -1, "it can be watched", e))
 		return true;
 	r->watched = NULL; /* freed */
@@ -206,7 +203,7 @@ static bool work(struct kfd_job *r, struct err *e)
 		return false;
 	if (r->dry_run)
 		return true;
-	if (wants_watch(r) ? !open_watched(r, spec, e) :
+	if (soft_watch_wanted(&r->watch) ? !open_watched(r, spec, e) :
 			     !kfd_open(&r->dev, spec, e))
 		return false;
 	if (!r->quiet)

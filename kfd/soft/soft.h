@@ -25,26 +25,6 @@
 #include "kfd/driver.h"
 #include "kfd/soft/exec/exec.h" /* enum soft_fault_kind */
 
-/*
- * Watching what waves do, one instruction at a time; all zero: nothing is
- * watched, and nothing is paid for it.  Watched waves run on one thread.
- */
-struct soft_watch_options {
-	bool check;	  /* the rules below, see soft_watch_findings() */
-	bool profile;	  /* count instructions, see soft_watch_profile() */
-	const char *trace; /* write a trace (isa/trace/trace.h) to this file */
-	bool trace_one;	  /* of the workgroup below only */
-	uint32_t trace_group[3];
-	/*
-	 * Show the registers of a wave when it comes to this instruction:
-	 * "SYMBOL", "SYMBOL+OFFSET", or an address, in device memory or as the
-	 * code object's file has it.  See soft_watch_dump().
-	 */
-	const char *stop;
-	bool stop_one; /* of this wave only; else of the first 16 */
-	uint32_t stop_group[3], stop_wave;
-};
-
 /* All zero is the default device: what a 7900 XTX on Linux 6.12 shows. */
 struct soft_options {
 	unsigned threads;     /* that run workgroups; 0 = one per CPU */
@@ -56,7 +36,6 @@ struct soft_options {
 	bool deterministic;
 	bool small_bar;	      /* VRAM is not visible to the host */
 	int open_errno;	      /* of opening /dev/kfd; 0 = works */
-	struct soft_watch_options watch;
 	/* Node 1 is the processor's own graphics, a gfx1036 that nothing can
 	 * be done with; the card is node 2. */
 	bool igpu_first;
@@ -97,40 +76,6 @@ bool soft_last_fault(struct kfd_driver *d, struct soft_fault *out);
 bool soft_sysfs_export(struct kfd_driver *d, const char *root, struct err *e);
 /* Does this file of the device change while it runs? */
 bool soft_sysfs_live(const char *path);
-
-/* ---------------------------------------------------------- observe.c ---- */
-
-/*
- * Checked mode (soft_watch_options.check) finds what a card hides, whatever
- * the timing of this run was:
- *
- *   hazard         a register is read or written while a load that will write
- *                  it is outstanding: no s_waitcnt covers it
- *   race           two waves access the same bytes, one of them writes, and
- *                  neither a barrier (reached after the accesses were waited
- *                  for) nor an atomic orders them; atomic against plain too
- *   uninitialised  a register, LDS or memory that nobody wrote decides an
- *                  address, a branch, EXEC, or what is stored to memory
- *   bounds         an access outside of what was allocated, be the page
- *                  mapped or not; LDS beyond what the dispatch asked for
- *   alignment      an address that is no multiple of the access's size (for
- *                  wider ones of 4, in memory of 2)
- *   barrier        a wave ended while others wait at a barrier.  The card
- *                  lets the others go on, as waves that ended do not count;
- *                  the program hardly meant it
- *   wmma           a WMMA instruction with lanes switched off
- *
- * Appends the findings, a paragraph each, and returns how often the rules
- * were broken.  Findings of the same rule, at the same pair of instructions,
- * are one paragraph with a count.
- */
-uint64_t soft_watch_findings(struct kfd_driver *d, struct buf *out);
-/* Executed instructions by class and by address, disassembled. */
-void soft_watch_profile(struct kfd_driver *d, struct buf *out);
-/* Registers at soft_watch_options.stop; false if no wave came there. */
-bool soft_watch_dump(struct kfd_driver *d, struct buf *out);
-/* Write the trace out; false and *e when a write failed.  No more after it. */
-bool soft_watch_trace_end(struct kfd_driver *d, struct err *e);
 
 /* ------------------------------------------------------------ fault.c ---- */
 

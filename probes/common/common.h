@@ -17,7 +17,7 @@
 #include "base/base.h"
 #include "compiler/sim/sim.h"
 #include "kfd/kfd.h"
-#include "kfd/soft/timing.h"
+#include "kfd/soft/watch/watch.h"
 #include "results/db/results.h"
 #include "results/stats/stats.h"
 

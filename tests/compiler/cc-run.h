@@ -11,6 +11,7 @@
 #include "compiler/driver/cc.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
+#include "kfd/soft/watch/watch.h"
 #include "tests/compiler/ssa-run.h"
 
 /* For one kernel: other work may keep the machine busy. */
@@ -25,12 +26,13 @@ struct cc_dev {
 
 static inline bool cc_dev_open(struct cc_dev *d, bool check, struct err *e)
 {
-	struct soft_options o = { .watch.check = check, .deterministic = true,
+	struct soft_watch_options w = { .check = check };
+	struct soft_options o = { .deterministic = true,
 				  .deadline_ns = CC_PATIENCE_NS };
 
 	memset(d, 0, sizeof(*d));
 	d->driver = kfd_soft_new(&o, e);
-	return d->driver &&
+	return d->driver && soft_watch_attach(d->driver, &w, e) &&
 	       kfd_open_driver(&d->dev, d->driver, -1, "test", e) &&
 	       kfd_queue_new(d->dev, NULL, &d->queue, e);
 }

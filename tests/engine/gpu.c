@@ -9,6 +9,7 @@
 #include "engine/state/state.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
+#include "kfd/soft/watch/watch.h"
 #include "tests/ref/qwen.h"
 
 #define N 23
@@ -27,13 +28,14 @@ struct on {
 static bool on_open(struct on *o, const char *dir, bool convert,
 		    enum qwen_weights w)
 {
-	struct soft_options soft = { .watch.check = watched };
+	const struct soft_watch_options w_check = { .check = watched };
 	struct qwen_load how = { .convert = convert, .weights = w,
 				 .backend = &qwen_gpu };
 	struct err e = { 0 };
 
-	o->driver = how.driver = kfd_soft_new(&soft, &e);
-	o->open = qwen_model_load(&o->m, dir, &how, threads, &e);
+	o->driver = how.driver = kfd_soft_new(NULL, &e);
+	o->open = soft_watch_attach(o->driver, &w_check, &e) &&
+		  qwen_model_load(&o->m, dir, &how, threads, &e);
 	if (!o->open)
 		diag("%s", e.msg);
 	return o->open;

@@ -7,7 +7,7 @@
 #include "isa/asm/asm.h"
 #include "isa/text/text.h"
 #include "kfd/abi.h"
-#include "kfd/soft/timing.h"
+#include "kfd/soft/watch/watch.h"
 #include "tests/kernels/kernel-run.h"
 
 static uint64_t seed = 2460;

@@ -11,6 +11,7 @@
 #include "isa/text/text.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
+#include "kfd/soft/watch/watch.h"
 #include "tests/isa/gen.h"
 #include "tests/tap.h"
 
@@ -213,12 +214,12 @@ struct device {
 
 static bool open_device(struct device *d, bool check, struct err *e)
 {
-	const struct soft_options o = { .deterministic = true,
-					.watch.check = check };
+	const struct soft_options o = { .deterministic = true };
+	const struct soft_watch_options w = { .check = check };
 
 	memset(d, 0, sizeof(*d));
 	d->driver = kfd_soft_new(&o, e);
-	return d->driver &&
+	return d->driver && soft_watch_attach(d->driver, &w, e) &&
 	       kfd_open_driver(&d->dev, d->driver, -1, "test", e) &&
 	       kfd_queue_new(d->dev, NULL, &d->q, e) &&
 	       kfd_mem_alloc(d->dev, KFD_VRAM, BYTES, "buffer", &d->mem, e);

@@ -1,7 +1,7 @@
 /*
- * Timed mode of the soft device (kfd/soft/timing.h): a client for which every
- * instruction costs seven cycles steps the waves, and the counters, stamps and
- * addresses are those that follow from it.
+ * Timed mode of the soft device (kfd/soft/watch/watch.h): a client for which
+ * every instruction costs seven cycles steps the waves, and the counters,
+ * stamps and addresses are those that follow from it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "isa/tables/tables.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
-#include "kfd/soft/timing.h"
+#include "kfd/soft/watch/watch.h"
 #include "tests/tap.h"
 
 #define MS 1000000ull
@@ -203,13 +203,15 @@ struct rig {
 	struct err e;
 };
 
-static struct rig *rig_open(const struct soft_options *o)
+static struct rig *rig_open(const struct soft_options *o, bool check)
 {
+	const struct soft_watch_options w = { .check = check };
 	struct rig *r = xcalloc(1, sizeof(*r));
 	struct kfd_driver *d = kfd_soft_new(o, &r->e);
 	const struct soft_timing client = { &r->toy, toy_run };
 
-	if (!d || !soft_set_timing(d, &client, &r->e) ||
+	if (!d || !soft_watch_attach(d, &w, &r->e) ||
+	    !soft_set_timing(d, &client, &r->e) ||
 	    !kfd_open_driver(&r->dev, d, -1, "test", &r->e) ||
 	    !kfd_queue_new(r->dev, NULL, &r->q, &r->e) ||
 	    !kfd_mem_alloc(r->dev, KFD_GTT, OUT_BYTES, "out", &r->out, &r->e)) {
@@ -263,7 +265,7 @@ static bool run(struct rig *r, const struct kfd_kernel *k, uint32_t n,
 /* One wave: every figure can be worked out by hand. */
 static void test_one_wave(void)
 {
-	struct rig *r = rig_open(NULL);
+	struct rig *r = rig_open(NULL, false);
 	const struct record *o = r->out->cpu;
 	struct kfd_timing t = { 0 };
 	uint64_t real;
@@ -312,8 +314,7 @@ static uint64_t wrong_counters(const struct rig *r, unsigned n_waves)
 
 static void test_groups(void)
 {
-	const struct soft_options check = { .watch.check = true };
-	struct rig *r = rig_open(&check);
+	struct rig *r = rig_open(NULL, true);
 	struct kfd_timing t = { 0 };
 
 	ok(run(r, KERNEL(r, clocks), 16 * 64, 64, &t),
@@ -333,7 +334,7 @@ static void test_groups(void)
 /* Where the client sees the buffer, and where the host has put it. */
 static uint64_t seen_at(uint64_t *host)
 {
-	struct rig *r = rig_open(NULL);
+	struct rig *r = rig_open(NULL, false);
 	uint64_t at;
 
 	ok(run(r, KERNEL(r, clocks), 64, 64, NULL), "a dispatch runs (%s)",
@@ -364,7 +365,7 @@ static void test_addresses(void)
 /* What the client leaves is executed all the same. */
 static void test_leaves(uint64_t leave, uint64_t quit, const char *name)
 {
-	struct rig *r = rig_open(NULL);
+	struct rig *r = rig_open(NULL, false);
 	const struct record *o = r->out->cpu;
 	unsigned missing = 0;
 
@@ -380,7 +381,7 @@ static void test_leaves(uint64_t leave, uint64_t quit, const char *name)
 
 static void test_fault(void)
 {
-	struct rig *r = rig_open(NULL);
+	struct rig *r = rig_open(NULL, false);
 
 	ok(!run(r, KERNEL(r, illegal), 64, 64, NULL), "an illegal one fails");
 	has_str(r->e.msg, "illegal instruction", "as it does untimed");
@@ -394,7 +395,7 @@ static void test_fault(void)
 /* Of a code object the client gets the kernel's name; null args fault. */
 static void test_name(void)
 {
-	struct rig *r = rig_open(NULL);
+	struct rig *r = rig_open(NULL, false);
 	const struct kfd_kernel *k;
 	struct kfd_code *code;
 	struct buf co = { 0 };
@@ -418,7 +419,7 @@ static void test_name(void)
 
 static void test_stop(void)
 {
-	struct rig *r = rig_open(NULL);
+	struct rig *r = rig_open(NULL, false);
 	const struct kfd_launch l = { .kernel = KERNEL(r, endless),
 				      .args = &r->out->va,
 				      .args_bytes = 8 };
@@ -435,7 +436,7 @@ static void test_stop(void)
 
 static void test_refused(void)
 {
-	struct rig *r = rig_open(NULL);
+	struct rig *r = rig_open(NULL, false);
 	const struct soft_timing client = { &r->toy, toy_run };
 	struct kfd_driver *d = kfd_linux_new(), *s;
 	struct err e = { 0 };

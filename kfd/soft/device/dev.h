@@ -23,7 +23,6 @@
 #include "kfd/abi.h"
 #include "kfd/soft/exec/exec.h"
 #include "kfd/soft/soft.h"
-#include "kfd/soft/timing.h"
 
 #define SOFT_CU_COUNT 96u
 #define SOFT_SE_COUNT 6u
@@ -47,6 +46,8 @@
 #define SOFT_LDS_MAX_BYTES 65536u
 #define SOFT_GROUP_MAX 1024u /* work-items */
 #define SOFT_MAP_GATES 32
+#define SOFT_HOOKS_MAX 4u
+#define SOFT_BACK_MAX 64
 
 /* Which node a handle was opened on. */
 enum soft_node { SOFT_NODE_KFD, SOFT_NODE_RENDER, SOFT_NODE_CARD };
@@ -170,7 +171,7 @@ struct soft_queue {
 	uint64_t read_index;
 	uint64_t began_index, began_ts; /* of the packet in work */
 	bool again; /* it had to wait before */
-	bool mute;  /* its completion raises no interrupt (inject.c) */
+	bool mute;  /* a hook's: its completion raises no interrupt */
 	/*
 	 * PM4 and SDMA queues: read_index and this count dwords and bytes.
 	 * AQL queues have `pm4` too, for their vendor packets.
@@ -180,6 +181,8 @@ struct soft_queue {
 };
 
 struct soft_pool;
+struct soft_hook;
+struct soft_dispatch;
 
 struct soft_dev {
 	struct kfd_driver driver; /* first: the handle is the driver */
@@ -219,11 +222,8 @@ struct soft_dev {
 	struct soft_fault fault;
 	struct soft_load load;
 	uint32_t vram_lost; /* atomic: resets that lost VRAM */
-	struct soft_watch *watch; /* NULL: waves run unwatched */
-	struct soft_timing timing; /* run NULL: nobody models time */
-	struct soft_watch *sites;  /* decodes for the model: watch, or own */
-	uint64_t n_timed;	   /* atomic: dispatches that it was given */
-	struct soft_inject_state *inject; /* atomic: NULL = behaves well */
+	struct soft_hook *hook[SOFT_HOOKS_MAX];
+	unsigned n_hooks; /* atomic: grows while others look */
 	/* Atomic: all queues are evicted until then; for so long they were. */
 	uint64_t paused_until_ns, evicted_ns;
 };
@@ -240,20 +240,6 @@ struct soft_file *soft_file_by_fd(struct soft_dev *d, int fd);
 uint64_t soft_gpu_clock(void); /* 100 MHz ticks */
 /* An ioctl on /dev/kfd: 0 or -errno. */
 int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg);
-
-/* --------------------------------------------------------- inject.c ---- */
-
-void soft_inject_fini(struct soft_dev *d);
-/* What a rule wants of this call instead: 0 or -errno. */
-int soft_inject_open(struct soft_dev *d, const char *path);
-int soft_inject_ioctl(struct soft_dev *d, unsigned nr);
-int soft_inject_mmap(struct soft_dev *d, unsigned type);
-/* The same when the call has been made and gave `ret`. */
-int soft_inject_after(struct soft_dev *d, unsigned nr, void *arg, int ret);
-/* Before the packet at q->read_index: false = it is not to be run now. */
-bool soft_inject_packet(struct soft_queue *q);
-/* The last handle of /dev/kfd is about to go. */
-void soft_inject_closing(struct soft_dev *d);
 
 /* -------------------------------------------------------- topology.c ---- */
 
@@ -482,7 +468,7 @@ struct soft_launch {
 	uint32_t scratch_descriptor[4];
 	struct soft_env env;
 };
-/* prepare.c: check packet and descriptor and fill the rest; slice held. */
+/* launch_check.c: check packet and descriptor and fill the rest; slice held. */
 enum soft_done soft_launch_prepare(struct soft_queue *q, struct soft_launch *l);
 
 struct soft_run { /* a workgroup in execution */
@@ -492,41 +478,12 @@ struct soft_run { /* a workgroup in execution */
 	bool fresh;    /* soft_run_start(index) is still to be done */
 	uint64_t index;
 	void *memory;
-	struct shadow *shadow; /* observe.c's */
+	void *watched; /* the watcher's */
 };
 struct soft_run *soft_run_new(const struct soft_launch *l);
 void soft_run_free(struct soft_run *r);
 /* Set up the registers of workgroup r->index (x fastest). */
 void soft_run_start(struct soft_run *r, const struct soft_launch *l);
-
-/* ---------------------------------------------------------- observe.c ---- */
-
-/* Is there anything to watch? */
-bool soft_watch_wanted(const struct soft_watch_options *o);
-/* NULL and *e when the trace file cannot be opened. */
-struct soft_watch *soft_watch_new(struct soft_dev *d,
-				  const struct soft_watch_options *o,
-				  struct err *e);
-void soft_watch_free(struct soft_watch *t);
-/* The driver's note(). */
-void soft_watch_note(struct kfd_driver *d, const struct kfd_note *n);
-/* Around a dispatch. */
-void soft_watch_begin(struct soft_watch *t, const struct soft_launch *l);
-void soft_watch_end(struct soft_watch *t);
-/* After soft_run_start(). */
-void soft_watch_start(struct soft_watch *t, struct soft_run *r,
-		      const struct soft_launch *l);
-/* The wave's next instruction; false: none there.  Slice held. */
-bool soft_watch_look(struct soft_watch *t, struct soft_wave *w,
-		     struct soft_timed_inst *out);
-/* Name of the kernel whose descriptor is at `va` into out[128], or "". */
-void soft_watch_kernel(struct soft_watch *t, uint64_t va, char out[128]);
-/* As soft_wave_run(). */
-void soft_watch_run(struct soft_watch *t, struct soft_run *r,
-		    struct soft_wave *w, uint64_t max_insts);
-/* A barrier of the workgroup is about to open. */
-void soft_watch_barrier(struct soft_watch *t, struct soft_run *r);
-void soft_watch_drop(struct soft_run *r); /* its shadow, if it has one */
 
 /* ----------------------------------------------------------- pool.c ---- */
 
@@ -552,5 +509,129 @@ void soft_pool_offer(struct soft_pool *p, struct soft_job *j);
 /* Withdraw the job and wait until no helper is inside it. */
 void soft_pool_remove(struct soft_pool *p, struct soft_job *j);
 void soft_worker_fini(struct soft_worker *w);
+
+/* ---------------------------------------------------------- launch.c ---- */
+
+/*
+ * A dispatch in work.  Workgroups come from soft_dispatch_take() and go back by
+ * soft_dispatch_put(), both with `lock` held; whoever has one is alone with it.
+ */
+/* Workgroups [next, end). */
+struct soft_indices {
+	uint64_t next, end;
+};
+
+struct soft_dispatch {
+	struct soft_launch l;
+	struct soft_hook *watcher; /* NULL: waves run unwatched */
+	struct soft_job job;
+	uint64_t deadline_ns;
+	uint64_t patience_ns; /* how far each workgroup's end moves it */
+	uint64_t end_ts;      /* for the completion signal; 0: now */
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t changed;
+	uint64_t next, ended;
+	uint32_t resident;
+	struct soft_run *waiting, **waiting_end; /* set aside, oldest first */
+	struct soft_run *spare; /* memory to use again */
+	uint8_t *started; /* a bit per workgroup of the client's, or NULL */
+	bool failed;
+	/*
+	 * Workgroups that end soon are taken some at a time, to be run one
+	 * after the other; if one of them does not end soon after all, the
+	 * others are given back.
+	 */
+	uint32_t batch; /* so many, as the last ones took that long */
+	struct soft_indices back[SOFT_BACK_MAX];
+	uint32_t n_back;
+};
+
+/* What working on a workgroup led to. */
+enum soft_turn { SOFT_TURN_ENDED, SOFT_TURN_MORE, SOFT_TURN_FAILED };
+
+/* Lock held: memory for workgroup `index`, whose start is still to be done. */
+struct soft_run *soft_dispatch_take(struct soft_dispatch *dp, uint64_t index);
+/* Lock held: SOFT_TURN_MORE sets it aside. */
+void soft_dispatch_put(struct soft_dispatch *dp, struct soft_run *r,
+		       enum soft_turn t);
+/* Set up its registers, and what watches it. */
+void soft_dispatch_start(struct soft_dispatch *dp, struct soft_run *r);
+/* Run one wave for up to n instructions: false when the dispatch is over. */
+bool soft_dispatch_slice(struct soft_dispatch *dp, struct soft_run *r,
+			 struct soft_wave *w, struct soft_worker *k,
+			 uint64_t n);
+/* Count the waves; true: the barrier opened, as all that live had arrived. */
+bool soft_dispatch_barrier(struct soft_dispatch *dp, struct soft_run *r);
+/* Has the dispatch passed its deadline?  Then *r is what hangs. */
+bool soft_dispatch_hangs(struct soft_dispatch *dp, const struct soft_run *r);
+/* Sleep while the queue is paused. */
+void soft_dispatch_pause(struct soft_dispatch *dp);
+
+/* ------------------------------------------------------------ hook.c ---- */
+
+/*
+ * Hooks: how rooms above the device take part in what it does.  watch/ looks
+ * at waves and runs dispatches by a model of time, inject/ makes calls and
+ * packets fail.  The device knows none of them; it asks those attached, in
+ * the order in which they were.  Entries that are NULL are not asked.
+ */
+struct soft_hook_ops {
+	/* Calls of the driver: 0, or -errno instead of the call. */
+	int (*open)(struct soft_hook *h, const char *path);
+	int (*before_ioctl)(struct soft_hook *h, unsigned nr);
+	int (*mmap)(struct soft_hook *h, unsigned type); /* KFD_MMAP_TYPE_* */
+	/* The ioctl has succeeded; 0, or what it says after all. */
+	int (*after_ioctl)(struct soft_hook *h, unsigned nr, void *arg);
+	/* The last handle of /dev/kfd is about to go. */
+	void (*closing)(struct soft_hook *h);
+	void (*note)(struct soft_hook *h, const struct kfd_note *n);
+	/* Of the packet at q->read_index; false: it is not to be run now. */
+	bool (*before_packet)(struct soft_hook *h, struct soft_queue *q);
+	/* Run what it likes of the dispatch; the device runs the rest. */
+	void (*run_dispatch)(struct soft_hook *h, struct soft_dispatch *dp);
+	/* With the device; no thread of it is left. */
+	void (*free)(struct soft_hook *h);
+
+	/*
+	 * The watcher's, all or none of them; one hook may have them.  Its
+	 * workgroups stay on the queue's own thread.
+	 */
+	void (*begin)(struct soft_hook *h, const struct soft_launch *l);
+	void (*end)(struct soft_hook *h);
+	/* The workgroup's registers are set up. */
+	void (*group_start)(struct soft_hook *h, struct soft_run *r,
+			    const struct soft_launch *l);
+	void (*group_free)(struct soft_hook *h, struct soft_run *r);
+	/* In the place of soft_wave_run(), with a slice held. */
+	void (*run_wave)(struct soft_hook *h, struct soft_run *r,
+			 struct soft_wave *w, uint64_t max_insts);
+	/* All that live have arrived: the barrier is about to open. */
+	void (*barrier)(struct soft_hook *h, struct soft_run *r);
+};
+/* The first member of what a room attaches, which the device then owns. */
+struct soft_hook {
+	const struct soft_hook_ops *ops;
+};
+/*
+ * Attach it, at any time.  Returns the hook with these ops: h, or the one that
+ * another thread had attached before, and h remains the caller's.
+ */
+struct soft_hook *soft_hook_attach(struct soft_dev *d, struct soft_hook *h);
+/* The attached hook with these ops, or NULL. */
+struct soft_hook *soft_hook_find(const struct soft_dev *d,
+				 const struct soft_hook_ops *ops);
+/* The hook that watches waves, or NULL. */
+struct soft_hook *soft_hook_watcher(const struct soft_dev *d);
+void soft_hooks_free(struct soft_dev *d);
+
+/* Ask all that are attached, as the entry of the same name says. */
+int soft_hooks_open(struct soft_dev *d, const char *path);
+int soft_hooks_before_ioctl(struct soft_dev *d, unsigned nr);
+int soft_hooks_mmap(struct soft_dev *d, unsigned type);
+int soft_hooks_after_ioctl(struct soft_dev *d, unsigned nr, void *arg);
+void soft_hooks_closing(struct soft_dev *d);
+void soft_hooks_note(struct kfd_driver *drv, const struct kfd_note *n);
+bool soft_hooks_before_packet(struct soft_queue *q);
+void soft_hooks_run_dispatch(struct soft_dispatch *dp);
 
 #endif

@@ -69,7 +69,7 @@ static int soft_open(struct kfd_driver *drv, const char *path, int flags)
 		return -ENOENT;
 	if (node == SOFT_NODE_KFD && d->o.open_errno)
 		return -d->o.open_errno;
-	if ((fd = soft_inject_open(d, path)))
+	if ((fd = soft_hooks_open(d, path)))
 		return fd;
 	/* A real descriptor: its number collides with no other file. */
 	fd = fcntl(d->memfd, F_DUPFD_CLOEXEC, 3);
@@ -116,7 +116,7 @@ static int soft_close(struct kfd_driver *drv, int fd)
 	if (!f)
 		return -EBADF;
 	if (last) {
-		soft_inject_closing(d);
+		soft_hooks_closing(d);
 		process_end(d);
 	}
 	close(fd);
@@ -195,7 +195,7 @@ static void *soft_mmap(struct kfd_driver *drv, void *addr, size_t size_bytes,
 		ret = kfd_mmap_offset(d, offset, size_bytes, &offset);
 	pthread_mutex_unlock(&d->lock);
 	if (f && ret >= 0)
-		ret = soft_inject_mmap(d, type);
+		ret = soft_hooks_mmap(d, type);
 	if (ret < 0) {
 		*err_no = -ret;
 		return MAP_FAILED;
@@ -256,16 +256,13 @@ static void soft_free(struct kfd_driver *drv)
 	if (getpid() != d->pid)
 		return;
 	process_end(d);
-	soft_inject_fini(d);
 	free(d->file);
 	soft_pool_free(d->pool);
+	soft_hooks_free(d);
 	soft_wake_fini(d);
 	soft_events_fini(d);
 	soft_memory_fini(d);
 	soft_load_fini(d);
-	if (d->sites != d->watch)
-		soft_watch_free(d->sites);
-	soft_watch_free(d->watch);
 	pthread_mutex_destroy(&d->fault_lock);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
@@ -284,7 +281,7 @@ static const struct kfd_driver soft_driver = {
 	.ring = soft_ring,
 	.fault_text = soft_fault_text,
 	.fault = soft_fault_report,
-	.note = soft_watch_note,
+	.note = soft_hooks_note,
 	.free = soft_free,
 };
 
@@ -299,7 +296,7 @@ static struct soft_options options_resolve(const struct soft_options *o)
 
 		r.threads = n > 0 ? (unsigned)n : 1;
 	}
-	if (r.deterministic || soft_watch_wanted(&r.watch))
+	if (r.deterministic)
 		r.threads = 1;
 	if (!r.kfd_minor)
 		r.kfd_minor = KFD_MINOR_SDMA_ENGINE_ID;
@@ -325,11 +322,6 @@ struct kfd_driver *kfd_soft_new(const struct soft_options *o, struct err *e)
 	if (!soft_memory_init(d, e)) {
 		err_wrap(e, "soft device");
 		goto fail;
-	}
-	if (soft_watch_wanted(&d->o.watch)) {
-		d->watch = soft_watch_new(d, &d->o.watch, e);
-		if (!d->watch)
-			goto fail;
 	}
 	d->pool = soft_pool_new(d->o.threads - 1);
 	if (!d->pool) {

@@ -59,7 +59,6 @@ struct soft_run *soft_run_new(const struct soft_launch *l)
 
 void soft_run_free(struct soft_run *r)
 {
-	soft_watch_drop(r);
 	free(r->memory);
 	free(r->g.wave);
 	free(r);

@@ -296,8 +296,8 @@ int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg)
 		return -ENOTTY;
 	if (!arg)
 		return -EFAULT;
-	if ((ret = soft_inject_ioctl(d, nr)))
+	if ((ret = soft_hooks_before_ioctl(d, nr)))
 		return ret;
 	ret = ioc_call(d, i, KFD_REQUEST_SIZE(request), arg);
-	return soft_inject_after(d, nr, arg, ret);
+	return ret ? ret : soft_hooks_after_ioctl(d, nr, arg);
 }

@@ -11,8 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "kfd/soft/device/launch.h"
+#include "kfd/soft/device/dev.h"
 
 /* Instructions of one wave between looks at the map, deadline and others. */
 #define SLICE_INSTS 4096u
@@ -23,6 +24,8 @@
 /* Workgroups that end soon are taken for about so long at once. */
 #define BATCH_NS 30000u
 #define BATCH_MAX 32u
+/* Between looks whether the queue may go on. */
+#define PAUSE_NS 100000000u
 
 /* ------------------------------------------------------------- faults -- */
 
@@ -152,8 +155,8 @@ bool soft_dispatch_slice(struct soft_dispatch *dp, struct soft_run *r,
 
 	soft_map_hold(d);
 	good = slice_begin(dp, r, w, k);
-	if (good && d->watch)
-		soft_watch_run(d->watch, r, w, n);
+	if (good && dp->watcher)
+		dp->watcher->ops->run_wave(dp->watcher, r, w, n);
 	else if (good)
 		soft_wave_run(w, n);
 	if (w->state == SOFT_FAULTED) {
@@ -166,7 +169,6 @@ bool soft_dispatch_slice(struct soft_dispatch *dp, struct soft_run *r,
 
 bool soft_dispatch_barrier(struct soft_dispatch *dp, struct soft_run *r)
 {
-	struct soft_watch *watch = dp->l.q->dev->watch;
 	struct soft_group *g = &r->g;
 
 	g->n_ended = g->n_waiting = 0;
@@ -176,8 +178,8 @@ bool soft_dispatch_barrier(struct soft_dispatch *dp, struct soft_run *r)
 	}
 	if (!g->n_waiting || g->n_ended + g->n_waiting < g->n_waves)
 		return false;
-	if (watch)
-		soft_watch_barrier(watch, r);
+	if (dp->watcher)
+		dp->watcher->ops->barrier(dp->watcher, r);
 	for (int i = 0; i < g->n_waves; i++)
 		if (g->wave[i].state == SOFT_AT_BARRIER)
 			g->wave[i].state = SOFT_READY;
@@ -262,7 +264,7 @@ static struct soft_indices take_new(struct soft_dispatch *dp)
 	/* All threads shall have work until the end. */
 	share = (dp->l.total - dp->next) / (4 * d->o.threads);
 	n = n < share ? n : share;
-	if (n > 1 && !dp->started && !d->watch &&
+	if (n > 1 && !dp->started && !dp->watcher &&
 	    dp->n_back < SOFT_BACK_MAX / 2)
 		x.end = dp->next + n;
 	dp->next = x.end;
@@ -314,13 +316,11 @@ void soft_dispatch_put(struct soft_dispatch *dp, struct soft_run *r,
 
 void soft_dispatch_start(struct soft_dispatch *dp, struct soft_run *r)
 {
-	struct soft_watch *watch = dp->l.q->dev->watch;
-
 	if (!r->fresh)
 		return;
 	soft_run_start(r, &dp->l);
-	if (watch)
-		soft_watch_start(watch, r, &dp->l);
+	if (dp->watcher)
+		dp->watcher->ops->group_start(dp->watcher, r, &dp->l);
 	r->fresh = false;
 }
 
@@ -395,7 +395,7 @@ void soft_dispatch_pause(struct soft_dispatch *dp)
 	const uint64_t seq = soft_wake_announce(d);
 
 	if (soft_queue_go(dp->l.q) == SOFT_PAUSE)
-		soft_wake_sleep(d, seq, 100000000u);
+		soft_wake_sleep(d, seq, PAUSE_NS);
 	else
 		soft_wake_cancel(d);
 	__atomic_add_fetch(&dp->deadline_ns, time_mono_ns() - began,
@@ -428,7 +428,7 @@ static bool is_over(struct soft_dispatch *dp, bool *good)
 static bool work(struct soft_dispatch *dp)
 {
 	struct soft_queue *q = dp->l.q;
-	const bool help = dp->l.total > 1;
+	const bool help = dp->l.total > 1 && !dp->watcher;
 	bool good = false;
 
 	if (help)
@@ -451,6 +451,22 @@ static bool work(struct soft_dispatch *dp)
 	return good;
 }
 
+/* Sleep until the clock has come to dp->end_ts. */
+static void wait_end(const struct soft_dispatch *dp)
+{
+	while (dp->end_ts && soft_queue_go(dp->l.q) != SOFT_STOP) {
+		const uint64_t now = soft_gpu_clock();
+		uint64_t ns;
+
+		if (now >= dp->end_ts)
+			return;
+		ns = (dp->end_ts - now) * (1000000000u / KFD_GPU_CLOCK_HZ);
+		if (ns > PAUSE_NS)
+			ns = PAUSE_NS;
+		nanosleep(&(struct timespec){ 0, (long)ns }, NULL);
+	}
+}
+
 static void dispatch_fini(struct soft_dispatch *dp)
 {
 	struct soft_run *lists[] = { dp->waiting, dp->spare };
@@ -460,6 +476,8 @@ static void dispatch_fini(struct soft_dispatch *dp)
 			struct soft_run *r = lists[i];
 
 			lists[i] = r->next;
+			if (dp->watcher)
+				dp->watcher->ops->group_free(dp->watcher, r);
 			soft_run_free(r);
 		}
 	free(dp->started);
@@ -496,6 +514,7 @@ static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 	dp->job.turn = dispatch_turn;
 	dp->job.arg = dp;
 	dp->l.q = q;
+	dp->watcher = soft_hook_watcher(q->dev);
 	dp->patience_ns = q->dev->o.deadline_ns;
 	dp->l.packet = *p;
 	dp->l.packet_va = q->ring_base + q->read_index % n * AQL_PACKET_BYTES;
@@ -530,23 +549,22 @@ enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
 		q->began_ts = soft_gpu_clock();
 		if (!late && !regs)
 			soft_packet_retire(q);
-		if (q->dev->watch)
-			soft_watch_begin(q->dev->watch, &dp.l);
+		if (dp.watcher)
+			dp.watcher->ops->begin(dp.watcher, &dp.l);
 	}
 	soft_map_release(q->dev);
 	if (r == SOFT_DONE) {
 		soft_load_begin(q->dev);
-		if (q->dev->timing.run)
-			soft_timed_run(&dp);
+		soft_hooks_run_dispatch(&dp);
 		dp.deadline_ns = time_mono_ns() + dp.patience_ns;
 		if (!work(&dp))
 			r = SOFT_REFUSED;
 		soft_load_end(q->dev);
-		if (q->dev->watch)
-			soft_watch_end(q->dev->watch);
+		if (dp.watcher)
+			dp.watcher->ops->end(dp.watcher);
 	}
 	if (r == SOFT_DONE) {
-		soft_timed_wait(&dp);
+		wait_end(&dp);
 		soft_map_hold(q->dev);
 		if (late)
 			soft_packet_retire(q);

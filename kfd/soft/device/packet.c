@@ -343,7 +343,7 @@ enum soft_done soft_packet_run(struct soft_queue *q)
 	enum kind kind = KIND_OTHER;
 
 	if (!q->again) {
-		if (!soft_inject_packet(q))
+		if (!soft_hooks_before_packet(q))
 			return SOFT_REFUSED;
 		q->began_ts = soft_gpu_clock();
 	}

@@ -1,8 +1,8 @@
 /*
- * Fault injection: rules, and what a struck packet does.
+ * kfd/soft/inject/inject.c - fault injection: rules, and what they do.
  *
- * The device asks at five places (open, ioctl, mmap, packet, interrupt).
- * Without a rule that is one load of a pointer.
+ * The first rule attaches the injector to the device (struct soft_hook), which
+ * from then on asks it at every call and packet.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "kfd/soft/inject/inject.h"
 
 #define RULES_MAX 64
-#define NAP_NS	  1000000u /* between looks at what may end a hang */
+#define POLL_NS	  1000000u /* between looks at what may end a hang */
 
 struct rule {
 	struct soft_inject r;
@@ -20,71 +20,17 @@ struct rule {
 	uint64_t random;
 };
 
-struct soft_inject_state {
+struct injector {
+	struct soft_hook hook;
+	struct soft_dev *dev;
 	pthread_mutex_t lock; /* a leaf */
 	struct rule rule[RULES_MAX];
 	unsigned n;
 	struct soft_census *left;
 };
 
-static struct soft_inject_state *state(struct soft_dev *d)
-{
-	return __atomic_load_n(&d->inject, __ATOMIC_ACQUIRE);
-}
-
-/* Made at the first use and kept until the device goes. */
-static struct soft_inject_state *state_new(struct soft_dev *d)
-{
-	struct soft_inject_state *s;
-
-	pthread_mutex_lock(&d->lock);
-	s = d->inject;
-	if (!s) {
-		s = xcalloc(1, sizeof(*s));
-		pthread_mutex_init(&s->lock, NULL);
-		__atomic_store_n(&d->inject, s, __ATOMIC_RELEASE);
-	}
-	pthread_mutex_unlock(&d->lock);
-	return s;
-}
-
-void soft_inject_fini(struct soft_dev *d)
-{
-	if (d->inject)
-		pthread_mutex_destroy(&d->inject->lock);
-	free(d->inject);
-}
-
-void soft_inject(struct kfd_driver *drv, const struct soft_inject *rule)
-{
-	struct soft_inject_state *s = state_new((struct soft_dev *)drv);
-
-	pthread_mutex_lock(&s->lock);
-	if (s->n == RULES_MAX)
-		BUG("more than %d injection rules", RULES_MAX);
-	s->rule[s->n] = (struct rule){ .r = *rule };
-	s->rule[s->n].random = rule->seed;
-	s->n++;
-	pthread_mutex_unlock(&s->lock);
-}
-
-uint64_t soft_injected(struct kfd_driver *drv, enum soft_inject_what what)
-{
-	struct soft_inject_state *s = state((struct soft_dev *)drv);
-	uint64_t n = 0;
-
-	if (!s)
-		return 0;
-	pthread_mutex_lock(&s->lock);
-	for (unsigned i = 0; i < s->n; i++)
-		if (s->rule[i].r.what == what)
-			n += s->rule[i].strikes;
-	pthread_mutex_unlock(&s->lock);
-	return n;
-}
-
 /* One more match of this rule: does it strike? */
-static bool strike(struct rule *r)
+static bool rule_fires(struct rule *r)
 {
 	const uint64_t times = r->r.times ? r->r.times : 1;
 	const uint64_t n = r->matches++;
@@ -99,62 +45,56 @@ static bool strike(struct rule *r)
 
 /* ------------------------------------------------------ open and ioctl -- */
 
-int soft_inject_open(struct soft_dev *d, const char *path)
+static int fail_open(struct soft_hook *h, const char *path)
 {
-	struct soft_inject_state *s = state(d);
+	struct injector *s = (struct injector *)h;
 	int err = 0;
 
-	if (!s)
-		return 0;
 	pthread_mutex_lock(&s->lock);
 	for (unsigned i = 0; i < s->n && !err; i++) {
 		struct rule *r = &s->rule[i];
 		const char *at = r->r.path ? r->r.path : "/dev/kfd";
 
 		if (r->r.what == SOFT_INJECT_OPEN && !strcmp(at, path) &&
-		    strike(r))
+		    rule_fires(r))
 			err = r->r.err;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return -err;
 }
 
-static int call(struct soft_dev *d, enum soft_inject_what what, unsigned nr)
+static int fail_call(struct soft_hook *h, enum soft_inject_what what,
+		     unsigned nr)
 {
-	struct soft_inject_state *s = state(d);
+	struct injector *s = (struct injector *)h;
 	int err = 0;
 
-	if (!s)
-		return 0;
 	pthread_mutex_lock(&s->lock);
 	for (unsigned i = 0; i < s->n && !err; i++) {
 		struct rule *r = &s->rule[i];
 
-		if (r->r.what == what && r->r.nr == nr && strike(r))
+		if (r->r.what == what && r->r.nr == nr && rule_fires(r))
 			err = r->r.err;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return -err;
 }
 
-int soft_inject_ioctl(struct soft_dev *d, unsigned nr)
+static int fail_ioctl(struct soft_hook *h, unsigned nr)
 {
-	return call(d, SOFT_INJECT_IOCTL, nr);
+	return fail_call(h, SOFT_INJECT_IOCTL, nr);
 }
 
-int soft_inject_mmap(struct soft_dev *d, unsigned type)
+static int fail_mmap(struct soft_hook *h, unsigned type)
 {
-	return call(d, SOFT_INJECT_MMAP, type);
+	return fail_call(h, SOFT_INJECT_MMAP, type);
 }
 
-int soft_inject_after(struct soft_dev *d, unsigned nr, void *arg, int ret)
+static int fail_done_ioctl(struct soft_hook *h, unsigned nr, void *arg)
 {
+	const int err = fail_call(h, SOFT_INJECT_IOCTL_DONE, nr);
 	struct kfd_ioc_map_memory *a = arg;
-	int err;
 
-	if (ret)
-		return ret;
-	err = call(d, SOFT_INJECT_IOCTL_DONE, nr);
 	if (err && (nr == KFD_NR_MAP_MEMORY_TO_GPU ||
 		    nr == KFD_NR_UNMAP_MEMORY_FROM_GPU))
 		a->n_success = a->n_devices - 1;
@@ -163,13 +103,13 @@ int soft_inject_after(struct soft_dev *d, unsigned nr, void *arg, int ret)
 
 /* ------------------------------------------------------------- packets -- */
 
-static bool is_packet(enum soft_inject_what what)
+static bool is_packet_rule(enum soft_inject_what what)
 {
 	return what >= SOFT_INJECT_FAULT;
 }
 
 /* Sleep up to `ns`, but no longer than the queue may go on. */
-static bool nap(struct soft_queue *q, uint64_t ns)
+static bool sleep_interruptible(struct soft_queue *q, uint64_t ns)
 {
 	const uint64_t until = time_mono_ns() + ns;
 	uint64_t now;
@@ -180,7 +120,7 @@ static bool nap(struct soft_queue *q, uint64_t ns)
 			return true;
 		const uint64_t seq = soft_wake_announce(q->dev);
 		soft_wake_sleep(q->dev, seq,
-				until - now < NAP_NS ? until - now : NAP_NS);
+				until - now < POLL_NS ? until - now : POLL_NS);
 	}
 	return false;
 }
@@ -196,7 +136,7 @@ static struct soft_fault fault_of(const struct soft_queue *q,
 	return f;
 }
 
-static void ecc(struct soft_queue *q)
+static void poison_memory(struct soft_queue *q)
 {
 	struct soft_fault f = fault_of(q, SOFT_FAULT_HANG, "memory poison");
 	const struct kfd_memory_exception m = {
@@ -209,7 +149,7 @@ static void ecc(struct soft_queue *q)
 	soft_gpu_reset(q, &f);
 }
 
-static void spurious(struct soft_queue *q, uint64_t ns)
+static void raise_spurious(struct soft_queue *q, uint64_t ns)
 {
 	const struct amd_signal *s;
 	uint32_t *dw, event = 0;
@@ -230,12 +170,12 @@ static void spurious(struct soft_queue *q, uint64_t ns)
 	soft_map_release(q->dev);
 	for (int i = 0; event && i < 8; i++) {
 		soft_event_interrupt(q->dev, event);
-		if (!nap(q, ns))
+		if (!sleep_interruptible(q, ns))
 			return;
 	}
 }
 
-static void reset(struct soft_queue *q, const char *what, bool mute)
+static void reset_gpu(struct soft_queue *q, const char *what, bool mute)
 {
 	struct soft_dev *d = q->dev;
 	struct soft_fault f = fault_of(q, SOFT_FAULT_HANG, what);
@@ -257,7 +197,7 @@ static void pause_all(struct soft_dev *d, uint64_t ns)
 }
 
 /* Faults and refusals: called with a slice held. */
-static void strike_held(struct soft_queue *q, const struct soft_inject *r)
+static void raise_fault(struct soft_queue *q, const struct soft_inject *r)
 {
 	struct soft_fault f;
 
@@ -274,11 +214,11 @@ static void strike_held(struct soft_queue *q, const struct soft_inject *r)
 				 KFD_INACTIVE_ILLEGAL, &f);
 		break;
 	case SOFT_INJECT_ECC:
-		ecc(q);
+		poison_memory(q);
 		break;
 	case SOFT_INJECT_RESET:
 	case SOFT_INJECT_RESET_MUTE:
-		reset(q, "reset", r->what == SOFT_INJECT_RESET_MUTE);
+		reset_gpu(q, "reset", r->what == SOFT_INJECT_RESET_MUTE);
 		break;
 	default:
 		f = fault_of(q, SOFT_FAULT_PACKET, "refusal");
@@ -288,13 +228,13 @@ static void strike_held(struct soft_queue *q, const struct soft_inject *r)
 }
 
 /* false: the packet is not to be run. */
-static bool apply(struct soft_queue *q, const struct soft_inject *r)
+static bool fail_one_packet(struct soft_queue *q, const struct soft_inject *r)
 {
 	switch (r->what) {
 	case SOFT_INJECT_HANG:
-		if (nap(q, r->ns ? r->ns : UINT64_MAX / 4)) {
+		if (sleep_interruptible(q, r->ns ? r->ns : UINT64_MAX / 4)) {
 			soft_map_hold(q->dev);
-			reset(q, "hang", false);
+			reset_gpu(q, "hang", false);
 			soft_map_release(q->dev);
 		}
 		return false;
@@ -302,38 +242,37 @@ static bool apply(struct soft_queue *q, const struct soft_inject *r)
 		pause_all(q->dev, r->ns);
 		return false; /* it comes again */
 	case SOFT_INJECT_SLOW:
-		return nap(q, r->ns);
+		return sleep_interruptible(q, r->ns);
 	case SOFT_INJECT_LOST_IRQ:
 		q->mute = true;
 		return true;
 	case SOFT_INJECT_SPURIOUS:
-		spurious(q, r->ns);
+		raise_spurious(q, r->ns);
 		return true;
 	default:
 		soft_map_hold(q->dev);
-		strike_held(q, r);
+		raise_fault(q, r);
 		soft_map_release(q->dev);
 		return false;
 	}
 }
 
-bool soft_inject_packet(struct soft_queue *q)
+static bool fail_packet(struct soft_hook *h, struct soft_queue *q)
 {
-	struct soft_inject_state *s = state(q->dev);
+	struct injector *s = (struct injector *)h;
 	struct soft_inject hit;
 	bool found = false;
 
 	q->mute = false;
-	if (!s)
-		return true;
 	pthread_mutex_lock(&s->lock);
 	for (unsigned i = 0; i < s->n && !found; i++)
-		if (is_packet(s->rule[i].r.what) && strike(&s->rule[i])) {
+		if (is_packet_rule(s->rule[i].r.what) &&
+		    rule_fires(&s->rule[i])) {
 			hit = s->rule[i].r;
 			found = true;
 		}
 	pthread_mutex_unlock(&s->lock);
-	return !found || apply(q, &hit);
+	return !found || fail_one_packet(q, &hit);
 }
 
 /* -------------------------------------------------------------- census -- */
@@ -357,17 +296,78 @@ void soft_census(struct kfd_driver *drv, struct soft_census *out)
 	pthread_mutex_unlock(&d->ev.lock);
 }
 
-void soft_census_at_close(struct kfd_driver *drv, struct soft_census *out)
+static void count_left(struct soft_hook *h)
 {
-	state_new((struct soft_dev *)drv)->left = out;
+	struct injector *s = (struct injector *)h;
+
+	if (s->left)
+		soft_census(&s->dev->driver, s->left);
+	s->left = NULL;
 }
 
-void soft_inject_closing(struct soft_dev *d)
-{
-	struct soft_inject_state *s = state(d);
+/* ------------------------------------------------------------ injector -- */
 
-	if (!s || !s->left)
-		return;
-	soft_census(&d->driver, s->left);
-	s->left = NULL;
+static void injector_free(struct soft_hook *h)
+{
+	struct injector *s = (struct injector *)h;
+
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static const struct soft_hook_ops injector_ops = {
+	.open = fail_open,
+	.before_ioctl = fail_ioctl,
+	.after_ioctl = fail_done_ioctl,
+	.mmap = fail_mmap,
+	.closing = count_left,
+	.before_packet = fail_packet,
+	.free = injector_free,
+};
+
+/* The device's; attached at the first use. */
+static struct injector *injector_of(struct kfd_driver *drv)
+{
+	struct soft_dev *d = (struct soft_dev *)drv;
+	struct injector *s = xcalloc(1, sizeof(*s));
+	struct soft_hook *there;
+
+	s->hook.ops = &injector_ops;
+	s->dev = d;
+	pthread_mutex_init(&s->lock, NULL);
+	there = soft_hook_attach(d, &s->hook);
+	if (there != &s->hook)
+		injector_free(&s->hook);
+	return (struct injector *)there;
+}
+
+void soft_inject(struct kfd_driver *drv, const struct soft_inject *rule)
+{
+	struct injector *s = injector_of(drv);
+
+	pthread_mutex_lock(&s->lock);
+	if (s->n == RULES_MAX)
+		BUG("more than %d injection rules", RULES_MAX);
+	s->rule[s->n] = (struct rule){ .r = *rule };
+	s->rule[s->n].random = rule->seed;
+	s->n++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+uint64_t soft_injected(struct kfd_driver *drv, enum soft_inject_what what)
+{
+	struct injector *s = injector_of(drv);
+	uint64_t n = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->rule[i].r.what == what)
+			n += s->rule[i].strikes;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+void soft_census_at_close(struct kfd_driver *drv, struct soft_census *out)
+{
+	injector_of(drv)->left = out;
 }

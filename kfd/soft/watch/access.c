@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 /* ------------------------------------------------------------- sites ---- */
 

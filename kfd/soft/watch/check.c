@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "isa/text/text.h"
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 #define REPORTS_MAX 500
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 /* ------------------------------------------------------------ clocks ---- */
 

@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 /* ------------------------------------------------------------- start ---- */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 /* 64 KiB of shadow each: 1 GiB in all. */
 #define PAGES_MAX 16384u

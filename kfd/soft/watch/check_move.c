@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 /* Operands with the data of a store or atomic: at most two. */
 struct data {

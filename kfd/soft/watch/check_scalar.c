@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 struct scalar check_read_scalar(struct actor *a, const struct isa_operand *o)
 {

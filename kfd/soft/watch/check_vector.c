@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 /* Validity of 32 lanes or of 64, and what spoils it. */
 struct lanes {

@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 #define COUNTER_MAX 63 /* the hardware does not issue more */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 /* A row of the line table: from this address up to the next row's. */
 struct row {

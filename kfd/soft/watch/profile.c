@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 static const char *const pipe_name[ISA_PIPE_COUNT] = {
 	[ISA_PIPE_SALU] = "scalar",	   [ISA_PIPE_SMEM] = "scalar memory",

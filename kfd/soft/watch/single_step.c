@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 #define FIRST_SLOTS 1024 /* a power of two */
 #define DUMPS_MAX 16
@@ -150,7 +150,7 @@ static void stop(struct soft_watch *t, struct soft_wave *w,
 static void look(struct soft_watch *t, struct soft_run *r, struct soft_wave *w,
 		 struct site *s, uint64_t stop_pc)
 {
-	struct shadow *sh = r->shadow;
+	struct shadow *sh = r->watched;
 	struct actor a = { t, sh, w, &sh->wave[w->index], s };
 
 	s->count++;
@@ -174,9 +174,10 @@ static void epoch_update(struct soft_watch *t)
 		   t->n_invalidated;
 }
 
-void soft_watch_run(struct soft_watch *t, struct soft_run *r,
-		    struct soft_wave *w, uint64_t max_insts)
+static void run_wave(struct soft_hook *h, struct soft_run *r,
+		     struct soft_wave *w, uint64_t max_insts)
 {
+	struct soft_watch *t = (struct soft_watch *)h;
 	uint64_t stop_pc = 0;
 
 	pthread_mutex_lock(&t->lock);
@@ -210,8 +211,8 @@ static void show(const struct soft_watch *t, const struct soft_wave *w,
 					      &out->access_bytes);
 }
 
-bool soft_watch_look(struct soft_watch *t, struct soft_wave *w,
-		     struct soft_timed_inst *out)
+bool watch_look(struct soft_watch *t, struct soft_wave *w,
+		struct soft_timed_inst *out)
 {
 	const struct site *s;
 
@@ -229,7 +230,7 @@ bool soft_watch_look(struct soft_watch *t, struct soft_wave *w,
 	return s;
 }
 
-void soft_watch_kernel(struct soft_watch *t, uint64_t va, char out[128])
+void watch_kernel_name(struct soft_watch *t, uint64_t va, char out[128])
 {
 	const char *name;
 
@@ -241,8 +242,10 @@ void soft_watch_kernel(struct soft_watch *t, uint64_t va, char out[128])
 
 /* -------------------------------------------- dispatches, workgroups ---- */
 
-void soft_watch_begin(struct soft_watch *t, const struct soft_launch *l)
+static void dispatch_begin(struct soft_hook *h, const struct soft_launch *l)
 {
+	struct soft_watch *t = (struct soft_watch *)h;
+
 	pthread_mutex_lock(&t->lock);
 	t->n_dispatches++;
 	memory_reset(t);
@@ -251,8 +254,10 @@ void soft_watch_begin(struct soft_watch *t, const struct soft_launch *l)
 	pthread_mutex_unlock(&t->lock);
 }
 
-void soft_watch_end(struct soft_watch *t)
+static void dispatch_end(struct soft_hook *h)
 {
+	struct soft_watch *t = (struct soft_watch *)h;
+
 	pthread_mutex_lock(&t->lock);
 	memory_reset(t);
 	pthread_mutex_unlock(&t->lock);
@@ -270,10 +275,11 @@ static struct shadow *shadow_new(const struct soft_launch *l)
 	return sh;
 }
 
-void soft_watch_drop(struct soft_run *r)
+static void group_free(struct soft_hook *h, struct soft_run *r)
 {
-	struct shadow *sh = r->shadow;
+	struct shadow *sh = r->watched;
 
+	(void)h;
 	if (!sh)
 		return;
 	for (uint32_t i = 0; i < sh->l->waves_per_group; i++) {
@@ -285,18 +291,19 @@ void soft_watch_drop(struct soft_run *r)
 	free(sh->lds_valid);
 	free(sh->lds_race);
 	free(sh);
-	r->shadow = NULL;
+	r->watched = NULL;
 }
 
-void soft_watch_start(struct soft_watch *t, struct soft_run *r,
-		      const struct soft_launch *l)
+static void group_start(struct soft_hook *h, struct soft_run *r,
+			const struct soft_launch *l)
 {
+	struct soft_watch *t = (struct soft_watch *)h;
 	struct shadow *sh;
 
 	pthread_mutex_lock(&t->lock);
-	if (!r->shadow)
-		r->shadow = shadow_new(l);
-	sh = r->shadow;
+	if (!r->watched)
+		r->watched = shadow_new(l);
+	sh = r->watched;
 	sh->l = l;
 	sh->run = r;
 	sh->index = r->index;
@@ -307,11 +314,13 @@ void soft_watch_start(struct soft_watch *t, struct soft_run *r,
 	pthread_mutex_unlock(&t->lock);
 }
 
-void soft_watch_barrier(struct soft_watch *t, struct soft_run *r)
+static void barrier_opens(struct soft_hook *h, struct soft_run *r)
 {
+	struct soft_watch *t = (struct soft_watch *)h;
+
 	pthread_mutex_lock(&t->lock);
 	if (t->o.check)
-		check_barrier(t, r->shadow);
+		check_barrier(t, r->watched);
 	if (traced(t, r->g.wave))
 		trace_put_barrier(t->trace, r->g.id);
 	pthread_mutex_unlock(&t->lock);
@@ -319,12 +328,33 @@ void soft_watch_barrier(struct soft_watch *t, struct soft_run *r)
 
 /* --------------------------------------------------------- the watch ---- */
 
-struct soft_watch *soft_watch_new(struct soft_dev *d,
-				  const struct soft_watch_options *o,
-				  struct err *e)
+static void watch_hook_free(struct soft_hook *h)
+{
+	watch_free((struct soft_watch *)h);
+}
+
+static void take_note(struct soft_hook *h, const struct kfd_note *n)
+{
+	watch_note((struct soft_watch *)h, n);
+}
+
+static const struct soft_hook_ops watch_ops = {
+	.note = take_note,
+	.free = watch_hook_free,
+	.begin = dispatch_begin,
+	.end = dispatch_end,
+	.group_start = group_start,
+	.group_free = group_free,
+	.run_wave = run_wave,
+	.barrier = barrier_opens,
+};
+
+struct soft_watch *watch_new(struct soft_dev *d,
+			     const struct soft_watch_options *o, struct err *e)
 {
 	struct soft_watch *t = xcalloc(1, sizeof(*t));
 
+	t->hook.ops = &watch_ops;
 	t->dev = d;
 	t->o = *o;
 	if (o->trace) {
@@ -340,10 +370,8 @@ struct soft_watch *soft_watch_new(struct soft_dev *d,
 	return t;
 }
 
-void soft_watch_free(struct soft_watch *t)
+void watch_free(struct soft_watch *t)
 {
-	if (!t)
-		return;
 	if (t->trace)
 		trace_finish(t->trace, NULL);
 	memory_reset(t);
@@ -358,28 +386,57 @@ void soft_watch_free(struct soft_watch *t)
 	free(t);
 }
 
+struct soft_watch *watch_find(const struct soft_dev *d)
+{
+	return (struct soft_watch *)soft_hook_find(d, &watch_ops);
+}
+
+bool watch_can_attach(struct kfd_driver *drv, const char *what, struct err *e)
+{
+	struct soft_dev *d = (struct soft_dev *)drv;
+	bool opened;
+
+	if (strcmp(drv->name, "soft"))
+		return err_set(e, ERR_USAGE, "%s needs the soft device, not "
+			       "\"%s\"", what, drv->name);
+	pthread_mutex_lock(&d->lock);
+	opened = d->kfd_opens;
+	pthread_mutex_unlock(&d->lock);
+	return !opened ||
+	       err_set(e, ERR_USAGE, "soft device: %s has to be set before "
+		       "the device is opened", what);
+}
+
 bool soft_watch_wanted(const struct soft_watch_options *o)
 {
 	return o->check || o->profile || o->trace || o->stop;
 }
 
-void soft_watch_note(struct kfd_driver *d, const struct kfd_note *n)
+bool soft_watch_attach(struct kfd_driver *drv,
+		       const struct soft_watch_options *o, struct err *e)
 {
-	const struct soft_dev *dev = (struct soft_dev *)d;
-	struct soft_watch *t = dev->watch ? dev->watch : dev->sites;
+	struct soft_dev *d = (struct soft_dev *)drv;
+	struct soft_watch *t;
 
+	if (!soft_watch_wanted(o))
+		return true;
+	if (!watch_can_attach(drv, "what is watched", e))
+		return false;
+	if (watch_find(d))
+		return err_set(e, ERR_USAGE, "soft device: it is watched "
+			       "already");
+	t = watch_new(d, o, e);
 	if (!t)
-		return;
-	pthread_mutex_lock(&t->lock);
-	watch_note(t, n);
-	pthread_mutex_unlock(&t->lock);
+		return false;
+	soft_hook_attach(d, &t->hook);
+	return true;
 }
 
 /* ----------------------------------------------------------- answers ---- */
 
 static struct soft_watch *watch_of(struct kfd_driver *d)
 {
-	return ((struct soft_dev *)d)->watch;
+	return watch_find((struct soft_dev *)d);
 }
 
 static int by_pc(const void *a, const void *b)

@@ -6,21 +6,28 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "kfd/soft/device/launch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 #define PATIENCE 30u /* times the usual deadline: models are slow */
 #define LOOK_AT_CLOCK 4096u /* steps between looks at the deadline */
 #define GROUPS_MAX (1ull << 28) /* of a dispatch that a client is given */
-#define POLL_NS 100000000ull
-#define NS_PER_TICK (1000000000ull / KFD_GPU_CLOCK_HZ)
 #define BUFFERS_AT (1ull << 40) /* where the client sees them */
 #define OTHERS_AT (1ull << 32)	/* and what is in no buffer: one page */
 
 /* Where a buffer lies, and where the client sees it. */
 struct placed {
 	uint64_t va, size, at;
+};
+
+/* What is attached to the device. */
+struct timer {
+	struct soft_hook hook;
+	struct soft_dev *dev;
+	struct soft_timing client; /* run NULL: nobody models time */
+	struct soft_watch *sites;  /* decodes: the device's watch, or own */
+	bool own_sites;
+	uint64_t n_dispatches; /* atomic: that the client was given */
 };
 
 struct soft_timed {
@@ -59,21 +66,6 @@ void soft_timed_end(struct soft_timed *t, uint64_t cycle)
 {
 	t->last_cycle = cycle;
 	t->ended = true;
-}
-
-void soft_timed_wait(struct soft_dispatch *dp)
-{
-	while (dp->end_ts && soft_queue_go(dp->l.q) != SOFT_STOP) {
-		const uint64_t now = soft_gpu_clock();
-		uint64_t ns;
-
-		if (now >= dp->end_ts)
-			return;
-		ns = (dp->end_ts - now) * NS_PER_TICK;
-		if (ns > POLL_NS)
-			ns = POLL_NS;
-		nanosleep(&(struct timespec){ 0, (long)ns }, NULL);
-	}
 }
 
 /* -------------------------------------------------------- workgroups ---- */
@@ -170,7 +162,7 @@ bool soft_timed_look(struct soft_timed *t, struct soft_run *r, int wave,
 	if (w->state != SOFT_READY)
 		return false;
 	soft_map_hold(t->dp->l.q->dev);
-	there = soft_watch_look(t->sites, w, out);
+	there = watch_look(t->sites, w, out);
 	soft_map_release(t->dp->l.q->dev);
 	if (there && (out->kind & TRACE_SPACE) == TRACE_MEMORY)
 		for (uint32_t i = 0; i < out->n_accesses; i++)
@@ -250,8 +242,8 @@ struct soft_timed_step soft_timed_step(struct soft_timed *t,
 
 /* ---------------------------------------------------------- dispatch ---- */
 
-static struct soft_timed_dispatch describe(const struct soft_dispatch *dp,
-					   const char *kernel)
+static struct soft_timed_dispatch
+describe_dispatch(const struct soft_dispatch *dp, const char *kernel)
 {
 	const struct soft_launch *l = &dp->l;
 	struct soft_timed_dispatch d = {
@@ -274,29 +266,31 @@ static struct soft_timed_dispatch describe(const struct soft_dispatch *dp,
 		d.n_groups[i] = l->n_groups[i];
 		d.group_size[i] = l->packet.workgroup_size[i];
 	}
-	d.number = __atomic_add_fetch(&l->q->dev->n_timed, 1, __ATOMIC_RELAXED);
 	return d;
 }
 
-void soft_timed_run(struct soft_dispatch *dp)
+static void run_dispatch(struct soft_hook *h, struct soft_dispatch *dp)
 {
-	struct soft_dev *d = dp->l.q->dev;
-	struct soft_timed t = { .dp = dp, .sites = d->sites,
+	struct timer *timer = (struct timer *)h;
+	struct soft_dev *d = timer->dev;
+	struct soft_timed t = { .dp = dp, .sites = timer->sites,
 				.start_ts = dp->l.q->began_ts };
 	struct soft_timed_dispatch info;
 	char kernel[128];
 
-	if (dp->l.total > GROUPS_MAX)
+	if (!timer->client.run || dp->l.total > GROUPS_MAX)
 		return;
-	soft_watch_kernel(d->sites, dp->l.packet.kernel_object, kernel);
-	info = describe(dp, kernel);
+	watch_kernel_name(t.sites, dp->l.packet.kernel_object, kernel);
+	info = describe_dispatch(dp, kernel);
+	info.number = __atomic_add_fetch(&timer->n_dispatches, 1,
+					 __ATOMIC_RELAXED);
 	place_buffers(&t, d);
 	soft_timed_clock(&t, 0, SOFT_SCLK_MAX_MHZ);
 	dp->started = xcalloc(1, dp->l.total / 8 + 1);
 	dp->l.env.now = &t.now;
 	dp->patience_ns = PATIENCE * d->o.deadline_ns;
 	dp->deadline_ns = time_mono_ns() + dp->patience_ns;
-	d->timing.run(d->timing.ctx, &t, &info);
+	timer->client.run(timer->client.ctx, &t, &info);
 	while (t.resident)
 		give_back(&t, t.resident, SOFT_TURN_MORE);
 	free(t.placed);
@@ -308,24 +302,52 @@ void soft_timed_run(struct soft_dispatch *dp)
 
 /* ------------------------------------------------------------ client ---- */
 
+static void pass_note(struct soft_hook *h, const struct kfd_note *n)
+{
+	const struct timer *timer = (struct timer *)h;
+
+	if (timer->own_sites)
+		watch_note(timer->sites, n);
+}
+
+static void timer_free(struct soft_hook *h)
+{
+	struct timer *timer = (struct timer *)h;
+
+	if (timer->own_sites)
+		watch_free(timer->sites);
+	free(timer);
+}
+
+static const struct soft_hook_ops timer_ops = {
+	.note = pass_note,
+	.run_dispatch = run_dispatch,
+	.free = timer_free,
+};
+
+static struct timer *timer_of(struct soft_dev *d)
+{
+	const struct soft_watch_options none = { 0 };
+	struct timer *timer = (void *)soft_hook_find(d, &timer_ops);
+
+	if (timer)
+		return timer;
+	timer = xcalloc(1, sizeof(*timer));
+	timer->hook.ops = &timer_ops;
+	timer->dev = d;
+	timer->sites = watch_find(d);
+	timer->own_sites = !timer->sites;
+	if (timer->own_sites)
+		timer->sites = watch_new(d, &none, NULL);
+	return (void *)soft_hook_attach(d, &timer->hook);
+}
+
 bool soft_set_timing(struct kfd_driver *drv, const struct soft_timing *client,
 		     struct err *e)
 {
-	struct soft_dev *d = (struct soft_dev *)drv;
-	const struct soft_watch_options none = { 0 };
-	bool opened;
-
-	if (strcmp(drv->name, "soft"))
-		return err_set(e, ERR_USAGE, "time can be modelled on the "
-			       "soft device only, not on \"%s\"", drv->name);
-	pthread_mutex_lock(&d->lock);
-	opened = d->kfd_opens;
-	pthread_mutex_unlock(&d->lock);
-	if (opened)
-		return err_set(e, ERR_USAGE, "soft device: the model of time "
-			       "has to be set before the device is opened");
-	d->timing = client ? *client : (struct soft_timing){ 0 };
-	if (client && !d->sites)
-		d->sites = d->watch ? d->watch : soft_watch_new(d, &none, e);
-	return !client || d->sites;
+	if (!watch_can_attach(drv, "the model of time", e))
+		return false;
+	timer_of((struct soft_dev *)drv)->client =
+		client ? *client : (struct soft_timing){ 0 };
+	return true;
 }

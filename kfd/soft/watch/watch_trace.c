@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 #define CODE_MAX (1u << 20) /* of code that no code object describes */
 

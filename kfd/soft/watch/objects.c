@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/watch/watch_int.h"
 
 /* Index of the first object behind va. */
 static size_t search(const struct soft_watch *t, uint64_t va)
@@ -62,14 +62,11 @@ static void take_elf(struct watch_object *o, const struct kfd_note *n)
 }
 
 /* A note about code replaces that about the memory it lies in. */
-void watch_note(struct soft_watch *t, const struct kfd_note *n)
+static void add_object(struct soft_watch *t, const struct kfd_note *n)
 {
 	struct watch_object o = { .va = n->va, .size_bytes = n->size_bytes };
 	size_t i;
 
-	forget(t, n->va);
-	if (n->kind == KFD_NOTE_GONE)
-		return;
 	snprintf(o.name, sizeof(o.name), "%s", n->name);
 	if (n->kind == KFD_NOTE_CODE)
 		take_elf(&o, n);
@@ -80,6 +77,15 @@ void watch_note(struct soft_watch *t, const struct kfd_note *n)
 		(t->n_objects - i) * sizeof(*t->object));
 	t->object[i] = o;
 	t->n_objects++;
+}
+
+void watch_note(struct soft_watch *t, const struct kfd_note *n)
+{
+	pthread_mutex_lock(&t->lock);
+	forget(t, n->va);
+	if (n->kind != KFD_NOTE_GONE)
+		add_object(t, n);
+	pthread_mutex_unlock(&t->lock);
 }
 
 void watch_objects_fini(struct soft_watch *t)

@@ -1,0 +1,415 @@
+/*
+ * kfd/soft/watch/watch_int.h - what the files that watch waves share.
+ *
+ * A struct soft_watch is a hook of the device (struct soft_hook), through which
+ * the launcher runs waves: single_step.c looks at every instruction before
+ * soft_wave_run() executes it, and drives the others.  Each of them sees an
+ * instruction as a struct site (decoded once per address) and its memory
+ * accesses as struct touch.  All state is guarded by soft_watch.lock, held
+ * while a wave runs: watched waves take turns.
+ *
+ * What is watched has two lifetimes.  Sites, reports and counts stay until
+ * the device goes.  Shadow state (struct shadow: a workgroup's registers, LDS
+ * and scratch; struct memory_shadow: GPU memory) lives as long as a dispatch.
+ */
+#ifndef T0_KFD_SOFT_WATCH_INT_H
+#define T0_KFD_SOFT_WATCH_INT_H
+
+#include <pthread.h>
+
+#include "isa/object/co.h"
+#include "isa/trace/trace.h"
+#include "kfd/soft/device/dev.h"
+#include "kfd/soft/exec/mem.h"
+#include "kfd/soft/watch/watch.h"
+
+#define WATCH_TOUCHES_MAX 256
+#define WATCH_PENDING_MAX 192
+
+/* ------------------------------------------------------------- sites ---- */
+
+/* What a memory instruction counts on: the wait counters of RDNA3 ISA 4.4. */
+enum watch_class {
+	CLASS_VM,   /* vector loads, returning atomics: in order */
+	CLASS_VS,   /* vector stores, other atomics: in order */
+	CLASS_LDS,  /* lgkm, in order among themselves */
+	CLASS_ANY,  /* lgkm, any order: scalar loads, messages, LDS by FLAT */
+	CLASS_COUNT
+};
+
+enum site_kind {
+	SITE_ALU, /* and all else that touches no memory */
+	SITE_SMEM,
+	SITE_FLAT, /* FLAT, GLOBAL, SCRATCH */
+	SITE_BUFFER,
+	SITE_LDS,
+	SITE_LANES, /* the LDS instructions that only permute lanes */
+};
+
+/* Scalar bitwise instructions: the operation, and what is around it. */
+enum site_bits {
+	BITS_NONE,
+	BITS_AND,
+	BITS_OR,
+	BITS_XOR,
+	BITS_OP = 3,
+	BITS_NOT0 = 4,	 /* of the inverted first source */
+	BITS_NOT1 = 8,	 /* of the inverted second source */
+	BITS_INVERT = 16, /* the result is inverted */
+	BITS_SAVE = 32,	 /* ..._saveexec: with EXEC, to EXEC; its old value */
+	BITS_WRITE = 64, /* ..._wrexec: with EXEC, to EXEC and a register */
+};
+
+/* An instruction at an address. */
+struct site {
+	uint64_t pc;
+	bool wide; /* wave64 */
+	uint32_t id, epoch;
+	uint8_t code[ISA_MAX_SIZE_BYTES];
+	struct soft_uop u; /* bound only if it permutes lanes */
+	const struct isa_op_info *info;
+	struct isa_use use;
+	enum site_kind kind;
+	enum site_bits bits;
+	struct soft_access access; /* memory: size and kind */
+	uint8_t n_addr;		   /* LDS: addresses per lane */
+	uint8_t stride;		   /* of their offsets, in access.bytes */
+	uint8_t n_comps;	   /* typed buffer accesses */
+	bool is_load, is_store, is_atomic, returns;
+	struct soft_uop mov; /* DPP: v_mov_b32 with the same lane pattern */
+	uint64_t count;	     /* executed */
+	uint64_t lanes;	     /* active lanes, summed */
+};
+
+/* One access of one lane. */
+struct touch {
+	uint64_t at; /* address, or offset in LDS or in the lane's scratch */
+	uint16_t size_bytes;
+	uint8_t space; /* enum soft_space */
+	int8_t lane;   /* -1: scalar */
+	uint8_t part;  /* dword of the data where it begins */
+	bool write, atomic;
+};
+
+/* ------------------------------------------------------ shadow state ---- */
+
+/* Where a value that nobody initialised comes from. */
+struct origin {
+	enum { ORIGIN_NONE, ORIGIN_VGPR, ORIGIN_SGPR, ORIGIN_LOAD } kind;
+	uint16_t reg;
+	uint8_t space;		 /* ORIGIN_LOAD: enum soft_space */
+	const struct site *site; /* that loaded it; NULL: never written */
+	uint64_t at;
+};
+
+/* An issued memory instruction that no wait has covered yet. */
+struct pending {
+	const struct site *site;
+	uint32_t seq;
+	uint8_t need;	/* bits of enum watch_class still to come */
+	uint8_t file;	/* of the registers it will write: ISA_K_*, 0: none */
+	uint16_t reg, count;
+};
+
+/* How far a wave's memory instructions had completed, by class. */
+struct clock {
+	uint32_t wave; /* number within the dispatch */
+	uint32_t done[CLASS_COUNT];
+};
+/* What a wave knows of others: sorted by wave. */
+struct clocks {
+	struct clock *v;
+	uint32_t n, cap;
+};
+
+struct shadow_wave {
+	uint32_t number; /* within the dispatch */
+	uint32_t vgpr[2][256]; /* initialised lanes */
+	uint32_t sgpr[128];    /* initialised bits */
+	bool scc;
+	struct origin vorigin[256], sorigin[128], scc_origin;
+	uint8_t *scratch; /* a bit per byte: initialised */
+	struct pending pending[WATCH_PENDING_MAX];
+	int n_pending;
+	uint32_t seq; /* of the next memory instruction */
+	/* done[] when the workgroup's last barrier opened, and at arrival. */
+	uint32_t at_barrier[CLASS_COUNT], arrived[CLASS_COUNT];
+	struct clocks known;	/* what happened before, by atomics */
+	struct clocks acquired; /* the same, once buffer_gl0_inv comes */
+	bool released;		/* the last instruction waited for stores */
+	const struct site *last; /* instruction executed */
+};
+
+/* The last accesses of a dword, for races. */
+struct race_slot {
+	uint32_t wave; /* number + 1, 0: empty */
+	uint32_t seq;
+	uint32_t site;
+	uint8_t mask; /* of its bytes */
+	int8_t lane;
+	uint8_t cls;
+	uint8_t flags; /* enum race_flag */
+};
+enum race_flag { RACE_WRITE = 1, RACE_ATOMIC = 2, RACE_SYNC = 4 };
+#define RACE_SLOTS 4
+struct race_cell {
+	struct race_slot slot[RACE_SLOTS];
+};
+
+/* A workgroup under watch. */
+struct shadow {
+	const struct soft_launch *l;
+	struct soft_run *run;
+	uint64_t index;		    /* of the workgroup */
+	uint8_t *lds_valid;	    /* a bit per byte */
+	struct race_cell *lds_race; /* per dword */
+	uint32_t lds_bytes;	    /* exactly as asked for */
+	struct shadow_wave *wave; /* [l->waves_per_group] */
+	int n_waves;
+};
+
+#define PAGE_CELLS (KFD_PAGE_BYTES / 4)
+struct shadow_page {
+	uint64_t va;
+	bool tracked; /* was never written when the dispatch met it */
+	uint8_t valid[KFD_PAGE_BYTES / 8]; /* tracked: a bit per byte */
+	struct race_cell race[PAGE_CELLS];
+};
+
+/* An atomic location: what those who wrote it had done before. */
+struct sync {
+	uint64_t at; /* address; LDS: bit 63, workgroup, and offset */
+	struct clocks clocks;
+};
+
+struct memory_shadow {
+	struct shadow_page **page; /* open addressing by va */
+	size_t n_slots, n_pages;
+	bool full; /* the limit was reached: the rest is not watched */
+	struct sync **sync; /* open addressing by at */
+	size_t n_sync_slots, n_sync;
+};
+
+/* --------------------------------------------------------- the watch ---- */
+
+/* What the runtime said about an allocation or a code object. */
+struct watch_object {
+	uint64_t va, size_bytes;
+	char name[48];
+	bool is_code;
+	uint8_t *elf; /* own copy; code only */
+	size_t elf_bytes;
+	struct co co;
+	struct lines *lines; /* NULL: no line table */
+};
+
+enum check_rule {
+	CHECK_HAZARD, CHECK_RACE, CHECK_UNINIT, CHECK_BOUNDS, CHECK_ALIGN,
+	CHECK_BARRIER, CHECK_WMMA,
+	CHECK_COUNT
+};
+struct report {
+	enum check_rule rule;
+	uint64_t pc, other_pc;
+	uint64_t count;
+	char *text;
+};
+
+struct soft_watch {
+	struct soft_hook hook;
+	pthread_mutex_t lock;
+	struct soft_dev *dev;
+	struct soft_watch_options o;
+
+	struct watch_object *object; /* sorted by va */
+	size_t n_objects;
+
+	struct site **site; /* by id, from 1 */
+	size_t n_sites, cap_sites;
+	struct site **at; /* open addressing by pc */
+	size_t n_at, n_at_slots;
+	uint32_t epoch, n_invalidated;
+
+	uint64_t n_dispatches;
+	struct memory_shadow mem;
+	struct touch touch[WATCH_TOUCHES_MAX];
+	int n_touches;
+
+	struct report *report;
+	size_t n_reports;
+	uint64_t n_findings;
+	/* A wave of its own for lane permutations of shadow values. */
+	uint32_t (*lane_plane)[SOFT_LANES]; /* [2 * 256] */
+
+	struct trace_writer *trace; /* NULL: no trace */
+	struct trace_event event;
+	struct buf dump;
+	unsigned n_dumps;
+};
+
+/* ------------------------------------------------------ single_step.c ---- */
+
+/* Not attached yet.  NULL and *e when the trace file cannot be opened. */
+struct soft_watch *watch_new(struct soft_dev *d,
+			     const struct soft_watch_options *o, struct err *e);
+void watch_free(struct soft_watch *t);
+/* The one that is attached, or NULL. */
+struct soft_watch *watch_find(const struct soft_dev *d);
+/* Is *drv a soft device that nobody has opened yet? */
+bool watch_can_attach(struct kfd_driver *drv, const char *what, struct err *e);
+/* The wave's next instruction; false: none there.  Slice held. */
+bool watch_look(struct soft_watch *t, struct soft_wave *w,
+		struct soft_timed_inst *out);
+/* Name of the kernel whose descriptor is at `va` into out[128], or "". */
+void watch_kernel_name(struct soft_watch *t, uint64_t va, char out[128]);
+
+/* The site with this number, as race_slot.site has it. */
+static inline const struct site *watch_site(const struct soft_watch *t,
+					    uint32_t id)
+{
+	return t->site[id];
+}
+
+/* ----------------------------------------------------------- access.c ---- */
+
+/* Fill what the decoder does not say: kind, access, flags. */
+void watch_site_init(struct site *s, const struct isa_target *t);
+/*
+ * The accesses that the instruction is about to make, into t->touch.  Lanes
+ * that a buffer descriptor turns away make none.
+ */
+void watch_touches(struct soft_watch *t, struct soft_wave *w,
+		   const struct site *s);
+
+/* ---------------------------------------------------------- objects.c ---- */
+
+/* Takes the lock. */
+void watch_note(struct soft_watch *t, const struct kfd_note *n);
+void watch_objects_fini(struct soft_watch *t);
+const struct watch_object *watch_object_at(const struct soft_watch *t,
+					   uint64_t va);
+/* Nearest allocation below va; NULL if there is none. */
+const struct watch_object *watch_object_below(const struct soft_watch *t,
+					      uint64_t va);
+/* "saxpy+0x34 (saxpy.cl:12)", or the address alone. */
+void watch_place(const struct soft_watch *t, uint64_t pc, struct buf *out);
+/* The name of the kernel whose descriptor is at `va`, or NULL. */
+const char *watch_kernel(const struct soft_watch *t, uint64_t va);
+/* "ADDRESS", an address in device memory or in its file, or "SYMBOL+OFF". */
+bool watch_resolve(const struct soft_watch *t, const char *text, uint64_t *va);
+
+/* ------------------------------------------------------------ lines.c ---- */
+
+/* The line table of an ELF in memory (DWARF .debug_line), or NULL. */
+struct lines *lines_new(const uint8_t *elf, size_t elf_bytes);
+void lines_free(struct lines *l);
+/* "file.cl" and line of the instruction at this address of the file. */
+bool lines_find(const struct lines *l, uint64_t vaddr, const char **file,
+		int *line);
+
+/* ------------------------------------------------------------ check.c ---- */
+
+/* Who is at an instruction, for reports. */
+struct actor {
+	struct soft_watch *t;
+	struct shadow *sh;
+	struct soft_wave *w;
+	struct shadow_wave *sw;
+	const struct site *s;
+};
+void check_group_start(struct soft_watch *t, struct shadow *sh);
+void check_instruction(struct actor *a);
+/* All waves that live have arrived, and the barrier is about to open. */
+void check_barrier(struct soft_watch *t, struct shadow *sh);
+/*
+ * Report once for each pair of instructions; other_pc 0: there is no partner.
+ * The text is "what happened", with lines for the partner behind it.
+ */
+bool check_known(struct soft_watch *t, enum check_rule rule, uint64_t pc,
+		 uint64_t other_pc);
+void check_report(struct actor *a, enum check_rule rule, int lane,
+		  uint64_t other_pc, const char *fmt, ...) T0_PRINTF(5, 6);
+/* "global_load_b32 v1, v0, s[0:1] at saxpy+0x20 (saxpy.cl:3)" */
+void check_where(const struct soft_watch *t, const struct site *s,
+		 struct buf *out);
+
+/* ------------------------------------------------------- check_wait.c ---- */
+
+/* Registers that loads still own; then what this instruction waits for. */
+void check_hazards(struct actor *a);
+/* The instruction is issued: its number and what will complete it. */
+uint32_t check_issue(struct actor *a, uint8_t classes);
+/* All memory instructions of the class before this number are complete. */
+uint32_t check_done(const struct shadow_wave *sw, int cls);
+
+/* ------------------------------------------------------- check_init.c ---- */
+
+void init_wave(struct shadow *sh, struct shadow_wave *sw, struct soft_wave *w);
+/* Sinks, and how the instruction passes validity on; not its memory. */
+void check_values(struct actor *a);
+/* "`what` depends on ...": a finding. */
+void check_uninit(struct actor *a, int lane, const char *what,
+		  const struct origin *o);
+
+/* ----------------------------------------------------- check_scalar.c ---- */
+
+struct scalar {
+	uint32_t v[2], ok[2]; /* value, initialised bits */
+	struct origin from;   /* of what is not */
+};
+struct scalar check_read_scalar(struct actor *a, const struct isa_operand *o);
+/* To n registers; EXEC is a sink. */
+void check_write_scalar(struct actor *a, int reg, int n,
+			const struct scalar *s);
+void check_scalar(struct actor *a);
+
+/* ----------------------------------------------------- check_vector.c ---- */
+
+void check_vector(struct actor *a);
+/* An instruction that only moves lanes; index_reg -1: by a fixed pattern. */
+void check_permute(struct actor *a, int src_reg, int dst_reg, int index_reg);
+
+/* ------------------------------------------------------- check_move.c ---- */
+
+/* What loads bring into registers, and stores take to memory. */
+void check_moved(struct actor *a);
+
+/* -------------------------------------------------------- check_mem.c ---- */
+
+void memory_reset(struct soft_watch *t);
+/* Bounds, alignment and races of t->touch. */
+void check_memory(struct actor *a, uint32_t seq);
+/* Are all n bytes, from `first` of the access on, initialised? */
+bool memory_valid(struct actor *a, const struct touch *x, uint32_t first,
+		  uint32_t n);
+void memory_set_valid(struct actor *a, const struct touch *x, uint32_t first,
+		      uint32_t n, bool valid);
+
+/* -------------------------------------------------------- check_hb.c ---- */
+
+/* Did access (wave, class, seq) happen before what `a` does now? */
+bool hb_before(const struct actor *a, uint32_t wave, int cls, uint32_t seq);
+/* A wave releases and, with `acquire`, acquires by an atomic access. */
+void hb_atomic(struct actor *a, uint64_t key, bool acquire, bool release);
+void hb_invalidate(struct actor *a); /* buffer_gl0_inv */
+void hb_barrier(struct shadow *sh);
+void hb_fini(struct memory_shadow *m);
+void clocks_fini(struct clocks *c);
+
+/* ----------------------------------------------------- watch_trace.c ---- */
+
+/* To t->trace (isa/trace/trace.h). */
+void watch_trace_dispatch(struct soft_watch *t, const struct soft_launch *l);
+void watch_trace_inst(struct soft_watch *t, const struct soft_wave *w,
+		      const struct site *s);
+/* An access as traces have it, and what all of an instruction share. */
+struct trace_access watch_access(const struct touch *x, uint8_t *kind,
+				 uint32_t *bytes);
+
+/* ---------------------------------------------------------- profile.c ---- */
+
+void profile_print(const struct soft_watch *t, struct buf *out);
+/* All registers of a wave, as text. */
+void dump_wave(const struct soft_wave *w, struct buf *out);
+
+#endif
