@@ -1,5 +1,5 @@
 /*
- * Running the passes of compiler/opt/pass.def.
+ * compiler/opt/pass.c - runs the passes of compiler/opt/pass.def.
  */
 #include <string.h>
 

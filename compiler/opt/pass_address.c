@@ -1,12 +1,13 @@
 /*
- * address: makes addresses what the hardware adds up for nothing: a base that
- * is the same in all lanes, a 32-bit unsigned offset of the lane, and a
- * constant.
+ * compiler/opt/pass_address.c - addresses in the hardware's form.
+ *
+ * The hardware adds up, at no cost, a base that is the same in all lanes, a
+ * 32-bit unsigned offset of the lane, and a constant.
  *
  * - A constant in the offset moves into `off`, if the sum did not wrap.
- * - A 64-bit distance that a pointer was advanced by is taken apart into terms.
- *   What is uniform stays with the pointer; the rest becomes the offset, if it
- *   is provably below 2^32.
+ * - A 64-bit distance that a pointer was advanced by is split into terms.  What
+ *   is uniform stays with the pointer; the rest becomes the offset, if it is
+ *   provably below 2^32.
  */
 #include "compiler/opt/pass.h"
 

@@ -1,8 +1,9 @@
 /*
- * copies: a parameter that gets the same value on every edge is that value.
+ * compiler/opt/pass_copy_prop.c - copy propagation.
  *
- * The same, that is, but for itself around a loop; and not where it carries a
- * value out of a loop, which must pass a parameter (compiler/ssa/ssa.h).
+ * A parameter that receives the same value on every edge, apart from itself
+ * around a loop, is that value.  A parameter that carries a value out of a loop
+ * stays: such values must pass one (compiler/ssa/ssa.h).
  */
 #include "compiler/opt/pass.h"
 
@@ -33,7 +34,7 @@ static bool stays_closed(const struct ssa_block *b, const struct ssa_inst *v)
 	return !v->block->loop || ssa_loop_has(v->block->loop, b);
 }
 
-bool ssa_pass_copies(struct ssa_func *f)
+bool ssa_pass_copy_prop(struct ssa_func *f)
 {
 	bool again = true;
 

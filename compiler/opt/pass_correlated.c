@@ -1,6 +1,7 @@
 /*
- * known: in what only the one side of a branch leads to, its condition is true,
- * or false on the other side.
+ * compiler/opt/pass_correlated.c - correlated value propagation.
+ *
+ * Blocks dominated by one edge of a branch know its condition.
  */
 #include "compiler/opt/pass.h"
 
@@ -50,7 +51,7 @@ static bool replace(struct ssa_func *f, const struct ssa_block *b,
 	return any;
 }
 
-bool ssa_pass_known(struct ssa_func *f)
+bool ssa_pass_correlated(struct ssa_func *f)
 {
 	bool any = false;
 

@@ -1,7 +1,9 @@
 /*
- * cse: a value that was computed before, on every way here, is not computed
- * again.  Loads are values, too, as long as nothing may have written there, and
- * so is what a store left behind.
+ * compiler/opt/pass_cse.c - common subexpression elimination.
+ *
+ * A value that was computed before on every path here is not computed again.
+ * So are loads, as long as nothing may have written there, and what a store
+ * wrote.
  *
  * What is known about memory is followed inside a block and into blocks that
  * have no other predecessor.  Barriers and fences end it.  Operations between

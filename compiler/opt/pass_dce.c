@@ -1,5 +1,7 @@
 /*
- * dce: deletes values that nothing needs, among them parameters that only feed
+ * compiler/opt/pass_dce.c - dead code elimination.
+ *
+ * Values that nothing needs are deleted, among them parameters that only feed
  * themselves around a loop.
  */
 #include <stdlib.h>

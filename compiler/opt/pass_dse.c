@@ -1,6 +1,8 @@
 /*
- * dse: a store that a later one of the same block overwrites, before anything
- * can have read it, goes.
+ * compiler/opt/pass_dse.c - dead store elimination.
+ *
+ * A store is deleted if a later one of its block overwrites it before anything
+ * can have read it.
  */
 #include "compiler/opt/pass.h"
 

@@ -1,6 +1,8 @@
 /*
- * contract: a product that only a sum uses becomes one fused multiply-add,
- * where both say that this is allowed (SSA_CONTRACT).
+ * compiler/opt/pass_fma.c - fused multiply-add.
+ *
+ * A product that only a sum uses is fused with it, where both allow it
+ * (SSA_CONTRACT).
  */
 #include "compiler/opt/pass.h"
 
@@ -61,7 +63,7 @@ static bool fuse(struct ssa_func *f, struct ssa_inst *i)
 	return true;
 }
 
-bool ssa_pass_contract(struct ssa_func *f)
+bool ssa_pass_fma(struct ssa_func *f)
 {
 	bool any = false;
 

@@ -1,6 +1,8 @@
 /*
- * ifconv: an IF whose sides are a few pure operations is computed on both sides
- * and selected, which is cheaper than to change the mask of lanes.
+ * compiler/opt/pass_ifconv.c - if-conversion.
+ *
+ * An IF whose sides are a few pure operations computes both and selects, which
+ * is cheaper than changing the mask of lanes.
  */
 #include "compiler/opt/pass.h"
 

@@ -1,5 +1,5 @@
 /*
- * licm: what is the same in every iteration is computed before the loop.
+ * compiler/opt/pass_licm.c - loop-invariant code motion.
  *
  * Pure operations cannot trap, so they may run although the loop would not.  A
  * load can: it moves only from where it certainly runs (the header, which runs

@@ -1,10 +1,10 @@
 /*
- * divide: division of i32 by a constant becomes a multiplication.
+ * compiler/opt/pass_magic_div.c - division of i32 by a constant, as a product.
  *
  * Unsigned: with s = ceil(log2 d) and m = ceil(2^(32 + s) / d), which has 33
- * bits, x / d = (m x) >> (32 + s).  The bit above 32 is added apart, in a way
- * that cannot overflow (Granlund and Montgomery, "Division by invariant
- * integers using multiplication", 1994).  Signed: the same of 32 bits with a
+ * bits, x / d = (m x) >> (32 + s).  The bit above 32 is added separately, in a
+ * way that cannot overflow (Granlund and Montgomery, "Division by invariant
+ * integers using multiplication", 1994).  Signed: the same with 32 bits and a
  * correction by the sign.
  */
 #include "compiler/opt/pass.h"
@@ -107,7 +107,7 @@ static bool divide(struct ssa_func *f, struct ssa_inst *i)
 	return true;
 }
 
-bool ssa_pass_divide(struct ssa_func *f)
+bool ssa_pass_magic_div(struct ssa_func *f)
 {
 	bool any = false;
 

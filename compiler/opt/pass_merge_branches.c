@@ -1,12 +1,12 @@
 /*
- * thread: two IFs of the same condition, one after the other, become one:
+ * compiler/opt/pass_merge_branches.c - consecutive IFs of one condition.
  *
  *	if (c) A else B; M; if (c) C else D	->	if (c) { A; M; C }
  *							else { B; M; D }
  *
- * What stands between is copied into both sides, so it must be little and must
- * not talk to other lanes, which would then not be there.  A kernel that loads
- * and stores whole vectors but at the tail gets one way without branches.
+ * The code between them is copied into both sides, so it must be small and must
+ * not talk to other lanes, which would be absent there.  A kernel that handles
+ * whole vectors except at its tail gets one path without branches.
  */
 #include <stdlib.h>
 
@@ -159,7 +159,7 @@ static bool thread(struct ssa_func *f, struct ssa_block *b)
 	return true;
 }
 
-bool ssa_pass_thread(struct ssa_func *f)
+bool ssa_pass_merge_branches(struct ssa_func *f)
 {
 	uint32_t n = 0;
 

@@ -1,8 +1,9 @@
 /*
- * simplify: constant folding and algebra.  A rule looks at one instruction,
- * whose operands are simple already, and either names a value that is the same
- * or changes the instruction in place.  Here are those for integers and
- * pointers, and the walk.
+ * compiler/opt/pass_simplify.c - constant folding and algebra.
+ *
+ * A rule looks at one instruction whose operands are simplified already, and
+ * either names an equal value or changes the instruction in place.  This file
+ * has the walk and the rules for integers and pointers.
  */
 #include "compiler/opt/simplify.h"
 

@@ -1,6 +1,8 @@
 /*
- * jumps: a branch on a constant goes one way, and a block that only one jump
- * leads to is appended to where it comes from.
+ * compiler/opt/pass_simplify_cfg.c - simplification of the control flow.
+ *
+ * A branch on a constant becomes a jump, and a block with one predecessor that
+ * jumps to it is appended to that.
  */
 #include <string.h>
 
@@ -57,7 +59,7 @@ static bool append(struct ssa_func *f, struct ssa_block *b)
 	return true;
 }
 
-bool ssa_pass_jumps(struct ssa_func *f)
+bool ssa_pass_simplify_cfg(struct ssa_func *f)
 {
 	bool any = false;
 

@@ -1,10 +1,12 @@
 /*
- * strength: a product of a loop's counter and a value from outside becomes a
- * parameter that the latch adds to.
+ * compiler/opt/pass_strength.c - strength reduction.
+ *
+ * A product of a loop's counter and a value from outside becomes a parameter
+ * that the latch adds to.
  *
  * For a parameter i with i' = i + step and a product i * m, m and step from
- * outside: p = init * m before the loop, p' = p + step * m.  Modulo 2^n this is
- * the same without conditions.
+ * outside: p = init * m before the loop, p' = p + step * m.  Modulo 2^n both
+ * are the same without conditions.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /*
- * unroll: repeats the body of innermost counted loops.
+ * compiler/opt/pass_unroll.c - unrolling of innermost counted loops.
  *
  * A counted loop leaves from its header, where a counter that the latch raises
  * by a constant is compared with a value from outside.  If the trips are known

@@ -1,5 +1,5 @@
 /*
- * What the passes of the middle share (compiler/opt/pass.h).
+ * compiler/opt/pass_util.c - what the passes share.
  */
 #include <string.h>
 

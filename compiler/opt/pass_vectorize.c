@@ -1,5 +1,5 @@
 /*
- * vectorize: accesses of a block to adjacent memory become one of a vector.
+ * compiler/opt/pass_vectorize.c - adjacent accesses of a block as one vector.
  *
  * Loads move up to the first of them, stores down to the last, past nothing
  * that may touch the same bytes and past no barrier.  Bases, offsets and masks

@@ -1,7 +1,9 @@
 /*
- * simplify: rules for floating point, comparisons, selections, conversions and
- * vectors.  Floating-point rules hold for every value of IEEE but the payload
- * of a NaN.
+ * compiler/opt/simplify_values.c - simplification of floats, comparisons,
+ * selections, conversions and vectors.
+ *
+ * Floating-point rules hold for every IEEE value, except for the payload of a
+ * NaN.
  */
 #include <math.h>
 

@@ -44,13 +44,13 @@ static const struct test {
 	{ "dce", "a volatile load stays",
 	  "%30 = load i32 %0, %5 volatile\nret\n", NULL },
 
-	{ "copies", "a parameter with one value is that value",
+	{ "copy_prop", "a parameter with one value is that value",
 	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2(%3, %5) merge b2\n"
 	  "b1:\njump b2(%3, %11)\nb2(%31 i32, %32 i32):\n"
 	  "store %0, %31, %32\nret\n",
 	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2(%5) merge b2\n"
 	  "b1:\njump b2(%11)\nb2(%32 i32):\nstore %0, %3, %32\nret\n" },
-	{ "copies", "what leaves a loop keeps its parameter",
+	{ "copy_prop", "what leaves a loop keeps its parameter",
 	  "jump b1(%10)\nb1(%30 i32):\n%32 = icmp.slt i1 %30, %3\n"
 	  "branch %32, b2, b3(%30)\nb2:\n%33 = add i32 %30, %11\n"
 	  "jump b1(%33)\nb3(%34 i32):\nstore %0, %10, %34\nret\n",
@@ -183,17 +183,17 @@ static const struct test {
 	  "store %0, %5, %32\nret\n",
 	  NULL },
 
-	{ "jumps", "a branch on a constant goes one way",
+	{ "simplify_cfg", "a branch on a constant goes one way",
 	  "branch %20, b1, b2 merge b3\nb1:\nstore %0, %5, %3\njump b3\n"
 	  "b2:\nstore %1, %5, %3\njump b3\nb3:\nret\n",
 	  "store %0, %5, %3\nret\n" },
-	{ "jumps", "a loop that is never entered goes",
+	{ "simplify_cfg", "a loop that is never entered goes",
 	  "%30 = const i1 0\njump b1(%10)\nb1(%31 i32):\n"
 	  "branch %30, b2, b3(%31)\nb2:\n%32 = add i32 %31, %11\n"
 	  "jump b1(%32)\nb3(%33 i32):\nstore %0, %5, %33\nret\n",
 	  "store %0, %5, %10\nret\n" },
 
-	{ "thread", "two IFs of one condition are one",
+	{ "merge_branches", "two IFs of one condition are one",
 	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2(%3) merge b2\nb1:\n"
 	  "%31 = load i32 %0, %5\njump b2(%31)\nb2(%32 i32):\n"
 	  "%33 = add i32 %32, %11\nbranch %30, b3, b4 merge b5\nb3:\n"
@@ -206,21 +206,21 @@ static const struct test {
 	  "b7:\n%34 = add i32 %3, %11\njump b4\n"
 	  "b4:\njump b5(%34)\nb5(%35 i32):\n"
 	  "store %0, %5, %35 +4\nret\n" },
-	{ "thread", "not around what talks to other lanes",
+	{ "merge_branches", "not around what talks to other lanes",
 	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2(%3) merge b2\nb1:\n"
 	  "%31 = load i32 %0, %5\njump b2(%31)\nb2(%32 i32):\n"
 	  "%33 = reduce.add i32 %32\nbranch %30, b3, b5 merge b5\nb3:\n"
 	  "store %1, %5, %33\njump b5\nb5:\nret\n",
 	  NULL },
 
-	{ "known", "a condition is true on its own side, and behind as it was",
+	{ "correlated", "a condition is true on its own side, and behind as it was",
 	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2 merge b3\nb1:\n"
 	  "store %0, %5, %3, %30\njump b3\nb2:\nstore %1, %5, %3, %30\n"
 	  "jump b3\nb3:\nstore %0, %5, %11, %30 +4\nret\n",
 	  "%30 = icmp.slt i1 %5, %3\nbranch %30, b1, b2 merge b3\nb1:\n"
 	  "store %0, %5, %3, %20\njump b3\nb2:\njump b3\nb3:\n"
 	  "store %0, %5, %11, %30 +4\nret\n" },
-	{ "known", "in a loop, for this trip only",
+	{ "correlated", "in a loop, for this trip only",
 	  "%29 = load i32 %0, %5\n%30 = icmp.slt i1 %29, %3\n"
 	  "jump b1(%10, %30)\nb1(%31 i32, %32 i1):\n"
 	  "branch %32, b2, b3\nb2:\nstore %1, %31, %3, %32\n"
@@ -325,13 +325,13 @@ static const struct test {
 	  "%33 = add i32 %30, %12\n%43 = add i32 %42, %41\n"
 	  "jump b1(%33, %43)\nb3:\nret\n" },
 
-	{ "contract", "a product and a sum are one",
+	{ "fma", "a product and a sum are one",
 	  "%30 = fmul f32 %4, %4 contract\n%31 = fadd f32 %30, %16 contract\n"
 	  "%32 = fmul f32 %4, %31 contract\n%33 = fsub f32 %16, %32 contract\n"
 	  "store %0, %5, %33\nret\n",
 	  "%31 = fma f32 %4, %4, %16 contract\n%40 = fneg f32 %4\n"
 	  "%33 = fma f32 %40, %31, %16 contract\nstore %0, %5, %33\nret\n" },
-	{ "contract", "not without leave, and not if the product is used twice",
+	{ "fma", "not without leave, and not if the product is used twice",
 	  "%30 = fmul f32 %4, %4\n%31 = fadd f32 %30, %16 contract\n"
 	  "%32 = fmul f32 %4, %31 contract\n%33 = fadd f32 %32, %32 contract\n"
 	  "%34 = fmul f32 %33, %4 contract\n%35 = fadd f32 %34, %16\n"
@@ -539,7 +539,7 @@ static int division_wrong(uint32_t d, bool is_signed)
 		k < 192 ? (uint32_t)test_random(&seed) : 0x7fffffe0u + k - 192;
 	call_buffer(&c, in, sizeof(in));
 	call_buffer(&c, out, sizeof(out));
-	if (!ssa_pass_run(f, "divide", &changed, &e) || !changed ||
+	if (!ssa_pass_run(f, "magic_div", &changed, &e) || !changed ||
 	    !call_run(f, &c, 1, 1, NULL, &e)) {
 		diag("divide by %u: %s", d, e.msg);
 		return 1;
