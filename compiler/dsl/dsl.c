@@ -282,7 +282,7 @@ struct val dsl_of_i64(int64_t i)
 			     .whole = true, .i = i };
 }
 
-static bool fits(const struct val *v, enum ssa_kind kind)
+static bool number_fits(const struct val *v, enum ssa_kind kind)
 {
 	const uint32_t bits = ssa_kind_bits(kind);
 
@@ -305,7 +305,7 @@ struct val dsl_typed(struct dsl *k, struct dsl_at at, struct val v,
 		dsl_fail(k, at, "type mismatch: a number for %s", t->name);
 		return (struct val){ 0 };
 	}
-	if (!v.whole || !fits(&v, t->kind)) {
+	if (!v.whole || !number_fits(&v, t->kind)) {
 		dsl_fail(k, at, "type mismatch: %g is no %s", v.f, t->name);
 		return (struct val){ 0 };
 	}

@@ -87,7 +87,7 @@ void dsl_set(struct dsl_at at, struct var v, struct val to)
 	s->v = to;
 }
 
-static struct dsl_slot *snapshot(struct dsl *k)
+static struct dsl_slot *save_vars(struct dsl *k)
 {
 	struct dsl_slot *s = arena_alloc(k->f->arena,
 					 (k->n_vars + 1) * sizeof(*s));
@@ -97,7 +97,7 @@ static struct dsl_slot *snapshot(struct dsl *k)
 	return s;
 }
 
-static void restore(struct dsl *k, const struct dsl_flow *w)
+static void restore_vars(struct dsl *k, const struct dsl_flow *w)
 {
 	if (w->n_vars)
 		memcpy(k->var, w->at_start, w->n_vars * sizeof(*k->var));
@@ -126,7 +126,7 @@ struct list {
 	uint32_t n, cap;
 };
 
-static void add(struct list *l, struct ssa_inst *i)
+static void list_add(struct list *l, struct ssa_inst *i)
 {
 	if (l->n == l->cap) {
 		l->cap = l->cap * 2 + 16;
@@ -142,8 +142,8 @@ static void set_edge(struct dsl *k, struct ssa_inst *t, uint32_t e,
 	free(l->v);
 }
 
-static struct dsl_flow *push(struct dsl *k, struct dsl_at at,
-			     enum dsl_flow_kind kind)
+static struct dsl_flow *push_flow(struct dsl *k, struct dsl_at at,
+				  enum dsl_flow_kind kind)
 {
 	if (k->depth == DSL_MAX_DEPTH) {
 		dsl_fail(k, at, "more than %d nested IFs and loops",
@@ -152,9 +152,11 @@ static struct dsl_flow *push(struct dsl *k, struct dsl_at at,
 	}
 	struct dsl_flow *w = &k->flow[k->depth++];
 
-	*w = (struct dsl_flow){ .kind = kind, .line = at.line,
-				.region = k->region, .n_vars = k->n_vars,
-				.at_start = snapshot(k) };
+	*w = (struct dsl_flow){ .kind = kind,
+				.line = at.line,
+				.region = k->region,
+				.n_vars = k->n_vars,
+				.at_start = save_vars(k) };
 	return w;
 }
 
@@ -187,7 +189,7 @@ void dsl_if(struct dsl *k, struct dsl_at at, struct val c)
 		dsl_fail(k, at, "IF of %u elements, wanted one", c.n);
 		return;
 	}
-	struct dsl_flow *w = push(k, at, DSL_IF);
+	struct dsl_flow *w = push_flow(k, at, DSL_IF);
 
 	if (!w)
 		return;
@@ -219,8 +221,8 @@ static void merge_vars(struct dsl *k, uint32_t n_vars, struct ssa_inst *t,
 				continue;
 			v.e[x] = ssa_block_param(k->f, m, v.e[x]->type);
 			v.e[x]->line = k->line;
-			add(&la, a[j].v.e[x]);
-			add(&lb, b[j].v.e[x]);
+			list_add(&la, a[j].v.e[x]);
+			list_add(&lb, b[j].v.e[x]);
 		}
 		k->var[j].v = v;
 	}
@@ -232,7 +234,7 @@ static void merge_vars(struct dsl *k, uint32_t n_vars, struct ssa_inst *t,
 static void end_if(struct dsl *k, struct dsl_flow *w)
 {
 	w->then_jump = end_block(k, SSA_jump, NULL);
-	w->then_vars = snapshot(k);
+	w->then_vars = save_vars(k);
 	close_scope(k, w);
 	k->block = dsl_block_new(k);
 	w->branch->merge = k->block;
@@ -245,7 +247,7 @@ static void end_if(struct dsl *k, struct dsl_flow *w)
 static void end_else(struct dsl *k, struct dsl_flow *w)
 {
 	struct ssa_inst *jump = end_block(k, SSA_jump, NULL);
-	const struct dsl_slot *vars = snapshot(k);
+	const struct dsl_slot *vars = save_vars(k);
 
 	close_scope(k, w);
 	k->block = dsl_block_new(k);
@@ -284,7 +286,7 @@ void dsl_else(struct dsl *k, struct dsl_at at)
 	w->line = at.line;
 	ssa_block_unlink(k->f, k->block);
 	k->last_merge = NULL;
-	restore(k, w);
+	restore_vars(k, w);
 	enter_side(k);
 	ssa_edge_set(k->f, &w->branch->edge[1], k->block, 0, NULL);
 }
@@ -302,7 +304,7 @@ static void take_vars(struct dsl *k, uint32_t n_vars, struct ssa_block *b,
 			continue;
 		v.e = arena_alloc(k->f->arena, v.n * sizeof(*v.e));
 		for (uint32_t x = 0; x < v.n; x++) {
-			add(l, k->var[j].v.e[x]);
+			list_add(l, k->var[j].v.e[x]);
 			v.e[x] = ssa_block_param(k->f, b,
 						 k->var[j].v.e[x]->type);
 			v.e[x]->line = k->line;
@@ -315,7 +317,7 @@ static void list_vars(struct dsl *k, uint32_t n_vars, struct list *l)
 {
 	for (uint32_t j = 0; j < n_vars; j++)
 		for (uint32_t x = 0; k->var[j].v.e && x < k->var[j].v.n; x++)
-			add(l, k->var[j].v.e[x]);
+			list_add(l, k->var[j].v.e[x]);
 }
 
 /* Jumps to a new header; `i`, if there is one, is its first parameter. */
@@ -327,14 +329,14 @@ static void enter_loop(struct dsl *k, struct dsl_flow *w, struct ssa_inst *i)
 	enter_side(k);
 	w->head = k->block;
 	if (i) {
-		add(&l, i);
+		list_add(&l, i);
 		w->count = ssa_block_param(k->f, w->head, i->type);
 		w->count->line = k->line;
 	}
 	take_vars(k, w->n_vars, w->head, &l);
 	set_edge(k, t, 0, w->head, &l);
 	/* Where the loop is left, variables are as at its header. */
-	w->at_start = snapshot(k);
+	w->at_start = save_vars(k);
 }
 
 /* The header's end: into the body while `cond`; the exit is made later. */
@@ -353,7 +355,7 @@ static void leave_loop(struct dsl *k, struct dsl_flow *w, struct list *l)
 
 	list_vars(k, w->n_vars, l);
 	set_edge(k, t, 0, w->head, l);
-	restore(k, w);
+	restore_vars(k, w);
 	close_scope(k, w);
 	k->block = dsl_block_new(k);
 	take_vars(k, w->n_vars, k->block, &out);
@@ -383,7 +385,7 @@ struct val dsl_for(struct dsl *k, struct dsl_at at, struct val lo,
 			return (struct val){ 0 };
 		}
 	}
-	struct dsl_flow *w = push(k, at, DSL_FOR);
+	struct dsl_flow *w = push_flow(k, at, DSL_FOR);
 
 	if (!w)
 		return (struct val){ 0 };
@@ -408,7 +410,7 @@ void dsl_endfor(struct dsl *k)
 
 	next->line = w.line;
 	next->flags |= dsl_type_info[w.step.type].is_signed ? SSA_NSW : SSA_NUW;
-	add(&l, next);
+	list_add(&l, next);
 	leave_loop(k, &w, &l);
 }
 
@@ -416,7 +418,7 @@ void dsl_while(struct dsl *k, struct dsl_at at)
 {
 	if (!dsl_go(k, at))
 		return;
-	struct dsl_flow *w = push(k, at, DSL_WHILE);
+	struct dsl_flow *w = push_flow(k, at, DSL_WHILE);
 
 	if (w)
 		enter_loop(k, w, NULL);

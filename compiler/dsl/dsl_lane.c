@@ -26,8 +26,8 @@ static enum ssa_rmw rmw_of(enum dsl_op op, const struct dsl_type_info *t)
 	}
 }
 
-static struct val combine(struct dsl_at at, enum ssa_op over, enum dsl_op op,
-			  struct val x, uint64_t imm)
+static struct val combine_lanes(struct dsl_at at, enum ssa_op over,
+				enum dsl_op op, struct val x, uint64_t imm)
 {
 	struct dsl *k = x.k;
 
@@ -56,17 +56,18 @@ static struct val combine(struct dsl_at at, enum ssa_op over, enum dsl_op op,
 struct val dsl_reduce(struct dsl_at at, enum ssa_op over, enum dsl_op op,
 		      struct val x)
 {
-	return combine(at, over, op, x, 0);
+	return combine_lanes(at, over, op, x, 0);
 }
 
 struct val dsl_scan(struct dsl_at at, enum dsl_op op, struct val x,
 		    bool inclusive)
 {
-	return combine(at, SSA_scan, op, x, inclusive);
+	return combine_lanes(at, SSA_scan, op, x, inclusive);
 }
 
 /* What changes nothing: 0, or the value that loses to every other. */
-static struct val neutral(struct dsl_at at, enum dsl_op op, const struct val *x)
+static struct val identity_of(struct dsl_at at, enum dsl_op op,
+			      const struct val *x)
 {
 	static const int64_t worst[2][2] = { /* [is MAX][is signed] */
 		{ UINT32_MAX, INT32_MAX }, { 0, INT32_MIN }
@@ -99,7 +100,7 @@ struct val dsl_group_scan(struct dsl_at at, enum dsl_op op, struct val x,
 	if (waves == 1 || !all.k)
 		return sum;
 	const struct val part = LDS(k, x.type, waves, "scan");
-	const struct val wave = WAVE(k), none = neutral(at, op, &x);
+	const struct val wave = WAVE(k), none = identity_of(at, op, &x);
 
 	IF (k, EQ(LANE(k), k->f->wave - 1)) {
 		STORE(part, wave, all);
@@ -114,7 +115,8 @@ struct val dsl_group_scan(struct dsl_at at, enum dsl_op op, struct val x,
 
 /* ------------------------------------------------------------ shuffles -- */
 
-static bool moves(struct dsl *k, struct dsl_at at, const struct val *x)
+static bool can_cross_lanes(struct dsl *k, struct dsl_at at,
+			    const struct val *x)
 {
 	if (!x->frag && x->type > DSL_BOOL && x->type < DSL_GLOBAL &&
 	    x->type != DSL_I64)
@@ -132,7 +134,8 @@ struct val dsl_shuffle(struct dsl_at at, enum ssa_op op, struct val x,
 	if (!dsl_go(k, at))
 		return (struct val){ 0 };
 	lane = v[1] = dsl_typed(k, at, lane, DSL_I32);
-	if (k->err.code || !dsl_defined(k, at, v, 2) || !moves(k, at, &x))
+	if (k->err.code || !dsl_defined(k, at, v, 2) ||
+	    !can_cross_lanes(k, at, &x))
 		return (struct val){ 0 };
 	if (lane.type != DSL_U32 && !dsl_want(k, at, &lane, DSL_I32))
 		return (struct val){ 0 };
@@ -145,8 +148,8 @@ struct val dsl_shuffle(struct dsl_at at, enum ssa_op op, struct val x,
 	return out;
 }
 
-static struct val each(struct dsl *k, enum ssa_op op, const struct val *x,
-		       uint64_t imm)
+static struct val emit_each(struct dsl *k, enum ssa_op op, const struct val *x,
+			    uint64_t imm)
 {
 	struct val out = dsl_val(k, x->type, x->n);
 
@@ -162,14 +165,15 @@ struct val dsl_shuffle_xor(struct dsl_at at, struct val x, uint32_t mask)
 {
 	struct dsl *k = x.k;
 
-	if (!dsl_go(k, at) || !dsl_defined(k, at, &x, 1) || !moves(k, at, &x))
+	if (!dsl_go(k, at) || !dsl_defined(k, at, &x, 1) ||
+	    !can_cross_lanes(k, at, &x))
 		return (struct val){ 0 };
 	if (mask >= k->f->wave) {
 		dsl_fail(k, at, "lane mask %u, wanted less than %u", mask,
 			 k->f->wave);
 		return (struct val){ 0 };
 	}
-	return each(k, SSA_shuffle_xor, &x, mask);
+	return emit_each(k, SSA_shuffle_xor, &x, mask);
 }
 
 struct val dsl_read_first(struct dsl_at at, struct val x)
@@ -183,7 +187,7 @@ struct val dsl_read_first(struct dsl_at at, struct val x)
 			 x.frag ? "a fragment" : "bool");
 		return (struct val){ 0 };
 	}
-	return each(k, SSA_read_first, &x, 0);
+	return emit_each(k, SSA_read_first, &x, 0);
 }
 
 struct val dsl_ballot(struct dsl_at at, struct val c)
@@ -204,7 +208,7 @@ struct val dsl_ballot(struct dsl_at at, struct val c)
 /* -------------------------------------------------------------- printf -- */
 
 /* Conversions of a format, not counting "%%". */
-static size_t conversions(const char *fmt)
+static size_t count_conversions(const char *fmt)
 {
 	size_t n = 0;
 
@@ -226,9 +230,11 @@ void dsl_printf(struct dsl *k, struct dsl_at at, const char *fmt,
 
 	if (!dsl_go(k, at) || !dsl_defined(k, at, v + 1, n - 1))
 		return;
-	if (conversions(fmt) != n - 1 || n - 1 > SSA_MAX_LANES) {
-		dsl_fail(k, at, "\"%s\" wants %zu values, got %zu (of at most "
-			 "%d)", fmt, conversions(fmt), n - 1, SSA_MAX_LANES);
+	if (count_conversions(fmt) != n - 1 || n - 1 > SSA_MAX_LANES) {
+		dsl_fail(k, at,
+			 "\"%s\" wants %zu values, got %zu (of at most "
+			 "%d)",
+			 fmt, count_conversions(fmt), n - 1, SSA_MAX_LANES);
 		return;
 	}
 	for (size_t j = 1; j < n; j++) {

@@ -10,7 +10,7 @@
 #define DSL_AT at
 
 /* Is x an f32 in scope?  For messages that name the function's caller. */
-static bool takes(struct dsl_at at, struct val *x)
+static bool takes_f32(struct dsl_at at, struct val *x)
 {
 	struct dsl *k = x->k;
 
@@ -21,7 +21,7 @@ static bool takes(struct dsl_at at, struct val *x)
 	return false;
 }
 
-static bool fast(const struct val *x)
+static bool is_fast(const struct val *x)
 {
 	return x->k->math & SSA_FAST;
 }
@@ -44,7 +44,8 @@ static struct val rounded_end(struct dsl *k, uint16_t math, struct val v)
 }
 
 /* c[0] + c[1] x + ... by Horner's rule. */
-static struct val poly(struct dsl_at at, struct val x, const double *c, int n)
+static struct val eval_poly(struct dsl_at at, struct val x, const double *c,
+			    int n)
 {
 	struct val r = FMA(x, c[n - 1], c[n - 2]);
 
@@ -66,9 +67,9 @@ static struct val poly(struct dsl_at at, struct val x, const double *c, int n)
  */
 struct val dsl_exp(struct dsl_at at, struct val x)
 {
-	if (!takes(at, &x))
+	if (!takes_f32(at, &x))
 		return x;
-	if (fast(&x))
+	if (is_fast(&x))
 		return EXP2(MUL(x, LOG2E_HIGH));
 	const uint16_t math = rounded_begin(x.k);
 	const struct val h = MUL(x, LOG2E_HIGH);
@@ -82,9 +83,9 @@ struct val dsl_exp(struct dsl_at at, struct val x)
 /* Below the normal numbers, which the hardware's unit takes for zero. */
 struct val dsl_log(struct dsl_at at, struct val x)
 {
-	if (!takes(at, &x))
+	if (!takes_f32(at, &x))
 		return x;
-	if (fast(&x))
+	if (is_fast(&x))
 		return MUL(LOG2(x), LN2);
 	const struct val small = LT(x, 0x1p-126);
 	const struct val y = LOG2(SELECT(small, MUL(x, 0x1p32), x));
@@ -95,7 +96,7 @@ struct val dsl_log(struct dsl_at at, struct val x)
 /* x in turns as n + h + l, n whole; only h + l matters. */
 struct val dsl_sin(struct dsl_at at, struct val x, bool cosine)
 {
-	if (!takes(at, &x))
+	if (!takes_f32(at, &x))
 		return x;
 	const uint16_t math = rounded_begin(x.k);
 	const struct val t = MUL(x, TURN_HIGH);
@@ -113,10 +114,10 @@ struct val dsl_tanh(struct dsl_at at, struct val x)
 				    -0.05387394889728021, 0.02111095920648222,
 				    -0.006269119895501684 };
 
-	if (!takes(at, &x))
+	if (!takes_f32(at, &x))
 		return x;
 	const struct val a = ABS(x), s = MUL(x, x);
-	const struct val near = FMA(MUL(a, s), poly(at, s, p, 5), a);
+	const struct val near = FMA(MUL(a, s), eval_poly(at, s, p, 5), a);
 	const struct val e = EXP(ADD(a, a));
 	const struct val far = SUB(1, DIV(2, ADD(e, 1)));
 
@@ -125,12 +126,12 @@ struct val dsl_tanh(struct dsl_at at, struct val x)
 
 struct val dsl_sigmoid(struct dsl_at at, struct val x)
 {
-	return takes(at, &x) ? DIV(1, ADD(EXP(NEG(x)), 1)) : x;
+	return takes_f32(at, &x) ? DIV(1, ADD(EXP(NEG(x)), 1)) : x;
 }
 
 struct val dsl_silu(struct dsl_at at, struct val x)
 {
-	return takes(at, &x) ? DIV(x, ADD(EXP(NEG(x)), 1)) : x;
+	return takes_f32(at, &x) ? DIV(x, ADD(EXP(NEG(x)), 1)) : x;
 }
 
 /* x P(x^2) below 1 (error of P 2e-9); else 1 - 2^Q(|x|) (error of Q 3e-8). */
@@ -148,20 +149,20 @@ struct val dsl_erf(struct dsl_at at, struct val x)
 				    -6.660036993690353e-05,
 				    2.370439789528518e-06 };
 
-	if (!takes(at, &x))
+	if (!takes_f32(at, &x))
 		return x;
 	const struct val a = ABS(x), s = MUL(x, x);
-	const struct val near = MUL(x, poly(at, s, p, 7));
+	const struct val near = MUL(x, eval_poly(at, s, p, 7));
 	/* From 4 on it is 1; MIN() would lose a NaN. */
 	const struct val b = SELECT(GT(a, 4.0), V(4.0), a);
-	const struct val far = SUB(1, EXP2(poly(at, b, q, 9)));
+	const struct val far = SUB(1, EXP2(eval_poly(at, b, q, 9)));
 
 	return SELECT(LT(a, 1.0), near, COPYSIGN(far, x));
 }
 
 struct val dsl_gelu(struct dsl_at at, struct val x)
 {
-	if (!takes(at, &x))
+	if (!takes_f32(at, &x))
 		return x;
 	const struct val half = MUL(x, 0.5);
 
@@ -170,7 +171,7 @@ struct val dsl_gelu(struct dsl_at at, struct val x)
 
 struct val dsl_pow(struct dsl_at at, struct val x, struct val y)
 {
-	if (!takes(at, &x))
+	if (!takes_f32(at, &x))
 		return x;
 	return EXP2(MUL(y, LOG2(x)));
 }

@@ -40,8 +40,8 @@ static uint32_t elem_bytes(const struct val *p)
 }
 
 /* Element index to bytes; sizes are powers of two. */
-static struct ssa_inst *scaled(struct dsl *k, struct ssa_inst *i,
-			       uint32_t bytes, uint16_t flag)
+static struct ssa_inst *scale_index(struct dsl *k, struct ssa_inst *i,
+				    uint32_t bytes, uint16_t flag)
 {
 	if (bytes == 1)
 		return i;
@@ -67,20 +67,21 @@ static struct place place_of(struct dsl *k, const struct val *p,
 	struct ssa_inst *x = dsl_at_elem(i, j);
 
 	if (i->type != DSL_I64) {
-		at.off = scaled(k, x, bytes, SSA_NUW);
+		at.off = scale_index(k, x, bytes, SSA_NUW);
 		return at;
 	}
 	at.base = dsl_emit2(k, SSA_ptradd, at.base->type, at.base,
-			    scaled(k, x, bytes, SSA_NSW));
+			    scale_index(k, x, bytes, SSA_NSW));
 	at.off = dsl_bits_const(k, SSA_I32, 0);
 	return at;
 }
 
 /* One access; `value` is what is stored, `mask` may be NULL. */
-static struct ssa_inst *access(struct dsl *k, enum ssa_op op,
-			       struct ssa_type t, const struct val *p,
-			       const struct place *at, struct ssa_inst *value,
-			       struct ssa_inst *mask)
+static struct ssa_inst *emit_access(struct dsl *k, enum ssa_op op,
+				    struct ssa_type t, const struct val *p,
+				    const struct place *at,
+				    struct ssa_inst *value,
+				    struct ssa_inst *mask)
 {
 	struct ssa_inst *arg[4] = { at->base, at->off };
 	uint32_t n = 2;
@@ -159,8 +160,8 @@ struct val dsl_load(struct dsl_at at, struct val p, struct val i, uint32_t n,
 	for (uint32_t j = 0; j < places; j++) {
 		const struct place to = place_of(k, &p, &i, j);
 
-		out.e[j] = access(k, SSA_load, t, &p, &to, NULL,
-				  mask_of(&mask, j));
+		out.e[j] = emit_access(k, SSA_load, t, &p, &to, NULL,
+				       mask_of(&mask, j));
 	}
 	return n == 1 ? out : dsl_unpack(k, p.elem, out.e[0]);
 }
@@ -189,9 +190,9 @@ void dsl_store(struct dsl_at at, struct val p, struct val i, struct val x,
 	for (uint32_t j = 0; j < (whole ? !!places : places); j++) {
 		const struct place to = place_of(k, &p, &i, j);
 
-		access(k, SSA_store, none, &p, &to,
-		       whole ? dsl_pack(k, &x) : dsl_at_elem(&x, j),
-		       mask_of(&mask, j));
+		emit_access(k, SSA_store, none, &p, &to,
+			    whole ? dsl_pack(k, &x) : dsl_at_elem(&x, j),
+			    mask_of(&mask, j));
 	}
 }
 
@@ -266,8 +267,10 @@ struct val dsl_advance(struct dsl_at at, struct val p, struct val i)
 	if (!shared)
 		i = dsl_cast(at, DSL_I64, i);
 	p.e = dsl_val1(k, p.type,
-		       dsl_emit2(k, SSA_ptradd, p.e[0]->type, p.e[0],
-				 scaled(k, i.e[0], elem_bytes(&p), SSA_NSW))).e;
+		       dsl_emit2(
+			       k, SSA_ptradd, p.e[0]->type, p.e[0],
+			       scale_index(k, i.e[0], elem_bytes(&p), SSA_NSW)))
+		      .e;
 	return p;
 }
 
@@ -334,8 +337,8 @@ struct val dsl_atomic(struct dsl_at at, enum ssa_rmw op, struct val p,
 	for (uint32_t j = 0; j < n; j++) {
 		const struct place to = place_of(k, &p, &i, j);
 
-		out.e[j] = access(k, SSA_atomic, dsl_ssa(x.type), &p, &to,
-				  dsl_at_elem(&x, j), mask_of(&mask, j));
+		out.e[j] = emit_access(k, SSA_atomic, dsl_ssa(x.type), &p, &to,
+				       dsl_at_elem(&x, j), mask_of(&mask, j));
 		out.e[j]->sub = (uint8_t)op;
 	}
 	return out;
@@ -364,8 +367,8 @@ struct val dsl_cas(struct dsl_at at, struct val p, struct val i,
 	const struct place where = place_of(k, &p, &i, 0);
 
 	return dsl_val1(k, p.elem,
-			access(k, SSA_cmpxchg, dsl_ssa(p.elem), &p, &where,
-			       v[2].e[0], v[3].e[0]));
+			emit_access(k, SSA_cmpxchg, dsl_ssa(p.elem), &p, &where,
+				    v[2].e[0], v[3].e[0]));
 }
 
 void dsl_sync(struct dsl *k, struct dsl_at at, enum ssa_op op)

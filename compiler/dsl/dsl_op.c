@@ -57,8 +57,8 @@ static bool only_i32(enum dsl_op op)
 }
 
 /* The SSA operation or predicate for this type; an error if there is none. */
-static uint32_t choose(struct dsl *k, struct dsl_at at, enum dsl_op op,
-		       const struct val *v)
+static uint32_t choose_op(struct dsl *k, struct dsl_at at, enum dsl_op op,
+			  const struct val *v)
 {
 	const struct dsl_type_info *t = &dsl_type_info[v->type];
 	const struct row *r = &row[op];
@@ -81,7 +81,8 @@ static uint32_t choose(struct dsl *k, struct dsl_at at, enum dsl_op op,
 }
 
 /* Gives numbers the type of the others; all must have one type then. */
-static bool agree(struct dsl *k, struct dsl_at at, struct val *v, size_t n)
+static bool unify_types(struct dsl *k, struct dsl_at at, struct val *v,
+			size_t n)
 {
 	enum dsl_type type = DSL_NUMBER;
 
@@ -108,10 +109,10 @@ struct val dsl_binary(struct dsl_at at, enum dsl_op op, struct val a,
 	struct val v[] = { a, b };
 	struct dsl *k = dsl_pick(v, 2);
 
-	if (!dsl_go(k, at) || !agree(k, at, v, 2))
+	if (!dsl_go(k, at) || !unify_types(k, at, v, 2))
 		return (struct val){ 0 };
 	const bool compares = op >= DSL_LT && op <= DSL_NE;
-	const uint32_t ssa = choose(k, at, op, &v[0]);
+	const uint32_t ssa = choose_op(k, at, op, &v[0]);
 	const uint32_t n = dsl_width(k, at, v, 2);
 
 	if (ssa == NONE || !n)
@@ -148,7 +149,7 @@ struct val dsl_pairs(struct dsl_at at, enum dsl_op op, struct val a,
 	struct val v[] = { a, b };
 	struct dsl *k = dsl_pick(v, 2);
 
-	if (!dsl_go(k, at) || !agree(k, at, v, 2))
+	if (!dsl_go(k, at) || !unify_types(k, at, v, 2))
 		return (struct val){ 0 };
 	const uint32_t n = dsl_width(k, at, v, 2);
 
@@ -174,8 +175,8 @@ struct val dsl_pairs(struct dsl_at at, enum dsl_op op, struct val a,
 	return out;
 }
 
-static struct ssa_inst *unary(struct dsl *k, enum dsl_op op, enum ssa_op ssa,
-			      struct ssa_inst *x)
+static struct ssa_inst *emit_unary(struct dsl *k, enum dsl_op op,
+				   enum ssa_op ssa, struct ssa_inst *x)
 {
 	if (ssa == SSA_sub || op == DSL_ABS) {
 		struct ssa_inst *zero = dsl_bits_const(k, x->type.kind, 0);
@@ -196,14 +197,14 @@ struct val dsl_unary(struct dsl_at at, enum dsl_op op, struct val a)
 
 	if (!dsl_go(k, at) || !dsl_defined(k, at, &a, 1))
 		return (struct val){ 0 };
-	const uint32_t ssa = choose(k, at, op, &a);
+	const uint32_t ssa = choose_op(k, at, op, &a);
 
 	if (ssa == NONE)
 		return (struct val){ 0 };
 	struct val out = dsl_val(k, a.type, a.n);
 
 	for (uint32_t j = 0; j < a.n; j++)
-		out.e[j] = unary(k, op, ssa, a.e[j]);
+		out.e[j] = emit_unary(k, op, ssa, a.e[j]);
 	return out;
 }
 
@@ -212,14 +213,14 @@ struct val dsl_fma(struct dsl_at at, struct val a, struct val b, struct val c)
 	struct val v[] = { a, b, c };
 	struct dsl *k = dsl_pick(v, 3);
 
-	if (!dsl_go(k, at) || !agree(k, at, v, 3))
+	if (!dsl_go(k, at) || !unify_types(k, at, v, 3))
 		return (struct val){ 0 };
 	if (!dsl_type_info[v[0].type].is_float)
 		return dsl_binary(at, DSL_ADD,
 				  dsl_binary(at, DSL_MUL, v[0], v[1]), v[2]);
 	const uint32_t n = dsl_width(k, at, v, 3);
 
-	if (choose(k, at, DSL_ADD, &v[0]) == NONE || !n)
+	if (choose_op(k, at, DSL_ADD, &v[0]) == NONE || !n)
 		return (struct val){ 0 };
 	struct val out = dsl_val(k, v[0].type, n);
 
@@ -239,7 +240,7 @@ struct val dsl_select(struct dsl_at at, struct val c, struct val a,
 	struct val v[] = { a, b, c };
 	struct dsl *k = dsl_pick(v, 3);
 
-	if (!dsl_go(k, at) || !agree(k, at, v, 2) ||
+	if (!dsl_go(k, at) || !unify_types(k, at, v, 2) ||
 	    !dsl_defined(k, at, &c, 1) || !dsl_want(k, at, &c, DSL_BOOL))
 		return (struct val){ 0 };
 	const uint32_t n = dsl_width(k, at, v, 3);
@@ -264,7 +265,7 @@ struct val dsl_dot4(struct dsl_at at, struct val a, struct val b, struct val c)
 	struct val v[] = { a, b, c };
 	struct dsl *k = dsl_pick(v, 3);
 
-	if (!dsl_go(k, at) || !agree(k, at, v, 3) ||
+	if (!dsl_go(k, at) || !unify_types(k, at, v, 3) ||
 	    !dsl_want(k, at, &v[0], DSL_I32))
 		return (struct val){ 0 };
 	const uint32_t n = dsl_width(k, at, v, 3);
@@ -387,8 +388,8 @@ static struct ssa_inst *bool_to(struct dsl *k, enum dsl_type to,
 	return dsl_emit(k, SSA_select, t, 3, arg);
 }
 
-static struct ssa_inst *cast(struct dsl *k, enum dsl_type from,
-			     enum dsl_type to, struct ssa_inst *x)
+static struct ssa_inst *cast_elem(struct dsl *k, enum dsl_type from,
+				  enum dsl_type to, struct ssa_inst *x)
 {
 	const bool from_float = dsl_type_info[from].is_float;
 	const bool to_float = dsl_type_info[to].is_float;
@@ -431,7 +432,7 @@ struct val dsl_cast(struct dsl_at at, enum dsl_type type, struct val x)
 	struct val out = dsl_val(k, type, x.n);
 
 	for (uint32_t j = 0; j < x.n; j++)
-		out.e[j] = cast(k, x.type, type, x.e[j]);
+		out.e[j] = cast_elem(k, x.type, type, x.e[j]);
 	return out;
 }
 

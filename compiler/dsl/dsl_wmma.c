@@ -38,8 +38,8 @@ static struct ssa_type result_type(enum dsl_type t)
 	}
 }
 
-static struct val frag(struct dsl *k, enum dsl_type t, char role,
-		       struct ssa_inst *v)
+static struct val make_frag(struct dsl *k, enum dsl_type t, char role,
+			    struct ssa_inst *v)
 {
 	struct val f = dsl_val1(k, t, v);
 
@@ -67,13 +67,13 @@ struct val dsl_frag_zero(struct dsl *k, struct dsl_at at, enum dsl_type type)
 			 "f32, i32, f16 or bf16", dsl_type_info[type].name);
 		return (struct val){ 0 };
 	}
-	return frag(k, type, 'C', dsl_entry(k, SSA_const, t, 0));
+	return make_frag(k, type, 'C', dsl_entry(k, SSA_const, t, 0));
 }
 
 /* The 16 elements of this lane, one apart or `ld` apart. */
-static struct ssa_inst *operand(struct dsl_at at, const struct val *p,
-				const struct val *i, const struct val *ld,
-				bool adjacent)
+static struct ssa_inst *load_operand(struct dsl_at at, const struct val *p,
+				     const struct val *i, const struct val *ld,
+				     bool adjacent)
 {
 	struct dsl *k = p->k;
 	const struct val lane = AND(LANE(k), TILE - 1);
@@ -92,8 +92,8 @@ static struct ssa_inst *operand(struct dsl_at at, const struct val *p,
 	return x.k ? dsl_pack(k, &x) : NULL;
 }
 
-static struct ssa_inst *bytes(struct dsl_at at, const struct val *p,
-			      const struct val *i, const struct val *ld)
+static struct ssa_inst *load_bytes(struct dsl_at at, const struct val *p,
+				   const struct val *i, const struct val *ld)
 {
 	struct dsl *k = p->k;
 	const struct val lane = AND(LANE(k), TILE - 1);
@@ -124,10 +124,10 @@ struct val dsl_frag_load(struct dsl_at at, char role, struct val p,
 	ld = dsl_typed(k, at, ld, i.type);
 	if (k->err.code)
 		return (struct val){ 0 };
-	struct ssa_inst *x = is_bytes ? bytes(at, &p, &i, &ld) :
-					operand(at, &p, &i, &ld, adjacent);
+	struct ssa_inst *x = is_bytes ? load_bytes(at, &p, &i, &ld) :
+					load_operand(at, &p, &i, &ld, adjacent);
 
-	return x ? frag(k, p.elem, role, x) : (struct val){ 0 };
+	return x ? make_frag(k, p.elem, role, x) : (struct val){ 0 };
 }
 
 struct val dsl_frag_from(struct dsl_at at, char role, struct val x)
@@ -148,7 +148,7 @@ struct val dsl_frag_from(struct dsl_at at, char role, struct val x)
 
 	if (t.kind == SSA_I32)
 		v = dsl_emit1(k, SSA_bitcast, t, v);
-	return frag(k, x.type, role, v);
+	return make_frag(k, x.type, role, v);
 }
 
 static int product_of(enum dsl_type ab, enum dsl_type c)
@@ -188,7 +188,7 @@ struct val dsl_wmma(struct dsl_at at, struct val a, struct val b, struct val c)
 	d->sub = (uint8_t)sub;
 	d->flags |= (uint16_t)((a.type == DSL_I8 ? SSA_SIGNED_A : 0) |
 			       (b.type == DSL_I8 ? SSA_SIGNED_B : 0));
-	return frag(k, c.type, 'C', d);
+	return make_frag(k, c.type, 'C', d);
 }
 
 /* ------------------------------------------------------------ elements -- */
@@ -239,7 +239,7 @@ struct val dsl_frag_of(struct dsl_at at, struct val x)
 
 	for (uint32_t j = 0; j < t.n; j++)
 		e[j] = j % step ? dsl_bits_const(k, t.kind, 0) : x.e[j / step];
-	return frag(k, x.type, 'C', dsl_emit(k, SSA_pack, t, t.n, e));
+	return make_frag(k, x.type, 'C', dsl_emit(k, SSA_pack, t, t.n, e));
 }
 
 struct val dsl_frag_operand(struct dsl_at at, char role, struct val x)
@@ -255,7 +255,7 @@ struct val dsl_frag_operand(struct dsl_at at, char role, struct val x)
 			 dsl_type_info[x.type].name);
 		return (struct val){ 0 };
 	}
-	return frag(k, x.type, role, dsl_pack(k, &x));
+	return make_frag(k, x.type, role, dsl_pack(k, &x));
 }
 
 void dsl_frag_store(struct dsl_at at, struct val p, struct val i,

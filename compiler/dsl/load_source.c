@@ -97,7 +97,7 @@ static bool run_compiler(const char *path, const char *include,
 		       "are above", path);
 }
 
-static bool load(struct cc_source *s, const char *object, struct err *e)
+static bool load_object(struct cc_source *s, const char *object, struct err *e)
 {
 	const struct dsl_kernel *(*table)(size_t *n);
 
@@ -136,7 +136,7 @@ bool cc_source_open(struct cc_source *s, const char *path, struct err *e)
 	}
 	buf_printf(&object, "%s/kernels.so", dir.data);
 	good = run_compiler(path, include, object.data, e) &&
-	       load(s, object.data, e);
+	       load_object(s, object.data, e);
 	unlink(object.data);
 	rmdir(dir.data);
 	if (!good)

@@ -7,8 +7,8 @@
 /* ----------------------------------------------------------- arguments -- */
 
 /* Compute queues allow vectors anywhere; bytes need `aligned`. */
-static struct val pointer(struct dsl *k, const struct gemm_config *c,
-			  enum dsl_type t, const char *name, uint32_t flags)
+static struct val arg_pointer(struct dsl *k, const struct gemm_config *c,
+			      enum dsl_type t, const char *name, uint32_t flags)
 {
 	const struct val p = ARG_PTR(k, t, name, flags);
 
@@ -20,15 +20,16 @@ void gemm_args(struct dsl *k, const struct gemm_op *op,
 {
 	const enum dsl_type sums = op->in == DSL_I8 ? DSL_I32 : DSL_F32;
 
-	a->a = pointer(k, c, op->in, "a", DSL_READONLY);
-	a->b = pointer(k, c, op->weights ? DSL_U8 : op->in, "b", DSL_READONLY);
+	a->a = arg_pointer(k, c, op->in, "a", DSL_READONLY);
+	a->b = arg_pointer(k, c, op->weights ? DSL_U8 : op->in, "b",
+			   DSL_READONLY);
 	if (op->weights)
 		a->b = ALIGNED(a->b, 16);
-	a->c = pointer(k, c, op->out, "c", 0);
-	a->bias = pointer(k, c, op->out, "bias", DSL_READONLY);
+	a->c = arg_pointer(k, c, op->out, "c", 0);
+	a->bias = arg_pointer(k, c, op->out, "bias", DSL_READONLY);
 	/* C itself may be the residual. */
-	a->residual = pointer(k, c, op->out, "residual", 0);
-	a->workspace = pointer(k, c, sums, "workspace", 0);
+	a->residual = arg_pointer(k, c, op->out, "residual", 0);
+	a->workspace = arg_pointer(k, c, sums, "workspace", 0);
 	a->scale = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
 #define LONG(name) a->name = ARG(k, DSL_I64, #name);
 #define INT(name)  a->name = ARG(k, DSL_I32, #name);
@@ -73,7 +74,7 @@ static struct val buffer_at(struct gemm_gen *g, uint32_t k)
 	return CONST(g->k, DSL_I32, k * g->p.buffer);
 }
 
-static struct val other(struct gemm_gen *g, struct val buffer)
+static struct val next_buffer(struct gemm_gen *g, struct val buffer)
 {
 	const uint32_t n = g->c->buffers, size = g->p.buffer;
 
@@ -85,7 +86,7 @@ static struct val other(struct gemm_gen *g, struct val buffer)
 }
 
 /* Tiles that are in LDS or held in registers before the one being loaded. */
-static uint32_t lead(const struct gemm_config *c)
+static uint32_t tiles_ahead(const struct gemm_config *c)
 {
 	return 1 + (c->buffers == 3) + (c->prefetch == 2);
 }
@@ -96,7 +97,8 @@ static struct val tile_at(struct pipe *p, struct val k, uint32_t ahead)
 	return MIN(ADD(k, ahead * p->g->c->k), p->last);
 }
 
-static void hold(struct var *to, const struct gemm_stage *from, bool first)
+static void hold_stage(struct var *to, const struct gemm_stage *from,
+		       bool first)
 {
 	for (uint32_t j = 0; j < from->n; j++)
 		if (first)
@@ -105,19 +107,20 @@ static void hold(struct var *to, const struct gemm_stage *from, bool first)
 			SET(to[j], from->v[j]);
 }
 
-static void take(struct var *from, struct gemm_stage *to)
+static void take_stage(struct var *from, struct gemm_stage *to)
 {
 	for (uint32_t j = 0; j < to->n; j++)
 		to->v[j] = GET(from[j]);
 }
 
 /* One tile: the next ones come in while its products are made. */
-static void step(struct pipe *p, struct val k)
+static void step_tile(struct pipe *p, struct val k)
 {
 	struct gemm_gen *g = p->g;
 	const struct gemm_config *c = g->c;
-	const struct val at = lead(c) > 1 ? tile_at(p, k, lead(c)) :
-					    ADD(k, c->k);
+	const struct val at = tiles_ahead(c) > 1 ?
+				      tile_at(p, k, tiles_ahead(c)) :
+				      ADD(k, c->k);
 	struct gemm_stage a, b, old_a, old_b, direct, coming;
 
 	if (c->prefetch)
@@ -125,11 +128,11 @@ static void step(struct pipe *p, struct val k)
 	if (c->b_direct) {
 		gemm_direct_load(g, ADD(k, c->k), &coming);
 		direct.n = coming.n;
-		take(p->direct, &direct);
+		take_stage(p->direct, &direct);
 	}
 	gemm_product(g, GET(p->now), &direct);
 	if (c->b_direct)
-		hold(p->direct, &coming, false);
+		hold_stage(p->direct, &coming, false);
 	if (!c->prefetch)
 		load_both(p, at, &a, &b);
 	if (c->buffers == 1)
@@ -137,22 +140,22 @@ static void step(struct pipe *p, struct val k)
 	if (c->prefetch == 2) {
 		old_a = a;
 		old_b = b;
-		take(p->held_a, &old_a);
+		take_stage(p->held_a, &old_a);
 		if (!c->b_direct)
-			take(p->held_b, &old_b);
+			take_stage(p->held_b, &old_b);
 		store_both(p, &old_a, &old_b, GET(p->next));
-		hold(p->held_a, &a, false);
+		hold_stage(p->held_a, &a, false);
 		if (!c->b_direct)
-			hold(p->held_b, &b, false);
+			hold_stage(p->held_b, &b, false);
 	} else {
 		store_both(p, &a, &b, GET(p->next));
 	}
 	BARRIER(g->k);
-	SET(p->now, other(g, GET(p->now)));
-	SET(p->next, other(g, GET(p->next)));
+	SET(p->now, next_buffer(g, GET(p->now)));
+	SET(p->next, next_buffer(g, GET(p->next)));
 }
 
-static void begin(struct pipe *p)
+static void begin_pipe(struct pipe *p)
 {
 	struct gemm_gen *g = p->g;
 	struct gemm_stage a, b;
@@ -162,7 +165,7 @@ static void begin(struct pipe *p)
 		struct gemm_stage direct;
 
 		gemm_direct_load(g, p->first, &direct);
-		hold(p->direct, &direct, true);
+		hold_stage(p->direct, &direct, true);
 	}
 	store_both(p, &a, &b, buffer_at(g, 0));
 	if (g->c->buffers == 3) {
@@ -170,10 +173,11 @@ static void begin(struct pipe *p)
 		store_both(p, &a, &b, buffer_at(g, 1));
 	}
 	if (g->c->prefetch == 2) {
-		load_both(p, tile_at(p, p->first, lead(g->c) - 1), &a, &b);
-		hold(p->held_a, &a, true);
+		load_both(p, tile_at(p, p->first, tiles_ahead(g->c) - 1), &a,
+			  &b);
+		hold_stage(p->held_a, &a, true);
 		if (!g->c->b_direct)
-			hold(p->held_b, &b, true);
+			hold_stage(p->held_b, &b, true);
 	}
 	BARRIER(g->k);
 }
@@ -189,7 +193,7 @@ static void whole_tiles(struct gemm_gen *g, struct val from, struct val tiles)
 
 	p.now = VAR_OF(buffer_at(g, 0));
 	p.next = VAR_OF(buffer_at(g, fill));
-	begin(&p);
+	begin_pipe(&p);
 	const struct val many = u > 1 ? MUL(DIV(steps, u), u) :
 					CONST(g->k, DSL_I32, 0);
 
@@ -200,16 +204,16 @@ static void whole_tiles(struct gemm_gen *g, struct val from, struct val tiles)
 				SET(p.next, buffer_at(g, fill));
 			}
 			for (int i = 0; i < u; i++)
-				step(&p, ADD(from, MUL(ADD(t, i), k)));
+				step_tile(&p, ADD(from, MUL(ADD(t, i), k)));
 		}
 	}
 	FOR(g->k, t, many, steps, 1) {
-		step(&p, ADD(from, MUL(t, k)));
+		step_tile(&p, ADD(from, MUL(t, k)));
 	}
 	struct gemm_stage direct = { .n = g->p.slices * g->p.frags_n };
 
 	if (g->c->b_direct)
-		take(p.direct, &direct);
+		take_stage(p.direct, &direct);
 	gemm_product(g, GET(p.now), &direct);
 }
 
@@ -272,7 +276,8 @@ static void sums_init(struct gemm_gen *g)
 					VAR(g->k, DSL_F32, 0);
 }
 
-static void accumulate(struct gemm_gen *g, struct val from, struct val end)
+static void accumulate_tiles(struct gemm_gen *g, struct val from,
+			     struct val end)
 {
 	const struct val length = SUB(whole_end(g, from, end), from);
 	const struct val fast = DIV(MAX(length, 0), g->c->k);
@@ -285,7 +290,7 @@ static void accumulate(struct gemm_gen *g, struct val from, struct val end)
 }
 
 /* From here on rows of weights and what lies between them count bytes. */
-static struct val stored(const struct gemm_gen *g, struct val elements)
+static struct val stored_offset(const struct gemm_gen *g, struct val elements)
 {
 	return g->op->weights == DSL_U8 ? SHR(elements, 1) : elements;
 }
@@ -306,7 +311,8 @@ static void feeds_init(struct gemm_gen *g)
 
 	g->a = (struct gemm_feed){ .s = &g->p.a, .ld = a->lda,
 				   .valid = SUB(a->m, g->row) };
-	g->b = (struct gemm_feed){ .s = &g->p.b, .ld = stored(g, a->ldb),
+	g->b = (struct gemm_feed){ .s = &g->p.b,
+				   .ld = stored_offset(g, a->ldb),
 				   .valid = SUB(a->n, g->column) };
 	const struct val row = CAST(DSL_I64, g->row);
 	const struct val column = CAST(DSL_I64, g->column);
@@ -316,10 +322,9 @@ static void feeds_init(struct gemm_gen *g)
 					     MUL(row, CAST(DSL_I64, a->lda)));
 	const struct val first_b = MUL(batch, a->stride_b);
 
-	g->b.base = ADVANCE(ADVANCE(a->b, stored(g, first_b)),
-			    g->op->b_trans ?
-				    MUL(column, CAST(DSL_I64, g->b.ld)) :
-				    column);
+	g->b.base = ADVANCE(
+		ADVANCE(a->b, stored_offset(g, first_b)),
+		g->op->b_trans ? MUL(column, CAST(DSL_I64, g->b.ld)) : column);
 	if (g->op->weights)
 		feed_weights(g, first_b);
 	gemm_feed_init(g, &g->a);
@@ -344,13 +349,13 @@ void gemm_place_tile(struct gemm_gen *g, struct val tile_m, struct val tile_n)
 }
 
 /* The sums of [from, end) of K: to C if that is all of it. */
-static void part(struct gemm_gen *g, struct val from, struct val end,
-		 struct val whole, struct val slot)
+static void build_part(struct gemm_gen *g, struct val from, struct val end,
+		       struct val whole, struct val slot)
 {
 	gemm_waves_init(g, WAVE(g->k));
 	feeds_init(g);
 	sums_init(g);
-	accumulate(g, from, end);
+	accumulate_tiles(g, from, end);
 	if (!gemm_has_parts(g->c)) {
 		gemm_epilogue(g, gemm_run_sums, 0, g->p.frags_m);
 	} else if (g->c->stream_k) {
@@ -366,7 +371,7 @@ static void part(struct gemm_gen *g, struct val from, struct val end,
 }
 
 /* Of one tile the part that is this workgroup's. */
-static void tile(struct gemm_gen *g, struct val tile_m, struct val tile_n)
+static void build_tile(struct gemm_gen *g, struct val tile_m, struct val tile_n)
 {
 	const struct val z = GROUP_ID(g->k, 2);
 	const int parts = g->c->split;
@@ -379,10 +384,10 @@ static void tile(struct gemm_gen *g, struct val tile_m, struct val tile_n)
 					 tile_m), g->arg.tiles_n), tile_n);
 
 	if (parts > 1)
-		part(g, from, MIN(ADD(from, g->arg.part), g->arg.k), s,
-		     ADD(MUL(t, parts), s));
+		build_part(g, from, MIN(ADD(from, g->arg.part), g->arg.k), s,
+			   ADD(MUL(t, parts), s));
 	else
-		part(g, CONST(g->k, DSL_I32, 0), g->arg.k, s, t);
+		build_part(g, CONST(g->k, DSL_I32, 0), g->arg.k, s, t);
 }
 
 static void ordered_tiles(struct gemm_gen *g)
@@ -391,17 +396,17 @@ static void ordered_tiles(struct gemm_gen *g)
 	const struct val x = GROUP_ID(g->k, 0), y = GROUP_ID(g->k, 1);
 
 	if (g->c->stream_k) {
-		gemm_stream(g, part);
+		gemm_stream(g, build_part);
 		return;
 	}
 	if (band < 2) {
-		tile(g, y, x);
+		build_tile(g, y, x);
 		return;
 	}
 	const struct val m = ADD(MUL(y, band), AND(x, band - 1));
 
 	IF (g->k, LT(m, g->arg.tiles_m)) {
-		tile(g, m, SHR(x, __builtin_ctz(band)));
+		build_tile(g, m, SHR(x, __builtin_ctz(band)));
 	}
 }
 

@@ -9,7 +9,7 @@ struct part {
 	int number; /* 0: the main kernel, 1: that which adds parts up */
 };
 
-static struct ssa_func *build(const void *ctx, struct err *e)
+static struct ssa_func *build_kernel(const void *ctx, struct err *e)
 {
 	const struct part *p = ctx;
 
@@ -17,19 +17,19 @@ static struct ssa_func *build(const void *ctx, struct err *e)
 								 p->config, e);
 }
 
-static bool compile(const struct part *p, const struct cc_options *o,
-		    struct cc_object *out, struct err *e)
+static bool compile_part(const struct part *p, const struct cc_options *o,
+			 struct cc_object *out, struct err *e)
 {
-	struct ssa_func *f = build(p, e);
+	struct ssa_func *f = build_kernel(p, e);
 	bool good = f && cc_compile(f, o, out, e);
 
 	ssa_func_free(f);
 	return good;
 }
 
-static bool fetch(struct jit *j, const struct part *p,
-		  const struct cc_options *o, struct cc_object *out,
-		  struct err *e)
+static bool fetch_part(struct jit *j, const struct part *p,
+		       const struct cc_options *o, struct cc_object *out,
+		       struct err *e)
 {
 	char op[128], config[128], what[300];
 	struct jit_object x;
@@ -37,7 +37,7 @@ static bool fetch(struct jit *j, const struct part *p,
 	gemm_op_name(p->op, op, sizeof(op));
 	gemm_config_name(p->config, config, sizeof(config));
 	snprintf(what, sizeof(what), "gemm %s %s %d", op, config, p->number);
-	const struct jit_request r = { what, o, build, p };
+	const struct jit_request r = { what, o, build_kernel, p };
 	if (!jit_object(j, &r, &x, e))
 		return false;
 	*out = (struct cc_object){ 0 };
@@ -66,8 +66,8 @@ bool gemm_object(struct jit *j, const struct gemm_op *op,
 		const struct part p = { op, c, out->n };
 		struct cc_object *to = &out->object[out->n];
 
-		if (!(j ? fetch(j, &p, &mine, to, e) :
-			  compile(&p, &mine, to, e)))
+		if (!(j ? fetch_part(j, &p, &mine, to, e) :
+			  compile_part(&p, &mine, to, e)))
 			break;
 		out->n++;
 	}

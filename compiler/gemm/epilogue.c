@@ -34,8 +34,8 @@ static struct val read_run(struct gemm_gen *g, struct val p, struct val at,
 					     RANGE(at, GEMM_RUN)));
 }
 
-static struct val activation(const struct gemm_op *op, struct val x,
-			     struct val gate)
+static struct val apply_activation(const struct gemm_op *op, struct val x,
+				   struct val gate)
 {
 	if (op->epilogue & GEMM_RELU)
 		return MAX(x, 0.0);
@@ -48,9 +48,9 @@ static struct val activation(const struct gemm_op *op, struct val x,
 	return x;
 }
 
-static struct val linear(struct gemm_gen *g, const struct out *o,
-			 const struct run *c, struct val x, bool second,
-			 bool whole)
+static struct val apply_linear(struct gemm_gen *g, const struct out *o,
+			       const struct run *c, struct val x, bool second,
+			       bool whole)
 {
 	const uint32_t ep = g->op->epilogue;
 
@@ -70,8 +70,8 @@ static struct val linear(struct gemm_gen *g, const struct out *o,
 	return ADD(x, b);
 }
 
-static void finish(struct gemm_gen *g, const struct out *o,
-		   const struct run *c, bool whole)
+static void finish_run(struct gemm_gen *g, const struct out *o,
+		       const struct run *c, bool whole)
 {
 	const struct gemm_op *op = g->op;
 	const struct val at = ADD(MUL(c->row, g->arg.ldc), c->column);
@@ -79,13 +79,13 @@ static void finish(struct gemm_gen *g, const struct out *o,
 	struct val x = c->x, gate = c->gate;
 
 	if (op->out != DSL_I32) {
-		x = linear(g, o, c, x, pair, whole);
+		x = apply_linear(g, o, c, x, pair, whole);
 		if (pair)
-			gate = linear(g, o, c, gate, false, whole);
+			gate = apply_linear(g, o, c, gate, false, whole);
 		if (op->beta)
 			x = FMA(g->arg.beta,
 				read_run(g, o->c, at, c, whole), x);
-		x = activation(op, x, gate);
+		x = apply_activation(op, x, gate);
 		if (op->epilogue & GEMM_SHRINK)
 			x = MUL(x, 1.0 / GEMM_SHRINK_BY);
 		if (op->epilogue & GEMM_RESIDUAL)
@@ -100,7 +100,7 @@ static void finish(struct gemm_gen *g, const struct out *o,
 
 /* ------------------------------------------------------------ the tile -- */
 
-static void place(struct gemm_gen *g, struct out *o)
+static void place_output(struct gemm_gen *g, struct out *o)
 {
 	const struct val first =
 		ADD(MUL(CAST(DSL_I64, g->batch), g->arg.stride_c),
@@ -114,8 +114,9 @@ static void place(struct gemm_gen *g, struct out *o)
 		o->bias = ADVANCE(g->arg.bias, CAST(DSL_I64, g->column));
 }
 
-static void runs(struct gemm_gen *g, const struct out *o,
-		 gemm_sums_fn *sums, uint32_t from, uint32_t to, bool whole)
+static void finish_runs(struct gemm_gen *g, const struct out *o,
+			gemm_sums_fn *sums, uint32_t from, uint32_t to,
+			bool whole)
 {
 	const bool pair = g->op->epilogue & GEMM_SWIGLU;
 	const uint32_t apart = g->p.runs_16;
@@ -133,7 +134,7 @@ static void runs(struct gemm_gen *g, const struct out *o,
 				.column = gemm_run_column(g, c),
 			};
 
-			finish(g, o, &x, whole);
+			finish_run(g, o, &x, whole);
 		}
 }
 
@@ -142,9 +143,9 @@ void gemm_epilogue(struct gemm_gen *g, gemm_sums_fn *sums, uint32_t from,
 {
 	struct out o;
 
-	place(g, &o);
+	place_output(g, &o);
 	if (g->c->even) {
-		runs(g, &o, sums, from, to, true);
+		finish_runs(g, &o, sums, from, to, true);
 		return;
 	}
 	const struct val inside =
@@ -152,9 +153,9 @@ void gemm_epilogue(struct gemm_gen *g, gemm_sums_fn *sums, uint32_t from,
 		    LE(ADD(g->column, (int)g->p.out_n), g->arg.n));
 
 	IF (g->k, inside) {
-		runs(g, &o, sums, from, to, true);
+		finish_runs(g, &o, sums, from, to, true);
 	}
 	ELSE (g->k) {
-		runs(g, &o, sums, from, to, false);
+		finish_runs(g, &o, sums, from, to, false);
 	}
 }

@@ -1,7 +1,7 @@
 /* compiler/gemm/feed.c - tiles from memory to LDS. */
 #include "compiler/gemm/gemm_int.h"
 
-static struct val quotient(struct val x, uint32_t by)
+static struct val div_const(struct val x, uint32_t by)
 {
 	return by & (by - 1) ? DIV(x, by) : SHR(x, __builtin_ctz(by));
 }
@@ -11,7 +11,7 @@ static struct val remainder_of(struct val x, uint32_t by)
 	return by & (by - 1) ? REM(x, by) : AND(x, by - 1);
 }
 
-static bool halves(const struct gemm_gen *g, const struct gemm_feed *f)
+static bool is_halved(const struct gemm_gen *g, const struct gemm_feed *f)
 {
 	return f == &g->b && g->op->epilogue & GEMM_SWIGLU;
 }
@@ -23,7 +23,7 @@ static bool halves(const struct gemm_gen *g, const struct gemm_feed *f)
 static struct val near_row(const struct gemm_gen *g, const struct gemm_feed *f,
 			   struct val r)
 {
-	if (!halves(g, f))
+	if (!is_halved(g, f))
 		return r;
 	return OR(SHL(SHR(r, 5), 4), AND(r, 15));
 }
@@ -46,7 +46,7 @@ struct val gemm_feed_row(const struct gemm_gen *g, const struct gemm_feed *f,
 
 	if (clamp)
 		row = MIN(row, SUB(f->valid, 1));
-	return halves(g, f) ? ADD(row, far_rows(g, r)) : row;
+	return is_halved(g, f) ? ADD(row, far_rows(g, r)) : row;
 }
 
 /* Load number j of this work-item: its place in memory's tile. */
@@ -61,7 +61,7 @@ static struct spot spot_of(struct gemm_gen *g, const struct gemm_feed *f,
 	const struct val v = ADD(LOCAL_ID(g->k, 0), MUL(j, g->p.threads));
 	const uint32_t per = s->minor / s->vec;
 
-	return (struct spot){ quotient(v, per),
+	return (struct spot){ div_const(v, per),
 			      MUL(remainder_of(v, per), s->vec) };
 }
 
@@ -79,14 +79,14 @@ static struct spot block_of(const struct gemm_side *s, struct val v)
 {
 	const uint32_t across = gemm_across(s);
 	const uint32_t more = s->major / s->turn / across;
-	const struct val row = quotient(v, s->along);
-	const struct val rest = quotient(row, across);
+	const struct val row = div_const(v, s->along);
+	const struct val rest = div_const(row, across);
 	const struct val major = ADD(MUL(remainder_of(rest, more), across),
 				     remainder_of(row, across));
 	struct val minor = remainder_of(v, s->along);
 
 	if (s->minor / s->vec > s->along)
-		minor = ADD(MUL(quotient(rest, more), s->along), minor);
+		minor = ADD(MUL(div_const(rest, more), s->along), minor);
 	return (struct spot){ MUL(major, s->turn), MUL(minor, s->vec) };
 }
 
@@ -118,12 +118,14 @@ static struct step step_of(struct gemm_gen *g, const struct gemm_feed *f,
 
 	if (s->turn)
 		return block_step(g, s, j);
-	return (struct step){ { quotient(v, per),
-				MUL(remainder_of(v, per), s->vec) }, rows, 0 };
+	return (struct step){ { div_const(v, per),
+				MUL(remainder_of(v, per), s->vec) },
+			      rows,
+			      0 };
 }
 
-static struct val offset(struct gemm_gen *g, const struct gemm_feed *f,
-			 struct val major, struct val minor)
+static struct val feed_offset(struct gemm_gen *g, const struct gemm_feed *f,
+			      struct val major, struct val minor)
 {
 	if (f->s->minor_k)
 		return ADD(MUL(gemm_feed_row(g, f, major, !g->c->even), f->ld),
@@ -139,9 +141,9 @@ void gemm_feed_init(struct gemm_gen *g, struct gemm_feed *f)
 		const struct step at = step_of(g, f, j);
 
 		for (uint32_t i = 0; i < deep; i++)
-			f->at[j * deep + i] =
-				offset(g, f, ADD(at.spot.major, at.major + i),
-				       ADD(at.spot.minor, at.minor));
+			f->at[j * deep + i] = feed_offset(
+				g, f, ADD(at.spot.major, at.major + i),
+				ADD(at.spot.minor, at.minor));
 		if (f->s->stored)
 			gemm_scales_init(g, f, j, gemm_feed_row(
 				g, f, ADD(at.spot.major, at.major),
@@ -181,8 +183,8 @@ struct val gemm_lds_at(const struct gemm_gen *g, const struct gemm_place *p,
 }
 
 /* Element m of each of the block's loads, side by side. */
-static struct val turned(struct dsl_at at, const struct gemm_stage *s,
-			 uint32_t from, uint32_t deep, uint32_t m)
+static struct val transpose_loads(struct dsl_at at, const struct gemm_stage *s,
+				  uint32_t from, uint32_t deep, uint32_t m)
 {
 	struct val e[16];
 
@@ -216,7 +218,8 @@ void gemm_feed_store(struct gemm_gen *g, const struct gemm_feed *f,
 
 			if (deep)
 				STORE(to, p.add + at.major,
-				      turned(DSL_AT, s, j * deep, deep, m));
+				      transpose_loads(DSL_AT, s, j * deep, deep,
+						      m));
 			else
 				STORE(AS(DSL_U32, to), p.add * eb / 4, s->v[j]);
 		}
@@ -237,7 +240,7 @@ static struct val load_masked(struct gemm_gen *g, const struct gemm_feed *f,
 		from = ADD(k, at->minor);
 		limit = SELECT(gemm_feed_has(g, f, at->major), end, 0);
 	} else {
-		const struct val far = halves(g, f) ?
+		const struct val far = is_halved(g, f) ?
 					       far_rows(g, at->minor) :
 					       CONST(g->k, DSL_I32, 0);
 

@@ -19,13 +19,13 @@ struct packed {
 #define ARGS_END (offsetof(struct packed, beta) + sizeof(float))
 _Static_assert(sizeof(struct packed) <= GEMM_ARGS_BYTES, "arguments fit");
 
-static uint32_t tiles(uint32_t size, uint32_t tile)
+static uint32_t count_tiles(uint32_t size, uint32_t tile)
 {
 	return size / tile + (size % tile != 0);
 }
 
-static void pack(const struct gemm_op *op, const struct gemm_shape *s,
-		 const struct gemm_operands *x, struct packed *a)
+static void pack_args(const struct gemm_op *op, const struct gemm_shape *s,
+		      const struct gemm_operands *x, struct packed *a)
 {
 	const uint32_t columns = op->epilogue & GEMM_SWIGLU ? 2 * s->n : s->n;
 	const uint32_t lda = op->a_trans ? s->m : s->k;
@@ -73,7 +73,7 @@ static void main_step(const struct gemm_config *c, const struct gemm_plan *p,
 		      struct packed *a, struct gemm_launch *out)
 {
 	const uint32_t band = c->order > 1 ? c->order : 1;
-	const uint32_t deep = tiles((uint32_t)a->k, c->k);
+	const uint32_t deep = count_tiles((uint32_t)a->k, c->k);
 	const uint32_t all = (uint32_t)(a->tiles_m * a->tiles_n * a->batch);
 	uint32_t *groups = out->step[0].groups;
 
@@ -81,12 +81,12 @@ static void main_step(const struct gemm_config *c, const struct gemm_plan *p,
 	out->step[0].kernel = "gemm";
 	out->step[0].group_size = p->threads;
 	groups[0] = (uint32_t)a->tiles_n * band;
-	groups[1] = tiles((uint32_t)a->tiles_m, band);
+	groups[1] = count_tiles((uint32_t)a->tiles_m, band);
 	groups[2] = (uint32_t)a->batch * c->split;
-	a->part = (int32_t)(tiles(deep, c->split) * c->k);
+	a->part = (int32_t)(count_tiles(deep, c->split) * c->k);
 	if (!c->stream_k)
 		return;
-	a->part = (int32_t)tiles(all * (deep ? deep : 1), c->split);
+	a->part = (int32_t)count_tiles(all * (deep ? deep : 1), c->split);
 	groups[0] = all ? c->split : 0;
 	groups[1] = groups[2] = 1;
 }
@@ -124,7 +124,7 @@ bool gemm_launch(const struct gemm_op *op, const struct gemm_config *c,
 	memset(out, 0, sizeof(*out));
 	if (!gemm_plan(op, c, &p, e) || !gemm_fits(op, c, s, e))
 		return false;
-	pack(op, s, x, &a);
+	pack_args(op, s, x, &a);
 	if (c->even && !at_16(op, x))
 		return err_set(e, ERR_USAGE, "an operand that does not lie at "
 			       "a multiple of 16 bytes (config.even)");
@@ -133,8 +133,8 @@ bool gemm_launch(const struct gemm_op *op, const struct gemm_config *c,
 			       "multiple of 16 bytes",
 			       (unsigned long long)x->b);
 	a.aligned = is_even(op, &a);
-	a.tiles_m = (int32_t)tiles(s->m, c->m);
-	a.tiles_n = (int32_t)tiles(s->n, p.out_n);
+	a.tiles_m = (int32_t)count_tiles(s->m, c->m);
+	a.tiles_n = (int32_t)count_tiles(s->n, p.out_n);
 	main_step(c, &p, &a, out);
 	if (gemm_has_parts(c))
 		reduce_step(c, &p, &a, out);

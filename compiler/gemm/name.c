@@ -69,7 +69,7 @@ int gemm_config_name(const struct gemm_config *c, char *buf, size_t size)
 /* --------------------------------------------------------------- parse -- */
 
 /* Is the word at *t this one?  Then *t is behind it. */
-static bool word(const char **t, const char *w)
+static bool accept_word(const char **t, const char *w)
 {
 	const size_t n = strlen(w);
 
@@ -82,7 +82,7 @@ static bool word(const char **t, const char *w)
 static bool type_at(const char **t, enum dsl_type *out, enum dsl_type *weights)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(types); k++)
-		if (word(t, types[k].name)) {
+		if (accept_word(t, types[k].name)) {
 			*out = types[k].type;
 			*weights = types[k].weights;
 			return true;
@@ -92,12 +92,12 @@ static bool type_at(const char **t, enum dsl_type *out, enum dsl_type *weights)
 
 static bool epilogue_at(const char **t, struct gemm_op *op)
 {
-	if (word(t, "beta")) {
+	if (accept_word(t, "beta")) {
 		op->beta = true;
 		return true;
 	}
 	for (size_t k = 0; k < ARRAY_SIZE(epilogues); k++)
-		if (word(t, epilogues[k].name)) {
+		if (accept_word(t, epilogues[k].name)) {
 			op->epilogue |= epilogues[k].bit;
 			return true;
 		}
@@ -135,8 +135,8 @@ bool gemm_op_parse(const char *text, struct gemm_op *op, struct err *e)
 }
 
 /* A letter and a number to `most`. */
-static bool number(const char **t, const char *before, unsigned long most,
-		   unsigned long *out)
+static bool parse_number(const char **t, const char *before, unsigned long most,
+			 unsigned long *out)
 {
 	const size_t n = strlen(before);
 	char *end;
@@ -148,15 +148,15 @@ static bool number(const char **t, const char *before, unsigned long most,
 	return *out <= most;
 }
 
-static bool numbers(const char **t, struct gemm_config *c)
+static bool parse_numbers(const char **t, struct gemm_config *c)
 {
 	unsigned long v[9];
 	static const char *const before[] = { "", "x", "x", "_w", "x", "_b",
 					      "_p", "_u", "_g" };
 
 	for (size_t k = 0; k < ARRAY_SIZE(v); k++)
-		if (!number(t, before[k], k < 3 ? UINT16_MAX : UINT8_MAX,
-			    &v[k]))
+		if (!parse_number(t, before[k], k < 3 ? UINT16_MAX : UINT8_MAX,
+				  &v[k]))
 			return false;
 	*c = (struct gemm_config){
 		.m = (uint16_t)v[0], .n = (uint16_t)v[1], .k = (uint16_t)v[2],
@@ -167,25 +167,25 @@ static bool numbers(const char **t, struct gemm_config *c)
 	return true;
 }
 
-static bool flag(const char **t, struct gemm_config *c)
+static bool parse_flag(const char **t, struct gemm_config *c)
 {
 	unsigned long split;
 
-	if (word(t, "pad"))
+	if (accept_word(t, "pad"))
 		c->lds = GEMM_LDS_PAD;
-	else if (word(t, "swz"))
+	else if (accept_word(t, "swz"))
 		c->lds = GEMM_LDS_SWIZZLE;
-	else if (word(t, "cu"))
+	else if (accept_word(t, "cu"))
 		c->cu_mode = true;
-	else if (word(t, "wgp"))
+	else if (accept_word(t, "wgp"))
 		c->cu_mode = false;
-	else if (word(t, "direct"))
+	else if (accept_word(t, "direct"))
 		c->b_direct = true;
-	else if (word(t, "sk"))
+	else if (accept_word(t, "sk"))
 		c->stream_k = true;
-	else if (word(t, "even"))
+	else if (accept_word(t, "even"))
 		c->even = true;
-	else if (number(t, "split", UINT16_MAX, &split) && split)
+	else if (parse_number(t, "split", UINT16_MAX, &split) && split)
 		c->split = (uint32_t)split;
 	else
 		return false;
@@ -195,11 +195,11 @@ static bool flag(const char **t, struct gemm_config *c)
 bool gemm_config_parse(const char *text, struct gemm_config *c, struct err *e)
 {
 	const char *t = text;
-	bool good = numbers(&t, c);
+	bool good = parse_numbers(&t, c);
 
 	while (good && *t == '_') {
 		t++;
-		good = flag(&t, c);
+		good = parse_flag(&t, c);
 	}
 	if (good && !*t)
 		return true;

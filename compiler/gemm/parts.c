@@ -118,7 +118,7 @@ static void add_slot(struct gemm_gen *g, struct val slot, struct val item,
 					 GEMM_RUN)));
 }
 
-static struct val reduced(struct gemm_gen *g, uint32_t i, uint32_t c)
+static struct val reduced_sum(struct gemm_gen *g, uint32_t i, uint32_t c)
 {
 	(void)i;
 	return GET(g->acc[c]);
@@ -157,7 +157,7 @@ static void reduce_split(struct gemm_gen *g, struct val tile, struct val item,
 		add_slot(g, ADD(MUL(tile, parts), s), item, group);
 	}
 	shift_rows(g, group);
-	gemm_epilogue(g, reduced, 0, 1);
+	gemm_epilogue(g, reduced_sum, 0, 1);
 }
 
 static void reduce_stream(struct gemm_gen *g, struct val tile, struct val item,
@@ -177,12 +177,12 @@ static void reduce_stream(struct gemm_gen *g, struct val tile, struct val item,
 			add_slot(g, slot_of(w, tile, own), item, group);
 		}
 		shift_rows(g, group);
-		gemm_epilogue(g, reduced, 0, 1);
+		gemm_epilogue(g, reduced_sum, 0, 1);
 	}
 }
 
 /* A wave for each wave of a tile and each of its row groups. */
-static void reduce(struct gemm_gen *g)
+static void reduce_parts(struct gemm_gen *g)
 {
 	struct dsl *k = g->k;
 	const struct gemm_config *c = g->c;
@@ -221,7 +221,7 @@ struct ssa_func *gemm_build_reduce(const struct gemm_op *op,
 	g.k = KERNEL("gemm_reduce", GEMM_WAVE);
 	g.acc = xcalloc(g.p.runs, sizeof(*g.acc));
 	gemm_args(g.k, op, c, &g.arg);
-	reduce(&g);
+	reduce_parts(&g);
 	f = dsl_finish(g.k, e);
 	free(g.acc);
 	return f;

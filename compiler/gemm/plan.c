@@ -72,9 +72,9 @@ static void share_lanes(struct gemm_side *s, uint32_t elem_bytes)
 	s->along = best;
 }
 
-static bool side(struct gemm_plan *p, struct gemm_side *s, uint32_t rows,
-		 uint32_t k, bool minor_k, enum gemm_lds lds,
-		 enum dsl_type stored)
+static bool plan_side(struct gemm_plan *p, struct gemm_side *s, uint32_t rows,
+		      uint32_t k, bool minor_k, enum gemm_lds lds,
+		      enum dsl_type stored)
 {
 	const bool as_is = minor_k == p->wmma;
 	const uint32_t row = p->wmma ? k : rows;
@@ -166,9 +166,9 @@ bool gemm_plan(const struct gemm_op *op, const struct gemm_config *c,
 		return err_set(e, ERR_UNSUPPORTED, "a tile of %u in K of "
 			       "integers with scales; wanted a multiple of %d",
 			       c->k, GEMM_GROUP);
-	if (!side(p, &p->a, c->m, c->k, !op->a_trans, c->lds, DSL_NONE) ||
-	    (!c->b_direct &&
-	     !side(p, &p->b, c->n, c->k, op->b_trans, c->lds, op->weights)))
+	if (!plan_side(p, &p->a, c->m, c->k, !op->a_trans, c->lds, DSL_NONE) ||
+	    (!c->b_direct && !plan_side(p, &p->b, c->n, c->k, op->b_trans,
+					c->lds, op->weights)))
 		return err_set(e, ERR_UNSUPPORTED, "a tile of %ux%ux%u is not "
 			       "shared out evenly among %u work-items, at most "
 			       "%d loads each", c->m, c->n, c->k, p->threads,

@@ -4,9 +4,9 @@
 /* ------------------------------------------------------------ matrices -- */
 
 /* A row's 16 elements of K, from slice `slice` on. */
-static struct val fragment(struct gemm_gen *g, const struct gemm_side *s,
-			   char role, struct val row, uint32_t more,
-			   uint32_t slice, struct val buffer)
+static struct val load_fragment(struct gemm_gen *g, const struct gemm_side *s,
+				char role, struct val row, uint32_t more,
+				uint32_t slice, struct val buffer)
 {
 	const uint32_t eb = g->p.elem_bytes, chunk = 16 / eb;
 	struct val part[GEMM_FRAG];
@@ -44,8 +44,8 @@ struct val gemm_lane_row_n(struct gemm_gen *g)
  * Columns of C are the rows of the matrix instruction, so that a lane's results
  * lie side by side in C.
  */
-static void matrices(struct gemm_gen *g, struct val buffer,
-		     const struct gemm_stage *direct)
+static void multiply_matrices(struct gemm_gen *g, struct val buffer,
+			      const struct gemm_stage *direct)
 {
 	const struct gemm_plan *p = &g->p;
 	const struct val m = ADD(g->wave_row, AND(LANE(g->k), 15));
@@ -54,16 +54,16 @@ static void matrices(struct gemm_gen *g, struct val buffer,
 
 	for (uint32_t s = 0; s < p->slices; s++) {
 		for (uint32_t i = 0; i < p->frags_m; i++)
-			a[i] = fragment(g, &p->a, 'B', m, i * GEMM_FRAG, s,
-					buffer);
+			a[i] = load_fragment(g, &p->a, 'B', m, i * GEMM_FRAG, s,
+					     buffer);
 		for (uint32_t j = 0; j < p->frags_n; j++)
 			b[j] = direct ?
 				       FRAG_FROM('A',
 						 BITS(g->op->in,
 						      direct->v[s * p->frags_n +
 								j])) :
-				       fragment(g, &p->b, 'A', n, j * GEMM_FRAG,
-						s, buffer);
+				       load_fragment(g, &p->b, 'A', n,
+						     j * GEMM_FRAG, s, buffer);
 		for (uint32_t j = 0; j < p->frags_n; j++)
 			for (uint32_t i = 0; i < p->frags_m; i++) {
 				struct var acc = g->acc[i * p->frags_n + j];
@@ -100,7 +100,7 @@ static void row_of_k(struct gemm_gen *g, const struct gemm_side *s, uint32_t k,
 	}
 }
 
-static void scalars(struct gemm_gen *g, struct val buffer)
+static void multiply_scalars(struct gemm_gen *g, struct val buffer)
 {
 	const struct gemm_plan *p = &g->p;
 	const struct val m = ADD(buffer, ADD(g->wave_row, lane_m(g)));
@@ -125,9 +125,9 @@ void gemm_product(struct gemm_gen *g, struct val buffer,
 		  const struct gemm_stage *b)
 {
 	if (g->p.wmma)
-		matrices(g, buffer, g->c->b_direct ? b : NULL);
+		multiply_matrices(g, buffer, g->c->b_direct ? b : NULL);
 	else
-		scalars(g, buffer);
+		multiply_scalars(g, buffer);
 }
 
 /* ---------------------------------------------------------------- sums -- */

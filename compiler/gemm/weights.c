@@ -105,8 +105,9 @@ static void four_bf16(struct val x, uint32_t bit, enum dsl_type stored,
 }
 
 /* Neighbours of K that one part of a load holds: `vec` of them. */
-static struct val converted(struct gemm_gen *g, const struct gemm_side *s,
-			    struct val loaded, struct val scale, uint32_t part)
+static struct val convert_weights(struct gemm_gen *g, const struct gemm_side *s,
+				  struct val loaded, struct val scale,
+				  uint32_t part)
 {
 	struct val e[GEMM_FRAG];
 
@@ -129,7 +130,7 @@ void gemm_weights_store(struct gemm_gen *g, const struct gemm_side *s,
 	const struct val first = element_at(s, byte);
 
 	for (uint32_t part = 0; part <= (s->stored == DSL_U8); part++) {
-		const struct val x = converted(g, s, loaded, scale, part);
+		const struct val x = convert_weights(g, s, loaded, scale, part);
 
 		for (uint32_t at = 0; at < s->vec; at += chunk) {
 			const uint32_t n = s->vec - at < chunk ? s->vec - at :

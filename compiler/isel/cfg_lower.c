@@ -22,10 +22,10 @@
 #include <stdlib.h>
 
 /* `partial`: the lanes come to `stop` one side after the other. */
-static void region(struct sel *s, struct ssa_block *b,
-		   const struct ssa_block *stop, bool partial);
+static void lower_region(struct sel *s, struct ssa_block *b,
+			 const struct ssa_block *stop, bool partial);
 
-static void enter(struct sel *s, struct mir_block *b)
+static void begin_block(struct sel *s, struct mir_block *b)
 {
 	for (struct sel_loop *l = s->loop; l; l = l->outer)
 		b->depth++;
@@ -34,16 +34,16 @@ static void enter(struct sel *s, struct mir_block *b)
 }
 
 /* A block that the current one falls into. */
-static struct mir_block *fall(struct sel *s, struct mir_block *b)
+static struct mir_block *fall_through_to(struct sel *s, struct mir_block *b)
 {
 	if (!b)
 		b = mir_block(s->m);
 	mir_edge(s->b, b);
-	enter(s, b);
+	begin_block(s, b);
 	return b;
 }
 
-static struct mir_inst *term(struct sel *s, struct mir_inst *i)
+static struct mir_inst *mark_term(struct sel *s, struct mir_inst *i)
 {
 	(void)s;
 	i->flags |= MIR_TERM;
@@ -52,7 +52,7 @@ static struct mir_inst *term(struct sel *s, struct mir_inst *i)
 
 static void branch_to(struct sel *s, int op, struct mir_block *to)
 {
-	term(s, sel_raw(s, op, mir_label(to)));
+	mark_term(s, sel_raw(s, op, mir_label(to)));
 	mir_edge(s->b, to);
 }
 
@@ -68,12 +68,12 @@ static void merge_mask(struct sel *s, struct mir_opnd to, struct mir_opnd from)
 {
 	struct mir_opnd off = sel_new_mask(s), on = sel_new_mask(s);
 
-	term(s, sel_s(s, sel_mop(s, s_and_not1), off, to, sel_exec(s)));
-	term(s, sel_s(s, sel_mop(s, s_and), on, from, sel_exec(s)));
-	term(s, sel_s(s, sel_mop(s, s_or), to, off, on));
+	mark_term(s, sel_s(s, sel_mop(s, s_and_not1), off, to, sel_exec(s)));
+	mark_term(s, sel_s(s, sel_mop(s, s_and), on, from, sel_exec(s)));
+	mark_term(s, sel_s(s, sel_mop(s, s_or), to, off, on));
 }
 
-static void put(struct sel *s, const struct copy *c)
+static void emit_copy(struct sel *s, const struct copy *c)
 {
 	struct mir_inst *last = s->b->last;
 
@@ -83,13 +83,13 @@ static void put(struct sel *s, const struct copy *c)
 	}
 	sel_copy(s, c->to, c->from);
 	for (struct mir_inst *i = s->b->last; i != last; i = i->prev) {
-		term(s, i);
+		mark_term(s, i);
 		if (c->partial)
 			i->flags |= MIR_PARTIAL;
 	}
 }
 
-static bool blocked(const struct copy *c, int n, int k)
+static bool copy_is_blocked(const struct copy *c, int n, int k)
 {
 	for (int j = 0; j < n; j++)
 		if (j != k && !c[j].done && c[j].from.kind == MIR_VREG &&
@@ -107,8 +107,8 @@ static void put_all(struct sel *s, struct copy *c, int n)
 		int before = left, k;
 
 		for (k = 0; k < n; k++)
-			if (!c[k].done && !blocked(c, n, k)) {
-				put(s, &c[k]);
+			if (!c[k].done && !copy_is_blocked(c, n, k)) {
+				emit_copy(s, &c[k]);
 				c[k].done = true;
 				left--;
 			}
@@ -122,7 +122,7 @@ static void put_all(struct sel *s, struct copy *c, int n)
 				       c[k].to.n));
 		struct mir_opnd from = c[k].to;
 
-		term(s, sel_raw(s, MIR_COPY, t, from));
+		mark_term(s, sel_raw(s, MIR_COPY, t, from));
 		for (int j = 0; j < n; j++)
 			if (!c[j].done && c[j].from.kind == MIR_VREG &&
 			    c[j].from.reg == from.reg) {
@@ -150,8 +150,8 @@ static int add_copies(struct sel *s, const struct ssa_edge *e, bool partial,
 	return n;
 }
 
-static void copies(struct sel *s, const struct ssa_edge *a, bool partial_a,
-		   const struct ssa_edge *b)
+static void lower_edge_copies(struct sel *s, const struct ssa_edge *a,
+			      bool partial_a, const struct ssa_edge *b)
 {
 	uint32_t max = a->n_args + (b ? b->n_args : 0);
 	struct copy *c = xcalloc(max + 1, sizeof(*c));
@@ -174,12 +174,13 @@ static void begin_partial(struct sel *s, const struct ssa_block *b,
 		struct mir_opnd d = sel_def(s, b->param[k]);
 
 		if (b->param[k]->type.kind == SSA_I1)
-			term(s, sel_raw(s, MIR_COPY, d, mir_imm(0)));
+			mark_term(s, sel_raw(s, MIR_COPY, d, mir_imm(0)));
 		else if (mir_is_v(s->m, &d))
-			term(s,
-			     turn ? sel_raw(s, MIR_UNDEF, d, mir_label(end),
-					    mir_label(turn)) :
-				    sel_raw(s, MIR_UNDEF, d, mir_label(end)));
+			mark_term(s, turn ? sel_raw(s, MIR_UNDEF, d,
+						    mir_label(end),
+						    mir_label(turn)) :
+					    sel_raw(s, MIR_UNDEF, d,
+						    mir_label(end)));
 	}
 }
 
@@ -190,11 +191,11 @@ static bool has_body(const struct ssa_edge *e, const struct ssa_block *merge)
 	return e->to != merge || e->n_args;
 }
 
-static void side(struct sel *s, const struct ssa_edge *e,
-		 struct ssa_block *merge, bool partial)
+static void lower_side(struct sel *s, const struct ssa_edge *e,
+		       struct ssa_block *merge, bool partial)
 {
-	copies(s, e, partial && e->to == merge, NULL);
-	region(s, e->to, merge, partial);
+	lower_edge_copies(s, e, partial && e->to == merge, NULL);
+	lower_region(s, e->to, merge, partial);
 }
 
 static void if_uniform(struct sel *s, struct ssa_inst *t)
@@ -207,35 +208,35 @@ static void if_uniform(struct sel *s, struct ssa_inst *t)
 
 	sel_scc(s, t->arg[0], &inverted);
 	for (struct mir_inst *i = s->b->last; i != last; i = i->prev)
-		term(s, i);
+		mark_term(s, i);
 	branch_to(s,
 		  then != inverted ? ISA_s_cbranch_scc0 : ISA_s_cbranch_scc1,
 		  then && other ? skip : merge);
-	fall(s, NULL);
-	side(s, &t->edge[first], t->merge, false);
+	fall_through_to(s, NULL);
+	lower_side(s, &t->edge[first], t->merge, false);
 	if (then && other) {
 		branch_to(s, ISA_s_branch, merge);
-		enter(s, skip);
-		side(s, &t->edge[1], t->merge, false);
+		begin_block(s, skip);
+		lower_side(s, &t->edge[1], t->merge, false);
 	}
-	fall(s, merge);
+	fall_through_to(s, merge);
 }
 
-static void narrow(struct sel *s, struct mir_opnd save, struct mir_opnd c,
-		   bool on)
+static void narrow_exec(struct sel *s, struct mir_opnd save, struct mir_opnd c,
+			bool on)
 {
 	struct mir_opnd exec = sel_exec(s);
 
 	if (on) {
-		term(s, sel_raw(s, sel_mop(s, s_and_saveexec), save, c));
+		mark_term(s, sel_raw(s, sel_mop(s, s_and_saveexec), save, c));
 		return;
 	}
-	term(s, sel_raw(s, s->mask == 2 ? ISA_s_mov_b64 : ISA_s_mov_b32, save,
-			exec));
-	term(s, sel_raw(s, sel_mop(s, s_and_not1), exec, exec, c));
+	mark_term(s, sel_raw(s, s->mask == 2 ? ISA_s_mov_b64 : ISA_s_mov_b32,
+			     save, exec));
+	mark_term(s, sel_raw(s, sel_mop(s, s_and_not1), exec, exec, c));
 }
 
-static void restore(struct sel *s, struct mir_opnd save)
+static void restore_exec(struct sel *s, struct mir_opnd save)
 {
 	struct mir_opnd exec = sel_exec(s);
 
@@ -260,23 +261,23 @@ static void if_divergent(struct sel *s, struct ssa_inst *t)
 	struct mir_opnd exec = sel_exec(s);
 
 	begin_partial(s, t->merge, merge, then && other ? turn : merge);
-	narrow(s, save, c, then);
+	narrow_exec(s, save, c, then);
 	skip_if_empty(s, then && other ? turn : merge);
-	fall(s, NULL);
+	fall_through_to(s, NULL);
 	s->divergent++;
 	/* Nobody has filled the other lanes before the first side. */
-	side(s, &t->edge[then ? 0 : 1], t->merge, !(then && other));
+	lower_side(s, &t->edge[then ? 0 : 1], t->merge, !(then && other));
 	if (then && other) {
-		fall(s, turn);
+		fall_through_to(s, turn);
 		sel_raw(s, sel_mop(s, s_and_not1), exec, save, exec)->flags |=
 			MIR_HEAD;
 		skip_if_empty(s, merge);
-		fall(s, NULL);
-		side(s, &t->edge[1], t->merge, true);
+		fall_through_to(s, NULL);
+		lower_side(s, &t->edge[1], t->merge, true);
 	}
 	s->divergent--;
-	fall(s, merge);
-	restore(s, save);
+	fall_through_to(s, merge);
+	restore_exec(s, save);
 }
 
 static void two_sides(struct sel *s, struct ssa_inst *t)
@@ -299,8 +300,9 @@ static bool is_uniform(const struct ssa_inst *t)
 	return t->flags & SSA_UNIFORM || t->arg[0]->flags & SSA_UNIFORM;
 }
 
-static struct ssa_inst *leaving(const struct ssa_block *b,
-				const struct ssa_block *header, int *exit)
+static struct ssa_inst *leaving_branch(const struct ssa_block *b,
+				       const struct ssa_block *header,
+				       int *exit)
 {
 	struct ssa_inst *t = b->last;
 
@@ -331,7 +333,8 @@ static void look_at_loop(struct sel_loop *l)
 		struct ssa_inst *t;
 		int exit;
 
-		if (!ends[k] || !(t = leaving(ends[k], l->header, &exit)))
+		if (!ends[k] ||
+		    !(t = leaving_branch(ends[k], l->header, &exit)))
 			continue;
 		l->exit = t->edge[exit].to;
 		l->divergent |= !is_uniform(t);
@@ -339,7 +342,7 @@ static void look_at_loop(struct sel_loop *l)
 }
 
 /* The block behind it, NULL if nothing leaves it. */
-static struct ssa_block *loop(struct sel *s, struct ssa_block *h)
+static struct ssa_block *lower_loop(struct sel *s, struct ssa_block *h)
 {
 	struct sel_loop l = { .header = h, .outer = s->loop };
 
@@ -354,17 +357,17 @@ static struct ssa_block *loop(struct sel *s, struct ssa_block *h)
 			->flags |= MIR_TERM;
 	}
 	s->loop = &l;
-	fall(s, l.head);
+	fall_through_to(s, l.head);
 	l.head->loop_header = true;
 	s->divergent += l.divergent;
-	region(s, h, NULL, false);
+	lower_region(s, h, NULL, false);
 	s->divergent -= l.divergent;
 	s->loop = l.outer;
 	if (!l.exit)
 		return NULL;
-	enter(s, l.out);
+	begin_block(s, l.out);
 	if (l.divergent)
-		restore(s, l.save);
+		restore_exec(s, l.save);
 	return l.exit;
 }
 
@@ -386,17 +389,18 @@ static void leave_divergent(struct sel *s, struct ssa_inst *t, int exit,
 	struct mir_opnd c = sel_get(s, t->arg[0]), e = sel_exec(s);
 	const struct ssa_edge *stay = &t->edge[!exit];
 
-	copies(s, &t->edge[exit], true, back ? stay : NULL);
-	term(s, sel_raw(s, exit ? sel_mop(s, s_and) : sel_mop(s, s_and_not1), e,
-			e, c));
+	lower_edge_copies(s, &t->edge[exit], true, back ? stay : NULL);
+	mark_term(s,
+		  sel_raw(s, exit ? sel_mop(s, s_and) : sel_mop(s, s_and_not1),
+			  e, e, c));
 	if (back) {
 		branch_to(s, ISA_s_cbranch_execnz, l->head);
 		mir_edge(s->b, l->out);
 		return;
 	}
 	branch_to(s, ISA_s_cbranch_execz, l->out);
-	fall(s, NULL);
-	copies(s, stay, false, NULL);
+	fall_through_to(s, NULL);
+	lower_edge_copies(s, stay, false, NULL);
 }
 
 static void leave_uniform(struct sel *s, struct ssa_inst *t, int exit,
@@ -411,9 +415,9 @@ static void leave_uniform(struct sel *s, struct ssa_inst *t, int exit,
 
 	sel_scc(s, t->arg[0], &inverted);
 	for (struct mir_inst *i = s->b->last; i != last; i = i->prev)
-		term(s, i);
+		mark_term(s, i);
 	if (back) {
-		copies(s, stay, false, late ? NULL : out);
+		lower_edge_copies(s, stay, false, late ? NULL : out);
 		branch_to(s,
 			  (exit == 0) != inverted ? ISA_s_cbranch_scc0 :
 						    ISA_s_cbranch_scc1,
@@ -422,8 +426,8 @@ static void leave_uniform(struct sel *s, struct ssa_inst *t, int exit,
 			struct sel_loop *in = s->loop;
 
 			s->loop = l->outer;
-			fall(s, to);
-			copies(s, out, false, NULL);
+			fall_through_to(s, to);
+			lower_edge_copies(s, out, false, NULL);
 			s->loop = in;
 		}
 		mir_edge(s->b, l->out);
@@ -435,28 +439,28 @@ static void leave_uniform(struct sel *s, struct ssa_inst *t, int exit,
 			  (exit == 0) != inverted ? ISA_s_cbranch_scc1 :
 						    ISA_s_cbranch_scc0,
 			  l->out);
-		fall(s, NULL);
+		fall_through_to(s, NULL);
 	} else {
 		branch_to(s,
 			  (exit == 0) != inverted ? ISA_s_cbranch_scc0 :
 						    ISA_s_cbranch_scc1,
 			  to);
-		fall(s, NULL);
-		copies(s, out, false, NULL);
+		fall_through_to(s, NULL);
+		lower_edge_copies(s, out, false, NULL);
 		branch_to(s, ISA_s_branch, l->out);
-		enter(s, to);
+		begin_block(s, to);
 	}
-	copies(s, stay, false, NULL);
+	lower_edge_copies(s, stay, false, NULL);
 }
 
 /* The end of a header or latch; the block that follows inside the loop. */
-static struct ssa_block *leave(struct sel *s, struct ssa_block *b)
+static struct ssa_block *lower_loop_end(struct sel *s, struct ssa_block *b)
 {
 	struct ssa_inst *t = b->last;
 	int exit = 0;
 	bool back;
 
-	if (!s->loop || !leaving(b, s->loop->header, &exit)) {
+	if (!s->loop || !leaving_branch(b, s->loop->header, &exit)) {
 		sel_refuse(s, t, "a branch without merge that leaves no loop");
 		return NULL;
 	}
@@ -478,10 +482,11 @@ static struct ssa_block *go_on(struct sel *s, struct ssa_block *b,
 
 	switch (t->op) {
 	case SSA_ret:
-		term(s, sel_raw(s, ISA_s_endpgm, mir_imm(0)))->n_opnd = 0;
+		mark_term(s, sel_raw(s, ISA_s_endpgm, mir_imm(0)))->n_opnd = 0;
 		return NULL;
 	case SSA_jump:
-		copies(s, &t->edge[0], partial && t->edge[0].to == stop, NULL);
+		lower_edge_copies(s, &t->edge[0],
+				  partial && t->edge[0].to == stop, NULL);
 		if (s->loop && t->edge[0].to == s->loop->header) {
 			branch_to(s, ISA_s_branch, s->loop->head);
 			return NULL;
@@ -489,7 +494,7 @@ static struct ssa_block *go_on(struct sel *s, struct ssa_block *b,
 		return t->edge[0].to;
 	}
 	if (!t->merge)
-		return leave(s, b);
+		return lower_loop_end(s, b);
 	two_sides(s, t);
 	return t->merge;
 }
@@ -500,12 +505,12 @@ static bool opens_loop(const struct sel *s, const struct ssa_block *b)
 }
 
 /* From `b` to `stop`, which is not entered; both in the current loop. */
-static void region(struct sel *s, struct ssa_block *b,
-		   const struct ssa_block *stop, bool partial)
+static void lower_region(struct sel *s, struct ssa_block *b,
+			 const struct ssa_block *stop, bool partial)
 {
 	while (b && b != stop && !s->failed) {
 		if (opens_loop(s, b)) {
-			b = loop(s, b);
+			b = lower_loop(s, b);
 			continue;
 		}
 		sel_block(s, b);
@@ -515,5 +520,5 @@ static void region(struct sel *s, struct ssa_block *b,
 
 void sel_flow(struct sel *s)
 {
-	region(s, s->f->first, NULL, false);
+	lower_region(s, s->f->first, NULL, false);
 }

@@ -12,8 +12,9 @@ struct legal {
 	int own;	     /* group reductions with their own array */
 };
 
-static struct ssa_inst *make(struct legal *l, enum ssa_op op, struct ssa_type t,
-			     uint32_t n, struct ssa_inst *const *arg)
+static struct ssa_inst *make_inst(struct legal *l, enum ssa_op op,
+				  struct ssa_type t, uint32_t n,
+				  struct ssa_inst *const *arg)
 {
 	struct ssa_inst *i = ssa_inst_new(l->f, op, t, n, arg);
 
@@ -23,8 +24,8 @@ static struct ssa_inst *make(struct legal *l, enum ssa_op op, struct ssa_type t,
 	return i;
 }
 
-static struct ssa_inst *constant(struct legal *l, struct ssa_type t,
-				 uint64_t bits)
+static struct ssa_inst *make_const(struct legal *l, struct ssa_type t,
+				   uint64_t bits)
 {
 	struct ssa_inst *c = ssa_const(l->f, t, bits);
 
@@ -35,10 +36,10 @@ static struct ssa_inst *constant(struct legal *l, struct ssa_type t,
 }
 
 #define MAKE(l, op, t, ...) \
-	make(l, op, t, \
-	     sizeof((struct ssa_inst *[]){ __VA_ARGS__ }) / \
-		     sizeof(struct ssa_inst *), \
-	     (struct ssa_inst *[]){ __VA_ARGS__ })
+	make_inst(l, op, t, \
+		  sizeof((struct ssa_inst *[]){ __VA_ARGS__ }) / \
+			  sizeof(struct ssa_inst *), \
+		  (struct ssa_inst *[]){ __VA_ARGS__ })
 
 static const struct ssa_type t_i32 = { SSA_I32, 1 }, t_i1 = { SSA_I1, 1 };
 static const struct ssa_type t_f32 = { SSA_F32, 1 }, t_lds = { SSA_LDS, 1 };
@@ -67,8 +68,8 @@ static uint32_t add_lds(struct ssa_func *f, uint32_t size)
 	return f->n_lds++;
 }
 
-static struct ssa_inst *compare(struct legal *l, enum ssa_pred p,
-				struct ssa_inst *a, struct ssa_inst *b)
+static struct ssa_inst *make_icmp(struct legal *l, enum ssa_pred p,
+				  struct ssa_inst *a, struct ssa_inst *b)
 {
 	struct ssa_inst *i = MAKE(l, SSA_icmp, t_i1, a, b);
 
@@ -76,8 +77,8 @@ static struct ssa_inst *compare(struct legal *l, enum ssa_pred p,
 	return i;
 }
 
-static struct ssa_inst *reduction(struct legal *l, struct ssa_inst *i,
-				  struct ssa_inst *a)
+static struct ssa_inst *reduce_wave(struct legal *l, struct ssa_inst *i,
+				    struct ssa_inst *a)
 {
 	struct ssa_inst *r = MAKE(l, SSA_reduce, a->type, a);
 
@@ -94,26 +95,26 @@ static struct ssa_inst *group_reduce(struct legal *l, struct ssa_inst *i,
 				     uint32_t array, bool again)
 {
 	uint32_t n = waves_of(l->f), bytes = ssa_type_bytes(i->type);
-	struct ssa_inst *r = reduction(l, i, i->arg[0]), *lane, *wave, *base;
+	struct ssa_inst *r = reduce_wave(l, i, i->arg[0]), *lane, *wave, *base;
 	struct ssa_inst *off, *m, *v = NULL, *st, *scale, *i0;
 	uint8_t log = bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2 ? 1 : 0;
 
 	if (n == 1)
 		return r;
-	lane = make(l, SSA_lane, t_i32, 0, NULL);
-	wave = make(l, SSA_wave, t_i32, 0, NULL);
-	base = make(l, SSA_lds, t_lds, 0, NULL);
+	lane = make_inst(l, SSA_lane, t_i32, 0, NULL);
+	wave = make_inst(l, SSA_wave, t_i32, 0, NULL);
+	base = make_inst(l, SSA_lds, t_lds, 0, NULL);
 	base->imm = array;
-	scale = constant(l, t_i32, log);
-	i0 = constant(l, t_i32, 0);
+	scale = make_const(l, t_i32, log);
+	i0 = make_const(l, t_i32, 0);
 	off = MAKE(l, SSA_shl, t_i32, wave, scale);
-	m = compare(l, SSA_EQ, lane, i0);
+	m = make_icmp(l, SSA_EQ, lane, i0);
 	/* What an earlier reduction left must have been read. */
 	if (again)
-		make(l, SSA_barrier, t_void, 0, NULL);
+		make_inst(l, SSA_barrier, t_void, 0, NULL);
 	st = MAKE(l, SSA_store, t_void, base, off, r, m);
 	st->align = log;
-	make(l, SSA_barrier, t_void, 0, NULL);
+	make_inst(l, SSA_barrier, t_void, 0, NULL);
 	for (uint32_t w = 0; w < n; w++) {
 		struct ssa_inst *x = MAKE(l, SSA_load, i->type, base, i0);
 		static const uint16_t op[SSA_RMWS] = {
@@ -145,7 +146,7 @@ static bool is_pair(struct ssa_type t)
 }
 
 /* Which operations on pairs one instruction does. */
-static bool packed(const struct ssa_inst *i)
+static bool is_packed_op(const struct ssa_inst *i)
 {
 	struct ssa_type t = i->n_args ? i->arg[0]->type : i->type;
 
@@ -189,7 +190,8 @@ static bool element_wise(const struct ssa_inst *i)
 	       i->op == SSA_zext || i->op == SSA_sext || i->op == SSA_trunc;
 }
 
-static struct ssa_inst *element(struct legal *l, struct ssa_inst *v, uint32_t k)
+static struct ssa_inst *extract_elem(struct legal *l, struct ssa_inst *v,
+				     uint32_t k)
 {
 	struct ssa_inst *e;
 
@@ -206,24 +208,24 @@ static struct ssa_inst *by_elements(struct legal *l, struct ssa_inst *i)
 
 	for (uint32_t k = 0; k < i->type.n; k++) {
 		for (uint32_t a = 0; a < i->n_args && a < 4; a++)
-			arg[a] = element(l, i->arg[a], k);
-		e[k] = make(l, i->op, ssa_type(i->type.kind, 1), i->n_args,
-			    arg);
+			arg[a] = extract_elem(l, i->arg[a], k);
+		e[k] = make_inst(l, i->op, ssa_type(i->type.kind, 1), i->n_args,
+				 arg);
 		e[k]->flags = i->flags;
 		e[k]->sub = i->sub;
 	}
-	return make(l, SSA_pack, i->type, i->type.n, e);
+	return make_inst(l, SSA_pack, i->type, i->type.n, e);
 }
 
 /* --------------------------------------------------------------- bf16 ---- */
 
-static bool computes(const struct ssa_inst *i)
+static bool computes_float(const struct ssa_inst *i)
 {
 	return i->op >= SSA_fadd && i->op <= SSA_fround && i->op != SSA_fneg &&
 	       i->op != SSA_fabs && i->op != SSA_copysign;
 }
 
-static struct ssa_inst *wide(struct legal *l, struct ssa_inst *v)
+static struct ssa_inst *widen_bf16(struct legal *l, struct ssa_inst *v)
 {
 	return v->type.kind == SSA_BF16 ? MAKE(l, SSA_fcvt, t_f32, v) : v;
 }
@@ -234,8 +236,9 @@ static struct ssa_inst *in_f32(struct legal *l, struct ssa_inst *i)
 	struct ssa_inst *arg[4], *r;
 
 	for (uint32_t a = 0; a < i->n_args && a < 4; a++)
-		arg[a] = wide(l, i->arg[a]);
-	r = make(l, i->op, i->op == SSA_fcmp ? t_i1 : t_f32, i->n_args, arg);
+		arg[a] = widen_bf16(l, i->arg[a]);
+	r = make_inst(l, i->op, i->op == SSA_fcmp ? t_i1 : t_f32, i->n_args,
+		      arg);
 	r->sub = i->sub;
 	r->flags = i->flags;
 	return i->op == SSA_fcmp ? r : MAKE(l, SSA_fcvt, i->type, r);
@@ -247,7 +250,7 @@ static bool through_f32(const struct ssa_inst *i)
 
 	if (t.n != 1 || t.kind != SSA_BF16)
 		return false;
-	return i->op == SSA_fcmp || computes(i);
+	return i->op == SSA_fcmp || computes_float(i);
 }
 
 /* -------------------------------------------------------------- driver ---- */
@@ -267,13 +270,13 @@ static struct ssa_inst *reduce_in_array(struct legal *l, struct ssa_inst *i,
 	return group_reduce(l, i, (uint32_t)*array, true);
 }
 
-static struct ssa_inst *replacement(struct legal *l, struct ssa_inst *i,
-				    int *array)
+static struct ssa_inst *legalize_inst(struct legal *l, struct ssa_inst *i,
+				      int *array)
 {
 	if (i->op == SSA_group_reduce)
 		return reduce_in_array(l, i, array);
 	if (i->type.n > 1 && element_wise(i) &&
-	    !(is_pair(i->type) && packed(i)))
+	    !(is_pair(i->type) && is_packed_op(i)))
 		return by_elements(l, i);
 	if (through_f32(i))
 		return in_f32(l, i);
@@ -292,7 +295,7 @@ static bool round_of(struct legal *l, int *array)
 
 			next = i->next;
 			l->at = i;
-			r = replacement(l, i, array);
+			r = legalize_inst(l, i, array);
 			if (!r)
 				continue;
 			ssa_replace(l->f, i, r);

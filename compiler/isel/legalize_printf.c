@@ -28,9 +28,9 @@ static const struct ssa_type t_i1 = { SSA_I1, 1 }, t_i32 = { SSA_I32, 1 };
 static const struct ssa_type t_i64 = { SSA_I64, 1 }, t_ptr = { SSA_PTR, 1 };
 static const struct ssa_type t_void = { SSA_VOID, 0 };
 
-static struct ssa_inst *make(struct printer *p, enum ssa_op op,
-			     struct ssa_type t, uint32_t n,
-			     struct ssa_inst *const *arg)
+static struct ssa_inst *append_inst(struct printer *p, enum ssa_op op,
+				    struct ssa_type t, uint32_t n,
+				    struct ssa_inst *const *arg)
 {
 	struct ssa_inst *i = ssa_inst_new(p->f, op, t, n, arg);
 
@@ -40,13 +40,13 @@ static struct ssa_inst *make(struct printer *p, enum ssa_op op,
 }
 
 #define MAKE(p, op, t, ...) \
-	make(p, op, t, \
-	     sizeof((struct ssa_inst *[]){ __VA_ARGS__ }) / \
-		     sizeof(struct ssa_inst *), \
-	     (struct ssa_inst *[]){ __VA_ARGS__ })
+	append_inst(p, op, t, \
+		    sizeof((struct ssa_inst *[]){ __VA_ARGS__ }) / \
+			    sizeof(struct ssa_inst *), \
+		    (struct ssa_inst *[]){ __VA_ARGS__ })
 
-static struct ssa_inst *constant(struct printer *p, struct ssa_type t,
-				 uint64_t v)
+static struct ssa_inst *append_const(struct printer *p, struct ssa_type t,
+				     uint64_t v)
 {
 	struct ssa_inst *c = ssa_const(p->f, t, v);
 
@@ -55,11 +55,11 @@ static struct ssa_inst *constant(struct printer *p, struct ssa_type t,
 	return c;
 }
 
-static struct ssa_inst *load(struct printer *p, struct ssa_inst *ring,
-			     struct ssa_type t, int32_t off)
+static struct ssa_inst *append_load(struct printer *p, struct ssa_inst *ring,
+				    struct ssa_type t, int32_t off)
 {
 	struct ssa_inst *i =
-		MAKE(p, SSA_load, t, ring, constant(p, t_i32, 0));
+		MAKE(p, SSA_load, t, ring, append_const(p, t_i32, 0));
 
 	i->off = off;
 	i->align = 2;
@@ -67,9 +67,9 @@ static struct ssa_inst *load(struct printer *p, struct ssa_inst *ring,
 	return i;
 }
 
-static void store(struct printer *p, struct ssa_inst *data,
-		  struct ssa_inst *at, int32_t off, struct ssa_inst *v,
-		  struct ssa_inst *mask)
+static void append_store(struct printer *p, struct ssa_inst *data,
+			 struct ssa_inst *at, int32_t off, struct ssa_inst *v,
+			 struct ssa_inst *mask)
 {
 	struct ssa_inst *i = MAKE(p, SSA_store, t_void, data, at, v, mask);
 
@@ -106,7 +106,7 @@ static const char *entry_text(struct printer *p, const struct ssa_inst *i)
  */
 
 /* What follows `i` in its block, its end included, becomes a new block. */
-static struct ssa_block *split(struct printer *p, struct ssa_inst *i)
+static struct ssa_block *split_block(struct printer *p, struct ssa_inst *i)
 {
 	struct ssa_block *rest = ssa_block_after(p->f, i->block);
 
@@ -119,9 +119,9 @@ static struct ssa_block *split(struct printer *p, struct ssa_inst *i)
 	return rest;
 }
 
-static void jump(struct printer *p, struct ssa_block *to)
+static void append_jump(struct printer *p, struct ssa_block *to)
 {
-	struct ssa_inst *j = make(p, SSA_jump, t_void, 0, NULL);
+	struct ssa_inst *j = append_inst(p, SSA_jump, t_void, 0, NULL);
 
 	ssa_edge_set(p->f, &j->edge[0], to, 0, NULL);
 }
@@ -133,13 +133,13 @@ static struct ssa_inst *wait_loop(struct printer *p, struct ssa_inst *ring,
 {
 	struct ssa_inst *room, *go, *br, *param;
 
-	jump(p, loop);
+	append_jump(p, loop);
 	p->b = loop;
 	room = MAKE(p, SSA_icmp, t_i1, end,
-		    load(p, ring, t_i64, RING_LIMIT));
+		    append_load(p, ring, t_i64, RING_LIMIT));
 	room->sub = SSA_ULE;
-	go = MAKE(p, SSA_icmp, t_i1, load(p, ring, t_i32, RING_WAIT),
-		  constant(p, t_i32, 0));
+	go = MAKE(p, SSA_icmp, t_i1, append_load(p, ring, t_i32, RING_WAIT),
+		  append_const(p, t_i32, 0));
 	go->sub = SSA_EQ;
 	go = MAKE(p, SSA_or, t_i1, room, go);
 	br = MAKE(p, SSA_branch, t_void, go);
@@ -150,34 +150,36 @@ static struct ssa_inst *wait_loop(struct printer *p, struct ssa_inst *ring,
 	return param;
 }
 
-static void record(struct printer *p, const struct ssa_inst *i,
-		   struct ssa_inst *ring, struct ssa_inst *pos,
-		   struct ssa_inst *room, uint32_t dwords)
+static void write_record(struct printer *p, const struct ssa_inst *i,
+			 struct ssa_inst *ring, struct ssa_inst *pos,
+			 struct ssa_inst *room, uint32_t dwords)
 {
 	struct ssa_inst *at, *none, *drop, *mark;
 	int32_t off = RING_DATA + 4;
 
 	at = MAKE(p, SSA_and, t_i32, MAKE(p, SSA_trunc, t_i32, pos),
-		  load(p, ring, t_i32, RING_MASK));
-	at = MAKE(p, SSA_shl, t_i32, at, constant(p, t_i32, 2));
+		  append_load(p, ring, t_i32, RING_MASK));
+	at = MAKE(p, SSA_shl, t_i32, at, append_const(p, t_i32, 2));
 	for (uint32_t k = 0; k < i->n_args; k++) {
-		store(p, ring, at, off, i->arg[k], room);
+		append_store(p, ring, at, off, i->arg[k], room);
 		off += (int32_t)ssa_type_bytes(i->arg[k]->type);
 	}
-	make(p, SSA_fence, t_void, 0, NULL);
-	mark = constant(p, t_i32, WRITTEN | dwords << 16 | (p->n_entries + 1));
-	store(p, ring, at, RING_DATA, mark, room);
-	none = MAKE(p, SSA_xor, t_i1, room, constant(p, t_i1, 1));
-	drop = MAKE(p, SSA_atomic, t_i32, ring, constant(p, t_i32, 0),
-		    constant(p, t_i32, 1), none);
+	append_inst(p, SSA_fence, t_void, 0, NULL);
+	mark = append_const(p, t_i32,
+			    WRITTEN | dwords << 16 | (p->n_entries + 1));
+	append_store(p, ring, at, RING_DATA, mark, room);
+	none = MAKE(p, SSA_xor, t_i1, room, append_const(p, t_i1, 1));
+	drop = MAKE(p, SSA_atomic, t_i32, ring, append_const(p, t_i32, 0),
+		    append_const(p, t_i32, 1), none);
 	drop->sub = SSA_RMW_ADD;
 	drop->off = RING_DROPPED;
 	drop->align = 2;
 }
 
-static void lower(struct printer *p, struct ssa_inst *i)
+static void lower_printf(struct printer *p, struct ssa_inst *i)
 {
-	struct ssa_block *before = i->block, *rest = split(p, i), *loop, *out;
+	struct ssa_block *before = i->block, *rest = split_block(p, i), *loop,
+			 *out;
 	struct ssa_inst *ring, *pos, *end, *room, *n;
 	uint32_t dwords = 1;
 
@@ -187,25 +189,25 @@ static void lower(struct printer *p, struct ssa_inst *i)
 	p->b = before;
 	loop = ssa_block_after(p->f, before);
 	out = ssa_block_after(p->f, loop);
-	ring = make(p, SSA_arg, t_ptr, 0, NULL);
+	ring = append_inst(p, SSA_arg, t_ptr, 0, NULL);
 	ring->imm = p->arg;
-	n = constant(p, t_i64, dwords);
-	pos = MAKE(p, SSA_atomic, t_i64, ring, constant(p, t_i32, 0), n);
+	n = append_const(p, t_i64, dwords);
+	pos = MAKE(p, SSA_atomic, t_i64, ring, append_const(p, t_i32, 0), n);
 	pos->sub = SSA_RMW_ADD;
 	pos->align = 3;
 	end = MAKE(p, SSA_add, t_i64, pos, n);
 	room = wait_loop(p, ring, end, loop, out);
-	record(p, i, ring, pos, room, dwords);
+	write_record(p, i, ring, pos, room, dwords);
 	p->entry[p->n_entries] = entry_text(p, i);
 	p->n_entries++;
-	jump(p, rest);
+	append_jump(p, rest);
 	ssa_unlink(i);
 }
 
 /* --------------------------------------------------------------- driver ----
  */
 
-static uint32_t count(const struct ssa_func *f)
+static uint32_t count_printfs(const struct ssa_func *f)
 {
 	uint32_t n = 0;
 
@@ -239,7 +241,7 @@ static void add_ring(struct printer *p)
 bool sel_legalize_printf(struct ssa_func *f, struct err *e)
 {
 	struct printer p = { .f = f };
-	uint32_t n = count(f);
+	uint32_t n = count_printfs(f);
 
 	if (n && f->n_args == SSA_MAX_ARGS)
 		return err_set(e, ERR_UNSUPPORTED,
@@ -257,7 +259,7 @@ bool sel_legalize_printf(struct ssa_func *f, struct err *e)
 			for (struct ssa_inst *i = b->first; i && !at;
 			     i = i->next)
 				at = i->op == SSA_printf ? i : NULL;
-		lower(&p, at);
+		lower_printf(&p, at);
 	}
 	f->format = p.entry;
 	f->n_formats = n;

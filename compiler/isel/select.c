@@ -18,7 +18,7 @@ void sel_refuse(struct sel *s, const struct ssa_inst *i, const char *why)
 
 /* ---------------------------------------------- what the wave is given ---- */
 
-static bool uses(const struct sel *s, enum ssa_op op, uint64_t imm)
+static bool uses_op(const struct sel *s, enum ssa_op op, uint64_t imm)
 {
 	for (struct ssa_block *b = s->f->first; b; b = b->next)
 		for (struct ssa_inst *i = b->first; i; i = i->next)
@@ -27,7 +27,8 @@ static bool uses(const struct sel *s, enum ssa_op op, uint64_t imm)
 	return false;
 }
 
-static struct mir_opnd given(struct sel *s, enum mir_file file, int phys, int n)
+static struct mir_opnd fixed_reg(struct sel *s, enum mir_file file, int phys,
+				 int n)
 {
 	uint32_t v = mir_vreg(s->m, file, n);
 
@@ -44,13 +45,13 @@ static void take_inputs(struct sel *s)
 {
 	int n = 0;
 
-	s->kernarg = given(s, MIR_S, 0, 2);
-	s->local = given(s, MIR_V, 0, 1);
+	s->kernarg = fixed_reg(s, MIR_S, 0, 2);
+	s->local = fixed_reg(s, MIR_V, 0, 1);
 	for (int d = 0; d < 3; d++)
-		n += d == 0 || uses(s, SSA_group_id, (uint64_t)d);
+		n += d == 0 || uses_op(s, SSA_group_id, (uint64_t)d);
 	for (int d = 0, at = 16 - n; d < 3; d++)
-		if (d == 0 || uses(s, SSA_group_id, (uint64_t)d))
-			s->group_id[d] = given(s, MIR_S, at++, 1);
+		if (d == 0 || uses_op(s, SSA_group_id, (uint64_t)d))
+			s->group_id[d] = fixed_reg(s, MIR_S, at++, 1);
 }
 
 static struct mir_opnd packed_id(struct sel *s, int dim)
@@ -132,7 +133,7 @@ static void group_count(struct sel *s, const struct ssa_inst *i)
 		mir_imm(s->hidden + 4 * (uint32_t)i->imm));
 }
 
-static void argument(struct sel *s, const struct ssa_inst *i)
+static void select_arg(struct sel *s, const struct ssa_inst *i)
 {
 	const struct ssa_arg *a = &s->f->arg[i->imm];
 	struct mir_opnd o = s->arg[i->imm], d;
@@ -167,7 +168,7 @@ static void clock_now(struct sel *s, const struct ssa_inst *i)
 	m->flags |= MIR_ORDERED | MIR_KEEP;
 }
 
-static bool leaf(struct sel *s, const struct ssa_inst *i)
+static bool select_leaf(struct sel *s, const struct ssa_inst *i)
 {
 	switch (i->op) {
 	case SSA_const:
@@ -177,7 +178,7 @@ static bool leaf(struct sel *s, const struct ssa_inst *i)
 		sel_raw(s, MIR_UNDEF, sel_def(s, i));
 		return true;
 	case SSA_arg:
-		argument(s, i);
+		select_arg(s, i);
 		return true;
 	case SSA_local_id:
 		sel_alias(s, i, packed_id(s, (int)i->imm));
@@ -204,7 +205,7 @@ static bool leaf(struct sel *s, const struct ssa_inst *i)
 	return false;
 }
 
-static bool memory(struct sel *s, const struct ssa_inst *i)
+static bool select_memory(struct sel *s, const struct ssa_inst *i)
 {
 	switch (i->op) {
 	case SSA_load:
@@ -255,7 +256,7 @@ static void pointer_sum(struct sel *s, const struct ssa_inst *i)
 	sel_add64(s, d, a, b);
 }
 
-static bool conversion(struct sel *s, const struct ssa_inst *i)
+static bool select_conversion(struct sel *s, const struct ssa_inst *i)
 {
 	switch (i->op) {
 	case SSA_zext:
@@ -291,8 +292,8 @@ static bool conversion(struct sel *s, const struct ssa_inst *i)
 static void select_one(struct sel *s, const struct ssa_inst *i)
 {
 	s->m->line = i->line;
-	if (leaf(s, i) || memory(s, i) || conversion(s, i) ||
-	    sel_vector(s, i))
+	if (select_leaf(s, i) || select_memory(s, i) ||
+	    select_conversion(s, i) || sel_vector(s, i))
 		return;
 	if (ssa_op_info(i->op)->flags & SSA_OP_CROSSES) {
 		sel_lane_op(s, i);

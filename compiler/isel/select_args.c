@@ -43,7 +43,7 @@ static bool arg_is_used(const struct sel *s, uint32_t a)
 }
 
 /* Does a load of dwords [at, at + n) cut an argument into two? */
-static bool cuts(const struct sel *s, int at, int n)
+static bool splits_arg(const struct sel *s, int at, int n)
 {
 	for (uint32_t a = 0; a < s->f->n_args; a++) {
 		int first = arg_dword(&s->f->arg[a]);
@@ -70,7 +70,7 @@ void sel_args(struct sel *s)
 			continue;
 		/* Pairs stay aligned. */
 		while (n > 1 && (at + n > end || at % (n > 2 ? 2 : n) ||
-				 cuts(s, at, n)))
+				 splits_arg(s, at, n)))
 			n /= 2;
 		if (at + n <= arg_last_dword(&s->f->arg[a]))
 			n = arg_last_dword(&s->f->arg[a]) + 1 - at;

@@ -75,8 +75,8 @@ static bool atomic_type(const struct ssa_inst *i)
 	return false;
 }
 
-static void exchange(struct sel *s, const struct ssa_inst *i,
-		     struct sel_access *a)
+static void select_cmpxchg(struct sel *s, const struct ssa_inst *i,
+			   struct sel_access *a)
 {
 	struct mir_opnd want = sel_get_v(s, i->arg[2]), pair;
 	struct mir_opnd new = sel_get_v(s, i->arg[3]);
@@ -118,7 +118,7 @@ void sel_atomic(struct sel *s, const struct ssa_inst *i)
 	a.data = sel_def(s, i);
 	sel_address(s, &a);
 	if (i->op == SSA_cmpxchg) {
-		exchange(s, i, &a);
+		select_cmpxchg(s, i, &a);
 		s->mem = NULL;
 		return;
 	}
@@ -141,7 +141,7 @@ void sel_atomic(struct sel *s, const struct ssa_inst *i)
 
 /* ------------------------------------------------------------ ordering ---- */
 
-static void ordered(struct mir_inst *m)
+static void mark_ordered(struct mir_inst *m)
 {
 	m->flags |= MIR_ORDERED | MIR_KEEP;
 }
@@ -185,15 +185,15 @@ void sel_find_writes(struct sel *s)
  */
 void sel_barrier(struct sel *s, const struct ssa_inst *i)
 {
-	ordered(sel_raw_list(s, ISA_s_barrier, NULL, 0));
+	mark_ordered(sel_raw_list(s, ISA_s_barrier, NULL, 0));
 	if (s->wgp && (s->behind_write[i->block->id] ||
 		       block_writes(i->block, i)))
-		ordered(sel_raw_list(s, ISA_buffer_gl0_inv, NULL, 0));
+		mark_ordered(sel_raw_list(s, ISA_buffer_gl0_inv, NULL, 0));
 }
 
 void sel_fence(struct sel *s, const struct ssa_inst *i)
 {
 	(void)i;
-	ordered(sel_raw_list(s, ISA_buffer_gl1_inv, NULL, 0));
-	ordered(sel_raw_list(s, ISA_buffer_gl0_inv, NULL, 0));
+	mark_ordered(sel_raw_list(s, ISA_buffer_gl1_inv, NULL, 0));
+	mark_ordered(sel_raw_list(s, ISA_buffer_gl0_inv, NULL, 0));
 }

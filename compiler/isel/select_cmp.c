@@ -40,7 +40,7 @@ static int icmp_s(uint8_t pred, bool wide)
 }
 
 /* The predicate with its operands exchanged. */
-static uint8_t swapped(uint8_t pred)
+static uint8_t swap_pred(uint8_t pred)
 {
 	static const uint8_t to[] = {
 		[SSA_EQ] = SSA_EQ,   [SSA_NE] = SSA_NE,	  [SSA_SLT] = SSA_SGT,
@@ -111,7 +111,7 @@ void sel_icmp(struct sel *s, const struct ssa_inst *i)
 
 		a = b;
 		b = t;
-		pred = swapped(pred);
+		pred = swap_pred(pred);
 	}
 	s->m->vreg[d.reg].vcc = true;
 	sel_v(s, icmp_v(pred, wide), d, a, b);

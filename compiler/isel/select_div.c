@@ -4,9 +4,9 @@
  * Integers: an estimate of 2^32 / d by v_rcp_f32, one step of Newton's method
  * in integers, and at most two corrections of the quotient.  64 bits: the same
  * in f32 estimates would need many more; a quotient digit at a time is used
- * where one of the halves is not zero (SRT with 32-bit digits), see div64().
- * Floats: the hardware's scaled sequence (RDNA3 ISA 16, V_DIV_SCALE_F32),
- * which is correctly rounded with denormals on.
+ * where one of the halves is not zero (SRT with 32-bit digits), see
+ * emit_div64(). Floats: the hardware's scaled sequence (RDNA3 ISA 16,
+ * V_DIV_SCALE_F32), which is correctly rounded with denormals on.
  */
 #include "compiler/isel/select.h"
 
@@ -16,7 +16,7 @@ struct quotient {
 	struct mir_opnd q, r;
 };
 
-static struct mir_opnd v1(struct sel *s)
+static struct mir_opnd new_v1(struct sel *s)
 {
 	return sel_new_v(s, 1);
 }
@@ -31,33 +31,36 @@ static struct mir_opnd ge_u32(struct sel *s, struct mir_opnd a,
 	return c;
 }
 
-static struct mir_opnd choose(struct sel *s, struct mir_opnd c,
-			      struct mir_opnd a, struct mir_opnd b)
+static struct mir_opnd emit_select(struct sel *s, struct mir_opnd c,
+				   struct mir_opnd a, struct mir_opnd b)
 {
-	struct mir_opnd d = v1(s);
+	struct mir_opnd d = new_v1(s);
 
 	sel_v(s, ISA_v_cndmask_b32, d, b, a, c);
 	return d;
 }
 
 /* If r >= d: q + 1, r - d. */
-static void correct(struct sel *s, struct quotient *x, struct mir_opnd d)
+static void correct_quotient(struct sel *s, struct quotient *x,
+			     struct mir_opnd d)
 {
-	struct mir_opnd c = ge_u32(s, x->r, d), q = v1(s), r = v1(s);
+	struct mir_opnd c = ge_u32(s, x->r, d), q = new_v1(s), r = new_v1(s);
 
 	sel_v(s, ISA_v_add_nc_u32, q, mir_imm(1), x->q);
 	sel_v(s, ISA_v_sub_nc_u32, r, x->r, d);
-	x->q = choose(s, c, q, x->q);
-	x->r = choose(s, c, r, x->r);
+	x->q = emit_select(s, c, q, x->q);
+	x->r = emit_select(s, c, r, x->r);
 }
 
 static struct quotient div_u32(struct sel *s, struct mir_opnd n,
 			       struct mir_opnd d)
 {
-	struct mir_opnd f = v1(s), g = v1(s), h = v1(s), z = v1(s);
-	struct mir_opnd neg = v1(s), e = v1(s), u = v1(s), y = v1(s);
-	struct mir_opnd p = v1(s);
-	struct quotient x = { v1(s), v1(s) };
+	struct mir_opnd f = new_v1(s), g = new_v1(s), h = new_v1(s),
+			z = new_v1(s);
+	struct mir_opnd neg = new_v1(s), e = new_v1(s), u = new_v1(s),
+			y = new_v1(s);
+	struct mir_opnd p = new_v1(s);
+	struct quotient x = { new_v1(s), new_v1(s) };
 
 	sel_v(s, ISA_v_cvt_f32_u32, f, d);
 	sel_v(s, ISA_v_rcp_iflag_f32, g, f);
@@ -71,8 +74,8 @@ static struct quotient div_u32(struct sel *s, struct mir_opnd n,
 	sel_v(s, ISA_v_mul_hi_u32, x.q, n, y);
 	sel_v(s, ISA_v_mul_lo_u32, p, x.q, d);
 	sel_v(s, ISA_v_sub_nc_u32, x.r, n, p);
-	correct(s, &x, d);
-	correct(s, &x, d);
+	correct_quotient(s, &x, d);
+	correct_quotient(s, &x, d);
 	return x;
 }
 
@@ -83,8 +86,8 @@ static void by_zero(struct sel *s, struct quotient *x, struct mir_opnd n,
 	struct mir_opnd c = sel_new_mask(s);
 
 	sel_v(s, ISA_v_cmp_ne_u32, c, mir_imm(0), d);
-	x->q = choose(s, c, x->q, mir_imm(UINT32_MAX));
-	x->r = choose(s, c, x->r, n);
+	x->q = emit_select(s, c, x->q, mir_imm(UINT32_MAX));
+	x->r = emit_select(s, c, x->r, n);
 }
 
 static bool is_signed(const struct ssa_inst *i)
@@ -97,12 +100,12 @@ static bool wants_quotient(const struct ssa_inst *i)
 	return i->op == SSA_div_u || i->op == SSA_div_s;
 }
 
-static struct mir_opnd magnitude(struct sel *s, struct mir_opnd a,
-				 struct mir_opnd *sign)
+static struct mir_opnd emit_abs(struct sel *s, struct mir_opnd a,
+				struct mir_opnd *sign)
 {
-	struct mir_opnd t = v1(s), d = v1(s);
+	struct mir_opnd t = new_v1(s), d = new_v1(s);
 
-	*sign = v1(s);
+	*sign = new_v1(s);
 	sel_v(s, ISA_v_ashrrev_i32, *sign, mir_imm(31), a);
 	sel_v(s, ISA_v_add_nc_u32, t, a, *sign);
 	sel_v(s, ISA_v_xor_b32, d, t, *sign);
@@ -113,7 +116,7 @@ static struct mir_opnd magnitude(struct sel *s, struct mir_opnd a,
 static struct mir_opnd give_sign(struct sel *s, struct mir_opnd a,
 				 struct mir_opnd sign)
 {
-	struct mir_opnd t = v1(s), d = v1(s);
+	struct mir_opnd t = new_v1(s), d = new_v1(s);
 
 	sel_v(s, ISA_v_xor_b32, t, a, sign);
 	sel_v(s, ISA_v_sub_nc_u32, d, t, sign);
@@ -122,15 +125,15 @@ static struct mir_opnd give_sign(struct sel *s, struct mir_opnd a,
 
 /* ---- the same for all lanes: in the scalar ALU, but for the estimate */
 
-static struct mir_opnd s1(struct sel *s)
+static struct mir_opnd new_s1(struct sel *s)
 {
 	return sel_new_s(s, 1);
 }
 
-static struct mir_opnd scalar(struct sel *s, int op, struct mir_opnd a,
-			      struct mir_opnd b)
+static struct mir_opnd emit_scalar(struct sel *s, int op, struct mir_opnd a,
+				   struct mir_opnd b)
 {
-	struct mir_opnd d = s1(s);
+	struct mir_opnd d = new_s1(s);
 
 	sel_s(s, op, d, a, b);
 	return d;
@@ -141,7 +144,7 @@ static void scalar_choose(struct sel *s, int compare, struct mir_opnd a,
 			  struct mir_opnd b, struct quotient *x,
 			  struct quotient y)
 {
-	struct quotient d = { s1(s), s1(s) };
+	struct quotient d = { new_s1(s), new_s1(s) };
 
 	sel_s(s, compare, a, b);
 	s->glue = true;
@@ -155,8 +158,8 @@ static void scalar_correct(struct sel *s, struct quotient *x,
 			   struct mir_opnd d)
 {
 	struct quotient y = {
-		scalar(s, ISA_s_add_i32, x->q, mir_imm(1)),
-		scalar(s, ISA_s_sub_i32, x->r, d),
+		emit_scalar(s, ISA_s_add_i32, x->q, mir_imm(1)),
+		emit_scalar(s, ISA_s_sub_i32, x->r, d),
 	};
 
 	scalar_choose(s, ISA_s_cmp_lt_u32, x->r, d, x, y);
@@ -165,7 +168,8 @@ static void scalar_correct(struct sel *s, struct quotient *x,
 static struct quotient scalar_div_u32(struct sel *s, struct mir_opnd n,
 				      struct mir_opnd d)
 {
-	struct mir_opnd f = v1(s), g = v1(s), h = v1(s), z = v1(s), y = s1(s);
+	struct mir_opnd f = new_v1(s), g = new_v1(s), h = new_v1(s),
+			z = new_v1(s), y = new_s1(s);
 	struct mir_opnd e;
 	struct quotient x;
 
@@ -174,12 +178,13 @@ static struct quotient scalar_div_u32(struct sel *s, struct mir_opnd n,
 	sel_v(s, ISA_v_mul_f32, h, mir_imm(0x4f7ffffe), g);
 	sel_v(s, ISA_v_cvt_u32_f32, z, h);
 	sel_raw(s, ISA_v_readfirstlane_b32, y, z);
-	e = scalar(s, ISA_s_mul_i32, scalar(s, ISA_s_sub_i32, mir_imm(0), d),
-		   y);
-	y = scalar(s, ISA_s_add_i32, y, scalar(s, ISA_s_mul_hi_u32, y, e));
-	x.q = scalar(s, ISA_s_mul_hi_u32, n, y);
-	x.r = scalar(s, ISA_s_sub_i32, n,
-		     scalar(s, ISA_s_mul_i32, x.q, d));
+	e = emit_scalar(s, ISA_s_mul_i32,
+			emit_scalar(s, ISA_s_sub_i32, mir_imm(0), d), y);
+	y = emit_scalar(s, ISA_s_add_i32, y,
+			emit_scalar(s, ISA_s_mul_hi_u32, y, e));
+	x.q = emit_scalar(s, ISA_s_mul_hi_u32, n, y);
+	x.r = emit_scalar(s, ISA_s_sub_i32, n,
+			  emit_scalar(s, ISA_s_mul_i32, x.q, d));
 	scalar_correct(s, &x, d);
 	scalar_correct(s, &x, d);
 	return x;
@@ -188,8 +193,8 @@ static struct quotient scalar_div_u32(struct sel *s, struct mir_opnd n,
 static struct mir_opnd scalar_sign(struct sel *s, struct mir_opnd a,
 				   struct mir_opnd sign)
 {
-	return scalar(s, ISA_s_sub_i32, scalar(s, ISA_s_xor_b32, a, sign),
-		      sign);
+	return emit_scalar(s, ISA_s_sub_i32,
+			   emit_scalar(s, ISA_s_xor_b32, a, sign), sign);
 }
 
 static void scalar_div32(struct sel *s, const struct ssa_inst *i)
@@ -200,11 +205,12 @@ static void scalar_div32(struct sel *s, const struct ssa_inst *i)
 	struct quotient x;
 
 	if (is_signed(i)) {
-		sn = scalar(s, ISA_s_ashr_i32, n, mir_imm(31));
-		sq = scalar(s, ISA_s_ashr_i32,
-			    scalar(s, ISA_s_xor_b32, n, d), mir_imm(31));
-		n = s1(s);
-		d = s1(s);
+		sn = emit_scalar(s, ISA_s_ashr_i32, n, mir_imm(31));
+		sq = emit_scalar(s, ISA_s_ashr_i32,
+				 emit_scalar(s, ISA_s_xor_b32, n, d),
+				 mir_imm(31));
+		n = new_s1(s);
+		d = new_s1(s);
 		sel_s(s, ISA_s_abs_i32, n, n0);
 		sel_s(s, ISA_s_abs_i32, d, d0);
 	}
@@ -218,7 +224,7 @@ static void scalar_div32(struct sel *s, const struct ssa_inst *i)
 	sel_copy(s, sel_def(s, i), wants_quotient(i) ? x.q : x.r);
 }
 
-static void div32(struct sel *s, const struct ssa_inst *i)
+static void emit_div32(struct sel *s, const struct ssa_inst *i)
 {
 	if (s->val[i->id].cls == SEL_S) {
 		scalar_div32(s, i);
@@ -231,9 +237,9 @@ static void div32(struct sel *s, const struct ssa_inst *i)
 	uint64_t c;
 
 	if (is_signed(i)) {
-		n = magnitude(s, n, &sn);
-		d = magnitude(s, d, &sd);
-		sq = v1(s);
+		n = emit_abs(s, n, &sn);
+		d = emit_abs(s, d, &sd);
+		sq = new_v1(s);
 		sel_v(s, ISA_v_xor_b32, sq, sn, sd);
 	}
 	x = div_u32(s, n, d);
@@ -253,13 +259,13 @@ struct wide {
 	struct mir_opnd q, r;
 };
 
-static struct mir_opnd v2(struct sel *s)
+static struct mir_opnd new_v2(struct sel *s)
 {
 	return sel_new_v(s, 2);
 }
 
-static void sub64(struct sel *s, struct mir_opnd d, struct mir_opnd a,
-		  struct mir_opnd b)
+static void emit_sub64(struct sel *s, struct mir_opnd d, struct mir_opnd a,
+		       struct mir_opnd b)
 {
 	struct mir_opnd c = sel_new_mask(s), c2 = sel_new_mask(s);
 
@@ -270,11 +276,13 @@ static void sub64(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 }
 
 /* Upper 64 bits of the product of two 64-bit numbers. */
-static struct mir_opnd mulhi64(struct sel *s, struct mir_opnd a,
-			       struct mir_opnd b)
+static struct mir_opnd emit_mulhi64(struct sel *s, struct mir_opnd a,
+				    struct mir_opnd b)
 {
-	struct mir_opnd p = v2(s), q = v2(s), r = v2(s), t = v2(s);
-	struct mir_opnd u = v2(s), hi = v1(s), null = mir_hw(ISA_R_NULL, 1);
+	struct mir_opnd p = new_v2(s), q = new_v2(s), r = new_v2(s),
+			t = new_v2(s);
+	struct mir_opnd u = new_v2(s), hi = new_v1(s),
+			null = mir_hw(ISA_R_NULL, 1);
 
 	null.n = (uint8_t)s->mask;
 	sel_v(s, ISA_v_mul_hi_u32, hi, sel_lo(a), sel_lo(b));
@@ -290,7 +298,7 @@ static struct mir_opnd mulhi64(struct sel *s, struct mir_opnd a,
 	sel_copy(s, mir_part(u, 0, 1), mir_part(q, 1, 1));
 	sel_copy(s, mir_part(u, 1, 1), mir_imm(0));
 	{
-		struct mir_opnd w = v2(s), x = v2(s), y = v2(s);
+		struct mir_opnd w = new_v2(s), x = new_v2(s), y = new_v2(s);
 
 		sel_copy(s, mir_part(w, 0, 1), mir_part(r, 1, 1));
 		sel_copy(s, mir_part(w, 1, 1), mir_imm(0));
@@ -301,10 +309,11 @@ static struct mir_opnd mulhi64(struct sel *s, struct mir_opnd a,
 	}
 }
 
-static struct mir_opnd mullo64(struct sel *s, struct mir_opnd a,
-			       struct mir_opnd b)
+static struct mir_opnd emit_mullo64(struct sel *s, struct mir_opnd a,
+				    struct mir_opnd b)
 {
-	struct mir_opnd t = v1(s), u = v1(s), hi = v1(s), d = v2(s);
+	struct mir_opnd t = new_v1(s), u = new_v1(s), hi = new_v1(s),
+			d = new_v2(s);
 
 	sel_v(s, ISA_v_mul_lo_u32, t, sel_lo(a), sel_hi(b));
 	sel_v(s, ISA_v_mul_lo_u32, u, sel_hi(a), sel_lo(b));
@@ -314,10 +323,10 @@ static struct mir_opnd mullo64(struct sel *s, struct mir_opnd a,
 	return d;
 }
 
-static struct mir_opnd choose64(struct sel *s, struct mir_opnd c,
-				struct mir_opnd a, struct mir_opnd b)
+static struct mir_opnd emit_select64(struct sel *s, struct mir_opnd c,
+				     struct mir_opnd a, struct mir_opnd b)
 {
-	struct mir_opnd d = v2(s);
+	struct mir_opnd d = new_v2(s);
 
 	for (int k = 0; k < 2; k++)
 		sel_v(s, ISA_v_cndmask_b32, mir_part(d, k, 1),
@@ -325,7 +334,7 @@ static struct mir_opnd choose64(struct sel *s, struct mir_opnd c,
 	return d;
 }
 
-static struct mir_opnd small64(struct sel *s, uint32_t v)
+static struct mir_opnd make_imm64(struct sel *s, uint32_t v)
 {
 	struct mir_opnd o = mir_imm(v);
 
@@ -334,26 +343,28 @@ static struct mir_opnd small64(struct sel *s, uint32_t v)
 	return o;
 }
 
-static void correct64(struct sel *s, struct wide *x, struct mir_opnd d)
+static void correct_quotient64(struct sel *s, struct wide *x, struct mir_opnd d)
 {
-	struct mir_opnd c = sel_new_mask(s), q = v2(s), r = v2(s);
+	struct mir_opnd c = sel_new_mask(s), q = new_v2(s), r = new_v2(s);
 
 	sel_v(s, ISA_v_cmp_ge_u64, c, x->r, d);
-	sel_add64(s, q, x->q, small64(s, 1));
-	sub64(s, r, x->r, d);
-	x->q = choose64(s, c, q, x->q);
-	x->r = choose64(s, c, r, x->r);
+	sel_add64(s, q, x->q, make_imm64(s, 1));
+	emit_sub64(s, r, x->r, d);
+	x->q = emit_select64(s, c, q, x->q);
+	x->r = emit_select64(s, c, r, x->r);
 }
 
 /*
  * 2^64 / d as a float estimate of about 22 bits (hi and lo words of a scaled
  * v_rcp_f32), doubled in width by two Newton steps: y += mulhi(y, -d y).
  */
-static struct mir_opnd reciprocal64(struct sel *s, struct mir_opnd d)
+static struct mir_opnd emit_recip64(struct sel *s, struct mir_opnd d)
 {
-	struct mir_opnd fl = v1(s), fh = v1(s), f = v1(s), g = v1(s);
-	struct mir_opnd a = v1(s), b = v1(s), c = v1(s), e = v1(s), z = v2(s);
-	struct mir_opnd neg = v2(s);
+	struct mir_opnd fl = new_v1(s), fh = new_v1(s), f = new_v1(s),
+			g = new_v1(s);
+	struct mir_opnd a = new_v1(s), b = new_v1(s), c = new_v1(s),
+			e = new_v1(s), z = new_v2(s);
+	struct mir_opnd neg = new_v2(s);
 
 	sel_v(s, ISA_v_cvt_f32_u32, fl, sel_lo(d));
 	sel_v(s, ISA_v_cvt_f32_u32, fh, sel_hi(d));
@@ -366,11 +377,11 @@ static struct mir_opnd reciprocal64(struct sel *s, struct mir_opnd d)
 	sel_v(s, ISA_v_fma_f32, e, mir_imm(0xcf800000), c, a);
 	sel_v(s, ISA_v_cvt_u32_f32, mir_part(z, 0, 1), e);
 	sel_v(s, ISA_v_cvt_u32_f32, mir_part(z, 1, 1), c);
-	sub64(s, neg, small64(s, 0), d);
+	emit_sub64(s, neg, make_imm64(s, 0), d);
 	for (int k = 0; k < 2; k++) {
-		struct mir_opnd r = mullo64(s, neg, z), y = v2(s);
+		struct mir_opnd r = emit_mullo64(s, neg, z), y = new_v2(s);
 
-		sel_add64(s, y, z, mulhi64(s, z, r));
+		sel_add64(s, y, z, emit_mulhi64(s, z, r));
 		z = y;
 	}
 	return z;
@@ -378,18 +389,18 @@ static struct mir_opnd reciprocal64(struct sel *s, struct mir_opnd d)
 
 static struct wide div_u64(struct sel *s, struct mir_opnd n, struct mir_opnd d)
 {
-	struct mir_opnd z = reciprocal64(s, d);
-	struct wide x = { mulhi64(s, n, z), v2(s) };
+	struct mir_opnd z = emit_recip64(s, d);
+	struct wide x = { emit_mulhi64(s, n, z), new_v2(s) };
 
-	sub64(s, x.r, n, mullo64(s, x.q, d));
-	correct64(s, &x, d);
-	correct64(s, &x, d);
+	emit_sub64(s, x.r, n, emit_mullo64(s, x.q, d));
+	correct_quotient64(s, &x, d);
+	correct_quotient64(s, &x, d);
 	return x;
 }
 
-static struct mir_opnd spread(struct sel *s, struct mir_opnd a)
+static struct mir_opnd fill_sign64(struct sel *s, struct mir_opnd a)
 {
-	struct mir_opnd t = v1(s), d = v2(s);
+	struct mir_opnd t = new_v1(s), d = new_v2(s);
 
 	sel_v(s, ISA_v_ashrrev_i32, t, mir_imm(31), sel_hi(a));
 	sel_copy(s, mir_part(d, 0, 1), t);
@@ -397,10 +408,10 @@ static struct mir_opnd spread(struct sel *s, struct mir_opnd a)
 	return d;
 }
 
-static struct mir_opnd xor64(struct sel *s, struct mir_opnd a,
-			     struct mir_opnd b)
+static struct mir_opnd emit_xor64(struct sel *s, struct mir_opnd a,
+				  struct mir_opnd b)
 {
-	struct mir_opnd d = v2(s);
+	struct mir_opnd d = new_v2(s);
 
 	for (int k = 0; k < 2; k++)
 		sel_v(s, ISA_v_xor_b32, mir_part(d, k, 1), mir_part(a, k, 1),
@@ -411,13 +422,13 @@ static struct mir_opnd xor64(struct sel *s, struct mir_opnd a,
 static struct mir_opnd give_sign64(struct sel *s, struct mir_opnd a,
 				   struct mir_opnd sign)
 {
-	struct mir_opnd d = v2(s);
+	struct mir_opnd d = new_v2(s);
 
-	sub64(s, d, xor64(s, a, sign), sign);
+	emit_sub64(s, d, emit_xor64(s, a, sign), sign);
 	return d;
 }
 
-static void div64(struct sel *s, const struct ssa_inst *i)
+static void emit_div64(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd n = sel_get_v(s, i->arg[0]), d, n0 = n, d0;
 	struct mir_opnd sn = { 0 }, sd = { 0 }, c = sel_new_mask(s), r;
@@ -425,34 +436,34 @@ static void div64(struct sel *s, const struct ssa_inst *i)
 
 	d = d0 = sel_get_v(s, i->arg[1]);
 	if (is_signed(i)) {
-		sn = spread(s, n);
-		sd = spread(s, d);
+		sn = fill_sign64(s, n);
+		sd = fill_sign64(s, d);
 		n = give_sign64(s, n, sn);
 		d = give_sign64(s, d, sd);
 	}
 	x = div_u64(s, n, d);
 	if (is_signed(i)) {
-		x.q = give_sign64(s, x.q, xor64(s, sn, sd));
+		x.q = give_sign64(s, x.q, emit_xor64(s, sn, sd));
 		x.r = give_sign64(s, x.r, sn);
 	}
-	sel_v(s, ISA_v_cmp_ne_u64, c, small64(s, 0), d0);
+	sel_v(s, ISA_v_cmp_ne_u64, c, make_imm64(s, 0), d0);
 	r = wants_quotient(i) ?
-		    choose64(s, c, x.q, small64(s, UINT32_MAX)) :
-		    choose64(s, c, x.r, n0);
+		    emit_select64(s, c, x.q, make_imm64(s, UINT32_MAX)) :
+		    emit_select64(s, c, x.r, n0);
 	sel_copy(s, sel_def(s, i), r);
 }
 
 void sel_div(struct sel *s, const struct ssa_inst *i)
 {
 	if (sel_dwords(s, i->type) == 2)
-		div64(s, i);
+		emit_div64(s, i);
 	else
-		div32(s, i);
+		emit_div32(s, i);
 }
 
 /* -------------------------------------------------------------- floats ---- */
 
-static struct mir_opnd neg(struct mir_opnd a)
+static struct mir_opnd toggle_neg(struct mir_opnd a)
 {
 	a.mods ^= ISA_M_NEG;
 	return a;
@@ -461,7 +472,7 @@ static struct mir_opnd neg(struct mir_opnd a)
 static struct mir_opnd fma_f32(struct sel *s, struct mir_opnd a,
 			       struct mir_opnd b, struct mir_opnd c)
 {
-	struct mir_opnd d = v1(s);
+	struct mir_opnd d = new_v1(s);
 
 	sel_v(s, ISA_v_fma_f32, d, a, b, c);
 	return d;
@@ -481,7 +492,8 @@ static void div_fmas(struct sel *s, int op, struct mir_opnd d,
 static void div_f32(struct sel *s, struct mir_opnd out, struct mir_opnd n,
 		    struct mir_opnd d)
 {
-	struct mir_opnd ds = v1(s), ns = v1(s), r = v1(s), q = v1(s), x = v1(s);
+	struct mir_opnd ds = new_v1(s), ns = new_v1(s), r = new_v1(s),
+			q = new_v1(s), x = new_v1(s);
 	struct mir_opnd one = mir_imm(0x3f800000), c = sel_new_mask(s), e;
 	struct mir_opnd null = mir_hw(ISA_R_NULL, s->mask);
 
@@ -489,19 +501,19 @@ static void div_f32(struct sel *s, struct mir_opnd out, struct mir_opnd n,
 	sel_v(s, ISA_v_div_scale_f32, ds, null, d, d, n);
 	sel_v(s, ISA_v_div_scale_f32, ns, c, n, d, n);
 	sel_v(s, ISA_v_rcp_f32, r, ds);
-	e = fma_f32(s, neg(ds), r, one);
+	e = fma_f32(s, toggle_neg(ds), r, one);
 	r = fma_f32(s, e, r, r);
 	sel_v(s, ISA_v_mul_f32, q, ns, r);
-	e = fma_f32(s, neg(ds), q, ns);
+	e = fma_f32(s, toggle_neg(ds), q, ns);
 	q = fma_f32(s, e, r, q);
-	e = fma_f32(s, neg(ds), q, ns);
+	e = fma_f32(s, toggle_neg(ds), q, ns);
 	div_fmas(s, ISA_v_div_fmas_f32, x, e, r, q, c);
 	sel_v(s, ISA_v_div_fixup_f32, out, x, d, n);
 }
 
-static struct mir_opnd widen(struct sel *s, const struct ssa_inst *v)
+static struct mir_opnd widen_f32(struct sel *s, const struct ssa_inst *v)
 {
-	struct mir_opnd d = v1(s);
+	struct mir_opnd d = new_v1(s);
 
 	if (v->type.kind == SSA_BF16)
 		sel_v(s, ISA_v_lshlrev_b32, d, mir_imm(16), sel_get(s, v));
@@ -512,7 +524,7 @@ static struct mir_opnd widen(struct sel *s, const struct ssa_inst *v)
 
 static void fast_div(struct sel *s, const struct ssa_inst *i)
 {
-	struct mir_opnd r = v1(s);
+	struct mir_opnd r = new_v1(s);
 
 	sel_v(s, ISA_v_rcp_f32, r, sel_get_f(s, i->arg[1]));
 	sel_v(s, ISA_v_mul_f32, sel_def(s, i), sel_get_f(s, i->arg[0]), r);
@@ -532,8 +544,8 @@ void sel_fdiv(struct sel *s, const struct ssa_inst *i)
 		return;
 	case SSA_F16:
 		/* f32 has more than twice the bits: rounding twice is right. */
-		t = v1(s);
-		div_f32(s, t, widen(s, i->arg[0]), widen(s, i->arg[1]));
+		t = new_v1(s);
+		div_f32(s, t, widen_f32(s, i->arg[0]), widen_f32(s, i->arg[1]));
 		sel_v(s, ISA_v_cvt_f16_f32, sel_def(s, i), t);
 		return;
 	}
@@ -554,23 +566,24 @@ static struct mir_opnd own_root(struct sel *s, int op, struct mir_opnd a)
 /* An estimate, and the neighbour on whose side the residue says it lies. */
 static void sqrt_f32(struct sel *s, struct mir_opnd out, struct mir_opnd a)
 {
-	struct mir_opnd c = sel_new_mask(s), x = v1(s), r = v1(s), lo = v1(s);
-	struct mir_opnd hi = v1(s), t = v1(s), k, e, f;
+	struct mir_opnd c = sel_new_mask(s), x = new_v1(s), r = new_v1(s),
+			lo = new_v1(s);
+	struct mir_opnd hi = new_v1(s), t = new_v1(s), k, e, f;
 	struct mir_opnd low = sel_new_mask(s), high = sel_new_mask(s);
 
 	sel_v(s, ISA_v_cmp_gt_f32, c, mir_imm(0x0f800000), a);
-	k = choose(s, c, mir_imm(0x4f800000), mir_imm(0x3f800000));
+	k = emit_select(s, c, mir_imm(0x4f800000), mir_imm(0x3f800000));
 	sel_v(s, ISA_v_mul_f32, x, a, k);
 	sel_v(s, ISA_v_sqrt_f32, r, x);
 	sel_v(s, ISA_v_add_nc_u32, lo, mir_imm(UINT32_MAX), r);
 	sel_v(s, ISA_v_add_nc_u32, hi, mir_imm(1), r);
-	e = fma_f32(s, neg(lo), r, x);
-	f = fma_f32(s, neg(hi), r, x);
+	e = fma_f32(s, toggle_neg(lo), r, x);
+	f = fma_f32(s, toggle_neg(hi), r, x);
 	sel_v(s, ISA_v_cmp_ge_f32, low, mir_imm(0), e);
-	r = choose(s, low, lo, r);
+	r = emit_select(s, low, lo, r);
 	sel_v(s, ISA_v_cmp_lt_f32, high, mir_imm(0), f);
-	r = choose(s, high, hi, r);
-	k = choose(s, c, mir_imm(0x37800000), mir_imm(0x3f800000));
+	r = emit_select(s, high, hi, r);
+	k = emit_select(s, c, mir_imm(0x37800000), mir_imm(0x3f800000));
 	sel_v(s, ISA_v_mul_f32, t, r, k);
 	sel_v(s, ISA_v_cndmask_b32, out, t, x,
 	      own_root(s, ISA_v_cmp_class_f32, x));
@@ -589,8 +602,8 @@ void sel_fsqrt(struct sel *s, const struct ssa_inst *i)
 			sqrt_f32(s, sel_def(s, i), sel_get_v(s, i->arg[0]));
 		return;
 	case SSA_F16:
-		t = v1(s);
-		sel_v(s, ISA_v_sqrt_f32, t, widen(s, i->arg[0]));
+		t = new_v1(s);
+		sel_v(s, ISA_v_sqrt_f32, t, widen_f32(s, i->arg[0]));
 		sel_v(s, ISA_v_cvt_f16_f32, sel_def(s, i), t);
 		return;
 	}

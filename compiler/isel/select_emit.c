@@ -170,7 +170,7 @@ static bool is_shift64(int op)
 	       op == ISA_v_ashrrev_i64;
 }
 
-static bool swaps(int op)
+static bool can_swap(int op)
 {
 	switch (op) {
 	case ISA_v_add_f32:
@@ -198,7 +198,7 @@ static void prefer_short(struct sel *s, int op, struct mir_opnd *o)
 {
 	struct mir_opnd t = o[1];
 
-	if (!mir_is_v(s->m, &o[2]) && mir_is_v(s->m, &o[1]) && swaps(op)) {
+	if (!mir_is_v(s->m, &o[2]) && mir_is_v(s->m, &o[1]) && can_swap(op)) {
 		o[1] = o[2];
 		o[2] = t;
 	}

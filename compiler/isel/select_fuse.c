@@ -56,7 +56,7 @@ static int inner_of(const struct sel *s, const struct ssa_inst *i,
 }
 
 /* Three literals or scalars would only come back as moves. */
-static bool fits(const struct sel *s, const struct mir_opnd o[3])
+static bool operands_fit(const struct sel *s, const struct mir_opnd o[3])
 {
 	int scalars = 0;
 	bool literal = false;
@@ -89,7 +89,7 @@ static bool by_table(struct sel *s, const struct ssa_inst *i,
 				  sel_get(s, in->arg[1]);
 		o[2] = is_float ? sel_get_f(s, i->arg[!at]) :
 				  sel_get(s, i->arg[!at]);
-		if (!fits(s, o))
+		if (!operands_fit(s, o))
 			continue;
 		sel_v(s, f[k].op, sel_def(s, i), o[0], o[1], o[2]);
 		return true;
@@ -98,7 +98,7 @@ static bool by_table(struct sel *s, const struct ssa_inst *i,
 }
 
 /* (x >> c) & (2^n - 1) */
-static bool field(struct sel *s, const struct ssa_inst *i)
+static bool fuse_bitfield(struct sel *s, const struct ssa_inst *i)
 {
 	const struct ssa_inst *in = i->arg[0];
 	uint64_t mask, c;
@@ -129,7 +129,7 @@ static bool mul_add(struct sel *s, const struct ssa_inst *i)
 		o[0] = sel_get(s, in->arg[0]);
 		o[1] = sel_get(s, in->arg[1]);
 		o[2] = sel_get(s, i->arg[!k]);
-		if (!fits(s, o))
+		if (!operands_fit(s, o))
 			continue;
 		sel_v(s, ISA_v_mad_u32_u24, sel_def(s, i), o[0], o[1], o[2]);
 		return true;
@@ -146,5 +146,5 @@ bool sel_fuse(struct sel *s, const struct ssa_inst *i)
 	if (i->type.kind != SSA_I32)
 		return false;
 	return by_table(s, i, on_i32, ARRAY_SIZE(on_i32), false) ||
-	       field(s, i) || mul_add(s, i);
+	       fuse_bitfield(s, i) || mul_add(s, i);
 }

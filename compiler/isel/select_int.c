@@ -41,7 +41,7 @@ static int row_kind(struct ssa_type t)
 	return t.kind;
 }
 
-static const struct row *find(const struct ssa_inst *i)
+static const struct row *find_row(const struct ssa_inst *i)
 {
 	int kind = row_kind(i->type);
 
@@ -59,7 +59,7 @@ static bool is_int64(struct ssa_type t)
 /* Uniform integers that the scalar ALU computes. */
 bool sel_int_scalar(const struct sel *s, const struct ssa_inst *i)
 {
-	const struct row *r = find(i);
+	const struct row *r = find_row(i);
 
 	(void)s;
 	if (i->type.n != 1)
@@ -118,8 +118,8 @@ static struct mir_opnd shift_count(struct sel *s, const struct ssa_inst *i,
 	return d;
 }
 
-static struct mir_opnd source(struct sel *s, const struct ssa_inst *i,
-			      const struct row *r, int k, bool scalar)
+static struct mir_opnd row_source(struct sel *s, const struct ssa_inst *i,
+				  const struct row *r, int k, bool scalar)
 {
 	if (r->flags & SEL_R && k == 1)
 		return shift_count(s, i, scalar);
@@ -148,7 +148,7 @@ static void by_row(struct sel *s, const struct ssa_inst *i, const struct row *r)
 	struct mir_opnd o[4] = { sel_def(s, i) };
 
 	for (uint32_t k = 0; k < i->n_args; k++) {
-		o[k + 1] = source(s, i, r, (int)k, scalar);
+		o[k + 1] = row_source(s, i, r, (int)k, scalar);
 		if (r->kind == SSA_F64)
 			o[k + 1] = wide_float(s, o[k + 1]);
 	}
@@ -184,7 +184,7 @@ static void count_zeros(struct sel *s, const struct ssa_inst *i, int vop,
 	}
 }
 
-static void popcount(struct sel *s, const struct ssa_inst *i)
+static void select_popcount(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd d = sel_def(s, i), a = sel_ext(s, i->arg[0], false);
 
@@ -255,7 +255,7 @@ static bool short_product(struct sel *s, const struct ssa_inst *i)
 
 bool sel_int(struct sel *s, const struct ssa_inst *i)
 {
-	const struct row *r = find(i);
+	const struct row *r = find_row(i);
 
 	if (i->type.kind == SSA_I1) {
 		mask_op(s, i);
@@ -281,7 +281,7 @@ bool sel_int(struct sel *s, const struct ssa_inst *i)
 		count_zeros(s, i, ISA_v_ctz_i32_b32, ISA_s_ctz_i32_b32);
 		return true;
 	case SSA_popcount:
-		popcount(s, i);
+		select_popcount(s, i);
 		return true;
 	case SSA_div_u:
 	case SSA_div_s:
@@ -318,7 +318,7 @@ static void int_to_mask(struct sel *s, const struct ssa_inst *i)
 	sel_v(s, ISA_v_cmp_ne_u32, sel_def(s, i), mir_imm(0), t);
 }
 
-static void extend64(struct sel *s, const struct ssa_inst *i)
+static void select_extend64(struct sel *s, const struct ssa_inst *i)
 {
 	bool sign = i->op == SSA_sext;
 	struct mir_opnd o = sel_ext(s, i->arg[0], sign), d = sel_def(s, i);
@@ -344,7 +344,7 @@ void sel_convert_int(struct sel *s, const struct ssa_inst *i)
 	else if (i->op == SSA_trunc)
 		sel_alias(s, i, sel_lo(sel_get(s, i->arg[0])));
 	else if (sel_dwords(s, i->type) == 2 && sel_dwords(s, from) == 1)
-		extend64(s, i);
+		select_extend64(s, i);
 	else
 		sel_alias(s, i, sel_ext(s, i->arg[0], i->op == SSA_sext));
 }

@@ -9,7 +9,7 @@ static bool in_v(const struct sel *s, struct mir_opnd o)
 }
 
 /* In VCC the instructions are half as long. */
-static struct mir_opnd carry(struct sel *s)
+static struct mir_opnd new_carry(struct sel *s)
 {
 	struct mir_opnd c = sel_new_mask(s);
 
@@ -34,7 +34,7 @@ static void carry_pair(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 		s->glue = false;
 		return;
 	}
-	c = carry(s);
+	c = new_carry(s);
 	sel_v(s, sub ? ISA_v_sub_co_u32 : ISA_v_add_co_u32, mir_part(d, 0, 1),
 	      c, sel_lo(a), sel_lo(b));
 	/* The carry takes one of the two scalars. */
@@ -42,7 +42,7 @@ static void carry_pair(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 	    !in_v(s, sel_hi(a)))
 		b = sel_to_v(s, b);
 	sel_v(s, sub ? ISA_v_sub_co_ci_u32 : ISA_v_add_co_ci_u32,
-	      mir_part(d, 1, 1), carry(s), sel_hi(a),
+	      mir_part(d, 1, 1), new_carry(s), sel_hi(a),
 	      sel_to_v(s, sel_hi(b)), c);
 }
 
@@ -66,10 +66,10 @@ void sel_add64_u32(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 		s->glue = false;
 		return;
 	}
-	c = carry(s);
+	c = new_carry(s);
 	sel_v(s, ISA_v_add_co_u32, mir_part(d, 0, 1), c, sel_lo(a), b);
-	sel_v(s, ISA_v_add_co_ci_u32, mir_part(d, 1, 1),
-	      carry(s), mir_imm(0), sel_to_v(s, sel_hi(a)), c);
+	sel_v(s, ISA_v_add_co_ci_u32, mir_part(d, 1, 1), new_carry(s),
+	      mir_imm(0), sel_to_v(s, sel_hi(a)), c);
 }
 
 static void each_half(struct sel *s, const struct ssa_inst *i, int vop, int sop)
@@ -85,7 +85,7 @@ static void each_half(struct sel *s, const struct ssa_inst *i, int vop, int sop)
 	sel_v(s, vop, mir_part(d, 1, 1), sel_hi(a), sel_hi(b));
 }
 
-static void not64(struct sel *s, const struct ssa_inst *i)
+static void select_not64(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd d = sel_def(s, i), a = sel_get(s, i->arg[0]);
 
@@ -97,7 +97,8 @@ static void not64(struct sel *s, const struct ssa_inst *i)
 	sel_v(s, ISA_v_not_b32, mir_part(d, 1, 1), sel_hi(a));
 }
 
-static void shift64(struct sel *s, const struct ssa_inst *i, int vop, int sop)
+static void select_shift64(struct sel *s, const struct ssa_inst *i, int vop,
+			   int sop)
 {
 	struct mir_opnd d = sel_def(s, i), a = sel_get(s, i->arg[0]);
 	struct mir_opnd n = sel_lo(sel_get(s, i->arg[1]));
@@ -112,8 +113,8 @@ static void shift64(struct sel *s, const struct ssa_inst *i, int vop, int sop)
 }
 
 /* The number of 32 bits that was extended so, or might as well have been. */
-static const struct ssa_inst *extended(const struct sel *s,
-				       const struct ssa_inst *v, enum ssa_op op)
+static const struct ssa_inst *
+extended_from(const struct sel *s, const struct ssa_inst *v, enum ssa_op op)
 {
 	if ((v->op != SSA_sext && v->op != SSA_zext) ||
 	    v->arg[0]->type.kind != SSA_I32)
@@ -128,8 +129,8 @@ static bool mul_extended(struct sel *s, const struct ssa_inst *i,
 {
 	for (int sign = 0; sign < 2; sign++) {
 		enum ssa_op op = sign ? SSA_sext : SSA_zext;
-		const struct ssa_inst *x = extended(s, i->arg[0], op);
-		const struct ssa_inst *y = extended(s, i->arg[1], op);
+		const struct ssa_inst *x = extended_from(s, i->arg[0], op);
+		const struct ssa_inst *y = extended_from(s, i->arg[1], op);
 		struct mir_opnd a, b;
 
 		if (!x || !y)
@@ -165,7 +166,7 @@ static void mul_scalar(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 }
 
 /* The product of the low halves, and the mixed ones on top. */
-static void mul64(struct sel *s, const struct ssa_inst *i)
+static void select_mul64(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd d = sel_def(s, i), a, b, p, t, u;
 
@@ -190,7 +191,7 @@ static void mul64(struct sel *s, const struct ssa_inst *i)
 }
 
 /* Smaller or larger of two, by a 64-bit compare. */
-static void minmax64(struct sel *s, const struct ssa_inst *i, int cmp)
+static void select_minmax64(struct sel *s, const struct ssa_inst *i, int cmp)
 {
 	struct mir_opnd d = sel_def(s, i), a = sel_get(s, i->arg[0]);
 	struct mir_opnd b = sel_get(s, i->arg[1]), m = sel_new_mask(s);
@@ -222,31 +223,31 @@ void sel_int64(struct sel *s, const struct ssa_inst *i)
 		each_half(s, i, ISA_v_xor_b32, ISA_s_xor_b64);
 		return;
 	case SSA_not:
-		not64(s, i);
+		select_not64(s, i);
 		return;
 	case SSA_shl:
-		shift64(s, i, ISA_v_lshlrev_b64, ISA_s_lshl_b64);
+		select_shift64(s, i, ISA_v_lshlrev_b64, ISA_s_lshl_b64);
 		return;
 	case SSA_shr_u:
-		shift64(s, i, ISA_v_lshrrev_b64, ISA_s_lshr_b64);
+		select_shift64(s, i, ISA_v_lshrrev_b64, ISA_s_lshr_b64);
 		return;
 	case SSA_shr_s:
-		shift64(s, i, ISA_v_ashrrev_i64, ISA_s_ashr_i64);
+		select_shift64(s, i, ISA_v_ashrrev_i64, ISA_s_ashr_i64);
 		return;
 	case SSA_mul:
-		mul64(s, i);
+		select_mul64(s, i);
 		return;
 	case SSA_min_u:
-		minmax64(s, i, ISA_v_cmp_lt_u64);
+		select_minmax64(s, i, ISA_v_cmp_lt_u64);
 		return;
 	case SSA_max_u:
-		minmax64(s, i, ISA_v_cmp_gt_u64);
+		select_minmax64(s, i, ISA_v_cmp_gt_u64);
 		return;
 	case SSA_min_s:
-		minmax64(s, i, ISA_v_cmp_lt_i64);
+		select_minmax64(s, i, ISA_v_cmp_lt_i64);
 		return;
 	case SSA_max_s:
-		minmax64(s, i, ISA_v_cmp_gt_i64);
+		select_minmax64(s, i, ISA_v_cmp_gt_i64);
 		return;
 	case SSA_div_u:
 	case SSA_div_s:

@@ -10,15 +10,16 @@
 #include "compiler/isel/select.h"
 
 /* A lane pattern in rows; lanes without a source get 0, or keep theirs. */
-static const char *dpp(struct sel *s, const char *what, uint32_t n, bool zero)
+static const char *dpp_pattern(struct sel *s, const char *what, uint32_t n,
+			       bool zero)
 {
 	return arena_printf(s->m->arena,
 			    " %s:%u row_mask:0xf bank_mask:0xf%s", what, n,
 			    zero ? " bound_ctrl:1" : "");
 }
 
-static struct mir_inst *moved(struct sel *s, struct mir_opnd d,
-			      struct mir_opnd a, const char *pattern)
+static struct mir_inst *emit_dpp_mov(struct sel *s, struct mir_opnd d,
+				     struct mir_opnd a, const char *pattern)
 {
 	struct mir_inst *i = sel_raw(s, ISA_v_mov_b32, d, a);
 
@@ -28,7 +29,7 @@ static struct mir_inst *moved(struct sel *s, struct mir_opnd d,
 }
 
 /* Nibbles: which lane of the other row each lane of this one reads. */
-static void selectors(uint32_t x, uint32_t out[2])
+static void permlane_selectors(uint32_t x, uint32_t out[2])
 {
 	for (uint32_t h = 0; h < 2; h++) {
 		out[h] = 0;
@@ -47,12 +48,13 @@ static void cross_rows(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 	sel_raw(s, ISA_v_permlanex16_b32, d, a, sl, sh);
 }
 
-static struct mir_opnd shuffled(struct sel *s, struct mir_opnd a, uint32_t x)
+static struct mir_opnd emit_shuffle_xor(struct sel *s, struct mir_opnd a,
+					uint32_t x)
 {
 	struct mir_opnd d = sel_new_v(s, a.n);
 	uint32_t p[2];
 
-	selectors(x & 15, p);
+	permlane_selectors(x & 15, p);
 	for (int k = 0; k < a.n; k++) {
 		struct mir_opnd to = mir_part(d, k, 1),
 				from = mir_part(a, k, 1);
@@ -66,7 +68,8 @@ static struct mir_opnd shuffled(struct sel *s, struct mir_opnd a, uint32_t x)
 		if (x & 16)
 			cross_rows(s, to, from, p[0], p[1]);
 		else if (x & 15)
-			moved(s, to, from, dpp(s, "row_xmask", x & 15, true));
+			emit_dpp_mov(s, to, from,
+				     dpp_pattern(s, "row_xmask", x & 15, true));
 		else
 			sel_copy(s, to, from);
 	}
@@ -168,7 +171,7 @@ static int combine_op(uint8_t rmw)
 }
 
 /* What leaves the other operand alone; of fadd that is -0. */
-static uint32_t neutral(uint8_t rmw)
+static uint32_t identity_bits(uint8_t rmw)
 {
 	static const uint32_t bits[SSA_RMWS] = {
 		[SSA_RMW_MIN_S] = 0x7fffffff, [SSA_RMW_MAX_S] = 0x80000000,
@@ -180,8 +183,8 @@ static uint32_t neutral(uint8_t rmw)
 	return bits[rmw];
 }
 
-static struct mir_opnd combine(struct sel *s, const struct ssa_inst *i,
-			       struct mir_opnd a, struct mir_opnd b)
+static struct mir_opnd emit_combine(struct sel *s, const struct ssa_inst *i,
+				    struct mir_opnd a, struct mir_opnd b)
 {
 	struct mir_opnd d = sel_new_v(s, 1);
 
@@ -196,7 +199,7 @@ static struct mir_opnd combine_dpp(struct sel *s, const struct ssa_inst *i,
 	struct mir_opnd d = sel_new_v(s, 1);
 	struct mir_inst *m = sel_raw(s, combine_op(i->sub), d, a, a);
 
-	m->tail = dpp(s, "row_xmask", x, true);
+	m->tail = dpp_pattern(s, "row_xmask", x, true);
 	m->flags |= MIR_DPP;
 	return d;
 }
@@ -258,26 +261,26 @@ static struct mir_opnd sum_in_order(struct sel *s, const struct ssa_inst *i,
 	struct mir_opnd acc = sel_to_v(s, lane_value(s, a, 0));
 
 	for (int k = 1; k < s->m->wave; k++)
-		acc = combine(s, i, lane_value(s, a, (uint32_t)k), acc);
+		acc = emit_combine(s, i, lane_value(s, a, (uint32_t)k), acc);
 	return acc;
 }
 
-static struct mir_opnd tree(struct sel *s, const struct ssa_inst *i,
-			    struct mir_opnd a)
+static struct mir_opnd reduce_tree(struct sel *s, const struct ssa_inst *i,
+				   struct mir_opnd a)
 {
 	for (uint32_t x = 1; x < 16; x *= 2)
 		a = combine_dpp(s, i, a, x);
 	for (uint32_t x = 16; x < (uint32_t)s->m->wave; x *= 2)
-		a = combine(s, i, shuffled(s, a, x), a);
+		a = emit_combine(s, i, emit_shuffle_xor(s, a, x), a);
 	return a;
 }
 
-static void reduce(struct sel *s, const struct ssa_inst *i)
+static void select_reduce(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd a = sel_get_v(s, i->arg[0]), d = sel_def(s, i), save;
 
-	save = all_on(s, &a, neutral(i->sub));
-	a = in_order(i) ? sum_in_order(s, i, a) : tree(s, i, a);
+	save = all_on(s, &a, identity_bits(i->sub));
+	a = in_order(i) ? sum_in_order(s, i, a) : reduce_tree(s, i, a);
 	lanes_back(s, save);
 	sel_copy(s, d, a);
 }
@@ -316,8 +319,8 @@ static struct mir_opnd from_below(struct sel *s, struct mir_opnd a, uint32_t n,
 
 	sel_copy(s, d, old);
 	for (int k = 0; k < a.n; k++)
-		moved(s, mir_part(d, k, 1), mir_part(a, k, 1),
-		      dpp(s, "row_shr", n, false))
+		emit_dpp_mov(s, mir_part(d, k, 1), mir_part(a, k, 1),
+			     dpp_pattern(s, "row_shr", n, false))
 			->flags |= MIR_PARTIAL;
 	return d;
 }
@@ -341,7 +344,7 @@ static struct mir_opnd scan_in_order(struct sel *s, const struct ssa_inst *i,
 	for (int k = 0; k < s->m->wave; k++) {
 		struct mir_opnd before = acc;
 
-		acc = combine(s, i, lane_value(s, a, (uint32_t)k), acc);
+		acc = emit_combine(s, i, lane_value(s, a, (uint32_t)k), acc);
 		r = in_lanes(s, UINT64_MAX << k, i->imm ? acc : before, r);
 	}
 	return r;
@@ -353,12 +356,12 @@ static struct mir_opnd scan_tree(struct sel *s, const struct ssa_inst *i,
 	struct mir_opnd r;
 
 	for (uint32_t n = 1; n < 16; n *= 2)
-		a = combine(s, i, from_below(s, a, n, none), a);
+		a = emit_combine(s, i, from_below(s, a, n, none), a);
 	a = in_lanes(s, UINT64_C(0xffff0000ffff0000),
-		     combine(s, i, row_before(s, a), a), a);
+		     emit_combine(s, i, row_before(s, a), a), a);
 	if (s->m->wave == 64)
 		a = in_lanes(s, UINT64_C(0xffffffff00000000),
-			     combine(s, i, lane_value(s, a, 31), a), a);
+			     emit_combine(s, i, lane_value(s, a, 31), a), a);
 	if (i->imm)
 		return a;
 	r = from_below(s, a, 1, none);
@@ -369,13 +372,13 @@ static struct mir_opnd scan_tree(struct sel *s, const struct ssa_inst *i,
 	return r;
 }
 
-static void scan(struct sel *s, const struct ssa_inst *i)
+static void select_scan(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd a = sel_get_v(s, i->arg[0]), d = sel_def(s, i), save;
 	struct mir_opnd none;
 
-	save = all_on(s, &a, neutral(i->sub));
-	none = sel_to_v(s, mir_imm(neutral(i->sub)));
+	save = all_on(s, &a, identity_bits(i->sub));
+	none = sel_to_v(s, mir_imm(identity_bits(i->sub)));
 	a = in_order(i) ? scan_in_order(s, i, a, none) :
 			  scan_tree(s, i, a, none);
 	lanes_back(s, save);
@@ -384,7 +387,7 @@ static void scan(struct sel *s, const struct ssa_inst *i)
 
 /* ------------------------------------------------------------ dispatch ---- */
 
-static bool combinable(const struct ssa_inst *i)
+static bool is_combinable(const struct ssa_inst *i)
 {
 	bool f = i->sub >= SSA_RMW_FADD;
 
@@ -392,7 +395,7 @@ static bool combinable(const struct ssa_inst *i)
 	       i->type.kind == (f ? SSA_F32 : SSA_I32);
 }
 
-static void ballot(struct sel *s, const struct ssa_inst *i)
+static void select_ballot(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd d = sel_def(s, i), t = sel_new_mask(s);
 
@@ -412,9 +415,9 @@ void sel_lane_op(struct sel *s, const struct ssa_inst *i)
 		return;
 	case SSA_shuffle_xor:
 		sel_alias(s, i,
-			  shuffled(s, sel_get_v(s, i->arg[0]),
-				   (uint32_t)i->imm &
-					   ((uint32_t)s->m->wave - 1)));
+			  emit_shuffle_xor(s, sel_get_v(s, i->arg[0]),
+					   (uint32_t)i->imm &
+						   ((uint32_t)s->m->wave - 1)));
 		return;
 	case SSA_read_first:
 		read_first(s, i);
@@ -423,16 +426,16 @@ void sel_lane_op(struct sel *s, const struct ssa_inst *i)
 		read_lane(s, i);
 		return;
 	case SSA_ballot:
-		ballot(s, i);
+		select_ballot(s, i);
 		return;
 	case SSA_reduce:
 	case SSA_scan:
-		if (!combinable(i))
+		if (!is_combinable(i))
 			break;
 		if (i->op == SSA_reduce)
-			reduce(s, i);
+			select_reduce(s, i);
 		else
-			scan(s, i);
+			select_scan(s, i);
 		return;
 	}
 	sel_refuse(s, i, "no such exchange between lanes for this type");

@@ -128,8 +128,8 @@ static bool pairs_up(const struct sel_access *a, int at, int bytes, int align)
 }
 
 /* One register out of bytes or halves. */
-static void gather(struct sel *s, struct sel_access *a, int at, int bytes,
-		   int unit)
+static void gather_register(struct sel *s, struct sel_access *a, int at,
+			    int bytes, int unit)
 {
 	struct mir_opnd d = mir_part(a->data, at / 4, 1), acc = { 0 };
 
@@ -175,7 +175,7 @@ static int piece_bytes(const struct sel_access *a, int left, int align)
 	return left >= 2 && max >= 2 ? 2 : 1;
 }
 
-static void pieces(struct sel *s, struct sel_access *a, int bytes)
+static void split_access(struct sel *s, struct sel_access *a, int bytes)
 {
 	for (int at = 0; at < bytes;) {
 		int left = bytes - at, n;
@@ -188,7 +188,7 @@ static void pieces(struct sel *s, struct sel_access *a, int bytes)
 		if (n < 4 && left >= n * 2) {
 			int word = left < 4 ? left : 4;
 
-			gather(s, a, at, word, n);
+			gather_register(s, a, at, word, n);
 			at += word;
 		} else if (n < 16 && left >= 2 * n &&
 			   pairs_up(a, at, 2 * n, align)) {
@@ -204,7 +204,7 @@ static void pieces(struct sel *s, struct sel_access *a, int bytes)
 
 /* ----------------------------------------------------------- addresses ---- */
 
-static struct mir_opnd zero(struct sel *s)
+static struct mir_opnd zero_vreg(struct sel *s)
 {
 	if (s->zero_in != s->b) {
 		s->zero = sel_new_v(s, 1);
@@ -243,7 +243,7 @@ static void scalar_base(struct sel *s, struct sel_access *a,
 	if (off.kind == MIR_IMM) {
 		c += off.imm;
 		if (fits_global(c)) {
-			a->addr = zero(s);
+			a->addr = zero_vreg(s);
 			a->off = (int32_t)c;
 			return;
 		}
@@ -254,7 +254,7 @@ static void scalar_base(struct sel *s, struct sel_access *a,
 			return;
 		}
 		a->base = add_const(s, base, c);
-		a->addr = zero(s);
+		a->addr = zero_vreg(s);
 		return;
 	}
 	if (!fits_global(c)) {
@@ -300,7 +300,7 @@ static void lds_address(struct sel *s, struct sel_access *a)
 	if (off.kind == MIR_IMM)
 		c += off.imm;
 	if (base.kind == MIR_IMM && off.kind == MIR_IMM) {
-		a->addr = zero(s);
+		a->addr = zero_vreg(s);
 	} else if (base.kind == MIR_IMM || off.kind == MIR_IMM) {
 		a->addr = sel_to_v(s, base.kind == MIR_IMM ? off : base);
 	} else {
@@ -337,7 +337,7 @@ void sel_address(struct sel *s, struct sel_access *a)
 		vector_base(s, a, base, off);
 }
 
-static const char *cache(const struct ssa_inst *i, bool store)
+static const char *cache_policy(const struct ssa_inst *i, bool store)
 {
 	if (i->arg[0]->type.kind == SSA_LDS)
 		return "";
@@ -419,7 +419,9 @@ static void load_mask(struct sel *s, const struct ssa_inst *i,
 
 void sel_load(struct sel *s, const struct ssa_inst *i)
 {
-	struct sel_access a = { .s = s, .i = i, .tail = cache(i, false) };
+	struct sel_access a = { .s = s,
+				.i = i,
+				.tail = cache_policy(i, false) };
 	const struct ssa_inst *mask = i->n_args > 2 ? i->arg[2] : NULL;
 	bool i1 = i->type.kind == SSA_I1;
 	struct mir_opnd save;
@@ -436,7 +438,7 @@ void sel_load(struct sel *s, const struct ssa_inst *i)
 	if (mask)
 		sel_copy(s, a.data, mir_imm(0));
 	save = sel_mask_begin(s, mask);
-	pieces(s, &a, (int)ssa_type_bytes(i->type));
+	split_access(s, &a, (int)ssa_type_bytes(i->type));
 	sel_mask_end(s, save);
 	s->mem = NULL;
 	if (i1)
@@ -456,8 +458,9 @@ static struct mir_opnd store_data(struct sel *s, const struct ssa_inst *v)
 
 void sel_store(struct sel *s, const struct ssa_inst *i)
 {
-	struct sel_access a = { .s = s, .i = i, .store = true,
-				.tail = cache(i, true) };
+	struct sel_access a = {
+		.s = s, .i = i, .store = true, .tail = cache_policy(i, true)
+	};
 	struct mir_opnd save;
 
 	s->mem = i;
@@ -468,7 +471,7 @@ void sel_store(struct sel *s, const struct ssa_inst *i)
 		a.data = s->val[i->arg[2]->id].upper;
 	sel_address(s, &a);
 	save = sel_mask_begin(s, i->n_args > 3 ? i->arg[3] : NULL);
-	pieces(s, &a, (int)ssa_type_bytes(i->arg[2]->type));
+	split_access(s, &a, (int)ssa_type_bytes(i->arg[2]->type));
 	sel_mask_end(s, save);
 	s->mem = NULL;
 }

@@ -133,7 +133,7 @@ static struct mir_opnd wide_const(struct sel *s, uint64_t v, bool scalar)
 	return d;
 }
 
-static struct mir_opnd constant(struct sel *s, const struct ssa_inst *i)
+static struct mir_opnd const_operand(struct sel *s, const struct ssa_inst *i)
 {
 	if (i->type.kind == SSA_I1)
 		return mask_const(s, i->imm & 1);
@@ -187,7 +187,7 @@ void sel_alias(struct sel *s, const struct ssa_inst *i, struct mir_opnd o)
 struct mir_opnd sel_get(struct sel *s, const struct ssa_inst *i)
 {
 	if (i->op == SSA_const)
-		return constant(s, i);
+		return const_operand(s, i);
 	return sel_def(s, i);
 }
 

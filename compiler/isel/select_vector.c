@@ -53,8 +53,8 @@ static bool fma_to_upper(struct sel *s, struct mir_opnd d,
 }
 
 /* Both halves of one register, in their places. */
-static bool neighbours(struct sel *s, struct mir_opnd *out,
-		       const struct ssa_inst *a, const struct ssa_inst *b)
+static bool are_neighbours(struct sel *s, struct mir_opnd *out,
+			   const struct ssa_inst *a, const struct ssa_inst *b)
 {
 	struct mir_opnd o;
 
@@ -137,14 +137,14 @@ static void pack_pair(struct sel *s, struct parts *p, const struct ssa_inst *i,
 
 	if (k + 1 == i->n_args)
 		parts_add(p, at, sel_get(s, i->arg[k]));
-	else if (neighbours(s, &from, i->arg[k], i->arg[k + 1]))
+	else if (are_neighbours(s, &from, i->arg[k], i->arg[k + 1]))
 		parts_add(p, at, from);
 	else if (!fma_to_upper(s, mir_part(p->to, at, 1), i->arg[k],
 			       i->arg[k + 1]))
 		pack_half(s, mir_part(p->to, at, 1), i->arg[k], i->arg[k + 1]);
 }
 
-static void pack(struct sel *s, const struct ssa_inst *i)
+static void select_pack(struct sel *s, const struct ssa_inst *i)
 {
 	uint32_t bits = elem_bits(i->type);
 	struct mir_opnd d = sel_def(s, i);
@@ -174,7 +174,7 @@ static void pack(struct sel *s, const struct ssa_inst *i)
 		pack_bytes(s, i, mir_part(d, (int)k / 4, 1), k);
 }
 
-static void extract(struct sel *s, const struct ssa_inst *i)
+static void select_extract(struct sel *s, const struct ssa_inst *i)
 {
 	uint32_t bits = elem_bits(i->arg[0]->type);
 	struct mir_opnd o = sel_get(s, i->arg[0]), d, w;
@@ -206,7 +206,7 @@ static void extract(struct sel *s, const struct ssa_inst *i)
 
 /* ------------------------------------------------------------ matrices ---- */
 
-static void wmma(struct sel *s, const struct ssa_inst *i)
+static void select_wmma(struct sel *s, const struct ssa_inst *i)
 {
 	static const uint16_t op[SSA_WMMAS] = {
 		[SSA_WMMA_F32_F16] = ISA_v_wmma_f32_16x16x16_f16,
@@ -231,7 +231,7 @@ static void wmma(struct sel *s, const struct ssa_inst *i)
 		m->tail = arena_printf(s->m->arena, " neg_lo:[%d,%d,0]", a, b);
 }
 
-static void dot(struct sel *s, const struct ssa_inst *i)
+static void select_dot(struct sel *s, const struct ssa_inst *i)
 {
 	bool bf16 = i->arg[0]->type.kind == SSA_BF16;
 	struct mir_opnd a = sel_get_v(s, i->arg[0]);
@@ -249,7 +249,7 @@ static void dot(struct sel *s, const struct ssa_inst *i)
 }
 
 /* Pairs whose instruction changes a sign, and pairs of bits. */
-static bool pair(struct sel *s, const struct ssa_inst *i)
+static bool select_pair(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_inst *m;
 	struct mir_opnd a;
@@ -282,21 +282,21 @@ bool sel_vector(struct sel *s, const struct ssa_inst *i)
 {
 	switch (i->op) {
 	case SSA_pack:
-		pack(s, i);
+		select_pack(s, i);
 		return true;
 	case SSA_extract:
-		extract(s, i);
+		select_extract(s, i);
 		return true;
 	case SSA_bitcast:
 		sel_alias(s, i, sel_get(s, i->arg[0]));
 		return true;
 	case SSA_wmma:
-		wmma(s, i);
+		select_wmma(s, i);
 		return true;
 	case SSA_dot2:
 	case SSA_dot4_s:
-		dot(s, i);
+		select_dot(s, i);
 		return true;
 	}
-	return pair(s, i);
+	return select_pair(s, i);
 }

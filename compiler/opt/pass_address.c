@@ -24,7 +24,7 @@ static bool off_fits(const struct ssa_inst *i, int64_t off)
 	return off >= OFF_MIN && off <= OFF_MAX;
 }
 
-static struct ssa_inst *zero(struct ssa_func *f)
+static struct ssa_inst *zero_offset(struct ssa_func *f)
 {
 	return ssa_entry_const(f, ssa_type(SSA_I32, 1), 0);
 }
@@ -39,7 +39,7 @@ static bool fold_offset(struct ssa_func *f, struct ssa_inst *i)
 		if (!off_fits(i, i->off + (int64_t)off->imm))
 			return false;
 		i->off += (int32_t)off->imm;
-		i->arg[1] = zero(f);
+		i->arg[1] = zero_offset(f);
 		return true;
 	}
 	if (off->op != SSA_add || off->arg[1]->op != SSA_const)
@@ -80,16 +80,16 @@ struct sum {
 	uint32_t n;
 };
 
-static bool collect(struct ssa_func *f, struct sum *s, struct ssa_inst *i,
-		    uint32_t shift)
+static bool collect_terms(struct ssa_func *f, struct sum *s, struct ssa_inst *i,
+			  uint32_t shift)
 {
 	if (i->op == SSA_add)
-		return collect(f, s, i->arg[0], shift) &&
-		       collect(f, s, i->arg[1], shift);
+		return collect_terms(f, s, i->arg[0], shift) &&
+		       collect_terms(f, s, i->arg[1], shift);
 	if (i->op == SSA_shl && i->arg[1]->op == SSA_const &&
 	    shift + i->arg[1]->imm < 32)
-		return collect(f, s, i->arg[0],
-			       shift + (uint32_t)i->arg[1]->imm);
+		return collect_terms(f, s, i->arg[0],
+				     shift + (uint32_t)i->arg[1]->imm);
 	/* The same of 32 bits, if nothing is lost. */
 	if (i->op == SSA_zext && i->arg[0]->op == SSA_add &&
 	    i->arg[0]->type.kind == SSA_I32 &&
@@ -103,8 +103,8 @@ static bool collect(struct ssa_func *f, struct sum *s, struct ssa_inst *i,
 			wide[k]->flags = i->arg[0]->arg[k]->flags & SSA_UNIFORM;
 			ssa_insert_before(i, wide[k]);
 		}
-		return collect(f, s, wide[0], shift) &&
-		       collect(f, s, wide[1], shift);
+		return collect_terms(f, s, wide[0], shift) &&
+		       collect_terms(f, s, wide[1], shift);
 	}
 	if (s->n == MAX_TERMS)
 		return false;
@@ -175,7 +175,7 @@ static bool split_base(struct ssa_func *f, struct ssa_inst *i)
 
 	if (p->op != SSA_ptradd || p->type.kind != SSA_PTR ||
 	    p->flags & SSA_UNIFORM || p->arg[1]->type.kind != SSA_I64 ||
-	    !collect(f, &s, p->arg[1], 0) || !divergent_fits(f, &s, off))
+	    !collect_terms(f, &s, p->arg[1], 0) || !divergent_fits(f, &s, off))
 		return false;
 	struct ssa_inst *base = p->arg[0];
 

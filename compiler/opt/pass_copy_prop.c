@@ -7,7 +7,7 @@
  */
 #include "compiler/opt/pass.h"
 
-static struct ssa_inst *incoming(const struct ssa_block *b, uint32_t k)
+static struct ssa_inst *common_incoming(const struct ssa_block *b, uint32_t k)
 {
 	struct ssa_inst *param = b->param[k], *same = NULL;
 
@@ -47,7 +47,7 @@ bool ssa_pass_copy_prop(struct ssa_func *f)
 
 				if (b->param[k]->tmp.ptr)
 					continue;
-				v = incoming(b, k);
+				v = common_incoming(b, k);
 				if (!v || !stays_closed(b, v))
 					continue;
 				ssa_forward(b->param[k], v);

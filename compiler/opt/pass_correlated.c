@@ -20,7 +20,7 @@ static int edge_says(const struct ssa_block *b, const struct ssa_inst *c)
 	return t->edge[0].to == b;
 }
 
-static int known(const struct ssa_block *b, const struct ssa_inst *c)
+static int known_condition(const struct ssa_block *b, const struct ssa_inst *c)
 {
 	for (; b; b = b->idom) {
 		const int says = edge_says(b, c);
@@ -33,15 +33,15 @@ static int known(const struct ssa_block *b, const struct ssa_inst *c)
 	return -1;
 }
 
-static bool replace(struct ssa_func *f, const struct ssa_block *b,
-		    struct ssa_inst **arg, uint32_t n)
+static bool replace_conditions(struct ssa_func *f, const struct ssa_block *b,
+			       struct ssa_inst **arg, uint32_t n)
 {
 	bool any = false;
 
 	for (uint32_t k = 0; k < n; k++) {
 		if (arg[k]->type.kind != SSA_I1 || arg[k]->op == SSA_const)
 			continue;
-		const int says = known(b, arg[k]);
+		const int says = known_condition(b, arg[k]);
 
 		if (says < 0)
 			continue;
@@ -57,10 +57,10 @@ bool ssa_pass_correlated(struct ssa_func *f)
 
 	for (struct ssa_block *b = f->first; b; b = b->next)
 		for (struct ssa_inst *i = b->first; i; i = i->next) {
-			any |= replace(f, b, i->arg, i->n_args);
+			any |= replace_conditions(f, b, i->arg, i->n_args);
 			for (uint32_t e = 0; e < ssa_n_edges(i); e++)
-				any |= replace(f, b, i->edge[e].arg,
-					       i->edge[e].n_args);
+				any |= replace_conditions(f, b, i->edge[e].arg,
+							  i->edge[e].n_args);
 		}
 	return any;
 }

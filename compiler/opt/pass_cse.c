@@ -43,7 +43,7 @@ struct cse {
 /* Flags that make two operations different; the others are weakened. */
 enum { WEAK = SSA_NUW | SSA_NSW | SSA_UNIFORM };
 
-static bool mergeable(const struct ssa_inst *i)
+static bool is_mergeable(const struct ssa_inst *i)
 {
 	const uint16_t flags = ssa_op_info(i->op)->flags;
 
@@ -76,7 +76,7 @@ static bool same_args(const struct ssa_inst *a, const struct ssa_inst *b)
 	       !memcmp(a->arg, b->arg, a->n_args * sizeof(*a->arg));
 }
 
-static bool same(const struct ssa_inst *a, const struct ssa_inst *b)
+static bool computes_same(const struct ssa_inst *a, const struct ssa_inst *b)
 {
 	if (a->op != b->op || a->sub != b->sub || a->imm != b->imm ||
 	    a->off != b->off || !ssa_type_eq(a->type, b->type) ||
@@ -87,12 +87,12 @@ static bool same(const struct ssa_inst *a, const struct ssa_inst *b)
 	return ssa_dominates(a->block, b->block);
 }
 
-static struct ssa_inst *find(struct cse *c, struct ssa_inst *i)
+static struct ssa_inst *find_equal(struct cse *c, struct ssa_inst *i)
 {
 	struct entry **at = &c->bucket[hash_of(i)];
 
 	for (struct entry *e = *at; e; e = e->next)
-		if (same(e->i, i)) {
+		if (computes_same(e->i, i)) {
 			e->i->flags &= i->flags | (uint16_t)~WEAK;
 			return e->i;
 		}
@@ -105,14 +105,15 @@ static struct ssa_inst *find(struct cse *c, struct ssa_inst *i)
 
 /* -------------------------------------------------------------- memory -- */
 
-static void learn(struct memory *m, struct ssa_inst *at, struct ssa_inst *value)
+static void record_known(struct memory *m, struct ssa_inst *at,
+			 struct ssa_inst *value)
 {
 	if (m->n < MAX_KNOWN)
 		m->known[m->n++] = (struct known){ at, value };
 }
 
-static void forget(const struct ssa_func *f, struct memory *m,
-		   const struct ssa_inst *i)
+static void forget_clobbered(const struct ssa_func *f, struct memory *m,
+			     const struct ssa_inst *i)
 {
 	uint32_t n = 0;
 
@@ -133,33 +134,33 @@ static struct ssa_inst *find_loaded(const struct memory *m,
 }
 
 /* The value of i if memory or an earlier instruction has it. */
-static struct ssa_inst *access(struct cse *c, struct memory *m,
-			       struct ssa_inst *i)
+static struct ssa_inst *visit_access(struct cse *c, struct memory *m,
+				     struct ssa_inst *i)
 {
 	if (i->op == SSA_load && !(i->flags & SSA_VOLATILE)) {
 		struct ssa_inst *v = find_loaded(m, i);
 
 		if (!v)
-			learn(m, i, i);
+			record_known(m, i, i);
 		return v;
 	}
-	forget(c->f, m, i);
+	forget_clobbered(c->f, m, i);
 	/* Under a mask the load gives 0 where nothing was stored. */
 	if (i->op == SSA_store && !(i->flags & SSA_VOLATILE) && i->n_args == 3)
-		learn(m, i, i->arg[2]);
+		record_known(m, i, i->arg[2]);
 	return NULL;
 }
 
-static void visit(struct cse *c, struct memory *m, struct ssa_inst *i)
+static void visit_inst(struct cse *c, struct memory *m, struct ssa_inst *i)
 {
 	struct ssa_inst *v = NULL;
 
 	for (uint32_t k = 0; k < i->n_args; k++)
 		i->arg[k] = ssa_forwarded(i->arg[k]);
-	if (mergeable(i))
-		v = find(c, i);
+	if (is_mergeable(i))
+		v = find_equal(c, i);
 	else if (ssa_op_info(i->op)->flags & (SSA_OP_READS | SSA_OP_WRITES))
-		v = access(c, m, i);
+		v = visit_access(c, m, i);
 	if (v) {
 		ssa_forward(i, v);
 		c->any = true;
@@ -179,7 +180,7 @@ bool ssa_pass_cse(struct ssa_func *f)
 			*m = *c.out[b->pred[0]->id];
 		c.out[b->id] = m;
 		for (struct ssa_inst *i = b->first; i; i = i->next)
-			visit(&c, m, i);
+			visit_inst(&c, m, i);
 	}
 	ssa_forward_all(f);
 	arena_fini(&c.arena);

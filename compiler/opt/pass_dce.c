@@ -14,7 +14,7 @@ struct work {
 	uint32_t n;
 };
 
-static void mark(struct work *w, struct ssa_inst *i)
+static void mark_needed(struct work *w, struct ssa_inst *i)
 {
 	if (i->tmp.num)
 		return;
@@ -35,7 +35,7 @@ static void mark_incoming(struct work *w, const struct ssa_inst *param)
 
 		for (uint32_t e = 0; e < ssa_n_edges(t); e++)
 			if (t->edge[e].to == b)
-				mark(w, t->edge[e].arg[k]);
+				mark_needed(w, t->edge[e].arg[k]);
 	}
 }
 
@@ -44,12 +44,12 @@ static void mark_all(struct work *w, struct ssa_func *f)
 	for (struct ssa_block *b = f->first; b; b = b->next)
 		for (struct ssa_inst *i = b->first; i; i = i->next)
 			if (!ssa_removable(i))
-				mark(w, i);
+				mark_needed(w, i);
 	while (w->n) {
 		struct ssa_inst *i = w->v[--w->n];
 
 		for (uint32_t k = 0; k < i->n_args; k++)
-			mark(w, i->arg[k]);
+			mark_needed(w, i->arg[k]);
 		if (i->op == SSA_param)
 			mark_incoming(w, i);
 	}

@@ -9,7 +9,8 @@
 enum { LOOK_AHEAD = 64 };
 
 /* Does `later` write all that `store` wrote? */
-static bool covers(const struct ssa_inst *later, const struct ssa_inst *store)
+static bool store_covers(const struct ssa_inst *later,
+			 const struct ssa_inst *store)
 {
 	const struct ssa_place a = ssa_place(later), b = ssa_place(store);
 
@@ -30,7 +31,7 @@ static bool is_dead(const struct ssa_func *f, const struct ssa_inst *store)
 			continue;
 		if (!ssa_is_access(i))
 			return false; /* a barrier: others may read now */
-		if (covers(i, store))
+		if (store_covers(i, store))
 			return true;
 		if (i->op != SSA_store && !ssa_disjoint(f, i, store))
 			return false;

@@ -26,8 +26,8 @@ static bool is_product(const struct ssa_inst *p, const struct ssa_inst *sum)
 	       p->flags & SSA_CONTRACT && p->block->loop == sum->block->loop;
 }
 
-static struct ssa_inst *negated(struct ssa_func *f, struct ssa_inst *at,
-				struct ssa_inst *x)
+static struct ssa_inst *emit_neg(struct ssa_func *f, struct ssa_inst *at,
+				 struct ssa_inst *x)
 {
 	struct ssa_inst *n = ssa_inst_new(f, SSA_fneg, x->type, 1, &x);
 
@@ -36,7 +36,7 @@ static struct ssa_inst *negated(struct ssa_func *f, struct ssa_inst *at,
 	return n;
 }
 
-static bool fuse(struct ssa_func *f, struct ssa_inst *i)
+static bool fuse_product(struct ssa_func *f, struct ssa_inst *i)
 {
 	if ((i->op != SSA_fadd && i->op != SSA_fsub) ||
 	    !(i->flags & SSA_CONTRACT))
@@ -51,9 +51,9 @@ static bool fuse(struct ssa_func *f, struct ssa_inst *i)
 
 	/* a b - c = fma(a, b, -c); c - a b = fma(-a, b, c) */
 	if (minus && k == 0)
-		c = negated(f, i, c);
+		c = emit_neg(f, i, c);
 	else if (minus)
-		a = negated(f, i, a);
+		a = emit_neg(f, i, a);
 	struct ssa_inst *const arg[] = { a, p->arg[1], c };
 
 	i->op = SSA_fma;
@@ -70,6 +70,6 @@ bool ssa_pass_fma(struct ssa_func *f)
 	count_uses(f);
 	for (struct ssa_block *b = f->first; b; b = b->next)
 		for (struct ssa_inst *i = b->first; i; i = i->next)
-			any |= fuse(f, i);
+			any |= fuse_product(f, i);
 	return any;
 }

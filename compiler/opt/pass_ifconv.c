@@ -33,7 +33,7 @@ static bool is_side(const struct ssa_block *b, const struct ssa_block *merge)
 }
 
 /* The arguments for the merge on side k; NULL if it is not simple. */
-static struct ssa_edge *way(struct ssa_inst *t, uint32_t k)
+static struct ssa_edge *edge_to_merge(struct ssa_inst *t, uint32_t k)
 {
 	struct ssa_block *b = t->edge[k].to;
 
@@ -52,14 +52,14 @@ static void move_up(struct ssa_inst *t, struct ssa_block *side)
 	}
 }
 
-static bool convert(struct ssa_func *f, struct ssa_inst *t)
+static bool convert_branch(struct ssa_func *f, struct ssa_inst *t)
 {
 	struct ssa_inst *arg[SSA_MAX_LANES * 4];
 	uint32_t cost = 0;
 
 	if (t->op != SSA_branch || !t->merge)
 		return false;
-	struct ssa_edge *yes = way(t, 0), *no = way(t, 1);
+	struct ssa_edge *yes = edge_to_merge(t, 0), *no = edge_to_merge(t, 1);
 
 	if (!yes || !no || yes->n_args > MAX_COST)
 		return false;
@@ -94,7 +94,7 @@ bool ssa_pass_ifconv(struct ssa_func *f)
 
 	/* Inner ones stand later; an outer one can follow. */
 	for (struct ssa_block *b = f->last; b; b = b->prev)
-		any |= convert(f, b->last);
+		any |= convert_branch(f, b->last);
 	if (any)
 		ssa_analyse(f);
 	return any;

@@ -7,7 +7,7 @@
  */
 #include "compiler/opt/pass.h"
 
-static bool invariant(const struct ssa_block *head, const struct ssa_inst *i)
+static bool is_invariant(const struct ssa_block *head, const struct ssa_inst *i)
 {
 	for (uint32_t k = 0; k < i->n_args; k++)
 		if (ssa_loop_has(head, i->arg[k]->block))
@@ -29,7 +29,7 @@ static bool loop_writes(const struct ssa_func *f, struct ssa_block *head,
 static bool may_move(const struct ssa_func *f, struct ssa_block *head,
 		     const struct ssa_inst *i)
 {
-	if (!invariant(head, i))
+	if (!is_invariant(head, i))
 		return false;
 	if (i->op != SSA_load)
 		return ssa_op_info(i->op)->flags & SSA_OP_PURE;
@@ -37,7 +37,7 @@ static bool may_move(const struct ssa_func *f, struct ssa_block *head,
 	       (i->flags & SSA_INVARIANT || !loop_writes(f, head, i));
 }
 
-static bool hoist(const struct ssa_func *f, struct ssa_block *head)
+static bool hoist_invariants(const struct ssa_func *f, struct ssa_block *head)
 {
 	struct ssa_block *before = ssa_preheader(head);
 	bool any = false;
@@ -64,6 +64,6 @@ bool ssa_pass_licm(struct ssa_func *f)
 	/* Inner loops have later headers: from the inside out. */
 	for (struct ssa_block *b = f->last; b; b = b->prev)
 		if (b->loop == b)
-			any |= hoist(f, b);
+			any |= hoist_invariants(f, b);
 	return any;
 }

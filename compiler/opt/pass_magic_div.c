@@ -9,15 +9,16 @@
  */
 #include "compiler/opt/pass.h"
 
-static struct ssa_inst *constant(struct ssa_func *f, uint32_t v)
+static struct ssa_inst *const_u32(struct ssa_func *f, uint32_t v)
 {
 	return ssa_entry_const(f, ssa_type(SSA_I32, 1), v);
 }
 
-static struct ssa_inst *shifted(struct ssa_func *f, struct ssa_inst *at,
-				enum ssa_op op, struct ssa_inst *x, uint32_t by)
+static struct ssa_inst *emit_shift(struct ssa_func *f, struct ssa_inst *at,
+				   enum ssa_op op, struct ssa_inst *x,
+				   uint32_t by)
 {
-	return by ? ssa_emit2(f, at, op, x, constant(f, by)) : x;
+	return by ? ssa_emit2(f, at, op, x, const_u32(f, by)) : x;
 }
 
 static uint32_t ceil_log2(uint32_t d)
@@ -44,46 +45,47 @@ static struct ssa_inst *quotient_u(struct ssa_func *f, struct ssa_inst *at,
 
 		if (mk >> 32 || (unsigned __int128)e * most >= t)
 			continue;
-		return shifted(f, at, SSA_shr_u,
-			       ssa_emit2(f, at, SSA_mulhi_u, x,
-					 constant(f, (uint32_t)mk)), k);
+		return emit_shift(f, at, SSA_shr_u,
+				  ssa_emit2(f, at, SSA_mulhi_u, x,
+					    const_u32(f, (uint32_t)mk)),
+				  k);
 	}
 	/* h = low 32 bits of m times x, upper half; then (x + h) >> s. */
-	struct ssa_inst *h = ssa_emit2(f, at, SSA_mulhi_u, x,
-				       constant(f, (uint32_t)m));
-	struct ssa_inst *half = shifted(f, at, SSA_shr_u,
-					ssa_emit2(f, at, SSA_sub, x, h), 1);
+	struct ssa_inst *h =
+		ssa_emit2(f, at, SSA_mulhi_u, x, const_u32(f, (uint32_t)m));
+	struct ssa_inst *half = emit_shift(f, at, SSA_shr_u,
+					   ssa_emit2(f, at, SSA_sub, x, h), 1);
 
-	return shifted(f, at, SSA_shr_u, ssa_emit2(f, at, SSA_add, half, h),
-		       s - 1);
+	return emit_shift(f, at, SSA_shr_u, ssa_emit2(f, at, SSA_add, half, h),
+			  s - 1);
 }
 
 /* d is positive and above 1. */
 static struct ssa_inst *quotient_s(struct ssa_func *f, struct ssa_inst *at,
 				   struct ssa_inst *x, uint32_t d)
 {
-	struct ssa_inst *sign = shifted(f, at, SSA_shr_s, x, 31);
+	struct ssa_inst *sign = emit_shift(f, at, SSA_shr_s, x, 31);
 	const uint32_t s = ceil_log2(d);
 
 	if (!(d & (d - 1))) { /* round toward zero: add d - 1 if negative */
-		struct ssa_inst *low = ssa_emit2(f, at, SSA_and, sign,
-						 constant(f, d - 1));
+		struct ssa_inst *low =
+			ssa_emit2(f, at, SSA_and, sign, const_u32(f, d - 1));
 
-		return shifted(f, at, SSA_shr_s,
-			       ssa_emit2(f, at, SSA_add, x, low), s);
+		return emit_shift(f, at, SSA_shr_s,
+				  ssa_emit2(f, at, SSA_add, x, low), s);
 	}
 	/* m = floor(2^(31 + s) / d) + 1 has 32 bits: as signed, m - 2^32. */
 	const uint64_t m = (((uint64_t)1 << (31 + s)) / d) + 1;
-	struct ssa_inst *h = ssa_emit2(f, at, SSA_mulhi_s, x,
-				       constant(f, (uint32_t)m));
+	struct ssa_inst *h =
+		ssa_emit2(f, at, SSA_mulhi_s, x, const_u32(f, (uint32_t)m));
 
 	if (m >> 31)
 		h = ssa_emit2(f, at, SSA_add, h, x);
-	return ssa_emit2(f, at, SSA_sub, shifted(f, at, SSA_shr_s, h, s - 1),
+	return ssa_emit2(f, at, SSA_sub, emit_shift(f, at, SSA_shr_s, h, s - 1),
 			 sign);
 }
 
-static bool divide(struct ssa_func *f, struct ssa_inst *i)
+static bool replace_division(struct ssa_func *f, struct ssa_inst *i)
 {
 	const bool is_signed = i->op == SSA_div_s || i->op == SSA_rem_s;
 	const bool rem = i->op == SSA_rem_u || i->op == SSA_rem_s;
@@ -114,7 +116,7 @@ bool ssa_pass_magic_div(struct ssa_func *f)
 	ssa_forward_init(f);
 	for (struct ssa_block *b = f->first; b; b = b->next)
 		for (struct ssa_inst *i = b->first; i; i = i->next)
-			any |= divide(f, i);
+			any |= replace_division(f, i);
 	ssa_forward_all(f);
 	return any;
 }

@@ -12,9 +12,9 @@
 
 #include "compiler/opt/pass.h"
 
-enum { MAX_BETWEEN = 256, MAX_THREADED = 16 };
+enum { MAX_BETWEEN = 256, MAX_MERGED = 16 };
 
-struct thread {
+struct branch_pair {
 	struct ssa_func *f;
 	struct ssa_inst *first, *second; /* the two branches */
 	struct ssa_block *between, *merge;
@@ -37,7 +37,8 @@ static bool may_copy(const struct ssa_block *b)
 	return true;
 }
 
-static bool find(struct ssa_func *f, struct ssa_block *b, struct thread *t)
+static bool find_pair(struct ssa_func *f, struct ssa_block *b,
+		      struct branch_pair *t)
 {
 	struct ssa_inst *first = b->last;
 
@@ -45,15 +46,17 @@ static bool find(struct ssa_func *f, struct ssa_block *b, struct thread *t)
 		return false;
 	struct ssa_inst *second = first->merge->last;
 
-	*t = (struct thread){ .f = f, .first = first, .second = second,
-			      .between = first->merge,
-			      .merge = second->merge };
+	*t = (struct branch_pair){ .f = f,
+				   .first = first,
+				   .second = second,
+				   .between = first->merge,
+				   .merge = second->merge };
 	return second->op == SSA_branch && second->merge &&
 	       second->arg[0] == first->arg[0] && may_copy(t->between);
 }
 
 /* The edge into the block between on side k. */
-static struct ssa_edge *edge_of_side(const struct thread *t, uint32_t k)
+static struct ssa_edge *edge_of_side(const struct branch_pair *t, uint32_t k)
 {
 	struct ssa_inst *direct = t->first;
 
@@ -70,7 +73,7 @@ static struct ssa_edge *edge_of_side(const struct thread *t, uint32_t k)
 }
 
 /* A copy of what is between for side k, from there into the second branch. */
-static void copy_side(struct thread *t, uint32_t k)
+static void copy_side(struct branch_pair *t, uint32_t k)
 {
 	struct ssa_edge *in = edge_of_side(t, k);
 	const struct ssa_edge *out = &t->second->edge[k];
@@ -92,7 +95,7 @@ static void copy_side(struct thread *t, uint32_t k)
 	t->copy[k] = b;
 }
 
-static struct ssa_inst *behind_merge(struct thread *t, struct ssa_inst *v)
+static struct ssa_inst *behind_merge(struct branch_pair *t, struct ssa_inst *v)
 {
 	struct ssa_inst **p = &t->behind[v->id];
 
@@ -113,8 +116,8 @@ static struct ssa_inst *behind_merge(struct thread *t, struct ssa_inst *v)
 }
 
 /* Operands in block b that were made between. */
-static void rewrite(struct thread *t, const struct ssa_block *b,
-		    struct ssa_inst **arg, uint32_t n)
+static void rewrite_uses(struct branch_pair *t, const struct ssa_block *b,
+			 struct ssa_inst **arg, uint32_t n)
 {
 	for (uint32_t k = 0; k < n; k++) {
 		if (arg[k]->block != t->between)
@@ -128,22 +131,22 @@ static void rewrite(struct thread *t, const struct ssa_block *b,
 	}
 }
 
-static void rewrite_all(struct thread *t)
+static void rewrite_all(struct branch_pair *t)
 {
 	for (struct ssa_block *b = t->f->first; b; b = b->next)
 		for (struct ssa_inst *i = b->first; i; i = i->next) {
-			rewrite(t, b, i->arg, i->n_args);
+			rewrite_uses(t, b, i->arg, i->n_args);
 			for (uint32_t e = 0; e < ssa_n_edges(i); e++)
-				rewrite(t, b, i->edge[e].arg,
-					i->edge[e].n_args);
+				rewrite_uses(t, b, i->edge[e].arg,
+					     i->edge[e].n_args);
 		}
 }
 
-static bool thread(struct ssa_func *f, struct ssa_block *b)
+static bool merge_pair(struct ssa_func *f, struct ssa_block *b)
 {
-	struct thread t;
+	struct branch_pair t;
 
-	if (!find(f, b, &t))
+	if (!find_pair(f, b, &t))
 		return false;
 	ssa_clone_init(&t.side[0], f);
 	ssa_clone_init(&t.side[1], f);
@@ -164,7 +167,7 @@ bool ssa_pass_merge_branches(struct ssa_func *f)
 	uint32_t n = 0;
 
 	for (struct ssa_block *b = f->first; b; b = b->next)
-		while (n < MAX_THREADED && thread(f, b))
+		while (n < MAX_MERGED && merge_pair(f, b))
 			n++;
 	return n > 0;
 }

@@ -10,7 +10,8 @@
 /* ------------------------------------------------------------ integers -- */
 
 /* x op c where x is itself (y op' d) with a constant d. */
-static struct ssa_inst *reassociate(struct simplify *s, struct ssa_inst *i)
+static struct ssa_inst *reassociate_const(struct simplify *s,
+					  struct ssa_inst *i)
 {
 	struct ssa_inst *x = i->arg[0];
 	uint64_t c, d;
@@ -230,7 +231,7 @@ static struct ssa_inst *simplify_int(struct simplify *s, struct ssa_inst *i)
 		r = int_constant(s, i);
 	if (!r && i->n_args == 2 && !s->changed)
 		r = int_bounds(s, i);
-	return r ? r : reassociate(s, i);
+	return r ? r : reassociate_const(s, i);
 }
 
 /* ------------------------------------------------------------ pointers -- */
@@ -258,7 +259,8 @@ static struct ssa_inst *simplify_ptradd(struct simplify *s, struct ssa_inst *i)
 /* ----------------------------------------------------------------- all -- */
 
 /* The value if all operands are constants. */
-static struct ssa_inst *folded(struct simplify *s, const struct ssa_inst *i)
+static struct ssa_inst *fold_constants(struct simplify *s,
+				       const struct ssa_inst *i)
 {
 	uint64_t arg[3], out;
 
@@ -303,7 +305,7 @@ static void order_operands(struct simplify *s, struct ssa_inst *i)
 }
 
 /* The value that i is, or NULL. */
-static struct ssa_inst *simplify(struct simplify *s, struct ssa_inst *i)
+static struct ssa_inst *simplify_inst(struct simplify *s, struct ssa_inst *i)
 {
 	if (i->op == SSA_local_id && s->f->group[i->imm] == 1)
 		return bits_of(s, i->type, 0);
@@ -311,7 +313,7 @@ static struct ssa_inst *simplify(struct simplify *s, struct ssa_inst *i)
 		return simplify_access(s, i);
 	if (!(ssa_op_info(i->op)->flags & SSA_OP_PURE) || !i->n_args)
 		return NULL;
-	struct ssa_inst *r = folded(s, i);
+	struct ssa_inst *r = fold_constants(s, i);
 
 	if (r)
 		return r;
@@ -345,7 +347,7 @@ static bool round_of(struct ssa_func *f)
 			for (uint32_t k = 0; k < i->n_args; k++)
 				i->arg[k] = ssa_forwarded(i->arg[k]);
 			s.changed = false;
-			struct ssa_inst *to = simplify(&s, i);
+			struct ssa_inst *to = simplify_inst(&s, i);
 
 			if (to)
 				ssa_forward(i, to);

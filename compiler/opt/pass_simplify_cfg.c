@@ -10,7 +10,7 @@
 
 /* Without the edges, what is left is still well-formed (compiler/ssa/ssa.h): of an
  * IF, the merge has one way less; a loop that is left at once is none. */
-static bool decide(struct ssa_inst *t)
+static bool fold_branch(struct ssa_inst *t)
 {
 	if (t->op != SSA_branch || t->arg[0]->op != SSA_const)
 		return false;
@@ -32,7 +32,7 @@ static bool decide(struct ssa_inst *t)
 }
 
 /* Appends the only successor of b, which has no other predecessor. */
-static bool append(struct ssa_func *f, struct ssa_block *b)
+static bool append_successor(struct ssa_func *f, struct ssa_block *b)
 {
 	struct ssa_inst *t = b->last;
 	struct ssa_block *c = t->edge[0].to;
@@ -64,12 +64,12 @@ bool ssa_pass_simplify_cfg(struct ssa_func *f)
 	bool any = false;
 
 	for (struct ssa_block *b = f->first; b; b = b->next)
-		any |= decide(b->last);
+		any |= fold_branch(b->last);
 	if (any)
 		ssa_analyse(f);
 	ssa_forward_init(f);
 	for (struct ssa_block *b = f->first; b; b = b->next)
-		while (append(f, b))
+		while (append_successor(f, b))
 			any = true;
 	ssa_forward_all(f);
 	return any;

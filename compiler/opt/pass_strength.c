@@ -28,7 +28,7 @@ static struct ssa_edge *edge_into(struct ssa_block *from,
 	return &t->edge[t->edge[0].to == to ? 0 : 1];
 }
 
-static bool outside(const struct loop *l, const struct ssa_inst *i)
+static bool is_outside(const struct loop *l, const struct ssa_inst *i)
 {
 	return !ssa_loop_has(l->head, i->block);
 }
@@ -43,12 +43,12 @@ static struct ssa_inst *step_of(const struct loop *l, uint32_t k)
 		return NULL;
 	struct ssa_inst *step = next->arg[next->arg[0] == p ? 1 : 0];
 
-	if ((next->arg[0] != p && next->arg[1] != p) || !outside(l, step))
+	if ((next->arg[0] != p && next->arg[1] != p) || !is_outside(l, step))
 		return NULL;
 	return step;
 }
 
-static bool replace(struct loop *l, struct ssa_inst *mul)
+static bool reduce_product(struct loop *l, struct ssa_inst *mul)
 {
 	for (uint32_t k = 0; k < l->head->n_params; k++) {
 		struct ssa_inst *i = l->head->param[k];
@@ -56,7 +56,7 @@ static bool replace(struct loop *l, struct ssa_inst *mul)
 		struct ssa_inst *m = mul->arg[!side];
 		struct ssa_inst *step;
 
-		if (mul->arg[side] != i || !outside(l, m) ||
+		if (mul->arg[side] != i || !is_outside(l, m) ||
 		    !(step = step_of(l, k)))
 			continue;
 		struct ssa_inst *at = l->before->last;
@@ -90,7 +90,7 @@ static bool reduce_loop(struct ssa_func *f, struct ssa_block *head)
 		for (struct ssa_inst *i = b->first; i; i = i->next)
 			if (i->op == SSA_mul && i->type.n == 1 &&
 			    !i->tmp.ptr && l.made < MAX_NEW)
-				any |= replace(&l, i);
+				any |= reduce_product(&l, i);
 	return any;
 }
 

@@ -109,8 +109,9 @@ static uint32_t trips_of(const struct counted *l)
  * `v` of its parameters, then everything up to the latch.  Returns the copy of
  * the latch without its jump; *v becomes what it would have passed.
  */
-static struct ssa_block *repeat(struct ssa_clone *c, const struct counted *l,
-				struct ssa_block *at, struct ssa_inst **v)
+static struct ssa_block *repeat_body(struct ssa_clone *c,
+				     const struct counted *l,
+				     struct ssa_block *at, struct ssa_inst **v)
 {
 	struct ssa_block *end = NULL;
 
@@ -170,7 +171,7 @@ static void unroll_all(struct ssa_func *f, const struct counted *l, uint32_t n)
 	ssa_clone_init(&c, f);
 	ssa_unlink(at->last);
 	for (uint32_t k = 0; k < n; k++)
-		at = repeat(&c, l, at, v);
+		at = repeat_body(&c, l, at, v);
 	ssa_clone_reset(&c);
 	for (uint32_t k = 0; k < l->head->n_params; k++)
 		ssa_clone_set(&c, l->head->param[k], v[k]);
@@ -227,7 +228,7 @@ static void unroll_part(struct ssa_func *f, const struct counted *l,
 		ssa_block_param(f, exit, l->head->param[k]->type);
 	jump_to(f, exit, l->head, exit->n_params, exit->param);
 	for (uint32_t k = 0; k < factor; k++)
-		body = repeat(&c, l, body, v);
+		body = repeat_body(&c, l, body, v);
 	jump_to(f, body, head, head->n_params, v);
 	l->before->last->edge[0].to = head;
 	ssa_clone_fini(&c);
@@ -241,7 +242,8 @@ static bool is_rest(const struct counted *l)
 	return init->op == SSA_param && init->block->n_preds == 1;
 }
 
-static bool unroll(struct ssa_func *f, struct ssa_block *head, uint32_t factor)
+static bool unroll_loop(struct ssa_func *f, struct ssa_block *head,
+			uint32_t factor)
 {
 	struct counted l;
 
@@ -271,7 +273,7 @@ static bool unroll_loops(struct ssa_func *f, uint32_t factor)
 		if (b->loop == b)
 			head[n++] = b;
 	for (uint32_t k = 0; k < n; k++)
-		if (unroll(f, head[k], factor)) {
+		if (unroll_loop(f, head[k], factor)) {
 			any = true;
 			ssa_analyse(f);
 			ssa_uniform(f);

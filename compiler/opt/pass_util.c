@@ -27,7 +27,7 @@ struct ssa_inst *ssa_forwarded(struct ssa_inst *i)
 	return i;
 }
 
-static void rewrite(struct ssa_inst **arg, uint32_t n)
+static void rewrite_forwarded(struct ssa_inst **arg, uint32_t n)
 {
 	for (uint32_t k = 0; k < n; k++)
 		arg[k] = ssa_forwarded(arg[k]);
@@ -39,9 +39,10 @@ bool ssa_forward_all(struct ssa_func *f)
 
 	for (struct ssa_block *b = f->first; b; b = b->next)
 		for (struct ssa_inst *i = b->first; i; i = i->next) {
-			rewrite(i->arg, i->n_args);
+			rewrite_forwarded(i->arg, i->n_args);
 			for (uint32_t k = 0; k < ssa_n_edges(i); k++)
-				rewrite(i->edge[k].arg, i->edge[k].n_args);
+				rewrite_forwarded(i->edge[k].arg,
+						  i->edge[k].n_args);
 		}
 	for (struct ssa_block *b = f->first; b; b = b->next) {
 		for (uint32_t k = b->n_params; k-- > 0;)

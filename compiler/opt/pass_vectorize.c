@@ -23,7 +23,7 @@ static struct ssa_type type_of(const struct ssa_inst *i)
 	return i->op == SSA_store ? i->arg[2]->type : i->type;
 }
 
-static bool joins(const struct ssa_inst *a, const struct ssa_inst *b)
+static bool can_join(const struct ssa_inst *a, const struct ssa_inst *b)
 {
 	const uint32_t mask = a->op == SSA_store ? 3 : 2;
 
@@ -51,8 +51,8 @@ static uint32_t align_of(const struct ssa_inst *i)
 }
 
 /* Loads: does anything between write there?  Stores: touch it at all? */
-static bool blocked(const struct ssa_func *f, const struct ssa_inst *i,
-		    const struct group *g)
+static bool is_blocked(const struct ssa_func *f, const struct ssa_inst *i,
+		       const struct group *g)
 {
 	const uint16_t flags = ssa_op_info(i->op)->flags;
 	const bool load = g->at[0]->op == SSA_load;
@@ -74,8 +74,8 @@ static bool blocked(const struct ssa_func *f, const struct ssa_inst *i,
  * also not pass what lies between it and the last one, so anything that blocks
  * a member ends the search; so does what would block one found later.
  */
-static void gather(const struct ssa_func *f, struct ssa_inst *first,
-		   struct group *g)
+static void gather_group(const struct ssa_func *f, struct ssa_inst *first,
+			 struct group *g)
 {
 	struct group between = { .n = 0 };
 	int n = 0;
@@ -83,17 +83,17 @@ static void gather(const struct ssa_func *f, struct ssa_inst *first,
 	*g = (struct group){ { first }, 1 };
 	for (struct ssa_inst *i = first->next; i && n < LOOK;
 	     i = i->next, n++) {
-		if (g->n < MAX_GROUP && joins(first, i)) {
+		if (g->n < MAX_GROUP && can_join(first, i)) {
 			const struct group alone = { { i }, 1 };
 
 			for (uint32_t k = 0; k < between.n; k++)
 				if (first->op == SSA_load &&
-				    blocked(f, between.at[k], &alone))
+				    is_blocked(f, between.at[k], &alone))
 					return;
 			g->at[g->n++] = i;
 			continue;
 		}
-		if (blocked(f, i, g))
+		if (is_blocked(f, i, g))
 			return;
 		if (ssa_op_info(i->op)->flags & SSA_OP_WRITES) {
 			if (between.n == MAX_GROUP)
@@ -103,7 +103,7 @@ static void gather(const struct ssa_func *f, struct ssa_inst *first,
 	}
 }
 
-static void sort(struct group *g)
+static void sort_group(struct group *g)
 {
 	for (uint32_t k = 1; k < g->n; k++)
 		for (uint32_t j = k;
@@ -116,7 +116,8 @@ static void sort(struct group *g)
 }
 
 /* Whole words, and what the memory takes. */
-static bool taken(const struct ssa_inst *i, uint32_t bytes, uint32_t align)
+static bool is_legal_access(const struct ssa_inst *i, uint32_t bytes,
+			    uint32_t align)
 {
 	if (bytes % 4)
 		return false;
@@ -136,7 +137,7 @@ static uint32_t run_length(const struct group *g, uint32_t k)
 	while (k + n < g->n && (n + 1) * size <= MAX_BYTES &&
 	       g->at[k + n]->off == a->off + (int32_t)(n * size))
 		n++;
-	while (n > 1 && !taken(a, n * size, align))
+	while (n > 1 && !is_legal_access(a, n * size, align))
 		n--;
 	return n;
 }
@@ -190,7 +191,7 @@ static void join_stores(struct ssa_func *f, struct ssa_inst *last,
 		ssa_forward(at[k], v); /* to be unlinked; it has no uses */
 }
 
-static bool overlaps(const struct group *g)
+static bool has_overlap(const struct group *g)
 {
 	const int32_t size = (int32_t)ssa_type_bytes(type_of(g->at[0]));
 
@@ -200,18 +201,18 @@ static bool overlaps(const struct group *g)
 	return false;
 }
 
-static bool join(struct ssa_func *f, struct ssa_inst *first)
+static bool join_group(struct ssa_func *f, struct ssa_inst *first)
 {
 	struct group g;
 	bool any = false;
 
-	gather(f, first, &g);
+	gather_group(f, first, &g);
 	if (g.n < 2)
 		return false;
 	struct ssa_inst *last = g.at[g.n - 1];
 
-	sort(&g);
-	if (overlaps(&g))
+	sort_group(&g);
+	if (has_overlap(&g))
 		return false;
 	for (uint32_t k = 0, n; k < g.n; k += n) {
 		n = run_length(&g, k);
@@ -234,6 +235,6 @@ bool ssa_pass_vectorize(struct ssa_func *f)
 			if ((i->op == SSA_load || i->op == SSA_store) &&
 			    !i->tmp.ptr && type_of(i).n == 1 &&
 			    !(i->flags & SSA_VOLATILE))
-				join(f, i);
+				join_group(f, i);
 	return ssa_forward_all(f);
 }

@@ -125,7 +125,7 @@ static const uint8_t inverse[SSA_PREDS] = {
 };
 
 /* -1: not known. */
-static int decided(const struct simplify *s, const struct ssa_inst *i)
+static int decide_by_bounds(const struct simplify *s, const struct ssa_inst *i)
 {
 	if (i->op == SSA_fcmp || !ssa_kind_is_int(i->arg[0]->type.kind))
 		return -1;
@@ -161,7 +161,7 @@ static int decided(const struct simplify *s, const struct ssa_inst *i)
 struct ssa_inst *ssa_simplify_compare(struct simplify *s, struct ssa_inst *i)
 {
 	struct ssa_inst *x = i->arg[0], *y = i->arg[1];
-	const int known = decided(s, i);
+	const int known = decide_by_bounds(s, i);
 
 	if (known >= 0)
 		return bits_of(s, i->type, (uint64_t)known);

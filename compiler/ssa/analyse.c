@@ -26,26 +26,26 @@ static bool edge_leaves(const struct ssa_inst *t, const struct ssa_edge *e)
  * The successor of a terminator that is walked as number k.  What is walked
  * first ends up last: what leaves a loop, else the second side of a branch.
  */
-static struct ssa_block *successor(const struct ssa_inst *t, uint32_t k)
+static struct ssa_block *nth_successor(const struct ssa_inst *t, uint32_t k)
 {
 	if (t->op == SSA_branch && !edge_leaves(t, &t->edge[0]))
 		k = !k;
 	return t->edge[k].to;
 }
 
-static void walk(struct order *o, struct ssa_block *b)
+static void visit_postorder(struct order *o, struct ssa_block *b)
 {
 	b->rpo = OPEN;
 	for (uint32_t k = 0; k < ssa_n_edges(b->last); k++) {
-		struct ssa_block *to = successor(b->last, k);
+		struct ssa_block *to = nth_successor(b->last, k);
 
 		if (to->rpo == UNSEEN)
-			walk(o, to);
+			visit_postorder(o, to);
 	}
 	o->block[--o->at] = b;
 }
 
-static void layout(struct ssa_func *f, struct ssa_block **block, uint32_t n)
+static void set_layout(struct ssa_func *f, struct ssa_block **block, uint32_t n)
 {
 	f->first = f->last = NULL;
 	for (uint32_t k = 0; k < n; k++) {
@@ -71,8 +71,8 @@ static void order_blocks(struct ssa_func *f)
 	}
 	o.block = xcalloc(n, sizeof(*o.block));
 	o.at = n;
-	walk(&o, f->first);
-	layout(f, o.block + o.at, n - o.at);
+	visit_postorder(&o, f->first);
+	set_layout(f, o.block + o.at, n - o.at);
 	free(o.block);
 }
 
@@ -98,7 +98,8 @@ static void find_preds(struct ssa_func *f)
 
 /* ---------------------------------------------------------- dominators -- */
 
-static struct ssa_block *common(struct ssa_block *a, struct ssa_block *b)
+static struct ssa_block *intersect_dominators(struct ssa_block *a,
+					      struct ssa_block *b)
 {
 	while (a != b) {
 		while (a->rpo > b->rpo)
@@ -115,7 +116,8 @@ static struct ssa_block *meet_preds(const struct ssa_block *b)
 
 	for (uint32_t k = 0; k < b->n_preds; k++)
 		if (b->pred[k]->idom)
-			dom = dom ? common(dom, b->pred[k]) : b->pred[k];
+			dom = dom ? intersect_dominators(dom, b->pred[k]) :
+				    b->pred[k];
 	return dom;
 }
 
@@ -243,7 +245,7 @@ static bool inst_uniform(const struct ssa_inst *i)
 	return follows_operands(i) && all_uniform(i->arg, i->n_args);
 }
 
-static void diverge(struct ssa_inst *i, bool *changed)
+static void mark_divergent(struct ssa_inst *i, bool *changed)
 {
 	if (i->flags & SSA_UNIFORM) {
 		i->flags &= (uint16_t)~SSA_UNIFORM;
@@ -263,7 +265,7 @@ static bool edges_diverge(const struct ssa_inst *t)
 static void diverge_params(struct ssa_block *b, bool *changed)
 {
 	for (uint32_t k = 0; k < b->n_params; k++)
-		diverge(b->param[k], changed);
+		mark_divergent(b->param[k], changed);
 }
 
 static void step_edges(struct ssa_inst *t, bool *changed)
@@ -273,7 +275,7 @@ static void step_edges(struct ssa_inst *t, bool *changed)
 
 		for (uint32_t p = 0; p < e->n_args; p++)
 			if (!(e->arg[p]->flags & SSA_UNIFORM))
-				diverge(e->to->param[p], changed);
+				mark_divergent(e->to->param[p], changed);
 		/* Behind the loop; the merge is done below. */
 		if (edges_diverge(t) && edge_leaves(t, e))
 			diverge_params(e->to, changed);
@@ -297,7 +299,7 @@ void ssa_uniform(struct ssa_func *f)
 		for (struct ssa_block *b = f->first; b; b = b->next) {
 			for (struct ssa_inst *i = b->first; i; i = i->next)
 				if (!inst_uniform(i))
-					diverge(i, &changed);
+					mark_divergent(i, &changed);
 			step_edges(b->last, &changed);
 		}
 	}

@@ -14,10 +14,10 @@ struct check {
 };
 
 /* "saxpy.c:12: %7 = fadd in b2: " and the message. */
-static bool fail(const struct check *c, const struct ssa_inst *i,
-		 const char *fmt, ...) T0_PRINTF(3, 4);
-static bool fail(const struct check *c, const struct ssa_inst *i,
-		 const char *fmt, ...)
+static bool fail_at(const struct check *c, const struct ssa_inst *i,
+		    const char *fmt, ...) T0_PRINTF(3, 4);
+static bool fail_at(const struct check *c, const struct ssa_inst *i,
+		    const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
@@ -53,17 +53,18 @@ static bool check_use(const struct check *c, const struct ssa_inst *user,
 		      const struct ssa_inst *v, const struct ssa_inst *at)
 {
 	if (!v)
-		return fail(c, user, "an operand is missing");
+		return fail_at(c, user, "an operand is missing");
 	if (v->id >= c->f->n_insts || c->def[v->id] != v)
-		return fail(c, user, "%%%u is not in the function", v->id);
+		return fail_at(c, user, "%%%u is not in the function", v->id);
 	if (v->type.kind == SSA_VOID)
-		return fail(c, user, "%%%u has no value", v->id);
+		return fail_at(c, user, "%%%u has no value", v->id);
 	if (!defined_before(v, user->block, at))
-		return fail(c, user, "%%%u is not defined on every way here",
-			    v->id);
+		return fail_at(c, user, "%%%u is not defined on every way here",
+			       v->id);
 	if (v->block->loop && !ssa_loop_has(v->block->loop, user->block))
-		return fail(c, user, "%%%u leaves its loop without a parameter",
-			    v->id);
+		return fail_at(c, user,
+			       "%%%u leaves its loop without a parameter",
+			       v->id);
 	return true;
 }
 
@@ -71,15 +72,15 @@ static bool check_edge(const struct check *c, const struct ssa_inst *t,
 		       const struct ssa_edge *e)
 {
 	if (e->n_args != e->to->n_params)
-		return fail(c, t, "%u arguments for b%u, wanted %u", e->n_args,
-			    e->to->id, e->to->n_params);
+		return fail_at(c, t, "%u arguments for b%u, wanted %u",
+			       e->n_args, e->to->id, e->to->n_params);
 	for (uint32_t k = 0; k < e->n_args; k++) {
 		if (!check_use(c, t, e->arg[k], NULL))
 			return false;
 		if (!ssa_type_eq(e->arg[k]->type, e->to->param[k]->type))
-			return fail(c, t,
-				    "argument %u for b%u has a wrong type", k,
-				    e->to->id);
+			return fail_at(c, t,
+				       "argument %u for b%u has a wrong type",
+				       k, e->to->id);
 	}
 	return true;
 }
@@ -92,19 +93,19 @@ static bool check_inst(const struct check *c, const struct ssa_inst *i)
 	const char *why = ssa_check_types(c->f, i);
 
 	if (why)
-		return fail(c, i, "%s", why);
+		return fail_at(c, i, "%s", why);
 	for (uint32_t k = 0; k < ssa_n_edges(i); k++)
 		if (!check_edge(c, i, &i->edge[k]))
 			return false;
 	return true;
 }
 
-static bool define(const struct check *c, struct ssa_inst *i, uint64_t place)
+static bool add_def(const struct check *c, struct ssa_inst *i, uint64_t place)
 {
 	if (i->op >= SSA_OPS)
-		return fail(c, i, "no such operation");
+		return fail_at(c, i, "no such operation");
 	if (i->id >= c->f->n_insts || c->def[i->id])
-		return fail(c, i, "the number is not unique");
+		return fail_at(c, i, "the number is not unique");
 	c->def[i->id] = i;
 	i->tmp.num = place;
 	return true;
@@ -120,28 +121,28 @@ static bool define_block(const struct check *c, struct ssa_block *b)
 	for (uint32_t k = 0; k < b->n_params; k++) {
 		if (b->param[k]->op != SSA_param || b->param[k]->block != b ||
 		    !b->param[k]->type.n || !ssa_type_valid(b->param[k]->type))
-			return fail(c, b->param[k], "is no parameter here");
-		if (!define(c, b->param[k], 0))
+			return fail_at(c, b->param[k], "is no parameter here");
+		if (!add_def(c, b->param[k], 0))
 			return false;
 	}
 	for (struct ssa_inst *i = b->first; i; i = i->next) {
 		if (i->block != b || (i->next && i->next->prev != i))
-			return fail(c, i, "is linked wrongly");
-		if (!define(c, i, ++place))
+			return fail_at(c, i, "is linked wrongly");
+		if (!add_def(c, i, ++place))
 			return false;
 		if (i->op == SSA_param)
-			return fail(c, i, "is no instruction");
+			return fail_at(c, i, "is no instruction");
 		if (!(ssa_op_info(i->op)->flags & SSA_OP_ENDS) !=
 		    (i != b->last))
-			return fail(c, i, "ends a block, or does not");
+			return fail_at(c, i, "ends a block, or does not");
 	}
 	return b->last ? true : fail_block(c, b, "is empty");
 }
 
 /* ----------------------------------------------------------- structure -- */
 
-static bool walk(struct check *c, struct ssa_block *b,
-		 const struct ssa_block *stop, struct ssa_block *loop);
+static bool check_region(struct check *c, struct ssa_block *b,
+			 const struct ssa_block *stop, struct ssa_block *loop);
 
 /* Walks both sides of a branch up to its merge. */
 static bool walk_sides(struct check *c, const struct ssa_inst *t,
@@ -150,12 +151,12 @@ static bool walk_sides(struct check *c, const struct ssa_inst *t,
 	struct ssa_block *m = t->merge;
 
 	if (t->edge[0].to == t->edge[1].to)
-		return fail(c, t, "both edges go to b%u", m->id);
+		return fail_at(c, t, "both edges go to b%u", m->id);
 	if (m->n_preds != 2 || m->idom != t->block || m->loop != t->block->loop)
-		return fail(c, t, "b%u is not where just its sides meet",
-			    m->id);
+		return fail_at(c, t, "b%u is not where just its sides meet",
+			       m->id);
 	for (int k = 0; k < 2; k++)
-		if (!walk(c, t->edge[k].to, m, loop))
+		if (!check_region(c, t->edge[k].to, m, loop))
 			return false;
 	return true;
 }
@@ -168,27 +169,28 @@ static bool walk_leaving(struct check *c, const struct ssa_inst *t,
 	const struct ssa_edge *stay = &t->edge[0], *leave = &t->edge[1];
 
 	if (!loop)
-		return fail(c, t, "has no merge and is in no loop");
+		return fail_at(c, t, "has no merge and is in no loop");
 	if (ssa_loop_has(loop, leave->to)) {
 		stay = &t->edge[1];
 		leave = &t->edge[0];
 	}
 	if (!ssa_loop_has(loop, stay->to) || ssa_loop_has(loop, leave->to))
-		return fail(c, t, "does not leave the loop of b%u", loop->id);
+		return fail_at(c, t, "does not leave the loop of b%u",
+			       loop->id);
 	if (t->block != loop && stay->to != loop)
-		return fail(c, t, "leaves a loop from its middle");
+		return fail_at(c, t, "leaves a loop from its middle");
 	if (*exit)
-		return fail(c, t, "the loop of b%u has a second exit",
-			    loop->id);
+		return fail_at(c, t, "the loop of b%u has a second exit",
+			       loop->id);
 	if (leave->to->n_preds != 1)
-		return fail(c, t, "the exit b%u is reached otherwise, too",
-			    leave->to->id);
+		return fail_at(c, t, "the exit b%u is reached otherwise, too",
+			       leave->to->id);
 	*exit = leave->to;
 	*next = stay->to;
 	return true;
 }
 
-static bool enter(struct check *c, const struct ssa_block *b)
+static bool mark_visited(struct check *c, const struct ssa_block *b)
 {
 	if (c->seen[b->id])
 		return fail_block(c, b, "is reached against the structure");
@@ -203,17 +205,18 @@ static bool walk_step(struct check *c, const struct ssa_block *b,
 {
 	const struct ssa_inst *t = b->last;
 
-	if (!enter(c, b))
+	if (!mark_visited(c, b))
 		return false;
 	if (t->op == SSA_ret)
-		return fail(c, t, "in a loop");
+		return fail_at(c, t, "in a loop");
 	if (t->op == SSA_branch && !t->merge)
 		return walk_leaving(c, t, head, exit, next);
 	if (t->op == SSA_branch && !walk_sides(c, t, head))
 		return false;
 	*next = t->op == SSA_branch ? t->merge : t->edge[0].to;
-	return ssa_loop_has(head, *next) ? true :
-				       fail(c, t, "leaves a loop by a jump");
+	return ssa_loop_has(head, *next) ?
+		       true :
+		       fail_at(c, t, "leaves a loop by a jump");
 }
 
 /* From header `head` around to it again; *exit is the block behind. */
@@ -241,8 +244,8 @@ static bool walk_loop(struct check *c, struct ssa_block *head,
 }
 
 /* From b to `stop`, or to where nothing follows if NULL. */
-static bool walk(struct check *c, struct ssa_block *b,
-		 const struct ssa_block *stop, struct ssa_block *loop)
+static bool check_region(struct check *c, struct ssa_block *b,
+			 const struct ssa_block *stop, struct ssa_block *loop)
 {
 	while (b != stop) {
 		if (b == loop)
@@ -253,15 +256,16 @@ static bool walk(struct check *c, struct ssa_block *b,
 				return false;
 			continue;
 		}
-		if (!enter(c, b))
+		if (!mark_visited(c, b))
 			return false;
 		const struct ssa_inst *t = b->last;
 
 		if (t->op == SSA_ret)
-			return stop ? fail(c, t, "before the merge b%u",
-					   stop->id) : true;
+			return stop ? fail_at(c, t, "before the merge b%u",
+					      stop->id) :
+				      true;
 		if (t->op == SSA_branch && !t->merge)
-			return fail(c, t, "has no merge");
+			return fail_at(c, t, "has no merge");
 		if (t->op == SSA_branch && !walk_sides(c, t, loop))
 			return false;
 		b = t->op == SSA_branch ? t->merge : t->edge[0].to;
@@ -275,7 +279,7 @@ static bool check_structure(struct check *c)
 		return fail_block(c, c->f->first, "the entry has a predecessor "
 						  "or parameters");
 	memset(c->seen, 0, c->f->n_blocks);
-	if (!walk(c, c->f->first, NULL, NULL))
+	if (!check_region(c, c->f->first, NULL, NULL))
 		return false;
 	for (struct ssa_block *b = c->f->first; b; b = b->next)
 		if (!c->seen[b->id])

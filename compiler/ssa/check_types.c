@@ -73,7 +73,7 @@ static bool in_set(struct ssa_type t, uint32_t set)
 	return (set >> t.kind & 1) && (t.n == 1 || (pair && set & PACKED));
 }
 
-static bool is(struct ssa_type t, enum ssa_kind kind, uint32_t n)
+static bool is_type(struct ssa_type t, enum ssa_kind kind, uint32_t n)
 {
 	return t.kind == kind && t.n == n;
 }
@@ -147,7 +147,7 @@ static const char *check_convert(const struct ssa_inst *i)
 		return NULL;
 	case SSA_fcvt:
 		if (!in_set(t, F16 | BF16 | F32 | F64) ||
-		    is(a, SSA_F32, 1) == is(t, SSA_F32, 1))
+		    is_type(a, SSA_F32, 1) == is_type(t, SSA_F32, 1))
 			return "wanted f32 on exactly one side";
 		return NULL;
 	case SSA_fcvt_from_s:
@@ -165,13 +165,14 @@ static const char *check_vector(const struct ssa_inst *i)
 
 		if (v.n < 2 || i->imm >= v.n)
 			return "no such element";
-		return is(i->type, v.kind, 1) ? NULL :
-						"type is not the element's";
+		return is_type(i->type, v.kind, 1) ?
+			       NULL :
+			       "type is not the element's";
 	}
 	if (i->type.n != i->n_args || i->type.n < 2)
 		return "number of operands is not that of the elements";
 	for (uint32_t k = 0; k < i->n_args; k++)
-		if (!is(i->arg[k]->type, i->type.kind, 1))
+		if (!is_type(i->arg[k]->type, i->type.kind, 1))
 			return "an operand has not the element's type";
 	return NULL;
 }
@@ -185,9 +186,9 @@ static const char *check_memory(const struct ssa_inst *i)
 	if (i->n_args != fixed &&
 	    (i->n_args != fixed + 1 || i->op == SSA_cmpxchg))
 		return "wrong number of operands";
-	if (!is(i->arg[1]->type, SSA_I32, 1))
+	if (!is_type(i->arg[1]->type, SSA_I32, 1))
 		return "the offset is not i32";
-	if (i->n_args > fixed && !is(i->arg[fixed]->type, SSA_I1, 1))
+	if (i->n_args > fixed && !is_type(i->arg[fixed]->type, SSA_I1, 1))
 		return "the mask is not i1";
 	const struct ssa_type t = i->op == SSA_load ? i->type :
 						      i->arg[2]->type;
@@ -272,8 +273,8 @@ static const char *check_special(const struct ssa_func *f,
 {
 	switch (i->op) {
 	case SSA_ptradd:
-		if (is(i->arg[1]->type, SSA_I32, 1) ||
-		    (is(i->arg[1]->type, SSA_I64, 1) &&
+		if (is_type(i->arg[1]->type, SSA_I32, 1) ||
+		    (is_type(i->arg[1]->type, SSA_I64, 1) &&
 		     i->type.kind == SSA_PTR))
 			return NULL;
 		return "the distance is neither i32 nor, for ptr, i64";
@@ -284,21 +285,23 @@ static const char *check_special(const struct ssa_func *f,
 		return NULL;
 	case SSA_dot2:
 		if (!ssa_type_eq(i->arg[0]->type, i->arg[1]->type) ||
-		    !(is(i->arg[0]->type, SSA_F16, 2) ||
-		      is(i->arg[0]->type, SSA_BF16, 2)) ||
-		    !is(i->arg[2]->type, SSA_F32, 1) ||
-		    !is(i->type, SSA_F32, 1))
+		    !(is_type(i->arg[0]->type, SSA_F16, 2) ||
+		      is_type(i->arg[0]->type, SSA_BF16, 2)) ||
+		    !is_type(i->arg[2]->type, SSA_F32, 1) ||
+		    !is_type(i->type, SSA_F32, 1))
 			return "wanted two pairs and f32";
 		return NULL;
 	case SSA_shuffle:
 	case SSA_read_lane:
-		return is(i->arg[1]->type, SSA_I32, 1) ? NULL :
-							 "the lane is not i32";
+		return is_type(i->arg[1]->type, SSA_I32, 1) ?
+			       NULL :
+			       "the lane is not i32";
 	case SSA_shuffle_xor:
 		return i->imm < f->wave ? NULL : "beyond the wave";
 	case SSA_ballot:
-		return is(i->type, f->wave == 64 ? SSA_I64 : SSA_I32, 1) ?
-			       NULL : "wanted a bit per lane";
+		return is_type(i->type, f->wave == 64 ? SSA_I64 : SSA_I32, 1) ?
+			       NULL :
+			       "wanted a bit per lane";
 	case SSA_atomic:
 		return check_rmw(i, i->type);
 	case SSA_reduce:
@@ -371,7 +374,7 @@ const char *ssa_check_types(const struct ssa_func *f,
 		return info->result == 'N' ? "has a result" : "has no result";
 	if (info->result == 'A' && !ssa_type_eq(i->type, i->arg[0]->type))
 		return "type differs from operand 0's";
-	if (info->result == 'B' && !is(i->type, SSA_I1, 1))
+	if (info->result == 'B' && !is_type(i->type, SSA_I1, 1))
 		return "wanted i1";
 	if (set && !in_set(i->n_args ? i->arg[0]->type : i->type, set))
 		return "not of this type";

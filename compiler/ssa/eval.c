@@ -129,7 +129,7 @@ static bool eval_int1(enum ssa_op op, uint64_t a, uint64_t *out)
 	}
 }
 
-static uint64_t dot4(uint64_t a, uint64_t b, uint64_t c)
+static uint64_t eval_dot4(uint64_t a, uint64_t b, uint64_t c)
 {
 	for (int k = 0; k < 4; k++)
 		c += (uint64_t)(int64_t)((int8_t)(a >> 8 * k) *
@@ -200,7 +200,7 @@ static double sin_turns(double x, int quarter)
 	return q & 2 ? -v : v;
 }
 
-static bool float1(enum ssa_op op, double x, double *r)
+static bool compute_float1(enum ssa_op op, double x, double *r)
 {
 	switch (op) {
 	case SSA_fsqrt:
@@ -251,13 +251,14 @@ static bool eval_float1(enum ssa_op op, enum ssa_kind kind, uint64_t a,
 		*out = op == SSA_fneg ? a ^ sign : a & ~sign;
 		return true;
 	}
-	if (!float1(op, ssa_bits_to_f64(kind, a), &r))
+	if (!compute_float1(op, ssa_bits_to_f64(kind, a), &r))
 		return false;
 	*out = ssa_f64_to_bits(kind, r);
 	return true;
 }
 
-static uint64_t dot2(enum ssa_kind kind, uint64_t a, uint64_t b, uint64_t c)
+static uint64_t eval_dot2(enum ssa_kind kind, uint64_t a, uint64_t b,
+			  uint64_t c)
 {
 	double sum = ssa_bits_to_f64(SSA_F32, c);
 
@@ -369,7 +370,7 @@ static bool eval_scalar(enum ssa_op op, enum ssa_kind kind, const uint64_t *arg,
 	if (n == 3 && op == SSA_fma)
 		*out = ssa_fma_bits(kind, arg[0], arg[1], arg[2]);
 	else if (n == 3 && op == SSA_dot4_s)
-		*out = dot4(arg[0], arg[1], arg[2]);
+		*out = eval_dot4(arg[0], arg[1], arg[2]);
 	else if (n == 2 && !(is_float ? eval_float2 : eval_int2)(
 				   op, kind, arg[0], arg[1], out))
 		return false;
@@ -413,7 +414,7 @@ bool ssa_eval(const struct ssa_inst *i, const uint64_t *arg, uint64_t *out)
 		return ssa_type_bytes(i->type) <= 8;
 	}
 	if (i->op == SSA_dot2) {
-		*out = dot2(from, arg[0], arg[1], arg[2]);
+		*out = eval_dot2(from, arg[0], arg[1], arg[2]);
 		return true;
 	}
 	if (i->op >= SSA_zext && i->op <= SSA_fcvt_to_u) {

@@ -10,7 +10,7 @@ static uint64_t top_of(struct ssa_type t)
 	return ssa_bits_cut(t.kind, ~(uint64_t)0);
 }
 
-static struct ssa_bounds any(struct ssa_type t)
+static struct ssa_bounds full_range(struct ssa_type t)
 {
 	return (struct ssa_bounds){ 0, top_of(t) };
 }
@@ -20,14 +20,14 @@ static struct ssa_bounds up_to(uint64_t max)
 	return (struct ssa_bounds){ 0, max };
 }
 
-static struct ssa_bounds bounds(const struct ssa_func *f,
-				const struct ssa_inst *i, int depth);
+static struct ssa_bounds value_bounds(const struct ssa_func *f,
+				      const struct ssa_inst *i, int depth);
 
 static struct ssa_bounds arg_bounds(const struct ssa_func *f,
 				    const struct ssa_inst *i, uint32_t k,
 				    int depth)
 {
-	return bounds(f, i->arg[k], depth - 1);
+	return value_bounds(f, i->arg[k], depth - 1);
 }
 
 /* A grid has fewer than 2^32 work-items in each dimension. */
@@ -51,7 +51,7 @@ static struct ssa_bounds leaf_bounds(const struct ssa_func *f,
 	case SSA_clock:
 		return up_to(0xfffff);
 	default:
-		return any(i->type);
+		return full_range(i->type);
 	}
 }
 
@@ -65,12 +65,12 @@ static bool mul_fits(uint64_t a, uint64_t b, struct ssa_type t, uint64_t *out)
 	return !__builtin_mul_overflow(a, b, out) && *out <= top_of(t);
 }
 
-static struct ssa_bounds arithmetic(const struct ssa_func *f,
-				    const struct ssa_inst *i, int depth)
+static struct ssa_bounds arith_bounds(const struct ssa_func *f,
+				      const struct ssa_inst *i, int depth)
 {
 	const struct ssa_bounds a = arg_bounds(f, i, 0, depth);
 	const struct ssa_bounds b = arg_bounds(f, i, 1, depth);
-	struct ssa_bounds r = any(i->type);
+	struct ssa_bounds r = full_range(i->type);
 	uint64_t max;
 
 	switch (i->op) {
@@ -173,7 +173,7 @@ static struct ssa_bounds param_bounds(const struct ssa_func *f,
 				      const struct ssa_inst *i, int depth)
 {
 	struct ssa_inst *init, *next;
-	struct ssa_bounds r = any(i->type);
+	struct ssa_bounds r = full_range(i->type);
 	const uint64_t half = top_of(i->type) >> 1;
 	uint32_t zeros;
 	uint64_t sum;
@@ -181,7 +181,7 @@ static struct ssa_bounds param_bounds(const struct ssa_func *f,
 	if (!ssa_kind_is_int(i->type.kind) || i->type.n != 1 ||
 	    !loop_values(i, &init, &next))
 		return r;
-	const struct ssa_bounds from = bounds(f, init, depth - 1);
+	const struct ssa_bounds from = value_bounds(f, init, depth - 1);
 
 	if (trip_adds(i, next, SSA_NUW, &sum, &zeros))
 		r.min = from.min;
@@ -191,14 +191,14 @@ static struct ssa_bounds param_bounds(const struct ssa_func *f,
 	return r;
 }
 
-static struct ssa_bounds bounds(const struct ssa_func *f,
-				const struct ssa_inst *i, int depth)
+static struct ssa_bounds value_bounds(const struct ssa_func *f,
+				      const struct ssa_inst *i, int depth)
 {
 	if (!i->n_args)
 		return i->op == SSA_param && depth ?
 			       param_bounds(f, i, depth) : leaf_bounds(f, i);
 	if (!depth || i->type.n != 1 || !ssa_kind_is_int(i->type.kind))
-		return any(i->type);
+		return full_range(i->type);
 	struct ssa_bounds a, b;
 
 	switch (i->op) {
@@ -212,7 +212,7 @@ static struct ssa_bounds bounds(const struct ssa_func *f,
 				      top_of(i->type) :
 				      top_of(i->arg[0]->type) >> 1))
 			return a;
-		return any(i->type);
+		return full_range(i->type);
 	case SSA_select:
 		a = arg_bounds(f, i, 1, depth);
 		b = arg_bounds(f, i, 2, depth);
@@ -224,16 +224,16 @@ static struct ssa_bounds bounds(const struct ssa_func *f,
 		return up_to(32);
 	default:
 		return i->n_args == 2 && i->op < SSA_not ?
-			       arithmetic(f, i, depth) :
+			       arith_bounds(f, i, depth) :
 		       i->n_args == 2 && i->op < SSA_clz ?
-			       arithmetic(f, i, depth) :
-			       any(i->type);
+			       arith_bounds(f, i, depth) :
+			       full_range(i->type);
 	}
 }
 
 struct ssa_bounds ssa_bounds(const struct ssa_func *f, const struct ssa_inst *i)
 {
-	return bounds(f, i, DEPTH);
+	return value_bounds(f, i, DEPTH);
 }
 
 static uint32_t zero_bits(const struct ssa_inst *i, int depth)

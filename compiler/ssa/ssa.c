@@ -102,7 +102,8 @@ void ssa_func_free(struct ssa_func *f)
 }
 
 /* The array of n elements with room for one more. */
-static void *grow(struct ssa_func *f, const void *old, uint32_t n, size_t size)
+static void *grow_array(struct ssa_func *f, const void *old, uint32_t n,
+			size_t size)
 {
 	void *p = arena_alloc(f->arena, (n + 1) * size);
 
@@ -129,7 +130,7 @@ uint32_t ssa_arg_add(struct ssa_func *f, const char *name, struct ssa_type t)
 {
 	const uint32_t offset = next_arg_offset(f, t);
 
-	f->arg = grow(f, f->arg, f->n_args, sizeof(*f->arg));
+	f->arg = grow_array(f, f->arg, f->n_args, sizeof(*f->arg));
 	f->arg[f->n_args] = (struct ssa_arg){
 		.name = arena_strdup(f->arena, name),
 		.type = t,
@@ -141,7 +142,7 @@ uint32_t ssa_arg_add(struct ssa_func *f, const char *name, struct ssa_type t)
 uint32_t ssa_lds_add(struct ssa_func *f, const char *name, uint32_t size_bytes,
 		     uint32_t align_bytes)
 {
-	f->lds = grow(f, f->lds, f->n_lds, sizeof(*f->lds));
+	f->lds = grow_array(f, f->lds, f->n_lds, sizeof(*f->lds));
 	f->lds[f->n_lds] = (struct ssa_lds){
 		.name = arena_strdup(f->arena, name),
 		.size_bytes = size_bytes,
@@ -152,7 +153,7 @@ uint32_t ssa_lds_add(struct ssa_func *f, const char *name, uint32_t size_bytes,
 
 uint32_t ssa_format_add(struct ssa_func *f, const char *format)
 {
-	f->format = grow(f, f->format, f->n_formats, sizeof(*f->format));
+	f->format = grow_array(f, f->format, f->n_formats, sizeof(*f->format));
 	f->format[f->n_formats] = arena_strdup(f->arena, format);
 	return f->n_formats++;
 }
@@ -200,7 +201,7 @@ struct ssa_inst *ssa_block_param(struct ssa_func *f, struct ssa_block *b,
 {
 	struct ssa_inst *p = ssa_inst_new(f, SSA_param, t, 0, NULL);
 
-	b->param = grow(f, b->param, b->n_params, sizeof(*b->param));
+	b->param = grow_array(f, b->param, b->n_params, sizeof(*b->param));
 	b->param[b->n_params++] = p;
 	p->block = b;
 	return p;
@@ -305,7 +306,7 @@ void ssa_edge_set(struct ssa_func *f, struct ssa_edge *edge,
 void ssa_edge_add(struct ssa_func *f, struct ssa_edge *edge,
 		  struct ssa_inst *arg)
 {
-	edge->arg = grow(f, edge->arg, edge->n_args, sizeof(*edge->arg));
+	edge->arg = grow_array(f, edge->arg, edge->n_args, sizeof(*edge->arg));
 	edge->arg[edge->n_args++] = arg;
 }
 
@@ -318,7 +319,7 @@ struct copy {
 	struct ssa_block **block;
 };
 
-static struct ssa_inst *copied(struct copy *c, const struct ssa_inst *i)
+static struct ssa_inst *copy_of(struct copy *c, const struct ssa_inst *i)
 {
 	if (!c->inst[i->id])
 		c->inst[i->id] = arena_alloc(c->f->arena, sizeof(*i));
@@ -331,13 +332,13 @@ static struct ssa_inst **copied_args(struct copy *c, uint32_t n,
 	struct ssa_inst **p = ssa_args_copy(c->f, n, arg);
 
 	for (uint32_t k = 0; k < n; k++)
-		p[k] = copied(c, arg[k]);
+		p[k] = copy_of(c, arg[k]);
 	return p;
 }
 
 static struct ssa_inst *copy_inst(struct copy *c, const struct ssa_inst *i)
 {
-	struct ssa_inst *to = copied(c, i);
+	struct ssa_inst *to = copy_of(c, i);
 
 	*to = *i;
 	to->prev = to->next = NULL;

@@ -24,7 +24,7 @@ struct parser {
 	struct err *e;
 };
 
-static bool fail(struct parser *s, const char *what)
+static bool fail_here(struct parser *s, const char *what)
 {
 	size_t n = strcspn(s->p, "\n");
 
@@ -41,7 +41,7 @@ static void skip_blank(struct parser *s)
 		s->p += strcspn(s->p, "\n");
 }
 
-static bool accept(struct parser *s, const char *word)
+static bool accept_word(struct parser *s, const char *word)
 {
 	const size_t n = strlen(word);
 
@@ -55,7 +55,7 @@ static bool accept(struct parser *s, const char *word)
 }
 
 /* A name of letters, digits, '_' and '.', as a copy of the function's. */
-static char *name(struct parser *s)
+static char *parse_name(struct parser *s)
 {
 	skip_blank(s);
 	size_t n = 0;
@@ -67,29 +67,29 @@ static char *name(struct parser *s)
 
 	s->p += n;
 	if (!copy)
-		fail(s, "wanted a name");
+		fail_here(s, "wanted a name");
 	return copy;
 }
 
-static bool number(struct parser *s, uint64_t max, uint64_t *out)
+static bool parse_number(struct parser *s, uint64_t max, uint64_t *out)
 {
 	char *end;
 
 	skip_blank(s);
 	if (!isdigit((unsigned char)*s->p))
-		return fail(s, "wanted a number");
+		return fail_here(s, "wanted a number");
 	*out = strtoull(s->p, &end, 0);
 	if (*out > max)
-		return fail(s, "the number is too large");
+		return fail_here(s, "the number is too large");
 	s->p = end;
 	return true;
 }
 
-static bool number32(struct parser *s, uint32_t max, uint32_t *out)
+static bool parse_u32(struct parser *s, uint32_t max, uint32_t *out)
 {
 	uint64_t v;
 
-	if (!number(s, max, &v))
+	if (!parse_number(s, max, &v))
 		return false;
 	*out = (uint32_t)v;
 	return true;
@@ -122,11 +122,11 @@ static bool type_of(const char *text, struct ssa_type *t)
 	return true;
 }
 
-static bool type(struct parser *s, struct ssa_type *t)
+static bool parse_type(struct parser *s, struct ssa_type *t)
 {
-	const char *text = name(s);
+	const char *text = parse_name(s);
 
-	return text && (type_of(text, t) || fail(s, "no such type"));
+	return text && (type_of(text, t) || fail_here(s, "no such type"));
 }
 
 static int hex_digit(char c)
@@ -134,12 +134,12 @@ static int hex_digit(char c)
 	return isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10;
 }
 
-static const char *string(struct parser *s)
+static const char *parse_string(struct parser *s)
 {
 	struct buf b = { 0 };
 
-	if (!accept(s, "\"")) {
-		fail(s, "wanted a string");
+	if (!accept_word(s, "\"")) {
+		fail_here(s, "wanted a string");
 		return NULL;
 	}
 	buf_adds(&b, "");
@@ -158,9 +158,9 @@ static const char *string(struct parser *s)
 	char *copy = arena_strdup(s->f->arena, b.data ? b.data : "");
 
 	buf_fini(&b);
-	if (accept(s, "\""))
+	if (accept_word(s, "\""))
 		return copy;
-	fail(s, "the string does not end");
+	fail_here(s, "the string does not end");
 	return NULL;
 }
 
@@ -178,13 +178,13 @@ static void **id_slot(struct ids *ids, uint32_t id)
 	return &ids->p[id];
 }
 
-static bool value(struct parser *s, struct ssa_inst **out)
+static bool parse_value(struct parser *s, struct ssa_inst **out)
 {
 	uint32_t id;
 
-	if (!accept(s, "%"))
-		return fail(s, "wanted a value");
-	if (!number32(s, MAX_ID, &id))
+	if (!accept_word(s, "%"))
+		return fail_here(s, "wanted a value");
+	if (!parse_u32(s, MAX_ID, &id))
 		return false;
 	void **slot = id_slot(&s->value, id);
 
@@ -196,15 +196,15 @@ static bool value(struct parser *s, struct ssa_inst **out)
 	return true;
 }
 
-static bool block(struct parser *s, struct ssa_block **out)
+static bool parse_block(struct parser *s, struct ssa_block **out)
 {
 	uint32_t id;
 
 	skip_blank(s);
 	if (*s->p != 'b')
-		return fail(s, "wanted a block");
+		return fail_here(s, "wanted a block");
 	s->p++;
-	if (!number32(s, MAX_ID, &id))
+	if (!parse_u32(s, MAX_ID, &id))
 		return false;
 	void **slot = id_slot(&s->blocks, id);
 
@@ -219,72 +219,72 @@ static bool block(struct parser *s, struct ssa_block **out)
 }
 
 /* "%1, %2, ..."; 64 is more than any operation takes. */
-static bool values(struct parser *s, uint32_t *n, struct ssa_inst ***out)
+static bool parse_values(struct parser *s, uint32_t *n, struct ssa_inst ***out)
 {
 	struct ssa_inst *v[64];
 
 	*n = 0;
 	do {
 		if (*n == ARRAY_SIZE(v))
-			return fail(s, "too many values");
-		if (!value(s, &v[(*n)++]))
+			return fail_here(s, "too many values");
+		if (!parse_value(s, &v[(*n)++]))
 			return false;
 		skip_blank(s);
 		/* A comma before a block belongs to the branch. */
 	} while (s->p[0] == ',' && s->p[1 + strspn(s->p + 1, " \t")] == '%' &&
-		 accept(s, ","));
+		 accept_word(s, ","));
 	*out = arena_alloc(s->f->arena, *n * sizeof(**out));
 	memcpy(*out, v, *n * sizeof(*v));
 	return true;
 }
 
-static bool edge(struct parser *s, struct ssa_edge *e)
+static bool parse_edge(struct parser *s, struct ssa_edge *e)
 {
-	if (!block(s, &e->to))
+	if (!parse_block(s, &e->to))
 		return false;
-	if (!accept(s, "("))
+	if (!accept_word(s, "("))
 		return true;
-	return values(s, &e->n_args, &e->arg) &&
-	       (accept(s, ")") || fail(s, "wanted )"));
+	return parse_values(s, &e->n_args, &e->arg) &&
+	       (accept_word(s, ")") || fail_here(s, "wanted )"));
 }
 
 /* -------------------------------------------------------- instructions -- */
 
-static bool flag(struct parser *s, struct ssa_inst *i)
+static bool parse_flag(struct parser *s, struct ssa_inst *i)
 {
 	for (uint32_t k = 0; k < SSA_FLAG_BITS; k++)
-		if (accept(s, ssa_flag_name[k])) {
+		if (accept_word(s, ssa_flag_name[k])) {
 			i->flags |= (uint16_t)(1u << k);
 			return true;
 		}
-	return fail(s, "wanted a flag");
+	return fail_here(s, "wanted a flag");
 }
 
-static bool align(struct parser *s, struct ssa_inst *i)
+static bool parse_align(struct parser *s, struct ssa_inst *i)
 {
 	uint32_t bytes;
 
-	if (!number32(s, 1 << 16, &bytes))
+	if (!parse_u32(s, 1 << 16, &bytes))
 		return false;
 	if (!bytes || bytes & (bytes - 1))
-		return fail(s, "wanted a power of two before");
+		return fail_here(s, "wanted a power of two before");
 	i->align = (uint8_t)__builtin_ctz(bytes);
 	return true;
 }
 
-static bool offset(struct parser *s, struct ssa_inst *i)
+static bool parse_offset(struct parser *s, struct ssa_inst *i)
 {
 	char *end;
 	const long v = strtol(s->p, &end, 0);
 
 	if (end == s->p || v < INT32_MIN || v > INT32_MAX)
-		return fail(s, "wanted an offset");
+		return fail_here(s, "wanted an offset");
 	i->off = (int32_t)v;
 	s->p = end;
 	return true;
 }
 
-static bool tail(struct parser *s, struct ssa_inst *i)
+static bool parse_tail(struct parser *s, struct ssa_inst *i)
 {
 	for (;;) {
 		skip_blank(s);
@@ -293,13 +293,13 @@ static bool tail(struct parser *s, struct ssa_inst *i)
 		if (!*s->p || *s->p == '\n')
 			return true;
 		if (*s->p == '+' || *s->p == '-')
-			good = offset(s, i);
-		else if (accept(s, "!"))
-			good = number32(s, UINT32_MAX, &i->line);
-		else if (accept(s, "align"))
-			good = align(s, i);
+			good = parse_offset(s, i);
+		else if (accept_word(s, "!"))
+			good = parse_u32(s, UINT32_MAX, &i->line);
+		else if (accept_word(s, "align"))
+			good = parse_align(s, i);
 		else
-			good = flag(s, i);
+			good = parse_flag(s, i);
 		if (!good)
 			return false;
 	}
@@ -308,7 +308,7 @@ static bool tail(struct parser *s, struct ssa_inst *i)
 /* "icmp.slt": the operation, and sub. */
 static bool op_name(struct parser *s, uint16_t *op, uint8_t *sub)
 {
-	char *text = name(s);
+	char *text = parse_name(s);
 
 	if (!text)
 		return false;
@@ -320,31 +320,31 @@ static bool op_name(struct parser *s, uint16_t *op, uint8_t *sub)
 		if (!strcmp(ssa_op_info(*op)->name, text))
 			break;
 	if (*op == SSA_OPS || *op == SSA_param)
-		return fail(s, "no such operation before");
+		return fail_here(s, "no such operation before");
 	uint32_t n;
 	const char *const *names = ssa_sub_names(*op, &n);
 	const int k = names && dot ? find_name(names, n, dot) : -1;
 
 	if ((names != NULL) != (dot != NULL) || (names && k < 0))
-		return fail(s, "wrong kind of the operation before");
+		return fail_here(s, "wrong kind of the operation before");
 	*sub = (uint8_t)(k < 0 ? 0 : k);
 	return true;
 }
 
-static bool edges(struct parser *s, struct ssa_inst *i)
+static bool parse_edges(struct parser *s, struct ssa_inst *i)
 {
 	for (uint32_t k = 0; k < ssa_n_edges(i); k++) {
-		if (i->op == SSA_branch && !accept(s, ","))
-			return fail(s, "wanted two blocks");
-		if (!edge(s, &i->edge[k]))
+		if (i->op == SSA_branch && !accept_word(s, ","))
+			return fail_here(s, "wanted two blocks");
+		if (!parse_edge(s, &i->edge[k]))
 			return false;
 	}
-	if (i->op == SSA_branch && accept(s, "merge"))
-		return block(s, &i->merge);
+	if (i->op == SSA_branch && accept_word(s, "merge"))
+		return parse_block(s, &i->merge);
 	return true;
 }
 
-static bool inst(struct parser *s)
+static bool parse_inst(struct parser *s)
 {
 	struct ssa_inst *i;
 	uint16_t op = 0;
@@ -354,14 +354,15 @@ static bool inst(struct parser *s)
 	const bool has_result = *s->p == '%';
 
 	if (!s->block)
-		return fail(s, "an instruction before the first block");
+		return fail_here(s, "an instruction before the first block");
 	if (has_result) {
-		if (!value(s, &i))
+		if (!parse_value(s, &i))
 			return false;
 		if (i->block)
-			return fail(s, "the value before is defined twice");
-		if (!accept(s, "="))
-			return fail(s, "wanted =");
+			return fail_here(s,
+					 "the value before is defined twice");
+		if (!accept_word(s, "="))
+			return fail_here(s, "wanted =");
 	} else {
 		i = arena_alloc(s->f->arena, sizeof(*i));
 		i->id = UINT32_MAX; /* numbered at the end */
@@ -371,26 +372,26 @@ static bool inst(struct parser *s)
 	i->op = op;
 	i->sub = sub;
 	ssa_append(s->block, i);
-	if (has_result && !type(s, &i->type))
+	if (has_result && !parse_type(s, &i->type))
 		return false;
 	skip_blank(s);
-	if (*s->p == '%' && !values(s, &i->n_args, &i->arg))
+	if (*s->p == '%' && !parse_values(s, &i->n_args, &i->arg))
 		return false;
-	if (ssa_op_has_imm(op) && !number(s, UINT64_MAX, &i->imm))
+	if (ssa_op_has_imm(op) && !parse_number(s, UINT64_MAX, &i->imm))
 		return false;
-	return edges(s, i) && tail(s, i);
+	return parse_edges(s, i) && parse_tail(s, i);
 }
 
-static bool param(struct parser *s, struct ssa_block *b)
+static bool parse_param(struct parser *s, struct ssa_block *b)
 {
 	struct ssa_inst *v;
 	struct ssa_type t;
 
-	if (!value(s, &v))
+	if (!parse_value(s, &v))
 		return false;
 	if (v->block)
-		return fail(s, "the value before is defined twice");
-	if (!type(s, &t))
+		return fail_here(s, "the value before is defined twice");
+	if (!parse_type(s, &t))
 		return false;
 	struct ssa_inst *p = ssa_block_param(s->f, b, t);
 
@@ -407,76 +408,76 @@ static bool block_start(struct parser *s)
 {
 	struct ssa_block *b;
 
-	if (!block(s, &b))
+	if (!parse_block(s, &b))
 		return false;
 	if (b->first || b->n_params || b->prev || b == s->f->first)
-		return fail(s, "the block before is defined twice");
+		return fail_here(s, "the block before is defined twice");
 	b->prev = s->f->last;
 	*(s->f->last ? &s->f->last->next : &s->f->first) = b;
 	s->f->last = s->block = b;
-	if (accept(s, "(")) {
+	if (accept_word(s, "(")) {
 		do
-			if (!param(s, b))
+			if (!parse_param(s, b))
 				return false;
-		while (accept(s, ","));
-		if (!accept(s, ")"))
-			return fail(s, "wanted )");
+		while (accept_word(s, ","));
+		if (!accept_word(s, ")"))
+			return fail_here(s, "wanted )");
 	}
-	return accept(s, ":") || fail(s, "wanted :");
+	return accept_word(s, ":") || fail_here(s, "wanted :");
 }
 
 /* -------------------------------------------------------------- header -- */
 
-static bool kernel(struct parser *s)
+static bool parse_kernel(struct parser *s)
 {
-	s->f->name = name(s);
+	s->f->name = parse_name(s);
 	if (!s->f->name)
 		return false;
-	if (accept(s, "group"))
+	if (accept_word(s, "group"))
 		for (int k = 0; k < 3; k++)
-			if (!number32(s, 1024, &s->f->group[k]))
+			if (!parse_u32(s, 1024, &s->f->group[k]))
 				return false;
-	return !accept(s, "wave") || number32(s, 64, &s->f->wave);
+	return !accept_word(s, "wave") || parse_u32(s, 64, &s->f->wave);
 }
 
-static bool arg(struct parser *s)
+static bool parse_arg(struct parser *s)
 {
-	const char *n = name(s);
+	const char *n = parse_name(s);
 	struct ssa_type t;
 
-	if (!n || !type(s, &t))
+	if (!n || !parse_type(s, &t))
 		return false;
 	if (s->f->n_args == SSA_MAX_ARGS)
-		return fail(s, "too many arguments");
+		return fail_here(s, "too many arguments");
 	const uint32_t k = ssa_arg_add(s->f, n, t);
 	struct ssa_arg *a = &s->f->arg[k];
 
 	skip_blank(s);
-	a->noalias = accept(s, "noalias");
-	a->readonly = accept(s, "readonly");
+	a->noalias = accept_word(s, "noalias");
+	a->readonly = accept_word(s, "readonly");
 	if (!a->noalias && !a->readonly && isalpha((unsigned char)*s->p)) {
-		if (!type(s, &a->elem))
+		if (!parse_type(s, &a->elem))
 			return false;
-		a->noalias = accept(s, "noalias");
-		a->readonly = accept(s, "readonly");
+		a->noalias = accept_word(s, "noalias");
+		a->readonly = accept_word(s, "readonly");
 	}
 	return true;
 }
 
-static bool lds(struct parser *s)
+static bool parse_lds(struct parser *s)
 {
-	const char *n = name(s);
+	const char *n = parse_name(s);
 	uint32_t size, bytes = 16;
 
-	if (!n || !number32(s, 1 << 20, &size))
+	if (!n || !parse_u32(s, 1 << 20, &size))
 		return false;
-	if (accept(s, "align") && !number32(s, 1 << 16, &bytes))
+	if (accept_word(s, "align") && !parse_u32(s, 1 << 16, &bytes))
 		return false;
 	ssa_lds_add(s->f, n, size, bytes);
 	return true;
 }
 
-static bool line(struct parser *s)
+static bool parse_line(struct parser *s)
 {
 	skip_blank(s);
 	if (!*s->p || *s->p == '\n')
@@ -484,23 +485,23 @@ static bool line(struct parser *s)
 	if (s->p[0] == 'b' && isdigit((unsigned char)s->p[1]))
 		return block_start(s);
 	if (!s->block) {
-		if (accept(s, "kernel"))
-			return kernel(s);
-		if (accept(s, "arg"))
-			return arg(s);
-		if (accept(s, "lds"))
-			return lds(s);
-		if (accept(s, "file"))
-			return (s->f->file = string(s)) != NULL;
-		if (accept(s, "format")) {
-			const char *text = string(s);
+		if (accept_word(s, "kernel"))
+			return parse_kernel(s);
+		if (accept_word(s, "arg"))
+			return parse_arg(s);
+		if (accept_word(s, "lds"))
+			return parse_lds(s);
+		if (accept_word(s, "file"))
+			return (s->f->file = parse_string(s)) != NULL;
+		if (accept_word(s, "format")) {
+			const char *text = parse_string(s);
 
 			if (text)
 				ssa_format_add(s->f, text);
 			return text;
 		}
 	}
-	return inst(s);
+	return parse_inst(s);
 }
 
 /* ----------------------------------------------------------------- end -- */
@@ -539,11 +540,11 @@ static void number_the_rest(struct ssa_func *f)
 static bool parse_all(struct parser *s)
 {
 	for (s->line = 1; *s->p; s->line++) {
-		if (!line(s))
+		if (!parse_line(s))
 			return false;
 		skip_blank(s);
 		if (*s->p && *s->p != '\n')
-			return fail(s, "too much");
+			return fail_here(s, "too much");
 		s->p += *s->p == '\n';
 	}
 	return all_defined(s);
