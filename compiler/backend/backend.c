@@ -1,7 +1,7 @@
 /*
  * compiler/backend/backend.c - what the passes behind register allocation ask.
  */
-#include "compiler/backend/backend.h"
+#include "compiler/backend/backend_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ int mir_phys(const struct mir_func *m, const struct mir_opnd *o)
 				     (int)o->reg;
 }
 
-static void touch(struct mir_touch *t, uint8_t file, int reg, int n, bool read,
-		  bool write)
+static void add_touch(struct mir_touch *t, uint8_t file, int reg, int n,
+		      bool read, bool write)
 {
 	t->t[t->n].file = file;
 	t->t[t->n].reg = (uint16_t)reg;
@@ -31,8 +31,9 @@ static void touch_operands(const struct mir_func *m, const struct mir_inst *i,
 		if ((o->kind != MIR_VREG && o->kind != MIR_HW) ||
 		    (o->kind == MIR_HW && o->reg == ISA_R_NULL))
 			continue;
-		touch(t, mir_is_v(m, o) ? MIR_V : MIR_S, mir_phys(m, o), o->n,
-		      k >= i->n_def || mir_reads_result(i), k < i->n_def);
+		add_touch(t, mir_is_v(m, o) ? MIR_V : MIR_S, mir_phys(m, o),
+			  o->n, k >= i->n_def || mir_reads_result(i),
+			  k < i->n_def);
 	}
 }
 
@@ -46,13 +47,25 @@ void mir_touches(const struct mir_func *m, const struct mir_inst *i,
 	if (i->pair)
 		touch_operands(m, i->pair, t);
 	if (flags & (ISA_RVCC | ISA_WVCC))
-		touch(t, MIR_S, ISA_R_VCC_LO, m->wave / 32, flags & ISA_RVCC,
-		      flags & ISA_WVCC);
+		add_touch(t, MIR_S, ISA_R_VCC_LO, m->wave / 32,
+			  flags & ISA_RVCC, flags & ISA_WVCC);
 	if (flags & (ISA_REXEC | ISA_WEXEC))
-		touch(t, MIR_S, ISA_R_EXEC_LO, m->wave / 32, flags & ISA_REXEC,
-		      flags & ISA_WEXEC);
+		add_touch(t, MIR_S, ISA_R_EXEC_LO, m->wave / 32,
+			  flags & ISA_REXEC, flags & ISA_WEXEC);
 	if (flags & ISA_RM0)
-		touch(t, MIR_S, ISA_R_M0, 1, true, false);
+		add_touch(t, MIR_S, ISA_R_M0, 1, true, false);
+}
+
+bool mir_touches_conflict(const struct mir_touch *a, const struct mir_touch *b)
+{
+	for (int j = 0; j < a->n; j++)
+		for (int k = 0; k < b->n; k++)
+			if (a->t[j].file == b->t[k].file &&
+			    (a->t[j].write || b->t[k].write) &&
+			    a->t[j].reg < b->t[k].reg + b->t[k].n &&
+			    b->t[k].reg < a->t[j].reg + a->t[j].n)
+				return true;
+	return false;
 }
 
 /* ------------------------------------------------------------ dataflow ---- */
@@ -116,7 +129,7 @@ void mir_flow_ages(struct mir_func *m, size_t size, mir_walk_fn *walk)
 /* Up to here a body without lanes costs no more than the branch over it. */
 enum { SKIP_COST = 12 };
 
-static bool harmless(const struct mir_inst *i)
+static bool is_cheap(const struct mir_inst *i)
 {
 	return !mir_is_branch(i) && !mir_is_memory(i) &&
 	       !(mir_isa_flags(i) & ISA_BARRIER) &&
@@ -135,7 +148,7 @@ static int body_cost(const struct mir_func *m, const struct mir_block *from,
 		for (struct mir_inst *i = m->order[b]->first; i; i = i->next) {
 			if (i->flags & MIR_SKIP)
 				continue;
-			if (!harmless(i))
+			if (!is_cheap(i))
 				return SKIP_COST;
 			cost++;
 		}
@@ -150,7 +163,7 @@ static void drop_edge(struct mir_block *b, const struct mir_block *to)
 			b->succ[k] = b->succ[--b->n_succ];
 }
 
-void mir_flow(struct mir_func *m)
+void mir_drop_skips(struct mir_func *m)
 {
 	for (uint32_t k = 0; k < m->n_order; k++)
 		m->order[k]->order = k;
@@ -169,7 +182,7 @@ void mir_flow(struct mir_func *m)
 
 /* ----------------------------------------------------------------- end ---- */
 
-static bool stores(const struct mir_func *m)
+static bool has_vmem_store(const struct mir_func *m)
 {
 	for (uint32_t k = 0; k < m->n_order; k++)
 		for (struct mir_inst *i = m->order[k]->first; i; i = i->next)
@@ -182,12 +195,12 @@ static bool stores(const struct mir_func *m)
  * A wave stays until its stores have arrived, but its registers may go to
  * others before; not where scratch still needs them (RDNA3 ISA 16.5).
  */
-void mir_end(struct mir_func *m)
+void mir_dealloc_vgprs(struct mir_func *m)
 {
 	struct mir_opnd zero = mir_imm(0);
 	struct mir_opnd message = mir_word("sendmsg(MSG_DEALLOC_VGPRS)");
 
-	if (m->scratch_bytes || !stores(m))
+	if (m->scratch_bytes || !has_vmem_store(m))
 		return;
 	for (uint32_t k = 0; k < m->n_order; k++) {
 		struct mir_inst *i = m->order[k]->last;

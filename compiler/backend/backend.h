@@ -1,77 +1,108 @@
 /*
- * backend - the passes behind register allocation, and emission.
+ * backend - machine code from MIR: the passes in the order in which the driver
+ * runs them.
+ *
+ * Before allocation: mir_schedule(), mir_coalesce(), mir_allocate() (which
+ * spills).  After it operands name hardware registers, and the rest follows:
+ * pseudo operations become moves, branches and blocks find their places, wait
+ * counts, hazards and hints come last, since they depend on the final order.
+ * mir_encode() ends it; nothing may be inserted after hazards are resolved but
+ * hints, which no correctness depends on.
+ *
+ * All passes rewrite the function in place and own nothing of it; what they
+ * make is in the function's arena.  They are thread-safe on different
+ * functions.
  */
 #ifndef T0_COMPILER_BACKEND_H
 #define T0_COMPILER_BACKEND_H
 
+#include "compiler/cost/cost.h"
 #include "compiler/mir/mir.h"
 #include "compiler/ssa/ssa.h"
 
-/* Hardware registers that an instruction touches, implicit ones included. */
-struct mir_touch {
-	struct {
-		uint8_t file;  /* enum mir_file; VCC, EXEC and M0 are scalars */
-		bool read, write;
-		uint16_t reg, n;
-	} t[MIR_MAX_OPND + 3];
-	int n;
+/* ---------------------------------------------------------- schedule.c ---- */
+
+struct sched_options {
+	const struct cost_model *costs;
+	uint32_t max_vgprs; /* what a lane may have */
+	uint32_t waves;	    /* occupancy to aim at, 0: what the code allows */
 };
+/*
+ * List scheduling of each block from the top: of what could issue now, what has
+ * the longest way to the block's end goes first (latencies and pipes from the
+ * cost model), so loads move up and their uses down; but no further than the
+ * registers allow that the wanted occupancy leaves.
+ */
+void mir_schedule(struct mir_func *m, const struct sched_options *o);
+
+/* ---------------------------------------------------------- coalesce.c ---- */
+
+/* Registers joined by copies and ties become one where lives allow it. */
+void mir_coalesce(struct mir_func *m);
+
+/* ---------------------------------------------------------- regalloc.c ---- */
+
+struct alloc_limits {
+	uint32_t vgprs, sgprs;
+};
+/*
+ * Gives every virtual register hardware registers, with spills where they do
+ * not suffice.  False only if not even spilling helps.
+ */
+bool mir_allocate(struct mir_func *m, const struct alloc_limits *limits,
+		  struct err *e);
+
+/* ---------------------------------------------------- expand_pseudos.c ---- */
+
+/* Copies to moves, after allocation; drops those that move nothing. */
+void mir_expand_pseudos(struct mir_func *m);
+/* Two-address and constant forms of multiply-add. */
+void mir_shrink_encoding(struct mir_func *m);
 
 /* ----------------------------------------------------------- backend.c ---- */
 
-/* After allocation. */
-void mir_touches(const struct mir_func *m, const struct mir_inst *i,
-		 struct mir_touch *t);
-int mir_phys(const struct mir_func *m, const struct mir_opnd *o);
-/*
- * Forward dataflow: a state is `size` bytes, ages of what is under way, which
- * are FAR where there is nothing; where paths meet the younger counts.  walk()
- * takes a state through a block, until nothing changes and then once more with
- * `insert`.
- */
-enum { MIR_FAR = 255 };
-typedef void mir_walk_fn(struct mir_func *m, struct mir_block *b, void *state,
-			 bool insert);
-void mir_flow_ages(struct mir_func *m, size_t size, mir_walk_fn *walk);
 /* Removes branches over bodies that cost less than the branch. */
-void mir_flow(struct mir_func *m);
+void mir_drop_skips(struct mir_func *m);
 /* Gives registers back while the last stores are under way. */
-void mir_end(struct mir_func *m);
+void mir_dealloc_vgprs(struct mir_func *m);
 
-/* ------------------------------------------------------------ layout.c ---- */
+/* --------------------------------------------------- block_placement.c ---- */
 
 /* Fewer and cheaper branches; `rotates`: loops test at their bottom. */
-void mir_layout(struct mir_func *m, bool rotates);
+void mir_place_blocks(struct mir_func *m, bool rotates);
 
-/* ------------------------------------------------------------- masks.c ---- */
+/* -------------------------------------------------------- exec_masks.c ---- */
 
 /* Neighbouring masked accesses share the saved mask. */
-void mir_masks(struct mir_func *m);
-
-/* ------------------------------------------------------------- waits.c ---- */
-
-/* The fewest wait counts with which every register is there when used. */
-void mir_waits(struct mir_func *m);
-
-/* ----------------------------------------------------------- hazards.c ---- */
-
-void mir_hazards(struct mir_func *m);
+void mir_merge_exec_masks(struct mir_func *m);
 
 /* -------------------------------------------------------------- vopd.c ---- */
 
 /* Pairs of vector instructions; before waits and hazards. */
-void mir_vopd(struct mir_func *m);
+void mir_form_vopd(struct mir_func *m);
 
-/* ------------------------------------------------------------- delay.c ---- */
+/* ---------------------------------------------------- insert_waitcnt.c ---- */
 
-void mir_delays(struct mir_func *m);
-void mir_clauses(struct mir_func *m);
+/* The fewest wait counts with which every register is there when used. */
+void mir_insert_waitcnt(struct mir_func *m);
+
+/* ----------------------------------------------------------- hazards.c ---- */
+
+/* Waits where gfx11 does not interlock. */
+void mir_resolve_hazards(struct mir_func *m);
+
+/* -------------------------------------------------- insert_delay_alu.c ---- */
+
+void mir_insert_clauses(struct mir_func *m);
+void mir_insert_delay_alu(struct mir_func *m);
 
 /* -------------------------------------------------------------- emit.c ---- */
 
 /* Machine code, appended; sets addresses. */
 bool mir_encode(struct mir_func *m, const char *chip, struct buf *code,
 		struct err *e);
+
+/* What the code object says of it, besides its code. */
 struct cc_kernel {
 	const struct ssa_func *f;
 	struct mir_func *m;
@@ -82,7 +113,7 @@ struct cc_kernel {
 };
 bool cc_object_build(const struct cc_kernel *k, const struct buf *code,
 		     struct buf *out, struct err *e);
-bool cc_assembly_build(const struct cc_kernel *k, struct buf *out,
-		       struct err *e);
+/* The same as text that `t0-isa asm` accepts, appended. */
+void cc_assembly_build(const struct cc_kernel *k, struct buf *out);
 
 #endif

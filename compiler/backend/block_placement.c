@@ -5,14 +5,14 @@
  * jump to the next block goes, a branch over a jump is turned round, and a
  * loop that tests at its top gets a copy of the test at its bottom.
  */
-#include "compiler/backend/backend.h"
+#include "compiler/backend/backend_int.h"
 
 #include <string.h>
 
 /* A test that is copied to the bottom has at most so many instructions. */
 enum { ROTATE_MAX = 10 };
 
-static int opposite(int op)
+static int invert_branch(int op)
 {
 	switch (op) {
 	case ISA_s_cbranch_scc0:
@@ -42,8 +42,8 @@ static void remove_block(struct mir_func *m, struct mir_block *b)
 		m->order[k]->order = k;
 }
 
-static void redirect(struct mir_func *m, const struct mir_block *from,
-		     struct mir_block *to)
+static void redirect_branches(struct mir_func *m, const struct mir_block *from,
+			      struct mir_block *to)
 {
 	for (uint32_t k = 0; k < m->n_order; k++) {
 		struct mir_block *b = m->order[k];
@@ -60,8 +60,8 @@ static void redirect(struct mir_func *m, const struct mir_block *from,
 }
 
 /* Nothing in it but perhaps a jump: whoever comes goes on at its target. */
-static bool is_empty(const struct mir_func *m, const struct mir_block *b,
-		     struct mir_block **to)
+static bool is_empty_block(const struct mir_func *m, const struct mir_block *b,
+			   struct mir_block **to)
 {
 	*to = next_of(m, b);
 	if (b->first && b->first->op == ISA_s_branch)
@@ -72,7 +72,7 @@ static bool is_empty(const struct mir_func *m, const struct mir_block *b,
 }
 
 /* Reached only by jumps: its predecessor in memory does not fall into it. */
-static bool falls_into(const struct mir_func *m, const struct mir_block *b)
+static bool is_fallen_into(const struct mir_func *m, const struct mir_block *b)
 {
 	const struct mir_inst *i;
 
@@ -82,24 +82,24 @@ static bool falls_into(const struct mir_func *m, const struct mir_block *b)
 	return !i || (i->op != ISA_s_branch && i->op != ISA_s_endpgm);
 }
 
-static bool drop_empty(struct mir_func *m)
+static bool drop_empty_block(struct mir_func *m)
 {
 	for (uint32_t k = 1; k < m->n_order; k++) {
 		struct mir_block *b = m->order[k], *to;
 
-		if (!is_empty(m, b, &to))
+		if (!is_empty_block(m, b, &to))
 			continue;
 		/* A jump that is fallen into stays, for whoever falls. */
-		if (b->first && falls_into(m, b))
+		if (b->first && is_fallen_into(m, b))
 			continue;
-		redirect(m, b, to);
+		redirect_branches(m, b, to);
 		remove_block(m, b);
 		return true;
 	}
 	return false;
 }
 
-static bool drop_jump(struct mir_func *m)
+static bool drop_jumps(struct mir_func *m)
 {
 	bool any = false;
 
@@ -117,25 +117,25 @@ static bool drop_jump(struct mir_func *m)
 }
 
 /* branch L1; jump L2; L1: */
-static bool turn_round(struct mir_func *m)
+static bool invert_over_jump(struct mir_func *m)
 {
 	for (uint32_t k = 0; k + 2 < m->n_order; k++) {
 		struct mir_block *a = m->order[k], *b = m->order[k + 1];
 		struct mir_inst *i = a->last;
 
-		if (!i || !opposite(i->op) || !b->first ||
+		if (!i || !invert_branch(i->op) || !b->first ||
 		    b->first->op != ISA_s_branch ||
 		    i->o[0].label != m->order[k + 2])
 			continue;
-		i->op = (uint16_t)opposite(i->op);
+		i->op = (uint16_t)invert_branch(i->op);
 		i->flags &= (uint16_t)~MIR_SKIP;
 		i->o[0].label = b->first->o[0].label;
 		a->n_succ = 0;
-		mir_edge(a, i->o[0].label);
-		mir_edge(a, b);
+		mir_add_edge(a, i->o[0].label);
+		mir_add_edge(a, b);
 		mir_unlink(b->first);
 		b->n_succ = 0;
-		mir_edge(b, m->order[k + 2]);
+		mir_add_edge(b, m->order[k + 2]);
 		return true;
 	}
 	return false;
@@ -143,14 +143,14 @@ static bool turn_round(struct mir_func *m)
 
 /* ------------------------------------------------------------ rotation ---- */
 
-static bool short_test(const struct mir_block *h)
+static bool is_short_test(const struct mir_block *h)
 {
 	uint32_t n = 0;
 
 	for (const struct mir_inst *i = h->first; i; i = i->next)
 		if (++n > ROTATE_MAX || (mir_is_branch(i) && i->next))
 			return false;
-	return h->last && opposite(h->last->op);
+	return h->last && invert_branch(h->last->op);
 }
 
 static void append_copy(struct mir_func *m, struct mir_block *b,
@@ -163,23 +163,11 @@ static void append_copy(struct mir_func *m, struct mir_block *b,
 	m->n_insts++;
 }
 
-static bool meet(const struct mir_touch *a, const struct mir_touch *b)
-{
-	for (int j = 0; j < a->n; j++)
-		for (int k = 0; k < b->n; k++)
-			if (a->t[j].file == b->t[k].file &&
-			    (a->t[j].write || b->t[k].write) &&
-			    a->t[j].reg < b->t[k].reg + b->t[k].n &&
-			    b->t[k].reg < a->t[j].reg + a->t[j].n)
-				return true;
-	return false;
-}
-
 /*
  * A copied compare goes up to where its operands are there: its result takes
  * long to come to the branch (cost.def, valu.to_salu).
  */
-static void raise(struct mir_func *m, struct mir_inst *cmp)
+static void hoist_compare(struct mir_func *m, struct mir_inst *cmp)
 {
 	struct mir_touch mine, other;
 	struct mir_inst *at = cmp;
@@ -187,7 +175,7 @@ static void raise(struct mir_func *m, struct mir_inst *cmp)
 	mir_touches(m, cmp, &mine);
 	for (struct mir_inst *i = cmp->prev; i; i = i->prev) {
 		mir_touches(m, i, &other);
-		if (meet(&mine, &other) || mir_writes_exec(i) ||
+		if (mir_touches_conflict(&mine, &other) || mir_writes_exec(i) ||
 		    mir_is_branch(i) || i->flags & MIR_HEAD)
 			break;
 		if (!(i->flags & MIR_GLUED))
@@ -199,18 +187,18 @@ static void raise(struct mir_func *m, struct mir_inst *cmp)
 	mir_before(at, cmp);
 }
 
-static void raise_compares(struct mir_func *m, struct mir_inst *first)
+static void hoist_compares(struct mir_func *m, struct mir_inst *first)
 {
 	struct mir_inst *next;
 
 	for (struct mir_inst *i = first; i; i = next) {
 		next = i->next;
 		if (mir_is_valu(i) && i->n_def && mir_is_s(m, &i->o[0]))
-			raise(m, i);
+			hoist_compare(m, i);
 	}
 }
 
-static bool rotate(struct mir_func *m, struct mir_block *b)
+static bool rotate_loop(struct mir_func *m, struct mir_block *b)
 {
 	struct mir_inst *jump = b->last;
 	struct mir_block *h, *body, *out;
@@ -218,7 +206,7 @@ static bool rotate(struct mir_func *m, struct mir_block *b)
 	if (!jump || jump->op != ISA_s_branch)
 		return false;
 	h = jump->o[0].label;
-	if (h->order > b->order || !h->loop_header || !short_test(h))
+	if (h->order > b->order || !h->loop_header || !is_short_test(h))
 		return false;
 	body = next_of(m, h);
 	out = h->last->o[0].label;
@@ -229,18 +217,18 @@ static bool rotate(struct mir_func *m, struct mir_block *b)
 	mir_unlink(jump);
 	for (const struct mir_inst *i = h->first; i; i = i->next)
 		append_copy(m, b, i);
-	raise_compares(m, last ? last->next : b->first);
-	b->last->op = (uint16_t)opposite(b->last->op);
+	hoist_compares(m, last ? last->next : b->first);
+	b->last->op = (uint16_t)invert_branch(b->last->op);
 	b->last->o[0].label = body;
 	b->n_succ = 0;
-	mir_edge(b, body);
-	mir_edge(b, out);
+	mir_add_edge(b, body);
+	mir_add_edge(b, out);
 	if (next_of(m, b) != out) {
 		struct mir_block *x = mir_block(m);
 		struct mir_opnd to = mir_label(out);
 
 		x->depth = b->depth;
-		mir_place(m, x);
+		mir_append_block(m, x);
 		memmove(&m->order[b->order + 2], &m->order[b->order + 1],
 			(m->n_order - b->order - 2) * sizeof(*m->order));
 		m->order[b->order + 1] = x;
@@ -248,22 +236,22 @@ static bool rotate(struct mir_func *m, struct mir_block *b)
 			m->order[k]->order = k;
 		mir_append(x, mir_inst(m, ISA_s_branch, &to, 1));
 		b->n_succ = 0;
-		mir_edge(b, body);
-		mir_edge(b, x);
-		mir_edge(x, out);
+		mir_add_edge(b, body);
+		mir_add_edge(b, x);
+		mir_add_edge(x, out);
 	}
 	body->loop_header = true;
 	return true;
 }
 
-void mir_layout(struct mir_func *m, bool rotates)
+void mir_place_blocks(struct mir_func *m, bool rotates)
 {
 	for (uint32_t k = 0; k < m->n_order; k++)
 		m->order[k]->order = k;
-	while (drop_jump(m) || turn_round(m) || drop_empty(m))
+	while (drop_jumps(m) || invert_over_jump(m) || drop_empty_block(m))
 		;
 	for (uint32_t k = 0; rotates && k < m->n_order; k++)
-		rotate(m, m->order[k]);
-	while (drop_jump(m) || turn_round(m) || drop_empty(m))
+		rotate_loop(m, m->order[k]);
+	while (drop_jumps(m) || invert_over_jump(m) || drop_empty_block(m))
 		;
 }

@@ -1,20 +1,20 @@
 /*
  * compiler/backend/coalesce.c - copies that can be avoided by using one register.
  */
-#include "compiler/backend/regalloc.h"
+#include "compiler/backend/backend_int.h"
 
 #include <stdlib.h>
 
-struct join {
+struct copy_candidate {
 	struct mir_inst *i;
 	struct mir_opnd to, from;
-	uint32_t except; /* position, as live_overlap() */
+	uint32_t except; /* position, as live_interval_overlaps() */
 };
 
-struct mir_opnd join_resolve(const struct joiner *j, struct mir_opnd o)
+struct mir_opnd coalescer_resolve(const struct coalescer *j, struct mir_opnd o)
 {
-	while (o.kind == MIR_VREG && j->place[o.reg].reg) {
-		const struct place *p = &j->place[o.reg];
+	while (o.kind == MIR_VREG && j->into[o.reg].reg) {
+		const struct merged_into *p = &j->into[o.reg];
 
 		o.sub = (uint8_t)(o.sub + p->at);
 		o.reg = p->reg;
@@ -22,12 +22,12 @@ struct mir_opnd join_resolve(const struct joiner *j, struct mir_opnd o)
 	return o;
 }
 
-static bool whole(const struct mir_func *m, const struct mir_opnd *o)
+static bool is_whole(const struct mir_func *m, const struct mir_opnd *o)
 {
 	return !o->sub && o->n == m->vreg[o->reg].n;
 }
 
-static bool may_merge(const struct joiner *j, uint32_t from, uint32_t into,
+static bool may_merge(const struct coalescer *j, uint32_t from, uint32_t into,
 		      uint8_t at, uint32_t except)
 {
 	const struct mir_vreg *f = &j->m->vreg[from], *t = &j->m->vreg[into];
@@ -36,41 +36,42 @@ static bool may_merge(const struct joiner *j, uint32_t from, uint32_t into,
 	    at % f->align)
 		return false;
 	for (int k = 0; k < f->n; k++)
-		if (live_overlap(&j->life[f->dword + (uint32_t)k],
-				 &j->life[t->dword + at + (uint32_t)k],
-				 except))
+		if (live_interval_overlaps(
+			    &j->live[f->dword + (uint32_t)k],
+			    &j->live[t->dword + at + (uint32_t)k], except))
 			return false;
 	return true;
 }
 
-static void merge(struct joiner *j, uint32_t from, uint32_t into, uint8_t at)
+static void merge_into(struct coalescer *j, uint32_t from, uint32_t into,
+		       uint8_t at)
 {
 	struct mir_vreg *f = &j->m->vreg[from], *t = &j->m->vreg[into];
 
 	for (int k = 0; k < f->n; k++)
-		live_join(&j->life[t->dword + at + (uint32_t)k],
-			  &j->life[f->dword + (uint32_t)k]);
+		live_interval_join(&j->live[t->dword + at + (uint32_t)k],
+				   &j->live[f->dword + (uint32_t)k]);
 	t->vcc |= f->vcc;
-	j->place[from] = (struct place){ into, at };
+	j->into[from] = (struct merged_into){ into, at };
 }
 
-static void try_join(struct joiner *j, const struct join *x)
+static void try_join(struct coalescer *j, const struct copy_candidate *x)
 {
-	struct mir_opnd to = join_resolve(j, x->to),
-			from = join_resolve(j, x->from);
+	struct mir_opnd to = coalescer_resolve(j, x->to),
+			from = coalescer_resolve(j, x->from);
 
 	if (to.kind != MIR_VREG || from.kind != MIR_VREG || to.n != from.n ||
 	    to.reg == from.reg)
 		return;
-	if (whole(j->m, &to) &&
+	if (is_whole(j->m, &to) &&
 	    may_merge(j, to.reg, from.reg, from.sub, x->except))
-		merge(j, to.reg, from.reg, from.sub);
-	else if (whole(j->m, &from) &&
+		merge_into(j, to.reg, from.reg, from.sub);
+	else if (is_whole(j->m, &from) &&
 		 may_merge(j, from.reg, to.reg, to.sub, x->except))
-		merge(j, from.reg, to.reg, to.sub);
+		merge_into(j, from.reg, to.reg, to.sub);
 }
 
-static bool candidate(struct mir_inst *i, struct join *x)
+static bool find_candidate(struct mir_inst *i, struct copy_candidate *x)
 {
 	x->i = i;
 	x->except = 0;
@@ -91,7 +92,7 @@ static bool candidate(struct mir_inst *i, struct join *x)
 /* Wide ones and those in loops first. */
 static int by_gain(const void *a, const void *b)
 {
-	const struct join *x = a, *y = b;
+	const struct copy_candidate *x = a, *y = b;
 	uint32_t dx = x->i->block->depth, dy = y->i->block->depth;
 	int tx = (x->i->flags & MIR_TIED) != 0;
 	int ty = (y->i->flags & MIR_TIED) != 0;
@@ -105,7 +106,7 @@ static int by_gain(const void *a, const void *b)
 	return x->i->pos < y->i->pos ? -1 : x->i->pos > y->i->pos;
 }
 
-static void rewrite(struct joiner *j)
+static void rewrite_operands(struct coalescer *j)
 {
 	struct mir_func *m = j->m;
 
@@ -115,7 +116,7 @@ static void rewrite(struct joiner *j)
 		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
 			next = i->next;
 			for (int k = 0; k < i->n_opnd; k++)
-				i->o[k] = join_resolve(j, i->o[k]);
+				i->o[k] = coalescer_resolve(j, i->o[k]);
 			if (i->op == MIR_COPY && mir_same(&i->o[0], &i->o[1])) {
 				if (next && next->flags & MIR_GLUED &&
 				    !(i->flags & MIR_GLUED))
@@ -128,23 +129,23 @@ static void rewrite(struct joiner *j)
 
 void mir_coalesce(struct mir_func *m)
 {
-	struct joiner j = { .m = m };
-	struct join *list;
+	struct coalescer j = { .m = m };
+	struct copy_candidate *list;
 	uint32_t n = 0;
 
-	mir_live(m);
-	j.life = live_ranges(m);
-	j.place = xcalloc(m->n_vregs, sizeof(*j.place));
+	mir_compute_live(m);
+	j.live = live_intervals(m);
+	j.into = xcalloc(m->n_vregs, sizeof(*j.into));
 	list = xcalloc(m->n_insts + 1, sizeof(*list));
 	for (uint32_t b = 0; b < m->n_order; b++)
 		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)
-			n += candidate(i, &list[n]);
+			n += find_candidate(i, &list[n]);
 	qsort(list, n, sizeof(*list), by_gain);
 	for (uint32_t k = 0; k < n; k++)
 		try_join(&j, &list[k]);
-	join_lanes(&j);
-	rewrite(&j);
-	live_free(j.life, m->n_dwords);
+	coalesce_lanes(&j);
+	rewrite_operands(&j);
+	live_intervals_free(j.live, m->n_dwords);
 	free(list);
-	free(j.place);
+	free(j.into);
 }

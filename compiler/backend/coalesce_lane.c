@@ -18,37 +18,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/backend/regalloc.h"
+#include "compiler/backend/backend_int.h"
 
 /* The stretch of a register that lanes fill one by one; end 0: none. */
-struct stretch {
+struct lane_region {
 	uint32_t start, from, end; /* positions */
 };
 
 struct lanes {
-	struct joiner *j;
-	struct life *life; /* [dwords] of each register by itself */
-	struct stretch *stretch; /* [n_vregs] */
+	struct coalescer *j;
+	struct live_interval *live; /* [dwords] of each register by itself */
+	struct lane_region *region; /* [n_vregs] */
 };
 
-static uint32_t root(const struct lanes *l, uint32_t v)
+static uint32_t find_root(const struct lanes *l, uint32_t v)
 {
-	while (l->j->place[v].reg)
-		v = l->j->place[v].reg;
+	while (l->j->into[v].reg)
+		v = l->j->into[v].reg;
 	return v;
 }
 
-static void find_stretches(struct lanes *l)
+static void find_regions(struct lanes *l)
 {
 	struct mir_func *m = l->j->m;
 
 	for (uint32_t b = 0; b < m->n_order; b++)
 		for (struct mir_inst *i = m->order[b]->first; i; i = i->next) {
-			struct stretch *s;
+			struct lane_region *s;
 
 			if (i->op != MIR_UNDEF || i->n_opnd < 2)
 				continue;
-			s = &l->stretch[i->o[0].reg];
+			s = &l->region[i->o[0].reg];
 			s->start = i->pos;
 			s->end = i->o[1].label->start;
 			s->from = i->n_opnd > 2 ? i->o[2].label->start : 0;
@@ -56,8 +56,9 @@ static void find_stretches(struct lanes *l)
 }
 
 /* Outside of its own stretch, or everywhere. */
-static bool meets(const struct life *a, const struct life *b,
-		  const struct stretch *cut)
+static bool overlaps_outside(const struct live_interval *a,
+			     const struct live_interval *b,
+			     const struct lane_region *cut)
 {
 	for (uint32_t i = 0; i < a->n; i++)
 		for (uint32_t k = 0; k < b->n; k++) {
@@ -78,63 +79,66 @@ static bool meets(const struct life *a, const struct life *b,
 }
 
 /* Where register `v` lies in the joined one. */
-static uint32_t offset(const struct lanes *l, uint32_t v)
+static uint32_t offset_of(const struct lanes *l, uint32_t v)
 {
 	uint32_t at = 0;
 
-	for (; l->j->place[v].reg; v = l->j->place[v].reg)
-		at += l->j->place[v].at;
+	for (; l->j->into[v].reg; v = l->j->into[v].reg)
+		at += l->j->into[v].at;
 	return at;
 }
 
 /* Numbers of the registers that became part of `v`; free() it. */
-static uint32_t *members(const struct lanes *l, uint32_t v, uint32_t *n)
+static uint32_t *collect_members(const struct lanes *l, uint32_t v, uint32_t *n)
 {
 	uint32_t *list = xcalloc(l->j->m->n_vregs, sizeof(*list));
 
 	*n = 0;
 	for (uint32_t k = 1; k < l->j->m->n_vregs; k++)
-		if (root(l, k) == v)
+		if (find_root(l, k) == v)
 			list[(*n)++] = k;
 	return list;
 }
 
-static bool pair_meets(const struct lanes *l, uint32_t a, uint32_t b,
-		       const struct stretch *cut)
+static bool pair_overlaps(const struct lanes *l, uint32_t a, uint32_t b,
+			  const struct lane_region *cut)
 {
 	const struct mir_vreg *v = l->j->m->vreg;
-	uint32_t oa = offset(l, a), ob = offset(l, b);
+	uint32_t oa = offset_of(l, a), ob = offset_of(l, b);
 
 	for (uint32_t d = oa > ob ? oa : ob;
 	     d < oa + v[a].n && d < ob + v[b].n; d++)
-		if (meets(&l->life[v[a].dword + d - oa],
-			  &l->life[v[b].dword + d - ob], cut))
+		if (overlaps_outside(&l->live[v[a].dword + d - oa],
+				     &l->live[v[b].dword + d - ob], cut))
 			return true;
 	return false;
 }
 
 /* Do the parts of x get along with the parts of e? */
-static bool gets_along(const struct lanes *l, uint32_t e0, uint32_t e,
-		       uint32_t x)
+static bool may_share(const struct lanes *l, uint32_t e0, uint32_t e,
+		      uint32_t x)
 {
-	uint32_t na, nb, *a = members(l, e, &na), *b = members(l, x, &nb);
+	uint32_t na, nb, *a = collect_members(l, e, &na),
+			 *b = collect_members(l, x, &nb);
 	bool good = true;
 
 	for (uint32_t i = 0; good && i < na; i++)
 		for (uint32_t k = 0; good && k < nb; k++)
-			good = !pair_meets(l, a[i], b[k],
-					   a[i] == e0 ? &l->stretch[e0] : NULL);
+			good = !pair_overlaps(l, a[i], b[k],
+					      a[i] == e0 ? &l->region[e0] :
+							   NULL);
 	free(a);
 	free(b);
 	return good;
 }
 
-static bool within(const struct lanes *l, uint32_t x, const struct stretch *s)
+static bool lives_within(const struct lanes *l, uint32_t x,
+			 const struct lane_region *s)
 {
 	const struct mir_vreg *v = &l->j->m->vreg[x];
 
 	for (uint32_t d = 0; d < v->n; d++) {
-		const struct life *f = &l->j->life[v->dword + d];
+		const struct live_interval *f = &l->j->live[v->dword + d];
 
 		if (!f->n)
 			continue;
@@ -145,46 +149,47 @@ static bool within(const struct lanes *l, uint32_t x, const struct stretch *s)
 	return true;
 }
 
-static bool defines(const struct lanes *l, const struct mir_inst *i, uint32_t v)
+static bool defines_register(const struct lanes *l, const struct mir_inst *i,
+			     uint32_t v)
 {
 	for (int k = 0; k < i->n_def; k++)
-		if (i->o[k].kind == MIR_VREG && root(l, i->o[k].reg) == v)
+		if (i->o[k].kind == MIR_VREG && find_root(l, i->o[k].reg) == v)
 			return true;
 	return false;
 }
 
-static bool in_stretch(const struct mir_inst *i, const struct stretch *s)
+static bool in_region(const struct mir_inst *i, const struct lane_region *s)
 {
 	return i->pos >= s->start && i->pos < s->end;
 }
 
-static bool plain_writes(const struct lanes *l, uint32_t x,
-			 const struct stretch *s)
+static bool is_written_plainly(const struct lanes *l, uint32_t x,
+			       const struct lane_region *s)
 {
 	struct mir_func *m = l->j->m;
 
 	for (uint32_t b = 0; b < m->n_order; b++)
 		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)
-			if (in_stretch(i, s) && defines(l, i, x) &&
+			if (in_region(i, s) && defines_register(l, i, x) &&
 			    (i->flags & MIR_GLUED ||
 			     (i->next && i->next->flags & MIR_GLUED)))
 				return false;
 	return true;
 }
 
-static bool kept_until_they_leave(const struct lanes *l,
-				  const struct mir_inst *copy, uint32_t e,
-				  uint32_t x)
+static bool is_kept_until_exit(const struct lanes *l,
+			       const struct mir_inst *copy, uint32_t e,
+			       uint32_t x)
 {
 	for (const struct mir_inst *i = copy->next; i; i = i->next)
-		if (defines(l, i, e) || defines(l, i, x))
+		if (defines_register(l, i, e) || defines_register(l, i, x))
 			return false;
 	return true;
 }
 
 /* The stretch's definitions keep other lanes; nothing starts anew in it. */
-static void mark(struct lanes *l, uint32_t e, const struct stretch *s,
-		 bool running)
+static void mark_partial(struct lanes *l, uint32_t e,
+			 const struct lane_region *s, bool running)
 {
 	struct mir_func *m = l->j->m;
 
@@ -193,7 +198,7 @@ static void mark(struct lanes *l, uint32_t e, const struct stretch *s,
 
 		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
 			next = i->next;
-			if (!in_stretch(i, s) || !defines(l, i, e))
+			if (!in_region(i, s) || !defines_register(l, i, e))
 				continue;
 			if (i->op != MIR_UNDEF)
 				i->flags |= MIR_PARTIAL;
@@ -203,12 +208,12 @@ static void mark(struct lanes *l, uint32_t e, const struct stretch *s,
 	}
 }
 
-static bool alive_at(const struct lanes *l, uint32_t x, uint32_t pos)
+static bool is_alive_at(const struct lanes *l, uint32_t x, uint32_t pos)
 {
 	const struct mir_vreg *v = &l->j->m->vreg[x];
 
 	for (uint32_t d = 0; d < v->n; d++) {
-		const struct life *f = &l->j->life[v->dword + d];
+		const struct live_interval *f = &l->j->live[v->dword + d];
 
 		for (uint32_t k = 0; k < f->n; k++)
 			if (f->r[k].start <= 2 * pos && 2 * pos < f->r[k].end)
@@ -217,13 +222,13 @@ static bool alive_at(const struct lanes *l, uint32_t x, uint32_t pos)
 	return false;
 }
 
-static void try_copy(struct lanes *l, struct mir_inst *i)
+static void try_merge_copy(struct lanes *l, struct mir_inst *i)
 {
 	struct mir_func *m = l->j->m;
 	uint32_t e0 = i->o[0].reg, e, x;
-	const struct stretch *s = &l->stretch[e0];
-	struct mir_opnd to = join_resolve(l->j, i->o[0]);
-	struct mir_opnd from = join_resolve(l->j, i->o[1]);
+	const struct lane_region *s = &l->region[e0];
+	struct mir_opnd to = coalescer_resolve(l->j, i->o[0]);
+	struct mir_opnd from = coalescer_resolve(l->j, i->o[1]);
 	bool running;
 
 	e = to.reg;
@@ -233,31 +238,31 @@ static void try_copy(struct lanes *l, struct mir_inst *i)
 	    to.n != m->vreg[e].n || from.n != to.n || m->vreg[x].fixed ||
 	    m->vreg[e].fixed)
 		return;
-	if (!within(l, x, s) || !plain_writes(l, x, s) ||
-	    !kept_until_they_leave(l, i, e, x) || !gets_along(l, e0, e, x))
+	if (!lives_within(l, x, s) || !is_written_plainly(l, x, s) ||
+	    !is_kept_until_exit(l, i, e, x) || !may_share(l, e0, e, x))
 		return;
-	running = alive_at(l, x, s->start);
+	running = is_alive_at(l, x, s->start);
 	for (uint32_t d = 0; d < m->vreg[x].n; d++)
-		live_join(&l->j->life[m->vreg[e].dword + d],
-			  &l->j->life[m->vreg[x].dword + d]);
-	l->j->place[x] = (struct place){ e, 0 };
-	mark(l, e, s, running);
+		live_interval_join(&l->j->live[m->vreg[e].dword + d],
+				   &l->j->live[m->vreg[x].dword + d]);
+	l->j->into[x] = (struct merged_into){ e, 0 };
+	mark_partial(l, e, s, running);
 }
 
-void join_lanes(struct joiner *j)
+void coalesce_lanes(struct coalescer *j)
 {
 	struct lanes l = { .j = j };
 	struct mir_func *m = j->m;
 
-	l.stretch = xcalloc(m->n_vregs, sizeof(*l.stretch));
-	find_stretches(&l);
+	l.region = xcalloc(m->n_vregs, sizeof(*l.region));
+	find_regions(&l);
 	/* Lives of each register alone; j->life has been joined. */
-	l.life = live_ranges(m);
+	l.live = live_intervals(m);
 	for (uint32_t b = m->n_order; b-- > 0;)
 		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)
 			if (i->op == MIR_COPY && i->flags & MIR_PARTIAL &&
 			    i->o[0].kind == MIR_VREG)
-				try_copy(&l, i);
-	live_free(l.life, m->n_dwords);
-	free(l.stretch);
+				try_merge_copy(&l, i);
+	live_intervals_free(l.live, m->n_dwords);
+	free(l.region);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/backend/schedule.h"
+#include "compiler/backend/backend_int.h"
 #include "compiler/ssa/ssa.h"
 
 /* ------------------------------------------------------------ latency ---- */
@@ -26,7 +26,7 @@ static struct isa_inst as_isa(const struct mir_inst *i,
 
 enum unit { UNIT_VALU, UNIT_SALU, UNIT_SMEM, UNIT_MEM, UNIT_OTHER };
 
-static enum unit unit_of(const struct graph *g, const struct mir_inst *i)
+static enum unit unit_of(const struct sched_dag *g, const struct mir_inst *i)
 {
 	if (i->op == MIR_COPY)
 		return mir_is_v(g->m, &i->o[0]) ? UNIT_VALU : UNIT_SALU;
@@ -39,35 +39,36 @@ static enum unit unit_of(const struct graph *g, const struct mir_inst *i)
 	return mir_is_vmem(i) || mir_is_ds(i) ? UNIT_MEM : UNIT_OTHER;
 }
 
-static double row(const struct graph *g, enum cost_row r)
+static double cost_of(const struct sched_dag *g, enum cost_row r)
 {
 	return cost_value(g->costs, r);
 }
 
 /* From the issue of `a` to that of `b`, which reads its result `o`. */
-static uint32_t latency(const struct graph *g, const struct mir_inst *a,
-			const struct mir_inst *b, const struct mir_opnd *o)
+static uint32_t edge_latency(const struct sched_dag *g,
+			     const struct mir_inst *a, const struct mir_inst *b,
+			     const struct mir_opnd *o)
 {
 	enum unit from = unit_of(g, a), to = unit_of(g, b);
 	struct isa_inst in = as_isa(a, g->m);
 	double l = cost_latency(g->costs, &in);
 
 	if (from == UNIT_VALU && mir_is_s(g->m, o))
-		l = to == UNIT_VALU ? row(g, COST_VALU_SGPR) :
-				      row(g, COST_VALU_TO_SALU);
+		l = to == UNIT_VALU ? cost_of(g, COST_VALU_SGPR) :
+				      cost_of(g, COST_VALU_TO_SALU);
 	else if (from == UNIT_VALU && to == UNIT_MEM)
-		l = row(g, COST_VALU_TO_MEM);
+		l = cost_of(g, COST_VALU_TO_MEM);
 	else if (from == UNIT_VALU && mir_pipe(a) == ISA_PIPE_WMMA &&
 		 mir_pipe(b) != ISA_PIPE_WMMA)
-		l = row(g, COST_WMMA_RESULT);
+		l = cost_of(g, COST_WMMA_RESULT);
 	else if (from == UNIT_SALU && to == UNIT_VALU)
-		l = row(g, COST_SALU_TO_VALU);
+		l = cost_of(g, COST_SALU_TO_VALU);
 	else if (from == UNIT_SALU && to == UNIT_SMEM)
-		l = row(g, COST_SALU_TO_SMEM);
+		l = cost_of(g, COST_SALU_TO_SMEM);
 	return (uint32_t)(l + 0.5);
 }
 
-uint32_t graph_issue(const struct graph *g, const struct mir_inst *i)
+uint32_t sched_issue_cycles(const struct sched_dag *g, const struct mir_inst *i)
 {
 	struct isa_inst in = as_isa(i, g->m);
 	double c = cost_issue(g->costs, &in);
@@ -77,9 +78,10 @@ uint32_t graph_issue(const struct graph *g, const struct mir_inst *i)
 
 /* -------------------------------------------------------------- edges ---- */
 
-static void edge(struct graph *g, uint32_t from, uint32_t to, uint32_t lat)
+static void add_edge(struct sched_dag *g, uint32_t from, uint32_t to,
+		     uint32_t lat)
 {
-	struct node *n = &g->node[from];
+	struct sched_node *n = &g->node[from];
 
 	if (from == to)
 		return;
@@ -112,7 +114,7 @@ struct uses {
 };
 
 struct tracker {
-	struct graph *g;
+	struct sched_dag *g;
 	struct access *def; /* [dwords] */
 	struct uses *use;   /* [dwords] since that definition */
 };
@@ -132,8 +134,8 @@ static void read_dword(struct tracker *t, uint32_t d, uint32_t node,
 	struct access *def = &t->def[d];
 
 	if (def->node)
-		edge(t->g, def->node - 1, node,
-		     latency(t->g, def->i, i, &def->o));
+		add_edge(t->g, def->node - 1, node,
+			 edge_latency(t->g, def->i, i, &def->o));
 	add_use(&t->use[d], node, i);
 }
 
@@ -141,14 +143,15 @@ static void write_dword(struct tracker *t, uint32_t d, uint32_t node,
 			struct mir_inst *i, const struct mir_opnd *o)
 {
 	if (t->def[d].node)
-		edge(t->g, t->def[d].node - 1, node, 1);
+		add_edge(t->g, t->def[d].node - 1, node, 1);
 	for (uint32_t k = 0; k < t->use[d].n; k++)
-		edge(t->g, t->use[d].a[k].node, node, 0);
+		add_edge(t->g, t->use[d].a[k].node, node, 0);
 	t->use[d].n = 0;
 	t->def[d] = (struct access){ .node = node + 1, .i = i, .o = *o };
 }
 
-static void registers(struct tracker *t, uint32_t node, struct mir_inst *i)
+static void add_register_edges(struct tracker *t, uint32_t node,
+			       struct mir_inst *i)
 {
 	const struct mir_func *m = t->g->m;
 
@@ -191,7 +194,7 @@ static const struct ssa_inst *base_of(const struct mir_inst *i)
 }
 
 /* Different places from the same start. */
-static bool apart(const struct mir_inst *a, const struct mir_inst *b)
+static bool are_disjoint(const struct mir_inst *a, const struct mir_inst *b)
 {
 	const struct ssa_inst *x = a->mem, *y = b->mem;
 
@@ -203,8 +206,8 @@ static bool apart(const struct mir_inst *a, const struct mir_inst *b)
 }
 
 /* Both come from kernel arguments of which one promises not to overlap. */
-static bool other_argument(const struct mir_inst *a, const struct mir_inst *b,
-			   const bool *noalias)
+static bool are_distinct_objects(const struct mir_inst *a,
+				 const struct mir_inst *b, const bool *noalias)
 {
 	const struct ssa_inst *x = base_of(a), *y = base_of(b);
 
@@ -214,8 +217,8 @@ static bool other_argument(const struct mir_inst *a, const struct mir_inst *b,
 	       noalias[x->imm] && noalias[y->imm];
 }
 
-static bool in_order(const struct mir_inst *a, const struct mir_inst *b,
-		     const bool *noalias)
+static bool must_stay_ordered(const struct mir_inst *a,
+			      const struct mir_inst *b, const bool *noalias)
 {
 	if (is_fence(a) || is_fence(b)) {
 		const struct mir_inst *o = is_fence(a) ? b : a;
@@ -234,7 +237,7 @@ static bool in_order(const struct mir_inst *a, const struct mir_inst *b,
 	if (a->flags & MIR_CONST || b->flags & MIR_CONST || mir_is_smem(a) ||
 	    mir_is_smem(b))
 		return false;
-	return !apart(a, b) && !other_argument(a, b, noalias);
+	return !are_disjoint(a, b) && !are_distinct_objects(a, b, noalias);
 }
 
 static bool touches_memory(const struct mir_inst *i)
@@ -245,7 +248,7 @@ static bool touches_memory(const struct mir_inst *i)
 	return mir_is_memory(i) || is_fence(i);
 }
 
-static void memory(struct graph *g)
+static void add_memory_edges(struct sched_dag *g)
 {
 	struct access *list = xcalloc(g->n * 8 + 8, sizeof(*list));
 	uint32_t n = 0, cap = g->n * 8 + 8;
@@ -254,9 +257,9 @@ static void memory(struct graph *g)
 		for (struct mir_inst *i = g->node[k].first;; i = i->next) {
 			if (touches_memory(i)) {
 				for (uint32_t j = 0; j < n; j++)
-					if (in_order(list[j].i, i,
-						     g->m->noalias))
-						edge(g, list[j].node, k, 1);
+					if (must_stay_ordered(list[j].i, i,
+							      g->m->noalias))
+						add_edge(g, list[j].node, k, 1);
 				if (n < cap)
 					list[n++] = (struct access){ .node = k,
 								     .i = i };
@@ -269,7 +272,7 @@ static void memory(struct graph *g)
 
 /* -------------------------------------------------------------- build ---- */
 
-static void make_nodes(struct graph *g, struct mir_inst *first,
+static void make_nodes(struct sched_dag *g, struct mir_inst *first,
 		       struct mir_inst *last)
 {
 	uint32_t n = 0;
@@ -293,10 +296,10 @@ static void make_nodes(struct graph *g, struct mir_inst *first,
 	}
 }
 
-static void heights(struct graph *g)
+static void compute_heights(struct sched_dag *g)
 {
 	for (uint32_t k = g->n; k-- > 0;) {
-		struct node *n = &g->node[k];
+		struct sched_node *n = &g->node[k];
 
 		n->height = 1;
 		for (uint32_t j = 0; j < n->n_succ; j++) {
@@ -307,7 +310,8 @@ static void heights(struct graph *g)
 	}
 }
 
-void graph_build(struct graph *g, struct mir_inst *first, struct mir_inst *last)
+void sched_dag_build(struct sched_dag *g, struct mir_inst *first,
+		     struct mir_inst *last)
 {
 	struct tracker t = { .g = g };
 
@@ -316,19 +320,19 @@ void graph_build(struct graph *g, struct mir_inst *first, struct mir_inst *last)
 	t.use = xcalloc(g->m->n_dwords + 1, sizeof(*t.use));
 	for (uint32_t k = 0; k < g->n; k++)
 		for (struct mir_inst *i = g->node[k].first;; i = i->next) {
-			registers(&t, k, i);
+			add_register_edges(&t, k, i);
 			if (i == g->node[k].last)
 				break;
 		}
-	memory(g);
-	heights(g);
+	add_memory_edges(g);
+	compute_heights(g);
 	for (uint32_t d = 0; d < g->m->n_dwords; d++)
 		free(t.use[d].a);
 	free(t.use);
 	free(t.def);
 }
 
-void graph_free(struct graph *g)
+void sched_dag_free(struct sched_dag *g)
 {
 	for (uint32_t k = 0; k < g->n; k++) {
 		free(g->node[k].succ);

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "compiler/backend/backend.h"
+#include "compiler/backend/backend_int.h"
 #include "isa/object/co_write.h"
 #include "isa/text/text.h"
 
@@ -76,8 +76,8 @@ static bool encode_one(struct mir_func *m, const struct isa_target *t,
 	return true;
 }
 
-static bool patch(struct mir_func *m, struct mir_inst *i, struct buf *code,
-		  struct err *e)
+static bool patch_branches(struct mir_func *m, struct mir_inst *i,
+			   struct buf *code, struct err *e)
 {
 	int64_t from = i->addr + 4, to;
 
@@ -117,7 +117,7 @@ bool mir_encode(struct mir_func *m, const char *chip, struct buf *code,
 	for (uint32_t b = 0; b < m->n_order; b++)
 		for (struct mir_inst *i = m->order[b]->first; good && i;
 		     i = i->next)
-			good = patch(m, i, code, e);
+			good = patch_branches(m, i, code, e);
 	buf_fini(&text);
 	return good;
 }
@@ -176,7 +176,7 @@ static int build_args(const struct cc_kernel *k, struct co_build_arg *out)
 }
 
 /* rsrc2: group ids and work-item ids; gfx11's bits (RDNA3 ABI). */
-static void registers(const struct cc_kernel *k, struct co_descriptor *d)
+static void fill_descriptor(const struct cc_kernel *k, struct co_descriptor *d)
 {
 	uint32_t ids = 1, dims = 0;
 
@@ -193,7 +193,7 @@ static void registers(const struct cc_kernel *k, struct co_descriptor *d)
 }
 
 /* Lines that the instruction prefetch runs ahead, of 128 bytes. */
-static uint32_t prefetch(size_t code_bytes)
+static uint32_t prefetch_field(size_t code_bytes)
 {
 	size_t lines = (code_bytes + 127) / 128;
 
@@ -201,7 +201,7 @@ static uint32_t prefetch(size_t code_bytes)
 }
 
 /* A row where the line changes; 0 goes on with the last one. */
-static size_t lines(const struct cc_kernel *k, struct co_build_line *out)
+static size_t build_lines(const struct cc_kernel *k, struct co_build_line *out)
 {
 	uint32_t line = 0;
 	size_t n = 0;
@@ -241,15 +241,15 @@ bool cc_object_build(const struct cc_kernel *k, const struct buf *code,
 		size *= b.reqd_workgroup_size[d];
 	}
 	b.max_flat_workgroup_size = size;
-	registers(k, &b.desc);
+	fill_descriptor(k, &b.desc);
 	b.desc.group_segment_bytes = k->m->lds_bytes;
 	b.desc.private_segment_bytes = (k->m->scratch_bytes + 15) / 16 * 16;
 	b.desc.kernarg_bytes = k->hidden_offset + (k->hidden ? 12 : 0);
-	b.desc.rsrc3 = prefetch(code->len);
+	b.desc.rsrc3 = prefetch_field(code->len);
 	line = arena_alloc(k->m->arena, (code->len / 4 + 1) * sizeof(*line));
 	b.source = k->f->file;
 	b.line = line;
-	b.n_lines = lines(k, line);
+	b.n_lines = build_lines(k, line);
 	b.printf = k->f->format;
 	b.n_printf = (int)k->f->n_formats;
 	return co_build(k->chip, 5, &b, 1, out, e);
@@ -257,7 +257,7 @@ bool cc_object_build(const struct cc_kernel *k, const struct buf *code,
 
 /* ------------------------------------------------------------ assembly ---- */
 
-static void descriptor_text(const struct cc_kernel *k, struct buf *b)
+static void print_descriptor(const struct cc_kernel *k, struct buf *b)
 {
 	uint32_t ids = 1, dims = 0;
 
@@ -294,7 +294,7 @@ static void descriptor_text(const struct cc_kernel *k, struct buf *b)
 	buf_adds(b, "\t.end_amdhsa_kernel\n");
 }
 
-static void metadata_text(const struct cc_kernel *k, struct buf *b)
+static void print_metadata(const struct cc_kernel *k, struct buf *b)
 {
 	struct co_build_arg arg[SSA_MAX_ARGS + 3];
 	int n = build_args(k, arg);
@@ -335,12 +335,10 @@ static void metadata_text(const struct cc_kernel *k, struct buf *b)
 		      "\t.end_amdgpu_metadata\n", k->chip);
 }
 
-bool cc_assembly_build(const struct cc_kernel *k, struct buf *out,
-		       struct err *e)
+void cc_assembly_build(const struct cc_kernel *k, struct buf *out)
 {
 	uint32_t line = 0;
 
-	(void)e;
 	buf_printf(out, "\t.amdgcn_target \"amdgcn-amd-amdhsa--%s\"\n"
 			"\t.amdhsa_code_object_version 5\n\t.text\n"
 			"\t.globl %s\n\t.p2align 8\n"
@@ -360,7 +358,6 @@ bool cc_assembly_build(const struct cc_kernel *k, struct buf *out,
 	}
 	buf_printf(out, ".Lend:\n\t.size %s, .Lend-%s\n", k->f->name,
 		   k->f->name);
-	descriptor_text(k, out);
-	metadata_text(k, out);
-	return true;
+	print_descriptor(k, out);
+	print_metadata(k, out);
 }

@@ -9,7 +9,7 @@
  *
  * and if the mask is the one of the access before, nothing is left.
  */
-#include "compiler/backend/backend.h"
+#include "compiler/backend/backend_int.h"
 
 static bool is_exec(const struct mir_opnd *o)
 {
@@ -23,13 +23,13 @@ static bool same_reg(const struct mir_func *m, const struct mir_opnd *a,
 	       mir_phys(m, a) == mir_phys(m, b);
 }
 
-static bool restores(const struct mir_inst *i)
+static bool restores_exec(const struct mir_inst *i)
 {
 	return (i->op == ISA_s_mov_b32 || i->op == ISA_s_mov_b64) &&
 	       i->flags & MIR_GLUED && is_exec(&i->o[0]);
 }
 
-static bool saves(const struct mir_inst *i)
+static bool saves_exec(const struct mir_inst *i)
 {
 	return (i->op == ISA_s_and_saveexec_b32 ||
 		i->op == ISA_s_and_saveexec_b64) &&
@@ -59,8 +59,8 @@ static const struct mir_opnd *mask_of(const struct mir_inst *i)
 	return NULL;
 }
 
-static void join(struct mir_func *m, struct mir_inst *restore,
-		 struct mir_inst *save)
+static void merge_masks(struct mir_func *m, struct mir_inst *restore,
+			struct mir_inst *save)
 {
 	const struct mir_opnd *was = mask_of(narrowed_by(restore));
 	struct mir_opnd a = restore->o[1], mask = save->o[1];
@@ -78,19 +78,19 @@ static void join(struct mir_func *m, struct mir_inst *restore,
 	mir_unlink(restore);
 }
 
-void mir_masks(struct mir_func *m)
+void mir_merge_exec_masks(struct mir_func *m)
 {
 	for (uint32_t b = 0; b < m->n_order; b++) {
 		struct mir_inst *next;
 
 		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
 			next = i->next;
-			if (!restores(i) || !next || !saves(next) ||
+			if (!restores_exec(i) || !next || !saves_exec(next) ||
 			    !same_reg(m, &i->o[1], &next->o[0]) ||
 			    same_reg(m, &next->o[0], &next->o[1]))
 				continue;
 			next = next->next;
-			join(m, i, i->next);
+			merge_masks(m, i, i->next);
 		}
 	}
 }

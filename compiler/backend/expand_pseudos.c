@@ -2,16 +2,11 @@
  * compiler/backend/expand_pseudos.c - after allocation: copies become moves, multiply-adds the
  * short forms that their registers allow.
  */
-#include "compiler/backend/regalloc.h"
+#include "compiler/backend/backend_int.h"
 
-static int first_of(const struct mir_func *m, const struct mir_opnd *o)
-{
-	return o->kind == MIR_VREG ? m->vreg[o->reg].phys + o->sub :
-				     (int)o->reg;
-}
-
-static struct mir_inst *move(struct mir_func *m, struct mir_inst *at, int op,
-			     struct mir_opnd to, struct mir_opnd from)
+static struct mir_inst *insert_move(struct mir_func *m, struct mir_inst *at,
+				    int op, struct mir_opnd to,
+				    struct mir_opnd from)
 {
 	struct mir_opnd o[2] = { to, from };
 	struct mir_inst *i = mir_insert(m, at, op, o, 2);
@@ -34,14 +29,14 @@ static void move_words(struct mir_func *m, struct mir_inst *i, int op)
 	struct mir_opnd to = i->o[0], from = i->o[1];
 	bool down = from.kind != MIR_IMM &&
 		    mir_is_s(m, &to) == mir_is_s(m, &from) &&
-		    first_of(m, &to) > first_of(m, &from);
+		    mir_phys(m, &to) > mir_phys(m, &from);
 
 	for (int k = 0; k < to.n; k++) {
 		int j = down ? to.n - 1 - k : k;
 
-		move(m, i, op, mir_part(to, j, 1),
-		     from.kind == MIR_IMM ? imm_part(from, j) :
-					    mir_part(from, j, 1));
+		insert_move(m, i, op, mir_part(to, j, 1),
+			    from.kind == MIR_IMM ? imm_part(from, j) :
+						   mir_part(from, j, 1));
 	}
 }
 
@@ -50,17 +45,17 @@ static bool move_pair(struct mir_func *m, struct mir_inst *i)
 {
 	struct mir_opnd to = i->o[0], from = i->o[1];
 
-	if (to.n != 2 || first_of(m, &to) % 2)
+	if (to.n != 2 || mir_phys(m, &to) % 2)
 		return false;
 	if (from.kind == MIR_IMM) {
 		if ((int32_t)from.imm > 64 || (int32_t)from.imm < -16 ||
 		    (from.n != 2 && (int32_t)from.imm < 0 &&
 		     from.imm != UINT32_MAX))
 			return false;
-	} else if (first_of(m, &from) % 2) {
+	} else if (mir_phys(m, &from) % 2) {
 		return false;
 	}
-	move(m, i, ISA_s_mov_b64, to, from);
+	insert_move(m, i, ISA_s_mov_b64, to, from);
 	return true;
 }
 
@@ -68,7 +63,7 @@ static bool moves_nothing(const struct mir_func *m, const struct mir_inst *i)
 {
 	return i->o[1].kind != MIR_IMM &&
 	       mir_is_s(m, &i->o[0]) == mir_is_s(m, &i->o[1]) &&
-	       first_of(m, &i->o[0]) == first_of(m, &i->o[1]);
+	       mir_phys(m, &i->o[0]) == mir_phys(m, &i->o[1]);
 }
 
 static void expand_copy(struct mir_func *m, struct mir_inst *i)
@@ -83,7 +78,7 @@ static void expand_copy(struct mir_func *m, struct mir_inst *i)
 		move_words(m, i, ISA_s_mov_b32);
 }
 
-void mir_expand(struct mir_func *m)
+void mir_expand_pseudos(struct mir_func *m)
 {
 	for (uint32_t b = 0; b < m->n_order; b++) {
 		struct mir_inst *next;
@@ -104,12 +99,12 @@ void mir_expand(struct mir_func *m)
 
 /* -------------------------------------------------------------- shrink ---- */
 
-static bool plain_v(const struct mir_func *m, const struct mir_opnd *o)
+static bool is_plain_vgpr(const struct mir_func *m, const struct mir_opnd *o)
 {
 	return mir_is_v(m, o) && !o->mods;
 }
 
-static bool literal(const struct mir_opnd *o)
+static bool is_literal(const struct mir_opnd *o)
 {
 	return o->kind == MIR_IMM && !o->mods &&
 	       !((int32_t)o->imm >= -16 && (int32_t)o->imm <= 64);
@@ -121,30 +116,31 @@ static void shrink_fma(struct mir_func *m, struct mir_inst *i)
 
 	if (i->tail[0] || i->flags & MIR_DPP || a.mods || b.mods || c.mods)
 		return;
-	if (!plain_v(m, &b)) {
+	if (!is_plain_vgpr(m, &b)) {
 		struct mir_opnd t = a;
 
 		a = b;
 		b = t;
 	}
-	if (plain_v(m, &b) && mir_is_v(m, &c) &&
-	    first_of(m, &d) == first_of(m, &c)) {
+	if (is_plain_vgpr(m, &b) && mir_is_v(m, &c) &&
+	    mir_phys(m, &d) == mir_phys(m, &c)) {
 		i->op = ISA_v_fmac_f32;
 		i->o[1] = a;
 		i->o[2] = b;
 		i->n_opnd = 3;
-	} else if (literal(&c) && plain_v(m, &b) && !literal(&a)) {
+	} else if (is_literal(&c) && is_plain_vgpr(m, &b) && !is_literal(&a)) {
 		i->op = ISA_v_fmaak_f32;
 		i->o[1] = a;
 		i->o[2] = b;
-	} else if (literal(&a) && plain_v(m, &b) && plain_v(m, &c)) {
+	} else if (is_literal(&a) && is_plain_vgpr(m, &b) &&
+		   is_plain_vgpr(m, &c)) {
 		i->op = ISA_v_fmamk_f32;
 		i->o[1] = b;
 		i->o[2] = a;
 	}
 }
 
-void mir_shrink(struct mir_func *m)
+void mir_shrink_encoding(struct mir_func *m)
 {
 	for (uint32_t b = 0; b < m->n_order; b++)
 		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)

@@ -10,7 +10,7 @@
  * not read sources from both sides of a write of EXEC, nor a lane mask that
  * was overwritten while in use.
  */
-#include "compiler/backend/backend.h"
+#include "compiler/backend/backend_int.h"
 
 #include <string.h>
 
@@ -145,7 +145,7 @@ static void separate_halves(struct mir_func *m)
 		}
 }
 
-void mir_hazards(struct mir_func *m)
+void mir_resolve_hazards(struct mir_func *m)
 {
 	mir_flow_ages(m, sizeof(struct state), walk_block);
 	if (m->wave == 64)

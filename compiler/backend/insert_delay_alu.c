@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "compiler/backend/backend.h"
+#include "compiler/backend/backend_int.h"
 
 /* How long results are on their way, in cycles (compiler/cost/cost.def). */
 enum { LAT_VALU = 5, LAT_TRANS = 10, LAT_SALU = 2, MAX_SKIP = 5,
@@ -46,13 +46,14 @@ struct needs {
 	int valu, trans, salu; /* 0 = none */
 };
 
-static void nearer(int *need, int n, int max)
+static void keep_nearest(int *need, int n, int max)
 {
 	if (n <= max && (!*need || n < *need))
 		*need = n;
 }
 
-static void look(struct tracker *t, const struct mir_inst *i, struct needs *n)
+static void find_needs(struct tracker *t, const struct mir_inst *i,
+		       struct needs *n)
 {
 	struct mir_touch x;
 
@@ -67,11 +68,11 @@ static void look(struct tracker *t, const struct mir_inst *i, struct needs *n)
 			if (w->cycles <= 0)
 				continue;
 			if (w->what == VALU)
-				nearer(&n->valu, w->valus + 1, 4);
+				keep_nearest(&n->valu, w->valus + 1, 4);
 			else if (w->what == TRANS)
-				nearer(&n->trans, w->trans + 1, 3);
+				keep_nearest(&n->trans, w->trans + 1, 3);
 			else if (w->what == SALU)
-				nearer(&n->salu, w->cycles, 3);
+				keep_nearest(&n->salu, w->cycles, 3);
 		}
 }
 
@@ -112,7 +113,7 @@ static void insert_hint(struct tracker *t, struct mir_inst *i,
 	t->skip = 0;
 }
 
-static void advance(struct tracker *t, const struct mir_inst *i, enum what k)
+static void age_writers(struct tracker *t, enum what k)
 {
 	for (int f = 0; f < 2; f++)
 		for (int r = 0; r < 256; r++) {
@@ -124,10 +125,10 @@ static void advance(struct tracker *t, const struct mir_inst *i, enum what k)
 			w->valus += k == VALU;
 			w->trans += k == TRANS;
 		}
-	(void)i;
 }
 
-static void write(struct tracker *t, const struct mir_inst *i, enum what k)
+static void record_writes(struct tracker *t, const struct mir_inst *i,
+			  enum what k)
 {
 	static const int8_t lat[] = { 0, LAT_VALU, LAT_TRANS, LAT_SALU };
 	struct mir_touch x;
@@ -139,12 +140,12 @@ static void write(struct tracker *t, const struct mir_inst *i, enum what k)
 				(struct writer){ .what = k, .cycles = lat[k] };
 }
 
-static bool waits(const struct mir_inst *i)
+static bool ends_hint(const struct mir_inst *i)
 {
 	return mir_pipe(i) == ISA_PIPE_SPECIAL || mir_is_memory(i);
 }
 
-static void block(struct tracker *t, struct mir_block *b)
+static void hint_block(struct tracker *t, struct mir_block *b)
 {
 	memset(t->reg, 0, sizeof(t->reg));
 	t->hint = NULL;
@@ -155,23 +156,23 @@ static void block(struct tracker *t, struct mir_block *b)
 		if (i->op == ISA_s_waitcnt_depctr)
 			memset(t->reg, 0, sizeof(t->reg));
 		if (k != NOTHING) {
-			look(t, i, &n);
+			find_needs(t, i, &n);
 			insert_hint(t, i, &n);
 		}
-		if (waits(i) && i->op != ISA_s_delay_alu)
+		if (ends_hint(i) && i->op != ISA_s_delay_alu)
 			t->hint = NULL;
-		advance(t, i, k);
-		write(t, i, k);
+		age_writers(t, k);
+		record_writes(t, i, k);
 		t->skip++;
 	}
 }
 
-void mir_delays(struct mir_func *m)
+void mir_insert_delay_alu(struct mir_func *m)
 {
 	struct tracker t = { .m = m };
 
 	for (uint32_t b = 0; b < m->n_order; b++)
-		block(&t, m->order[b]);
+		hint_block(&t, m->order[b]);
 }
 
 /* ------------------------------------------------------------- clauses ---- */
@@ -183,14 +184,14 @@ static int clause_kind(const struct mir_inst *i)
 	return mir_is_vmem(i) ? 1 : mir_is_smem(i) ? 2 : 0;
 }
 
-static void clause(struct mir_func *m, struct mir_inst *first, int n)
+static void insert_clause(struct mir_func *m, struct mir_inst *first, int n)
 {
 	struct mir_opnd o = mir_imm((uint32_t)n - 1);
 
 	mir_insert(m, first, ISA_s_clause, &o, 1);
 }
 
-void mir_clauses(struct mir_func *m)
+void mir_insert_clauses(struct mir_func *m)
 {
 	for (uint32_t b = 0; b < m->n_order; b++) {
 		struct mir_inst *first = NULL;
@@ -205,12 +206,12 @@ void mir_clauses(struct mir_func *m)
 				n++;
 			} else {
 				if (n > 1)
-					clause(m, first, n);
+					insert_clause(m, first, n);
 				first = k ? i : NULL;
 				n = k != 0;
 			}
 		}
 		if (n > 1)
-			clause(m, first, n);
+			insert_clause(m, first, n);
 	}
 }

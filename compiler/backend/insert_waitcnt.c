@@ -8,7 +8,7 @@
  * meet, the younger age counts.  A wait is put where a register is touched
  * whose operation is outstanding, with the highest count that suffices.
  */
-#include "compiler/backend/backend.h"
+#include "compiler/backend/backend_int.h"
 
 #include <string.h>
 
@@ -176,7 +176,7 @@ static void walk_block(struct mir_func *m, struct mir_block *b, void *state,
 	}
 }
 
-void mir_waits(struct mir_func *m)
+void mir_insert_waitcnt(struct mir_func *m)
 {
 	mir_flow_ages(m, sizeof(struct state), walk_block);
 }

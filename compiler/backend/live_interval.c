@@ -1,17 +1,17 @@
 /*
  * compiler/backend/live_interval.c - where registers are alive.
  */
-#include "compiler/backend/regalloc.h"
+#include "compiler/backend/backend_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t words(const struct mir_func *m)
+static uint32_t set_words(const struct mir_func *m)
 {
 	return (m->n_dwords + 63) / 64;
 }
 
-static bool bit(const uint64_t *set, uint32_t k)
+static bool has_bit(const uint64_t *set, uint32_t k)
 {
 	return set[k / 64] >> k % 64 & 1;
 }
@@ -32,28 +32,30 @@ static bool is_read(const struct mir_inst *i, int k)
 	return k >= i->n_def || mir_reads_result(i);
 }
 
-static uint32_t dword(const struct mir_func *m, const struct mir_opnd *o, int k)
+static uint32_t dword_of(const struct mir_func *m, const struct mir_opnd *o,
+			 int k)
 {
 	return m->vreg[o->reg].dword + o->sub + (uint32_t)k;
 }
 
 /* Backwards over one instruction. */
-static void transfer(const struct mir_func *m, const struct mir_inst *i,
-		     uint64_t *live)
+static void transfer_inst(const struct mir_func *m, const struct mir_inst *i,
+			  uint64_t *live)
 {
 	for (int k = 0; k < i->n_def; k++)
 		if (i->o[k].kind == MIR_VREG && !is_read(i, k))
 			for (int j = 0; j < i->o[k].n; j++)
-				clear_bit(live, dword(m, &i->o[k], j));
+				clear_bit(live, dword_of(m, &i->o[k], j));
 	for (int k = 0; k < i->n_opnd; k++)
 		if (i->o[k].kind == MIR_VREG && is_read(i, k))
 			for (int j = 0; j < i->o[k].n; j++)
-				set_bit(live, dword(m, &i->o[k], j));
+				set_bit(live, dword_of(m, &i->o[k], j));
 }
 
-static bool update(struct mir_func *m, struct mir_block *b, uint64_t *live)
+static bool update_block(struct mir_func *m, struct mir_block *b,
+			 uint64_t *live)
 {
-	uint32_t n = words(m);
+	uint32_t n = set_words(m);
 	bool changed;
 
 	memset(b->live_out, 0, n * 8);
@@ -62,35 +64,46 @@ static bool update(struct mir_func *m, struct mir_block *b, uint64_t *live)
 			b->live_out[w] |= b->succ[k]->live_in[w];
 	memcpy(live, b->live_out, n * 8);
 	for (struct mir_inst *i = b->last; i; i = i->prev)
-		transfer(m, i, live);
+		transfer_inst(m, i, live);
 	changed = memcmp(live, b->live_in, n * 8) != 0;
 	memcpy(b->live_in, live, n * 8);
 	return changed;
 }
 
-void mir_live(struct mir_func *m)
+void mir_compute_live(struct mir_func *m)
 {
 	uint64_t *live;
 	bool changed = true;
 
 	mir_number(m);
-	live = xcalloc(words(m) + 1, 8);
+	live = xcalloc(set_words(m) + 1, 8);
 	for (uint32_t b = 0; b < m->n_order; b++) {
-		m->order[b]->live_in = arena_alloc(m->arena, words(m) * 8 + 8);
-		m->order[b]->live_out = arena_alloc(m->arena, words(m) * 8 + 8);
+		m->order[b]->live_in =
+			arena_alloc(m->arena, set_words(m) * 8 + 8);
+		m->order[b]->live_out =
+			arena_alloc(m->arena, set_words(m) * 8 + 8);
 	}
 	while (changed) {
 		changed = false;
 		for (uint32_t b = m->n_order; b-- > 0;)
-			changed |= update(m, m->order[b], live);
+			changed |= update_block(m, m->order[b], live);
 	}
 	free(live);
+}
+
+bool live_has_register(const struct mir_func *m, const uint64_t *set,
+		       uint32_t v)
+{
+	for (uint32_t j = 0; j < m->vreg[v].n; j++)
+		if (has_bit(set, m->vreg[v].dword + j))
+			return true;
+	return false;
 }
 
 /* ------------------------------------------------------------- ranges ---- */
 
 /* Ranges come in descending order and are turned round at the end. */
-static void push(struct life *l, uint32_t start, uint32_t end)
+static void push_range(struct live_interval *l, uint32_t start, uint32_t end)
 {
 	if (l->n && l->r[l->n - 1].start <= end) {
 		if (start < l->r[l->n - 1].start)
@@ -101,12 +114,12 @@ static void push(struct life *l, uint32_t start, uint32_t end)
 		l->cap = l->cap ? 2 * l->cap : 4;
 		l->r = xrealloc(l->r, l->cap * sizeof(*l->r));
 	}
-	l->r[l->n++] = (struct range){ start, end };
+	l->r[l->n++] = (struct live_range){ start, end };
 }
 
 struct builder {
 	struct mir_func *m;
-	struct life *life;
+	struct live_interval *live;
 	uint32_t *until; /* end of the range under way, 0 = dead */
 };
 
@@ -118,21 +131,21 @@ static void build_inst(struct builder *b, const struct mir_inst *i)
 		if (i->o[k].kind != MIR_VREG)
 			continue;
 		for (int j = 0; j < i->o[k].n; j++) {
-			uint32_t d = dword(b->m, &i->o[k], j);
+			uint32_t d = dword_of(b->m, &i->o[k], j);
 
 			/* Written although nobody reads it. */
 			if (!b->until[d])
 				b->until[d] = t + 2;
 			if (is_read(i, k))
 				continue;
-			push(&b->life[d], def, b->until[d]);
+			push_range(&b->live[d], def, b->until[d]);
 			b->until[d] = 0;
 		}
 	}
 	for (int k = 0; k < i->n_opnd; k++)
 		if (i->o[k].kind == MIR_VREG && is_read(i, k))
 			for (int j = 0; j < i->o[k].n; j++) {
-				uint32_t d = dword(b->m, &i->o[k], j);
+				uint32_t d = dword_of(b->m, &i->o[k], j);
 
 				if (!b->until[d])
 					b->until[d] = t + 1;
@@ -142,47 +155,47 @@ static void build_inst(struct builder *b, const struct mir_inst *i)
 static void build_block(struct builder *b, struct mir_block *x)
 {
 	for (uint32_t d = 0; d < b->m->n_dwords; d++)
-		b->until[d] = bit(x->live_out, d) ? 2 * x->end : 0;
+		b->until[d] = has_bit(x->live_out, d) ? 2 * x->end : 0;
 	for (struct mir_inst *i = x->last; i; i = i->prev)
 		build_inst(b, i);
 	for (uint32_t d = 0; d < b->m->n_dwords; d++)
 		if (b->until[d])
-			push(&b->life[d], 2 * x->start, b->until[d]);
+			push_range(&b->live[d], 2 * x->start, b->until[d]);
 }
 
-static void turn(struct life *l)
+static void reverse_ranges(struct live_interval *l)
 {
 	for (uint32_t i = 0, j = l->n; i + 1 < j--; i++) {
-		struct range t = l->r[i];
+		struct live_range t = l->r[i];
 
 		l->r[i] = l->r[j];
 		l->r[j] = t;
 	}
 }
 
-struct life *live_ranges(struct mir_func *m)
+struct live_interval *live_intervals(struct mir_func *m)
 {
 	struct builder b = { .m = m };
 
-	b.life = xcalloc(m->n_dwords + 1, sizeof(*b.life));
+	b.live = xcalloc(m->n_dwords + 1, sizeof(*b.live));
 	b.until = xcalloc(m->n_dwords + 1, sizeof(*b.until));
 	for (uint32_t k = m->n_order; k-- > 0;)
 		build_block(&b, m->order[k]);
 	for (uint32_t d = 0; d < m->n_dwords; d++)
-		turn(&b.life[d]);
+		reverse_ranges(&b.live[d]);
 	free(b.until);
-	return b.life;
+	return b.live;
 }
 
-void live_free(struct life *l, uint32_t n)
+void live_intervals_free(struct live_interval *l, uint32_t n)
 {
 	for (uint32_t d = 0; d < n; d++)
 		free(l[d].r);
 	free(l);
 }
 
-/* `except`: an instruction at whose very time they may meet, 0 = none. */
-bool live_overlap(const struct life *a, const struct life *b, uint32_t except)
+bool live_interval_overlaps(const struct live_interval *a,
+			    const struct live_interval *b, uint32_t except)
 {
 	uint32_t i = 0, j = 0;
 
@@ -205,14 +218,14 @@ bool live_overlap(const struct life *a, const struct life *b, uint32_t except)
 
 static int by_start(const void *a, const void *b)
 {
-	const struct range *x = a, *y = b;
+	const struct live_range *x = a, *y = b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-void live_join(struct life *a, const struct life *b)
+void live_interval_join(struct live_interval *a, const struct live_interval *b)
 {
-	struct life l = { 0 };
+	struct live_interval l = { 0 };
 
 	if (!b->n)
 		return;

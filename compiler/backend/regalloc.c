@@ -7,7 +7,7 @@
  * place, whoever is cheapest by uses (ten times dearer for every loop around
  * them) per length of life goes to memory, and everything starts anew.
  */
-#include "compiler/backend/regalloc.h"
+#include "compiler/backend/backend_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum { N_VGPRS = 256, N_SGPRS = 108, VCC = 106, MAX_ROUNDS = 40 };
 struct allocator {
 	struct mir_func *m;
 	const struct alloc_limits *limits;
-	struct life *life;
+	struct live_interval *live;
 	uint64_t *busy[2]; /* [registers][n_words] */
 	size_t n_words;
 	uint32_t *order; /* vregs by the beginning of their lives */
@@ -28,7 +28,7 @@ struct allocator {
 	uint32_t *owner[2]; /* growing lists: vregs per hardware register */
 };
 
-static uint64_t *row(struct allocator *a, int file, int reg)
+static uint64_t *busy_row(struct allocator *a, int file, int reg)
 {
 	return a->busy[file] + (size_t)reg * a->n_words;
 }
@@ -43,10 +43,10 @@ static uint64_t mask_of(uint32_t from, uint32_t to, size_t w)
 	return lo & hi;
 }
 
-static bool is_free(struct allocator *a, int file, int reg,
-		    const struct life *l)
+static bool is_free_during(struct allocator *a, int file, int reg,
+			   const struct live_interval *l)
 {
-	const uint64_t *r = row(a, file, reg);
+	const uint64_t *r = busy_row(a, file, reg);
 
 	for (uint32_t k = 0; k < l->n; k++)
 		for (size_t w = l->r[k].start / 64; w <= (l->r[k].end - 1) / 64;
@@ -56,10 +56,10 @@ static bool is_free(struct allocator *a, int file, int reg,
 	return true;
 }
 
-static void occupy(struct allocator *a, int file, int reg, const struct life *l,
-		   bool on)
+static void set_busy(struct allocator *a, int file, int reg,
+		     const struct live_interval *l, bool on)
 {
-	uint64_t *r = row(a, file, reg);
+	uint64_t *r = busy_row(a, file, reg);
 
 	for (uint32_t k = 0; k < l->n; k++)
 		for (size_t w = l->r[k].start / 64; w <= (l->r[k].end - 1) / 64;
@@ -73,12 +73,12 @@ static void occupy(struct allocator *a, int file, int reg, const struct life *l,
 		}
 }
 
-static struct life *life_of(struct allocator *a, uint32_t v, int k)
+static struct live_interval *interval_of(struct allocator *a, uint32_t v, int k)
 {
-	return &a->life[a->m->vreg[v].dword + (uint32_t)k];
+	return &a->live[a->m->vreg[v].dword + (uint32_t)k];
 }
 
-static bool fits(struct allocator *a, uint32_t v, int reg)
+static bool fits_at(struct allocator *a, uint32_t v, int reg)
 {
 	const struct mir_vreg *x = &a->m->vreg[v];
 	int limit = (int)(x->file == MIR_V ? a->limits->vgprs :
@@ -92,37 +92,37 @@ static bool fits(struct allocator *a, uint32_t v, int reg)
 		return false;
 	}
 	for (int k = 0; k < x->n; k++)
-		if (!is_free(a, x->file, reg + k, life_of(a, v, k)))
+		if (!is_free_during(a, x->file, reg + k, interval_of(a, v, k)))
 			return false;
 	return true;
 }
 
-static void assign(struct allocator *a, uint32_t v, int reg)
+static void assign_register(struct allocator *a, uint32_t v, int reg)
 {
 	struct mir_vreg *x = &a->m->vreg[v];
 
 	x->phys = (int16_t)reg;
 	for (int k = 0; k < x->n; k++)
-		occupy(a, x->file, reg + k, life_of(a, v, k), true);
+		set_busy(a, x->file, reg + k, interval_of(a, v, k), true);
 }
 
-static void evict(struct allocator *a, uint32_t v)
+static void evict_register(struct allocator *a, uint32_t v)
 {
 	struct mir_vreg *x = &a->m->vreg[v];
 
 	for (int k = 0; k < x->n; k++)
-		occupy(a, x->file, x->phys + k, life_of(a, v, k), false);
+		set_busy(a, x->file, x->phys + k, interval_of(a, v, k), false);
 	x->phys = -1;
 	a->spill[v] = a->spilled = true;
 }
 
 /* -------------------------------------------------------------- order ---- */
 
-static bool begins(struct allocator *a, uint32_t v, uint32_t *at)
+static bool find_start(struct allocator *a, uint32_t v, uint32_t *at)
 {
 	*at = UINT32_MAX;
 	for (int k = 0; k < a->m->vreg[v].n; k++) {
-		const struct life *l = life_of(a, v, k);
+		const struct live_interval *l = interval_of(a, v, k);
 
 		if (l->n && l->r[0].start < *at)
 			*at = l->r[0].start;
@@ -145,13 +145,13 @@ static int by_key(const void *a, const void *b)
 	return x->v < y->v ? -1 : x->v > y->v;
 }
 
-static void sort(struct allocator *a)
+static void sort_by_start(struct allocator *a)
 {
 	struct key *key = xcalloc(a->m->n_vregs, sizeof(*key));
 
 	a->n = 0;
 	for (uint32_t v = 1; v < a->m->n_vregs; v++) {
-		if (!begins(a, v, &key[a->n].at) || a->m->vreg[v].fixed)
+		if (!find_start(a, v, &key[a->n].at) || a->m->vreg[v].fixed)
 			continue;
 		key[a->n].v = v;
 		key[a->n++].n = a->m->vreg[v].n;
@@ -163,7 +163,7 @@ static void sort(struct allocator *a)
 }
 
 /* Cost of having it in memory, per step of its life. */
-static void weigh(struct allocator *a)
+static void compute_weights(struct allocator *a)
 {
 	struct mir_func *m = a->m;
 
@@ -182,7 +182,7 @@ static void weigh(struct allocator *a)
 		double length = 1;
 
 		for (int k = 0; k < m->vreg[v].n; k++) {
-			const struct life *l = life_of(a, v, k);
+			const struct live_interval *l = interval_of(a, v, k);
 
 			for (uint32_t r = 0; r < l->n; r++)
 				length += l->r[r].end - l->r[r].start;
@@ -196,14 +196,14 @@ static void weigh(struct allocator *a)
 /* -------------------------------------------------------------- places ---- */
 
 /* VCC where an instruction names it or uses it without naming. */
-static void block_vcc(struct allocator *a)
+static void reserve_vcc(struct allocator *a)
 {
 	for (uint32_t b = 0; b < a->m->n_order; b++) {
 		struct mir_inst *i = a->m->order[b]->first;
 
 		for (uint32_t from = 0; i; i = i->next) {
-			struct range r;
-			struct life l = { &r, 1, 1 };
+			struct live_range r;
+			struct live_interval l = { &r, 1, 1 };
 			bool reads = mir_isa_flags(i) & ISA_RVCC;
 
 			for (int k = 0; k < i->n_opnd; k++) {
@@ -217,49 +217,48 @@ static void block_vcc(struct allocator *a)
 			}
 			if (!reads || !from)
 				continue;
-			r = (struct range){ from, 2 * i->pos + 1 };
-			occupy(a, MIR_S, VCC, &l, true);
+			r = (struct live_range){ from, 2 * i->pos + 1 };
+			set_busy(a, MIR_S, VCC, &l, true);
 			if (a->m->wave == 64)
-				occupy(a, MIR_S, VCC + 1, &l, true);
+				set_busy(a, MIR_S, VCC + 1, &l, true);
 		}
 	}
 }
 
-static int hinted(struct allocator *a, uint32_t v)
+static int hinted_register(struct allocator *a, uint32_t v)
 {
 	const struct mir_vreg *x = &a->m->vreg[v];
 	const struct mir_vreg *h = &a->m->vreg[x->hint];
 	int reg;
 
-	if (x->vcc && fits(a, v, VCC))
+	if (x->vcc && fits_at(a, v, VCC))
 		return VCC;
 	if (!x->hint || h->phys < 0)
 		return -1;
 	reg = h->phys + x->hint_at - x->hint_sub;
-	if (reg >= 0 && reg % x->align == 0 && fits(a, v, reg))
+	if (reg >= 0 && reg % x->align == 0 && fits_at(a, v, reg))
 		return reg;
 	return -1;
 }
 
-static int find(struct allocator *a, uint32_t v)
+static int find_register(struct allocator *a, uint32_t v)
 {
 	const struct mir_vreg *x = &a->m->vreg[v];
 	int limit = (int)(x->file == MIR_V ? a->limits->vgprs :
 					     a->limits->sgprs);
-	int reg = hinted(a, v);
+	int reg = hinted_register(a, v);
 
 	if (reg >= 0)
 		return reg;
 	for (reg = 0; reg + x->n <= limit; reg += x->align)
-		if (fits(a, v, reg))
+		if (fits_at(a, v, reg))
 			return reg;
 	return -1;
 }
 
-/* ------------------------------------------------------------ conflicts ----
- */
+/* ---------------------------------------------------------- conflicts ---- */
 
-static bool conflicts(struct allocator *a, uint32_t v, int reg, uint32_t u)
+static bool has_conflict(struct allocator *a, uint32_t v, int reg, uint32_t u)
 {
 	const struct mir_vreg *x = &a->m->vreg[v], *y = &a->m->vreg[u];
 
@@ -269,7 +268,8 @@ static bool conflicts(struct allocator *a, uint32_t v, int reg, uint32_t u)
 		int j = reg + k - y->phys;
 
 		if (j >= 0 && j < y->n &&
-		    live_overlap(life_of(a, v, k), life_of(a, u, j), 0))
+		    live_interval_overlaps(interval_of(a, v, k),
+					   interval_of(a, u, j), 0))
 			return true;
 	}
 	return false;
@@ -284,11 +284,11 @@ static void add_costs(struct allocator *a, uint32_t v, uint32_t u, int limit,
 	/* Dword j of u lies at dword k of v's: v is at reg. */
 	for (int reg = y->phys - x->n + 1; reg < y->phys + y->n; reg++)
 		if (reg >= 0 && reg + x->n <= limit && reg % x->align == 0 &&
-		    conflicts(a, v, reg, u))
+		    has_conflict(a, v, reg, u))
 			cost[reg] += a->weight[u];
 }
 
-static bool make_room(struct allocator *a, uint32_t v)
+static bool evict_cheapest(struct allocator *a, uint32_t v)
 {
 	const struct mir_vreg *x = &a->m->vreg[v];
 	int limit = (int)(x->file == MIR_V ? a->limits->vgprs :
@@ -312,14 +312,14 @@ static bool make_room(struct allocator *a, uint32_t v)
 		return true;
 	}
 	for (uint32_t u = 1; u < a->m->n_vregs; u++)
-		if (u != v && conflicts(a, v, at, u))
-			evict(a, u);
-	assign(a, v, at);
+		if (u != v && has_conflict(a, v, at, u))
+			evict_register(a, u);
+	assign_register(a, v, at);
 	return true;
 }
 
 /* A sum that replaces its addend takes the short form v_fmac. */
-static void hints(struct allocator *a)
+static void set_hints(struct allocator *a)
 {
 	for (uint32_t b = 0; b < a->m->n_order; b++)
 		for (struct mir_inst *i = a->m->order[b]->first; i;
@@ -335,20 +335,20 @@ static void hints(struct allocator *a)
 		}
 }
 
-static bool scan(struct allocator *a)
+static bool scan_intervals(struct allocator *a)
 {
 	for (uint32_t v = 1; v < a->m->n_vregs; v++)
 		if (a->m->vreg[v].fixed)
-			assign(a, v, a->m->vreg[v].phys);
+			assign_register(a, v, a->m->vreg[v].phys);
 		else
 			a->m->vreg[v].phys = -1;
 	for (uint32_t k = 0; k < a->n; k++) {
 		uint32_t v = a->order[k];
-		int reg = find(a, v);
+		int reg = find_register(a, v);
 
 		if (reg >= 0)
-			assign(a, v, reg);
-		else if (!make_room(a, v))
+			assign_register(a, v, reg);
+		else if (!evict_cheapest(a, v))
 			return false;
 	}
 	return true;
@@ -356,27 +356,27 @@ static bool scan(struct allocator *a)
 
 /* -------------------------------------------------------------- rounds ---- */
 
-static bool round_of(struct mir_func *m, const struct alloc_limits *limits,
-		     bool *again)
+static bool allocate_once(struct mir_func *m, const struct alloc_limits *limits,
+			  bool *again)
 {
 	struct allocator a = { .m = m, .limits = limits };
 	bool good;
 
-	mir_live(m);
-	a.life = live_ranges(m);
+	mir_compute_live(m);
+	a.live = live_intervals(m);
 	a.n_words = (2 * (size_t)m->order[m->n_order - 1]->end + 128) / 64;
 	a.busy[MIR_V] = xcalloc(N_VGPRS * a.n_words, 8);
 	a.busy[MIR_S] = xcalloc(N_SGPRS * a.n_words, 8);
 	a.order = xcalloc(m->n_vregs, sizeof(*a.order));
 	a.weight = xcalloc(m->n_vregs, sizeof(*a.weight));
 	a.spill = xcalloc(m->n_vregs, sizeof(*a.spill));
-	sort(&a);
-	hints(&a);
-	weigh(&a);
-	block_vcc(&a);
-	good = scan(&a);
+	sort_by_start(&a);
+	set_hints(&a);
+	compute_weights(&a);
+	reserve_vcc(&a);
+	good = scan_intervals(&a);
 	*again = a.spilled;
-	live_free(a.life, m->n_dwords);
+	live_intervals_free(a.live, m->n_dwords);
 	if (good && a.spilled)
 		mir_spill(m, a.spill);
 	free(a.busy[MIR_V]);
@@ -408,7 +408,7 @@ bool mir_allocate(struct mir_func *m, const struct alloc_limits *limits,
 	bool again = true;
 
 	for (int k = 0; again; k++)
-		if (k == MAX_ROUNDS || !round_of(m, limits, &again))
+		if (k == MAX_ROUNDS || !allocate_once(m, limits, &again))
 			return err_set(e, ERR_UNSUPPORTED,
 				       "kernel %s does not fit %u VGPRs and %u "
 				       "SGPRs, not even with spilling; allow "

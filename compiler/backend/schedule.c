@@ -1,18 +1,16 @@
 /*
  * compiler/backend/schedule.c - list scheduling with an eye on registers.
  */
-#include "compiler/backend/schedule.h"
+#include "compiler/backend/backend_int.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "compiler/backend/regalloc.h"
 
 enum { PIPES = 4, PIPE_V = 0, PIPE_T, PIPE_M, PIPE_S };
 
 struct scheduler {
 	struct mir_func *m;
-	struct graph g;
+	struct sched_dag g;
 	uint32_t limit;	    /* dwords of vector registers to stay below */
 	uint32_t *left;	    /* [n_vregs] uses still to come in the block */
 	bool *alive, *after; /* [n_vregs] now; behind the block */
@@ -30,7 +28,7 @@ static bool is_v(const struct scheduler *s, const struct mir_opnd *o)
 }
 
 /* Each operand register once. */
-static bool repeated(const struct mir_inst *i, int k)
+static bool is_repeated(const struct mir_inst *i, int k)
 {
 	for (int j = 0; j < k; j++)
 		if (i->o[j].kind == MIR_VREG && i->o[j].reg == i->o[k].reg)
@@ -39,7 +37,8 @@ static bool repeated(const struct mir_inst *i, int k)
 }
 
 /* What scheduling a node adds to the registers alive. */
-static int32_t growth(const struct scheduler *s, const struct node *n)
+static int32_t pressure_change(const struct scheduler *s,
+			       const struct sched_node *n)
 {
 	int32_t d = 0;
 
@@ -47,7 +46,7 @@ static int32_t growth(const struct scheduler *s, const struct node *n)
 		for (int k = 0; k < i->n_opnd; k++) {
 			uint32_t v = i->o[k].reg;
 
-			if (!is_v(s, &i->o[k]) || repeated(i, k))
+			if (!is_v(s, &i->o[k]) || is_repeated(i, k))
 				continue;
 			if (k < i->n_def && !s->alive[v])
 				d += s->m->vreg[v].n;
@@ -69,12 +68,12 @@ static void set_alive(struct scheduler *s, uint32_t v, bool on)
 		s->now += on ? s->m->vreg[v].n : -(int32_t)s->m->vreg[v].n;
 }
 
-static void passes(struct scheduler *s, const struct mir_inst *i)
+static void track_pressure(struct scheduler *s, const struct mir_inst *i)
 {
 	for (int k = i->n_def; k < i->n_opnd; k++) {
 		uint32_t v = i->o[k].reg;
 
-		if (i->o[k].kind == MIR_VREG && !repeated(i, k) &&
+		if (i->o[k].kind == MIR_VREG && !is_repeated(i, k) &&
 		    !--s->left[v] && !s->after[v])
 			set_alive(s, v, false);
 	}
@@ -84,44 +83,31 @@ static void passes(struct scheduler *s, const struct mir_inst *i)
 			set_alive(s, i->o[k].reg, true);
 }
 
-static bool bit(const uint64_t *set, uint32_t k)
-{
-	return set[k / 64] >> k % 64 & 1;
-}
-
-static bool any_bit(const struct mir_func *m, const uint64_t *set, uint32_t v)
-{
-	for (uint32_t j = 0; j < m->vreg[v].n; j++)
-		if (bit(set, m->vreg[v].dword + j))
-			return true;
-	return false;
-}
-
 /* At the beginning of a block. */
-static void begin(struct scheduler *s, const struct mir_block *b)
+static void begin_block(struct scheduler *s, const struct mir_block *b)
 {
 	s->now = 0;
 	for (uint32_t v = 1; v < s->m->n_vregs; v++) {
 		s->left[v] = 0;
 		s->alive[v] = false;
-		s->after[v] = any_bit(s->m, b->live_out, v);
-		set_alive(s, v, any_bit(s->m, b->live_in, v));
+		s->after[v] = live_has_register(s->m, b->live_out, v);
+		set_alive(s, v, live_has_register(s->m, b->live_in, v));
 	}
 	for (const struct mir_inst *i = b->first; i; i = i->next)
 		for (int k = i->n_def; k < i->n_opnd; k++)
-			if (i->o[k].kind == MIR_VREG && !repeated(i, k))
+			if (i->o[k].kind == MIR_VREG && !is_repeated(i, k))
 				s->left[i->o[k].reg]++;
 }
 
 /* The most registers alive if the block stays as it is. */
-static int32_t walk(struct scheduler *s, const struct mir_block *b)
+static int32_t max_pressure(struct scheduler *s, const struct mir_block *b)
 {
 	int32_t most;
 
-	begin(s, b);
+	begin_block(s, b);
 	most = s->now;
 	for (const struct mir_inst *i = b->first; i; i = i->next) {
-		passes(s, i);
+		track_pressure(s, i);
 		most = s->now > most ? s->now : most;
 	}
 	return most;
@@ -140,7 +126,7 @@ static int pipe_of(const struct scheduler *s, const struct mir_inst *i)
 	return mir_is_memory(i) ? PIPE_M : PIPE_S;
 }
 
-static uint32_t start_of(const struct scheduler *s, const struct node *n)
+static uint32_t start_of(const struct scheduler *s, const struct sched_node *n)
 {
 	uint32_t f = s->free_at[pipe_of(s, n->first)];
 
@@ -148,7 +134,8 @@ static uint32_t start_of(const struct scheduler *s, const struct node *n)
 }
 
 /* Loads of one kind side by side make clauses. */
-static bool continues(const struct scheduler *s, const struct node *n)
+static bool continues_clause(const struct scheduler *s,
+			     const struct sched_node *n)
 {
 	if (!s->last)
 		return false;
@@ -158,12 +145,12 @@ static bool continues(const struct scheduler *s, const struct node *n)
 	       mir_is_load(s->last) == mir_is_load(n->first);
 }
 
-static bool better(const struct scheduler *s, const struct node *a,
-		   const struct node *b)
+static bool is_better(const struct scheduler *s, const struct sched_node *a,
+		      const struct sched_node *b)
 {
 	uint32_t ta = start_of(s, a), tb = start_of(s, b);
 	int32_t room = (int32_t)s->limit - s->now;
-	int32_t ga = growth(s, a), gb = growth(s, b);
+	int32_t ga = pressure_change(s, a), gb = pressure_change(s, b);
 
 	/* Short of registers: whatever frees some, else the source's order. */
 	if ((ga > room || gb > room) && ga != gb) {
@@ -176,28 +163,29 @@ static bool better(const struct scheduler *s, const struct node *a,
 	tb = tb > s->cycle ? tb : s->cycle;
 	if (ta != tb)
 		return ta < tb;
-	if (continues(s, a) != continues(s, b))
-		return continues(s, a);
+	if (continues_clause(s, a) != continues_clause(s, b))
+		return continues_clause(s, a);
 	if (a->height != b->height)
 		return a->height > b->height;
 	return a->index < b->index;
 }
 
-static uint32_t choose(struct scheduler *s)
+static uint32_t choose_ready(struct scheduler *s)
 {
 	uint32_t best = 0;
 
 	for (uint32_t k = 1; k < s->n_ready; k++)
-		if (better(s, &s->g.node[s->ready[k]],
-			   &s->g.node[s->ready[best]]))
+		if (is_better(s, &s->g.node[s->ready[k]],
+			      &s->g.node[s->ready[best]]))
 			best = k;
 	return best;
 }
 
-static void release(struct scheduler *s, struct node *n, uint32_t at)
+static void release_successors(struct scheduler *s, struct sched_node *n,
+			       uint32_t at)
 {
 	for (uint32_t k = 0; k < n->n_succ; k++) {
-		struct node *to = &s->g.node[n->succ[k]];
+		struct sched_node *to = &s->g.node[n->succ[k]];
 		uint32_t t = at + n->lat[k];
 
 		to->ready = t > to->ready ? t : to->ready;
@@ -206,26 +194,26 @@ static void release(struct scheduler *s, struct node *n, uint32_t at)
 	}
 }
 
-static void issue(struct scheduler *s, struct node *n)
+static void issue_node(struct scheduler *s, struct sched_node *n)
 {
 	uint32_t at = start_of(s, n);
 
 	at = at > s->cycle ? at : s->cycle;
 	for (struct mir_inst *i = n->first;; i = i->next) {
-		passes(s, i);
-		s->free_at[pipe_of(s, i)] = at + graph_issue(&s->g, i);
+		track_pressure(s, i);
+		s->free_at[pipe_of(s, i)] = at + sched_issue_cycles(&s->g, i);
 		s->cycle = ++at;
 		s->last = i;
 		if (i == n->last)
 			break;
 	}
-	release(s, n, at - 1);
+	release_successors(s, n, at - 1);
 }
 
 /* --------------------------------------------------------------- block ---- */
 
-static void detach(struct mir_block *b, struct mir_inst *first,
-		   struct mir_inst *last)
+static void detach_range(struct mir_block *b, struct mir_inst *first,
+			 struct mir_inst *last)
 {
 	struct mir_inst *before = first->prev, *behind = last->next;
 
@@ -234,7 +222,7 @@ static void detach(struct mir_block *b, struct mir_inst *first,
 }
 
 static void put_back(struct mir_block *b, struct mir_inst *behind,
-		     struct node *n)
+		     struct sched_node *n)
 {
 	struct mir_inst *before = behind ? behind->prev : b->last;
 
@@ -245,8 +233,8 @@ static void put_back(struct mir_block *b, struct mir_inst *behind,
 }
 
 /* Everything between the head and the end of a block. */
-static bool middle(struct mir_block *b, struct mir_inst **first,
-		   struct mir_inst **last)
+static bool find_middle(struct mir_block *b, struct mir_inst **first,
+			struct mir_inst **last)
 {
 	struct mir_inst *i = b->first;
 
@@ -260,16 +248,16 @@ static bool middle(struct mir_block *b, struct mir_inst **first,
 	return *first != *last;
 }
 
-static void order(struct scheduler *s, struct mir_block *b,
-		  uint32_t *sequence)
+static void order_nodes(struct scheduler *s, struct mir_block *b,
+			uint32_t *sequence)
 {
 	struct mir_inst *first, *last;
 	uint32_t n = 0;
 
-	middle(b, &first, &last);
-	begin(s, b);
+	find_middle(b, &first, &last);
+	begin_block(s, b);
 	for (struct mir_inst *i = b->first; i != first; i = i->next)
-		passes(s, i);
+		track_pressure(s, i);
 	s->cycle = 0;
 	s->last = NULL;
 	memset(s->free_at, 0, sizeof(s->free_at));
@@ -278,62 +266,58 @@ static void order(struct scheduler *s, struct mir_block *b,
 		if (!s->g.node[k].n_preds)
 			s->ready[s->n_ready++] = k;
 	while (s->n_ready) {
-		uint32_t k = choose(s), id = s->ready[k];
+		uint32_t k = choose_ready(s), id = s->ready[k];
 
 		s->ready[k] = s->ready[--s->n_ready];
 		sequence[n++] = id;
-		issue(s, &s->g.node[id]);
+		issue_node(s, &s->g.node[id]);
 	}
 	if (n != s->g.n)
 		BUG("%u of %u instructions scheduled", n, s->g.n);
 }
 
-static void apply(struct scheduler *s, struct mir_block *b,
-		  const uint32_t *sequence)
+static void apply_order(struct scheduler *s, struct mir_block *b,
+			const uint32_t *sequence)
 {
 	struct mir_inst *first, *last, *behind;
 
-	middle(b, &first, &last);
+	find_middle(b, &first, &last);
 	behind = last->next;
-	detach(b, first, last);
+	detach_range(b, first, last);
 	for (uint32_t k = 0; k < s->g.n; k++)
 		put_back(b, behind, &s->g.node[sequence ? sequence[k] : k]);
 }
 
-static void block(struct scheduler *s, struct mir_block *b)
+static void schedule_block(struct scheduler *s, struct mir_block *b)
 {
 	struct mir_inst *first, *last;
 	uint32_t *sequence;
-	int32_t was;
+	int32_t was, is;
 
-	if (!middle(b, &first, &last))
+	if (!find_middle(b, &first, &last))
 		return;
-	was = walk(s, b);
-	graph_build(&s->g, first, last);
+	was = max_pressure(s, b);
+	sched_dag_build(&s->g, first, last);
 	sequence = xcalloc(s->g.n + 1, sizeof(*sequence));
 	s->ready = xcalloc(s->g.n + 1, sizeof(*s->ready));
-	order(s, b, sequence);
-	apply(s, b, sequence);
+	order_nodes(s, b, sequence);
+	apply_order(s, b, sequence);
 	/* Worse than before where it hurts: as it was. */
-	{
-		int32_t is = walk(s, b);
-
-		if (is > (int32_t)s->limit && is > was)
-			apply(s, b, NULL);
-	}
+	is = max_pressure(s, b);
+	if (is > (int32_t)s->limit && is > was)
+		apply_order(s, b, NULL);
 	free(s->ready);
 	free(sequence);
-	graph_free(&s->g);
+	sched_dag_free(&s->g);
 }
 
-/* --------------------------------------------------------------- limits ----
- */
+/* ------------------------------------------------------------- limits ---- */
 
 /*
  * Vector registers come in granules; a wave more fits a SIMD at each of these
  * counts (gfx1100: 1536 registers in granules of 24, 16 waves).
  */
-static uint32_t tier(uint32_t dwords, uint32_t max)
+static uint32_t occupancy_tier(uint32_t dwords, uint32_t max)
 {
 	uint32_t t = 96;
 
@@ -352,18 +336,18 @@ static uint32_t limit_of(struct scheduler *s, const struct sched_options *o)
 		return t < o->max_vgprs ? t : o->max_vgprs;
 	}
 	for (uint32_t k = 0; k < s->m->n_order; k++) {
-		int32_t p = walk(s, s->m->order[k]);
+		int32_t p = max_pressure(s, s->m->order[k]);
 
 		most = p > most ? p : most;
 	}
-	return tier((uint32_t)most + 8, o->max_vgprs);
+	return occupancy_tier((uint32_t)most + 8, o->max_vgprs);
 }
 
 void mir_schedule(struct mir_func *m, const struct sched_options *o)
 {
 	struct scheduler s = { .m = m };
 
-	mir_live(m);
+	mir_compute_live(m);
 	s.g.m = m;
 	s.g.costs = o->costs;
 	s.left = xcalloc(m->n_vregs, sizeof(*s.left));
@@ -373,7 +357,7 @@ void mir_schedule(struct mir_func *m, const struct sched_options *o)
 	/* Groups need places side by side: some room for that. */
 	s.limit -= s.limit > 64 ? 8 : s.limit / 8;
 	for (uint32_t k = 0; k < m->n_order; k++)
-		block(&s, m->order[k]);
+		schedule_block(&s, m->order[k]);
 	free(s.left);
 	free(s.alive);
 	free(s.after);

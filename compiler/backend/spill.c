@@ -6,7 +6,7 @@
  * registers go to lanes of vector registers.  A register that only ever holds
  * a constant is not stored: the constant is made again.
  */
-#include "compiler/backend/regalloc.h"
+#include "compiler/backend/backend_int.h"
 
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ struct spiller {
 	uint32_t lane_reg[64], n_lanes;
 };
 
-static void look(struct spiller *s)
+static void find_definitions(struct spiller *s)
 {
 	for (uint32_t b = 0; b < s->m->n_order; b++)
 		for (struct mir_inst *i = s->m->order[b]->first; i; i = i->next)
@@ -32,7 +32,7 @@ static void look(struct spiller *s)
 				}
 }
 
-static bool again(const struct spiller *s, uint32_t v)
+static bool is_rematerializable(const struct spiller *s, uint32_t v)
 {
 	const struct mir_inst *i = s->maker[v];
 
@@ -41,12 +41,12 @@ static bool again(const struct spiller *s, uint32_t v)
 	       i->o[0].n == s->m->vreg[v].n;
 }
 
-static void place(struct spiller *s)
+static void assign_slots(struct spiller *s)
 {
 	struct mir_func *m = s->m;
 
 	for (uint32_t v = 1; v < s->n_old; v++) {
-		if (!s->which[v] || again(s, v))
+		if (!s->which[v] || is_rematerializable(s, v))
 			continue;
 		if (m->vreg[v].file == MIR_V) {
 			s->slot[v] = m->scratch_bytes;
@@ -62,12 +62,13 @@ static void place(struct spiller *s)
 
 /* ----------------------------------------------------------- vector ---- */
 
-static int piece(int n)
+static int piece_dwords(int n)
 {
 	return n >= 4 ? 4 : n;
 }
 
-static void add(struct mir_inst *at, struct mir_inst *i, bool before)
+static void insert_spill_code(struct mir_inst *at, struct mir_inst *i,
+			      bool before)
 {
 	i->line = at->line;
 	i->flags |= MIR_SPILL | (at->flags & (MIR_TERM | MIR_HEAD));
@@ -98,9 +99,9 @@ static struct mir_opnd base_of(struct spiller *s, uint32_t at)
 	return mir_reg(s->m, v);
 }
 
-static struct mir_inst *scratch(struct spiller *s, bool store,
-				struct mir_opnd data, uint32_t at,
-				struct mir_opnd base)
+static struct mir_inst *build_scratch(struct spiller *s, bool store,
+				      struct mir_opnd data, uint32_t at,
+				      struct mir_opnd base)
 {
 	static const uint16_t op[2][5] = {
 		{ 0, ISA_scratch_load_b32, ISA_scratch_load_b64,
@@ -118,8 +119,9 @@ static struct mir_inst *scratch(struct spiller *s, bool store,
 	return i;
 }
 
-static void vector(struct spiller *s, struct mir_inst *at, uint32_t slot,
-		   struct mir_opnd t, int from, int n, bool store)
+static void access_scratch(struct spiller *s, struct mir_inst *at,
+			   uint32_t slot, struct mir_opnd t, int from, int n,
+			   bool store)
 {
 	for (int k = from, w; k < from + n; k += w) {
 		const uint32_t place = slot + 4u * (uint32_t)k;
@@ -127,11 +129,12 @@ static void vector(struct spiller *s, struct mir_inst *at, uint32_t slot,
 					    mir_imm(place - place % REACH) };
 		struct mir_inst *i;
 
-		w = piece(from + n - k);
-		i = scratch(s, store, mir_part(t, k, w), place, base[0]);
-		add(at, i, !store);
+		w = piece_dwords(from + n - k);
+		i = build_scratch(s, store, mir_part(t, k, w), place, base[0]);
+		insert_spill_code(at, i, !store);
 		if (base[0].kind == MIR_VREG)
-			add(i, mir_inst(s->m, MIR_COPY, base, 2), true);
+			insert_spill_code(i, mir_inst(s->m, MIR_COPY, base, 2),
+					  true);
 	}
 }
 
@@ -158,8 +161,8 @@ static uint32_t lane_register(struct spiller *s, uint32_t lane)
 	return s->lane_reg[k];
 }
 
-static void scalar(struct spiller *s, struct mir_inst *at, uint32_t slot,
-		   struct mir_opnd t, int from, int n, bool store)
+static void access_lanes(struct spiller *s, struct mir_inst *at, uint32_t slot,
+			 struct mir_opnd t, int from, int n, bool store)
 {
 	for (int k = from; k < from + n; k++) {
 		uint32_t lane = slot + (uint32_t)k;
@@ -169,28 +172,29 @@ static void scalar(struct spiller *s, struct mir_inst *at, uint32_t slot,
 		struct mir_opnd w[3] = { v, mir_part(t, k, 1), at_lane };
 		struct mir_opnd r[3] = { mir_part(t, k, 1), v, at_lane };
 
-		add(at,
-		    mir_inst(s->m,
-			     store ? ISA_v_writelane_b32 : ISA_v_readlane_b32,
-			     store ? w : r, 3),
-		    !store);
+		insert_spill_code(at,
+				  mir_inst(s->m,
+					   store ? ISA_v_writelane_b32 :
+						   ISA_v_readlane_b32,
+					   store ? w : r, 3),
+				  !store);
 	}
 }
 
 /* ------------------------------------------------------------- rewrite ---- */
 
-static void move(struct spiller *s, struct mir_inst *i, uint32_t v,
-		 struct mir_opnd t, int from, int n, bool store)
+static void insert_access(struct spiller *s, struct mir_inst *i, uint32_t v,
+			  struct mir_opnd t, int from, int n, bool store)
 {
 	if (s->m->vreg[v].file == MIR_V)
-		vector(s, i, s->slot[v], t, from, n, store);
+		access_scratch(s, i, s->slot[v], t, from, n, store);
 	else
-		scalar(s, i, s->slot[v], t, from, n, store);
+		access_lanes(s, i, s->slot[v], t, from, n, store);
 }
 
 /* First and last dword of `v` that the operands [a, b) touch. */
-static bool extent(const struct mir_inst *i, uint32_t v, int a, int b,
-		   int *from, int *to)
+static bool operand_extent(const struct mir_inst *i, uint32_t v, int a, int b,
+			   int *from, int *to)
 {
 	bool any = false;
 
@@ -206,7 +210,7 @@ static bool extent(const struct mir_inst *i, uint32_t v, int a, int b,
 	return any;
 }
 
-static void one(struct spiller *s, struct mir_inst *i, uint32_t v)
+static void spill_operands(struct spiller *s, struct mir_inst *i, uint32_t v)
 {
 	uint32_t t = mir_vreg(s->m, s->m->vreg[v].file, s->m->vreg[v].n);
 	struct mir_opnd to = mir_reg(s->m, t);
@@ -214,23 +218,23 @@ static void one(struct spiller *s, struct mir_inst *i, uint32_t v)
 
 	s->m->vreg[t].tiny = true;
 	s->m->vreg[t].vcc = s->m->vreg[v].vcc;
-	if (again(s, v)) {
+	if (is_rematerializable(s, v)) {
 		struct mir_opnd o[2] = { to, s->maker[v]->o[1] };
 
-		add(i, mir_inst(s->m, MIR_COPY, o, 2), true);
+		insert_spill_code(i, mir_inst(s->m, MIR_COPY, o, 2), true);
 	} else {
-		if (extent(i, v, mir_reads_result(i) ? 0 : i->n_def, i->n_opnd,
-			   &from, &end))
-			move(s, i, v, to, from, end - from, false);
-		if (extent(i, v, 0, i->n_def, &from, &end))
-			move(s, i, v, to, from, end - from, true);
+		if (operand_extent(i, v, mir_reads_result(i) ? 0 : i->n_def,
+				   i->n_opnd, &from, &end))
+			insert_access(s, i, v, to, from, end - from, false);
+		if (operand_extent(i, v, 0, i->n_def, &from, &end))
+			insert_access(s, i, v, to, from, end - from, true);
 	}
 	for (int k = 0; k < i->n_opnd; k++)
 		if (i->o[k].kind == MIR_VREG && i->o[k].reg == v)
 			i->o[k].reg = t;
 }
 
-static void rewrite(struct spiller *s, struct mir_inst *i)
+static void rewrite_inst(struct spiller *s, struct mir_inst *i)
 {
 	if (i->op == MIR_UNDEF && s->which[i->o[0].reg]) {
 		mir_unlink(i);
@@ -241,11 +245,11 @@ static void rewrite(struct spiller *s, struct mir_inst *i)
 
 		if (i->o[k].kind != MIR_VREG || v >= s->n_old || !s->which[v])
 			continue;
-		if (again(s, v) && i == s->maker[v]) {
+		if (is_rematerializable(s, v) && i == s->maker[v]) {
 			mir_unlink(i);
 			return;
 		}
-		one(s, i, v);
+		spill_operands(s, i, v);
 	}
 }
 
@@ -256,14 +260,14 @@ void mir_spill(struct mir_func *m, const bool *which)
 	s.slot = xcalloc(m->n_vregs, sizeof(*s.slot));
 	s.maker = xcalloc(m->n_vregs, sizeof(*s.maker));
 	s.n_makers = xcalloc(m->n_vregs, sizeof(*s.n_makers));
-	look(&s);
-	place(&s);
+	find_definitions(&s);
+	assign_slots(&s);
 	for (uint32_t b = 0; b < m->n_order; b++) {
 		struct mir_inst *next;
 
 		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
 			next = i->next;
-			rewrite(&s, i);
+			rewrite_inst(&s, i);
 		}
 	}
 	free(s.slot);

@@ -9,13 +9,13 @@
  */
 #include <string.h>
 
-#include "compiler/backend/backend.h"
+#include "compiler/backend/backend_int.h"
 #include "isa/text/text.h"
 
 enum { WINDOW = 12, BANKS = 4 };
 
 /* Both halves, or the second only. */
-static int role(int op)
+static int vopd_role(int op)
 {
 	switch (op) {
 	case ISA_v_fmac_f32:
@@ -44,7 +44,7 @@ static bool is_vgpr(const struct mir_func *m, const struct mir_opnd *o)
 }
 
 /* Which operand stands where: SRC0 and VSRC1. */
-static const struct mir_opnd *source(const struct mir_inst *i, int k)
+static const struct mir_opnd *source_operand(const struct mir_inst *i, int k)
 {
 	if (i->op == ISA_v_mov_b32)
 		return k ? NULL : &i->o[1];
@@ -53,7 +53,7 @@ static const struct mir_opnd *source(const struct mir_inst *i, int k)
 	return &i->o[1 + k];
 }
 
-static bool plain(const struct mir_func *m, const struct mir_inst *i)
+static bool is_plain(const struct mir_func *m, const struct mir_inst *i)
 {
 	if (i->tail[0] || i->pair || i->flags & (MIR_GLUED | MIR_DPP))
 		return false;
@@ -65,16 +65,16 @@ static bool plain(const struct mir_func *m, const struct mir_inst *i)
 	if (i->op == ISA_v_cndmask_b32 &&
 	    (i->o[3].kind == MIR_IMM || mir_phys(m, &i->o[3]) != ISA_R_VCC_LO))
 		return false;
-	if (source(i, 1) && !is_vgpr(m, source(i, 1)))
+	if (source_operand(i, 1) && !is_vgpr(m, source_operand(i, 1)))
 		return false;
 	return is_vgpr(m, &i->o[0]) && i->o[0].n == 1;
 }
 
-static int candidate(const struct mir_func *m, const struct mir_inst *i)
+static int candidate_role(const struct mir_func *m, const struct mir_inst *i)
 {
-	int r = role(i->op);
+	int r = vopd_role(i->op);
 
-	return r && plain(m, i) ? r : 0;
+	return r && is_plain(m, i) ? r : 0;
 }
 
 static bool banks_fit(const struct mir_func *m, const struct mir_inst *x,
@@ -83,7 +83,8 @@ static bool banks_fit(const struct mir_func *m, const struct mir_inst *x,
 	if (mir_phys(m, &x->o[0]) % 2 == mir_phys(m, &y->o[0]) % 2)
 		return false;
 	for (int k = 0; k < 2; k++) {
-		const struct mir_opnd *a = source(x, k), *b = source(y, k);
+		const struct mir_opnd *a = source_operand(x, k),
+				      *b = source_operand(y, k);
 
 		if (a && b && is_vgpr(m, a) && is_vgpr(m, b) &&
 		    mir_phys(m, a) % BANKS == mir_phys(m, b) % BANKS)
@@ -92,50 +93,25 @@ static bool banks_fit(const struct mir_func *m, const struct mir_inst *x,
 	return true;
 }
 
-/* --------------------------------------------------------------- moving ----
- */
-
-static bool overlap(const struct mir_touch *a, const struct mir_touch *b,
-		    bool a_writes, bool b_writes)
-{
-	for (int i = 0; i < a->n; i++)
-		for (int j = 0; j < b->n; j++) {
-			if ((a_writes && !a->t[i].write) ||
-			    (!a_writes && !a->t[i].read) ||
-			    (b_writes && !b->t[j].write) ||
-			    (!b_writes && !b->t[j].read))
-				continue;
-			if (a->t[i].file == b->t[j].file &&
-			    a->t[i].reg < b->t[j].reg + b->t[j].n &&
-			    b->t[j].reg < a->t[i].reg + a->t[i].n)
-				return true;
-		}
-	return false;
-}
-
-/* May `y` run before `between`? */
-static bool passes(const struct mir_func *m, const struct mir_inst *between,
-		   const struct mir_touch *y)
-{
-	struct mir_touch t;
-
-	mir_touches(m, between, &t);
-	return !overlap(&t, y, true, false) && !overlap(&t, y, false, true) &&
-	       !overlap(&t, y, true, true);
-}
+/* ------------------------------------------------------------- moving ---- */
 
 /* Both at once: y neither reads nor writes what x writes. */
-static bool independent(const struct mir_func *m, const struct mir_inst *x,
-			const struct mir_touch *y)
+static bool are_independent(const struct mir_func *m, const struct mir_inst *x,
+			    const struct mir_touch *y)
 {
 	struct mir_touch t;
+	int n = 0;
 
 	mir_touches(m, x, &t);
-	return !overlap(&t, y, true, false) && !overlap(&t, y, true, true);
+	for (int k = 0; k < t.n; k++)
+		if (t.t[k].write)
+			t.t[n++] = t.t[k];
+	t.n = n;
+	return !mir_touches_conflict(&t, y);
 }
 
-static bool encodes(struct mir_func *m, struct mir_inst *x, struct mir_inst *y,
-		    enum isa_gen gen)
+static bool can_encode(struct mir_func *m, struct mir_inst *x,
+		       struct mir_inst *y, enum isa_gen gen)
 {
 	struct isa_target t = { .gen = gen, .wave = 32 };
 	struct buf text = { 0 };
@@ -151,19 +127,20 @@ static bool encodes(struct mir_func *m, struct mir_inst *x, struct mir_inst *y,
 	return good;
 }
 
-static bool join(struct mir_func *m, struct mir_inst *x, struct mir_inst *y)
+static bool form_pair(struct mir_func *m, struct mir_inst *x,
+		      struct mir_inst *y)
 {
-	int rx = candidate(m, x), ry = candidate(m, y);
+	int rx = candidate_role(m, x), ry = candidate_role(m, y);
 	struct mir_touch t;
 
 	mir_touches(m, y, &t);
-	if (!ry || !independent(m, x, &t) || !banks_fit(m, x, y))
+	if (!ry || !are_independent(m, x, &t) || !banks_fit(m, x, y))
 		return false;
-	if (rx & 1 && encodes(m, x, y, ISA_GFX11)) {
+	if (rx & 1 && can_encode(m, x, y, ISA_GFX11)) {
 		mir_unlink(y);
 		return true;
 	}
-	if (!(ry & 1) || !encodes(m, y, x, ISA_GFX11))
+	if (!(ry & 1) || !can_encode(m, y, x, ISA_GFX11))
 		return false;
 	/* y is the first half: it takes x's place. */
 	mir_unlink(y);
@@ -172,13 +149,13 @@ static bool join(struct mir_func *m, struct mir_inst *x, struct mir_inst *y)
 	return true;
 }
 
-static bool barrier(const struct mir_inst *i)
+static bool stops_search(const struct mir_inst *i)
 {
 	return mir_is_branch(i) || mir_writes_exec(i) || i->flags & MIR_GLUED ||
 	       mir_pipe(i) == ISA_PIPE_SPECIAL;
 }
 
-static struct mir_inst *partner(struct mir_func *m, struct mir_inst *x)
+static struct mir_inst *find_partner(struct mir_func *m, struct mir_inst *x)
 {
 	struct mir_inst *y = x->next;
 
@@ -186,20 +163,25 @@ static struct mir_inst *partner(struct mir_func *m, struct mir_inst *x)
 		struct mir_touch t;
 		bool free = true;
 
-		if (barrier(y))
+		if (stops_search(y))
 			return NULL;
-		if (!candidate(m, y))
+		if (!candidate_role(m, y))
 			continue;
 		mir_touches(m, y, &t);
-		for (struct mir_inst *i = x->next; free && i != y; i = i->next)
-			free = passes(m, i, &t);
-		if (free && join(m, x, y))
+		for (struct mir_inst *i = x->next; free && i != y;
+		     i = i->next) {
+			struct mir_touch between;
+
+			mir_touches(m, i, &between);
+			free = !mir_touches_conflict(&between, &t);
+		}
+		if (free && form_pair(m, x, y))
 			return x->pair ? x : y;
 	}
 	return NULL;
 }
 
-void mir_vopd(struct mir_func *m)
+void mir_form_vopd(struct mir_func *m)
 {
 	if (m->wave != 32)
 		return;
@@ -207,9 +189,9 @@ void mir_vopd(struct mir_func *m)
 		for (struct mir_inst *i = m->order[b]->first; i; i = i->next) {
 			struct mir_inst *p;
 
-			if (!candidate(m, i))
+			if (!candidate_role(m, i))
 				continue;
-			p = partner(m, i);
+			p = find_partner(m, i);
 			if (p)
 				i = p;
 		}

@@ -24,7 +24,7 @@ static const char query[] =
 	"AND (correct IS NULL OR correct = 'pass') "
 	"ORDER BY origin = 'hardware', start_ns, run, result";
 
-static double real(const char *s)
+static double parse_real(const char *s)
 {
 	return s ? strtod(s, NULL) : NAN;
 }
@@ -32,16 +32,17 @@ static double real(const char *s)
 static struct cost_value value_of(struct cost_model *m, const char **c)
 {
 	struct cost_value v = {
-		.value = real(c[C_VALUE]),
-		.origin = strcmp(c[C_ORIGIN], "hardware") ? COST_PUBLISHED
-							  : COST_HARDWARE,
-		.age_days = real(c[C_AGE]),
-		.clock_hz = real(c[C_CLOCK]),
+		.value = parse_real(c[C_VALUE]),
+		.origin = strcmp(c[C_ORIGIN], "hardware") ? COST_PUBLISHED :
+							    COST_HARDWARE,
+		.age_days = parse_real(c[C_AGE]),
+		.clock_hz = parse_real(c[C_CLOCK]),
 		.n = c[C_N] ? strtoll(c[C_N], NULL, 10) : 0,
 		.run = strtoll(c[C_RUN], NULL, 10),
 	};
 
-	v.spread = (real(c[C_HI]) - real(c[C_LO])) / 2 / fabs(v.value);
+	v.spread =
+		(parse_real(c[C_HI]) - parse_real(c[C_LO])) / 2 / fabs(v.value);
 	v.source = c[C_SOURCE] ? arena_strdup(&m->mem, c[C_SOURCE])
 			       : arena_printf(&m->mem, "run %s", c[C_RUN]);
 	return v;
@@ -62,9 +63,9 @@ static bool take_op(struct cost_model *m, const char **c)
 }
 
 /* A rate of 0 would stop the machine; latencies of 0 are fine. */
-static bool take(struct cost_model *m, const char **c)
+static bool take_row(struct cost_model *m, const char **c)
 {
-	double v = real(c[C_VALUE]);
+	double v = parse_real(c[C_VALUE]);
 
 	if (!(v >= 0) || isinf(v))
 		return false;
@@ -92,7 +93,7 @@ bool cost_load(struct cost_model *m, struct res_db *db, enum cost_origin most,
 			    (int64_t)time_wall_ns(),
 			    (int64_t)(most == COST_HARDWARE));
 	for (int i = 0; ok && i < t.n_rows; i++)
-		m->n_ignored += !take(m, t.row[i]);
+		m->n_ignored += !take_row(m, t.row[i]);
 	table_fini(&t);
 	return ok || err_wrap(e, "costs of %s", m->chip);
 }

@@ -58,8 +58,8 @@ struct target {
 	struct err *e;
 };
 
-static bool put(const struct target *t, enum cost_row row, double lo, double hi,
-		const char *source)
+static bool store_cost(const struct target *t, enum cost_row row, double lo,
+		       double hi, const char *source)
 {
 	const struct cost_row_info *info = cost_row_info(row);
 	struct res_result r = {
@@ -92,7 +92,7 @@ static bool take_named(const struct target *t, const struct csv *c,
 		t->out->skipped++;
 		return true;
 	}
-	return put(t, row, lo, hi, csv_cell(c, k->source));
+	return store_cost(t, row, lo, hi, csv_cell(c, k->source));
 }
 
 static bool take_class(const struct target *t, const struct csv *c,
@@ -110,8 +110,9 @@ static bool take_class(const struct target *t, const struct csv *c,
 				 &lo, &hi))
 			continue;
 		any = true;
-		if (!put(t, cost_row_find(mapped[i].row), lo + mapped[i].added,
-			 hi + mapped[i].added, csv_cell(c, k->source)))
+		if (!store_cost(t, cost_row_find(mapped[i].row),
+				lo + mapped[i].added, hi + mapped[i].added,
+				csv_cell(c, k->source)))
 			return false;
 	}
 	t->out->skipped += !any;

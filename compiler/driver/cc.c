@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "compiler/backend/backend.h"
-#include "compiler/backend/regalloc.h"
-#include "compiler/backend/schedule.h"
 #include "compiler/cost/cost.h"
 #include "compiler/isel/select.h"
 #include "compiler/opt/pass.h"
@@ -37,7 +35,7 @@ struct unit {
 	struct err *e;
 };
 
-static void dump(struct unit *u, const char *stage)
+static void dump_mir(struct unit *u, const char *stage)
 {
 	struct buf text = { 0 };
 
@@ -100,7 +98,7 @@ static bool check_options(const struct ssa_func *f, const struct cc_options *o,
  * they are nearer to what they share.  So groups stay in one that share LDS or
  * barriers and are small: two waves on each SIMD and fewer.
  */
-static bool stays(const struct ssa_func *f)
+static bool prefers_cu_mode(const struct ssa_func *f)
 {
 	if (f->group[0] * f->group[1] * f->group[2] > 4 * f->wave)
 		return false;
@@ -111,7 +109,7 @@ static bool stays(const struct ssa_func *f)
 	return false;
 }
 
-static bool optimize(struct unit *u)
+static bool optimize_ssa(struct unit *u)
 {
 	if (!ssa_check(u->f, u->e))
 		return false;
@@ -122,7 +120,7 @@ static bool optimize(struct unit *u)
 		return false;
 	ssa_analyse(u->f);
 	ssa_uniform(u->f);
-	u->wgp = !u->o->cu && (u->o->wgp || !stays(u->f));
+	u->wgp = !u->o->cu && (u->o->wgp || !prefers_cu_mode(u->f));
 	return true;
 }
 
@@ -136,7 +134,7 @@ static bool check_lds(struct unit *u)
 		       u->f->name, u->m.lds_bytes);
 }
 
-static bool select(struct unit *u)
+static bool select_insts(struct unit *u)
 {
 	struct sel s = { .f = u->f, .m = &u->m, .e = u->e,
 			 .wgp = u->wgp };
@@ -152,11 +150,11 @@ static bool select(struct unit *u)
 		if (s.group_id[d].kind == MIR_VREG)
 			u->k.groups |= 1u << d;
 	mir_dce(&u->m);
-	dump(u, "select");
+	dump_mir(u, "select");
 	return check_lds(u);
 }
 
-static void schedule(struct unit *u)
+static void schedule_insts(struct unit *u)
 {
 	struct sched_options s = { .costs = u->o->costs,
 				   .max_vgprs = u->o->max_vgprs,
@@ -174,55 +172,54 @@ static void schedule(struct unit *u)
 	mir_schedule(&u->m, &s);
 	if (s.costs == &standard)
 		cost_fini(&standard);
-	dump(u, "schedule");
+	dump_mir(u, "schedule");
 }
 
-static bool allocate(struct unit *u)
+static bool allocate_registers(struct unit *u)
 {
 	struct alloc_limits l = { .vgprs = u->o->max_vgprs, .sgprs = 104 };
 
 	if (!l.vgprs)
 		l.vgprs = 256;
 	mir_coalesce(&u->m);
-	dump(u, "coalesce");
+	dump_mir(u, "coalesce");
 	if (!mir_allocate(&u->m, &l, u->e))
 		return false;
-	dump(u, "allocate");
+	dump_mir(u, "allocate");
 	return true;
 }
 
-static bool finish(struct unit *u)
+static bool finish_code(struct unit *u)
 {
-	mir_expand(&u->m);
-	mir_shrink(&u->m);
-	mir_flow(&u->m);
-	mir_layout(&u->m, u->o->level > 0);
+	mir_expand_pseudos(&u->m);
+	mir_shrink_encoding(&u->m);
+	mir_drop_skips(&u->m);
+	mir_place_blocks(&u->m, u->o->level > 0);
 	if (u->o->level > 0) {
-		mir_masks(&u->m);
-		mir_end(&u->m);
+		mir_merge_exec_masks(&u->m);
+		mir_dealloc_vgprs(&u->m);
 	}
 	if (u->o->level > 1)
-		mir_vopd(&u->m);
-	mir_waits(&u->m);
-	mir_hazards(&u->m);
+		mir_form_vopd(&u->m);
+	mir_insert_waitcnt(&u->m);
+	mir_resolve_hazards(&u->m);
 	if (u->o->level > 0) {
-		mir_clauses(&u->m);
-		mir_delays(&u->m);
+		mir_insert_clauses(&u->m);
+		mir_insert_delay_alu(&u->m);
 	}
-	dump(u, "final");
+	dump_mir(u, "final");
 	return mir_encode(&u->m, u->o->chip, &u->code, u->e);
 }
 
-static bool compile(struct unit *u)
+static bool compile_unit(struct unit *u)
 {
-	if (!optimize(u) || !select(u))
+	if (!optimize_ssa(u) || !select_insts(u))
 		return false;
-	schedule(u);
-	return allocate(u) && finish(u);
+	schedule_insts(u);
+	return allocate_registers(u) && finish_code(u);
 }
 
-/* --------------------------------------------------------- verification ----
- */
+/* ------------------------------------------------------- verification ---- */
 
 static uint32_t line_at(const struct mir_func *m, uint64_t off)
 {
@@ -233,8 +230,8 @@ static uint32_t line_at(const struct mir_func *m, uint64_t off)
 	return 0;
 }
 
-static bool judge(struct unit *u, const struct verify_report *r,
-		  uint64_t entry)
+static bool report_findings(struct unit *u, const struct verify_report *r,
+			    uint64_t entry)
 {
 	const struct verify_finding *f = r->v;
 
@@ -250,7 +247,7 @@ static bool judge(struct unit *u, const struct verify_report *r,
 		       r->n);
 }
 
-static bool verify(struct unit *u, const struct buf *bytes)
+static bool verify_object(struct unit *u, const struct buf *bytes)
 {
 	struct verify_report r = { 0 };
 	struct verify_input in;
@@ -264,7 +261,7 @@ static bool verify(struct unit *u, const struct buf *bytes)
 	good = verify_input_kernel(&in, &co, &co.kernels[0], u->e);
 	if (good) {
 		good = isa_verify(&in, &r, u->e) &&
-		       judge(u, &r, co.kernels[0].entry_vaddr);
+		       report_findings(u, &r, co.kernels[0].entry_vaddr);
 		verify_report_fini(&r);
 		verify_input_fini(&in);
 	}
@@ -272,10 +269,9 @@ static bool verify(struct unit *u, const struct buf *bytes)
 	return good;
 }
 
-/* ----------------------------------------------------------- statistics ----
- */
+/* --------------------------------------------------------- statistics ---- */
 
-static void count(struct cc_stats *s, const struct mir_inst *i)
+static void count_inst(struct cc_stats *s, const struct mir_inst *i)
 {
 	s->insts++;
 	s->vopd += i->pair != NULL;
@@ -297,7 +293,7 @@ static void count(struct cc_stats *s, const struct mir_inst *i)
 		s->waits++;
 }
 
-static void statistics(const struct unit *u, struct cc_stats *s)
+static void fill_stats(const struct unit *u, struct cc_stats *s)
 {
 	struct isa_resources r = { .wave = u->m.wave,
 				   .vgprs = (int)u->m.vgprs,
@@ -319,7 +315,7 @@ static void statistics(const struct unit *u, struct cc_stats *s)
 		s->waves_per_simd = (uint32_t)occ.waves;
 	for (uint32_t b = 0; b < u->m.n_order; b++)
 		for (struct mir_inst *i = u->m.order[b]->first; i; i = i->next)
-			count(s, i);
+			count_inst(s, i);
 }
 
 /* --------------------------------------------------------------- entry ---- */
@@ -349,11 +345,11 @@ bool cc_compile(const struct ssa_func *f, const struct cc_options *o,
 	if (!check_options(f, o, e))
 		return false;
 	unit_init(&u, f, o, e);
-	good = compile(&u) &&
+	good = compile_unit(&u) &&
 	       cc_object_build(&u.k, &u.code, &out->bytes, e) &&
-	       verify(&u, &out->bytes);
+	       verify_object(&u, &out->bytes);
 	if (good)
-		statistics(&u, &out->stats);
+		fill_stats(&u, &out->stats);
 	else
 		cc_object_fini(out);
 	unit_fini(&u);
@@ -369,7 +365,9 @@ bool cc_assembly(const struct ssa_func *f, const struct cc_options *o,
 	if (!check_options(f, o, e))
 		return false;
 	unit_init(&u, f, o, e);
-	good = compile(&u) && cc_assembly_build(&u.k, out, e);
+	good = compile_unit(&u);
+	if (good)
+		cc_assembly_build(&u.k, out);
 	unit_fini(&u);
 	return good;
 }

@@ -53,7 +53,7 @@ struct jit_key jit_key(const char *what, const struct cc_options *o)
 
 /* -------------------------------------------------------------- folder ---- */
 
-static char *join(const char *a, const char *b)
+static char *join_path(const char *a, const char *b)
 {
 	struct buf s = { 0 };
 
@@ -70,8 +70,8 @@ static char *root_folder(void)
 	if (own)
 		return *own ? xstrdup(own) : NULL;
 	if (xdg && *xdg == '/')
-		return join(xdg, "t0");
-	return home && *home ? join(home, ".cache/t0") : NULL;
+		return join_path(xdg, "t0");
+	return home && *home ? join_path(home, ".cache/t0") : NULL;
 }
 
 void jit_init(struct jit *j, jit_say_fn *say, void *ctx)
@@ -84,7 +84,7 @@ void jit_init(struct jit *j, jit_say_fn *say, void *ctx)
 	snprintf(name, sizeof(name), "%016llx%016llx",
 		 (unsigned long long)build.hi, (unsigned long long)build.lo);
 	if (root && (build.hi || build.lo)) {
-		j->folder = join(root, name);
+		j->folder = join_path(root, name);
 		utimensat(AT_FDCWD, j->folder, NULL, 0); /* is in use */
 	}
 	free(root);
@@ -152,7 +152,7 @@ static void remove_old(const char *folder)
 	*strrchr(root, '/') = 0;
 	DIR *d = opendir(root);
 	for (struct dirent *f; d && (f = readdir(d));) {
-		char *path = join(root, f->d_name);
+		char *path = join_path(root, f->d_name);
 		if (is_build(f->d_name) && strcmp(path, folder) &&
 		    !lstat(path, &st) && S_ISDIR(st.st_mode) &&
 		    now - st.st_mtime > MONTH_S)
@@ -231,7 +231,7 @@ static bool entry_write(const struct jit *j, struct jit_key key,
 	return good;
 }
 
-static void complain(struct jit *j, const struct err *e)
+static void warn_once(struct jit *j, const struct err *e)
 {
 	char text[sizeof(e->msg) + 128];
 
@@ -244,8 +244,9 @@ static void complain(struct jit *j, const struct err *e)
 
 /* ------------------------------------------------------------- objects ---- */
 
-static bool compile(struct jit *j, const struct jit_request *r,
-		    struct jit_key key, struct jit_object *out, struct err *e)
+static bool compile_object(struct jit *j, const struct jit_request *r,
+			   struct jit_key key, struct jit_object *out,
+			   struct err *e)
 {
 	struct ssa_func *f = r->build(r->ctx, e);
 	struct cc_object obj = { 0 };
@@ -257,7 +258,7 @@ static bool compile(struct jit *j, const struct jit_request *r,
 		return err_wrap(e, "%s", r->what);
 	atomic_fetch_add(&j->compiled, 1);
 	if (j->folder && !entry_write(j, key, &obj.bytes, &cache))
-		complain(j, &cache);
+		warn_once(j, &cache);
 	*out = (struct jit_object){ .from = JIT_COMPILED, .own = obj.bytes };
 	out->bytes = (const uint8_t *)out->own.data;
 	out->len = out->own.len;
@@ -277,7 +278,7 @@ bool jit_object(struct jit *j, const struct jit_request *r,
 	out->from = JIT_CACHE;
 	if (j->folder && entry_read(j, key, out))
 		return true;
-	return compile(j, r, key, out, e);
+	return compile_object(j, r, key, out, e);
 }
 
 void jit_object_fini(struct jit_object *o)

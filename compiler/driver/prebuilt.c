@@ -73,7 +73,7 @@ struct jit_key pack_build(const struct pack *p)
 	return p->data ? header_of(p).build : program_hash();
 }
 
-static int compare(struct jit_key a, struct jit_key b)
+static int compare_keys(struct jit_key a, struct jit_key b)
 {
 	if (a.hi != b.hi)
 		return a.hi < b.hi ? -1 : 1;
@@ -88,7 +88,7 @@ const uint8_t *pack_find(const struct pack *p, struct jit_key key,
 	while (low < high) {
 		uint64_t mid = low + (high - low) / 2;
 		struct entry x = entry_of(p, mid);
-		int c = compare(key, x.key);
+		int c = compare_keys(key, x.key);
 
 		if (!c) {
 			*len_bytes = x.len;
@@ -114,7 +114,7 @@ bool pack_check(const struct pack *p, struct err *e)
 		struct entry x = entry_of(p, i);
 
 		if (x.at > p->size_bytes || x.len > p->size_bytes - x.at ||
-		    (i && compare(last, x.key) >= 0))
+		    (i && compare_keys(last, x.key) >= 0))
 			return err_set(e, ERR_INPUT, "entry %llu of a pack of "
 				       "code objects is damaged",
 				       (unsigned long long)i);
@@ -147,8 +147,8 @@ void pack_add(struct pack_writer *w, struct jit_key key, const void *object,
 
 static int by_key(const void *a, const void *b)
 {
-	return compare(((const struct pack_item *)a)->key,
-		       ((const struct pack_item *)b)->key);
+	return compare_keys(((const struct pack_item *)a)->key,
+			    ((const struct pack_item *)b)->key);
 }
 
 bool pack_write(struct pack_writer *w, struct buf *out, struct err *e)
@@ -165,7 +165,7 @@ bool pack_write(struct pack_writer *w, struct buf *out, struct err *e)
 		const struct pack_item *x = &w->item[i];
 		struct entry to = { x->key, first + x->at, x->len };
 
-		if (i && !compare(x[-1].key, x->key))
+		if (i && !compare_keys(x[-1].key, x->key))
 			return err_set(e, ERR_INPUT, "two objects of a pack "
 				       "have one key");
 		buf_add(out, &to, sizeof(to));

@@ -29,7 +29,7 @@ static void begin_block(struct sel *s, struct mir_block *b)
 {
 	for (struct sel_loop *l = s->loop; l; l = l->outer)
 		b->depth++;
-	mir_place(s->m, b);
+	mir_append_block(s->m, b);
 	s->b = b;
 }
 
@@ -38,7 +38,7 @@ static struct mir_block *fall_through_to(struct sel *s, struct mir_block *b)
 {
 	if (!b)
 		b = mir_block(s->m);
-	mir_edge(s->b, b);
+	mir_add_edge(s->b, b);
 	begin_block(s, b);
 	return b;
 }
@@ -53,7 +53,7 @@ static struct mir_inst *mark_term(struct sel *s, struct mir_inst *i)
 static void branch_to(struct sel *s, int op, struct mir_block *to)
 {
 	mark_term(s, sel_raw(s, op, mir_label(to)));
-	mir_edge(s->b, to);
+	mir_add_edge(s->b, to);
 }
 
 /* -------------------------------------------------------- edge copies ---- */
@@ -249,7 +249,7 @@ static void skip_if_empty(struct sel *s, struct mir_block *to)
 	struct mir_inst *i = sel_raw(s, ISA_s_cbranch_execz, mir_label(to));
 
 	i->flags |= MIR_TERM | MIR_SKIP;
-	mir_edge(s->b, to);
+	mir_add_edge(s->b, to);
 }
 
 static void if_divergent(struct sel *s, struct ssa_inst *t)
@@ -395,7 +395,7 @@ static void leave_divergent(struct sel *s, struct ssa_inst *t, int exit,
 			  e, e, c));
 	if (back) {
 		branch_to(s, ISA_s_cbranch_execnz, l->head);
-		mir_edge(s->b, l->out);
+		mir_add_edge(s->b, l->out);
 		return;
 	}
 	branch_to(s, ISA_s_cbranch_execz, l->out);
@@ -430,7 +430,7 @@ static void leave_uniform(struct sel *s, struct ssa_inst *t, int exit,
 			lower_edge_copies(s, out, false, NULL);
 			s->loop = in;
 		}
-		mir_edge(s->b, l->out);
+		mir_add_edge(s->b, l->out);
 		return;
 	}
 	/* At the header: over the copies of the way out, if there are any. */

@@ -362,7 +362,7 @@ bool sel_run(struct sel *s)
 	sel_classify(s);
 	sel_find_writes(s);
 	s->b = mir_block(s->m);
-	mir_place(s->m, s->b);
+	mir_append_block(s->m, s->b);
 	take_inputs(s);
 	sel_args(s);
 	sel_flow(s);

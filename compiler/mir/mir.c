@@ -53,7 +53,7 @@ struct mir_block *mir_block(struct mir_func *m)
 	return b;
 }
 
-void mir_place(struct mir_func *m, struct mir_block *b)
+void mir_append_block(struct mir_func *m, struct mir_block *b)
 {
 	if (m->n_order == m->cap_order) {
 		m->cap_order = m->cap_order ? 2 * m->cap_order : 16;
@@ -63,7 +63,7 @@ void mir_place(struct mir_func *m, struct mir_block *b)
 	m->order[m->n_order++] = b;
 }
 
-void mir_edge(struct mir_block *from, struct mir_block *to)
+void mir_add_edge(struct mir_block *from, struct mir_block *to)
 {
 	for (uint32_t i = 0; i < from->n_succ; i++)
 		if (from->succ[i] == to)

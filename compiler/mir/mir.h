@@ -105,7 +105,7 @@ struct mir_block {
 	uint32_t start, end; /* positions [start, end) */
 	uint32_t addr;
 	bool loop_header;
-	uint64_t *live_in, *live_out; /* [dwords], by mir_live() */
+	uint64_t *live_in, *live_out; /* [dwords], by mir_compute_live() */
 };
 
 enum mir_file { MIR_V, MIR_S };
@@ -147,8 +147,9 @@ void mir_fini(struct mir_func *m); /* the tables that are not in the arena */
 
 uint32_t mir_vreg(struct mir_func *m, enum mir_file file, int n);
 struct mir_block *mir_block(struct mir_func *m);
-void mir_place(struct mir_func *m, struct mir_block *b); /* end of layout */
-void mir_edge(struct mir_block *from, struct mir_block *to);
+void mir_append_block(struct mir_func *m,
+		      struct mir_block *b); /* end of layout */
+void mir_add_edge(struct mir_block *from, struct mir_block *to);
 
 struct mir_inst *mir_inst(struct mir_func *m, int op, const struct mir_opnd *o,
 			  int n);
