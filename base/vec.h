@@ -70,17 +70,18 @@
 /*
  * The same for an array whose pointer, count and capacity are variables or
  * members of other names: memory in `array` for `more` elements behind the
- * first `count`.  Evaluates its arguments more than once.
+ * first `count`, of which the array may still lack some.  Evaluates its
+ * arguments more than once.
  */
-#define VEC_GROW(array, count, more, cap)                              \
-	do {                                                           \
-		if ((size_t)(cap) - (size_t)(count) >= (size_t)(more)) \
-			break;                                         \
-		(cap) = vec_capacity((size_t)(cap), (size_t)(count),   \
-				     (size_t)(more), sizeof(cap),      \
-				     sizeof(*(array)));                \
-		(array) = xrealloc((array),                            \
-				   (size_t)(cap) * sizeof(*(array)));  \
+#define VEC_GROW(array, count, more, cap)                            \
+	do {                                                         \
+		size_t need_;                                        \
+		if (size_add((count), (more), &need_) &&             \
+		    need_ <= (size_t)(cap))                          \
+			break;                                       \
+		(cap) = vec_capacity((cap), (count), (more),         \
+				     sizeof(cap), sizeof(*(array))); \
+		(array) = xrealloc((array), (cap) * sizeof(*(array))); \
 	} while (0)
 
 /*

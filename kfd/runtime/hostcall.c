@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "kfd/runtime/print.h"
 
 #define SERVICE_PRINTF 2u
@@ -44,6 +45,11 @@ struct hc_buffer { /* as the device library has it */
 	uint64_t index_mask;
 };
 
+struct message {
+	struct buf words;
+	bool open;
+};
+
 struct hostcall {
 	struct mem *mem;
 	uint64_t n_packets; /* a power of two */
@@ -51,9 +57,7 @@ struct hostcall {
 	struct hc_header *header;
 	struct hc_payload *payload;
 	struct kfd_signal *bell;
-	struct buf *message; /* [n_messages]; by the descriptor's number */
-	bool *open;	     /* [n_messages] */
-	size_t n_messages;
+	VEC(struct message) message; /* by the descriptor's number */
 };
 
 /* -------------------------------------------------------------- begin ---- */
@@ -130,36 +134,28 @@ void kfd_hostcall_fini(struct kfd_queue *q)
 		return;
 	kfd_signal_free(h->bell);
 	kfd_mem_delete(q->dev, h->mem, NULL);
-	for (size_t i = 0; i < h->n_messages; i++)
-		buf_fini(&h->message[i]);
-	free(h->message);
-	free(h->open);
+	for (size_t i = 0; i < h->message.n; i++)
+		buf_fini(&h->message.v[i].words);
+	vec_fini(&h->message);
 	free(h);
 	q->printer->hostcall = NULL;
 }
 
 /* ----------------------------------------------------------- messages ---- */
 
-/* A number for a new message; n_messages when there are too many. */
+/* A number for a new message; message.n when there are too many. */
 static size_t open_message(struct hostcall *h)
 {
 	size_t i = 0;
 
-	while (i < h->n_messages && h->open[i])
+	while (i < h->message.n && h->message.v[i].open)
 		i++;
 	if (i == MESSAGES_MAX)
-		return h->n_messages;
-	if (i == h->n_messages) {
-		const size_t n = i ? 2 * i : 64;
-
-		h->message = xrealloc(h->message, n * sizeof(*h->message));
-		h->open = xrealloc(h->open, n * sizeof(*h->open));
-		memset(h->message + i, 0, (n - i) * sizeof(*h->message));
-		memset(h->open + i, 0, (n - i) * sizeof(*h->open));
-		h->n_messages = n;
-	}
-	h->open[i] = true;
-	buf_reset(&h->message[i]);
+		return i;
+	if (i == h->message.n)
+		vec_add(&h->message);
+	h->message.v[i].open = true;
+	buf_reset(&h->message.v[i].words);
 	return i;
 }
 
@@ -200,15 +196,15 @@ static void take_part(struct kfd_queue *q, uint64_t w[8])
 
 	if (desc & DESC_BEGIN)
 		id = open_message(h);
-	if (id >= h->n_messages || !h->open[id]) {
+	if (id >= h->message.n || !h->message.v[id].open) {
 		q->printer->stats.damaged++;
 		return;
 	}
-	if (h->message[id].len < MESSAGE_MAX)
-		buf_add(&h->message[id], &w[1], 8 * DESC_LEN(desc));
+	if (h->message.v[id].words.len < MESSAGE_MAX)
+		buf_add(&h->message.v[id].words, &w[1], 8 * DESC_LEN(desc));
 	if (desc & DESC_END) {
-		w[0] = show(q, &h->message[id]);
-		h->open[id] = false;
+		w[0] = show(q, &h->message.v[id].words);
+		h->message.v[id].open = false;
 	} else {
 		/* The lane goes on with this, less the mark of a beginning. */
 		w[0] = (desc & 0xfe) | (uint64_t)id << DESC_ID_SHIFT;

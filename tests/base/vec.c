@@ -94,6 +94,11 @@ static void test_separate(void)
 	ok(cap_sections >= 3000 && section[2999] == 2999 && section[1] == 1,
 	   "an array, a count and a capacity of any names grow");
 	free(section);
+	section = NULL;
+	cap_sections = 0;
+	VEC_GROW(section, 1, 1, cap_sections);
+	ok(section && cap_sections >= 2, "the first may be nobody's");
+	free(section);
 }
 
 /* How a child that runs `f` ends, 0: it returned. */

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "kfd/abi.h"
 #include "kfd/soft/capi/libt0-soft.h"
 #include "kfd/soft/exec/exec.h"
@@ -52,7 +53,7 @@ struct run {
 	struct t0_soft_launch l;
 	struct soft_env env;
 	struct soft_range *map; /* of the process, sorted */
-	size_t n_map;
+	size_t n_map, cap_map;
 	uint32_t waves, wave_size, lds_bytes, max_resident;
 	uint64_t total, deadline;
 	pthread_mutex_t lock; /* guards what follows */
@@ -68,7 +69,7 @@ static void add_range(struct run *r, uint64_t from, uint64_t to, uint32_t flags)
 {
 	if (from >= to)
 		return;
-	r->map = xrealloc(r->map, (r->n_map + 1) * sizeof(*r->map));
+	VEC_GROW(r->map, r->n_map, 1, r->cap_map);
 	r->map[r->n_map++] = (struct soft_range){
 		.va = from,
 		.size_bytes = to - from,

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/vec.h"
 #include "kfd/abi.h"
 #include "kfd/soft/exec/exec.h"
 #include "kfd/soft/soft.h"
@@ -106,8 +107,7 @@ struct soft_events {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* [0, 4096): signal events by id; behind them the others. */
-	struct soft_event **table; /* each lives on its own */
-	size_t n;
+	VEC(struct soft_event *) table; /* each lives on its own */
 	uint64_t *page;	   /* the kernel's view of the event page */
 	uint32_t page_bo;  /* index, 0 = the kernel's own page */
 	uint64_t page_off; /* in the memory file, for mmap */
@@ -191,7 +191,7 @@ struct soft_dev {
 
 	pthread_mutex_t lock;
 	struct soft_file *file;
-	size_t n_files;
+	size_t n_files, cap_files;
 	uint64_t next_file_id;
 	unsigned kfd_opens;
 	uint64_t vm_file; /* id of the render file, 0 = VM not acquired */
@@ -200,10 +200,10 @@ struct soft_dev {
 	int memfd;
 	uint64_t memfd_end;
 	struct soft_bo **bo; /* [0] is never used */
-	size_t n_bo;
+	size_t n_bo, cap_bo;
 	uint64_t vram_used, sys_used, sys_limit;
 	struct soft_svm *svm;
-	size_t n_svm;
+	size_t n_svm, cap_svm;
 	struct soft_map map;
 	uint64_t doorbell_off, mmio_off; /* in the memory file */
 	uint64_t *doorbell;		 /* [1024], the device's view */

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "kfd/soft/device/dev.h"
 
 static const char *const node_paths[] = {
@@ -51,7 +52,7 @@ static struct soft_file *file_slot(struct soft_dev *d)
 	for (size_t i = 0; i < d->n_files; i++)
 		if (d->file[i].fd < 0)
 			return &d->file[i];
-	d->file = xrealloc(d->file, (d->n_files + 1) * sizeof(*d->file));
+	VEC_GROW(d->file, d->n_files, 1, d->cap_files);
 	return &d->file[d->n_files++];
 }
 

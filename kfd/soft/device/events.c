@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/vec.h"
 #include "kfd/soft/device/dev.h"
 
 /* One event of one WAIT_EVENTS call; lives on that call's heap. */
@@ -36,7 +37,7 @@ void soft_events_fini(struct soft_dev *d)
 {
 	pthread_cond_destroy(&d->ev.changed);
 	pthread_mutex_destroy(&d->ev.lock);
-	free(d->ev.table);
+	vec_fini(&d->ev.table);
 }
 
 /* ------------------------------------------------------------ the table */
@@ -50,7 +51,7 @@ static struct soft_event *event_by_id(struct soft_events *ev, uint32_t id)
 		i = KFD_EVENT_PAGE_SLOTS + (id - KFD_EVENT_NONSIGNAL_FIRST_ID);
 	else if (id >= KFD_EVENT_PAGE_SLOTS)
 		return NULL;
-	return i < ev->n ? ev->table[i] : NULL;
+	return i < ev->table.n ? ev->table.v[i] : NULL;
 }
 
 static bool is_signal(uint32_t type)
@@ -65,15 +66,12 @@ static size_t event_slot(struct soft_events *ev, bool signal)
 	const size_t end = signal ? KFD_EVENT_PAGE_SLOTS :
 				    2 * KFD_EVENT_PAGE_SLOTS;
 
-	while (i < end && i < ev->n && ev->table[i])
+	while (i < end && i < ev->table.n && ev->table.v[i])
 		i++;
 	if (i == end)
 		return 0;
-	if (i >= ev->n) {
-		ev->table = xrealloc(ev->table, (i + 1) * sizeof(*ev->table));
-		while (ev->n <= i)
-			ev->table[ev->n++] = NULL;
-	}
+	while (ev->table.n <= i)
+		vec_add(&ev->table);
 	return i;
 }
 
@@ -129,7 +127,7 @@ static int event_new(struct soft_dev *d, struct kfd_ioc_create_event *a)
 	x->type = a->event_type;
 	x->auto_reset = a->auto_reset;
 	x->age = 1;
-	ev->table[i] = x;
+	ev->table.v[i] = x;
 	a->event_id = x->id;
 	a->event_trigger_data = signal ? x->id : 0;
 	a->event_slot_index = signal ? x->id : 0;
@@ -168,7 +166,7 @@ static void event_destroy(struct soft_events *ev, struct soft_event *x)
 
 	for (struct soft_waiter *w = x->waiters; w; w = w->next)
 		w->event = NULL;
-	ev->table[i] = NULL;
+	ev->table.v[i] = NULL;
 	free(x);
 	pthread_cond_broadcast(&ev->changed);
 }
@@ -233,8 +231,8 @@ void soft_event_interrupt(struct soft_dev *d, uint32_t id)
 void soft_event_memory(struct soft_dev *d, const struct kfd_memory_exception *m)
 {
 	pthread_mutex_lock(&d->ev.lock);
-	for (size_t i = KFD_EVENT_PAGE_SLOTS; i < d->ev.n; i++) {
-		struct soft_event *x = d->ev.table[i];
+	for (size_t i = KFD_EVENT_PAGE_SLOTS; i < d->ev.table.n; i++) {
+		struct soft_event *x = d->ev.table.v[i];
 
 		if (!x || x->type != KFD_EVENT_MEMORY)
 			continue;
@@ -247,8 +245,8 @@ void soft_event_memory(struct soft_dev *d, const struct kfd_memory_exception *m)
 void soft_event_hw(struct soft_dev *d, const struct kfd_hw_exception *h)
 {
 	pthread_mutex_lock(&d->ev.lock);
-	for (size_t i = KFD_EVENT_PAGE_SLOTS; i < d->ev.n; i++) {
-		struct soft_event *x = d->ev.table[i];
+	for (size_t i = KFD_EVENT_PAGE_SLOTS; i < d->ev.table.n; i++) {
+		struct soft_event *x = d->ev.table.v[i];
 
 		if (!x || x->type != KFD_EVENT_HW_EXCEPTION)
 			continue;
@@ -422,15 +420,15 @@ void soft_events_end(struct soft_dev *d)
 
 	pthread_mutex_lock(&ev->lock);
 	ev->ending = true;
-	for (size_t i = 0; i < ev->n; i++)
-		if (ev->table[i])
-			event_destroy(ev, ev->table[i]);
+	for (size_t i = 0; i < ev->table.n; i++)
+		if (ev->table.v[i])
+			event_destroy(ev, ev->table.v[i]);
 	while (ev->sleeping) {
 		pthread_cond_broadcast(&ev->changed);
 		pthread_cond_wait(&ev->changed, &ev->lock);
 	}
 	ev->ending = false;
-	ev->n = 0;
+	ev->table.n = 0;
 	if (ev->page && !ev->page_bo)
 		own = ev->page;
 	ev->page = NULL;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "kfd/soft/device/dev.h"
 
 void soft_map_init(struct soft_map *m)
@@ -90,10 +91,7 @@ void soft_map_insert(struct soft_dev *d, const struct soft_range *r)
 	size_t i;
 
 	soft_map_hold_alone(d);
-	if (m->n == m->cap) {
-		m->cap = m->cap ? 2 * m->cap : 64;
-		m->v = xrealloc(m->v, m->cap * sizeof(*m->v));
-	}
+	vec_reserve(m, 1);
 	i = map_search(m, r->va);
 	memmove(&m->v[i + 1], &m->v[i], (m->n - i) * sizeof(*m->v));
 	m->v[i] = *r;

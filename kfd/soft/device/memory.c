@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "kfd/soft/device/dev.h"
 
 /* DRM's mmap cookies begin above 4 GiB too: programs may not cut them. */
@@ -242,7 +243,7 @@ static size_t bo_slot(struct soft_dev *d)
 	for (size_t i = 1; i < d->n_bo; i++)
 		if (!d->bo[i])
 			return i;
-	d->bo = xrealloc(d->bo, (d->n_bo + 1) * sizeof(*d->bo));
+	VEC_GROW(d->bo, d->n_bo, 1, d->cap_bo);
 	d->bo[d->n_bo] = NULL;
 	return d->n_bo++;
 }
@@ -435,7 +436,7 @@ static void svm_add(struct soft_dev *d, struct soft_svm s)
 	struct soft_range r = { s.start, s.size, (void *)(uintptr_t)s.start,
 				SOFT_MEM_READ };
 
-	d->svm = xrealloc(d->svm, (d->n_svm + 1) * sizeof(*d->svm));
+	VEC_GROW(d->svm, d->n_svm, 1, d->cap_svm);
 	d->svm[d->n_svm++] = s;
 	/* Without XNACK only ranges that stay mapped can be reached. */
 	if (!(s.flags & KFD_SVM_FLAG_ALWAYS_MAPPED) || !s.access)

@@ -291,8 +291,8 @@ void soft_census(struct kfd_driver *drv, struct soft_census *out)
 	out->vram_bytes = d->vram_used;
 	pthread_mutex_unlock(&d->lock);
 	pthread_mutex_lock(&d->ev.lock);
-	for (size_t i = 0; i < d->ev.n; i++)
-		out->events += d->ev.table[i] != NULL;
+	for (size_t i = 0; i < d->ev.table.n; i++)
+		out->events += d->ev.table.v[i] != NULL;
 	pthread_mutex_unlock(&d->ev.lock);
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "isa/text/text.h"
 #include "kfd/soft/watch/watch_int.h"
 
@@ -86,8 +87,7 @@ void check_report(struct actor *a, enum check_rule rule, int lane,
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	buf_printf(&text, "%s\n", what);
-	t->report = xrealloc(t->report,
-			     (t->n_reports + 1) * sizeof(*t->report));
+	VEC_GROW(t->report, t->n_reports, 1, t->cap_reports);
 	t->report[t->n_reports++] = (struct report){
 		.rule = rule,
 		.pc = a->s->pc,

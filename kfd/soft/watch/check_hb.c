@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "kfd/soft/watch/watch_int.h"
 
 /* ------------------------------------------------------------ clocks ---- */
@@ -47,10 +48,7 @@ static void add_clock(struct clocks *c, uint32_t wave,
 	const uint32_t i = search(c, wave);
 
 	if (i == c->n || c->v[i].wave != wave) {
-		if (c->n == c->cap) {
-			c->cap = c->cap ? 2 * c->cap : 8;
-			c->v = xrealloc(c->v, c->cap * sizeof(*c->v));
-		}
+		vec_reserve(c, 1);
 		memmove(&c->v[i + 1], &c->v[i], (c->n - i) * sizeof(*c->v));
 		c->n++;
 		c->v[i] = (struct clock){ .wave = wave };

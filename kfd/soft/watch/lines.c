@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "kfd/soft/watch/watch_int.h"
 
 /* A row of the line table: from this address up to the next row's. */
@@ -41,10 +42,7 @@ static void add_rows(struct lines *l, Dwarf_Lines *table, size_t n)
 			continue;
 		r.vaddr = va;
 		r.file = base_name(dwarf_linesrc(x, NULL, NULL));
-		if (l->n == l->cap) {
-			l->cap = l->cap ? 2 * l->cap : 256;
-			l->row = xrealloc(l->row, l->cap * sizeof(*l->row));
-		}
+		VEC_GROW(l->row, l->n, 1, l->cap);
 		l->row[l->n++] = r;
 	}
 }

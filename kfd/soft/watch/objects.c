@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "kfd/soft/watch/watch_int.h"
 
 /* Index of the first object behind va. */
@@ -70,8 +71,7 @@ static void add_object(struct soft_watch *t, const struct kfd_note *n)
 	snprintf(o.name, sizeof(o.name), "%s", n->name);
 	if (n->kind == KFD_NOTE_CODE)
 		take_elf(&o, n);
-	t->object = xrealloc(t->object,
-			     (t->n_objects + 1) * sizeof(*t->object));
+	VEC_GROW(t->object, t->n_objects, 1, t->cap_objects);
 	i = search(t, n->va);
 	memmove(&t->object[i + 1], &t->object[i],
 		(t->n_objects - i) * sizeof(*t->object));

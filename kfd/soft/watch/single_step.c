@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "kfd/soft/watch/watch_int.h"
 
 #define FIRST_SLOTS 1024 /* a power of two */
@@ -68,10 +69,7 @@ static struct site *site_new(struct soft_watch *t, uint64_t pc, bool wide,
 	s->wide = wide;
 	memcpy(s->code, code, s->u.in.size_bytes);
 	watch_site_init(s, &target);
-	if (t->n_sites + 1 >= t->cap_sites) {
-		t->cap_sites = t->cap_sites ? 2 * t->cap_sites : 256;
-		t->site = xrealloc(t->site, t->cap_sites * sizeof(*t->site));
-	}
+	VEC_GROW(t->site, t->n_sites, 2, t->cap_sites);
 	s->id = (uint32_t)++t->n_sites;
 	t->site[s->id] = s;
 	return s;

@@ -222,7 +222,7 @@ struct soft_watch {
 	struct soft_watch_options o;
 
 	struct watch_object *object; /* sorted by va */
-	size_t n_objects;
+	size_t n_objects, cap_objects;
 
 	struct site **site; /* by id, from 1 */
 	size_t n_sites, cap_sites;
@@ -236,7 +236,7 @@ struct soft_watch {
 	int n_touches;
 
 	struct report *report;
-	size_t n_reports;
+	size_t n_reports, cap_reports;
 	uint64_t n_findings;
 	/* A wave of its own for lane permutations of shadow values. */
 	uint32_t (*lane_plane)[SOFT_LANES]; /* [2 * 256] */
