@@ -7,12 +7,13 @@
  * written in the order of their bytes.
  */
 #include <ctype.h>
+#include <msgpack.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
 #include "isa/asm/asm_int.h"
-#include "isa/object/pack.h"
+#include "isa/object/co_write.h"
 
 enum { MAX_NEST = 32 };
 
@@ -325,7 +326,7 @@ static struct node *block(struct yaml *y, int indent)
 /* ---------------------------------------------------------- MessagePack ----
  */
 
-static void pack(struct buf *b, struct node *n);
+static void pack_node(msgpack_packer *pk, struct node *n);
 
 static int by_key(const void *a, const void *b)
 {
@@ -333,7 +334,7 @@ static int by_key(const void *a, const void *b)
 		      (*(struct node *const *)b)->key);
 }
 
-static void pack_map(struct buf *b, struct node *map)
+static void pack_map(msgpack_packer *pk, struct node *map)
 {
 	struct node **sorted = xcalloc(map->n_kids + 1, sizeof(*sorted));
 	int n = 0;
@@ -341,36 +342,36 @@ static void pack_map(struct buf *b, struct node *map)
 	for (struct node *k = map->kid; k; k = k->next)
 		sorted[n++] = k;
 	qsort(sorted, n, sizeof(*sorted), by_key);
-	isa_pack_map(b, n);
+	msgpack_pack_map(pk, n);
 	for (int i = 0; i < n; i++) {
-		isa_pack_string(b, sorted[i]->key);
-		pack(b, sorted[i]);
+		co_pack_string(pk, sorted[i]->key);
+		pack_node(pk, sorted[i]);
 	}
 	free(sorted);
 }
 
-static void pack(struct buf *b, struct node *n)
+static void pack_node(msgpack_packer *pk, struct node *n)
 {
 	switch (n->kind) {
 	case NODE_STRING:
-		isa_pack_string(b, n->s);
+		co_pack_string(pk, n->s);
 		break;
 	case NODE_BOOL:
-		isa_pack_bool(b, n->n);
+		co_pack_bool(pk, n->n);
 		break;
 	case NODE_INT:
 		if (n->negative)
-			isa_pack_int(b, n->n);
+			msgpack_pack_fix_int64(pk, n->n);
 		else
-			isa_pack_uint(b, n->n);
+			msgpack_pack_uint64(pk, n->n);
 		break;
 	case NODE_LIST:
-		isa_pack_list(b, n->n_kids);
+		msgpack_pack_array(pk, n->n_kids);
 		for (struct node *k = n->kid; k; k = k->next)
-			pack(b, k);
+			pack_node(pk, k);
 		break;
 	case NODE_MAP:
-		pack_map(b, n);
+		pack_map(pk, n);
 		break;
 	}
 }
@@ -392,8 +393,9 @@ static void add_line(struct yaml *y, char *text)
 	y->line[y->n++] = l;
 }
 
-static bool convert(struct yaml *y)
+static bool convert_block(struct yaml *y)
 {
+	msgpack_packer pk;
 	struct node *n;
 
 	if (!y->n)
@@ -406,7 +408,8 @@ static bool convert(struct yaml *y)
 	if (n->kind != NODE_MAP)
 		return fail(y, "wanted a map") != NULL;
 	buf_reset(&y->a->o->metadata);
-	pack(&y->a->o->metadata, n);
+	co_pack_init(&pk, &y->a->o->metadata);
+	pack_node(&pk, n);
 	return true;
 }
 
@@ -423,7 +426,7 @@ bool asm_metadata(struct assembler *a)
 			break;
 		}
 		if (!strncmp(asm_space(a->line), ".end_amdgpu_metadata", 20)) {
-			ok = convert(&y);
+			ok = convert_block(&y);
 			break;
 		}
 		add_line(&y, arena_strdup(&y.mem, a->line));

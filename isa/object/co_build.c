@@ -2,10 +2,10 @@
  * isa/object/co_build.c - compiled kernels to a code object: descriptors, metadata
  * and symbols, then the writer.
  */
+#include <msgpack.h>
 #include <string.h>
 
 #include "isa/object/co_write.h"
-#include "isa/object/pack.h"
 
 /* ------------------------------------------------------------- metadata ----
  */
@@ -21,40 +21,67 @@ static const char *space_name(enum co_space space)
 	return names[space];
 }
 
-static void pair_uint(struct buf *b, const char *key, uint64_t v)
+static int append_bytes(void *out, const char *bytes, size_t n)
 {
-	isa_pack_string(b, key);
-	isa_pack_uint(b, v);
+	buf_add(out, bytes, n);
+	return 0;
 }
 
-static void pair_string(struct buf *b, const char *key, const char *v)
+void co_pack_init(msgpack_packer *pk, struct buf *out)
 {
-	isa_pack_string(b, key);
-	isa_pack_string(b, v);
+	msgpack_packer_init(pk, out, append_bytes);
 }
 
-static void pair_bool(struct buf *b, const char *key, bool v)
+void co_pack_string(msgpack_packer *pk, const char *s)
 {
-	isa_pack_string(b, key);
-	isa_pack_bool(b, v);
+	size_t n = strlen(s);
+
+	msgpack_pack_str(pk, n);
+	msgpack_pack_str_body(pk, s, n);
+}
+
+void co_pack_bool(msgpack_packer *pk, bool v)
+{
+	if (v)
+		msgpack_pack_true(pk);
+	else
+		msgpack_pack_false(pk);
+}
+
+static void pair_uint(msgpack_packer *pk, const char *key, uint64_t v)
+{
+	co_pack_string(pk, key);
+	msgpack_pack_uint64(pk, v);
+}
+
+static void pair_string(msgpack_packer *pk, const char *key, const char *v)
+{
+	co_pack_string(pk, key);
+	co_pack_string(pk, v);
+}
+
+static void pair_bool(msgpack_packer *pk, const char *key, bool v)
+{
+	co_pack_string(pk, key);
+	co_pack_bool(pk, v);
 }
 
 /* Keys are in the order of their bytes. */
-static void pack_arg(struct buf *b, const struct co_build_arg *a)
+static void pack_arg(msgpack_packer *pk, const struct co_build_arg *a)
 {
-	isa_pack_map(b,
-		     3 + !!a->space + a->is_const + !!a->name + !!a->type_name);
+	msgpack_pack_map(pk, 3 + !!a->space + a->is_const + !!a->name +
+				     !!a->type_name);
 	if (a->space)
-		pair_string(b, ".address_space", space_name(a->space));
+		pair_string(pk, ".address_space", space_name(a->space));
 	if (a->is_const)
-		pair_bool(b, ".is_const", true);
+		pair_bool(pk, ".is_const", true);
 	if (a->name)
-		pair_string(b, ".name", a->name);
-	pair_uint(b, ".offset", a->offset);
-	pair_uint(b, ".size", a->size);
+		pair_string(pk, ".name", a->name);
+	pair_uint(pk, ".offset", a->offset);
+	pair_uint(pk, ".size", a->size);
 	if (a->type_name)
-		pair_string(b, ".type_name", a->type_name);
-	pair_string(b, ".value_kind", co_arg_kind_name(a->kind));
+		pair_string(pk, ".type_name", a->type_name);
+	pair_string(pk, ".value_kind", co_arg_kind_name(a->kind));
 }
 
 static uint32_t flat_size(const struct co_build_kernel *k)
@@ -62,7 +89,7 @@ static uint32_t flat_size(const struct co_build_kernel *k)
 	return k->max_flat_workgroup_size ? k->max_flat_workgroup_size : 1024;
 }
 
-static void pack_kernel(struct buf *b, const struct co_build_kernel *k,
+static void pack_kernel(msgpack_packer *pk, const struct co_build_kernel *k,
 			int version)
 {
 	const struct co_descriptor *d = &k->desc;
@@ -70,63 +97,65 @@ static void pack_kernel(struct buf *b, const struct co_build_kernel *k,
 	struct buf symbol = { 0 };
 
 	buf_printf(&symbol, "%s.kd", k->name);
-	isa_pack_map(b, 13 + reqd + 2 * (version >= 5));
-	isa_pack_string(b, ".args");
-	isa_pack_list(b, k->n_args);
+	msgpack_pack_map(pk, 13 + reqd + 2 * (version >= 5));
+	co_pack_string(pk, ".args");
+	msgpack_pack_array(pk, k->n_args);
 	for (int i = 0; i < k->n_args; i++)
-		pack_arg(b, &k->arg[i]);
-	pair_uint(b, ".group_segment_fixed_size", d->group_segment_bytes);
-	pair_uint(b, ".kernarg_segment_align", 8);
-	pair_uint(b, ".kernarg_segment_size", d->kernarg_bytes);
-	pair_uint(b, ".max_flat_workgroup_size", flat_size(k));
-	pair_string(b, ".name", k->name);
-	pair_uint(b, ".private_segment_fixed_size", d->private_segment_bytes);
+		pack_arg(pk, &k->arg[i]);
+	pair_uint(pk, ".group_segment_fixed_size", d->group_segment_bytes);
+	pair_uint(pk, ".kernarg_segment_align", 8);
+	pair_uint(pk, ".kernarg_segment_size", d->kernarg_bytes);
+	pair_uint(pk, ".max_flat_workgroup_size", flat_size(k));
+	pair_string(pk, ".name", k->name);
+	pair_uint(pk, ".private_segment_fixed_size", d->private_segment_bytes);
 	if (reqd) {
-		isa_pack_string(b, ".reqd_workgroup_size");
-		isa_pack_list(b, 3);
+		co_pack_string(pk, ".reqd_workgroup_size");
+		msgpack_pack_array(pk, 3);
 		for (int i = 0; i < 3; i++)
-			isa_pack_uint(b, k->reqd_workgroup_size[i]);
+			msgpack_pack_uint64(pk, k->reqd_workgroup_size[i]);
 	}
-	pair_uint(b, ".sgpr_count", k->sgprs);
-	pair_uint(b, ".sgpr_spill_count", k->sgpr_spills);
-	pair_string(b, ".symbol", symbol.data);
+	pair_uint(pk, ".sgpr_count", k->sgprs);
+	pair_uint(pk, ".sgpr_spill_count", k->sgpr_spills);
+	pair_string(pk, ".symbol", symbol.data);
 	if (version >= 5)
-		pair_bool(b, ".uses_dynamic_stack",
+		pair_bool(pk, ".uses_dynamic_stack",
 			  d->properties & CO_PROP_DYNAMIC_STACK);
-	pair_uint(b, ".vgpr_count", k->vgprs);
-	pair_uint(b, ".vgpr_spill_count", k->vgpr_spills);
-	pair_uint(b, ".wavefront_size", k->wave);
+	pair_uint(pk, ".vgpr_count", k->vgprs);
+	pair_uint(pk, ".vgpr_spill_count", k->vgpr_spills);
+	pair_uint(pk, ".wavefront_size", k->wave);
 	if (version >= 5)
-		pair_uint(b, ".workgroup_processor_mode", d->rsrc1 >> 29 & 1);
+		pair_uint(pk, ".workgroup_processor_mode", d->rsrc1 >> 29 & 1);
 	buf_fini(&symbol);
 }
 
 static void pack_metadata(struct isa_object *o, const struct co_build_kernel *k,
 			  int n_kernels)
 {
-	struct buf *b = &o->metadata, target = { 0 };
+	struct buf target = { 0 };
+	msgpack_packer packer, *pk = &packer;
 	int n_printf = 0;
 
+	co_pack_init(pk, &o->metadata);
 	buf_printf(&target, "amdgcn-amd-amdhsa--%s", o->chip);
 	for (int i = 0; i < n_kernels; i++)
 		n_printf += k[i].n_printf;
-	isa_pack_map(b, 3 + !!n_printf);
-	isa_pack_string(b, "amdhsa.kernels");
-	isa_pack_list(b, n_kernels);
+	msgpack_pack_map(pk, 3 + !!n_printf);
+	co_pack_string(pk, "amdhsa.kernels");
+	msgpack_pack_array(pk, n_kernels);
 	for (int i = 0; i < n_kernels; i++)
-		pack_kernel(b, &k[i], o->version);
+		pack_kernel(pk, &k[i], o->version);
 	if (n_printf) {
-		isa_pack_string(b, "amdhsa.printf");
-		isa_pack_list(b, n_printf);
+		co_pack_string(pk, "amdhsa.printf");
+		msgpack_pack_array(pk, n_printf);
 		for (int i = 0; i < n_kernels; i++)
 			for (int j = 0; j < k[i].n_printf; j++)
-				isa_pack_string(b, k[i].printf[j]);
+				co_pack_string(pk, k[i].printf[j]);
 	}
-	pair_string(b, "amdhsa.target", target.data);
-	isa_pack_string(b, "amdhsa.version");
-	isa_pack_list(b, 2);
-	isa_pack_uint(b, 1);
-	isa_pack_uint(b, o->version == 4 ? 1 : 2);
+	pair_string(pk, "amdhsa.target", target.data);
+	co_pack_string(pk, "amdhsa.version");
+	msgpack_pack_array(pk, 2);
+	msgpack_pack_uint64(pk, 1);
+	msgpack_pack_uint64(pk, o->version == 4 ? 1 : 2);
 	buf_fini(&target);
 }
 

@@ -76,6 +76,12 @@ void co_build_descriptor(struct co_descriptor *d);
 bool co_build(const char *chip, int version, const struct co_build_kernel *k,
 	      int n_kernels, struct buf *out, struct err *e);
 
+/* msgpack-c writes metadata; `pk` appends to `out`. */
+struct msgpack_packer;
+void co_pack_init(struct msgpack_packer *pk, struct buf *out);
+void co_pack_string(struct msgpack_packer *pk, const char *s);
+void co_pack_bool(struct msgpack_packer *pk, bool v);
+
 /* -------------------------------------------------------- co_debug.c ---- */
 
 /* The kernel's line table (DWARF 5); `symbol` is its code. */
