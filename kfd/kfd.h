@@ -43,7 +43,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "kfd/driver.h"
 
 struct kfd_dev;

@@ -21,7 +21,7 @@
 
 #include "autotune/tuner/tune.h"
 #include "compiler/sim/sim.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 
 /* Addresses far apart, aligned as allocations are. */
 static struct gemm_operands addresses(void)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "compiler/backend/backend_int.h"
-#include "isa/object/co_write.h"
+#include "isa/object/object.h"
 #include "isa/text/text.h"
 
 static bool any_symbol(void *ctx, const char *s, int len,

@@ -11,7 +11,7 @@
 #include "compiler/dsl/load_source.h"
 #include "compiler/kernels/kernels.h"
 #include "compiler/sim/sim.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 
 struct options {
 	struct cc_options cc;

@@ -7,7 +7,7 @@
 
 #include "compiler/cmd/cmd_sim_show.h"
 #include "compiler/sim/examine/validate.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "isa/tables/tables.h"
 #include "results/db/results.h"
 

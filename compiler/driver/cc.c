@@ -10,7 +10,7 @@
 #include "compiler/isel/select.h"
 #include "compiler/opt/pass.h"
 #include "isa/code/code.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "isa/verify/verify.h"
 
 void cc_options_init(struct cc_options *o)

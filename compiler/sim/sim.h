@@ -35,7 +35,7 @@
 #include "base/base.h"
 #include "compiler/cost/cost.h"
 #include "isa/code/code.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "isa/trace/trace.h"
 
 #define SIM_SIMDS 4

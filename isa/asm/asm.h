@@ -24,7 +24,7 @@
 #ifndef T0_ISA_ASM_H
 #define T0_ISA_ASM_H
 
-#include "isa/object/obj.h"
+#include "isa/object/object.h"
 #include "isa/tables/tables.h"
 
 struct isa_asm_options {

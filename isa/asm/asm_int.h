@@ -13,7 +13,7 @@
 
 #include "base/vec.h"
 #include "isa/asm/asm.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "isa/text/text.h"
 
 enum { ASM_N_SPECIAL = 5 };

@@ -13,7 +13,7 @@
 
 #include "base/vec.h"
 #include "isa/asm/asm_int.h"
-#include "isa/object/co_write.h"
+#include "isa/object/object.h"
 
 enum { MAX_NEST = 32 };
 

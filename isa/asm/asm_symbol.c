@@ -322,14 +322,14 @@ static bool fix_number(struct assembler *a, const struct asm_fixup *f,
 static uint32_t reloc_type(const struct asm_fixup *f, int bytes)
 {
 	static const uint8_t by_variant[] = {
-		[VARIANT_ABS32_LO] = ISA_REL_ABS32_LO,
-		[VARIANT_ABS32_HI] = ISA_REL_ABS32_HI,
-		[VARIANT_REL32_LO] = ISA_REL_REL32_LO,
-		[VARIANT_REL32_HI] = ISA_REL_REL32_HI,
-		[VARIANT_REL64] = ISA_REL_REL64,
-		[VARIANT_GOTPCREL] = ISA_REL_GOTPCREL,
-		[VARIANT_GOTPCREL32_LO] = ISA_REL_GOTPCREL32_LO,
-		[VARIANT_GOTPCREL32_HI] = ISA_REL_GOTPCREL32_HI,
+		[VARIANT_ABS32_LO] = CO_RELOC_ABS32_LO,
+		[VARIANT_ABS32_HI] = CO_RELOC_ABS32_HI,
+		[VARIANT_REL32_LO] = CO_RELOC_REL32_LO,
+		[VARIANT_REL32_HI] = CO_RELOC_REL32_HI,
+		[VARIANT_REL64] = CO_RELOC_REL64,
+		[VARIANT_GOTPCREL] = CO_RELOC_GOTPCREL,
+		[VARIANT_GOTPCREL32_LO] = CO_RELOC_GOTPCREL32_LO,
+		[VARIANT_GOTPCREL32_HI] = CO_RELOC_GOTPCREL32_HI,
 	};
 
 	if (f->value.variant)
@@ -337,8 +337,8 @@ static uint32_t reloc_type(const struct asm_fixup *f, int bytes)
 			       by_variant[f->value.variant] :
 			       0;
 	if (f->kind == FIX_LITERAL)
-		return ISA_REL_REL32;
-	return bytes == 8 ? ISA_REL_ABS64 : bytes == 4 ? ISA_REL_ABS32 : 0;
+		return CO_RELOC_REL32;
+	return bytes == 8 ? CO_RELOC_ABS64 : bytes == 4 ? CO_RELOC_ABS32 : 0;
 }
 
 /* symbol + n, or symbol + n - (a place in the fixup's section). */
@@ -361,7 +361,7 @@ static bool fix_relocation(struct assembler *a, const struct asm_fixup *f,
 			return fix_error(a, f,
 					 "the difference of these "
 					 "symbols is not known");
-		r.type = bytes == 8 ? ISA_REL_REL64 : ISA_REL_REL32;
+		r.type = bytes == 8 ? CO_RELOC_REL64 : CO_RELOC_REL32;
 		r.addend += f->offset - sub->value;
 	}
 	if (!r.type)
@@ -380,7 +380,7 @@ static bool fix_branch(struct assembler *a, const struct asm_fixup *f)
 	} else if (is_place(to) && to->section == f->section) {
 		distance = to->value + f->value.n - f->offset - 4;
 	} else {
-		struct isa_reloc r = { f->section, f->offset, ISA_REL_REL16,
+		struct isa_reloc r = { f->section, f->offset, CO_RELOC_REL16,
 				       f->value.add, f->value.n };
 
 		isa_object_reloc(a->o, &r);

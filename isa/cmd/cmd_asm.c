@@ -5,7 +5,7 @@
 
 #include "isa/asm/asm.h"
 #include "isa/cmd/cmd.h"
-#include "isa/object/co_write.h"
+#include "isa/object/object.h"
 #include "isa/text/text.h"
 
 /* ---------------------------------------------------------------- lines ----

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "isa/cmd/cmd.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "isa/text/text.h"
 
 static int hex_digit(int c)

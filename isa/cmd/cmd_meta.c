@@ -6,7 +6,7 @@
 
 #include "isa/cmd/cmd.h"
 #include "isa/code/code.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 
 static const char *const pipe_names[ISA_PIPE_COUNT] = {
 	[ISA_PIPE_SALU] = "salu",	[ISA_PIPE_SMEM] = "smem",

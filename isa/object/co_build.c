@@ -5,7 +5,7 @@
 #include <msgpack.h>
 #include <string.h>
 
-#include "isa/object/co_write.h"
+#include "isa/object/co_write_int.h"
 
 /* ------------------------------------------------------------- metadata ----
  */
@@ -272,7 +272,7 @@ static bool add_kernel(struct isa_object *o, int text, int rodata,
 	uint32_t word[CO_DESCRIPTOR_BYTES / 4];
 	struct isa_reloc entry = { .section = rodata,
 				   .offset = r->data.len + 16,
-				   .type = ISA_REL_REL64,
+				   .type = CO_RELOC_REL64,
 				   .addend = 16 };
 	struct buf kd = { 0 };
 	int number;

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "isa/object/co_write.h"
+#include "isa/object/co_write_int.h"
 
 /* DWARF 5 constants. */
 enum {
@@ -75,7 +75,7 @@ static void put_address(struct isa_object *o, int section, struct buf *b,
 {
 	struct isa_reloc r = { .section = section,
 			       .offset = b->len,
-			       .type = ISA_REL_ABS64,
+			       .type = CO_RELOC_ABS64,
 			       .symbol = symbol };
 
 	isa_object_reloc(o, &r);

@@ -1,7 +1,7 @@
 /*
  * co_desc - chip numbers of e_flags and the kernel descriptor.
  */
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 
 #include <string.h>
 

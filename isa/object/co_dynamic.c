@@ -158,7 +158,7 @@ static Elf64_Sym elf_symbol(const struct co_writer *w, int symbol, bool local)
 
 static bool refers_got(const struct isa_reloc *r)
 {
-	return r->type >= ISA_REL_GOTPCREL && r->type <= ISA_REL_GOTPCREL32_HI;
+	return r->type >= CO_RELOC_GOTPCREL && r->type <= CO_RELOC_GOTPCREL32_HI;
 }
 
 static void add_rela(struct co_writer *w, int section, uint64_t offset,
@@ -208,7 +208,7 @@ static bool plan_reloc(struct co_writer *w, const struct isa_reloc *r,
 	if (refers_got(r))
 		add_got(w, r->symbol);
 	switch (r->type) {
-	case ISA_REL_ABS64:
+	case CO_RELOC_ABS64:
 		if (absolute)
 			return true;
 		if (!(in->flags & ISA_SHF_WRITE))
@@ -219,9 +219,9 @@ static bool plan_reloc(struct co_writer *w, const struct isa_reloc *r,
 				       in->name, s->name);
 		add_rela(w, r->section, r->offset, r->symbol, r->addend);
 		return true;
-	case ISA_REL_ABS32:
-	case ISA_REL_ABS32_LO:
-	case ISA_REL_ABS32_HI:
+	case CO_RELOC_ABS32:
+	case CO_RELOC_ABS32_LO:
+	case CO_RELOC_ABS32_HI:
 		return absolute ||
 		       err_set(e, ERR_INPUT,
 			       "%s+0x%llx wants the fixed address of '%s', "
@@ -426,7 +426,7 @@ static void fill_rela(struct co_writer *w)
 			} else {
 				e.r_info = ELF64_R_INFO(
 					(uint64_t)dynsym_number(w, r->symbol),
-					ISA_REL_ABS64);
+					CO_RELOC_ABS64);
 			}
 			buf_add(&out->data, &e, sizeof(e));
 		}

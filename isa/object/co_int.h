@@ -7,7 +7,7 @@
 
 #include <gelf.h>
 
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 
 /* The work of one co_parse(); everything in it dies with that call. */
 struct co_reader {

@@ -236,40 +236,40 @@ static bool apply(struct co_writer *w, const struct isa_reloc *r, struct err *e)
 	int64_t pc;
 	int bytes = 4;
 
-	if (r->type >= ISA_REL_GOTPCREL && r->type <= ISA_REL_GOTPCREL32_HI)
+	if (r->type >= CO_RELOC_GOTPCREL && r->type <= CO_RELOC_GOTPCREL32_HI)
 		s = got_addr(w, r->symbol);
 	v = s + r->addend;
 	pc = v - (out->addr + at);
 	switch (r->type) {
-	case ISA_REL_ABS64:
+	case CO_RELOC_ABS64:
 		bytes = 8;
 		break;
-	case ISA_REL_REL64:
+	case CO_RELOC_REL64:
 		bytes = 8;
 		v = pc;
 		break;
-	case ISA_REL_ABS32_HI:
+	case CO_RELOC_ABS32_HI:
 		v >>= 32;
 		break;
-	case ISA_REL_REL32_HI:
-	case ISA_REL_GOTPCREL32_HI:
+	case CO_RELOC_REL32_HI:
+	case CO_RELOC_GOTPCREL32_HI:
 		v = pc >> 32;
 		break;
-	case ISA_REL_REL16:
+	case CO_RELOC_REL16:
 		pc -= 4;
 		if (pc & 3 || pc < -4 * 0x8000 || pc > 4 * 0x7fff)
 			return out_of_range(w, r, e);
 		bytes = 2;
 		v = pc / 4;
 		break;
-	case ISA_REL_REL32:
-	case ISA_REL_GOTPCREL:
+	case CO_RELOC_REL32:
+	case CO_RELOC_GOTPCREL:
 		if (pc != (int32_t)pc)
 			return out_of_range(w, r, e);
 		v = pc;
 		break;
-	case ISA_REL_REL32_LO:
-	case ISA_REL_GOTPCREL32_LO:
+	case CO_RELOC_REL32_LO:
+	case CO_RELOC_GOTPCREL32_LO:
 		v = pc;
 		break;
 	}
@@ -281,7 +281,7 @@ static bool apply_all(struct co_writer *w, struct err *e)
 {
 	for (size_t i = 0; i < w->o->n_relocs; i++) {
 		const struct isa_reloc *r = &w->o->reloc[i];
-		bool later = r->type == ISA_REL_ABS64 &&
+		bool later = r->type == CO_RELOC_ABS64 &&
 			     isa_symbol_at(w->o, r->symbol)->where !=
 				     ISA_SYM_ABSOLUTE;
 
@@ -427,7 +427,7 @@ static void keep_sections(struct co_writer *w)
 			const struct isa_reloc *r = &w->o->reloc[k];
 			uint64_t v;
 
-			if (r->section != i + 1 || r->type != ISA_REL_ABS64)
+			if (r->section != i + 1 || r->type != CO_RELOC_ABS64)
 				continue;
 			v = co_symbol_addr(w, r->symbol) +
 			    (uint64_t)r->addend;

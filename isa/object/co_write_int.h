@@ -2,6 +2,7 @@
  * co_write_int - what the parts of the code object writer share.
  *
  * co_write.c    layout, patching, file
+ * co_debug.c    line tables
  * co_dynamic.c  note, symbol tables, hash tables, load-time relocations
  */
 #ifndef T0_ISA_CO_WRITE_INT_H
@@ -9,7 +10,7 @@
 
 #include <elf.h>
 
-#include "isa/object/co_write.h"
+#include "isa/object/object.h"
 
 /* The order of sections in the file. */
 enum co_rank {
@@ -87,5 +88,11 @@ bool co_dynamic_plan(struct co_writer *w, struct err *e);
 void co_dynamic_fill(struct co_writer *w);
 /* .symtab and .strtab. */
 void co_symbol_table(struct co_writer *w);
+
+/* -------------------------------------------------------- co_debug.c ---- */
+
+/* The kernel's line table (DWARF 5); `symbol` is its code. */
+void co_debug_lines(struct isa_object *o, const struct co_build_kernel *k,
+		    int symbol);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "isa/object/obj.h"
+#include "isa/object/object.h"
 
 void isa_object_init(struct isa_object *o)
 {

@@ -47,7 +47,7 @@
 #define T0_ISA_VERIFY_H
 
 #include "base/base.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "isa/tables/tables.h"
 
 enum verify_rule {

@@ -18,7 +18,7 @@
 #ifndef T0_KFD_JOB_H
 #define T0_KFD_JOB_H
 
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "kfd/cmd/value.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"

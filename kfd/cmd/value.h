@@ -10,7 +10,7 @@
 #define T0_KFD_VALUE_H
 
 #include "base/base.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 
 /* ----------------------------------------------------------- value.c ---- */
 

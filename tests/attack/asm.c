@@ -8,7 +8,7 @@
 
 #include "isa/asm/asm.h"
 #include "isa/code/code.h"
-#include "isa/object/co_write.h"
+#include "isa/object/object.h"
 #include "isa/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);

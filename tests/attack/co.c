@@ -1,7 +1,7 @@
 /*
  * Fuzz target: code objects.  Any bytes may be given to co_unbundle(),
  * co_parse() and co_image_build(); what they accept must keep the promises of
- * isa/object/co.h, which are checked here by reading everything they point at.
+ * isa/object/object.h, which are checked here by reading everything they point at.
  *
  * The input lies right before an unmapped page, because libelf is not built
  * with sanitizers: a read past the end must crash all the same.
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "tests/isa/guard.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "compiler/dsl/dsl.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "tests/compiler/cc-run.h"
 
 enum { N = 512 };

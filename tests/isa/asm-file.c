@@ -171,10 +171,10 @@ static void relocations(void)
 		    ".data\nt: .quad t+8\n .long u - .\n"),
 	   "a file with relocations");
 	is_u64(object.n_relocs, 4, "there are four");
-	is_reloc(0, ISA_REL_REL32_LO, 8, 4, "@rel32@lo");
-	is_reloc(1, ISA_REL_REL32_HI, 16, 12, "@rel32@hi");
-	is_reloc(2, ISA_REL_ABS64, 0, 8, "an address");
-	is_reloc(3, ISA_REL_REL32, 8, 0, "a distance");
+	is_reloc(0, CO_RELOC_REL32_LO, 8, 4, "@rel32@lo");
+	is_reloc(1, CO_RELOC_REL32_HI, 16, 12, "@rel32@hi");
+	is_reloc(2, CO_RELOC_ABS64, 0, 8, "an address");
+	is_reloc(3, CO_RELOC_REL32, 8, 0, "a distance");
 	isa_object_fini(&object);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "isa/asm/asm.h"
-#include "isa/object/co_write.h"
+#include "isa/object/object.h"
 #include "tests/tap.h"
 
 static struct buf elf;

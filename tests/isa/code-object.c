@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "tests/tap.h"
 
 #define KERNELS "tests/data/kernels/"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "compiler/gemm/gemm_int.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "tests/kernels/gemm-sim.h"
 #include "tests/tap.h"
 

@@ -9,7 +9,7 @@
 
 #include "compiler/gemm/gemm.h"
 #include "compiler/sim/sim.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 
 /* Where operands would lie: each at 2 MiB, none overlaps. */
 #define GEMM_SIM_A UINT64_C(0x7f0000000000)

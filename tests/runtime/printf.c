@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/object/co_write.h"
+#include "isa/object/object.h"
 #include "kfd/kfd.h"
 #include "kfd/runtime/printf.h"
 #include "tests/tap.h"

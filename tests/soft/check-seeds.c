@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "isa/code/code.h"
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "isa/text/text.h"
 #include "tests/soft/check-run.h"
 #include "tests/tap.h"

@@ -17,7 +17,7 @@
 
 #include <pthread.h>
 
-#include "isa/object/co.h"
+#include "isa/object/object.h"
 #include "isa/trace/trace.h"
 #include "kfd/soft/device/dev.h"
 #include "kfd/soft/exec/mem.h"

@@ -1,7 +1,12 @@
 /*
- * co - AMD HSA code objects: the ELF files that hold compiled kernels.
+ * isa/object - AMD HSA code objects, the ELF files that hold compiled kernels:
+ * the manual.
  *
- * Purpose: turn bytes from any compiler (clang, Triton, ROCm, our own) into
+ * Three parts: struct co is a code object that was read; struct isa_object is a
+ * relocatable object in memory, which an assembler makes; co_write() links the
+ * latter to a code object, and co_build() does all of it for a compiler.
+ *
+ * Reading turns bytes from any compiler (clang, Triton, ROCm, our own) into
  * what a loader, an emulator and a disassembler need: the target chip, the
  * loadable image, its relocations, and every kernel with its descriptor,
  * code range and argument metadata.  Read are ELF64 files with machine 224
@@ -32,8 +37,8 @@
  *	packet.kernel_object = gpu_va + k->desc_off;
  *	co_fini(&co);
  */
-#ifndef T0_ISA_CO_H
-#define T0_ISA_CO_H
+#ifndef T0_ISA_OBJECT_H
+#define T0_ISA_OBJECT_H
 
 #include "base/base.h"
 
@@ -178,7 +183,7 @@ struct co_segment { /* one PT_LOAD */
 	uint32_t flags; /* PF_R 4, PF_W 2, PF_X 1 */
 };
 
-/* ELF relocation types of machine 224 that the dynamic loader meets. */
+/* ELF relocation types of machine 224. */
 enum co_reloc_type {
 	CO_RELOC_NONE = 0,
 	CO_RELOC_ABS32_LO = 1,
@@ -187,9 +192,13 @@ enum co_reloc_type {
 	CO_RELOC_REL32 = 4,
 	CO_RELOC_REL64 = 5,
 	CO_RELOC_ABS32 = 6,
+	CO_RELOC_GOTPCREL = 7, /* as the next two: not left for the loader */
+	CO_RELOC_GOTPCREL32_LO = 8,
+	CO_RELOC_GOTPCREL32_HI = 9,
 	CO_RELOC_REL32_LO = 10,
 	CO_RELOC_REL32_HI = 11,
-	CO_RELOC_RELATIVE64 = 13
+	CO_RELOC_RELATIVE64 = 13, /* made by the linker, for the loader */
+	CO_RELOC_REL16 = 14, /* dwords, of branches; not for the loader */
 };
 
 struct co_reloc {
@@ -314,5 +323,182 @@ int co_descriptor_wave_size(const struct co_descriptor *d);
 int co_descriptor_vgprs(const struct co_descriptor *d);
 /* rsrc2 bits 5:1: SGPRs that the packet processor loads before the ids. */
 int co_descriptor_user_sgprs(const struct co_descriptor *d);
+
+/* ------------------------------------------------------------- obj.c ---- */
+
+/*
+ * A relocatable object: what the assembler makes and the writer links.
+ *
+ * Sections hold bytes; symbols are places in them or numbers; relocations
+ * patch bytes once all addresses are known (co_write()).  Numbers of sections
+ * and symbols start at 1; 0 means none.
+ *
+ * Ownership: everything belongs to the object and goes with
+ * isa_object_fini().  Zero-initialise, then isa_object_init().
+ */
+
+/* Section flags and types, as in ELF. */
+#define ISA_SHF_WRITE	 1u
+#define ISA_SHF_ALLOC	 2u
+#define ISA_SHF_EXEC	 4u
+#define ISA_SHF_MERGE	 0x10u
+#define ISA_SHF_STRINGS	 0x20u
+/* Ours: not loaded, but kept in the code object, with addresses filled in. */
+#define ISA_SHF_KEEP	 0x80000000u
+#define ISA_SHT_PROGBITS 1u
+#define ISA_SHT_NOTE	 7u
+#define ISA_SHT_NOBITS	 8u
+
+struct isa_section {
+	const char *name;
+	uint32_t type, flags;
+	uint32_t entry_bytes; /* of mergeable sections */
+	uint64_t align;	      /* power of two */
+	struct buf data;      /* NOBITS: empty */
+	uint64_t size_bytes;  /* == data.len unless NOBITS */
+};
+
+enum isa_symbol_where {
+	ISA_SYM_UNDEFINED,
+	ISA_SYM_ABSOLUTE,
+	ISA_SYM_SECTION,
+};
+
+struct isa_symbol {
+	const char *name;   /* "" for anonymous labels */
+	uint8_t where;	    /* enum isa_symbol_where */
+	uint8_t binding;    /* 0 local, 1 global, 2 weak */
+	uint8_t type;	    /* 0 none, 1 object, 2 function */
+	uint8_t visibility; /* 0 default, 1 internal, 2 hidden, 3 protected */
+	int section;
+	uint64_t value; /* offset in the section, or the number */
+	uint64_t size_bytes;
+};
+
+struct isa_reloc {
+	int section; /* whose bytes are patched */
+	uint64_t offset;
+	uint32_t type; /* enum co_reloc_type */
+	int symbol;
+	int64_t addend;
+};
+
+struct isa_object {
+	const char *chip;	     /* "gfx1100" */
+	int version;		     /* code object version 4, 5 or 6 */
+	struct isa_section *section; /* [n_sections], number 1 is [0] */
+	int n_sections, cap_sections;
+	struct isa_symbol *symbol; /* [n_symbols], number 1 is [0] */
+	int n_symbols, cap_symbols;
+	struct isa_reloc *reloc;
+	size_t n_relocs, cap_relocs;
+	int *hash; /* [cap_hash] symbol numbers by name, 0 = empty */
+	size_t cap_hash;
+	struct buf metadata; /* MessagePack of the note; empty: no note */
+	struct arena mem;    /* names */
+};
+
+/* ------------------------------------------------------------- obj.c ---- */
+
+void isa_object_init(struct isa_object *o);
+void isa_object_fini(struct isa_object *o);
+
+/* The section of that name, added with these properties if it is new. */
+int isa_object_section(struct isa_object *o, const char *name, int len,
+		       uint32_t type, uint32_t flags);
+static inline struct isa_section *isa_section_at(const struct isa_object *o,
+						 int number)
+{
+	return &o->section[number - 1];
+}
+static inline struct isa_symbol *isa_symbol_at(const struct isa_object *o,
+					       int number)
+{
+	return &o->symbol[number - 1];
+}
+/* The symbol of that name, undefined and local if it is new. */
+int isa_object_symbol(struct isa_object *o, const char *name, int len);
+/* The same, 0 if there is none. */
+int isa_object_find(const struct isa_object *o, const char *name, int len);
+/* A symbol without a name. */
+int isa_object_anonymous(struct isa_object *o);
+void isa_object_reloc(struct isa_object *o, const struct isa_reloc *r);
+
+/* -------------------------------------------------------- co_write.c ---- */
+
+/*
+ * What a linker does for a GPU: sections get addresses, references between
+ * them are patched, and what the loader must know is added: metadata note,
+ * dynamic symbols with both hash tables, relocations that wait for the load
+ * address, program headers.  Layout is that of common linkers:
+ *
+ *	R    .note .dynsym .gnu.hash .hash .dynstr .rela.dyn .rodata ...
+ *	RX   .text                                  (256-byte aligned entries)
+ *	RW   .data.rel.ro .dynamic .got             (read-only after loading)
+ *	RW   .data .bss
+ *
+ * Sections that are not loaded are dropped, but for the symbol table and those
+ * marked ISA_SHF_KEEP.
+ */
+
+/*
+ * Append the ELF of *o, which is patched in place and must not be written
+ * twice.  False for undefined symbols, references that need a fixed address,
+ * and values out of range.
+ */
+bool co_write(struct isa_object *o, struct buf *out, struct err *e);
+
+/* -------------------------------------------------------- co_build.c ---- */
+
+/* A kernel argument for the metadata; strings may be NULL. */
+struct co_build_arg {
+	const char *name, *type_name;
+	enum co_arg_kind kind;
+	enum co_space space;
+	uint32_t offset, size;
+	bool is_const;
+};
+
+/* Code from `offset` on comes from this line of the kernel's source. */
+struct co_build_line {
+	uint32_t offset, line;
+};
+
+/* A kernel as a compiler has it. */
+struct co_build_kernel {
+	const char *name;
+	const void *code;
+	size_t code_bytes;
+	int wave; /* 32 or 64 */
+	/*
+	 * entry_offset, the VGPR blocks and user SGPR count of rsrc1/2 and the
+	 * wave bit of properties are filled in from what stands here.
+	 */
+	struct co_descriptor desc;
+	uint32_t vgprs, sgprs; /* used, without VCC */
+	uint32_t vgpr_spills, sgpr_spills;
+	uint32_t max_flat_workgroup_size; /* 0: 1024 */
+	uint32_t reqd_workgroup_size[3];  /* all 0: not given */
+	const struct co_build_arg *arg;
+	int n_args;
+	const char *const *printf; /* entries "ID:N:BYTES...:FORMAT" */
+	int n_printf;
+	const char *source; /* file of the lines, or NULL */
+	const struct co_build_line *line; /* ascending by offset */
+	size_t n_lines;
+};
+
+/* Defaults of a descriptor: denormals on, WGP mode, workgroup id x. */
+void co_build_descriptor(struct co_descriptor *d);
+
+/* Kernels to a code object for `chip`; `version` is 4, 5 or 6. */
+bool co_build(const char *chip, int version, const struct co_build_kernel *k,
+	      int n_kernels, struct buf *out, struct err *e);
+
+/* msgpack-c writes metadata; `pk` appends to `out`. */
+struct msgpack_packer;
+void co_pack_init(struct msgpack_packer *pk, struct buf *out);
+void co_pack_string(struct msgpack_packer *pk, const char *s);
+void co_pack_bool(struct msgpack_packer *pk, bool v);
 
 #endif
