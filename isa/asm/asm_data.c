@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/asm/asm_directive.h"
+#include "isa/asm/asm_int.h"
 
 enum { S_NOP = 0xbf800000u }; /* what code is padded with */
 

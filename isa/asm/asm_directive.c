@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/asm/asm_directive.h"
+#include "isa/asm/asm_int.h"
 
 /* --------------------------------------------------------------- input ---- */
 

@@ -83,6 +83,13 @@ struct assembler {
 	int more_lines;	    /* that a comment added to the current one */
 };
 
+/* The directive at hand: `arg` is what the table says. */
+struct directive {
+	struct assembler *a;
+	const char *p; /* what follows the name */
+	int arg;
+};
+
 /* ------------------------------------------------------------- asm.c ---- */
 
 /* An error at `at`, a place in a->line (NULL: the whole line). False. */
@@ -125,6 +132,22 @@ void asm_resolve(struct assembler *a);
 /* ".word" of `len` characters, operands at p. */
 bool asm_directive(struct assembler *a, const char *word, int len,
 		   const char *p);
+/* Is the line at its end?  An error if it is not. */
+bool dir_done(struct directive *d);
+/* Moves behind a comma, if one follows. */
+bool dir_comma(struct directive *d);
+/* A number that is known by now, from `low` to `high`. */
+bool dir_number(struct directive *d, int64_t low, int64_t high, int64_t *v);
+
+/* ------------------------------------------------------ asm_data.c ---- */
+
+/* Each reads the rest of its line; `arg` is explained there. */
+bool dir_align(struct directive *d);
+bool dir_data(struct directive *d);
+bool dir_floats(struct directive *d);
+bool dir_strings(struct directive *d);
+bool dir_space(struct directive *d);
+bool dir_fill(struct directive *d);
 
 /* ------------------------------------------------------ asm_kernel.c ---- */
 

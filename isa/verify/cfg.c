@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "isa/verify/cfg.h"
+#include "isa/verify/cfg_int.h"
 
 enum { M_START = 1, M_INSIDE = 2, M_LEADER = 4 };
 

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "isa/verify/cfg.h"
+#include "isa/verify/cfg_int.h"
 
 /*
  * One depth-first walk gives reverse postorder, the targets of back edges and

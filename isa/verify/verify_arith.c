@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "isa/verify/verify_step.h"
+#include "isa/verify/verify_int.h"
 
 static uint32_t either(struct step *p, uint32_t a, uint32_t b)
 {

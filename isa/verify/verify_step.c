@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "isa/verify/verify_step.h"
+#include "isa/verify/verify_int.h"
 
 void step_put(struct step *p, int reg, uint32_t value)
 {

@@ -1,5 +1,5 @@
 /*
- * cfg - the control-flow graph of machine code, from an entry point on.
+ * cfg_int - the control-flow graph of machine code, from an entry point on.
  *
  * Only what is reachable is decoded, so data and padding between functions do
  * not matter.  Blocks are numbered by address; block 0 is not necessarily the
@@ -9,8 +9,8 @@
  * Faults of the code itself (bytes that do not decode, branches out, running
  * off the end) are collected; the graph simply ends there.
  */
-#ifndef T0_ISA_CFG_H
-#define T0_ISA_CFG_H
+#ifndef T0_ISA_CFG_INT_H
+#define T0_ISA_CFG_INT_H
 
 #include "base/base.h"
 #include "isa/code/code.h"
