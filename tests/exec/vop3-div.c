@@ -6,6 +6,7 @@
 #include <fenv.h>
 #include <math.h>
 
+#include "tests/code.h"
 #include "tests/exec/lanes.h"
 
 static uint64_t bits64(double d)
@@ -40,54 +41,13 @@ static double double_of(uint64_t u)
 	return d;
 }
 
-/* v3 = v0 / v1 */
-static const uint32_t div32[] = {
-	0xd6fc7c0a, 0x04020301, /* v_div_scale_f32 v10, null, v1, v1, v0 */
-	0x7e16550a,		/* v_rcp_f32_e32 v11, v10 */
-	0xd613000c, 0x23ca170a, /* v_fma_f32 v12, -v10, v11, 1.0 */
-	0x5616170c,		/* v_fmac_f32_e32 v11, v12, v11 */
-	0xd6fc6a0c, 0x04020300, /* v_div_scale_f32 v12, vcc_lo, v0, v1, v0 */
-	0x101a170c,		/* v_mul_f32_e32 v13, v12, v11 */
-	0xd613000e, 0x24321b0a, /* v_fma_f32 v14, -v10, v13, v12 */
-	0x561a170e,		/* v_fmac_f32_e32 v13, v14, v11 */
-	0xd613000a, 0x24321b0a, /* v_fma_f32 v10, -v10, v13, v12 */
-	0xd637000a, 0x0436170a, /* v_div_fmas_f32 v10, v10, v11, v13 */
-	0xd6270003, 0x0402030a, /* v_div_fixup_f32 v3, v10, v1, v0 */
-};
+/* A division of vop3-div.s, as compilers write it. */
+static void run_division(struct lanes *t, const char *label)
+{
+	struct code c = code_of("tests/exec/vop3-div.s", label);
 
-/* v[6:7] = v[0:1] / v[2:3] */
-static const uint32_t div64[] = {
-	/* v_div_scale_f64 v[10:11], null, v[2:3], v[2:3], v[0:1] */
-	0xd6fd7c0a, 0x04020502,
-	/* v_rcp_f64_e32 v[12:13], v[10:11] */
-	0x7e185f0a,
-	/* v_fma_f64 v[14:15], -v[10:11], v[12:13], 1.0 */
-	0xd614000e, 0x23ca190a,
-	/* v_fma_f64 v[12:13], v[12:13], v[14:15], v[12:13] */
-	0xd614000c, 0x04321d0c,
-	/* v_fma_f64 v[14:15], -v[10:11], v[12:13], 1.0 */
-	0xd614000e, 0x23ca190a,
-	/* v_fma_f64 v[12:13], v[12:13], v[14:15], v[12:13] */
-	0xd614000c, 0x04321d0c,
-	/* v_div_scale_f64 v[14:15], vcc_lo, v[0:1], v[2:3], v[0:1] */
-	0xd6fd6a0e, 0x04020500,
-	/* v_mul_f64 v[16:17], v[14:15], v[12:13] */
-	0xd7280010, 0x0002190e,
-	/* v_fma_f64 v[10:11], -v[10:11], v[16:17], v[14:15] */
-	0xd614000a, 0x243a210a,
-	/* v_div_fmas_f64 v[10:11], v[10:11], v[12:13], v[16:17] */
-	0xd638000a, 0x0442190a,
-	/* v_div_fixup_f64 v[6:7], v[10:11], v[2:3], v[0:1] */
-	0xd6280006, 0x0402050a,
-};
-
-/* v3.l = v0.l / v1.l */
-static const uint32_t div16[] = {
-	0x7e141701,		/* v_cvt_f32_f16_e32 v10, v1 */
-	0x7e14550a,		/* v_rcp_f32_e32 v10, v10 */
-	0xcc21000a, 0x0a021500, /* v_fma_mixlo_f16 v10, v0, v10, 0 */
-	0xd6540003, 0x0402030a, /* v_div_fixup_f16 v3, v10, v1, v0 */
-};
+	lanes_run(t, c.dw, (int)c.n);
+}
 
 /*
  * Bits of a number: any exponent, or special, or quotients near the limits,
@@ -141,7 +101,7 @@ static void test_f32(uint64_t seed)
 			t->v[0][0][i] = (uint32_t)random_bits(&seed, 23, 8);
 			t->v[0][1][i] = (uint32_t)random_bits(&seed, 23, 8);
 		}
-		lanes_run(t, div32, ARRAY_SIZE(div32));
+		run_division(t, "div32");
 		for (int i = 0; i < SOFT_LANES; i++) {
 			uint32_t a = t->v[0][0][i], b = t->v[0][1][i];
 			uint32_t got = t->v[0][3][i];
@@ -172,7 +132,7 @@ static void test_f64(uint64_t seed)
 				t->v[0][k][i] = (uint32_t)u;
 				t->v[0][k + 1][i] = (uint32_t)(u >> 32);
 			}
-		lanes_run(t, div64, ARRAY_SIZE(div64));
+		run_division(t, "div64");
 		for (int i = 0; i < SOFT_LANES; i++) {
 			uint64_t a = lanes_get64(t, 0, i);
 			uint64_t b = lanes_get64(t, 2, i);
@@ -233,7 +193,7 @@ static void test_f16(uint64_t seed)
 			t->v[0][0][i] = (uint32_t)random_bits(&seed, 10, 5);
 			t->v[0][1][i] = (uint32_t)random_bits(&seed, 10, 5);
 		}
-		lanes_run(t, div16, ARRAY_SIZE(div16));
+		run_division(t, "div16");
 		for (int i = 0; i < SOFT_LANES; i++) {
 			uint32_t a = t->v[0][0][i], b = t->v[0][1][i];
 			uint32_t got = t->v[0][3][i] & 0xffff;

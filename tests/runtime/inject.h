@@ -21,7 +21,7 @@
 #include "kfd/kfd.h"
 #include "kfd/soft/inject/inject.h"
 #include "kfd/soft/soft.h"
-#include "tests/runtime/store-code.h"
+#include "tests/code.h"
 #include "tests/tap.h"
 
 #define MS 1000000ull
@@ -141,9 +141,11 @@ static inline bool rig_kernel(struct rig *r, const char *name,
 /* Device, output in GTT (which small BARs have, too), kernel and queue. */
 static inline bool rig_device(struct rig *r)
 {
+	const struct code store = code_of("tests/runtime/kernels.s", "store");
+
 	return kfd_open_driver(&r->dev, r->d, -1, "test", &r->e) &&
 	       kfd_mem_alloc(r->dev, KFD_GTT, 65536, "out", &r->out, &r->e) &&
-	       rig_kernel(r, "store", store_code, sizeof(store_code),
+	       rig_kernel(r, "store", store.dw, store.size_bytes,
 			  &r->store) &&
 	       kfd_queue_new(r->dev, NULL, &r->q, &r->e);
 }

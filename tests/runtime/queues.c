@@ -4,30 +4,6 @@
  */
 #include "tests/runtime/inject.h"
 
-/*
- * out[i] = 2 i + 1, by way of scratch: i at offset 0 of the lane's, ~i at
- * offset s6.  s7 = log2 of the workgroup's size.
- */
-static const uint32_t scratch_code[] = {
-	0xf4040100, 0xf8000000, /* s_load_b64 s[4:5], s[0:1], 0x0 */
-	0xf4040180, 0xf8000008, /* s_load_b64 s[6:7], s[0:1], 0x8 */
-	0x360000ff, 0x000003ff, /* v_and_b32 v0, 0x3ff, v0 */
-	0xbf89fc07, /* s_waitcnt lgkmcnt(0) */
-	0x7e0c0207, /* v_mov_b32 v6, s7 */
-	0xd6460001, 0x04020c02, /* v_lshl_add_u32 v1, s2, v6, v0 */
-	0x7e046f01, /* v_not_b32 v2, v1 */
-	0xdc690000, 0x007c0100, /* scratch_store_b32 off, v1, off */
-	0xdc690000, 0x00060200, /* scratch_store_b32 off, v2, s6 */
-	0xbc7c0000, /* s_waitcnt_vscnt null, 0x0 */
-	0xdc510000, 0x037c0000, /* scratch_load_b32 v3, off, off */
-	0xdc510000, 0x04060000, /* scratch_load_b32 v4, off, s6 */
-	0xbf8903f7, /* s_waitcnt vmcnt(0) */
-	0x4c0a0903, /* v_sub_nc_u32 v5, v3, v4 */
-	0x30020282, /* v_lshlrev_b32 v1, 2, v1 */
-	0xdc6a0000, 0x00040501, /* global_store_b32 v1, v5, s[4:5] */
-	0xbfb00000, /* s_endpgm */
-};
-
 struct scratch_args {
 	uint64_t out;
 	uint32_t last, shift;
@@ -46,10 +22,10 @@ static bool scratch_run(struct rig *r, struct kfd_queue *q, uint32_t bytes,
 		.private_bytes = bytes,
 	};
 	const struct scratch_args a = { r->out->va, bytes - 4, wave64 ? 6 : 5 };
+	const struct code c = code_of("tests/runtime/kernels.s", "scratch");
 	const struct kfd_kernel *k;
 
-	if (!kfd_code_raw(r->dev, scratch_code, sizeof(scratch_code), &d, &k,
-			  &r->e))
+	if (!kfd_code_raw(r->dev, c.dw, c.size_bytes, &d, &k, &r->e))
 		return false;
 	const struct kfd_launch l = { .kernel = k, .grid = { n },
 				      .wg = { wave64 ? 64 : 32 }, .args = &a,

@@ -8,14 +8,10 @@
 
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
-#include "tests/runtime/store-code.h"
+#include "tests/code.h"
 #include "tests/tap.h"
 
 #define MS 1000000ull
-
-static const uint32_t loop_code[] = { 0xbfa0ffff }; /* s_branch to itself */
-/* SOP1 opcode 255: no generation has it. */
-static const uint32_t illegal_code[] = { 0xbe80ff00, 0xbfb00000 };
 
 struct rig {
 	struct kfd_dev *dev;
@@ -24,9 +20,11 @@ struct rig {
 	struct err e;
 };
 
+/* A kernel of kernels.s by another name. */
 static const struct kfd_kernel *kernel(struct rig *r, const char *name,
-				       const uint32_t *code, size_t bytes)
+				       const char *label)
 {
+	const struct code c = code_of("tests/runtime/kernels.s", label);
 	struct kfd_raw_desc d = { .name = name,
 				  .rsrc1 = 0x60af0000, /* 8 VGPRs, WGP mode */
 				  .rsrc2 = 0x84, /* 2 user SGPRs, group id X */
@@ -34,11 +32,10 @@ static const struct kfd_kernel *kernel(struct rig *r, const char *name,
 				  .kernarg_bytes = 12 };
 	const struct kfd_kernel *k = NULL;
 
-	if (!kfd_code_raw(r->dev, code, bytes, &d, &k, &r->e))
+	if (!kfd_code_raw(r->dev, c.dw, c.size_bytes, &d, &k, &r->e))
 		diag("%s", r->e.msg);
 	return k;
 }
-#define KERNEL(r, name, code) kernel((r), (name), (code), sizeof(code))
 
 static bool rig_open(struct rig *r, const struct soft_options *o)
 {
@@ -109,7 +106,7 @@ static void test_choice(void)
 
 static void test_store(struct rig *r)
 {
-	const struct kfd_kernel *k = KERNEL(r, "store", store_code);
+	const struct kfd_kernel *k = kernel(r, "store", "store");
 	struct args a = { r->out->va, 1000 };
 	struct kfd_launch l = launch(k, &a, 100);
 	struct kfd_timing t = { 0 };
@@ -127,7 +124,7 @@ static void test_domains(struct rig *r)
 	static const enum kfd_domain domain[] = { KFD_VRAM, KFD_GTT,
 						  KFD_USERPTR };
 	static const char *const name[] = { "VRAM", "GTT", "user pages" };
-	const struct kfd_kernel *k = KERNEL(r, "store", store_code);
+	const struct kfd_kernel *k = kernel(r, "store", "store");
 
 	for (size_t i = 0; i < ARRAY_SIZE(domain); i++) {
 		struct kfd_mem *m;
@@ -149,7 +146,7 @@ static void test_thousand(struct rig *r)
 {
 	const struct kfd_queue_opts o = { .ring_packets = 64,
 					  .kernarg_bytes = 2048 };
-	const struct kfd_kernel *k = KERNEL(r, "store", store_code);
+	const struct kfd_kernel *k = kernel(r, "store", "store");
 	struct kfd_queue *q[2];
 	uint64_t ticket[2] = { 0 };
 	bool fine = true;
@@ -182,8 +179,8 @@ static void test_thousand(struct rig *r)
 
 static void test_illegal(struct rig *r)
 {
-	const struct kfd_kernel *bad = KERNEL(r, "illegal", illegal_code);
-	const struct kfd_kernel *good = KERNEL(r, "store", store_code);
+	const struct kfd_kernel *bad = kernel(r, "illegal", "illegal");
+	const struct kfd_kernel *good = kernel(r, "store", "store");
 	struct args a = { r->out->va, 5 };
 	struct kfd_launch l = launch(bad, &a, 32);
 	struct kfd_queue *q;
@@ -212,7 +209,7 @@ static void test_memory_fault(void)
 
 	if (!ok(rig_open(&r, NULL), "a device for a fault"))
 		return;
-	const struct kfd_kernel *k = KERNEL(&r, "overrun", store_code);
+	const struct kfd_kernel *k = kernel(&r, "overrun", "store");
 	/* 32 lanes, of which the last 16 are past the end. */
 	struct args a = { r.out->va + 65536 - 64, 5 };
 	struct kfd_launch l = launch(k, &a, 32);
@@ -231,7 +228,7 @@ static void test_memory_fault(void)
 	kfd_close(r.dev);
 	r = (struct rig){ 0 };
 	ok(rig_open(&r, NULL), "it can be opened again (%s)", r.e.msg);
-	k = KERNEL(&r, "store", store_code);
+	k = kernel(&r, "store", "store");
 	a = (struct args){ r.out->va, 9 };
 	l = launch(k, &a, 32);
 	ok(kfd_run(r.q, &l, NULL, &r.e), "and runs kernels (%s)", r.e.msg);
@@ -245,7 +242,7 @@ static void test_hang(void)
 
 	if (!ok(rig_open(&r, NULL), "a device for a hang"))
 		return;
-	const struct kfd_kernel *k = KERNEL(&r, "loop", loop_code);
+	const struct kfd_kernel *k = kernel(&r, "loop", "loop");
 	struct args a = { 0, 0 };
 	struct kfd_launch l = launch(k, &a, 32);
 	const uint64_t start = time_mono_ns();
@@ -267,7 +264,7 @@ static void test_reset(void)
 
 	if (!ok(rig_open(&r, &o), "a device that resets on a hang"))
 		return;
-	const struct kfd_kernel *k = KERNEL(&r, "loop", loop_code);
+	const struct kfd_kernel *k = kernel(&r, "loop", "loop");
 	struct args a = { 0, 0 };
 	struct kfd_launch l = launch(k, &a, 32);
 
@@ -318,8 +315,8 @@ static void test_old_kernels(void)
 		if (!ok(rig_open(&r, &o), "KFD 1.%u opens", minor[i]))
 			continue;
 		const struct kfd_kernel *bad =
-			KERNEL(&r, "illegal", illegal_code);
-		const struct kfd_kernel *k = KERNEL(&r, "s", store_code);
+			kernel(&r, "illegal", "illegal");
+		const struct kfd_kernel *k = kernel(&r, "s", "store");
 		struct args a = { r.out->va, 3 };
 		struct kfd_launch l = launch(k, &a, 64);
 		ok(kfd_run(r.q, &l, NULL, &r.e), "KFD 1.%u runs (%s)", minor[i],

@@ -1,197 +1,9 @@
 /*
  * The soft device's dispatches: what a wave begins with, how workgroups are
- * run, and what their faults look like.  The kernels are gfx1100 code made
- * with llvm-mc 19 from the text above each.
+ * run, and what their faults look like.  The kernels are in launch.s.
  */
+#include "tests/code.h"
 #include "tests/soft/softdev.h"
-
-/*
- * out[group * lanes + flat work-item] = v0, with the sizes in the kernargs:
- *	s_load_b64 s[2:3], s[0:1], 0x0
- *	s_load_b128 s[4:7], s[0:1], 0x8
- *	s_load_b64 s[10:11], s[0:1], 0x18
- *	s_waitcnt lgkmcnt(0)
- *	s_mul_i32 s8, s15, s5
- *	s_add_i32 s8, s8, s14
- *	s_mul_i32 s8, s8, s4
- *	s_add_i32 s8, s8, s13
- *	s_mul_i32 s8, s8, s6
- *	v_and_b32_e32 v1, 0x3ff, v0
- *	v_bfe_u32 v2, v0, 10, 10
- *	v_bfe_u32 v3, v0, 20, 10
- *	v_mul_lo_u32 v2, v2, s10
- *	v_mul_lo_u32 v3, v3, s11
- *	v_add_nc_u32_e32 v1, v1, v2
- *	v_add_nc_u32_e32 v1, v1, v3
- *	v_add_nc_u32_e32 v1, s8, v1
- *	v_lshlrev_b32_e32 v1, 2, v1
- *	global_store_b32 v1, v0, s[2:3]
- *	s_endpgm
- */
-static const uint32_t state[] = {
-	0xf4040080, 0xf8000000, 0xf4080100, 0xf8000008, 0xf4040280,
-	0xf8000018, 0xbf89fc07, 0x9608050f, 0x81080e08, 0x96080408,
-	0x81080d08, 0x96080608, 0x360200ff, 0x000003ff, 0xd6100002,
-	0x02291500, 0xd6100003, 0x02292900, 0xd72c0002, 0x00001502,
-	0xd72c0003, 0x00001703, 0x4a020501, 0x4a020701, 0x4a020208,
-	0x30020282, 0xdc6a0000, 0x00020001, 0xbfb00000,
-};
-
-/*
- * s0..s8, s15, EXEC, MODE, a packet word read through s[0:1], s16:
- *	s_load_b64 s[20:21], s[4:5], 0x0
- *	v_mov_b32_e32 v9, 0
- *	s_getreg_b32 s22, hwreg(HW_REG_MODE)
- *	v_mov_b32_e32 v2, exec_lo
- *	v_mov_b32_e32 v1, s22
- *	s_mov_b32 exec_lo, 1
- *	s_waitcnt lgkmcnt(0)
- *	v_readfirstlane_b32 s23, v2
- *	v_mov_b32_e32 v4, s0
- *	v_mov_b32_e32 v5, s1
- *	v_mov_b32_e32 v6, s2
- *	v_mov_b32_e32 v7, s3
- *	global_store_b128 v9, v[4:7], s[20:21]
- *	v_mov_b32_e32 v4, s4
- *	v_mov_b32_e32 v5, s5
- *	v_mov_b32_e32 v6, s6
- *	v_mov_b32_e32 v7, s7
- *	global_store_b128 v9, v[4:7], s[20:21] offset:16
- *	v_mov_b32_e32 v4, s8
- *	v_mov_b32_e32 v5, s15
- *	v_mov_b32_e32 v6, s23
- *	v_mov_b32_e32 v7, s22
- *	global_store_b128 v9, v[4:7], s[20:21] offset:32
- *	s_load_b32 s24, s[0:1], 0xc
- *	s_waitcnt lgkmcnt(0)
- *	v_mov_b32_e32 v4, s24
- *	v_mov_b32_e32 v5, s16
- *	global_store_b64 v9, v[4:5], s[20:21] offset:48
- *	s_endpgm
- */
-static const uint32_t sgprs[] = {
-	0xf4040502, 0xf8000000, 0x7e120280, 0xb896f801, 0x7e04027e,
-	0x7e020216, 0xbefe0081, 0xbf89fc07, 0x7e2e0502, 0x7e080200,
-	0x7e0a0201, 0x7e0c0202, 0x7e0e0203, 0xdc760000, 0x00140409,
-	0x7e080204, 0x7e0a0205, 0x7e0c0206, 0x7e0e0207, 0xdc760010,
-	0x00140409, 0x7e080208, 0x7e0a020f, 0x7e0c0217, 0x7e0e0216,
-	0xdc760020, 0x00140409, 0xf4000600, 0xf800000c, 0xbf89fc07,
-	0x7e080218, 0x7e0a0210, 0xdc6e0030, 0x00140409, 0xbfb00000,
-};
-
-/*
- * every lane writes 3 * id to LDS and reads the slot of lane 255 - id:
- *	s_load_b64 s[2:3], s[0:1], 0x0
- *	v_lshlrev_b32_e32 v1, 2, v0
- *	v_mul_u32_u24_e32 v2, 3, v0
- *	ds_store_b32 v1, v2
- *	s_waitcnt lgkmcnt(0)
- *	s_barrier
- *	v_sub_nc_u32_e32 v3, 0x3fc, v1
- *	ds_load_b32 v4, v3
- *	s_waitcnt lgkmcnt(0)
- *	global_store_b32 v1, v4, s[2:3]
- *	s_endpgm
- */
-static const uint32_t lds[] = {
-	0xf4040080, 0xf8000000, 0x30020082, 0x16040083, 0xd8340000,
-	0x00000201, 0xbf89fc07, 0xbfbd0000, 0x4c0602ff, 0x000003fc,
-	0xd8d80000, 0x04000003, 0xbf89fc07, 0xdc6a0000, 0x00020401,
-	0xbfb00000,
-};
-
-/*
- * *kernarg[0] = 42:
- *	s_load_b64 s[2:3], s[0:1], 0x0
- *	s_waitcnt lgkmcnt(0)
- *	v_mov_b32_e32 v1, 0
- *	v_mov_b32_e32 v2, 42
- *	global_store_b32 v1, v2, s[2:3]
- *	s_waitcnt_vscnt null, 0x0
- *	s_endpgm
- */
-static const uint32_t store[] = {
-	0xf4040080, 0xf8000000, 0xbf89fc07, 0x7e020280, 0x7e0402aa,
-	0xdc6a0000, 0x00020201, 0xbc7c0000, 0xbfb00000,
-};
-
-/*
- * workgroup 0 waits for the flag that workgroup 1 sets:
- *	s_load_b64 s[2:3], s[0:1], 0x0
- *	v_mov_b32_e32 v1, 0
- *	v_mov_b32_e32 v2, 1
- *	s_waitcnt lgkmcnt(0)
- *	s_cmp_eq_u32 s15, 0
- *	s_cbranch_scc1 .Lwait
- *	global_store_b32 v1, v2, s[2:3]
- *	s_endpgm
- *	.Lwait:
- *	global_load_b32 v3, v1, s[2:3] glc
- *	s_waitcnt vmcnt(0)
- *	v_cmp_eq_u32_e32 vcc_lo, 0, v3
- *	s_cbranch_vccnz .Lwait
- *	s_endpgm
- */
-static const uint32_t wait[] = {
-	0xf4040080, 0xf8000000, 0x7e020280, 0x7e040281, 0xbf89fc07,
-	0xbf06800f, 0xbfa20003, 0xdc6a0000, 0x00020201, 0xbfb00000,
-	0xdc524000, 0x03020001, 0xbf8903f7, 0x7c940680, 0xbfa4fffb,
-	0xbfb00000,
-};
-
-/*
- * two values per lane of a wave64, workgroup id in s2:
- *	s_load_b64 s[4:5], s[0:1], 0x0
- *	v_lshlrev_b32_e32 v1, 2, v0
- *	v_mov_b32_e32 v2, s2
- *	v_mov_b32_e32 v3, exec_hi
- *	v_lshl_or_b32 v2, v2, 16, v0
- *	s_waitcnt lgkmcnt(0)
- *	global_store_b32 v1, v2, s[4:5]
- *	global_store_b32 v1, v3, s[4:5] offset:1024
- *	s_endpgm
- */
-static const uint32_t wave64[] = {
-	0xf4040100, 0xf8000000, 0x30020082, 0x7e040202, 0x7e06027f,
-	0xd6560002, 0x04012102, 0xbf89fc07, 0xdc6a0000, 0x00040201,
-	0xdc6a0400, 0x00040301, 0xbfb00000,
-};
-
-/*
- * a value through scratch, next to another slot:
- *	s_load_b64 s[2:3], s[0:1], 0x0
- *	v_lshlrev_b32_e32 v1, 2, v0
- *	v_add_nc_u32_e32 v2, 7, v0
- *	v_mov_b32_e32 v4, 0
- *	scratch_store_b32 off, v2, off offset:160
- *	scratch_store_b32 off, v4, off offset:156
- *	s_waitcnt_vscnt null, 0x0
- *	scratch_load_b32 v3, off, off offset:160
- *	s_waitcnt vmcnt(0) lgkmcnt(0)
- *	global_store_b32 v1, v3, s[2:3]
- *	s_endpgm
- */
-static const uint32_t scratch[] = {
-	0xf4040080, 0xf8000000, 0x30020082, 0x4a040087, 0x7e080280,
-	0xdc6900a0, 0x007c0200, 0xdc69009c, 0x007c0400, 0xbc7c0000,
-	0xdc5100a0, 0x037c0000, 0xbf890007, 0xdc6a0000, 0x00020301,
-	0xbfb00000,
-};
-
-/*
- * never ends:
- *	.L0:
- *	s_branch .L0
- */
-static const uint32_t endless[] = {
-	0xbfa0ffff,
-};
-
-static const uint32_t illegal[] = {
-	0xbf800000, /* s_nop 0 */
-	0xbfff0000, /* no such SOPP opcode */
-	0xbfb00000,
-};
 
 /* ----------------------------------------------------------------- rig -- */
 
@@ -280,7 +92,13 @@ static void load_bytes(struct rig *r, const uint32_t *code, size_t bytes)
 	r->kd->compute_pgm_rsrc2 = 15u << 1 | AMD_RSRC2_WORKGROUP_ID_X;
 	invalidate(r);
 }
-#define LOAD(r, code) load_bytes(r, code, sizeof(code))
+/* A kernel of launch.s. */
+static void load(struct rig *r, const char *label)
+{
+	struct code c = code_of("tests/soft/launch.s", label);
+
+	load_bytes(r, c.dw, c.size_bytes);
+}
 
 /* Does the dispatch complete?  A queue that faulted is not waited for. */
 static bool run(struct rig *r)
@@ -315,7 +133,7 @@ static void ids(struct rig *r, const uint32_t grid[3], const uint16_t wg[3],
 		r->p.workgroup_size[i] = wg[i];
 		n[i] = (grid[i] + wg[i] - 1) / wg[i];
 	}
-	LOAD(r, state);
+	load(r, "state");
 	r->kd->compute_pgm_rsrc2 = 13u << 1 | 7u << 7 | 2u << 11;
 	((uint32_t *)r->kernarg)[2] = n[0];
 	((uint32_t *)r->kernarg)[3] = n[1];
@@ -363,7 +181,7 @@ static void test_registers(struct rig *r)
 	const uint32_t *o = r->result;
 	uint64_t packet, index;
 
-	LOAD(r, sgprs);
+	load(r, "sgprs");
 	r->kd->kernel_code_properties =
 		AMD_PROP_WAVE32 | AMD_PROP_DISPATCH_PTR | AMD_PROP_QUEUE_PTR |
 		AMD_PROP_KERNARG_PTR | AMD_PROP_DISPATCH_ID |
@@ -397,7 +215,7 @@ static void test_wave64(struct rig *r)
 {
 	uint32_t bad = 0;
 
-	LOAD(r, wave64);
+	load(r, "wave64");
 	r->kd->kernel_code_properties = AMD_PROP_KERNARG_PTR;
 	r->kd->compute_pgm_rsrc2 = 2u << 1 | AMD_RSRC2_WORKGROUP_ID_X;
 	memcpy(r->p.grid_size, (uint32_t[]){ 40, 1, 1 }, 12);
@@ -416,7 +234,7 @@ static void test_lds(struct rig *r)
 {
 	uint32_t bad = 0;
 
-	LOAD(r, lds);
+	load(r, "lds");
 	memcpy(r->p.grid_size, (uint32_t[]){ 256, 1, 1 }, 12);
 	memcpy(r->p.workgroup_size, (uint16_t[]){ 256, 1, 1 }, 6);
 	r->p.group_segment_size = 1024;
@@ -434,7 +252,7 @@ static void test_scratch(struct rig *r)
 	struct amd_queue *q = r->q.q;
 	uint32_t bad = 0;
 
-	LOAD(r, scratch);
+	load(r, "scratch");
 	r->kd->compute_pgm_rsrc2 |= AMD_RSRC2_PRIVATE_SEGMENT;
 	r->p.private_segment_size = 164;
 	memcpy(r->p.grid_size, (uint32_t[]){ 256, 1, 1 }, 12);
@@ -466,7 +284,7 @@ static void test_dependent_groups(void)
 	const struct soft_options o = { .deterministic = true };
 	struct rig r = rig(&o);
 
-	LOAD(&r, wait);
+	load(&r, "wait");
 	r.p.grid_size[0] = 2;
 	ok(run(&r), "workgroup 0 may wait for workgroup 1");
 	rig_end(&r);
@@ -481,12 +299,15 @@ static bool wait_for_last(uint32_t groups, uint32_t lds_bytes, bool wgp,
 {
 	const struct soft_options o = { .deadline_ns = deadline_ns };
 	struct rig r = rig(&o);
-	uint32_t code[ARRAY_SIZE(wait)];
+	const struct code wait = code_of("tests/soft/launch.s", "wait");
+	char last[32];
+	uint32_t code[64];
 	bool good;
 
-	memcpy(code, wait, sizeof(code));
-	code[5] = 0xb50f0000 | (groups - 1); /* s_cmpk_lg_u32 s15, last */
-	LOAD(&r, code);
+	memcpy(code, wait.dw, wait.size_bytes);
+	snprintf(last, sizeof(last), "s_cmpk_lg_u32 s15, %u", groups - 1);
+	code_lines(last, 32, &code[5], 1); /* for s_cmp_eq_u32 s15, 0 */
+	load_bytes(&r, code, wait.size_bytes);
 	if (!wgp)
 		r.kd->compute_pgm_rsrc1 &= ~AMD_RSRC1_WGP_MODE;
 	r.p.grid_size[0] = groups;
@@ -512,7 +333,7 @@ static void test_read_index(void)
 	struct rig r = rig(&o);
 	bool moved = false;
 
-	LOAD(&r, endless);
+	load(&r, "endless");
 	sd_submit(&r.s, &r.q, &r.p);
 	for (int i = 0; i < 5000 && !moved; i++) {
 		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
@@ -536,7 +357,7 @@ static void test_illegal(void)
 	struct soft_fault f = { 0 };
 	struct sd_queue second;
 
-	LOAD(&r, illegal);
+	load(&r, "illegal");
 	sd_submit(&r.s, &r.q, &r.p);
 	ok(sd_wait_value(r.q.inactive, 0x40000000, 5000),
 	   "an illegal instruction gives code 0x40000000");
@@ -551,7 +372,7 @@ static void test_illegal(void)
 	sd_queue_destroy(&r.s, &r.q);
 	sd_queue_buffers_free(&r.s, &r.q);
 	r.q = second;
-	LOAD(&r, store);
+	load(&r, "store");
 	ok(run(&r) && r.result[0] == 42, "other queues go on");
 	rig_end(&r);
 }
@@ -577,7 +398,7 @@ static void test_not_present(void)
 	struct kfd_memory_exception x;
 	struct soft_fault f = { 0 };
 
-	LOAD(&r, store);
+	load(&r, "store");
 	r.kernarg[0] = 0x7654321000 + 0x124;
 	x = memory_event(&r);
 	is_u64(x.va, 0x7654321000, "a store to nowhere: page address");
@@ -597,7 +418,7 @@ static void test_read_only(void)
 	struct sd_mem m = sd_alloc(&r.s, 4096, VRAM_FLAGS & ~KFD_MEM_WRITABLE);
 	struct kfd_memory_exception x;
 
-	LOAD(&r, store);
+	load(&r, "store");
 	r.kernarg[0] = sd_ptr(m.p) + 8;
 	x = memory_event(&r);
 	ok(x.read_only && !x.not_present && x.va == sd_ptr(m.p),
@@ -613,7 +434,7 @@ static void test_no_execute(void)
 		sd_alloc(&r.s, 4096, VRAM_FLAGS & ~KFD_MEM_EXECUTABLE);
 	struct kfd_memory_exception x;
 
-	LOAD(&r, store);
+	load(&r, "store");
 	memcpy(m.p, r.code.p, 4096);
 	r.p.kernel_object = sd_ptr(m.p);
 	x = memory_event(&r);
@@ -633,7 +454,7 @@ static void test_hang(void)
 	struct kfd_ioc_acquire_vm vm = { 0, SOFT_GPU_ID };
 	uint32_t result;
 
-	LOAD(&r, endless);
+	load(&r, "endless");
 	sd_event(&r.s, KFD_EVENT_HW_EXCEPTION, false, 0, &e);
 	d.event_id = e.event_id;
 	sd_submit(&r.s, &r.q, &r.p);
@@ -662,7 +483,7 @@ static void refused(int64_t code, const char *name, void (*spoil)(struct rig *))
 	struct rig r = rig(NULL);
 	struct soft_fault f = { 0 };
 
-	LOAD(&r, store);
+	load(&r, "store");
 	spoil(&r);
 	sd_submit(&r.s, &r.q, &r.p);
 	ok(sd_wait_value(r.q.inactive, code, 5000), "%s: code 0x%llx", name,
@@ -704,7 +525,7 @@ static void test_fits(void)
 {
 	struct rig r = rig(NULL);
 
-	LOAD(&r, store);
+	load(&r, "store");
 	r.kd->compute_pgm_rsrc1 = 11; /* 96 VGPRs: exactly 16 waves a SIMD */
 	r.p.workgroup_size[0] = r.p.grid_size[0] = 1024;
 	ok(run(&r), "1024 work-items with 96 VGPRs just fit a CU");

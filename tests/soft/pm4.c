@@ -4,6 +4,7 @@
  */
 #include <unistd.h>
 
+#include "tests/code.h"
 #include "tests/soft/softdev.h"
 
 #define HEAD(op, body_dw) (0xc0000000u | ((body_dw) - 1u) << 16 | (op) << 8)
@@ -168,16 +169,6 @@ static void test_wait_and_nesting(void)
 	pm4_free(&p);
 }
 
-/* out[id] = id for ids of 32-wide workgroups; s[0:1] = out, s2 = group. */
-static const uint32_t code[] = {
-	0x360000ff, 0x000003ff, /* v_and_b32 v0, 0x3ff, v0 */
-	0x84038502,		/* s_lshl_b32 s3, s2, 5 */
-	0x4a040003,		/* v_add_nc_u32 v2, s3, v0 */
-	0x30020482,		/* v_lshlrev_b32 v1, 2, v2 */
-	0xdc6a0000, 0x00000201, /* global_store_b32 v1, v2, s[0:1] */
-	0xbfb00000,		/* s_endpgm */
-};
-
 static void put_dispatch(struct pm4 *p, const void *entry, const void *out,
 			 uint32_t groups)
 {
@@ -193,12 +184,13 @@ static void put_dispatch(struct pm4 *p, const void *entry, const void *out,
 
 static void test_dispatch(void)
 {
+	const struct code code = code_of("tests/soft/pm4.s", "store_ids");
 	struct pm4 p = pm4_new();
 	struct sd_mem k = sd_alloc(&s, 4096, VRAM_FLAGS);
 	struct sd_mem out = sd_alloc(&s, 65536, VRAM_FLAGS);
 	uint32_t *o = out.p, bad = 0;
 
-	memcpy((uint8_t *)k.p + 256, code, sizeof(code));
+	memcpy((uint8_t *)k.p + 256, code.dw, code.size_bytes);
 	put_dispatch(&p, (uint8_t *)k.p + 256, o, 100);
 	put_fence(&p, 1234, DATA64, 0);
 	ring(&p);

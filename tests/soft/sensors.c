@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "kfd/linux/drm.h"
+#include "tests/code.h"
 #include "tests/soft/softdev.h"
 
 /* A driver in front of the soft one that refuses what `refuse` says. */
@@ -144,13 +145,7 @@ static void nap_ms(long ms)
 /* Keep the card busy for a while; the highest load seen, the last reading. */
 static bool busy(struct kfd_dev *dev, double *load, struct kfd_sensors *hot)
 {
-	static const uint32_t code[] = {
-		0xbe8000ff, 3000000, /* s_mov_b32 s0, 3000000 */
-		0x80808100,	     /* s_sub_u32 s0, s0, 1 */
-		0xbf078000,	     /* s_cmp_lg_u32 s0, 0 */
-		0xbfa2fffd,	     /* s_cbranch_scc1 -3 */
-		0xbfb00000,	     /* s_endpgm */
-	};
+	const struct code code = code_of("tests/soft/sensors.s", "busy");
 	const struct kfd_raw_desc desc = { .rsrc1 = 0xc0000,
 					   .rsrc2 = 1u << 7,
 					   .properties = 1u << 10 };
@@ -158,7 +153,8 @@ static bool busy(struct kfd_dev *dev, double *load, struct kfd_sensors *hot)
 	struct kfd_queue *q;
 	struct err e = { 0 };
 	uint64_t ticket = 0, before, end;
-	bool good = kfd_code_raw(dev, code, sizeof(code), &desc, &k, &e) &&
+	bool good = kfd_code_raw(dev, code.dw, code.size_bytes, &desc, &k,
+				 &e) &&
 		    kfd_queue_new(dev, NULL, &q, &e);
 
 	if (!good) {

@@ -12,6 +12,7 @@
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 #include "kfd/soft/watch/watch.h"
+#include "tests/code.h"
 #include "tests/tap.h"
 
 #define MS 1000000ull
@@ -21,39 +22,8 @@
 #define WAVES_MAX 64
 #define OUT_BYTES (1u << 16)
 
-/*
- * Each work-item stores SHADER_CYCLES before a barrier, the difference to
- * that behind it, and the real time:
- *	s_load_b64 s[2:3], s[0:1], 0x0
- *	s_getreg_b32 s4, hwreg(HW_REG_SHADER_CYCLES, 0, 20)
- *	v_lshlrev_b32_e32 v1, 2, v0
- *	s_sendmsg_rtn_b64 s[6:7], sendmsg(MSG_RTN_GET_REALTIME)
- *	v_mov_b32_e32 v2, 0
- *	s_barrier
- *	s_getreg_b32 s5, hwreg(HW_REG_SHADER_CYCLES, 0, 20)
- *	s_lshl_b32 s8, s15, 6
- *	s_waitcnt lgkmcnt(0)
- *	v_add_nc_u32_e32 v1, s8, v0
- *	s_sub_i32 s9, s5, s4
- *	v_mov_b32_e32 v2, s4
- *	v_mov_b32_e32 v3, s9
- *	v_mov_b32_e32 v4, s6
- *	v_mov_b32_e32 v5, s7
- *	v_lshlrev_b32_e32 v1, 4, v1
- *	global_store_b128 v1, v[2:5], s[2:3]
- *	s_endpgm
- */
-static const uint32_t clocks[] = {
-	0xf4040080, 0xf8000000, 0xb884981d, 0x30020082, 0xbe864d83,
-	0x7e040280, 0xbfbd0000, 0xb885981d, 0x8408860f, 0xbf89fc07,
-	0x4a020008, 0x81890405, 0x7e040204, 0x7e060209, 0x7e080206,
-	0x7e0a0207, 0x30020284, 0xdc760000, 0x00020201, 0xbfb00000,
-};
 #define CLOCKS_INSTS 18
-static const uint32_t endless[] = { 0xbfa0ffff }; /* s_branch to itself */
-static const uint32_t illegal[] = { 0xbf800000, 0xbe80ff00, 0xbfb00000 };
-
-struct record { /* of a store_b128 */
+ struct record { /* of a store_b128 */
 	uint32_t cycles, difference, realtime[2];
 };
 
@@ -69,7 +39,7 @@ struct toy {
 	uint64_t cycle, steps, barriers, stores, began;
 	uint64_t early, bad_id, bad_look, bad_store, bad_start;
 	uint32_t getreg[WAVES_MAX][2]; /* cycles of both, by wave of the grid */
-	uint32_t id_at[ARRAY_SIZE(clocks)];
+	uint32_t id_at[32]; /* by dword of the code */
 	_Atomic bool stopped; /* the host may be told of a fault before */
 };
 
@@ -228,9 +198,10 @@ static void rig_close(struct rig *r)
 	free(r);
 }
 
-static const struct kfd_kernel *kernel(struct rig *r, const char *name,
-				       const uint32_t *code, size_t bytes)
+/* A kernel of timing.s. */
+static const struct kfd_kernel *kernel(struct rig *r, const char *name)
 {
+	const struct code c = code_of("tests/soft/timing.s", name);
 	const struct kfd_raw_desc d = { .name = name,
 					.rsrc1 = 0x60af0000,
 					.rsrc2 = 0x9e, /* s15: workgroup id */
@@ -238,13 +209,12 @@ static const struct kfd_kernel *kernel(struct rig *r, const char *name,
 					.kernarg_bytes = 8 };
 	const struct kfd_kernel *k = NULL;
 
-	if (!kfd_code_raw(r->dev, code, bytes, &d, &k, &r->e)) {
+	if (!kfd_code_raw(r->dev, c.dw, c.size_bytes, &d, &k, &r->e)) {
 		diag("%s", r->e.msg);
 		exit(1);
 	}
 	return k;
 }
-#define KERNEL(r, name) kernel((r), #name, name, sizeof(name))
 
 static bool run(struct rig *r, const struct kfd_kernel *k, uint32_t n,
 		uint32_t wg, struct kfd_timing *t)
@@ -270,7 +240,7 @@ static void test_one_wave(void)
 	struct kfd_timing t = { 0 };
 	uint64_t real;
 
-	ok(run(r, KERNEL(r, clocks), 32, 32, &t), "one wave runs (%s)",
+	ok(run(r, kernel(r, "clocks"), 32, 32, &t), "one wave runs (%s)",
 	   r->e.msg);
 	is_u64(r->toy.steps, CLOCKS_INSTS, "it was stepped");
 	is_str(r->toy.kernel, "", "bare code has no name");
@@ -317,7 +287,7 @@ static void test_groups(void)
 	struct rig *r = rig_open(NULL, true);
 	struct kfd_timing t = { 0 };
 
-	ok(run(r, KERNEL(r, clocks), 16 * 64, 64, &t),
+	ok(run(r, kernel(r, "clocks"), 16 * 64, 64, &t),
 	   "16 workgroups of two waves run, two at a time, checked (%s)",
 	   r->e.msg);
 	is_u64(r->toy.steps, 32 * CLOCKS_INSTS, "every instruction was a step");
@@ -337,7 +307,7 @@ static uint64_t seen_at(uint64_t *host)
 	struct rig *r = rig_open(NULL, false);
 	uint64_t at;
 
-	ok(run(r, KERNEL(r, clocks), 64, 64, NULL), "a dispatch runs (%s)",
+	ok(run(r, kernel(r, "clocks"), 64, 64, NULL), "a dispatch runs (%s)",
 	   r->e.msg);
 	*host = r->out->va;
 	at = r->toy.out_at;
@@ -371,7 +341,7 @@ static void test_leaves(uint64_t leave, uint64_t quit, const char *name)
 
 	r->toy.leave = leave;
 	r->toy.quit = quit;
-	ok(run(r, KERNEL(r, clocks), 16 * 64, 64, NULL), "%s (%s)", name,
+	ok(run(r, kernel(r, "clocks"), 16 * 64, 64, NULL), "%s (%s)", name,
 	   r->e.msg);
 	for (int i = 0; i < 16 * 64; i++)
 		missing += o[i].cycles == 0xeeeeeeee;
@@ -383,7 +353,7 @@ static void test_fault(void)
 {
 	struct rig *r = rig_open(NULL, false);
 
-	ok(!run(r, KERNEL(r, illegal), 64, 64, NULL), "an illegal one fails");
+	ok(!run(r, kernel(r, "illegal"), 64, 64, NULL), "an illegal one fails");
 	has_str(r->e.msg, "illegal instruction", "as it does untimed");
 	for (int i = 0; i < 1000 && !r->toy.stopped; i++)
 		usleep(1000);
@@ -420,7 +390,7 @@ static void test_name(void)
 static void test_stop(void)
 {
 	struct rig *r = rig_open(NULL, false);
-	const struct kfd_launch l = { .kernel = KERNEL(r, endless),
+	const struct kfd_launch l = { .kernel = kernel(r, "endless"),
 				      .args = &r->out->va,
 				      .args_bytes = 8 };
 	uint64_t ticket;
