@@ -107,7 +107,7 @@ static bool prove(struct tune_selector *s, const struct tune_problem *p,
 	if (!known || !gemm_fits(&p->op, &c->config, &shape, NULL) ||
 	    !(s->o->compile ? s->o->compile(&p->op, &c->config, &options,
 					    &c->code, NULL) :
-			      gemm_object(s->o->jit, &p->op, &c->config,
+			      gemm_object(s->o->objects, &p->op, &c->config,
 					  &options, &c->code, NULL)))
 		return true;
 	tune_object_digest(&c->code, object);

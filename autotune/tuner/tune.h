@@ -217,7 +217,8 @@ struct tune_opts {
 	/* Of measurements, where the device has a clock: */
 	uint64_t samples; /* 0: as many as the protocol wants at least */
 	const struct tune_clock *clock; /* instead of `device`; NULL: none */
-	struct jit *jit; /* where tune_select() takes objects from, or NULL */
+	/* Where tune_select() takes objects from, or NULL. */
+	struct object_cache *objects;
 	/* NULL: gemm_compile(); for tests, which compile wrong kernels. */
 	bool (*compile)(const struct gemm_op *op, const struct gemm_config *c,
 			const struct cc_options *o, struct gemm_code *out,
@@ -314,7 +315,8 @@ void tune_choice_fini(struct tune_choice *c);
 double tune_far(const struct tune_problem *p, const struct res_tune_key *k);
 
 struct tune_selector;
-/* Uses db, device (NULL: no checks), costs, seed, jit and compile of `o`. */
+/* Uses db, device (NULL: no checks), costs, seed, objects and compile of `o`.
+ */
 struct tune_selector *tune_selector_open(const struct tune_opts *o,
 					 struct err *e);
 void tune_selector_close(struct tune_selector *s);

@@ -219,19 +219,19 @@ static void say(void *ctx, const char *text)
 static bool fetch_kernel(struct options *o, const struct kernel_entry *k,
 			 const struct kernel_shape *s, struct err *e)
 {
-	struct jit_object obj;
-	struct jit j;
+	struct cache_object obj;
+	struct object_cache j;
 	bool good;
 
-	jit_init(&j, say, NULL);
+	object_cache_init(&j, say, NULL);
 	good = kernel_object(&j, k, s, &o->cc, &obj, e);
 	if (good) {
-		printf("%zu bytes, %s\n", obj.len, jit_from_name(obj.from));
+		printf("%zu bytes, %s\n", obj.len, object_from_name(obj.from));
 		if (o->out)
 			good = file_write_atomic(o->out, obj.bytes, obj.len, e);
-		jit_object_fini(&obj);
+		cache_object_fini(&obj);
 	}
-	jit_fini(&j);
+	object_cache_fini(&j);
 	return good;
 }
 
@@ -246,8 +246,9 @@ static bool write_pack(const struct options *o, struct err *e)
 	       file_write_atomic(o->out, pack.data, pack.len, e);
 	if (good)
 		printf("%u code objects of the library: %zu bytes\n",
-		       pack_count(&(struct pack){ (uint8_t *)pack.data,
-						  pack.len }), pack.len);
+		       prebuilt_count(&(struct prebuilt){ (uint8_t *)pack.data,
+							  pack.len }),
+		       pack.len);
 	buf_fini(&pack);
 	return good;
 }

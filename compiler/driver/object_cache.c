@@ -1,4 +1,7 @@
-/* Objects from the pack, from the cache's folder, or compiled and put there. */
+/*
+ * compiler/driver/object_cache.c - objects from the pack, from the cache's
+ * folder, or compiled and put there.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +13,7 @@
 #include <xxhash.h>
 
 #include "compiler/cost/cost.h"
-#include "compiler/driver/object_cache.h"
+#include "compiler/driver/cc.h"
 
 /* ---------------------------------------------------------------- keys ---- */
 
@@ -29,7 +32,7 @@ static void add_costs(XXH3_state_t *h, const struct cost_model *m)
 	}
 }
 
-struct jit_key jit_key(const char *what, const struct cc_options *o)
+struct object_key object_key_hash(const char *what, const struct cc_options *o)
 {
 	const char *chip = o->chip ? o->chip : "";
 	uint32_t number[] = { (uint32_t)o->level, o->max_vgprs, o->waves,
@@ -48,7 +51,7 @@ struct jit_key jit_key(const char *what, const struct cc_options *o)
 	cost_fini(&defaults);
 	XXH128_hash_t d = XXH3_128bits_digest(h);
 	XXH3_freeState(h);
-	return (struct jit_key){ d.high64, d.low64 };
+	return (struct object_key){ d.high64, d.low64 };
 }
 
 /* -------------------------------------------------------------- folder ---- */
@@ -74,26 +77,26 @@ static char *root_folder(void)
 	return home && *home ? join_path(home, ".cache/t0") : NULL;
 }
 
-void jit_init(struct jit *j, jit_say_fn *say, void *ctx)
+void object_cache_init(struct object_cache *c, object_warn_fn *warn, void *ctx)
 {
-	const struct pack pack = pack_embedded();
-	const struct jit_key build = pack_build(&pack);
+	const struct prebuilt pack = prebuilt_embedded();
+	const struct object_key build = prebuilt_build(&pack);
 	char *root = root_folder(), name[36];
 
-	*j = (struct jit){ .say = say, .say_ctx = ctx };
+	*c = (struct object_cache){ .warn = warn, .warn_ctx = ctx };
 	snprintf(name, sizeof(name), "%016llx%016llx",
 		 (unsigned long long)build.hi, (unsigned long long)build.lo);
 	if (root && (build.hi || build.lo)) {
-		j->folder = join_path(root, name);
-		utimensat(AT_FDCWD, j->folder, NULL, 0); /* is in use */
+		c->folder = join_path(root, name);
+		utimensat(AT_FDCWD, c->folder, NULL, 0); /* is in use */
 	}
 	free(root);
 }
 
-void jit_fini(struct jit *j)
+void object_cache_fini(struct object_cache *c)
 {
-	free(j->folder);
-	j->folder = NULL;
+	free(c->folder);
+	c->folder = NULL;
 }
 
 /* `path` and what is above it. */
@@ -166,11 +169,11 @@ static void remove_old(const char *folder)
 
 /* ------------------------------------------------------------- entries ---- */
 
-static char *entry_path(const struct jit *j, struct jit_key key)
+static char *entry_path(const struct object_cache *c, struct object_key key)
 {
 	struct buf s = { 0 };
 
-	buf_printf(&s, "%s/%016llx%016llx.co", j->folder,
+	buf_printf(&s, "%s/%016llx%016llx.co", c->folder,
 		   (unsigned long long)key.hi, (unsigned long long)key.lo);
 	return s.data;
 }
@@ -178,11 +181,12 @@ static char *entry_path(const struct jit *j, struct jit_key key)
 /* Stands before the object in the file. */
 struct entry {
 	char magic[8];
-	struct jit_key key;
+	struct object_key key;
 	uint64_t len, hash;
 };
 
-static struct entry entry_for(struct jit_key key, const void *data, size_t len)
+static struct entry entry_for(struct object_key key, const void *data,
+			      size_t len)
 {
 	struct entry x = { .magic = "T0JIT1", .key = key, .len = len,
 			   .hash = XXH3_64bits(data, len) };
@@ -191,10 +195,10 @@ static struct entry entry_for(struct jit_key key, const void *data, size_t len)
 }
 
 /* False if it is not there, or is not what was written. */
-static bool entry_read(const struct jit *j, struct jit_key key,
-		       struct jit_object *out)
+static bool entry_read(const struct object_cache *c, struct object_key key,
+		       struct cache_object *out)
 {
-	char *path = entry_path(j, key);
+	char *path = entry_path(c, key);
 	struct entry x, want;
 	bool good = file_read(path, 0, &out->own, NULL) &&
 		    out->own.len > sizeof(x);
@@ -207,45 +211,46 @@ static bool entry_read(const struct jit *j, struct jit_key key,
 		good = !memcmp(&x, &want, sizeof(x));
 	}
 	if (!good)
-		jit_object_fini(out);
+		cache_object_fini(out);
 	free(path);
 	return good;
 }
 
-static bool entry_write(const struct jit *j, struct jit_key key,
+static bool entry_write(const struct object_cache *c, struct object_key key,
 			const struct buf *object, struct err *e)
 {
 	struct entry x = entry_for(key, object->data, object->len);
-	char *path = entry_path(j, key);
+	char *path = entry_path(c, key);
 	struct buf all = { 0 };
-	bool new_build = access(j->folder, F_OK) != 0, good;
+	bool new_build = access(c->folder, F_OK) != 0, good;
 
 	buf_add(&all, &x, sizeof(x));
 	buf_add(&all, object->data, object->len);
-	good = make_folders(j->folder, e) &&
+	good = make_folders(c->folder, e) &&
 	       file_write_atomic(path, all.data, all.len, e);
 	if (good && new_build)
-		remove_old(j->folder);
+		remove_old(c->folder);
 	buf_fini(&all);
 	free(path);
 	return good;
 }
 
-static void warn_once(struct jit *j, const struct err *e)
+static void warn_once(struct object_cache *c, const struct err *e)
 {
 	char text[sizeof(e->msg) + 128];
 
-	if (!j->say || atomic_exchange(&j->said, true))
+	if (!c->warn || atomic_exchange(&c->warned, true))
 		return;
 	snprintf(text, sizeof(text), "kernels are compiled at every run: %s "
 		 "(T0_CACHE names another folder; empty: none)", e->msg);
-	j->say(j->say_ctx, text);
+	c->warn(c->warn_ctx, text);
 }
 
 /* ------------------------------------------------------------- objects ---- */
 
-static bool compile_object(struct jit *j, const struct jit_request *r,
-			   struct jit_key key, struct jit_object *out,
+static bool compile_object(struct object_cache *c,
+			   const struct object_request *r,
+			   struct object_key key, struct cache_object *out,
 			   struct err *e)
 {
 	struct ssa_func *f = r->build(r->ctx, e);
@@ -256,39 +261,40 @@ static bool compile_object(struct jit *j, const struct jit_request *r,
 	ssa_func_free(f);
 	if (!good)
 		return err_wrap(e, "%s", r->what);
-	atomic_fetch_add(&j->compiled, 1);
-	if (j->folder && !entry_write(j, key, &obj.bytes, &cache))
-		warn_once(j, &cache);
-	*out = (struct jit_object){ .from = JIT_COMPILED, .own = obj.bytes };
+	atomic_fetch_add(&c->compiled, 1);
+	if (c->folder && !entry_write(c, key, &obj.bytes, &cache))
+		warn_once(c, &cache);
+	*out = (struct cache_object){ .from = OBJECT_COMPILED,
+				      .own = obj.bytes };
 	out->bytes = (const uint8_t *)out->own.data;
 	out->len = out->own.len;
 	return true;
 }
 
-bool jit_object(struct jit *j, const struct jit_request *r,
-		struct jit_object *out, struct err *e)
+bool object_cache_get(struct object_cache *c, const struct object_request *r,
+		      struct cache_object *out, struct err *e)
 {
-	const struct jit_key key = jit_key(r->what, r->options);
-	const struct pack pack = pack_embedded();
+	const struct object_key key = object_key_hash(r->what, r->options);
+	const struct prebuilt pack = prebuilt_embedded();
 
-	*out = (struct jit_object){ .from = JIT_PACK };
-	out->bytes = pack_find(&pack, key, &out->len);
+	*out = (struct cache_object){ .from = OBJECT_PREBUILT };
+	out->bytes = prebuilt_find(&pack, key, &out->len);
 	if (out->bytes)
 		return true;
-	out->from = JIT_CACHE;
-	if (j->folder && entry_read(j, key, out))
+	out->from = OBJECT_CACHED;
+	if (c->folder && entry_read(c, key, out))
 		return true;
-	return compile_object(j, r, key, out, e);
+	return compile_object(c, r, key, out, e);
 }
 
-void jit_object_fini(struct jit_object *o)
+void cache_object_fini(struct cache_object *o)
 {
 	buf_fini(&o->own);
 	o->bytes = NULL;
 	o->len = 0;
 }
 
-const char *jit_from_name(enum jit_from from)
+const char *object_from_name(enum object_from from)
 {
 	static const char *const name[] = { "pack", "cache", "compiled" };
 

@@ -1,9 +1,12 @@
-/* The pack of prebuilt objects: found in the program, written by the build. */
+/*
+ * compiler/driver/prebuilt.c - the pack of prebuilt objects: found in the
+ * program, written by the build.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "compiler/driver/object_cache.h"
+#include "compiler/driver/cc.h"
 
 /* The bytes of build/MODE/pack.bin, in programs linked with pack.o. */
 extern const uint8_t t0_pack[] __attribute__((weak));
@@ -14,25 +17,25 @@ static const char magic[8] = "T0PACK1";
 struct header {
 	char magic[8];
 	uint64_t count;
-	struct jit_key build;
+	struct object_key build;
 };
 
 /* On disk: offsets from the pack's beginning. */
 struct entry {
-	struct jit_key key;
+	struct object_key key;
 	uint64_t at, len;
 };
 
 enum { ALIGN = 16 };
 
-struct pack pack_embedded(void)
+struct prebuilt prebuilt_embedded(void)
 {
 	if (!t0_pack)
-		return (struct pack){ 0 };
-	return (struct pack){ t0_pack, (size_t)(t0_pack_end - t0_pack) };
+		return (struct prebuilt){ 0 };
+	return (struct prebuilt){ t0_pack, (size_t)(t0_pack_end - t0_pack) };
 }
 
-static struct header header_of(const struct pack *p)
+static struct header header_of(const struct prebuilt *p)
 {
 	struct header h = { 0 };
 
@@ -41,7 +44,7 @@ static struct header header_of(const struct pack *p)
 	return h;
 }
 
-static struct entry entry_of(const struct pack *p, uint64_t i)
+static struct entry entry_of(const struct prebuilt *p, uint64_t i)
 {
 	struct entry x;
 
@@ -49,39 +52,39 @@ static struct entry entry_of(const struct pack *p, uint64_t i)
 	return x;
 }
 
-uint32_t pack_count(const struct pack *p)
+uint32_t prebuilt_count(const struct prebuilt *p)
 {
 	return (uint32_t)header_of(p).count;
 }
 
 /* The program itself: whatever was compiled otherwise is another program. */
-static struct jit_key program_hash(void)
+static struct object_key program_hash(void)
 {
 	struct buf self = { 0 };
-	struct jit_key key = { 0 };
+	struct object_key key = { 0 };
 
 	if (file_read("/proc/self/exe", 0, &self, NULL)) {
 		XXH128_hash_t h = XXH3_128bits(self.data, self.len);
-		key = (struct jit_key){ h.high64, h.low64 };
+		key = (struct object_key){ h.high64, h.low64 };
 	}
 	buf_fini(&self);
 	return key;
 }
 
-struct jit_key pack_build(const struct pack *p)
+struct object_key prebuilt_build(const struct prebuilt *p)
 {
 	return p->data ? header_of(p).build : program_hash();
 }
 
-static int compare_keys(struct jit_key a, struct jit_key b)
+static int compare_keys(struct object_key a, struct object_key b)
 {
 	if (a.hi != b.hi)
 		return a.hi < b.hi ? -1 : 1;
 	return a.lo < b.lo ? -1 : a.lo > b.lo;
 }
 
-const uint8_t *pack_find(const struct pack *p, struct jit_key key,
-			 size_t *len_bytes)
+const uint8_t *prebuilt_find(const struct prebuilt *p, struct object_key key,
+			     size_t *len_bytes)
 {
 	uint64_t low = 0, high = header_of(p).count;
 
@@ -99,11 +102,11 @@ const uint8_t *pack_find(const struct pack *p, struct jit_key key,
 	return NULL;
 }
 
-bool pack_check(const struct pack *p, struct err *e)
+bool prebuilt_check(const struct prebuilt *p, struct err *e)
 {
 	struct header h = header_of(p);
 	uint64_t room = p->size_bytes - sizeof(h);
-	struct jit_key last = { 0 };
+	struct object_key last = { 0 };
 
 	if (p->size_bytes < sizeof(h) ||
 	    memcmp(h.magic, magic, sizeof(magic)) ||
@@ -125,13 +128,13 @@ bool pack_check(const struct pack *p, struct err *e)
 
 /* ------------------------------------------------------------ writing ---- */
 
-void pack_add(struct pack_writer *w, struct jit_key key, const void *object,
-	      size_t len_bytes)
+void prebuilt_add(struct prebuilt_writer *w, struct object_key key,
+		  const void *object, size_t len_bytes)
 {
-	struct pack_item x = { key, w->objects.len, len_bytes };
+	struct prebuilt_item x = { key, w->objects.len, len_bytes };
 
 	for (uint32_t i = 0; i < w->n_items; i++) {
-		const struct pack_item *o = &w->item[i];
+		const struct prebuilt_item *o = &w->item[i];
 		if (o->len == len_bytes &&
 		    !memcmp(w->objects.data + o->at, object, len_bytes))
 			x.at = o->at;
@@ -147,11 +150,11 @@ void pack_add(struct pack_writer *w, struct jit_key key, const void *object,
 
 static int by_key(const void *a, const void *b)
 {
-	return compare_keys(((const struct pack_item *)a)->key,
-			    ((const struct pack_item *)b)->key);
+	return compare_keys(((const struct prebuilt_item *)a)->key,
+			    ((const struct prebuilt_item *)b)->key);
 }
 
-bool pack_write(struct pack_writer *w, struct buf *out, struct err *e)
+bool prebuilt_write(struct prebuilt_writer *w, struct buf *out, struct err *e)
 {
 	struct header h = { .count = w->n_items, .build = program_hash() };
 	uint64_t first = sizeof(h) + w->n_items * sizeof(struct entry);
@@ -162,7 +165,7 @@ bool pack_write(struct pack_writer *w, struct buf *out, struct err *e)
 	if (w->n_items)
 		qsort(w->item, w->n_items, sizeof(*w->item), by_key);
 	for (uint32_t i = 0; i < w->n_items; i++) {
-		const struct pack_item *x = &w->item[i];
+		const struct prebuilt_item *x = &w->item[i];
 		struct entry to = { x->key, first + x->at, x->len };
 
 		if (i && !compare_keys(x[-1].key, x->key))
@@ -176,9 +179,9 @@ bool pack_write(struct pack_writer *w, struct buf *out, struct err *e)
 	return true;
 }
 
-void pack_writer_fini(struct pack_writer *w)
+void prebuilt_writer_fini(struct prebuilt_writer *w)
 {
 	free(w->item);
 	buf_fini(&w->objects);
-	*w = (struct pack_writer){ 0 };
+	*w = (struct prebuilt_writer){ 0 };
 }

@@ -27,26 +27,26 @@ static bool compile_part(const struct part *p, const struct cc_options *o,
 	return good;
 }
 
-static bool fetch_part(struct jit *j, const struct part *p,
+static bool fetch_part(struct object_cache *j, const struct part *p,
 		       const struct cc_options *o, struct cc_object *out,
 		       struct err *e)
 {
 	char op[128], config[128], what[300];
-	struct jit_object x;
+	struct cache_object x;
 
 	gemm_op_name(p->op, op, sizeof(op));
 	gemm_config_name(p->config, config, sizeof(config));
 	snprintf(what, sizeof(what), "gemm %s %s %d", op, config, p->number);
-	const struct jit_request r = { what, o, build_kernel, p };
-	if (!jit_object(j, &r, &x, e))
+	const struct object_request r = { what, o, build_kernel, p };
+	if (!object_cache_get(j, &r, &x, e))
 		return false;
 	*out = (struct cc_object){ 0 };
 	buf_add(&out->bytes, x.bytes, x.len);
-	jit_object_fini(&x);
+	cache_object_fini(&x);
 	return true;
 }
 
-bool gemm_object(struct jit *j, const struct gemm_op *op,
+bool gemm_object(struct object_cache *j, const struct gemm_op *op,
 		 const struct gemm_config *c, const struct cc_options *o,
 		 struct gemm_code *out, struct err *e)
 {

@@ -45,7 +45,6 @@
 #define T0_GEMM_H
 
 #include "compiler/driver/cc.h"
-#include "compiler/driver/object_cache.h"
 #include "compiler/dsl/dsl.h"
 
 /* Epilogues, in the order in which they are applied. */
@@ -183,7 +182,7 @@ bool gemm_compile(const struct gemm_op *op, const struct gemm_config *c,
 		  const struct cc_options *o, struct gemm_code *out,
 		  struct err *e);
 /* The same from the cache of `j`, if it is there; then without stats. */
-bool gemm_object(struct jit *j, const struct gemm_op *op,
+bool gemm_object(struct object_cache *j, const struct gemm_op *op,
 		 const struct gemm_config *c, const struct cc_options *o,
 		 struct gemm_code *out, struct err *e);
 void gemm_code_fini(struct gemm_code *code);

@@ -1,8 +1,8 @@
 /*
  * kernels - the library of kernels of T0, written in the DSL.
  *
- * Each entry builds one kernel for a shape; cc_compile() (compiler/driver/cc.h) makes
- * a code object of it.  Arithmetic is in f32 whatever the type in memory;
+ * Each entry builds one kernel for a shape; cc_compile() (compiler/driver/cc.h)
+ *makes a code object of it.  Arithmetic is in f32 whatever the type in memory;
  * results are rounded to it to nearest even.
  *
  *	struct kernel_shape s = { .type = DSL_BF16 };
@@ -11,7 +11,7 @@
  *
  * or, ready to run and for the usual shapes without compiling:
  *
- *	kernel_object(&jit, k, &s, NULL, &object, &e);
+ *	kernel_object(&cache, k, &s, NULL, &object, &e);
  *
  * Rows are dense, row-major, without padding.  Sizes are arguments of the
  * kernel, so that one object does for every size: n is a row's length or the
@@ -37,7 +37,7 @@
 #ifndef T0_COMPILER_KERNELS_H
 #define T0_COMPILER_KERNELS_H
 
-#include "compiler/driver/object_cache.h"
+#include "compiler/driver/cc.h"
 #include "compiler/dsl/dsl.h"
 
 /* What a kernel is built for; zero: its default. */
@@ -131,11 +131,12 @@ uint32_t kernel_cache_row(enum dsl_type cache, uint32_t head);
 
 /*
  * The code object for a shape: prebuilt, from the cache or compiled
- * (compiler/driver/object_cache.h).  `o` may be NULL: what this shape is best compiled with.
+ * (compiler/driver/cc.h).  `o` may be NULL: what this shape is best compiled
+ * with.
  */
-bool kernel_object(struct jit *j, const struct kernel_entry *k,
+bool kernel_object(struct object_cache *j, const struct kernel_entry *k,
 		   const struct kernel_shape *s, const struct cc_options *o,
-		   struct jit_object *out, struct err *e);
+		   struct cache_object *out, struct err *e);
 /*
  * The shapes that the build compiles: those of a kernel, from 0 on; false
  * behind the last.

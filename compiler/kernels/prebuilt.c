@@ -80,9 +80,9 @@ static void options_of(const struct kernel_shape *s, struct cc_options *o)
 	o->waves = waves[s->tokens];
 }
 
-bool kernel_object(struct jit *j, const struct kernel_entry *k,
+bool kernel_object(struct object_cache *j, const struct kernel_entry *k,
 		   const struct kernel_shape *shape, const struct cc_options *o,
-		   struct jit_object *out, struct err *e)
+		   struct cache_object *out, struct err *e)
 {
 	struct kernel_shape s = *shape;
 	struct cc_options standard;
@@ -93,16 +93,18 @@ bool kernel_object(struct jit *j, const struct kernel_entry *k,
 		return false;
 	options_of(&s, &standard);
 	kernel_describe(k, &s, &what);
-	good = jit_object(j, &(struct jit_request){
-				     what.data, o ? o : &standard, build,
-				     &(struct work){ k, &s } }, out, e);
+	good = object_cache_get(
+		j,
+		&(struct object_request){ what.data, o ? o : &standard, build,
+					  &(struct work){ k, &s } },
+		out, e);
 	buf_fini(&what);
 	return good;
 }
 
 /* ------------------------------------------------------------- the pack -- */
 
-static bool add(struct pack_writer *w, const struct kernel_entry *k,
+static bool add(struct prebuilt_writer *w, const struct kernel_entry *k,
 		const struct kernel_shape *s, struct err *e)
 {
 	struct buf what = { 0 };
@@ -115,8 +117,8 @@ static bool add(struct pack_writer *w, const struct kernel_entry *k,
 	kernel_describe(k, s, &what);
 	good = f && cc_compile(f, &o, &obj, e);
 	if (good)
-		pack_add(w, jit_key(what.data, &o), obj.bytes.data,
-			 obj.bytes.len);
+		prebuilt_add(w, object_key_hash(what.data, &o), obj.bytes.data,
+			     obj.bytes.len);
 	else
 		err_wrap(e, "%s", what.data);
 	cc_object_fini(&obj);
@@ -127,7 +129,7 @@ static bool add(struct pack_writer *w, const struct kernel_entry *k,
 
 bool kernel_pack(struct buf *out, struct err *e)
 {
-	struct pack_writer w = { 0 };
+	struct prebuilt_writer w = { 0 };
 	struct kernel_shape s;
 	bool good = true;
 
@@ -135,7 +137,7 @@ bool kernel_pack(struct buf *out, struct err *e)
 		for (uint32_t i = 0;
 		     good && kernel_usual(&kernel_table[k], i, &s); i++)
 			good = add(&w, &kernel_table[k], &s, e);
-	good = good && pack_write(&w, out, e);
-	pack_writer_fini(&w);
+	good = good && prebuilt_write(&w, out, e);
+	prebuilt_writer_fini(&w);
 	return good;
 }

@@ -43,11 +43,12 @@ static bool code_load(struct gpu *g, const void *object, size_t bytes,
 
 static bool kernel_make(struct gpu *g, struct gpu_kernel *k, struct err *e)
 {
-	if (!kernel_object(&g->jit, k->entry, &k->shape, NULL, &k->object, e))
+	if (!kernel_object(&g->objects, k->entry, &k->shape, NULL, &k->object,
+			   e))
 		return err_wrap(e, "kernel %s", k->entry->name);
 	if (code_load(g, k->object.bytes, k->object.len, &k->code, e))
 		return true;
-	jit_object_fini(&k->object);
+	cache_object_fini(&k->object);
 	return err_wrap(e, "kernel %s", k->entry->name);
 }
 
@@ -144,8 +145,8 @@ const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
 	}
 	if (t)
 		return t;
-	if (want.any && !gemm_object(&g->jit, op, &want.config, NULL,
-				     &want.objects, e))
+	if (want.any &&
+	    !gemm_object(&g->objects, op, &want.config, NULL, &want.objects, e))
 		return NULL;
 	if (!tiles_load(g, &want, why, e))
 		return NULL;
@@ -164,7 +165,8 @@ static bool selector_open(struct gpu *g, struct err *e)
 	struct res_db *db;
 	bool good;
 
-	g->tune = (struct tune_opts){ .costs = &g->costs, .jit = &g->jit };
+	g->tune = (struct tune_opts){ .costs = &g->costs,
+				      .objects = &g->objects };
 	cost_init(&g->costs, "gfx1100");
 	if (access(res_path(NULL), F_OK) != 0)
 		return true;
@@ -372,14 +374,14 @@ static void gpu_close(struct qwen_model *m)
 
 	kfd_close(g->dev);
 	for (size_t i = 0; i < g->n_kernels; i++) {
-		jit_object_fini(&g->kernel[i]->object);
+		cache_object_fini(&g->kernel[i]->object);
 		free(g->kernel[i]);
 	}
 	for (size_t i = 0; i < g->n_tiles; i++) {
 		gemm_code_fini(&g->tiles[i]->objects);
 		free(g->tiles[i]);
 	}
-	jit_fini(&g->jit);
+	object_cache_fini(&g->objects);
 	tune_selector_close(g->selector);
 	cost_fini(&g->costs);
 	free(g->kernel);
@@ -409,7 +411,7 @@ static bool gpu_open(struct qwen_model *m, const struct qwen_load *how,
 			       c->head_dim, KERNEL_MAX_HEAD);
 	g = m->device = xcalloc(1, sizeof(*g));
 	g->m = m;
-	jit_init(&g->jit, how->warn, how->ctx);
+	object_cache_init(&g->objects, how->warn, how->ctx);
 	g->layer = xcalloc(c->layers, sizeof(*g->layer));
 	bool good = how->driver ? kfd_open_driver(&g->dev, how->driver, -1,
 						  "chosen by its caller", e) :

@@ -13,7 +13,7 @@
 #define T0_ENGINE_GPU_H
 
 #include "autotune/tuner/tune.h"
-#include "compiler/driver/object_cache.h"
+#include "compiler/driver/cc.h"
 #include "compiler/gemm/gemm.h"
 #include "compiler/kernels/kernels.h"
 #include "engine/state/state.h"
@@ -45,7 +45,7 @@ struct gpu_code {
 struct gpu_kernel {
 	const struct kernel_entry *entry;
 	struct kernel_shape shape; /* defaults filled in */
-	struct jit_object object;
+	struct cache_object object;
 	struct gpu_code code;
 };
 
@@ -61,7 +61,7 @@ struct gpu_tiles {
 
 struct gpu {
 	struct kfd_dev *dev;
-	struct jit jit;
+	struct object_cache objects;
 	struct cost_model costs;
 	struct tune_opts tune;
 	struct tune_selector *selector; /* NULL: there is no database */

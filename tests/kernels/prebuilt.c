@@ -37,9 +37,9 @@ static void hear(void *ctx, const char *text)
 	snprintf(h->text, sizeof(h->text), "%s", text);
 }
 
-static bool fetch(struct jit *j, const char *name,
+static bool fetch(struct object_cache *j, const char *name,
 		  const struct kernel_shape *s, const struct cc_options *o,
-		  struct jit_object *out)
+		  struct cache_object *out)
 {
 	struct err e = { 0 };
 
@@ -67,7 +67,7 @@ static bool compiled(const char *name, struct kernel_shape s, struct buf *out)
 	return good;
 }
 
-static bool same(const struct jit_object *a, const struct buf *b)
+static bool same(const struct cache_object *a, const struct buf *b)
 {
 	return a->len == b->len && !memcmp(a->bytes, b->data, b->len);
 }
@@ -76,69 +76,70 @@ static bool same(const struct jit_object *a, const struct buf *b)
 
 static void test_pack(void)
 {
-	const struct pack p = pack_embedded();
+	const struct prebuilt p = prebuilt_embedded();
 	struct err e = { 0 };
 	uint32_t shapes = 0, missing = 0, differ = 0;
-	struct jit j;
+	struct object_cache j;
 
-	ok(pack_check(&p, &e), "the pack is sound: %s", e.msg);
+	ok(prebuilt_check(&p, &e), "the pack is sound: %s", e.msg);
 	setenv("T0_CACHE", "", 1);
-	jit_init(&j, NULL, NULL);
+	object_cache_init(&j, NULL, NULL);
 	for (size_t k = 0; k < kernel_count; k++) {
 		const struct kernel_entry *entry = &kernel_table[k];
 		struct kernel_shape s;
 
 		for (uint32_t i = 0; kernel_usual(entry, i, &s); i++) {
-			struct jit_object obj = { 0 };
+			struct cache_object obj = { 0 };
 			struct buf want = { 0 };
 			bool good = fetch(&j, entry->name, &s, NULL, &obj);
 
 			shapes++;
-			missing += !good || obj.from != JIT_PACK;
+			missing += !good || obj.from != OBJECT_PREBUILT;
 			if (!i && good && compiled(entry->name, s, &want))
 				differ += !same(&obj, &want);
-			jit_object_fini(&obj);
+			cache_object_fini(&obj);
 			buf_fini(&want);
 		}
 	}
-	is_u64(pack_count(&p), shapes, "it holds every usual shape");
+	is_u64(prebuilt_count(&p), shapes, "it holds every usual shape");
 	is_u64(missing, 0, "and gives each without compiling");
 	is_u64(differ, 0, "what it gives is what the compiler makes");
 	diag("%u objects, %zu bytes", shapes, p.size_bytes);
-	jit_fini(&j);
+	object_cache_fini(&j);
 }
 
 static void test_damaged_pack(void)
 {
-	struct pack_writer w = { 0 };
+	struct prebuilt_writer w = { 0 };
 	struct buf b = { 0 };
 	struct err e = { 0 };
 	size_t len = 0;
 
-	pack_add(&w, (struct jit_key){ 9, 1 }, "large", 6);
-	pack_add(&w, (struct jit_key){ 2, 8 }, "other", 6);
-	pack_add(&w, (struct jit_key){ 2, 7 }, "large", 6);
-	ok(pack_write(&w, &b, &e), "a pack is written");
-	pack_writer_fini(&w);
-	const struct pack p = { (uint8_t *)b.data, b.len };
-	const uint8_t *x = pack_find(&p, (struct jit_key){ 2, 7 }, &len);
+	prebuilt_add(&w, (struct object_key){ 9, 1 }, "large", 6);
+	prebuilt_add(&w, (struct object_key){ 2, 8 }, "other", 6);
+	prebuilt_add(&w, (struct object_key){ 2, 7 }, "large", 6);
+	ok(prebuilt_write(&w, &b, &e), "a pack is written");
+	prebuilt_writer_fini(&w);
+	const struct prebuilt p = { (uint8_t *)b.data, b.len };
+	const uint8_t *x = prebuilt_find(&p, (struct object_key){ 2, 7 }, &len);
 	ok(x && len == 6 && !memcmp(x, "large", 6), "and read");
-	ok(x == pack_find(&p, (struct jit_key){ 9, 1 }, &len),
+	ok(x == prebuilt_find(&p, (struct object_key){ 9, 1 }, &len),
 	   "equal objects are there once");
-	ok(!pack_find(&p, (struct jit_key){ 2, 9 }, &len), "others are not");
-	ok(pack_check(&p, &e), "it is sound");
-	ok(!pack_check(&(struct pack){ p.data, p.size_bytes - 16 }, &e),
+	ok(!prebuilt_find(&p, (struct object_key){ 2, 9 }, &len),
+	   "others are not");
+	ok(prebuilt_check(&p, &e), "it is sound");
+	ok(!prebuilt_check(&(struct prebuilt){ p.data, p.size_bytes - 16 }, &e),
 	   "cut short it is not");
 	b.data[32]++; /* a key: out of order */
 	b.data[39]++;
-	ok(!pack_check(&p, &e), "nor in another order");
+	ok(!prebuilt_check(&p, &e), "nor in another order");
 	b.data[0] = 'X';
-	ok(!pack_check(&p, &e), "nor with another magic");
+	ok(!prebuilt_check(&p, &e), "nor with another magic");
 	buf_fini(&b);
-	pack_add(&w, (struct jit_key){ 1, 1 }, "a", 2);
-	pack_add(&w, (struct jit_key){ 1, 1 }, "b", 2);
-	ok(!pack_write(&w, &b, &e), "one key twice is refused");
-	pack_writer_fini(&w);
+	prebuilt_add(&w, (struct object_key){ 1, 1 }, "a", 2);
+	prebuilt_add(&w, (struct object_key){ 1, 1 }, "b", 2);
+	ok(!prebuilt_write(&w, &b, &e), "one key twice is refused");
+	prebuilt_writer_fini(&w);
 	buf_fini(&b);
 }
 
@@ -147,7 +148,7 @@ static void test_damaged_pack(void)
 static void test_keys(void)
 {
 	enum { KEYS = 10 };
-	struct jit_key key[KEYS];
+	struct object_key key[KEYS];
 	struct cost_model costs, other;
 	struct cc_options o[KEYS];
 	struct err e = { 0 };
@@ -166,15 +167,17 @@ static void test_keys(void)
 	o[6].costs = &other;
 	o[7].no_verify = true;
 	for (int i = 0; i < KEYS; i++)
-		key[i] = jit_key(i == 8 ? "softmax group=64" : i == 9 ?
-				 "softmax group=6" : "softmax", &o[i]);
+		key[i] = object_key_hash(i == 8 ? "softmax group=64" :
+					 i == 9 ? "softmax group=6" :
+						  "softmax",
+					 &o[i]);
 	for (int i = 0; i < KEYS; i++)
 		for (int k = 0; k < i; k++)
 			equal += key[i].hi == key[k].hi &&
 				 key[i].lo == key[k].lo;
 	is_u64((uint64_t)equal, 0, "everything that matters is in the key");
 	o[0].costs = &costs;
-	struct jit_key again = jit_key("softmax", &o[0]);
+	struct object_key again = object_key_hash("softmax", &o[0]);
 	ok(again.hi == key[0].hi && again.lo == key[0].lo,
 	   "costs of the same values are the same");
 	cost_fini(&costs);
@@ -240,29 +243,29 @@ static void test_cache(void)
 {
 	char *path = use_folder("a/deep/one");
 	struct heard h = { 0 };
-	struct jit_object a, b, c;
+	struct cache_object a, b, c;
 	struct cc_options o;
-	struct jit j;
+	struct object_cache j;
 
-	jit_init(&j, hear, &h);
+	object_cache_init(&j, hear, &h);
 	if (!ok(fetch(&j, "softmax", &unusual, NULL, &a) &&
 		fetch(&j, "softmax", &unusual, NULL, &b), "a shape that is "
 		"not usual"))
 		return;
-	ok(a.from == JIT_COMPILED && b.from == JIT_CACHE,
-	   "is compiled, then found (%s, %s)", jit_from_name(a.from),
-	   jit_from_name(b.from));
+	ok(a.from == OBJECT_COMPILED && b.from == OBJECT_CACHED,
+	   "is compiled, then found (%s, %s)", object_from_name(a.from),
+	   object_from_name(b.from));
 	ok(a.len == b.len && !memcmp(a.bytes, b.bytes, a.len), "the same");
 	cc_options_init(&o);
 	o.level = 1;
-	ok(fetch(&j, "softmax", &unusual, &o, &c) && c.from == JIT_COMPILED,
+	ok(fetch(&j, "softmax", &unusual, &o, &c) && c.from == OBJECT_COMPILED,
 	   "other options are another object");
 	is_u64((uint64_t)files_in(path, NULL), 2, "two files are there");
 	is_u64((uint64_t)h.times, 0, "nothing was said");
-	jit_object_fini(&a);
-	jit_object_fini(&b);
-	jit_object_fini(&c);
-	jit_fini(&j);
+	cache_object_fini(&a);
+	cache_object_fini(&b);
+	cache_object_fini(&c);
+	object_cache_fini(&j);
 }
 
 static void put(const char *path, const char *data, size_t len)
@@ -274,11 +277,11 @@ static void put(const char *path, const char *data, size_t len)
 }
 
 /* Damage `how`; whether it was noticed, and the entry made good. */
-static bool heals(struct jit *j, const char *path, const struct buf *good,
-		  int how)
+static bool heals(struct object_cache *j, const char *path,
+		  const struct buf *good, int how)
 {
 	struct buf bad = { 0 }, now = { 0 };
-	struct jit_object obj;
+	struct cache_object obj;
 	struct err e = { 0 };
 	bool well;
 
@@ -295,9 +298,9 @@ static bool heals(struct jit *j, const char *path, const struct buf *good,
 		buf_addc(&bad, 1);
 	put(path, bad.data, bad.len);
 	well = fetch(j, "softmax", &unusual, NULL, &obj) &&
-	       obj.from == JIT_COMPILED && file_read(path, 0, &now, &e) &&
+	       obj.from == OBJECT_COMPILED && file_read(path, 0, &now, &e) &&
 	       now.len == good->len && !memcmp(now.data, good->data, now.len);
-	jit_object_fini(&obj);
+	cache_object_fini(&obj);
 	buf_fini(&bad);
 	buf_fini(&now);
 	return well;
@@ -307,15 +310,15 @@ static void test_damage(void)
 {
 	const char *path = use_folder("damage");
 	struct buf good = { 0 };
-	struct jit_object obj;
+	struct cache_object obj;
 	struct err e = { 0 };
 	char file[600] = "";
-	struct jit j;
+	struct object_cache j;
 	int bad = 0;
 
-	jit_init(&j, NULL, NULL);
+	object_cache_init(&j, NULL, NULL);
 	fetch(&j, "softmax", &unusual, NULL, &obj);
-	jit_object_fini(&obj);
+	cache_object_fini(&obj);
 	is_u64((uint64_t)files_in(path, file), 1, "one entry");
 	ok(file_read(file, 0, &good, &e), "is read");
 	for (int how = 0; how < 10; how++)
@@ -325,7 +328,7 @@ static void test_damage(void)
 		}
 	is_u64((uint64_t)bad, 0, "damaged in ten ways it is made anew");
 	buf_fini(&good);
-	jit_fini(&j);
+	object_cache_fini(&j);
 }
 
 /* Files of at most `most` bytes are as a disk that is full. */
@@ -342,19 +345,19 @@ static void limit_files(rlim_t most)
 static void works_without(const char *why, rlim_t most, const char *word)
 {
 	struct heard h = { 0 };
-	struct jit_object obj;
-	struct jit j;
+	struct cache_object obj;
+	struct object_cache j;
 	int good = 0;
 
-	jit_init(&j, hear, &h);
+	object_cache_init(&j, hear, &h);
 	limit_files(most);
 	for (int i = 0; i < 3; i++) {
 		good += fetch(&j, "softmax", &unusual, NULL, &obj) &&
-			obj.from == JIT_COMPILED;
-		jit_object_fini(&obj);
+			obj.from == OBJECT_COMPILED;
+		cache_object_fini(&obj);
 	}
 	limit_files(RLIM_INFINITY);
-	jit_fini(&j);
+	object_cache_fini(&j);
 	is_u64((uint64_t)good, 3, "%s: kernels are compiled", why);
 	is_u64((uint64_t)h.times, 1, "%s: said once", why);
 	ok(strstr(h.text, word) && strstr(h.text, "T0_CACHE"),
@@ -405,16 +408,16 @@ static void test_old(void)
 	static const char old[] = "0123456789abcdef0123456789abcdef";
 	static const char young[] = "00000000000000000000000000000000";
 	const char *root = use_folder("old");
-	struct jit_object obj;
-	struct jit j;
+	struct cache_object obj;
+	struct object_cache j;
 
 	make_build(root, old, 31);
 	make_build(root, young, 29);
 	make_build(root, "photographs", 100);
-	jit_init(&j, NULL, NULL);
+	object_cache_init(&j, NULL, NULL);
 	fetch(&j, "softmax", &unusual, NULL, &obj);
-	jit_object_fini(&obj);
-	jit_fini(&j);
+	cache_object_fini(&obj);
+	object_cache_fini(&j);
 	ok(!is_there(root, old), "a build that was not used for a month goes");
 	ok(is_there(root, young), "a younger one stays");
 	ok(is_there(root, "photographs"), "and what is no build");
@@ -440,7 +443,7 @@ static void test_product(const char *op_name, const char *config, int parts)
 	struct gemm_config c;
 	struct gemm_op op;
 	struct err e = { 0 };
-	struct jit j;
+	struct object_cache j;
 
 	ok(gemm_op_parse(op_name, &op, &e) &&
 	   gemm_config_parse(config, &c, &e) &&
@@ -448,13 +451,13 @@ static void test_product(const char *op_name, const char *config, int parts)
 	   config, e.msg);
 	is_i64(want.n, parts, "so many objects");
 	for (int turn = 0; turn < 2; turn++) {
-		jit_init(&j, NULL, NULL);
+		object_cache_init(&j, NULL, NULL);
 		ok(gemm_object(&j, &op, &c, NULL, &got, &e) &&
 		   same_code(&got, &want), "it comes through the cache");
 		is_u64(j.compiled, turn ? 0 : (uint64_t)parts,
 		       turn ? "the second time from it" : "and is compiled");
 		gemm_code_fini(&got);
-		jit_fini(&j);
+		object_cache_fini(&j);
 	}
 	gemm_code_fini(&want);
 }
@@ -477,24 +480,24 @@ static void test_products(void)
 
 enum { AT_ONCE = 6, GROUPS = 3 };
 
-static bool all_right(struct jit *j, const struct buf *want)
+static bool all_right(struct object_cache *j, const struct buf *want)
 {
 	bool good = true;
 
 	for (uint32_t g = 0; g < GROUPS; g++) {
 		struct kernel_shape s = { .group = 32u << g,
 					  .type = DSL_F32 };
-		struct jit_object obj;
+		struct cache_object obj;
 
 		good &= fetch(j, "row_sum", &s, NULL, &obj) &&
 			same(&obj, &want[g]);
-		jit_object_fini(&obj);
+		cache_object_fini(&obj);
 	}
 	return good;
 }
 
 struct thread {
-	struct jit *j;
+	struct object_cache *j;
 	const struct buf *want;
 	bool good;
 };
@@ -511,11 +514,11 @@ static void test_threads(const struct buf *want)
 {
 	struct thread t[AT_ONCE];
 	pthread_t id[AT_ONCE];
-	struct jit j;
+	struct object_cache j;
 	int good = 0;
 
 	use_folder("threads");
-	jit_init(&j, NULL, NULL);
+	object_cache_init(&j, NULL, NULL);
 	for (int i = 0; i < AT_ONCE; i++) {
 		t[i] = (struct thread){ &j, want, false };
 		pthread_create(&id[i], NULL, run, &t[i]);
@@ -524,7 +527,7 @@ static void test_threads(const struct buf *want)
 		pthread_join(id[i], NULL);
 		good += t[i].good;
 	}
-	jit_fini(&j);
+	object_cache_fini(&j);
 	is_u64((uint64_t)good, AT_ONCE, "threads share a cache");
 }
 
@@ -536,8 +539,8 @@ static void test_processes(const struct buf *want)
 	fflush(stdout);
 	for (int i = 0; i < AT_ONCE; i++)
 		if (!fork()) {
-			struct jit j;
-			jit_init(&j, NULL, NULL);
+			struct object_cache j;
+			object_cache_init(&j, NULL, NULL);
 			_exit(!(all_right(&j, want) && all_right(&j, want)));
 		}
 	while (wait(&status) > 0)
@@ -579,17 +582,17 @@ static void test_folders(void)
 		const char *v[] = { t[i].own, t[i].xdg, t[i].home };
 		static const char *const name[] = { "T0_CACHE",
 			"XDG_CACHE_HOME", "HOME" };
-		struct jit j;
+		struct object_cache j;
 		for (int n = 0; n < 3; n++)
 			if (v[n])
 				setenv(name[n], v[n], 1);
 			else
 				unsetenv(name[n]);
-		jit_init(&j, NULL, NULL);
+		object_cache_init(&j, NULL, NULL);
 		bad += t[i].want ? !j.folder || strncmp(j.folder, t[i].want,
 							strlen(t[i].want)) :
 				   j.folder != NULL;
-		jit_fini(&j);
+		object_cache_fini(&j);
 	}
 	is_u64((uint64_t)bad, 0, "the folder is where the variables say");
 }

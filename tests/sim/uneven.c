@@ -22,22 +22,22 @@ struct args {
 };
 
 struct prompt {
-	struct jit_object object;
+	struct cache_object object;
 	struct co co;
 	struct args args;
 	int32_t data[4]; /* first[2], length, slot */
 	struct sim_launch l;
 };
 
-static bool attention_object(struct jit_object *out, struct err *e)
+static bool attention_object(struct cache_object *out, struct err *e)
 {
 	const struct kernel_shape shape = { .cache = DSL_BF16, .head = HEAD };
-	struct jit j;
+	struct object_cache j;
 
-	jit_init(&j, NULL, NULL);
+	object_cache_init(&j, NULL, NULL);
 	bool good = kernel_object(&j, kernel_find("attention"), &shape, NULL,
 				  out, e);
-	jit_fini(&j);
+	object_cache_fini(&j);
 	return good;
 }
 
@@ -85,7 +85,7 @@ static bool prompt_new(struct prompt *p, int32_t n, struct err *e)
 static void prompt_fini(struct prompt *p)
 {
 	co_fini(&p->co);
-	jit_object_fini(&p->object);
+	cache_object_fini(&p->object);
 }
 
 static double time_of(const struct cost_model *m, const struct prompt *p,
