@@ -60,6 +60,23 @@ static inline bool call_run(struct ssa_func *f, const struct ssa_call *c,
 	return ssa_interpret(f, &run, e);
 }
 
+#define SSA_DATA "tests/data/ssa/"
+
+/* A file of SSA_DATA, the caller's; ends the test when it is not there. */
+static inline char *ssa_read(const char *name)
+{
+	struct buf path = { 0 }, text = { 0 };
+	struct err e = { 0 };
+
+	buf_printf(&path, SSA_DATA "%s", name);
+	if (!file_read(path.data, 0, &text, &e)) {
+		diag("%s", e.msg);
+		exit(1);
+	}
+	buf_fini(&path);
+	return text.data;
+}
+
 /* A function from text; ends the test when it is none. */
 static inline struct ssa_func *ssa_text(const char *text)
 {

@@ -6,44 +6,10 @@
 #include <string.h>
 
 #include "compiler/opt/pass.h"
-#include "tests/tap.h"
+#include "tests/compiler/ssa-run.h"
 
-/* Every part of the syntax once. */
-static const char all_syntax[] =
-	"kernel all group 64 2 1 wave 32\n"
-	"file \"all.c\"\n"
-	"arg x ptr f32 noalias readonly\n"
-	"arg n i32\n"
-	"arg y ptr f32\n"
-	"lds tile 1024 align 16\n"
-	"format \"x is \\\"%d\\\"\\x0a\"\n"
-	"b0:\n"
-	"\t%0 = arg ptr 0\n"
-	"\t%1 = arg i32 1\n"
-	"\t%2 = arg ptr 2\n"
-	"\t%3 = local_id i32 0\n"
-	"\t%4 = const i32 0x0\n"
-	"\t%5 = const f32 0x3fc00000 ; 1.5\n"
-	"\t%6 = const i32 0xffffffff ; -1\n"
-	"\t%7 = load f32x4 %0, %3 +32 align 16 invariant !12\n"
-	"\t%8 = extract f32 %7 3\n"
-	"\t%9 = icmp.slt i1 %3, %1 !13\n"
-	"\tbranch %9, b1(%4, %5), b3(%5) merge b3\n"
-	"b1(%10 i32, %11 f32):\n"
-	"\t%12 = fma f32 %11, %8, %5 contract fast\n"
-	"\t%13 = sub i32 %10, %6 nuw nsw\n"
-	"\t%14 = icmp.uge i1 %13, %1\n"
-	"\tbranch %14, b2(%12), b1(%13, %12)\n"
-	"b2(%15 f32):\n"
-	"\t%16 = reduce.fadd f32 %15 reassoc\n"
-	"\tjump b3(%16)\n"
-	"b3(%17 f32):\n"
-	"\tstore %2, %3, %17, %9 -16 align 4 stream\n"
-	"\t%18 = lds lds 0\n"
-	"\tstore %18, %3, %1 align 2 volatile\n"
-	"\tbarrier\n"
-	"\tprintf %1, %17 0\n"
-	"\tret\n";
+/* Every part of the syntax once: syntax.ssa. */
+static char *all_syntax;
 
 static struct ssa_func *parse(const char *text)
 {
@@ -179,27 +145,6 @@ static struct ssa_inst *value(const struct ssa_func *f, uint32_t id)
 	return NULL;
 }
 
-/*
- * Two nested loops with a branch in the inner one, blocks in a confused order:
- * 0 -> 1 (header) -> 2 (inner header) -> 3 ? 4 : 5 -> 6 (latch) -> 2;
- * 2 leaves to 7, the latch of 1; 1 leaves to 8.
- */
-static const char nest[] =
-	"kernel nest group 32 1 1 wave 32\narg n i32\n"
-	"b0:\n%0 = arg i32 0\n%1 = const i32 0\n%2 = const i32 1\n"
-	"%3 = lane i32\njump b1(%1)\n"
-	"b8(%4 i32):\nret\n"
-	"b7(%5 i32, %6 i32):\n%7 = add i32 %10, %2\njump b1(%7)\n"
-	"b6(%8 i32):\n%9 = add i32 %12, %2\njump b2(%9, %8)\n"
-	"b1(%10 i32):\n%11 = icmp.sge i1 %10, %0\n"
-	"branch %11, b8(%10), b2(%1, %1)\n"
-	"b2(%12 i32, %13 i32):\n%14 = icmp.slt i1 %12, %3\n"
-	"branch %14, b3, b7(%12, %1)\n"
-	"b3:\n%15 = icmp.eq i1 %12, %0\nbranch %15, b4, b5 merge b6\n"
-	"b5:\n%16 = add i32 %13, %12\njump b6(%16)\n"
-	"b4:\n%17 = mul i32 %13, %12\njump b6(%17)\n"
-	"b99:\njump b99\n";
-
 static void test_nest(void)
 {
 	static const struct {
@@ -208,7 +153,8 @@ static void test_nest(void)
 		     { 4, 3, 2, 2 }, { 5, 3, 2, 2 }, { 6, 3, 2, 2 },
 		     { 7, 2, 1, 1 }, { 8, 1, 99, 0 } };
 	struct err e = { 0 };
-	struct ssa_func *f = parse(nest);
+	char *text = ssa_read("nest.ssa");
+	struct ssa_func *f = parse(text);
 	struct buf order = { 0 };
 
 	ok(ssa_check(f, &e), "nested loops are valid: '%s'", e.msg);
@@ -245,6 +191,7 @@ static void test_nest(void)
 	ok(!(block(f, 2)->last->flags & SSA_UNIFORM), "b2 branches by lane");
 	ok(block(f, 1)->last->flags & SSA_UNIFORM, "b1 branches for all");
 	buf_fini(&order);
+	free(text);
 	ssa_func_free(f);
 }
 
@@ -263,9 +210,11 @@ static void test_pass_names(void)
 
 int main(void)
 {
+	all_syntax = ssa_read("syntax.ssa");
 	test_round_trip();
 	test_refusals();
 	test_nest();
 	test_pass_names();
+	free(all_syntax);
 	return plan_done();
 }
