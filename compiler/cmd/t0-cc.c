@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "compiler/cost/cost.h"
 #include "compiler/driver/cc.h"
-#include "compiler/dsl/load_source.h"
+#include "compiler/dsl/dsl.h"
 #include "compiler/kernels/kernels.h"
 #include "compiler/sim/sim.h"
 #include "isa/object/object.h"

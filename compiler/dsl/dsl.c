@@ -1,5 +1,6 @@
 /*
- * The builder of a kernel: errors, arguments, leaves and values.
+ * compiler/dsl/dsl.c - the builder of a kernel: errors, arguments, leaves,
+ * values.
  */
 #include <math.h>
 #include <stdlib.h>

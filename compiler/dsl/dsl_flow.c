@@ -1,10 +1,10 @@
 /*
- * Control flow and variables of the DSL.
+ * compiler/dsl/dsl_flow.c - control flow and variables.
  *
  * A variable is an array of SSA values that changes while the kernel is built.
  * Where an IF ends, each variable that its sides left differently becomes a
- * parameter of the merge; a loop takes every variable as a parameter, and
- * dsl_finish() removes those that it did not need.
+ * parameter of the merge.  A loop takes every variable as a parameter; copy
+ * propagation (compiler/opt) removes those that it did not need.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * Between the lanes of a wave and the waves of a group; printf.
+ * compiler/dsl/dsl_lane.c - operations between lanes and between waves; printf.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
- * Functions of f32 made of the operations of the DSL.  The polynomials
- * interpolate at Chebyshev nodes; their errors stand beside them.
+ * compiler/dsl/dsl_math.c - functions of f32 made of the operations of the DSL.
  *
- * The macros of dsl.h note the line of whoever called the function.
+ * The polynomials interpolate at Chebyshev nodes; their errors stand beside
+ * them.  The macros of dsl.h note the line of whoever called the function.
  */
 #include "compiler/dsl/dsl_int.h"
 

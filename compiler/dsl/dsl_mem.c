@@ -1,5 +1,5 @@
 /*
- * Loads, stores and atomics of the DSL.
+ * compiler/dsl/dsl_mem.c - loads, stores and atomics.
  */
 #include "compiler/dsl/dsl_int.h"
 

@@ -1,5 +1,5 @@
 /*
- * Arithmetic, comparisons, select and conversions of the DSL.
+ * compiler/dsl/dsl_op.c - arithmetic, comparisons, select and conversions.
  */
 #include "compiler/dsl/dsl_int.h"
 

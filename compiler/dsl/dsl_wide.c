@@ -1,6 +1,8 @@
 /*
- * Between i64 and f32: the machine has no instruction, so it is done with
- * integers and is exact, element by element.
+ * compiler/dsl/dsl_wide.c - conversions between i64 and f32.
+ *
+ * The machine has no such instruction: integers do it, exactly, element by
+ * element.
  */
 #include "compiler/dsl/dsl_int.h"
 

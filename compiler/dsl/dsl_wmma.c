@@ -1,5 +1,5 @@
 /*
- * Matrix fragments of the DSL, as enum ssa_wmma lays them out.
+ * compiler/dsl/dsl_wmma.c - matrix fragments, laid out as enum ssa_wmma says.
  */
 #include "compiler/dsl/dsl_int.h"
 

@@ -1,4 +1,7 @@
-/* From FILE.c to kernels: the host's C compiler, dlopen(), the file's table. */
+/*
+ * compiler/dsl/load_source.c - kernels of FILE.c: the host's C compiler,
+ * dlopen(), and the table of the file.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -8,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compiler/dsl/load_source.h"
+#include "compiler/dsl/dsl.h"
 
 /* ------------------------------------------------------------- headers -- */
 

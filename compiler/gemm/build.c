@@ -1,4 +1,6 @@
-/* compiler/gemm/build.c - the main kernel, from tile indices to its end. */
+/*
+ * compiler/gemm/build.c - the main kernel, from tile indices to its end.
+ */
 #include "compiler/gemm/gemm_int.h"
 
 #include <stdlib.h>

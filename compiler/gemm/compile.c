@@ -1,4 +1,6 @@
-/* compiler/gemm/compile.c - the objects of a product. */
+/*
+ * compiler/gemm/compile.c - the objects of a product.
+ */
 #include <string.h>
 
 #include "compiler/gemm/gemm_int.h"

@@ -1,4 +1,6 @@
-/* compiler/gemm/config.c - which configurations there may be. */
+/*
+ * compiler/gemm/config.c - which configurations are valid.
+ */
 #include "compiler/gemm/gemm_int.h"
 
 enum { LDS_BYTES = 65536, MAX_WAVES = 32, MAX_SUMS = 200 };

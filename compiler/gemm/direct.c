@@ -1,4 +1,6 @@
-/* compiler/gemm/direct.c - fragments of B without the way through LDS. */
+/*
+ * compiler/gemm/direct.c - fragments of B that bypass LDS.
+ */
 #include "compiler/gemm/gemm_int.h"
 
 /* Where this lane's row of fragment j begins. */

@@ -1,4 +1,6 @@
-/* compiler/gemm/epilogue.c - from sums to C. */
+/*
+ * compiler/gemm/epilogue.c - from sums to C.
+ */
 #include "compiler/gemm/gemm_int.h"
 
 /* ------------------------------------------------------------- one run -- */

@@ -1,4 +1,6 @@
-/* compiler/gemm/feed.c - tiles from memory to LDS. */
+/*
+ * compiler/gemm/feed.c - tiles from memory to LDS.
+ */
 #include "compiler/gemm/gemm_int.h"
 
 static struct val div_const(struct val x, uint32_t by)

@@ -1,4 +1,6 @@
-/* gemm_int - what the files of the GEMM front end share. */
+/*
+ * gemm_int - what the files of the GEMM front end share.
+ */
 #ifndef T0_GEMM_INT_H
 #define T0_GEMM_INT_H
 

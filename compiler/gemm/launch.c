@@ -1,4 +1,6 @@
-/* compiler/gemm/launch.c - grid and arguments of a product. */
+/*
+ * compiler/gemm/launch.c - grid and arguments of a product.
+ */
 #include "compiler/gemm/gemm_int.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* compiler/gemm/lds.c - where tiles lie in LDS, and what banks make of it. */
+/*
+ * compiler/gemm/lds.c - the layout of tiles in LDS, and its bank conflicts.
+ */
 #include "compiler/gemm/gemm_int.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* compiler/gemm/name.c - operations and configurations as text. */
+/*
+ * compiler/gemm/name.c - operations and configurations as text.
+ */
 #include "compiler/gemm/gemm_int.h"
 
 #include <stdlib.h>

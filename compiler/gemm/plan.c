@@ -1,4 +1,6 @@
-/* compiler/gemm/plan.c - shares of the tile: waves, lanes, loads, LDS. */
+/*
+ * compiler/gemm/plan.c - shares of the tile: waves, lanes, loads, LDS.
+ */
 #include "compiler/gemm/gemm_int.h"
 
 #include <string.h>

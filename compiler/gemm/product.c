@@ -1,4 +1,6 @@
-/* compiler/gemm/product.c - a tile's products, and who holds which sums. */
+/*
+ * compiler/gemm/product.c - a tile's products, and which lane holds which sums.
+ */
 #include "compiler/gemm/gemm_int.h"
 
 /* ------------------------------------------------------------ matrices -- */

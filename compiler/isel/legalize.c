@@ -1,6 +1,6 @@
 /*
- * compiler/isel/legalize.c - SSA operations that no instruction does, in terms of
- * those that one does.
+ * compiler/isel/legalize.c - legalization: SSA operations that no instruction
+ * does become those that one does.
  */
 #include "compiler/isel/select.h"
 

@@ -1,10 +1,10 @@
 /*
  * compiler/isel/legalize_printf.c - printf as records in the runtime's ring.
  *
- * The protocol is kfd/runtime/printf.h's: each active lane takes room by an atomic
- * add, waits for the host to make some if the ring says so, else counts what
- * it drops, stores its arguments and, behind a fence, the mark that shows the
- * record to the host.
+ * The protocol is kfd/runtime/printf.h's: each active lane reserves space by an
+ * atomic add, waits for the host to free some if the ring says so, else counts
+ * what it drops, stores its arguments and, after a fence, the mark that shows
+ * the record to the host.
  */
 #include <string.h>
 

@@ -197,6 +197,27 @@ bool sel_load_scalar(const struct sel *s, const struct ssa_inst *i);
 void sel_load(struct sel *s, const struct ssa_inst *i);
 void sel_store(struct sel *s, const struct ssa_inst *i);
 
+/* One access to memory, as loads, stores and atomics select it. */
+struct sel_access {
+	const struct sel *s;
+	const struct ssa_inst *i;
+	bool lds, store;
+	struct mir_opnd data;	  /* registers */
+	struct mir_opnd addr;	  /* vector registers */
+	struct mir_opnd base;	  /* scalar, or OFF */
+	int32_t off;
+	const char *tail;
+	bool partial;
+	bool upper;		  /* store 16 bits: of the upper half */
+};
+/* Fills in where the access goes. */
+void sel_address(struct sel *s, struct sel_access *a);
+/* Writes down what `m` touches: `bytes` at `at` of the access. */
+void sel_note(struct sel_access *a, struct mir_inst *m, int at, int bytes);
+/* Only lanes of the mask from here on; what to give to sel_mask_end(). */
+struct mir_opnd sel_mask_begin(struct sel *s, const struct ssa_inst *mask);
+void sel_mask_end(struct sel *s, struct mir_opnd save);
+
 /* ----------------------------------------------------- select_atomic.c ---- */
 
 void sel_atomic(struct sel *s, const struct ssa_inst *i);

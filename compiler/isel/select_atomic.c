@@ -1,7 +1,7 @@
 /*
  * compiler/isel/select_atomic.c - atomics, barriers and fences.
  */
-#include "compiler/isel/select_mem.h"
+#include "compiler/isel/select.h"
 
 struct atomic_row {
 	uint16_t global[2], lds[2], lds_rtn[2]; /* 32 and 64 bits */

@@ -5,7 +5,7 @@
  * in integers, and at most two corrections of the quotient.  64 bits: the same
  * in f32 estimates would need many more; a quotient digit at a time is used
  * where one of the halves is not zero (SRT with 32-bit digits), see
- * emit_div64(). Floats: the hardware's scaled sequence (RDNA3 ISA 16,
+ * emit_div64().  Floats: the hardware's scaled sequence (RDNA3 ISA 16,
  * V_DIV_SCALE_F32), which is correctly rounded with denormals on.
  */
 #include "compiler/isel/select.h"

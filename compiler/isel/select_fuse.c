@@ -1,8 +1,8 @@
 /*
  * compiler/isel/select_fuse.c - two operations that are one vector instruction.
  *
- * The inner operation has no other use; it was selected by itself before and
- * dies with nobody reading it (mir_dce()).
+ * The inner operation has no other use; it was selected by itself before, and
+ * dead code elimination removes that (mir_dce()).
  */
 #include "compiler/isel/select.h"
 

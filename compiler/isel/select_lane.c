@@ -1,11 +1,11 @@
 /*
- * compiler/isel/select_lane.c - talking to other lanes of the wave.
+ * compiler/isel/select_lane.c - operations between lanes of the wave.
  *
  * Within a row of 16 lanes data moves by DPP, between the two rows by
  * v_permlanex16, between halves of wave64 by v_readlane, anywhere else through
  * the LDS unit (ds_bpermute).  Reductions and scans of an incomplete wave run
- * with all lanes on and the neutral value in those that were off; nothing
- * alive is in the way, since a register that other lanes need is allocated.
+ * with all lanes on and the identity in those that were off; that destroys
+ * nothing, since a register that other lanes need is allocated.
  */
 #include "compiler/isel/select.h"
 

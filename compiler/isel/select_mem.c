@@ -5,7 +5,7 @@
  * uniform, which is how the SSA form writes addresses; LDS as an offset and a
  * constant.  A mask narrows EXEC around the access.
  */
-#include "compiler/isel/select_mem.h"
+#include "compiler/isel/select.h"
 
 /* -------------------------------------------------------------- pieces ---- */
 

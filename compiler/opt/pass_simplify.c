@@ -5,7 +5,7 @@
  * either names an equal value or changes the instruction in place.  This file
  * has the walk and the rules for integers and pointers.
  */
-#include "compiler/opt/simplify.h"
+#include "compiler/opt/simplify_int.h"
 
 /* ------------------------------------------------------------ integers -- */
 

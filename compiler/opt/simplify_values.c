@@ -7,7 +7,7 @@
  */
 #include <math.h>
 
-#include "compiler/opt/simplify.h"
+#include "compiler/opt/simplify_int.h"
 
 /* -------------------------------------------------------------- floats -- */
 

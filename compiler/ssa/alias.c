@@ -1,5 +1,5 @@
 /*
- * Which accesses of memory can meet.
+ * compiler/ssa/alias.c - which accesses of memory may overlap.
  */
 #include "compiler/ssa/ssa.h"
 

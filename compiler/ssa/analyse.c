@@ -1,6 +1,8 @@
 /*
- * Facts about control flow: predecessors, dominators (Cooper, Harvey, Kennedy:
- * "A simple, fast dominance algorithm"), loops, and which values are uniform.
+ * compiler/ssa/analyse.c - predecessors, dominators, loops, uniform values.
+ *
+ * Dominators as in Cooper, Harvey and Kennedy: "A simple, fast dominance
+ * algorithm".
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /*
- * The verifier of the SSA form: everything that compiler/ssa/ssa.h promises.
+ * compiler/ssa/check.c - the verifier: everything that compiler/ssa/ssa.h
+ * promises.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * The verifier's rules for one instruction: number and types of its operands
- * and of its result.
+ * compiler/ssa/check_types.c - the verifier's rules for one instruction: number
+ * and types of its operands and of its result.
  */
 #include <string.h>
 

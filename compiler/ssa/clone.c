@@ -1,5 +1,5 @@
 /*
- * Copies of parts of a function (compiler/ssa/ssa.h).
+ * compiler/ssa/clone.c - copies of parts of a function.
  */
 #include <stdlib.h>
 #include <string.h>

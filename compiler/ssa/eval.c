@@ -1,5 +1,5 @@
 /*
- * What a pure operation computes, on bits (compiler/ssa/ssa.h).
+ * compiler/ssa/eval.c - what a pure operation computes, on bits.
  */
 #include <math.h>
 #include <string.h>

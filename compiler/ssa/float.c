@@ -1,6 +1,7 @@
 /*
- * Small floating-point formats as bits: conversion and fused multiply-add,
- * rounded to nearest even, with denormals.
+ * compiler/ssa/float.c - small floating-point formats as bits.
+ *
+ * Conversion and fused multiply-add, rounded to nearest even, with denormals.
  */
 #include <math.h>
 #include <string.h>

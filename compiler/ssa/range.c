@@ -1,5 +1,5 @@
 /*
- * Bounds and zero bits of integers (compiler/ssa/ssa.h).
+ * compiler/ssa/range.c - bounds and zero bits of integers.
  */
 #include "compiler/ssa/ssa.h"
 

@@ -1,6 +1,5 @@
 /*
- * Building blocks of the SSA form: facts about operations and types, and making
- * and linking of functions, blocks and instructions.
+ * compiler/ssa/ssa.c - operations, types, functions, blocks, instructions.
  */
 #include <stdlib.h>
 #include <string.h>

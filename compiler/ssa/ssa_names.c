@@ -1,5 +1,5 @@
 /*
- * The text form of SSA (described in compiler/ssa/ssa.h): printing.
+ * compiler/ssa/ssa_names.c - the text form: names and printing.
  */
 #include <ctype.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /*
- * The text form of SSA (described in compiler/ssa/ssa.h): parsing.
+ * compiler/ssa/ssa_parse.c - the text form: parsing.
  */
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
- * simplify - what the files of the pass share: helpers, and the rules by the
- * kind of instruction.  A rule names a value that is the same, or changes the
+ * simplify_int - what the files of the pass share: helpers, and the rules by
+ * the kind of instruction.  A rule names an equal value, or changes the
  * instruction in place and returns NULL.
  */
-#ifndef T0_COMPILER_SIMPLIFY_H
-#define T0_COMPILER_SIMPLIFY_H
+#ifndef T0_COMPILER_SIMPLIFY_INT_H
+#define T0_COMPILER_SIMPLIFY_INT_H
 
 #include "compiler/opt/pass.h"
 
