@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "kfd/kfd.h"
-#include "kfd/linux/drm.h"
 
 static const char *device, *out_path;
 static bool json, csv, quiet;

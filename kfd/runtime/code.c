@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/object/object.h"
 #include "kfd/runtime/printf.h"
 #include "kfd/runtime/runtime.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/linux/drm.h"
+#include "kfd/kfd.h"
 #include "probes/common/common.h"
 
 void probe_device_row(const struct kfd_info *in, struct arena *mem,

@@ -1,13 +1,13 @@
 /*
- * kfd/linux/drm.h over the soft device: identity, sensors and their model, and what
- * becomes of figures that the kernel does not give.
+ * drm.c of the runtime over the soft device: identity, sensors and their model,
+ * and what becomes of figures that the kernel does not give.
  */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
-#include "kfd/linux/drm.h"
+#include "kfd/kfd.h"
 #include "tests/code.h"
 #include "tests/soft/softdev.h"
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <xf86drm.h>
 
-#include "kfd/linux/drm.h"
 #include "kfd/runtime/runtime.h"
 
 #define INFO_REQUEST DRM_IOCTL_AMDGPU_INFO
