@@ -1,31 +1,16 @@
 /*
- * Dispatch: checks, arguments, packets, and waiting for them.
+ * kfd/runtime/dispatch.c - launches: checks, arguments, and their packets.
  */
 #include <string.h>
 
-#include "kfd/runtime/print.h"
+#include "isa/object/object.h"
+#include "kfd/runtime/runtime.h"
 
 /*
  * Argument blocks share no cache line of the device (128 bytes), and the most
  * that a type asks for is 128 (double16).
  */
 #define ARGS_ALIGN 128u
-
-static uint64_t deadline_of(uint64_t deadline_ns)
-{
-	return deadline_ns ? deadline_ns : time_mono_ns() + KFD_DEADLINE_NS;
-}
-
-static struct slot *slot_of(struct kfd_queue *q, uint64_t id)
-{
-	return &q->slot[id & (q->opts.ring_packets - 1)];
-}
-
-static struct amd_signal *own_signal(struct kfd_queue *q, uint64_t id)
-{
-	return (struct amd_signal *)q->sigs->pub.cpu +
-	       (id & (q->opts.ring_packets - 1));
-}
 
 /* ------------------------------------------------------------ checks --- */
 
@@ -145,127 +130,6 @@ bool kfd_launch_check(struct kfd_queue *q, const struct kfd_launch *l,
 	return err_wrap(e, "kernel '%s'", l->kernel->name);
 }
 
-/* ----------------------------------------------------------- waiting --- */
-
-/* The first packet from `id` on that interrupts; `put` when there is none. */
-static uint64_t loud_from(struct kfd_queue *q, uint64_t id)
-{
-	while (id < q->put && !slot_of(q, id)->loud)
-		id++;
-	return id;
-}
-
-/* The same of those that end a chain. */
-static uint64_t end_from(struct kfd_queue *q, uint64_t id)
-{
-	while (id < q->put && !slot_of(q, id)->ends)
-		id++;
-	return id;
-}
-
-static bool wait_slot(struct kfd_queue *q, uint64_t id, uint64_t deadline_ns,
-		      struct err *e)
-{
-	struct amd_signal *sig = slot_of(q, id)->sig;
-	struct event other = q->dev->signal_event;
-
-	kfd_flush(q);
-	return kfd_event_wait(q->dev, q, sig,
-			      sig == own_signal(q, id) ? &q->done_event :
-							 &other,
-			      q->opts.spin_ns, deadline_ns, e);
-}
-
-/* Until the oldest packet, at least, is done; there must be one. */
-static bool wait_oldest(struct kfd_queue *q, uint64_t deadline_ns,
-			struct err *e)
-{
-	uint64_t id = loud_from(q, q->done);
-
-	if (id == q->put)
-		id = q->put - 1;
-	if (!wait_slot(q, id, deadline_ns, e))
-		return false;
-	kfd_queue_retire(q);
-	return true;
-}
-
-static void read_timing(struct kfd_queue *q, uint64_t id, struct kfd_timing *t)
-{
-	const struct slot *s = slot_of(q, id);
-	const double hz = kfd_clock_hz(q->dev);
-
-	t->start_ticks = t->end_ticks = t->device_ns = t->start_ns = 0;
-	if (s->id != id)
-		return; /* the slot has moved on */
-	uint64_t start = s->sig->start_ts, end = s->sig->end_ts;
-	if (!start || end < start)
-		return; /* not given, or the clock was reset in between */
-	t->start_ticks = start;
-	t->end_ticks = end;
-	t->device_ns = (uint64_t)((double)(end - start) * 1e9 / hz);
-	/* A clock that cannot be read costs the host time, not the duration. */
-	if (!kfd_clock_ns(q->dev, start, &t->start_ns, NULL))
-		t->start_ns = 0;
-}
-
-/* A quiet packet is waited for through the one that ends its chain. */
-static bool wait_quiet(struct kfd_queue *q, uint64_t id, uint64_t deadline_ns,
-		       struct err *e)
-{
-	uint64_t end = end_from(q, id < q->done ? q->done : id);
-
-	if (end == q->put && !kfd_barrier(q, NULL, 0, &end, e))
-		return false;
-	return wait_slot(q, end, deadline_ns, e);
-}
-
-static bool is_over(struct kfd_queue *q, uint64_t ticket)
-{
-	const struct slot *s = slot_of(q, ticket);
-
-	return ticket < q->seen ||
-	       (s->id == ticket && s->loud && signal_done(s->sig));
-}
-
-bool kfd_wait(struct kfd_queue *q, uint64_t ticket, uint64_t deadline_ns,
-	      struct kfd_timing *t, struct err *e)
-{
-	if (ticket >= q->put)
-		return err_set(e, ERR_USAGE,
-			       "packet %llu was never put into "
-			       "queue %u",
-			       (unsigned long long)ticket, q->number);
-	kfd_queue_retire(q);
-	if (!is_over(q, ticket)) {
-		deadline_ns = deadline_of(deadline_ns);
-		if (!kfd_queue_usable(q, e))
-			return false;
-		if (ticket >= q->done && slot_of(q, ticket)->loud ?
-			    !wait_slot(q, ticket, deadline_ns, e) :
-			    !wait_quiet(q, ticket, deadline_ns, e))
-			return false;
-		kfd_queue_retire(q);
-	}
-	if (t)
-		read_timing(q, ticket, t);
-	return true;
-}
-
-bool kfd_drain(struct kfd_queue *q, uint64_t deadline_ns, struct err *e)
-{
-	deadline_ns = deadline_of(deadline_ns);
-	kfd_queue_retire(q);
-	if (q->seen < q->put && !kfd_queue_usable(q, e))
-		return false;
-	if (q->chained && !kfd_barrier(q, NULL, 0, NULL, e))
-		return false;
-	while (q->done < q->put)
-		if (!wait_oldest(q, deadline_ns, e))
-			return false;
-	return true;
-}
-
 /* --------------------------------------------------------- arguments --- */
 
 static void hidden(const struct kfd_queue *q, const struct kfd_launch *l,
@@ -358,7 +222,7 @@ static bool take_args(struct kfd_queue *q, const struct kfd_kernel *k,
 			       "queue's ring has %llu (kernarg_bytes)",
 			       (unsigned long long)need,
 			       (unsigned long long)size);
-	for (;; deadline_ns = deadline_of(deadline_ns)) {
+	for (;; deadline_ns = kfd_deadline(deadline_ns)) {
 		if (q->done == q->put) /* empty: start over at the bottom */
 			q->args_head = q->args_tail =
 				(q->args_head + size - 1) / size * size;
@@ -369,62 +233,12 @@ static bool take_args(struct kfd_queue *q, const struct kfd_kernel *k,
 			q->args_head += skip + need;
 			return true;
 		}
-		if (!wait_oldest(q, deadline_of(deadline_ns), e))
+		if (!kfd_ring_wait_oldest(q, kfd_deadline(deadline_ns), e))
 			return err_wrap(e, "waiting for argument space");
 	}
 }
 
 /* ----------------------------------------------------------- packets --- */
-
-static bool take_slot(struct kfd_queue *q, uint64_t deadline_ns, struct err *e)
-{
-	kfd_queue_retire(q);
-	if (q->put - q->done < q->opts.ring_packets)
-		return true;
-	deadline_ns = deadline_of(deadline_ns);
-	while (q->put - q->done >= q->opts.ring_packets)
-		if (!wait_oldest(q, deadline_ns, e))
-			return err_wrap(e, "waiting for space in the ring");
-	return true;
-}
-
-/* Set up the slot's signal; returns the VA for the packet. */
-static uint64_t arm(struct kfd_queue *q, const char *what, bool loud,
-		    bool ends, struct kfd_signal *done)
-{
-	struct slot *s = slot_of(q, q->put);
-	struct amd_signal *own = own_signal(q, q->put);
-
-	*s = (struct slot){ .id = q->put,
-			    .sig = done ? kfd_signal_hw(done) : own,
-			    .what = what,
-			    .loud = loud,
-			    .ends = ends,
-			    .args_end = q->args_head };
-	if (!done) {
-		own->kind = AMD_SIGNAL_USER;
-		own->event_mailbox_ptr =
-			loud ? kfd_event_mailbox(q->dev, &q->done_event) : 0;
-		own->event_id = loud ? q->done_event.id : 0;
-		own->start_ts = own->end_ts = 0;
-		__atomic_store_n(&own->value, 1, __ATOMIC_RELEASE);
-	}
-	return (uintptr_t)s->sig;
-}
-
-/* Bytes 4..63 first; the header makes the packet the device's. */
-static void publish(struct kfd_queue *q, const void *packet)
-{
-	char *at = (char *)q->ring->pub.cpu +
-		   (q->put & (q->opts.ring_packets - 1)) * AQL_PACKET_BYTES;
-	uint32_t first;
-
-	memcpy(&first, packet, 4);
-	memcpy(at + 4, (const char *)packet + 4, AQL_PACKET_BYTES - 4);
-	__atomic_store_n((uint32_t *)(void *)at, first, __ATOMIC_RELEASE);
-	q->put++;
-	__atomic_store_n(&q->aq->write_dispatch_id, q->put, __ATOMIC_RELEASE);
-}
 
 /*
  * A ring full of quiet packets could not be waited for: every quarter of the
@@ -434,47 +248,6 @@ static bool is_quiet(const struct kfd_queue *q, const struct kfd_launch *l)
 {
 	return l->quiet && !l->overlap && !l->done &&
 	       (q->put & (q->opts.ring_packets / 4 - 1)) != 0;
-}
-
-/*
- * Within a chain it is enough that the device sees what packets before wrote:
- * a fence to the host empties L2, too.
- */
-static uint16_t header(struct kfd_queue *q, enum aql_type type, bool barrier,
-		       bool quiet)
-{
-	const bool chained = q->chained;
-
-	q->chained = quiet;
-	return AQL_HEADER(type, barrier,
-			  chained ? AQL_SCOPE_AGENT : AQL_SCOPE_SYSTEM,
-			  quiet ? AQL_SCOPE_AGENT : AQL_SCOPE_SYSTEM);
-}
-
-/* Where the kernel prints; waits for packets that hold all the buffers. */
-static bool take_print(struct kfd_queue *q, const struct kfd_kernel *k,
-		       uint64_t deadline_ns, struct printbuf **out,
-		       struct err *e)
-{
-	*out = NULL;
-	q->print_va = q->hostcall_va = 0;
-	if (k->hostcall) {
-		q->hostcall_va = kfd_hostcall_va(q, e);
-		if (!q->hostcall_va)
-			return false;
-	}
-	if (!k->formats)
-		return true;
-	for (;; deadline_ns = deadline_of(deadline_ns)) {
-		if (!kfd_print_take(q, k, out, e))
-			return false;
-		if (*out)
-			break;
-		if (!wait_oldest(q, deadline_of(deadline_ns), e))
-			return err_wrap(e, "waiting for a printf buffer");
-	}
-	q->print_va = kfd_print_va(*out);
-	return true;
 }
 
 static bool send(struct kfd_queue *q, const struct kfd_launch *l,
@@ -487,18 +260,19 @@ static bool send(struct kfd_queue *q, const struct kfd_launch *l,
 
 	if ((private_bytes && !kfd_queue_scratch(q, private_bytes, k->wave_size,
 						 deadline_ns, e)) ||
-	    !take_slot(q, deadline_ns, e) ||
-	    !take_print(q, k, deadline_ns, &print, e))
+	    !kfd_ring_reserve(q, deadline_ns, e) ||
+	    !kfd_ring_take_print(q, k, deadline_ns, &print, e))
 		return false;
 	if (k->kernarg_bytes && !take_args(q, k, deadline_ns, &args, e)) {
-		kfd_print_drop(print);
+		kfd_ring_drop_print(print);
 		return false;
 	}
 	if (k->kernarg_bytes)
 		fill_args(q, l, (char *)(uintptr_t)args);
 	const bool quiet = is_quiet(q, l);
 	struct aql_dispatch p = {
-		.header = header(q, AQL_KERNEL_DISPATCH, !l->overlap, quiet),
+		.header = kfd_ring_header(q, AQL_KERNEL_DISPATCH, !l->overlap,
+					  quiet),
 		.setup = (uint16_t)dims(l),
 		.private_segment_size = private_bytes,
 		.group_segment_size = k->lds_bytes + l->dyn_lds_bytes,
@@ -509,10 +283,10 @@ static bool send(struct kfd_queue *q, const struct kfd_launch *l,
 		p.workgroup_size[i] = (uint16_t)at_least_1(l->wg[i]);
 		p.grid_size[i] = at_least_1(l->grid[i]);
 	}
-	p.completion_signal = arm(q, k->name, !quiet, !quiet && !l->overlap,
-				  l->done);
+	p.completion_signal = kfd_ring_arm(q, k->name, !quiet,
+					   !quiet && !l->overlap, l->done);
 	slot_of(q, q->put)->print = print;
-	publish(q, &p);
+	kfd_ring_publish(q, &p);
 	return true;
 }
 
@@ -528,15 +302,6 @@ bool kfd_put(struct kfd_queue *q, const struct kfd_launch *l, uint64_t *ticket,
 	if (ticket)
 		*ticket = q->put - 1;
 	return true;
-}
-
-void kfd_flush(struct kfd_queue *q)
-{
-	if (q->rung == q->put)
-		return;
-	q->rung = q->put;
-	/* The doorbell takes the index of the last packet, not the count. */
-	q->dev->d->ring(q->dev->d, q->doorbell, q->put - 1);
 }
 
 bool kfd_submit(struct kfd_queue *q, const struct kfd_launch *l,
@@ -555,34 +320,11 @@ bool kfd_run(struct kfd_queue *q, const struct kfd_launch *l,
 	struct kfd_launch timed = *l;
 	uint64_t ticket;
 
-	timed.deadline_ns = deadline_of(l->deadline_ns);
+	timed.deadline_ns = kfd_deadline(l->deadline_ns);
 	if (!kfd_submit(q, &timed, &ticket, e) ||
 	    !kfd_wait(q, ticket, timed.deadline_ns, t, e))
 		return false;
 	if (t)
 		t->host_ns = time_mono_ns() - start;
-	return true;
-}
-
-bool kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *dep, int n_deps,
-		 uint64_t *ticket, struct err *e)
-{
-	struct aql_barrier p = { 0 };
-
-	if (n_deps < 0 || n_deps > 5)
-		return err_set(e, ERR_USAGE,
-			       "a barrier on %d signals; wanted "
-			       "at most 5",
-			       n_deps);
-	if (!kfd_queue_usable(q, e) || !take_slot(q, 0, e))
-		return false;
-	for (int i = 0; i < n_deps; i++)
-		p.dep_signal[i] = dep[i]->va;
-	p.header = header(q, AQL_BARRIER_AND, true, false);
-	p.completion_signal = arm(q, "(barrier)", true, true, NULL);
-	publish(q, &p);
-	kfd_flush(q);
-	if (ticket)
-		*ticket = q->put - 1;
 	return true;
 }

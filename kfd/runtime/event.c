@@ -9,12 +9,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "kfd/runtime/print.h"
+#include "kfd/runtime/runtime.h"
 
 /* Longest sleep: with ages a lost wake-up cannot happen, without it can. */
 #define SLEEP_MAX_MS	 1000u
 #define SLEEP_MAX_OLD_MS 10u
-#define SLEEP_PRINT_MS	 1u /* while kernels may print: they may wait */
 #define LOST_LOOK_NS	 900000000ull /* between looks at the counter */
 
 bool kfd_event_new(struct kfd_dev *dev, uint32_t type, struct event *ev,
@@ -96,8 +95,8 @@ static void add_driver_text(struct kfd_dev *dev, struct buf *out)
 }
 
 /* The device is lost by *f, which is still to be completed. */
-static bool lose(struct kfd_dev *dev, struct kfd_queue *q, struct kfd_fault *f,
-		 struct buf *text, struct err *e)
+static bool lose_device(struct kfd_dev *dev, struct kfd_queue *q,
+			struct kfd_fault *f, struct buf *text, struct err *e)
 {
 	struct err why = { 0 };
 
@@ -151,7 +150,7 @@ static bool memory_fault(struct kfd_dev *dev, struct kfd_queue *q,
 	}
 	if (x->imprecise)
 		buf_adds(&text, ", address not known");
-	return lose(dev, q, &f, &text, e);
+	return lose_device(dev, q, &f, &text, e);
 }
 
 static bool hw_exception(struct kfd_dev *dev, struct kfd_queue *q,
@@ -169,7 +168,7 @@ static bool hw_exception(struct kfd_dev *dev, struct kfd_queue *q,
 		   x->reset_cause == 1 ? "uncorrectable ECC error" :
 					 "cause unknown",
 		   x->memory_lost ? ", contents of its memory are lost" : "");
-	return lose(dev, q, &f, &text, e);
+	return lose_device(dev, q, &f, &text, e);
 }
 
 /* The driver has given the device up: nothing will ever complete. */
@@ -262,15 +261,7 @@ bool kfd_events_poll(struct kfd_dev *dev, struct kfd_queue *q,
 	return check_events(dev, q, data, e);
 }
 
-/* Has anything gone wrong?  Cheap words first. */
-static bool healthy(struct kfd_dev *dev, struct kfd_queue *q, struct err *e)
-{
-	if (kfd_lost(dev, e))
-		return false;
-	return !q || kfd_queue_poll(q, e);
-}
-
-static bool spin(const struct amd_signal *sig, uint64_t until_ns)
+static bool spin_until(const struct amd_signal *sig, uint64_t until_ns)
 {
 	do {
 		for (int i = 0; i < 64; i++) {
@@ -302,40 +293,39 @@ static bool timed_out(struct kfd_dev *dev, struct kfd_queue *q,
 	return false;
 }
 
-bool kfd_event_wait(struct kfd_dev *dev, struct kfd_queue *q,
-		    const struct amd_signal *sig, struct event *ev,
-		    uint64_t spin_ns, uint64_t deadline_ns, struct err *e)
+bool kfd_event_wait(struct kfd_dev *dev, const struct kfd_wait *w,
+		    struct err *e)
 {
 	const uint64_t start = time_mono_ns();
-	const uint32_t cap_ms = ev->age ? SLEEP_MAX_MS : SLEEP_MAX_OLD_MS;
-	uint64_t until = start + spin_ns, looked = start;
+	const uint32_t cap_ms = w->ev->age ? SLEEP_MAX_MS : SLEEP_MAX_OLD_MS;
+	uint64_t until = start + w->spin_ns, looked = start;
 
-	if (until > deadline_ns)
-		until = deadline_ns;
-	if (spin(sig, until))
+	if (until > w->deadline_ns)
+		until = w->deadline_ns;
+	if (spin_until(w->sig, until))
 		return true;
 	for (;;) {
-		if (signal_done(sig))
+		uint32_t sleep_ms = cap_ms;
+
+		if (signal_done(w->sig))
 			return true;
-		if (!healthy(dev, q, e))
+		if (kfd_lost(dev, e))
+			return false;
+		if (w->q && !w->poll(w->q, &sleep_ms, e))
 			return false;
 		uint64_t now = time_mono_ns();
 		/* A reset whose event was missed shows in a counter. */
-		if ((now >= deadline_ns || now - looked > LOST_LOOK_NS) &&
-		    !kfd_vram_check(dev, q, e))
+		if ((now >= w->deadline_ns || now - looked > LOST_LOOK_NS) &&
+		    !kfd_vram_check(dev, w->q, e))
 			return false;
 		if (now - looked > LOST_LOOK_NS)
 			looked = now;
-		if (now >= deadline_ns)
-			return timed_out(dev, q, now - start, e);
-		uint64_t ms = (deadline_ns - now) / 1000000 + 1;
-		const enum print_poll print = q ? kfd_print_poll(q) :
-						  PRINT_NONE;
-		const uint32_t cap = print == PRINT_NONE ? cap_ms :
-							   SLEEP_PRINT_MS;
-		if (print == PRINT_MORE)
-			continue;
-		if (!sleep_on(dev, q, ev, ms < cap ? (uint32_t)ms : cap, e))
+		if (now >= w->deadline_ns)
+			return timed_out(dev, w->q, now - start, e);
+		uint64_t ms = (w->deadline_ns - now) / 1000000 + 1;
+		if (sleep_ms &&
+		    !sleep_on(dev, w->q, w->ev,
+			      ms < sleep_ms ? (uint32_t)ms : sleep_ms, e))
 			return false;
 	}
 }

@@ -69,14 +69,39 @@ static void add_driver(struct kfd_dev *dev, struct kfd_fault *f)
 	pthread_mutex_unlock(&dev->lock);
 }
 
-/* The oldest packet that is not complete; only the queue's own thread. */
+uint64_t kfd_queue_oldest(const struct kfd_queue *q)
+{
+	uint64_t id = q->done;
+
+	while (id < q->put && signal_done(slot_of(q, id)->sig))
+		id++;
+	return id;
+}
+
+void kfd_queue_describe(const struct kfd_queue *q, struct buf *out)
+{
+	const uint64_t id = kfd_queue_oldest(q);
+
+	if (id == q->put) {
+		buf_printf(out, "queue %u (no packet outstanding)", q->number);
+		return;
+	}
+	buf_printf(out, "kernel '%s', packet %llu of queue %u",
+		   slot_of(q, id)->what, (unsigned long long)id, q->number);
+	if (q->put - id > 1)
+		buf_printf(out, " (%llu more behind it)",
+			   (unsigned long long)(q->put - id - 1));
+}
+
+/* The oldest packet; only the queue's own thread. */
 static void add_queue(struct kfd_queue *q, struct kfd_fault *f)
 {
-	kfd_queue_retire(q);
+	const uint64_t id = kfd_queue_oldest(q);
+
 	f->queue = q->number;
-	if (q->done == q->put)
+	if (id == q->put)
 		return;
-	const struct slot *s = &q->slot[q->done & (q->opts.ring_packets - 1)];
+	const struct slot *s = slot_of(q, id);
 	f->has_packet = true;
 	f->packet = s->id;
 	snprintf(f->kernel, sizeof(f->kernel), "%s", s->what);

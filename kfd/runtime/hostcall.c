@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "kfd/runtime/print.h"
+#include "kfd/runtime/service.h"
 
 #define SERVICE_PRINTF 2u
 #define CONTROL_READY  1u
@@ -62,7 +62,7 @@ struct hostcall {
 
 /* -------------------------------------------------------------- begin ---- */
 
-static uint64_t packets(const struct kfd_node *n)
+static uint64_t count_packets(const struct kfd_node *n)
 {
 	const uint64_t waves = (uint64_t)n->simd_count * n->max_waves_per_simd;
 	uint64_t p = 64;
@@ -84,9 +84,9 @@ static void link_packets(struct hostcall *h)
 	h->b->index_mask = h->n_packets - 1;
 }
 
-static bool make(struct kfd_queue *q, struct hostcall *h, struct err *e)
+static bool make_buffer(struct kfd_queue *q, struct hostcall *h, struct err *e)
 {
-	const uint64_t n = packets(&q->dev->info.node);
+	const uint64_t n = count_packets(&q->dev->info.node);
 	struct amd_signal *bell;
 	char *at;
 
@@ -114,11 +114,11 @@ static bool make(struct kfd_queue *q, struct hostcall *h, struct err *e)
 
 uint64_t kfd_hostcall_va(struct kfd_queue *q, struct err *e)
 {
-	struct printer *p = kfd_printer(q);
+	struct service *p = q->service;
 
 	if (!p->hostcall) {
 		p->hostcall = xcalloc(1, sizeof(*p->hostcall));
-		if (!make(q, p->hostcall, e)) {
+		if (!make_buffer(q, p->hostcall, e)) {
 			kfd_hostcall_fini(q);
 			return 0;
 		}
@@ -128,7 +128,7 @@ uint64_t kfd_hostcall_va(struct kfd_queue *q, struct err *e)
 
 void kfd_hostcall_fini(struct kfd_queue *q)
 {
-	struct hostcall *h = q->printer->hostcall;
+	struct hostcall *h = q->service->hostcall;
 
 	if (!h)
 		return;
@@ -138,7 +138,7 @@ void kfd_hostcall_fini(struct kfd_queue *q)
 		buf_fini(&h->message.v[i].words);
 	vec_fini(&h->message);
 	free(h);
-	q->printer->hostcall = NULL;
+	q->service->hostcall = NULL;
 }
 
 /* ----------------------------------------------------------- messages ---- */
@@ -160,9 +160,9 @@ static size_t open_message(struct hostcall *h)
 }
 
 /* Flags, format, arguments to text: its length. */
-static uint64_t show(struct kfd_queue *q, const struct buf *m)
+static uint64_t print_message(struct kfd_queue *q, const struct buf *m)
 {
-	struct printer *p = q->printer;
+	struct service *p = q->service;
 	const char *format = m->data + 8;
 	uint64_t flags;
 	size_t len;
@@ -190,20 +190,20 @@ static uint64_t show(struct kfd_queue *q, const struct buf *m)
 
 static void take_part(struct kfd_queue *q, uint64_t w[8])
 {
-	struct hostcall *h = q->printer->hostcall;
+	struct hostcall *h = q->service->hostcall;
 	const uint64_t desc = w[0];
 	size_t id = (size_t)(desc >> DESC_ID_SHIFT);
 
 	if (desc & DESC_BEGIN)
 		id = open_message(h);
 	if (id >= h->message.n || !h->message.v[id].open) {
-		q->printer->stats.damaged++;
+		q->service->stats.damaged++;
 		return;
 	}
 	if (h->message.v[id].words.len < MESSAGE_MAX)
 		buf_add(&h->message.v[id].words, &w[1], 8 * DESC_LEN(desc));
 	if (desc & DESC_END) {
-		w[0] = show(q, &h->message.v[id].words);
+		w[0] = print_message(q, &h->message.v[id].words);
 		h->message.v[id].open = false;
 	} else {
 		/* The lane goes on with this, less the mark of a beginning. */
@@ -213,11 +213,11 @@ static void take_part(struct kfd_queue *q, uint64_t w[8])
 
 /* ------------------------------------------------------------ service ---- */
 
-static void answer(struct kfd_queue *q, struct hc_header *head,
-		   struct hc_payload *pay)
+static void answer_packet(struct kfd_queue *q, struct hc_header *head,
+			  struct hc_payload *pay)
 {
 	if (head->service != SERVICE_PRINTF) {
-		q->printer->stats.damaged++;
+		q->service->stats.damaged++;
 		memset(pay, 0, sizeof(*pay));
 		return;
 	}
@@ -228,7 +228,7 @@ static void answer(struct kfd_queue *q, struct hc_header *head,
 
 bool kfd_hostcall_poll(struct kfd_queue *q)
 {
-	struct hostcall *h = q->printer->hostcall;
+	struct hostcall *h = q->service->hostcall;
 	uint64_t at = __atomic_exchange_n(&h->b->ready_stack, 0,
 					  __ATOMIC_ACQUIRE);
 	uint64_t left = h->n_packets;
@@ -240,7 +240,7 @@ bool kfd_hostcall_poll(struct kfd_queue *q)
 
 		/* Once it is answered, the packet is the wave's again. */
 		at = __atomic_load_n(&head->next, __ATOMIC_RELAXED);
-		answer(q, head, &h->payload[i]);
+		answer_packet(q, head, &h->payload[i]);
 		__atomic_and_fetch(&head->control, ~CONTROL_READY,
 				   __ATOMIC_RELEASE);
 	}

@@ -368,7 +368,7 @@ bool kfd_mem_alloc(struct kfd_dev *dev, enum kfd_domain domain,
 	const uint32_t flags = domain_flags[domain];
 	struct mem *m = kfd_mem_new(dev, flags, size_bytes, name, &full);
 	/* What the pools keep is ours to give. */
-	if (!m && full.code == ERR_NOMEM && kfd_pools_trim(dev))
+	if (!m && full.code == ERR_NOMEM && dev->reclaim(dev))
 		m = kfd_mem_new(dev, flags, size_bytes, name, &full);
 	if (!m && e)
 		*e = full;

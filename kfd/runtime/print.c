@@ -9,18 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/runtime/print.h"
+#include "kfd/runtime/service.h"
 
 #define HEAD_BYTES 8u /* of a linear buffer: used, size */
 
-static char *cpu(const struct printbuf *b)
+static char *host_view(const struct printbuf *b)
 {
 	return b->mem->pub.cpu;
 }
 
-static struct kfd_printf_ring *ring(const struct printbuf *b)
+static struct kfd_printf_ring *ring_of(const struct printbuf *b)
 {
-	return (void *)cpu(b);
+	return (void *)host_view(b);
 }
 
 void kfd_print_text(struct kfd_queue *q, const char *text, size_t len)
@@ -33,19 +33,12 @@ void kfd_print_text(struct kfd_queue *q, const char *text, size_t len)
 		fwrite(text, 1, len, stdout);
 }
 
-static void flush(struct kfd_queue *q)
+static void flush_text(struct kfd_queue *q)
 {
-	struct buf *t = &q->printer->text;
+	struct buf *t = &q->service->text;
 
 	kfd_print_text(q, t->data, t->len);
 	buf_reset(t);
-}
-
-struct printer *kfd_printer(struct kfd_queue *q)
-{
-	if (!q->printer)
-		q->printer = xcalloc(1, sizeof(*q->printer));
-	return q->printer;
 }
 
 /* ------------------------------------------------------------ begin ---- */
@@ -63,7 +56,7 @@ static uint32_t ring_dwords(size_t bytes)
 }
 
 /* Of n bytes, a multiple of 4. */
-static void fill(void *at, uint32_t word, size_t n)
+static void fill_words(void *at, uint32_t word, size_t n)
 {
 	uint32_t *dw = at;
 
@@ -75,19 +68,20 @@ static void fill(void *at, uint32_t word, size_t n)
  * Rings are full of zeros, linear buffers of KFD_PRINTF_UNWRITTEN.  Whoever
  * has used a buffer leaves it so, behind the head.
  */
-static void begin(struct kfd_queue *q, struct printbuf *b,
-		  const struct kfd_kernel *k)
+static void start_buffer(struct kfd_queue *q, struct printbuf *b,
+			 const struct kfd_kernel *k)
 {
 	if (!b->kernel || b->kernel->printf_ring != k->printf_ring)
-		fill(cpu(b), k->printf_ring ? 0 : KFD_PRINTF_UNWRITTEN,
-		     b->mem->bytes);
+		fill_words(host_view(b),
+			   k->printf_ring ? 0 : KFD_PRINTF_UNWRITTEN,
+			   b->mem->bytes);
 	b->busy = true;
 	b->kernel = k;
 	b->read = 0;
 	if (k->printf_ring) {
 		const uint32_t n = ring_dwords(b->mem->bytes);
 
-		*ring(b) = (struct kfd_printf_ring){
+		*ring_of(b) = (struct kfd_printf_ring){
 			.limit = n,
 			.mask = n - 1,
 			.wait = q->opts.printf_wait,
@@ -96,14 +90,14 @@ static void begin(struct kfd_queue *q, struct printbuf *b,
 		const uint32_t head[2] = { 0, (uint32_t)b->mem->bytes -
 						      HEAD_BYTES };
 
-		memcpy(cpu(b), head, sizeof(head));
+		memcpy(host_view(b), head, sizeof(head));
 	}
 }
 
 bool kfd_print_take(struct kfd_queue *q, const struct kfd_kernel *k,
 		    struct printbuf **out, struct err *e)
 {
-	struct printer *p = kfd_printer(q);
+	struct service *p = q->service;
 	struct printbuf *b = p->b;
 
 	*out = NULL;
@@ -118,30 +112,25 @@ bool kfd_print_take(struct kfd_queue *q, const struct kfd_kernel *k,
 			return false;
 		b->kernel = NULL;
 	}
-	begin(q, b, k);
+	start_buffer(q, b, k);
 	*out = b;
 	return true;
 }
 
-uint64_t kfd_print_va(const struct printbuf *b)
-{
-	return b->mem->pub.va;
-}
-
 /* ----------------------------------------------------------- records ---- */
 
-static void damaged(struct kfd_queue *q, const struct printbuf *b)
+static void note_damage(struct kfd_queue *q, const struct printbuf *b)
 {
-	struct printer *p = q->printer;
+	struct service *p = q->service;
 
 	if (!p->stats.damaged++)
 		buf_printf(&p->text, "[printf of kernel '%s': the buffer is "
 			   "damaged]\n", b->kernel->name);
 }
 
-static void lost(struct kfd_queue *q, const struct printbuf *b, uint64_t n)
+static void note_loss(struct kfd_queue *q, const struct printbuf *b, uint64_t n)
 {
-	struct printer *p = q->printer;
+	struct service *p = q->service;
 
 	p->stats.dropped += n;
 	buf_printf(&p->text, "[printf of kernel '%s': %s%llu record%s lost, as "
@@ -151,16 +140,16 @@ static void lost(struct kfd_queue *q, const struct printbuf *b, uint64_t n)
 		   (unsigned long long)b->mem->bytes);
 }
 
-static void record(struct kfd_queue *q, const struct printbuf *b, uint32_t id,
-		   const void *args, size_t len)
+static void take_record(struct kfd_queue *q, const struct printbuf *b,
+			uint32_t id, const void *args, size_t len)
 {
 	if (kfd_format_record(b->kernel->formats, id, args, len,
-			      &q->printer->text))
-		q->printer->stats.records++;
+			      &q->service->text))
+		q->service->stats.records++;
 	else
-		damaged(q, b);
-	if (q->printer->text.len > 65536)
-		flush(q);
+		note_damage(q, b);
+	if (q->service->text.len > 65536)
+		flush_text(q);
 }
 
 /* A whole linear buffer: its kernel has ended. */
@@ -169,26 +158,26 @@ static void drain_linear(struct kfd_queue *q, struct printbuf *b)
 	const struct kfd_formats *f = b->kernel->formats;
 	const uint32_t cap = (uint32_t)b->mem->bytes - HEAD_BYTES;
 	uint32_t used, at = 0, id, n;
-	char *data = cpu(b) + HEAD_BYTES;
+	char *data = host_view(b) + HEAD_BYTES;
 
-	memcpy(&used, cpu(b), 4);
+	memcpy(&used, host_view(b), 4);
 	if (used > cap) {
-		damaged(q, b);
+		note_damage(q, b);
 		used = cap;
 	}
 	for (; used - at >= 4; at += n) {
 		memcpy(&id, data + at, 4);
 		n = kfd_formats_bytes(f, id);
 		if (!n || n > used - at) {
-			damaged(q, b);
+			note_damage(q, b);
 			break;
 		}
-		record(q, b, id, data + at + 4, n - 4);
+		take_record(q, b, id, data + at + 4, n - 4);
 	}
 	/* Whoever finds no room goes without a trace. */
 	if (cap - HEAD_BYTES - used < kfd_formats_record_bytes(f))
-		lost(q, b, 1);
-	fill(data, KFD_PRINTF_UNWRITTEN, used);
+		note_loss(q, b, 1);
+	fill_words(data, KFD_PRINTF_UNWRITTEN, used);
 }
 
 /*
@@ -197,7 +186,7 @@ static void drain_linear(struct kfd_queue *q, struct printbuf *b)
  */
 static bool drain_ring(struct kfd_queue *q, struct printbuf *b, bool ended)
 {
-	struct kfd_printf_ring *r = ring(b);
+	struct kfd_printf_ring *r = ring_of(b);
 	const uint64_t size = ring_dwords(b->mem->bytes);
 	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
 	const uint64_t before = b->read;
@@ -214,18 +203,18 @@ static bool drain_ring(struct kfd_queue *q, struct printbuf *b, bool ended)
 			if (!ended)
 				break;
 			if (word)
-				damaged(q, b);
+				note_damage(q, b);
 			*at = 0;
 			b->read++;
 			continue;
 		}
 		if (!n || n > KFD_PRINTF_RECORD_DW || n > head - b->read) {
-			damaged(q, b);
+			note_damage(q, b);
 			*at = 0;
 			b->read++;
 			continue;
 		}
-		record(q, b, word & 0xffff, at + 1, 4 * (n - 1));
+		take_record(q, b, word & 0xffff, at + 1, 4 * (n - 1));
 		memset(at, 0, 4 * n);
 		b->read += n;
 	}
@@ -238,69 +227,22 @@ void kfd_print_end(struct kfd_queue *q, struct printbuf *b)
 {
 	if (b->kernel->printf_ring) {
 		drain_ring(q, b, true);
-		if (ring(b)->dropped)
-			lost(q, b, ring(b)->dropped);
+		if (ring_of(b)->dropped)
+			note_loss(q, b, ring_of(b)->dropped);
 		/* What a broken kernel may have left anywhere. */
-		if (q->printer->stats.damaged)
-			memset(cpu(b), 0, b->mem->bytes);
+		if (q->service->stats.damaged)
+			memset(host_view(b), 0, b->mem->bytes);
 	} else {
 		drain_linear(q, b);
 	}
-	flush(q);
+	flush_text(q);
 	b->busy = false;
 }
 
-void kfd_print_drop(struct printbuf *b)
+bool kfd_print_poll(struct kfd_queue *q, struct printbuf *b)
 {
-	if (b)
-		b->busy = false;
-}
+	const bool any = drain_ring(q, b, false);
 
-enum print_poll kfd_print_poll(struct kfd_queue *q)
-{
-	struct printer *p = q->printer;
-	enum print_poll any = PRINT_NONE;
-
-	if (!p)
-		return any;
-	/* Only the oldest packet's: text comes by packets. */
-	if (q->done < q->put) {
-		struct slot *s = &q->slot[q->done & (q->opts.ring_packets - 1)];
-
-		if (s->print && s->print->kernel->printf_ring) {
-			any = drain_ring(q, s->print, false) ? PRINT_MORE :
-							       PRINT_MAYBE;
-			flush(q);
-		}
-	}
-	if (p->hostcall && kfd_hostcall_poll(q))
-		any = PRINT_MORE;
-	else if (p->hostcall && !any)
-		any = PRINT_MAYBE;
+	flush_text(q);
 	return any;
-}
-
-/* -------------------------------------------------------------- end ---- */
-
-void kfd_print_fini(struct kfd_queue *q)
-{
-	struct printer *p = q->printer;
-
-	if (!p)
-		return;
-	for (int i = 0; i < PRINT_BUFFERS; i++) {
-		if (p->b[i].busy)
-			kfd_print_end(q, &p->b[i]);
-		kfd_mem_delete(q->dev, p->b[i].mem, NULL);
-	}
-	kfd_hostcall_fini(q);
-	buf_fini(&p->text);
-	free(p);
-	q->printer = NULL;
-}
-
-void kfd_queue_print_stats(const struct kfd_queue *q,
-			   struct kfd_print_stats *out)
-{
-	*out = q->printer ? q->printer->stats : (struct kfd_print_stats){ 0 };
 }

@@ -64,8 +64,16 @@ struct event {
 	bool made;
 };
 
-struct copier; /* copy.c */
-struct printer; /* print.h */
+/* What copies where the host cannot; addresses are the device's. */
+struct copier_ops {
+	bool (*direct)(struct kfd_dev *dev, uint64_t dst, uint64_t src,
+		       size_t len_bytes, struct err *e);
+	/* Exactly one of in and out is given. */
+	bool (*staged)(struct kfd_dev *dev, uint64_t va, const char *in,
+		       char *out, size_t len_bytes, struct err *e);
+};
+struct copier;	/* copier.c */
+struct service; /* service.h */
 struct printbuf;
 
 struct kfd_dev {
@@ -98,6 +106,9 @@ struct kfd_dev {
 
 	struct kfd_pool *pools;
 	pthread_mutex_t pools_lock; /* before a pool's, before dev->lock */
+	/* The opener's: what gives back idle memory, and what copies. */
+	bool (*reclaim)(struct kfd_dev *dev);
+	const struct copier_ops *copier_ops;
 	struct copier *copier;
 	pthread_mutex_t copy_lock; /* around whole copies */
 
@@ -112,6 +123,11 @@ struct kfd_dev {
 	struct err lost_err;
 	struct kfd_fault lost_fault;
 };
+
+static inline bool signal_done(const struct amd_signal *s)
+{
+	return __atomic_load_n(&s->value, __ATOMIC_ACQUIRE) <= 0;
+}
 
 struct slot {	     /* what the host knows of one packet in the ring */
 	uint64_t id; /* packet number */
@@ -144,12 +160,17 @@ struct kfd_queue {
 	bool chained;		       /* the last one written was quiet */
 	uint64_t args_head, args_tail; /* bytes ever taken, given back */
 	uint32_t scratch_wave_bytes;
-	struct printer *printer; /* print.h; NULL: nothing has printed yet */
+	struct service *service;	/* NULL: nothing has printed yet */
 	uint64_t print_va, hostcall_va; /* of the launch in work */
 	bool dead;
 	struct err dead_err;
 	struct kfd_fault fault; /* of dead_err, or of the last wait */
 };
+
+static inline struct slot *slot_of(const struct kfd_queue *q, uint64_t id)
+{
+	return &q->slot[id & (q->opts.ring_packets - 1)];
+}
 
 /* Offsets in the one-page BO of a queue; amd_queue is at 0. */
 enum { PAGE_ERR_PAYLOAD = 0x200, PAGE_INACTIVE = 0x240 };
@@ -169,10 +190,11 @@ bool kfd_dev_ioctl_err(struct kfd_dev *dev, unsigned long request,
 		       int neg_errno, struct err *e, const char *fmt, ...)
 	T0_PRINTF(5, 6);
 
-/* device.c */
-bool kfd_node_is_gfx11(const struct kfd_node *n);
+/* open.c */
 /* Has the node all that sizes of queues are computed from? */
 bool kfd_node_check(const struct kfd_node *n, struct err *e);
+
+/* device.c */
 /* May this process use it, and is it still there? */
 bool kfd_dev_usable(struct kfd_dev *dev, struct err *e);
 /* Mark as lost with *why (the first reason stays); always false, *e set. */
@@ -198,6 +220,7 @@ struct gpu {
 	const struct kfd_node *node;
 	int number; /* N of kfd:N without a filter */
 };
+bool kfd_node_is_gfx11(const struct kfd_node *n);
 bool kfd_select_parse(const char *spec, struct kfd_select *sel, struct err *e);
 /* Those that match, in the order in which to try them; out[GPUS_MAX]. */
 bool kfd_select_gpus(const struct kfd_select *sel, const struct kfd_topology *t,
@@ -213,7 +236,12 @@ bool kfd_clock_calibrate(struct kfd_dev *dev, struct err *e);
  */
 void kfd_fault_fill(struct kfd_dev *dev, struct kfd_queue *q,
 		    struct kfd_fault *f);
-/* "kernel 'saxpy', packet 3 of queue 0", for people. */
+/* The oldest packet that is not complete; the queue's own thread only. */
+uint64_t kfd_queue_oldest(const struct kfd_queue *q);
+/* "kernel 'saxpy', packet 3 of queue 0" or "queue 0 (no packet outstanding)".
+ */
+void kfd_queue_describe(const struct kfd_queue *q, struct buf *out);
+/* The same of what faulted. */
 void kfd_fault_describe(const struct kfd_fault *f, struct kfd_queue *q,
 			struct buf *out);
 /* Has VRAM been lost since the open?  Then the device is, too: false. */
@@ -224,7 +252,8 @@ bool kfd_vram_check(struct kfd_dev *dev, struct kfd_queue *q, struct err *e);
 bool kfd_pools_trim(struct kfd_dev *dev);
 void kfd_pools_fini(struct kfd_dev *dev);
 
-/* copy.c */
+/* copier.c */
+extern const struct copier_ops kfd_copier_ops;
 void kfd_copier_fini(struct kfd_dev *dev);
 
 /* memory.c */
@@ -254,23 +283,26 @@ bool kfd_event_new(struct kfd_dev *dev, uint32_t type, struct event *ev,
 void kfd_event_delete(struct kfd_dev *dev, struct event *ev);
 /* VA of the mailbox of a signal event. */
 uint64_t kfd_event_mailbox(struct kfd_dev *dev, const struct event *ev);
-/*
- * Wait until sig->value <= 0, an error of queue q (NULL = none) or of the
- * device, or the deadline.  `ev` is the event that sig raises.
- */
-bool kfd_event_wait(struct kfd_dev *dev, struct kfd_queue *q,
-		    const struct amd_signal *sig, struct event *ev,
-		    uint64_t spin_ns, uint64_t deadline_ns, struct err *e);
+/* A wait until sig->value <= 0, an error, or the deadline. */
+struct kfd_wait {
+	const struct amd_signal *sig;
+	struct event *ev;    /* that sig raises */
+	struct kfd_queue *q; /* whose errors end it, too; NULL: the device's */
+	/*
+	 * Look after the queue, before each sleep; false and *e on an error.
+	 * *sleep_ms: at most so long, 0: look again at once.  NULL: no queue.
+	 */
+	bool (*poll)(struct kfd_queue *q, uint32_t *sleep_ms, struct err *e);
+	uint64_t spin_ns, deadline_ns;
+};
+bool kfd_event_wait(struct kfd_dev *dev, const struct kfd_wait *w,
+		    struct err *e);
 /* Ask for the device's errors alone, for up to timeout_ms; false and *e. */
 bool kfd_events_poll(struct kfd_dev *dev, struct kfd_queue *q,
 		     uint32_t timeout_ms, struct err *e);
 
 /* signal.c */
 struct amd_signal *kfd_signal_hw(const struct kfd_signal *s);
-static inline bool signal_done(const struct amd_signal *s)
-{
-	return __atomic_load_n(&s->value, __ATOMIC_ACQUIRE) <= 0;
-}
 void kfd_signals_fini(struct kfd_dev *dev);
 
 /* code.c */
@@ -282,15 +314,37 @@ bool kfd_code_raw_host(struct kfd_dev *dev, const void *code, size_t len_bytes,
 /* With dev->lock held: the kernel with its descriptor at va, or NULL. */
 const char *kfd_code_name_at(struct kfd_dev *dev, uint64_t va);
 
-/* queue.c */
+/* queue_error.c */
 /* Has the queue met an error?  Then it is dead, *e says why: false. */
 bool kfd_queue_usable(struct kfd_queue *q, struct err *e);
 /* Looks at the error words that the device writes; false as above. */
 bool kfd_queue_poll(struct kfd_queue *q, struct err *e);
-/* "kernel 'saxpy', packet 3 of queue 0" or "queue 0 (no packet running)". */
-void kfd_queue_describe(struct kfd_queue *q, struct buf *out);
+
+/* ring.c */
 /* Retire what has completed. */
 void kfd_queue_retire(struct kfd_queue *q);
+/* Wait until the oldest packet, at least, is done; there must be one. */
+bool kfd_ring_wait_oldest(struct kfd_queue *q, uint64_t deadline_ns,
+			  struct err *e);
+/* Room for a packet; waits for one. */
+bool kfd_ring_reserve(struct kfd_queue *q, uint64_t deadline_ns, struct err *e);
+/* The buffer that a packet of this kernel prints into, or NULL; waits. */
+bool kfd_ring_take_print(struct kfd_queue *q, const struct kfd_kernel *k,
+			 uint64_t deadline_ns, struct printbuf **out,
+			 struct err *e);
+void kfd_ring_drop_print(struct printbuf *b);
+/* Header of the next packet, with its fences. */
+uint16_t kfd_ring_header(struct kfd_queue *q, enum aql_type type, bool barrier,
+			 bool quiet);
+/* Set up the slot of the next packet; returns the VA of its signal. */
+uint64_t kfd_ring_arm(struct kfd_queue *q, const char *what, bool loud,
+		      bool ends, struct kfd_signal *done);
+/* Make it the device's; kfd_flush() rings the doorbell. */
+void kfd_ring_publish(struct kfd_queue *q, const void *packet);
+/* An absolute time: deadline_ns, or for 0 the default from now on. */
+uint64_t kfd_deadline(uint64_t deadline_ns);
+
+/* queue.c */
 /* Make sure of scratch for waves of `lanes`; drains the queue to grow it. */
 bool kfd_queue_scratch(struct kfd_queue *q, uint32_t private_bytes,
 		       uint32_t lanes, uint64_t deadline_ns, struct err *e);

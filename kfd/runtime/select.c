@@ -39,6 +39,11 @@ static bool parse_uid(const char *s, uint64_t *out)
 }
 
 /* What stands behind "kfd". */
+bool kfd_node_is_gfx11(const struct kfd_node *n)
+{
+	return n->gpu_id && n->gfx_target / 10000 == 11;
+}
+
 static bool parse_choice(const char *s, struct kfd_select *sel)
 {
 	uint64_t n;

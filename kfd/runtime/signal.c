@@ -119,11 +119,12 @@ void kfd_signal_set(struct kfd_signal *s, int64_t value)
 bool kfd_signal_wait(struct kfd_signal *pub, uint64_t deadline_ns,
 		     struct err *e)
 {
-	struct signal *s = (struct signal *)pub;
+	const struct kfd_wait w = { .sig = kfd_signal_hw(pub),
+				    .ev = &((struct signal *)pub)->event,
+				    .spin_ns = 50000,
+				    .deadline_ns = deadline_ns };
 
-	return kfd_dev_usable(pub->dev, e) &&
-	       kfd_event_wait(pub->dev, NULL, kfd_signal_hw(pub), &s->event,
-			      50000, deadline_ns, e);
+	return kfd_dev_usable(pub->dev, e) && kfd_event_wait(pub->dev, &w, e);
 }
 
 void kfd_signals_fini(struct kfd_dev *dev)
