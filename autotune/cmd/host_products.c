@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "autotune/cmd/report.h"
-#include "autotune/cpu/gemm.h"
+#include "autotune/cpu_tune/cpu_tune.h"
 
 /* Seconds of a problem. */
 static double seconds_of(const struct tune_budget *b, size_t n)
@@ -21,20 +21,20 @@ static double seconds_of(const struct tune_budget *b, size_t n)
 	return b->seconds / (double)n;
 }
 
-static bool convert(const struct tune_problem *p, struct host_problem *out,
+static bool convert(const struct tune_problem *p, struct cpu_problem *out,
 		    struct err *e)
 {
-	*out = (struct host_problem){ .m = p->m, .n = p->n, .k = p->k,
-				      .b_by_n = p->op.b_trans };
+	*out = (struct cpu_problem){ .m = p->m, .n = p->n, .k = p->k,
+				     .b_by_n = p->op.b_trans };
 	switch (p->op.in) {
 	case DSL_F32:
-		out->b_type = HOST_GEMM_F32;
+		out->b_type = CPU_GEMM_F32;
 		break;
 	case DSL_F16:
-		out->b_type = HOST_GEMM_F16;
+		out->b_type = CPU_GEMM_F16;
 		break;
 	case DSL_BF16:
-		out->b_type = HOST_GEMM_BF16;
+		out->b_type = CPU_GEMM_BF16;
 		break;
 	default:
 		return err_set(e, ERR_UNSUPPORTED, "--device host: wanted "
@@ -49,13 +49,13 @@ static bool convert(const struct tune_problem *p, struct host_problem *out,
 	return true;
 }
 
-static void row(struct table *t, const struct host_problem *p,
-		const struct host_outcome *o)
+static void row(struct table *t, const struct cpu_problem *p,
+		const struct cpu_outcome *o)
 {
 	double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k;
-	char op[HOST_GEMM_TEXT];
+	char op[CPU_GEMM_TEXT];
 
-	host_problem_op(p, op);
+	cpu_problem_op(p, op);
 	table_row(t);
 	table_cell(t, 0, "%zux%zux%zu", p->m, p->n, p->k);
 	table_cell(t, 1, "%s", op);
@@ -77,8 +77,8 @@ static void row(struct table *t, const struct host_problem *p,
 	table_cell(t, 9, "hardware");
 }
 
-static bool print(const struct tune_report *r, const struct host_problem *p,
-		  const struct host_outcome *o, size_t n, struct err *e)
+static bool print(const struct tune_report *r, const struct cpu_problem *p,
+		  const struct cpu_outcome *o, size_t n, struct err *e)
 {
 	struct table t;
 
@@ -94,9 +94,9 @@ static bool print(const struct tune_report *r, const struct host_problem *p,
 bool tune_on_host(const struct tune_opts *o, const struct tune_problems *l,
 		  const struct tune_report *r, bool *all, struct err *e)
 {
-	struct host_problem *p = xcalloc(l->n + 1, sizeof(*p));
-	struct host_outcome *out = xcalloc(l->n + 1, sizeof(*out));
-	const struct host_tune_opts x = {
+	struct cpu_problem *p = xcalloc(l->n + 1, sizeof(*p));
+	struct cpu_outcome *out = xcalloc(l->n + 1, sizeof(*out));
+	const struct cpu_tune_opts x = {
 		.db = o->db, .threads = o->jobs, .seed = o->seed,
 		.seconds = seconds_of(&o->budget, l->n), .stop = o->stop,
 		.argc = o->argc, .argv = o->argv,
@@ -105,7 +105,7 @@ bool tune_on_host(const struct tune_opts *o, const struct tune_problems *l,
 
 	for (size_t i = 0; ok && i < l->n; i++)
 		ok = convert(&l->v[i], &p[i], e);
-	ok = ok && host_tune(&x, p, l->n, out, e) &&
+	ok = ok && cpu_tune(&x, p, l->n, out, e) &&
 	     print(r, p, out, l->n, e);
 	*all = true;
 	for (size_t i = 0; i < l->n; i++)

@@ -200,7 +200,7 @@ static bool notes(const struct tune_report *r, const struct tune_outcome *o,
 static bool explain(const struct tune_report *r, const struct tune_outcome *o,
 		    struct err *e)
 {
-	struct tune_prediction t = { 0 };
+	struct tune_simulation t = { 0 };
 	struct gemm_code code = { 0 };
 	struct gemm_config c;
 	struct cc_options options;
@@ -210,7 +210,7 @@ static bool explain(const struct tune_report *r, const struct tune_outcome *o,
 	options.costs = r->costs;
 	bool ok = gemm_config_parse(o->config, &c, e) &&
 		  gemm_compile(&o->problem.op, &c, &options, &code, e) &&
-		  tune_predict(&o->problem, &c, &code, r->costs, true, &t, e);
+		  tune_simulate(&o->problem, &c, &code, r->costs, true, &t, e);
 	if (ok) {
 		const struct cc_stats *s = &code.object[0].stats;
 
@@ -222,7 +222,7 @@ static bool explain(const struct tune_report *r, const struct tune_outcome *o,
 							   s->lds_bytes),
 			t.explain.data ? t.explain.data : "");
 	}
-	tune_prediction_fini(&t);
+	tune_simulation_fini(&t);
 	gemm_code_fini(&code);
 	return ok;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "autotune/cmd/report.h"
-#include "autotune/tuner/bench_device.h"
+#include "autotune/tuner/tune.h"
 #include "kfd/kfd.h"
 
 static volatile int stop;

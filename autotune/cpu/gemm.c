@@ -8,13 +8,13 @@
  * products.  Rows are of A and columns of B, or the other way about (swapped).
  */
 struct share {
-	const struct host_gemm *list; /* [n_list] of one A */
+	const struct cpu_gemm *list; /* [n_list] of one A */
 	size_t n_list;
-	const struct host_gemm *g; /* the one at hand */
-	const struct host_kernels *kernels;
-	struct host_gemm_config how;
+	const struct cpu_gemm *g; /* the one at hand */
+	const struct cpu_gemm_kernels *kernels;
+	struct cpu_gemm_config how;
 	bool swapped;
-	struct host_source rows, columns; /* both from their first row */
+	struct cpu_gemm_source rows, columns; /* both from their first row */
 	bool columns_turn;		  /* columns are stored [columns][k] */
 	size_t row0, row1, column0, column1;
 	unsigned cut, cuts; /* of the rows */
@@ -52,8 +52,8 @@ static size_t most(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-void host_cut(size_t n, size_t unit, unsigned part, unsigned parts,
-	      size_t *from, size_t *to)
+void cpu_gemm_split(size_t n, size_t unit, unsigned part, unsigned parts,
+		    size_t *from, size_t *to)
 {
 	size_t units = (n + unit - 1) / unit;
 
@@ -66,36 +66,36 @@ static size_t width_of(const struct share *s)
 	return s->how.vecs * s->kernels->lanes;
 }
 
-static size_t size_of(enum host_gemm_type type)
+static size_t size_of(enum cpu_gemm_type type)
 {
-	return type == HOST_GEMM_F32 ? 4 : 2;
+	return type == CPU_GEMM_F32 ? 4 : 2;
 }
 
-struct host_source host_source_at(const struct host_source *s, size_t row,
-				  size_t column)
+struct cpu_gemm_source cpu_gemm_source_at(const struct cpu_gemm_source *s,
+					  size_t row, size_t column)
 {
-	return (struct host_source){ s->type,
-				     (const char *)s->data +
+	return (struct cpu_gemm_source){ s->type,
+					 (const char *)s->data +
 					     (row * s->ld + column) *
 						     size_of(s->type),
-				     s->ld };
+					 s->ld };
 }
 
 /* ---- scratch ---- */
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-void host_gemm_scratch_fini(struct host_gemm_scratch *s)
+void cpu_gemm_scratch_fini(struct cpu_gemm_scratch *s)
 {
 	free(s->data);
-	*s = (struct host_gemm_scratch){ 0 };
+	*s = (struct cpu_gemm_scratch){ 0 };
 }
 
-void *host_scratch_get(struct host_gemm_scratch *s, size_t bytes)
+void *cpu_gemm_scratch_get(struct cpu_gemm_scratch *s, size_t bytes)
 {
 	bytes = up(bytes, HUGE_PAGE);
 	if (bytes > s->size_bytes) {
-		host_gemm_scratch_fini(s);
+		cpu_gemm_scratch_fini(s);
 		s->data = aligned_alloc(HUGE_PAGE, bytes);
 		if (!s->data)
 			BUG("no %zu bytes to pack matrices into", bytes);
@@ -115,7 +115,7 @@ static size_t odd_lines(size_t floats)
 /* K's of values that a function makes at a time: they stay in a cache. */
 #define MADE_K 128
 
-static void lay_out(struct share *s, struct host_gemm_scratch *scratch)
+static void lay_out(struct share *s, struct cpu_gemm_scratch *scratch)
 {
 	size_t nc = up(s->how.nc, width_of(s));
 	size_t pack = s->how.depth * nc;
@@ -125,7 +125,7 @@ static void lay_out(struct share *s, struct host_gemm_scratch *scratch)
 	s->tile_ld = odd_lines(nc);
 	size_t all = pack + rows + made + s->how.rows * s->tile_ld;
 
-	s->pack = host_scratch_get(scratch, all * sizeof(float));
+	s->pack = cpu_gemm_scratch_get(scratch, all * sizeof(float));
 	s->lines = s->pack + pack;
 	s->made = s->lines + rows;
 	s->tile = s->made + made;
@@ -134,10 +134,10 @@ static void lay_out(struct share *s, struct host_gemm_scratch *scratch)
 /* ---- blocks ---- */
 
 /* Values [n][k] of B that a function makes, until they are packed. */
-static struct host_source make(const struct share *s, size_t row, size_t n,
-			       size_t k0, size_t k)
+static struct cpu_gemm_source make(const struct share *s, size_t row, size_t n,
+				   size_t k0, size_t k)
 {
-	struct host_source m = { HOST_GEMM_F32, s->made, odd_lines(MADE_K) };
+	struct cpu_gemm_source m = { CPU_GEMM_F32, s->made, odd_lines(MADE_K) };
 
 	s->g->make(s->g->b, row, n, k0, k, s->made, m.ld);
 	return m;
@@ -149,7 +149,7 @@ static void columns_made(const struct share *s, size_t j, size_t n, float *out)
 
 	for (size_t at = 0; at < s->depth; at += MADE_K) {
 		size_t k = least(MADE_K, s->depth - at);
-		struct host_source from = make(s, j, n, s->k0 + at, k);
+		struct cpu_gemm_source from = make(s, j, n, s->k0 + at, k);
 		s->kernels->pack_columns(&from, k, n, width, out + at * width);
 	}
 }
@@ -162,14 +162,14 @@ static void pack(const struct share *s)
 	for (size_t j = s->packed0; j < s->packed1; j += width) {
 		size_t n = least(width, s->packed1 - j);
 		float *out = s->pack + (j - s->packed0) * s->depth;
-		if (s->columns.type == HOST_GEMM_MADE) {
+		if (s->columns.type == CPU_GEMM_MADE) {
 			columns_made(s, j, n, out);
 			continue;
 		}
-		struct host_source from =
+		struct cpu_gemm_source from =
 			s->columns_turn ?
-				host_source_at(&s->columns, j, s->k0) :
-				host_source_at(&s->columns, s->k0, j);
+				cpu_gemm_source_at(&s->columns, j, s->k0) :
+				cpu_gemm_source_at(&s->columns, s->k0, j);
 		if (s->columns_turn)
 			s->kernels->pack_columns(&from, s->depth, n,
 						 up(n, lanes), out);
@@ -183,18 +183,19 @@ static void rows_made(const struct share *s, const struct panel *p)
 {
 	for (size_t at = 0; at < p->k; at += MADE_K) {
 		size_t k = least(MADE_K, p->k - at);
-		struct host_source from = make(s, p->i, p->n, p->k0 + at, k);
+		struct cpu_gemm_source from =
+			make(s, p->i, p->n, p->k0 + at, k);
 		s->kernels->pack_lines(&from, p->n, k, s->lines + at * p->n);
 	}
 }
 
 /* The rows where a tile reads them. */
 static void rows_at(const struct share *s, const struct panel *p,
-		    struct host_block *b)
+		    struct cpu_gemm_block *b)
 {
-	struct host_source from = host_source_at(&s->rows, p->i, p->k0);
+	struct cpu_gemm_source from = cpu_gemm_source_at(&s->rows, p->i, p->k0);
 
-	if (from.type == HOST_GEMM_MADE)
+	if (from.type == CPU_GEMM_MADE)
 		rows_made(s, p);
 	else
 		s->kernels->pack_lines(&from, p->n, p->k, s->lines);
@@ -202,12 +203,12 @@ static void rows_at(const struct share *s, const struct panel *p,
 	b->k = p->k;
 }
 
-static void ahead_of(struct host_block *b, const struct host_source *s,
+static void ahead_of(struct cpu_gemm_block *b, const struct cpu_gemm_source *s,
 		     size_t row, size_t k0)
 {
 	size_t size = size_of(s->type);
 
-	b->ahead = host_source_at(s, row, k0).data;
+	b->ahead = cpu_gemm_source_at(s, row, k0).data;
 	b->ahead_ld_bytes = s->ld * size;
 	b->ahead_shift = size / 2;
 }
@@ -217,27 +218,27 @@ static void ahead_of(struct host_block *b, const struct host_source *s,
  * columns of the block that is packed next.
  */
 static void ahead_at(struct share *s, const struct panel *next, size_t j,
-		     struct host_block *b)
+		     struct cpu_gemm_block *b)
 {
-	size_t row = (j - s->packed0) / width_of(s) * HOST_AHEAD;
+	size_t row = (j - s->packed0) / width_of(s) * CPU_GEMM_AHEAD;
 
 	b->ahead = (const char *)b->p;
 	b->ahead_ld_bytes = 0;
 	b->ahead_shift = 2;
 	if (row < next->n) {
-		if (s->rows.type != HOST_GEMM_MADE)
+		if (s->rows.type != CPU_GEMM_MADE)
 			ahead_of(b, &s->rows, next->i + row, next->k0);
 	} else if (s->ahead0 < s->ahead1) {
 		ahead_of(b, &s->columns, s->ahead0, s->ahead_k0);
-		s->ahead0 += HOST_AHEAD;
+		s->ahead0 += CPU_GEMM_AHEAD;
 	}
 }
 
 /* One tile: the rows of p times columns [j, j + m), m at most its width. */
 static void tile(const struct share *s, const struct panel *p,
-		 struct host_block *b, size_t j, size_t m)
+		 struct cpu_gemm_block *b, size_t j, size_t m)
 {
-	const struct host_gemm *g = s->g;
+	const struct cpu_gemm *g = s->g;
 	size_t lanes = s->kernels->lanes, width = up(m, lanes);
 	bool straight = !s->swapped && width == m;
 
@@ -252,7 +253,7 @@ static void tile(const struct share *s, const struct panel *p,
 /* Sums that were not made in C go there: all, or those of the last tile. */
 static void finish(const struct share *s, const struct panel *p)
 {
-	const struct host_gemm *g = s->g;
+	const struct cpu_gemm *g = s->g;
 	size_t columns = s->packed1 - s->packed0;
 	size_t last = (columns - 1) / width_of(s) * width_of(s);
 	float beta = s->k0 ? 1 : g->beta;
@@ -290,7 +291,7 @@ static void multiply(struct share *s)
 {
 	size_t width = width_of(s);
 	struct panel p = panel_at(s, 0), next;
-	struct host_block b;
+	struct cpu_gemm_block b;
 
 	for (size_t t = 1; p.n; t++, p = next) {
 		next = panel_at(s, t);
@@ -315,14 +316,15 @@ static size_t even(size_t n, size_t most, size_t unit)
 /* The rows of product i that are this share's. */
 static void rows_of(struct share *s, size_t i)
 {
-	const struct host_gemm *g = &s->list[i];
+	const struct cpu_gemm *g = &s->list[i];
 
 	s->g = g;
-	s->rows = s->swapped ?
-			  (struct host_source){ g->b_type, g->b, g->ldb } :
-			  (struct host_source){ HOST_GEMM_F32, g->a, g->lda };
-	host_cut(s->swapped ? g->n : g->m, 1, s->cut, s->cuts, &s->row0,
-		 &s->row1);
+	s->rows =
+		s->swapped ?
+			(struct cpu_gemm_source){ g->b_type, g->b, g->ldb } :
+			(struct cpu_gemm_source){ CPU_GEMM_F32, g->a, g->lda };
+	cpu_gemm_split(s->swapped ? g->n : g->m, 1, s->cut, s->cuts, &s->row0,
+		       &s->row1);
 }
 
 /* Says what comes after columns j .. of this depth. */
@@ -333,12 +335,12 @@ static void ahead_init(struct share *s, size_t j, size_t nc, size_t deep)
 	s->ahead0 = again ? s->column0 : j + nc;
 	s->ahead_k0 = again ? s->k0 + deep : s->k0;
 	s->ahead1 = least(s->ahead0 + nc, s->column1);
-	if (!s->columns_turn || s->columns.type == HOST_GEMM_MADE ||
+	if (!s->columns_turn || s->columns.type == CPU_GEMM_MADE ||
 	    s->ahead_k0 >= s->g->k)
 		s->ahead1 = 0;
 }
 
-static void tiles(struct share *s, struct host_gemm_scratch *scratch)
+static void tiles(struct share *s, struct cpu_gemm_scratch *scratch)
 {
 	size_t columns = s->column1 - s->column0, width = width_of(s);
 
@@ -395,42 +397,42 @@ static unsigned cuts_of_rows(const struct share *s, size_t rows, size_t columns,
 	return cuts;
 }
 
-static void share_init(struct share *s, const struct host_gemm *g, size_t n,
-		       const struct host_gemm_config *how, unsigned part,
+static void share_init(struct share *s, const struct cpu_gemm *g, size_t n,
+		       const struct cpu_gemm_config *how, unsigned part,
 		       unsigned parts)
 {
-	bool swapped = how->path == HOST_GEMM_SWAPPED;
+	bool swapped = how->path == CPU_GEMM_SWAPPED;
 	size_t rows = 0, columns = swapped ? g->m : g->n;
 
 	*s = (struct share){ .list = g,
 			     .n_list = n,
 			     .g = g,
-			     .kernels = host_kernels(how->level),
+			     .kernels = cpu_gemm_kernels(how->level),
 			     .how = *how,
 			     .swapped = swapped,
 			     .columns = { g->b_type, g->b, g->ldb },
 			     .columns_turn = swapped || g->b_by_n };
 	if (swapped)
 		s->columns =
-			(struct host_source){ HOST_GEMM_F32, g->a, g->lda };
+			(struct cpu_gemm_source){ CPU_GEMM_F32, g->a, g->lda };
 	s->step = 16;
 	for (size_t i = 0; i < n; i++) {
 		rows += swapped ? g[i].n : g->m;
-		if (g[i].b_type == HOST_GEMM_MADE)
-			s->step = HOST_GEMM_MADE_STEP;
+		if (g[i].b_type == CPU_GEMM_MADE)
+			s->step = CPU_GEMM_MADE_STEP;
 	}
 	s->cuts = cuts_of_rows(s, rows, columns, parts);
 	s->cut = part % s->cuts;
-	host_cut(columns, width_of(s), part / s->cuts, parts / s->cuts,
-		 &s->column0, &s->column1);
+	cpu_gemm_split(columns, width_of(s), part / s->cuts, parts / s->cuts,
+		       &s->column0, &s->column1);
 }
 
 /* C = beta * C, rows of this part. */
-static void scale(const struct host_gemm *g, unsigned part, unsigned parts)
+static void scale(const struct cpu_gemm *g, unsigned part, unsigned parts)
 {
 	size_t from, to;
 
-	host_cut(g->m, 1, part, parts, &from, &to);
+	cpu_gemm_split(g->m, 1, part, parts, &from, &to);
 	for (size_t i = from; i < to; i++)
 		for (size_t j = 0; j < g->n; j++) {
 			float *c = g->c + i * g->ldc + j;
@@ -439,10 +441,10 @@ static void scale(const struct host_gemm *g, unsigned part, unsigned parts)
 }
 
 /* What all products of a list are done with. */
-static void configure(const struct host_gemm *g, size_t n,
-		      struct host_gemm_config *how)
+static void configure(const struct cpu_gemm *g, size_t n,
+		      struct cpu_gemm_config *how)
 {
-	struct host_gemm all = *g;
+	struct cpu_gemm all = *g;
 	const char *why;
 
 	for (size_t i = 1; i < n; i++)
@@ -450,28 +452,29 @@ static void configure(const struct host_gemm *g, size_t n,
 	if (g->config)
 		*how = *g->config;
 	else
-		host_gemm_default(&all, how);
+		cpu_gemm_default(&all, how);
 	for (size_t i = 0; i < n; i++)
-		if (!host_gemm_legal(&g[i], how, &why))
+		if (!cpu_gemm_legal(&g[i], how, &why))
 			BUG("%zu x %zu x %zu on the host: %s", g[i].m, g[i].n,
 			    g[i].k, why);
 }
 
 /* The share of products of a list for which the columns are the same. */
-static void share_do(const struct host_gemm *g, size_t n,
-		     const struct host_gemm_config *how,
-		     struct host_gemm_scratch *s, unsigned part, unsigned parts)
+static void share_do(const struct cpu_gemm *g, size_t n,
+		     const struct cpu_gemm_config *how,
+		     struct cpu_gemm_scratch *s, unsigned part, unsigned parts)
 {
 	struct share share;
 	size_t from, to;
 
-	if (how->level == HOST_AMX_LEVEL) {
-		host_amx_part(g, n, how, s, part, parts);
+	if (how->level == CPU_AMX_LEVEL) {
+		cpu_amx_part(g, n, how, s, part, parts);
 		return;
 	}
-	if (how->path == HOST_GEMM_DOT) {
-		const struct host_kernels *k = host_kernels(how->level);
-		host_cut(g->n, g->b_by_n ? 4 : 16, part, parts, &from, &to);
+	if (how->path == CPU_GEMM_DOT) {
+		const struct cpu_gemm_kernels *k = cpu_gemm_kernels(how->level);
+		cpu_gemm_split(g->n, g->b_by_n ? 4 : 16, part, parts, &from,
+			       &to);
 		(g->b_by_n ? k->dot : k->sweep)(g, from, to, how->ahead_bytes);
 		return;
 	}
@@ -479,11 +482,11 @@ static void share_do(const struct host_gemm *g, size_t n,
 	tiles(&share, s);
 }
 
-void host_gemm_list_part(const struct host_gemm *g, size_t n,
-			 struct host_gemm_scratch *s, unsigned part,
-			 unsigned parts)
+void cpu_gemm_list_part(const struct cpu_gemm *g, size_t n,
+			struct cpu_gemm_scratch *s, unsigned part,
+			unsigned parts)
 {
-	struct host_gemm_config how;
+	struct cpu_gemm_config how;
 
 	if (g->k == 0 || g->alpha == 0) {
 		for (size_t i = 0; i < n; i++)
@@ -491,36 +494,36 @@ void host_gemm_list_part(const struct host_gemm *g, size_t n,
 		return;
 	}
 	configure(g, n, &how);
-	if (how.path == HOST_GEMM_SWAPPED)
+	if (how.path == CPU_GEMM_SWAPPED)
 		share_do(g, n, &how, s, part, parts);
 	else
 		for (size_t i = 0; i < n; i++)
 			share_do(&g[i], 1, &how, s, part, parts);
 }
 
-void host_gemm_part(const struct host_gemm *g, struct host_gemm_scratch *s,
-		    unsigned part, unsigned parts)
+void cpu_gemm_part(const struct cpu_gemm *g, struct cpu_gemm_scratch *s,
+		   unsigned part, unsigned parts)
 {
-	host_gemm_list_part(g, 1, s, part, parts);
+	cpu_gemm_list_part(g, 1, s, part, parts);
 }
 
 struct all {
-	const struct host_gemm *g;
-	struct host_gemm_scratch *scratch;
+	const struct cpu_gemm *g;
+	struct cpu_gemm_scratch *scratch;
 };
 
 static void one_thread(void *ctx, struct threads *t, unsigned thread)
 {
 	struct all *a = ctx;
 
-	host_gemm_part(a->g, &a->scratch[thread], thread, threads_count(t));
+	cpu_gemm_part(a->g, &a->scratch[thread], thread, threads_count(t));
 }
 
-void host_gemm(const struct host_gemm *g, struct host_gemm_scratch *s,
-	       struct threads *t)
+void cpu_gemm(const struct cpu_gemm *g, struct cpu_gemm_scratch *s,
+	      struct threads *t)
 {
 	if (t)
 		threads_run(t, one_thread, &(struct all){ g, s });
 	else
-		host_gemm_part(g, s, 0, 1);
+		cpu_gemm_part(g, s, 0, 1);
 }

@@ -28,7 +28,7 @@ static bool asked(void)
 	       syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
-bool host_amx(void)
+bool cpu_has_amx(void)
 {
 	enum { UNKNOWN, NO, YES };
 	static _Atomic int known;
@@ -44,14 +44,14 @@ bool host_amx(void)
 /* ---- a share of a product ---- */
 
 struct share {
-	const struct host_gemm *list; /* [n_list] of one A */
+	const struct cpu_gemm *list; /* [n_list] of one A */
 	size_t n_list;
-	const struct host_gemm *g; /* the one at hand */
-	const struct host_kernels *kernels;
-	const struct host_amx_kernels *amx;
-	struct host_gemm_config how;
+	const struct cpu_gemm *g; /* the one at hand */
+	const struct cpu_gemm_kernels *kernels;
+	const struct cpu_amx_kernels *amx;
+	struct cpu_gemm_config how;
 	bool swapped;
-	struct host_source rows, columns;
+	struct cpu_gemm_source rows, columns;
 	bool columns_turn; /* columns are stored [columns][k] */
 	unsigned row_parts, column_parts;
 	size_t row0, row1, column0, column1;
@@ -64,7 +64,7 @@ struct share {
 	float *made; /* [rows or columns of a tile][made_ld]: before packing */
 	size_t made_ld;
 	float *sums; /* all of a strip's or, in several depths, of all strips */
-	struct host_gemm_scratch again;
+	struct cpu_gemm_scratch again;
 };
 
 /* Rows of one strip; columns of one tile. */
@@ -115,12 +115,12 @@ static bool is_last(const struct share *s)
  */
 static void make_again(struct share *s, const struct at *a, float *sums)
 {
-	const struct host_gemm_config plain = {
-		.path = HOST_GEMM_NORMAL, .level = 4, .rows = 12, .vecs = 2,
+	const struct cpu_gemm_config plain = {
+		.path = CPU_GEMM_NORMAL, .level = 4, .rows = 12, .vecs = 2,
 		.kc = 512, .nc = 64, .depth = 512,
 	};
-	struct host_gemm g = *s->g;
-	float c[HOST_AMX_ROWS_MAX * HOST_AMX_COLUMNS_MAX], *made = NULL;
+	struct cpu_gemm g = *s->g;
+	float c[CPU_AMX_ROWS_MAX * CPU_AMX_COLUMNS_MAX], *made = NULL;
 	size_t i0 = s->swapped ? a->column : a->row;
 	size_t j0 = s->swapped ? a->row : a->column;
 	size_t tiles = (a->columns + 15) / 16;
@@ -128,15 +128,15 @@ static void make_again(struct share *s, const struct at *a, float *sums)
 	g.m = s->swapped ? a->columns : a->rows;
 	g.n = s->swapped ? a->rows : a->columns;
 	g.a += i0 * g.lda;
-	if (g.b_type == HOST_GEMM_MADE) {
+	if (g.b_type == CPU_GEMM_MADE) {
 		made = xmalloc(g.n * g.k * sizeof(*made));
 		g.make(g.b, j0, g.n, 0, g.k, made, g.k);
-		g.b_type = HOST_GEMM_F32;
+		g.b_type = CPU_GEMM_F32;
 		g.b = made;
 		g.ldb = g.k;
 	} else {
-		g.b = host_source_at(
-			      &(struct host_source){ g.b_type, g.b, g.ldb },
+		g.b = cpu_gemm_source_at(
+			      &(struct cpu_gemm_source){ g.b_type, g.b, g.ldb },
 			      g.b_by_n ? j0 : 0, g.b_by_n ? 0 : j0)
 			      .data;
 	}
@@ -145,7 +145,7 @@ static void make_again(struct share *s, const struct at *a, float *sums)
 	g.c = c;
 	g.ldc = g.n;
 	g.config = &plain;
-	host_gemm_part(&g, &s->again, 0, 1);
+	cpu_gemm_part(&g, &s->again, 0, 1);
 	free(made);
 	for (size_t i = 0; i < a->rows; i++)
 		for (size_t j = 0; j < a->columns; j++) {
@@ -160,24 +160,24 @@ static void make_again(struct share *s, const struct at *a, float *sums)
 /* ---- blocks ---- */
 
 /* Rows or columns [i, i + n) of this depth, as they can be packed. */
-static struct host_source source(const struct share *s,
-				 const struct host_source *from, size_t i,
-				 size_t n)
+static struct cpu_gemm_source source(const struct share *s,
+				     const struct cpu_gemm_source *from,
+				     size_t i, size_t n)
 {
-	if (from->type != HOST_GEMM_MADE)
-		return host_source_at(from, i, s->k0);
+	if (from->type != CPU_GEMM_MADE)
+		return cpu_gemm_source_at(from, i, s->k0);
 	s->g->make(s->g->b, i, n, s->k0, s->depth, s->made, s->made_ld);
-	return (struct host_source){ HOST_GEMM_F32, s->made, s->made_ld };
+	return (struct cpu_gemm_source){ CPU_GEMM_F32, s->made, s->made_ld };
 }
 
 static void pack(const struct share *s)
 {
 	size_t width = width_of(s), n;
-	struct host_source from;
+	struct cpu_gemm_source from;
 	char *out = s->pack;
 
 	if (!s->columns_turn) {
-		from = host_source_at(&s->columns, s->k0, s->packed0);
+		from = cpu_gemm_source_at(&s->columns, s->k0, s->packed0);
 		s->amx->pack_paired(&from, s->column_parts, s->depth,
 				    s->packed1 - s->packed0, s->how.vecs, out);
 		return;
@@ -186,14 +186,14 @@ static void pack(const struct share *s)
 		n = least(width, s->packed1 - j);
 		from = source(s, &s->columns, j, n);
 		s->amx->pack_turned(&from, s->column_parts, s->depth, n, out);
-		out += host_amx_bytes(s->column_parts, n, s->depth);
+		out += cpu_amx_bytes(s->column_parts, n, s->depth);
 	}
 }
 
 /* Sums of a tile to C, where they belong. */
 static void put(const struct share *s, const struct at *a, const float *sums)
 {
-	const struct host_gemm *g = s->g;
+	const struct cpu_gemm *g = s->g;
 
 	for (size_t i = 0; i < a->rows; i += 16)
 		for (size_t j = 0; j < a->columns; j += 16, sums += 256) {
@@ -214,31 +214,31 @@ static void put(const struct share *s, const struct at *a, const float *sums)
 
 /* What the tile at column j fetches ahead of the strip that comes next. */
 static void ahead_at(const struct share *s, size_t next, size_t j,
-		     struct host_amx_block *b)
+		     struct cpu_amx_block *b)
 {
 	size_t rows = least(s->how.rows, s->row1 - next), width = width_of(s);
 	size_t tiles = (s->packed1 - s->packed0 + width - 1) / width;
 	size_t t = (j - s->packed0) / width, size;
 
 	b->ahead_rows = 0;
-	if (next >= s->row1 || s->rows.type == HOST_GEMM_MADE)
+	if (next >= s->row1 || s->rows.type == CPU_GEMM_MADE)
 		return;
-	size = s->rows.type == HOST_GEMM_F32 ? 4 : 2;
+	size = s->rows.type == CPU_GEMM_F32 ? 4 : 2;
 	next += rows * t / tiles;
 	b->ahead_rows = rows * (t + 1) / tiles - rows * t / tiles;
-	b->ahead = host_source_at(&s->rows, next, s->k0).data;
+	b->ahead = cpu_gemm_source_at(&s->rows, next, s->k0).data;
 	b->ahead_ld_bytes = s->rows.ld * size;
-	b->ahead_step_bytes = HOST_AMX_K * size;
+	b->ahead_step_bytes = CPU_AMX_K * size;
 }
 
 static void strip(struct share *s, size_t row, size_t rows, float *sums)
 {
-	struct host_source from = source(s, &s->rows, row, rows);
+	struct cpu_gemm_source from = source(s, &s->rows, row, rows);
 	size_t width = width_of(s), tiles = (rows + 15) / 16;
 	struct at a = { .row = row, .rows = rows };
-	struct host_amx_block b = { .rows = s->strip, .columns = s->pack,
-				    .k = s->depth, .first = s->k0 == 0,
-				    .sums = sums };
+	struct cpu_amx_block b = { .rows = s->strip, .columns = s->pack,
+				   .k = s->depth, .first = s->k0 == 0,
+				   .sums = sums };
 	bool one = b.first && is_last(s);
 
 	s->amx->pack_rows(&from, s->row_parts, rows, s->depth, s->strip);
@@ -254,7 +254,7 @@ static void strip(struct share *s, size_t row, size_t rows, float *sums)
 			put(s, &a, b.sums);
 		}
 		b.columns +=
-			host_amx_bytes(s->column_parts, a.columns, s->depth);
+			cpu_amx_bytes(s->column_parts, a.columns, s->depth);
 		b.sums += one ? 0 : tiles * wide * 256;
 	}
 }
@@ -262,15 +262,16 @@ static void strip(struct share *s, size_t row, size_t rows, float *sums)
 /* The rows of product i that are this share's. */
 static void rows_of(struct share *s, size_t i)
 {
-	const struct host_gemm *g = &s->list[i];
+	const struct cpu_gemm *g = &s->list[i];
 
 	s->g = g;
-	s->rows = s->swapped ?
-			  (struct host_source){ g->b_type, g->b, g->ldb } :
-			  (struct host_source){ HOST_GEMM_F32, g->a, g->lda };
-	s->row_parts = host_amx_parts(s->rows.type, g->coarse);
-	host_cut(s->swapped ? g->n : g->m, s->how.rows, s->cut, s->cuts,
-		 &s->row0, &s->row1);
+	s->rows =
+		s->swapped ?
+			(struct cpu_gemm_source){ g->b_type, g->b, g->ldb } :
+			(struct cpu_gemm_source){ CPU_GEMM_F32, g->a, g->lda };
+	s->row_parts = cpu_amx_parts(s->rows.type, g->coarse);
+	cpu_gemm_split(s->swapped ? g->n : g->m, s->how.rows, s->cut, s->cuts,
+		       &s->row0, &s->row1);
 }
 
 /* All rows against the packed columns. */
@@ -293,37 +294,37 @@ static void block(struct share *s)
 }
 
 static void lay_out(struct share *s, size_t nc, size_t depth,
-		    struct host_gemm_scratch *scratch)
+		    struct cpu_gemm_scratch *scratch)
 {
 	size_t height = s->how.rows, width = width_of(s), rows = 0;
-	size_t pack = host_amx_bytes(s->column_parts, nc, depth), strip = 0;
-	size_t made = s->columns.type == HOST_GEMM_MADE;
+	size_t pack = cpu_amx_bytes(s->column_parts, nc, depth), strip = 0;
+	size_t made = s->columns.type == CPU_GEMM_MADE;
 
 	for (size_t i = 0; i < s->n_list; i++) {
 		rows_of(s, i);
-		size_t bytes = host_amx_bytes(s->row_parts, height, depth);
+		size_t bytes = cpu_amx_bytes(s->row_parts, height, depth);
 		strip = bytes > strip ? bytes : strip;
 		rows += up(s->row1 - s->row0, height);
-		made = made || s->rows.type == HOST_GEMM_MADE;
+		made = made || s->rows.type == CPU_GEMM_MADE;
 	}
 	size_t sums = depth < s->g->k ? rows * nc : height * width;
 	s->made_ld = odd_lines(depth);
 	made = made ? (height > width ? height : width) * s->made_ld : 0;
-	s->pack = host_scratch_get(scratch,
-				   pack + strip + (sums + made) * 4);
+	s->pack = cpu_gemm_scratch_get(scratch,
+				       pack + strip + (sums + made) * 4);
 	s->strip = s->pack + pack;
 	s->sums = (float *)(s->strip + strip);
 	s->made = s->sums + sums;
 }
 
-static void blocks(struct share *s, struct host_gemm_scratch *scratch)
+static void blocks(struct share *s, struct cpu_gemm_scratch *scratch)
 {
 	size_t width = width_of(s);
 
 	if (s->column0 == s->column1)
 		return;
 	size_t nc = even(s->column1 - s->column0, up(s->how.nc, width), width);
-	size_t deep = even(s->g->k, up(s->how.depth, HOST_AMX_K), HOST_AMX_K);
+	size_t deep = even(s->g->k, up(s->how.depth, CPU_AMX_K), CPU_AMX_K);
 
 	lay_out(s, nc, deep, scratch);
 	for (size_t j = s->column0; j < s->column1; j += nc) {
@@ -377,50 +378,51 @@ static unsigned cuts_of_rows(const struct share *s, size_t rows, size_t columns,
 	return cuts;
 }
 
-void host_amx_part(const struct host_gemm *g, size_t n,
-		   const struct host_gemm_config *how,
-		   struct host_gemm_scratch *scratch, unsigned part,
-		   unsigned parts)
+void cpu_amx_part(const struct cpu_gemm *g, size_t n,
+		  const struct cpu_gemm_config *how,
+		  struct cpu_gemm_scratch *scratch, unsigned part,
+		  unsigned parts)
 {
-	bool swapped = how->path == HOST_GEMM_SWAPPED, coarse = true;
+	bool swapped = how->path == CPU_GEMM_SWAPPED, coarse = true;
 	size_t rows = 0, columns = swapped ? g->m : g->n;
 	struct share s = { .list = g,
 			   .n_list = n,
 			   .g = g,
-			   .kernels = host_kernels(how->level),
-			   .amx = &host_amx_kernels,
+			   .kernels = cpu_gemm_kernels(how->level),
+			   .amx = &cpu_amx_kernels,
 			   .how = *how,
 			   .swapped = swapped,
 			   .columns = { g->b_type, g->b, g->ldb },
 			   .columns_turn = swapped || g->b_by_n };
 
 	if (swapped)
-		s.columns = (struct host_source){ HOST_GEMM_F32, g->a, g->lda };
+		s.columns =
+			(struct cpu_gemm_source){ CPU_GEMM_F32, g->a, g->lda };
 	for (size_t i = 0; i < n; i++) {
 		rows += swapped ? g[i].n : g->m;
 		coarse = coarse && g[i].coarse;
 	}
 	s.row_parts =
-		host_amx_parts(swapped ? g->b_type : HOST_GEMM_F32, coarse);
-	s.column_parts = host_amx_parts(s.columns.type, coarse);
+		cpu_amx_parts(swapped ? g->b_type : CPU_GEMM_F32, coarse);
+	s.column_parts = cpu_amx_parts(s.columns.type, coarse);
 	s.cuts = cuts_of_rows(&s, rows, columns, parts);
 	s.cut = part % s.cuts;
-	host_cut(columns, width_of(&s), part / s.cuts, parts / s.cuts,
-		 &s.column0, &s.column1);
+	cpu_gemm_split(columns, width_of(&s), part / s.cuts, parts / s.cuts,
+		       &s.column0, &s.column1);
 	s.amx->begin();
 	blocks(&s, scratch);
 	s.amx->end();
-	host_gemm_scratch_fini(&s.again);
+	cpu_gemm_scratch_fini(&s.again);
 }
 
 /* ---- the yardstick ---- */
 
-double host_amx_flop(uint64_t rounds)
+double cpu_amx_flop(uint64_t rounds)
 {
-	if (!host_amx())
+	if (!cpu_has_amx())
 		return 0;
-	host_amx_kernels.begin();
-	double flop = host_amx_kernels.spin(rounds);
-	host_amx_kernels.end();
+	cpu_amx_kernels.begin();
+	double flop = cpu_amx_kernels.spin(rounds);
+	cpu_amx_kernels.end();
 	return flop;
 }

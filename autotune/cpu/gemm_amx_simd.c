@@ -18,7 +18,7 @@
 
 #define AMX __attribute__((target("amx-tile,amx-bf16")))
 /* Registers: 0 to 3 are sums, 4 and 5 rows, 6 and 7 columns. */
-#define TILE ((size_t)HOST_AMX_TILE_BYTES)
+#define TILE ((size_t)CPU_AMX_TILE_BYTES)
 
 /* ---- packing ---- */
 
@@ -42,15 +42,15 @@ static ALWAYS void emit(vf even, vf odd, unsigned parts, char *out,
 	}
 }
 
-static ALWAYS const void *row_of(enum host_gemm_type type,
-				 const struct host_source *s, size_t row)
+static ALWAYS const void *row_of(enum cpu_gemm_type type,
+				 const struct cpu_gemm_source *s, size_t row)
 {
 	return (const char *)s->data +
-	       row * s->ld * (type == HOST_GEMM_F32 ? 4 : 2);
+	       row * s->ld * (type == CPU_GEMM_F32 ? 4 : 2);
 }
 
 /* LANES values from i on; zeros from `end` on. */
-static ALWAYS vf load_until(enum host_gemm_type type, const void *p, size_t i,
+static ALWAYS vf load_until(enum cpu_gemm_type type, const void *p, size_t i,
 			    size_t end)
 {
 	return i + LANES <= end ? load_type(type, p, i) :
@@ -68,14 +68,14 @@ static ALWAYS vf load_pairs(const void *p, size_t i, size_t end)
 	return (vf)_mm512_maskz_loadu_epi16(some, (const uint16_t *)p + i);
 }
 
-static ALWAYS void natural(enum host_gemm_type type, unsigned parts,
+static ALWAYS void natural(enum cpu_gemm_type type, unsigned parts,
 			   const void *p, size_t at, size_t k, char *out,
 			   size_t part_bytes)
 {
 	static const int32_t order[16] = { 0,  2,  4,  6,  8,  10, 12, 14,
 					   16, 18, 20, 22, 24, 26, 28, 30 };
 
-	if (type == HOST_GEMM_BF16) {
+	if (type == CPU_GEMM_BF16) {
 		store((float *)out, load_pairs(p, at, k));
 		return;
 	}
@@ -88,13 +88,13 @@ static ALWAYS void natural(enum host_gemm_type type, unsigned parts,
 	     (vf)_mm512_permutex2var_ps(a, odd, b), parts, out, part_bytes);
 }
 
-static ALWAYS void rows_type(enum host_gemm_type type, unsigned parts,
-			     const struct host_source *s, size_t rows, size_t k,
-			     char *out)
+static ALWAYS void rows_type(enum cpu_gemm_type type, unsigned parts,
+			     const struct cpu_gemm_source *s, size_t rows,
+			     size_t k, char *out)
 {
 	size_t tiles = (rows + 15) / 16, part_bytes = tiles * TILE;
 
-	for (size_t at = 0; at < k; at += HOST_AMX_K) {
+	for (size_t at = 0; at < k; at += CPU_AMX_K) {
 		for (size_t i = 0; i < tiles * 16; i++) {
 			char *o = out + i / 16 * TILE + i % 16 * 64;
 			if (i < rows)
@@ -111,20 +111,20 @@ static ALWAYS void rows_type(enum host_gemm_type type, unsigned parts,
 /* So far ahead rows of s are fetched: each begins another page. */
 enum { AHEAD_ROWS = 8 };
 
-static ALWAYS void fetch_row(enum host_gemm_type type, const void *row,
+static ALWAYS void fetch_row(enum cpu_gemm_type type, const void *row,
 			     size_t i)
 {
-	_mm_prefetch((const char *)row + i * (type == HOST_GEMM_F32 ? 4 : 2),
+	_mm_prefetch((const char *)row + i * (type == CPU_GEMM_F32 ? 4 : 2),
 		     _MM_HINT_T0);
 }
 
 /* 16 columns, k's from `at` on, turned into a tile. */
-static ALWAYS void turned(enum host_gemm_type type, unsigned parts,
-			  const struct host_source *s, size_t column,
+static ALWAYS void turned(enum cpu_gemm_type type, unsigned parts,
+			  const struct cpu_gemm_source *s, size_t column,
 			  size_t columns, size_t at, size_t k, char *out,
 			  size_t part_bytes)
 {
-	bool pairs = type == HOST_GEMM_BF16;
+	bool pairs = type == CPU_GEMM_BF16;
 
 	for (unsigned half = 0; half < (pairs ? 1 : 2); half++) {
 		vf v[LANES];
@@ -146,13 +146,13 @@ static ALWAYS void turned(enum host_gemm_type type, unsigned parts,
 	}
 }
 
-static ALWAYS void turned_type(enum host_gemm_type type, unsigned parts,
-			       const struct host_source *s, size_t k,
+static ALWAYS void turned_type(enum cpu_gemm_type type, unsigned parts,
+			       const struct cpu_gemm_source *s, size_t k,
 			       size_t columns, char *out)
 {
 	size_t tiles = (columns + 15) / 16, part_bytes = tiles * TILE;
 
-	for (size_t at = 0; at < k; at += HOST_AMX_K) {
+	for (size_t at = 0; at < k; at += CPU_AMX_K) {
 		for (size_t t = 0; t < tiles; t++)
 			turned(type, parts, s, t * 16, columns, at, k,
 			       out + t * TILE, part_bytes);
@@ -164,18 +164,18 @@ static ALWAYS void turned_type(enum host_gemm_type type, unsigned parts,
  * Two rows of s, k's `at` and at + 1, become one of each tile: all of their
  * columns, for memory is read fastest in its order.
  */
-static ALWAYS void pair_of_rows(enum host_gemm_type type, unsigned parts,
-				const struct host_source *s, size_t at,
+static ALWAYS void pair_of_rows(enum cpu_gemm_type type, unsigned parts,
+				const struct cpu_gemm_source *s, size_t at,
 				size_t k, size_t columns, size_t tiles,
 				char *out)
 {
-	size_t step = at / HOST_AMX_K;
-	size_t steps = (k + HOST_AMX_K - 1) / HOST_AMX_K;
+	size_t step = at / CPU_AMX_K;
+	size_t steps = (k + CPU_AMX_K - 1) / CPU_AMX_K;
 	const void *even = row_of(type, s, at), *odd = row_of(type, s, at + 1);
 
 	size_t tile_bytes = parts * TILE;
 
-	out += at % HOST_AMX_K * 32;
+	out += at % CPU_AMX_K * 32;
 	for (size_t j = 0; j < columns; j += tiles * 16) {
 		size_t left = (columns - j + 15) / 16;
 		size_t wide = left < tiles ? left : tiles;
@@ -193,40 +193,40 @@ static ALWAYS void pair_of_rows(enum host_gemm_type type, unsigned parts,
 	}
 }
 
-static ALWAYS void paired_type(enum host_gemm_type type, unsigned parts,
-			       const struct host_source *s, size_t k,
+static ALWAYS void paired_type(enum cpu_gemm_type type, unsigned parts,
+			       const struct cpu_gemm_source *s, size_t k,
 			       size_t columns, size_t tiles, char *out)
 {
-	size_t end = (k + HOST_AMX_K - 1) / HOST_AMX_K * HOST_AMX_K;
+	size_t end = (k + CPU_AMX_K - 1) / CPU_AMX_K * CPU_AMX_K;
 
 	for (size_t at = 0; at < end; at += 2)
 		pair_of_rows(type, parts, s, at, k, columns, tiles, out);
 }
 
 #define EACH_TYPE(call, ...) \
-	if (s->type == HOST_GEMM_BF16) \
-		call(HOST_GEMM_BF16, 1, __VA_ARGS__); \
-	else if (s->type == HOST_GEMM_F16) \
-		call(HOST_GEMM_F16, 2, __VA_ARGS__); \
+	if (s->type == CPU_GEMM_BF16) \
+		call(CPU_GEMM_BF16, 1, __VA_ARGS__); \
+	else if (s->type == CPU_GEMM_F16) \
+		call(CPU_GEMM_F16, 2, __VA_ARGS__); \
 	else if (parts == 2) \
-		call(HOST_GEMM_F32, 2, __VA_ARGS__); \
+		call(CPU_GEMM_F32, 2, __VA_ARGS__); \
 	else \
-		call(HOST_GEMM_F32, 3, __VA_ARGS__);
+		call(CPU_GEMM_F32, 3, __VA_ARGS__);
 
-static void pack_rows(const struct host_source *s, unsigned parts, size_t rows,
-		      size_t k, char *out)
+static void pack_rows(const struct cpu_gemm_source *s, unsigned parts,
+		      size_t rows, size_t k, char *out)
 {
 	EACH_TYPE(rows_type, s, rows, k, out)
 }
 
-static void pack_turned(const struct host_source *s, unsigned parts, size_t k,
-			size_t columns, char *out)
+static void pack_turned(const struct cpu_gemm_source *s, unsigned parts,
+			size_t k, size_t columns, char *out)
 {
 	EACH_TYPE(turned_type, s, k, columns, out)
 }
 
-static void pack_paired(const struct host_source *s, unsigned parts, size_t k,
-			size_t columns, size_t tiles, char *out)
+static void pack_paired(const struct cpu_gemm_source *s, unsigned parts,
+			size_t k, size_t columns, size_t tiles, char *out)
 {
 	EACH_TYPE(paired_type, s, k, columns, tiles, out)
 }
@@ -339,7 +339,7 @@ static ALWAYS AMX void sums_store(float *s, unsigned rows, unsigned columns)
 }
 
 /* Into the second cache: what is packed next, and the sums of step i. */
-static ALWAYS void fetch_ahead(const struct host_amx_block *b, size_t i,
+static ALWAYS void fetch_ahead(const struct cpu_amx_block *b, size_t i,
 			       unsigned tiles)
 {
 	const char *p = b->ahead + i * b->ahead_step_bytes;
@@ -354,7 +354,7 @@ static ALWAYS void fetch_ahead(const struct host_amx_block *b, size_t i,
 			_mm_prefetch(sums + j * 64, _MM_HINT_T1);
 }
 
-static ALWAYS AMX void tile(const struct host_amx_block *b, unsigned r_parts,
+static ALWAYS AMX void tile(const struct cpu_amx_block *b, unsigned r_parts,
 			    unsigned c_parts, unsigned rows, unsigned columns)
 {
 	const char *r = b->rows, *c = b->columns;
@@ -362,9 +362,9 @@ static ALWAYS AMX void tile(const struct host_amx_block *b, unsigned r_parts,
 	/* Loads of tiles are not known to read memory. */
 	__asm__ volatile("" ::: "memory");
 	sums_load(b->sums, b->first, rows, columns);
-	for (size_t k = 0; k < b->k; k += HOST_AMX_K) {
+	for (size_t k = 0; k < b->k; k += CPU_AMX_K) {
 		step(r, c, r_parts, c_parts, rows, columns);
-		fetch_ahead(b, k / HOST_AMX_K, rows * columns);
+		fetch_ahead(b, k / CPU_AMX_K, rows * columns);
 		r += r_parts * rows * TILE;
 		c += c_parts * columns * TILE;
 	}
@@ -378,7 +378,7 @@ static ALWAYS AMX void tile(const struct host_amx_block *b, unsigned r_parts,
 	ALL(do, 2, 1) ALL(do, 1, 2) ALL(do, 2, 2)
 #define DEFINE(rp, cp, rows, columns) \
 	static AMX void tile_##rp##cp##_##rows##columns( \
-		const struct host_amx_block *b) \
+		const struct cpu_amx_block *b) \
 	{ \
 		tile(b, rp, cp, rows, columns); \
 	}
@@ -431,10 +431,10 @@ static AMX double spin(uint64_t rounds)
 	_tile_zero(7);
 	for (uint64_t i = 0; i < rounds; i++)
 		products(2, 2);
-	return 4.0 * 2 * 16 * 16 * HOST_AMX_K * (double)rounds;
+	return 4.0 * 2 * 16 * 16 * CPU_AMX_K * (double)rounds;
 }
 
-const struct host_amx_kernels host_amx_kernels = {
+const struct cpu_amx_kernels cpu_amx_kernels = {
 	.pack_rows = pack_rows,
 	.pack_turned = pack_turned,
 	.pack_paired = pack_paired,

@@ -42,14 +42,14 @@ struct b_rows {
 	size_t ahead_bytes;
 };
 
-static ALWAYS size_t size_of(enum host_gemm_type type)
+static ALWAYS size_t size_of(enum cpu_gemm_type type)
 {
-	return type == HOST_GEMM_F32 ? 4 : 2;
+	return type == CPU_GEMM_F32 ? 4 : 2;
 }
 
 /* Adds LANES products from `at` on to the sums. */
-static ALWAYS void add_products(const struct host_gemm *g,
-				enum host_gemm_type type, const float *a,
+static ALWAYS void add_products(const struct cpu_gemm *g,
+				enum cpu_gemm_type type, const float *a,
 				int na, const char *b, size_t b_step, int nb,
 				size_t at, vf (*s)[AROWS])
 {
@@ -67,7 +67,7 @@ static ALWAYS void add_products(const struct host_gemm *g,
 	}
 }
 
-static ALWAYS void add_last(const struct host_gemm *g, enum host_gemm_type type,
+static ALWAYS void add_last(const struct cpu_gemm *g, enum cpu_gemm_type type,
 			    const float *a, int na, const char *b,
 			    size_t b_step, int nb, size_t at, vf (*s)[AROWS])
 {
@@ -82,7 +82,7 @@ static ALWAYS void add_last(const struct host_gemm *g, enum host_gemm_type type,
 }
 
 /* nb rows of B, na rows of A from i on. */
-static ALWAYS void dots(const struct host_gemm *g, enum host_gemm_type type,
+static ALWAYS void dots(const struct cpu_gemm *g, enum cpu_gemm_type type,
 			size_t i, int na, const struct b_rows *rows, int nb)
 {
 	const size_t line = LINE_BYTES / size_of(type);
@@ -118,7 +118,7 @@ static ALWAYS void dots(const struct host_gemm *g, enum host_gemm_type type,
 }
 
 /* All rows of A against nb rows of B, which stay in the first cache. */
-static ALWAYS void strip(const struct host_gemm *g, enum host_gemm_type type,
+static ALWAYS void strip(const struct cpu_gemm *g, enum cpu_gemm_type type,
 			 const struct b_rows *rows, int nb)
 {
 	size_t i = 0;
@@ -155,7 +155,7 @@ static ALWAYS void strip(const struct host_gemm *g, enum host_gemm_type type,
 	}
 }
 
-static ALWAYS void strips(const struct host_gemm *g, enum host_gemm_type type,
+static ALWAYS void strips(const struct cpu_gemm *g, enum cpu_gemm_type type,
 			  size_t j0, size_t j1, size_t ahead_bytes, int nb)
 {
 	size_t step = (j1 - j0) / (size_t)nb;
@@ -168,7 +168,7 @@ static ALWAYS void strips(const struct host_gemm *g, enum host_gemm_type type,
 		strip(g, type, &rows, 1);
 }
 
-static ALWAYS void by_type(enum host_gemm_type type, const struct host_gemm *g,
+static ALWAYS void by_type(enum cpu_gemm_type type, const struct cpu_gemm *g,
 			   size_t j0, size_t j1, size_t ahead_bytes)
 {
 	if (g->m == 1)
@@ -177,10 +177,10 @@ static ALWAYS void by_type(enum host_gemm_type type, const struct host_gemm *g,
 		strips(g, type, j0, j1, ahead_bytes, BROWS);
 }
 
-void HOST_NAME(host_dot)(const struct host_gemm *g, size_t j0, size_t j1,
-			 size_t ahead_bytes)
+void CPU_GEMM_NAME(cpu_gemm_dot)(const struct cpu_gemm *g, size_t j0, size_t j1,
+				 size_t ahead_bytes)
 {
 	if (!ahead_bytes)
 		ahead_bytes = AHEAD_BYTES;
-	HOST_EACH_TYPE(g->b_type, by_type, g, j0, j1, ahead_bytes)
+	CPU_GEMM_EACH_TYPE(g->b_type, by_type, g, j0, j1, ahead_bytes)
 }

@@ -4,19 +4,19 @@
  */
 #include "autotune/cpu/gemm_simd.h"
 
-static ALWAYS size_t size_of(enum host_gemm_type type)
+static ALWAYS size_t size_of(enum cpu_gemm_type type)
 {
-	return type == HOST_GEMM_F32 ? 4 : 2;
+	return type == CPU_GEMM_F32 ? 4 : 2;
 }
 
-static ALWAYS const void *row_of(enum host_gemm_type type, const void *data,
+static ALWAYS const void *row_of(enum cpu_gemm_type type, const void *data,
 				 size_t ld, size_t row)
 {
 	return (const char *)data + row * ld * size_of(type);
 }
 
 /* n values, and zeros up to `width`, a multiple of LANES. */
-static ALWAYS void widen_row(enum host_gemm_type type, const void *p, size_t n,
+static ALWAYS void widen_row(enum cpu_gemm_type type, const void *p, size_t n,
 			     size_t width, float *out)
 {
 	size_t i = 0;
@@ -27,8 +27,8 @@ static ALWAYS void widen_row(enum host_gemm_type type, const void *p, size_t n,
 		store(out + i, load_type_some(type, p, i, i < n ? n - i : 0));
 }
 
-static ALWAYS void lines_type(enum host_gemm_type type,
-			      const struct host_source *s, size_t rows,
+static ALWAYS void lines_type(enum cpu_gemm_type type,
+			      const struct cpu_gemm_source *s, size_t rows,
 			      size_t k, float *out)
 {
 	for (size_t i = 0; i < rows; i++) {
@@ -42,8 +42,8 @@ static ALWAYS void lines_type(enum host_gemm_type type,
 	}
 }
 
-static ALWAYS void rows_type(enum host_gemm_type type,
-			     const struct host_source *s, size_t k,
+static ALWAYS void rows_type(enum cpu_gemm_type type,
+			     const struct cpu_gemm_source *s, size_t k,
 			     size_t columns, size_t width, float *out)
 {
 	for (size_t i = 0; i < k; i++)
@@ -52,9 +52,10 @@ static ALWAYS void rows_type(enum host_gemm_type type,
 }
 
 /* A square of columns n <= LANES and k <= LANES, turned. */
-static ALWAYS void square(enum host_gemm_type type, const struct host_source *s,
-			  size_t column, size_t n, size_t at, size_t k,
-			  float *out, size_t width)
+static ALWAYS void square(enum cpu_gemm_type type,
+			  const struct cpu_gemm_source *s, size_t column,
+			  size_t n, size_t at, size_t k, float *out,
+			  size_t width)
 {
 	vf v[LANES];
 
@@ -77,8 +78,8 @@ static ALWAYS void square(enum host_gemm_type type, const struct host_source *s,
  * a pair is two f32 but for a shift and a mask.  The next columns are asked
  * for meanwhile, far apart as they are.
  */
-static ALWAYS void pairs(const struct host_source *s, size_t column, size_t at,
-			 float *out, size_t width)
+static ALWAYS void pairs(const struct cpu_gemm_source *s, size_t column,
+			 size_t at, float *out, size_t width)
 {
 	vf v[LANES];
 
@@ -97,13 +98,13 @@ static ALWAYS void pairs(const struct host_source *s, size_t column, size_t at,
 	}
 }
 
-static ALWAYS void columns_type(enum host_gemm_type type,
-				const struct host_source *s, size_t k,
+static ALWAYS void columns_type(enum cpu_gemm_type type,
+				const struct cpu_gemm_source *s, size_t k,
 				size_t columns, size_t width, float *out)
 {
 	for (size_t j = 0; j < width; j += LANES) {
 		size_t n = j < columns ? columns - j : 0, at = 0;
-		if (n >= LANES && type == HOST_GEMM_BF16)
+		if (n >= LANES && type == CPU_GEMM_BF16)
 			for (; at + 2 * LANES <= k; at += 2 * LANES)
 				pairs(s, j, at, out + at * width + j, width);
 		if (n >= LANES)
@@ -118,27 +119,29 @@ static ALWAYS void columns_type(enum host_gemm_type type,
 	}
 }
 
-void HOST_NAME(host_pack_lines)(const struct host_source *s, size_t rows,
-				size_t k, float *out)
+void CPU_GEMM_NAME(cpu_gemm_pack_lines)(const struct cpu_gemm_source *s,
+					size_t rows, size_t k, float *out)
 {
-	HOST_EACH_TYPE(s->type, lines_type, s, rows, k, out)
+	CPU_GEMM_EACH_TYPE(s->type, lines_type, s, rows, k, out)
 }
 
-void HOST_NAME(host_pack_rows)(const struct host_source *s, size_t k,
-			       size_t columns, size_t width, float *out)
+void CPU_GEMM_NAME(cpu_gemm_pack_rows)(const struct cpu_gemm_source *s,
+				       size_t k, size_t columns, size_t width,
+				       float *out)
 {
-	HOST_EACH_TYPE(s->type, rows_type, s, k, columns, width, out)
+	CPU_GEMM_EACH_TYPE(s->type, rows_type, s, k, columns, width, out)
 }
 
-void HOST_NAME(host_pack_columns)(const struct host_source *s, size_t k,
-				  size_t columns, size_t width, float *out)
+void CPU_GEMM_NAME(cpu_gemm_pack_columns)(const struct cpu_gemm_source *s,
+					  size_t k, size_t columns,
+					  size_t width, float *out)
 {
-	HOST_EACH_TYPE(s->type, columns_type, s, k, columns, width, out)
+	CPU_GEMM_EACH_TYPE(s->type, columns_type, s, k, columns, width, out)
 }
 
-void HOST_NAME(host_merge)(const float *t, size_t ldt, size_t rows,
-			   size_t columns, float alpha, float beta, float *c,
-			   size_t ldc)
+void CPU_GEMM_NAME(cpu_gemm_merge)(const float *t, size_t ldt, size_t rows,
+				   size_t columns, float alpha, float beta,
+				   float *c, size_t ldc)
 {
 	for (size_t i = 0; i < rows; i++, t += ldt, c += ldc) {
 		size_t j = 0;
@@ -150,9 +153,9 @@ void HOST_NAME(host_merge)(const float *t, size_t ldt, size_t rows,
 	}
 }
 
-void HOST_NAME(host_turn)(const float *t, size_t ldt, size_t rows,
-			  size_t columns, float alpha, float beta, float *c,
-			  size_t ldc)
+void CPU_GEMM_NAME(cpu_gemm_turn)(const float *t, size_t ldt, size_t rows,
+				  size_t columns, float alpha, float beta,
+				  float *c, size_t ldc)
 {
 	for (size_t i = 0; i < rows; i += LANES) {
 		size_t n = rows - i < LANES ? rows - i : LANES;

@@ -5,96 +5,96 @@
 
 #include "autotune/cpu/gemm_int.h"
 
-extern const struct host_kernels host_kernels_v2, host_kernels_v3,
-	host_kernels_v4;
+extern const struct cpu_gemm_kernels cpu_gemm_kernels_v2, cpu_gemm_kernels_v3,
+	cpu_gemm_kernels_v4;
 
-const struct host_kernels *host_kernels(unsigned level)
+const struct cpu_gemm_kernels *cpu_gemm_kernels(unsigned level)
 {
-	return level >= 4 ? &host_kernels_v4 :
-	       level == 3 ? &host_kernels_v3 :
-			    &host_kernels_v2;
+	return level >= 4 ? &cpu_gemm_kernels_v4 :
+	       level == 3 ? &cpu_gemm_kernels_v3 :
+			    &cpu_gemm_kernels_v2;
 }
 
-unsigned host_gemm_level(void)
+unsigned cpu_gemm_level(void)
 {
 	const char *most = getenv("T0_HOST_SIMD");
 	unsigned level = (unsigned)cpu_level("T0_HOST_SIMD");
 
-	return level == 4 && !(most && !strcmp(most, "v4")) && host_amx() ?
-		       HOST_AMX_LEVEL :
+	return level == 4 && !(most && !strcmp(most, "v4")) && cpu_has_amx() ?
+		       CPU_AMX_LEVEL :
 		       level;
 }
 
-const char *host_gemm_unit(unsigned level)
+const char *cpu_gemm_unit(unsigned level)
 {
 	static const char *const unit[] = {
 		[2] = "SSE4", [3] = "AVX2", [4] = "AVX-512",
-		[HOST_AMX_LEVEL] = "AMX, f32 as bf16 parts"
+		[CPU_AMX_LEVEL] = "AMX, f32 as bf16 parts"
 	};
 
 	return unit[level];
 }
 
-unsigned host_gemm_rows_max(unsigned level, unsigned vecs)
+unsigned cpu_gemm_rows_max(unsigned level, unsigned vecs)
 {
-	if (vecs < 1 || vecs > HOST_GEMM_VECS_MAX)
+	if (vecs < 1 || vecs > CPU_GEMM_VECS_MAX)
 		return 0;
-	if (level == HOST_AMX_LEVEL)
-		return vecs <= 2 ? HOST_AMX_ROWS_MAX : 0;
-	return host_kernels(level)->rows[vecs - 1];
+	if (level == CPU_AMX_LEVEL)
+		return vecs <= 2 ? CPU_AMX_ROWS_MAX : 0;
+	return cpu_gemm_kernels(level)->rows[vecs - 1];
 }
 
 /* ---- what can be done ---- */
 
 static bool has_level(unsigned level)
 {
-	return level == HOST_AMX_LEVEL ?
-		       host_amx() :
+	return level == CPU_AMX_LEVEL ?
+		       cpu_has_amx() :
 		       level >= 2 && level <= (unsigned)cpu_level("");
 }
 
 /* A tile of AMX holds all of what it sums up; there is no smaller step. */
-static const char *illegal_amx(const struct host_gemm_config *c)
+static const char *illegal_amx(const struct cpu_gemm_config *c)
 {
 	return c->rows % 16			   ? "rows are not of tiles" :
-	       c->kc != HOST_AMX_K		   ? "kc is not a tile's" :
+	       c->kc != CPU_AMX_K		   ? "kc is not a tile's" :
 	       c->depth < c->kc || c->depth % c->kc ? "depth is not of tiles" :
 						     NULL;
 }
 
-static const char *illegal(const struct host_gemm *g,
-			   const struct host_gemm_config *c)
+static const char *illegal(const struct cpu_gemm *g,
+			   const struct cpu_gemm_config *c)
 {
 	if (!has_level(c->level))
 		return "the processor lacks this level";
-	if (g->b_type == HOST_GEMM_MADE && !g->b_by_n)
+	if (g->b_type == CPU_GEMM_MADE && !g->b_by_n)
 		return "B is made, but not [n][k]";
-	if (c->path == HOST_GEMM_DOT)
+	if (c->path == CPU_GEMM_DOT)
 		return c->level > 4 ? "AMX has tiles only" :
-		       g->b_type == HOST_GEMM_MADE ? "B is made, not stored" :
-		       g->m > HOST_GEMM_DOT_MAX ? "too many rows of A" :
+		       g->b_type == CPU_GEMM_MADE ? "B is made, not stored" :
+		       g->m > CPU_GEMM_DOT_MAX ? "too many rows of A" :
 						  NULL;
-	if (c->path != HOST_GEMM_NORMAL && c->path != HOST_GEMM_SWAPPED)
+	if (c->path != CPU_GEMM_NORMAL && c->path != CPU_GEMM_SWAPPED)
 		return "no such path";
-	if (c->path == HOST_GEMM_SWAPPED && !g->b_by_n)
+	if (c->path == CPU_GEMM_SWAPPED && !g->b_by_n)
 		return "B is stored [k][n]";
-	if (c->rows < 1 || c->rows > host_gemm_rows_max(c->level, c->vecs))
+	if (c->rows < 1 || c->rows > cpu_gemm_rows_max(c->level, c->vecs))
 		return "no such tile";
 	if (c->nc < 1)
 		return "nc is 0";
-	if (c->level == HOST_AMX_LEVEL)
+	if (c->level == CPU_AMX_LEVEL)
 		return illegal_amx(c);
-	if (c->kc < 16 || c->kc > HOST_GEMM_KC_MAX || c->kc % 16)
+	if (c->kc < 16 || c->kc > CPU_GEMM_KC_MAX || c->kc % 16)
 		return "kc is not a multiple of 16 up to the largest";
-	if (g->b_type == HOST_GEMM_MADE && c->kc % HOST_GEMM_MADE_STEP)
+	if (g->b_type == CPU_GEMM_MADE && c->kc % CPU_GEMM_MADE_STEP)
 		return "kc is not a multiple of what is made at a time";
 	if (c->depth < c->kc || c->depth % c->kc)
 		return "depth is not a multiple of kc";
 	return NULL;
 }
 
-bool host_gemm_legal(const struct host_gemm *g,
-		     const struct host_gemm_config *c, const char **why)
+bool cpu_gemm_legal(const struct cpu_gemm *g,
+		    const struct cpu_gemm_config *c, const char **why)
 {
 	*why = illegal(g, c);
 	return !*why;
@@ -129,10 +129,10 @@ static uint16_t columns_of(unsigned kc)
  * A swapped product turns C back once per depth, so all of k if that fits half
  * of the second cache, else even parts of it.
  */
-static unsigned depth_of(const struct host_gemm *g,
-			 const struct host_gemm_config *c)
+static unsigned depth_of(const struct cpu_gemm *g,
+			 const struct cpu_gemm_config *c)
 {
-	unsigned lanes = host_kernels(c->level)->lanes;
+	unsigned lanes = cpu_gemm_kernels(c->level)->lanes;
 	size_t columns = (g->m + lanes) / lanes * lanes;
 	size_t fit = second_cache_bytes() / 2 / sizeof(float) / columns / c->kc;
 	size_t steps = (g->k + c->kc - 1) / c->kc;
@@ -144,8 +144,8 @@ static unsigned depth_of(const struct host_gemm *g,
 	return (unsigned)(steps < 1 ? 1 : steps) * c->kc;
 }
 
-void host_gemm_blocks(const struct host_gemm *g, bool deep,
-		      struct host_gemm_config *c)
+void cpu_gemm_blocks(const struct cpu_gemm *g, bool deep,
+		     struct cpu_gemm_config *c)
 {
 	c->depth = (uint16_t)(deep ? depth_of(g, c) : c->kc);
 	c->nc = columns_of(c->depth);
@@ -154,20 +154,20 @@ void host_gemm_blocks(const struct host_gemm *g, bool deep,
 		c->nc = (uint16_t)g->m;
 }
 
-void host_amx_blocks(const struct host_gemm *g, size_t depth,
-		     struct host_gemm_config *c)
+void cpu_amx_blocks(const struct cpu_gemm *g, size_t depth,
+		    struct cpu_gemm_config *c)
 {
-	enum host_gemm_type type = c->path == HOST_GEMM_SWAPPED ?
-					   HOST_GEMM_F32 :
+	enum cpu_gemm_type type = c->path == CPU_GEMM_SWAPPED ?
+					   CPU_GEMM_F32 :
 					   g->b_type;
-	unsigned parts = host_amx_parts(type, g->coarse);
+	unsigned parts = cpu_amx_parts(type, g->coarse);
 	size_t steps = (g->k + depth - 1) / depth, bytes, nc;
 
 	steps = steps ? steps : 1;
 	depth = (g->k + steps - 1) / steps;
-	depth = (depth + HOST_AMX_K - 1) / HOST_AMX_K * HOST_AMX_K;
-	c->depth = (uint16_t)(depth ? depth : HOST_AMX_K);
-	bytes = host_amx_bytes(parts, 32, c->depth);
+	depth = (depth + CPU_AMX_K - 1) / CPU_AMX_K * CPU_AMX_K;
+	c->depth = (uint16_t)(depth ? depth : CPU_AMX_K);
+	bytes = cpu_amx_bytes(parts, 32, c->depth);
 	nc = second_cache_bytes() / 2 / bytes * 32;
 	c->nc = (uint16_t)(nc < 32 ? 32 : nc > 4096 ? 4096 : nc);
 }
@@ -177,7 +177,7 @@ void host_amx_blocks(const struct host_gemm *g, size_t depth,
  * it is better to read B as it is than to pack anything: sums along k where B
  * is [n][k], of its rows where it is [k][n].
  */
-static size_t dot_rows(const struct host_gemm *g, unsigned level)
+static size_t dot_rows(const struct cpu_gemm *g, unsigned level)
 {
 	return !g->b_by_n ? 16 : level >= 4 ? 8 : level == 3 ? 4 : 3;
 }
@@ -191,24 +191,24 @@ static size_t dot_rows(const struct host_gemm *g, unsigned level)
  * Turning the smaller side is cheaper, but to turn C back costs more than both:
  * its rows are far apart.
  */
-static bool swapped_pays(const struct host_gemm *g)
+static bool swapped_pays(const struct cpu_gemm *g)
 {
 	return g->b_by_n && g->m < g->n && g->m <= SWAPPED_MOST;
 }
 
-static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
+static void plan_tile(const struct cpu_gemm *g, struct cpu_gemm_config *c)
 {
 	bool wide = c->level == 4;
-	size_t lanes = host_kernels(c->level)->lanes;
+	size_t lanes = cpu_gemm_kernels(c->level)->lanes;
 
 	c->rows = wide ? 12 : 6;
 	c->vecs = 2;
 	/* 0.97 of the time of 12x2, but for columns that half fill it. */
-	if (wide && c->path == HOST_GEMM_NORMAL && g->n > 64) {
+	if (wide && c->path == CPU_GEMM_NORMAL && g->n > 64) {
 		c->rows = 8;
 		c->vecs = 3;
 	}
-	if (c->path == HOST_GEMM_SWAPPED && g->m <= lanes) {
+	if (c->path == CPU_GEMM_SWAPPED && g->m <= lanes) {
 		c->rows = wide ? 16 : 12;
 		c->vecs = 1;
 	}
@@ -220,56 +220,56 @@ static void plan_tile(const struct host_gemm *g, struct host_gemm_config *c)
  * both are the same.  Coarse products gain no earlier: of 16 rows of A with int8
  * v4 takes 0.9 of the time.
  */
-static bool amx_pays(const struct host_gemm *g)
+static bool amx_pays(const struct cpu_gemm *g)
 {
-	size_t rows = 8 * host_amx_parts(g->b_type, false);
+	size_t rows = 8 * cpu_amx_parts(g->b_type, false);
 
 	return g->m >= (g->b_by_n ? rows : 2 * rows) &&
-	       g->m * g->n > 64 * 64 && g->n >= 16 && g->k >= HOST_AMX_K;
+	       g->m * g->n > 64 * 64 && g->n >= 16 && g->k >= CPU_AMX_K;
 }
 
-static void plan_amx(const struct host_gemm *g, struct host_gemm_config *c)
+static void plan_amx(const struct cpu_gemm *g, struct cpu_gemm_config *c)
 {
-	*c = (struct host_gemm_config){ .level = HOST_AMX_LEVEL,
-					.path = swapped_pays(g) ?
-							HOST_GEMM_SWAPPED :
-							HOST_GEMM_NORMAL,
-					.rows = 32,
-					.vecs = 2,
-					.kc = HOST_AMX_K };
-	host_amx_blocks(g,
-			c->path == HOST_GEMM_SWAPPED ||
-					g->b_type == HOST_GEMM_BF16 ?
+	*c = (struct cpu_gemm_config){ .level = CPU_AMX_LEVEL,
+				       .path = swapped_pays(g) ?
+							CPU_GEMM_SWAPPED :
+							CPU_GEMM_NORMAL,
+				       .rows = 32,
+				       .vecs = 2,
+				       .kc = CPU_AMX_K };
+	cpu_amx_blocks(g,
+		       c->path == CPU_GEMM_SWAPPED ||
+					g->b_type == CPU_GEMM_BF16 ?
 				1024 :
 				512,
-			c);
-	if (c->path == HOST_GEMM_SWAPPED)
+		       c);
+	if (c->path == CPU_GEMM_SWAPPED)
 		c->nc = SWAPPED_MOST;
 }
 
-void host_gemm_plan(const struct host_gemm *g, unsigned level,
-		    struct host_gemm_config *c)
+void cpu_gemm_plan(const struct cpu_gemm *g, unsigned level,
+		   struct cpu_gemm_config *c)
 {
-	if (level == HOST_AMX_LEVEL && amx_pays(g)) {
+	if (level == CPU_AMX_LEVEL && amx_pays(g)) {
 		plan_amx(g, c);
 		return;
 	}
 	level = level > 4 ? 4 : level;
-	*c = (struct host_gemm_config){
+	*c = (struct cpu_gemm_config){
 		.level = (uint8_t)level,
-		.path = swapped_pays(g) ? HOST_GEMM_SWAPPED : HOST_GEMM_NORMAL,
+		.path = swapped_pays(g) ? CPU_GEMM_SWAPPED : CPU_GEMM_NORMAL,
 		.kc = 512,
 	};
-	if (g->m <= dot_rows(g, level) && g->b_type != HOST_GEMM_MADE) {
-		c->path = HOST_GEMM_DOT;
+	if (g->m <= dot_rows(g, level) && g->b_type != CPU_GEMM_MADE) {
+		c->path = CPU_GEMM_DOT;
 		c->kc = 0;
 		return;
 	}
 	plan_tile(g, c);
-	host_gemm_blocks(g, c->path == HOST_GEMM_SWAPPED, c);
+	cpu_gemm_blocks(g, c->path == CPU_GEMM_SWAPPED, c);
 }
 
-void host_gemm_default(const struct host_gemm *g, struct host_gemm_config *c)
+void cpu_gemm_default(const struct cpu_gemm *g, struct cpu_gemm_config *c)
 {
-	host_gemm_plan(g, host_gemm_level(), c);
+	cpu_gemm_plan(g, cpu_gemm_level(), c);
 }

@@ -13,10 +13,10 @@
 #ifndef SIMD_LEVEL
 #define SIMD_LEVEL v2
 #endif
-#define HOST_CAT_(a, b) a##b
-#define HOST_CAT(a, b)	HOST_CAT_(a, b)
-/* host_dot becomes host_dot_v4. */
-#define HOST_NAME(name) HOST_CAT(name##_, SIMD_LEVEL)
+#define CPU_GEMM_CAT_(a, b) a##b
+#define CPU_GEMM_CAT(a, b)	CPU_GEMM_CAT_(a, b)
+/* cpu_gemm_dot becomes cpu_gemm_dot_v4. */
+#define CPU_GEMM_NAME(name) CPU_GEMM_CAT(name##_, SIMD_LEVEL)
 
 #if defined(__AVX512F__)
 #define LANES 16
@@ -35,23 +35,25 @@ typedef uint16_t vh __attribute__((vector_size(2 * LANES)));
 typedef float vfu __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef uint16_t vhu __attribute__((vector_size(2 * LANES), aligned(1)));
 
-extern const struct host_kernels HOST_NAME(host_kernels);
-void HOST_NAME(host_pack_lines)(const struct host_source *s, size_t rows,
-				size_t k, float *out);
-void HOST_NAME(host_pack_rows)(const struct host_source *s, size_t k,
-			       size_t columns, size_t width, float *out);
-void HOST_NAME(host_pack_columns)(const struct host_source *s, size_t k,
-				  size_t columns, size_t width, float *out);
-void HOST_NAME(host_merge)(const float *t, size_t ldt, size_t rows,
-			   size_t columns, float alpha, float beta, float *c,
-			   size_t ldc);
-void HOST_NAME(host_turn)(const float *t, size_t ldt, size_t rows,
-			  size_t columns, float alpha, float beta, float *c,
-			  size_t ldc);
-void HOST_NAME(host_dot)(const struct host_gemm *g, size_t j0, size_t j1,
-			 size_t ahead_bytes);
-void HOST_NAME(host_sweep)(const struct host_gemm *g, size_t j0, size_t j1,
-			   size_t ahead_bytes);
+extern const struct cpu_gemm_kernels CPU_GEMM_NAME(cpu_gemm_kernels);
+void CPU_GEMM_NAME(cpu_gemm_pack_lines)(const struct cpu_gemm_source *s,
+					size_t rows, size_t k, float *out);
+void CPU_GEMM_NAME(cpu_gemm_pack_rows)(const struct cpu_gemm_source *s,
+				       size_t k, size_t columns, size_t width,
+				       float *out);
+void CPU_GEMM_NAME(cpu_gemm_pack_columns)(const struct cpu_gemm_source *s,
+					  size_t k, size_t columns,
+					  size_t width, float *out);
+void CPU_GEMM_NAME(cpu_gemm_merge)(const float *t, size_t ldt, size_t rows,
+				   size_t columns, float alpha, float beta,
+				   float *c, size_t ldc);
+void CPU_GEMM_NAME(cpu_gemm_turn)(const float *t, size_t ldt, size_t rows,
+				  size_t columns, float alpha, float beta,
+				  float *c, size_t ldc);
+void CPU_GEMM_NAME(cpu_gemm_dot)(const struct cpu_gemm *g, size_t j0, size_t j1,
+				 size_t ahead_bytes);
+void CPU_GEMM_NAME(cpu_gemm_sweep)(const struct cpu_gemm *g, size_t j0,
+				   size_t j1, size_t ahead_bytes);
 
 static ALWAYS vf load(const float *p)
 {
@@ -169,38 +171,38 @@ static ALWAYS vh load_half_some(const uint16_t *p, size_t n)
 }
 
 /* call(TYPE, ...) with a constant TYPE: each gets code of its own. */
-#define HOST_EACH_TYPE(type, call, ...) \
+#define CPU_GEMM_EACH_TYPE(type, call, ...) \
 	switch (type) { \
-	case HOST_GEMM_BF16: \
-		call(HOST_GEMM_BF16, __VA_ARGS__); \
+	case CPU_GEMM_BF16: \
+		call(CPU_GEMM_BF16, __VA_ARGS__); \
 		break; \
-	case HOST_GEMM_F16: \
-		call(HOST_GEMM_F16, __VA_ARGS__); \
+	case CPU_GEMM_F16: \
+		call(CPU_GEMM_F16, __VA_ARGS__); \
 		break; \
 	default: \
-		call(HOST_GEMM_F32, __VA_ARGS__); \
+		call(CPU_GEMM_F32, __VA_ARGS__); \
 	}
 
 /* LANES values of a type from element i on. */
-static ALWAYS vf load_type(enum host_gemm_type type, const void *p, size_t i)
+static ALWAYS vf load_type(enum cpu_gemm_type type, const void *p, size_t i)
 {
 	switch (type) {
-	case HOST_GEMM_BF16:
+	case CPU_GEMM_BF16:
 		return widen_bf16(load_half((const uint16_t *)p + i));
-	case HOST_GEMM_F16:
+	case CPU_GEMM_F16:
 		return widen_f16(load_half((const uint16_t *)p + i));
 	default:
 		return load((const float *)p + i);
 	}
 }
 
-static ALWAYS vf load_type_some(enum host_gemm_type type, const void *p,
+static ALWAYS vf load_type_some(enum cpu_gemm_type type, const void *p,
 				size_t i, size_t n)
 {
 	switch (type) {
-	case HOST_GEMM_BF16:
+	case CPU_GEMM_BF16:
 		return widen_bf16(load_half_some((const uint16_t *)p + i, n));
-	case HOST_GEMM_F16:
+	case CPU_GEMM_F16:
 		return widen_f16(load_half_some((const uint16_t *)p + i, n));
 	default:
 		return load_some((const float *)p + i, n);

@@ -32,7 +32,7 @@ struct group {
 };
 
 /* LANES columns from `at` on. */
-static ALWAYS void add_rows(const struct group *q, enum host_gemm_type type,
+static ALWAYS void add_rows(const struct group *q, enum cpu_gemm_type type,
 			    int na, size_t at)
 {
 	vf s[AROWS];
@@ -54,7 +54,7 @@ static ALWAYS void add_rows(const struct group *q, enum host_gemm_type type,
 
 /* Any number of rows, to the last column; all else as above. */
 static __attribute__((noinline)) void add_some(const struct group *q,
-					       enum host_gemm_type type, int nb,
+					       enum cpu_gemm_type type, int nb,
 					       int na, size_t at)
 {
 	for (; at < q->width; at += LANES) {
@@ -71,10 +71,10 @@ static __attribute__((noinline)) void add_some(const struct group *q,
 	}
 }
 
-static ALWAYS void add_group(const struct group *q, enum host_gemm_type type,
+static ALWAYS void add_group(const struct group *q, enum cpu_gemm_type type,
 			     int na)
 {
-	const size_t size = type == HOST_GEMM_F32 ? 4 : 2;
+	const size_t size = type == CPU_GEMM_F32 ? 4 : 2;
 	size_t at = 0;
 
 	for (; at + LANES <= q->width; at += LANES) {
@@ -92,7 +92,7 @@ static ALWAYS void add_group(const struct group *q, enum host_gemm_type type,
 }
 
 /* Rows k, k + step, ... of B, nb of them, for rows [i, i + na) of A. */
-static ALWAYS void add(const struct host_gemm *g, enum host_gemm_type type,
+static ALWAYS void add(const struct cpu_gemm *g, enum cpu_gemm_type type,
 		       struct group *q, size_t i, int na, size_t k, size_t step,
 		       int nb)
 {
@@ -106,7 +106,7 @@ static ALWAYS void add(const struct host_gemm *g, enum host_gemm_type type,
 }
 
 /* The same for all rows of A, of which only the first ones fetch. */
-static ALWAYS void add_all(const struct host_gemm *g, enum host_gemm_type type,
+static ALWAYS void add_all(const struct cpu_gemm *g, enum cpu_gemm_type type,
 			   float *sum, struct group *q, size_t k, size_t step,
 			   int nb)
 {
@@ -130,10 +130,10 @@ static ALWAYS void add_all(const struct host_gemm *g, enum host_gemm_type type,
 }
 
 /* Columns [j, j + width). */
-static ALWAYS void sweep(const struct host_gemm *g, enum host_gemm_type type,
+static ALWAYS void sweep(const struct cpu_gemm *g, enum cpu_gemm_type type,
 			 size_t j, size_t width, size_t ahead)
 {
-	const size_t size = type == HOST_GEMM_F32 ? 4 : 2, ld = g->ldb * size;
+	const size_t size = type == CPU_GEMM_F32 ? 4 : 2, ld = g->ldb * size;
 	const size_t step = g->k / BROWS, end = width * size;
 	const char *b = (const char *)g->b + j * size;
 	_Alignas(64) float sum[SUMS];
@@ -155,11 +155,11 @@ static ALWAYS void sweep(const struct host_gemm *g, enum host_gemm_type type,
 	if (g->k % BROWS)
 		add_all(g, type, sum, &q, step * BROWS, 1,
 			(int)(g->k % BROWS));
-	HOST_NAME(host_merge)(sum, q.ld, g->m, width, g->alpha, g->beta,
-			      g->c + j, g->ldc);
+	CPU_GEMM_NAME(cpu_gemm_merge)(sum, q.ld, g->m, width, g->alpha, g->beta,
+				      g->c + j, g->ldc);
 }
 
-static ALWAYS void by_type(enum host_gemm_type type, const struct host_gemm *g,
+static ALWAYS void by_type(enum cpu_gemm_type type, const struct cpu_gemm *g,
 			   size_t j, size_t j1, size_t ahead_bytes)
 {
 	const size_t rows = g->m ? g->m : 1;
@@ -169,10 +169,10 @@ static ALWAYS void by_type(enum host_gemm_type type, const struct host_gemm *g,
 		sweep(g, type, j, j1 - j < most ? j1 - j : most, ahead_bytes);
 }
 
-void HOST_NAME(host_sweep)(const struct host_gemm *g, size_t j0, size_t j1,
-			   size_t ahead_bytes)
+void CPU_GEMM_NAME(cpu_gemm_sweep)(const struct cpu_gemm *g, size_t j0,
+				   size_t j1, size_t ahead_bytes)
 {
 	if (!ahead_bytes)
 		ahead_bytes = AHEAD_BYTES;
-	HOST_EACH_TYPE(g->b_type, by_type, g, j0, j1, ahead_bytes)
+	CPU_GEMM_EACH_TYPE(g->b_type, by_type, g, j0, j1, ahead_bytes)
 }

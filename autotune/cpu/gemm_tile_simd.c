@@ -12,7 +12,7 @@
 #include "autotune/cpu/gemm_simd.h"
 
 struct sums {
-	vf s[HOST_ROWS_MAX][HOST_GEMM_VECS_MAX];
+	vf s[CPU_GEMM_ROWS_MAX][CPU_GEMM_VECS_MAX];
 };
 
 /*
@@ -57,7 +57,7 @@ static ALWAYS void add_folded(vf *sum, const float *x, vf column)
 static ALWAYS void step(struct sums *t, const float *p, const float *q,
 			int rows, int vecs)
 {
-	vf column[HOST_GEMM_VECS_MAX];
+	vf column[CPU_GEMM_VECS_MAX];
 
 #pragma GCC unroll 4
 	for (int j = 0; j < vecs; j++)
@@ -85,8 +85,8 @@ static ALWAYS void steps(struct sums *t, const float *p, const float *q,
 		step(t, p + u, q + u * vecs * LANES, rows, vecs);
 }
 
-static ALWAYS void sum_up(struct sums *t, const struct host_block *b, int rows,
-			  int vecs)
+static ALWAYS void sum_up(struct sums *t, const struct cpu_gemm_block *b,
+			  int rows, int vecs)
 {
 	const float *p = b->p, *q = b->q;
 	const char *ahead = b->ahead;
@@ -109,7 +109,7 @@ static ALWAYS void sum_up(struct sums *t, const struct host_block *b, int rows,
 		step(t, p, q, rows, vecs);
 }
 
-static ALWAYS void tile(const struct host_block *b, int rows, int vecs)
+static ALWAYS void tile(const struct cpu_gemm_block *b, int rows, int vecs)
 {
 	struct sums t;
 
@@ -130,7 +130,7 @@ static ALWAYS void tile(const struct host_block *b, int rows, int vecs)
 }
 
 #define TILE(rows, vecs) \
-	static void tile_##vecs##_##rows(const struct host_block *b) \
+	static void tile_##vecs##_##rows(const struct cpu_gemm_block *b) \
 	{ \
 		tile(b, rows, vecs); \
 	}
@@ -162,15 +162,15 @@ static ALWAYS void tile(const struct host_block *b, int rows, int vecs)
 
 ALL(TILE)
 
-const struct host_kernels HOST_NAME(host_kernels) = {
+const struct cpu_gemm_kernels CPU_GEMM_NAME(cpu_gemm_kernels) = {
 	.lanes = LANES,
 	.rows = ROWS,
 	.tile = { ALL(NAME) },
-	.pack_lines = HOST_NAME(host_pack_lines),
-	.pack_rows = HOST_NAME(host_pack_rows),
-	.pack_columns = HOST_NAME(host_pack_columns),
-	.merge = HOST_NAME(host_merge),
-	.turn = HOST_NAME(host_turn),
-	.dot = HOST_NAME(host_dot),
-	.sweep = HOST_NAME(host_sweep),
+	.pack_lines = CPU_GEMM_NAME(cpu_gemm_pack_lines),
+	.pack_rows = CPU_GEMM_NAME(cpu_gemm_pack_rows),
+	.pack_columns = CPU_GEMM_NAME(cpu_gemm_pack_columns),
+	.merge = CPU_GEMM_NAME(cpu_gemm_merge),
+	.turn = CPU_GEMM_NAME(cpu_gemm_turn),
+	.dot = CPU_GEMM_NAME(cpu_gemm_dot),
+	.sweep = CPU_GEMM_NAME(cpu_gemm_sweep),
 };

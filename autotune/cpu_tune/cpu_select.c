@@ -4,22 +4,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "autotune/cpu/gemm.h"
+#include "autotune/cpu_tune/cpu_tune.h"
 #include "results/db/tunes.h"
 
 #define NEAREST 2.0
 
 struct row {
-	struct host_problem problem;
-	struct host_gemm_config config;
+	struct cpu_problem problem;
+	struct cpu_gemm_config config;
 };
 
-struct host_table {
+struct cpu_table {
 	struct row *v; /* [n] */
 	size_t n;
 };
 
-void host_target(unsigned threads, char out[HOST_GEMM_TEXT])
+void cpu_target(unsigned threads, char out[CPU_GEMM_TEXT])
 {
 	unsigned r[12] = { 0 };
 	char brand[49] = "", *name = brand;
@@ -29,15 +29,15 @@ void host_target(unsigned threads, char out[HOST_GEMM_TEXT])
 			    &r[4 * i + 2], &r[4 * i + 3]);
 	memcpy(brand, r, sizeof(r));
 	name += strspn(name, " ");
-	snprintf(out, HOST_GEMM_TEXT, "%s, %u thread%s", name, threads,
+	snprintf(out, CPU_GEMM_TEXT, "%s, %u thread%s", name, threads,
 		 threads == 1 ? "" : "s");
 }
 
 /* ---- the table ---- */
 
 struct loading {
-	struct host_table *t;
-	struct host_problem kind;
+	struct cpu_table *t;
+	struct cpu_problem kind;
 };
 
 /* The newest come first; an older one of the same problem is never found. */
@@ -49,34 +49,34 @@ static bool load(void *ctx, const struct res_tune_winner *w)
 	r.problem.m = (size_t)w->key.m;
 	r.problem.n = (size_t)w->key.n;
 	r.problem.k = (size_t)w->key.k;
-	if (!host_gemm_config_parse(w->tune.config, &r.config, NULL))
+	if (!cpu_gemm_config_parse(w->tune.config, &r.config, NULL))
 		return true; /* of another version of T0 */
 	l->t->v = xrealloc(l->t->v, (l->t->n + 1) * sizeof(*l->t->v));
 	l->t->v[l->t->n++] = r;
 	return true;
 }
 
-static bool load_all(struct host_table *t, struct res_db *db, unsigned threads,
+static bool load_all(struct cpu_table *t, struct res_db *db, unsigned threads,
 		     struct err *e)
 {
-	char target[HOST_GEMM_TEXT], op[HOST_GEMM_TEXT];
+	char target[CPU_GEMM_TEXT], op[CPU_GEMM_TEXT];
 	bool ok = true;
 
-	host_target(threads, target);
+	cpu_target(threads, target);
 	for (int i = 0; ok && i < 6; i++) {
 		struct loading l = { t,
-				     { .b_type = (enum host_gemm_type)(i / 2),
+				     { .b_type = (enum cpu_gemm_type)(i / 2),
 				       .b_by_n = i % 2 } };
-		host_problem_op(&l.kind, op);
+		cpu_problem_op(&l.kind, op);
 		ok = res_tune_winners(db, target, op, load, &l, e);
 	}
 	return ok;
 }
 
-struct host_table *host_table_open(const char *path, unsigned threads,
-				   struct err *e)
+struct cpu_table *cpu_table_open(const char *path, unsigned threads,
+				 struct err *e)
 {
-	struct host_table *t = xcalloc(1, sizeof(*t));
+	struct cpu_table *t = xcalloc(1, sizeof(*t));
 	struct res_db *db;
 	bool ok;
 
@@ -87,11 +87,11 @@ struct host_table *host_table_open(const char *path, unsigned threads,
 	res_close(db);
 	if (ok)
 		return t;
-	host_table_free(t);
+	cpu_table_free(t);
 	return NULL;
 }
 
-void host_table_free(struct host_table *t)
+void cpu_table_free(struct cpu_table *t)
 {
 	if (t)
 		free(t->v);
@@ -106,22 +106,22 @@ static double apart(size_t a, size_t b)
 }
 
 /* How far a row is from a product; INFINITY: it says nothing about it. */
-static double distance(const struct row *r, const struct host_gemm *g)
+static double distance(const struct row *r, const struct cpu_gemm *g)
 {
 	const char *why;
 
 	/* T0_HOST_SIMD may ask for less than the processor has. */
-	if (r->config.level > host_gemm_level() ||
+	if (r->config.level > cpu_gemm_level() ||
 	    r->problem.b_type != g->b_type ||
 	    r->problem.b_by_n != g->b_by_n ||
-	    !host_gemm_legal(g, &r->config, &why))
+	    !cpu_gemm_legal(g, &r->config, &why))
 		return INFINITY;
 	return apart(r->problem.m, g->m) + apart(r->problem.n, g->n) +
 	       apart(r->problem.k, g->k);
 }
 
-enum host_how host_select(const struct host_table *t, const struct host_gemm *g,
-			  struct host_gemm_config *c)
+enum cpu_choice cpu_select(const struct cpu_table *t, const struct cpu_gemm *g,
+			   struct cpu_gemm_config *c)
 {
 	const struct row *best = NULL;
 	double least = INFINITY;
@@ -134,9 +134,9 @@ enum host_how host_select(const struct host_table *t, const struct host_gemm *g,
 		}
 	}
 	if (!best || least > NEAREST) {
-		host_gemm_default(g, c);
-		return HOST_DEFAULT;
+		cpu_gemm_default(g, c);
+		return CPU_DEFAULT;
 	}
 	*c = best->config;
-	return least == 0 ? HOST_EXACT : HOST_NEAREST;
+	return least == 0 ? CPU_EXACT : CPU_NEAREST;
 }

@@ -1,40 +1,41 @@
 #include <string.h>
 
 #include "autotune/cpu/gemm_int.h"
+#include "autotune/cpu_tune/cpu_tune.h"
 
-static const char *const path_name[HOST_GEMM_PATHS] = { "auto", "dot", "normal",
-							"swapped" };
+static const char *const path_name[CPU_GEMM_PATHS] = { "auto", "dot", "normal",
+						       "swapped" };
 static const char *const level_name[] = { "v2", "v3", "v4", "amx" };
 static const char *const type_name[] = { "f32", "f16", "bf16" };
 
 /* ---- words ---- */
 
-void host_gemm_config_name(const struct host_gemm_config *c,
-			   char out[HOST_GEMM_TEXT])
+void cpu_gemm_config_name(const struct cpu_gemm_config *c,
+			  char out[CPU_GEMM_TEXT])
 {
-	if (c->path == HOST_GEMM_DOT)
-		snprintf(out, HOST_GEMM_TEXT, "dot %s ahead%u",
+	if (c->path == CPU_GEMM_DOT)
+		snprintf(out, CPU_GEMM_TEXT, "dot %s ahead%u",
 			 level_name[c->level - 2], c->ahead_bytes);
 	else
-		snprintf(out, HOST_GEMM_TEXT,
+		snprintf(out, CPU_GEMM_TEXT,
 			 "%s %s %ux%u kc%u depth%u nc%u",
 			 path_name[c->path], level_name[c->level - 2], c->rows,
 			 c->vecs, c->kc, c->depth, c->nc);
 }
 
-bool host_gemm_config_parse(const char *s, struct host_gemm_config *c,
-			    struct err *e)
+bool cpu_gemm_config_parse(const char *s, struct cpu_gemm_config *c,
+			   struct err *e)
 {
 	unsigned rows = 0, vecs = 0, kc = 0, depth = 0, nc = 0, ahead = 0;
-	char path[16] = "", level[16], again[HOST_GEMM_TEXT];
+	char path[16] = "", level[16], again[CPU_GEMM_TEXT];
 
-	*c = (struct host_gemm_config){ .path = HOST_GEMM_AUTO };
+	*c = (struct cpu_gemm_config){ .path = CPU_GEMM_AUTO };
 	if (sscanf(s, "dot %15s ahead%u", level, &ahead) != 2 &&
 	    sscanf(s, "%15s %15s %ux%u kc%u depth%u nc%u", path, level, &rows,
 		   &vecs, &kc, &depth, &nc) != 7)
 		*level = 0;
-	*c = (struct host_gemm_config){
-		.path = HOST_GEMM_DOT,
+	*c = (struct cpu_gemm_config){
+		.path = CPU_GEMM_DOT,
 		.level = 2,
 		.rows = (uint8_t)rows,
 		.vecs = (uint8_t)vecs,
@@ -43,14 +44,14 @@ bool host_gemm_config_parse(const char *s, struct host_gemm_config *c,
 		.depth = (uint16_t)depth,
 		.ahead_bytes = (uint16_t)ahead,
 	};
-	for (int i = HOST_GEMM_NORMAL; i < HOST_GEMM_PATHS; i++)
+	for (int i = CPU_GEMM_NORMAL; i < CPU_GEMM_PATHS; i++)
 		if (!strcmp(path, path_name[i]))
-			c->path = (enum host_gemm_path)i;
+			c->path = (enum cpu_gemm_path)i;
 	for (size_t i = 0; i < ARRAY_SIZE(level_name); i++)
 		if (!strcmp(level, level_name[i]))
 			c->level = (uint8_t)(i + 2);
 	/* Whatever does not come out the same was no such name. */
-	host_gemm_config_name(c, again);
+	cpu_gemm_config_name(c, again);
 	return !strcmp(s, again) ||
 	       err_set(e, ERR_INPUT,
 		       "\"%s\" is no configuration of a host product; wanted, "
@@ -59,35 +60,35 @@ bool host_gemm_config_parse(const char *s, struct host_gemm_config *c,
 		       s);
 }
 
-void host_problem_op(const struct host_problem *p, char out[HOST_GEMM_TEXT])
+void cpu_problem_op(const struct cpu_problem *p, char out[CPU_GEMM_TEXT])
 {
-	snprintf(out, HOST_GEMM_TEXT, "f32*%s[%s]", type_name[p->b_type],
+	snprintf(out, CPU_GEMM_TEXT, "f32*%s[%s]", type_name[p->b_type],
 		 p->b_by_n ? "n][k" : "k][n");
 }
 
 /* ---- the space ---- */
 
 struct space {
-	struct host_gemm g;
-	struct host_gemm_config *out;
+	struct cpu_gemm g;
+	struct cpu_gemm_config *out;
 	size_t n, cap;
 };
 
-static bool same(const struct host_gemm_config *a,
-		 const struct host_gemm_config *b)
+static bool same(const struct cpu_gemm_config *a,
+		 const struct cpu_gemm_config *b)
 {
-	char x[HOST_GEMM_TEXT], y[HOST_GEMM_TEXT];
+	char x[CPU_GEMM_TEXT], y[CPU_GEMM_TEXT];
 
-	host_gemm_config_name(a, x);
-	host_gemm_config_name(b, y);
+	cpu_gemm_config_name(a, x);
+	cpu_gemm_config_name(b, y);
 	return !strcmp(x, y);
 }
 
-static void add(struct space *s, const struct host_gemm_config *c)
+static void add(struct space *s, const struct cpu_gemm_config *c)
 {
 	const char *why;
 
-	if (s->n == s->cap || !host_gemm_legal(&s->g, c, &why))
+	if (s->n == s->cap || !cpu_gemm_legal(&s->g, c, &why))
 		return;
 	for (size_t i = 0; i < s->n; i++)
 		if (same(&s->out[i], c))
@@ -100,16 +101,16 @@ static void add_dots(struct space *s, unsigned level)
 	static const uint16_t ahead[] = { 0, 512, 1024, 2048, 4096, 8192 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++)
-		add(s, &(struct host_gemm_config){ .path = HOST_GEMM_DOT,
-						   .level = (uint8_t)level,
-						   .ahead_bytes = ahead[i] });
+		add(s, &(struct cpu_gemm_config){ .path = CPU_GEMM_DOT,
+						  .level = (uint8_t)level,
+						  .ahead_bytes = ahead[i] });
 }
 
 /* Blocks of one tile: how much is packed at a time. */
-static void add_blocks(struct space *s, struct host_gemm_config c)
+static void add_blocks(struct space *s, struct cpu_gemm_config c)
 {
 	static const uint16_t kc[] = { 512, 256, 384, 768, 1024 };
-	bool swapped = c.path == HOST_GEMM_SWAPPED;
+	bool swapped = c.path == CPU_GEMM_SWAPPED;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kc); i++) {
 		/* A larger one than k would do the same as k. */
@@ -118,7 +119,7 @@ static void add_blocks(struct space *s, struct host_gemm_config c)
 		c.kc = kc[i];
 		for (int deep = 0; deep <= swapped; deep++)
 			for (int half = 0; half < 2; half++) {
-				host_gemm_blocks(&s->g, deep, &c);
+				cpu_gemm_blocks(&s->g, deep, &c);
 				if (half)
 					c.nc = (uint16_t)(c.nc / 2);
 				add(s, &c);
@@ -127,18 +128,18 @@ static void add_blocks(struct space *s, struct host_gemm_config c)
 }
 
 /* The largest tiles of each width, and smaller ones. */
-static void add_tiles(struct space *s, enum host_gemm_path path, unsigned level)
+static void add_tiles(struct space *s, enum cpu_gemm_path path, unsigned level)
 {
-	unsigned lanes = host_kernels(level)->lanes;
-	size_t columns = path == HOST_GEMM_SWAPPED ? s->g.m : s->g.n;
+	unsigned lanes = cpu_gemm_kernels(level)->lanes;
+	size_t columns = path == CPU_GEMM_SWAPPED ? s->g.m : s->g.n;
 
-	for (unsigned v = 1; v <= HOST_GEMM_VECS_MAX; v++) {
-		unsigned most = host_gemm_rows_max(level, v);
+	for (unsigned v = 1; v <= CPU_GEMM_VECS_MAX; v++) {
+		unsigned most = cpu_gemm_rows_max(level, v);
 		if (most == 0 || (v > 1 && (v - 1) * lanes >= columns))
 			continue;
 		unsigned rows[] = { most, most * 6 / 7, most * 2 / 3 };
 		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-			add_blocks(s, (struct host_gemm_config){
+			add_blocks(s, (struct cpu_gemm_config){
 					      .path = path,
 					      .level = (uint8_t)level,
 					      .rows = (uint8_t)rows[i],
@@ -147,27 +148,27 @@ static void add_tiles(struct space *s, enum host_gemm_path path, unsigned level)
 }
 
 /* How deep a strip goes, and how many columns are packed for it. */
-static void add_amx(struct space *s, enum host_gemm_path path)
+static void add_amx(struct space *s, enum cpu_gemm_path path)
 {
 	static const uint16_t depth[] = { 1024, 256, 512, 768, 1536, 2048 };
-	struct host_gemm_config c = { .path = path, .level = HOST_AMX_LEVEL,
-				      .rows = 32, .vecs = 2, .kc = HOST_AMX_K };
+	struct cpu_gemm_config c = { .path = path, .level = CPU_AMX_LEVEL,
+				     .rows = 32, .vecs = 2, .kc = CPU_AMX_K };
 
 	for (size_t i = 0; i < ARRAY_SIZE(depth); i++) {
 		/* A larger one than k would do the same as k. */
 		if (depth[i] >= 2 * s->g.k && depth[i] > 256)
 			continue;
-		host_amx_blocks(&s->g, depth[i], &c);
+		cpu_amx_blocks(&s->g, depth[i], &c);
 		for (unsigned quarter = 2; quarter <= 5; quarter++) {
-			struct host_gemm_config part = c;
+			struct cpu_gemm_config part = c;
 			part.nc = (uint16_t)(c.nc * quarter / 4);
 			add(s, &part);
 		}
 	}
 }
 
-size_t host_gemm_candidates(const struct host_problem *p, unsigned level,
-			    struct host_gemm_config *out, size_t cap)
+size_t cpu_gemm_candidates(const struct cpu_problem *p, unsigned level,
+			   struct cpu_gemm_config *out, size_t cap)
 {
 	struct space s = { .out = out,
 			   .cap = cap,
@@ -176,17 +177,17 @@ size_t host_gemm_candidates(const struct host_problem *p, unsigned level,
 				  .k = p->k,
 				  .b_type = p->b_type,
 				  .b_by_n = p->b_by_n } };
-	struct host_gemm_config first;
+	struct cpu_gemm_config first;
 
-	host_gemm_plan(&s.g, level, &first);
+	cpu_gemm_plan(&s.g, level, &first);
 	add(&s, &first);
-	if (level == HOST_AMX_LEVEL) {
-		add_amx(&s, HOST_GEMM_NORMAL);
-		add_amx(&s, HOST_GEMM_SWAPPED);
+	if (level == CPU_AMX_LEVEL) {
+		add_amx(&s, CPU_GEMM_NORMAL);
+		add_amx(&s, CPU_GEMM_SWAPPED);
 		level = 4;
 	}
 	add_dots(&s, level);
-	add_tiles(&s, HOST_GEMM_NORMAL, level);
-	add_tiles(&s, HOST_GEMM_SWAPPED, level);
+	add_tiles(&s, CPU_GEMM_NORMAL, level);
+	add_tiles(&s, CPU_GEMM_SWAPPED, level);
 	return s.n;
 }

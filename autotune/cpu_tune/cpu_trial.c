@@ -2,17 +2,17 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "autotune/cpu/gemm.h"
+#include "autotune/cpu_tune/cpu_tune.h"
 #include "base/float.h"
 
 /* So many rows and columns are looked at, or all if there are no more. */
 enum { LOOK_ROWS = 16, LOOK_COLUMNS = 24 };
 
-struct host_trial {
-	struct host_gemm g;
+struct cpu_trial {
+	struct cpu_gemm g;
 	unsigned n_threads;
 	struct threads *threads;
-	struct host_gemm_scratch *scratch;
+	struct cpu_gemm_scratch *scratch;
 	size_t n_rows, n_columns;
 	size_t row[LOOK_ROWS], column[LOOK_COLUMNS];
 	double wanted[LOOK_ROWS][LOOK_COLUMNS], bound[LOOK_ROWS][LOOK_COLUMNS];
@@ -27,34 +27,34 @@ static double normal(uint64_t *seed)
 	return sqrt(-2 * log(a)) * cos(2 * 3.14159265358979323846 * b);
 }
 
-static void *fill(enum host_gemm_type type, size_t n, uint64_t *seed)
+static void *fill(enum cpu_gemm_type type, size_t n, uint64_t *seed)
 {
-	size_t size = type == HOST_GEMM_F32 ? 4 : 2;
+	size_t size = type == CPU_GEMM_F32 ? 4 : 2;
 	void *p = aligned_alloc(64, (n * size + 64) / 64 * 64);
 
 	if (!p)
 		return NULL;
 	for (size_t i = 0; i < n; i++) {
 		double v = normal(seed);
-		if (type == HOST_GEMM_F32)
+		if (type == CPU_GEMM_F32)
 			((float *)p)[i] = (float)v;
 		else
 			((uint16_t *)p)[i] =
-				(uint16_t)(type == HOST_GEMM_F16 ?
+				(uint16_t)(type == CPU_GEMM_F16 ?
 						   float_bits(v, 5, 10) :
 						   float_bits(v, 8, 7));
 	}
 	return p;
 }
 
-static double b_at(const struct host_gemm *g, size_t k, size_t j)
+static double b_at(const struct cpu_gemm *g, size_t k, size_t j)
 {
 	size_t i = g->b_by_n ? j * g->ldb + k : k * g->ldb + j;
 
 	switch (g->b_type) {
-	case HOST_GEMM_F16:
+	case CPU_GEMM_F16:
 		return float_value(((const uint16_t *)g->b)[i], 5, 10);
-	case HOST_GEMM_BF16:
+	case CPU_GEMM_BF16:
 		return float_value(((const uint16_t *)g->b)[i], 8, 7);
 	default:
 		return ((const float *)g->b)[i];
@@ -72,9 +72,9 @@ static size_t look(size_t n, size_t most, size_t *at, uint64_t *seed)
 	return n < most ? n : most;
 }
 
-static void reference(struct host_trial *t, size_t i, size_t j)
+static void reference(struct cpu_trial *t, size_t i, size_t j)
 {
-	const struct host_gemm *g = &t->g;
+	const struct cpu_gemm *g = &t->g;
 	double sum = 0, size = 0;
 
 	for (size_t k = 0; k < g->k; k++) {
@@ -87,33 +87,33 @@ static void reference(struct host_trial *t, size_t i, size_t j)
 	t->bound[i][j] = 4 * 0x1p-23 * sqrt((double)g->k) * sqrt(size) + 1e-37;
 }
 
-struct host_trial *host_trial_new(const struct host_problem *p,
-				  unsigned threads, uint64_t seed,
-				  struct err *e)
+struct cpu_trial *cpu_trial_new(const struct cpu_problem *p,
+				unsigned threads, uint64_t seed,
+				struct err *e)
 {
-	struct host_trial *t = xcalloc(1, sizeof(*t));
-	struct host_gemm *g = &t->g;
+	struct cpu_trial *t = xcalloc(1, sizeof(*t));
+	struct cpu_gemm *g = &t->g;
 
-	*g = (struct host_gemm){ .m = p->m,
-				 .n = p->n,
-				 .k = p->k,
-				 .alpha = 1,
-				 .lda = p->k,
-				 .ldb = p->b_by_n ? p->k : p->n,
-				 .ldc = p->n,
-				 .b_type = p->b_type,
-				 .b_by_n = p->b_by_n };
+	*g = (struct cpu_gemm){ .m = p->m,
+				.n = p->n,
+				.k = p->k,
+				.alpha = 1,
+				.lda = p->k,
+				.ldb = p->b_by_n ? p->k : p->n,
+				.ldc = p->n,
+				.b_type = p->b_type,
+				.b_by_n = p->b_by_n };
 	t->n_threads = threads;
 	t->scratch = xcalloc(threads, sizeof(*t->scratch));
 	t->threads = threads_new(threads, e);
-	g->a = fill(HOST_GEMM_F32, p->m * p->k, &seed);
+	g->a = fill(CPU_GEMM_F32, p->m * p->k, &seed);
 	g->b = fill(p->b_type, p->n * p->k, &seed);
-	g->c = fill(HOST_GEMM_F32, p->m * p->n, &seed);
+	g->c = fill(CPU_GEMM_F32, p->m * p->n, &seed);
 	if (!t->threads || !g->a || !g->b || !g->c) {
 		if (t->threads)
 			err_set(e, ERR_NOMEM, "no memory for %zu x %zu x %zu",
 				p->m, p->n, p->k);
-		host_trial_free(t);
+		cpu_trial_free(t);
 		return NULL;
 	}
 	t->n_rows = look(p->m, LOOK_ROWS, t->row, &seed);
@@ -124,13 +124,13 @@ struct host_trial *host_trial_new(const struct host_problem *p,
 	return t;
 }
 
-void host_trial_free(struct host_trial *t)
+void cpu_trial_free(struct cpu_trial *t)
 {
 	if (!t)
 		return;
 	threads_free(t->threads);
 	for (unsigned i = 0; i < t->n_threads; i++)
-		host_gemm_scratch_fini(&t->scratch[i]);
+		cpu_gemm_scratch_fini(&t->scratch[i]);
 	free(t->scratch);
 	free((void *)(uintptr_t)t->g.a);
 	free((void *)(uintptr_t)t->g.b);
@@ -138,18 +138,18 @@ void host_trial_free(struct host_trial *t)
 	free(t);
 }
 
-void host_trial_run(struct host_trial *t, const struct host_gemm_config *c)
+void cpu_trial_run(struct cpu_trial *t, const struct cpu_gemm_config *c)
 {
 	t->g.config = c;
-	host_gemm(&t->g, t->scratch, t->threads);
+	cpu_gemm(&t->g, t->scratch, t->threads);
 }
 
-float *host_trial_c(struct host_trial *t)
+float *cpu_trial_c(struct cpu_trial *t)
 {
 	return t->g.c;
 }
 
-double host_trial_worst(const struct host_trial *t, size_t *compared)
+double cpu_trial_worst(const struct cpu_trial *t, size_t *compared)
 {
 	double worst = 0;
 
@@ -177,13 +177,13 @@ static double clock_s(unsigned threads)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-double host_trial_time(struct host_trial *t, const struct host_gemm_config *c)
+double cpu_trial_time(struct cpu_trial *t, const struct cpu_gemm_config *c)
 {
 	double from = clock_s(t->n_threads), passed;
 	unsigned runs = 0;
 
 	do {
-		host_trial_run(t, c);
+		cpu_trial_run(t, c);
 		runs++;
 		passed = clock_s(t->n_threads) - from;
 	} while (passed < 1e-3);

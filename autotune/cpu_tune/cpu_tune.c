@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/cpu/gemm.h"
+#include "autotune/cpu_tune/cpu_tune.h"
 #include "results/db/tunes.h"
 #include "results/stats/stats.h"
 
@@ -14,7 +14,7 @@ enum {
 };
 
 struct candidate {
-	struct host_gemm_config config;
+	struct cpu_gemm_config config;
 	double best_s; /* of all turns: noise only adds */
 	double time_s[ROUNDS];
 	bool failed;
@@ -22,9 +22,9 @@ struct candidate {
 
 /* The search for one problem. */
 struct search {
-	const struct host_tune_opts *o;
-	const struct host_problem *p;
-	struct host_trial *trial;
+	const struct cpu_tune_opts *o;
+	const struct cpu_problem *p;
+	struct cpu_trial *trial;
 	struct candidate *v; /* [n], v[0] is the default */
 	size_t n, failed;
 	uint64_t seed;
@@ -32,7 +32,7 @@ struct search {
 	struct res_db *db;
 	int64_t run;
 	struct res_tune_key key;
-	char target[HOST_GEMM_TEXT], op[HOST_GEMM_TEXT], code[32];
+	char target[CPU_GEMM_TEXT], op[CPU_GEMM_TEXT], code[32];
 };
 
 static double now_s(void)
@@ -49,23 +49,23 @@ static bool is_stopped(const struct search *s)
 
 /* What says which machine code ran: this program's and the configuration. */
 static void object_of(const struct search *s, const char *config,
-		      char out[HOST_GEMM_TEXT * 2])
+		      char out[CPU_GEMM_TEXT * 2])
 {
-	snprintf(out, HOST_GEMM_TEXT * 2, "%s %s", s->code, config);
+	snprintf(out, CPU_GEMM_TEXT * 2, "%s %s", s->code, config);
 }
 
-static void class_of(const struct search *s, char out[HOST_GEMM_TEXT])
+static void class_of(const struct search *s, char out[CPU_GEMM_TEXT])
 {
-	snprintf(out, HOST_GEMM_TEXT, "%zux%zux%zu", s->p->m, s->p->n, s->p->k);
+	snprintf(out, CPU_GEMM_TEXT, "%zux%zux%zu", s->p->m, s->p->n, s->p->k);
 }
 
 static bool store_check(struct search *s, const struct candidate *c,
 			double worst, size_t compared, struct err *e)
 {
-	char config[HOST_GEMM_TEXT], object[HOST_GEMM_TEXT * 2];
-	char class[HOST_GEMM_TEXT];
+	char config[CPU_GEMM_TEXT], object[CPU_GEMM_TEXT * 2];
+	char class[CPU_GEMM_TEXT];
 
-	host_gemm_config_name(&c->config, config);
+	cpu_gemm_config_name(&c->config, config);
 	object_of(s, config, object);
 	class_of(s, class);
 	const struct res_tune_check row = {
@@ -85,9 +85,9 @@ static bool store_check(struct search *s, const struct candidate *c,
 static bool store_tune(struct search *s, const struct candidate *c,
 		       struct res_interval t, size_t samples, struct err *e)
 {
-	char config[HOST_GEMM_TEXT], object[HOST_GEMM_TEXT * 2];
+	char config[CPU_GEMM_TEXT], object[CPU_GEMM_TEXT * 2];
 
-	host_gemm_config_name(&c->config, config);
+	cpu_gemm_config_name(&c->config, config);
 	object_of(s, config, object);
 	bool tried = isfinite(c->best_s);
 	const struct res_tune row = {
@@ -114,12 +114,12 @@ static bool store_tune(struct search *s, const struct candidate *c,
 static bool store_winner(struct search *s, const struct candidate *c,
 			 const struct candidate *second, struct err *e)
 {
-	char config[HOST_GEMM_TEXT], other[HOST_GEMM_TEXT] = "";
-	char class[HOST_GEMM_TEXT];
+	char config[CPU_GEMM_TEXT], other[CPU_GEMM_TEXT] = "";
+	char class[CPU_GEMM_TEXT];
 
-	host_gemm_config_name(&c->config, config);
+	cpu_gemm_config_name(&c->config, config);
 	if (second)
-		host_gemm_config_name(&second->config, other);
+		cpu_gemm_config_name(&second->config, other);
 	class_of(s, class);
 	const struct res_tune_winner w = { .key = s->key,
 					   .tune = { .config = config },
@@ -135,17 +135,17 @@ static bool store_winner(struct search *s, const struct candidate *c,
 /* A wrong candidate is out; C is spoilt first, so what is left out shows. */
 static bool check_one(struct search *s, struct candidate *c, struct err *e)
 {
-	float *out = host_trial_c(s->trial);
+	float *out = cpu_trial_c(s->trial);
 	size_t compared;
 
 	for (size_t i = 0; i < s->p->m * s->p->n; i++)
 		out[i] = NAN;
-	host_trial_run(s->trial, &c->config);
-	double worst = host_trial_worst(s->trial, &compared);
+	cpu_trial_run(s->trial, &c->config);
+	double worst = cpu_trial_worst(s->trial, &compared);
 	c->failed = !(worst <= 1);
 	s->failed += c->failed;
 	c->best_s = c->failed ? INFINITY :
-				host_trial_time(s->trial, &c->config);
+				cpu_trial_time(s->trial, &c->config);
 	return store_check(s, c, worst, compared, e);
 }
 
@@ -169,7 +169,7 @@ static void shuffle(struct search *s, size_t n)
 static void turn(struct search *s, size_t n)
 {
 	for (size_t i = 0; i < n && !is_stopped(s); i++) {
-		double t = host_trial_time(s->trial, &s->v[i].config);
+		double t = cpu_trial_time(s->trial, &s->v[i].config);
 		s->v[i].best_s = t < s->v[i].best_s ? t : s->v[i].best_s;
 	}
 }
@@ -201,7 +201,7 @@ static size_t sieve(struct search *s, struct err *e)
 
 /* The default takes part whatever its place; *at is where it stands then. */
 static bool with_default(struct search *s, size_t *n,
-			 const struct host_gemm_config *first, size_t *at,
+			 const struct cpu_gemm_config *first, size_t *at,
 			 struct err *e)
 {
 	struct candidate *v = s->v, swap;
@@ -223,7 +223,7 @@ static void last_rounds(struct search *s, size_t n)
 	for (int r = 0; r < ROUNDS; r++)
 		for (size_t i = 0; i < n; i++) {
 			struct candidate *c = &s->v[(i + (size_t)r) % n];
-			c->time_s[r] = host_trial_time(s->trial, &c->config);
+			c->time_s[r] = cpu_trial_time(s->trial, &c->config);
 		}
 }
 
@@ -255,7 +255,7 @@ static bool is_faster(const struct candidate *c, const struct candidate *than)
 }
 
 static bool decide(struct search *s, size_t n, size_t first,
-		   struct host_outcome *out, struct err *e)
+		   struct cpu_outcome *out, struct err *e)
 {
 	size_t best = fastest(s, n, n);
 
@@ -272,9 +272,9 @@ static bool decide(struct search *s, size_t n, size_t first,
 	out->hi_s = t.hi;
 	out->samples = ROUNDS;
 	out->default_s = middle(&s->v[first]);
-	host_gemm_config_name(&s->v[best].config, out->config);
+	cpu_gemm_config_name(&s->v[best].config, out->config);
 	if (second < n)
-		host_gemm_config_name(&s->v[second].config, out->second);
+		cpu_gemm_config_name(&s->v[second].config, out->second);
 	for (size_t i = 0; i < s->n; i++) {
 		bool last = i < n && !s->v[i].failed;
 		t = last ? res_median(s->v[i].time_s, ROUNDS) :
@@ -286,14 +286,14 @@ static bool decide(struct search *s, size_t n, size_t first,
 			    e);
 }
 
-static bool search(struct search *s, struct host_outcome *out, struct err *e)
+static bool search(struct search *s, struct cpu_outcome *out, struct err *e)
 {
-	struct host_gemm_config first, *space;
+	struct cpu_gemm_config first, *space;
 	size_t n, at;
 
 	space = xcalloc(SPACE_MAX, sizeof(*space));
-	s->n = host_gemm_candidates(
-		s->p, s->o->level ? s->o->level : host_gemm_level(), space,
+	s->n = cpu_gemm_candidates(
+		s->p, s->o->level ? s->o->level : cpu_gemm_level(), space,
 		SPACE_MAX);
 	first = space[0];
 	s->v = xcalloc(s->n + 1, sizeof(*s->v));
@@ -321,7 +321,7 @@ static bool known(void *ctx, const struct res_tune_winner *w)
 {
 	void **both = ctx;
 	const struct search *s = both[0];
-	struct host_outcome *out = both[1];
+	struct cpu_outcome *out = both[1];
 
 	if (w->key.m != s->key.m || w->key.n != s->key.n ||
 	    w->key.k != s->key.k || strcmp(w->key.code, s->code))
@@ -338,13 +338,13 @@ static bool known(void *ctx, const struct res_tune_winner *w)
 	return false;
 }
 
-static bool one_problem(struct search *s, struct host_outcome *out,
+static bool one_problem(struct search *s, struct cpu_outcome *out,
 			struct err *e)
 {
 	void *both[] = { s, out };
-	const struct host_tune_opts *o = s->o;
+	const struct cpu_tune_opts *o = s->o;
 
-	host_problem_op(s->p, s->op);
+	cpu_problem_op(s->p, s->op);
 	s->key = (struct res_tune_key){ .target = s->target,
 					.op = s->op,
 					.m = (int64_t)s->p->m,
@@ -355,18 +355,18 @@ static bool one_problem(struct search *s, struct host_outcome *out,
 					.operands = "normal",
 					.costs = "",
 					.code = s->code };
-	*out = (struct host_outcome){ .time_s = NAN };
+	*out = (struct cpu_outcome){ .time_s = NAN };
 	if (!res_tune_winners(s->db, s->target, s->op, known, both, e))
 		return false;
 	if (out->stored || is_stopped(s))
 		return true;
-	s->trial = host_trial_new(s->p, o->threads, o->seed, e);
+	s->trial = cpu_trial_new(s->p, o->threads, o->seed, e);
 	if (!s->trial)
 		return false;
 	s->failed = 0;
 	s->end_s = now_s() + (o->seconds > 0 ? o->seconds : 5);
 	bool ok = search(s, out, e);
-	host_trial_free(s->trial);
+	cpu_trial_free(s->trial);
 	return ok;
 }
 
@@ -398,10 +398,10 @@ static bool begin(struct search *s, struct err *e)
 	       res_run_begin(s->db, &start, &s->run, e);
 }
 
-bool host_tune(const struct host_tune_opts *given, const struct host_problem *p,
-	       size_t n, struct host_outcome *out, struct err *e)
+bool cpu_tune(const struct cpu_tune_opts *given, const struct cpu_problem *p,
+	      size_t n, struct cpu_outcome *out, struct err *e)
 {
-	struct host_tune_opts o = *given;
+	struct cpu_tune_opts o = *given;
 	struct search s = { .o = &o, .seed = o.seed };
 	struct threads *all = threads_new(o.threads, e);
 	bool ok = all != NULL;
@@ -409,7 +409,7 @@ bool host_tune(const struct host_tune_opts *given, const struct host_problem *p,
 	if (ok)
 		o.threads = threads_count(all);
 	threads_free(all);
-	host_target(o.threads, s.target);
+	cpu_target(o.threads, s.target);
 	ok = ok && begin(&s, e);
 	for (size_t i = 0; ok && i < n; i++) {
 		s.p = &p[i];

@@ -1,26 +1,26 @@
 /* autotune/tuner/bench_device.c - one product on one device. */
 #include <string.h>
 
-#include "autotune/tuner/bench_device.h"
+#include "autotune/tuner/tune_int.h"
 
 /* Emulating the largest product takes a minute; a card needs milliseconds. */
 #define DEADLINE_NS 300000000000ull
 
-bool tune_rig_open(struct tune_rig *r, const char *device, struct err *e)
+bool tune_bench_open(struct tune_bench *r, const char *device, struct err *e)
 {
 	return kfd_open(&r->dev, device, e) &&
 	       kfd_queue_new(r->dev, NULL, &r->q, e);
 }
 
-bool tune_rig_open_timed(struct tune_rig *r, const struct tune_clock *clock,
-			 struct err *e)
+bool tune_bench_open_timed(struct tune_bench *r, const struct tune_clock *clock,
+			   struct err *e)
 {
 	r->clock = clock;
 	return clock->open(clock->ctx, &r->dev, e) &&
 	       kfd_queue_new(r->dev, NULL, &r->q, e);
 }
 
-static void drop_operands(struct tune_rig *r)
+static void drop_operands(struct tune_bench *r)
 {
 	struct kfd_mem **all[] = { &r->a, &r->b, &r->c, &r->bias,
 				   &r->residual, &r->scale, &r->work };
@@ -32,25 +32,25 @@ static void drop_operands(struct tune_rig *r)
 	r->p = (struct tune_problem){ 0 };
 }
 
-void tune_rig_close(struct tune_rig *r)
+void tune_bench_close(struct tune_bench *r)
 {
 	if (r->dev) {
 		kfd_queue_free(r->q, NULL);
 		drop_operands(r);
 		kfd_close(r->dev);
 	}
-	*r = (struct tune_rig){ 0 };
+	*r = (struct tune_bench){ 0 };
 }
 
-bool tune_rig_load(struct tune_rig *r, const struct gemm_code *code,
-		   struct tune_loaded *out, struct err *e)
+bool tune_bench_load(struct tune_bench *r, const struct gemm_code *code,
+		     struct tune_loaded *out, struct err *e)
 {
 	*out = (struct tune_loaded){ .n = 0 };
 	for (int i = 0; i < code->n; i++) {
 		if (!kfd_code_load(r->dev, code->object[i].bytes.data,
 				   code->object[i].bytes.len, &out->code[i],
 				   e)) {
-			tune_rig_unload(out);
+			tune_bench_unload(out);
 			return err_wrap(e, "kernel %d", i);
 		}
 		out->n = i + 1;
@@ -60,7 +60,7 @@ bool tune_rig_load(struct tune_rig *r, const struct gemm_code *code,
 	return true;
 }
 
-void tune_rig_unload(struct tune_loaded *l)
+void tune_bench_unload(struct tune_loaded *l)
 {
 	for (int i = 0; i < l->n; i++)
 		kfd_code_unload(l->code[i]);
@@ -69,13 +69,13 @@ void tune_rig_unload(struct tune_loaded *l)
 
 /* ---- operands ---- */
 
-static bool alloc(struct tune_rig *r, struct kfd_mem **m, const char *name,
+static bool alloc(struct tune_bench *r, struct kfd_mem **m, const char *name,
 		  uint64_t bytes, struct err *e)
 {
 	return kfd_mem_alloc(r->dev, KFD_VRAM, bytes ? bytes : 4, name, m, e);
 }
 
-static bool alloc_all(struct tune_rig *r, struct err *e)
+static bool alloc_all(struct tune_bench *r, struct err *e)
 {
 	const struct gemm_op *op = &r->p.op;
 	uint64_t in = tune_type_bytes(op->in), out = tune_type_bytes(op->out);
@@ -98,11 +98,11 @@ static void fill(struct kfd_mem *m, enum tune_fill f,
 		 enum dsl_type t, uint64_t seed)
 {
 	if (m)
-		tune_fill(f, t, m->cpu, m->size_bytes / tune_type_bytes(t),
-			  seed);
+		tune_fill_operand(f, t, m->cpu,
+				  m->size_bytes / tune_type_bytes(t), seed);
 }
 
-void tune_rig_stale(struct tune_rig *r, uint64_t seed)
+void tune_bench_stale(struct tune_bench *r, uint64_t seed)
 {
 	if (r->p.op.beta)
 		fill(r->c, TUNE_NORMAL, r->p.op.out, seed + 3);
@@ -118,8 +118,8 @@ static bool same_problem(const struct tune_problem *a,
 	       a->batch == b->batch && !memcmp(&a->op, &b->op, sizeof(a->op));
 }
 
-bool tune_rig_set(struct tune_rig *r, const struct tune_problem *p,
-		  enum tune_fill f, uint64_t seed, struct err *e)
+bool tune_bench_set(struct tune_bench *r, const struct tune_problem *p,
+		    enum tune_fill f, uint64_t seed, struct err *e)
 {
 	if (!r->c || !same_problem(&r->p, p)) {
 		drop_operands(r);
@@ -139,7 +139,7 @@ bool tune_rig_set(struct tune_rig *r, const struct tune_problem *p,
 		fill(r->b, f, p->op.in, seed + 1);
 	fill(r->bias, f, p->op.out, seed + 2);
 	fill(r->residual, f, p->op.out, seed + 4);
-	tune_rig_stale(r, seed);
+	tune_bench_stale(r, seed);
 	return true;
 }
 
@@ -156,7 +156,7 @@ static uint64_t va(const struct kfd_mem *m, uint64_t elements, enum dsl_type t)
 }
 
 /* Of B, and the scales of integers; element `first` is one of a group. */
-static void operand_b(const struct tune_rig *r, uint64_t first,
+static void operand_b(const struct tune_bench *r, uint64_t first,
 		      struct gemm_operands *x)
 {
 	const enum dsl_type w = r->p.op.weights;
@@ -169,7 +169,7 @@ static void operand_b(const struct tune_rig *r, uint64_t first,
 }
 
 /* Addresses of a block of C, and of what makes it. */
-static struct gemm_operands operands(const struct tune_rig *r,
+static struct gemm_operands operands(const struct tune_bench *r,
 				     const struct tune_view *v)
 {
 	const struct gemm_op *op = &r->p.op;
@@ -189,9 +189,9 @@ static struct gemm_operands operands(const struct tune_rig *r,
 	return x;
 }
 
-bool tune_rig_launch(struct tune_rig *r, const struct gemm_config *c,
-		     const struct tune_view *v, struct gemm_launch *out,
-		     struct err *e)
+bool tune_bench_launch(struct tune_bench *r, const struct gemm_config *c,
+		       const struct tune_view *v, struct gemm_launch *out,
+		       struct err *e)
 {
 	struct gemm_operands x = operands(r, v);
 	struct gemm_shape s = r->shape;
@@ -212,7 +212,7 @@ bool tune_rig_launch(struct tune_rig *r, const struct gemm_config *c,
 	return gemm_launch(&r->p.op, c, &s, &x, out, e);
 }
 
-static bool submit(struct tune_rig *r, const struct tune_loaded *code,
+static bool submit(struct tune_bench *r, const struct tune_loaded *code,
 		   const struct gemm_launch *l, int i, uint64_t *ticket,
 		   struct err *e)
 {
@@ -228,14 +228,14 @@ static bool submit(struct tune_rig *r, const struct tune_loaded *code,
 	return kfd_submit(r->q, &x, ticket, e);
 }
 
-static bool wait_for(struct tune_rig *r, uint64_t ticket,
+static bool wait_for(struct tune_bench *r, uint64_t ticket,
 		     struct kfd_timing *t, struct err *e)
 {
 	return kfd_wait(r->q, ticket, time_mono_ns() + DEADLINE_NS, t, e);
 }
 
 /* A simulated clock must know each kernel before, so one at a time. */
-static bool run_timed(struct tune_rig *r, const struct tune_loaded *code,
+static bool run_timed(struct tune_bench *r, const struct tune_loaded *code,
 		      const struct gemm_launch *l, double *device_s,
 		      struct err *e)
 {
@@ -263,8 +263,9 @@ static bool has_work(const struct gemm_launch *l, int i)
 	       l->step[i].groups[2];
 }
 
-bool tune_rig_run(struct tune_rig *r, const struct tune_loaded *code,
-		  const struct gemm_launch *l, double *device_s, struct err *e)
+bool tune_bench_run(struct tune_bench *r, const struct tune_loaded *code,
+		    const struct gemm_launch *l, double *device_s,
+		    struct err *e)
 {
 	uint64_t ticket[GEMM_KERNELS], first = 0, last = 0;
 	struct kfd_timing t;

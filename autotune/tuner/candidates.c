@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/tuner/candidates.h"
+#include "autotune/tuner/tune_int.h"
 
 enum { PER_TILE = 1 };
 
 /* ---- what is known already ---- */
 
-static struct hunt_entry *find(struct hunt *h, const char *config)
+static struct candidate *find(struct candidates *h, const char *config)
 {
 	for (size_t i = 0; i < h->n; i++)
 		if (!strcmp(h->v[i].config, config))
@@ -19,8 +19,8 @@ static struct hunt_entry *find(struct hunt *h, const char *config)
 
 static bool know(void *ctx, const struct res_tune *t)
 {
-	struct hunt *h = ctx;
-	struct hunt_entry *x = find(h, t->config);
+	struct candidates *h = ctx;
+	struct candidate *x = find(h, t->config);
 
 	/* A bound ruled it out beside a fastest that may be wrong by now. */
 	if (!x || x->c.state != RES_TUNE_RANKED ||
@@ -35,22 +35,22 @@ static bool know(void *ctx, const struct res_tune *t)
 	x->clock_hz = t->clock_hz;
 	h->taken += t->state == RES_TUNE_TIMED;
 	if (t->state == RES_TUNE_TIMED)
-		hunt_take(h, (size_t)(x - h->v));
+		candidates_take(h, (size_t)(x - h->v));
 	return true;
 }
 
 struct seeding {
-	struct hunt *h;
-	double far[HUNT_SEEDS];
+	struct candidates *h;
+	double far[CANDIDATE_SEEDS];
 };
 
 /* The nearest first. */
 static bool sow(void *ctx, const struct res_tune_winner *w)
 {
 	struct seeding *s = ctx;
-	struct hunt *h = s->h;
-	double far = tune_far(h->p, &w->key);
-	struct hunt_entry *x = find(h, w->tune.config);
+	struct candidates *h = s->h;
+	double far = tune_distance(h->p, &w->key);
+	struct candidate *x = find(h, w->tune.config);
 	size_t at = h->n_seeds;
 
 	if (!x || x->c.state != RES_TUNE_RANKED || far > TUNE_NEAREST_FAR)
@@ -60,9 +60,9 @@ static bool sow(void *ctx, const struct res_tune_winner *w)
 			return true;
 	while (at > 0 && far < s->far[at - 1])
 		at--;
-	if (at == HUNT_SEEDS)
+	if (at == CANDIDATE_SEEDS)
 		return true;
-	h->n_seeds += h->n_seeds < HUNT_SEEDS;
+	h->n_seeds += h->n_seeds < CANDIDATE_SEEDS;
 	for (size_t i = h->n_seeds - 1; i > at; i--) {
 		h->seed[i] = h->seed[i - 1];
 		s->far[i] = s->far[i - 1];
@@ -72,7 +72,7 @@ static bool sow(void *ctx, const struct res_tune_winner *w)
 	return true;
 }
 
-struct res_tune hunt_row(const struct hunt_entry *x)
+struct res_tune candidate_row(const struct candidate *x)
 {
 	bool timed = x->c.state == RES_TUNE_TIMED;
 	bool legal = x->c.bound_s > 0;
@@ -88,14 +88,14 @@ struct res_tune hunt_row(const struct hunt_entry *x)
 	};
 }
 
-static bool store_space(struct hunt *h, struct tune_store *s,
+static bool store_space(struct candidates *h, struct tune_store *s,
 			const struct res_tune_key *key, struct err *e)
 {
 	bool ok = true;
 
 	res_batch_begin(s->db);
 	for (size_t i = 0; ok && i < h->n; i++) {
-		struct res_tune t = hunt_row(&h->v[i]);
+		struct res_tune t = candidate_row(&h->v[i]);
 
 		ok = res_tune_put(s->db, s->run, key, &t, e);
 	}
@@ -109,8 +109,9 @@ static bool any_row(void *ctx, const struct res_tune *t)
 	return false;
 }
 
-bool hunt_init(struct hunt *h, const struct tune_problem *p,
-	       const struct tune_opts *o, struct tune_store *s, struct err *e)
+bool candidates_init(struct candidates *h, const struct tune_problem *p,
+		     const struct tune_opts *o, struct tune_store *s,
+		     struct err *e)
 {
 	char op[TUNE_TEXT];
 	struct res_tune_key key = tune_store_key(s, p, RES_SIMULATED, "", op);
@@ -119,8 +120,8 @@ bool hunt_init(struct hunt *h, const struct tune_problem *p,
 	bool known = false;
 
 	tune_space_init(&space, p, o->costs);
-	*h = (struct hunt){ .p = p, .n = space.n, .legal = space.legal,
-			    .best = space.n };
+	*h = (struct candidates){ .p = p, .n = space.n, .legal = space.legal,
+				  .best = space.n };
 	h->v = xcalloc(space.n + 1, sizeof(*h->v));
 	h->tried = xcalloc(space.n + 1, sizeof(*h->tried));
 	for (size_t i = 0; i < space.n; i++) {
@@ -136,11 +137,11 @@ bool hunt_init(struct hunt *h, const struct tune_problem *p,
 	       res_tune_winners(s->db, TUNE_CHIP, op, sow, &seeding, e);
 }
 
-void hunt_fini(struct hunt *h)
+void candidates_fini(struct candidates *h)
 {
 	free(h->v);
 	free(h->tried);
-	*h = (struct hunt){ 0 };
+	*h = (struct candidates){ 0 };
 }
 
 /* ---- the order ---- */
@@ -150,7 +151,7 @@ static bool same_tile(const struct gemm_config *a, const struct gemm_config *b)
 	return a->m == b->m && a->n == b->n;
 }
 
-static int of_tile(const struct hunt *h, const struct gemm_config *c)
+static int of_tile(const struct candidates *h, const struct gemm_config *c)
 {
 	int n = 0;
 
@@ -161,7 +162,7 @@ static int of_tile(const struct hunt *h, const struct gemm_config *c)
 }
 
 /* Its bound says that it cannot be faster than what there is. */
-static bool is_hopeless(const struct hunt *h, struct hunt_entry *x)
+static bool is_hopeless(const struct candidates *h, struct candidate *x)
 {
 	if (h->best == h->n || x->c.bound_s < h->v[h->best].time_s)
 		return false;
@@ -173,10 +174,10 @@ static bool is_hopeless(const struct hunt *h, struct hunt_entry *x)
 	return true;
 }
 
-static size_t first_free(struct hunt *h, int per_tile)
+static size_t first_free(struct candidates *h, int per_tile)
 {
 	for (size_t i = 0; i < h->legal; i++) {
-		struct hunt_entry *x = &h->v[i];
+		struct candidate *x = &h->v[i];
 
 		if (!x->taken && !is_hopeless(h, x) &&
 		    of_tile(h, &x->c.config) < per_tile)
@@ -214,7 +215,7 @@ static double distance(const struct gemm_config *a, const struct gemm_config *b)
 /* What could not be compiled is taken for so much slower than its estimate. */
 #define USELESS 3.0
 
-static double slower(const struct hunt_entry *x)
+static double slower(const struct candidate *x)
 {
 	return x->c.state == RES_TUNE_TIMED ? x->time_s / x->c.estimate_s
 					    : USELESS;
@@ -225,14 +226,14 @@ static double slower(const struct hunt_entry *x)
  * mean, weighted by likeness (Nadaraya and Watson), with the mean of all for
  * where nothing is near.  What is far from all gets a little credit.
  */
-static double expected(const struct hunt *h, const struct hunt_entry *x,
+static double expected(const struct candidates *h, const struct candidate *x,
 		       double mean)
 {
 	const double credit = 0.08, prior = 0.2;
 	double sum = prior * mean, weight = prior;
 
 	for (size_t i = 0; i < h->n_tried; i++) {
-		const struct hunt_entry *t = &h->v[h->tried[i]];
+		const struct candidate *t = &h->v[h->tried[i]];
 		double d = distance(&x->c.config, &t->c.config);
 
 		if (d >= 4)
@@ -248,7 +249,7 @@ static double expected(const struct hunt *h, const struct hunt_entry *x,
 /* No slower than this by the estimate: the rest is not looked at. */
 #define FAR_OFF 2.5
 
-static size_t most_promising(struct hunt *h)
+static size_t most_promising(struct candidates *h)
 {
 	size_t found = h->n;
 	double least = INFINITY, mean = 0;
@@ -256,7 +257,7 @@ static size_t most_promising(struct hunt *h)
 	for (size_t i = 0; i < h->n_tried; i++)
 		mean += slower(&h->v[h->tried[i]]) / (double)h->n_tried;
 	for (size_t i = 0; i < h->legal; i++) {
-		struct hunt_entry *x = &h->v[i];
+		struct candidate *x = &h->v[i];
 
 		if (x->c.estimate_s > FAR_OFF * h->v[0].c.estimate_s)
 			break; /* they are in this order */
@@ -271,10 +272,10 @@ static size_t most_promising(struct hunt *h)
 	return found;
 }
 
-bool hunt_follow(struct hunt *h, const struct hunt *other, uint32_t budget,
-		 size_t *out)
+bool candidates_follow(struct candidates *h, const struct candidates *other,
+		       uint32_t budget, size_t *out)
 {
-	struct hunt_entry *x;
+	struct candidate *x;
 
 	if (h == other || h->done || other->best == other->n ||
 	    h->taken >= budget)
@@ -289,7 +290,7 @@ bool hunt_follow(struct hunt *h, const struct hunt *other, uint32_t budget,
 	return true;
 }
 
-static size_t next_seed(struct hunt *h)
+static size_t next_seed(struct candidates *h)
 {
 	while (h->n_seeds) {
 		size_t i = h->seed[--h->n_seeds];
@@ -300,7 +301,7 @@ static size_t next_seed(struct hunt *h)
 	return h->n;
 }
 
-bool hunt_next(struct hunt *h, uint32_t budget, size_t *out)
+bool candidates_next(struct candidates *h, uint32_t budget, size_t *out)
 {
 	if (h->done || h->taken >= budget)
 		return false;
@@ -317,9 +318,9 @@ bool hunt_next(struct hunt *h, uint32_t budget, size_t *out)
 	return true;
 }
 
-void hunt_take(struct hunt *h, size_t i)
+void candidates_take(struct candidates *h, size_t i)
 {
-	struct hunt_entry *x = &h->v[i];
+	struct candidate *x = &h->v[i];
 
 	h->tried[h->n_tried++] = i;
 	if (x->c.state == RES_TUNE_TIMED) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/tuner/check.h"
+#include "autotune/tuner/tune_int.h"
 
 /* How far a random walk of K roundings may get, in its standard deviations. */
 #define CHECK_EPS 8.0
@@ -18,11 +18,11 @@ enum { PANEL = 16, LINES = 6 };
 
 /* A block of C in the making. */
 struct block {
-	const struct tune_rig *r;
+	const struct tune_bench *r;
 	const struct gemm_config *c;
 	const struct tune_view *v;
 	uint32_t batch;		 /* which product */
-	struct tune_check *out;
+	struct tune_check_result *out;
 };
 
 /* ---- operands ---- */
@@ -33,8 +33,8 @@ static double element_a(const struct block *b, uint64_t i, uint64_t k)
 	uint64_t at = b->r->p.op.a_trans ? k * s->lda + b->v->row + i
 					 : (b->v->row + i) * s->lda + k;
 
-	return tune_get(b->r->p.op.in, b->r->a->cpu,
-			at + b->batch * s->stride_a);
+	return tune_read_element(b->r->p.op.in, b->r->a->cpu,
+				 at + b->batch * s->stride_a);
 }
 
 static double element_b(const struct block *b, uint64_t k, uint64_t j)
@@ -46,9 +46,9 @@ static double element_b(const struct block *b, uint64_t k, uint64_t j)
 	const struct gemm_op *op = &b->r->p.op;
 
 	at += b->batch * s->stride_b;
-	return op->weights ? tune_get_weight(op->weights, op->in, b->r->b->cpu,
-					     b->r->scale->cpu, at)
-			   : tune_get(op->in, b->r->b->cpu, at);
+	return op->weights ? tune_read_weight(op->weights, op->in, b->r->b->cpu,
+					      b->r->scale->cpu, at)
+			   : tune_read_element(op->in, b->r->b->cpu, at);
 }
 
 static uint64_t index_c(const struct block *b, uint64_t i, uint64_t j)
@@ -67,8 +67,8 @@ struct sum {
 
 static double bias(const struct block *b, uint64_t j)
 {
-	return b->r->bias ? tune_get(b->r->p.op.out, b->r->bias->cpu,
-				     b->v->column + j) : 0;
+	return b->r->bias ? tune_read_element(b->r->p.op.out, b->r->bias->cpu,
+					      b->v->column + j) : 0;
 }
 
 static double logistic(double x)
@@ -129,8 +129,8 @@ static struct sum finish(const struct block *b, uint64_t i, uint64_t j,
 		x.slack /= GEMM_SHRINK_BY;
 	}
 	if (ep & GEMM_RESIDUAL)
-		x.value += tune_get(op->out, b->r->residual->cpu,
-				    index_c(b, i, j));
+		x.value += tune_read_element(op->out, b->r->residual->cpu,
+					     index_c(b, i, j));
 	return x;
 }
 
@@ -155,12 +155,12 @@ static void compare(const struct block *b, uint64_t i, uint64_t j,
 		    struct sum want)
 {
 	enum dsl_type t = b->r->p.op.out;
-	double got = tune_get(t, b->r->c->cpu, index_c(b, i, j));
+	double got = tune_read_element(t, b->r->c->cpu, index_c(b, i, j));
 	double allowed = want.slack + rounding(t, fabs(want.value) +
 					       want.slack);
 	double error = fabs(got - want.value);
 	double share = allowed > 0 ? error / allowed : error > 0 ? 1e9 : 0;
-	struct tune_check *out = b->out;
+	struct tune_check_result *out = b->out;
 
 	if (!(share <= 1) || isnan(got)) {
 		if (!out->wrong++)
@@ -176,12 +176,12 @@ static void compare(const struct block *b, uint64_t i, uint64_t j,
 	out->compared++;
 }
 
-/* What beta read: the fill that tune_rig_stale() gave C, drawn once more. */
+/* What beta read: the fill that tune_bench_stale() gave C, drawn once more. */
 struct before {
 	void *c;
 };
 
-static struct before before_of(const struct tune_rig *r, uint64_t seed)
+static struct before before_of(const struct tune_bench *r, uint64_t seed)
 {
 	struct before x = { NULL };
 	enum dsl_type t = r->p.op.out;
@@ -189,8 +189,8 @@ static struct before before_of(const struct tune_rig *r, uint64_t seed)
 	if (!r->p.op.beta)
 		return x;
 	x.c = xmalloc(r->c->size_bytes + 1);
-	tune_fill(TUNE_NORMAL, t, x.c, r->c->size_bytes / tune_type_bytes(t),
-		  seed + 3);
+	tune_fill_operand(TUNE_NORMAL, t, x.c,
+			  r->c->size_bytes / tune_type_bytes(t), seed + 3);
 	return x;
 }
 
@@ -268,7 +268,9 @@ static void load_lines(const struct block *b, bool of_a, struct lines *l)
 static double before_at(const struct block *b, const struct before *x,
 			uint64_t i, uint64_t j)
 {
-	return x->c ? tune_get(b->r->p.op.out, x->c, index_c(b, i, j)) : 0;
+	return x->c ? tune_read_element(b->r->p.op.out, x->c,
+					index_c(b, i, j)) :
+		      0;
 }
 
 /* Whole rows of C. */
@@ -428,9 +430,9 @@ static void compare_all(const struct block *b, const struct before *old)
 	free(l.v);
 }
 
-void tune_check_block(struct tune_rig *r, const struct gemm_config *c,
+void tune_check_block(struct tune_bench *r, const struct gemm_config *c,
 		      const struct tune_view *v, bool all,
-		      struct tune_check *out)
+		      struct tune_check_result *out)
 {
 	struct before old = before_of(r, out->seed);
 	uint64_t state = out->seed;
@@ -452,8 +454,8 @@ void tune_check_block(struct tune_rig *r, const struct gemm_config *c,
 /* ---- which products are run ---- */
 
 /* A fault or a hang of the kernel is a wrong answer; the device is reopened. */
-static bool crashed(struct tune_rig *r, const struct err *why,
-		    struct tune_check *out, struct err *e)
+static bool crashed(struct tune_bench *r, const struct err *why,
+		    struct tune_check_result *out, struct err *e)
 {
 	const struct tune_clock *clock = r->clock;
 	char spec[32];
@@ -466,52 +468,52 @@ static bool crashed(struct tune_rig *r, const struct err *why,
 	out->wrong++;
 	out->worst = fmax(out->worst, 1e9);
 	snprintf(out->detail, sizeof(out->detail), "%.180s", why->msg);
-	tune_rig_close(r);
-	return clock ? tune_rig_open_timed(r, clock, e)
-		     : tune_rig_open(r, spec, e);
+	tune_bench_close(r);
+	return clock ? tune_bench_open_timed(r, clock, e)
+		     : tune_bench_open(r, spec, e);
 }
 
-static bool run(struct tune_rig *r, const struct gemm_config *c,
+static bool run(struct tune_bench *r, const struct gemm_config *c,
 		const struct gemm_code *code, const struct tune_view *v,
-		bool all, struct tune_check *out, struct err *e)
+		bool all, struct tune_check_result *out, struct err *e)
 {
 	struct tune_loaded loaded;
 	struct gemm_launch l;
 	struct err why = { 0 };
 
-	tune_rig_stale(r, out->seed);
-	if (!tune_rig_load(r, code, &loaded, &why))
+	tune_bench_stale(r, out->seed);
+	if (!tune_bench_load(r, code, &loaded, &why))
 		return crashed(r, &why, out, e);
-	if (!tune_rig_launch(r, c, v, &l, &why) ||
-	    !tune_rig_run(r, &loaded, &l, NULL, &why))
+	if (!tune_bench_launch(r, c, v, &l, &why) ||
+	    !tune_bench_run(r, &loaded, &l, NULL, &why))
 		return crashed(r, &why, out, e);
 	tune_check_block(r, c, v, all, out);
-	tune_rig_unload(&loaded);
+	tune_bench_unload(&loaded);
 	return true;
 }
 
-static bool check_all(struct tune_rig *r, const struct tune_problem *p,
+static bool check_all(struct tune_bench *r, const struct tune_problem *p,
 		      const struct gemm_config *c, const struct gemm_code *code,
-		      bool all, struct tune_check *out, struct err *e)
+		      bool all, struct tune_check_result *out, struct err *e)
 {
 	struct tune_view v = tune_view_all(p);
 
-	return tune_rig_set(r, p, TUNE_NORMAL, out->seed, e) &&
+	return tune_bench_set(r, p, TUNE_NORMAL, out->seed, e) &&
 	       run(r, c, code, &v, all, out, e);
 }
 
 /* The last tiles of C with all of K, then all of C with a short one. */
-static bool check_parts(struct tune_rig *r, const struct tune_problem *p,
+static bool check_parts(struct tune_bench *r, const struct tune_problem *p,
 			const struct gemm_config *c,
-			const struct gemm_code *code, struct tune_check *out,
-			struct err *e)
+			const struct gemm_code *code,
+			struct tune_check_result *out, struct err *e)
 {
 	struct tune_problem less = tune_reduced(p, c);
 	struct tune_view v = tune_view_all(p);
 	bool pair = p->op.epilogue & GEMM_SWIGLU; /* halves of B lie N apart */
 
 	v.k = less.k;
-	if (!tune_rig_set(r, p, TUNE_NORMAL, out->seed, e) ||
+	if (!tune_bench_set(r, p, TUNE_NORMAL, out->seed, e) ||
 	    !run(r, c, code, &v, false, out, e) || out->wrong)
 		return !out->wrong ? false : true;
 	v = tune_view_all(p);
@@ -524,14 +526,14 @@ static bool check_parts(struct tune_rig *r, const struct tune_problem *p,
 	return run(r, c, code, &v, false, out, e);
 }
 
-bool tune_check(struct tune_rig *r, const struct tune_problem *p,
+bool tune_check(struct tune_bench *r, const struct tune_problem *p,
 		const struct gemm_config *c, const struct gemm_code *code,
-		uint64_t seed, struct tune_check *out, struct err *e)
+		uint64_t seed, struct tune_check_result *out, struct err *e)
 {
 	struct tune_problem less = tune_reduced(p, c);
 	bool small = tune_flop(p) <= COMPARE_ALL, ok;
 
-	*out = (struct tune_check){ .seed = seed };
+	*out = (struct tune_check_result){ .seed = seed };
 	ok = check_all(r, small ? p : &less, c, code, true, out, e);
 	if (ok && !small && !out->wrong)
 		ok = tune_flop(p) <= RUN_ALL

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/tuner/candidates.h"
+#include "autotune/tuner/tune_int.h"
 
 enum { BUILDING, READY, REFUSED };
 enum { SPILLS_MOST = 32 };

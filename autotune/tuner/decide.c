@@ -2,13 +2,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "autotune/tuner/candidates.h"
-#include "autotune/tuner/check.h"
-#include "autotune/tuner/measure.h"
+#include "autotune/tuner/tune_int.h"
 
 enum { MEASURED_MOST = 64 };
 
-static void count(const struct hunt *h, struct tune_outcome *out)
+static void count(const struct candidates *h, struct tune_outcome *out)
 {
 	out->space = (uint32_t)h->n;
 	out->timed = h->timed;
@@ -20,7 +18,7 @@ static void count(const struct hunt *h, struct tune_outcome *out)
 }
 
 /* The fastest that is not known to be wrong, but for `not`; h->n: none. */
-static size_t fastest(const struct hunt *h, size_t not)
+static size_t fastest(const struct candidates *h, size_t not)
 {
 	size_t best = h->n;
 
@@ -31,39 +29,39 @@ static size_t fastest(const struct hunt *h, size_t not)
 	return best;
 }
 
-static bool open_rig(struct judge *j, struct err *e)
+static bool open_bench(struct decider *j, struct err *e)
 {
 	bool ok = j->o->clock
-			  ? tune_rig_open_timed(&j->rig, j->o->clock, e)
-			  : tune_rig_open(&j->rig, j->o->device, e);
+			  ? tune_bench_open_timed(&j->bench, j->o->clock, e)
+			  : tune_bench_open(&j->bench, j->o->device, e);
 
 	if (ok && !j->o->quiet)
-		fprintf(stderr, "t0-tune: %s\n", kfd_info(j->rig.dev)->why);
+		fprintf(stderr, "t0-tune: %s\n", kfd_info(j->bench.dev)->why);
 	return ok;
 }
 
-bool judge_open(struct judge *j, struct err *e)
+bool decide_open(struct decider *j, struct err *e)
 {
 	const char *d = j->o->device;
 
 	if (!j->o->clock && d && !strncmp(d, "soft", 4))
 		return true;
-	if (!open_rig(j, e))
+	if (!open_bench(j, e))
 		return false;
-	j->measures = tune_rig_has_clock(&j->rig, &j->origin, NULL);
+	j->measures = tune_bench_has_clock(&j->bench, &j->origin, NULL);
 	if (j->measures)
 		snprintf(j->operands, sizeof(j->operands), "%s",
 			 j->o->operands);
 	return true;
 }
 
-static bool check(struct judge *j, const struct hunt *h, size_t i,
+static bool check(struct decider *j, const struct candidates *h, size_t i,
 		  const struct gemm_code *code, struct res_tune_check *row,
-		  struct tune_check *c, int *answer, struct err *e)
+		  struct tune_check_result *c, int *answer, struct err *e)
 {
-	if (!j->rig.dev && !open_rig(j, e))
+	if (!j->bench.dev && !open_bench(j, e))
 		return false;
-	if (!tune_check(&j->rig, h->p, &h->v[i].c.config, code, j->o->seed, c,
+	if (!tune_check(&j->bench, h->p, &h->v[i].c.config, code, j->o->seed, c,
 			e))
 		return err_wrap(e, "checking %s", h->v[i].config);
 	row->pass = c->pass;
@@ -79,12 +77,12 @@ static bool check(struct judge *j, const struct hunt *h, size_t i,
  * Is entry i right?  Its code may have been checked before.  *answer as in
  * res_tune_checked(), but never 0.
  */
-static bool is_right(struct judge *j, struct hunt *h, size_t i, int *answer,
-		     struct err *e)
+static bool is_right(struct decider *j, struct candidates *h, size_t i,
+		     int *answer, struct err *e)
 {
 	char op[TUNE_TEXT], class[TUNE_TEXT], object[20];
-	struct hunt_entry *x = &h->v[i];
-	struct tune_check checked; /* row.detail is in it */
+	struct candidate *x = &h->v[i];
+	struct tune_check_result checked; /* row.detail is in it */
 	struct res_tune_key key = tune_store_key(j->s, h->p, RES_SIMULATED, "",
 						 op);
 	const struct gemm_code *code = code_get(j->codes, &h->p->op,
@@ -106,12 +104,12 @@ static bool is_right(struct judge *j, struct hunt *h, size_t i, int *answer,
 	x->c.state = RES_TUNE_FAILED;
 	snprintf(x->c.reason, sizeof(x->c.reason), "wrong: %.100s",
 		 row.detail ? row.detail : "found before");
-	struct res_tune t = hunt_row(x);
+	struct res_tune t = candidate_row(x);
 	return res_tune_put(j->s->db, j->s->run, &key, &t, e);
 }
 
 /* The fastest right one but `not`; the wrong ones before it are marked. */
-static bool first_right(struct judge *j, struct hunt *h, size_t not,
+static bool first_right(struct decider *j, struct candidates *h, size_t not,
 			size_t *out, struct err *e)
 {
 	for (;;) {
@@ -127,10 +125,10 @@ static bool first_right(struct judge *j, struct hunt *h, size_t not,
 	}
 }
 
-static void describe(const struct hunt *h, size_t best, size_t second,
+static void describe(const struct candidates *h, size_t best, size_t second,
 		     struct tune_outcome *out)
 {
-	const struct hunt_entry *x = &h->v[best];
+	const struct candidate *x = &h->v[best];
 
 	out->found = true;
 	out->time_s = x->time_s;
@@ -147,7 +145,7 @@ static void describe(const struct hunt *h, size_t best, size_t second,
 	}
 }
 
-static bool win(struct judge *j, const struct hunt *h,
+static bool win(struct decider *j, const struct candidates *h,
 		const struct tune_outcome *out, struct err *e)
 {
 	char op[TUNE_TEXT];
@@ -171,8 +169,8 @@ static bool win(struct judge *j, const struct hunt *h,
 }
 
 /* The fastest right ones by the simulator, to be measured. */
-static bool finalists(struct judge *j, struct hunt *h, size_t *v, size_t *n,
-		      struct err *e)
+static bool finalists(struct decider *j, struct candidates *h, size_t *v,
+		      size_t *n, struct err *e)
 {
 	size_t most = j->o->budget.measure, at;
 
@@ -189,8 +187,8 @@ static bool finalists(struct judge *j, struct hunt *h, size_t *v, size_t *n,
 	return true;
 }
 
-static bool judge_by_device(struct judge *j, struct hunt *h,
-			    struct tune_outcome *out, struct err *e)
+static bool decide_by_device(struct decider *j, struct candidates *h,
+			     struct tune_outcome *out, struct err *e)
 {
 	size_t v[MEASURED_MOST], n;
 
@@ -198,16 +196,17 @@ static bool judge_by_device(struct judge *j, struct hunt *h,
 		return false;
 	count(h, out);
 	out->origin = j->origin;
-	return race(j, h, v, n, out, e) && (!out->found || win(j, h, out, e));
+	return measure_finalists(j, h, v, n, out, e) &&
+	       (!out->found || win(j, h, out, e));
 }
 
-bool judge_hunt(struct judge *j, struct hunt *h, struct tune_outcome *out,
-		struct err *e)
+bool decide_winner(struct decider *j, struct candidates *h,
+		   struct tune_outcome *out, struct err *e)
 {
 	size_t best, second = h->n;
 
 	if (j->measures)
-		return judge_by_device(j, h, out, e);
+		return decide_by_device(j, h, out, e);
 	if (!first_right(j, h, h->n, &best, e))
 		return false;
 	if (best < h->n && j->o->budget.verify > 1 &&
@@ -285,8 +284,8 @@ static bool take_count(void *ctx, const struct res_tune *t)
 	return true;
 }
 
-bool judge_known(struct judge *j, const struct tune_problem *p,
-		 struct tune_outcome *out, struct err *e)
+bool decide_stored(struct decider *j, const struct tune_problem *p,
+		   struct tune_outcome *out, struct err *e)
 {
 	char op[TUNE_TEXT];
 	struct res_tune_key key = tune_store_key(j->s, p, j->origin,

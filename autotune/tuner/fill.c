@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/tuner/bench_device.h"
+#include "autotune/tuner/tune_int.h"
 #include "base/float.h"
 
 static const char *const fills[] = { "normal", "uniform", "zero", "constant" };
@@ -19,7 +19,7 @@ bool tune_fill_parse(const char *s, enum tune_fill *f, struct err *e)
 		       "zero or constant", s);
 }
 
-double tune_get(enum dsl_type t, const void *base, size_t i)
+double tune_read_element(enum dsl_type t, const void *base, size_t i)
 {
 	union {
 		uint32_t u;
@@ -89,8 +89,8 @@ static double draw(enum tune_fill f, uint64_t *state)
  */
 enum { POOL_BITS = 14, POOL = 1 << POOL_BITS };
 
-void tune_fill(enum tune_fill f, enum dsl_type t, void *base, size_t n,
-	       uint64_t seed)
+void tune_fill_operand(enum tune_fill f, enum dsl_type t, void *base, size_t n,
+		       uint64_t seed)
 {
 	uint32_t size = tune_type_bytes(t);
 	uint8_t *pool = xmalloc((size_t)POOL * size), *out = base;
@@ -109,10 +109,10 @@ void tune_fill(enum tune_fill f, enum dsl_type t, void *base, size_t n,
 
 /* ---- integers with scales ---- */
 
-double tune_get_weight(enum dsl_type weights, enum dsl_type in,
-		       const void *base, const void *scale, size_t i)
+double tune_read_weight(enum dsl_type weights, enum dsl_type in,
+			const void *base, const void *scale, size_t i)
 {
-	double s = tune_get(DSL_F16, scale, i / GEMM_GROUP);
+	double s = tune_read_element(DSL_F16, scale, i / GEMM_GROUP);
 	const uint8_t *b = base;
 	float rounded; /* room for either type */
 	int q;
@@ -122,7 +122,7 @@ double tune_get_weight(enum dsl_type weights, enum dsl_type in,
 	else
 		q = (int8_t)b[i];
 	put(in, &rounded, 0, q * s);
-	return tune_get(in, &rounded, 0);
+	return tune_read_element(in, &rounded, 0);
 }
 
 /* 4 bits hold two and a half deviations, 8 bits four. */
@@ -134,7 +134,7 @@ void tune_fill_weights(enum tune_fill f, enum dsl_type weights, void *base,
 	uint64_t state = seed;
 	uint8_t *out = base;
 
-	tune_fill(f, DSL_I8, base, bytes, seed);
+	tune_fill_operand(f, DSL_I8, base, bytes, seed);
 	for (size_t i = 0; small && i < bytes; i++) {
 		int q = (int8_t)out[i] * 3 / 32 + 8;
 		int low = (int)(random_next(&state) % 3) - 1 + q;

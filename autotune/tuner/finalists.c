@@ -3,17 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/tuner/candidates.h"
-#include "autotune/tuner/measure.h"
+#include "autotune/tuner/tune_int.h"
 
 /* A row per finalist; one without a possible time has failed. */
-static bool put_row(struct judge *j, const struct hunt *h, size_t i,
+static bool put_row(struct decider *j, const struct candidates *h, size_t i,
 		    const struct tune_arm *a, struct err *e)
 {
 	char op[TUNE_TEXT];
 	struct res_tune_key key = tune_store_key(j->s, h->p, j->origin,
 						 j->operands, op);
-	struct res_tune t = hunt_row(&h->v[i]);
+	struct res_tune t = candidate_row(&h->v[i]);
 
 	t.state = a->good ? RES_TUNE_TIMED : RES_TUNE_FAILED;
 	t.reason = a->why;
@@ -26,7 +25,7 @@ static bool put_row(struct judge *j, const struct hunt *h, size_t i,
 }
 
 /* The samples with what the sensors showed: area "tune" of results.h. */
-static bool put_samples(struct judge *j, const struct hunt *h, size_t i,
+static bool put_samples(struct decider *j, const struct candidates *h, size_t i,
 			const struct tune_arm *a, struct err *e)
 {
 	const struct tune_problem *p = h->p;
@@ -52,10 +51,10 @@ static bool put_samples(struct judge *j, const struct hunt *h, size_t i,
 	       res_result_add(j->s->db, &r, NULL, e);
 }
 
-static void describe(const struct hunt *h, size_t i, const struct tune_arm *a,
-		     struct tune_outcome *out)
+static void describe(const struct candidates *h, size_t i,
+		     const struct tune_arm *a, struct tune_outcome *out)
 {
-	const struct hunt_entry *x = &h->v[i];
+	const struct candidate *x = &h->v[i];
 
 	out->found = true;
 	out->time_s = a->time_s.value;
@@ -69,7 +68,7 @@ static void describe(const struct hunt *h, size_t i, const struct tune_arm *a,
 	tune_class(h->p, &x->c.config, out->class);
 }
 
-static void choose(const struct hunt *h, const size_t *v, size_t n,
+static void choose(const struct candidates *h, const size_t *v, size_t n,
 		   const struct tune_arm *arm, struct tune_outcome *out)
 {
 	size_t best = n, second = n;
@@ -99,8 +98,8 @@ static void choose(const struct hunt *h, const size_t *v, size_t n,
 	}
 }
 
-static bool run(struct judge *j, struct hunt *h, const size_t *v, size_t n,
-		struct tune_arm *arm, struct err *e)
+static bool run(struct decider *j, struct candidates *h, const size_t *v,
+		size_t n, struct tune_arm *arm, struct err *e)
 {
 	const struct tune_opts *o = j->o;
 	enum tune_fill fill;
@@ -109,18 +108,18 @@ static bool run(struct judge *j, struct hunt *h, const size_t *v, size_t n,
 		.costs = o->costs, .stop = o->stop, .quiet = o->quiet,
 	};
 	bool ok = tune_fill_parse(o->operands, &fill, e) &&
-		  tune_rig_set(&j->rig, h->p, fill, o->seed, e);
+		  tune_bench_set(&j->bench, h->p, fill, o->seed, e);
 
 	for (size_t i = 0; ok && i < n; i++) {
 		arm[i].config = &h->v[v[i]].c.config;
 		arm[i].code = code_get(j->codes, &h->p->op, arm[i].config, e);
 		ok = arm[i].code != NULL;
 	}
-	return ok && tune_measure(&j->rig, arm, n, &p, e);
+	return ok && tune_measure(&j->bench, arm, n, &p, e);
 }
 
-bool race(struct judge *j, struct hunt *h, const size_t *v, size_t n,
-	  struct tune_outcome *out, struct err *e)
+bool measure_finalists(struct decider *j, struct candidates *h, const size_t *v,
+		       size_t n, struct tune_outcome *out, struct err *e)
 {
 	struct tune_arm *arm = xcalloc(n + 1, sizeof(*arm));
 	bool ok = run(j, h, v, n, arm, e);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/tuner/measure.h"
+#include "autotune/tuner/tune_int.h"
 #include "probes/common/common.h"
 
 /* Launches of a sample take so long together: 1000 ticks of the clock. */
@@ -14,8 +14,8 @@ enum { REPEAT_MOST = 64, WINDOW = 8, RETAKE_MOST = 5 };
 /* More than the Infinity Cache holds: written over between cold samples. */
 #define FLUSH_BYTES (128u << 20)
 
-struct bench {
-	struct tune_rig *r;
+struct measurement {
+	struct tune_bench *r;
 	struct tune_arm *arm;
 	size_t n;
 	const struct tune_protocol *p;
@@ -24,8 +24,8 @@ struct bench {
 	struct err *e;
 };
 
-bool tune_rig_has_clock(const struct tune_rig *r, enum res_origin *origin,
-			struct err *e)
+bool tune_bench_has_clock(const struct tune_bench *r, enum res_origin *origin,
+			  struct err *e)
 {
 	const struct kfd_info *info = kfd_info(r->dev);
 
@@ -64,11 +64,11 @@ static void give_up(struct tune_arm *a, const char *why)
 }
 
 /* false: the device is gone; an arm that only failed is marked. */
-static bool launch(struct bench *b, struct tune_arm *a, double *s)
+static bool launch(struct measurement *b, struct tune_arm *a, double *s)
 {
 	struct err why = { 0 };
 
-	if (tune_rig_run(b->r, &a->loaded, &a->launch, s, &why))
+	if (tune_bench_run(b->r, &a->loaded, &a->launch, s, &why))
 		return true;
 	if (kfd_lost(b->r->dev, NULL)) {
 		*b->e = why;
@@ -80,7 +80,7 @@ static bool launch(struct bench *b, struct tune_arm *a, double *s)
 
 /* ---- warm-up ---- */
 
-static bool window(struct bench *b, struct tune_arm *a, double *median)
+static bool window(struct measurement *b, struct tune_arm *a, double *median)
 {
 	double t[WINDOW];
 
@@ -92,7 +92,7 @@ static bool window(struct bench *b, struct tune_arm *a, double *median)
 }
 
 /* Until two windows in a row agree, and least_s have passed. */
-static bool warm_up(struct bench *b, struct tune_arm *a)
+static bool warm_up(struct measurement *b, struct tune_arm *a)
 {
 	double least = b->p->warm_least_s > 0 ? b->p->warm_least_s : 1;
 	double most = b->p->warm_most_s > 0 ? b->p->warm_most_s : 20;
@@ -116,7 +116,7 @@ static bool warm_up(struct bench *b, struct tune_arm *a)
 
 /* ---- samples ---- */
 
-static bool set_caches(struct bench *b, struct tune_arm *a)
+static bool set_caches(struct measurement *b, struct tune_arm *a)
 {
 	uint64_t a_bytes = b->r->a->size_bytes;
 	double unused;
@@ -141,7 +141,7 @@ static void take_reading(struct tune_arm *a, const struct probe_reading *x)
 	a->readings++;
 }
 
-static bool sample_once(struct bench *b, struct tune_arm *a, double *s,
+static bool sample_once(struct measurement *b, struct tune_arm *a, double *s,
 			bool *evicted)
 {
 	double sum = 0, t = 0;
@@ -170,7 +170,7 @@ static bool sample_once(struct bench *b, struct tune_arm *a, double *s,
 	return true;
 }
 
-static bool sample(struct bench *b, struct tune_arm *a)
+static bool sample(struct measurement *b, struct tune_arm *a)
 {
 	double s = 0;
 	bool evicted = true;
@@ -189,7 +189,7 @@ static bool sample(struct bench *b, struct tune_arm *a)
 	return true;
 }
 
-static void shuffle(struct bench *b, size_t *order)
+static void shuffle(struct measurement *b, size_t *order)
 {
 	for (size_t i = 0; i < b->n; i++)
 		order[i] = i;
@@ -201,7 +201,7 @@ static void shuffle(struct bench *b, size_t *order)
 	}
 }
 
-static bool rounds(struct bench *b, size_t samples)
+static bool rounds(struct measurement *b, size_t samples)
 {
 	size_t *order = xcalloc(b->n + 1, sizeof(*order));
 	struct progress bar;
@@ -226,21 +226,21 @@ static bool rounds(struct bench *b, size_t samples)
 
 /* ---- arms ---- */
 
-static void prepare(struct bench *b, struct tune_arm *a, size_t samples)
+static void prepare(struct measurement *b, struct tune_arm *a, size_t samples)
 {
 	struct tune_view v = tune_view_all(&b->r->p);
 	struct err why = { 0 };
 
 	a->sample = xcalloc(samples + 1, sizeof(double));
 	a->clock_hz = a->power_w = NAN;
-	a->good = tune_rig_load(b->r, a->code, &a->loaded, &why) &&
-		  tune_rig_launch(b->r, a->config, &v, &a->launch, &why);
+	a->good = tune_bench_load(b->r, a->code, &a->loaded, &why) &&
+		  tune_bench_launch(b->r, a->config, &v, &a->launch, &why);
 	if (!a->good)
 		give_up(a, why.msg);
 }
 
 /* So many launches that ticks of the device's clock do not matter. */
-static bool find_repeat(struct bench *b, struct tune_arm *a)
+static bool find_repeat(struct measurement *b, struct tune_arm *a)
 {
 	double s = 0;
 
@@ -252,7 +252,7 @@ static bool find_repeat(struct bench *b, struct tune_arm *a)
 	return true;
 }
 
-static void finish(struct bench *b, struct tune_arm *a, size_t samples)
+static void finish(struct measurement *b, struct tune_arm *a, size_t samples)
 {
 	double max_hz = kfd_info(b->r->dev)->node.clk_max_mhz * 1e6;
 	const char *why;
@@ -278,7 +278,7 @@ static void finish(struct bench *b, struct tune_arm *a, size_t samples)
 	}
 }
 
-static bool flush_memory(struct bench *b)
+static bool flush_memory(struct measurement *b)
 {
 	for (int i = 0; b->p->caches != TUNE_WARM && i < 2; i++)
 		if (!kfd_mem_alloc(b->r->dev, KFD_VRAM, FLUSH_BYTES, "flush",
@@ -287,7 +287,7 @@ static bool flush_memory(struct bench *b)
 	return true;
 }
 
-static bool measure(struct bench *b, size_t samples)
+static bool measure(struct measurement *b, size_t samples)
 {
 	bool ok = flush_memory(b);
 	size_t first = 0;
@@ -303,16 +303,16 @@ static bool measure(struct bench *b, size_t samples)
 	for (size_t i = 0; ok && i < b->n; i++)
 		finish(b, &b->arm[i], samples);
 	for (size_t i = 0; i < b->n; i++)
-		tune_rig_unload(&b->arm[i].loaded);
+		tune_bench_unload(&b->arm[i].loaded);
 	for (int i = 0; i < 2; i++)
 		kfd_mem_free(b->r->dev, b->flush[i]);
 	return ok;
 }
 
-bool tune_measure(struct tune_rig *r, struct tune_arm *arm, size_t n,
+bool tune_measure(struct tune_bench *r, struct tune_arm *arm, size_t n,
 		  const struct tune_protocol *p, struct err *e)
 {
-	struct bench b = { .r = r, .arm = arm, .n = n, .p = p,
+	struct measurement b = { .r = r, .arm = arm, .n = n, .p = p,
 			   .state = p->seed, .e = e };
 	size_t samples = p->samples ? p->samples : TUNE_SAMPLES_LEAST;
 	enum res_origin origin;
@@ -321,7 +321,7 @@ bool tune_measure(struct tune_rig *r, struct tune_arm *arm, size_t n,
 	if (samples < TUNE_SAMPLES_LEAST)
 		return err_set(e, ERR_USAGE, "%zu samples: wanted at least %d",
 			       samples, TUNE_SAMPLES_LEAST);
-	if (!tune_rig_has_clock(r, &origin, e) ||
+	if (!tune_bench_has_clock(r, &origin, e) ||
 	    !probe_lock(kfd_info(r->dev), &lock, e))
 		return false;
 	bool ok = measure(&b, samples);

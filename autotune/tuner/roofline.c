@@ -477,8 +477,8 @@ static double bound_s(const struct work *w, const char **limit)
 	return t + (reduces(w) ? row(w, COST_LAUNCH) * 1e-6 : 0);
 }
 
-void tune_bound(const struct tune_problem *p, const struct cost_model *m,
-		const struct tune_needs *needs, struct tune_candidate *c)
+void tune_roofline(const struct tune_problem *p, const struct cost_model *m,
+		   const struct tune_needs *needs, struct tune_candidate *c)
 {
 	struct work w = { .p = p, .c = &c->config, .m = m,
 			  .at_once = needs->groups,

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "autotune/tuner/candidates.h"
+#include "autotune/tuner/tune_int.h"
 
 static const struct tune_budget budgets[] = {
 	{ "quick", 16, 1, 3, 0 },
@@ -33,14 +33,14 @@ bool tune_budget_parse(const char *s, struct tune_budget *b, struct err *e)
 
 /* An answer on its way to the database. */
 struct answer {
-	size_t hunt, entry;
+	size_t candidates, entry;
 	struct answer *next;
 };
 
 struct search {
 	const struct tune_opts *o;
 	struct code_cache *codes;
-	struct hunt *hunt; /* [n] */
+	struct candidates *candidates; /* [n] */
 	size_t n, turn;
 	uint64_t end_ns; /* of timing; 0: none */
 	pthread_mutex_t lock;
@@ -59,49 +59,51 @@ static bool is_over(const struct search *s)
 /* What is fast for the problems beside this one may be for it, too. */
 static bool follow(struct search *s, struct answer *a)
 {
-	struct hunt *h = &s->hunt[a->hunt];
+	struct candidates *h = &s->candidates[a->candidates];
 	uint32_t most = s->o->budget.simulate;
 
-	return (a->hunt > 0 && hunt_follow(h, h - 1, most, &a->entry)) ||
-	       (a->hunt + 1 < s->n && hunt_follow(h, h + 1, most, &a->entry));
+	return (a->candidates > 0 &&
+		candidates_follow(h, h - 1, most, &a->entry)) ||
+	       (a->candidates + 1 < s->n &&
+		candidates_follow(h, h + 1, most, &a->entry));
 }
 
 /* The next of all hunts, in turn; with the lock held. */
 static bool next_job(struct search *s, struct answer *a)
 {
 	for (size_t i = 0; !is_over(s) && i < s->n; i++) {
-		a->hunt = s->turn++ % s->n;
+		a->candidates = s->turn++ % s->n;
 		if (follow(s, a) ||
-		    hunt_next(&s->hunt[a->hunt], s->o->budget.simulate,
-			      &a->entry))
+		    candidates_next(&s->candidates[a->candidates],
+				    s->o->budget.simulate, &a->entry))
 			return true;
 	}
 	return false;
 }
 
 static bool time_it(struct search *s, const struct tune_problem *p,
-		    struct hunt_entry *x, struct err *e)
+		    struct candidate *x, struct err *e)
 {
-	struct tune_prediction t = { 0 };
+	struct tune_simulation t = { 0 };
 	const struct gemm_code *code = code_get(s->codes, &p->op,
 						&x->c.config, e);
 
 	if (!code || !code_is_usable(&x->c.config, code, e) ||
-	    !tune_predict(p, &x->c.config, code, s->o->costs, false, &t, e))
+	    !tune_simulate(p, &x->c.config, code, s->o->costs, false, &t, e))
 		return false;
 	tune_object_digest(code, x->object);
 	x->time_s = t.time_s;
 	x->clock_hz = t.clock_hz;
 	snprintf(x->limit, sizeof(x->limit), "%s", t.limit);
-	tune_prediction_fini(&t);
+	tune_simulation_fini(&t);
 	return true;
 }
 
 /* Only this thread touches the entry until the answer is given. */
 static void work_on(struct search *s, const struct answer *a)
 {
-	struct hunt *h = &s->hunt[a->hunt];
-	struct hunt_entry *x = &h->v[a->entry], done = *x;
+	struct candidates *h = &s->candidates[a->candidates];
+	struct candidate *x = &h->v[a->entry], done = *x;
 	struct err e = { 0 };
 
 	if (time_it(s, h->p, &done, &e)) {
@@ -113,7 +115,7 @@ static void work_on(struct search *s, const struct answer *a)
 	}
 	pthread_mutex_lock(&s->lock);
 	*x = done;
-	hunt_take(h, a->entry);
+	candidates_take(h, a->entry);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -147,7 +149,7 @@ static void *worker(void *ctx)
 /* ---- the main thread ---- */
 
 /* NULL: all workers have ended and nothing is left. */
-static struct answer *wait_answer(struct search *s, struct hunt_entry *x)
+static struct answer *wait_answer(struct search *s, struct candidate *x)
 {
 	struct answer *a;
 
@@ -159,19 +161,19 @@ static struct answer *wait_answer(struct search *s, struct hunt_entry *x)
 		s->first = a->next;
 		if (!s->first)
 			s->last = &s->first;
-		*x = s->hunt[a->hunt].v[a->entry];
+		*x = s->candidates[a->candidates].v[a->entry];
 	}
 	pthread_mutex_unlock(&s->lock);
 	return a;
 }
 
-static bool store_answer(struct judge *j, const struct hunt *h,
-			 const struct hunt_entry *x, struct err *e)
+static bool store_answer(struct decider *j, const struct candidates *h,
+			 const struct candidate *x, struct err *e)
 {
 	char op[TUNE_TEXT];
 	struct res_tune_key key = tune_store_key(j->s, h->p, RES_SIMULATED,
 						 "", op);
-	struct res_tune t = hunt_row(x);
+	struct res_tune t = candidate_row(x);
 	const struct tune_speed speed = {
 		.problem = h->p, .config = &x->c.config,
 		.origin = RES_SIMULATED, .time_s = x->time_s, .lo_s = NAN,
@@ -183,15 +185,16 @@ static bool store_answer(struct judge *j, const struct hunt *h,
 		tune_store_speed(j->s, &speed, e));
 }
 
-static bool take_answers(struct search *s, struct judge *j,
+static bool take_answers(struct search *s, struct decider *j,
 			 struct progress *bar, struct err *e)
 {
-	struct hunt_entry x;
+	struct candidate x;
 	struct answer *a;
 	bool ok = true;
 
 	while ((a = wait_answer(s, &x))) {
-		ok = ok && store_answer(j, &s->hunt[a->hunt], &x, e);
+		ok = ok &&
+		     store_answer(j, &s->candidates[a->candidates], &x, e);
 		if (!ok) {
 			pthread_mutex_lock(&s->lock);
 			s->failed = true;
@@ -208,7 +211,7 @@ static uint64_t jobs_of(const struct search *s)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		const struct hunt *h = &s->hunt[i];
+		const struct candidates *h = &s->candidates[i];
 		uint64_t most = s->o->budget.simulate;
 
 		most = most < h->legal ? most : h->legal;
@@ -224,7 +227,7 @@ static unsigned threads_of(const struct tune_opts *o)
 	return o->jobs ? o->jobs : n > 0 ? (unsigned)n : 1;
 }
 
-static bool time_all(struct search *s, struct judge *j, struct err *e)
+static bool time_all(struct search *s, struct decider *j, struct err *e)
 {
 	unsigned n = threads_of(s->o), started = 0;
 	pthread_t *t = xcalloc(n, sizeof(*t));
@@ -250,22 +253,23 @@ static bool time_all(struct search *s, struct judge *j, struct err *e)
 }
 
 /* Those that a bound ruled out meanwhile were decided without an answer. */
-static bool store_ruled_out(struct search *s, struct judge *j, struct err *e)
+static bool store_ruled_out(struct search *s, struct decider *j, struct err *e)
 {
 	bool ok = true;
 
 	res_batch_begin(j->s->db);
 	for (size_t i = 0; ok && i < s->n; i++)
-		for (size_t k = 0; ok && k < s->hunt[i].legal; k++)
-			if (!s->hunt[i].done &&
-			    s->hunt[i].v[k].c.state == RES_TUNE_REJECTED &&
-			    s->hunt[i].v[k].taken)
-				ok = store_answer(j, &s->hunt[i],
-						  &s->hunt[i].v[k], e);
+		for (size_t k = 0; ok && k < s->candidates[i].legal; k++)
+			if (!s->candidates[i].done &&
+			    s->candidates[i].v[k].c.state ==
+				    RES_TUNE_REJECTED &&
+			    s->candidates[i].v[k].taken)
+				ok = store_answer(j, &s->candidates[i],
+						  &s->candidates[i].v[k], e);
 	return res_batch_end(j->s->db, ok ? e : NULL) && ok;
 }
 
-static bool judge_all(struct search *s, struct judge *j,
+static bool judge_all(struct search *s, struct decider *j,
 		      struct tune_outcome *out, struct err *e)
 {
 	struct progress bar;
@@ -274,26 +278,26 @@ static bool judge_all(struct search *s, struct judge *j,
 	progress_init(&bar, "checking", s->n, s->o->quiet);
 	for (size_t i = 0; ok && i < s->n; i++) {
 		if (!out[i].stored)
-			ok = judge_hunt(j, &s->hunt[i], &out[i], e);
+			ok = decide_winner(j, &s->candidates[i], &out[i], e);
 		progress_step(&bar, 1);
 	}
 	progress_fini(&bar);
 	return ok;
 }
 
-static bool prepare(struct search *s, struct judge *j,
+static bool prepare(struct search *s, struct decider *j,
 		    const struct tune_problems *l, struct tune_outcome *out,
 		    struct err *e)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		struct hunt *h = &s->hunt[i];
+		struct candidates *h = &s->candidates[i];
 
 		out[i] = (struct tune_outcome){ .problem = l->v[i] };
-		if (!judge_known(j, &l->v[i], &out[i], e))
+		if (!decide_stored(j, &l->v[i], &out[i], e))
 			return false;
 		h->p = &l->v[i];
 		h->done = out[i].stored;
-		if (!h->done && !hunt_init(h, &l->v[i], s->o, j->s, e))
+		if (!h->done && !candidates_init(h, &l->v[i], s->o, j->s, e))
 			return err_wrap(e, "the space of %ux%ux%u", l->v[i].m,
 					l->v[i].n, l->v[i].k);
 	}
@@ -312,27 +316,27 @@ bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
 		 struct tune_outcome *out, struct err *e)
 {
 	struct tune_store store = { 0 };
-	struct judge j = { .o = o, .s = &store, .origin = RES_SIMULATED };
+	struct decider j = { .o = o, .s = &store, .origin = RES_SIMULATED };
 	struct search s = { .o = o, .n = l->n, .last = &s.first };
 	double share = 0.7; /* of the seconds; the rest is for checks */
 
-	s.hunt = xcalloc(l->n + 1, sizeof(*s.hunt));
+	s.candidates = xcalloc(l->n + 1, sizeof(*s.candidates));
 	s.codes = j.codes = code_cache_new(o);
 	if (o->budget.seconds > 0)
 		s.end_ns = time_mono_ns() +
 			   (uint64_t)(o->budget.seconds * share * 1e9);
 	pthread_mutex_init(&s.lock, NULL);
 	pthread_cond_init(&s.news, NULL);
-	bool ok = tune_store_open(&store, o, e) && judge_open(&j, e) &&
+	bool ok = tune_store_open(&store, o, e) && decide_open(&j, e) &&
 		  prepare(&s, &j, l, out, e);
 	if (ok && !all_known(out, l->n))
 		ok = time_all(&s, &j, e) && store_ruled_out(&s, &j, e) &&
 		     judge_all(&s, &j, out, e);
-	tune_rig_close(&j.rig);
+	tune_bench_close(&j.bench);
 	ok = tune_store_close(&store, ok, o->stop && *o->stop, e) && ok;
 	for (size_t i = 0; i < l->n; i++)
-		hunt_fini(&s.hunt[i]);
-	free(s.hunt);
+		candidates_fini(&s.candidates[i]);
+	free(s.candidates);
 	code_cache_free(s.codes);
 	pthread_mutex_destroy(&s.lock);
 	pthread_cond_destroy(&s.news);

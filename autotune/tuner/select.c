@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/tuner/check.h"
+#include "autotune/tuner/tune_int.h"
 
 /* How far another state of the caches is; winners of each kind looked at. */
 #define OTHER_CACHES 1.0
@@ -12,7 +12,7 @@ enum { LOOK = 6 };
 struct tune_selector {
 	const struct tune_opts *o;
 	struct tune_store store;
-	struct tune_rig rig;
+	struct tune_bench bench;
 	bool may_check;
 };
 
@@ -37,7 +37,7 @@ void tune_selector_close(struct tune_selector *s)
 
 	if (!s)
 		return;
-	tune_rig_close(&s->rig);
+	tune_bench_close(&s->bench);
 	tune_store_close(&s->store, true, false, &e);
 	free(s);
 }
@@ -53,11 +53,11 @@ static bool check_now(struct tune_selector *s, const struct tune_problem *p,
 		      const struct tune_choice *c, struct res_tune_check *row,
 		      int *answer, struct err *e)
 {
-	struct tune_check x;
+	struct tune_check_result x;
 
-	if (!s->rig.dev && !tune_rig_open(&s->rig, s->o->device, e))
+	if (!s->bench.dev && !tune_bench_open(&s->bench, s->o->device, e))
 		return false;
-	if (!tune_check(&s->rig, p, &c->config, &c->code, s->o->seed, &x, e))
+	if (!tune_check(&s->bench, p, &c->config, &c->code, s->o->seed, &x, e))
 		return false;
 	row->pass = x.pass;
 	row->worst = x.worst;
@@ -142,7 +142,7 @@ static double apart(double a, double b)
 	return fabs(log2((a > 0 ? a : 0.5) / (b > 0 ? b : 0.5)));
 }
 
-double tune_far(const struct tune_problem *p, const struct res_tune_key *k)
+double tune_distance(const struct tune_problem *p, const struct res_tune_key *k)
 {
 	if ((p->batch > 1) != (k->batch > 1))
 		return INFINITY;
@@ -163,7 +163,7 @@ static bool look(void *ctx, const struct res_tune_winner *w)
 {
 	struct finding *f = ctx;
 	struct found x = {
-		.far = tune_far(f->p, &w->key), .time_s = w->tune.time_s,
+		.far = tune_distance(f->p, &w->key), .time_s = w->tune.time_s,
 		.origin = w->key.origin,
 	};
 	int at = f->n;

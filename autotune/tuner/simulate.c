@@ -187,7 +187,7 @@ static void explain(const struct sim_forecast *f, const char *kernel,
 	buf_adds(out, "\n");
 }
 
-static void take(struct tune_prediction *out, const struct sim_forecast *f,
+static void take(struct tune_simulation *out, const struct sim_forecast *f,
 		 int i)
 {
 	double share = f->round.share[f->round.limit];
@@ -205,7 +205,7 @@ static void apply_bound(const struct tune_problem *p,
 			const struct gemm_config *c,
 			const struct gemm_code *code,
 			const struct cost_model *m,
-			struct tune_prediction *out)
+			struct tune_simulation *out)
 {
 	const struct cc_stats *s = &code->object[0].stats;
 	struct tune_candidate x = { .config = *c };
@@ -215,23 +215,23 @@ static void apply_bound(const struct tune_problem *p,
 		s->lds_bytes,
 	};
 
-	tune_bound(p, m, &needs, &x);
+	tune_roofline(p, m, &needs, &x);
 	if (out->time_s >= x.bound_s)
 		return;
 	out->time_s = x.bound_s;
 	snprintf(out->limit, sizeof(out->limit), "%s (bound)", x.limit);
 }
 
-bool tune_predict(const struct tune_problem *p, const struct gemm_config *c,
-		  const struct gemm_code *code, const struct cost_model *m,
-		  bool explained, struct tune_prediction *out, struct err *e)
+bool tune_simulate(const struct tune_problem *p, const struct gemm_config *c,
+		   const struct gemm_code *code, const struct cost_model *m,
+		   bool explained, struct tune_simulation *out, struct err *e)
 {
 	struct gemm_shape s = tune_shape(p);
 	struct gemm_operands x = addresses();
 	struct gemm_launch g;
 	struct where at = find_where(p, c, code, &x, m);
 
-	*out = (struct tune_prediction){ 0 };
+	*out = (struct tune_simulation){ 0 };
 	if (!gemm_launch(&p->op, c, &s, &x, &g, e))
 		return false;
 	for (int i = 0; i < g.n; i++) {
@@ -249,7 +249,7 @@ bool tune_predict(const struct tune_problem *p, const struct gemm_config *c,
 	       err_set(e, ERR_INPUT, "an empty product takes no time");
 }
 
-void tune_prediction_fini(struct tune_prediction *p)
+void tune_simulation_fini(struct tune_simulation *p)
 {
 	buf_fini(&p->explain);
 }

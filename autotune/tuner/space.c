@@ -143,7 +143,7 @@ static void judge(struct tune_space *s, struct tune_candidate *c,
 		c->state = RES_TUNE_REJECTED;
 		return;
 	}
-	tune_bound(p, m, &needs, c);
+	tune_roofline(p, m, &needs, c);
 	s->legal++;
 }
 

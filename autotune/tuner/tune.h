@@ -1,15 +1,15 @@
 /*
- * tune - which tile configuration is best for a matrix product, and is it
- * right?
+ * autotune/tuner - which tile configuration is best for a matrix product of
+ * gfx1100, and is it right: the manual.
  *
  * A *problem* is an operation (compiler/gemm/gemm.h) with its sizes.  For each
  * the tuner
  *
  *	1. enumerates a space of some thousands of configurations (space.def),
  *	2. drops those that the hardware cannot have, with the reason,
- *	3. ranks all others by an analytic estimate (bound.c),
+ *	3. ranks all others by an analytic estimate (roofline.c),
  *	4. compiles and simulates the best ones until nobody left could win
- *	   (predict.c), as many as the budget allows,
+ *	   (simulate.c), as many as the budget allows,
  *	5. runs the fastest on the soft device against a double-precision
  *	   reference (check.c); one that is wrong is out for ever,
  *	6. measures those that remain on a card, where there is one (measure.c),
@@ -39,6 +39,7 @@
 #include "base/base.h"
 #include "compiler/cost/cost.h"
 #include "compiler/gemm/gemm.h"
+#include "kfd/kfd.h"
 #include "results/db/tunes.h"
 
 #define TUNE_CHIP "gfx1100"
@@ -131,7 +132,7 @@ struct tune_problem tune_reduced(const struct tune_problem *p,
 
 struct tune_candidate {
 	struct gemm_config config;
-	double estimate_s; /* ranks; bound.c */
+	double estimate_s; /* ranks; roofline.c */
 	double bound_s;	   /* nothing can be faster under the cost model */
 	const char *limit; /* of the bound: "wmma", "lds", "l2", ... */
 	enum res_tune_state state;
@@ -161,7 +162,7 @@ void tune_needs_guess(const struct tune_problem *p,
 int tune_groups_at_once(const struct gemm_config *c, int vgprs,
 			uint32_t lds_bytes);
 
-/* --------------------------------------------------------- bound.c ---- */
+/* -------------------------------------------------------- roofline.c ---- */
 
 /*
  * The share of workgroups that go element by element through the last whole
@@ -171,12 +172,12 @@ int tune_groups_at_once(const struct gemm_config *c, int vgprs,
 double tune_masked_share(const struct tune_problem *p,
 			 const struct gemm_config *c);
 /* Fills bound_s, estimate_s and limit. */
-void tune_bound(const struct tune_problem *p, const struct cost_model *m,
-		const struct tune_needs *needs, struct tune_candidate *c);
+void tune_roofline(const struct tune_problem *p, const struct cost_model *m,
+		   const struct tune_needs *needs, struct tune_candidate *c);
 
-/* ------------------------------------------------------- predict.c ---- */
+/* -------------------------------------------------------- simulate.c ---- */
 
-struct tune_prediction {
+struct tune_simulation {
 	double time_s, clock_hz, cycles;
 	char limit[64];	    /* what is busiest, and by how much */
 	struct buf explain; /* lines for people, if asked for */
@@ -185,14 +186,36 @@ struct tune_prediction {
  * Times `code` for a problem on the simulated GPU.  Loops of more than some
  * steps are simulated in part and go on in their pace.  Thread-safe.
  */
-bool tune_predict(const struct tune_problem *p, const struct gemm_config *c,
-		  const struct gemm_code *code, const struct cost_model *m,
-		  bool explain, struct tune_prediction *out, struct err *e);
-void tune_prediction_fini(struct tune_prediction *p);
+bool tune_simulate(const struct tune_problem *p, const struct gemm_config *c,
+		   const struct gemm_code *code, const struct cost_model *m,
+		   bool explain, struct tune_simulation *out, struct err *e);
+void tune_simulation_fini(struct tune_simulation *p);
 
-/* -------------------------------------------------------- search.c ---- */
+/* ------------------------------------------------------------ fill.c ---- */
 
-struct tune_clock; /* autotune/tuner/bench_device.h */
+/*
+ * What operands hold.  Power, and with it the clock, depends on it: zeros run
+ * faster than data.  Normal (mean 0, deviation 1) is what to measure with.
+ */
+enum tune_fill { TUNE_NORMAL, TUNE_UNIFORM, TUNE_ZERO, TUNE_CONSTANT };
+bool tune_fill_parse(const char *s, enum tune_fill *f, struct err *e);
+
+/* ---------------------------------------------------- bench_device.c ---- */
+
+/*
+ * A device whose clock is a simulator's: it opens the device, and is told what
+ * will run before each launch.
+ */
+struct tune_clock {
+	bool (*open)(void *ctx, struct kfd_dev **dev, struct err *e);
+	void (*about)(void *ctx, const struct kfd_kernel *kernel,
+		      size_t code_bytes);
+	/* Could the last launch be timed?  Else *e says why not. */
+	bool (*check)(void *ctx, struct err *e);
+	void *ctx;
+};
+
+/* ---------------------------------------------------------- search.c ---- */
 
 struct tune_budget {
 	const char *name;
@@ -312,7 +335,8 @@ void tune_choice_fini(struct tune_choice *c);
  * INFINITY where only one has a batch.
  */
 #define TUNE_NEAREST_FAR 2.0
-double tune_far(const struct tune_problem *p, const struct res_tune_key *k);
+double tune_distance(const struct tune_problem *p,
+		     const struct res_tune_key *k);
 
 struct tune_selector;
 /* Uses db, device (NULL: no checks), costs, seed, objects and compile of `o`.

@@ -163,7 +163,7 @@ static bool self_check(struct qwen_bench *b, struct err *e)
 	}
 	if (ok)
 		memcpy(one, qwen_logits(b->st, 0), vocab * sizeof(*one));
-	qwen_state_cut(b->st, 0, 0);
+	qwen_state_truncate(b->st, 0, 0);
 	ok = ok && qwen_feed(b->c, b->st, b->prompt.v, n, NULL, NULL, e);
 	const float *all = ok ? qwen_logits(b->st,
 		(uint32_t)((n - 1) % b->c->chunk)) : NULL;
@@ -176,7 +176,7 @@ static bool self_check(struct qwen_bench *b, struct err *e)
 		ok = err_set(e, ERR_DEVICE, "the logits of %u tokens in one "
 			     "piece and one by one differ by %.3g of their "
 			     "size; at most %g is right", n, b->error, bound);
-	qwen_state_cut(b->st, 0, 0);
+	qwen_state_truncate(b->st, 0, 0);
 	free(one);
 	return ok;
 }
@@ -185,7 +185,7 @@ static bool self_check(struct qwen_bench *b, struct err *e)
 enum { LIMIT_READS = 3 };
 
 static double limit_now(struct qwen_bench *b,
-			double (*limit)(struct qwen_peak *p))
+			double (*limit)(struct qwen_roofline *p))
 {
 	double v[LIMIT_READS];
 
@@ -196,7 +196,7 @@ static double limit_now(struct qwen_bench *b,
 
 /* Fills the case's samples; what is measured with each is its limit. */
 static bool measure(struct qwen_bench *b, struct qwen_case *k,
-		    double (*limit)(struct qwen_peak *p), struct err *e)
+		    double (*limit)(struct qwen_roofline *p), struct err *e)
 {
 	for (; b->finished < b->c->samples; b->finished++) {
 		const uint64_t i = b->finished;
@@ -224,7 +224,8 @@ static bool bench_case(struct qwen_bench *b, const char *phase, uint64_t tokens,
 		ok = qwen_bench_sample(b, &k, &seconds, e);
 	else if (b->c->fresh) /* whose text is not seen: it is from here */
 		ok = qwen_bench_once(b, &k, &seconds, e);
-	ok = ok && measure(b, &k, prefill ? qwen_peak_fma : qwen_peak_read, e);
+	ok = ok && measure(b, &k,
+			   prefill ? qwen_roofline_fma : qwen_roofline_read, e);
 	/* A signal keeps the samples that are finished. */
 	if (ok)
 		ok = qwen_bench_store(b, &k, e);
@@ -243,8 +244,8 @@ static bool all(struct qwen_bench *b, struct err *e)
 	bool ok = qwen_bench_once(b, &longest, &seconds, e) &&
 		  qwen_bench_store_memory(b, e);
 
-	b->peak = ok ? qwen_peak_new(b->s.threads, b->s.model.kernels,
-				     b->s.model.token_bytes, e) : NULL;
+	b->peak = ok ? qwen_roofline_new(b->s.threads, b->s.model.kernels,
+					 b->s.model.token_bytes, e) : NULL;
 	ok = ok && b->peak;
 	for (size_t i = 0; ok && i < b->n_prefill; i++)
 		ok = bench_case(b, "prefill", b->prefill[i], 1, e);
@@ -296,7 +297,7 @@ int qwen_cmd_bench(struct qwen_cmd *c, struct err *e)
 	     (c->one ? one_sample(&b, e) : bench(&b, e));
 	table_fini(&b.t);
 	res_close(b.db);
-	qwen_peak_free(b.peak);
+	qwen_roofline_free(b.peak);
 	qwen_ids_fini(&b.prompt);
 	qwen_ids_fini(&b.said);
 	free(b.prefill);

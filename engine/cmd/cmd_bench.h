@@ -19,7 +19,7 @@ struct qwen_bench {
 	uint64_t file_hash; /* of the prompt's file; 0: none */
 	uint64_t finished; /* samples of the case so far */
 	double error; /* of the self-check, relative */
-	struct qwen_peak *peak;
+	struct qwen_roofline *peak;
 	struct table t;
 };
 

@@ -11,7 +11,7 @@
 static void empty(struct qwen_bench *b)
 {
 	for (uint32_t i = 0; i < b->widest; i++)
-		qwen_state_cut(b->st, i, 0);
+		qwen_state_truncate(b->st, i, 0);
 }
 
 /* The first n tokens of the prompt. */
@@ -44,7 +44,7 @@ static bool decode_once(struct qwen_bench *b, uint32_t n, uint32_t width,
 			from = time_mono_ns();
 		ok = qwen_forward(b->st, t, width, e);
 		for (uint32_t k = 0; ok && k < width; k++)
-			t[k].id = qwen_best(b->st, k);
+			t[k].id = qwen_argmax(b->st, k);
 		if (ok)
 			qwen_ids_add(&b->said, t[0].id);
 	}

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "autotune/cpu/gemm.h"
+#include "autotune/cpu_tune/cpu_tune.h"
 #include "engine/cmd/cmd_bench.h"
 #include "engine/cpu/cpu.h"
 #include "results/stats/stats.h"
@@ -147,7 +147,7 @@ static void limit_name(const struct qwen_bench *b, const char *phase,
 		snprintf(out, 80, "the host's FMA in f32");
 	else
 		snprintf(out, 80, "FMA in f32; products in %s",
-			 host_gemm_unit(host_gemm_level()));
+			 cpu_gemm_unit(cpu_gemm_level()));
 }
 
 /* One line: speed, and what share of its limit that is. */

@@ -98,7 +98,7 @@ static bool windows_judge(const struct qwen_cmd *c, struct qwen_state *st,
 	for (size_t at = 0; ok && at + 1 < ids->n; at += size - 1) {
 		s->id = ids->v + at;
 		s->n = ids->n - at < size ? ids->n - at : size;
-		qwen_state_cut(st, 0, 0);
+		qwen_state_truncate(st, 0, 0);
 		ok = qwen_feed(c, st, s->id, s->n, judge, s, e);
 	}
 	return ok;

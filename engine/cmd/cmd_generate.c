@@ -11,7 +11,7 @@ struct talk {
 	const struct qwen_session *s;
 	struct qwen_state *state;
 	struct qwen_sampler sampler;
-	struct qwen_decoder decoder;
+	struct qwen_detokenizer decoder;
 	struct qwen_ids prompt, out;
 	struct buf text; /* for --output and --json */
 	uint64_t begin_ns, first_ns, end_ns;
@@ -34,9 +34,9 @@ static void say(struct talk *t, uint32_t id, bool end)
 	if (!t->s->tok) {
 		buf_printf(&t->text, "%s%u", t->out.n > 1 ? "," : "", id);
 	} else {
-		qwen_decode(&t->decoder, t->s->tok, id, &t->text);
+		qwen_detokenize(&t->decoder, t->s->tok, id, &t->text);
 		if (end)
-			qwen_decode_end(&t->decoder, &t->text);
+			qwen_detokenize_end(&t->decoder, &t->text);
 	}
 	bool table = t->c->json || t->c->csv;
 	if (!t->c->output && !table && t->text.len > from) {

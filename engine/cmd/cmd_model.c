@@ -67,7 +67,7 @@ int qwen_cmd_info(struct qwen_cmd *c, struct err *e)
 
 int qwen_cmd_make(struct qwen_cmd *c, struct err *e)
 {
-	struct qwen_make how = { .weights = QWEN_W_BF16, .seed = c->seed,
+	struct qwen_synthetic how = { .weights = QWEN_W_BF16, .seed = c->seed,
 				 .shards = (uint32_t)c->shards,
 				 .tokenizer = c->tokenizer,
 				 .stop = c->stop };
@@ -89,7 +89,7 @@ int qwen_cmd_make(struct qwen_cmd *c, struct err *e)
 		return err_exit_code(e);
 	progress_init(&bar, "tensors", 11 * how.config.layers + 2, c->quiet);
 	how.progress = &bar;
-	ok = qwen_make(c->model, &how, e);
+	ok = qwen_synthetic_write(c->model, &how, e);
 	progress_fini(&bar);
 	return ok ? EXIT_YES : err_exit_code(e);
 }

@@ -56,7 +56,7 @@ static bool speed(const struct qwen_cmd *c, const struct qwen_session *s,
 		if (i == 1) /* the first one warms */
 			from = time_mono_ns();
 		ok = qwen_forward(st, &t, 1, e);
-		t.id = ok ? qwen_best(st, 0) : 0;
+		t.id = ok ? qwen_argmax(st, 0) : 0;
 	}
 	*out = TIMED / ((double)(time_mono_ns() - from) * 1e-9);
 	qwen_state_free(st);

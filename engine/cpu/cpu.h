@@ -29,11 +29,12 @@ extern const struct qwen_backend qwen_cpu;
  * there are some.  The way of reading it (streams side by side, distance of
  * the prefetch) is the best of all tried, so that the limit is an honest one.
  */
-struct qwen_peak;
+struct qwen_roofline;
 
-struct qwen_peak *qwen_peak_new(struct threads *t, const struct qwen_kernels *k,
-				uint64_t size_bytes, struct err *e);
-void qwen_peak_free(struct qwen_peak *p);
+struct qwen_roofline *qwen_roofline_new(struct threads *t,
+					const struct qwen_kernels *k,
+					uint64_t size_bytes, struct err *e);
+void qwen_roofline_free(struct qwen_roofline *p);
 
 /*
  * B/s of one pass of all threads over the buffer, from its begin until the last
@@ -41,15 +42,15 @@ void qwen_peak_free(struct qwen_peak *p);
  * thread whose memory is slower reads less of them: the limit is what all
  * threads reach together, not twice what the slower one does.
  */
-double qwen_peak_read(struct qwen_peak *p);
+double qwen_roofline_read(struct qwen_roofline *p);
 /* FLOP/s of all threads, over some 20 ms. */
-double qwen_peak_fma(struct qwen_peak *p);
+double qwen_roofline_fma(struct qwen_roofline *p);
 /*
  * FLOP/s of all threads in bf16 tiles of AMX, 0 where prompts are not computed
- * with it.  Products of f32 take several: host_amx_flop().
+ * with it.  Products of f32 take several: cpu_amx_flop().
  */
-double qwen_peak_amx(struct qwen_peak *p);
+double qwen_roofline_amx(struct qwen_roofline *p);
 /* "2 streams, 768 and 3072 bytes ahead": of the two caches */
-const char *qwen_peak_pattern(const struct qwen_peak *p);
+const char *qwen_roofline_pattern(const struct qwen_roofline *p);
 
 #endif

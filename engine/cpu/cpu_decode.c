@@ -135,7 +135,7 @@ static void head(struct worker *w, uint32_t layer, uint32_t h)
  * Dealt out are the heads' rows: of every key-value head those of its queries,
  * of its keys, of its values.
  */
-void cpu_narrow_attention(struct worker *w, uint32_t layer)
+void cpu_decode_attention(struct worker *w, uint32_t layer)
 {
 	struct cpu *s = w->s;
 	const struct qwen_config *c = &s->m->config;
@@ -168,7 +168,7 @@ void cpu_narrow_attention(struct worker *w, uint32_t layer)
 	product(w, s->a, &l->o, s->x);
 }
 
-void cpu_narrow_ffn(struct worker *w, uint32_t layer)
+void cpu_decode_ffn(struct worker *w, uint32_t layer)
 {
 	struct cpu *s = w->s;
 	const struct qwen_layer *l = &s->m->layer[layer];

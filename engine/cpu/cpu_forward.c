@@ -99,7 +99,7 @@ static bool cpu_open(struct qwen_model *m, const struct qwen_load *how,
 	char text[sizeof(bad.msg) + 64];
 
 	(void)e;
-	m->device = host_table_open(NULL, threads_count(m->threads), &bad);
+	m->device = cpu_table_open(NULL, threads_count(m->threads), &bad);
 	if (!m->device && how->warn) {
 		snprintf(text, sizeof(text), "products are not tuned: %s",
 			 bad.msg);
@@ -110,7 +110,7 @@ static bool cpu_open(struct qwen_model *m, const struct qwen_load *how,
 
 static void cpu_close(struct qwen_model *m)
 {
-	host_table_free(m->device);
+	cpu_table_free(m->device);
 	m->device = NULL;
 }
 
@@ -145,7 +145,7 @@ static void cpu_state_free(void *state)
 
 	for (unsigned t = 0; t < threads_count(s->m->threads); t++) {
 		free(s->worker[t].space);
-		host_gemm_scratch_fini(&s->worker[t].gemm);
+		cpu_gemm_scratch_fini(&s->worker[t].gemm);
 	}
 	qwen_cache_fini(&s->cache);
 	arena_fini(&s->mem);
@@ -268,7 +268,7 @@ static void last(struct worker *w)
 		for (size_t r = from; r < to; r++)
 			last_norm(s, (uint32_t)r, s->h + r * c->hidden);
 		threads_barrier(w->t);
-		cpu_wide_products(w, s->h, p->n_wanted, &head, 1);
+		cpu_prefill_products(w, s->h, p->n_wanted, &head, 1);
 		best_of(w, &head);
 	} else if (p->n_wanted) {
 		for (uint32_t r = 0; r < p->n_wanted; r++)
@@ -310,11 +310,11 @@ static void pass(void *ctx, struct threads *t, unsigned thread)
 	threads_barrier(t);
 	for (uint32_t l = 0; l < c->layers && !s->stopped; l++) {
 		if (narrow) {
-			cpu_narrow_attention(w, l);
-			cpu_narrow_ffn(w, l);
+			cpu_decode_attention(w, l);
+			cpu_decode_ffn(w, l);
 		} else {
-			cpu_wide_attention(w, l);
-			cpu_wide_ffn(w, l);
+			cpu_prefill_attention(w, l);
+			cpu_prefill_ffn(w, l);
 		}
 	}
 	if (!s->stopped)

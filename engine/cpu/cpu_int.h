@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "autotune/cpu/gemm.h"
+#include "autotune/cpu_tune/cpu_tune.h"
 #include "engine/cpu/cpu.h"
 
 /* Tokens of a narrow pass, at most. */
@@ -44,9 +44,9 @@ struct run {
 /* How products of a size are done; k is 0 where there is none yet. */
 struct choice {
 	size_t m, n, k;
-	enum host_gemm_type b_type;
+	enum cpu_gemm_type b_type;
 	bool tuned; /* else the list's default */
-	struct host_gemm_config config;
+	struct cpu_gemm_config config;
 };
 #define CHOICES 8
 
@@ -59,7 +59,7 @@ struct worker {
 	float *score;
 	float *space; /* grows: keys or values as f32 */
 	size_t space_floats;
-	struct host_gemm_scratch gemm;
+	struct cpu_gemm_scratch gemm;
 	struct choice choice[CHOICES]; /* the latest */
 	unsigned n_choices;
 	float *h; /* [NARROW][hidden] */
@@ -113,15 +113,15 @@ size_t cpu_grain(const struct qwen_matrix *m);
 void cpu_product(struct worker *w, const float *x, uint32_t n,
 		 const struct rows *r);
 /* Halves of a layer, of all threads; each ends in a barrier. */
-void cpu_narrow_attention(struct worker *w, uint32_t layer);
-void cpu_narrow_ffn(struct worker *w, uint32_t layer);
+void cpu_decode_attention(struct worker *w, uint32_t layer);
+void cpu_decode_ffn(struct worker *w, uint32_t layer);
 
 /* -------------------------------------------------- forward_wide.c ----- */
 
 /* Products of many tokens, split over the threads.  Ends in a barrier. */
-void cpu_wide_products(struct worker *w, const float *x, uint32_t n,
-		       const struct rows *r, int n_rows);
-void cpu_wide_attention(struct worker *w, uint32_t layer);
-void cpu_wide_ffn(struct worker *w, uint32_t layer);
+void cpu_prefill_products(struct worker *w, const float *x, uint32_t n,
+			  const struct rows *r, int n_rows);
+void cpu_prefill_attention(struct worker *w, uint32_t layer);
+void cpu_prefill_ffn(struct worker *w, uint32_t layer);
 
 #endif

@@ -9,17 +9,17 @@
 
 #include "engine/cpu/cpu_int.h"
 
-static enum host_gemm_type gemm_type(enum qwen_weights w)
+static enum cpu_gemm_type gemm_type(enum qwen_weights w)
 {
 	switch (w) {
 	case QWEN_W_F32:
-		return HOST_GEMM_F32;
+		return CPU_GEMM_F32;
 	case QWEN_W_F16:
-		return HOST_GEMM_F16;
+		return CPU_GEMM_F16;
 	case QWEN_W_BF16:
-		return HOST_GEMM_BF16;
+		return CPU_GEMM_BF16;
 	default:
-		return HOST_GEMM_MADE;
+		return CPU_GEMM_MADE;
 	}
 }
 
@@ -41,7 +41,7 @@ static void integers_make(const void *b, size_t row, size_t n, size_t k0,
 
 /* Shapes of a pass are few: they are looked up once and kept. */
 static const struct choice *choice_of(struct worker *w,
-				      const struct host_gemm *g)
+				      const struct cpu_gemm *g)
 {
 	struct choice *c = w->choice;
 
@@ -52,54 +52,54 @@ static const struct choice *choice_of(struct worker *w,
 	c = &w->choice[w->n_choices++ % CHOICES];
 	*c = (struct choice){ .m = g->m, .n = g->n, .k = g->k,
 			      .b_type = g->b_type };
-	c->tuned = host_select(w->s->m->device, g, &c->config) != HOST_DEFAULT;
+	c->tuned = cpu_select(w->s->m->device, g, &c->config) != CPU_DEFAULT;
 	return c;
 }
 
 /* What was tuned for the first of a list, if all of it can be done so. */
-static const struct host_gemm_config *tuned(struct worker *w,
-					    const struct host_gemm *g, int n)
+static const struct cpu_gemm_config *tuned(struct worker *w,
+					   const struct cpu_gemm *g, int n)
 {
 	const struct choice *c = choice_of(w, g);
 	const char *why;
 	bool legal = c->tuned;
 
 	for (int i = 0; legal && i < n; i++)
-		legal = host_gemm_legal(&g[i], &c->config, &why);
+		legal = cpu_gemm_legal(&g[i], &c->config, &why);
 	return legal ? &c->config : NULL;
 }
 
-void cpu_wide_products(struct worker *w, const float *x, uint32_t n,
-		       const struct rows *r, int n_rows)
+void cpu_prefill_products(struct worker *w, const float *x, uint32_t n,
+			  const struct rows *r, int n_rows)
 {
-	struct host_gemm g[MOST_ROWS];
+	struct cpu_gemm g[MOST_ROWS];
 	struct integers made[MOST_ROWS];
 
 	for (int i = 0; i < n_rows; i++) {
 		const struct qwen_matrix *m = r[i].w;
 		bool integer = m->type >= QWEN_W_INT8;
 		made[i] = (struct integers){ m, w->s->m->kernels };
-		g[i] = (struct host_gemm){ .m = n,
-					   .n = m->rows,
-					   .k = m->cols,
-					   .alpha = 1,
-					   .beta = r[i].add,
-					   .a = x,
-					   .lda = m->cols,
-					   .b = m->data,
-					   .ldb = m->cols,
-					   .b_type = gemm_type(m->type),
-					   .b_by_n = true,
-					   .make = integers_make,
-					   .coarse = integer,
-					   .c = r[i].y,
-					   .ldc = m->rows };
+		g[i] = (struct cpu_gemm){ .m = n,
+					  .n = m->rows,
+					  .k = m->cols,
+					  .alpha = 1,
+					  .beta = r[i].add,
+					  .a = x,
+					  .lda = m->cols,
+					  .b = m->data,
+					  .ldb = m->cols,
+					  .b_type = gemm_type(m->type),
+					  .b_by_n = true,
+					  .make = integers_make,
+					  .coarse = integer,
+					  .c = r[i].y,
+					  .ldc = m->rows };
 		if (integer)
 			g[i].b = &made[i];
 	}
 	g->config = tuned(w, g, n_rows);
-	host_gemm_list_part(g, (size_t)n_rows, &w->gemm, w->thread,
-			    threads_count(w->t));
+	cpu_gemm_list_part(g, (size_t)n_rows, &w->gemm, w->thread,
+			   threads_count(w->t));
 	threads_barrier(w->t);
 }
 
@@ -183,21 +183,21 @@ static void scores(const struct attention *t)
 
 	for (struct keys k = { 0 }; keys_next(t, &k);) {
 		struct qwen_matrix m = keys_rows(t, s->cache.key, &k);
-		struct host_gemm g = { .m = t->run->n - k.token,
-				       .n = k.n,
-				       .k = c->head_dim,
-				       .alpha = (float)(1 / sqrt(c->head_dim)),
-				       .a = s->q + t->row + k.token * ldq,
-				       .lda = ldq,
-				       .b = m.data,
-				       .ldb = c->head_dim,
-				       .b_type = gemm_type(m.type),
-				       .b_by_n = true,
-				       .coarse = attention_coarse(s),
-				       .c = t->w->score + k.token * t->ld +
-					    k.from,
-				       .ldc = t->ld };
-		host_gemm_part(&g, &t->w->gemm, 0, 1);
+		struct cpu_gemm g = { .m = t->run->n - k.token,
+				      .n = k.n,
+				      .k = c->head_dim,
+				      .alpha = (float)(1 / sqrt(c->head_dim)),
+				      .a = s->q + t->row + k.token * ldq,
+				      .lda = ldq,
+				      .b = m.data,
+				      .ldb = c->head_dim,
+				      .b_type = gemm_type(m.type),
+				      .b_by_n = true,
+				      .coarse = attention_coarse(s),
+				      .c = t->w->score + k.token * t->ld +
+					   k.from,
+				      .ldc = t->ld };
+		cpu_gemm_part(&g, &t->w->gemm, 0, 1);
 	}
 }
 
@@ -222,21 +222,21 @@ static void values(const struct attention *t)
 
 	for (struct keys k = { 0 }; keys_next(t, &k);) {
 		struct qwen_matrix m = keys_rows(t, s->cache.value, &k);
-		struct host_gemm g = { .m = t->run->n - k.token,
-				       .n = c->head_dim,
-				       .k = k.n,
-				       .alpha = 1,
-				       .beta = k.from > 0,
-				       .a = t->w->score + k.token * t->ld +
-					    k.from,
-				       .lda = t->ld,
-				       .b = m.data,
-				       .ldb = c->head_dim,
-				       .b_type = gemm_type(m.type),
-				       .coarse = attention_coarse(s),
-				       .c = s->a + t->row + k.token * lda,
-				       .ldc = lda };
-		host_gemm_part(&g, &t->w->gemm, 0, 1);
+		struct cpu_gemm g = { .m = t->run->n - k.token,
+				      .n = c->head_dim,
+				      .k = k.n,
+				      .alpha = 1,
+				      .beta = k.from > 0,
+				      .a = t->w->score + k.token * t->ld +
+					   k.from,
+				      .lda = t->ld,
+				      .b = m.data,
+				      .ldb = c->head_dim,
+				      .b_type = gemm_type(m.type),
+				      .coarse = attention_coarse(s),
+				      .c = s->a + t->row + k.token * lda,
+				      .ldc = lda };
+		cpu_gemm_part(&g, &t->w->gemm, 0, 1);
 	}
 }
 
@@ -260,7 +260,7 @@ static void attend_run(struct worker *w, uint32_t layer, const struct run *run,
 	values(&t);
 }
 
-void cpu_wide_attention(struct worker *w, uint32_t layer)
+void cpu_prefill_attention(struct worker *w, uint32_t layer)
 {
 	struct cpu *s = w->s;
 	const struct qwen_config *c = &s->m->config;
@@ -272,7 +272,7 @@ void cpu_wide_attention(struct worker *w, uint32_t layer)
 	size_t from, to;
 
 	wide_norms(w, l->attn_norm);
-	cpu_wide_products(w, s->h, n, qkv, 3);
+	cpu_prefill_products(w, s->h, n, qkv, 3);
 	threads_part(w->t, w->thread, n, 1, &from, &to);
 	for (uint32_t i = (uint32_t)from; i < to; i++) {
 		for (uint32_t h = 0; h < c->heads; h++)
@@ -288,10 +288,10 @@ void cpu_wide_attention(struct worker *w, uint32_t layer)
 			   (uint32_t)(i % c->heads));
 	threads_barrier(w->t);
 	const struct rows o = cpu_part(w, &l->o, s->x, true);
-	cpu_wide_products(w, s->a, n, &o, 1);
+	cpu_prefill_products(w, s->a, n, &o, 1);
 }
 
-void cpu_wide_ffn(struct worker *w, uint32_t layer)
+void cpu_prefill_ffn(struct worker *w, uint32_t layer)
 {
 	struct cpu *s = w->s;
 	const struct qwen_layer *l = &s->m->layer[layer];
@@ -300,7 +300,7 @@ void cpu_wide_ffn(struct worker *w, uint32_t layer)
 	size_t from, to;
 
 	wide_norms(w, l->ffn_norm);
-	cpu_wide_products(w, s->h, s->p->n, both, 2);
+	cpu_prefill_products(w, s->h, s->p->n, both, 2);
 	threads_part(w->t, w->thread, (size_t)s->p->n * s->m->config.ffn, 64,
 		     &from, &to);
 	s->m->kernels->swiglu(s->gate + from, s->up + from,
@@ -309,5 +309,5 @@ void cpu_wide_ffn(struct worker *w, uint32_t layer)
 	const struct rows down = cpu_part(w, &l->down, s->x, true);
 	if (w->thread == 0)
 		s->stopped = s->p->stop && *s->p->stop;
-	cpu_wide_products(w, s->gate, s->p->n, &down, 1);
+	cpu_prefill_products(w, s->gate, s->p->n, &down, 1);
 }

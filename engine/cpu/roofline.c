@@ -14,7 +14,7 @@ struct pattern {
 	size_t near_bytes, far_bytes;
 };
 
-struct qwen_peak {
+struct qwen_roofline {
 	struct threads *t;
 	const struct qwen_kernels *k;
 	uint8_t *data;
@@ -28,7 +28,7 @@ struct qwen_peak {
 
 static void fill_part(void *ctx, struct threads *t, unsigned thread)
 {
-	struct qwen_peak *p = ctx;
+	struct qwen_roofline *p = ctx;
 	size_t from, to;
 
 	threads_part(t, thread, p->size_bytes, BLOCK_BYTES, &from, &to);
@@ -37,7 +37,7 @@ static void fill_part(void *ctx, struct threads *t, unsigned thread)
 
 static void read_part(void *ctx, struct threads *t, unsigned thread)
 {
-	struct qwen_peak *p = ctx;
+	struct qwen_roofline *p = ctx;
 	struct threads_deal d;
 	size_t from, to;
 	uint64_t sum = 0;
@@ -54,13 +54,13 @@ static void read_part(void *ctx, struct threads *t, unsigned thread)
 
 static void fma_part(void *ctx, struct threads *t, unsigned thread)
 {
-	struct qwen_peak *p = ctx;
+	struct qwen_roofline *p = ctx;
 
 	(void)t;
 	p->flop[thread] = p->k->fma(p->rounds);
 }
 
-double qwen_peak_read(struct qwen_peak *p)
+double qwen_roofline_read(struct qwen_roofline *p)
 {
 	uint64_t sum = 0, from = time_mono_ns();
 
@@ -75,15 +75,15 @@ double qwen_peak_read(struct qwen_peak *p)
 
 static void amx_part(void *ctx, struct threads *t, unsigned thread)
 {
-	struct qwen_peak *p = ctx;
+	struct qwen_roofline *p = ctx;
 
 	(void)t;
-	p->flop[thread] = host_amx_flop(p->rounds);
+	p->flop[thread] = cpu_amx_flop(p->rounds);
 }
 
 typedef void part_fn(void *ctx, struct threads *t, unsigned thread);
 
-static double flop_once(struct qwen_peak *p, part_fn *part, double *seconds)
+static double flop_once(struct qwen_roofline *p, part_fn *part, double *seconds)
 {
 	double flop = 0;
 	uint64_t from = time_mono_ns();
@@ -95,7 +95,7 @@ static double flop_once(struct qwen_peak *p, part_fn *part, double *seconds)
 	return flop / *seconds;
 }
 
-static double flop_rate(struct qwen_peak *p, part_fn *part)
+static double flop_rate(struct qwen_roofline *p, part_fn *part)
 {
 	double seconds, rate = flop_once(p, part, &seconds);
 
@@ -104,15 +104,15 @@ static double flop_rate(struct qwen_peak *p, part_fn *part)
 	return rate;
 }
 
-double qwen_peak_fma(struct qwen_peak *p)
+double qwen_roofline_fma(struct qwen_roofline *p)
 {
 	return flop_rate(p, fma_part);
 }
 
-double qwen_peak_amx(struct qwen_peak *p)
+double qwen_roofline_amx(struct qwen_roofline *p)
 {
 	/* Levels up to 4 are those of x86-64. */
-	return host_gemm_level() > 4 ? flop_rate(p, amx_part) : 0;
+	return cpu_gemm_level() > 4 ? flop_rate(p, amx_part) : 0;
 }
 
 /* Bytes ahead into the first cache, and into the second. */
@@ -128,7 +128,7 @@ static const size_t ahead[][2] = { { 0, 0 },	{ 512, 0 },    { 1024, 0 },
  * be no slower than by a quarter.  Not the fastest ever: a lucky moment of a
  * slow pattern would make a low limit.
  */
-static void pattern_choose(struct qwen_peak *p)
+static void pattern_choose(struct qwen_roofline *p)
 {
 	struct {
 		struct pattern pattern;
@@ -144,7 +144,7 @@ static void pattern_choose(struct qwen_peak *p)
 		p->pattern = (struct pattern){ 1u << which % STREAMS, at[0],
 					       at[1] };
 		tried[which].pattern = p->pattern;
-		double rate = qwen_peak_read(p);
+		double rate = qwen_roofline_read(p);
 		if (i < PATTERNS) {
 			tried[which].first = rate;
 			most = fmax(most, rate);
@@ -162,10 +162,11 @@ static void pattern_choose(struct qwen_peak *p)
 		 p->pattern.far_bytes);
 }
 
-struct qwen_peak *qwen_peak_new(struct threads *t, const struct qwen_kernels *k,
-				uint64_t size_bytes, struct err *e)
+struct qwen_roofline *qwen_roofline_new(struct threads *t,
+					const struct qwen_kernels *k,
+					uint64_t size_bytes, struct err *e)
 {
-	struct qwen_peak *p = xcalloc(1, sizeof(*p));
+	struct qwen_roofline *p = xcalloc(1, sizeof(*p));
 
 	p->t = t;
 	p->k = k;
@@ -188,7 +189,7 @@ struct qwen_peak *qwen_peak_new(struct threads *t, const struct qwen_kernels *k,
 	return p;
 }
 
-void qwen_peak_free(struct qwen_peak *p)
+void qwen_roofline_free(struct qwen_roofline *p)
 {
 	if (!p)
 		return;
@@ -198,7 +199,7 @@ void qwen_peak_free(struct qwen_peak *p)
 	free(p);
 }
 
-const char *qwen_peak_pattern(const struct qwen_peak *p)
+const char *qwen_roofline_pattern(const struct qwen_roofline *p)
 {
 	return p->name;
 }

@@ -71,16 +71,16 @@ bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
  *
  * What is written is a Hugging Face folder: config.json,
  * generation_config.json, model.safetensors, and, for vocabularies of up to
- * QWEN_MOST_LEARNT tokens, tokenizer.json with a byte-pair encoding learnt from
- * text that every Debian system has.  Weights are uniform with the variance
- * that keeps activations near one, so that the arithmetic is as in a trained
- * model; what such a model says is noise.
+ * QWEN_BPE_VOCAB_MAX tokens, tokenizer.json with a byte-pair encoding learnt
+ * from text that every Debian system has.  Weights are uniform with the
+ * variance that keeps activations near one, so that the arithmetic is as in a
+ * trained model; what such a model says is noise.
  */
 
 /* "tiny", "0.6b" .. "32b"; ERR_USAGE lists them. */
 bool qwen_shape_find(const char *name, struct qwen_config *c, struct err *e);
 
-struct qwen_make {
+struct qwen_synthetic {
 	struct qwen_config config;
 	enum qwen_weights weights; /* F32, F16 or BF16 */
 	uint64_t seed;
@@ -91,6 +91,7 @@ struct qwen_make {
 	const volatile sig_atomic_t *stop;
 };
 /* Writes the folder (made if it is not there); nothing is half-written. */
-bool qwen_make(const char *dir, const struct qwen_make *how, struct err *e);
+bool qwen_synthetic_write(const char *dir, const struct qwen_synthetic *how,
+			  struct err *e);
 
 #endif

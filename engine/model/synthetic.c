@@ -122,7 +122,7 @@ static const char *stored_name(enum qwen_weights w)
 }
 
 /* Gives each tensor its shard and place; shards get runs of tensors. */
-static void places_set(struct specs *s, const struct qwen_make *how,
+static void places_set(struct specs *s, const struct qwen_synthetic *how,
 		       uint32_t shards)
 {
 	size_t bytes = how->weights == QWEN_W_F32 ? 4 : 2;
@@ -172,7 +172,7 @@ static uint64_t mix(uint64_t z)
 
 /* Values depend on the seed, the tensor's number and the place alone. */
 static bool tensor_write(FILE *f, const struct spec *x, uint64_t seed,
-			 const struct qwen_make *how,
+			 const struct qwen_synthetic *how,
 			 const struct qwen_kernels *k)
 {
 	static _Thread_local float v[CHUNK];
@@ -224,7 +224,7 @@ static void shard_name(char *s, size_t n, uint32_t i, uint32_t shards)
 
 /* Written beside its place and moved there when it is whole. */
 static bool shard_write(const char *path, const struct specs *s, uint32_t shard,
-			const struct qwen_make *how, struct err *e)
+			const struct qwen_synthetic *how, struct err *e)
 {
 	const struct qwen_kernels *k = qwen_kernels_best();
 	struct buf tmp = { 0 };
@@ -382,14 +382,15 @@ static bool tokenizer_learn(const char *dir, uint32_t vocab, struct err *e)
 	for (size_t i = 0; ok && i < ARRAY_SIZE(text); i++)
 		if (access(text[i], R_OK) == 0)
 			ok = file_read(text[i], 0, &in, e);
-	ok = ok && qwen_learn(in.data ? in.data : "", in.len, vocab, &out, e) &&
+	ok = ok &&
+	     qwen_bpe_train(in.data ? in.data : "", in.len, vocab, &out, e) &&
 	     text_write(dir, "tokenizer.json", out.data, out.len, e);
 	buf_fini(&in);
 	buf_fini(&out);
 	return ok;
 }
 
-static bool weights_write(const char *dir, const struct qwen_make *how,
+static bool weights_write(const char *dir, const struct qwen_synthetic *how,
 			  struct err *e)
 {
 	struct specs s = specs_all(&how->config);
@@ -413,7 +414,8 @@ static bool weights_write(const char *dir, const struct qwen_make *how,
 	return ok;
 }
 
-bool qwen_make(const char *dir, const struct qwen_make *how, struct err *e)
+bool qwen_synthetic_write(const char *dir, const struct qwen_synthetic *how,
+			  struct err *e)
 {
 	uint32_t vocab = how->config.vocab;
 	/* <|im_end|>: Qwen's id, or the third of nine at the end. */
@@ -425,7 +427,7 @@ bool qwen_make(const char *dir, const struct qwen_make *how, struct err *e)
 	if (mkdir(dir, 0777) != 0 && errno != EEXIST)
 		return err_sys(e, ERR_IO, errno, "%s: cannot be made", dir);
 	if (how->tokenizer ? !tokenizer_copy(how->tokenizer, dir, e) :
-	    vocab <= QWEN_MOST_LEARNT && !tokenizer_learn(dir, vocab, e))
+	    vocab <= QWEN_BPE_VOCAB_MAX && !tokenizer_learn(dir, vocab, e))
 		return false;
 	if (stop >= vocab)
 		stop = vocab - 1;

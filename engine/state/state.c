@@ -91,7 +91,7 @@ uint32_t qwen_state_length(const struct qwen_state *s, uint32_t sequence)
 	return sequence < s->shape.sequences ? s->length[sequence] : 0;
 }
 
-void qwen_state_cut(struct qwen_state *s, uint32_t sequence, uint32_t n)
+void qwen_state_truncate(struct qwen_state *s, uint32_t sequence, uint32_t n)
 {
 	if (sequence < s->shape.sequences && n < s->length[sequence])
 		s->length[sequence] = n;
@@ -190,7 +190,7 @@ const float *qwen_logits(const struct qwen_state *s, uint32_t i)
 	return s->logits + (size_t)s->row[i] * s->m->config.vocab;
 }
 
-uint32_t qwen_best(const struct qwen_state *s, uint32_t i)
+uint32_t qwen_argmax(const struct qwen_state *s, uint32_t i)
 {
 	if (i >= s->pass.n || !s->pass.token[i].best)
 		BUG("the best of token %u was not asked for", i);

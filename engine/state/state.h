@@ -99,7 +99,7 @@ struct qwen_token {
 	uint32_t id;
 	uint32_t sequence;
 	bool logits; /* wanted for this token: qwen_logits() */
-	bool best;   /* wanted for this token: qwen_best() */
+	bool best;   /* wanted for this token: qwen_argmax() */
 };
 
 struct qwen_shape {
@@ -122,7 +122,7 @@ struct qwen_counts;
 void qwen_state_counts(const struct qwen_state *s, struct qwen_counts *out);
 /* Tokens that a sequence holds; cut it to `n`, 0 empties it. */
 uint32_t qwen_state_length(const struct qwen_state *s, uint32_t sequence);
-void qwen_state_cut(struct qwen_state *s, uint32_t sequence, uint32_t n);
+void qwen_state_truncate(struct qwen_state *s, uint32_t sequence, uint32_t n);
 
 /*
  * ERR_USAGE: more tokens than max_tokens, an id or sequence that is not there,
@@ -137,7 +137,7 @@ const float *qwen_logits(const struct qwen_state *s, uint32_t i);
  * The id of the largest of them, the lowest of equals, computed where the
  * logits are; token i must have wanted it.
  */
-uint32_t qwen_best(const struct qwen_state *s, uint32_t i);
+uint32_t qwen_argmax(const struct qwen_state *s, uint32_t i);
 /* Are its times those of another machine than the one that it stands for? */
 bool qwen_is_emulated(const struct qwen_model *m);
 
@@ -165,8 +165,8 @@ bool qwen_is_emulated(const struct qwen_model *m);
 /*
  * One pass.  Tokens of one sequence come in order; `position` is where each is
  * stored, and it attends to positions 0 .. position[i] of its sequence, those
- * of the same pass included.  After qwen_state_cut() a position may be written
- * again: the cache is just overwritten.
+ * of the same pass included.  After qwen_state_truncate() a position may be
+ * written again: the cache is just overwritten.
  */
 struct qwen_pass {
 	const struct qwen_token *token; /* [n] */

@@ -132,17 +132,17 @@ static json_t *added_json(uint32_t first)
 	return list;
 }
 
-bool qwen_learn(const char *text, size_t len_bytes, uint32_t vocab,
-		struct buf *out, struct err *e)
+bool qwen_bpe_train(const char *text, size_t len_bytes, uint32_t vocab,
+		    struct buf *out, struct err *e)
 {
 	struct learner l = { .n_tokens = 256 };
 	json_t *merges, *ids, *all;
 
-	if (vocab < 256 + ARRAY_SIZE(added) || vocab > QWEN_MOST_LEARNT)
+	if (vocab < 256 + ARRAY_SIZE(added) || vocab > QWEN_BPE_VOCAB_MAX)
 		return err_set(e, ERR_USAGE, "a vocabulary of %u tokens; "
 			       "wanted %zu to %d, or a folder with a "
 			       "tokenizer", vocab, 256 + ARRAY_SIZE(added),
-			       QWEN_MOST_LEARNT);
+			       QWEN_BPE_VOCAB_MAX);
 	l.cap = vocab - (uint32_t)ARRAY_SIZE(added);
 	l.word = xcalloc(MAX_WORDS, sizeof(*l.word));
 	l.letters = xcalloc(l.cap, sizeof(*l.letters));

@@ -12,19 +12,19 @@ static unsigned length_of(unsigned char c)
 	return c >= 0xf0 && c <= 0xf4 ? 4 : 1;
 }
 
-static void byte_put(struct qwen_decoder *d, char c, struct buf *out)
+static void byte_put(struct qwen_detokenizer *d, char c, struct buf *out)
 {
 	bool follows = ((unsigned char)c & 0xc0) == 0x80;
 
 	if (d->n_held && !follows) /* cut short: never complete */
-		qwen_decode_end(d, out);
+		qwen_detokenize_end(d, out);
 	d->held[d->n_held++] = c;
 	if (d->n_held == length_of((unsigned char)d->held[0]))
-		qwen_decode_end(d, out);
+		qwen_detokenize_end(d, out);
 }
 
-void qwen_decode(struct qwen_decoder *d, const struct qwen_tokenizer *t,
-		 uint32_t id, struct buf *out)
+void qwen_detokenize(struct qwen_detokenizer *d, const struct qwen_tokenizer *t,
+		     uint32_t id, struct buf *out)
 {
 	bool special;
 	size_t len;
@@ -36,7 +36,7 @@ void qwen_decode(struct qwen_decoder *d, const struct qwen_tokenizer *t,
 		byte_put(d, s[i], out);
 }
 
-void qwen_decode_end(struct qwen_decoder *d, struct buf *out)
+void qwen_detokenize_end(struct qwen_detokenizer *d, struct buf *out)
 {
 	buf_add(out, d->held, d->n_held);
 	d->n_held = 0;

@@ -81,7 +81,7 @@ bool qwen_encode(struct qwen_encoder *x, const char *text, size_t len_bytes,
 /* ------------------------------------------------------ detokenize.c ---- */
 
 /* Bytes of a character that is not complete yet.  Zero-initialise. */
-struct qwen_decoder {
+struct qwen_detokenizer {
 	char held[4];
 	unsigned n_held;
 	bool skip_special; /* leave special tokens out */
@@ -90,21 +90,21 @@ struct qwen_decoder {
  * Appends the text of one more token; the start of a character whose end has
  * not come is held back.  Ids that do not exist give nothing.
  */
-void qwen_decode(struct qwen_decoder *d, const struct qwen_tokenizer *t,
-		 uint32_t id, struct buf *out);
+void qwen_detokenize(struct qwen_detokenizer *d, const struct qwen_tokenizer *t,
+		     uint32_t id, struct buf *out);
 /* Appends what is still held. */
-void qwen_decode_end(struct qwen_decoder *d, struct buf *out);
+void qwen_detokenize_end(struct qwen_detokenizer *d, struct buf *out);
 
 /* ------------------------------------------------------- bpe_train.c ---- */
 
-#define QWEN_MOST_LEARNT 2048
+#define QWEN_BPE_VOCAB_MAX 2048
 
 /*
  * Learns a byte-pair encoding of `vocab` tokens (256 bytes, merges, Qwen's
  * special tokens last) from text, and appends it to `out` as tokenizer.json.
  */
-bool qwen_learn(const char *text, size_t len_bytes, uint32_t vocab,
-		struct buf *out, struct err *e);
+bool qwen_bpe_train(const char *text, size_t len_bytes, uint32_t vocab,
+		    struct buf *out, struct err *e);
 
 /* ------------------------------------------------------------ chat.c ---- */
 

@@ -1,4 +1,6 @@
-/* tokenizer_int - what the files of the tokenizer share; see tokenizer.h. */
+/*
+ * engine/text/text_int.h - what the files of the tokenizer share.
+ */
 #ifndef T0_ENGINE_TOKENIZER_INT_H
 #define T0_ENGINE_TOKENIZER_INT_H
 

@@ -135,8 +135,8 @@ static bool store(struct discovery *d, int i, const struct probe_result *r)
 	struct res_slot row;
 	bool good;
 
-	probe_judge(&d->slots.v[i], r, d->oracle ? d->oracle[i] : NULL,
-		    d->emulated ? &d->emulated[i] : NULL, &mem, &row);
+	probe_verdict_row(&d->slots.v[i], r, d->oracle ? d->oracle[i] : NULL,
+			  d->emulated ? &d->emulated[i] : NULL, &mem, &row);
 	good = res_slot_put(d->db, d->run, &row, d->e);
 	arena_fini(&mem);
 	return good;

@@ -232,9 +232,10 @@ bool probe_oracle(const struct probe_slots *slots, const char *tool,
  * emulation (NULL = not run), and fill the database row.  The row points into
  * the arguments and `mem`.
  */
-void probe_judge(const struct probe_slot *slot, const struct probe_result *r,
-		 const char *oracle, const struct probe_result *emulated,
-		 struct arena *mem, struct res_slot *row);
+void probe_verdict_row(const struct probe_slot *slot,
+		       const struct probe_result *r, const char *oracle,
+		       const struct probe_result *emulated, struct arena *mem,
+		       struct res_slot *row);
 
 /* -------------------------------------------------------- discover.c ---- */
 

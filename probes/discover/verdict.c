@@ -87,9 +87,10 @@ static void against_emulation(const struct probe_result *r,
 		part(b, "the emulation gives", emulated->signature, NULL);
 }
 
-void probe_judge(const struct probe_slot *slot, const struct probe_result *r,
-		 const char *oracle, const struct probe_result *emulated,
-		 struct arena *mem, struct res_slot *row)
+void probe_verdict_row(const struct probe_slot *slot,
+		       const struct probe_result *r, const char *oracle,
+		       const struct probe_result *emulated, struct arena *mem,
+		       struct res_slot *row)
 {
 	const struct isa_erratum *x = isa_erratum_at(slot->encoding,
 						     slot->opcode);

@@ -67,14 +67,14 @@ static void tokenizer(const uint8_t *data, size_t size)
 		struct qwen_encoder *x = qwen_encoder_new(t);
 		size_t some = size < 256 ? size : 256;
 		struct qwen_ids ids = { 0 };
-		struct qwen_decoder d = { 0 };
+		struct qwen_detokenizer d = { 0 };
 		struct buf back = { 0 };
 		if (!qwen_encode(x, text, some, QWEN_PLAIN | QWEN_NO_NFC, &ids,
 				 &e))
 			abort();
 		for (size_t i = 0; i < ids.n; i++)
-			qwen_decode(&d, t, ids.v[i], &back);
-		qwen_decode_end(&d, &back);
+			qwen_detokenize(&d, t, ids.v[i], &back);
+		qwen_detokenize_end(&d, &back);
 		if (back.len != some || memcmp(back.data, text, some) != 0)
 			abort();
 		buf_fini(&back);

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/tuner/check.h"
+#include "autotune/tuner/tune_int.h"
 #include "tests/tap.h"
 
-static struct tune_rig rig;
+static struct tune_bench bench;
 
 static bool compiled(const struct gemm_op *op, const struct gemm_config *c,
 		     struct gemm_code *code)
@@ -33,14 +33,14 @@ static struct tune_problem problem(const char *dtype, const char *layout,
 	return p;
 }
 
-static struct tune_check check(const struct tune_problem *p,
+static struct tune_check_result check(const struct tune_problem *p,
 			       const struct gemm_config *c,
 			       const struct gemm_code *code)
 {
-	struct tune_check out = { 0 };
+	struct tune_check_result out = { 0 };
 	struct err e = { 0 };
 
-	if (!tune_check(&rig, p, c, code, 11, &out, &e))
+	if (!tune_check(&bench, p, c, code, 11, &out, &e))
 		diag("no answer: %s", e.msg);
 	return out;
 }
@@ -78,7 +78,7 @@ static void test_right(void)
 		gemm_op_name(&p.op, name, sizeof(name));
 		if (!compiled(&p.op, &c, &code))
 			continue;
-		struct tune_check r = check(&p, &c, &code);
+		struct tune_check_result r = check(&p, &c, &code);
 		ok(r.pass, "%s %ux%ux%u is right: %s", name, p.m, p.n, p.k,
 		   r.detail);
 		ok(r.compared >= (uint64_t)p.m * p.n * p.batch ||
@@ -102,7 +102,7 @@ static void test_other_kernel(const char *what, const char *said_epilogue,
 
 	if (!compiled(&q.op, &c, &code))
 		return;
-	struct tune_check r = check(&p, &c, &code);
+	struct tune_check_result r = check(&p, &c, &code);
 	ok(!r.pass && r.wrong > 100, "%s: %llu of %llu elements are wrong (%s)",
 	   what, (unsigned long long)r.wrong, (unsigned long long)r.compared,
 	   r.detail);
@@ -110,11 +110,11 @@ static void test_other_kernel(const char *what, const char *said_epilogue,
 }
 
 /* What lies in C after a run is changed, then looked at. */
-static struct tune_check look_at(const struct tune_problem *p,
+static struct tune_check_result look_at(const struct tune_problem *p,
 				 void (*spoil)(uint16_t *c, uint32_t n))
 {
 	struct gemm_config c = gemm_default(&p->op);
-	struct tune_check out = { .seed = 5 };
+	struct tune_check_result out = { .seed = 5 };
 	struct tune_view v = tune_view_all(p);
 	struct tune_loaded loaded = { .n = 0 };
 	struct gemm_launch l;
@@ -123,14 +123,14 @@ static struct tune_check look_at(const struct tune_problem *p,
 
 	if (!compiled(&p->op, &c, &code))
 		return out;
-	if (!tune_rig_set(&rig, p, TUNE_NORMAL, out.seed, &e) ||
-	    !tune_rig_load(&rig, &code, &loaded, &e) ||
-	    !tune_rig_launch(&rig, &c, &v, &l, &e) ||
-	    !tune_rig_run(&rig, &loaded, &l, NULL, &e))
+	if (!tune_bench_set(&bench, p, TUNE_NORMAL, out.seed, &e) ||
+	    !tune_bench_load(&bench, &code, &loaded, &e) ||
+	    !tune_bench_launch(&bench, &c, &v, &l, &e) ||
+	    !tune_bench_run(&bench, &loaded, &l, NULL, &e))
 		diag("%s", e.msg);
-	spoil(rig.c->cpu, p->n);
-	tune_check_block(&rig, &c, &v, true, &out);
-	tune_rig_unload(&loaded);
+	spoil(bench.c->cpu, p->n);
+	tune_check_block(&bench, &c, &v, true, &out);
+	tune_bench_unload(&loaded);
 	gemm_code_fini(&code);
 	return out;
 }
@@ -185,7 +185,7 @@ static void test_bound(void)
 
 	if (!compiled(&p.op, &c, &code))
 		return;
-	struct tune_check r = check(&p, &c, &code);
+	struct tune_check_result r = check(&p, &c, &code);
 	ok(r.pass && r.worst < 0.5, "f32 sums use %.3f of the bound",
 	   r.worst);
 	gemm_code_fini(&code);
@@ -233,7 +233,8 @@ int main(void)
 	struct err e = { 0 };
 
 	test_classes();
-	if (!ok(tune_rig_open(&rig, "soft", &e), "the soft device: %s", e.msg))
+	if (!ok(tune_bench_open(&bench, "soft", &e), "the soft device: %s",
+		e.msg))
 		return plan_done();
 	test_right();
 	test_other_kernel("another layout", "", "nt", "", "nn", 64);
@@ -243,6 +244,6 @@ int main(void)
 			  64);
 	test_spoilt();
 	test_bound();
-	tune_rig_close(&rig);
+	tune_bench_close(&bench);
 	return plan_done();
 }

@@ -132,7 +132,7 @@ static float model(const double (*a)[3], const double (*b)[3], size_t k,
 enum { M = 37, N = 45, K = 75 };
 
 struct product {
-	enum host_gemm_type type;
+	enum cpu_gemm_type type;
 	bool coarse;
 	float a[M][K], c[M][N];
 	double b[N][K];
@@ -157,7 +157,7 @@ static const char *name(const struct product *p, bool by_n)
 
 static bool is_f32(const struct product *p)
 {
-	return p->type == HOST_GEMM_F32 || p->type == HOST_GEMM_MADE;
+	return p->type == CPU_GEMM_F32 || p->type == CPU_GEMM_MADE;
 }
 
 static void make(const void *b, size_t row, size_t n, size_t k0, size_t k,
@@ -193,32 +193,32 @@ static void fill(struct product *p, bool by_n)
 	}
 }
 
-static struct host_gemm gemm_of(struct product *p, bool by_n,
-				const struct host_gemm_config *c)
+static struct cpu_gemm gemm_of(struct product *p, bool by_n,
+			       const struct cpu_gemm_config *c)
 {
-	return (struct host_gemm){ .m = M, .n = N, .k = K, .alpha = 1,
-				   .a = p->a[0], .lda = K,
-				   .b = &p->stored, .ldb = by_n ? K : N,
-				   .b_type = p->type, .b_by_n = by_n,
-				   .make = make, .coarse = p->coarse,
-				   .c = p->c[0], .ldc = N, .config = c };
+	return (struct cpu_gemm){ .m = M, .n = N, .k = K, .alpha = 1,
+				  .a = p->a[0], .lda = K,
+				  .b = &p->stored, .ldb = by_n ? K : N,
+				  .b_type = p->type, .b_by_n = by_n,
+				  .make = make, .coarse = p->coarse,
+				  .c = p->c[0], .ldc = N, .config = c };
 }
 
-static void run(struct product *p, bool by_n, enum host_gemm_path path,
+static void run(struct product *p, bool by_n, enum cpu_gemm_path path,
 		unsigned rows, unsigned vecs, unsigned depth, unsigned parts)
 {
-	const struct host_gemm_config c = { .path = path, .level = 5,
-					    .rows = (uint8_t)rows,
-					    .vecs = (uint8_t)vecs,
-					    .kc = 32,
-					    .depth = (uint16_t)depth,
-					    .nc = (uint16_t)(1 + below(60)) };
-	const struct host_gemm g = gemm_of(p, by_n, &c);
-	struct host_gemm_scratch s = { 0 };
+	const struct cpu_gemm_config c = { .path = path, .level = 5,
+					   .rows = (uint8_t)rows,
+					   .vecs = (uint8_t)vecs,
+					   .kc = 32,
+					   .depth = (uint16_t)depth,
+					   .nc = (uint16_t)(1 + below(60)) };
+	const struct cpu_gemm g = gemm_of(p, by_n, &c);
+	struct cpu_gemm_scratch s = { 0 };
 
 	for (unsigned i = 0; i < parts; i++)
-		host_gemm_part(&g, &s, i, parts);
-	host_gemm_scratch_fini(&s);
+		cpu_gemm_part(&g, &s, i, parts);
+	cpu_gemm_scratch_fini(&s);
 }
 
 /* ---- tests ---- */
@@ -250,7 +250,7 @@ static void bit_by_bit(struct product *p, bool by_n)
 			for (size_t j = 0; j < N; j++)
 				want[i][j] = model(a[i], b[j], K, h, swapped);
 		for (unsigned x = 0; x < 24; x++) {
-			run(p, by_n, HOST_GEMM_NORMAL + swapped,
+			run(p, by_n, CPU_GEMM_NORMAL + swapped,
 			    16 + x % 2 * 16, 1 + x / 2 % 2,
 			    32 * (1 + x / 4 % 3), 1 + x % 5);
 			wrong += memcmp(p->c, want, sizeof(want)) != 0;
@@ -266,15 +266,15 @@ static void bit_by_bit(struct product *p, bool by_n)
  * parts lose adds up instead of cancelling out.  Without the second part of
  * one side errors come up to 2^-9.
  */
-static void coarse_lists(struct product *p, enum host_gemm_path path)
+static void coarse_lists(struct product *p, enum cpu_gemm_path path)
 {
-	const struct host_gemm_config c = { .path = path, .level = 5,
-					    .rows = 32, .vecs = 2,
-					    .kc = 32,
-					    .depth = 64, .nc = 32 };
+	const struct cpu_gemm_config c = { .path = path, .level = 5,
+					   .rows = 32, .vecs = 2,
+					   .kc = 32,
+					   .depth = 64, .nc = 32 };
 	static float second[M][N], before[M][N];
-	struct host_gemm g[2] = { gemm_of(p, true, &c), gemm_of(p, true, &c) };
-	struct host_gemm_scratch s = { 0 };
+	struct cpu_gemm g[2] = { gemm_of(p, true, &c), gemm_of(p, true, &c) };
+	struct cpu_gemm_scratch s = { 0 };
 	double worst = 0;
 
 	for (size_t i = 0; i < M; i++)
@@ -296,8 +296,8 @@ static void coarse_lists(struct product *p, enum host_gemm_path path)
 		g[i].beta = -3;
 	}
 	for (unsigned i = 0; i < 3; i++)
-		host_gemm_list_part(g, 2, &s, i, 3);
-	host_gemm_scratch_fini(&s);
+		cpu_gemm_list_part(g, 2, &s, i, 3);
+	cpu_gemm_scratch_fini(&s);
 	for (size_t i = 0; i < M; i++)
 		for (size_t j = 0; j < N; j++) {
 			double product = K * .5 * p->a[i][0] * p->b[j][0];
@@ -322,11 +322,11 @@ static void coarse_without(struct product *p)
 	fill(p, true);
 	setenv("T0_HOST_SIMD", "v4", 1);
 	for (int coarse = 0; coarse < 2; coarse++) {
-		struct host_gemm g = gemm_of(p, true, NULL);
-		struct host_gemm_scratch s = { 0 };
+		struct cpu_gemm g = gemm_of(p, true, NULL);
+		struct cpu_gemm_scratch s = { 0 };
 		g.coarse = coarse;
-		host_gemm(&g, &s, NULL);
-		host_gemm_scratch_fini(&s);
+		cpu_gemm(&g, &s, NULL);
+		cpu_gemm_scratch_fini(&s);
 		if (!coarse)
 			memcpy(fine, p->c, sizeof(fine));
 	}
@@ -348,7 +348,7 @@ static void worst_values(struct product *p)
 		for (size_t j = 0; j < N; j++)
 			b_set(p, true, j, k, bad);
 	}
-	run(p, true, HOST_GEMM_NORMAL, 32, 2, 96, 1);
+	run(p, true, CPU_GEMM_NORMAL, 32, 2, 96, 1);
 	worst = fabs(p->c[3][4] - exact) / exact;
 	/* The sums round, too: 18 times with 32 k's and each pair of parts. */
 	ok(worst < 0x1p-22, "values that are worst to cut: %.3g of the sum",
@@ -372,7 +372,7 @@ static void odd_values(struct product *p, bool by_n)
 			b_set(p, by_n, below(N), below(K), odd[below(4)]);
 		for (size_t i = below(40); i; i--)
 			b_set(p, by_n, below(N), below(K), 0);
-		run(p, by_n, HOST_GEMM_NORMAL + (by_n && round & 1), 32, 2, 64,
+		run(p, by_n, CPU_GEMM_NORMAL + (by_n && round & 1), 32, 2, 64,
 		    1 + (unsigned)below(3));
 		for (size_t i = 0; i < M; i++)
 			for (size_t j = 0; j < N; j++) {
@@ -404,7 +404,7 @@ static void tiny_values(struct product *p)
 		p->a[2][k] = 0x1.01p-126f;
 		b_set(p, true, 0, k, 1);
 	}
-	run(p, true, HOST_GEMM_NORMAL, 32, 2, 96, 1);
+	run(p, true, CPU_GEMM_NORMAL, 32, 2, 96, 1);
 	is_f64(p->c[0][0], 0, "denormals are zero");
 	is_f64(p->c[1][0], K * 0x1.8p-126,
 	       "the smallest normal values are not");
@@ -414,16 +414,16 @@ static void tiny_values(struct product *p)
 static void levels(void)
 {
 	setenv("T0_HOST_SIMD", "v4", 1);
-	is_u64(host_gemm_level(), 4, "T0_HOST_SIMD=v4 is without AMX");
+	is_u64(cpu_gemm_level(), 4, "T0_HOST_SIMD=v4 is without AMX");
 	setenv("T0_HOST_SIMD", "v3", 1);
-	is_u64(host_gemm_level(), 3, "and so is v3");
+	is_u64(cpu_gemm_level(), 3, "and so is v3");
 	setenv("T0_HOST_SIMD", "amx", 1);
-	is_u64(host_gemm_level(), 5, "amx is with it");
+	is_u64(cpu_gemm_level(), 5, "amx is with it");
 	unsetenv("T0_HOST_SIMD");
-	is_u64(host_gemm_level(), 5, "and so is nothing");
-	is_str(host_gemm_unit(5), "AMX, f32 as bf16 parts", "it has a name");
+	is_u64(cpu_gemm_level(), 5, "and so is nothing");
+	is_str(cpu_gemm_unit(5), "AMX, f32 as bf16 parts", "it has a name");
 	/* 4 tiles of 16 x 16, 32 multiply-adds each. */
-	is_f64(host_amx_flop(10), 10 * 4 * 2 * 16 * 16 * 32,
+	is_f64(cpu_amx_flop(10), 10 * 4 * 2 * 16 * 16 * 32,
 	       "its yardstick counts what it does");
 }
 
@@ -432,24 +432,24 @@ int main(void)
 	const char *s = getenv("T0_SEED");
 	struct product *p;
 
-	if (!host_amx())
+	if (!cpu_has_amx())
 		skip_all("no AMX here, or the system does not let it be used");
 	seed = s ? strtoull(s, NULL, 0) : 1;
 	diag("T0_SEED=%llu", (unsigned long long)seed);
 	p = xcalloc(1, sizeof(*p));
 	for (int i = 0; i < 16; i++) {
-		p->type = (enum host_gemm_type)(i / 2 % 4);
+		p->type = (enum cpu_gemm_type)(i / 2 % 4);
 		p->coarse = i / 8;
 		/* What is made is [n][k]. */
-		if (p->type == HOST_GEMM_MADE && i % 2 == 0)
+		if (p->type == CPU_GEMM_MADE && i % 2 == 0)
 			continue;
 		bit_by_bit(p, i % 2);
 		odd_values(p, i % 2);
 	}
 	coarse_without(p);
-	coarse_lists(p, HOST_GEMM_NORMAL);
-	coarse_lists(p, HOST_GEMM_SWAPPED);
-	p->type = HOST_GEMM_F32;
+	coarse_lists(p, CPU_GEMM_NORMAL);
+	coarse_lists(p, CPU_GEMM_SWAPPED);
+	p->type = CPU_GEMM_F32;
 	p->coarse = false;
 	worst_values(p);
 	tiny_values(p);

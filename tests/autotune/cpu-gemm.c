@@ -30,7 +30,7 @@ static double normal(void)
 
 /* A product with all its memory; gaps between rows hold `guard`. */
 struct problem {
-	struct host_gemm g;
+	struct cpu_gemm g;
 	float *a, *c, *before;
 	void *b;
 	double *wide; /* B as doubles, [n][k] */
@@ -39,13 +39,13 @@ struct problem {
 
 static const float guard = 12345;
 
-static void stored(void *p, enum host_gemm_type type, size_t i, double v,
+static void stored(void *p, enum cpu_gemm_type type, size_t i, double v,
 		   double *back)
 {
 	static const int bits[3][2] = { { 8, 23 }, { 5, 10 }, { 8, 7 } };
 	uint64_t u = float_bits(v, bits[type][0], bits[type][1]);
 
-	if (type == HOST_GEMM_F32)
+	if (type == CPU_GEMM_F32)
 		memcpy((float *)p + i, &(uint32_t){ (uint32_t)u }, 4);
 	else
 		((uint16_t *)p)[i] = (uint16_t)u;
@@ -53,17 +53,17 @@ static void stored(void *p, enum host_gemm_type type, size_t i, double v,
 }
 
 static void problem_init(struct problem *p, size_t m, size_t n, size_t k,
-			 enum host_gemm_type type, bool by_n, float alpha,
+			 enum cpu_gemm_type type, bool by_n, float alpha,
 			 float beta)
 {
 	size_t wide = by_n ? k : n, tall = by_n ? n : k;
-	struct host_gemm *g = &p->g;
+	struct cpu_gemm *g = &p->g;
 
-	*g = (struct host_gemm){ .m = m, .n = n, .k = k,
-				 .alpha = alpha, .beta = beta,
-				 .lda = k + below(5), .ldb = wide + below(5),
-				 .ldc = n + below(5), .b_type = type,
-				 .b_by_n = by_n };
+	*g = (struct cpu_gemm){ .m = m, .n = n, .k = k,
+				.alpha = alpha, .beta = beta,
+				.lda = k + below(5), .ldb = wide + below(5),
+				.ldc = n + below(5), .b_type = type,
+				.b_by_n = by_n };
 	/* The last row has no gap behind it: sanitizers watch its end. */
 	p->a = xmalloc((m ? (m - 1) * g->lda + k : 0) * 4 + 1);
 	p->b = xmalloc((tall ? (tall - 1) * g->ldb + wide : 0) * 4 + 1);
@@ -99,7 +99,7 @@ static void problem_fini(struct problem *p)
 /* One element in double, and the bound of its error. */
 static double wanted(const struct problem *p, size_t i, size_t j, double *bound)
 {
-	const struct host_gemm *g = &p->g;
+	const struct cpu_gemm *g = &p->g;
 	double sum = 0, size = 0, old = 0;
 
 	for (size_t k = 0; k < g->k; k++) {
@@ -118,7 +118,7 @@ static double wanted(const struct problem *p, size_t i, size_t j, double *bound)
 /* The largest error in bounds; guards that changed count as infinite. */
 static double worst(const struct problem *p)
 {
-	const struct host_gemm *g = &p->g;
+	const struct cpu_gemm *g = &p->g;
 	double most = 0, bound;
 
 	for (size_t at = 0; at < p->c_size; at++) {
@@ -139,27 +139,27 @@ static double worst(const struct problem *p)
 
 static void run(struct problem *p, unsigned parts)
 {
-	struct host_gemm_scratch s = { 0 };
+	struct cpu_gemm_scratch s = { 0 };
 
 	memcpy(p->c, p->before, p->c_size * 4);
 	for (unsigned i = parts; i-- > 0;)
-		host_gemm_part(&p->g, &s, i, parts);
-	host_gemm_scratch_fini(&s);
+		cpu_gemm_part(&p->g, &s, i, parts);
+	cpu_gemm_scratch_fini(&s);
 }
 
 static const char *const types[] = { "f32", "f16", "bf16" };
 static const char *const paths[] = { "auto", "dot", "normal", "swapped" };
 
 /* A random product under `c`; says what was wrong. */
-static bool good(const struct host_gemm_config *c, size_t most)
+static bool good(const struct cpu_gemm_config *c, size_t most)
 {
 	static const float scales[] = { 1, 0, .5f, -2 };
-	bool by_n = c->path != HOST_GEMM_SWAPPED ? below(2) : true;
+	bool by_n = c->path != CPU_GEMM_SWAPPED ? below(2) : true;
 	struct problem p;
 	double w;
 
-	problem_init(&p, below(c->path == HOST_GEMM_DOT ? 33 : most),
-		     below(most), below(most), (enum host_gemm_type)below(3),
+	problem_init(&p, below(c->path == CPU_GEMM_DOT ? 33 : most),
+		     below(most), below(most), (enum cpu_gemm_type)below(3),
 		     by_n, below(3) ? 1 : scales[below(4)], scales[below(4)]);
 	p.g.config = c;
 	run(&p, 1 + (unsigned)below(5));
@@ -179,11 +179,11 @@ static void every_tile(unsigned level)
 {
 	unsigned tiles = 0, right = 0;
 
-	for (unsigned v = 1; v <= HOST_GEMM_VECS_MAX; v++)
-		for (unsigned r = 1; r <= host_gemm_rows_max(level, v); r++)
-			for (int path = 2; path < HOST_GEMM_PATHS; path++) {
-				struct host_gemm_config c = {
-					(enum host_gemm_path)path,
+	for (unsigned v = 1; v <= CPU_GEMM_VECS_MAX; v++)
+		for (unsigned r = 1; r <= cpu_gemm_rows_max(level, v); r++)
+			for (int path = 2; path < CPU_GEMM_PATHS; path++) {
+				struct cpu_gemm_config c = {
+					(enum cpu_gemm_path)path,
 					(uint8_t)level, (uint8_t)r, (uint8_t)v,
 					(uint16_t)(16 + below(4) * 16),
 					(uint16_t)(1 + below(100)), 0, 0
@@ -197,13 +197,13 @@ static void every_tile(unsigned level)
 }
 
 /* A configuration of the level behind v4. */
-static struct host_gemm_config amx_config(enum host_gemm_path path,
-					  unsigned rows, unsigned vecs)
+static struct cpu_gemm_config amx_config(enum cpu_gemm_path path,
+					 unsigned rows, unsigned vecs)
 {
-	return (struct host_gemm_config){ .path = path, .level = 5,
-					  .rows = (uint8_t)rows,
-					  .vecs = (uint8_t)vecs,
-					  .kc = 32, .nc = 60, .depth = 64 };
+	return (struct cpu_gemm_config){ .path = path, .level = 5,
+					 .rows = (uint8_t)rows,
+					 .vecs = (uint8_t)vecs,
+					 .kc = 32, .nc = 60, .depth = 64 };
 }
 
 static void every_amx_tile(void)
@@ -212,10 +212,10 @@ static void every_amx_tile(void)
 
 	for (unsigned v = 1; v <= 2; v++)
 		for (unsigned r = 16; r <= 32; r += 16)
-			for (int path = 2; path < HOST_GEMM_PATHS; path++)
+			for (int path = 2; path < CPU_GEMM_PATHS; path++)
 				for (int i = 0; i < 40; i++, tiles++) {
-					enum host_gemm_path on = path;
-					struct host_gemm_config c =
+					enum cpu_gemm_path on = path;
+					struct cpu_gemm_config c =
 						amx_config(on, r, v);
 					c.nc = (uint16_t)(1 + below(100));
 					c.depth = 32;
@@ -227,9 +227,9 @@ static void every_amx_tile(void)
 
 static void every_dot(unsigned level)
 {
-	struct host_gemm_config c = { .path = HOST_GEMM_DOT,
-				      .level = (uint8_t)level,
-				      .ahead_bytes = 512 };
+	struct cpu_gemm_config c = { .path = CPU_GEMM_DOT,
+				     .level = (uint8_t)level,
+				     .ahead_bytes = 512 };
 	unsigned right = 0;
 
 	for (int i = 0; i < 90; i++)
@@ -252,7 +252,7 @@ static void defaults(void)
 			const size_t *s = shape[i];
 			struct problem p;
 			problem_init(&p, s[0], s[1], s[2],
-				     (enum host_gemm_type)(type / 2), type & 1,
+				     (enum cpu_gemm_type)(type / 2), type & 1,
 				     1, i == 3 ? 1 : 0);
 			run(&p, 1);
 			double w = worst(&p);
@@ -265,13 +265,13 @@ static void defaults(void)
 
 static void shares(void)
 {
-	const struct host_gemm_config dot = { .path = HOST_GEMM_DOT,
-					      .level = (uint8_t)cpu_level("") };
+	const struct cpu_gemm_config dot = { .path = CPU_GEMM_DOT,
+					     .level = (uint8_t)cpu_level("") };
 
 	for (int i = 0; i < 12; i++) {
 		struct problem p;
 		problem_init(&p, i < 8 ? 1 + (size_t)i : 150, 333, 600,
-			     HOST_GEMM_BF16, i & 1, 1, .5f);
+			     CPU_GEMM_BF16, i & 1, 1, .5f);
 		if (i < 8)
 			p.g.config = &dot;
 		run(&p, 1);
@@ -289,13 +289,13 @@ static void shares(void)
 static void lists(size_t m, unsigned parts)
 {
 	struct problem p[3];
-	struct host_gemm g[3];
-	struct host_gemm_scratch s = { 0 };
+	struct cpu_gemm g[3];
+	struct cpu_gemm_scratch s = { 0 };
 	double most = 0;
 
 	for (int i = 0; i < 3; i++) {
 		problem_init(&p[i], m, 40 + below(200), 500,
-			     (enum host_gemm_type)i, true, 1, .5f);
+			     (enum cpu_gemm_type)i, true, 1, .5f);
 		if (i) {
 			free(p[i].a);
 			p[i].a = p[0].a;
@@ -306,7 +306,7 @@ static void lists(size_t m, unsigned parts)
 		g[i] = p[i].g;
 	}
 	for (unsigned i = parts; i-- > 0;)
-		host_gemm_list_part(g, 3, &s, i, parts);
+		cpu_gemm_list_part(g, 3, &s, i, parts);
 	for (int i = 0; i < 3; i++) {
 		most = fmax(most, worst(&p[i]));
 		p[i].a = i ? NULL : p[i].a;
@@ -315,12 +315,12 @@ static void lists(size_t m, unsigned parts)
 	   m, parts, most);
 	for (int i = 0; i < 3; i++)
 		problem_fini(&p[i]);
-	host_gemm_scratch_fini(&s);
+	cpu_gemm_scratch_fini(&s);
 }
 
 /* A B [n][k] that is f32 after all, handed out by a function. */
 struct maker {
-	const struct host_gemm *g;
+	const struct cpu_gemm *g;
 	size_t bad;
 };
 
@@ -330,27 +330,27 @@ static void make(const void *b, size_t row, size_t n, size_t k0, size_t k,
 	struct maker *m = (struct maker *)(uintptr_t)b;
 	const float *from = m->g->b;
 
-	m->bad += k0 % HOST_GEMM_MADE_STEP ||
-		  (k % HOST_GEMM_MADE_STEP && k0 + k != m->g->k) ||
+	m->bad += k0 % CPU_GEMM_MADE_STEP ||
+		  (k % CPU_GEMM_MADE_STEP && k0 + k != m->g->k) ||
 		  row + n > m->g->n || k0 + k > m->g->k;
 	for (size_t i = 0; i < n && !m->bad; i++)
 		memcpy(out + i * ldo, from + (row + i) * m->g->ldb + k0, k * 4);
 }
 
-static void made(enum host_gemm_path path, unsigned level)
+static void made(enum cpu_gemm_path path, unsigned level)
 {
-	struct host_gemm_config c = { .path = path, .level = (uint8_t)level,
-				      .rows = 4, .vecs = 2, .kc = 64,
-				      .depth = 128, .nc = 60 };
+	struct cpu_gemm_config c = { .path = path, .level = (uint8_t)level,
+				     .rows = 4, .vecs = 2, .kc = 64,
+				     .depth = 128, .nc = 60 };
 	if (level == 5)
 		c = amx_config(path, 32, 2);
 	struct problem p;
 
-	problem_init(&p, 50, 77, 331, HOST_GEMM_F32, true, 1, .5f);
+	problem_init(&p, 50, 77, 331, CPU_GEMM_F32, true, 1, .5f);
 	p.g.config = &c;
-	struct host_gemm g = p.g;
+	struct cpu_gemm g = p.g;
 	struct maker m = { &g, 0 };
-	p.g.b_type = HOST_GEMM_MADE;
+	p.g.b_type = CPU_GEMM_MADE;
 	p.g.make = make;
 	p.g.b = &m;
 	run(&p, 3);
@@ -362,18 +362,18 @@ static void made(enum host_gemm_path path, unsigned level)
 }
 
 /* NaN and infinity of one operand reach their row or column, nothing else. */
-static void special(enum host_gemm_path path, unsigned level, bool in_b)
+static void special(enum cpu_gemm_path path, unsigned level, bool in_b)
 {
-	struct host_gemm_config c;
+	struct cpu_gemm_config c;
 	size_t wrong = 0;
 	struct problem p;
 
-	problem_init(&p, 20, 50, 40, HOST_GEMM_F32, true, 1, 0);
+	problem_init(&p, 20, 50, 40, CPU_GEMM_F32, true, 1, 0);
 	if (level == 5) {
 		c = amx_config(path, 32, 2);
 	} else {
 		setenv("T0_HOST_SIMD", "v4", 1);
-		host_gemm_default(&p.g, &c);
+		cpu_gemm_default(&p.g, &c);
 		unsetenv("T0_HOST_SIMD");
 		c.path = path;
 	}
@@ -399,7 +399,7 @@ static void scalars(void)
 {
 	struct problem p;
 
-	problem_init(&p, 9, 9, 9, HOST_GEMM_F32, false, 0, 2);
+	problem_init(&p, 9, 9, 9, CPU_GEMM_F32, false, 0, 2);
 	p.a[0] = NAN;
 	run(&p, 2);
 	is_f64(p.c[0], 2 * (double)p.before[0], "alpha = 0 does not read A");
@@ -414,48 +414,48 @@ static void scalars(void)
 
 static void threads(void)
 {
-	struct host_gemm_scratch s[3] = { { 0 } };
+	struct cpu_gemm_scratch s[3] = { { 0 } };
 	struct err e = { 0 };
 	struct threads *t = threads_new(3, &e);
 	struct problem p;
 
-	problem_init(&p, 100, 100, 100, HOST_GEMM_F32, true, 1, 1);
+	problem_init(&p, 100, 100, 100, CPU_GEMM_F32, true, 1, 1);
 	memcpy(p.c, p.before, p.c_size * 4);
-	host_gemm(&p.g, s, t);
+	cpu_gemm(&p.g, s, t);
 	ok(worst(&p) <= 1, "a pool of threads does all shares");
 	memcpy(p.c, p.before, p.c_size * 4);
-	host_gemm(&p.g, s, NULL);
+	cpu_gemm(&p.g, s, NULL);
 	ok(worst(&p) <= 1, "and so does one without a pool");
 	for (int i = 0; i < 3; i++)
-		host_gemm_scratch_fini(&s[i]);
+		cpu_gemm_scratch_fini(&s[i]);
 	threads_free(t);
 	problem_fini(&p);
 }
 
 static void refused(void)
 {
-	static const struct host_gemm_config config[] = {
-		{ HOST_GEMM_SWAPPED, 2, 4, 2, 64, 64, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 7, 2, 64, 64, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, 63, 64, 63, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, 2048, 64, 2048, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, 64, 0, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, 64, 64, 96, 0 },
-		{ HOST_GEMM_NORMAL, 5, 4, 2, 64, 64, 64, 0 },
-		{ HOST_GEMM_AUTO, 2, 4, 2, 64, 64, 64, 0 },
-		{ HOST_GEMM_DOT, 2, 4, 2, 64, 64, 64, 0 },
+	static const struct cpu_gemm_config config[] = {
+		{ CPU_GEMM_SWAPPED, 2, 4, 2, 64, 64, 64, 0 },
+		{ CPU_GEMM_NORMAL, 2, 7, 2, 64, 64, 64, 0 },
+		{ CPU_GEMM_NORMAL, 2, 4, 2, 63, 64, 63, 0 },
+		{ CPU_GEMM_NORMAL, 2, 4, 2, 2048, 64, 2048, 0 },
+		{ CPU_GEMM_NORMAL, 2, 4, 2, 64, 0, 64, 0 },
+		{ CPU_GEMM_NORMAL, 2, 4, 2, 64, 64, 96, 0 },
+		{ CPU_GEMM_NORMAL, 5, 4, 2, 64, 64, 64, 0 },
+		{ CPU_GEMM_AUTO, 2, 4, 2, 64, 64, 64, 0 },
+		{ CPU_GEMM_DOT, 2, 4, 2, 64, 64, 64, 0 },
 		/* Made, from here on. */
-		{ HOST_GEMM_DOT, 2, 4, 2, 64, 64, 64, 0 },
-		{ HOST_GEMM_NORMAL, 2, 4, 2, 48, 64, 48, 0 },
+		{ CPU_GEMM_DOT, 2, 4, 2, 64, 64, 64, 0 },
+		{ CPU_GEMM_NORMAL, 2, 4, 2, 48, 64, 48, 0 },
 	};
-	struct host_gemm g = { .m = 40, .n = 8, .k = 8 };
+	struct cpu_gemm g = { .m = 40, .n = 8, .k = 8 };
 	const char *why;
 
 	for (size_t i = 0; i < ARRAY_SIZE(config); i++) {
-		g.b_by_n = config[i].path == HOST_GEMM_DOT;
+		g.b_by_n = config[i].path == CPU_GEMM_DOT;
 		g.b_by_n |= i > 8;
-		g.b_type = i > 8 ? HOST_GEMM_MADE : HOST_GEMM_F32;
-		bool legal = host_gemm_legal(&g, &config[i], &why);
+		g.b_type = i > 8 ? CPU_GEMM_MADE : CPU_GEMM_F32;
+		bool legal = cpu_gemm_legal(&g, &config[i], &why);
 		ok(!legal, "refused: %s (%zu)", why ? why : "nothing", i);
 	}
 }
@@ -471,15 +471,15 @@ int main(void)
 		every_dot(level);
 	}
 	for (unsigned level = 2; (int)level <= cpu_level(""); level++) {
-		made(HOST_GEMM_NORMAL, level);
-		made(HOST_GEMM_SWAPPED, level);
+		made(CPU_GEMM_NORMAL, level);
+		made(CPU_GEMM_SWAPPED, level);
 	}
-	if (host_amx()) {
+	if (cpu_has_amx()) {
 		every_amx_tile();
-		for (int path = 2; path < HOST_GEMM_PATHS; path++) {
-			made((enum host_gemm_path)path, 5);
-			special((enum host_gemm_path)path, 5, false);
-			special((enum host_gemm_path)path, 5, true);
+		for (int path = 2; path < CPU_GEMM_PATHS; path++) {
+			made((enum cpu_gemm_path)path, 5);
+			special((enum cpu_gemm_path)path, 5, false);
+			special((enum cpu_gemm_path)path, 5, true);
 		}
 	} else {
 		skip("no AMX here: none of its tiles was tried");
@@ -488,9 +488,9 @@ int main(void)
 	shares();
 	for (size_t m = 4; m < 300; m *= 3)
 		lists(m, 1 + (unsigned)below(5));
-	for (int path = HOST_GEMM_DOT; path < HOST_GEMM_PATHS; path++) {
-		special((enum host_gemm_path)path, 4, false);
-		special((enum host_gemm_path)path, 4, true);
+	for (int path = CPU_GEMM_DOT; path < CPU_GEMM_PATHS; path++) {
+		special((enum cpu_gemm_path)path, 4, false);
+		special((enum cpu_gemm_path)path, 4, true);
 	}
 	scalars();
 	threads();

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "autotune/cpu/gemm.h"
+#include "autotune/cpu_tune/cpu_tune.h"
 #include "results/db/tunes.h"
 #include "tests/tap.h"
 
@@ -22,88 +22,88 @@ static void names(void)
 		"normal v4 12x2 kc70000 depth512 nc9",
 	};
 	static const char text[] = "swapped v3 6x2 kc256 depth512 nc96";
-	char again[HOST_GEMM_TEXT];
-	struct host_gemm_config c;
+	char again[CPU_GEMM_TEXT];
+	struct cpu_gemm_config c;
 	struct err e = { 0 };
 
-	ok(host_gemm_config_parse(text, &c, &e), "a configuration is read");
-	is_u64(c.path, HOST_GEMM_SWAPPED, "its path");
+	ok(cpu_gemm_config_parse(text, &c, &e), "a configuration is read");
+	is_u64(c.path, CPU_GEMM_SWAPPED, "its path");
 	is_u64(c.rows * 1000 + c.vecs, 6002, "its tile");
 	is_u64(c.depth, 512, "its depth");
-	host_gemm_config_name(&c, again);
+	cpu_gemm_config_name(&c, again);
 	is_str(again, text, "and printed again");
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		ok(!host_gemm_config_parse(bad[i], &c, &e),
+		ok(!cpu_gemm_config_parse(bad[i], &c, &e),
 		   "\"%s\" is refused", bad[i]);
 }
 
 /* Every candidate for a shape is right: first, last and some elements. */
-static void candidates(size_t m, size_t n, size_t k, enum host_gemm_type type,
+static void candidates(size_t m, size_t n, size_t k, enum cpu_gemm_type type,
 		       bool by_n, unsigned level)
 {
-	const struct host_problem p = { m, n, k, type, by_n };
-	struct host_gemm_config *c = xcalloc(CAP, sizeof(*c));
-	size_t count = host_gemm_candidates(&p, level, c, CAP), same = 0;
+	const struct cpu_problem p = { m, n, k, type, by_n };
+	struct cpu_gemm_config *c = xcalloc(CAP, sizeof(*c));
+	size_t count = cpu_gemm_candidates(&p, level, c, CAP), same = 0;
 	size_t wrong = 0, compared;
 	struct err e = { 0 };
-	struct host_trial *t = host_trial_new(&p, 2, 7, &e);
-	char op[HOST_GEMM_TEXT];
+	struct cpu_trial *t = cpu_trial_new(&p, 2, 7, &e);
+	char op[CPU_GEMM_TEXT];
 
-	host_problem_op(&p, op);
+	cpu_problem_op(&p, op);
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < i; j++)
 			same += !memcmp(&c[i], &c[j], sizeof(*c));
 	for (size_t i = 0; t && i < count; i++) {
 		for (size_t x = 0; x < m * n; x++)
-			host_trial_c(t)[x] = NAN;
-		host_trial_run(t, &c[i]);
-		wrong += !(host_trial_worst(t, &compared) <= 1);
+			cpu_trial_c(t)[x] = NAN;
+		cpu_trial_run(t, &c[i]);
+		wrong += !(cpu_trial_worst(t, &compared) <= 1);
 	}
 	ok(t && count > 20 && count < CAP, "%s, v%u: %zu candidates", op, level,
 	   count);
 	is_u64(same, 0, "%s, v%u: no two are the same", op, level);
 	is_u64(wrong, 0, "%s, v%u: all are right", op, level);
-	host_trial_free(t);
+	cpu_trial_free(t);
 	free(c);
 }
 
 /* What the check must not let pass. */
 static void mutants(void)
 {
-	const struct host_problem p = { 40, 70, 300, HOST_GEMM_BF16, true };
+	const struct cpu_problem p = { 40, 70, 300, CPU_GEMM_BF16, true };
 	struct err e = { 0 };
-	struct host_trial *t = host_trial_new(&p, 1, 3, &e);
-	float *c = host_trial_c(t), keep;
-	struct host_gemm_config config;
-	struct host_gemm g = { .m = 40, .n = 70, .k = 300, .b_by_n = true };
+	struct cpu_trial *t = cpu_trial_new(&p, 1, 3, &e);
+	float *c = cpu_trial_c(t), keep;
+	struct cpu_gemm_config config;
+	struct cpu_gemm g = { .m = 40, .n = 70, .k = 300, .b_by_n = true };
 	size_t compared;
 
-	host_gemm_default(&g, &config);
-	host_trial_run(t, &config);
-	ok(host_trial_worst(t, &compared) <= 1, "a right product passes");
+	cpu_gemm_default(&g, &config);
+	cpu_trial_run(t, &config);
+	ok(cpu_trial_worst(t, &compared) <= 1, "a right product passes");
 	is_u64(compared, 16 * 24, "16 rows and 24 columns are compared");
 	keep = c[40 * 70 - 1];
 	c[40 * 70 - 1] = NAN;
-	ok(isinf(host_trial_worst(t, &compared)), "a last element left out");
+	ok(isinf(cpu_trial_worst(t, &compared)), "a last element left out");
 	/* 300 products of variance 1: 1e-3 is 60 times sqrt(300) eps. */
 	c[40 * 70 - 1] = keep + 1e-2f;
-	ok(host_trial_worst(t, &compared) > 1, "one that is a little off");
+	ok(cpu_trial_worst(t, &compared) > 1, "one that is a little off");
 	memset(c, 0, 40 * 70 * sizeof(*c));
-	ok(host_trial_worst(t, &compared) > 1, "zeros");
-	host_trial_free(t);
+	ok(cpu_trial_worst(t, &compared) > 1, "zeros");
+	cpu_trial_free(t);
 }
 
-static bool tune(const char *db, const struct host_problem *p,
-		 const volatile int *stop, struct host_outcome *out)
+static bool tune(const char *db, const struct cpu_problem *p,
+		 const volatile int *stop, struct cpu_outcome *out)
 {
 	static char name[] = "tests/autotune/cpu-tune", *argv[] = { name, NULL };
-	const struct host_tune_opts o = { .db = db, .threads = 1,
-					  .seconds = .3, .seed = 1,
-					  .stop = stop, .argc = 1,
-					  .argv = argv };
+	const struct cpu_tune_opts o = { .db = db, .threads = 1,
+					 .seconds = .3, .seed = 1,
+					 .stop = stop, .argc = 1,
+					 .argv = argv };
 	struct err e = { 0 };
 
-	return host_tune(&o, p, 1, out, &e) || (diag("%s", e.msg), false);
+	return cpu_tune(&o, p, 1, out, &e) || (diag("%s", e.msg), false);
 }
 
 static int64_t count(const char *db, const char *sql)
@@ -122,55 +122,55 @@ static void select_from(const char *db, const char *config)
 {
 	static const struct {
 		size_t m, n, k;
-		enum host_gemm_type type;
-		enum host_how how;
+		enum cpu_gemm_type type;
+		enum cpu_choice how;
 		const char *name;
 	} want[] = {
-		{ 64, 100, 256, HOST_GEMM_BF16, HOST_EXACT, "the same" },
-		{ 128, 100, 256, HOST_GEMM_BF16, HOST_NEAREST,
+		{ 64, 100, 256, CPU_GEMM_BF16, CPU_EXACT, "the same" },
+		{ 128, 100, 256, CPU_GEMM_BF16, CPU_NEAREST,
 		  "twice the rows" },
-		{ 128, 200, 256, HOST_GEMM_BF16, HOST_NEAREST, "as far as 2" },
-		{ 130, 200, 256, HOST_GEMM_BF16, HOST_DEFAULT, "farther" },
-		{ 64, 100, 256, HOST_GEMM_F16, HOST_DEFAULT, "another type" },
+		{ 128, 200, 256, CPU_GEMM_BF16, CPU_NEAREST, "as far as 2" },
+		{ 130, 200, 256, CPU_GEMM_BF16, CPU_DEFAULT, "farther" },
+		{ 64, 100, 256, CPU_GEMM_F16, CPU_DEFAULT, "another type" },
 	};
 	struct err e = { 0 };
-	struct host_table *t = host_table_open(db, 1, &e);
-	struct host_table *other = host_table_open(db, 2, &e);
-	struct host_gemm_config c;
-	char got[HOST_GEMM_TEXT];
+	struct cpu_table *t = cpu_table_open(db, 1, &e);
+	struct cpu_table *other = cpu_table_open(db, 2, &e);
+	struct cpu_gemm_config c;
+	char got[CPU_GEMM_TEXT];
 
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
-		const struct host_gemm g = { .m = want[i].m, .n = want[i].n,
-					     .k = want[i].k, .b_by_n = true,
-					     .b_type = want[i].type };
-		is_u64(host_select(t, &g, &c), want[i].how, "selected: %s",
+		const struct cpu_gemm g = { .m = want[i].m, .n = want[i].n,
+					    .k = want[i].k, .b_by_n = true,
+					    .b_type = want[i].type };
+		is_u64(cpu_select(t, &g, &c), want[i].how, "selected: %s",
 		       want[i].name);
-		host_gemm_config_name(&c, got);
-		if (want[i].how != HOST_DEFAULT)
+		cpu_gemm_config_name(&c, got);
+		if (want[i].how != CPU_DEFAULT)
 			is_str(got, config, "the winner: %s", want[i].name);
-		is_u64(host_select(other, &g, &c), HOST_DEFAULT,
+		is_u64(cpu_select(other, &g, &c), CPU_DEFAULT,
 		       "other threads, no row: %s", want[i].name);
 	}
-	const struct host_gemm same = { .m = 64, .n = 100, .k = 256,
-					.b_by_n = true,
-					.b_type = HOST_GEMM_BF16 };
-	struct host_gemm_config winner;
-	enum host_how want_v2 = HOST_DEFAULT;
-	if (host_gemm_config_parse(config, &winner, &e) && winner.level == 2)
-		want_v2 = HOST_EXACT;
+	const struct cpu_gemm same = { .m = 64, .n = 100, .k = 256,
+				       .b_by_n = true,
+				       .b_type = CPU_GEMM_BF16 };
+	struct cpu_gemm_config winner;
+	enum cpu_choice want_v2 = CPU_DEFAULT;
+	if (cpu_gemm_config_parse(config, &winner, &e) && winner.level == 2)
+		want_v2 = CPU_EXACT;
 	setenv("T0_HOST_SIMD", "v2", 1);
-	is_u64(host_select(t, &same, &c), want_v2, "a winner of a higher "
+	is_u64(cpu_select(t, &same, &c), want_v2, "a winner of a higher "
 	       "level is not selected where less is asked for");
 	unsetenv("T0_HOST_SIMD");
-	host_table_free(t);
-	host_table_free(other);
+	cpu_table_free(t);
+	cpu_table_free(other);
 }
 
 static void stored(void)
 {
-	const struct host_problem p = { 64, 100, 256, HOST_GEMM_BF16, true };
+	const struct cpu_problem p = { 64, 100, 256, CPU_GEMM_BF16, true };
 	char db[] = "/tmp/t0-host-tune-XXXXXX";
-	struct host_outcome one, two;
+	struct cpu_outcome one, two;
 	volatile int stop = 1;
 	struct err e = { 0 };
 	int fd = mkstemp(db);
@@ -178,9 +178,9 @@ static void stored(void)
 	/* sqlite wants to make the file itself. */
 	if (fd < 0 || close(fd) || unlink(db))
 		BUG("no temporary file");
-	struct host_table *t = host_table_open(db, 1, &e);
+	struct cpu_table *t = cpu_table_open(db, 1, &e);
 	ok(t != NULL, "a file that is not there is an empty table");
-	host_table_free(t);
+	cpu_table_free(t);
 	ok(tune(db, &p, &stop, &one) && !one.found, "stopped: nothing found");
 	is_i64(count(db, "SELECT count(*) FROM v_runs WHERE "
 			 "state = 'interrupted'"), 1, "and the run says so");
@@ -207,13 +207,13 @@ int main(void)
 {
 	names();
 	for (unsigned level = 2; level <= 5; level++) {
-		if (level == 5 ? !host_amx() : (int)level > cpu_level("")) {
+		if (level == 5 ? !cpu_has_amx() : (int)level > cpu_level("")) {
 			skip("no level %u here", level);
 			continue;
 		}
-		candidates(33, 61, 530, HOST_GEMM_F32, false, level);
-		candidates(21, 75, 600, HOST_GEMM_BF16, true, level);
-		candidates(70, 35, 270, HOST_GEMM_F16, true, level);
+		candidates(33, 61, 530, CPU_GEMM_F32, false, level);
+		candidates(21, 75, 600, CPU_GEMM_BF16, true, level);
+		candidates(70, 35, 270, CPU_GEMM_F16, true, level);
 	}
 	mutants();
 	stored();

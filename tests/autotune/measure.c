@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "autotune/tuner/measure.h"
+#include "autotune/tuner/tune_int.h"
 #include "probes/common/common.h"
 #include "tests/results/results.h"
 
@@ -71,20 +71,20 @@ static void test_impossible(void)
 
 static void test_refused(void)
 {
-	struct tune_rig r = { 0 };
+	struct tune_bench r = { 0 };
 	struct tune_arm a = { 0 };
 	struct tune_protocol p = { .costs = &costs, .samples = 9 };
 	enum res_origin origin;
 	struct err e = { 0 };
 
-	if (!ok(tune_rig_open(&r, "soft", &e), "the soft device: %s", e.msg))
+	if (!ok(tune_bench_open(&r, "soft", &e), "the soft device: %s", e.msg))
 		return;
-	ok(!tune_rig_has_clock(&r, &origin, &e), "has no clock");
+	ok(!tune_bench_has_clock(&r, &origin, &e), "has no clock");
 	is_i64(e.code, ERR_UNSUPPORTED, "nothing can be measured on it");
 	e = (struct err){ 0 };
 	ok(!tune_measure(&r, &a, 1, &p, &e), "nine samples are too few");
 	is_i64(e.code, ERR_USAGE, "whatever the device");
-	tune_rig_close(&r);
+	tune_bench_close(&r);
 }
 
 /* ---- the protocol ---- */
@@ -161,7 +161,7 @@ static void test_protocol(const struct tune_clock *clock)
 	struct gemm_config c[ARMS];
 	struct gemm_code code[ARMS] = { { .n = 0 } };
 	struct tune_arm arm[ARMS] = { { 0 } };
-	struct tune_rig r = { 0 };
+	struct tune_bench r = { 0 };
 	enum res_origin origin;
 	struct err e = { 0 };
 
@@ -169,11 +169,11 @@ static void test_protocol(const struct tune_clock *clock)
 		arm[i] = (struct tune_arm){ .config = &c[i],
 					    .code = &code[i] };
 	if (!ok(compile_arms(&p, c, code) &&
-		tune_rig_open_timed(&r, clock, &e) &&
-		tune_rig_set(&r, &p, TUNE_NORMAL, 1, &e),
+		tune_bench_open_timed(&r, clock, &e) &&
+		tune_bench_set(&r, &p, TUNE_NORMAL, 1, &e),
 		"a device with a simulated clock: %s", e.msg))
 		return;
-	ok(tune_rig_has_clock(&r, &origin, &e) && origin == RES_SIMULATED,
+	ok(tune_bench_has_clock(&r, &origin, &e) && origin == RES_SIMULATED,
 	   "its times are simulated");
 	ok(tune_measure(&r, arm, ARMS, &how, &e), "is measured on: %s", e.msg);
 	for (int i = 0; i < ARMS; i++) {
@@ -192,7 +192,7 @@ static void test_protocol(const struct tune_clock *clock)
 		tune_arm_fini(&arm[i]);
 		gemm_code_fini(&code[i]);
 	}
-	tune_rig_close(&r);
+	tune_bench_close(&r);
 }
 
 /* The whole search with it: measured rows beside the predicted ones. */

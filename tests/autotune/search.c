@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "autotune/tuner/check.h"
+#include "autotune/tuner/tune_int.h"
 #include "tests/results/results.h"
 
 static char dir[64], path[96];

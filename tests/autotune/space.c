@@ -88,17 +88,17 @@ static void test_rank(const char *layout, uint32_t m, uint32_t columns,
 	for (size_t i = 0; i < SAMPLE; i++) {
 		const struct tune_candidate *c = &s.v[i * s.legal / SAMPLE];
 		struct gemm_code code = { .n = 0 };
-		struct tune_prediction t = { 0 };
+		struct tune_simulation t = { 0 };
 		struct err e = { 0 };
 
 		if (gemm_compile(&p.op, &c->config, NULL, &code, &e) &&
 		    !code.object[0].stats.spills &&
-		    tune_predict(&p, &c->config, &code, &costs, false, &t,
-				 &e)) {
+		    tune_simulate(&p, &c->config, &code, &costs, false, &t,
+				  &e)) {
 			guess[n] = c->estimate_s;
 			time[n++] = t.time_s;
 		}
-		tune_prediction_fini(&t);
+		tune_simulation_fini(&t);
 		gemm_code_fini(&code);
 	}
 	double rank = sim_rank(guess, time, n);
@@ -119,7 +119,7 @@ static void test_bound(void)
 	struct tune_needs needs;
 
 	tune_needs_guess(&p, &c.config, &needs);
-	tune_bound(&p, &costs, &needs, &c);
+	tune_roofline(&p, &costs, &needs, &c);
 	/* 1024 tiles on 48 WGPs: the fullest has 22 of 21.3. */
 	double peak = 2.0 * 4096 * 4096 * 4096 / (192 * 256 * 2.4e9);
 	ok(fabs(c.bound_s / (peak * 22 / (1024 / 48.0)) - 1) < 1e-9,
@@ -128,7 +128,7 @@ static void test_bound(void)
 	is_str(c.limit, "wmma", "by that pipe");
 	ok(c.estimate_s > c.bound_s, "the estimate is above it");
 	p = problem("nt", 1, 131072, 4096);
-	tune_bound(&p, &costs, &needs, &c);
+	tune_roofline(&p, &costs, &needs, &c);
 	/* A GiB of weights at 864 GB/s */
 	ok(c.bound_s > 0x1p30 / 864e9 && c.bound_s < 1.01 * 0x1p30 / 864e9,
 	   "a GiB of weights takes %.0f us", c.bound_s * 1e6);
@@ -138,7 +138,7 @@ static void test_bound(void)
 static double predicted(const struct tune_problem *p, const char *name,
 			double *bound_s)
 {
-	struct tune_prediction t = { 0 };
+	struct tune_simulation t = { 0 };
 	struct gemm_code code = { .n = 0 };
 	struct tune_candidate c = { .bound_s = 0 };
 	struct tune_needs needs;
@@ -146,12 +146,12 @@ static double predicted(const struct tune_problem *p, const char *name,
 
 	if (!gemm_config_parse(name, &c.config, &e) ||
 	    !gemm_compile(&p->op, &c.config, NULL, &code, &e) ||
-	    !tune_predict(p, &c.config, &code, &costs, false, &t, &e))
+	    !tune_simulate(p, &c.config, &code, &costs, false, &t, &e))
 		diag("%s: %s", name, e.msg);
 	tune_needs_guess(p, &c.config, &needs);
-	tune_bound(p, &costs, &needs, &c);
+	tune_roofline(p, &costs, &needs, &c);
 	*bound_s = c.bound_s;
-	tune_prediction_fini(&t);
+	tune_simulation_fini(&t);
 	gemm_code_fini(&code);
 	return t.time_s;
 }

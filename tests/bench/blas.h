@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "autotune/cpu/gemm.h"
+#include "autotune/cpu_tune/cpu_tune.h"
 #include "base/float.h"
 #include "results/stats/stats.h"
 
@@ -52,12 +52,12 @@ enum {
 
 /* One product, and what all sides need for it. */
 struct bench {
-	struct host_gemm g;
-	struct host_gemm_config config;
+	struct cpu_gemm g;
+	struct cpu_gemm_config config;
 	float *wide; /* B for the libraries */
 	unsigned n_threads;
 	struct threads *threads;	   /* NULL: one */
-	struct host_gemm_scratch *scratch; /* [n_threads] */
+	struct cpu_gemm_scratch *scratch; /* [n_threads] */
 	/* The benchmark fills these, `rounds` with BENCH_ROUNDS_MAX at most. */
 	unsigned rounds;
 	uint64_t min_ns;			     /* of a turn */
@@ -237,7 +237,7 @@ static void bench_theirs(const struct bench *b, int side)
 {
 	enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 	const struct bench_library *l = bench_library_of(side);
-	const struct host_gemm *g = &b->g;
+	const struct cpu_gemm *g = &b->g;
 	int m = (int)g->m, n = (int)g->n, k = (int)g->k, ldb = (int)g->ldb;
 
 	if (side < BENCH_GEMV)
@@ -252,7 +252,7 @@ static void bench_theirs(const struct bench *b, int side)
 static void bench_call(struct bench *b, int side)
 {
 	if (side == BENCH_T0)
-		host_gemm(&b->g, b->scratch, b->threads);
+		cpu_gemm(&b->g, b->scratch, b->threads);
 	else if (side < BENCH_OWN)
 		bench_theirs(b, side);
 	else
@@ -389,14 +389,14 @@ static int bench_best(const struct bench *b)
 	"#BLIS AVX2,#BLIS AVX-512"
 enum { BENCH_COLUMN = 7 };
 
-static const char *const bench_type_name[] = { [HOST_GEMM_F32] = "f32",
-					       [HOST_GEMM_F16] = "f16",
-					       [HOST_GEMM_BF16] = "bf16" };
+static const char *const bench_type_name[] = { [CPU_GEMM_F32] = "f32",
+					       [CPU_GEMM_F16] = "f16",
+					       [CPU_GEMM_BF16] = "bf16" };
 
 /* A row; sides of sgemv have columns behind BENCH_COLUMNS. */
 static void bench_report(const struct bench *b, struct table *t)
 {
-	const struct host_gemm *g = &b->g;
+	const struct cpu_gemm *g = &b->g;
 	int best = bench_best(b);
 
 	table_row(t);
@@ -440,12 +440,12 @@ static float *bench_matrix(size_t n, uint64_t *seed)
 }
 
 /* B in its type; `wide` becomes what that holds. */
-static const void *bench_narrow(enum host_gemm_type type, float *wide, size_t n)
+static const void *bench_narrow(enum cpu_gemm_type type, float *wide, size_t n)
 {
-	bool f16 = type == HOST_GEMM_F16;
+	bool f16 = type == CPU_GEMM_F16;
 	int e = f16 ? 5 : 8, m = f16 ? 10 : 7;
 
-	if (type == HOST_GEMM_F32)
+	if (type == CPU_GEMM_F32)
 		return wide;
 	uint16_t *x = bench_memory(n * sizeof(*x));
 	for (size_t i = 0; i < n; i++) {
@@ -456,27 +456,27 @@ static const void *bench_narrow(enum host_gemm_type type, float *wide, size_t n)
 }
 
 static void bench_init(struct bench *b, unsigned n_threads,
-		       const struct host_problem *p)
+		       const struct cpu_problem *p)
 {
 	struct err e = { 0 };
 	uint64_t seed = 1;
 
 	memset(b, 0, sizeof(*b));
 	b->wide = bench_matrix(p->n * p->k, &seed);
-	b->g = (struct host_gemm){ .m = p->m,
-				   .n = p->n,
-				   .k = p->k,
-				   .alpha = 1,
-				   .a = bench_matrix(p->m * p->k, &seed),
-				   .lda = p->k,
-				   .b = bench_narrow(p->b_type, b->wide,
-						     p->n * p->k),
-				   .ldb = p->b_by_n ? p->k : p->n,
-				   .b_type = p->b_type,
-				   .b_by_n = p->b_by_n,
-				   .c = bench_matrix(p->m * p->n, &seed),
-				   .ldc = p->n };
-	host_gemm_default(&b->g, &b->config);
+	b->g = (struct cpu_gemm){ .m = p->m,
+				  .n = p->n,
+				  .k = p->k,
+				  .alpha = 1,
+				  .a = bench_matrix(p->m * p->k, &seed),
+				  .lda = p->k,
+				  .b = bench_narrow(p->b_type, b->wide,
+						    p->n * p->k),
+				  .ldb = p->b_by_n ? p->k : p->n,
+				  .b_type = p->b_type,
+				  .b_by_n = p->b_by_n,
+				  .c = bench_matrix(p->m * p->n, &seed),
+				  .ldc = p->n };
+	cpu_gemm_default(&b->g, &b->config);
 	b->g.config = &b->config;
 	b->n_threads = n_threads;
 	b->scratch = xcalloc(n_threads, sizeof(*b->scratch));
@@ -492,7 +492,7 @@ static void bench_fini(struct bench *b)
 {
 	threads_free(b->threads);
 	for (unsigned i = 0; i < b->n_threads; i++)
-		host_gemm_scratch_fini(&b->scratch[i]);
+		cpu_gemm_scratch_fini(&b->scratch[i]);
 	free(b->scratch);
 	free((void *)b->g.a);
 	if (b->g.b != b->wide)

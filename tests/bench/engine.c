@@ -39,7 +39,7 @@ static double decode_one(struct qwen_state *s, struct qwen_token *t)
 
 	if (!qwen_forward(s, t, 1, &e))
 		BUG("%s", e.msg);
-	t->id = qwen_best(s, 0);
+	t->id = qwen_argmax(s, 0);
 	return seconds_since(from);
 }
 
@@ -49,16 +49,16 @@ static double decode_one(struct qwen_state *s, struct qwen_token *t)
  * the other's bytes.  A token reads the weights, and the keys and values of the
  * positions so far.
  */
-static void decode(struct qwen_state *s, struct qwen_peak *peak, double bytes,
-		   struct series *d, int r)
+static void decode(struct qwen_state *s, struct qwen_roofline *peak,
+		   double bytes, struct series *d, int r)
 {
 	struct qwen_token t = { .id = 1, .best = true };
 	double seconds = 0, reads = 0, cache = 0;
 
-	qwen_state_cut(s, 0, 0);
+	qwen_state_truncate(s, 0, 0);
 	decode_one(s, &t);
 	for (uint32_t i = 0; i < DECODE; i++) {
-		reads += 1 / qwen_peak_read(peak);
+		reads += 1 / qwen_roofline_read(peak);
 		seconds += decode_one(s, &t);
 		cache += (double)qwen_state_bytes(s) / PREFILL *
 			 qwen_state_length(s, 0);
@@ -72,7 +72,7 @@ static double prefill(struct qwen_state *s, const struct qwen_token *t)
 {
 	struct err e = { 0 };
 
-	qwen_state_cut(s, 0, 0);
+	qwen_state_truncate(s, 0, 0);
 	uint64_t from = time_mono_ns();
 	if (!qwen_forward(s, t, PREFILL, &e))
 		BUG("%s", e.msg);
@@ -100,12 +100,12 @@ static void line(const char *weights, unsigned threads, const char *what,
 }
 
 /* What the share of a prompt is a share of, and what its products run on. */
-static void products_line(struct qwen_peak *peak)
+static void products_line(struct qwen_roofline *peak)
 {
-	double amx = qwen_peak_amx(peak);
+	double amx = qwen_roofline_amx(peak);
 
 	printf("      of the FMA peak in f32; products in %s",
-	       host_gemm_unit(host_gemm_level()));
+	       cpu_gemm_unit(cpu_gemm_level()));
 	if (amx > 0)
 		printf(", whose peak is %.0f GFLOP/s of bf16: 3 of them for "
 		       "one of f32 with bf16 or integers, 6 for one of f32",
@@ -115,18 +115,18 @@ static void products_line(struct qwen_peak *peak)
 }
 
 static void bench_decode(const struct qwen_model *m, const char *weights,
-			 struct qwen_state *s, struct qwen_peak *peak)
+			 struct qwen_state *s, struct qwen_roofline *peak)
 {
 	struct series d;
 
 	for (int r = 0; r < ROUNDS; r++)
 		decode(s, peak, (double)m->token_bytes, &d, r);
 	line(weights, threads_count(m->threads), "decode", &d, "GB/s");
-	printf("      the limit reads %s\n", qwen_peak_pattern(peak));
+	printf("      the limit reads %s\n", qwen_roofline_pattern(peak));
 }
 
 static void bench_prefill(const struct qwen_model *m, const char *weights,
-			  struct qwen_state *s, struct qwen_peak *peak)
+			  struct qwen_state *s, struct qwen_roofline *peak)
 {
 	struct qwen_token t[PREFILL] = { { .id = 0 } };
 	struct series p;
@@ -140,7 +140,7 @@ static void bench_prefill(const struct qwen_model *m, const char *weights,
 		if (r < 0)
 			continue;
 		for (int i = 0; i < READS; i++)
-			v[i] = qwen_peak_fma(peak);
+			v[i] = qwen_roofline_fma(peak);
 		p.ours[r] = PREFILL / seconds;
 		p.limit[r] = res_median(v, READS).value;
 		p.work[r] = qwen_config_flop(&m->config, PREFILL) / PREFILL;
@@ -156,8 +156,8 @@ static void bench(const struct qwen_model *m, const char *weights,
 	struct qwen_shape shape = { 1, PREFILL, PREFILL, QWEN_W_F32, NULL };
 	struct err e = { 0 };
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
-	struct qwen_peak *peak = qwen_peak_new(m->threads, m->kernels,
-					       m->token_bytes, &e);
+	struct qwen_roofline *peak = qwen_roofline_new(m->threads, m->kernels,
+						       m->token_bytes, &e);
 
 	if (!s || !peak)
 		BUG("%s", e.msg);
@@ -165,7 +165,7 @@ static void bench(const struct qwen_model *m, const char *weights,
 		bench_decode(m, weights, s, peak);
 	if (!phase || !strcmp(phase, "prefill"))
 		bench_prefill(m, weights, s, peak);
-	qwen_peak_free(peak);
+	qwen_roofline_free(peak);
 	qwen_state_free(s);
 }
 
@@ -188,10 +188,10 @@ static void one(const char *dir, const char *weights, unsigned n,
 
 static const char *made(char *dir, struct err *e)
 {
-	struct qwen_make how = { .weights = QWEN_W_BF16, .seed = 1 };
+	struct qwen_synthetic how = { .weights = QWEN_W_BF16, .seed = 1 };
 
 	return qwen_shape_find("0.6b", &how.config, e) && mkdtemp(dir) &&
-	       qwen_make(dir, &how, e) ? dir : NULL;
+	       qwen_synthetic_write(dir, &how, e) ? dir : NULL;
 }
 
 int main(int argc, char **argv)

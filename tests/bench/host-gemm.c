@@ -16,8 +16,8 @@ enum { ROUNDS = 11, MIN_NS = 4000000, FMA_ROUNDS = 20000 };
 enum { PEAK = BENCH_OWN, PLAIN };
 
 struct own {
-	struct host_gemm plain; /* without AMX */
-	struct host_gemm_config config;
+	struct cpu_gemm plain; /* without AMX */
+	struct cpu_gemm_config config;
 	double flop[2]; /* of each thread at the peak */
 };
 
@@ -25,7 +25,7 @@ static void plain(struct bench *b)
 {
 	const struct own *o = b->ctx;
 
-	host_gemm(&o->plain, b->scratch, b->threads);
+	cpu_gemm(&o->plain, b->scratch, b->threads);
 }
 
 /* NULL where T0 chose no AMX. */
@@ -34,7 +34,7 @@ static void (*plain_init(struct bench *b, struct own *o))(struct bench *b)
 	if (b->config.level <= 4)
 		return NULL;
 	setenv("T0_HOST_SIMD", "v4", 1);
-	host_gemm_default(&b->g, &o->config);
+	cpu_gemm_default(&b->g, &o->config);
 	unsetenv("T0_HOST_SIMD");
 	o->plain = b->g;
 	o->plain.config = &o->config;
@@ -62,9 +62,9 @@ static void report(const struct bench *b, struct table *t)
 	enum { WAY = BENCH_COLUMN + BENCH_GEMV };
 	const struct own *o = b->ctx;
 	double limit = (o->flop[0] + o->flop[1]) / bench_least(b, PEAK);
-	char how[HOST_GEMM_TEXT];
+	char how[CPU_GEMM_TEXT];
 
-	host_gemm_config_name(&b->config, how);
+	cpu_gemm_config_name(&b->config, how);
 	how[strcspn(how, " ") + strcspn(strchr(how, ' ') + 1, " ") + 1] = 0;
 	bench_report(b, t);
 	table_cell(t, WAY, "%s", how);
@@ -77,7 +77,7 @@ static void report(const struct bench *b, struct table *t)
 }
 
 static void shape(struct table *t, unsigned threads,
-		  const struct host_problem *p)
+		  const struct cpu_problem *p)
 {
 	struct own o = { 0 };
 	struct bench b;
@@ -95,28 +95,28 @@ static void shape(struct table *t, unsigned threads,
 
 int main(int argc, char **argv)
 {
-	static const struct host_problem problem[] = {
-		{ 256, 256, 256, HOST_GEMM_F32, false },
-		{ 512, 512, 512, HOST_GEMM_F32, false },
-		{ 1024, 1024, 1024, HOST_GEMM_F32, false },
-		{ 2048, 2048, 2048, HOST_GEMM_F32, false },
+	static const struct cpu_problem problem[] = {
+		{ 256, 256, 256, CPU_GEMM_F32, false },
+		{ 512, 512, 512, CPU_GEMM_F32, false },
+		{ 1024, 1024, 1024, CPU_GEMM_F32, false },
+		{ 2048, 2048, 2048, CPU_GEMM_F32, false },
 		/* Fewer rows: tests/bench/host-thin. */
-		{ 16, 1024, 1024, HOST_GEMM_F32, true },
-		{ 16, 3072, 1024, HOST_GEMM_F32, true },
-		{ 16, 1024, 3072, HOST_GEMM_F32, true },
-		{ 16, 2048, 1024, HOST_GEMM_F32, true },
-		{ 128, 1024, 1024, HOST_GEMM_F32, true },
-		{ 128, 3072, 1024, HOST_GEMM_F32, true },
-		{ 128, 1024, 3072, HOST_GEMM_F32, true },
-		{ 128, 2048, 1024, HOST_GEMM_F32, true },
-		{ 16, 3072, 1024, HOST_GEMM_BF16, true },
-		{ 128, 3072, 1024, HOST_GEMM_BF16, true },
-		{ 512, 1024, 1024, HOST_GEMM_BF16, true },
-		{ 512, 3072, 1024, HOST_GEMM_BF16, true },
-		{ 512, 1024, 3072, HOST_GEMM_BF16, true },
-		{ 512, 2048, 1024, HOST_GEMM_BF16, true },
-		{ 512, 1024, 1024, HOST_GEMM_F16, true },
-		{ 512, 1024, 1024, HOST_GEMM_F32, true },
+		{ 16, 1024, 1024, CPU_GEMM_F32, true },
+		{ 16, 3072, 1024, CPU_GEMM_F32, true },
+		{ 16, 1024, 3072, CPU_GEMM_F32, true },
+		{ 16, 2048, 1024, CPU_GEMM_F32, true },
+		{ 128, 1024, 1024, CPU_GEMM_F32, true },
+		{ 128, 3072, 1024, CPU_GEMM_F32, true },
+		{ 128, 1024, 3072, CPU_GEMM_F32, true },
+		{ 128, 2048, 1024, CPU_GEMM_F32, true },
+		{ 16, 3072, 1024, CPU_GEMM_BF16, true },
+		{ 128, 3072, 1024, CPU_GEMM_BF16, true },
+		{ 512, 1024, 1024, CPU_GEMM_BF16, true },
+		{ 512, 3072, 1024, CPU_GEMM_BF16, true },
+		{ 512, 1024, 3072, CPU_GEMM_BF16, true },
+		{ 512, 2048, 1024, CPU_GEMM_BF16, true },
+		{ 512, 1024, 1024, CPU_GEMM_F16, true },
+		{ 512, 1024, 1024, CPU_GEMM_F32, true },
 	};
 	const struct bench_args a = bench_start(argc, argv);
 	struct err e = { 0 };

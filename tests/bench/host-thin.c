@@ -20,10 +20,10 @@ static void read_share(void *ctx, struct threads *t, unsigned thread)
 {
 	typedef int32_t vec __attribute__((vector_size(16), may_alias));
 	enum { STREAMS = 8, LINE = 64, AHEAD = 1024 };
-	const struct host_gemm *g = ctx;
+	const struct cpu_gemm *g = ctx;
 	unsigned parts = t ? threads_count(t) : 1;
 	size_t share =
-		g->n * g->k * (g->b_type == HOST_GEMM_F32 ? 4 : 2) / parts;
+		g->n * g->k * (g->b_type == CPU_GEMM_F32 ? 4 : 2) / parts;
 	size_t step = share / STREAMS / LINE * LINE;
 	const char *p = (const char *)g->b + share * thread / LINE * LINE;
 	vec sum[STREAMS] = { { 0 } };
@@ -60,10 +60,10 @@ static void plan_turns(struct bench *b)
 }
 
 static void shape(struct table *t, unsigned threads, size_t m,
-		  const size_t *weights, enum host_gemm_type type, bool by_n)
+		  const size_t *weights, enum cpu_gemm_type type, bool by_n)
 {
 	enum { READING = BENCH_COLUMN + BENCH_OWN };
-	const struct host_problem p = { m, weights[0], weights[1], type, by_n };
+	const struct cpu_problem p = { m, weights[0], weights[1], type, by_n };
 	struct bench b;
 
 	bench_init(&b, threads, &p);
@@ -77,7 +77,7 @@ static void shape(struct table *t, unsigned threads, size_t m,
 }
 
 static void shapes(struct table *t, unsigned threads, size_t m,
-		   enum host_gemm_type type)
+		   enum cpu_gemm_type type)
 {
 	static const size_t rows[] = { 1, 2, 4, 8, 16 };
 	/* [n, k]; the last, of the vocabulary, is larger than any cache. */
@@ -99,13 +99,13 @@ static void shapes(struct table *t, unsigned threads, size_t m,
 int main(int argc, char **argv)
 {
 	const struct bench_args a = bench_start(argc, argv);
-	enum host_gemm_type type = HOST_GEMM_F32;
+	enum cpu_gemm_type type = CPU_GEMM_F32;
 	struct err e = { 0 };
 	struct table t;
 
 	for (int i = 0; argc > 4 && i < (int)ARRAY_SIZE(bench_type_name); i++)
 		if (!strcmp(argv[4], bench_type_name[i]))
-			type = (enum host_gemm_type)i;
+			type = (enum cpu_gemm_type)i;
 	table_init(&t, BENCH_COLUMNS ",#OpenBLAS gemv,#BLIS AVX2 gemv,"
 				     "#BLIS AVX-512 gemv,#of reading");
 	for (unsigned n = 1; n <= 2; n++)

@@ -69,7 +69,7 @@ static bool best_is_largest(const struct qwen_state *s, uint32_t i,
 
 	for (uint32_t k = 1; k < vocab; k++)
 		at = v[k] > v[at] ? k : at;
-	return qwen_best(s, i) == at;
+	return qwen_argmax(s, i) == at;
 }
 
 /* Feeds ids[0..N) in pieces of `chunk`; the worst error over all tokens. */
@@ -106,13 +106,13 @@ static double run(const struct qwen_model *m, enum qwen_weights cache,
 
 static void make(const char *dir, enum qwen_weights w, bool tied)
 {
-	struct qwen_make how = { .weights = w, .seed = 7, .shards = 1 };
+	struct qwen_synthetic how = { .weights = w, .seed = 7, .shards = 1 };
 	struct err e = { 0 };
 
 	qwen_shape_find("tiny", &how.config, &e);
 	how.config.tied = tied;
-	if (!ok(qwen_make(dir, &how, &e), "a tiny model of %s is made",
-		qwen_weights_name(w)))
+	if (!ok(qwen_synthetic_write(dir, &how, &e),
+		"a tiny model of %s is made", qwen_weights_name(w)))
 		diag("%s", e.msg);
 }
 
@@ -270,8 +270,8 @@ static void test_batch(const char *dir, enum qwen_weights cache, double bound)
 				most = fmax(most, fabs(qwen_logits(a, i)[k] -
 						       qwen_logits(b, i)[k]));
 		for (uint32_t q = 0; q < 2; q++) {
-			qwen_state_cut(a, q, 9 * q);
-			qwen_state_cut(b, q, 9 * q);
+			qwen_state_truncate(a, q, 9 * q);
+			qwen_state_truncate(b, q, 9 * q);
 		}
 	}
 	close_to(most, bound, "a batch is as on the CPU");
@@ -294,14 +294,14 @@ static uint64_t greedy(const struct qwen_model *m, enum qwen_weights cache,
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
 
 	ok(qwen_forward(s, t, 3, &e), "a prompt of three");
-	t[0].id = qwen_best(s, 2);
+	t[0].id = qwen_argmax(s, 2);
 	t[0].best = true;
 	qwen_state_counts(s, &before);
 	for (int i = 0; i < 40; i++) {
 		hash = hash * 1000003 + t[0].id;
 		if (!qwen_forward(s, t, 1, &e))
 			diag("%s", e.msg);
-		t[0].id = qwen_best(s, 0);
+		t[0].id = qwen_argmax(s, 0);
 	}
 	qwen_state_counts(s, c);
 	c->packets -= before.packets;
@@ -353,7 +353,7 @@ static uint64_t behind_prompt(const struct qwen_model *m, uint32_t chunk)
 		good = qwen_forward(s, t, n, &e);
 	}
 	for (int i = 0; s && good && i < 20; i++) {
-		t[0] = token(qwen_best(s, n - 1), 0);
+		t[0] = token(qwen_argmax(s, n - 1), 0);
 		hash = hash * 1000003 + t[0].id;
 		n = 1;
 		good = qwen_forward(s, t, 1, &e);

@@ -1,7 +1,7 @@
 /* Logits of the CPU backend against tests/ref/qwen.h. */
 #include <unistd.h>
 
-#include "autotune/cpu/gemm.h"
+#include "autotune/cpu_tune/cpu_tune.h"
 #include "engine/model/model.h"
 #include "tests/ref/qwen.h"
 
@@ -64,13 +64,16 @@ static const char *model(const char *name, enum qwen_weights w, bool tied,
 			 uint32_t shards)
 {
 	static char path[128];
-	struct qwen_make how = { .weights = w, .seed = 7, .shards = shards };
+	struct qwen_synthetic how = { .weights = w,
+				      .seed = 7,
+				      .shards = shards };
 	struct err e = { 0 };
 
 	qwen_shape_find("tiny", &how.config, &e);
 	how.config.tied = tied;
 	snprintf(path, sizeof(path), "%s/%s", root, name);
-	if (!ok(qwen_make(path, &how, &e), "a tiny model is made: %s", name))
+	if (!ok(qwen_synthetic_write(path, &how, &e),
+		"a tiny model is made: %s", name))
 		diag("%s", e.msg);
 	return path;
 }
@@ -151,8 +154,8 @@ static void test_equals(struct qwen_model *m, struct qwen_state *s)
 	struct err e = { 0 };
 
 	m->norm = zero;
-	qwen_state_cut(s, 0, 3);
-	ok(qwen_forward(s, &t, 1, &e) && qwen_best(s, 0) == 0,
+	qwen_state_truncate(s, 0, 3);
+	ok(qwen_forward(s, &t, 1, &e) && qwen_argmax(s, 0) == 0,
 	   "the best of equals is the lowest");
 	m->norm = norm;
 	free(zero);
@@ -188,8 +191,8 @@ static void test_threads(enum qwen_weights w)
 				memcpy(first[i], l, sizeof(first[i]));
 			same &= !memcmp(l, first[i], sizeof(first[i]));
 			if (i && n == 1)
-				best[i - 1] = qwen_best(s, 0);
-			same &= !i || best[i - 1] == qwen_best(s, 0);
+				best[i - 1] = qwen_argmax(s, 0);
+			same &= !i || best[i - 1] == qwen_argmax(s, 0);
 			same &= i == BEHIND || qwen_forward(s, &one, 1, &e);
 		}
 		ok(same, "%s, %u threads compute the same bits as one",
@@ -351,7 +354,7 @@ static void test_stops(struct qwen_state *s)
 	struct err e = { 0 };
 	uint32_t at = 0;
 
-	qwen_state_cut(s, 0, 7);
+	qwen_state_truncate(s, 0, 7);
 	stop = 1;
 	ok(!qwen_forward(s, &t, 1, &e) && e.code == ERR_BUSY,
 	   "a signal ends a pass");
@@ -361,7 +364,7 @@ static void test_stops(struct qwen_state *s)
 	const float *v = qwen_logits(s, 0);
 	for (uint32_t i = 1; i < 512; i++)
 		at = v[i] > v[at] ? i : at;
-	is_u64(qwen_best(s, 0), at, "the best is the largest logit");
+	is_u64(qwen_argmax(s, 0), at, "the best is the largest logit");
 }
 
 static void test_refuses(void)
@@ -385,7 +388,7 @@ static void test_refuses(void)
 	ok(!qwen_forward(s, t, 1, &e), "and a sequence that is not there");
 	t[0].sequence = 0;
 	ok(qwen_forward(s, t, 8, &e), "what fits is done");
-	qwen_state_cut(s, 0, 5);
+	qwen_state_truncate(s, 0, 5);
 	ok(qwen_forward(s, t, 3, &e), "after a cut there is room again");
 	ok(qwen_forward(s, t, 0, &e), "no token is no work");
 	test_stops(s);
@@ -432,9 +435,9 @@ static double run_tuned(const double *want)
 static void test_tuned(const char *db)
 {
 	struct ref r = { 0 };
-	struct host_tune_opts o = { .db = db, .threads = 3, .level = 2,
-				    .seconds = .05, .seed = 1 };
-	struct host_outcome out;
+	struct cpu_tune_opts o = { .db = db, .threads = 3, .level = 2,
+				   .seconds = .05, .seed = 1 };
+	struct cpu_outcome out;
 	struct err e = { 0 };
 	char dir[128];
 
@@ -442,14 +445,14 @@ static void test_tuned(const char *db)
 	ref_open(&r, dir);
 	double *want = ref_logits(&r, ids, N);
 	struct qwen_model m = open_model(dir, false, 0);
-	struct host_problem p = { N, m.layer[0].down.rows,
-				  m.layer[0].down.cols, HOST_GEMM_F32, true };
+	struct cpu_problem p = { N, m.layer[0].down.rows,
+				 m.layer[0].down.cols, CPU_GEMM_F32, true };
 	qwen_model_close(&m);
 	double before = run_tuned(want);
-	ok(host_tune(&o, &p, 1, &out, &e) && out.found, "a product is tuned");
+	ok(cpu_tune(&o, &p, 1, &out, &e) && out.found, "a product is tuned");
 	double after = run_tuned(want);
 	close_to(after, 1e-4, "with a winner from the database");
-	if (host_gemm_level() > 2)
+	if (cpu_gemm_level() > 2)
 		ok(after != before, "which is what the engine does now");
 	FILE *f = fopen(db, "w");
 	fputs("no database, and longer than the header of one would have to be "

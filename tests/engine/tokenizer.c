@@ -197,27 +197,27 @@ static void test_decode(void)
 	struct qwen_tokenizer *t = with_vocab(v, "",
 		"[{\"id\":300,\"content\":\"<x>\",\"special\":true}]");
 	struct qwen_encoder *x = qwen_encoder_new(t);
-	struct qwen_decoder d = { 0 };
+	struct qwen_detokenizer d = { 0 };
 	struct qwen_ids ids = { 0 };
 	struct buf out = { 0 };
 	struct err e = { 0 };
 
 	qwen_encode(x, "\xe2\x82\xac!\xf0\x9f", 6, 0, &ids, &e);
-	qwen_decode(&d, t, ids.v[0], &out);
-	qwen_decode(&d, t, ids.v[1], &out);
+	qwen_detokenize(&d, t, ids.v[0], &out);
+	qwen_detokenize(&d, t, ids.v[1], &out);
 	is_u64(out.len, 0, "two bytes of three are held back");
-	qwen_decode(&d, t, ids.v[2], &out);
+	qwen_detokenize(&d, t, ids.v[2], &out);
 	is_str(out.data, "\xe2\x82\xac", "until the character is whole");
 	for (size_t i = 3; i < ids.n; i++)
-		qwen_decode(&d, t, ids.v[i], &out);
+		qwen_detokenize(&d, t, ids.v[i], &out);
 	is_str(out.data, "\xe2\x82\xac!", "what never becomes whole waits");
-	qwen_decode_end(&d, &out);
+	qwen_detokenize_end(&d, &out);
 	is_mem(out.data, "\xe2\x82\xac!\xf0\x9f", 6, "and comes at the end");
 	buf_reset(&out);
 	d.skip_special = true;
-	qwen_decode(&d, t, 300, &out);
-	qwen_decode(&d, t, 299, &out);
-	qwen_decode(&d, t, 1u << 31, &out);
+	qwen_detokenize(&d, t, 300, &out);
+	qwen_detokenize(&d, t, 299, &out);
+	qwen_detokenize(&d, t, 1u << 31, &out);
 	is_u64(out.len, 0, "special tokens can be left out, no id is no text");
 	buf_fini(&out);
 	qwen_ids_fini(&ids);
@@ -546,11 +546,11 @@ static void agrees(const struct qwen_tokenizer *t, const struct slow *s,
 			if (!differ++)
 				diag("first difference: %s", c);
 		}
-		struct qwen_decoder d = { 0 };
+		struct qwen_detokenizer d = { 0 };
 		buf_reset(&back);
 		buf_adds(&back, "");
 		for (size_t k = 0; k < fast.n; k++)
-			qwen_decode(&d, t, fast.v[k], &back);
+			qwen_detokenize(&d, t, fast.v[k], &back);
 		utf8proc_uint8_t *nfc =
 			utf8proc_NFC((const utf8proc_uint8_t *)c);
 		lost += strcmp(back.len ? back.data : "", (char *)nfc) != 0;
@@ -577,7 +577,7 @@ static void test_bytes(const struct qwen_tokenizer *t)
 	unsigned lost = 0;
 
 	for (int i = 0; i < 2000; i++) {
-		struct qwen_decoder d = { 0 };
+		struct qwen_detokenizer d = { 0 };
 		char text[64];
 		size_t n = random_next(&seed) % sizeof(text);
 		for (size_t k = 0; k < n; k++)
@@ -586,8 +586,8 @@ static void test_bytes(const struct qwen_tokenizer *t)
 		buf_reset(&back);
 		qwen_encode(x, text, n, QWEN_NO_NFC, &ids, &e);
 		for (size_t k = 0; k < ids.n; k++)
-			qwen_decode(&d, t, ids.v[k], &back);
-		qwen_decode_end(&d, &back);
+			qwen_detokenize(&d, t, ids.v[k], &back);
+		qwen_detokenize_end(&d, &back);
 		lost += back.len != n || memcmp(back.data, text, n) != 0;
 	}
 	is_u64(lost, 0, "2000 strings of random bytes come back");
