@@ -255,7 +255,7 @@ static void note_registers(struct assembler *a, const struct isa_inst *in)
 	}
 }
 
-static bool instruction(struct assembler *a, const char *p)
+static bool read_instruction(struct assembler *a, const char *p)
 {
 	struct isa_inst in;
 	uint8_t code[ISA_MAX_SIZE_BYTES];
@@ -282,7 +282,7 @@ static bool instruction(struct assembler *a, const char *p)
 }
 
 /* "name = value" */
-static bool assignment(struct assembler *a, const char *p, int len)
+static bool read_assignment(struct assembler *a, const char *p, int len)
 {
 	const char *s = asm_space(p + len) + 1;
 	struct isa_value v;
@@ -297,7 +297,7 @@ static bool assignment(struct assembler *a, const char *p, int len)
 }
 
 /* Labels at *p: moves behind them, to a name of *name_len characters. */
-static bool labels(struct assembler *a, const char **p, int *name_len)
+static bool read_labels(struct assembler *a, const char **p, int *name_len)
 {
 	for (;;) {
 		const char *s = *p = asm_space(*p), *colon;
@@ -316,20 +316,20 @@ static bool labels(struct assembler *a, const char **p, int *name_len)
 	}
 }
 
-static bool statement(struct assembler *a)
+static bool read_statement(struct assembler *a)
 {
 	const char *p = a->line;
 	int len;
 
-	if (!labels(a, &p, &len))
+	if (!read_labels(a, &p, &len))
 		return false;
 	if (!*p)
 		return true;
 	if (len && *asm_space(p + len) == '=')
-		return assignment(a, p, len);
+		return read_assignment(a, p, len);
 	if (*p == '.' && len)
 		return asm_directive(a, p, len, asm_space(p + len));
-	return instruction(a, p);
+	return read_instruction(a, p);
 }
 
 /* ---------------------------------------------------------------- file ---- */
@@ -364,7 +364,7 @@ static bool set_target(struct assembler *a, struct err *e)
 	return true;
 }
 
-static void fini(struct assembler *a)
+static void assembler_fini(struct assembler *a)
 {
 	buf_fini(&a->text);
 	vec_fini(&a->fixup);
@@ -399,7 +399,7 @@ bool isa_assemble(struct isa_object *o, const char *name, const char *text,
 	a.section = a.previous = isa_object_section(
 		o, ".text", 5, ISA_SHT_PROGBITS, ISA_SHF_ALLOC | ISA_SHF_EXEC);
 	while (a.n_errors < MAX_ERRORS && asm_next_line(&a, false))
-		statement(&a);
+		read_statement(&a);
 	if (!a.n_errors)
 		asm_resolve(&a);
 	ok = !a.n_errors;
@@ -407,6 +407,6 @@ bool isa_assemble(struct isa_object *o, const char *name, const char *text,
 		buf_add(options->messages, a.errors.data, a.errors.len);
 	if (!ok)
 		err_set(e, ERR_INPUT, "%s", a.errors.data);
-	fini(&a);
+	assembler_fini(&a);
 	return ok;
 }

@@ -11,7 +11,8 @@ enum { S_NOP = 0xbf800000u }; /* what code is padded with */
 /* ------------------------------------------------------------ alignment ----
  */
 
-static bool pad(struct directive *d, uint64_t n, bool given, uint64_t value)
+static bool emit_padding(struct directive *d, uint64_t n, bool given,
+			 uint64_t value)
 {
 	bool code = asm_here(d->a)->flags & ISA_SHF_EXEC;
 	int unit = d->arg & 7 ? d->arg & 7 : 1;
@@ -64,13 +65,13 @@ bool dir_align(struct directive *d)
 		return true;
 	if (s->align < (uint64_t)n)
 		s->align = n;
-	return pad(d, gap, given, value);
+	return emit_padding(d, gap, given, value);
 }
 
 /* ----------------------------------------------------------------- data ----
  */
 
-static bool datum(struct directive *d, int bytes)
+static bool read_datum(struct directive *d, int bytes)
 {
 	struct asm_fixup f = { .kind = FIX_DATA,
 			       .bytes = bytes,
@@ -102,7 +103,7 @@ bool dir_data(struct directive *d)
 	if (!*asm_space(d->p))
 		return true;
 	do
-		if (!datum(d, d->arg))
+		if (!read_datum(d, d->arg))
 			return false;
 	while (dir_comma(d));
 	return dir_done(d);
@@ -125,7 +126,7 @@ bool dir_floats(struct directive *d)
 	return dir_done(d);
 }
 
-static int octal(const char **p)
+static int read_octal(const char **p)
 {
 	int v = 0;
 
@@ -135,14 +136,14 @@ static int octal(const char **p)
 }
 
 /* The character behind a backslash; -1 if it means nothing. */
-static int escape(const char **p)
+static int read_escape(const char **p)
 {
 	static const char letter[] = "bfnrt\"\\";
 	static const char means[] = "\b\f\n\r\t\"\\";
 	const char *at;
 
 	if (**p >= '0' && **p <= '7')
-		return octal(p);
+		return read_octal(p);
 	if (**p == 'x' || **p == 'X') {
 		char *end;
 		unsigned long v = strtoul(*p + 1, &end, 16);
@@ -159,7 +160,7 @@ static int escape(const char **p)
 	return (uint8_t)means[at - letter];
 }
 
-static bool string(struct directive *d)
+static bool emit_string(struct directive *d)
 {
 	const char *p = d->p;
 	struct buf b = { 0 };
@@ -171,7 +172,7 @@ static bool string(struct directive *d)
 		int c = (uint8_t)*p++;
 
 		if (c == '\\') {
-			c = escape(&p);
+			c = read_escape(&p);
 			if (c < 0)
 				ok = asm_error(d->a, p, "unknown escape");
 		}
@@ -191,7 +192,7 @@ static bool string(struct directive *d)
 bool dir_strings(struct directive *d)
 {
 	do
-		if (!string(d))
+		if (!emit_string(d))
 			return false;
 	while (dir_comma(d));
 	return dir_done(d);

@@ -30,7 +30,7 @@ static bool want_comma(struct directive *d)
 }
 
 /* A name, also in quotes. */
-static bool name(struct directive *d, const char **s, int *len)
+static bool read_name(struct directive *d, const char **s, int *len)
 {
 	const char *p = d->p = asm_space(d->p);
 
@@ -69,7 +69,7 @@ bool dir_number(struct directive *d, int64_t low, int64_t high,
 /* ------------------------------------------------------------- sections ----
  */
 
-static bool enter(struct assembler *a, int section)
+static bool enter_section(struct assembler *a, int section)
 {
 	a->previous = a->section;
 	a->section = section;
@@ -90,9 +90,9 @@ static bool known_section(struct directive *d)
 	const char *s = known[d->arg].name;
 
 	return dir_done(d) &&
-	       enter(d->a, isa_object_section(d->a->o, s, strlen(s),
-					      known[d->arg].type,
-					      known[d->arg].flags));
+	       enter_section(d->a, isa_object_section(d->a->o, s, strlen(s),
+						      known[d->arg].type,
+						      known[d->arg].flags));
 }
 
 static bool section_flags(struct directive *d, uint32_t *flags)
@@ -136,7 +136,7 @@ static bool section_type(struct directive *d, uint32_t *type)
 
 	if (*d->p == '@' || *d->p == '%')
 		d->p++;
-	if (!name(d, &s, &len))
+	if (!read_name(d, &s, &len))
 		return false;
 	if (!strncmp(s, "nobits", len) && len == 6)
 		*type = ISA_SHT_NOBITS;
@@ -168,7 +168,7 @@ static void default_flags(const char *s, int len, uint32_t *type,
 }
 
 /* .section name[, "flags"[, @type[, entry size]]] */
-static bool section(struct directive *d)
+static bool dir_section(struct directive *d)
 {
 	uint32_t type, flags = 0;
 	int64_t entry = 0;
@@ -177,7 +177,7 @@ static bool section(struct directive *d)
 
 	d->p = p = asm_space(d->p);
 	if (*p == '"') {
-		if (!name(d, &s, &len))
+		if (!read_name(d, &s, &len))
 			return false;
 	} else {
 		while (*p && !strchr(" \t,", *p))
@@ -198,12 +198,12 @@ static bool section(struct directive *d)
 	}
 	number = isa_object_section(d->a->o, s, len, type, flags);
 	isa_section_at(d->a->o, number)->entry_bytes = entry;
-	return dir_done(d) && enter(d->a, number);
+	return dir_done(d) && enter_section(d->a, number);
 }
 
-static bool previous(struct directive *d)
+static bool dir_previous(struct directive *d)
 {
-	return dir_done(d) && enter(d->a, d->a->previous);
+	return dir_done(d) && enter_section(d->a, d->a->previous);
 }
 
 /* --------------------------------------------------------------- symbols ----
@@ -212,14 +212,14 @@ static bool previous(struct directive *d)
 enum { BIND_GLOBAL = 1, BIND_WEAK, BIND_LOCAL, VISIBLE = 16 };
 
 /* arg: a binding, or VISIBLE + a visibility. */
-static bool binding(struct directive *d)
+static bool dir_binding(struct directive *d)
 {
 	do {
 		struct isa_symbol *sym;
 		const char *s;
 		int len;
 
-		if (!name(d, &s, &len))
+		if (!read_name(d, &s, &len))
 			return false;
 		sym = isa_symbol_at(d->a->o,
 				    isa_object_symbol(d->a->o, s, len));
@@ -232,7 +232,7 @@ static bool binding(struct directive *d)
 }
 
 /* .type name, @function */
-static bool type(struct directive *d)
+static bool dir_type(struct directive *d)
 {
 	static const struct {
 		const char *name;
@@ -243,12 +243,12 @@ static bool type(struct directive *d)
 	const char *s, *t;
 	int len, t_len;
 
-	if (!name(d, &s, &len))
+	if (!read_name(d, &s, &len))
 		return false;
 	dir_comma(d);
 	if (*d->p == '@' || *d->p == '%')
 		d->p++;
-	if (!name(d, &t, &t_len))
+	if (!read_name(d, &t, &t_len))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		if (strncmp(types[i].name, t, t_len) || types[i].name[t_len])
@@ -261,13 +261,13 @@ static bool type(struct directive *d)
 }
 
 /* .size name, expression */
-static bool size(struct directive *d)
+static bool dir_size(struct directive *d)
 {
 	struct asm_fixup f = { .kind = FIX_SIZE, .line = d->a->line_no };
 	const char *s;
 	int len;
 
-	if (!name(d, &s, &len) || !want_comma(d))
+	if (!read_name(d, &s, &len) || !want_comma(d))
 		return false;
 	f.column = d->p - d->a->line;
 	f.section = isa_object_symbol(d->a->o, s, len);
@@ -278,13 +278,13 @@ static bool size(struct directive *d)
 }
 
 /* .set name, expression; arg: may be set again */
-static bool set(struct directive *d)
+static bool dir_set(struct directive *d)
 {
 	struct isa_value v;
 	const char *s;
 	int len;
 
-	return name(d, &s, &len) && want_comma(d) &&
+	return read_name(d, &s, &len) && want_comma(d) &&
 	       asm_value(d->a, &d->p, &v) && dir_done(d) &&
 	       asm_set(d->a, s, len, &v, d->arg);
 }
@@ -293,7 +293,7 @@ static bool set(struct directive *d)
  */
 
 /* .amdgcn_target "amdgcn-amd-amdhsa--gfx1100" */
-static bool target(struct directive *d)
+static bool dir_target(struct directive *d)
 {
 	const char *at = d->p, *s, *p;
 	struct assembler *a = d->a;
@@ -301,7 +301,7 @@ static bool target(struct directive *d)
 	char chip[32];
 	int len;
 
-	if (!name(d, &s, &len) || !dir_done(d))
+	if (!read_name(d, &s, &len) || !dir_done(d))
 		return false;
 	if (strncmp(s, "amdgcn-amd-amdhsa-", 18))
 		return asm_error(a, at, "the target is not amdgcn-amd-amdhsa");
@@ -325,7 +325,7 @@ static bool target(struct directive *d)
 	return true;
 }
 
-static bool version(struct directive *d)
+static bool dir_version(struct directive *d)
 {
 	int64_t v;
 
@@ -336,18 +336,18 @@ static bool version(struct directive *d)
 	return true;
 }
 
-static bool kernel(struct directive *d)
+static bool dir_kernel(struct directive *d)
 {
 	return asm_kernel(d->a, d->p);
 }
 
-static bool metadata(struct directive *d)
+static bool dir_metadata(struct directive *d)
 {
 	return dir_done(d) && asm_metadata(d->a);
 }
 
 /* Debug information and the compiler's name: the object has none. */
-static bool ignore(struct directive *d)
+static bool dir_ignore(struct directive *d)
 {
 	(void)d;
 	return true;
@@ -392,29 +392,29 @@ static const struct {
 	{ ".data", known_section, 1 },
 	{ ".bss", known_section, 2 },
 	{ ".rodata", known_section, 3 },
-	{ ".section", section, 0 },
-	{ ".previous", previous, 0 },
-	{ ".globl", binding, BIND_GLOBAL },
-	{ ".global", binding, BIND_GLOBAL },
-	{ ".weak", binding, BIND_WEAK },
-	{ ".local", binding, BIND_LOCAL },
-	{ ".hidden", binding, VISIBLE + 2 },
-	{ ".internal", binding, VISIBLE + 1 },
-	{ ".protected", binding, VISIBLE + 3 },
-	{ ".type", type, 0 },
-	{ ".size", size, 0 },
-	{ ".set", set, 1 },
-	{ ".equ", set, 1 },
-	{ ".equiv", set, 0 },
-	{ ".amdgcn_target", target, 0 },
-	{ ".amdhsa_code_object_version", version, 0 },
-	{ ".amdhsa_kernel", kernel, 0 },
-	{ ".amdgpu_metadata", metadata, 0 },
-	{ ".ident", ignore, 0 },
-	{ ".addrsig", ignore, 0 },
-	{ ".addrsig_sym", ignore, 0 },
-	{ ".file", ignore, 0 },
-	{ ".loc", ignore, 0 },
+	{ ".section", dir_section, 0 },
+	{ ".previous", dir_previous, 0 },
+	{ ".globl", dir_binding, BIND_GLOBAL },
+	{ ".global", dir_binding, BIND_GLOBAL },
+	{ ".weak", dir_binding, BIND_WEAK },
+	{ ".local", dir_binding, BIND_LOCAL },
+	{ ".hidden", dir_binding, VISIBLE + 2 },
+	{ ".internal", dir_binding, VISIBLE + 1 },
+	{ ".protected", dir_binding, VISIBLE + 3 },
+	{ ".type", dir_type, 0 },
+	{ ".size", dir_size, 0 },
+	{ ".set", dir_set, 1 },
+	{ ".equ", dir_set, 1 },
+	{ ".equiv", dir_set, 0 },
+	{ ".amdgcn_target", dir_target, 0 },
+	{ ".amdhsa_code_object_version", dir_version, 0 },
+	{ ".amdhsa_kernel", dir_kernel, 0 },
+	{ ".amdgpu_metadata", dir_metadata, 0 },
+	{ ".ident", dir_ignore, 0 },
+	{ ".addrsig", dir_ignore, 0 },
+	{ ".addrsig_sym", dir_ignore, 0 },
+	{ ".file", dir_ignore, 0 },
+	{ ".loc", dir_ignore, 0 },
 };
 
 bool asm_directive(struct assembler *a, const char *word, int len,

@@ -88,7 +88,7 @@ struct kernel {
 	unsigned user_sgprs;
 };
 
-static bool given(const struct kernel *k, enum word w)
+static bool is_given(const struct kernel *k, enum word w)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		if (fields[i].word == w && k->seen >> i & 1)
@@ -96,7 +96,7 @@ static bool given(const struct kernel *k, enum word w)
 	return false;
 }
 
-static void put(struct kernel *k, const struct field *f, uint64_t v)
+static void put_field(struct kernel *k, const struct field *f, uint64_t v)
 {
 	uint64_t mask = (UINT64_C(1) << f->width) - 1;
 
@@ -104,7 +104,7 @@ static void put(struct kernel *k, const struct field *f, uint64_t v)
 	k->word[f->word] |= v << f->low;
 }
 
-static void defaults(struct kernel *k)
+static void set_defaults(struct kernel *k)
 {
 	bool gfx12 = k->a->t.gen == ISA_GFX12;
 
@@ -116,7 +116,7 @@ static void defaults(struct kernel *k)
 		k->word[W_PROPS] = CO_PROP_WAVEFRONT_SIZE32;
 }
 
-static bool exists(const struct assembler *a, const struct field *f)
+static bool field_exists(const struct assembler *a, const struct field *f)
 {
 	switch (f->when) {
 	case BEFORE_GFX11:
@@ -131,13 +131,14 @@ static bool exists(const struct assembler *a, const struct field *f)
 	return true;
 }
 
-static bool field(struct kernel *k, const char *at, size_t i, const char *p)
+static bool read_field(struct kernel *k, const char *at, size_t i,
+		       const char *p)
 {
 	const struct field *f = &fields[i];
 	struct assembler *a = k->a;
 	int64_t v;
 
-	if (!exists(a, f))
+	if (!field_exists(a, f))
 		return asm_error(a, at, "%s has no .amdhsa_%s", a->o->chip,
 				 f->name);
 	if (k->seen >> i & 1)
@@ -153,11 +154,11 @@ static bool field(struct kernel *k, const char *at, size_t i, const char *p)
 		return asm_error(a, at, "%lld does not fit %u bits",
 				 (long long)v, f->width);
 	k->user_sgprs += v ? f->user_sgprs : 0;
-	put(k, f, v);
+	put_field(k, f, v);
 	return true;
 }
 
-static bool directive(struct kernel *k, const char *p, int len)
+static bool read_field_line(struct kernel *k, const char *p, int len)
 {
 	static const char prefix[] = ".amdhsa_";
 	const int n = sizeof(prefix) - 1;
@@ -166,7 +167,7 @@ static bool directive(struct kernel *k, const char *p, int len)
 		for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 			if (!strncmp(fields[i].name, p + n, len - n) &&
 			    !fields[i].name[len - n])
-				return field(k, p, i, p + len);
+				return read_field(k, p, i, p + len);
 	return asm_error(k->a, p, "unknown directive %.*s in .amdhsa_kernel",
 			 len, p);
 }
@@ -178,7 +179,7 @@ static bool user_sgprs(struct kernel *k)
 {
 	unsigned count = k->word[W_USER_SGPRS] >> 1;
 
-	if (!given(k, W_USER_SGPRS))
+	if (!is_given(k, W_USER_SGPRS))
 		count = k->user_sgprs;
 	if (count < k->user_sgprs)
 		return asm_error(k->a, NULL,
@@ -190,16 +191,16 @@ static bool user_sgprs(struct kernel *k)
 }
 
 /* VGPRs in units of 8 in wave32, 4 in wave64, minus one. */
-static bool registers(struct kernel *k)
+static bool put_register_counts(struct kernel *k)
 {
 	bool wave32 = k->word[W_PROPS] & CO_PROP_WAVEFRONT_SIZE32;
 	unsigned unit = wave32 ? 8 : 4;
 	uint64_t n = k->word[W_NEXT_VGPR], blocks;
 	unsigned shared = k->word[W_RSRC3] & 15;
 
-	if (!given(k, W_NEXT_VGPR) || !given(k, W_NEXT_SGPR))
+	if (!is_given(k, W_NEXT_VGPR) || !is_given(k, W_NEXT_SGPR))
 		return asm_error(k->a, NULL, ".amdhsa_next_free_%s is missing",
-				 given(k, W_NEXT_VGPR) ? "sgpr" : "vgpr");
+				 is_given(k, W_NEXT_VGPR) ? "sgpr" : "vgpr");
 	if (n > 512)
 		return asm_error(
 			k->a, NULL,
@@ -258,7 +259,7 @@ static int descriptor_symbol(struct assembler *a, const char *name, int len,
 	return number;
 }
 
-static bool emit(struct kernel *k, const char *name, int len)
+static bool emit_descriptor(struct kernel *k, const char *name, int len)
 {
 	struct assembler *a = k->a;
 	struct asm_fixup f = { .kind = FIX_DATA,
@@ -296,7 +297,7 @@ bool asm_kernel(struct assembler *a, const char *p)
 
 	if (!len || *asm_space(p + len))
 		return asm_error(a, p, "wanted .amdhsa_kernel NAME");
-	defaults(&k);
+	set_defaults(&k);
 	for (;;) {
 		int n;
 
@@ -309,8 +310,9 @@ bool asm_kernel(struct assembler *a, const char *p)
 			continue;
 		if (n == 18 && !memcmp(p, ".end_amdhsa_kernel", 18))
 			break;
-		directive(&k, p, n);
+		read_field_line(&k, p, n);
 	}
-	return a->n_errors == errors && user_sgprs(&k) && registers(&k) &&
-	       check_wave(&k) && emit(&k, name, len);
+	return a->n_errors == errors && user_sgprs(&k) &&
+	       put_register_counts(&k) && check_wave(&k) &&
+	       emit_descriptor(&k, name, len);
 }

@@ -58,7 +58,7 @@ static void node_add(struct node *to, struct node *n)
 	to->n_kids++;
 }
 
-static struct node *fail(struct yaml *y, const char *what)
+static struct node *yaml_error(struct yaml *y, const char *what)
 {
 	int at = y->at < y->n ? y->at : y->n - 1;
 
@@ -70,7 +70,7 @@ static struct node *fail(struct yaml *y, const char *what)
 /* -------------------------------------------------------------- scalars ----
  */
 
-static struct node *plain(struct yaml *y, const char *s, size_t len)
+static struct node *parse_plain(struct yaml *y, const char *s, size_t len)
 {
 	struct node *n = node_new(y, NODE_STRING);
 	char *copy = arena_alloc(&y->mem, len + 1), *end;
@@ -91,7 +91,7 @@ static struct node *plain(struct yaml *y, const char *s, size_t len)
 }
 
 /* A quoted scalar at *p. */
-static struct node *quoted(struct yaml *y, const char **p)
+static struct node *parse_quoted(struct yaml *y, const char **p)
 {
 	struct node *n = node_new(y, NODE_STRING);
 	char quote = *(*p)++;
@@ -108,15 +108,15 @@ static struct node *quoted(struct yaml *y, const char **p)
 		*out++ = **p;
 	}
 	if (**p != quote)
-		return fail(y, "a quote is not closed");
+		return yaml_error(y, "a quote is not closed");
 	++*p;
 	return n;
 }
 
-static struct node *flow(struct yaml *y, const char **p);
+static struct node *parse_flow(struct yaml *y, const char **p);
 
 /* "[a, b]" behind the bracket; maps only empty. */
-static struct node *flow_list(struct yaml *y, const char **p)
+static struct node *parse_flow_list(struct yaml *y, const char **p)
 {
 	struct node *list = node_new(y, NODE_LIST), *one;
 
@@ -126,7 +126,7 @@ static struct node *flow_list(struct yaml *y, const char **p)
 		return list;
 	}
 	for (;;) {
-		one = flow(y, p);
+		one = parse_flow(y, p);
 		if (!one)
 			return NULL;
 		node_add(list, one);
@@ -136,31 +136,31 @@ static struct node *flow_list(struct yaml *y, const char **p)
 			return list;
 		}
 		if (**p != ',')
-			return fail(y, "',' or ']' missing");
+			return yaml_error(y, "',' or ']' missing");
 		*p = asm_space(*p + 1);
 	}
 }
 
-static struct node *flow(struct yaml *y, const char **p)
+static struct node *parse_flow(struct yaml *y, const char **p)
 {
 	struct node *n;
 	const char *s = *p;
 
 	if (**p == '\'' || **p == '"')
-		return quoted(y, p);
+		return parse_quoted(y, p);
 	if (**p == '[') {
 		if (++y->depth > MAX_NEST)
-			return fail(y, "nested too deeply");
+			return yaml_error(y, "nested too deeply");
 		++*p;
-		n = flow_list(y, p);
+		n = parse_flow_list(y, p);
 		y->depth--;
 		return n;
 	}
 	while (*s && !strchr(",[]{}", *s))
 		s++;
 	if (s == *p)
-		return fail(y, "value missing");
-	n = plain(y, *p, s - *p);
+		return yaml_error(y, "value missing");
+	n = parse_plain(y, *p, s - *p);
 	*p = s;
 	return n;
 }
@@ -180,7 +180,7 @@ static const char *skip_tag(const char *s, bool *string)
 }
 
 /* The rest of a line as a value. */
-static struct node *scalar(struct yaml *y, const char *s)
+static struct node *parse_scalar(struct yaml *y, const char *s)
 {
 	bool string;
 	size_t len = strlen(s = skip_tag(s, &string));
@@ -191,20 +191,20 @@ static struct node *scalar(struct yaml *y, const char *s)
 	if (len == 2 && s[0] == '{' && s[1] == '}')
 		return node_new(y, NODE_MAP);
 	if (*s != '\'' && *s != '"' && *s != '[') {
-		n = plain(y, s, len);
+		n = parse_plain(y, s, len);
 		n->kind = string ? NODE_STRING : n->kind;
 		return n;
 	}
-	n = flow(y, &s);
+	n = parse_flow(y, &s);
 	if (n && *asm_space(s))
-		return fail(y, "unexpected text behind a value");
+		return yaml_error(y, "unexpected text behind a value");
 	return n;
 }
 
 /* --------------------------------------------------------------- blocks ----
  */
 
-static struct node *block(struct yaml *y, int indent);
+static struct node *parse_block(struct yaml *y, int indent);
 
 /* "- x" at this line: the rest of the line is indented by what stood there. */
 static void cut_dash(struct yline *l)
@@ -222,7 +222,7 @@ static bool is_dash(const struct yline *l)
 	return l->text[0] == '-' && (!l->text[1] || l->text[1] == ' ');
 }
 
-static struct node *block_list(struct yaml *y, int indent)
+static struct node *parse_block_list(struct yaml *y, int indent)
 {
 	struct node *list = node_new(y, NODE_LIST), *one;
 
@@ -230,8 +230,8 @@ static struct node *block_list(struct yaml *y, int indent)
 	       is_dash(&y->line[y->at])) {
 		cut_dash(&y->line[y->at]);
 		if (!*y->line[y->at].text && ++y->at == y->n)
-			return fail(y, "value missing behind '-'");
-		one = block(y, y->line[y->at].indent);
+			return yaml_error(y, "value missing behind '-'");
+		one = parse_block(y, y->line[y->at].indent);
 		if (!one)
 			return NULL;
 		node_add(list, one);
@@ -256,16 +256,16 @@ static char *key_end(char *p)
 	return NULL;
 }
 
-static struct node *member(struct yaml *y, int indent)
+static struct node *parse_member(struct yaml *y, int indent)
 {
 	struct yline *l = &y->line[y->at];
 	char *colon = key_end(l->text), *p;
 	struct node *n, *key;
 
 	if (!colon)
-		return fail(y, "wanted KEY: VALUE");
+		return yaml_error(y, "wanted KEY: VALUE");
 	*colon = 0;
-	key = scalar(y, l->text);
+	key = parse_scalar(y, l->text);
 	if (!key)
 		return NULL;
 	for (p = colon + 1; *p == ' ';)
@@ -273,50 +273,50 @@ static struct node *member(struct yaml *y, int indent)
 	y->at++;
 	if (*p) {
 		y->at--;
-		n = scalar(y, p);
+		n = parse_scalar(y, p);
 		y->at++;
 	} else if (y->at < y->n && (y->line[y->at].indent > indent ||
 				    (y->line[y->at].indent == indent &&
 				     is_dash(&y->line[y->at])))) {
-		n = block(y, y->line[y->at].indent);
+		n = parse_block(y, y->line[y->at].indent);
 	} else {
-		n = plain(y, "", 0);
+		n = parse_plain(y, "", 0);
 	}
 	if (n)
 		n->key = key->s;
 	return n;
 }
 
-static struct node *block_map(struct yaml *y, int indent)
+static struct node *parse_block_map(struct yaml *y, int indent)
 {
 	struct node *map = node_new(y, NODE_MAP), *one;
 
 	while (y->at < y->n && y->line[y->at].indent == indent &&
 	       !is_dash(&y->line[y->at])) {
-		one = member(y, indent);
+		one = parse_member(y, indent);
 		if (!one)
 			return NULL;
 		for (struct node *k = map->kid; k; k = k->next)
 			if (!strcmp(k->key, one->key))
-				return fail(y, "a key is given twice");
+				return yaml_error(y, "a key is given twice");
 		node_add(map, one);
 	}
 	return map;
 }
 
-static struct node *block(struct yaml *y, int indent)
+static struct node *parse_block(struct yaml *y, int indent)
 {
 	struct yline *l = &y->line[y->at];
 	struct node *n;
 
 	if (y->depth++ >= MAX_NEST)
-		return fail(y, "nested too deeply");
+		return yaml_error(y, "nested too deeply");
 	if (is_dash(l)) {
-		n = block_list(y, indent);
+		n = parse_block_list(y, indent);
 	} else if (key_end(l->text)) {
-		n = block_map(y, indent);
+		n = parse_block_map(y, indent);
 	} else {
-		n = scalar(y, l->text);
+		n = parse_scalar(y, l->text);
 		y->at++;
 	}
 	y->depth--;
@@ -400,13 +400,13 @@ static bool convert_block(struct yaml *y)
 
 	if (!y->n)
 		return asm_error(y->a, NULL, "the metadata is empty");
-	n = block(y, y->line[0].indent);
+	n = parse_block(y, y->line[0].indent);
 	if (!n)
 		return false;
 	if (y->at < y->n)
-		return fail(y, "wrong indentation") != NULL;
+		return yaml_error(y, "wrong indentation") != NULL;
 	if (n->kind != NODE_MAP)
-		return fail(y, "wanted a map") != NULL;
+		return yaml_error(y, "wanted a map") != NULL;
 	buf_reset(&y->a->o->metadata);
 	co_pack_init(&pk, &y->a->o->metadata);
 	pack_node(&pk, n);

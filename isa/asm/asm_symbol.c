@@ -12,7 +12,7 @@ enum { MAX_ALIASES = 32 }; /* of symbols set to symbols */
 
 /* ----------------------------------------------------------- variables ---- */
 
-static struct asm_variable *variable(struct assembler *a, int symbol)
+static struct asm_variable *variable_of(struct assembler *a, int symbol)
 {
 	while (a->variable.n <= (size_t)symbol)
 		vec_add(&a->variable);
@@ -20,7 +20,7 @@ static struct asm_variable *variable(struct assembler *a, int symbol)
 }
 
 /* Put what `*symbol` was set to in its place. */
-static bool expand(struct assembler *a, struct isa_value *v, bool sub)
+static bool expand_variable(struct assembler *a, struct isa_value *v, bool sub)
 {
 	for (int i = 0; i < MAX_ALIASES; i++) {
 		int symbol = sub ? v->sub : v->add;
@@ -44,12 +44,12 @@ static bool is_place(const struct isa_symbol *s)
 }
 
 /* Replace symbols by numbers as far as they are known. */
-static void fold(struct assembler *a, struct isa_value *v)
+static void fold_symbols(struct assembler *a, struct isa_value *v)
 {
 	const struct isa_symbol *add, *sub;
 
-	expand(a, v, false);
-	expand(a, v, true);
+	expand_variable(a, v, false);
+	expand_variable(a, v, true);
 	if (v->variant || !v->add || !v->sub)
 		return;
 	add = isa_symbol_at(a->o, v->add);
@@ -83,7 +83,8 @@ static int variant_of(const char *s, int len)
 }
 
 /* Numbers that the assembler itself knows. */
-static bool builtin(struct assembler *a, const char *s, int len, int64_t *n)
+static bool builtin_symbol(struct assembler *a, const char *s, int len,
+			   int64_t *n)
 {
 	const char *chip = a->o->chip + 3;
 	size_t digits = strlen(chip);
@@ -159,7 +160,7 @@ static bool expr_symbol(void *ctx, const char *s, int len, struct isa_value *v,
 		place_here(a, v->add);
 		return true;
 	}
-	if (builtin(a, s, len, &v->n))
+	if (builtin_symbol(a, s, len, &v->n))
 		return true;
 	if (variant) {
 		v->variant = variant_of(variant + 1, len - n - 1);
@@ -169,7 +170,7 @@ static bool expr_symbol(void *ctx, const char *s, int len, struct isa_value *v,
 	}
 	v->add = isa_object_symbol(a->o, s, n);
 	if (!v->variant) {
-		const struct asm_variable *var = variable(a, v->add);
+		const struct asm_variable *var = variable_of(a, v->add);
 
 		if (var->set)
 			*v = var->value;
@@ -179,7 +180,7 @@ static bool expr_symbol(void *ctx, const char *s, int len, struct isa_value *v,
 
 static void expr_fold(void *ctx, struct isa_value *v)
 {
-	fold(ctx, v);
+	fold_symbols(ctx, v);
 }
 
 static const struct isa_expr_env *symbol_env(struct assembler *a,
@@ -200,7 +201,7 @@ bool asm_value(struct assembler *a, const char **p, struct isa_value *v)
 	why = isa_expr(p, symbol_env(a, &env), v);
 	if (why)
 		return asm_error(a, *p, "%s", why);
-	fold(a, v);
+	fold_symbols(a, v);
 	return true;
 }
 
@@ -230,7 +231,7 @@ bool asm_instruction_symbol(void *ctx, const char *s, int len,
 	p = a->scratch.data;
 	if (isa_expr(&p, symbol_env(a, &env), &v) || *p)
 		return false;
-	fold(a, &v);
+	fold_symbols(a, &v);
 	*value = v.n;
 	if (!v.add && !v.sub)
 		return true;
@@ -253,7 +254,7 @@ bool asm_label(struct assembler *a, const char *name, int len)
 
 	if (len == 1 && *name == '.')
 		return asm_error(a, name, "'.' cannot be a label");
-	if (variable(a, symbol)->set ||
+	if (variable_of(a, symbol)->set ||
 	    isa_symbol_at(a->o, symbol)->where != ISA_SYM_UNDEFINED)
 		return asm_error(a, name, "symbol '%.*s' is already defined",
 				 len, name);
@@ -277,7 +278,7 @@ bool asm_set(struct assembler *a, const char *name, int len,
 	     const struct isa_value *v, bool again)
 {
 	int symbol = isa_object_symbol(a->o, name, len);
-	struct asm_variable *var = variable(a, symbol);
+	struct asm_variable *var = variable_of(a, symbol);
 
 	if (isa_symbol_at(a->o, symbol)->where != ISA_SYM_UNDEFINED ||
 	    (var->set && !again))
@@ -293,8 +294,8 @@ bool asm_set(struct assembler *a, const char *name, int len,
 
 /* ------------------------------------------------------------ patching ---- */
 
-static void patch(struct assembler *a, const struct asm_fixup *f, int bytes,
-		  uint64_t v)
+static void patch_bytes(struct assembler *a, const struct asm_fixup *f,
+			int bytes, uint64_t v)
 {
 	struct isa_section *s = isa_section_at(a->o, f->section);
 
@@ -315,7 +316,7 @@ static bool fix_number(struct assembler *a, const struct asm_fixup *f,
 	if (bytes < 8 &&
 	    (v < -(INT64_C(1) << (bits - 1)) || v >= INT64_C(1) << bits))
 		return fix_error(a, f, "the value does not fit");
-	patch(a, f, bytes, v);
+	patch_bytes(a, f, bytes, v);
 	return true;
 }
 
@@ -392,7 +393,7 @@ static bool fix_branch(struct assembler *a, const struct asm_fixup *f)
 				 "four bytes away");
 	if (distance < -4 * 0x8000 || distance > 4 * 0x7fff)
 		return fix_error(a, f, "branch target is out of range");
-	patch(a, f, 2, distance / 4);
+	patch_bytes(a, f, 2, distance / 4);
 	return true;
 }
 
@@ -411,12 +412,12 @@ static bool check_defined(struct assembler *a, const struct asm_fixup *f,
 			    *s->name ? " " : "", s->name);
 }
 
-static bool fix(struct assembler *a, struct asm_fixup *f)
+static bool resolve_fixup(struct assembler *a, struct asm_fixup *f)
 {
 	int bytes = f->kind == FIX_LITERAL ? 4 : f->bytes;
 	struct isa_value *v = &f->value;
 
-	fold(a, v);
+	fold_symbols(a, v);
 	if (!check_defined(a, f, v->add) || !check_defined(a, f, v->sub))
 		return false;
 	if (f->kind == FIX_BRANCH)
@@ -442,7 +443,7 @@ static void define_variables(struct assembler *a)
 		if ((size_t)i >= a->variable.n || !a->variable.v[i].set)
 			continue;
 		v = a->variable.v[i].value;
-		fold(a, &v);
+		fold_symbols(a, &v);
 		if (v.sub || v.variant)
 			continue;
 		s->where = v.add ? isa_symbol_at(a->o, v.add)->where :
@@ -456,6 +457,6 @@ static void define_variables(struct assembler *a)
 void asm_resolve(struct assembler *a)
 {
 	for (size_t i = 0; i < a->fixup.n; i++)
-		fix(a, &a->fixup.v[i]);
+		resolve_fixup(a, &a->fixup.v[i]);
 	define_variables(a);
 }

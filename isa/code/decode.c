@@ -92,7 +92,7 @@ static enum isa_fmt format_in(enum isa_gen gen, uint32_t w)
 }
 
 /* One switch over all formats, so that shifts and masks are constants. */
-static void extract(struct isa_inst *in, const uint32_t *word)
+static void extract_fields(struct isa_inst *in, const uint32_t *word)
 {
 	const bool swap = in->m0_is_124;
 	uint32_t v;
@@ -129,7 +129,7 @@ static unsigned dpp_mods(const struct decoder *d)
 }
 
 /* The DPP dword, and whether this row may have one in this encoding. */
-static const char *dpp(struct decoder *d)
+static const char *decode_dpp(struct decoder *d)
 {
 	struct isa_inst *in = d->in;
 	uint32_t src0 = in->f[ISA_F_SRC0], w;
@@ -166,7 +166,7 @@ static const char *dpp(struct decoder *d)
 	return NULL;
 }
 
-static const char *vopd(struct decoder *d)
+static const char *decode_vopd(struct decoder *d)
 {
 	struct isa_inst *in = d->in;
 	const char *why;
@@ -191,7 +191,7 @@ static const char *vopd(struct decoder *d)
 	return isa_decode_operands(d);
 }
 
-/* The row that the words name; of VOPD vopd() finds both. */
+/* The row that the words name; of VOPD decode_vopd() finds both. */
 static const char *find_row(struct decoder *d)
 {
 	struct isa_inst *in = d->in;
@@ -205,12 +205,12 @@ static const char *find_row(struct decoder *d)
 	if (in->fmt == ISA_FMT_VOP3 && needs_sdst(isa_op_info(in->op))) {
 		memset(in->f, 0, sizeof(in->f));
 		in->fmt = in->layout = ISA_FMT_VOP3SD;
-		extract(in, d->word);
+		extract_fields(in, d->word);
 	}
 	return NULL;
 }
 
-static const char *single(struct decoder *d)
+static const char *decode_single(struct decoder *d)
 {
 	struct isa_inst *in = d->in;
 	const char *why;
@@ -224,14 +224,14 @@ static const char *single(struct decoder *d)
 			return "truncated: address dword missing";
 		in->extra[0] = d->word[d->at++];
 	}
-	why = dpp(d);
+	why = decode_dpp(d);
 	return why ? why : isa_decode_operands(d);
 }
 
 /* What follows from the fields and the row. */
-static const char *meaning(struct decoder *d)
+static const char *decode_meaning(struct decoder *d)
 {
-	return d->in->fmt == ISA_FMT_VOPD ? vopd(d) : single(d);
+	return d->in->fmt == ISA_FMT_VOPD ? decode_vopd(d) : decode_single(d);
 }
 
 const char *isa_decode_fields(const struct isa_target *t, struct isa_inst *in)
@@ -241,7 +241,7 @@ const char *isa_decode_fields(const struct isa_target *t, struct isa_inst *in)
 			     .word = { in->extra[0] },
 			     .n_words = 1 };
 
-	return meaning(&d);
+	return decode_meaning(&d);
 }
 
 const char *isa_decode(const struct isa_target *t, const void *code,
@@ -271,10 +271,10 @@ const char *isa_decode(const struct isa_target *t, const void *code,
 	if (d.n_words < f->dwords)
 		return "truncated";
 	d.at = f->dwords;
-	extract(in, d.word);
+	extract_fields(in, d.word);
 	why = find_row(&d);
 	if (!why)
-		why = meaning(&d);
+		why = decode_meaning(&d);
 	in->size_bytes = 4 * d.at;
 	return why;
 }

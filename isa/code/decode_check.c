@@ -10,7 +10,7 @@
 const char isa_decode_unused[] = "unused field is not zero";
 
 /* Which sources a row has. */
-static unsigned sources(const struct isa_op_info *op)
+static unsigned sources_of(const struct isa_op_info *op)
 {
 	unsigned has = 0;
 
@@ -53,7 +53,7 @@ static unsigned opsel_bits(const struct isa_inst *in)
 	if (in->op == ISA_v_fmac_f16 && in->gen == ISA_GFX10_3)
 		return 0;
 	if (op->flags & ISA_OPSEL)
-		return sources(op) | 8;
+		return sources_of(op) | 8;
 	for (int i = 0; i < op->n_opnd; i++) {
 		const struct isa_type_info *t =
 			isa_type_info(op->opnd[i].type);
@@ -209,7 +209,7 @@ static const char *check_vector(struct decoder *d)
 
 	if (!is_vop3(in))
 		return NULL;
-	d->has = sources(d->op);
+	d->has = sources_of(d->op);
 	if (in->fmt == ISA_FMT_VOP3P)
 		why = check_vop3p(d);
 	else if (in->fmt == ISA_FMT_VINTERP)

@@ -7,7 +7,7 @@
 #include "isa/code/decode_int.h"
 
 /* Is this part ("_c") one of the words of the name? */
-static bool has(const char *name, const char *part)
+static bool name_has_part(const char *name, const char *part)
 {
 	size_t len = strlen(part);
 
@@ -35,14 +35,16 @@ static int image_addresses(const char *name, int dim, bool a16, bool nsa)
 		return (strstr(name, "bvh64") ? 12 : 11) - (a16 ? 3 : 0);
 	if (strstr(name, "get_resinfo"))
 		return 1;
-	n += strstr(name, "_mip") || strstr(name, "_cl") || has(name, "_l");
+	n += strstr(name, "_mip") || strstr(name, "_cl") ||
+	     name_has_part(name, "_l");
 	if (a16)
 		n = (n + 1) / 2;
 	if (!sample)
 		return n;
-	if (has(name, "_d"))
+	if (name_has_part(name, "_d"))
 		n += strstr(name, "_g16") ? grads_16[dim] : grads[dim];
-	n += has(name, "_o") + has(name, "_c") + has(name, "_b");
+	n += name_has_part(name, "_o") + name_has_part(name, "_c") +
+	     name_has_part(name, "_b");
 	return n > 12 && !nsa ? 16 : n;
 }
 

@@ -40,7 +40,7 @@ const char *isa_decode_sgpr(struct isa_operand *o, uint32_t reg)
 }
 
 /* Which source fields a literal is spent on is the format's affair. */
-static const char *literal(struct decoder *d, struct isa_operand *o)
+static const char *use_literal(struct decoder *d, struct isa_operand *o)
 {
 	struct isa_inst *in = d->in;
 
@@ -85,7 +85,7 @@ static const char *scalar_source(struct decoder *d, struct isa_operand *o,
 	if (v == ISA_R_LITERAL) {
 		if (d->op->flags & ISA_NOLIT)
 			return "literal not allowed here";
-		return literal(d, o);
+		return use_literal(d, o);
 	}
 	return "reserved source operand";
 }
@@ -184,7 +184,7 @@ static const char *vector_source(struct decoder *d, struct isa_operand *o,
 	return why;
 }
 
-static const char *destination(struct decoder *d, struct isa_operand *o)
+static const char *set_destination(struct decoder *d, struct isa_operand *o)
 {
 	struct isa_inst *in = d->in;
 	const char *why;
@@ -211,8 +211,8 @@ static const char *destination(struct decoder *d, struct isa_operand *o)
 }
 
 /* Lane masks: VCC in 32-bit encodings, any scalar register in VOP3. */
-static const char *mask(struct decoder *d, struct isa_operand *o, uint32_t reg,
-			int role)
+static const char *set_lane_mask(struct decoder *d, struct isa_operand *o,
+				 uint32_t reg, int role)
 {
 	o->role = role;
 	if (d->in->form == ISA_FORM_SDWA && d->in->sdwa.has_sdst)
@@ -229,7 +229,7 @@ static uint32_t sign_extend(uint32_t v, int bits)
 	return (uint32_t)((int32_t)(v << (32 - bits)) >> (32 - bits));
 }
 
-static void immediate(struct isa_operand *o, uint32_t value)
+static void set_immediate(struct isa_operand *o, uint32_t value)
 {
 	o->role = ISA_SRC;
 	o->kind = ISA_K_IMM;
@@ -237,7 +237,7 @@ static void immediate(struct isa_operand *o, uint32_t value)
 }
 
 /* Address operands of FLAT, GLOBAL, SCRATCH, LDS and buffers. */
-static const char *vaddr(struct decoder *d, struct isa_operand *o)
+static const char *set_vaddr(struct decoder *d, struct isa_operand *o)
 {
 	struct isa_inst *in = d->in;
 	const uint32_t *f = in->f;
@@ -272,7 +272,7 @@ static const char *vaddr(struct decoder *d, struct isa_operand *o)
 	return isa_decode_vgpr(o, f[ISA_F_ADDR]);
 }
 
-static const char *saddr(struct decoder *d, struct isa_operand *o)
+static const char *set_saddr(struct decoder *d, struct isa_operand *o)
 {
 	uint32_t reg = d->in->f[ISA_F_SADDR];
 
@@ -288,7 +288,8 @@ static const char *saddr(struct decoder *d, struct isa_operand *o)
 }
 
 /* Buffer data: store source, atomic operand, destination when GLC. */
-static const char *data(struct decoder *d, struct isa_operand *o, bool returns)
+static const char *set_buffer_data(struct decoder *d, struct isa_operand *o,
+				   bool returns)
 {
 	struct isa_inst *in = d->in;
 
@@ -301,7 +302,7 @@ static const char *data(struct decoder *d, struct isa_operand *o, bool returns)
 	return isa_decode_vgpr(o, in->f[ISA_F_VDATA]);
 }
 
-static const char *soffset(struct decoder *d, struct isa_operand *o)
+static const char *set_soffset(struct decoder *d, struct isa_operand *o)
 {
 	struct isa_inst *in = d->in;
 	uint32_t v = in->f[ISA_F_SOFFSET];
@@ -319,7 +320,7 @@ static const char *soffset(struct decoder *d, struct isa_operand *o)
 }
 
 /* SMEM data may not be EXEC; a tuple may be NULL. */
-static const char *sdata(struct decoder *d, struct isa_operand *o)
+static const char *set_sdata(struct decoder *d, struct isa_operand *o)
 {
 	uint32_t reg = d->in->f[ISA_F_SDATA];
 
@@ -379,7 +380,7 @@ static uint32_t immediate_value(const struct isa_inst *in, int slot)
 	BUG("operand slot %d has no meaning", slot);
 }
 
-static const char *fill(struct decoder *d, struct isa_operand *o)
+static const char *fill_operand(struct decoder *d, struct isa_operand *o)
 {
 	struct isa_inst *in = d->in;
 	const uint32_t *f = in->f;
@@ -387,18 +388,18 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 	o->role = ISA_SRC;
 	switch (o->slot) {
 	case ISA_SLOT_D:
-		return destination(d, o);
+		return set_destination(d, o);
 	case ISA_SLOT_DS:
 		o->role = ISA_DST;
 		if (f[ISA_F_VDST] >= 128)
 			return "this destination must be scalar";
 		return isa_decode_sgpr(o, scalar_vdst(in));
 	case ISA_SLOT_CO:
-		return mask(d, o, f[ISA_F_SDST], ISA_DST);
+		return set_lane_mask(d, o, f[ISA_F_SDST], ISA_DST);
 	case ISA_SLOT_CD:
-		return mask(d, o, scalar_vdst(in), ISA_DST);
+		return set_lane_mask(d, o, scalar_vdst(in), ISA_DST);
 	case ISA_SLOT_CI:
-		return mask(d, o, f[ISA_F_SRC2], ISA_SRC);
+		return set_lane_mask(d, o, f[ISA_F_SRC2], ISA_SRC);
 	case ISA_SLOT_S0:
 	case ISA_SLOT_S1:
 	case ISA_SLOT_S2:
@@ -414,25 +415,25 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 	case ISA_SLOT_S2I:
 		return vector_source(d, o, 2, 'I');
 	case ISA_SLOT_K:
-		return literal(d, o);
+		return use_literal(d, o);
 	case ISA_SLOT_DIN:
 		return isa_decode_sgpr(o, f[ISA_F_SDST]);
 	case ISA_SLOT_SDATA:
-		return sdata(d, o);
+		return set_sdata(d, o);
 	case ISA_SLOT_SBASE:
 		if (f[ISA_F_SBASE] * 2 == ISA_R_NULL && in->gen == ISA_GFX10_3)
 			return "not a scalar register tuple";
 		return isa_decode_sgpr(o, f[ISA_F_SBASE] * 2);
 	case ISA_SLOT_SOFF:
 	case ISA_SLOT_SOFFSET:
-		return soffset(d, o);
+		return set_soffset(d, o);
 	case ISA_SLOT_VADDR:
-		return vaddr(d, o);
+		return set_vaddr(d, o);
 	case ISA_SLOT_DATA:
 	case ISA_SLOT_DATA0:
-		return data(d, o, false);
+		return set_buffer_data(d, o, false);
 	case ISA_SLOT_DATAG:
-		return data(d, o, true);
+		return set_buffer_data(d, o, true);
 	case ISA_SLOT_DATA1:
 		return isa_decode_vgpr(o, f[ISA_F_DATA1]);
 	case ISA_SLOT_DG:
@@ -443,7 +444,7 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 		}
 		return isa_decode_vgpr(o, f[ISA_F_VDST]);
 	case ISA_SLOT_SADDR:
-		return saddr(d, o);
+		return set_saddr(d, o);
 	case ISA_SLOT_SRSRC:
 		/* gfx12 numbers single registers, of which only one is null. */
 		if (f[ISA_F_SRSRC] * 4 == ISA_R_NULL &&
@@ -453,7 +454,7 @@ static const char *fill(struct decoder *d, struct isa_operand *o)
 	case ISA_SLOT_SOFFR:
 		return isa_decode_sgpr(o, f[ISA_F_SOFFSET]);
 	}
-	immediate(o, immediate_value(in, o->slot));
+	set_immediate(o, immediate_value(in, o->slot));
 	return NULL;
 }
 
@@ -513,7 +514,7 @@ const char *isa_decode_operands(struct decoder *d)
 		o->slot = op->opnd[i].slot;
 		o->type = op->opnd[i].type;
 		o->dwords = isa_slot_dwords(d->t, op, &op->opnd[i]);
-		why = fill(d, o);
+		why = fill_operand(d, o);
 		if (why)
 			return why;
 	}

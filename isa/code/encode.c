@@ -6,14 +6,14 @@
 
 #include "isa/code/decode_int.h"
 
-static int put(uint8_t *out, int at, uint32_t w)
+static int put_dword(uint8_t *out, int at, uint32_t w)
 {
 	memcpy(out + at, &w, 4);
 	return at + 4;
 }
 
 /* The format's words from the fields; false if a value does not fit. */
-static bool insert(const struct isa_inst *in, int layout, uint32_t *w)
+static bool insert_fields(const struct isa_inst *in, int layout, uint32_t *w)
 {
 	const bool swap = in->m0_is_124;
 	uint32_t v, lost = 0;
@@ -44,14 +44,14 @@ int isa_encode(const struct isa_inst *in, uint8_t *out)
 	uint32_t w[3] = { 0 };
 	int at = 0;
 
-	if (!f->dwords || !insert(in, layout, w))
+	if (!f->dwords || !insert_fields(in, layout, w))
 		return 0;
 	for (int i = 0; i < f->dwords; i++)
-		at = put(out, at, w[i]);
+		at = put_dword(out, at, w[i]);
 	if (in->form != ISA_FORM_PLAIN ||
 	    (in->fmt == ISA_FMT_MIMG && in->f[ISA_F_NSA]))
-		at = put(out, at, in->extra[0]);
+		at = put_dword(out, at, in->extra[0]);
 	if (in->has_literal)
-		at = put(out, at, in->literal);
+		at = put_dword(out, at, in->literal);
 	return at;
 }

@@ -46,18 +46,19 @@ static int round_up(int v, int to)
 	return (v + to - 1) / to * to;
 }
 
-static int least(int a, int b)
+static int min_of(int a, int b)
 {
 	return a < b ? a : b;
 }
 
 /* Waves per SIMD of so many workgroups; a part of a wave is one. */
-static int spread(int groups, int waves_per_group, int simds)
+static int waves_per_simd(int groups, int waves_per_group, int simds)
 {
-	return least((groups * waves_per_group + simds - 1) / simds, MAX_WAVES);
+	return min_of((groups * waves_per_group + simds - 1) / simds,
+		      MAX_WAVES);
 }
 
-static void choose(struct isa_occupancy *o)
+static void choose_limit(struct isa_occupancy *o)
 {
 	o->waves = o->by_slots;
 	o->limit = "waves";
@@ -93,18 +94,18 @@ bool isa_occupancy(const char *chip, const struct isa_resources *r,
 	waves = (r->workgroup_size + r->wave - 1) / r->wave;
 	o->by_slots = o->by_lds = o->by_workgroups = MAX_WAVES;
 	o->vgprs_allocated = round_up(r->vgprs ? r->vgprs : 1, granule);
-	o->by_vgprs = least(file / o->vgprs_allocated, MAX_WAVES);
+	o->by_vgprs = min_of(file / o->vgprs_allocated, MAX_WAVES);
 	o->workgroups = o->by_vgprs * simds / waves;
 	o->lds_allocated_bytes = round_up(r->lds_bytes, LDS_GRANULE);
 	if (o->lds_allocated_bytes) {
 		groups = cus * LDS_BYTES / o->lds_allocated_bytes;
-		o->by_lds = spread(groups, waves, simds);
-		o->workgroups = least(o->workgroups, groups);
+		o->by_lds = waves_per_simd(groups, waves, simds);
+		o->workgroups = min_of(o->workgroups, groups);
 	}
 	if (waves > 1) {
-		o->by_workgroups = spread(cus * BARRIERS, waves, simds);
-		o->workgroups = least(o->workgroups, cus * BARRIERS);
+		o->by_workgroups = waves_per_simd(cus * BARRIERS, waves, simds);
+		o->workgroups = min_of(o->workgroups, cus * BARRIERS);
 	}
-	choose(o);
+	choose_limit(o);
 	return true;
 }

@@ -6,8 +6,8 @@
 
 #include "isa/code/code.h"
 
-static void add(struct isa_use *u, uint8_t file, uint8_t role, uint16_t reg,
-		uint16_t count)
+static void add_use(struct isa_use *u, uint8_t file, uint8_t role, uint16_t reg,
+		    uint16_t count)
 {
 	if (!count)
 		return;
@@ -47,9 +47,9 @@ static bool keeps_lanes(const struct isa_inst *in)
 static void add_special(struct isa_use *u, int reg, int lanes)
 {
 	if (reg == ISA_R_VCCZ)
-		add(u, ISA_K_SGPR, ISA_SRC, ISA_R_VCC_LO, lanes);
+		add_use(u, ISA_K_SGPR, ISA_SRC, ISA_R_VCC_LO, lanes);
 	else if (reg == ISA_R_EXECZ)
-		add(u, ISA_K_SGPR, ISA_SRC, ISA_R_EXEC_LO, lanes);
+		add_use(u, ISA_K_SGPR, ISA_SRC, ISA_R_EXEC_LO, lanes);
 	else if (reg == ISA_R_SCC)
 		u->scc_read = true;
 }
@@ -73,9 +73,9 @@ void isa_use(const struct isa_target *t, const struct isa_inst *in,
 		     keeps_lanes(in)))
 			role = ISA_DST | ISA_SRC;
 		if (o->kind == ISA_K_VGPR)
-			add(u, ISA_K_VGPR, role, o->reg, o->dwords);
+			add_use(u, ISA_K_VGPR, role, o->reg, o->dwords);
 		else if (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL)
-			add(u, ISA_K_SGPR, role, o->reg, o->dwords);
+			add_use(u, ISA_K_SGPR, role, o->reg, o->dwords);
 		else if (o->kind == ISA_K_SPECIAL)
 			add_special(u, o->reg, lanes);
 	}
@@ -84,11 +84,11 @@ void isa_use(const struct isa_target *t, const struct isa_inst *in,
 	exec |= flags & ISA_REXEC ? ISA_SRC : 0;
 	exec |= flags & ISA_WEXEC ? ISA_DST : 0;
 	if (vcc)
-		add(u, ISA_K_SGPR, vcc, ISA_R_VCC_LO, lanes);
+		add_use(u, ISA_K_SGPR, vcc, ISA_R_VCC_LO, lanes);
 	if (exec)
-		add(u, ISA_K_SGPR, exec, ISA_R_EXEC_LO, lanes);
+		add_use(u, ISA_K_SGPR, exec, ISA_R_EXEC_LO, lanes);
 	if (flags & ISA_RM0)
-		add(u, ISA_K_SGPR, ISA_SRC, ISA_R_M0, 1);
+		add_use(u, ISA_K_SGPR, ISA_SRC, ISA_R_M0, 1);
 	u->scc_read |= (flags & ISA_RSCC) != 0;
 	u->scc_write = (flags & ISA_WSCC) != 0;
 }

@@ -210,9 +210,9 @@ static void descriptor_words(const struct co_build_kernel *k,
 		word[14] |= CO_PROP_WAVEFRONT_SIZE32;
 }
 
-static struct isa_symbol *define(struct isa_object *o, const char *name,
-				 int section, uint64_t at, uint64_t size,
-				 int type, int *number)
+static struct isa_symbol *define_symbol(struct isa_object *o, const char *name,
+					int section, uint64_t at, uint64_t size,
+					int type, int *number)
 {
 	struct isa_symbol *s;
 
@@ -228,7 +228,7 @@ static struct isa_symbol *define(struct isa_object *o, const char *name,
 	return s;
 }
 
-static void append(struct isa_section *s, const void *data, size_t len)
+static void section_append(struct isa_section *s, const void *data, size_t len)
 {
 	buf_add(&s->data, data, len);
 	s->size_bytes = s->data.len;
@@ -240,11 +240,11 @@ static void pad_text(struct isa_section *s)
 	static const uint32_t s_code_end = 0xbf9f0000;
 
 	while (s->data.len % 256)
-		append(s, &s_code_end, 4);
+		section_append(s, &s_code_end, 4);
 }
 
-static bool check(const struct isa_object *o, const struct co_build_kernel *k,
-		  struct err *e)
+static bool check_kernel(const struct isa_object *o,
+			 const struct co_build_kernel *k, struct err *e)
 {
 	if (!k->name || !*k->name)
 		return err_set(e, ERR_USAGE, "a kernel has no name");
@@ -277,17 +277,18 @@ static bool add_kernel(struct isa_object *o, int text, int rodata,
 	struct buf kd = { 0 };
 	int number;
 
-	if (!check(o, k, e))
+	if (!check_kernel(o, k, e))
 		return false;
 	pad_text(t);
-	define(o, k->name, text, t->data.len, k->code_bytes, 2, &entry.symbol);
-	append(t, k->code, k->code_bytes);
+	define_symbol(o, k->name, text, t->data.len, k->code_bytes, 2,
+		      &entry.symbol);
+	section_append(t, k->code, k->code_bytes);
 	buf_printf(&kd, "%s.kd", k->name);
-	define(o, kd.data, rodata, r->data.len, CO_DESCRIPTOR_BYTES, 1,
-	       &number);
+	define_symbol(o, kd.data, rodata, r->data.len, CO_DESCRIPTOR_BYTES, 1,
+		      &number);
 	buf_fini(&kd);
 	descriptor_words(k, word);
-	append(r, word, sizeof(word));
+	section_append(r, word, sizeof(word));
 	isa_object_reloc(o, &entry);
 	co_debug_lines(o, k, entry.symbol);
 	return true;
@@ -300,7 +301,7 @@ static void end_text(struct isa_section *s)
 
 	pad_text(s);
 	for (int i = 0; i < 64; i++)
-		append(s, &s_code_end, 4);
+		section_append(s, &s_code_end, 4);
 }
 
 bool co_build(const char *chip, int version, const struct co_build_kernel *k,

@@ -31,7 +31,7 @@ enum {
 	DW_LNE_set_address = 2,
 };
 
-static void put(struct buf *b, uint64_t v, size_t bytes)
+static void put_bytes(struct buf *b, uint64_t v, size_t bytes)
 {
 	buf_add(b, &v, bytes);
 }
@@ -79,11 +79,11 @@ static void put_address(struct isa_object *o, int section, struct buf *b,
 			       .symbol = symbol };
 
 	isa_object_reloc(o, &r);
-	put(b, 0, 8);
+	put_bytes(b, 0, 8);
 }
 
-static struct isa_section *section(struct isa_object *o, const char *name,
-				   int *number)
+static struct isa_section *debug_section(struct isa_object *o, const char *name,
+					 int *number)
 {
 	struct isa_section *s;
 
@@ -94,7 +94,7 @@ static struct isa_section *section(struct isa_object *o, const char *name,
 	return s;
 }
 
-static void abbreviations(struct isa_object *o)
+static void put_abbreviations(struct isa_object *o)
 {
 	static const uint8_t bytes[] = {
 		1, DW_TAG_compile_unit, 0,
@@ -105,31 +105,32 @@ static void abbreviations(struct isa_object *o)
 		0, 0, 0,
 	};
 	int number;
-	struct isa_section *s = section(o, ".debug_abbrev", &number);
+	struct isa_section *s = debug_section(o, ".debug_abbrev", &number);
 
 	if (!s->data.len)
 		buf_add(&s->data, bytes, sizeof(bytes));
 	s->size_bytes = s->data.len;
 }
 
-static void unit(struct isa_object *o, const struct co_build_kernel *k,
-		 int symbol, size_t lines_at)
+static void put_compile_unit(struct isa_object *o,
+			     const struct co_build_kernel *k, int symbol,
+			     size_t lines_at)
 {
 	int number;
-	struct isa_section *s = section(o, ".debug_info", &number);
+	struct isa_section *s = debug_section(o, ".debug_info", &number);
 	struct buf *b = &s->data;
 	size_t at = b->len;
 
-	put(b, 0, 4);
-	put(b, 5, 2);
-	put(b, DW_UT_compile, 1);
-	put(b, 8, 1); /* address size */
-	put(b, 0, 4); /* abbreviations */
+	put_bytes(b, 0, 4);
+	put_bytes(b, 5, 2);
+	put_bytes(b, DW_UT_compile, 1);
+	put_bytes(b, 8, 1); /* address size */
+	put_bytes(b, 0, 4); /* abbreviations */
 	put_uleb(b, 1);
 	put_string(b, k->source);
-	put(b, lines_at, 4);
+	put_bytes(b, lines_at, 4);
 	put_address(o, number, b, symbol);
-	put(b, k->code_bytes, 8);
+	put_bytes(b, k->code_bytes, 8);
 	close_length(b, at);
 	s->size_bytes = b->len;
 }
@@ -141,24 +142,24 @@ static void line_header(struct buf *b, const char *source)
 	};
 	size_t at;
 
-	put(b, 5, 2);
-	put(b, 8, 1);
-	put(b, 0, 1);
+	put_bytes(b, 5, 2);
+	put_bytes(b, 8, 1);
+	put_bytes(b, 0, 1);
 	at = b->len;
-	put(b, 0, 4);
-	put(b, 4, 1);  /* bytes that addresses are multiples of */
-	put(b, 1, 1);
-	put(b, 1, 1);  /* rows are statements */
-	put(b, 251, 1); /* line base -5 */
-	put(b, 14, 1);
-	put(b, 1 + sizeof(operands), 1);
+	put_bytes(b, 0, 4);
+	put_bytes(b, 4, 1); /* bytes that addresses are multiples of */
+	put_bytes(b, 1, 1);
+	put_bytes(b, 1, 1);   /* rows are statements */
+	put_bytes(b, 251, 1); /* line base -5 */
+	put_bytes(b, 14, 1);
+	put_bytes(b, 1 + sizeof(operands), 1);
 	buf_add(b, operands, sizeof(operands));
-	put(b, 1, 1); /* directories: a path each */
+	put_bytes(b, 1, 1); /* directories: a path each */
 	put_uleb(b, DW_LNCT_path);
 	put_uleb(b, DW_FORM_string);
 	put_uleb(b, 1);
 	put_string(b, ".");
-	put(b, 2, 1); /* files: path and directory */
+	put_bytes(b, 2, 1); /* files: path and directory */
 	put_uleb(b, DW_LNCT_path);
 	put_uleb(b, DW_FORM_string);
 	put_uleb(b, DW_LNCT_directory_index);
@@ -167,7 +168,7 @@ static void line_header(struct buf *b, const char *source)
 	/* Number 1 is the one that rows start with; 0 is the unit's. */
 	for (int i = 0; i < 2; i++) {
 		put_string(b, source);
-		put(b, 0, 1);
+		put_bytes(b, 0, 1);
 	}
 	close_length(b, at);
 }
@@ -178,24 +179,24 @@ static void line_program(struct isa_object *o, int number, struct buf *b,
 	uint32_t at = 0;
 	int64_t line = 1;
 
-	put(b, 0, 1);
+	put_bytes(b, 0, 1);
 	put_uleb(b, 9);
-	put(b, DW_LNE_set_address, 1);
+	put_bytes(b, DW_LNE_set_address, 1);
 	put_address(o, number, b, symbol);
 	for (size_t i = 0; i < k->n_lines; i++) {
-		put(b, DW_LNS_advance_pc, 1);
+		put_bytes(b, DW_LNS_advance_pc, 1);
 		put_uleb(b, (k->line[i].offset - at) / 4);
-		put(b, DW_LNS_advance_line, 1);
+		put_bytes(b, DW_LNS_advance_line, 1);
 		put_sleb(b, (int64_t)k->line[i].line - line);
-		put(b, DW_LNS_copy, 1);
+		put_bytes(b, DW_LNS_copy, 1);
 		at = k->line[i].offset;
 		line = k->line[i].line;
 	}
-	put(b, DW_LNS_advance_pc, 1);
+	put_bytes(b, DW_LNS_advance_pc, 1);
 	put_uleb(b, (k->code_bytes - at) / 4);
-	put(b, 0, 1);
+	put_bytes(b, 0, 1);
 	put_uleb(b, 1);
-	put(b, DW_LNE_end_sequence, 1);
+	put_bytes(b, DW_LNE_end_sequence, 1);
 }
 
 void co_debug_lines(struct isa_object *o, const struct co_build_kernel *k,
@@ -207,13 +208,13 @@ void co_debug_lines(struct isa_object *o, const struct co_build_kernel *k,
 
 	if (!k->source || !k->n_lines)
 		return;
-	abbreviations(o);
-	s = section(o, ".debug_line", &number);
+	put_abbreviations(o);
+	s = debug_section(o, ".debug_line", &number);
 	at = s->data.len;
-	put(&s->data, 0, 4);
+	put_bytes(&s->data, 0, 4);
 	line_header(&s->data, k->source);
 	line_program(o, number, &s->data, k, symbol);
 	close_length(&s->data, at);
 	s->size_bytes = s->data.len;
-	unit(o, k, symbol, at);
+	put_compile_unit(o, k, symbol, at);
 }

@@ -318,7 +318,7 @@ bool co_dynamic_plan(struct co_writer *w, struct err *e)
 /* ----------------------------------------------------------------- fill ----
  */
 
-static void add32(struct buf *b, uint32_t v)
+static void put_u32(struct buf *b, uint32_t v)
 {
 	buf_add(b, &v, 4);
 }
@@ -350,10 +350,10 @@ static void fill_gnu_hash(struct co_writer *w)
 	uint64_t *bloom = xcalloc(words, sizeof(*bloom));
 	int at = first;
 
-	add32(b, buckets);
-	add32(b, first);
-	add32(b, words);
-	add32(b, SHIFT);
+	put_u32(b, buckets);
+	put_u32(b, first);
+	put_u32(b, words);
+	put_u32(b, SHIFT);
 	for (int i = first; i < n; i++) {
 		uint32_t h = gnu_hash(isa_symbol_at(w->o, w->dynsym[i])->name);
 
@@ -367,7 +367,7 @@ static void fill_gnu_hash(struct co_writer *w)
 
 		while (at < n && bucket_of(w, w->dynsym[at]) == k)
 			at++;
-		add32(b, at > start ? start : 0);
+		put_u32(b, at > start ? start : 0);
 	}
 	/* The last symbol of a bucket has bit 0 set. */
 	for (int i = first; i < n; i++) {
@@ -375,7 +375,7 @@ static void fill_gnu_hash(struct co_writer *w)
 		bool last = i + 1 == n || bucket_of(w, w->dynsym[i + 1]) !=
 						  bucket_of(w, w->dynsym[i]);
 
-		add32(b, (h & ~1u) | last);
+		put_u32(b, (h & ~1u) | last);
 	}
 }
 
@@ -393,8 +393,8 @@ static void fill_hash(struct co_writer *w)
 		chain[i] = bucket[h];
 		bucket[h] = i;
 	}
-	add32(b, n);
-	add32(b, n);
+	put_u32(b, n);
+	put_u32(b, n);
 	buf_add(b, bucket, 2 * n * sizeof(*bucket));
 	free(bucket);
 }

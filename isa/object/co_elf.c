@@ -17,7 +17,7 @@
 #define NOTE_TYPE_METADATA 32 /* NT_AMDGPU_METADATA, MessagePack */
 
 /* Is [off, off + n) inside [0, total)?  Overflow-proof. */
-static bool inside(uint64_t off, uint64_t n, uint64_t total)
+static bool is_inside(uint64_t off, uint64_t n, uint64_t total)
 {
 	return off <= total && n <= total - off;
 }
@@ -28,7 +28,8 @@ const struct co_segment *co_segment_at(const struct co *co, uint64_t vaddr,
 	for (uint32_t i = 0; i < co->n_segments; i++) {
 		const struct co_segment *s = &co->segments[i];
 
-		if (vaddr >= s->vaddr && inside(vaddr - s->vaddr, n, s->memsz))
+		if (vaddr >= s->vaddr &&
+		    is_inside(vaddr - s->vaddr, n, s->memsz))
 			return s;
 	}
 	return NULL;
@@ -38,7 +39,7 @@ const uint8_t *co_file_bytes(const struct co *co, uint64_t vaddr, uint64_t n)
 {
 	const struct co_segment *s = co_segment_at(co, vaddr, n);
 
-	if (!s || !inside(vaddr - s->vaddr, n, s->filesz))
+	if (!s || !is_inside(vaddr - s->vaddr, n, s->filesz))
 		return NULL;
 	return co->bytes + s->offset + (vaddr - s->vaddr);
 }
@@ -56,7 +57,7 @@ static bool check_table(const struct co *co, const char *what, uint64_t off,
 			       "%s headers of %" PRIu64
 			       " bytes, expected %" PRIu64,
 			       what, entry, wanted);
-	if (!inside(off, count * entry, co->len))
+	if (!is_inside(off, count * entry, co->len))
 		return err_set(e, ERR_INPUT,
 			       "truncated: %" PRIu64 " %s headers at 0x%" PRIx64
 			       " end past the file's %zu bytes",
@@ -74,7 +75,7 @@ static bool add_section(struct co_reader *r, size_t i, struct err *e)
 			       elf_errmsg(-1));
 	if (sh->sh_type == SHT_NULL || sh->sh_type == SHT_NOBITS)
 		return true;
-	if (!inside(sh->sh_offset, sh->sh_size, r->co->len))
+	if (!is_inside(sh->sh_offset, sh->sh_size, r->co->len))
 		return err_set(e, ERR_INPUT,
 			       "section %zu: %" PRIu64 " bytes at 0x%" PRIx64
 			       " end past the file's %zu bytes",
@@ -114,7 +115,7 @@ static bool add_segment(struct co *co, struct co_segment *seg, uint32_t index,
 			"segment %u: 0x%" PRIx64 " bytes in the file but "
 			"0x%" PRIx64 " in memory",
 			index, (uint64_t)ph->p_filesz, (uint64_t)ph->p_memsz);
-	if (!inside(ph->p_offset, ph->p_filesz, co->len))
+	if (!is_inside(ph->p_offset, ph->p_filesz, co->len))
 		return err_set(e, ERR_INPUT,
 			       "truncated: segment %u, 0x%" PRIx64 " bytes at "
 			       "0x%" PRIx64 ", ends past the file's %zu bytes",
@@ -339,7 +340,7 @@ static bool add_symbol(struct co_reader *r, struct co_symbol *out,
 	if (!*name)
 		return true;
 	if (s->st_value < co->span_vaddr ||
-	    !inside(off, s->st_size, co->span_bytes))
+	    !is_inside(off, s->st_size, co->span_bytes))
 		return err_set(e, ERR_INPUT,
 			       "symbol %s: 0x%" PRIx64 " bytes at 0x%" PRIx64
 			       " are outside the image",
@@ -465,7 +466,8 @@ static bool scan_notes(struct co_reader *r, uint64_t off, uint64_t size,
 	if (!size)
 		return true;
 	r->note_bytes += size;
-	if (!inside(off, size, r->co->len) || r->note_bytes > CO_MAX_NOTE_BYTES)
+	if (!is_inside(off, size, r->co->len) ||
+	    r->note_bytes > CO_MAX_NOTE_BYTES)
 		return err_set(
 			e, ERR_INPUT,
 			"notes of 0x%" PRIx64 " bytes at 0x%" PRIx64

@@ -194,7 +194,7 @@ static bool str_is(const msgpack_object *o, const char *s)
 }
 
 /* The value of a key, NULL when it is absent. */
-static const msgpack_object *get(const msgpack_object *map, const char *key)
+static const msgpack_object *map_get(const msgpack_object *map, const char *key)
 {
 	for (uint32_t i = 0; i < map->via.map.size; i++)
 		if (str_is(&map->via.map.ptr[i].key, key))
@@ -221,7 +221,7 @@ static char *copy_str(struct arena *mem, const msgpack_object *v)
 static bool get_str(const struct place *p, const char *key, const char **out,
 		    struct err *e)
 {
-	const msgpack_object *v = get(p->map, key);
+	const msgpack_object *v = map_get(p->map, key);
 
 	*out = "";
 	if (!v)
@@ -240,7 +240,7 @@ static bool get_str(const struct place *p, const char *key, const char **out,
 static bool get_u32(const struct place *p, const char *key, uint32_t max,
 		    uint32_t *out, struct err *e)
 {
-	const msgpack_object *v = get(p->map, key);
+	const msgpack_object *v = map_get(p->map, key);
 
 	*out = 0;
 	if (!v)
@@ -256,7 +256,7 @@ static bool get_u32(const struct place *p, const char *key, uint32_t max,
 /* false when absent; compilers write true or 1. */
 static bool get_bool(const struct place *p, const char *key)
 {
-	const msgpack_object *v = get(p->map, key);
+	const msgpack_object *v = map_get(p->map, key);
 
 	return v &&
 	       ((v->type == MSGPACK_OBJECT_BOOLEAN && v->via.boolean) ||
@@ -266,7 +266,7 @@ static bool get_bool(const struct place *p, const char *key)
 static bool get_u32s(const struct place *p, const char *key, uint32_t *out,
 		     uint32_t n, struct err *e)
 {
-	const msgpack_object *v = get(p->map, key);
+	const msgpack_object *v = map_get(p->map, key);
 
 	if (!v)
 		return true;
@@ -292,7 +292,7 @@ static bool get_u32s(const struct place *p, const char *key, uint32_t *out,
 static bool get_maps(const struct place *p, const char *key, uint32_t max,
 		     const msgpack_object **out, uint32_t *n, struct err *e)
 {
-	const msgpack_object *v = get(p->map, key);
+	const msgpack_object *v = map_get(p->map, key);
 
 	*out = NULL;
 	*n = 0;
@@ -454,7 +454,7 @@ static bool read_kernel(struct co_reader *r, const msgpack_object *map,
 /* Formats may hold any byte but NUL, so these are not looked at. */
 static bool read_formats(const struct place *p, struct co *co, struct err *e)
 {
-	const msgpack_object *v = get(p->map, "amdhsa.printf");
+	const msgpack_object *v = map_get(p->map, "amdhsa.printf");
 	const char **out;
 
 	if (!v)

@@ -163,7 +163,7 @@ static int segment_of(const struct co_out *s)
  * A new segment starts on the next page in memory, but not in the file: its
  * address is the same as its offset, modulo the page.
  */
-static void layout(struct co_writer *w)
+static void assign_addresses(struct co_writer *w)
 {
 	uint64_t off = sizeof(Elf64_Ehdr) + w->n_phdrs * sizeof(Elf64_Phdr);
 	uint64_t addr = off;
@@ -228,7 +228,8 @@ static bool out_of_range(const struct co_writer *w, const struct isa_reloc *r,
 		       isa_symbol_at(w->o, r->symbol)->name);
 }
 
-static bool apply(struct co_writer *w, const struct isa_reloc *r, struct err *e)
+static bool apply_reloc(struct co_writer *w, const struct isa_reloc *r,
+			struct err *e)
 {
 	struct co_out *out = w->in[r->section - 1].out;
 	uint64_t at = w->in[r->section - 1].offset + r->offset;
@@ -286,7 +287,8 @@ static bool apply_all(struct co_writer *w, struct err *e)
 				     ISA_SYM_ABSOLUTE;
 
 		/* The loader writes addresses, whatever stands there. */
-		if (w->in[r->section - 1].out && !later && !apply(w, r, e))
+		if (w->in[r->section - 1].out && !later &&
+		    !apply_reloc(w, r, e))
 			return false;
 	}
 	return true;
@@ -336,8 +338,8 @@ static void add_phdr(struct co_writer *w, uint32_t type, uint32_t flags,
 }
 
 /* The first and last section with these segment and rank limits. */
-static bool range(const struct co_writer *w, int segment, struct co_out **first,
-		  struct co_out **last)
+static bool segment_range(const struct co_writer *w, int segment,
+			  struct co_out **first, struct co_out **last)
 {
 	*first = *last = NULL;
 	for (int i = 0; i < w->n_outs; i++) {
@@ -370,7 +372,7 @@ static void program_headers(struct co_writer *w)
 	p->p_offset = p->p_vaddr = p->p_paddr = sizeof(Elf64_Ehdr);
 	p->p_filesz = p->p_memsz = w->n_phdrs * sizeof(Elf64_Phdr);
 	for (int i = 0; i < 4; i++) {
-		if (!range(w, i, &first, &last))
+		if (!segment_range(w, i, &first, &last))
 			continue;
 		add_phdr(w, PT_LOAD, rights[i], PAGE, first, last);
 		if (i)
@@ -381,7 +383,7 @@ static void program_headers(struct co_writer *w)
 		p->p_offset = p->p_vaddr = p->p_paddr = 0;
 	}
 	add_phdr(w, PT_DYNAMIC, PF_R | PF_W, 8, dynamic, dynamic);
-	range(w, 2, &first, &last);
+	segment_range(w, 2, &first, &last);
 	add_phdr(w, PT_GNU_RELRO, PF_R, 1, first, last);
 	add_phdr(w, PT_GNU_STACK, PF_R | PF_W, 0, NULL, NULL);
 	if (note)
@@ -527,7 +529,7 @@ static bool link_object(struct co_writer *w, struct buf *out, struct err *e)
 		return false;
 	copy_inputs(w);
 	w->n_phdrs = count_phdrs(w);
-	layout(w);
+	assign_addresses(w);
 	w->n_loaded = w->n_outs;
 	co_dynamic_fill(w);
 	if (!apply_all(w, e))

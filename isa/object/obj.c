@@ -29,7 +29,7 @@ void isa_object_fini(struct isa_object *o)
 	memset(o, 0, sizeof(*o));
 }
 
-static char *copy(struct isa_object *o, const char *s, int len)
+static char *copy_name(struct isa_object *o, const char *s, int len)
 {
 	char *p = arena_alloc(&o->mem, len + 1);
 
@@ -49,7 +49,7 @@ int isa_object_section(struct isa_object *o, const char *name, int len,
 	VEC_GROW(o->section, o->n_sections, 1, o->cap_sections);
 	s = &o->section[o->n_sections++];
 	memset(s, 0, sizeof(*s));
-	s->name = copy(o, name, len);
+	s->name = copy_name(o, name, len);
 	s->type = type;
 	s->flags = flags;
 	s->align = 1;
@@ -58,7 +58,7 @@ int isa_object_section(struct isa_object *o, const char *name, int len,
 
 /* ------------------------------------------------------------ symbols ---- */
 
-static uint32_t hash(const char *s, int len)
+static uint32_t name_hash(const char *s, int len)
 {
 	uint32_t h = 2166136261u;
 
@@ -70,7 +70,7 @@ static uint32_t hash(const char *s, int len)
 /* The slot that holds the name, or the empty one where it belongs. */
 static size_t slot_of(const struct isa_object *o, const char *name, int len)
 {
-	size_t at = hash(name, len) & (o->cap_hash - 1);
+	size_t at = name_hash(name, len) & (o->cap_hash - 1);
 
 	for (; o->hash[at]; at = (at + 1) & (o->cap_hash - 1)) {
 		const char *s = isa_symbol_at(o, o->hash[at])->name;
@@ -122,7 +122,7 @@ int isa_object_symbol(struct isa_object *o, const char *name, int len)
 		at = slot_of(o, name, len);
 	}
 	n = isa_object_anonymous(o);
-	isa_symbol_at(o, n)->name = copy(o, name, len);
+	isa_symbol_at(o, n)->name = copy_name(o, name, len);
 	o->hash[at] = n;
 	return n;
 }

@@ -27,7 +27,7 @@ struct expr {
 	int depth;
 };
 
-static void space(struct expr *x)
+static void skip_blanks(struct expr *x)
 {
 	while (*x->p == ' ' || *x->p == '\t')
 		x->p++;
@@ -44,7 +44,7 @@ static int digit_value(char c)
 }
 
 /* "0x1f", "0b101", "017", "10", each with an ignored suffix U, L, UL, ... */
-static const char *number(struct expr *x, int64_t *out)
+static const char *parse_number(struct expr *x, int64_t *out)
 {
 	const char *p = x->p, *first;
 	uint64_t v = 0;
@@ -93,7 +93,7 @@ static int local_label(const char *p)
 	return n + 1;
 }
 
-static const char *symbol(struct expr *x, int len, struct isa_value *v)
+static const char *parse_symbol(struct expr *x, int len, struct isa_value *v)
 {
 	const char *why = "undefined symbol";
 
@@ -105,7 +105,7 @@ static const char *symbol(struct expr *x, int len, struct isa_value *v)
 	return NULL;
 }
 
-static const char *character(struct expr *x, struct isa_value *v)
+static const char *parse_character(struct expr *x, struct isa_value *v)
 {
 	const char *p = x->p + 1;
 	char c = *p++;
@@ -127,17 +127,17 @@ static const char *character(struct expr *x, struct isa_value *v)
 	return NULL;
 }
 
-static const char *binary(struct expr *x, int level, struct isa_value *v);
+static const char *parse_binary(struct expr *x, int level, struct isa_value *v);
 
-static void fold(struct expr *x, struct isa_value *v)
+static void fold_value(struct expr *x, struct isa_value *v)
 {
 	if ((v->add || v->sub) && x->env && x->env->fold)
 		x->env->fold(x->env->ctx, v);
 }
 
-static const char *unary(struct expr *x, struct isa_value *v);
+static const char *parse_unary(struct expr *x, struct isa_value *v);
 
-static const char *prefixed(struct expr *x, struct isa_value *v)
+static const char *parse_prefixed(struct expr *x, struct isa_value *v)
 {
 	char op = *x->p++;
 	const char *why;
@@ -145,11 +145,11 @@ static const char *prefixed(struct expr *x, struct isa_value *v)
 
 	if (x->depth++ > MAX_DEPTH)
 		return "expression nested too deeply";
-	why = unary(x, v);
+	why = parse_unary(x, v);
 	x->depth--;
 	if (why || op == '+')
 		return why;
-	fold(x, v);
+	fold_value(x, v);
 	if (op == '-') {
 		if (v->variant)
 			return "a relocated symbol cannot be negated";
@@ -165,34 +165,34 @@ static const char *prefixed(struct expr *x, struct isa_value *v)
 	return NULL;
 }
 
-static const char *unary(struct expr *x, struct isa_value *v)
+static const char *parse_unary(struct expr *x, struct isa_value *v)
 {
 	const char *why;
 	int len = 0;
 
-	space(x);
+	skip_blanks(x);
 	memset(v, 0, sizeof(*v));
 	if (isdigit((unsigned char)*x->p)) {
 		len = local_label(x->p);
-		return len ? symbol(x, len, v) : number(x, &v->n);
+		return len ? parse_symbol(x, len, v) : parse_number(x, &v->n);
 	}
 	switch (*x->p) {
 	case '-':
 	case '+':
 	case '~':
 	case '!':
-		return prefixed(x, v);
+		return parse_prefixed(x, v);
 	case '\'':
-		return character(x, v);
+		return parse_character(x, v);
 	case '(':
 		x->p++;
 		if (x->depth++ > MAX_DEPTH)
 			return "expression nested too deeply";
-		why = binary(x, 1, v);
+		why = parse_binary(x, 1, v);
 		x->depth--;
 		if (why)
 			return why;
-		space(x);
+		skip_blanks(x);
 		if (*x->p != ')')
 			return "')' missing";
 		x->p++;
@@ -202,7 +202,7 @@ static const char *unary(struct expr *x, struct isa_value *v)
 		return "expression missing";
 	while (isa_is_name(x->p[len]))
 		len++;
-	return symbol(x, len, v);
+	return parse_symbol(x, len, v);
 }
 
 /* ---------------------------------------------------------- operators ---- */
@@ -235,7 +235,7 @@ static int operator_at(const char *p, int *len, int *level)
 	return 0;
 }
 
-static bool truth(int op, int64_t a, int64_t b)
+static bool compare_numbers(int op, int64_t a, int64_t b)
 {
 	switch (op) {
 	case OP2('=', '='):
@@ -252,7 +252,7 @@ static bool truth(int op, int64_t a, int64_t b)
 	return a != b;
 }
 
-static const char *numbers(int op, uint64_t a, uint64_t b, int64_t *out)
+static const char *eval_numbers(int op, uint64_t a, uint64_t b, int64_t *out)
 {
 	switch (op) {
 	case OP2('|', '|'):
@@ -290,13 +290,13 @@ static const char *numbers(int op, uint64_t a, uint64_t b, int64_t *out)
 					   (int64_t)a % (int64_t)b;
 		return NULL;
 	}
-	*out = -(int64_t)truth(op, a, b);
+	*out = -(int64_t)compare_numbers(op, a, b);
 	return NULL;
 }
 
 /* a += b or a -= b, symbols included. */
-static const char *sum(struct expr *x, int op, struct isa_value *a,
-		       struct isa_value *b)
+static const char *add_values(struct expr *x, int op, struct isa_value *a,
+			      struct isa_value *b)
 {
 	int add = op == '+' ? b->add : b->sub;
 	int sub = op == '+' ? b->sub : b->add;
@@ -304,8 +304,8 @@ static const char *sum(struct expr *x, int op, struct isa_value *a,
 	if (op == '-' && b->variant)
 		return "a relocated symbol cannot be subtracted";
 	if ((a->add && add) || (a->sub && sub)) {
-		fold(x, a);
-		fold(x, b);
+		fold_value(x, a);
+		fold_value(x, b);
 		add = op == '+' ? b->add : b->sub;
 		sub = op == '+' ? b->sub : b->add;
 	}
@@ -320,34 +320,34 @@ static const char *sum(struct expr *x, int op, struct isa_value *a,
 	return NULL;
 }
 
-static const char *binary(struct expr *x, int level, struct isa_value *v)
+static const char *parse_binary(struct expr *x, int level, struct isa_value *v)
 {
-	const char *why = unary(x, v);
+	const char *why = parse_unary(x, v);
 
 	while (!why) {
 		struct isa_value right;
 		const char *at = x->p;
 		int len, prec, op;
 
-		space(x);
+		skip_blanks(x);
 		op = operator_at(x->p, &len, &prec);
 		if (!op || prec < level) {
 			x->p = at;
 			return NULL;
 		}
 		x->p += len;
-		why = binary(x, prec + 1, &right);
+		why = parse_binary(x, prec + 1, &right);
 		if (why)
 			return why;
 		if (op == '+' || op == '-') {
-			why = sum(x, op, v, &right);
+			why = add_values(x, op, v, &right);
 			continue;
 		}
-		fold(x, v);
-		fold(x, &right);
+		fold_value(x, v);
+		fold_value(x, &right);
 		if (v->add || v->sub || right.add || right.sub)
 			return "this operator needs numbers";
-		why = numbers(op, v->n, right.n, &v->n);
+		why = eval_numbers(op, v->n, right.n, &v->n);
 	}
 	return why;
 }
@@ -356,7 +356,7 @@ const char *isa_expr(const char **p, const struct isa_expr_env *env,
 		     struct isa_value *out)
 {
 	struct expr x = { .p = *p, .env = env };
-	const char *why = binary(&x, 1, out);
+	const char *why = parse_binary(&x, 1, out);
 
 	*p = x.p;
 	return why;
@@ -366,7 +366,7 @@ const char *isa_expr_primary(const char **p, const struct isa_expr_env *env,
 			     struct isa_value *out)
 {
 	struct expr x = { .p = *p, .env = env };
-	const char *why = unary(&x, out);
+	const char *why = parse_unary(&x, out);
 
 	*p = x.p;
 	return why;

@@ -23,7 +23,7 @@ bool isa_refuse(struct parser *ps, int rank, const char *why)
 }
 
 /* Fields that are not zero when nothing is said. */
-static void defaults(struct parser *ps)
+static void set_field_defaults(struct parser *ps)
 {
 	struct isa_inst *in = ps->in;
 
@@ -113,7 +113,7 @@ static bool try_form(struct parser *ps, enum isa_op op, enum isa_fmt fmt,
 	op_bits = isa_fmt_info(in->layout)->op_bits;
 	in->f[ISA_F_OP] = opcode & ((1u << op_bits) - 1);
 	in->f[ISA_F_OPHI] = opcode >> op_bits;
-	defaults(ps);
+	set_field_defaults(ps);
 	if (line ? !isa_put_line(ps, line) :
 		   !isa_put_mods(ps) || !isa_put_operands(ps))
 		return false;

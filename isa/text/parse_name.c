@@ -25,7 +25,7 @@ static struct {
 static pthread_once_t made = PTHREAD_ONCE_INIT;
 
 /* Of the length and the first and last eight characters. */
-static uint32_t hash(const char *s, int len)
+static uint32_t mnemonic_hash(const char *s, int len)
 {
 	uint64_t first = 0, last = 0;
 
@@ -47,10 +47,10 @@ static const char *name_of(enum isa_op op, int whose)
 		       isa_op_name(whose == OLD ? ISA_GFX10_3 : ISA_GFX11, op);
 }
 
-static void add(enum isa_op op, int whose)
+static void table_add(enum isa_op op, int whose)
 {
 	const char *name = name_of(op, whose);
-	uint32_t at = hash(name, strlen(name));
+	uint32_t at = mnemonic_hash(name, strlen(name));
 
 	while (table[at].op)
 		at = (at + 1) % SLOTS;
@@ -59,15 +59,15 @@ static void add(enum isa_op op, int whose)
 	table[at].whose = whose;
 }
 
-static void make(void)
+static void build_table(void)
 {
 	for (int op = 1; op < ISA_OP_COUNT; op++) {
-		add(op, OWN);
+		table_add(op, OWN);
 		if (name_of(op, OLD) != name_of(op, OWN))
-			add(op, OLD);
+			table_add(op, OLD);
 	}
 	for (int i = 0; isa_aliases_gfx12[i].op; i++)
-		add(isa_aliases_gfx12[i].op, ALIAS + i);
+		table_add(isa_aliases_gfx12[i].op, ALIAS + i);
 }
 
 /*
@@ -75,12 +75,13 @@ static void make(void)
  * gfx10_3 or takes it beside its own, else one of another generation.  Loads to
  * LDS have the names of others and are told from them by a modifier.
  */
-static enum isa_op find(enum isa_gen gen, const char *s, int len)
+static enum isa_op find_row(enum isa_gen gen, const char *s, int len)
 {
 	enum isa_op other = ISA_OP_NONE, alias = ISA_OP_NONE;
 
-	pthread_once(&made, make);
-	for (uint32_t at = hash(s, len); table[at].op; at = (at + 1) % SLOTS) {
+	pthread_once(&made, build_table);
+	for (uint32_t at = mnemonic_hash(s, len); table[at].op;
+	     at = (at + 1) % SLOTS) {
 		enum isa_op op = table[at].op;
 		const char *name;
 
@@ -101,7 +102,7 @@ static enum isa_op find(enum isa_gen gen, const char *s, int len)
 	return alias ? alias : other;
 }
 
-static bool cut(const char *s, int *len, const char *suffix, int n)
+static bool cut_suffix(const char *s, int *len, const char *suffix, int n)
 {
 	if (*len <= n || memcmp(s + *len - n, suffix, n))
 		return false;
@@ -110,7 +111,7 @@ static bool cut(const char *s, int *len, const char *suffix, int n)
 }
 
 /* LLVM lowers the case of mnemonics, not of operands. */
-static bool lower(const char *s, int len, char *out)
+static bool copy_lowercase(const char *s, int len, char *out)
 {
 	if (len > MAX_NAME)
 		return false;
@@ -122,11 +123,12 @@ static bool lower(const char *s, int len, char *out)
 static bool find_lower(enum isa_gen gen, const char *s, int len,
 		       struct mnemonic *m)
 {
-	m->sdwa = gen == ISA_GFX10_3 && cut(s, &len, "_sdwa", 5);
-	m->dpp = !m->sdwa && cut(s, &len, "_dpp", 4);
-	m->e64 = cut(s, &len, "_e64", 4);
-	m->e32 = !m->e64 && !m->dpp && !m->sdwa && cut(s, &len, "_e32", 4);
-	m->op = find(gen, s, len);
+	m->sdwa = gen == ISA_GFX10_3 && cut_suffix(s, &len, "_sdwa", 5);
+	m->dpp = !m->sdwa && cut_suffix(s, &len, "_dpp", 4);
+	m->e64 = cut_suffix(s, &len, "_e64", 4);
+	m->e32 = !m->e64 && !m->dpp && !m->sdwa &&
+		 cut_suffix(s, &len, "_e32", 4);
+	m->op = find_row(gen, s, len);
 	return m->op != ISA_OP_NONE;
 }
 
@@ -136,7 +138,7 @@ bool isa_name_find(enum isa_gen gen, const char *s, int len, struct mnemonic *m)
 
 	/* Most are written so. */
 	return find_lower(gen, s, len, m) ||
-	       (lower(s, len, name) && find_lower(gen, name, len, m));
+	       (copy_lowercase(s, len, name) && find_lower(gen, name, len, m));
 }
 
 int isa_name_dual(enum isa_gen gen, const char *s, int len, bool y)
@@ -144,9 +146,9 @@ int isa_name_dual(enum isa_gen gen, const char *s, int len, bool y)
 	char name[MAX_NAME + 1];
 	const char *dual;
 
-	if (!lower(s, len, name))
+	if (!copy_lowercase(s, len, name))
 		return -1;
-	cut(name, &len, "_e32", 4);
+	cut_suffix(name, &len, "_e32", 4);
 	for (int opcode = 0; opcode < 32; opcode++)
 		if (isa_vopd_op_in(gen, opcode, y, &dual) &&
 		    isa_word_is(name, len, dual))

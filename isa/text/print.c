@@ -430,7 +430,8 @@ static void put_inst(struct out *o, const struct isa_inst *in)
 }
 
 /* Copy what was written at `text`, as far as it fits. */
-static int cut(const char *text, const char *end, char *out, size_t size)
+static int copy_truncated(const char *text, const char *end, char *out,
+			  size_t size)
 {
 	size_t len = end - text;
 
@@ -453,7 +454,7 @@ int isa_print(const struct isa_target *t, const struct isa_inst *in, char *out,
 	(void)t;
 	put_inst(&o, in);
 	*o.p = 0;
-	return cut(text, o.p, out, size);
+	return copy_truncated(text, o.p, out, size);
 }
 
 int isa_print_name(const struct isa_inst *in, char *out, size_t size)
@@ -465,5 +466,5 @@ int isa_print_name(const struct isa_inst *in, char *out, size_t size)
 		put_vopd(&o, in, false);
 	else
 		put_name(&o, in);
-	return cut(room, o.p, out, size);
+	return copy_truncated(room, o.p, out, size);
 }

@@ -3,48 +3,50 @@
 
 #include "isa/trace/trace.h"
 
-static bool bad(const struct trace_reader *r, const char *what, struct err *e)
+static bool refuse_trace(const struct trace_reader *r, const char *what,
+			 struct err *e)
 {
 	return err_set(e, ERR_INPUT, "trace: %s at byte %zu", what,
 		       (size_t)(r->at - r->begin));
 }
 
-static bool get(struct trace_reader *r, uint64_t *v, struct err *e)
+static bool get_varint(struct trace_reader *r, uint64_t *v, struct err *e)
 {
 	*v = 0;
 	for (int shift = 0; shift < 64; shift += 7) {
 		uint8_t b;
 
 		if (r->at == r->end)
-			return bad(r, "a number is cut off", e);
+			return refuse_trace(r, "a number is cut off", e);
 		b = *r->at++;
 		*v |= (uint64_t)(b & 0x7f) << shift;
 		if (!(b & 0x80))
 			return true;
 	}
-	return bad(r, "a number has more than 64 bits", e);
+	return refuse_trace(r, "a number has more than 64 bits", e);
 }
 
-static bool get32(struct trace_reader *r, uint32_t *v, struct err *e)
+static bool get_u32(struct trace_reader *r, uint32_t *v, struct err *e)
 {
 	uint64_t wide;
 
-	if (!get(r, &wide, e))
+	if (!get_varint(r, &wide, e))
 		return false;
 	if (wide > UINT32_MAX)
-		return bad(r, "a number has more than 32 bits", e);
+		return refuse_trace(r, "a number has more than 32 bits", e);
 	*v = (uint32_t)wide;
 	return true;
 }
 
-static bool get3(struct trace_reader *r, uint32_t v[3], struct err *e)
+static bool get_varint3(struct trace_reader *r, uint32_t v[3], struct err *e)
 {
-	return get32(r, &v[0], e) && get32(r, &v[1], e) && get32(r, &v[2], e);
+	return get_u32(r, &v[0], e) && get_u32(r, &v[1], e) &&
+	       get_u32(r, &v[2], e);
 }
 
 static bool get_signed(struct trace_reader *r, uint64_t *v, struct err *e)
 {
-	if (!get(r, v, e))
+	if (!get_varint(r, v, e))
 		return false;
 	*v = *v >> 1 ^ -(*v & 1);
 	return true;
@@ -53,7 +55,7 @@ static bool get_signed(struct trace_reader *r, uint64_t *v, struct err *e)
 static bool get_byte(struct trace_reader *r, uint8_t *v, struct err *e)
 {
 	if (r->at == r->end)
-		return bad(r, "a record is cut off", e);
+		return refuse_trace(r, "a record is cut off", e);
 	*v = *r->at++;
 	return true;
 }
@@ -63,10 +65,10 @@ static bool get_text(struct trace_reader *r, const uint8_t **text, size_t *len,
 {
 	uint64_t n;
 
-	if (!get(r, &n, e))
+	if (!get_varint(r, &n, e))
 		return false;
 	if (n > (size_t)(r->end - r->at))
-		return bad(r, "a text is longer than the file", e);
+		return refuse_trace(r, "a text is longer than the file", e);
 	*text = r->at;
 	*len = n;
 	r->at += n;
@@ -88,7 +90,7 @@ bool trace_reader_init(struct trace_reader *r, const void *bytes, size_t len,
 	return true;
 }
 
-static void forget(struct trace_reader *r)
+static void reset_reader_deltas(struct trace_reader *r)
 {
 	r->next_pc = r->last_pc = r->last_exec = 0;
 }
@@ -99,35 +101,38 @@ static bool get_dispatch(struct trace_reader *r, struct err *e)
 	const uint8_t *name = NULL;
 	size_t len = 0;
 
-	forget(r);
-	if (!get(r, &d->number, e) || !get_text(r, &name, &len, e))
+	reset_reader_deltas(r);
+	if (!get_varint(r, &d->number, e) || !get_text(r, &name, &len, e))
 		return false;
 	len = len < sizeof(d->kernel) ? len : sizeof(d->kernel) - 1;
 	memcpy(d->kernel, name, len);
 	d->kernel[len] = '\0';
-	return get(r, &d->entry_va, e) && get32(r, &d->wave_size, e) &&
-	       get3(r, d->n_groups, e) && get3(r, d->group_size, e) &&
-	       get32(r, &d->lds_bytes, e) && get32(r, &d->scratch_bytes, e) &&
-	       get32(r, &d->vgprs, e) && get(r, &d->code_va, e) &&
+	return get_varint(r, &d->entry_va, e) && get_u32(r, &d->wave_size, e) &&
+	       get_varint3(r, d->n_groups, e) &&
+	       get_varint3(r, d->group_size, e) &&
+	       get_u32(r, &d->lds_bytes, e) &&
+	       get_u32(r, &d->scratch_bytes, e) && get_u32(r, &d->vgprs, e) &&
+	       get_varint(r, &d->code_va, e) &&
 	       get_text(r, &d->code, &d->code_bytes, e);
 }
 
 static bool get_accesses(struct trace_reader *r, struct trace_event *ev,
 			 struct err *e)
 {
-	if (!get_byte(r, &ev->kind, e) || !get32(r, &ev->access_bytes, e) ||
-	    !get32(r, &ev->n_accesses, e))
+	if (!get_byte(r, &ev->kind, e) || !get_u32(r, &ev->access_bytes, e) ||
+	    !get_u32(r, &ev->n_accesses, e))
 		return false;
 	if (ev->n_accesses > TRACE_ACCESSES_MAX)
-		return bad(r, "an instruction has too many accesses", e);
+		return refuse_trace(r, "an instruction has too many accesses",
+				    e);
 	for (uint32_t i = 0; i < ev->n_accesses; i++) {
 		uint32_t lane;
 		uint64_t delta;
 
-		if (!get32(r, &lane, e) || !get_signed(r, &delta, e))
+		if (!get_u32(r, &lane, e) || !get_signed(r, &delta, e))
 			return false;
 		if (lane > 64)
-			return bad(r, "a lane is above 63", e);
+			return refuse_trace(r, "a lane is above 63", e);
 		ev->access[i].lane = (int16_t)((int)lane - 1);
 		ev->access[i].at = r->last_at += delta;
 	}
@@ -149,10 +154,10 @@ static bool get_inst(struct trace_reader *r, struct trace_event *ev,
 			return false;
 		ev->pc = r->last_pc + delta * 4;
 	}
-	if (!get32(r, &size, e))
+	if (!get_u32(r, &size, e))
 		return false;
 	ev->exec = r->last_exec;
-	if (flags & TRACE_EXEC && !get(r, &ev->exec, e))
+	if (flags & TRACE_EXEC && !get_varint(r, &ev->exec, e))
 		return false;
 	if (flags & TRACE_ACCESS && !get_accesses(r, ev, e))
 		return false;
@@ -162,8 +167,8 @@ static bool get_inst(struct trace_reader *r, struct trace_event *ev,
 	return true;
 }
 
-static bool emit(struct trace_reader *r, struct trace_event *ev,
-		 enum trace_type type)
+static bool fill_event(struct trace_reader *r, struct trace_event *ev,
+		       enum trace_type type)
 {
 	ev->type = type;
 	ev->dispatch = r->dispatch;
@@ -180,29 +185,31 @@ bool trace_next(struct trace_reader *r, struct trace_event *ev, struct err *e)
 	ev->kind = 0;
 	while (!r->over) {
 		if (r->at == r->end)
-			return bad(r, "the file ends without its end record",
-				   e);
+			return refuse_trace(
+				r, "the file ends without its end record", e);
 		tag = *r->at++;
 		switch (tag) {
 		case 'D':
 			return get_dispatch(r, e) &&
-			       emit(r, ev, TRACE_DISPATCH);
+			       fill_event(r, ev, TRACE_DISPATCH);
 		case 'W':
-			forget(r);
-			if (!get3(r, r->group, e) || !get32(r, &r->wave, e))
+			reset_reader_deltas(r);
+			if (!get_varint3(r, r->group, e) ||
+			    !get_u32(r, &r->wave, e))
 				return false;
 			break;
 		case 'I':
-			return get_inst(r, ev, e) && emit(r, ev, TRACE_INST);
+			return get_inst(r, ev, e) &&
+			       fill_event(r, ev, TRACE_INST);
 		case 'B':
-			return emit(r, ev, TRACE_BARRIER);
+			return fill_event(r, ev, TRACE_BARRIER);
 		case 'E':
-			return emit(r, ev, TRACE_WAVE_END);
+			return fill_event(r, ev, TRACE_WAVE_END);
 		case 'Z':
 			r->over = true;
 			break;
 		default:
-			return bad(r, "an unknown record", e);
+			return refuse_trace(r, "an unknown record", e);
 		}
 	}
 	return false;

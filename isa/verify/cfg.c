@@ -32,8 +32,8 @@ static void fault_after(struct cfg *g, enum verify_rule rule, uint32_t off,
 	g->fault[g->n_faults++] = (struct cfg_fault){ rule, off, from, what };
 }
 
-static void fault(struct cfg *g, enum verify_rule rule, uint32_t off,
-		  const char *what)
+static void add_fault(struct cfg *g, enum verify_rule rule, uint32_t off,
+		      const char *what)
 {
 	fault_after(g, rule, off, off, what);
 }
@@ -113,7 +113,7 @@ static enum cfg_end end_of(const struct isa_inst *in)
 	return CFG_FALL;
 }
 
-static void push(struct walk *w, uint32_t off, uint32_t from)
+static void push_offset(struct walk *w, uint32_t off, uint32_t from)
 {
 	VEC_GROW(w->todo, w->n, 1, w->cap);
 	w->todo[w->n].off = off;
@@ -121,20 +121,20 @@ static void push(struct walk *w, uint32_t off, uint32_t from)
 }
 
 /* A branch from `from` to `to` within function `f`: follow or report. */
-static void go(struct walk *w, const struct cfg_func *f, uint32_t from,
-	       int64_t to)
+static void follow_branch(struct walk *w, const struct cfg_func *f,
+			  uint32_t from, int64_t to)
 {
 	if (to < f->lo || to >= f->hi) {
-		fault(w->g, VERIFY_BRANCH_OUT, from,
-		      "it goes to an address outside its function");
+		add_fault(w->g, VERIFY_BRANCH_OUT, from,
+			  "it goes to an address outside its function");
 		return;
 	}
-	push(w, to, from);
+	push_offset(w, to, from);
 }
 
 /* What follows an instruction that ends a block. */
-static void leave(struct walk *w, int func, const struct isa_inst *in,
-		  uint32_t off, enum cfg_end end)
+static void end_block(struct walk *w, int func, const struct isa_inst *in,
+		      uint32_t off, enum cfg_end end)
 {
 	struct cfg *g = w->g;
 	const struct cfg_target *t = target_of(g, off);
@@ -144,35 +144,36 @@ static void leave(struct walk *w, int func, const struct isa_inst *in,
 			     -1;
 
 	if (end == CFG_JUMP || end == CFG_COND) {
-		go(w, &g->func[func], off, to);
+		follow_branch(w, &g->func[func], off, to);
 	} else if (end == CFG_CALL || end == CFG_RETURN) {
 		if (t)
 			to = t->to;
 		else if (end == CFG_RETURN || in->op != ISA_s_call_b64)
 			return;
 		if (to < 0 || (uint64_t)to >= g->in->size_bytes || to % 4)
-			fault(g, VERIFY_BRANCH_OUT, off,
-			      "it calls an address outside the code");
+			add_fault(g, VERIFY_BRANCH_OUT, off,
+				  "it calls an address outside the code");
 		else
 			find_func(g, to);
 	}
 }
 
 /* Mark [off, off + size); false if it overlaps another instruction. */
-static bool claim(struct walk *w, uint32_t off, uint32_t size, uint32_t from)
+static bool claim_bytes(struct walk *w, uint32_t off, uint32_t size,
+			uint32_t from)
 {
 	struct cfg *g = w->g;
 
 	if (g->mark[off / 4] & M_INSIDE) {
-		fault(g, VERIFY_BRANCH_OUT, from,
-		      "it lands inside another instruction");
+		add_fault(g, VERIFY_BRANCH_OUT, from,
+			  "it lands inside another instruction");
 		return false;
 	}
 	g->mark[off / 4] |= M_START;
 	for (uint32_t i = off / 4 + 1; i < (off + size) / 4; i++) {
 		if (g->mark[i] & M_START)
-			fault(g, VERIFY_BRANCH_OUT, (uint32_t)g->at[i],
-			      "it lands inside another instruction");
+			add_fault(g, VERIFY_BRANCH_OUT, (uint32_t)g->at[i],
+				  "it lands inside another instruction");
 		g->mark[i] |= M_INSIDE;
 	}
 	return true;
@@ -198,13 +199,14 @@ static void walk_line(struct walk *w, int func, uint32_t off, uint32_t from)
 		}
 		g->at[off / 4] = from;
 		if (in.op == ISA_s_code_end) {
-			fault(g, VERIFY_OFF_END, real, "only padding follows");
+			add_fault(g, VERIFY_OFF_END, real,
+				  "only padding follows");
 			return;
 		}
-		if (!claim(w, off, in.size_bytes, from))
+		if (!claim_bytes(w, off, in.size_bytes, from))
 			return;
 		end = end_of(&in);
-		leave(w, func, &in, off, end);
+		end_block(w, func, &in, off, end);
 		prev = off;
 		if (in.op != ISA_s_nop)
 			real = off;
@@ -212,8 +214,8 @@ static void walk_line(struct walk *w, int func, uint32_t off, uint32_t from)
 		if (end == CFG_JUMP || end == CFG_STOP || end == CFG_RETURN)
 			return;
 		if (off >= hi) {
-			fault(g, VERIFY_OFF_END, real,
-			      "nothing of the function follows");
+			add_fault(g, VERIFY_OFF_END, real,
+				  "nothing of the function follows");
 			return;
 		}
 		if (end != CFG_FALL)
@@ -226,7 +228,7 @@ static void walk_all(struct walk *w)
 	struct cfg *g = w->g;
 
 	for (int f = 0; f < g->n_funcs; f++) {
-		push(w, g->func[f].entry, g->func[f].entry);
+		push_offset(w, g->func[f].entry, g->func[f].entry);
 		while (w->n) {
 			uint32_t off = w->todo[--w->n].off;
 

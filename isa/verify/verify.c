@@ -67,8 +67,8 @@ const char *ver_reg_name(int reg, char *out)
 
 /* ------------------------------------------------------------- report ---- */
 
-static bool already(const struct verify_report *r, enum verify_rule rule,
-		    uint64_t addr)
+static bool is_reported(const struct verify_report *r, enum verify_rule rule,
+			uint64_t addr)
 {
 	for (int i = r->n - 1; i >= 0; i--)
 		if (r->v[i].rule == rule && r->v[i].addr == addr)
@@ -76,19 +76,20 @@ static bool already(const struct verify_report *r, enum verify_rule rule,
 	return false;
 }
 
-static struct verify_finding *add(struct verifier *v, enum verify_rule rule,
-				  uint64_t addr)
+static struct verify_finding *add_finding(struct verifier *v,
+					  enum verify_rule rule, uint64_t addr)
 {
 	struct verify_report *r = v->r;
 
-	if (v->in->allow[rule] || already(r, rule, addr))
+	if (v->in->allow[rule] || is_reported(r, rule, addr))
 		return NULL;
 	vec_push(r, (struct verify_finding){ .rule = rule, .addr = addr });
 	return &r->v[r->n - 1];
 }
 
-static void describe(struct verifier *v, struct verify_finding *f, int insn,
-		     const int *block, int n, const char *fmt, va_list ap)
+static void describe_finding(struct verifier *v, struct verify_finding *f,
+			     int insn, const int *block, int n, const char *fmt,
+			     va_list ap)
 {
 	struct cfg *g = &v->g;
 	struct verify_step *step;
@@ -111,13 +112,13 @@ static void describe(struct verifier *v, struct verify_finding *f, int insn,
 void ver_report_path(struct verifier *v, enum verify_rule rule, int insn,
 		     const int *block, int n, const char *fmt, ...)
 {
-	struct verify_finding *f = add(v, rule, cfg_addr(&v->g, insn));
+	struct verify_finding *f = add_finding(v, rule, cfg_addr(&v->g, insn));
 	va_list ap;
 
 	if (!f)
 		return;
 	va_start(ap, fmt);
-	describe(v, f, insn, block, n, fmt, ap);
+	describe_finding(v, f, insn, block, n, fmt, ap);
 	va_end(ap);
 }
 
@@ -125,7 +126,7 @@ void ver_report(struct verifier *v, enum verify_rule rule, int insn, int via,
 		const char *fmt, ...)
 {
 	enum { MAX = 512 };
-	struct verify_finding *f = add(v, rule, cfg_addr(&v->g, insn));
+	struct verify_finding *f = add_finding(v, rule, cfg_addr(&v->g, insn));
 	int path[MAX], n = 0, m = 0, to = v->g.insn[insn].block;
 	va_list ap;
 
@@ -140,7 +141,7 @@ void ver_report(struct verifier *v, enum verify_rule rule, int insn, int via,
 	else if (m > 0)
 		n += m - 1;
 	va_start(ap, fmt);
-	describe(v, f, insn, path, n < 0 ? 0 : n, fmt, ap);
+	describe_finding(v, f, insn, path, n < 0 ? 0 : n, fmt, ap);
 	va_end(ap);
 }
 
@@ -167,7 +168,7 @@ struct queue {
 	int lo;	     /* lowest position that may be set */
 };
 
-static void enqueue(struct verifier *v, struct queue *q, int block)
+static void enqueue_block(struct verifier *v, struct queue *q, int block)
 {
 	int at = v->g.block[block].order;
 
@@ -176,11 +177,11 @@ static void enqueue(struct verifier *v, struct queue *q, int block)
 		q->lo = at;
 }
 
-static void flow(struct verifier *v, struct queue *q, int to,
-		 const struct vstate *s)
+static void propagate_state(struct verifier *v, struct queue *q, int to,
+			    const struct vstate *s)
 {
 	if (to >= 0 && state_join(v, to, s))
-		enqueue(v, q, to);
+		enqueue_block(v, q, to);
 }
 
 /*
@@ -207,7 +208,7 @@ static void flow_cond(struct verifier *v, struct queue *q,
 			    (op == ISA_s_cbranch_execnz && i == 0);
 
 		s->exec_zero = zero ? last + 1 : was;
-		flow(v, q, b->succ[i], s);
+		propagate_state(v, q, b->succ[i], s);
 	}
 }
 
@@ -228,7 +229,7 @@ static void flow_return(struct verifier *v, struct queue *q, int func,
 		return;
 	for (int b = 0; b < v->g.n_blocks; b++)
 		if (v->g.block[b].callee == func && v->at[b])
-			enqueue(v, q, b);
+			enqueue_block(v, q, b);
 }
 
 static void flow_call(struct verifier *v, struct queue *q, int block,
@@ -240,18 +241,18 @@ static void flow_call(struct verifier *v, struct queue *q, int block,
 	if (b->callee >= 0) {
 		memcpy(tmp, s, v->state_bytes);
 		state_call(v, tmp, b->callee);
-		flow(v, q, v->g.func[b->callee].block, tmp);
+		propagate_state(v, q, v->g.func[b->callee].block, tmp);
 		if (!v->ret[b->callee])
 			return;
 	}
 	state_return(v, s, call, b->callee);
 	if (b->end == CFG_CALL)
-		flow(v, q, b->succ[0], s);
+		propagate_state(v, q, b->succ[0], s);
 	else
 		flow_return(v, q, b->func, &s->age);
 }
 
-static uint32_t tested(struct verifier *v, const struct vstate *s, int op)
+static uint32_t tested_value(struct verifier *v, const struct vstate *s, int op)
 {
 	switch (op) {
 	case ISA_s_cbranch_scc0:
@@ -292,8 +293,8 @@ static void learn_target(struct verifier *v, const struct vstate *s, int insn)
 			       UINT32_MAX);
 }
 
-static void visit(struct verifier *v, struct queue *q, int block,
-		  struct vstate *s, struct vstate *tmp)
+static void visit_block(struct verifier *v, struct queue *q, int block,
+			struct vstate *s, struct vstate *tmp)
 {
 	const struct cfg_block *b = &v->g.block[block];
 	int last = b->first + b->n - 1;
@@ -307,7 +308,8 @@ static void visit(struct verifier *v, struct queue *q, int block,
 			learn_target(v, s, i);
 		}
 		if (i == last)
-			v->cond_out[block] = tested(v, s, v->g.insn[i].in.op);
+			v->cond_out[block] =
+				tested_value(v, s, v->g.insn[i].in.op);
 		wait_step(v, s, i);
 		exec_check(v, s, i);
 		undef_step(v, s, i);
@@ -320,7 +322,7 @@ static void visit(struct verifier *v, struct queue *q, int block,
 	switch (b->end) {
 	case CFG_FALL:
 	case CFG_JUMP:
-		flow(v, q, b->succ[0], s);
+		propagate_state(v, q, b->succ[0], s);
 		break;
 	case CFG_COND:
 		flow_cond(v, q, b, s);
@@ -348,14 +350,14 @@ static void fixed_point(struct verifier *v)
 	int root = v->g.func[0].block;
 
 	v->at[root] = state_entry(v);
-	enqueue(v, &q, root);
+	enqueue_block(v, &q, root);
 	while (q.lo < n) {
 		int at = q.lo++;
 
 		if (!q.in[at])
 			continue;
 		q.in[at] = 0;
-		visit(v, &q, v->g.rpo[at], s, tmp);
+		visit_block(v, &q, v->g.rpo[at], s, tmp);
 	}
 	free(q.in);
 	free(s);
@@ -370,7 +372,7 @@ static void report_all(struct verifier *v)
 	v->check = true;
 	for (int b = 0; b < g->n_blocks; b++)
 		if (v->at[b])
-			visit(v, NULL, b, s, NULL);
+			visit_block(v, NULL, b, s, NULL);
 	exec_check_joins(v);
 	loops_check(v);
 	free(s);
@@ -398,7 +400,7 @@ static void report_faults(struct verifier *v)
 		if (from >= 0 && x && x->addr == cfg_addr(g, from))
 			x->addr = g->in->vaddr + f->off;
 		else
-			x = add(v, f->rule, g->in->vaddr + f->off);
+			x = add_finding(v, f->rule, g->in->vaddr + f->off);
 		if (!x)
 			continue;
 		memcpy(&w, g->in->code + f->off, 4);
@@ -423,7 +425,7 @@ static void check_user_sgprs(struct verifier *v)
 		   in->user_sgprs, in->system_sgprs);
 }
 
-static void setup(struct verifier *v)
+static void verifier_init(struct verifier *v)
 {
 	cfg_build(&v->g);
 	lds_collect(v);
@@ -437,7 +439,7 @@ static void setup(struct verifier *v)
 	val_init(&v->val);
 }
 
-static void teardown(struct verifier *v)
+static void verifier_fini(struct verifier *v)
 {
 	for (int b = 0; b < v->g.n_blocks; b++) {
 		free(v->at[b]);
@@ -481,13 +483,13 @@ bool isa_verify(const struct verify_input *in, struct verify_report *r,
 			  in->max_workgroup > in->target.wave;
 	for (int round = 0;; round++) {
 		known = v.g.n_targets;
-		setup(&v);
+		verifier_init(&v);
 		if (v.g.func[0].block < 0)
 			break;
 		fixed_point(&v);
 		if (v.g.n_targets == known || round == MAX_ROUNDS)
 			break;
-		teardown(&v);
+		verifier_fini(&v);
 	}
 	if (v.g.func[0].block >= 0) {
 		report_all(&v);
@@ -498,7 +500,7 @@ bool isa_verify(const struct verify_input *in, struct verify_report *r,
 		qsort(r->v, r->n, sizeof(*r->v), by_address);
 	r->n_insns = v.g.n_insns;
 	r->n_blocks = v.g.n_blocks;
-	teardown(&v);
+	verifier_fini(&v);
 	cfg_fini(&v.g);
 	return true;
 }

@@ -6,7 +6,7 @@
 
 #include "isa/verify/verify_int.h"
 
-static uint32_t either(struct step *p, uint32_t a, uint32_t b)
+static uint32_t step_or(struct step *p, uint32_t a, uint32_t b)
 {
 	uint32_t za = val_zeros(p->val, a), zb = val_zeros(p->val, b);
 
@@ -17,7 +17,7 @@ static uint32_t either(struct step *p, uint32_t a, uint32_t b)
 			step_flags(p, a) | step_flags(p, b));
 }
 
-static uint32_t shifted(struct step *p, uint32_t x, uint32_t by)
+static uint32_t step_lshl(struct step *p, uint32_t x, uint32_t by)
 {
 	uint32_t k;
 
@@ -45,7 +45,7 @@ uint32_t step_product(struct step *p, uint32_t a, uint32_t b)
 			step_flags(p, a) | step_flags(p, b));
 }
 
-static uint32_t minus(struct step *p, uint32_t a, uint32_t b)
+static uint32_t step_sub(struct step *p, uint32_t a, uint32_t b)
 {
 	return val_add(p->val, a, val_scale(p->val, b, UINT32_MAX));
 }
@@ -103,7 +103,7 @@ static uint32_t bits_of(struct step *p, uint32_t x, uint32_t low,
 			 0, hi);
 }
 
-static uint32_t down(struct step *p, uint32_t x, uint32_t by)
+static uint32_t step_lshr(struct step *p, uint32_t x, uint32_t by)
 {
 	uint32_t k, c;
 
@@ -142,25 +142,25 @@ uint32_t step_linear(struct step *p)
 	case ISA_v_sub_nc_u32:
 	case ISA_s_sub_u32:
 	case ISA_s_sub_i32:
-		return minus(p, step_src(p, 0), step_src(p, 1));
+		return step_sub(p, step_src(p, 0), step_src(p, 1));
 	case ISA_v_subrev_nc_u32:
-		return minus(p, step_src(p, 1), step_src(p, 0));
+		return step_sub(p, step_src(p, 1), step_src(p, 0));
 	case ISA_v_lshlrev_b32:
-		return shifted(p, step_src(p, 1), step_src(p, 0));
+		return step_lshl(p, step_src(p, 1), step_src(p, 0));
 	case ISA_s_lshl_b32:
-		return shifted(p, step_src(p, 0), step_src(p, 1));
+		return step_lshl(p, step_src(p, 0), step_src(p, 1));
 	case ISA_v_lshrrev_b32:
-		return down(p, step_src(p, 1), step_src(p, 0));
+		return step_lshr(p, step_src(p, 1), step_src(p, 0));
 	case ISA_s_lshr_b32:
-		return down(p, step_src(p, 0), step_src(p, 1));
+		return step_lshr(p, step_src(p, 0), step_src(p, 1));
 	case ISA_v_lshl_add_u32:
 		return val_add(p->val,
-			       shifted(p, step_src(p, 0), step_src(p, 1)),
+			       step_lshl(p, step_src(p, 0), step_src(p, 1)),
 			       step_src(p, 2));
 	case ISA_v_add_lshl_u32:
-		return shifted(p,
-			       val_add(p->val, step_src(p, 0), step_src(p, 1)),
-			       step_src(p, 2));
+		return step_lshl(
+			p, val_add(p->val, step_src(p, 0), step_src(p, 1)),
+			step_src(p, 2));
 	case ISA_v_add3_u32:
 		return val_add(p->val,
 			       val_add(p->val, step_src(p, 0), step_src(p, 1)),
@@ -180,13 +180,13 @@ uint32_t step_linear(struct step *p)
 		return masked_by(p, step_src(p, 0), step_src(p, 1));
 	case ISA_v_or_b32:
 	case ISA_s_or_b32:
-		return either(p, step_src(p, 0), step_src(p, 1));
+		return step_or(p, step_src(p, 0), step_src(p, 1));
 	case ISA_v_lshl_or_b32:
-		return either(p, shifted(p, step_src(p, 0), step_src(p, 1)),
-			      step_src(p, 2));
+		return step_or(p, step_lshl(p, step_src(p, 0), step_src(p, 1)),
+			       step_src(p, 2));
 	case ISA_v_and_or_b32:
-		return either(p, masked_by(p, step_src(p, 0), step_src(p, 1)),
-			      step_src(p, 2));
+		return step_or(p, masked_by(p, step_src(p, 0), step_src(p, 1)),
+			       step_src(p, 2));
 	case ISA_v_bfe_u32:
 		return bits_of(p, step_src(p, 0), step_src(p, 1),
 			       step_src(p, 2));

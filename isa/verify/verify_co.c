@@ -117,7 +117,7 @@ static bool dynamic_lds(const struct co_kernel *k)
 	return !k->has_metadata;
 }
 
-static void declared(struct verify_input *in, const struct co_kernel *k)
+static void read_descriptor(struct verify_input *in, const struct co_kernel *k)
 {
 	enum { RSRC1_WGP_MODE = 29 };
 
@@ -161,7 +161,7 @@ bool verify_input_kernel(struct verify_input *in, const struct co *co,
 	in->vaddr = text ? text->vaddr : k->entry_vaddr;
 	in->entry = k->entry_vaddr;
 	find_funcs(in, co);
-	declared(in, k);
+	read_descriptor(in, k);
 	return true;
 }
 

@@ -38,8 +38,8 @@ typedef enum answer look(struct walk *w, struct trail *t, int insn);
 
 enum { SEEN_MAX = 64 };
 
-static bool back(struct walk *w, look *fn, struct trail t, int first, int last,
-		 int *seen, int *n_seen)
+static bool walk_back(struct walk *w, look *fn, struct trail t, int first,
+		      int last, int *seen, int *n_seen)
 {
 	const struct cfg *g = &w->v->g;
 	const struct cfg_block *b = &g->block[g->insn[first].block];
@@ -62,25 +62,26 @@ static bool back(struct walk *w, look *fn, struct trail t, int first, int last,
 		if (known)
 			continue;
 		seen[(*n_seen)++] = p;
-		if (back(w, fn, t, x->first, x->first + x->n - 1, seen, n_seen))
+		if (walk_back(w, fn, t, x->first, x->first + x->n - 1, seen,
+			      n_seen))
 			return true;
 	}
 	return false;
 }
 
-static bool hazard(struct walk *w, look *fn, int insn)
+static bool has_hazard(struct walk *w, look *fn, int insn)
 {
 	const struct cfg *g = &w->v->g;
 	struct trail t = { .exec_at = -1 };
 	int seen[SEEN_MAX], n_seen = 0;
 
 	memset(t.def_at, -1, sizeof(t.def_at));
-	return back(w, fn, t, g->block[g->insn[insn].block].first, insn - 1,
-		    seen, &n_seen);
+	return walk_back(w, fn, t, g->block[g->insn[insn].block].first,
+			 insn - 1, seen, &n_seen);
 }
 
-static bool touches(const struct cfg_insn *x, int file, int role, int reg,
-		    int count)
+static bool accesses_reg(const struct cfg_insn *x, int file, int role, int reg,
+			 int count)
 {
 	for (int i = 0; i < x->use.n; i++)
 		if (x->use.reg[i].file == file && x->use.reg[i].role & role &&
@@ -109,7 +110,7 @@ static void vgpr_sources(const struct cfg_insn *x, struct regs *r)
 }
 
 /* s_waitcnt_depctr: all bits of `field` are 0. */
-static bool depctr(const struct cfg_insn *x, uint32_t field)
+static bool waits_for_depctr(const struct cfg_insn *x, uint32_t field)
 {
 	return x->in.op == ISA_s_waitcnt_depctr &&
 	       !(x->in.f[ISA_F_SIMM16] & field);
@@ -121,7 +122,7 @@ enum { VA_VDST = 0xf000, VM_VSRC = 0x1c, SA_SDST = 1 };
 static bool drains_valu(const struct cfg_insn *x)
 {
 	return x->vmem || x->in.fmt == ISA_FMT_DS || x->in.fmt == ISA_FMT_EXP ||
-	       depctr(x, VA_VDST);
+	       waits_for_depctr(x, VA_VDST);
 }
 
 static bool is_trans(const struct cfg_insn *x)
@@ -139,8 +140,8 @@ static enum answer look_trans(struct walk *w, struct trail *t, int insn)
 		return CLEAR;
 	if (x->valu && is_trans(x))
 		for (int i = 0; i < w->src.n; i++)
-			if (touches(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
-				    w->src.count[i]))
+			if (accesses_reg(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
+					 w->src.count[i]))
 				return FOUND;
 	t->valus += x->valu;
 	t->trans += x->valu && is_trans(x);
@@ -151,7 +152,7 @@ static enum answer look_trans(struct walk *w, struct trail *t, int insn)
  */
 
 /* Writers within reach on both sides of an EXEC write by the SALU. */
-static enum answer judge(const struct walk *w, const struct trail *t)
+static enum answer judge_trail(const struct walk *w, const struct trail *t)
 {
 	int before = -1, after = -1;
 
@@ -186,20 +187,20 @@ static enum answer look_forward(struct walk *w, struct trail *t, int insn)
 	if (x->valu) {
 		for (int i = 0; i < w->src.n; i++)
 			if (t->def_at[i] < 0 &&
-			    touches(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
-				    w->src.count[i])) {
+			    accesses_reg(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
+					 w->src.count[i])) {
 				t->def_at[i] = t->valus;
 				t->writer = changed = true;
 			}
 	} else if (x->salu && t->exec_at < 0 && t->writer &&
-		   touches(x, ISA_K_SGPR, ISA_DST, ISA_R_EXEC_LO, 2)) {
+		   accesses_reg(x, ISA_K_SGPR, ISA_DST, ISA_R_EXEC_LO, 2)) {
 		t->exec_at = t->valus;
 		changed = true;
 	}
 	if (t->valus > 4 && !t->writer)
 		return CLEAR;
 	if (changed && t->exec_at >= 0) {
-		enum answer a = judge(w, t);
+		enum answer a = judge_trail(w, t);
 
 		if (a != ON)
 			return a;
@@ -245,10 +246,10 @@ static enum answer look_mask(struct walk *w, struct trail *t, int insn)
 {
 	const struct cfg_insn *x = &w->v->g.insn[insn];
 
-	if (depctr(x, SA_SDST))
+	if (waits_for_depctr(x, SA_SDST))
 		return CLEAR;
 	if (!t->stage) {
-		if (!touches(x, ISA_K_SGPR, ISA_DST, w->reg, w->count))
+		if (!accesses_reg(x, ISA_K_SGPR, ISA_DST, w->reg, w->count))
 			return ON;
 		if (!x->salu)
 			return CLEAR;
@@ -282,8 +283,8 @@ static enum answer look_wmma(struct walk *w, struct trail *t, int insn)
 		return ON;
 	if (x->pipe == ISA_PIPE_WMMA)
 		for (int i = 0; i < w->src.n; i++)
-			if (touches(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
-				    w->src.count[i]))
+			if (accesses_reg(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
+					 w->src.count[i]))
 				return FOUND;
 	return CLEAR;
 }
@@ -297,7 +298,7 @@ static enum answer look_direct_valu(struct walk *w, struct trail *t, int insn)
 	if (!x->valu)
 		return ON;
 	t->trans += is_trans(x);
-	if (touches(x, ISA_K_VGPR, ISA_DST | ISA_SRC, w->reg, 1)) {
+	if (accesses_reg(x, ISA_K_VGPR, ISA_DST | ISA_SRC, w->reg, 1)) {
 		/* Transcendentals overtake: only waiting for all helps. */
 		int need = t->trans ? 0 : t->valus;
 
@@ -312,16 +313,16 @@ static enum answer look_direct_vmem(struct walk *w, struct trail *t, int insn)
 	const struct cfg_insn *x = &w->v->g.insn[insn];
 
 	(void)t;
-	if (x->valu || x->in.fmt == ISA_FMT_EXP || depctr(x, VM_VSRC))
+	if (x->valu || x->in.fmt == ISA_FMT_EXP || waits_for_depctr(x, VM_VSRC))
 		return CLEAR;
 	if ((x->vmem || x->in.fmt == ISA_FMT_DS) &&
-	    touches(x, ISA_K_VGPR, ISA_SRC, w->reg, 1))
+	    accesses_reg(x, ISA_K_VGPR, ISA_SRC, w->reg, 1))
 		return FOUND;
 	return ON;
 }
 
-static void tell(struct walk *w, enum verify_rule rule, int insn,
-		 const char *what)
+static void report_hazard(struct walk *w, enum verify_rule rule, int insn,
+			  const char *what)
 {
 	const struct cfg *g = &w->v->g;
 
@@ -338,15 +339,17 @@ static void check_valu(struct walk *w, int insn)
 
 	vgpr_sources(x, &w->src);
 	if (w->v->in->target.gen == ISA_GFX11 && w->src.n &&
-	    hazard(w, look_trans, insn))
-		tell(w, VERIFY_HZ_TRANS, insn,
-		     "it reads a transcendental result that may be on its way");
+	    has_hazard(w, look_trans, insn))
+		report_hazard(
+			w, VERIFY_HZ_TRANS, insn,
+			"it reads a transcendental result that may be on its way");
 	if (!wave64)
 		return;
-	if (w->src.n > 1 && hazard(w, look_forward, insn))
-		tell(w, VERIFY_HZ_FORWARD, insn,
-		     "its sources were written before and after a write of "
-		     "EXEC, too close to it");
+	if (w->src.n > 1 && has_hazard(w, look_forward, insn))
+		report_hazard(
+			w, VERIFY_HZ_FORWARD, insn,
+			"its sources were written before and after a write of "
+			"EXEC, too close to it");
 	for (int i = 0; i < x->use.n; i++) {
 		if (x->use.reg[i].file != ISA_K_SGPR ||
 		    !(x->use.reg[i].role & ISA_SRC) ||
@@ -354,14 +357,16 @@ static void check_valu(struct walk *w, int insn)
 			continue;
 		w->reg = x->use.reg[i].reg;
 		w->count = x->use.reg[i].count;
-		if (hazard(w, look_mask, insn))
-			tell(w, VERIFY_HZ_MASK, insn,
-			     "the mask it reads was overwritten while an "
-			     "earlier instruction may still have read it");
+		if (has_hazard(w, look_mask, insn))
+			report_hazard(
+				w, VERIFY_HZ_MASK, insn,
+				"the mask it reads was overwritten while an "
+				"earlier instruction may still have read it");
 	}
 }
 
-static bool overlap(const struct isa_operand *a, const struct isa_operand *b)
+static bool operands_overlap(const struct isa_operand *a,
+			     const struct isa_operand *b)
 {
 	return a->kind == ISA_K_VGPR && b->kind == ISA_K_VGPR &&
 	       a->reg < b->reg + b->dwords && b->reg < a->reg + a->dwords;
@@ -373,12 +378,12 @@ static void check_wmma(struct walk *w, int insn)
 	struct regs *r = &w->src;
 
 	for (int i = 1; i < 3; i++)
-		if (overlap(&o[0], &o[i]))
+		if (operands_overlap(&o[0], &o[i]))
 			ver_report(w->v, VERIFY_WMMA_OVERLAP, insn, -1,
 				   "D v[%d:%d] overlaps %c v[%d:%d]", o[0].reg,
 				   o[0].reg + o[0].dwords - 1, "?AB"[i],
 				   o[i].reg, o[i].reg + o[i].dwords - 1);
-	if (overlap(&o[0], &o[3]) && o[0].reg != o[3].reg)
+	if (operands_overlap(&o[0], &o[3]) && o[0].reg != o[3].reg)
 		ver_report(w->v, VERIFY_WMMA_OVERLAP, insn, -1,
 			   "D v[%d:%d] and C v[%d:%d] overlap but are not the "
 			   "same",
@@ -388,22 +393,25 @@ static void check_wmma(struct walk *w, int insn)
 	for (int i = 1; i < 3; i++)
 		if (o[i].kind == ISA_K_VGPR)
 			add_source(r, o[i].reg, o[i].dwords);
-	if (hazard(w, look_wmma, insn))
-		tell(w, VERIFY_WMMA_HAZARD, insn,
-		     "A or B is the result of the matrix instruction just "
-		     "before");
+	if (has_hazard(w, look_wmma, insn))
+		report_hazard(
+			w, VERIFY_WMMA_HAZARD, insn,
+			"A or B is the result of the matrix instruction just "
+			"before");
 }
 
 static void check_direct(struct walk *w, int insn)
 {
 	w->reg = w->at->in.opnd[0].reg;
-	if (hazard(w, look_direct_valu, insn))
-		tell(w, VERIFY_HZ_LDSDIR, insn,
-		     "its destination is still used by the VALU, and wait_vdst "
-		     "does not cover it");
-	if (hazard(w, look_direct_vmem, insn))
-		tell(w, VERIFY_HZ_LDSDIR, insn,
-		     "its destination is still read by a memory instruction");
+	if (has_hazard(w, look_direct_valu, insn))
+		report_hazard(
+			w, VERIFY_HZ_LDSDIR, insn,
+			"its destination is still used by the VALU, and wait_vdst "
+			"does not cover it");
+	if (has_hazard(w, look_direct_vmem, insn))
+		report_hazard(
+			w, VERIFY_HZ_LDSDIR, insn,
+			"its destination is still read by a memory instruction");
 }
 
 /* Sources that nothing has set do not count. */
@@ -438,10 +446,10 @@ static bool read_later(const struct cfg *g, int insn, int reg)
 
 		for (int i = start > b->first ? start : b->first;
 		     i < b->first + b->n && !dead && !found; i++) {
-			found = touches(&g->insn[i], ISA_K_VGPR, ISA_SRC, reg,
-					1);
-			dead = touches(&g->insn[i], ISA_K_VGPR, ISA_DST, reg,
-				       1);
+			found = accesses_reg(&g->insn[i], ISA_K_VGPR, ISA_SRC,
+					     reg, 1);
+			dead = accesses_reg(&g->insn[i], ISA_K_VGPR, ISA_DST,
+					    reg, 1);
 		}
 		start = 0;
 		for (int s = 0; s < 2 && !dead && !found; s++)
@@ -470,9 +478,9 @@ void hazard_check(struct verifier *v, const struct vstate *s, int insn)
 	case ISA_v_permlane16_b32:
 	case ISA_v_permlanex16_b32:
 	case ISA_v_permlane64_b32:
-		if (hazard(&w, look_cmpx, insn))
-			tell(&w, VERIFY_HZ_PERMLANE, insn,
-			     "EXEC was just written by v_cmpx");
+		if (has_hazard(&w, look_cmpx, insn))
+			report_hazard(&w, VERIFY_HZ_PERMLANE, insn,
+				      "EXEC was just written by v_cmpx");
 		break;
 	case ISA_v_mad_u64_u32:
 	case ISA_v_mad_i64_i32:

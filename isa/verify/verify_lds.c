@@ -83,7 +83,8 @@ static void pieces_of(const struct isa_inst *in, struct pieces *p)
 	p->off[1] = in->f[ISA_F_OFFSET1] * unit;
 }
 
-static const struct isa_operand *slot(const struct isa_inst *in, int which)
+static const struct isa_operand *operand_in_slot(const struct isa_inst *in,
+						 int which)
 {
 	for (int i = 0; i < in->n_opnd; i++)
 		if (in->opnd[i].slot == which)
@@ -124,7 +125,7 @@ static bool lanes_meet(const struct verifier *v, const struct spot *a,
 	return false;
 }
 
-static bool overlap(const struct spot *a, const struct spot *b)
+static bool spots_overlap(const struct spot *a, const struct spot *b)
 {
 	return a->lo < b->hi + b->size && b->lo < a->hi + a->size;
 }
@@ -136,8 +137,8 @@ static bool known_lanes(const struct verifier *v, uint32_t exec)
 	return kind == VAL_ENTRY || kind == VAL_MASK;
 }
 
-static bool guarded(const struct verifier *v, const struct lds_access *x,
-		    const struct lds_access *y)
+static bool is_guarded(const struct verifier *v, const struct lds_access *x,
+		       const struct lds_access *y)
 {
 	return v->val.v[x->exec].kind != VAL_ENTRY ||
 	       v->val.v[y->exec].kind != VAL_ENTRY;
@@ -188,10 +189,10 @@ static bool spots_race(struct verifier *v, const struct lds_access *x,
 	 * Under a condition, or with an index that only the data knows, the
 	 * bounds say little; the same constant part means the same array.
 	 */
-	if (guarded(v, x, y) || (a->flags | b->flags) & UNKNOWN ||
+	if (is_guarded(v, x, y) || (a->flags | b->flags) & UNKNOWN ||
 	    a->hi >= LDS_MAX || b->hi >= LDS_MAX)
 		return a->base == b->base;
-	return overlap(a, b);
+	return spots_overlap(a, b);
 }
 
 static void spot_of(struct verifier *v, const struct lds_access *x,
@@ -209,8 +210,8 @@ static void spot_of(struct verifier *v, const struct lds_access *x,
 		s->rest = val_add(&v->val, s->rest, val_const(&v->val, -c));
 }
 
-static bool race(struct verifier *v, const struct lds_access *x,
-		 const struct lds_access *y)
+static bool has_race(struct verifier *v, const struct lds_access *x,
+		     const struct lds_access *y)
 {
 	struct pieces p, q;
 
@@ -247,7 +248,7 @@ static void check_access(struct verifier *v, const struct vstate *s, int n)
 			const struct lds_access *x =
 				&v->lds[64 * w + __builtin_ctzll(m)];
 
-			if (!race(v, x, y))
+			if (!has_race(v, x, y))
 				continue;
 			ver_report(
 				v, VERIFY_LDS_RACE, y->insn,
@@ -270,7 +271,7 @@ void lds_step(struct verifier *v, struct vstate *s, int insn)
 		memset(s->lds, 0, 8 * v->lds_words);
 	if (n < 0)
 		return;
-	o = slot(&x->in, ISA_SLOT_VADDR);
+	o = operand_in_slot(&x->in, ISA_SLOT_VADDR);
 	if (!v->check) {
 		v->lds[n].addr = o ? step_operand(v, s, o, 0) :
 				     val_insn(&v->val, insn, 0, VF_DARK);
@@ -308,7 +309,7 @@ static void check_registers(struct verifier *v, int insn)
 	}
 }
 
-static bool bounded(const struct verifier *v, uint32_t x)
+static bool is_bounded(const struct verifier *v, uint32_t x)
 {
 	return v->val.v[x].hi < LDS_MAX && !(v->val.v[x].flags & VF_DARK);
 }
@@ -316,7 +317,7 @@ static bool bounded(const struct verifier *v, uint32_t x)
 static void check_lds(struct verifier *v, const struct vstate *s, int insn)
 {
 	const struct isa_inst *in = &v->g.insn[insn].in;
-	const struct isa_operand *o = slot(in, ISA_SLOT_VADDR);
+	const struct isa_operand *o = operand_in_slot(in, ISA_SLOT_VADDR);
 	uint32_t addr = o ? step_operand(v, s, o, 0) : 0;
 	struct pieces p;
 
@@ -327,7 +328,7 @@ static void check_lds(struct verifier *v, const struct vstate *s, int insn)
 			   "it accesses LDS; the descriptor declares none");
 		return;
 	}
-	if (!o || !bounded(v, addr))
+	if (!o || !is_bounded(v, addr))
 		return;
 	pieces_of(in, &p);
 	for (int i = 0; i < p.n; i++) {
@@ -346,8 +347,8 @@ static void check_lds(struct verifier *v, const struct vstate *s, int insn)
 static void check_scratch(struct verifier *v, const struct vstate *s, int insn)
 {
 	const struct isa_inst *in = &v->g.insn[insn].in;
-	const struct isa_operand *a = slot(in, ISA_SLOT_VADDR);
-	const struct isa_operand *b = slot(in, ISA_SLOT_SADDR);
+	const struct isa_operand *a = operand_in_slot(in, ISA_SLOT_VADDR);
+	const struct isa_operand *b = operand_in_slot(in, ISA_SLOT_SADDR);
 	int64_t at = (int32_t)(in->f[ISA_F_OFFSET] << 19) >> 19;
 	uint32_t k, x;
 
@@ -360,7 +361,7 @@ static void check_scratch(struct verifier *v, const struct vstate *s, int insn)
 	}
 	if (a && a->kind == ISA_K_VGPR) {
 		x = step_operand(v, s, a, 0);
-		if (!bounded(v, x))
+		if (!is_bounded(v, x))
 			return;
 		at += v->val.v[x].lo;
 	}

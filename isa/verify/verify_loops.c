@@ -50,7 +50,7 @@ static void find_body(struct loop *l, int header)
 	}
 }
 
-static bool depends(struct loop *l, uint32_t x)
+static bool depends_on_loop(struct loop *l, uint32_t x)
 {
 	const struct value *y = &l->v->val.v[x];
 
@@ -66,19 +66,19 @@ static bool depends(struct loop *l, uint32_t x)
 	case VAL_PHI:
 		return in_loop(l, y->a);
 	case VAL_HIGH:
-		return depends(l, y->a);
+		return depends_on_loop(l, y->a);
 	case VAL_EXPR:
 		/* A special source: its register number, not a value. */
 		if ((y->imm & 0xffff) == 0xffff && !y->b && y->a >= 235)
 			return true;
 		/* fallthrough */
 	default:
-		return depends(l, y->a) || depends(l, y->b);
+		return depends_on_loop(l, y->a) || depends_on_loop(l, y->b);
 	}
 }
 
 /* The instruction that closes the loop: the last branch to its header. */
-static int closing(const struct loop *l, int header)
+static int closing_branch(const struct loop *l, int header)
 {
 	const struct cfg *g = &l->v->g;
 	const struct cfg_block *h = &g->block[header];
@@ -105,7 +105,7 @@ static bool may_stop(const struct cfg *g, const struct cfg_block *x)
 }
 
 /* Does what the branch at the end of the block tests always lead out? */
-static bool leaves(const struct loop *l, int block)
+static bool always_leaves(const struct loop *l, int block)
 {
 	const struct verifier *v = l->v;
 	const struct cfg_block *x = &v->g.block[block];
@@ -144,13 +144,14 @@ static void check_loop(struct loop *l, int header)
 			continue;
 		if (at < 0 || last < at)
 			at = last;
-		alive |= !v->cond_out[b] || depends(l, v->cond_out[b]) ||
-			 leaves(l, b);
+		alive |= !v->cond_out[b] ||
+			 depends_on_loop(l, v->cond_out[b]) ||
+			 always_leaves(l, b);
 	}
 	if (alive)
 		return;
 	if (at < 0)
-		ver_report(v, VERIFY_ENDLESS, closing(l, header), header,
+		ver_report(v, VERIFY_ENDLESS, closing_branch(l, header), header,
 			   "no branch leaves the loop at 0x%llx", start);
 	else
 		ver_report(v, VERIFY_ENDLESS, at, header,

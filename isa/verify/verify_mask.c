@@ -11,7 +11,7 @@ static bool is_lanes(const struct values *s, uint32_t exec, uint32_t x)
 	return x == exec || s->v[x].kind == VAL_MASK;
 }
 
-static bool siblings(const struct values *s, uint32_t a, uint32_t b)
+static bool are_siblings(const struct values *s, uint32_t a, uint32_t b)
 {
 	const struct value *x = &s->v[a], *y = &s->v[b];
 
@@ -47,7 +47,7 @@ static uint32_t mask_or(struct values *s, uint32_t a, uint32_t b)
 		return a;
 	if (val_narrower(s, a, b))
 		return b;
-	if (siblings(s, a, b))
+	if (are_siblings(s, a, b))
 		return s->v[a].a;
 	if (val_is_const(s, a, &k) && (!k || k == UINT32_MAX))
 		return k ? a : b;
@@ -65,7 +65,7 @@ static uint32_t mask_without(struct values *s, uint32_t exec, uint32_t a,
 
 	if (a == b)
 		return val_const(s, 0);
-	if (siblings(s, a, b))
+	if (are_siblings(s, a, b))
 		return a;
 	if (y->kind == VAL_MASK && y->a == a)
 		return val_mask(s, a, y->b, !y->neg);
@@ -85,7 +85,7 @@ static uint32_t mask_xor(struct values *s, uint32_t exec, uint32_t a,
 		return mask_without(s, exec, a, b);
 	if (val_narrower(s, a, b))
 		return mask_without(s, exec, b, a);
-	if (siblings(s, a, b))
+	if (are_siblings(s, a, b))
 		return s->v[a].a;
 	if (val_is_const(s, a, &k) && !k)
 		return b;

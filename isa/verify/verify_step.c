@@ -59,7 +59,7 @@ uint32_t step_operand(struct verifier *v, const struct vstate *s,
 }
 
 /* Source number `i` of this half, counted without destinations. */
-static const struct isa_operand *source(const struct step *p, int i)
+static const struct isa_operand *source_operand(const struct step *p, int i)
 {
 	for (int k = 0; k < p->n; k++)
 		if (!(p->o[k].role & ISA_DST) && !i--)
@@ -69,7 +69,7 @@ static const struct isa_operand *source(const struct step *p, int i)
 
 uint32_t step_src(struct step *p, int i)
 {
-	const struct isa_operand *o = source(p, i);
+	const struct isa_operand *o = source_operand(p, i);
 
 	return o ? step_operand(p->v, p->s, o, 0) : val_const(p->val, 0);
 }
@@ -119,7 +119,7 @@ uint32_t step_chain(struct step *p)
 	return c;
 }
 
-static bool modified(const struct step *p)
+static bool has_modifiers(const struct step *p)
 {
 	const uint32_t *f = p->x->in.f;
 
@@ -144,11 +144,12 @@ static void put_mask(struct step *p, int reg, uint32_t mask, int dwords)
 		step_put(p, reg + 1, val_high(p->val, mask));
 }
 
-static void generic(struct step *p);
+static void step_opaque(struct step *p);
 
 static bool step_logic(struct step *p)
 {
-	const struct isa_operand *a = source(p, 0), *b = source(p, 1);
+	const struct isa_operand *a = source_operand(p, 0),
+				 *b = source_operand(p, 1);
 	int dwords = p->o[0].dwords;
 	uint32_t m;
 
@@ -173,7 +174,7 @@ static void step_saveexec(struct step *p, bool save)
 	int dwords = p->o[0].dwords;
 	uint32_t s0 = step_src(p, 0), m = 0;
 
-	if (dwords == 1 || is_mask_pair(p, source(p, 0)))
+	if (dwords == 1 || is_mask_pair(p, source_operand(p, 0)))
 		m = val_logic(p->val, exec, p->op, s0, exec);
 	if (!m)
 		m = val_expr(p->val, p->op, s0, exec,
@@ -229,7 +230,7 @@ static void put_fresh(struct step *p, int flags)
 	}
 }
 
-static void generic(struct step *p)
+static void step_opaque(struct step *p)
 {
 	uint32_t c = step_chain(p), flags = isa_op_info(p->op)->flags;
 	int f = step_flags(p, c);
@@ -253,7 +254,7 @@ static void generic(struct step *p)
 /* Scalar loads through the kernel arguments see memory that stays. */
 static void step_smem(struct step *p)
 {
-	const struct isa_operand *base = source(p, 0);
+	const struct isa_operand *base = source_operand(p, 0);
 	uint32_t lo = base ? step_operand(p->v, p->s, base, 0) : 0;
 
 	if (base && p->val->v[lo].kind == VAL_ENTRY && !p->val->v[lo].a &&
@@ -300,11 +301,12 @@ static void step_pc(struct step *p)
 
 static void step_wide_mad(struct step *p)
 {
-	const struct isa_operand *a = source(p, 0), *b = source(p, 1);
-	const struct isa_operand *c = source(p, 2);
+	const struct isa_operand *a = source_operand(p, 0),
+				 *b = source_operand(p, 1);
+	const struct isa_operand *c = source_operand(p, 2);
 	int reg = step_reg(&p->o[0]);
 
-	generic(p);
+	step_opaque(p);
 	step_put(p, reg,
 		 val_add(p->val,
 			 step_product(p, step_operand(p->v, p->s, a, 0),
@@ -337,7 +339,7 @@ static bool step_special(struct step *p)
 	case ISA_s_mov_b64:
 		step_put(p, step_reg(&p->o[0]), step_src(p, 0));
 		step_put(p, step_reg(&p->o[0]) + 1,
-			 step_operand(p->v, p->s, source(p, 0), 1));
+			 step_operand(p->v, p->s, source_operand(p, 0), 1));
 		return true;
 	case ISA_s_addc_u32:
 		if (step_addc(p))
@@ -362,7 +364,7 @@ static bool step_special(struct step *p)
 		put_fresh(p, VF_VARY);
 		return true;
 	case ISA_v_mad_u64_u32:
-		if (!modified(p)) {
+		if (!has_modifiers(p)) {
 			step_wide_mad(p);
 			return true;
 		}
@@ -389,15 +391,15 @@ static void step_half(struct step *p)
 	if (p->x->in.form != ISA_FORM_PLAIN) {
 		put_fresh(p, VF_VARY);
 		if (p->x->flags & ISA_WEXEC)
-			generic(p);
+			step_opaque(p);
 		return;
 	}
-	x = modified(p) ? 0 : step_linear(p);
+	x = has_modifiers(p) ? 0 : step_linear(p);
 	if (!x) {
 		if (p->x->pipe == ISA_PIPE_WMMA)
 			put_fresh(p, 0);
 		else
-			generic(p);
+			step_opaque(p);
 		return;
 	}
 	step_put(p, step_reg(&p->o[0]), x);
@@ -413,7 +415,7 @@ static void step_half(struct step *p)
  * A VGPR written while EXEC was narrowed holds two values once EXEC widens:
  * the new one in the lanes that were on, the old one in the others.
  */
-static void widen(struct step *p, uint32_t was, uint32_t now)
+static void widen_exec(struct step *p, uint32_t was, uint32_t now)
 {
 	struct vstate *s = p->s;
 
@@ -434,7 +436,7 @@ static void widen(struct step *p, uint32_t was, uint32_t now)
  * EXEC or'ed with the very mask that it is: a restore of what a constant
  * condition never narrowed.
  */
-static bool restores(const struct vstate *s, const struct isa_inst *in)
+static bool restores_exec(const struct vstate *s, const struct isa_inst *in)
 {
 	if ((in->op != ISA_s_or_b32 && in->op != ISA_s_or_b64) ||
 	    in->opnd[0].kind != ISA_K_SGPR ||
@@ -447,7 +449,7 @@ static bool restores(const struct vstate *s, const struct isa_inst *in)
 	return true;
 }
 
-static void commit(struct step *p, const struct isa_inst *in)
+static void commit_writes(struct step *p, const struct isa_inst *in)
 {
 	struct vstate *s = p->s;
 	uint32_t exec = s->v[ISA_R_EXEC_LO];
@@ -468,8 +470,8 @@ static void commit(struct step *p, const struct isa_inst *in)
 	}
 	if (s->v[ISA_R_EXEC_LO] != exec) {
 		s->exec_zero = 0;
-		widen(p, exec, s->v[ISA_R_EXEC_LO]);
-	} else if (restores(s, in)) {
+		widen_exec(p, exec, s->v[ISA_R_EXEC_LO]);
+	} else if (restores_exec(s, in)) {
 		s->exec_zero = 0;
 	}
 }
@@ -502,7 +504,7 @@ void step_values(struct verifier *v, struct vstate *s, int insn)
 			step_half(&p);
 		}
 	}
-	commit(&p, in);
+	commit_writes(&p, in);
 }
 
 bool step_clobbered(int reg)

@@ -38,7 +38,7 @@ static uint32_t hash_of(const struct value *x)
 	return h >> 32;
 }
 
-static void rehash(struct values *s)
+static void grow_hash(struct values *s)
 {
 	free(s->hash);
 	s->n_hash *= 4;
@@ -51,7 +51,7 @@ static void rehash(struct values *s)
 	}
 }
 
-static uint32_t intern(struct values *s, const struct value *x)
+static uint32_t intern_value(struct values *s, const struct value *x)
 {
 	uint32_t h = hash_of(x) & (s->n_hash - 1);
 
@@ -67,16 +67,16 @@ static uint32_t intern(struct values *s, const struct value *x)
 	s->v[s->n - 1].next = s->hash[h];
 	s->hash[h] = s->n - 1;
 	if (s->n > 2 * s->n_hash)
-		rehash(s);
+		grow_hash(s);
 	return s->n - 1;
 }
 
 uint32_t val_const(struct values *s, uint32_t value)
 {
-	return intern(s, &(struct value){ .kind = VAL_CONST,
-					  .imm = value,
-					  .lo = value,
-					  .hi = value });
+	return intern_value(s, &(struct value){ .kind = VAL_CONST,
+						.imm = value,
+						.lo = value,
+						.hi = value });
 }
 
 bool val_is_const(const struct values *s, uint32_t x, uint32_t *value)
@@ -98,36 +98,36 @@ uint32_t val_entry(struct values *s, int func, int reg)
 		x.flags = VF_DARK;
 	else if (reg == R_VGPR)
 		x.flags = VF_LANE;
-	return intern(s, &x);
+	return intern_value(s, &x);
 }
 
 uint32_t val_insn(struct values *s, int insn, int dword, int flags)
 {
-	return intern(s, &(struct value){ .kind = VAL_INSN,
-					  .a = insn,
-					  .b = dword,
-					  .flags = flags,
-					  .hi = UINT32_MAX });
+	return intern_value(s, &(struct value){ .kind = VAL_INSN,
+						.a = insn,
+						.b = dword,
+						.flags = flags,
+						.hi = UINT32_MAX });
 }
 
 uint32_t val_phi(struct values *s, int block, int reg)
 {
-	return intern(s, &(struct value){ .kind = VAL_PHI,
-					  .a = block,
-					  .b = reg,
-					  .flags = VF_VARY,
-					  .hi = UINT32_MAX });
+	return intern_value(s, &(struct value){ .kind = VAL_PHI,
+						.a = block,
+						.b = reg,
+						.flags = VF_VARY,
+						.hi = UINT32_MAX });
 }
 
 uint32_t val_expr(struct values *s, uint32_t op, uint32_t a, uint32_t b,
 		  int flags)
 {
-	return intern(s, &(struct value){ .kind = VAL_EXPR,
-					  .imm = op,
-					  .a = a,
-					  .b = b,
-					  .flags = flags,
-					  .hi = UINT32_MAX });
+	return intern_value(s, &(struct value){ .kind = VAL_EXPR,
+						.imm = op,
+						.a = a,
+						.b = b,
+						.flags = flags,
+						.hi = UINT32_MAX });
 }
 
 uint32_t val_bound(struct values *s, uint32_t x, uint32_t lo, uint32_t hi)
@@ -159,8 +159,8 @@ uint32_t val_zeros(const struct values *s, uint32_t x)
 }
 
 /* coef * root + rest, the root being larger than those of the rest. */
-static uint32_t term(struct values *s, uint32_t coef, uint32_t root,
-		     uint32_t rest)
+static uint32_t linear_term(struct values *s, uint32_t coef, uint32_t root,
+			    uint32_t rest)
 {
 	struct value x = { .kind = VAL_LIN, .imm = coef, .a = root, .b = rest };
 	const struct value *r = &s->v[root], *t = &s->v[rest];
@@ -187,7 +187,7 @@ static uint32_t term(struct values *s, uint32_t coef, uint32_t root,
 	}
 	x.lo = lo;
 	x.hi = hi;
-	return intern(s, &x);
+	return intern_value(s, &x);
 }
 
 struct lin {
@@ -205,7 +205,7 @@ static struct lin open_lin(struct values *s, uint32_t x)
 	return (struct lin){ x, 1, val_const(s, 0) };
 }
 
-static int terms(const struct values *s, uint32_t x)
+static int count_terms(const struct values *s, uint32_t x)
 {
 	int n = 0;
 
@@ -214,25 +214,26 @@ static int terms(const struct values *s, uint32_t x)
 	return n;
 }
 
-static uint32_t add(struct values *s, uint32_t a, uint32_t b)
+static uint32_t add_terms(struct values *s, uint32_t a, uint32_t b)
 {
 	struct lin x = open_lin(s, a), y = open_lin(s, b);
 
 	if (!x.root && !y.root)
 		return val_const(s, s->v[a].imm + s->v[b].imm);
 	if (x.root == y.root)
-		return term(s, x.coef + y.coef, x.root, add(s, x.rest, y.rest));
+		return linear_term(s, x.coef + y.coef, x.root,
+				   add_terms(s, x.rest, y.rest));
 	if (x.root > y.root)
-		return term(s, x.coef, x.root, add(s, x.rest, b));
-	return term(s, y.coef, y.root, add(s, a, y.rest));
+		return linear_term(s, x.coef, x.root, add_terms(s, x.rest, b));
+	return linear_term(s, y.coef, y.root, add_terms(s, a, y.rest));
 }
 
 uint32_t val_add(struct values *s, uint32_t a, uint32_t b)
 {
-	if (terms(s, a) + terms(s, b) > MAX_TERMS)
+	if (count_terms(s, a) + count_terms(s, b) > MAX_TERMS)
 		return val_expr(s, ISA_v_add_nc_u32, a, b,
 				s->v[a].flags | s->v[b].flags);
-	return add(s, a, b);
+	return add_terms(s, a, b);
 }
 
 uint32_t val_scale(struct values *s, uint32_t x, uint32_t k)
@@ -241,7 +242,7 @@ uint32_t val_scale(struct values *s, uint32_t x, uint32_t k)
 
 	if (!l.root)
 		return val_const(s, s->v[x].imm * k);
-	return term(s, l.coef * k, l.root, val_scale(s, l.rest, k));
+	return linear_term(s, l.coef * k, l.root, val_scale(s, l.rest, k));
 }
 
 uint32_t val_split(const struct values *s, uint32_t x, uint32_t *rest)
@@ -342,21 +343,21 @@ uint32_t val_stride(const struct values *s, uint32_t x, int flags)
 
 uint32_t val_mask(struct values *s, uint32_t parent, uint32_t cond, bool neg)
 {
-	return intern(s, &(struct value){ .kind = VAL_MASK,
-					  .a = parent,
-					  .b = cond,
-					  .neg = neg,
-					  .hi = UINT32_MAX });
+	return intern_value(s, &(struct value){ .kind = VAL_MASK,
+						.a = parent,
+						.b = cond,
+						.neg = neg,
+						.hi = UINT32_MAX });
 }
 
 uint32_t val_high(struct values *s, uint32_t mask)
 {
 	if (s->v[mask].kind == VAL_CONST)
 		return val_const(s, (int32_t)s->v[mask].imm >> 31);
-	return intern(s, &(struct value){ .kind = VAL_HIGH,
-					  .a = mask,
-					  .flags = s->v[mask].flags,
-					  .hi = UINT32_MAX });
+	return intern_value(s, &(struct value){ .kind = VAL_HIGH,
+						.a = mask,
+						.flags = s->v[mask].flags,
+						.hi = UINT32_MAX });
 }
 
 bool val_narrower(const struct values *s, uint32_t x, uint32_t of)

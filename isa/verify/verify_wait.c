@@ -129,13 +129,13 @@ void wait_join(struct vage *into, const struct vage *from, bool *changed)
 	*changed |= diff != 0;
 }
 
-static void older(uint8_t *a, int n)
+static void age_outstanding(uint8_t *a, int n)
 {
 	for (int i = 0; i < n; i++)
 		a[i] += a[i] < AGE_MAX;
 }
 
-static void waited(uint8_t *a, int n, int count)
+static void retire_to_count(uint8_t *a, int n, int count)
 {
 	for (int i = 0; i < n; i++)
 		a[i] = a[i] >= count ? NOT_PENDING : a[i];
@@ -153,25 +153,25 @@ void wait_call(struct vage *a)
 static void apply_waits(struct vage *a, const struct event *e)
 {
 	if (e->wait_vm != NO_WAIT)
-		waited(a->vm, 256, e->wait_vm);
+		retire_to_count(a->vm, 256, e->wait_vm);
 	if (e->wait_lgkm != NO_WAIT) {
-		waited(a->lds, 256, e->wait_lgkm);
-		waited(&a->lds_store, 1, e->wait_lgkm);
-		waited(a->smem, 128, e->wait_lgkm);
+		retire_to_count(a->lds, 256, e->wait_lgkm);
+		retire_to_count(&a->lds_store, 1, e->wait_lgkm);
+		retire_to_count(a->smem, 128, e->wait_lgkm);
 	}
 	if (e->wait_exp != NO_WAIT) {
-		waited(a->exp, 256, e->wait_exp);
-		waited(a->lock, 256, e->wait_exp);
+		retire_to_count(a->exp, 256, e->wait_exp);
+		retire_to_count(a->lock, 256, e->wait_exp);
 	}
 	if (e->wait_vs != NO_WAIT) {
-		waited(&a->scratch_store, 1, e->wait_vs);
-		waited(&a->global_store, 1, e->wait_vs);
+		retire_to_count(&a->scratch_store, 1, e->wait_vs);
+		retire_to_count(&a->global_store, 1, e->wait_vs);
 		if (a->global_store == NOT_PENDING)
 			a->late_store = NOT_PENDING;
 	}
 }
 
-static bool invalidates(const struct isa_inst *in)
+static bool is_cache_invalidate(const struct isa_inst *in)
 {
 	return in->op == ISA_buffer_gl0_inv || in->op == ISA_buffer_gl1_inv;
 }
@@ -185,7 +185,8 @@ static bool invalidates(const struct isa_inst *in)
 static void apply_order(struct vage *a, const struct cfg_insn *x,
 			const struct event *e)
 {
-	if (invalidates(&x->in)) /* what was wrong there was reported there */
+	if (is_cache_invalidate(
+		    &x->in)) /* what was wrong there was reported there */
 		a->late_store = a->barrier_store = NOT_PENDING;
 	if (x->flags & ISA_BARRIER)
 		a->barrier_store = a->global_store == NOT_PENDING ?
@@ -198,7 +199,7 @@ static void apply_order(struct vage *a, const struct cfg_insn *x,
 		a->late_store = 0;
 }
 
-static void mark(uint8_t *a, const struct isa_use *u, int file, int role)
+static void set_ages(uint8_t *a, const struct isa_use *u, int file, int role)
 {
 	for (int i = 0; i < u->n; i++)
 		if (u->reg[i].file == file && u->reg[i].role & role)
@@ -209,27 +210,27 @@ static void apply_events(struct vage *a, const struct cfg_insn *x,
 			 const struct event *e)
 {
 	if (e->vm) {
-		older(a->vm, 256);
-		mark(a->vm, &x->use, ISA_K_VGPR, ISA_DST);
+		age_outstanding(a->vm, 256);
+		set_ages(a->vm, &x->use, ISA_K_VGPR, ISA_DST);
 	}
 	if (e->lds) {
-		older(a->lds, 256);
-		older(&a->lds_store, 1);
-		mark(a->lds, &x->use, ISA_K_VGPR, ISA_DST);
+		age_outstanding(a->lds, 256);
+		age_outstanding(&a->lds_store, 1);
+		set_ages(a->lds, &x->use, ISA_K_VGPR, ISA_DST);
 		if (x->flags & (ISA_STORE | ISA_ATOMIC))
 			a->lds_store = 0;
 	}
 	if (e->smem)
-		mark(a->smem, &x->use, ISA_K_SGPR, ISA_DST);
+		set_ages(a->smem, &x->use, ISA_K_SGPR, ISA_DST);
 	if (e->exp) {
-		older(a->exp, 256);
-		mark(a->exp, &x->use, ISA_K_VGPR, ISA_DST);
+		age_outstanding(a->exp, 256);
+		set_ages(a->exp, &x->use, ISA_K_VGPR, ISA_DST);
 	}
 	if (e->lock)
-		mark(a->lock, &x->use, ISA_K_VGPR, ISA_SRC);
+		set_ages(a->lock, &x->use, ISA_K_VGPR, ISA_SRC);
 	if (e->vs) {
-		older(&a->scratch_store, 1);
-		older(&a->global_store, 1);
+		age_outstanding(&a->scratch_store, 1);
+		age_outstanding(&a->global_store, 1);
 		if (x->in.fmt == ISA_FMT_SCRATCH)
 			a->scratch_store = 0;
 		else
@@ -240,7 +241,7 @@ static void apply_events(struct vage *a, const struct cfg_insn *x,
 /* -------------------------------------------------------------- paths ---- */
 
 /* The age of one register across one instruction; -1: no longer pending. */
-static int track(const struct cfg_insn *x, enum kind kind, int reg, int age)
+static int track_age(const struct cfg_insn *x, enum kind kind, int reg, int age)
 {
 	struct event e;
 	int wait, file = kind == K_SMEM ? ISA_K_SGPR : ISA_K_VGPR;
@@ -262,7 +263,7 @@ static int track(const struct cfg_insn *x, enum kind kind, int reg, int age)
 	return age;
 }
 
-static bool produces(const struct cfg_insn *x, enum kind kind, int reg)
+static bool is_producer(const struct cfg_insn *x, enum kind kind, int reg)
 {
 	struct event e;
 	int file = kind == K_SMEM ? ISA_K_SGPR : ISA_K_VGPR;
@@ -304,7 +305,7 @@ static bool search_block(struct search *s, int i, int *age)
 	for (; i < b->first + b->n; i++) {
 		if (i == s->goal)
 			return true;
-		*age = track(&s->v->g.insn[i], s->kind, s->reg, *age);
+		*age = track_age(&s->v->g.insn[i], s->kind, s->reg, *age);
 		if (*age < 0)
 			return false;
 	}
@@ -348,7 +349,7 @@ static int search_run(struct search *s, int *out, int max, int *n, int *age)
 	for (int i = 0; i < g->n_insns && found < 0 && producer < 0; i++) {
 		int a = 0;
 
-		if (!produces(&g->insn[i], s->kind, s->reg))
+		if (!is_producer(&g->insn[i], s->kind, s->reg))
 			continue;
 		if (i + 1 >= g->block[g->insn[i].block].first +
 				     g->block[g->insn[i].block].n) {
@@ -403,8 +404,8 @@ static const struct {
 	[K_LOCK] = { VERIFY_WAIT_EXP, "expcnt", "is still being exported" },
 };
 
-static void complain(struct verifier *v, int insn, enum kind kind, int reg,
-		     bool read)
+static void report_pending(struct verifier *v, int insn, enum kind kind,
+			   int reg, bool read)
 {
 	enum { MAX = 512 };
 	struct search s = { .v = v, .kind = kind, .reg = reg, .goal = insn };
@@ -436,8 +437,9 @@ static bool in_order(const struct cfg_insn *x, const struct event *e,
 	       (kind == K_EXP && e->exp);
 }
 
-static void touch(struct verifier *v, uint8_t *a, int insn, enum kind kind,
-		  int reg, int count, int role, const struct event *e)
+static void check_access(struct verifier *v, uint8_t *a, int insn,
+			 enum kind kind, int reg, int count, int role,
+			 const struct event *e)
 {
 	const struct cfg_insn *x = &v->g.insn[insn];
 	bool told = false;
@@ -452,7 +454,7 @@ static void touch(struct verifier *v, uint8_t *a, int insn, enum kind kind,
 		if (kind == K_LOCK && !(role & ISA_DST))
 			continue;
 		if (v->check && !told)
-			complain(v, insn, kind, i, role & ISA_SRC);
+			report_pending(v, insn, kind, i, role & ISA_SRC);
 		told = true;
 		a[i] = NOT_PENDING;
 	}
@@ -485,7 +487,7 @@ static void check_end(struct verifier *v, const struct vage *a, int insn)
 			   "the wave gives up its registers and scratch while "
 			   "a scratch store may be outstanding; wanted "
 			   "vscnt(0) before");
-	if (invalidates(&x->in))
+	if (is_cache_invalidate(&x->in))
 		check_release(v, a, insn);
 	if (x->flags & ISA_BARRIER && v->several_waves &&
 	    a->lds_store != NOT_PENDING)
@@ -507,13 +509,14 @@ void wait_step(struct verifier *v, struct vstate *s, int insn)
 		int role = x->use.reg[i].role;
 
 		if (x->use.reg[i].file == ISA_K_SGPR) {
-			touch(v, a->smem, insn, K_SMEM, reg, n, role, &e);
+			check_access(v, a->smem, insn, K_SMEM, reg, n, role,
+				     &e);
 			continue;
 		}
-		touch(v, a->vm, insn, K_VM, reg, n, role, &e);
-		touch(v, a->lds, insn, K_LDS, reg, n, role, &e);
-		touch(v, a->exp, insn, K_EXP, reg, n, role, &e);
-		touch(v, a->lock, insn, K_LOCK, reg, n, role, &e);
+		check_access(v, a->vm, insn, K_VM, reg, n, role, &e);
+		check_access(v, a->lds, insn, K_LDS, reg, n, role, &e);
+		check_access(v, a->exp, insn, K_EXP, reg, n, role, &e);
+		check_access(v, a->lock, insn, K_LOCK, reg, n, role, &e);
 	}
 	if (v->check)
 		check_end(v, a, insn);
