@@ -104,7 +104,7 @@ static void extract_fields(struct isa_inst *in, const uint32_t *word)
 	v = word[(low) / 32] >> (low) % 32 & ((1u << (width)) - 1);     \
 	in->f[ISA_F_##field] = is_scalar_field(ISA_F_##field) && swap ? \
 				       isa_swap_m0(v) : v;
-#define END(name) break;
+#define END_FORMAT(name) break;
 #include "isa/tables/formats.def"
 	}
 }

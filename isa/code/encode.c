@@ -31,7 +31,7 @@ static bool insert_fields(const struct isa_inst *in, int layout, uint32_t *w)
 		v = isa_swap_m0(v);                     \
 	lost |= v >> (width);                               \
 	w[(low) / 32] |= v << (low) % 32;
-#define END(name) break;
+#define END_FORMAT(name) break;
 #include "isa/tables/formats.def"
 	}
 	return !lost;

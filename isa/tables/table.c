@@ -53,7 +53,7 @@ int isa_type_dwords(enum isa_type type, int wave)
 #define LAYOUT(name, gen, fmt, dwords, mask, bits) \
 	_Static_assert(32 * (dwords) == __builtin_popcount(mask)
 #define FIELD(fmt, field, low, width) + (width)
-#define END(name) , #name ": the field widths do not add up");
+#define END_FORMAT(name) , #name ": the field widths do not add up");
 #include "isa/tables/formats.def"
 
 #define FORMAT(name, dwords, mask, bits) \
@@ -61,7 +61,7 @@ int isa_type_dwords(enum isa_type type, int wave)
 #define LAYOUT(name, gen, fmt, dwords, mask, bits) \
 	_Static_assert(BITS(0, 32 * (dwords)) == ((unsigned __int128)(mask)
 #define FIELD(fmt, field, low, width) ^ BITS(low, width)
-#define END(name) ), #name ": fields overlap or leave a bit unclaimed");
+#define END_FORMAT(name) ), #name ": fields overlap or leave a bit unclaimed");
 #include "isa/tables/formats.def"
 
 #define FORMAT(name, dwords, mask, bits)  \
@@ -70,7 +70,7 @@ int isa_type_dwords(enum isa_type type, int wave)
 #define LAYOUT(name, gen, fmt, dwords, mask, bits) \
 	FORMAT(name, dwords, mask, bits)
 #define FIELD(fmt, field, low, width) { ISA_F_##field, low, width },
-#define END(name) };
+#define END_FORMAT(name) };
 #include "isa/tables/formats.def"
 
 /* Fields are read and written within a dword. */
