@@ -93,9 +93,14 @@ struct code code_of(const char *path, const char *label)
 size_t code_lines(const char *text, int wave, uint32_t *dw, size_t max)
 {
 	struct isa_object o = { 0 };
+	char lines[2048];
 	size_t n;
 
-	assemble(&o, text, text, strlen(text), wave);
+	/* ';' begins a comment. */
+	snprintf(lines, sizeof(lines), "%s", text);
+	for (char *p = lines; (p = strchr(p, ';'));)
+		*p = '\n';
+	assemble(&o, text, lines, strlen(lines), wave);
 	n = isa_section_at(&o, 1)->data.len / 4;
 	if (n > max)
 		bail_out(text, "too many instructions");

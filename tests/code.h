@@ -27,7 +27,10 @@ struct code code_of(const char *path, const char *label);
 /* All of the file. */
 struct code code_file(const char *path);
 
-/* Lines of text into dw[max]; how many dwords they are.  `wave` is 32 or 64. */
+/*
+ * Instructions, a line each or separated by "; ", into dw[max]; how many dwords
+ * they are.  `wave` is 32 or 64.
+ */
 size_t code_lines(const char *text, int wave, uint32_t *dw, size_t max);
 
 #endif

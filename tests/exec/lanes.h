@@ -4,7 +4,7 @@
  *
  *	struct lanes *t = lanes_new(32);
  *	lanes_set(t, 0, 5);			// v0 = 5 in all lanes
- *	lanes_run(t, words, n);			// words, then s_endpgm
+ *	lanes_text(t, "v_add_nc_u32 v3, v0, v1");	// and s_endpgm
  *	is_u64(t->v[0][3][0], ...);		// v3, lane 0
  *
  * EXEC is all ones, MODE the default of code objects for f16/f64 and "keep
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "kfd/soft/exec/exec.h"
+#include "tests/code.h"
 #include "tests/tap.h"
 
 #define LANES_VGPRS 256
@@ -104,6 +105,14 @@ static inline bool lanes_run(struct lanes *t, const uint32_t *words, int n)
 	diag("stopped at 0x%llx: %s", (unsigned long long)t->w.fault.pc,
 	     t->w.fault.text);
 	return false;
+}
+
+static inline bool lanes_text(struct lanes *t, const char *text)
+{
+	uint32_t code[16];
+	size_t n = code_lines(text, t->w.wave_size, code, ARRAY_SIZE(code));
+
+	return lanes_run(t, code, (int)n);
 }
 
 /* xorshift64*: the same numbers everywhere for a seed that is not 0. */

@@ -40,35 +40,21 @@ static void test_loads(void)
 	v[0][3] = 5;
 	b.mem->u8[41] = 0x92;
 	v[20][3] = v[21][3] = v[22][3] = v[23][3] = 0xaaaabbbb;
-	BENCH_RUN(&b,
-		  /* buffer_load_b32 v1, off, s[8:11], 0 offset:37 */
-		  0xe0500025, 0x80020100,
-		  /* buffer_load_b64 v[2:3], v0, s[8:11], s4 offen */
-		  0xe0540000, 0x04420200,
-		  /* buffer_load_b96 v[4:6], v0, s[8:11], s4 offen offset:1 */
-		  0xe0580001, 0x04420400,
-		  /* buffer_load_b128 v[8:11], off, s[8:11], 64 offset:4 */
-		  0xe05c0004, 0xc0020800,
-		  /* buffer_load_u8 v12, off, s[8:11], 0 offset:41 */
-		  0xe0400029, 0x80020c00,
-		  /* buffer_load_i8 v13, off, s[8:11], 0 offset:41 */
-		  0xe0440029, 0x80020d00,
-		  /* buffer_load_u16 v14, off, s[8:11], 0 offset:40 */
-		  0xe0480028, 0x80020e00,
-		  /* buffer_load_i16 v15, off, s[8:11], 0 offset:40 */
-		  0xe04c0028, 0x80020f00,
-		  /* buffer_load_d16_u8 v20, off, s[8:11], 0 offset:41 */
-		  0xe0780029, 0x80021400,
-		  /* buffer_load_d16_b16 v21, off, s[8:11], 0 offset:40 */
-		  0xe0800028, 0x80021500,
-		  /* buffer_load_d16_hi_i8 v22, off, s[8:11], 0 offset:41 */
-		  0xe0880029, 0x80021600,
-		  /* buffer_load_d16_hi_b16 v23, off, s[8:11], 0 offset:40 */
-		  0xe08c0028, 0x80021700,
-		  /* buffer_gl0_inv */
-		  0xe0ac0000, 0x00000000,
-		  /* buffer_gl1_inv */
-		  0xe0b00000, 0x00000000);
+	bench_text(&b,
+		   "buffer_load_b32 v1, off, s[8:11], 0 offset:37\n"
+		   "buffer_load_b64 v[2:3], v0, s[8:11], s4 offen\n"
+		   "buffer_load_b96 v[4:6], v0, s[8:11], s4 offen offset:1\n"
+		   "buffer_load_b128 v[8:11], off, s[8:11], 64 offset:4\n"
+		   "buffer_load_u8 v12, off, s[8:11], 0 offset:41\n"
+		   "buffer_load_i8 v13, off, s[8:11], 0 offset:41\n"
+		   "buffer_load_u16 v14, off, s[8:11], 0 offset:40\n"
+		   "buffer_load_i16 v15, off, s[8:11], 0 offset:40\n"
+		   "buffer_load_d16_u8 v20, off, s[8:11], 0 offset:41\n"
+		   "buffer_load_d16_b16 v21, off, s[8:11], 0 offset:40\n"
+		   "buffer_load_d16_hi_i8 v22, off, s[8:11], 0 offset:41\n"
+		   "buffer_load_d16_hi_b16 v23, off, s[8:11], 0 offset:40\n"
+		   "buffer_gl0_inv\n"
+		   "buffer_gl1_inv");
 	is_u64(b.wave[0].state, SOFT_ENDED, "raw loads run");
 	/* Bytes 37..40: 0x04, 0x0b, 0x12, 0x19. */
 	is_u64(v[1][3], 0x19120b04, "buffer_load_b32, immediate offset");
@@ -96,23 +82,14 @@ static void test_stores(void)
 	memset(b.mem->u8, 0, BENCH_PAGE);
 	for (int i = 0; i < 4; i++)
 		v[2 + i][3] = 0x11223344u + 0x11111111u * (unsigned)i;
-	BENCH_RUN(&b,
-		  /* buffer_store_b8 v2, off, s[8:11], 0 */
-		  0xe0600000, 0x80020200,
-		  /* buffer_store_b16 v2, off, s[8:11], 0 offset:4 */
-		  0xe0640004, 0x80020200,
-		  /* buffer_store_d16_hi_b8 v2, off, s[8:11], 0 offset:8 */
-		  0xe0900008, 0x80020200,
-		  /* buffer_store_d16_hi_b16 v2, off, s[8:11], 0 offset:12 */
-		  0xe094000c, 0x80020200,
-		  /* buffer_store_b32 v2, off, s[8:11], 0 offset:16 */
-		  0xe0680010, 0x80020200,
-		  /* buffer_store_b64 v[2:3], off, s[8:11], 0 offset:24 */
-		  0xe06c0018, 0x80020200,
-		  /* buffer_store_b96 v[2:4], off, s[8:11], 0 offset:32 */
-		  0xe0700020, 0x80020200,
-		  /* buffer_store_b128 v[2:5], off, s[8:11], 0 offset:4088 */
-		  0xe0740ff8, 0x80020200);
+	bench_text(&b, "buffer_store_b8 v2, off, s[8:11], 0\n"
+		       "buffer_store_b16 v2, off, s[8:11], 0 offset:4\n"
+		       "buffer_store_d16_hi_b8 v2, off, s[8:11], 0 offset:8\n"
+		       "buffer_store_d16_hi_b16 v2, off, s[8:11], 0 offset:12\n"
+		       "buffer_store_b32 v2, off, s[8:11], 0 offset:16\n"
+		       "buffer_store_b64 v[2:3], off, s[8:11], 0 offset:24\n"
+		       "buffer_store_b96 v[2:4], off, s[8:11], 0 offset:32\n"
+		       "buffer_store_b128 v[2:5], off, s[8:11], 0 offset:4088");
 	is_u64(b.mem->u32[0], 0x44, "buffer_store_b8");
 	is_u64(b.mem->u32[1], 0x3344, "buffer_store_b16");
 	is_u64(b.mem->u32[2], 0x22, "buffer_store_d16_hi_b8");
@@ -134,9 +111,7 @@ static uint32_t load_at(struct bench *b, uint32_t index, uint32_t offset)
 	w->v[0][0][3] = index;
 	w->v[0][1][3] = offset;
 	w->v[0][2][3] = 0xdeadbeef;
-	BENCH_RUN(b,
-		  /* buffer_load_b32 v2, v[0:1], s[8:11], 0 idxen offen */
-		  0xe0500000, 0x80c20200);
+	bench_text(b, "buffer_load_b32 v2, v[0:1], s[8:11], 0 idxen offen");
 	return w->v[0][2][3];
 }
 
@@ -267,14 +242,10 @@ static const struct format {
 
 static void test_format(const struct format *f)
 {
-	static const uint32_t load[] = {
-		/* buffer_load_format_xyzw v[4:7], off, s[8:11], 0 offset:32 */
-		0xe00c0020, 0x80020400
-	};
-	static const uint32_t store[] = {
-		/* buffer_store_format_xyzw v[4:7], off, s[8:11], 0 offset:64 */
-		0xe01c0040, 0x80020400
-	};
+	static const char load[] =
+		"buffer_load_format_xyzw v[4:7], off, s[8:11], 0 offset:32";
+	static const char store[] =
+		"buffer_store_format_xyzw v[4:7], off, s[8:11], 0 offset:64";
 	struct bench b;
 	uint32_t(*v)[SOFT_LANES], got[4];
 
@@ -285,11 +256,11 @@ static void test_format(const struct format *f)
 				    .records = BENCH_PAGE });
 	memset(b.mem->u8, 0, BENCH_PAGE);
 	memcpy(b.mem->u8 + 32, f->mem, sizeof(f->mem));
-	bench_run(&b, load, 2);
+	bench_text(&b, load);
 	for (int i = 0; i < 4; i++)
 		got[i] = v[4 + i][3];
 	is_mem(got, f->want, sizeof(got), "%s is loaded", f->name);
-	bench_run(&b, store, 2);
+	bench_text(&b, store);
 	if (f->back)
 		is_mem(b.mem->u8 + 64, f->mem, sizeof(f->mem), "%s is stored",
 		       f->name);
@@ -311,37 +282,20 @@ static void test_typed(void)
 			     .format = 46, .oob = 3, .records = BENCH_PAGE });
 	for (int i = 2; i < 40; i++)
 		v[i][3] = 0xaaaabbbb;
-	BENCH_RUN(
+	bench_text(
 		&b,
-		/* buffer_load_format_x v2, off, s[8:11], 0 */
-		0xe0000000, 0x80020200,
-		/* buffer_load_format_xy v[3:4], off, s[8:11], 0 */
-		0xe0040000, 0x80020300,
-		/* buffer_load_d16_format_x v6, off, s[8:11], 0 */
-		0xe0200000, 0x80020600,
-		/* buffer_load_d16_format_xyz v[8:9], off, s[8:11], 0 */
-		0xe0280000, 0x80020800,
-		/* buffer_load_d16_format_xyzw v[10:11], off, s[8:11], 0 */
-		0xe02c0000, 0x80020a00,
-		/* buffer_load_d16_hi_format_x v12, off, s[8:11], 0 */
-		0xe0980000, 0x80020c00,
-		/* tbuffer_load_format_xyz v[14:16], off, s[8:11], 0
-		   format:[BUF_FMT_16_16_FLOAT] offset:4 */
-		0xe8e90004, 0x80020e00,
-		/* tbuffer_load_d16_format_xy v20, off, s[8:11], 0
-		   format:[BUF_FMT_16_16_FLOAT] offset:4 */
-		0xe8ec8004, 0x80021400,
-		/* tbuffer_load_format_x v21, off, s[8:11], 0
-		   format:[BUF_FMT_8_UINT] offset:1 */
-		0xe8280001, 0x80021500,
-		/* buffer_store_d16_format_xy v10, off, s[8:11], 0 offset:16 */
-		0xe0340010, 0x80020a00,
-		/* buffer_store_d16_hi_format_x v12, off, s[8:11], 0 offset:20
-		 */
-		0xe09c0014, 0x80020c00,
-		/* tbuffer_store_d16_format_xy v20, off, s[8:11], 0
-		   format:[BUF_FMT_32_32_FLOAT] offset:24 */
-		0xe9968018, 0x80021400);
+		"buffer_load_format_x v2, off, s[8:11], 0\n"
+		"buffer_load_format_xy v[3:4], off, s[8:11], 0\n"
+		"buffer_load_d16_format_x v6, off, s[8:11], 0\n"
+		"buffer_load_d16_format_xyz v[8:9], off, s[8:11], 0\n"
+		"buffer_load_d16_format_xyzw v[10:11], off, s[8:11], 0\n"
+		"buffer_load_d16_hi_format_x v12, off, s[8:11], 0\n"
+		"tbuffer_load_format_xyz v[14:16], off, s[8:11], 0 format:[BUF_FMT_16_16_FLOAT] offset:4\n"
+		"tbuffer_load_d16_format_xy v20, off, s[8:11], 0 format:[BUF_FMT_16_16_FLOAT] offset:4\n"
+		"tbuffer_load_format_x v21, off, s[8:11], 0 format:[BUF_FMT_8_UINT] offset:1\n"
+		"buffer_store_d16_format_xy v10, off, s[8:11], 0 offset:16\n"
+		"buffer_store_d16_hi_format_x v12, off, s[8:11], 0 offset:20\n"
+		"tbuffer_store_d16_format_xy v20, off, s[8:11], 0 format:[BUF_FMT_32_32_FLOAT] offset:24");
 	is_u64(w->state, SOFT_ENDED, "typed accesses run");
 	is_u64(v[2][3], 1, "format_x is the first component");
 	is_u64(v[4][3], 2, "format_xy has the second");
@@ -362,20 +316,16 @@ static void test_typed(void)
 	is_u64(b.mem->u32[7], 0x40000000, "halves become floats in memory");
 	/* Components from the descriptor: X = W, Y = 1, Z = 0, W = X. */
 	w->s[11] = (w->s[11] & ~0xfffu) | 7 | 1 << 3 | 0 << 6 | 4 << 9;
-	BENCH_RUN(&b,
-		  /* buffer_load_format_xyzw v[4:7], off, s[8:11], 0 */
-		  0xe00c0000, 0x80020400,
-		  /* buffer_load_format_xyzw v[24:27], off, s[8:11], 0
-		     offset:4095 */
-		  0xe00c0fff, 0x80021800);
+	bench_text(
+		&b,
+		"buffer_load_format_xyzw v[4:7], off, s[8:11], 0\n"
+		"buffer_load_format_xyzw v[24:27], off, s[8:11], 0 offset:4095");
 	is_u64(v[4][3], 4, "DST_SEL_X = W");
 	is_u64(v[5][3], 1, "DST_SEL_Y = 1");
 	is_u64(v[6][3], 0, "DST_SEL_Z = 0");
 	is_u64(v[7][3], 1, "DST_SEL_W = X");
 	is_u64(v[25][3] | v[24][3], 0, "typed: all or nothing is in range");
-	BENCH_RUN(&b,
-		  /* buffer_load_b32 v[4:5], off, s[8:11], 0 tfe */
-		  0xe0500000, 0x80220400);
+	bench_text(&b, "buffer_load_b32 v[4:5], off, s[8:11], 0 tfe");
 	is_u64(w->fault.kind, SOFT_FAULT_UNSUPPORTED, "TFE is not there");
 	has_str(w->fault.text, "buffer_load_b32", "... by name");
 	bench_fini(&b);
@@ -394,19 +344,12 @@ static void test_clamping(void)
 	v[4][3] = 0x7fc00000; /* NaN */
 	v[5][3] = 300;
 	v[6][3] = (uint32_t)-300;
-	BENCH_RUN(&b,
-		  /* tbuffer_store_format_xyz v[2:4], off, s[8:11], 0
-		     format:[BUF_FMT_8_8_8_8_UNORM] */
-		  0xe9530000, 0x80020200,
-		  /* tbuffer_store_format_xyz v[2:4], off, s[8:11], 0
-		     format:[BUF_FMT_8_8_8_8_SNORM] offset:4 */
-		  0xe95b0004, 0x80020200,
-		  /* tbuffer_store_format_xy v[5:6], off, s[8:11], 0
-		     format:[BUF_FMT_8_8_UINT] offset:8 */
-		  0xe8928008, 0x80020500,
-		  /* tbuffer_store_format_xy v[5:6], off, s[8:11], 0
-		     format:[BUF_FMT_8_8_SINT] offset:10 */
-		  0xe89a800a, 0x80020500);
+	bench_text(
+		&b,
+		"tbuffer_store_format_xyz v[2:4], off, s[8:11], 0 format:[BUF_FMT_8_8_8_8_UNORM]\n"
+		"tbuffer_store_format_xyz v[2:4], off, s[8:11], 0 format:[BUF_FMT_8_8_8_8_SNORM] offset:4\n"
+		"tbuffer_store_format_xy v[5:6], off, s[8:11], 0 format:[BUF_FMT_8_8_UINT] offset:8\n"
+		"tbuffer_store_format_xy v[5:6], off, s[8:11], 0 format:[BUF_FMT_8_8_SINT] offset:10");
 	is_u64(b.mem->u32[0] & 0xffffff, 0x0000ff,
 	       "UNORM: 2 -> 1, -2, NaN -> 0");
 	is_u64(b.mem->u32[1] & 0xffffff, 0x00817f, "SNORM: 2 -> 1, -2 -> -1");
@@ -421,11 +364,8 @@ static void test_to_lds(void)
 	start(&b);
 	b.wave[0].s[ISA_R_M0] = 0x200;
 	b.mem->u8[16] = 0x92;
-	BENCH_RUN(&b,
-		  /* buffer_load_lds_b32 off, s[8:11], 0 offset:8 */
-		  0xe0c40008, 0x80020000,
-		  /* buffer_load_lds_i8 off, s[8:11], 0 offset:16 */
-		  0xe0b80010, 0x80020000);
+	bench_text(&b, "buffer_load_lds_b32 off, s[8:11], 0 offset:8\n"
+		       "buffer_load_lds_i8 off, s[8:11], 0 offset:16");
 	is_mem(b.group.lds + 0x208 + 12, b.mem->u8 + 8, 4,
 	       "buffer_load_lds_b32: M0 + offset + 4 * lane");
 	is_mem(b.group.lds + 0x210 + 12, "\x92\xff\xff\xff", 4,

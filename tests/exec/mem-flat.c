@@ -16,167 +16,285 @@ static const struct atomic {
 	const char *text;
 	int bytes;
 	uint64_t mem, a, b, want;
-	uint64_t code[6]; /* global, flat, buffer; each without and with glc */
+	const char
+		*code[6]; /* global, flat, buffer; each without and with glc */
 } atomics[] = {
 	/* clang-format off */
 	{ "add_u32", 4, 0xffffffff, 2, 0, 1,
-	  { 0x00020200dcd61ff0, 0x06020200dcd65ff0,
-	    0x007c0200dcd40010, 0x067c0200dcd44010,
-	    0x80420200e0d40010, 0x80420200e0d44010 } },
+	  { "global_atomic_add_u32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_add_u32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_add_u32 v[0:1], v2 offset:16",
+	    "flat_atomic_add_u32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_add_u32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_add_u32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "add_u64", 8, 0xffffffffffffffff, 2, 0, 1,
-	  { 0x00020200dd0e1ff0, 0x06020200dd0e5ff0,
-	    0x007c0200dd0c0010, 0x067c0200dd0c4010,
-	    0x80420200e10c0010, 0x80420200e10c4010 } },
+	  { "global_atomic_add_u64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_add_u64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_add_u64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_add_u64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_add_u64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_add_u64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "sub_u32", 4, 1, 2, 0, 0xffffffff,
-	  { 0x00020200dcda1ff0, 0x06020200dcda5ff0,
-	    0x007c0200dcd80010, 0x067c0200dcd84010,
-	    0x80420200e0d80010, 0x80420200e0d84010 } },
+	  { "global_atomic_sub_u32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_sub_u32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_sub_u32 v[0:1], v2 offset:16",
+	    "flat_atomic_sub_u32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_sub_u32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_sub_u32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "sub_u64", 8, 0x100000000, 1, 0, 0xffffffff,
-	  { 0x00020200dd121ff0, 0x06020200dd125ff0,
-	    0x007c0200dd100010, 0x067c0200dd104010,
-	    0x80420200e1100010, 0x80420200e1104010 } },
+	  { "global_atomic_sub_u64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_sub_u64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_sub_u64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_sub_u64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_sub_u64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_sub_u64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "inc_u32", 4, 7, 7, 0, 0,
-	  { 0x00020200dcfe1ff0, 0x06020200dcfe5ff0,
-	    0x007c0200dcfc0010, 0x067c0200dcfc4010,
-	    0x80420200e0fc0010, 0x80420200e0fc4010 } },
+	  { "global_atomic_inc_u32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_inc_u32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_inc_u32 v[0:1], v2 offset:16",
+	    "flat_atomic_inc_u32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_inc_u32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_inc_u32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "inc_u32", 4, 6, 7, 0, 7,
-	  { 0x00020200dcfe1ff0, 0x06020200dcfe5ff0,
-	    0x007c0200dcfc0010, 0x067c0200dcfc4010,
-	    0x80420200e0fc0010, 0x80420200e0fc4010 } },
+	  { "global_atomic_inc_u32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_inc_u32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_inc_u32 v[0:1], v2 offset:16",
+	    "flat_atomic_inc_u32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_inc_u32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_inc_u32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "inc_u64", 8, 0xffffffff, 0x100000000, 0, 0x100000000,
-	  { 0x00020200dd321ff0, 0x06020200dd325ff0,
-	    0x007c0200dd300010, 0x067c0200dd304010,
-	    0x80420200e1300010, 0x80420200e1304010 } },
+	  { "global_atomic_inc_u64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_inc_u64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_inc_u64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_inc_u64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_inc_u64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_inc_u64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "dec_u32", 4, 0, 7, 0, 7,
-	  { 0x00020200dd021ff0, 0x06020200dd025ff0,
-	    0x007c0200dd000010, 0x067c0200dd004010,
-	    0x80420200e1000010, 0x80420200e1004010 } },
+	  { "global_atomic_dec_u32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_dec_u32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_dec_u32 v[0:1], v2 offset:16",
+	    "flat_atomic_dec_u32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_dec_u32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_dec_u32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "dec_u32", 4, 9, 7, 0, 7,
-	  { 0x00020200dd021ff0, 0x06020200dd025ff0,
-	    0x007c0200dd000010, 0x067c0200dd004010,
-	    0x80420200e1000010, 0x80420200e1004010 } },
+	  { "global_atomic_dec_u32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_dec_u32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_dec_u32 v[0:1], v2 offset:16",
+	    "flat_atomic_dec_u32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_dec_u32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_dec_u32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "dec_u32", 4, 5, 7, 0, 4,
-	  { 0x00020200dd021ff0, 0x06020200dd025ff0,
-	    0x007c0200dd000010, 0x067c0200dd004010,
-	    0x80420200e1000010, 0x80420200e1004010 } },
+	  { "global_atomic_dec_u32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_dec_u32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_dec_u32 v[0:1], v2 offset:16",
+	    "flat_atomic_dec_u32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_dec_u32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_dec_u32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "dec_u64", 8, 0x100000000, 0x100000001, 0, 0xffffffff,
-	  { 0x00020200dd361ff0, 0x06020200dd365ff0,
-	    0x007c0200dd340010, 0x067c0200dd344010,
-	    0x80420200e1340010, 0x80420200e1344010 } },
+	  { "global_atomic_dec_u64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_dec_u64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_dec_u64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_dec_u64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_dec_u64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_dec_u64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "min_i32", 4, 1, 0xffffffff, 0, 0xffffffff,
-	  { 0x00020200dce21ff0, 0x06020200dce25ff0,
-	    0x007c0200dce00010, 0x067c0200dce04010,
-	    0x80420200e0e00010, 0x80420200e0e04010 } },
+	  { "global_atomic_min_i32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_min_i32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_min_i32 v[0:1], v2 offset:16",
+	    "flat_atomic_min_i32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_min_i32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_min_i32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "min_i64", 8, 1, 0xffffffffffffffff, 0, 0xffffffffffffffff,
-	  { 0x00020200dd161ff0, 0x06020200dd165ff0,
-	    0x007c0200dd140010, 0x067c0200dd144010,
-	    0x80420200e1140010, 0x80420200e1144010 } },
+	  { "global_atomic_min_i64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_min_i64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_min_i64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_min_i64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_min_i64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_min_i64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "max_i32", 4, 1, 0xffffffff, 0, 1,
-	  { 0x00020200dcea1ff0, 0x06020200dcea5ff0,
-	    0x007c0200dce80010, 0x067c0200dce84010,
-	    0x80420200e0e80010, 0x80420200e0e84010 } },
+	  { "global_atomic_max_i32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_max_i32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_max_i32 v[0:1], v2 offset:16",
+	    "flat_atomic_max_i32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_max_i32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_max_i32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "max_i64", 8, 1, 0x8000000000000000, 0, 1,
-	  { 0x00020200dd1e1ff0, 0x06020200dd1e5ff0,
-	    0x007c0200dd1c0010, 0x067c0200dd1c4010,
-	    0x80420200e11c0010, 0x80420200e11c4010 } },
+	  { "global_atomic_max_i64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_max_i64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_max_i64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_max_i64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_max_i64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_max_i64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "min_u32", 4, 1, 0xffffffff, 0, 1,
-	  { 0x00020200dce61ff0, 0x06020200dce65ff0,
-	    0x007c0200dce40010, 0x067c0200dce44010,
-	    0x80420200e0e40010, 0x80420200e0e44010 } },
+	  { "global_atomic_min_u32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_min_u32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_min_u32 v[0:1], v2 offset:16",
+	    "flat_atomic_min_u32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_min_u32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_min_u32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "min_u64", 8, 0x100000000, 0xffffffff, 0, 0xffffffff,
-	  { 0x00020200dd1a1ff0, 0x06020200dd1a5ff0,
-	    0x007c0200dd180010, 0x067c0200dd184010,
-	    0x80420200e1180010, 0x80420200e1184010 } },
+	  { "global_atomic_min_u64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_min_u64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_min_u64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_min_u64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_min_u64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_min_u64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "max_u32", 4, 1, 0xffffffff, 0, 0xffffffff,
-	  { 0x00020200dcee1ff0, 0x06020200dcee5ff0,
-	    0x007c0200dcec0010, 0x067c0200dcec4010,
-	    0x80420200e0ec0010, 0x80420200e0ec4010 } },
+	  { "global_atomic_max_u32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_max_u32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_max_u32 v[0:1], v2 offset:16",
+	    "flat_atomic_max_u32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_max_u32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_max_u32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "max_u64", 8, 0x100000000, 0xffffffff, 0, 0x100000000,
-	  { 0x00020200dd221ff0, 0x06020200dd225ff0,
-	    0x007c0200dd200010, 0x067c0200dd204010,
-	    0x80420200e1200010, 0x80420200e1204010 } },
+	  { "global_atomic_max_u64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_max_u64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_max_u64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_max_u64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_max_u64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_max_u64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "and_b32", 4, 0xff00, 0xff0, 0, 0xf00,
-	  { 0x00020200dcf21ff0, 0x06020200dcf25ff0,
-	    0x007c0200dcf00010, 0x067c0200dcf04010,
-	    0x80420200e0f00010, 0x80420200e0f04010 } },
+	  { "global_atomic_and_b32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_and_b32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_and_b32 v[0:1], v2 offset:16",
+	    "flat_atomic_and_b32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_and_b32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_and_b32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "and_b64", 8, 0xff00000000000001, 0xf00000000000003,
 	  0, 0xf00000000000001,
-	  { 0x00020200dd261ff0, 0x06020200dd265ff0,
-	    0x007c0200dd240010, 0x067c0200dd244010,
-	    0x80420200e1240010, 0x80420200e1244010 } },
+	  { "global_atomic_and_b64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_and_b64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_and_b64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_and_b64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_and_b64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_and_b64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "or_b32", 4, 0xff00, 0xff0, 0, 0xfff0,
-	  { 0x00020200dcf61ff0, 0x06020200dcf65ff0,
-	    0x007c0200dcf40010, 0x067c0200dcf44010,
-	    0x80420200e0f40010, 0x80420200e0f44010 } },
+	  { "global_atomic_or_b32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_or_b32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_or_b32 v[0:1], v2 offset:16",
+	    "flat_atomic_or_b32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_or_b32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_or_b32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "or_b64", 8, 0x8000000000000000, 1, 0, 0x8000000000000001,
-	  { 0x00020200dd2a1ff0, 0x06020200dd2a5ff0,
-	    0x007c0200dd280010, 0x067c0200dd284010,
-	    0x80420200e1280010, 0x80420200e1284010 } },
+	  { "global_atomic_or_b64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_or_b64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_or_b64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_or_b64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_or_b64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_or_b64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "xor_b32", 4, 0xff00, 0xff0, 0, 0xf0f0,
-	  { 0x00020200dcfa1ff0, 0x06020200dcfa5ff0,
-	    0x007c0200dcf80010, 0x067c0200dcf84010,
-	    0x80420200e0f80010, 0x80420200e0f84010 } },
+	  { "global_atomic_xor_b32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_xor_b32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_xor_b32 v[0:1], v2 offset:16",
+	    "flat_atomic_xor_b32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_xor_b32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_xor_b32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "xor_b64", 8, 0xff00000000000000, 0xf000000000000001,
 	  0, 0xf00000000000001,
-	  { 0x00020200dd2e1ff0, 0x06020200dd2e5ff0,
-	    0x007c0200dd2c0010, 0x067c0200dd2c4010,
-	    0x80420200e12c0010, 0x80420200e12c4010 } },
+	  { "global_atomic_xor_b64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_xor_b64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_xor_b64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_xor_b64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_xor_b64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_xor_b64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "min_f32", 4, 0x3f800000, 0xbf800000, 0, 0xbf800000,
-	  { 0x00020200dd461ff0, 0x06020200dd465ff0,
-	    0x007c0200dd440010, 0x067c0200dd444010,
-	    0x80420200e1440010, 0x80420200e1444010 } },
+	  { "global_atomic_min_f32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_min_f32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_min_f32 v[0:1], v2 offset:16",
+	    "flat_atomic_min_f32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_min_f32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_min_f32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "min_f32", 4, 0x3f800000, 0x7fc00000, 0, 0x3f800000,
-	  { 0x00020200dd461ff0, 0x06020200dd465ff0,
-	    0x007c0200dd440010, 0x067c0200dd444010,
-	    0x80420200e1440010, 0x80420200e1444010 } },
+	  { "global_atomic_min_f32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_min_f32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_min_f32 v[0:1], v2 offset:16",
+	    "flat_atomic_min_f32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_min_f32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_min_f32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "max_f32", 4, 0x3f800000, 0x40000000, 0, 0x40000000,
-	  { 0x00020200dd4a1ff0, 0x06020200dd4a5ff0,
-	    0x007c0200dd480010, 0x067c0200dd484010,
-	    0x80420200e1480010, 0x80420200e1484010 } },
+	  { "global_atomic_max_f32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_max_f32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_max_f32 v[0:1], v2 offset:16",
+	    "flat_atomic_max_f32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_max_f32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_max_f32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "add_f32", 4, 0x3fc00000, 0x40100000, 0, 0x40700000,
-	  { 0x00020200dd5a1ff0, 0x06020200dd5a5ff0,
-	    0x007c0200dd580010, 0x067c0200dd584010,
-	    0x80420200e1580010, 0x80420200e1584010 } },
+	  { "global_atomic_add_f32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_add_f32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_add_f32 v[0:1], v2 offset:16",
+	    "flat_atomic_add_f32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_add_f32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_add_f32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "swap_b32", 4, 1, 2, 0, 2,
-	  { 0x00020200dcce1ff0, 0x06020200dcce5ff0,
-	    0x007c0200dccc0010, 0x067c0200dccc4010,
-	    0x80420200e0cc0010, 0x80420200e0cc4010 } },
+	  { "global_atomic_swap_b32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_swap_b32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_swap_b32 v[0:1], v2 offset:16",
+	    "flat_atomic_swap_b32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_swap_b32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_swap_b32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "swap_b64", 8, 0x100000001, 0x200000002, 0, 0x200000002,
-	  { 0x00020200dd061ff0, 0x06020200dd065ff0,
-	    0x007c0200dd040010, 0x067c0200dd044010,
-	    0x80420200e1040010, 0x80420200e1044010 } },
+	  { "global_atomic_swap_b64 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_swap_b64 v[6:7], v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_swap_b64 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_swap_b64 v[6:7], v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_swap_b64 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_swap_b64 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "cmpswap_b32", 4, 5, 9, 5, 9,
-	  { 0x00020200dcd21ff0, 0x06020200dcd25ff0,
-	    0x007c0200dcd00010, 0x067c0200dcd04010,
-	    0x80420200e0d00010, 0x80420200e0d04010 } },
+	  { "global_atomic_cmpswap_b32 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_cmpswap_b32 v6, v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_cmpswap_b32 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_cmpswap_b32 v6, v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_cmpswap_b32 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_cmpswap_b32 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "cmpswap_b32", 4, 5, 9, 6, 5,
-	  { 0x00020200dcd21ff0, 0x06020200dcd25ff0,
-	    0x007c0200dcd00010, 0x067c0200dcd04010,
-	    0x80420200e0d00010, 0x80420200e0d04010 } },
+	  { "global_atomic_cmpswap_b32 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_cmpswap_b32 v6, v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_cmpswap_b32 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_cmpswap_b32 v6, v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_cmpswap_b32 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_cmpswap_b32 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "cmpswap_b64", 8, 0x500000005, 9, 0x500000005, 9,
-	  { 0x00020200dd0a1ff0, 0x06020200dd0a5ff0,
-	    0x007c0200dd080010, 0x067c0200dd084010,
-	    0x80420200e1080010, 0x80420200e1084010 } },
+	  { "global_atomic_cmpswap_b64 v0, v[2:5], s[2:3] offset:-16",
+	    "global_atomic_cmpswap_b64 v[6:7], v0, v[2:5], s[2:3] offset:-16 glc",
+	    "flat_atomic_cmpswap_b64 v[0:1], v[2:5] offset:16",
+	    "flat_atomic_cmpswap_b64 v[6:7], v[0:1], v[2:5] offset:16 glc",
+	    "buffer_atomic_cmpswap_b64 v[2:5], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_cmpswap_b64 v[2:5], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "cmpswap_b64", 8, 0x500000005, 9, 5, 0x500000005,
-	  { 0x00020200dd0a1ff0, 0x06020200dd0a5ff0,
-	    0x007c0200dd080010, 0x067c0200dd084010,
-	    0x80420200e1080010, 0x80420200e1084010 } },
+	  { "global_atomic_cmpswap_b64 v0, v[2:5], s[2:3] offset:-16",
+	    "global_atomic_cmpswap_b64 v[6:7], v0, v[2:5], s[2:3] offset:-16 glc",
+	    "flat_atomic_cmpswap_b64 v[0:1], v[2:5] offset:16",
+	    "flat_atomic_cmpswap_b64 v[6:7], v[0:1], v[2:5] offset:16 glc",
+	    "buffer_atomic_cmpswap_b64 v[2:5], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_cmpswap_b64 v[2:5], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "cmpswap_f32", 4, 0x80000000, 0x3f800000, 0, 0x3f800000,
-	  { 0x00020200dd421ff0, 0x06020200dd425ff0,
-	    0x007c0200dd400010, 0x067c0200dd404010,
-	    0x80420200e1400010, 0x80420200e1404010 } },
+	  { "global_atomic_cmpswap_f32 v0, v[2:3], s[2:3] offset:-16",
+	    "global_atomic_cmpswap_f32 v6, v0, v[2:3], s[2:3] offset:-16 glc",
+	    "flat_atomic_cmpswap_f32 v[0:1], v[2:3] offset:16",
+	    "flat_atomic_cmpswap_f32 v6, v[0:1], v[2:3] offset:16 glc",
+	    "buffer_atomic_cmpswap_f32 v[2:3], v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_cmpswap_f32 v[2:3], v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "add_f32", 4, 1, 1, 0, 0,
-	  { 0x00020200dd5a1ff0, 0x06020200dd5a5ff0,
-	    0x007c0200dd580010, 0x067c0200dd584010,
-	    0x80420200e1580010, 0x80420200e1584010 } },
+	  { "global_atomic_add_f32 v0, v2, s[2:3] offset:-16",
+	    "global_atomic_add_f32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    "flat_atomic_add_f32 v[0:1], v2 offset:16",
+	    "flat_atomic_add_f32 v6, v[0:1], v2 offset:16 glc",
+	    "buffer_atomic_add_f32 v2, v0, s[8:11], 0 offen offset:16",
+	    "buffer_atomic_add_f32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "csub_u32", 4, 5, 9, 0, 0,
-	  { 0, 0x06020200dcde5ff0,
-	    0, 0,
-	    0, 0x80420200e0dc4010 } },
+	  { NULL,
+	    "global_atomic_csub_u32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    NULL,
+	    NULL,
+	    NULL,
+	    "buffer_atomic_csub_u32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	{ "csub_u32", 4, 9, 5, 0, 4,
-	  { 0, 0x06020200dcde5ff0,
-	    0, 0,
-	    0, 0x80420200e0dc4010 } },
+	  { NULL,
+	    "global_atomic_csub_u32 v6, v0, v2, s[2:3] offset:-16 glc",
+	    NULL,
+	    NULL,
+	    NULL,
+	    "buffer_atomic_csub_u32 v2, v0, s[8:11], 0 offen offset:16 glc" } },
 	/* clang-format on */
 };
 
@@ -233,8 +351,7 @@ static void test_atomic(const struct atomic *t, int form)
 		put64(w->v[0], 2 + t->bytes / 4, l, t->b);
 		memcpy(&b.mem->u64[8 + l], &t->mem, (size_t)t->bytes);
 	}
-	bench_load(&b, &t->code[form], 8);
-	bench_go(&b);
+	bench_text(&b, t->code[form]);
 	for (int l = 0; l < 7; l++)
 		good = good && b.mem->u64[8 + l] ==
 				       (l == 0 || l == 5 ? t->want : t->mem);
@@ -255,25 +372,15 @@ static void test_scalar_loads(void)
 	bench_fill(&b);
 	put_s64(w, 2, BENCH_DATA + 64 + 3);
 	w->s[4] = 33;
-	BENCH_RUN(&b,
-		  /* s_load_b32 s5, s[2:3], 0x10 */
-		  0xf4000141, 0xf8000010,
-		  /* s_load_b64 s[6:7], s[2:3], -0x20 */
-		  0xf4040181, 0xf81fffe0,
-		  /* s_load_b128 s[8:11], s[2:3], s4 offset:0x8 */
-		  0xf4080201, 0x08000008,
-		  /* s_load_b256 s[16:23], s[2:3], 0 */
-		  0xf40c0401, 0xf8000000,
-		  /* s_load_b512 s[32:47], s[2:3], 0x100 */
-		  0xf4100801, 0xf8000100,
-		  /* s_load_b32 vcc_lo, s[2:3], 0x2 */
-		  0xf4001a81, 0xf8000002,
-		  /* s_load_b32 null, s[2:3], 0 */
-		  0xf4001f01, 0xf8000000,
-		  /* s_gl1_inv */
-		  0xf4800000, 0x00000000,
-		  /* s_dcache_inv */
-		  0xf4840000, 0x00000000);
+	bench_text(&b, "s_load_b32 s5, s[2:3], 0x10\n"
+		       "s_load_b64 s[6:7], s[2:3], -0x20\n"
+		       "s_load_b128 s[8:11], s[2:3], s4 offset:0x8\n"
+		       "s_load_b256 s[16:23], s[2:3], null\n"
+		       "s_load_b512 s[32:47], s[2:3], 0x100\n"
+		       "s_load_b32 vcc_lo, s[2:3], 0x2\n"
+		       "s_load_b32 null, s[2:3], null\n"
+		       "s_gl1_inv\n"
+		       "s_dcache_inv");
 	is_u64(w->s[5], pattern(80, 4), "s_load_b32: bits 1:0 do not count");
 	is_u64(w->s[7], pattern(36, 4), "s_load_b64 with a negative offset");
 	is_u64(w->s[8], pattern(104, 4), "s_load_b128 with both offsets");
@@ -283,9 +390,7 @@ static void test_scalar_loads(void)
 	is_u64(w->s[ISA_R_VCC_LO], pattern(64, 4), "a load to VCC");
 	is_u64(w->s[ISA_R_NULL], 0, "a load to null changes nothing");
 	put_s64(w, 2, BENCH_CONST + BENCH_PAGE - 4);
-	BENCH_RUN(&b,
-		  /* s_load_b64 s[6:7], s[2:3], 0 */
-		  0xf4040181, 0xf8000000);
+	bench_text(&b, "s_load_b64 s[6:7], s[2:3], null");
 	is_u64(w->fault.kind, SOFT_FAULT_MEMORY, "a load off the end faults");
 	is_u64(w->fault.va, BENCH_CONST + BENCH_PAGE,
 	       "... with the first address that is not there");
@@ -303,17 +408,11 @@ static void test_scalar_buffers(void)
 	put_buffer(w, 8);
 	w->s[10] = 24; /* bytes */
 	w->s[20] = 16;
-	BENCH_RUN(&b,
-		  /* s_buffer_load_b32 s0, s[8:11], 0x14 */
-		  0xf4200004, 0xf8000014,
-		  /* s_buffer_load_b64 s[2:3], s[8:11], 0x14 */
-		  0xf4240084, 0xf8000014,
-		  /* s_buffer_load_b128 s[4:7], s[8:11], s20 offset:0x0 */
-		  0xf4280104, 0x28000000,
-		  /* s_buffer_load_b256 s[24:31], s[8:11], 0x0 */
-		  0xf42c0604, 0xf8000000,
-		  /* s_buffer_load_b512 s[32:47], s[8:11], 0x18 */
-		  0xf4300804, 0xf8000018);
+	bench_text(&b, "s_buffer_load_b32 s0, s[8:11], 0x14\n"
+		       "s_buffer_load_b64 s[2:3], s[8:11], 0x14\n"
+		       "s_buffer_load_b128 s[4:7], s[8:11], s20\n"
+		       "s_buffer_load_b256 s[24:31], s[8:11], null\n"
+		       "s_buffer_load_b512 s[32:47], s[8:11], 0x18");
 	is_u64(w->s[0], pattern(20, 4), "s_buffer_load_b32, the last dword");
 	is_u64(w->s[2], pattern(20, 4), "a dword inside is loaded");
 	is_u64(w->s[3], 0, "... and 0 for the one outside");
@@ -322,11 +421,8 @@ static void test_scalar_buffers(void)
 	is_u64(w->s[30], 0, "... beyond the end");
 	is_u64(w->s[32], 0, "s_buffer_load_b512 outside is all 0");
 	w->s[9] |= 8u << 16; /* 24 records of 8 bytes */
-	BENCH_RUN(&b,
-		  /* s_buffer_load_b32 s0, s[8:11], 0xbc */
-		  0xf4200004, 0xf80000bc,
-		  /* s_buffer_load_b32 s1, s[8:11], 0xc0 */
-		  0xf4200044, 0xf80000c0);
+	bench_text(&b, "s_buffer_load_b32 s0, s[8:11], 0xbc\n"
+		       "s_buffer_load_b32 s1, s[8:11], 0xc0");
 	is_u64(w->s[0], pattern(188, 4), "with a stride records are counted");
 	is_u64(w->s[1], 0, "... and end at 192 bytes");
 	bench_fini(&b);
@@ -347,45 +443,25 @@ static void test_global_loads(void)
 	for (int i = 20; i < 26; i++)
 		v[i][4] = 0xaaaabbbb;
 	b.mem->u8[39] = 0x92;
-	BENCH_RUN(&b,
-		  /* global_load_b32 v2, v[0:1], off */
-		  0xdc520000, 0x027c0000,
-		  /* global_load_b64 v[4:5], v[0:1], off offset:3 */
-		  0xdc560003, 0x047c0000,
-		  /* global_load_b96 v[6:8], v[0:1], off offset:100 */
-		  0xdc5a0064, 0x067c0000,
-		  /* global_load_b128 v[8:11], v[0:1], off offset:-0x25 */
-		  0xdc5e1fdb, 0x087c0000,
-		  /* global_load_u8 v12, v[0:1], off offset:2 */
-		  0xdc420002, 0x0c7c0000,
-		  /* global_load_i8 v13, v[0:1], off offset:2 */
-		  0xdc460002, 0x0d7c0000,
-		  /* global_load_u16 v14, v[0:1], off offset:1 */
-		  0xdc4a0001, 0x0e7c0000,
-		  /* global_load_i16 v15, v[0:1], off offset:1 */
-		  0xdc4e0001, 0x0f7c0000,
-		  /* global_load_d16_u8 v20, v[0:1], off offset:2 */
-		  0xdc7a0002, 0x147c0000,
-		  /* global_load_d16_i8 v21, v[0:1], off offset:2 */
-		  0xdc7e0002, 0x157c0000,
-		  /* global_load_d16_b16 v22, v[0:1], off */
-		  0xdc820000, 0x167c0000,
-		  /* global_load_d16_hi_u8 v23, v[0:1], off offset:2 */
-		  0xdc860002, 0x177c0000,
-		  /* global_load_d16_hi_i8 v24, v[0:1], off offset:2 */
-		  0xdc8a0002, 0x187c0000,
-		  /* global_load_d16_hi_b16 v25, v[0:1], off */
-		  0xdc8e0000, 0x197c0000,
-		  /* flat_load_b32 v30, v[0:1] */
-		  0xdc500000, 0x1e7c0000,
-		  /* flat_load_b64 v[32:33], v[0:1] offset:3 */
-		  0xdc540003, 0x207c0000,
-		  /* flat_load_b128 v[36:39], v[0:1] */
-		  0xdc5c0000, 0x247c0000,
-		  /* flat_load_u8 v40, v[0:1] */
-		  0xdc400000, 0x287c0000,
-		  /* flat_load_i16 v41, v[0:1] offset:1 */
-		  0xdc4c0001, 0x297c0000);
+	bench_text(&b, "global_load_b32 v2, v[0:1], off\n"
+		       "global_load_b64 v[4:5], v[0:1], off offset:3\n"
+		       "global_load_b96 v[6:8], v[0:1], off offset:100\n"
+		       "global_load_b128 v[8:11], v[0:1], off offset:-37\n"
+		       "global_load_u8 v12, v[0:1], off offset:2\n"
+		       "global_load_i8 v13, v[0:1], off offset:2\n"
+		       "global_load_u16 v14, v[0:1], off offset:1\n"
+		       "global_load_i16 v15, v[0:1], off offset:1\n"
+		       "global_load_d16_u8 v20, v[0:1], off offset:2\n"
+		       "global_load_d16_i8 v21, v[0:1], off offset:2\n"
+		       "global_load_d16_b16 v22, v[0:1], off\n"
+		       "global_load_d16_hi_u8 v23, v[0:1], off offset:2\n"
+		       "global_load_d16_hi_i8 v24, v[0:1], off offset:2\n"
+		       "global_load_d16_hi_b16 v25, v[0:1], off\n"
+		       "flat_load_b32 v30, v[0:1]\n"
+		       "flat_load_b64 v[32:33], v[0:1] offset:3\n"
+		       "flat_load_b128 v[36:39], v[0:1]\n"
+		       "flat_load_u8 v40, v[0:1]\n"
+		       "flat_load_i16 v41, v[0:1] offset:1");
 	is_u64(v[2][4], 0x19920b04, "global_load_b32 at an odd address");
 	is_u64(get64(v, 4, 4), pattern(40, 8), "global_load_b64");
 	is_u64(v[7][4], pattern(141, 4), "global_load_b96");
@@ -421,29 +497,17 @@ static void test_global_stores(void)
 	w->v[0][1][1] = 64;
 	for (int i = 0; i < 4; i++)
 		w->v[0][2 + i][1] = 0x11223344u + 0x11111111u * (unsigned)i;
-	BENCH_RUN(&b,
-		  /* global_store_b8 v1, v2, s[2:3] */
-		  0xdc620000, 0x00020201,
-		  /* global_store_b16 v1, v2, s[2:3] offset:4 */
-		  0xdc660004, 0x00020201,
-		  /* global_store_d16_hi_b8 v1, v2, s[2:3] offset:8 */
-		  0xdc920008, 0x00020201,
-		  /* global_store_d16_hi_b16 v1, v2, s[2:3] offset:12 */
-		  0xdc96000c, 0x00020201,
-		  /* global_store_b32 v1, v2, s[2:3] offset:17 */
-		  0xdc6a0011, 0x00020201,
-		  /* global_store_b64 v1, v[2:3], s[2:3] offset:24 */
-		  0xdc6e0018, 0x00020201,
-		  /* global_store_b96 v1, v[2:4], s[2:3] offset:32 */
-		  0xdc720020, 0x00020201,
-		  /* global_store_b128 v1, v[2:5], s[2:3] offset:48 */
-		  0xdc760030, 0x00020201,
-		  /* global_store_addtid_b32 v2, s[2:3] offset:256 */
-		  0xdca60100, 0x00020200,
-		  /* global_load_addtid_b32 v8, s[2:3] offset:256 */
-		  0xdca20100, 0x08020000,
-		  /* global_load_b32 v9, v1, s[2:3] offset:48 */
-		  0xdc520030, 0x09020001);
+	bench_text(&b, "global_store_b8 v1, v2, s[2:3]\n"
+		       "global_store_b16 v1, v2, s[2:3] offset:4\n"
+		       "global_store_d16_hi_b8 v1, v2, s[2:3] offset:8\n"
+		       "global_store_d16_hi_b16 v1, v2, s[2:3] offset:12\n"
+		       "global_store_b32 v1, v2, s[2:3] offset:17\n"
+		       "global_store_b64 v1, v[2:3], s[2:3] offset:24\n"
+		       "global_store_b96 v1, v[2:4], s[2:3] offset:32\n"
+		       "global_store_b128 v1, v[2:5], s[2:3] offset:48\n"
+		       "global_store_addtid_b32 v2, s[2:3] offset:256\n"
+		       "global_load_addtid_b32 v8, s[2:3] offset:256\n"
+		       "global_load_b32 v9, v1, s[2:3] offset:48");
 	is_u64(b.mem->u32[0], 0x44, "global_store_b8");
 	is_u64(b.mem->u32[1], 0x3344, "global_store_b16");
 	is_u64(b.mem->u32[2], 0x22, "global_store_d16_hi_b8");
@@ -478,31 +542,18 @@ static void test_scratch(void)
 			w->v[h][1][l] = (uint32_t)-8;
 			w->v[h][2][l] = 0x8000u + 32 * (unsigned)h + l;
 		}
-	BENCH_RUN(&b,
-		  /* scratch_store_b32 off, v2, off offset:8 */
-		  0xdc690008, 0x007c0200,
-		  /* scratch_store_b32 v0, v2, off offset:12 */
-		  0xdc69000c, 0x00fc0200,
-		  /* scratch_store_b16 off, v2, s5 offset:-8 */
-		  0xdc651ff8, 0x00050200,
-		  /* scratch_store_b8 v0, v2, s5 offset:1 */
-		  0xdc610001, 0x00850200,
-		  /* scratch_load_b64 v[4:5], v1, off offset:16 */
-		  0xdc550010, 0x04fc0001,
-		  /* scratch_load_u16 v6, off, s5 offset:-8 */
-		  0xdc491ff8, 0x06050000,
-		  /* scratch_load_i16 v7, off, s5 offset:-8 */
-		  0xdc4d1ff8, 0x07050000,
-		  /* scratch_load_u8 v8, v0, s5 offset:1 */
-		  0xdc410001, 0x08850000,
-		  /* scratch_store_b64 off, v[4:5], off offset:41 */
-		  0xdc6d0029, 0x007c0400,
-		  /* scratch_load_b96 v[10:12], off, off offset:37 */
-		  0xdc590025, 0x0a7c0000,
-		  /* scratch_store_d16_hi_b16 off, v2, off offset:60 */
-		  0xdc95003c, 0x007c0200,
-		  /* scratch_load_d16_hi_b16 v0, off, off offset:8 */
-		  0xdc8d0008, 0x007c0000);
+	bench_text(&b, "scratch_store_b32 off, v2, off offset:8\n"
+		       "scratch_store_b32 v0, v2, off offset:12\n"
+		       "scratch_store_b16 off, v2, s5 offset:-8\n"
+		       "scratch_store_b8 v0, v2, s5 offset:1\n"
+		       "scratch_load_b64 v[4:5], v1, off offset:16\n"
+		       "scratch_load_u16 v6, off, s5 offset:-8\n"
+		       "scratch_load_i16 v7, off, s5 offset:-8\n"
+		       "scratch_load_u8 v8, v0, s5 offset:1\n"
+		       "scratch_store_b64 off, v[4:5], off offset:41\n"
+		       "scratch_load_b96 v[10:12], off, off offset:37\n"
+		       "scratch_store_d16_hi_b16 off, v2, off offset:60\n"
+		       "scratch_load_d16_hi_b16 v0, off, off offset:8");
 	is_u64(v[4][31], 0x803f, "scratch: the lane's own value, by offset");
 	is_u64(v[4][0], 0x8020, "scratch: another lane has another");
 	is_u64(v[6][31], 0x803f, "scratch: SADDR and a negative offset");
@@ -513,9 +564,7 @@ static void test_scratch(void)
 	is_u64(v[4][5], 0, "scratch: lanes that do not execute");
 	w->s[ISA_R_EXEC_HI] = 2;
 	w->s[ISA_R_EXEC_LO] = 0;
-	BENCH_RUN(&b,
-		  /* scratch_load_b32 v4, off, off offset:1021 */
-		  0xdc5103fd, 0x047c0000);
+	bench_text(&b, "scratch_load_b32 v4, off, off offset:1021");
 	is_u64(w->fault.kind, SOFT_FAULT_APERTURE, "scratch ends");
 	is_u64((uint64_t)w->fault.lane, 33, "... the lane is named");
 	is_u64(w->fault.va, 1021, "... and the offset");
@@ -535,21 +584,15 @@ static void test_apertures(void)
 	put64(v, 0, 1, BENCH_SCRATCH_VA + 8);
 	v[2][0] = v[2][1] = 77;
 	v[3][0] = v[3][1] = 5;
-	BENCH_RUN(&b,
-		  /* flat_store_b32 v[0:1], v2 offset:4 */
-		  0xdc680004, 0x007c0200,
-		  /* flat_atomic_add_u32 v4, v[0:1], v3 offset:4 glc */
-		  0xdcd44004, 0x047c0300,
-		  /* flat_load_b32 v5, v[0:1] offset:4 */
-		  0xdc500004, 0x057c0000);
+	bench_text(&b, "flat_store_b32 v[0:1], v2 offset:4\n"
+		       "flat_atomic_add_u32 v4, v[0:1], v3 offset:4 glc\n"
+		       "flat_load_b32 v5, v[0:1] offset:4");
 	is_u64(b.group.lds[0x104], 82, "FLAT reaches LDS");
 	is_u64(w->scratch[BENCH_SCRATCH + 12], 82, "FLAT reaches scratch");
 	is_u64(v[4][0], 77, "FLAT atomic in LDS");
 	is_u64(v[5][1], 82, "FLAT load from scratch");
 	put64(v, 0, 0, BENCH_LDS_VA + BENCH_LDS - 2);
-	BENCH_RUN(&b,
-		  /* flat_load_b32 v5, v[0:1] */
-		  0xdc500000, 0x057c0000);
+	bench_text(&b, "flat_load_b32 v5, v[0:1]");
 	is_u64(w->fault.kind, SOFT_FAULT_APERTURE, "FLAT beyond LDS faults");
 	has_str(w->fault.text, "LDS, which has 65536 bytes", "... says so");
 	bench_fini(&b);
@@ -564,11 +607,8 @@ static void test_faults(void)
 	w->s[ISA_R_EXEC_LO] = 0x30;
 	put64(w->v[0], 0, 4, BENCH_DATA);
 	put64(w->v[0], 0, 5, 0x1000);
-	BENCH_RUN(&b,
-		  /* s_nop 0 */
-		  0xbf800000,
-		  /* global_load_b32 v2, v[0:1], off */
-		  0xdc520000, 0x027c0000);
+	bench_text(&b, "s_nop 0\n"
+		       "global_load_b32 v2, v[0:1], off");
 	is_u64(w->fault.kind, SOFT_FAULT_MEMORY,
 	       "an address that is not there");
 	is_u64(w->fault.va, 0x1000, "... is named");
@@ -577,27 +617,19 @@ static void test_faults(void)
 	is_u64((uint64_t)w->fault.code_bytes, 8, "... of 8 bytes");
 	ok(!w->fault.write, "... a read");
 	put64(w->v[0], 0, 5, BENCH_CONST);
-	BENCH_RUN(&b,
-		  /* global_store_b32 v[0:1], v2, off */
-		  0xdc6a0000, 0x007c0200);
+	bench_text(&b, "global_store_b32 v[0:1], v2, off");
 	has_str(w->fault.text, "read only", "a store to read-only memory");
 	ok(w->fault.write, "... is a write");
 	put64(w->v[0], 0, 5, BENCH_DATA + 2);
-	BENCH_RUN(&b,
-		  /* global_atomic_add_u32 v[0:1], v2, off */
-		  0xdcd60000, 0x007c0200);
+	bench_text(&b, "global_atomic_add_u32 v[0:1], v2, off");
 	is_u64(w->fault.kind, SOFT_FAULT_ALIGN, "atomics have to be aligned");
 	/* Two mappings side by side: half of the dword in each. */
 	put64(w->v[0], 0, 5, BENCH_CONST - 2);
 	memcpy(b.mem->u8 + BENCH_PAGE - 2, "\x11\x22\x33\x44", 4);
-	BENCH_RUN(&b,
-		  /* global_load_b32 v2, v[0:1], off */
-		  0xdc520000, 0x027c0000);
+	bench_text(&b, "global_load_b32 v2, v[0:1], off");
 	is_u64(w->v[0][2][5], 0x44332211, "a load across two mappings");
 	put64(w->v[0], 0, 5, UINT64_MAX - 1);
-	BENCH_RUN(&b,
-		  /* global_load_b128 v[2:5], v[0:1], off */
-		  0xdc5e0000, 0x027c0000);
+	bench_text(&b, "global_load_b128 v[2:5], v[0:1], off");
 	is_u64(w->fault.kind, SOFT_FAULT_MEMORY, "the end of address space");
 	bench_fini(&b);
 }

@@ -13,103 +13,147 @@ static const struct atomic {
 	const char *text;
 	int bytes;
 	uint64_t mem, a, b, want;
-	uint64_t code[2]; /* without and with return */
+	const char *code[2]; /* without and with return */
 } atomics[] = {
 	/* clang-format off */
 	{ "ds_add_u32", 4, 0xffffffff, 2, 0, 1,
-	  { 0x00000200d8000010, 0x06000200d8800010 } },
+	  { "ds_add_u32 v0, v2 offset:16",
+	    "ds_add_rtn_u32 v6, v0, v2 offset:16" } },
 	{ "ds_add_u64", 8, 0xffffffffffffffff, 2, 0, 1,
-	  { 0x00000200d9000010, 0x06000200d9800010 } },
+	  { "ds_add_u64 v0, v[2:3] offset:16",
+	    "ds_add_rtn_u64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_sub_u32", 4, 1, 2, 0, 0xffffffff,
-	  { 0x00000200d8040010, 0x06000200d8840010 } },
+	  { "ds_sub_u32 v0, v2 offset:16",
+	    "ds_sub_rtn_u32 v6, v0, v2 offset:16" } },
 	{ "ds_sub_u64", 8, 0x100000000, 1, 0, 0xffffffff,
-	  { 0x00000200d9040010, 0x06000200d9840010 } },
+	  { "ds_sub_u64 v0, v[2:3] offset:16",
+	    "ds_sub_rtn_u64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_rsub_u32", 4, 1, 5, 0, 4,
-	  { 0x00000200d8080010, 0x06000200d8880010 } },
+	  { "ds_rsub_u32 v0, v2 offset:16",
+	    "ds_rsub_rtn_u32 v6, v0, v2 offset:16" } },
 	{ "ds_rsub_u64", 8, 1, 0x100000000, 0, 0xffffffff,
-	  { 0x00000200d9080010, 0x06000200d9880010 } },
+	  { "ds_rsub_u64 v0, v[2:3] offset:16",
+	    "ds_rsub_rtn_u64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_inc_u32", 4, 7, 7, 0, 0,
-	  { 0x00000200d80c0010, 0x06000200d88c0010 } },
+	  { "ds_inc_u32 v0, v2 offset:16",
+	    "ds_inc_rtn_u32 v6, v0, v2 offset:16" } },
 	{ "ds_inc_u32", 4, 6, 7, 0, 7,
-	  { 0x00000200d80c0010, 0x06000200d88c0010 } },
+	  { "ds_inc_u32 v0, v2 offset:16",
+	    "ds_inc_rtn_u32 v6, v0, v2 offset:16" } },
 	{ "ds_inc_u64", 8, 0xffffffff, 0x100000000, 0, 0x100000000,
-	  { 0x00000200d90c0010, 0x06000200d98c0010 } },
+	  { "ds_inc_u64 v0, v[2:3] offset:16",
+	    "ds_inc_rtn_u64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_dec_u32", 4, 0, 7, 0, 7,
-	  { 0x00000200d8100010, 0x06000200d8900010 } },
+	  { "ds_dec_u32 v0, v2 offset:16",
+	    "ds_dec_rtn_u32 v6, v0, v2 offset:16" } },
 	{ "ds_dec_u32", 4, 9, 7, 0, 7,
-	  { 0x00000200d8100010, 0x06000200d8900010 } },
+	  { "ds_dec_u32 v0, v2 offset:16",
+	    "ds_dec_rtn_u32 v6, v0, v2 offset:16" } },
 	{ "ds_dec_u32", 4, 5, 7, 0, 4,
-	  { 0x00000200d8100010, 0x06000200d8900010 } },
+	  { "ds_dec_u32 v0, v2 offset:16",
+	    "ds_dec_rtn_u32 v6, v0, v2 offset:16" } },
 	{ "ds_dec_u64", 8, 0x100000000, 0x100000001, 0, 0xffffffff,
-	  { 0x00000200d9100010, 0x06000200d9900010 } },
+	  { "ds_dec_u64 v0, v[2:3] offset:16",
+	    "ds_dec_rtn_u64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_min_i32", 4, 1, 0xffffffff, 0, 0xffffffff,
-	  { 0x00000200d8140010, 0x06000200d8940010 } },
+	  { "ds_min_i32 v0, v2 offset:16",
+	    "ds_min_rtn_i32 v6, v0, v2 offset:16" } },
 	{ "ds_min_i64", 8, 1, 0xffffffffffffffff, 0, 0xffffffffffffffff,
-	  { 0x00000200d9140010, 0x06000200d9940010 } },
+	  { "ds_min_i64 v0, v[2:3] offset:16",
+	    "ds_min_rtn_i64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_max_i32", 4, 1, 0xffffffff, 0, 1,
-	  { 0x00000200d8180010, 0x06000200d8980010 } },
+	  { "ds_max_i32 v0, v2 offset:16",
+	    "ds_max_rtn_i32 v6, v0, v2 offset:16" } },
 	{ "ds_max_i64", 8, 1, 0x8000000000000000, 0, 1,
-	  { 0x00000200d9180010, 0x06000200d9980010 } },
+	  { "ds_max_i64 v0, v[2:3] offset:16",
+	    "ds_max_rtn_i64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_min_u32", 4, 1, 0xffffffff, 0, 1,
-	  { 0x00000200d81c0010, 0x06000200d89c0010 } },
+	  { "ds_min_u32 v0, v2 offset:16",
+	    "ds_min_rtn_u32 v6, v0, v2 offset:16" } },
 	{ "ds_min_u64", 8, 0x100000000, 0xffffffff, 0, 0xffffffff,
-	  { 0x00000200d91c0010, 0x06000200d99c0010 } },
+	  { "ds_min_u64 v0, v[2:3] offset:16",
+	    "ds_min_rtn_u64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_max_u32", 4, 1, 0xffffffff, 0, 0xffffffff,
-	  { 0x00000200d8200010, 0x06000200d8a00010 } },
+	  { "ds_max_u32 v0, v2 offset:16",
+	    "ds_max_rtn_u32 v6, v0, v2 offset:16" } },
 	{ "ds_max_u64", 8, 0x100000000, 0xffffffff, 0, 0x100000000,
-	  { 0x00000200d9200010, 0x06000200d9a00010 } },
+	  { "ds_max_u64 v0, v[2:3] offset:16",
+	    "ds_max_rtn_u64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_and_b32", 4, 0xff00, 0xff0, 0, 0xf00,
-	  { 0x00000200d8240010, 0x06000200d8a40010 } },
+	  { "ds_and_b32 v0, v2 offset:16",
+	    "ds_and_rtn_b32 v6, v0, v2 offset:16" } },
 	{ "ds_and_b64", 8, 0xff00000000000001, 0xf00000000000003,
 	  0, 0xf00000000000001,
-	  { 0x00000200d9240010, 0x06000200d9a40010 } },
+	  { "ds_and_b64 v0, v[2:3] offset:16",
+	    "ds_and_rtn_b64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_or_b32", 4, 0xff00, 0xff0, 0, 0xfff0,
-	  { 0x00000200d8280010, 0x06000200d8a80010 } },
+	  { "ds_or_b32 v0, v2 offset:16",
+	    "ds_or_rtn_b32 v6, v0, v2 offset:16" } },
 	{ "ds_or_b64", 8, 0x8000000000000000, 1, 0, 0x8000000000000001,
-	  { 0x00000200d9280010, 0x06000200d9a80010 } },
+	  { "ds_or_b64 v0, v[2:3] offset:16",
+	    "ds_or_rtn_b64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_xor_b32", 4, 0xff00, 0xff0, 0, 0xf0f0,
-	  { 0x00000200d82c0010, 0x06000200d8ac0010 } },
+	  { "ds_xor_b32 v0, v2 offset:16",
+	    "ds_xor_rtn_b32 v6, v0, v2 offset:16" } },
 	{ "ds_xor_b64", 8, 0xff00000000000000, 0xf000000000000001,
 	  0, 0xf00000000000001,
-	  { 0x00000200d92c0010, 0x06000200d9ac0010 } },
+	  { "ds_xor_b64 v0, v[2:3] offset:16",
+	    "ds_xor_rtn_b64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_mskor_b32", 4, 0x12345678, 0xff00, 0xab00, 0x1234ab78,
-	  { 0x00040200d8300010, 0x06040200d8b00010 } },
+	  { "ds_mskor_b32 v0, v2, v4 offset:16",
+	    "ds_mskor_rtn_b32 v6, v0, v2, v4 offset:16" } },
 	{ "ds_mskor_b64", 8, 0x1111111111111111, 0xff00000000000000,
 	  0x2200000000000000, 0x2211111111111111,
-	  { 0x00040200d9300010, 0x06040200d9b00010 } },
+	  { "ds_mskor_b64 v0, v[2:3], v[4:5] offset:16",
+	    "ds_mskor_rtn_b64 v[6:7], v0, v[2:3], v[4:5] offset:16" } },
 	{ "ds_cmpstore_b32", 4, 5, 9, 5, 9,
-	  { 0x00040200d8400010, 0x06040200d8c00010 } },
+	  { "ds_cmpstore_b32 v0, v2, v4 offset:16",
+	    "ds_cmpstore_rtn_b32 v6, v0, v2, v4 offset:16" } },
 	{ "ds_cmpstore_b32", 4, 5, 9, 6, 5,
-	  { 0x00040200d8400010, 0x06040200d8c00010 } },
+	  { "ds_cmpstore_b32 v0, v2, v4 offset:16",
+	    "ds_cmpstore_rtn_b32 v6, v0, v2, v4 offset:16" } },
 	{ "ds_cmpstore_b64", 8, 0x500000005, 9, 0x500000005, 9,
-	  { 0x00040200d9400010, 0x06040200d9c00010 } },
+	  { "ds_cmpstore_b64 v0, v[2:3], v[4:5] offset:16",
+	    "ds_cmpstore_rtn_b64 v[6:7], v0, v[2:3], v[4:5] offset:16" } },
 	{ "ds_cmpstore_f32", 4, 0x80000000, 0x3f800000, 0, 0x3f800000,
-	  { 0x00040200d8440010, 0x06040200d8c40010 } },
+	  { "ds_cmpstore_f32 v0, v2, v4 offset:16",
+	    "ds_cmpstore_rtn_f32 v6, v0, v2, v4 offset:16" } },
 	{ "ds_cmpstore_f64", 8, 0x8000000000000000, 0x3ff0000000000000,
 	  0, 0x3ff0000000000000,
-	  { 0x00040200d9440010, 0x06040200d9c40010 } },
+	  { "ds_cmpstore_f64 v0, v[2:3], v[4:5] offset:16",
+	    "ds_cmpstore_rtn_f64 v[6:7], v0, v[2:3], v[4:5] offset:16" } },
 	{ "ds_min_f32", 4, 0x3f800000, 0xbf800000, 0, 0xbf800000,
-	  { 0x00000200d8480010, 0x06000200d8c80010 } },
+	  { "ds_min_f32 v0, v2 offset:16",
+	    "ds_min_rtn_f32 v6, v0, v2 offset:16" } },
 	{ "ds_min_f32", 4, 0x3f800000, 0x7fc00000, 0, 0x3f800000,
-	  { 0x00000200d8480010, 0x06000200d8c80010 } },
+	  { "ds_min_f32 v0, v2 offset:16",
+	    "ds_min_rtn_f32 v6, v0, v2 offset:16" } },
 	{ "ds_max_f32", 4, 0x3f800000, 0x40000000, 0, 0x40000000,
-	  { 0x00000200d84c0010, 0x06000200d8cc0010 } },
+	  { "ds_max_f32 v0, v2 offset:16",
+	    "ds_max_rtn_f32 v6, v0, v2 offset:16" } },
 	{ "ds_min_f64", 8, 0x3ff0000000000000, 0xbff0000000000000,
 	  0, 0xbff0000000000000,
-	  { 0x00000200d9480010, 0x06000200d9c80010 } },
+	  { "ds_min_f64 v0, v[2:3] offset:16",
+	    "ds_min_rtn_f64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_max_f64", 8, 0x3ff0000000000000, 0xbff0000000000000,
 	  0, 0x3ff0000000000000,
-	  { 0x00000200d94c0010, 0x06000200d9cc0010 } },
+	  { "ds_max_f64 v0, v[2:3] offset:16",
+	    "ds_max_rtn_f64 v[6:7], v0, v[2:3] offset:16" } },
 	{ "ds_add_f32", 4, 0x3fc00000, 0x40100000, 0, 0x40700000,
-	  { 0x00000200d8540010, 0x06000200d9e40010 } },
+	  { "ds_add_f32 v0, v2 offset:16",
+	    "ds_add_rtn_f32 v6, v0, v2 offset:16" } },
 	{ "ds_wrap_b32", 4, 0xa, 7, 5, 3,
-	  { 0, 0x06040200d8d00010 } },
+	  { NULL,
+	    "ds_wrap_rtn_b32 v6, v0, v2, v4 offset:16" } },
 	{ "ds_wrap_b32", 4, 3, 7, 5, 8,
-	  { 0, 0x06040200d8d00010 } },
+	  { NULL,
+	    "ds_wrap_rtn_b32 v6, v0, v2, v4 offset:16" } },
 	{ "ds_storexchg_b32", 4, 1, 2, 0, 2,
-	  { 0, 0x06000200d8b40010 } },
+	  { NULL,
+	    "ds_storexchg_rtn_b32 v6, v0, v2 offset:16" } },
 	{ "ds_storexchg_b64", 8, 0x100000001, 0x200000002, 0, 0x200000002,
-	  { 0, 0x06000200d9b40010 } },
+	  { NULL,
+	    "ds_storexchg_rtn_b64 v[6:7], v0, v[2:3] offset:16" } },
 	/* clang-format on */
 };
 
@@ -152,8 +196,7 @@ static void test_atomic(const struct atomic *t, bool returns)
 		put64(w->v[0], 4, l, t->b);
 		memcpy(b.group.lds + 16 + 8 * l, &t->mem, (size_t)t->bytes);
 	}
-	bench_load(&b, &t->code[returns], 8);
-	bench_go(&b);
+	bench_text(&b, t->code[returns]);
 	for (int i = 0; i < 3; i++) {
 		got = 0;
 		memcpy(&got, b.group.lds + 16 + 8 * (unsigned[]){ 0, 5, 1 }[i],
@@ -186,35 +229,20 @@ static void test_loads(void)
 	v[0][3] = 37;
 	v[20][3] = v[21][3] = v[22][3] = 0xaaaabbbb;
 	v[23][3] = v[24][3] = v[25][3] = 0xaaaabbbb;
-	BENCH_RUN(&b,
-		  /* ds_load_b32 v1, v0 */
-		  0xd8d80000, 0x01000000,
-		  /* ds_load_b64 v[2:3], v0 offset:3 */
-		  0xd9d80003, 0x02000000,
-		  /* ds_load_b96 v[4:6], v0 offset:100 */
-		  0xdbf80064, 0x04000000,
-		  /* ds_load_b128 v[8:11], v0 */
-		  0xdbfc0000, 0x08000000,
-		  /* ds_load_u8 v12, v0 offset:2 */
-		  0xd8e80002, 0x0c000000,
-		  /* ds_load_i8 v13, v0 offset:2 */
-		  0xd8e40002, 0x0d000000,
-		  /* ds_load_u16 v14, v0 offset:4 */
-		  0xd8f00004, 0x0e000000,
-		  /* ds_load_i16 v15, v0 offset:300 */
-		  0xd8ec012c, 0x0f000000,
-		  /* ds_load_u8_d16 v20, v0 offset:2 */
-		  0xda880002, 0x14000000,
-		  /* ds_load_i8_d16 v21, v0 offset:2 */
-		  0xda900002, 0x15000000,
-		  /* ds_load_u16_d16 v22, v0 */
-		  0xda980000, 0x16000000,
-		  /* ds_load_u8_d16_hi v23, v0 offset:2 */
-		  0xda8c0002, 0x17000000,
-		  /* ds_load_i8_d16_hi v24, v0 offset:2 */
-		  0xda940002, 0x18000000,
-		  /* ds_load_u16_d16_hi v25, v0 */
-		  0xda9c0000, 0x19000000);
+	bench_text(&b, "ds_load_b32 v1, v0\n"
+		       "ds_load_b64 v[2:3], v0 offset:3\n"
+		       "ds_load_b96 v[4:6], v0 offset:100\n"
+		       "ds_load_b128 v[8:11], v0\n"
+		       "ds_load_u8 v12, v0 offset:2\n"
+		       "ds_load_i8 v13, v0 offset:2\n"
+		       "ds_load_u16 v14, v0 offset:4\n"
+		       "ds_load_i16 v15, v0 offset:300\n"
+		       "ds_load_u8_d16 v20, v0 offset:2\n"
+		       "ds_load_i8_d16 v21, v0 offset:2\n"
+		       "ds_load_u16_d16 v22, v0\n"
+		       "ds_load_u8_d16_hi v23, v0 offset:2\n"
+		       "ds_load_i8_d16_hi v24, v0 offset:2\n"
+		       "ds_load_u16_d16_hi v25, v0");
 	is_u64(v[1][3], pattern(37, 4), "ds_load_b32 at an odd address");
 	is_u64(get64(v, 2, 3), pattern(40, 8), "ds_load_b64 at an offset");
 	is_u64(v[6][3], pattern(145, 4), "ds_load_b96, last dword");
@@ -235,15 +263,10 @@ static void test_loads(void)
 	is_u64(v[25][3], 0x0b04bbbb, "ds_load_u16_d16_hi");
 	is_u64(v[1][2], 0, "lanes that do not execute load nothing");
 	b.group.lds[39] = 0x80;
-	BENCH_RUN(&b,
-		  /* ds_load_i8 v13, v0 offset:2 */
-		  0xd8e40002, 0x0d000000,
-		  /* ds_load_i16 v15, v0 offset:1 */
-		  0xd8ec0001, 0x0f000000,
-		  /* ds_load_i8_d16 v21, v0 offset:2 */
-		  0xda900002, 0x15000000,
-		  /* ds_load_u8 v12, v0 offset:2 */
-		  0xd8e80002, 0x0c000000);
+	bench_text(&b, "ds_load_i8 v13, v0 offset:2\n"
+		       "ds_load_i16 v15, v0 offset:1\n"
+		       "ds_load_i8_d16 v21, v0 offset:2\n"
+		       "ds_load_u8 v12, v0 offset:2");
 	is_u64(v[13][3], 0xffffff80, "ds_load_i8 extends the sign");
 	is_u64(v[15][3], 0xffff800b, "ds_load_i16 extends the sign");
 	is_u64(v[21][3], 0xaaaaff80, "ds_load_i8_d16 extends to 16 bits");
@@ -260,23 +283,14 @@ static void test_stores(void)
 	w->s[ISA_R_EXEC_LO] = 2;
 	for (int i = 0; i < 4; i++)
 		w->v[0][2 + i][1] = 0x11223344u + 0x11111111u * (unsigned)i;
-	BENCH_RUN(&b,
-		  /* ds_store_b8 v0, v2 */
-		  0xd8780000, 0x00000200,
-		  /* ds_store_b16 v0, v2 offset:4 */
-		  0xd87c0004, 0x00000200,
-		  /* ds_store_b8_d16_hi v0, v2 offset:8 */
-		  0xda800008, 0x00000200,
-		  /* ds_store_b16_d16_hi v0, v2 offset:12 */
-		  0xda84000c, 0x00000200,
-		  /* ds_store_b32 v0, v2 offset:17 */
-		  0xd8340011, 0x00000200,
-		  /* ds_store_b64 v0, v[2:3] offset:24 */
-		  0xd9340018, 0x00000200,
-		  /* ds_store_b96 v0, v[2:4] offset:32 */
-		  0xdb780020, 0x00000200,
-		  /* ds_store_b128 v0, v[2:5] offset:48 */
-		  0xdb7c0030, 0x00000200);
+	bench_text(&b, "ds_store_b8 v0, v2\n"
+		       "ds_store_b16 v0, v2 offset:4\n"
+		       "ds_store_b8_d16_hi v0, v2 offset:8\n"
+		       "ds_store_b16_d16_hi v0, v2 offset:12\n"
+		       "ds_store_b32 v0, v2 offset:17\n"
+		       "ds_store_b64 v0, v[2:3] offset:24\n"
+		       "ds_store_b96 v0, v[2:4] offset:32\n"
+		       "ds_store_b128 v0, v[2:5] offset:48");
 	is_u64(lds32(&b, 0), 0x44, "ds_store_b8");
 	is_u64(lds32(&b, 4), 0x3344, "ds_store_b16");
 	is_u64(lds32(&b, 8), 0x22, "ds_store_b8_d16_hi");
@@ -301,31 +315,17 @@ static void test_two_addresses(void)
 	v[0][0] = 8;
 	for (int i = 0; i < 4; i++)
 		v[2 + i][0] = 0x100u + (unsigned)i;
-	BENCH_RUN(
+	bench_text(
 		&b,
-
-		/* ds_store_2addr_b32 v0, v2, v3 offset0:1 offset1:3 */
-		0xd8380301, 0x00030200,
-		/* ds_store_2addr_b64 v0, v[2:3], v[4:5] offset0:4 offset1:6 */
-		0xd9380604, 0x00040200,
-		/* ds_store_2addr_stride64_b32 v0, v4, v5 offset0:1 offset1:2 */
-		0xd83c0201, 0x00050400,
-		/* ds_store_2addr_stride64_b64 v0, v[2:3], v[4:5] offset0:2
-		   offset1:3 */
-		0xd93c0302, 0x00040200,
-		/* ds_load_2addr_b32 v[10:11], v0 offset0:3 offset1:1 */
-		0xd8dc0103, 0x0a000000,
-		/* ds_load_2addr_b64 v[12:15], v0 offset0:6 offset1:4 */
-		0xd9dc0406, 0x0c000000,
-		/* ds_load_2addr_stride64_b32 v[16:17], v0 offset0:1 offset1:2
-		 */
-		0xd8e00201, 0x10000000,
-		/* ds_load_2addr_stride64_b64 v[20:23], v0 offset0:2 offset1:3
-		 */
-		0xd9e00302, 0x14000000,
-		/* ds_storexchg_2addr_rtn_b32 v[24:25], v0, v4, v5 offset0:1
-		   offset1:3 */
-		0xd8b80301, 0x18050400);
+		"ds_store_2addr_b32 v0, v2, v3 offset0:1 offset1:3\n"
+		"ds_store_2addr_b64 v0, v[2:3], v[4:5] offset0:4 offset1:6\n"
+		"ds_store_2addr_stride64_b32 v0, v4, v5 offset0:1 offset1:2\n"
+		"ds_store_2addr_stride64_b64 v0, v[2:3], v[4:5] offset0:2 offset1:3\n"
+		"ds_load_2addr_b32 v[10:11], v0 offset0:3 offset1:1\n"
+		"ds_load_2addr_b64 v[12:15], v0 offset0:6 offset1:4\n"
+		"ds_load_2addr_stride64_b32 v[16:17], v0 offset0:1 offset1:2\n"
+		"ds_load_2addr_stride64_b64 v[20:23], v0 offset0:2 offset1:3\n"
+		"ds_storexchg_2addr_rtn_b32 v[24:25], v0, v4, v5 offset0:1 offset1:3");
 	is_u64(lds32(&b, 56), 0x102, "offset 6 of b64 is 48 bytes on");
 	is_u64(lds32(&b, 8 + 256), 0x102, "stride64 of b32 is 256 bytes");
 	is_u64(lds32(&b, 8 + 1536), 0x102, "stride64 of b64 is 512 bytes");
@@ -357,11 +357,8 @@ static void test_range(void)
 	v[0][1] = 509;
 	v[2][0] = v[2][1] = 7;
 	v[1][0] = v[1][1] = 99;
-	BENCH_RUN(&b,
-		  /* ds_store_b32 v0, v2 */
-		  0xd8340000, 0x00000200,
-		  /* ds_load_b32 v1, v0 */
-		  0xd8d80000, 0x01000000);
+	bench_text(&b, "ds_store_b32 v0, v2\n"
+		       "ds_load_b32 v1, v0");
 	is_u64(v[1][0], 7, "the last dword of LDS");
 	is_u64(v[1][1], 0, "a load that leaves LDS reads 0");
 	is_u64(b.group.lds[512], 0, "a store that leaves LDS is lost");
@@ -369,16 +366,11 @@ static void test_range(void)
 	is_u64(w->state, SOFT_ENDED, "... without stopping the wave");
 	v[0][0] = 0xfffffffc;
 	w->s[ISA_R_EXEC_LO] = 1;
-	BENCH_RUN(&b,
-		  /* ds_store_b32 v0, v2 offset:8 */
-		  0xd8340008, 0x00000200,
-		  /* ds_load_b32 v1, v0 */
-		  0xd8d80000, 0x01000000);
+	bench_text(&b, "ds_store_b32 v0, v2 offset:8\n"
+		       "ds_load_b32 v1, v0");
 	is_u64(lds32(&b, 4), 7, "addresses wrap at 32 bits");
 	v[0][0] = 2;
-	BENCH_RUN(&b,
-		  /* ds_add_u32 v0, v2 */
-		  0xd8000000, 0x00000200);
+	bench_text(&b, "ds_add_u32 v0, v2");
 	is_u64(w->fault.kind, SOFT_FAULT_ALIGN, "atomics have to be aligned");
 	is_u64((uint64_t)w->fault.lane, 0, "... and the lane is named");
 	bench_fini(&b);
@@ -401,21 +393,13 @@ static void test_special(void)
 		v[5][l] = 0x00000006;
 		v[3][l] = 0x207 + 8 * (unsigned)l;
 	}
-	BENCH_RUN(&b,
-		  /* ds_append v1 offset:8 */
-		  0xd8f80008, 0x01000000,
-		  /* ds_append v10 offset:8 */
-		  0xd8f80008, 0x0a000000,
-		  /* ds_consume v11 offset:8 */
-		  0xd8f40008, 0x0b000000,
-		  /* ds_store_addtid_b32 v2 offset:64 */
-		  0xdac00040, 0x00000200,
-		  /* ds_load_addtid_b32 v12 offset:64 */
-		  0xdac40040, 0x0c000000,
-		  /* ds_nop */
-		  0xd8500000, 0x00000000,
-		  /* ds_condxchg32_rtn_b64 v[14:15], v3, v[4:5] */
-		  0xd9f80000, 0x0e000403);
+	bench_text(&b, "ds_append v1 offset:8\n"
+		       "ds_append v10 offset:8\n"
+		       "ds_consume v11 offset:8\n"
+		       "ds_store_addtid_b32 v2 offset:64\n"
+		       "ds_load_addtid_b32 v12 offset:64\n"
+		       "ds_nop\n"
+		       "ds_condxchg32_rtn_b64 v[14:15], v3, v[4:5]");
 	is_u64(v[1][2], 40, "ds_append returns the old count to lanes");
 	is_u64(v[10][3], 43, "... and adds the number of active lanes");
 	is_u64(v[11][1], 46, "ds_consume returns the old count");
@@ -425,13 +409,9 @@ static void test_special(void)
 	is_u64(v[12][2], 0x72, "ds_load_addtid_b32 by lane");
 	is_u64(lds32(&b, 0x208), 5, "ds_condxchg32_rtn_b64 stores if bit 31");
 	is_u64(lds32(&b, 0x20c), 0, "... and otherwise does not");
-	BENCH_RUN(&b,
-		  /* ds_condxchg32_rtn_b64 v[14:15], v3, v[4:5] */
-		  0xd9f80000, 0x0e000403);
+	bench_text(&b, "ds_condxchg32_rtn_b64 v[14:15], v3, v[4:5]");
 	is_u64(get64(v, 14, 1), 5, "... and returns what was there");
-	BENCH_RUN(&b,
-		  /* ds_add_u32 v0, v2 gds */
-		  0xd8020000, 0x00000200);
+	bench_text(&b, "ds_add_u32 v0, v2 gds");
 	is_u64(w->fault.kind, SOFT_FAULT_UNSUPPORTED, "GDS is not there");
 	has_str(w->fault.text, "ds_add_u32", "... by name");
 	bench_fini(&b);
@@ -441,16 +421,16 @@ static void test_special(void)
 static void test_gds_only(void)
 {
 	static const struct {
-		uint32_t code[2];
-		const char *name, *reason;
+		const char *text, *name, *reason;
 	} t[] = {
-		{ { 0xd8620000, 0 }, "ds_gws_sema_release_all", "GWS" },
-		{ { 0xd8660000, 1 }, "ds_gws_init", "GWS" },
-		{ { 0xd86a0000, 0 }, "ds_gws_sema_v", "GWS" },
-		{ { 0xd86e0000, 1 }, "ds_gws_sema_br", "GWS" },
-		{ { 0xd8720000, 0 }, "ds_gws_sema_p", "GWS" },
-		{ { 0xd8760000, 1 }, "ds_gws_barrier", "GWS" },
-		{ { 0xd8fe0000, 0x01000002 }, "ds_ordered_count", "GDS" },
+		{ "ds_gws_sema_release_all gds", "ds_gws_sema_release_all",
+		  "GWS" },
+		{ "ds_gws_init v1 gds", "ds_gws_init", "GWS" },
+		{ "ds_gws_sema_v gds", "ds_gws_sema_v", "GWS" },
+		{ "ds_gws_sema_br v1 gds", "ds_gws_sema_br", "GWS" },
+		{ "ds_gws_sema_p gds", "ds_gws_sema_p", "GWS" },
+		{ "ds_gws_barrier v1 gds", "ds_gws_barrier", "GWS" },
+		{ "ds_ordered_count v1, v2 gds", "ds_ordered_count", "GDS" },
 	};
 	struct bench b;
 
@@ -459,7 +439,7 @@ static void test_gds_only(void)
 
 		bench_init(&b, 32, 1);
 		w = &b.wave[0];
-		BENCH_RUN(&b, t[i].code[0], t[i].code[1]);
+		bench_text(&b, t[i].text);
 		is_u64(w->fault.kind, SOFT_FAULT_UNSUPPORTED, "%s faults",
 		       t[i].name);
 		has_str(w->fault.text, t[i].name, "... by name");
@@ -486,23 +466,15 @@ static void test_swizzle(void)
 
 	permute_init(&b, 32);
 	v = b.wave[0].v[0];
-	BENCH_RUN(&b,
-		  /* ds_swizzle_b32 v2, v1 offset:swizzle(QUAD_PERM,3,2,1,0) */
-		  0xd8d4801b, 0x02000001,
-		  /* ds_swizzle_b32 v3, v1 offset:swizzle(SWAP,16) */
-		  0xd8d4401f, 0x03000001,
-		  /* ds_swizzle_b32 v4, v1 offset:swizzle(BROADCAST,8,2) */
-		  0xd8d40058, 0x04000001,
-		  /* ds_swizzle_b32 v5, v1 offset:swizzle(REVERSE,32) */
-		  0xd8d47c1f, 0x05000001,
-		  /* ds_swizzle_b32 v6, v1 offset:0xc020 */
-		  0xd8d4c020, 0x06000001,
-		  /* ds_swizzle_b32 v7, v1 offset:0xc468 */
-		  0xd8d4c468, 0x07000001,
-		  /* ds_swizzle_b32 v8, v1 offset:0xe000 */
-		  0xd8d4e000, 0x08000001,
-		  /* ds_swizzle_b32 v9, v1 offset:0xe010 */
-		  0xd8d4e010, 0x09000001);
+	bench_text(&b,
+		   "ds_swizzle_b32 v2, v1 offset:swizzle(QUAD_PERM,3,2,1,0)\n"
+		   "ds_swizzle_b32 v3, v1 offset:swizzle(SWAP,16)\n"
+		   "ds_swizzle_b32 v4, v1 offset:swizzle(BROADCAST,8,2)\n"
+		   "ds_swizzle_b32 v5, v1 offset:swizzle(REVERSE,32)\n"
+		   "ds_swizzle_b32 v6, v1 offset:49184\n"
+		   "ds_swizzle_b32 v7, v1 offset:50280\n"
+		   "ds_swizzle_b32 v8, v1 offset:57344\n"
+		   "ds_swizzle_b32 v9, v1 offset:57360");
 	is_u64(v[2][8], 111, "QUAD_PERM 3,2,1,0 reverses four lanes");
 	is_u64(v[2][4], 0, "a lane that does not execute gives 0");
 	is_u64(v[2][7], 0, "... and receives nothing");
@@ -531,13 +503,9 @@ static void test_permute(void)
 	for (unsigned l = 0; l < 32; l++)
 		v[0][l] = 4 * ((l + 3) % 32) + 1 + 128 * l;
 	v[0][9] = 4 * 11;
-	BENCH_RUN(&b,
-		  /* ds_permute_b32 v2, v0, v1 */
-		  0xdac80000, 0x02000100,
-		  /* ds_bpermute_b32 v3, v0, v1 */
-		  0xdacc0000, 0x03000100,
-		  /* ds_bpermute_b32 v4, v0, v1 offset:4 */
-		  0xdacc0004, 0x04000100);
+	bench_text(&b, "ds_permute_b32 v2, v0, v1\n"
+		       "ds_bpermute_b32 v3, v0, v1\n"
+		       "ds_bpermute_b32 v4, v0, v1 offset:4");
 	is_u64(v[2][3], 100, "ds_permute_b32: lane 0 sends to lane 3");
 	is_u64(v[2][11], 109, "ds_permute_b32: the highest lane wins");
 	is_u64(v[2][10], 0, "ds_permute_b32: nothing from a masked lane");
@@ -558,13 +526,9 @@ static void test_wave64(void)
 	for (int h = 0; h < 2; h++)
 		for (unsigned l = 0; l < 32; l++)
 			w->v[h][0][l] = 4 * (31 - l);
-	BENCH_RUN(&b,
-		  /* ds_bpermute_b32 v2, v0, v1 */
-		  0xdacc0000, 0x02000100,
-		  /* ds_store_addtid_b32 v1 */
-		  0xdac00000, 0x00000100,
-		  /* ds_append v5 offset:2048 */
-		  0xd8f80800, 0x05000000);
+	bench_text(&b, "ds_bpermute_b32 v2, v0, v1\n"
+		       "ds_store_addtid_b32 v1\n"
+		       "ds_append v5 offset:2048");
 	is_u64(w->v[1][2][0], 163, "wave64: the halves permute on their own");
 	is_u64(w->v[0][2][1], 130, "wave64: and so does the low one");
 	is_u64(lds32(&b, 4 * 40), 140, "wave64: lane 40 stores its own");

@@ -12,7 +12,6 @@
  */
 static const struct row {
 	const char *text;
-	uint32_t code[16];
 	uint64_t a, b, d;
 	bool scc;
 	uint64_t want;
@@ -20,534 +19,362 @@ static const struct row {
 } rows[] = {
 	/* clang-format off */
 	{ "s_add_u32 s6, s2, s4",
-	  { 0x80060402 },
 	  0xffffffff, 2, 0, 0, 1, 1 },
 	{ "s_add_u32 s6, s2, s4",
-	  { 0x80060402 },
 	  5, 2, 0, 1, 7, 0 },
 	{ "s_sub_u32 s6, s2, s4",
-	  { 0x80860402 },
 	  3, 5, 0, 0, 0xfffffffe, 1 },
 	{ "s_add_i32 s6, s2, s4",
-	  { 0x81060402 },
 	  0x7fffffff, 1, 0, 0, 0x80000000, 1 },
 	{ "s_add_i32 s6, s2, s4",
-	  { 0x81060402 },
 	  0xffffffff, 1, 0, 1, 0, 0 },
 	{ "s_sub_i32 s6, s2, s4",
-	  { 0x81860402 },
 	  0x80000000, 1, 0, 0, 0x7fffffff, 1 },
 	{ "s_addc_u32 s6, s2, s4",
-	  { 0x82060402 },
 	  0xffffffff, 0, 0, 1, 0, 1 },
 	{ "s_addc_u32 s6, s2, s4",
-	  { 0x82060402 },
 	  7, 8, 0, 1, 0x10, 0 },
 	{ "s_subb_u32 s6, s2, s4",
-	  { 0x82860402 },
 	  5, 5, 0, 1, 0xffffffff, 1 },
 	{ "s_subb_u32 s6, s2, s4",
-	  { 0x82860402 },
 	  9, 5, 0, 1, 3, 0 },
 	{ "s_absdiff_i32 s6, s2, s4",
-	  { 0x83060402 },
 	  3, 0xa, 0, 0, 7, 1 },
 	{ "s_absdiff_i32 s6, s2, s4",
-	  { 0x83060402 },
 	  0xa, 0xa, 0, 1, 0, 0 },
 	{ "s_lshl_b32 s6, s2, s4",
-	  { 0x84060402 },
 	  3, 0x21, 0, 0, 6, 1 },
 	{ "s_lshl_b64 s[6:7], s[2:3], s4",
-	  { 0x84860402 },
 	  0x80000001, 0x41, 0, 0, 0x100000002, 1 },
 	{ "s_lshr_b32 s6, s2, s4",
-	  { 0x85060402 },
 	  0x80000000, 0x1f, 0, 0, 1, 1 },
 	{ "s_lshr_b32 s6, s2, s4",
-	  { 0x85060402 },
 	  1, 1, 0, 1, 0, 0 },
 	{ "s_lshr_b64 s[6:7], s[2:3], s4",
-	  { 0x85860402 },
 	  0x8000000000000000, 0x20, 0, 0, 0x80000000, 1 },
 	{ "s_ashr_i32 s6, s2, s4",
-	  { 0x86060402 },
 	  0x80000000, 4, 0, 0, 0xf8000000, 1 },
 	{ "s_ashr_i64 s[6:7], s[2:3], s4",
-	  { 0x86860402 },
 	  0x8000000000000000, 8, 0, 0, 0xff80000000000000, 1 },
 	{ "s_lshl1_add_u32 s6, s2, s4",
-	  { 0x87060402 },
 	  0x80000000, 5, 0, 0, 5, 1 },
 	{ "s_lshl2_add_u32 s6, s2, s4",
-	  { 0x87860402 },
 	  3, 5, 0, 1, 0x11, 0 },
 	{ "s_lshl3_add_u32 s6, s2, s4",
-	  { 0x88060402 },
 	  3, 5, 0, 1, 0x1d, 0 },
 	{ "s_lshl4_add_u32 s6, s2, s4",
-	  { 0x88860402 },
 	  0xfffffff, 0x10, 0, 0, 0, 1 },
 	{ "s_min_i32 s6, s2, s4",
-	  { 0x89060402 },
 	  0xffffffff, 1, 0, 0, 0xffffffff, 1 },
 	{ "s_min_i32 s6, s2, s4",
-	  { 0x89060402 },
 	  4, 4, 0, 1, 4, 0 },
 	{ "s_min_u32 s6, s2, s4",
-	  { 0x89860402 },
 	  0xffffffff, 1, 0, 1, 1, 0 },
 	{ "s_max_i32 s6, s2, s4",
-	  { 0x8a060402 },
 	  0xffffffff, 1, 0, 1, 1, 0 },
 	{ "s_max_i32 s6, s2, s4",
-	  { 0x8a060402 },
 	  4, 4, 0, 0, 4, 1 },
 	{ "s_max_u32 s6, s2, s4",
-	  { 0x8a860402 },
 	  0xffffffff, 1, 0, 0, 0xffffffff, 1 },
 	{ "s_and_b32 s6, s2, s4",
-	  { 0x8b060402 },
 	  0xff00ff00, 0xff00ff0, 0, 0, 0xf000f00, 1 },
 	{ "s_and_b64 s[6:7], s[2:3], s[4:5]",
-	  { 0x8b860402 },
 	  0xf000000000000000, 0xfffffffffffffff, 0, 1, 0, 0 },
 	{ "s_or_b32 s6, s2, s4",
-	  { 0x8c060402 },
 	  0xf0, 0xf, 0, 0, 0xff, 1 },
 	{ "s_or_b64 s[6:7], s[2:3], s[4:5]",
-	  { 0x8c860402 },
 	  0x8000000000000000, 1, 0, 0, 0x8000000000000001, 1 },
 	{ "s_xor_b32 s6, s2, s4",
-	  { 0x8d060402 },
 	  0xff, 0xf, 0, 0, 0xf0, 1 },
 	{ "s_xor_b64 s[6:7], s[2:3], s[4:5]",
-	  { 0x8d860402 },
 	  0x1122334455667788, 0x1122334455667788, 0, 1, 0, 0 },
 	{ "s_nand_b32 s6, s2, s4",
-	  { 0x8e060402 },
 	  0xffffffff, 0xffff0000, 0, 0, 0xffff, 1 },
 	{ "s_nand_b64 s[6:7], s[2:3], s[4:5]",
-	  { 0x8e860402 },
 	  0xffffffffffffffff, 0xffffffffffffffff, 0, 1, 0, 0 },
 	{ "s_nor_b32 s6, s2, s4",
-	  { 0x8f060402 },
 	  0xff000000, 0xff0000, 0, 0, 0xffff, 1 },
 	{ "s_nor_b64 s[6:7], s[2:3], s[4:5]",
-	  { 0x8f860402 },
 	  0xffffffff00000000, 0xffff0000, 0, 0, 0xffff, 1 },
 	{ "s_xnor_b32 s6, s2, s4",
-	  { 0x90060402 },
 	  0xffff0000, 0xffff0000, 0, 0, 0xffffffff, 1 },
 	{ "s_xnor_b64 s[6:7], s[2:3], s[4:5]",
-	  { 0x90860402 },
 	  0xff, 0xffffffffffffff00, 0, 1, 0, 0 },
 	{ "s_and_not1_b32 s6, s2, s4",
-	  { 0x91060402 },
 	  0xff, 0xf, 0, 0, 0xf0, 1 },
 	{ "s_and_not1_b64 s[6:7], s[2:3], s[4:5]",
-	  { 0x91860402 },
 	  0xffffffffffffffff, 0xff, 0, 0, 0xffffffffffffff00, 1 },
 	{ "s_or_not1_b32 s6, s2, s4",
-	  { 0x92060402 },
 	  1, 0xfffffff0, 0, 0, 0xf, 1 },
 	{ "s_or_not1_b64 s[6:7], s[2:3], s[4:5]",
-	  { 0x92860402 },
 	  0, 0xffffffffffffffff, 0, 1, 0, 0 },
 	{ "s_bfe_u32 s6, s2, s4",
-	  { 0x93060402 },
 	  0x12345678, 0x80008, 0, 0, 0x56, 1 },
 	{ "s_bfe_u32 s6, s2, s4",
-	  { 0x93060402 },
 	  0x12345678, 0x400004, 0, 0, 0x1234567, 1 },
 	{ "s_bfe_i32 s6, s2, s4",
-	  { 0x93860402 },
 	  0xf00, 0x40008, 0, 0, 0xffffffff, 1 },
 	{ "s_bfe_i32 s6, s2, s4",
-	  { 0x93860402 },
 	  0x12345678, 8, 0, 1, 0, 0 },
 	{ "s_bfe_u64 s[6:7], s[2:3], s4",
-	  { 0x94060402 },
 	  0x123456789abcdef0, 0x100020, 0, 0, 0x5678, 1 },
 	{ "s_bfe_i64 s[6:7], s[2:3], s4",
-	  { 0x94860402 },
 	  0x8000000000, 0x80020, 0, 0, 0xffffffffffffff80, 1 },
 	{ "s_bfm_b32 s6, s2, s4",
-	  { 0x95060402 },
 	  8, 4, 0, 1, 0xff0, 1 },
 	{ "s_bfm_b64 s[6:7], s2, s4",
-	  { 0x95860402 },
 	  8, 0x3c, 0, 0, 0xf000000000000000, 0 },
 	{ "s_mul_i32 s6, s2, s4",
-	  { 0x96060402 },
 	  0x10001, 0x10001, 0, 1, 0x20001, 1 },
 	{ "s_mul_hi_u32 s6, s2, s4",
-	  { 0x96860402 },
 	  0xffffffff, 0xffffffff, 0, 0, 0xfffffffe, 0 },
 	{ "s_mul_hi_i32 s6, s2, s4",
-	  { 0x97060402 },
 	  0xffffffff, 2, 0, 0, 0xffffffff, 0 },
 	{ "s_cselect_b32 s6, s2, s4",
-	  { 0x98060402 },
 	  1, 2, 0, 1, 1, 1 },
 	{ "s_cselect_b32 s6, s2, s4",
-	  { 0x98060402 },
 	  1, 2, 0, 0, 2, 0 },
 	{ "s_cselect_b64 s[6:7], s[2:3], s[4:5]",
-	  { 0x98860402 },
 	  0x100000001, 0x200000002, 0, 0, 0x200000002, 0 },
 	{ "s_pack_ll_b32_b16 s6, s2, s4",
-	  { 0x99060402 },
 	  0x11112222, 0x33334444, 0, 0, 0x44442222, 0 },
 	{ "s_pack_lh_b32_b16 s6, s2, s4",
-	  { 0x99860402 },
 	  0x11112222, 0x33334444, 0, 0, 0x33332222, 0 },
 	{ "s_pack_hh_b32_b16 s6, s2, s4",
-	  { 0x9a060402 },
 	  0x11112222, 0x33334444, 0, 0, 0x33331111, 0 },
 	{ "s_pack_hl_b32_b16 s6, s2, s4",
-	  { 0x9a860402 },
 	  0x11112222, 0x33334444, 0, 0, 0x44441111, 0 },
 	{ "s_mov_b32 s6, s2",
-	  { 0xbe860002 },
 	  0x2a, 0, 0, 1, 0x2a, 1 },
 	{ "s_mov_b32 s6, 0x12345678",
-	  { 0xbe8600ff, 0x12345678 },
 	  0, 0, 0, 0, 0x12345678, 0 },
 	{ "s_mov_b32 s6, 1.0",
-	  { 0xbe8600f2 },
 	  0, 0, 0, 0, 0x3f800000, 0 },
 	{ "s_mov_b64 s[6:7], s[2:3]",
-	  { 0xbe860102 },
 	  0x123456789, 0, 0, 0, 0x123456789, 0 },
 	{ "s_mov_b64 s[6:7], -1",
-	  { 0xbe8601c1 },
 	  0, 0, 0, 0, 0xffffffffffffffff, 0 },
 	{ "s_mov_b64 s[6:7], 0x80000000",
-	  { 0xbe8601ff, 0x80000000 },
 	  0, 0, 0, 0, 0x80000000, 0 },
 	{ "s_mov_b64 s[6:7], 1.0",
-	  { 0xbe8601f2 },
 	  0, 0, 0, 0, 0x3ff0000000000000, 0 },
 	{ "s_mov_b32 s6, null",
-	  { 0xbe86007c },
 	  0, 0, 5, 0, 0, 0 },
 	{ "s_mov_b64 s[6:7], src_shared_base",
-	  { 0xbe8601eb },
 	  0, 0, 0, 0, 0x1000000000000, 0 },
 	{ "s_mov_b64 s[6:7], src_private_limit",
-	  { 0xbe8601ee },
 	  0, 0, 0, 0, 0x20000ffffffff, 0 },
 	{ "s_mov_b32 s6, src_scc",
-	  { 0xbe8600fd },
 	  0, 0, 0, 1, 1, 1 },
 	{ "s_cmov_b32 s6, s2",
-	  { 0xbe860202 },
 	  0x2a, 0, 7, 0, 7, 0 },
 	{ "s_cmov_b32 s6, s2",
-	  { 0xbe860202 },
 	  0x2a, 0, 7, 1, 0x2a, 1 },
 	{ "s_cmov_b64 s[6:7], s[2:3]",
-	  { 0xbe860302 },
 	  0x4200000042, 0, 7, 1, 0x4200000042, 1 },
 	{ "s_brev_b32 s6, s2",
-	  { 0xbe860402 },
 	  5, 0, 0, 0, 0xa0000000, 0 },
 	{ "s_brev_b64 s[6:7], s[2:3]",
-	  { 0xbe860502 },
 	  5, 0, 0, 0, 0xa000000000000000, 0 },
 	{ "s_ctz_i32_b32 s6, s2",
-	  { 0xbe860802 },
 	  0x100, 0, 0, 0, 8, 0 },
 	{ "s_ctz_i32_b32 s6, s2",
-	  { 0xbe860802 },
 	  0, 0, 0, 0, 0xffffffff, 0 },
 	{ "s_ctz_i32_b64 s6, s[2:3]",
-	  { 0xbe860902 },
 	  0x10000000000, 0, 0, 0, 0x28, 0 },
 	{ "s_clz_i32_u32 s6, s2",
-	  { 0xbe860a02 },
 	  0xff0000, 0, 0, 0, 8, 0 },
 	{ "s_clz_i32_u32 s6, s2",
-	  { 0xbe860a02 },
 	  0, 0, 0, 0, 0xffffffff, 0 },
 	{ "s_clz_i32_u64 s6, s[2:3]",
-	  { 0xbe860b02 },
 	  1, 0, 0, 0, 0x3f, 0 },
 	{ "s_cls_i32 s6, s2",
-	  { 0xbe860c02 },
 	  0xfff00000, 0, 0, 0, 0xc, 0 },
 	{ "s_cls_i32 s6, s2",
-	  { 0xbe860c02 },
 	  0x7fffffff, 0, 0, 0, 1, 0 },
 	{ "s_cls_i32 s6, s2",
-	  { 0xbe860c02 },
 	  0xffffffff, 0, 0, 0, 0xffffffff, 0 },
 	{ "s_cls_i32_i64 s6, s[2:3]",
-	  { 0xbe860d02 },
 	  0xffff800000000000, 0, 0, 0, 0x11, 0 },
 	{ "s_sext_i32_i8 s6, s2",
-	  { 0xbe860e02 },
 	  0x1234ff80, 0, 0, 0, 0xffffff80, 0 },
 	{ "s_sext_i32_i16 s6, s2",
-	  { 0xbe860f02 },
 	  0x12348001, 0, 0, 0, 0xffff8001, 0 },
 	{ "s_bitset0_b32 s6, s2",
-	  { 0xbe861002 },
 	  0x24, 0, 0xff, 0, 0xef, 0 },
 	{ "s_bitset0_b64 s[6:7], s2",
-	  { 0xbe861102 },
 	  0x3f, 0, 0xffffffffffffffff, 0, 0x7fffffffffffffff, 0 },
 	{ "s_bitset1_b32 s6, s2",
-	  { 0xbe861202 },
 	  4, 0, 1, 0, 0x11, 0 },
 	{ "s_bitset1_b64 s[6:7], s2",
-	  { 0xbe861302 },
 	  0x28, 0, 1, 0, 0x10000000001, 0 },
 	{ "s_bitreplicate_b64_b32 s[6:7], s2",
-	  { 0xbe861402 },
 	  0x80000005, 0, 0, 0, 0xc000000000000033, 0 },
 	{ "s_abs_i32 s6, s2",
-	  { 0xbe861502 },
 	  0xfffffffb, 0, 0, 0, 5, 1 },
 	{ "s_abs_i32 s6, s2",
-	  { 0xbe861502 },
 	  0x80000000, 0, 0, 0, 0x80000000, 1 },
 	{ "s_bcnt0_i32_b32 s6, s2",
-	  { 0xbe861602 },
 	  0xffffffff, 0, 0, 1, 0, 0 },
 	{ "s_bcnt0_i32_b64 s6, s[2:3]",
-	  { 0xbe861702 },
 	  0xff, 0, 0, 0, 0x38, 1 },
 	{ "s_bcnt1_i32_b32 s6, s2",
-	  { 0xbe861802 },
 	  0xf0f0, 0, 0, 0, 8, 1 },
 	{ "s_bcnt1_i32_b64 s6, s[2:3]",
-	  { 0xbe861902 },
 	  0x8000000000000001, 0, 0, 0, 2, 1 },
 	{ "s_quadmask_b32 s6, s2",
-	  { 0xbe861a02 },
 	  0x10000f01, 0, 0, 0, 0x85, 1 },
 	{ "s_quadmask_b64 s[6:7], s[2:3]",
-	  { 0xbe861b02 },
 	  0x8000000000000001, 0, 0, 0, 0x8001, 1 },
 	{ "s_wqm_b32 s6, s2",
-	  { 0xbe861c02 },
 	  0x10000200, 0, 0, 0, 0xf0000f00, 1 },
 	{ "s_wqm_b64 s[6:7], s[2:3]",
-	  { 0xbe861d02 },
 	  0x4000000000000000, 0, 0, 0, 0xf000000000000000, 1 },
 	{ "s_not_b32 s6, s2",
-	  { 0xbe861e02 },
 	  0xffffffff, 0, 0, 1, 0, 0 },
 	{ "s_not_b64 s[6:7], s[2:3]",
-	  { 0xbe861f02 },
 	  0xffffffff, 0, 0, 0, 0xffffffff00000000, 1 },
 	{ "s_movk_i32 s6, 0x8000",
-	  { 0xb0068000 },
 	  0, 0, 0, 0, 0xffff8000, 0 },
-	{ "s_cmovk_i32 s6, 5",
-	  { 0xb1060005 },
+	{ "s_cmovk_i32 s6, 0x5",
 	  0, 0, 7, 0, 7, 0 },
-	{ "s_cmovk_i32 s6, 5",
-	  { 0xb1060005 },
+	{ "s_cmovk_i32 s6, 0x5",
 	  0, 0, 7, 1, 5, 1 },
-	{ "s_addk_i32 s6, 1",
-	  { 0xb7860001 },
+	{ "s_addk_i32 s6, 0x1",
 	  0, 0, 0x7fffffff, 0, 0x80000000, 1 },
 	{ "s_addk_i32 s6, 0xffff",
-	  { 0xb786ffff },
 	  0, 0, 1, 1, 0, 0 },
 	{ "s_mulk_i32 s6, 0xfffe",
-	  { 0xb806fffe },
 	  0, 0, 3, 1, 0xfffffffa, 1 },
 	{ "s_cmp_eq_i32 s2, s4",
-	  { 0xbf000402 },
 	  5, 5, 0, 0, 0, 1 },
 	{ "s_cmp_lg_i32 s2, s4",
-	  { 0xbf010402 },
 	  5, 5, 0, 1, 0, 0 },
 	{ "s_cmp_gt_i32 s2, s4",
-	  { 0xbf020402 },
 	  0xffffffff, 1, 0, 1, 0, 0 },
 	{ "s_cmp_ge_i32 s2, s4",
-	  { 0xbf030402 },
 	  5, 5, 0, 0, 0, 1 },
 	{ "s_cmp_lt_i32 s2, s4",
-	  { 0xbf040402 },
 	  0xffffffff, 1, 0, 0, 0, 1 },
 	{ "s_cmp_le_i32 s2, s4",
-	  { 0xbf050402 },
 	  2, 1, 0, 1, 0, 0 },
 	{ "s_cmp_eq_u32 s2, s4",
-	  { 0xbf060402 },
 	  5, 5, 0, 0, 0, 1 },
 	{ "s_cmp_lg_u32 s2, s4",
-	  { 0xbf070402 },
 	  5, 6, 0, 0, 0, 1 },
 	{ "s_cmp_gt_u32 s2, s4",
-	  { 0xbf080402 },
 	  0xffffffff, 1, 0, 0, 0, 1 },
 	{ "s_cmp_ge_u32 s2, s4",
-	  { 0xbf090402 },
 	  0, 1, 0, 1, 0, 0 },
 	{ "s_cmp_lt_u32 s2, s4",
-	  { 0xbf0a0402 },
 	  0xffffffff, 1, 0, 1, 0, 0 },
 	{ "s_cmp_le_u32 s2, s4",
-	  { 0xbf0b0402 },
 	  1, 1, 0, 0, 0, 1 },
 	{ "s_cmp_eq_u64 s[2:3], s[4:5]",
-	  { 0xbf100402 },
 	  0x100000000, 0, 0, 1, 0, 0 },
 	{ "s_cmp_lg_u64 s[2:3], s[4:5]",
-	  { 0xbf110402 },
 	  0x100000000, 0, 0, 0, 0, 1 },
 	{ "s_bitcmp0_b32 s2, s4",
-	  { 0xbf0c0402 },
 	  0x10, 0x24, 0, 1, 0, 0 },
 	{ "s_bitcmp1_b32 s2, s4",
-	  { 0xbf0d0402 },
 	  0x10, 4, 0, 0, 0, 1 },
 	{ "s_bitcmp0_b64 s[2:3], s4",
-	  { 0xbf0e0402 },
 	  0x10, 0x24, 0, 0, 0, 1 },
 	{ "s_bitcmp1_b64 s[2:3], s4",
-	  { 0xbf0f0402 },
 	  0x1000000000, 0x24, 0, 0, 0, 1 },
 	{ "s_cmpk_eq_i32 s2, 0xffff",
-	  { 0xb182ffff },
 	  0xffffffff, 0, 0, 0, 0, 1 },
 	{ "s_cmpk_lg_i32 s2, 0xffff",
-	  { 0xb202ffff },
 	  0xffffffff, 0, 0, 1, 0, 0 },
 	{ "s_cmpk_gt_i32 s2, 0xffff",
-	  { 0xb282ffff },
 	  0, 0, 0, 0, 0, 1 },
-	{ "s_cmpk_ge_i32 s2, 1",
-	  { 0xb3020001 },
+	{ "s_cmpk_ge_i32 s2, 0x1",
 	  0xffffffff, 0, 0, 1, 0, 0 },
-	{ "s_cmpk_lt_i32 s2, 1",
-	  { 0xb3820001 },
+	{ "s_cmpk_lt_i32 s2, 0x1",
 	  0xffffffff, 0, 0, 0, 0, 1 },
-	{ "s_cmpk_le_i32 s2, 1",
-	  { 0xb4020001 },
+	{ "s_cmpk_le_i32 s2, 0x1",
 	  1, 0, 0, 0, 0, 1 },
 	{ "s_cmpk_eq_u32 s2, 0xffff",
-	  { 0xb482ffff },
 	  0xffff, 0, 0, 0, 0, 1 },
 	{ "s_cmpk_lg_u32 s2, 0xffff",
-	  { 0xb502ffff },
 	  0xffffffff, 0, 0, 0, 0, 1 },
 	{ "s_cmpk_gt_u32 s2, 0xffff",
-	  { 0xb582ffff },
 	  0, 0, 0, 1, 0, 0 },
-	{ "s_cmpk_ge_u32 s2, 1",
-	  { 0xb6020001 },
+	{ "s_cmpk_ge_u32 s2, 0x1",
 	  0xffffffff, 0, 0, 0, 0, 1 },
-	{ "s_cmpk_lt_u32 s2, 1",
-	  { 0xb6820001 },
+	{ "s_cmpk_lt_u32 s2, 0x1",
 	  0xffffffff, 0, 0, 1, 0, 0 },
-	{ "s_cmpk_le_u32 s2, 1",
-	  { 0xb7020001 },
+	{ "s_cmpk_le_u32 s2, 0x1",
 	  2, 0, 0, 1, 0, 0 },
 	{ "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 5; "
 	  "s_getreg_b32 s6, hwreg(HW_REG_MODE, 0, 12)",
-	  { 0xb9801901, 0x00000005, 0xb8865801 },
 	  0, 0, 0, 0, 0x350, 0 },
 	{ "s_setreg_b32 hwreg(HW_REG_MODE, 0, 2), s2; "
 	  "s_getreg_b32 s6, hwreg(HW_REG_MODE)",
-	  { 0xb9020801, 0xb886f801 },
 	  7, 0, 0, 0, 0x3c3, 0 },
 	{ "s_round_mode 0x6; s_getreg_b32 s6, hwreg(HW_REG_MODE)",
-	  { 0xbf910006, 0xb886f801 },
 	  0, 0, 0, 0, 0x3c6, 0 },
-	{ "s_denorm_mode 0x3; s_getreg_b32 s6, hwreg(HW_REG_MODE)",
-	  { 0xbf920003, 0xb886f801 },
+	{ "s_denorm_mode 3; s_getreg_b32 s6, hwreg(HW_REG_MODE)",
 	  0, 0, 0, 0, 0x330, 0 },
 	{ "s_getreg_b32 s6, hwreg(HW_REG_STATUS, 0, 12)",
-	  { 0xb8865802 },
 	  0, 0, 0, 1, 0x401, 1 },
 	{ "s_getreg_b32 s6, hwreg(HW_REG_FLAT_SCR_LO)",
-	  { 0xb886f814 },
 	  0, 0, 0, 0, 0x34500000, 0 },
 	{ "s_getreg_b32 s6, hwreg(HW_REG_FLAT_SCR_HI)",
-	  { 0xb886f815 },
 	  0, 0, 0, 0, 0x7f12, 0 },
 	{ "s_getreg_b32 s6, hwreg(HW_REG_SH_MEM_BASES)",
-	  { 0xb886f80f },
 	  0, 0, 0, 0, 0x10002, 0 },
 	{ "s_getreg_b32 s6, hwreg(HW_REG_HW_ID1)",
-	  { 0xb886f817 },
 	  0, 0, 0, 0, 0x1234, 0 },
 	{ "s_sendmsg_rtn_b64 s[6:7], sendmsg(MSG_RTN_GET_REALTIME)",
-	  { 0xbe864d83 },
 	  0, 0, 0, 0, 0x123456789a, 0 },
 	{ "s_sendmsg_rtn_b32 s6, sendmsg(MSG_RTN_GET_TBA)",
-	  { 0xbe864c85 },
 	  0, 0, 9, 0, 0, 0 },
 	{ "s_getpc_b64 s[6:7]",
-	  { 0xbe864700 },
 	  0, 0, 0, 0, 0x7f0000010004, 0 },
 	{ "s_mov_b32 m0, 3; s_movrels_b32 s6, s2",
-	  { 0xbefd0083, 0xbe864002 },
 	  1, 0x99000000aa, 0, 0, 0x99, 0 },
 	{ "s_mov_b32 m0, 2; s_movrels_b64 s[6:7], s[2:3]",
-	  { 0xbefd0082, 0xbe864102 },
 	  1, 0x99000000aa, 0, 0, 0x99000000aa, 0 },
 	{ "s_mov_b32 m0, 4; s_movreld_b32 s2, s4",
-	  { 0xbefd0084, 0xbe824204 },
 	  1, 0x4d, 0, 0, 0x4d, 0 },
 	{ "s_mov_b32 m0, 4; s_movreld_b64 s[2:3], s[4:5]",
-	  { 0xbefd0084, 0xbe824304 },
 	  1, 0x700000008, 0, 0, 0x700000008, 0 },
 	{ "s_mov_b32 m0, 0x20001; s_movrelsd_2_b32 s4, s2",
-	  { 0xbefd00ff, 0x00020001, 0xbe844402 },
 	  0x2200000011, 0, 0, 0, 0x22, 0 },
 	{ "s_cmp_eq_u32 s2, s4; s_cbranch_scc1 1; s_mov_b32 s6, 9; s_nop 0",
-	  { 0xbf060402, 0xbfa20001, 0xbe860089, 0xbf800000 },
 	  5, 5, 1, 0, 1, 1 },
 	{ "s_cmp_eq_u32 s2, s4; s_cbranch_scc0 1; s_mov_b32 s6, 9; s_nop 0",
-	  { 0xbf060402, 0xbfa10001, 0xbe860089, 0xbf800000 },
 	  5, 5, 1, 0, 9, 1 },
 	{ "s_cbranch_vccz 1; s_mov_b32 s6, 9; s_nop 0",
-	  { 0xbfa30001, 0xbe860089, 0xbf800000 },
 	  0, 0, 1, 0, 1, 0 },
 	{ "s_mov_b32 vcc_lo, 4; s_cbranch_vccnz 1; s_mov_b32 s6, 9; s_nop 0",
-	  { 0xbeea0084, 0xbfa40001, 0xbe860089, 0xbf800000 },
 	  0, 0, 1, 0, 1, 0 },
 	{ "s_cbranch_execz 1; s_mov_b32 s6, 9; s_nop 0",
-	  { 0xbfa50001, 0xbe860089, 0xbf800000 },
 	  0, 0, 1, 0, 9, 0 },
 	{ "s_cbranch_execnz 1; s_mov_b32 s6, 9; s_nop 0",
-	  { 0xbfa60001, 0xbe860089, 0xbf800000 },
 	  0, 0, 1, 0, 1, 0 },
 	{ "s_branch 1; s_mov_b32 s6, 9; s_nop 0",
-	  { 0xbfa00001, 0xbe860089, 0xbf800000 },
 	  0, 0, 1, 0, 1, 0 },
 	{ "s_call_b64 s[6:7], 1; s_mov_b64 s[6:7], 0; s_nop 0",
-	  { 0xba060001, 0xbe860180, 0xbf800000 },
 	  0, 0, 1, 0, 0x7f0000010004, 0 },
 	{ "s_getpc_b64 s[2:3]; "
 	  "s_add_u32 s2, s2, 16; "
 	  "s_setpc_b64 s[2:3]; "
 	  "s_mov_b32 s6, 9; "
 	  "s_nop 0",
-	  { 0xbe824700, 0x80029002, 0xbe804802, 0xbe860089, 0xbf800000 },
 	  0, 0, 1, 0, 1, 0 },
 	{ "s_getpc_b64 s[2:3]; "
 	  "s_add_u32 s2, s2, 16; "
 	  "s_swappc_b64 s[6:7], s[2:3]; "
 	  "s_mov_b32 s6, 9; "
 	  "s_nop 0",
-	  { 0xbe824700, 0x80029002, 0xbe864902, 0xbe860089, 0xbf800000 },
 	  0, 0, 1, 0, 0x7f000001000c, 0 },
 	{ "s_movk_i32 s4, 0; "
 	  "s_add_u32 s6, s6, s2; "
 	  "s_add_u32 s4, s4, 1; "
 	  "s_cmp_lt_u32 s4, 10; "
 	  "s_cbranch_scc1 -4",
-	  { 0xb0040000, 0x80060206, 0x80048104, 0xbf0a8a04, 0xbfa2fffc },
 	  3, 0, 0, 0, 0x1e, 0 },
 	{ "s_nop 7; "
 	  "s_sleep 1; "
@@ -563,9 +390,6 @@ static const struct row {
 	  "s_icache_inv; "
 	  "s_mov_b32 s6, 3; "
 	  "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)",
-	  { 0xbf800007, 0xbf830001, 0xbfb50003, 0xbf850001, 0xbf870001,
-	    0xbf890000, 0xbf880000, 0xbc7c0000, 0xbf8a0000, 0xbf820000,
-	    0xbfbd0000, 0xbfbc0000, 0xbe860083, 0xbfb60003 },
 	  0, 0, 0, 0, 3, 0 },
 	/* clang-format on */
 };
@@ -573,58 +397,49 @@ static const struct row {
 /* EXEC = 0xff00ff00f0f0f0f0 before, s[2:3] = 0x0ff00ff0ffff0000. */
 static const struct exec_row {
 	const char *text;
-	uint32_t code;
 	uint64_t exec, want; /* EXEC and s[6:7] afterwards */
 	bool scc;
 } exec_rows[] = {
-	{ "s_and_saveexec_b64 s[6:7], s[2:3]", 0xbe862102, 0x0f000f00f0f00000,
+	{ "s_and_saveexec_b64 s[6:7], s[2:3]", 0x0f000f00f0f00000,
 	  0xff00ff00f0f0f0f0, true },
-	{ "s_and_saveexec_b32 s6, s2", 0xbe862002, 0xff00ff00f0f00000,
-	  0xf0f0f0f0, true },
-	{ "s_or_saveexec_b64 s[6:7], s[2:3]", 0xbe862302, 0xfff0fff0fffff0f0,
+	{ "s_and_saveexec_b32 s6, s2", 0xff00ff00f0f00000, 0xf0f0f0f0, true },
+	{ "s_or_saveexec_b64 s[6:7], s[2:3]", 0xfff0fff0fffff0f0,
 	  0xff00ff00f0f0f0f0, true },
-	{ "s_or_saveexec_b32 s6, s2", 0xbe862202, 0xff00ff00fffff0f0,
-	  0xf0f0f0f0, true },
-	{ "s_xor_saveexec_b64 s[6:7], s[2:3]", 0xbe862502, 0xf0f0f0f00f0ff0f0,
+	{ "s_or_saveexec_b32 s6, s2", 0xff00ff00fffff0f0, 0xf0f0f0f0, true },
+	{ "s_xor_saveexec_b64 s[6:7], s[2:3]", 0xf0f0f0f00f0ff0f0,
 	  0xff00ff00f0f0f0f0, true },
-	{ "s_xor_saveexec_b32 s6, s2", 0xbe862402, 0xff00ff000f0ff0f0,
-	  0xf0f0f0f0, true },
-	{ "s_nand_saveexec_b64 s[6:7], s[2:3]", 0xbe862702, 0xf0fff0ff0f0fffff,
+	{ "s_xor_saveexec_b32 s6, s2", 0xff00ff000f0ff0f0, 0xf0f0f0f0, true },
+	{ "s_nand_saveexec_b64 s[6:7], s[2:3]", 0xf0fff0ff0f0fffff,
 	  0xff00ff00f0f0f0f0, true },
-	{ "s_nand_saveexec_b32 s6, s2", 0xbe862602, 0xff00ff000f0fffff,
-	  0xf0f0f0f0, true },
-	{ "s_nor_saveexec_b64 s[6:7], s[2:3]", 0xbe862902, 0x000f000f00000f0f,
+	{ "s_nand_saveexec_b32 s6, s2", 0xff00ff000f0fffff, 0xf0f0f0f0, true },
+	{ "s_nor_saveexec_b64 s[6:7], s[2:3]", 0x000f000f00000f0f,
 	  0xff00ff00f0f0f0f0, true },
-	{ "s_nor_saveexec_b32 s6, s2", 0xbe862802, 0xff00ff0000000f0f,
-	  0xf0f0f0f0, true },
-	{ "s_xnor_saveexec_b64 s[6:7], s[2:3]", 0xbe862b02, 0x0f0f0f0ff0f00f0f,
+	{ "s_nor_saveexec_b32 s6, s2", 0xff00ff0000000f0f, 0xf0f0f0f0, true },
+	{ "s_xnor_saveexec_b64 s[6:7], s[2:3]", 0x0f0f0f0ff0f00f0f,
 	  0xff00ff00f0f0f0f0, true },
-	{ "s_xnor_saveexec_b32 s6, s2", 0xbe862a02, 0xff00ff00f0f00f0f,
-	  0xf0f0f0f0, true },
-	{ "s_and_not0_saveexec_b64 s[6:7], s[2:3]", 0xbe862d02,
-	  0xf000f0000000f0f0, 0xff00ff00f0f0f0f0, true },
-	{ "s_and_not0_saveexec_b32 s6, s2", 0xbe862c02, 0xff00ff000000f0f0,
-	  0xf0f0f0f0, true },
-	{ "s_or_not0_saveexec_b64 s[6:7], s[2:3]", 0xbe862f02,
-	  0xff0fff0ff0f0ffff, 0xff00ff00f0f0f0f0, true },
-	{ "s_or_not0_saveexec_b32 s6, s2", 0xbe862e02, 0xff00ff00f0f0ffff,
-	  0xf0f0f0f0, true },
-	{ "s_and_not1_saveexec_b64 s[6:7], s[2:3]", 0xbe863102,
-	  0x00f000f00f0f0000, 0xff00ff00f0f0f0f0, true },
-	{ "s_and_not1_saveexec_b32 s6, s2", 0xbe863002, 0xff00ff000f0f0000,
-	  0xf0f0f0f0, true },
-	{ "s_or_not1_saveexec_b64 s[6:7], s[2:3]", 0xbe863302,
-	  0x0fff0fffffff0f0f, 0xff00ff00f0f0f0f0, true },
-	{ "s_or_not1_saveexec_b32 s6, s2", 0xbe863202, 0xff00ff00ffff0f0f,
-	  0xf0f0f0f0, true },
-	{ "s_and_not0_wrexec_b64 s[6:7], s[2:3]", 0xbe863502,
-	  0xf000f0000000f0f0, 0xf000f0000000f0f0, true },
-	{ "s_and_not0_wrexec_b32 s6, s2", 0xbe863402, 0xff00ff000000f0f0,
-	  0xf0f0, true },
-	{ "s_and_not1_wrexec_b64 s[6:7], s[2:3]", 0xbe863702,
-	  0x00f000f00f0f0000, 0xf000f00f0f0000, true },
-	{ "s_and_not1_wrexec_b32 s6, s2", 0xbe863602, 0xff00ff000f0f0000,
-	  0xf0f0000, true },
+	{ "s_xnor_saveexec_b32 s6, s2", 0xff00ff00f0f00f0f, 0xf0f0f0f0, true },
+	{ "s_and_not0_saveexec_b64 s[6:7], s[2:3]", 0xf000f0000000f0f0,
+	  0xff00ff00f0f0f0f0, true },
+	{ "s_and_not0_saveexec_b32 s6, s2", 0xff00ff000000f0f0, 0xf0f0f0f0,
+	  true },
+	{ "s_or_not0_saveexec_b64 s[6:7], s[2:3]", 0xff0fff0ff0f0ffff,
+	  0xff00ff00f0f0f0f0, true },
+	{ "s_or_not0_saveexec_b32 s6, s2", 0xff00ff00f0f0ffff, 0xf0f0f0f0,
+	  true },
+	{ "s_and_not1_saveexec_b64 s[6:7], s[2:3]", 0x00f000f00f0f0000,
+	  0xff00ff00f0f0f0f0, true },
+	{ "s_and_not1_saveexec_b32 s6, s2", 0xff00ff000f0f0000, 0xf0f0f0f0,
+	  true },
+	{ "s_or_not1_saveexec_b64 s[6:7], s[2:3]", 0x0fff0fffffff0f0f,
+	  0xff00ff00f0f0f0f0, true },
+	{ "s_or_not1_saveexec_b32 s6, s2", 0xff00ff00ffff0f0f, 0xf0f0f0f0,
+	  true },
+	{ "s_and_not0_wrexec_b64 s[6:7], s[2:3]", 0xf000f0000000f0f0,
+	  0xf000f0000000f0f0, true },
+	{ "s_and_not0_wrexec_b32 s6, s2", 0xff00ff000000f0f0, 0xf0f0, true },
+	{ "s_and_not1_wrexec_b64 s[6:7], s[2:3]", 0x00f000f00f0f0000,
+	  0xf000f00f0f0000, true },
+	{ "s_and_not1_wrexec_b32 s6, s2", 0xff00ff000f0f0000, 0xf0f0000, true },
 };
 
 static void put64(uint32_t *s, uint64_t v)
@@ -642,10 +457,7 @@ static void test_row(const struct row *r, int number)
 {
 	struct bench b;
 	struct soft_wave *w = &b.wave[0];
-	size_t n = ARRAY_SIZE(r->code);
 
-	while (n && !r->code[n - 1])
-		n--;
 	bench_init(&b, 32, 1);
 	b.time = UINT64_C(0x123456789a);
 	w->hw_id1 = 0x1234;
@@ -653,7 +465,7 @@ static void test_row(const struct row *r, int number)
 	put64(&w->s[4], r->b);
 	put64(&w->s[6], r->d);
 	w->scc = r->scc;
-	bench_run(&b, r->code, n);
+	bench_text(&b, r->text);
 	is_u64(w->state, SOFT_ENDED, "%d: %s ends", number, r->text);
 	is_u64(get64(&w->s[6]), r->want, "%d: %s gives its result", number,
 	       r->text);
@@ -669,7 +481,7 @@ static void test_exec(const struct exec_row *r)
 	bench_init(&b, 64, 1);
 	put64(&w->s[ISA_R_EXEC_LO], UINT64_C(0xff00ff00f0f0f0f0));
 	put64(&w->s[2], UINT64_C(0x0ff00ff0ffff0000));
-	bench_run(&b, &r->code, 1);
+	bench_text(&b, r->text);
 	is_u64(get64(&w->s[ISA_R_EXEC_LO]), r->exec, "%s: EXEC", r->text);
 	is_u64(get64(&w->s[6]), r->want, "%s: destination", r->text);
 	is_u64(w->scc, r->scc, "%s: SCC", r->text);
@@ -684,13 +496,14 @@ static void test_subvector_loop(void)
 
 	bench_init(&b, 64, 1);
 	put64(&w->s[ISA_R_EXEC_LO], UINT64_C(0x0000000200000001));
-	BENCH_RUN(&b, 0xbb140006, /* s_subvector_loop_begin s20, 6 */
-		  0x80088108,	  /* s_add_u32 s8, s8, 1 */
-		  0xbf068108,	  /* s_cmp_eq_u32 s8, 1 */
-		  0x9809097e,	  /* s_cselect_b32 s9, exec_lo, s9 */
-		  0xbe8a017e,	  /* s_mov_b64 s[10:11], exec */
-		  0xbf800000,	  /* s_nop 0 */
-		  0xbb94fffa);	  /* s_subvector_loop_end s20, -6 */
+	bench_text(&b, "s_subvector_loop_begin s20, 6\n"
+		       "s_add_u32 s8, s8, 1\n"
+		       "s_cmp_eq_u32 s8, 1\n"
+		       "s_cselect_b32 s9, exec_lo, s9\n"
+		       "s_mov_b64 s[10:11], exec\n"
+		       "s_nop 0\n"
+		       "s_subvector_loop_end s20, 65530"); /* s_subvector_loop_end
+							      s20, -6 */
 	is_u64(w->s[8], 2, "s_subvector_loop runs its body twice");
 	is_u64(w->s[9], 1, "... first with the low half alone");
 	is_u64(get64(&w->s[10]), UINT64_C(0x0000000200000000),
@@ -740,7 +553,7 @@ static void test_vgpr_limit(void)
 
 	bench_init(&b, 32, 1);
 	w->n_vgprs = 128;
-	BENCH_RUN(&b, 0x7f000280); /* v_mov_b32 v128, 0 */
+	bench_text(&b, "v_mov_b32 v128, 0"); /* v_mov_b32 v128, 0 */
 	is_u64(w->fault.kind, SOFT_FAULT_ILLEGAL,
 	       "a VGPR beyond the allocation is illegal");
 	has_str(w->fault.text, "v128 is used, but the wave has allocated 128",
@@ -756,13 +569,13 @@ static void test_fetch(void)
 	bench_init(&b, 32, 1);
 	w->s[2] = (uint32_t)BENCH_DATA;
 	w->s[3] = BENCH_DATA >> 32;
-	BENCH_RUN(&b, 0xbe804802); /* s_setpc_b64 s[2:3] */
+	bench_text(&b, "s_setpc_b64 s[2:3]"); /* s_setpc_b64 s[2:3] */
 	is_u64(w->fault.kind, SOFT_FAULT_MEMORY,
 	       "a jump to data without execute rights faults");
 	is_u64(w->fault.va, BENCH_DATA, "... with the address");
 	has_str(w->fault.text, "not executable", "... and the reason");
 	w->s[3] = 0;
-	BENCH_RUN(&b, 0xbe804802);
+	bench_text(&b, "s_setpc_b64 s[2:3]");
 	has_str(w->fault.text, "not mapped", "a jump to nowhere faults");
 	bench_fini(&b);
 }
@@ -784,14 +597,12 @@ static void test_limits(void)
 /* Wave 0 waits until wave 1 has arrived. */
 static void test_barrier(void)
 {
-	static const uint32_t code[] = {
-		0xbfbd0000, /* s_barrier */
-		0xbe800085, /* s_mov_b32 s0, 5 */
-	};
+	static const char code[] = "s_barrier\n"
+				   "s_mov_b32 s0, 5";
 	struct bench b;
 
 	bench_init(&b, 32, 2);
-	bench_load(&b, code, sizeof(code));
+	bench_load_text(&b, code);
 	soft_wave_run(&b.wave[0], 100);
 	is_u64(b.wave[0].state, SOFT_AT_BARRIER, "s_barrier stops a wave");
 	is_u64(b.wave[0].s[0], 0, "... before what follows");
@@ -804,20 +615,18 @@ static void test_barrier(void)
 /* Code that changed is seen after s_icache_inv, and not before. */
 static void test_icache(void)
 {
-	static const uint32_t code[] = {
-		0xbe800081, /* s_mov_b32 s0, 1 */
-		0xbfbc0000, /* s_icache_inv */
-		0xbfbd0000, /* s_barrier */
-		0xbfa0fffc, /* s_branch -4 */
-	};
+	static const char code[] = "s_mov_b32 s0, 1\n"
+				   "s_icache_inv\n"
+				   "s_barrier\n"
+				   "s_branch 65532";
 	struct bench b;
 	struct soft_wave *w = &b.wave[0];
 
 	bench_init(&b, 32, 2);
-	bench_load(&b, code, sizeof(code));
+	bench_load_text(&b, code);
 	soft_wave_run(w, 100);
 	is_u64(w->s[0], 1, "the first value is moved");
-	b.code[0] = 0x82; /* s_mov_b32 s0, 2 */
+	b.code[0] = 0x82; /* now s_mov_b32 s0, 2 */
 	w->state = SOFT_READY;
 	soft_wave_run(w, 100);
 	is_u64(w->s[0], 2, "s_icache_inv makes changed code seen");
@@ -832,7 +641,9 @@ static void test_shader_cycles(void)
 	bench_init(&b, 32, 1);
 	w->start_clock = 0xffffe;
 	/* s_getreg_b32 s0 and s1, hwreg(HW_REG_SHADER_CYCLES, 0, 20) */
-	BENCH_RUN(&b, 0xb880981d, 0xbf800000, 0xb881981d);
+	bench_text(&b, "s_getreg_b32 s0, hwreg(HW_REG_SHADER_CYCLES, 0, 20)\n"
+		       "s_nop 0\n"
+		       "s_getreg_b32 s1, hwreg(HW_REG_SHADER_CYCLES, 0, 20)");
 	ok(w->s[0] <= 0xfffff && w->s[1] <= 0xfffff,
 	   "SHADER_CYCLES has 20 bits");
 	is_u64((w->s[1] - w->s[0]) & 0xfffff, 2,

@@ -107,8 +107,8 @@ static void test_f32(uint64_t seed)
 			uint32_t got = t->v[0][3][i];
 			float want = float_of(a) / float_of(b);
 
-			if (isnan(want) ? isnan(float_of(got))
-					: got == bits32(want))
+			if (isnan(want) ? isnan(float_of(got)) :
+					  got == bits32(want))
 				continue;
 			if (!bad++)
 				diag("%08x / %08x = %08x, wanted %08x", a, b,
@@ -143,7 +143,8 @@ static void test_f64(uint64_t seed)
 				continue;
 			if (!bad++)
 				diag("%016llx / %016llx = %016llx, wanted "
-				     "%016llx", (unsigned long long)a,
+				     "%016llx",
+				     (unsigned long long)a,
 				     (unsigned long long)b,
 				     (unsigned long long)got,
 				     (unsigned long long)want);
@@ -156,8 +157,8 @@ static void test_f64(uint64_t seed)
 static double half_value(uint32_t h)
 {
 	int e = h >> 10 & 31, m = h & 0x3ff;
-	double v = e == 31 ? (m ? NAN : INFINITY)
-			   : ldexp(e ? m | 0x400 : m, (e ? e : 1) - 25);
+	double v = e == 31 ? (m ? NAN : INFINITY) :
+			     ldexp(e ? m | 0x400 : m, (e ? e : 1) - 25);
 
 	return h & 0x8000 ? -v : v;
 }
@@ -197,11 +198,11 @@ static void test_f16(uint64_t seed)
 		for (int i = 0; i < SOFT_LANES; i++) {
 			uint32_t a = t->v[0][0][i], b = t->v[0][1][i];
 			uint32_t got = t->v[0][3][i] & 0xffff;
-			uint32_t want = half_nearest(half_value(a) /
-						     half_value(b));
+			uint32_t want =
+				half_nearest(half_value(a) / half_value(b));
 
-			if (want == 0x7e00 ? (got & 0x7fff) > 0x7c00
-					   : got == want)
+			if (want == 0x7e00 ? (got & 0x7fff) > 0x7c00 :
+					     got == want)
 				continue;
 			if (!bad++)
 				diag("%04x / %04x = %04x, wanted %04x", a, b,
@@ -217,14 +218,14 @@ static void scale32(const char *why, uint32_t mode, uint32_t s0, uint32_t s1,
 		    uint32_t s2, uint32_t want, bool vcc)
 {
 	/* v_div_scale_f32 v3, vcc_lo, v0, v1, v2 */
-	static const uint32_t code[] = { 0xd6fc6a03, 0x040a0300 };
+	static const char code[] = "v_div_scale_f32 v3, vcc_lo, v0, v1, v2";
 	struct lanes *t = lanes_new(32);
 
 	lanes_set(t, 0, s0);
 	lanes_set(t, 1, s1);
 	lanes_set(t, 2, s2);
 	t->w.mode = mode;
-	lanes_run(t, code, 2);
+	lanes_text(t, code);
 	is_u64(t->v[0][3][0], want, "div_scale_f32: %s", why);
 	is_u64(t->w.s[ISA_R_VCC_LO] & 1, vcc, "div_scale_f32: %s, VCC", why);
 	lanes_free(t);
@@ -256,7 +257,7 @@ static void test_scale(void)
 /* v_div_fmas_f32 v3, v0, v1, v2: VCC scales by 2^64, down if |v2| < 2. */
 static void test_fmas(void)
 {
-	static const uint32_t code[] = { 0xd6370003, 0x040a0300 };
+	static const char code[] = "v_div_fmas_f32 v3, v0, v1, v2";
 	struct lanes *t = lanes_new(32);
 
 	lanes_set(t, 0, 0x3f800000);
@@ -264,7 +265,7 @@ static void test_fmas(void)
 	lanes_set(t, 2, 0x3f800000);
 	t->v[0][2][2] = 0x40000000;
 	t->w.s[ISA_R_VCC_LO] = 5;
-	lanes_run(t, code, 2);
+	lanes_text(t, code);
 	is_u64(t->v[0][3][0], 0x20000000, "div_fmas: 2 * 2^-64");
 	is_u64(t->v[0][3][1], 0x40000000, "div_fmas: no VCC, no scale");
 	is_u64(t->v[0][3][2], 0x60400000, "div_fmas: 3 * 2^64");
@@ -273,7 +274,7 @@ static void test_fmas(void)
 	lanes_set(t, 1, 0x3f800000);
 	lanes_set(t, 2, 0x80000001);
 	t->w.s[ISA_R_VCC_LO] = 1;
-	lanes_run(t, code, 2);
+	lanes_text(t, code);
 	is_u64(t->v[0][3][0], 0x00008000, "div_fmas: a denormal, rounded once");
 	lanes_free(t);
 }
@@ -311,8 +312,8 @@ static void accumulate(struct fixed *f, const struct fixed *g, bool subtract)
 	int64_t carry = 0;
 
 	for (int i = WORDS - 1; i >= 0; i--) {
-		carry += subtract ? (int64_t)f->w[i] - g->w[i]
-				  : (int64_t)f->w[i] + g->w[i];
+		carry += subtract ? (int64_t)f->w[i] - g->w[i] :
+				    (int64_t)f->w[i] + g->w[i];
 		f->w[i] = (uint32_t)carry;
 		carry >>= 32;
 	}
@@ -369,11 +370,11 @@ static void add_product(struct fixed *sum, const struct fixed *p, uint64_t m,
 /* v_trig_preop_f64 v[6:7], v[0:1], v2 */
 static double preop(struct lanes *t, double x, uint32_t segment)
 {
-	static const uint32_t code[] = { 0xd72f0006, 0x00020500 };
+	static const char code[] = "v_trig_preop_f64 v[6:7], v[0:1], v2";
 
 	lanes_set64(t, 0, bits64(x));
 	lanes_set(t, 2, segment);
-	lanes_run(t, code, 2);
+	lanes_text(t, code);
 	return double_of(lanes_get64(t, 6, 0));
 }
 

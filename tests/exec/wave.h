@@ -4,7 +4,7 @@
  *	struct bench b;
  *	bench_init(&b, 32, 1);
  *	b.wave[0].s[0] = 40;
- *	BENCH_RUN(&b, 0x81808200);		// s_add_i32 s0, s0, 2
+ *	bench_text(&b, "s_add_i32 s0, s0, 2");
  *	is_u64(b.wave[0].s[0], 42, "...");
  *	bench_fini(&b);
  *
@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "kfd/soft/exec/exec.h"
+#include "tests/code.h"
 
 #define BENCH_CODE UINT64_C(0x7f0000010000)
 #define BENCH_DATA UINT64_C(0x7f0000200000)
@@ -178,6 +179,22 @@ static inline void bench_fill(struct bench *b)
 static inline void bench_run(struct bench *b, const uint32_t *code, size_t n)
 {
 	bench_load(b, code, n * 4);
+	bench_go(b);
+}
+
+/* The same, of assembly text. */
+static inline void bench_load_text(struct bench *b, const char *text)
+{
+	uint32_t code[64];
+
+	bench_load(b, code,
+		   4 * code_lines(text, b->wave[0].wave_size, code,
+				  ARRAY_SIZE(code)));
+}
+
+static inline void bench_text(struct bench *b, const char *text)
+{
+	bench_load_text(b, text);
 	bench_go(b);
 }
 

@@ -16,8 +16,7 @@ enum out { F32, HALF, HALF_HIGH, I32 };
 static const int in_regs[] = { 8, 8, 4, 2 }, in_bits[] = { 16, 16, 8, 4 };
 
 struct form {
-	const char *text;
-	uint32_t code[2];
+	const char *text, *code;
 	int wave;
 	enum in in;
 	enum out out;
@@ -28,48 +27,70 @@ struct form {
 
 #define F32_F16 "wmma_f32_f16"
 static const struct form forms[] = {
-	{ F32_F16, { 0xcc404028, 0x1c421100 }, 32, F16, F32, .clamp = false },
-	{ F32_F16 " neg_lo:[1,0,1] neg_hi:[0,1,1]", { 0xcc404628, 0xbc421100 },
+	{ F32_F16,
+	  "v_wmma_f32_16x16x16_f16 v[40:47], v[0:7], v[8:15], v[16:23]", 32,
+	  F16, F32, .clamp = false },
+	{ F32_F16 " neg_lo:[1,0,1] neg_hi:[0,1,1]",
+	  "v_wmma_f32_16x16x16_f16 v[40:47], v[0:7], v[8:15], v[16:23] neg_lo:[1,0,1] neg_hi:[0,1,1]",
 	  32, F16, F32, .neg_a = { 1, 0 }, .neg_b = { 0, 1 }, .neg_c = true,
 	  .abs_c = true },
-	{ F32_F16 ", C = 1.0", { 0xcc404028, 0x1bca1100 }, 32, F16, F32,
+	{ F32_F16 ", C = 1.0",
+	  "v_wmma_f32_16x16x16_f16 v[40:47], v[0:7], v[8:15], 1.0", 32, F16,
+	  F32, .c_is_one = true },
+	{ "wmma_f32_bf16",
+	  "v_wmma_f32_16x16x16_bf16 v[40:47], v[0:7], v[8:15], v[16:23]", 32,
+	  BF16, F32, .clamp = false },
+	{ "wmma_f16",
+	  "v_wmma_f16_16x16x16_f16 v[40:47], v[0:7], v[8:15], v[16:23]", 32,
+	  F16, HALF, .clamp = false },
+	{ "wmma_f16 op_sel:[0,0,1]",
+	  "v_wmma_f16_16x16x16_f16 v[40:47], v[0:7], v[8:15], v[16:23] op_sel:[0,0,1]",
+	  32, F16, HALF_HIGH, .clamp = false },
+	{ "wmma_bf16",
+	  "v_wmma_bf16_16x16x16_bf16 v[40:47], v[0:7], v[8:15], v[16:23]", 32,
+	  BF16, HALF, .clamp = false },
+	{ "wmma_bf16 op_sel:[0,0,1]",
+	  "v_wmma_bf16_16x16x16_bf16 v[40:47], v[0:7], v[8:15], v[16:23] op_sel:[0,0,1]",
+	  32, BF16, HALF_HIGH, .clamp = false },
+	{ "wmma_i32_iu8",
+	  "v_wmma_i32_16x16x16_iu8 v[40:47], v[0:3], v[4:7], v[16:23]", 32, IU8,
+	  I32, .clamp = false },
+	{ "wmma_i32_iu8 signed A",
+	  "v_wmma_i32_16x16x16_iu8 v[40:47], v[0:3], v[4:7], v[16:23] neg_lo:[1,0,0]",
+	  32, IU8, I32, .neg_a = { 1 } },
+	{ "wmma_i32_iu8 signed B",
+	  "v_wmma_i32_16x16x16_iu8 v[40:47], v[0:3], v[4:7], v[16:23] neg_lo:[0,1,0]",
+	  32, IU8, I32, .neg_b = { 1 } },
+	{ "wmma_i32_iu8 signed",
+	  "v_wmma_i32_16x16x16_iu8 v[40:47], v[0:3], v[4:7], v[16:23] neg_lo:[1,1,0]",
+	  32, IU8, I32, .neg_a = { 1 }, .neg_b = { 1 } },
+	{ "wmma_i32_iu8 signed clamp",
+	  "v_wmma_i32_16x16x16_iu8 v[40:47], v[0:3], v[4:7], v[16:23] neg_lo:[1,1,0] clamp",
+	  32, IU8, I32, .neg_a = { 1 }, .neg_b = { 1 }, .clamp = true },
+	{ "wmma_i32_iu8 clamp",
+	  "v_wmma_i32_16x16x16_iu8 v[40:47], v[0:3], v[4:7], v[16:23] clamp",
+	  32, IU8, I32, .clamp = true },
+	{ "wmma_i32_iu8, C = 1",
+	  "v_wmma_i32_16x16x16_iu8 v[40:47], v[0:3], v[4:7], 1", 32, IU8, I32,
 	  .c_is_one = true },
-	{ "wmma_f32_bf16", { 0xcc414028, 0x1c421100 }, 32, BF16, F32,
-	  .clamp = false },
-	{ "wmma_f16", { 0xcc424028, 0x1c421100 }, 32, F16, HALF,
-	  .clamp = false },
-	{ "wmma_f16 op_sel:[0,0,1]", { 0xcc426028, 0x1c421100 }, 32, F16,
-	  HALF_HIGH, .clamp = false },
-	{ "wmma_bf16", { 0xcc434028, 0x1c421100 }, 32, BF16, HALF,
-	  .clamp = false },
-	{ "wmma_bf16 op_sel:[0,0,1]", { 0xcc436028, 0x1c421100 }, 32, BF16,
-	  HALF_HIGH, .clamp = false },
-	{ "wmma_i32_iu8", { 0xcc444028, 0x1c420900 }, 32, IU8, I32,
-	  .clamp = false },
-	{ "wmma_i32_iu8 signed A", { 0xcc444028, 0x3c420900 }, 32, IU8, I32,
-	  .neg_a = { 1 } },
-	{ "wmma_i32_iu8 signed B", { 0xcc444028, 0x5c420900 }, 32, IU8, I32,
-	  .neg_b = { 1 } },
-	{ "wmma_i32_iu8 signed", { 0xcc444028, 0x7c420900 }, 32, IU8, I32,
-	  .neg_a = { 1 }, .neg_b = { 1 } },
-	{ "wmma_i32_iu8 signed clamp", { 0xcc44c028, 0x7c420900 }, 32, IU8,
-	  I32, .neg_a = { 1 }, .neg_b = { 1 }, .clamp = true },
-	{ "wmma_i32_iu8 clamp", { 0xcc44c028, 0x1c420900 }, 32, IU8, I32,
-	  .clamp = true },
-	{ "wmma_i32_iu8, C = 1", { 0xcc444028, 0x1a060900 }, 32, IU8, I32,
-	  .c_is_one = true },
-	{ "wmma_i32_iu4", { 0xcc454028, 0x1c420500 }, 32, IU4, I32,
-	  .clamp = false },
-	{ "wmma_i32_iu4 signed A", { 0xcc454028, 0x3c420500 }, 32, IU4, I32,
-	  .neg_a = { 1 } },
-	{ "wmma_i32_iu4 signed clamp", { 0xcc45c028, 0x7c420500 }, 32, IU4,
-	  I32, .neg_a = { 1 }, .neg_b = { 1 }, .clamp = true },
-	{ F32_F16 " wave64", { 0xcc404028, 0x1c421100 }, 64, F16, F32,
-	  .clamp = false },
-	{ "wmma_f16 wave64", { 0xcc424028, 0x1c421100 }, 64, F16, HALF,
-	  .clamp = false },
-	{ "wmma_i32_iu8 signed wave64", { 0xcc444028, 0x7c420900 }, 64, IU8,
-	  I32, .neg_a = { 1 }, .neg_b = { 1 } },
+	{ "wmma_i32_iu4",
+	  "v_wmma_i32_16x16x16_iu4 v[40:47], v[0:1], v[2:3], v[16:23]", 32, IU4,
+	  I32, .clamp = false },
+	{ "wmma_i32_iu4 signed A",
+	  "v_wmma_i32_16x16x16_iu4 v[40:47], v[0:1], v[2:3], v[16:23] neg_lo:[1,0,0]",
+	  32, IU4, I32, .neg_a = { 1 } },
+	{ "wmma_i32_iu4 signed clamp",
+	  "v_wmma_i32_16x16x16_iu4 v[40:47], v[0:1], v[2:3], v[16:23] neg_lo:[1,1,0] clamp",
+	  32, IU4, I32, .neg_a = { 1 }, .neg_b = { 1 }, .clamp = true },
+	{ F32_F16 " wave64",
+	  "v_wmma_f32_16x16x16_f16 v[40:43], v[0:7], v[8:15], v[16:19]", 64,
+	  F16, F32, .clamp = false },
+	{ "wmma_f16 wave64",
+	  "v_wmma_f16_16x16x16_f16 v[40:43], v[0:7], v[8:15], v[16:19]", 64,
+	  F16, HALF, .clamp = false },
+	{ "wmma_i32_iu8 signed wave64",
+	  "v_wmma_i32_16x16x16_iu8 v[40:43], v[0:3], v[4:7], v[16:19] neg_lo:[1,1,0]",
+	  64, IU8, I32, .neg_a = { 1 }, .neg_b = { 1 } },
 };
 
 /* -------------------------------------------------------------- layout ---- */
@@ -134,8 +155,8 @@ static uint32_t random_input(uint64_t *seed, enum in in)
 	if (in >= IU8)
 		return (uint32_t)u;
 	for (int j = 0; j < 2; j++, u >>= 24)
-		one[j] = in == F16 ? (u & 0x83ff) | (10 + (u >> 16) % 9) << 10
-				   : (u & 0x807f) | (120 + (u >> 16) % 14) << 7;
+		one[j] = in == F16 ? (u & 0x83ff) | (10 + (u >> 16) % 9) << 10 :
+				     (u & 0x807f) | (120 + (u >> 16) % 14) << 7;
 	return one[0] | one[1] << 16;
 }
 
@@ -144,8 +165,8 @@ static uint32_t random_acc(uint64_t *seed, const struct form *f)
 	uint64_t u = lanes_random(seed);
 
 	if (f->out == I32) /* near the limits every other time */
-		return u >> 63 ? (uint32_t)u
-			       : (uint32_t)(0x7fffe000 + u % 0x4000);
+		return u >> 63 ? (uint32_t)u :
+				 (uint32_t)(0x7fffe000 + u % 0x4000);
 	if (f->out == F32)
 		return (uint32_t)(u & 0x807fffff) | (121 + (u >> 40) % 12)
 							    << 23;
@@ -178,9 +199,9 @@ static double c_value(struct lanes *t, const struct form *f, int row, int col)
 		return 1;
 	if (f->out == I32)
 		return (int32_t)u;
-	v = f->out == F32 ? value_of_f32(u)
-			  : value(f->in, f->out == HALF_HIGH ? u >> 16
-							     : u & 0xffff, 0);
+	v = f->out == F32 ?
+		    value_of_f32(u) :
+		    value(f->in, f->out == HALF_HIGH ? u >> 16 : u & 0xffff, 0);
 	v = f->abs_c ? fabs(v) : v;
 	return f->neg_c ? -v : v;
 }
@@ -215,7 +236,8 @@ static float in_order(struct lanes *t, const struct form *f, int row, int col)
 		sum = fmaf((float)value(f->in, fragment(t, A, 16, row, k),
 					f->neg_a[k & 1]),
 			   (float)value(f->in, fragment(t, A + 8, 16, col, k),
-					f->neg_b[k & 1]), sum);
+					f->neg_b[k & 1]),
+			   sum);
 	return sum;
 }
 
@@ -230,8 +252,9 @@ static bool same(struct lanes *t, const struct form *f, uint32_t old, int row,
 		int64_t v = (int64_t)want;
 
 		if (f->clamp)
-			v = v > INT32_MAX ? INT32_MAX
-			    : v < INT32_MIN ? INT32_MIN : v;
+			v = v > INT32_MAX ? INT32_MAX :
+			    v < INT32_MIN ? INT32_MIN :
+					    v;
 		return got == (uint32_t)v;
 	}
 	if (f->out == F32)
@@ -260,7 +283,7 @@ static void test_form(const struct form *f, uint64_t *seed)
 			for (int c = 0; c < N; c++)
 				old[r][c] = *element(t, D, r, c);
 		t->w.s[ISA_R_EXEC_LO] = (uint32_t)lanes_random(seed);
-		lanes_run(t, f->code, 2);
+		lanes_text(t, f->code);
 		for (int r = 0; r < N; r++)
 			for (int c = 0; c < N; c++) {
 				double size;
@@ -268,10 +291,9 @@ static void test_form(const struct form *f, uint64_t *seed)
 				if (same(t, f, old[r][c], r, c) || bad++ > 8)
 					continue;
 				diag("row %d column %d (lane %d, register %d): "
-				     "got %08x, wanted about %.9g", r, c,
-				     r % (f->wave / N) * N + c,
-				     r / (f->wave / N),
-				     *element(t, D, r, c),
+				     "got %08x, wanted about %.9g",
+				     r, c, r % (f->wave / N) * N + c,
+				     r / (f->wave / N), *element(t, D, r, c),
 				     dot(t, f, r, c, &size));
 			}
 	}
@@ -282,16 +304,17 @@ static void test_form(const struct form *f, uint64_t *seed)
 /* v_wmma_f32_16x16x16_f16 v[0:7], v[16:23], v[24:31], v[0:7] */
 static void test_in_place(void)
 {
-	static const uint32_t code[] = { 0xcc404000, 0x1c023110 };
+	static const char code[] =
+		"v_wmma_f32_16x16x16_f16 v[0:7], v[16:23], v[24:31], v[0:7]";
 	struct lanes *t = lanes_new(32);
 
 	for (int r = 16; r < 32; r++)
 		lanes_set(t, r, 0x3c003c00);
 	for (int r = 0; r < 8; r++)
 		lanes_set(t, r, 0x40a00000);
-	lanes_run(t, code, 2);
+	lanes_text(t, code);
 	is_u64(t->v[0][0][0], 0x41a80000, "all ones onto C = 5 is 21");
-	lanes_run(t, code, 2);
+	lanes_text(t, code);
 	is_u64(t->v[0][7][31], 0x42140000, "and once more 37");
 	lanes_free(t);
 }
@@ -305,7 +328,7 @@ static void test_position(void)
 		t->v[0][3][lane] = lane % N == 11 ? 0x3c000000 : 0;
 		t->v[0][8 + 3][lane] = lane % N == 6 ? 0x40000000 : 0;
 	}
-	lanes_run(t, forms[0].code, 2);
+	lanes_text(t, forms[0].code);
 	/* A[11][7] * B[7][6] = 2 at row 11: register 5, lanes 16..31 */
 	is_u64(t->v[0][D + 5][16 + 6], 0x40000000, "row 11, column 6");
 	t->v[0][D + 5][16 + 6] = 0;
@@ -325,11 +348,11 @@ static void test_special(void)
 
 	for (int r = 0; r < 16; r++)
 		lanes_set(t, r, 0x7bff7bff);
-	lanes_run(t, forms[4].code, 2);
+	lanes_text(t, forms[4].code);
 	is_u64(t->v[0][D][0], 0x7c00, "f16 result overflows to infinity");
 	t->v[0][0][0] = 0x7bff7c00; /* A[0][0] = inf */
 	t->v[0][8][1] = 0x7bff0000; /* B[0][1] = 0 */
-	lanes_run(t, forms[0].code, 2);
+	lanes_text(t, forms[0].code);
 	is_u64(t->v[0][D][0], 0x7f800000, "inf * finite is inf");
 	is_u64(t->v[0][D][1], 0xffc00000, "inf * 0 is the default NaN");
 	is_u64(t->v[0][D][16] >> 31, 0, "row 1 has no infinity");
@@ -340,8 +363,11 @@ static void test_special(void)
 static void run_level(soft_wmma_fn *fn, int in, uint32_t (*ab)[8][SOFT_LANES],
 		      uint32_t (*c)[N])
 {
-	struct wmma m = { .in = in, .acc = in >= WMMA_IU8 ? in : WMMA_F32,
-			  .a = ab[0][0], .b = ab[1][0], .signed_a = true,
+	struct wmma m = { .in = in,
+			  .acc = in >= WMMA_IU8 ? in : WMMA_F32,
+			  .a = ab[0][0],
+			  .b = ab[1][0],
+			  .signed_a = true,
 			  .c_keep = ~0u };
 
 	for (int r = 0; r < N; r++) {
@@ -363,7 +389,9 @@ static void test_levels(uint64_t *seed)
 
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 		levels = __builtin_cpu_supports("avx512bw") &&
-			 __builtin_cpu_supports("avx512vl") ? 3 : 2;
+					 __builtin_cpu_supports("avx512vl") ?
+				 3 :
+				 2;
 	for (int in = WMMA_F16; in <= WMMA_IU4; in++) {
 		int bad = 0;
 
@@ -377,8 +405,10 @@ static void test_levels(uint64_t *seed)
 			for (int l = 1; l < levels; l++)
 				bad += memcmp(c[l], c[0], sizeof(c[l])) != 0;
 		}
-		is_u64(bad, 0, "input type %d: %d levels, the same bits for "
-		       "any input", in, levels);
+		is_u64(bad, 0,
+		       "input type %d: %d levels, the same bits for "
+		       "any input",
+		       in, levels);
 	}
 }
 
