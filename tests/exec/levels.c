@@ -6,8 +6,8 @@
 #include "kfd/soft/exec/valu.h"
 #include "tests/exec/lanes.h"
 
-static const struct soft_vrow *const tables[] = { soft_vrows_v2, soft_vrows_v3,
-						  soft_vrows_v4 };
+static const struct soft_simd *const simd[] = { &soft_simd_v2, &soft_simd_v3,
+												   &soft_simd_v4soft_simd_v4 };
 
 static int levels(void)
 {
@@ -59,7 +59,7 @@ static bool same_bits(enum isa_op op, int n_levels, uint64_t *seed)
 		};
 
 		memset(d[l], 0, sizeof(d[l]));
-		tables[l][op].fn(&x);
+		simd[l]->ops[op].fn(&x);
 		if (l && (x.mask_out != mask ||
 			  memcmp(d[l], d[0], sizeof(d[l])))) {
 			for (size_t i = 0; i < ARRAY_SIZE(d[l]); i++)
@@ -85,7 +85,7 @@ static void test_levels(uint64_t seed)
 	for (int op = 1; op < ISA_OP_COUNT; op++) {
 		bool same = true;
 
-		if (!soft_vrows_v2[op].fn)
+		if (!soft_simd_v2.ops[op].fn)
 			continue;
 		for (int round = 0; round < 30 && same; round++)
 			same = same_bits(op, n, &seed);
@@ -107,7 +107,7 @@ static void test_executed(void)
 
 		if (!vop3 || info->opcode[ISA_GFX11] < 0)
 			continue;
-		if (soft_vrows_v2[op].fn || soft_vop3_special(&in))
+		if (soft_simd_v2.ops[op].fn || soft_vop3_special(&in))
 			continue;
 		diag("%s is not executed", info->name);
 		missing++;

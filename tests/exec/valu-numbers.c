@@ -240,7 +240,7 @@ static uint32_t interesting(void)
 	return r & 1 ? t[r >> 8 & 31] : random32();
 }
 
-static void run_level(const struct soft_vrow *row, struct soft_lanes *x,
+static void run_level(const struct soft_lane_op *row, struct soft_lanes *x,
 		      uint32_t *d)
 {
 	memset(d, 0, SOFT_OPND_DWORDS * SOFT_LANES * 4);
@@ -249,7 +249,7 @@ static void run_level(const struct soft_vrow *row, struct soft_lanes *x,
 	row->fn(x);
 }
 
-static bool same_at(int op, const struct soft_vrow *const *level, int n)
+static bool same_at(int op, const struct soft_lane_op *const *level, int n)
 {
 	static uint32_t s[3][SOFT_OPND_DWORDS * SOFT_LANES];
 	static uint32_t d[3][SOFT_OPND_DWORDS * SOFT_LANES];
@@ -281,13 +281,13 @@ static bool same_at(int op, const struct soft_vrow *const *level, int n)
 
 static void test_levels(void)
 {
-	const struct soft_vrow *level[3] = { soft_vrows_v2 };
+	const struct soft_lane_op *level[3] = { soft_simd_v2.ops };
 	int n = 1, bad = 0, rows = 0;
 
-	if (soft_vrows() != soft_vrows_v2)
-		level[n++] = soft_vrows_v3;
-	if (soft_vrows() == soft_vrows_v4)
-		level[n++] = soft_vrows_v4;
+	if (soft_simd()->ops != soft_simd_v2.ops)
+		level[n++] = soft_simd_v3.ops;
+	if (soft_simd()->ops == soft_simd_v4.ops)
+		level[n++] = soft_simd_v4.ops;
 	if (n == 1) {
 		skip("this processor has one level only");
 		return;

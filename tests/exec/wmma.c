@@ -380,10 +380,12 @@ static void run_level(soft_wmma_fn *fn, int in, uint32_t (*ab)[8][SOFT_LANES],
 
 static void test_levels(uint64_t *seed)
 {
-	soft_wmma_fn *const floats[] = { soft_wmma_float_v2, soft_wmma_float_v3,
-					 soft_wmma_float_v4 };
-	soft_wmma_fn *const ints[] = { soft_wmma_int_v2, soft_wmma_int_v3,
-				       soft_wmma_int_v4 };
+	soft_wmma_fn *const floats[] = { soft_simd_v2.wmma_float,
+					 soft_simd_v3.wmma_float,
+					 soft_simd_v4.wmma_float };
+	soft_wmma_fn *const ints[] = { soft_simd_v2.wmma_int,
+				       soft_simd_v3.wmma_int,
+				       soft_simd_v4.wmma_int };
 	uint32_t ab[2][8][SOFT_LANES], c[3][N][N];
 	int levels = 1;
 

@@ -325,7 +325,7 @@ static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u,
 			w->fault.write = true;
 			return false;
 		}
-		host = soft_translate(w, at, a->bytes,
+		host = soft_host_address(w, at, a->bytes,
 				      SOFT_MEM_READ | SOFT_MEM_WRITE,
 				      h * SOFT_LANES + (int)lane);
 		if (!host)

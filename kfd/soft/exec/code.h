@@ -1,17 +1,17 @@
 /*
  * kfd/soft/exec/code.h - decoded code of one thread.
  *
- * Private to wave.c and step.c.  Code is decoded once per thread into nodes
- * that are linked in the order of execution, so that straight code and loops
- * that were seen before cost no look-up.  A node that is reached often gets a
- * stretch (step.h): the instructions from there on in their fast form.
+ * Private to wave.c and fast/.  Code is decoded once per thread into nodes that
+ * are linked in the order of execution, so that straight code and loops that
+ * were seen before cost no look-up.  A node that is reached often becomes the top
+ * of a superblock (fast.h).
  */
 #ifndef T0_KFD_SOFT_CODE_H
 #define T0_KFD_SOFT_CODE_H
 
 #include "kfd/soft/exec/exec.h"
 
-struct soft_stretch;
+struct soft_superblock;
 
 struct soft_node {
 	struct soft_uop u;
@@ -19,8 +19,8 @@ struct soft_node {
 	uint64_t pc, next_pc;
 	struct soft_node *next;	    /* at next_pc, once it was executed */
 	struct soft_node *jump;	    /* where it went last otherwise */
-	struct soft_stretch *fast; /* from here on, or NULL */
-	uint32_t n_steps;	    /* executed one by one so often */
+	struct soft_superblock *fast; /* from here on, or NULL */
+	uint32_t n_runs;	    /* executed one by one so often */
 	int n_vgprs;		    /* the highest VGPR it names, plus 1 */
 	bool sound;		    /* an instruction that is executed */
 };
@@ -34,12 +34,12 @@ struct soft_code_cache {
 	size_t n_slots, n_used;
 	struct soft_chunk *chunk;
 	int n_in_chunk;
-	struct soft_stretch *fast; /* all of them, to be freed */
+	struct soft_superblock *fast; /* all of them, to be freed */
 	struct soft_node *cur;	    /* being executed; NULL while fetching */
 	struct soft_range recent[SOFT_RECENT]; /* found in this slice */
 	unsigned n_found;
 	bool stale;
-	bool slow; /* no stretches */
+	bool slow; /* no superblocks */
 };
 
 #endif

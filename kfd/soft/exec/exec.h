@@ -6,8 +6,8 @@
  * all have ended; this side knows nothing of queues, packets or ioctls.  It
  * can be driven without a device: a test supplies a struct soft_env of its own.
  *
- * Vector state is kept as planes of 32 lanes: v[half][register][lane].  A
- * wave32 has one half; a wave64 has two, and every vector instruction runs
+ * A vreg is what one half of a vector register holds: a row of 32 dwords, a lane
+ * each.  The wave's are v[half][register][lane].  A wave32 has one half; a wave64 has two, and every vector instruction runs
  * once per half, as on the hardware.  Scalar registers, VCC (106, 107), M0
  * (125) and EXEC (126, 127) live in s[] at their encoded numbers.
  */
@@ -21,6 +21,7 @@
 #include "isa/code/code.h"
 
 #define SOFT_LANES 32
+#define SOFT_VREG_BYTES (SOFT_LANES * sizeof(uint32_t))
 
 enum soft_mem_flag {
 	SOFT_MEM_READ = 1,
@@ -173,7 +174,7 @@ void soft_raise(struct soft_wave *w, enum soft_fault_kind kind,
  * Host address of [va, va + size) for this access, or NULL after raising the
  * fault.  `need` is SOFT_MEM_READ, SOFT_MEM_WRITE or SOFT_MEM_EXEC.
  */
-void *soft_translate(struct soft_wave *w, uint64_t va, uint32_t size_bytes,
+void *soft_host_address(struct soft_wave *w, uint64_t va, uint32_t size_bytes,
 		     uint32_t need, int lane);
 
 /* ---------------------------------------------- handlers by family ------ */

@@ -6,7 +6,6 @@
 
 #include "kfd/soft/exec/valu.h"
 
-#define PLANE_BYTES (SOFT_LANES * sizeof(uint32_t))
 /* MODE[7:0]: round to nearest even, keep every denormal. */
 #define MODE_PLAIN   0xf0u
 #define MODE_DENORMS (SOFT_MODE_DENORM_F32 | SOFT_MODE_DENORM_F16_F64)
@@ -14,7 +13,7 @@
 /* Everything one half of one instruction needs while it is executed. */
 struct half {
 	struct soft_lanes x;
-	const struct soft_vrow *row;
+	const struct soft_lane_op *row;
 	const struct isa_operand *dst, *mask; /* NULL if there is none */
 	_Alignas(64) uint32_t src[3][SOFT_OPND_DWORDS][SOFT_LANES];
 	_Alignas(64) uint32_t dpp[SOFT_LANES];
@@ -31,15 +30,15 @@ uint32_t *soft_vgpr(struct soft_wave *w, int half, unsigned reg, int dwords)
 	return NULL;
 }
 
-const struct soft_vrow *soft_vrows(void)
+const struct soft_simd *soft_simd(void)
 {
 	switch (cpu_level("T0_SOFT_SIMD")) {
 	case 4:
-		return soft_vrows_v4;
+		return &soft_simd_v4;
 	case 3:
-		return soft_vrows_v3;
+		return &soft_simd_v3;
 	default:
-		return soft_vrows_v2;
+		return &soft_simd_v2;
 	}
 }
 
@@ -187,35 +186,6 @@ static void compute(struct half *h)
 /* --------------------------------------------------------------- finish ----
  */
 
-/* bit[i] = 1 << i: cheaper than variable shifts before AVX2. */
-static const uint32_t lane_bit[SOFT_LANES] = {
-#define B4(n) 1u << (n), 2u << (n), 4u << (n), 8u << (n)
-	B4(0), B4(4), B4(8), B4(12), B4(16), B4(20), B4(24), B4(28),
-#undef B4
-};
-
-static inline void store(uint32_t *to, const uint32_t *from, uint32_t exec)
-{
-	if (exec == ~0u)
-		memcpy(to, from, PLANE_BYTES);
-	else
-		LANES(i) to[i] = exec & lane_bit[i] ? from[i] : to[i];
-}
-
-static void store_half(uint32_t *to, const uint32_t *from, uint32_t exec,
-		       bool high)
-{
-	uint32_t keep = high ? 0xffff : 0xffff0000;
-	int shift = high ? 16 : 0;
-
-	LANES(i)
-	{
-		uint32_t v = (to[i] & keep) | ((from[i] & 0xffff) << shift);
-
-		to[i] = exec & lane_bit[i] ? v : to[i];
-	}
-}
-
 static void finish(struct soft_wave *w, const struct soft_uop *u,
 		   struct half *h, int half)
 {
@@ -237,11 +207,11 @@ static void finish(struct soft_wave *w, const struct soft_uop *u,
 		bool high = h->dst->mods & ISA_M_HI ||
 			    u->in.op == ISA_v_fma_mixhi_f16;
 
-		store_half(to, h->d[0], h->x.exec, high);
+		soft_put_vreg16(to, h->d[0], h->x.exec, high);
 		return;
 	}
 	for (int j = 0; j < h->dst->dwords; j++)
-		store(to + j * SOFT_LANES, h->d[j], h->x.exec);
+		soft_put_vreg(to + j * SOFT_LANES, h->d[j], h->x.exec);
 }
 
 /* Masks are written when both halves have read their sources. */
@@ -296,7 +266,7 @@ void soft_valu_run_part(struct soft_wave *w, const struct soft_uop *u, int half,
 /* Both halves of the pair read before either writes (RDNA3 ISA 7.6). */
 static void valu_dual(struct soft_wave *w, const struct soft_uop *u)
 {
-	const struct soft_vrow *row = u->op;
+	const struct soft_lane_op *row = u->op;
 	struct half x, y;
 
 	x.row = row;
@@ -316,7 +286,7 @@ static void valu_dual(struct soft_wave *w, const struct soft_uop *u)
  */
 static void valu_plain(struct soft_wave *w, const struct soft_uop *u)
 {
-	const struct soft_vrow *row = u->op;
+	const struct soft_lane_op *row = u->op;
 	const struct isa_operand *o = u->in.opnd;
 	_Alignas(64) uint32_t tmp[3][SOFT_LANES], d[SOFT_LANES];
 	const uint32_t *src[3] = { tmp[0], tmp[1], tmp[2] };
@@ -351,7 +321,7 @@ static void valu_plain(struct soft_wave *w, const struct soft_uop *u)
 					.half = half,
 					.mask_in = w->s[ISA_R_VCC_LO + half] };
 		row->fn(&x);
-		store(to, d, exec);
+		soft_put_vreg(to, d, exec);
 	}
 }
 
@@ -386,7 +356,8 @@ static bool is_plain(const struct isa_inst *in)
 
 soft_handler *soft_valu_handler(const struct isa_inst *in, const void **op)
 {
-	const struct soft_vrow *rows = soft_vrows(), *row = &rows[in->op];
+	const struct soft_lane_op *rows = soft_simd()->ops,
+				  *row = &rows[in->op];
 
 	*op = row;
 	if (!row->fn) {
@@ -399,7 +370,7 @@ soft_handler *soft_valu_handler(const struct isa_inst *in, const void **op)
 	return is_plain(in) ? valu_plain : soft_valu_run;
 }
 
-bool soft_is_lane_row(const struct soft_uop *u)
+bool soft_is_lane_op(const struct soft_uop *u)
 {
 	return u->fn == soft_valu_run || u->fn == valu_plain ||
 	       u->fn == valu_dual;

@@ -1,11 +1,11 @@
 /*
  * kfd/soft/exec/valu.h - how vector instructions are executed.
  *
- * Private to kfd/soft/.  A vector instruction is executed in three steps, once
+ * Private to exec/ and fast/.  A vector instruction is executed in three stages, once
  * per half (32 lanes) of the wave:
  *
- *   fetch    operands become planes of 32 dwords.  A VGPR without modifiers is
- *            used in place; everything else is built in a scratch plane:
+ *   fetch    operands become vregs of 32 dwords.  A VGPR without modifiers is
+ *            used in place; everything else is built in a scratch vreg:
  *            scalars and constants are broadcast, DPP lanes are permuted,
  *            neg, abs and op_sel are applied, denormals flushed as MODE says.
  *   compute  a lane function (soft_lane_fn) fills x->d, and x->mask_out if it
@@ -22,7 +22,7 @@
  * What a lane function may assume:
  *  - a, b, c are the sources in the order of the text without masks; for rows
  *    with ISA_RD the old destination comes last (so v_fmac is a * b + c).
- *  - dword j of an operand is plane j: a[j * SOFT_LANES + lane].  Operands of
+ *  - dword j of an operand is vreg j: a[j * SOFT_LANES + lane].  Operands of
  *    one to four dwords are fetched, others must be a handler of their own.
  *  - 16-bit operands are in bits 15:0 and bits 31:16 are anything.
  *  - packed operands (V2F16...) of VOP3P have op_sel, op_sel_hi, neg and neg_hi
@@ -41,7 +41,7 @@
 #include <string.h>
 
 #include "base/float.h"
-#include "kfd/soft/exec/fast/microop.h"
+#include "kfd/soft/exec/fast/fast.h"
 
 #define SOFT_OPND_DWORDS 4 /* widest operand that fetch and finish know */
 
@@ -63,14 +63,14 @@ enum soft_vflag {
 	SOFT_V_ROUND = 1,    /* rounds as MODE says: run under that MXCSR */
 	SOFT_V_KEEP = 2,     /* denormals stay, whatever MODE says */
 	SOFT_V_KEEP_OUT = 4, /* those of the result do */
-	SOFT_V_STEP_64 = 8,  /* the row's step writes two dwords */
+	SOFT_V_MICROOP_64 = 8,  /* the row's microop writes two dwords */
 };
 
-/* One row per instruction that a lane function executes; fn NULL if none. */
-struct soft_vrow {
+/* A row of valu.def or vop3.def; fn NULL: no lane function executes it. */
+struct soft_lane_op {
 	soft_lane_fn *fn;
-	soft_step_fn *step; /* the same on 32-bit operands, or NULL */
-	soft_step_fn *flush; /* likewise, f32 denormals become zeros */
+	soft_microop_fn *microop; /* the same on 32-bit operands, or NULL */
+	soft_microop_fn *flush; /* likewise, f32 denormals become zeros */
 	uint8_t flags;	    /* enum soft_vflag */
 };
 
@@ -81,27 +81,43 @@ struct soft_vrow {
 
 #define LANES(i) for (int i = 0; i < SOFT_LANES; i++)
 
-/* ------------------------------------------------ valu_table_simd.c ------ */
+/* --------------------------------------------------- dispatch_simd.c ----- */
 
-/* valu.def and vop3.def as tables, [ISA_OP_COUNT]. */
-extern const struct soft_vrow soft_vrows_v2[], soft_vrows_v3[], soft_vrows_v4[];
+struct wmma;
+typedef void soft_wmma_fn(struct wmma *m); /* wmma.h */
+
+/*
+ * Everything that is compiled once for each level of x86-64: the one seam
+ * between code that is and code that is not.  Each part is filled in by the
+ * *_simd.c file that is named with its type.
+ */
+struct soft_simd {
+	const struct soft_lane_op *ops; /* valu.def, vop3.def: [ISA_OP_COUNT] */
+	soft_wmma_fn *wmma_float, *wmma_int;
+	const struct soft_wmma_microops *wmma;	 /* wmma.h */
+	const struct soft_row_microops *row;	 /* fast/translate.h */
+	const struct soft_cross_microops *cross; /* fast/translate.h */
+	const struct soft_mem_microops *mem;	 /* fast/translate.h */
+	const struct soft_move_table *moves;	 /* fast/translate.h */
+};
+extern const struct soft_simd soft_simd_v2, soft_simd_v3, soft_simd_v4;
 
 /* ------------------------------------------------------------ valu.c ----- */
 
 /*
- * The planes of VGPRs reg .. reg + dwords - 1, or NULL after raising a fault:
+ * The vregs of VGPRs reg .. reg + dwords - 1, or NULL after raising a fault:
  * the wave did not allocate them.
  */
 uint32_t *soft_vgpr(struct soft_wave *w, int half, unsigned reg, int dwords);
 
 /*
- * The rows for this processor: one of the three tables above.  The environment
- * variable T0_SOFT_SIMD=v2 or v3 makes it do with less, for tests.
+ * What is for this processor: one of the three above.  The environment variable
+ * T0_SOFT_SIMD=v2 or v3 makes it do with less, for tests.
  */
-const struct soft_vrow *soft_vrows(void);
+const struct soft_simd *soft_simd(void);
 
 /*
- * Run u->op, which is a struct soft_vrow, on all that an instruction can ask
+ * Run u->op, which is a struct soft_lane_op, on all that an instruction can ask
  * for.  Handlers of single instructions use it for what they share.
  */
 soft_handler soft_valu_run;
@@ -111,7 +127,7 @@ void soft_valu_run_part(struct soft_wave *w, const struct soft_uop *u, int half,
 			enum soft_dual part);
 
 /* Is it executed by a lane function? */
-bool soft_is_lane_row(const struct soft_uop *u);
+bool soft_is_lane_op(const struct soft_uop *u);
 
 /* The inline constant or literal of an operand, as a 32-bit source. */
 uint32_t soft_constant(const struct soft_uop *u, const struct isa_operand *o);
@@ -119,7 +135,7 @@ uint32_t soft_constant(const struct soft_uop *u, const struct isa_operand *o);
 /* -------------------------------------------------------- valu_dpp.c ----- */
 
 /*
- * Apply the instruction's DPP to a plane.  Returns the lanes that may be
+ * Apply the instruction's DPP to a vreg.  Returns the lanes that may be
  * written: those whose row and bank are enabled and whose source is valid or
  * reads as zero.  `exec` is EXEC of this half.
  */
@@ -152,7 +168,13 @@ soft_handler *soft_vop3_special(const struct isa_inst *in);
 
 /* ------------------------------------------------------ number types ----- */
 
-/* A 64-bit operand's lane, from its two planes. */
+/* A 32-bit float: denormals become zeros. */
+static inline uint32_t soft_flush_f32(uint32_t u)
+{
+	return u & 0x7f800000 ? u : u & 0x80000000;
+}
+
+/* A 64-bit operand's lane, from its two vregs. */
 static inline uint64_t soft_get64(const uint32_t *p, int i)
 {
 	return (uint64_t)p[SOFT_LANES + i] << 32 | p[i];
@@ -165,5 +187,36 @@ static inline void soft_put64(uint32_t *p, int i, uint64_t v)
 }
 
 /* Half precision is computed in float or double: see valu_half.h. */
+
+/* ------------------------------------------------------------- vregs ----- */
+
+/* bit[i] = 1 << i: cheaper than variable shifts before AVX2. */
+static const uint32_t soft_lane_bit[SOFT_LANES] = {
+#define B4(n) 1u << (n), 2u << (n), 4u << (n), 8u << (n)
+	B4(0), B4(4), B4(8), B4(12), B4(16), B4(20), B4(24), B4(28),
+#undef B4
+};
+
+static inline void soft_put_vreg(uint32_t *to, const uint32_t *from, uint32_t exec)
+{
+	if (__builtin_expect(exec == ~0u, 1))
+		memcpy(to, from, SOFT_LANES * sizeof(*to));
+	else
+		LANES(i) to[i] = exec & soft_lane_bit[i] ? from[i] : to[i];
+}
+
+static inline void soft_put_vreg16(uint32_t *to, const uint32_t *from, uint32_t exec,
+			      bool high)
+{
+	uint32_t keep = high ? 0xffff : 0xffff0000;
+	int shift = high ? 16 : 0;
+
+	LANES(i)
+	{
+		uint32_t v = (to[i] & keep) | (from[i] & 0xffff) << shift;
+
+		to[i] = exec & soft_lane_bit[i] ? v : to[i];
+	}
+}
 
 #endif

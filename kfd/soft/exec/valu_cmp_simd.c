@@ -53,7 +53,7 @@ static inline int class_f64(uint64_t u)
 #define COMPARE(name, type, load_a, load_b, ...) \
 	LANE_FN(name) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		uint32_t out = 0; \
 \
 		LANES(i) \
@@ -65,7 +65,7 @@ static inline int class_f64(uint64_t u)
 		} \
 		x->mask_out = out; \
 	} \
-	STEP_COMPARE(name, type a = load_a(pa, i); \
+	MICROOP_COMPARE(name, type a = load_a(pa, i); \
 		     __typeof__(load_b(pb, i)) b = load_b(pb, i), __VA_ARGS__)
 #define AS_U32(p, i) p[i]
 #define AS_I32(p, i) (int32_t) p[i]

@@ -82,7 +82,7 @@ static inline uint32_t quiet_f16(uint32_t a)
 #define KIND_FH(name, ...) \
 	LANE_FN(name) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		float f[SOFT_LANES]; \
 \
 		LANES(i) f[i] = f32_value(pa[i]); \
@@ -92,7 +92,7 @@ static inline uint32_t quiet_f16(uint32_t a)
 #define KIND_HF(name, ...) \
 	LANE_FN(name) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		float f[SOFT_LANES]; \
 \
 		soft_floats_from_f16(pa, 0, f); \
@@ -101,7 +101,7 @@ static inline uint32_t quiet_f16(uint32_t a)
 #define KIND_PKZ(name, ...) \
 	LANE_FN(name) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		float f[SOFT_LANES]; \
 		uint32_t low[SOFT_LANES], high[SOFT_LANES]; \
 \

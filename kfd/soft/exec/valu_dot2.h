@@ -235,7 +235,7 @@ static inline uint32_t soft_dot2_numbers(struct soft_dot2_lane p,
 }
 
 /* All lanes; false, with nothing written, if one has no number. */
-static inline bool soft_dot2_plane(const uint32_t *a, const uint32_t *b,
+static inline bool soft_dot2_vreg(const uint32_t *a, const uint32_t *b,
 				   const uint32_t *c, int frac, int bias,
 				   uint32_t *d)
 {
@@ -262,13 +262,13 @@ static inline bool soft_dot2_plane(const uint32_t *a, const uint32_t *b,
 
 static inline void soft_dot2_f16_lanes(const struct soft_lanes *x)
 {
-	if (!soft_dot2_plane(x->a, x->b, x->c, 10, 15, x->d))
+	if (!soft_dot2_vreg(x->a, x->b, x->c, 10, 15, x->d))
 		LANES(i) x->d[i] = soft_dot2_f16(x->a[i], x->b[i], x->c[i]);
 }
 
 static inline void soft_dot2_bf16_lanes(const struct soft_lanes *x)
 {
-	if (!soft_dot2_plane(x->a, x->b, x->c, 7, 127, x->d))
+	if (!soft_dot2_vreg(x->a, x->b, x->c, 7, 127, x->d))
 		LANES(i) x->d[i] = soft_dot2_bf16(x->a[i], x->b[i], x->c[i]);
 }
 

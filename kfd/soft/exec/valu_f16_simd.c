@@ -70,12 +70,12 @@ static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c,
 #define KIND_HFMA(name, ...) \
 	LANE_FN(name) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		unsigned round = soft_round16(x->mode); \
 		bool ovfl = soft_ovfl16(x->mode); \
 \
 		if (soft_plain16(x->mode) && \
-		    soft_fma16_plane(pa, pb, pc, 0, pd)) \
+		    soft_fma16_vreg(pa, pb, pc, 0, pd)) \
 			return; \
 		LANES(i) pd[i] = fma_f16(pa[i], pb[i], pc[i], round, ovfl); \
 		fix_nan16(x, 3, 0); \
@@ -83,14 +83,14 @@ static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c,
 #define KIND_PKFMA(name, ...) \
 	LANE_FN(name) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		unsigned round = soft_round16(x->mode); \
 		bool ovfl = soft_ovfl16(x->mode); \
 		uint32_t high[SOFT_LANES]; \
 \
 		if (soft_plain16(x->mode) && \
-		    soft_fma16_plane(pa, pb, pc, 16, high) && \
-		    soft_fma16_plane(pa, pb, pc, 0, pd)) { \
+		    soft_fma16_vreg(pa, pb, pc, 16, high) && \
+		    soft_fma16_vreg(pa, pb, pc, 0, pd)) { \
 			LANES(i) pd[i] |= high[i] << 16; \
 			return; \
 		} \

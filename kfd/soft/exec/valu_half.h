@@ -190,7 +190,7 @@ static inline void soft_fma_odd(const float *a, const float *b, const float *c,
  * Bits shift + 15 : shift of a * b + c, to bits 15:0, to nearest even.  False
  * if some lane is a NaN: nothing is to be used then.
  */
-static inline bool soft_fma16_plane(const uint32_t *a, const uint32_t *b,
+static inline bool soft_fma16_vreg(const uint32_t *a, const uint32_t *b,
 				    const uint32_t *c, int shift, uint32_t *d)
 {
 	float fa[SOFT_LANES], fb[SOFT_LANES], fc[SOFT_LANES], fr[SOFT_LANES];

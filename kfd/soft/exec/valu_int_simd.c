@@ -53,17 +53,17 @@ static inline uint32_t sat_u8(uint32_t u)
 /* Bit i of the carry plane, 0 or 1. */
 #define KIND_CARRY(name, ...) \
 	CARRY_ROW(name, __VA_ARGS__) \
-	KIND_STEP_##name(name)
-#define KIND_STEP_v_add_co_ci_u32(name) \
-	STEP_CARRY(name, w->s[s->mask_in], a + b - cm, a + b < a, a + b == ~0u)
-#define KIND_STEP_v_sub_co_ci_u32(name) \
-	STEP_CARRY(name, w->s[s->mask_in], a - b + cm, a < b, a == b)
-#define KIND_STEP_v_subrev_co_ci_u32(name) \
-	STEP_CARRY(name, w->s[s->mask_in], b - a + cm, b < a, b == a)
+	MICROOP_##name(name)
+#define MICROOP_v_add_co_ci_u32(name) \
+	MICROOP_CARRY(name, w->s[m->mask_in], a + b - cm, a + b < a, a + b == ~0u)
+#define MICROOP_v_sub_co_ci_u32(name) \
+	MICROOP_CARRY(name, w->s[m->mask_in], a - b + cm, a < b, a == b)
+#define MICROOP_v_subrev_co_ci_u32(name) \
+	MICROOP_CARRY(name, w->s[m->mask_in], b - a + cm, b < a, b == a)
 #define CARRY_ROW(name, sum, max) \
 	LANE_FN(name) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		uint32_t out = 0; \
 \
 		LANES(i) \
@@ -81,11 +81,11 @@ static inline uint32_t sat_u8(uint32_t u)
 #define KIND_SELECT(name, ...) \
 	LANE_FN(name) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		uint32_t mask = x->mask_in; \
 \
 		LANES(i) pd[i] = mask >> i & 1 ? pb[i] : pa[i]; \
 	} \
-	STEP_SELECT(name)
+	MICROOP_SELECT(name)
 
 #include "kfd/soft/exec/valu.def"

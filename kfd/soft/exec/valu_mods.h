@@ -19,12 +19,7 @@ static inline bool mods_flush(enum isa_type type, uint32_t mode, bool output)
 	return t->kind == 'F' && t->bits >= 16 && !(field >> output & 1);
 }
 
-/* A 32-bit float, a 16-bit one, or two: denormals become zeros. */
-static inline uint32_t mods_flush32(uint32_t u)
-{
-	return u & 0x7f800000 ? u : u & 0x80000000;
-}
-
+/* A half, or two: denormals become zeros. */
 static inline uint32_t mods_flush16(uint32_t u)
 {
 	uint32_t low = u & 0x7c00 ? 0xffff : 0x8000;
@@ -33,14 +28,14 @@ static inline uint32_t mods_flush16(uint32_t u)
 	return u & (low | high);
 }
 
-static inline void mods_flush_plane(enum isa_type type, uint32_t *p)
+static inline void mods_flush_vreg(enum isa_type type, uint32_t *p)
 {
 	int bits = isa_type_info(type)->bits;
 
 	if (bits == 16)
 		LANES(i) p[i] = mods_flush16(p[i]);
 	else if (bits == 32)
-		LANES(i) p[i] = mods_flush32(p[i]);
+		LANES(i) p[i] = soft_flush_f32(p[i]);
 	else
 		LANES(i) if (!(p[SOFT_LANES + i] & 0x7ff00000))
 		{
@@ -105,7 +100,7 @@ static inline const uint32_t *mods_apply(const struct isa_operand *o, int fmt,
 		LANES(i) top[i] = (top[i] & keep) ^ flip;
 	}
 	if (flushes)
-		mods_flush_plane(o->type, tmp);
+		mods_flush_vreg(o->type, tmp);
 	return tmp;
 }
 
@@ -184,12 +179,12 @@ static inline void mods_finish(const struct isa_inst *in, enum isa_type type,
 	bool flushes = mods_flush(type, mode, true) && !keep_denorms;
 
 	if (flushes)
-		mods_flush_plane(type, d);
+		mods_flush_vreg(type, d);
 	/* RDNA3 ISA 7.2.2: ignored with IEEE or with output denormals. */
 	if (in->f[ISA_F_OMOD] && mods_flush(type, mode, true) &&
 	    !(mode & SOFT_MODE_IEEE)) {
 		mods_scale(type, in->f[ISA_F_OMOD], d);
-		mods_flush_plane(type, d);
+		mods_flush_vreg(type, d);
 	}
 	if (in->f[ISA_F_CLAMP])
 		mods_clamp(type, mode & SOFT_MODE_DX10_CLAMP, d);

@@ -13,7 +13,7 @@
 #define T0_KFD_SOFT_VALU_SHAPES_H
 
 #include "kfd/soft/exec/valu_half.h"
-#include "kfd/soft/exec/valu_step.h"
+#include "kfd/soft/exec/valu_microop.h"
 
 #ifndef IF_FLOAT
 #define IF_FLOAT(...)
@@ -51,7 +51,7 @@
 	void SIMD(soft_##name)(struct soft_lanes * x)
 
 /* Sources and destination as locals, so that the compiler sees no aliasing. */
-#define PLANES \
+#define OPERANDS \
 	const uint32_t *pa = x->a, *pb = x->b, *pc = x->c; \
 	uint32_t *restrict pd = x->d; \
 	(void)pa, (void)pb, (void)pc, (void)pd
@@ -121,7 +121,7 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 
 #define FLOAT_LOOP(n, load, ...) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		uint32_t bad = 0; \
 \
 		LANES(i) \
@@ -140,22 +140,22 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 #define LOAD_F3		   LOAD_F2; float c = f32_value(pc[i])
 #define FLOAT_ROW(name, n, load, ...) \
 	LANE_FN(name) FLOAT_LOOP(n, load, __VA_ARGS__) \
-	STEP_FLOAT(name, load, __VA_ARGS__)
+	MICROOP_FLOAT(name, load, __VA_ARGS__)
 #define KIND_F1(name, ...) \
 	FLOAT_ROW(name, 1, LOAD_F1, __VA_ARGS__) \
-	STEP_FLUSH(name, FLUSHED_1, __VA_ARGS__)
+	MICROOP_FLUSH(name, FLUSHED_1, __VA_ARGS__)
 #define KIND_F2(name, ...) \
 	FLOAT_ROW(name, 2, LOAD_F2, __VA_ARGS__) \
-	STEP_FLUSH(name, FLUSHED_2, __VA_ARGS__)
+	MICROOP_FLUSH(name, FLUSHED_2, __VA_ARGS__)
 #define KIND_F3(name, ...) \
 	FLOAT_ROW(name, 3, LOAD_F3, __VA_ARGS__) \
-	STEP_FLUSH(name, FLUSHED_3, __VA_ARGS__)
+	MICROOP_FLUSH(name, FLUSHED_3, __VA_ARGS__)
 #define KIND_FU(name, ...) FLOAT_ROW(name, 0, LOAD_U1, __VA_ARGS__)
 
 #define KIND_D1(name, ...) \
 	LANE_FN(name) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		uint32_t bad = 0; \
 \
 		LANES(i) \
@@ -172,7 +172,7 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 
 #define HALF_LOOP(n, load, ...) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		float fa[SOFT_LANES], fb[SOFT_LANES], fr[SOFT_LANES]; \
 		uint32_t bad = 0; \
 \
@@ -200,7 +200,7 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 
 #define WORD_LOOP(load, ...) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		LANES(i) \
 		{ \
 			load; \
@@ -213,7 +213,7 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 #define LOAD_QU		   uint64_t a = soft_get64(pa, i)
 #define WORD_ROW(name, load, ...) \
 	LANE_FN(name) WORD_LOOP(load, __VA_ARGS__) \
-	STEP_WORD(name, load, __VA_ARGS__)
+	MICROOP_WORD(name, load, __VA_ARGS__)
 #define KIND_U1(name, ...) WORD_ROW(name, LOAD_U1, __VA_ARGS__)
 #define KIND_U2(name, ...) WORD_ROW(name, LOAD_U2, __VA_ARGS__)
 #define KIND_U3(name, ...) WORD_ROW(name, LOAD_U3, __VA_ARGS__)
@@ -222,7 +222,7 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 #define KIND_UQ(name, ...) \
 	LANE_FN(name) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		LANES(i) \
 		{ \
 			uint32_t a = pa[i]; \

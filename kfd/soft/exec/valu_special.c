@@ -132,7 +132,7 @@ static void movrel(struct soft_wave *w, const struct soft_uop *u)
 		to = m0 >> 16 & 0x3ff;
 	}
 	move.in.op = ISA_v_mov_b32;
-	move.op = (const struct soft_vrow *)u->op - u->in.op + move.in.op;
+	move.op = (const struct soft_lane_op *)u->op - u->in.op + move.in.op;
 	move.in.opnd[0].reg = moved(u->in.opnd[0].reg, to);
 	if (u->in.opnd[1].kind == ISA_K_VGPR)
 		move.in.opnd[1].reg = moved(u->in.opnd[1].reg, from);

@@ -130,14 +130,9 @@ static inline double sin_unit(double a, int quarter)
 	return a - a == 0 ? r : a - a;
 }
 
-static inline uint32_t flush_f32(uint32_t u)
-{
-	return u & 0x7f800000 ? u : u & 0x80000000;
-}
-
 #define FLOAT_TRANS(flush, ...) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		uint32_t bad = 0; \
 \
 		LANES(i) \
@@ -151,12 +146,12 @@ static inline uint32_t flush_f32(uint32_t u)
 		if (__builtin_expect(bad, 0)) \
 			fix_nan32(x, 1); \
 	}
-#define KIND_T32(name, ...)  LANE_FN(name) FLOAT_TRANS(flush_f32, __VA_ARGS__)
+#define KIND_T32(name, ...)  LANE_FN(name) FLOAT_TRANS(soft_flush_f32, __VA_ARGS__)
 #define KIND_T32D(name, ...) LANE_FN(name) FLOAT_TRANS(, __VA_ARGS__)
 #define KIND_T16(name, ...) \
 	LANE_FN(name) \
 	{ \
-		PLANES; \
+		OPERANDS; \
 		bool ovfl = soft_ovfl16(x->mode); \
 		uint32_t bad = 0; \
 \

@@ -267,7 +267,7 @@ static void *atomic_host(struct soft_wave *w, const struct soft_place *p,
 		return NULL;
 	}
 	if (p->space == SOFT_SPACE_MEMORY)
-		return soft_translate(w, p->at, size_bytes,
+		return soft_host_address(w, p->at, size_bytes,
 				      SOFT_MEM_READ | SOFT_MEM_WRITE, p->lane);
 	return local(w, p, size_bytes, true);
 }

@@ -15,7 +15,7 @@
 #define T0_KFD_SOFT_VOP3_H
 
 #include "kfd/soft/exec/valu_half.h"
-#include "kfd/soft/exec/valu_step.h"
+#include "kfd/soft/exec/valu_microop.h"
 
 #define F32_INF 0x7f800000u
 #define F16_INF 0x7c000000u
@@ -50,7 +50,7 @@
 			pd[i] = (uint32_t)(expr); \
 		}                                 \
 	}                                         \
-	STEP_WORD(name, load, expr)
+	MICROOP_WORD(name, load, expr)
 #define ROW_U2(name, expr) WORD_ROW(name, LOAD_U2, expr)
 #define ROW_U3(name, expr) WORD_ROW(name, LOAD_U3, expr)
 #define ROW_FN(name, expr)

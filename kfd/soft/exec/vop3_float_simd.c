@@ -224,11 +224,11 @@ static __attribute__((noinline)) void settle_f64(struct soft_lanes *x, int n)
 
 #define ROW_F3(name, expr)                   \
 	FLOAT_ROW(name, 3, LOAD_F3, expr)    \
-	STEP_FLOAT(name, LOAD_F3, expr)      \
-	STEP_FLUSH(name, FLUSHED_3, expr)
+	MICROOP_FLOAT(name, LOAD_F3, expr)      \
+	MICROOP_FLUSH(name, FLUSHED_3, expr)
 #define ROW_FI(name, expr)                             \
 	FLOAT_ROW(name, 1, LOAD_F1; LOAD_INT, expr)    \
-	STEP_FLOAT(name, LOAD_F1; LOAD_INT, expr)
+	MICROOP_FLOAT(name, LOAD_F1; LOAD_INT, expr)
 #define ROW_D2(name, expr) DOUBLE_ROW(name, 2, LOAD_D2, expr)
 #define ROW_D3(name, expr) DOUBLE_ROW(name, 3, LOAD_D3, expr)
 #define ROW_DI(name, expr) DOUBLE_ROW(name, 1, LOAD_D1; LOAD_INT, expr)
@@ -299,7 +299,7 @@ static inline uint32_t extreme(const struct soft_lanes *x)
 	_Alignas(64) int32_t r[SOFT_LANES];
 
 	LANES(i) r[i] = is_middling(x->b[i]) & is_middling(x->c[i]) ? 0 : -1;
-	return step_mask(r) & x->exec;
+	return soft_lanes_mask(r) & x->exec;
 }
 
 /* Lanes that execute and where source a is a NaN. */
@@ -308,7 +308,7 @@ static inline uint32_t nan_lanes(const struct soft_lanes *x)
 	_Alignas(64) int32_t r[SOFT_LANES];
 
 	LANES(i) r[i] = (x->a[i] & 0x7fffffff) > F32_INF ? -1 : 0;
-	return step_mask(r) & x->exec;
+	return soft_lanes_mask(r) & x->exec;
 }
 
 /* Of numbers in the middle of the range, only the sign is to be settled. */
@@ -430,7 +430,7 @@ ROW(v_fma_f16)
 {
 	ROW_IN(x);
 
-	if (soft_plain16(x->mode) && soft_fma16_plane(pa, pb, pc, 0, pd))
+	if (soft_plain16(x->mode) && soft_fma16_vreg(pa, pb, pc, 0, pd))
 		return;
 	LANES(i)
 	pd[i] = fma_f16(pa[i] << 16, pb[i] << 16, pc[i] << 16, x->mode);

@@ -104,14 +104,14 @@ static inline uint32_t perm_b32(uint32_t a, uint32_t b, uint32_t sel)
 /* Added, the result is less than an operand; subtracted, bit 32 tells. */
 #define ROW_ADDC(name, expr)              \
 	ROW_CARRY(name, expr, UINT32_MAX) \
-	STEP_CARRY(name, 0, a + b - cm, a + b < a, false)
+	MICROOP_CARRY(name, 0, a + b - cm, a + b < a, false)
 #define ROW_SUBC(name, expr)     \
 	ROW_CARRY(name, expr, 0) \
-	STEP_##name(name)
-#define STEP_v_sub_co_u32(name) \
-	STEP_CARRY(name, 0, a - b + cm, a < b, false)
-#define STEP_v_subrev_co_u32(name) \
-	STEP_CARRY(name, 0, b - a + cm, b < a, false)
+	MICROOP_##name(name)
+#define MICROOP_v_sub_co_u32(name) \
+	MICROOP_CARRY(name, 0, a - b + cm, a < b, false)
+#define MICROOP_v_subrev_co_u32(name) \
+	MICROOP_CARRY(name, 0, b - a + cm, b < a, false)
 
 #define ROW_Q2(name, expr)                                   \
 	ROW(name)                                            \
@@ -124,18 +124,18 @@ static inline uint32_t perm_b32(uint32_t a, uint32_t b, uint32_t sel)
 			soft_put64(pd, i, (uint64_t)(expr)); \
 		}                                            \
 	}                                                    \
-	STEP_##name(name)
+	MICROOP_##name(name)
 /* The bits that go from one half to the other: all of them from 32 on. */
 #define ACROSS_LEFT  (l >> 1 >> (31 - n))
 #define ACROSS_RIGHT (h << 1 << (31 - n))
-#define STEP_v_lshlrev_b64(name)                        \
-	STEP_SHIFT64(name, far ? 0 : l << n,            \
+#define MICROOP_v_lshlrev_b64(name)                        \
+	MICROOP_SHIFT64(name, far ? 0 : l << n,            \
 		     far ? l << n : h << n | ACROSS_LEFT)
-#define STEP_v_lshrrev_b64(name)                                \
-	STEP_SHIFT64(name, far ? h >> n : l >> n | ACROSS_RIGHT, \
+#define MICROOP_v_lshrrev_b64(name)                                \
+	MICROOP_SHIFT64(name, far ? h >> n : l >> n | ACROSS_RIGHT, \
 		     far ? 0 : h >> n)
-#define STEP_v_ashrrev_i64(name)                                         \
-	STEP_SHIFT64(name,                                               \
+#define MICROOP_v_ashrrev_i64(name)                                         \
+	MICROOP_SHIFT64(name,                                               \
 		     far ? (uint32_t)((int32_t)h >> n) :                 \
 			   l >> n | ACROSS_RIGHT,                        \
 		     (uint32_t)((int32_t)h >> (far ? 31 : n)))

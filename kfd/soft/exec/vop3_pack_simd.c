@@ -52,7 +52,7 @@ static inline uint32_t dot8_u4(uint32_t a, uint32_t b)
 						 clamp, ieee));          \
 		}                                                        \
 	}                                                                \
-	STEP_WORD(name,                                                  \
+	MICROOP_WORD(name,                                                  \
 		  const uint32_t a = pa[i]; const uint32_t b = pb[i];    \
 		  const uint32_t c = third,                              \
 		  pack(half_##name(x, low(a), low(b), low(c), clamp, ieee), \
@@ -89,8 +89,8 @@ ROW(v_pk_fma_f16)
 	ROW_IN(x);
 	uint32_t low[SOFT_LANES], high[SOFT_LANES];
 
-	if (soft_plain16(x->mode) && soft_fma16_plane(pa, pb, pc, 0, low) &&
-	    soft_fma16_plane(pa, pb, pc, 16, high)) {
+	if (soft_plain16(x->mode) && soft_fma16_vreg(pa, pb, pc, 0, low) &&
+	    soft_fma16_vreg(pa, pb, pc, 16, high)) {
 		LANES(i) pd[i] = low[i] | high[i] << 16;
 		return;
 	}

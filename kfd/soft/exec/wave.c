@@ -8,7 +8,7 @@
 
 #include "isa/text/text.h"
 #include "kfd/soft/exec/code.h"
-#include "kfd/soft/exec/fast/microop.h"
+#include "kfd/soft/exec/fast/fast.h"
 #include "kfd/soft/exec/mem.h"
 
 /* ------------------------------------------------------ decoded code ---- */
@@ -38,7 +38,7 @@ void soft_code_cache_reset(struct soft_code_cache *c)
 		free(c->chunk);
 		c->chunk = older;
 	}
-	soft_stretches_free(c);
+	soft_superblocks_free(c);
 	memset(c->slot, 0, c->n_slots * sizeof(*c->slot));
 	c->n_used = 0;
 	c->n_in_chunk = 0;
@@ -358,8 +358,8 @@ static void one(struct soft_wave *w, struct soft_code_cache *c,
 		too_few_vgprs(w, n);
 	else
 		n->u.fn(w, &n->u);
-	if (++n->n_steps == SOFT_STRETCH_AFTER && c->cur == n && !c->slow)
-		soft_stretch_make(c, n, w->mode);
+	if (++n->n_runs == SOFT_HOT_AFTER && c->cur == n && !c->slow)
+		soft_superblock_translate(c, n, w->mode);
 }
 
 void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
@@ -376,8 +376,8 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 	while (n) {
 		uint64_t before = w->n_insts;
 
-		if (soft_stretch_fits(n->fast, w, max_insts))
-			n = soft_stretch_go(n->fast, w, c);
+		if (soft_superblock_fits(n->fast, w, max_insts))
+			n = soft_superblock_run(n->fast, w, c);
 		else
 			one(w, c, n);
 		max_insts -= w->n_insts - before;
@@ -419,7 +419,7 @@ static bool reach(struct soft_wave *w, uint64_t va, uint32_t need, int lane)
 	return false;
 }
 
-void *soft_translate(struct soft_wave *w, uint64_t va, uint32_t size_bytes,
+void *soft_host_address(struct soft_wave *w, uint64_t va, uint32_t size_bytes,
 		     uint32_t need, int lane)
 {
 	if (!reach(w, va, need, lane))

@@ -46,27 +46,6 @@ static void set_mods(const struct isa_inst *in, uint32_t mode, struct wmma *m)
 	m->ovfl = soft_ovfl16(mode);
 }
 
-/* The row of the instruction tells which table this processor uses. */
-static const struct soft_vrow *level(const struct soft_uop *u)
-{
-	const struct soft_vrow *row = u->op;
-
-	return row - u->in.op;
-}
-
-static void compute(const struct soft_uop *u, struct wmma *m)
-{
-	const struct soft_vrow *rows = level(u);
-	bool ints = m->in >= WMMA_IU8;
-
-	if (rows == soft_vrows_v4)
-		(ints ? soft_wmma_int_v4 : soft_wmma_float_v4)(m);
-	else if (rows == soft_vrows_v3)
-		(ints ? soft_wmma_int_v3 : soft_wmma_float_v3)(m);
-	else
-		(ints ? soft_wmma_int_v2 : soft_wmma_float_v2)(m);
-}
-
 static void set_types(const struct isa_inst *in, struct wmma *m)
 {
 	static const struct {
@@ -106,5 +85,6 @@ void soft_wmma_run(struct soft_wave *w, const struct soft_uop *u)
 		return;
 	set_mods(&u->in, w->mode, &m);
 	set_rows(w, o, &m, constant);
-	compute(u, &m);
+	(m.in >= WMMA_IU8 ? soft_simd()->wmma_int :
+			    soft_simd()->wmma_float)(&m);
 }

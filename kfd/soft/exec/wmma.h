@@ -1,7 +1,7 @@
 /*
  * kfd/soft/exec/wmma.h - matrix multiply-accumulate, D = A * B + C, all 16 x 16.
  *
- * Private to kfd/soft/wmma*.c.  Registers hold the matrices as follows (RDNA3
+ * Private to wmma*.c and fast/.  Registers hold the matrices as follows (RDNA3
  * ISA 7.9; "lane" counts in the wave, k is the inner dimension):
  *
  *   A   lane l holds row l mod 16; element k = 2i is in bits 15:0 of register
@@ -36,7 +36,7 @@ enum wmma_type { WMMA_F16, WMMA_BF16, WMMA_IU8, WMMA_IU4, WMMA_F32 };
 struct wmma {
 	enum wmma_type in;	     /* of A and B */
 	enum wmma_type acc;	     /* float sums: of C and D; 16 or 32 bits */
-	const uint32_t *a, *b;	     /* planes of A and B: [register][lane] */
+	const uint32_t *a, *b;	     /* vregs of A and B: [register][lane] */
 	uint32_t neg_a[2], neg_b[2]; /* float: flips of even and odd k */
 	bool signed_a, signed_b, clamp; /* integer */
 	int shift;		     /* 16: 16-bit C and D are in bits 31:16 */
@@ -47,23 +47,26 @@ struct wmma {
 	uint32_t *d[WMMA_N];
 };
 
+/* ------------------------------------------------------- wmma_simd.c ---- */
+
 /*
- * Steps (step.h) of the usual case: f32 sums without modifiers in a wave32.
- * soft_step_from_TYPE turns the 8 registers at plane a into 16 x 16 floats at
- * c, [k][row or column]; soft_step_wmma_f32 has such at a and b, C at plane c,
- * and leaves it to the handler if a sum is a NaN.  NULL: not on such hosts.
+ * Microops of the usual case: f32 sums without modifiers in a wave32.  from_TYPE
+ * turns the 8 registers at vreg a into 16 x 16 floats at c, [k][row or column];
+ * wmma_f32 has such at a and b, C at vreg c, and leaves it to the handler if a
+ * sum is a NaN.  NULL: not on such hosts.
  */
-extern soft_step_fn *const soft_step_from_f16_v2, *const soft_step_from_f16_v3,
-	*const soft_step_from_f16_v4, *const soft_step_from_bf16_v2,
-	*const soft_step_from_bf16_v3, *const soft_step_from_bf16_v4,
-	*const soft_step_wmma_f32_v2, *const soft_step_wmma_f32_v3,
-	*const soft_step_wmma_f32_v4;
+struct soft_wmma_microops {
+	soft_microop_fn *from_f16, *from_bf16, *wmma_f32;
+};
 
-typedef void soft_wmma_fn(struct wmma *m);
-soft_wmma_fn soft_wmma_float_v2, soft_wmma_float_v3, soft_wmma_float_v4;
-soft_wmma_fn soft_wmma_int_v2, soft_wmma_int_v3, soft_wmma_int_v4;
+#ifdef SIMD_LEVEL
+extern const struct soft_wmma_microops SIMD(soft_wmma_microops);
+soft_wmma_fn SIMD(soft_wmma_float), SIMD(soft_wmma_int);
+#endif
 
-/* wmma.c: a handler for any of the six instructions. */
+/* ------------------------------------------------------------ wmma.c ---- */
+
+/* A handler for any of the six instructions. */
 soft_handler soft_wmma_run;
 
 #endif

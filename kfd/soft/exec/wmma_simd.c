@@ -149,7 +149,7 @@ static inline void row_store(const struct wmma *m, float *f, uint32_t *d)
  * rows are in flight at once, because a fused multiply-add takes four cycles.
  */
 #if defined(__AVX512F__)
-static void multiply(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+static void multiply_rows(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 		     float (*c)[WMMA_N])
 {
 	__m512 acc[WMMA_N];
@@ -171,7 +171,7 @@ static void multiply(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 }
 #elif defined(__FMA__)
 #define ROWS 4
-static void multiply(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+static void multiply_rows(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 		     float (*c)[WMMA_N])
 {
 	for (int r0 = 0; r0 < WMMA_N; r0 += ROWS) {
@@ -223,17 +223,17 @@ static void multiply_any(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 }
 #endif
 
-/* --------------------------------------------------------------- steps ---- */
+/* ------------------------------------------------------------ microops ---- */
 
 #if defined(__AVX512BW__)
 /* Two rows of halves, which alternate, as floats. */
-static inline void rows_f16(const uint32_t *plane, float (*f)[WMMA_N])
+static inline void rows_f16(const uint32_t *vreg, float (*f)[WMMA_N])
 {
 	const __m512i even_then_odd = _mm512_set_epi16(
 		31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30,
 		28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
 	__m512i v = _mm512_maskz_permutexvar_epi16(~0u, even_then_odd,
-						   _mm512_loadu_si512(plane));
+						   _mm512_loadu_si512(vreg));
 	__m256i even = _mm512_maskz_extracti64x4_epi64(0xf, v, 0);
 	__m256i odd = _mm512_maskz_extracti64x4_epi64(0xf, v, 1);
 
@@ -241,17 +241,17 @@ static inline void rows_f16(const uint32_t *plane, float (*f)[WMMA_N])
 	_mm512_store_ps(f[1], _mm512_maskz_cvtph_ps(ALL, odd));
 }
 
-static inline void rows_bf16(const uint32_t *plane, float (*f)[WMMA_N])
+static inline void rows_bf16(const uint32_t *vreg, float (*f)[WMMA_N])
 {
 	const __m512i high = _mm512_set1_epi32((int)0xffff0000);
-	__m512i v = _mm512_loadu_si512(plane);
+	__m512i v = _mm512_loadu_si512(vreg);
 
 	_mm512_store_si512(f[0], _mm512_maskz_slli_epi32(ALL, v, 16));
 	_mm512_store_si512(f[1], _mm512_and_si512(v, high));
 }
 
 /* False, with nothing written, if a sum is a NaN. */
-static inline bool sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+static inline bool add_products(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 			const float *c, float *d)
 {
 	__m512 acc[WMMA_N];
@@ -279,17 +279,17 @@ static inline bool sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 	return true;
 }
 #elif defined(__FMA__)
-static inline void rows_f16(const uint32_t *plane, float (*f)[WMMA_N])
+static inline void rows_f16(const uint32_t *vreg, float (*f)[WMMA_N])
 {
-	row_from_f16(plane, 0, f[0]);
-	row_from_f16(plane, 16, f[1]);
+	row_from_f16(vreg, 0, f[0]);
+	row_from_f16(vreg, 16, f[1]);
 }
 
-static inline void rows_bf16(const uint32_t *plane, float (*f)[WMMA_N])
+static inline void rows_bf16(const uint32_t *vreg, float (*f)[WMMA_N])
 {
 	for (int l = 0; l < WMMA_N; l++) {
-		f[0][l] = f32_value(plane[l] << 16);
-		f[1][l] = f32_value(plane[l] & 0xffff0000);
+		f[0][l] = f32_value(vreg[l] << 16);
+		f[1][l] = f32_value(vreg[l] & 0xffff0000);
 	}
 }
 
@@ -326,7 +326,7 @@ static inline bool four_sums(const float (*a)[WMMA_N],
 	return _mm256_movemask_ps(nan);
 }
 
-static inline bool sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+static inline bool add_products(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 			const float *c, float *d)
 {
 	_Alignas(64) float sum[WMMA_N][WMMA_N];
@@ -342,50 +342,57 @@ static inline bool sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 #endif
 
 #if defined(__AVX512BW__) || (defined(__FMA__) && !defined(__AVX512F__))
-#define FROM(type)                                                           \
-	static void from_##type(struct soft_wave *w,                         \
-				const struct soft_step *s,                   \
-				const uintptr_t *base)                       \
-	{                                                                    \
-		const uint32_t *from = (const uint32_t *)(base[0] + s->a);   \
-		float (*to)[WMMA_N] = (float (*)[WMMA_N])s->c;               \
-                                                                             \
-		for (int k = 0; k < WMMA_N; k += 2)                          \
-			rows_##type(from + k / 2 * SOFT_LANES, to + k);      \
-		SOFT_NEXT(w, s, base);                                       \
-	}
-FROM(f16)
-FROM(bf16)
-
-/* Rows of C and D follow each other: two to a register. */
-static void wmma_f32(struct soft_wave *w, const struct soft_step *s,
-		     const uintptr_t *base)
+static void microop_from_f16(struct soft_wave *w, const struct soft_microop *m,
+			     const uintptr_t *base)
 {
-	const float (*a)[WMMA_N] = (const float (*)[WMMA_N])s->a;
-	const float (*b)[WMMA_N] = (const float (*)[WMMA_N])s->b;
+	const uint32_t *from = (const uint32_t *)(base[0] + m->a);
+	float (*to)[WMMA_N] = (float (*)[WMMA_N])m->c;
 
-	if (!sums(a, b, (const float *)(base[0] + s->c),
-		  (float *)(base[0] + s->d)))
-		s->u->fn(w, s->u);
-	SOFT_NEXT(w, s, base);
+	for (int k = 0; k < WMMA_N; k += 2)
+		rows_f16(from + k / 2 * SOFT_LANES, to + k);
+	SOFT_NEXT(w, m, base);
 }
 
-soft_step_fn *const SIMD(soft_step_from_f16) = from_f16;
-soft_step_fn *const SIMD(soft_step_from_bf16) = from_bf16;
-soft_step_fn *const SIMD(soft_step_wmma_f32) = wmma_f32;
+static void microop_from_bf16(struct soft_wave *w, const struct soft_microop *m,
+			      const uintptr_t *base)
+{
+	const uint32_t *from = (const uint32_t *)(base[0] + m->a);
+	float (*to)[WMMA_N] = (float (*)[WMMA_N])m->c;
+
+	for (int k = 0; k < WMMA_N; k += 2)
+		rows_bf16(from + k / 2 * SOFT_LANES, to + k);
+	SOFT_NEXT(w, m, base);
+}
+
+/* Rows of C and D follow each other: two to a register. */
+static void microop_wmma_f32(struct soft_wave *w, const struct soft_microop *m,
+			     const uintptr_t *base)
+{
+	const float (*a)[WMMA_N] = (const float (*)[WMMA_N])m->a;
+	const float (*b)[WMMA_N] = (const float (*)[WMMA_N])m->b;
+
+	if (!add_products(a, b, (const float *)(base[0] + m->c),
+		  (float *)(base[0] + m->d)))
+		m->u->fn(w, m->u);
+	SOFT_NEXT(w, m, base);
+}
+
+const struct soft_wmma_microops SIMD(soft_wmma_microops) = {
+	.from_f16 = microop_from_f16,
+	.from_bf16 = microop_from_bf16,
+	.wmma_f32 = microop_wmma_f32,
+};
 #else
-soft_step_fn *const SIMD(soft_step_from_f16) = NULL;
-soft_step_fn *const SIMD(soft_step_from_bf16) = NULL;
-soft_step_fn *const SIMD(soft_step_wmma_f32) = NULL;
+const struct soft_wmma_microops SIMD(soft_wmma_microops) = { NULL };
 #endif
 
 /* ----------------------------------------------------------- any float ---- */
 
-static inline void load_fragment(enum wmma_type in, const uint32_t *planes,
+static inline void load_fragment(enum wmma_type in, const uint32_t *vregs,
 				 const uint32_t neg[2], float (*f)[WMMA_N])
 {
 	for (int k = 0; k < WMMA_N; k++) {
-		row_load(in, planes + k / 2 * SOFT_LANES, k % 2 * 16, f[k]);
+		row_load(in, vregs + k / 2 * SOFT_LANES, k % 2 * 16, f[k]);
 		if (neg[k % 2])
 			row_mods(f[k], ~0u, neg[k % 2]);
 	}
@@ -403,7 +410,7 @@ void SIMD(soft_wmma_float)(struct wmma *m)
 			row_mods(c[r], m->c_keep, m->c_flip);
 	}
 #if defined(__AVX512F__) || defined(__FMA__)
-	multiply(a, b, c);
+	multiply_rows(a, b, c);
 #else
 	(m->in == WMMA_F16 ? multiply_f16 : multiply_any)(a, b, c);
 #endif
@@ -414,13 +421,13 @@ void SIMD(soft_wmma_float)(struct wmma *m)
 /* ------------------------------------------------------------- integer ---- */
 
 /* Element k of 16 lanes, from registers that hold 32 / bits of them. */
-static inline void extract(const uint32_t *planes, int bits, int k,
+static inline void extract_ints(const uint32_t *vregs, int bits, int k,
 			   bool is_signed, int32_t *out)
 {
 	int up = 32 - bits - k * bits % 32, down = 32 - bits;
 	row16 v;
 
-	ROW_GET(v, planes + k * bits / 32 * SOFT_LANES);
+	ROW_GET(v, vregs + k * bits / 32 * SOFT_LANES);
 	v <<= up;
 	v = is_signed ? v >> down : (v >> down) & ((1 << bits) - 1);
 	ROW_PUT(out, v);
@@ -433,8 +440,8 @@ void SIMD(soft_wmma_int)(struct wmma *m)
 	int bits = m->in == WMMA_IU8 ? 8 : 4;
 
 	for (int k = 0; k < WMMA_N; k++) {
-		extract(m->a, bits, k, m->signed_a, a[k]);
-		extract(m->b, bits, k, m->signed_b, b[k]);
+		extract_ints(m->a, bits, k, m->signed_a, a[k]);
+		extract_ints(m->b, bits, k, m->signed_b, b[k]);
 	}
 	for (int r = 0; r < WMMA_N; r++) {
 		row16 acc = { 0 }, row;

@@ -1,13 +1,14 @@
 /*
- * kfd/soft/exec/fast/microop_lanes.h - questions about the offsets of all 32 lanes.
+ * kfd/soft/exec/fast/microop_lanes.h - questions about the offsets of all 32
+ * lanes.
  *
- * Private to step_mem_simd.c and step_move_simd.c.  Answers are a bit per lane
- * unless they are said to be yes or no.
+ * Private to microop_mem_simd.c and microop_move_simd.c.  Answers are a bit per
+ * lane unless they are said to be yes or no.
  */
-#ifndef T0_KFD_SOFT_STEP_LANES_H
-#define T0_KFD_SOFT_STEP_LANES_H
+#ifndef T0_KFD_SOFT_MICROOP_LANES_H
+#define T0_KFD_SOFT_MICROOP_LANES_H
 
-#include "kfd/soft/exec/valu_step.h"
+#include "kfd/soft/exec/valu_microop.h"
 
 static const uint32_t lanes_number[SOFT_LANES] = {
 	0,  1,	2,  3,	4,  5,	6,  7,	8,  9,	10, 11, 12, 13, 14, 15,
@@ -67,7 +68,7 @@ static inline uint32_t lanes_outside(const uint32_t *p, uint32_t low,
 	_Alignas(64) int32_t r[SOFT_LANES];
 
 	LANES(i) r[i] = p[i] - low > span ? -1 : 0;
-	return step_mask(r);
+	return soft_lanes_mask(r);
 }
 
 static inline uint32_t lanes_differ(const uint32_t *p, uint32_t v)
@@ -75,7 +76,7 @@ static inline uint32_t lanes_differ(const uint32_t *p, uint32_t v)
 	_Alignas(64) int32_t r[SOFT_LANES];
 
 	LANES(i) r[i] = p[i] != v ? -1 : 0;
-	return step_mask(r);
+	return soft_lanes_mask(r);
 }
 
 static inline bool lanes_off_line(const uint32_t *p, uint32_t step)

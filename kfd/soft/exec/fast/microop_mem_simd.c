@@ -1,9 +1,10 @@
 /*
- * kfd/soft/exec/fast/microop_mem_simd.c - where the lanes of a memory instruction are, and
- * the steps that move them (step_mem.h).
+ * kfd/soft/exec/fast/microop_mem_simd.c - microops of memory instructions.
+ *
+ * They find out where the lanes are; what moves them is in microop_move_simd.c.
  */
-#include "kfd/soft/exec/fast/microop_mem.h"
 #include "kfd/soft/exec/fast/microop_lanes.h"
+#include "kfd/soft/exec/fast/translate.h"
 
 /* A half whose lanes are placed; `offset` is for those that make their own. */
 struct placed {
@@ -12,47 +13,44 @@ struct placed {
 	uint32_t low;	  /* of the address to which offsets are added */
 };
 
-typedef bool place_fn(struct soft_wave *w, const struct soft_step *s,
+typedef bool place_fn(struct soft_wave *w, const struct soft_microop *m,
 		      const uintptr_t *base, int h, struct placed *p);
-#define PLACE(name)                                                            \
-	static inline bool name(struct soft_wave *w,                           \
-				const struct soft_step *s,                     \
-				const uintptr_t *base, int h,                  \
-				struct placed *p)
 #define ALWAYS static inline __attribute__((always_inline))
 
-static inline const uint32_t *address_plane(const struct soft_step *s,
-					    const uintptr_t *base, int h)
+static inline const uint32_t *address_vreg(const struct soft_microop *m,
+					   const uintptr_t *base, int h)
 {
-	return (const uint32_t *)(base[h] + s->a);
+	return (const uint32_t *)(base[h] + m->a);
 }
 
 /* ---------------------------------------------------------- GPU memory ---- */
 
-static inline const struct soft_range *find(struct soft_wave *w, uint64_t va)
+static inline const struct soft_range *recent_range(struct soft_wave *w,
+						    uint64_t va)
 {
 	const struct soft_range *r = w->group->code->recent;
 
 	for (int i = 0; i < SOFT_RECENT; i++, r++)
 		if (va - r->va < r->size_bytes)
 			return r;
-	return soft_step_find(w, va);
+	return soft_find_range(w, va);
 }
 
 /*
  * Lanes at `at` plus their 32-bit offsets: all in the mapping of the first one
  * that executes?
  */
-static inline bool reach(struct soft_wave *w, const struct soft_step *s,
-			 uint64_t at, uint32_t bytes, struct placed *p,
-			 const struct soft_range **range)
+static inline bool place_in_range(struct soft_wave *w,
+				  const struct soft_microop *m, uint64_t at,
+				  uint32_t bytes, struct placed *p,
+				  const struct soft_range **range)
 {
 	const uint32_t *off = p->m.offset;
 	uint64_t va = at + off[__builtin_ctz(p->m.exec)];
-	const struct soft_range *r = find(w, va);
+	const struct soft_range *r = recent_range(w, va);
 	uint64_t low, high;
 
-	if (!r || (r->flags & s->mods[1]) != s->mods[1] ||
+	if (!r || (r->flags & m->mods[1]) != m->mods[1] ||
 	    r->size_bytes < bytes)
 		return false;
 	/*
@@ -75,22 +73,24 @@ static inline bool reach(struct soft_wave *w, const struct soft_step *s,
 }
 
 /* imm: the signed offset. */
-PLACE(at_saddr)
+static inline bool place_saddr(struct soft_wave *w,
+			       const struct soft_microop *m,
+			       const uintptr_t *base, int h, struct placed *p)
 {
-	uint64_t at = w->s[s->c] | (uint64_t)w->s[s->c + 1] << 32;
+	uint64_t at = w->s[m->c] | (uint64_t)w->s[m->c + 1] << 32;
 	const struct soft_range *r;
 
-	p->m.offset = address_plane(s, base, h);
-	at += (uint64_t)(int64_t)(int32_t)s->imm;
-	return reach(w, s, at, s->mods[0], p, &r);
+	p->m.offset = address_vreg(m, base, h);
+	at += (uint64_t)(int64_t)(int32_t)m->imm;
+	return place_in_range(w, m, at, m->mods[0], p, &r);
 }
 
 /* Lanes with different upper halves of their addresses are not for us. */
-static inline bool at_pair(struct soft_wave *w, const struct soft_step *s,
-			   const uintptr_t *base, int h, struct placed *p,
-			   const struct soft_range **r)
+static inline bool place_pair(struct soft_wave *w, const struct soft_microop *m,
+			      const uintptr_t *base, int h, struct placed *p,
+			      const struct soft_range **r)
 {
-	const uint32_t *low = address_plane(s, base, h);
+	const uint32_t *low = address_vreg(m, base, h);
 	const uint32_t *high = low + SOFT_LANES;
 	uint32_t any = high[__builtin_ctz(p->m.exec)];
 	uint64_t at = (uint64_t)any << 32;
@@ -98,62 +98,67 @@ static inline bool at_pair(struct soft_wave *w, const struct soft_step *s,
 	p->m.offset = low;
 	if (lanes_differ(high, any) & p->m.exec)
 		return false;
-	at += (uint64_t)(int64_t)(int32_t)s->imm;
-	return reach(w, s, at, s->mods[0], p, r);
+	at += (uint64_t)(int64_t)(int32_t)m->imm;
+	return place_in_range(w, m, at, m->mods[0], p, r);
 }
 
-PLACE(at_vaddr)
+static inline bool place_vaddr(struct soft_wave *w,
+			       const struct soft_microop *m,
+			       const uintptr_t *base, int h, struct placed *p)
 {
 	const struct soft_range *r;
 
-	return at_pair(w, s, base, h, p, &r);
+	return place_pair(w, m, base, h, p, &r);
 }
 
-static inline bool meets(const struct soft_range *r, uint64_t first,
-			 uint64_t last)
+static inline bool overlaps_aperture(const struct soft_range *r, uint64_t first,
+				     uint64_t last)
 {
 	return r->va <= last && r->va + r->size_bytes > first;
 }
 
 /* LDS and scratch begin where nothing is mapped. */
-PLACE(at_flat)
+static inline bool place_flat(struct soft_wave *w, const struct soft_microop *m,
+			      const uintptr_t *base, int h, struct placed *p)
 {
 	const struct soft_env *env = w->group->env;
 	const struct soft_range *r;
 
-	return at_pair(w, s, base, h, p, &r) &&
-	       !meets(r, env->shared_base, env->shared_limit) &&
-	       !meets(r, env->private_base, env->private_limit);
+	return place_pair(w, m, base, h, p, &r) &&
+	       !overlaps_aperture(r, env->shared_base, env->shared_limit) &&
+	       !overlaps_aperture(r, env->private_base, env->private_limit);
 }
 
 /*
  * Raw and linear: no index, an offset in bytes that is checked against the
  * number of records (buffer.c).
  */
-PLACE(at_buffer)
+static inline bool place_buffer(struct soft_wave *w,
+				const struct soft_microop *m,
+				const uintptr_t *base, int h, struct placed *p)
 {
-	const uint32_t *d = &w->s[s->c];
-	const struct isa_operand *o = s->u->in.opnd;
-	uint32_t soffset = 0, bytes = s->mods[0];
+	const uint32_t *d = &w->s[m->c];
+	const struct isa_operand *o = m->u->in.opnd;
+	uint32_t soffset = 0, bytes = m->mods[0];
 	const struct soft_range *r;
 	uint64_t at;
 
 	while (o->slot != ISA_SLOT_SOFFSET)
 		o++;
-	soffset = (uint32_t)soft_read_scalar(w, o, &s->u->in);
+	soffset = (uint32_t)soft_read_scalar(w, o, &m->u->in);
 	/* Swizzled; or indexed by the lane; or checked in another way. */
 	if (d[1] >> 30 || d[3] >> 23 & 1 || (d[3] >> 28 & 3) != 3 ||
 	    (uint64_t)bytes + soffset > d[2])
 		return false;
 	p->m.offset = p->offset;
-	if (s->part)
-		LANES(i) p->offset[i] = address_plane(s, base, h)[i] + s->imm;
+	if (m->part)
+		LANES(i) p->offset[i] = address_vreg(m, base, h)[i] + m->imm;
 	else
-		LANES(i) p->offset[i] = s->imm;
+		LANES(i) p->offset[i] = m->imm;
 	if (lanes_outside(p->offset, 0, d[2] - bytes - soffset) & p->m.exec)
 		return false;
 	at = (d[0] | (uint64_t)(d[1] & 0xffff) << 32) + soffset;
-	return reach(w, s, at, bytes, p, &r);
+	return place_in_range(w, m, at, bytes, p, &r);
 }
 
 /* ----------------------------------------------------- LDS and scratch ---- */
@@ -167,42 +172,46 @@ static inline bool in_lds(const struct soft_wave *w, const uint32_t *off,
 	       !(lanes_outside(off, 0, (uint32_t)(size - need)) & exec);
 }
 
-PLACE(at_lds)
+static inline bool place_lds(struct soft_wave *w, const struct soft_microop *m,
+			     const uintptr_t *base, int h, struct placed *p)
 {
-	p->m.offset = address_plane(s, base, h);
-	p->m.host = w->group->lds + s->imm;
-	p->low = s->imm;
-	return in_lds(w, p->m.offset, s->imm, s->mods[0], p->m.exec);
+	p->m.offset = address_vreg(m, base, h);
+	p->m.host = w->group->lds + m->imm;
+	p->low = m->imm;
+	return in_lds(w, p->m.offset, m->imm, m->mods[0], p->m.exec);
 }
 
 /* The addresses are copied: the first load may overwrite them. */
-PLACE(at_lds2)
+static inline bool place_lds2(struct soft_wave *w, const struct soft_microop *m,
+			      const uintptr_t *base, int h, struct placed *p)
 {
-	uint32_t second = (uint32_t)s->c;
-	uint32_t last = s->imm > second ? s->imm : second;
+	uint32_t second = (uint32_t)m->c;
+	uint32_t last = m->imm > second ? m->imm : second;
 
-	memcpy(p->offset, address_plane(s, base, h), SOFT_LANES * 4);
+	memcpy(p->offset, address_vreg(m, base, h), SOFT_LANES * 4);
 	p->m.offset = p->offset;
-	p->m.host = w->group->lds + s->imm;
-	return in_lds(w, p->offset, last, s->mods[0], p->m.exec);
+	p->m.host = w->group->lds + m->imm;
+	return in_lds(w, p->offset, last, m->mods[0], p->m.exec);
 }
 
 #define MOST_SCRATCH (1u << 26) /* of a lane, for offsets of 32 bits */
 
 /* [lane][scratch_lane_bytes]; offsets wrap in 32 bits. */
-PLACE(at_scratch)
+static inline bool place_scratch(struct soft_wave *w,
+				 const struct soft_microop *m,
+				 const uintptr_t *base, int h, struct placed *p)
 {
-	const uint32_t n = w->scratch_lane_bytes, bytes = s->mods[0];
-	uint32_t at = s->imm;
+	const uint32_t n = w->scratch_lane_bytes, bytes = m->mods[0];
+	uint32_t at = m->imm;
 
 	if (n < bytes || n > MOST_SCRATCH)
 		return false;
-	if (s->c != ISA_R_NULL)
-		at += w->s[s->c];
+	if (m->c != ISA_R_NULL)
+		at += w->s[m->c];
 	p->m.offset = p->offset;
 	p->m.host = w->scratch + (uint64_t)h * SOFT_LANES * n;
-	if (s->part)
-		LANES(i) p->offset[i] = address_plane(s, base, h)[i] + at;
+	if (m->part)
+		LANES(i) p->offset[i] = address_vreg(m, base, h)[i] + at;
 	else
 		LANES(i) p->offset[i] = at;
 	if (lanes_outside(p->offset, 0, n - bytes) & p->m.exec)
@@ -211,7 +220,7 @@ PLACE(at_scratch)
 	return true;
 }
 
-/* --------------------------------------------------------------- steps ---- */
+/* ------------------------------------------------------------ microops ---- */
 
 /* Both addresses of a lane before the next lane's, as in the handler. */
 static inline void store_pairs(const struct soft_move *m, uint8_t *other,
@@ -228,25 +237,26 @@ static inline void store_pairs(const struct soft_move *m, uint8_t *other,
 	}
 }
 
-static inline void move(const struct soft_wave *w, const struct soft_step *s,
-			const uintptr_t *base, int h, bool two,
-			struct placed *p)
+static inline void move_half(const struct soft_wave *w,
+			     const struct soft_microop *m,
+			     const uintptr_t *base, int h, bool two,
+			     struct placed *p)
 {
-	soft_move_fn *fn = (soft_move_fn *)s->b;
+	soft_move_fn *fn = (soft_move_fn *)m->b;
 	uint32_t *data;
 	uint8_t *host;
 
 	if (!p->m.exec)
 		return;
-	p->m.data = (uint32_t *)(base[h] + s->d);
+	p->m.data = (uint32_t *)(base[h] + m->d);
 	if (!two) {
 		fn(&p->m);
 		return;
 	}
-	host = w->group->lds + (uint32_t)s->c;
-	data = (uint32_t *)(base[h] + (s->c >> 32));
-	if (s->mods[1] & SOFT_MEM_WRITE) {
-		store_pairs(&p->m, host, data, s->mods[0] / 4);
+	host = w->group->lds + (uint32_t)m->c;
+	data = (uint32_t *)(base[h] + (m->c >> 32));
+	if (m->mods[1] & SOFT_MEM_WRITE) {
+		store_pairs(&p->m, host, data, m->mods[0] / 4);
 		return;
 	}
 	fn(&p->m);
@@ -259,7 +269,7 @@ static inline void move(const struct soft_wave *w, const struct soft_step *s,
  * All halves are placed before any of them moves; unrolled, for a loop would
  * have to look up in memory what is known of a place.
  */
-ALWAYS bool move_all(struct soft_wave *w, const struct soft_step *s,
+ALWAYS bool move_all(struct soft_wave *w, const struct soft_microop *m,
 		     const uintptr_t *base, place_fn *where, bool wide,
 		     bool two)
 {
@@ -270,12 +280,12 @@ ALWAYS bool move_all(struct soft_wave *w, const struct soft_step *s,
 	for (int h = 0; h <= wide; h++) {
 		p[h].m.exec = w->s[ISA_R_EXEC_LO + h];
 		p[h].offset = own[h];
-		if (p[h].m.exec && !where(w, s, base, h, &p[h]))
+		if (p[h].m.exec && !where(w, m, base, h, &p[h]))
 			return false;
 	}
 #pragma GCC unroll 2
 	for (int h = 0; h <= wide; h++)
-		move(w, s, base, h, two, &p[h]);
+		move_half(w, m, base, h, two, &p[h]);
 	return true;
 }
 
@@ -286,13 +296,15 @@ static inline bool is_aligned(const struct placed *p, uint32_t bytes)
 	uint32_t odd = 0;
 
 	LANES(i)
-	odd |= (p->m.offset[i] + p->low) & (p->m.exec & step_bit[i] ? ~0u : 0);
+	odd |= (p->m.offset[i] + p->low) &
+	       (p->m.exec & soft_lane_bit[i] ? ~0u : 0);
 	return !(odd & (bytes - 1));
 }
 
 /* LDS belongs to one thread, memory to all. */
-static inline uint64_t apply(const struct soft_wave *w, soft_atomic_fn *fn,
-			     uint8_t *p, int bytes, uint64_t a, bool lds)
+static inline uint64_t apply_atomic(const struct soft_wave *w,
+				    soft_atomic_fn *fn, uint8_t *p, int bytes,
+				    uint64_t a, bool lds)
 {
 	uint64_t old = 0, new;
 
@@ -308,54 +320,55 @@ static inline uint64_t apply(const struct soft_wave *w, soft_atomic_fn *fn,
 }
 
 /* b: what is done; mods[2]: the old values go to VGPR mask_in. */
-static inline void modify_32(struct soft_wave *w, const struct soft_step *s,
+static inline void modify_32(struct soft_wave *w, const struct soft_microop *m,
 			     const uintptr_t *base, int h, bool lds,
 			     struct placed *p)
 {
-	soft_atomic_fn *fn = (soft_atomic_fn *)s->b;
-	const uint32_t *data = (const uint32_t *)(base[h] + s->d);
-	uint32_t *to = (uint32_t *)base[h] + s->mask_in * SOFT_LANES;
+	soft_atomic_fn *fn = (soft_atomic_fn *)m->b;
+	const uint32_t *data = (const uint32_t *)(base[h] + m->d);
+	uint32_t *to = (uint32_t *)base[h] + m->mask_in * SOFT_LANES;
 
 	for (uint32_t rest = p->m.exec; rest; rest &= rest - 1) {
 		int i = __builtin_ctz(rest);
-		uint64_t old = apply(w, fn, p->m.host + p->m.offset[i], 4,
-				     data[i], lds);
+		uint64_t old = apply_atomic(w, fn, p->m.host + p->m.offset[i],
+					    4, data[i], lds);
 
-		if (s->mods[2])
+		if (m->mods[2])
 			to[i] = (uint32_t)old;
 	}
 }
 
-static inline void modify_64(struct soft_wave *w, const struct soft_step *s,
+static inline void modify_64(struct soft_wave *w, const struct soft_microop *m,
 			     const uintptr_t *base, int h, bool lds,
 			     struct placed *p)
 {
-	soft_atomic_fn *fn = (soft_atomic_fn *)s->b;
-	const uint32_t *data = (const uint32_t *)(base[h] + s->d);
-	uint32_t *to = (uint32_t *)base[h] + s->mask_in * SOFT_LANES;
+	soft_atomic_fn *fn = (soft_atomic_fn *)m->b;
+	const uint32_t *data = (const uint32_t *)(base[h] + m->d);
+	uint32_t *to = (uint32_t *)base[h] + m->mask_in * SOFT_LANES;
 
 	for (uint32_t rest = p->m.exec; rest; rest &= rest - 1) {
 		int i = __builtin_ctz(rest);
-		uint64_t old = apply(w, fn, p->m.host + p->m.offset[i], 8,
-				     soft_get64(data, i), lds);
+		uint64_t old = apply_atomic(w, fn, p->m.host + p->m.offset[i],
+					    8, soft_get64(data, i), lds);
 
-		if (s->mods[2])
+		if (m->mods[2])
 			soft_put64(to, i, old);
 	}
 }
 
-static inline void modify(struct soft_wave *w, const struct soft_step *s,
-			  const uintptr_t *base, int h, bool lds,
-			  struct placed *p)
+static inline void modify_half(struct soft_wave *w,
+			       const struct soft_microop *m,
+			       const uintptr_t *base, int h, bool lds,
+			       struct placed *p)
 {
-	if (s->mods[0] == 4)
-		modify_32(w, s, base, h, lds, p);
+	if (m->mods[0] == 4)
+		modify_32(w, m, base, h, lds, p);
 	else
-		modify_64(w, s, base, h, lds, p);
+		modify_64(w, m, base, h, lds, p);
 }
 
 /* The registers of results may be those of addresses: lanes are independent. */
-ALWAYS bool modify_all(struct soft_wave *w, const struct soft_step *s,
+ALWAYS bool modify_all(struct soft_wave *w, const struct soft_microop *m,
 		       const uintptr_t *base, place_fn *where, bool wide,
 		       bool lds)
 {
@@ -363,61 +376,80 @@ ALWAYS bool modify_all(struct soft_wave *w, const struct soft_step *s,
 
 	for (int h = 0; h <= wide; h++) {
 		p[h].m.exec = w->s[ISA_R_EXEC_LO + h];
-		if (p[h].m.exec && (!where(w, s, base, h, &p[h]) ||
-				    !is_aligned(&p[h], s->mods[0])))
+		if (p[h].m.exec && (!where(w, m, base, h, &p[h]) ||
+				    !is_aligned(&p[h], m->mods[0])))
 			return false;
 	}
 	for (int h = 0; h <= wide; h++)
-		modify(w, s, base, h, lds, &p[h]);
+		modify_half(w, m, base, h, lds, &p[h]);
 	return true;
 }
 
 /* --------------------------------------------------------------- table ---- */
 
-/* X(where, name, flag): flag is `two` of moves and `lds` of atomics. */
-#define ALL_MOVES(X)                                                           \
-	X(SADDR, at_saddr, false) X(VADDR, at_vaddr, false)                    \
-	X(FLAT, at_flat, false) X(LDS, at_lds, false) X(LDS2, at_lds2, true)   \
-	X(SCRATCH, at_scratch, false) X(BUFFER, at_buffer, false)
-#define ALL_ATOMICS(X)                                                         \
-	X(SADDR, at_saddr, false) X(VADDR, at_vaddr, false)                    \
-	X(FLAT, at_flat, false) X(LDS, at_lds, true)
+/* X(WHERE, where, flag): flag is `two` of moves and `lds` of atomics. */
+#define ALL_MOVES(X) \
+	X(SADDR, saddr, false) \
+	X(VADDR, vaddr, false) X(FLAT, flat, false) X(LDS, lds, false) \
+		X(LDS2, lds2, true) X(SCRATCH, scratch, false) \
+			X(BUFFER, buffer, false)
+#define ALL_ATOMICS(X) \
+	X(SADDR, saddr, false) \
+	X(VADDR, vaddr, false) X(FLAT, flat, false) X(LDS, lds, true)
 
 /*
- * A step, or the handler where that is not possible.  What has locals in memory
- * is a function of its own: a step with such could not jump to the next one,
- * and stretches would nest as deep as they are long.
+ * MICROOP(all, where, wide, flag) is the microop of move_all() or modify_all()
+ * for one place_fn, and calls the handler where they cannot.  What has locals
+ *in memory is a function of its own: a microop with such could not jump to the
+ * next one, and the host's stack would grow by each microop of a superblock.
+ * MICROOP(move_all, lds, 0, false) is
+ *
+ *	static __attribute__((noinline)) bool move_all_lds_0(
+ *		struct soft_wave *w, const struct soft_microop *m,
+ *		const uintptr_t *base)
+ *	{
+ *		return move_all(w, m, base, place_lds, 0, false);
+ *	}
+ *	static void microop_move_all_lds_0(struct soft_wave *w,
+ *					   const struct soft_microop *m,
+ *					   const uintptr_t *base)
+ *	{
+ *		if (__builtin_expect(move_all_lds_0(w, m, base), 1))
+ *			(m)[1].fn(w, m + 1, base);
+ *		else
+ *			soft_microop_checked(w, m, base);
+ *	}
  */
-#define STEP(all, where, wide, flag)                                           \
-	static __attribute__((noinline)) bool all##_##where##_##wide(          \
-		struct soft_wave *w, const struct soft_step *s,                \
-		const uintptr_t *base)                                         \
-	{                                                                      \
-		return all(w, s, base, where, wide, flag);                     \
-	}                                                                      \
-	static void step_##all##_##where##_##wide(struct soft_wave *w,         \
-						  const struct soft_step *s,   \
-						  const uintptr_t *base)       \
-	{                                                                      \
-		if (__builtin_expect(all##_##where##_##wide(w, s, base), 1))   \
-			SOFT_NEXT(w, s, base);                                 \
-		else                                                           \
-			soft_step_checked(w, s, base);                         \
+#define MICROOP(all, where, wide, flag) \
+	static __attribute__((noinline)) bool all##_##where##_##wide( \
+		struct soft_wave *w, const struct soft_microop *m, \
+		const uintptr_t *base) \
+	{ \
+		return all(w, m, base, place_##where, wide, flag); \
+	} \
+	static void microop_##all##_##where##_##wide( \
+		struct soft_wave *w, const struct soft_microop *m, \
+		const uintptr_t *base) \
+	{ \
+		if (__builtin_expect(all##_##where##_##wide(w, m, base), 1)) \
+			SOFT_NEXT(w, m, base); \
+		else \
+			soft_microop_checked(w, m, base); \
 	}
-#define MOVE(at, where, flag)                                                  \
-	STEP(move_all, where, 0, flag) STEP(move_all, where, 1, flag)
-#define MODIFY(at, where, flag)                                                \
-	STEP(modify_all, where, 0, flag) STEP(modify_all, where, 1, flag)
+/* Of a wave32 and of a wave64, and their row of the table. */
+#define MOVE(at, where, flag) \
+	MICROOP(move_all, where, 0, flag) MICROOP(move_all, where, 1, flag)
+#define MODIFY(at, where, flag) \
+	MICROOP(modify_all, where, 0, flag) MICROOP(modify_all, where, 1, flag)
+#define ENTRY(all, at, where) \
+	[SOFT_AT_##at] = { microop_##all##_##where##_0, \
+			   microop_##all##_##where##_1 },
+#define MOVE_ENTRY(at, where, flag)   ENTRY(move_all, at, where)
+#define MODIFY_ENTRY(at, where, flag) ENTRY(modify_all, at, where)
 ALL_MOVES(MOVE)
 ALL_ATOMICS(MODIFY)
 
-#define MOVE_ROW(at, where, flag)                                              \
-	[SOFT_AT_##at] = { step_move_all_##where##_0,                          \
-			   step_move_all_##where##_1 },
-#define MODIFY_ROW(at, where, flag)                                            \
-	[SOFT_AT_##at] = { step_modify_all_##where##_0,                        \
-			   step_modify_all_##where##_1 },
-const struct soft_mem_steps SIMD(soft_mem_steps) = {
-	.step = { ALL_MOVES(MOVE_ROW) },
-	.atomic = { ALL_ATOMICS(MODIFY_ROW) },
+const struct soft_mem_microops SIMD(soft_mem_microops) = {
+	.move = { ALL_MOVES(MOVE_ENTRY) },
+	.atomic = { ALL_ATOMICS(MODIFY_ENTRY) },
 };

@@ -1,21 +1,17 @@
 /*
- * kfd/soft/exec/fast/microop_move_simd.c - the lanes of one half to memory and back: the
- * functions of SOFT_MOVES (step_mem.h).
+ * kfd/soft/exec/fast/microop_move_simd.c - lanes of one half to memory and
+ * back.
  *
- * Other waves see dwords, so that any order and width of the host's accesses
- * will do; but where lanes store to the same place the last one wins, as in the
- * handlers.  The registers of a load may be those of its addresses: offsets of
- * a lane are read before its registers are written, and lanes are independent.
+ * The functions of SOFT_MOVES (translate.h).  Other waves see dwords, so that
+ * any order and width of the host's accesses will do; but where lanes store to
+ * the same place the last one wins, as in the handlers.  The registers of a
+ * load may be those of its addresses: offsets of a lane are read before its
+ * registers are written, and lanes are independent.
  */
-#include "kfd/soft/exec/fast/microop_mem.h"
 #include "kfd/soft/exec/fast/microop_lanes.h"
+#include "kfd/soft/exec/fast/translate.h"
 
-#define EACH(i, exec)                                                        \
-	for (uint32_t rest_ = (exec), i;                                     \
-	     rest_ && (i = (uint32_t)__builtin_ctz(rest_), true);            \
-	     rest_ &= rest_ - 1)
-
-static inline uint32_t get32(const uint8_t *p)
+static inline uint32_t get_u32(const uint8_t *p)
 {
 	uint32_t v;
 
@@ -23,7 +19,7 @@ static inline uint32_t get32(const uint8_t *p)
 	return v;
 }
 
-static inline uint32_t get16(const uint8_t *p)
+static inline uint32_t get_u16(const uint8_t *p)
 {
 	uint16_t v;
 
@@ -31,7 +27,7 @@ static inline uint32_t get16(const uint8_t *p)
 	return v;
 }
 
-static inline void put32(uint8_t *p, uint32_t v)
+static inline void put_u32(uint8_t *p, uint32_t v)
 {
 	memcpy(p, &v, sizeof(v));
 }
@@ -46,23 +42,23 @@ static inline bool in_order(const struct soft_move *m, uint32_t bytes)
 
 static inline void load_lanes(const struct soft_move *m, int n)
 {
-	EACH(i, m->exec)
+	FOR_LANES(i, m->exec)
 	{
 		const uint8_t *p = m->host + m->offset[i];
 
 		for (int j = 0; j < n; j++)
-			m->data[j * SOFT_LANES + i] = get32(p + 4 * j);
+			m->data[j * SOFT_LANES + i] = get_u32(p + 4 * j);
 	}
 }
 
 static inline void store_lanes(const struct soft_move *m, int n)
 {
-	EACH(i, m->exec)
+	FOR_LANES(i, m->exec)
 	{
 		uint8_t *p = m->host + m->offset[i];
 
 		for (int j = 0; j < n; j++)
-			put32(p + 4 * j, m->data[j * SOFT_LANES + i]);
+			put_u32(p + 4 * j, m->data[j * SOFT_LANES + i]);
 	}
 }
 
@@ -108,7 +104,7 @@ static inline __m512i load_every_4th(const struct soft_move *m, int i)
 	return INSERT(v, p + at[12], 3);
 }
 
-static inline void transpose(__m512i v[4])
+static inline void transpose_4x4(__m512i v[4])
 {
 	__m512i ab = _mm512_maskz_unpacklo_epi32(ALL16, v[0], v[1]);
 	__m512i cd = _mm512_maskz_unpacklo_epi32(ALL16, v[2], v[3]);
@@ -131,7 +127,7 @@ static inline void load_fours(const struct soft_move *m)
 		if (!i || !twice) {
 			for (int k = 0; k < 4; k++)
 				v[k] = load_every_4th(m, i + k);
-			transpose(v);
+			transpose_4x4(v);
 		}
 		for (int k = 0; k < 4; k++)
 			_mm512_storeu_si512(m->data + k * SOFT_LANES + i, v[k]);
@@ -151,7 +147,7 @@ static inline void store_fours(const struct soft_move *m)
 
 		for (int k = 0; k < 4; k++)
 			v[k] = _mm512_loadu_si512(m->data + k * SOFT_LANES + i);
-		transpose(v);
+		transpose_4x4(v);
 #define FOUR(q)                                                              \
 	EXTRACT(p + at[4 * (q)], v[0], q);                                   \
 	EXTRACT(p + at[4 * (q) + 1], v[1], q);                               \
@@ -259,9 +255,7 @@ static inline void load_twos(const struct soft_move *m)
 
 /* ------------------------------------------------------------- dwords ---- */
 
-#define MOVE(name) static void name(const struct soft_move *m)
-
-MOVE(load_32)
+static void load_32(const struct soft_move *m)
 {
 	if (in_order(m, 4))
 		memcpy(m->data, m->host + m->offset[0], SOFT_LANES * 4);
@@ -269,7 +263,7 @@ MOVE(load_32)
 		load_ones(m);
 }
 
-MOVE(load_64)
+static void load_64(const struct soft_move *m)
 {
 	if (in_order(m, 8))
 		load_line(m, 2);
@@ -277,12 +271,12 @@ MOVE(load_64)
 		load_twos(m);
 }
 
-MOVE(load_96)
+static void load_96(const struct soft_move *m)
 {
 	load_lanes(m, 3);
 }
 
-MOVE(load_128)
+static void load_128(const struct soft_move *m)
 {
 	if (m->exec == ~0u)
 		load_fours(m);
@@ -290,7 +284,7 @@ MOVE(load_128)
 		load_lanes(m, 4);
 }
 
-MOVE(store_32)
+static void store_32(const struct soft_move *m)
 {
 	if (in_order(m, 4))
 		memcpy(m->host + m->offset[0], m->data, SOFT_LANES * 4);
@@ -298,7 +292,7 @@ MOVE(store_32)
 		store_lanes(m, 1);
 }
 
-MOVE(store_64)
+static void store_64(const struct soft_move *m)
 {
 	if (in_order(m, 8))
 		store_line(m, 2);
@@ -306,12 +300,12 @@ MOVE(store_64)
 		store_lanes(m, 2);
 }
 
-MOVE(store_96)
+static void store_96(const struct soft_move *m)
 {
 	store_lanes(m, 3);
 }
 
-MOVE(store_128)
+static void store_128(const struct soft_move *m)
 {
 	if (m->exec == ~0u)
 		store_fours(m);
@@ -321,28 +315,43 @@ MOVE(store_128)
 
 /* -------------------------------------------------------------- parts ---- */
 
-#define LOAD_PART(name, value, merge)                                        \
-	MOVE(load_##name)                                                    \
-	{                                                                    \
-		EACH(i, m->exec)                                             \
-		{                                                            \
-			const uint8_t *p = m->host + m->offset[i];           \
-			uint32_t *d = &m->data[i], v = value;                \
-                                                                             \
-			*d = merge;                                          \
-		}                                                            \
+/*
+ * Loads of less than a dword: `value` is what is at p, extended; `merge` puts
+ *it (v) into the register *d.  LOAD_PART(low_u8, *p, (*d & 0xffff0000) | v) is
+ *
+ *	static void load_low_u8(const struct soft_move *m)
+ *	{
+ *		FOR_LANES(i, m->exec)
+ *		{
+ *			const uint8_t *p = m->host + m->offset[i];
+ *			uint32_t *d = &m->data[i], v = *p;
+ *
+ *			*d = (*d & 0xffff0000) | v;
+ *		}
+ *	}
+ */
+#define LOAD_PART(name, value, merge) \
+	static void load_##name(const struct soft_move *m) \
+	{ \
+		FOR_LANES(i, m->exec) \
+		{ \
+			const uint8_t *p = m->host + m->offset[i]; \
+			uint32_t *d = &m->data[i], v = value; \
+\
+			*d = merge; \
+		} \
 	}
 LOAD_PART(u8, *p, v)
 LOAD_PART(i8, (uint32_t)(int8_t)*p, v)
-LOAD_PART(i16, (uint32_t)(int16_t)get16(p), v)
+LOAD_PART(i16, (uint32_t)(int16_t)get_u16(p), v)
 LOAD_PART(low_u8, *p, (*d & 0xffff0000) | v)
 LOAD_PART(low_i8, (uint16_t)(int8_t)*p, (*d & 0xffff0000) | v)
-LOAD_PART(low_16, get16(p), (*d & 0xffff0000) | v)
+LOAD_PART(low_16, get_u16(p), (*d & 0xffff0000) | v)
 LOAD_PART(high_u8, *p, (*d & 0xffff) | v << 16)
 LOAD_PART(high_i8, (uint32_t)(int8_t)*p, (*d & 0xffff) | v << 16)
-LOAD_PART(high_16, get16(p), (*d & 0xffff) | v << 16)
+LOAD_PART(high_16, get_u16(p), (*d & 0xffff) | v << 16)
 
-MOVE(load_u16)
+static void load_u16(const struct soft_move *m)
 {
 	uint16_t row[SOFT_LANES];
 
@@ -351,24 +360,25 @@ MOVE(load_u16)
 		LANES(i) m->data[i] = row[i];
 		return;
 	}
-	EACH(i, m->exec) m->data[i] = get16(m->host + m->offset[i]);
+	FOR_LANES(i, m->exec) m->data[i] = get_u16(m->host + m->offset[i]);
 }
 
-#define STORE_PART(name, type, shift)                                        \
-	MOVE(store_##name)                                                   \
-	{                                                                    \
-		EACH(i, m->exec)                                             \
-		{                                                            \
-			type v = (type)(m->data[i] >> (shift));              \
-                                                                             \
-			memcpy(m->host + m->offset[i], &v, sizeof(v));       \
-		}                                                            \
+/* Stores of `type`, which is `shift` bits up in the register. */
+#define STORE_PART(name, type, shift) \
+	static void store_##name(const struct soft_move *m) \
+	{ \
+		FOR_LANES(i, m->exec) \
+		{ \
+			type v = (type)(m->data[i] >> (shift)); \
+\
+			memcpy(m->host + m->offset[i], &v, sizeof(v)); \
+		} \
 	}
 STORE_PART(8, uint8_t, 0)
 STORE_PART(high_8, uint8_t, 16)
 STORE_PART(high_16, uint16_t, 16)
 
-MOVE(store_16)
+static void store_16(const struct soft_move *m)
 {
 	uint16_t row[SOFT_LANES];
 
@@ -377,7 +387,7 @@ MOVE(store_16)
 		memcpy(m->host + m->offset[0], row, sizeof(row));
 		return;
 	}
-	EACH(i, m->exec)
+	FOR_LANES(i, m->exec)
 	{
 		uint16_t v = (uint16_t)m->data[i];
 
