@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "compiler/backend/backend_int.h"
 #include "compiler/ssa/ssa.h"
 
@@ -92,7 +93,9 @@ static void add_edge(struct sched_dag *g, uint32_t from, uint32_t to,
 			return;
 		}
 	if (n->n_succ == n->cap_succ) {
-		n->cap_succ = n->cap_succ ? 2 * n->cap_succ : 4;
+		n->cap_succ = vec_capacity(n->cap_succ, n->n_succ, 1,
+					   sizeof(n->cap_succ),
+					   sizeof(*n->succ));
 		n->succ = xrealloc(n->succ, n->cap_succ * sizeof(*n->succ));
 		n->lat = xrealloc(n->lat, n->cap_succ * sizeof(*n->lat));
 	}
@@ -121,10 +124,7 @@ struct tracker {
 
 static void add_use(struct uses *u, uint32_t node, struct mir_inst *i)
 {
-	if (u->n == u->cap) {
-		u->cap = u->cap ? 2 * u->cap : 4;
-		u->a = xrealloc(u->a, u->cap * sizeof(*u->a));
-	}
+	VEC_GROW(u->a, u->n, 1, u->cap);
 	u->a[u->n++] = (struct access){ .node = node, .i = i };
 }
 

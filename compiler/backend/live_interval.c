@@ -1,6 +1,7 @@
 /*
  * compiler/backend/live_interval.c - where registers are alive.
  */
+#include "base/vec.h"
 #include "compiler/backend/backend_int.h"
 
 #include <stdlib.h>
@@ -110,10 +111,7 @@ static void push_range(struct live_interval *l, uint32_t start, uint32_t end)
 			l->r[l->n - 1].start = start;
 		return;
 	}
-	if (l->n == l->cap) {
-		l->cap = l->cap ? 2 * l->cap : 4;
-		l->r = xrealloc(l->r, l->cap * sizeof(*l->r));
-	}
+	VEC_GROW(l->r, l->n, 1, l->cap);
 	l->r[l->n++] = (struct live_range){ start, end };
 }
 

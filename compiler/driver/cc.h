@@ -171,7 +171,7 @@ struct prebuilt_writer {
 		struct object_key key;
 		uint64_t at, len; /* in `objects` */
 	} * item;
-	uint32_t n_items;
+	uint32_t n_items, cap_items;
 	struct buf objects;
 };
 void prebuilt_add(struct prebuilt_writer *w, struct object_key key,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/vec.h"
 #include "compiler/driver/cc.h"
 
 /* The bytes of build/MODE/pack.bin, in programs linked with pack.o. */
@@ -144,7 +145,7 @@ void prebuilt_add(struct prebuilt_writer *w, struct object_key key,
 		while (w->objects.len % ALIGN)
 			buf_addc(&w->objects, 0);
 	}
-	w->item = xrealloc(w->item, (w->n_items + 1) * sizeof(*w->item));
+	VEC_GROW(w->item, w->n_items, 1, w->cap_items);
 	w->item[w->n_items++] = x;
 }
 

@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "compiler/dsl/dsl_int.h"
 
 uint64_t dsl_region_new(struct dsl *k)
 {
-	k->open = xrealloc(k->open, (k->n_regions + 1) * sizeof(*k->open));
+	VEC_GROW(k->open, k->n_regions, 1, k->cap_regions);
 	k->open[k->n_regions] = true;
 	return k->n_regions++;
 }
@@ -34,10 +35,7 @@ struct var dsl_var(struct dsl_at at, struct val init)
 
 	if (!dsl_go(k, at) || !dsl_defined(k, at, &init, 1))
 		return (struct var){ k, 0 };
-	if (k->n_vars == k->cap_vars) {
-		k->cap_vars = k->cap_vars * 2 + 16;
-		k->var = xrealloc(k->var, k->cap_vars * sizeof(*k->var));
-	}
+	VEC_GROW(k->var, k->n_vars, 1, k->cap_vars);
 	k->var[k->n_vars] = (struct dsl_slot){ init, at.line };
 	return (struct var){ k, k->n_vars++ };
 }
@@ -128,11 +126,7 @@ struct list {
 
 static void list_add(struct list *l, struct ssa_inst *i)
 {
-	if (l->n == l->cap) {
-		l->cap = l->cap * 2 + 16;
-		l->v = xrealloc(l->v, l->cap * sizeof(*l->v));
-	}
-	l->v[l->n++] = i;
+	vec_push(l, i);
 }
 
 static void set_edge(struct dsl *k, struct ssa_inst *t, uint32_t e,

@@ -60,7 +60,7 @@ struct dsl {
 	bool closed; /* the construct on top just ended */
 	/* Values are usable while the region of their block is open. */
 	bool *open; /* [n_regions]; a block's is in its tmp.num */
-	uint32_t n_regions, region;
+	uint32_t n_regions, cap_regions, region;
 };
 
 /* ------------------------------------------------------------- dsl.c ---- */

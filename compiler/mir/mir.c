@@ -1,6 +1,7 @@
 /*
  * compiler/mir/mir.c - making, asking and printing machine instructions.
  */
+#include "base/vec.h"
 #include "compiler/mir/mir.h"
 
 #include <stdlib.h>
@@ -29,10 +30,7 @@ uint32_t mir_vreg(struct mir_func *m, enum mir_file file, int n)
 {
 	struct mir_vreg *v;
 
-	if (m->n_vregs == m->cap_vregs) {
-		m->cap_vregs *= 2;
-		m->vreg = xrealloc(m->vreg, m->cap_vregs * sizeof(*m->vreg));
-	}
+	VEC_GROW(m->vreg, m->n_vregs, 1, m->cap_vregs);
 	v = &m->vreg[m->n_vregs];
 	memset(v, 0, sizeof(*v));
 	v->file = (uint8_t)file;
@@ -55,10 +53,7 @@ struct mir_block *mir_block(struct mir_func *m)
 
 void mir_append_block(struct mir_func *m, struct mir_block *b)
 {
-	if (m->n_order == m->cap_order) {
-		m->cap_order = m->cap_order ? 2 * m->cap_order : 16;
-		m->order = xrealloc(m->order, m->cap_order * sizeof(*m->order));
-	}
+	VEC_GROW(m->order, m->n_order, 1, m->cap_order);
 	b->order = m->n_order;
 	m->order[m->n_order++] = b;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "compiler/sim/sim_int.h"
 
 enum {
@@ -150,12 +151,7 @@ static void note_occupancy(struct sim *s, uint64_t cycle)
 	    r->occupancy[r->n_occupancy - 1].cycle >= cycle) {
 		r->occupancy[r->n_occupancy - 1].waves = s->n_waves;
 	} else {
-		if ((uint32_t)r->n_occupancy == s->cap_occupancy) {
-			s->cap_occupancy = s->cap_occupancy
-						   ? 2 * s->cap_occupancy : 64;
-			r->occupancy = xrealloc(r->occupancy, s->cap_occupancy *
-						sizeof(*r->occupancy));
-		}
+		VEC_GROW(r->occupancy, r->n_occupancy, 1, s->cap_occupancy);
 		r->occupancy[r->n_occupancy++] =
 			(struct sim_occupancy){ cycle, s->n_waves };
 	}

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/vec.h"
 #include "compiler/sim/sim_int.h"
 
 static const struct {
@@ -268,11 +269,7 @@ static uint32_t add_line(struct sim *s)
 {
 	struct sim_result *r = s->r;
 
-	if ((uint32_t)r->n_lines == s->cap_lines) {
-		s->cap_lines = s->cap_lines ? 2 * s->cap_lines : 256;
-		s->count = xrealloc(s->count, s->cap_lines *
-				    sizeof(*s->count));
-	}
+	VEC_GROW(s->count, r->n_lines, 1, s->cap_lines);
 	memset(&s->count[r->n_lines], 0, sizeof(*s->count));
 	return (uint32_t)r->n_lines++;
 }

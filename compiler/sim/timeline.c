@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "compiler/sim/sim.h"
 
 void sim_timeline_issue(void *ctx, const struct sim_event *ev)
@@ -14,16 +15,12 @@ void sim_timeline_issue(void *ctx, const struct sim_event *ev)
 		t->full = true;
 		return;
 	}
-	if (t->n == t->cap) {
-		t->cap = t->cap ? 2 * t->cap : 1024;
-		t->v = xrealloc(t->v, t->cap * sizeof(*t->v));
-	}
-	t->v[t->n++] = (struct sim_timeline_event){
+	vec_push(t, (struct sim_timeline_event){
 		.cycle = ev->cycle, .ready = ev->ready, .busy = ev->busy,
 		.op = ev->in->op, .wave = (int16_t)ev->wave,
 		.simd = (uint8_t)ev->simd, .stall = (uint8_t)ev->stall,
 		.pipe = (uint8_t)ev->pipe, .pc = ev->pc,
-	};
+	});
 }
 
 void sim_timeline_fini(struct sim_timeline *t)

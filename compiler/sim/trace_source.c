@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "compiler/sim/sim.h"
 
 enum { WGPS = 48 }; /* a group in so many lands on the simulated one */
@@ -77,15 +78,8 @@ static bool begin_dispatch(struct sim_source *s, struct trace_waves *t,
 
 static void record(struct recorded *w, const struct trace_event *ev)
 {
-	if (w->n == w->cap) {
-		w->cap = w->cap ? 2 * w->cap : 256;
-		w->step = xrealloc(w->step, w->cap * sizeof(*w->step));
-	}
-	while (w->n_access + ev->n_accesses > w->cap_access) {
-		w->cap_access = w->cap_access ? 2 * w->cap_access : 1024;
-		w->access = xrealloc(w->access, w->cap_access *
-				     sizeof(*w->access));
-	}
+	VEC_GROW(w->step, w->n, 1, w->cap);
+	VEC_GROW(w->access, w->n_access, ev->n_accesses, w->cap_access);
 	w->step[w->n++] = (struct step){
 		.pc = ev->pc, .exec = ev->exec, .kind = ev->kind,
 		.access_bytes = ev->access_bytes,

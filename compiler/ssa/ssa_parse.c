@@ -5,14 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "compiler/ssa/ssa_int.h"
 
 enum { MAX_ID = 1 << 20 };
 
 /* Values and blocks are made where they are first named, by id. */
 struct ids {
-	void **p;
-	uint32_t n;
+	void **v;
+	uint32_t n, cap;
 };
 
 struct parser {
@@ -168,14 +169,9 @@ static const char *parse_string(struct parser *s)
 
 static void **id_slot(struct ids *ids, uint32_t id)
 {
-	if (id >= ids->n) {
-		const uint32_t n = id * 2 + 64;
-
-		ids->p = xrealloc(ids->p, n * sizeof(*ids->p));
-		memset(ids->p + ids->n, 0, (n - ids->n) * sizeof(*ids->p));
-		ids->n = n;
-	}
-	return &ids->p[id];
+	while (ids->n <= id)
+		vec_add(ids);
+	return &ids->v[id];
 }
 
 static bool parse_value(struct parser *s, struct ssa_inst **out)
@@ -509,7 +505,7 @@ static bool parse_line(struct parser *s)
 static bool all_defined(struct parser *s)
 {
 	for (uint32_t k = 0; k < s->value.n; k++) {
-		const struct ssa_inst *v = s->value.p[k];
+		const struct ssa_inst *v = s->value.v[k];
 
 		if (v && !v->block)
 			return err_set(s->e, ERR_INPUT,
@@ -518,7 +514,7 @@ static bool all_defined(struct parser *s)
 			s->f->n_insts = k + 1;
 	}
 	for (uint32_t k = 0; k < s->blocks.n; k++) {
-		const struct ssa_block *b = s->blocks.p[k];
+		const struct ssa_block *b = s->blocks.v[k];
 
 		if (b && !b->prev && b != s->f->first)
 			return err_set(s->e, ERR_INPUT,
@@ -555,8 +551,8 @@ struct ssa_func *ssa_parse(const char *text, struct err *e)
 	struct parser s = { .p = text, .f = ssa_func_new("kernel"), .e = e };
 	const bool good = parse_all(&s);
 
-	free(s.value.p);
-	free(s.blocks.p);
+	free(s.value.v);
+	free(s.blocks.v);
 	if (!good) {
 		ssa_func_free(s.f);
 		return NULL;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "compiler/cost/csv.h"
 #include "compiler/sim/examine/others_rows.h"
 #include "compiler/sim/examine/vector.h"
@@ -140,16 +141,6 @@ struct list {
 	int n, cap;
 };
 
-static struct foreign_row *push(struct list *l)
-{
-	if (l->n == l->cap) {
-		l->cap = l->cap ? 2 * l->cap : 64;
-		l->v = xrealloc(l->v, (size_t)l->cap * sizeof(*l->v));
-	}
-	memset(&l->v[l->n], 0, sizeof(*l->v));
-	return &l->v[l->n++];
-}
-
 static bool same_group(const struct foreign_row *a, const struct foreign_row *b)
 {
 	return a->ratio && b->ratio && !strcmp(a->group, b->group);
@@ -187,7 +178,7 @@ static void add_pairs(struct list *l)
 		row.class = FOREIGN_PAIRS;
 		row.ratio = row.low = false;
 		row.time_s /= cu->time_s;
-		*push(l) = row;
+		vec_push(l, row);
 	}
 }
 
@@ -285,7 +276,7 @@ static void read_rows(struct reader *r, struct list *l, int *skipped)
 		struct foreign_row row = { 0 };
 
 		if (tiles ? take_tile_row(r, &row) : take_text_row(r, &row))
-			*push(l) = row;
+			vec_push(l, row);
 		else
 			++*skipped;
 	}

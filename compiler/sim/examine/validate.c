@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "compiler/sim/examine/mca.h"
 #include "compiler/sim/examine/others_rows.h"
 #include "compiler/sim/examine/validate.h"
@@ -52,13 +53,8 @@ struct rows {
 
 static struct row *add_row(struct rows *r)
 {
-	if (r->n == r->cap) {
-		r->cap = r->cap ? 2 * r->cap : 64;
-		r->v = xrealloc(r->v, r->cap * sizeof(*r->v));
-	}
-	r->v[r->n] = (struct row){ .rank = NAN, .within = NAN,
-				   .mca = NAN };
-	return &r->v[r->n++];
+	vec_push(r, (struct row){ .rank = NAN, .within = NAN, .mca = NAN });
+	return &r->v[r->n - 1];
 }
 
 /* ---- traces ---- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "compiler/sim/examine/vector.h"
 #include "compiler/sim/lanes.h"
 #include "compiler/sim/sim_int.h"
@@ -122,7 +123,8 @@ static int size_at(const struct vector *v, uint32_t off)
 static void put(struct vector_path *p, uint32_t off, int event)
 {
 	if (p->n == p->cap) {
-		p->cap = p->cap ? 2 * p->cap : 64;
+		p->cap = vec_capacity(p->cap, p->n, 1, sizeof(p->cap),
+				      sizeof(*p->off));
 		p->off = xrealloc(p->off, (size_t)p->cap * sizeof(*p->off));
 		p->event = xrealloc(p->event,
 				    (size_t)p->cap * sizeof(*p->event));
