@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "autotune/cpu_tune/cpu_tune.h"
+#include "base/vec.h"
 #include "results/db/tunes.h"
 
 #define NEAREST 2.0
@@ -16,7 +17,7 @@ struct row {
 
 struct cpu_table {
 	struct row *v; /* [n] */
-	size_t n;
+	size_t n, cap;
 };
 
 void cpu_target(unsigned threads, char out[CPU_GEMM_TEXT])
@@ -51,8 +52,7 @@ static bool load(void *ctx, const struct res_tune_winner *w)
 	r.problem.k = (size_t)w->key.k;
 	if (!cpu_gemm_config_parse(w->tune.config, &r.config, NULL))
 		return true; /* of another version of T0 */
-	l->t->v = xrealloc(l->t->v, (l->t->n + 1) * sizeof(*l->t->v));
-	l->t->v[l->t->n++] = r;
+	vec_push(l->t, r);
 	return true;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "autotune/tuner/tune.h"
+#include "base/vec.h"
 
 /* ---- operations ---- */
 
@@ -220,14 +221,10 @@ static bool add(struct tune_problems *l, const struct gemm_op *op,
 		    l->v[i].batch == batch && l->v[i].caches == state &&
 		    l->v[i].op.b_trans == op->b_trans)
 			return true;
-	if (l->n == l->cap) {
-		l->cap = l->cap ? 2 * l->cap : 16;
-		l->v = xrealloc(l->v, l->cap * sizeof(*l->v));
-	}
-	l->v[l->n++] = (struct tune_problem){
+	vec_push(l, (struct tune_problem){
 		.op = *op, .m = (uint32_t)m, .n = (uint32_t)n,
 		.k = (uint32_t)k, .batch = (uint32_t)batch, .caches = state,
-	};
+	});
 	return true;
 }
 

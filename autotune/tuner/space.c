@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "autotune/tuner/tune.h"
+#include "base/vec.h"
 #include "isa/code/code.h"
 
 /* Workgroups of stream-K: two of each WGP. */
@@ -96,12 +97,8 @@ void tune_needs_guess(const struct tune_problem *p,
 static struct tune_candidate *add(struct tune_space *s,
 				  const struct gemm_config *c)
 {
-	if (s->n == s->cap) {
-		s->cap = s->cap ? 2 * s->cap : 1024;
-		s->v = xrealloc(s->v, s->cap * sizeof(*s->v));
-	}
-	s->v[s->n] = (struct tune_candidate){ .config = *c, .limit = "" };
-	return &s->v[s->n++];
+	vec_push(s, (struct tune_candidate){ .config = *c, .limit = "" });
+	return &s->v[s->n - 1];
 }
 
 static void reject(struct tune_candidate *c, const char *why)

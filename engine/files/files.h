@@ -107,7 +107,7 @@ struct qwen_tensors {
 		void *base;
 		size_t size_bytes;
 	} *map;
-	size_t n_maps;
+	size_t n_maps, cap_maps;
 	uint64_t total_bytes; /* of all tensors */
 };
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "engine/files/files.h"
 
 static const struct {
@@ -272,7 +273,7 @@ static bool file_map(struct qwen_tensors *t, const char *path, struct err *e)
 	close(fd);
 	if (base == MAP_FAILED)
 		return err_sys(e, ERR_NOMEM, why, "%s: cannot be mapped", path);
-	t->map = xrealloc(t->map, (t->n_maps + 1) * sizeof(*t->map));
+	VEC_GROW(t->map, t->n_maps, 1, t->cap_maps);
 	t->map[t->n_maps++] =
 		(struct qwen_map){ path, base, (size_t)st.st_size };
 	return file_add(t, path, base, (size_t)st.st_size, e);

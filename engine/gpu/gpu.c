@@ -1,3 +1,4 @@
+#include "base/vec.h"
 #include "engine/gpu/gpu.h"
 
 #include <stdlib.h>
@@ -69,8 +70,7 @@ const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
 			return g->kernel[i];
 	if (!kernel_make(g, &want, e))
 		return NULL;
-	g->kernel = xrealloc(g->kernel, (g->n_kernels + 1) *
-						sizeof(*g->kernel));
+	VEC_GROW(g->kernel, g->n_kernels, 1, g->cap_kernels);
 	g->kernel[g->n_kernels] = xmalloc(sizeof(want));
 	*g->kernel[g->n_kernels] = want;
 	return g->kernel[g->n_kernels++];
@@ -152,7 +152,7 @@ const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
 		return NULL;
 	t = xmalloc(sizeof(*t));
 	*t = want;
-	g->tiles = xrealloc(g->tiles, (g->n_tiles + 1) * sizeof(*g->tiles));
+	VEC_GROW(g->tiles, g->n_tiles, 1, g->cap_tiles);
 	return g->tiles[g->n_tiles++] = t;
 }
 
@@ -199,7 +199,7 @@ static bool block_new(struct block *b, struct gpu *g, size_t bytes,
 	*b = (struct block){ .g = g };
 	if (!kfd_mem_alloc(g->dev, KFD_VRAM_PRIVATE, bytes, name, &b->mem, e))
 		return false;
-	g->mem = xrealloc(g->mem, (g->n_mem + 1) * sizeof(*g->mem));
+	VEC_GROW(g->mem, g->n_mem, 1, g->cap_mem);
 	g->mem[g->n_mem++] = b->mem;
 	return true;
 }

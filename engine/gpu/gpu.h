@@ -67,14 +67,14 @@ struct gpu {
 	struct tune_selector *selector; /* NULL: there is no database */
 	const struct qwen_model *m;
 	struct kfd_mem **mem; /* [n_mem]: what holds the weights */
-	size_t n_mem;
+	size_t n_mem, cap_mem;
 	struct gpu_matrix embed, head;
 	uint64_t norm;
 	struct gpu_layer *layer; /* [config.layers] */
 	struct gpu_kernel **kernel; /* [n_kernels]: each once */
-	size_t n_kernels;
+	size_t n_kernels, cap_kernels;
 	struct gpu_tiles **tiles; /* [n_tiles]: each once */
-	size_t n_tiles;
+	size_t n_tiles, cap_tiles;
 };
 
 /* ------------------------------------------------------------- gpu.c ---- */

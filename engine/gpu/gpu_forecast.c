@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "compiler/sim/sim.h"
 #include "engine/gpu/gpu_int.h"
 
@@ -19,7 +20,7 @@ struct launch {
 
 struct record {
 	struct launch *v;
-	size_t n;
+	size_t n, cap;
 };
 
 /* What of the arguments is no address: with it a kernel takes as long. */
@@ -67,8 +68,7 @@ static void take(void *ctx, const struct gpu_code *c,
 			free(x.args);
 			return;
 		}
-	r->v = xrealloc(r->v, (r->n + 1) * sizeof(*r->v));
-	r->v[r->n++] = x;
+	vec_push(r, x);
 }
 
 /* ---- one pass, recorded ---- */

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "engine/model/model.h"
 
 /* ---- the file ---- */
@@ -17,8 +18,8 @@ struct piece {
 
 struct writer {
 	json_t *header;
-	struct piece *piece;
-	size_t n;
+	struct piece *v;
+	size_t n, cap;
 	uint64_t at; /* in the data part */
 };
 
@@ -34,8 +35,7 @@ static void piece_add(struct writer *w, const char *name, const char *dtype,
 		"{s:s, s:o, s:[I,I]}", "dtype", dtype, "shape", shape,
 		"data_offsets", (json_int_t)w->at,
 		(json_int_t)(w->at + size_bytes)));
-	w->piece = xrealloc(w->piece, (w->n + 1) * sizeof(*w->piece));
-	w->piece[w->n++] = (struct piece){ data, size_bytes };
+	vec_push(w, (struct piece){ data, size_bytes });
 	w->at += size_bytes;
 }
 
@@ -88,8 +88,8 @@ static bool stream_write(const struct writer *w, FILE *f)
 	for (; ok && len < padded; len++)
 		ok = fputc(' ', f) != EOF;
 	for (size_t i = 0; ok && i < w->n; i++)
-		ok = fwrite(w->piece[i].data, 1, w->piece[i].size_bytes, f) ==
-		     w->piece[i].size_bytes;
+		ok = fwrite(w->v[i].data, 1, w->v[i].size_bytes, f) ==
+		     w->v[i].size_bytes;
 	free(text);
 	return ok && fflush(f) == 0 && fsync(fileno(f)) == 0;
 }
@@ -172,7 +172,7 @@ bool qwen_quantized_write(struct qwen_model *m, const char *from,
 				     e);
 	ok = ok && file_write(&w, to, e);
 	json_decref(w.header);
-	free(w.piece);
+	free(w.v);
 	return ok;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "engine/model/model.h"
 #include "engine/text/text.h"
 
@@ -59,14 +60,13 @@ struct spec {
 
 struct specs {
 	struct spec *v;
-	size_t n;
+	size_t n, cap;
 };
 
 static void spec_add(struct specs *s, const char *name, uint64_t rows,
 		     uint64_t cols)
 {
-	s->v = xrealloc(s->v, (s->n + 1) * sizeof(*s->v));
-	struct spec *x = &s->v[s->n++];
+	struct spec *x = vec_add(s);
 	*x = (struct spec){ .n_dims = cols ? 2 : 1, .shape = { rows, cols } };
 	snprintf(x->name, sizeof(x->name), "%s.weight", name);
 	/* Uniform in +-w has variance w^2 / 3: a row's product has 1. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <utf8proc.h>
 
+#include "base/vec.h"
 #include "engine/text/text_int.h"
 
 #define OPTIONS	       (UTF8PROC_STABLE | UTF8PROC_COMPOSE)
@@ -75,10 +76,7 @@ static void decompose(struct points *p, const char *s, size_t len)
 		at += (size_t)utf8proc_iterate((const utf8proc_uint8_t *)s + at,
 					       (utf8proc_ssize_t)(len - at),
 					       &c);
-		if (p->cap - p->n < MAX_DECOMPOSED) {
-			p->cap = 2 * p->cap + 64;
-			p->v = xrealloc(p->v, p->cap * sizeof(*p->v));
-		}
+		vec_reserve(p, MAX_DECOMPOSED);
 		p->n += (size_t)utf8proc_decompose_char(
 			c, p->v + p->n, MAX_DECOMPOSED, OPTIONS, NULL);
 	}

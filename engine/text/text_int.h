@@ -30,7 +30,7 @@ struct qwen_tokenizer {
 	struct merge *merge; /* hash table, open addressing */
 	uint32_t merge_mask;
 	uint32_t *added; /* ids, by content length, longest first */
-	uint32_t n_added;
+	uint32_t n_added, cap_added;
 	bool added_first[256]; /* a byte that an added token begins with */
 	pcre2_code *split;
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "engine/text/text_int.h"
 
 #define MAX_TOKENS (1u << 22)
@@ -25,11 +26,7 @@ static const char split_pattern[] =
 
 void qwen_ids_add(struct qwen_ids *ids, uint32_t id)
 {
-	if (ids->n == ids->cap) {
-		ids->cap = ids->cap ? 2 * ids->cap : 64;
-		ids->v = xrealloc(ids->v, ids->cap * sizeof(*ids->v));
-	}
-	ids->v[ids->n++] = id;
+	vec_push(ids, id);
 }
 
 void qwen_ids_fini(struct qwen_ids *ids)
@@ -344,7 +341,7 @@ static bool added_put(struct qwen_tokenizer *t, const char *content,
 		return false;
 	t->added_first[(unsigned char)*content] = true;
 	t->token[n].special = special;
-	t->added = xrealloc(t->added, (t->n_added + 1) * sizeof(*t->added));
+	VEC_GROW(t->added, t->n_added, 1, t->cap_added);
 	if (!t->token[n].added)
 		t->added[t->n_added++] = n;
 	t->token[n].added = true;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/vec.h"
 #include "engine/weights/weights.h"
 
 static bool stored_type(const struct qwen_tensor *t, enum qwen_weights *w)
@@ -49,29 +50,28 @@ static bool block_add(struct qwen_blocks *b, size_t size_bytes, struct err *e)
 		return err_set(e, ERR_NOMEM, "no memory for %zu bytes of "
 			       "weights", size_bytes);
 	madvise(p, n, MADV_HUGEPAGE);
-	b->block = xrealloc(b->block, (b->n + 1) * sizeof(*b->block));
-	b->block[b->n++] = (struct qwen_block){ p, n, 0 };
+	vec_push(b, (struct qwen_block){ p, n, 0 });
 	return true;
 }
 
 void qwen_blocks_fini(struct qwen_blocks *b)
 {
 	for (size_t i = 0; i < b->n; i++)
-		munmap(b->block[i].data, b->block[i].size_bytes);
-	free(b->block);
+		munmap(b->v[i].data, b->v[i].size_bytes);
+	free(b->v);
 	*b = (struct qwen_blocks){ 0 };
 }
 
 static void *block_alloc(struct qwen_blocks *all, size_t size_bytes,
 			 struct err *e)
 {
-	struct qwen_block *b = all->n ? &all->block[all->n - 1] : NULL;
+	struct qwen_block *b = all->n ? &all->v[all->n - 1] : NULL;
 
 	size_bytes = (size_bytes + 63) / 64 * 64;
 	if (!b || b->size_bytes - b->used_bytes < size_bytes) {
 		if (!block_add(all, size_bytes, e))
 			return NULL;
-		b = &all->block[all->n - 1];
+		b = &all->v[all->n - 1];
 	}
 	void *p = (char *)b->data + b->used_bytes;
 	b->used_bytes += size_bytes;

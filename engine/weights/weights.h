@@ -147,8 +147,8 @@ struct qwen_blocks {
 	struct qwen_block {
 		void *data;
 		size_t size_bytes, used_bytes;
-	} *block;
-	size_t n;
+	} *v;
+	size_t n, cap;
 };
 void qwen_blocks_fini(struct qwen_blocks *b);
 

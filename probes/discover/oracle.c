@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "probes/discover/discover.h"
 
 #define MARKER	   0xbfbb0000u /* s_ttracedata_imm N */
@@ -37,10 +38,7 @@ static void add_item(struct items *l, int slot, int n_words,
 {
 	struct item *it;
 
-	if (l->n == l->cap) {
-		l->cap = l->cap ? 2 * l->cap : 4096;
-		l->v = xrealloc(l->v, (size_t)l->cap * sizeof(*l->v));
-	}
+	vec_reserve(l, 1);
 	it = &l->v[l->n++];
 	it->slot = slot;
 	it->n_words = n_words;

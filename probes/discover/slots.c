@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "probes/discover/discover.h"
 
 #define VGPR(n)	   (256u + (n))
@@ -393,10 +394,7 @@ bool probe_slots_init(struct probe_slots *s, const struct cli_list *encodings,
 		if (!wanted(&families[k], encodings))
 			continue;
 		for (int op = 0; op < families[k].n_opcodes; op++) {
-			if (s->n == cap) {
-				cap = cap ? 2 * cap : MAX_OPCODE;
-				s->v = xrealloc(s->v, cap * sizeof(*s->v));
-			}
+			VEC_GROW(s->v, s->n, 1, cap);
 			if (make_any(&families[k], op, &s->v[s->n]))
 				s->n++;
 		}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "probes/micro/micro.h"
 
 #define COLUMNS                                                          \
@@ -81,8 +82,8 @@ static bool store(struct micro_probe *p, struct err *e)
 }
 
 struct list {
-	struct micro_probe *p;
-	size_t n;
+	struct micro_probe *v;
+	size_t n, cap;
 };
 
 static bool add(struct list *l, struct micro_device *d,
@@ -90,8 +91,7 @@ static bool add(struct list *l, struct micro_device *d,
 {
 	if (!*(stream ? i->stream : i->chain))
 		return true;
-	l->p = xrealloc(l->p, (l->n + 1) * sizeof(*l->p));
-	return micro_inst_probe(&l->p[l->n++], d, i, stream, 1, e);
+	return micro_inst_probe(vec_add(l), d, i, stream, 1, e);
 }
 
 /* Those of micro_inst.def that begin so; else the instruction itself. */
@@ -121,7 +121,7 @@ static bool choose(struct list *l, struct micro_device *d, bool stream,
 static void settle(struct list *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		l->p[i].series.ctx = &l->p[i];
+		l->v[i].series.ctx = &l->v[i];
 }
 
 static int cost_run(const struct probe_opts *o, bool stream, struct err *e)
@@ -133,14 +133,14 @@ static int cost_run(const struct probe_opts *o, bool stream, struct err *e)
 		    choose(&l, &d, stream, e);
 
 	settle(&l);
-	good = good && micro_probe_run(l.p, l.n, e);
+	good = good && micro_probe_run(l.v, l.n, e);
 	for (size_t i = 0; i < l.n && good; i++) {
-		add_row(&l.p[i]);
-		good = store(&l.p[i], e);
+		add_row(&l.v[i]);
+		good = store(&l.v[i], e);
 	}
 	for (size_t i = 0; i < l.n; i++)
-		micro_probe_fini(&l.p[i]);
-	free(l.p);
+		micro_probe_fini(&l.v[i]);
+	free(l.v);
 	return micro_device_close(&d, good, e);
 }
 
