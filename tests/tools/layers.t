@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every header compiles alone and speaks of what there is, and folders include
-# downwards only.
+# Every header compiles alone and speaks of what there is, and rooms use only
+# what is below them.
 . tests/tap.sh
 
 MAKEFLAGS= MFLAGS= exits 0 'every header compiles alone' \
@@ -28,23 +28,33 @@ perl -0777 -e '
 ' <"$tmp/sources" >"$tmp/wrong"
 is "$(cat "$tmp/wrong")" '' 'headers speak of what there is'
 
-# below FOLDER ALLOWED...: what it may include (DESIGN.md, "Folders")
-below() {
-	folder=$1
-	shift
-	[ -d "$folder" ] || { skip "there is no $folder/ yet"; return; }
-	allowed=$(echo "$@" | tr ' ' '|')
-	find "$folder" -name '*.[ch]' -o -name '*.def' | sort >"$tmp/files"
-	xargs grep -nE '^#[[:space:]]*include "' <"$tmp/files" >"$tmp/includes"
-	grep -vE "include \"($allowed)/" "$tmp/includes" >"$tmp/wrong"
-	is "$(cat "$tmp/wrong")" '' "$folder includes only $*"
-}
-below base base
-below isa isa base
-below results results base
-below kfd kfd isa base
-below compiler compiler results isa base
-below probes probes kfd compiler results isa base
-below autotune autotune probes kfd compiler results isa base
-below engine engine autotune probes kfd compiler results isa base
+# ---- rooms use what the table of GNUmakefile lets them use ----
+MAKEFLAGS= MFLAGS= make --no-print-directory print-rooms >"$tmp/table"
+is "$(scripts/layers "$T0_BUILD" <"$tmp/table")" '' \
+	'no room includes or calls what is above it'
+
+# The same tree with one line more: base includes, or calls, what is above it.
+mkdir "$tmp/plant" "$tmp/built"
+for folder in isa results kfd compiler probes autotune engine; do
+	ln -s "$PWD/$folder" "$tmp/plant/"
+	ln -s "$T0_BUILD/$folder" "$tmp/built/"
+done
+cp -r base "$tmp/plant/"
+cp -r "$T0_BUILD/base" "$tmp/built/"
+sed -i '$a #include "isa/tables/tables.h"' "$tmp/plant/base/err.c"
+layers=$PWD/scripts/layers
+(cd "$tmp/plant" && "$layers" "$tmp/built" <"$tmp/table") >"$tmp/out"
+is "$(cat "$tmp/out")" "base/err.c:$(wc -l <"$tmp/plant/base/err.c"): includes \
+isa/tables/tables.h: base may not use isa/tables" 'an include upwards is found'
+cp base/err.c "$tmp/plant/base/"
+printf '%s\n' 'int res_open(void);' 'int planted(void);' \
+	'int planted(void) { return res_open(); }' >"$tmp/plant/base/planted.c"
+${CC:-cc} -c -o "$tmp/built/base/planted.o" "$tmp/plant/base/planted.c"
+(cd "$tmp/plant" && "$layers" "$tmp/built" <"$tmp/table") >"$tmp/out"
+is "$(cat "$tmp/out")" "$tmp/built/base/planted.o: calls res_open of \
+results/db: base may not use results/db" 'a call upwards is found'
+
+# ---- a folder can be taken in ----
+is "$(find base isa results kfd compiler probes autotune engine tests \
+	-name '*.c' | sed 's,/[^/]*$,,' | sort | uniq -c | awk '$1 > 30')" '' 'no folder holds more than 30 C files'
 plan_done
