@@ -49,8 +49,8 @@ static int reader_file(struct reader *r, const char *fmt, ...)
 }
 
 /* The value of a "name value" line in r->text, or `missing`. */
-static uint64_t value(const struct reader *r, const char *name,
-		      uint64_t missing)
+static uint64_t find_value(const struct reader *r, const char *name,
+			   uint64_t missing)
 {
 	size_t len = strlen(name);
 
@@ -64,38 +64,38 @@ static uint64_t value(const struct reader *r, const char *name,
 	return missing;
 }
 
-static uint32_t value32(const struct reader *r, const char *name)
+static uint32_t find_value32(const struct reader *r, const char *name)
 {
-	uint64_t v = value(r, name, 0);
+	uint64_t v = find_value(r, name, 0);
 	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
 static void parse_properties(const struct reader *r, struct kfd_node *n)
 {
-	uint64_t minor = value(r, "drm_render_minor", 0);
+	uint64_t minor = find_value(r, "drm_render_minor", 0);
 
-	n->simd_count = value32(r, "simd_count");
-	n->simd_per_cu = value32(r, "simd_per_cu");
-	n->num_xcc = value32(r, "num_xcc");
+	n->simd_count = find_value32(r, "simd_count");
+	n->simd_per_cu = find_value32(r, "simd_per_cu");
+	n->num_xcc = find_value32(r, "num_xcc");
 	if (!n->num_xcc)
 		n->num_xcc = 1;
-	n->max_waves_per_simd = value32(r, "max_waves_per_simd");
-	n->array_count = value32(r, "array_count");
-	n->arrays_per_engine = value32(r, "simd_arrays_per_engine");
-	n->wave_size = value32(r, "wave_front_size");
-	n->lds_bytes = value32(r, "lds_size_in_kb") * 1024u;
-	n->scratch_slots_cu = value32(r, "max_slots_scratch_cu");
-	n->gfx_target = value32(r, "gfx_target_version");
-	n->vendor_id = value32(r, "vendor_id");
-	n->device_id = value32(r, "device_id");
-	n->domain = value32(r, "domain");
-	n->location_id = value32(r, "location_id");
+	n->max_waves_per_simd = find_value32(r, "max_waves_per_simd");
+	n->array_count = find_value32(r, "array_count");
+	n->arrays_per_engine = find_value32(r, "simd_arrays_per_engine");
+	n->wave_size = find_value32(r, "wave_front_size");
+	n->lds_bytes = find_value32(r, "lds_size_in_kb") * 1024u;
+	n->scratch_slots_cu = find_value32(r, "max_slots_scratch_cu");
+	n->gfx_target = find_value32(r, "gfx_target_version");
+	n->vendor_id = find_value32(r, "vendor_id");
+	n->device_id = find_value32(r, "device_id");
+	n->domain = find_value32(r, "domain");
+	n->location_id = find_value32(r, "location_id");
 	n->render_minor = minor >= 128 && minor < 4096 ? (int)minor : -1;
-	n->capability = value32(r, "capability");
-	n->fw_version = value32(r, "fw_version");
-	n->sdma_fw_version = value32(r, "sdma_fw_version");
-	n->clk_max_mhz = value32(r, "max_engine_clk_fcompute");
-	n->unique_id = value(r, "unique_id", 0);
+	n->capability = find_value32(r, "capability");
+	n->fw_version = find_value32(r, "fw_version");
+	n->sdma_fw_version = find_value32(r, "sdma_fw_version");
+	n->clk_max_mhz = find_value32(r, "max_engine_clk_fcompute");
+	n->unique_id = find_value(r, "unique_id", 0);
 	if (n->simd_per_cu)
 		n->cu_count = n->simd_count / n->simd_per_cu / n->num_xcc;
 	if (n->arrays_per_engine)
@@ -112,14 +112,14 @@ static void read_banks(struct reader *r, struct kfd_node *n)
 		if (reader_file(r, "nodes/%d/mem_banks/%d/properties", n->index,
 				i))
 			break;
-		uint64_t type = value(r, "heap_type", 0);
+		uint64_t type = find_value(r, "heap_type", 0);
 		if (type != HEAP_VRAM_PUBLIC && type != HEAP_VRAM_PRIVATE)
 			continue;
 		any_public |= type == HEAP_VRAM_PUBLIC;
 		any_private |= type == HEAP_VRAM_PRIVATE;
-		n->vram_bytes += value(r, "size_in_bytes", 0);
-		n->vram_width_bits = value32(r, "width");
-		n->mem_clk_max_mhz = value32(r, "mem_clk_max");
+		n->vram_bytes += find_value(r, "size_in_bytes", 0);
+		n->vram_width_bits = find_value32(r, "width");
+		n->mem_clk_max_mhz = find_value32(r, "mem_clk_max");
 	}
 	n->large_bar = any_public && !any_private;
 }
@@ -127,9 +127,9 @@ static void read_banks(struct reader *r, struct kfd_node *n)
 /* type: bit 0 data, 1 instruction, 2 CPU, 3 SIMD. */
 static void add_cache(const struct reader *r, struct kfd_node *n)
 {
-	uint32_t kib = value32(r, "size"), type = value32(r, "type");
+	uint32_t kib = find_value32(r, "size"), type = find_value32(r, "type");
 
-	switch (value32(r, "level")) {
+	switch (find_value32(r, "level")) {
 	case 1:
 		/*
 		 * Level 1 holds four kinds: 16 KiB scalar, 32 KiB vector,
@@ -170,7 +170,7 @@ static void read_links(struct reader *r, struct kfd_node *n)
 		if (reader_file(r, "nodes/%d/io_links/%d/properties", n->index,
 				i))
 			break;
-		uint32_t mbps = value32(r, "max_bandwidth");
+		uint32_t mbps = find_value32(r, "max_bandwidth");
 		if (mbps > n->link_max_mbps)
 			n->link_max_mbps = mbps;
 	}
@@ -242,14 +242,14 @@ static int list_nodes(struct reader *r, struct kfd_topology *t)
 }
 
 /* UINT64_MAX when there is none (it then counts as standing still). */
-static uint64_t generation(struct reader *r)
+static uint64_t read_generation(struct reader *r)
 {
 	if (reader_file(r, "generation_id"))
 		return UINT64_MAX;
 	return strtoull(r->text.data, NULL, 10);
 }
 
-static int snapshot(struct reader *r, struct kfd_topology *t)
+static int take_snapshot(struct reader *r, struct kfd_topology *t)
 {
 	int err = list_nodes(r, t);
 
@@ -270,12 +270,12 @@ bool kfd_topology_read(struct kfd_driver *d, struct kfd_topology *t,
 		r.root = roots[i];
 		for (int n = 0; n < SNAPSHOT_TRIES && !still; n++) {
 			kfd_topology_fini(t);
-			t->generation = generation(&r);
-			err = snapshot(&r, t);
+			t->generation = read_generation(&r);
+			err = take_snapshot(&r, t);
 			if (err == -ENOENT && n == 0 && !t->n_nodes)
 				break;
 			/* A file that went away: the generation has moved. */
-			still = !err && generation(&r) == t->generation;
+			still = !err && read_generation(&r) == t->generation;
 		}
 	}
 	if (err)

@@ -20,8 +20,9 @@ static double nominal_hz(const struct kfd_dev *dev)
 }
 
 /* Does reading c continue from b at the nominal pace? */
-static bool continues(const struct kfd_dev *dev, const struct kfd_clock *b,
-		      const struct kfd_clock *c)
+static bool is_continuation(const struct kfd_dev *dev,
+			    const struct kfd_clock *b,
+			    const struct kfd_clock *c)
 {
 	if (c->gpu_ticks < b->gpu_ticks || c->mono_raw_ns < b->mono_raw_ns)
 		return false;
@@ -49,7 +50,7 @@ bool kfd_clock_calibrate(struct kfd_dev *dev, struct err *e)
 	if (!kfd_clock_read(dev, &c, e))
 		return false;
 	pthread_mutex_lock(&dev->lock);
-	if (!dev->clock_read_ns || !continues(dev, &dev->clock[1], &c)) {
+	if (!dev->clock_read_ns || !is_continuation(dev, &dev->clock[1], &c)) {
 		/* Stamps up to the last good reading are of another line. */
 		const uint64_t last = dev->clock[1].gpu_ticks;
 		dev->clock_floor = last < c.gpu_ticks ? last : 0;
@@ -61,7 +62,7 @@ bool kfd_clock_calibrate(struct kfd_dev *dev, struct err *e)
 	return true;
 }
 
-static bool stale(struct kfd_dev *dev)
+static bool is_stale(struct kfd_dev *dev)
 {
 	pthread_mutex_lock(&dev->lock);
 	const uint64_t read = dev->clock_read_ns;
@@ -72,7 +73,7 @@ static bool stale(struct kfd_dev *dev)
 bool kfd_clock_ns(struct kfd_dev *dev, uint64_t ticks, uint64_t *mono_raw_ns,
 		  struct err *e)
 {
-	if (stale(dev) && !kfd_clock_calibrate(dev, e))
+	if (is_stale(dev) && !kfd_clock_calibrate(dev, e))
 		return false;
 	pthread_mutex_lock(&dev->lock);
 	const struct kfd_clock a = dev->clock[0], b = dev->clock[1];

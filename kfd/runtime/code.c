@@ -155,7 +155,7 @@ static bool check_chip(const struct kfd_dev *dev, const struct co *co,
 		       co->chip, gfx);
 }
 
-static bool place(struct kfd_code *c, struct err *e)
+static bool place_image(struct kfd_code *c, struct err *e)
 {
 	const size_t n = (size_t)c->co.span_bytes;
 	void *image;
@@ -204,7 +204,7 @@ bool kfd_code_load(struct kfd_dev *dev, const void *elf, size_t len_bytes,
 	struct kfd_code *c = code_new(dev, (int)co.n_kernels);
 	c->file = file;
 	c->co = co;
-	if (!place(c, e)) {
+	if (!place_image(c, e)) {
 		kfd_code_unload(c);
 		return err_wrap(e, "loading the code object");
 	}

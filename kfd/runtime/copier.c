@@ -100,8 +100,8 @@ static bool copier_make(struct kfd_dev *dev, struct err *e)
 	return false;
 }
 
-static bool launch(struct copier *c, const struct kfd_kernel *k, uint64_t dst,
-		   uint64_t src, size_t items, struct err *e)
+static bool launch_copy(struct copier *c, const struct kfd_kernel *k,
+			uint64_t dst, uint64_t src, size_t items, struct err *e)
 {
 	const uint64_t args[2] = { src, dst };
 	const struct kfd_launch l = {
@@ -117,20 +117,21 @@ static bool launch(struct copier *c, const struct kfd_kernel *k, uint64_t dst,
 }
 
 /* At most LAUNCH_BYTES; does not wait. */
-static bool part(struct copier *c, uint64_t dst, uint64_t src, size_t n,
-		 struct err *e)
+static bool copy_part(struct copier *c, uint64_t dst, uint64_t src, size_t n,
+		      struct err *e)
 {
 	size_t head = -src & 15, body;
 
 	if ((dst ^ src) & 15)
-		return launch(c, c->copy1, dst, src, n, e);
+		return launch_copy(c, c->copy1, dst, src, n, e);
 	if (head > n)
 		head = n;
 	body = (n - head) / 16 * 16;
-	return launch(c, c->copy1, dst, src, head, e) &&
-	       launch(c, c->copy16, dst + head, src + head, body / 16, e) &&
-	       launch(c, c->copy1, dst + head + body, src + head + body,
-		      n - head - body, e);
+	return launch_copy(c, c->copy1, dst, src, head, e) &&
+	       launch_copy(c, c->copy16, dst + head, src + head, body / 16,
+			   e) &&
+	       launch_copy(c, c->copy1, dst + head + body, src + head + body,
+			   n - head - body, e);
 }
 
 /* With copy_lock held: by the device, between addresses it can reach. */
@@ -142,7 +143,7 @@ static bool by_device(struct kfd_dev *dev, uint64_t dst, uint64_t src, size_t n,
 	for (size_t at = 0; at < n;) {
 		size_t now = n - at < LAUNCH_BYTES ? n - at : LAUNCH_BYTES;
 
-		if (!part(dev->copier, dst + at, src + at, now, e) ||
+		if (!copy_part(dev->copier, dst + at, src + at, now, e) ||
 		    !kfd_drain(dev->copier->q, time_mono_ns() + DEADLINE_NS, e))
 			return false;
 		at += now;

@@ -20,7 +20,7 @@ static uint32_t at_least_1(uint32_t v)
 }
 
 /* Dimensions in use: a packet must count one that only wg has, too. */
-static unsigned dims(const struct kfd_launch *l)
+static unsigned count_dims(const struct kfd_launch *l)
 {
 	return l->grid[2] > 1 || l->wg[2] > 1 ? 3 :
 	       l->grid[1] > 1 || l->wg[1] > 1 ? 2 :
@@ -132,8 +132,8 @@ bool kfd_launch_check(struct kfd_queue *q, const struct kfd_launch *l,
 
 /* --------------------------------------------------------- arguments --- */
 
-static void hidden(const struct kfd_queue *q, const struct kfd_launch *l,
-		   const struct co_arg *a, char *at)
+static void fill_hidden(const struct kfd_queue *q, const struct kfd_launch *l,
+			const struct co_arg *a, char *at)
 {
 	const struct kfd_info *info = &q->dev->info;
 	const uint32_t grid[3] = { at_least_1(l->grid[0]),
@@ -163,7 +163,7 @@ static void hidden(const struct kfd_queue *q, const struct kfd_launch *l,
 		v = grid[i] % wg[i];
 		break;
 	case CO_ARG_HIDDEN_GRID_DIMS:
-		v = dims(l);
+		v = count_dims(l);
 		break;
 	case CO_ARG_HIDDEN_DYNAMIC_LDS_SIZE:
 		v = l->dyn_lds_bytes;
@@ -200,7 +200,7 @@ static void fill_args(struct kfd_queue *q, const struct kfd_launch *l, char *at)
 		const struct co_arg *a = &k->arg[i];
 		if (co_arg_is_hidden(a) &&
 		    (uint64_t)a->offset + a->size <= k->kernarg_bytes)
-			hidden(q, l, a, at + a->offset);
+			fill_hidden(q, l, a, at + a->offset);
 	}
 }
 
@@ -250,8 +250,8 @@ static bool is_quiet(const struct kfd_queue *q, const struct kfd_launch *l)
 	       (q->put & (q->opts.ring_packets / 4 - 1)) != 0;
 }
 
-static bool send(struct kfd_queue *q, const struct kfd_launch *l,
-		 uint64_t deadline_ns, struct err *e)
+static bool send_packet(struct kfd_queue *q, const struct kfd_launch *l,
+			uint64_t deadline_ns, struct err *e)
 {
 	const struct kfd_kernel *k = l->kernel;
 	const uint32_t private_bytes = k->private_bytes + l->stack_bytes;
@@ -273,7 +273,7 @@ static bool send(struct kfd_queue *q, const struct kfd_launch *l,
 	struct aql_dispatch p = {
 		.header = kfd_ring_header(q, AQL_KERNEL_DISPATCH, !l->overlap,
 					  quiet),
-		.setup = (uint16_t)dims(l),
+		.setup = (uint16_t)count_dims(l),
 		.private_segment_size = private_bytes,
 		.group_segment_size = k->lds_bytes + l->dyn_lds_bytes,
 		.kernel_object = k->object_va,
@@ -297,7 +297,7 @@ bool kfd_put(struct kfd_queue *q, const struct kfd_launch *l, uint64_t *ticket,
 		return false;
 	/* The clock is read only by those who wait: it costs as much as all
 	 * the rest. */
-	if (!send(q, l, l->deadline_ns, e))
+	if (!send_packet(q, l, l->deadline_ns, e))
 		return err_wrap(e, "kernel '%s'", l->kernel->name);
 	if (ticket)
 		*ticket = q->put - 1;

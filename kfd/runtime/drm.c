@@ -17,8 +17,8 @@
 /* ----------------------------------------------------------- one question */
 
 /* An INFO query: false when it is not answered.  The rest of `q` is set. */
-static bool ask(struct kfd_dev *dev, struct drm_amdgpu_info *q, uint32_t query,
-		void *out, uint32_t size)
+static bool query_info(struct kfd_dev *dev, struct drm_amdgpu_info *q,
+		       uint32_t query, void *out, uint32_t size)
 {
 	int r;
 
@@ -39,7 +39,7 @@ static bool ask_simple(struct kfd_dev *dev, uint32_t query, void *out,
 {
 	struct drm_amdgpu_info q = { 0 };
 
-	return ask(dev, &q, query, out, size);
+	return query_info(dev, &q, query, out, size);
 }
 
 static double ask_u64(struct kfd_dev *dev, uint32_t query)
@@ -54,7 +54,7 @@ static double ask_sensor(struct kfd_dev *dev, uint32_t type)
 	struct drm_amdgpu_info q = { .sensor_info.type = type };
 	uint32_t v;
 
-	return ask(dev, &q, AMDGPU_INFO_SENSOR, &v, sizeof(v)) ? v : NAN;
+	return query_info(dev, &q, AMDGPU_INFO_SENSOR, &v, sizeof(v)) ? v : NAN;
 }
 
 /* The first line of a file below the device's folder; "" if unreadable. */
@@ -135,7 +135,7 @@ double kfd_sensor_value(const struct kfd_sensors *s,
 	return v;
 }
 
-static double either(double a, double b)
+static double prefer_number(double a, double b)
 {
 	return isnan(a) ? b : a;
 }
@@ -193,8 +193,9 @@ bool kfd_sensors_read(struct kfd_dev *dev, struct kfd_sensors *s)
 	}
 	s->sclk_mhz = ask_sensor(dev, AMDGPU_INFO_SENSOR_GFX_SCLK);
 	s->mclk_mhz = ask_sensor(dev, AMDGPU_INFO_SENSOR_GFX_MCLK);
-	s->load_pct = either(ask_sensor(dev, AMDGPU_INFO_SENSOR_GPU_LOAD),
-			     read_number(dev, "gpu_busy_percent"));
+	s->load_pct =
+		prefer_number(ask_sensor(dev, AMDGPU_INFO_SENSOR_GPU_LOAD),
+			      read_number(dev, "gpu_busy_percent"));
 	s->vddgfx_mv = ask_sensor(dev, AMDGPU_INFO_SENSOR_VDDGFX);
 	if (isnan(s->edge_c))
 		s->edge_c = ask_sensor(dev, AMDGPU_INFO_SENSOR_GPU_TEMP) / 1000;
@@ -373,8 +374,9 @@ static void read_firmware(struct kfd_dev *dev, struct kfd_drm *out)
 
 		f->name = t[i].name;
 		/* Version 0: the kernel knows the kind, this card has none. */
-		f->known = ask(dev, &q, AMDGPU_INFO_FW_VERSION, &fw,
-			       sizeof(fw)) && fw.ver;
+		f->known = query_info(dev, &q, AMDGPU_INFO_FW_VERSION, &fw,
+				      sizeof(fw)) &&
+			   fw.ver;
 		f->version = fw.ver;
 		f->feature = fw.feature;
 	}

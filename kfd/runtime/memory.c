@@ -42,7 +42,7 @@ static void *dev_mmap(struct kfd_dev *dev, void *addr, size_t bytes, int prot,
  * Reserve addresses: guard page, slack for the alignment, guard page.  Sizes
  * of 2^k and more are aligned to 2^k up to 2 MiB: fewer TLB entries.
  */
-static bool reserve(struct kfd_dev *dev, struct mem *m, struct err *e)
+static bool reserve_range(struct kfd_dev *dev, struct mem *m, struct err *e)
 {
 	const size_t page = KFD_PAGE_BYTES;
 	size_t align = page;
@@ -191,7 +191,7 @@ static bool map_gpu(struct kfd_dev *dev, struct mem *m, struct err *e)
 {
 	int r = gpu_map(dev, m, &dev->gpu_id, 1, true);
 
-	/* It may be there all the same: dismantle() then takes it away. */
+	/* It may be there all the same: unmap_and_free() then takes it away. */
 	m->mapped = true;
 	if (r)
 		return kfd_dev_ioctl_err(dev, KFD_IOC_MAP_MEMORY_TO_GPU, r, e,
@@ -270,7 +270,7 @@ static void release_va(struct kfd_dev *dev, struct mem *m)
 }
 
 /* UNMAP, FREE, then munmap: the other order evicts the process's queues. */
-static int dismantle(struct kfd_dev *dev, struct mem *m)
+static int unmap_and_free(struct kfd_dev *dev, struct mem *m)
 {
 	struct kfd_ioc_free_memory a = { .handle = m->handle };
 	int first = 0;
@@ -296,7 +296,7 @@ struct mem *kfd_mem_new(struct kfd_dev *dev, uint32_t flags, size_t bytes,
 	m->pub.size_bytes = bytes;
 	m->pub.domain = domain_of(flags);
 	snprintf(m->pub.name, sizeof(m->pub.name), "%s", name ? name : "?");
-	if (reserve(dev, m, e) &&
+	if (reserve_range(dev, m, e) &&
 	    (!(flags & KFD_MEM_USERPTR) || back_with_pages(dev, m, e)) &&
 	    alloc_bo(dev, m, &cookie, e) && map_cpu(dev, m, cookie, e) &&
 	    map_gpu(dev, m, e)) {
@@ -304,7 +304,7 @@ struct mem *kfd_mem_new(struct kfd_dev *dev, uint32_t flags, size_t bytes,
 		note_mem(dev, m, KFD_NOTE_MEMORY);
 		return m;
 	}
-	dismantle(dev, m);
+	unmap_and_free(dev, m);
 	free(m);
 	return NULL;
 }
@@ -315,7 +315,7 @@ bool kfd_mem_delete(struct kfd_dev *dev, struct mem *m, struct err *e)
 		return true;
 	unlink_mem(dev, m);
 	note_mem(dev, m, KFD_NOTE_GONE);
-	int r = dismantle(dev, m);
+	int r = unmap_and_free(dev, m);
 	if (r)
 		kfd_dev_ioctl_err(dev, KFD_IOC_FREE_MEMORY_OF_GPU, r, e, "'%s'",
 				  m->pub.name);
@@ -433,7 +433,7 @@ uint64_t kfd_mem_live_bytes(struct kfd_dev *dev)
 /* ----------------------------------------------------- fault reports --- */
 
 /* 0 inside, else the distance in bytes. */
-static uint64_t distance(uint64_t va, uint64_t at, size_t size_bytes)
+static uint64_t distance_to(uint64_t va, uint64_t at, size_t size_bytes)
 {
 	if (va < at)
 		return at - va;
@@ -448,10 +448,10 @@ struct nearest {
 	bool freed;
 };
 
-static void consider(struct nearest *n, uint64_t at, size_t size_bytes,
-		     enum kfd_domain domain, const char *name, bool freed)
+static void consider_range(struct nearest *n, uint64_t at, size_t size_bytes,
+			   enum kfd_domain domain, const char *name, bool freed)
 {
-	uint64_t d = distance(n->va, at, size_bytes);
+	uint64_t d = distance_to(n->va, at, size_bytes);
 
 	/* Live ones come first: they win where a dead one was as near. */
 	if (n->name && d >= n->dist)
@@ -459,7 +459,7 @@ static void consider(struct nearest *n, uint64_t at, size_t size_bytes,
 	*n = (struct nearest){ n->va, at, d, size_bytes, domain, name, freed };
 }
 
-static void describe(const struct nearest *n, struct buf *out)
+static void describe_nearest(const struct nearest *n, struct buf *out)
 {
 	const char *state = n->freed ? "freed " : "";
 
@@ -485,12 +485,13 @@ static struct nearest find_nearest(struct kfd_dev *dev, uint64_t va)
 	unsigned kept = dev->n_freed < FREED_N ? dev->n_freed : FREED_N;
 
 	for (const struct mem *m = dev->live; m; m = m->next)
-		consider(&n, m->pub.va, m->pub.size_bytes, m->pub.domain,
-			 m->pub.name, false);
+		consider_range(&n, m->pub.va, m->pub.size_bytes, m->pub.domain,
+			       m->pub.name, false);
 	for (unsigned i = 1; i <= kept; i++) {
 		const struct freed *f =
 			&dev->freed[(dev->n_freed - i) % FREED_N];
-		consider(&n, f->va, f->size_bytes, f->domain, f->name, true);
+		consider_range(&n, f->va, f->size_bytes, f->domain, f->name,
+			       true);
 	}
 	return n;
 }
@@ -515,7 +516,7 @@ void kfd_mem_describe(struct kfd_dev *dev, uint64_t va, struct buf *out)
 	pthread_mutex_lock(&dev->lock);
 	const struct nearest n = find_nearest(dev, va);
 	if (n.name)
-		describe(&n, out);
+		describe_nearest(&n, out);
 	else
 		buf_printf(out, "0x%llx is near no allocation",
 			   (unsigned long long)va);

@@ -77,7 +77,7 @@ static struct pooled *take_idle(struct kfd_pool *p, unsigned class)
 	return b;
 }
 
-static void lend(struct kfd_pool *p, struct pooled *b)
+static void hand_out(struct kfd_pool *p, struct pooled *b)
 {
 	pthread_mutex_lock(&p->lock);
 	b->next = p->used;
@@ -113,7 +113,7 @@ bool kfd_pool_get(struct kfd_pool *p, size_t size_bytes, const char *name,
 		b->class = class;
 	}
 	kfd_mem_rename(p->dev, b->mem, name, size_bytes);
-	lend(p, b);
+	hand_out(p, b);
 	*out = b->mem;
 	return true;
 }

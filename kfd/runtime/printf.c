@@ -29,7 +29,7 @@ struct kfd_formats {
  * "\n", "\72" and their like to the bytes they mean, in place.  LLVM leaves
  * a backslash of the program as it is: one before anything else stays.
  */
-static void unescape(char *s)
+static void unescape_format(char *s)
 {
 	static const char names[] = "abfnrtv", bytes[] = "\a\b\f\n\r\t\v";
 	char *to = s;
@@ -60,7 +60,7 @@ static void unescape(char *s)
 }
 
 /* A number and the colon behind it. */
-static bool number(const char **s, uint32_t max, uint32_t *out)
+static bool parse_number(const char **s, uint32_t max, uint32_t *out)
 {
 	char *end;
 	unsigned long v;
@@ -97,8 +97,8 @@ static void find_strings(struct format *f)
 static bool format_init(struct format *f, const char *s)
 {
 	*f = (struct format){ 0 };
-	if (!number(&s, 65535, &f->id) || !f->id ||
-	    !number(&s, ARGS_MAX, &f->n_args))
+	if (!parse_number(&s, 65535, &f->id) || !f->id ||
+	    !parse_number(&s, ARGS_MAX, &f->n_args))
 		return false;
 	f->size = xcalloc(f->n_args + 1, sizeof(*f->size));
 	/*
@@ -106,14 +106,14 @@ static bool format_init(struct format *f, const char *s)
 	 * nor gives their sizes.
 	 */
 	for (uint32_t i = 0; i < f->n_args; i++) {
-		if (!number(&s, 4096, &f->size[i])) {
+		if (!parse_number(&s, 4096, &f->size[i])) {
 			f->n_args = i;
 			break;
 		}
 		f->bytes += f->size[i];
 	}
 	f->text = xstrdup(s);
-	unescape(f->text);
+	unescape_format(f->text);
 	find_strings(f);
 	return true;
 }
@@ -161,7 +161,8 @@ uint32_t kfd_formats_record_bytes(const struct kfd_formats *f)
 	return f->largest;
 }
 
-static const struct format *find(const struct kfd_formats *f, uint32_t id)
+static const struct format *find_format(const struct kfd_formats *f,
+					uint32_t id)
 {
 	const struct format key = { .id = id };
 
@@ -170,7 +171,7 @@ static const struct format *find(const struct kfd_formats *f, uint32_t id)
 
 uint32_t kfd_formats_bytes(const struct kfd_formats *f, uint32_t id)
 {
-	const struct format *x = find(f, id);
+	const struct format *x = find_format(f, id);
 
 	return x ? x->bytes + 4 : 0;
 }
@@ -254,7 +255,7 @@ struct source {
 	uint32_t i;
 };
 
-static bool take(struct source *s, bool string, struct arg *a)
+static bool take_arg(struct source *s, bool string, struct arg *a)
 {
 	size_t used = 8;
 
@@ -305,7 +306,7 @@ static void take_flags(const char **s, struct spec *x)
 	}
 }
 
-static int capped(long v)
+static int cap_width(long v)
 {
 	return v < 0 ? -1 : v > WIDTH_MAX ? WIDTH_MAX : (int)v;
 }
@@ -319,10 +320,10 @@ static int take_number(const char **s, struct source *src, bool *minus)
 
 	if (**s == '*') {
 		(*s)++;
-		if (take(src, false, &a))
+		if (take_arg(src, false, &a))
 			memcpy(&v, a.p, a.bytes < 4 ? a.bytes : 4);
 		*minus = v < 0;
-		return v < 0 ? capped(-(long)v) : capped(v);
+		return v < 0 ? cap_width(-(long)v) : cap_width(v);
 	}
 	*minus = false;
 	while (isdigit((unsigned char)**s)) {
@@ -330,7 +331,7 @@ static int take_number(const char **s, struct source *src, bool *minus)
 			n = n * 10 + **s - '0';
 		(*s)++;
 	}
-	return capped(n);
+	return cap_width(n);
 }
 
 static void take_length(const char **s, struct spec *x)
@@ -390,7 +391,7 @@ static bool take_spec(const char **s, struct source *src, struct spec *x)
 }
 
 /* "%-+8.3llx" of a specification that take_spec() has checked. */
-static void spell(const struct spec *x, const char *length, char out[32])
+static void spell_spec(const struct spec *x, const char *length, char out[32])
 {
 	size_t n = (size_t)snprintf(out, 32, "%%%s", x->flags);
 
@@ -401,7 +402,7 @@ static void spell(const struct spec *x, const char *length, char out[32])
 	snprintf(out + n, 32 - n, "%s%c", length, x->conv);
 }
 
-static double half(uint16_t h)
+static double half_to_double(uint16_t h)
 {
 	const int exp = h >> 10 & 31;
 	const double sign = h & 0x8000 ? -1 : 1, m = h & 0x3ff;
@@ -412,7 +413,7 @@ static double half(uint16_t h)
 			     __builtin_ldexp(m, -24));
 }
 
-static double real(const uint8_t *p, size_t bytes)
+static double read_real(const uint8_t *p, size_t bytes)
 {
 	uint16_t h = 0;
 	float f = 0;
@@ -427,10 +428,11 @@ static double real(const uint8_t *p, size_t bytes)
 		return (double)f;
 	}
 	memcpy(&h, p, bytes < 2 ? bytes : 2);
-	return half(h);
+	return half_to_double(h);
 }
 
-static uint64_t integer(const struct spec *x, const uint8_t *p, size_t bytes)
+static uint64_t read_integer(const struct spec *x, const uint8_t *p,
+			     size_t bytes)
 {
 	uint64_t v = 0;
 	int bits = x->bits;
@@ -447,8 +449,8 @@ static uint64_t integer(const struct spec *x, const uint8_t *p, size_t bytes)
 }
 
 /* One element; libc does the digits, for a format of our own making. */
-static void element(const struct spec *x, const uint8_t *p, size_t bytes,
-		    struct buf *out)
+static void print_element(const struct spec *x, const uint8_t *p, size_t bytes,
+			  struct buf *out)
 {
 	char spec[32], text[4 * WIDTH_MAX];
 	uint64_t v = 0;
@@ -457,20 +459,20 @@ static void element(const struct spec *x, const uint8_t *p, size_t bytes,
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	if (strchr("fFeEgGaA", x->conv)) {
-		spell(x, "", spec);
-		n = snprintf(text, sizeof(text), spec, real(p, bytes));
+		spell_spec(x, "", spec);
+		n = snprintf(text, sizeof(text), spec, read_real(p, bytes));
 	} else if (x->conv == 'c') {
-		spell(x, "", spec);
+		spell_spec(x, "", spec);
 		n = snprintf(text, sizeof(text), spec,
 			     bytes ? (int)p[0] : 0);
 	} else if (x->conv == 'p') {
-		spell(x, "", spec);
+		spell_spec(x, "", spec);
 		memcpy(&v, p, bytes < 8 ? bytes : 8);
 		n = snprintf(text, sizeof(text), spec, (void *)(uintptr_t)v);
 	} else {
-		spell(x, "ll", spec);
+		spell_spec(x, "ll", spec);
 		n = snprintf(text, sizeof(text), spec,
-			     (unsigned long long)integer(x, p, bytes));
+			     (unsigned long long)read_integer(x, p, bytes));
 	}
 #pragma GCC diagnostic pop
 	if (n > 0)
@@ -478,13 +480,14 @@ static void element(const struct spec *x, const uint8_t *p, size_t bytes,
 							      sizeof(text) - 1);
 }
 
-static void pad(struct buf *out, size_t n)
+static void pad_spaces(struct buf *out, size_t n)
 {
 	while (n--)
 		buf_addc(out, ' ');
 }
 
-static void string(const struct spec *x, const struct arg *a, struct buf *out)
+static void print_string(const struct spec *x, const struct arg *a,
+			 struct buf *out)
 {
 	size_t n = strnlen((const char *)a->p, a->bytes);
 	const bool left = strchr(x->flags, '-');
@@ -493,13 +496,13 @@ static void string(const struct spec *x, const struct arg *a, struct buf *out)
 		n = (size_t)x->precision;
 	const size_t fill = x->width > 0 && (size_t)x->width > n ?
 				    (size_t)x->width - n : 0;
-	pad(out, left ? 0 : fill);
+	pad_spaces(out, left ? 0 : fill);
 	buf_add(out, a->p, n);
-	pad(out, left ? fill : 0);
+	pad_spaces(out, left ? fill : 0);
 }
 
 /* Elements are a power of two of bytes apart; three may be laid out as four. */
-static size_t stride(size_t bytes, int n)
+static size_t element_stride(size_t bytes, int n)
 {
 	size_t each = bytes / (size_t)n;
 
@@ -508,19 +511,21 @@ static size_t stride(size_t bytes, int n)
 	return each;
 }
 
-static void vector(const struct spec *x, const struct arg *a, struct buf *out)
+static void print_vector(const struct spec *x, const struct arg *a,
+			 struct buf *out)
 {
-	const size_t each = stride(a->bytes, x->vector);
+	const size_t each = element_stride(a->bytes, x->vector);
 
 	for (int i = 0; i < x->vector; i++) {
 		if (i)
 			buf_addc(out, ',');
-		element(x, a->p + (size_t)i * each, each, out);
+		print_element(x, a->p + (size_t)i * each, each, out);
 	}
 }
 
 /* The conversion behind '%' at *s, which is moved on. */
-static void convert(const char **s, struct source *src, struct buf *out)
+static void print_conversion(const char **s, struct source *src,
+			     struct buf *out)
 {
 	const char *begin = *s - 1;
 	struct spec x;
@@ -536,20 +541,20 @@ static void convert(const char **s, struct source *src, struct buf *out)
 		if (**s)
 			(*s)++;
 		buf_add(out, begin, (size_t)(*s - begin));
-		(void)take(src, false, &a);
+		(void)take_arg(src, false, &a);
 		return;
 	}
-	if (!take(src, x.conv == 's', &a))
+	if (!take_arg(src, x.conv == 's', &a))
 		buf_adds(out, "(missing)");
 	else if (x.conv == 's')
-		string(&x, &a, out);
+		print_string(&x, &a, out);
 	else if (x.vector)
-		vector(&x, &a, out);
+		print_vector(&x, &a, out);
 	else
-		element(&x, a.p, a.bytes, out);
+		print_element(&x, a.p, a.bytes, out);
 }
 
-static void run(const char *s, struct source *src, struct buf *out)
+static void print_format(const char *s, struct source *src, struct buf *out)
 {
 	while (*s) {
 		const size_t n = strcspn(s, "%");
@@ -559,21 +564,21 @@ static void run(const char *s, struct source *src, struct buf *out)
 		if (!*s)
 			break;
 		s++;
-		convert(&s, src, out);
+		print_conversion(&s, src, out);
 	}
 }
 
 bool kfd_format_record(const struct kfd_formats *f, uint32_t id,
 		       const void *args, size_t len, struct buf *out)
 {
-	const struct format *x = find(f, id);
+	const struct format *x = find_format(f, id);
 	struct layout l = { .f = x, .args = args, .len = len };
 	struct source src = { .at = args, .left = len, .l = &l };
 
 	if (!x)
 		return false;
 	find_cuts(&l);
-	run(x->text, &src, out);
+	print_format(x->text, &src, out);
 	return true;
 }
 
@@ -582,5 +587,5 @@ void kfd_format_words(const char *format, const void *args, size_t len,
 {
 	struct source src = { .at = args, .left = len };
 
-	run(format, &src, out);
+	print_format(format, &src, out);
 }

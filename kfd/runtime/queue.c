@@ -172,8 +172,8 @@ static bool map_doorbells(struct kfd_dev *dev, uint64_t offset, struct err *e)
 	return true;
 }
 
-static bool create(struct kfd_queue *q, const struct kfd_cwsr *size,
-		   struct err *e)
+static bool create_queue(struct kfd_queue *q, const struct kfd_cwsr *size,
+			 struct err *e)
 {
 	struct kfd_dev *dev = q->dev;
 	struct kfd_ioc_create_queue a = {
@@ -263,7 +263,7 @@ bool kfd_queue_new(struct kfd_dev *dev, const struct kfd_queue_opts *o,
 		init_ring(q);
 		init_cwsr(q, &size);
 		init_page(q);
-		ok = create(q, &size, e);
+		ok = create_queue(q, &size, e);
 	}
 	if (!ok) {
 		kfd_queue_free(q, NULL);

@@ -129,8 +129,8 @@ static enum kfd_fault_kind kind_of(uint64_t payload, uint64_t inactive)
 	return k->kind;
 }
 
-static bool report(struct kfd_queue *q, uint64_t payload, uint64_t inactive,
-		   struct err *e)
+static bool report_error(struct kfd_queue *q, uint64_t payload,
+			 uint64_t inactive, struct err *e)
 {
 	struct buf text = { 0 }, more = { 0 };
 	struct kfd_fault f = { .kind = kind_of(payload,
@@ -174,5 +174,5 @@ bool kfd_queue_poll(struct kfd_queue *q, struct err *e)
 	if (!kfd_events_poll(q->dev, q, payload & memory ? FAULT_GRACE_MS : 0,
 			     e))
 		return false;
-	return report(q, payload, inactive, e);
+	return report_error(q, payload, inactive, e);
 }

@@ -104,8 +104,8 @@ static int gpus_of(const struct kfd_topology *t, struct gpu *out)
 }
 
 /* The entries of the list, in its order; *n_out of them. */
-static bool filter(const struct kfd_select *sel, const struct gpu *all, int n,
-		   struct gpu *out, int *n_out, struct err *e)
+static bool filter_visible(const struct kfd_select *sel, const struct gpu *all,
+			   int n, struct gpu *out, int *n_out, struct err *e)
 {
 	char list[sizeof(sel->visible)], *save, *s;
 
@@ -128,7 +128,8 @@ static bool filter(const struct kfd_select *sel, const struct gpu *all, int n,
 	return true;
 }
 
-static bool matches(const struct kfd_select *sel, const struct gpu *g, int i)
+static bool is_selected(const struct kfd_select *sel, const struct gpu *g,
+			int i)
 {
 	char gfx[16];
 
@@ -145,7 +146,7 @@ static bool matches(const struct kfd_select *sel, const struct gpu *g, int i)
 	}
 }
 
-static const char *wanted(const struct kfd_select *sel, char out[48])
+static const char *describe_wanted(const struct kfd_select *sel, char out[48])
 {
 	switch (sel->by) {
 	case SELECT_NUMBER:
@@ -162,8 +163,9 @@ static const char *wanted(const struct kfd_select *sel, char out[48])
 	}
 }
 
-static bool none(const struct kfd_select *sel, const struct kfd_topology *t,
-		 const struct gpu *all, int n, struct err *e)
+static bool set_none_error(const struct kfd_select *sel,
+			   const struct kfd_topology *t, const struct gpu *all,
+			   int n, struct err *e)
 {
 	struct buf seen = { 0 };
 	char gfx[16], what[48];
@@ -176,7 +178,7 @@ static bool none(const struct kfd_select *sel, const struct kfd_topology *t,
 		buf_printf(&seen, "%skfd:%d is %s", i ? ", " : "", i, gfx);
 	}
 	err_set(e, ERR_NODEV, "no %s among the %d GPUs of %s (%s%s%s%s); %s",
-		wanted(sel, what), n, KFD_PATH, n ? seen.data : "none",
+		describe_wanted(sel, what), n, KFD_PATH, n ? seen.data : "none",
 		hidden ? "; some nodes are hidden by the device cgroup" : "",
 		*sel->visible ? "; visible are only " : "", sel->visible,
 		n || hidden ? "see t0-device list" :
@@ -195,13 +197,13 @@ bool kfd_select_gpus(const struct kfd_select *sel, const struct kfd_topology *t,
 
 	*n_out = 0;
 	memcpy(seen, all, sizeof(all));
-	if (*sel->visible && !filter(sel, all, n, seen, &n_seen, e))
+	if (*sel->visible && !filter_visible(sel, all, n, seen, &n_seen, e))
 		return false;
 	for (int i = 0; i < n_seen; i++)
-		if (matches(sel, &seen[i], i))
+		if (is_selected(sel, &seen[i], i))
 			out[(*n_out)++] = seen[i];
 	if (!*n_out)
-		return none(sel, t, all, n, e);
+		return set_none_error(sel, t, all, n, e);
 	if (!kfd_node_is_gfx11(out[0].node)) {
 		char gfx[16];
 

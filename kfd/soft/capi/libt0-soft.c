@@ -119,7 +119,7 @@ static bool read_map(struct run *r)
 	return true;
 }
 
-static bool find(void *ctx, uint64_t va, struct soft_range *out)
+static bool find_range(void *ctx, uint64_t va, struct soft_range *out)
 {
 	const struct run *r = ctx;
 	size_t lo = 0, hi = r->n_map;
@@ -138,7 +138,7 @@ static bool find(void *ctx, uint64_t va, struct soft_range *out)
 	return true;
 }
 
-static uint64_t realtime(void *ctx)
+static uint64_t read_realtime(void *ctx)
 {
 	(void)ctx;
 	return time_mono_ns() / 10; /* 100 MHz */
@@ -191,7 +191,7 @@ static uint32_t mode_of(uint32_t rsrc1)
 	return mode;
 }
 
-static void scalars(const struct run *r, struct soft_wave *w)
+static void init_scalars(const struct run *r, struct soft_wave *w)
 {
 	const uint32_t n = AMD_RSRC2_USER_SGPRS(r->l.rsrc2);
 	const uint64_t kernarg = (uintptr_t)r->l.kernarg;
@@ -208,7 +208,7 @@ static void scalars(const struct run *r, struct soft_wave *w)
 			*s++ = w->group->id[i];
 }
 
-static void vectors(const struct run *r, struct soft_wave *w)
+static void init_vectors(const struct run *r, struct soft_wave *w)
 {
 	const uint32_t *n = r->l.group_size;
 	const uint32_t total = n[0] * n[1] * n[2];
@@ -244,9 +244,9 @@ static void wave_start(const struct run *r, struct group *g, int index)
 	w->scratch_lane_bytes = r->l.scratch_bytes_per_lane;
 	w->scratch_va = (uintptr_t)w->scratch;
 	w->state = SOFT_READY;
-	w->start_clock = realtime(NULL);
-	scalars(r, w);
-	vectors(r, w);
+	w->start_clock = read_realtime(NULL);
+	init_scalars(r, w);
+	init_vectors(r, w);
 }
 
 static void group_start(const struct run *r, struct group *g)
@@ -269,8 +269,8 @@ static void group_start(const struct run *r, struct group *g)
 
 /* ------------------------------------------------------------ faults ---- */
 
-static void fault(struct run *r, const struct soft_wave *w, int status,
-		  uint64_t va, int lane, const char *text)
+static void set_fault(struct run *r, const struct soft_wave *w, int status,
+		      uint64_t va, int lane, const char *text)
 {
 	struct t0_soft_fault *f = &r->fault;
 	const uint32_t *id = w->group->id;
@@ -311,7 +311,7 @@ static void open_barrier(struct soft_group *g)
 	g->n_waiting = 0;
 }
 
-static bool slice(struct run *r, struct soft_wave *w)
+static bool run_slice(struct run *r, struct soft_wave *w)
 {
 	if (w->state != SOFT_READY)
 		return true;
@@ -319,16 +319,16 @@ static bool slice(struct run *r, struct soft_wave *w)
 	if (w->state != SOFT_FAULTED)
 		return true;
 	w->pc = w->fault.pc;
-	fault(r, w, (int)w->fault.kind, w->fault.va, w->fault.lane,
-	      w->fault.text);
+	set_fault(r, w, (int)w->fault.kind, w->fault.va, w->fault.lane,
+		  w->fault.text);
 	return false;
 }
 
-static enum turn turn(struct run *r, struct group *g)
+static enum turn run_turn(struct run *r, struct group *g)
 {
 	for (int n = 0; n < TURN_SLICES; n++) {
 		for (int i = 0; i < g->g.n_waves; i++)
-			if (!slice(r, &g->g.wave[i]))
+			if (!run_slice(r, &g->g.wave[i]))
 				return TURN_FAILED;
 		open_barrier(&g->g);
 		if (g->g.n_ended == g->g.n_waves)
@@ -336,12 +336,12 @@ static enum turn turn(struct run *r, struct group *g)
 	}
 	if (!r->deadline || time_mono_ns() < r->deadline)
 		return TURN_MORE;
-	fault(r, g->g.wave, T0_SOFT_HANG, 0, -1, "the deadline has passed");
+	set_fault(r, g->g.wave, T0_SOFT_HANG, 0, -1, "the deadline has passed");
 	return TURN_FAILED;
 }
 
 /* New workgroups first, then those that gave way. */
-static struct group *take(struct run *r)
+static struct group *take_group(struct run *r)
 {
 	struct group *g = NULL;
 
@@ -367,7 +367,7 @@ static struct group *take(struct run *r)
 	return g;
 }
 
-static void put(struct run *r, struct group *g, enum turn t)
+static void put_group(struct run *r, struct group *g, enum turn t)
 {
 	pthread_mutex_lock(&r->lock);
 	if (t == TURN_MORE) {
@@ -383,20 +383,20 @@ static void put(struct run *r, struct group *g, enum turn t)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void *work(void *arg)
+static void *run_worker(void *arg)
 {
 	struct soft_code_cache *code = soft_code_cache_new();
 	struct run *r = arg;
 	struct group *g;
 
-	while ((g = take(r))) {
+	while ((g = take_group(r))) {
 		if (g->fresh)
 			group_start(r, g);
 		g->g.code = code;
 		for (int i = 0; i < g->g.n_waves; i++)
 			memset(&g->g.wave[i].last, 0,
 			       sizeof(g->g.wave[i].last));
-		put(r, g, turn(r, g));
+		put_group(r, g, run_turn(r, g));
 	}
 	soft_code_cache_free(code);
 	return NULL;
@@ -416,16 +416,16 @@ static void run_all(struct run *r)
 	if (n > r->total)
 		n = (uint32_t)r->total;
 	while (started + 1 < n &&
-	       !pthread_create(&thread[started], NULL, work, r))
+	       !pthread_create(&thread[started], NULL, run_worker, r))
 		started++;
-	work(r);
+	run_worker(r);
 	while (started)
 		pthread_join(thread[--started], NULL);
 }
 
 /* ------------------------------------------------------------ launch ---- */
 
-static const char *check(struct run *r)
+static const char *check_launch(struct run *r)
 {
 	struct t0_soft_launch *l = &r->l;
 	uint64_t size = 1;
@@ -481,7 +481,7 @@ static void groups_free(struct group *g)
 EXPORT int t0_soft_run(const struct t0_soft_launch *l, struct t0_soft_fault *f)
 {
 	struct run r = { .l = *l, .fault = { .lane = -1 } };
-	const char *why = check(&r);
+	const char *why = check_launch(&r);
 
 	if (!why && !read_map(&r))
 		why = "/proc/self/maps cannot be read";
@@ -491,8 +491,8 @@ EXPORT int t0_soft_run(const struct t0_soft_launch *l, struct t0_soft_fault *f)
 	} else {
 		r.env = (struct soft_env){
 			.ctx = &r,
-			.find = find,
-			.realtime = realtime,
+			.find = find_range,
+			.realtime = read_realtime,
 			.shared_base = LDS_BASE,
 			.shared_limit = LDS_BASE | 0xffffffff,
 			.private_base = SCRATCH_BASE,

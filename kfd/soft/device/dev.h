@@ -469,7 +469,7 @@ struct soft_launch {
 	struct soft_env env;
 };
 /* launch_check.c: check packet and descriptor and fill the rest; slice held. */
-enum soft_done soft_launch_prepare(struct soft_queue *q, struct soft_launch *l);
+enum soft_done soft_launch_check(struct soft_queue *q, struct soft_launch *l);
 
 struct soft_run { /* a workgroup in execution */
 	struct soft_group g;

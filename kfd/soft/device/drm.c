@@ -98,8 +98,8 @@ static void device_info(union answer *a)
 	a->device.mall_size = 100663296;
 }
 
-static struct drm_amdgpu_heap_info heap(uint64_t total, uint64_t lost,
-					uint64_t used)
+static struct drm_amdgpu_heap_info heap_info(uint64_t total, uint64_t lost,
+					     uint64_t used)
 {
 	const uint64_t usable = total > lost ? total - lost : 0;
 
@@ -112,14 +112,14 @@ static void memory_info(struct soft_dev *d, union answer *a)
 	uint64_t vram, gtt;
 
 	soft_memory_usage(d, &vram, &gtt);
-	a->memory.vram = heap(d->o.vram_bytes, VRAM_RESERVED, vram);
-	a->memory.cpu_accessible_vram =
-		heap(soft_visible_bytes(d), VRAM_RESERVED,
-		     d->o.small_bar ? 0 : vram);
-	a->memory.gtt = heap(d->sys_limit, 0, gtt);
+	a->memory.vram = heap_info(d->o.vram_bytes, VRAM_RESERVED, vram);
+	a->memory.cpu_accessible_vram = heap_info(soft_visible_bytes(d),
+						  VRAM_RESERVED,
+						  d->o.small_bar ? 0 : vram);
+	a->memory.gtt = heap_info(d->sys_limit, 0, gtt);
 }
 
-static int firmware(const struct drm_amdgpu_query_fw *q, union answer *a)
+static int answer_firmware(const struct drm_amdgpu_query_fw *q, union answer *a)
 {
 	static const struct {
 		uint32_t type, version, feature;
@@ -162,7 +162,7 @@ static int hw_ip(uint32_t type, union answer *a)
 	return sizeof(a->hw_ip);
 }
 
-static int sensor(struct soft_dev *d, uint32_t type, union answer *a)
+static int answer_sensor(struct soft_dev *d, uint32_t type, union answer *a)
 {
 	struct soft_sensors s;
 
@@ -199,8 +199,8 @@ static int sensor(struct soft_dev *d, uint32_t type, union answer *a)
 }
 
 /* Registers that the kernel lets programs read. */
-static int registers(struct soft_dev *d, uint32_t at, uint32_t count,
-		     union answer *a)
+static int answer_registers(struct soft_dev *d, uint32_t at, uint32_t count,
+			    union answer *a)
 {
 	const uint32_t addr_config = 0x263e, status = 0x2004;
 	const uint32_t active = 0xa0000000; /* GUI and CP busy */
@@ -217,8 +217,8 @@ static int registers(struct soft_dev *d, uint32_t at, uint32_t count,
 }
 
 /* The size of the answer, or -errno. */
-static int answer(struct soft_dev *d, const struct drm_amdgpu_info *q,
-		  union answer *a)
+static int answer_query(struct soft_dev *d, const struct drm_amdgpu_info *q,
+			union answer *a)
 {
 	uint64_t vram, gtt;
 
@@ -235,7 +235,7 @@ static int answer(struct soft_dev *d, const struct drm_amdgpu_info *q,
 		a->u64 = soft_gpu_clock();
 		return sizeof(a->u64);
 	case AMDGPU_INFO_FW_VERSION:
-		return firmware(&q->query_fw, a);
+		return answer_firmware(&q->query_fw, a);
 	case AMDGPU_INFO_NUM_BYTES_MOVED:
 	case AMDGPU_INFO_NUM_EVICTIONS:
 	case AMDGPU_INFO_NUM_VRAM_CPU_PAGE_FAULTS:
@@ -256,8 +256,8 @@ static int answer(struct soft_dev *d, const struct drm_amdgpu_info *q,
 		a->vram_gtt.gtt_size = d->sys_limit;
 		return sizeof(a->vram_gtt);
 	case AMDGPU_INFO_READ_MMR_REG:
-		return registers(d, q->read_mmr_reg.dword_offset,
-				 q->read_mmr_reg.count, a);
+		return answer_registers(d, q->read_mmr_reg.dword_offset,
+					q->read_mmr_reg.count, a);
 	case AMDGPU_INFO_DEV_INFO:
 		device_info(a);
 		return sizeof(a->device);
@@ -265,7 +265,7 @@ static int answer(struct soft_dev *d, const struct drm_amdgpu_info *q,
 		memory_info(d, a);
 		return sizeof(a->memory);
 	case AMDGPU_INFO_SENSOR:
-		return sensor(d, q->sensor_info.type, a);
+		return answer_sensor(d, q->sensor_info.type, a);
 	case AMDGPU_INFO_VRAM_LOST_COUNTER:
 		a->u32 = __atomic_load_n(&d->vram_lost, __ATOMIC_RELAXED);
 		return sizeof(a->u32);
@@ -282,7 +282,7 @@ static int ioc_info(struct soft_dev *d, const struct drm_amdgpu_info *q)
 	if (!q->return_size || !q->return_pointer)
 		return -EINVAL;
 	memset(&a, 0, sizeof(a));
-	n = answer(d, q, &a);
+	n = answer_query(d, q, &a);
 	if (n < 0)
 		return n;
 	memcpy((void *)(uintptr_t)q->return_pointer, &a,
@@ -293,7 +293,7 @@ static int ioc_info(struct soft_dev *d, const struct drm_amdgpu_info *q)
 /* -------------------------------------------------------- all of DRM's -- */
 
 /* Copy as much as fits and tell the whole length, as the kernel does. */
-static void text(char *to, __kernel_size_t *room, const char *s)
+static void copy_text(char *to, __kernel_size_t *room, const char *s)
 {
 	const size_t n = strlen(s);
 
@@ -307,9 +307,9 @@ static int ioc_version(struct drm_version *v)
 	v->version_major = DRM_MAJOR;
 	v->version_minor = DRM_MINOR;
 	v->version_patchlevel = 0;
-	text(v->name, &v->name_len, "amdgpu");
-	text(v->date, &v->date_len, "20150101");
-	text(v->desc, &v->desc_len, "AMD GPU");
+	copy_text(v->name, &v->name_len, "amdgpu");
+	copy_text(v->date, &v->date_len, "20150101");
+	copy_text(v->desc, &v->desc_len, "AMD GPU");
 	return 0;
 }
 
@@ -326,9 +326,9 @@ static int card_ioctl(unsigned nr, void *arg)
 {
 	switch (nr) {
 	case _IOC_NR(DRM_IOCTL_GET_UNIQUE):
-		text(((struct drm_unique *)arg)->unique,
-		     &((struct drm_unique *)arg)->unique_len,
-		     "pci:0000:03:00.0");
+		copy_text(((struct drm_unique *)arg)->unique,
+			  &((struct drm_unique *)arg)->unique_len,
+			  "pci:0000:03:00.0");
 		return 0;
 	case _IOC_NR(DRM_IOCTL_GET_MAGIC):
 		((struct drm_auth *)arg)->magic = 1;

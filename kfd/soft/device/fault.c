@@ -67,7 +67,7 @@ bool soft_fault_report(struct kfd_driver *drv, struct kfd_driver_fault *out)
 	return true;
 }
 
-static void record(struct soft_queue *q, struct soft_fault *f)
+static void record_fault(struct soft_queue *q, struct soft_fault *f)
 {
 	struct soft_dev *d = q->dev;
 
@@ -156,7 +156,7 @@ void soft_queue_error(struct soft_queue *q, enum kfd_ec ec, uint32_t inactive,
 	/* The first error of a queue counts: other waves die with it. */
 	if (__atomic_exchange_n(&q->dead, 1, __ATOMIC_ACQ_REL))
 		return;
-	record(q, f);
+	record_fault(q, f);
 	if (!runtime_error(q, ec))
 		soft_queue_inactive(q, inactive);
 }
@@ -172,7 +172,7 @@ void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute)
 
 	if (__atomic_exchange_n(&d->evicted, 1, __ATOMIC_ACQ_REL))
 		return;
-	record(q, f);
+	record_fault(q, f);
 	if (!soft_map_find(d, f->va, &r))
 		x.not_present = 1;
 	else if (f->write && !(r.flags & SOFT_MEM_WRITE))
@@ -195,7 +195,7 @@ void soft_gpu_reset(struct soft_queue *q, struct soft_fault *f)
 
 	if (__atomic_exchange_n(&d->hung, 1, __ATOMIC_ACQ_REL))
 		return;
-	record(q, f);
+	record_fault(q, f);
 	__atomic_add_fetch(&d->vram_lost, 1, __ATOMIC_RELAXED);
 	soft_event_hw(d, &x);
 	soft_wake_all(d);

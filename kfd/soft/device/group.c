@@ -64,7 +64,7 @@ void soft_run_free(struct soft_run *r)
 	free(r);
 }
 
-static uint32_t *put64(uint32_t *s, uint64_t v)
+static uint32_t *put_words(uint32_t *s, uint64_t v)
 {
 	s[0] = (uint32_t)v;
 	s[1] = (uint32_t)(v >> 32);
@@ -80,15 +80,15 @@ static void user_sgprs(uint32_t *s, const struct soft_launch *l)
 		s += 4;
 	}
 	if (props & AMD_PROP_DISPATCH_PTR)
-		s = put64(s, l->packet_va);
+		s = put_words(s, l->packet_va);
 	if (props & AMD_PROP_QUEUE_PTR)
-		s = put64(s, l->queue_va);
+		s = put_words(s, l->queue_va);
 	if (props & AMD_PROP_KERNARG_PTR)
-		s = put64(s, l->packet.kernarg_address);
+		s = put_words(s, l->packet.kernarg_address);
 	if (props & AMD_PROP_DISPATCH_ID)
-		s = put64(s, l->q->began_index);
+		s = put_words(s, l->q->began_index);
 	if (props & AMD_PROP_FLAT_SCRATCH_INIT)
-		s = put64(s, l->scratch_va);
+		s = put_words(s, l->scratch_va);
 	if (props & AMD_PROP_PRIVATE_SEGMENT_SIZE)
 		*s = l->packet.private_segment_size;
 }

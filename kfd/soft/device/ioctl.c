@@ -68,7 +68,7 @@ static int ioc_clocks(struct soft_dev *d, void *arg)
 	return 0;
 }
 
-static struct kfd_aperture aperture(void)
+static struct kfd_aperture card_aperture(void)
 {
 	return (struct kfd_aperture){
 		.lds_base = SOFT_LDS_BASE,
@@ -84,7 +84,7 @@ static struct kfd_aperture aperture(void)
 /* The processor's graphics have their own, where nothing can be made. */
 static struct kfd_aperture igpu_aperture(void)
 {
-	struct kfd_aperture a = aperture();
+	struct kfd_aperture a = card_aperture();
 
 	a.gpu_id = SOFT_IGPU_ID;
 	return a;
@@ -94,7 +94,7 @@ static int ioc_apertures(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_process_apertures *a = arg;
 
-	a->node[0] = aperture();
+	a->node[0] = card_aperture();
 	a->node[1] = igpu_aperture();
 	a->num_of_nodes = d->o.igpu_first ? 2 : 1;
 	return 0;
@@ -108,7 +108,7 @@ static int ioc_apertures_new(struct soft_dev *d, void *arg)
 	if (a->num_of_nodes && !out)
 		return -EFAULT;
 	if (a->num_of_nodes)
-		out[0] = aperture();
+		out[0] = card_aperture();
 	if (a->num_of_nodes > 1 && d->o.igpu_first)
 		out[1] = igpu_aperture();
 	a->num_of_nodes = d->o.igpu_first ? 2 : 1;

@@ -98,7 +98,7 @@ static void wave_fault(struct soft_dispatch *dp, const struct soft_wave *w)
 }
 
 /* The dispatch passed its deadline in this workgroup. */
-static void hang(struct soft_dispatch *dp, const struct soft_run *r)
+static void report_hang(struct soft_dispatch *dp, const struct soft_run *r)
 {
 	const struct soft_wave *w = r->g.wave;
 	struct soft_fault f;
@@ -192,12 +192,12 @@ bool soft_dispatch_hangs(struct soft_dispatch *dp, const struct soft_run *r)
 	if (time_mono_ns() <= __atomic_load_n(&dp->deadline_ns,
 					      __ATOMIC_RELAXED))
 		return false;
-	hang(dp, r);
+	report_hang(dp, r);
 	return true;
 }
 
-static enum soft_turn turn(struct soft_dispatch *dp, struct soft_run *r,
-		      struct soft_worker *k)
+static enum soft_turn run_turn(struct soft_dispatch *dp, struct soft_run *r,
+			       struct soft_worker *k)
 {
 	struct soft_group *g = &r->g;
 
@@ -272,8 +272,8 @@ static struct soft_indices take_new(struct soft_dispatch *dp)
 }
 
 /* dp->lock held.  A workgroup to work on, new ones first; *more: others. */
-static struct soft_run *take(struct soft_dispatch *dp,
-			     struct soft_indices *more)
+static struct soft_run *take_group(struct soft_dispatch *dp,
+				   struct soft_indices *more)
 {
 	struct soft_run *r;
 
@@ -325,15 +325,15 @@ void soft_dispatch_start(struct soft_dispatch *dp, struct soft_run *r)
 }
 
 /* A turn of r, and while that ends it, of the next one in its place. */
-static enum soft_turn turns(struct soft_dispatch *dp, struct soft_run *r,
-			    struct soft_indices *more, struct soft_worker *k,
-			    uint64_t *ended)
+static enum soft_turn run_turns(struct soft_dispatch *dp, struct soft_run *r,
+				struct soft_indices *more,
+				struct soft_worker *k, uint64_t *ended)
 {
 	enum soft_turn t;
 
 	for (*ended = 0;; ++*ended) {
 		soft_dispatch_start(dp, r);
-		t = turn(dp, r, k);
+		t = run_turn(dp, r, k);
 		if (t != SOFT_TURN_ENDED || more->next >= more->end ||
 		    soft_queue_go(dp->l.q) != SOFT_GO)
 			return t;
@@ -367,12 +367,12 @@ static bool dispatch_turn(void *arg, struct soft_worker *k)
 
 	pthread_mutex_lock(&dp->lock);
 	while (n < TURNS_AT_ONCE && soft_queue_go(dp->l.q) == SOFT_GO &&
-	       (r = take(dp, &rest))) {
+	       (r = take_group(dp, &rest))) {
 		uint64_t ended, ns = time_mono_ns();
 		enum soft_turn t;
 
 		pthread_mutex_unlock(&dp->lock);
-		t = turns(dp, r, &rest, k, &ended);
+		t = run_turns(dp, r, &rest, k, &ended);
 		ns = time_mono_ns() - ns;
 		pthread_mutex_lock(&dp->lock);
 		if (rest.next < rest.end)
@@ -425,7 +425,7 @@ static bool is_over(struct soft_dispatch *dp, bool *good)
 }
 
 /* Until the dispatch is over: true when all workgroups ended. */
-static bool work(struct soft_dispatch *dp)
+static bool run_workgroups(struct soft_dispatch *dp)
 {
 	struct soft_queue *q = dp->l.q;
 	const bool help = dp->l.total > 1 && !dp->watcher;
@@ -543,7 +543,7 @@ enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
 	soft_map_hold(q->dev);
 	dispatch_init(&dp, q, p);
 	dp.l.regs = regs;
-	r = soft_launch_prepare(q, &dp.l);
+	r = soft_launch_check(q, &dp.l);
 	late = dp.l.kd.kernel_code_properties & AMD_PROP_DISPATCH_PTR;
 	if (r == SOFT_DONE) {
 		q->began_ts = soft_gpu_clock();
@@ -557,7 +557,7 @@ enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
 		soft_load_begin(q->dev);
 		soft_hooks_run_dispatch(&dp);
 		dp.deadline_ns = time_mono_ns() + dp.patience_ns;
-		if (!work(&dp))
+		if (!run_workgroups(&dp))
 			r = SOFT_REFUSED;
 		soft_load_end(q->dev);
 		if (dp.watcher)

@@ -12,7 +12,7 @@
 #define VGPRS_PER_SIMD 1536u /* wave32 registers, gfx1100 */
 #define WAVES_PER_SIMD 16u
 
-static uint32_t min32(uint64_t a, uint64_t b)
+static uint32_t min_u32(uint64_t a, uint64_t b)
 {
 	return (uint32_t)(a < b ? a : b);
 }
@@ -120,12 +120,12 @@ static uint32_t waves_per_simd(const struct soft_launch *l)
 {
 	const bool wide = l->wave_size == 64;
 
-	return min32(WAVES_PER_SIMD,
-		     VGPRS_PER_SIMD / (wide ? 2 : 1) / l->n_vgprs_allocated);
+	return min_u32(WAVES_PER_SIMD,
+		       VGPRS_PER_SIMD / (wide ? 2 : 1) / l->n_vgprs_allocated);
 }
 
 /* A workgroup stays in one CU, or in WGP mode in a pair of them. */
-static uint32_t simds(const struct soft_launch *l)
+static uint32_t count_simds(const struct soft_launch *l)
 {
 	return l->kd.compute_pgm_rsrc1 & AMD_RSRC1_WGP_MODE ? 4 : 2;
 }
@@ -140,16 +140,16 @@ static enum soft_done check_registers(struct soft_queue *q,
 	const uint32_t allocated = (declared + granule - 1) / granule * granule;
 
 	l->n_vgprs_allocated = allocated;
-	l->n_vgprs = min32(allocated, 256);
+	l->n_vgprs = min_u32(allocated, 256);
 	if (declared <= 256 &&
-	    l->waves_per_group <= simds(l) * waves_per_simd(l))
+	    l->waves_per_group <= count_simds(l) * waves_per_simd(l))
 		return SOFT_DONE;
 	return soft_packet_refuse(
 		q, KFD_EC_PACKET_REGISTER, KFD_INACTIVE_REGISTERS,
 		l->packet.kernel_object,
 		"dispatch packet %" PRIu64 ": %u waves with %u VGPRs do not "
-		"fit %u SIMDs", q->read_index, l->waves_per_group, declared,
-		simds(l));
+		"fit %u SIMDs",
+		q->read_index, l->waves_per_group, declared, count_simds(l));
 }
 
 /*
@@ -158,11 +158,11 @@ static enum soft_done check_registers(struct soft_queue *q,
  */
 static uint32_t card_holds(const struct soft_launch *l)
 {
-	const uint32_t n = simds(l), units = SOFT_CU_COUNT * 2 / n;
+	const uint32_t n = count_simds(l), units = SOFT_CU_COUNT * 2 / n;
 	uint32_t each = n * waves_per_simd(l) / l->waves_per_group;
 
 	if (l->lds_bytes)
-		each = min32(each, n / 2 * SOFT_LDS_MAX_BYTES / l->lds_bytes);
+		each = min_u32(each, n / 2 * SOFT_LDS_MAX_BYTES / l->lds_bytes);
 	return units * each;
 }
 
@@ -189,8 +189,10 @@ static enum soft_done find_scratch(struct soft_queue *q, struct soft_launch *l,
 	l->scratch_va = aq->scratch_backing_memory_location;
 	l->scratch_wave_bytes = wave_bytes;
 	memcpy(l->scratch_descriptor, aq->scratch_resource_descriptor, 16);
-	*slots = !wave_bytes ? 0 :
-		 min32(all, aq->scratch_backing_memory_byte_size / wave_bytes);
+	*slots = !wave_bytes ?
+			 0 :
+			 min_u32(all, aq->scratch_backing_memory_byte_size /
+					      wave_bytes);
 	*slots /= l->waves_per_group;
 	if (!need)
 		l->scratch_wave_bytes = 0, *slots = UINT32_MAX;
@@ -222,7 +224,7 @@ static void registers_scratch(struct soft_launch *l, uint32_t *slots)
 	*slots = waves / l->waves_per_group;
 }
 
-enum soft_done soft_launch_prepare(struct soft_queue *q, struct soft_launch *l)
+enum soft_done soft_launch_check(struct soft_queue *q, struct soft_launch *l)
 {
 	const struct aql_dispatch *p = &l->packet;
 	const struct amd_queue *aq;
@@ -256,8 +258,8 @@ enum soft_done soft_launch_prepare(struct soft_queue *q, struct soft_launch *l)
 					    p->workgroup_size[i]);
 		l->total *= l->n_groups[i];
 	}
-	l->max_resident = min32(slots, card_holds(l));
-	l->max_resident = min32(
+	l->max_resident = min_u32(slots, card_holds(l));
+	l->max_resident = min_u32(
 		l->max_resident,
 		1 + RESIDENT_MAX_BYTES / (l->waves_per_group * l->n_vgprs *
 					  l->wave_size * 4));

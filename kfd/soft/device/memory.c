@@ -152,7 +152,7 @@ static bool is_system(const struct soft_bo *b)
 	return b->flags & (KFD_MEM_GTT | KFD_MEM_USERPTR);
 }
 
-static int account(struct soft_dev *d, const struct soft_bo *b)
+static int charge_memory(struct soft_dev *d, const struct soft_bo *b)
 {
 	if (b->flags & KFD_MEM_VRAM) {
 		if (b->size > d->o.vram_bytes - d->vram_used)
@@ -167,7 +167,7 @@ static int account(struct soft_dev *d, const struct soft_bo *b)
 	return 0;
 }
 
-static void unaccount(struct soft_dev *d, const struct soft_bo *b)
+static void uncharge_memory(struct soft_dev *d, const struct soft_bo *b)
 {
 	if (b->flags & KFD_MEM_VRAM)
 		d->vram_used -= b->size;
@@ -233,7 +233,7 @@ static void bo_delete(struct soft_dev *d, size_t i)
 		soft_map_remove(d, b->va);
 	if (b->offset != NO_OFFSET)
 		soft_memory_drop(d, b->offset, b->size, b->host);
-	unaccount(d, b);
+	uncharge_memory(d, b);
 	free(b);
 	d->bo[i] = NULL;
 }
@@ -300,11 +300,11 @@ int soft_ioc_alloc(struct soft_dev *d, void *arg)
 	b->va = a->va_addr;
 	b->size = page_up(a->size);
 	b->flags = a->flags;
-	ret = account(d, b);
+	ret = charge_memory(d, b);
 	if (!ret) {
 		ret = bo_back(d, b, a->mmap_offset);
 		if (ret)
-			unaccount(d, b);
+			uncharge_memory(d, b);
 	}
 	if (ret) {
 		free(b);

@@ -81,7 +81,7 @@ static uint32_t *packet_at(struct soft_queue *q)
  * With a slice held.  Doorbells of several producers may come in any order,
  * so a new one only says: look at everything that is published.
  */
-static bool ready(struct soft_queue *q)
+static bool is_ready(struct soft_queue *q)
 {
 	const uint64_t bell = __atomic_load_n(q->doorbell, __ATOMIC_SEQ_CST);
 	const uint64_t *wptr;
@@ -113,7 +113,7 @@ bool soft_packet_ready(struct soft_queue *q)
 	bool r;
 
 	soft_map_hold(q->dev);
-	r = ready(q);
+	r = is_ready(q);
 	soft_map_release(q->dev);
 	return r;
 }
@@ -168,7 +168,7 @@ void soft_packet_complete(struct soft_queue *q, uint64_t signal,
 }
 
 /* A packet that only had to wait is over. */
-static enum soft_done finish(struct soft_queue *q, uint64_t signal)
+static enum soft_done finish_waiting(struct soft_queue *q, uint64_t signal)
 {
 	soft_packet_retire(q);
 	soft_packet_complete(q, signal, soft_gpu_clock());
@@ -204,8 +204,8 @@ static bool signal_value(struct soft_queue *q, uint64_t va, int64_t *value)
 	return s;
 }
 
-static enum soft_done barrier(struct soft_queue *q, const struct aql_barrier *b,
-			      bool any)
+static enum soft_done run_barrier(struct soft_queue *q,
+				  const struct aql_barrier *b, bool any)
 {
 	unsigned n = 0, zero = 0;
 	int64_t value;
@@ -220,7 +220,7 @@ static enum soft_done barrier(struct soft_queue *q, const struct aql_barrier *b,
 	}
 	if (n && (any ? !zero : zero < n))
 		return SOFT_LATER;
-	return finish(q, b->completion_signal);
+	return finish_waiting(q, b->completion_signal);
 }
 
 static bool value_holds(const struct aql_barrier_value *b, int64_t value)
@@ -257,7 +257,7 @@ static enum soft_done barrier_value(struct soft_queue *q,
 		if (!value_holds(b, value))
 			return SOFT_LATER;
 	}
-	return finish(q, b->completion_signal);
+	return finish_waiting(q, b->completion_signal);
 }
 
 /* ------------------------------------------------------ vendor packets -- */
@@ -281,12 +281,12 @@ static enum soft_done pm4_ib(struct soft_queue *q, const struct aql_pm4_ib *p)
 				   (unsigned long long)q->read_index, c[0],
 				   IB_DWORDS_MAX);
 	else if (done == SOFT_DONE)
-		done = finish(q, p->completion_signal);
+		done = finish_waiting(q, p->completion_signal);
 	soft_map_release(q->dev);
 	return done;
 }
 
-static enum soft_done vendor(struct soft_queue *q, const union packet *p)
+static enum soft_done run_vendor(struct soft_queue *q, const union packet *p)
 {
 	if (p->pm4.amd_format == AQL_VENDOR_BARRIER_VALUE)
 		return barrier_value(q, &p->value);
@@ -299,15 +299,15 @@ static enum soft_done vendor(struct soft_queue *q, const union packet *p)
 }
 
 /* With a slice held: everything but dispatches and PM4. */
-static enum soft_done other(struct soft_queue *q, const union packet *p)
+static enum soft_done run_other(struct soft_queue *q, const union packet *p)
 {
 	switch (AQL_HEADER_TYPE(p->header)) {
 	case AQL_VENDOR:
-		return vendor(q, p);
+		return run_vendor(q, p);
 	case AQL_BARRIER_AND:
-		return barrier(q, &p->barrier, false);
+		return run_barrier(q, &p->barrier, false);
 	case AQL_BARRIER_OR:
-		return barrier(q, &p->barrier, true);
+		return run_barrier(q, &p->barrier, true);
 	default:
 		return soft_packet_refuse(
 			q, KFD_EC_PACKET_UNSUPPORTED,
@@ -354,7 +354,7 @@ enum soft_done soft_packet_run(struct soft_queue *q)
 		memcpy(&p.dw[1], dw + 1, sizeof(p) - 4);
 		kind = kind_of(&p);
 		if (kind == KIND_OTHER)
-			done = other(q, &p);
+			done = run_other(q, &p);
 	}
 	soft_map_release(q->dev);
 	if (kind == KIND_DISPATCH)

@@ -57,7 +57,7 @@ struct soft_pm4 {
 	struct aql_dispatch launch;
 };
 
-static struct soft_pm4 *state(struct soft_queue *q)
+static struct soft_pm4 *pm4_state(struct soft_queue *q)
 {
 	if (!q->pm4)
 		q->pm4 = xcalloc(1, sizeof(*q->pm4));
@@ -70,14 +70,14 @@ void soft_pm4_free(struct soft_queue *q)
 	q->pm4 = NULL;
 }
 
-static enum soft_done refuse(struct soft_queue *q, const char *why)
+static enum soft_done refuse_pm4(struct soft_queue *q, const char *why)
 {
 	return soft_packet_refuse(q, KFD_EC_PACKET_VENDOR, KFD_INACTIVE_VENDOR,
 				  0, "PM4 packet 0x%08x at %" PRIu64 ": %s",
 				  q->pm4->h, q->read_index, why);
 }
 
-static uint64_t address(uint32_t lo, uint32_t hi, uint32_t align)
+static uint64_t join_address(uint32_t lo, uint32_t hi, uint32_t align)
 {
 	return (uint64_t)hi << 32 | (lo & ~(align - 1));
 }
@@ -89,7 +89,7 @@ static enum soft_done set_sh_reg(struct soft_queue *q, struct soft_pm4 *p)
 	const uint32_t at = p->dw[0] & 0xffff;
 
 	if (at + p->n_dw - 1 > SH_COUNT)
-		return refuse(q, "SET_SH_REG beyond the shader registers");
+		return refuse_pm4(q, "SET_SH_REG beyond the shader registers");
 	memcpy(&p->sh[at], &p->dw[1], (p->n_dw - 1) * 4);
 	return SOFT_DONE;
 }
@@ -98,11 +98,13 @@ static enum soft_done set_sh_reg(struct soft_queue *q, struct soft_pm4 *p)
 static enum soft_done write_data(struct soft_queue *q, struct soft_pm4 *p)
 {
 	const uint32_t dst = p->dw[0] >> 8 & 0xf, same = p->dw[0] >> 16 & 1;
-	const uint64_t va = p->n_dw > 3 ? address(p->dw[1], p->dw[2], 4) : 0;
+	const uint64_t va = p->n_dw > 3 ? join_address(p->dw[1], p->dw[2], 4) :
+					  0;
 	const uint32_t n = p->n_dw - 3;
 
 	if (p->n_dw < 4 || (dst != 2 && dst != 5))
-		return refuse(q, "WRITE_DATA to something other than memory");
+		return refuse_pm4(q,
+				  "WRITE_DATA to something other than memory");
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t *to = soft_cp_at(q, va + (same ? 0 : i * 4ull), 4,
 					  SOFT_MEM_WRITE,
@@ -121,14 +123,14 @@ enum { DATA_NONE, DATA_32, DATA_64, DATA_CLOCK };
 static enum soft_done release_mem(struct soft_queue *q, struct soft_pm4 *p)
 {
 	const uint32_t data = p->dw[1] >> 29, irq = p->dw[1] >> 24 & 7;
-	const uint64_t va = address(p->dw[2], p->dw[3], 4);
+	const uint64_t va = join_address(p->dw[2], p->dw[3], 4);
 	const uint64_t value = data == DATA_CLOCK ?
 				       soft_gpu_clock() :
-				       address(p->dw[4], p->dw[5], 1);
+				       join_address(p->dw[4], p->dw[5], 1);
 	void *to = NULL;
 
 	if (p->n_dw < 7 || data > DATA_CLOCK)
-		return refuse(q, "RELEASE_MEM with an unknown data_sel");
+		return refuse_pm4(q, "RELEASE_MEM with an unknown data_sel");
 	if (data != DATA_NONE) {
 		to = soft_cp_at(q, va, data == DATA_32 ? 4 : 8, SOFT_MEM_WRITE,
 				"destination of RELEASE_MEM");
@@ -168,12 +170,12 @@ bool soft_compare(unsigned function, uint64_t value, uint64_t reference)
 
 static enum soft_done wait_reg_mem(struct soft_queue *q, struct soft_pm4 *p)
 {
-	const uint64_t va = address(p->dw[1], p->dw[2], 4);
+	const uint64_t va = join_address(p->dw[1], p->dw[2], 4);
 	const uint32_t *at;
 
 	if (p->n_dw < 6 || (p->dw[0] >> 4 & 3) != 1)
-		return refuse(q, "WAIT_REG_MEM for something other than "
-				 "memory");
+		return refuse_pm4(q, "WAIT_REG_MEM for something other than "
+				     "memory");
 	at = soft_cp_at(q, va, 4, SOFT_MEM_READ, "word of WAIT_REG_MEM");
 	if (!at)
 		return SOFT_REFUSED;
@@ -188,29 +190,31 @@ static enum soft_done indirect_buffer(struct soft_queue *q, struct soft_pm4 *p)
 	const bool chain = p->dw[2] >> 20 & 1;
 
 	if (p->n_dw < 3 || n > IB_MAX_DW)
-		return refuse(q, "INDIRECT_BUFFER is too long");
+		return refuse_pm4(q, "INDIRECT_BUFFER is too long");
 	/* A chained buffer takes the place of the one that names it. */
 	if (chain && p->depth)
 		p->depth--;
 	if (p->depth == IB_DEPTH)
-		return refuse(q, "INDIRECT_BUFFER is nested too deeply");
-	p->ib[p->depth].va = address(p->dw[0], p->dw[1], 4);
+		return refuse_pm4(q, "INDIRECT_BUFFER is nested too deeply");
+	p->ib[p->depth].va = join_address(p->dw[0], p->dw[1], 4);
 	p->ib[p->depth++].left_dw = n;
 	return SOFT_DONE;
 }
 
 /* From the registers to what a dispatch packet and its descriptor say. */
-static enum soft_done dispatch(struct soft_queue *q, struct soft_pm4 *p)
+static enum soft_done prepare_dispatch(struct soft_queue *q, struct soft_pm4 *p)
 {
 	const uint32_t *sh = p->sh, init = p->dw[3];
 	struct soft_regs *r = &p->regs;
 
 	if (p->n_dw < 4 || !(init & INIT_COMPUTE_SHADER_EN))
-		return refuse(q, "DISPATCH_DIRECT without a compute shader");
+		return refuse_pm4(q,
+				  "DISPATCH_DIRECT without a compute shader");
 	if (!(init & INIT_FORCE_START_AT_000) &&
 	    (sh[START_X] | sh[START_X + 1] | sh[START_X + 2]))
-		return refuse(q, "DISPATCH_DIRECT that starts at a workgroup "
-				 "other than 0,0,0");
+		return refuse_pm4(q,
+				  "DISPATCH_DIRECT that starts at a workgroup "
+				  "other than 0,0,0");
 	p->launch = (struct aql_dispatch){ .setup = 3 };
 	for (int i = 0; i < 3; i++) {
 		const uint32_t n = sh[NUM_THREAD_X + i] & 0xffff;
@@ -224,13 +228,14 @@ static enum soft_done dispatch(struct soft_queue *q, struct soft_pm4 *p)
 	}
 	p->launch.group_segment_size = AMD_RSRC2_LDS_BYTES(sh[PGM_RSRC2]);
 	*r = (struct soft_regs){
-		.entry = address(sh[PGM_LO], sh[PGM_HI], 1) << 8,
+		.entry = join_address(sh[PGM_LO], sh[PGM_HI], 1) << 8,
 		.rsrc1 = sh[PGM_RSRC1],
 		.rsrc2 = sh[PGM_RSRC2],
 		.rsrc3 = sh[PGM_RSRC3],
 		.wave32 = init & INIT_W32,
-		.scratch_va = address(sh[SCRATCH_BASE_LO],
-				      sh[SCRATCH_BASE_HI], 1) << 8,
+		.scratch_va = join_address(sh[SCRATCH_BASE_LO],
+					   sh[SCRATCH_BASE_HI], 1)
+			      << 8,
 		.tmpring = sh[TMPRING_SIZE],
 	};
 	memcpy(r->user, &sh[USER_DATA_0], sizeof(r->user));
@@ -238,7 +243,7 @@ static enum soft_done dispatch(struct soft_queue *q, struct soft_pm4 *p)
 	return SOFT_DONE;
 }
 
-static enum soft_done ignore(struct soft_queue *q, struct soft_pm4 *p)
+static enum soft_done ignore_packet(struct soft_queue *q, struct soft_pm4 *p)
 {
 	(void)q, (void)p;
 	return SOFT_DONE;
@@ -256,13 +261,13 @@ static const struct {
 	unsigned op;
 	enum soft_done (*fn)(struct soft_queue *q, struct soft_pm4 *p);
 } packets[] = {
-	{ PM4_NOP, ignore },
-	{ PM4_CLEAR_STATE, ignore },
-	{ PM4_DISPATCH_DIRECT, dispatch },
+	{ PM4_NOP, ignore_packet },
+	{ PM4_CLEAR_STATE, ignore_packet },
+	{ PM4_DISPATCH_DIRECT, prepare_dispatch },
 	{ PM4_WRITE_DATA, write_data },
 	{ PM4_WAIT_REG_MEM, wait_reg_mem },
 	{ PM4_INDIRECT_BUFFER, indirect_buffer },
-	{ PM4_EVENT_WRITE, ignore },
+	{ PM4_EVENT_WRITE, ignore_packet },
 	{ PM4_RELEASE_MEM, release_mem },
 	{ PM4_ACQUIRE_MEM, acquire_mem },
 	{ PM4_SET_SH_REG, set_sh_reg },
@@ -271,8 +276,8 @@ static const struct {
 /* ---------------------------------------------------------------- fetch -- */
 
 /* Dword `i` from here on, in the buffer or the ring; false: a page fault. */
-static bool fetch(struct soft_queue *q, const struct soft_pm4 *p, uint32_t i,
-		  uint32_t *out)
+static bool fetch_dword(struct soft_queue *q, const struct soft_pm4 *p,
+			uint32_t i, uint32_t *out)
 {
 	const uint64_t va = p->depth ?
 				    p->ib[p->depth - 1].va + i * 4ull :
@@ -287,14 +292,15 @@ static bool fetch(struct soft_queue *q, const struct soft_pm4 *p, uint32_t i,
 }
 
 /* Dwords that are there to be read. */
-static uint64_t available(const struct soft_queue *q, const struct soft_pm4 *p)
+static uint64_t count_available(const struct soft_queue *q,
+				const struct soft_pm4 *p)
 {
 	return p->depth ? p->ib[p->depth - 1].left_dw :
 			  q->stream_end - q->read_index;
 }
 
-static void advance(struct soft_queue *q, struct soft_pm4 *p, unsigned depth,
-		    uint32_t n)
+static void advance_ring(struct soft_queue *q, struct soft_pm4 *p,
+			 unsigned depth, uint32_t n)
 {
 	uint64_t *rptr;
 
@@ -310,50 +316,51 @@ static void advance(struct soft_queue *q, struct soft_pm4 *p, unsigned depth,
 }
 
 /* With a slice held: the next packet, but for the dispatch that it starts. */
-static enum soft_done one(struct soft_queue *q, struct soft_pm4 *p)
+static enum soft_done run_packet(struct soft_queue *q, struct soft_pm4 *p)
 {
 	const unsigned depth = p->depth;
 	enum soft_done done = SOFT_DONE;
 	size_t k = 0;
 
 	p->n_dw = 0;
-	if (!fetch(q, p, 0, &p->h))
+	if (!fetch_dword(q, p, 0, &p->h))
 		return SOFT_REFUSED;
 	if (p->h >> 30 == 2) { /* filler */
-		advance(q, p, depth, 1);
+		advance_ring(q, p, depth, 1);
 		return SOFT_DONE;
 	}
 	if (p->h >> 30 != 3)
-		return refuse(q, "not a packet of type 3");
+		return refuse_pm4(q, "not a packet of type 3");
 	/* A NOP with the largest count is one dword long. */
 	if (p->h >> 16 != 0xffff)
 		p->n_dw = PM4_BODY_DW(p->h);
-	if (p->n_dw >= available(q, p))
-		return refuse(q, "longer than what was submitted");
+	if (p->n_dw >= count_available(q, p))
+		return refuse_pm4(q, "longer than what was submitted");
 	for (uint32_t i = 0; i < p->n_dw; i++)
-		if (!fetch(q, p, 1 + i, &p->dw[i]))
+		if (!fetch_dword(q, p, 1 + i, &p->dw[i]))
 			return SOFT_REFUSED;
 	while (k < ARRAY_SIZE(packets) && packets[k].op != PM4_OP(p->h))
 		k++;
 	if (k == ARRAY_SIZE(packets))
-		return refuse(q, "this device does not know its opcode");
+		return refuse_pm4(q, "this device does not know its opcode");
 	/* A chained buffer replaces the place that would be moved on. */
 	if (PM4_OP(p->h) == PM4_INDIRECT_BUFFER)
-		advance(q, p, depth, 1 + p->n_dw);
+		advance_ring(q, p, depth, 1 + p->n_dw);
 	done = packets[k].fn(q, p);
 	if (done == SOFT_DONE && PM4_OP(p->h) != PM4_INDIRECT_BUFFER)
-		advance(q, p, depth, 1 + p->n_dw);
+		advance_ring(q, p, depth, 1 + p->n_dw);
 	return done;
 }
 
 /* One packet, its dispatch included. */
-static enum soft_done step(struct soft_queue *q, struct soft_pm4 *p)
+static enum soft_done run_with_dispatch(struct soft_queue *q,
+					struct soft_pm4 *p)
 {
 	enum soft_done done;
 
 	p->dispatch = false;
 	soft_map_hold(q->dev);
-	done = one(q, p);
+	done = run_packet(q, p);
 	while (p->depth && !p->ib[p->depth - 1].left_dw)
 		p->depth--;
 	soft_map_release(q->dev);
@@ -364,7 +371,7 @@ static enum soft_done step(struct soft_queue *q, struct soft_pm4 *p)
 
 enum soft_done soft_pm4_buffer(struct soft_queue *q, uint64_t va, uint32_t n_dw)
 {
-	struct soft_pm4 *p = state(q);
+	struct soft_pm4 *p = pm4_state(q);
 	enum soft_done done = SOFT_DONE;
 
 	if (!p->begun) {
@@ -374,19 +381,19 @@ enum soft_done soft_pm4_buffer(struct soft_queue *q, uint64_t va, uint32_t n_dw)
 		p->begun = true;
 	}
 	while (done == SOFT_DONE && p->depth)
-		done = step(q, p);
+		done = run_with_dispatch(q, p);
 	p->begun = done == SOFT_LATER;
 	return done;
 }
 
 enum soft_done soft_pm4_run(struct soft_queue *q)
 {
-	struct soft_pm4 *p = state(q);
+	struct soft_pm4 *p = pm4_state(q);
 
 	q->began_index = q->read_index;
 	if (!q->again)
 		q->began_ts = soft_gpu_clock();
-	return step(q, p);
+	return run_with_dispatch(q, p);
 }
 
 /* ----------------------------------------------------------- readiness -- */

@@ -21,7 +21,7 @@ void soft_worker_fini(struct soft_worker *w)
 }
 
 /* The first offered job, moved behind the others so that all get help. */
-static struct soft_job *pick(struct soft_pool *p)
+static struct soft_job *pick_job(struct soft_pool *p)
 {
 	struct soft_job **at = &p->jobs, **end, *j;
 
@@ -45,7 +45,7 @@ static void *helper_main(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {
-		struct soft_job *j = pick(p);
+		struct soft_job *j = pick_job(p);
 		bool more;
 
 		if (!j) {

@@ -257,8 +257,8 @@ static int find_buffers(struct soft_dev *d,
 	return 0;
 }
 
-static void refer(struct soft_dev *d, const uint32_t bo[SOFT_BO_COUNT],
-		  bool take)
+static void count_references(struct soft_dev *d,
+			     const uint32_t bo[SOFT_BO_COUNT], bool take)
 {
 	for (size_t i = 0; i < SOFT_BO_COUNT; i++)
 		if (bo[i])
@@ -313,7 +313,7 @@ int soft_ioc_create_queue(struct soft_dev *d, void *arg)
 		free(q);
 		return -ENOMEM;
 	}
-	refer(d, bo, true);
+	count_references(d, bo, true);
 	d->queue[id] = q;
 	d->n_queues++;
 	a->queue_id = id;
@@ -341,7 +341,7 @@ static int queue_end(struct soft_dev *d, uint32_t id)
 	soft_wake_all(d);
 	pthread_join(q->thread, NULL);
 	pthread_mutex_lock(&d->lock);
-	refer(d, q->bo, false);
+	count_references(d, q->bo, false);
 	pthread_mutex_unlock(&d->lock);
 	soft_worker_fini(&q->worker);
 	soft_pm4_free(q);

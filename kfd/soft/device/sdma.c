@@ -34,13 +34,13 @@ struct packet {
 	uint32_t data_dw; /* that follow in the ring */
 };
 
-static uint64_t address(const uint32_t *dw)
+static uint64_t read_address(const uint32_t *dw)
 {
 	return dw[0] | (uint64_t)dw[1] << 32;
 }
 
-static enum soft_done refuse(struct soft_queue *q, const struct packet *p,
-			     const char *why)
+static enum soft_done refuse_sdma(struct soft_queue *q, const struct packet *p,
+				  const char *why)
 {
 	return soft_packet_refuse(q, KFD_EC_PACKET_UNSUPPORTED,
 				  KFD_INACTIVE_PACKET_FORMAT, 0,
@@ -51,8 +51,8 @@ static enum soft_done refuse(struct soft_queue *q, const struct packet *p,
 /* ---------------------------------------------------------- moving data -- */
 
 /* What can be reached in one piece from va on, at most *n bytes. */
-static uint8_t *piece(struct soft_queue *q, uint64_t va, uint64_t *n,
-		      uint32_t need, const char *what)
+static uint8_t *reach_piece(struct soft_queue *q, uint64_t va, uint64_t *n,
+			    uint32_t need, const char *what)
 {
 	struct soft_range r;
 
@@ -66,7 +66,7 @@ static uint8_t *piece(struct soft_queue *q, uint64_t va, uint64_t *n,
 }
 
 /* Let MAP and DESTROY_QUEUE in; false: the queue is going away. */
-static bool breathe(struct soft_queue *q)
+static bool yield_map(struct soft_queue *q)
 {
 	soft_map_release(q->dev);
 	soft_map_hold(q->dev);
@@ -75,22 +75,23 @@ static bool breathe(struct soft_queue *q)
 
 static enum soft_done copy_linear(struct soft_queue *q, const struct packet *p)
 {
-	uint64_t from = address(&p->dw[3]), to = address(&p->dw[5]);
+	uint64_t from = read_address(&p->dw[3]), to = read_address(&p->dw[5]);
 
 	for (uint64_t left = SDMA_COUNT(p->dw[1]), n; left; left -= n) {
 		const uint8_t *s;
 		uint8_t *d;
 
 		n = left < CHUNK_BYTES ? left : CHUNK_BYTES;
-		s = piece(q, from, &n, SOFT_MEM_READ, "source of a copy");
-		d = s ? piece(q, to, &n, SOFT_MEM_WRITE,
-			      "destination of a copy") : NULL;
+		s = reach_piece(q, from, &n, SOFT_MEM_READ, "source of a copy");
+		d = s ? reach_piece(q, to, &n, SOFT_MEM_WRITE,
+				    "destination of a copy") :
+			NULL;
 		if (!d)
 			return SOFT_REFUSED;
 		memmove(d, s, n);
 		from += n;
 		to += n;
-		if (left > n && !breathe(q))
+		if (left > n && !yield_map(q))
 			return SOFT_REFUSED;
 	}
 	return SOFT_DONE;
@@ -103,7 +104,7 @@ static enum soft_done copy_linear(struct soft_queue *q, const struct packet *p)
 static enum soft_done const_fill(struct soft_queue *q, const struct packet *p)
 {
 	const bool dwords = p->dw[0] >> 30 == 2;
-	uint64_t to = address(&p->dw[1]), left = SDMA_COUNT(p->dw[4]);
+	uint64_t to = read_address(&p->dw[1]), left = SDMA_COUNT(p->dw[4]);
 	uint32_t value = p->dw[3];
 
 	if (dwords)
@@ -112,20 +113,21 @@ static enum soft_done const_fill(struct soft_queue *q, const struct packet *p)
 		uint8_t *d;
 
 		n = left < CHUNK_BYTES ? left : CHUNK_BYTES;
-		d = piece(q, to, &n, SOFT_MEM_WRITE, "destination of a fill");
+		d = reach_piece(q, to, &n, SOFT_MEM_WRITE,
+				"destination of a fill");
 		if (!d)
 			return SOFT_REFUSED;
 		for (uint64_t i = 0; i < n; i++)
 			d[i] = (uint8_t)(value >> (to + i) % 4 * 8);
 		to += n;
-		if (left > n && !breathe(q))
+		if (left > n && !yield_map(q))
 			return SOFT_REFUSED;
 	}
 	return SOFT_DONE;
 }
 
 /* Dword i of the packet in work; false: a page fault.  Slice held. */
-static bool fetch(struct soft_queue *q, uint32_t i, uint32_t *out)
+static bool fetch_sdma_dword(struct soft_queue *q, uint32_t i, uint32_t *out)
 {
 	const uint64_t at = (q->read_index + i * 4ull) % q->ring_bytes;
 	const uint32_t *p = soft_cp_at(q, q->ring_base + at, 4, SOFT_MEM_READ,
@@ -138,12 +140,12 @@ static bool fetch(struct soft_queue *q, uint32_t i, uint32_t *out)
 
 static enum soft_done write_linear(struct soft_queue *q, const struct packet *p)
 {
-	const uint64_t to = address(&p->dw[1]);
+	const uint64_t to = read_address(&p->dw[1]);
 
 	for (uint32_t i = 0; i < p->data_dw; i++) {
 		uint32_t *d, v;
 
-		if (!fetch(q, 4 + i, &v))
+		if (!fetch_sdma_dword(q, 4 + i, &v))
 			return SOFT_REFUSED;
 		d = soft_cp_at(q, to + i * 4ull, 4, SOFT_MEM_WRITE,
 			       "destination of a write");
@@ -156,9 +158,9 @@ static enum soft_done write_linear(struct soft_queue *q, const struct packet *p)
 
 /* ------------------------------------------------ fences, waits, atomics -- */
 
-static enum soft_done fence(struct soft_queue *q, const struct packet *p)
+static enum soft_done write_fence(struct soft_queue *q, const struct packet *p)
 {
-	uint32_t *d = soft_cp_at(q, address(&p->dw[1]), 4, SOFT_MEM_WRITE,
+	uint32_t *d = soft_cp_at(q, read_address(&p->dw[1]), 4, SOFT_MEM_WRITE,
 				 "fence");
 
 	if (!d)
@@ -168,7 +170,7 @@ static enum soft_done fence(struct soft_queue *q, const struct packet *p)
 	return SOFT_DONE;
 }
 
-static enum soft_done trap(struct soft_queue *q, const struct packet *p)
+static enum soft_done raise_trap(struct soft_queue *q, const struct packet *p)
 {
 	soft_event_interrupt(q->dev, p->dw[1] & 0xfffffff);
 	return SOFT_DONE;
@@ -182,7 +184,8 @@ static enum soft_done poll_regmem(struct soft_queue *q, const struct packet *p)
 	/* Without bit 31 it polls a register: the flush of HDP, done here. */
 	if (!function || !(p->dw[0] >> 31))
 		return SOFT_DONE;
-	s = soft_cp_at(q, address(&p->dw[1]), 4, SOFT_MEM_READ, "polled word");
+	s = soft_cp_at(q, read_address(&p->dw[1]), 4, SOFT_MEM_READ,
+		       "polled word");
 	if (!s)
 		return SOFT_REFUSED;
 	return soft_compare(function,
@@ -209,8 +212,8 @@ enum {
 };
 
 /* The new value; `s` are the signed values of both. */
-static uint64_t combine(unsigned op, uint64_t old, uint64_t src, uint64_t cmp,
-			const int64_t s[2])
+static uint64_t combine_values(unsigned op, uint64_t old, uint64_t src,
+			       uint64_t cmp, const int64_t s[2])
 {
 	switch (op) {
 	case ATOMIC_SWAP:
@@ -242,69 +245,75 @@ static uint64_t combine(unsigned op, uint64_t old, uint64_t src, uint64_t cmp,
 	}
 }
 
-static void atomic32(uint32_t *at, unsigned op, uint32_t src, uint32_t cmp)
+static void apply_atomic32(uint32_t *at, unsigned op, uint32_t src,
+			   uint32_t cmp)
 {
 	uint32_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
 
 	do {
 		const int64_t s[2] = { (int32_t)old, (int32_t)src };
 
-		new = (uint32_t)combine(op, old, src, cmp, s);
+		new = (uint32_t)combine_values(op, old, src, cmp, s);
 	} while (!__atomic_compare_exchange_n(at, &old, new, true,
 					      __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
 }
 
-static void atomic64(uint64_t *at, unsigned op, uint64_t src, uint64_t cmp)
+static void apply_atomic64(uint64_t *at, unsigned op, uint64_t src,
+			   uint64_t cmp)
 {
 	uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
 
 	do {
 		const int64_t s[2] = { (int64_t)old, (int64_t)src };
 
-		new = combine(op, old, src, cmp, s);
+		new = combine_values(op, old, src, cmp, s);
 	} while (!__atomic_compare_exchange_n(at, &old, new, true,
 					      __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
 }
 
-static enum soft_done atomic(struct soft_queue *q, const struct packet *p)
+static enum soft_done run_atomic(struct soft_queue *q, const struct packet *p)
 {
 	const unsigned code = p->dw[0] >> 25;
 	const bool wide = code >= ATOMIC_64 + ATOMIC_SWAP;
 	const unsigned op = wide ? code - ATOMIC_64 : code;
-	const uint64_t va = address(&p->dw[1]);
+	const uint64_t va = read_address(&p->dw[1]);
 	void *at;
 
 	if (op != ATOMIC_SWAP && op != ATOMIC_CMPSWAP &&
 	    (op < ATOMIC_ADD || op > ATOMIC_DEC))
-		return refuse(q, p, "this engine does not know the atomic");
+		return refuse_sdma(q, p,
+				   "this engine does not know the atomic");
 	at = soft_cp_at(q, va, wide ? 8 : 4, SOFT_MEM_READ | SOFT_MEM_WRITE,
 			"operand of an atomic");
 	if (!at)
 		return SOFT_REFUSED;
 	if (wide)
-		atomic64(at, op, address(&p->dw[3]), address(&p->dw[5]));
+		apply_atomic64(at, op, read_address(&p->dw[3]),
+			       read_address(&p->dw[5]));
 	else
-		atomic32(at, op, p->dw[3], p->dw[5]);
+		apply_atomic32(at, op, p->dw[3], p->dw[5]);
 	soft_wake_all(q->dev); /* it may have been a signal */
 	return SOFT_DONE;
 }
 
-static enum soft_done timestamp(struct soft_queue *q, const struct packet *p)
+static enum soft_done write_timestamp(struct soft_queue *q,
+				      const struct packet *p)
 {
 	uint64_t *d;
 
 	if (!SDMA_SUB_OP(p->dw[0]))
-		return refuse(q, p, "the timestamp cannot be set");
-	d = soft_cp_at(q, address(&p->dw[1]), 8, SOFT_MEM_WRITE, "timestamp");
+		return refuse_sdma(q, p, "the timestamp cannot be set");
+	d = soft_cp_at(q, read_address(&p->dw[1]), 8, SOFT_MEM_WRITE,
+		       "timestamp");
 	if (!d)
 		return SOFT_REFUSED;
 	__atomic_store_n(d, soft_gpu_clock(), __ATOMIC_RELEASE);
 	return SOFT_DONE;
 }
 
-static enum soft_done ignore(struct soft_queue *q, const struct packet *p)
+static enum soft_done ignore_sdma(struct soft_queue *q, const struct packet *p)
 {
 	(void)q, (void)p;
 	return SOFT_DONE;
@@ -317,16 +326,16 @@ static const struct op {
 	uint32_t n_dw;
 	enum soft_done (*fn)(struct soft_queue *q, const struct packet *p);
 } ops[] = {
-	{ SDMA_NOP, 1, 1, ignore },
+	{ SDMA_NOP, 1, 1, ignore_sdma },
 	{ SDMA_COPY, 1, 7, copy_linear },
 	{ SDMA_WRITE, 1, 4, write_linear },
-	{ SDMA_FENCE, 1, 4, fence },
-	{ SDMA_TRAP, 1, 2, trap },
+	{ SDMA_FENCE, 1, 4, write_fence },
+	{ SDMA_TRAP, 1, 2, raise_trap },
 	{ SDMA_POLL_REGMEM, 1, 6, poll_regmem },
-	{ SDMA_ATOMIC, 1, 8, atomic },
+	{ SDMA_ATOMIC, 1, 8, run_atomic },
 	{ SDMA_CONST_FILL, 1, 5, const_fill },
-	{ SDMA_TIMESTAMP, 7, 3, timestamp },
-	{ SDMA_GCR, 3, 5, ignore },
+	{ SDMA_TIMESTAMP, 7, 3, write_timestamp },
+	{ SDMA_GCR, 3, 5, ignore_sdma },
 };
 
 static const struct op *find_op(uint32_t h)
@@ -339,7 +348,7 @@ static const struct op *find_op(uint32_t h)
 }
 
 /* With a slice held. */
-static enum soft_done run(struct soft_queue *q)
+static enum soft_done run_sdma_packet(struct soft_queue *q)
 {
 	const uint64_t there = (q->stream_end - q->read_index) / 4;
 	struct packet p = { 0 };
@@ -347,20 +356,21 @@ static enum soft_done run(struct soft_queue *q)
 	enum soft_done done;
 	uint64_t *rptr;
 
-	if (!fetch(q, 0, &p.dw[0]))
+	if (!fetch_sdma_dword(q, 0, &p.dw[0]))
 		return SOFT_REFUSED;
 	op = find_op(p.dw[0]);
 	if (!op)
-		return refuse(q, &p, "this engine does not know its opcode");
+		return refuse_sdma(q, &p,
+				   "this engine does not know its opcode");
 	for (uint32_t i = 1; i < op->n_dw && i < there; i++)
-		if (!fetch(q, i, &p.dw[i]))
+		if (!fetch_sdma_dword(q, i, &p.dw[i]))
 			return SOFT_REFUSED;
 	if (op->op == SDMA_NOP)
 		p.data_dw = p.dw[0] >> 16 & 0x3fff;
 	else if (op->op == SDMA_WRITE)
 		p.data_dw = (p.dw[3] & 0xfffff) + 1;
 	if (op->n_dw + p.data_dw > there)
-		return refuse(q, &p, "longer than what was submitted");
+		return refuse_sdma(q, &p, "longer than what was submitted");
 	done = op->fn(q, &p);
 	if (done != SOFT_DONE)
 		return done;
@@ -379,7 +389,7 @@ enum soft_done soft_sdma_run(struct soft_queue *q)
 	q->began_index = q->read_index;
 	soft_load_begin(q->dev);
 	soft_map_hold(q->dev);
-	done = run(q);
+	done = run_sdma_packet(q);
 	soft_map_release(q->dev);
 	soft_load_end(q->dev);
 	return done;

@@ -43,7 +43,7 @@ void soft_load_fini(struct soft_dev *d)
 }
 
 /* With the lock held: let the model catch up with the time. */
-static void step(struct soft_load *l)
+static void step_model(struct soft_load *l)
 {
 	const uint64_t now = time_mono_ns(), dt = now - l->step_ns;
 	uint64_t busy = l->busy_ns;
@@ -67,7 +67,7 @@ void soft_load_begin(struct soft_dev *d)
 	struct soft_load *l = &d->load;
 
 	pthread_mutex_lock(&l->lock);
-	step(l);
+	step_model(l);
 	if (!l->running++)
 		l->since_ns = time_mono_ns();
 	pthread_mutex_unlock(&l->lock);
@@ -78,13 +78,13 @@ void soft_load_end(struct soft_dev *d)
 	struct soft_load *l = &d->load;
 
 	pthread_mutex_lock(&l->lock);
-	step(l);
+	step_model(l);
 	if (!--l->running)
 		l->busy_ns += time_mono_ns() - l->since_ns;
 	pthread_mutex_unlock(&l->lock);
 }
 
-static unsigned between(double lo, double hi, double part)
+static unsigned interpolate_sensor(double lo, double hi, double part)
 {
 	return (unsigned)lround(lo + (hi - lo) * part);
 }
@@ -95,22 +95,23 @@ void soft_sensors_read(struct soft_dev *d, struct soft_sensors *out)
 	double load, temp, power;
 
 	pthread_mutex_lock(&l->lock);
-	step(l);
+	step_model(l);
 	load = fmin(fmax(l->load, 0), 1);
 	temp = l->temp_c;
 	pthread_mutex_unlock(&l->lock);
 	power = IDLE_W + (BOARD_W - IDLE_W) * load;
 	*out = (struct soft_sensors){
-		.load_pct = between(0, 100, load),
-		.sclk_mhz = between(SOFT_SCLK_MIN_MHZ, SOFT_SCLK_MAX_MHZ, load),
+		.load_pct = interpolate_sensor(0, 100, load),
+		.sclk_mhz = interpolate_sensor(SOFT_SCLK_MIN_MHZ,
+					       SOFT_SCLK_MAX_MHZ, load),
 		.mclk_mhz = load < 0.01 ? SOFT_MCLK_MIN_MHZ : SOFT_MCLK_MAX_MHZ,
-		.vddgfx_mv = between(700, 1050, load),
+		.vddgfx_mv = interpolate_sensor(700, 1050, load),
 		.power_uw = (uint64_t)(power * 1e6),
-		.edge_mc = between(0, 1000, temp),
+		.edge_mc = interpolate_sensor(0, 1000, temp),
 		/* The hot spot and the memory run hotter than the edge. */
-		.junction_mc = between(0, 1000, temp + 0.05 * power),
-		.memory_mc = between(0, 1000, temp + 6),
+		.junction_mc = interpolate_sensor(0, 1000, temp + 0.05 * power),
+		.memory_mc = interpolate_sensor(0, 1000, temp + 6),
 	};
 	if (temp > FAN_START_C)
-		out->fan_rpm = between(0, FAN_RPM_PER_C, temp - 40);
+		out->fan_rpm = interpolate_sensor(0, FAN_RPM_PER_C, temp - 40);
 }

@@ -33,7 +33,7 @@ typedef void content(struct soft_dev *d, const struct soft_sensors *s,
 		buf_printf(out, "%" PRIu64 "\n", (uint64_t)(value));   \
 	}
 
-static uint64_t used(struct soft_dev *d, bool host)
+static uint64_t used_bytes(struct soft_dev *d, bool host)
 {
 	uint64_t vram, gtt;
 
@@ -43,11 +43,11 @@ static uint64_t used(struct soft_dev *d, bool host)
 
 NUMBER(load, s->load_pct)
 NUMBER(vram_total, d->o.vram_bytes)
-NUMBER(vram_used, used(d, false))
+NUMBER(vram_used, used_bytes(d, false))
 NUMBER(visible_total, soft_visible_bytes(d))
-NUMBER(visible_used, d->o.small_bar ? 0 : used(d, false))
+NUMBER(visible_used, d->o.small_bar ? 0 : used_bytes(d, false))
 NUMBER(gtt_total, d->sys_limit)
-NUMBER(gtt_used, used(d, true))
+NUMBER(gtt_used, used_bytes(d, true))
 NUMBER(edge, s->edge_mc)
 NUMBER(junction, s->junction_mc)
 NUMBER(memory, s->memory_mc)
@@ -73,8 +73,8 @@ static void levels(struct buf *out, const unsigned *mhz, size_t n, unsigned now)
 }
 
 /* Two levels and, between them, where it is now. */
-static void sclk(struct soft_dev *d, const struct soft_sensors *s,
-		 struct buf *out)
+static void show_sclk(struct soft_dev *d, const struct soft_sensors *s,
+		      struct buf *out)
 {
 	const unsigned mhz[] = { SOFT_SCLK_MIN_MHZ, s->sclk_mhz,
 				 SOFT_SCLK_MAX_MHZ };
@@ -86,8 +86,8 @@ static void sclk(struct soft_dev *d, const struct soft_sensors *s,
 	levels(out, between ? mhz : ends, between ? 3 : 2, s->sclk_mhz);
 }
 
-static void mclk(struct soft_dev *d, const struct soft_sensors *s,
-		 struct buf *out)
+static void show_mclk(struct soft_dev *d, const struct soft_sensors *s,
+		      struct buf *out)
 {
 	const unsigned mhz[] = { SOFT_MCLK_MIN_MHZ, 456, 772,
 				 SOFT_MCLK_MAX_MHZ };
@@ -134,8 +134,10 @@ static const struct file {
 	  "PCI_SUBSYS_ID=1002:0E3B\nPCI_SLOT_NAME=0000:03:00.0\n"
 	  "MODALIAS=pci:v00001002d0000744Csv00001002sd00000E3Bbc03sc00i00",
 	  NULL },
-	{ "resource", "0x0000000000000000 0x0000000000000000 "
-		      "0x0000000000000000", NULL },
+	{ "resource",
+	  "0x0000000000000000 0x0000000000000000 "
+	  "0x0000000000000000",
+	  NULL },
 	{ "config", NULL, pci_config },
 	{ "current_link_speed", "16.0 GT/s PCIe", NULL },
 	{ "current_link_width", "16", NULL },
@@ -151,8 +153,8 @@ static const struct file {
 	{ "mem_info_vis_vram_used", NULL, visible_used },
 	{ "mem_info_gtt_total", NULL, gtt_total },
 	{ "mem_info_gtt_used", NULL, gtt_used },
-	{ "pp_dpm_sclk", NULL, sclk },
-	{ "pp_dpm_mclk", NULL, mclk },
+	{ "pp_dpm_sclk", NULL, show_sclk },
+	{ "pp_dpm_mclk", NULL, show_mclk },
 	{ "pp_dpm_pcie", "0: 2.5GT/s, x1\n1: 16.0GT/s, x16 *", NULL },
 	{ "power_dpm_force_performance_level", "auto", NULL },
 	{ "power_dpm_state", "performance", NULL },
@@ -202,8 +204,8 @@ static const struct file {
 	{ MODULE "/initstate", "live", NULL },
 	{ MODULE "/refcnt", "1", NULL },
 	{ DRIVER "/bind", "", NULL },
-	{ "/proc/modules",
-	  "amdgpu 11000000 1 - Live 0x0000000000000000", NULL },
+	{ "/proc/modules", "amdgpu 11000000 1 - Live 0x0000000000000000",
+	  NULL },
 };
 
 /* Links; the first that begins a path is followed. */
@@ -228,7 +230,7 @@ static const struct link {
 };
 
 /* The rest of `path` behind the folder `dir`, or NULL. */
-static const char *below(const char *path, const char *dir)
+static const char *path_below(const char *path, const char *dir)
 {
 	const size_t n = strlen(dir);
 
@@ -237,14 +239,14 @@ static const char *below(const char *path, const char *dir)
 }
 
 /* Follow the links in `path` into out[size]; false if it gets too long. */
-static bool resolve(const char *path, char *out, size_t size)
+static bool resolve_links(const char *path, char *out, size_t size)
 {
 	char next[512];
 
 	if (snprintf(out, size, "%s", path) >= (int)size)
 		return false;
 	for (size_t i = 0, hops = 0; i < ARRAY_SIZE(links) && hops < 16; i++) {
-		const char *rest = below(out, links[i].path);
+		const char *rest = path_below(out, links[i].path);
 
 		if (!rest)
 			continue;
@@ -285,9 +287,9 @@ int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out)
 	char at[512], mine[256];
 	int ret = -ENOENT;
 
-	if (!resolve(path, at, sizeof(at)))
+	if (!resolve_links(path, at, sizeof(at)))
 		return -ENAMETOOLONG;
-	if (strcmp(path, at) && below(at, KFD_DIR "/topology"))
+	if (strcmp(path, at) && path_below(at, KFD_DIR "/topology"))
 		return soft_topology_read(d, at, out);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		file_path(&files[i], mine);
@@ -295,7 +297,7 @@ int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out)
 			file_text(d, &files[i], out);
 			return 0;
 		}
-		if (below(mine, at))
+		if (path_below(mine, at))
 			ret = -EISDIR;
 	}
 	return ret;
@@ -304,7 +306,7 @@ int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out)
 /* The next part of `path` below `dir`, once, as a line of *out. */
 static bool list_part(const char *path, const char *dir, struct buf *out)
 {
-	const char *rest = below(path, dir);
+	const char *rest = path_below(path, dir);
 	char line[256];
 	size_t n;
 
@@ -327,9 +329,9 @@ int soft_sysfs_list(struct soft_dev *d, const char *path, struct buf *out)
 	bool found = false;
 	int ret;
 
-	if (!resolve(path, at, sizeof(at)))
+	if (!resolve_links(path, at, sizeof(at)))
 		return -ENAMETOOLONG;
-	if (strcmp(path, at) && below(at, KFD_DIR "/topology"))
+	if (strcmp(path, at) && path_below(at, KFD_DIR "/topology"))
 		return soft_topology_list(d, at, out);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		file_path(&files[i], mine);
@@ -352,9 +354,9 @@ bool soft_sysfs_live(const char *path)
 {
 	char at[512], mine[256];
 
-	if (!resolve(path, at, sizeof(at)))
+	if (!resolve_links(path, at, sizeof(at)))
 		return false;
-	if (below(at, KFD_DIR "/topology"))
+	if (path_below(at, KFD_DIR "/topology"))
 		return strstr(at, "/used_memory");
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		file_path(&files[i], mine);

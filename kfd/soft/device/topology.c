@@ -284,7 +284,7 @@ static int gpu_node(const struct soft_dev *d)
 }
 
 /* The folders of a node whose entries are numbered. */
-static unsigned entries(int node, const char *folder, size_t len)
+static unsigned count_entries(int node, const char *folder, size_t len)
 {
 	static const struct {
 		const char *name;
@@ -314,7 +314,7 @@ static int read_entry(struct soft_dev *d, int node, const char *rest,
 
 	if (!slash)
 		return -ENOENT;
-	n = entries(node, rest, (size_t)(slash - rest));
+	n = count_entries(node, rest, (size_t)(slash - rest));
 	if (n == UINT32_MAX || slash[1] < '0' || slash[1] > '9')
 		return -ENOENT;
 	i = strtoul(slash + 1, &end, 10);
@@ -339,7 +339,7 @@ static int read_entry(struct soft_dev *d, int node, const char *rest,
 static int read_node(struct soft_dev *d, int node, const char *rest,
 		     struct buf *out)
 {
-	if (!*rest || entries(node, rest, strlen(rest)) != UINT32_MAX)
+	if (!*rest || count_entries(node, rest, strlen(rest)) != UINT32_MAX)
 		return -EISDIR;
 	if (node == GPU && d->o.hidden_node)
 		return -EPERM;
@@ -412,7 +412,7 @@ static int list_node(int node, const char *rest, struct buf *out)
 {
 	const char *slash = strchr(rest, '/');
 	const size_t len = slash ? (size_t)(slash - rest) : strlen(rest);
-	const unsigned n = entries(node, rest, len);
+	const unsigned n = count_entries(node, rest, len);
 	unsigned long i;
 	char *end;
 

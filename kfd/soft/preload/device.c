@@ -28,14 +28,14 @@ static pid_t owner; /* atomic: the process whose threads serve `driver` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The device of this process, or NULL. */
-static struct kfd_driver *mine(void)
+static struct kfd_driver *process_driver(void)
 {
 	return __atomic_load_n(&owner, __ATOMIC_ACQUIRE) == getpid() ? driver :
 								       NULL;
 }
 
 /* "threads=2,kfd_minor=14,vram=1024,small_bar=1", from t0-soft. */
-static struct soft_options options(void)
+static struct soft_options read_options(void)
 {
 	struct soft_options o = { 0 };
 	const char *env = getenv("T0_SOFT_OPTIONS");
@@ -67,9 +67,9 @@ static void in_child(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-static void make(void)
+static void make_driver(void)
 {
-	const struct soft_options o = options();
+	const struct soft_options o = read_options();
 	static int once;
 
 	/* After fork() the parent's device is left alone and forgotten. */
@@ -88,9 +88,9 @@ static int open_node(enum pl_node node)
 
 	pl_inside = true;
 	pthread_mutex_lock(&lock);
-	if (!mine())
-		make();
-	if (!mine())
+	if (!process_driver())
+		make_driver();
+	if (!process_driver())
 		ret = -ENOMEM;
 	else if (fds[node] < 0)
 		ret = fds[node] = driver->open(driver, paths[node],
@@ -101,9 +101,9 @@ static int open_node(enum pl_node node)
 }
 
 /* The device's file as it is now. */
-static void refresh(const char *path, const char *shown)
+static void refresh_file(const char *path, const char *shown)
 {
-	struct kfd_driver *d = mine();
+	struct kfd_driver *d = process_driver();
 	struct buf b = { 0 };
 	int fd;
 
@@ -128,14 +128,14 @@ int pl_opening(const char *path)
 	for (int i = 0; i < PL_NODES; i++)
 		if (!strcmp(shown, paths[i]))
 			return open_node((enum pl_node)i);
-	refresh(path, shown);
+	refresh_file(path, shown);
 	return 0;
 }
 
 /* The device's own handle of a node that the program has open. */
-static int handle(enum pl_node node)
+static int handle_of(enum pl_node node)
 {
-	if (node == PL_NONE || !mine())
+	if (node == PL_NONE || !process_driver())
 		return -1;
 	/* Opened by a program that this process was before exec? */
 	if (fds[node] < 0 && open_node(node))
@@ -146,7 +146,7 @@ static int handle(enum pl_node node)
 int pl_ioctl(enum pl_node node, unsigned long request, void *arg)
 {
 	struct kfd_ioc_acquire_vm vm;
-	const int fd = handle(node);
+	const int fd = handle_of(node);
 	int ret;
 
 	if (fd < 0) {
@@ -156,7 +156,7 @@ int pl_ioctl(enum pl_node node, unsigned long request, void *arg)
 	if (node == PL_KFD && KFD_REQUEST_NR(request) == KFD_NR_ACQUIRE_VM &&
 	    arg) {
 		memcpy(&vm, arg, sizeof(vm));
-		vm.drm_fd = (uint32_t)handle(pl_node_of_fd((int)vm.drm_fd));
+		vm.drm_fd = (uint32_t)handle_of(pl_node_of_fd((int)vm.drm_fd));
 		arg = &vm;
 	}
 	pl_inside = true;
@@ -171,7 +171,7 @@ int pl_ioctl(enum pl_node node, unsigned long request, void *arg)
 void *pl_mmap(enum pl_node node, void *addr, size_t size, int prot, int flags,
 	      off_t offset)
 {
-	const int fd = handle(node);
+	const int fd = handle_of(node);
 	int err = EBADF;
 	void *p = MAP_FAILED;
 
@@ -187,7 +187,7 @@ void *pl_mmap(enum pl_node node, void *addr, size_t size, int prot, int flags,
 
 int pl_munmap(void *addr, size_t size)
 {
-	struct kfd_driver *d = pl_inside ? NULL : mine();
+	struct kfd_driver *d = pl_inside ? NULL : process_driver();
 	int ret;
 
 	if (!d)

@@ -188,7 +188,7 @@ HOOK(char *, getcwd, char *out, size_t size)
 /* ---------------------------------------------------------------- stat -- */
 
 /* On x86-64 struct stat and struct stat64 are the same. */
-static int shown(int ret, struct stat *st)
+static int show_stat(int ret, struct stat *st)
 {
 	enum pl_node node;
 
@@ -207,8 +207,9 @@ static int stat_path(int dir, const char *path, struct stat *st, int flags)
 {
 	char buf[PL_PATH];
 
-	return shown((int)syscall(SYS_newfstatat, dir, pl_path(path, buf), st,
-				  flags), st);
+	return show_stat((int)syscall(SYS_newfstatat, dir, pl_path(path, buf),
+				      st, flags),
+			 st);
 }
 
 #define HOOK_STAT(name, old, flags)                                     \
@@ -288,8 +289,8 @@ HOOK(int, ioctl, int fd, unsigned long request, ...)
 	return pl_ioctl(node, request, arg);
 }
 
-static void *map(void *addr, size_t size, int prot, int flags, int fd,
-		 off_t offset)
+static void *map_node(void *addr, size_t size, int prot, int flags, int fd,
+		      off_t offset)
 {
 	const enum pl_node node = flags & MAP_ANONYMOUS ? PL_NONE :
 							  pl_node_of_fd(fd);
@@ -303,13 +304,13 @@ static void *map(void *addr, size_t size, int prot, int flags, int fd,
 HOOK(void *, mmap, void *addr, size_t size, int prot, int flags, int fd,
      off_t offset)
 {
-	return map(addr, size, prot, flags, fd, offset);
+	return map_node(addr, size, prot, flags, fd, offset);
 }
 
 HOOK(void *, mmap64, void *addr, size_t size, int prot, int flags, int fd,
      off_t offset)
 {
-	return map(addr, size, prot, flags, fd, offset);
+	return map_node(addr, size, prot, flags, fd, offset);
 }
 
 HOOK(int, munmap, void *addr, size_t size)

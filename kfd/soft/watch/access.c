@@ -10,13 +10,13 @@
 
 /* ------------------------------------------------------------- sites ---- */
 
-static bool has(const struct site *s, const char *part)
+static bool has_part(const struct site *s, const char *part)
 {
 	return strstr(s->info->name, part);
 }
 
 /* "format_xyz": 3. */
-static uint8_t components(const struct site *s)
+static uint8_t count_components(const struct site *s)
 {
 	const char *f = strstr(s->info->name, "format_");
 
@@ -68,8 +68,8 @@ static void init_lds(struct site *s, const void *row)
 	s->access = *(const struct soft_access *)row;
 	if (s->u.in.op == ISA_ds_condxchg32_rtn_b64)
 		s->access.bytes = 8;
-	s->n_addr = has(s, "_2addr") ? 2 : 1;
-	s->stride = has(s, "_stride64") ? 64 : 1;
+	s->n_addr = has_part(s, "_2addr") ? 2 : 1;
+	s->stride = has_part(s, "_stride64") ? 64 : 1;
 	s->returns = s->access.returns || s->u.in.op == ISA_ds_append ||
 		     s->u.in.op == ISA_ds_consume ||
 		     s->u.in.op == ISA_ds_condxchg32_rtn_b64;
@@ -126,7 +126,7 @@ void watch_site_init(struct site *s, const struct isa_target *t)
 	case ISA_FMT_MUBUF:
 	case ISA_FMT_MTBUF:
 		s->kind = SITE_BUFFER;
-		s->n_comps = components(s);
+		s->n_comps = count_components(s);
 		break;
 	default:
 		return;
@@ -141,29 +141,29 @@ void watch_site_init(struct site *s, const struct isa_target *t)
 		     (s->access.returns || in->f[ISA_F_GLC]);
 }
 
-/* ----------------------------------------------------------- touches ---- */
+/* ---------------------------------------------------------- accesses ---- */
 
-static void add(struct soft_watch *t, const struct site *s,
-		enum soft_space space, uint64_t at, uint32_t size, int lane,
-		int part)
+static void add_access(struct soft_watch *t, const struct site *s,
+		       enum soft_space space, uint64_t at, uint32_t size,
+		       int lane, int part)
 {
-	struct touch *x = &t->touch[t->n_touches];
+	struct access *x = &t->access[t->n_accesses];
 
-	if (t->n_touches == WATCH_TOUCHES_MAX || !size)
+	if (t->n_accesses == WATCH_ACCESSES_MAX || !size)
 		return;
-	t->n_touches++;
-	*x = (struct touch){ .at = at,
-			     .size_bytes = (uint16_t)size,
-			     .space = (uint8_t)space,
-			     .lane = (int8_t)lane,
-			     .part = (uint8_t)part,
-			     .write = s->is_store || s->is_atomic,
-			     .atomic = s->is_atomic };
+	t->n_accesses++;
+	*x = (struct access){ .at = at,
+			      .size_bytes = (uint16_t)size,
+			      .space = (uint8_t)space,
+			      .lane = (int8_t)lane,
+			      .part = (uint8_t)part,
+			      .write = s->is_store || s->is_atomic,
+			      .atomic = s->is_atomic };
 }
 
 /* Bits 1:0 of every part of the address are ignored (RDNA3 ISA 8). */
-static void touch_smem(struct soft_watch *t, struct soft_wave *w,
-		       const struct site *s)
+static void access_smem(struct soft_watch *t, struct soft_wave *w,
+			const struct site *s)
 {
 	const uint32_t *f = s->u.in.f, *base = &w->s[f[ISA_F_SBASE] * 2];
 	const int32_t imm = (int32_t)(f[ISA_F_OFFSET] << 11) >> 11;
@@ -172,9 +172,10 @@ static void touch_smem(struct soft_watch *t, struct soft_wave *w,
 	uint64_t at = (uint64_t)(int64_t)(imm & ~3) + (soff & ~3u);
 	uint64_t va = base[0] & ~3u, stride, size;
 
-	if (!has(s, "buffer")) {
+	if (!has_part(s, "buffer")) {
 		va |= (uint64_t)base[1] << 32;
-		add(t, s, SOFT_SPACE_MEMORY, va + at, s->access.bytes, -1, 0);
+		add_access(t, s, SOFT_SPACE_MEMORY, va + at, s->access.bytes,
+			   -1, 0);
 		return;
 	}
 	va |= (uint64_t)(base[1] & 0xffff) << 32;
@@ -182,12 +183,12 @@ static void touch_smem(struct soft_watch *t, struct soft_wave *w,
 	size = base[2] * (stride ? stride : 1);
 	for (int i = 0; i < s->access.bytes / 4; i++, at += 4)
 		if (at < size && size - at >= 4)
-			add(t, s, SOFT_SPACE_MEMORY, va + at, 4, -1, i);
+			add_access(t, s, SOFT_SPACE_MEMORY, va + at, 4, -1, i);
 }
 
 static bool is_addtid(const struct site *s)
 {
-	return has(s, "_addtid_");
+	return has_part(s, "_addtid_");
 }
 
 static void flat_lane(struct soft_watch *t, struct soft_wave *w,
@@ -206,7 +207,7 @@ static void flat_lane(struct soft_watch *t, struct soft_wave *w,
 	} else {
 		soft_find_place(w, &s->u, h, lane, &p);
 	}
-	add(t, s, p.space, p.at, s->access.bytes, p.lane, 0);
+	add_access(t, s, p.space, p.at, s->access.bytes, p.lane, 0);
 }
 
 /* Dwords of an untyped access are checked one by one, typed ones at once. */
@@ -226,8 +227,8 @@ static void buffer_lane(struct soft_watch *t, struct soft_wave *w,
 		step = 4;
 	for (uint32_t i = 0; i < n; i += step)
 		if (soft_buffer_at(w, &s->u, h, lane, i, step, &va))
-			add(t, s, SOFT_SPACE_MEMORY, va, step, l,
-			    s->n_comps ? 0 : (int)(i / 4));
+			add_access(t, s, SOFT_SPACE_MEMORY, va, step, l,
+				   s->n_comps ? 0 : (int)(i / 4));
 }
 
 static void lds_lane(struct soft_watch *t, struct soft_wave *w,
@@ -240,10 +241,10 @@ static void lds_lane(struct soft_watch *t, struct soft_wave *w,
 	if (s->n_addr == 2) {
 		const uint32_t unit = bytes * s->stride;
 
-		add(t, s, SOFT_SPACE_LDS, base + f[ISA_F_OFFSET0] * unit, bytes,
-		    l, 0);
-		add(t, s, SOFT_SPACE_LDS, base + f[ISA_F_OFFSET1] * unit, bytes,
-		    l, (int)(bytes + 3) / 4);
+		add_access(t, s, SOFT_SPACE_LDS, base + f[ISA_F_OFFSET0] * unit,
+			   bytes, l, 0);
+		add_access(t, s, SOFT_SPACE_LDS, base + f[ISA_F_OFFSET1] * unit,
+			   bytes, l, (int)(bytes + 3) / 4);
 		return;
 	}
 	if (is_addtid(s) || s->u.in.op == ISA_ds_append ||
@@ -254,14 +255,14 @@ static void lds_lane(struct soft_watch *t, struct soft_wave *w,
 	base += f[ISA_F_OFFSET0] | f[ISA_F_OFFSET1] << 8;
 	if (s->u.in.op == ISA_ds_condxchg32_rtn_b64)
 		base &= 0xfff8;
-	add(t, s, SOFT_SPACE_LDS, base, bytes, l, 0);
+	add_access(t, s, SOFT_SPACE_LDS, base, bytes, l, 0);
 }
 
-void watch_touches(struct soft_watch *t, struct soft_wave *w,
-		   const struct site *s)
+void watch_find_accesses(struct soft_watch *t, struct soft_wave *w,
+			 const struct site *s)
 {
 	if (s->kind == SITE_SMEM) {
-		touch_smem(t, w, s);
+		access_smem(t, w, s);
 		return;
 	}
 	for (int h = 0; h < soft_halves(w); h++) {

@@ -51,8 +51,8 @@ bool check_known(struct soft_watch *t, enum check_rule rule, uint64_t pc,
 	return t->n_reports == REPORTS_MAX;
 }
 
-static void head(const struct actor *a, enum check_rule rule, int lane,
-		 struct buf *out)
+static void put_headline(const struct actor *a, enum check_rule rule, int lane,
+			 struct buf *out)
 {
 	const uint64_t kd = a->sh->l->packet.kernel_object;
 	const char *kernel = watch_kernel(a->t, kd);
@@ -82,7 +82,7 @@ void check_report(struct actor *a, enum check_rule rule, int lane,
 
 	if (check_known(t, rule, a->s->pc, other_pc))
 		return;
-	head(a, rule, lane, &text);
+	put_headline(a, rule, lane, &text);
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
@@ -178,11 +178,11 @@ static void check_wmma(struct actor *a)
 }
 
 /* Which counters the instruction is going to use: bits of watch_class. */
-static uint8_t classes(const struct actor *a)
+static uint8_t counter_classes(const struct actor *a)
 {
 	const struct site *s = a->s;
 	uint8_t c = s->is_load || s->returns ? 1 << CLASS_VM : 1 << CLASS_VS;
-	bool lds = false, other = a->t->n_touches == 0;
+	bool lds = false, other = a->t->n_accesses == 0;
 
 	if (s->kind == SITE_SMEM)
 		return 1 << CLASS_ANY;
@@ -191,9 +191,9 @@ static uint8_t classes(const struct actor *a)
 	if (s->u.in.fmt != ISA_FMT_FLAT)
 		return c;
 	/* FLAT counts on both, but data come from where the lanes go. */
-	for (int i = 0; i < a->t->n_touches; i++) {
-		lds |= a->t->touch[i].space == SOFT_SPACE_LDS;
-		other |= a->t->touch[i].space != SOFT_SPACE_LDS;
+	for (int i = 0; i < a->t->n_accesses; i++) {
+		lds |= a->t->access[i].space == SOFT_SPACE_LDS;
+		other |= a->t->access[i].space != SOFT_SPACE_LDS;
 	}
 	return (uint8_t)((lds ? 1 << CLASS_ANY : 0) | (other ? c : 0));
 }
@@ -216,10 +216,10 @@ void check_instruction(struct actor *a)
 	check_hazards(a);
 	check_values(a);
 	if (memory || message) {
-		const uint32_t seq =
-			check_issue(a, message ? 1 << CLASS_ANY : classes(a));
+		const uint32_t seq = check_issue(
+			a, message ? 1 << CLASS_ANY : counter_classes(a));
 
-		if (a->t->n_touches)
+		if (a->t->n_accesses)
 			check_memory(a, seq);
 		if (memory)
 			check_moved(a);

@@ -27,7 +27,7 @@ void clocks_fini(struct clocks *c)
 }
 
 /* Index of the wave, or of the place for it. */
-static uint32_t search(const struct clocks *c, uint32_t wave)
+static uint32_t search_clock(const struct clocks *c, uint32_t wave)
 {
 	uint32_t lo = 0, hi = c->n;
 
@@ -45,7 +45,7 @@ static uint32_t search(const struct clocks *c, uint32_t wave)
 static void add_clock(struct clocks *c, uint32_t wave,
 		      const uint32_t done[CLASS_COUNT])
 {
-	const uint32_t i = search(c, wave);
+	const uint32_t i = search_clock(c, wave);
 
 	if (i == c->n || c->v[i].wave != wave) {
 		vec_reserve(c, 1);
@@ -77,7 +77,7 @@ bool hb_before(const struct actor *a, uint32_t wave, int cls, uint32_t seq)
 	if (wave / n == a->sh->index &&
 	    a->sh->wave[wave % n].at_barrier[cls] > seq)
 		return true;
-	i = search(c, wave);
+	i = search_clock(c, wave);
 	return i < c->n && c->v[i].wave == wave && c->v[i].done[cls] > seq;
 }
 
@@ -110,7 +110,7 @@ static struct sync **sync_slot(struct memory_shadow *m, uint64_t key)
 	return &m->sync[i];
 }
 
-static void grow(struct memory_shadow *m)
+static void grow_syncs(struct memory_shadow *m)
 {
 	struct sync **old = m->sync;
 	const size_t n = m->n_sync_slots;
@@ -156,7 +156,7 @@ void hb_atomic(struct actor *a, uint64_t key, bool acquire, bool release)
 	struct sync **slot, *s;
 
 	if (2 * (m->n_sync + 1) > m->n_sync_slots)
-		grow(m);
+		grow_syncs(m);
 	slot = sync_slot(m, key);
 	s = *slot;
 	if (!s && !release)

@@ -15,7 +15,7 @@
 
 /* ------------------------------------------------------------- start ---- */
 
-static int popcount(uint32_t v)
+static int count_bits(uint32_t v)
 {
 	return __builtin_popcount(v);
 }
@@ -24,11 +24,10 @@ static int popcount(uint32_t v)
 static int user_sgprs(uint32_t props)
 {
 	return (props & AMD_PROP_PRIVATE_SEGMENT_BUFFER ? 4 : 0) +
-	       2 * popcount(props & (AMD_PROP_DISPATCH_PTR |
-				     AMD_PROP_QUEUE_PTR |
-				     AMD_PROP_KERNARG_PTR |
-				     AMD_PROP_DISPATCH_ID |
-				     AMD_PROP_FLAT_SCRATCH_INIT)) +
+	       2 * count_bits(props &
+			      (AMD_PROP_DISPATCH_PTR | AMD_PROP_QUEUE_PTR |
+			       AMD_PROP_KERNARG_PTR | AMD_PROP_DISPATCH_ID |
+			       AMD_PROP_FLAT_SCRATCH_INIT)) +
 	       (props & AMD_PROP_PRIVATE_SEGMENT_SIZE ? 1 : 0);
 }
 
@@ -36,10 +35,9 @@ void init_wave(struct shadow *sh, struct shadow_wave *sw, struct soft_wave *w)
 {
 	const struct amd_kernel_descriptor *kd = &sh->l->kd;
 	const uint32_t rsrc2 = kd->compute_pgm_rsrc2;
-	const int ids = popcount(rsrc2 & (AMD_RSRC2_WORKGROUP_ID_X |
-					  AMD_RSRC2_WORKGROUP_ID_Y |
-					  AMD_RSRC2_WORKGROUP_ID_Z |
-					  AMD_RSRC2_WORKGROUP_INFO));
+	const int ids = count_bits(
+		rsrc2 & (AMD_RSRC2_WORKGROUP_ID_X | AMD_RSRC2_WORKGROUP_ID_Y |
+			 AMD_RSRC2_WORKGROUP_ID_Z | AMD_RSRC2_WORKGROUP_INFO));
 	const int first = (int)AMD_RSRC2_USER_SGPRS(rsrc2);
 
 	(void)w;

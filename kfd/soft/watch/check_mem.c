@@ -29,7 +29,7 @@ static struct shadow_page **page_slot(struct memory_shadow *m, uint64_t va)
 	return &m->page[i];
 }
 
-static void grow(struct memory_shadow *m)
+static void grow_pages(struct memory_shadow *m)
 {
 	struct shadow_page **old = m->page;
 	const size_t n = m->n_slots;
@@ -43,7 +43,7 @@ static void grow(struct memory_shadow *m)
 }
 
 /* Has the page no memory yet?  Swapped-out ones are not zero. */
-static bool untouched(const uint8_t *host)
+static bool is_untouched(const uint8_t *host)
 {
 	unsigned char there = 1;
 
@@ -67,7 +67,7 @@ static struct shadow_page *page_at(struct actor *a, uint64_t va)
 
 	va &= PAGE_MASK;
 	if (2 * (m->n_pages + 1) > m->n_slots)
-		grow(m);
+		grow_pages(m);
 	slot = page_slot(m, va);
 	if (*slot || m->n_pages == PAGES_MAX)
 		return *slot;
@@ -76,7 +76,7 @@ static struct shadow_page *page_at(struct actor *a, uint64_t va)
 		return NULL;
 	p = *slot = xcalloc(1, sizeof(*p));
 	p->va = va;
-	p->tracked = untouched(r.host + (va - r.va));
+	p->tracked = is_untouched(r.host + (va - r.va));
 	m->n_pages++;
 	return p;
 }
@@ -113,7 +113,7 @@ static void set_bits(uint8_t *bits, uint64_t from, uint32_t n, bool on)
 }
 
 /* The bits of LDS or scratch, and where they begin; NULL: out of bounds. */
-static uint8_t *local_bits(const struct actor *a, const struct touch *x,
+static uint8_t *local_bits(const struct actor *a, const struct access *x,
 			   uint64_t at, uint32_t n, uint64_t *from)
 {
 	const uint64_t lane_bytes = a->w->scratch_lane_bytes;
@@ -133,7 +133,7 @@ static uint32_t in_page(uint64_t at, uint32_t n)
 	return left < n ? (uint32_t)left : n;
 }
 
-bool memory_valid(struct actor *a, const struct touch *x, uint32_t first,
+bool memory_valid(struct actor *a, const struct access *x, uint32_t first,
 		  uint32_t n)
 {
 	uint64_t at = x->at + first, from;
@@ -155,7 +155,7 @@ bool memory_valid(struct actor *a, const struct touch *x, uint32_t first,
 	return true;
 }
 
-void memory_set_valid(struct actor *a, const struct touch *x, uint32_t first,
+void memory_set_valid(struct actor *a, const struct access *x, uint32_t first,
 		      uint32_t n, bool valid)
 {
 	uint64_t at = x->at + first, from;
@@ -179,13 +179,13 @@ void memory_set_valid(struct actor *a, const struct touch *x, uint32_t first,
 
 /* ------------------------------------------------ bounds, alignment ---- */
 
-static const char *verb(const struct touch *x)
+static const char *access_verb(const struct access *x)
 {
 	return x->atomic ? "atomic on" : x->write ? "writes" : "reads";
 }
 
 /* The end of LDS or of the lane's scratch. */
-static void check_local_bounds(struct actor *a, const struct touch *x)
+static void check_local_bounds(struct actor *a, const struct access *x)
 {
 	const bool lds = x->space == SOFT_SPACE_LDS;
 	const uint64_t size = lds ? a->sh->lds_bytes :
@@ -195,9 +195,10 @@ static void check_local_bounds(struct actor *a, const struct touch *x)
 		return;
 	check_report(a, CHECK_BOUNDS, x->lane, 0,
 		     "%s %u bytes at offset 0x%llx of %s, which has %llu "
-		     "bytes%s", verb(x), x->size_bytes,
-		     (unsigned long long)x->at, lds ? "LDS" : "scratch",
-		     (unsigned long long)size, lds ? "" : " per lane");
+		     "bytes%s",
+		     access_verb(x), x->size_bytes, (unsigned long long)x->at,
+		     lds ? "LDS" : "scratch", (unsigned long long)size,
+		     lds ? "" : " per lane");
 }
 
 /*
@@ -205,7 +206,7 @@ static void check_local_bounds(struct actor *a, const struct touch *x)
  * nobody's.  Compilers widen scalar loads that begin inside, for they cannot
  * fault; what they load beyond is only wrong if it is used.
  */
-static void check_bounds(struct actor *a, const struct touch *x)
+static void check_bounds(struct actor *a, const struct access *x)
 {
 	const struct watch_object *o;
 	uint64_t over;
@@ -223,16 +224,17 @@ static void check_bounds(struct actor *a, const struct touch *x)
 	over = x->at - o->va;
 	check_report(a, CHECK_BOUNDS, x->lane, 0,
 		     "%s %u bytes at 0x%llx, %llu bytes into '%s', which has "
-		     "%llu bytes", verb(x), x->size_bytes,
-		     (unsigned long long)x->at, (unsigned long long)over,
-		     o->name, (unsigned long long)o->size_bytes);
+		     "%llu bytes",
+		     access_verb(x), x->size_bytes, (unsigned long long)x->at,
+		     (unsigned long long)over, o->name,
+		     (unsigned long long)o->size_bytes);
 }
 
 /*
  * Compute queues allow any address, so this is about mistakes: what is wider
  * than 4 bytes is a vector, whose elements may have 2 bytes in memory.
  */
-static void check_align(struct actor *a, const struct touch *x)
+static void check_align(struct actor *a, const struct access *x)
 {
 	const uint32_t elem = x->space == SOFT_SPACE_MEMORY ? 2 : 4;
 	const uint32_t n = a->s->access.bytes && !x->atomic &&
@@ -244,7 +246,7 @@ static void check_align(struct actor *a, const struct touch *x)
 		return; /* a typed access of three components */
 	check_report(a, CHECK_ALIGN, x->lane, 0,
 		     "%s %u bytes at 0x%llx%s, which is no multiple of %u",
-		     verb(x), x->size_bytes, (unsigned long long)x->at,
+		     access_verb(x), x->size_bytes, (unsigned long long)x->at,
 		     x->space == SOFT_SPACE_MEMORY ? "" :
 		     x->space == SOFT_SPACE_LDS	   ? " of LDS" :
 						     " of scratch",
@@ -253,8 +255,8 @@ static void check_align(struct actor *a, const struct touch *x)
 
 /* ------------------------------------------------------------- races ---- */
 
-static bool conflict(const struct actor *a, const struct race_slot *old,
-		     const struct race_slot *new)
+static bool is_conflict(const struct actor *a, const struct race_slot *old,
+			const struct race_slot *new)
 {
 	const uint8_t sync = RACE_ATOMIC | RACE_SYNC;
 
@@ -267,8 +269,8 @@ static bool conflict(const struct actor *a, const struct race_slot *old,
 }
 
 /* "by workgroup 0,0,0, wave 1, lane 5" */
-static void who(const struct actor *a, const struct race_slot *r,
-		struct buf *out)
+static void describe_actor(const struct actor *a, const struct race_slot *r,
+			   struct buf *out)
 {
 	const struct soft_launch *l = a->sh->l;
 	const uint64_t g = (r->wave - 1) / l->waves_per_group;
@@ -282,16 +284,16 @@ static void who(const struct actor *a, const struct race_slot *r,
 		buf_printf(out, ", lane %d", r->lane);
 }
 
-static const char *kind(uint8_t flags)
+static const char *access_kind(uint8_t flags)
 {
 	return flags & RACE_ATOMIC ? "atomic access" :
 	       flags & RACE_WRITE  ? "write" :
 				     "read";
 }
 
-static void race(struct actor *a, const struct race_slot *old,
-		 const struct race_slot *new, const struct touch *x,
-		 uint64_t at)
+static void report_race(struct actor *a, const struct race_slot *old,
+			const struct race_slot *new, const struct access *x,
+			uint64_t at)
 {
 	const struct site *s = watch_site(a->t, old->site);
 	const struct watch_object *o = NULL;
@@ -301,15 +303,16 @@ static void race(struct actor *a, const struct race_slot *old,
 		return;
 	if (x->space == SOFT_SPACE_MEMORY)
 		o = watch_object_below(a->t, at);
-	buf_printf(&text, "%s at 0x%llx", kind(new->flags),
+	buf_printf(&text, "%s at 0x%llx", access_kind(new->flags),
 		   (unsigned long long)at);
 	if (o && at < o->va + o->size_bytes)
 		buf_printf(&text, ", %llu bytes into '%s',",
 			   (unsigned long long)(at - o->va), o->name);
 	else if (x->space == SOFT_SPACE_LDS)
 		buf_adds(&text, " of LDS");
-	buf_printf(&text, " is not ordered with this %s ", kind(old->flags));
-	who(a, old, &text);
+	buf_printf(&text, " is not ordered with this %s ",
+		   access_kind(old->flags));
+	describe_actor(a, old, &text);
 	buf_adds(&text, ":\n  ");
 	check_where(a->t, s, &text);
 	check_report(a, CHECK_RACE, x->lane, s->pc, "%s", text.data);
@@ -317,8 +320,8 @@ static void race(struct actor *a, const struct race_slot *old,
 }
 
 /* Where the access is remembered: its own place, a free one, or any. */
-static void remember(struct actor *a, struct race_cell *c,
-		     const struct race_slot *new)
+static void remember_access(struct actor *a, struct race_cell *c,
+			    const struct race_slot *new)
 {
 	struct race_slot *to = NULL;
 
@@ -340,16 +343,16 @@ static void remember(struct actor *a, struct race_cell *c,
 }
 
 static void race_dword(struct actor *a, struct race_cell *c,
-		       const struct race_slot *new, const struct touch *x,
+		       const struct race_slot *new, const struct access *x,
 		       uint64_t at)
 {
 	for (int i = 0; i < RACE_SLOTS; i++)
-		if (conflict(a, &c->slot[i], new))
-			race(a, &c->slot[i], new, x, at);
-	remember(a, c, new);
+		if (is_conflict(a, &c->slot[i], new))
+			report_race(a, &c->slot[i], new, x, at);
+	remember_access(a, c, new);
 }
 
-static struct race_cell *cell_at(struct actor *a, const struct touch *x,
+static struct race_cell *cell_at(struct actor *a, const struct access *x,
 				 uint64_t at)
 {
 	struct shadow_page *p;
@@ -362,7 +365,7 @@ static struct race_cell *cell_at(struct actor *a, const struct touch *x,
 }
 
 /* The class under which the access will be known to be complete. */
-static uint8_t class_of(const struct actor *a, const struct touch *x)
+static uint8_t class_of(const struct actor *a, const struct access *x)
 {
 	if (x->lane < 0)
 		return CLASS_ANY;
@@ -371,7 +374,7 @@ static uint8_t class_of(const struct actor *a, const struct touch *x)
 	return a->s->is_load || a->s->returns ? CLASS_VM : CLASS_VS;
 }
 
-static uint8_t flags_of(const struct actor *a, const struct touch *x)
+static uint8_t flags_of(const struct actor *a, const struct access *x)
 {
 	const bool glc = a->s->kind != SITE_LDS && x->lane >= 0 &&
 			 a->s->u.in.f[ISA_F_GLC];
@@ -383,7 +386,7 @@ static uint8_t flags_of(const struct actor *a, const struct touch *x)
 				  RACE_SYNC : 0));
 }
 
-static void check_race(struct actor *a, const struct touch *x, uint32_t seq)
+static void check_race(struct actor *a, const struct access *x, uint32_t seq)
 {
 	struct race_slot new = { .wave = a->sw->number + 1,
 				 .seq = seq,
@@ -411,8 +414,8 @@ static void check_race(struct actor *a, const struct touch *x, uint32_t seq)
 
 void check_memory(struct actor *a, uint32_t seq)
 {
-	for (int i = 0; i < a->t->n_touches; i++) {
-		const struct touch *x = &a->t->touch[i];
+	for (int i = 0; i < a->t->n_accesses; i++) {
+		const struct access *x = &a->t->access[i];
 
 		check_bounds(a, x);
 		check_align(a, x);

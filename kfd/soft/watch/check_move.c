@@ -43,7 +43,7 @@ static bool lane_valid(const struct actor *a, int reg, int lane)
 	       a->sw->vgpr[lane / SOFT_LANES][reg] >> lane % SOFT_LANES & 1;
 }
 
-static void told_data(struct actor *a, const struct touch *x, int reg)
+static void told_data(struct actor *a, const struct access *x, int reg)
 {
 	struct shadow_wave *sw = a->sw;
 
@@ -52,7 +52,8 @@ static void told_data(struct actor *a, const struct touch *x, int reg)
 }
 
 /* Is what this lane stores from `reg` on, n registers, initialised? */
-static bool stored_valid(struct actor *a, const struct touch *x, int reg, int n)
+static bool stored_valid(struct actor *a, const struct access *x, int reg,
+			 int n)
 {
 	bool valid = true;
 
@@ -68,7 +69,7 @@ static bool stored_valid(struct actor *a, const struct touch *x, int reg, int n)
 }
 
 /* Plain stores: dword by dword. */
-static void move_store(struct actor *a, const struct touch *x,
+static void move_store(struct actor *a, const struct access *x,
 		       const struct data *d)
 {
 	const int second = a->s->n_addr == 2 && x->part > 0;
@@ -90,18 +91,18 @@ static void move_store(struct actor *a, const struct touch *x,
 	}
 }
 
-static bool replaces(const struct site *s)
+static bool is_replacing(const struct site *s)
 {
 	return (strstr(s->info->name, "swap_b") &&
 		!strstr(s->info->name, "cmpswap")) ||
 	       strstr(s->info->name, "storexchg");
 }
 
-static void move_atomic(struct actor *a, const struct touch *x,
+static void move_atomic(struct actor *a, const struct access *x,
 			const struct data *d, bool old)
 {
 	const int second = a->s->n_addr == 2 && x->part > 0;
-	bool valid = old || replaces(a->s);
+	bool valid = old || is_replacing(a->s);
 
 	if (!valid && x->space == SOFT_SPACE_MEMORY) {
 		const struct origin o = { ORIGIN_LOAD, 0, x->space, a->s,
@@ -119,7 +120,7 @@ static void move_atomic(struct actor *a, const struct touch *x,
 /* ------------------------------------------------------------- loads ---- */
 
 /* The registers that the instruction writes, all active lanes initialised. */
-static const struct isa_operand *destination(struct actor *a)
+static const struct isa_operand *init_destination(struct actor *a)
 {
 	const struct isa_inst *in = &a->s->u.in;
 
@@ -152,8 +153,8 @@ static bool all_valid(const struct actor *a, int reg)
 	return true;
 }
 
-static void invalid(struct actor *a, const struct isa_operand *o, int dword,
-		    const struct touch *x)
+static void set_invalid(struct actor *a, const struct isa_operand *o, int dword,
+			const struct access *x)
 {
 	const struct origin from = { ORIGIN_LOAD, 0, x->space, a->s, x->at };
 	const int reg = o->reg + dword;
@@ -171,7 +172,8 @@ static void invalid(struct actor *a, const struct isa_operand *o, int dword,
 }
 
 /* Bytes beyond the allocation, in a scalar load that begins inside it. */
-static bool beyond(const struct actor *a, const struct touch *x, uint32_t at)
+static bool is_beyond(const struct actor *a, const struct access *x,
+		      uint32_t at)
 {
 	const struct watch_object *o;
 
@@ -182,21 +184,21 @@ static bool beyond(const struct actor *a, const struct touch *x, uint32_t at)
 	       x->at + at + 4 > o->va + o->size_bytes;
 }
 
-static void move_load(struct actor *a, const struct touch *x,
+static void move_load(struct actor *a, const struct access *x,
 		      const struct isa_operand *o)
 {
 	if (a->s->n_comps) {
 		if (!memory_valid(a, x, 0, x->size_bytes))
 			for (int k = 0; k < o->dwords; k++)
-				invalid(a, o, k, x);
+				set_invalid(a, o, k, x);
 		return;
 	}
 	for (uint32_t at = 0; at < x->size_bytes; at += 4) {
 		const uint32_t left = x->size_bytes - at;
 
-		if (beyond(a, x, at) ||
+		if (is_beyond(a, x, at) ||
 		    !memory_valid(a, x, at, left < 4 ? left : 4))
-			invalid(a, o, x->part + (int)at / 4, x);
+			set_invalid(a, o, x->part + (int)at / 4, x);
 	}
 }
 
@@ -204,12 +206,12 @@ void check_moved(struct actor *a)
 {
 	const struct isa_operand *o = NULL;
 	struct data d = data_of(a->s);
-	bool old[WATCH_TOUCHES_MAX];
+	bool old[WATCH_ACCESSES_MAX];
 
 	if (a->s->kind == SITE_LANES)
 		return;
-	for (int i = 0; i < a->t->n_touches; i++) {
-		const struct touch *x = &a->t->touch[i];
+	for (int i = 0; i < a->t->n_accesses; i++) {
+		const struct access *x = &a->t->access[i];
 
 		if (a->s->is_atomic) {
 			old[i] = memory_valid(a, x, 0, x->size_bytes);
@@ -219,14 +221,14 @@ void check_moved(struct actor *a)
 		}
 	}
 	if (a->s->is_load || a->s->returns)
-		o = destination(a);
-	for (int i = 0; o && i < a->t->n_touches; i++) {
-		const struct touch *x = &a->t->touch[i];
+		o = init_destination(a);
+	for (int i = 0; o && i < a->t->n_accesses; i++) {
+		const struct access *x = &a->t->access[i];
 
 		if (a->s->is_load)
 			move_load(a, x, o);
 		else if (!old[i])
 			for (int k = 0; k < x->size_bytes / 4; k++)
-				invalid(a, o, x->part + k, x);
+				set_invalid(a, o, x->part + k, x);
 	}
 }

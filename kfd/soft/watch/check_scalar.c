@@ -63,8 +63,8 @@ static void scc_nonzero(struct actor *a, const struct scalar *s, int n)
 }
 
 /* Bitwise operations know bits that one source decides alone. */
-static struct scalar bitwise(enum site_bits op, struct scalar x,
-			     struct scalar y)
+static struct scalar eval_bitwise(enum site_bits op, struct scalar x,
+				  struct scalar y)
 {
 	struct scalar r = { .from = x.from.kind ? x.from : y.from };
 
@@ -110,7 +110,7 @@ static void run_bitwise(struct actor *a)
 
 	y = exec ? read_exec(a) : check_read_scalar(a, &in->opnd[2]);
 	old = read_exec(a);
-	r = bitwise(op, x, y);
+	r = eval_bitwise(op, x, y);
 	if (!exec && in->opnd[1].kind == ISA_K_SGPR &&
 	    in->opnd[2].kind == ISA_K_SGPR &&
 	    in->opnd[1].reg == in->opnd[2].reg &&

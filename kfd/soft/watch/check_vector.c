@@ -16,7 +16,7 @@ static uint32_t all_of(const struct actor *a, int h)
 	return h < soft_halves(a->w) ? UINT32_MAX : 0;
 }
 
-static bool covers(const struct actor *a, const struct lanes *l)
+static bool is_covering(const struct actor *a, const struct lanes *l)
 {
 	for (int h = 0; h < soft_halves(a->w); h++)
 		if (soft_exec(a->w, h) & ~l->m[h])
@@ -30,10 +30,10 @@ static struct lanes valid_lanes(const struct actor *a)
 			       { .kind = ORIGIN_NONE } };
 }
 
-static void spoil(struct lanes *l, const struct lanes *by,
-		  const struct actor *a)
+static void mark_uninitialized(struct lanes *l, const struct lanes *by,
+			       const struct actor *a)
 {
-	if (!l->from.kind && !covers(a, by))
+	if (!l->from.kind && !is_covering(a, by))
 		l->from = by->from;
 	l->m[0] &= by->m[0];
 	l->m[1] &= by->m[1];
@@ -59,7 +59,7 @@ static struct lanes read_source(const struct actor *a,
 	if (o->kind == ISA_K_VGPR) {
 		for (int i = 0; i < o->dwords && o->reg + i < 256; i++) {
 			x = read_vgpr(a, o->reg + i);
-			spoil(&l, &x, a);
+			mark_uninitialized(&l, &x, a);
 		}
 	} else if (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL) {
 		for (int i = 0; i < o->dwords && o->reg + i < 128; i++) {
@@ -71,7 +71,7 @@ static struct lanes read_source(const struct actor *a,
 				x.m[i & 1] &= ok;
 			else if (ok != UINT32_MAX)
 				x.m[0] = x.m[1] = 0;
-			spoil(&l, &x, a);
+			mark_uninitialized(&l, &x, a);
 		}
 	} else if (o->kind == ISA_K_SPECIAL && o->reg == ISA_R_SCC &&
 		   !a->sw->scc) {
@@ -158,7 +158,7 @@ void check_permute(struct actor *a, int src_reg, int dst_reg,
 	if (src_reg == dst_reg || index_reg == src_reg ||
 	    index_reg == dst_reg) {
 		/* One register in two roles: all lanes, or none. */
-		r = covers(a, &src) ? valid_lanes(a) : src;
+		r = is_covering(a, &src) ? valid_lanes(a) : src;
 		write_vgpr(a, dst_reg, exec, &r);
 		return;
 	}
@@ -166,7 +166,7 @@ void check_permute(struct actor *a, int src_reg, int dst_reg,
 	if (index_reg >= 0) {
 		struct lanes index = read_vgpr(a, index_reg);
 
-		spoil(&r, &index, a);
+		mark_uninitialized(&r, &index, a);
 	}
 	write_vgpr(a, dst_reg, written, &r);
 }
@@ -210,9 +210,9 @@ static struct lanes run_cndmask(struct actor *a, const struct isa_operand *o,
 			r.from = src[1].from;
 	}
 	mask.from = a->sw->sorigin[reg];
-	if (!covers(a, &mask))
+	if (!is_covering(a, &mask))
 		r.from = (struct origin){ .kind = ORIGIN_NONE };
-	spoil(&r, &mask, a);
+	mark_uninitialized(&r, &mask, a);
 	return r;
 }
 
@@ -252,13 +252,13 @@ static struct lanes low_half(const struct actor *a, enum isa_op op,
 		if (low.dwords == 2)
 			low.dwords = 1;
 		x = read_source(a, &low);
-		spoil(&l, &x, a);
+		mark_uninitialized(&l, &x, a);
 	}
 	return l;
 }
 
-static struct result compute(struct actor *a, enum isa_op op,
-			     const struct isa_operand *o, int n)
+static struct result eval_vector(struct actor *a, enum isa_op op,
+				 const struct isa_operand *o, int n)
 {
 	const uint32_t flags = isa_op_info(op)->flags;
 	const bool dpp = a->s->u.in.form != ISA_FORM_PLAIN;
@@ -281,7 +281,7 @@ static struct result compute(struct actor *a, enum isa_op op,
 		r.mask[0] &= written[0], r.mask[1] &= written[1];
 		if (i < 3)
 			src[i] = x;
-		spoil(&r.l, &x, a);
+		mark_uninitialized(&r.l, &x, a);
 	}
 	if (op == ISA_v_cndmask_b32 || op == ISA_v_cndmask_b16)
 		r.l = run_cndmask(a, o, n, src);
@@ -293,7 +293,7 @@ static struct result compute(struct actor *a, enum isa_op op,
 		};
 		struct lanes x = read_source(a, &vcc);
 
-		spoil(&r.l, &x, a);
+		mark_uninitialized(&r.l, &x, a);
 	}
 	if ((op == ISA_v_xor_b32 || op == ISA_v_sub_nc_u32) && n > 2 &&
 	    same_vgpr(&o[1], &o[2]))
@@ -336,7 +336,7 @@ static void run_wmma(struct actor *a)
 	for (int i = 0; i < in->n_opnd; i++) {
 		struct lanes x = read_source(a, &in->opnd[i]);
 
-		if (in->opnd[i].role & ISA_SRC && !covers(a, &x)) {
+		if (in->opnd[i].role & ISA_SRC && !is_covering(a, &x)) {
 			r.m[0] = r.m[1] = 0;
 			r.from = x.from;
 		}
@@ -434,9 +434,9 @@ void check_vector(struct actor *a)
 		run_wmma(a);
 		return;
 	}
-	x = compute(a, in->op, in->opnd, n);
+	x = eval_vector(a, in->op, in->opnd, n);
 	if (dual)
-		y = compute(a, in->op_y, in->opnd + n, in->n_opnd - n);
+		y = eval_vector(a, in->op_y, in->opnd + n, in->n_opnd - n);
 	store_result(a, in->op, in->opnd, n, &x);
 	if (dual)
 		store_result(a, in->op_y, in->opnd + n, in->n_opnd - n, &y);

@@ -20,7 +20,7 @@
 /* -------------------------------------------------------- completion ---- */
 
 /* All but the youngest n of the class are complete. */
-static void complete(struct shadow_wave *sw, int cls, uint32_t n)
+static void retire_class(struct shadow_wave *sw, int cls, uint32_t n)
 {
 	const uint8_t bit = (uint8_t)(1 << cls);
 	int kept = 0;
@@ -41,9 +41,9 @@ static void complete(struct shadow_wave *sw, int cls, uint32_t n)
 
 static void complete_lgkm(struct shadow_wave *sw, uint32_t n)
 {
-	complete(sw, CLASS_LDS, n);
+	retire_class(sw, CLASS_LDS, n);
 	if (!n)
-		complete(sw, CLASS_ANY, 0);
+		retire_class(sw, CLASS_ANY, 0);
 }
 
 uint32_t check_done(const struct shadow_wave *sw, int cls)
@@ -64,21 +64,21 @@ static uint32_t wait_count(const struct actor *a)
 	       (reg < ISA_R_NULL ? a->w->s[reg] & 63 : 0);
 }
 
-static void wait(struct actor *a)
+static void apply_wait(struct actor *a)
 {
 	struct shadow_wave *sw = a->sw;
 	const uint32_t imm = a->s->u.in.f[ISA_F_SIMM16];
 
 	switch (a->s->u.in.op) {
 	case ISA_s_waitcnt:
-		complete(sw, CLASS_VM, imm >> 10 & 63);
+		retire_class(sw, CLASS_VM, imm >> 10 & 63);
 		complete_lgkm(sw, imm >> 4 & 63);
 		return;
 	case ISA_s_waitcnt_vscnt:
-		complete(sw, CLASS_VS, wait_count(a));
+		retire_class(sw, CLASS_VS, wait_count(a));
 		return;
 	case ISA_s_waitcnt_vmcnt:
-		complete(sw, CLASS_VM, wait_count(a));
+		retire_class(sw, CLASS_VM, wait_count(a));
 		return;
 	case ISA_s_waitcnt_lgkmcnt:
 		complete_lgkm(sw, wait_count(a));
@@ -93,7 +93,7 @@ static void wait(struct actor *a)
 /* ----------------------------------------------------------- hazards ---- */
 
 /* Counters in the words of s_waitcnt. */
-static const char *counters(uint8_t need)
+static const char *counter_names(uint8_t need)
 {
 	const bool lgkm = need & (1 << CLASS_LDS | 1 << CLASS_ANY);
 
@@ -116,8 +116,8 @@ static bool same_order(const struct site *s, const struct pending *p)
 	return false;
 }
 
-static void hazard(struct actor *a, const struct pending *p, int reg,
-		   bool reads)
+static void report_hazard(struct actor *a, const struct pending *p, int reg,
+			  bool reads)
 {
 	struct buf other = { 0 };
 
@@ -126,13 +126,13 @@ static void hazard(struct actor *a, const struct pending *p, int reg,
 		     "%s %c%d, which a load has yet to write: no s_waitcnt for "
 		     "%s lies between\n  outstanding: %s",
 		     reads ? "reads" : "writes",
-		     p->file == ISA_K_VGPR ? 'v' : 's', reg, counters(p->need),
-		     other.data);
+		     p->file == ISA_K_VGPR ? 'v' : 's', reg,
+		     counter_names(p->need), other.data);
 	buf_fini(&other);
 }
 
 /* Does the use overlap the registers that p owns?  The first, or -1. */
-static int overlap(const struct pending *p, int file, int reg, int count)
+static int first_overlap(const struct pending *p, int file, int reg, int count)
 {
 	const int from = reg > p->reg ? reg : p->reg;
 	const int end = reg + count < p->reg + p->count ? reg + count :
@@ -142,7 +142,7 @@ static int overlap(const struct pending *p, int file, int reg, int count)
 }
 
 /* A load of half a register keeps the other half: no real read. */
-static bool merges(const struct site *s, int role)
+static bool is_merging(const struct site *s, int role)
 {
 	return s->is_load && role & ISA_DST;
 }
@@ -157,24 +157,24 @@ void check_hazards(struct actor *a)
 
 		for (int k = 0; k < u->n && p->file; k++) {
 			const bool reads = u->reg[k].role & ISA_SRC;
-			const int reg = overlap(p, u->reg[k].file,
-						u->reg[k].reg,
-						u->reg[k].count);
+			const int reg = first_overlap(p, u->reg[k].file,
+						      u->reg[k].reg,
+						      u->reg[k].count);
 
 			if (reg < 0 ||
 			    (same_order(a->s, p) &&
-			     (!reads || merges(a->s, u->reg[k].role))))
+			     (!reads || is_merging(a->s, u->reg[k].role))))
 				continue;
-			hazard(a, p, reg, reads);
+			report_hazard(a, p, reg, reads);
 			p->file = 0; /* told once */
 		}
 	}
-	wait(a);
+	apply_wait(a);
 }
 
 /* ------------------------------------------------------------- issue ---- */
 
-static int outstanding(const struct shadow_wave *sw, int cls)
+static int count_outstanding(const struct shadow_wave *sw, int cls)
 {
 	int n = 0;
 
@@ -184,7 +184,7 @@ static int outstanding(const struct shadow_wave *sw, int cls)
 }
 
 /* The registers that a load will write; none for stores. */
-static void own(struct pending *p)
+static void own_registers(struct pending *p)
 {
 	const struct isa_inst *in = &p->site->u.in;
 
@@ -208,13 +208,13 @@ uint32_t check_issue(struct actor *a, uint8_t classes)
 	struct pending p = { .site = a->s, .seq = sw->seq, .need = classes };
 
 	for (int c = 0; c < CLASS_COUNT; c++)
-		if (classes & 1 << c && outstanding(sw, c) >= COUNTER_MAX)
-			complete(sw, c, COUNTER_MAX - 1);
+		if (classes & 1 << c && count_outstanding(sw, c) >= COUNTER_MAX)
+			retire_class(sw, c, COUNTER_MAX - 1);
 	if (sw->n_pending == WATCH_PENDING_MAX)
-		complete(sw, CLASS_ANY, 0);
+		retire_class(sw, CLASS_ANY, 0);
 	if (sw->n_pending == WATCH_PENDING_MAX)
 		sw->n_pending = 0;
-	own(&p);
+	own_registers(&p);
 	sw->pending[sw->n_pending++] = p;
 	return sw->seq++;
 }

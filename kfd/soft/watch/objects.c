@@ -12,7 +12,7 @@
 #include "kfd/soft/watch/watch_int.h"
 
 /* Index of the first object behind va. */
-static size_t search(const struct soft_watch *t, uint64_t va)
+static size_t search_object(const struct soft_watch *t, uint64_t va)
 {
 	size_t lo = 0, hi = t->n_objects;
 
@@ -35,9 +35,9 @@ static void object_fini(struct watch_object *o)
 	free(o->elf);
 }
 
-static void forget(struct soft_watch *t, uint64_t va)
+static void forget_object(struct soft_watch *t, uint64_t va)
 {
-	const size_t i = search(t, va);
+	const size_t i = search_object(t, va);
 
 	if (!i || t->object[i - 1].va != va)
 		return;
@@ -72,7 +72,7 @@ static void add_object(struct soft_watch *t, const struct kfd_note *n)
 	if (n->kind == KFD_NOTE_CODE)
 		take_elf(&o, n);
 	VEC_GROW(t->object, t->n_objects, 1, t->cap_objects);
-	i = search(t, n->va);
+	i = search_object(t, n->va);
 	memmove(&t->object[i + 1], &t->object[i],
 		(t->n_objects - i) * sizeof(*t->object));
 	t->object[i] = o;
@@ -82,7 +82,7 @@ static void add_object(struct soft_watch *t, const struct kfd_note *n)
 void watch_note(struct soft_watch *t, const struct kfd_note *n)
 {
 	pthread_mutex_lock(&t->lock);
-	forget(t, n->va);
+	forget_object(t, n->va);
 	if (n->kind != KFD_NOTE_GONE)
 		add_object(t, n);
 	pthread_mutex_unlock(&t->lock);
@@ -98,7 +98,7 @@ void watch_objects_fini(struct soft_watch *t)
 const struct watch_object *watch_object_below(const struct soft_watch *t,
 					      uint64_t va)
 {
-	const size_t i = search(t, va);
+	const size_t i = search_object(t, va);
 
 	return i ? &t->object[i - 1] : NULL;
 }

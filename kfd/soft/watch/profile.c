@@ -29,7 +29,7 @@ static int by_pc(const void *a, const void *b)
 	return (x->pc > y->pc) - (x->pc < y->pc);
 }
 
-static double share(uint64_t part, uint64_t all)
+static double percent_of(uint64_t part, uint64_t all)
 {
 	return all ? 100.0 * (double)part / (double)all : 0;
 }
@@ -46,7 +46,7 @@ static void print_classes(const struct soft_watch *t, uint64_t all,
 		if (count[p])
 			buf_printf(out, "%12llu %6.2f  %s\n",
 				   (unsigned long long)count[p],
-				   share(count[p], all), pipe_name[p]);
+				   percent_of(count[p], all), pipe_name[p]);
 	buf_printf(out, "%12llu %6.2f  all\n\n", (unsigned long long)all,
 		   100.0);
 }
@@ -69,9 +69,10 @@ void profile_print(const struct soft_watch *t, struct buf *out)
 			buf_printf(out, "%26s  ...\n", "");
 		buf_printf(out, "%12llu %6.2f %6.1f  ",
 			   (unsigned long long)s[i]->count,
-			   share(s[i]->count, all),
-			   s[i]->count ? (double)s[i]->lanes /
-					       (double)s[i]->count : 0);
+			   percent_of(s[i]->count, all),
+			   s[i]->count ?
+				   (double)s[i]->lanes / (double)s[i]->count :
+				   0);
 		check_where(t, s[i], out);
 		buf_addc(out, '\n');
 		next = s[i]->pc + s[i]->u.in.size_bytes;

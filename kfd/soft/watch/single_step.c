@@ -40,7 +40,7 @@ static void grow_at(struct soft_watch *t)
 }
 
 /* The code at the wave's pc: its bytes, or 0 when it has none. */
-static size_t fetch(struct soft_wave *w, uint8_t code[ISA_MAX_SIZE_BYTES])
+static size_t fetch_code(struct soft_wave *w, uint8_t code[ISA_MAX_SIZE_BYTES])
 {
 	const struct soft_env *env = w->group->env;
 	struct soft_range r;
@@ -88,7 +88,7 @@ static struct site *site_at(struct soft_watch *t, struct soft_wave *w)
 
 	if (s && s->epoch == t->epoch)
 		return s;
-	n = fetch(w, code);
+	n = fetch_code(w, code);
 	if (s && n >= s->u.in.size_bytes &&
 	    !memcmp(code, s->code, s->u.in.size_bytes)) {
 		s->epoch = t->epoch;
@@ -121,14 +121,14 @@ static bool is_group(const struct soft_wave *w, const uint32_t id[3])
 	return !memcmp(w->group->id, id, sizeof(w->group->id));
 }
 
-static bool traced(const struct soft_watch *t, const struct soft_wave *w)
+static bool is_traced(const struct soft_watch *t, const struct soft_wave *w)
 {
 	return t->trace && (!t->o.trace_one || is_group(w, t->o.trace_group));
 }
 
 /* Show the registers if this is where the user wants to see them. */
-static void stop(struct soft_watch *t, struct soft_wave *w,
-		 const struct site *s)
+static void stop_at(struct soft_watch *t, struct soft_wave *w,
+		    const struct site *s)
 {
 	const uint32_t *g = w->group->id;
 
@@ -145,8 +145,8 @@ static void stop(struct soft_watch *t, struct soft_wave *w,
 	dump_wave(w, &t->dump);
 }
 
-static void look(struct soft_watch *t, struct soft_run *r, struct soft_wave *w,
-		 struct site *s, uint64_t stop_pc)
+static void look_at_inst(struct soft_watch *t, struct soft_run *r,
+			 struct soft_wave *w, struct site *s, uint64_t stop_pc)
 {
 	struct shadow *sh = r->watched;
 	struct actor a = { t, sh, w, &sh->wave[w->index], s };
@@ -154,12 +154,12 @@ static void look(struct soft_watch *t, struct soft_run *r, struct soft_wave *w,
 	s->count++;
 	for (int h = 0; h < soft_halves(w); h++)
 		s->lanes += (unsigned)__builtin_popcount(soft_exec(w, h));
-	t->n_touches = 0;
-	if (s->kind != SITE_ALU && (t->o.check || traced(t, w)))
-		watch_touches(t, w, s);
+	t->n_accesses = 0;
+	if (s->kind != SITE_ALU && (t->o.check || is_traced(t, w)))
+		watch_find_accesses(t, w, s);
 	if (s->pc == stop_pc)
-		stop(t, w, s);
-	if (traced(t, w))
+		stop_at(t, w, s);
+	if (is_traced(t, w))
 		watch_trace_inst(t, w, s);
 	if (t->o.check)
 		check_instruction(&a);
@@ -186,14 +186,14 @@ static void run_wave(struct soft_hook *h, struct soft_run *r,
 		struct site *s = site_at(t, w);
 
 		if (s)
-			look(t, r, w, s, stop_pc);
+			look_at_inst(t, r, w, s, stop_pc);
 		soft_wave_run(w, 1);
 	}
 	pthread_mutex_unlock(&t->lock);
 }
 
-static void show(const struct soft_watch *t, const struct soft_wave *w,
-		 const struct site *s, struct soft_timed_inst *out)
+static void fill_inst(const struct soft_watch *t, const struct soft_wave *w,
+		      const struct site *s, struct soft_timed_inst *out)
 {
 	out->pc = s->pc;
 	out->in = &s->u.in;
@@ -203,10 +203,10 @@ static void show(const struct soft_watch *t, const struct soft_wave *w,
 		out->exec |= (uint64_t)soft_exec(w, 1) << 32;
 	out->kind = 0;
 	out->access_bytes = 0;
-	out->n_accesses = (uint32_t)t->n_touches;
-	for (int i = 0; i < t->n_touches; i++)
-		out->access[i] = watch_access(&t->touch[i], &out->kind,
-					      &out->access_bytes);
+	out->n_accesses = (uint32_t)t->n_accesses;
+	for (int i = 0; i < t->n_accesses; i++)
+		out->access[i] = watch_trace_access(&t->access[i], &out->kind,
+						    &out->access_bytes);
 }
 
 bool watch_look(struct soft_watch *t, struct soft_wave *w,
@@ -218,10 +218,10 @@ bool watch_look(struct soft_watch *t, struct soft_wave *w,
 	epoch_update(t);
 	s = site_at(t, w);
 	if (s) {
-		t->n_touches = 0;
+		t->n_accesses = 0;
 		if (s->kind != SITE_ALU)
-			watch_touches(t, w, s);
-		show(t, w, s, out);
+			watch_find_accesses(t, w, s);
+		fill_inst(t, w, s, out);
 		t->n_invalidated += s->u.in.op == ISA_s_icache_inv;
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -319,7 +319,7 @@ static void barrier_opens(struct soft_hook *h, struct soft_run *r)
 	pthread_mutex_lock(&t->lock);
 	if (t->o.check)
 		check_barrier(t, r->watched);
-	if (traced(t, r->g.wave))
+	if (is_traced(t, r->g.wave))
 		trace_put_barrier(t->trace, r->g.id);
 	pthread_mutex_unlock(&t->lock);
 }

@@ -137,7 +137,7 @@ static void place_buffers(struct soft_timed *t, struct soft_dev *d)
 	pthread_mutex_unlock(&d->lock);
 }
 
-static uint64_t place(struct soft_timed *t, uint64_t va)
+static uint64_t place_address(struct soft_timed *t, uint64_t va)
 {
 	for (size_t n = 0; n < t->n_placed; n++) {
 		const size_t i = (t->latest + n) % t->n_placed;
@@ -166,7 +166,7 @@ bool soft_timed_look(struct soft_timed *t, struct soft_run *r, int wave,
 	soft_map_release(t->dp->l.q->dev);
 	if (there && (out->kind & TRACE_SPACE) == TRACE_MEMORY)
 		for (uint32_t i = 0; i < out->n_accesses; i++)
-			out->access[i].at = place(t, out->access[i].at);
+			out->access[i].at = place_address(t, out->access[i].at);
 	return there;
 }
 
@@ -198,8 +198,8 @@ static enum soft_timed_state state_of(const struct soft_wave *w)
 	}
 }
 
-static bool execute(struct soft_timed *t, struct soft_run *r,
-		    struct soft_wave *w, uint64_t cycle)
+static bool execute_step(struct soft_timed *t, struct soft_run *r,
+			 struct soft_wave *w, uint64_t cycle)
 {
 	struct soft_dispatch *dp = t->dp;
 
@@ -226,7 +226,7 @@ struct soft_timed_step soft_timed_step(struct soft_timed *t,
 		out.state = state_of(w);
 		return out;
 	}
-	if (!execute(t, r, w, cycle))
+	if (!execute_step(t, r, w, cycle))
 		return out;
 	out.state = state_of(w);
 	if (out.state == SOFT_TIMED_READY)

@@ -5,7 +5,7 @@
  * the launcher runs waves: single_step.c looks at every instruction before
  * soft_wave_run() executes it, and drives the others.  Each of them sees an
  * instruction as a struct site (decoded once per address) and its memory
- * accesses as struct touch.  All state is guarded by soft_watch.lock, held
+ * accesses as struct access.  All state is guarded by soft_watch.lock, held
  * while a wave runs: watched waves take turns.
  *
  * What is watched has two lifetimes.  Sites, reports and counts stay until
@@ -23,7 +23,7 @@
 #include "kfd/soft/exec/mem.h"
 #include "kfd/soft/watch/watch.h"
 
-#define WATCH_TOUCHES_MAX 256
+#define WATCH_ACCESSES_MAX 256
 #define WATCH_PENDING_MAX 192
 
 /* ------------------------------------------------------------- sites ---- */
@@ -82,7 +82,7 @@ struct site {
 };
 
 /* One access of one lane. */
-struct touch {
+struct access {
 	uint64_t at; /* address, or offset in LDS or in the lane's scratch */
 	uint16_t size_bytes;
 	uint8_t space; /* enum soft_space */
@@ -232,8 +232,8 @@ struct soft_watch {
 
 	uint64_t n_dispatches;
 	struct memory_shadow mem;
-	struct touch touch[WATCH_TOUCHES_MAX];
-	int n_touches;
+	struct access access[WATCH_ACCESSES_MAX];
+	int n_accesses;
 
 	struct report *report;
 	size_t n_reports, cap_reports;
@@ -275,11 +275,11 @@ static inline const struct site *watch_site(const struct soft_watch *t,
 /* Fill what the decoder does not say: kind, access, flags. */
 void watch_site_init(struct site *s, const struct isa_target *t);
 /*
- * The accesses that the instruction is about to make, into t->touch.  Lanes
+ * The accesses that the instruction is about to make, into t->access.  Lanes
  * that a buffer descriptor turns away make none.
  */
-void watch_touches(struct soft_watch *t, struct soft_wave *w,
-		   const struct site *s);
+void watch_find_accesses(struct soft_watch *t, struct soft_wave *w,
+			 const struct site *s);
 
 /* ---------------------------------------------------------- objects.c ---- */
 
@@ -377,12 +377,12 @@ void check_moved(struct actor *a);
 /* -------------------------------------------------------- check_mem.c ---- */
 
 void memory_reset(struct soft_watch *t);
-/* Bounds, alignment and races of t->touch. */
+/* Bounds, alignment and races of t->access. */
 void check_memory(struct actor *a, uint32_t seq);
 /* Are all n bytes, from `first` of the access on, initialised? */
-bool memory_valid(struct actor *a, const struct touch *x, uint32_t first,
+bool memory_valid(struct actor *a, const struct access *x, uint32_t first,
 		  uint32_t n);
-void memory_set_valid(struct actor *a, const struct touch *x, uint32_t first,
+void memory_set_valid(struct actor *a, const struct access *x, uint32_t first,
 		      uint32_t n, bool valid);
 
 /* -------------------------------------------------------- check_hb.c ---- */
@@ -403,8 +403,8 @@ void watch_trace_dispatch(struct soft_watch *t, const struct soft_launch *l);
 void watch_trace_inst(struct soft_watch *t, const struct soft_wave *w,
 		      const struct site *s);
 /* An access as traces have it, and what all of an instruction share. */
-struct trace_access watch_access(const struct touch *x, uint8_t *kind,
-				 uint32_t *bytes);
+struct trace_access watch_trace_access(const struct access *x, uint8_t *kind,
+				       uint32_t *bytes);
 
 /* ---------------------------------------------------------- profile.c ---- */
 

@@ -48,8 +48,8 @@ void watch_trace_dispatch(struct soft_watch *t, const struct soft_launch *l)
 	trace_put_dispatch(t->trace, &d);
 }
 
-struct trace_access watch_access(const struct touch *x, uint8_t *kind,
-				 uint32_t *bytes)
+struct trace_access watch_trace_access(const struct access *x, uint8_t *kind,
+				       uint32_t *bytes)
 {
 	*bytes = x->size_bytes;
 	*kind = (uint8_t)(x->space | (x->write ? TRACE_WRITE : 0) |
@@ -68,10 +68,10 @@ void watch_trace_inst(struct soft_watch *t, const struct soft_wave *w,
 	ev->exec = soft_exec(w, 0);
 	if (w->wave_size == 64)
 		ev->exec |= (uint64_t)soft_exec(w, 1) << 32;
-	ev->n_accesses = (uint32_t)t->n_touches;
-	for (int i = 0; i < t->n_touches; i++)
-		ev->access[i] = watch_access(&t->touch[i], &ev->kind,
-					     &ev->access_bytes);
+	ev->n_accesses = (uint32_t)t->n_accesses;
+	for (int i = 0; i < t->n_accesses; i++)
+		ev->access[i] = watch_trace_access(&t->access[i], &ev->kind,
+						   &ev->access_bytes);
 	trace_put_inst(t->trace, ev, s->u.in.size_bytes);
 	if (s->info->flags & ISA_END)
 		trace_put_end(t->trace, ev->group, ev->wave);
