@@ -37,17 +37,17 @@ struct panel {
 	float beta;
 };
 
-static size_t up(size_t n, size_t unit)
+static size_t round_up(size_t n, size_t unit)
 {
 	return (n + unit - 1) / unit * unit;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t size_min(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-static size_t most(size_t a, size_t b)
+static size_t size_max(size_t a, size_t b)
 {
 	return a > b ? a : b;
 }
@@ -57,8 +57,8 @@ void cpu_gemm_split(size_t n, size_t unit, unsigned part, unsigned parts,
 {
 	size_t units = (n + unit - 1) / unit;
 
-	*from = least(units * part / parts * unit, n);
-	*to = least(units * (part + 1) / parts * unit, n);
+	*from = size_min(units * part / parts * unit, n);
+	*to = size_min(units * (part + 1) / parts * unit, n);
 }
 
 static size_t width_of(const struct share *s)
@@ -93,7 +93,7 @@ void cpu_gemm_scratch_fini(struct cpu_gemm_scratch *s)
 
 void *cpu_gemm_scratch_get(struct cpu_gemm_scratch *s, size_t bytes)
 {
-	bytes = up(bytes, HUGE_PAGE);
+	bytes = round_up(bytes, HUGE_PAGE);
 	if (bytes > s->size_bytes) {
 		cpu_gemm_scratch_fini(s);
 		s->data = aligned_alloc(HUGE_PAGE, bytes);
@@ -109,7 +109,7 @@ void *cpu_gemm_scratch_get(struct cpu_gemm_scratch *s, size_t bytes)
 /* Rows of an odd number of cache lines do not meet in one set. */
 static size_t odd_lines(size_t floats)
 {
-	return (up(floats, 16) / 16 | 1) * 16;
+	return (round_up(floats, 16) / 16 | 1) * 16;
 }
 
 /* K's of values that a function makes at a time: they stay in a cache. */
@@ -117,10 +117,10 @@ static size_t odd_lines(size_t floats)
 
 static void lay_out(struct share *s, struct cpu_gemm_scratch *scratch)
 {
-	size_t nc = up(s->how.nc, width_of(s));
+	size_t nc = round_up(s->how.nc, width_of(s));
 	size_t pack = s->how.depth * nc;
-	size_t rows = s->how.rows * up(s->how.kc, 16);
-	size_t made = most(s->how.rows, width_of(s)) * odd_lines(MADE_K);
+	size_t rows = s->how.rows * round_up(s->how.kc, 16);
+	size_t made = size_max(s->how.rows, width_of(s)) * odd_lines(MADE_K);
 
 	s->tile_ld = odd_lines(nc);
 	size_t all = pack + rows + made + s->how.rows * s->tile_ld;
@@ -134,8 +134,8 @@ static void lay_out(struct share *s, struct cpu_gemm_scratch *scratch)
 /* ---- blocks ---- */
 
 /* Values [n][k] of B that a function makes, until they are packed. */
-static struct cpu_gemm_source make(const struct share *s, size_t row, size_t n,
-				   size_t k0, size_t k)
+static struct cpu_gemm_source make_source(const struct share *s, size_t row,
+					  size_t n, size_t k0, size_t k)
 {
 	struct cpu_gemm_source m = { CPU_GEMM_F32, s->made, odd_lines(MADE_K) };
 
@@ -145,22 +145,23 @@ static struct cpu_gemm_source make(const struct share *s, size_t row, size_t n,
 
 static void columns_made(const struct share *s, size_t j, size_t n, float *out)
 {
-	size_t width = up(n, s->kernels->lanes);
+	size_t width = round_up(n, s->kernels->lanes);
 
 	for (size_t at = 0; at < s->depth; at += MADE_K) {
-		size_t k = least(MADE_K, s->depth - at);
-		struct cpu_gemm_source from = make(s, j, n, s->k0 + at, k);
+		size_t k = size_min(MADE_K, s->depth - at);
+		struct cpu_gemm_source from =
+			make_source(s, j, n, s->k0 + at, k);
 		s->kernels->pack_columns(&from, k, n, width, out + at * width);
 	}
 }
 
 /* Packs columns [packed0, packed1) of this depth, a panel at a time. */
-static void pack(const struct share *s)
+static void pack_panels(const struct share *s)
 {
 	size_t width = width_of(s), lanes = s->kernels->lanes;
 
 	for (size_t j = s->packed0; j < s->packed1; j += width) {
-		size_t n = least(width, s->packed1 - j);
+		size_t n = size_min(width, s->packed1 - j);
 		float *out = s->pack + (j - s->packed0) * s->depth;
 		if (s->columns.type == CPU_GEMM_MADE) {
 			columns_made(s, j, n, out);
@@ -172,19 +173,19 @@ static void pack(const struct share *s)
 				cpu_gemm_source_at(&s->columns, s->k0, j);
 		if (s->columns_turn)
 			s->kernels->pack_columns(&from, s->depth, n,
-						 up(n, lanes), out);
+						 round_up(n, lanes), out);
 		else
-			s->kernels->pack_rows(&from, s->depth, n, up(n, lanes),
-					      out);
+			s->kernels->pack_rows(&from, s->depth, n,
+					      round_up(n, lanes), out);
 	}
 }
 
 static void rows_made(const struct share *s, const struct panel *p)
 {
 	for (size_t at = 0; at < p->k; at += MADE_K) {
-		size_t k = least(MADE_K, p->k - at);
+		size_t k = size_min(MADE_K, p->k - at);
 		struct cpu_gemm_source from =
-			make(s, p->i, p->n, p->k0 + at, k);
+			make_source(s, p->i, p->n, p->k0 + at, k);
 		s->kernels->pack_lines(&from, p->n, k, s->lines + at * p->n);
 	}
 }
@@ -235,11 +236,11 @@ static void ahead_at(struct share *s, const struct panel *next, size_t j,
 }
 
 /* One tile: the rows of p times columns [j, j + m), m at most its width. */
-static void tile(const struct share *s, const struct panel *p,
-		 struct cpu_gemm_block *b, size_t j, size_t m)
+static void run_tile(const struct share *s, const struct panel *p,
+		     struct cpu_gemm_block *b, size_t j, size_t m)
 {
 	const struct cpu_gemm *g = s->g;
-	size_t lanes = s->kernels->lanes, width = up(m, lanes);
+	size_t lanes = s->kernels->lanes, width = round_up(m, lanes);
 	bool straight = !s->swapped && width == m;
 
 	b->q = s->pack + (j - s->packed0) * s->depth + (p->k0 - s->k0) * width;
@@ -251,7 +252,7 @@ static void tile(const struct share *s, const struct panel *p,
 }
 
 /* Sums that were not made in C go there: all, or those of the last tile. */
-static void finish(const struct share *s, const struct panel *p)
+static void merge_sums(const struct share *s, const struct panel *p)
 {
 	const struct cpu_gemm *g = s->g;
 	size_t columns = s->packed1 - s->packed0;
@@ -281,13 +282,13 @@ static struct panel panel_at(const struct share *s, size_t t)
 		return out;
 	out.i = s->row0 + rows * p / panels;
 	out.n = s->row0 + rows * (p + 1) / panels - out.i;
-	out.k = least(kc, s->k0 + s->depth - out.k0);
+	out.k = size_min(kc, s->k0 + s->depth - out.k0);
 	out.beta = out.k0 ? 1 : s->g->beta;
 	return out;
 }
 
 /* All rows against the packed columns, in panels as even as they come. */
-static void multiply(struct share *s)
+static void multiply_panels(struct share *s)
 {
 	size_t width = width_of(s);
 	struct panel p = panel_at(s, 0), next;
@@ -298,19 +299,19 @@ static void multiply(struct share *s)
 		rows_at(s, &p, &b);
 		for (size_t j = s->packed0; j < s->packed1; j += width) {
 			ahead_at(s, &next, j, &b);
-			tile(s, &p, &b, j, least(width, s->packed1 - j));
+			run_tile(s, &p, &b, j, size_min(width, s->packed1 - j));
 		}
 		if (p.k0 + p.k == s->k0 + s->depth)
-			finish(s, &p);
+			merge_sums(s, &p);
 	}
 }
 
 /* `n` in as few parts of at most `most` as it takes; multiples of `unit`. */
-static size_t even(size_t n, size_t most, size_t unit)
+static size_t even_part(size_t n, size_t most, size_t unit)
 {
 	size_t parts = (n + most - 1) / most;
 
-	return up((n + parts - 1) / parts, unit);
+	return round_up((n + parts - 1) / parts, unit);
 }
 
 /* The rows of product i that are this share's. */
@@ -334,33 +335,33 @@ static void ahead_init(struct share *s, size_t j, size_t nc, size_t deep)
 
 	s->ahead0 = again ? s->column0 : j + nc;
 	s->ahead_k0 = again ? s->k0 + deep : s->k0;
-	s->ahead1 = least(s->ahead0 + nc, s->column1);
+	s->ahead1 = size_min(s->ahead0 + nc, s->column1);
 	if (!s->columns_turn || s->columns.type == CPU_GEMM_MADE ||
 	    s->ahead_k0 >= s->g->k)
 		s->ahead1 = 0;
 }
 
-static void tiles(struct share *s, struct cpu_gemm_scratch *scratch)
+static void run_tiles(struct share *s, struct cpu_gemm_scratch *scratch)
 {
 	size_t columns = s->column1 - s->column0, width = width_of(s);
 
 	if (!columns)
 		return;
-	size_t nc = even(columns, up(s->how.nc, width), width);
+	size_t nc = even_part(columns, round_up(s->how.nc, width), width);
 	/* As many steps as kc asks for, but even ones. */
-	s->how.kc = (uint16_t)even(s->g->k, s->how.kc, s->step);
+	s->how.kc = (uint16_t)even_part(s->g->k, s->how.kc, s->step);
 	size_t deep = s->how.depth / s->how.kc * s->how.kc;
 	lay_out(s, scratch);
 	for (s->k0 = 0; s->k0 < s->g->k; s->k0 += deep) {
-		s->depth = least(deep, s->g->k - s->k0);
+		s->depth = size_min(deep, s->g->k - s->k0);
 		for (size_t j = s->column0; j < s->column1; j += nc) {
 			s->packed0 = j;
-			s->packed1 = least(j + nc, s->column1);
-			pack(s);
+			s->packed1 = size_min(j + nc, s->column1);
+			pack_panels(s);
 			ahead_init(s, j, nc, deep);
 			for (size_t i = 0; i < s->n_list; i++) {
 				rows_of(s, i);
-				multiply(s);
+				multiply_panels(s);
 			}
 		}
 	}
@@ -385,7 +386,8 @@ static unsigned cuts_of_rows(const struct share *s, size_t rows, size_t columns,
 	for (unsigned n = 1; n <= parts; n++) {
 		if (parts % n)
 			continue;
-		size_t r = (rows + n - 1) / n, c = up(columns, width) / width;
+		size_t r = (rows + n - 1) / n,
+		       c = round_up(columns, width) / width;
 		c = (c + parts / n - 1) / (parts / n) * width;
 		size_t blocks = (c + s->how.nc - 1) / s->how.nc;
 		size_t cost = r * c + c * PACK + r * COPY * blocks;
@@ -428,7 +430,7 @@ static void share_init(struct share *s, const struct cpu_gemm *g, size_t n,
 }
 
 /* C = beta * C, rows of this part. */
-static void scale(const struct cpu_gemm *g, unsigned part, unsigned parts)
+static void scale_rows(const struct cpu_gemm *g, unsigned part, unsigned parts)
 {
 	size_t from, to;
 
@@ -441,8 +443,8 @@ static void scale(const struct cpu_gemm *g, unsigned part, unsigned parts)
 }
 
 /* What all products of a list are done with. */
-static void configure(const struct cpu_gemm *g, size_t n,
-		      struct cpu_gemm_config *how)
+static void choose_config(const struct cpu_gemm *g, size_t n,
+			  struct cpu_gemm_config *how)
 {
 	struct cpu_gemm all = *g;
 	const char *why;
@@ -479,7 +481,7 @@ static void share_do(const struct cpu_gemm *g, size_t n,
 		return;
 	}
 	share_init(&share, g, n, how, part, parts);
-	tiles(&share, s);
+	run_tiles(&share, s);
 }
 
 void cpu_gemm_list_part(const struct cpu_gemm *g, size_t n,
@@ -490,10 +492,10 @@ void cpu_gemm_list_part(const struct cpu_gemm *g, size_t n,
 
 	if (g->k == 0 || g->alpha == 0) {
 		for (size_t i = 0; i < n; i++)
-			scale(&g[i], part, parts);
+			scale_rows(&g[i], part, parts);
 		return;
 	}
-	configure(g, n, &how);
+	choose_config(g, n, &how);
 	if (how.path == CPU_GEMM_SWAPPED)
 		share_do(g, n, &how, s, part, parts);
 	else

@@ -16,7 +16,7 @@ enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* arch_prctl(2) */
 #define AMX_TILE   (1u << 24)
 
 /* Linux keeps a process's tiles only once it was asked to. */
-static bool asked(void)
+static bool request_tiles(void)
 {
 	unsigned a, b, c, d, low, high;
 
@@ -35,7 +35,7 @@ bool cpu_has_amx(void)
 	int has = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (has == UNKNOWN) {
-		has = asked() ? YES : NO;
+		has = request_tiles() ? YES : NO;
 		atomic_store_explicit(&known, has, memory_order_relaxed);
 	}
 	return has == YES;
@@ -72,22 +72,22 @@ struct at {
 	size_t row, rows, column, columns;
 };
 
-static size_t up(size_t n, size_t unit)
+static size_t round_up(size_t n, size_t unit)
 {
 	return (n + unit - 1) / unit * unit;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t size_min(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
 /* `n` in as few parts of at most `most` as it takes; multiples of `unit`. */
-static size_t even(size_t n, size_t most, size_t unit)
+static size_t even_part(size_t n, size_t most, size_t unit)
 {
 	size_t parts = (n + most - 1) / most;
 
-	return up((n + parts - 1) / parts, unit);
+	return round_up((n + parts - 1) / parts, unit);
 }
 
 static size_t width_of(const struct share *s)
@@ -98,7 +98,7 @@ static size_t width_of(const struct share *s)
 /* Rows of an odd number of cache lines do not meet in one set. */
 static size_t odd_lines(size_t floats)
 {
-	return (up(floats, 16) / 16 | 1) * 16;
+	return (round_up(floats, 16) / 16 | 1) * 16;
 }
 
 static bool is_last(const struct share *s)
@@ -160,9 +160,9 @@ static void make_again(struct share *s, const struct at *a, float *sums)
 /* ---- blocks ---- */
 
 /* Rows or columns [i, i + n) of this depth, as they can be packed. */
-static struct cpu_gemm_source source(const struct share *s,
-				     const struct cpu_gemm_source *from,
-				     size_t i, size_t n)
+static struct cpu_gemm_source source_of(const struct share *s,
+					const struct cpu_gemm_source *from,
+					size_t i, size_t n)
 {
 	if (from->type != CPU_GEMM_MADE)
 		return cpu_gemm_source_at(from, i, s->k0);
@@ -170,7 +170,7 @@ static struct cpu_gemm_source source(const struct share *s,
 	return (struct cpu_gemm_source){ CPU_GEMM_F32, s->made, s->made_ld };
 }
 
-static void pack(const struct share *s)
+static void pack_columns(const struct share *s)
 {
 	size_t width = width_of(s), n;
 	struct cpu_gemm_source from;
@@ -183,22 +183,23 @@ static void pack(const struct share *s)
 		return;
 	}
 	for (size_t j = s->packed0; j < s->packed1; j += n) {
-		n = least(width, s->packed1 - j);
-		from = source(s, &s->columns, j, n);
+		n = size_min(width, s->packed1 - j);
+		from = source_of(s, &s->columns, j, n);
 		s->amx->pack_turned(&from, s->column_parts, s->depth, n, out);
 		out += cpu_amx_bytes(s->column_parts, n, s->depth);
 	}
 }
 
 /* Sums of a tile to C, where they belong. */
-static void put(const struct share *s, const struct at *a, const float *sums)
+static void put_sums(const struct share *s, const struct at *a,
+		     const float *sums)
 {
 	const struct cpu_gemm *g = s->g;
 
 	for (size_t i = 0; i < a->rows; i += 16)
 		for (size_t j = 0; j < a->columns; j += 16, sums += 256) {
-			size_t rows = least(16, a->rows - i);
-			size_t columns = least(16, a->columns - j);
+			size_t rows = size_min(16, a->rows - i);
+			size_t columns = size_min(16, a->columns - j);
 			size_t r = a->row + i, c = a->column + j;
 			if (s->swapped)
 				s->kernels->turn(sums, 16, rows, columns,
@@ -216,7 +217,8 @@ static void put(const struct share *s, const struct at *a, const float *sums)
 static void ahead_at(const struct share *s, size_t next, size_t j,
 		     struct cpu_amx_block *b)
 {
-	size_t rows = least(s->how.rows, s->row1 - next), width = width_of(s);
+	size_t rows = size_min(s->how.rows, s->row1 - next),
+	       width = width_of(s);
 	size_t tiles = (s->packed1 - s->packed0 + width - 1) / width;
 	size_t t = (j - s->packed0) / width, size;
 
@@ -231,9 +233,9 @@ static void ahead_at(const struct share *s, size_t next, size_t j,
 	b->ahead_step_bytes = CPU_AMX_K * size;
 }
 
-static void strip(struct share *s, size_t row, size_t rows, float *sums)
+static void run_strip(struct share *s, size_t row, size_t rows, float *sums)
 {
-	struct cpu_gemm_source from = source(s, &s->rows, row, rows);
+	struct cpu_gemm_source from = source_of(s, &s->rows, row, rows);
 	size_t width = width_of(s), tiles = (rows + 15) / 16;
 	struct at a = { .row = row, .rows = rows };
 	struct cpu_amx_block b = { .rows = s->strip, .columns = s->pack,
@@ -243,7 +245,7 @@ static void strip(struct share *s, size_t row, size_t rows, float *sums)
 
 	s->amx->pack_rows(&from, s->row_parts, rows, s->depth, s->strip);
 	for (a.column = s->packed0; a.column < s->packed1; a.column += width) {
-		a.columns = least(width, s->packed1 - a.column);
+		a.columns = size_min(width, s->packed1 - a.column);
 		size_t wide = (a.columns + 15) / 16;
 		ahead_at(s, row + rows, a.column, &b);
 		s->amx->tile[s->row_parts - 1][s->column_parts - 1][tiles - 1]
@@ -251,7 +253,7 @@ static void strip(struct share *s, size_t row, size_t rows, float *sums)
 		if (is_last(s)) {
 			if (!s->amx->finite(b.sums, tiles * wide * 256))
 				make_again(s, &a, b.sums);
-			put(s, &a, b.sums);
+			put_sums(s, &a, b.sums);
 		}
 		b.columns +=
 			cpu_amx_bytes(s->column_parts, a.columns, s->depth);
@@ -275,20 +277,20 @@ static void rows_of(struct share *s, size_t i)
 }
 
 /* All rows against the packed columns. */
-static void block(struct share *s)
+static void run_block(struct share *s)
 {
 	size_t height = s->how.rows;
 	float *sums = s->sums;
 
-	pack(s);
+	pack_columns(s);
 	for (size_t l = 0; l < s->n_list; l++) {
 		rows_of(s, l);
 		for (size_t i = s->row0; i < s->row1; i += height) {
-			size_t n = least(height, s->row1 - i);
-			strip(s, i, n, sums);
+			size_t n = size_min(height, s->row1 - i);
+			run_strip(s, i, n, sums);
 			if (s->depth < s->g->k)
-				sums += up(n, 16) *
-					up(s->packed1 - s->packed0, 16);
+				sums += round_up(n, 16) *
+					round_up(s->packed1 - s->packed0, 16);
 		}
 	}
 }
@@ -304,7 +306,7 @@ static void lay_out(struct share *s, size_t nc, size_t depth,
 		rows_of(s, i);
 		size_t bytes = cpu_amx_bytes(s->row_parts, height, depth);
 		strip = bytes > strip ? bytes : strip;
-		rows += up(s->row1 - s->row0, height);
+		rows += round_up(s->row1 - s->row0, height);
 		made = made || s->rows.type == CPU_GEMM_MADE;
 	}
 	size_t sums = depth < s->g->k ? rows * nc : height * width;
@@ -317,22 +319,24 @@ static void lay_out(struct share *s, size_t nc, size_t depth,
 	s->made = s->sums + sums;
 }
 
-static void blocks(struct share *s, struct cpu_gemm_scratch *scratch)
+static void run_blocks(struct share *s, struct cpu_gemm_scratch *scratch)
 {
 	size_t width = width_of(s);
 
 	if (s->column0 == s->column1)
 		return;
-	size_t nc = even(s->column1 - s->column0, up(s->how.nc, width), width);
-	size_t deep = even(s->g->k, up(s->how.depth, CPU_AMX_K), CPU_AMX_K);
+	size_t nc = even_part(s->column1 - s->column0,
+			      round_up(s->how.nc, width), width);
+	size_t deep = even_part(s->g->k, round_up(s->how.depth, CPU_AMX_K),
+				CPU_AMX_K);
 
 	lay_out(s, nc, deep, scratch);
 	for (size_t j = s->column0; j < s->column1; j += nc) {
 		s->packed0 = j;
-		s->packed1 = least(j + nc, s->column1);
+		s->packed1 = size_min(j + nc, s->column1);
 		for (s->k0 = 0; s->k0 < s->g->k; s->k0 += deep) {
-			s->depth = least(deep, s->g->k - s->k0);
-			block(s);
+			s->depth = size_min(deep, s->g->k - s->k0);
+			run_block(s);
 		}
 	}
 }
@@ -346,14 +350,14 @@ static void blocks(struct share *s, struct cpu_gemm_scratch *scratch)
  */
 #define PACK 60
 
-static size_t cost(const struct share *s, size_t rows, size_t columns)
+static size_t split_cost(const struct share *s, size_t rows, size_t columns)
 {
-	size_t few = least(s->row_parts, s->column_parts);
+	size_t few = size_min(s->row_parts, s->column_parts);
 	size_t again = (columns + s->how.nc - 1) / s->how.nc;
 	/* Not those of parts that are both small. */
 	size_t products = s->row_parts * s->column_parts - few * (few - 1) / 2;
 
-	return products * up(rows, 16) * up(columns, 16) +
+	return products * round_up(rows, 16) * round_up(columns, 16) +
 	       PACK * (rows * s->row_parts * again + columns * s->column_parts);
 }
 
@@ -367,9 +371,10 @@ static unsigned cuts_of_rows(const struct share *s, size_t rows, size_t columns,
 	for (unsigned n = 1; n <= parts; n++) {
 		if (parts % n)
 			continue;
-		size_t c = cost(s, up((rows + n - 1) / n, s->how.rows),
-				up((columns + parts / n - 1) / (parts / n),
-				   width_of(s)));
+		size_t c = split_cost(
+			s, round_up((rows + n - 1) / n, s->how.rows),
+			round_up((columns + parts / n - 1) / (parts / n),
+				 width_of(s)));
 		if (c < best) {
 			best = c;
 			cuts = n;
@@ -410,7 +415,7 @@ void cpu_amx_part(const struct cpu_gemm *g, size_t n,
 	cpu_gemm_split(columns, width_of(&s), part / s.cuts, parts / s.cuts,
 		       &s.column0, &s.column1);
 	s.amx->begin();
-	blocks(&s, scratch);
+	run_blocks(&s, scratch);
 	s.amx->end();
 	cpu_gemm_scratch_fini(&s.again);
 }

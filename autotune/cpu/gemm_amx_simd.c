@@ -23,7 +23,7 @@
 /* ---- packing ---- */
 
 /* The next part of x; what is left of it stays in x. */
-static ALWAYS vu cut(vf *x, bool last)
+static ALWAYS vu next_part(vf *x, bool last)
 {
 	vu part = (last ? (vu)*x : (vu)*x + 0x8000) & 0xffff0000;
 
@@ -32,12 +32,13 @@ static ALWAYS vu cut(vf *x, bool last)
 }
 
 /* A row of a tile in each part: lane i is even[i], then odd[i]. */
-static ALWAYS void emit(vf even, vf odd, unsigned parts, char *out,
-			size_t part_bytes)
+static ALWAYS void emit_row(vf even, vf odd, unsigned parts, char *out,
+			    size_t part_bytes)
 {
 #pragma GCC unroll 3
 	for (unsigned p = 1; p <= parts; p++, out += part_bytes) {
-		vu low = cut(&even, p == parts), high = cut(&odd, p == parts);
+		vu low = next_part(&even, p == parts),
+		   high = next_part(&odd, p == parts);
 		store((float *)out, (vf)(low >> 16 | high));
 	}
 }
@@ -68,9 +69,9 @@ static ALWAYS vf load_pairs(const void *p, size_t i, size_t end)
 	return (vf)_mm512_maskz_loadu_epi16(some, (const uint16_t *)p + i);
 }
 
-static ALWAYS void natural(enum cpu_gemm_type type, unsigned parts,
-			   const void *p, size_t at, size_t k, char *out,
-			   size_t part_bytes)
+static ALWAYS void pack_natural(enum cpu_gemm_type type, unsigned parts,
+				const void *p, size_t at, size_t k, char *out,
+				size_t part_bytes)
 {
 	static const int32_t order[16] = { 0,  2,  4,  6,  8,  10, 12, 14,
 					   16, 18, 20, 22, 24, 26, 28, 30 };
@@ -84,8 +85,8 @@ static ALWAYS void natural(enum cpu_gemm_type type, unsigned parts,
 	__m512 a = (__m512)load_until(type, p, at, k);
 	__m512 b = (__m512)load_until(type, p, at + LANES, k);
 
-	emit((vf)_mm512_permutex2var_ps(a, even, b),
-	     (vf)_mm512_permutex2var_ps(a, odd, b), parts, out, part_bytes);
+	emit_row((vf)_mm512_permutex2var_ps(a, even, b),
+		 (vf)_mm512_permutex2var_ps(a, odd, b), parts, out, part_bytes);
 }
 
 static ALWAYS void rows_type(enum cpu_gemm_type type, unsigned parts,
@@ -98,11 +99,11 @@ static ALWAYS void rows_type(enum cpu_gemm_type type, unsigned parts,
 		for (size_t i = 0; i < tiles * 16; i++) {
 			char *o = out + i / 16 * TILE + i % 16 * 64;
 			if (i < rows)
-				natural(type, parts, row_of(type, s, i), at, k,
-					o, part_bytes);
+				pack_natural(type, parts, row_of(type, s, i),
+					     at, k, o, part_bytes);
 			else
-				emit((vf){ 0 }, (vf){ 0 }, parts, o,
-				     part_bytes);
+				emit_row((vf){ 0 }, (vf){ 0 }, parts, o,
+					 part_bytes);
 		}
 		out += parts * part_bytes;
 	}
@@ -119,10 +120,10 @@ static ALWAYS void fetch_row(enum cpu_gemm_type type, const void *row,
 }
 
 /* 16 columns, k's from `at` on, turned into a tile. */
-static ALWAYS void turned(enum cpu_gemm_type type, unsigned parts,
-			  const struct cpu_gemm_source *s, size_t column,
-			  size_t columns, size_t at, size_t k, char *out,
-			  size_t part_bytes)
+static ALWAYS void pack_transposed(enum cpu_gemm_type type, unsigned parts,
+				   const struct cpu_gemm_source *s,
+				   size_t column, size_t columns, size_t at,
+				   size_t k, char *out, size_t part_bytes)
 {
 	bool pairs = type == CPU_GEMM_BF16;
 
@@ -142,7 +143,8 @@ static ALWAYS void turned(enum cpu_gemm_type type, unsigned parts,
 			if (pairs)
 				store((float *)out, v[i]);
 			else
-				emit(v[i], v[i + 1], parts, out, part_bytes);
+				emit_row(v[i], v[i + 1], parts, out,
+					 part_bytes);
 	}
 }
 
@@ -154,8 +156,8 @@ static ALWAYS void turned_type(enum cpu_gemm_type type, unsigned parts,
 
 	for (size_t at = 0; at < k; at += CPU_AMX_K) {
 		for (size_t t = 0; t < tiles; t++)
-			turned(type, parts, s, t * 16, columns, at, k,
-			       out + t * TILE, part_bytes);
+			pack_transposed(type, parts, s, t * 16, columns, at, k,
+					out + t * TILE, part_bytes);
 		out += parts * part_bytes;
 	}
 }
@@ -183,11 +185,11 @@ static ALWAYS void pair_of_rows(enum cpu_gemm_type type, unsigned parts,
 		for (size_t t = 0; t < wide; t++, o += TILE) {
 			fetch_row(type, even, AHEAD_ROWS * s->ld + j + t * 16);
 			fetch_row(type, odd, AHEAD_ROWS * s->ld + j + t * 16);
-			emit(load_until(type, even, j + t * 16,
-					at < k ? columns : 0),
-			     load_until(type, odd, j + t * 16,
-					at + 1 < k ? columns : 0),
-			     parts, o, wide * TILE);
+			emit_row(load_until(type, even, j + t * 16,
+					    at < k ? columns : 0),
+				 load_until(type, odd, j + t * 16,
+					    at + 1 < k ? columns : 0),
+				 parts, o, wide * TILE);
 		}
 		out += steps * wide * tile_bytes;
 	}
@@ -247,7 +249,7 @@ static ALWAYS AMX void columns_load(const char *p, unsigned columns)
 		_tile_loadd(7, p + TILE, 64);
 }
 
-static ALWAYS AMX void products(unsigned rows, unsigned columns)
+static ALWAYS AMX void multiply_tiles(unsigned rows, unsigned columns)
 {
 	_tile_dpbf16ps(0, 4, 6);
 	if (columns > 1)
@@ -258,7 +260,7 @@ static ALWAYS AMX void products(unsigned rows, unsigned columns)
 		_tile_dpbf16ps(3, 5, 7);
 }
 
-static ALWAYS void fetch(const char *p, unsigned tiles)
+static ALWAYS void prefetch_tiles(const char *p, unsigned tiles)
 {
 #pragma GCC unroll 32
 	for (unsigned i = 0; i < tiles * 16; i++)
@@ -269,13 +271,14 @@ static ALWAYS void fetch(const char *p, unsigned tiles)
  * 32 k's.  Each letter loads the part of the rows (R) or the columns (C) that
  * P multiplies; F fetches a part of the next columns.
  */
-static ALWAYS AMX void step(const char *r, const char *c, unsigned r_parts,
-			    unsigned c_parts, unsigned rows, unsigned columns)
+static ALWAYS AMX void step_parts(const char *r, const char *c,
+				  unsigned r_parts, unsigned c_parts,
+				  unsigned rows, unsigned columns)
 {
 #define R(part) rows_load(r + part * rows * TILE, rows);
 #define C(part) columns_load(c + part * columns * TILE, columns);
-#define P	products(rows, columns);
-#define F(part) fetch(c + (c_parts + part) * columns * TILE, columns);
+#define P	multiply_tiles(rows, columns);
+#define F(part) prefetch_tiles(c + (c_parts + part) * columns * TILE, columns);
 	switch (r_parts * 10 + c_parts) {
 	case 21:
 		C(0) R(1) P F(0) R(0) P
@@ -354,8 +357,9 @@ static ALWAYS void fetch_ahead(const struct cpu_amx_block *b, size_t i,
 			_mm_prefetch(sums + j * 64, _MM_HINT_T1);
 }
 
-static ALWAYS AMX void tile(const struct cpu_amx_block *b, unsigned r_parts,
-			    unsigned c_parts, unsigned rows, unsigned columns)
+static ALWAYS AMX void run_tile(const struct cpu_amx_block *b, unsigned r_parts,
+				unsigned c_parts, unsigned rows,
+				unsigned columns)
 {
 	const char *r = b->rows, *c = b->columns;
 
@@ -363,7 +367,7 @@ static ALWAYS AMX void tile(const struct cpu_amx_block *b, unsigned r_parts,
 	__asm__ volatile("" ::: "memory");
 	sums_load(b->sums, b->first, rows, columns);
 	for (size_t k = 0; k < b->k; k += CPU_AMX_K) {
-		step(r, c, r_parts, c_parts, rows, columns);
+		step_parts(r, c, r_parts, c_parts, rows, columns);
 		fetch_ahead(b, k / CPU_AMX_K, rows * columns);
 		r += r_parts * rows * TILE;
 		c += c_parts * columns * TILE;
@@ -380,7 +384,7 @@ static ALWAYS AMX void tile(const struct cpu_amx_block *b, unsigned r_parts,
 	static AMX void tile_##rp##cp##_##rows##columns( \
 		const struct cpu_amx_block *b) \
 	{ \
-		tile(b, rp, cp, rows, columns); \
+		run_tile(b, rp, cp, rows, columns); \
 	}
 #define NAME(rp, cp, rows, columns) \
 	[rp - 1][cp - 1][rows - 1][columns - 1] = \
@@ -400,7 +404,7 @@ static bool all_finite(const float *s, size_t n)
 	return !odd;
 }
 
-static AMX void begin(void)
+static AMX void begin_tiles(void)
 {
 	/* Eight full registers; in memory, for all of it is read. */
 	static const struct {
@@ -414,12 +418,12 @@ static AMX void begin(void)
 	_tile_loadconfig(&c);
 }
 
-static AMX void end(void)
+static AMX void end_tiles(void)
 {
 	_tile_release();
 }
 
-static AMX double spin(uint64_t rounds)
+static AMX double spin_tiles(uint64_t rounds)
 {
 	_tile_zero(0);
 	_tile_zero(1);
@@ -430,7 +434,7 @@ static AMX double spin(uint64_t rounds)
 	_tile_zero(6);
 	_tile_zero(7);
 	for (uint64_t i = 0; i < rounds; i++)
-		products(2, 2);
+		multiply_tiles(2, 2);
 	return 4.0 * 2 * 16 * 16 * CPU_AMX_K * (double)rounds;
 }
 
@@ -440,9 +444,9 @@ const struct cpu_amx_kernels cpu_amx_kernels = {
 	.pack_paired = pack_paired,
 	.tile = { TILES(NAME) },
 	.finite = all_finite,
-	.spin = spin,
-	.begin = begin,
-	.end = end,
+	.spin = spin_tiles,
+	.begin = begin_tiles,
+	.end = end_tiles,
 };
 
 #endif

@@ -25,7 +25,7 @@
 #define LINE_BYTES  64
 #define AHEAD_BYTES 1024
 
-static ALWAYS float total(vf v)
+static ALWAYS float sum_lanes(vf v)
 {
 	float s[LANES];
 
@@ -82,8 +82,8 @@ static ALWAYS void add_last(const struct cpu_gemm *g, enum cpu_gemm_type type,
 }
 
 /* nb rows of B, na rows of A from i on. */
-static ALWAYS void dots(const struct cpu_gemm *g, enum cpu_gemm_type type,
-			size_t i, int na, const struct b_rows *rows, int nb)
+static ALWAYS void dot_rows(const struct cpu_gemm *g, enum cpu_gemm_type type,
+			    size_t i, int na, const struct b_rows *rows, int nb)
 {
 	const size_t line = LINE_BYTES / size_of(type);
 	const size_t step = rows->step * g->ldb * size_of(type);
@@ -112,19 +112,19 @@ static ALWAYS void dots(const struct cpu_gemm *g, enum cpu_gemm_type type,
 		for (int r = 0; r < nb; r++) {
 			float *c = g->c + (i + t) * g->ldc + rows->j +
 				   r * rows->step;
-			float v = g->alpha * total(s[r][t]);
+			float v = g->alpha * sum_lanes(s[r][t]);
 			*c = g->beta == 0 ? v : v + g->beta * *c;
 		}
 }
 
 /* All rows of A against nb rows of B, which stay in the first cache. */
-static ALWAYS void strip(const struct cpu_gemm *g, enum cpu_gemm_type type,
-			 const struct b_rows *rows, int nb)
+static ALWAYS void dot_strip(const struct cpu_gemm *g, enum cpu_gemm_type type,
+			     const struct b_rows *rows, int nb)
 {
 	size_t i = 0;
 
 	if (nb > BROWS) {
-		dots(g, type, 0, 1, rows, nb);
+		dot_rows(g, type, 0, 1, rows, nb);
 		return;
 	}
 	/* As even as they come: 4 and 4 of 8, not 6 and 2. */
@@ -133,48 +133,48 @@ static ALWAYS void strip(const struct cpu_gemm *g, enum cpu_gemm_type type,
 		switch (na) {
 #if AROWS > 2
 		case 6:
-			dots(g, type, i, 6, rows, nb);
+			dot_rows(g, type, i, 6, rows, nb);
 			break;
 		case 5:
-			dots(g, type, i, 5, rows, nb);
+			dot_rows(g, type, i, 5, rows, nb);
 			break;
 		case 4:
-			dots(g, type, i, 4, rows, nb);
+			dot_rows(g, type, i, 4, rows, nb);
 			break;
 		case 3:
-			dots(g, type, i, 3, rows, nb);
+			dot_rows(g, type, i, 3, rows, nb);
 			break;
 #endif
 		case 2:
-			dots(g, type, i, 2, rows, nb);
+			dot_rows(g, type, i, 2, rows, nb);
 			break;
 		case 1:
-			dots(g, type, i, 1, rows, nb);
+			dot_rows(g, type, i, 1, rows, nb);
 		}
 		i += na;
 	}
 }
 
-static ALWAYS void strips(const struct cpu_gemm *g, enum cpu_gemm_type type,
-			  size_t j0, size_t j1, size_t ahead_bytes, int nb)
+static ALWAYS void dot_strips(const struct cpu_gemm *g, enum cpu_gemm_type type,
+			      size_t j0, size_t j1, size_t ahead_bytes, int nb)
 {
 	size_t step = (j1 - j0) / (size_t)nb;
 	struct b_rows rows = { j0, step, ahead_bytes };
 
 	for (; rows.j < j0 + step; rows.j++)
-		strip(g, type, &rows, nb);
+		dot_strip(g, type, &rows, nb);
 	/* What is left over of the division. */
 	for (rows.j = j0 + (size_t)nb * step; rows.j < j1; rows.j++)
-		strip(g, type, &rows, 1);
+		dot_strip(g, type, &rows, 1);
 }
 
 static ALWAYS void by_type(enum cpu_gemm_type type, const struct cpu_gemm *g,
 			   size_t j0, size_t j1, size_t ahead_bytes)
 {
 	if (g->m == 1)
-		strips(g, type, j0, j1, ahead_bytes, BROWS_ONE);
+		dot_strips(g, type, j0, j1, ahead_bytes, BROWS_ONE);
 	else
-		strips(g, type, j0, j1, ahead_bytes, BROWS);
+		dot_strips(g, type, j0, j1, ahead_bytes, BROWS);
 }
 
 void CPU_GEMM_NAME(cpu_gemm_dot)(const struct cpu_gemm *g, size_t j0, size_t j1,

@@ -52,10 +52,10 @@ static ALWAYS void rows_type(enum cpu_gemm_type type,
 }
 
 /* A square of columns n <= LANES and k <= LANES, turned. */
-static ALWAYS void square(enum cpu_gemm_type type,
-			  const struct cpu_gemm_source *s, size_t column,
-			  size_t n, size_t at, size_t k, float *out,
-			  size_t width)
+static ALWAYS void pack_square(enum cpu_gemm_type type,
+			       const struct cpu_gemm_source *s, size_t column,
+			       size_t n, size_t at, size_t k, float *out,
+			       size_t width)
 {
 	vf v[LANES];
 
@@ -78,8 +78,8 @@ static ALWAYS void square(enum cpu_gemm_type type,
  * a pair is two f32 but for a shift and a mask.  The next columns are asked
  * for meanwhile, far apart as they are.
  */
-static ALWAYS void pairs(const struct cpu_gemm_source *s, size_t column,
-			 size_t at, float *out, size_t width)
+static ALWAYS void pack_pairs(const struct cpu_gemm_source *s, size_t column,
+			      size_t at, float *out, size_t width)
 {
 	vf v[LANES];
 
@@ -106,16 +106,17 @@ static ALWAYS void columns_type(enum cpu_gemm_type type,
 		size_t n = j < columns ? columns - j : 0, at = 0;
 		if (n >= LANES && type == CPU_GEMM_BF16)
 			for (; at + 2 * LANES <= k; at += 2 * LANES)
-				pairs(s, j, at, out + at * width + j, width);
+				pack_pairs(s, j, at, out + at * width + j,
+					   width);
 		if (n >= LANES)
 			for (; at + LANES <= k; at += LANES)
-				square(type, s, j, LANES, at, LANES,
-				       out + at * width + j, width);
+				pack_square(type, s, j, LANES, at, LANES,
+					    out + at * width + j, width);
 		n = n < LANES ? n : LANES;
 		for (; at < k; at += LANES)
-			square(type, s, j, n, at,
-			       k - at < LANES ? k - at : LANES,
-			       out + at * width + j, width);
+			pack_square(type, s, j, n, at,
+				    k - at < LANES ? k - at : LANES,
+				    out + at * width + j, width);
 	}
 }
 
@@ -146,7 +147,7 @@ void CPU_GEMM_NAME(cpu_gemm_merge)(const float *t, size_t ldt, size_t rows,
 	for (size_t i = 0; i < rows; i++, t += ldt, c += ldc) {
 		size_t j = 0;
 		for (; j + LANES <= columns; j += LANES)
-			update(c + j, load(t + j), alpha, beta);
+			update_vector(c + j, load(t + j), alpha, beta);
 		if (j < columns)
 			update_some(c + j, load(t + j), alpha, beta,
 				    columns - j);
@@ -168,7 +169,7 @@ void CPU_GEMM_NAME(cpu_gemm_turn)(const float *t, size_t ldt, size_t rows,
 			for (size_t r = 0; r < LANES && j + r < columns; r++) {
 				float *at = c + (j + r) * ldc + i;
 				if (n == LANES)
-					update(at, v[r], alpha, beta);
+					update_vector(at, v[r], alpha, beta);
 				else
 					update_some(at, v[r], alpha, beta, n);
 			}

@@ -62,8 +62,8 @@ static const char *illegal_amx(const struct cpu_gemm_config *c)
 						     NULL;
 }
 
-static const char *illegal(const struct cpu_gemm *g,
-			   const struct cpu_gemm_config *c)
+static const char *find_illegal(const struct cpu_gemm *g,
+				const struct cpu_gemm_config *c)
 {
 	if (!has_level(c->level))
 		return "the processor lacks this level";
@@ -96,7 +96,7 @@ static const char *illegal(const struct cpu_gemm *g,
 bool cpu_gemm_legal(const struct cpu_gemm *g,
 		    const struct cpu_gemm_config *c, const char **why)
 {
-	*why = illegal(g, c);
+	*why = find_illegal(g, c);
 	return !*why;
 }
 

@@ -110,7 +110,7 @@ static ALWAYS vf fma_(vf a, vf b, vf c)
 }
 
 /* alpha * v + beta * what is there, which is not read for beta = 0. */
-static ALWAYS void update(float *c, vf v, float alpha, float beta)
+static ALWAYS void update_vector(float *c, vf v, float alpha, float beta)
 {
 	v *= splat(alpha);
 	store(c, beta == 0 ? v : fma_(splat(beta), load(c), v));
@@ -210,7 +210,7 @@ static ALWAYS vf load_type_some(enum cpu_gemm_type type, const void *p,
 }
 
 /* Element from[i] of `a`, and of `b` from LANES on. */
-static ALWAYS vf pick(vf a, vf b, vi from)
+static ALWAYS vf permute_two(vf a, vf b, vi from)
 {
 #ifdef __clang__ /* has shuffles by constants only */
 	vf r;
@@ -243,8 +243,8 @@ static ALWAYS void transpose(vf v[LANES])
 			if (i & s)
 				continue;
 			vf a = v[i], b = v[i + s];
-			v[i] = pick(a, b, low);
-			v[i + s] = pick(a, b, high);
+			v[i] = permute_two(a, b, low);
+			v[i + s] = permute_two(a, b, high);
 		}
 	}
 }

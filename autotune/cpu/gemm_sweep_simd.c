@@ -92,9 +92,10 @@ static ALWAYS void add_group(const struct group *q, enum cpu_gemm_type type,
 }
 
 /* Rows k, k + step, ... of B, nb of them, for rows [i, i + na) of A. */
-static ALWAYS void add(const struct cpu_gemm *g, enum cpu_gemm_type type,
-		       struct group *q, size_t i, int na, size_t k, size_t step,
-		       int nb)
+static ALWAYS void accumulate_rows(const struct cpu_gemm *g,
+				   enum cpu_gemm_type type, struct group *q,
+				   size_t i, int na, size_t k, size_t step,
+				   int nb)
 {
 	for (int t = 0; t < na; t++)
 		for (int r = 0; r < nb; r++)
@@ -116,13 +117,13 @@ static ALWAYS void add_all(const struct cpu_gemm *g, enum cpu_gemm_type type,
 		size_t left = g->m - i;
 		q->sum = sum + i * q->ld;
 		if (left >= 8)
-			add(g, type, q, i, 8, k, step, nb);
+			accumulate_rows(g, type, q, i, 8, k, step, nb);
 		else if (left >= 4)
-			add(g, type, q, i, 4, k, step, nb);
+			accumulate_rows(g, type, q, i, 4, k, step, nb);
 		else if (left >= 2)
-			add(g, type, q, i, 2, k, step, nb);
+			accumulate_rows(g, type, q, i, 2, k, step, nb);
 		else
-			add(g, type, q, i, 1, k, step, nb);
+			accumulate_rows(g, type, q, i, 1, k, step, nb);
 		i += left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
 		q->ahead = 0;
 	}
@@ -130,8 +131,9 @@ static ALWAYS void add_all(const struct cpu_gemm *g, enum cpu_gemm_type type,
 }
 
 /* Columns [j, j + width). */
-static ALWAYS void sweep(const struct cpu_gemm *g, enum cpu_gemm_type type,
-			 size_t j, size_t width, size_t ahead)
+static ALWAYS void sweep_columns(const struct cpu_gemm *g,
+				 enum cpu_gemm_type type, size_t j,
+				 size_t width, size_t ahead)
 {
 	const size_t size = type == CPU_GEMM_F32 ? 4 : 2, ld = g->ldb * size;
 	const size_t step = g->k / BROWS, end = width * size;
@@ -166,7 +168,8 @@ static ALWAYS void by_type(enum cpu_gemm_type type, const struct cpu_gemm *g,
 	const size_t most = SUMS / rows / 64 * 64;
 
 	for (; j < j1; j += most)
-		sweep(g, type, j, j1 - j < most ? j1 - j : most, ahead_bytes);
+		sweep_columns(g, type, j, j1 - j < most ? j1 - j : most,
+			      ahead_bytes);
 }
 
 void CPU_GEMM_NAME(cpu_gemm_sweep)(const struct cpu_gemm *g, size_t j0,

@@ -19,7 +19,7 @@ struct sums {
  * How many rows a multiply-add takes from memory itself, once per vector; the
  * others are loaded once.  As many as leave the loads below 2 a clock.
  */
-static ALWAYS int folded(int rows, int vecs)
+static ALWAYS int folded_rows(int rows, int vecs)
 {
 	return LANES < 16 ? 0 :
 	       vecs == 1  ? rows :
@@ -54,8 +54,8 @@ static ALWAYS void add_folded(vf *sum, const float *x, vf column)
 }
 
 /* One k; row i stands at p[i * LANES]. */
-static ALWAYS void step(struct sums *t, const float *p, const float *q,
-			int rows, int vecs)
+static ALWAYS void step_one(struct sums *t, const float *p, const float *q,
+			    int rows, int vecs)
 {
 	vf column[CPU_GEMM_VECS_MAX];
 
@@ -65,7 +65,7 @@ static ALWAYS void step(struct sums *t, const float *p, const float *q,
 #pragma GCC unroll 16
 	for (int i = 0; i < rows; i++) {
 		const float *at = p + i * LANES;
-		bool fold = i < folded(rows, vecs);
+		bool fold = i < folded_rows(rows, vecs);
 		vf x = fold ? column[0] : splat(*at);
 #pragma GCC unroll 4
 		for (int j = 0; j < vecs; j++)
@@ -77,12 +77,12 @@ static ALWAYS void step(struct sums *t, const float *p, const float *q,
 }
 
 /* Four k's of one line. */
-static ALWAYS void steps(struct sums *t, const float *p, const float *q,
-			 int rows, int vecs)
+static ALWAYS void step_four(struct sums *t, const float *p, const float *q,
+			     int rows, int vecs)
 {
 #pragma GCC unroll 4
 	for (int u = 0; u < 4; u++)
-		step(t, p + u, q + u * vecs * LANES, rows, vecs);
+		step_one(t, p + u, q + u * vecs * LANES, rows, vecs);
 }
 
 static ALWAYS void sum_up(struct sums *t, const struct cpu_gemm_block *b,
@@ -99,17 +99,17 @@ static ALWAYS void sum_up(struct sums *t, const struct cpu_gemm_block *b,
 		ahead += (size_t)LANES << b->ahead_shift;
 #pragma GCC unroll 1
 		for (int u = 0; u < LANES; u += 4) {
-			steps(t, p, q, rows, vecs);
+			step_four(t, p, q, rows, vecs);
 			p += 4;
 			q += 4 * vecs * LANES;
 		}
 		p += (rows - 1) * LANES;
 	}
 	for (; k; k--, p++, q += vecs * LANES)
-		step(t, p, q, rows, vecs);
+		step_one(t, p, q, rows, vecs);
 }
 
-static ALWAYS void tile(const struct cpu_gemm_block *b, int rows, int vecs)
+static ALWAYS void run_tile(const struct cpu_gemm_block *b, int rows, int vecs)
 {
 	struct sums t;
 
@@ -125,14 +125,14 @@ static ALWAYS void tile(const struct cpu_gemm_block *b, int rows, int vecs)
 	for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
 		for (int j = 0; j < vecs; j++)
-			update(b->c + i * b->ldc + j * LANES, t.s[i][j],
-			       b->alpha, b->beta);
+			update_vector(b->c + i * b->ldc + j * LANES, t.s[i][j],
+				      b->alpha, b->beta);
 }
 
 #define TILE(rows, vecs) \
 	static void tile_##vecs##_##rows(const struct cpu_gemm_block *b) \
 	{ \
-		tile(b, rows, vecs); \
+		run_tile(b, rows, vecs); \
 	}
 #define NAME(rows, vecs) [vecs - 1][rows - 1] = tile_##vecs##_##rows,
 

@@ -42,7 +42,7 @@ struct loading {
 };
 
 /* The newest come first; an older one of the same problem is never found. */
-static bool load(void *ctx, const struct res_tune_winner *w)
+static bool load_winner(void *ctx, const struct res_tune_winner *w)
 {
 	struct loading *l = ctx;
 	struct row r = { .problem = l->kind };
@@ -68,7 +68,7 @@ static bool load_all(struct cpu_table *t, struct res_db *db, unsigned threads,
 				     { .b_type = (enum cpu_gemm_type)(i / 2),
 				       .b_by_n = i % 2 } };
 		cpu_problem_op(&l.kind, op);
-		ok = res_tune_winners(db, target, op, load, &l, e);
+		ok = res_tune_winners(db, target, op, load_winner, &l, e);
 	}
 	return ok;
 }
@@ -100,13 +100,13 @@ void cpu_table_free(struct cpu_table *t)
 
 /* ---- the choice ---- */
 
-static double apart(size_t a, size_t b)
+static double log_ratio(size_t a, size_t b)
 {
 	return fabs(log2(a ? (double)a : .5) - log2(b ? (double)b : .5));
 }
 
 /* How far a row is from a product; INFINITY: it says nothing about it. */
-static double distance(const struct row *r, const struct cpu_gemm *g)
+static double row_distance(const struct row *r, const struct cpu_gemm *g)
 {
 	const char *why;
 
@@ -116,8 +116,8 @@ static double distance(const struct row *r, const struct cpu_gemm *g)
 	    r->problem.b_by_n != g->b_by_n ||
 	    !cpu_gemm_legal(g, &r->config, &why))
 		return INFINITY;
-	return apart(r->problem.m, g->m) + apart(r->problem.n, g->n) +
-	       apart(r->problem.k, g->k);
+	return log_ratio(r->problem.m, g->m) + log_ratio(r->problem.n, g->n) +
+	       log_ratio(r->problem.k, g->k);
 }
 
 enum cpu_choice cpu_select(const struct cpu_table *t, const struct cpu_gemm *g,
@@ -127,7 +127,7 @@ enum cpu_choice cpu_select(const struct cpu_table *t, const struct cpu_gemm *g,
 	double least = INFINITY;
 
 	for (size_t i = 0; t && i < t->n; i++) {
-		double far = distance(&t->v[i], g);
+		double far = row_distance(&t->v[i], g);
 		if (far < least) {
 			least = far;
 			best = &t->v[i];

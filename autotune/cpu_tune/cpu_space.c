@@ -74,8 +74,8 @@ struct space {
 	size_t n, cap;
 };
 
-static bool same(const struct cpu_gemm_config *a,
-		 const struct cpu_gemm_config *b)
+static bool is_same_config(const struct cpu_gemm_config *a,
+			   const struct cpu_gemm_config *b)
 {
 	char x[CPU_GEMM_TEXT], y[CPU_GEMM_TEXT];
 
@@ -84,14 +84,14 @@ static bool same(const struct cpu_gemm_config *a,
 	return !strcmp(x, y);
 }
 
-static void add(struct space *s, const struct cpu_gemm_config *c)
+static void add_config(struct space *s, const struct cpu_gemm_config *c)
 {
 	const char *why;
 
 	if (s->n == s->cap || !cpu_gemm_legal(&s->g, c, &why))
 		return;
 	for (size_t i = 0; i < s->n; i++)
-		if (same(&s->out[i], c))
+		if (is_same_config(&s->out[i], c))
 			return;
 	s->out[s->n++] = *c;
 }
@@ -101,9 +101,10 @@ static void add_dots(struct space *s, unsigned level)
 	static const uint16_t ahead[] = { 0, 512, 1024, 2048, 4096, 8192 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++)
-		add(s, &(struct cpu_gemm_config){ .path = CPU_GEMM_DOT,
-						  .level = (uint8_t)level,
-						  .ahead_bytes = ahead[i] });
+		add_config(s, &(struct cpu_gemm_config){
+				      .path = CPU_GEMM_DOT,
+				      .level = (uint8_t)level,
+				      .ahead_bytes = ahead[i] });
 }
 
 /* Blocks of one tile: how much is packed at a time. */
@@ -122,7 +123,7 @@ static void add_blocks(struct space *s, struct cpu_gemm_config c)
 				cpu_gemm_blocks(&s->g, deep, &c);
 				if (half)
 					c.nc = (uint16_t)(c.nc / 2);
-				add(s, &c);
+				add_config(s, &c);
 			}
 	}
 }
@@ -162,7 +163,7 @@ static void add_amx(struct space *s, enum cpu_gemm_path path)
 		for (unsigned quarter = 2; quarter <= 5; quarter++) {
 			struct cpu_gemm_config part = c;
 			part.nc = (uint16_t)(c.nc * quarter / 4);
-			add(s, &part);
+			add_config(s, &part);
 		}
 	}
 }
@@ -180,7 +181,7 @@ size_t cpu_gemm_candidates(const struct cpu_problem *p, unsigned level,
 	struct cpu_gemm_config first;
 
 	cpu_gemm_plan(&s.g, level, &first);
-	add(&s, &first);
+	add_config(&s, &first);
 	if (level == CPU_AMX_LEVEL) {
 		add_amx(&s, CPU_GEMM_NORMAL);
 		add_amx(&s, CPU_GEMM_SWAPPED);

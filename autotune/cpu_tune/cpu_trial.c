@@ -19,7 +19,7 @@ struct cpu_trial {
 };
 
 /* Box and Muller's, from two uniform values in (0, 1]. */
-static double normal(uint64_t *seed)
+static double draw_normal(uint64_t *seed)
 {
 	double a = ((double)(random_next(seed) >> 11) + 1) * 0x1p-53;
 	double b = (double)(random_next(seed) >> 11) * 0x1p-53;
@@ -27,7 +27,7 @@ static double normal(uint64_t *seed)
 	return sqrt(-2 * log(a)) * cos(2 * 3.14159265358979323846 * b);
 }
 
-static void *fill(enum cpu_gemm_type type, size_t n, uint64_t *seed)
+static void *new_operand(enum cpu_gemm_type type, size_t n, uint64_t *seed)
 {
 	size_t size = type == CPU_GEMM_F32 ? 4 : 2;
 	void *p = aligned_alloc(64, (n * size + 64) / 64 * 64);
@@ -35,7 +35,7 @@ static void *fill(enum cpu_gemm_type type, size_t n, uint64_t *seed)
 	if (!p)
 		return NULL;
 	for (size_t i = 0; i < n; i++) {
-		double v = normal(seed);
+		double v = draw_normal(seed);
 		if (type == CPU_GEMM_F32)
 			((float *)p)[i] = (float)v;
 		else
@@ -62,7 +62,7 @@ static double b_at(const struct cpu_gemm *g, size_t k, size_t j)
 }
 
 /* First, last and random ones of n; all in order if they are few. */
-static size_t look(size_t n, size_t most, size_t *at, uint64_t *seed)
+static size_t choose_lines(size_t n, size_t most, size_t *at, uint64_t *seed)
 {
 	for (size_t i = 0; i < most && i < n; i++)
 		at[i] = n <= most ? i :
@@ -72,7 +72,7 @@ static size_t look(size_t n, size_t most, size_t *at, uint64_t *seed)
 	return n < most ? n : most;
 }
 
-static void reference(struct cpu_trial *t, size_t i, size_t j)
+static void compute_reference(struct cpu_trial *t, size_t i, size_t j)
 {
 	const struct cpu_gemm *g = &t->g;
 	double sum = 0, size = 0;
@@ -106,9 +106,9 @@ struct cpu_trial *cpu_trial_new(const struct cpu_problem *p,
 	t->n_threads = threads;
 	t->scratch = xcalloc(threads, sizeof(*t->scratch));
 	t->threads = threads_new(threads, e);
-	g->a = fill(CPU_GEMM_F32, p->m * p->k, &seed);
-	g->b = fill(p->b_type, p->n * p->k, &seed);
-	g->c = fill(CPU_GEMM_F32, p->m * p->n, &seed);
+	g->a = new_operand(CPU_GEMM_F32, p->m * p->k, &seed);
+	g->b = new_operand(p->b_type, p->n * p->k, &seed);
+	g->c = new_operand(CPU_GEMM_F32, p->m * p->n, &seed);
 	if (!t->threads || !g->a || !g->b || !g->c) {
 		if (t->threads)
 			err_set(e, ERR_NOMEM, "no memory for %zu x %zu x %zu",
@@ -116,11 +116,11 @@ struct cpu_trial *cpu_trial_new(const struct cpu_problem *p,
 		cpu_trial_free(t);
 		return NULL;
 	}
-	t->n_rows = look(p->m, LOOK_ROWS, t->row, &seed);
-	t->n_columns = look(p->n, LOOK_COLUMNS, t->column, &seed);
+	t->n_rows = choose_lines(p->m, LOOK_ROWS, t->row, &seed);
+	t->n_columns = choose_lines(p->n, LOOK_COLUMNS, t->column, &seed);
 	for (size_t i = 0; i < t->n_rows; i++)
 		for (size_t j = 0; j < t->n_columns; j++)
-			reference(t, i, j);
+			compute_reference(t, i, j);
 	return t;
 }
 

@@ -149,14 +149,14 @@ static bool check_one(struct search *s, struct candidate *c, struct err *e)
 	return store_check(s, c, worst, compared, e);
 }
 
-static int faster(const void *a, const void *b)
+static int compare_time(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
 	return (x->best_s > y->best_s) - (x->best_s < y->best_s);
 }
 
-static void shuffle(struct search *s, size_t n)
+static void shuffle_order(struct search *s, size_t n)
 {
 	for (size_t i = n; i > 1; i--) {
 		size_t j = (size_t)(random_next(&s->seed) % i);
@@ -166,7 +166,7 @@ static void shuffle(struct search *s, size_t n)
 	}
 }
 
-static void turn(struct search *s, size_t n)
+static void time_round(struct search *s, size_t n)
 {
 	for (size_t i = 0; i < n && !is_stopped(s); i++) {
 		double t = cpu_trial_time(s->trial, &s->v[i].config);
@@ -178,24 +178,24 @@ static void turn(struct search *s, size_t n)
  * All candidates once, as far as half of the time goes; then the faster third
  * stays, turn by turn.  Returns how many are left, in front, the fastest first.
  */
-static size_t sieve(struct search *s, struct err *e)
+static size_t halve_candidates(struct search *s, struct err *e)
 {
 	double half = (now_s() + s->end_s) / 2;
 	size_t n = 0;
 
-	shuffle(s, s->n);
+	shuffle_order(s, s->n);
 	for (; n < s->n && !is_stopped(s) && (n == 0 || now_s() < half); n++)
 		if (!check_one(s, &s->v[n], e))
 			return 0;
 	for (;;) {
-		qsort(s->v, n, sizeof(*s->v), faster);
+		qsort(s->v, n, sizeof(*s->v), compare_time);
 		while (n && s->v[n - 1].failed)
 			n--;
 		if (n <= FINALISTS)
 			return n;
 		n = n / 3 > FINALISTS ? n / 3 : FINALISTS;
 		for (int i = 0; i < SIEVE && now_s() < s->end_s; i++)
-			turn(s, n);
+			time_round(s, n);
 	}
 }
 
@@ -227,19 +227,20 @@ static void last_rounds(struct search *s, size_t n)
 		}
 }
 
-static double middle(const struct candidate *c)
+static double median_time(const struct candidate *c)
 {
 	return c->failed ? INFINITY : res_median(c->time_s, ROUNDS).value;
 }
 
 /* The fastest of [0, n) but `but`; n if there is none. */
-static size_t fastest(const struct search *s, size_t n, size_t but)
+static size_t find_fastest(const struct search *s, size_t n, size_t but)
 {
 	size_t best = n;
 
 	for (size_t i = 0; i < n; i++)
 		if (i != but && !s->v[i].failed &&
-		    (best == n || middle(&s->v[i]) < middle(&s->v[best])))
+		    (best == n ||
+		     median_time(&s->v[i]) < median_time(&s->v[best])))
 			best = i;
 	return best;
 }
@@ -254,24 +255,24 @@ static bool is_faster(const struct candidate *c, const struct candidate *than)
 	return res_median(ratio, ROUNDS).lo > 1;
 }
 
-static bool decide(struct search *s, size_t n, size_t first,
-		   struct cpu_outcome *out, struct err *e)
+static bool decide_winner(struct search *s, size_t n, size_t first,
+			  struct cpu_outcome *out, struct err *e)
 {
-	size_t best = fastest(s, n, n);
+	size_t best = find_fastest(s, n, n);
 
 	if (best == n)
 		return true;
 	if (!s->v[first].failed && best != first &&
 	    !is_faster(&s->v[best], &s->v[first]))
 		best = first;
-	size_t second = fastest(s, n, best);
+	size_t second = find_fastest(s, n, best);
 	struct res_interval t = res_median(s->v[best].time_s, ROUNDS);
 	out->found = true;
 	out->time_s = t.value;
 	out->lo_s = t.lo;
 	out->hi_s = t.hi;
 	out->samples = ROUNDS;
-	out->default_s = middle(&s->v[first]);
+	out->default_s = median_time(&s->v[first]);
 	cpu_gemm_config_name(&s->v[best].config, out->config);
 	if (second < n)
 		cpu_gemm_config_name(&s->v[second].config, out->second);
@@ -286,7 +287,8 @@ static bool decide(struct search *s, size_t n, size_t first,
 			    e);
 }
 
-static bool search(struct search *s, struct cpu_outcome *out, struct err *e)
+static bool search_problem(struct search *s, struct cpu_outcome *out,
+			   struct err *e)
 {
 	struct cpu_gemm_config first, *space;
 	size_t n, at;
@@ -301,13 +303,13 @@ static bool search(struct search *s, struct cpu_outcome *out, struct err *e)
 		s->v[i] = (struct candidate){ .config = space[i],
 					      .best_s = INFINITY };
 	free(space);
-	n = sieve(s, e);
+	n = halve_candidates(s, e);
 	out->candidates = s->n;
 	bool ok = n > 0 && !is_stopped(s) &&
 		  with_default(s, &n, &first, &at, e);
 	if (ok) {
 		last_rounds(s, n);
-		ok = decide(s, n, at, out, e);
+		ok = decide_winner(s, n, at, out, e);
 	}
 	out->failed = s->failed;
 	free(s->v);
@@ -317,7 +319,7 @@ static bool search(struct search *s, struct cpu_outcome *out, struct err *e)
 
 /* ---- a run ---- */
 
-static bool known(void *ctx, const struct res_tune_winner *w)
+static bool take_known(void *ctx, const struct res_tune_winner *w)
 {
 	void **both = ctx;
 	const struct search *s = both[0];
@@ -356,7 +358,7 @@ static bool one_problem(struct search *s, struct cpu_outcome *out,
 					.costs = "",
 					.code = s->code };
 	*out = (struct cpu_outcome){ .time_s = NAN };
-	if (!res_tune_winners(s->db, s->target, s->op, known, both, e))
+	if (!res_tune_winners(s->db, s->target, s->op, take_known, both, e))
 		return false;
 	if (out->stored || is_stopped(s))
 		return true;
@@ -365,7 +367,7 @@ static bool one_problem(struct search *s, struct cpu_outcome *out,
 		return false;
 	s->failed = 0;
 	s->end_s = now_s() + (o->seconds > 0 ? o->seconds : 5);
-	bool ok = search(s, out, e);
+	bool ok = search_problem(s, out, e);
 	cpu_trial_free(s->trial);
 	return ok;
 }
@@ -384,7 +386,7 @@ static bool code_digest(struct search *s, int64_t build, struct err *e)
 	return ok;
 }
 
-static bool begin(struct search *s, struct err *e)
+static bool begin_run(struct search *s, struct err *e)
 {
 	struct res_start start = { .tool = "t0-tune --device host",
 				   .argc = s->o->argc,
@@ -410,7 +412,7 @@ bool cpu_tune(const struct cpu_tune_opts *given, const struct cpu_problem *p,
 		o.threads = threads_count(all);
 	threads_free(all);
 	cpu_target(o.threads, s.target);
-	ok = ok && begin(&s, e);
+	ok = ok && begin_run(&s, e);
 	for (size_t i = 0; ok && i < n; i++) {
 		s.p = &p[i];
 		ok = one_problem(&s, &out[i], e);

@@ -69,8 +69,8 @@ void tune_bench_unload(struct tune_loaded *l)
 
 /* ---- operands ---- */
 
-static bool alloc(struct tune_bench *r, struct kfd_mem **m, const char *name,
-		  uint64_t bytes, struct err *e)
+static bool alloc_operand(struct tune_bench *r, struct kfd_mem **m,
+			  const char *name, uint64_t bytes, struct err *e)
 {
 	return kfd_mem_alloc(r->dev, KFD_VRAM, bytes ? bytes : 4, name, m, e);
 }
@@ -81,21 +81,25 @@ static bool alloc_all(struct tune_bench *r, struct err *e)
 	uint64_t in = tune_type_bytes(op->in), out = tune_type_bytes(op->out);
 	uint64_t b = r->p.batch, all_b = r->shape.stride_b * b;
 
-	return alloc(r, &r->a, "A", r->shape.stride_a * b * in, e) &&
-	       alloc(r, &r->b, "B", op->weights == DSL_U8 ? all_b / 2 :
-				    op->weights ? all_b : all_b * in, e) &&
-	       (!op->weights ||
-		alloc(r, &r->scale, "scales", all_b / GEMM_GROUP * 2, e)) &&
-	       alloc(r, &r->c, "C", r->shape.stride_c * b * out, e) &&
+	return alloc_operand(r, &r->a, "A", r->shape.stride_a * b * in, e) &&
+	       alloc_operand(r, &r->b, "B",
+			     op->weights == DSL_U8 ? all_b / 2 :
+			     op->weights	   ? all_b :
+						     all_b * in,
+			     e) &&
+	       (!op->weights || alloc_operand(r, &r->scale, "scales",
+					      all_b / GEMM_GROUP * 2, e)) &&
+	       alloc_operand(r, &r->c, "C", r->shape.stride_c * b * out, e) &&
 	       (!(op->epilogue & GEMM_BIAS) ||
-		alloc(r, &r->bias, "bias", tune_columns(&r->p) * out, e)) &&
+		alloc_operand(r, &r->bias, "bias", tune_columns(&r->p) * out,
+			      e)) &&
 	       (!(op->epilogue & GEMM_RESIDUAL) ||
-		alloc(r, &r->residual, "residual",
-		      r->shape.stride_c * b * out, e));
+		alloc_operand(r, &r->residual, "residual",
+			      r->shape.stride_c * b * out, e));
 }
 
-static void fill(struct kfd_mem *m, enum tune_fill f,
-		 enum dsl_type t, uint64_t seed)
+static void fill_operand(struct kfd_mem *m, enum tune_fill f,
+			 enum dsl_type t, uint64_t seed)
 {
 	if (m)
 		tune_fill_operand(f, t, m->cpu,
@@ -105,7 +109,7 @@ static void fill(struct kfd_mem *m, enum tune_fill f,
 void tune_bench_stale(struct tune_bench *r, uint64_t seed)
 {
 	if (r->p.op.beta)
-		fill(r->c, TUNE_NORMAL, r->p.op.out, seed + 3);
+		fill_operand(r->c, TUNE_NORMAL, r->p.op.out, seed + 3);
 	else
 		memset(r->c->cpu, 0xff, r->c->size_bytes); /* NaN, or -1 */
 	kfd_mem_flush(r->dev);
@@ -131,14 +135,14 @@ bool tune_bench_set(struct tune_bench *r, const struct tune_problem *p,
 					p->k);
 		}
 	}
-	fill(r->a, f, p->op.in, seed);
+	fill_operand(r->a, f, p->op.in, seed);
 	if (p->op.weights)
 		tune_fill_weights(f, p->op.weights, r->b->cpu, r->scale->cpu,
 				  r->shape.stride_b * p->batch, seed + 1);
 	else
-		fill(r->b, f, p->op.in, seed + 1);
-	fill(r->bias, f, p->op.out, seed + 2);
-	fill(r->residual, f, p->op.out, seed + 4);
+		fill_operand(r->b, f, p->op.in, seed + 1);
+	fill_operand(r->bias, f, p->op.out, seed + 2);
+	fill_operand(r->residual, f, p->op.out, seed + 4);
 	tune_bench_stale(r, seed);
 	return true;
 }
@@ -150,7 +154,8 @@ struct tune_view tune_view_all(const struct tune_problem *p)
 	return (struct tune_view){ .m = p->m, .n = p->n, .k = p->k };
 }
 
-static uint64_t va(const struct kfd_mem *m, uint64_t elements, enum dsl_type t)
+static uint64_t element_va(const struct kfd_mem *m, uint64_t elements,
+			   enum dsl_type t)
 {
 	return m ? m->va + elements * tune_type_bytes(t) : 0;
 }
@@ -161,7 +166,7 @@ static void operand_b(const struct tune_bench *r, uint64_t first,
 {
 	const enum dsl_type w = r->p.op.weights;
 
-	x->b = va(r->b, first, r->p.op.in);
+	x->b = element_va(r->b, first, r->p.op.in);
 	if (!w)
 		return;
 	x->b = r->b->va + (w == DSL_U8 ? first / 2 : first);
@@ -169,20 +174,22 @@ static void operand_b(const struct tune_bench *r, uint64_t first,
 }
 
 /* Addresses of a block of C, and of what makes it. */
-static struct gemm_operands operands(const struct tune_bench *r,
-				     const struct tune_view *v)
+static struct gemm_operands view_operands(const struct tune_bench *r,
+					  const struct tune_view *v)
 {
 	const struct gemm_op *op = &r->p.op;
 	const struct gemm_shape *s = &r->shape;
 	uint64_t c = v->row * s->ldc + v->column;
 
 	struct gemm_operands x = {
-		.a = va(r->a, op->a_trans ? v->row : v->row * s->lda, op->in),
-		.c = va(r->c, c, op->out),
-		.bias = va(r->bias, v->column, op->out),
-		.residual = va(r->residual, c, op->out),
+		.a = element_va(r->a, op->a_trans ? v->row : v->row * s->lda,
+				op->in),
+		.c = element_va(r->c, c, op->out),
+		.bias = element_va(r->bias, v->column, op->out),
+		.residual = element_va(r->residual, c, op->out),
 		.workspace = r->work ? r->work->va : 0,
-		.alpha = TUNE_ALPHA, .beta = TUNE_BETA,
+		.alpha = TUNE_ALPHA,
+		.beta = TUNE_BETA,
 	};
 
 	operand_b(r, op->b_trans ? v->column * s->ldb : v->column, &x);
@@ -193,7 +200,7 @@ bool tune_bench_launch(struct tune_bench *r, const struct gemm_config *c,
 		       const struct tune_view *v, struct gemm_launch *out,
 		       struct err *e)
 {
-	struct gemm_operands x = operands(r, v);
+	struct gemm_operands x = view_operands(r, v);
 	struct gemm_shape s = r->shape;
 
 	s.m = v->m;
@@ -205,16 +212,17 @@ bool tune_bench_launch(struct tune_bench *r, const struct gemm_config *c,
 	    (!r->work || r->work->size_bytes < out->workspace_bytes)) {
 		kfd_mem_free(r->dev, r->work);
 		r->work = NULL;
-		if (!alloc(r, &r->work, "workspace", out->workspace_bytes, e))
+		if (!alloc_operand(r, &r->work, "workspace",
+				   out->workspace_bytes, e))
 			return false;
 	}
-	x = operands(r, v);
+	x = view_operands(r, v);
 	return gemm_launch(&r->p.op, c, &s, &x, out, e);
 }
 
-static bool submit(struct tune_bench *r, const struct tune_loaded *code,
-		   const struct gemm_launch *l, int i, uint64_t *ticket,
-		   struct err *e)
+static bool submit_kernels(struct tune_bench *r, const struct tune_loaded *code,
+			   const struct gemm_launch *l, int i, uint64_t *ticket,
+			   struct err *e)
 {
 	struct kfd_launch x = {
 		.kernel = code->kernel[i], .args = l->step[i].args,
@@ -247,7 +255,7 @@ static bool run_timed(struct tune_bench *r, const struct tune_loaded *code,
 		uint64_t ticket;
 
 		c->about(c->ctx, code->kernel[i], code->code_bytes[i]);
-		if (!submit(r, code, l, i, &ticket, e) ||
+		if (!submit_kernels(r, code, l, i, &ticket, e) ||
 		    !wait_for(r, ticket, &t, e) || !c->check(c->ctx, e))
 			return err_wrap(e, "%s", l->step[i].kernel);
 		sum += (double)(t.end_ticks - t.start_ticks);
@@ -273,7 +281,8 @@ bool tune_bench_run(struct tune_bench *r, const struct tune_loaded *code,
 	if (r->clock)
 		return run_timed(r, code, l, device_s, e);
 	for (int i = 0; i < l->n; i++)
-		if (has_work(l, i) && !submit(r, code, l, i, &ticket[i], e))
+		if (has_work(l, i) &&
+		    !submit_kernels(r, code, l, i, &ticket[i], e))
 			return false;
 	for (int i = 0; i < l->n; i++) {
 		if (!has_work(l, i))

@@ -9,7 +9,8 @@ enum { PER_TILE = 1 };
 
 /* ---- what is known already ---- */
 
-static struct candidate *find(struct candidates *h, const char *config)
+static struct candidate *find_candidate(struct candidates *h,
+					const char *config)
 {
 	for (size_t i = 0; i < h->n; i++)
 		if (!strcmp(h->v[i].config, config))
@@ -17,10 +18,10 @@ static struct candidate *find(struct candidates *h, const char *config)
 	return NULL;
 }
 
-static bool know(void *ctx, const struct res_tune *t)
+static bool take_known(void *ctx, const struct res_tune *t)
 {
 	struct candidates *h = ctx;
-	struct candidate *x = find(h, t->config);
+	struct candidate *x = find_candidate(h, t->config);
 
 	/* A bound ruled it out beside a fastest that may be wrong by now. */
 	if (!x || x->c.state != RES_TUNE_RANKED ||
@@ -45,12 +46,12 @@ struct seeding {
 };
 
 /* The nearest first. */
-static bool sow(void *ctx, const struct res_tune_winner *w)
+static bool add_seed(void *ctx, const struct res_tune_winner *w)
 {
 	struct seeding *s = ctx;
 	struct candidates *h = s->h;
 	double far = tune_distance(h->p, &w->key);
-	struct candidate *x = find(h, w->tune.config);
+	struct candidate *x = find_candidate(h, w->tune.config);
 	size_t at = h->n_seeds;
 
 	if (!x || x->c.state != RES_TUNE_RANKED || far > TUNE_NEAREST_FAR)
@@ -132,9 +133,9 @@ bool candidates_init(struct candidates *h, const struct tune_problem *p,
 	tune_space_fini(&space);
 	if (!res_tune_each(s->db, &key, any_row, &known, e))
 		return false;
-	return (known ? res_tune_each(s->db, &key, know, h, e)
+	return (known ? res_tune_each(s->db, &key, take_known, h, e)
 		      : store_space(h, s, &key, e)) &&
-	       res_tune_winners(s->db, TUNE_CHIP, op, sow, &seeding, e);
+	       res_tune_winners(s->db, TUNE_CHIP, op, add_seed, &seeding, e);
 }
 
 void candidates_fini(struct candidates *h)
@@ -197,7 +198,8 @@ static double log_ratio(double a, double b)
  * How unlike two configurations are: doublings of the tile's sides, and ones
  * and halves for the rest.
  */
-static double distance(const struct gemm_config *a, const struct gemm_config *b)
+static double config_distance(const struct gemm_config *a,
+			      const struct gemm_config *b)
 {
 	double shape = log_ratio(a->m, b->m) + log_ratio(a->n, b->n) +
 		       log_ratio(a->k, b->k);
@@ -215,7 +217,7 @@ static double distance(const struct gemm_config *a, const struct gemm_config *b)
 /* What could not be compiled is taken for so much slower than its estimate. */
 #define USELESS 3.0
 
-static double slower(const struct candidate *x)
+static double slowdown_of(const struct candidate *x)
 {
 	return x->c.state == RES_TUNE_TIMED ? x->time_s / x->c.estimate_s
 					    : USELESS;
@@ -226,20 +228,20 @@ static double slower(const struct candidate *x)
  * mean, weighted by likeness (Nadaraya and Watson), with the mean of all for
  * where nothing is near.  What is far from all gets a little credit.
  */
-static double expected(const struct candidates *h, const struct candidate *x,
-		       double mean)
+static double expected_time(const struct candidates *h,
+			    const struct candidate *x, double mean)
 {
 	const double credit = 0.08, prior = 0.2;
 	double sum = prior * mean, weight = prior;
 
 	for (size_t i = 0; i < h->n_tried; i++) {
 		const struct candidate *t = &h->v[h->tried[i]];
-		double d = distance(&x->c.config, &t->c.config);
+		double d = config_distance(&x->c.config, &t->c.config);
 
 		if (d >= 4)
 			continue;
 		double w = exp(-d * d / 2);
-		sum += w * slower(t);
+		sum += w * slowdown_of(t);
 		weight += w;
 	}
 	return x->c.estimate_s * sum / weight *
@@ -255,7 +257,7 @@ static size_t most_promising(struct candidates *h)
 	double least = INFINITY, mean = 0;
 
 	for (size_t i = 0; i < h->n_tried; i++)
-		mean += slower(&h->v[h->tried[i]]) / (double)h->n_tried;
+		mean += slowdown_of(&h->v[h->tried[i]]) / (double)h->n_tried;
 	for (size_t i = 0; i < h->legal; i++) {
 		struct candidate *x = &h->v[i];
 
@@ -263,7 +265,7 @@ static size_t most_promising(struct candidates *h)
 			break; /* they are in this order */
 		if (x->taken || is_hopeless(h, x))
 			continue;
-		double t = expected(h, x, mean);
+		double t = expected_time(h, x, mean);
 		if (t < least) {
 			least = t;
 			found = i;
@@ -280,7 +282,7 @@ bool candidates_follow(struct candidates *h, const struct candidates *other,
 	if (h == other || h->done || other->best == other->n ||
 	    h->taken >= budget)
 		return false;
-	x = find(h, other->v[other->best].config);
+	x = find_candidate(h, other->v[other->best].config);
 	if (!x || x->taken || x->c.state != RES_TUNE_RANKED ||
 	    is_hopeless(h, x))
 		return false;

@@ -65,30 +65,30 @@ struct sum {
 	double value, slack; /* and how far off it may be */
 };
 
-static double bias(const struct block *b, uint64_t j)
+static double bias_of(const struct block *b, uint64_t j)
 {
 	return b->r->bias ? tune_read_element(b->r->p.op.out, b->r->bias->cpu,
 					      b->v->column + j) : 0;
 }
 
-static double logistic(double x)
+static double logistic_of(double x)
 {
 	return 1 / (1 + exp(-x));
 }
 
-static double activate(uint32_t epilogue, double x)
+static double activate_value(uint32_t epilogue, double x)
 {
 	if (epilogue & GEMM_RELU)
 		return fmax(x, 0);
 	if (epilogue & GEMM_SILU)
-		return x * logistic(x);
+		return x * logistic_of(x);
 	if (epilogue & GEMM_GELU)
 		return 0.5 * x * (1 + erf(x * M_SQRT1_2));
 	return x;
 }
 
-static void linear(const struct block *b, struct sum *x, double before,
-		   double add)
+static void apply_linear(const struct block *b, struct sum *x, double before,
+			 double add)
 {
 	const struct gemm_op *op = &b->r->p.op;
 
@@ -103,23 +103,23 @@ static void linear(const struct block *b, struct sum *x, double before,
 }
 
 /* `before` is what C held, where beta reads it. */
-static struct sum finish(const struct block *b, uint64_t i, uint64_t j,
-			 struct sum x, struct sum other, double before)
+static struct sum finish_element(const struct block *b, uint64_t i, uint64_t j,
+				 struct sum x, struct sum other, double before)
 {
 	const struct gemm_op *op = &b->r->p.op;
 	uint32_t ep = op->epilogue;
 	const double slope = 1.13; /* of silu and gelu, at most */
 
-	linear(b, &x, before, bias(b, j));
+	apply_linear(b, &x, before, bias_of(b, j));
 	if (ep & GEMM_SWIGLU) {
-		double gate = x.value * logistic(x.value);
+		double gate = x.value * logistic_of(x.value);
 
-		linear(b, &other, 0, bias(b, j + b->v->n));
+		apply_linear(b, &other, 0, bias_of(b, j + b->v->n));
 		x.slack = fabs(gate) * other.slack + slope * x.slack *
 			  (fabs(other.value) + other.slack);
 		x.value = gate * other.value;
 	} else if (ep & GEMM_ACTIVATIONS) {
-		x.value = activate(ep, x.value);
+		x.value = activate_value(ep, x.value);
 		x.slack *= slope;
 	}
 	if (ep & (GEMM_ACTIVATIONS & ~(uint32_t)GEMM_RELU))
@@ -137,7 +137,7 @@ static struct sum finish(const struct block *b, uint64_t i, uint64_t j,
 /* ---- comparing ---- */
 
 /* Half a unit in the last place, of a subnormal's at least. */
-static double rounding(enum dsl_type t, double v)
+static double half_ulp(enum dsl_type t, double v)
 {
 	switch (t) {
 	case DSL_BF16:
@@ -151,12 +151,12 @@ static double rounding(enum dsl_type t, double v)
 	}
 }
 
-static void compare(const struct block *b, uint64_t i, uint64_t j,
-		    struct sum want)
+static void compare_element(const struct block *b, uint64_t i, uint64_t j,
+			    struct sum want)
 {
 	enum dsl_type t = b->r->p.op.out;
 	double got = tune_read_element(t, b->r->c->cpu, index_c(b, i, j));
-	double allowed = want.slack + rounding(t, fabs(want.value) +
+	double allowed = want.slack + half_ulp(t, fabs(want.value) +
 					       want.slack);
 	double error = fabs(got - want.value);
 	double share = allowed > 0 ? error / allowed : error > 0 ? 1e9 : 0;
@@ -202,8 +202,8 @@ struct panel {
 	double length[PANEL];
 };
 
-static void gather(const struct block *b, bool of_b, uint64_t first, int n,
-		   struct panel *p)
+static void gather_lines(const struct block *b, bool of_b, uint64_t first,
+			 int n, struct panel *p)
 {
 	uint32_t k_n = b->v->k;
 
@@ -222,8 +222,8 @@ static void gather(const struct block *b, bool of_b, uint64_t first, int n,
 }
 
 /* PANEL sums of one line against a panel; lanes, so that it vectorises. */
-static void dots(const double *line, const struct panel *p, uint32_t k_n,
-		 double out[PANEL])
+static void dot_panel(const double *line, const struct panel *p, uint32_t k_n,
+		      double out[PANEL])
 {
 	double acc[PANEL] = { 0 };
 
@@ -234,7 +234,8 @@ static void dots(const double *line, const struct panel *p, uint32_t k_n,
 }
 
 /* Errors of sqrt(K) additions of f32, relative to |a||b|/sqrt(K). */
-static double slack(const struct block *b, double length_a, double length_b)
+static double sum_tolerance(const struct block *b, double length_a,
+			    double length_b)
 {
 	enum dsl_type in = b->r->p.op.in;
 
@@ -289,23 +290,25 @@ static void compare_rows(const struct block *b, struct lines *l,
 		int wide = n - j < PANEL ? (int)(n - j) : PANEL;
 
 		for (int s = 0; s <= pair; s++)
-			gather(b, true, j + (uint64_t)s * n, wide, &p[s]);
+			gather_lines(b, true, j + (uint64_t)s * n, wide, &p[s]);
 		for (int i = 0; i < l->n; i++) {
 			for (int s = 0; s <= pair; s++)
-				dots(l->v + (uint64_t)i * k_n, &p[s], k_n,
-				     x[s]);
+				dot_panel(l->v + (uint64_t)i * k_n, &p[s], k_n,
+					  x[s]);
 			for (int q = 0; q < wide; q++) {
 				struct sum v[2];
 
 				for (int s = 0; s < 2; s++)
 					v[s] = (struct sum){ x[s][q],
-						slack(b, l->length[i],
-						      p[s].length[q]) };
-				compare(b, l->at[i], j + (uint64_t)q,
-					finish(b, l->at[i], j + (uint64_t)q,
-					       v[0], v[1],
-					       before_at(b, old, l->at[i],
-							 j + (uint64_t)q)));
+						sum_tolerance(b, l->length[i],
+							      p[s].length[q]) };
+				compare_element(
+					b, l->at[i], j + (uint64_t)q,
+					finish_element(
+						b, l->at[i], j + (uint64_t)q,
+						v[0], v[1],
+						before_at(b, old, l->at[i],
+							  j + (uint64_t)q)));
 			}
 		}
 	}
@@ -328,19 +331,21 @@ static void compare_columns(const struct block *b, struct lines *l,
 	for (uint64_t i = 0; i < m; i += PANEL) {
 		int high = m - i < PANEL ? (int)(m - i) : PANEL;
 
-		gather(b, false, i, high, &p);
+		gather_lines(b, false, i, high, &p);
 		for (int c = 0; c < l->n; c++) {
-			dots(l->v + (uint64_t)c * k_n, &p, k_n, x);
+			dot_panel(l->v + (uint64_t)c * k_n, &p, k_n, x);
 			for (int q = 0; q < high; q++) {
 				uint64_t at = i + (uint64_t)q;
-				struct sum v = { x[q], slack(b, p.length[q],
-							     l->length[c]) };
+				struct sum v = { x[q],
+						 sum_tolerance(b, p.length[q],
+							       l->length[c]) };
 
-				compare(b, at, l->at[c],
-					finish(b, at, l->at[c], v,
-					       (struct sum){ 0, 0 },
-					       before_at(b, old, at,
-							 l->at[c])));
+				compare_element(
+					b, at, l->at[c],
+					finish_element(b, at, l->at[c], v,
+						       (struct sum){ 0, 0 },
+						       before_at(b, old, at,
+								 l->at[c])));
 			}
 		}
 	}
@@ -360,9 +365,10 @@ static void compare_one(const struct block *b, uint64_t i, uint64_t j,
 		la += p * p;
 		lb += q * q;
 	}
-	x.slack = slack(b, sqrt(la), sqrt(lb));
-	compare(b, i, j, finish(b, i, j, x, (struct sum){ 0, 0 },
-				before_at(b, old, i, j)));
+	x.slack = sum_tolerance(b, sqrt(la), sqrt(lb));
+	compare_element(b, i, j,
+			finish_element(b, i, j, x, (struct sum){ 0, 0 },
+				       before_at(b, old, i, j)));
 }
 
 /* An element of every tile: a tile that nobody wrote, or at another's place. */
@@ -384,8 +390,8 @@ static void compare_tiles(const struct block *b, uint64_t *state,
 }
 
 /* First, last, the seam of two tiles, and random ones. */
-static void pick(struct lines *l, uint64_t size, uint64_t tile,
-		 uint64_t *state)
+static void pick_lines(struct lines *l, uint64_t size, uint64_t tile,
+		       uint64_t *state)
 {
 	uint64_t want[LINES] = { 0, size - 1, tile - 1, tile,
 				 random_next(state) % size,
@@ -402,15 +408,15 @@ static void pick(struct lines *l, uint64_t size, uint64_t tile,
 	}
 }
 
-static void sample(const struct block *b, uint64_t *state,
-		   const struct before *old)
+static void sample_tiles(const struct block *b, uint64_t *state,
+			 const struct before *old)
 {
 	struct lines l = { .n = 0 };
 
 	l.v = xmalloc(((size_t)b->v->k + 1) * LINES * sizeof(double));
-	pick(&l, b->v->m, b->c->m, state);
+	pick_lines(&l, b->v->m, b->c->m, state);
 	compare_rows(b, &l, old);
-	pick(&l, b->v->n, b->c->n, state);
+	pick_lines(&l, b->v->n, b->c->n, state);
 	compare_columns(b, &l, old);
 	compare_tiles(b, state, old);
 	free(l.v);
@@ -446,7 +452,7 @@ void tune_check_block(struct tune_bench *r, const struct gemm_config *c,
 		if (all)
 			compare_all(&x, &old);
 		else
-			sample(&x, &state, &old);
+			sample_tiles(&x, &state, &old);
 	}
 	free(old.c);
 }
@@ -454,8 +460,8 @@ void tune_check_block(struct tune_bench *r, const struct gemm_config *c,
 /* ---- which products are run ---- */
 
 /* A fault or a hang of the kernel is a wrong answer; the device is reopened. */
-static bool crashed(struct tune_bench *r, const struct err *why,
-		    struct tune_check_result *out, struct err *e)
+static bool take_crash(struct tune_bench *r, const struct err *why,
+		       struct tune_check_result *out, struct err *e)
 {
 	const struct tune_clock *clock = r->clock;
 	char spec[32];
@@ -473,9 +479,9 @@ static bool crashed(struct tune_bench *r, const struct err *why,
 		     : tune_bench_open(r, spec, e);
 }
 
-static bool run(struct tune_bench *r, const struct gemm_config *c,
-		const struct gemm_code *code, const struct tune_view *v,
-		bool all, struct tune_check_result *out, struct err *e)
+static bool run_view(struct tune_bench *r, const struct gemm_config *c,
+		     const struct gemm_code *code, const struct tune_view *v,
+		     bool all, struct tune_check_result *out, struct err *e)
 {
 	struct tune_loaded loaded;
 	struct gemm_launch l;
@@ -483,10 +489,10 @@ static bool run(struct tune_bench *r, const struct gemm_config *c,
 
 	tune_bench_stale(r, out->seed);
 	if (!tune_bench_load(r, code, &loaded, &why))
-		return crashed(r, &why, out, e);
+		return take_crash(r, &why, out, e);
 	if (!tune_bench_launch(r, c, v, &l, &why) ||
 	    !tune_bench_run(r, &loaded, &l, NULL, &why))
-		return crashed(r, &why, out, e);
+		return take_crash(r, &why, out, e);
 	tune_check_block(r, c, v, all, out);
 	tune_bench_unload(&loaded);
 	return true;
@@ -499,7 +505,7 @@ static bool check_all(struct tune_bench *r, const struct tune_problem *p,
 	struct tune_view v = tune_view_all(p);
 
 	return tune_bench_set(r, p, TUNE_NORMAL, out->seed, e) &&
-	       run(r, c, code, &v, all, out, e);
+	       run_view(r, c, code, &v, all, out, e);
 }
 
 /* The last tiles of C with all of K, then all of C with a short one. */
@@ -514,7 +520,7 @@ static bool check_parts(struct tune_bench *r, const struct tune_problem *p,
 
 	v.k = less.k;
 	if (!tune_bench_set(r, p, TUNE_NORMAL, out->seed, e) ||
-	    !run(r, c, code, &v, false, out, e) || out->wrong)
+	    !run_view(r, c, code, &v, false, out, e) || out->wrong)
 		return !out->wrong ? false : true;
 	v = tune_view_all(p);
 	v.m = less.m;
@@ -523,7 +529,7 @@ static bool check_parts(struct tune_bench *r, const struct tune_problem *p,
 		v.n = less.n;
 		v.column = p->n - less.n;
 	}
-	return run(r, c, code, &v, false, out, e);
+	return run_view(r, c, code, &v, false, out, e);
 }
 
 bool tune_check(struct tune_bench *r, const struct tune_problem *p,

@@ -50,8 +50,10 @@ void code_cache_free(struct code_cache *c)
 }
 
 /* With the lock held; *is_new: the caller has to build it. */
-static struct code_entry *find(struct code_cache *c, const struct gemm_op *op,
-			       const struct gemm_config *config, bool *is_new)
+static struct code_entry *find_entry(struct code_cache *c,
+				     const struct gemm_op *op,
+				     const struct gemm_config *config,
+				     bool *is_new)
 {
 	struct code_entry *x = c->first;
 
@@ -69,7 +71,7 @@ static struct code_entry *find(struct code_cache *c, const struct gemm_op *op,
 	return x;
 }
 
-static void build(struct code_cache *c, struct code_entry *x)
+static void build_entry(struct code_cache *c, struct code_entry *x)
 {
 	struct cc_options o;
 
@@ -92,10 +94,10 @@ const struct gemm_code *code_get(struct code_cache *c,
 	bool is_new;
 
 	pthread_mutex_lock(&c->lock);
-	struct code_entry *x = find(c, op, config, &is_new);
+	struct code_entry *x = find_entry(c, op, config, &is_new);
 	if (is_new) {
 		pthread_mutex_unlock(&c->lock);
-		build(c, x);
+		build_entry(c, x);
 		pthread_mutex_lock(&c->lock);
 	}
 	while (x->state == BUILDING)

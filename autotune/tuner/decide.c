@@ -6,7 +6,7 @@
 
 enum { MEASURED_MOST = 64 };
 
-static void count(const struct candidates *h, struct tune_outcome *out)
+static void count_states(const struct candidates *h, struct tune_outcome *out)
 {
 	out->space = (uint32_t)h->n;
 	out->timed = h->timed;
@@ -18,7 +18,7 @@ static void count(const struct candidates *h, struct tune_outcome *out)
 }
 
 /* The fastest that is not known to be wrong, but for `not`; h->n: none. */
-static size_t fastest(const struct candidates *h, size_t not)
+static size_t find_fastest_right(const struct candidates *h, size_t not)
 {
 	size_t best = h->n;
 
@@ -55,9 +55,11 @@ bool decide_open(struct decider *j, struct err *e)
 	return true;
 }
 
-static bool check(struct decider *j, const struct candidates *h, size_t i,
-		  const struct gemm_code *code, struct res_tune_check *row,
-		  struct tune_check_result *c, int *answer, struct err *e)
+static bool check_candidate(struct decider *j, const struct candidates *h,
+			    size_t i, const struct gemm_code *code,
+			    struct res_tune_check *row,
+			    struct tune_check_result *c, int *answer,
+			    struct err *e)
 {
 	if (!j->bench.dev && !open_bench(j, e))
 		return false;
@@ -97,7 +99,8 @@ static bool is_right(struct decider *j, struct candidates *h, size_t i,
 		.object = object, .class = class,
 	};
 	if (!res_tune_checked(j->s->db, &row, answer, e) ||
-	    (!*answer && !check(j, h, i, code, &row, &checked, answer, e)))
+	    (!*answer &&
+	     !check_candidate(j, h, i, code, &row, &checked, answer, e)))
 		return false;
 	if (*answer > 0)
 		return true;
@@ -115,7 +118,7 @@ static bool first_right(struct decider *j, struct candidates *h, size_t not,
 	for (;;) {
 		int answer = 0;
 
-		*out = fastest(h, not);
+		*out = find_fastest_right(h, not);
 		if (*out == h->n || (j->o->stop && *j->o->stop))
 			return true;
 		if (!is_right(j, h, *out, &answer, e))
@@ -125,8 +128,8 @@ static bool first_right(struct decider *j, struct candidates *h, size_t not,
 	}
 }
 
-static void describe(const struct candidates *h, size_t best, size_t second,
-		     struct tune_outcome *out)
+static void describe_simulated(const struct candidates *h, size_t best,
+			       size_t second, struct tune_outcome *out)
 {
 	const struct candidate *x = &h->v[best];
 
@@ -145,8 +148,8 @@ static void describe(const struct candidates *h, size_t best, size_t second,
 	}
 }
 
-static bool win(struct decider *j, const struct candidates *h,
-		const struct tune_outcome *out, struct err *e)
+static bool store_winner(struct decider *j, const struct candidates *h,
+			 const struct tune_outcome *out, struct err *e)
 {
 	char op[TUNE_TEXT];
 	struct res_tune_winner w = {
@@ -169,8 +172,8 @@ static bool win(struct decider *j, const struct candidates *h,
 }
 
 /* The fastest right ones by the simulator, to be measured. */
-static bool finalists(struct decider *j, struct candidates *h, size_t *v,
-		      size_t *n, struct err *e)
+static bool choose_finalists(struct decider *j, struct candidates *h, size_t *v,
+			     size_t *n, struct err *e)
 {
 	size_t most = j->o->budget.measure, at;
 
@@ -192,12 +195,12 @@ static bool decide_by_device(struct decider *j, struct candidates *h,
 {
 	size_t v[MEASURED_MOST], n;
 
-	if (!finalists(j, h, v, &n, e))
+	if (!choose_finalists(j, h, v, &n, e))
 		return false;
-	count(h, out);
+	count_states(h, out);
 	out->origin = j->origin;
 	return measure_finalists(j, h, v, n, out, e) &&
-	       (!out->found || win(j, h, out, e));
+	       (!out->found || store_winner(j, h, out, e));
 }
 
 bool decide_winner(struct decider *j, struct candidates *h,
@@ -212,7 +215,7 @@ bool decide_winner(struct decider *j, struct candidates *h,
 	if (best < h->n && j->o->budget.verify > 1 &&
 	    !first_right(j, h, best, &second, e))
 		return false;
-	count(h, out);
+	count_states(h, out);
 	out->origin = j->origin;
 	if (best == h->n || (j->o->stop && *j->o->stop)) {
 		snprintf(out->why, sizeof(out->why), "%s",
@@ -220,8 +223,8 @@ bool decide_winner(struct decider *j, struct candidates *h,
 			 : "no configuration could be timed and was right");
 		return true;
 	}
-	describe(h, best, second, out);
-	return win(j, h, out, e);
+	describe_simulated(h, best, second, out);
+	return store_winner(j, h, out, e);
 }
 
 /* ---- what was found before ---- */

@@ -41,7 +41,7 @@ double tune_read_element(enum dsl_type t, const void *base, size_t i)
 	}
 }
 
-static void put(enum dsl_type t, void *base, size_t i, double v)
+static void write_element(enum dsl_type t, void *base, size_t i, double v)
 {
 	switch (t) {
 	case DSL_BF16:
@@ -62,19 +62,19 @@ static void put(enum dsl_type t, void *base, size_t i, double v)
 }
 
 /* In (0, 1). */
-static double unit(uint64_t *state)
+static double draw_unit(uint64_t *state)
 {
 	return ((double)(random_next(state) >> 11) + 0.5) * 0x1p-53;
 }
 
-static double draw(enum tune_fill f, uint64_t *state)
+static double draw_value(enum tune_fill f, uint64_t *state)
 {
 	switch (f) {
 	case TUNE_NORMAL: /* Box and Muller */
-		return sqrt(-2 * log(unit(state))) *
-		       cos(2 * M_PI * unit(state));
+		return sqrt(-2 * log(draw_unit(state))) *
+		       cos(2 * M_PI * draw_unit(state));
 	case TUNE_UNIFORM:
-		return 2 * unit(state) - 1;
+		return 2 * draw_unit(state) - 1;
 	case TUNE_CONSTANT:
 		return 0.5;
 	default:
@@ -97,7 +97,8 @@ void tune_fill_operand(enum tune_fill f, enum dsl_type t, void *base, size_t n,
 	uint64_t state = seed;
 
 	for (size_t i = 0; i < POOL; i++)
-		put(t, pool, i, draw(f, &state) * (t == DSL_I8 ? 32 : 1));
+		write_element(t, pool, i,
+			      draw_value(f, &state) * (t == DSL_I8 ? 32 : 1));
 	for (size_t i = 0; i < n;) {
 		uint64_t r = random_next(&state);
 
@@ -121,7 +122,7 @@ double tune_read_weight(enum dsl_type weights, enum dsl_type in,
 		q = (b[i / 32 * 16 + i % 16] >> i % 32 / 16 * 4 & 15) - 8;
 	else
 		q = (int8_t)b[i];
-	put(in, &rounded, 0, q * s);
+	write_element(in, &rounded, 0, q * s);
 	return tune_read_element(in, &rounded, 0);
 }
 
@@ -146,5 +147,6 @@ void tune_fill_weights(enum tune_fill f, enum dsl_type weights, void *base,
 		out[i] = (uint8_t)(q << 4 | low);
 	}
 	for (size_t i = 0; i < n / GEMM_GROUP; i++)
-		put(DSL_F16, scale, i, (0.5 + unit(&state)) / (small ? 3 : 32));
+		write_element(DSL_F16, scale, i,
+			      (0.5 + draw_unit(&state)) / (small ? 3 : 32));
 }

@@ -51,8 +51,9 @@ static bool put_samples(struct decider *j, const struct candidates *h, size_t i,
 	       res_result_add(j->s->db, &r, NULL, e);
 }
 
-static void describe(const struct candidates *h, size_t i,
-		     const struct tune_arm *a, struct tune_outcome *out)
+static void describe_measured(const struct candidates *h, size_t i,
+			      const struct tune_arm *a,
+			      struct tune_outcome *out)
 {
 	const struct candidate *x = &h->v[i];
 
@@ -68,8 +69,9 @@ static void describe(const struct candidates *h, size_t i,
 	tune_class(h->p, &x->c.config, out->class);
 }
 
-static void choose(const struct candidates *h, const size_t *v, size_t n,
-		   const struct tune_arm *arm, struct tune_outcome *out)
+static void choose_fastest(const struct candidates *h, const size_t *v,
+			   size_t n, const struct tune_arm *arm,
+			   struct tune_outcome *out)
 {
 	size_t best = n, second = n;
 
@@ -91,15 +93,16 @@ static void choose(const struct candidates *h, const size_t *v, size_t n,
 					       : "no configuration is right");
 		return;
 	}
-	describe(h, v[best], &arm[best], out);
+	describe_measured(h, v[best], &arm[best], out);
 	if (second < n) {
 		snprintf(out->second, TUNE_TEXT, "%s", h->v[v[second]].config);
 		out->second_s = arm[second].time_s.value;
 	}
 }
 
-static bool run(struct decider *j, struct candidates *h, const size_t *v,
-		size_t n, struct tune_arm *arm, struct err *e)
+static bool measure_arms(struct decider *j, struct candidates *h,
+			 const size_t *v, size_t n, struct tune_arm *arm,
+			 struct err *e)
 {
 	const struct tune_opts *o = j->o;
 	enum tune_fill fill;
@@ -122,13 +125,13 @@ bool measure_finalists(struct decider *j, struct candidates *h, const size_t *v,
 		       size_t n, struct tune_outcome *out, struct err *e)
 {
 	struct tune_arm *arm = xcalloc(n + 1, sizeof(*arm));
-	bool ok = run(j, h, v, n, arm, e);
+	bool ok = measure_arms(j, h, v, n, arm, e);
 
 	for (size_t i = 0; ok && i < n; i++)
 		ok = put_row(j, h, v[i], &arm[i], e) &&
 		     (!arm[i].good || put_samples(j, h, v[i], &arm[i], e));
 	if (ok)
-		choose(h, v, n, arm, out);
+		choose_fastest(h, v, n, arm, out);
 	for (size_t i = 0; i < n; i++)
 		tune_arm_fini(&arm[i]);
 	free(arm);

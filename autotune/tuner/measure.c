@@ -64,7 +64,7 @@ static void give_up(struct tune_arm *a, const char *why)
 }
 
 /* false: the device is gone; an arm that only failed is marked. */
-static bool launch(struct measurement *b, struct tune_arm *a, double *s)
+static bool launch_arm(struct measurement *b, struct tune_arm *a, double *s)
 {
 	struct err why = { 0 };
 
@@ -80,12 +80,13 @@ static bool launch(struct measurement *b, struct tune_arm *a, double *s)
 
 /* ---- warm-up ---- */
 
-static bool window(struct measurement *b, struct tune_arm *a, double *median)
+static bool sample_window(struct measurement *b, struct tune_arm *a,
+			  double *median)
 {
 	double t[WINDOW];
 
 	for (int i = 0; i < WINDOW && a->good; i++)
-		if (!launch(b, a, &t[i]))
+		if (!launch_arm(b, a, &t[i]))
 			return false;
 	*median = a->good ? res_median(t, WINDOW).value : NAN;
 	return true;
@@ -101,7 +102,7 @@ static bool warm_up(struct measurement *b, struct tune_arm *a)
 
 	for (double t = 0; a->good && t < most;
 	     t = (double)(time_mono_ns() - start) * 1e-9) {
-		if (!window(b, a, &now))
+		if (!sample_window(b, a, &now))
 			return false;
 		if (t >= least && fabs(now / before - 1) <= STEADY)
 			return true;
@@ -122,7 +123,7 @@ static bool set_caches(struct measurement *b, struct tune_arm *a)
 	double unused;
 
 	if (b->p->caches == TUNE_WARM)
-		return launch(b, a, &unused);
+		return launch_arm(b, a, &unused);
 	if (!kfd_copy(b->r->dev, b->flush[0], 0, b->flush[1], 0, FLUSH_BYTES,
 		      b->e))
 		return false;
@@ -153,7 +154,7 @@ static bool sample_once(struct measurement *b, struct tune_arm *a, double *s,
 	/* What is cold is so once. */
 	unsigned repeat = b->p->caches == TUNE_WARM ? a->repeat : 1;
 	for (unsigned i = 0; i < repeat && a->good; i++) {
-		if (!launch(b, a, &t))
+		if (!launch_arm(b, a, &t))
 			return false;
 		sum += t;
 	}
@@ -170,7 +171,7 @@ static bool sample_once(struct measurement *b, struct tune_arm *a, double *s,
 	return true;
 }
 
-static bool sample(struct measurement *b, struct tune_arm *a)
+static bool sample_arm(struct measurement *b, struct tune_arm *a)
 {
 	double s = 0;
 	bool evicted = true;
@@ -189,7 +190,7 @@ static bool sample(struct measurement *b, struct tune_arm *a)
 	return true;
 }
 
-static void shuffle(struct measurement *b, size_t *order)
+static void shuffle_arms(struct measurement *b, size_t *order)
 {
 	for (size_t i = 0; i < b->n; i++)
 		order[i] = i;
@@ -201,7 +202,7 @@ static void shuffle(struct measurement *b, size_t *order)
 	}
 }
 
-static bool rounds(struct measurement *b, size_t samples)
+static bool sample_rounds(struct measurement *b, size_t samples)
 {
 	size_t *order = xcalloc(b->n + 1, sizeof(*order));
 	struct progress bar;
@@ -209,13 +210,13 @@ static bool rounds(struct measurement *b, size_t samples)
 
 	progress_init(&bar, "measuring", samples * b->n, b->p->quiet);
 	for (size_t i = 0; ok && i < samples; i++) {
-		shuffle(b, order);
+		shuffle_arms(b, order);
 		for (size_t k = 0; ok && k < b->n; k++) {
 			struct tune_arm *a = &b->arm[order[k]];
 
 			if (b->p->stop && *b->p->stop)
 				break;
-			ok = !a->good || sample(b, a);
+			ok = !a->good || sample_arm(b, a);
 			progress_step(&bar, 1);
 		}
 	}
@@ -226,7 +227,8 @@ static bool rounds(struct measurement *b, size_t samples)
 
 /* ---- arms ---- */
 
-static void prepare(struct measurement *b, struct tune_arm *a, size_t samples)
+static void prepare_arm(struct measurement *b, struct tune_arm *a,
+			size_t samples)
 {
 	struct tune_view v = tune_view_all(&b->r->p);
 	struct err why = { 0 };
@@ -244,7 +246,7 @@ static bool find_repeat(struct measurement *b, struct tune_arm *a)
 {
 	double s = 0;
 
-	if (a->good && !launch(b, a, &s))
+	if (a->good && !launch_arm(b, a, &s))
 		return false;
 	double n = s > 0 ? ceil(SAMPLE_S / s) : 1;
 
@@ -252,7 +254,8 @@ static bool find_repeat(struct measurement *b, struct tune_arm *a)
 	return true;
 }
 
-static void finish(struct measurement *b, struct tune_arm *a, size_t samples)
+static void finish_arm(struct measurement *b, struct tune_arm *a,
+		       size_t samples)
 {
 	double max_hz = kfd_info(b->r->dev)->node.clk_max_mhz * 1e6;
 	const char *why;
@@ -287,21 +290,21 @@ static bool flush_memory(struct measurement *b)
 	return true;
 }
 
-static bool measure(struct measurement *b, size_t samples)
+static bool measure_arms(struct measurement *b, size_t samples)
 {
 	bool ok = flush_memory(b);
 	size_t first = 0;
 
 	for (size_t i = 0; ok && i < b->n; i++) {
-		prepare(b, &b->arm[i], samples);
+		prepare_arm(b, &b->arm[i], samples);
 		ok = find_repeat(b, &b->arm[i]);
 	}
 	while (first < b->n && !b->arm[first].good)
 		first++;
 	ok = ok && (first == b->n || warm_up(b, &b->arm[first])) &&
-	     rounds(b, samples);
+	     sample_rounds(b, samples);
 	for (size_t i = 0; ok && i < b->n; i++)
-		finish(b, &b->arm[i], samples);
+		finish_arm(b, &b->arm[i], samples);
 	for (size_t i = 0; i < b->n; i++)
 		tune_bench_unload(&b->arm[i].loaded);
 	for (int i = 0; i < 2; i++)
@@ -324,7 +327,7 @@ bool tune_measure(struct tune_bench *r, struct tune_arm *arm, size_t n,
 	if (!tune_bench_has_clock(r, &origin, e) ||
 	    !probe_lock(kfd_info(r->dev), &lock, e))
 		return false;
-	bool ok = measure(&b, samples);
+	bool ok = measure_arms(&b, samples);
 	kfd_lock_drop(&lock);
 	return ok;
 }

@@ -200,9 +200,9 @@ void tune_problems_fini(struct tune_problems *l)
 	*l = (struct tune_problems){ 0 };
 }
 
-static bool add(struct tune_problems *l, const struct gemm_op *op,
-		uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
-		enum tune_caches usual, struct err *e)
+static bool add_problem(struct tune_problems *l, const struct gemm_op *op,
+			uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
+			enum tune_caches usual, struct err *e)
 {
 	/* The kernels count in 32 bits, the tuner multiplies in 64. */
 	const uint64_t most = 1 << 20;
@@ -229,7 +229,7 @@ static bool add(struct tune_problems *l, const struct gemm_op *op,
 }
 
 /* "a..b" without a step: doubling, which is what sizes of tiles want. */
-static bool sweep(const char *s, uint64_t **out, size_t *n, struct err *e)
+static bool parse_sizes(const char *s, uint64_t **out, size_t *n, struct err *e)
 {
 	struct buf b = { 0 };
 
@@ -254,10 +254,10 @@ bool tune_problems_sizes(struct tune_problems *l, const struct gemm_op *op,
 {
 	uint64_t *v = NULL;
 	size_t n = 0;
-	bool ok = sweep(text, &v, &n, e);
+	bool ok = parse_sizes(text, &v, &n, e);
 
 	for (size_t i = 0; ok && i < n; i++)
-		ok = add(l, op, v[i], v[i], v[i], 1, TUNE_WARM, e) ||
+		ok = add_problem(l, op, v[i], v[i], v[i], 1, TUNE_WARM, e) ||
 		     err_wrap(e, "--sizes %s", text);
 	free(v);
 	return ok;
@@ -284,7 +284,7 @@ static bool shape_parse(struct tune_problems *l, const struct gemm_op *op,
 	if (n < 3 || at <= len)
 		return err_set(e, ERR_USAGE, "--shapes: '%.*s': wanted MxNxK "
 			       "or MxNxKxBATCH", (int)len, s);
-	return add(l, op, v[0], v[1], v[2], v[3], TUNE_WARM, e) ||
+	return add_problem(l, op, v[0], v[1], v[2], v[3], TUNE_WARM, e) ||
 	       err_wrap(e, "--shapes");
 }
 
@@ -336,8 +336,8 @@ static bool add_products(struct tune_problems *l, const struct gemm_op *op,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(product); i++)
-		if (!add(l, &product[i].op, m, product[i].n, product[i].k, 1,
-			 TUNE_COLD_B, e))
+		if (!add_problem(l, &product[i].op, m, product[i].n,
+				 product[i].k, 1, TUNE_COLD_B, e))
 			return false;
 	return true;
 }
@@ -365,7 +365,7 @@ bool tune_problems_model(struct tune_problems *l, const struct gemm_op *op,
 /* ---- classes ---- */
 
 /* No tile, a part of one, whole ones, whole ones and a part. */
-static char extent(uint64_t size, uint64_t tile)
+static char extent_class(uint64_t size, uint64_t tile)
 {
 	if (!size)
 		return '0';
@@ -408,14 +408,15 @@ void tune_class(const struct tune_problem *p, const struct gemm_config *c,
 	uint64_t parts = parts_of(c);
 	uint64_t steps = ((uint64_t)p->k + c->k - 1) / c->k;
 
-	snprintf(out, TUNE_TEXT, "m%c n%c k%c%llu%s%s", extent(p->m, c->m),
-		 extent(p->n, tile_columns(p, c)), extent(p->k, c->k),
-		 (unsigned long long)steps_class((steps + parts - 1) / parts,
-						 c),
-		 steps % parts ? "/" : "", p->batch > 1 ? " batch" : "");
+	snprintf(
+		out, TUNE_TEXT, "m%c n%c k%c%llu%s%s", extent_class(p->m, c->m),
+		extent_class(p->n, tile_columns(p, c)),
+		extent_class(p->k, c->k),
+		(unsigned long long)steps_class((steps + parts - 1) / parts, c),
+		steps % parts ? "/" : "", p->batch > 1 ? " batch" : "");
 }
 
-static uint32_t reduced(uint64_t size, uint64_t tile)
+static uint32_t reduce_size(uint64_t size, uint64_t tile)
 {
 	uint64_t least = 2 * tile + size % tile;
 
@@ -431,8 +432,8 @@ struct tune_problem tune_reduced(const struct tune_problem *p,
 	uint64_t mine = steps_class((steps + parts - 1) / parts, c);
 	uint64_t less = mine * parts - (parts - steps % parts) % parts;
 
-	r.m = reduced(p->m, c->m);
-	r.n = reduced(p->n, tile_columns(p, c));
+	r.m = reduce_size(p->m, c->m);
+	r.n = reduce_size(p->n, tile_columns(p, c));
 	r.batch = p->batch < 2 ? p->batch : 2;
 	if (less < steps) /* the last step keeps its rest */
 		r.k = (uint32_t)((less - 1) * c->k + p->k -

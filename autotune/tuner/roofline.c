@@ -32,7 +32,7 @@ struct work {
 	double mhz;
 };
 
-static double row(const struct work *w, enum cost_row r)
+static double cost_of(const struct work *w, enum cost_row r)
 {
 	return cost_value(w->m, r);
 }
@@ -43,12 +43,12 @@ static double split_of(const struct work *w)
 	return w->c->split > 1 && !w->c->stream_k ? w->c->split : 1;
 }
 
-static bool reduces(const struct work *w)
+static bool has_reduction(const struct work *w)
 {
 	return w->c->stream_k || w->c->split > 1;
 }
 
-static void count(struct work *w)
+static void count_work(struct work *w)
 {
 	const struct gemm_config *c = w->c;
 	double tiles = ceil((double)w->p->m / c->m) *
@@ -60,12 +60,12 @@ static void count(struct work *w)
 	w->waves = c->waves_m * c->waves_n;
 	w->steps = ceil((double)w->p->k / c->k / split_of(w));
 	w->groups = tiles * split_of(w);
-	w->mine = ceil(w->groups / row(w, COST_N_WGP));
+	w->mine = ceil(w->groups / cost_of(w, COST_N_WGP));
 	if (c->stream_k) { /* all steps shared among so many groups */
 		double all = tiles * ceil((double)w->p->k / c->k);
 
 		w->groups = c->split;
-		w->mine = ceil(w->groups / row(w, COST_N_WGP));
+		w->mine = ceil(w->groups / cost_of(w, COST_N_WGP));
 		w->steps = ceil(all / w->groups);
 	}
 }
@@ -77,12 +77,12 @@ static double wave_math(const struct work *w)
 	double products = (double)c->m * c->n * c->k / w->waves;
 
 	if (w->p->op.in == DSL_F32) /* pairs of fused multiply-adds */
-		return products / 32 / 2 * row(w, COST_VOPD_ISSUE);
-	return products / 4096 * row(w, COST_WMMA_ISSUE);
+		return products / 32 / 2 * cost_of(w, COST_VOPD_ISSUE);
+	return products / 4096 * cost_of(w, COST_WMMA_ISSUE);
 }
 
 /* Cycles of the four SIMDs for `r` workgroups' step. */
-static double math(const struct work *w, double r)
+static double math_cycles(const struct work *w, double r)
 {
 	return ceil(r * w->waves / 4) * wave_math(w);
 }
@@ -91,7 +91,7 @@ static double math(const struct work *w, double r)
  * A fragment lies in both halves of a wave, so it is read twice (RDNA3 ISA:
  * WMMA replicates A and B); 128 bytes a cycle in each CU.
  */
-static double lds(const struct work *w, double r)
+static double lds_cycles(const struct work *w, double r)
 {
 	const struct gemm_config *c = w->c;
 	double twice = w->p->op.in == DSL_F32 ? 1 : 2;
@@ -109,7 +109,7 @@ static double in_sectors(double row_bytes)
 }
 
 /* Bytes of a workgroup's step that pass L0, whole sectors of each row. */
-static double loaded(const struct work *w)
+static double loaded_bytes(const struct work *w)
 {
 	const struct gemm_config *c = w->c;
 	double row_a = (w->p->op.a_trans ? c->m : c->k) * w->in;
@@ -120,19 +120,19 @@ static double loaded(const struct work *w)
 		c->n * in_sectors(row_b) * w->b) * c->k;
 }
 
-static double l0(const struct work *w, double r)
+static double l0_cycles(const struct work *w, double r)
 {
 	double cus = w->c->cu_mode && r < 2 ? 1 : 2;
 
-	return r * loaded(w) / row(w, COST_L0_BW) / cus;
+	return r * loaded_bytes(w) / cost_of(w, COST_L0_BW) / cus;
 }
 
 /* Nothing is shared on the way to L2: every WGP asks for itself. */
-static double l2(const struct work *w, double r)
+static double l2_cycles(const struct work *w, double r)
 {
-	double busy = fmin(w->groups, row(w, COST_N_WGP));
+	double busy = fmin(w->groups, cost_of(w, COST_N_WGP));
 
-	return r * loaded(w) * busy / row(w, COST_L2_BW);
+	return r * loaded_bytes(w) * busy / cost_of(w, COST_L2_BW);
 }
 
 /* Bytes of A, and of B, that the whole GPU takes from L2 in a step. */
@@ -140,10 +140,10 @@ struct fetch {
 	double a, b;
 };
 
-static struct fetch fetched(const struct work *w, double r)
+static struct fetch fetched_bytes(const struct work *w, double r)
 {
 	const struct gemm_config *c = w->c;
-	double at = fmin(w->groups, r * row(w, COST_N_WGP)) / split_of(w);
+	double at = fmin(w->groups, r * cost_of(w, COST_N_WGP)) / split_of(w);
 	double rows_n = ceil((double)w->p->m / c->m);
 	double cols_n = ceil((double)tune_columns(w->p) / c->n);
 	double rows = c->order ? fmin(c->order, rows_n)
@@ -158,7 +158,7 @@ static struct fetch fetched(const struct work *w, double r)
 
 static double dram_rate(const struct work *w)
 {
-	return row(w, COST_DRAM_BW) * row(w, COST_DRAM_READ_EFF) /
+	return cost_of(w, COST_DRAM_BW) * cost_of(w, COST_DRAM_READ_EFF) /
 	       (w->mhz * 1e6);
 }
 
@@ -167,10 +167,10 @@ static double memory_rate(const struct work *w)
 {
 	double bytes = tune_bytes_warm(w->p);
 
-	if (bytes <= row(w, COST_L2_BYTES))
-		return row(w, COST_L2_BW);
-	if (bytes <= row(w, COST_MALL_BYTES))
-		return row(w, COST_MALL_BW) / (w->mhz * 1e6);
+	if (bytes <= cost_of(w, COST_L2_BYTES))
+		return cost_of(w, COST_L2_BW);
+	if (bytes <= cost_of(w, COST_MALL_BYTES))
+		return cost_of(w, COST_MALL_BW) / (w->mhz * 1e6);
 	return dram_rate(w);
 }
 
@@ -178,34 +178,35 @@ static double memory_rate(const struct work *w)
  * Cycles of a fetch from beyond L2, `bytes` of each of `times` steps, of an
  * operand of `all` bytes that lies in DRAM before the first.
  */
-static double cold(const struct work *w, double bytes, double times, double all)
+static double cold_bytes(const struct work *w, double bytes, double times,
+			 double all)
 {
 	double first = fmin(1, all / (bytes * times));
 
 	return bytes * (first / dram_rate(w) + (1 - first) / memory_rate(w));
 }
 
-static double memory(const struct work *w, double r)
+static double memory_cycles(const struct work *w, double r)
 {
-	struct fetch f = fetched(w, r);
+	struct fetch f = fetched_bytes(w, r);
 	double times = ceil(w->mine / r) * w->steps;
 	double a = f.a / memory_rate(w), b = f.b / memory_rate(w);
 
 	if (w->p->caches != TUNE_WARM)
-		b = cold(w, f.b, times, tune_bytes_b(w->p));
+		b = cold_bytes(w, f.b, times, tune_bytes_b(w->p));
 	if (w->p->caches == TUNE_COLD)
-		a = cold(w, f.a, times, tune_bytes_a(w->p));
-	return fmax((f.a + f.b) / row(w, COST_L2_BW), a + b);
+		a = cold_bytes(w, f.a, times, tune_bytes_a(w->p));
+	return fmax((f.a + f.b) / cost_of(w, COST_L2_BW), a + b);
 }
 
 static double load_latency(const struct work *w)
 {
 	double bytes = w->p->caches == TUNE_WARM ? tune_bytes(w->p) : INFINITY;
-	double beyond = bytes <= row(w, COST_L2_BYTES) ? 0
-		: bytes <= row(w, COST_MALL_BYTES) ? row(w, COST_IC_LAT)
-		: row(w, COST_DRAM_LAT);
+	double beyond = bytes <= cost_of(w, COST_L2_BYTES) ? 0
+		: bytes <= cost_of(w, COST_MALL_BYTES) ? cost_of(w, COST_IC_LAT)
+		: cost_of(w, COST_DRAM_LAT);
 
-	return row(w, COST_L2_LAT) + beyond * w->mhz * 1e-3;
+	return cost_of(w, COST_L2_LAT) + beyond * w->mhz * 1e-3;
 }
 
 /*
@@ -213,14 +214,14 @@ static double load_latency(const struct work *w)
  * on its way during the product, or during two of them, and has to be stored,
  * and seen by all, before the next product begins.
  */
-static double chain(const struct work *w)
+static double chain_cycles(const struct work *w)
 {
 	const struct gemm_config *c = w->c;
-	double barrier = row(w, COST_BARRIER) + w->waves *
-			 row(w, COST_BARRIER_WAVE);
-	double product = row(w, COST_LDS_LOAD_LATENCY) +
+	double barrier = cost_of(w, COST_BARRIER) + w->waves *
+			 cost_of(w, COST_BARRIER_WAVE);
+	double product = cost_of(w, COST_LDS_LOAD_LATENCY) +
 			 wave_math(w) * fmax(1, ceil(w->waves / 4));
-	double store = row(w, COST_LDS_STORE_LATENCY) +
+	double store = cost_of(w, COST_LDS_STORE_LATENCY) +
 		       barrier * (c->buffers < 2 ? 2 : 1);
 
 	if (c->prefetch)
@@ -233,13 +234,16 @@ struct pipe {
 	double (*cycles)(const struct work *w, double r);
 };
 static const struct pipe pipes[] = {
-	{ "wmma", math }, { "lds", lds }, { "l0", l0 }, /* always */
-	{ "l2", l2 },	  { "memory", memory },	/* unless caches help */
+	{ "wmma", math_cycles },
+	{ "lds", lds_cycles },
+	{ "l0", l0_cycles }, /* always */
+	{ "l2", l2_cycles },
+	{ "memory", memory_cycles }, /* unless caches help */
 };
 enum { SURE = 3 };
 
 /* Of the pipes whose work does not depend on what others do. */
-static double busiest(const struct work *w, double r, const char **name)
+static double busiest_pipe(const struct work *w, double r, const char **name)
 {
 	double most = 0;
 
@@ -261,7 +265,7 @@ static double busiest(const struct work *w, double r, const char **name)
  * all take their time from them.  Integers of B take about three each to be
  * f16, six to be bf16 (compiler/gemm/weights.c).
  */
-static double overhead(const struct work *w, double r)
+static double overhead_cycles(const struct work *w, double r)
 {
 	const struct gemm_config *c = w->c;
 	double moved = (c->m * w->in + c->n * w->b) * c->k /
@@ -281,13 +285,13 @@ static double overhead(const struct work *w, double r)
  */
 static double step_cycles(const struct work *w, double r)
 {
-	double sum = pow(chain(w), 4);
+	double sum = pow(chain_cycles(w), 4);
 
 	for (size_t i = 0; i < ARRAY_SIZE(pipes); i++) {
 		double t = pipes[i].cycles(w, r);
 
-		if (pipes[i].cycles == math)
-			t += overhead(w, r);
+		if (pipes[i].cycles == math_cycles)
+			t += overhead_cycles(w, r);
 		sum += pow(t, 4);
 	}
 	return pow(sum, 0.25);
@@ -314,7 +318,7 @@ static struct share share_of(const struct work *w, double rows, bool as_is)
 	return (struct share){ ceil(each / vec), vec };
 }
 
-static void shares(const struct work *w, struct share out[2])
+static void split_shares(const struct work *w, struct share out[2])
 {
 	bool matrix = w->p->op.in != DSL_F32;
 	double frags = w->c->n / (w->c->waves_n * 16.0) * w->c->k / 16.0;
@@ -339,22 +343,22 @@ static void shares(const struct work *w, struct share out[2])
 static double masked_step(const struct work *w, double r)
 {
 	struct share s[2];
-	double wait = 2 * (row(w, COST_BARRIER) +
-			   w->waves * row(w, COST_BARRIER_WAVE)) +
-		      row(w, COST_LDS_LOAD_LATENCY) + wave_math(w);
+	double wait = 2 * (cost_of(w, COST_BARRIER) +
+			   w->waves * cost_of(w, COST_BARRIER_WAVE)) +
+		      cost_of(w, COST_LDS_LOAD_LATENCY) + wave_math(w);
 	double issue = 0, lines = 0, cus = w->c->cu_mode && r < 2 ? 1 : 2;
 
-	shares(w, s);
+	split_shares(w, s);
 	for (int i = 0; i < 2; i++) {
 		double elements = s[i].rounds * s[i].vec;
 
 		wait += s[i].rounds * (load_latency(w) +
-				       row(w, COST_LDS_STORE_LATENCY)) +
+				       cost_of(w, COST_LDS_STORE_LATENCY)) +
 			ELEMENT_WAIT * elements;
 		issue += ELEMENT_ISSUE * elements;
 		lines += ELEMENT_LINES * elements * s[i].vec;
 	}
-	issue = issue * ceil(r * w->waves / 4) + math(w, r);
+	issue = issue * ceil(r * w->waves / 4) + math_cycles(w, r);
 	return pow(pow(wait, 4) + pow(issue, 4) +
 		   pow(lines * r * w->waves / cus, 4), 0.25);
 }
@@ -369,7 +373,7 @@ static bool is_odd(const struct tune_problem *p)
 }
 
 /* Whole tiles of so many, as a share. */
-static double whole(double size, double tile)
+static double whole_share(double size, double tile)
 {
 	return floor(size / tile) / ceil(size / tile);
 }
@@ -385,9 +389,9 @@ double tune_masked_share(const struct tune_problem *p,
 		return 1;
 	/* Rows that are missing where K is adjacent are read elsewhere. */
 	if (p->op.a_trans)
-		inside *= whole(p->m, c->m);
+		inside *= whole_share(p->m, c->m);
 	if (!p->op.b_trans && !c->b_direct)
-		inside *= whole((double)tune_columns(p), c->n);
+		inside *= whole_share((double)tune_columns(p), c->n);
 	return 1 - inside;
 }
 
@@ -417,7 +421,7 @@ static double masked_end(const struct work *w, double r)
 	double m = (double)w->p->m / w->c->m;
 	double n = (double)tune_columns(w->p) / w->c->n;
 
-	if (w->c->even || reduces(w) || (m == floor(m) && n == floor(n)))
+	if (w->c->even || has_reduction(w) || (m == floor(m) && n == floor(n)))
 		return 0;
 	return ELEMENT_STORE * elements * ceil(r * w->waves / 4);
 }
@@ -428,12 +432,13 @@ static double round_cycles(const struct work *w, double r)
 	double slow = masked_steps(w);
 	double steps = (w->steps - slow) * step_cycles(w, r) +
 		       (slow > 0 ? slow * masked_step(w, r) : 0);
-	double begin = row(w, COST_WAVE_START) + 2 * load_latency(w) +
-		       row(w, COST_LDS_STORE_LATENCY);
+	double begin = cost_of(w, COST_WAVE_START) + 2 * load_latency(w) +
+		       cost_of(w, COST_LDS_STORE_LATENCY);
 	double c_bytes = r * w->c->m * w->c->n *
-			 (reduces(w) ? 4 : w->out);
-	double end = row(w, COST_WMMA_RESULT) +
-		     c_bytes / (row(w, COST_L2_BW) / row(w, COST_N_WGP));
+			 (has_reduction(w) ? 4 : w->out);
+	double end =
+		cost_of(w, COST_WMMA_RESULT) +
+		c_bytes / (cost_of(w, COST_L2_BW) / cost_of(w, COST_N_WGP));
 
 	return begin + steps + end + masked_end(w, r);
 }
@@ -444,9 +449,9 @@ static double reduction_s(const struct work *w)
 	double c = (double)w->p->m * w->p->n * w->p->batch;
 	double bytes = c * (8 * split_of(w) + w->out);
 
-	if (!reduces(w))
+	if (!has_reduction(w))
 		return 0;
-	return row(w, COST_LAUNCH) * 1e-6 +
+	return cost_of(w, COST_LAUNCH) * 1e-6 +
 	       (load_latency(w) * 3 + bytes / memory_rate(w)) /
 		       (w->mhz * 1e6);
 }
@@ -464,7 +469,7 @@ static double estimate_s(const struct work *w)
 static double bound_s(const struct work *w, const char **limit)
 {
 	double hz = w->mhz * 1e6;
-	double t = busiest(w, w->mine, limit) * w->steps / hz;
+	double t = busiest_pipe(w, w->mine, limit) * w->steps / hz;
 	double warm = tune_bytes_warm(w->p);
 	/* Caches and DRAM may deliver at the same time. */
 	double memory_s = fmax(warm / memory_rate(w),
@@ -474,7 +479,7 @@ static double bound_s(const struct work *w, const char **limit)
 		*limit = "memory";
 		t = memory_s;
 	}
-	return t + (reduces(w) ? row(w, COST_LAUNCH) * 1e-6 : 0);
+	return t + (has_reduction(w) ? cost_of(w, COST_LAUNCH) * 1e-6 : 0);
 }
 
 void tune_roofline(const struct tune_problem *p, const struct cost_model *m,
@@ -484,7 +489,7 @@ void tune_roofline(const struct tune_problem *p, const struct cost_model *m,
 			  .at_once = needs->groups,
 			  .mhz = cost_value(m, COST_CLOCK_SHORT) };
 
-	count(&w);
+	count_work(&w);
 	c->estimate_s = estimate_s(&w);
 	c->bound_s = bound_s(&w, &c->limit);
 	/* Long ones meet the power limit: cost.def, "clock.short". */

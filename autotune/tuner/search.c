@@ -57,7 +57,7 @@ static bool is_over(const struct search *s)
 }
 
 /* What is fast for the problems beside this one may be for it, too. */
-static bool follow(struct search *s, struct answer *a)
+static bool follow_neighbours(struct search *s, struct answer *a)
 {
 	struct candidates *h = &s->candidates[a->candidates];
 	uint32_t most = s->o->budget.simulate;
@@ -73,7 +73,7 @@ static bool next_job(struct search *s, struct answer *a)
 {
 	for (size_t i = 0; !is_over(s) && i < s->n; i++) {
 		a->candidates = s->turn++ % s->n;
-		if (follow(s, a) ||
+		if (follow_neighbours(s, a) ||
 		    candidates_next(&s->candidates[a->candidates],
 				    s->o->budget.simulate, &a->entry))
 			return true;
@@ -119,7 +119,7 @@ static void work_on(struct search *s, const struct answer *a)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void *worker(void *ctx)
+static void *run_worker(void *ctx)
 {
 	struct search *s = ctx;
 
@@ -236,7 +236,7 @@ static bool time_all(struct search *s, struct decider *j, struct err *e)
 	progress_init(&bar, "timing", jobs_of(s), s->o->quiet);
 	s->working = n;
 	for (; started < n; started++)
-		if (pthread_create(&t[started], NULL, worker, s)) {
+		if (pthread_create(&t[started], NULL, run_worker, s)) {
 			pthread_mutex_lock(&s->lock);
 			s->working -= n - started;
 			pthread_mutex_unlock(&s->lock);
@@ -285,9 +285,9 @@ static bool judge_all(struct search *s, struct decider *j,
 	return ok;
 }
 
-static bool prepare(struct search *s, struct decider *j,
-		    const struct tune_problems *l, struct tune_outcome *out,
-		    struct err *e)
+static bool prepare_search(struct search *s, struct decider *j,
+			   const struct tune_problems *l,
+			   struct tune_outcome *out, struct err *e)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		struct candidates *h = &s->candidates[i];
@@ -328,7 +328,7 @@ bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
 	pthread_mutex_init(&s.lock, NULL);
 	pthread_cond_init(&s.news, NULL);
 	bool ok = tune_store_open(&store, o, e) && decide_open(&j, e) &&
-		  prepare(&s, &j, l, out, e);
+		  prepare_search(&s, &j, l, out, e);
 	if (ok && !all_known(out, l->n))
 		ok = time_all(&s, &j, e) && store_ruled_out(&s, &j, e) &&
 		     judge_all(&s, &j, out, e);

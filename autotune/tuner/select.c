@@ -87,8 +87,8 @@ static bool is_known(struct tune_selector *s, const char *op,
  * Compile c->config and ask whether this code is right for p.  false and *e:
  * neither could be found out.
  */
-static bool prove(struct tune_selector *s, const struct tune_problem *p,
-		  struct tune_choice *c, bool *proven, struct err *e)
+static bool prove_code(struct tune_selector *s, const struct tune_problem *p,
+		       struct tune_choice *c, bool *proven, struct err *e)
 {
 	char op[TUNE_TEXT], config[TUNE_TEXT], class[TUNE_TEXT], object[20];
 	struct gemm_shape shape = tune_shape(p);
@@ -137,7 +137,7 @@ struct finding {
 	int n;
 };
 
-static double apart(double a, double b)
+static double log_ratio(double a, double b)
 {
 	return fabs(log2((a > 0 ? a : 0.5) / (b > 0 ? b : 0.5)));
 }
@@ -146,8 +146,8 @@ double tune_distance(const struct tune_problem *p, const struct res_tune_key *k)
 {
 	if ((p->batch > 1) != (k->batch > 1))
 		return INFINITY;
-	return apart(p->m, (double)k->m) + apart(p->n, (double)k->n) +
-	       apart(p->k, (double)k->k) +
+	return log_ratio(p->m, (double)k->m) + log_ratio(p->n, (double)k->n) +
+	       log_ratio(p->k, (double)k->k) +
 	       (strcmp(k->caches, tune_caches_name(p->caches)) ? OTHER_CACHES
 							       : 0);
 }
@@ -159,7 +159,7 @@ static bool is_better(const struct found *a, const struct found *b)
 		: a->origin == RES_HARDWARE && b->origin != RES_HARDWARE;
 }
 
-static bool look(void *ctx, const struct res_tune_winner *w)
+static bool consider_winner(void *ctx, const struct res_tune_winner *w)
 {
 	struct finding *f = ctx;
 	struct found x = {
@@ -192,14 +192,15 @@ static bool from_winners(struct tune_selector *s, const struct tune_problem *p,
 	char op[TUNE_TEXT];
 
 	gemm_op_name(&p->op, op, sizeof(op));
-	if (!res_tune_winners(s->store.db, TUNE_CHIP, op, look, &f, e))
+	if (!res_tune_winners(s->store.db, TUNE_CHIP, op, consider_winner, &f,
+			      e))
 		return false;
 	for (int i = 0; i < f.n && !*found; i++) {
 		const struct found *x = &f.v[i];
 
 		if (!gemm_config_parse(x->config, &out->config, NULL))
 			continue;
-		if (!prove(s, p, out, found, e))
+		if (!prove_code(s, p, out, found, e))
 			return false;
 		out->how = x->far > 0 ? TUNE_NEAREST : TUNE_EXACT;
 		out->time_s = x->far > 0 ? NAN : x->time_s;
@@ -226,7 +227,7 @@ static bool from_model(struct tune_selector *s, const struct tune_problem *p,
 		out->config = space.v[i].config;
 		out->how = TUNE_MODEL;
 		out->time_s = NAN;
-		ok = prove(s, p, out, found, e);
+		ok = prove_code(s, p, out, found, e);
 		gemm_config_name(&out->config, config, sizeof(config));
 		snprintf(out->why, sizeof(out->why), "model %s: about %.2f us, "
 			 "number %zu of %zu by the estimate; no winner is near",

@@ -24,7 +24,7 @@
 #include "isa/object/object.h"
 
 /* Addresses far apart, aligned as allocations are. */
-static struct gemm_operands addresses(void)
+static struct gemm_operands make_addresses(void)
 {
 	return (struct gemm_operands){
 		.a = UINT64_C(1) << 40, .b = UINT64_C(2) << 40,
@@ -96,9 +96,9 @@ static struct where find_where(const struct tune_problem *p,
 
 /* ---- kernels ---- */
 
-static bool slowest(const struct cost_model *m, struct sim_launch *l,
-		    const struct where *at, struct sim_forecast *f,
-		    struct err *e)
+static bool find_slowest(const struct cost_model *m, struct sim_launch *l,
+			 const struct where *at, struct sim_forecast *f,
+			 struct err *e)
 {
 	uint32_t n = l->groups[0] * l->groups[1] * l->groups[2];
 	struct sim_forecast last;
@@ -122,9 +122,10 @@ static bool slowest(const struct cost_model *m, struct sim_launch *l,
 }
 
 /* One kernel; NAN time for one that has nothing to do. */
-static bool forecast(const struct gemm_code *code, const struct gemm_launch *g,
-		     int i, const struct where *at, const struct cost_model *m,
-		     struct sim_forecast *f, struct err *e)
+static bool forecast_kernel(const struct gemm_code *code,
+			    const struct gemm_launch *g, int i,
+			    const struct where *at, const struct cost_model *m,
+			    struct sim_forecast *f, struct err *e)
 {
 	const struct buf *bytes = &code->object[i].bytes;
 	struct co co = { 0 };
@@ -154,7 +155,7 @@ static bool forecast(const struct gemm_code *code, const struct gemm_launch *g,
 	at = i ? &warm : at;
 	memcpy(l.cold, at->cold, sizeof(l.cold));
 	l.n_cold = at->n_cold;
-	bool ok = slowest(m, &l, at, f, e) ||
+	bool ok = find_slowest(m, &l, at, f, e) ||
 		  err_wrap(e, "%s", g->step[i].kernel);
 	free(args);
 	co_fini(&co);
@@ -162,8 +163,8 @@ static bool forecast(const struct gemm_code *code, const struct gemm_launch *g,
 }
 
 /* The pipes' shares and the longest stalls of a round. */
-static void explain(const struct sim_forecast *f, const char *kernel,
-		    struct buf *out)
+static void explain_forecast(const struct sim_forecast *f, const char *kernel,
+			     struct buf *out)
 {
 	const struct sim_result *r = &f->round;
 	uint64_t all = 0;
@@ -187,8 +188,8 @@ static void explain(const struct sim_forecast *f, const char *kernel,
 	buf_adds(out, "\n");
 }
 
-static void take(struct tune_simulation *out, const struct sim_forecast *f,
-		 int i)
+static void add_forecast(struct tune_simulation *out,
+			 const struct sim_forecast *f, int i)
 {
 	double share = f->round.share[f->round.limit];
 
@@ -227,7 +228,7 @@ bool tune_simulate(const struct tune_problem *p, const struct gemm_config *c,
 		   bool explained, struct tune_simulation *out, struct err *e)
 {
 	struct gemm_shape s = tune_shape(p);
-	struct gemm_operands x = addresses();
+	struct gemm_operands x = make_addresses();
 	struct gemm_launch g;
 	struct where at = find_where(p, c, code, &x, m);
 
@@ -237,11 +238,11 @@ bool tune_simulate(const struct tune_problem *p, const struct gemm_config *c,
 	for (int i = 0; i < g.n; i++) {
 		struct sim_forecast f;
 
-		if (!forecast(code, &g, i, &at, m, &f, e))
+		if (!forecast_kernel(code, &g, i, &at, m, &f, e))
 			return false;
-		take(out, &f, i);
+		add_forecast(out, &f, i);
 		if (explained)
-			explain(&f, g.step[i].kernel, &out->explain);
+			explain_forecast(&f, g.step[i].kernel, &out->explain);
 		sim_forecast_fini(&f);
 	}
 	apply_bound(p, c, code, m, out);

@@ -38,7 +38,7 @@ static const uint16_t splits[] = {
 #include "autotune/tuner/space.def"
 };
 
-static void vary(size_t which, struct gemm_config *c)
+static void apply_variant(size_t which, struct gemm_config *c)
 {
 	size_t i = 0;
 
@@ -94,14 +94,14 @@ void tune_needs_guess(const struct tune_problem *p,
 
 /* ---- the list ---- */
 
-static struct tune_candidate *add(struct tune_space *s,
-				  const struct gemm_config *c)
+static struct tune_candidate *add_candidate(struct tune_space *s,
+					    const struct gemm_config *c)
 {
 	vec_push(s, (struct tune_candidate){ .config = *c, .limit = "" });
 	return &s->v[s->n - 1];
 }
 
-static void reject(struct tune_candidate *c, const char *why)
+static void reject_candidate(struct tune_candidate *c, const char *why)
 {
 	c->state = RES_TUNE_REJECTED;
 	snprintf(c->reason, sizeof(c->reason), "%.110s", why);
@@ -119,8 +119,9 @@ static bool band_is_full(const struct tune_problem *p,
 }
 
 /* Is it legal, as far as can be known before there is code?  And how good? */
-static void judge(struct tune_space *s, struct tune_candidate *c,
-		  const struct tune_problem *p, const struct cost_model *m)
+static void rank_candidate(struct tune_space *s, struct tune_candidate *c,
+			   const struct tune_problem *p,
+			   const struct cost_model *m)
 {
 	struct gemm_shape shape = tune_shape(p);
 	struct tune_needs needs;
@@ -129,7 +130,7 @@ static void judge(struct tune_space *s, struct tune_candidate *c,
 	if (!gemm_check(&p->op, &c->config, &e) ||
 	    !gemm_fits(&p->op, &c->config, &shape, &e) ||
 	    !band_is_full(p, &c->config, &e)) {
-		reject(c, e.msg);
+		reject_candidate(c, e.msg);
 		return;
 	}
 	tune_needs_guess(p, &c->config, &needs);
@@ -189,7 +190,7 @@ static void add_splits(struct tune_space *s, struct gemm_config c,
 			  p->k < 2u * c.k * splits[i]))
 			break;
 		c.even = is_even(p, &c);
-		judge(s, add(s, &c), p, m);
+		rank_candidate(s, add_candidate(s, &c), p, m);
 	}
 }
 
@@ -246,11 +247,11 @@ static void add_variants(struct tune_space *s, const struct tune_problem *p,
 		for (size_t v = 0; v < n_variants; v++) {
 			struct gemm_config c = s->v[i].config;
 
-			vary(v, &c);
+			apply_variant(v, &c);
 			if (c.even && !is_even(p, &c))
 				c.even = false;
 			if (!is_there(s, &c))
-				judge(s, add(s, &c), p, m);
+				rank_candidate(s, add_candidate(s, &c), p, m);
 		}
 }
 

@@ -4,7 +4,7 @@
 
 #include "autotune/tuner/tune.h"
 
-static void digest(XXH3_state_t *x, char out[20])
+static void finish_digest(XXH3_state_t *x, char out[20])
 {
 	snprintf(out, 20, "%016llx",
 		 (unsigned long long)XXH3_64bits_digest(x));
@@ -25,7 +25,7 @@ static void costs_digest(const struct cost_model *m, char out[20])
 		if (op->has_latency || op->has_issue)
 			XXH3_64bits_update(x, v, sizeof(v));
 	}
-	digest(x, out);
+	finish_digest(x, out);
 	XXH3_freeState(x);
 }
 
@@ -37,7 +37,7 @@ void tune_object_digest(const struct gemm_code *code, char out[20])
 	for (int i = 0; i < code->n; i++)
 		XXH3_64bits_update(x, code->object[i].bytes.data,
 				   code->object[i].bytes.len);
-	digest(x, out);
+	finish_digest(x, out);
 	XXH3_freeState(x);
 }
 

@@ -14,7 +14,8 @@
 #define WIDENED 64
 
 /* The query heads of one key-value head, for one token. */
-static void attend(struct worker *w, uint32_t layer, uint32_t n, uint32_t kv)
+static void attend_head(struct worker *w, uint32_t layer, uint32_t n,
+			uint32_t kv)
 {
 	struct cpu *s = w->s;
 	const struct qwen_config *c = &s->m->config;
@@ -90,8 +91,8 @@ void cpu_product(struct worker *w, const float *x, uint32_t n,
 }
 
 /* A matrix's product with all tokens, shared by the threads; a barrier. */
-static void product(struct worker *w, const float *x,
-		    const struct qwen_matrix *m, float *y)
+static void multiply_shared(struct worker *w, const float *x,
+			    const struct qwen_matrix *m, float *y)
 {
 	struct rows r = { .w = m, .y = y, .add = true };
 	struct threads_deal d;
@@ -106,7 +107,7 @@ static void product(struct worker *w, const float *x,
 /* ---- a layer ---- */
 
 /* Norms of all tokens into the thread's own h. */
-static const float *norms(struct worker *w, const float *norm)
+static const float *norm_tokens(struct worker *w, const float *norm)
 {
 	const struct qwen_config *c = &w->s->m->config;
 
@@ -118,7 +119,7 @@ static const float *norms(struct worker *w, const float *norm)
 }
 
 /* Attention with a key-value head whose queries, keys and values are there. */
-static void head(struct worker *w, uint32_t layer, uint32_t h)
+static void finish_head(struct worker *w, uint32_t layer, uint32_t h)
 {
 	struct cpu *s = w->s;
 	uint32_t per = s->m->config.heads / s->m->config.kv_heads;
@@ -127,7 +128,7 @@ static void head(struct worker *w, uint32_t layer, uint32_t h)
 		for (uint32_t i = h * per; i < (h + 1) * per; i++)
 			cpu_q_turn(s, layer, n, i);
 		cpu_kv_turn(s, layer, n, h);
-		attend(w, layer, n, h);
+		attend_head(w, layer, n, h);
 	}
 }
 
@@ -144,7 +145,7 @@ void cpu_decode_attention(struct worker *w, uint32_t layer)
 				    { .w = &l->k, .y = s->k },
 				    { .w = &l->v, .y = s->v } };
 	uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
-	const float *x = norms(w, l->attn_norm);
+	const float *x = norm_tokens(w, l->attn_norm);
 	struct threads_deal deal;
 	size_t from, to;
 
@@ -162,10 +163,10 @@ void cpu_decode_attention(struct worker *w, uint32_t layer)
 			if (atomic_fetch_add(&s->there[h], 1) < per + 1)
 				continue;
 			s->there[h] = 0;
-			head(w, layer, h);
+			finish_head(w, layer, h);
 		}
 	threads_barrier(w->t);
-	product(w, s->a, &l->o, s->x);
+	multiply_shared(w, s->a, &l->o, s->x);
 }
 
 void cpu_decode_ffn(struct worker *w, uint32_t layer)
@@ -175,7 +176,7 @@ void cpu_decode_ffn(struct worker *w, uint32_t layer)
 	struct rows gate = { .w = &l->gate, .y = s->gate };
 	struct rows up = { .w = &l->up, .y = s->up };
 	const struct rows both[] = { gate, up };
-	const float *x = norms(w, l->ffn_norm);
+	const float *x = norm_tokens(w, l->ffn_norm);
 	uint32_t ffn = s->m->config.ffn;
 	struct threads_deal d;
 
@@ -194,5 +195,5 @@ void cpu_decode_ffn(struct worker *w, uint32_t layer)
 	threads_barrier(w->t);
 	if (w->thread == 0)
 		s->stopped = s->p->stop && *s->p->stop;
-	product(w, s->gate, &l->down, s->x);
+	multiply_shared(w, s->gate, &l->down, s->x);
 }

@@ -24,13 +24,13 @@ float *cpu_space(struct worker *w, size_t floats)
 	return w->space;
 }
 
-static uint32_t largest(uint32_t a, uint32_t b)
+static uint32_t max_u32(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
 }
 
 /* In large pages where it is large: rows of activations are far apart. */
-static float *floats(struct cpu *s, size_t a, size_t b)
+static float *alloc_floats(struct cpu *s, size_t a, size_t b)
 {
 	size_t bytes = a * b * sizeof(float), spare = HUGE_PAGE;
 	uint8_t *p;
@@ -47,7 +47,7 @@ static void quants_init(struct cpu *s, struct qwen_quants *q, uint32_t n)
 {
 	const struct qwen_config *c = &s->m->config;
 	uint32_t widest =
-		largest(c->ffn, largest(c->hidden, c->heads * c->head_dim));
+		max_u32(c->ffn, max_u32(c->hidden, c->heads * c->head_dim));
 	struct qwen_quants none;
 	size_t bytes = qwen_quants_place(&none, widest, NULL);
 
@@ -60,9 +60,9 @@ static void worker_init(struct cpu *s, struct worker *w, unsigned thread)
 	const struct qwen_config *c = &s->m->config;
 
 	*w = (struct worker){ .s = s, .t = s->m->threads, .thread = thread };
-	w->score = floats(s, largest(c->heads / c->kv_heads, TOGETHER),
-			  score_ld(s->shape.positions));
-	w->h = floats(s, NARROW, c->hidden);
+	w->score = alloc_floats(s, max_u32(c->heads / c->kv_heads, TOGETHER),
+				score_ld(s->shape.positions));
+	w->h = alloc_floats(s, NARROW, c->hidden);
 	w->best = arena_alloc(&s->mem, s->shape.max_tokens * sizeof(*w->best));
 	quants_init(s, w->xq, NARROW);
 }
@@ -73,14 +73,14 @@ static void buffers_init(struct cpu *s)
 	size_t n = s->shape.max_tokens;
 	unsigned threads = threads_count(s->m->threads);
 
-	s->x = floats(s, n, c->hidden);
-	s->h = floats(s, n, c->hidden);
-	s->q = floats(s, n, (size_t)c->heads * c->head_dim);
-	s->a = floats(s, n, (size_t)c->heads * c->head_dim);
-	s->k = floats(s, n, (size_t)c->kv_heads * c->head_dim);
-	s->v = floats(s, n, (size_t)c->kv_heads * c->head_dim);
-	s->gate = floats(s, n, c->ffn);
-	s->up = floats(s, n, c->ffn);
+	s->x = alloc_floats(s, n, c->hidden);
+	s->h = alloc_floats(s, n, c->hidden);
+	s->q = alloc_floats(s, n, (size_t)c->heads * c->head_dim);
+	s->a = alloc_floats(s, n, (size_t)c->heads * c->head_dim);
+	s->k = alloc_floats(s, n, (size_t)c->kv_heads * c->head_dim);
+	s->v = alloc_floats(s, n, (size_t)c->kv_heads * c->head_dim);
+	s->gate = alloc_floats(s, n, c->ffn);
+	s->up = alloc_floats(s, n, c->ffn);
 	s->run = arena_alloc(&s->mem, n * sizeof(*s->run));
 	s->there = arena_alloc(&s->mem, c->kv_heads * sizeof(*s->there));
 	s->worker = arena_alloc(&s->mem, threads * sizeof(*s->worker));
@@ -133,8 +133,8 @@ static void *cpu_state_new(const struct qwen_model *m,
 		return NULL;
 	}
 	buffers_init(s);
-	s->cosine = floats(s, shape->positions, c->head_dim / 2);
-	s->sine = floats(s, shape->positions, c->head_dim / 2);
+	s->cosine = alloc_floats(s, shape->positions, c->head_dim / 2);
+	s->sine = alloc_floats(s, shape->positions, c->head_dim / 2);
 	qwen_angles(c, shape->positions, s->cosine, s->sine);
 	return s;
 }
@@ -252,7 +252,7 @@ static void best_of(struct worker *w, const struct rows *head)
 }
 
 /* The output layer, only for the tokens whose results are wanted. */
-static void last(struct worker *w)
+static void compute_logits(struct worker *w)
 {
 	struct cpu *s = w->s;
 	const struct qwen_pass *p = s->p;
@@ -284,7 +284,7 @@ static void last(struct worker *w)
 }
 
 /* The best of all threads' bests. */
-static void bests(struct cpu *s)
+static void merge_bests(struct cpu *s)
 {
 	for (uint32_t r = 0; r < s->p->n_wanted; r++) {
 		struct best best = s->worker[0].best[r];
@@ -295,7 +295,7 @@ static void bests(struct cpu *s)
 	}
 }
 
-static void pass(void *ctx, struct threads *t, unsigned thread)
+static void run_pass(void *ctx, struct threads *t, unsigned thread)
 {
 	struct cpu *s = ctx;
 	struct worker *w = &s->worker[thread];
@@ -318,7 +318,7 @@ static void pass(void *ctx, struct threads *t, unsigned thread)
 		}
 	}
 	if (!s->stopped)
-		last(w);
+		compute_logits(w);
 }
 
 static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
@@ -328,10 +328,10 @@ static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 	s->p = p;
 	s->stopped = false;
 	runs_init(s);
-	threads_run(s->m->threads, pass, s);
+	threads_run(s->m->threads, run_pass, s);
 	if (s->stopped)
 		return err_set(e, ERR_BUSY, "stopped by a signal");
-	bests(s);
+	merge_bests(s);
 	return true;
 }
 

@@ -57,8 +57,8 @@ static const struct choice *choice_of(struct worker *w,
 }
 
 /* What was tuned for the first of a list, if all of it can be done so. */
-static const struct cpu_gemm_config *tuned(struct worker *w,
-					   const struct cpu_gemm *g, int n)
+static const struct cpu_gemm_config *find_tuned(struct worker *w,
+						const struct cpu_gemm *g, int n)
 {
 	const struct choice *c = choice_of(w, g);
 	const char *why;
@@ -97,7 +97,7 @@ void cpu_prefill_products(struct worker *w, const float *x, uint32_t n,
 		if (integer)
 			g[i].b = &made[i];
 	}
-	g->config = tuned(w, g, n_rows);
+	g->config = find_tuned(w, g, n_rows);
 	cpu_gemm_list_part(g, (size_t)n_rows, &w->gemm, w->thread,
 			   threads_count(w->t));
 	threads_barrier(w->t);
@@ -175,7 +175,7 @@ static struct qwen_matrix keys_rows(const struct attention *t,
 }
 
 /* Scores of the run's tokens, but for those of positions they cannot see. */
-static void scores(const struct attention *t)
+static void compute_scores(const struct attention *t)
 {
 	const struct cpu *s = t->w->s;
 	const struct qwen_config *c = &s->m->config;
@@ -202,7 +202,7 @@ static void scores(const struct attention *t)
 }
 
 /* Scores become shares; those of a block that are not seen are 0. */
-static void shares(const struct attention *t)
+static void softmax_scores(const struct attention *t)
 {
 	for (uint32_t i = 0; i < t->run->n; i++) {
 		float *score = t->w->score + i * t->ld;
@@ -214,7 +214,7 @@ static void shares(const struct attention *t)
 	}
 }
 
-static void values(const struct attention *t)
+static void mix_values(const struct attention *t)
 {
 	const struct cpu *s = t->w->s;
 	const struct qwen_config *c = &s->m->config;
@@ -255,9 +255,9 @@ static void attend_run(struct worker *w, uint32_t layer, const struct run *run,
 	t.row = ((size_t)run->first * c->heads + head) * c->head_dim;
 	t.length = t.before + run->n;
 	t.ld = score_ld(t.length);
-	scores(&t);
-	shares(&t);
-	values(&t);
+	compute_scores(&t);
+	softmax_scores(&t);
+	mix_values(&t);
 }
 
 void cpu_prefill_attention(struct worker *w, uint32_t layer)

@@ -11,7 +11,7 @@
 
 #define SHOWN_BYTES 40
 /* A value as its file has it, cut short, for messages. */
-static const char *shown(const json_t *v, char out[static SHOWN_BYTES])
+static const char *show_value(const json_t *v, char out[static SHOWN_BYTES])
 {
 	char *all = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
 
@@ -51,7 +51,7 @@ static bool count_read(const json_t *j, const struct count_key *k,
 		n = c->hidden / c->heads;
 	else if (!json_is_integer(v))
 		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted a whole "
-			       "number", k->name, shown(v, text));
+			       "number", k->name, show_value(v, text));
 	if (n < 1 || n > k->max)
 		return err_set(e, ERR_INPUT, "\"%s\" is %lld; wanted 1 to %u",
 			       k->name, (long long)n, k->max);
@@ -70,8 +70,10 @@ static bool real_read(const json_t *j, const char *key, double lo, double hi,
 	double x = json_number_value(v);
 	char text[SHOWN_BYTES];
 	if (!json_is_number(v) || !isfinite(x) || x < lo || x > hi)
-		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted a number "
-			       "from %g to %g", key, shown(v, text), lo, hi);
+		return err_set(e, ERR_INPUT,
+			       "\"%s\" is %s; wanted a number "
+			       "from %g to %g",
+			       key, show_value(v, text), lo, hi);
 	*out = x;
 	return true;
 }
@@ -87,7 +89,7 @@ static bool bool_read(const json_t *j, const char *key, bool *out,
 		return true;
 	if (!json_is_boolean(v))
 		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted true or "
-			       "false", key, shown(v, text));
+			       "false", key, show_value(v, text));
 	*out = json_is_true(v);
 	return true;
 }
@@ -114,14 +116,16 @@ static bool fixed_check(const json_t *j, struct err *e)
 		const char *s = json_string_value(v);
 		if (fixed_key[i].want == NULL_OR_FALSE && v &&
 		    !json_is_null(v) && !json_is_false(v))
-			return err_set(e, ERR_UNSUPPORTED, "\"%s\" is %s; "
+			return err_set(e, ERR_UNSUPPORTED,
+				       "\"%s\" is %s; "
 				       "this engine knows only models without "
-				       "it", fixed_key[i].key, shown(v, text));
+				       "it",
+				       fixed_key[i].key, show_value(v, text));
 		if (fixed_key[i].want == IS_STRING &&
 		    (!s || strcmp(s, fixed_key[i].string) != 0))
 			return err_set(e, ERR_UNSUPPORTED,
 				       "\"%s\" is %s; wanted \"%s\"",
-				       fixed_key[i].key, shown(v, text),
+				       fixed_key[i].key, show_value(v, text),
 				       fixed_key[i].string);
 	}
 	return true;
@@ -139,14 +143,14 @@ static bool layers_check(const struct qwen_config *c, const json_t *j,
 		return true;
 	if (json_array_size(list) != c->layers)
 		return err_set(e, ERR_INPUT, "\"layer_types\" is %s; wanted a "
-			       "list of %u", shown(list, text), c->layers);
+			       "list of %u", show_value(list, text), c->layers);
 	json_array_foreach(list, i, v) {
 		const char *s = json_string_value(v);
 		if (!s || strcmp(s, "full_attention") != 0)
 			return err_set(e, ERR_UNSUPPORTED, "\"layer_types\" "
 				       "has %s for layer %zu; this engine "
 				       "knows only \"full_attention\"",
-				       shown(v, text), i);
+				       show_value(v, text), i);
 	}
 	return true;
 }
@@ -170,7 +174,7 @@ static bool stop_add(struct qwen_config *c, const json_t *v, struct err *e)
 
 	if (!json_is_integer(v) || id < 0 || id >= c->vocab)
 		return err_set(e, ERR_INPUT, "\"eos_token_id\" has %s; wanted "
-			       "tokens from 0 to %u", shown(v, text),
+			       "tokens from 0 to %u", show_value(v, text),
 			       c->vocab - 1);
 	for (uint32_t i = 0; i < c->n_stops; i++)
 		if (c->stop[i] == (uint32_t)id)
@@ -210,7 +214,7 @@ static bool rope_key_check(const char *name, const char *key, const json_t *v,
 	return err_set(e, ERR_UNSUPPORTED, "\"%s\" has \"%s\": %s; this "
 		       "engine knows only rotary embeddings without scaling, "
 		       "\"rope_type\": \"default\"", name, key,
-		       shown(v, text));
+		       show_value(v, text));
 }
 
 /* Newer files keep the rotary base in an object, which older ones scale by. */
@@ -225,7 +229,7 @@ static bool rope_read(struct qwen_config *c, json_t *j, const char *name,
 		return true;
 	if (!json_is_object(rope))
 		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted an object",
-			       name, shown(rope, text));
+			       name, show_value(rope, text));
 	json_object_foreach(rope, key, v)
 		if (!rope_key_check(name, key, v, e))
 			return false;
@@ -258,7 +262,7 @@ static bool generation_read(struct qwen_config *c, const json_t *j,
 
 	if (v && !json_is_null(v) && !json_is_integer(v))
 		return err_set(e, ERR_INPUT, "\"top_k\" is %s; wanted a whole "
-			       "number", shown(v, text));
+			       "number", show_value(v, text));
 	if (!bool_read(j, "do_sample", &c->sample, e) ||
 	    !real_read(j, "temperature", 0, 1e6, &c->temperature, e) ||
 	    !real_read(j, "top_p", 0, 1, &c->top_p, e) ||

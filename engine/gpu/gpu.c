@@ -188,7 +188,7 @@ struct block {
 };
 #define ALIGN 256
 
-static size_t padded(size_t bytes)
+static size_t pad_bytes(size_t bytes)
 {
 	return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -218,7 +218,7 @@ static bool block_add(struct block *b, const void *data, size_t bytes,
 static bool floats_add(struct block *b, const float *x, uint32_t n,
 		       uint64_t *va, struct err *e)
 {
-	b->used = padded(b->used);
+	b->used = pad_bytes(b->used);
 	return block_add(b, x, n * sizeof(*x), va, e);
 }
 
@@ -255,7 +255,7 @@ static bool matrices_add(struct block *b, const struct qwen_matrix *const *w,
 	uint64_t va;
 
 	*out = (struct gpu_matrix){ .type = w[0]->type, .cols = w[0]->cols };
-	b->used = padded(b->used);
+	b->used = pad_bytes(b->used);
 	out->w = out->scale = b->mem->va + b->used;
 	for (int i = 0; i < n; i++) {
 		if (w[i]->type != out->type || w[i]->cols % QWEN_GROUP)
@@ -273,7 +273,7 @@ static bool matrices_add(struct block *b, const struct qwen_matrix *const *w,
 	}
 	if (out->type < QWEN_W_INT8)
 		return true;
-	b->used = padded(b->used);
+	b->used = pad_bytes(b->used);
 	out->scale = b->mem->va + b->used;
 	for (int i = 0; i < n; i++)
 		if (!block_add(b, w[i]->scale, scale_bytes(w[i]), &va, e))
@@ -312,7 +312,7 @@ static bool layer_add(struct gpu *g, uint32_t i, struct err *e)
 	matrices_of(l, all);
 	size_t bytes = matrices_bytes(all, LAYER_MATRICES) + 6 * ALIGN;
 	for (size_t k = 0; k < ARRAY_SIZE(norm); k++)
-		bytes += padded(norm[k].n * sizeof(float));
+		bytes += pad_bytes(norm[k].n * sizeof(float));
 	snprintf(name, sizeof(name), "layer %u", i);
 	if (!block_new(&b, g, bytes, name, e) ||
 	    !matrices_add(&b, all, 3, &to->heads, e) ||
@@ -333,8 +333,10 @@ static bool ends_add(struct gpu *g, struct err *e)
 	uint32_t hidden = g->m->config.hidden;
 	struct block b;
 
-	if (!block_new(&b, g, matrices_bytes(embed, 1) +
-			      padded(hidden * sizeof(float)), "embedding", e) ||
+	if (!block_new(&b, g,
+		       matrices_bytes(embed, 1) +
+			       pad_bytes(hidden * sizeof(float)),
+		       "embedding", e) ||
 	    !matrices_add(&b, embed, 1, &g->embed, e) ||
 	    !floats_add(&b, g->m->norm, hidden, &g->norm, e))
 		return false;

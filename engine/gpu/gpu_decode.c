@@ -48,8 +48,8 @@ bool gpu_stream_kernels(struct gpu_state *s, enum qwen_weights w,
 }
 
 /* Queries, keys and values: normed, turned, and kept. */
-static bool heads(struct gpu_state *s, uint32_t layer,
-		  const struct gpu_pass *p, struct err *e)
+static bool put_heads(struct gpu_state *s, uint32_t layer,
+		      const struct gpu_pass *p, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	const struct gpu_layer *l = &s->g->layer[layer];
@@ -73,12 +73,12 @@ static bool heads(struct gpu_state *s, uint32_t layer,
 	arg_u32(&a, c->head_dim);
 	arg_u32(&a, c->hidden);
 	arg_strides(&a, s);
-	return put(s, s->of[l->heads.type].stream[p->each].heads, &a,
-		   c->heads + 2 * c->kv_heads, p->n / p->each, e);
+	return put_kernel(s, s->of[l->heads.type].stream[p->each].heads, &a,
+			  c->heads + 2 * c->kv_heads, p->n / p->each, e);
 }
 
-static bool join(struct gpu_state *s, uint32_t n, uint32_t splits,
-		 struct err *e)
+static bool put_join(struct gpu_state *s, uint32_t n, uint32_t splits,
+		     struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	uint32_t rows = n * c->heads;
@@ -90,7 +90,7 @@ static bool join(struct gpu_state *s, uint32_t n, uint32_t splits,
 	arg_u32(&a, splits);
 	arg_u32(&a, c->head_dim);
 	arg_u32(&a, rows);
-	return put(s, s->join, &a, groups_of(s->join, rows), 1, e);
+	return put_kernel(s, s->join, &a, groups_of(s->join, rows), 1, e);
 }
 
 /*
@@ -140,14 +140,15 @@ bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 	arg_strides(&a, s);
 	arg_u32(&a, chunk);
 	arg_f32(&a, 1 / sqrt(c->head_dim));
-	return put(s, whole ? s->attend : s->split, &a, splits, rows, e) &&
-	       (whole || join(s, n, splits, e));
+	return put_kernel(s, whole ? s->attend : s->split, &a, splits, rows,
+			  e) &&
+	       (whole || put_join(s, n, splits, e));
 }
 
 /* x += W y */
-static bool add(struct gpu_state *s, const struct gpu_matrix *w,
-		const struct kfd_mem *y, const struct gpu_pass *p,
-		struct err *e)
+static bool put_add_product(struct gpu_state *s, const struct gpu_matrix *w,
+			    const struct kfd_mem *y, const struct gpu_pass *p,
+			    struct err *e)
 {
 	const struct gpu_kernel *k = s->of[w->type].stream[p->each].add;
 	struct gpu_args a = { .n = 0 };
@@ -157,11 +158,11 @@ static bool add(struct gpu_state *s, const struct gpu_matrix *w,
 	arg_mem(&a, y);
 	arg_u32(&a, w->rows);
 	arg_u32(&a, w->cols);
-	return put(s, k, &a, groups_of(k, w->rows), p->n / p->each, e);
+	return put_kernel(s, k, &a, groups_of(k, w->rows), p->n / p->each, e);
 }
 
-static bool swiglu(struct gpu_state *s, const struct gpu_layer *l,
-		   const struct gpu_pass *p, struct err *e)
+static bool put_swiglu(struct gpu_state *s, const struct gpu_layer *l,
+		       const struct gpu_pass *p, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	const struct gpu_kernel *k = s->of[l->both.type].stream[p->each].swiglu;
@@ -174,7 +175,7 @@ static bool swiglu(struct gpu_state *s, const struct gpu_layer *l,
 	arg_f32(&a, c->norm_eps);
 	arg_u32(&a, c->ffn);
 	arg_u32(&a, c->hidden);
-	return put(s, k, &a, groups_of(k, c->ffn), p->n / p->each, e);
+	return put_kernel(s, k, &a, groups_of(k, c->ffn), p->n / p->each, e);
 }
 
 bool gpu_layer(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
@@ -186,7 +187,8 @@ bool gpu_layer(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 	       gpu_stream_kernels(s, l->out.type, p->each, e) &&
 	       gpu_stream_kernels(s, l->both.type, p->each, e) &&
 	       gpu_stream_kernels(s, l->down.type, p->each, e) &&
-	       heads(s, layer, p, e) && gpu_attend(s, layer, p, e) &&
-	       add(s, &l->out, s->a, p, e) && swiglu(s, l, p, e) &&
-	       add(s, &l->down, s->ffn, p, e);
+	       put_heads(s, layer, p, e) && gpu_attend(s, layer, p, e) &&
+	       put_add_product(s, &l->out, s->a, p, e) &&
+	       put_swiglu(s, l, p, e) &&
+	       put_add_product(s, &l->down, s->ffn, p, e);
 }

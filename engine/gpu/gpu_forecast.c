@@ -46,8 +46,8 @@ static void hidden_fill(const struct kfd_kernel *k, struct launch *x)
 	}
 }
 
-static void take(void *ctx, const struct gpu_code *c,
-		 const struct kfd_launch *l)
+static void record_launch(void *ctx, const struct gpu_code *c,
+			  const struct kfd_launch *l)
 {
 	const struct kfd_kernel *k = c->kernel;
 	struct record *r = ctx;
@@ -100,9 +100,9 @@ static bool pass_put(struct gpu_state *s, const struct gpu_question *q,
 
 /* ---- simulating ---- */
 
-static bool simulate(const struct launch *x, const struct gpu_state *s,
-		     const struct cost_model *m, uint64_t footprint,
-		     struct gpu_forecast *out, struct err *e)
+static bool simulate_launch(const struct launch *x, const struct gpu_state *s,
+			    const struct cost_model *m, uint64_t footprint,
+			    struct gpu_forecast *out, struct err *e)
 {
 	const struct kfd_kernel *k = x->code->kernel;
 	struct gpu_share *to = &out->share[out->n];
@@ -171,16 +171,16 @@ bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,
 	good = model_place(&model, c, q, e) &&
 	       (s = gpu_state_make(&model, &shape, e));
 	if (good) {
-		s->record = take;
+		s->record = record_launch;
 		s->record_ctx = &r;
 		good = pass_put(s, q, e);
 	}
 	out->weight_bytes = model.token_bytes;
 	out->share = xcalloc(r.n + 1, sizeof(*out->share));
 	for (size_t i = 0; good && i < r.n; i++)
-		good = simulate(&r.v[i], s, m,
-				model.token_bytes + gpu_cache_bytes(s), out,
-				e);
+		good = simulate_launch(&r.v[i], s, m,
+				       model.token_bytes + gpu_cache_bytes(s),
+				       out, e);
 	for (size_t i = 0; i < r.n; i++)
 		free(r.v[i].args);
 	free(r.v);

@@ -106,7 +106,7 @@ struct gpu_args {
 	size_t n;
 };
 
-static inline void arg(struct gpu_args *a, const void *v, size_t size)
+static inline void arg_bytes(struct gpu_args *a, const void *v, size_t size)
 {
 	a->n = (a->n + size - 1) / size * size;
 	memcpy(a->bytes + a->n, v, size);
@@ -115,7 +115,7 @@ static inline void arg(struct gpu_args *a, const void *v, size_t size)
 
 static inline void arg_va(struct gpu_args *a, uint64_t va)
 {
-	arg(a, &va, sizeof(va));
+	arg_bytes(a, &va, sizeof(va));
 }
 
 static inline void arg_mem(struct gpu_args *a, const struct kfd_mem *m)
@@ -125,14 +125,14 @@ static inline void arg_mem(struct gpu_args *a, const struct kfd_mem *m)
 
 static inline void arg_u32(struct gpu_args *a, uint32_t v)
 {
-	arg(a, &v, sizeof(v));
+	arg_bytes(a, &v, sizeof(v));
 }
 
 static inline void arg_f32(struct gpu_args *a, double x)
 {
 	float v = (float)x;
 
-	arg(a, &v, sizeof(v));
+	arg_bytes(a, &v, sizeof(v));
 }
 
 static inline void arg_matrix(struct gpu_args *a, const struct gpu_matrix *w)
@@ -159,9 +159,9 @@ static inline void arg_strides(struct gpu_args *a, const struct gpu_state *s)
 	arg_va(a, (uint64_t)c->kv_heads * head);
 }
 
-static inline bool put(struct gpu_state *s, const struct gpu_kernel *k,
-		       const struct gpu_args *a, uint64_t gx, uint64_t gy,
-		       struct err *e)
+static inline bool put_kernel(struct gpu_state *s, const struct gpu_kernel *k,
+			      const struct gpu_args *a, uint64_t gx,
+			      uint64_t gy, struct err *e)
 {
 	uint32_t wg = k->shape.group;
 	const struct kfd_launch l = {

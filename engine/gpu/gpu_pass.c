@@ -16,14 +16,14 @@
 /* ---- memory ---- */
 
 /* One of the arrays that the kernels read. */
-static int32_t *words(const struct gpu_state *s, enum gpu_word w)
+static int32_t *host_words(const struct gpu_state *s, enum gpu_word w)
 {
 	return (int32_t *)s->words->cpu + w * (s->shape.max_tokens + 1);
 }
 
-static bool memory(struct gpu_state *s, enum kfd_domain domain,
-		   const char *name, size_t bytes, struct kfd_mem **out,
-		   struct err *e)
+static bool alloc_memory(struct gpu_state *s, enum kfd_domain domain,
+			 const char *name, size_t bytes, struct kfd_mem **out,
+			 struct err *e)
 {
 	return kfd_mem_alloc(s->g->dev, domain, bytes, name, out, e);
 }
@@ -41,8 +41,8 @@ static bool cache_new(struct gpu_state *s, struct err *e)
 			 s->shape.positions * s->vector *
 			 size[s->shape.cache];
 	all = c->layers * s->layer_bytes;
-	return memory(s, KFD_VRAM_PRIVATE, "keys", all, &s->key, e) &&
-	       memory(s, KFD_VRAM_PRIVATE, "values", all, &s->value, e);
+	return alloc_memory(s, KFD_VRAM_PRIVATE, "keys", all, &s->key, e) &&
+	       alloc_memory(s, KFD_VRAM_PRIVATE, "values", all, &s->value, e);
 }
 
 static bool angles_new(struct gpu_state *s, struct err *e)
@@ -54,8 +54,9 @@ static bool angles_new(struct gpu_state *s, struct err *e)
 	bool good;
 
 	qwen_angles(c, s->shape.positions, cosine, sine);
-	good = memory(s, KFD_VRAM_PRIVATE, "cosines", bytes, &s->cosine, e) &&
-	       memory(s, KFD_VRAM_PRIVATE, "sines", bytes, &s->sine, e) &&
+	good = alloc_memory(s, KFD_VRAM_PRIVATE, "cosines", bytes, &s->cosine,
+			    e) &&
+	       alloc_memory(s, KFD_VRAM_PRIVATE, "sines", bytes, &s->sine, e) &&
 	       kfd_write(s->g->dev, s->cosine, 0, cosine, bytes, e) &&
 	       kfd_write(s->g->dev, s->sine, 0, sine, bytes, e);
 	free(cosine);
@@ -81,14 +82,15 @@ static bool buffers_new(struct gpu_state *s, struct err *e)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
-		if (!memory(s, KFD_VRAM_PRIVATE, want[i].name,
-			    want[i].floats * sizeof(float), want[i].mem, e))
+		if (!alloc_memory(s, KFD_VRAM_PRIVATE, want[i].name,
+				  want[i].floats * sizeof(float), want[i].mem,
+				  e))
 			return false;
-	if (!memory(s, KFD_GTT, "ids and positions",
-		    GPU_WORDS * (n + 1) * sizeof(int32_t), &s->words, e))
+	if (!alloc_memory(s, KFD_GTT, "ids and positions",
+			  GPU_WORDS * (n + 1) * sizeof(int32_t), &s->words, e))
 		return false;
 	for (size_t i = 0; i <= n; i++)
-		words(s, GPU_ROW)[i] = (int32_t)i;
+		host_words(s, GPU_ROW)[i] = (int32_t)i;
 	return gpu_tile_buffers(s, e);
 }
 
@@ -104,9 +106,12 @@ static bool results_grow(struct gpu_state *s, uint32_t n, struct err *e)
 	kfd_mem_free(s->g->dev, s->best);
 	s->logits = s->out = s->best = NULL;
 	s->cap_wanted = 0;
-	if (!memory(s, KFD_VRAM_PRIVATE, "logits", bytes, &s->logits, e) ||
-	    !memory(s, KFD_GTT, "logits for the host", bytes, &s->out, e) ||
-	    !memory(s, KFD_GTT, "best ids", n * sizeof(int32_t), &s->best, e))
+	if (!alloc_memory(s, KFD_VRAM_PRIVATE, "logits", bytes, &s->logits,
+			  e) ||
+	    !alloc_memory(s, KFD_GTT, "logits for the host", bytes, &s->out,
+			  e) ||
+	    !alloc_memory(s, KFD_GTT, "best ids", n * sizeof(int32_t), &s->best,
+			  e))
 		return false;
 	s->cap_wanted = n;
 	return true;
@@ -167,7 +172,7 @@ static bool kernels_find(struct gpu_state *s, struct err *e)
 
 /* ---- packets ---- */
 
-static bool embed(struct gpu_state *s, uint32_t n, struct err *e)
+static bool put_embed(struct gpu_state *s, uint32_t n, struct err *e)
 {
 	const struct gpu_matrix *w = &s->g->embed;
 	struct gpu_args a = { .n = 0 };
@@ -177,12 +182,12 @@ static bool embed(struct gpu_state *s, uint32_t n, struct err *e)
 	arg_word(&a, s, GPU_ID);
 	arg_u32(&a, w->rows);
 	arg_u32(&a, w->cols);
-	return put(s, s->of[w->type].embed, &a, n, 1, e);
+	return put_kernel(s, s->of[w->type].embed, &a, n, 1, e);
 }
 
 /* ---- results ---- */
 
-static bool logits(struct gpu_state *s, uint32_t n, struct err *e)
+static bool put_logits(struct gpu_state *s, uint32_t n, struct err *e)
 {
 	const struct gpu_matrix *w = &s->g->head;
 	uint32_t each = gpu_stream_tokens(n);
@@ -201,10 +206,10 @@ static bool logits(struct gpu_state *s, uint32_t n, struct err *e)
 	arg_u32(&a, w->rows);
 	arg_u32(&a, w->cols);
 	const struct gpu_kernel *k = s->of[w->type].stream[each].norm;
-	return put(s, k, &a, groups_of(k, w->rows), n / each, e);
+	return put_kernel(s, k, &a, groups_of(k, w->rows), n / each, e);
 }
 
-static bool best(struct gpu_state *s, uint32_t n, struct err *e)
+static bool put_argmax(struct gpu_state *s, uint32_t n, struct err *e)
 {
 	struct gpu_args a = { .n = 0 };
 
@@ -212,7 +217,7 @@ static bool best(struct gpu_state *s, uint32_t n, struct err *e)
 	arg_mem(&a, s->logits);
 	arg_u32(&a, s->g->m->config.vocab);
 	s->loud = true;
-	return put(s, s->argmax, &a, n, 1, e);
+	return put_kernel(s, s->argmax, &a, n, 1, e);
 }
 
 /* Row r of the logits to where the host reads it. */
@@ -225,24 +230,24 @@ static bool logits_out(struct gpu_state *s, uint32_t r, struct err *e)
 	arg_va(&a, s->out->va + at);
 	arg_va(&a, s->logits->va + at);
 	arg_u32(&a, vocab);
-	return put(s, s->copy, &a, groups_of(s->copy, vocab), 1, e);
+	return put_kernel(s, s->copy, &a, groups_of(s->copy, vocab), 1, e);
 }
 
-static bool results(struct gpu_state *s, const struct qwen_pass *p,
-		    struct err *e)
+static bool read_results(struct gpu_state *s, const struct qwen_pass *p,
+			 struct err *e)
 {
 	bool any = false;
 
 	if (!p->n_wanted)
 		return true;
-	if (!results_grow(s, p->n_wanted, e) || !logits(s, p->n_wanted, e))
+	if (!results_grow(s, p->n_wanted, e) || !put_logits(s, p->n_wanted, e))
 		return false;
 	for (uint32_t r = 0; r < p->n_wanted; r++) {
 		any |= p->token[p->wanted[r]].best;
 		if (p->token[p->wanted[r]].logits && !logits_out(s, r, e))
 			return false;
 	}
-	return !any || best(s, p->n_wanted, e);
+	return !any || put_argmax(s, p->n_wanted, e);
 }
 
 static void results_read(struct gpu_state *s, const struct qwen_pass *p)
@@ -273,9 +278,9 @@ static void results_read(struct gpu_state *s, const struct qwen_pass *p)
 static void runs_write(struct gpu_state *s, const struct qwen_pass *p,
 		       struct gpu_pass *out)
 {
-	int32_t *first = words(s, GPU_RUN_FIRST);
-	int32_t *length = words(s, GPU_RUN_LENGTH);
-	int32_t *slot = words(s, GPU_RUN_SLOT);
+	int32_t *first = host_words(s, GPU_RUN_FIRST);
+	int32_t *length = host_words(s, GPU_RUN_LENGTH);
+	int32_t *slot = host_words(s, GPU_RUN_SLOT);
 	uint32_t n = 0, most = 0, at;
 
 	for (uint32_t i = 0; i < p->n; i = at) {
@@ -303,14 +308,14 @@ static void words_write(struct gpu_state *s, const struct qwen_pass *p,
 				  .each = gpu_stream_tokens(p->n) };
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t length = p->position[i] + 1;
-		words(s, GPU_ID)[i] = (int32_t)p->token[i].id;
-		words(s, GPU_POSITION)[i] = (int32_t)p->position[i];
-		words(s, GPU_SLOT)[i] = (int32_t)p->token[i].sequence;
-		words(s, GPU_LENGTH)[i] = (int32_t)length;
+		host_words(s, GPU_ID)[i] = (int32_t)p->token[i].id;
+		host_words(s, GPU_POSITION)[i] = (int32_t)p->position[i];
+		host_words(s, GPU_SLOT)[i] = (int32_t)p->token[i].sequence;
+		host_words(s, GPU_LENGTH)[i] = (int32_t)length;
 		out->longest = length > out->longest ? length : out->longest;
 	}
 	for (uint32_t r = 0; r < p->n_wanted; r++)
-		words(s, GPU_PICK)[r] = (int32_t)p->wanted[r];
+		host_words(s, GPU_PICK)[r] = (int32_t)p->wanted[r];
 	s->counts.copies++;
 	s->counts.copied_bytes += (4 * p->n + p->n_wanted) * sizeof(int32_t);
 	if (p->n >= FLASH_RUN)
@@ -322,7 +327,7 @@ static void words_write(struct gpu_state *s, const struct qwen_pass *p,
  * in software takes what the host takes, and has its own watch for kernels that
  * hang.
  */
-static uint64_t deadline(const struct gpu_state *s, uint32_t tokens)
+static uint64_t pass_deadline(const struct gpu_state *s, uint32_t tokens)
 {
 	uint64_t limit = KFD_DEADLINE_NS * (1 + tokens / 512);
 
@@ -336,20 +341,20 @@ static bool wait_for(struct gpu_state *s, uint64_t ticket, struct err *e)
 	return kfd_wait(s->queue, ticket, s->deadline_ns, NULL, e);
 }
 
-static bool stopped(const struct qwen_pass *p)
+static bool is_stopped(const struct qwen_pass *p)
 {
 	return p->stop && *p->stop;
 }
 
-static bool layers(struct gpu_state *s, const struct qwen_pass *p,
-		   const struct gpu_pass *gp, struct err *e)
+static bool put_layers(struct gpu_state *s, const struct qwen_pass *p,
+		       const struct gpu_pass *gp, struct err *e)
 {
 	uint64_t begun[AHEAD];
 
 	for (uint32_t i = 0; i < s->g->m->config.layers; i++) {
 		if (p->stop && i >= AHEAD && !wait_for(s, begun[i % AHEAD], e))
 			return false;
-		if (stopped(p))
+		if (is_stopped(p))
 			return err_set(e, ERR_BUSY, "stopped in layer %u", i);
 		s->loud = p->stop;
 		bool tiles = gpu_tile_pays(s, i, p->n);
@@ -389,14 +394,15 @@ bool gpu_put_pass(struct gpu_state *s, const struct qwen_pass *p,
 
 	words_write(s, p, &gp);
 	s->counts.passes++;
-	return embed(s, p->n, e) && layers(s, p, &gp, e) && results(s, p, e);
+	return put_embed(s, p->n, e) && put_layers(s, p, &gp, e) &&
+	       read_results(s, p, e);
 }
 
 bool gpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 {
 	struct gpu_state *s = state;
 
-	s->deadline_ns = deadline(s, p->n);
+	s->deadline_ns = pass_deadline(s, p->n);
 	bool good = gpu_put_pass(s, p, e);
 	kfd_flush(s->queue);
 	if (!good) {

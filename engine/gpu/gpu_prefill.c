@@ -37,7 +37,7 @@ static bool is_there(const struct gpu_state *s, enum qwen_weights w)
 	return s->of[w].rms_norm;
 }
 
-static bool pays(uint32_t n, uint64_t weights)
+static bool tiles_pay(uint32_t n, uint64_t weights)
 {
 	return n >= TILE_TOKENS || (n > KERNEL_MAX_TOKENS &&
 				    (n - 1) * weights >= TILE_WEIGHTS);
@@ -61,7 +61,7 @@ bool gpu_tile_pays(const struct gpu_state *s, uint32_t layer, uint32_t n)
 	const struct gpu_layer *l = &s->g->layer[layer];
 
 	return has_layer(s, l) &&
-	       pays(n, weights_of(&l->heads) + weights_of(&l->out) +
+	       tiles_pay(n, weights_of(&l->heads) + weights_of(&l->out) +
 			       weights_of(&l->both) + weights_of(&l->down));
 }
 
@@ -69,7 +69,7 @@ bool gpu_tile_logits_pays(const struct gpu_state *s, uint32_t n)
 {
 	const struct gpu_matrix *w = &s->g->head;
 
-	return is_there(s, w->type) && pays(n, weights_of(w));
+	return is_there(s, w->type) && tiles_pay(n, weights_of(w));
 }
 
 /* A layer's products for m tokens, or any; autotune/tuner/models.def. */
@@ -231,9 +231,9 @@ bool gpu_tile_buffers(struct gpu_state *s, struct err *e)
 }
 
 /* c = a W for n tokens; with `beta` of the op, added to c. */
-static bool product(struct gpu_state *s, const struct gpu_tiles *t,
-		    const struct gpu_matrix *w, const struct kfd_mem *a,
-		    const struct kfd_mem *c, uint32_t n, struct err *e)
+static bool put_product(struct gpu_state *s, const struct gpu_tiles *t,
+			const struct gpu_matrix *w, const struct kfd_mem *a,
+			const struct kfd_mem *c, uint32_t n, struct err *e)
 {
 	const struct gemm_operands x = {
 		.a = a->va, .b = w->w, .scale = w->scale, .c = c->va,
@@ -261,8 +261,8 @@ static bool product(struct gpu_state *s, const struct gpu_tiles *t,
 }
 
 /* s->narrow = n values of x in the type that meets the weights. */
-static bool narrow(struct gpu_state *s, enum qwen_weights w,
-		   const struct kfd_mem *x, uint32_t n, struct err *e)
+static bool put_narrow(struct gpu_state *s, enum qwen_weights w,
+		       const struct kfd_mem *x, uint32_t n, struct err *e)
 {
 	const struct gpu_kernel *k = s->of[w].narrow;
 	struct gpu_args a = { .n = 0 };
@@ -270,12 +270,12 @@ static bool narrow(struct gpu_state *s, enum qwen_weights w,
 	arg_mem(&a, s->narrow);
 	arg_mem(&a, x);
 	arg_u32(&a, n);
-	return put(s, k, &a, groups_of(k, n), 1, e);
+	return put_kernel(s, k, &a, groups_of(k, n), 1, e);
 }
 
 /* s->narrow = norm(x) of the n rows that `rows` names. */
-static bool norm(struct gpu_state *s, enum qwen_weights w, uint64_t gain,
-		 enum gpu_word rows, uint32_t n, struct err *e)
+static bool put_norm(struct gpu_state *s, enum qwen_weights w, uint64_t gain,
+		     enum gpu_word rows, uint32_t n, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	struct gpu_args a = { .n = 0 };
@@ -286,7 +286,7 @@ static bool norm(struct gpu_state *s, enum qwen_weights w, uint64_t gain,
 	arg_word(&a, s, rows);
 	arg_f32(&a, c->norm_eps);
 	arg_u32(&a, c->hidden);
-	return put(s, s->of[w].rms_norm, &a, n, 1, e);
+	return put_kernel(s, s->of[w].rms_norm, &a, n, 1, e);
 }
 
 bool gpu_tile_logits(struct gpu_state *s, uint32_t n, struct err *e)
@@ -294,13 +294,13 @@ bool gpu_tile_logits(struct gpu_state *s, uint32_t n, struct err *e)
 	const struct gpu_matrix *w = &s->g->head;
 	const struct gpu_tiles *t = head_tiles(s, n, e);
 
-	return t && norm(s, w->type, s->g->norm, GPU_PICK, n, e) &&
-	       product(s, t, w, s->narrow, s->logits, n, e);
+	return t && put_norm(s, w->type, s->g->norm, GPU_PICK, n, e) &&
+	       put_product(s, t, w, s->narrow, s->logits, n, e);
 }
 
 /* Queries to s->q, keys and values to the cache. */
-static bool turn(struct gpu_state *s, uint32_t layer, uint32_t n,
-		 struct err *e)
+static bool put_rope(struct gpu_state *s, uint32_t layer, uint32_t n,
+		     struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	const struct gpu_layer *l = &s->g->layer[layer];
@@ -327,12 +327,12 @@ static bool turn(struct gpu_state *s, uint32_t layer, uint32_t n,
 	arg_strides(&a, s);
 	arg_u32(&a, n);
 	arg_f32(&a, c->norm_eps);
-	return put(s, s->turn, &a, groups_of(s->turn, rows), 1, e);
+	return put_kernel(s, s->turn, &a, groups_of(s->turn, rows), 1, e);
 }
 
 /* All tokens of a run together. */
-static bool flash(struct gpu_state *s, uint32_t layer,
-		  const struct gpu_pass *p, struct err *e)
+static bool put_flash(struct gpu_state *s, uint32_t layer,
+		      const struct gpu_pass *p, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	uint32_t each = s->flash->shape.group / 2;
@@ -351,8 +351,8 @@ static bool flash(struct gpu_state *s, uint32_t layer,
 	arg_strides(&a, s);
 	arg_u32(&a, 1);
 	arg_f32(&a, 1 / sqrt(c->head_dim));
-	return put(s, s->flash, &a, (uint64_t)p->runs * c->heads,
-		   (p->run_most + each - 1) / each, e);
+	return put_kernel(s, s->flash, &a, (uint64_t)p->runs * c->heads,
+			  (p->run_most + each - 1) / each, e);
 }
 
 bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,
@@ -368,13 +368,13 @@ bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,
 	bool runs = p->runs && p->run_most >= FLASH_RUN;
 	uint32_t d = c->heads * c->head_dim;
 
-	return norm(s, w, l->attn_norm, GPU_ROW, n, e) &&
-	       product(s, t->heads, &l->heads, s->narrow, s->qkv, n, e) &&
-	       turn(s, layer, n, e) &&
-	       (runs ? flash : gpu_attend)(s, layer, p, e) &&
-	       narrow(s, w, s->a, n * d, e) &&
-	       product(s, t->out, &l->out, s->narrow, s->x, n, e) &&
-	       norm(s, w, l->ffn_norm, GPU_ROW, n, e) &&
-	       product(s, t->both, &l->both, s->narrow, s->ffn, n, e) &&
-	       product(s, t->down, &l->down, s->ffn, s->x, n, e);
+	return put_norm(s, w, l->attn_norm, GPU_ROW, n, e) &&
+	       put_product(s, t->heads, &l->heads, s->narrow, s->qkv, n, e) &&
+	       put_rope(s, layer, n, e) &&
+	       (runs ? put_flash : gpu_attend)(s, layer, p, e) &&
+	       put_narrow(s, w, s->a, n * d, e) &&
+	       put_product(s, t->out, &l->out, s->narrow, s->x, n, e) &&
+	       put_norm(s, w, l->ffn_norm, GPU_ROW, n, e) &&
+	       put_product(s, t->both, &l->both, s->narrow, s->ffn, n, e) &&
+	       put_product(s, t->down, &l->down, s->ffn, s->x, n, e);
 }

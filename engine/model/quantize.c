@@ -190,7 +190,7 @@ static double log_total(const float *v, uint32_t n)
 	return top + log(sum);
 }
 
-static uint32_t best(const float *v, uint32_t n)
+static uint32_t find_argmax(const float *v, uint32_t n)
 {
 	uint32_t at = 0;
 
@@ -200,8 +200,8 @@ static uint32_t best(const float *v, uint32_t n)
 }
 
 /* Adds one prediction; `next` is what really came. */
-static void compare(struct qwen_quality *q, const float *a, const float *b,
-		    uint32_t vocab, uint32_t next)
+static void add_prediction(struct qwen_quality *q, const float *a,
+			   const float *b, uint32_t vocab, uint32_t next)
 {
 	double ta = log_total(a, vocab), tb = log_total(b, vocab), kl = 0;
 
@@ -209,7 +209,7 @@ static void compare(struct qwen_quality *q, const float *a, const float *b,
 		kl += exp(a[i] - ta) * ((a[i] - ta) - (b[i] - tb));
 	q->kl += kl;
 	q->kl_worst = fmax(q->kl_worst, kl);
-	q->same_best += best(a, vocab) == best(b, vocab);
+	q->same_best += find_argmax(a, vocab) == find_argmax(b, vocab);
 	q->perplexity_a += ta - a[next];
 	q->perplexity_b += tb - b[next];
 	q->tokens++;
@@ -233,8 +233,8 @@ static bool text_compare(struct qwen_state *a, struct qwen_state *b,
 		    !qwen_forward(b, t, some, e))
 			return false;
 		for (uint32_t i = 0; i < some; i++)
-			compare(q, qwen_logits(a, i), qwen_logits(b, i), vocab,
-				ids[at + i + 1]);
+			add_prediction(q, qwen_logits(a, i), qwen_logits(b, i),
+				       vocab, ids[at + i + 1]);
 	}
 	return true;
 }

@@ -161,7 +161,7 @@ static json_t *header_json(const struct specs *s, uint32_t shard,
 	return j;
 }
 
-static uint64_t mix(uint64_t z)
+static uint64_t mix_bits(uint64_t z)
 {
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
 	z = (z ^ z >> 27) * 0x94d049bb133111eb;
@@ -183,7 +183,7 @@ static bool tensor_write(FILE *f, const struct spec *x, uint64_t seed,
 	for (uint64_t at = 0; at < n; at += CHUNK) {
 		size_t some = n - at < CHUNK ? (size_t)(n - at) : CHUNK;
 		for (size_t i = 0; i < some; i++) {
-			uint64_t r = mix(seed + (at + i + 1) *
+			uint64_t r = mix_bits(seed + (at + i + 1) *
 						0x9e3779b97f4a7c15);
 			float u = (float)(int64_t)(r >> 40) * 0x1p-23f - 1;
 			v[i] = x->mean + x->width * u;
@@ -236,8 +236,8 @@ static bool shard_write(const char *path, const struct specs *s, uint32_t shard,
 	for (size_t i = 0; ok && i < s->n; i++) {
 		if (s->v[i].shard != shard)
 			continue;
-		ok = tensor_write(f, &s->v[i], mix(how->seed * 1000003 + i),
-				  how, k);
+		ok = tensor_write(f, &s->v[i],
+				  mix_bits(how->seed * 1000003 + i), how, k);
 		if (how->progress)
 			progress_step(how->progress, 1);
 	}

@@ -69,7 +69,7 @@ void qwen_encoder_free(struct qwen_encoder *x)
 /* ---- merging one piece ---- */
 
 /* Lower rank first; of equal ranks the one further left. */
-static bool before(const struct chance *a, const struct chance *b)
+static bool merges_before(const struct chance *a, const struct chance *b)
 {
 	return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
 }
@@ -78,7 +78,7 @@ static void heap_put(struct qwen_encoder *x, struct chance c)
 {
 	size_t i = x->n_heap++;
 
-	for (; i && before(&c, &x->heap[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i && merges_before(&c, &x->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		x->heap[i] = x->heap[(i - 1) / 2];
 	x->heap[i] = c;
 }
@@ -90,9 +90,9 @@ static struct chance heap_take(struct qwen_encoder *x)
 
 	for (; (child = 2 * i + 1) < x->n_heap; i = child) {
 		if (child + 1 < x->n_heap &&
-		    before(&x->heap[child + 1], &x->heap[child]))
+		    merges_before(&x->heap[child + 1], &x->heap[child]))
 			child++;
-		if (!before(&x->heap[child], &last))
+		if (!merges_before(&x->heap[child], &last))
 			break;
 		x->heap[i] = x->heap[child];
 	}

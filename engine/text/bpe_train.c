@@ -105,7 +105,7 @@ static void word_merge(struct word *w, uint32_t left, uint32_t right,
 	w->n = n;
 }
 
-static void learn(struct learner *l, json_t *merges)
+static void learn_merges(struct learner *l, json_t *merges)
 {
 	uint32_t left, right;
 
@@ -155,7 +155,7 @@ bool qwen_bpe_train(const char *text, size_t len_bytes, uint32_t vocab,
 	}
 	merges = json_array();
 	ids = json_object();
-	learn(&l, merges);
+	learn_merges(&l, merges);
 	for (uint32_t i = 0; i < l.n_tokens; i++) {
 		json_object_set_new(ids, l.letters[i], json_integer(i));
 		free(l.letters[i]);

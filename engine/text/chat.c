@@ -43,7 +43,7 @@ static void dump_real(double v, struct buf *out)
 		buf_adds(out, ".0");
 }
 
-static void dump(const json_t *j, struct buf *out)
+static void dump_json(const json_t *j, struct buf *out)
 {
 	const char *key, *sep = "";
 	json_t *v;
@@ -56,7 +56,7 @@ static void dump(const json_t *j, struct buf *out)
 			buf_adds(out, sep);
 			dump_string(key, out);
 			buf_adds(out, ": ");
-			dump(v, out);
+			dump_json(v, out);
 			sep = ", ";
 		}
 		buf_addc(out, '}');
@@ -65,7 +65,7 @@ static void dump(const json_t *j, struct buf *out)
 		buf_addc(out, '[');
 		json_array_foreach(j, i, v) {
 			buf_adds(out, sep);
-			dump(v, out);
+			dump_json(v, out);
 			sep = ", ";
 		}
 		buf_addc(out, ']');
@@ -87,24 +87,24 @@ static void dump(const json_t *j, struct buf *out)
 
 /* ---- messages ---- */
 
-static const char *text(const json_t *m, const char *key)
+static const char *get_text(const json_t *m, const char *key)
 {
 	const char *s = json_string_value(json_object_get(m, key));
 
 	return s ? s : "";
 }
 
-static bool is(const json_t *m, const char *role)
+static bool is_role(const json_t *m, const char *role)
 {
-	return m && strcmp(text(m, "role"), role) == 0;
+	return m && strcmp(get_text(m, "role"), role) == 0;
 }
 
-static bool begins(const char *s, const char *with)
+static bool starts_with(const char *s, const char *with)
 {
 	return strncmp(s, with, strlen(with)) == 0;
 }
 
-static bool ends(const char *s, const char *with)
+static bool ends_with(const char *s, const char *with)
 {
 	size_t n = strlen(s), k = strlen(with);
 
@@ -118,15 +118,15 @@ static size_t last_query(const json_t *messages)
 
 	for (size_t i = n; i-- > 0;) {
 		const json_t *m = json_array_get(messages, i);
-		const char *s = text(m, "content");
-		if (is(m, "user") && !(begins(s, "<tool_response>") &&
-				       ends(s, "</tool_response>")))
+		const char *s = get_text(m, "content");
+		if (is_role(m, "user") && !(starts_with(s, "<tool_response>") &&
+					    ends_with(s, "</tool_response>")))
 			return i;
 	}
 	return n - 1;
 }
 
-static void turn(const char *role, const char *content, struct buf *out)
+static void add_turn(const char *role, const char *content, struct buf *out)
 {
 	buf_printf(out, "<|im_start|>%s\n%s<|im_end|>\n", role, content);
 }
@@ -138,14 +138,14 @@ static void tools_turn(const json_t *tools, const json_t *first,
 	size_t i;
 
 	buf_adds(out, "<|im_start|>system\n");
-	if (is(first, "system"))
-		buf_printf(out, "%s\n\n", text(first, "content"));
+	if (is_role(first, "system"))
+		buf_printf(out, "%s\n\n", get_text(first, "content"));
 	buf_adds(out, "# Tools\n\nYou may call one or more functions to assist "
 		      "with the user query.\n\nYou are provided with function "
 		      "signatures within <tools></tools> XML tags:\n<tools>");
 	json_array_foreach(tools, i, tool) {
 		buf_addc(out, '\n');
-		dump(tool, out);
+		dump_json(tool, out);
 	}
 	buf_adds(out, "\n</tools>\n\nFor each function call, return a json "
 		      "object with function name and arguments within "
@@ -160,7 +160,7 @@ static const char *skip_breaks(const char *s)
 }
 
 /* Length of `s` without line breaks at its end. */
-static int trimmed(const char *s, size_t n)
+static int trimmed_len(const char *s, size_t n)
 {
 	while (n && s[n - 1] == '\n')
 		n--;
@@ -175,10 +175,11 @@ static int trimmed(const char *s, size_t n)
 static void thought_split(const json_t *m, const char **thought,
 			  int *thought_len, const char **answer)
 {
-	const char *s = text(m, "content"), *end = strstr(s, "</think>"), *at;
+	const char *s = get_text(m, "content"), *end = strstr(s, "</think>"),
+		   *at;
 
 	*answer = s;
-	*thought = text(m, "reasoning_content");
+	*thought = get_text(m, "reasoning_content");
 	*thought_len = (int)strlen(*thought);
 	if (json_is_string(json_object_get(m, "reasoning_content")) || !end)
 		return;
@@ -191,7 +192,7 @@ static void thought_split(const json_t *m, const char **thought,
 		*thought = at + strlen("<think>");
 	*thought = skip_breaks(*thought);
 	*thought_len = *thought < end ?
-			trimmed(*thought, (size_t)(end - *thought)) : 0;
+			trimmed_len(*thought, (size_t)(end - *thought)) : 0;
 }
 
 static void calls_add(const json_t *calls, bool after_text, struct buf *out)
@@ -206,11 +207,11 @@ static void calls_add(const json_t *calls, bool after_text, struct buf *out)
 		args = json_object_get(call, "arguments");
 		buf_printf(out, "%s<tool_call>\n{\"name\": \"%s\", "
 			   "\"arguments\": ", i || after_text ? "\n" : "",
-			   text(call, "name"));
+			   get_text(call, "name"));
 		if (json_is_string(args))
 			buf_adds(out, json_string_value(args));
 		else if (args)
-			dump(args, out);
+			dump_json(args, out);
 		buf_adds(out, "}\n</tool_call>");
 	}
 }
@@ -227,7 +228,7 @@ static void assistant_turn(const json_t *m, bool recent, bool last,
 		const char *s = skip_breaks(thought);
 		len -= (int)(s - thought);
 		buf_printf(out, "<think>\n%.*s\n</think>\n\n",
-			   len > 0 ? trimmed(s, (size_t)len) : 0, s);
+			   len > 0 ? trimmed_len(s, (size_t)len) : 0, s);
 		buf_adds(out, skip_breaks(answer));
 	} else {
 		buf_adds(out, answer);
@@ -239,11 +240,11 @@ static void assistant_turn(const json_t *m, bool recent, bool last,
 static void tool_turn(const json_t *m, const json_t *before,
 		      const json_t *after, struct buf *out)
 {
-	if (!is(before, "tool"))
+	if (!is_role(before, "tool"))
 		buf_adds(out, "<|im_start|>user");
 	buf_printf(out, "\n<tool_response>\n%s\n</tool_response>",
-		   text(m, "content"));
-	if (!is(after, "tool"))
+		   get_text(m, "content"));
+	if (!is_role(after, "tool"))
 		buf_adds(out, "<|im_end|>\n");
 }
 
@@ -266,12 +267,13 @@ static void messages_add(const json_t *list, const json_t *tools,
 	for (size_t i = 0; i < n; i++) {
 		const json_t *m = json_array_get(list, i);
 		const json_t *before = i ? json_array_get(list, i - 1) : NULL;
-		if (is(m, "assistant"))
+		if (is_role(m, "assistant"))
 			assistant_turn(m, i > query, i + 1 == n, out);
-		else if (is(m, "tool"))
+		else if (is_role(m, "tool"))
 			tool_turn(m, before, json_array_get(list, i + 1), out);
-		else if (i || !is(m, "system") || !has_tools)
-			turn(text(m, "role"), text(m, "content"), out);
+		else if (i || !is_role(m, "system") || !has_tools)
+			add_turn(get_text(m, "role"), get_text(m, "content"),
+				 out);
 	}
 	prompt_add(flags, out);
 }
@@ -285,13 +287,15 @@ static bool messages_check(const json_t *list, struct err *e)
 		return err_set(e, ERR_INPUT, "messages: wanted a list of "
 			       "{\"role\", \"content\"}");
 	json_array_foreach(list, i, m) {
-		bool call = is(m, "assistant") &&
+		bool call = is_role(m, "assistant") &&
 			    json_is_array(json_object_get(m, "tool_calls"));
-		if (!is(m, "system") && !is(m, "user") && !is(m, "assistant") &&
-		    !is(m, "tool"))
-			return err_set(e, ERR_INPUT, "message %zu: the role is "
+		if (!is_role(m, "system") && !is_role(m, "user") &&
+		    !is_role(m, "assistant") && !is_role(m, "tool"))
+			return err_set(e, ERR_INPUT,
+				       "message %zu: the role is "
 				       "\"%s\"; wanted system, user, assistant "
-				       "or tool", i, text(m, "role"));
+				       "or tool",
+				       i, get_text(m, "role"));
 		if (!json_is_string(json_object_get(m, "content")) && !call)
 			return err_set(e, ERR_INPUT,
 				       "message %zu has no text as content", i);
@@ -329,7 +333,7 @@ void qwen_chat_one(const char *system, const char *user, unsigned flags,
 		   struct buf *out)
 {
 	if (system)
-		turn("system", system, out);
-	turn("user", user, out);
+		add_turn("system", system, out);
+	add_turn("user", user, out);
 	prompt_add(flags, out);
 }

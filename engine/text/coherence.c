@@ -102,7 +102,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Distinct values of v[n], and how often the most frequent one stands there. */
-static size_t distinct(uint64_t *v, size_t n, size_t *most)
+static size_t count_distinct(uint64_t *v, size_t n, size_t *most)
 {
 	size_t kinds = 0, run = 0;
 
@@ -125,7 +125,7 @@ static void window_judge(struct qwen_coherence *c, const uint32_t *id, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		v[i] = id[i];
-	size_t kinds = distinct(v, n, &most);
+	size_t kinds = count_distinct(v, n, &most);
 	c->value[QWEN_LIMIT_unique_share] =
 		fmin(c->value[QWEN_LIMIT_unique_share],
 		     (double)kinds / (double)n);
@@ -183,7 +183,7 @@ static void repeats_judge(struct qwen_coherence *c, const uint32_t *id,
 			v[i] = (v[i] ^ id[i + k]) * 0x9e3779b97f4a7c15 +
 			       (v[i] >> 31);
 	c->value[QWEN_LIMIT_repeated_share] =
-		1 - (double)distinct(v, grams, &most) / (double)grams;
+		1 - (double)count_distinct(v, grams, &most) / (double)grams;
 	free(v);
 }
 
@@ -197,8 +197,8 @@ static bool is_stop(const struct qwen_stream *s, uint32_t id)
 	return false;
 }
 
-static double specials(const uint32_t *id, size_t n,
-		       const struct qwen_tokenizer *t)
+static double share_of_specials(const uint32_t *id, size_t n,
+				const struct qwen_tokenizer *t)
 {
 	double count = 0;
 	bool special;
@@ -283,7 +283,7 @@ static double bad_calls(const uint32_t *id, size_t n,
 
 /* ---- the verdict ---- */
 
-static void verdict(struct qwen_coherence *c, const struct qwen_limits *l)
+static void apply_limits(struct qwen_coherence *c, const struct qwen_limits *l)
 {
 	c->passed = true;
 	for (int i = 0; i < QWEN_LIMITS; i++) {
@@ -315,9 +315,9 @@ void qwen_coherence_check(struct qwen_coherence *c, const struct qwen_stream *s,
 	windows_judge(c, s->id, n);
 	loops_judge(c, s->id, n, l);
 	repeats_judge(c, s->id, n);
-	c->value[QWEN_LIMIT_special_tokens] = specials(s->id, n, t);
+	c->value[QWEN_LIMIT_special_tokens] = share_of_specials(s->id, n, t);
 	c->value[QWEN_LIMIT_empty_think] =
 		s->thinking ? empty_thoughts(s->id, n, t) : 0;
 	c->value[QWEN_LIMIT_bad_tool_calls] = bad_calls(s->id, n, t);
-	verdict(c, l);
+	apply_limits(c, l);
 }

@@ -68,7 +68,7 @@ static void marks_order(struct points *p)
 	}
 }
 
-static void decompose(struct points *p, const char *s, size_t len)
+static void decompose_text(struct points *p, const char *s, size_t len)
 {
 	utf8proc_int32_t c;
 
@@ -82,7 +82,7 @@ static void decompose(struct points *p, const char *s, size_t len)
 	}
 }
 
-static void compose(utf8proc_int32_t *v, size_t n, struct buf *out)
+static void compose_text(utf8proc_int32_t *v, size_t n, struct buf *out)
 {
 	utf8proc_uint8_t s[4];
 	utf8proc_ssize_t left =
@@ -96,12 +96,12 @@ void qwen_nfc(const char *s, size_t len, struct buf *out)
 {
 	struct points p = { 0 };
 
-	decompose(&p, s, len);
+	decompose_text(&p, s, len);
 	marks_order(&p);
 	for (size_t i = 0, end; i < p.n; i = end) {
 		for (end = i + 1; end < p.n && p.v[end] != HANGUL_TBASE;)
 			end++;
-		compose(p.v + i, end - i, out);
+		compose_text(p.v + i, end - i, out);
 	}
 	free(p.v);
 }

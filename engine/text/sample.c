@@ -45,13 +45,14 @@ void qwen_sampler_see(struct qwen_sampler *s, uint32_t id)
 }
 
 /* Upper 53 bits: uniform in [0, 1). */
-static double uniform(uint64_t *state)
+static double draw_uniform(uint64_t *state)
 {
 	return (double)(random_next(state) >> 11) * 0x1p-53;
 }
 
 /* The logit after the penalty: away from tokens that were there. */
-static float penalized(const struct qwen_sampler *s, float logit, uint32_t id)
+static float penalize_logit(const struct qwen_sampler *s, float logit,
+			    uint32_t id)
 {
 	double r = s->how.repetition_penalty;
 
@@ -75,7 +76,7 @@ static bool logits_take(struct qwen_sampler *s, const float *logits,
 			return err_set(e, ERR_DEVICE, "logit %u is NaN: the "
 				       "model's output is broken", i);
 		if (!plain)
-			v = penalized(s, v, i);
+			v = penalize_logit(s, v, i);
 		if (!greedy)
 			s->candidate[i] = (struct qwen_candidate){ v, i };
 		if (v > top) {
@@ -128,7 +129,7 @@ static void select_best(struct qwen_candidate *v, uint32_t n, uint32_t k)
 }
 
 /* Unnormalized probabilities of the first n candidates, sorted; their sum. */
-static double weigh(struct qwen_sampler *s, uint32_t n)
+static double weigh_candidates(struct qwen_sampler *s, uint32_t n)
 {
 	double top = s->candidate[0].logit, sum = 0;
 
@@ -141,7 +142,8 @@ static double weigh(struct qwen_sampler *s, uint32_t n)
 }
 
 /* How many of the n candidates top-p and min-p leave; at least one. */
-static uint32_t cut(const struct qwen_sampler *s, uint32_t n, double sum)
+static uint32_t cut_candidates(const struct qwen_sampler *s, uint32_t n,
+			       double sum)
 {
 	double before = 0;
 	uint32_t keep = 0;
@@ -167,11 +169,11 @@ bool qwen_sample(struct qwen_sampler *s, const float *logits, uint32_t *id,
 		n = s->how.top_k;
 	}
 	qsort(s->candidate, n, sizeof(*s->candidate), best_first);
-	n = cut(s, n, weigh(s, n));
+	n = cut_candidates(s, n, weigh_candidates(s, n));
 	double sum = 0, at = 0;
 	for (uint32_t i = 0; i < n; i++)
 		sum += s->p[i];
-	double draw = uniform(&s->state) * sum;
+	double draw = draw_uniform(&s->state) * sum;
 	*id = s->candidate[n - 1].id;
 	for (uint32_t i = 0; i < n; i++) {
 		at += s->p[i];

@@ -22,86 +22,87 @@
  * One kernel for each stored type; nr rows, `apart` elements apart, and nt
  * tokens; both are constants where it is inlined.
  */
-#define ROW(type, elem, one)                                                   \
-	static inline __attribute__((always_inline)) void rows_##type(         \
-		const elem *w, size_t apart, uint32_t n, const float *x,       \
-		size_t ldx, float *y, size_t ldy, size_t next, bool add,       \
-		int nr, int nt)                                                \
-	{                                                                      \
-		const uint32_t line = 64 / sizeof(*w);                         \
-		const uint32_t step =                                          \
-			line > SUMS * LANES ? line : SUMS * LANES;             \
-		vf s[2][TOKENS][SUMS];                                         \
-		uint32_t c = 0;                                                \
-                                                                               \
-		for (int r = 0; r < nr; r++) /* and no more: it costs time */  \
-			for (int t = 0; t < nt; t++)                           \
-				for (int i = 0; i < SUMS; i++)                 \
-					s[r][t][i] = splat(0);                 \
-                                                                               \
-		for (; c + step <= n; c += step)                               \
-			for (int r = 0; r < nr; r++) {                         \
-				const elem *p = w + r * apart + c;             \
-				for (uint32_t i = 0; i < step; i += LANES) {   \
-					if (i % line == 0)                     \
-						fetch(p + i);                  \
-					vf v = load_##type(p + i);             \
-					for (int t = 0; t < nt; t++) {         \
-						vf *to = &s[r][t][i / LANES %  \
-								  SUMS];       \
-						*to = fma_(v, load(x + c + i + \
-								   t * ldx),   \
-							   *to);               \
-					}                                      \
-				}                                              \
-			}                                                      \
-		for (; c + LANES <= n; c += LANES)                             \
-			for (int r = 0; r < nr; r++) {                         \
-				vf v = load_##type(w + r * apart + c);         \
-				for (int t = 0; t < nt; t++)                   \
-					s[r][t][0] = fma_(v, load(x + t * ldx +\
-								  c),          \
-							  s[r][t][0]);         \
-			}                                                      \
-		for (int r = 0; r < nr; r++)                                   \
-			for (int t = 0; t < nt; t++) {                         \
-				float *to = y + t * ldy + r * next;            \
-				float v = sum(s[r][t][0] + s[r][t][1]);        \
-				for (uint32_t k = c; k < n; k++)               \
-					v += one(w[r * apart + k]) *           \
-					     x[t * ldx + k];                   \
-				*to = add ? *to + v : v;                       \
-			}                                                      \
-	}                                                                      \
-                                                                               \
-	static void product_##type(const struct qwen_matrix *m, uint32_t r0,   \
-				   uint32_t r1, const float *x, size_t ldx,    \
+#define ROW(type, elem, one) \
+	static inline __attribute__((always_inline)) void rows_##type( \
+		const elem *w, size_t apart, uint32_t n, const float *x, \
+		size_t ldx, float *y, size_t ldy, size_t next, bool add, \
+		int nr, int nt) \
+	{ \
+		const uint32_t line = 64 / sizeof(*w); \
+		const uint32_t step = line > SUMS * LANES ? line : \
+							    SUMS * LANES; \
+		vf s[2][TOKENS][SUMS]; \
+		uint32_t c = 0; \
+\
+		for (int r = 0; r < nr; r++) /* and no more: it costs time */ \
+			for (int t = 0; t < nt; t++) \
+				for (int i = 0; i < SUMS; i++) \
+					s[r][t][i] = splat(0); \
+\
+		for (; c + step <= n; c += step) \
+			for (int r = 0; r < nr; r++) { \
+				const elem *p = w + r * apart + c; \
+				for (uint32_t i = 0; i < step; i += LANES) { \
+					if (i % line == 0) \
+						prefetch_line(p + i); \
+					vf v = load_##type(p + i); \
+					for (int t = 0; t < nt; t++) { \
+						vf *to = &s[r][t] \
+							   [i / LANES % SUMS]; \
+						*to = fma_(v, \
+							   load(x + c + i + \
+								t * ldx), \
+							   *to); \
+					} \
+				} \
+			} \
+		for (; c + LANES <= n; c += LANES) \
+			for (int r = 0; r < nr; r++) { \
+				vf v = load_##type(w + r * apart + c); \
+				for (int t = 0; t < nt; t++) \
+					s[r][t][0] = \
+						fma_(v, load(x + t * ldx + c), \
+						     s[r][t][0]); \
+			} \
+		for (int r = 0; r < nr; r++) \
+			for (int t = 0; t < nt; t++) { \
+				float *to = y + t * ldy + r * next; \
+				float v = sum_lanes(s[r][t][0] + s[r][t][1]); \
+				for (uint32_t k = c; k < n; k++) \
+					v += one(w[r * apart + k]) * \
+					     x[t * ldx + k]; \
+				*to = add ? *to + v : v; \
+			} \
+	} \
+\
+	static void product_##type(const struct qwen_matrix *m, uint32_t r0, \
+				   uint32_t r1, const float *x, size_t ldx, \
 				   uint32_t n, float *y, size_t ldy, bool add) \
-	{                                                                      \
-		struct pairs p;                                                \
-                                                                               \
-		pairs_init(&p, r0, r1, m->cols * sizeof(elem));                \
-		while (pairs_next(&p)) {                                       \
-			const elem *w = (const elem *)m->data +                \
-					(size_t)p.row * m->cols;               \
-			size_t apart = (size_t)p.apart * m->cols;              \
-			uint32_t t = 0;                                        \
-			float *to = y + p.row;                                 \
-			if (!p.apart)                                          \
-				for (; t < n; t++)                             \
-					rows_##type(w, 0, m->cols,             \
-						    x + t * ldx, ldx,          \
+	{ \
+		struct pairs p; \
+\
+		pairs_init(&p, r0, r1, m->cols * sizeof(elem)); \
+		while (pairs_next(&p)) { \
+			const elem *w = (const elem *)m->data + \
+					(size_t)p.row * m->cols; \
+			size_t apart = (size_t)p.apart * m->cols; \
+			uint32_t t = 0; \
+			float *to = y + p.row; \
+			if (!p.apart) \
+				for (; t < n; t++) \
+					rows_##type(w, 0, m->cols, \
+						    x + t * ldx, ldx, \
 						    to + t * ldy, ldy, 0, add, \
-						    1, 1);                     \
-			for (; t + TOKENS <= n; t += TOKENS)                   \
-				rows_##type(w, apart, m->cols, x + t * ldx,    \
-					    ldx, to + t * ldy, ldy, p.apart,   \
-					    add, 2, TOKENS);                   \
-			for (; t < n; t++)                                     \
-				rows_##type(w, apart, m->cols, x + t * ldx,    \
-					    ldx, to + t * ldy, ldy, p.apart,   \
-					    add, 2, 1);                        \
-		}                                                              \
+						    1, 1); \
+			for (; t + TOKENS <= n; t += TOKENS) \
+				rows_##type(w, apart, m->cols, x + t * ldx, \
+					    ldx, to + t * ldy, ldy, p.apart, \
+					    add, 2, TOKENS); \
+			for (; t < n; t++) \
+				rows_##type(w, apart, m->cols, x + t * ldx, \
+					    ldx, to + t * ldy, ldy, p.apart, \
+					    add, 2, 1); \
+		} \
 	}
 
 ROW(f32, float, f32_one)
@@ -142,8 +143,8 @@ static inline float any_one(enum qwen_weights type, const void *v, size_t i)
 }
 
 static inline __attribute__((always_inline)) void
-mix(enum qwen_weights type, const void *v, uint32_t d, uint32_t n,
-    const float *s, float *y)
+mix_heads(enum qwen_weights type, const void *v, uint32_t d, uint32_t n,
+	  const float *s, float *y)
 {
 	uint32_t i = 0;
 
@@ -153,9 +154,11 @@ mix(enum qwen_weights type, const void *v, uint32_t d, uint32_t n,
 			a[k] = load(y + i + k * LANES);
 		for (uint32_t p = 0; p < n; p++)
 			for (int k = 0; k < WIDE; k++)
-				a[k] = fma_(splat(s[p]),
-					    load_any(type, v, (size_t)p * d +
-						     i + k * LANES), a[k]);
+				a[k] = fma_(
+					splat(s[p]),
+					load_any(type, v,
+						 (size_t)p * d + i + k * LANES),
+					a[k]);
 		for (int k = 0; k < WIDE; k++)
 			store(y + i + k * LANES, a[k]);
 	}
@@ -170,11 +173,14 @@ void LEVEL(qwen_mix_)(enum qwen_weights type, const void *v, uint32_t d,
 {
 	for (uint32_t h = 0; h < heads; h++) {
 		if (type == QWEN_W_F32)
-			mix(QWEN_W_F32, v, d, n, s + h * lds, y + h * ldy);
+			mix_heads(QWEN_W_F32, v, d, n, s + h * lds,
+				  y + h * ldy);
 		else if (type == QWEN_W_F16)
-			mix(QWEN_W_F16, v, d, n, s + h * lds, y + h * ldy);
+			mix_heads(QWEN_W_F16, v, d, n, s + h * lds,
+				  y + h * ldy);
 		else
-			mix(QWEN_W_BF16, v, d, n, s + h * lds, y + h * ldy);
+			mix_heads(QWEN_W_BF16, v, d, n, s + h * lds,
+				  y + h * ldy);
 	}
 }
 
@@ -227,7 +233,7 @@ uint64_t LEVEL(qwen_read_)(const void *p, size_t size_bytes, unsigned streams,
 }
 
 /* Enough sums, each in its register, that the latency of one does not count. */
-#define CHAINS 12
+#define CHAINS	12
 #define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 
 double LEVEL(qwen_fma_)(uint64_t rounds)
@@ -245,7 +251,7 @@ double LEVEL(qwen_fma_)(uint64_t rounds)
 	vf all = { 0 };
 #define SUM(i) all += s##i;
 	EACH(SUM)
-	volatile float keep = sum(all);
+	volatile float keep = sum_lanes(all);
 	(void)keep;
 	return 2.0 * LANES * CHAINS * (double)rounds;
 }

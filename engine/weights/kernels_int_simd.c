@@ -61,7 +61,7 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 		/* Sizes as integers: the same order, and NaN above all. */
 		for (int i = 0; i < QWEN_GROUP; i += LANES) {
 			vi v = (vi)load(x + i) & 0x7fffffff;
-			top = (vi)choose(v > top, (vf)v, (vf)top);
+			top = (vi)select_lanes(v > top, (vf)v, (vf)top);
 		}
 		int32_t bits = most_of(top);
 		memcpy(&most, &bits, sizeof(most));
@@ -77,7 +77,7 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 			memcpy(h + 64, q + QWEN_GROUP / 2, QWEN_GROUP / 2);
 		}
 		out->d[g] = d;
-		out->sum[g] = d * sum(total);
+		out->sum[g] = d * sum_lanes(total);
 	}
 }
 
@@ -151,7 +151,7 @@ struct sums {
  * OFFSET8 added.
  */
 #define OFFSET8 128
-static inline TARGET vi dots(const uint8_t *p, const int8_t *q, bool four)
+static inline TARGET vi dot_group(const uint8_t *p, const int8_t *q, bool four)
 {
 	const __m512i low = _mm512_set1_epi8(15), flip = _mm512_set1_epi8(-128);
 	const __m512i zero = _mm512_setzero_si512();
@@ -172,7 +172,7 @@ static inline TARGET vi dots(const uint8_t *p, const int8_t *q, bool four)
  * pairs are exact in 16 bits: 2 * 128 * 127 fits, or 4 * 15 * 127.
  */
 #define OFFSET8 0
-static inline TARGET vi dots(const uint8_t *p, const int8_t *q, bool four)
+static inline TARGET vi dot_group(const uint8_t *p, const int8_t *q, bool four)
 {
 	const __m256i ones = _mm256_set1_epi16(1), low = _mm256_set1_epi8(15);
 	__m256i u = _mm256_loadu_si256((const void *)p);
@@ -192,7 +192,7 @@ static inline TARGET vi dots(const uint8_t *p, const int8_t *q, bool four)
 #endif
 
 /* The factors of groups i .. of f, each in the lanes of its sums. */
-static inline TARGET vf spread(vf f, int i, bool four)
+static inline TARGET vf spread_factors(vf f, int i, bool four)
 {
 	/* Not __builtin_shuffle(): clang has none. */
 #if LANES == 16
@@ -219,10 +219,10 @@ struct place {
  * LANES groups of both rows, from group g of the activations on.  `two` and
  * `four` are constants where it is inlined.
  */
-static inline TARGET void groups(struct place a, struct place b,
-				 const struct qwen_quants *x, size_t g,
-				 struct sums *sa, struct sums *sb, bool two,
-				 bool four)
+static inline TARGET void add_groups(struct place a, struct place b,
+				     const struct qwen_quants *x, size_t g,
+				     struct sums *sa, struct sums *sb, bool two,
+				     bool four)
 {
 	vf d = load(x->d + g), sum = load(x->sum + g);
 	vf fa = load_f16(a.scale), fb = two ? load_f16(b.scale) : fa;
@@ -240,16 +240,16 @@ static inline TARGET void groups(struct place a, struct place b,
 		const int8_t *q = four ? half + i / 4 * 128 + i % 4 * 16 :
 					 half + i * QWEN_GROUP;
 		if (at % 64 == 0)
-			fetch(a.w + at);
-		vi dot = dots(a.w + at, q, four);
-		sa->dot = fma_(spread(fa, i, four),
+			prefetch_line(a.w + at);
+		vi dot = dot_group(a.w + at, q, four);
+		sa->dot = fma_(spread_factors(fa, i, four),
 			       __builtin_convertvector(dot, vf), sa->dot);
 		if (!two)
 			continue;
 		if (at % 64 == 0)
-			fetch(b.w + at);
-		dot = dots(b.w + at, q, four);
-		sb->dot = fma_(spread(fb, i, four),
+			prefetch_line(b.w + at);
+		dot = dot_group(b.w + at, q, four);
+		sb->dot = fma_(spread_factors(fb, i, four),
 			       __builtin_convertvector(dot, vf), sb->dot);
 	}
 }
@@ -273,9 +273,9 @@ static inline TARGET struct place rest_of(struct place p, struct rest *to,
  * Nothing here may be written in parts and read as a whole: such a load waits
  * for all before it, so that no row would begin before the last one's end.
  */
-static inline TARGET void rows(struct place a, struct place b, size_t n,
-			       const struct qwen_quants *x, float *ya,
-			       float *yb, bool add, bool two, bool four)
+static inline TARGET void dot_rows(struct place a, struct place b, size_t n,
+				   const struct qwen_quants *x, float *ya,
+				   float *yb, bool add, bool two, bool four)
 {
 	const float offset = four ? 8 : OFFSET8;
 	struct sums sa = { { 0 }, { 0 } }, sb = sa;
@@ -283,10 +283,10 @@ static inline TARGET void rows(struct place a, struct place b, size_t n,
 
 	for (; g + LANES <= n; g += LANES) {
 		if (g % 32 == 0) {
-			fetch(a.scale);
-			fetch(b.scale);
+			prefetch_line(a.scale);
+			prefetch_line(b.scale);
 		}
-		groups(a, b, x, g, &sa, &sb, two, four);
+		add_groups(a, b, x, g, &sa, &sb, two, four);
 		a.w += LANES * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
 		b.w += LANES * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
 		a.scale += LANES;
@@ -296,13 +296,13 @@ static inline TARGET void rows(struct place a, struct place b, size_t n,
 		struct rest ra, rb;
 		a = rest_of(a, &ra, n - g, four);
 		b = two ? rest_of(b, &rb, n - g, four) : a;
-		groups(a, b, x, g, &sa, &sb, two, four);
+		add_groups(a, b, x, g, &sa, &sb, two, four);
 	}
-	float v = sum(sa.dot - offset * sa.offset);
+	float v = sum_lanes(sa.dot - offset * sa.offset);
 	*ya = add ? *ya + v : v;
 	if (!two)
 		return;
-	v = sum(sb.dot - offset * sb.offset);
+	v = sum_lanes(sb.dot - offset * sb.offset);
 	*yb = add ? *yb + v : v;
 }
 #else
@@ -311,8 +311,8 @@ struct place {
 	const uint16_t *scale;
 };
 
-static inline float row(struct place p, size_t n, const struct qwen_quants *x,
-			bool four)
+static inline float dot_row(struct place p, size_t n,
+			    const struct qwen_quants *x, bool four)
 {
 	float v = 0;
 
@@ -330,24 +330,25 @@ static inline float row(struct place p, size_t n, const struct qwen_quants *x,
 	return v;
 }
 
-static inline void rows(struct place a, struct place b, size_t n,
-			const struct qwen_quants *x, float *ya, float *yb,
-			bool add, bool two, bool four)
+static inline void dot_rows(struct place a, struct place b, size_t n,
+			    const struct qwen_quants *x, float *ya, float *yb,
+			    bool add, bool two, bool four)
 {
-	float v = row(a, n, x, four);
+	float v = dot_row(a, n, x, four);
 
 	*ya = add ? *ya + v : v;
 	if (!two)
 		return;
-	v = row(b, n, x, four);
+	v = dot_row(b, n, x, four);
 	*yb = add ? *yb + v : v;
 }
 #endif
 
-static inline TARGET void product(const struct qwen_matrix *m, uint32_t r0,
-				  uint32_t r1, const struct qwen_quants *x,
-				  uint32_t n, float *y, size_t ldy, bool add,
-				  bool four)
+static inline TARGET void multiply_rows(const struct qwen_matrix *m,
+					uint32_t r0, uint32_t r1,
+					const struct qwen_quants *x, uint32_t n,
+					float *y, size_t ldy, bool add,
+					bool four)
 {
 	size_t groups = m->cols / QWEN_GROUP;
 	size_t row_bytes = four ? m->cols / 2 : m->cols;
@@ -363,11 +364,11 @@ static inline TARGET void product(const struct qwen_matrix *m, uint32_t r0,
 		float *to = y + p.row;
 		for (uint32_t t = 0; t < n; t++, to += ldy)
 			if (p.apart)
-				rows(a, b, groups, &x[t], to, to + p.apart,
-				     add, true, four);
+				dot_rows(a, b, groups, &x[t], to, to + p.apart,
+					 add, true, four);
 			else
-				rows(a, a, groups, &x[t], to, to, add, false,
-				     four);
+				dot_rows(a, a, groups, &x[t], to, to, add,
+					 false, four);
 	}
 }
 
@@ -378,9 +379,9 @@ product_vnni(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
 	     bool add)
 {
 	if (w->type == QWEN_W_INT4)
-		product(w, r0, r1, x, n, y, ldy, add, true);
+		multiply_rows(w, r0, r1, x, n, y, ldy, add, true);
 	else
-		product(w, r0, r1, x, n, y, ldy, add, false);
+		multiply_rows(w, r0, r1, x, n, y, ldy, add, false);
 }
 #endif
 
@@ -396,8 +397,8 @@ void LEVEL(qwen_product_int_)(const struct qwen_matrix *w, uint32_t r0,
 		qwen_product_int_v3(w, r0, r1, x, n, y, ldy, add);
 #else
 	if (w->type == QWEN_W_INT4)
-		product(w, r0, r1, x, n, y, ldy, add, true);
+		multiply_rows(w, r0, r1, x, n, y, ldy, add, true);
 	else
-		product(w, r0, r1, x, n, y, ldy, add, false);
+		multiply_rows(w, r0, r1, x, n, y, ldy, add, false);
 #endif
 }

@@ -13,7 +13,7 @@ static float dot(const float *a, const float *b, uint32_t n)
 
 	for (; i + LANES <= n; i += LANES)
 		s = fma_(load(a + i), load(b + i), s);
-	float v = sum(s);
+	float v = sum_lanes(s);
 	for (; i < n; i++)
 		v += a[i] * b[i];
 	return v;
@@ -83,7 +83,7 @@ static void swiglu(const float *gate, const float *up, uint32_t n, float *y)
 		y[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
 }
 
-static float largest(const float *x, uint32_t n)
+static float find_largest(const float *x, uint32_t n)
 {
 	vf top = splat(x[0]), other = top;
 	uint32_t i = 0;
@@ -120,7 +120,7 @@ static float exp_some(float *x, uint32_t n, float top)
 
 static void softmax(float *x, uint32_t n)
 {
-	float top = largest(x, n);
+	float top = find_largest(x, n);
 	double total = 0;
 	uint32_t i = 0;
 
@@ -131,7 +131,7 @@ static void softmax(float *x, uint32_t n)
 			store(x + i, v);
 			some += v;
 		}
-		total += sum(some);
+		total += sum_lanes(some);
 	}
 	if (i < n)
 		total += exp_some(x + i, n - i, top);
@@ -207,7 +207,7 @@ const struct qwen_kernels LEVEL(qwen_kernels_) = {
 	.dot = dot,
 	.axpy = axpy,
 	.softmax = softmax,
-	.largest = largest,
+	.largest = find_largest,
 	.widen = widen,
 	.narrow = narrow,
 };

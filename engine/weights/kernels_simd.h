@@ -53,7 +53,7 @@ static inline vf fma_(vf a, vf b, vf c)
 	return a * b + c; /* one instruction: this file contracts */
 }
 
-static inline vf choose(vi mask, vf a, vf b)
+static inline vf select_lanes(vi mask, vf a, vf b)
 {
 	return (vf)((mask & (vi)a) | (~mask & (vi)b));
 }
@@ -82,7 +82,7 @@ static inline vf min_(vf a, vf b)
 }
 
 /* By halves. */
-static inline float sum(vf v)
+static inline float sum_lanes(vf v)
 {
 #if LANES == 16
 	__m256 h = (__m256)(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6,
@@ -177,7 +177,7 @@ static inline float f32_one(float f)
 #define FETCH_FAR_BYTES	 3072
 #define FETCH_NEAR_BYTES 768
 
-static inline __attribute__((always_inline)) void fetch(const void *p)
+static inline __attribute__((always_inline)) void prefetch_line(const void *p)
 {
 	/* Through integers: it may lie behind the end of what p points into. */
 	__asm__ volatile("prefetcht1 %0\n\tprefetcht0 %1"

@@ -50,14 +50,14 @@ void probe_random_cycle(uint32_t *next, uint32_t n, uint64_t seed)
 	}
 }
 
-static bool stopped(const struct probe_plan *p)
+static bool is_stopped(const struct probe_plan *p)
 {
 	return p->stop && *p->stop;
 }
 
 /* One sample; s->gave_up when it cannot be had. */
-static bool sample(const struct probe_plan *plan, struct probe_series *s,
-		   struct err *e)
+static bool take_sample(const struct probe_plan *plan, struct probe_series *s,
+			struct err *e)
 {
 	double v[PROBE_PAIRS_MAX];
 	size_t n = 0;
@@ -65,7 +65,7 @@ static bool sample(const struct probe_plan *plan, struct probe_series *s,
 	for (size_t left = plan->pairs * PATIENCE; n < plan->pairs; left--) {
 		struct probe_pair p = { 0 };
 
-		if (stopped(plan))
+		if (is_stopped(plan))
 			return true;
 		if (!left) {
 			s->gave_up = true;
@@ -89,7 +89,7 @@ static bool sample(const struct probe_plan *plan, struct probe_series *s,
 	return true;
 }
 
-static void shuffle(struct probe_series **s, size_t n, uint64_t *state)
+static void shuffle_series(struct probe_series **s, size_t n, uint64_t *state)
 {
 	for (size_t i = n - 1; i > 0; i--) {
 		const size_t j = random_next(state) % (i + 1);
@@ -113,11 +113,11 @@ bool probe_measure(const struct probe_plan *plan, struct probe_series **s,
 		order[i] = s[i];
 	bool good = true;
 	for (size_t round = 0; round < plan->samples && good; round++) {
-		shuffle(order, n, &state);
-		for (size_t i = 0; i < n && good && !stopped(plan); i++) {
+		shuffle_series(order, n, &state);
+		for (size_t i = 0; i < n && good && !is_stopped(plan); i++) {
 			if (order[i]->gave_up)
 				continue;
-			good = sample(plan, order[i], e);
+			good = take_sample(plan, order[i], e);
 			if (plan->progress)
 				progress_step(plan->progress, 1);
 		}

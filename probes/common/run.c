@@ -101,7 +101,7 @@ bool probe_was_evicted(const struct probe_reading *before,
 	return true;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_double(const void *a, const void *b)
 {
 	const double x = *(const double *)a, y = *(const double *)b;
 	return (x > y) - (x < y);
@@ -113,7 +113,7 @@ double probe_quantile(const double *v, size_t n, double q)
 	size_t i = (size_t)(q * (double)(n - 1) + 0.5);
 
 	memcpy(s, v, n * sizeof(*s));
-	qsort(s, n, sizeof(*s), compare);
+	qsort(s, n, sizeof(*s), compare_double);
 	const double x = s[i];
 	free(s);
 	return x;

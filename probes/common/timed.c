@@ -34,7 +34,7 @@ static bool waves_begin(struct sim_source *s, int group, uint64_t cycle,
 }
 
 /* What the wave executes next is in w->inst; false: it has ended. */
-static bool look(struct probe_waves *w, int wave)
+static bool peek_wave(struct probe_waves *w, int wave)
 {
 	const int n = w->source.waves_per_group;
 	struct soft_run *r = w->run[wave / n];
@@ -46,7 +46,7 @@ static bool waves_pc(struct sim_source *s, int wave, uint64_t *pc)
 {
 	struct probe_waves *w = s->ctx;
 
-	if (!look(w, wave))
+	if (!peek_wave(w, wave))
 		return false;
 	*pc = w->inst.pc;
 	return true;
@@ -59,7 +59,7 @@ static bool waves_step(struct sim_source *s, int wave, uint64_t cycle,
 	const int n = w->source.waves_per_group;
 
 	/* Others were looked at since; the addresses are this wave's. */
-	if (!look(w, wave))
+	if (!peek_wave(w, wave))
 		return err_set(e, ERR_DEVICE, "wave %d cannot go on", wave);
 	*out = (struct sim_step){ .exec = w->inst.exec,
 				  .kind = w->inst.kind,
@@ -108,8 +108,9 @@ void probe_waves_fini(struct probe_waves *w)
 
 /* ------------------------------------------------------------- dispatch -- */
 
-static bool simulate(struct probe_timed *t, struct probe_waves *w,
-		     const struct soft_timed_dispatch *d, struct err *e)
+static bool simulate_dispatch(struct probe_timed *t, struct probe_waves *w,
+			      const struct soft_timed_dispatch *d,
+			      struct err *e)
 {
 	const struct sim_config c = { .cost = t->costs, .warmth = SIM_EMPTY,
 				      .busy_wgps = (int)w->every };
@@ -140,7 +141,7 @@ static void on_dispatch(void *ctx, struct soft_timed *dispatch,
 	probe_waves_init(&w, dispatch, d, 0, d->total < wgps ? 1 : wgps);
 	t->why = (struct err){ 0 };
 	soft_timed_clock(dispatch, t->first, cost_value(t->costs, COST_CLOCK));
-	t->failed = !simulate(t, &w, d, &t->why);
+	t->failed = !simulate_dispatch(t, &w, d, &t->why);
 	if (!t->failed)
 		soft_timed_end(dispatch, t->first + t->cycles);
 	probe_waves_fini(&w);

@@ -175,13 +175,13 @@ static void child_reap(struct child *c)
 }
 
 /* Is this verdict one that an earlier slot may have caused? */
-static bool doubtful(const struct probe_result *r)
+static bool is_doubtful(const struct probe_result *r)
 {
 	return r->verdict == RES_SLOT_HANGS || r->verdict == RES_SLOT_FAULTS ||
 	       (r->verdict == RES_SLOT_UNPROVEN && !r->unsupported);
 }
 
-static bool stopped(const struct batch *b)
+static bool is_batch_stopped(const struct batch *b)
 {
 	return b->o->stop && *b->o->stop;
 }
@@ -192,7 +192,7 @@ static bool take_result(struct batch *b, const struct message *m, int pos,
 {
 	if (alone) {
 		*alone = m->result;
-	} else if (doubtful(&m->result)) {
+	} else if (is_doubtful(&m->result)) {
 		b->suspect[b->n_suspects++] = pos;
 		return true;
 	}
@@ -211,7 +211,8 @@ static bool child_listen(struct child *c, struct batch *b, int first,
 	bool go = true;
 	int r = 0;
 
-	while (go && !stopped(b) && (r = child_read(c, slot_ms, &m)) > 0) {
+	while (go && !is_batch_stopped(b) &&
+	       (r = child_read(c, slot_ms, &m)) > 0) {
 		if (m.kind == MSG_BEGIN) {
 			c->at = m.slot;
 		} else if (m.kind == MSG_ERROR) {
@@ -222,9 +223,9 @@ static bool child_listen(struct child *c, struct batch *b, int first,
 			c->n_done++;
 		}
 	}
-	c->silent = !go || stopped(b) || r < 0;
+	c->silent = !go || is_batch_stopped(b) || r < 0;
 	child_reap(c);
-	return go && !stopped(b);
+	return go && !is_batch_stopped(b);
 }
 
 /* A slot whose process, with nothing else in it, did not come to an end. */
@@ -286,7 +287,7 @@ static bool run_suspects(struct batch *b, const int *todo)
 
 		if (!run_alone(b, todo, pos, &r))
 			return false;
-		if (!doubtful(&r) && pos && !run_alone(b, todo, pos - 1, &r))
+		if (!is_doubtful(&r) && pos && !run_alone(b, todo, pos - 1, &r))
 			return false;
 	}
 	return true;

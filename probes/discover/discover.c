@@ -129,7 +129,7 @@ static bool begin_run(struct discovery *d, const struct res_device *rd)
 	return good;
 }
 
-static bool store(struct discovery *d, int i, const struct probe_result *r)
+static bool store_slot(struct discovery *d, int i, const struct probe_result *r)
 {
 	struct arena mem = { 0 };
 	struct res_slot row;
@@ -151,7 +151,7 @@ static bool on_done(void *ctx, int slot, const struct probe_result *r)
 	if (!d->stored[slot])
 		progress_step(&d->bar, 1);
 	d->stored[slot] = true;
-	return store(d, slot, r);
+	return store_slot(d, slot, r);
 }
 
 static bool on_idle(void *ctx)
@@ -169,7 +169,7 @@ static bool on_emulated(void *ctx, int slot, const struct probe_result *r)
 	return true;
 }
 
-static bool always(void *ctx)
+static bool keep_going(void *ctx)
 {
 	(void)ctx;
 	return true;
@@ -190,7 +190,7 @@ static struct probe_batch_opts batch_opts(struct discovery *d)
 }
 
 /* Ordinary slots first; those that may hang or end the wave last. */
-static void order(struct discovery *d)
+static void order_slots(struct discovery *d)
 {
 	for (int last = 0; last < 2; last++)
 		for (int i = 0; i < d->slots.n; i++)
@@ -207,7 +207,7 @@ static bool second_opinion(struct discovery *d)
 	for (int i = 0; i < d->slots.n; i++)
 		d->emulated[i].verdict = RES_SLOT_UNPROVEN;
 	o.device = "soft";
-	o.idle = always;
+	o.idle = keep_going;
 	o.done = on_emulated;
 	return probe_batch(&d->slots, d->todo, d->n_todo, &o, d->e);
 }
@@ -218,7 +218,8 @@ static bool store_graphics(struct discovery *d)
 					.reason = "graphics only: not run" };
 
 	for (int i = 0; i < d->slots.n; i++)
-		if (d->slots.v[i].graphics && !d->stored[i] && !store(d, i, &r))
+		if (d->slots.v[i].graphics && !d->stored[i] &&
+		    !store_slot(d, i, &r))
 			return false;
 	return true;
 }
@@ -228,7 +229,7 @@ static bool run_slots(struct discovery *d, bool hardware)
 	struct probe_batch_opts o = batch_opts(d);
 	bool good;
 
-	order(d);
+	order_slots(d);
 	if (d->n_todo < d->slots.n && !d->o->quiet)
 		for (int i = 0; i < d->slots.n; i++)
 			if (d->stored[i]) {
@@ -253,7 +254,7 @@ static bool run_slots(struct discovery *d, bool hardware)
 
 /* ------------------------------------------------------------- the end -- */
 
-static bool report(struct discovery *d)
+static bool print_report(struct discovery *d)
 {
 	const struct probe_opts *o = d->o;
 	FILE *out = stdout;
@@ -276,30 +277,30 @@ static bool report(struct discovery *d)
 	return good && stdout_check(d->e);
 }
 
-static bool interrupted(const struct discovery *d)
+static bool is_interrupted(const struct discovery *d)
 {
 	return d->o->stop && *d->o->stop;
 }
 
-static int finish(struct discovery *d, bool good)
+static int finish_run(struct discovery *d, bool good)
 {
 	if (good) {
 		good = res_run_finish(d->db, d->run, RES_COMPLETE, EXIT_YES,
 				      NULL, d->e) &&
-		       report(d);
+		       print_report(d);
 		return good ? EXIT_YES : err_exit_code(d->e);
 	}
-	if (interrupted(d))
+	if (is_interrupted(d))
 		err_set(d->e, ERR_IO, "interrupted; the same command goes on "
 			"with run %lld", (long long)d->run);
 	const int code = err_exit_code(d->e);
 	(void)res_run_finish(d->db, d->run,
-			     interrupted(d) ? RES_INTERRUPTED : RES_FAILED,
+			     is_interrupted(d) ? RES_INTERRUPTED : RES_FAILED,
 			     code, d->e->msg, NULL);
 	return code;
 }
 
-static int discover(struct discovery *d)
+static int discover_slots(struct discovery *d)
 {
 	struct res_device rd;
 
@@ -310,13 +311,13 @@ static int discover(struct discovery *d)
 	if (!d->db || !look_at_device(d, &rd) || !ask_oracle(d) ||
 	    !begin_run(d, &rd))
 		return err_exit_code(d->e);
-	return finish(d, run_slots(d, rd.origin == RES_HARDWARE));
+	return finish_run(d, run_slots(d, rd.origin == RES_HARDWARE));
 }
 
 int probe_discover(const struct probe_opts *o, struct err *e)
 {
 	struct discovery d = { .o = o, .e = e };
-	const int code = discover(&d);
+	const int code = discover_slots(&d);
 
 	res_close(d.db);
 	free(d.emulated);

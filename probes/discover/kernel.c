@@ -53,7 +53,7 @@ uint32_t probe_control(bool after, uint32_t lane)
  * float or double between 2^-3 and 2^5 of either sign, the low half is an f16
  * between 0.25 and 16, and no byte is likely to be 0.
  */
-static uint32_t value(uint64_t *s)
+static uint32_t draw_value(uint64_t *s)
 {
 	const uint64_t r = random_next(s);
 	const uint32_t f32 = (uint32_t)(r % 8 + 124) << 23 |
@@ -90,30 +90,30 @@ void probe_state_init(struct probe_state *st, uint64_t seed, uint64_t mem_va)
 	memset(st, 0, sizeof(*st));
 	for (int r = 0; r < PROBE_VGPRS; r++)
 		for (int l = 0; l < PROBE_LANES; l++)
-			st->v[r][l] = value(&s);
+			st->v[r][l] = draw_value(&s);
 	/* WMMA wants its A and B in both halves of the wave (RDNA3 ISA 7.9). */
 	for (int r = PROBE_V_SRC0; r < PROBE_V_SRC2; r++)
 		memcpy(st->v[r] + 16, st->v[r], 64);
 	for (int r = 0; r < PROBE_S_MARK; r++)
-		st->s[r] = value(&s);
+		st->s[r] = draw_value(&s);
 	for (int i = 0; i < PROBE_LDS_DW; i++)
-		st->lds[i] = value(&s);
+		st->lds[i] = draw_value(&s);
 	for (int i = 0; i < PROBE_MEM_DW; i++)
-		st->mem[i] = value(&s);
+		st->mem[i] = draw_value(&s);
 	/* The prologue fills scratch from v16..v31. */
 	memcpy(st->scratch, st->v[PROBE_V_SRC1], sizeof(st->scratch));
 	st->s[PROBE_S_DST] |= 1; /* so that s_setreg_b32 changes MODE */
 	st->scc = 1;
 	st->exec[0] = UINT32_MAX;
-	st->vcc[0] = value(&s);
-	st->vcc[1] = value(&s);
+	st->vcc[0] = draw_value(&s);
+	st->vcc[1] = draw_value(&s);
 	st->m0 = PROBE_M0;
 	set_addresses(st, mem_va);
 }
 
 /* --------------------------------------------------------------- code --- */
 
-static void emit(struct probe_kernel *k, struct isa_inst in)
+static void emit_inst(struct probe_kernel *k, struct isa_inst in)
 {
 	const struct isa_op_info *op = isa_op_info(in.op);
 	uint8_t bytes[ISA_MAX_SIZE_BYTES];
@@ -130,16 +130,18 @@ static void emit(struct probe_kernel *k, struct isa_inst in)
 }
 
 #define F(name) [ISA_F_##name]
-#define EMIT(k, name, format, ...)                                \
-	emit(k, (struct isa_inst){ .op = ISA_##name,              \
-				   .fmt = ISA_FMT_##format,       \
-				   .f = { [ISA_F_OP] = 0, ##__VA_ARGS__ } })
-#define EMIT_LIT(k, name, format, lit, ...)                       \
-	emit(k, (struct isa_inst){ .op = ISA_##name,              \
-				   .fmt = ISA_FMT_##format,       \
-				   .has_literal = true,           \
-				   .literal = lit,                \
-				   .f = { [ISA_F_OP] = 0, ##__VA_ARGS__ } })
+#define EMIT(k, name, format, ...) \
+	emit_inst(k, \
+		  (struct isa_inst){ .op = ISA_##name, \
+				     .fmt = ISA_FMT_##format, \
+				     .f = { [ISA_F_OP] = 0, ##__VA_ARGS__ } })
+#define EMIT_LIT(k, name, format, lit, ...) \
+	emit_inst(k, \
+		  (struct isa_inst){ .op = ISA_##name, \
+				     .fmt = ISA_FMT_##format, \
+				     .has_literal = true, \
+				     .literal = lit, \
+				     .f = { [ISA_F_OP] = 0, ##__VA_ARGS__ } })
 
 static void s_mov(struct probe_kernel *k, uint32_t dst, uint32_t src)
 {
@@ -154,19 +156,21 @@ static void wait_all(struct probe_kernel *k)
 
 #define OFF13(n) ((uint32_t)(n) & 0x1fff)
 
-static void load4(struct probe_kernel *k, uint32_t v, uint32_t base, int off)
+static void emit_load4(struct probe_kernel *k, uint32_t v, uint32_t base,
+		       int off)
 {
 	EMIT(k, global_load_b128, GLOBAL, F(VDST) = v, F(ADDR) = V_LANE16,
 	     F(SADDR) = base, F(OFFSET) = OFF13(off));
 }
 
-static void store4(struct probe_kernel *k, uint32_t v, uint32_t base, int off)
+static void emit_store4(struct probe_kernel *k, uint32_t v, uint32_t base,
+			int off)
 {
 	EMIT(k, global_store_b128, GLOBAL, F(DATA0) = v, F(ADDR) = V_LANE16,
 	     F(SADDR) = base, F(OFFSET) = OFF13(off));
 }
 
-static void store1(struct probe_kernel *k, uint32_t v, int off)
+static void emit_store1(struct probe_kernel *k, uint32_t v, int off)
 {
 	EMIT(k, global_store_b32, GLOBAL, F(DATA0) = v, F(ADDR) = V_LANE4,
 	     F(SADDR) = S_OUT, F(OFFSET) = OFF13(off - 4096));
@@ -182,21 +186,21 @@ static void lane_numbers(struct probe_kernel *k)
 	     F(VSRC1) = V_LANE);
 }
 
-static void control(struct probe_kernel *k, bool after)
+static void emit_control(struct probe_kernel *k, bool after)
 {
 	EMIT_LIT(k, v_lshl_add_u32, VOP3, control_add[after],
 		 F(VDST) = V_CONTROL, F(SRC0) = VGPR(V_LANE),
 		 F(SRC1) = INLINE(7), F(SRC2) = LITERAL);
 	EMIT_LIT(k, v_xor_b32, VOP2, control_xor[after], F(VDST) = V_CONTROL,
 		 F(SRC0) = LITERAL, F(VSRC1) = V_CONTROL);
-	store1(k, V_CONTROL, after ? PROBE_OUT_AFTER : PROBE_OUT_BEFORE);
+	emit_store1(k, V_CONTROL, after ? PROBE_OUT_AFTER : PROBE_OUT_BEFORE);
 	wait_all(k);
 }
 
 static void fill_memories(struct probe_kernel *k)
 {
 	for (uint32_t i = 0; i < 4; i++) {
-		load4(k, V_DATA, S_IN, PROBE_IN_LDS + 512 * (int)i);
+		emit_load4(k, V_DATA, S_IN, PROBE_IN_LDS + 512 * (int)i);
 		wait_all(k);
 		EMIT(k, ds_store_b128, DS, F(ADDR) = V_LANE16,
 		     F(DATA0) = V_DATA, F(OFFSET1) = 2 * i);
@@ -210,11 +214,11 @@ static void fill_memories(struct probe_kernel *k)
 static void s_load(struct probe_kernel *k, enum isa_op op, uint32_t dst,
 		   uint32_t off)
 {
-	emit(k, (struct isa_inst){ .op = op, .fmt = ISA_FMT_SMEM,
-				   .f = { F(SDATA) = dst,
-					  F(SBASE) = S_IN / 2,
-					  F(OFFSET) = off,
-					  F(SOFFSET) = ISA_R_NULL } });
+	emit_inst(k, (struct isa_inst){ .op = op, .fmt = ISA_FMT_SMEM,
+					.f = { F(SDATA) = dst,
+					       F(SBASE) = S_IN / 2,
+					       F(OFFSET) = off,
+					       F(SOFFSET) = ISA_R_NULL } });
 }
 
 static void fill_scalars(struct probe_kernel *k)
@@ -248,15 +252,15 @@ static void point_next(struct probe_kernel *k, int slot_words)
 	EMIT(k, s_nop, SOPP, F(SIMM16) = NOP_8);
 }
 
-static void prologue(struct probe_kernel *k, int slot_words)
+static void emit_prologue(struct probe_kernel *k, int slot_words)
 {
 	EMIT(k, s_load_b256, SMEM, F(SDATA) = S_IN, F(SBASE) = S_KERNARG,
 	     F(SOFFSET) = ISA_R_NULL);
 	wait_all(k);
 	lane_numbers(k);
-	control(k, false);
+	emit_control(k, false);
 	for (uint32_t g = 0; g < PROBE_VGPRS / 4; g++)
-		load4(k, 4 * g, S_IN_VGPR, 512 * (int)g - 4096);
+		emit_load4(k, 4 * g, S_IN_VGPR, 512 * (int)g - 4096);
 	wait_all(k);
 	fill_memories(k);
 	fill_scalars(k);
@@ -278,8 +282,8 @@ static void save_first(struct probe_kernel *k)
 	s_mov(k, ISA_R_EXEC_LO, MINUS_1);
 }
 
-static void writelane(struct probe_kernel *k, uint32_t v, uint32_t sgpr,
-		      uint32_t lane)
+static void emit_writelane(struct probe_kernel *k, uint32_t v, uint32_t sgpr,
+			   uint32_t lane)
 {
 	EMIT(k, v_writelane_b32, VOP3, F(VDST) = v, F(SRC0) = sgpr,
 	     F(SRC1) = INLINE(lane));
@@ -288,13 +292,13 @@ static void writelane(struct probe_kernel *k, uint32_t v, uint32_t sgpr,
 static void save_scalars(struct probe_kernel *k)
 {
 	for (uint32_t i = 0; i < 32; i++)
-		writelane(k, V_SGPR, i, i);
+		emit_writelane(k, V_SGPR, i, i);
 	for (uint32_t i = 32; i < PROBE_SGPRS; i++)
-		writelane(k, V_MORE, i, i - 32);
+		emit_writelane(k, V_MORE, i, i - 32);
 	for (uint32_t i = 0; i < N_SAVED; i++)
-		writelane(k, V_MORE, S_SAVED + i, PROBE_SGPRS - 32 + i);
-	store1(k, V_SGPR, PROBE_OUT_S0);
-	store1(k, V_MORE, PROBE_OUT_S32);
+		emit_writelane(k, V_MORE, S_SAVED + i, PROBE_SGPRS - 32 + i);
+	emit_store1(k, V_SGPR, PROBE_OUT_S0);
+	emit_store1(k, V_MORE, PROBE_OUT_S32);
 }
 
 static void save_memories(struct probe_kernel *k)
@@ -305,36 +309,37 @@ static void save_memories(struct probe_kernel *k)
 		EMIT(k, scratch_load_b128, SCRATCH, F(VDST) = V_DATA + 4,
 		     F(SADDR) = ISA_R_NULL, F(OFFSET) = SCRATCH_AT + 16 * i);
 		wait_all(k);
-		store4(k, V_DATA, S_OUT, PROBE_OUT_LDS + 512 * (int)i - 4096);
-		store4(k, V_DATA + 4, S_OUT,
-		       PROBE_OUT_SCRATCH + 512 * (int)i - 4096);
+		emit_store4(k, V_DATA, S_OUT,
+			    PROBE_OUT_LDS + 512 * (int)i - 4096);
+		emit_store4(k, V_DATA + 4, S_OUT,
+			    PROBE_OUT_SCRATCH + 512 * (int)i - 4096);
 		wait_all(k);
 	}
 }
 
-static void epilogue(struct probe_kernel *k)
+static void emit_epilogue(struct probe_kernel *k)
 {
 	save_first(k);
 	lane_numbers(k);
 	save_scalars(k);
 	for (uint32_t g = 0; g < PROBE_VGPRS / 4; g++)
-		store4(k, 4 * g, S_OUT_VGPR, 512 * (int)g - 4096);
+		emit_store4(k, 4 * g, S_OUT_VGPR, 512 * (int)g - 4096);
 	save_memories(k);
-	control(k, true);
+	emit_control(k, true);
 	EMIT(k, s_endpgm, SOPP);
 }
 
 void probe_kernel_init(struct probe_kernel *k, const struct probe_slot *slot)
 {
 	*k = (struct probe_kernel){ 0 };
-	prologue(k, slot->n_words);
+	emit_prologue(k, slot->n_words);
 	k->slot_at = (uint32_t)k->code.len;
 	buf_add(&k->code, slot->word, 4 * (size_t)slot->n_words);
 	k->marks_at = (uint32_t)k->code.len;
 	for (uint32_t i = 0; i < PROBE_MARKERS; i++)
 		EMIT(k, s_movk_i32, SOPK, F(SDST) = PROBE_S_MARK + i,
 		     F(SIMM16) = 1);
-	epilogue(k);
+	emit_epilogue(k);
 }
 
 void probe_kernel_fini(struct probe_kernel *k)

@@ -106,7 +106,8 @@ static bool temp_file(char *path, struct err *e)
 /* --------------------------------------------------------- the answers -- */
 
 /* "\tv_dual_a v0 :: v_dual_b v1": the first word, or the one after "::". */
-static const char *mnemonic(const char *line, bool second, struct arena *mem)
+static const char *parse_mnemonic(const char *line, bool second,
+				  struct arena *mem)
 {
 	const char *at = second ? strstr(line, ":: ") : NULL;
 	size_t n;
@@ -159,7 +160,7 @@ static int read_output(char *text, const struct probe_slots *slots,
 			const bool y = !strcmp(slots->v[i].encoding, "VOPDY");
 
 			if (!*names[i])
-				names[i] = mnemonic(l, y, mem);
+				names[i] = parse_mnemonic(l, y, mem);
 			item = false;
 		} else if (m && k + 1 < n &&
 			   strtol(m + strlen(MARKER_TEXT), NULL, 0) == k + 1) {
@@ -171,19 +172,19 @@ static int read_output(char *text, const struct probe_slots *slots,
 }
 
 /* An exit status of 1 says that some items were refused. */
-static bool answered(int status)
+static bool has_answered(int status)
 {
 	return WIFEXITED(status) && WEXITSTATUS(status) <= 1;
 }
 
-static bool absent(int status)
+static bool is_absent(int status)
 {
 	return WIFEXITED(status) && WEXITSTATUS(status) == 127;
 }
 
-static bool ask(const struct probe_slots *slots, const char *tool,
-		const struct item *v, int n, const char **names,
-		struct arena *mem, bool *asked, struct err *e)
+static bool ask_tool(const struct probe_slots *slots, const char *tool,
+		     const struct item *v, int n, const char **names,
+		     struct arena *mem, bool *asked, struct err *e)
 {
 	char path[3][256] = { "", "", "" };
 	struct buf in = { 0 }, out = { 0 }, errors = { 0 };
@@ -198,14 +199,14 @@ static bool ask(const struct probe_slots *slots, const char *tool,
 	if (!file_write_atomic(path[0], in.data, in.len, e))
 		goto out;
 	status = run_tool(tool, path[0], path[1], path[2]);
-	*asked = !absent(status);
+	*asked = !is_absent(status);
 	good = !*asked || (file_read(path[1], OUTPUT_MAX, &out, e) &&
 			   file_read(path[2], OUTPUT_MAX, &errors, e));
 	if (!good || !*asked)
 		goto out;
 	if (errors.len)
 		read_errors(errors.data, refused, n);
-	good = answered(status) && out.len &&
+	good = has_answered(status) && out.len &&
 	       read_output(out.data, slots, v, n, refused, names, mem) == n;
 	if (!good)
 		err_set(e, ERR_IO, "%s gave no answer to %d items (status "
@@ -230,7 +231,7 @@ static bool ask_all(const struct probe_slots *slots, const char *tool,
 	for (int i = 0; i < l->n && *asked; i += MARKER_MAX) {
 		const int n = l->n - i < MARKER_MAX ? l->n - i : MARKER_MAX;
 
-		if (!ask(slots, tool, l->v + i, n, names, mem, asked, e))
+		if (!ask_tool(slots, tool, l->v + i, n, names, mem, asked, e))
 			return false;
 	}
 	return true;

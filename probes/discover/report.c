@@ -35,9 +35,9 @@ static const char count_columns[] =
 	"encoding,#slots,#executes,#illegal,#faults,#hangs,#graphics,"
 	"#unproven,#differences,#explained";
 
-static bool section(struct res_db *db, int64_t run, FILE *out,
-		    const char *title, const char *none, const char *columns,
-		    const char *sql, struct err *e)
+static bool print_section(struct res_db *db, int64_t run, FILE *out,
+			  const char *title, const char *none,
+			  const char *columns, const char *sql, struct err *e)
 {
 	struct table t;
 	bool good;
@@ -71,15 +71,16 @@ static bool print_counts(struct res_db *db, int64_t run, FILE *out,
 
 bool probe_report(struct res_db *db, int64_t run, FILE *out, struct err *e)
 {
-	return section(db, run, out, "Differences", "No differences.",
-		       "encoding,#opcode,name,verdict,difference", unexplained,
-		       e) &&
-	       section(db, run, out, "Differences that isa/tables/errata.def explains",
-		       NULL, "encoding,#opcode,name,verdict,reason", explained,
-		       e) &&
+	return print_section(db, run, out, "Differences", "No differences.",
+			     "encoding,#opcode,name,verdict,difference",
+			     unexplained, e) &&
+	       print_section(db, run, out,
+			     "Differences that isa/tables/errata.def explains",
+			     NULL, "encoding,#opcode,name,verdict,reason",
+			     explained, e) &&
 	       print_counts(db, run, out, e) &&
-	       section(db, run, out, "Unproven", NULL,
-		       "encoding,#opcode,name,reason", lacking, e);
+	       print_section(db, run, out, "Unproven", NULL,
+			     "encoding,#opcode,name,reason", lacking, e);
 }
 
 /* ------------------------------------------------------------- changes -- */
@@ -89,15 +90,15 @@ struct changes {
 	int n;
 };
 
-static const char *word(const struct res_slot *s)
+static const char *verdict_word(const struct res_slot *s)
 {
 	return s ? res_slot_verdict_name(s->verdict) : "not there";
 }
 
 /* Verdict, signature, and what it disagrees with, as far as there are any. */
-static void cell(struct table *t, int col, const struct res_slot *s)
+static void add_cell(struct table *t, int col, const struct res_slot *s)
 {
-	table_cell(t, col, "%s%s%s%s%s%s", word(s),
+	table_cell(t, col, "%s%s%s%s%s%s", verdict_word(s),
 		   s && s->signature && *s->signature ? " " : "",
 		   s && s->signature ? s->signature : "",
 		   s && s->difference && *s->difference ? " [" : "",
@@ -117,8 +118,8 @@ static bool add_change(void *ctx, const struct res_slot *was,
 	table_cell(&c->t, 0, "%s", any->encoding);
 	table_cell(&c->t, 1, "%lld", (long long)any->opcode);
 	table_cell(&c->t, 2, "%s", any->mnemonic ? any->mnemonic : "");
-	cell(&c->t, 3, was);
-	cell(&c->t, 4, is);
+	add_cell(&c->t, 3, was);
+	add_cell(&c->t, 4, is);
 	return true;
 }
 

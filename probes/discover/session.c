@@ -33,7 +33,7 @@ const struct probe_state *probe_session_after(const struct probe_session *s)
 
 /* ------------------------------------------------------------ buffers --- */
 
-static void put4(uint8_t *to, uint32_t (*v)[PROBE_LANES], int n)
+static void write_vgprs4(uint8_t *to, uint32_t (*v)[PROBE_LANES], int n)
 {
 	uint32_t *dw = (uint32_t *)to;
 
@@ -42,7 +42,7 @@ static void put4(uint8_t *to, uint32_t (*v)[PROBE_LANES], int n)
 			dw[r / 4 * 128 + l * 4 + r % 4] = v[r][l];
 }
 
-static void get4(const uint8_t *from, uint32_t (*v)[PROBE_LANES], int n)
+static void read_vgprs4(const uint8_t *from, uint32_t (*v)[PROBE_LANES], int n)
 {
 	const uint32_t *dw = (const uint32_t *)from;
 
@@ -58,7 +58,7 @@ static void write_input(struct probe_session *s)
 	memcpy(in + PROBE_IN_SGPR, s->init.s, sizeof(s->init.s));
 	memcpy(in + PROBE_IN_SGPR + sizeof(s->init.s), s->init.vcc, 8);
 	memcpy(in + PROBE_IN_LDS, s->init.lds, sizeof(s->init.lds));
-	put4(in + PROBE_IN_VGPR, s->init.v, PROBE_VGPRS);
+	write_vgprs4(in + PROBE_IN_VGPR, s->init.v, PROBE_VGPRS);
 }
 
 static void read_output(struct probe_session *s, struct probe_state *st)
@@ -76,8 +76,8 @@ static void read_output(struct probe_session *s, struct probe_state *st)
 	st->m0 = saved[5];
 	st->mode = saved[6];
 	memcpy(st->lds, out + PROBE_OUT_LDS, sizeof(st->lds));
-	get4(out + PROBE_OUT_SCRATCH, st->scratch, PROBE_SCRATCH_DW);
-	get4(out + PROBE_OUT_VGPR, st->v, PROBE_VGPRS);
+	read_vgprs4(out + PROBE_OUT_SCRATCH, st->scratch, PROBE_SCRATCH_DW);
+	read_vgprs4(out + PROBE_OUT_VGPR, st->v, PROBE_VGPRS);
 	memcpy(st->mem, s->mem->cpu, sizeof(st->mem));
 }
 
@@ -118,8 +118,8 @@ static bool open_device(struct probe_session *s, struct err *e)
 enum ending { ENDED, STOPPED };
 
 /* Launch and wait; STOPPED leaves the reason in *why. */
-static enum ending launch(struct probe_session *s, const struct kfd_kernel *k,
-			  struct err *why)
+static enum ending launch_kernel(struct probe_session *s,
+				 const struct kfd_kernel *k, struct err *why)
 {
 	const uint64_t ptr[4] = { s->in->va, s->in->va + PROBE_IN_VGPR + 4096,
 				  s->out->va + 4096,
@@ -138,13 +138,14 @@ static enum ending launch(struct probe_session *s, const struct kfd_kernel *k,
 	return kfd_run(s->q, &l, NULL, why) ? ENDED : STOPPED;
 }
 
-static bool same(const struct probe_state *a, const struct probe_state *b)
+static bool is_same_state(const struct probe_state *a,
+			  const struct probe_state *b)
 {
 	return !memcmp(a, b, sizeof(*a));
 }
 
-static bool load(struct probe_session *s, const struct probe_slot *slot,
-		 const struct kfd_kernel **k, uint64_t *pc, struct err *e)
+static bool load_slot(struct probe_session *s, const struct probe_slot *slot,
+		      const struct kfd_kernel **k, uint64_t *pc, struct err *e)
 {
 	struct probe_kernel code;
 	struct kfd_raw_desc desc = probe_kernel_desc(slot->name);
@@ -176,9 +177,9 @@ static bool check_device(struct probe_session *s, struct err *e)
 	char what[320];
 	uint64_t pc;
 
-	if (!load(s, &nop, &k, &pc, e))
+	if (!load_slot(s, &nop, &k, &pc, e))
 		return false;
-	if (launch(s, k, e) != ENDED)
+	if (launch_kernel(s, k, e) != ENDED)
 		return err_wrap(e, "the control kernel did not end");
 	kfd_code_unload(k->code);
 	if (!control_holds(s, false) || !control_holds(s, true))
@@ -187,7 +188,7 @@ static bool check_device(struct probe_session *s, struct err *e)
 			       "mean anything");
 	read_output(s, &s->after);
 	s->init.mode = s->before.mode = s->after.mode;
-	if (same(&s->before, &s->after))
+	if (is_same_state(&s->before, &s->after))
 		return true;
 	probe_signature(&s->before, &s->after, &s->after, pc, what,
 			sizeof(what));
@@ -195,7 +196,7 @@ static bool check_device(struct probe_session *s, struct err *e)
 		       "no verdict of this device would mean anything", what);
 }
 
-static bool reopen(struct probe_session *s, struct err *e)
+static bool reopen_device(struct probe_session *s, struct err *e)
 {
 	close_device(s);
 	if (!open_device(s, e))
@@ -213,7 +214,7 @@ struct probe_session *probe_session_open(const char *device, uint64_t seed,
 	snprintf(s->device, sizeof(s->device), "%s", device ? device : "");
 	s->seed = seed;
 	s->deadline_ns = deadline_ns;
-	if (reopen(s, e))
+	if (reopen_device(s, e))
 		return s;
 	probe_session_close(s);
 	return NULL;
@@ -229,7 +230,7 @@ void probe_session_close(struct probe_session *s)
 /* ------------------------------------------------------------ verdicts -- */
 
 /* After a fault: a live queue again, on a fresh device where it was lost. */
-static bool recover(struct probe_session *s, bool *fresh, struct err *e)
+static bool recover_device(struct probe_session *s, bool *fresh, struct err *e)
 {
 	*fresh = kfd_lost(s->dev, NULL);
 	if (!*fresh) {
@@ -239,7 +240,7 @@ static bool recover(struct probe_session *s, bool *fresh, struct err *e)
 			return true;
 		*fresh = true;
 	}
-	return reopen(s, e);
+	return reopen_device(s, e);
 }
 
 static void judge_stop(struct probe_session *s, const struct err *why,
@@ -273,7 +274,7 @@ static void judge_stop(struct probe_session *s, const struct err *why,
 	snprintf(r->reason, sizeof(r->reason), "%.255s", what);
 }
 
-static void unproven(struct probe_result *r, const char *why)
+static void set_unproven(struct probe_result *r, const char *why)
 {
 	r->verdict = RES_SLOT_UNPROVEN;
 	snprintf(r->reason, sizeof(r->reason), "%s", why);
@@ -299,7 +300,7 @@ static void judge_end(const struct probe_session *s,
 		r->verdict = RES_SLOT_EXECUTES;
 		snprintf(r->signature, sizeof(r->signature), "ends");
 	} else {
-		unproven(r, "the kernel ended without its second control");
+		set_unproven(r, "the kernel ended without its second control");
 	}
 }
 
@@ -312,10 +313,10 @@ bool probe_session_run(struct probe_session *s, const struct probe_slot *slot,
 	uint64_t pc;
 
 	memset(r, 0, sizeof(*r));
-	if (!load(s, slot, &k, &pc, e))
+	if (!load_slot(s, slot, &k, &pc, e))
 		return false;
 	for (int run = 0; run < 2; run++) {
-		if (launch(s, k, &why) != ENDED) {
+		if (launch_kernel(s, k, &why) != ENDED) {
 			judge_stop(s, &why, r);
 			break;
 		}
@@ -327,12 +328,12 @@ bool probe_session_run(struct probe_session *s, const struct probe_slot *slot,
 	/* Nothing is known of a slot that was not even reached. */
 	if (!control_holds(s, false)) {
 		r->signature[0] = 0;
-		unproven(r, "the first control is missing");
+		set_unproven(r, "the first control is missing");
 	}
 	if (r->verdict == RES_SLOT_EXECUTES && !*r->signature)
 		probe_signature(&s->before, &s->after, &s->again, pc,
 				r->signature, sizeof(r->signature));
-	if (why.code && !recover(s, &fresh, e))
+	if (why.code && !recover_device(s, &fresh, e))
 		return err_wrap(e, "after %s:%d", slot->encoding,
 				slot->opcode);
 	if (!fresh)

@@ -25,7 +25,7 @@ static void add_text(struct text *t, const char *text)
 }
 
 /* FNV-1a over 32-bit words. */
-static void mix(struct text *t, uint32_t w)
+static void mix_hash(struct text *t, uint32_t w)
 {
 	for (int i = 0; i < 4; i++)
 		t->hash = (t->hash ^ (w >> 8 * i & 0xff)) * 0x100000001b3ull;
@@ -34,7 +34,7 @@ static void mix(struct text *t, uint32_t w)
 static void mix_name(struct text *t, const char *name)
 {
 	for (; *name; name++)
-		mix(t, (unsigned char)*name);
+		mix_hash(t, (unsigned char)*name);
 }
 
 static void add_value(struct text *t, const char *name, uint32_t value,
@@ -47,12 +47,12 @@ static void add_value(struct text *t, const char *name, uint32_t value,
 	else
 		snprintf(part, sizeof(part), "%s=~", name);
 	mix_name(t, name);
-	mix(t, stable ? value : 0);
+	mix_hash(t, stable ? value : 0);
 	add_text(t, part);
 }
 
-static void scalar(struct text *t, const char *name, uint32_t was, uint32_t is,
-		   uint32_t again)
+static void sign_scalar(struct text *t, const char *name, uint32_t was,
+			uint32_t is, uint32_t again)
 {
 	if (was != is || is != again)
 		add_value(t, name, is, is == again);
@@ -71,9 +71,9 @@ static bool code_pair(const struct probe_state *is, int r, uint64_t pc,
 	return *off > -CODE_NEAR && *off < CODE_NEAR;
 }
 
-static void scalars(struct text *t, const struct probe_state *was,
-		    const struct probe_state *is,
-		    const struct probe_state *again, uint64_t pc)
+static void sign_scalars(struct text *t, const struct probe_state *was,
+			 const struct probe_state *is,
+			 const struct probe_state *again, uint64_t pc)
 {
 	char name[48];
 	int64_t off;
@@ -94,19 +94,19 @@ static void scalars(struct text *t, const struct probe_state *was,
 		if (r && is->s[r - 1] != again->s[r - 1])
 			add_value(t, name, 0, false);
 		else
-			scalar(t, name, was->s[r], is->s[r], again->s[r]);
+			sign_scalar(t, name, was->s[r], is->s[r], again->s[r]);
 	}
-	scalar(t, "scc", was->scc, is->scc, again->scc);
-	scalar(t, "vcc_lo", was->vcc[0], is->vcc[0], again->vcc[0]);
-	scalar(t, "vcc_hi", was->vcc[1], is->vcc[1], again->vcc[1]);
-	scalar(t, "exec_lo", was->exec[0], is->exec[0], again->exec[0]);
-	scalar(t, "exec_hi", was->exec[1], is->exec[1], again->exec[1]);
-	scalar(t, "m0", was->m0, is->m0, again->m0);
-	scalar(t, "mode", was->mode, is->mode, again->mode);
+	sign_scalar(t, "scc", was->scc, is->scc, again->scc);
+	sign_scalar(t, "vcc_lo", was->vcc[0], is->vcc[0], again->vcc[0]);
+	sign_scalar(t, "vcc_hi", was->vcc[1], is->vcc[1], again->vcc[1]);
+	sign_scalar(t, "exec_lo", was->exec[0], is->exec[0], again->exec[0]);
+	sign_scalar(t, "exec_hi", was->exec[1], is->exec[1], again->exec[1]);
+	sign_scalar(t, "m0", was->m0, is->m0, again->m0);
+	sign_scalar(t, "mode", was->mode, is->mode, again->mode);
 }
 
-static void vector(struct text *t, int r, const uint32_t *was,
-		   const uint32_t *is, const uint32_t *again)
+static void sign_vector(struct text *t, int r, const uint32_t *was,
+			const uint32_t *is, const uint32_t *again)
 {
 	char name[16];
 	bool stable = true;
@@ -117,14 +117,14 @@ static void vector(struct text *t, int r, const uint32_t *was,
 	snprintf(name, sizeof(name), "v%d", r);
 	for (int l = 0; l < PROBE_LANES; l++) {
 		stable &= is[l] == again[l];
-		mix(t, is[l] == again[l] ? is[l] : 0);
+		mix_hash(t, is[l] == again[l] ? is[l] : 0);
 	}
 	add_value(t, name, is[0], stable);
 }
 
 /* Dwords of a memory: how many changed. */
-static void memory(struct text *t, const char *name, const uint32_t *was,
-		   const uint32_t *is, const uint32_t *again, int n)
+static void sign_memory(struct text *t, const char *name, const uint32_t *was,
+			const uint32_t *is, const uint32_t *again, int n)
 {
 	char part[48];
 	int changed = 0;
@@ -133,8 +133,8 @@ static void memory(struct text *t, const char *name, const uint32_t *was,
 		if (was[i] == is[i] && is[i] == again[i])
 			continue;
 		changed++;
-		mix(t, (uint32_t)i);
-		mix(t, is[i] == again[i] ? is[i] : 0);
+		mix_hash(t, (uint32_t)i);
+		mix_hash(t, is[i] == again[i] ? is[i] : 0);
 	}
 	if (!changed)
 		return;
@@ -144,7 +144,7 @@ static void memory(struct text *t, const char *name, const uint32_t *was,
 }
 
 /* Markers that did not run: dwords consumed or jumped over. */
-static void markers(struct text *t, const struct probe_state *is)
+static void sign_markers(struct text *t, const struct probe_state *is)
 {
 	char part[48];
 	int skipped = 0;
@@ -175,13 +175,13 @@ void probe_signature(const struct probe_state *was,
 
 	out[0] = 0;
 	for (int r = 0; r < PROBE_VGPRS; r++)
-		vector(&t, r, was->v[r], is->v[r], again->v[r]);
-	scalars(&t, was, is, again, pc);
-	memory(&t, "lds", was->lds, is->lds, again->lds, PROBE_LDS_DW);
-	memory(&t, "scratch", was->scratch[0], is->scratch[0],
-	       again->scratch[0], PROBE_SCRATCH_DW * PROBE_LANES);
-	memory(&t, "mem", was->mem, is->mem, again->mem, PROBE_MEM_DW);
-	markers(&t, is);
+		sign_vector(&t, r, was->v[r], is->v[r], again->v[r]);
+	sign_scalars(&t, was, is, again, pc);
+	sign_memory(&t, "lds", was->lds, is->lds, again->lds, PROBE_LDS_DW);
+	sign_memory(&t, "scratch", was->scratch[0], is->scratch[0],
+		    again->scratch[0], PROBE_SCRATCH_DW * PROBE_LANES);
+	sign_memory(&t, "mem", was->mem, is->mem, again->mem, PROBE_MEM_DW);
+	sign_markers(&t, is);
 	if (!t.parts)
 		snprintf(out, size, "nothing");
 	else if (t.more)
@@ -194,8 +194,8 @@ void probe_signature(const struct probe_state *was,
 
 /* -------------------------------------------------------------- table --- */
 
-static void row(struct table *t, const char *name, int lane, uint32_t was,
-		uint32_t is)
+static void add_change_row(struct table *t, const char *name, int lane,
+			   uint32_t was, uint32_t is)
 {
 	if (was == is)
 		return;
@@ -207,28 +207,29 @@ static void row(struct table *t, const char *name, int lane, uint32_t was,
 	table_cell(t, 3, "%08x", is);
 }
 
-static void rows(struct table *t, const char *prefix,
-		 const uint32_t (*was)[PROBE_LANES],
-		 const uint32_t (*is)[PROBE_LANES], int n)
+static void add_lane_rows(struct table *t, const char *prefix,
+			  const uint32_t (*was)[PROBE_LANES],
+			  const uint32_t (*is)[PROBE_LANES], int n)
 {
 	char name[32];
 
 	for (int r = 0; r < n; r++) {
 		snprintf(name, sizeof(name), "%s%d", prefix, r);
 		for (int l = 0; l < PROBE_LANES; l++)
-			row(t, name, l, was[r][l], is[r][l]);
+			add_change_row(t, name, l, was[r][l], is[r][l]);
 	}
 }
 
-static void linear(struct table *t, const char *prefix, const uint32_t *was,
-		   const uint32_t *is, int n, int origin)
+static void add_dword_rows(struct table *t, const char *prefix,
+			   const uint32_t *was, const uint32_t *is, int n,
+			   int origin)
 {
 	char name[32];
 
 	for (int i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "%s%+d", prefix,
 			 4 * (i - origin));
-		row(t, name, -1, was[i], is[i]);
+		add_change_row(t, name, -1, was[i], is[i]);
 	}
 }
 
@@ -238,19 +239,21 @@ void probe_signature_table(const struct probe_state *was,
 	char name[16];
 
 	table_init(t, "where,#lane,before,after");
-	rows(t, "v", was->v, is->v, PROBE_VGPRS);
+	add_lane_rows(t, "v", was->v, is->v, PROBE_VGPRS);
 	for (int r = 0; r < PROBE_SGPRS; r++) {
 		snprintf(name, sizeof(name), "s%d", r);
-		row(t, name, -1, was->s[r], is->s[r]);
+		add_change_row(t, name, -1, was->s[r], is->s[r]);
 	}
-	row(t, "scc", -1, was->scc, is->scc);
-	row(t, "vcc_lo", -1, was->vcc[0], is->vcc[0]);
-	row(t, "vcc_hi", -1, was->vcc[1], is->vcc[1]);
-	row(t, "exec_lo", -1, was->exec[0], is->exec[0]);
-	row(t, "exec_hi", -1, was->exec[1], is->exec[1]);
-	row(t, "m0", -1, was->m0, is->m0);
-	row(t, "mode", -1, was->mode, is->mode);
-	linear(t, "lds", was->lds, is->lds, PROBE_LDS_DW, 0);
-	rows(t, "scratch", was->scratch, is->scratch, PROBE_SCRATCH_DW);
-	linear(t, "mem", was->mem, is->mem, PROBE_MEM_DW, PROBE_MEM_DW / 2);
+	add_change_row(t, "scc", -1, was->scc, is->scc);
+	add_change_row(t, "vcc_lo", -1, was->vcc[0], is->vcc[0]);
+	add_change_row(t, "vcc_hi", -1, was->vcc[1], is->vcc[1]);
+	add_change_row(t, "exec_lo", -1, was->exec[0], is->exec[0]);
+	add_change_row(t, "exec_hi", -1, was->exec[1], is->exec[1]);
+	add_change_row(t, "m0", -1, was->m0, is->m0);
+	add_change_row(t, "mode", -1, was->mode, is->mode);
+	add_dword_rows(t, "lds", was->lds, is->lds, PROBE_LDS_DW, 0);
+	add_lane_rows(t, "scratch", was->scratch, is->scratch,
+		      PROBE_SCRATCH_DW);
+	add_dword_rows(t, "mem", was->mem, is->mem, PROBE_MEM_DW,
+		       PROBE_MEM_DW / 2);
 }

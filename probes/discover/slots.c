@@ -44,7 +44,7 @@ static const struct family families[] = {
 	{ "EXP", ISA_FMT_EXP, 1 },	   { "RESERVED", ISA_FMT_NONE, 512 },
 };
 
-static bool is(const struct family *f, const char *name)
+static bool is_family(const struct family *f, const char *name)
 {
 	return !strcmp(f->name, name);
 }
@@ -85,7 +85,8 @@ static const uint8_t sources[3][3] = {
 typedef uint32_t fields[ISA_F_COUNT];
 
 /* Which of those fields the row reads. */
-static void reads(const struct isa_op_info *op, bool used[ISA_F_COUNT])
+static void find_read_fields(const struct isa_op_info *op,
+			     bool used[ISA_F_COUNT])
 {
 	for (int i = 0; i < op->n_opnd; i++) {
 		const unsigned slot = op->opnd[i].slot;
@@ -101,7 +102,7 @@ static void reads(const struct isa_op_info *op, bool used[ISA_F_COUNT])
 	}
 }
 
-static bool has(const struct isa_op_info *op, enum isa_slot slot)
+static bool has_slot(const struct isa_op_info *op, enum isa_slot slot)
 {
 	for (int i = 0; i < op->n_opnd; i++)
 		if (op->opnd[i].slot == slot)
@@ -127,7 +128,7 @@ static void fill_scalar(const struct probe_slot *s, fields f)
 		/* Bit 0 of the MODE register, or a jump over one dword. */
 		f[ISA_F_SIMM16] = 1;
 		if (s->op && isa_op_info(s->op)->pipe == ISA_PIPE_SALU &&
-		    !has(isa_op_info(s->op), ISA_SLOT_HWREG))
+		    !has_slot(isa_op_info(s->op), ISA_SLOT_HWREG))
 			f[ISA_F_SIMM16] = SOME_IMM;
 		if (s->op && isa_op_info(s->op)->pipe == ISA_PIPE_SPECIAL)
 			f[ISA_F_SDST] = s->op == ISA_s_version ? 0 : ISA_R_NULL;
@@ -230,8 +231,8 @@ static void fill_memory(const struct probe_slot *s, fields f)
 		break;
 	}
 	/* Atomics give the old value back. */
-	if (s->op && (has(isa_op_info(s->op), ISA_SLOT_DG) ||
-		      has(isa_op_info(s->op), ISA_SLOT_DATAG)))
+	if (s->op && (has_slot(isa_op_info(s->op), ISA_SLOT_DG) ||
+		      has_slot(isa_op_info(s->op), ISA_SLOT_DATAG)))
 		f[ISA_F_GLC] = 1;
 }
 
@@ -240,7 +241,7 @@ static void zero_unused(const struct probe_slot *s, fields f)
 {
 	bool used[ISA_F_COUNT] = { false };
 
-	reads(isa_op_info(s->op), used);
+	find_read_fields(isa_op_info(s->op), used);
 	if (s->fmt == ISA_FMT_VOPD) {
 		/* Two rows share the word; the moving half has one source. */
 		if (!used[ISA_F_VSRC1])
@@ -257,7 +258,7 @@ static void zero_unused(const struct probe_slot *s, fields f)
 		f[ISA_F_SVE] = 0;
 }
 
-static void encode(struct probe_slot *s, const fields f)
+static void encode_slot(struct probe_slot *s, const fields f)
 {
 	const struct isa_fmt_info *info = isa_fmt_info(s->fmt);
 	uint64_t w = info->bits;
@@ -276,7 +277,7 @@ static void encode(struct probe_slot *s, const fields f)
 
 /* ------------------------------------------------------------- rows ----- */
 
-static void know(struct probe_slot *s)
+static void find_table_row(struct probe_slot *s)
 {
 	const uint32_t flags = isa_op_info(s->op)->flags;
 
@@ -288,9 +289,10 @@ static void know(struct probe_slot *s)
 		  s->op == ISA_s_sethalt || s->op == ISA_s_trap;
 }
 
-static bool make(const struct family *fam, int opcode, struct probe_slot *s)
+static bool make_slot(const struct family *fam, int opcode,
+		      struct probe_slot *s)
 {
-	const bool vopdy = is(fam, "VOPDY");
+	const bool vopdy = is_family(fam, "VOPDY");
 	fields f = { [ISA_F_OP] = (uint32_t)opcode };
 
 	*s = (struct probe_slot){ .encoding = fam->name, .opcode = opcode,
@@ -300,7 +302,7 @@ static bool make(const struct family *fam, int opcode, struct probe_slot *s)
 	else
 		s->op = isa_op_at(ISA_GFX11, fam->fmt, opcode);
 	if (s->op)
-		know(s);
+		find_table_row(s);
 	else
 		s->last = fam->fmt == ISA_FMT_SOPP || fam->fmt == ISA_FMT_SOPK;
 	if (isa_fmt_has(fam->fmt, ISA_F_VDST) ||
@@ -313,7 +315,7 @@ static bool make(const struct family *fam, int opcode, struct probe_slot *s)
 	}
 	if (s->op)
 		zero_unused(s, f);
-	encode(s, f);
+	encode_slot(s, f);
 	return format_of(s->word[0]) == fam->fmt;
 }
 
@@ -334,7 +336,7 @@ static bool make_seg3(const struct family *fam, int opcode,
 {
 	const struct family flat = { "FLAT", ISA_FMT_FLAT, 128 };
 
-	make(&flat, opcode, s);
+	make_slot(&flat, opcode, s);
 	s->encoding = fam->name;
 	s->fmt = ISA_FMT_NONE;
 	s->op = ISA_OP_NONE;
@@ -347,14 +349,14 @@ static bool make_seg3(const struct family *fam, int opcode,
 static bool make_any(const struct family *fam, int opcode,
 		     struct probe_slot *s)
 {
-	if (is(fam, "RESERVED"))
+	if (is_family(fam, "RESERVED"))
 		return make_reserved(fam, opcode, s);
-	if (is(fam, "SEG3"))
+	if (is_family(fam, "SEG3"))
 		return make_seg3(fam, opcode, s);
-	return make(fam, opcode, s);
+	return make_slot(fam, opcode, s);
 }
 
-static bool wanted(const struct family *fam, const struct cli_list *l)
+static bool is_wanted(const struct family *fam, const struct cli_list *l)
 {
 	for (int i = 0; l && i < l->n; i++)
 		if (!strcasecmp(l->v[i], fam->name))
@@ -391,7 +393,7 @@ bool probe_slots_init(struct probe_slots *s, const struct cli_list *encodings,
 	if (!check_names(encodings, e))
 		return false;
 	for (size_t k = 0; k < ARRAY_SIZE(families); k++) {
-		if (!wanted(&families[k], encodings))
+		if (!is_wanted(&families[k], encodings))
 			continue;
 		for (int op = 0; op < families[k].n_opcodes; op++) {
 			VEC_GROW(s->v, s->n, 1, cap);
@@ -410,8 +412,8 @@ void probe_slots_fini(struct probe_slots *s)
 
 /* ------------------------------------------------------------- names ---- */
 
-static struct probe_slot *find(const struct probe_slots *s, const char *text,
-			       size_t len, struct err *e)
+static struct probe_slot *find_slot(const struct probe_slots *s,
+				    const char *text, size_t len, struct err *e)
 {
 	const char *colon = memchr(text, ':', len);
 	char number[24] = "";
@@ -439,7 +441,7 @@ static struct probe_slot *find(const struct probe_slots *s, const char *text,
 const struct probe_slot *probe_slot_parse(const struct probe_slots *s,
 					  const char *text, struct err *e)
 {
-	return find(s, text, strlen(text), e);
+	return find_slot(s, text, strlen(text), e);
 }
 
 bool probe_slot_replace(struct probe_slots *s, const char *text,
@@ -453,7 +455,7 @@ bool probe_slot_replace(struct probe_slots *s, const char *text,
 	if (!eq)
 		return err_set(e, ERR_USAGE, "replacement '%s': wanted "
 			       "ENCODING:OPCODE=WORD[,WORD...]", text);
-	slot = find(s, text, (size_t)(eq - text), e);
+	slot = find_slot(s, text, (size_t)(eq - text), e);
 	if (!slot)
 		return false;
 	if (!cli_sweep(eq + 1, &v, &n, e))
@@ -506,7 +508,7 @@ int probe_slot_variant(const struct probe_slot *s, int i,
 
 		if (s->fmt == ISA_FMT_VOPD)
 			return 0;
-		encode(&zero, f);
+		encode_slot(&zero, f);
 		memcpy(word, zero.word, sizeof(zero.word));
 	} else {
 		word[1] = 0;

@@ -38,7 +38,8 @@ static bool same_name(const char *oracle, const char *name)
 	return false;
 }
 
-static void part(struct buf *b, const char *fmt, const char *a, const char *c)
+static void add_part(struct buf *b, const char *fmt, const char *a,
+		     const char *c)
 {
 	if (b->len)
 		buf_adds(b, "; ");
@@ -54,12 +55,12 @@ static void against_table(const struct probe_slot *slot,
 	if (slot->graphics || r->unsupported)
 		return;
 	if (r->verdict == RES_SLOT_UNPROVEN)
-		part(b, "not judged:", r->reason, NULL);
+		add_part(b, "not judged:", r->reason, NULL);
 	else if (r->verdict != table_verdict(slot))
-		part(b, slot->op ? "the table knows it, the device:" :
+		add_part(b, slot->op ? "the table knows it, the device:" :
 				   "the table does not know it, the device:",
-		     res_slot_verdict_name(r->verdict),
-		     *r->reason ? r->reason : NULL);
+			 res_slot_verdict_name(r->verdict),
+			 *r->reason ? r->reason : NULL);
 }
 
 static void against_oracle(const struct probe_slot *slot, const char *oracle,
@@ -68,9 +69,9 @@ static void against_oracle(const struct probe_slot *slot, const char *oracle,
 	if (!oracle)
 		return;
 	if (slot->op && !*oracle)
-		part(b, "the disassembler refuses", slot->name, NULL);
+		add_part(b, "the disassembler refuses", slot->name, NULL);
 	else if (*oracle && (!slot->name || !same_name(oracle, slot->name)))
-		part(b, "the disassembler calls it", oracle, NULL);
+		add_part(b, "the disassembler calls it", oracle, NULL);
 }
 
 static void against_emulation(const struct probe_result *r,
@@ -84,7 +85,7 @@ static void against_emulation(const struct probe_result *r,
 		return;
 	row->emulated_ok = !strcmp(r->signature, emulated->signature);
 	if (!row->emulated_ok)
-		part(b, "the emulation gives", emulated->signature, NULL);
+		add_part(b, "the emulation gives", emulated->signature, NULL);
 }
 
 void probe_verdict_row(const struct probe_slot *slot,

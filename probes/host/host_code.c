@@ -93,7 +93,7 @@ void host_code_free(struct host_code *c)
 	free(c);
 }
 
-static void put(struct host_code *c, const void *bytes, size_t n)
+static void append_bytes(struct host_code *c, const void *bytes, size_t n)
 {
 	if (n)
 		memcpy(c->base + c->used, bytes, n);
@@ -102,10 +102,10 @@ static void put(struct host_code *c, const void *bytes, size_t n)
 
 static void put_span(struct host_code *c, const struct span *s)
 {
-	put(c, s->from, (size_t)(s->to - s->from));
+	append_bytes(c, s->from, (size_t)(s->to - s->from));
 }
 
-static void align(struct host_code *c)
+static void align_code(struct host_code *c)
 {
 	while (c->used % 64)
 		c->base[c->used++] = 0x90; /* nop */
@@ -122,19 +122,19 @@ host_loop_fn *host_code_loop(struct host_code *c, enum host_need need,
 
 	if (c->used + copies * (piece_bytes + second_bytes) + 1024 > CODE_BYTES)
 		return NULL;
-	align(c);
+	align_code(c);
 	uint8_t *entry = c->base + c->used;
 	put_span(c, &l->begin);
-	align(c);
+	align_code(c);
 	const size_t top = c->used;
 	for (unsigned i = 0; i < copies; i++) {
-		put(c, piece, piece_bytes);
-		put(c, second, second_bytes);
+		append_bytes(c, piece, piece_bytes);
+		append_bytes(c, second, second_bytes);
 	}
-	put(c, dec_rbp, sizeof(dec_rbp));
-	put(c, jne, sizeof(jne));
+	append_bytes(c, dec_rbp, sizeof(dec_rbp));
+	append_bytes(c, jne, sizeof(jne));
 	const int32_t back = (int32_t)(top - (c->used + 4));
-	put(c, &back, sizeof(back));
+	append_bytes(c, &back, sizeof(back));
 	put_span(c, &l->end);
 
 	host_loop_fn *f;

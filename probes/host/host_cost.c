@@ -65,7 +65,7 @@ struct host_costs {
  * Ticks of a run that nothing interrupted: the shorter of two that agree; 0
  * when no two of RUNS_MAX do.
  */
-static uint64_t steady(uint64_t (*run)(void *ctx, int i), void *ctx, int i)
+static uint64_t wait_steady(uint64_t (*run)(void *ctx, int i), void *ctx, int i)
 {
 	uint64_t best = UINT64_MAX;
 
@@ -92,7 +92,8 @@ static uint64_t run_clock(void *ctx, int i)
 /* Core cycles per tick; 0 if it could not be read. */
 static double read_clock(struct host_costs *c)
 {
-	const uint64_t a = steady(run_clock, c, 0), b = steady(run_clock, c, 1);
+	const uint64_t a = wait_steady(run_clock, c, 0),
+		       b = wait_steady(run_clock, c, 1);
 
 	return a && b > a ? (double)CLOCK_COPIES * CLOCK_LOOPS /
 				    (double)(b - a) :
@@ -117,7 +118,7 @@ static bool values_right(struct measure *m, uint64_t steps)
 	       host_state_check(&m->other, m->with, NULL, true, steps);
 }
 
-static union host_reg result(const struct measure *m)
+static union host_reg expected_result(const struct measure *m)
 {
 	union host_reg r = m->state.vout;
 
@@ -129,10 +130,10 @@ static union host_reg result(const struct measure *m)
  * The first run is compared with C, which takes long; as every run starts from
  * the same registers, those after it are compared with the first.
  */
-static void check(struct measure *m, int i)
+static void check_loop(struct measure *m, int i)
 {
 	const uint64_t steps = m->iterations * m->rounds * (unsigned)(i + 1);
-	const union host_reg got = result(m);
+	const union host_reg got = expected_result(m);
 
 	if (m->checked[i]) {
 		m->right[i] &= !memcmp(&got, &m->first[i], sizeof(got));
@@ -153,7 +154,7 @@ static uint64_t run_loop(void *ctx, int i)
 		       HOST_DATA_BYTES - HOST_STORES_AT);
 	const uint64_t t = host_time(m->loop[i], &m->state, m->iterations);
 
-	check(m, i);
+	check_loop(m, i);
 	return t;
 }
 
@@ -176,7 +177,8 @@ static bool read_pair(void *ctx, struct probe_pair *p, struct err *e)
 	m->cost->last = m;
 	m->cost->wide = m->inst->set == HOST_ZF;
 	p->before = read_clock(m->cost);
-	const uint64_t a = steady(run_loop, m, 0), b = steady(run_loop, m, 1);
+	const uint64_t a = wait_steady(run_loop, m, 0),
+		       b = wait_steady(run_loop, m, 1);
 	p->after = read_clock(m->cost);
 	p->shorter = (double)a;
 	p->longer = (double)b;
@@ -260,8 +262,9 @@ static void init_state(struct measure *m, uint8_t *data)
 	}
 }
 
-static bool add(struct host_costs *c, const struct host_inst *i,
-		const struct host_inst *with, bool stream, struct err *e)
+static bool add_measure(struct host_costs *c, const struct host_inst *i,
+			const struct host_inst *with, bool stream,
+			struct err *e)
 {
 	struct measure *m = &c->m[c->n];
 	const struct piece p = piece_of(i, stream);
@@ -359,7 +362,8 @@ static double core_hz(const struct host_costs *c, const struct probe_series *s)
 }
 
 /* "yes", "no", or nothing where nobody published a figure. */
-static void compare(struct host_costs *c, const struct measure *m, double ours)
+static void compare_published(struct host_costs *c, const struct measure *m,
+			      double ours)
 {
 	struct table *t = &c->h.table;
 	struct host_published p;
@@ -392,7 +396,7 @@ static void add_row(struct host_costs *c, const struct measure *m)
 		table_cell(t, 3, "%.3f", r.hi);
 		table_cell(t, 4, "%zu", s->n);
 		table_cell(t, 5, "%.0f", core_hz(c, s) * 1e-6);
-		compare(c, m, r.value);
+		compare_published(c, m, r.value);
 	}
 	probe_series_rejects(s, &why);
 	if (why.len)
@@ -400,7 +404,7 @@ static void add_row(struct host_costs *c, const struct measure *m)
 	buf_fini(&why);
 }
 
-static bool report(struct host_costs *c, struct err *e)
+static bool report_costs(struct host_costs *c, struct err *e)
 {
 	bool good = true;
 
@@ -417,7 +421,7 @@ static bool report(struct host_costs *c, struct err *e)
 	return good;
 }
 
-static void say(const struct host_costs *c)
+static void print_summary(const struct host_costs *c)
 {
 	if (c->h.o->quiet)
 		return;
@@ -441,7 +445,7 @@ static bool add_insts(struct host_costs *c, bool stream, struct err *e)
 
 	for (size_t k = 0; k < n && good; k++)
 		if (!want || !strncmp(i[k].name, want, strlen(want)))
-			good = add(c, &i[k], NULL, stream, e);
+			good = add_measure(c, &i[k], NULL, stream, e);
 	if (good && !c->n)
 		return err_set(e, ERR_USAGE, "--inst %s: no instruction of "
 			       "this processor begins so; see --list", want);
@@ -456,10 +460,10 @@ static int run_costs(const struct probe_opts *o, bool stream, struct err *e)
 			       "instruction,#cycles,#lo,#hi,#n,#clock_mhz,"
 			       "#published,agrees,source,rejected", e) &&
 		    add_insts(c, stream, e) && measure_all(c, verb, e) &&
-		    report(c, e);
+		    report_costs(c, e);
 
 	if (good)
-		say(c);
+		print_summary(c);
 	good = good && host_again(&c->h, e);
 	const int code = host_end(&c->h, good, c->wrong ? EXIT_NO : EXIT_YES,
 				  e);
@@ -543,8 +547,9 @@ static bool add_pairs(struct host_costs *c, struct err *e)
 
 		if (!host_has(a->need) || !host_has(b->need))
 			continue;
-		good = add(c, a, NULL, true, e) && add(c, b, NULL, true, e) &&
-		       add(c, a, b, true, e);
+		good = add_measure(c, a, NULL, true, e) &&
+		       add_measure(c, b, NULL, true, e) &&
+		       add_measure(c, a, b, true, e);
 	}
 	return good;
 }

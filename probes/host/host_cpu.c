@@ -58,14 +58,14 @@ const char *host_arch_name(enum host_arch a)
 	return arch_name[a];
 }
 
-static enum host_arch amd(const struct host_facts *f)
+static enum host_arch identify_amd(const struct host_facts *f)
 {
 	if (f->family != 0x19)
 		return HOST_OTHER;
 	return f->avx512f ? HOST_ZEN4 : HOST_ZEN3;
 }
 
-static enum host_arch intel(const struct host_facts *f)
+static enum host_arch identify_intel(const struct host_facts *f)
 {
 	/* Alder Lake and Raptor Lake have the core, but not AMX. */
 	const bool client = f->family == 6 &&
@@ -87,9 +87,9 @@ enum host_arch host_arch_of(const struct host_facts *f, char why[160])
 	enum host_arch a = HOST_OTHER;
 
 	if (!strcmp(f->vendor, "AuthenticAMD"))
-		a = amd(f);
+		a = identify_amd(f);
 	else if (!strcmp(f->vendor, "GenuineIntel"))
-		a = intel(f);
+		a = identify_intel(f);
 	snprintf(why, 160, "%s family %u model %u,%s%s%s%s L1I %llu KiB, "
 		 "L1D %llu KiB", f->vendor, f->family, f->model,
 		 f->avx512f ? " AVX-512F" : "", f->gfni ? " GFNI" : "",
@@ -100,7 +100,7 @@ enum host_arch host_arch_of(const struct host_facts *f, char why[160])
 }
 
 /* Leaf 4 of Intel and 0x8000001d of AMD describe caches alike. */
-static void caches(struct host_cpu *c, struct host_facts *f)
+static void read_caches(struct host_cpu *c, struct host_facts *f)
 {
 	const unsigned leaf = f->vendor[0] == 'A' ? 0x8000001d : 4;
 	unsigned a, b, x, d;
@@ -125,7 +125,7 @@ static void caches(struct host_cpu *c, struct host_facts *f)
 	}
 }
 
-static void facts(struct host_cpu *c, struct host_facts *f)
+static void read_facts(struct host_cpu *c, struct host_facts *f)
 {
 	unsigned a, b, x, d;
 
@@ -144,7 +144,7 @@ static void facts(struct host_cpu *c, struct host_facts *f)
 		f->avx512_fp16 = d >> 23 & 1;
 		f->amx = d >> 24 & 1;
 	}
-	caches(c, f);
+	read_caches(c, f);
 }
 
 static void cpu_name(char name[64])
@@ -190,7 +190,7 @@ void host_cpu_read(struct host_cpu *c)
 
 	*c = (struct host_cpu){ .cpus = 1 };
 	cpu_name(c->name);
-	facts(c, &f);
+	read_facts(c, &f);
 	c->arch = host_arch_of(&f, c->why);
 	c->invariant = __get_cpuid(0x80000007, &a, &b, &x, &d) && d >> 8 & 1;
 	c->tsc_hz = measure_tsc();

@@ -92,7 +92,7 @@ static void chase_link(struct chase *c, uint64_t seed)
 	free(next);
 }
 
-static struct line *walk(struct line *p, uint64_t steps)
+static struct line *walk_chain(struct line *p, uint64_t steps)
 {
 	for (uint64_t i = 0; i < steps; i += 8)
 		p = p->next->next->next->next->next->next->next->next;
@@ -131,7 +131,7 @@ static double chase_time(struct chase *c, uint64_t steps, bool *cut)
 	_mm_lfence();
 	const uint64_t start = __builtin_ia32_rdtsc();
 	_mm_lfence();
-	c->at = walk(c->at, steps);
+	c->at = walk_chain(c->at, steps);
 	__asm__ volatile("" ::"r"(c->at));
 	const uint64_t end = __builtin_ia32_rdtscp(&id);
 	_mm_lfence();
@@ -150,7 +150,7 @@ static bool read_chase(void *ctx, struct probe_pair *p, struct err *e)
 
 	(void)e;
 	if (c->lines <= 4 * STEPS)
-		c->at = walk(c->at, c->lines & ~7ull);
+		c->at = walk_chain(c->at, c->lines & ~7ull);
 	p->before = p->after = 1; /* memory has a clock of its own */
 	p->shorter = chase_time(c, STEPS, &p->cut);
 	p->longer = chase_time(c, 2 * STEPS, &p->cut);
@@ -235,7 +235,7 @@ int host_plateaus(const struct host_chase *c, size_t n, uint64_t *at,
 }
 
 /* In half steps of powers of two up to 16 MiB: 4, 6, 8, 12 KiB ... */
-static size_t sizes(uint64_t max, uint64_t out[64])
+static size_t list_sizes(uint64_t max, uint64_t out[64])
 {
 	size_t n = 0;
 
@@ -346,8 +346,8 @@ static bool latency_row(struct host_session *h, const struct point *p,
 	return good;
 }
 
-static bool latencies(struct host_session *h, const uint64_t *size, size_t n,
-		      struct err *e)
+static bool measure_latencies(struct host_session *h, const uint64_t *size,
+			      size_t n, struct err *e)
 {
 	struct host_chase curve[64] = { { 0 } };
 	struct point *p = xcalloc(n, sizeof(*p));
@@ -375,7 +375,7 @@ int host_memory(const struct probe_opts *o, struct err *e)
 	const uint64_t max = o->max_bytes ? o->max_bytes :
 			     o->quick	  ? QUICK_BYTES :
 					    MAX_BYTES;
-	const size_t n = sizes(max, size);
+	const size_t n = list_sizes(max, size);
 	bool good = host_begin(&h, o, "memory",
 			       "#bytes,what,#threads,#value,unit,"
 			       "#with_4KiB_pages,rejected", e);
@@ -383,7 +383,7 @@ int host_memory(const struct probe_opts *o, struct err *e)
 	if (good && n < 2)
 		good = err_set(e, ERR_USAGE, "--max-bytes %llu: wanted at "
 			       "least 8192", (unsigned long long)max);
-	good = good && latencies(&h, size, n, e) &&
+	good = good && measure_latencies(&h, size, n, e) &&
 	       host_bandwidths(&h, max < STREAM_MAX ? max : STREAM_MAX, e) &&
 	       host_again(&h, e);
 	return host_end(&h, good, EXIT_YES, e);

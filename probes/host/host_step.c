@@ -47,7 +47,7 @@ static uint64_t mul_high(uint64_t x, uint64_t y)
 	return (uint64_t)((unsigned __int128)x * y >> 64);
 }
 
-static uint64_t deposit(uint64_t x, uint64_t mask)
+static uint64_t deposit_bits(uint64_t x, uint64_t mask)
 {
 	uint64_t r = 0;
 
@@ -56,7 +56,7 @@ static uint64_t deposit(uint64_t x, uint64_t mask)
 	return r;
 }
 
-static uint64_t extract(uint64_t x, uint64_t mask)
+static uint64_t extract_bits(uint64_t x, uint64_t mask)
 {
 	uint64_t r = 0;
 
@@ -76,7 +76,7 @@ static uint64_t crc32c(uint64_t crc, uint64_t data)
 }
 
 /* Word `part` of the product of polynomials over GF(2). */
-static uint64_t carryless(uint64_t x, uint64_t y, int part)
+static uint64_t multiply_carryless(uint64_t x, uint64_t y, int part)
 {
 	uint64_t lo = 0, hi = 0;
 
@@ -88,7 +88,7 @@ static uint64_t carryless(uint64_t x, uint64_t y, int part)
 	return part ? hi : lo;
 }
 
-static uint64_t differences(const uint8_t x[8], const uint8_t y[8])
+static uint64_t sum_differences(const uint8_t x[8], const uint8_t y[8])
 {
 	uint64_t sum = 0;
 
@@ -285,7 +285,7 @@ void host_state_init(struct host_state *s, const struct host_inst *i,
 		s->vk.u32[k] = (k + 3) % 16;
 }
 
-static bool stored(const struct host_state *s, const struct host_inst *i)
+static bool is_stored(const struct host_state *s, const struct host_inst *i)
 {
 	const uint8_t bytes = stored_bytes[i - insts];
 	const int first = i->set == HOST_G64 ? 8 : 4; /* register */
@@ -313,5 +313,6 @@ bool host_state_check(const struct host_state *s, const struct host_inst *i,
 		if (with)
 			with->stream_step(&want, s);
 	}
-	return !memcmp(&got, &want, bytes[i->set]) && (!stream || stored(s, i));
+	return !memcmp(&got, &want, bytes[i->set]) &&
+	       (!stream || is_stored(s, i));
 }

@@ -56,7 +56,7 @@ READ_ALL(read_sse2, , __m128i, _mm_load_si128, _mm_add_epi64, 16)
 READ_ALL(read_avx2, __attribute__((target("avx2"))), __m256i,
 	 _mm256_load_si256, _mm256_add_epi64, 32)
 
-static void once(struct worker *w)
+static void stream_once(struct worker *w)
 {
 	const uint64_t half = w->bytes / 2;
 
@@ -70,7 +70,7 @@ static void once(struct worker *w)
 	__asm__ volatile("" ::: "memory");
 }
 
-static void *work(void *arg)
+static void *run_worker(void *arg)
 {
 	struct worker *w = arg;
 
@@ -81,7 +81,7 @@ static void *work(void *arg)
 	const double cpu = host_thread_ns();
 	w->from = __builtin_ia32_rdtsc();
 	for (int i = 0; i < w->rounds; i++)
-		once(w);
+		stream_once(w);
 	w->to = __builtin_ia32_rdtsc();
 	w->cpu_ns = host_thread_ns() - cpu;
 	return NULL;
@@ -112,13 +112,14 @@ static bool run_workers(struct worker *w, unsigned n, struct err *e)
 	int err = 0;
 
 	for (; made < n && !err; made++)
-		err = pthread_create(&w[made].thread, NULL, work, &w[made]);
+		err = pthread_create(&w[made].thread, NULL, run_worker,
+				     &w[made]);
 	if (err) {
 		/* Those that wait are not waited for: they go when we do. */
 		atomic_store(w->waiting, 1);
 		return err_sys(e, ERR_NOMEM, err, "thread %u of %u", made, n);
 	}
-	work(&w[0]);
+	run_worker(&w[0]);
 	for (unsigned i = 1; i < n; i++)
 		pthread_join(w[i].thread, NULL);
 	return true;

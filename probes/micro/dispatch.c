@@ -34,8 +34,8 @@ struct dispatch {
 	struct probe_perf perf;
 };
 
-static bool one(struct dispatch *d, struct series *s, double *total,
-		double *put, struct err *e)
+static bool time_batch(struct dispatch *d, struct series *s, double *total,
+		       double *put, struct err *e)
 {
 	struct kfd_launch l = { .kernel = d->kernel, .grid = { 32 },
 				.wg = { 32 } };
@@ -67,22 +67,23 @@ static bool one(struct dispatch *d, struct series *s, double *total,
 	return good;
 }
 
-static bool measure(struct dispatch *d, struct series *s, struct err *e)
+static bool measure_series(struct dispatch *d, struct series *s, struct err *e)
 {
 	double skip[2];
 
 	s->n = d->o->quick ? SAMPLES_QUICK : SAMPLES;
 	for (int i = 0; i < WARM_UP; i++)
-		if (!one(d, s, &skip[0], &skip[1], e))
+		if (!time_batch(d, s, &skip[0], &skip[1], e))
 			return false;
 	s->count[0] = s->count[1] = s->tsc = 0;
 	for (size_t i = 0; i < s->n; i++)
-		if (!one(d, s, &s->total_s[i], &s->put_s[i], e))
+		if (!time_batch(d, s, &s->total_s[i], &s->put_s[i], e))
 			return false;
 	return true;
 }
 
-static bool store(struct probe_run *r, const struct series *s, struct err *e)
+static bool store_series(struct probe_run *r, const struct series *s,
+			 struct err *e)
 {
 	char params[64];
 
@@ -129,10 +130,10 @@ static bool run_all(struct dispatch *d, struct probe_run *r, struct table *t,
 				      .packets = sizes[i] ? sizes[i] : 1,
 				      .sync = !sizes[i] };
 		r->before = probe_reading(d->dev);
-		good = measure(d, s, e);
+		good = measure_series(d, s, e);
 		r->after = probe_reading(d->dev);
 		(void)probe_was_evicted(&r->before, &r->after);
-		good = good && store(r, s, e);
+		good = good && store_series(r, s, e);
 		if (good)
 			add_row(t, d, s);
 	}
@@ -140,7 +141,7 @@ static bool run_all(struct dispatch *d, struct probe_run *r, struct table *t,
 	return good;
 }
 
-static bool prepare(struct dispatch *d, struct err *e)
+static bool open_device(struct dispatch *d, struct err *e)
 {
 	const struct kfd_raw_desc desc = { .name = "empty",
 					   .rsrc1 = 0x60af0000,
@@ -167,7 +168,7 @@ int probe_dispatch(const struct probe_opts *o, struct err *e)
 
 	table_init(&t, "mode,#packets,#p50_ns,#p90_ns,#p99_ns,#put_ns,#tsc,"
 		       "#cycles,#instructions,#switches");
-	good = r.db && prepare(&d, e) &&
+	good = r.db && open_device(&d, e) &&
 	       probe_lock(kfd_info(d.dev), &lock, e) &&
 	       probe_run_begin(&r, o, "t0-probe dispatch", kfd_info(d.dev),
 			       o->quick ? "{\"quick\":true}" : NULL, e);

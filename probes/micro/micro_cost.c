@@ -60,7 +60,7 @@ static void add_row(struct micro_probe *p)
 }
 
 /* Under the mnemonic; what stands behind a space is its form. */
-static bool store(struct micro_probe *p, struct err *e)
+static bool store_cost(struct micro_probe *p, struct err *e)
 {
 	const char *form = strchr(p->inst->name, ' ');
 	const int len = form ? (int)(form - p->inst->name) :
@@ -86,8 +86,8 @@ struct list {
 	size_t n, cap;
 };
 
-static bool add(struct list *l, struct micro_device *d,
-		const struct micro_inst *i, bool stream, struct err *e)
+static bool add_probe(struct list *l, struct micro_device *d,
+		      const struct micro_inst *i, bool stream, struct err *e)
 {
 	if (!*(stream ? i->stream : i->chain))
 		return true;
@@ -95,8 +95,8 @@ static bool add(struct list *l, struct micro_device *d,
 }
 
 /* Those of micro_inst.def that begin so; else the instruction itself. */
-static bool choose(struct list *l, struct micro_device *d, bool stream,
-		   struct err *e)
+static bool choose_insts(struct list *l, struct micro_device *d, bool stream,
+			 struct err *e)
 {
 	const char *want = d->o->inst;
 	size_t n;
@@ -105,11 +105,11 @@ static bool choose(struct list *l, struct micro_device *d, bool stream,
 
 	for (size_t i = 0; i < n && good; i++)
 		if (!want || !strncmp(v[i].name, want, strlen(want)))
-			good = add(l, d, &v[i], stream, e);
+			good = add_probe(l, d, &v[i], stream, e);
 	if (!good || l->n)
 		return good;
 	const struct micro_inst *made = micro_inst_make(want, &d->run.mem, e);
-	if (!made || !add(l, d, made, stream, e))
+	if (!made || !add_probe(l, d, made, stream, e))
 		return false;
 	return l->n ||
 	       err_set(e, ERR_UNSUPPORTED, "--inst %s: no source is as wide as "
@@ -118,7 +118,7 @@ static bool choose(struct list *l, struct micro_device *d, bool stream,
 }
 
 /* Series point into themselves once the list has stopped growing. */
-static void settle(struct list *l)
+static void link_series(struct list *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		l->v[i].series.ctx = &l->v[i];
@@ -130,13 +130,13 @@ static int cost_run(const struct probe_opts *o, bool stream, struct err *e)
 	struct list l = { 0 };
 	bool good = micro_device_open(&d, o, stream ? "throughput" : "latency",
 				      COLUMNS, e) &&
-		    choose(&l, &d, stream, e);
+		    choose_insts(&l, &d, stream, e);
 
-	settle(&l);
+	link_series(&l);
 	good = good && micro_probe_run(l.v, l.n, e);
 	for (size_t i = 0; i < l.n && good; i++) {
 		add_row(&l.v[i]);
-		good = store(&l.v[i], e);
+		good = store_cost(&l.v[i], e);
 	}
 	for (size_t i = 0; i < l.n; i++)
 		micro_probe_fini(&l.v[i]);

@@ -190,8 +190,8 @@ struct record {
 	uint8_t unused[MICRO_REC_BYTES - 32];
 };
 
-static bool launch(struct micro_probe *p, uint32_t iterations, uint32_t reps,
-		   struct err *e)
+static bool launch_probe(struct micro_probe *p, uint32_t iterations,
+			 uint32_t reps, struct err *e)
 {
 	struct micro_device *d = p->d;
 	const struct {
@@ -260,9 +260,9 @@ static bool values_right(const struct micro_probe *p)
 }
 
 /* All repetitions but the first become pairs. */
-static bool dispatch(struct micro_probe *p, struct err *e)
+static bool dispatch_pairs(struct micro_probe *p, struct err *e)
 {
-	if (!launch(p, p->iterations, p->reps, e))
+	if (!launch_probe(p, p->iterations, p->reps, e))
 		return false;
 	p->right &= values_right(p);
 	const double mean = clock_of(p, 1, p->reps);
@@ -291,18 +291,18 @@ static bool read_pair(void *ctx, struct probe_pair *out, struct err *e)
 {
 	struct micro_probe *p = ctx;
 
-	if (p->next == p->n_pairs && !dispatch(p, e))
+	if (p->next == p->n_pairs && !dispatch_pairs(p, e))
 		return false;
 	*out = p->pair[p->next++];
 	return true;
 }
 
 /* As many iterations as make the shorter loop long enough. */
-static bool pilot(struct micro_probe *p, struct err *e)
+static bool choose_iterations(struct micro_probe *p, struct err *e)
 {
 	const double want = p->d->timed ? LOOP_SIM : LOOP_CYCLES;
 
-	if (!launch(p, PILOT, 2, e))
+	if (!launch_probe(p, PILOT, 2, e))
 		return false;
 	const double n = PILOT * want / (loop_cycles(p, 1, 0) + 1);
 	p->iterations = n < ITERATIONS_MIN ? ITERATIONS_MIN :
@@ -338,7 +338,7 @@ bool micro_probe_run(struct micro_probe *p, size_t n, struct err *e)
 	for (size_t i = 0; i < n && good; i++) {
 		p[i].series.read = read_pair;
 		s[i] = &p[i].series;
-		good = p[i].iterations || pilot(&p[i], e);
+		good = p[i].iterations || choose_iterations(&p[i], e);
 		if (good && p[i].inst)
 			micro_inst_want(&p[i]);
 	}

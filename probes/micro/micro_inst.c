@@ -356,7 +356,7 @@ struct maker {
 };
 
 /* Where a constant of so many dwords lies; NULL: nowhere. */
-static const char *constant(struct maker *m, int dwords)
+static const char *constant_operand(struct maker *m, int dwords)
 {
 	static const char *const v1[] = { "v12", "v14", "v13" },
 				*const v2[] = { "v[12:13]", "v[14:15]" },
@@ -373,7 +373,7 @@ static const char *constant(struct maker *m, int dwords)
 			     NULL;
 }
 
-static const char *result(const struct maker *m)
+static const char *result_operand(const struct maker *m)
 {
 	static const char *const v[] = { [1] = "v%d", [2] = "v[%d:%e]",
 					 [4] = "v[%d:%q]", [8] = "v[%d:%h]" },
@@ -403,17 +403,18 @@ static bool add_operand(struct maker *m, int k)
 	else if (o->slot == ISA_SLOT_K)
 		text = "0x3f800001";
 	else if (o->slot == ISA_SLOT_D)
-		text = result(m);
+		text = result_operand(m);
 	else if (is_source(o->slot)) {
 		chain = dwords == m->dwords && !m->chained;
 		m->chained |= chain;
-		text = constant(m, dwords);
+		text = constant_operand(m, dwords);
 	} else if (o->slot == ISA_SLOT_S1S || o->slot == ISA_SLOT_S2S) {
 		text = "s28";
 	}
 	if (!text)
 		return false;
-	buf_printf(&m->chain, "%s %s", k ? "," : "", chain ? result(m) : text);
+	buf_printf(&m->chain, "%s %s", k ? "," : "",
+		   chain ? result_operand(m) : text);
 	buf_printf(&m->stream, "%s %s", k ? "," : "", text);
 	return true;
 }

@@ -31,7 +31,7 @@ static const struct width {
 static const int strides[] = { REPLICATED, 0, 1, 2, 3, 4, 8, 16, 32, 33 };
 
 /* Byte address of a lane; kept inside what the kernel has. */
-static uint32_t address(const struct width *w, int stride, uint32_t lane)
+static uint32_t lane_address(const struct width *w, int stride, uint32_t lane)
 {
 	const uint32_t bytes = 4 * (uint32_t)w->dwords;
 
@@ -46,11 +46,11 @@ struct point {
 	bool store;
 };
 
-static bool make(struct micro_probe *p, struct micro_device *d,
-		 const struct point *x, struct err *e)
+static bool make_probe(struct micro_probe *p, struct micro_device *d,
+		       const struct point *x, struct err *e)
 {
 	struct buf setup = { 0 }, body[2] = { { 0 }, { 0 } };
-	const uint32_t step = address(x->w, x->stride, 1);
+	const uint32_t step = lane_address(x->w, x->stride, 1);
 	const char *lane = x->stride == REPLICATED ? "v12" : "v0";
 
 	/* Each dword holds its own address, as far as lanes look at it. */
@@ -74,7 +74,7 @@ static bool make(struct micro_probe *p, struct micro_device *d,
 	p->has_values = true;
 	for (uint32_t l = 0; l < MICRO_LANES; l++)
 		p->want[0][0][l] = p->want[1][0][l] =
-			address(x->w, x->stride, l);
+			lane_address(x->w, x->stride, l);
 	buf_fini(&setup);
 	buf_fini(&body[0]);
 	buf_fini(&body[1]);
@@ -86,7 +86,8 @@ static bool make(struct micro_probe *p, struct micro_device *d,
  * different rows of one bank take turns, a cycle each.  `phase` lanes are
  * served together.
  */
-static double expected(const struct micro_device *d, const struct point *x)
+static double expected_cycles(const struct micro_device *d,
+			      const struct point *x)
 {
 	const int w = x->w->dwords;
 	const int phase = w == 1 ? 32 :
@@ -105,8 +106,8 @@ static double expected(const struct micro_device *d, const struct point *x)
 			for (int l = first; l < first + phase; l++)
 				for (int k = 0; k < w; k++) {
 					const uint32_t at =
-						address(x->w, x->stride,
-							(uint32_t)l) / 4 +
+						lane_address(x->w, x->stride,
+							     (uint32_t)l) / 4 +
 						(uint32_t)k;
 					int i = 0;
 
@@ -138,12 +139,12 @@ static void name_pattern(const struct point *x, char params[64], char text[16])
 	}
 }
 
-static bool report(struct micro_probe *p, const struct point *x,
-		   struct err *e)
+static bool report_point(struct micro_probe *p, const struct point *x,
+			 struct err *e)
 {
 	struct micro_device *d = p->d;
 	struct table *t = &d->table;
-	const double want = expected(d, x);
+	const double want = expected_cycles(d, x);
 	char name[64], params[64], text[16];
 
 	name_pattern(x, params, text);
@@ -185,12 +186,12 @@ int micro_lds(const struct probe_opts *o, struct err *e)
 					continue;
 				x[n] = (struct point){ &widths[w], strides[s],
 						       store };
-				good = make(&p[n], &d, &x[n], e);
+				good = make_probe(&p[n], &d, &x[n], e);
 				n++;
 			}
 	good = good && micro_probe_run(p, n, e);
 	for (size_t i = 0; i < n && good; i++)
-		good = report(&p[i], &x[i], e);
+		good = report_point(&p[i], &x[i], e);
 	for (size_t i = 0; i < n; i++)
 		micro_probe_fini(&p[i]);
 	free(p);

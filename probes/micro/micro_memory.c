@@ -131,7 +131,8 @@ static const struct level *level_of(const struct micro_device *d,
 }
 
 /* What the cost table says of it, in cycles. */
-static double expected(const struct micro_device *d, const struct level *l)
+static double expected_latency(const struct micro_device *d,
+			       const struct level *l)
 {
 	const double v = cost_value(&d->costs, cost_row_find(l->row));
 
@@ -172,12 +173,12 @@ static bool store_level(struct memory *m, struct micro_probe *p,
 				 1e9 / p->clock_hz, e);
 }
 
-static bool report(struct memory *m, struct micro_probe *p, uint64_t bytes,
-		   struct err *e)
+static bool report_level(struct memory *m, struct micro_probe *p,
+			 uint64_t bytes, struct err *e)
 {
 	struct table *t = &m->d.table;
 	const struct level *l = level_of(&m->d, bytes);
-	const double want = expected(&m->d, l);
+	const double want = expected_latency(&m->d, l);
 	char params[64];
 
 	table_row(t);
@@ -201,7 +202,7 @@ static bool report(struct memory *m, struct micro_probe *p, uint64_t bytes,
 	       store_level(m, p, l, bytes, e);
 }
 
-static bool latencies(struct memory *m, uint64_t max, struct err *e)
+static bool measure_latencies(struct memory *m, uint64_t max, struct err *e)
 {
 	struct chase c = { .d = &m->d,
 			   .next = xmalloc(max / LINE * sizeof(uint32_t)) };
@@ -212,7 +213,7 @@ static bool latencies(struct memory *m, uint64_t max, struct err *e)
 
 		c.bytes = b;
 		c.lines = (uint32_t)(b / LINE);
-		good = chase_one(&c, &p, e) && report(m, &p, b, e);
+		good = chase_one(&c, &p, e) && report_level(m, &p, b, e);
 		micro_probe_fini(&p);
 	}
 	free(c.next);
@@ -283,7 +284,7 @@ static bool store_stream(struct memory *m, struct micro_probe *p, bool write,
 				 "bandwidth", "B/s", p->clock_hz, e);
 }
 
-static bool bandwidths(struct memory *m, uint64_t max, struct err *e)
+static bool measure_bandwidths(struct memory *m, uint64_t max, struct err *e)
 {
 	bool good = true;
 
@@ -458,8 +459,8 @@ int micro_memory(const struct probe_opts *o, struct err *e)
 		good = kfd_mem_alloc(m.d.dev, KFD_VRAM, max, "data", &m.d.data,
 				     e);
 	}
-	good = good && latencies(&m, max, e) &&
-	       bandwidths(&m, max < 8u << 20 ? max : 8u << 20, e) &&
+	good = good && measure_latencies(&m, max, e) &&
+	       measure_bandwidths(&m, max < 8u << 20 ? max : 8u << 20, e) &&
 	       (o->quick || gpu_bandwidths(&m, e));
 	return micro_device_close(&m.d, good, e);
 }

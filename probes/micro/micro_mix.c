@@ -8,7 +8,7 @@
 
 #include "probes/micro/micro.h"
 
-static const struct micro_inst *inst(const char *name)
+static const struct micro_inst *find_inst(const char *name)
 {
 	size_t n;
 	const struct micro_inst *v = micro_insts(&n);
@@ -19,7 +19,7 @@ static const struct micro_inst *inst(const char *name)
 	BUG("%s is not in micro_inst.def", name);
 }
 
-static double cycles(const struct micro_probe *p)
+static double median_cycles(const struct micro_probe *p)
 {
 	return probe_series_median(&p->series).value;
 }
@@ -47,9 +47,9 @@ static const struct {
 };
 
 /* A and B in turns, on registers of their own. */
-static bool mix(struct micro_probe *p, struct micro_device *d,
-		const struct micro_inst *a, const struct micro_inst *b,
-		struct err *e)
+static bool make_mix(struct micro_probe *p, struct micro_device *d,
+		     const struct micro_inst *a, const struct micro_inst *b,
+		     struct err *e)
 {
 	struct buf setup = { 0 }, init = { 0 }, body[2] = { { 0 }, { 0 } };
 
@@ -92,11 +92,11 @@ static bool mix_row(struct micro_device *d, struct micro_probe p[3],
 	for (int i = 0; i < 3; i++) {
 		if (!p[i].series.n)
 			return true;
-		table_cell(t, 2 + i, "%.2f", cycles(&p[i]));
+		table_cell(t, 2 + i, "%.2f", median_cycles(&p[i]));
 		d->wrong += !p[i].right;
 	}
-	const double one = cycles(&p[0]), two = cycles(&p[1]);
-	table_cell(t, 5, "%.0f", 100 * (one + two - cycles(&p[2])) /
+	const double one = median_cycles(&p[0]), two = median_cycles(&p[1]);
+	table_cell(t, 5, "%.0f", 100 * (one + two - median_cycles(&p[2])) /
 					 (one < two ? one : two));
 	snprintf(params, sizeof(params), "{\"with\":\"%s\"}", b);
 	return micro_probe_store(&p[2], "overlap", a, params, "interval",
@@ -114,13 +114,13 @@ int micro_overlap(const struct probe_opts *o, struct err *e)
 				      "#overlap_percent", e);
 
 	for (size_t i = 0; i < ARRAY_SIZE(pairs) && good; i++) {
-		const struct micro_inst *a = inst(pairs[i].a),
-					*b = inst(pairs[i].b);
+		const struct micro_inst *a = find_inst(pairs[i].a),
+					*b = find_inst(pairs[i].b);
 
 		good = micro_inst_probe(&p[3 * i], &d, a, true, MIX_WAVES, e) &&
 		       micro_inst_probe(&p[3 * i + 1], &d, b, true, MIX_WAVES,
 					e) &&
-		       mix(&p[3 * i + 2], &d, a, b, e);
+		       make_mix(&p[3 * i + 2], &d, a, b, e);
 	}
 	good = good && micro_probe_run(p, N, e);
 	for (size_t i = 0; i < ARRAY_SIZE(pairs) && good; i++)
@@ -203,7 +203,8 @@ static bool text_run(const struct probe_opts *o, const char *verb,
 		table_cell(t, 1, "%u", r->waves);
 		table_cell(t, 2, "%zu", p[i].code.len);
 		if (p[i].series.n)
-			table_cell(t, 3, "%.3f", cycles(&p[i]) / r->insts);
+			table_cell(t, 3, "%.3f",
+				   median_cycles(&p[i]) / r->insts);
 		if (*r->row) {
 			table_cell(t, 4, "%s", r->row);
 			table_cell(t, 5, "%g",
@@ -286,8 +287,8 @@ int micro_waves(const struct probe_opts *o, struct err *e)
 				      "#cycles_per_wave,#interval_per_simd", e);
 
 	for (size_t i = 0; i < N && good; i++) {
-		good = micro_inst_probe(&p[i], &d, inst(names[i / W]), false,
-					waves[i % W], e);
+		good = micro_inst_probe(&p[i], &d, find_inst(names[i / W]),
+					false, waves[i % W], e);
 	}
 	good = good && micro_probe_run(p, N, e);
 	for (size_t i = 0; i < N && good; i++) {
@@ -300,8 +301,8 @@ int micro_waves(const struct probe_opts *o, struct err *e)
 		table_cell(t, 1, "%u", waves[i % W]);
 		table_cell(t, 2, "%g", simds);
 		if (p[i].series.n) {
-			table_cell(t, 3, "%.3f", cycles(&p[i]));
-			table_cell(t, 4, "%.3f", cycles(&p[i]) / simds);
+			table_cell(t, 3, "%.3f", median_cycles(&p[i]));
+			table_cell(t, 4, "%.3f", median_cycles(&p[i]) / simds);
 		}
 		d.wrong += !p[i].right;
 		snprintf(params, sizeof(params), "{\"waves\":%u}",

@@ -16,8 +16,8 @@ static const char *const titles[] = {
 	"bandwidth and FLOPS",
 };
 
-static bool tell(struct tiers *t, const char *check, enum res_answer answer,
-		 const char *reason)
+static bool add_check(struct tiers *t, const char *check,
+		      enum res_answer answer, const char *reason)
 {
 	table_row(&t->table);
 	table_cell(&t->table, 0, "%d", t->tier);
@@ -44,7 +44,7 @@ bool tiers_pass(struct tiers *t, const char *check, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return tell(t, check, RES_PASS, text);
+	return add_check(t, check, RES_PASS, text);
 }
 
 bool tiers_fail(struct tiers *t, const char *check, const char *fmt, ...)
@@ -55,14 +55,14 @@ bool tiers_fail(struct tiers *t, const char *check, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return tell(t, check, RES_FAIL, text);
+	return add_check(t, check, RES_FAIL, text);
 }
 
 bool tiers_verdict(struct tiers *t, const char *check, bool good,
 		   const struct err *e, const char *reason)
 {
-	return tell(t, check, good ? RES_PASS : RES_FAIL,
-		    good ? reason : e->msg);
+	return add_check(t, check, good ? RES_PASS : RES_FAIL,
+			 good ? reason : e->msg);
 }
 
 /* ------------------------------------------------------- tiers 0 to 2 --- */
@@ -160,11 +160,11 @@ static void run_tiers(struct tiers *t)
 		}
 		snprintf(why, sizeof(why), "not run: tier %d did not pass",
 			 t->reached + 1);
-		tell(t, "all", RES_NODATA, why);
+		add_check(t, "all", RES_NODATA, why);
 	}
 }
 
-static bool store(struct tiers *t, struct probe_run *r, struct err *e)
+static bool store_checks(struct tiers *t, struct probe_run *r, struct err *e)
 {
 	bool good = true;
 
@@ -188,7 +188,7 @@ static bool store(struct tiers *t, struct probe_run *r, struct err *e)
 }
 
 /* The one line that everybody wants to know. */
-static void conclude(struct tiers *t, struct buf *out)
+static void print_conclusion(struct tiers *t, struct buf *out)
 {
 	const int last = (int)ARRAY_SIZE(tier_fn) - 1;
 
@@ -214,13 +214,13 @@ int probe_tiers(const struct probe_opts *o, struct err *e)
 	table_init(&t->table, "#tier,name,check,answer,reason");
 	if (good) {
 		run_tiers(t);
-		conclude(t, &text);
+		print_conclusion(t, &text);
 		if (o->require >= 0 && t->reached < o->require)
 			code = EXIT_NO;
 		good = probe_run_begin(&r, o, "t0-probe tiers",
 				       t->opened ? kfd_info(t->dev) : NULL,
 				       NULL, e) &&
-		       store(t, &r, e);
+		       store_checks(t, &r, e);
 	}
 	kfd_close(t->dev);
 	good = probe_run_end(&r, good, code, e) &&

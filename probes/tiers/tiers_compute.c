@@ -315,8 +315,9 @@ static bool tell_speed(struct tiers *t, const char *check, double value,
 			  value, unit, 100 * value / peak, peak);
 }
 
-static double median(struct tiers *t, const char *name, const char *metric,
-		     const char *unit, const double *v, size_t n)
+static double report_median(struct tiers *t, const char *name,
+			    const char *metric, const char *unit,
+			    const double *v, size_t n)
 {
 	double s[TIERS_SAMPLES_MAX];
 
@@ -339,7 +340,7 @@ static double median(struct tiers *t, const char *name, const char *metric,
 	return s[n / 2];
 }
 
-static bool bandwidth(struct tiers *t)
+static bool measure_bandwidth(struct tiers *t)
 {
 	const size_t n = (t->emulated ? 8u : 512u) << 20;
 	const size_t samples = t->emulated ? 3 : 9;
@@ -368,12 +369,13 @@ static bool bandwidth(struct tiers *t)
 	kfd_mem_free(t->dev, b);
 	if (!good)
 		return tiers_fail(t, "bandwidth", "%s", e.msg);
-	return tell_speed(t, "bandwidth",
-			  median(t, "copy", "bandwidth", "B/s", v, samples),
-			  peak, "B/s");
+	return tell_speed(
+		t, "bandwidth",
+		report_median(t, "copy", "bandwidth", "B/s", v, samples), peak,
+		"B/s");
 }
 
-static bool flops(struct tiers *t)
+static bool measure_flops(struct tiers *t)
 {
 	const struct kfd_node *node = &kfd_info(t->dev)->node;
 	/* 512 FLOP per CU and clock. */
@@ -406,8 +408,8 @@ static bool flops(struct tiers *t)
 	if (!good)
 		return tiers_fail(t, "FLOPS", "%s", e.msg);
 	return tell_speed(t, "FLOPS",
-			  median(t, "wmma f16", "throughput", "FLOP/s", v,
-				 samples),
+			  report_median(t, "wmma f16", "throughput", "FLOP/s",
+					v, samples),
 			  peak, "FLOP/s");
 }
 
@@ -419,8 +421,8 @@ bool tiers_speed(struct tiers *t)
 
 	if (!probe_lock(kfd_info(t->dev), &lock, &e))
 		return tiers_fail(t, "lock", "%s", e.msg);
-	good = bandwidth(t);
-	good = flops(t) && good;
+	good = measure_bandwidth(t);
+	good = measure_flops(t) && good;
 	kfd_lock_drop(&lock);
 	return good;
 }

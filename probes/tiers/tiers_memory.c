@@ -22,7 +22,7 @@ static const struct {
 	{ KFD_USERPTR, "host pages" },
 };
 
-static uint32_t word(enum pattern p, uint64_t i, uint64_t seed)
+static uint32_t pattern_word(enum pattern p, uint64_t i, uint64_t seed)
 {
 	switch (p) {
 	case ADDRESS:
@@ -43,7 +43,7 @@ static bool round_trip(struct tiers *t, struct kfd_mem *m,
 	const uint32_t n = BLOCK_BYTES / 4;
 
 	for (uint32_t i = 0; i < n; i++)
-		host[i] = word(p, i, t->o->seed);
+		host[i] = pattern_word(p, i, t->o->seed);
 	if (!kfd_write(t->dev, m, 0, host, BLOCK_BYTES, e) ||
 	    !kfd_copy(t->dev, copy, 0, m, 0, BLOCK_BYTES, e))
 		return false;
@@ -51,11 +51,11 @@ static bool round_trip(struct tiers *t, struct kfd_mem *m,
 	if (!kfd_read(t->dev, host, copy, 0, BLOCK_BYTES, e))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (host[i] != word(p, i, t->o->seed))
+		if (host[i] != pattern_word(p, i, t->o->seed))
 			return err_set(e, ERR_DEVICE,
 				       "pattern %d: dword %u is 0x%08x, wanted "
 				       "0x%08x", (int)p, i, host[i],
-				       word(p, i, t->o->seed));
+				       pattern_word(p, i, t->o->seed));
 	return true;
 }
 
@@ -75,7 +75,7 @@ static bool one_kind(struct tiers *t, enum kfd_domain domain,
 }
 
 /* A word each at places that differ only above bit 31. */
-static bool far(struct tiers *t, struct err *e)
+static bool check_far_words(struct tiers *t, struct err *e)
 {
 	static const uint64_t at[] = { 0, 1ull << 31, (1ull << 32) - 16,
 				       1ull << 32, (1ull << 32) + (1u << 29),
@@ -139,7 +139,8 @@ bool tiers_memory(struct tiers *t)
 		tiers_pass(t, "beyond 4 GiB", "not tried: %.2f GB are free",
 			   (double)left * 1e-9);
 	else
-		all = tiers_verdict(t, "beyond 4 GiB", far(t, &e), &e,
-				    "6 places in 5 GiB are apart") && all;
+		all = tiers_verdict(t, "beyond 4 GiB", check_far_words(t, &e),
+				    &e, "6 places in 5 GiB are apart") &&
+		      all;
 	return all;
 }
