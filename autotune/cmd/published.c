@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "autotune/cmd/published.h"
-#include "compiler/sim/examine/others.h"
+#include "compiler/sim/examine/examine.h"
 
 static const struct row {
 	enum published_system system;
@@ -73,11 +73,11 @@ static bool of_database(struct res_db *db, struct published_error *out,
 static bool simulate(const struct row *r, const struct cost_model *m,
 		     struct published_error *out, struct err *e)
 {
-	struct foreign_tile tile = { FOREIGN_TRITON, 128, 128, 32, 0, false };
-	struct foreign_shape shape = { (int)r->m, (int)r->n, (int)r->k, 1 };
-	struct foreign_guess g;
+	struct others_tile tile = { OTHERS_TRITON, 128, 128, 32, 0, false };
+	struct others_shape shape = { (int)r->m, (int)r->n, (int)r->k, 1 };
+	struct others_guess g;
 
-	if (!foreign_predict(&tile, &shape, m, &g, e))
+	if (!others_predict(&tile, &shape, m, &g, e))
 		return err_wrap(e, "the simulator's error");
 	double flop = 2.0 * r->m * r->n * r->k;
 	double want = flop / (r->tflops * 1e12);

@@ -339,8 +339,7 @@ double tune_distance(const struct tune_problem *p,
 		     const struct res_tune_key *k);
 
 struct tune_selector;
-/* Uses db, device (NULL: no checks), costs, seed, objects and compile of `o`.
- */
+/* Uses db, device (NULL: no checks), costs, seed, objects, compile of `o`. */
 struct tune_selector *tune_selector_open(const struct tune_opts *o,
 					 struct err *e);
 void tune_selector_close(struct tune_selector *s);

@@ -1,5 +1,6 @@
 /*
- * compiler/backend/block_placement.c - fewer branches, and those less often taken.
+ * compiler/backend/block_placement.c - fewer branches, and those less often
+ * taken.
  *
  * A taken branch costs nine times one that is not (compiler/cost/cost.def).  So a
  * jump to the next block goes, a branch over a jump is turned round, and a

@@ -1,5 +1,6 @@
 /*
- * compiler/backend/coalesce.c - copies that can be avoided by using one register.
+ * compiler/backend/coalesce.c - copies that can be avoided by using one
+ * register.
  */
 #include "compiler/backend/backend_int.h"
 

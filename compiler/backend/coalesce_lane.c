@@ -1,5 +1,6 @@
 /*
- * compiler/backend/coalesce_lane.c - one register for values of different lanes.
+ * compiler/backend/coalesce_lane.c - one register for values of different
+ * lanes.
  *
  * Where lanes leave a divergent loop one by one, or one side of a branch runs
  * after the other, a register E collects what each lane takes along: copies

@@ -1,6 +1,6 @@
 /*
- * compiler/backend/expand_pseudos.c - after allocation: copies become moves, multiply-adds the
- * short forms that their registers allow.
+ * compiler/backend/expand_pseudos.c - after allocation: copies become moves,
+ * multiply-adds the short forms that their registers allow.
  */
 #include "compiler/backend/backend_int.h"
 

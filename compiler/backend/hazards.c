@@ -1,6 +1,6 @@
 /*
- * compiler/backend/hazards.c - dependencies that gfx11 does not interlock (the rules
- * are those of isa/verify/verify.def).
+ * compiler/backend/hazards.c - dependencies that gfx11 does not interlock (the
+ * rules are those of isa/verify/verify.def).
  *
  * A transcendental result may be read too early by one of the next five VALU
  * instructions (gfx11.0), or arrive behind the result of one that writes the

@@ -1,5 +1,6 @@
 /*
- * compiler/backend/vopd.c - dual issue: two vector instructions in one (RDNA3 ISA 7.6).
+ * compiler/backend/vopd.c - dual issue: two vector instructions in one (RDNA3
+ * ISA 7.6).
  *
  * An instruction of the first half of isa/tables/vopd.def looks a few instructions
  * ahead for one that may come up next to it.  Both read before either writes.

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "compiler/cmd/cmd_sim_show.h"
-#include "compiler/sim/examine/validate.h"
+#include "compiler/sim/examine/examine.h"
 #include "isa/object/object.h"
 #include "isa/tables/tables.h"
 #include "results/db/results.h"

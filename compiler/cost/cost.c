@@ -1,4 +1,6 @@
-/* compiler/cost/cost.c - the rows of cost.def, and a model made of them. */
+/*
+ * compiler/cost/cost.c - the rows of cost.def, and a model made of them.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -3,9 +3,9 @@
  *
  * Scheduler, tuner and pipeline simulator read costs from a struct cost_model
  * and from nowhere else.  A row has a name ("valu.latency"), a unit and a
- * default with its source and confidence: compiler/cost/cost.def.  cost_load() lays
- * what t0.db knows over the defaults: `hardware` wins over `published`, which
- * wins over the default.  Emulated and simulated rows are never read: a model
+ * default with its source and confidence: compiler/cost/cost.def.  cost_load()
+ * lays what t0.db knows over the defaults: `hardware` wins over `published`,
+ * which wins over the default.  Emulated and simulated rows are never read: a model
  * must not learn from its own predictions.
  *
  * In the database a cost is a result of area "cost" (results/db/results.h):
@@ -143,6 +143,16 @@ double cost_issue(const struct cost_model *m, const struct isa_inst *in);
 bool cost_load(struct cost_model *m, struct res_db *db, enum cost_origin most,
 	       struct err *e);
 
+/*
+ * Append one line per row, and per mnemonic with a value of its own, to a
+ * table: "name,#value,unit,origin,#age_days,#spread,#n,confidence,#default,
+ * source".
+ */
+#define COST_COLUMNS \
+	"name,#value,unit,origin,#age_days,#spread,#n,confidence,#default," \
+	"source"
+void cost_list(const struct cost_model *m, struct table *t);
+
 /* ---------------------------------------------------- cost_import.c ---- */
 
 struct cost_import {
@@ -152,22 +162,29 @@ struct cost_import {
 /*
  * Published costs of a CSV file, as a run of their own: with columns name,
  * value, unit and source (names of cost.def), or with those of a table of
- * instruction classes (compiler/cost/cost_import.def).  Rows that are no cost of
- * ours, or the second of one, are counted as skipped.
+ * instruction classes (cost_import.def).  Rows that are no cost of ours, or the
+ * second of one, are counted as skipped.
  */
 bool cost_import(struct res_db *db, const char *path, struct cost_import *out,
 		 struct err *e);
 
-/* ------------------------------------------------------- cost_db.c ---- */
+/* ------------------------------------------------------------- csv.c ---- */
 
-/*
- * Append one line per row, and per mnemonic with a value of its own, to a
- * table: "name,#value,unit,origin,#age_days,#spread,#n,confidence,#default,
- * source".
- */
-#define COST_COLUMNS                                                     \
-	"name,#value,unit,origin,#age_days,#spread,#n,confidence,#default," \
-	"source"
-void cost_list(const struct cost_model *m, struct table *t);
+/* Tables that others published: RFC 4180, a header, columns by name. */
+#define CSV_COLUMNS_MAX 64
+
+/* Over a text that is cut into fields in place; zero-initialise, set `at`. */
+struct csv {
+	char *at;
+	char *field[CSV_COLUMNS_MAX]; /* of the last record */
+	int n;
+};
+
+/* The next record: true.  Fields beyond CSV_COLUMNS_MAX are lost. */
+bool csv_next(struct csv *c);
+/* After the header was read: where the column of this name is, or -1. */
+int csv_column(const struct csv *c, const char *name);
+/* The cell of the last record, "" where the column or the cell is not. */
+const char *csv_cell(const struct csv *c, int column);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * compiler/cost/cost_class.c - which class an instruction belongs to, and its cost.
- * The row of isa/tables/insts.def gives the pipe; what the pipes do not tell apart
- * (multiplies, dot products, lane moves) stands in a table here.
+ * compiler/cost/cost_class.c - which class an instruction belongs to, and its
+ * cost. The row of isa/tables/insts.def gives the pipe; what the pipes do not
+ * tell apart (multiplies, dot products, lane moves) stands in a table here.
  */
 #include <string.h>
 

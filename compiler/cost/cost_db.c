@@ -1,6 +1,6 @@
 /*
- * compiler/cost/cost_db.c - costs from t0.db laid over the defaults, and the list
- * of all of them.
+ * compiler/cost/cost_db.c - costs from t0.db laid over the defaults, and the
+ * list of all of them.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "compiler/cost/cost.h"
-#include "compiler/cost/csv.h"
 #include "results/db/results.h"
 
 /* Columns of either form of file; -1: not there. */

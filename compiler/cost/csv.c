@@ -1,8 +1,10 @@
-/* compiler/cost/csv.c - comma-separated values, quoted or not. */
+/*
+ * compiler/cost/csv.c - comma-separated values, quoted or not.
+ */
 #include <stddef.h>
 #include <string.h>
 
-#include "compiler/cost/csv.h"
+#include "compiler/cost/cost.h"
 
 /* One field: unquoted in place; false at the end of the record. */
 static bool next_field(struct csv *c)

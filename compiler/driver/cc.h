@@ -1,6 +1,6 @@
 /*
  * driver - from SSA to a verified code object, and where finished ones are
- *kept.
+ * kept.
  *
  * cc_compile() is the compiler's one entry; object_cache_get() avoids it where
  * it can.
@@ -8,15 +8,17 @@
  *	struct cc_options o;
  *	cc_options_init(&o);
  *	struct cc_object obj;
- *	if (!cc_compile(f, &o, &obj, &e))	// f: compiler/ssa/ssa.h, or the
- *DSL return err_wrap(&e, "saxpy"); file_write_atomic("saxpy.co",
- *obj.bytes.data, obj.bytes.len, &e); cc_object_fini(&obj);
+ *	if (!cc_compile(f, &o, &obj, &e)) // f: SSA text, or made by the DSL
+ *		return err_wrap(&e, "saxpy");
+ *	file_write_atomic("saxpy.co", obj.bytes.data, obj.bytes.len, &e);
+ *	cc_object_fini(&obj);
  *
  * Stages: ssa_optimize() (level), selection into machine instructions with
  * virtual registers, scheduling by the cost model, register allocation and
  * spilling, wait counts, VOPD pairs, hazards and delays, encoding, code object,
  * verification.  An object that the verifier (isa/verify/verify.h) finds fault
- *with is never returned.  All functions are thread-safe on different functions.
+ * with is never returned.  All functions are thread-safe on different
+ * functions.
  */
 #ifndef T0_COMPILER_CC_H
 #define T0_COMPILER_CC_H

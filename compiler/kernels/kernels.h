@@ -2,8 +2,8 @@
  * kernels - the library of kernels of T0, written in the DSL.
  *
  * Each entry builds one kernel for a shape; cc_compile() (compiler/driver/cc.h)
- *makes a code object of it.  Arithmetic is in f32 whatever the type in memory;
- * results are rounded to it to nearest even.
+ * makes a code object of it.  Arithmetic is in f32 whatever the type in
+ * memory; results are rounded to it to nearest even.
  *
  *	struct kernel_shape s = { .type = DSL_BF16 };
  *	const struct kernel_entry *k = kernel_find("rms_norm");

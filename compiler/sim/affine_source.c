@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/sim/lanes.h"
+#include "compiler/sim/sim.h"
 
 /* What the description says about one offset. */
 struct place {
@@ -21,7 +21,7 @@ struct walker {
 	uint64_t pc;
 	bool ended;
 	uint32_t *count; /* [code dwords] executions, or trips left */
-	struct lanes *lanes;
+	struct sim_lanes *lanes;
 };
 
 struct affine {
@@ -46,13 +46,14 @@ struct parser {
 	struct err *e;
 };
 
-static bool bad(const struct parser *p, const char *what, const char *got)
+static bool reject_line(const struct parser *p, const char *what,
+			const char *got)
 {
 	return err_set(p->e, ERR_INPUT, "%s:%d: %s, not \"%s\"", p->name,
 		       p->line, what, got ? got : "nothing");
 }
 
-static bool number(const struct parser *p, const char *text, int64_t *v)
+static bool parse_number(const struct parser *p, const char *text, int64_t *v)
 {
 	char *end;
 
@@ -62,24 +63,25 @@ static bool number(const struct parser *p, const char *text, int64_t *v)
 		if (!*end && !errno)
 			return true;
 	}
-	return bad(p, "wanted a number", text);
+	return reject_line(p, "wanted a number", text);
 }
 
-static bool count(const struct parser *p, const char *text, int64_t most,
-		  int64_t *v)
+static bool parse_count(const struct parser *p, const char *text, int64_t most,
+			int64_t *v)
 {
-	return number(p, text, v) &&
-	       ((*v >= 1 && *v <= most) || bad(p, "out of range", text));
+	return parse_number(p, text, v) &&
+	       ((*v >= 1 && *v <= most) ||
+		reject_line(p, "out of range", text));
 }
 
 static struct place *place_at(const struct parser *p, const char *text)
 {
 	int64_t off;
 
-	if (!number(p, text, &off))
+	if (!parse_number(p, text, &off))
 		return NULL;
 	if (off < 0 || off % 4 || (uint64_t)off / 4 >= p->a->dwords) {
-		bad(p, "wanted the offset of an instruction", text);
+		reject_line(p, "wanted the offset of an instruction", text);
 		return NULL;
 	}
 	struct place **at = &p->a->place[off / 4];
@@ -98,25 +100,28 @@ static bool set_field(const struct parser *p, struct place *at, char *word)
 	size_t k = 0;
 
 	if (!value)
-		return bad(p, "wanted NAME=NUMBER", word);
+		return reject_line(p, "wanted NAME=NUMBER", word);
 	*value++ = '\0';
-	if (!number(p, value, &v))
+	if (!parse_number(p, value, &v))
 		return false;
 	while (k < ARRAY_SIZE(name) && strcmp(word, name[k]))
 		k++;
 	switch (k) {
 	case 6:
 		at->fold = (uint64_t)v;
-		return v > 0 || bad(p, "fold: wanted 1 or more", value);
+		return v > 0 || reject_line(p, "fold: wanted 1 or more", value);
 	case 7:
 		at->share = (double)v;
-		return v > 0 || bad(p, "share: wanted 1 or more", value);
+		return v > 0 ||
+		       reject_line(p, "share: wanted 1 or more", value);
 	case 8:
 		at->near = (double)v;
-		return v > 0 || bad(p, "near: wanted 1 or more", value);
+		return v > 0 || reject_line(p, "near: wanted 1 or more", value);
 	case 9:
-		return bad(p, "wanted base, lane, fold, row, wave, group, "
-			   "step, share or near", word);
+		return reject_line(p,
+				   "wanted base, lane, fold, row, wave, group, "
+				   "step, share or near",
+				   word);
 	}
 	(&at->base)[k] = v;
 	return true;
@@ -147,7 +152,7 @@ static bool parse_branch(const struct parser *p, bool loop, char **rest)
 		return false;
 	at->taken = !loop;
 	at->loop = loop;
-	if (loop && !count(p, strtok_r(NULL, " \t", rest), 1 << 30, &v))
+	if (loop && !parse_count(p, strtok_r(NULL, " \t", rest), 1 << 30, &v))
 		return false;
 	at->trips = (uint64_t)v;
 	return true;
@@ -170,14 +175,16 @@ static bool parse_line(const struct parser *p, char *text)
 
 		p->a->exec = arg ? strtoull(arg, &end, 16) : 0;
 		return (arg && end != arg && !*end) ||
-		       bad(p, "exec: wanted a mask in hex", arg);
+		       reject_line(p, "exec: wanted a mask in hex", arg);
 	}
 	if (!strcmp(word, "groups"))
-		return count(p, arg, 65536, &v) && (p->s->n_groups = (int)v);
+		return parse_count(p, arg, 65536, &v) &&
+		       (p->s->n_groups = (int)v);
 	if (!strcmp(word, "waves"))
-		return count(p, arg, SIM_WAVES_MAX, &v) &&
+		return parse_count(p, arg, SIM_WAVES_MAX, &v) &&
 		       (p->s->waves_per_group = (int)v);
-	return bad(p, "wanted groups, waves, exec, loop, taken or at", word);
+	return reject_line(p, "wanted groups, waves, exec, loop, taken or at",
+			   word);
 }
 
 /* Walkers of all waves are made at once. */
@@ -191,7 +198,7 @@ static bool check_waves(const struct parser *p)
 		       p->s->waves_per_group, most);
 }
 
-static bool parse(struct parser *p, const char *text)
+static bool parse_description(struct parser *p, const char *text)
 {
 	char *copy = arena_strdup(&p->a->mem, text);
 	bool ok = true;
@@ -210,7 +217,7 @@ static bool parse(struct parser *p, const char *text)
 
 /* ---- the waves ---- */
 
-static struct walker *walker(const struct sim_source *s, int wave)
+static struct walker *walker_of(const struct sim_source *s, int wave)
 {
 	const struct affine *a = s->ctx;
 
@@ -218,27 +225,28 @@ static struct walker *walker(const struct sim_source *s, int wave)
 }
 
 /* Pointers are the same for all waves; ids of work-items and group differ. */
-static struct lanes *new_lanes(const struct sim_source *s, int group, int wave)
+static struct sim_lanes *new_lanes(const struct sim_source *s, int group,
+				   int wave)
 {
-	struct lanes *l = xmalloc(sizeof(*l));
+	struct sim_lanes *l = xmalloc(sizeof(*l));
 
-	lanes_init(l, 0);
-	for (int k = 0; k < LANES; k++)
+	sim_lanes_init(l, 0);
+	for (int k = 0; k < SIM_LANES; k++)
 		l->v[0][k] += (uint32_t)(wave * s->wave_size);
 	if (s->group_sgpr)
 		l->s[s->group_sgpr] = (uint32_t)group;
 	return l;
 }
 
-static bool begin(struct sim_source *s, int group, uint64_t cycle,
-		  struct err *e)
+static bool affine_begin(struct sim_source *s, int group, uint64_t cycle,
+			 struct err *e)
 {
 	struct affine *a = s->ctx;
 
 	(void)cycle;
 	(void)e;
 	for (int k = 0; k < s->waves_per_group; k++) {
-		struct walker *w = walker(s, group * s->waves_per_group + k);
+		struct walker *w = walker_of(s, group * s->waves_per_group + k);
 
 		w->pc = s->code_va;
 		w->count = xcalloc(a->dwords, sizeof(*w->count));
@@ -248,16 +256,16 @@ static bool begin(struct sim_source *s, int group, uint64_t cycle,
 	return true;
 }
 
-static bool get_pc(struct sim_source *s, int wave, uint64_t *pc)
+static bool affine_pc(struct sim_source *s, int wave, uint64_t *pc)
 {
-	const struct walker *w = walker(s, wave);
+	const struct walker *w = walker_of(s, wave);
 
 	*pc = w->pc;
 	return !w->ended;
 }
 
-static const struct isa_inst *decode(struct sim_source *s, uint64_t off,
-				     struct err *e)
+static const struct isa_inst *decode_at(struct sim_source *s, uint64_t off,
+					struct err *e)
 {
 	struct affine *a = s->ctx;
 	struct isa_target t = { ISA_GFX11, s->wave_size, false };
@@ -293,7 +301,7 @@ static bool is_taken(const struct affine *a, struct walker *w, uint64_t at)
 	return false;
 }
 
-static void forget(struct walker *w)
+static void drop_walker(struct walker *w)
 {
 	free(w->count);
 	free(w->lanes);
@@ -301,8 +309,8 @@ static void forget(struct walker *w)
 	w->lanes = NULL;
 }
 
-static bool follow(struct sim_source *s, struct walker *w,
-		   const struct isa_inst *in, struct err *e)
+static bool follow_control(struct sim_source *s, struct walker *w,
+			   const struct isa_inst *in, struct err *e)
 {
 	const struct isa_op_info *op = isa_op_info(in->op);
 	uint64_t at = (w->pc - s->code_va) / 4;
@@ -311,7 +319,7 @@ static bool follow(struct sim_source *s, struct walker *w,
 	w->pc += in->size_bytes;
 	if (op->flags & ISA_END) {
 		w->ended = true;
-		forget(w);
+		drop_walker(w);
 	} else if (relative &&
 		   (in->op == ISA_s_branch || is_taken(s->ctx, w, at))) {
 		w->pc += (uint64_t)(int64_t)(int16_t)in->f[ISA_F_SIMM16] * 4;
@@ -323,24 +331,9 @@ static bool follow(struct sim_source *s, struct walker *w,
 	return true;
 }
 
-static int access_bytes(const struct isa_inst *in)
-{
-	int dwords = 0;
-
-	for (int i = 0; i < in->n_opnd; i++) {
-		const struct isa_operand *o = &in->opnd[i];
-		bool address = o->slot == ISA_SLOT_VADDR ||
-			       o->slot == ISA_SLOT_SADDR;
-
-		if (o->kind == ISA_K_VGPR && !address && o->dwords > dwords)
-			dwords = o->dwords;
-	}
-	return dwords ? 4 * dwords : 4;
-}
-
-static void addresses(struct sim_source *s, int wave, const struct place *p,
-		      const struct isa_inst *in, uint64_t n,
-		      struct sim_step *out)
+static void fill_accesses(struct sim_source *s, int wave, const struct place *p,
+			  const struct isa_inst *in, uint64_t n,
+			  struct sim_step *out)
 {
 	struct affine *a = s->ctx;
 	int group = wave / s->waves_per_group;
@@ -348,7 +341,7 @@ static void addresses(struct sim_source *s, int wave, const struct place *p,
 			group * p->group + (int64_t)n * p->step;
 	uint64_t column = 0;
 
-	out->access_bytes = (uint32_t)access_bytes(in);
+	out->access_bytes = sim_access_bytes(in);
 	for (int l = 0; l < s->wave_size; l++) {
 		if (column == p->fold) {
 			column = 0;
@@ -369,14 +362,14 @@ static void fill_step(struct sim_source *s, int wave, uint64_t at,
 	struct affine *a = s->ctx;
 	const struct isa_op_info *op = isa_op_info(in->op);
 	bool memory = op->flags & (ISA_LOAD | ISA_STORE | ISA_ATOMIC);
-	struct walker *w = walker(s, wave);
+	struct walker *w = walker_of(s, wave);
 	const struct place *p = a->place[at];
 
 	*out = (struct sim_step){ .exec = a->exec };
 	if (w->lanes && !(p && p->memory))
-		lanes_access(w->lanes, in, out);
+		sim_lanes_access(w->lanes, in, out);
 	if (w->lanes)
-		lanes_exec(w->lanes, in);
+		sim_lanes_exec(w->lanes, in);
 	if (!memory || op->pipe == ISA_PIPE_SMEM || !p || !p->memory)
 		return;
 	out->kind = op->pipe == ISA_PIPE_LDS ? TRACE_LDS : TRACE_MEMORY;
@@ -384,41 +377,41 @@ static void fill_step(struct sim_source *s, int wave, uint64_t at,
 		out->kind |= TRACE_WRITE;
 	if (op->flags & ISA_ATOMIC)
 		out->kind |= TRACE_ATOMIC;
-	addresses(s, wave, p, in, w->count[at]++, out);
+	fill_accesses(s, wave, p, in, w->count[at]++, out);
 }
 
-static bool step(struct sim_source *s, int wave, uint64_t cycle,
-		 struct sim_step *out, struct err *e)
+static bool affine_step(struct sim_source *s, int wave, uint64_t cycle,
+			struct sim_step *out, struct err *e)
 {
-	struct walker *w = walker(s, wave);
+	struct walker *w = walker_of(s, wave);
 	uint64_t off = w->pc - s->code_va;
-	const struct isa_inst *in = decode(s, off, e);
+	const struct isa_inst *in = decode_at(s, off, e);
 
 	(void)cycle;
 	if (!in)
 		return false;
 	fill_step(s, wave, off / 4, in, out);
-	return follow(s, w, in, e);
+	return follow_control(s, w, in, e);
 }
 
-static bool trips(struct sim_source *s, int wave, uint64_t pc, uint64_t *left,
-		  struct err *e)
+static bool affine_trips(struct sim_source *s, int wave, uint64_t pc,
+			 uint64_t *left, struct err *e)
 {
 	const struct affine *a = s->ctx;
 	const uint64_t at = (pc - s->code_va) / 4;
 	const struct place *p = a->place[at];
 
 	(void)e;
-	*left = p && p->loop ? p->trips - walker(s, wave)->count[at] : 0;
+	*left = p && p->loop ? p->trips - walker_of(s, wave)->count[at] : 0;
 	return true;
 }
 
 /* Follow the code, and keep count. */
-static bool jump(struct sim_source *s, int wave, uint64_t most,
-		 uint64_t *taken, struct err *e)
+static bool affine_jump(struct sim_source *s, int wave, uint64_t most,
+			uint64_t *taken, struct err *e)
 {
 	struct affine *a = s->ctx;
-	struct walker *w = walker(s, wave);
+	struct walker *w = walker_of(s, wave);
 	const uint64_t at = (w->pc - s->code_va) / 4;
 	const struct place *p = a->place[at];
 
@@ -426,21 +419,22 @@ static bool jump(struct sim_source *s, int wave, uint64_t most,
 			 w->count[at] < p->trips; ++*taken)
 		do {
 			const uint64_t off = w->pc - s->code_va;
-			const struct isa_inst *in = decode(s, off, e);
+			const struct isa_inst *in = decode_at(s, off, e);
 
 			if (!in)
 				return false;
 			if (w->lanes)
-				lanes_exec(w->lanes, in);
+				sim_lanes_exec(w->lanes, in);
 			if (a->place[off / 4] && a->place[off / 4]->memory)
 				w->count[off / 4]++;
-			if (!follow(s, w, in, e))
+			if (!follow_control(s, w, in, e))
 				return false;
 		} while (!w->ended && (w->pc - s->code_va) / 4 != at);
 	return true;
 }
 
-static void sharing(struct sim_source *s, uint64_t pc, struct sim_sharing *out)
+static void affine_sharing(struct sim_source *s, uint64_t pc,
+			   struct sim_sharing *out)
 {
 	const struct affine *a = s->ctx;
 	const struct place *p = a->place[(pc - s->code_va) / 4];
@@ -483,12 +477,12 @@ bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
 	s->code = code;
 	s->code_bytes = bytes;
 	s->code_va = code_va;
-	s->begin = begin;
-	s->pc = get_pc;
-	s->step = step;
-	s->sharing = sharing;
-	s->trips = trips;
-	s->jump = jump;
+	s->begin = affine_begin;
+	s->pc = affine_pc;
+	s->step = affine_step;
+	s->sharing = affine_sharing;
+	s->trips = affine_trips;
+	s->jump = affine_jump;
 	s->wave_size = s->wave_size ? s->wave_size : 32;
 	s->n_groups = s->n_groups ? s->n_groups : 1;
 	s->waves_per_group = s->waves_per_group ? s->waves_per_group : 1;
@@ -497,7 +491,7 @@ bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
 	a->place = arena_alloc(&a->mem, (a->dwords + 1) * sizeof(*a->place));
 	a->inst = xcalloc(a->dwords + 1, sizeof(*a->inst));
 	a->decoded = xcalloc(a->dwords + 1, sizeof(*a->decoded));
-	if (!parse(&p, text) || !check_waves(&p)) {
+	if (!parse_description(&p, text) || !check_waves(&p)) {
 		sim_affine_close(s);
 		return false;
 	}
@@ -514,7 +508,7 @@ void sim_affine_close(struct sim_source *s)
 	if (!a)
 		return;
 	for (int i = 0; a->walker && i < s->n_groups * s->waves_per_group; i++)
-		forget(&a->walker[i]);
+		drop_walker(&a->walker[i]);
 	free(a->walker);
 	free(a->inst);
 	free(a->decoded);

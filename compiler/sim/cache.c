@@ -1,4 +1,6 @@
-/* compiler/sim/cache.c - tags of a set-associative cache, LRU. */
+/*
+ * compiler/sim/cache.c - tags of a set-associative cache, LRU.
+ */
 #include <stdlib.h>
 
 #include "compiler/sim/sim_int.h"

@@ -42,8 +42,8 @@ enum { WAVES_MAX = 1 << 19 };
 /* ---- one wave ---- */
 
 /* From s->now up to `to` the wave waits for `why`. */
-static void stall(struct sim *s, struct wave *w, uint64_t to,
-		  enum sim_stall why)
+static void stall_wave(struct sim *s, struct wave *w, uint64_t to,
+		       enum sim_stall why)
 {
 	uint64_t n = to - s->now;
 
@@ -86,7 +86,7 @@ static bool next_instruction(struct sim *s, struct wave *w)
 	return w->info;
 }
 
-static void report(struct sim *s, const struct wave *w)
+static void report_issue(struct sim *s, const struct wave *w)
 {
 	struct sim_event ev = {
 		.cycle = s->now,
@@ -116,7 +116,7 @@ static bool do_issue(struct sim *s, struct wave *w)
 	if (!sim_issue(s, w))
 		return false;
 	if (s->c->issued)
-		report(s, w);
+		report_issue(s, w);
 	return true;
 }
 
@@ -133,12 +133,12 @@ static bool try_wave(struct sim *s, struct wave *w, unsigned *taken)
 	unsigned kind = 1u << w->info->kind;
 	if (t > s->now) {
 		/* The port is busy because an older wave just took it. */
-		stall(s, w, t, why == SIM_PIPE && *taken & kind ? SIM_OLDER
-							       : why);
+		stall_wave(s, w, t,
+			   why == SIM_PIPE && *taken & kind ? SIM_OLDER : why);
 		return true;
 	}
 	if (*taken & kind && w->info->kind != KIND_DELAY) {
-		stall(s, w, s->now + 1, SIM_OLDER);
+		stall_wave(s, w, s->now + 1, SIM_OLDER);
 		return true;
 	}
 	*taken |= kind;
@@ -192,7 +192,7 @@ static uint64_t next_cycle(const struct sim *s)
 	return t;
 }
 
-static bool run(struct sim *s)
+static bool run_cycles(struct sim *s)
 {
 	uint64_t most = s->c->max_cycles ? s->c->max_cycles : 1000000000;
 
@@ -258,7 +258,7 @@ static bool find_resources(struct sim *s)
 	return true;
 }
 
-static bool begin(struct sim *s)
+static bool begin_run(struct sim *s)
 {
 	const struct sim_source *src = s->src;
 	struct sim_result *r = s->r;
@@ -358,7 +358,7 @@ bool sim_run(struct sim_source *src, const struct sim_config *c,
 	for (int k = 0; k < COST_ROW_COUNT; k++)
 		s.cycles[k] = (uint64_t)(cost_value(c->cost, k) + 0.5);
 	s.mhz = c->clock_mhz ? c->clock_mhz : cost_value(c->cost, COST_CLOCK);
-	bool ok = begin(&s) && run(&s);
+	bool ok = begin_run(&s) && run_cycles(&s);
 	sim_steady_fini(&s);
 	if (ok)
 		add_up(&s);

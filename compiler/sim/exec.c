@@ -1,9 +1,11 @@
-/* compiler/sim/exec.c - what the issue of an instruction books. */
+/*
+ * compiler/sim/exec.c - what the issue of an instruction books.
+ */
 #include <string.h>
 
 #include "compiler/sim/sim_int.h"
 
-static void hold(struct wave *w, uint64_t until, enum sim_stall why)
+static void hold_wave(struct wave *w, uint64_t until, enum sim_stall why)
 {
 	w->hold = until;
 	w->hold_why = why;
@@ -151,7 +153,7 @@ static void issue_salu(struct sim *s, struct wave *w)
 	ring_put(&w->salu_execs, exec);
 	w->busy = i->issue;
 	if (i->issue > 1)
-		hold(w, s->now + i->issue, SIM_PIPE);
+		hold_wave(w, s->now + i->issue, SIM_PIPE);
 }
 
 /* ---- sequencer ---- */
@@ -204,11 +206,12 @@ static void issue_special(struct sim *s, struct wave *w)
 	w->busy = w->info->issue;
 	switch (w->info->in.op) {
 	case ISA_s_nop:
-		hold(w, s->now + 1 + (imm & 15), SIM_NOP);
+		hold_wave(w, s->now + 1 + (imm & 15), SIM_NOP);
 		break;
 	case ISA_s_sleep:
-		hold(w, s->now + 1 + (imm & 127) * sim_cycles(s, COST_SLEEP),
-		     SIM_NOP);
+		hold_wave(w,
+			  s->now + 1 + (imm & 127) * sim_cycles(s, COST_SLEEP),
+			  SIM_NOP);
 		break;
 	case ISA_s_barrier:
 		sim_arrive(s, w);
@@ -244,7 +247,8 @@ static bool is_vector(const struct info *i)
 	       i->kind == KIND_VMEM || i->kind == KIND_EXPORT;
 }
 
-static void dispatch(struct sim *s, struct wave *w, const struct sim_step *st)
+static void issue_by_kind(struct sim *s, struct wave *w,
+			  const struct sim_step *st)
 {
 	switch (w->info->kind) {
 	case KIND_VALU:
@@ -255,7 +259,7 @@ static void dispatch(struct sim *s, struct wave *w, const struct sim_step *st)
 		break;
 	case KIND_BRANCH:
 		w->busy = w->info->issue;
-		hold(w, s->now + w->info->issue, SIM_BRANCH);
+		hold_wave(w, s->now + w->info->issue, SIM_BRANCH);
 		break;
 	case KIND_SMEM:
 		sim_smem(s, w, st);
@@ -289,7 +293,7 @@ bool sim_issue(struct sim *s, struct wave *w)
 	if (!s->src->step(s->src, w->id, s->now, &st, s->e))
 		return err_wrap(s->e, "wave %d at 0x%llx", w->id,
 				(unsigned long long)w->pc);
-	dispatch(s, w, &st);
+	issue_by_kind(s, w, &st);
 	if (i->kind != KIND_DELAY) {
 		next_delay(w);
 		w->last_vector = is_vector(i) ? s->now : 0;

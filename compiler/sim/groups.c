@@ -14,46 +14,47 @@ enum {
 	BARRIERS = 16,	      /* of a CU */
 };
 
-static bool fits(const struct sim *s, int simd)
+static bool has_wave_slot(const struct sim *s, int simd)
 {
 	return s->simd[simd].waves < SLOTS &&
 	       s->simd[simd].vgprs + s->vgpr_need <= VGPRS;
 }
 
 /* The emptiest of SIMDs first..last that has room; -1: none. */
-static int emptiest(const struct sim *s, int first, int last)
+static int find_emptiest_simd(const struct sim *s, int first, int last)
 {
 	int best = -1;
 
 	for (int k = first; k <= last; k++)
-		if (fits(s, k) &&
+		if (has_wave_slot(s, k) &&
 		    (best < 0 || s->simd[k].waves < s->simd[best].waves))
 			best = k;
 	return best;
 }
 
-static void occupy(struct sim *s, int simd, int by)
+static void occupy_simd(struct sim *s, int simd, int by)
 {
 	s->simd[simd].waves += by;
 	s->simd[simd].vgprs += by * s->vgpr_need;
 }
 
 /* SIMDs for the waves of a group; false, and nothing taken, without room. */
-static bool place(struct sim *s, int group, int first, int last, int *simd)
+static bool place_waves(struct sim *s, int group, int first, int last,
+			int *simd)
 {
 	int n = s->src->waves_per_group, k = 0;
 
 	for (; k < n; k++) {
-		simd[k] = s->c->simd ? s->c->simd[group * n + k]
-				     : emptiest(s, first, last);
-		if (simd[k] < 0 || !fits(s, simd[k]))
+		simd[k] = s->c->simd ? s->c->simd[group * n + k] :
+				       find_emptiest_simd(s, first, last);
+		if (simd[k] < 0 || !has_wave_slot(s, simd[k]))
 			break;
-		occupy(s, simd[k], 1);
+		occupy_simd(s, simd[k], 1);
 	}
 	if (k == n)
 		return true;
 	while (k--)
-		occupy(s, simd[k], -1);
+		occupy_simd(s, simd[k], -1);
 	return false;
 }
 
@@ -93,12 +94,12 @@ static bool find_place(struct sim *s, int group, int *half, int *simd)
 	if (*half < 0)
 		return false;
 	if (!s->src->cu_mode)
-		return place(s, group, 0, SIM_SIMDS - 1, simd);
-	if (place(s, group, *half * 2, *half * 2 + 1, simd))
+		return place_waves(s, group, 0, SIM_SIMDS - 1, simd);
+	if (place_waves(s, group, *half * 2, *half * 2 + 1, simd))
 		return true;
 	*half = !*half;
 	return s->cu[*half].lds_bytes + s->lds_need <= LDS_HALF &&
-	       place(s, group, *half * 2, *half * 2 + 1, simd);
+	       place_waves(s, group, *half * 2, *half * 2 + 1, simd);
 }
 
 static struct wave *new_wave(struct sim *s)
@@ -198,7 +199,7 @@ static void free_group(struct sim *s, const struct group *g)
 }
 
 /* Cycles from its own arrival to the last one's. */
-static void waited(struct sim *s, struct wave *w)
+static void count_barrier_wait(struct sim *s, struct wave *w)
 {
 	uint64_t n = s->now - w->issued;
 
@@ -207,7 +208,7 @@ static void waited(struct sim *s, struct wave *w)
 }
 
 /* Whoever is left at the barrier may go when nobody else can come. */
-static void release(struct sim *s, int group)
+static void release_barrier(struct sim *s, int group)
 {
 	struct group *g = &s->group[group];
 	uint64_t on_simd[SIM_SIMDS] = { 0 }, most = 0;
@@ -225,7 +226,7 @@ static void release(struct sim *s, int group)
 			s->wave[i]->hold = at;
 			s->wave[i]->hold_why = SIM_BARRIER;
 			s->ready[i] = s->now + 1;
-			waited(s, s->wave[i]);
+			count_barrier_wait(s, s->wave[i]);
 		}
 	g->arrived = 0;
 }
@@ -240,7 +241,7 @@ void sim_arrive(struct sim *s, struct wave *w)
 	s->ready[w->place] = SIM_NEVER;
 	g->arrived++;
 	g->last = s->now;
-	release(s, w->group);
+	release_barrier(s, w->group);
 }
 
 void sim_retire(struct sim *s, struct wave *w)
@@ -250,7 +251,7 @@ void sim_retire(struct sim *s, struct wave *w)
 
 	t->end = w->end + s->skew;
 	memcpy(t->stall, w->stall, sizeof(t->stall));
-	occupy(s, w->simd, -1);
+	occupy_simd(s, w->simd, -1);
 	for (s->n_waves--; i < s->n_waves; i++) {
 		s->wave[i] = s->wave[i + 1];
 		s->wave[i]->place = i;
@@ -259,7 +260,7 @@ void sim_retire(struct sim *s, struct wave *w)
 	s->slot_free = w->end + sim_cycles(s, COST_WAVE_REUSE);
 	if (!--s->group[w->group].left)
 		free_group(s, &s->group[w->group]);
-	release(s, w->group);
+	release_barrier(s, w->group);
 	w->id = -1;
 	note_occupancy(s, s->now);
 }

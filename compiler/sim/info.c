@@ -243,7 +243,7 @@ const char *sim_decode(const uint8_t *code, size_t left, struct isa_target *t,
 	return decode_op(code, left, in) ? NULL : why;
 }
 
-static void fill(struct sim *s, struct info *i, const struct isa_target *t)
+static void fill_info(struct sim *s, struct info *i, const struct isa_target *t)
 {
 	const struct isa_op_info *op = isa_op_info(i->in.op);
 
@@ -274,6 +274,15 @@ static uint32_t add_line(struct sim *s)
 	return (uint32_t)r->n_lines++;
 }
 
+const struct isa_operand *sim_operand(const struct isa_inst *in,
+				      enum isa_slot slot)
+{
+	for (int i = 0; i < in->n_opnd; i++)
+		if (in->opnd[i].slot == slot)
+			return &in->opnd[i];
+	return NULL;
+}
+
 struct info *sim_info(struct sim *s, uint64_t pc)
 {
 	uint64_t off = pc - s->src->code_va;
@@ -300,7 +309,7 @@ struct info *sim_info(struct sim *s, uint64_t pc)
 			(unsigned long long)off, why);
 		return NULL;
 	}
-	fill(s, i, &t);
+	fill_info(s, i, &t);
 	i->line = add_line(s);
 	i->valid = true;
 	return i;

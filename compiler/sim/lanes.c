@@ -1,20 +1,22 @@
-/* compiler/sim/lanes.c - evaluating address arithmetic on all lanes. */
+/*
+ * compiler/sim/lanes.c - evaluating address arithmetic on all lanes.
+ */
 #include <string.h>
 
-#include "compiler/sim/lanes.h"
+#include "compiler/sim/sim_int.h"
 
-void lanes_init(struct lanes *l, uint32_t id)
+void sim_lanes_init(struct sim_lanes *l, uint32_t id)
 {
 	memset(l, 0, sizeof(*l));
 	l->id = id;
-	for (uint32_t k = 0; k < LANES; k++)
+	for (uint32_t k = 0; k < SIM_LANES; k++)
 		l->v[0][k] = k;
 }
 
 /* ---- operands ---- */
 
-static uint32_t read_lane(const struct lanes *l, const struct isa_operand *o,
-			  int lane, int dword)
+static uint32_t read_lane(const struct sim_lanes *l,
+			  const struct isa_operand *o, int lane, int dword)
 {
 	switch (o->kind) {
 	case ISA_K_VGPR:
@@ -31,7 +33,7 @@ static uint32_t read_lane(const struct lanes *l, const struct isa_operand *o,
 }
 
 /* The k-th source; masks and carries are not sources here. */
-static const struct isa_operand *source(const struct isa_inst *in, int k)
+static const struct isa_operand *find_source(const struct isa_inst *in, int k)
 {
 	for (int i = 0; i < in->n_opnd; i++) {
 		const struct isa_operand *o = &in->opnd[i];
@@ -45,18 +47,18 @@ static const struct isa_operand *source(const struct isa_inst *in, int k)
 	return NULL;
 }
 
-static uint32_t src(const struct lanes *l, const struct isa_inst *in, int k,
-		    int lane)
+static uint32_t read_source(const struct sim_lanes *l,
+			    const struct isa_inst *in, int k, int lane)
 {
-	const struct isa_operand *o = source(in, k);
+	const struct isa_operand *o = find_source(in, k);
 
 	return o ? read_lane(l, o, lane, 0) : 0;
 }
 
-static uint64_t src64(const struct lanes *l, const struct isa_inst *in, int k,
-		      int lane)
+static uint64_t read_source64(const struct sim_lanes *l,
+			      const struct isa_inst *in, int k, int lane)
 {
-	const struct isa_operand *o = source(in, k);
+	const struct isa_operand *o = find_source(in, k);
 
 	return o ? read_lane(l, o, lane, 0) |
 		   (uint64_t)read_lane(l, o, lane, 1) << 32 : 0;
@@ -65,8 +67,8 @@ static uint64_t src64(const struct lanes *l, const struct isa_inst *in, int k,
 /* ---- values ---- */
 
 /* What 32-bit integer instructions make of their sources; false: unknown. */
-static bool value32(enum isa_op op, uint32_t a, uint32_t b, uint32_t c,
-		    uint32_t *d)
+static bool compute_int32(enum isa_op op, uint32_t a, uint32_t b, uint32_t c,
+			  uint32_t *d)
 {
 	switch (op) {
 	case ISA_v_mov_b32: case ISA_s_mov_b32:
@@ -141,8 +143,8 @@ static bool value32(enum isa_op op, uint32_t a, uint32_t b, uint32_t c,
 	}
 }
 
-static void store_lane(struct lanes *l, const struct isa_operand *o, int lane,
-		       uint64_t value)
+static void store_lane(struct sim_lanes *l, const struct isa_operand *o,
+		       int lane, uint64_t value)
 {
 	for (int d = 0; d < o->dwords; d++, value >>= 32) {
 		if (o->kind == ISA_K_VGPR && o->reg + d < 256)
@@ -152,22 +154,24 @@ static void store_lane(struct lanes *l, const struct isa_operand *o, int lane,
 	}
 }
 
-static uint64_t value_of(struct lanes *l, const struct isa_inst *in, int lane)
+static uint64_t compute_value(struct sim_lanes *l, const struct isa_inst *in,
+			      int lane)
 {
-	uint32_t a = src(l, in, 0, lane), b = src(l, in, 1, lane), d = 0;
+	uint32_t a = read_source(l, in, 0, lane),
+		 b = read_source(l, in, 1, lane), d = 0;
 
 	switch (in->op) {
 	case ISA_v_lshlrev_b64:
-		return src64(l, in, 1, lane) << (a & 63);
+		return read_source64(l, in, 1, lane) << (a & 63);
 	case ISA_s_lshl_b64:
-		return src64(l, in, 0, lane) << (b & 63);
+		return read_source64(l, in, 0, lane) << (b & 63);
 	case ISA_s_mov_b64:
-		return src64(l, in, 0, lane);
+		return read_source64(l, in, 0, lane);
 	case ISA_v_add_co_ci_u32: case ISA_s_addc_u32:
 		d = a + b + l->carry[lane];
 		return d;
 	default:
-		value32(in->op, a, b, src(l, in, 2, lane), &d);
+		compute_int32(in->op, a, b, read_source(l, in, 2, lane), &d);
 		return d;
 	}
 }
@@ -179,13 +183,13 @@ static bool is_vector(const struct isa_inst *in)
 	return in->n_opnd && in->opnd[0].kind == ISA_K_VGPR;
 }
 
-static void exec_value(struct lanes *l, const struct isa_inst *in)
+static void exec_value(struct sim_lanes *l, const struct isa_inst *in)
 {
-	int n = is_vector(in) ? LANES : 1;
+	int n = is_vector(in) ? SIM_LANES : 1;
 
 	for (int lane = 0; lane < n; lane++) {
-		uint32_t a = src(l, in, 0, lane);
-		uint64_t v = value_of(l, in, lane);
+		uint32_t a = read_source(l, in, 0, lane);
+		uint64_t v = compute_value(l, in, lane);
 
 		if (in->op == ISA_v_add_co_u32 || in->op == ISA_s_add_u32)
 			l->carry[lane] = (uint32_t)v < a;
@@ -194,7 +198,7 @@ static void exec_value(struct lanes *l, const struct isa_inst *in)
 }
 
 /* Loaded scalars: pointers far apart, in pairs of registers. */
-static void exec_smem(struct lanes *l, const struct isa_operand *o)
+static void exec_smem(struct sim_lanes *l, const struct isa_operand *o)
 {
 	for (int d = 0; d < o->dwords && o->reg + d < 128; d++)
 		l->s[o->reg + d] = d & 1 ? ++l->region << 8 | (l->id & 255)
@@ -210,11 +214,11 @@ static bool is_known(enum isa_op op)
 	case ISA_v_add_co_ci_u32: case ISA_s_addc_u32:
 		return true;
 	default:
-		return value32(op, 0, 0, 0, &d);
+		return compute_int32(op, 0, 0, 0, &d);
 	}
 }
 
-void lanes_exec(struct lanes *l, const struct isa_inst *in)
+void sim_lanes_exec(struct sim_lanes *l, const struct isa_inst *in)
 {
 	if (!in->n_opnd || !(in->opnd[0].role & ISA_DST) || in->op_y)
 		return;
@@ -224,19 +228,11 @@ void lanes_exec(struct lanes *l, const struct isa_inst *in)
 		exec_value(l, in);
 }
 
-static const struct isa_operand *slot(const struct isa_inst *in, int which)
+static uint64_t lane_address(const struct sim_lanes *l,
+			     const struct isa_inst *in, int lane)
 {
-	for (int i = 0; i < in->n_opnd; i++)
-		if (in->opnd[i].slot == which)
-			return &in->opnd[i];
-	return NULL;
-}
-
-static uint64_t address(const struct lanes *l, const struct isa_inst *in,
-			int lane)
-{
-	const struct isa_operand *v = slot(in, ISA_SLOT_VADDR);
-	const struct isa_operand *s = slot(in, ISA_SLOT_SADDR);
+	const struct isa_operand *v = sim_operand(in, ISA_SLOT_VADDR);
+	const struct isa_operand *s = sim_operand(in, ISA_SLOT_SADDR);
 	uint64_t at = in->f[ISA_F_OFFSET];
 
 	if (v && v->kind == ISA_K_VGPR)
@@ -248,7 +244,7 @@ static uint64_t address(const struct lanes *l, const struct isa_inst *in,
 	return at;
 }
 
-static uint32_t access_bytes(const struct isa_inst *in)
+uint32_t sim_access_bytes(const struct isa_inst *in)
 {
 	uint32_t bytes = 4;
 
@@ -262,21 +258,22 @@ static uint32_t access_bytes(const struct isa_inst *in)
 	return bytes;
 }
 
-void lanes_access(struct lanes *l, const struct isa_inst *in,
-		  struct sim_step *out)
+void sim_lanes_access(struct sim_lanes *l, const struct isa_inst *in,
+		      struct sim_step *out)
 {
 	const struct isa_op_info *op = isa_op_info(in->op);
 	bool lds = op->pipe == ISA_PIPE_LDS;
 
 	if (!(op->flags & (ISA_LOAD | ISA_STORE | ISA_ATOMIC)) ||
-	    !slot(in, ISA_SLOT_VADDR) || (op->pipe != ISA_PIPE_VMEM && !lds))
+	    !sim_operand(in, ISA_SLOT_VADDR) ||
+	    (op->pipe != ISA_PIPE_VMEM && !lds))
 		return;
 	out->kind = lds ? TRACE_LDS : TRACE_MEMORY;
-	out->access_bytes = access_bytes(in);
+	out->access_bytes = sim_access_bytes(in);
 	out->access = l->access;
-	for (int lane = 0; lane < LANES; lane++) {
+	for (int lane = 0; lane < SIM_LANES; lane++) {
 		l->access[lane].lane = (int16_t)lane;
-		l->access[lane].at = address(l, in, lane);
+		l->access[lane].at = lane_address(l, in, lane);
 	}
-	out->n_accesses = LANES;
+	out->n_accesses = SIM_LANES;
 }

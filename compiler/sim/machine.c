@@ -1,4 +1,6 @@
-/* compiler/sim/machine.c - values of a wave, as far as they follow. */
+/*
+ * compiler/sim/machine.c - values of a wave, as far as they follow.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +8,7 @@
 
 /* ---- what is known ---- */
 
-static bool knows(const struct machine *m, const struct machine_half *o)
+static bool knows_sources(const struct machine *m, const struct machine_half *o)
 {
 	uint64_t missing = 0;
 
@@ -17,7 +19,7 @@ static bool knows(const struct machine *m, const struct machine_half *o)
 	return !missing && (m->know_scc || !o->need_scc);
 }
 
-static void forget(struct machine *m, const struct machine_half *o)
+static void forget_results(struct machine *m, const struct machine_half *o)
 {
 	const uint64_t always = UINT64_C(1) << (ISA_R_NULL - 64);
 
@@ -33,7 +35,7 @@ static void forget(struct machine *m, const struct machine_half *o)
 	m->know_scc = m->know_scc && !o->kill_scc;
 }
 
-static void learn(struct machine *m, const struct machine_half *o)
+static void learn_results(struct machine *m, const struct machine_half *o)
 {
 	for (int k = 0; k < 4; k++)
 		m->know_v[k] |= o->kill_v[k];
@@ -54,8 +56,8 @@ static void eval_vector(const struct machine_code *c, struct machine *m,
 	machine_write(c, m, &o->in, &o->x, &x);
 }
 
-static bool evaluate(const struct machine_code *c, struct machine *m,
-		     const struct machine_op *o)
+static bool eval_known(const struct machine_code *c, struct machine *m,
+		       const struct machine_op *o)
 {
 	uint64_t at = m->pc + o->in.size_bytes;
 
@@ -88,15 +90,15 @@ static void eval_lane(const struct machine_code *c, struct machine *m,
 
 	if (o->form == MACHINE_WRITELANE) {
 		if (!machine_write_lane(c, m, o))
-			forget(m, &o->x);
+			forget_results(m, &o->x);
 		return;
 	}
 	for (int k = 0; k < 2; k++)
 		known = known && !(o->x.need_s[k] & ~m->know_s[k]);
 	if (known && machine_read_lane(c, m, o))
-		learn(m, &o->x);
+		learn_results(m, &o->x);
 	else
-		forget(m, &o->x);
+		forget_results(m, &o->x);
 }
 
 /* Both read before one writes; one may be known and the other not. */
@@ -109,24 +111,25 @@ static void eval_dual(const struct machine_code *c, struct machine *m,
 
 	for (int k = 0; k < 2; k++) {
 		good[k] = (h[k]->form == MACHINE_V32 ||
-			   h[k]->form == MACHINE_CNDMASK) && knows(m, h[k]);
+			   h[k]->form == MACHINE_CNDMASK) &&
+			  knows_sources(m, h[k]);
 		if (good[k])
 			machine_compute(c, m, &o->in, h[k], 0, &v[k]);
 	}
 	for (int k = 0; k < 2; k++) {
 		if (good[k]) {
 			machine_write(c, m, &o->in, h[k], &v[k]);
-			learn(m, h[k]);
+			learn_results(m, h[k]);
 		} else {
-			forget(m, h[k]);
+			forget_results(m, h[k]);
 		}
 	}
 }
 
 /* ---- control ---- */
 
-static bool condition(const struct machine_code *c, const struct machine *m,
-		      enum isa_op op, bool *taken)
+static bool eval_condition(const struct machine_code *c,
+			   const struct machine *m, enum isa_op op, bool *taken)
 {
 	uint64_t vcc = m->s[ISA_R_VCC_LO];
 
@@ -150,8 +153,8 @@ static bool condition(const struct machine_code *c, const struct machine *m,
 	}
 }
 
-static bool lost(const struct machine_code *c, const struct machine *m,
-		 const struct machine_op *o, struct err *e)
+static bool report_lost(const struct machine_code *c, const struct machine *m,
+			const struct machine_op *o, struct err *e)
 {
 	return err_set(e, ERR_UNSUPPORTED, "offset %llu: where %s goes depends "
 		       "on data that only executing the kernel computes; use a "
@@ -160,28 +163,28 @@ static bool lost(const struct machine_code *c, const struct machine *m,
 		       isa_op_info(o->in.op)->name);
 }
 
-static bool jump(const struct machine_code *c, struct machine *m,
-		 const struct machine_op *o, struct err *e)
+static bool eval_jump(const struct machine_code *c, struct machine *m,
+		      const struct machine_op *o, struct err *e)
 {
 	const struct isa_inst *in = &o->in;
 	uint64_t next = m->pc + in->size_bytes, to;
 	bool taken;
 
 	if (in->op == ISA_s_setpc_b64 || in->op == ISA_s_swappc_b64) {
-		if (!knows(m, &o->x))
-			return lost(c, m, o, e);
+		if (!knows_sources(m, &o->x))
+			return report_lost(c, m, o, e);
 		to = machine_read_s(m, &in->opnd[o->x.src[0]]);
 		if (in->op == ISA_s_swappc_b64) {
 			machine_write_s(m, &in->opnd[o->x.dst], next);
-			learn(m, &o->x);
+			learn_results(m, &o->x);
 		}
 		m->pc = to;
 		return true;
 	}
-	if (!condition(c, m, in->op, &taken)) {
+	if (!eval_condition(c, m, in->op, &taken)) {
 		taken = false;
 		if (!c->guess || (int16_t)in->f[ISA_F_SIMM16] < 0)
-			return lost(c, m, o, e);
+			return report_lost(c, m, o, e);
 	}
 	m->pc = next + (taken ? (uint64_t)(int64_t)(int16_t)
 				in->f[ISA_F_SIMM16] * 4 : 0);
@@ -203,16 +206,16 @@ bool machine_step(struct machine_code *c, struct machine *m,
 	if (o->end)
 		m->ended = true;
 	else if (o->form == MACHINE_JUMP)
-		return jump(c, m, o, e);
+		return eval_jump(c, m, o, e);
 	if (o->dual)
 		eval_dual(c, m, o);
 	else if (o->form == MACHINE_READLANE || o->form == MACHINE_WRITELANE)
 		eval_lane(c, m, o);
-	else if (machine_evaluates(o->form) && knows(m, &o->x) &&
-		 evaluate(c, m, o))
-		learn(m, &o->x);
+	else if (machine_evaluates(o->form) && knows_sources(m, &o->x) &&
+		 eval_known(c, m, o))
+		learn_results(m, &o->x);
 	else
-		forget(m, &o->x);
+		forget_results(m, &o->x);
 	m->pc += o->in.size_bytes;
 	return true;
 }
@@ -239,8 +242,8 @@ bool machine_jump(struct machine_code *c, struct machine *m, uint64_t branch,
 		struct machine_op *o = machine_fetch(c, branch, e);
 		if (!o)
 			return false;
-		if (!condition(c, m, o->in.op, &again))
-			return lost(c, m, o, e);
+		if (!eval_condition(c, m, o->in.op, &again))
+			return report_lost(c, m, o, e);
 		if (!again || *taken == most)
 			return true;
 		if (!machine_step(c, m, NULL, e))

@@ -1,15 +1,10 @@
-/* compiler/sim/machine_address.c - which bytes the lanes of a wave touch. */
+/*
+ * compiler/sim/machine_address.c - which bytes the lanes of a wave touch.
+ */
 #include <string.h>
 
 #include "compiler/sim/machine.h"
-
-static const struct isa_operand *slot(const struct isa_inst *in, int which)
-{
-	for (int i = 0; i < in->n_opnd; i++)
-		if (in->opnd[i].slot == which)
-			return &in->opnd[i];
-	return NULL;
-}
+#include "compiler/sim/sim_int.h"
 
 /* Bytes of one access of a lane: by the row's types, not by registers. */
 static uint32_t data_bytes(const struct isa_inst *in)
@@ -34,8 +29,8 @@ static uint32_t data_bytes(const struct isa_inst *in)
 	return 4;
 }
 
-static void add(struct machine_code *c, struct sim_step *out, int lane,
-		uint64_t at)
+static void add_access(struct machine_code *c, struct sim_step *out, int lane,
+		       uint64_t at)
 {
 	if (out->n_accesses == TRACE_ACCESSES_MAX)
 		return;
@@ -43,8 +38,8 @@ static void add(struct machine_code *c, struct sim_step *out, int lane,
 	c->access[out->n_accesses++].at = at;
 }
 
-static const uint32_t *row(const struct machine_code *c,
-			   const struct machine *m, int reg)
+static const uint32_t *lanes_of_vgpr(const struct machine_code *c,
+				     const struct machine *m, int reg)
 {
 	return m->v + reg * c->wave_size;
 }
@@ -56,12 +51,12 @@ static bool known_vgpr(const struct machine_code *c, const struct machine *m,
 }
 
 /* FLAT, GLOBAL and SCRATCH. */
-static bool flat(struct machine_code *c, const struct machine *m,
-		 const struct isa_inst *in, struct sim_step *out)
+static bool flat_addresses(struct machine_code *c, const struct machine *m,
+			   const struct isa_inst *in, struct sim_step *out)
 {
-	const struct isa_operand *v = slot(in, ISA_SLOT_VADDR);
-	const struct isa_operand *s = slot(in, ISA_SLOT_SADDR);
-	const struct isa_operand *off = slot(in, ISA_SLOT_OFF13);
+	const struct isa_operand *v = sim_operand(in, ISA_SLOT_VADDR);
+	const struct isa_operand *s = sim_operand(in, ISA_SLOT_SADDR);
+	const struct isa_operand *off = sim_operand(in, ISA_SLOT_OFF13);
 	bool has_v = v && v->kind == ISA_K_VGPR;
 	bool has_s = s && s->kind == ISA_K_SGPR && s->reg < ISA_R_NULL;
 	bool wide = has_v && v->dwords > 1, far = has_s && s->dwords > 1;
@@ -79,18 +74,19 @@ static bool flat(struct machine_code *c, const struct machine *m,
 		if (!(out->exec >> l & 1))
 			continue;
 		if (has_v)
-			at += row(c, m, v->reg)[l];
+			at += lanes_of_vgpr(c, m, v->reg)[l];
 		if (wide)
-			at += (uint64_t)row(c, m, v->reg + 1)[l] << 32;
-		add(c, out, l, at);
+			at += (uint64_t)lanes_of_vgpr(c, m, v->reg + 1)[l]
+			      << 32;
+		add_access(c, out, l, at);
 	}
 	return true;
 }
 
-static bool soffset(const struct machine *m, const struct isa_inst *in,
-		    uint32_t *value)
+static bool read_soffset(const struct machine *m, const struct isa_inst *in,
+			 uint32_t *value)
 {
-	const struct isa_operand *s = slot(in, ISA_SLOT_SOFFSET);
+	const struct isa_operand *s = sim_operand(in, ISA_SLOT_SOFFSET);
 
 	*value = 0;
 	if (!s || (s->kind == ISA_K_SGPR && s->reg == ISA_R_NULL))
@@ -103,14 +99,14 @@ static bool soffset(const struct machine *m, const struct isa_inst *in,
  * Untyped buffers without swizzling.  What lies outside is not fetched
  * (RDNA3 ISA 9.4).
  */
-static bool buffer(struct machine_code *c, const struct machine *m,
-		   const struct isa_inst *in, struct sim_step *out)
+static bool buffer_addresses(struct machine_code *c, const struct machine *m,
+			     const struct isa_inst *in, struct sim_step *out)
 {
 	int d = (int)in->f[ISA_F_SRSRC] * 4, v = (int)in->f[ISA_F_ADDR];
 	bool idx = in->f[ISA_F_IDXEN], off = in->f[ISA_F_OFFEN];
 	uint32_t so;
 
-	if (!machine_knows_s(m, d, 4) || !soffset(m, in, &so) ||
+	if (!machine_knows_s(m, d, 4) || !read_soffset(m, in, &so) ||
 	    ((idx || off) && !known_vgpr(c, m, v, idx + off)) ||
 	    m->s[d + 1] >> 30 || m->s[d + 3] >> 23 & 1)
 		return false;
@@ -119,23 +115,23 @@ static bool buffer(struct machine_code *c, const struct machine *m,
 	bool raw = (m->s[d + 3] >> 28 & 3) == 3;
 
 	for (int l = 0; l < c->wave_size; l++) {
-		uint64_t i = idx ? row(c, m, v)[l] : 0;
+		uint64_t i = idx ? lanes_of_vgpr(c, m, v)[l] : 0;
 		uint64_t o = in->f[ISA_F_OFFSET] +
-			     (off ? row(c, m, v + idx)[l] : 0);
+			     (off ? lanes_of_vgpr(c, m, v + idx)[l] : 0);
 
 		if (!(out->exec >> l & 1) ||
 		    (raw || !stride ? i * stride + o + so >= records
 				    : i >= records))
 			continue;
-		add(c, out, l, base + so + i * stride + o);
+		add_access(c, out, l, base + so + i * stride + o);
 	}
 	return true;
 }
 
-static bool lds(struct machine_code *c, const struct machine *m,
-		const struct isa_inst *in, struct sim_step *out)
+static bool lds_addresses(struct machine_code *c, const struct machine *m,
+			  const struct isa_inst *in, struct sim_step *out)
 {
-	const struct isa_operand *v = slot(in, ISA_SLOT_VADDR);
+	const struct isa_operand *v = sim_operand(in, ISA_SLOT_VADDR);
 	const char *name = isa_op_info(in->op)->name;
 	bool two = strstr(name, "_2addr") != NULL;
 	uint32_t unit =
@@ -145,13 +141,14 @@ static bool lds(struct machine_code *c, const struct machine *m,
 	if (!v || v->kind != ISA_K_VGPR || !known_vgpr(c, m, v->reg, 1))
 		return false;
 	for (int l = 0; l < c->wave_size; l++) {
-		uint32_t at = row(c, m, v->reg)[l];
+		uint32_t at = lanes_of_vgpr(c, m, v->reg)[l];
 
 		if (!(out->exec >> l & 1))
 			continue;
-		add(c, out, l, at + (two ? first * unit : first | second << 8));
+		add_access(c, out, l,
+			   at + (two ? first * unit : first | second << 8));
 		if (two)
-			add(c, out, l, at + second * unit);
+			add_access(c, out, l, at + second * unit);
 	}
 	return true;
 }
@@ -176,14 +173,14 @@ bool machine_scalar_address(const struct machine *m, const struct isa_inst *in,
 }
 
 /* The LDS instructions that only permute lanes touch no memory. */
-static bool permutes(enum isa_op op)
+static bool is_permute(enum isa_op op)
 {
 	return op == ISA_ds_permute_b32 || op == ISA_ds_bpermute_b32 ||
 	       op == ISA_ds_swizzle_b32 || op == ISA_ds_nop;
 }
 
-static bool find(struct machine_code *c, const struct machine *m,
-		 const struct isa_inst *in, struct sim_step *out)
+static bool find_addresses(struct machine_code *c, const struct machine *m,
+			   const struct isa_inst *in, struct sim_step *out)
 {
 	uint64_t va;
 
@@ -191,14 +188,14 @@ static bool find(struct machine_code *c, const struct machine *m,
 	case ISA_FMT_SMEM:
 		if (!machine_scalar_address(m, in, &va))
 			return false;
-		add(c, out, -1, va);
+		add_access(c, out, -1, va);
 		return true;
 	case ISA_FMT_DS:
-		return lds(c, m, in, out);
+		return lds_addresses(c, m, in, out);
 	case ISA_FMT_FLAT: case ISA_FMT_GLOBAL: case ISA_FMT_SCRATCH:
-		return flat(c, m, in, out);
+		return flat_addresses(c, m, in, out);
 	case ISA_FMT_MUBUF:
-		return buffer(c, m, in, out);
+		return buffer_addresses(c, m, in, out);
 	default:
 		return false;
 	}
@@ -210,7 +207,7 @@ void machine_access(struct machine_code *c, const struct machine *m,
 	const struct isa_op_info *op = isa_op_info(in->op);
 
 	if (!(op->flags & (ISA_LOAD | ISA_STORE | ISA_ATOMIC)) ||
-	    permutes(in->op) ||
+	    is_permute(in->op) ||
 	    !machine_knows_s(m, ISA_R_EXEC_LO, c->wave_size / 32))
 		return;
 	out->kind = in->fmt == ISA_FMT_DS	 ? TRACE_LDS
@@ -223,7 +220,7 @@ void machine_access(struct machine_code *c, const struct machine *m,
 	out->access_bytes = in->fmt == ISA_FMT_SMEM ? in->opnd[0].dwords * 4u
 						    : data_bytes(in);
 	out->access = c->access;
-	if (!find(c, m, in, out)) {
+	if (!find_addresses(c, m, in, out)) {
 		out->n_accesses = 0;
 		c->unknown++;
 	} else if (!out->n_accesses) {

@@ -1,4 +1,6 @@
-/* compiler/sim/machine_decode.c - what an instruction reads and computes. */
+/*
+ * compiler/sim/machine_decode.c - what an instruction reads and computes.
+ */
 #include "compiler/sim/machine_int.h"
 
 static bool in_v32(enum isa_op op)

@@ -1,9 +1,11 @@
-/* compiler/sim/machine_scalar.c - what scalar instructions compute. */
+/*
+ * compiler/sim/machine_scalar.c - what scalar instructions compute.
+ */
 #include <string.h>
 
 #include "compiler/sim/machine_int.h"
 
-static int64_t sign32(uint64_t a)
+static int64_t sign_extend(uint64_t a)
 {
 	return (int32_t)a;
 }
@@ -17,7 +19,7 @@ void machine_scalar(struct machine *m, const struct machine_op *o)
 	uint64_t a = h->n_src > 0 ? machine_read_s(m, &in->opnd[h->src[0]]) : 0;
 	uint64_t b = h->n_src > 1 ? machine_read_s(m, &in->opnd[h->src[1]]) : 0;
 	uint64_t d0 = dst ? machine_read_s(m, dst) : a, d = 0;
-	int64_t x = sign32(a), y = sign32(b), k;
+	int64_t x = sign_extend(a), y = sign_extend(b), k;
 	bool scc = m->scc;
 
 	/* A literal is as wide as the operand: zero-extended to 64 bits. */

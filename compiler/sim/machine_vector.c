@@ -1,4 +1,6 @@
-/* compiler/sim/machine_vector.c - what vector instructions compute. */
+/*
+ * compiler/sim/machine_vector.c - what vector instructions compute.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +22,7 @@ static inline uint32_t to_i32(float f)
 }
 
 /* Bits of the lanes below `lane` of a half. */
-static inline uint32_t below(int lane)
+static inline uint32_t lanes_below(int lane)
 {
 	if (lane <= 0)
 		return 0;
@@ -113,8 +115,8 @@ static void sources_init(struct sources *s, const struct machine_code *c,
 	}                                                                      \
 	break;
 
-static void compute32(enum isa_op op, int half, const struct sources *s,
-		      uint32_t *out)
+static void compute_int(enum isa_op op, int half, const struct sources *s,
+			uint32_t *out)
 {
 	switch (op) {
 #define V(name, expr) case ISA_##name: LANES_DO(expr)
@@ -125,7 +127,8 @@ static void compute32(enum isa_op op, int half, const struct sources *s,
 }
 #undef LANES_DO
 
-static void computef(enum isa_op op, const struct sources *s, uint32_t *out)
+static void compute_float(enum isa_op op, const struct sources *s,
+			  uint32_t *out)
 {
 	for (int l = 0; l < MACHINE_HALF; l++) {
 		float a = f32_value(s->v[0][0][l]),
@@ -159,7 +162,7 @@ static uint64_t wide_of(const struct sources *s, int k, int l)
 	return s->v[k][0][l] | (uint64_t)s->v[k][1][l] << 32;
 }
 
-static uint64_t compute64(enum isa_op op, const struct sources *s, int l)
+static uint64_t compute_wide(enum isa_op op, const struct sources *s, int l)
 {
 	uint32_t a = s->v[0][0][l], b = s->v[1][0][l];
 	uint64_t B = wide_of(s, 1, l), C = wide_of(s, 2, l);
@@ -250,13 +253,13 @@ void machine_compute(const struct machine_code *c, const struct machine *m,
 	switch (h->form) {
 	case MACHINE_V32:
 		if (is_float(h->op))
-			computef(h->op, &s, to);
+			compute_float(h->op, &s, to);
 		else
-			compute32(h->op, half, &s, to);
+			compute_int(h->op, half, &s, to);
 		return;
 	case MACHINE_V64:
 		for (int l = 0; l < MACHINE_HALF; l++) {
-			uint64_t r = compute64(h->op, &s, l);
+			uint64_t r = compute_wide(h->op, &s, l);
 
 			to[l] = (uint32_t)r;
 			high[l] = (uint32_t)(r >> 32);
@@ -303,8 +306,8 @@ void machine_write(const struct machine_code *c, struct machine *m,
 }
 
 /* The lane that operand `o` chooses. */
-static int chosen(const struct machine_code *c, const struct machine *m,
-		  const struct isa_operand *o)
+static int chosen_lane(const struct machine_code *c, const struct machine *m,
+		       const struct isa_operand *o)
 {
 	return (int)machine_read_s(m, o) & (c->wave_size - 1);
 }
@@ -325,7 +328,7 @@ bool machine_read_lane(const struct machine_code *c, struct machine *m,
 	int lane = exec ? __builtin_ctzll(exec) : 0;
 
 	if (o->x.op == ISA_v_readlane_b32)
-		lane = chosen(c, m, &in->opnd[o->x.src[1]]);
+		lane = chosen_lane(c, m, &in->opnd[o->x.src[1]]);
 	if (src->kind != ISA_K_VGPR) {
 		machine_write_s(m, dst, machine_read_s(m, src));
 		return true;
@@ -351,11 +354,11 @@ bool machine_write_lane(const struct machine_code *c, struct machine *m,
 		return false;
 	if (reg >= c->vgprs)
 		return true;
-	bit = UINT64_C(1) << chosen(c, m, at);
+	bit = UINT64_C(1) << chosen_lane(c, m, at);
 	if (machine_knows_v(m, reg, 1))
 		m->know_lane[reg] = UINT64_MAX;
 	if (knows_operand(m, src)) {
-		m->v[reg * c->wave_size + chosen(c, m, at)] =
+		m->v[reg * c->wave_size + chosen_lane(c, m, at)] =
 			(uint32_t)machine_read_s(m, src);
 		m->know_lane[reg] |= bit;
 	} else {

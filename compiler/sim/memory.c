@@ -29,7 +29,7 @@ void pending_add(struct pending *p, uint64_t at, enum sim_stall stall)
 }
 
 /* Forget what has returned. */
-static void prune(struct pending *p, uint64_t now)
+static void drop_returned(struct pending *p, uint64_t now)
 {
 	int done = 0;
 
@@ -46,7 +46,8 @@ static void prune(struct pending *p, uint64_t now)
  * Take `bytes` through a channel; the cycle in which that begins.  Latencies
  * are those of an idle machine and have the passage of one line in them.
  */
-static uint64_t book(double *free, uint64_t t, double bytes, double rate)
+static uint64_t reserve_bandwidth(double *free, uint64_t t, double bytes,
+				  double rate)
 {
 	double begin = *free > (double)t ? *free : (double)t;
 
@@ -58,7 +59,7 @@ static uint64_t book(double *free, uint64_t t, double bytes, double rate)
 
 static const struct sim_sharing alone = { 1, 1 };
 
-static struct sim_sharing sharing(struct sim *s, uint64_t pc)
+static struct sim_sharing sharing_of(struct sim *s, uint64_t pc)
 {
 	struct sim_sharing n = alone;
 
@@ -73,7 +74,7 @@ static struct sim_sharing sharing(struct sim *s, uint64_t pc)
  * The first access to a page waits for its translation, the very first one
  * also for the directories above it.
  */
-static uint64_t translate(struct sim *s, uint64_t addr, uint64_t t)
+static uint64_t translate_page(struct sim *s, uint64_t addr, uint64_t t)
 {
 	bool hit;
 
@@ -134,7 +135,7 @@ static uint64_t from_home(struct sim *s, uint64_t line, uint64_t t,
 		return t;
 	s->r->exchanged_bytes += bytes / n;
 	s->memory_busy += bytes / n / rate;
-	return book(&s->memory_free, t, bytes / n, rate) +
+	return reserve_bandwidth(&s->memory_free, t, bytes / n, rate) +
 	       (uint64_t)((double)home_latency(s, home) / n);
 }
 
@@ -151,20 +152,20 @@ static uint64_t below_l0(struct sim *s, uint64_t line, int sectors, uint64_t t,
 	bool hit;
 	uint64_t *ready = cache_find(&s->l1, line, &hit);
 
-	t = book(&s->l1_free, t, bytes, s->l1_rate);
+	t = reserve_bandwidth(&s->l1_free, t, bytes, s->l1_rate);
 	if (hit) {
 		s->r->bytes[SIM_L1] += bytes;
 		return sim_max(t + l1, *ready);
 	}
 	uint64_t *ready2 = cache_find(&s->l2, line, &hit);
 	/* One of the array's WGPs asks L2, the others find it on its way. */
-	t = book(&s->l2_free, t, bytes / n->array, s->l2_rate);
+	t = reserve_bandwidth(&s->l2_free, t, bytes / n->array, s->l2_rate);
 	s->l2_busy += bytes / n->array / s->l2_rate;
 	if (hit) {
 		s->r->bytes[SIM_L2] += bytes;
 		return *ready = sim_max(t + l2, *ready2);
 	}
-	t = translate(s, line * bytes, t);
+	t = translate_page(s, line * bytes, t);
 	*ready = *ready2 = from_home(s, line, t, SECTOR * (uint32_t)sectors,
 				     n->gpu) +
 			   l2;
@@ -174,7 +175,7 @@ static uint64_t below_l0(struct sim *s, uint64_t line, int sectors, uint64_t t,
 /* ---- local data share ---- */
 
 /* Lanes that are served together, by bytes of one lane's access. */
-static uint32_t phase(const struct sim *s, uint32_t bytes)
+static uint32_t phase_lanes(const struct sim *s, uint32_t bytes)
 {
 	if (bytes <= 4)
 		return 32;
@@ -215,7 +216,7 @@ static uint32_t group_cycles(const struct sim *s, const struct sim_step *st,
 }
 
 /* Tells patterns of lanes apart, wherever in LDS they begin. */
-static uint64_t pattern(const struct sim_step *st)
+static uint64_t hash_pattern(const struct sim_step *st)
 {
 	uint64_t h = st->n_accesses * 256 + st->access_bytes;
 	uint64_t first = st->access[0].at & ~UINT64_C(3);
@@ -229,7 +230,7 @@ static uint64_t pattern(const struct sim_step *st)
 static void find_cycles(const struct sim *s, struct info *i,
 			const struct sim_step *st)
 {
-	uint32_t lanes = phase(s, st->access_bytes), groups = 0;
+	uint32_t lanes = phase_lanes(s, st->access_bytes), groups = 0;
 
 	i->lds_cycles = 0;
 	for (uint32_t a = 0; a < st->n_accesses; a += lanes, groups++)
@@ -252,7 +253,7 @@ static uint32_t lds_cycles(const struct sim *s, struct info *i,
 		i->lds_extra = 0;
 		return i->lds_dwords * (uint32_t)s->src->wave_size / 32;
 	}
-	uint64_t seen = pattern(st);
+	uint64_t seen = hash_pattern(st);
 	if (seen != i->lds_pattern)
 		find_cycles(s, i, st);
 	i->lds_pattern = seen;
@@ -288,7 +289,7 @@ void sim_lds(struct sim *s, struct wave *w, const struct sim_step *st)
 	/* The wait for it takes the last cycle of the latency. */
 	at = begin + cycles - 2 + i->latency - sim_cycles(s, COST_LDS_START);
 	at = w->order_lds = sim_max(at, w->order_lds);
-	prune(&w->lgkm, s->now);
+	drop_returned(&w->lgkm, s->now);
 	pending_add(&w->lgkm, at, SIM_LDSCNT);
 	s->count[i->line].conflicts += i->lds_extra;
 	w->busy = cycles;
@@ -374,7 +375,7 @@ static uint64_t load_lines(struct sim *s, struct wave *w,
 			   const struct segments *g, uint64_t t)
 {
 	uint64_t l0 = sim_cycles(s, COST_L0_LAT), at;
-	struct sim_sharing n = sharing(s, w->pc);
+	struct sim_sharing n = sharing_of(s, w->pc);
 
 	/* Latencies count from the issue to the end of the wait. */
 	l0 -= l0 > issue_to_path(s) ? issue_to_path(s) : l0;
@@ -405,15 +406,15 @@ static uint64_t store_lines(struct sim *s, struct wave *w,
 		      cost_value(s->m, COST_DRAM_READ_EFF);
 
 	for (int k = 0; k < g->n_lines; k++) {
-		at = sim_max(at, translate(s, g->line[k] * LINE, t));
+		at = sim_max(at, translate_page(s, g->line[k] * LINE, t));
 		bytes += SECTOR * sectors_of(g, k);
 	}
-	at = book(&s->l2_free, at, bytes, s->l2_rate);
+	at = reserve_bandwidth(&s->l2_free, at, bytes, s->l2_rate);
 	s->l2_busy += bytes / s->l2_rate;
 	s->r->bytes[SIM_L2] += (uint64_t)bytes;
 	if (s->home == SIM_DRAM) {
 		/* Written back behind the store's own return. */
-		book(&s->memory_free, at, bytes, rate);
+		reserve_bandwidth(&s->memory_free, at, bytes, rate);
 		s->memory_busy += bytes / rate;
 		s->r->exchanged_bytes += bytes;
 	}
@@ -434,15 +435,15 @@ static void count_vmem(struct sim *s, struct wave *w, uint64_t at, bool load)
 {
 	if (load) {
 		at = w->order_vm = sim_max(at, w->order_vm);
-		prune(&w->vm, s->now);
+		drop_returned(&w->vm, s->now);
 		pending_add(&w->vm, at, SIM_VMCNT);
 	} else {
 		at = w->order_vs = sim_max(at, w->order_vs);
-		prune(&w->vs, s->now);
+		drop_returned(&w->vs, s->now);
 		pending_add(&w->vs, at, SIM_VSCNT);
 	}
 	if (isa_op_info(w->info->in.op)->pipe == ISA_PIPE_FLAT) {
-		prune(&w->lgkm, s->now);
+		drop_returned(&w->lgkm, s->now);
 		pending_add(&w->lgkm, at, SIM_VMCNT);
 	}
 }
@@ -493,7 +494,7 @@ void sim_smem(struct sim *s, struct wave *w, const struct sim_step *st)
 		back = sim_max(back, *ready);
 	}
 	if (i->n_sdst || !i->in.n_opnd) {
-		prune(&w->lgkm, s->now);
+		drop_returned(&w->lgkm, s->now);
 		pending_add(&w->lgkm, back, SIM_SMEMCNT);
 	}
 	w->busy = i->issue;

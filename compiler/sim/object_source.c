@@ -38,7 +38,7 @@ struct object {
 
 /* ---- the state that a wave begins with ---- */
 
-static int put64(struct machine *m, int reg, uint64_t v)
+static int set_sgpr_pair(struct machine *m, int reg, uint64_t v)
 {
 	machine_set_sgpr(m, reg, (uint32_t)v);
 	machine_set_sgpr(m, reg + 1, (uint32_t)(v >> 32));
@@ -53,11 +53,11 @@ static void user_sgprs(struct machine *m, const struct object *o)
 	if (props & CO_PROP_PRIVATE_SEGMENT_BUFFER)
 		reg += 4;
 	if (props & CO_PROP_DISPATCH_PTR)
-		reg = put64(m, reg, PACKET_VA);
+		reg = set_sgpr_pair(m, reg, PACKET_VA);
 	if (props & CO_PROP_QUEUE_PTR)
 		reg += 2;
 	if (props & CO_PROP_KERNARG_SEGMENT_PTR)
-		reg = put64(m, reg, KERNARG_VA);
+		reg = set_sgpr_pair(m, reg, KERNARG_VA);
 	if (props & CO_PROP_DISPATCH_ID)
 		reg += 2;
 	if (props & CO_PROP_FLAT_SCRATCH_INIT)
@@ -81,7 +81,7 @@ static void group_sgprs(struct machine *m, const struct object *o,
 }
 
 /* Work-item ids are packed into v0, 10 bits each. */
-static void lanes(struct machine *m, const struct object *o, int wave)
+static void set_work_items(struct machine *m, const struct object *o, int wave)
 {
 	const uint32_t *size = o->l.group_size;
 	uint32_t n = (uint32_t)o->code.wave_size, v0[64];
@@ -101,8 +101,8 @@ static void lanes(struct machine *m, const struct object *o, int wave)
 	machine_set_sgpr(m, ISA_R_EXEC_HI, (uint32_t)(exec >> 32));
 }
 
-static void start(const struct object *o, struct machine *m, uint64_t index,
-		  int wave, int waves)
+static void init_wave(const struct object *o, struct machine *m, uint64_t index,
+		      int wave, int waves)
 {
 	const uint32_t *n = o->l.groups;
 	uint32_t id[3] = { (uint32_t)(index % n[0]),
@@ -112,13 +112,13 @@ static void start(const struct object *o, struct machine *m, uint64_t index,
 	machine_init(&o->code, m);
 	user_sgprs(m, o);
 	group_sgprs(m, o, id, wave, waves);
-	lanes(m, o, wave);
+	set_work_items(m, o, wave);
 }
 
 /* ---- the source ---- */
 
-static bool begin(struct sim_source *s, int group, uint64_t cycle,
-		  struct err *e)
+static bool object_begin(struct sim_source *s, int group, uint64_t cycle,
+			 struct err *e)
 {
 	struct object *o = s->ctx;
 	int n = s->waves_per_group;
@@ -126,12 +126,13 @@ static bool begin(struct sim_source *s, int group, uint64_t cycle,
 	(void)cycle;
 	(void)e;
 	for (int w = 0; w < n; w++)
-		start(o, &o->wave[group * n + w],
-		      o->l.first + (uint64_t)group * (uint64_t)o->every, w, n);
+		init_wave(o, &o->wave[group * n + w],
+			  o->l.first + (uint64_t)group * (uint64_t)o->every, w,
+			  n);
 	return true;
 }
 
-static bool get_pc(struct sim_source *s, int wave, uint64_t *pc)
+static bool object_pc(struct sim_source *s, int wave, uint64_t *pc)
 {
 	const struct object *o = s->ctx;
 	const struct machine *m = &o->wave[wave];
@@ -140,8 +141,8 @@ static bool get_pc(struct sim_source *s, int wave, uint64_t *pc)
 	return m->v && !m->ended;
 }
 
-static bool step(struct sim_source *s, int wave, uint64_t cycle,
-		 struct sim_step *out, struct err *e)
+static bool object_step(struct sim_source *s, int wave, uint64_t cycle,
+			struct sim_step *out, struct err *e)
 {
 	struct object *o = s->ctx;
 	struct machine *m = &o->wave[wave];
@@ -155,8 +156,8 @@ static bool step(struct sim_source *s, int wave, uint64_t cycle,
 }
 
 /* Ask a copy.  Waves of one workgroup make the same trips: the last answer. */
-static bool trips(struct sim_source *s, int wave, uint64_t pc, uint64_t *left,
-		  struct err *e)
+static bool object_trips(struct sim_source *s, int wave, uint64_t pc,
+			 uint64_t *left, struct err *e)
 {
 	struct object *o = s->ctx;
 	int group = wave / s->waves_per_group;
@@ -173,8 +174,8 @@ static bool trips(struct sim_source *s, int wave, uint64_t pc, uint64_t *left,
 	return true;
 }
 
-static bool jump(struct sim_source *s, int wave, uint64_t most,
-		 uint64_t *taken, struct err *e)
+static bool object_jump(struct sim_source *s, int wave, uint64_t most,
+			uint64_t *taken, struct err *e)
 {
 	struct object *o = s->ctx;
 	struct machine *m = &o->wave[wave];
@@ -191,7 +192,7 @@ struct lines {
 	size_t n_slots, n;
 };
 
-static void grow(struct lines *l)
+static void grow_lines(struct lines *l)
 {
 	struct lines old = *l;
 
@@ -213,10 +214,10 @@ static void grow(struct lines *l)
 /* How a line is met: again by who had it last, by another, or first. */
 enum meeting { MEET_AGAIN, MEET_OTHER, MEET_FIRST };
 
-static enum meeting meet(struct lines *l, uint64_t key, uint32_t who)
+static enum meeting meet_line(struct lines *l, uint64_t key, uint32_t who)
 {
 	if (2 * l->n >= l->n_slots)
-		grow(l);
+		grow_lines(l);
 	size_t at = key * UINT64_C(0x9e3779b97f4a7c15) >> 20;
 
 	while (l->slot[at % l->n_slots].key &&
@@ -246,8 +247,8 @@ struct survey {
 };
 
 /* Of workgroup `g`, of WGP `wgp` of our array or -1. */
-static void count(struct survey *v, size_t at, const struct sim_step *st,
-		  uint32_t g, int wgp)
+static void count_lines(struct survey *v, size_t at, const struct sim_step *st,
+			uint32_t g, int wgp)
 {
 	struct demand *d = &v->d[at];
 	uint64_t last = 0;
@@ -259,13 +260,13 @@ static void count(struct survey *v, size_t at, const struct sim_step *st,
 		if (line == last)
 			continue;
 		last = line;
-		enum meeting how = meet(&v->gpu, key, g);
+		enum meeting how = meet_line(&v->gpu, key, g);
 
 		d->all += how != MEET_AGAIN;
 		d->different += how == MEET_FIRST;
 		if (wgp < 0)
 			continue;
-		how = meet(&v->array, key, (uint32_t)wgp);
+		how = meet_line(&v->array, key, (uint32_t)wgp);
 		d->near_all += how != MEET_AGAIN;
 		d->near_different += how == MEET_FIRST;
 	}
@@ -274,8 +275,8 @@ static void count(struct survey *v, size_t at, const struct sim_step *st,
 enum { STEPS_MAX = 1 << 16, ARRAYS = 12, ARRAY_WGPS = 4 };
 
 /* The first wave of a group, until it has been everywhere once. */
-static bool sample(struct object *o, struct survey *v, uint32_t group, int wgp,
-		   int waves)
+static bool sample_group(struct object *o, struct survey *v, uint32_t group,
+			 int wgp, int waves)
 {
 	struct machine m;
 	struct err e = { 0 };
@@ -284,7 +285,7 @@ static bool sample(struct object *o, struct survey *v, uint32_t group, int wgp,
 
 	for (size_t i = 0; i < dwords; i++)
 		v->d[i].n = 0;
-	start(o, &m, group, 0, waves);
+	init_wave(o, &m, group, 0, waves);
 	for (int n = 0; n < STEPS_MAX && ok && !m.ended && !again; n++) {
 		size_t at = (m.pc - o->code.va) / 4;
 		struct sim_step st = { 0 };
@@ -296,7 +297,7 @@ static bool sample(struct object *o, struct survey *v, uint32_t group, int wgp,
 		if (st.n_accesses && !v->d[at].n &&
 		    (st.kind & TRACE_SPACE) == TRACE_MEMORY &&
 		    !(st.kind & TRACE_WRITE) && st.access[0].lane >= 0)
-			count(v, at, &st, group, wgp);
+			count_lines(v, at, &st, group, wgp);
 		/* The second jump back of a loop. */
 		again = m.pc < pc && v->d[at].n;
 		v->d[at].n++;
@@ -305,7 +306,7 @@ static bool sample(struct object *o, struct survey *v, uint32_t group, int wgp,
 	return ok;
 }
 
-static double share(uint32_t all, uint32_t different)
+static double share_ratio(uint32_t all, uint32_t different)
 {
 	return different ? (double)all / different : 1;
 }
@@ -331,15 +332,18 @@ static void find_sharing(struct sim_source *s)
 			uint64_t g = first + (uint64_t)k * every;
 
 			ok = g >= total ||
-			     sample(o, &v, (uint32_t)g, first % ARRAYS ? -1
-				    : (int)(first / ARRAYS % ARRAY_WGPS),
-				    s->waves_per_group);
+			     sample_group(
+				     o, &v, (uint32_t)g,
+				     first % ARRAYS ?
+					     -1 :
+					     (int)(first / ARRAYS % ARRAY_WGPS),
+				     s->waves_per_group);
 		}
 	o->share = xcalloc(dwords + 1, sizeof(*o->share));
 	for (size_t i = 0; i < dwords; i++)
 		o->share[i] = (struct sim_sharing){
-			share(v.d[i].all, v.d[i].different),
-			share(v.d[i].near_all, v.d[i].near_different),
+			share_ratio(v.d[i].all, v.d[i].different),
+			share_ratio(v.d[i].near_all, v.d[i].near_different),
 		};
 	o->code.unknown = unknown;
 	free(v.d);
@@ -347,7 +351,8 @@ static void find_sharing(struct sim_source *s)
 	free(v.array.slot);
 }
 
-static void sharing(struct sim_source *s, uint64_t pc, struct sim_sharing *out)
+static void object_sharing(struct sim_source *s, uint64_t pc,
+			   struct sim_sharing *out)
 {
 	const struct object *o = s->ctx;
 
@@ -358,7 +363,7 @@ static void sharing(struct sim_source *s, uint64_t pc, struct sim_sharing *out)
 
 /* ---- opening ---- */
 
-static bool check(const struct sim_launch *l, struct err *e)
+static bool check_launch(const struct sim_launch *l, struct err *e)
 {
 	uint64_t items = 1, groups = 1;
 
@@ -400,12 +405,12 @@ static void fill_source(struct sim_source *s, const struct object *o)
 	s->lds_bytes = d->group_segment_bytes + o->l.lds_bytes;
 	s->vgprs = co_descriptor_vgprs(d);
 	s->cu_mode = !(d->rsrc1 >> 29 & 1);
-	s->begin = begin;
-	s->pc = get_pc;
-	s->step = step;
-	s->sharing = sharing;
-	s->trips = trips;
-	s->jump = jump;
+	s->begin = object_begin;
+	s->pc = object_pc;
+	s->step = object_step;
+	s->sharing = object_sharing;
+	s->trips = object_trips;
+	s->jump = object_jump;
 }
 
 static void fill_packet(struct object *o)
@@ -426,7 +431,7 @@ bool sim_object_open(struct sim_source *s, const struct sim_launch *l,
 	struct object *o;
 
 	memset(s, 0, sizeof(*s));
-	if (!check(l, e))
+	if (!check_launch(l, e))
 		return false;
 	s->ctx = o = xcalloc(1, sizeof(*o));
 	o->l = *l;

@@ -1,4 +1,6 @@
-/* compiler/sim/predict.c - a dispatch on the whole GPU, in one call. */
+/*
+ * compiler/sim/predict.c - a dispatch on the whole GPU, in one call.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -28,8 +30,8 @@ static int next_change(const struct sim_dispatch *d, int round, int end)
 	return end;
 }
 
-static bool simulate(const struct sim_dispatch *d, int round, int groups,
-		     double mhz, struct sim_result *r, struct err *e)
+static bool simulate_round(const struct sim_dispatch *d, int round, int groups,
+			   double mhz, struct sim_result *r, struct err *e)
 {
 	double wgps = cost_value(d->cost, COST_N_WGP);
 	struct sim_cold cold[SIM_COLD_MOST];
@@ -91,7 +93,7 @@ static bool at_clock(const struct sim_dispatch *d, double mhz,
 		struct sim_result r = { 0 };
 
 		next = i < whole ? next_change(d, i, whole) : i + 1;
-		if (!simulate(d, i, i < whole ? each : rest, mhz, &r, e))
+		if (!simulate_round(d, i, i < whole ? each : rest, mhz, &r, e))
 			return false;
 		f->cycles += (next - i) * (double)r.cycles;
 		if (i)

@@ -3,11 +3,11 @@
  *
  * The simulator takes decoded machine code and the addresses it touches from a
  * *wave source*, and the costs of everything from a struct cost_model
- * (compiler/cost/cost.h).  It knows no values: a source says where each wave goes.
- * Sources are a trace file of the soft device (sim_trace_open()), an affine
+ * (compiler/cost/cost.h).  It knows no values: a source says where each wave
+ * goes.  Sources are a trace file of the soft device (sim_trace_open()), an affine
  * description of loops and addresses (sim_affine_open()), a recorded hardware
- * trace (compiler/sim/examine/vector.h), or anything else that fills struct sim_source,
- * such as the soft device itself, one instruction at a time.
+ * trace (compiler/sim/examine/examine.h), or anything else that fills struct
+ * sim_source, such as the soft device itself, one instruction at a time.
  *
  * What is simulated is one workgroup processor (WGP): two compute units (CU)
  * of two SIMDs each, its caches, and its share of what the GPU shares: L1, L2,
@@ -177,7 +177,7 @@ struct sim_config {
 	bool scattered;	      /* accesses without addresses: a line per lane */
 	uint64_t max_cycles;  /* 0: 10^9; more is an error */
 	/*
-	 * Loops in a steady state are jumped over: see steady.c.  0: never;
+	 * Loops in a steady state are jumped over: see steady_state.c.  0: never;
 	 * SIM_TRIPS is a good number.
 	 */
 	int trips;
@@ -421,11 +421,51 @@ void sim_trace_close(struct sim_source *s);
  *	base + (l % F)*L + (l / F)*R + w*W + g*G + i*S
  * with F = 64 where it is not given; addresses of LDS instructions are offsets
  * in LDS.  `share` and `near` are struct sim_sharing.  For memory instructions
- * without a line they are guessed from the code (compiler/sim/lanes.h).
+ * without a line they are guessed from the code (lanes.c).
  */
 bool sim_affine_open(struct sim_source *s, const uint8_t *code, size_t bytes,
 		     uint64_t code_va, const char *text, const char *name,
 		     struct err *e);
 void sim_affine_close(struct sim_source *s);
+
+/* ----------------------------------------------------------- lanes.c ---- */
+
+/*
+ * Guesses addresses from code: which bytes each lane of a wave touches when
+ * nobody recorded it.  Evaluated are the integer instructions that compilers
+ * make addresses of, from v0 = number of the lane.  What is not known
+ * (arguments, workgroup ids, loaded data) is 0, and pointers that are loaded
+ * are far from each other, so the pattern of the lanes is right where the code
+ * follows from it, and the place in memory is not.
+ */
+#define SIM_LANES 32
+
+struct sim_lanes {
+	uint32_t v[256][SIM_LANES];
+	uint32_t s[128];
+	bool carry[SIM_LANES]; /* what v_add_co left, whatever the register */
+	uint32_t region;       /* pointers handed out */
+	uint32_t id;	       /* tells the pointers of waves apart */
+	struct trace_access access[SIM_LANES];
+};
+
+/* `id` tells waves apart whose pointers must differ; equal ones share data. */
+void sim_lanes_init(struct sim_lanes *l, uint32_t id);
+/* The accesses of a memory instruction, before sim_lanes_exec() of it. */
+void sim_lanes_access(struct sim_lanes *l, const struct isa_inst *in,
+		      struct sim_step *out);
+/* Evaluate an instruction; one it does not know leaves its result as it was. */
+void sim_lanes_exec(struct sim_lanes *l, const struct isa_inst *in);
+/* Bytes that a lane moves: the widest vector register but the address. */
+uint32_t sim_access_bytes(const struct isa_inst *in);
+
+/* ------------------------------------------------------------ info.c ---- */
+
+/*
+ * Decode what hardware would accept, stray bits and all; *t has the wave size
+ * and becomes what it was decoded as.  NULL, or why it is no instruction.
+ */
+const char *sim_decode(const uint8_t *code, size_t left, struct isa_target *t,
+		       struct isa_inst *in);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * sim_int.h - what the files of the simulator's core share.
+ * sim_int - what the files of the simulator's core share.
  *
  * Times are cycles; "time" of something is the first cycle in which it holds.
  * All times of returns are known when an instruction issues (resources are
@@ -17,7 +17,7 @@
 #define SIM_RING 32   /* most instructions remembered of a wave */
 #define CODE_BYTES_MAX (64u << 20)
 #define SIM_PENDING 64 /* most accesses of one counter in flight */
-#define SIM_TRIPS_MAX 64 /* most that are looked at (steady.c) */
+#define SIM_TRIPS_MAX  64 /* most that are looked at (steady_state.c) */
 
 /*
  * Caches keep and pass on whole lines (rocminfo says 128); memory is asked for
@@ -111,12 +111,12 @@ struct wave {
 	struct pending vm, vs, lgkm, exp;
 	uint64_t order_lds, order_vm, order_vs;
 	uint64_t stall[SIM_STALL_COUNT];
-	/* steady.c */
+	/* steady_state.c */
 	uint64_t branch;   /* of the loop it is in; 0: none */
 	uint64_t trips;	   /* times it came to that */
 	uint64_t jump;	   /* to make at the next branch */
 	double owed;	   /* parts of trips that jumps left out */
-	uint64_t came[SIM_TRIPS_MAX]; /* [trip % SIM_TRIPS_MAX] */
+	uint64_t arrival[SIM_TRIPS_MAX]; /* [trip % SIM_TRIPS_MAX] */
 	/* Vector ALU: when results can be forwarded to an execution. */
 	uint64_t v_ready[SIM_VGPRS], v_exec[SIM_VGPRS];
 	uint32_t v_seq[SIM_VGPRS]; /* number of the writing instruction */
@@ -238,12 +238,9 @@ static inline uint64_t ring_get(const struct ring *r, uint32_t back)
 /* The facts of the instruction at pc, decoded once; NULL and *e on failure. */
 struct info *sim_info(struct sim *s, uint64_t pc);
 
-/*
- * Decode what hardware would accept, stray bits and all; *t has the wave size
- * and becomes what it was decoded as.  NULL, or why it is no instruction.
- */
-const char *sim_decode(const uint8_t *code, size_t left, struct isa_target *t,
-		       struct isa_inst *in);
+/* The operand in a slot of the row, or NULL. */
+const struct isa_operand *sim_operand(const struct isa_inst *in,
+				      enum isa_slot slot);
 
 /* ------------------------------------------------------------ wait.c ---- */
 
@@ -258,7 +255,7 @@ uint64_t sim_earliest(struct sim *s, struct wave *w, enum sim_stall *why);
 /* Book what the issue of `w->info` in this cycle does. */
 bool sim_issue(struct sim *s, struct wave *w);
 
-/* ---------------------------------------------------------- steady.c ---- */
+/* ---------------------------------------------------- steady_state.c ---- */
 
 void sim_steady_init(struct sim *s);
 void sim_steady_fini(struct sim *s);

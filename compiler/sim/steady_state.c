@@ -50,7 +50,7 @@ struct steady {
 
 /* ---- counters ---- */
 
-static void count(const struct sim *s, struct counters *c)
+static void take_counters(const struct sim *s, struct counters *c)
 {
 	const struct sim_result *r = s->r;
 
@@ -69,7 +69,7 @@ static void count(const struct sim *s, struct counters *c)
 	memcpy(c->line, s->count, (size_t)r->n_lines * sizeof(*c->line));
 }
 
-static void grow(uint64_t *n, uint64_t from, uint64_t to, double by)
+static void grow_counter(uint64_t *n, uint64_t from, uint64_t to, double by)
 {
 	*n += (uint64_t)(by * (double)(to - from) + 0.5);
 }
@@ -78,14 +78,14 @@ static void repeat_line(struct line_count *l, const struct line_count *from,
 			const struct line_count *to, double by)
 {
 	for (int k = 0; k < SIM_STALL_COUNT; k++)
-		grow(&l->stall[k], from->stall[k], to->stall[k], by);
-	grow(&l->conflicts, from->conflicts, to->conflicts, by);
-	grow(&l->lines, from->lines, to->lines, by);
+		grow_counter(&l->stall[k], from->stall[k], to->stall[k], by);
+	grow_counter(&l->conflicts, from->conflicts, to->conflicts, by);
+	grow_counter(&l->lines, from->lines, to->lines, by);
 }
 
 /* What happened from a to b happens `by` times more. */
-static void repeat(struct sim *s, const struct counters *a,
-		   const struct counters *b, double by)
+static void repeat_counters(struct sim *s, const struct counters *a,
+			    const struct counters *b, double by)
 {
 	static const struct line_count none;
 	struct sim_result *r = s->r;
@@ -107,12 +107,12 @@ static void repeat(struct sim *s, const struct counters *a,
 /* ---- waves ---- */
 
 /* When the wave came to its branch, `back` trips ago. */
-static uint64_t came(const struct wave *w, int back)
+static uint64_t arrival_cycle(const struct wave *w, int back)
 {
-	return w->came[(w->trips - (uint64_t)back) % SIM_TRIPS_MAX];
+	return w->arrival[(w->trips - (uint64_t)back) % SIM_TRIPS_MAX];
 }
 
-static uint64_t apart(uint64_t a, uint64_t b)
+static uint64_t abs_diff(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -131,9 +131,9 @@ static enum pace pace_of(const struct steady *t, const struct wave *w,
 	if (w->trips <= TRIPS_LEAST || w->jump)
 		return PACE_NONE;
 	int half = half_of(t, w);
-	uint64_t last = came(w, 0) - came(w, half);
-	uint64_t first = came(w, half) - came(w, 2 * half);
-	uint64_t diff = apart(last, first);
+	uint64_t last = arrival_cycle(w, 0) - arrival_cycle(w, half);
+	uint64_t first = arrival_cycle(w, half) - arrival_cycle(w, 2 * half);
+	uint64_t diff = abs_diff(last, first);
 
 	*newer += half / (double)last;
 	*older += half / (double)first;
@@ -143,11 +143,11 @@ static enum pace pace_of(const struct steady *t, const struct wave *w,
 }
 
 /* Cycles of a trip of the wave. */
-static double period(const struct steady *t, const struct wave *w)
+static double trip_cycles(const struct steady *t, const struct wave *w)
 {
 	int n = 2 * half_of(t, w);
 
-	return (double)(came(w, 0) - came(w, n)) / n;
+	return (double)(arrival_cycle(w, 0) - arrival_cycle(w, n)) / n;
 }
 
 static enum pace pace_of_all(const struct sim *s)
@@ -174,7 +174,7 @@ static bool find_jump(struct sim *s, double *cycles)
 		if (!s->src->trips(s->src, w->id, w->branch, &left, s->e))
 			return false;
 		double n = left > 2 ? (double)(left - 2) : 0;
-		double own = n * period(s->steady, w);
+		double own = n * trip_cycles(s->steady, w);
 
 		*cycles = own < *cycles ? own : *cycles;
 	}
@@ -194,7 +194,7 @@ static void share_jump(struct sim *s, double cycles)
 			w->jump = first->jump;
 			continue;
 		}
-		w->owed += cycles / period(s->steady, w);
+		w->owed += cycles / trip_cycles(s->steady, w);
 		w->jump = (uint64_t)(w->owed + 0.5);
 		w->owed -= (double)w->jump;
 	}
@@ -202,7 +202,7 @@ static void share_jump(struct sim *s, double cycles)
 
 /* ---- looking ---- */
 
-static bool look(struct sim *s, const struct wave *w)
+static bool check_pace(struct sim *s, const struct wave *w)
 {
 	struct steady *t = s->steady;
 	enum pace pace = pace_of_all(s);
@@ -210,8 +210,9 @@ static bool look(struct sim *s, const struct wave *w)
 	struct counters swap = t->before;
 	double cycles = 0;
 
-	t->look = s->now + (came(w, 0) - came(w, t->trips / 2));
-	count(s, &t->now);
+	t->look =
+		s->now + (arrival_cycle(w, 0) - arrival_cycle(w, t->trips / 2));
+	take_counters(s, &t->now);
 	if (pace && seen && !find_jump(s, &cycles))
 		return false;
 	double seen_for = (double)(t->now.at - t->before.at);
@@ -222,7 +223,7 @@ static bool look(struct sim *s, const struct wave *w)
 	if (cycles > seen_for) {
 		share_jump(s, cycles);
 		s->skew += (uint64_t)(cycles + 0.5);
-		repeat(s, &t->before, &t->now, cycles / seen_for);
+		repeat_counters(s, &t->before, &t->now, cycles / seen_for);
 		free(t->before.line);
 		t->before = (struct counters){ 0 };
 		return true;
@@ -242,14 +243,14 @@ bool sim_steady_branch(struct sim *s, struct wave *w)
 	if (w->branch != w->pc)
 		w->trips = 0;
 	w->branch = w->pc;
-	w->came[++w->trips % SIM_TRIPS_MAX] = s->now;
+	w->arrival[++w->trips % SIM_TRIPS_MAX] = s->now;
 	if (w->jump) {
 		if (!s->src->jump(s->src, w->id, w->jump, &n, s->e))
 			return false;
 		w->jump = 0;
 	}
 	if (w->trips > (uint64_t)t->trips && s->now >= t->look)
-		return look(s, w);
+		return check_pace(s, w);
 	return true;
 }
 

@@ -1,4 +1,6 @@
-/* compiler/sim/trace_source.c - waves that a trace file recorded. */
+/*
+ * compiler/sim/trace_source.c - waves that a trace file recorded.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +9,7 @@
 
 enum { WGPS = 48 }; /* a group in so many lands on the simulated one */
 
-struct step {
+struct recorded_step {
 	uint64_t pc, exec;
 	uint32_t access_bytes, n_accesses;
 	size_t first; /* access */
@@ -15,7 +17,7 @@ struct step {
 };
 
 struct recorded {
-	struct step *step;
+	struct recorded_step *step;
 	size_t n, cap, at;
 	struct trace_access *access;
 	size_t n_access, cap_access;
@@ -32,7 +34,8 @@ struct trace_waves {
 
 /* ---- reading ---- */
 
-static uint32_t linear(const struct trace_dispatch *d, const uint32_t g[3])
+static uint32_t linear_index(const struct trace_dispatch *d,
+			     const uint32_t g[3])
 {
 	return (g[2] * d->n_groups[1] + g[1]) * d->n_groups[0] + g[0];
 }
@@ -76,11 +79,11 @@ static bool begin_dispatch(struct sim_source *s, struct trace_waves *t,
 	return true;
 }
 
-static void record(struct recorded *w, const struct trace_event *ev)
+static void record_step(struct recorded *w, const struct trace_event *ev)
 {
 	VEC_GROW(w->step, w->n, 1, w->cap);
 	VEC_GROW(w->access, w->n_access, ev->n_accesses, w->cap_access);
-	w->step[w->n++] = (struct step){
+	w->step[w->n++] = (struct recorded_step){
 		.pc = ev->pc, .exec = ev->exec, .kind = ev->kind,
 		.access_bytes = ev->access_bytes,
 		.n_accesses = ev->n_accesses, .first = w->n_access,
@@ -90,7 +93,7 @@ static void record(struct recorded *w, const struct trace_event *ev)
 }
 
 /* A group that the trace has: 1 + its number here, or -1. */
-static int choose(struct sim_source *s, struct trace_waves *t, uint32_t g)
+static int choose_group(struct sim_source *s, struct trace_waves *t, uint32_t g)
 {
 	size_t n = (size_t)s->waves_per_group;
 
@@ -105,17 +108,18 @@ static int choose(struct sim_source *s, struct trace_waves *t, uint32_t g)
 static bool add_inst(struct sim_source *s, struct trace_waves *t,
 		     const struct trace_event *ev, struct err *e)
 {
-	uint32_t g = linear(&t->d, ev->group);
+	uint32_t g = linear_index(&t->d, ev->group);
 
 	if (g >= t->n_grid || ev->wave >= (uint32_t)s->waves_per_group)
 		return err_set(e, ERR_INPUT, "trace: workgroup %u,%u,%u wave "
 			       "%u is not of the dispatch", ev->group[0],
 			       ev->group[1], ev->group[2], ev->wave);
 	if (!t->group_at[g])
-		t->group_at[g] = choose(s, t, g);
+		t->group_at[g] = choose_group(s, t, g);
 	if (t->group_at[g] > 0)
-		record(&t->wave[(t->group_at[g] - 1) * s->waves_per_group +
-				(int)ev->wave], ev);
+		record_step(&t->wave[(t->group_at[g] - 1) * s->waves_per_group +
+				     (int)ev->wave],
+			    ev);
 	return true;
 }
 
@@ -165,7 +169,7 @@ static bool read_dispatch(struct sim_source *s, struct trace_waves *t,
 
 /* ---- replay ---- */
 
-static bool get_pc(struct sim_source *s, int wave, uint64_t *pc)
+static bool trace_pc(struct sim_source *s, int wave, uint64_t *pc)
 {
 	const struct trace_waves *t = s->ctx;
 	const struct recorded *w = &t->wave[wave];
@@ -176,12 +180,12 @@ static bool get_pc(struct sim_source *s, int wave, uint64_t *pc)
 	return true;
 }
 
-static bool step(struct sim_source *s, int wave, uint64_t cycle,
-		 struct sim_step *out, struct err *e)
+static bool trace_step(struct sim_source *s, int wave, uint64_t cycle,
+		       struct sim_step *out, struct err *e)
 {
 	const struct trace_waves *t = s->ctx;
 	struct recorded *w = &t->wave[wave];
-	const struct step *st = &w->step[w->at++];
+	const struct recorded_step *st = &w->step[w->at++];
 
 	(void)cycle;
 	(void)e;
@@ -194,8 +198,8 @@ static bool step(struct sim_source *s, int wave, uint64_t cycle,
 }
 
 /* How often, up to `most`, it goes back from `branch`; *last is the step. */
-static uint64_t follow(const struct recorded *w, uint64_t branch,
-		       uint64_t most, size_t *last)
+static uint64_t count_back_jumps(const struct recorded *w, uint64_t branch,
+				 uint64_t most, size_t *last)
 {
 	uint64_t n = 0;
 	bool back = w->step[w->at].pc == branch;
@@ -214,25 +218,25 @@ static uint64_t follow(const struct recorded *w, uint64_t branch,
 	return n;
 }
 
-static bool trips(struct sim_source *s, int wave, uint64_t pc, uint64_t *left,
-		  struct err *e)
+static bool trace_trips(struct sim_source *s, int wave, uint64_t pc,
+			uint64_t *left, struct err *e)
 {
 	const struct trace_waves *t = s->ctx;
 	size_t last;
 
 	(void)e;
-	*left = follow(&t->wave[wave], pc, UINT64_MAX, &last);
+	*left = count_back_jumps(&t->wave[wave], pc, UINT64_MAX, &last);
 	return true;
 }
 
-static bool jump(struct sim_source *s, int wave, uint64_t most,
-		 uint64_t *taken, struct err *e)
+static bool trace_jump(struct sim_source *s, int wave, uint64_t most,
+		       uint64_t *taken, struct err *e)
 {
 	struct trace_waves *t = s->ctx;
 	struct recorded *w = &t->wave[wave];
 
 	(void)e;
-	*taken = follow(w, w->step[w->at].pc, most, &w->at);
+	*taken = count_back_jumps(w, w->step[w->at].pc, most, &w->at);
 	return true;
 }
 
@@ -244,10 +248,10 @@ static struct trace_waves *new_waves(struct sim_source *s, int most, int every)
 	t->every = every;
 	s->ctx = t;
 	s->n_groups = 0;
-	s->pc = get_pc;
-	s->step = step;
-	s->trips = trips;
-	s->jump = jump;
+	s->pc = trace_pc;
+	s->step = trace_step;
+	s->trips = trace_trips;
+	s->jump = trace_jump;
 	return t;
 }
 

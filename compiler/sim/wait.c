@@ -1,4 +1,6 @@
-/* compiler/sim/wait.c - what an instruction waits for before it issues. */
+/*
+ * compiler/sim/wait.c - what an instruction waits for before it issues.
+ */
 #include "compiler/sim/sim_int.h"
 
 struct bound {
@@ -15,7 +17,7 @@ static void at_least(struct bound *b, uint64_t t, enum sim_stall why)
 }
 
 /* Until at most `left` of the accesses have not returned. */
-static void drained(struct bound *b, const struct pending *p, int left)
+static void wait_for_count(struct bound *b, const struct pending *p, int left)
 {
 	int i = p->n - left - 1;
 
@@ -24,7 +26,7 @@ static void drained(struct bound *b, const struct pending *p, int left)
 }
 
 /* A counter cannot count more. */
-static void room(struct bound *b, const struct pending *p)
+static void wait_for_slot(struct bound *b, const struct pending *p)
 {
 	if (p->n >= SIM_PENDING - 1)
 		at_least(b, p->at[p->n - SIM_PENDING + 1], SIM_MEMQ);
@@ -104,7 +106,7 @@ static void wait_smem(struct bound *b, const struct wave *w)
 	scalar_sources(b, w->info, w->s_for_salu);
 	scalar_overwrites(b, w);
 	at_least(b, w->salu_done, SIM_OPERAND);
-	room(b, &w->lgkm);
+	wait_for_slot(b, &w->lgkm);
 }
 
 static void wait_memory(struct bound *b, const struct sim *s,
@@ -122,16 +124,16 @@ static void wait_memory(struct bound *b, const struct sim *s,
 	if (lds)
 		at_least(b, ring_get(&cu->lds_data, (uint32_t)
 				     sim_cycles(s, COST_LDS_DEPTH)), SIM_MEMQ);
-	room(b, lds ? &w->lgkm : &w->vm);
-	room(b, &w->vs);
+	wait_for_slot(b, lds ? &w->lgkm : &w->vm);
+	wait_for_slot(b, &w->vs);
 }
 
 /* Fields of S_WAITCNT (RDNA3 ISA 5.6): expcnt 2:0, lgkmcnt 9:4, vmcnt 15:10. */
 static void wait_counts(struct bound *b, const struct wave *w, uint32_t imm)
 {
-	drained(b, &w->exp, (int)(imm & 7));
-	drained(b, &w->lgkm, (int)(imm >> 4 & 63));
-	drained(b, &w->vm, (int)(imm >> 10 & 63));
+	wait_for_count(b, &w->exp, (int)(imm & 7));
+	wait_for_count(b, &w->lgkm, (int)(imm >> 4 & 63));
+	wait_for_count(b, &w->vm, (int)(imm >> 10 & 63));
 }
 
 static void wait_special(struct bound *b, const struct sim *s,
@@ -147,16 +149,16 @@ static void wait_special(struct bound *b, const struct sim *s,
 		wait_counts(b, w, imm);
 		break;
 	case ISA_s_waitcnt_vscnt:
-		drained(b, &w->vs, (int)(imm & 63));
+		wait_for_count(b, &w->vs, (int)(imm & 63));
 		break;
 	case ISA_s_waitcnt_vmcnt:
-		drained(b, &w->vm, (int)(imm & 63));
+		wait_for_count(b, &w->vm, (int)(imm & 63));
 		break;
 	case ISA_s_waitcnt_lgkmcnt:
-		drained(b, &w->lgkm, (int)(imm & 63));
+		wait_for_count(b, &w->lgkm, (int)(imm & 63));
 		break;
 	case ISA_s_waitcnt_expcnt:
-		drained(b, &w->exp, (int)(imm & 7));
+		wait_for_count(b, &w->exp, (int)(imm & 7));
 		break;
 	case ISA_s_waitcnt_depctr: /* va_vdst, bits 15:12 */
 		if (imm >> 12 != 15)
@@ -164,7 +166,7 @@ static void wait_special(struct bound *b, const struct sim *s,
 		break;
 	case ISA_s_wait_idle:
 		wait_counts(b, w, 0);
-		drained(b, &w->vs, 0);
+		wait_for_count(b, &w->vs, 0);
 		at_least(b, w->valu_done, SIM_DEPEND);
 		break;
 	}

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/cost/csv.h"
-#include "compiler/sim/examine/vector.h"
+#include "compiler/cost/cost.h"
+#include "compiler/sim/examine/examine.h"
 #include "compiler/sim/machine.h"
 
 enum { CYCLES = 20000 };

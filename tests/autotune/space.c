@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "autotune/tuner/tune.h"
-#include "compiler/sim/examine/vector.h"
+#include "compiler/sim/examine/examine.h"
 #include "tests/tap.h"
 
 enum { SAMPLE = 40 };

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "compiler/sim/examine/others.h"
+#include "compiler/sim/examine/examine.h"
 #include "isa/text/text.h"
 
 enum { PASSES = 7, STEPS = 128 };
@@ -44,11 +44,11 @@ struct timed {
 static struct timed simulate(const struct cost_model *m, int groups,
 			      int trips)
 {
-	const struct foreign_tile t = {
-		.family = FOREIGN_TRITON, .m = 128, .n = 128, .k = 32
+	const struct others_tile t = {
+		.family = OTHERS_TRITON, .m = 128, .n = 128, .k = 32
 	};
-	const struct foreign_shape s = { 4096, 4096, 4096, 1 };
-	struct foreign_code g;
+	const struct others_shape s = { 4096, 4096, 4096, 1 };
+	struct others_code g;
 	struct err e = { 0 };
 	struct sim_result r;
 	struct sim_source src = { .wave_size = 32 };
@@ -56,7 +56,7 @@ static struct timed simulate(const struct cost_model *m, int groups,
 				.footprint_bytes = 64 << 20,
 				.warm_code = true, .trips = trips };
 
-	if (!foreign_generate(&g, &t, &s, STEPS - 2, groups, &e) ||
+	if (!others_generate(&g, &t, &s, STEPS - 2, groups, &e) ||
 	    !sim_affine_open(&src, (uint8_t *)g.code.data, g.code.len, 4096,
 			     g.affine.data, "gemm", &e))
 		BUG("%s", e.msg);
@@ -68,24 +68,24 @@ static struct timed simulate(const struct cost_model *m, int groups,
 	struct timed x = { cpu_ms() - from, (double)r.issues };
 	sim_fini(&r);
 	sim_affine_close(&src);
-	foreign_fini(&g);
+	others_fini(&g);
 	return x;
 }
 
 /* The kernel's code as text, without what llvm-mca cannot predict. */
 static int write_text(const char *path)
 {
-	const struct foreign_tile t = {
-		.family = FOREIGN_TRITON, .m = 128, .n = 128, .k = 32
+	const struct others_tile t = {
+		.family = OTHERS_TRITON, .m = 128, .n = 128, .k = 32
 	};
-	const struct foreign_shape s = { 4096, 4096, 4096, 1 };
+	const struct others_shape s = { 4096, 4096, 4096, 1 };
 	struct isa_target target = { ISA_GFX11, 32, false };
 	FILE *f = fopen(path, "w");
-	struct foreign_code g;
+	struct others_code g;
 	struct err e = { 0 };
 	int n = 0;
 
-	if (!f || !foreign_generate(&g, &t, &s, 1, 1, &e))
+	if (!f || !others_generate(&g, &t, &s, 1, 1, &e))
 		BUG("%s", e.msg);
 	for (size_t at = 0; at < g.code.len;) {
 		char text[ISA_TEXT_MAX];
@@ -101,7 +101,7 @@ static int write_text(const char *path)
 		n++;
 	}
 	fclose(f);
-	foreign_fini(&g);
+	others_fini(&g);
 	return n;
 }
 

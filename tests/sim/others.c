@@ -6,34 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/sim/examine/others_rows.h"
-#include "compiler/sim/examine/vector.h"
+#include "compiler/sim/examine/examine.h"
 #include "isa/verify/verify.h"
 #include "tests/tap.h"
 
 #define PATH "../shared/reference/t0_gemm_published.csv"
 #define LOOPS "../shared/reference/published_perf.csv"
 
-static const struct foreign_shape big = { 4096, 4096, 4096, 1 };
+static const struct others_shape big = { 4096, 4096, 4096, 1 };
 
 /* By hand: waves, products of a wave and step, bytes of LDS. */
 static const struct {
-	struct foreign_tile t;
+	struct others_tile t;
 	int waves, wmmas;
 	uint32_t lds;
 } known[] = {
 	/* 64 x 64 of a wave: 16 products per 16 of K; rows of 80 bytes of A,
 	 * 32 rows of 256 bytes of B */
-	{ { FOREIGN_TRITON, 128, 128, 32, 0, false }, 4, 32,
+	{ { OTHERS_TRITON, 128, 128, 32, 0, false }, 4, 32,
 	  128 * 80 + 32 * 256 },
 	/* 32 x 128 of a wave; 256 rows of 48 bytes, twice */
-	{ { FOREIGN_T0, 128, 128, 16, 0, true }, 4, 16, 2 * 256 * 48 },
-	{ { FOREIGN_T0, 64, 64, 16, 0, true }, 2, 8, 2 * 128 * 48 },
-	{ { FOREIGN_T0, 32, 64, 16, 0, true }, 1, 8, 2 * 96 * 48 },
+	{ { OTHERS_T0, 128, 128, 16, 0, true }, 4, 16, 2 * 256 * 48 },
+	{ { OTHERS_T0, 64, 64, 16, 0, true }, 2, 8, 2 * 128 * 48 },
+	{ { OTHERS_T0, 32, 64, 16, 0, true }, 1, 8, 2 * 96 * 48 },
 };
 
 /* Waits that are missing, barriers, registers, ...: none may be reported. */
-static void check_code(const struct foreign_code *g)
+static void check_code(const struct others_code *g)
 {
 	struct isa_target t = { ISA_GFX11, 32, false };
 	struct verify_report r = { 0 };
@@ -58,47 +57,47 @@ static void check_code(const struct foreign_code *g)
 static void test_code(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		const struct foreign_tile *t = &known[i].t;
-		struct foreign_code g;
+		const struct others_tile *t = &known[i].t;
+		struct others_code g;
 		struct err e = { 0 };
 
-		ok(foreign_generate(&g, t, &big, 2, 1, &e), "tile %dx%dx%d: %s",
+		ok(others_generate(&g, t, &big, 2, 1, &e), "tile %dx%dx%d: %s",
 		   t->m, t->n, t->k, e.msg);
 		is_i64(g.waves, known[i].waves, "waves");
 		is_i64(g.wmmas, known[i].wmmas, "products of a wave and step");
 		is_u64(g.lds_bytes, known[i].lds, "bytes of LDS");
 		ok(g.vgprs <= 256, "%d VGPRs", g.vgprs);
 		check_code(&g);
-		foreign_fini(&g);
+		others_fini(&g);
 	}
 }
 
 static void test_refused(void)
 {
-	static const struct foreign_tile bad[] = {
-		{ FOREIGN_TRITON, 0, 128, 32, 0, false },
-		{ FOREIGN_TRITON, 128, 128, 24, 0, false },
-		{ FOREIGN_TRITON, 512, 512, 32, 0, false },
-		{ FOREIGN_T0, 48, 128, 16, 0, false },
+	static const struct others_tile bad[] = {
+		{ OTHERS_TRITON, 0, 128, 32, 0, false },
+		{ OTHERS_TRITON, 128, 128, 24, 0, false },
+		{ OTHERS_TRITON, 512, 512, 32, 0, false },
+		{ OTHERS_T0, 48, 128, 16, 0, false },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct foreign_code g;
+		struct others_code g;
 		struct err e = { 0 };
 
-		ok(!foreign_generate(&g, &bad[i], &big, 2, 1, &e) &&
+		ok(!others_generate(&g, &bad[i], &big, 2, 1, &e) &&
 		   e.code == ERR_UNSUPPORTED, "refused: %s", e.msg);
-		foreign_fini(&g);
+		others_fini(&g);
 	}
 }
 
 /* A bound that no machine of these costs can beat. */
 static void test_bound(const struct cost_model *m)
 {
-	struct foreign_guess g;
+	struct others_guess g;
 	struct err e = { 0 };
 
-	ok(foreign_predict(&known[0].t, &big, m, &g, &e), "4096^3: %s", e.msg);
+	ok(others_predict(&known[0].t, &big, m, &g, &e), "4096^3: %s", e.msg);
 	/* 32 cycles a product of 8192 FLOP, 192 SIMDs */
 	double least = 2.0 * 4096 * 4096 * 4096 / 8192 * 32 / 192;
 	ok(g.cycles > least, "%.0f cycles, the matrix units alone need %.0f",
@@ -106,8 +105,8 @@ static void test_bound(const struct cost_model *m)
 	ok(g.cycles < 2 * least, "and less than twice that");
 	is_f64(g.clock_mhz, cost_value(m, COST_CLOCK),
 	       "at the sustained clock");
-	ok(foreign_predict(&known[0].t,
-			   &(struct foreign_shape){ 512, 512, 512, 1 },
+	ok(others_predict(&known[0].t,
+			   &(struct others_shape){ 512, 512, 512, 1 },
 			m, &g, &e), "512^3: %s", e.msg);
 	is_f64(g.clock_mhz, cost_value(m, COST_CLOCK_SHORT),
 	       "a short one at the clock of short ones");
@@ -119,11 +118,11 @@ struct judged {
 	int n, n_ranked;
 };
 
-static void judge(void *ctx, const struct foreign_row *row)
+static void judge(void *ctx, const struct others_row *row)
 {
 	struct judged *j = ctx;
 
-	if (row->class != FOREIGN_GEMM)
+	if (row->class != OTHERS_GEMM)
 		return;
 	if (row->judges) {
 		j->sum += fabs(row->predicted_s / row->time_s - 1);
@@ -146,7 +145,7 @@ static void test_published(const struct cost_model *m)
 		return;
 	}
 	fclose(f);
-	ok(foreign_rows_run(PATH, m, true, judge, &j, &e), "are read: %s",
+	ok(others_rows_run(PATH, m, true, judge, &j, &e), "are read: %s",
 	   e.msg);
 	ok(j.n >= 5, "%d rows judge", j.n);
 	ok(j.sum / j.n <= 0.15, "mean error %.1f %%", 100 * j.sum / j.n);

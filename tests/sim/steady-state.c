@@ -5,39 +5,39 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "compiler/sim/examine/others.h"
+#include "compiler/sim/examine/examine.h"
 #include "tests/tap.h"
 
 enum { TRIPS = 126 };
 #define BOUND 0.02 /* of the cycles */
 
 static const struct {
-	struct foreign_tile t;
+	struct others_tile t;
 	int groups;
 	uint64_t footprint;
 	bool steady; /* else workgroups starve others: all is simulated */
 } kernels[] = {
-	{ { FOREIGN_TRITON, 128, 128, 32, 0, false }, 1, 64 << 20, true },
-	{ { FOREIGN_TRITON, 128, 128, 32, 0, false }, 4, 64 << 20, true },
-	{ { FOREIGN_TRITON, 64, 64, 32, 0, false }, 8, 300 << 20, false },
-	{ { FOREIGN_T0, 128, 128, 16, 0, true }, 4, 64 << 20, true },
-	{ { FOREIGN_T0, 64, 64, 16, 0, false }, 6, 4 << 20, true },
-	{ { FOREIGN_T0, 32, 64, 16, 0, true }, 12, 300 << 20, true },
+	{ { OTHERS_TRITON, 128, 128, 32, 0, false }, 1, 64 << 20, true },
+	{ { OTHERS_TRITON, 128, 128, 32, 0, false }, 4, 64 << 20, true },
+	{ { OTHERS_TRITON, 64, 64, 32, 0, false }, 8, 300 << 20, false },
+	{ { OTHERS_T0, 128, 128, 16, 0, true }, 4, 64 << 20, true },
+	{ { OTHERS_T0, 64, 64, 16, 0, false }, 6, 4 << 20, true },
+	{ { OTHERS_T0, 32, 64, 16, 0, true }, 12, 300 << 20, true },
 };
 
 static bool simulate(const struct cost_model *m, size_t k, int trips,
 		     struct sim_result *r)
 {
-	static const struct foreign_shape s = { 4096, 4096, 4096, 1 };
-	struct foreign_code g;
+	static const struct others_shape s = { 4096, 4096, 4096, 1 };
+	struct others_code g;
 	struct err e = { 0 };
 	struct sim_source src = { .wave_size = 32,
 				  .cu_mode = kernels[k].t.cu_mode };
 	struct sim_config c = { .cost = m, .warmth = SIM_WARM,
 				.footprint_bytes = kernels[k].footprint,
 				.warm_code = true, .trips = trips };
-	bool ok = foreign_generate(&g, &kernels[k].t, &s, TRIPS,
-				   kernels[k].groups, &e) &&
+	bool ok = others_generate(&g, &kernels[k].t, &s, TRIPS,
+				  kernels[k].groups, &e) &&
 		  sim_affine_open(&src, (uint8_t *)g.code.data, g.code.len,
 				  4096, g.affine.data, "gemm", &e);
 
@@ -47,7 +47,7 @@ static bool simulate(const struct cost_model *m, size_t k, int trips,
 	if (!ok)
 		diag("%s", e.msg);
 	sim_affine_close(&src);
-	foreign_fini(&g);
+	others_fini(&g);
 	return ok;
 }
 
@@ -60,7 +60,7 @@ static void is_near(double got, double wanted, double bound, const char *what)
 static void test_kernel(const struct cost_model *m, size_t k)
 {
 	struct sim_result full, part;
-	const struct foreign_tile *t = &kernels[k].t;
+	const struct others_tile *t = &kernels[k].t;
 
 	if (!ok(simulate(m, k, 0, &full) && simulate(m, k, SIM_TRIPS, &part),
 		"%d groups of %dx%dx%d", kernels[k].groups, t->m, t->n, t->k))

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/sim/examine/vector.h"
+#include "compiler/sim/examine/examine.h"
 #include "tests/tap.h"
 
 #define PATH "../shared/vectors/gfx1100_timing.jsonl"

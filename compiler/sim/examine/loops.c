@@ -1,9 +1,10 @@
-/* compiler/sim/examine/loops.c - published rates of plain loops. */
+/*
+ * compiler/sim/examine/loops.c - published rates of plain loops.
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/cost/csv.h"
-#include "compiler/sim/examine/others_rows.h"
+#include "compiler/sim/examine/examine.h"
 #include "compiler/sim/sim.h"
 #include "isa/text/text.h"
 
@@ -23,7 +24,7 @@ static const struct loop {
 /* ---- code ---- */
 
 /* %0 to %9: registers from `first` on. */
-static void expand(struct buf *out, const char *text, int first)
+static void expand_registers(struct buf *out, const char *text, int first)
 {
 	for (; *text; text++)
 		if (*text == '%')
@@ -33,7 +34,7 @@ static void expand(struct buf *out, const char *text, int first)
 	buf_addc(out, '\n');
 }
 
-static bool assemble(struct buf *code, char *text, struct err *e)
+static bool assemble_lines(struct buf *code, char *text, struct err *e)
 {
 	struct isa_target t = { ISA_GFX11, 32, false };
 	char *rest;
@@ -42,38 +43,42 @@ static bool assemble(struct buf *code, char *text, struct err *e)
 	     line = strtok_r(NULL, "\n", &rest)) {
 		uint8_t bytes[ISA_MAX_SIZE_BYTES];
 		struct isa_inst in;
-		const char *why = isa_parse(&t, line, NULL, NULL, &in);
+		const char *why =
+			isa_assemble_line(&t, line, NULL, NULL, &in, bytes);
 
 		if (why)
 			return err_set(e, ERR_INPUT, "%s: %s", line, why);
-		buf_add(code, bytes, (size_t)isa_encode(&in, bytes));
+		buf_add(code, bytes, in.size_bytes);
 	}
 	return true;
 }
 
 /* The body, a loop around it, and in *at where it ends. */
-static bool generate(const struct loop *l, struct buf *code, size_t *at,
-		     struct err *e)
+static bool generate_loop(const struct loop *l, struct buf *code, size_t *at,
+			  struct err *e)
 {
 	struct buf text = { 0 };
 	char end[] = "s_sub_u32 s0, s0, 1\ns_cmp_lg_u32 s0, s1\n";
 	char last[] = "s_endpgm\n", back[64];
 
 	for (int k = 0; k < l->copies; k++)
-		expand(&text, l->text, k * l->step % WRAP);
-	bool ok = assemble(code, text.data, e) && assemble(code, end, e);
+		expand_registers(&text, l->text, k * l->step % WRAP);
+	bool ok = assemble_lines(code, text.data, e) &&
+		  assemble_lines(code, end, e);
 
 	*at = code->len;
 	snprintf(back, sizeof(back), "s_cbranch_scc1 %d\n",
 		 -(int)(code->len / 4 + 1));
 	buf_fini(&text);
-	return ok && assemble(code, back, e) && assemble(code, last, e);
+	return ok && assemble_lines(code, back, e) &&
+	       assemble_lines(code, last, e);
 }
 
 /* ---- prediction ---- */
 
-static bool simulate(const struct loop *l, double mhz,
-		     const struct cost_model *m, double *rate, struct err *e)
+static bool simulate_loop(const struct loop *l, double mhz,
+			  const struct cost_model *m, double *rate,
+			  struct err *e)
 {
 	struct buf code = { 0 };
 	struct sim_source s = { .wave_size = 32, .vgprs = VGPRS };
@@ -83,7 +88,7 @@ static bool simulate(const struct loop *l, double mhz,
 	struct sim_result r;
 	char affine[96];
 	size_t at;
-	bool ok = generate(l, &code, &at, e);
+	bool ok = generate_loop(l, &code, &at, e);
 
 	snprintf(affine, sizeof(affine), "waves %d\nloop %zu %d\n",
 		 l->waves * SIM_SIMDS, at, TRIPS - 1);
@@ -124,11 +129,11 @@ static bool run_row(struct csv *csv, const int *col, const struct loop *l,
 	row->name = l->kernel;
 	row->reference = strtod(csv_cell(csv, col[C_VALUE]), NULL) *
 			 scale_of(csv_cell(csv, col[C_UNIT]));
-	return simulate(l, ghz > 0 ? ghz * 1e3 : cost_value(m, COST_CLOCK), m,
-			&row->predicted, e);
+	return simulate_loop(l, ghz > 0 ? ghz * 1e3 : cost_value(m, COST_CLOCK),
+			     m, &row->predicted, e);
 }
 
-static const struct loop *find(struct csv *csv, const int *col)
+static const struct loop *find_loop(struct csv *csv, const int *col)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(loops); k++)
 		if (!strncmp(csv_cell(csv, col[C_KERNEL]), loops[k].kernel,
@@ -160,7 +165,7 @@ bool loop_rows_run(const char *path, const struct cost_model *m,
 	for (int k = 0; k < C_COUNT; k++)
 		col[k] = csv_column(&csv, names[k]);
 	while (ok && col[C_KERNEL] >= 0 && csv_next(&csv)) {
-		const struct loop *l = find(&csv, col);
+		const struct loop *l = find_loop(&csv, col);
 		struct loop_row row;
 
 		if (!l)

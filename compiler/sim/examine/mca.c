@@ -1,11 +1,12 @@
-/* compiler/sim/examine/mca.c - asking llvm-mca-19. */
+/*
+ * compiler/sim/examine/mca.c - asking llvm-mca-19.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/sim/examine/mca.h"
-#include "compiler/sim/sim_int.h"
+#include "compiler/sim/examine/examine.h"
 #include "isa/text/text.h"
 
 static void write_path(FILE *f, const struct vector *v)

@@ -1,18 +1,20 @@
-/* compiler/sim/examine/others.c - the code of tiled matrix products. */
+/*
+ * compiler/sim/examine/others.c - the code of tiled matrix products.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/sim/examine/others.h"
+#include "compiler/sim/examine/examine.h"
 #include "isa/text/text.h"
 
 enum { FRAG = 8, /* VGPRs of a 16 x 16 fragment of bf16, and of C in f32 */
        LDS_PAD = 16 };
 
 struct emit {
-	struct foreign_code *g;
-	const struct foreign_tile *t;
-	const struct foreign_shape *s;
+	struct others_code *g;
+	const struct others_tile *t;
+	const struct others_shape *s;
 	int wm, wn;	 /* of a wave */
 	int loads_a, loads_b; /* b128 of a lane and tile */
 	int acc, frag_a, frag_b, stage, addr; /* first registers */
@@ -21,10 +23,9 @@ struct emit {
 	bool ok;
 };
 
-static size_t line(struct emit *x, const char *fmt, ...) T0_PRINTF(2, 3);
-
 /* One instruction; its offset. */
-static size_t line(struct emit *x, const char *fmt, ...)
+T0_PRINTF(2, 3)
+static size_t emit_line(struct emit *x, const char *fmt, ...)
 {
 	struct isa_target t = { ISA_GFX11, 32, false };
 	size_t at = x->g->code.len;
@@ -36,18 +37,18 @@ static size_t line(struct emit *x, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	const char *why = isa_parse(&t, text, NULL, NULL, &in);
+	const char *why = isa_assemble_line(&t, text, NULL, NULL, &in, code);
 	if (why) {
 		x->ok = x->ok && err_set(x->e, ERR_UNSUPPORTED, "a tile of "
 					 "%dx%dx%d: %s: %s", x->t->m, x->t->n,
 					 x->t->k, text, why);
 		return at;
 	}
-	buf_add(&x->g->code, code, (size_t)isa_encode(&in, code));
+	buf_add(&x->g->code, code, in.size_bytes);
 	return at;
 }
 
-static int threads(const struct emit *x)
+static int thread_count(const struct emit *x)
 {
 	return x->g->waves * 32;
 }
@@ -67,12 +68,13 @@ struct operand {
 /* Lanes in a row of the tile, 16 bytes each. */
 static void load_tile(struct emit *x, const struct operand *o, int stage, int n)
 {
-	int fold = o->row_bytes / 16, threads_n = threads(x);
+	int fold = o->row_bytes / 16, threads_n = thread_count(x);
 
 	for (int j = 0; j < n; j++) {
-		size_t at = line(x, "global_load_b128 v[%d:%d], v%d, s[%d:%d]",
-				 stage + 4 * j, stage + 4 * j + 3, o->addr,
-				 o->sgpr, o->sgpr + 1);
+		size_t at =
+			emit_line(x, "global_load_b128 v[%d:%d], v%d, s[%d:%d]",
+				  stage + 4 * j, stage + 4 * j + 3, o->addr,
+				  o->sgpr, o->sgpr + 1);
 
 		buf_printf(&x->g->affine, "at %zu base=%lld lane=16 fold=%d "
 			   "row=%lld wave=%lld group=%lld step=%lld share=%d "
@@ -107,7 +109,7 @@ static struct operand operand_b(const struct emit *x)
 		.addr = x->addr + 1,
 	};
 
-	if (x->t->family == FOREIGN_TRITON) {
+	if (x->t->family == OTHERS_TRITON) {
 		o.rows = x->t->k;
 		o.row_bytes = x->t->n * 2;
 		o.pitch = (int64_t)x->s->n * 2;
@@ -125,10 +127,10 @@ static void next_pointers(struct emit *x)
 	for (int j = 0; j < x->loads_a + x->loads_b; j++) {
 		int p = x->addr + 6 + j % 3 * 2;
 
-		line(x, "v_add_co_u32 v%d, vcc_lo, v%d, s%d", p, p,
-		     j < x->loads_a ? 8 : 10);
-		line(x, "v_add_co_ci_u32 v%d, vcc_lo, 0, v%d, vcc_lo", p + 1,
-		     p + 1);
+		emit_line(x, "v_add_co_u32 v%d, vcc_lo, v%d, s%d", p, p,
+			  j < x->loads_a ? 8 : 10);
+		emit_line(x, "v_add_co_ci_u32 v%d, vcc_lo, 0, v%d, vcc_lo",
+			  p + 1, p + 1);
 	}
 }
 
@@ -138,11 +140,11 @@ static void load_next(struct emit *x)
 
 	load_tile(x, &a, x->stage, x->loads_a);
 	load_tile(x, &b, x->stage + 4 * x->loads_a, x->loads_b);
-	if (x->t->family == FOREIGN_TRITON)
+	if (x->t->family == OTHERS_TRITON)
 		next_pointers(x);
 	for (int k = 4; k <= 6; k += 2) {
-		line(x, "s_add_u32 s%d, s%d, s%d", k, k, k + 4);
-		line(x, "s_addc_u32 s%d, s%d, 0", k + 1, k + 1);
+		emit_line(x, "s_add_u32 s%d, s%d, s%d", k, k, k + 4);
+		emit_line(x, "s_addc_u32 s%d, s%d, 0", k + 1, k + 1);
 	}
 }
 
@@ -157,11 +159,11 @@ static int lds_pitch(const struct emit *x)
 static void store_part(struct emit *x, int stage, int n, int row_bytes,
 		       int pitch, int base, int addr)
 {
-	int fold = row_bytes / 16, per = threads(x) / fold;
+	int fold = row_bytes / 16, per = thread_count(x) / fold;
 
 	for (int j = 0; j < n; j++) {
-		size_t at = line(x, "ds_store_b128 v%d, v[%d:%d]", addr,
-				 stage + 4 * j, stage + 4 * j + 3);
+		size_t at = emit_line(x, "ds_store_b128 v%d, v[%d:%d]", addr,
+				      stage + 4 * j, stage + 4 * j + 3);
 
 		buf_printf(&x->g->affine, "at %zu base=%d lane=16 fold=%d "
 			   "row=%d wave=%d\n", at, base + j * per * pitch,
@@ -176,7 +178,7 @@ static int lds_b(const struct emit *x)
 
 static void store_tile(struct emit *x)
 {
-	bool gather = x->t->family == FOREIGN_TRITON;
+	bool gather = x->t->family == OTHERS_TRITON;
 	int pitch = lds_pitch(x);
 
 	store_part(x, x->stage, x->loads_a, x->t->k * 2, pitch, 0,
@@ -190,12 +192,12 @@ static void store_tile(struct emit *x)
 }
 
 /* A fragment whose K is contiguous: lane l reads row l % 16. */
-static void fragment(struct emit *x, int reg, int base, int wave, int addr)
+static void load_fragment(struct emit *x, int reg, int base, int wave, int addr)
 {
 	for (int half = 0; half < 2; half++) {
-		size_t at = line(x, "ds_load_b128 v[%d:%d], v%d offset:%d",
-				 reg + 4 * half, reg + 4 * half + 3, addr,
-				 16 * half);
+		size_t at = emit_line(x, "ds_load_b128 v[%d:%d], v%d offset:%d",
+				      reg + 4 * half, reg + 4 * half + 3, addr,
+				      16 * half);
 
 		buf_printf(&x->g->affine, "at %zu base=%d lane=%d fold=16 "
 			   "wave=%d\n", at, base + 16 * half, lds_pitch(x),
@@ -204,24 +206,26 @@ static void fragment(struct emit *x, int reg, int base, int wave, int addr)
 }
 
 /* One whose K is not: a half word per lane and row of K. */
-static void gathered(struct emit *x, int reg, int base)
+static void gather_fragment(struct emit *x, int reg, int base)
 {
 	for (int k = 0; k < 16; k++) {
-		size_t at = line(x, "ds_load_u16_d16%s v%d, v%d offset:%d",
-				 k & 1 ? "_hi" : "", reg + k / 2, x->addr + 5,
-				 k * x->t->n * 2);
+		size_t at = emit_line(x, "ds_load_u16_d16%s v%d, v%d offset:%d",
+				      k & 1 ? "_hi" : "", reg + k / 2,
+				      x->addr + 5, k * x->t->n * 2);
 
 		buf_printf(&x->g->affine, "at %zu base=%d lane=2 fold=16\n",
 			   at, base + k * x->t->n * 2);
 	}
 }
 
-static void product(struct emit *x, int i, int j, int a, int b)
+static void emit_product(struct emit *x, int i, int j, int a, int b)
 {
 	int c = x->acc + FRAG * (i * (x->wn / 16) + j);
 
-	line(x, "v_wmma_f32_16x16x16_bf16 v[%d:%d], v[%d:%d], v[%d:%d], "
-	     "v[%d:%d]", c, c + 7, a, a + 7, b, b + 7, c, c + 7);
+	emit_line(x,
+		  "v_wmma_f32_16x16x16_bf16 v[%d:%d], v[%d:%d], v[%d:%d], "
+		  "v[%d:%d]",
+		  c, c + 7, a, a + 7, b, b + 7, c, c + 7);
 	x->g->wmmas++;
 }
 
@@ -231,18 +235,19 @@ static void slice_triton(struct emit *x, int k16)
 	int rows = x->wm / 16, cols = x->wn / 16;
 
 	for (int i = 0; i < rows; i++)
-		fragment(x, x->frag_a + FRAG * i, i * 16 * lds_pitch(x) +
-			 k16 * 32, x->wm * lds_pitch(x) / 2, x->addr + 4);
+		load_fragment(x, x->frag_a + FRAG * i,
+			      i * 16 * lds_pitch(x) + k16 * 32,
+			      x->wm * lds_pitch(x) / 2, x->addr + 4);
 	for (int j = 0; j < cols; j++)
-		gathered(x, x->frag_b + FRAG * j, lds_b(x) +
-			 k16 * 16 * x->t->n * 2 + j * 32);
+		gather_fragment(x, x->frag_b + FRAG * j,
+				lds_b(x) + k16 * 16 * x->t->n * 2 + j * 32);
 	for (int j = 0; j < cols; j++) {
 		int left = (cols - 1 - j) * 16;
 
-		line(x, "s_waitcnt lgkmcnt(%d)", left > 63 ? 63 : left);
+		emit_line(x, "s_waitcnt lgkmcnt(%d)", left > 63 ? 63 : left);
 		for (int i = 0; i < rows; i++)
-			product(x, i, j, x->frag_a + FRAG * i,
-				x->frag_b + FRAG * j);
+			emit_product(x, i, j, x->frag_a + FRAG * i,
+				     x->frag_b + FRAG * j);
 	}
 }
 
@@ -252,25 +257,27 @@ static void slice_t0(struct emit *x, int k16)
 	int rows = x->wm / 16, cols = x->wn / 16, pitch = lds_pitch(x);
 
 	for (int i = 0; i < rows; i++)
-		fragment(x, x->frag_a + FRAG * i, i * 16 * pitch + k16 * 32,
-			 x->wm * pitch, x->addr + 4);
-	fragment(x, x->frag_b, lds_b(x) + k16 * 32, 0, x->addr + 5);
+		load_fragment(x, x->frag_a + FRAG * i,
+			      i * 16 * pitch + k16 * 32, x->wm * pitch,
+			      x->addr + 4);
+	load_fragment(x, x->frag_b, lds_b(x) + k16 * 32, 0, x->addr + 5);
 	for (int j = 0; j < cols; j++) {
 		if (j + 1 < cols)
-			fragment(x, x->frag_b + (j + 1) % 2 * FRAG,
-				 lds_b(x) + (j + 1) * 16 * pitch + k16 * 32, 0,
-				 x->addr + 5);
-		line(x, "s_waitcnt lgkmcnt(%d)", j + 1 < cols ? 2 : 0);
+			load_fragment(x, x->frag_b + (j + 1) % 2 * FRAG,
+				      lds_b(x) + (j + 1) * 16 * pitch +
+					      k16 * 32,
+				      0, x->addr + 5);
+		emit_line(x, "s_waitcnt lgkmcnt(%d)", j + 1 < cols ? 2 : 0);
 		for (int i = 0; i < rows; i++)
-			product(x, i, j, x->frag_a + FRAG * i,
-				x->frag_b + j % 2 * FRAG);
+			emit_product(x, i, j, x->frag_a + FRAG * i,
+				     x->frag_b + j % 2 * FRAG);
 	}
 }
 
-static void slices(struct emit *x)
+static void emit_slices(struct emit *x)
 {
 	for (int k = 0; k < x->t->k / 16; k++)
-		if (x->t->family == FOREIGN_TRITON)
+		if (x->t->family == OTHERS_TRITON)
 			slice_triton(x, k);
 		else
 			slice_t0(x, k);
@@ -282,29 +289,29 @@ static void slices(struct emit *x)
 static void other_buffer(struct emit *x)
 {
 	for (int k = 2; k < 6; k++)
-		line(x, "v_xor_b32 v%d, 0x4000, v%d", x->addr + k,
-		     x->addr + k);
+		emit_line(x, "v_xor_b32 v%d, 0x4000, v%d", x->addr + k,
+			  x->addr + k);
 }
 
-static void loop(struct emit *x, int trips)
+static void emit_loop(struct emit *x, int trips)
 {
 	size_t top = x->g->code.len, end;
-	bool one = x->t->family == FOREIGN_TRITON;
+	bool one = x->t->family == OTHERS_TRITON;
 
 	load_next(x);
-	slices(x);
+	emit_slices(x);
 	if (one)
-		line(x, "s_barrier"); /* all have read the only buffer */
+		emit_line(x, "s_barrier"); /* all have read the only buffer */
 	else
 		other_buffer(x);
-	line(x, "s_waitcnt vmcnt(0)");
+	emit_line(x, "s_waitcnt vmcnt(0)");
 	store_tile(x);
-	line(x, "s_waitcnt lgkmcnt(0)");
-	line(x, "s_barrier");
-	line(x, "s_add_u32 s2, s2, 1");
-	line(x, "s_cmp_lt_u32 s2, s3");
-	end = line(x, "s_cbranch_scc1 %d",
-		   -(int)((x->g->code.len - top) / 4 + 1));
+	emit_line(x, "s_waitcnt lgkmcnt(0)");
+	emit_line(x, "s_barrier");
+	emit_line(x, "s_add_u32 s2, s2, 1");
+	emit_line(x, "s_cmp_lt_u32 s2, s3");
+	end = emit_line(x, "s_cbranch_scc1 %d",
+			-(int)((x->g->code.len - top) / 4 + 1));
 	if (trips > 0)
 		buf_printf(&x->g->affine, "loop %zu %d\n", end, trips);
 }
@@ -316,8 +323,8 @@ static void store_c(struct emit *x)
 	int64_t pitch = (int64_t)x->s->n * 4;
 
 	for (int k = 0; k < n; k++) {
-		size_t at = line(x, "global_store_b32 v%d, v%d, s[12:13]",
-				 x->addr, x->acc + k);
+		size_t at = emit_line(x, "global_store_b32 v%d, v%d, s[12:13]",
+				      x->addr, x->acc + k);
 		int frag = k / FRAG, row = k % FRAG * 2 +
 			   frag / (x->wn / 16) * 16;
 
@@ -328,32 +335,32 @@ static void store_c(struct emit *x)
 			   (long long)pitch, (long long)(x->wm * pitch),
 			   (long long)(x->t->n * 4 + pitch * x->t->m));
 	}
-	line(x, "s_endpgm");
+	emit_line(x, "s_endpgm");
 }
 
-static void kernel(struct emit *x, int trips)
+static void emit_kernel(struct emit *x, int trips)
 {
-	line(x, "s_load_b512 s[4:19], s[0:1], null");
-	line(x, "v_lshlrev_b32 v%d, 4, v0", x->addr);
+	emit_line(x, "s_load_b512 s[4:19], s[0:1], null");
+	emit_line(x, "v_lshlrev_b32 v%d, 4, v0", x->addr);
 	for (int k = 1; k < 12; k++)
-		line(x, "v_mov_b32 v%d, v%d", x->addr + k, x->addr);
-	line(x, "s_waitcnt lgkmcnt(0)");
+		emit_line(x, "v_mov_b32 v%d, v%d", x->addr + k, x->addr);
+	emit_line(x, "s_waitcnt lgkmcnt(0)");
 	load_next(x);
 	for (int k = 0; k < x->wm / 16 * (x->wn / 16) * FRAG; k++)
-		line(x, "v_mov_b32 v%d, 0", x->acc + k);
-	line(x, "s_waitcnt vmcnt(0)");
+		emit_line(x, "v_mov_b32 v%d, 0", x->acc + k);
+	emit_line(x, "s_waitcnt vmcnt(0)");
 	store_tile(x);
-	line(x, "s_waitcnt lgkmcnt(0)");
-	line(x, "s_barrier");
-	loop(x, trips);
+	emit_line(x, "s_waitcnt lgkmcnt(0)");
+	emit_line(x, "s_barrier");
+	emit_loop(x, trips);
 	x->g->wmmas = 0;
-	slices(x);
+	emit_slices(x);
 	store_c(x);
 }
 
 static void split_waves(struct emit *x)
 {
-	if (x->t->family == FOREIGN_T0) {
+	if (x->t->family == OTHERS_T0) {
 		x->wm = x->t->m < 32 ? x->t->m : 32;
 		x->wn = x->t->n;
 		x->g->waves = x->t->m / x->wm;
@@ -367,7 +374,7 @@ static void split_waves(struct emit *x)
 static void place_registers(struct emit *x)
 {
 	int rows = x->wm / 16, cols = x->wn / 16;
-	int b = x->t->family == FOREIGN_TRITON ? cols : 2;
+	int b = x->t->family == OTHERS_TRITON ? cols : 2;
 
 	x->acc = 0;
 	x->frag_a = x->acc + rows * cols * FRAG;
@@ -375,7 +382,7 @@ static void place_registers(struct emit *x)
 	x->stage = x->frag_b + b * FRAG;
 	x->addr = x->stage + 4 * (x->loads_a + x->loads_b);
 	x->g->vgprs = x->addr + 6;
-	if (x->t->family == FOREIGN_TRITON) /* and the pointers of all loads */
+	if (x->t->family == OTHERS_TRITON) /* and the pointers of all loads */
 		x->g->vgprs += 2 * (x->loads_a + x->loads_b);
 	if (x->g->vgprs > 256)
 		x->g->vgprs = 256;
@@ -385,8 +392,8 @@ static void place_registers(struct emit *x)
 
 static bool is_possible(const struct emit *x)
 {
-	const struct foreign_tile *t = x->t;
-	int bytes = threads(x) * 16;
+	const struct others_tile *t = x->t;
+	int bytes = thread_count(x) * 16;
 
 	return t->m % x->wm == 0 && t->n % 16 == 0 && t->k % 16 == 0 &&
 	       x->wm % 16 == 0 && x->wn % 16 == 0 && x->g->waves >= 1 &&
@@ -422,9 +429,9 @@ static void find_near(struct emit *x, int at_once)
 	free(seen_b);
 }
 
-bool foreign_generate(struct foreign_code *g, const struct foreign_tile *t,
-		   const struct foreign_shape *s, int trips, int groups,
-		   struct err *e)
+bool others_generate(struct others_code *g, const struct others_tile *t,
+		     const struct others_shape *s, int trips, int groups,
+		     struct err *e)
 {
 	struct emit x = { .g = g, .t = t, .s = s, .e = e, .ok = true };
 
@@ -437,8 +444,8 @@ bool foreign_generate(struct foreign_code *g, const struct foreign_tile *t,
 		return err_set(e, ERR_UNSUPPORTED, "a tile of %dx%dx%d: its "
 			       "rows are not shared out evenly among %d waves",
 			       t->m, t->n, t->k, g->waves);
-	x.loads_a = t->m * t->k * 2 / (threads(&x) * 16);
-	x.loads_b = t->n * t->k * 2 / (threads(&x) * 16);
+	x.loads_a = t->m * t->k * 2 / (thread_count(&x) * 16);
+	x.loads_b = t->n * t->k * 2 / (thread_count(&x) * 16);
 	place_registers(&x);
 	/* Neighbours in the grid run at the same time. */
 	double at_once = fmin(cost_row_info(COST_N_WGP)->value * groups,
@@ -447,17 +454,16 @@ bool foreign_generate(struct foreign_code *g, const struct foreign_tile *t,
 	x.share_b.gpu = at_once / ceil((double)s->n / t->n) / s->split;
 	x.share_a.gpu = fmin(ceil((double)s->n / t->n), at_once);
 	find_near(&x, (int)at_once);
-	g->lds_bytes = (uint32_t)(lds_b(&x) +
-				  (t->family == FOREIGN_TRITON
-					   ? t->k * t->n * 2
-					   : t->n * lds_pitch(&x)));
-	g->lds_bytes *= t->family == FOREIGN_T0 ? 2 : 1;
+	g->lds_bytes = (uint32_t)(lds_b(&x) + (t->family == OTHERS_TRITON ?
+						       t->k * t->n * 2 :
+						       t->n * lds_pitch(&x)));
+	g->lds_bytes *= t->family == OTHERS_T0 ? 2 : 1;
 	buf_printf(&g->affine, "waves %d\ngroups %d\n", g->waves, groups);
-	kernel(&x, trips);
+	emit_kernel(&x, trips);
 	return x.ok;
 }
 
-void foreign_fini(struct foreign_code *g)
+void others_fini(struct others_code *g)
 {
 	buf_fini(&g->code);
 	buf_fini(&g->affine);

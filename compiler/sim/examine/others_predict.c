@@ -1,17 +1,20 @@
-/* compiler/sim/examine/others_predict.c - the time of a tiled product on the GPU. */
+/*
+ * compiler/sim/examine/others_predict.c - the time of a tiled product on the
+ * GPU.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/sim/examine/others.h"
+#include "compiler/sim/examine/examine.h"
 
 struct job {
-	const struct foreign_tile *t;
-	const struct foreign_shape *s;
+	const struct others_tile *t;
+	const struct others_shape *s;
 	int steps; /* tiles of K that a workgroup works through */
 };
 
-static uint64_t footprint(const struct foreign_shape *s)
+static uint64_t total_bytes(const struct others_shape *s)
 {
 	return 2 * ((uint64_t)s->m * (uint64_t)s->k +
 		    (uint64_t)s->k * (uint64_t)s->n) +
@@ -21,8 +24,8 @@ static uint64_t footprint(const struct foreign_shape *s)
 static bool open_source(void *ctx, struct sim_source *s, int n, struct err *e)
 {
 	const struct job *j = ctx;
-	struct foreign_code g;
-	bool ok = foreign_generate(&g, j->t, j->s, j->steps - 2, n, e);
+	struct others_code g;
+	bool ok = others_generate(&g, j->t, j->s, j->steps - 2, n, e);
 
 	*s = (struct sim_source){ .cu_mode = j->t->cu_mode, .wave_size = 32,
 				  .vgprs = g.vgprs, .lds_bytes = g.lds_bytes };
@@ -31,7 +34,7 @@ static bool open_source(void *ctx, struct sim_source *s, int n, struct err *e)
 	/* The source keeps the code, nobody the description. */
 	buf_fini(&g.affine);
 	if (!ok)
-		foreign_fini(&g);
+		others_fini(&g);
 	return ok;
 }
 
@@ -43,18 +46,22 @@ static void close_source(struct sim_source *s)
 	free(code);
 }
 
-bool foreign_predict(const struct foreign_tile *t,
-		     const struct foreign_shape *s, const struct cost_model *m,
-		     struct foreign_guess *out, struct err *e)
+bool others_predict(const struct others_tile *t, const struct others_shape *s,
+		    const struct cost_model *m, struct others_guess *out,
+		    struct err *e)
 {
 	int split = s->split > 1 ? s->split : 1;
 	double tiles = ceil((double)s->m / t->m) * ceil((double)s->n / t->n);
 	struct job j = { t, s, s->k / split / t->k };
 	struct sim_dispatch d = {
-		.cost = m, .groups = (uint64_t)tiles * (uint64_t)split,
-		.footprint_bytes = footprint(s), .warmth = SIM_WARM,
-		.trips = SIM_TRIPS, .open = open_source,
-		.close = close_source, .ctx = &j,
+		.cost = m,
+		.groups = (uint64_t)tiles * (uint64_t)split,
+		.footprint_bytes = total_bytes(s),
+		.warmth = SIM_WARM,
+		.trips = SIM_TRIPS,
+		.open = open_source,
+		.close = close_source,
+		.ctx = &j,
 	};
 	struct sim_forecast f;
 
@@ -64,10 +71,13 @@ bool foreign_predict(const struct foreign_tile *t,
 			       "less than two steps", s->m, s->n, s->k, t->k);
 	if (!sim_forecast(&d, &f, e))
 		return false;
-	*out = (struct foreign_guess){
-		.gpu_s = f.time_s, .cycles = f.cycles,
-		.clock_mhz = f.clock_mhz, .groups = f.groups,
-		.at_once = f.at_once, .rounds = f.rounds,
+	*out = (struct others_guess){
+		.gpu_s = f.time_s,
+		.cycles = f.cycles,
+		.clock_mhz = f.clock_mhz,
+		.groups = f.groups,
+		.at_once = f.at_once,
+		.rounds = f.rounds,
 	};
 	sim_forecast_fini(&f);
 	return true;

@@ -1,12 +1,12 @@
-/* compiler/sim/examine/others_rows.c - published rows: read, choose, predict. */
+/*
+ * compiler/sim/examine/others_rows.c - published rows: read, choose, predict.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "compiler/cost/csv.h"
-#include "compiler/sim/examine/others_rows.h"
-#include "compiler/sim/examine/vector.h"
+#include "compiler/sim/examine/examine.h"
 
 /* ---- the columns that matter ---- */
 
@@ -25,7 +25,7 @@ struct reader {
 	int column[C_COUNT]; /* -1: the file has none */
 };
 
-static const char *cell(const struct reader *r, int column)
+static const char *cell_text(const struct reader *r, int column)
 {
 	return csv_cell(&r->csv, r->column[column]);
 }
@@ -36,21 +36,21 @@ static void find_columns(struct reader *r)
 		r->column[k] = csv_column(&r->csv, columns[k]);
 }
 
-static int number(const struct reader *r, int column)
+static int cell_number(const struct reader *r, int column)
 {
-	return (int)strtol(cell(r, column), NULL, 10);
+	return (int)strtol(cell_text(r, column), NULL, 10);
 }
 
-static bool take_shape(const struct reader *r, struct foreign_row *row)
+static bool take_shape(const struct reader *r, struct others_row *row)
 {
-	row->m = number(r, C_M);
-	row->n = number(r, C_N);
-	row->k = number(r, C_K);
+	row->m = cell_number(r, C_M);
+	row->n = cell_number(r, C_N);
+	row->k = cell_number(r, C_K);
 	return row->m > 0 && row->n > 0 && row->k > 0 && row->m <= 1 << 17 &&
 	       row->n <= 1 << 17 && row->k <= 1 << 17;
 }
 
-static void set_time(struct foreign_row *row, double tflops)
+static void set_time(struct others_row *row, double tflops)
 {
 	row->time_s = 2.0 * row->m * row->n * row->k / (tflops * 1e12);
 }
@@ -63,43 +63,49 @@ static int vgprs_of(const char *text)
 }
 
 /* The key of compiler/sim/examine/split.def. */
-static void make_key(const struct reader *r, struct foreign_row *row)
+static void make_key(const struct reader *r, struct others_row *row)
 {
 	size_t n = 0;
 
 	for (int k = C_DOC; k <= C_MODE && n < sizeof(row->key); k++)
 		n += (size_t)snprintf(row->key + n, sizeof(row->key) - n,
-				      "%s%s", k ? "|" : "", cell(r, k));
+				      "%s%s", k ? "|" : "", cell_text(r, k));
 	row->judges = sim_split_judges(row->key);
 	snprintf(row->group, sizeof(row->group), "%s|%s|%d|%d|%d",
-		 cell(r, C_DOC), cell(r, C_SYSTEM), row->m, row->n, row->k);
+		 cell_text(r, C_DOC), cell_text(r, C_SYSTEM), row->m, row->n,
+		 row->k);
 }
 
 /* Rows with a column per part of the tile. */
-static bool take_tile_row(const struct reader *r, struct foreign_row *row)
+static bool take_tile_row(const struct reader *r, struct others_row *row)
 {
-	const char *other = cell(r, C_OTHER);
-	double tflops = strtod(cell(r, C_TFLOPS), NULL);
+	const char *other = cell_text(r, C_OTHER);
+	double tflops = strtod(cell_text(r, C_TFLOPS), NULL);
 	bool good = strstr(other, "reliability=good");
 	bool medium = strstr(other, "reliability=medium");
-	bool low = strstr(other, "reliability=low-medium") && *cell(r, C_MODE);
+	bool low = strstr(other, "reliability=low-medium") &&
+		   *cell_text(r, C_MODE);
 
-	if (!take_shape(r, row) || !(tflops > 0) || !number(r, C_TM) ||
+	if (!take_shape(r, row) || !(tflops > 0) || !cell_number(r, C_TM) ||
 	    (!good && !medium && !low))
 		return false;
-	snprintf(row->system, sizeof(row->system), "%s", cell(r, C_SYSTEM));
-	row->tile = (struct foreign_tile){
-		.family = strcmp(row->system, "Triton")
-				  ? FOREIGN_T0 : FOREIGN_TRITON,
-		.m = number(r, C_TM), .n = number(r, C_TN),
-		.k = number(r, C_TK), .vgprs = vgprs_of(other),
-		.cu_mode = !strcmp(cell(r, C_MODE), "cu"),
+	snprintf(row->system, sizeof(row->system), "%s",
+		 cell_text(r, C_SYSTEM));
+	row->tile = (struct others_tile){
+		.family = strcmp(row->system, "Triton") ? OTHERS_T0 :
+							  OTHERS_TRITON,
+		.m = cell_number(r, C_TM),
+		.n = cell_number(r, C_TN),
+		.k = cell_number(r, C_TK),
+		.vgprs = vgprs_of(other),
+		.cu_mode = !strcmp(cell_text(r, C_MODE), "cu"),
 	};
-	row->split_k = number(r, C_SPLIT) > 1 ? number(r, C_SPLIT) : 1;
-	row->class = row->split_k > 1 ? FOREIGN_SPLIT : good ||
-		     (medium && row->tile.k == 16) ? FOREIGN_GEMM
-						   : FOREIGN_TILES;
-	row->ratio = row->class == FOREIGN_GEMM && !good;
+	row->split_k = cell_number(r, C_SPLIT) > 1 ? cell_number(r, C_SPLIT) :
+						     1;
+	row->class = row->split_k > 1			   ? OTHERS_SPLIT :
+		     good || (medium && row->tile.k == 16) ? OTHERS_GEMM :
+							     OTHERS_TILES;
+	row->ratio = row->class == OTHERS_GEMM && !good;
 	row->low = low;
 	set_time(row, tflops);
 	make_key(r, row);
@@ -107,16 +113,16 @@ static bool take_tile_row(const struct reader *r, struct foreign_row *row)
 }
 
 /* Rows with a text: "Triton 128x128x32". */
-static bool take_text_row(const struct reader *r, struct foreign_row *row)
+static bool take_text_row(const struct reader *r, struct others_row *row)
 {
-	const char *text = cell(r, C_KERNEL);
-	double value = strtod(cell(r, C_VALUE), NULL);
+	const char *text = cell_text(r, C_KERNEL);
+	double value = strtod(cell_text(r, C_VALUE), NULL);
 
 	if (strncmp(text, "Triton ", 7) ||
 	    sscanf(text + 7, "%dx%dx%d", &row->tile.m, &row->tile.n,
 		   &row->tile.k) != 3 ||
-	    !strstr(cell(r, C_GPU), "7900 XTX") ||
-	    strcmp(cell(r, C_UNIT), "TFLOPS") || !(value > 0) ||
+	    !strstr(cell_text(r, C_GPU), "7900 XTX") ||
+	    strcmp(cell_text(r, C_UNIT), "TFLOPS") || !(value > 0) ||
 	    !take_shape(r, row))
 		return false;
 	snprintf(row->system, sizeof(row->system), "Triton");
@@ -124,12 +130,12 @@ static bool take_text_row(const struct reader *r, struct foreign_row *row)
 	set_time(row, value);
 	/* A measurement that both kinds of file hold has one split. */
 	snprintf(row->key, sizeof(row->key), "%s|Triton|%d|%d|%d|%d|%d|%d||",
-		 strstr(cell(r, C_SOURCE), "triton_rocblas_results.csv")
-			 ? "benchmarks/triton_rocblas_results.csv (2026-03-31)"
-			 : cell(r, C_SOURCE), row->m, row->n, row->k,
-		 row->tile.m, row->tile.n, row->tile.k);
+		 strstr(cell_text(r, C_SOURCE), "triton_rocblas_results.csv") ?
+			 "benchmarks/triton_rocblas_results.csv (2026-03-31)" :
+			 cell_text(r, C_SOURCE),
+		 row->m, row->n, row->k, row->tile.m, row->tile.n, row->tile.k);
 	snprintf(row->group, sizeof(row->group), "%s|Triton|%d|%d|%d",
-		 cell(r, C_SOURCE), row->m, row->n, row->k);
+		 cell_text(r, C_SOURCE), row->m, row->n, row->k);
 	row->judges = sim_split_judges(row->key);
 	return true;
 }
@@ -137,16 +143,16 @@ static bool take_text_row(const struct reader *r, struct foreign_row *row)
 /* ---- choosing and predicting ---- */
 
 struct list {
-	struct foreign_row *v;
+	struct others_row *v;
 	int n, cap;
 };
 
-static bool same_group(const struct foreign_row *a, const struct foreign_row *b)
+static bool same_group(const struct others_row *a, const struct others_row *b)
 {
 	return a->ratio && b->ratio && !strcmp(a->group, b->group);
 }
 
-static bool same_tile(const struct foreign_row *a, const struct foreign_row *b)
+static bool same_tile(const struct others_row *a, const struct others_row *b)
 {
 	return a->tile.m == b->tile.m && a->tile.n == b->tile.n &&
 	       a->tile.k == b->tile.k && a->split_k == b->split_k &&
@@ -154,12 +160,12 @@ static bool same_tile(const struct foreign_row *a, const struct foreign_row *b)
 }
 
 /* The row of the other mode behind a WGP row, of the same author. */
-static const struct foreign_row *partner(const struct list *l, int i)
+static const struct others_row *find_partner(const struct list *l, int i)
 {
 	if (l->v[i].tile.cu_mode)
 		return NULL;
 	for (int k = 0; k < l->n; k++)
-		if (l->v[k].class != FOREIGN_PAIRS && l->v[k].tile.cu_mode &&
+		if (l->v[k].class != OTHERS_PAIRS && l->v[k].tile.cu_mode &&
 		    same_tile(&l->v[k], &l->v[i]))
 			return &l->v[k];
 	return NULL;
@@ -169,13 +175,13 @@ static const struct foreign_row *partner(const struct list *l, int i)
 static void add_pairs(struct list *l)
 {
 	for (int i = 0, n = l->n; i < n; i++) {
-		const struct foreign_row *cu = partner(l, i);
+		const struct others_row *cu = find_partner(l, i);
 
-		if (!cu || l->v[i].class == FOREIGN_SPLIT)
+		if (!cu || l->v[i].class == OTHERS_SPLIT)
 			continue;
-		struct foreign_row row = l->v[i];
+		struct others_row row = l->v[i];
 
-		row.class = FOREIGN_PAIRS;
+		row.class = OTHERS_PAIRS;
 		row.ratio = row.low = false;
 		row.time_s /= cu->time_s;
 		vec_push(l, row);
@@ -201,7 +207,7 @@ static void drop_singles(struct list *l)
 	l->n = kept;
 }
 
-static bool same_code(const struct foreign_row *a, const struct foreign_row *b)
+static bool same_code(const struct others_row *a, const struct others_row *b)
 {
 	return !memcmp(&a->tile, &b->tile, sizeof(a->tile)) && a->m == b->m &&
 	       a->n == b->n && a->k == b->k && a->split_k == b->split_k;
@@ -212,8 +218,8 @@ static bool same_code(const struct foreign_row *a, const struct foreign_row *b)
  * a queue.  A card that is idle
  * for more than half of that does not raise its clock.
  */
-static double seconds(const struct foreign_guess *g, bool t0,
-		      const struct cost_model *m)
+static double timed_seconds(const struct others_guess *g, bool t0,
+			    const struct cost_model *m)
 {
 	double runtime_s = cost_value(m, t0 ? COST_LAUNCH
 					    : COST_LAUNCH_ASYNC) * 1e-6;
@@ -225,23 +231,22 @@ static double seconds(const struct foreign_guess *g, bool t0,
 }
 
 /* Predict row i, or take over what an equal one before it got. */
-static bool predict(struct list *l, int i, const struct cost_model *m,
-		    struct err *e)
+static bool predict_row(struct list *l, int i, const struct cost_model *m,
+			struct err *e)
 {
-	struct foreign_row *row = &l->v[i];
-	struct foreign_shape s = { row->m, row->n, row->k, row->split_k };
+	struct others_row *row = &l->v[i];
+	struct others_shape s = { row->m, row->n, row->k, row->split_k };
 
 	for (int k = 0; k < i; k++)
-		if (l->v[k].class != FOREIGN_PAIRS &&
-		    same_code(&l->v[k], row)) {
+		if (l->v[k].class != OTHERS_PAIRS && same_code(&l->v[k], row)) {
 			row->guess = l->v[k].guess;
 			row->predicted_s = l->v[k].predicted_s;
 			return true;
 		}
-	if (!foreign_predict(&row->tile, &s, m, &row->guess, e))
+	if (!others_predict(&row->tile, &s, m, &row->guess, e))
 		return false;
-	row->predicted_s = seconds(&row->guess,
-				   row->tile.family == FOREIGN_T0, m);
+	row->predicted_s =
+		timed_seconds(&row->guess, row->tile.family == OTHERS_T0, m);
 	return true;
 }
 
@@ -273,7 +278,7 @@ static void read_rows(struct reader *r, struct list *l, int *skipped)
 	bool tiles = r->column[C_TM] >= 0;
 
 	while (csv_next(&r->csv)) {
-		struct foreign_row row = { 0 };
+		struct others_row row = { 0 };
 
 		if (tiles ? take_tile_row(r, &row) : take_text_row(r, &row))
 			vec_push(l, row);
@@ -283,16 +288,16 @@ static void read_rows(struct reader *r, struct list *l, int *skipped)
 }
 
 /* Both modes of a pair; what a row of the same code got is not looked for. */
-static bool predict_pair(struct foreign_row *row, const struct cost_model *m,
+static bool predict_pair(struct others_row *row, const struct cost_model *m,
 			 struct err *e)
 {
-	struct foreign_shape s = { row->m, row->n, row->k, row->split_k };
-	struct foreign_tile cu = row->tile;
-	struct foreign_guess other;
+	struct others_shape s = { row->m, row->n, row->k, row->split_k };
+	struct others_tile cu = row->tile;
+	struct others_guess other;
 
 	cu.cu_mode = true;
-	if (!foreign_predict(&row->tile, &s, m, &row->guess, e) ||
-	    !foreign_predict(&cu, &s, m, &other, e))
+	if (!others_predict(&row->tile, &s, m, &row->guess, e) ||
+	    !others_predict(&cu, &s, m, &other, e))
 		return false;
 	row->predicted_s = row->guess.gpu_s / other.gpu_s;
 	return true;
@@ -307,9 +312,9 @@ static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
 		struct err why = { 0 };
 
 		l->v[kept] = l->v[i];
-		if (l->v[kept].class == FOREIGN_PAIRS
-			    ? predict_pair(&l->v[kept], m, &why)
-			    : predict(l, kept, m, &why)) {
+		if (l->v[kept].class == OTHERS_PAIRS ?
+			    predict_pair(&l->v[kept], m, &why) :
+			    predict_row(l, kept, m, &why)) {
 			kept++;
 			continue;
 		}
@@ -326,8 +331,9 @@ static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
 	return true;
 }
 
-static bool run(struct buf *b, const char *path, const struct cost_model *m,
-		bool quiet, struct list *l, int *skipped, struct err *e)
+static bool predict_file(struct buf *b, const char *path,
+			 const struct cost_model *m, bool quiet, struct list *l,
+			 int *skipped, struct err *e)
 {
 	struct reader r = { .csv = { .at = b->data } };
 
@@ -336,9 +342,11 @@ static bool run(struct buf *b, const char *path, const struct cost_model *m,
 			       "and rows", path);
 	find_columns(&r);
 	if (r.column[C_M] < 0 || (r.column[C_TM] < 0 && r.column[C_KERNEL] < 0))
-		return err_set(e, ERR_INPUT, "%s: wanted columns M, N, K and "
-			       "tile_m or kernel (compiler/sim/examine/others_rows.h)",
-			       path);
+		return err_set(
+			e, ERR_INPUT,
+			"%s: wanted columns M, N, K and "
+			"tile_m or kernel (compiler/sim/examine/examine.h)",
+			path);
 	read_rows(&r, l, skipped);
 	int all = l->n;
 	add_pairs(l);
@@ -350,16 +358,15 @@ static bool run(struct buf *b, const char *path, const struct cost_model *m,
 	return true;
 }
 
-bool foreign_rows_run(const char *path, const struct cost_model *m, bool quiet,
-		   void (*fn)(void *ctx, const struct foreign_row *row),
-		    void *ctx,
-		   struct err *e)
+bool others_rows_run(const char *path, const struct cost_model *m, bool quiet,
+		     void (*fn)(void *ctx, const struct others_row *row),
+		     void *ctx, struct err *e)
 {
 	struct buf b = { 0 };
 	struct list l = { 0 };
 	int skipped = 0;
 	bool ok = file_read(path, 64 << 20, &b, e) &&
-		  run(&b, path, m, quiet, &l, &skipped, e);
+		  predict_file(&b, path, m, quiet, &l, &skipped, e);
 
 	if (ok && skipped && !quiet)
 		fprintf(stderr, "t0-sim: %s: %d rows used, %d left out (no "

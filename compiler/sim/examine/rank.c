@@ -1,8 +1,10 @@
-/* compiler/sim/examine/rank.c - rank correlation, and who judges. */
+/*
+ * compiler/sim/examine/rank.c - rank correlation, and who judges.
+ */
 #include <math.h>
 #include <stdlib.h>
 
-#include "compiler/sim/examine/vector.h"
+#include "compiler/sim/examine/examine.h"
 
 bool sim_split_judges(const char *key)
 {
@@ -25,7 +27,7 @@ static int by_value(const void *a, const void *b)
 	return x->v < y->v ? -1 : x->v > y->v;
 }
 
-static double *ranks(const double *x, size_t n)
+static double *rank_values(const double *x, size_t n)
 {
 	struct ranked *r = xmalloc((n + 1) * sizeof(*r));
 	double *out = xmalloc((n + 1) * sizeof(*out));
@@ -45,7 +47,7 @@ static double *ranks(const double *x, size_t n)
 
 double sim_rank(const double *x, const double *y, size_t n)
 {
-	double *a = ranks(x, n), *b = ranks(y, n);
+	double *a = rank_values(x, n), *b = rank_values(y, n);
 	double mean = ((double)n - 1) / 2, ab = 0, aa = 0, bb = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -56,4 +58,11 @@ double sim_rank(const double *x, const double *y, size_t n)
 	free(a);
 	free(b);
 	return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
+}
+
+int sim_compare_numbers(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
 }

@@ -1,15 +1,13 @@
 /*
- * compiler/sim/examine/validate.c - traces and published rows against predictions.
+ * compiler/sim/examine/validate.c - traces and published rows against
+ * predictions.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "compiler/sim/examine/mca.h"
-#include "compiler/sim/examine/others_rows.h"
-#include "compiler/sim/examine/validate.h"
-#include "compiler/sim/examine/vector.h"
+#include "compiler/sim/examine/examine.h"
 #include "results/db/results.h"
 
 /* One row of either kind, judged. */
@@ -28,7 +26,7 @@ static const struct set {
 	double scale; /* to print it */
 } sets[] = {
 	{ "traces", "cycle", 1 },
-	/* in the order of enum foreign_class */
+	/* in the order of enum others_class */
 	{ "gemm", "us", 1e6 },
 	{ "pairs", "", 1 },
 	{ "split", "us", 1e6 },
@@ -102,7 +100,7 @@ static bool run_traces(const struct validate *o, const struct cost_model *m,
 
 /* ---- published rows ---- */
 
-static void take_gemm(void *ctx, const struct foreign_row *g)
+static void take_gemm(void *ctx, const struct others_row *g)
 {
 	struct row *row = add_row(ctx);
 
@@ -110,8 +108,9 @@ static void take_gemm(void *ctx, const struct foreign_row *g)
 	snprintf(row->name, sizeof(row->name), "%s %dx%dx%d tile %dx%dx%d%s%s",
 		 g->system, g->m, g->n, g->k, g->tile.m, g->tile.n, g->tile.k,
 		 g->split_k > 1 ? " split" : "",
-		 g->class == FOREIGN_PAIRS ? " wgp/cu"
-		 : g->tile.cu_mode	   ? " cu" : "");
+		 g->class == OTHERS_PAIRS ? " wgp/cu" :
+		 g->tile.cu_mode	  ? " cu" :
+					    "");
 	snprintf(row->group, sizeof(row->group), "%s", g->group);
 	row->judges = g->judges;
 	row->reference = g->time_s;
@@ -135,7 +134,7 @@ static void take_loop(void *ctx, const struct loop_row *l)
 static bool run_rows(const struct validate *o, const struct cost_model *m,
 		     struct rows *r, struct err *e)
 {
-	return foreign_rows_run(o->perf, m, o->quiet, take_gemm, r, e) &&
+	return others_rows_run(o->perf, m, o->quiet, take_gemm, r, e) &&
 	       loop_rows_run(o->perf, m, take_loop, r, e);
 }
 
@@ -164,13 +163,6 @@ static void mca_summary(const struct validate *o, const struct rows *r)
 			"traces: %.1f %%, llvm-mca-19 on the same "
 			"instructions: %.1f %%\n", o->tool, n,
 			100 * ours / n, 100 * theirs / n);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 struct summary {
@@ -253,7 +245,7 @@ static struct summary sum_up(const struct rows *r, const char *set, bool judges)
 			x[s.n++] = r->v[i].error;
 			s.mean += r->v[i].error;
 		}
-	qsort(x, s.n, sizeof(*x), by_number);
+	qsort(x, s.n, sizeof(*x), sim_compare_numbers);
 	s.mean /= (double)(s.n ? s.n : 1);
 	s.median = s.n ? x[s.n / 2] : NAN;
 	s.worst = s.n ? x[s.n - 1] : NAN;
@@ -382,8 +374,8 @@ static bool store_rows(const struct validate *o, const struct rows *r,
 	return ok && res_run_finish(db, run, RES_COMPLETE, 0, NULL, e);
 }
 
-static bool store(const struct validate *o, const struct rows *r,
-		  struct err *e)
+static bool store_all(const struct validate *o, const struct rows *r,
+		      struct err *e)
 {
 	if (!o->db)
 		return true;
@@ -393,7 +385,8 @@ static bool store(const struct validate *o, const struct rows *r,
 	return ok;
 }
 
-static bool draw(const struct validate *o, const struct rows *r, struct err *e)
+static bool draw_rows(const struct validate *o, const struct rows *r,
+		      struct err *e)
 {
 	double *x = xmalloc((r->n + 1) * sizeof(*x));
 	double *y = xmalloc((r->n + 1) * sizeof(*y));
@@ -424,8 +417,8 @@ bool validate_run(const struct validate *o, const struct cost_model *m,
 	if (ok && o->mca)
 		mca_summary(o, &r);
 	ok = ok && (!o->rows || print_rows(o, &r, e)) &&
-	     print_summary(o, &r, e) && store(o, &r, e) &&
-	     (!o->plot || !r.n || draw(o, &r, e));
+	     print_summary(o, &r, e) && store_all(o, &r, e) &&
+	     (!o->plot || !r.n || draw_rows(o, &r, e));
 	free(r.v);
 	arena_fini(&r.mem);
 	return ok;

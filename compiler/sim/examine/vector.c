@@ -1,13 +1,13 @@
-/* compiler/sim/examine/vector.c - hardware traces: read, replay, compare. */
+/*
+ * compiler/sim/examine/vector.c - hardware traces: read, replay, compare.
+ */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "compiler/sim/examine/vector.h"
-#include "compiler/sim/lanes.h"
-#include "compiler/sim/sim_int.h"
+#include "compiler/sim/examine/examine.h"
 
 enum {
 	FILL_BYTES = 64, /* code that a trace may leave out at a time */
@@ -120,7 +120,7 @@ static int size_at(const struct vector *v, uint32_t off)
 	return in.size_bytes;
 }
 
-static void put(struct vector_path *p, uint32_t off, int event)
+static void push_offset(struct vector_path *p, uint32_t off, int event)
 {
 	if (p->n == p->cap) {
 		p->cap = vec_capacity(p->cap, p->n, 1, sizeof(p->cap),
@@ -134,7 +134,7 @@ static void put(struct vector_path *p, uint32_t off, int event)
 }
 
 /* What lies between two traced instructions, if it leads to the second. */
-static void fill(const struct vector *v, struct vector_path *p, uint32_t to)
+static void fill_gap(const struct vector *v, struct vector_path *p, uint32_t to)
 {
 	uint32_t off[FILL_BYTES / 4];
 	uint32_t at = p->off[p->n - 1];
@@ -146,7 +146,7 @@ static void fill(const struct vector *v, struct vector_path *p, uint32_t to)
 		size = size_at(v, at);
 	}
 	for (int i = 0; at == to && i < n; i++)
-		put(p, off[i], -1);
+		push_offset(p, off[i], -1);
 }
 
 static bool make_paths(struct vector *v, const char *where, struct err *e)
@@ -161,15 +161,16 @@ static bool make_paths(struct vector *v, const char *where, struct err *e)
 				       "instruction at offset %u", where, i,
 				       ev->off);
 		if (p->n)
-			fill(v, p, ev->off);
+			fill_gap(v, p, ev->off);
 		else
 			p->start = ev->cycle;
-		put(p, ev->off, i);
+		push_offset(p, ev->off, i);
 	}
 	return true;
 }
 
-static bool take(struct vector *v, json_t *j, const char *where, struct err *e)
+static bool take_object(struct vector *v, json_t *j, const char *where,
+			struct err *e)
 {
 	const char *code = json_string_value(json_object_get(j, "code"));
 	const char *kernel = json_string_value(json_object_get(j, "kernel"));
@@ -195,8 +196,8 @@ bool vector_parse(struct vector *v, const char *json, size_t len,
 	json_t *j = json_loadb(json, len, 0, &why);
 
 	memset(v, 0, sizeof(*v));
-	bool ok = j ? take(v, j, where, e)
-		    : err_set(e, ERR_INPUT, "%s: %s", where, why.text);
+	bool ok = j ? take_object(v, j, where, e) :
+		      err_set(e, ERR_INPUT, "%s: %s", where, why.text);
 	json_decref(j);
 	if (!ok)
 		vector_fini(v);
@@ -220,7 +221,7 @@ void vector_fini(struct vector *v)
 struct replay {
 	struct vector *v;
 	int *at;	     /* [n_waves] */
-	struct lanes *lanes; /* [n_waves] */
+	struct sim_lanes *lanes; /* [n_waves] */
 };
 
 static bool replay_pc(struct sim_source *s, int wave, uint64_t *pc)
@@ -247,8 +248,8 @@ static bool replay_step(struct sim_source *s, int wave, uint64_t cycle,
 	(void)e;
 	*out = (struct sim_step){ .exec = UINT32_MAX };
 	if (!isa_decode(&t, r->v->code + off, r->v->code_bytes - off, &in)) {
-		lanes_access(&r->lanes[wave], &in, out);
-		lanes_exec(&r->lanes[wave], &in);
+		sim_lanes_access(&r->lanes[wave], &in, out);
+		sim_lanes_exec(&r->lanes[wave], &in);
 	}
 	if (ev >= 0) {
 		r->v->event[ev].guess = cycle;
@@ -269,13 +270,13 @@ static bool has_barrier(const struct vector *v)
 	return false;
 }
 
-static bool simulate(struct vector *v, const struct cost_model *m,
-		     struct err *e)
+static bool simulate_trace(struct vector *v, const struct cost_model *m,
+			   struct err *e)
 {
 	struct replay r = {
 		.v = v,
 		.at = xcalloc((size_t)v->n_waves, sizeof(int)),
-		.lanes = xcalloc((size_t)v->n_waves, sizeof(struct lanes)),
+		.lanes = xcalloc((size_t)v->n_waves, sizeof(struct sim_lanes)),
 	};
 	uint64_t *start = xcalloc((size_t)v->n_waves, sizeof(*start));
 	/* A trace shows one SIMD, number 0. */
@@ -296,7 +297,7 @@ static bool simulate(struct vector *v, const struct cost_model *m,
 
 	for (int w = 0; w < v->n_waves; w++) {
 		start[w] = v->path[w].start;
-		lanes_init(&r.lanes[w], 0);
+		sim_lanes_init(&r.lanes[w], 0);
 	}
 	bool ok = sim_run(&s, &c, &res, e);
 	free(r.at);
@@ -311,15 +312,8 @@ static bool simulate(struct vector *v, const struct cost_model *m,
 
 /* ---- comparison ---- */
 
-static int by_number(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Segments behind the first are aligned at their first event. */
-static void align(struct vector *v)
+static void align_segments(struct vector *v)
 {
 	int64_t shift = 0;
 	int segment = 0;
@@ -335,7 +329,7 @@ static void align(struct vector *v)
 	}
 }
 
-static void compare(struct vector *v)
+static void compare_times(struct vector *v)
 {
 	double *real = xcalloc((size_t)v->n, sizeof(double));
 	double *guess = xcalloc((size_t)v->n, sizeof(double));
@@ -348,14 +342,14 @@ static void compare(struct vector *v)
 	}
 	v->rank = sim_rank(real, guess, (size_t)v->n);
 	v->duration = v->event[v->n - 1].cycle;
-	qsort(off, (size_t)v->n, sizeof(*off), by_number);
+	qsort(off, (size_t)v->n, sizeof(*off), sim_compare_numbers);
 	v->error = (off[(v->n - 1) / 2] + off[v->n / 2]) / 2;
 	free(real);
 	free(guess);
 	free(off);
 }
 
-static int64_t distance(int64_t a, int64_t b)
+static int64_t abs_diff(int64_t a, int64_t b)
 {
 	return a < b ? b - a : a - b;
 }
@@ -374,7 +368,7 @@ static double share_within(const struct vector *v)
 		    v->event[last[b->wave]].segment == b->segment) {
 			a = &v->event[last[b->wave]];
 			n++;
-			good += distance((int64_t)(b->cycle - a->cycle),
+			good += abs_diff((int64_t)(b->cycle - a->cycle),
 					 (int64_t)(b->guess - a->guess)) <= 1;
 		}
 		last[b->wave] = i;
@@ -386,10 +380,10 @@ static double share_within(const struct vector *v)
 bool vector_predict(struct vector *v, const struct cost_model *m,
 		    struct err *e)
 {
-	if (!simulate(v, m, e))
+	if (!simulate_trace(v, m, e))
 		return false;
-	align(v);
-	compare(v);
+	align_segments(v);
+	compare_times(v);
 	v->within = share_within(v);
 	return true;
 }

@@ -1,0 +1,241 @@
+/*
+ * examine - how good the simulator is: its predictions against what others
+ * measured on hardware.  compiler/sim/examine/split.def says which rows judge.
+ *
+ * Measured are instruction traces (vector.c), matrix products whose kernels are
+ * rebuilt from their descriptions (others*.c), and plain loops (loops.c);
+ * validate.c runs all of them and sums up.
+ */
+#ifndef T0_SIM_EXAMINE_H
+#define T0_SIM_EXAMINE_H
+
+#include "compiler/sim/sim.h"
+
+/* ---------------------------------------------------------- vector.c ---- */
+
+/*
+ * Recorded instruction traces of real hardware as wave sources, and how well
+ * the simulator predicts them.
+ *
+ * A trace is one JSON object per line: `code` (hex), `kernel`, `sha` (its id),
+ * `gpu_clk_ghz` or null, and `events`: [cycle, "I", wave, offset, kind] when an
+ * instruction issues, and [cycle, "END", wave, ...] when the wave in that slot
+ * ends, so that the slot's next wave is another one.  Other events are not
+ * read.  The path that waves took and their first issues are inputs; every
+ * later issue is predicted.  Offsets that a trace leaves out (s_delay_alu) are
+ * filled in from the code.
+ *
+ * Where the cycle jumps by more than VECTOR_JUMP the recorder lost its place;
+ * what follows is a segment of its own, aligned at its first instruction.
+ */
+#define VECTOR_JUMP	 (1u << 20)
+#define VECTOR_WAVES_MAX 4096
+
+struct vector_event {
+	uint64_t cycle; /* traced, from the first event on */
+	uint64_t guess; /* predicted, on the same scale */
+	uint32_t off;
+	int wave, segment;
+	bool seen;
+};
+
+struct vector {
+	char kernel[64], id[64];
+	bool judges;	  /* compiler/sim/examine/split.def */
+	double clock_mhz; /* 0: not known */
+	uint8_t *code;
+	size_t code_bytes;
+	struct vector_event *event; /* [n], in the order of the trace */
+	int n, n_waves, n_segments;
+	/* Of each wave: the offsets it executes, and their events or -1. */
+	struct vector_path {
+		uint32_t *off;
+		int *event;
+		int n, cap;
+		uint64_t start;
+	} * path;	   /* [n_waves] */
+	uint64_t duration; /* cycles, of all segments */
+	double error;	   /* median of |guess - cycle| */
+	double rank;	   /* Spearman's, guess against cycle */
+	double within;	   /* share of the distances between a wave's issues
+			    * that are predicted within a cycle */
+};
+
+/* One line of a file; `where` is for messages.  End with vector_fini(). */
+bool vector_parse(struct vector *v, const char *json, size_t len,
+		  const char *where, struct err *e);
+void vector_fini(struct vector *v);
+
+/* Simulate it with these costs and fill guesses, error and rank. */
+bool vector_predict(struct vector *v, const struct cost_model *m,
+		    struct err *e);
+
+/* ------------------------------------------------------------ rank.c ---- */
+
+/* Does the row with this key judge? */
+bool sim_split_judges(const char *key);
+
+/* Spearman's rank correlation of n pairs, ties shared; NaN without spread. */
+double sim_rank(const double *x, const double *y, size_t n);
+/* qsort() of doubles, ascending. */
+int sim_compare_numbers(const void *a, const void *b);
+
+/* ------------------------------------------------------------- mca.c ---- */
+
+/*
+ * Cycles that llvm-mca-19 predicts for what the first wave of a trace executed;
+ * branches are left out, for it does not follow them.  NaN without the program,
+ * or when it refuses.
+ */
+double mca_cycles(const struct vector *v);
+
+/* ---------------------------------------------------------- others.c ---- */
+
+/*
+ * Matrix products of others, written from how their authors describe them, to
+ * predict published figures whose code is not at hand.
+ *
+ * What is generated is the whole kernel as gfx1100 machine code: loads of a
+ * tile into registers and from there into LDS, fragments back from LDS, matrix
+ * products, pointers, barriers, and the stores of C, with an affine description
+ * of every address (compiler/sim/sim.h).  A and B are bf16, C is f32.
+ *
+ * Two families:
+ *   OTHERS_TRITON  four waves in a square, A row-major and B with N contig.,
+ *		  so that fragments of B are gathered by halves; one LDS buffer,
+ *		  the next tile waits in registers; two barriers
+ *   OTHERS_T0	  a wave for 32 rows and the whole width, both operands with K
+ *		  contiguous, two LDS buffers, one barrier, fragments of B one
+ *		  after the other
+ */
+enum others_family { OTHERS_TRITON, OTHERS_T0 };
+
+struct others_tile {
+	enum others_family family;
+	int m, n, k; /* of a workgroup; multiples of 16 */
+	int vgprs;   /* of a wave, 0: what the code uses */
+	bool cu_mode;
+};
+
+/* A product C[m][n] = sum over k; in `split` parts of k. */
+struct others_shape {
+	int m, n, k, split;
+};
+
+struct others_code {
+	struct buf code, affine;
+	int waves, vgprs;
+	uint32_t lds_bytes;
+	int wmmas; /* of a wave and step */
+};
+
+/* What a prediction consists of. */
+struct others_guess {
+	double gpu_s; /* on the GPU alone */
+	double cycles;
+	double clock_mhz;
+	int groups, at_once;
+	double rounds;
+};
+
+/*
+ * The kernel, whose loop makes `trips` + 1 rounds, for `groups` workgroups of
+ * this shape.  false and *e for a tile that cannot be.
+ */
+bool others_generate(struct others_code *g, const struct others_tile *t,
+		     const struct others_shape *s, int trips, int groups,
+		     struct err *e);
+void others_fini(struct others_code *g);
+
+/* -------------------------------------------------- others_predict.c ---- */
+
+/* Simulates what a WGP gets of it, and the tail. */
+bool others_predict(const struct others_tile *t, const struct others_shape *s,
+		    const struct cost_model *m, struct others_guess *out,
+		    struct err *e);
+
+/* ----------------------------------------------------- others_rows.c ---- */
+
+/*
+ * Published figures of matrix products whose kernels can be rebuilt, and what
+ * the simulator says about them.
+ *
+ * Read are CSV files with a header, columns by name in any order:
+ *   source_doc, system, M, N, K, tile_m, tile_n, tile_k, split_k, wg_mode,
+ *   other, tflops		a row per tile; `other` has "reliability=..."
+ *   source, gpu, kernel, M, N, K, config, metric, value, unit, notes
+ *
+ * Rows are used by class:
+ *   gemm	 random operands and a known tile ("reliability=good"), as
+ *		 times; and tiles of 16 in K of "medium" ones in groups of two
+ *		 configurations and more of one size by one author, as ratios:
+ *		 the group's times are scaled so that its training rows fit in
+ *		 the mean, for neither clock nor operands are known
+ *   pairs	 one configuration by one author in CU and in WGP mode, whatever
+ *		 its reliability: the ratio of the two times
+ *   split	 split-K rows that are "medium" or better, as times without the
+ *		 reduction, which their authors left out
+ *   tiles	 the other "medium" rows with a tile, as times: constant or zero
+ *		 operands, so the card's clock was higher than assumed
+ * Of the second kind: the product's time, where kernel or config names a tile
+ * MxNxK of Triton on this card, as gemm.
+ */
+enum others_class {
+	OTHERS_GEMM,
+	OTHERS_PAIRS,
+	OTHERS_SPLIT,
+	OTHERS_TILES,
+	OTHERS_CLASSES
+};
+
+struct others_row {
+	char system[48], key[512], group[256];
+	int m, n, k, split_k;
+	struct others_tile tile;
+	enum others_class class;
+	bool low;	    /* of use in pairs only */
+	bool judges, ratio; /* only ratios within `group` mean something */
+	double time_s, predicted_s; /* pairs: of WGP mode over CU mode */
+	struct others_guess guess;
+};
+
+/*
+ * Calls fn for every row of the file that can be predicted.  Rows that cannot
+ * are counted on stderr, unless `quiet`.
+ */
+bool others_rows_run(const char *path, const struct cost_model *m, bool quiet,
+		     void (*fn)(void *ctx, const struct others_row *row),
+		     void *ctx, struct err *e);
+
+/* ------------------------------------------------------------ loops.c ---- */
+
+/* A published rate of a plain loop: compiler/sim/examine/loops.def. */
+struct loop_row {
+	const char *name;
+	double reference, predicted; /* operations a second */
+};
+/* Those of a file of the second kind; of others there are none. */
+bool loop_rows_run(const char *path, const struct cost_model *m,
+		   void (*fn)(void *ctx, const struct loop_row *row), void *ctx,
+		   struct err *e);
+
+/* -------------------------------------------------------- validate.c ---- */
+
+struct validate {
+	const char *traces; /* recorded, JSON lines, or NULL */
+	const char *perf;   /* CSV of published GEMM rows, or NULL */
+	const char *db;	    /* where to store area "predict"; NULL: nowhere */
+	const char *plot;   /* picture, or NULL; by draw() */
+	bool (*draw)(const double *reference, const double *predicted,
+		     const char *const *group, size_t n, const char *path,
+		     struct err *e);
+	bool mca, rows, quiet;
+	enum table_format format;
+	FILE *out;
+	const char *tool;
+};
+
+bool validate_run(const struct validate *v, const struct cost_model *m,
+		  struct err *e);
+
+#endif
