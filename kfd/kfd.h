@@ -124,7 +124,7 @@ struct kfd_info {
  *	kfd:gfx1100	the first of that version
  *	kfd:0x<hex>	the one with that unique id: stays the same over boots
  *	NULL or ""	as kfd, else soft
- * Behind an '@' may stand which GPUs are visible, as a list of numbers and
+ * After an '@' come the GPUs that are visible, as a list of numbers and
  * unique ids: "kfd@1,0x1234" sees two, and N of kfd:N then counts those in the
  * list's order.  Main passes --device or T0_DEVICE here, joined with
  * T0_VISIBLE_DEVICES by kfd_spec(), and prints info->why on stderr.
@@ -150,7 +150,7 @@ bool kfd_open_on(struct kfd_dev **dev, struct kfd_driver *d, const char *spec,
  */
 bool kfd_open_peer(struct kfd_dev **peer, struct kfd_dev *dev,
 		   const char *spec, struct err *e);
-/* Orderly teardown; goes on over errors.  NULL is fine. */
+/* Orderly teardown; continues after errors.  NULL is fine. */
 void kfd_close(struct kfd_dev *dev);
 /* As kfd_close(), and false with a list if the caller had left anything. */
 bool kfd_close_check(struct kfd_dev *dev, struct err *e);
@@ -183,7 +183,7 @@ bool kfd_evicted(struct kfd_dev *dev, uint64_t *ms, struct err *e);
  * Host time (CLOCK_MONOTONIC_RAW, ns) of a device timestamp.  Both clocks are
  * read together when the device opens and again whenever the last reading is
  * over a second old; in between is a straight line.  After a jump of either
- * (suspend, reset) the calibration starts anew, and stamps from before it are
+ * (suspend, reset) the calibration starts again, and stamps from before it are
  * refused (ERR_DEVICE).
  */
 bool kfd_clock_ns(struct kfd_dev *dev, uint64_t ticks, uint64_t *mono_raw_ns,
@@ -366,7 +366,7 @@ void kfd_lock_drop(struct kfd_lock *l);
 
 /*
  * A signal in device-visible memory.  Packets decrement it when they complete.
- * Most callers need none: every packet has its own, behind the ticket.
+ * Most callers need none: every packet has its own, named by the ticket.
  */
 struct kfd_signal {
 	uint64_t va;
@@ -421,7 +421,7 @@ const struct kfd_kernel *kfd_code_at(const struct kfd_code *c, int i);
 void kfd_code_unload(struct kfd_code *c);
 
 /*
- * Bare machine code: `code` is placed behind a kernel descriptor made from
+ * Bare machine code: `code` is placed after a kernel descriptor made from
  * `desc`, followed by s_code_end padding.  Cheap: thousands share a block.
  * Free with kfd_code_unload(kernel->code).
  */
@@ -578,7 +578,7 @@ bool kfd_sensors_read(struct kfd_dev *dev, struct kfd_sensors *out);
 struct kfd_sensor_column {
 	const char *name; /* "sclk" */
 	const char *unit; /* "MHz" */
-	unsigned digits;  /* behind the point */
+	unsigned digits;  /* after the point */
 	size_t offset;	  /* of the double in struct kfd_sensors */
 };
 extern const struct kfd_sensor_column kfd_sensor_columns[];
@@ -611,7 +611,7 @@ struct kfd_drm {
 bool kfd_drm_read(struct kfd_dev *dev, struct kfd_drm *out, struct err *e);
 
 /*
- * The board by what tells boards apart, or NULL: several share a device id.
+ * The board by what distinguishes boards, or NULL: several share a device id.
  * pci_rev or cu_count may be 0 = not known.
  */
 const char *kfd_drm_board(uint32_t device_id, uint32_t pci_rev,

@@ -1,5 +1,7 @@
 /*
- * The Linux side of the driver seam: libc with -errno results, nothing more.
+ * kfd/linux/linux.c - the Linux side of the driver seam: libc with -errno
+ * results, nothing more.
+ *
  * Retries, messages and policy belong to the callers.
  */
 #include <dirent.h>

@@ -1,7 +1,9 @@
 /*
- * The kernel's description of the machine: text files in sysfs, "name value"
- * lines.  Only names that we know are taken, whatever is missing stays 0, and
- * a node that the device cgroup hides is kept as hidden.
+ * kfd/linux/topology.c - topology: the kernel's description of the machine,
+ * from sysfs.
+ *
+ * Files are "name value" lines.  Only names that we know are taken, a missing
+ * one stays 0, and a node that the device cgroup hides is kept as hidden.
  */
 #include <errno.h>
 #include <stdlib.h>

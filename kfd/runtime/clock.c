@@ -1,5 +1,5 @@
 /*
- * Device time to host time.
+ * kfd/runtime/clock.c - device time to host time.
  *
  * Two readings of both clocks make a straight line; the first stays as long as
  * the clocks keep their pace, so the line gets better with age.

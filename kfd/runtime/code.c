@@ -1,10 +1,10 @@
 /*
- * Code on the device: whole code objects, and bare machine code behind a
- * kernel descriptor made here.
+ * kfd/runtime/code.c - code loading: whole code objects, and bare machine code
+ * behind a kernel descriptor made here.
  *
- * Code lives in device memory, and is brought there by the device itself where
- * the host cannot write that (copy.c).  Its addresses are never used again
- * (kfd.h), so nothing has to be invalidated.
+ * Code lives in device memory; where the host cannot write that, the device
+ * itself brings it there (copy.c).  Its addresses are never used again (kfd.h),
+ * so nothing has to be invalidated.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static void from_registers(struct kfd_kernel *k)
 
 /* ------------------------------------------------------ code objects --- */
 
-/* Where the caller's arguments end: behind the last one not hidden. */
+/* End of the caller's arguments: after the last one not hidden. */
 static uint32_t explicit_end(const struct co_kernel *ck)
 {
 	uint32_t end = 0;

@@ -184,7 +184,7 @@ static void fill_hidden(const struct kfd_queue *q, const struct kfd_launch *l,
 		v = q->page->pub.va;
 		break;
 	default:
-		return; /* no service behind it: stays 0 */
+		return; /* nothing serves it: stays 0 */
 	}
 	memcpy(at, &v, a->size < 8 ? a->size : 8);
 }

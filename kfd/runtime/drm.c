@@ -1,6 +1,8 @@
 /*
- * Reading the graphics side: one INFO query or file after the other, each of
- * which may be refused without harm to the others.
+ * kfd/runtime/drm.c - sensors and identity from the graphics driver.
+ *
+ * One INFO query or file after the other; each may be refused without harm to
+ * the others.
  */
 #include <amdgpu.h>
 #include <amdgpu_drm.h>
@@ -14,7 +16,7 @@
 
 #define INFO_REQUEST DRM_IOCTL_AMDGPU_INFO
 
-/* ----------------------------------------------------------- one question */
+/* ----------------------------------------------------------- queries --- */
 
 /* An INFO query: false when it is not answered.  The rest of `q` is set. */
 static bool query_info(struct kfd_dev *dev, struct drm_amdgpu_info *q,
@@ -344,7 +346,7 @@ static void read_memory(struct kfd_dev *dev, struct kfd_drm *out)
 
 static void read_firmware(struct kfd_dev *dev, struct kfd_drm *out)
 {
-	/* Those behind TOC are newer than some libdrm headers. */
+	/* Those after TOC are newer than some libdrm headers. */
 	static const struct {
 		uint32_t type;
 		const char *name;

@@ -1,6 +1,6 @@
 /*
- * Events: the event page, the two error events of the device, and the one
- * wait that everything else uses.
+ * kfd/runtime/event.c - events: the event page, the device's two error events,
+ * and the one wait that everything else uses.
  *
  * A wait trusts nothing but the signal's value.  An event only ends the sleep
  * early: wake-ups may be lost, merged or spurious, so every sleep is capped

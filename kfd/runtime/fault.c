@@ -1,7 +1,8 @@
 /*
- * Faults for programs: who did what where, put together from the kernel's
- * event, the queue's own books, the memory map, and what the driver knows
- * beyond the ABI.
+ * kfd/runtime/fault.c - fault records for programs: who did what where.
+ *
+ * Put together from the kernel's event, the queue's ring, the memory map, and
+ * what the driver knows beyond the ABI.
  */
 #include <errno.h>
 #include <string.h>

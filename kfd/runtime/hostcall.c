@@ -1,8 +1,8 @@
 /*
- * Hostcalls: how HIP's printf asks the host, by the device library of ROCm
- * 5.2 and later (ockl).
+ * kfd/runtime/hostcall.c - hostcalls: how HIP's printf asks the host (ockl of
+ * ROCm 5.2 and later).
  *
- * A wave takes a packet off the stack of free ones, fills a header and 8 words
+ * A wave pops a packet off the stack of free ones, fills a header and 8 words
  * for each lane, pushes it onto the stack of ready ones, rings a signal, and
  * waits until the host has cleared bit 0 of the header's control word; then it
  * reads the answer and gives the packet back.  There are as many packets as
@@ -105,7 +105,7 @@ static bool make_buffer(struct kfd_queue *q, struct hostcall *h, struct err *e)
 				    (uintptr_t)h->payload, h->bell->va, 0, 0,
 				    0 };
 	link_packets(h);
-	/* Rung, it wakes whoever waits for the queue. */
+	/* Ringing it wakes the thread that waits for the queue. */
 	bell = kfd_signal_hw(h->bell);
 	bell->event_mailbox_ptr = kfd_event_mailbox(q->dev, &q->done_event);
 	bell->event_id = q->done_event.id;
@@ -206,7 +206,7 @@ static void take_part(struct kfd_queue *q, uint64_t w[8])
 		w[0] = print_message(q, &h->message.v[id].words);
 		h->message.v[id].open = false;
 	} else {
-		/* The lane goes on with this, less the mark of a beginning. */
+		/* The lane continues with this, without the begin bit. */
 		w[0] = (desc & 0xfe) | (uint64_t)id << DESC_ID_SHIFT;
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * Calls of the driver: repeated where it says so, and turned into errors that
- * say which call, with what, and what to do.
+ * kfd/runtime/ioctl.c - calls of the driver: repeated where it says so, and
+ * turned into errors that say which call, with what, and what to do.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /*
- * Which devices there are, and which of them this process may open.
+ * kfd/runtime/list.c - which devices there are, and which of them this process
+ * may open.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /*
- * The lock of a GPU.  flock(2) belongs to the open file: it goes with the
- * process that has it, however that ends, and a stale file means nothing.
+ * kfd/runtime/lock.c - the lock of a GPU.
+ *
+ * flock(2) belongs to the open file: it is released when its holder exits,
+ * however that ends, and a stale file means nothing.
  */
 #include <errno.h>
 #include <fcntl.h>

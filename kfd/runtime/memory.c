@@ -1,9 +1,10 @@
 /*
- * Memory: one reservation of host addresses per buffer, used by the device at
- * the same addresses, with an unmapped page on either side.
+ * kfd/runtime/memory.c - device memory.
  *
- * Freed buffers are remembered for a while, so that a fault in one of them can
- * be named.  Buffers that held code keep their addresses (kfd.h, invariants).
+ * Each buffer is one reservation of host addresses, which the device uses too,
+ * with an unmapped page on either side.  Freed buffers are remembered for a
+ * while, so that a fault in one of them can be named.  Buffers that held code
+ * keep their addresses (kfd.h, invariants).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -169,7 +170,7 @@ static int gpu_map(struct kfd_dev *dev, struct mem *m, const uint32_t *ids,
 	struct kfd_ioc_map_memory a = { .handle = m->handle,
 					.device_ids_array_ptr = (uintptr_t)ids,
 					.n_devices = n };
-	/* EINTR keeps n_success: the retry goes on where it stopped. */
+	/* EINTR keeps n_success: the retry continues there. */
 	int r = kfd_dev_ioctl(dev,
 			      on ? KFD_IOC_MAP_MEMORY_TO_GPU :
 				   KFD_IOC_UNMAP_MEMORY_FROM_GPU,

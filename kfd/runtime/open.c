@@ -4,7 +4,7 @@
  *
  * The order is the driver's demand (kfd-abi 3): version, topology, render
  * node, apertures, ACQUIRE_VM, event page and error events, RUNTIME_ENABLE
- * before the first queue.  Closing goes backwards and never stops at an error.
+ * before the first queue.  Closing is the reverse and never stops at an error.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -114,7 +114,7 @@ static bool check_free(const struct kfd_dev *dev, const struct kfd_node *n,
 /*
  * The first of the matching GPUs that works.  Of several, one whose render
  * node is missing or forbidden (a container shows some of them) is passed
- * over; what is wrong with the first is told when none is left.
+ * over; if none is left, the first one's error is reported.
  */
 static bool choose_gpu(struct kfd_dev *dev, const struct kfd_select *sel,
 		       struct err *e)

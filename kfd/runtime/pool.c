@@ -1,5 +1,5 @@
 /*
- * Buffers used again.
+ * kfd/runtime/pool.c - pools of idle buffers.
  *
  * A pool's buffers stay mapped while they are idle, so a kernel that still
  * uses one that was given back harms nobody but the pool's next user.

@@ -1,9 +1,10 @@
 /*
- * The buffers that kernels print into, and their way to the program's text.
+ * kfd/runtime/print.c - printf buffers: from what a kernel wrote to the
+ * program's text.
  *
  * A printing packet has a buffer of its own from when it is put until it is
- * retired.  Everything in it was written by a kernel: numbers from there are
- * compared with what can be before they are used.
+ * retired.  Its contents were written by a kernel: numbers from there are
+ * checked before they are used.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +66,8 @@ static void fill_words(void *at, uint32_t word, size_t n)
 }
 
 /*
- * Rings are full of zeros, linear buffers of KFD_PRINTF_UNWRITTEN.  Whoever
- * has used a buffer leaves it so, behind the head.
+ * Rings are full of zeros, linear buffers of KFD_PRINTF_UNWRITTEN.  A
+ * used buffer is left so, after its head.
  */
 static void start_buffer(struct kfd_queue *q, struct printbuf *b,
 			 const struct kfd_kernel *k)
@@ -174,7 +175,7 @@ static void drain_linear(struct kfd_queue *q, struct printbuf *b)
 		}
 		take_record(q, b, id, data + at + 4, n - 4);
 	}
-	/* Whoever finds no room goes without a trace. */
+	/* A record that finds no room leaves no trace. */
 	if (cap - HEAD_BYTES - used < kfd_formats_record_bytes(f))
 		note_loss(q, b, 1);
 	fill_words(data, KFD_PRINTF_UNWRITTEN, used);
@@ -191,7 +192,7 @@ static bool drain_ring(struct kfd_queue *q, struct printbuf *b, bool ended)
 	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
 	const uint64_t before = b->read;
 
-	/* Nothing was ever written behind the limit. */
+	/* Nothing was ever written past the limit. */
 	if (head > before + size)
 		head = before + size;
 	while (b->read < head) {

@@ -1,6 +1,6 @@
 /*
- * The text of what kernels print: formats from metadata, arguments from
- * memory that a kernel wrote.  Neither is trusted.
+ * kfd/runtime/printf.c - printf formatting: formats from metadata, arguments
+ * from memory that a kernel wrote. Neither is trusted.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static void unescape_format(char *s)
 	*to = 0;
 }
 
-/* A number and the colon behind it. */
+/* A number and the colon after it. */
 static bool parse_number(const char **s, uint32_t max, uint32_t *out)
 {
 	char *end;
@@ -355,7 +355,7 @@ static void take_length(const char **s, struct spec *x)
 	}
 }
 
-/* What stands behind '%'; false: nothing that can be shown. */
+/* A conversion specification after '%'; false: it cannot be shown. */
 static bool take_spec(const char **s, struct source *src, struct spec *x)
 {
 	bool minus;
@@ -523,7 +523,7 @@ static void print_vector(const struct spec *x, const struct arg *a,
 	}
 }
 
-/* The conversion behind '%' at *s, which is moved on. */
+/* The conversion after '%' at *s, which is advanced. */
 static void print_conversion(const char **s, struct source *src,
 			     struct buf *out)
 {

@@ -15,8 +15,8 @@
  *
  * Formats stand in the code object's metadata, not in memory.  An entry of
  * the list `amdhsa.printf` is "ID:N:BYTES1:...:BYTESN:FORMAT": a record with
- * number ID (1..65535) has N arguments of so many bytes each, one behind the
- * other without gaps; FORMAT as in C, with newline as \n and colon as \72.
+ * number ID (1..65535) has N arguments of so many bytes each, without
+ * gaps; FORMAT as in C, with newline as \n and colon as \72.
  * A %s argument is its characters with a NUL, filled up to BYTES.
  *
  * Runtime: every printing packet gets a buffer of kfd_queue_opts.printf_bytes
@@ -27,8 +27,8 @@
  * waits for the queue.  What did not fit is counted and said in the text.
  *
  * The ring.  Positions are dwords since the kernel began, 64 bits, and never
- * wrap; dword `pos` lies at data[pos & mask].  A record never is split:
- * behind data[mask] is room for the rest of the last one.  The host keeps
+ * wrap; dword `pos` lies at data[pos & mask].  A record is never split:
+ * after data[mask] is room for the rest of the last one.  The host keeps
  * everything between what it has read and `limit` zero.  A lane prints so:
  *
  *	n = 1 + dwords of its arguments
@@ -46,7 +46,7 @@
  *
  * Lanes may each do this, or one of them for all (an add of n times the
  * lanes).  A zero dword where the host expects a record is one that is not
- * written yet, or, once the kernel has ended, room that was taken in vain.
+ * written yet, or, once the kernel has ended, reserved room that was not used.
  */
 #ifndef T0_KFD_PRINTF_H
 #define T0_KFD_PRINTF_H

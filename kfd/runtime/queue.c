@@ -9,7 +9,7 @@
 
 #include "kfd/runtime/service.h"
 
-/* In the queue's page, behind amd_queue (runtime.h has the others). */
+/* In the queue's page, after amd_queue (runtime.h has the others). */
 enum { PAGE_DOORBELL_SIGNAL = 0x280 };
 
 static const struct kfd_queue_opts defaults = {

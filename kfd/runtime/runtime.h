@@ -1,5 +1,6 @@
 /*
- * kfd/runtime/runtime.h - what the files of the runtime share and nobody else needs.
+ * kfd/runtime/runtime.h - what the runtime's files share and nobody else needs.
+ *
  * Locks: dev->lock guards the lists and pools of struct kfd_dev; a queue has
  * none (one thread at a time, kfd.h).  No ioctl that may block is made with
  * the lock held.

@@ -1,5 +1,6 @@
 /*
- * Which GPU: by number, version or unique id, among those that are visible.
+ * kfd/runtime/select.c - device selection: by number, version or unique id,
+ * among the visible GPUs.
  *
  * Numbers count all GPU nodes, gfx11 or not, so that `kfd:N` means the same
  * card whichever of them T0 can use.
@@ -38,7 +39,7 @@ static bool parse_uid(const char *s, uint64_t *out)
 	return !strncmp(s, "GPU-", 4) && parse_hex(s + 4, out);
 }
 
-/* What stands behind "kfd". */
+/* The part after "kfd". */
 bool kfd_node_is_gfx11(const struct kfd_node *n)
 {
 	return n->gpu_id && n->gfx_target / 10000 == 11;

@@ -1,5 +1,5 @@
 /*
- * Signals of the caller's, a page of them at a time.
+ * kfd/runtime/signal.c - the caller's signals, allocated by the page.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * kfd/soft/soft.h - options and fault records of the gfx1100 in software.
+ * kfd/soft - the gfx1100 in software, its options and faults: the manual.
  *
  * kfd_soft_new() (kfd/driver.h) makes one machine with one RX 7900 XTX whose
  * memory lies in a sparse file in this process, and whose packets are run by

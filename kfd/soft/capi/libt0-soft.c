@@ -1,5 +1,6 @@
 /*
- * The C interface to the executor: workgroups over threads, without a device.
+ * kfd/soft/capi/libt0-soft.c - the C interface to the executor: workgroups
+ * over threads, without a device.
  *
  * As many workgroups are in flight as fit in memory, and each gives way to
  * others after some thousand instructions, so that workgroups that wait for

@@ -52,7 +52,7 @@ struct t0_soft_launch {
 	uint32_t group_size[3]; /* work-items of each, at most 1024; 0 is 1 */
 	/*
 	 * As COMPUTE_PGM_RSRC2: bits 5:1 number of user SGPRs, 7, 8, 9 put the
-	 * workgroup's id of X, Y, Z behind them, 23:15 LDS in units of 512
+	 * workgroup's id of X, Y, Z after them, 23:15 LDS in units of 512
 	 * bytes.
 	 */
 	uint32_t rsrc2;

@@ -1,5 +1,5 @@
 /*
- * kfd/soft/device/dev.h - inside the soft device; only kfd/soft/ includes it.
+ * kfd/soft/device - the soft device from inside: the manual.
  *
  * Locks, in the order in which they may be taken:
  *   dev->lock   (mutex)   files, buffer objects, SVM ranges, queue table
@@ -67,7 +67,7 @@ struct soft_bo {
 	uint64_t offset; /* in the memory file; ~0 for user pointers */
 	uint8_t *host;	 /* own mapping, or the user's memory */
 	bool mapped;	 /* MAP_MEMORY_TO_GPU was done */
-	bool gone;	 /* user pages were unmapped behind our back */
+	bool gone;	 /* user pages were unmapped without telling */
 	unsigned queue_refs;
 };
 
@@ -106,7 +106,7 @@ struct soft_event {
 struct soft_events {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	/* [0, 4096): signal events by id; behind them the others. */
+	/* [0, 4096): signal events by id; after them the others. */
 	VEC(struct soft_event *) table; /* each lives on its own */
 	uint64_t *page;	   /* the kernel's view of the event page */
 	uint32_t page_bo;  /* index, 0 = the kernel's own page */
@@ -281,7 +281,7 @@ static inline uint64_t soft_visible_bytes(const struct soft_dev *d)
 void soft_memory_usage(struct soft_dev *d, uint64_t *vram, uint64_t *gtt);
 bool soft_memory_init(struct soft_dev *d, struct err *e);
 void soft_memory_fini(struct soft_dev *d);
-void soft_memory_end(struct soft_dev *d); /* the process let go */
+void soft_memory_end(struct soft_dev *d); /* the process closed it */
 /* Room in the memory file and the device's view of it; 0 or -errno. */
 int soft_memory_carve(struct soft_dev *d, uint64_t size, uint64_t *offset,
 		      void **host);

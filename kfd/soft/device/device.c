@@ -1,6 +1,6 @@
 /*
- * The machine: handles of /dev/kfd and the render node, their mappings, and how
- * the whole begins and ends.
+ * kfd/soft/device/device.c - the machine: handles of /dev/kfd and the render
+ * node, their mappings, and its construction and end.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,9 @@
 /*
- * The DRM side: the ioctls of the render and card nodes that ask questions.
- * The answers are those of a real board with device id 0x744c, revision c8;
- * usage and sensors are this device's own.
+ * kfd/soft/device/drm.c - DRM: the query ioctls of the render and card nodes.
  *
- * Graphics contexts, buffers and command submission are not there: compute
- * goes through /dev/kfd.
+ * The answers are those of a real board with device id 0x744c, revision c8;
+ * usage and sensors are this device's own.  Graphics contexts, buffers and
+ * command submission are missing: compute goes through /dev/kfd.
  */
 #include <amdgpu_drm.h>
 #include <drm.h>
@@ -21,7 +20,7 @@
 #define VRAM_GDDR6 9
 #define VRAM_RESERVED (SOFT_VRAM_BYTES - 25681096704ull) /* not usable */
 
-/* DEV_INFO as newer kernels end it, behind what libdrm 2.4.114 knows. */
+/* The tail of DEV_INFO in newer kernels, after what libdrm 2.4.114 knows. */
 struct device_info {
 	struct drm_amdgpu_info_device base;
 	uint64_t min_engine_clock, min_memory_clock; /* kHz */

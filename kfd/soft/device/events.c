@@ -1,5 +1,5 @@
 /*
- * Events: what WAIT_EVENTS sleeps on.
+ * kfd/soft/device/events.c - events: what WAIT_EVENTS sleeps on.
  *
  * Signal events have ids 1..4095, which are also their slots in the event
  * page; all others count from KFD_EVENT_NONSIGNAL_FIRST_ID.  An auto-reset

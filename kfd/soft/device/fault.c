@@ -1,5 +1,6 @@
 /*
- * Faults: what the program is told, by the ABI and by the record.
+ * kfd/soft/device/fault.c - fault reporting: what the program is told, by the
+ * ABI and by the record.
  */
 #include <stdio.h>
 #include <string.h>

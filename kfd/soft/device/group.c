@@ -1,5 +1,6 @@
 /*
- * Workgroups: memory for their waves and the registers they begin with.
+ * kfd/soft/device/group.c - workgroups: memory for their waves, and initial
+ * registers.
  *
  * Scalar registers are filled in the order of the descriptor's property bits,
  * then nothing up to USER_SGPR_COUNT, then the workgroup ids: on gfx1100 the

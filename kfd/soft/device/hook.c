@@ -1,11 +1,12 @@
 /*
- * kfd/soft/device/hook.c - hooks: what is attached to the device, and asking it.
+ * kfd/soft/device/hook.c - hooks: what is attached to the device, and asking
+ * it.
  *
  * Without a hook each question is one load of the number of hooks.
  */
 #include "kfd/soft/device/dev.h"
 
-/* The i-th hook, or NULL behind the last. */
+/* The i-th hook, or NULL after the last. */
 static struct soft_hook *hook_at(const struct soft_dev *d, unsigned i)
 {
 	return i < __atomic_load_n(&d->n_hooks, __ATOMIC_ACQUIRE) ? d->hook[i] :

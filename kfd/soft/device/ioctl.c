@@ -1,6 +1,6 @@
 /*
- * The table of ioctls of /dev/kfd, and those that need no other part of the
- * device.
+ * kfd/soft/device/ioctl.c - the table of ioctls of /dev/kfd, and those that
+ * need no other part of the device.
  *
  * As in the kernel, an ioctl is chosen by its number alone; the program's
  * structure may be shorter or longer than ours.
@@ -192,7 +192,7 @@ struct ioc {
 	unsigned size; /* of the kernel's structure, bytes */
 	unsigned dir;  /* KFD_DIR_* */
 	uint32_t since_minor;
-	bool unlocked; /* blocks, or locks by itself */
+	bool unlocked; /* blocks, or takes the lock itself */
 	int (*fn)(struct soft_dev *d, void *arg);
 };
 

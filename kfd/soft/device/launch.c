@@ -1,5 +1,6 @@
 /*
- * Dispatches: the workgroups' way over the threads, and their faults.
+ * kfd/soft/device/launch.c - dispatches: workgroup scheduling over threads,
+ * and their faults.
  *
  * A workgroup stays on one thread for some thousand instructions per wave and
  * is then set aside, so that workgroups that wait for others of the same

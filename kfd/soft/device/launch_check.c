@@ -1,6 +1,8 @@
 /*
- * From a dispatch packet and its kernel descriptor to a launch: all that the
- * packet processor checks, with the codes of its refusals.
+ * kfd/soft/device/launch_check.c - from a dispatch packet and its kernel
+ * descriptor to a launch.
+ *
+ * All that the packet processor checks, with the codes of its refusals.
  */
 #include <inttypes.h>
 #include <string.h>

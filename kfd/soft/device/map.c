@@ -1,5 +1,5 @@
 /*
- * The map from GPU addresses to host memory.
+ * kfd/soft/device/map.c - the address map: from GPU addresses to host memory.
  *
  * Readers hold it for a slice and may keep pointers that long; writers wait
  * for the slices in progress, and no new one begins before they are done.
@@ -61,7 +61,7 @@ void soft_map_release_alone(struct soft_dev *d)
 		pthread_rwlock_unlock(&d->map.gate[i].lock);
 }
 
-/* Index of the first range that ends behind va. */
+/* Index of the first range that ends after va. */
 static size_t map_search(const struct soft_map *m, uint64_t va)
 {
 	size_t lo = 0, hi = m->n;

@@ -1,5 +1,6 @@
 /*
- * Buffer objects and SVM ranges: who owns which memory.
+ * kfd/soft/device/memory.c - buffer objects and SVM ranges: who owns which
+ * memory.
  *
  * VRAM, GTT, doorbells and the MMIO page are pieces of one sparse memory file
  * whose offsets only grow: the cookie for mmap() is the offset itself, and

@@ -1,7 +1,8 @@
 /*
- * The packet processor: what stands in a queue's ring, one packet after the
- * other.  The barrier bit needs nothing, since packets of one queue are never
- * run at the same time.
+ * kfd/soft/device/packet.c - the AQL packet processor: a queue's packets, one
+ * after the other.
+ *
+ * The barrier bit needs nothing, since packets of one queue never overlap.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -155,7 +156,7 @@ void soft_packet_complete(struct soft_queue *q, uint64_t signal,
 		if (!slot)
 			return;
 	}
-	/* Always, not only with AMD_QUEUE_PROP_PROFILING: nobody minds. */
+	/* Always, not only with AMD_QUEUE_PROP_PROFILING: it does no harm. */
 	__atomic_store_n(&s->start_ts, q->began_ts, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->end_ts, end_ts, __ATOMIC_RELAXED);
 	/* From here on the program may use the signal for something else. */

@@ -1,8 +1,10 @@
 /*
- * PM4: what a compute queue of type 0 and the indirect buffers of AQL vendor
- * packets hold.  The packets that compute programs use are done, in order and
- * one at a time, so that cache and pipeline events have nothing to wait for;
- * any other is refused by name.
+ * kfd/soft/device/pm4.c - PM4: compute queues of type 0, and the indirect
+ * buffers of AQL vendor packets.
+ *
+ * The packets that compute programs use are executed, in order and one at a
+ * time, so that cache and pipeline events have nothing to wait for; any other
+ * is refused by name.
  *
  * A packet that waits is looked at again later: position and registers live
  * in struct soft_pm4, which a queue gets with its first packet.
@@ -51,7 +53,7 @@ struct soft_pm4 {
 	bool begun;	/* of an AQL packet's buffer */
 	uint32_t h;	/* the packet in work, and its body */
 	uint32_t n_dw, dw[BODY_MAX_DW];
-	/* A dispatch that it starts once the map is let go. */
+	/* A dispatch that it starts once the map is released. */
 	bool dispatch;
 	struct soft_regs regs;
 	struct aql_dispatch launch;

@@ -1,4 +1,7 @@
-/* Helper threads for dispatches; kfd/soft/device/dev.h says how they are shared. */
+/*
+ * kfd/soft/device/pool.c - helper threads for dispatches; dev.h says how they
+ * are shared.
+ */
 #include <stdlib.h>
 
 #include "kfd/soft/device/dev.h"
@@ -20,7 +23,7 @@ void soft_worker_fini(struct soft_worker *w)
 	w->code = NULL;
 }
 
-/* The first offered job, moved behind the others so that all get help. */
+/* The first offered job, moved to the end so that all get help. */
 static struct soft_job *pick_job(struct soft_pool *p)
 {
 	struct soft_job **at = &p->jobs, **end, *j;

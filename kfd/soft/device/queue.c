@@ -1,6 +1,6 @@
 /*
- * Queues: the ioctls that make and end them, and the thread of each that
- * processes its packets.
+ * kfd/soft/device/queue.c - queues: the ioctls that create and destroy them,
+ * and the thread of each that processes its packets.
  *
  * A queue's thread sleeps until a doorbell changes.  The runtime rings through
  * kfd_driver.ring(), which wakes it; programs that store to the doorbell by

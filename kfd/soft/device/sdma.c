@@ -1,7 +1,8 @@
 /*
- * SDMA queues: copies, fills, fences and waits, byte by byte positions in the
- * ring.  Packets as SDMA 6.0 has them; those that this engine does not know
- * are refused by name.
+ * kfd/soft/device/sdma.c - SDMA queues: copies, fills, fences and waits.
+ *
+ * Ring positions are in bytes.  Packets as SDMA 6.0 has them; those that this
+ * engine does not know are refused by name.
  */
 #include <inttypes.h>
 #include <string.h>

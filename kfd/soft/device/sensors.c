@@ -1,11 +1,12 @@
 /*
- * What the card would feel: load, clocks, power, temperatures.
+ * kfd/soft/device/sensors.c - sensors: a model of load, clocks, power and
+ * temperatures.
  *
  * A model, not a measurement.  Load is the share of time in which a kernel or
- * a copy was in work, smoothed over 0.1 s.  From it follow the shader clock
+ * a copy was running, smoothed over 0.1 s.  From it follow the shader clock
  * (linear between the lowest and the highest), the memory clock (lowest when
  * idle, else highest) and board power (linear between idle and the limit).
- * Temperatures go towards a level that is linear in power, with the time
+ * Temperatures approach a level that is linear in power, with the time
  * constant of a cooler.  Nothing in the device depends on these figures.
  */
 #include <math.h>

@@ -1,10 +1,11 @@
 /*
- * The part of sysfs that belongs to the PCI function: identity, memory use,
+ * kfd/soft/device/sysfs.c - sysfs of the PCI function: identity, memory use,
  * clocks, hwmon and the DRM nodes, and the symbolic links by which programs
- * find it.  topology.c has the rest, /sys/class/kfd.
+ * find it.
  *
- * The same tables answer read_file() and list_dir() of the driver and fill the
- * tree of real files that other programs are shown (soft_sysfs_export).
+ * topology.c has the rest, /sys/class/kfd.  The same tables answer read_file()
+ * and list_dir() of the driver and fill the tree of real files that other
+ * programs are shown (soft_sysfs_export).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -229,7 +230,7 @@ static const struct link {
 	{ DRIVER "/module", MODULE },
 };
 
-/* The rest of `path` behind the folder `dir`, or NULL. */
+/* The rest of `path` below the folder `dir`, or NULL. */
 static const char *path_below(const char *path, const char *dir)
 {
 	const size_t n = strlen(dir);
@@ -314,7 +315,7 @@ static bool list_part(const char *path, const char *dir, struct buf *out)
 		return rest;
 	n = strcspn(++rest, "/");
 	snprintf(line, sizeof(line), "\n%.*s\n", (int)n, rest);
-	/* Lines begin behind the newline of the one before. */
+	/* A line begins after the newline of the one before. */
 	if (out->len && (!strncmp(out->data, line + 1, n + 1) ||
 			 strstr(out->data, line)))
 		return true;

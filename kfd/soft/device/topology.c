@@ -1,6 +1,8 @@
 /*
- * The topology tree of sysfs: node 0 is the host, node 1 the RX 7900 XTX.
- * Files are lines of "name decimal", made anew at every read.
+ * kfd/soft/device/topology.c - the topology tree of sysfs: node 0 is the host,
+ * node 1 the RX 7900 XTX.
+ *
+ * Files are lines of "name decimal", generated at every read.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -267,7 +269,7 @@ static int node_count(const struct soft_dev *d)
 	return d->o.igpu_first ? 3 : 2;
 }
 
-/* "nodes/N/rest": what it is, and *rest behind its slash; -1 if not that. */
+/* "nodes/N/rest": what it is, and *rest after its slash; -1 if not that. */
 static int node_of(const struct soft_dev *d, const char *p, const char **rest)
 {
 	const int n = strncmp(p, "nodes/", 6) ? -1 : p[6] - '0';

@@ -1,5 +1,5 @@
 /*
- * kfd/soft/inject/inject.h - make the soft device misbehave, as real ones do.
+ * kfd/soft/inject - make the soft device misbehave as cards do: the manual.
  *
  * For tests of what stands above the driver seam.  A rule says what goes
  * wrong and at which of the calls or packets that it concerns:
@@ -10,9 +10,9 @@
  *	soft_inject(driver, &r);
  *
  * lets the 3rd, 4th and 5th MAP_MEMORY_TO_GPU fail with EINTR.  With `one_in`
- * a rule strikes at random instead, as often as that says; the same seed gives
- * the same choices for the same calls.  Rules are looked at in the order in
- * which they were given, and the first that strikes is the one.
+ * a rule fires at random instead, as often as that says; the same seed gives
+ * the same choices for the same calls.  Rules are tried in the order in which
+ * they were given, and the first that fires is applied.
  *
  * Lacks and oddities of the machine that last (a small BAR, an old driver,
  * another GPU before this one, a hidden node) are soft_options instead.
@@ -79,7 +79,7 @@ struct soft_census {
 void soft_census(struct kfd_driver *d, struct soft_census *out);
 /*
  * Fill *out when the last handle of /dev/kfd is closed, before the device
- * takes everything back by itself: what is in there was left behind.
+ * takes everything back by itself: what it counts was left open.
  */
 void soft_census_at_close(struct kfd_driver *d, struct soft_census *out);
 

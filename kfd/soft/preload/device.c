@@ -1,6 +1,6 @@
 /*
- * The soft device inside the program: made when a node is first opened, one
- * handle per node, gone with the process.
+ * kfd/soft/preload/device.c - the soft device inside the program: made when a
+ * node is first opened, one handle per node, freed with the process.
  */
 #include <errno.h>
 #include <fcntl.h>

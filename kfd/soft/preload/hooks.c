@@ -1,7 +1,9 @@
 /*
- * libc's file functions, with the device's paths led astray.  Every hook does
- * the same: change the path, call the next definition of its own name, change
- * the result back.
+ * kfd/soft/preload/hooks.c - libc's file functions, with the device's paths
+ * redirected.
+ *
+ * Every hook does the same: change the path, call the next definition of its
+ * own name, change the result back.
  */
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,6 +1,7 @@
 /*
- * Which paths and inodes are the device's.  Only raw system calls: these run
- * before other libraries are initialised.
+ * kfd/soft/preload/paths.c - which paths and inodes are the device's.
+ *
+ * Only raw system calls: these run before other libraries are initialised.
  */
 #include <fcntl.h>
 #include <stdio.h>

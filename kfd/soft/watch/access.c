@@ -1,8 +1,9 @@
 /*
- * What a memory instruction is about to access, lane by lane.
+ * kfd/soft/watch/access.c - the memory accesses that an instruction is about
+ * to make, lane by lane.
  *
  * Addresses of FLAT and buffer instructions come from their executors; those
- * of LDS and scalar loads are simple enough to be worked out here once more.
+ * of LDS and scalar loads are simple enough to be computed here once more.
  */
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /*
- * Checked mode: what every instruction is asked, and how findings are told.
+ * kfd/soft/watch/check.c - checked mode: the checks of an instruction, and the
+ * reports of findings.
  *
- * The rules are in soft.h (soft_watch_findings()); registers and waits are in
+ * watch.h has the rules (soft_watch_findings()); registers and waits are in
  * check_wait.c, uninitialised values in check_init.c, memory in check_mem.c,
  * the order of memory accesses in check_hb.c.
  */

@@ -1,16 +1,17 @@
 /*
- * What happened before what: barriers and atomics.
+ * kfd/soft/watch/check_hb.c - happens-before: barriers and atomics as vector
+ * clocks.
  *
  * Memory instructions of a wave are numbered, and a wave's clock says, for
- * each kind, before which number all are complete.  A barrier makes known to
- * every wave of the workgroup how far the others were when they came to it.
- * An atomic access leaves, at its location, how far its wave was and what it
- * knew (release); one that returns a value takes what lies there (acquire).
- * What was taken by way of memory counts from buffer_gl0_inv on, for before
- * it a wave may still read stale lines of its cache.
+ * each kind, before which number all are complete.  A barrier tells every wave
+ * of the workgroup how far the others were when they came to it.  An atomic
+ * access leaves, at its location, how far its wave was and what it knew
+ * (release); one that returns a value takes what lies there (acquire).  What
+ * was acquired through memory counts from buffer_gl0_inv on: before it a wave
+ * may still read stale lines of its cache.
  *
  * Plain stores and loads stand in for atomic ones as compilers emit them: a
- * store directly behind s_waitcnt_vscnt 0 releases, a load with GLC acquires.
+ * store directly after s_waitcnt_vscnt 0 releases, a load with GLC acquires.
  */
 #include <stdlib.h>
 #include <string.h>

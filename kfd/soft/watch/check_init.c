@@ -1,13 +1,14 @@
 /*
- * Uninitialised values: from registers and memory that nobody wrote, through
- * arithmetic, to where they decide something.
+ * kfd/soft/watch/check_init.c - uninitialised values: from registers and
+ * memory that nobody wrote, through arithmetic, to where they decide
+ * something.
  *
  * A value may be undefined as long as nothing depends on it; compilers rely
  * on that.  So an instruction makes its result undefined if one of its sources
- * is, and a finding is only what reaches an address, a branch, EXEC or GPU
- * memory.  Vector registers are followed by lane, scalar ones by bit, for lane
- * masks are built from parts.  Where the exact rule would need single bits of
- * lanes (16-bit halves), the value counts as initialised.
+ * is, and only what reaches an address, a branch, EXEC or GPU memory is a
+ * finding.  Vector registers are tracked by lane, scalar ones by bit, since
+ * lane masks are built from parts.  Where the exact rule would need single bits
+ * of lanes (16-bit halves), the value counts as initialised.
  */
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /*
- * Shadow memory: bounds, alignment, what was written, and races.
+ * kfd/soft/watch/check_mem.c - shadow memory: bounds, alignment, what was
+ * written, and races.
  *
  * GPU memory is shadowed by page, from the first access of a dispatch to its
- * end.  A page that nobody had touched before, neither the host nor an earlier
- * dispatch, has no memory behind it yet: the kernel says so, and then each of
- * its bytes is uninitialised until the dispatch writes it.  All other pages
- * count as initialised.
+ * end.  A page that neither the host nor an earlier dispatch has touched has no
+ * memory behind it yet: the kernel says so, and then each of its bytes is
+ * uninitialised until the dispatch writes it.  All other pages count as
+ * initialised.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -202,7 +203,7 @@ static void check_local_bounds(struct actor *a, const struct access *x)
 }
 
 /*
- * Memory behind an allocation, up to the end of its last page, is mapped and
+ * Memory after an allocation, up to the end of its last page, is mapped and
  * nobody's.  Compilers widen scalar loads that begin inside, for they cannot
  * fault; what they load beyond is only wrong if it is used.
  */

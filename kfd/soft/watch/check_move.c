@@ -1,8 +1,9 @@
 /*
- * Uninitialised values on their way between registers and memory.
+ * kfd/soft/watch/check_move.c - uninitialised values on their way between
+ * registers and memory.
  *
  * LDS and scratch only carry validity, as registers do; what reaches GPU
- * memory is a finding.  Values kept in a lane that never stored to LDS come
+ * memory is a finding.  A lane's values that were never stored to LDS come
  * back uninitialised from there.
  */
 #include <string.h>
@@ -163,7 +164,7 @@ static void set_invalid(struct actor *a, const struct isa_operand *o, int dword,
 		a->sw->sgpr[reg] = 0;
 		a->sw->sorigin[reg] = from;
 	} else if (o->kind == ISA_K_VGPR && reg < 256) {
-		/* The first lane's, which is the one that is told. */
+		/* The first lane's: it is the one reported. */
 		if (all_valid(a, reg))
 			a->sw->vorigin[reg] = from;
 		a->sw->vgpr[x->lane / SOFT_LANES][reg] &=

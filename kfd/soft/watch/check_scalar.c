@@ -1,6 +1,6 @@
 /*
- * Uninitialised values in scalar instructions, bit by bit where lane masks
- * are put together.
+ * kfd/soft/watch/check_scalar.c - uninitialised values in scalar instructions:
+ * bit by bit where lane masks are combined.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * Uninitialised values in vector instructions, lane by lane.
+ * kfd/soft/watch/check_vector.c - uninitialised values in vector instructions,
+ * lane by lane.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * Hazards: registers that a load will still write.
+ * kfd/soft/watch/check_wait.c - hazards: registers that an outstanding load
+ * will still write.
  *
  * The model is the one that programs have to assume (RDNA3 ISA 4.4), not the
  * emulator's, which finishes every instruction at once: vector loads return
@@ -166,7 +167,7 @@ void check_hazards(struct actor *a)
 			     (!reads || is_merging(a->s, u->reg[k].role))))
 				continue;
 			report_hazard(a, p, reg, reads);
-			p->file = 0; /* told once */
+			p->file = 0; /* reported once */
 		}
 	}
 	apply_wait(a);

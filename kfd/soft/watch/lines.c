@@ -1,5 +1,5 @@
 /*
- * Source lines of code objects, by elfutils' libdw.
+ * kfd/soft/watch/lines.c - source lines of code objects, by elfutils' libdw.
  */
 #include <elfutils/libdw.h>
 #include <stdlib.h>

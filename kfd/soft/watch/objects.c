@@ -1,6 +1,6 @@
 /*
- * What the runtime told about device memory: allocations with their exact
- * sizes, and code objects with their symbols and lines.
+ * kfd/soft/watch/objects.c - allocations with their exact sizes, and code
+ * objects with their symbols and lines, as the runtime's notes tell them.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "kfd/soft/watch/watch_int.h"
 
-/* Index of the first object behind va. */
+/* Index of the first object above va. */
 static size_t search_object(const struct soft_watch *t, uint64_t va)
 {
 	size_t lo = 0, hi = t->n_objects;
@@ -62,7 +62,7 @@ static void take_elf(struct watch_object *o, const struct kfd_note *n)
 	o->lines = lines_new(o->elf, o->elf_bytes);
 }
 
-/* A note about code replaces that about the memory it lies in. */
+/* A note about code replaces the one about its memory. */
 static void add_object(struct soft_watch *t, const struct kfd_note *n)
 {
 	struct watch_object o = { .va = n->va, .size_bytes = n->size_bytes };

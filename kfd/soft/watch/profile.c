@@ -1,5 +1,6 @@
 /*
- * Texts about what waves executed: the profile, and a wave's registers.
+ * kfd/soft/watch/profile.c - texts about what waves executed: the profile, and
+ * a wave's registers.
  */
 #include <stdlib.h>
 #include <string.h>

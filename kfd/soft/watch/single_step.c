@@ -1,8 +1,9 @@
 /*
- * Watched waves: the run loop, the sites, and the way to the watchers.
+ * kfd/soft/watch/single_step.c - single stepping: the run loop of watched
+ * waves, and their decoded sites.
  *
- * Every instruction is decoded here a second time, once per address, looked
- * at, and then executed by soft_wave_run(), one at a time.
+ * Every instruction is decoded here a second time, once per address, shown to
+ * the watchers, and then executed by soft_wave_run(), one at a time.
  */
 #include <stdio.h>
 #include <stdlib.h>

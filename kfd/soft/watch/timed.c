@@ -1,8 +1,9 @@
 /*
- * Dispatches whose waves a client steps, one instruction at a time (timing.h).
+ * kfd/soft/watch/timed.c - timed dispatches: a client steps their waves, one
+ * instruction at a time.
  *
  * The client runs inside soft_dispatch() on the queue's thread, before the
- * pool gets what it has left over.
+ * pool gets what it has left over (watch.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ struct soft_timed {
 	double ticks_per_cycle;
 	uint64_t start_ts, n_steps;
 	bool ended;   /* last_cycle is the client's word */
-	bool stopped; /* nothing goes on */
+	bool stopped; /* no wave may continue */
 };
 
 /* ------------------------------------------------------------ clocks ---- */

@@ -1,5 +1,5 @@
 /*
- * kfd/soft/watch - watching the soft device's waves, and timing them: the manual.
+ * kfd/soft/watch - watching waves of the soft device, and timing: the manual.
  *
  * Both attach to a device of kfd_soft_new() before it is opened, and the device
  * owns them from then on; a device without them pays nothing.
@@ -136,7 +136,7 @@ struct soft_run;   /* a workgroup that is resident */
 /* What is dispatched.  */
 struct soft_timed_dispatch {
 	uint64_t number;      /* on this device, from 1 on */
-	const char *kernel;   /* its name; "" when the device was not told */
+	const char *kernel;   /* its name; "" when no note named it */
 	uint64_t kernel_va;   /* of the descriptor; 0: from PM4 */
 	uint64_t entry_va;    /* of the first instruction */
 	uint64_t kernarg_va;  /* of the arguments; 0: from PM4 */
@@ -166,7 +166,7 @@ struct soft_timed_inst {
 	uint64_t exec;
 	/*
 	 * As in a trace (isa/trace/trace.h), but for the addresses of memory: the
-	 * buffers there are when the dispatch begins lie one behind the other
+	 * buffers there are when the dispatch begins lie one after the other
 	 * from 2^40 on, by handle, and all else in the page at 2^32.  What
 	 * evicts what from a cache so is the same in every run, wherever the
 	 * host has put them.

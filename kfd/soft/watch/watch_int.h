@@ -323,7 +323,7 @@ void check_instruction(struct actor *a);
 void check_barrier(struct soft_watch *t, struct shadow *sh);
 /*
  * Report once for each pair of instructions; other_pc 0: there is no partner.
- * The text is "what happened", with lines for the partner behind it.
+ * The text is "what happened", with lines for the partner after it.
  */
 bool check_known(struct soft_watch *t, enum check_rule rule, uint64_t pc,
 		 uint64_t other_pc);

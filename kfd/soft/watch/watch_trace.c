@@ -1,4 +1,7 @@
-/* From watched waves to a trace file (isa/trace/trace.h). */
+/*
+ * kfd/soft/watch/watch_trace.c - from watched waves to a trace file
+ * (isa/trace/trace.h).
+ */
 #include <stdio.h>
 #include <string.h>
 
