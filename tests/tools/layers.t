@@ -28,6 +28,21 @@ perl -0777 -e '
 ' <"$tmp/sources" >"$tmp/wrong"
 is "$(cat "$tmp/wrong")" '' 'headers speak of what there is'
 
+# In the documents: `name()`, and `folder/file` or `folder/room` in back quotes.
+for doc in README.md ARCHITECTURE.md; do
+	grep -oE '`[a-z0-9_]+\(\)' "$doc" | tr -d '`()' | sort -u |
+		while read -r name; do
+			grep -rqw --include='*.[ch]' -e "$name" base isa results \
+				kfd compiler probes autotune engine tests ||
+				echo "$doc: there is no $name()"
+		done
+	grep -oE '`[a-z0-9_]+/[A-Za-z0-9_./-]*[a-z0-9]`' "$doc" | tr -d '\140' |
+		grep -v '^build/' | sort -u | while read -r path; do
+			[ -e "$path" ] || echo "$doc: there is no $path"
+		done
+done >"$tmp/wrong"
+is "$(cat "$tmp/wrong")" '' 'documents speak of what there is'
+
 # ---- rooms use what the table of GNUmakefile lets them use ----
 MAKEFLAGS= MFLAGS= make --no-print-directory print-rooms >"$tmp/table"
 is "$(scripts/layers "$T0_BUILD" <"$tmp/table")" '' \
