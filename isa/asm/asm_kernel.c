@@ -1,6 +1,6 @@
 /*
- * isa/asm/asm_kernel.c - .amdhsa_kernel ... .end_amdhsa_kernel: the 64-byte kernel
- * descriptor, filled from named values.
+ * isa/asm/asm_kernel.c - .amdhsa_kernel ... .end_amdhsa_kernel: the 64-byte
+ * kernel descriptor, filled from named values.
  *
  * Layout and defaults are those of the AMDGPU code object documentation
  * (kernel descriptor for gfx10 and later); counts of registers are given as

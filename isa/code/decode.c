@@ -2,10 +2,10 @@
  * isa/code/decode.c - bytes to struct isa_inst.
  *
  * The word's top bits give the format, the opcode gives the row of
- * isa/tables/insts.def, and the row's operand slots say what the fields mean.  What
- * LLVM 19 refuses (unused fields that are not zero, modifiers that the row has
- * not, register tuples beyond the file) is refused here, too; bits that it
- * ignores stay in f[] only, so that encoding gives the same bytes back.
+ * isa/tables/insts.def, and the row's operand slots say what the fields mean.
+ * The decoder refuses what LLVM 19 refuses: unused fields that are not zero,
+ * modifiers that the row does not take, register tuples beyond the file.  Bits
+ * that LLVM ignores stay in f[] only, so that encoding restores the same bytes.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * isa/code/decode_image.c - operands of image instructions: how many registers data
- * and address take follows from name, dimension, dmask and options.
+ * isa/code/decode_image.c - operands of image instructions: how many registers
+ * data and address take follows from name, dimension, dmask and options.
  */
 #include <string.h>
 
@@ -112,9 +112,10 @@ const char *isa_decode_image(struct decoder *d)
 						       0xff :
 					   in->f[ISA_F_ADDR];
 
-			why = isa_decode_vgpr(isa_decode_append(in, ISA_SLOT_VADDR,
-							  ISA_SRC, width),
-					   reg);
+			why = isa_decode_vgpr(isa_decode_append(in,
+								ISA_SLOT_VADDR,
+								ISA_SRC, width),
+					      reg);
 			if (why)
 				return why;
 		}

@@ -92,8 +92,8 @@ const char *isa_decode_sdwa_source(struct decoder *d, struct isa_operand *o,
 
 /*
  * Fields and modifiers that the format has and the row may not use; sets
- * `has`, `mods` and `opsel`.  isa_decode_unused is the reason for fields that only
- * assemblers insist on, which isa_target.lax forgives.
+ * `has`, `mods` and `opsel`.  isa_decode_unused is the reason for fields that
+ * only assemblers insist on, which isa_target.lax forgives.
  */
 const char *isa_decode_check(struct decoder *d);
 extern const char isa_decode_unused[];

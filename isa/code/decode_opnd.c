@@ -1,6 +1,6 @@
 /*
- * isa/code/decode_opnd.c - operand slots of isa/tables/insts.def: what the fields of an
- * instruction say about registers, constants and immediates.
+ * isa/code/decode_opnd.c - operand slots of isa/tables/insts.def: what the
+ * fields of an instruction say about registers, constants and immediates.
  */
 #include "base/base.h"
 #include "isa/code/decode_int.h"
@@ -90,7 +90,8 @@ static const char *scalar_source(struct decoder *d, struct isa_operand *o,
 	return "reserved source operand";
 }
 
-const char *isa_decode_source(struct decoder *d, struct isa_operand *o, uint32_t v)
+const char *isa_decode_source(struct decoder *d, struct isa_operand *o,
+			      uint32_t v)
 {
 	if (v >= SRC_VGPR)
 		return isa_decode_vgpr(o, v - SRC_VGPR);

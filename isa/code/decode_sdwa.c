@@ -86,7 +86,8 @@ const char *isa_decode_sdwa(struct decoder *d)
 	return why;
 }
 
-const char *isa_decode_sdwa_source(struct decoder *d, struct isa_operand *o, int i)
+const char *isa_decode_sdwa_source(struct decoder *d, struct isa_operand *o,
+				   int i)
 {
 	struct isa_inst *in = d->in;
 	uint32_t part = in->extra[0] >> (16 + 8 * i);

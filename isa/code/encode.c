@@ -1,6 +1,6 @@
 /*
- * isa/code/encode.c - struct isa_inst to bytes: the format's fields, then whatever
- * follows them (image address dword, DPP dword, literal).
+ * isa/code/encode.c - struct isa_inst to bytes: the format's fields, then
+ * whatever follows them (image address dword, DPP dword, literal).
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * isa/code/occupancy.c - wave slots, registers, LDS and barriers against a kernel's
- * needs.
+ * isa/code/occupancy.c - wave slots, registers, LDS and barriers against a
+ * kernel's needs.
  */
 #include <string.h>
 

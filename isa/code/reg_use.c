@@ -1,6 +1,6 @@
 /*
- * isa/code/reg_use.c - which registers an instruction reads and writes: its operands,
- * and the implicit ones that its row and its encoding name.
+ * isa/code/reg_use.c - which registers an instruction reads and writes: its
+ * operands, and the implicit ones that its row and its encoding name.
  */
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /*
- * co - parse a code object: identification, then the ELF tables (co_elf.c),
- * then the kernels, then what the metadata adds to them (co_meta.c).
+ * isa/object/co.c - parse a code object: identification, then the ELF tables
+ * (co_elf.c), then the kernels, then what the metadata adds to them
+ * (co_meta.c).
  */
 #include "isa/object/co_int.h"
 

@@ -1,6 +1,6 @@
 /*
- * isa/object/co_build.c - compiled kernels to a code object: descriptors, metadata
- * and symbols, then the writer.
+ * isa/object/co_build.c - compiled kernels to a code object: descriptors,
+ * metadata and symbols, then the writer.
  */
 #include <msgpack.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /*
- * isa/object/co_debug.c - line tables: which source line machine code comes from.
+ * isa/object/co_debug.c - line tables: which source line machine code comes
+ * from.
  *
  * The smallest DWARF 5 that readers accept: a compile unit without children
  * in .debug_info, its abbreviation, and the line program.  Strings stand in

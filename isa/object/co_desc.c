@@ -1,5 +1,5 @@
 /*
- * co_desc - chip numbers of e_flags and the kernel descriptor.
+ * isa/object/co_desc.c - chip numbers of e_flags and the kernel descriptor.
  */
 #include "isa/object/object.h"
 

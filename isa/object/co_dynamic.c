@@ -1,6 +1,6 @@
 /*
- * isa/object/co_dynamic.c - what a loader reads: metadata note, symbols by name, and
- * places that depend on the load address.
+ * isa/object/co_dynamic.c - what a loader reads: metadata note, symbols by
+ * name, and places that depend on the load address.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +158,8 @@ static Elf64_Sym elf_symbol(const struct co_writer *w, int symbol, bool local)
 
 static bool refers_got(const struct isa_reloc *r)
 {
-	return r->type >= CO_RELOC_GOTPCREL && r->type <= CO_RELOC_GOTPCREL32_HI;
+	return r->type >= CO_RELOC_GOTPCREL &&
+	       r->type <= CO_RELOC_GOTPCREL32_HI;
 }
 
 static void add_rela(struct co_writer *w, int section, uint64_t offset,

@@ -1,6 +1,6 @@
 /*
- * co_elf - the ELF side of a code object: headers, segments, symbols and the
- * metadata note; co_reloc.c has the relocations.
+ * isa/object/co_elf.c - the ELF side of a code object: headers, segments,
+ * symbols and the metadata note; co_reloc.c has the relocations.
  *
  * libelf walks the tables.  Before it does, the tables' own ranges are checked
  * here, so that a truncated file is called truncated.  Strings are looked up

@@ -1,6 +1,6 @@
 /*
- * co_image - the image of a code object as the GPU sees it, and the offload
- * bundles that compilers wrap objects in.
+ * isa/object/co_image.c - the image of a code object as the GPU sees it, and
+ * the offload bundles that compilers wrap objects in.
  */
 #include "isa/object/co_int.h"
 

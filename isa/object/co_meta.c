@@ -1,5 +1,6 @@
 /*
- * co_meta - the metadata of a code object: a MessagePack map in a note.
+ * isa/object/co_meta.c - the metadata of a code object: a MessagePack map in a
+ * note.
  *
  * The map is `amdhsa.version`, `amdhsa.target`, `amdhsa.kernels` (one map per
  * kernel, its arguments in `.args`).  msgpack-c unpacks it.  That library

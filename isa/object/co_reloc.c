@@ -1,5 +1,6 @@
 /*
- * isa/object/co_reloc.c - relocations of a code object, as the loader sees them.
+ * isa/object/co_reloc.c - relocations of a code object, as the loader sees
+ * them.
  */
 #include "isa/object/co_int.h"
 

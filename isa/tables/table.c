@@ -1,9 +1,9 @@
 /*
- * isa/tables/table.c - expands isa/tables/types.def, formats.def, insts.def and vopd.def
- * into constant tables, and proves while compiling that they are consistent:
- * the fields of every format partition its bits, and no two instructions of a
- * generation share an opcode (a designated initialiser given twice is an
- * error here).
+ * isa/tables/table.c - expands isa/tables/types.def, formats.def, insts.def and
+ * vopd.def into constant tables, and proves while compiling that they are
+ * consistent: the fields of every format partition its bits, and no two
+ * instructions of a generation share an opcode (a designated initialiser given
+ * twice is an error here).
  */
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
  * isa/text/parse.c - one line of LLVM's syntax to struct isa_inst.
  *
- * The line is cut into a mnemonic, operands and modifiers once; then each form
- * that the mnemonic allows is tried, shortest first, until one takes all of
- * them.  A form is tried by filling the fields of its format slot by slot, the
- * inverse of isa/code/decode.c; the decoder then judges the fields, so that what it
- * refuses cannot be assembled.  Last come the rules that only text has
+ * The line is split into a mnemonic, operands and modifiers once; then each
+ * form that the mnemonic allows is tried, shortest first, until one takes all
+ * of them.  Trying a form means filling the fields of its format slot by slot,
+ * the inverse of isa/code/decode.c; the decoder then judges the fields, so that
+ * what it refuses cannot be assembled.  Rules that only text has come last
  * (parse_check.c).
  */
 #include <string.h>

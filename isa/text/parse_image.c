@@ -1,6 +1,6 @@
 /*
- * isa/text/parse_image.c - operands of image and export instructions, whose number
- * and widths follow from modifiers.
+ * isa/text/parse_image.c - operands of image and export instructions, whose
+ * number and widths follow from modifiers.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * isa/text/parse_imm.c - immediates with a syntax of their own: messages, hardware
- * registers, wait counters, delays, versions and swizzles.
+ * isa/text/parse_imm.c - immediates with a syntax of their own: messages,
+ * hardware registers, wait counters, delays, versions and swizzles.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * isa/text/parse_lex.c - operands: registers, lists of them, numbers, expressions.
+ * isa/text/parse_lex.c - operands: registers, lists of them, numbers,
+ * expressions.
  */
 #include <ctype.h>
 #include <stdlib.h>

@@ -289,7 +289,8 @@ static bool put_packed_select(struct parser *ps, enum mod_id id, uint32_t bits)
 {
 	struct isa_inst *in = ps->in;
 
-	if ((id == MD_OP_SEL || id == MD_OP_SEL_HI) && isa_inst_has_whole_matrix(in))
+	if ((id == MD_OP_SEL || id == MD_OP_SEL_HI) &&
+	    isa_inst_has_whole_matrix(in))
 		return isa_refuse(ps, 3, "op_sel not allowed here");
 	if ((id == MD_NEG_LO || id == MD_NEG_HI) && is_mix(ps->op))
 		return isa_refuse(ps, 3, "write neg and abs at the operand");

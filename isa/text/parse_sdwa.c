@@ -1,6 +1,6 @@
 /*
- * isa/text/parse_sdwa.c - the dword that names parts of registers, the inverse of
- * isa/code/decode_sdwa.c, where its bits are explained.
+ * isa/text/parse_sdwa.c - the dword that names parts of registers, the inverse
+ * of isa/code/decode_sdwa.c, where its bits are explained.
  */
 #include "base/base.h"
 #include "isa/text/parse_int.h"

@@ -1,5 +1,6 @@
 /*
- * isa/text/parse_slots.c - operands to fields, the inverse of isa/code/decode.c.
+ * isa/text/parse_slots.c - operands to fields, the inverse of
+ * isa/code/decode.c.
  */
 #include <string.h>
 
@@ -145,7 +146,9 @@ static bool put_saddr(struct parser *ps, const struct arg *a)
 			return isa_refuse(ps, 3, "exec_hi not allowed here");
 	}
 	if (v == ISA_R_NULL && !ps->vaddr_n)
-		v = isa_inst_absent_saddr(in) == ~0u ? v : isa_inst_absent_saddr(in);
+		v = isa_inst_absent_saddr(in) == ~0u ?
+			    v :
+			    isa_inst_absent_saddr(in);
 	else if (isa_inst_absent_saddr(in) != ~0u && v != ISA_R_NULL &&
 		 ps->vaddr_n)
 		return isa_refuse(ps, 3, "this scratch has one address");

@@ -295,8 +295,8 @@ static bool put_suffix(struct out *o, const struct isa_inst *in,
 		isa_print_swizzle(o, op->value);
 		return true;
 	case ISA_SLOT_FORMAT:
-		name = isa_number_name(in->gen == ISA_GFX10_3 ? BUFFMT10 : BUFFMT,
-				    op->value);
+		name = isa_number_name(
+			in->gen == ISA_GFX10_3 ? BUFFMT10 : BUFFMT, op->value);
 		if (!name) {
 			put_number(o, " format:", op->value);
 		} else if (op->value != 1) { /* 8_UNORM goes without saying */

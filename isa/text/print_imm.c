@@ -1,6 +1,6 @@
 /*
- * isa/text/print_imm.c - immediates with a meaning: wait counts, delays, messages,
- * hardware registers, versions, swizzles, and names of numbers.
+ * isa/text/print_imm.c - immediates with a meaning: wait counts, delays,
+ * messages, hardware registers, versions, swizzles, and names of numbers.
  */
 #include "base/base.h"
 #include "isa/text/print_int.h"

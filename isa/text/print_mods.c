@@ -1,6 +1,6 @@
 /*
- * isa/text/print_mods.c - what stands behind the operands: op_sel and its like, DPP,
- * cache bits, options of images and exports.
+ * isa/text/print_mods.c - what stands behind the operands: op_sel and its like,
+ * DPP, cache bits, options of images and exports.
  */
 #include "base/base.h"
 #include "isa/text/print_int.h"

@@ -1,4 +1,6 @@
-/* Writing traces; isa/trace/trace.h describes the file. */
+/*
+ * isa/trace/trace.c - writes traces; isa/trace/trace.h describes the file.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

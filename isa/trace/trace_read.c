@@ -1,4 +1,7 @@
-/* Reading traces; isa/trace/trace.h describes the file, which is not trusted. */
+/*
+ * isa/trace/trace_read.c - reads traces; isa/trace/trace.h describes the file,
+ * which is not trusted.
+ */
 #include <string.h>
 
 #include "isa/trace/trace.h"

@@ -1,6 +1,6 @@
 /*
- * isa/verify/cfg_order.c - the order in which blocks are visited, loops and strongly
- * connected components.
+ * isa/verify/cfg_order.c - the order in which blocks are visited, loops and
+ * strongly connected components.
  */
 #include <stdlib.h>
 

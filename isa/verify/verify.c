@@ -1,5 +1,6 @@
 /*
- * isa/verify/verify.c - the fixed point over the control-flow graph, and the report.
+ * isa/verify/verify.c - the fixed point over the control-flow graph, and the
+ * report.
  *
  * Blocks are visited in reverse postorder until no state changes; one more
  * visit with the final states reports.  Indirect branches whose target turns

@@ -1,6 +1,6 @@
 /*
- * isa/verify/verify_arith.c - integer arithmetic on values: what stays linear in
- * constants and lane numbers, and what is an opaque expression.
+ * isa/verify/verify_arith.c - integer arithmetic on values: what stays linear
+ * in constants and lane numbers, and what is an opaque expression.
  */
 #include <string.h>
 

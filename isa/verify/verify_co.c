@@ -1,5 +1,6 @@
 /*
- * isa/verify/verify_co.c - what a code object says about a kernel, for the verifier.
+ * isa/verify/verify_co.c - what a code object says about a kernel, for the
+ * verifier.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /*
- * isa/verify/verify_exec.c - lanes that stay off, and flags that nothing has set.
+ * isa/verify/verify_exec.c - lanes that stay off, and flags that nothing has
+ * set.
  *
  * EXEC is a tree of subsets (mask nodes).  Compilers leave EXEC narrowed when
  * nothing but the end of the program follows, so a narrowed EXEC is no fault

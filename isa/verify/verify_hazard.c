@@ -1,6 +1,6 @@
 /*
- * isa/verify/verify_hazard.c - dependencies that gfx11 does not interlock, and the
- * rules of matrix instructions.
+ * isa/verify/verify_hazard.c - dependencies that gfx11 does not interlock, and
+ * the rules of matrix instructions.
  *
  * Each check stands at a reader and walks back over all paths until the
  * hazard's producer is found, something that clears it is met, or it is too

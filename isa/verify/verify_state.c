@@ -1,6 +1,6 @@
 /*
- * isa/verify/verify_state.c - the state at the entry, where paths meet, and around
- * calls.
+ * isa/verify/verify_state.c - the state at the entry, where paths meet, and
+ * around calls.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * isa/verify/verify_step.c - the values that one instruction leaves in registers.
+ * isa/verify/verify_step.c - the values that one instruction leaves in
+ * registers.
  *
  * Address arithmetic becomes linear nodes, lane masks become mask nodes, and
  * everything else is an opaque expression over its operands.  Being opaque is

@@ -1,5 +1,6 @@
 /*
- * isa/verify/verify_wait.c - outstanding memory operations and the wait counters.
+ * isa/verify/verify_wait.c - outstanding memory operations and the wait
+ * counters.
  *
  * For each register that an operation will write, the state holds how many
  * operations of the same in-order kind are certainly younger.  s_waitcnt with
