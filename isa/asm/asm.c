@@ -12,7 +12,7 @@ enum { MAX_ERRORS = 20 };
 
 /* ------------------------------------------------------------- errors ---- */
 
-/* Line `number` of the file as it was given. */
+/* Source line `number`, as the file has it. */
 static const char *original_line(const struct assembler *a, int number,
 				 int *len)
 {
@@ -51,7 +51,7 @@ static void add_error(struct assembler *a, int line, int column,
 					     ' ');
 	if (column < 0 || column > len)
 		return;
-	/* Tabs stay, so that the caret stands where it belongs. */
+	/* Tabs stay tabs, so that the caret is under its column. */
 	buf_addc(&a->errors, '\n');
 	for (int i = 0; i < column; i++)
 		buf_addc(&a->errors, source[i] == '\t' ? '\t' : ' ');
@@ -99,7 +99,7 @@ int asm_name(const char *p)
 	return n;
 }
 
-/* Characters that may begin a comment or quote one away. */
+/* Characters that may start a comment, or a quotation that hides one. */
 static const char special_chars[] = { ';', '/', '#', '"', '\'' };
 _Static_assert(sizeof(special_chars) == ASM_N_SPECIAL, "one place for each");
 
@@ -123,7 +123,7 @@ static bool has_special(struct assembler *a, const char *end)
 	return found;
 }
 
-/* Behind a string or character at p, or at the end of its line. */
+/* The end of the string or character literal at p, or of its line. */
 static const char *skip_quoted(const char *p, const char *end)
 {
 	char quote = *p++;
@@ -296,7 +296,7 @@ static bool read_assignment(struct assembler *a, const char *p, int len)
 	return asm_set(a, p, len, &v, true);
 }
 
-/* Labels at *p: moves behind them, to a name of *name_len characters. */
+/* Labels at *p: moves past them, to a name of *name_len characters. */
 static bool read_labels(struct assembler *a, const char **p, int *name_len)
 {
 	for (;;) {

@@ -135,7 +135,7 @@ static int read_octal(const char **p)
 	return v & 0xff;
 }
 
-/* The character behind a backslash; -1 if it means nothing. */
+/* Escape sequence: the character after a backslash; -1 if unknown. */
 static int read_escape(const char **p)
 {
 	static const char letter[] = "bfnrt\"\\";
@@ -217,7 +217,7 @@ bool dir_fill(struct directive *d)
 	    (dir_comma(d) && !dir_number(d, 0, 8, &size)) ||
 	    (dir_comma(d) && !asm_number(d->a, &d->p, &v)) || !dir_done(d))
 		return false;
-	/* Of larger values four bytes are taken. */
+	/* Fill values are truncated to four bytes. */
 	if (size > 4)
 		v &= 0xffffffff;
 	for (int64_t i = 0; i < n; i++)

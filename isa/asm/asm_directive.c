@@ -150,7 +150,7 @@ static bool section_type(struct directive *d, uint32_t *type)
 	return true;
 }
 
-/* Sections of these names have their properties without saying so. */
+/* Well-known sections: properties that their names imply. */
 static void default_flags(const char *s, int len, uint32_t *type,
 			  uint32_t *flags)
 {

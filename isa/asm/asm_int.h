@@ -83,7 +83,7 @@ struct assembler {
 	int more_lines;	    /* that a comment added to the current one */
 };
 
-/* The directive at hand: `arg` is what the table says. */
+/* The current directive: `arg` comes from its row of the table. */
 struct directive {
 	struct assembler *a;
 	const char *p; /* what follows the name */
@@ -113,7 +113,7 @@ int asm_name(const char *p);
 
 /* ------------------------------------------------------ asm_symbol.c ---- */
 
-/* An expression at *p that is a number by now. */
+/* An absolute expression at *p: all its symbols are known by now. */
 bool asm_number(struct assembler *a, const char **p, int64_t *v);
 /* Any expression at *p. */
 bool asm_value(struct assembler *a, const char **p, struct isa_value *v);
@@ -124,7 +124,7 @@ bool asm_local_label(struct assembler *a, int number);
 /* For isa_parse(). */
 bool asm_instruction_symbol(void *ctx, const char *s, int len,
 			    enum isa_symbol_use use, int64_t *value);
-/* Patch all fixups; what cannot be known becomes a relocation. */
+/* Patch all fixups; those that only a linker can resolve become relocations. */
 void asm_resolve(struct assembler *a);
 
 /* --------------------------------------------------- asm_directive.c ---- */
@@ -134,9 +134,9 @@ bool asm_directive(struct assembler *a, const char *word, int len,
 		   const char *p);
 /* Is the line at its end?  An error if it is not. */
 bool dir_done(struct directive *d);
-/* Moves behind a comma, if one follows. */
+/* Skips a comma, if one follows. */
 bool dir_comma(struct directive *d);
-/* A number that is known by now, from `low` to `high`. */
+/* An absolute expression: a number from `low` to `high`, known by now. */
 bool dir_number(struct directive *d, int64_t low, int64_t high, int64_t *v);
 
 /* ------------------------------------------------------ asm_data.c ---- */

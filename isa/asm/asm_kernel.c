@@ -234,7 +234,7 @@ static bool check_wave(struct kernel *k)
 /* --------------------------------------------------------------- output ----
  */
 
-/* The descriptor's symbol looks like the kernel's. */
+/* The descriptor's symbol takes binding and visibility from the kernel's. */
 static int descriptor_symbol(struct assembler *a, const char *name, int len,
 			     int *code)
 {

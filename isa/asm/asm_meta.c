@@ -1,7 +1,7 @@
 /*
  * isa/asm/asm_meta.c - .amdgpu_metadata: YAML to MessagePack.
  *
- * Of YAML this is what compilers write: block maps and lists by indentation,
+ * The subset of YAML that compilers write: block maps and lists by indentation,
  * "[a, b]" and "{}" , plain, 'single' and "double" quoted scalars.  Plain
  * integers and true/false are values, everything else is a string.  Keys are
  * written in the order of their bytes.
@@ -115,7 +115,7 @@ static struct node *parse_quoted(struct yaml *y, const char **p)
 
 static struct node *parse_flow(struct yaml *y, const char **p);
 
-/* "[a, b]" behind the bracket; maps only empty. */
+/* Flow list: "[a, b]" after its bracket.  Flow maps are empty ones only. */
 static struct node *parse_flow_list(struct yaml *y, const char **p)
 {
 	struct node *list = node_new(y, NODE_LIST), *one;
@@ -165,7 +165,7 @@ static struct node *parse_flow(struct yaml *y, const char **p)
 	return n;
 }
 
-/* "!str x": the type of a scalar that looks like another. */
+/* Tag: "!str x" makes a string of a scalar that looks like a number. */
 static const char *skip_tag(const char *s, bool *string)
 {
 	const char *end = s;
@@ -206,7 +206,7 @@ static struct node *parse_scalar(struct yaml *y, const char *s)
 
 static struct node *parse_block(struct yaml *y, int indent);
 
-/* "- x" at this line: the rest of the line is indented by what stood there. */
+/* List item "- x": the dash counts as indentation of the rest of the line. */
 static void cut_dash(struct yline *l)
 {
 	char *p = l->text + 1;
@@ -239,7 +239,7 @@ static struct node *parse_block_list(struct yaml *y, int indent)
 	return list;
 }
 
-/* The ':' behind a key, NULL if the line has no key. */
+/* The ':' that ends a key, NULL if the line has no key. */
 static char *key_end(char *p)
 {
 	char quote = *p == '\'' || *p == '"' ? *p : 0;

@@ -1,6 +1,6 @@
 /*
- * isa/asm/asm_symbol.c - symbols: what they stand for in expressions, and the
- * patching of what was not known when it was read.
+ * isa/asm/asm_symbol.c - symbols: their values in expressions, and fixups,
+ * which patch bytes once a forward reference is known.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static struct asm_variable *variable_of(struct assembler *a, int symbol)
 	return &a->variable.v[symbol];
 }
 
-/* Put what `*symbol` was set to in its place. */
+/* Variable (.set): replace the symbol by the expression it stands for. */
 static bool expand_variable(struct assembler *a, struct isa_value *v, bool sub)
 {
 	for (int i = 0; i < MAX_ALIASES; i++) {
@@ -82,7 +82,7 @@ static int variant_of(const char *s, int len)
 	return VARIANT_NONE;
 }
 
-/* Numbers that the assembler itself knows. */
+/* Predefined symbols: numbers that the assembler provides. */
 static bool builtin_symbol(struct assembler *a, const char *s, int len,
 			   int64_t *n)
 {

@@ -212,7 +212,7 @@ struct isa_occupancy {
 bool isa_occupancy(const char *chip, const struct isa_resources *r,
 		   struct isa_occupancy *o);
 
-/* ------------------------------------------------- for isa/text, too ---- */
+/* -------------------------------------- shared with printer and parser ---- */
 
 /*
  * What isa_decode() does once it knows row, format and fields: checks them and
@@ -233,7 +233,7 @@ static inline int isa_slot_dwords(const struct isa_target *t,
 			       isa_slot_dwords_wave64(t, op, slot);
 }
 
-/* A memset() whose size gcc knows is "rep stos", four times as slow. */
+/* memset() of a size that gcc knows is "rep stos", four times as slow. */
 static inline void isa_inst_clear(struct isa_inst *in)
 {
 	size_t size_bytes = sizeof(*in);
@@ -265,7 +265,7 @@ static inline bool isa_inst_is_swmmac(const struct isa_inst *in)
 	       in->op <= ISA_v_swmmac_f32_16x16x32_bf8_bf8;
 }
 
-/* What has no op_sel and not every neg: gfx12's matrices, 8-bit floats. */
+/* No op_sel and only some neg bits: gfx12's matrices, 8-bit floats. */
 static inline bool isa_inst_has_fixed_mods(const struct isa_inst *in)
 {
 	return in->gen == ISA_GFX12 && in->fmt == ISA_FMT_VOP3P &&
@@ -289,7 +289,7 @@ static inline int isa_inst_byte_sel(const struct isa_inst *in)
 	return -1;
 }
 
-/* WMMA with 32-bit results: there are no halves to select. */
+/* WMMA whose results are 32 bits wide: op_sel selects no halves. */
 bool isa_inst_has_whole_matrix(const struct isa_inst *in);
 
 #endif

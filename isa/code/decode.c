@@ -38,7 +38,7 @@ uint64_t isa_inline_value(int value, enum isa_type type)
 	}
 	if (i < 0 || value > SRC_FLOAT_LAST)
 		return 0;
-	/* 64-bit integers see the bits of a double, as LLVM has it. */
+	/* 64-bit integers see the bits of a double, as in LLVM. */
 	if (t->bits == 64)
 		return f64[i];
 	if (t->kind == 'G')
@@ -60,7 +60,7 @@ static enum isa_fmt format_of(uint32_t w)
 	return ISA_FMT_NONE;
 }
 
-/* Formats of gfx11 that another generation has not, or not in the table. */
+/* Formats of gfx11 that the generation lacks, or that the table leaves out. */
 static bool is_absent(enum isa_gen gen, enum isa_fmt fmt)
 {
 	switch (fmt) {
@@ -76,7 +76,7 @@ static bool is_absent(enum isa_gen gen, enum isa_fmt fmt)
 	}
 }
 
-/* Formats that a generation writes as gfx11 does are those without a LAYOUT. */
+/* A format without a LAYOUT of the generation is encoded as in gfx11. */
 static enum isa_fmt format_in(enum isa_gen gen, uint32_t w)
 {
 	enum isa_fmt fmt;
@@ -100,10 +100,10 @@ static void extract_fields(struct isa_inst *in, const uint32_t *word)
 	switch (in->layout) {
 #define FORMAT(name, dwords, mask, bits) case ISA_FMT_##name:
 #define LAYOUT(name, gen, fmt, dwords, mask, bits) case ISA_FMT_##name:
-#define FIELD(fmt, field, low, width)                                   \
-	v = word[(low) / 32] >> (low) % 32 & ((1u << (width)) - 1);     \
-	in->f[ISA_F_##field] = is_scalar_field(ISA_F_##field) && swap ? \
-				       isa_swap_m0(v) : v;
+#define FIELD(fmt, field, low, width) \
+	v = word[(low) / 32] >> (low) % 32 & ((1u << (width)) - 1); \
+	in->f[ISA_F_##field] = \
+		is_scalar_field(ISA_F_##field) && swap ? isa_swap_m0(v) : v;
 #define END_FORMAT(name) break;
 #include "isa/tables/formats.def"
 	}
@@ -123,7 +123,7 @@ static unsigned dpp_mods(const struct decoder *d)
 {
 	uint32_t flags = d->op->flags;
 
-	/* The 16-bit move accepts them without a meaning. */
+	/* The 16-bit move accepts them and ignores them. */
 	return (flags & ISA_MOD0 || d->in->op == ISA_v_mov_b16 ? 3 : 0) |
 	       (flags & ISA_MOD1 ? 12 : 0);
 }
@@ -191,7 +191,7 @@ static const char *decode_vopd(struct decoder *d)
 	return isa_decode_operands(d);
 }
 
-/* The row that the words name; of VOPD decode_vopd() finds both. */
+/* The row that the words name; decode_vopd() finds both halves of VOPD. */
 static const char *find_row(struct decoder *d)
 {
 	struct isa_inst *in = d->in;

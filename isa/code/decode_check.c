@@ -1,5 +1,5 @@
 /*
- * isa/code/decode_check.c - what a row does not have must be zero in its words:
+ * isa/code/decode_check.c - fields that a row does not use must be zero:
  * sources, modifiers, registers, cache and GDS bits, as LLVM 19 demands.
  */
 #include <string.h>
@@ -96,7 +96,7 @@ static unsigned mods_ignored(const struct decoder *d)
 	return d->op->flags & ISA_OPSEL && !d->mods ? d->has : 0;
 }
 
-/* VOP3 and VOP3SD: what the row does not have must be zero. */
+/* VOP3 and VOP3SD: fields that the row does not use must be zero. */
 static const char *check_vop3(struct decoder *d)
 {
 	const struct isa_inst *in = d->in;
@@ -120,10 +120,10 @@ static const char *check_vop3(struct decoder *d)
 	d->opsel = isa_inst_opsel(in);
 	return f[ISA_F_OPSEL] & ~d->opsel && isa_inst_byte_sel(in) >= 0 &&
 			       !is_dpp(f[ISA_F_SRC0]) ?
-		       "op_sel not allowed here" : NULL;
+		       "op_sel not allowed here" :
+		       NULL;
 }
 
-/* How many index keys a sparse matrix product has, 1 = none. */
 /* How many index keys a sparse matrix product has, 1 = none. */
 static int index_keys(const struct isa_inst *in, int wave)
 {
@@ -310,7 +310,7 @@ static const char *check_image(const struct decoder *d)
 	if (!strstr(d->op->name, "bvh"))
 		return f[ISA_F_D16] && !has_d16(d->op->name) ?
 			       "d16 not allowed here" : NULL;
-	/* Ray tracing: constants stand where images have their options. */
+	/* Ray tracing has constants in the fields of image options. */
 	if (f[ISA_F_DMASK] != 15 || !f[ISA_F_UNORM] || !f[ISA_F_R128] ||
 	    f[ISA_F_DIM] || f[ISA_F_SLC] || f[ISA_F_DLC] || f[ISA_F_GLC] ||
 	    f[ISA_F_D16] || f[ISA_F_TFE] || f[ISA_F_LWE])
@@ -318,7 +318,7 @@ static const char *check_image(const struct decoder *d)
 	return NULL;
 }
 
-/* What SDATA says of probes and prefetches has five bits. */
+/* SDATA of probes and prefetches is an immediate of five bits. */
 static const char *check_smem_gfx12(const struct decoder *d)
 {
 	const struct isa_op_info *op = d->op;
@@ -336,7 +336,8 @@ static const char *check_flat_gfx10(const struct decoder *d)
 
 	return f[ISA_F_RSV1] || (d->in->fmt == ISA_FMT_FLAT &&
 				 f[ISA_F_SADDR] != ISA_R_NULL) ?
-		       isa_decode_unused : NULL;
+		       isa_decode_unused :
+		       NULL;
 }
 
 /* Fields that the format has and the row may not use. */
@@ -350,7 +351,7 @@ const char *isa_decode_check(struct decoder *d)
 	case ISA_FMT_SOPP:
 		unused = !d->op->n_opnd && f[ISA_F_SIMM16];
 		break;
-	case ISA_FMT_SMEM: /* invalidations and probes know no caches */
+	case ISA_FMT_SMEM: /* invalidations and probes have no cache bits */
 		unused = !(d->op->flags & ISA_LOAD) &&
 			 (f[ISA_F_GLC] || f[ISA_F_DLC]);
 		if (d->t->gen == ISA_GFX12)

@@ -6,7 +6,7 @@
 
 #include "isa/code/decode_int.h"
 
-/* Is this part ("_c") one of the words of the name? */
+/* Name suffix: is `part` ("_c") one of the words of the name? */
 static bool name_has_part(const char *name, const char *part)
 {
 	size_t len = strlen(part);
@@ -19,13 +19,13 @@ static bool name_has_part(const char *name, const char *part)
 
 /*
  * Address dwords of an image instruction: coordinates by dimension, and what
- * the name adds.  A16 halves coordinates, but not what stands beside them.
+ * the name adds.  A16 halves coordinates, but not the operands beside them.
  */
 static int image_addresses(const char *name, int dim, bool a16, bool nsa)
 {
 	static const uint8_t coords[] = { 1, 2, 3, 3, 2, 3, 3, 4 };
 	static const uint8_t grads[] = { 2, 4, 6, 4, 2, 4, 4, 4 };
-	/* Two 16-bit gradients share a register; each direction starts anew. */
+	/* Two 16-bit gradients a register, from a new one by direction. */
 	static const uint8_t grads_16[] = { 2, 2, 4, 2, 2, 2, 2, 2 };
 	bool sample = strstr(name, "sample") || strstr(name, "gather") ||
 		      strstr(name, "get_lod");
@@ -64,7 +64,7 @@ static int image_data_dwords(const struct isa_inst *in, const char *name)
 }
 
 struct isa_operand *isa_decode_append(struct isa_inst *in, int slot, int role,
-				  int dwords)
+				      int dwords)
 {
 	struct isa_operand *o = &in->opnd[in->n_opnd++];
 
@@ -97,8 +97,8 @@ const char *isa_decode_image(struct decoder *d)
 	if (flags & ISA_ATOMIC && in->f[ISA_F_GLC])
 		role |= ISA_DST;
 	why = isa_decode_vgpr(isa_decode_append(in, ISA_SLOT_DATA, role,
-			  image_data_dwords(in, name)),
-		   in->f[ISA_F_VDATA]);
+						image_data_dwords(in, name)),
+			      in->f[ISA_F_VDATA]);
 	if (why)
 		return why;
 	if (in->f[ISA_F_NSA]) {
@@ -127,10 +127,11 @@ const char *isa_decode_image(struct decoder *d)
 			return why;
 	}
 	why = isa_decode_sgpr(isa_decode_append(in, ISA_SLOT_SRSRC, ISA_SRC,
-			  strstr(name, "bvh") ? 4 : 8),
-		   in->f[ISA_F_SRSRC] * 4);
+						strstr(name, "bvh") ? 4 : 8),
+			      in->f[ISA_F_SRSRC] * 4);
 	if (why || !(flags & ISA_SAMPLER))
 		return why;
-	return isa_decode_sgpr(isa_decode_append(in, ISA_SLOT_SADDR, ISA_SRC, 4),
-		    in->f[ISA_F_SSAMP] * 4);
+	return isa_decode_sgpr(
+		isa_decode_append(in, ISA_SLOT_SADDR, ISA_SRC, 4),
+		in->f[ISA_F_SSAMP] * 4);
 }

@@ -21,7 +21,7 @@ enum {
 	SRC_VGPR = 256,
 };
 
-/* One decoding under way. */
+/* Decoder state of one instruction. */
 struct decoder {
 	const struct isa_target *t;
 	const struct isa_op_info *op;

@@ -39,7 +39,7 @@ const char *isa_decode_sgpr(struct isa_operand *o, uint32_t reg)
 	return "not a scalar register tuple";
 }
 
-/* Which source fields a literal is spent on is the format's affair. */
+/* The literal dword: the format decides which source fields may use it. */
 static const char *use_literal(struct decoder *d, struct isa_operand *o)
 {
 	struct isa_inst *in = d->in;
@@ -55,7 +55,7 @@ static const char *use_literal(struct decoder *d, struct isa_operand *o)
 	return NULL;
 }
 
-/* A parameter or value of LDS, by M0 (RDNA2 ISA 10.3.2). */
+/* LDS parameter or value, addressed by M0 (RDNA2 ISA 10.3.2). */
 static bool takes_lds_direct(const struct decoder *d,
 			     const struct isa_operand *o)
 {
@@ -146,7 +146,7 @@ static const char *vector_source(struct decoder *d, struct isa_operand *o,
 	if (in->fmt == ISA_FMT_SOP1 || in->fmt == ISA_FMT_SOP2 ||
 	    in->fmt == ISA_FMT_SOPC) {
 		v = in->f[i ? ISA_F_SSRC1 : ISA_F_SSRC0];
-		/* What indexes registers or jumps takes no constants. */
+		/* Register indices and jump targets are never constants. */
 		if (d->op->flags & ISA_NOLIT && v >= 128)
 			return "this source must be a scalar register";
 		return scalar_source(d, o, v);
@@ -154,7 +154,8 @@ static const char *vector_source(struct decoder *d, struct isa_operand *o,
 	if (in->form == ISA_FORM_SDWA)
 		return isa_decode_sdwa_source(d, o, i);
 	if (i == 1 && (isa_fmt_is_e32(in->fmt) || in->fmt == ISA_FMT_VOPD)) {
-		why = isa_decode_vgpr(o, in->f[d->y ? ISA_F_VSRC1Y : ISA_F_VSRC1]);
+		why = isa_decode_vgpr(o,
+				      in->f[d->y ? ISA_F_VSRC1Y : ISA_F_VSRC1]);
 		e32_half(d, o);
 	} else if (i == 0 && in->form != ISA_FORM_PLAIN) {
 		why = isa_decode_vgpr(o, in->extra[0] & 0xff);
@@ -177,8 +178,8 @@ static const char *vector_source(struct decoder *d, struct isa_operand *o,
 	}
 	if (is_vop3(in))
 		vop3_mods(d, o, i);
-	else if (in->form == ISA_FORM_DPP16 && isa_fmt_is_e32(in->fmt) && i < 2 &&
-		 d->op->flags & (i ? ISA_MOD1 : ISA_MOD0) &&
+	else if (in->form == ISA_FORM_DPP16 && isa_fmt_is_e32(in->fmt) &&
+		 i < 2 && d->op->flags & (i ? ISA_MOD1 : ISA_MOD0) &&
 		 !(i && in->op == ISA_v_ldexp_f16))
 		o->mods |= (in->extra[0] >> (20 + 2 * i) & 1 ? ISA_M_NEG : 0) |
 			   (in->extra[0] >> (21 + 2 * i) & 1 ? ISA_M_ABS : 0);
@@ -201,12 +202,11 @@ static const char *set_destination(struct decoder *d, struct isa_operand *o)
 	if (d->y)
 		/* One destination is even, the other odd. */
 		return isa_decode_vgpr(o, in->f[ISA_F_VDSTY] << 1 |
-				       (~in->f[ISA_F_VDST] & 1));
+						  (~in->f[ISA_F_VDST] & 1));
 	why = isa_decode_vgpr(o, in->f[ISA_F_VDST]);
 	if (isa_fmt_is_e32(in->fmt))
 		e32_half(d, o);
-	else if (is_vop3(in) && is_half_type(o->type) &&
-		 in->f[ISA_F_OPSEL] & 8)
+	else if (is_vop3(in) && is_half_type(o->type) && in->f[ISA_F_OPSEL] & 8)
 		o->mods |= ISA_M_HI;
 	return why;
 }
@@ -339,7 +339,7 @@ static uint32_t scalar_vdst(const struct isa_inst *in)
 	return in->m0_is_124 ? isa_swap_m0(v) : v;
 }
 
-/* Of operands that are no register. */
+/* Operands that are no registers. */
 static uint32_t immediate_value(const struct isa_inst *in, int slot)
 {
 	const uint32_t *f = in->f;
@@ -367,8 +367,7 @@ static uint32_t immediate_value(const struct isa_inst *in, int slot)
 		/* Signed, but gfx11's FLAT may not go below its address. */
 		if (in->fmt == ISA_FMT_FLAT && in->gen != ISA_GFX12)
 			return f[ISA_F_OFFSET];
-		return sign_extend(f[ISA_F_OFFSET],
-				   flat_offset_bits(in->gen));
+		return sign_extend(f[ISA_F_OFFSET], flat_offset_bits(in->gen));
 	case ISA_SLOT_SOFFI:
 		return sign_extend(f[ISA_F_OFFSET], 24);
 	case ISA_SLOT_OFF2:
@@ -447,7 +446,7 @@ static const char *fill_operand(struct decoder *d, struct isa_operand *o)
 	case ISA_SLOT_SADDR:
 		return set_saddr(d, o);
 	case ISA_SLOT_SRSRC:
-		/* gfx12 numbers single registers, of which only one is null. */
+		/* gfx12 encodes a single register; only one is null. */
 		if (f[ISA_F_SRSRC] * 4 == ISA_R_NULL &&
 		    (f[ISA_F_RSV3] || in->gen == ISA_GFX10_3))
 			return "not a scalar register tuple";
@@ -485,8 +484,8 @@ static const char *export_operands(struct isa_inst *in)
  * the lanes have half of them each; A and B are the same in both.
  */
 int isa_slot_dwords_wave64(const struct isa_target *t,
-			  const struct isa_op_info *op,
-			  const struct isa_operand_info *slot)
+			   const struct isa_op_info *op,
+			   const struct isa_operand_info *slot)
 {
 	int n = isa_type_dwords(slot->type, 64), s = slot->slot;
 	bool shared = s == ISA_SLOT_D || s == ISA_SLOT_S2I ||

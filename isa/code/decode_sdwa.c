@@ -1,7 +1,7 @@
 /*
- * isa/code/decode_sdwa.c - the dword behind a VOP1, VOP2 or VOPC instruction of
- * gfx10_3 that names the bytes and words of its registers ("sub-dword
- * addressing", RDNA2 ISA 13.3.6 and 13.3.7).
+ * isa/code/decode_sdwa.c - SDWA (sub-dword addressing): the dword after a VOP1,
+ * VOP2 or VOPC instruction of gfx10_3 that selects bytes and words of its
+ * registers (RDNA2 ISA 13.3.6 and 13.3.7).
  *
  *	 0  source 0		16  its part	24  source 1's part
  *	 8  part of the result	19  sext	27  sext

@@ -1,6 +1,6 @@
 /*
  * isa/code/encode.c - struct isa_inst to bytes: the format's fields, then
- * whatever follows them (image address dword, DPP dword, literal).
+ * whatever follows them (image address dwords, DPP dword, literal).
  */
 #include <string.h>
 
@@ -25,11 +25,11 @@ static bool insert_fields(const struct isa_inst *in, int layout, uint32_t *w)
 #define LAYOUT(name, gen, fmt, dwords, mask, bits) \
 	case ISA_FMT_##name:                       \
 		w[0] = (bits);
-#define FIELD(fmt, field, low, width)                       \
-	v = in->f[ISA_F_##field];                           \
-	if (is_scalar_field(ISA_F_##field) && swap)       \
-		v = isa_swap_m0(v);                     \
-	lost |= v >> (width);                               \
+#define FIELD(fmt, field, low, width) \
+	v = in->f[ISA_F_##field]; \
+	if (is_scalar_field(ISA_F_##field) && swap) \
+		v = isa_swap_m0(v); \
+	lost |= v >> (width); \
 	w[(low) / 32] |= v << (low) % 32;
 #define END_FORMAT(name) break;
 #include "isa/tables/formats.def"

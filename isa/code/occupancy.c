@@ -16,7 +16,7 @@ enum {
 	MAX_VGPRS = 256,
 };
 
-/* Chips with half as many VGPRs again. */
+/* Chips with the larger VGPR file: 1536 instead of 1024. */
 static bool has_large_file(const char *chip, bool *known)
 {
 	static const struct {
@@ -51,7 +51,7 @@ static int min_of(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Waves per SIMD of so many workgroups; a part of a wave is one. */
+/* Waves per SIMD of `groups` workgroups, rounded up. */
 static int waves_per_simd(int groups, int waves_per_group, int simds)
 {
 	return min_of((groups * waves_per_group + simds - 1) / simds,

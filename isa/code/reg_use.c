@@ -18,7 +18,7 @@ static void add_use(struct isa_use *u, uint8_t file, uint8_t role, uint16_t reg,
 	u->n++;
 }
 
-/* Vector instructions look at EXEC, but for those that name their lane. */
+/* Vector instructions read EXEC, except those that name their lane. */
 static bool reads_exec(enum isa_op id)
 {
 	if (id == ISA_v_readlane_b32 || id == ISA_v_writelane_b32)
@@ -36,7 +36,7 @@ static bool reads_exec(enum isa_op id)
 	}
 }
 
-/* DPP leaves lanes alone that its masks or a missing source exclude. */
+/* DPP keeps the destination in lanes that masks or a missing source exclude. */
 static bool keeps_lanes(const struct isa_inst *in)
 {
 	return in->form == ISA_FORM_DPP16 &&

@@ -234,7 +234,7 @@ static void section_append(struct isa_section *s, const void *data, size_t len)
 	s->size_bytes = s->data.len;
 }
 
-/* The next kernel begins 256 bytes further, behind code that ends a wave. */
+/* Kernels are aligned to 256 bytes; s_code_end fills the gaps. */
 static void pad_text(struct isa_section *s)
 {
 	static const uint32_t s_code_end = 0xbf9f0000;

@@ -63,7 +63,7 @@ static void put_string(struct buf *b, const char *s)
 	buf_add(b, s, strlen(s) + 1);
 }
 
-/* The length of what follows stands in front of it. */
+/* Unit length (DWARF): the size of what follows it. */
 static void close_length(struct buf *b, size_t at)
 {
 	uint32_t n = (uint32_t)(b->len - at - 4);

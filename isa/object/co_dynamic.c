@@ -39,7 +39,7 @@ static void plan_note(struct co_writer *w)
 /* -------------------------------------------------------------- symbols ----
  */
 
-/* Others may bind to it: it could be another symbol of this name. */
+/* Preemptible: at load time the name may bind to another object's symbol. */
 static bool is_preemptible(const struct isa_symbol *s)
 {
 	return s->binding && !s->visibility;
@@ -96,7 +96,7 @@ static uint32_t bucket_of(const struct co_writer *w, int symbol)
 	return gnu_hash(isa_symbol_at(w->o, symbol)->name) % n_buckets(w);
 }
 
-/* Hashed symbols stand bucket by bucket, in order within each. */
+/* DT_GNU_HASH: symbols are sorted by bucket, stably. */
 static void sort_by_bucket(struct co_writer *w)
 {
 	int first = 1 + w->n_undefined;
@@ -408,7 +408,7 @@ static uint64_t rela_place(const struct co_writer *w, const struct co_rela *r)
 	       r->offset;
 }
 
-/* Those without a symbol first: RELACOUNT says how many. */
+/* Relative ones first: DT_RELACOUNT is their number. */
 static void fill_rela(struct co_writer *w)
 {
 	struct co_out *out = out_ranked(w, RANK_RELA);

@@ -100,7 +100,7 @@ static bool bundle_u64(struct bundle *b, uint64_t *out)
 }
 
 /*
- * Does the entry's name end in this chip, alone or with features behind it
+ * Does the entry's name end in this chip, alone or with features
  * ("gfx90a:xnack+")?
  */
 static bool name_is_for(const char *name, size_t n, const char *chip)
@@ -120,7 +120,7 @@ static void list_name(struct buf *names, const char *name, size_t n)
 			 name[i] >= ' ' && name[i] < 127 ? name[i] : '?');
 }
 
-/* Next entry; false at a malformed one. */
+/* The next entry; false if it is malformed. */
 static bool bundle_entry(struct bundle *b, uint64_t *off, uint64_t *size,
 			 const char **name, size_t *name_len)
 {

@@ -1,6 +1,5 @@
 /*
- * co_int - what the files of the code object reader share with each other;
- * include it in isa/co*.c only.
+ * co_int - what the files of the code object reader share.
  */
 #ifndef T0_ISA_CO_INT_H
 #define T0_ISA_CO_INT_H
@@ -9,7 +8,7 @@
 
 #include "isa/object/object.h"
 
-/* The work of one co_parse(); everything in it dies with that call. */
+/* State of one co_parse(), freed when it returns. */
 struct co_reader {
 	struct co *co;
 	Elf *elf;

@@ -141,7 +141,7 @@ static const struct mp_head *mp_find_head(uint8_t byte)
 	for (size_t i = 0; i < ARRAY_SIZE(mp_heads); i++)
 		if (byte >= mp_heads[i].first && byte <= mp_heads[i].last)
 			return &mp_heads[i];
-	return NULL; /* ext types (0xc1, 0xc7..) have no place here */
+	return NULL; /* ext types (0xc1, 0xc7..) are refused */
 }
 
 /* One head and its own bytes; *elements follow it. */

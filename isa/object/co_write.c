@@ -24,7 +24,7 @@ static bool has_prefix(const char *s, const char *prefix)
 	return !strncmp(s, prefix, n) && (!s[n] || s[n] == '.');
 }
 
-/* The section of the file that takes this one. */
+/* The output section of an input section. */
 static const char *out_name(const char *name)
 {
 	static const char *const merged[] = { ".text", ".rodata",
@@ -73,7 +73,7 @@ static struct co_out *out_for(struct co_writer *w, const struct isa_section *s)
 			  s->align, rank_of(name, s->type, s->flags));
 }
 
-/* Input sections go to the end of their output section. */
+/* Each input section is appended to its output section. */
 static bool place_inputs(struct co_writer *w, struct err *e)
 {
 	for (int i = 0; i < w->o->n_sections; i++) {
@@ -140,7 +140,7 @@ static int by_rank(const void *a, const void *b)
 	return x < y ? -1 : 1;
 }
 
-/* Sections of one segment have the same rights. */
+/* Sections of one segment have the same permissions. */
 static int segment_of(const struct co_out *s)
 {
 	switch (s->rank) {
@@ -414,7 +414,7 @@ static void section_headers(struct co_writer *w, struct buf *out)
 	}
 }
 
-/* Debugging sections, with the addresses that they want. */
+/* ISA_SHF_KEEP: debugging sections, relocated here, never loaded. */
 static void keep_sections(struct co_writer *w)
 {
 	for (int i = 0; i < w->o->n_sections; i++) {

@@ -67,7 +67,7 @@ static uint32_t name_hash(const char *s, int len)
 	return h ^ h >> 15;
 }
 
-/* The slot that holds the name, or the empty one where it belongs. */
+/* Hash slot: the one that holds the name, or the empty one for it. */
 static size_t slot_of(const struct isa_object *o, const char *name, int len)
 {
 	size_t at = name_hash(name, len) & (o->cap_hash - 1);

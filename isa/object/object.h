@@ -9,7 +9,7 @@
  * Reading turns bytes from any compiler (clang, Triton, ROCm, our own) into
  * what a loader, an emulator and a disassembler need: the target chip, the
  * loadable image, its relocations, and every kernel with its descriptor,
- * code range and argument metadata.  Read are ELF64 files with machine 224
+ * code range and argument metadata.  Its input is ELF64 files with machine 224
  * (AMDGPU), OS ABI 64 (HSA) and ABI version 2, 3 or 4 (code object v4, v5, v6).
  *
  * Invariants after a successful co_parse():
@@ -333,7 +333,7 @@ int co_descriptor_user_sgprs(const struct co_descriptor *d);
  * patch bytes once all addresses are known (co_write()).  Numbers of sections
  * and symbols start at 1; 0 means none.
  *
- * Ownership: everything belongs to the object and goes with
+ * Ownership: everything belongs to the object and is freed by
  * isa_object_fini().  Zero-initialise, then isa_object_init().
  */
 
@@ -459,7 +459,7 @@ struct co_build_arg {
 	bool is_const;
 };
 
-/* Code from `offset` on comes from this line of the kernel's source. */
+/* Line table row: code from `offset` on comes from this source line. */
 struct co_build_line {
 	uint32_t offset, line;
 };

@@ -70,7 +70,9 @@ int isa_type_dwords(enum isa_type type, int wave)
 #define LAYOUT(name, gen, fmt, dwords, mask, bits) \
 	FORMAT(name, dwords, mask, bits)
 #define FIELD(fmt, field, low, width) { ISA_F_##field, low, width },
-#define END_FORMAT(name) };
+#define END_FORMAT(name) \
+	} \
+	;
 #include "isa/tables/formats.def"
 
 /* Fields are read and written within a dword. */
@@ -213,7 +215,7 @@ enum {
 #define SDIMM OPND(SDIMM, NONE)
 #define SBASE(t) OPND(SBASE, t)
 #define SOFF OPND(SOFF, B32)
-/* The type of an LDS address is written, that of the others follows. */
+/* LDS addresses have their type in the row; that of the others follows. */
 #define VADDR OPND(VADDR, NONE)
 #define LADDR OPND(VADDR, U32)
 #define DATA(t) OPND(DATA, t)
@@ -330,8 +332,8 @@ static const uint16_t bases[ISA_FMT_COUNT] = {
 };
 
 /*
- * Where a row goes; rows that the generation lacks each go to a place of their
- * own behind the slots, so that "given twice" still means "opcode used twice".
+ * The slot of a row; each row that the generation lacks has a slot of its own
+ * after the real ones, so that "given twice" still means "opcode used twice".
  */
 #define ABSENT(n) (N_SLOTS + ISA_##n)
 #define ABSENT_E64(n) (N_SLOTS + ISA_OP_COUNT + ISA_##n)

@@ -8,9 +8,8 @@
  * disassembler and chip do not agree.  mods.def and names.def hold words of the
  * text, for isa/text.
  *
- * Everything here is constant: no function keeps state, allocates or fails in
- * another way than its comment says, and all may be called from any number of
- * threads.
+ * Everything here is constant: no function keeps state or allocates, and all
+ * may be called from any number of threads.
  */
 #ifndef T0_ISA_TABLES_H
 #define T0_ISA_TABLES_H
@@ -41,7 +40,7 @@ enum isa_fmt {
 #define FORMAT(name, dwords, mask, bits) ISA_FMT_##name,
 #include "isa/tables/formats.def"
 	ISA_FMT_COUNT,
-	/* Where a format's words look otherwise: see isa_layout(). */
+	/* Formats that a generation encodes differently: see isa_layout(). */
 	ISA_FMT_LAYOUTS = ISA_FMT_COUNT - 1,
 #define LAYOUT(name, gen, fmt, dwords, mask, bits) ISA_FMT_##name,
 #include "isa/tables/formats.def"
@@ -293,9 +292,9 @@ struct isa_fmt_info {
 const struct isa_op_info *isa_op_info(enum isa_op op);
 const struct isa_type_info *isa_type_info(enum isa_type type);
 const struct isa_fmt_info *isa_fmt_info(enum isa_fmt fmt);
-/* Has it this field (such as ISA_F_GLC)? */
+/* Does the format have this field (such as ISA_F_GLC)? */
 bool isa_fmt_has(enum isa_fmt fmt, enum isa_field field);
-/* Is it executed by the vector ALU? */
+/* Does the vector ALU execute it? */
 bool isa_fmt_is_valu(enum isa_fmt fmt);
 /* How a generation writes a format: the format itself, or a LAYOUT of it. */
 enum isa_fmt isa_layout(enum isa_gen gen, enum isa_fmt fmt);

@@ -118,20 +118,20 @@ static inline const char *skip_space(const char *p)
 }
 bool isa_word_is(const char *s, int len, const char *word);
 bool isa_has_prefix(const char *s, int len, const char *prefix);
-/* One operand; moves *p behind it. */
+/* One operand; moves *p past it. */
 const char *isa_lex_arg(struct parser *ps, const char **p, struct arg *a);
 /*
  * A number or an expression at *p; `primary`: up to the first operator, as
  * between bars.
  */
 const char *isa_lex_expression(const char **p, struct arg *a, bool primary);
-/* What most operands look like: "v0", "s[0:1]". */
+/* A plain register, as most operands are: "v0", "s[0:1]". */
 static inline bool isa_lex_is_register(const char *p)
 {
 	return (*p == 'v' || *p == 's') &&
 	       ((p[1] >= '0' && p[1] <= '9') || p[1] == '[');
 }
-/* Does '(' follow a name of `len` characters; behind its ')', or NULL. */
+/* Does '(' follow a name of `len` characters?  The end of its ')', or NULL. */
 bool isa_lex_call_follows(const char *p, int len);
 const char *isa_lex_call_end(const char *p);
 /* Decimal digits at *p; -1 if there are none. */
@@ -157,7 +157,7 @@ struct mnemonic {
 /* s[0..len) in any case; false if there is no such instruction. */
 bool isa_name_find(enum isa_gen gen, const char *s, int len,
 		   struct mnemonic *m);
-/* Does the text begin with the name of a half of VOPD? */
+/* Does the text start with the name of a VOPD half? */
 bool isa_name_is_dual(const char *s);
 /* The VOPD opcode of s[0..len) as half X or Y, -1 if it is none. */
 int isa_name_dual(enum isa_gen gen, const char *s, int len, bool y);
@@ -210,7 +210,7 @@ static inline int isa_want_dwords(const struct parser *ps,
 {
 	return isa_slot_dwords(ps->t, ps->op, slot);
 }
-/* Has the register tuple this width, and the alignment that goes with it? */
+/* Does the register tuple have this width, and the alignment it requires? */
 bool isa_width_ok(struct parser *ps, const struct arg *a, int want);
 /*
  * Source `i` of arithmetic.  `only`: 'V' a VGPR, 'S' a scalar, 'I' a VGPR or
@@ -243,7 +243,7 @@ bool isa_parse_vopd(struct parser *ps, const char *text, const char *second);
 
 /* ------------------------------------------------------ parse_sdwa.c ---- */
 
-/* What the dword says where nothing is written. */
+/* The SDWA dword of a line that gives no selects. */
 uint32_t isa_sdwa_default(enum isa_fmt fmt);
 /* clamp, output modifiers, and the parts of registers. */
 bool isa_put_sdwa_mod(struct parser *ps, const struct mod *m);

@@ -70,7 +70,7 @@ static int register_index(const char **p)
 	return v.n;
 }
 
-/* "0:3]" and "0]" behind the bracket. */
+/* The rest of a register range after its bracket: "0:3]", "0]". */
 static const char *register_range(const char **p, int *lo, int *hi)
 {
 	*lo = *hi = register_index(p);
@@ -163,7 +163,7 @@ static const struct {
 	NAMED("private_base", ARG_SPECIAL, ISA_R_PRIVATE_BASE, 0),
 	NAMED("src_private_limit", ARG_SPECIAL, ISA_R_PRIVATE_LIMIT, 0),
 	NAMED("private_limit", ARG_SPECIAL, ISA_R_PRIVATE_LIMIT, 0),
-	/* These the disassembler prints, so they can be written. */
+	/* Accepted because the disassembler prints them. */
 	NAMED("src_vccz", ARG_SPECIAL, ISA_R_VCCZ, 0),
 	NAMED("src_execz", ARG_SPECIAL, ISA_R_EXECZ, 0),
 	NAMED("src_pops_exiting_wave_id", ARG_SPECIAL, ISA_R_POPS_WAVE_ID, 0),
@@ -184,7 +184,7 @@ static bool lex_named(struct arg *a, const char *p, int len)
 	return false;
 }
 
-/* "[v0, v[2:3]]" behind the bracket. */
+/* The rest of an address list after its bracket: "v0, v[2:3]]". */
 static const char *lex_list(struct parser *ps, const char **at, struct arg *a)
 {
 	const char *p = *at, *why;
@@ -295,7 +295,7 @@ static bool lex_float(const char **at, struct arg *a)
 	return true;
 }
 
-/* Any symbol: whoever asked for the value will be asked what it is. */
+/* Any symbol: the caller of isa_parse() is asked for its value later. */
 static bool some_symbol(void *ctx, const char *s, int len, struct isa_value *v,
 			const char **why)
 {
@@ -328,7 +328,7 @@ const char *isa_lex_call_end(const char *p)
 	return NULL;
 }
 
-/* Numbers without anything around are most of them. */
+/* Plain numbers, the common case. */
 static bool lex_plain_int(const char **at, struct arg *a)
 {
 	const char *p = *at;
@@ -421,7 +421,7 @@ static const char *lex_plain(struct parser *ps, const char **at, struct arg *a,
 	return why;
 }
 
-/* "neg(", "abs(" at *p: moves behind it. */
+/* Skips "neg(" or "abs(" at *p. */
 static bool lex_call(const char **p, const char *name)
 {
 	const char *s;
@@ -446,7 +446,7 @@ static const char *close_with(const char **p, char c, const char *why)
 	return NULL;
 }
 
-/* A minus negates what is not a number. */
+/* Unary minus is a modifier, except of a number. */
 static bool minus_is_neg(const char *p)
 {
 	p = skip_space(p + 1);

@@ -1,8 +1,8 @@
 /*
- * isa/text/parse_line.c - the text behind a mnemonic to operands and modifiers.
+ * isa/text/parse_line.c - the text after a mnemonic to operands and modifiers.
  *
  * Commas separate but are optional, as in LLVM: an operand ends where no
- * operator follows.  What has a modifier's name is one, wherever it stands.
+ * operator follows.  A modifier's name is a modifier, wherever it stands.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ static const uint8_t mod_rank[MD_COUNT] = {
 
 static enum mod_id mod_named(const char *s, int len, bool flag)
 {
-	/* Letters that no modifier begins with: most names end here. */
+	/* No modifier starts with these letters: rejects most names early. */
 	const uint32_t first =
 #define MOD(id, name, rank, flag) 1u << (name[0] & 31) |
 #include "isa/tables/mods.def"
@@ -140,7 +140,7 @@ static const char *check_order(struct parser *ps)
 			return "modifier given twice";
 		seen |= UINT64_C(1) << id;
 		rank = mod_rank[id];
-		/* Interpolation has op_sel behind clamp. */
+		/* Interpolation has op_sel after clamp. */
 		if (interp && id == MD_OP_SEL)
 			rank = mod_rank[MD_CLAMP] + 1;
 		if (rank < last || (rank == last && !is_cache_bit(id)))
@@ -157,7 +157,7 @@ const char *isa_lex_line(struct parser *ps, const char *p)
 
 	ps->n_args = ps->n_mods = ps->n_list = 0;
 	for (p = skip_space(p); *p;) {
-		/* Most operands are registers, and no modifier is. */
+		/* The common case: a register is never a modifier. */
 		if (isa_is_name_start(*p) && !isa_lex_is_register(p)) {
 			why = lex_mod(ps, &p, &found);
 			if (why)

@@ -214,7 +214,7 @@ static bool put_offset(struct parser *ps, const struct mod *m)
 	if (ps->in->fmt == ISA_FMT_DS)
 		return put_ds_offset(ps, v);
 	if (ps->in->fmt == ISA_FMT_SMEM) {
-		/* Beside an immediate there is no second one. */
+		/* An immediate operand is the offset already. */
 		if (ps->n_args && ps->arg[ps->n_args - 1].kind != ARG_SGPR)
 			return isa_refuse(ps, 2, "two offsets");
 		return isa_put_scalar_offset(ps, v);
@@ -329,7 +329,7 @@ static bool selects_halves(const struct isa_op_info *op)
 static bool put_select(struct parser *ps, const struct mod *m)
 {
 	enum isa_fmt fmt = ps->in->fmt;
-	/* What fmac adds to is a source, too. */
+	/* The addend of fmac is a source, too. */
 	int n = n_sources(ps->op) +
 		(ps->op->fmt == ISA_FMT_VOP2 && ps->op->flags & ISA_RD);
 	uint8_t v[8];
@@ -583,7 +583,7 @@ bool isa_put_mods(struct parser *ps)
 	for (int i = 0; i < ps->n_mods; i++) {
 		const struct mod *m = &ps->mod[i];
 
-		/* Cache control alone takes a scope, and nothing else. */
+		/* Cache control takes a scope only. */
 		if (!ps->op->n_opnd && m->id != MD_TH && m->id != MD_SCOPE)
 			return isa_refuse(ps, 2, "modifier not allowed here");
 		if (!put_mod(ps, m))

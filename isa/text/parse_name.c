@@ -1,5 +1,5 @@
 /*
- * isa/text/parse_name.c - mnemonics to rows, by a hash table that is made once.
+ * isa/text/parse_name.c - mnemonics to rows, by a hash table built once.
  */
 #include <pthread.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 enum { SLOTS = 8192, MAX_NAME = 63 };
 _Static_assert(ISA_OP_COUNT < SLOTS / 4, "the hash table is too full");
 
-/* Whose name of the row it is; ALIAS + i: the i-th of gfx12. */
+/* Which generation's name of the row; ALIAS + i: the i-th alias of gfx12. */
 enum whose { OWN, OLD, ALIAS };
 
 /*
@@ -24,7 +24,7 @@ static struct {
 } table[SLOTS];
 static pthread_once_t made = PTHREAD_ONCE_INIT;
 
-/* Of the length and the first and last eight characters. */
+/* Hash of the length and the first and last eight characters. */
 static uint32_t mnemonic_hash(const char *s, int len)
 {
 	uint64_t first = 0, last = 0;
@@ -136,7 +136,7 @@ bool isa_name_find(enum isa_gen gen, const char *s, int len, struct mnemonic *m)
 {
 	char name[MAX_NAME + 1];
 
-	/* Most are written so. */
+	/* The common case: lower case already. */
 	return find_lower(gen, s, len, m) ||
 	       (copy_lowercase(s, len, name) && find_lower(gen, name, len, m));
 }

@@ -1,11 +1,11 @@
 /*
- * isa/text/parse_sdwa.c - the dword that names parts of registers, the inverse
+ * isa/text/parse_sdwa.c - SDWA: the dword of register parts, the inverse
  * of isa/code/decode_sdwa.c, where its bits are explained.
  */
 #include "base/base.h"
 #include "isa/text/parse_int.h"
 
-/* Whole registers; what is not written stays. */
+/* Whole registers; the rest of a destination is preserved. */
 uint32_t isa_sdwa_default(enum isa_fmt fmt)
 {
 	uint32_t whole = ISA_SDWA_DWORD << 16;

@@ -103,7 +103,7 @@ static bool put_vaddr(struct parser *ps, const struct arg *a)
 		n = 2;
 		break;
 	case ISA_FMT_GLOBAL:
-		/* The scalar address that follows decides; 64 bits without. */
+		/* 64 bits unless a scalar address follows. */
 		if (tuple.kind != ARG_VGPR || tuple.n > 2)
 			return isa_refuse(ps, 2, "wanted a VGPR address");
 		n = tuple.n;
@@ -348,7 +348,7 @@ static bool put_slot(struct parser *ps, const struct arg *a,
 	return put_memory_slot(ps, a, slot);
 }
 
-/* Slots that no operand stands for: modifiers, or absent by encoding. */
+/* Slots without an operand in the text: modifiers, or absent by encoding. */
 static bool slot_is_silent(const struct parser *ps, int slot)
 {
 	switch (slot) {
@@ -383,7 +383,7 @@ static bool slot_is_optional(const struct parser *ps, int i, int left)
 		return false;
 	if (slot == ISA_SLOT_CD)
 		return left == ps->op->n_opnd - 1;
-	/* Of carries, both or none are written. */
+	/* Carries are written both or not at all. */
 	if (slot == ISA_SLOT_CO ||
 	    (slot == ISA_SLOT_CI && isa_op_has_slot(ps->op, ISA_SLOT_CO)))
 		return ps->n_args == ps->op->n_opnd - 2;

@@ -63,7 +63,7 @@ static bool constant_field(struct parser *ps, const struct arg *a,
 	uint32_t lit;
 
 	if (a->kind == ARG_WORD && ps->symbol) {
-		/* Symbols that are numbers by now may be inline. */
+		/* Symbols that are known by now may be inline constants. */
 		if (!isa_word_value(ps, a, ISA_SYM_INLINE, &number.i))
 			number.i = INT64_MIN;
 		if (number.i != INT64_MIN) {
@@ -184,7 +184,7 @@ static bool fold_mods(const struct parser *ps, const struct arg *a,
 	return true;
 }
 
-/* Source modifiers of operand `i`, and the half that it names. */
+/* Source modifiers of operand `i`, and the register half that it names. */
 static bool put_source_mods(struct parser *ps, const struct arg *a, int i,
 			    const struct isa_operand_info *slot)
 {
@@ -233,7 +233,7 @@ static bool put_scalar_source(struct parser *ps, const struct arg *a, int i,
 	       isa_put_field(ps, i ? ISA_F_SSRC1 : ISA_F_SSRC0, v);
 }
 
-/* What DPP does not take as its second source: only VGPRs before gfx11_5. */
+/* DPP's second source: only a VGPR before gfx11_5. */
 static bool dpp_source_ok(struct parser *ps, const struct arg *a, int i)
 {
 	if (ps->in->form == ISA_FORM_PLAIN || i != 1 || a->kind == ARG_VGPR ||
@@ -251,7 +251,7 @@ bool isa_put_alu_source(struct parser *ps, const struct arg *a, int i,
 	struct arg folded;
 	uint32_t v = 0;
 
-	/* The classes to test for are written as 32 bits. */
+	/* v_cmp_class: the mask of classes is a 32-bit operand. */
 	if (i == 1 && a->kind != ARG_VGPR &&
 	    (in->op == ISA_v_cmp_class_f16 || in->op == ISA_v_cmpx_class_f16))
 		slot = &mask;

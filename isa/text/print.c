@@ -122,7 +122,7 @@ static bool is_small(int32_t v)
 	return v >= -16 && v <= 64;
 }
 
-/* The real constant that looks like these bits, or -1. */
+/* The inline constant that has these bits, or -1. */
 static int real_of(enum isa_type type, uint64_t bits)
 {
 	for (int i = 0; i < N_REAL; i++)
@@ -299,7 +299,7 @@ static bool put_suffix(struct out *o, const struct isa_inst *in,
 			in->gen == ISA_GFX10_3 ? BUFFMT10 : BUFFMT, op->value);
 		if (!name) {
 			put_number(o, " format:", op->value);
-		} else if (op->value != 1) { /* 8_UNORM goes without saying */
+		} else if (op->value != 1) { /* 8_UNORM is the default */
 			ADD(o, " format:[BUF_FMT_");
 			add_str(o, name);
 			add_char(o, ']');

@@ -16,7 +16,7 @@ const char *isa_number_name(enum isa_name_kind kind, uint32_t number)
 	return number < NAME_NUMBERS ? names[kind][number] : NULL;
 }
 
-/* "name(value)", behind a space unless it is the first. */
+/* "name(value)", after a space unless it is the first. */
 static void put_count(struct out *o, bool *first, const char *name, uint32_t v)
 {
 	add_if(o, !*first, " ");
@@ -174,9 +174,10 @@ static void put_msg(struct out *o, const struct isa_inst *in, uint32_t v)
 static void put_hwreg(struct out *o, const struct isa_inst *in, uint32_t v)
 {
 	uint32_t id = v & 63, low = v >> 6 & 31, size = (v >> 11 & 31) + 1;
-	const char *name =
-		isa_number_name(in->gen == ISA_GFX12   ? HWREG12 :
-			     in->gen == ISA_GFX10_3 ? HWREG10 : HWREG, id);
+	const char *name = isa_number_name(in->gen == ISA_GFX12	  ? HWREG12 :
+					   in->gen == ISA_GFX10_3 ? HWREG10 :
+								    HWREG,
+					   id);
 
 	ADD(o, "hwreg(");
 	add_if(o, name, "HW_REG_");
@@ -296,7 +297,7 @@ void isa_print_swizzle(struct out *o, uint32_t v)
 }
 
 void isa_print_immediate(struct out *o, const struct isa_inst *in,
-			   const struct isa_operand *op)
+			 const struct isa_operand *op)
 {
 	switch (op->slot) {
 	case ISA_SLOT_IMM:

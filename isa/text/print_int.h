@@ -1,7 +1,7 @@
 /*
  * print_int - appending text, shared by the files of the printer.
  *
- * Nothing here looks at the room: no instruction's text comes near
+ * Appending checks no bounds: no instruction's text comes near
  * ISA_TEXT_MAX (the longest, an image instruction with five addresses, is
  * below 300), so isa_print() gives a buffer of that size and cuts.
  */

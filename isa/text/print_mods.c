@@ -1,5 +1,5 @@
 /*
- * isa/text/print_mods.c - what stands behind the operands: op_sel and its like,
+ * isa/text/print_mods.c - modifiers after the operands: op_sel and its like,
  * DPP, cache bits, options of images and exports.
  */
 #include "base/base.h"
@@ -12,7 +12,7 @@ bool isa_prints_mods_inline(const struct isa_inst *in)
 	       isa_op_info(in->op)->opnd[1].type == ISA_T_MIX;
 }
 
-/* " name:" is given; "[0,1,1]" follows, bit 0 first. */
+/* The list after " name:": "[0,1,1]", bit 0 first. */
 static void put_list(struct out *o, const char *name, uint32_t bits, int n)
 {
 	add_str(o, name);
@@ -216,7 +216,7 @@ static void put_dpp(struct out *o, const struct isa_inst *in)
 	add_if(o, d->fi, " fi:1");
 }
 
-/* Temporal hint and scope of gfx12; th = 0 and scope = 0 go without saying. */
+/* Temporal hint and scope of gfx12; 0 is the default of both. */
 static void put_temporal(struct out *o, const struct isa_inst *in)
 {
 	static const char *const hint[] = {
@@ -298,7 +298,7 @@ static void put_image(struct out *o, const struct isa_inst *in)
 	add_if(o, f[ISA_F_D16], " d16");
 }
 
-/* What stands behind the operands, by encoding. */
+/* Modifiers after the operands, by encoding. */
 void isa_print_options(struct out *o, const struct isa_inst *in)
 {
 	const uint32_t *f = in->f;
@@ -333,7 +333,7 @@ void isa_print_options(struct out *o, const struct isa_inst *in)
 		}
 		break;
 	case ISA_FMT_SMEM:
-		/* Probes and clocks of gfx10_3 have the bits in vain. */
+		/* Probes and clocks of gfx10_3 ignore the bits. */
 		if (in->gen == ISA_GFX10_3 &&
 		    !(isa_op_info(in->op)->flags & ISA_LOAD))
 			break;
@@ -349,7 +349,7 @@ void isa_print_options(struct out *o, const struct isa_inst *in)
 		put_cache(o, in);
 		add_if(o, f[ISA_F_TFE], " tfe");
 		add_if(o, f[ISA_F_GDS], " gds");
-		/* Of gfx11 the name says so. */
+		/* In gfx11 the mnemonic says it. */
 		add_if(o, in->gen == ISA_GFX10_3 && in->fmt != ISA_FMT_MTBUF &&
 			       f[ISA_F_OPHI], " lds");
 		break;

@@ -137,13 +137,13 @@ struct isa_expr_env {
 
 /*
  * Parse the longest expression at *p (not necessarily up to the end of the
- * line) and move *p behind it.  Returns NULL, or a static text that says what
+ * line) and move *p past it.  Returns NULL, or a static text that says what
  * is wrong at *p.  `env` may be NULL: symbols are then errors.
  */
 const char *isa_expr(const char **p, const struct isa_expr_env *env,
 		     struct isa_value *out);
 
-/* As isa_expr(), for what stands between bars: no operator follows it. */
+/* As isa_expr(), up to the first operator: for the text between bars. */
 const char *isa_expr_primary(const char **p, const struct isa_expr_env *env,
 			     struct isa_value *out);
 

@@ -75,7 +75,7 @@ bool cfg_add_target(struct cfg *g, uint32_t from, uint32_t to)
 	return true;
 }
 
-/* The byte offset that a relative branch at `off` goes to. */
+/* Target of the relative branch at `off`, as a byte offset. */
 static int64_t branch_to(const struct isa_inst *in, uint32_t off)
 {
 	return (int64_t)off + 4 + 4 * (int64_t)(int16_t)in->f[ISA_F_SIMM16];
@@ -132,7 +132,7 @@ static void follow_branch(struct walk *w, const struct cfg_func *f,
 	push_offset(w, to, from);
 }
 
-/* What follows an instruction that ends a block. */
+/* Successors of an instruction that ends a block. */
 static void end_block(struct walk *w, int func, const struct isa_inst *in,
 		      uint32_t off, enum cfg_end end)
 {
@@ -179,11 +179,11 @@ static bool claim_bytes(struct walk *w, uint32_t off, uint32_t size,
 	return true;
 }
 
-/* Straight on from `off`; `from` is the branch that led there. */
+/* Linear decoding from `off` on; `from` is the branch that led there. */
 static void walk_line(struct walk *w, int func, uint32_t off, uint32_t from)
 {
 	struct cfg *g = w->g;
-	/* What pads the end of a function is not to blame for it. */
+	/* Padding at the end of a function is not the instruction to blame. */
 	uint32_t hi = g->func[func].hi, prev = from, real = from;
 
 	g->mark[off / 4] |= M_LEADER;
@@ -258,7 +258,7 @@ static bool is_vmem(int fmt)
 	return false;
 }
 
-/* Decode what was marked, in the order of addresses. */
+/* Decode the marked instructions in the order of addresses. */
 static void decode_all(struct walk *w)
 {
 	struct cfg *g = w->g;

@@ -1,7 +1,7 @@
 /*
  * cfg_int - the control-flow graph of machine code, from an entry point on.
  *
- * Only what is reachable is decoded, so data and padding between functions do
+ * Only reachable code is decoded, so data and padding between functions do
  * not matter.  Blocks are numbered by address; block 0 is not necessarily the
  * entry.  The graph spans functions: a call whose target is known starts a
  * function of its own, and its block continues at `succ[0]`, the return point.
@@ -59,7 +59,7 @@ struct cfg_fault {
 	const char *what;
 };
 
-/* An indirect branch whose target the values have shown. */
+/* Indirect branch target that value numbering has resolved. */
 struct cfg_target {
 	uint32_t from, to; /* offsets */
 };
@@ -85,10 +85,10 @@ struct cfg {
 
 /* Build the graph; `target` may hold what is known of indirect branches. */
 void cfg_build(struct cfg *g);
-/* Forget the graph but not the targets. */
+/* Free the graph but not the targets. */
 void cfg_reset(struct cfg *g);
 void cfg_fini(struct cfg *g);
-/* Remember where an indirect branch goes; false if that is not news. */
+/* Record the target of an indirect branch; false if it was known. */
 bool cfg_add_target(struct cfg *g, uint32_t from, uint32_t to);
 
 static inline uint64_t cfg_addr(const struct cfg *g, int insn)

@@ -186,9 +186,9 @@ static void propagate_state(struct verifier *v, struct queue *q, int to,
 }
 
 /*
- * The path on which a branch on EXEC found it 0.  Compilers also use such a
- * branch where EXEC cannot be 0, as one that is always or never taken; then
- * EXEC was not written just before.
+ * Does a branch on EXEC test a value written just before?  Only then the path
+ * on which EXEC is 0 is real: compilers also use such a branch where EXEC
+ * cannot be 0, as one that is always or never taken.
  */
 static bool tests_new_exec(const struct cfg *g, const struct cfg_block *b)
 {
@@ -213,7 +213,7 @@ static void flow_cond(struct verifier *v, struct queue *q,
 	}
 }
 
-/* A function's return: its callers go on with these ages. */
+/* A function's return: its callers continue with these ages. */
 static void flow_return(struct verifier *v, struct queue *q, int func,
 			const struct vage *a)
 {
@@ -394,7 +394,7 @@ static void report_faults(struct verifier *v)
 			ver_report(v, f->rule, insn, -1, "%s", f->what);
 			continue;
 		}
-		/* The path of what comes before, under the fault's address. */
+		/* Path to the instruction before, at the fault's address. */
 		if (from >= 0)
 			ver_report(v, f->rule, from, -1, "%s", f->what);
 		x = v->r->n ? &v->r->v[v->r->n - 1] : NULL;
@@ -410,7 +410,7 @@ static void report_faults(struct verifier *v)
 	}
 }
 
-/* User and system SGPRs together: the packet processor's oversight. */
+/* LLVM's UserSGPRInit16Bug: less than 16 SGPRs are initialised wrongly. */
 static void check_user_sgprs(struct verifier *v)
 {
 	const struct verify_input *in = v->in;

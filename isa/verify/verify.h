@@ -8,7 +8,7 @@
  * dataflow analysis over it until nothing changes, and reports each place
  * where a rule of isa/verify/verify.def is broken on some path.
  *
- * What it knows is what the bytes say.  It never guesses what a program is
+ * It knows what the bytes say.  It never guesses what a program is
  * meant to compute, and stays silent where a value comes from memory or from
  * a caller; so a report without findings is not a proof, while a finding is a
  * path that exists in the graph.  Branch conditions are not evaluated: a path

@@ -6,14 +6,14 @@
  * nothing but the end of the program follows, so a narrowed EXEC is no fault
  * by itself.  It is one where a path that left a region because EXEC was 0
  * meets vector instructions, where paths with a wider and a narrower EXEC
- * meet and go on without restoring it, and where a function returns.
+ * meet and continue without restoring it, and where a function returns.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "isa/verify/verify_int.h"
 
-/* Does this do nothing when EXEC is 0? */
+/* Has it no effect when EXEC is 0? */
 static bool needs_lanes(const struct cfg_insn *x)
 {
 	switch (x->in.op) {
@@ -88,7 +88,7 @@ void exec_check(struct verifier *v, struct vstate *s, int insn)
 
 /* -------------------------------------------------------------- joins ---- */
 
-/* Does `p` go to `b` because EXEC was found 0? */
+/* Is p -> b the edge of a branch that found EXEC 0? */
 static bool zero_edge(const struct cfg *g, int p, int b)
 {
 	const struct cfg_block *x = &g->block[p];
@@ -250,7 +250,7 @@ static void check_addresses(struct verifier *v, struct vstate *s, int insn)
 	}
 }
 
-/* Plain moves hand on what they do not know; everything else defines. */
+/* Moves propagate undefined values; every other instruction defines. */
 static bool copies_undef(struct vstate *s, const struct cfg_insn *x)
 {
 	const struct isa_operand *d = &x->in.opnd[0], *o = &x->in.opnd[1];

@@ -2,7 +2,7 @@
  * isa/verify/verify_hazard.c - dependencies that gfx11 does not interlock, and
  * the rules of matrix instructions.
  *
- * Each check stands at a reader and walks back over all paths until the
+ * Each check starts at a reader and walks back over all paths until the
  * hazard's producer is found, something that clears it is met, or it is too
  * far away.  A block is entered once per walk, so a walk is short.
  */
@@ -27,7 +27,7 @@ struct walk {
 	uint8_t *seen;
 };
 
-/* What a walk has met so far, by path. */
+/* State of a backward walk along one path. */
 struct trail {
 	int valus, trans, stage, exec_at;
 	int def_at[ISA_MAX_OPND]; /* VALUs back to the writer, -1 */
@@ -118,7 +118,7 @@ static bool waits_for_depctr(const struct cfg_insn *x, uint32_t field)
 
 enum { VA_VDST = 0xf000, VM_VSRC = 0x1c, SA_SDST = 1 };
 
-/* Instructions before which the hardware waits for all VALU results. */
+/* Instructions that make the hardware wait for all VALU results. */
 static bool drains_valu(const struct cfg_insn *x)
 {
 	return x->vmem || x->in.fmt == ISA_FMT_DS || x->in.fmt == ISA_FMT_EXP ||
@@ -299,7 +299,7 @@ static enum answer look_direct_valu(struct walk *w, struct trail *t, int insn)
 		return ON;
 	t->trans += is_trans(x);
 	if (accesses_reg(x, ISA_K_VGPR, ISA_DST | ISA_SRC, w->reg, 1)) {
-		/* Transcendentals overtake: only waiting for all helps. */
+		/* Transcendentals overtake others: wait for all. */
 		int need = t->trans ? 0 : t->valus;
 
 		return (int)w->at->in.f[ISA_F_WAITVDST] > need ? FOUND : CLEAR;
@@ -414,7 +414,7 @@ static void check_direct(struct walk *w, int insn)
 			"its destination is still read by a memory instruction");
 }
 
-/* Sources that nothing has set do not count. */
+/* Undefined sources do not count. */
 static bool overlaps_itself(const struct vstate *s, const struct isa_inst *in)
 {
 	const struct isa_operand *d = &in->opnd[0];

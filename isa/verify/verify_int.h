@@ -6,7 +6,7 @@
  *
  *   v[]      a value number for every register: equal numbers are equal values
  *   age[]    for every register that a memory operation writes, how many
- *            younger operations of its kind are certainly behind it
+ *            younger operations of its kind are certainly after it
  *   undef[]  scalar registers and SCC that some path has not set, and VGPRs
  *            that no path has set
  *   lds[]    LDS accesses since the last barrier on some path
@@ -127,7 +127,7 @@ struct verifier {
 
 enum { MAX_WRITES = 80, OP_PAIR = 0xffff, OP_SCC = 0x10000 };
 
-/* One instruction under way, for the files that compute what it leaves. */
+/* Transfer function of one instruction: its operands, and pending writes. */
 struct step {
 	struct verifier *v;
 	struct values *val;
@@ -201,9 +201,9 @@ uint32_t val_logic(struct values *s, uint32_t exec, enum isa_op op, uint32_t a,
 
 /* ---------------------------------------------------- verify_state.c ---- */
 
-/* What a kernel starts with, as the descriptor declares it. */
+/* Entry state of a kernel, as the descriptor declares it. */
 struct vstate *state_entry(struct verifier *v);
-/* Merge into the state at the start of `block`; was that news? */
+/* Join into the state at the start of `block`; did it change? */
 bool state_join(struct verifier *v, int block, const struct vstate *from);
 /* From a call into function `func`, and past a call to `callee` (-1: any). */
 void state_call(struct verifier *v, struct vstate *s, int func);
@@ -218,7 +218,7 @@ uint32_t step_operand(struct verifier *v, const struct vstate *s,
 		      const struct isa_operand *o, int dw);
 /* SGPRs and VGPRs that a callee does not preserve (LLVM's convention). */
 bool step_clobbered(int reg);
-/* A register will hold `value`; all are written when all were read. */
+/* Queue a register write; all take effect after all reads. */
 void step_put(struct step *p, int reg, uint32_t value);
 /* The number of an operand's first register in struct vstate. */
 int step_reg(const struct isa_operand *o);
@@ -247,7 +247,7 @@ void wait_init(struct vage *a);
 void wait_join(struct vage *into, const struct vage *from, bool *changed);
 /* Advance over one instruction; reports when v->check. */
 void wait_step(struct verifier *v, struct vstate *s, int insn);
-/* A callee waits for all but stores. */
+/* Across a call: the callee waits for all but stores. */
 void wait_call(struct vage *a);
 
 /* ------------------------------------------------------ verify_lds.c ---- */
@@ -260,13 +260,13 @@ void budget_check(struct verifier *v, const struct vstate *s, int insn);
 
 void exec_check(struct verifier *v, struct vstate *s, int insn);
 bool ver_writes_exec(const struct cfg_insn *x);
-/* Where paths meet with different EXEC: after the fixed point. */
+/* Joins of paths with different EXEC; runs after the fixed point. */
 void exec_check_joins(struct verifier *v);
 static inline bool ver_undef(const struct vstate *s, int reg)
 {
 	return s->undef[reg / 64] >> (reg & 63) & 1;
 }
-/* Flags and addresses that nothing has set. */
+/* Undefined flags and addresses. */
 void undef_step(struct verifier *v, struct vstate *s, int insn);
 
 /* ---------------------------------------------------- verify_loops.c ---- */

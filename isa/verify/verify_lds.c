@@ -2,7 +2,7 @@
  * isa/verify/verify_lds.c - LDS shared between waves, and the declared budgets.
  *
  * Two accesses since the last barrier, one of them a store, conflict when
- * different lanes certainly or very likely meet in the same bytes.  Addresses
+ * different lanes certainly or very likely touch the same bytes.  Addresses
  * are linear in the work-item's id where the code makes them so.  Whatever
  * comes from scratch, a caller or two loop-carried values is left alone: a
  * double-buffered loop must not raise an alarm.
@@ -42,7 +42,7 @@ void lds_collect(struct verifier *v)
 
 /* ------------------------------------------------------------- ranges ---- */
 
-/* The bytes of an access behind its address register: one or two pieces. */
+/* Bytes of an access, relative to its address register: one or two pieces. */
 struct pieces {
 	uint32_t off[2], size;
 	int n;
@@ -115,7 +115,7 @@ static bool lanes_meet(const struct verifier *v, const struct spot *a,
 
 	if (!step)
 		return false;
-	/* Farther than 32 lanes it is more likely another array. */
+	/* Beyond 32 lanes it is more likely another array. */
 	if (reach > 32 * step)
 		reach = 32 * step;
 	for (int64_t m = step; m <= reach; m += step)

@@ -1,11 +1,11 @@
 /*
  * isa/verify/verify_loops.c - loops that cannot end.
  *
- * A loop is a header and all that reaches it again.  Its exit conditions have
- * value numbers; one that reaches no value made inside the loop (a join of the
- * loop's blocks, or a load, message or hardware register read there) is the
- * same in every iteration.  If that holds for all of them, the loop ends in
- * its first iteration or never; a constant says which.
+ * A natural loop is a header and all blocks that reach it again.  Its exit
+ * conditions have value numbers; one that depends on no value made inside the
+ * loop (a join of the loop's blocks, or a load, message or hardware register
+ * read there) is loop-invariant.  If all are, the loop ends in its first
+ * iteration or never; a constant says which.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void find_body(struct loop *l, int header)
 		for (int k = 0; k < x->n_preds; k++) {
 			int p = g->preds[x->pred + k];
 
-			/* Of the header only back edges lead into the loop. */
+			/* Only back edges of the header are in the loop. */
 			if (g->block[p].scc != h->scc || l->body[p] ||
 			    (!i && g->block[p].order < h->order))
 				continue;
@@ -94,7 +94,7 @@ static int closing_branch(const struct loop *l, int header)
 	return at;
 }
 
-/* Something else may stop the wave, or a callee not return. */
+/* May something else stop the wave, or a callee never return? */
 static bool may_stop(const struct cfg *g, const struct cfg_block *x)
 {
 	for (int i = x->first; i < x->first + x->n; i++)
@@ -104,7 +104,7 @@ static bool may_stop(const struct cfg *g, const struct cfg_block *x)
 	return x->end == CFG_CALL;
 }
 
-/* Does what the branch at the end of the block tests always lead out? */
+/* Does the branch at the end of the block always leave the loop? */
 static bool always_leaves(const struct loop *l, int block)
 {
 	const struct verifier *v = l->v;

@@ -1,7 +1,7 @@
 /*
  * isa/verify/verify_mask.c - boolean arithmetic on lane masks.
  *
- * What narrows EXEC makes a subset of it, and the operations with which
+ * Narrowing EXEC makes a subset of it, and the operations by which
  * compilers restore EXEC lead back to the very node that was narrowed.
  */
 #include "isa/verify/verify_int.h"

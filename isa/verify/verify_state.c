@@ -16,7 +16,7 @@ struct vstate *state_entry(struct verifier *v)
 	if (v->in->target.wave == 64)
 		s->v[ISA_R_EXEC_HI] = val_high(&v->val, s->v[ISA_R_EXEC_LO]);
 	wait_init(&s->age);
-	/* With one dimension v0 is the number itself. */
+	/* With one dimension v0 is the work-item id itself. */
 	if (v->in->workgroup_dim[1] == 1 && v->in->workgroup_dim[2] == 1)
 		val_bound(&v->val, s->v[R_VGPR], 0,
 			  v->in->workgroup_dim[0] - 1);
@@ -34,7 +34,7 @@ struct vstate *state_entry(struct verifier *v)
 	return s;
 }
 
-/* EXEC of two paths: what is known to hold both, if they are subsets. */
+/* EXEC of two paths: some subset of their nearest common superset. */
 static uint32_t join_exec(struct verifier *v, int block, uint32_t a, uint32_t b)
 {
 	uint32_t phi = val_phi(&v->val, block, ISA_R_EXEC_LO);
@@ -90,9 +90,9 @@ static void join_undef(uint64_t *into, const uint64_t *from, bool *changed)
 }
 
 /*
- * A loop's header has learnt that a register varies.  What the loop's blocks
- * hold was computed from the old value and would stay as a false difference,
- * so their next state replaces it.  All of them are visited again.
+ * Widening at a loop header: a register turned out to vary.  The states of the
+ * loop's blocks were computed from the old value and would stay as a false
+ * difference, so their next states replace them.  All are visited again.
  */
 static void forget_loop(struct verifier *v, int header)
 {

@@ -3,8 +3,8 @@
  * registers.
  *
  * Address arithmetic becomes linear nodes, lane masks become mask nodes, and
- * everything else is an opaque expression over its operands.  Being opaque is
- * always right: it only makes the rules silent.
+ * everything else is an opaque expression over its operands.  Opaque is always
+ * sound: it only makes the rules silent.
  */
 #include <string.h>
 
@@ -252,7 +252,7 @@ static void step_opaque(struct step *p)
 			 p->v->in->target.wave / 32);
 }
 
-/* Scalar loads through the kernel arguments see memory that stays. */
+/* Scalar loads through kernel arguments read memory that stays constant. */
 static void step_smem(struct step *p)
 {
 	const struct isa_operand *base = source_operand(p, 0);
@@ -315,7 +315,7 @@ static void step_wide_mad(struct step *p)
 			 step_operand(p->v, p->s, c, 0)));
 }
 
-/* Rows that need more than their operands; false if this is none. */
+/* Rows with semantics of their own; false if this is none. */
 static bool step_special(struct step *p)
 {
 	uint32_t x;
@@ -334,7 +334,7 @@ static bool step_special(struct step *p)
 		return true;
 	case ISA_s_swappc_b64:
 	case ISA_s_call_b64:
-		/* Not a constant: a jump there is a return, not a call. */
+		/* No constant: a jump there is a return, not a call. */
 		put_fresh(p, 0);
 		return true;
 	case ISA_s_mov_b64:
@@ -434,8 +434,7 @@ static void widen_exec(struct step *p, uint32_t was, uint32_t now)
 }
 
 /*
- * EXEC or'ed with the very mask that it is: a restore of what a constant
- * condition never narrowed.
+ * EXEC | EXEC: restores a mask that a constant condition never narrowed.
  */
 static bool restores_exec(const struct vstate *s, const struct isa_inst *in)
 {

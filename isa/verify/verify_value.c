@@ -93,7 +93,7 @@ uint32_t val_entry(struct values *s, int func, int reg)
 		.kind = VAL_ENTRY, .a = func, .imm = reg, .hi = UINT32_MAX
 	};
 
-	/* v0 of a kernel holds the work-item id; a callee's may hold any. */
+	/* v0 holds the work-item id in a kernel, anything in a callee. */
 	if (func)
 		x.flags = VF_DARK;
 	else if (reg == R_VGPR)
@@ -258,7 +258,7 @@ uint32_t val_split(const struct values *s, uint32_t x, uint32_t *rest)
 
 /* ---------------------------------------------------------- constant & ---- */
 
-/* The largest x & k of lo <= x <= hi: hi, or less by a bit that k has not. */
+/* Upper bound of x & k for lo <= x <= hi: hi, less a bit that k lacks. */
 static uint32_t and_max(uint32_t lo, uint32_t hi, uint32_t k)
 {
 	uint32_t best = hi & k;

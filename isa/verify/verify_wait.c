@@ -181,7 +181,7 @@ static bool is_cache_invalidate(const struct isa_inst *in)
  * What a buffer_gl0_inv can belong to: after a load or an atomic it makes an
  * acquire of that, which must be complete; after a barrier it belongs to that;
  * else it is a fence.  The last two also release.  So no store may be
- * outstanding there but those before a load or a returning atomic.
+ * outstanding there except those before a load or a returning atomic.
  */
 static void apply_order(struct vage *a, const struct cfg_insn *x,
 			const struct event *e)
@@ -428,7 +428,7 @@ static void report_pending(struct verifier *v, int insn, enum kind kind,
 	free(s.node);
 }
 
-/* May this write meet an older operation of the same kind still in flight? */
+/* In order: does the write follow all older operations of the same kind? */
 static bool in_order(const struct cfg_insn *x, const struct event *e,
 		     enum kind kind)
 {
@@ -448,7 +448,7 @@ static void check_access(struct verifier *v, uint8_t *a, int insn,
 	for (int i = reg; i < reg + count; i++) {
 		if (a[i] == NOT_PENDING)
 			continue;
-		/* What a partial load keeps comes from the same queue. */
+		/* A partial load's old value comes from the same queue. */
 		if (role & ISA_DST && in_order(x, e, kind) &&
 		    (!(role & ISA_SRC) || x->flags & ISA_LOAD))
 			continue;
@@ -461,7 +461,7 @@ static void check_access(struct verifier *v, uint8_t *a, int insn,
 	}
 }
 
-/* Caches are invalidated: what do others see of the stores before? */
+/* Release: stores before a cache invalidation must be visible to others. */
 static void check_release(struct verifier *v, const struct vage *a, int insn)
 {
 	bool barrier = v->several_waves && a->barrier_store != NOT_PENDING;
