@@ -184,10 +184,9 @@ void mir_drop_skips(struct mir_func *m)
 
 static bool has_vmem_store(const struct mir_func *m)
 {
-	for (uint32_t k = 0; k < m->n_order; k++)
-		for (struct mir_inst *i = m->order[k]->first; i; i = i->next)
-			if (mir_is_vmem(i) && mir_is_store(i))
-				return true;
+	MIR_EACH_INST(m, i)
+		if (mir_is_vmem(i) && mir_is_store(i))
+			return true;
 	return false;
 }
 

@@ -111,20 +111,11 @@ static void rewrite_operands(struct coalescer *j)
 {
 	struct mir_func *m = j->m;
 
-	for (uint32_t b = 0; b < m->n_order; b++) {
-		struct mir_inst *next;
-
-		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
-			next = i->next;
-			for (int k = 0; k < i->n_opnd; k++)
-				i->o[k] = coalescer_resolve(j, i->o[k]);
-			if (i->op == MIR_COPY && mir_same(&i->o[0], &i->o[1])) {
-				if (next && next->flags & MIR_GLUED &&
-				    !(i->flags & MIR_GLUED))
-					next->flags &= (uint16_t)~MIR_GLUED;
-				mir_unlink(i);
-			}
-		}
+	MIR_EACH_INST_SAFE(m, i) {
+		for (int k = 0; k < i->n_opnd; k++)
+			i->o[k] = coalescer_resolve(j, i->o[k]);
+		if (i->op == MIR_COPY && mir_same(&i->o[0], &i->o[1]))
+			mir_remove(i);
 	}
 }
 
@@ -138,9 +129,8 @@ void mir_coalesce(struct mir_func *m)
 	j.live = live_intervals(m);
 	j.into = xcalloc(m->n_vregs, sizeof(*j.into));
 	list = xcalloc(m->n_insts + 1, sizeof(*list));
-	for (uint32_t b = 0; b < m->n_order; b++)
-		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)
-			n += find_candidate(i, &list[n]);
+	MIR_EACH_INST(m, i)
+		n += find_candidate(i, &list[n]);
 	qsort(list, n, sizeof(*list), by_gain);
 	for (uint32_t k = 0; k < n; k++)
 		try_join(&j, &list[k]);

@@ -43,17 +43,16 @@ static void find_regions(struct lanes *l)
 {
 	struct mir_func *m = l->j->m;
 
-	for (uint32_t b = 0; b < m->n_order; b++)
-		for (struct mir_inst *i = m->order[b]->first; i; i = i->next) {
-			struct lane_region *s;
+	MIR_EACH_INST(m, i) {
+		struct lane_region *s;
 
-			if (i->op != MIR_UNDEF || i->n_opnd < 2)
-				continue;
-			s = &l->region[i->o[0].reg];
-			s->start = i->pos;
-			s->end = i->o[1].label->start;
-			s->from = i->n_opnd > 2 ? i->o[2].label->start : 0;
-		}
+		if (i->op != MIR_UNDEF || i->n_opnd < 2)
+			continue;
+		s = &l->region[i->o[0].reg];
+		s->start = i->pos;
+		s->end = i->o[1].label->start;
+		s->from = i->n_opnd > 2 ? i->o[2].label->start : 0;
+	}
 }
 
 /* Outside of its own stretch, or everywhere. */
@@ -169,12 +168,11 @@ static bool is_written_plainly(const struct lanes *l, uint32_t x,
 {
 	struct mir_func *m = l->j->m;
 
-	for (uint32_t b = 0; b < m->n_order; b++)
-		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)
-			if (in_region(i, s) && defines_register(l, i, x) &&
-			    (i->flags & MIR_GLUED ||
-			     (i->next && i->next->flags & MIR_GLUED)))
-				return false;
+	MIR_EACH_INST(m, i)
+		if (in_region(i, s) && defines_register(l, i, x) &&
+		    (i->flags & MIR_GLUED ||
+		     (i->next && i->next->flags & MIR_GLUED)))
+			return false;
 	return true;
 }
 
@@ -194,18 +192,13 @@ static void mark_partial(struct lanes *l, uint32_t e,
 {
 	struct mir_func *m = l->j->m;
 
-	for (uint32_t b = 0; b < m->n_order; b++) {
-		struct mir_inst *next;
-
-		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
-			next = i->next;
-			if (!in_region(i, s) || !defines_register(l, i, e))
-				continue;
-			if (i->op != MIR_UNDEF)
-				i->flags |= MIR_PARTIAL;
-			else if (i->pos > s->start || running)
-				mir_unlink(i);
-		}
+	MIR_EACH_INST_SAFE(m, i) {
+		if (!in_region(i, s) || !defines_register(l, i, e))
+			continue;
+		if (i->op != MIR_UNDEF)
+			i->flags |= MIR_PARTIAL;
+		else if (i->pos > s->start || running)
+			mir_unlink(i);
 	}
 }
 

@@ -184,7 +184,7 @@ static bool is_fence(const struct mir_inst *i)
 	       (i->flags & MIR_ORDERED && !mir_is_memory(i));
 }
 
-static const struct ssa_inst *base_of(const struct mir_inst *i)
+static const struct ssa_inst *pointer_base(const struct mir_inst *i)
 {
 	const struct ssa_inst *p = i->mem->arg[0];
 
@@ -209,7 +209,7 @@ static bool are_disjoint(const struct mir_inst *a, const struct mir_inst *b)
 static bool are_distinct_objects(const struct mir_inst *a,
 				 const struct mir_inst *b, const bool *noalias)
 {
-	const struct ssa_inst *x = base_of(a), *y = base_of(b);
+	const struct ssa_inst *x = pointer_base(a), *y = pointer_base(b);
 
 	if (x->op == SSA_lds && y->op == SSA_lds)
 		return x->imm != y->imm;

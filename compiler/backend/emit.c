@@ -190,6 +190,9 @@ static void fill_descriptor(const struct cc_kernel *k, struct co_descriptor *d)
 	/* Round to nearest, all denormals, clamp NaN, no IEEE mode. */
 	d->rsrc1 = 0xfu << 16 | 1u << 21 | (k->wgp ? 1u : 0) << 29 | 1u << 30;
 	d->properties = CO_PROP_KERNARG_SEGMENT_PTR;
+	d->group_segment_bytes = k->m->lds_bytes;
+	d->private_segment_bytes = (k->m->scratch_bytes + 15) / 16 * 16;
+	d->kernarg_bytes = k->hidden_offset + (k->hidden ? 12 : 0);
 }
 
 /* Lines that the instruction prefetch runs ahead, of 128 bytes. */
@@ -206,84 +209,82 @@ static size_t build_lines(const struct cc_kernel *k, struct co_build_line *out)
 	uint32_t line = 0;
 	size_t n = 0;
 
-	for (uint32_t b = 0; b < k->m->n_order; b++)
-		for (struct mir_inst *i = k->m->order[b]->first; i;
-		     i = i->next) {
-			if (!i->line || i->line == line)
-				continue;
-			line = i->line;
-			out[n++] = (struct co_build_line){ i->addr, line };
-		}
+	MIR_EACH_INST(k->m, i) {
+		if (!i->line || i->line == line)
+			continue;
+		line = i->line;
+		out[n++] = (struct co_build_line){ i->addr, line };
+	}
 	return n;
+}
+
+/* All of it but the code; `arg` has room for SSA_MAX_ARGS + 3. */
+static struct co_build_kernel describe_kernel(const struct cc_kernel *k,
+					      struct co_build_arg *arg)
+{
+	struct co_build_kernel b = {
+		.name = k->f->name,
+		.wave = k->m->wave,
+		.vgprs = k->m->vgprs,
+		.sgprs = k->m->sgprs < 16 ? 16 : k->m->sgprs,
+		.vgpr_spills = k->m->vgpr_spills,
+		.sgpr_spills = k->m->sgpr_spills,
+		.max_flat_workgroup_size = 1,
+		.arg = arg,
+		.n_args = build_args(k, arg),
+		.source = k->f->file,
+		.printf = k->f->format,
+		.n_printf = (int)k->f->n_formats,
+	};
+
+	for (int d = 0; d < 3; d++) {
+		b.reqd_workgroup_size[d] = k->f->group[d] ? k->f->group[d] : 1;
+		b.max_flat_workgroup_size *= b.reqd_workgroup_size[d];
+	}
+	fill_descriptor(k, &b.desc);
+	return b;
 }
 
 bool cc_object_build(const struct cc_kernel *k, const struct buf *code,
 		     struct buf *out, struct err *e)
 {
 	struct co_build_arg arg[SSA_MAX_ARGS + 3];
-	struct co_build_kernel b = {
-		.name = k->f->name,
-		.code = code->data,
-		.code_bytes = code->len,
-		.wave = k->m->wave,
-		.vgprs = k->m->vgprs,
-		.sgprs = k->m->sgprs < 16 ? 16 : k->m->sgprs,
-		.vgpr_spills = k->m->vgpr_spills,
-		.sgpr_spills = k->m->sgpr_spills,
-		.arg = arg,
-	};
-	struct co_build_line *line;
-	uint32_t size = 1;
+	struct co_build_kernel b = describe_kernel(k, arg);
+	struct co_build_line *line = arena_alloc(
+		k->m->arena, (code->len / 4 + 1) * sizeof(*line));
 
-	b.n_args = build_args(k, arg);
-	for (int d = 0; d < 3; d++) {
-		b.reqd_workgroup_size[d] = k->f->group[d] ? k->f->group[d] : 1;
-		size *= b.reqd_workgroup_size[d];
-	}
-	b.max_flat_workgroup_size = size;
-	fill_descriptor(k, &b.desc);
-	b.desc.group_segment_bytes = k->m->lds_bytes;
-	b.desc.private_segment_bytes = (k->m->scratch_bytes + 15) / 16 * 16;
-	b.desc.kernarg_bytes = k->hidden_offset + (k->hidden ? 12 : 0);
+	b.code = code->data;
+	b.code_bytes = code->len;
 	b.desc.rsrc3 = prefetch_field(code->len);
-	line = arena_alloc(k->m->arena, (code->len / 4 + 1) * sizeof(*line));
-	b.source = k->f->file;
 	b.line = line;
 	b.n_lines = build_lines(k, line);
-	b.printf = k->f->format;
-	b.n_printf = (int)k->f->n_formats;
 	return co_build(k->chip, 5, &b, 1, out, e);
 }
 
 /* ------------------------------------------------------------ assembly ---- */
 
-static void print_descriptor(const struct cc_kernel *k, struct buf *b)
+static void print_descriptor(const struct cc_kernel *k,
+			     const struct co_build_kernel *x, struct buf *b)
 {
-	uint32_t ids = 1, dims = 0;
+	const struct co_descriptor *d = &x->desc;
 
-	for (uint32_t g = 1; g < 3; g++) {
-		ids += k->groups >> g & 1;
-		if (k->f->group[g] > 1)
-			dims = g;
-	}
 	buf_printf(b, "\t.section .rodata,\"a\",@progbits\n\t.p2align 6\n"
-		      "\t.amdhsa_kernel %s\n", k->f->name);
+		      "\t.amdhsa_kernel %s\n", x->name);
 #define LINE(name, value) \
 	buf_printf(b, "\t\t.amdhsa_" name " %u\n", (unsigned)(value))
-	LINE("group_segment_fixed_size", k->m->lds_bytes);
-	LINE("private_segment_fixed_size",
-	     (k->m->scratch_bytes + 15) / 16 * 16);
-	LINE("kernarg_size", k->hidden_offset + (k->hidden ? 12 : 0));
-	LINE("user_sgpr_count", 16 - ids);
+	LINE("group_segment_fixed_size", d->group_segment_bytes);
+	LINE("private_segment_fixed_size", d->private_segment_bytes);
+	LINE("kernarg_size", d->kernarg_bytes);
+	LINE("user_sgpr_count", d->rsrc2 >> 1 & 31);
 	LINE("user_sgpr_kernarg_segment_ptr", 1);
-	LINE("wavefront_size32", k->m->wave == 32);
-	LINE("enable_private_segment", k->m->scratch_bytes != 0);
+	LINE("wavefront_size32", x->wave == 32);
+	LINE("enable_private_segment", d->rsrc2 & 1);
 	LINE("system_sgpr_workgroup_id_x", 1);
 	LINE("system_sgpr_workgroup_id_y", k->groups >> 1 & 1);
 	LINE("system_sgpr_workgroup_id_z", k->groups >> 2 & 1);
-	LINE("system_vgpr_workitem_id", dims);
-	LINE("next_free_vgpr", k->m->vgprs ? k->m->vgprs : 1);
-	LINE("next_free_sgpr", k->m->sgprs < 16 ? 16 : k->m->sgprs);
+	LINE("system_vgpr_workitem_id", d->rsrc2 >> 11 & 3);
+	LINE("next_free_vgpr", x->vgprs ? x->vgprs : 1);
+	LINE("next_free_sgpr", x->sgprs);
 	LINE("float_denorm_mode_32", 3);
 	LINE("float_denorm_mode_16_64", 3);
 	LINE("dx10_clamp", 1);
@@ -294,42 +295,41 @@ static void print_descriptor(const struct cc_kernel *k, struct buf *b)
 	buf_adds(b, "\t.end_amdhsa_kernel\n");
 }
 
-static void print_metadata(const struct cc_kernel *k, struct buf *b)
+static void print_metadata(const struct cc_kernel *k,
+			   const struct co_build_kernel *x, struct buf *b)
 {
-	struct co_build_arg arg[SSA_MAX_ARGS + 3];
-	int n = build_args(k, arg);
-	uint32_t size = 1;
+	const struct co_descriptor *d = &x->desc;
 
-	for (int d = 0; d < 3; d++)
-		size *= k->f->group[d] ? k->f->group[d] : 1;
 	buf_adds(b, "\t.amdgpu_metadata\n---\namdhsa.kernels:\n  - .args:");
-	buf_adds(b, n ? "\n" : " []\n");
-	for (int i = 0; i < n; i++) {
+	buf_adds(b, x->n_args ? "\n" : " []\n");
+	for (int i = 0; i < x->n_args; i++) {
+		const struct co_build_arg *a = &x->arg[i];
+
 		buf_printf(b, "      - .offset: %u\n        .size: %u\n",
-			   arg[i].offset, arg[i].size);
-		if (arg[i].name)
-			buf_printf(b, "        .name: %s\n", arg[i].name);
-		if (arg[i].space == CO_SPACE_GLOBAL)
+			   a->offset, a->size);
+		if (a->name)
+			buf_printf(b, "        .name: %s\n", a->name);
+		if (a->space == CO_SPACE_GLOBAL)
 			buf_adds(b, "        .address_space: global\n");
 		buf_printf(b, "        .value_kind: %s\n",
-			   co_arg_kind_name(arg[i].kind));
+			   co_arg_kind_name(a->kind));
 	}
-	buf_printf(b, "    .group_segment_fixed_size: %u\n", k->m->lds_bytes);
-	buf_printf(b, "    .kernarg_segment_align: 8\n"
+	buf_printf(b, "    .group_segment_fixed_size: %u\n"
+		      "    .kernarg_segment_align: 8\n"
 		      "    .kernarg_segment_size: %u\n",
-		   k->hidden_offset + (k->hidden ? 12 : 0));
+		   d->group_segment_bytes, d->kernarg_bytes);
 	buf_printf(b, "    .max_flat_workgroup_size: %u\n    .name: %s\n"
 		      "    .private_segment_fixed_size: %u\n",
-		   size, k->f->name, (k->m->scratch_bytes + 15) / 16 * 16);
+		   x->max_flat_workgroup_size, x->name,
+		   d->private_segment_bytes);
 	buf_printf(b, "    .sgpr_count: %u\n    .sgpr_spill_count: %u\n"
 		      "    .symbol: %s.kd\n    .vgpr_count: %u\n",
-		   k->m->sgprs < 16 ? 16 : k->m->sgprs, k->m->sgpr_spills,
-		   k->f->name, k->m->vgprs);
+		   x->sgprs, x->sgpr_spills, x->name, x->vgprs);
 	buf_printf(b, "    .vgpr_spill_count: %u\n    .wavefront_size: %d\n",
-		   k->m->vgpr_spills, k->m->wave);
-	for (uint32_t i = 0; i < k->f->n_formats; i++)
+		   x->vgpr_spills, x->wave);
+	for (int i = 0; i < x->n_printf; i++)
 		buf_printf(b, "%s  - '%s'\n", i ? "" : "amdhsa.printf:\n",
-			   k->f->format[i]);
+			   x->printf[i]);
 	buf_printf(b, "amdhsa.target: amdgcn-amd-amdhsa--%s\n"
 		      "amdhsa.version:\n  - 1\n  - 2\n...\n"
 		      "\t.end_amdgpu_metadata\n", k->chip);
@@ -337,6 +337,8 @@ static void print_metadata(const struct cc_kernel *k, struct buf *b)
 
 void cc_assembly_build(const struct cc_kernel *k, struct buf *out)
 {
+	struct co_build_arg arg[SSA_MAX_ARGS + 3];
+	const struct co_build_kernel x = describe_kernel(k, arg);
 	uint32_t line = 0;
 
 	buf_printf(out, "\t.amdgcn_target \"amdgcn-amd-amdhsa--%s\"\n"
@@ -358,6 +360,6 @@ void cc_assembly_build(const struct cc_kernel *k, struct buf *out)
 	}
 	buf_printf(out, ".Lend:\n\t.size %s, .Lend-%s\n", k->f->name,
 		   k->f->name);
-	print_descriptor(k, out);
-	print_metadata(k, out);
+	print_descriptor(k, &x, out);
+	print_metadata(k, &x, out);
 }

@@ -80,20 +80,15 @@ static void expand_copy(struct mir_func *m, struct mir_inst *i)
 
 void mir_expand_pseudos(struct mir_func *m)
 {
-	for (uint32_t b = 0; b < m->n_order; b++) {
-		struct mir_inst *next;
-
-		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
-			next = i->next;
-			/* Who keeps other lanes' values did so by EXEC. */
-			if (!(i->flags & MIR_DPP))
-				i->flags &= (uint16_t)~MIR_PARTIAL;
-			if (i->op < ISA_OP_COUNT)
-				continue;
-			if (i->op == MIR_COPY)
-				expand_copy(m, i);
-			mir_unlink(i);
-		}
+	MIR_EACH_INST_SAFE(m, i) {
+		/* Who keeps other lanes' values did so by EXEC. */
+		if (!(i->flags & MIR_DPP))
+			i->flags &= (uint16_t)~MIR_PARTIAL;
+		if (i->op < ISA_OP_COUNT)
+			continue;
+		if (i->op == MIR_COPY)
+			expand_copy(m, i);
+		mir_unlink(i);
 	}
 }
 
@@ -142,8 +137,7 @@ static void shrink_fma(struct mir_func *m, struct mir_inst *i)
 
 void mir_shrink_encoding(struct mir_func *m)
 {
-	for (uint32_t b = 0; b < m->n_order; b++)
-		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)
-			if (i->op == ISA_v_fma_f32)
-				shrink_fma(m, i);
+	MIR_EACH_INST(m, i)
+		if (i->op == ISA_v_fma_f32)
+			shrink_fma(m, i);
 }

@@ -92,7 +92,7 @@ static void issue_valu(const struct mir_func *m, struct state *s,
 		}
 }
 
-static void walk_block(struct mir_func *m, struct mir_block *b, void *state,
+static void resolve_block(struct mir_func *m, struct mir_block *b, void *state,
 		       bool insert)
 {
 	struct mir_opnd drained = mir_simm16(VA_VDST_0);
@@ -134,20 +134,19 @@ static void separate_halves(struct mir_func *m)
 	struct mir_opnd valu = mir_simm16(VA_VDST_0);
 	struct mir_opnd salu = mir_simm16(SA_SDST_0);
 
-	for (uint32_t b = 0; b < m->n_order; b++)
-		for (struct mir_inst *i = m->order[b]->first; i; i = i->next) {
-			if (mir_writes_exec(i))
-				mir_insert(m, i, ISA_s_waitcnt_depctr, &valu,
-					   1);
-			if (i->prev && writes_mask(m, i->prev))
-				mir_insert(m, i, ISA_s_waitcnt_depctr, &salu,
-					   1);
-		}
+	MIR_EACH_INST(m, i) {
+		if (mir_writes_exec(i))
+			mir_insert(m, i, ISA_s_waitcnt_depctr, &valu,
+				   1);
+		if (i->prev && writes_mask(m, i->prev))
+			mir_insert(m, i, ISA_s_waitcnt_depctr, &salu,
+				   1);
+	}
 }
 
 void mir_resolve_hazards(struct mir_func *m)
 {
-	mir_flow_ages(m, sizeof(struct state), walk_block);
+	mir_flow_ages(m, sizeof(struct state), resolve_block);
 	if (m->wave == 64)
 		separate_halves(m);
 }

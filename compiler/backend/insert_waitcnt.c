@@ -36,7 +36,7 @@ static void age_outstanding(uint8_t *a, int n)
 		a[k] += a[k] < OLD;
 }
 
-static void retire(uint8_t *a, int n, int count)
+static void retire_ages(uint8_t *a, int n, int count)
 {
 	for (int k = 0; k < n; k++)
 		a[k] = a[k] >= count ? DONE : a[k];
@@ -86,18 +86,18 @@ static void need_order(const struct state *s,
 static void apply_wait(struct state *s, const struct need *n)
 {
 	if (n->vm != DONE) {
-		retire(s->vm, N_V, n->vm);
-		retire(&s->shared, 1, n->vm);
+		retire_ages(s->vm, N_V, n->vm);
+		retire_ages(&s->shared, 1, n->vm);
 	}
 	if (n->lgkm != DONE) {
-		retire(s->lds, N_V, n->lgkm);
-		retire(&s->any_lds, 1, n->lgkm);
+		retire_ages(s->lds, N_V, n->lgkm);
+		retire_ages(&s->any_lds, 1, n->lgkm);
 	}
 	if (n->lgkm == 0)
 		memset(s->smem, DONE, sizeof(s->smem));
 	if (n->vs != DONE) {
-		retire(&s->store, 1, n->vs);
-		retire(&s->scratch, 1, n->vs);
+		retire_ages(&s->store, 1, n->vs);
+		retire_ages(&s->scratch, 1, n->vs);
 	}
 }
 
@@ -157,7 +157,7 @@ static void insert_waits(struct mir_func *m, struct mir_inst *i,
 		mir_insert(m, i, ISA_s_waitcnt_vscnt, stores, 2);
 }
 
-static void walk_block(struct mir_func *m, struct mir_block *b, void *state,
+static void wait_in_block(struct mir_func *m, struct mir_block *b, void *state,
 		       bool insert)
 {
 	struct state *s = state;
@@ -178,5 +178,5 @@ static void walk_block(struct mir_func *m, struct mir_block *b, void *state,
 
 void mir_insert_waitcnt(struct mir_func *m)
 {
-	mir_flow_ages(m, sizeof(struct state), walk_block);
+	mir_flow_ages(m, sizeof(struct state), wait_in_block);
 }

@@ -33,7 +33,7 @@ static uint64_t *busy_row(struct allocator *a, int file, int reg)
 	return a->busy[file] + (size_t)reg * a->n_words;
 }
 
-static uint64_t mask_of(uint32_t from, uint32_t to, size_t w)
+static uint64_t range_mask(uint32_t from, uint32_t to, size_t w)
 {
 	uint64_t lo = w == from / 64 ? ~UINT64_C(0) << from % 64 : ~UINT64_C(0);
 	uint64_t hi = w == (to - 1) / 64 ?
@@ -51,7 +51,7 @@ static bool is_free_during(struct allocator *a, int file, int reg,
 	for (uint32_t k = 0; k < l->n; k++)
 		for (size_t w = l->r[k].start / 64; w <= (l->r[k].end - 1) / 64;
 		     w++)
-			if (r[w] & mask_of(l->r[k].start, l->r[k].end, w))
+			if (r[w] & range_mask(l->r[k].start, l->r[k].end, w))
 				return false;
 	return true;
 }
@@ -64,13 +64,18 @@ static void set_busy(struct allocator *a, int file, int reg,
 	for (uint32_t k = 0; k < l->n; k++)
 		for (size_t w = l->r[k].start / 64; w <= (l->r[k].end - 1) / 64;
 		     w++) {
-			uint64_t x = mask_of(l->r[k].start, l->r[k].end, w);
+			uint64_t x = range_mask(l->r[k].start, l->r[k].end, w);
 
 			if (on)
 				r[w] |= x;
 			else
 				r[w] &= ~x;
 		}
+}
+
+static int limit_of(const struct allocator *a, int file)
+{
+	return (int)(file == MIR_V ? a->limits->vgprs : a->limits->sgprs);
 }
 
 static struct live_interval *interval_of(struct allocator *a, uint32_t v, int k)
@@ -81,8 +86,7 @@ static struct live_interval *interval_of(struct allocator *a, uint32_t v, int k)
 static bool fits_at(struct allocator *a, uint32_t v, int reg)
 {
 	const struct mir_vreg *x = &a->m->vreg[v];
-	int limit = (int)(x->file == MIR_V ? a->limits->vgprs :
-					     a->limits->sgprs);
+	int limit = limit_of(a, x->file);
 
 	/* VCC lies behind the others and is for lane masks. */
 	if (x->file == MIR_S && reg >= VCC) {
@@ -244,8 +248,7 @@ static int hinted_register(struct allocator *a, uint32_t v)
 static int find_register(struct allocator *a, uint32_t v)
 {
 	const struct mir_vreg *x = &a->m->vreg[v];
-	int limit = (int)(x->file == MIR_V ? a->limits->vgprs :
-					     a->limits->sgprs);
+	int limit = limit_of(a, x->file);
 	int reg = hinted_register(a, v);
 
 	if (reg >= 0)
@@ -291,8 +294,7 @@ static void add_costs(struct allocator *a, uint32_t v, uint32_t u, int limit,
 static bool evict_cheapest(struct allocator *a, uint32_t v)
 {
 	const struct mir_vreg *x = &a->m->vreg[v];
-	int limit = (int)(x->file == MIR_V ? a->limits->vgprs :
-					     a->limits->sgprs);
+	int limit = limit_of(a, x->file);
 	double best = a->weight[v], cost[N_VGPRS] = { 0 };
 	int at = -1;
 
@@ -321,18 +323,16 @@ static bool evict_cheapest(struct allocator *a, uint32_t v)
 /* A sum that replaces its addend takes the short form v_fmac. */
 static void set_hints(struct allocator *a)
 {
-	for (uint32_t b = 0; b < a->m->n_order; b++)
-		for (struct mir_inst *i = a->m->order[b]->first; i;
-		     i = i->next) {
-			struct mir_vreg *v = &a->m->vreg[i->o[0].reg];
+	MIR_EACH_INST(a->m, i) {
+		struct mir_vreg *v = &a->m->vreg[i->o[0].reg];
 
-			if (i->op != ISA_v_fma_f32 ||
-			    !mir_is_v(a->m, &i->o[3]) || i->o[3].mods)
-				continue;
-			v->hint = i->o[3].reg;
-			v->hint_sub = i->o[0].sub;
-			v->hint_at = i->o[3].sub;
-		}
+		if (i->op != ISA_v_fma_f32 ||
+		    !mir_is_v(a->m, &i->o[3]) || i->o[3].mods)
+			continue;
+		v->hint = i->o[3].reg;
+		v->hint_sub = i->o[0].sub;
+		v->hint_at = i->o[3].sub;
+	}
 }
 
 static bool scan_intervals(struct allocator *a)

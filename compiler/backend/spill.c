@@ -22,14 +22,13 @@ struct spiller {
 
 static void find_definitions(struct spiller *s)
 {
-	for (uint32_t b = 0; b < s->m->n_order; b++)
-		for (struct mir_inst *i = s->m->order[b]->first; i; i = i->next)
-			for (int k = 0; k < i->n_def; k++)
-				if (i->o[k].kind == MIR_VREG &&
-				    i->op != MIR_UNDEF) {
-					s->maker[i->o[k].reg] = i;
-					s->n_makers[i->o[k].reg]++;
-				}
+	MIR_EACH_INST(s->m, i)
+		for (int k = 0; k < i->n_def; k++)
+			if (i->o[k].kind == MIR_VREG &&
+			    i->op != MIR_UNDEF) {
+				s->maker[i->o[k].reg] = i;
+				s->n_makers[i->o[k].reg]++;
+			}
 }
 
 static bool is_rematerializable(const struct spiller *s, uint32_t v)
@@ -88,7 +87,7 @@ static void insert_spill_code(struct mir_inst *at, struct mir_inst *i,
 enum { REACH = 4096 - 16 };
 
 /* The base that `at` is reached from: an own scalar register, or none. */
-static struct mir_opnd base_of(struct spiller *s, uint32_t at)
+static struct mir_opnd scratch_base(struct spiller *s, uint32_t at)
 {
 	uint32_t v;
 
@@ -125,7 +124,7 @@ static void access_scratch(struct spiller *s, struct mir_inst *at,
 {
 	for (int k = from, w; k < from + n; k += w) {
 		const uint32_t place = slot + 4u * (uint32_t)k;
-		struct mir_opnd base[2] = { base_of(s, place),
+		struct mir_opnd base[2] = { scratch_base(s, place),
 					    mir_imm(place - place % REACH) };
 		struct mir_inst *i;
 
@@ -262,13 +261,8 @@ void mir_spill(struct mir_func *m, const bool *which)
 	s.n_makers = xcalloc(m->n_vregs, sizeof(*s.n_makers));
 	find_definitions(&s);
 	assign_slots(&s);
-	for (uint32_t b = 0; b < m->n_order; b++) {
-		struct mir_inst *next;
-
-		for (struct mir_inst *i = m->order[b]->first; i; i = next) {
-			next = i->next;
-			rewrite_inst(&s, i);
-		}
+	MIR_EACH_INST_SAFE(m, i) {
+		rewrite_inst(&s, i);
 	}
 	free(s.slot);
 	free(s.maker);

@@ -186,14 +186,13 @@ void mir_form_vopd(struct mir_func *m)
 {
 	if (m->wave != 32)
 		return;
-	for (uint32_t b = 0; b < m->n_order; b++)
-		for (struct mir_inst *i = m->order[b]->first; i; i = i->next) {
-			struct mir_inst *p;
+	MIR_EACH_INST(m, i) {
+		struct mir_inst *p;
 
-			if (!candidate_role(m, i))
-				continue;
-			p = find_partner(m, i);
-			if (p)
-				i = p;
-		}
+		if (!candidate_role(m, i))
+			continue;
+		p = find_partner(m, i);
+		if (p)
+			i = p;
+	}
 }

@@ -223,10 +223,9 @@ static bool compile_unit(struct unit *u)
 
 static uint32_t line_at(const struct mir_func *m, uint64_t off)
 {
-	for (uint32_t b = 0; b < m->n_order; b++)
-		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)
-			if (i->addr == off)
-				return i->line;
+	MIR_EACH_INST(m, i)
+		if (i->addr == off)
+			return i->line;
 	return 0;
 }
 
@@ -313,9 +312,8 @@ static void fill_stats(const struct unit *u, struct cc_stats *s)
 		r.workgroup_size *= u->f->group[d] ? (int)u->f->group[d] : 1;
 	if (isa_occupancy(u->o->chip, &r, &occ))
 		s->waves_per_simd = (uint32_t)occ.waves;
-	for (uint32_t b = 0; b < u->m.n_order; b++)
-		for (struct mir_inst *i = u->m.order[b]->first; i; i = i->next)
-			count_inst(s, i);
+	MIR_EACH_INST(&u->m, i)
+		count_inst(s, i);
 }
 
 /* --------------------------------------------------------------- entry ---- */

@@ -151,6 +151,13 @@ void mir_unlink(struct mir_inst *i)
 	i->prev = i->next = NULL;
 }
 
+void mir_remove(struct mir_inst *i)
+{
+	if (i->next && i->next->flags & MIR_GLUED && !(i->flags & MIR_GLUED))
+		i->next->flags &= (uint16_t)~MIR_GLUED;
+	mir_unlink(i);
+}
+
 struct mir_opnd mir_part(struct mir_opnd o, int at, int n)
 {
 	if (o.kind == MIR_VREG)
@@ -319,24 +326,13 @@ static bool is_dead(const struct mir_inst *i, const uint32_t *uses, bool scc)
 	return true;
 }
 
-static void remove_dead(struct mir_inst *i)
-{
-	struct mir_inst *next = i->next;
-
-	/* The group goes on, or loses its head. */
-	if (next && next->flags & MIR_GLUED && !(i->flags & MIR_GLUED))
-		next->flags &= (uint16_t)~MIR_GLUED;
-	mir_unlink(i);
-}
-
 bool mir_dce(struct mir_func *m)
 {
 	uint32_t *uses = xcalloc(m->n_vregs, sizeof(*uses));
 	bool any = false, more = true;
 
-	for (uint32_t b = 0; b < m->n_order; b++)
-		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)
-			count_uses(i, uses, 1);
+	MIR_EACH_INST(m, i)
+		count_uses(i, uses, 1);
 	while (more) {
 		more = false;
 		for (uint32_t b = m->n_order; b-- > 0;) {
@@ -348,7 +344,7 @@ bool mir_dce(struct mir_func *m)
 				prev = i->prev;
 				if (is_dead(i, uses, scc)) {
 					count_uses(i, uses, -1);
-					remove_dead(i);
+					mir_remove(i);
 					more = any = true;
 					continue;
 				}

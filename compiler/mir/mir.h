@@ -140,6 +140,17 @@ struct mir_func {
 	uint32_t line;			     /* given to new instructions */
 };
 
+/* Every instruction `i` in the order of the layout. */
+#define MIR_EACH_INST(m, i)                                   \
+	for (uint32_t b_ = 0; b_ < (m)->n_order; b_++)        \
+		for (struct mir_inst *i = (m)->order[b_]->first; i; \
+		     i = i->next)
+/* The same where the body may remove `i`. */
+#define MIR_EACH_INST_SAFE(m, i)                                        \
+	for (uint32_t b_ = 0; b_ < (m)->n_order; b_++)                  \
+		for (struct mir_inst *i = (m)->order[b_]->first, *next_; \
+		     i && (next_ = i->next, true); i = next_)
+
 /* ------------------------------------------------------------- mir.c ---- */
 
 void mir_init(struct mir_func *m, struct arena *a, const char *name, int wave);
@@ -157,6 +168,8 @@ void mir_append(struct mir_block *b, struct mir_inst *i);
 void mir_before(struct mir_inst *at, struct mir_inst *i);
 void mir_after(struct mir_inst *at, struct mir_inst *i);
 void mir_unlink(struct mir_inst *i);
+/* The same; a group whose head it was begins with the next. */
+void mir_remove(struct mir_inst *i);
 /* A new instruction before `at`, of the same line. */
 struct mir_inst *mir_insert(struct mir_func *m, struct mir_inst *at, int op,
 			    const struct mir_opnd *o, int n);

@@ -32,21 +32,17 @@ static uint64_t vector_sources(const struct sim *s, const struct wave *w)
 	const struct info *i = w->info;
 	uint64_t t = 0;
 
-	for (int k = 0; k < i->n_vsrc; k++)
-		for (int r = i->vsrc[k].reg; r < i->vsrc[k].reg + i->vsrc[k].n;
-		     r++) {
-			bool chained = i->wmma && k == i->accum;
+	SIM_EACH_REG(k, r, i->vsrc, i->n_vsrc) {
+		bool chained = i->wmma && k == i->accum;
 
-			if (w->v_wmma[r])
-				t = sim_max(t, chained ? w->v_ready[r]
-						       : w->v_wmma[r]);
-			else
-				t = sim_max(t, source_ready(s, w, r));
-		}
-	for (int k = 0; k < i->n_ssrc; k++)
-		for (int r = i->ssrc[k].reg; r < i->ssrc[k].reg + i->ssrc[k].n;
-		     r++)
-			t = sim_max(t, w->s_in_valu[r]);
+		if (w->v_wmma[r])
+			t = sim_max(t, chained ? w->v_ready[r]
+					       : w->v_wmma[r]);
+		else
+			t = sim_max(t, source_ready(s, w, r));
+	}
+	SIM_EACH_REG(k, r, i->ssrc, i->n_ssrc)
+		t = sim_max(t, w->s_in_valu[r]);
 	return t;
 }
 
@@ -71,25 +67,19 @@ static void vector_results(struct sim *s, struct wave *w, uint64_t exec)
 			  valu_start(s, i);
 
 	w->n_valu++;
-	for (int k = 0; k < i->n_vdst; k++)
-		for (int r = i->vdst[k].reg; r < i->vdst[k].reg + i->vdst[k].n;
-		     r++) {
-			w->v_ready[r] = exec + i->latency;
-			w->v_exec[r] = exec;
-			w->v_seq[r] = w->n_valu;
-			w->v_wmma[r] = i->wmma ? others : 0;
-		}
-	for (int k = 0; k < i->n_sdst; k++)
-		for (int r = i->sdst[k].reg; r < i->sdst[k].reg + i->sdst[k].n;
-		     r++) {
-			w->s_in_valu[r] = exec + sim_cycles(s, COST_VALU_SGPR);
-			w->s_for_salu[r] = exec + to_salu - start;
-			w->s_for_valu[r] = w->s_in_salu[r] = 0;
-		}
-	for (int k = 0; k < i->n_ssrc; k++)
-		for (int r = i->ssrc[k].reg; r < i->ssrc[k].reg + i->ssrc[k].n;
-		     r++)
-			w->s_read[r] = exec;
+	SIM_EACH_REG(k, r, i->vdst, i->n_vdst) {
+		w->v_ready[r] = exec + i->latency;
+		w->v_exec[r] = exec;
+		w->v_seq[r] = w->n_valu;
+		w->v_wmma[r] = i->wmma ? others : 0;
+	}
+	SIM_EACH_REG(k, r, i->sdst, i->n_sdst) {
+		w->s_in_valu[r] = exec + sim_cycles(s, COST_VALU_SGPR);
+		w->s_for_salu[r] = exec + to_salu - start;
+		w->s_for_valu[r] = w->s_in_salu[r] = 0;
+	}
+	SIM_EACH_REG(k, r, i->ssrc, i->n_ssrc)
+		w->s_read[r] = exec;
 }
 
 static void issue_valu(struct sim *s, struct wave *w)
@@ -136,17 +126,13 @@ static void issue_salu(struct sim *s, struct wave *w)
 	uint64_t to_smem = sim_cycles(s, COST_SALU_TO_SMEM);
 
 	exec = sim_max(s->now + start, w->salu_exec + 1);
-	for (int k = 0; k < i->n_ssrc; k++)
-		for (int r = i->ssrc[k].reg; r < i->ssrc[k].reg + i->ssrc[k].n;
-		     r++)
-			exec = sim_max(exec, w->s_in_salu[r]);
-	for (int k = 0; k < i->n_sdst; k++)
-		for (int r = i->sdst[k].reg; r < i->sdst[k].reg + i->sdst[k].n;
-		     r++) {
-			w->s_in_salu[r] = exec + i->latency;
-			w->s_for_valu[r] = exec - start + to_valu;
-			w->s_in_valu[r] = w->s_for_salu[r] = 0;
-		}
+	SIM_EACH_REG(k, r, i->ssrc, i->n_ssrc)
+		exec = sim_max(exec, w->s_in_salu[r]);
+	SIM_EACH_REG(k, r, i->sdst, i->n_sdst) {
+		w->s_in_salu[r] = exec + i->latency;
+		w->s_for_valu[r] = exec - start + to_valu;
+		w->s_in_valu[r] = w->s_for_salu[r] = 0;
+	}
 	w->salu_exec = exec;
 	w->salu_done = exec - start + to_smem;
 	w->last_salu = s->now;

@@ -178,14 +178,14 @@ static uint64_t compute_value(struct sim_lanes *l, const struct isa_inst *in,
 
 /* ---- instructions ---- */
 
-static bool is_vector(const struct isa_inst *in)
+static bool writes_vgpr(const struct isa_inst *in)
 {
 	return in->n_opnd && in->opnd[0].kind == ISA_K_VGPR;
 }
 
 static void exec_value(struct sim_lanes *l, const struct isa_inst *in)
 {
-	int n = is_vector(in) ? SIM_LANES : 1;
+	int n = writes_vgpr(in) ? SIM_LANES : 1;
 
 	for (int lane = 0; lane < n; lane++) {
 		uint32_t a = read_source(l, in, 0, lane);

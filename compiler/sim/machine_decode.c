@@ -81,7 +81,7 @@ static void find_operands(struct machine_half *h, const struct isa_inst *in,
 }
 
 /* Modifiers of integers and parts of registers are not evaluated. */
-static bool is_plain(const struct isa_inst *in)
+static bool is_evaluable(const struct isa_inst *in)
 {
 	if (in->form != ISA_FORM_PLAIN || in->f[ISA_F_CLAMP] ||
 	    in->f[ISA_F_OMOD])
@@ -106,7 +106,7 @@ static void add_register(struct machine_half *h, bool vgpr, int vgprs, int role,
 		machine_add_bits(vgpr ? h->kill_v : h->kill_s, reg, n);
 }
 
-static void find_registers(struct machine_half *h, const struct isa_inst *in,
+static void find_known_registers(struct machine_half *h, const struct isa_inst *in,
 			   const struct isa_target *t, int vgprs)
 {
 	struct isa_use u;
@@ -156,7 +156,7 @@ static void find_forms(struct machine_op *o, const struct isa_target *t,
 	o->x.form = o->form;
 	find_operands(&o->x, in, 0, x);
 	if (!in->op_y)
-		find_registers(&o->x, in, t, vgprs);
+		find_known_registers(&o->x, in, t, vgprs);
 	if (in->op_y) {
 		o->dual = true;
 		o->y.op = in->op_y;
@@ -166,7 +166,7 @@ static void find_forms(struct machine_op *o, const struct isa_target *t,
 		find_half_registers(&o->y, in, vgprs, x, in->n_opnd);
 		o->form = MACHINE_V32;
 	}
-	if (machine_evaluates(o->form) && !is_plain(in))
+	if (machine_evaluates(o->form) && !is_evaluable(in))
 		o->form = o->x.form = o->y.form = MACHINE_FORGET;
 }
 

@@ -59,7 +59,7 @@ static const uint32_t *lanes_of(const struct machine_code *c,
 	return row;
 }
 
-static uint32_t mask_of(const struct machine *m, const struct isa_operand *o,
+static uint32_t lane_mask(const struct machine *m, const struct isa_operand *o,
 			int half)
 {
 	if (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL)
@@ -97,7 +97,7 @@ static void sources_init(struct sources *s, const struct machine_code *c,
 				  s->row[MACHINE_SOURCES][0]);
 	s->carry = 0;
 	if (h->mask_in != MACHINE_NONE)
-		s->carry = mask_of(m, &in->opnd[h->mask_in], half);
+		s->carry = lane_mask(m, &in->opnd[h->mask_in], half);
 	else if (h->form == MACHINE_CNDMASK)
 		s->carry = m->s[ISA_R_VCC_LO + half];
 }

@@ -425,10 +425,8 @@ static void read_until(struct wave *w, uint64_t t)
 {
 	const struct info *i = w->info;
 
-	for (int k = 0; k < i->n_vsrc; k++)
-		for (int r = i->vsrc[k].reg; r < i->vsrc[k].reg + i->vsrc[k].n;
-		     r++)
-			w->v_read[r] = sim_max(w->v_read[r], t);
+	SIM_EACH_REG(k, r, i->vsrc, i->n_vsrc)
+		w->v_read[r] = sim_max(w->v_read[r], t);
 }
 
 static void count_vmem(struct sim *s, struct wave *w, uint64_t at, bool load)

@@ -40,6 +40,12 @@ enum issue_kind {
 	KIND_DELAY, /* s_delay_alu: takes no slot */
 };
 
+/* Each register `r` of the ranges list[0..count); `k` is the range's index. */
+#define SIM_EACH_REG(k, r, list, count)                                 \
+	for (int k = 0; k < (count); k++)                               \
+		for (int r = (list)[k].reg, end_ = r + (list)[k].n; r < end_; \
+		     r++)
+
 /* What is known of an instruction address before it runs. */
 struct info {
 	bool valid, end;

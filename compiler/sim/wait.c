@@ -35,10 +35,8 @@ static void wait_for_slot(struct bound *b, const struct pending *p)
 static void scalar_sources(struct bound *b, const struct info *i,
 			   const uint64_t *ready)
 {
-	for (int k = 0; k < i->n_ssrc; k++)
-		for (int r = i->ssrc[k].reg; r < i->ssrc[k].reg + i->ssrc[k].n;
-		     r++)
-			at_least(b, ready[r], SIM_DEPEND);
+	SIM_EACH_REG(k, r, i->ssrc, i->n_ssrc)
+		at_least(b, ready[r], SIM_DEPEND);
 }
 
 /* A vector instruction still reads what this one overwrites. */
@@ -46,20 +44,16 @@ static void scalar_overwrites(struct bound *b, const struct wave *w)
 {
 	const struct info *i = w->info;
 
-	for (int k = 0; k < i->n_sdst; k++)
-		for (int r = i->sdst[k].reg; r < i->sdst[k].reg + i->sdst[k].n;
-		     r++)
-			at_least(b, w->s_read[r], SIM_OPERAND);
+	SIM_EACH_REG(k, r, i->sdst, i->n_sdst)
+		at_least(b, w->s_read[r], SIM_OPERAND);
 }
 
 static void vector_overwrites(struct bound *b, const struct wave *w)
 {
 	const struct info *i = w->info;
 
-	for (int k = 0; k < i->n_vdst; k++)
-		for (int r = i->vdst[k].reg; r < i->vdst[k].reg + i->vdst[k].n;
-		     r++)
-			at_least(b, w->v_read[r], SIM_OPERAND);
+	SIM_EACH_REG(k, r, i->vdst, i->n_vdst)
+		at_least(b, w->v_read[r], SIM_OPERAND);
 }
 
 static void wait_valu(struct bound *b, const struct sim *s,

@@ -54,14 +54,10 @@ bool others_predict(const struct others_tile *t, const struct others_shape *s,
 	double tiles = ceil((double)s->m / t->m) * ceil((double)s->n / t->n);
 	struct job j = { t, s, s->k / split / t->k };
 	struct sim_dispatch d = {
-		.cost = m,
-		.groups = (uint64_t)tiles * (uint64_t)split,
-		.footprint_bytes = total_bytes(s),
-		.warmth = SIM_WARM,
-		.trips = SIM_TRIPS,
-		.open = open_source,
-		.close = close_source,
-		.ctx = &j,
+		.cost = m, .groups = (uint64_t)tiles * (uint64_t)split,
+		.footprint_bytes = total_bytes(s), .warmth = SIM_WARM,
+		.trips = SIM_TRIPS, .open = open_source,
+		.close = close_source, .ctx = &j,
 	};
 	struct sim_forecast f;
 
@@ -72,12 +68,9 @@ bool others_predict(const struct others_tile *t, const struct others_shape *s,
 	if (!sim_forecast(&d, &f, e))
 		return false;
 	*out = (struct others_guess){
-		.gpu_s = f.time_s,
-		.cycles = f.cycles,
-		.clock_mhz = f.clock_mhz,
-		.groups = f.groups,
-		.at_once = f.at_once,
-		.rounds = f.rounds,
+		.gpu_s = f.time_s, .cycles = f.cycles,
+		.clock_mhz = f.clock_mhz, .groups = f.groups,
+		.at_once = f.at_once, .rounds = f.rounds,
 	};
 	sim_forecast_fini(&f);
 	return true;

@@ -94,10 +94,8 @@ static bool take_tile_row(const struct reader *r, struct others_row *row)
 	row->tile = (struct others_tile){
 		.family = strcmp(row->system, "Triton") ? OTHERS_T0 :
 							  OTHERS_TRITON,
-		.m = cell_number(r, C_TM),
-		.n = cell_number(r, C_TN),
-		.k = cell_number(r, C_TK),
-		.vgprs = vgprs_of(other),
+		.m = cell_number(r, C_TM), .n = cell_number(r, C_TN),
+		.k = cell_number(r, C_TK), .vgprs = vgprs_of(other),
 		.cu_mode = !strcmp(cell_text(r, C_MODE), "cu"),
 	};
 	row->split_k = cell_number(r, C_SPLIT) > 1 ? cell_number(r, C_SPLIT) :
