@@ -569,6 +569,19 @@ void soft_dispatch_pause(struct soft_dispatch *dp);
 
 /* ------------------------------------------------------------ hook.c ---- */
 
+/* A call of the driver, for hooks. */
+struct soft_call {
+	enum {
+		SOFT_CALL_OPEN,
+		SOFT_CALL_IOCTL, /* of /dev/kfd; not made yet */
+		SOFT_CALL_DONE,	 /* the same, when it has succeeded */
+		SOFT_CALL_MMAP,	 /* it will succeed */
+	} kind;
+	unsigned nr;	  /* KFD_NR_* or KFD_MMAP_TYPE_* */
+	const char *path; /* of SOFT_CALL_OPEN */
+	void *arg;	  /* of SOFT_CALL_DONE */
+};
+
 /*
  * Hooks: how rooms above the device take part in what it does.  watch/ looks
  * at waves and runs dispatches by a model of time, inject/ makes calls and
@@ -576,12 +589,8 @@ void soft_dispatch_pause(struct soft_dispatch *dp);
  * the order in which they were.  Entries that are NULL are not asked.
  */
 struct soft_hook_ops {
-	/* Calls of the driver: 0, or -errno instead of the call. */
-	int (*open)(struct soft_hook *h, const char *path);
-	int (*before_ioctl)(struct soft_hook *h, unsigned nr);
-	int (*mmap)(struct soft_hook *h, unsigned type); /* KFD_MMAP_TYPE_* */
-	/* The ioctl has succeeded; 0, or what it says after all. */
-	int (*after_ioctl)(struct soft_hook *h, unsigned nr, void *arg);
+	/* 0, or the -errno with which the call is to fail. */
+	int (*call)(struct soft_hook *h, const struct soft_call *c);
 	/* The last handle of /dev/kfd is about to go. */
 	void (*closing)(struct soft_hook *h);
 	void (*note)(struct soft_hook *h, const struct kfd_note *n);
@@ -625,10 +634,7 @@ struct soft_hook *soft_hook_watcher(const struct soft_dev *d);
 void soft_hooks_free(struct soft_dev *d);
 
 /* Ask all that are attached, as the entry of the same name says. */
-int soft_hooks_open(struct soft_dev *d, const char *path);
-int soft_hooks_before_ioctl(struct soft_dev *d, unsigned nr);
-int soft_hooks_mmap(struct soft_dev *d, unsigned type);
-int soft_hooks_after_ioctl(struct soft_dev *d, unsigned nr, void *arg);
+int soft_hooks_call(struct soft_dev *d, const struct soft_call *c);
 void soft_hooks_closing(struct soft_dev *d);
 void soft_hooks_note(struct kfd_driver *drv, const struct kfd_note *n);
 bool soft_hooks_before_packet(struct soft_queue *q);

@@ -70,7 +70,9 @@ static int soft_open(struct kfd_driver *drv, const char *path, int flags)
 		return -ENOENT;
 	if (node == SOFT_NODE_KFD && d->o.open_errno)
 		return -d->o.open_errno;
-	if ((fd = soft_hooks_open(d, path)))
+	fd = soft_hooks_call(
+		d, &(struct soft_call){ .kind = SOFT_CALL_OPEN, .path = path });
+	if (fd)
 		return fd;
 	/* A real descriptor: its number collides with no other file. */
 	fd = fcntl(d->memfd, F_DUPFD_CLOEXEC, 3);
@@ -196,7 +198,9 @@ static void *soft_mmap(struct kfd_driver *drv, void *addr, size_t size_bytes,
 		ret = kfd_mmap_offset(d, offset, size_bytes, &offset);
 	pthread_mutex_unlock(&d->lock);
 	if (f && ret >= 0)
-		ret = soft_hooks_mmap(d, type);
+		ret = soft_hooks_call(
+			d, &(struct soft_call){ .kind = SOFT_CALL_MMAP,
+						.nr = type });
 	if (ret < 0) {
 		*err_no = -ret;
 		return MAP_FAILED;

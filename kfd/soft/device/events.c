@@ -184,34 +184,31 @@ int soft_ioc_destroy_event(struct soft_dev *d, void *arg)
 	return x ? 0 : -EINVAL;
 }
 
-int soft_ioc_set_event(struct soft_dev *d, void *arg)
+/* Set or reset a signal event. */
+static int change_event(struct soft_dev *d, uint32_t id, bool set)
 {
-	const struct kfd_ioc_event *a = arg;
 	struct soft_event *x;
 	bool can;
 
 	pthread_mutex_lock(&d->ev.lock);
-	x = event_by_id(&d->ev, a->event_id);
+	x = event_by_id(&d->ev, id);
 	can = x && x->type == KFD_EVENT_SIGNAL;
-	if (can)
+	if (can && set)
 		event_set(&d->ev, x);
+	else if (can)
+		x->signaled = false;
 	pthread_mutex_unlock(&d->ev.lock);
 	return can ? 0 : -EINVAL;
 }
 
+int soft_ioc_set_event(struct soft_dev *d, void *arg)
+{
+	return change_event(d, ((struct kfd_ioc_event *)arg)->event_id, true);
+}
+
 int soft_ioc_reset_event(struct soft_dev *d, void *arg)
 {
-	const struct kfd_ioc_event *a = arg;
-	struct soft_event *x;
-	bool can;
-
-	pthread_mutex_lock(&d->ev.lock);
-	x = event_by_id(&d->ev, a->event_id);
-	can = x && x->type == KFD_EVENT_SIGNAL;
-	if (can)
-		x->signaled = false;
-	pthread_mutex_unlock(&d->ev.lock);
-	return can ? 0 : -EINVAL;
+	return change_event(d, ((struct kfd_ioc_event *)arg)->event_id, false);
 }
 
 void soft_event_interrupt(struct soft_dev *d, uint32_t id)
@@ -228,32 +225,34 @@ void soft_event_interrupt(struct soft_dev *d, uint32_t id)
 	pthread_mutex_unlock(&d->ev.lock);
 }
 
-void soft_event_memory(struct soft_dev *d, const struct kfd_memory_exception *m)
+/* All error events of the type get the report, of which one is given. */
+static void set_errors(struct soft_dev *d, uint32_t type,
+		       const struct kfd_memory_exception *m,
+		       const struct kfd_hw_exception *h)
 {
 	pthread_mutex_lock(&d->ev.lock);
 	for (size_t i = KFD_EVENT_PAGE_SLOTS; i < d->ev.table.n; i++) {
 		struct soft_event *x = d->ev.table.v[i];
 
-		if (!x || x->type != KFD_EVENT_MEMORY)
+		if (!x || x->type != type)
 			continue;
-		x->memory = *m;
+		if (m)
+			x->memory = *m;
+		else
+			x->hw = *h;
 		event_set(&d->ev, x);
 	}
 	pthread_mutex_unlock(&d->ev.lock);
 }
 
+void soft_event_memory(struct soft_dev *d, const struct kfd_memory_exception *m)
+{
+	set_errors(d, KFD_EVENT_MEMORY, m, NULL);
+}
+
 void soft_event_hw(struct soft_dev *d, const struct kfd_hw_exception *h)
 {
-	pthread_mutex_lock(&d->ev.lock);
-	for (size_t i = KFD_EVENT_PAGE_SLOTS; i < d->ev.table.n; i++) {
-		struct soft_event *x = d->ev.table.v[i];
-
-		if (!x || x->type != KFD_EVENT_HW_EXCEPTION)
-			continue;
-		x->hw = *h;
-		event_set(&d->ev, x);
-	}
-	pthread_mutex_unlock(&d->ev.lock);
+	set_errors(d, KFD_EVENT_HW_EXCEPTION, NULL, h);
 }
 
 /* ---------------------------------------------------------------- wait -- */

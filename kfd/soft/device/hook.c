@@ -62,47 +62,14 @@ void soft_hooks_free(struct soft_dev *d)
 
 /* ------------------------------------------------------------- asking -- */
 
-int soft_hooks_open(struct soft_dev *d, const char *path)
+int soft_hooks_call(struct soft_dev *d, const struct soft_call *c)
 {
 	struct soft_hook *h;
 	int ret = 0;
 
 	for (unsigned i = 0; !ret && (h = hook_at(d, i)); i++)
-		if (h->ops->open)
-			ret = h->ops->open(h, path);
-	return ret;
-}
-
-int soft_hooks_before_ioctl(struct soft_dev *d, unsigned nr)
-{
-	struct soft_hook *h;
-	int ret = 0;
-
-	for (unsigned i = 0; !ret && (h = hook_at(d, i)); i++)
-		if (h->ops->before_ioctl)
-			ret = h->ops->before_ioctl(h, nr);
-	return ret;
-}
-
-int soft_hooks_after_ioctl(struct soft_dev *d, unsigned nr, void *arg)
-{
-	struct soft_hook *h;
-	int ret = 0;
-
-	for (unsigned i = 0; !ret && (h = hook_at(d, i)); i++)
-		if (h->ops->after_ioctl)
-			ret = h->ops->after_ioctl(h, nr, arg);
-	return ret;
-}
-
-int soft_hooks_mmap(struct soft_dev *d, unsigned type)
-{
-	struct soft_hook *h;
-	int ret = 0;
-
-	for (unsigned i = 0; !ret && (h = hook_at(d, i)); i++)
-		if (h->ops->mmap)
-			ret = h->ops->mmap(h, type);
+		if (h->ops->call)
+			ret = h->ops->call(h, c);
 	return ret;
 }
 

@@ -289,6 +289,7 @@ int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg)
 {
 	const unsigned nr = KFD_REQUEST_NR(request);
 	const struct ioc *i = &iocs[nr < ARRAY_SIZE(iocs) ? nr : 0];
+	struct soft_call c = { .kind = SOFT_CALL_IOCTL, .nr = nr, .arg = arg };
 	int ret;
 
 	if (KFD_REQUEST_TYPE(request) != 'K' || !i->fn ||
@@ -296,8 +297,12 @@ int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg)
 		return -ENOTTY;
 	if (!arg)
 		return -EFAULT;
-	if ((ret = soft_hooks_before_ioctl(d, nr)))
-		return ret;
-	ret = ioc_call(d, i, KFD_REQUEST_SIZE(request), arg);
-	return ret ? ret : soft_hooks_after_ioctl(d, nr, arg);
+	ret = soft_hooks_call(d, &c);
+	if (!ret)
+		ret = ioc_call(d, i, KFD_REQUEST_SIZE(request), arg);
+	if (!ret) {
+		c.kind = SOFT_CALL_DONE;
+		ret = soft_hooks_call(d, &c);
+	}
+	return ret;
 }

@@ -43,62 +43,40 @@ static bool rule_fires(struct rule *r)
 	return hit;
 }
 
-/* ------------------------------------------------------ open and ioctl -- */
+/* --------------------------------------------------------------- calls -- */
 
-static int fail_open(struct soft_hook *h, const char *path)
+static bool is_about(const struct soft_inject *r, const struct soft_call *c)
+{
+	static const enum soft_inject_what what[] = {
+		[SOFT_CALL_OPEN] = SOFT_INJECT_OPEN,
+		[SOFT_CALL_IOCTL] = SOFT_INJECT_IOCTL,
+		[SOFT_CALL_DONE] = SOFT_INJECT_IOCTL_DONE,
+		[SOFT_CALL_MMAP] = SOFT_INJECT_MMAP,
+	};
+
+	if (r->what != what[c->kind])
+		return false;
+	return c->kind == SOFT_CALL_OPEN ?
+		       !strcmp(r->path ? r->path : "/dev/kfd", c->path) :
+		       r->nr == c->nr;
+}
+
+static int fail_call(struct soft_hook *h, const struct soft_call *c)
 {
 	struct injector *s = (struct injector *)h;
+	struct kfd_ioc_map_memory *map = c->arg;
 	int err = 0;
 
 	pthread_mutex_lock(&s->lock);
-	for (unsigned i = 0; i < s->n && !err; i++) {
-		struct rule *r = &s->rule[i];
-		const char *at = r->r.path ? r->r.path : "/dev/kfd";
-
-		if (r->r.what == SOFT_INJECT_OPEN && !strcmp(at, path) &&
-		    rule_fires(r))
-			err = r->r.err;
-	}
+	for (unsigned i = 0; i < s->n && !err; i++)
+		if (is_about(&s->rule[i].r, c) && rule_fires(&s->rule[i]))
+			err = s->rule[i].r.err;
 	pthread_mutex_unlock(&s->lock);
+	if (err && c->kind == SOFT_CALL_DONE &&
+	    (c->nr == KFD_NR_MAP_MEMORY_TO_GPU ||
+	     c->nr == KFD_NR_UNMAP_MEMORY_FROM_GPU))
+		map->n_success = map->n_devices - 1;
 	return -err;
-}
-
-static int fail_call(struct soft_hook *h, enum soft_inject_what what,
-		     unsigned nr)
-{
-	struct injector *s = (struct injector *)h;
-	int err = 0;
-
-	pthread_mutex_lock(&s->lock);
-	for (unsigned i = 0; i < s->n && !err; i++) {
-		struct rule *r = &s->rule[i];
-
-		if (r->r.what == what && r->r.nr == nr && rule_fires(r))
-			err = r->r.err;
-	}
-	pthread_mutex_unlock(&s->lock);
-	return -err;
-}
-
-static int fail_ioctl(struct soft_hook *h, unsigned nr)
-{
-	return fail_call(h, SOFT_INJECT_IOCTL, nr);
-}
-
-static int fail_mmap(struct soft_hook *h, unsigned type)
-{
-	return fail_call(h, SOFT_INJECT_MMAP, type);
-}
-
-static int fail_done_ioctl(struct soft_hook *h, unsigned nr, void *arg)
-{
-	const int err = fail_call(h, SOFT_INJECT_IOCTL_DONE, nr);
-	struct kfd_ioc_map_memory *a = arg;
-
-	if (err && (nr == KFD_NR_MAP_MEMORY_TO_GPU ||
-		    nr == KFD_NR_UNMAP_MEMORY_FROM_GPU))
-		a->n_success = a->n_devices - 1;
-	return err;
 }
 
 /* ------------------------------------------------------------- packets -- */
@@ -316,10 +294,7 @@ static void injector_free(struct soft_hook *h)
 }
 
 static const struct soft_hook_ops injector_ops = {
-	.open = fail_open,
-	.before_ioctl = fail_ioctl,
-	.after_ioctl = fail_done_ioctl,
-	.mmap = fail_mmap,
+	.call = fail_call,
 	.closing = count_left,
 	.before_packet = fail_packet,
 	.free = injector_free,

@@ -99,41 +99,18 @@ void hb_invalidate(struct actor *a)
 	a->sw->acquired.n = 0;
 }
 
-/* ------------------------------------------------------------- syncs ---- */
-
-static struct sync **sync_slot(struct memory_shadow *m, uint64_t key)
-{
-	const size_t mask = m->n_sync_slots - 1;
-	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
-
-	while (m->sync[i] && m->sync[i]->at != key)
-		i = (i + 1) & mask;
-	return &m->sync[i];
-}
-
-static void grow_syncs(struct memory_shadow *m)
-{
-	struct sync **old = m->sync;
-	const size_t n = m->n_sync_slots;
-
-	m->n_sync_slots = n ? 2 * n : 256;
-	m->sync = xcalloc(m->n_sync_slots, sizeof(*m->sync));
-	for (size_t i = 0; i < n; i++)
-		if (old[i])
-			*sync_slot(m, old[i]->at) = old[i];
-	free(old);
-}
+/* ----------------------------------------------------------- atomics ---- */
 
 void hb_fini(struct memory_shadow *m)
 {
-	for (size_t i = 0; i < m->n_sync_slots; i++)
-		if (m->sync[i]) {
-			clocks_fini(&m->sync[i]->clocks);
-			free(m->sync[i]);
-		}
-	free(m->sync);
-	m->sync = NULL;
-	m->n_sync_slots = m->n_sync = 0;
+	for (size_t i = 0; i < m->released.n_slots; i++) {
+		struct clocks *c = m->released.slot[i].value;
+
+		if (c)
+			clocks_fini(c);
+		free(c);
+	}
+	addr_table_fini(&m->released);
 }
 
 /* How far this wave is, its neighbours were, and what it knows. */
@@ -153,23 +130,17 @@ static void release_to(const struct actor *a, struct clocks *c)
 
 void hb_atomic(struct actor *a, uint64_t key, bool acquire, bool release)
 {
-	struct memory_shadow *m = &a->t->mem;
-	struct sync **slot, *s;
+	struct addr_table *released = &a->t->mem.released;
+	struct clocks *c = addr_table_get(released, key);
 
-	if (2 * (m->n_sync + 1) > m->n_sync_slots)
-		grow_syncs(m);
-	slot = sync_slot(m, key);
-	s = *slot;
-	if (!s && !release)
+	if (!c && !release)
 		return;
-	if (!s) {
-		s = *slot = xcalloc(1, sizeof(*s));
-		s->at = key;
-		m->n_sync++;
+	if (!c) {
+		c = xcalloc(1, sizeof(*c));
+		addr_table_put(released, key, c);
 	}
 	if (acquire)
-		add_clocks(key >> 63 ? &a->sw->known : &a->sw->acquired,
-			   &s->clocks);
+		add_clocks(key >> 63 ? &a->sw->known : &a->sw->acquired, c);
 	if (release)
-		release_to(a, &s->clocks);
+		release_to(a, c);
 }

@@ -20,29 +20,6 @@
 
 /* ------------------------------------------------------------- pages ---- */
 
-static struct shadow_page **page_slot(struct memory_shadow *m, uint64_t va)
-{
-	const size_t mask = m->n_slots - 1;
-	size_t i = (va * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
-
-	while (m->page[i] && m->page[i]->va != va)
-		i = (i + 1) & mask;
-	return &m->page[i];
-}
-
-static void grow_pages(struct memory_shadow *m)
-{
-	struct shadow_page **old = m->page;
-	const size_t n = m->n_slots;
-
-	m->n_slots = n ? 2 * n : 256;
-	m->page = xcalloc(m->n_slots, sizeof(*m->page));
-	for (size_t i = 0; i < n; i++)
-		if (old[i])
-			*page_slot(m, old[i]->va) = old[i];
-	free(old);
-}
-
 /* Has the page no memory yet?  Swapped-out ones are not zero. */
 static bool is_untouched(const uint8_t *host)
 {
@@ -63,22 +40,19 @@ static struct shadow_page *page_at(struct actor *a, uint64_t va)
 {
 	const struct soft_env *env = a->w->group->env;
 	struct memory_shadow *m = &a->t->mem;
-	struct shadow_page **slot, *p;
+	struct shadow_page *p;
 	struct soft_range r;
 
 	va &= PAGE_MASK;
-	if (2 * (m->n_pages + 1) > m->n_slots)
-		grow_pages(m);
-	slot = page_slot(m, va);
-	if (*slot || m->n_pages == PAGES_MAX)
-		return *slot;
+	p = addr_table_get(&m->page, va);
+	if (p || m->page.n == PAGES_MAX)
+		return p;
 	if (!env->find(env->ctx, va, &r) || va < r.va ||
 	    va - r.va > r.size_bytes - KFD_PAGE_BYTES)
 		return NULL;
-	p = *slot = xcalloc(1, sizeof(*p));
-	p->va = va;
+	p = xcalloc(1, sizeof(*p));
 	p->tracked = is_untouched(r.host + (va - r.va));
-	m->n_pages++;
+	addr_table_put(&m->page, va, p);
 	return p;
 }
 
@@ -86,11 +60,9 @@ void memory_reset(struct soft_watch *t)
 {
 	struct memory_shadow *m = &t->mem;
 
-	for (size_t i = 0; i < m->n_slots; i++)
-		free(m->page[i]);
-	free(m->page);
-	m->page = NULL;
-	m->n_slots = m->n_pages = 0;
+	for (size_t i = 0; i < m->page.n_slots; i++)
+		free(m->page.slot[i].value);
+	addr_table_fini(&m->page);
 	hb_fini(m);
 }
 

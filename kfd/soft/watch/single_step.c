@@ -12,33 +12,9 @@
 #include "base/vec.h"
 #include "kfd/soft/watch/watch_int.h"
 
-#define FIRST_SLOTS 1024 /* a power of two */
 #define DUMPS_MAX 16
 
 /* ------------------------------------------------------------- sites ---- */
-
-static struct site **at_slot(struct soft_watch *t, uint64_t pc, bool wide)
-{
-	size_t mask = t->n_at_slots - 1;
-	size_t i = ((pc | wide) * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
-
-	while (t->at[i] && (t->at[i]->pc != pc || t->at[i]->wide != wide))
-		i = (i + 1) & mask;
-	return &t->at[i];
-}
-
-static void grow_at(struct soft_watch *t)
-{
-	struct site **old = t->at;
-	const size_t n = t->n_at_slots;
-
-	t->n_at_slots = n ? 2 * n : FIRST_SLOTS;
-	t->at = xcalloc(t->n_at_slots, sizeof(*t->at));
-	for (size_t i = 0; i < n; i++)
-		if (old[i])
-			*at_slot(t, old[i]->pc, old[i]->wide) = old[i];
-	free(old);
-}
 
 /* The code at the wave's pc: its bytes, or 0 when it has none. */
 static size_t fetch_code(struct soft_wave *w, uint8_t code[ISA_MAX_SIZE_BYTES])
@@ -83,7 +59,7 @@ static struct site *site_new(struct soft_watch *t, uint64_t pc, bool wide,
 static struct site *site_at(struct soft_watch *t, struct soft_wave *w)
 {
 	const bool wide = w->wave_size == 64;
-	struct site **slot = at_slot(t, w->pc, wide), *s = *slot;
+	struct site *s = addr_table_get(&t->at, w->pc | wide);
 	uint8_t code[ISA_MAX_SIZE_BYTES];
 	size_t n;
 
@@ -99,11 +75,7 @@ static struct site *site_at(struct soft_watch *t, struct soft_wave *w)
 	if (!s)
 		return NULL;
 	s->epoch = t->epoch;
-	if (!*slot && 2 * ++t->n_at > t->n_at_slots) {
-		grow_at(t);
-		slot = at_slot(t, w->pc, wide);
-	}
-	*slot = s;
+	addr_table_put(&t->at, w->pc | wide, s);
 	return s;
 }
 
@@ -112,7 +84,7 @@ static void sites_free(struct soft_watch *t)
 	for (size_t i = 1; i <= t->n_sites; i++)
 		free(t->site[i]);
 	free(t->site);
-	free(t->at);
+	addr_table_fini(&t->at);
 }
 
 /* ---------------------------------------------------------- one wave ---- */
@@ -364,7 +336,6 @@ struct soft_watch *watch_new(struct soft_dev *d,
 		}
 	}
 	pthread_mutex_init(&t->lock, NULL);
-	grow_at(t);
 	t->lane_plane = xcalloc(2 * 256, sizeof(*t->lane_plane));
 	return t;
 }

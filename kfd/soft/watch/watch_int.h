@@ -168,26 +168,30 @@ struct shadow {
 	int n_waves;
 };
 
+/* From addresses to pointers, which are the caller's; {0} is empty. */
+struct addr_entry {
+	uint64_t key;
+	void *value; /* NULL: the slot is free */
+};
+struct addr_table {
+	struct addr_entry *slot; /* [n_slots], a power of two */
+	size_t n_slots, n;
+};
+
 #define PAGE_CELLS (KFD_PAGE_BYTES / 4)
 struct shadow_page {
-	uint64_t va;
 	bool tracked; /* was never written when the dispatch met it */
 	uint8_t valid[KFD_PAGE_BYTES / 8]; /* tracked: a bit per byte */
 	struct race_cell race[PAGE_CELLS];
 };
 
-/* An atomic location: what those who wrote it had done before. */
-struct sync {
-	uint64_t at; /* address; LDS: bit 63, workgroup, and offset */
-	struct clocks clocks;
-};
-
 struct memory_shadow {
-	struct shadow_page **page; /* open addressing by va */
-	size_t n_slots, n_pages;
-	bool full; /* the limit was reached: the rest is not watched */
-	struct sync **sync; /* open addressing by at */
-	size_t n_sync_slots, n_sync;
+	struct addr_table page; /* struct shadow_page; the first PAGES_MAX */
+	/*
+	 * Atomic locations, by address or for LDS by bit 63, workgroup and
+	 * offset: struct clocks, what those who wrote it had done before.
+	 */
+	struct addr_table released;
 };
 
 /* --------------------------------------------------------- the watch ---- */
@@ -226,8 +230,7 @@ struct soft_watch {
 
 	struct site **site; /* by id, from 1 */
 	size_t n_sites, cap_sites;
-	struct site **at; /* open addressing by pc */
-	size_t n_at, n_at_slots;
+	struct addr_table at; /* struct site by pc, bit 0: wave64 */
 	uint32_t epoch, n_invalidated;
 
 	uint64_t n_dispatches;
@@ -405,6 +408,12 @@ void watch_trace_inst(struct soft_watch *t, const struct soft_wave *w,
 /* An access as traces have it, and what all of an instruction share. */
 struct trace_access watch_trace_access(const struct access *x, uint8_t *kind,
 				       uint32_t *bytes);
+
+/* ------------------------------------------------------- addr_table.c ---- */
+
+void *addr_table_get(const struct addr_table *t, uint64_t key);
+void addr_table_put(struct addr_table *t, uint64_t key, void *value);
+void addr_table_fini(struct addr_table *t);
 
 /* ---------------------------------------------------------- profile.c ---- */
 
