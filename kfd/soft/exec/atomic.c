@@ -1,4 +1,6 @@
-/* Atomic operations: atomic.def as functions, and how they are applied. */
+/*
+ * kfd/soft/exec/atomic.c - atomic operations, and how they are applied.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +19,17 @@ static uint32_t add_f32(uint32_t m, uint32_t a, bool flush)
 	return flushed(f32_bits(sum), flush);
 }
 
+/*
+ * ATOMIC(add_32, uint32_t, m + a) becomes
+ *
+ *	uint64_t soft_atomic_add_32(uint64_t m_, uint64_t a_, uint64_t b_,
+ *				    uint32_t mode)
+ *	{
+ *		uint32_t m = (uint32_t)m_, a = (uint32_t)a_, b = (uint32_t)b_;
+ *
+ *		return (uint64_t)(m + a);
+ *	}
+ */
 #define ATOMIC(name, type, expr)                                     \
 	uint64_t soft_atomic_##name(uint64_t m_, uint64_t a_,        \
 				    uint64_t b_, uint32_t mode)      \

@@ -1,6 +1,8 @@
 /*
- * Scalar ALU.  salu.def says what each instruction computes; each of its rows
- * becomes a function here, and a slot in the table that finds it.
+ * kfd/soft/exec/salu.c - scalar ALU instructions.
+ *
+ * salu.def says what each instruction computes; each of its rows becomes a
+ * function here, and a slot in the table that finds it.
  */
 #include "kfd/soft/exec/exec.h"
 
@@ -220,7 +222,28 @@ static uint64_t whole_quads(uint64_t v)
 #define T_u64 uint64_t
 #define T_i64 int64_t
 
-/* `sources` declares what the code reads; `after` uses what it gave. */
+/*
+ * `sources` declares what the code reads; `after` uses what it gave.  The types
+ * D, A and B choose C types (T_u32) and readers (get_u32).  The row
+ *
+ *	S2(s_add_u32, u32, u32, u32, d = a + b, scc = d < a)
+ *
+ * becomes
+ *
+ *	static void run_s_add_u32(struct soft_wave *w, const struct soft_uop *u)
+ *	{
+ *		bool scc = w->scc;
+ *		uint32_t d;
+ *		uint32_t a = get_u32(w, u, 1);
+ *		uint32_t b = get_u32(w, u, 2);
+ *
+ *		(d = a + b, scc = d < a);
+ *		w->scc = scc;
+ *		soft_write_scalar(w, &u->in.opnd[0], (uint64_t)d);
+ *	}
+ *
+ * and, at the end of this file, [ISA_s_add_u32] = run_s_add_u32 in the table.
+ */
 #define ROW(name, D, sources, code, after)                             \
 	static void run_##name(struct soft_wave *w, const struct soft_uop *u) \
 	{                                                              \

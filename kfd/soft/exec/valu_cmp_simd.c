@@ -50,6 +50,17 @@ static inline int class_f64(uint64_t u)
 			1ull << 52);
 }
 
+/*
+ * A compare's loop; x->mask_out has the bits.  `type` is a's, load_a and load_b
+ * take a lane of a vreg.  v_cmp_lt_i32 (kind CI32, a < b) is
+ *
+ *	int32_t a = (int32_t)pa[i];
+ *	__typeof__((int32_t)pb[i]) b = (int32_t)pb[i];
+ *
+ *	out |= (uint32_t)(a < b) << i;
+ *
+ * and its microop does the same into r[i] (MICROOP_COMPARE).
+ */
 #define COMPARE(name, type, load_a, load_b, ...) \
 	LANE_FN(name) \
 	{ \

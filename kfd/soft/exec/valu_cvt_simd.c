@@ -6,6 +6,7 @@
  */
 #define IF_CVT(...) __VA_ARGS__
 #include "kfd/soft/exec/valu_shapes.h"
+#include "kfd/soft/exec/vop3.h"
 
 #define R16    soft_round16(x->mode)
 #define OVFL16 soft_ovfl16(x->mode)
@@ -54,62 +55,41 @@ static inline uint32_t nearest_i32(float f)
 	return i32_from_f32(f - low >= 0.5f ? low + 1 : low);
 }
 
-/* Truncated; the range is within int32_t. */
-static inline uint32_t clamp_i32(float f, int min, int max)
-{
-	float in = f == f ? f : 0;
-
-	in = in < (float)min ? (float)min : in;
-	in = in > (float)max ? (float)max : in;
-	return (uint32_t)(int32_t)in;
-}
-
-/* A half in [min, 1] times `scale`, rounded once, to nearest even. */
-static inline uint32_t norm_f16(uint32_t a, int min, double scale)
-{
-	float f = soft_f32_from_f16(a);
-
-	f = f == f ? f : 0;
-	f = f < (float)min ? (float)min : f > 1 ? 1 : f;
-	return (uint32_t)(int32_t)__builtin_rint(f * scale);
-}
-
 static inline uint32_t quiet_f16(uint32_t a)
 {
 	return (a & 0x7fff) > 0x7c00 ? 0x400000 : 0;
 }
 
-#define KIND_FH(name, ...) \
-	LANE_FN(name) \
-	{ \
-		OPERANDS; \
-		float f[SOFT_LANES]; \
-\
-		LANES(i) f[i] = f32_value(pa[i]); \
-		soft_f16_from_floats(f, soft_round16(x->mode), \
-				     soft_ovfl16(x->mode), pd); \
-	}
-#define KIND_HF(name, ...) \
-	LANE_FN(name) \
-	{ \
-		OPERANDS; \
-		float f[SOFT_LANES]; \
-\
-		soft_floats_from_f16(pa, 0, f); \
-		LANES(i) pd[i] = f32_bits(f[i]) | quiet_f16(pa[i]); \
-	}
-#define KIND_PKZ(name, ...) \
-	LANE_FN(name) \
-	{ \
-		OPERANDS; \
-		float f[SOFT_LANES]; \
-		uint32_t low[SOFT_LANES], high[SOFT_LANES]; \
-\
-		LANES(i) f[i] = f32_value(pa[i]); \
-		soft_f16_to_zero(f, low); \
-		LANES(i) f[i] = f32_value(pb[i]); \
-		soft_f16_to_zero(f, high); \
-		LANES(i) pd[i] = low[i] | high[i] << 16; \
-	}
+static void cvt_f16_f32_lanes(struct soft_lanes *x)
+{
+	OPERANDS;
+	float f[SOFT_LANES];
+
+	LANES(i) f[i] = f32_value(pa[i]);
+	soft_f16_from_floats(f, soft_round16(x->mode), soft_ovfl16(x->mode),
+			     pd);
+}
+
+static void cvt_f32_f16_lanes(struct soft_lanes *x)
+{
+	OPERANDS;
+	float f[SOFT_LANES];
+
+	soft_floats_from_f16(pa, 0, f);
+	LANES(i) pd[i] = f32_bits(f[i]) | quiet_f16(pa[i]);
+}
+
+static void cvt_pk_rtz_f16_f32_lanes(struct soft_lanes *x)
+{
+	OPERANDS;
+	float f[SOFT_LANES];
+	uint32_t low[SOFT_LANES], high[SOFT_LANES];
+
+	LANES(i) f[i] = f32_value(pa[i]);
+	soft_f16_round(f, true, low);
+	LANES(i) f[i] = f32_value(pb[i]);
+	soft_f16_round(f, true, high);
+	LANES(i) pd[i] = low[i] | high[i] << 16;
+}
 
 #include "kfd/soft/exec/valu.def"

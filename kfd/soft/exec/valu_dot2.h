@@ -1,8 +1,7 @@
 /*
- * kfd/soft/exec/valu_dot2.h - the dot product of two pairs, plus an accumulator, as
- * gfx1100 computes it.
+ * kfd/soft/exec/valu_dot2.h - dot products of two pairs, as gfx1100 has them.
  *
- * Private to the _simd.c files.  The manual's formula leaves the roundings
+ * a.x * b.x + a.y * b.y + c, of v_dot2_f32_f16 and its kin.  Private to the _simd.c files.  The manual's formula leaves the roundings
  * open; what the chip does was measured by AMD for its own emulator (ROCm
  * issue rocm-systems 12056, "rocjitsu"):
  *  - products are exact; f16 factors keep denormals, bf16 ones and the f32
@@ -160,7 +159,7 @@ static inline uint32_t soft_dot2_bf16(uint32_t a, uint32_t b, uint32_t c)
 		soft_dot2_product(a >> 16, b >> 16, 7, 127), c);
 }
 
-/* -------------------------------------------------------- whole planes ---- */
+/* -------------------------------------------------------- whole vregs ---- */
 
 /*
  * The same without branches and in 32 bits, so that loops over lanes become

@@ -19,6 +19,8 @@
 
 #if defined(__F16C__) && defined(__AVX2__)
 #include <immintrin.h>
+#define ROUND_NEAREST _MM_FROUND_TO_NEAREST_INT
+#define ROUND_TO_ZERO _MM_FROUND_TO_ZERO
 #endif
 
 /* Exact. A signalling NaN stays one, only wider. */
@@ -76,12 +78,12 @@ static inline uint32_t soft_f16_from_f32(float f, unsigned round, bool ovfl)
 	return soft_f16_from_bits(f32_bits(f), round, ovfl);
 }
 
-/* --------------------------------------------------------- whole planes ----
+/* --------------------------------------------------------- whole vregs ----
  */
 
 /*
- * The halves in bits shift + 15 : shift of a plane as floats; floats to halves,
- * which fill 32 bits.
+ * The halves in bits shift + 15 : shift of a vreg as floats; floats to halves,
+ * which fill 32 bits, to nearest even or to zero.
  */
 #if defined(__AVX512BW__)
 /* The maskz forms, since GCC 12 warns about its own plain ones. */
@@ -98,18 +100,19 @@ static inline void soft_floats_from_f16(const uint32_t *p, int shift, float *f)
 	}
 }
 
-#define SOFT_ROUND_ALL(name, mode)                                           \
-	static inline void name(const float *f, uint32_t *p)                 \
-	{                                                                    \
-		for (int i = 0; i < SOFT_LANES; i += 16) {                   \
-			__m256i h = _mm512_maskz_cvtps_ph(                   \
-				HALF_ALL, _mm512_loadu_ps(f + i), mode);     \
-                                                                             \
-			_mm512_storeu_si512(p + i,                           \
-					    _mm512_maskz_cvtepu16_epi32(     \
-						    HALF_ALL, h));           \
-		}                                                            \
+static inline void soft_f16_round(const float *f, bool to_zero, uint32_t *p)
+{
+	for (int i = 0; i < SOFT_LANES; i += 16) {
+		__m512 v = _mm512_loadu_ps(f + i);
+		__m256i h = to_zero ? _mm512_maskz_cvtps_ph(HALF_ALL, v,
+							    ROUND_TO_ZERO) :
+				      _mm512_maskz_cvtps_ph(HALF_ALL, v,
+							    ROUND_NEAREST);
+
+		_mm512_storeu_si512(p + i,
+				    _mm512_maskz_cvtepu16_epi32(HALF_ALL, h));
 	}
+}
 #elif defined(__F16C__) && defined(__AVX2__)
 static inline void soft_floats_from_f16(const uint32_t *p, int shift, float *f)
 {
@@ -125,43 +128,35 @@ static inline void soft_floats_from_f16(const uint32_t *p, int shift, float *f)
 	}
 }
 
-#define SOFT_ROUND_ALL(name, mode)                                           \
-	static inline void name(const float *f, uint32_t *p)                 \
-	{                                                                    \
-		for (int i = 0; i < SOFT_LANES; i += 8) {                    \
-			__m128i h = _mm256_cvtps_ph(_mm256_loadu_ps(f + i),  \
-						    mode);                   \
-                                                                             \
-			_mm256_storeu_si256((__m256i *)(p + i),              \
-					    _mm256_cvtepu16_epi32(h));       \
-		}                                                            \
+static inline void soft_f16_round(const float *f, bool to_zero, uint32_t *p)
+{
+	for (int i = 0; i < SOFT_LANES; i += 8) {
+		__m256 v = _mm256_loadu_ps(f + i);
+		__m128i h = to_zero ? _mm256_cvtps_ph(v, ROUND_TO_ZERO) :
+				      _mm256_cvtps_ph(v, ROUND_NEAREST);
+
+		_mm256_storeu_si256((__m256i *)(p + i),
+				    _mm256_cvtepu16_epi32(h));
 	}
+}
 #else
 static inline void soft_floats_from_f16(const uint32_t *p, int shift, float *f)
 {
 	LANES(i) f[i] = soft_f32_from_f16(p[i] >> shift);
 }
 
-#define SOFT_ROUND_ALL(name, mode)                                           \
-	static inline void name(const float *f, uint32_t *p)                 \
-	{                                                                    \
-		LANES(i) p[i] = soft_f16_from_f32(f[i], mode, false);        \
-	}
-#endif
-#if defined(__AVX512BW__) || (defined(__F16C__) && defined(__AVX2__))
-SOFT_ROUND_ALL(soft_f16_nearest, _MM_FROUND_TO_NEAREST_INT)
-SOFT_ROUND_ALL(soft_f16_to_zero, _MM_FROUND_TO_ZERO)
-#else
-SOFT_ROUND_ALL(soft_f16_nearest, 0)
-SOFT_ROUND_ALL(soft_f16_to_zero, 3)
+static inline void soft_f16_round(const float *f, bool to_zero, uint32_t *p)
+{
+	LANES(i) p[i] = soft_f16_from_f32(f[i], to_zero ? 3 : 0, false);
+}
 #endif
 
-/* Floats to a plane of halves, bits 31:16 zero. */
+/* Floats to a vreg of halves, bits 31:16 zero. */
 static inline void soft_f16_from_floats(const float *f, unsigned round,
 					bool ovfl, uint32_t *p)
 {
 	if (!round && !ovfl)
-		soft_f16_nearest(f, p);
+		soft_f16_round(f, false, p);
 	else
 		LANES(i) p[i] = soft_f16_from_f32(f[i], round, ovfl);
 }

@@ -3,15 +3,11 @@
  */
 #define IF_INT(...) __VA_ARGS__
 #include "kfd/soft/exec/valu_shapes.h"
-
-static inline int32_t sext24(uint32_t u)
-{
-	return (int32_t)(u << 8) >> 8;
-}
+#include "kfd/soft/exec/vop3.h"
 
 static inline uint32_t mul_i24(uint32_t a, uint32_t b, bool clamp)
 {
-	int64_t p = (int64_t)sext24(a) * sext24(b);
+	int64_t p = sext24(a) * sext24(b);
 
 	if (clamp && p > INT32_MAX)
 		return INT32_MAX;
@@ -50,34 +46,16 @@ static inline uint32_t sat_u8(uint32_t u)
 	return v < 0 ? 0 : v > 255 ? 255 : v;
 }
 
-/* Bit i of the carry plane, 0 or 1. */
-#define KIND_CARRY(name, ...) \
-	CARRY_ROW(name, __VA_ARGS__) \
-	MICROOP_##name(name)
+/* Carries in 32 bits, for microops. */
 #define MICROOP_v_add_co_ci_u32(name) \
-	MICROOP_CARRY(name, w->s[m->mask_in], a + b - cm, a + b < a, a + b == ~0u)
+	MICROOP_CARRY(name, w->s[m->mask_in], a + b - cm, a + b < a, \
+		      a + b == ~0u)
 #define MICROOP_v_sub_co_ci_u32(name) \
 	MICROOP_CARRY(name, w->s[m->mask_in], a - b + cm, a < b, a == b)
 #define MICROOP_v_subrev_co_ci_u32(name) \
 	MICROOP_CARRY(name, w->s[m->mask_in], b - a + cm, b < a, b == a)
-#define CARRY_ROW(name, sum, max) \
-	LANE_FN(name) \
-	{ \
-		OPERANDS; \
-		uint32_t out = 0; \
-\
-		LANES(i) \
-		{ \
-			uint32_t a = pa[i], b = pb[i]; \
-			uint32_t ci = x->mask_in >> i & 1; \
-			uint64_t r = sum; \
-			uint32_t co = r >> 32 & 1; \
-\
-			pd[i] = x->clamp && co ? max : (uint32_t)r; \
-			out |= co << i; \
-		} \
-		x->mask_out = out; \
-	}
+
+/* v_cndmask_b32 */
 #define KIND_SELECT(name, ...) \
 	LANE_FN(name) \
 	{ \

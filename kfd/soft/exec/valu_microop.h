@@ -1,14 +1,16 @@
 /*
- * kfd/soft/exec/valu_microop.h - rows of valu.def and vop3.def as steps (step.h).
+ * kfd/soft/exec/valu_microop.h - rows of valu.def and vop3.def as microops.
  *
- * Private to the _simd.c files.  A step computes all lanes into locals, which
- * the compiler keeps in registers, before it writes the lanes that execute: the
- * destination may be one of the sources.  Operands have no modifiers left and
- * 32 bits (or more planes), MODE is at its usual setting, and there is no
- * clamp.
+ * Private to the _simd.c files; what a microop is, fast/fast.h says.  The kinds
+ * of valu_shapes.h expand a row a second time by the macros below, so that the
+ * expression is written once.  One of these microops computes all lanes into
+ * locals, which the compiler keeps in registers, before it writes the lanes that
+ * execute: the destination may be one of the sources.  Operands have no
+ * modifiers left and 32 bits (or more vregs), MODE is at its usual setting, and
+ * there is no clamp; rows that need other things run by microop_row_simd.c.
  */
-#ifndef T0_KFD_SOFT_VALU_STEP_H
-#define T0_KFD_SOFT_VALU_STEP_H
+#ifndef T0_KFD_SOFT_VALU_MICROOP_H
+#define T0_KFD_SOFT_VALU_MICROOP_H
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -81,13 +83,49 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 
 /* --------------------------------------------------------------- kinds ---- */
 
+/*
+ * The head of a row's microop, its operands, and the body of its kind.  In
+ * valu_f32_simd.c, compiled for x86-64-v3, the row
+ *
+ *	V(FLOAT, v_add_f32, F2, SOFT_V_ROUND, a + b)
+ *
+ * becomes (after its lane function, which valu_shapes.h shows)
+ *
+ *	void microop_v_add_f32_v3(struct soft_wave *w,
+ *				  const struct soft_microop *m,
+ *				  const uintptr_t *base)
+ *	{
+ *		const uint32_t *pa = (const uint32_t *)(base[m->ka] + m->a);
+ *		const uint32_t *pb = (const uint32_t *)(base[m->kb] + m->b);
+ *		uint32_t *pd = (uint32_t *)(base[m->half] + m->d);
+ *		const uint32_t exec = w->s[ISA_R_EXEC_LO + m->half];
+ *		... pc, x, ieee and clamp, which this row does not use
+ *		_Alignas(64) float r[32];
+ *
+ *		for (int i = 0; i < 32; i++) {
+ *			float a = f32_value(pa[i]);
+ *			float b = f32_value(pb[i]);
+ *
+ *			r[i] = a + b;
+ *		}
+ *		if (has_nan(r) && has_active_nan(r, exec))
+ *			soft_microop_fall_back(w, m);
+ *		else
+ *			soft_put_vreg(pd, (const uint32_t *)r, exec);
+ *		m[1].fn(w, m + 1, base);
+ *	}
+ *
+ * of which FLOAT_ROW gives MICROOP_FLOAT the name, `load` (the declarations of a
+ * and b) and the expression.  A second one, microop_flush_v_add_f32_v3, is the
+ * same but for soft_flush_f32() around what is loaded and stored.
+ */
 #define MICROOP_FN(name) \
 	soft_microop_fn SIMD(microop_##name); \
 	void SIMD(microop_##name)(struct soft_wave * w, \
 			       const struct soft_microop *m, \
 			       const uintptr_t *base)
 
-/* What the expressions of rows find in scope. */
+/* What the expressions of rows find in scope; unused ones cost nothing. */
 #define MICROOP_OPERANDS \
 	const uint32_t *pa = (const uint32_t *)(base[m->ka] + m->a); \
 	const uint32_t *pb = (const uint32_t *)(base[m->kb] + m->b); \
@@ -145,6 +183,10 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 		SOFT_NEXT(w, m, base); \
 	}
 
+/*
+ * Integers.  v_add_nc_u32: r[i] = clamp && a + b < a ? ~0u : a + b, of which
+ * `clamp` is the constant false here; then soft_put_vreg(pd, r, exec).
+ */
 #define MICROOP_WORD(name, load, ...) \
 	MICROOP_FN(name) \
 	{ \
@@ -160,6 +202,10 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 		SOFT_NEXT(w, m, base); \
 	}
 
+/*
+ * v_cmp_lt_i32: r[i] = (a < b) ? -1 : 0, which the compiler leaves in vector
+ * registers; then w->s[m->mask_out] = soft_lanes_mask(r) & exec.
+ */
 #define MICROOP_COMPARE(name, load, ...) \
 	MICROOP_FN(name) \
 	{ \
@@ -175,6 +221,7 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 		SOFT_NEXT(w, m, base); \
 	}
 
+/* v_cndmask_b32: no expression; the mask is VCC or an SGPR. */
 #define MICROOP_SELECT(name) \
 	MICROOP_FN(name) \
 	{ \
@@ -188,8 +235,17 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 	}
 
 /*
- * cm is -1 where the carry in is set.  There is a carry out where `sure` holds,
- * and where `maybe` does if there is one in.
+ * cm is -1 where the carry in is set, a bit of `in_mask`.  There is a carry out
+ * where `sure` holds, and where `maybe` does if there is one in.  v_add_co_ci_u32
+ * has in_mask w->s[m->mask_in], sum a + b - cm, sure a + b < a and maybe
+ * a + b == ~0u; its loop is
+ *
+ *	const uint32_t a = pa[i], b = pb[i];
+ *	const uint32_t cm = in & soft_lane_bit[i] ? ~0u : 0;
+ *	uint32_t o = (a + b == ~0u) ? cm : 0;
+ *
+ *	r[i] = a + b - cm;
+ *	out[i] = (int32_t)((a + b < a) ? ~0u : o);
  */
 #define MICROOP_CARRY(name, in_mask, sum, sure, maybe) \
 	MICROOP_FN(name) \
@@ -213,7 +269,13 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 		SOFT_NEXT(w, m, base); \
 	}
 
-/* Shifts of 64 bits by n, as low and high half of l and h. */
+/*
+ * Shifts of 64 bits by n, as low and high half of l and h; far: by 32 more.
+ * v_lshlrev_b64 has
+ *
+ *	rl[i] = far ? 0 : l << n;
+ *	rh[i] = far ? l << n : h << n | (l >> 1 >> (31 - n));
+ */
 #define MICROOP_SHIFT64(name, low, high) \
 	MICROOP_FN(name) \
 	{ \

@@ -1,9 +1,10 @@
 /*
- * kfd/soft/exec/valu_mods.h - what happens to operands before and after a vector
- * instruction: op_sel, abs, neg, denormals, omod, clamp (RDNA3 ISA 7.2).
+ * kfd/soft/exec/valu_mods.h - operands before and after a vector instruction.
+ *
+ * op_sel, abs, neg, denormals, omod, clamp (RDNA3 ISA 7.2).
  *
  * Private to valu_mods.c, which makes the functions of valu.h of these, and to
- * step_row_simd.c, which has them as vector code.
+ * fast/microop_row_simd.c, which has them as vector code.
  */
 #ifndef T0_KFD_SOFT_VALU_MODS_H
 #define T0_KFD_SOFT_VALU_MODS_H

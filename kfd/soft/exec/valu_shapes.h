@@ -1,8 +1,8 @@
 /*
- * kfd/soft/exec/valu_shapes.h - the kinds of valu.def as lane functions.
+ * kfd/soft/exec/valu_shapes.h - the kinds of valu.def and vop3.def as lane functions.
  *
- * Private to the valu_*_simd.c files.  Such a file defines IF_<its group>(row)
- * as row, includes this header, writes its helpers, and includes valu.def.
+ * Private to the valu_*_simd.c and vop3_*_simd.c files.  Such a file defines IF_<its group>(row)
+ * as row, includes this header, writes its helpers, and includes valu.def or vop3.def.
  *
  * NaN: where an operation makes one, RDNA's result is the first source that is
  * a NaN, made quiet, or else the default NaN.  x86 chooses by the order in
@@ -36,7 +36,44 @@
 #ifndef IF_CMP
 #define IF_CMP(...)
 #endif
+#ifndef IF_PACK
+#define IF_PACK(...)
+#endif
 
+/*
+ * A row of the file's own group becomes what its kind says, the others nothing.
+ * In valu_f32_simd.c, which defines IF_FLOAT(row) as row, the row
+ *
+ *	V(FLOAT, v_add_f32, F2, SOFT_V_ROUND, a + b)
+ *
+ * is KIND_F2(v_add_f32, a + b), and that is, compiled for x86-64-v3,
+ *
+ *	soft_lane_fn soft_v_add_f32_v3;
+ *	void soft_v_add_f32_v3(struct soft_lanes *x)
+ *	{
+ *		const uint32_t *restrict pa = x->a, *restrict pb = x->b;
+ *		const uint32_t *restrict pc = x->c;
+ *		uint32_t *restrict pd = x->d;
+ *		const bool clamp = x->clamp, ieee = x->mode & SOFT_MODE_IEEE;
+ *		uint32_t bad = 0;
+ *
+ *		for (int i = 0; i < 32; i++) {
+ *			float a = f32_value(pa[i]);
+ *			float b = f32_value(pb[i]);
+ *			float r = a + b;
+ *
+ *			pd[i] = f32_bits(r);
+ *			bad |= r != r;
+ *		}
+ *		if (__builtin_expect(bad, 0))
+ *			fix_nan32(x, 2);
+ *	}
+ *
+ * followed by the row's microops (valu_microop.h).  A kind is made of the head
+ * (LANE_FN), the locals (OPERANDS), and a loop, whose parameters are: `n`, how
+ * many sources may have been the NaN; `load`, the declarations of a, b and c
+ * (LOAD_F2); and the expression, last, as it may have commas.
+ */
 #define V(group, name, kind, flags, ...) \
 	IF_##group(KIND_##kind(name, __VA_ARGS__))
 
@@ -46,24 +83,27 @@
 #define SOFT_NAN32 0xffc00000u
 #define SOFT_NAN64 0xfff8000000000000ull
 
+/* The head of a row's function; a body follows. */
 #define LANE_FN(name) \
 	soft_lane_fn SIMD(soft_##name); \
 	void SIMD(soft_##name)(struct soft_lanes * x)
 
-/* Sources and destination as locals, so that the compiler sees no aliasing. */
+/* What the expressions of rows find in scope; see also MICROOP_OPERANDS. */
 #define OPERANDS \
-	const uint32_t *pa = x->a, *pb = x->b, *pc = x->c; \
+	const uint32_t *restrict pa = x->a, *restrict pb = x->b; \
+	const uint32_t *restrict pc = x->c; \
 	uint32_t *restrict pd = x->d; \
-	(void)pa, (void)pb, (void)pc, (void)pd
+	const bool clamp = x->clamp, ieee = x->mode & SOFT_MODE_IEEE; \
+	(void)pa, (void)pb, (void)pc, (void)pd, (void)clamp, (void)ieee
 
 /* ----------------------------------------------------------------- NaN ---- */
 
-static inline uint32_t nan32(uint32_t u)
+static inline uint32_t quiet_nan32(uint32_t u)
 {
 	return (u & 0x7fffffff) > 0x7f800000 ? u | 0x400000 : 0;
 }
 
-static inline uint64_t nan64(uint64_t u)
+static inline uint64_t quiet_nan64(uint64_t u)
 {
 	return (u & ~(1ull << 63)) > 0x7ffull << 52 ? u | 1ull << 51 : 0;
 }
@@ -78,22 +118,28 @@ static __attribute__((noinline, unused)) void fix_nan32(struct soft_lanes *x,
 	{
 		uint32_t u = 0;
 
-		if (!nan32(x->d[i]))
+		if (!quiet_nan32(x->d[i]))
 			continue;
 		for (int k = 0; k < n && !u; k++)
-			u = nan32(src[k][i]);
+			u = quiet_nan32(src[k][i]);
 		x->d[i] = u ? u : SOFT_NAN32;
 	}
 }
 
-static __attribute__((noinline, unused)) void fix_nan64(struct soft_lanes *x)
+static __attribute__((noinline, unused)) void fix_nan64(struct soft_lanes *x,
+							int n)
 {
+	const uint32_t *src[3] = { x->a, x->b, x->c };
+
 	LANES(i)
 	{
-		uint64_t u = nan64(soft_get64(x->a, i));
+		uint64_t u = 0;
 
-		if (nan64(soft_get64(x->d, i)))
-			soft_put64(x->d, i, u ? u : SOFT_NAN64);
+		if (!quiet_nan64(soft_get64(x->d, i)))
+			continue;
+		for (int k = 0; k < n && !u; k++)
+			u = quiet_nan64(soft_get64(src[k], i));
+		soft_put64(x->d, i, u ? u : SOFT_NAN64);
 	}
 }
 
@@ -119,6 +165,7 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 
 /* --------------------------------------------------------------- kinds ---- */
 
+/* F1 F2 F3, FU, FI: floats, with the example above. */
 #define FLOAT_LOOP(n, load, ...) \
 	{ \
 		OPERANDS; \
@@ -152,7 +199,10 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 	MICROOP_FLUSH(name, FLUSHED_3, __VA_ARGS__)
 #define KIND_FU(name, ...) FLOAT_ROW(name, 0, LOAD_U1, __VA_ARGS__)
 
-#define KIND_D1(name, ...) \
+#define KIND_FI(name, ...) FLOAT_ROW(name, 1, LOAD_F1; LOAD_INT, __VA_ARGS__)
+
+/* D1 D2 D3, DI: the same loop in double; a lane is in two vregs. */
+#define DOUBLE_ROW(name, n, load, ...) \
 	LANE_FN(name) \
 	{ \
 		OPERANDS; \
@@ -160,16 +210,28 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 \
 		LANES(i) \
 		{ \
-			double a = f64_value(soft_get64(pa, i)); \
+			load; \
 			double r = __VA_ARGS__; \
 \
 			soft_put64(pd, i, f64_bits(r)); \
 			bad |= r != r; \
 		} \
 		if (__builtin_expect(bad, 0)) \
-			fix_nan64(x); \
+			fix_nan64(x, n); \
 	}
+#define LOAD_D1		   double a = f64_value(soft_get64(pa, i))
+#define LOAD_D2		   LOAD_D1; double b = f64_value(soft_get64(pb, i))
+#define LOAD_D3		   LOAD_D2; double c = f64_value(soft_get64(pc, i))
+#define LOAD_INT	   int32_t b = (int32_t)pb[i]
+#define KIND_D1(name, ...) DOUBLE_ROW(name, 1, LOAD_D1, __VA_ARGS__)
+#define KIND_D2(name, ...) DOUBLE_ROW(name, 2, LOAD_D2, __VA_ARGS__)
+#define KIND_D3(name, ...) DOUBLE_ROW(name, 3, LOAD_D3, __VA_ARGS__)
+#define KIND_DI(name, ...) DOUBLE_ROW(name, 1, LOAD_D1; LOAD_INT, __VA_ARGS__)
 
+/*
+ * H1 H2: the sources are widened at once, computed as floats, and rounded at
+ * once.  v_add_f16 (n = 2) has `float a = fa[i]; float b = fb[i]` as load.
+ */
 #define HALF_LOOP(n, load, ...) \
 	{ \
 		OPERANDS; \
@@ -198,6 +260,13 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 #define KIND_H1(name, ...) LANE_FN(name) HALF_LOOP(1, LOAD_H1, __VA_ARGS__)
 #define KIND_H2(name, ...) LANE_FN(name) HALF_LOOP(2, LOAD_H2, __VA_ARGS__)
 
+/*
+ * U1 U2 U3, QU: integers.  v_and_b32 is
+ *
+ *	uint32_t a = pa[i];
+ *	uint32_t b = pb[i];
+ *	pd[i] = (a & b);
+ */
 #define WORD_LOOP(load, ...) \
 	{ \
 		OPERANDS; \
@@ -219,6 +288,7 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 #define KIND_U3(name, ...) WORD_ROW(name, LOAD_U3, __VA_ARGS__)
 #define KIND_QU(name, ...) WORD_ROW(name, LOAD_QU, __VA_ARGS__)
 
+/* One vreg to two. */
 #define KIND_UQ(name, ...) \
 	LANE_FN(name) \
 	{ \
@@ -229,6 +299,42 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 \
 			soft_put64(pd, i, __VA_ARGS__); \
 		} \
+	}
+
+/* A carry out of bit 32, or a borrow; with clamp the result is `limit` then. */
+#define KIND_CARRY(name, sum, limit) \
+	LANE_FN(name) \
+	{ \
+		OPERANDS; \
+		uint32_t out = 0; \
+\
+		LANES(i) \
+		{ \
+			uint32_t a = pa[i], b = pb[i]; \
+			uint32_t ci = x->mask_in >> i & 1; \
+			uint64_t r = sum; \
+			uint32_t co = r >> 32 & 1; \
+\
+			(void)ci; \
+			pd[i] = clamp && co ? limit : (uint32_t)r; \
+			out |= co << i; \
+		} \
+		x->mask_out = out; \
+	} \
+	MICROOP_##name(name)
+
+/*
+ * Written by hand: expr is a static function above the row.  v_min_f64 is
+ *
+ *	void soft_v_min_f64_v3(struct soft_lanes *x)
+ *	{
+ *		min_f64_lanes(x);
+ *	}
+ */
+#define KIND_FN(name, lanes) \
+	LANE_FN(name) \
+	{ \
+		lanes(x); \
 	}
 
 #endif

@@ -130,6 +130,15 @@ static inline double sin_unit(double a, int quarter)
 	return a - a == 0 ? r : a - a;
 }
 
+/*
+ * `flush` is soft_flush_f32 (T32) or nothing (T32D).  v_rcp_f32's loop is
+ *
+ *	double a = f32_value(soft_flush_f32(pa[i]));
+ *	float r = (float)(1.0 / a);
+ *
+ *	pd[i] = soft_flush_f32(f32_bits(r));
+ *	bad |= r != r;
+ */
 #define FLOAT_TRANS(flush, ...) \
 	{ \
 		OPERANDS; \

@@ -1,7 +1,7 @@
 /*
- * kfd/soft/exec/vop3.h - arithmetic that several of the vop3_*_simd.c files need.
+ * kfd/soft/exec/vop3.h - arithmetic that several of the *_simd.c files need.
  *
- * Private to them.  Functions here are branch-free where a loop over lanes is
+ * Private to them and vop3_exact.c.  Functions here are branch-free where a loop over lanes is
  * to be vectorised.  Half-precision numbers travel as "any" bits: 32 bits with
  * the sign on top, so that one function serves f32 (F32_INF) and f16 (bits
  * 31:16, F16_INF): both are sign and magnitude, only infinity differs.
@@ -15,45 +15,11 @@
 #define T0_KFD_SOFT_VOP3_H
 
 #include "kfd/soft/exec/valu_half.h"
-#include "kfd/soft/exec/valu_microop.h"
 
 #define F32_INF 0x7f800000u
 #define F16_INF 0x7c000000u
 #define F64_INF 0x7ff0000000000000ull
 #define F64_SIGN 0x8000000000000000ull
-
-/* ----------------------------------------------------------- expansion ---- */
-
-/* Prologue of every row's function; unused variables cost nothing. */
-#define ROW_IN(x)                                                    \
-	const uint32_t *restrict pa = (x)->a, *restrict pb = (x)->b; \
-	const uint32_t *restrict pc = (x)->c;                        \
-	uint32_t *restrict pd = (x)->d;                              \
-	const bool clamp = (x)->clamp;                               \
-	const bool ieee = (x)->mode & SOFT_MODE_IEEE;                \
-	(void)pa, (void)pb, (void)pc, (void)pd, (void)clamp, (void)ieee
-
-/* The function of a row; ROW(name) { ROW_IN(x); ... } */
-#define ROW(name)                      \
-	soft_lane_fn SIMD(soft_##name); \
-	void SIMD(soft_##name)(struct soft_lanes * x)
-
-#define LOAD_U2 const uint32_t a = pa[i]; const uint32_t b = pb[i]
-#define LOAD_U3 LOAD_U2; const uint32_t c = pc[i]
-#define WORD_ROW(name, load, expr)                \
-	ROW(name)                                 \
-	{                                         \
-		ROW_IN(x);                        \
-		LANES(i)                          \
-		{                                 \
-			load;                     \
-			pd[i] = (uint32_t)(expr); \
-		}                                 \
-	}                                         \
-	MICROOP_WORD(name, load, expr)
-#define ROW_U2(name, expr) WORD_ROW(name, LOAD_U2, expr)
-#define ROW_U3(name, expr) WORD_ROW(name, LOAD_U3, expr)
-#define ROW_FN(name, expr)
 
 /* ------------------------------------------------------------ integers ---- */
 
@@ -65,6 +31,11 @@ static inline uint32_t lo(uint32_t u)
 static inline int32_t sext(uint32_t u)
 {
 	return (int16_t)u;
+}
+
+static inline int64_t sext24(uint32_t u)
+{
+	return (int32_t)(u << 8) >> 8;
 }
 
 static inline uint32_t pack(uint32_t low, uint32_t high)
@@ -176,7 +147,7 @@ static inline double fma_f64(double a, double b, double c)
 	return nan_f64(__builtin_fma(a, b, c), a, b, c);
 }
 
-static inline float half(uint32_t h)
+static inline float f32_of_half(uint32_t h)
 {
 	return soft_f32_from_f16(h & 0xffff);
 }
@@ -188,8 +159,8 @@ static inline float half(uint32_t h)
 static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c,
 			       uint32_t mode)
 {
-	double p = (double)half(a >> 16) * half(b >> 16);
-	uint32_t r = soft_f16_from_f64(p + half(c >> 16), soft_round16(mode),
+	double p = (double)f32_of_half(a >> 16) * f32_of_half(b >> 16);
+	uint32_t r = soft_f16_from_f64(p + f32_of_half(c >> 16), soft_round16(mode),
 				       soft_ovfl16(mode));
 
 	return nan_any(r << 16, a, b, c, F16_INF) >> 16;
@@ -197,7 +168,7 @@ static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c,
 
 static inline uint32_t add_f16(uint32_t a, uint32_t b, uint32_t mode)
 {
-	uint32_t r = soft_f16_from_f32(half(a >> 16) + half(b >> 16),
+	uint32_t r = soft_f16_from_f32(f32_of_half(a >> 16) + f32_of_half(b >> 16),
 				       soft_round16(mode), soft_ovfl16(mode));
 
 	return nan_any(r << 16, a, b, b, F16_INF) >> 16;
@@ -205,10 +176,56 @@ static inline uint32_t add_f16(uint32_t a, uint32_t b, uint32_t mode)
 
 static inline uint32_t mul_f16(uint32_t a, uint32_t b, uint32_t mode)
 {
-	uint32_t r = soft_f16_from_f32(half(a >> 16) * half(b >> 16),
+	uint32_t r = soft_f16_from_f32(f32_of_half(a >> 16) * f32_of_half(b >> 16),
 				       soft_round16(mode), soft_ovfl16(mode));
 
 	return nan_any(r << 16, a, b, b, F16_INF) >> 16;
+}
+
+/* The lane functions of v_fma_f16 and v_pk_fma_f16, and of their kin. */
+static inline void fma_f16_lanes(struct soft_lanes *x)
+{
+	const uint32_t *a = x->a, *b = x->b, *c = x->c;
+
+	if (soft_plain16(x->mode) && soft_fma16_vreg(a, b, c, 0, x->d))
+		return;
+	LANES(i)
+	x->d[i] = fma_f16(a[i] << 16, b[i] << 16, c[i] << 16, x->mode);
+}
+
+static inline void pk_fma_f16_lanes(struct soft_lanes *x)
+{
+	const uint32_t *a = x->a, *b = x->b, *c = x->c;
+	uint32_t low[SOFT_LANES], high[SOFT_LANES];
+
+	if (soft_plain16(x->mode) && soft_fma16_vreg(a, b, c, 0, low) &&
+	    soft_fma16_vreg(a, b, c, 16, high)) {
+		LANES(i) x->d[i] = low[i] | high[i] << 16;
+		return;
+	}
+	LANES(i)
+	x->d[i] = pack(fma_f16(a[i] << 16, b[i] << 16, c[i] << 16, x->mode),
+		       fma_f16(a[i] & 0xffff0000, b[i] & 0xffff0000,
+			       c[i] & 0xffff0000, x->mode));
+}
+
+/* Truncated and saturated; NaN is 0. */
+static inline uint32_t trunc_clamp(float f, int32_t low, int32_t high)
+{
+	float min = (float)low, max = (float)high;
+
+	f = f == f ? f : 0;
+	f = f < min ? min : f;
+	return (uint32_t)(int32_t)(f > max ? max : f);
+}
+
+/* [low, 1] to [low * scale, scale], to nearest even; NaN is 0. */
+static inline uint32_t norm_int(float f, float low, double scale)
+{
+	f = f == f ? f : 0;
+	f = f < low ? low : f;
+	f = f > 1 ? 1 : f;
+	return (uint32_t)(int32_t)__builtin_rint(f * scale);
 }
 
 /* ---------------------------------------------------- minimum, maximum ---- */
@@ -220,19 +237,24 @@ static inline int32_t order_any(uint32_t u)
 }
 
 /*
- * With MODE.IEEE a signalling NaN is made quiet and wins; any other NaN loses
- * against a number.
+ * `r` unless a source is a NaN: then the other source, or `a` if both are; but
+ * in IEEE mode a signalling NaN wins and becomes quiet (RDNA3 ISA 16.8,
+ * V_MIN_F32).
  */
 static inline uint32_t pick_any(uint32_t r, uint32_t a, uint32_t b, bool ieee,
 				uint32_t inf)
 {
-	uint32_t quiet = inf == F32_INF ? 0x400000 : 0x2000000;
-	bool an = is_nan_any(a, inf), bn = is_nan_any(b, inf);
+	/* Without branches, or the loop would not become vector code. */
+	const uint32_t quiet = inf == F32_INF ? 0x400000 : 0x2000000;
+	const uint32_t silent = ieee ? quiet : ~0u;
+	uint32_t an = is_nan_any(a, inf), bn = is_nan_any(b, inf);
+	uint32_t signal_a = an & ((a & silent) == 0);
+	uint32_t signal_b = bn & ((b & silent) == 0);
 
 	r = an ? b : r;
 	r = bn ? a : r;
-	r = bn && ieee && !(b & quiet) ? b | quiet : r;
-	return an && ieee && !(a & quiet) ? a | quiet : r;
+	r = signal_b ? b | quiet : r;
+	return signal_a ? a | quiet : r;
 }
 
 static inline uint32_t min_any(uint32_t a, uint32_t b, bool ieee, uint32_t inf)
@@ -243,6 +265,26 @@ static inline uint32_t min_any(uint32_t a, uint32_t b, bool ieee, uint32_t inf)
 static inline uint32_t max_any(uint32_t a, uint32_t b, bool ieee, uint32_t inf)
 {
 	return pick_any(order_any(a) > order_any(b) ? a : b, a, b, ieee, inf);
+}
+
+static inline uint32_t min_f32(uint32_t a, uint32_t b, bool ieee)
+{
+	return min_any(a, b, ieee, F32_INF);
+}
+
+static inline uint32_t max_f32(uint32_t a, uint32_t b, bool ieee)
+{
+	return max_any(a, b, ieee, F32_INF);
+}
+
+static inline uint32_t min_f16(uint32_t a, uint32_t b, bool ieee)
+{
+	return min_any(a << 16, b << 16, ieee, F16_INF) >> 16;
+}
+
+static inline uint32_t max_f16(uint32_t a, uint32_t b, bool ieee)
+{
+	return max_any(a << 16, b << 16, ieee, F16_INF) >> 16;
 }
 
 /* -------------------------------------------------------- vop3_exact.c ---- */

@@ -1,29 +1,11 @@
 /*
  * kfd/soft/exec/vop3_float_simd.c - floating-point rows of vop3.def (group FLOAT).
  */
+#define IF_FLOAT(...) __VA_ARGS__
+#include "kfd/soft/exec/valu_shapes.h"
 #include "kfd/soft/exec/vop3.h"
 
 /* ------------------------------------------------------------- helpers ---- */
-
-static inline uint32_t min32(uint32_t a, uint32_t b, bool ieee)
-{
-	return min_any(a, b, ieee, F32_INF);
-}
-
-static inline uint32_t max32(uint32_t a, uint32_t b, bool ieee)
-{
-	return max_any(a, b, ieee, F32_INF);
-}
-
-static inline uint32_t min16(uint32_t a, uint32_t b, bool ieee)
-{
-	return min_any(a << 16, b << 16, ieee, F16_INF) >> 16;
-}
-
-static inline uint32_t max16(uint32_t a, uint32_t b, bool ieee)
-{
-	return max_any(a << 16, b << 16, ieee, F16_INF) >> 16;
-}
 
 /* As floats: both zeros are equal. */
 static inline bool same_any(uint32_t a, uint32_t b)
@@ -32,7 +14,7 @@ static inline bool same_any(uint32_t a, uint32_t b)
 }
 
 /* The larger of the two that are not the largest; with a NaN the smallest. */
-static inline uint32_t med3(uint32_t a, uint32_t b, uint32_t c, bool ieee,
+static inline uint32_t med3_any(uint32_t a, uint32_t b, uint32_t c, bool ieee,
 			    uint32_t inf)
 {
 	uint32_t top = max_any(max_any(a, b, ieee, inf), c, ieee, inf);
@@ -87,7 +69,7 @@ static inline float cube_tc(float x, float y, float z)
 }
 
 /* The specular term of fixed-function lighting; c is the guard. */
-static inline float mullit(float a, float b, float c)
+static inline float mul_lit(float a, float b, float c)
 {
 	bool usable = b > -__FLT_MAX__ && c > 0;
 
@@ -144,102 +126,6 @@ static inline uint32_t to_u8(float f, uint32_t mode)
 	return (uint32_t)(int32_t)(r < 255 ? r : 255);
 }
 
-/* Towards zero and saturated; NaN is 0. */
-static inline uint32_t trunc_clamp(uint32_t u, int32_t low, int32_t high)
-{
-	float f = f32_value(u), min = (float)low, max = (float)high;
-
-	f = f == f ? f : 0;
-	f = f < min ? min : f;
-	return (uint32_t)(int32_t)(f > max ? max : f);
-}
-
-/* [low, 1] to [low * scale, scale], to nearest even; NaN is 0. */
-static inline uint32_t norm(float f, float low, double scale)
-{
-	f = f == f ? f : 0;
-	f = f < low ? low : f;
-	f = f > 1 ? 1 : f;
-	return (uint32_t)(int32_t)__builtin_rint(f * scale);
-}
-
-/* -------------------------------------------------------- rows by kind ---- */
-
-/* NaNs are rare: a second pass settles them where there are any. */
-static __attribute__((noinline)) void settle_f32(struct soft_lanes *x, int n)
-{
-	const uint32_t *b = n > 1 ? x->b : x->a, *c = n > 2 ? x->c : x->a;
-
-	LANES(i) x->d[i] = nan_any(x->d[i], x->a[i], b[i], c[i], F32_INF);
-}
-
-static __attribute__((noinline)) void settle_f64(struct soft_lanes *x, int n)
-{
-	const uint32_t *b = n > 1 ? x->b : x->a, *c = n > 2 ? x->c : x->a;
-
-	LANES(i)
-	soft_put64(x->d, i, f64_bits(nan_f64(f64_value(soft_get64(x->d, i)),
-					     f64_value(soft_get64(x->a, i)),
-					     f64_value(soft_get64(b, i)),
-					     f64_value(soft_get64(c, i)))));
-}
-
-#define FLOAT_ROW(name, n, load, expr)                 \
-	ROW(name)                                      \
-	{                                              \
-		ROW_IN(x);                             \
-		uint32_t bad = 0;                      \
-		LANES(i)                               \
-		{                                      \
-			load;                          \
-			const float r = (expr);        \
-			pd[i] = f32_bits(r);           \
-			bad |= r != r;                 \
-		}                                      \
-		if (__builtin_expect(bad, 0))          \
-			settle_f32(x, n);              \
-	}
-#define DOUBLE_ROW(name, n, load, expr)                \
-	ROW(name)                                      \
-	{                                              \
-		ROW_IN(x);                             \
-		uint32_t bad = 0;                      \
-		LANES(i)                               \
-		{                                      \
-			load;                          \
-			const double r = (expr);       \
-			soft_put64(pd, i, f64_bits(r)); \
-			bad |= r != r;                 \
-		}                                      \
-		if (__builtin_expect(bad, 0))          \
-			settle_f64(x, n);              \
-	}
-#define LOAD_F1 const float a = f32_value(pa[i])
-#define LOAD_F2 LOAD_F1; const float b = f32_value(pb[i])
-#define LOAD_F3 LOAD_F2; const float c = f32_value(pc[i])
-#define LOAD_D1 const double a = f64_value(soft_get64(pa, i))
-#define LOAD_D2 LOAD_D1; const double b = f64_value(soft_get64(pb, i))
-#define LOAD_D3 LOAD_D2; const double c = f64_value(soft_get64(pc, i))
-#define LOAD_INT const int32_t b = (int32_t)pb[i]
-
-#define ROW_F3(name, expr)                   \
-	FLOAT_ROW(name, 3, LOAD_F3, expr)    \
-	MICROOP_FLOAT(name, LOAD_F3, expr)      \
-	MICROOP_FLUSH(name, FLUSHED_3, expr)
-#define ROW_FI(name, expr)                             \
-	FLOAT_ROW(name, 1, LOAD_F1; LOAD_INT, expr)    \
-	MICROOP_FLOAT(name, LOAD_F1; LOAD_INT, expr)
-#define ROW_D2(name, expr) DOUBLE_ROW(name, 2, LOAD_D2, expr)
-#define ROW_D3(name, expr) DOUBLE_ROW(name, 3, LOAD_D3, expr)
-#define ROW_DI(name, expr) DOUBLE_ROW(name, 1, LOAD_D1; LOAD_INT, expr)
-
-#define V_INT(name, kind, expr)
-#define V_FLOAT(name, kind, expr) ROW_##kind(name, expr)
-#define V_PACK(name, kind, expr)
-#define V(group, name, kind, flags, expr) V_##group(name, kind, expr)
-#include "kfd/soft/exec/vop3.def"
-#undef V
-
 /* ---------------------------------------------------- minimum, maximum ---- */
 
 static inline int64_t order_f64(uint64_t u)
@@ -259,9 +145,9 @@ static inline uint64_t pick_f64(uint64_t r, uint64_t a, uint64_t b, bool ieee)
 	return an && ieee && !(a & quiet) ? a | quiet : r;
 }
 
-ROW(v_min_f64)
+static void min_f64_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
 	LANES(i)
 	{
@@ -272,9 +158,9 @@ ROW(v_min_f64)
 	}
 }
 
-ROW(v_max_f64)
+static void max_f64_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
 	LANES(i)
 	{
@@ -294,7 +180,7 @@ static inline uint32_t is_middling(uint32_t u)
 }
 
 /* Lanes that execute and where sources b and c are not both like that. */
-static inline uint32_t extreme(const struct soft_lanes *x)
+static inline uint32_t extreme_lanes(const struct soft_lanes *x)
 {
 	_Alignas(64) int32_t r[SOFT_LANES];
 
@@ -312,11 +198,11 @@ static inline uint32_t nan_lanes(const struct soft_lanes *x)
 }
 
 /* Of numbers in the middle of the range, only the sign is to be settled. */
-ROW(v_div_fixup_f32)
+static void div_fixup_f32_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
-	if (!extreme(x) && !nan_lanes(x)) {
+	if (!extreme_lanes(x) && !nan_lanes(x)) {
 		LANES(i)
 		pd[i] = (pa[i] & 0x7fffffff) | ((pb[i] ^ pc[i]) & 0x80000000);
 		return;
@@ -325,9 +211,9 @@ ROW(v_div_fixup_f32)
 						  pb[i], pc[i], x->mode & 3);
 }
 
-ROW(v_div_fixup_f64)
+static void div_fixup_f64_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
 	LANES(i)
 	soft_put64(pd, i, soft_div_fixup(&soft_format_f64, soft_get64(pa, i),
@@ -335,9 +221,9 @@ ROW(v_div_fixup_f64)
 					 x->mode >> 2 & 3));
 }
 
-ROW(v_div_fixup_f16)
+static void div_fixup_f16_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
 	LANES(i) pd[i] = (uint32_t)soft_div_fixup(&soft_format_f16, lo(pa[i]),
 						  lo(pb[i]), lo(pc[i]),
@@ -345,12 +231,12 @@ ROW(v_div_fixup_f16)
 }
 
 /* Nothing is scaled where both are far from the ends of the range. */
-ROW(v_div_scale_f32)
+static void div_scale_f32_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 	uint32_t mask = 0;
 
-	if (!extreme(x)) {
+	if (!extreme_lanes(x)) {
 		memcpy(pd, pa, SOFT_LANES * sizeof(*pd));
 		x->mask_out = 0;
 		return;
@@ -367,9 +253,9 @@ ROW(v_div_scale_f32)
 	x->mask_out = mask;
 }
 
-ROW(v_div_scale_f64)
+static void div_scale_f64_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 	uint32_t mask = 0;
 
 	LANES(i)
@@ -386,9 +272,9 @@ ROW(v_div_scale_f64)
 }
 
 /* Lanes without VCC are a plain fma; the others are rare. */
-ROW(v_div_fmas_f32)
+static void div_fmas_f32_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
 	LANES(i)
 	pd[i] = f32_bits(fma_f32(f32_value(pa[i]), f32_value(pb[i]),
@@ -404,9 +290,9 @@ ROW(v_div_fmas_f32)
 	}
 }
 
-ROW(v_div_fmas_f64)
+static void div_fmas_f64_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
 	LANES(i)
 	{
@@ -424,24 +310,12 @@ ROW(v_div_fmas_f64)
 	}
 }
 
-/* -------------------------------------------------------------- halves ---- */
-
-ROW(v_fma_f16)
-{
-	ROW_IN(x);
-
-	if (soft_plain16(x->mode) && soft_fma16_vreg(pa, pb, pc, 0, pd))
-		return;
-	LANES(i)
-	pd[i] = fma_f16(pa[i] << 16, pb[i] << 16, pc[i] << 16, x->mode);
-}
-
 /* -------------------------------------------------------- dot products ---- */
 
 /* c + low products, then + high products: two fused steps, each rounded. */
-ROW(v_dot2_f16_f16)
+static void dot2_f16_f16_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
 	LANES(i)
 	{
@@ -475,9 +349,9 @@ static inline uint32_t fma_bf16(uint32_t a, uint32_t b, uint32_t c)
 	return bf16_from_f32(nan_any(f32_bits((float)r), a, b, c, F32_INF));
 }
 
-ROW(v_dot2_bf16_bf16)
+static void dot2_bf16_bf16_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
 	LANES(i)
 	{
@@ -487,3 +361,5 @@ ROW(v_dot2_bf16_bf16)
 		pd[i] = fma_bf16(a & 0xffff0000, b & 0xffff0000, t << 16);
 	}
 }
+
+#include "kfd/soft/exec/vop3.def"

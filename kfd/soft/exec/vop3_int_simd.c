@@ -1,14 +1,11 @@
 /*
  * kfd/soft/exec/vop3_int_simd.c - integer rows of vop3.def (group INT).
  */
+#define IF_INT(...) __VA_ARGS__
+#include "kfd/soft/exec/valu_shapes.h"
 #include "kfd/soft/exec/vop3.h"
 
 /* ------------------------------------------------------------- helpers ---- */
-
-static inline int64_t sext24(uint32_t u)
-{
-	return (int32_t)(u << 8) >> 8;
-}
 
 static inline uint32_t bfe_i32(uint32_t a, uint32_t offset, uint32_t width)
 {
@@ -30,7 +27,7 @@ static inline uint32_t lerp_u8(uint32_t a, uint32_t b, uint32_t c)
 	return (even >> 1 & 0xff00ff) | (odd >> 1 & 0xff00ff) << 8;
 }
 
-static inline uint32_t absdiff(uint32_t a, uint32_t b)
+static inline uint32_t abs_diff(uint32_t a, uint32_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -40,7 +37,7 @@ static inline uint32_t sad_u8(uint32_t a, uint32_t b)
 	uint32_t sum = 0;
 
 	for (int j = 0; j < 32; j += 8)
-		sum += absdiff(a >> j & 0xff, b >> j & 0xff);
+		sum += abs_diff(a >> j & 0xff, b >> j & 0xff);
 	return sum;
 }
 
@@ -50,14 +47,14 @@ static inline uint32_t msad_u8(uint32_t a, uint32_t b)
 	uint32_t sum = 0;
 
 	for (int j = 0; j < 32; j += 8)
-		sum += b >> j & 0xff ? absdiff(a >> j & 0xff, b >> j & 0xff)
+		sum += b >> j & 0xff ? abs_diff(a >> j & 0xff, b >> j & 0xff)
 				     : 0;
 	return sum;
 }
 
 static inline uint32_t sad_u16(uint32_t a, uint32_t b)
 {
-	return absdiff(lo(a), lo(b)) + absdiff(a >> 16, b >> 16);
+	return abs_diff(lo(a), lo(b)) + abs_diff(a >> 16, b >> 16);
 }
 
 /*
@@ -83,83 +80,19 @@ static inline uint32_t perm_b32(uint32_t a, uint32_t b, uint32_t sel)
 	       perm_byte(data, sel >> 24) << 24;
 }
 
-/* -------------------------------------------------------- rows by kind ---- */
+/* ------------------------------------------------------- rows by hand ---- */
 
-/* Carry out of bit 32: an addition saturates upwards, a subtraction to 0. */
-#define ROW_CARRY(name, expr, limit)                             \
-	ROW(name)                                                \
-	{                                                        \
-		ROW_IN(x);                                       \
-		uint32_t mask = 0;                               \
-		LANES(i)                                         \
-		{                                                \
-			const uint32_t a = pa[i], b = pb[i];     \
-			uint64_t v = (expr);                     \
-			uint32_t carry = v >> 32 & 1;            \
-			pd[i] = clamp && carry ? (limit) : (uint32_t)v; \
-			mask |= carry << i;                      \
-		}                                                \
-		x->mask_out = mask;                              \
-	}
-/* Added, the result is less than an operand; subtracted, bit 32 tells. */
-#define ROW_ADDC(name, expr)              \
-	ROW_CARRY(name, expr, UINT32_MAX) \
-	MICROOP_CARRY(name, 0, a + b - cm, a + b < a, false)
-#define ROW_SUBC(name, expr)     \
-	ROW_CARRY(name, expr, 0) \
-	MICROOP_##name(name)
-#define MICROOP_v_sub_co_u32(name) \
-	MICROOP_CARRY(name, 0, a - b + cm, a < b, false)
-#define MICROOP_v_subrev_co_u32(name) \
-	MICROOP_CARRY(name, 0, b - a + cm, b < a, false)
-
-#define ROW_Q2(name, expr)                                   \
-	ROW(name)                                            \
-	{                                                    \
-		ROW_IN(x);                                   \
-		LANES(i)                                     \
-		{                                            \
-			const uint32_t a = pa[i];            \
-			const uint64_t b = soft_get64(pb, i); \
-			soft_put64(pd, i, (uint64_t)(expr)); \
-		}                                            \
-	}                                                    \
-	MICROOP_##name(name)
-/* The bits that go from one half to the other: all of them from 32 on. */
-#define ACROSS_LEFT  (l >> 1 >> (31 - n))
-#define ACROSS_RIGHT (h << 1 << (31 - n))
-#define MICROOP_v_lshlrev_b64(name)                        \
-	MICROOP_SHIFT64(name, far ? 0 : l << n,            \
-		     far ? l << n : h << n | ACROSS_LEFT)
-#define MICROOP_v_lshrrev_b64(name)                                \
-	MICROOP_SHIFT64(name, far ? h >> n : l >> n | ACROSS_RIGHT, \
-		     far ? 0 : h >> n)
-#define MICROOP_v_ashrrev_i64(name)                                         \
-	MICROOP_SHIFT64(name,                                               \
-		     far ? (uint32_t)((int32_t)h >> n) :                 \
-			   l >> n | ACROSS_RIGHT,                        \
-		     (uint32_t)((int32_t)h >> (far ? 31 : n)))
-
-#define V_INT(name, kind, expr) ROW_##kind(name, expr)
-#define V_FLOAT(name, kind, expr)
-#define V_PACK(name, kind, expr)
-#define V(group, name, kind, flags, expr) V_##group(name, kind, expr)
-#include "kfd/soft/exec/vop3.def"
-#undef V
-
-/* ------------------------------------------------------ rows by itself ---- */
-
-ROW(v_cndmask_b16)
+static void cndmask_b16_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 	const uint32_t mask = x->mask_in;
 
 	LANES(i) pd[i] = mask >> i & 1 ? pb[i] : pa[i];
 }
 
-ROW(v_mad_u64_u32)
+static void mad_u64_u32_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 	uint32_t mask = 0;
 
 	LANES(i)
@@ -175,9 +108,9 @@ ROW(v_mad_u64_u32)
 }
 
 /* The carry is bit 64 of the 65-bit signed sum: the sum's true sign. */
-ROW(v_mad_i64_i32)
+static void mad_i64_i32_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 	uint32_t mask = 0;
 
 	LANES(i)
@@ -194,9 +127,9 @@ ROW(v_mad_i64_i32)
 }
 
 /* Lanes below this one, counted in the wave: a half's first lane is 0 or 32. */
-ROW(v_mbcnt_lo_u32_b32)
+static void mbcnt_lo_u32_b32_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 	const bool high = x->half;
 
 	LANES(i)
@@ -207,9 +140,9 @@ ROW(v_mbcnt_lo_u32_b32)
 	}
 }
 
-ROW(v_mbcnt_hi_u32_b32)
+static void mbcnt_hi_u32_b32_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 	const bool high = x->half;
 
 	LANES(i)
@@ -228,9 +161,9 @@ static inline uint32_t acc_u16(uint32_t sad, uint32_t acc, bool clamp)
 	return sat_u16((int64_t)sad + acc, clamp) & 0xffff;
 }
 
-ROW(v_qsad_pk_u16_u8)
+static void qsad_pk_u16_u8_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
 	LANES(i)
 	{
@@ -244,9 +177,9 @@ ROW(v_qsad_pk_u16_u8)
 	}
 }
 
-ROW(v_mqsad_pk_u16_u8)
+static void mqsad_pk_u16_u8_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
 	LANES(i)
 	{
@@ -260,9 +193,9 @@ ROW(v_mqsad_pk_u16_u8)
 	}
 }
 
-ROW(v_mqsad_u32_u8)
+static void mqsad_u32_u8_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
 	for (int j = 0; j < 4; j++)
 		LANES(i)
@@ -273,3 +206,50 @@ ROW(v_mqsad_u32_u8)
 				msad_u8(WINDOW(i, j), pb[i]), acc, clamp);
 		}
 }
+
+/* -------------------------------------------------------- rows by kind ---- */
+
+/* Carries in 32 bits, for microops; there is none in. */
+#define MICROOP_v_add_co_u32(name) \
+	MICROOP_CARRY(name, 0, a + b - cm, a + b < a, false)
+#define MICROOP_v_sub_co_u32(name) \
+	MICROOP_CARRY(name, 0, a - b + cm, a < b, false)
+#define MICROOP_v_subrev_co_u32(name) \
+	MICROOP_CARRY(name, 0, b - a + cm, b < a, false)
+
+/*
+ * A 64-bit b, shifted; the microop does it in 32 bits.  v_lshlrev_b64's loop is
+ *
+ *	const uint32_t a = pa[i];
+ *	const uint64_t b = soft_get64(pb, i);
+ *
+ *	soft_put64(pd, i, (uint64_t)(b << (a & 63)));
+ */
+#define KIND_Q2(name, ...)                                   \
+	LANE_FN(name)                                            \
+	{                                                    \
+		OPERANDS;                                   \
+		LANES(i)                                     \
+		{                                            \
+			const uint32_t a = pa[i];            \
+			const uint64_t b = soft_get64(pb, i); \
+			soft_put64(pd, i, (uint64_t)(__VA_ARGS__)); \
+		}                                            \
+	}                                                    \
+	MICROOP_##name(name)
+/* The bits that go from one half to the other: all of them from 32 on. */
+#define ACROSS_LEFT  (l >> 1 >> (31 - n))
+#define ACROSS_RIGHT (h << 1 << (31 - n))
+#define MICROOP_v_lshlrev_b64(name)                        \
+	MICROOP_SHIFT64(name, far ? 0 : l << n,            \
+		     far ? l << n : h << n | ACROSS_LEFT)
+#define MICROOP_v_lshrrev_b64(name)                                \
+	MICROOP_SHIFT64(name, far ? h >> n : l >> n | ACROSS_RIGHT, \
+		     far ? 0 : h >> n)
+#define MICROOP_v_ashrrev_i64(name)                                         \
+	MICROOP_SHIFT64(name,                                               \
+		     far ? (uint32_t)((int32_t)h >> n) :                 \
+			   l >> n | ACROSS_RIGHT,                        \
+		     (uint32_t)((int32_t)h >> (far ? 31 : n)))
+
+#include "kfd/soft/exec/vop3.def"

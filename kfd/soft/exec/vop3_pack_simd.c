@@ -2,9 +2,11 @@
  * kfd/soft/exec/vop3_pack_simd.c - VOP3P rows of vop3.def (group PACK): packed
  * math, dot products, mixed precision.
  */
+#define IF_PACK(...) __VA_ARGS__
 #include <xmmintrin.h>
 
 #include "kfd/soft/exec/valu_dot2.h"
+#include "kfd/soft/exec/valu_shapes.h"
 #include "kfd/soft/exec/vop3.h"
 
 /* ------------------------------------------------------------- helpers ---- */
@@ -27,81 +29,10 @@ static inline uint32_t dot8_u4(uint32_t a, uint32_t b)
 	return sum;
 }
 
-/* -------------------------------------------------------- rows by kind ---- */
-
-#define HALF_EXPR(type, name, expr)                              \
-	static inline uint32_t half_##name(const struct soft_lanes *x, \
-					   type a, type b, type c, \
-					   bool clamp, bool ieee) \
-	{                                                        \
-		(void)x, (void)a, (void)b, (void)c;              \
-		(void)clamp, (void)ieee;                         \
-		return (uint32_t)(expr);                         \
-	}
-/* Both halves, moved to bits 15:0 (PU) or 31:16 (PH). */
-#define BOTH_HALVES(name, low, high, third)                              \
-	ROW(name)                                                        \
-	{                                                                \
-		ROW_IN(x);                                               \
-		LANES(i)                                                 \
-		{                                                        \
-			const uint32_t a = pa[i], b = pb[i], c = third;  \
-			pd[i] = pack(half_##name(x, low(a), low(b), low(c), \
-						 clamp, ieee),           \
-				     half_##name(x, high(a), high(b), high(c), \
-						 clamp, ieee));          \
-		}                                                        \
-	}                                                                \
-	MICROOP_WORD(name,                                                  \
-		  const uint32_t a = pa[i]; const uint32_t b = pb[i];    \
-		  const uint32_t c = third,                              \
-		  pack(half_##name(x, low(a), low(b), low(c), clamp, ieee), \
-		       half_##name(x, high(a), high(b), high(c), clamp,  \
-				   ieee)))
-#define PU_LOW(u) ((u) & 0xffff)
-#define PU_HIGH(u) ((u) >> 16)
-#define PH_LOW(u) ((u) << 16)
-#define PH_HIGH(u) ((u) & 0xffff0000)
-#define ROW_PU2(name, expr)             \
-	HALF_EXPR(uint32_t, name, expr) \
-	BOTH_HALVES(name, PU_LOW, PU_HIGH, 0)
-#define ROW_PU3(name, expr)             \
-	HALF_EXPR(uint32_t, name, expr) \
-	BOTH_HALVES(name, PU_LOW, PU_HIGH, pc[i])
-#define ROW_PH2(name, expr)             \
-	HALF_EXPR(uint32_t, name, expr) \
-	BOTH_HALVES(name, PH_LOW, PH_HIGH, 0)
-#define ROW_PH3(name, expr)             \
-	HALF_EXPR(uint32_t, name, expr) \
-	BOTH_HALVES(name, PH_LOW, PH_HIGH, pc[i])
-
-#define V_INT(name, kind, expr)
-#define V_FLOAT(name, kind, expr)
-#define V_PACK(name, kind, expr) ROW_##kind(name, expr)
-#define V(group, name, kind, flags, expr) V_##group(name, kind, expr)
-#include "kfd/soft/exec/vop3.def"
-#undef V
-
 /* ------------------------------------------------------- packed halves ---- */
 
-ROW(v_pk_fma_f16)
-{
-	ROW_IN(x);
-	uint32_t low[SOFT_LANES], high[SOFT_LANES];
-
-	if (soft_plain16(x->mode) && soft_fma16_vreg(pa, pb, pc, 0, low) &&
-	    soft_fma16_vreg(pa, pb, pc, 16, high)) {
-		LANES(i) pd[i] = low[i] | high[i] << 16;
-		return;
-	}
-	LANES(i)
-	pd[i] = pack(fma_f16(pa[i] << 16, pb[i] << 16, pc[i] << 16, x->mode),
-		     fma_f16(pa[i] & 0xffff0000, pb[i] & 0xffff0000,
-			     pc[i] & 0xffff0000, x->mode));
-}
-
 /* One half of sums or products; false if some lane is a NaN. */
-static inline bool plane16(const uint32_t *a, const uint32_t *b, int shift,
+static inline bool arith_f16_vreg(const uint32_t *a, const uint32_t *b, int shift,
 			   bool multiply, uint32_t *d)
 {
 	float fa[SOFT_LANES], fb[SOFT_LANES], fr[SOFT_LANES];
@@ -118,34 +49,34 @@ static inline bool plane16(const uint32_t *a, const uint32_t *b, int shift,
 	return !bad;
 }
 
-static inline bool planes16(struct soft_lanes *x, bool multiply)
+static inline bool arith_pk_f16(struct soft_lanes *x, bool multiply)
 {
-	ROW_IN(x);
+	OPERANDS;
 	uint32_t low[SOFT_LANES], high[SOFT_LANES];
 
-	if (!soft_plain16(x->mode) || !plane16(pa, pb, 0, multiply, low) ||
-	    !plane16(pa, pb, 16, multiply, high))
+	if (!soft_plain16(x->mode) || !arith_f16_vreg(pa, pb, 0, multiply, low) ||
+	    !arith_f16_vreg(pa, pb, 16, multiply, high))
 		return false;
 	LANES(i) pd[i] = low[i] | high[i] << 16;
 	return true;
 }
 
-ROW(v_pk_add_f16)
+static void pk_add_f16_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
-	if (planes16(x, false))
+	if (arith_pk_f16(x, false))
 		return;
 	LANES(i)
 	pd[i] = pack(add_f16(pa[i] << 16, pb[i] << 16, x->mode),
 		     add_f16(pa[i] & 0xffff0000, pb[i] & 0xffff0000, x->mode));
 }
 
-ROW(v_pk_mul_f16)
+static void pk_mul_f16_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 
-	if (planes16(x, true))
+	if (arith_pk_f16(x, true))
 		return;
 	LANES(i)
 	pd[i] = pack(mul_f16(pa[i] << 16, pb[i] << 16, x->mode),
@@ -154,18 +85,8 @@ ROW(v_pk_mul_f16)
 
 /* -------------------------------------------------------- dot products ---- */
 
-ROW(v_dot2_f32_f16)
-{
-	soft_dot2_f16_lanes(x);
-}
-
-ROW(v_dot2_f32_bf16)
-{
-	soft_dot2_bf16_lanes(x);
-}
-
 /* neg_lo of a source makes its elements signed. */
-static inline int32_t element(uint32_t u, int j, int bits, bool is_signed)
+static inline int32_t int_element(uint32_t u, int j, int bits, bool is_signed)
 {
 	uint32_t v = u << (32 - bits - j);
 
@@ -179,22 +100,22 @@ static inline int32_t dot_signed(uint32_t a, uint32_t b, int bits, bool sa,
 	int32_t sum = 0;
 
 	for (int j = 0; j < 32; j += bits)
-		sum += element(a, j, bits, sa) * element(b, j, bits, sb);
+		sum += int_element(a, j, bits, sa) * int_element(b, j, bits, sb);
 	return sum;
 }
 
-ROW(v_dot4_i32_iu8)
+static void dot4_i32_iu8_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 	const bool sa = x->mods[0] & ISA_M_NEG, sb = x->mods[1] & ISA_M_NEG;
 
 	LANES(i)
 	pd[i] = mad_i32(dot_signed(pa[i], pb[i], 8, sa, sb), pc[i], clamp);
 }
 
-ROW(v_dot8_i32_iu4)
+static void dot8_i32_iu4_lanes(struct soft_lanes *x)
 {
-	ROW_IN(x);
+	OPERANDS;
 	const bool sa = x->mods[0] & ISA_M_NEG, sb = x->mods[1] & ISA_M_NEG;
 
 	LANES(i)
@@ -230,7 +151,7 @@ static inline void mix_source(const uint32_t *p, unsigned mods, uint32_t mode,
 	}
 }
 
-static inline void fma_mix(struct soft_lanes *x)
+static inline void fma_mix_f32_lanes(struct soft_lanes *x)
 {
 	float a[SOFT_LANES], b[SOFT_LANES], c[SOFT_LANES];
 	uint32_t *d = x->d;
@@ -241,16 +162,11 @@ static inline void fma_mix(struct soft_lanes *x)
 	LANES(i) d[i] = f32_bits(fma_f32(a[i], b[i], c[i]));
 }
 
-ROW(v_fma_mix_f32)
-{
-	fma_mix(x);
-}
-
 /*
  * The sum is rounded to f32 by MODE's f32 field, then to f16 by its f16 field.
  * The caller would set MXCSR for the f16 destination, so the row does it.
  */
-static void fma_mix_half(struct soft_lanes *x)
+static void fma_mix_f16_lanes(struct soft_lanes *x)
 {
 	static const unsigned mxcsr[] = { _MM_ROUND_NEAREST, _MM_ROUND_UP,
 					  _MM_ROUND_DOWN,
@@ -260,19 +176,83 @@ static void fma_mix_half(struct soft_lanes *x)
 	uint32_t *d = x->d;
 
 	_mm_setcsr((old & ~_MM_ROUND_MASK) | mxcsr[x->mode & 3]);
-	fma_mix(x);
+	fma_mix_f32_lanes(x);
 	_mm_setcsr(old);
 	memcpy(f, d, sizeof(f));
 	soft_f16_from_floats(f, soft_round16(x->mode), soft_ovfl16(x->mode),
 			     d);
 }
 
-ROW(v_fma_mixlo_f16)
-{
-	fma_mix_half(x);
-}
+/* -------------------------------------------------------- rows by kind ---- */
 
-ROW(v_fma_mixhi_f16)
-{
-	fma_mix_half(x);
-}
+/*
+ * A row of pairs is a function of one half, and a loop that calls it for both.
+ * v_pk_add_i16 (kind PU2) becomes
+ *
+ *	static inline uint32_t half_v_pk_add_i16(const struct soft_lanes *x,
+ *						 uint32_t a, uint32_t b,
+ *						 uint32_t c, bool clamp,
+ *						 bool ieee)
+ *	{
+ *		return (uint32_t)(sat_i16((int64_t)sext(a) + sext(b), clamp));
+ *	}
+ *
+ * and in soft_v_pk_add_i16_v3(), for each lane,
+ *
+ *	const uint32_t a = pa[i], b = pb[i], c = 0;
+ *
+ *	pd[i] = pack(half_v_pk_add_i16(x, a & 0xffff, b & 0xffff, c & 0xffff,
+ *				       clamp, ieee),
+ *		     half_v_pk_add_i16(x, a >> 16, b >> 16, c >> 16,
+ *				       clamp, ieee));
+ *
+ * `low` and `high` move a half to where the expression wants it (PU_LOW and so
+ * on), `third` is c: 0 for rows of two sources.
+ */
+#define HALF_EXPR(type, name, ...)                              \
+	static inline uint32_t half_##name(const struct soft_lanes *x, \
+					   type a, type b, type c, \
+					   bool clamp, bool ieee) \
+	{                                                        \
+		(void)x, (void)a, (void)b, (void)c;              \
+		(void)clamp, (void)ieee;                         \
+		return (uint32_t)(__VA_ARGS__);                         \
+	}
+/* Both halves, moved to bits 15:0 (PU) or 31:16 (PH). */
+#define BOTH_HALVES(name, low, high, third)                              \
+	LANE_FN(name)                                                        \
+	{                                                                \
+		OPERANDS;                                               \
+		LANES(i)                                                 \
+		{                                                        \
+			const uint32_t a = pa[i], b = pb[i], c = third;  \
+			pd[i] = pack(half_##name(x, low(a), low(b), low(c), \
+						 clamp, ieee),           \
+				     half_##name(x, high(a), high(b), high(c), \
+						 clamp, ieee));          \
+		}                                                        \
+	}                                                                \
+	MICROOP_WORD(name,                                                  \
+		  const uint32_t a = pa[i]; const uint32_t b = pb[i];    \
+		  const uint32_t c = third,                              \
+		  pack(half_##name(x, low(a), low(b), low(c), clamp, ieee), \
+		       half_##name(x, high(a), high(b), high(c), clamp,  \
+				   ieee)))
+#define PU_LOW(u) ((u) & 0xffff)
+#define PU_HIGH(u) ((u) >> 16)
+#define PH_LOW(u) ((u) << 16)
+#define PH_HIGH(u) ((u) & 0xffff0000)
+#define KIND_PU2(name, ...)             \
+	HALF_EXPR(uint32_t, name, __VA_ARGS__) \
+	BOTH_HALVES(name, PU_LOW, PU_HIGH, 0)
+#define KIND_PU3(name, ...)             \
+	HALF_EXPR(uint32_t, name, __VA_ARGS__) \
+	BOTH_HALVES(name, PU_LOW, PU_HIGH, pc[i])
+#define KIND_PH2(name, ...)             \
+	HALF_EXPR(uint32_t, name, __VA_ARGS__) \
+	BOTH_HALVES(name, PH_LOW, PH_HIGH, 0)
+#define KIND_PH3(name, ...)             \
+	HALF_EXPR(uint32_t, name, __VA_ARGS__) \
+	BOTH_HALVES(name, PH_LOW, PH_HIGH, pc[i])
+
+#include "kfd/soft/exec/vop3.def"

@@ -67,7 +67,7 @@ static inline void row_to_f16(const float *f, uint32_t *h)
 static inline void row_from_f16(const uint32_t *u, int shift, float *f)
 {
 	for (int l = 0; l < WMMA_N; l++)
-		f[l] = half(u[l] >> shift);
+		f[l] = f32_of_half(u[l] >> shift);
 }
 
 static inline void row_to_f16(const float *f, uint32_t *h)
