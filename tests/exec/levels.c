@@ -7,7 +7,7 @@
 #include "tests/exec/lanes.h"
 
 static const struct soft_simd *const simd[] = { &soft_simd_v2, &soft_simd_v3,
-												   &soft_simd_v4soft_simd_v4 };
+						&soft_simd_v4 };
 
 static int levels(void)
 {

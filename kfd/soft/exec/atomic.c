@@ -7,16 +7,16 @@
 #include "base/float.h"
 #include "kfd/soft/exec/mem.h"
 
-static uint32_t flushed(uint32_t bits, bool flush)
+static uint32_t flush_if(uint32_t bits, bool flush)
 {
 	return flush && !(bits & 0x7f800000) ? bits & 0x80000000 : bits;
 }
 
 static uint32_t add_f32(uint32_t m, uint32_t a, bool flush)
 {
-	float sum = f32_value(flushed(m, flush)) + f32_value(flushed(a, flush));
+	float sum = f32_value(flush_if(m, flush)) + f32_value(flush_if(a, flush));
 
-	return flushed(f32_bits(sum), flush);
+	return flush_if(f32_bits(sum), flush);
 }
 
 /*
@@ -40,7 +40,7 @@ static uint32_t add_f32(uint32_t m, uint32_t a, bool flush)
 	}
 #include "kfd/soft/exec/atomic.def"
 
-static uint64_t apply32(uint32_t *host, soft_atomic_fn *fn, uint64_t a,
+static uint64_t apply_u32(uint32_t *host, soft_atomic_fn *fn, uint64_t a,
 			uint64_t b, uint32_t mode)
 {
 	uint32_t old = __atomic_load_n(host, __ATOMIC_RELAXED), new;
@@ -53,7 +53,7 @@ static uint64_t apply32(uint32_t *host, soft_atomic_fn *fn, uint64_t a,
 	return old;
 }
 
-static uint64_t apply64(uint64_t *host, soft_atomic_fn *fn, uint64_t a,
+static uint64_t apply_u64(uint64_t *host, soft_atomic_fn *fn, uint64_t a,
 			uint64_t b, uint32_t mode)
 {
 	uint64_t old = __atomic_load_n(host, __ATOMIC_RELAXED), new;
@@ -69,6 +69,6 @@ static uint64_t apply64(uint64_t *host, soft_atomic_fn *fn, uint64_t a,
 uint64_t soft_atomic_apply(void *host, int bytes, soft_atomic_fn *fn,
 			   uint64_t a, uint64_t b, uint32_t mode)
 {
-	return bytes == 4 ? apply32(host, fn, a, b, mode) :
-			    apply64(host, fn, a, b, mode);
+	return bytes == 4 ? apply_u32(host, fn, a, b, mode) :
+			    apply_u64(host, fn, a, b, mode);
 }

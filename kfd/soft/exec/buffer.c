@@ -1,8 +1,8 @@
 /*
- * MUBUF and MTBUF: memory through a buffer descriptor.  RDNA3 ISA 9.
+ * kfd/soft/exec/buffer.c - MUBUF and MTBUF: memory through a buffer descriptor.
  *
- * The descriptor gives base, stride, number of records, swizzling and how to
- * check the range.  What is out of range reads 0 and is not written.
+ * RDNA3 ISA 9.  The descriptor gives base, stride, number of records, swizzling
+ * and how to check the range.  What is out of range reads 0 and is not written.
  */
 #include <string.h>
 
@@ -67,7 +67,7 @@ struct spot {
 	uint32_t index, offset;
 };
 
-static struct spot spot(const struct soft_wave *w, const struct soft_uop *u,
+static struct spot find_spot(const struct soft_wave *w, const struct soft_uop *u,
 			const struct buffer *b, int h, uint32_t lane)
 {
 	const uint32_t *f = u->in.f;
@@ -83,7 +83,7 @@ static struct spot spot(const struct soft_wave *w, const struct soft_uop *u,
 	return s;
 }
 
-static uint64_t address(const struct buffer *b, struct spot s)
+static uint64_t buffer_address(const struct buffer *b, struct spot s)
 {
 	uint64_t at;
 
@@ -133,7 +133,7 @@ static bool load_raw(struct soft_wave *w, const struct buffer *b,
 	for (uint32_t i = 0; i < bytes; i += step, s.offset += step) {
 		value[i / 4] = 0;
 		if (in_range(b, s, step) &&
-		    !soft_load(w, address(b, s), &value[i / 4], step, lane))
+		    !soft_load(w, buffer_address(b, s), &value[i / 4], step, lane))
 			return false;
 	}
 	return true;
@@ -147,7 +147,7 @@ static bool store_raw(struct soft_wave *w, const struct buffer *b,
 
 	for (uint32_t i = 0; i < bytes; i += step, s.offset += step)
 		if (in_range(b, s, step) &&
-		    !soft_store(w, address(b, s), &value[i / 4], step, lane))
+		    !soft_store(w, buffer_address(b, s), &value[i / 4], step, lane))
 			return false;
 	return true;
 }
@@ -155,7 +155,7 @@ static bool store_raw(struct soft_wave *w, const struct buffer *b,
 /* ---------------------------------------------------- typed accesses ---- */
 
 /* MUBUF takes components as the descriptor says; MTBUF in their order. */
-static uint32_t selected(const struct buffer *b, const uint32_t *value,
+static uint32_t select_component(const struct buffer *b, const uint32_t *value,
 			 int sel, bool d16)
 {
 	if (sel >= 4)
@@ -176,11 +176,11 @@ static bool load_typed(struct soft_wave *w, const struct soft_uop *u,
 	memset(value, 0, 16);
 	if (!bytes || !in_range(b, s, bytes))
 		return true;
-	if (!soft_load(w, address(b, s), mem, bytes, lane))
+	if (!soft_load(w, buffer_address(b, s), mem, bytes, lane))
 		return false;
 	soft_format_load(b->format, r->d16, mem, all);
 	for (int i = 0; i < 4; i++)
-		value[i] = mubuf ? selected(b, all, b->sel[i], r->d16) :
+		value[i] = mubuf ? select_component(b, all, b->sel[i], r->d16) :
 				   all[i];
 	return true;
 }
@@ -197,7 +197,7 @@ static bool store_typed(struct soft_wave *w, const struct soft_uop *u,
 	if (!bytes || !in_range(b, s, soft_format_bytes(b->format, 4)))
 		return true;
 	soft_format_store(b->format, r->d16, value, mem);
-	return soft_store(w, address(b, s), mem, bytes, lane);
+	return soft_store(w, buffer_address(b, s), mem, bytes, lane);
 }
 
 /* ---------------------------------------------- components, registers ---- */
@@ -255,19 +255,11 @@ static bool put_lds(struct soft_wave *w, const struct soft_uop *u,
 	return false;
 }
 
-static uint32_t extended(const struct soft_access *a, uint32_t v)
-{
-	if (a->is_signed)
-		return a->bytes == 1 ? (uint32_t)(int8_t)v :
-				       (uint32_t)(int16_t)v;
-	return v;
-}
-
 static bool load_lane(struct soft_wave *w, const struct soft_uop *u,
 		      const struct buffer *b, int h, uint32_t lane)
 {
 	const struct row *r = u->op;
-	struct spot s = spot(w, u, b, h, lane);
+	struct spot s = find_spot(w, u, b, h, lane);
 	int l = h * SOFT_LANES + (int)lane;
 	uint32_t value[4] = { 0 };
 
@@ -275,7 +267,7 @@ static bool load_lane(struct soft_wave *w, const struct soft_uop *u,
 		   !load_raw(w, b, s, r->a.bytes, value, l))
 		return false;
 	if (r->to_lds) {
-		value[0] = extended(&r->a, value[0]);
+		value[0] = soft_extend(&r->a, value[0]);
 		return put_lds(w, u, value, l);
 	}
 	if (r->n)
@@ -289,7 +281,7 @@ static bool store_lane(struct soft_wave *w, const struct soft_uop *u,
 		       const struct buffer *b, int h, uint32_t lane)
 {
 	const struct row *r = u->op;
-	struct spot s = spot(w, u, b, h, lane);
+	struct spot s = find_spot(w, u, b, h, lane);
 	int l = h * SOFT_LANES + (int)lane;
 	uint32_t value[4];
 
@@ -301,59 +293,72 @@ static bool store_lane(struct soft_wave *w, const struct soft_uop *u,
 	return store_raw(w, b, s, r->a.bytes, value, l);
 }
 
+/* Where an atomic works, or NULL after raising a fault. */
+static void *atomic_host(struct soft_wave *w, uint64_t va, uint32_t bytes,
+			 int lane)
+{
+	if (!(va & (bytes - 1)))
+		return soft_host_address(w, va, bytes,
+					 SOFT_MEM_READ | SOFT_MEM_WRITE, lane);
+	soft_raise(w, SOFT_FAULT_ALIGN,
+		   "buffer atomic of %u bytes at 0x%llx: not aligned", bytes,
+		   (unsigned long long)va);
+	soft_fault_at(w, va, true, lane);
+	return NULL;
+}
+
 static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u,
 			const struct buffer *b, int h, uint32_t lane)
 {
 	const struct soft_access *a = &((const struct row *)u->op)->a;
-	struct soft_access all = { .bytes = a->two ? 2 * a->bytes : a->bytes };
-	struct spot s = spot(w, u, b, h, lane);
-	uint64_t at = address(b, s), x, y, old = 0;
-	uint32_t v[4] = { 0 }, reg = u->in.f[ISA_F_VDATA];
+	struct spot s = find_spot(w, u, b, h, lane);
+	uint32_t reg = u->in.f[ISA_F_VDATA];
+	uint64_t x, y, old = 0;
 
-	soft_get_lane(w, &all, h, lane, reg, v);
-	x = a->bytes == 8 ? v[0] | (uint64_t)v[1] << 32 : v[0];
-	y = a->bytes == 8 ? v[2] | (uint64_t)v[3] << 32 : v[1];
+	soft_get_operands(w, a, h, lane, reg, &x, &y);
 	if (in_range(b, s, a->bytes)) {
-		void *host;
+		void *host = atomic_host(w, buffer_address(b, s), a->bytes,
+					 h * SOFT_LANES + (int)lane);
 
-		if (at & (a->bytes - 1u)) {
-			soft_raise(w, SOFT_FAULT_ALIGN, "buffer atomic of %u "
-				   "bytes at 0x%llx: not aligned", a->bytes,
-				   (unsigned long long)at);
-			w->fault.lane = h * SOFT_LANES + (int)lane;
-			w->fault.va = at;
-			w->fault.write = true;
-			return false;
-		}
-		host = soft_host_address(w, at, a->bytes,
-				      SOFT_MEM_READ | SOFT_MEM_WRITE,
-				      h * SOFT_LANES + (int)lane);
 		if (!host)
 			return false;
 		old = soft_atomic_apply(host, a->bytes, a->fn, x, y, w->mode);
 	}
-	if (u->in.f[ISA_F_GLC]) {
-		uint32_t value[2] = { (uint32_t)old, (uint32_t)(old >> 32) };
-
-		soft_put_lane(w, a, h, lane, reg, value);
-	}
+	if (u->in.f[ISA_F_GLC])
+		soft_put_old(w, a, h, lane, reg, old);
 	return true;
 }
 
-#define EACH_LANE(name)                                                    \
-	static void run_##name(struct soft_wave *w, const struct soft_uop *u) \
-	{                                                                  \
-		struct buffer b;                                           \
-									   \
-		buffer_init(&b, w, u);                                     \
-		for (int h = 0; h < soft_halves(w); h++)                   \
-			FOR_LANES(lane, soft_exec(w, h))                   \
-				if (!name##_lane(w, u, &b, h, lane))       \
-					return;                            \
-	}
-EACH_LANE(load)
-EACH_LANE(store)
-EACH_LANE(atomic)
+typedef bool lane_fn(struct soft_wave *w, const struct soft_uop *u,
+		     const struct buffer *b, int h, uint32_t lane);
+
+/* Every lane that executes, until one faults. */
+static inline void run_lanes(struct soft_wave *w, const struct soft_uop *u,
+			     lane_fn *fn)
+{
+	struct buffer b;
+
+	buffer_init(&b, w, u);
+	for (int h = 0; h < soft_halves(w); h++)
+		FOR_LANES(lane, soft_exec(w, h))
+			if (!fn(w, u, &b, h, lane))
+				return;
+}
+
+static void run_load(struct soft_wave *w, const struct soft_uop *u)
+{
+	run_lanes(w, u, load_lane);
+}
+
+static void run_store(struct soft_wave *w, const struct soft_uop *u)
+{
+	run_lanes(w, u, store_lane);
+}
+
+static void run_atomic(struct soft_wave *w, const struct soft_uop *u)
+{
+	run_lanes(w, u, atomic_lane);
+}
 
 /*
  * Nothing is cached here, but what other threads stored before has to be
@@ -375,9 +380,9 @@ bool soft_buffer_at(struct soft_wave *w, const struct soft_uop *u, int half,
 	struct spot s;
 
 	buffer_init(&b, w, u);
-	s = spot(w, u, &b, half, lane);
+	s = find_spot(w, u, &b, half, lane);
 	s.offset += skip;
-	*va = address(&b, s);
+	*va = buffer_address(&b, s);
 	return in_range(&b, s, bytes);
 }
 
@@ -392,6 +397,14 @@ uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u)
 /* ------------------------------------------------------------- table ---- */
 
 /* clang-format off */
+/*
+ * Rows of vmem.def, loads to LDS, and typed accesses of `count` components.
+ * TYPED2(buffer, d16_format_xy, true, SOFT_WHOLE, 2) makes two rows, of which
+ * the first is
+ *
+ *	[ISA_buffer_load_d16_format_xy] = { run_load, {
+ *		.a = { .part = SOFT_WHOLE }, .n = 2, .d16 = true } },
+ */
 #define LOAD(name, b, sgn, prt)                                            \
 	[ISA_buffer_load_##name] = { run_load, { .a = { .bytes = b,        \
 		.is_signed = sgn, .part = prt } } },
@@ -418,64 +431,23 @@ uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u)
 #define ATOMIC_ROW(name, b, f, pair)                                       \
 	[ISA_buffer_atomic_##name] = { run_atomic, { .a = { .bytes = b,    \
 		.fn = soft_atomic_##f, .two = pair } } },
-#define INTEGER(name, k, f)                                                \
-	ATOMIC_ROW(name##_##k##32, 4, f##_32, false)                       \
-	ATOMIC_ROW(name##_##k##64, 8, f##_64, false)
 
 static const struct {
 	soft_handler *fn;
 	struct row row;
 } table[ISA_OP_COUNT] = {
-	LOAD(u8, 1, 0, SOFT_WHOLE)
-	LOAD(i8, 1, 1, SOFT_WHOLE)
-	LOAD(u16, 2, 0, SOFT_WHOLE)
-	LOAD(i16, 2, 1, SOFT_WHOLE)
-	LOAD(b32, 4, 0, SOFT_WHOLE)
-	LOAD(b64, 8, 0, SOFT_WHOLE)
-	LOAD(b96, 12, 0, SOFT_WHOLE)
-	LOAD(b128, 16, 0, SOFT_WHOLE)
-	LOAD(d16_u8, 1, 0, SOFT_LOW)
-	LOAD(d16_i8, 1, 1, SOFT_LOW)
-	LOAD(d16_b16, 2, 0, SOFT_LOW)
-	LOAD(d16_hi_u8, 1, 0, SOFT_HIGH)
-	LOAD(d16_hi_i8, 1, 1, SOFT_HIGH)
-	LOAD(d16_hi_b16, 2, 0, SOFT_HIGH)
+#include "kfd/soft/exec/vmem.def"
 	TO_LDS(u8, 1, 0, 0)
 	TO_LDS(i8, 1, 1, 0)
 	TO_LDS(u16, 2, 0, 0)
 	TO_LDS(i16, 2, 1, 0)
 	TO_LDS(b32, 4, 0, 0)
 	TO_LDS(format_x, 4, 0, 1)
-	STORE(b8, 1, SOFT_WHOLE)
-	STORE(b16, 2, SOFT_WHOLE)
-	STORE(b32, 4, SOFT_WHOLE)
-	STORE(b64, 8, SOFT_WHOLE)
-	STORE(b96, 12, SOFT_WHOLE)
-	STORE(b128, 16, SOFT_WHOLE)
-	STORE(d16_hi_b8, 1, SOFT_HIGH)
-	STORE(d16_hi_b16, 2, SOFT_HIGH)
 	TYPED(buffer)
 	TYPED(tbuffer)
 	TYPED2(buffer, d16_hi_format_x, true, SOFT_HIGH, 1)
-	INTEGER(swap, b, swap)
-	INTEGER(add, u, add)
-	INTEGER(sub, u, sub)
-	INTEGER(min, i, min_i)
-	INTEGER(min, u, min_u)
-	INTEGER(max, i, max_i)
-	INTEGER(max, u, max_u)
-	INTEGER(and, b, and)
-	INTEGER(or, b, or)
-	INTEGER(xor, b, xor)
-	INTEGER(inc, u, inc)
-	INTEGER(dec, u, dec)
-	ATOMIC_ROW(cmpswap_b32, 4, cmpswap_32, true)
-	ATOMIC_ROW(cmpswap_b64, 8, cmpswap_64, true)
-	ATOMIC_ROW(cmpswap_f32, 4, cmpswap_f_32, true)
-	ATOMIC_ROW(min_f32, 4, min_f_32, false)
-	ATOMIC_ROW(max_f32, 4, max_f_32, false)
-	ATOMIC_ROW(add_f32, 4, add_f32_mem, false)
-	ATOMIC_ROW(csub_u32, 4, csub_32, false)
+	[ISA_buffer_atomic_csub_u32] = { run_atomic, {
+		.a = { .bytes = 4, .fn = soft_atomic_csub_32 } } },
 	[ISA_buffer_gl0_inv] = { run_invalidate, { .n = 0 } },
 	[ISA_buffer_gl1_inv] = { run_invalidate, { .n = 0 } },
 };

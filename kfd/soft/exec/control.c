@@ -1,56 +1,47 @@
 /*
- * Program control: branches, barriers, messages, hardware registers, and the
- * many instructions that only steer timing and so do nothing here.
+ * kfd/soft/exec/control.c - program control.
+ *
+ * Branches, barriers, messages, hardware registers, and the many instructions
+ * that only steer timing and so do nothing here.
  */
 #include "kfd/soft/exec/mem.h"
 
 /* -------------------------------------------------------------- jumps ---- */
 
 /* w->pc is already that of the next instruction. */
-static void branch(struct soft_wave *w, const struct soft_uop *u)
+static void take_branch(struct soft_wave *w, const struct soft_uop *u)
 {
 	w->pc += (uint64_t)((int64_t)(int16_t)u->in.f[ISA_F_SIMM16] * 4);
 }
 
-static bool vccz(const struct soft_wave *w)
-{
-	return !(w->s[ISA_R_VCC_LO] |
-		 (w->wave_size == 64 ? w->s[ISA_R_VCC_HI] : 0));
-}
-
-static bool execz(const struct soft_wave *w)
-{
-	return !(w->s[ISA_R_EXEC_LO] |
-		 (w->wave_size == 64 ? w->s[ISA_R_EXEC_HI] : 0));
-}
-
+/* A function for each condition, which is an expression of w. */
 #define BRANCH_IF(name, condition)                                         \
 	static void run_##name(struct soft_wave *w, const struct soft_uop *u) \
 	{                                                                  \
 		if (condition)                                             \
-			branch(w, u);                                      \
+			take_branch(w, u);                                      \
 	}
 BRANCH_IF(s_branch, true)
 BRANCH_IF(s_cbranch_scc0, !w->scc)
 BRANCH_IF(s_cbranch_scc1, w->scc)
-BRANCH_IF(s_cbranch_vccz, vccz(w))
-BRANCH_IF(s_cbranch_vccnz, !vccz(w))
-BRANCH_IF(s_cbranch_execz, execz(w))
-BRANCH_IF(s_cbranch_execnz, !execz(w))
+BRANCH_IF(s_cbranch_vccz, soft_is_vccz(w))
+BRANCH_IF(s_cbranch_vccnz, !soft_is_vccz(w))
+BRANCH_IF(s_cbranch_execz, soft_is_execz(w))
+BRANCH_IF(s_cbranch_execnz, !soft_is_execz(w))
 
 static void run_s_getpc_b64(struct soft_wave *w, const struct soft_uop *u)
 {
 	soft_write_scalar(w, &u->in.opnd[0], w->pc);
 }
 
-static void jump(struct soft_wave *w, uint64_t to)
+static void jump_to(struct soft_wave *w, uint64_t to)
 {
 	w->pc = to & ~UINT64_C(3);
 }
 
 static void run_s_setpc_b64(struct soft_wave *w, const struct soft_uop *u)
 {
-	jump(w, soft_read_scalar(w, &u->in.opnd[0], &u->in));
+	jump_to(w, soft_read_scalar(w, &u->in.opnd[0], &u->in));
 }
 
 static void run_s_swappc_b64(struct soft_wave *w, const struct soft_uop *u)
@@ -58,13 +49,13 @@ static void run_s_swappc_b64(struct soft_wave *w, const struct soft_uop *u)
 	uint64_t to = soft_read_scalar(w, &u->in.opnd[1], &u->in);
 
 	soft_write_scalar(w, &u->in.opnd[0], w->pc);
-	jump(w, to);
+	jump_to(w, to);
 }
 
 static void run_s_call_b64(struct soft_wave *w, const struct soft_uop *u)
 {
 	soft_write_scalar(w, &u->in.opnd[0], w->pc);
-	branch(w, u);
+	take_branch(w, u);
 }
 
 static void run_s_rfe_b64(struct soft_wave *w, const struct soft_uop *u)
@@ -84,7 +75,7 @@ static void run_s_subvector_loop_begin(struct soft_wave *w,
 	uint32_t *exec = &w->s[ISA_R_EXEC_LO];
 
 	if (!(exec[0] | exec[1])) {
-		branch(w, u);
+		take_branch(w, u);
 	} else if (!exec[0]) {
 		soft_write_scalar(w, &u->in.opnd[0], exec[0]);
 	} else {
@@ -106,14 +97,14 @@ static void run_s_subvector_loop_end(struct soft_wave *w,
 		exec[1] = saved;
 		soft_write_scalar(w, &u->in.opnd[0], exec[0]);
 		exec[0] = 0;
-		branch(w, u);
+		take_branch(w, u);
 	}
 }
 
 /* ------------------------------------------------- ends and barriers ---- */
 
 /* Timing only: memory is already in order here. */
-static void run_nothing(struct soft_wave *w, const struct soft_uop *u)
+void soft_run_nothing(struct soft_wave *w, const struct soft_uop *u)
 {
 	(void)w;
 	(void)u;
@@ -202,10 +193,10 @@ enum status {
 	STATUS_VALID = 1 << 16,
 };
 
-static uint32_t status(const struct soft_wave *w)
+static uint32_t status_bits(const struct soft_wave *w)
 {
 	return STATUS_VALID | (w->scc ? STATUS_SCC : 0) |
-	       (execz(w) ? STATUS_EXECZ : 0) | (vccz(w) ? STATUS_VCCZ : 0) |
+	       (soft_is_execz(w) ? STATUS_EXECZ : 0) | (soft_is_vccz(w) ? STATUS_VCCZ : 0) |
 	       (w->group->n_waves > 1 ? STATUS_IN_TG : 0);
 }
 
@@ -226,7 +217,7 @@ static bool hwreg_read(const struct soft_wave *w, int id, uint32_t *value)
 		*value = w->mode;
 		return true;
 	case HWREG_STATUS:
-		*value = status(w);
+		*value = status_bits(w);
 		return true;
 	case HWREG_TRAPSTS:
 		*value = w->trapsts;
@@ -292,7 +283,7 @@ static void run_s_getreg_b32(struct soft_wave *w, const struct soft_uop *u)
 }
 
 /* Registers that user programs may not change keep their value. */
-static void setreg(struct soft_wave *w, const struct soft_uop *u,
+static void write_hwreg(struct soft_wave *w, const struct soft_uop *u,
 		   uint32_t value)
 {
 	struct hwreg_part p = hwreg_part(u);
@@ -309,13 +300,13 @@ static void setreg(struct soft_wave *w, const struct soft_uop *u,
 
 static void run_s_setreg_b32(struct soft_wave *w, const struct soft_uop *u)
 {
-	setreg(w, u, (uint32_t)soft_read_scalar(w, &u->in.opnd[1], &u->in));
+	write_hwreg(w, u, (uint32_t)soft_read_scalar(w, &u->in.opnd[1], &u->in));
 }
 
 static void run_s_setreg_imm32_b32(struct soft_wave *w,
 				   const struct soft_uop *u)
 {
-	setreg(w, u, u->in.literal);
+	write_hwreg(w, u, u->in.literal);
 }
 
 /* ---------------------------------------------------------- messages ---- */
@@ -374,7 +365,7 @@ static void run_s_sendmsg_rtn(struct soft_wave *w, const struct soft_uop *u)
 
 static soft_handler *const handler[ISA_OP_COUNT] = {
 #define SAME(name) [ISA_##name] = run_##name
-#define NOTHING(name) [ISA_##name] = run_nothing
+#define NOTHING(name) [ISA_##name] = soft_run_nothing
 	SAME(s_branch),
 	SAME(s_cbranch_scc0),
 	SAME(s_cbranch_scc1),
@@ -438,5 +429,5 @@ soft_handler *soft_control_handler(const struct isa_inst *in)
 
 bool soft_control_is_nothing(const struct isa_inst *in)
 {
-	return handler[in->op] == run_nothing;
+	return handler[in->op] == soft_run_nothing;
 }

@@ -1,4 +1,8 @@
-/* Conversion of typed buffer formats: format.def, RDNA3 ISA 9.1.6. */
+/*
+ * kfd/soft/exec/format.c - conversion of typed buffer formats.
+ *
+ * format.def lists them.  RDNA3 ISA 9.1.6.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -17,14 +21,14 @@ static const struct format {
 };
 _Static_assert(ARRAY_SIZE(formats) == 64, "formats are numbered by 6 bits");
 
-static const struct format *find(uint32_t format)
+static const struct format *find_format(uint32_t format)
 {
 	return &formats[format < ARRAY_SIZE(formats) ? format : 0];
 }
 
 uint32_t soft_format_bytes(uint32_t format, int n)
 {
-	const struct format *f = find(format);
+	const struct format *f = find_format(format);
 	bool packed = f->bits[1] && f->bits[0] % 8 + f->bits[1] % 8;
 	uint32_t bits = 0;
 
@@ -135,7 +139,7 @@ static uint32_t get_bits(const uint8_t *mem, int at, int bits)
 
 uint32_t soft_format_one(uint32_t format, bool d16)
 {
-	if (is_integer(find(format)))
+	if (is_integer(find_format(format)))
 		return 1;
 	return d16 ? float_to_half(1) : f32_bits(1);
 }
@@ -143,7 +147,7 @@ uint32_t soft_format_one(uint32_t format, bool d16)
 void soft_format_load(uint32_t format, bool d16, const uint8_t *mem,
 		      uint32_t out[4])
 {
-	const struct format *f = find(format);
+	const struct format *f = find_format(format);
 	int at = 0;
 
 	for (int i = 0; i < 4; i++) {
@@ -160,7 +164,7 @@ void soft_format_load(uint32_t format, bool d16, const uint8_t *mem,
 /* ------------------------------------------------------------- stores ---- */
 
 /* A NaN becomes the low end, 0 of unsigned types. */
-static float clamp(float f, float low, float high)
+static float clamp_float(float f, float low, float high)
 {
 	if (isnan(f))
 		return low < 0 ? 0 : low;
@@ -173,13 +177,13 @@ static uint32_t store_float(enum type t, float f, int bits)
 
 	switch (t) {
 	case UNORM:
-		return (uint32_t)rint(clamp(f, 0, 1) * max);
+		return (uint32_t)rint(clamp_float(f, 0, 1) * max);
 	case SNORM:
-		return (uint32_t)(int32_t)rint(clamp(f, -1, 1) * half);
+		return (uint32_t)(int32_t)rint(clamp_float(f, -1, 1) * half);
 	case USCALED:
-		return (uint32_t)clamp(f, 0, (float)max);
+		return (uint32_t)clamp_float(f, 0, (float)max);
 	case SSCALED:
-		return (uint32_t)(int32_t)clamp(f, (float)(-half - 1),
+		return (uint32_t)(int32_t)clamp_float(f, (float)(-half - 1),
 						(float)half);
 	default:
 		return bits == 16 ? float_to_half(f) : float_to_small(f, bits);
@@ -223,7 +227,7 @@ static void set_bits(uint8_t *mem, int at, int bits, uint32_t v)
 void soft_format_store(uint32_t format, bool d16, const uint32_t in[4],
 		       uint8_t *mem)
 {
-	const struct format *f = find(format);
+	const struct format *f = find_format(format);
 	int at = 0;
 
 	for (int i = 0; i < 4; i++) {

@@ -1,7 +1,8 @@
 /*
- * kfd/soft/exec/lane.c - VOP3 and VOP3P instructions that look across lanes, and so
- * are no lane functions: readlane, writelane, permlane16, permlanex16; WMMA is
- * in wmma.c.
+ * kfd/soft/exec/lane.c - VOP3 and VOP3P instructions that look across lanes.
+ *
+ * They are no lane functions: readlane, writelane, permlane16, permlanex16; WMMA
+ * is in wmma.c.
  */
 #include "kfd/soft/exec/wmma.h"
 
@@ -16,7 +17,7 @@ static void select_lane(struct soft_wave *w, const struct soft_uop *u,
 }
 
 /* EXEC plays no part in either. */
-static void readlane(struct soft_wave *w, const struct soft_uop *u)
+static void run_readlane(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct isa_operand *o = u->in.opnd; /* scalar, VGPR, lane */
 	int half, lane;
@@ -28,7 +29,7 @@ static void readlane(struct soft_wave *w, const struct soft_uop *u)
 		soft_write_scalar(w, &o[0], v[lane]);
 }
 
-static void writelane(struct soft_wave *w, const struct soft_uop *u)
+static void run_writelane(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct isa_operand *o = u->in.opnd; /* VGPR, scalar, lane */
 	int half, lane;
@@ -46,7 +47,7 @@ static void writelane(struct soft_wave *w, const struct soft_uop *u)
  * disabled lanes may be read.  op_sel[1] is bound control: without FI a
  * disabled lane reads as 0; without either the destination stays.
  */
-static void permlane(struct soft_wave *w, const struct soft_uop *u)
+static void run_permlane(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct isa_operand *o = u->in.opnd; /* VGPR, VGPR, low, high */
 	uint64_t sel = (uint32_t)soft_read_scalar(w, &o[2], &u->in) |
@@ -80,12 +81,12 @@ soft_handler *soft_vop3_special(const struct isa_inst *in)
 {
 	switch (in->op) {
 	case ISA_v_readlane_b32:
-		return readlane;
+		return run_readlane;
 	case ISA_v_writelane_b32:
-		return writelane;
+		return run_writelane;
 	case ISA_v_permlane16_b32:
 	case ISA_v_permlanex16_b32:
-		return permlane;
+		return run_permlane;
 	case ISA_v_wmma_f32_16x16x16_f16:
 	case ISA_v_wmma_f32_16x16x16_bf16:
 	case ISA_v_wmma_f16_16x16x16_f16:

@@ -1,10 +1,10 @@
 /*
- * LDS: loads, stores, atomics and lane permutation.  RDNA3 ISA 12.
+ * kfd/soft/exec/lds.c - LDS: loads, stores, atomics and lane permutation.
  *
- * A workgroup's waves run on one thread, so LDS needs no host atomics.
- * Addresses may be unaligned, as compute queues are set up; atomics must be
- * aligned.  What lies outside of the workgroup's LDS reads 0, ignores writes,
- * and sets MEM_VIOL in TRAPSTS.
+ * RDNA3 ISA 12.  A workgroup's waves run on one thread, so LDS needs no host
+ * atomics.  Addresses may be unaligned, as compute queues are set up; atomics
+ * must be aligned.  What lies outside of the workgroup's LDS reads 0, ignores
+ * writes, and sets MEM_VIOL in TRAPSTS.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct row {
 };
 
 /* Byte offset of address k within the instruction. */
-static uint32_t offset(const struct soft_uop *u, const struct row *r, int k)
+static uint32_t byte_offset(const struct soft_uop *u, const struct row *r, int k)
 {
 	const uint32_t *f = u->in.f;
 
@@ -30,7 +30,7 @@ static uint32_t offset(const struct soft_uop *u, const struct row *r, int k)
 	return f[ISA_F_OFFSET0] | f[ISA_F_OFFSET1] << 8;
 }
 
-static uint8_t *at(struct soft_wave *w, uint32_t addr, uint32_t size_bytes)
+static uint8_t *lds_at(struct soft_wave *w, uint32_t addr, uint32_t size_bytes)
 {
 	uint8_t *p = soft_lds_at(w, addr, size_bytes);
 
@@ -44,7 +44,7 @@ static uint8_t *at(struct soft_wave *w, uint32_t addr, uint32_t size_bytes)
 static void read_lds(struct soft_wave *w, uint32_t addr, uint32_t *value,
 		     uint32_t size_bytes)
 {
-	const uint8_t *p = at(w, addr, size_bytes);
+	const uint8_t *p = lds_at(w, addr, size_bytes);
 
 	memset(value, 0, (size_bytes + 3) & ~3u);
 	if (p)
@@ -55,7 +55,7 @@ static void run_load(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct row *r = u->op;
 	uint32_t vdst = u->in.f[ISA_F_VDST], addr = u->in.f[ISA_F_ADDR];
-	uint32_t off[2] = { offset(u, r, 0), offset(u, r, 1) };
+	uint32_t off[2] = { byte_offset(u, r, 0), byte_offset(u, r, 1) };
 	uint32_t step = (r->a.bytes + 3u) / 4;
 
 	for (int h = 0; h < soft_halves(w); h++) {
@@ -76,14 +76,14 @@ static void run_store(struct soft_wave *w, const struct soft_uop *u)
 	const struct row *r = u->op;
 	uint32_t addr = u->in.f[ISA_F_ADDR];
 	uint32_t data[2] = { u->in.f[ISA_F_DATA0], u->in.f[ISA_F_DATA1] };
-	uint32_t off[2] = { offset(u, r, 0), offset(u, r, 1) };
+	uint32_t off[2] = { byte_offset(u, r, 0), byte_offset(u, r, 1) };
 
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h)) {
 			uint32_t base = w->v[h][addr][lane], value[4];
 
 			for (int k = 0; k < r->n; k++) {
-				uint8_t *p = at(w, base + off[k], r->a.bytes);
+				uint8_t *p = lds_at(w, base + off[k], r->a.bytes);
 
 				soft_get_lane(w, &r->a, h, lane, data[k],
 					      value);
@@ -95,10 +95,10 @@ static void run_store(struct soft_wave *w, const struct soft_uop *u)
 }
 
 /* M0[15:0] + offset + 4 * lane: no address register. */
-static uint32_t addtid(const struct soft_wave *w, const struct soft_uop *u,
+static uint32_t addtid_address(const struct soft_wave *w, const struct soft_uop *u,
 		       int h, uint32_t lane)
 {
-	return (w->s[ISA_R_M0] & 0xffff) + offset(u, u->op, 0) +
+	return (w->s[ISA_R_M0] & 0xffff) + byte_offset(u, u->op, 0) +
 	       4 * (h * SOFT_LANES + lane);
 }
 
@@ -108,7 +108,7 @@ static void run_load_addtid(struct soft_wave *w, const struct soft_uop *u)
 
 	for (int h = 0; h < soft_halves(w); h++)
 		FOR_LANES(lane, soft_exec(w, h))
-			read_lds(w, addtid(w, u, h, lane),
+			read_lds(w, addtid_address(w, u, h, lane),
 				 &w->v[h][vdst][lane], 4);
 }
 
@@ -118,7 +118,7 @@ static void run_store_addtid(struct soft_wave *w, const struct soft_uop *u)
 
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h)) {
-			uint8_t *p = at(w, addtid(w, u, h, lane), 4);
+			uint8_t *p = lds_at(w, addtid_address(w, u, h, lane), 4);
 
 			if (p)
 				memcpy(p, &w->v[h][data][lane], 4);
@@ -128,7 +128,7 @@ static void run_store_addtid(struct soft_wave *w, const struct soft_uop *u)
 
 /* ----------------------------------------------------------- atomics ---- */
 
-static uint64_t operand(const struct soft_wave *w, const struct row *r, int h,
+static uint64_t atomic_operand(const struct soft_wave *w, const struct row *r, int h,
 			uint32_t lane, uint32_t reg)
 {
 	uint64_t v = w->v[h][reg][lane];
@@ -138,7 +138,7 @@ static uint64_t operand(const struct soft_wave *w, const struct row *r, int h,
 	return v;
 }
 
-static bool aligned(struct soft_wave *w, uint32_t addr, uint32_t size_bytes,
+static bool require_aligned(struct soft_wave *w, uint32_t addr, uint32_t size_bytes,
 		    uint32_t lane)
 {
 	if (!(addr & (size_bytes - 1)))
@@ -146,21 +146,19 @@ static bool aligned(struct soft_wave *w, uint32_t addr, uint32_t size_bytes,
 	soft_raise(w, SOFT_FAULT_ALIGN,
 		   "LDS atomic of %u bytes at offset 0x%x: not aligned",
 		   size_bytes, addr);
-	w->fault.lane = (int)lane;
-	w->fault.va = addr;
-	w->fault.write = true;
+	soft_fault_at(w, addr, true, (int)lane);
 	return false;
 }
 
 /* One operation of one lane; what was there goes to `old`. */
-static bool modify(struct soft_wave *w, const struct row *r, uint32_t addr,
+static bool modify_lane(struct soft_wave *w, const struct row *r, uint32_t addr,
 		   uint64_t a, uint64_t b, uint32_t lane, uint64_t *old)
 {
-	uint8_t *p = at(w, addr, r->a.bytes);
+	uint8_t *p = lds_at(w, addr, r->a.bytes);
 	uint64_t new;
 
 	*old = 0;
-	if (!aligned(w, addr, r->a.bytes, lane))
+	if (!require_aligned(w, addr, r->a.bytes, lane))
 		return false;
 	if (!p)
 		return true;
@@ -177,14 +175,14 @@ static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u, int h,
 	const struct row *r = u->op;
 	const uint32_t *f = u->in.f;
 	uint32_t base = w->v[h][f[ISA_F_ADDR]][lane];
-	uint64_t a = operand(w, r, h, lane, f[ISA_F_DATA0]), b = 0, old[2];
+	uint64_t a = atomic_operand(w, r, h, lane, f[ISA_F_DATA0]), b = 0, old[2];
 
 	if (r->data1 || r->n == 2)
-		b = operand(w, r, h, lane, f[ISA_F_DATA1]);
-	if (!modify(w, r, base + offset(u, r, 0), a, b,
+		b = atomic_operand(w, r, h, lane, f[ISA_F_DATA1]);
+	if (!modify_lane(w, r, base + byte_offset(u, r, 0), a, b,
 		    h * SOFT_LANES + lane, &old[0]))
 		return false;
-	if (r->n == 2 && !modify(w, r, base + offset(u, r, 1), b, 0,
+	if (r->n == 2 && !modify_lane(w, r, base + byte_offset(u, r, 1), b, 0,
 				 h * SOFT_LANES + lane, &old[1]))
 		return false;
 	if (!r->a.returns)
@@ -211,9 +209,9 @@ static void run_atomic(struct soft_wave *w, const struct soft_uop *u)
  * Two dwords at an address rounded down to 8: each is replaced by bits 30:0
  * of its operand if bit 31 of that is set.
  */
-static uint32_t conditional(struct soft_wave *w, uint32_t addr, uint32_t data)
+static uint32_t exchange_if(struct soft_wave *w, uint32_t addr, uint32_t data)
 {
-	uint8_t *p = at(w, addr, 4);
+	uint8_t *p = lds_at(w, addr, 4);
 	uint32_t old = 0;
 
 	if (!p)
@@ -232,12 +230,12 @@ static void run_condxchg32(struct soft_wave *w, const struct soft_uop *u)
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h)) {
 			uint32_t addr = (w->v[h][f[ISA_F_ADDR]][lane] +
-					 offset(u, u->op, 0)) & 0xfff8;
+					 byte_offset(u, u->op, 0)) & 0xfff8;
 			uint32_t d0 = w->v[h][f[ISA_F_DATA0]][lane];
 			uint32_t d1 = w->v[h][f[ISA_F_DATA0] + 1][lane];
 
-			d0 = conditional(w, addr, d0);
-			d1 = conditional(w, addr + 4, d1);
+			d0 = exchange_if(w, addr, d0);
+			d1 = exchange_if(w, addr + 4, d1);
 			w->v[h][f[ISA_F_VDST]][lane] = d0;
 			w->v[h][f[ISA_F_VDST] + 1][lane] = d1;
 		}
@@ -245,13 +243,13 @@ static void run_condxchg32(struct soft_wave *w, const struct soft_uop *u)
 }
 
 /* The wave's active lanes are counted once; every lane gets the old value. */
-static void count(struct soft_wave *w, const struct soft_uop *u, int sign)
+static void count_lanes(struct soft_wave *w, const struct soft_uop *u, int sign)
 {
-	uint32_t addr = (w->s[ISA_R_M0] & 0xffff) + offset(u, u->op, 0);
+	uint32_t addr = (w->s[ISA_R_M0] & 0xffff) + byte_offset(u, u->op, 0);
 	uint32_t old = 0, new, lanes = 0;
-	uint8_t *p = at(w, addr, 4);
+	uint8_t *p = lds_at(w, addr, 4);
 
-	if (!aligned(w, addr, 4, 0))
+	if (!require_aligned(w, addr, 4, 0))
 		return;
 	for (int h = 0; h < soft_halves(w); h++)
 		lanes += (uint32_t)__builtin_popcount(soft_exec(w, h));
@@ -267,12 +265,12 @@ static void count(struct soft_wave *w, const struct soft_uop *u, int sign)
 
 static void run_append(struct soft_wave *w, const struct soft_uop *u)
 {
-	count(w, u, 1);
+	count_lanes(w, u, 1);
 }
 
 static void run_consume(struct soft_wave *w, const struct soft_uop *u)
 {
-	count(w, u, -1);
+	count_lanes(w, u, -1);
 }
 
 /* ------------------------------------------------------- permutation ---- */
@@ -299,7 +297,7 @@ static void run_permute(struct soft_wave *w, const struct soft_uop *u)
 
 		FOR_LANES(lane, soft_exec(w, h)) {
 			uint32_t to = w->v[h][f[ISA_F_ADDR]][lane] +
-				      offset(u, u->op, 0);
+				      byte_offset(u, u->op, 0);
 
 			value[to / 4 % SOFT_LANES] =
 				w->v[h][f[ISA_F_DATA0]][lane];
@@ -317,7 +315,7 @@ static void run_bpermute(struct soft_wave *w, const struct soft_uop *u)
 
 		FOR_LANES(lane, soft_exec(w, h)) {
 			uint32_t from = (w->v[h][f[ISA_F_ADDR]][lane] +
-					 offset(u, u->op, 0)) / 4 % SOFT_LANES;
+					 byte_offset(u, u->op, 0)) / 4 % SOFT_LANES;
 
 			if (soft_exec(w, h) >> from & 1)
 				value[lane] = w->v[h][f[ISA_F_DATA0]][from];
@@ -326,7 +324,7 @@ static void run_bpermute(struct soft_wave *w, const struct soft_uop *u)
 	}
 }
 
-static uint32_t reverse5(uint32_t v)
+static uint32_t reverse_bits5(uint32_t v)
 {
 	return (v & 1) << 4 | (v & 2) << 2 | (v & 4) | (v & 8) >> 2 |
 	       (v & 16) >> 4;
@@ -338,7 +336,7 @@ uint32_t soft_swizzle_from(uint32_t i, uint32_t imm)
 	uint32_t mask = imm & 31, by = imm >> 5 & 31;
 
 	if (imm >= 0xe000) /* butterflies of an FFT */
-		return (reverse5(i) >> __builtin_popcount(mask)) | (i & mask);
+		return (reverse_bits5(i) >> __builtin_popcount(mask)) | (i & mask);
 	if (imm >= 0xc000) { /* rotate, bit 10: to the left */
 		uint32_t to = imm & 0x400 ? i - by : i + by;
 
@@ -367,15 +365,19 @@ static void run_swizzle(struct soft_wave *w, const struct soft_uop *u)
 	}
 }
 
-static void run_nop(struct soft_wave *w, const struct soft_uop *u)
-{
-	(void)w;
-	(void)u;
-}
-
 /* ------------------------------------------------------------- table ---- */
 
 /* clang-format off */
+/*
+ * Rows of the table: a handler and its struct row.  LOAD(u8, 1, 0, SOFT_WHOLE)
+ * and INTEGER(add, u, add), of which it is the first of four, are
+ *
+ *	[ISA_ds_load_u8] = { run_load, { { .bytes = 1, .is_signed = 0,
+ *					   .part = SOFT_WHOLE }, 1, 1, 0 } },
+ *	[ISA_ds_add_u32] = { run_atomic, { { .bytes = 4,
+ *					     .fn = soft_atomic_add_32,
+ *					     .returns = false }, 1, 1, false } },
+ */
 #define ONE(b, sgn, prt) \
 	{ { .bytes = b, .is_signed = sgn, .part = prt }, 1, 1, 0 }
 #define LOAD(name, b, sgn, prt) \
@@ -473,7 +475,7 @@ static const struct {
 	OTHER(permute_b32, run_permute)
 	OTHER(bpermute_b32, run_bpermute)
 	OTHER(swizzle_b32, run_swizzle)
-	OTHER(nop, run_nop)
+	OTHER(nop, soft_run_nothing)
 };
 /* clang-format on */
 
@@ -488,8 +490,8 @@ const struct soft_access *soft_lds_plain(const struct soft_uop *u, bool *store,
 	if ((u->fn != run_load && !*store) ||
 	    (r->n == 2 && !u->in.f[ISA_F_OFFSET1]))
 		return NULL;
-	off[0] = offset(u, r, 0);
-	off[1] = r->n == 2 ? offset(u, r, 1) : 0;
+	off[0] = byte_offset(u, r, 0);
+	off[1] = r->n == 2 ? byte_offset(u, r, 1) : 0;
 	return &r->a;
 }
 

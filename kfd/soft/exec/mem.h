@@ -1,8 +1,8 @@
 /*
- * kfd/soft/exec/mem.h - what the executors of memory instructions share.
+ * kfd/soft/exec/mem.h - memory instructions, and what their handlers share.
  *
- * Private to wave.c, control.c, smem.c, lds.c, vmem.c, buffer.c, format.c and
- * atomic.c.
+ * Private to exec/ and fast/, but for what kfd/soft/watch asks of an access
+ * before it happens: soft_find_place(), soft_buffer_at(), struct soft_access.
  */
 #ifndef T0_KFD_SOFT_MEM_H
 #define T0_KFD_SOFT_MEM_H
@@ -24,6 +24,28 @@ static inline int soft_halves(const struct soft_wave *w)
 	return w->wave_size / SOFT_LANES;
 }
 
+/* Are all bits of VCC, of EXEC zero that the wave has? */
+static inline bool soft_is_vccz(const struct soft_wave *w)
+{
+	return !(w->s[ISA_R_VCC_LO] |
+		 (w->wave_size == 64 ? w->s[ISA_R_VCC_HI] : 0));
+}
+
+static inline bool soft_is_execz(const struct soft_wave *w)
+{
+	return !(w->s[ISA_R_EXEC_LO] |
+		 (w->wave_size == 64 ? w->s[ISA_R_EXEC_HI] : 0));
+}
+
+/* Where the fault is that was raised just now. */
+static inline void soft_fault_at(struct soft_wave *w, uint64_t va, bool write,
+				 int lane)
+{
+	w->fault.va = va;
+	w->fault.write = write;
+	w->fault.lane = lane;
+}
+
 /* ------------------------------------------------------------ wave.c ---- */
 
 /*
@@ -43,6 +65,8 @@ void soft_code_cache_stale(struct soft_code_cache *c);
 
 /* SOPP, and the scalar instructions that see PC, MODE or messages. */
 soft_handler *soft_control_handler(const struct isa_inst *in);
+/* The handler of what does nothing here. */
+soft_handler soft_run_nothing;
 /* Does it nothing but steer timing? */
 bool soft_control_is_nothing(const struct isa_inst *in);
 
@@ -126,11 +150,28 @@ const struct soft_access *soft_vmem_plain(const struct soft_uop *u,
 /* As soft_lds_atomic(), of FLAT and GLOBAL. */
 const struct soft_access *soft_vmem_atomic(const struct soft_uop *u);
 
+/* What was loaded as a register has it. */
+static inline uint32_t soft_extend(const struct soft_access *a, uint32_t v)
+{
+	if (a->bytes == 1)
+		return a->is_signed ? (uint32_t)(int8_t)v : (uint8_t)v;
+	if (a->bytes == 2)
+		return a->is_signed ? (uint32_t)(int16_t)v : (uint16_t)v;
+	return v;
+}
+
 /* A loaded value to registers reg.. of one lane, and back. */
 void soft_put_lane(struct soft_wave *w, const struct soft_access *a, int half,
 		   uint32_t lane, uint32_t reg, const uint32_t *value);
 void soft_get_lane(const struct soft_wave *w, const struct soft_access *a,
 		   int half, uint32_t lane, uint32_t reg, uint32_t *value);
+
+/* An atomic's operands from registers reg.., and what was in memory to them. */
+void soft_get_operands(const struct soft_wave *w, const struct soft_access *a,
+		       int half, uint32_t lane, uint32_t reg, uint64_t *x,
+		       uint64_t *y);
+void soft_put_old(struct soft_wave *w, const struct soft_access *a, int half,
+		  uint32_t lane, uint32_t reg, uint64_t old);
 
 /* ----------------------------------------------------------- buffer.c ---- */
 

@@ -4,14 +4,13 @@
  * salu.def says what each instruction computes; each of its rows becomes a
  * function here, and a slot in the table that finds it.
  */
-#include "kfd/soft/exec/exec.h"
+#include "kfd/soft/exec/mem.h"
 
 /* --------------------------------------------------------- operands ---- */
 
-static uint64_t special(const struct soft_wave *w, int reg)
+static uint64_t read_special(const struct soft_wave *w, int reg)
 {
 	const struct soft_env *env = w->group->env;
-	bool wide = w->wave_size == 64;
 
 	switch (reg) {
 	case ISA_R_SHARED_BASE:
@@ -23,11 +22,9 @@ static uint64_t special(const struct soft_wave *w, int reg)
 	case ISA_R_PRIVATE_LIMIT:
 		return env->private_limit;
 	case ISA_R_VCCZ:
-		return !(w->s[ISA_R_VCC_LO] |
-			 (wide ? w->s[ISA_R_VCC_HI] : 0));
+		return soft_is_vccz(w);
 	case ISA_R_EXECZ:
-		return !(w->s[ISA_R_EXEC_LO] |
-			 (wide ? w->s[ISA_R_EXEC_HI] : 0));
+		return soft_is_execz(w);
 	case ISA_R_SCC:
 		return w->scc;
 	}
@@ -71,8 +68,8 @@ uint64_t soft_read_scalar(struct soft_wave *w, const struct isa_operand *o,
 			return w->s[o->reg] | (uint64_t)w->s[o->reg + 1] << 32;
 		return w->s[o->reg];
 	case ISA_K_SPECIAL:
-		return wide ? special(w, o->reg) :
-			      (uint32_t)special(w, o->reg);
+		return wide ? read_special(w, o->reg) :
+			      (uint32_t)read_special(w, o->reg);
 	case ISA_K_INLINE:
 		return wide ? wide_inline(o) : o->value;
 	case ISA_K_LITERAL:
@@ -84,7 +81,7 @@ uint64_t soft_read_scalar(struct soft_wave *w, const struct isa_operand *o,
 }
 
 /* Trap registers belong to the trap handler: writes by others are lost. */
-static bool writable(int reg)
+static bool is_writable(int reg)
 {
 	return reg < ISA_R_TTMP0 || reg > ISA_R_NULL;
 }
@@ -92,7 +89,7 @@ static bool writable(int reg)
 void soft_write_scalar(struct soft_wave *w, const struct isa_operand *o,
 		       uint64_t value)
 {
-	if (o->kind != ISA_K_SGPR || !writable(o->reg))
+	if (o->kind != ISA_K_SGPR || !is_writable(o->reg))
 		return;
 	w->s[o->reg] = (uint32_t)value;
 	if (o->dwords == 2)
@@ -108,7 +105,7 @@ static inline uint32_t get_u32(struct soft_wave *w, const struct soft_uop *u,
 	if (o->kind == ISA_K_SGPR)
 		return w->s[o->reg];
 	if (o->kind == ISA_K_SPECIAL)
-		return (uint32_t)special(w, o->reg);
+		return (uint32_t)read_special(w, o->reg);
 	return o->value;
 }
 
@@ -180,7 +177,7 @@ static int64_t sign_from(int64_t v, unsigned width)
 	return (int64_t)((((uint64_t)v & low_bits(width)) ^ sign) - sign);
 }
 
-static uint64_t reverse(uint64_t v)
+static uint64_t reverse_bits(uint64_t v)
 {
 	v = (v >> 1 & 0x5555555555555555) | (v & 0x5555555555555555) << 1;
 	v = (v >> 2 & 0x3333333333333333) | (v & 0x3333333333333333) << 2;
@@ -189,7 +186,7 @@ static uint64_t reverse(uint64_t v)
 }
 
 /* Bit i of a at bit 2 * i. */
-static uint64_t spread(uint32_t a)
+static uint64_t spread_bits(uint32_t a)
 {
 	uint64_t r = 0;
 
@@ -199,7 +196,7 @@ static uint64_t spread(uint32_t a)
 }
 
 /* Bit i: one of the bits 4 * i .. 4 * i + 3 is set. */
-static uint64_t quads(uint64_t v)
+static uint64_t quad_mask(uint64_t v)
 {
 	uint64_t r = 0;
 
@@ -288,7 +285,7 @@ static uint64_t whole_quads(uint64_t v)
  * A register M0 away: a source beyond the file reads SGPR 0, a destination
  * beyond it is not written (RDNA3 ISA 3.4, "Out-of-range").
  */
-static bool indexed(const struct isa_operand *o, uint32_t by,
+static bool index_register(const struct isa_operand *o, uint32_t by,
 		    struct isa_operand *out)
 {
 	uint64_t reg = (uint64_t)o->reg + by;
@@ -304,33 +301,33 @@ static bool indexed(const struct isa_operand *o, uint32_t by,
 	return true;
 }
 
-static void movrel(struct soft_wave *w, const struct soft_uop *u, uint32_t src,
+static void move_relative(struct soft_wave *w, const struct soft_uop *u, uint32_t src,
 		   uint32_t dst)
 {
 	struct isa_operand from, to;
 	uint64_t v;
 
-	indexed(&u->in.opnd[1], src, &from);
+	index_register(&u->in.opnd[1], src, &from);
 	v = soft_read_scalar(w, &from, &u->in);
-	if (indexed(&u->in.opnd[0], dst, &to))
+	if (index_register(&u->in.opnd[0], dst, &to))
 		soft_write_scalar(w, &to, v);
 }
 
 static void run_movrels(struct soft_wave *w, const struct soft_uop *u)
 {
-	movrel(w, u, w->s[ISA_R_M0], 0);
+	move_relative(w, u, w->s[ISA_R_M0], 0);
 }
 
 static void run_movreld(struct soft_wave *w, const struct soft_uop *u)
 {
-	movrel(w, u, 0, w->s[ISA_R_M0]);
+	move_relative(w, u, 0, w->s[ISA_R_M0]);
 }
 
 static void run_movrelsd_2(struct soft_wave *w, const struct soft_uop *u)
 {
 	uint32_t m0 = w->s[ISA_R_M0];
 
-	movrel(w, u, m0 & 0x3ff, m0 >> 16 & 0x3ff);
+	move_relative(w, u, m0 & 0x3ff, m0 >> 16 & 0x3ff);
 }
 
 /* ------------------------------------------------------------ table ---- */

@@ -1,6 +1,8 @@
 /*
- * Scalar memory: loads into SGPRs, and the cache invalidations, which have
- * nothing to invalidate.  RDNA3 ISA 8.
+ * kfd/soft/exec/smem.c - scalar memory.
+ *
+ * Loads into SGPRs, and the cache invalidations, which have nothing to
+ * invalidate.  RDNA3 ISA 8.
  */
 #include <string.h>
 
@@ -10,13 +12,8 @@ struct row {
 	uint8_t dwords;
 };
 
-static const struct isa_operand *data(const struct soft_uop *u)
-{
-	return &u->in.opnd[0];
-}
-
 /* Bits 1:0 of every part of the address are ignored. */
-static uint64_t offset(struct soft_wave *w, const struct soft_uop *u)
+static uint64_t byte_offset(struct soft_wave *w, const struct soft_uop *u)
 {
 	int32_t imm = (int32_t)(u->in.f[ISA_F_OFFSET] << 11) >> 11;
 	uint32_t reg = u->in.f[ISA_F_SOFFSET];
@@ -25,10 +22,10 @@ static uint64_t offset(struct soft_wave *w, const struct soft_uop *u)
 	return (uint64_t)(int64_t)(imm & ~3) + (soff & ~3u);
 }
 
-static void put(struct soft_wave *w, const struct soft_uop *u,
+static void put_sgprs(struct soft_wave *w, const struct soft_uop *u,
 		const uint32_t *value, int dwords)
 {
-	int reg = data(u)->reg;
+	int reg = u->in.opnd[0].reg;
 
 	if (reg == ISA_R_NULL || (reg >= ISA_R_TTMP0 && reg < ISA_R_NULL))
 		return;
@@ -42,9 +39,9 @@ static void run_load(struct soft_wave *w, const struct soft_uop *u)
 	uint64_t va = (w->s[base] & ~3u) | (uint64_t)w->s[base + 1] << 32;
 	uint32_t value[16];
 
-	va += offset(w, u);
+	va += byte_offset(w, u);
 	if (soft_load(w, va, value, r->dwords * 4u, -1))
-		put(w, u, value, r->dwords);
+		put_sgprs(w, u, value, r->dwords);
 }
 
 /*
@@ -58,26 +55,21 @@ static void run_buffer_load(struct soft_wave *w, const struct soft_uop *u)
 	uint64_t base = (desc[0] & ~3u) | (uint64_t)(desc[1] & 0xffff) << 32;
 	uint64_t stride = desc[1] >> 16 & 0x3fff;
 	uint64_t size = desc[2] * (stride ? stride : 1);
-	uint64_t at = offset(w, u);
+	uint64_t at = byte_offset(w, u);
 	uint32_t value[16] = { 0 };
 
 	for (int i = 0; i < r->dwords; i++, at += 4)
 		if (at < size && size - at >= 4 &&
 		    !soft_load(w, base + at, &value[i], 4, -1))
 			return;
-	put(w, u, value, r->dwords);
-}
-
-static void run_nothing(struct soft_wave *w, const struct soft_uop *u)
-{
-	(void)w;
-	(void)u;
+	put_sgprs(w, u, value, r->dwords);
 }
 
 static const struct {
 	soft_handler *fn;
 	struct row row;
 } table[ISA_OP_COUNT] = {
+/* A row of s_load and one of s_buffer_load, of n dwords. */
 #define LOADS(bits, n)                                            \
 	[ISA_s_load_b##bits] = { run_load, { n } },        \
 	[ISA_s_buffer_load_b##bits] = { run_buffer_load, { n } },
@@ -86,11 +78,11 @@ static const struct {
 	LOADS(128, 4)
 	LOADS(256, 8)
 	LOADS(512, 16)
-	[ISA_s_gl1_inv] = { run_nothing, { 0 } },
-	[ISA_s_dcache_inv] = { run_nothing, { 0 } },
+	[ISA_s_gl1_inv] = { soft_run_nothing, { 0 } },
+	[ISA_s_dcache_inv] = { soft_run_nothing, { 0 } },
 	/* They look up a translation and report to nobody. */
-	[ISA_s_atc_probe] = { run_nothing, { 0 } },
-	[ISA_s_atc_probe_buffer] = { run_nothing, { 0 } },
+	[ISA_s_atc_probe] = { soft_run_nothing, { 0 } },
+	[ISA_s_atc_probe_buffer] = { soft_run_nothing, { 0 } },
 };
 
 soft_handler *soft_smem_handler(const struct isa_inst *in, const void **op)

@@ -54,7 +54,7 @@ static uint32_t read_mask(struct soft_wave *w, const struct soft_uop *u,
 	return soft_read_scalar(w, o, &u->in) >> (32 * half);
 }
 
-static void broadcast(uint32_t *p, uint32_t v)
+static void broadcast_value(uint32_t *p, uint32_t v)
 {
 	LANES(i) p[i] = v;
 }
@@ -90,13 +90,13 @@ static void fetch_scalar(struct soft_wave *w, const struct soft_uop *u,
 		v = soft_constant(u, o);
 	else
 		v = soft_read_scalar(w, o, &u->in);
-	broadcast(tmp, v);
+	broadcast_value(tmp, v);
 	if (o->dwords > 1)
-		broadcast(tmp + SOFT_LANES, v >> 32);
+		broadcast_value(tmp + SOFT_LANES, v >> 32);
 }
 
 /* Operand `o` as source number k; false after a fault. */
-static bool fetch(struct soft_wave *w, const struct soft_uop *u, struct half *h,
+static bool fetch_operand(struct soft_wave *w, const struct soft_uop *u, struct half *h,
 		  int half, const struct isa_operand *o, int k)
 {
 	const uint32_t **to[3] = { &h->x.a, &h->x.b, &h->x.c };
@@ -147,14 +147,14 @@ static bool fetch_all(struct soft_wave *w, const struct soft_uop *u,
 			h->mask = &o[i];
 		else if (o[i].role & ISA_DST)
 			h->dst = &o[i];
-		else if (!fetch(w, u, h, half, &o[i], k++))
+		else if (!fetch_operand(w, u, h, half, &o[i], k++))
 			return false;
 	}
 	if (!h->dst)
 		return true;
 	if (!(h->dst->role & ISA_SRC) || k == 3)
 		return soft_vgpr(w, half, h->dst->reg, h->dst->dwords);
-	return fetch(w, u, h, half, h->dst, k);
+	return fetch_operand(w, u, h, half, h->dst, k);
 }
 
 /* -------------------------------------------------------------- compute ----
@@ -175,7 +175,7 @@ static void compute_rounded(struct half *h)
 	_mm_setcsr(old);
 }
 
-static void compute(struct half *h)
+static void compute_half(struct half *h)
 {
 	if (h->row->flags & SOFT_V_ROUND && h->x.mode & 15)
 		compute_rounded(h);
@@ -186,7 +186,7 @@ static void compute(struct half *h)
 /* --------------------------------------------------------------- finish ----
  */
 
-static void finish(struct soft_wave *w, const struct soft_uop *u,
+static void finish_half(struct soft_wave *w, const struct soft_uop *u,
 		   struct half *h, int half)
 {
 	const struct isa_type_info *t;
@@ -239,10 +239,10 @@ void soft_valu_run(struct soft_wave *w, const struct soft_uop *u)
 	for (int half = 0; half < w->wave_size / SOFT_LANES; half++) {
 		if (!fetch_all(w, u, &h, half, 0, u->in.n_opnd))
 			return;
-		compute(&h);
+		compute_half(&h);
 		out[half] = h.x.mask_out & h.x.exec;
 		mask = h.mask;
-		finish(w, u, &h, half);
+		finish_half(w, u, &h, half);
 	}
 	write_mask(w, u, mask, out);
 }
@@ -259,8 +259,8 @@ void soft_valu_run_part(struct soft_wave *w, const struct soft_uop *u, int half,
 	if (!fetch_all(w, u, &h, half, y ? u->in.n_opnd_x : 0,
 		       part == SOFT_PART_X ? u->in.n_opnd_x : u->in.n_opnd))
 		return;
-	compute(&h);
-	finish(w, u, &h, half);
+	compute_half(&h);
+	finish_half(w, u, &h, half);
 }
 
 /* Both halves of the pair read before either writes (RDNA3 ISA 7.6). */
@@ -274,10 +274,10 @@ static void valu_dual(struct soft_wave *w, const struct soft_uop *u)
 	if (!fetch_all(w, u, &x, 0, 0, u->in.n_opnd_x) ||
 	    !fetch_all(w, u, &y, 0, u->in.n_opnd_x, u->in.n_opnd))
 		return;
-	compute(&x);
-	compute(&y);
-	finish(w, u, &x, 0);
-	finish(w, u, &y, 0);
+	compute_half(&x);
+	compute_half(&y);
+	finish_half(w, u, &x, 0);
+	finish_half(w, u, &y, 0);
 }
 
 /*

@@ -1,18 +1,13 @@
 /*
- * kfd/soft/exec/valu_special.c - VOP1 instructions that are no lane functions:
- * they write two registers, choose registers by M0, or cross lanes.
+ * kfd/soft/exec/valu_special.c - VOP1 instructions that are no lane functions.
+ *
+ * They write two registers, choose registers by M0, or cross lanes.
  */
+#include "kfd/soft/exec/mem.h"
 #include "kfd/soft/exec/valu.h"
 
-/* V_NOP and V_PIPEFLUSH: nothing that a program can see. */
-static void nop(struct soft_wave *w, const struct soft_uop *u)
-{
-	(void)w;
-	(void)u;
-}
-
 /* The first active lane, or lane 0 if there is none. */
-static void readfirstlane(struct soft_wave *w, const struct soft_uop *u)
+static void run_readfirstlane(struct soft_wave *w, const struct soft_uop *u)
 {
 	uint64_t exec = soft_exec(w, 0);
 	const uint32_t *p;
@@ -26,7 +21,7 @@ static void readfirstlane(struct soft_wave *w, const struct soft_uop *u)
 		soft_write_scalar(w, &u->in.opnd[0], p[lane % SOFT_LANES]);
 }
 
-static void swap(struct soft_wave *w, unsigned a, unsigned b)
+static void swap_vgprs(struct soft_wave *w, unsigned a, unsigned b)
 {
 	for (int half = 0; half < w->wave_size / SOFT_LANES; half++) {
 		uint32_t exec = soft_exec(w, half);
@@ -47,27 +42,27 @@ static void swap(struct soft_wave *w, unsigned a, unsigned b)
 	}
 }
 
-static void swap_b32(struct soft_wave *w, const struct soft_uop *u)
+static void run_swap_b32(struct soft_wave *w, const struct soft_uop *u)
 {
-	swap(w, u->in.opnd[0].reg, u->in.opnd[1].reg);
+	swap_vgprs(w, u->in.opnd[0].reg, u->in.opnd[1].reg);
 }
 
 /* Registers that M0 moves; beyond the file they fault like any other. */
-static unsigned moved(unsigned reg, uint32_t by)
+static unsigned shift_register(unsigned reg, uint32_t by)
 {
 	return by < 0x1000 ? reg + by : 0xff00;
 }
 
 /* M0[9:0] moves the source, M0[25:16] the destination. */
-static void swaprel_b32(struct soft_wave *w, const struct soft_uop *u)
+static void run_swaprel_b32(struct soft_wave *w, const struct soft_uop *u)
 {
 	uint32_t m0 = w->s[ISA_R_M0];
 
-	swap(w, moved(u->in.opnd[0].reg, m0 >> 16 & 0x3ff),
-	     moved(u->in.opnd[1].reg, m0 & 0x3ff));
+	swap_vgprs(w, shift_register(u->in.opnd[0].reg, m0 >> 16 & 0x3ff),
+	     shift_register(u->in.opnd[1].reg, m0 & 0x3ff));
 }
 
-static void swap_b16(struct soft_wave *w, const struct soft_uop *u)
+static void run_swap_b16(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct isa_operand *a = &u->in.opnd[0], *b = &u->in.opnd[1];
 	int sa = a->mods & ISA_M_HI ? 16 : 0, sb = b->mods & ISA_M_HI ? 16 : 0;
@@ -94,7 +89,7 @@ static void swap_b16(struct soft_wave *w, const struct soft_uop *u)
 }
 
 /* Swap the halves of a wave64; nothing in wave32 (RDNA3 ISA 16.8). */
-static void permlane64(struct soft_wave *w, const struct soft_uop *u)
+static void run_permlane64(struct soft_wave *w, const struct soft_uop *u)
 {
 	uint32_t old[2][SOFT_LANES];
 
@@ -118,7 +113,7 @@ static void permlane64(struct soft_wave *w, const struct soft_uop *u)
 }
 
 /* MOVREL: a move whose registers M0 shifts. */
-static void movrel(struct soft_wave *w, const struct soft_uop *u)
+static void run_movrel(struct soft_wave *w, const struct soft_uop *u)
 {
 	uint32_t m0 = w->s[ISA_R_M0], from = m0, to = m0;
 	struct soft_uop move = *u;
@@ -133,9 +128,9 @@ static void movrel(struct soft_wave *w, const struct soft_uop *u)
 	}
 	move.in.op = ISA_v_mov_b32;
 	move.op = (const struct soft_lane_op *)u->op - u->in.op + move.in.op;
-	move.in.opnd[0].reg = moved(u->in.opnd[0].reg, to);
+	move.in.opnd[0].reg = shift_register(u->in.opnd[0].reg, to);
 	if (u->in.opnd[1].kind == ISA_K_VGPR)
-		move.in.opnd[1].reg = moved(u->in.opnd[1].reg, from);
+		move.in.opnd[1].reg = shift_register(u->in.opnd[1].reg, from);
 	soft_valu_run(w, &move);
 }
 
@@ -144,22 +139,22 @@ soft_handler *soft_vop1_special(const struct isa_inst *in)
 	switch (in->op) {
 	case ISA_v_nop:
 	case ISA_v_pipeflush:
-		return nop;
+		return soft_run_nothing;
 	case ISA_v_readfirstlane_b32:
-		return readfirstlane;
+		return run_readfirstlane;
 	case ISA_v_swap_b32:
-		return swap_b32;
+		return run_swap_b32;
 	case ISA_v_swap_b16:
-		return swap_b16;
+		return run_swap_b16;
 	case ISA_v_swaprel_b32:
-		return swaprel_b32;
+		return run_swaprel_b32;
 	case ISA_v_permlane64_b32:
-		return permlane64;
+		return run_permlane64;
 	case ISA_v_movreld_b32:
 	case ISA_v_movrels_b32:
 	case ISA_v_movrelsd_b32:
 	case ISA_v_movrelsd_2_b32:
-		return movrel;
+		return run_movrel;
 	default:
 		return NULL;
 	}

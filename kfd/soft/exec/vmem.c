@@ -1,8 +1,9 @@
 /*
- * FLAT, GLOBAL and SCRATCH: loads, stores and atomics of one address per lane.
- * RDNA3 ISA 10 and 11.  Buffers are in buffer.c.
+ * kfd/soft/exec/vmem.c - FLAT, GLOBAL and SCRATCH instructions.
  *
- * Any alignment is allowed but for atomics, as compute queues are set up.
+ * Loads, stores and atomics of one address per lane.  RDNA3 ISA 10 and 11.
+ * Buffers are in buffer.c.  Any alignment is allowed but for atomics, as compute
+ * queues are set up.
  */
 #include <string.h>
 
@@ -10,20 +11,11 @@
 
 /* ------------------------------------------------ values of one lane ---- */
 
-static uint32_t extended(const struct soft_access *a, uint32_t v)
-{
-	if (a->bytes == 1)
-		return a->is_signed ? (uint32_t)(int8_t)v : (uint8_t)v;
-	if (a->bytes == 2)
-		return a->is_signed ? (uint32_t)(int16_t)v : (uint16_t)v;
-	return v;
-}
-
 void soft_put_lane(struct soft_wave *w, const struct soft_access *a, int half,
 		   uint32_t lane, uint32_t reg, const uint32_t *value)
 {
 	uint32_t *d = &w->v[half][reg][lane];
-	uint32_t v = extended(a, value[0]);
+	uint32_t v = soft_extend(a, value[0]);
 
 	switch (a->part) {
 	case SOFT_LOW:
@@ -48,12 +40,12 @@ void soft_get_lane(const struct soft_wave *w, const struct soft_access *a,
 
 /* --------------------------------------------------------- addresses ---- */
 
-static int32_t offset13(const struct soft_uop *u)
+static int32_t signed_offset(const struct soft_uop *u)
 {
 	return (int32_t)(u->in.f[ISA_F_OFFSET] << 19) >> 19;
 }
 
-static uint64_t pair(const uint32_t (*v)[SOFT_LANES], uint32_t reg,
+static uint64_t vgpr_pair(const uint32_t (*v)[SOFT_LANES], uint32_t reg,
 		     uint32_t lane)
 {
 	return v[reg][lane] | (uint64_t)v[reg + 1][lane] << 32;
@@ -64,10 +56,10 @@ static uint64_t global_address(const struct soft_wave *w,
 {
 	const uint32_t *f = u->in.f;
 	uint32_t saddr = f[ISA_F_SADDR];
-	uint64_t at = (uint64_t)(int64_t)offset13(u);
+	uint64_t at = (uint64_t)(int64_t)signed_offset(u);
 
 	if (saddr == ISA_R_NULL)
-		return at + pair((const void *)w->v[h], f[ISA_F_ADDR], lane);
+		return at + vgpr_pair((const void *)w->v[h], f[ISA_F_ADDR], lane);
 	return at + w->s[saddr] + ((uint64_t)w->s[saddr + 1] << 32) +
 	       w->v[h][f[ISA_F_ADDR]][lane];
 }
@@ -77,7 +69,7 @@ static uint64_t addtid_address(const struct soft_wave *w,
 			       const struct soft_uop *u, int lane)
 {
 	uint32_t saddr = u->in.f[ISA_F_SADDR];
-	uint64_t at = (uint64_t)(int64_t)offset13(u) + 4 * (uint64_t)lane;
+	uint64_t at = (uint64_t)(int64_t)signed_offset(u) + 4 * (uint64_t)lane;
 
 	if (saddr == ISA_R_NULL)
 		return at;
@@ -89,7 +81,7 @@ static void flat_place(const struct soft_wave *w, const struct soft_uop *u,
 		       int h, uint32_t lane, struct soft_place *p)
 {
 	const struct soft_env *env = w->group->env;
-	uint64_t at = pair((const void *)w->v[h], u->in.f[ISA_F_ADDR], lane) +
+	uint64_t at = vgpr_pair((const void *)w->v[h], u->in.f[ISA_F_ADDR], lane) +
 		      (u->in.f[ISA_F_OFFSET] & 0xfff);
 
 	p->space = SOFT_SPACE_MEMORY;
@@ -107,7 +99,7 @@ static uint32_t scratch_offset(const struct soft_wave *w,
 			       const struct soft_uop *u, int h, uint32_t lane)
 {
 	const uint32_t *f = u->in.f;
-	uint32_t at = (uint32_t)offset13(u);
+	uint32_t at = (uint32_t)signed_offset(u);
 
 	if (f[ISA_F_SVE])
 		at += w->v[h][f[ISA_F_ADDR]][lane];
@@ -131,7 +123,7 @@ void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
 	}
 }
 
-static void outside(struct soft_wave *w, const struct soft_place *p, bool write)
+static void raise_outside(struct soft_wave *w, const struct soft_place *p, bool write)
 {
 	bool lds = p->space == SOFT_SPACE_LDS;
 
@@ -140,13 +132,11 @@ static void outside(struct soft_wave *w, const struct soft_place *p, bool write)
 		   (unsigned long long)p->at, lds ? "LDS" : "scratch",
 		   lds ? w->group->lds_size_bytes : w->scratch_lane_bytes,
 		   lds ? "" : " per lane");
-	w->fault.lane = p->lane;
-	w->fault.va = p->at;
-	w->fault.write = write;
+	soft_fault_at(w, p->at, write, p->lane);
 }
 
 /* Bytes in LDS or scratch, NULL after raising a fault. */
-static uint8_t *local(struct soft_wave *w, const struct soft_place *p,
+static uint8_t *local_bytes(struct soft_wave *w, const struct soft_place *p,
 		      uint32_t size_bytes, bool write)
 {
 	uint8_t *host = NULL;
@@ -157,7 +147,7 @@ static uint8_t *local(struct soft_wave *w, const struct soft_place *p,
 	else if (size_bytes <= n && p->at <= n - size_bytes)
 		host = w->scratch + n * (uint64_t)p->lane + p->at;
 	if (!host)
-		outside(w, p, write);
+		raise_outside(w, p, write);
 	return host;
 }
 
@@ -170,7 +160,7 @@ static bool load_lane(struct soft_wave *w, const struct soft_place *p,
 
 	if (p->space == SOFT_SPACE_MEMORY)
 		return soft_load(w, p->at, value, size_bytes, p->lane);
-	host = local(w, p, size_bytes, false);
+	host = local_bytes(w, p, size_bytes, false);
 	if (host)
 		memcpy(value, host, size_bytes);
 	return host;
@@ -183,7 +173,7 @@ static bool store_lane(struct soft_wave *w, const struct soft_place *p,
 
 	if (p->space == SOFT_SPACE_MEMORY)
 		return soft_store(w, p->at, value, size_bytes, p->lane);
-	host = local(w, p, size_bytes, true);
+	host = local_bytes(w, p, size_bytes, true);
 	if (host)
 		memcpy(host, value, size_bytes);
 	return host;
@@ -261,15 +251,13 @@ static void *atomic_host(struct soft_wave *w, const struct soft_place *p,
 		soft_raise(w, SOFT_FAULT_ALIGN,
 			   "atomic of %u bytes at 0x%llx: not aligned",
 			   size_bytes, (unsigned long long)p->at);
-		w->fault.lane = p->lane;
-		w->fault.va = p->at;
-		w->fault.write = true;
+		soft_fault_at(w, p->at, true, p->lane);
 		return NULL;
 	}
 	if (p->space == SOFT_SPACE_MEMORY)
 		return soft_host_address(w, p->at, size_bytes,
 				      SOFT_MEM_READ | SOFT_MEM_WRITE, p->lane);
-	return local(w, p, size_bytes, true);
+	return local_bytes(w, p, size_bytes, true);
 }
 
 /* LDS and scratch may be unaligned on the host, and belong to one thread. */
@@ -284,12 +272,30 @@ static uint64_t apply_local(struct soft_wave *w, void *host,
 	return old;
 }
 
+void soft_get_operands(const struct soft_wave *w, const struct soft_access *a,
+		       int half, uint32_t lane, uint32_t reg, uint64_t *x,
+		       uint64_t *y)
+{
+	struct soft_access all = { .bytes = a->two ? 2 * a->bytes : a->bytes };
+	uint32_t v[4] = { 0 };
+
+	soft_get_lane(w, &all, half, lane, reg, v);
+	*x = a->bytes == 8 ? v[0] | (uint64_t)v[1] << 32 : v[0];
+	*y = a->bytes == 8 ? v[2] | (uint64_t)v[3] << 32 : v[1];
+}
+
+void soft_put_old(struct soft_wave *w, const struct soft_access *a, int half,
+		  uint32_t lane, uint32_t reg, uint64_t old)
+{
+	uint32_t value[2] = { (uint32_t)old, (uint32_t)(old >> 32) };
+
+	soft_put_lane(w, a, half, lane, reg, value);
+}
+
 static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u, int h,
 			uint32_t lane)
 {
 	const struct soft_access *a = u->op;
-	struct soft_access all = { .bytes = a->two ? 2 * a->bytes : a->bytes };
-	uint32_t v[4] = { 0 };
 	struct soft_place p;
 	uint64_t x, y, old;
 	void *host;
@@ -298,18 +304,13 @@ static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u, int h,
 	host = atomic_host(w, &p, a->bytes);
 	if (!host)
 		return false;
-	soft_get_lane(w, &all, h, lane, u->in.f[ISA_F_DATA0], v);
-	x = a->bytes == 8 ? v[0] | (uint64_t)v[1] << 32 : v[0];
-	y = a->bytes == 8 ? v[2] | (uint64_t)v[3] << 32 : v[1];
+	soft_get_operands(w, a, h, lane, u->in.f[ISA_F_DATA0], &x, &y);
 	if (p.space == SOFT_SPACE_MEMORY)
 		old = soft_atomic_apply(host, a->bytes, a->fn, x, y, w->mode);
 	else
 		old = apply_local(w, host, a, x, y);
-	if (u->in.f[ISA_F_GLC]) {
-		uint32_t value[2] = { (uint32_t)old, (uint32_t)(old >> 32) };
-
-		soft_put_lane(w, a, h, lane, u->in.f[ISA_F_VDST], value);
-	}
+	if (u->in.f[ISA_F_GLC])
+		soft_put_old(w, a, h, lane, u->in.f[ISA_F_VDST], old);
 	return true;
 }
 
@@ -324,71 +325,39 @@ static void run_atomic(struct soft_wave *w, const struct soft_uop *u)
 /* ------------------------------------------------------------- table ---- */
 
 /* clang-format off */
-#define LOAD(space, name, b, sgn, prt)                                    \
+/*
+ * LOAD(u8, 1, 0, SOFT_WHOLE) makes three rows, of which the first is
+ *
+ *	[ISA_flat_load_u8] = { run_load, { .bytes = 1, .is_signed = 0,
+ *					   .part = SOFT_WHOLE } },
+ */
+#define LOAD_AT(space, name, b, sgn, prt)                                 \
 	[ISA_##space##_load_##name] = { run_load, { .bytes = b,           \
 		.is_signed = sgn, .part = prt } },
-#define STORE(space, name, b, prt)                                        \
+#define STORE_AT(space, name, b, prt)                                     \
 	[ISA_##space##_store_##name] = { run_store, { .bytes = b,         \
 		.part = prt } },
-#define ATOMIC_ROW(space, name, b, f, pair)                               \
+#define ATOMIC_AT(space, name, b, f, pair)                                \
 	[ISA_##space##_atomic_##name] = { run_atomic, { .bytes = b,       \
 		.fn = soft_atomic_##f, .two = pair } },
-#define INTEGER(space, name, k, f)                                        \
-	ATOMIC_ROW(space, name##_##k##32, 4, f##_32, false)               \
-	ATOMIC_ROW(space, name##_##k##64, 8, f##_64, false)
-#define MOVES(space)                                                      \
-	LOAD(space, u8, 1, 0, SOFT_WHOLE)                                 \
-	LOAD(space, i8, 1, 1, SOFT_WHOLE)                                 \
-	LOAD(space, u16, 2, 0, SOFT_WHOLE)                                \
-	LOAD(space, i16, 2, 1, SOFT_WHOLE)                                \
-	LOAD(space, b32, 4, 0, SOFT_WHOLE)                                \
-	LOAD(space, b64, 8, 0, SOFT_WHOLE)                                \
-	LOAD(space, b96, 12, 0, SOFT_WHOLE)                               \
-	LOAD(space, b128, 16, 0, SOFT_WHOLE)                              \
-	LOAD(space, d16_u8, 1, 0, SOFT_LOW)                               \
-	LOAD(space, d16_i8, 1, 1, SOFT_LOW)                               \
-	LOAD(space, d16_b16, 2, 0, SOFT_LOW)                              \
-	LOAD(space, d16_hi_u8, 1, 0, SOFT_HIGH)                           \
-	LOAD(space, d16_hi_i8, 1, 1, SOFT_HIGH)                           \
-	LOAD(space, d16_hi_b16, 2, 0, SOFT_HIGH)                          \
-	STORE(space, b8, 1, SOFT_WHOLE)                                   \
-	STORE(space, b16, 2, SOFT_WHOLE)                                  \
-	STORE(space, b32, 4, SOFT_WHOLE)                                  \
-	STORE(space, b64, 8, SOFT_WHOLE)                                  \
-	STORE(space, b96, 12, SOFT_WHOLE)                                 \
-	STORE(space, b128, 16, SOFT_WHOLE)                                \
-	STORE(space, d16_hi_b8, 1, SOFT_HIGH)                             \
-	STORE(space, d16_hi_b16, 2, SOFT_HIGH)
-#define ATOMICS(space)                                                    \
-	INTEGER(space, swap, b, swap)                                     \
-	INTEGER(space, add, u, add)                                       \
-	INTEGER(space, sub, u, sub)                                       \
-	INTEGER(space, min, i, min_i)                                     \
-	INTEGER(space, min, u, min_u)                                     \
-	INTEGER(space, max, i, max_i)                                     \
-	INTEGER(space, max, u, max_u)                                     \
-	INTEGER(space, and, b, and)                                       \
-	INTEGER(space, or, b, or)                                         \
-	INTEGER(space, xor, b, xor)                                       \
-	INTEGER(space, inc, u, inc)                                       \
-	INTEGER(space, dec, u, dec)                                       \
-	ATOMIC_ROW(space, cmpswap_b32, 4, cmpswap_32, true)               \
-	ATOMIC_ROW(space, cmpswap_b64, 8, cmpswap_64, true)               \
-	ATOMIC_ROW(space, cmpswap_f32, 4, cmpswap_f_32, true)             \
-	ATOMIC_ROW(space, min_f32, 4, min_f_32, false)                    \
-	ATOMIC_ROW(space, max_f32, 4, max_f_32, false)                    \
-	ATOMIC_ROW(space, add_f32, 4, add_f32_mem, false)
+#define LOAD(...)                                                         \
+	LOAD_AT(flat, __VA_ARGS__)                                        \
+	LOAD_AT(global, __VA_ARGS__)                                      \
+	LOAD_AT(scratch, __VA_ARGS__)
+#define STORE(...)                                                        \
+	STORE_AT(flat, __VA_ARGS__)                                       \
+	STORE_AT(global, __VA_ARGS__)                                     \
+	STORE_AT(scratch, __VA_ARGS__)
+#define ATOMIC_ROW(...)                                                   \
+	ATOMIC_AT(flat, __VA_ARGS__)                                      \
+	ATOMIC_AT(global, __VA_ARGS__)
 
 static const struct {
 	soft_handler *fn;
 	struct soft_access access;
 } table[ISA_OP_COUNT] = {
-	MOVES(flat)
-	MOVES(global)
-	MOVES(scratch)
-	ATOMICS(flat)
-	ATOMICS(global)
-	ATOMIC_ROW(global, csub_u32, 4, csub_32, false)
+#include "kfd/soft/exec/vmem.def"
+	ATOMIC_AT(global, csub_u32, 4, csub_32, false)
 	[ISA_global_load_addtid_b32] = { run_load_addtid, { .bytes = 4 } },
 	[ISA_global_store_addtid_b32] = { run_store_addtid, { .bytes = 4 } },
 };

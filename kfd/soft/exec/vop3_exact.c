@@ -1,6 +1,7 @@
 /*
- * kfd/soft/exec/vop3_exact.c - the rare steps of division and argument reduction,
- * in integer arithmetic on the bits of any binary format.
+ * kfd/soft/exec/vop3_exact.c - the rare cases of division and argument reduction.
+ *
+ * In integer arithmetic, on the bits of any binary format.
  */
 #include "kfd/soft/exec/vop3.h"
 
@@ -20,7 +21,7 @@ struct wide {
 };
 #define TOP 125
 
-static struct wide normalise(u128 m, int exp, bool neg)
+static struct wide normalise_wide(u128 m, int exp, bool neg)
 {
 	for (int step = 64; step; step >>= 1)
 		if (m && !(m >> (TOP + 1 - step))) {
@@ -31,7 +32,7 @@ static struct wide normalise(u128 m, int exp, bool neg)
 }
 
 /* The significand of a finite double and its exponent. */
-static uint64_t split(double v, int *exp)
+static uint64_t split_double(double v, int *exp)
 {
 	uint64_t u = f64_bits(v), m = u & 0xfffffffffffffull;
 	int e = u >> 52 & 0x7ff;
@@ -63,11 +64,11 @@ static struct wide add_wide(struct wide a, struct wide b)
 
 		return m >> (TOP + 1) ? (struct wide){ shift_sticky(m, 1),
 						       a.exp + 1, a.neg }
-				      : normalise(m, a.exp, a.neg);
+				      : normalise_wide(m, a.exp, a.neg);
 	}
 	if (b.m > a.m)
-		return normalise(b.m - a.m, a.exp, b.neg);
-	return normalise(a.m - b.m, a.exp, a.neg);
+		return normalise_wide(b.m - a.m, a.exp, b.neg);
+	return normalise_wide(a.m - b.m, a.exp, a.neg);
 }
 
 static double max_finite(const struct soft_format *f)
@@ -126,12 +127,12 @@ double soft_fma_scaled(const struct soft_format *to, double a, double b,
 	if ((a == 0 || b == 0) && c == 0)
 		return p + c;
 
-	u128 ma = split(a, &ea), mc;
+	u128 ma = split_double(a, &ea), mc;
 
-	ma *= split(b, &eb);
-	mc = split(c, &ec);
-	struct wide sum = add_wide(normalise(ma, ea + eb, neg),
-				   normalise(mc, ec, f64_bits(c) & F64_SIGN));
+	ma *= split_double(b, &eb);
+	mc = split_double(c, &ec);
+	struct wide sum = add_wide(normalise_wide(ma, ea + eb, neg),
+				   normalise_wide(mc, ec, f64_bits(c) & F64_SIGN));
 
 	if (!sum.m)
 		return round == 2 ? -0.0 : 0.0;
@@ -233,7 +234,7 @@ int soft_div_fmas_scale(const struct soft_format *f, uint64_t s2)
 }
 
 /* A magnitude too large or too small, as `round` turns it. */
-static uint64_t beyond(const struct soft_format *f, bool large, bool neg,
+static uint64_t round_beyond(const struct soft_format *f, bool large, bool neg,
 		       unsigned round)
 {
 	bool outward = round == (neg ? 2u : 1u);
@@ -265,10 +266,10 @@ uint64_t soft_div_fixup(const struct soft_format *f, uint64_t s0, uint64_t s1,
 	if (den.inf || num.zero)
 		return sign;
 	if (num.exp - den.exp < lowest)
-		return sign | beyond(f, false, neg, round);
+		return sign | round_beyond(f, false, neg, round);
 	/* gfx1100: an estimate that came out as NaN means overflow. */
 	if (q.nan && f->mant_bits != 10)
-		return sign | beyond(f, true, neg, round);
+		return sign | round_beyond(f, true, neg, round);
 	return sign | q.mag;
 }
 

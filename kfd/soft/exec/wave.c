@@ -1,6 +1,7 @@
 /*
- * A wave's main loop, its decoded instructions (code.h), its memory and its
- * faults.
+ * kfd/soft/exec/wave.c - a wave's main loop.
+ *
+ * With its decoded instructions (code.h), its memory and its faults.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static struct soft_node **find_slot(struct soft_code_cache *c, uint64_t key)
 	return &c->slot[i];
 }
 
-static void grow(struct soft_code_cache *c)
+static void grow_slots(struct soft_code_cache *c)
 {
 	struct soft_node **old = c->slot;
 	size_t n = c->n_slots;
@@ -102,7 +103,7 @@ static struct soft_node *node_new(struct soft_code_cache *c, uint64_t key)
 		c->n_in_chunk = 0;
 	}
 	if (2 * ++c->n_used > c->n_slots)
-		grow(c);
+		grow_slots(c);
 	n = &c->chunk->node[c->n_in_chunk++];
 	memset(n, 0, sizeof(*n));
 	n->key = key;
@@ -216,7 +217,7 @@ static void run_unsupported(struct soft_wave *w, const struct soft_uop *u)
 		   why_not(&u->in));
 }
 
-static soft_handler *bind(const struct isa_inst *in, const void **op)
+static soft_handler *bind_handler(const struct isa_inst *in, const void **op)
 {
 	soft_handler *fn;
 
@@ -258,7 +259,7 @@ static int highest_vgpr(const struct isa_inst *in)
 }
 
 /* Fill a node whose key is set from the `size` bytes of code at its pc. */
-static void decode(struct soft_node *n, const uint8_t *code, uint64_t size,
+static void decode_node(struct soft_node *n, const uint8_t *code, uint64_t size,
 		   int wave_size)
 {
 	struct isa_target t = { ISA_GFX11, wave_size, .lax = true };
@@ -270,7 +271,7 @@ static void decode(struct soft_node *n, const uint8_t *code, uint64_t size,
 		n->u.op = why;
 		n->u.in.size_bytes = 4;
 	} else {
-		n->u.fn = bind(&n->u.in, &n->u.op);
+		n->u.fn = bind_handler(&n->u.in, &n->u.op);
 		if (!n->u.fn)
 			n->u.fn = run_unsupported;
 		else
@@ -280,7 +281,7 @@ static void decode(struct soft_node *n, const uint8_t *code, uint64_t size,
 }
 
 /* The node at w->pc; NULL after raising a fault. */
-static struct soft_node *fetch(struct soft_wave *w, struct soft_code_cache *c)
+static struct soft_node *fetch_node(struct soft_wave *w, struct soft_code_cache *c)
 {
 	const struct soft_env *env = w->group->env;
 	uint64_t key = w->pc | (w->wave_size == 64);
@@ -300,14 +301,14 @@ static struct soft_node *fetch(struct soft_wave *w, struct soft_code_cache *c)
 	}
 	n = node_new(c, key);
 	n->pc = w->pc;
-	decode(n, r.host + (w->pc - r.va), r.size_bytes - (w->pc - r.va),
+	decode_node(n, r.host + (w->pc - r.va), r.size_bytes - (w->pc - r.va),
 	       w->wave_size);
 	return n;
 }
 
 /* The node at w->pc, and the link to it from the one before. */
-static struct soft_node *lookup(struct soft_wave *w, struct soft_code_cache *c,
-			   struct soft_node *from)
+static struct soft_node *find_node(struct soft_wave *w, struct soft_code_cache *c,
+				   struct soft_node *from)
 {
 	struct soft_node *n;
 
@@ -317,7 +318,7 @@ static struct soft_node *lookup(struct soft_wave *w, struct soft_code_cache *c,
 	}
 	n = *find_slot(c, w->pc | (w->wave_size == 64));
 	if (!n)
-		n = fetch(w, c);
+		n = fetch_node(w, c);
 	if (!n || !from)
 		return n;
 	if (w->pc == from->next_pc)
@@ -337,7 +338,7 @@ static void too_few_vgprs(struct soft_wave *w, const struct soft_node *n)
 }
 
 static inline struct soft_node *
-follow(struct soft_wave *w, struct soft_code_cache *c, struct soft_node *n)
+follow_link(struct soft_wave *w, struct soft_code_cache *c, struct soft_node *n)
 {
 	if (w->pc == n->next_pc) {
 		if (n->next)
@@ -345,10 +346,10 @@ follow(struct soft_wave *w, struct soft_code_cache *c, struct soft_node *n)
 	} else if (n->jump && n->jump->pc == w->pc) {
 		return n->jump;
 	}
-	return lookup(w, c, n);
+	return find_node(w, c, n);
 }
 
-static void one(struct soft_wave *w, struct soft_code_cache *c,
+static void run_one(struct soft_wave *w, struct soft_code_cache *c,
 		struct soft_node *n)
 {
 	c->cur = n;
@@ -372,39 +373,39 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 	w->s[ISA_R_NULL] = 0;
 	/* Mappings may have changed since the last time. */
 	memset(c->recent, 0, sizeof(c->recent));
-	n = lookup(w, c, NULL);
+	n = find_node(w, c, NULL);
 	while (n) {
 		uint64_t before = w->n_insts;
 
 		if (soft_superblock_fits(n->fast, w, max_insts))
 			n = soft_superblock_run(n->fast, w, c);
 		else
-			one(w, c, n);
+			run_one(w, c, n);
 		max_insts -= w->n_insts - before;
 		if (w->state != SOFT_READY || max_insts == 0)
 			break;
-		n = follow(w, c, n);
+		n = follow_link(w, c, n);
 	}
 	c->cur = NULL;
 }
 
 /* ------------------------------------------------------------ memory ---- */
 
-static bool holds(const struct soft_range *r, uint64_t va, uint64_t size)
+static bool range_holds(const struct soft_range *r, uint64_t va, uint64_t size)
 {
 	return va >= r->va && size <= r->size_bytes &&
 	       va - r->va <= r->size_bytes - size;
 }
 
 /* The range that holds `va` becomes w->last, if it may be accessed so. */
-static bool reach(struct soft_wave *w, uint64_t va, uint32_t need, int lane)
+static bool use_range(struct soft_wave *w, uint64_t va, uint32_t need, int lane)
 {
 	const struct soft_env *env = w->group->env;
 	struct soft_range r;
 	bool write = need & SOFT_MEM_WRITE;
 
-	if (!holds(&w->last, va, 1)) {
-		if (!env->find(env->ctx, va, &r) || !holds(&r, va, 1)) {
+	if (!range_holds(&w->last, va, 1)) {
+		if (!env->find(env->ctx, va, &r) || !range_holds(&r, va, 1)) {
 			raise_memory(w, va, write, lane, "not mapped");
 			return false;
 		}
@@ -422,9 +423,9 @@ static bool reach(struct soft_wave *w, uint64_t va, uint32_t need, int lane)
 void *soft_host_address(struct soft_wave *w, uint64_t va, uint32_t size_bytes,
 		     uint32_t need, int lane)
 {
-	if (!reach(w, va, need, lane))
+	if (!use_range(w, va, need, lane))
 		return NULL;
-	if (!holds(&w->last, va, size_bytes)) {
+	if (!range_holds(&w->last, va, size_bytes)) {
 		raise_memory(w, w->last.va + w->last.size_bytes,
 			     need & SOFT_MEM_WRITE, lane,
 			     "the access runs past its mapping");
@@ -438,7 +439,7 @@ typedef uint32_t __attribute__((may_alias, aligned(1))) any32;
 typedef uint64_t __attribute__((may_alias, aligned(1))) any64;
 
 /* The largest power of two up to 8 that divides `host` and fits in `size`. */
-static uint32_t unit(const void *host, uint32_t size)
+static uint32_t access_unit(const void *host, uint32_t size)
 {
 	uint32_t n = 8;
 
@@ -450,7 +451,7 @@ static uint32_t unit(const void *host, uint32_t size)
 static void copy_in(uint8_t *to, const uint8_t *from, uint32_t size)
 {
 	while (size) {
-		uint32_t n = unit(from, size);
+		uint32_t n = access_unit(from, size);
 
 		switch (n) {
 		case 8:
@@ -475,7 +476,7 @@ static void copy_in(uint8_t *to, const uint8_t *from, uint32_t size)
 static void copy_out(uint8_t *to, const uint8_t *from, uint32_t size)
 {
 	while (size) {
-		uint32_t n = unit(to, size);
+		uint32_t n = access_unit(to, size);
 
 		switch (n) {
 		case 8:
@@ -498,7 +499,7 @@ static void copy_out(uint8_t *to, const uint8_t *from, uint32_t size)
 }
 
 /* How much of [va, va + size) the last range holds; at least its first byte. */
-static uint32_t piece(const struct soft_wave *w, uint64_t va, uint32_t size)
+static uint32_t bytes_in_range(const struct soft_wave *w, uint64_t va, uint32_t size)
 {
 	uint64_t left = w->last.va + w->last.size_bytes - va;
 
@@ -513,9 +514,9 @@ bool soft_load(struct soft_wave *w, uint64_t va, void *out,
 	while (size_bytes) {
 		uint32_t n;
 
-		if (!reach(w, va, SOFT_MEM_READ, lane))
+		if (!use_range(w, va, SOFT_MEM_READ, lane))
 			return false;
-		n = piece(w, va, size_bytes);
+		n = bytes_in_range(w, va, size_bytes);
 		copy_in(to, w->last.host + (va - w->last.va), n);
 		to += n, va += n, size_bytes -= n;
 	}
@@ -530,9 +531,9 @@ bool soft_store(struct soft_wave *w, uint64_t va, const void *in,
 	while (size_bytes) {
 		uint32_t n;
 
-		if (!reach(w, va, SOFT_MEM_WRITE, lane))
+		if (!use_range(w, va, SOFT_MEM_WRITE, lane))
 			return false;
-		n = piece(w, va, size_bytes);
+		n = bytes_in_range(w, va, size_bytes);
 		copy_out(w->last.host + (va - w->last.va), from, n);
 		from += n, va += n, size_bytes -= n;
 	}
