@@ -28,6 +28,18 @@ static bool same(const char *field, const char *a, const char *b,
 	snprintf(m->field, sizeof(m->field), "%s", field);
 	snprintf(m->a, sizeof(m->a), "%s", a);
 	snprintf(m->b, sizeof(m->b), "%s", b);
+	m->remedy = "";
+	return false;
+}
+
+static bool same_identity(const char *field, const char *a, const char *b,
+			  const struct cli_list *allow, struct mismatch *m)
+{
+	if (same(field, a, b, allow, m))
+		return true;
+	if (!res_is_same_algorithm(a, b))
+		m->remedy = "; they were hashed by different algorithms, so "
+			    "that they may be the same: measure again";
 	return false;
 }
 
@@ -102,7 +114,7 @@ bool pieces_comparable(const struct piece *a, const struct piece *b,
 	       same("uid", fa->uid, fb->uid, allow, m) &&
 	       (!strict || same("driver", fa->driver, fb->driver, allow, m)) &&
 	       (!measured ||
-		same("host", fa->machine, fb->machine, allow, m)) &&
+		same_identity("host", fa->machine, fb->machine, allow, m)) &&
 	       same_json("inputs", fa->inputs, fb->inputs, false, allow, m) &&
 	       same_json("conditions", fa->conditions, fb->conditions, true,
 			 allow, m);
