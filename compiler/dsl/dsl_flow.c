@@ -124,11 +124,6 @@ struct list {
 	uint32_t n, cap;
 };
 
-static void list_add(struct list *l, struct ssa_inst *i)
-{
-	vec_push(l, i);
-}
-
 static void set_edge(struct dsl *k, struct ssa_inst *t, uint32_t e,
 		     struct ssa_block *to, struct list *l)
 {
@@ -215,8 +210,8 @@ static void merge_vars(struct dsl *k, uint32_t n_vars, struct ssa_inst *t,
 				continue;
 			v.e[x] = ssa_block_param(k->f, m, v.e[x]->type);
 			v.e[x]->line = k->line;
-			list_add(&la, a[j].v.e[x]);
-			list_add(&lb, b[j].v.e[x]);
+			vec_push(&la, a[j].v.e[x]);
+			vec_push(&lb, b[j].v.e[x]);
 		}
 		k->var[j].v = v;
 	}
@@ -298,7 +293,7 @@ static void take_vars(struct dsl *k, uint32_t n_vars, struct ssa_block *b,
 			continue;
 		v.e = arena_alloc(k->f->arena, v.n * sizeof(*v.e));
 		for (uint32_t x = 0; x < v.n; x++) {
-			list_add(l, k->var[j].v.e[x]);
+			vec_push(l, k->var[j].v.e[x]);
 			v.e[x] = ssa_block_param(k->f, b,
 						 k->var[j].v.e[x]->type);
 			v.e[x]->line = k->line;
@@ -311,7 +306,7 @@ static void list_vars(struct dsl *k, uint32_t n_vars, struct list *l)
 {
 	for (uint32_t j = 0; j < n_vars; j++)
 		for (uint32_t x = 0; k->var[j].v.e && x < k->var[j].v.n; x++)
-			list_add(l, k->var[j].v.e[x]);
+			vec_push(l, k->var[j].v.e[x]);
 }
 
 /* Jumps to a new header; `i`, if there is one, is its first parameter. */
@@ -323,7 +318,7 @@ static void enter_loop(struct dsl *k, struct dsl_flow *w, struct ssa_inst *i)
 	enter_side(k);
 	w->head = k->block;
 	if (i) {
-		list_add(&l, i);
+		vec_push(&l, i);
 		w->count = ssa_block_param(k->f, w->head, i->type);
 		w->count->line = k->line;
 	}
@@ -404,7 +399,7 @@ void dsl_endfor(struct dsl *k)
 
 	next->line = w.line;
 	next->flags |= dsl_type_info[w.step.type].is_signed ? SSA_NSW : SSA_NUW;
-	list_add(&l, next);
+	vec_push(&l, next);
 	leave_loop(k, &w, &l);
 }
 

@@ -66,22 +66,15 @@ struct val dsl_scan(struct dsl_at at, enum dsl_op op, struct val x,
 }
 
 /* What changes nothing: 0, or the value that loses to every other. */
-static struct val identity_of(struct dsl_at at, enum dsl_op op,
-			      const struct val *x)
+static struct val identity_of(enum dsl_op op, const struct val *x)
 {
-	static const int64_t worst[2][2] = { /* [is MAX][is signed] */
-		{ UINT32_MAX, INT32_MAX }, { 0, INT32_MIN }
-	};
 	const struct dsl_type_info *t = &dsl_type_info[x->type];
-	const bool max = op == DSL_MAX;
+	const uint64_t bits =
+		op == DSL_ADD ?
+			0 :
+			ssa_rmw_identity(rmw_of(op, t), ssa_type(t->kind, 1));
 
-	if (op == DSL_ADD)
-		return dsl_const(x->k, at, x->type, dsl_of_i64(0));
-	if (t->is_float)
-		return dsl_const(x->k, at, x->type,
-				 dsl_of_f64(max ? -1.0 / 0.0 : 1.0 / 0.0));
-	return dsl_const(x->k, at, x->type,
-			 dsl_of_i64(worst[max][t->is_signed]));
+	return dsl_val1(x->k, x->type, dsl_bits_const(x->k, t->kind, bits));
 }
 
 /* Results of whole waves go through LDS; each wave adds those before it. */
@@ -100,7 +93,7 @@ struct val dsl_group_scan(struct dsl_at at, enum dsl_op op, struct val x,
 	if (waves == 1 || !all.k)
 		return sum;
 	const struct val part = LDS(k, x.type, waves, "scan");
-	const struct val wave = WAVE(k), none = identity_of(at, op, &x);
+	const struct val wave = WAVE(k), none = identity_of(op, &x);
 
 	IF (k, EQ(LANE(k), k->f->wave - 1)) {
 		STORE(part, wave, all);

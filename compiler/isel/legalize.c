@@ -56,18 +56,6 @@ static uint32_t waves_of(const struct ssa_func *f)
 	return (n + f->wave - 1) / f->wave;
 }
 
-static uint32_t add_lds(struct ssa_func *f, uint32_t size)
-{
-	struct ssa_lds *lds =
-		arena_alloc(f->arena, (f->n_lds + 1) * sizeof(*lds));
-
-	if (f->n_lds)
-		memcpy(lds, f->lds, f->n_lds * sizeof(*lds));
-	lds[f->n_lds] = (struct ssa_lds){ "group_reduce", size, 16 };
-	f->lds = lds;
-	return f->n_lds++;
-}
-
 static struct ssa_inst *make_icmp(struct legal *l, enum ssa_pred p,
 				  struct ssa_inst *a, struct ssa_inst *b)
 {
@@ -264,9 +252,11 @@ static struct ssa_inst *reduce_in_array(struct legal *l, struct ssa_inst *i,
 	uint32_t size = waves_of(l->f) * 8;
 
 	if (!i->block->loop && l->own++ < OWN_ARRAYS)
-		return group_reduce(l, i, add_lds(l->f, size), false);
+		return group_reduce(l, i,
+				    ssa_lds_add(l->f, "group_reduce", size, 16),
+				    false);
 	if (*array < 0)
-		*array = (int)add_lds(l->f, size);
+		*array = (int)ssa_lds_add(l->f, "group_reduce", size, 16);
 	return group_reduce(l, i, (uint32_t)*array, true);
 }
 

@@ -121,9 +121,7 @@ static struct ssa_block *split_block(struct printer *p, struct ssa_inst *i)
 
 static void append_jump(struct printer *p, struct ssa_block *to)
 {
-	struct ssa_inst *j = append_inst(p, SSA_jump, t_void, 0, NULL);
-
-	ssa_edge_set(p->f, &j->edge[0], to, 0, NULL);
+	ssa_jump_to(p->f, p->b, to, 0, NULL)->line = p->line;
 }
 
 /* Lanes stay until there is room, or they need not wait for it. */
@@ -217,27 +215,6 @@ static uint32_t count_printfs(const struct ssa_func *f)
 	return n;
 }
 
-/* The ring is one more kernel argument, which the runtime fills. */
-static void add_ring(struct printer *p)
-{
-	struct ssa_func *f = p->f;
-	struct ssa_arg *a = arena_alloc(f->arena, (f->n_args + 1) * sizeof(*a));
-	uint32_t end = 0;
-
-	for (uint32_t k = 0; k < f->n_args; k++) {
-		uint32_t e = f->arg[k].offset + ssa_type_bytes(f->arg[k].type);
-
-		end = e > end ? e : end;
-		a[k] = f->arg[k];
-	}
-	p->arg = f->n_args;
-	a[f->n_args] = (struct ssa_arg){ .name = SSA_PRINTF_RING,
-					 .type = t_ptr, .elem = t_i32,
-					 .offset = (end + 7) / 8 * 8 };
-	f->arg = a;
-	f->n_args++;
-}
-
 bool sel_legalize_printf(struct ssa_func *f, struct err *e)
 {
 	struct printer p = { .f = f };
@@ -248,8 +225,9 @@ bool sel_legalize_printf(struct ssa_func *f, struct err *e)
 			       "kernel %s: printf needs an argument of its "
 			       "own, and there are %u already",
 			       f->name, f->n_args);
-	if (n) {
-		add_ring(&p);
+	if (n) { /* the ring is one more argument, which the runtime fills */
+		p.arg = ssa_arg_add(f, SSA_PRINTF_RING, t_ptr);
+		f->arg[p.arg].elem = t_i32;
 		p.entry = arena_alloc(f->arena, n * sizeof(*p.entry));
 	}
 	while (p.n_entries < n) {

@@ -117,6 +117,11 @@ bool sel_is_inline(uint32_t v, int type);
 /* Low or high 32 bits of a 64-bit operand. */
 struct mir_opnd sel_lo(struct mir_opnd o);
 struct mir_opnd sel_hi(struct mir_opnd o);
+/* Its k-th 32 bits. */
+struct mir_opnd sel_dword(struct mir_opnd o, int k);
+/* d = a in the lanes of the mask, b in the others; any width. */
+void sel_cndmask(struct sel *s, struct mir_opnd d, struct mir_opnd mask,
+		 struct mir_opnd a, struct mir_opnd b);
 
 /* ------------------------------------------------------ select_value.c ---- */
 

@@ -39,17 +39,17 @@ static int icmp_s(uint8_t pred, bool wide)
 				ISA_OP_NONE;
 }
 
-/* The predicate with its operands exchanged. */
-static uint8_t swap_pred(uint8_t pred)
+/* The short encoding wants a vector register second. */
+static uint8_t order_operands(const struct sel *s, struct mir_opnd *a,
+			      struct mir_opnd *b, uint8_t pred)
 {
-	static const uint8_t to[] = {
-		[SSA_EQ] = SSA_EQ,   [SSA_NE] = SSA_NE,	  [SSA_SLT] = SSA_SGT,
-		[SSA_SLE] = SSA_SGE, [SSA_SGT] = SSA_SLT, [SSA_SGE] = SSA_SLE,
-		[SSA_ULT] = SSA_UGT, [SSA_ULE] = SSA_UGE, [SSA_UGT] = SSA_ULT,
-		[SSA_UGE] = SSA_ULE,
-	};
+	struct mir_opnd t = *a;
 
-	return to[pred];
+	if (mir_is_v(s->m, b) || !mir_is_v(s->m, a))
+		return pred;
+	*a = *b;
+	*b = t;
+	return ssa_pred_swap(pred);
 }
 
 static bool is_signed(uint8_t pred)
@@ -105,14 +105,7 @@ void sel_icmp(struct sel *s, const struct ssa_inst *i)
 	}
 	a = sel_ext(s, i->arg[0], is_signed(pred));
 	b = sel_ext(s, i->arg[1], is_signed(pred));
-	/* The short encoding wants a vector register second. */
-	if (!mir_is_v(s->m, &b) && mir_is_v(s->m, &a)) {
-		struct mir_opnd t = a;
-
-		a = b;
-		b = t;
-		pred = swap_pred(pred);
-	}
+	pred = order_operands(s, &a, &b, pred);
 	s->m->vreg[d.reg].vcc = true;
 	sel_v(s, icmp_v(pred, wide), d, a, b);
 }
@@ -131,35 +124,14 @@ static const uint16_t fcmp_op[][3] = {
 };
 #undef CMP
 
-static uint8_t swapped_f(uint8_t pred)
-{
-	static const uint8_t to[] = {
-		[SSA_FOEQ] = SSA_FOEQ, [SSA_FONE] = SSA_FONE,
-		[SSA_FOLT] = SSA_FOGT, [SSA_FOLE] = SSA_FOGE,
-		[SSA_FOGT] = SSA_FOLT, [SSA_FOGE] = SSA_FOLE,
-		[SSA_FUEQ] = SSA_FUEQ, [SSA_FUNE] = SSA_FUNE,
-		[SSA_FULT] = SSA_FUGT, [SSA_FULE] = SSA_FUGE,
-		[SSA_FUGT] = SSA_FULT, [SSA_FUGE] = SSA_FULE,
-		[SSA_ORD] = SSA_ORD,   [SSA_UNO] = SSA_UNO,
-	};
-
-	return to[pred];
-}
-
 void sel_fcmp(struct sel *s, const struct ssa_inst *i)
 {
-	uint8_t kind = i->arg[0]->type.kind, pred = i->sub;
+	uint8_t kind = i->arg[0]->type.kind, pred;
 	int width = kind == SSA_F16 ? 0 : kind == SSA_F32 ? 1 : 2;
 	struct mir_opnd a = sel_get_f(s, i->arg[0]);
 	struct mir_opnd b = sel_get_f(s, i->arg[1]), d = sel_def(s, i);
 
-	if (!mir_is_v(s->m, &b) && mir_is_v(s->m, &a)) {
-		struct mir_opnd t = a;
-
-		a = b;
-		b = t;
-		pred = swapped_f(pred);
-	}
+	pred = order_operands(s, &a, &b, i->sub);
 	s->m->vreg[d.reg].vcc = true;
 	sel_v(s, fcmp_op[pred][width], d, a, b);
 }
@@ -193,7 +165,7 @@ static void select_mask(struct sel *s, const struct ssa_inst *i)
 
 void sel_select(struct sel *s, const struct ssa_inst *i)
 {
-	struct mir_opnd d, a, b, c;
+	struct mir_opnd d, a, b;
 
 	if (i->type.kind == SSA_I1) {
 		select_mask(s, i);
@@ -216,15 +188,5 @@ void sel_select(struct sel *s, const struct ssa_inst *i)
 		s->glue = false;
 		return;
 	}
-	c = sel_get(s, i->arg[0]);
-	for (int k = 0; k < d.n; k++) {
-		struct mir_opnd x = k ? mir_part(a, k, 1) : sel_lo(a);
-		struct mir_opnd y = k ? mir_part(b, k, 1) : sel_lo(b);
-
-		if (k && a.kind == MIR_IMM)
-			x = sel_hi(a);
-		if (k && b.kind == MIR_IMM)
-			y = sel_hi(b);
-		sel_v(s, ISA_v_cndmask_b32, mir_part(d, k, 1), y, x, c);
-	}
+	sel_cndmask(s, d, sel_get(s, i->arg[0]), a, b);
 }

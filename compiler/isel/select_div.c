@@ -328,9 +328,7 @@ static struct mir_opnd emit_select64(struct sel *s, struct mir_opnd c,
 {
 	struct mir_opnd d = new_v2(s);
 
-	for (int k = 0; k < 2; k++)
-		sel_v(s, ISA_v_cndmask_b32, mir_part(d, k, 1),
-		      k ? sel_hi(b) : sel_lo(b), k ? sel_hi(a) : sel_lo(a), c);
+	sel_cndmask(s, d, c, a, b);
 	return d;
 }
 

@@ -87,6 +87,21 @@ struct mir_opnd sel_hi(struct mir_opnd o)
 	return mir_part(o, 1, 1);
 }
 
+struct mir_opnd sel_dword(struct mir_opnd o, int k)
+{
+	if (!k)
+		return sel_lo(o);
+	return o.kind == MIR_IMM ? sel_hi(o) : mir_part(o, k, 1);
+}
+
+void sel_cndmask(struct sel *s, struct mir_opnd d, struct mir_opnd mask,
+		 struct mir_opnd a, struct mir_opnd b)
+{
+	for (int k = 0; k < d.n; k++)
+		sel_v(s, ISA_v_cndmask_b32, mir_part(d, k, 1), sel_dword(b, k),
+		      sel_dword(a, k), mask);
+}
+
 /* -------------------------------------------------------------- legal ---- */
 
 bool sel_is_inline(uint32_t v, int type)

@@ -197,9 +197,7 @@ static void select_minmax64(struct sel *s, const struct ssa_inst *i, int cmp)
 	struct mir_opnd b = sel_get(s, i->arg[1]), m = sel_new_mask(s);
 
 	sel_v(s, cmp, m, a, b);
-	for (int k = 0; k < 2; k++)
-		sel_v(s, ISA_v_cndmask_b32, mir_part(d, k, 1),
-		      k ? sel_hi(b) : sel_lo(b), k ? sel_hi(a) : sel_lo(a), m);
+	sel_cndmask(s, d, m, a, b);
 }
 
 void sel_int64(struct sel *s, const struct ssa_inst *i)

@@ -170,19 +170,6 @@ static int combine_op(uint8_t rmw)
 	return op[rmw];
 }
 
-/* What leaves the other operand alone; of fadd that is -0. */
-static uint32_t identity_bits(uint8_t rmw)
-{
-	static const uint32_t bits[SSA_RMWS] = {
-		[SSA_RMW_MIN_S] = 0x7fffffff, [SSA_RMW_MAX_S] = 0x80000000,
-		[SSA_RMW_MIN_U] = UINT32_MAX, [SSA_RMW_AND] = UINT32_MAX,
-		[SSA_RMW_FADD] = 0x80000000,  [SSA_RMW_FMIN] = 0x7f800000,
-		[SSA_RMW_FMAX] = 0xff800000,
-	};
-
-	return bits[rmw];
-}
-
 static struct mir_opnd emit_combine(struct sel *s, const struct ssa_inst *i,
 				    struct mir_opnd a, struct mir_opnd b)
 {
@@ -233,14 +220,6 @@ static struct mir_opnd all_on(struct sel *s, struct mir_opnd *a, uint32_t fill)
 	return save;
 }
 
-static void lanes_back(struct sel *s, struct mir_opnd save)
-{
-	if (save.kind == MIR_VREG)
-		sel_raw(s, s->mask == 2 ? ISA_s_mov_b64 : ISA_s_mov_b32,
-			sel_exec(s), save);
-	s->glue = false;
-}
-
 /* Lane `k` in all lanes. */
 static struct mir_opnd lane_value(struct sel *s, struct mir_opnd a, uint32_t k)
 {
@@ -279,9 +258,9 @@ static void select_reduce(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd a = sel_get_v(s, i->arg[0]), d = sel_def(s, i), save;
 
-	save = all_on(s, &a, identity_bits(i->sub));
+	save = all_on(s, &a, (uint32_t)ssa_rmw_identity(i->sub, i->type));
 	a = in_order(i) ? sum_in_order(s, i, a) : reduce_tree(s, i, a);
-	lanes_back(s, save);
+	sel_mask_end(s, save);
 	sel_copy(s, d, a);
 }
 
@@ -305,9 +284,7 @@ static struct mir_opnd in_lanes(struct sel *s, uint64_t bits, struct mir_opnd b,
 {
 	struct mir_opnd d = sel_new_v(s, a.n), m = lane_mask(s, bits);
 
-	for (int k = 0; k < a.n; k++)
-		sel_v(s, ISA_v_cndmask_b32, mir_part(d, k, 1),
-		      mir_part(a, k, 1), mir_part(b, k, 1), m);
+	sel_cndmask(s, d, m, b, a);
 	return d;
 }
 
@@ -375,13 +352,14 @@ static struct mir_opnd scan_tree(struct sel *s, const struct ssa_inst *i,
 static void select_scan(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd a = sel_get_v(s, i->arg[0]), d = sel_def(s, i), save;
+	const uint32_t identity = (uint32_t)ssa_rmw_identity(i->sub, i->type);
 	struct mir_opnd none;
 
-	save = all_on(s, &a, identity_bits(i->sub));
-	none = sel_to_v(s, mir_imm(identity_bits(i->sub)));
+	save = all_on(s, &a, identity);
+	none = sel_to_v(s, mir_imm(identity));
 	a = in_order(i) ? scan_in_order(s, i, a, none) :
 			  scan_tree(s, i, a, none);
-	lanes_back(s, save);
+	sel_mask_end(s, save);
 	sel_copy(s, d, a);
 }
 

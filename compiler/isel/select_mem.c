@@ -9,38 +9,29 @@
 
 /* -------------------------------------------------------------- pieces ---- */
 
-static int global_op(bool store, int bytes)
+/* By dwords, 0 for a byte, 5 for 16 bits. */
+static int access_op(bool lds, bool store, int bytes)
 {
-	switch (bytes) {
-	case 1:
-		return store ? ISA_global_store_b8 : ISA_global_load_u8;
-	case 2:
-		return store ? ISA_global_store_b16 : ISA_global_load_u16;
-	case 4:
-		return store ? ISA_global_store_b32 : ISA_global_load_b32;
-	case 8:
-		return store ? ISA_global_store_b64 : ISA_global_load_b64;
-	case 12:
-		return store ? ISA_global_store_b96 : ISA_global_load_b96;
+#define BOTH(kind) \
+	{ \
+		{ ISA_global_load_##kind, ISA_global_store_##kind }, \
+		{ \
+			ISA_ds_load_##kind, ISA_ds_store_##kind \
+		} \
 	}
-	return store ? ISA_global_store_b128 : ISA_global_load_b128;
-}
+	static const uint16_t op[][2][2] = {
+		{ { ISA_global_load_u8, ISA_global_store_b8 },
+		  { ISA_ds_load_u8, ISA_ds_store_b8 } },
+		BOTH(b32),
+		BOTH(b64),
+		BOTH(b96),
+		BOTH(b128),
+		{ { ISA_global_load_u16, ISA_global_store_b16 },
+		  { ISA_ds_load_u16, ISA_ds_store_b16 } },
+	};
+#undef BOTH
 
-static int lds_op(bool store, int bytes)
-{
-	switch (bytes) {
-	case 1:
-		return store ? ISA_ds_store_b8 : ISA_ds_load_u8;
-	case 2:
-		return store ? ISA_ds_store_b16 : ISA_ds_load_u16;
-	case 4:
-		return store ? ISA_ds_store_b32 : ISA_ds_load_b32;
-	case 8:
-		return store ? ISA_ds_store_b64 : ISA_ds_load_b64;
-	case 12:
-		return store ? ISA_ds_store_b96 : ISA_ds_load_b96;
-	}
-	return store ? ISA_ds_store_b128 : ISA_ds_load_b128;
+	return op[bytes == 2 ? 5 : bytes / 4][lds][store];
 }
 
 /* Memory that nobody writes while the kernel runs. */
@@ -77,6 +68,7 @@ void sel_note(struct sel_access *a, struct mir_inst *m, int at, int bytes)
 static void one_piece(struct sel *s, struct sel_access *a, int at, int bytes,
 		      struct mir_opnd data)
 {
+	const int op = access_op(a->lds, a->store, bytes);
 	struct mir_inst *m;
 
 	if (a->upper && a->lds)
@@ -85,14 +77,13 @@ static void one_piece(struct sel *s, struct sel_access *a, int at, int bytes,
 		m = sel_raw(s, ISA_global_store_d16_hi_b16, a->addr, data,
 			    a->base);
 	else if (a->lds && a->store)
-		m = sel_raw(s, lds_op(true, bytes), a->addr, data);
+		m = sel_raw(s, op, a->addr, data);
 	else if (a->lds)
-		m = sel_raw(s, lds_op(false, bytes), data, a->addr);
+		m = sel_raw(s, op, data, a->addr);
 	else if (a->store)
-		m = sel_raw(s, global_op(true, bytes), a->addr, data, a->base);
+		m = sel_raw(s, op, a->addr, data, a->base);
 	else
-		m = sel_raw(s, global_op(false, bytes), data, a->addr,
-			    a->base);
+		m = sel_raw(s, op, data, a->addr, a->base);
 	sel_note(a, m, at, bytes);
 }
 

@@ -83,12 +83,10 @@ static void copy_side(struct branch_pair *t, uint32_t k)
 	for (uint32_t p = 0; p < in->n_args; p++)
 		ssa_clone_set(c, t->between->param[p], in->arg[p]);
 	ssa_clone_insts(c, t->between->first, t->second, b);
-	struct ssa_inst *jump = ssa_inst_new(t->f, SSA_jump,
-					     ssa_type(SSA_VOID, 0), 0, NULL);
+	struct ssa_inst *jump =
+		ssa_jump_to(t->f, b, out->to, out->n_args, out->arg);
 
 	jump->line = t->second->line;
-	ssa_append(b, jump);
-	ssa_edge_set(t->f, &jump->edge[0], out->to, out->n_args, out->arg);
 	for (uint32_t p = 0; p < out->n_args; p++)
 		jump->edge[0].arg[p] = ssa_cloned(c, out->arg[p]);
 	ssa_edge_set(t->f, in, b, 0, NULL);

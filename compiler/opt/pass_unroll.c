@@ -122,13 +122,10 @@ static struct ssa_block *repeat_body(struct ssa_clone *c,
 	for (struct ssa_block *b = l->head->next;
 	     b && ssa_loop_has(l->head, b); b = b->next)
 		ssa_clone_block(c, b);
-	struct ssa_inst *jump = ssa_inst_new(c->f, SSA_jump,
-					     ssa_type(SSA_VOID, 0), 0, NULL);
 	const struct ssa_edge *in = &l->head->last->edge[l->stay];
+	struct ssa_inst *jump = ssa_jump_to(c->f, at, c->block[l->body->id],
+					    in->n_args, in->arg);
 
-	ssa_append(at, jump);
-	ssa_edge_set(c->f, &jump->edge[0], c->block[l->body->id], in->n_args,
-		     in->arg);
 	for (uint32_t k = 0; k < in->n_args; k++)
 		jump->edge[0].arg[k] = ssa_cloned(c, in->arg[k]);
 	for (struct ssa_block *b = l->head->next;
@@ -147,16 +144,6 @@ static struct ssa_block *repeat_body(struct ssa_clone *c,
 		v[k] = out[k];
 	free(out);
 	return end;
-}
-
-static void jump_to(struct ssa_func *f, struct ssa_block *from,
-		    struct ssa_block *to, uint32_t n, struct ssa_inst **v)
-{
-	struct ssa_inst *t = ssa_inst_new(f, SSA_jump, ssa_type(SSA_VOID, 0), 0,
-					  NULL);
-
-	ssa_append(from, t);
-	ssa_edge_set(f, &t->edge[0], to, n, v);
 }
 
 /* All trips one after the other, and the last look at the header. */
@@ -180,7 +167,7 @@ static void unroll_all(struct ssa_func *f, const struct counted *l, uint32_t n)
 
 	for (uint32_t k = 0; k < out->n_args; k++)
 		arg[k] = ssa_cloned(&c, arg[k]);
-	jump_to(f, at, out->to, out->n_args, arg);
+	ssa_jump_to(f, at, out->to, out->n_args, arg);
 	ssa_clone_fini(&c);
 }
 
@@ -226,10 +213,10 @@ static void unroll_part(struct ssa_func *f, const struct counted *l,
 	ssa_edge_set(f, &t->edge[1], exit, head->n_params, head->param);
 	for (uint32_t k = 0; k < l->head->n_params; k++)
 		ssa_block_param(f, exit, l->head->param[k]->type);
-	jump_to(f, exit, l->head, exit->n_params, exit->param);
+	ssa_jump_to(f, exit, l->head, exit->n_params, exit->param);
 	for (uint32_t k = 0; k < factor; k++)
 		body = repeat_body(&c, l, body, v);
-	jump_to(f, body, head, head->n_params, v);
+	ssa_jump_to(f, body, head, head->n_params, v);
 	l->before->last->edge[0].to = head;
 	ssa_clone_fini(&c);
 }

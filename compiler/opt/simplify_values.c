@@ -102,17 +102,6 @@ struct ssa_inst *ssa_simplify_float(struct simplify *s, struct ssa_inst *i)
 
 /* --------------------------------------------- comparisons, selections -- */
 
-static const uint8_t swapped[SSA_PREDS] = {
-	[SSA_EQ] = SSA_EQ,     [SSA_NE] = SSA_NE,     [SSA_SLT] = SSA_SGT,
-	[SSA_SLE] = SSA_SGE,   [SSA_SGT] = SSA_SLT,   [SSA_SGE] = SSA_SLE,
-	[SSA_ULT] = SSA_UGT,   [SSA_ULE] = SSA_UGE,   [SSA_UGT] = SSA_ULT,
-	[SSA_UGE] = SSA_ULE,   [SSA_FOEQ] = SSA_FOEQ, [SSA_FONE] = SSA_FONE,
-	[SSA_FOLT] = SSA_FOGT, [SSA_FOLE] = SSA_FOGE, [SSA_FOGT] = SSA_FOLT,
-	[SSA_FOGE] = SSA_FOLE, [SSA_FUEQ] = SSA_FUEQ, [SSA_FUNE] = SSA_FUNE,
-	[SSA_FULT] = SSA_FUGT, [SSA_FULE] = SSA_FUGE, [SSA_FUGT] = SSA_FULT,
-	[SSA_FUGE] = SSA_FULE, [SSA_ORD] = SSA_ORD,   [SSA_UNO] = SSA_UNO,
-};
-
 static const uint8_t inverse[SSA_PREDS] = {
 	[SSA_EQ] = SSA_NE,     [SSA_NE] = SSA_EQ,     [SSA_SLT] = SSA_SGE,
 	[SSA_SLE] = SSA_SGT,   [SSA_SGT] = SSA_SLE,   [SSA_SGE] = SSA_SLT,
@@ -166,7 +155,7 @@ struct ssa_inst *ssa_simplify_compare(struct simplify *s, struct ssa_inst *i)
 	if (known >= 0)
 		return bits_of(s, i->type, (uint64_t)known);
 	if (x->op == SSA_const && y->op != SSA_const) {
-		i->sub = swapped[i->sub];
+		i->sub = ssa_pred_swap(i->sub);
 		i->arg[0] = y;
 		i->arg[1] = x;
 		s->changed = true;

@@ -75,6 +75,26 @@ uint32_t ssa_n_edges(const struct ssa_inst *i)
 	return i->op == SSA_branch ? 2 : i->op == SSA_jump ? 1 : 0;
 }
 
+uint8_t ssa_pred_swap(uint8_t pred)
+{
+	static const uint8_t to[SSA_PREDS] = {
+		[SSA_EQ] = SSA_EQ,     [SSA_NE] = SSA_NE,
+		[SSA_SLT] = SSA_SGT,   [SSA_SLE] = SSA_SGE,
+		[SSA_SGT] = SSA_SLT,   [SSA_SGE] = SSA_SLE,
+		[SSA_ULT] = SSA_UGT,   [SSA_ULE] = SSA_UGE,
+		[SSA_UGT] = SSA_ULT,   [SSA_UGE] = SSA_ULE,
+		[SSA_FOEQ] = SSA_FOEQ, [SSA_FONE] = SSA_FONE,
+		[SSA_FOLT] = SSA_FOGT, [SSA_FOLE] = SSA_FOGE,
+		[SSA_FOGT] = SSA_FOLT, [SSA_FOGE] = SSA_FOLE,
+		[SSA_FUEQ] = SSA_FUEQ, [SSA_FUNE] = SSA_FUNE,
+		[SSA_FULT] = SSA_FUGT, [SSA_FULE] = SSA_FUGE,
+		[SSA_FUGT] = SSA_FULT, [SSA_FUGE] = SSA_FULE,
+		[SSA_ORD] = SSA_ORD,   [SSA_UNO] = SSA_UNO,
+	};
+
+	return to[pred];
+}
+
 /* ----------------------------------------------------------- functions -- */
 
 struct ssa_func *ssa_func_new(const char *name)
@@ -300,6 +320,18 @@ void ssa_edge_set(struct ssa_func *f, struct ssa_edge *edge,
 	edge->to = to;
 	edge->n_args = n;
 	edge->arg = ssa_args_copy(f, n, arg);
+}
+
+struct ssa_inst *ssa_jump_to(struct ssa_func *f, struct ssa_block *from,
+			     struct ssa_block *to, uint32_t n,
+			     struct ssa_inst *const *arg)
+{
+	struct ssa_inst *t =
+		ssa_inst_new(f, SSA_jump, ssa_type(SSA_VOID, 0), 0, NULL);
+
+	ssa_append(from, t);
+	ssa_edge_set(f, &t->edge[0], to, n, arg);
+	return t;
 }
 
 void ssa_edge_add(struct ssa_func *f, struct ssa_edge *edge,

@@ -238,6 +238,8 @@ bool ssa_type_eq(struct ssa_type a, struct ssa_type b);
 bool ssa_kind_is_int(enum ssa_kind kind);   /* i1 to i64 */
 bool ssa_kind_is_float(enum ssa_kind kind); /* f16, bf16, f32, f64 */
 uint32_t ssa_n_edges(const struct ssa_inst *i); /* 0 if no terminator */
+/* The enum ssa_pred that holds of b and a where `pred` does of a and b. */
+uint8_t ssa_pred_swap(uint8_t pred);
 static inline struct ssa_type ssa_type(enum ssa_kind kind, uint32_t n)
 {
 	return (struct ssa_type){ (uint8_t)kind, (uint8_t)n };
@@ -268,6 +270,10 @@ struct ssa_inst **ssa_args_copy(struct ssa_func *f, uint32_t n,
 struct ssa_inst *ssa_const(struct ssa_func *f, struct ssa_type t,
 			   uint64_t bits);
 void ssa_append(struct ssa_block *b, struct ssa_inst *i);
+/* Ends block `from`; `arg` is copied. */
+struct ssa_inst *ssa_jump_to(struct ssa_func *f, struct ssa_block *from,
+			     struct ssa_block *to, uint32_t n,
+			     struct ssa_inst *const *arg);
 void ssa_insert_before(struct ssa_inst *at, struct ssa_inst *i);
 void ssa_insert_after(struct ssa_inst *at, struct ssa_inst *i);
 void ssa_unlink(struct ssa_inst *i);
