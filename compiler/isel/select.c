@@ -168,64 +168,19 @@ static void clock_now(struct sel *s, const struct ssa_inst *i)
 	m->flags |= MIR_ORDERED | MIR_KEEP;
 }
 
-static bool select_leaf(struct sel *s, const struct ssa_inst *i)
+static void select_undef(struct sel *s, const struct ssa_inst *i)
 {
-	switch (i->op) {
-	case SSA_const:
-	case SSA_assume:
-		return true;
-	case SSA_undef:
-		sel_raw(s, MIR_UNDEF, sel_def(s, i));
-		return true;
-	case SSA_arg:
-		select_arg(s, i);
-		return true;
-	case SSA_local_id:
-		sel_alias(s, i, packed_id(s, (int)i->imm));
-		return true;
-	case SSA_group_id:
-		group_number(s, i);
-		return true;
-	case SSA_num_groups:
-		group_count(s, i);
-		return true;
-	case SSA_lane:
-		lane_number(s, i);
-		return true;
-	case SSA_wave:
-		wave_number(s, i);
-		return true;
-	case SSA_lds:
-		sel_alias(s, i, mir_imm(s->lds_at[i->imm]));
-		return true;
-	case SSA_clock:
-		clock_now(s, i);
-		return true;
-	}
-	return false;
+	sel_raw(s, MIR_UNDEF, sel_def(s, i));
 }
 
-static bool select_memory(struct sel *s, const struct ssa_inst *i)
+static void select_local_id(struct sel *s, const struct ssa_inst *i)
 {
-	switch (i->op) {
-	case SSA_load:
-		sel_load(s, i);
-		return true;
-	case SSA_store:
-		sel_store(s, i);
-		return true;
-	case SSA_atomic:
-	case SSA_cmpxchg:
-		sel_atomic(s, i);
-		return true;
-	case SSA_fence:
-		sel_fence(s, i);
-		return true;
-	case SSA_barrier:
-		sel_barrier(s, i);
-		return true;
-	}
-	return false;
+	sel_alias(s, i, packed_id(s, (int)i->imm));
+}
+
+static void select_lds(struct sel *s, const struct ssa_inst *i)
+{
+	sel_alias(s, i, mir_imm(s->lds_at[i->imm]));
 }
 
 static void pointer_sum(struct sel *s, const struct ssa_inst *i)
@@ -256,52 +211,52 @@ static void pointer_sum(struct sel *s, const struct ssa_inst *i)
 	sel_add64(s, d, a, b);
 }
 
-static bool select_conversion(struct sel *s, const struct ssa_inst *i)
-{
-	switch (i->op) {
-	case SSA_zext:
-	case SSA_sext:
-	case SSA_trunc:
-		sel_convert_int(s, i);
-		return true;
-	case SSA_fcvt:
-		sel_fcvt(s, i);
-		return true;
-	case SSA_fcvt_from_s:
-	case SSA_fcvt_from_u:
-	case SSA_fcvt_to_s:
-	case SSA_fcvt_to_u:
-		sel_fcvt_int(s, i);
-		return true;
-	case SSA_icmp:
-		sel_icmp(s, i);
-		return true;
-	case SSA_fcmp:
-		sel_fcmp(s, i);
-		return true;
-	case SSA_select:
-		sel_select(s, i);
-		return true;
-	case SSA_ptradd:
-		pointer_sum(s, i);
-		return true;
-	}
-	return false;
-}
+/* Operations that one function selects, whatever their type. */
+static void (*const selector[SSA_OPS])(struct sel *s,
+				       const struct ssa_inst *i) = {
+	[SSA_undef] = select_undef,
+	[SSA_arg] = select_arg,
+	[SSA_local_id] = select_local_id,
+	[SSA_group_id] = group_number,
+	[SSA_num_groups] = group_count,
+	[SSA_lane] = lane_number,
+	[SSA_wave] = wave_number,
+	[SSA_lds] = select_lds,
+	[SSA_clock] = clock_now,
+	[SSA_load] = sel_load,
+	[SSA_store] = sel_store,
+	[SSA_atomic] = sel_atomic,
+	[SSA_cmpxchg] = sel_atomic,
+	[SSA_fence] = sel_fence,
+	[SSA_barrier] = sel_barrier,
+	[SSA_zext] = sel_convert_int,
+	[SSA_sext] = sel_convert_int,
+	[SSA_trunc] = sel_convert_int,
+	[SSA_fcvt] = sel_fcvt,
+	[SSA_fcvt_from_s] = sel_fcvt_int,
+	[SSA_fcvt_from_u] = sel_fcvt_int,
+	[SSA_fcvt_to_s] = sel_fcvt_int,
+	[SSA_fcvt_to_u] = sel_fcvt_int,
+	[SSA_icmp] = sel_icmp,
+	[SSA_fcmp] = sel_fcmp,
+	[SSA_select] = sel_select,
+	[SSA_ptradd] = pointer_sum,
+};
 
 static void select_one(struct sel *s, const struct ssa_inst *i)
 {
 	s->m->line = i->line;
-	if (select_leaf(s, i) || select_memory(s, i) ||
-	    select_conversion(s, i) || sel_vector(s, i))
+	if (i->op == SSA_const || i->op == SSA_assume)
 		return;
-	if (ssa_op_info(i->op)->flags & SSA_OP_CROSSES) {
+	if (selector[i->op])
+		selector[i->op](s, i);
+	else if (sel_vector(s, i))
+		return;
+	else if (ssa_op_info(i->op)->flags & SSA_OP_CROSSES)
 		sel_lane_op(s, i);
-		return;
-	}
-	if (sel_int(s, i) || sel_float(s, i))
-		return;
-	sel_refuse(s, i, "no instruction for this operation on this type");
+	else if (!sel_int(s, i) && !sel_float(s, i))
+		sel_refuse(s, i,
+			   "no instruction for this operation on this type");
 }
 
 void sel_block(struct sel *s, struct ssa_block *b)

@@ -74,27 +74,20 @@ void sel_add64_u32(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 
 static void each_half(struct sel *s, const struct ssa_inst *i, int vop, int sop)
 {
-	struct mir_opnd d = sel_def(s, i), a = sel_get(s, i->arg[0]);
-	struct mir_opnd b = sel_get(s, i->arg[1]);
+	struct mir_opnd o[3] = { sel_def(s, i) }, half[3];
+	const int n = 1 + (int)i->n_args;
 
-	if (!in_v(s, d)) {
-		sel_s(s, sop, d, a, b);
+	for (int k = 1; k < n; k++)
+		o[k] = sel_get(s, i->arg[k - 1]);
+	if (!in_v(s, o[0])) {
+		sel_s_list(s, sop, o, n);
 		return;
 	}
-	sel_v(s, vop, mir_part(d, 0, 1), sel_lo(a), sel_lo(b));
-	sel_v(s, vop, mir_part(d, 1, 1), sel_hi(a), sel_hi(b));
-}
-
-static void select_not64(struct sel *s, const struct ssa_inst *i)
-{
-	struct mir_opnd d = sel_def(s, i), a = sel_get(s, i->arg[0]);
-
-	if (!in_v(s, d)) {
-		sel_s(s, ISA_s_not_b64, d, a);
-		return;
+	for (int h = 0; h < 2; h++) {
+		for (int k = 0; k < n; k++)
+			half[k] = sel_dword(o[k], h);
+		sel_v_list(s, vop, half, n);
 	}
-	sel_v(s, ISA_v_not_b32, mir_part(d, 0, 1), sel_lo(a));
-	sel_v(s, ISA_v_not_b32, mir_part(d, 1, 1), sel_hi(a));
 }
 
 static void select_shift64(struct sel *s, const struct ssa_inst *i, int vop,
@@ -191,61 +184,50 @@ static void select_mul64(struct sel *s, const struct ssa_inst *i)
 }
 
 /* Smaller or larger of two, by a 64-bit compare. */
-static void select_minmax64(struct sel *s, const struct ssa_inst *i, int cmp)
+static void select_minmax64(struct sel *s, const struct ssa_inst *i, int cmp,
+			    int unused)
 {
 	struct mir_opnd d = sel_def(s, i), a = sel_get(s, i->arg[0]);
 	struct mir_opnd b = sel_get(s, i->arg[1]), m = sel_new_mask(s);
 
+	(void)unused;
 	sel_v(s, cmp, m, a, b);
 	sel_cndmask(s, d, m, a, b);
 }
 
+static const struct {
+	uint16_t op, v, s;
+	void (*select)(struct sel *s, const struct ssa_inst *i, int vop,
+		       int sop);
+} row64[] = {
+	{ SSA_and, ISA_v_and_b32, ISA_s_and_b64, each_half },
+	{ SSA_or, ISA_v_or_b32, ISA_s_or_b64, each_half },
+	{ SSA_xor, ISA_v_xor_b32, ISA_s_xor_b64, each_half },
+	{ SSA_not, ISA_v_not_b32, ISA_s_not_b64, each_half },
+	{ SSA_shl, ISA_v_lshlrev_b64, ISA_s_lshl_b64, select_shift64 },
+	{ SSA_shr_u, ISA_v_lshrrev_b64, ISA_s_lshr_b64, select_shift64 },
+	{ SSA_shr_s, ISA_v_ashrrev_i64, ISA_s_ashr_i64, select_shift64 },
+	{ SSA_min_u, ISA_v_cmp_lt_u64, ISA_OP_NONE, select_minmax64 },
+	{ SSA_max_u, ISA_v_cmp_gt_u64, ISA_OP_NONE, select_minmax64 },
+	{ SSA_min_s, ISA_v_cmp_lt_i64, ISA_OP_NONE, select_minmax64 },
+	{ SSA_max_s, ISA_v_cmp_gt_i64, ISA_OP_NONE, select_minmax64 },
+};
+
 void sel_int64(struct sel *s, const struct ssa_inst *i)
 {
+	for (size_t k = 0; k < ARRAY_SIZE(row64); k++)
+		if (row64[k].op == i->op) {
+			row64[k].select(s, i, row64[k].v, row64[k].s);
+			return;
+		}
 	switch (i->op) {
 	case SSA_add:
-		sel_add64(s, sel_def(s, i), sel_get(s, i->arg[0]),
-			  sel_get(s, i->arg[1]));
-		return;
 	case SSA_sub:
 		carry_pair(s, sel_def(s, i), sel_get(s, i->arg[0]),
-			   sel_get(s, i->arg[1]), true);
-		return;
-	case SSA_and:
-		each_half(s, i, ISA_v_and_b32, ISA_s_and_b64);
-		return;
-	case SSA_or:
-		each_half(s, i, ISA_v_or_b32, ISA_s_or_b64);
-		return;
-	case SSA_xor:
-		each_half(s, i, ISA_v_xor_b32, ISA_s_xor_b64);
-		return;
-	case SSA_not:
-		select_not64(s, i);
-		return;
-	case SSA_shl:
-		select_shift64(s, i, ISA_v_lshlrev_b64, ISA_s_lshl_b64);
-		return;
-	case SSA_shr_u:
-		select_shift64(s, i, ISA_v_lshrrev_b64, ISA_s_lshr_b64);
-		return;
-	case SSA_shr_s:
-		select_shift64(s, i, ISA_v_ashrrev_i64, ISA_s_ashr_i64);
+			   sel_get(s, i->arg[1]), i->op == SSA_sub);
 		return;
 	case SSA_mul:
 		select_mul64(s, i);
-		return;
-	case SSA_min_u:
-		select_minmax64(s, i, ISA_v_cmp_lt_u64);
-		return;
-	case SSA_max_u:
-		select_minmax64(s, i, ISA_v_cmp_gt_u64);
-		return;
-	case SSA_min_s:
-		select_minmax64(s, i, ISA_v_cmp_lt_i64);
-		return;
-	case SSA_max_s:
-		select_minmax64(s, i, ISA_v_cmp_gt_i64);
 		return;
 	case SSA_div_u:
 	case SSA_div_s:
