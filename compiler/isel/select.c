@@ -101,9 +101,8 @@ static void wave_number(struct sel *s, const struct ssa_inst *i)
 		sel_copy(s, sel_def(s, i), mir_imm(0));
 		return;
 	}
-	t = sel_new_v(s, 1);
-	sel_v(s, ISA_v_lshrrev_b32, t, mir_imm(s->m->wave == 64 ? 6 : 5),
-	      linear_id(s));
+	t = sel_v1(s, ISA_v_lshrrev_b32, mir_imm(s->m->wave == 64 ? 6 : 5),
+		   linear_id(s));
 	sel_raw(s, ISA_v_readfirstlane_b32, sel_def(s, i), t);
 }
 
@@ -116,8 +115,7 @@ static void lane_number(struct sel *s, const struct ssa_inst *i)
 		      mir_imm(0));
 		return;
 	}
-	t = sel_new_v(s, 1);
-	sel_v(s, ISA_v_mbcnt_lo_u32_b32, t, mir_imm(UINT32_MAX), mir_imm(0));
+	t = sel_v1(s, ISA_v_mbcnt_lo_u32_b32, mir_imm(UINT32_MAX), mir_imm(0));
 	sel_v(s, ISA_v_mbcnt_hi_u32_b32, d, mir_imm(UINT32_MAX), t);
 }
 
@@ -149,9 +147,8 @@ static void select_arg(struct sel *s, const struct ssa_inst *i)
 		return;
 	}
 	if (a->offset & 3) {
-		d = sel_new_s(s, 1);
-		sel_s(s, ISA_s_lshr_b32, d, mir_part(o, 0, 1),
-		      mir_imm(8 * (a->offset & 3)));
+		d = sel_s1(s, ISA_s_lshr_b32, mir_part(o, 0, 1),
+			   mir_imm(8 * (a->offset & 3)));
 		o = d;
 	}
 	sel_alias(s, i, o);

@@ -102,6 +102,13 @@ struct mir_inst *sel_v_list(struct sel *s, int op, const struct mir_opnd *o,
 			    int n);
 struct mir_inst *sel_s_list(struct sel *s, int op, const struct mir_opnd *o,
 			    int n);
+/* The same into a new register, which they return. */
+#define sel_v1(s, op, ...) sel_v1_list(s, op, SEL_LIST(__VA_ARGS__))
+#define sel_s1(s, op, ...) sel_s1_list(s, op, SEL_LIST(__VA_ARGS__))
+struct mir_opnd sel_v1_list(struct sel *s, int op, const struct mir_opnd *o,
+			    int n);
+struct mir_opnd sel_s1_list(struct sel *s, int op, const struct mir_opnd *o,
+			    int n);
 struct mir_opnd sel_new_v(struct sel *s, int n);
 struct mir_opnd sel_new_s(struct sel *s, int n);
 struct mir_opnd sel_new_mask(struct sel *s);

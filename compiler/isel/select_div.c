@@ -16,11 +16,6 @@ struct quotient {
 	struct mir_opnd q, r;
 };
 
-static struct mir_opnd new_v1(struct sel *s)
-{
-	return sel_new_v(s, 1);
-}
-
 static struct mir_opnd ge_u32(struct sel *s, struct mir_opnd a,
 			      struct mir_opnd b)
 {
@@ -31,49 +26,41 @@ static struct mir_opnd ge_u32(struct sel *s, struct mir_opnd a,
 	return c;
 }
 
-static struct mir_opnd emit_select(struct sel *s, struct mir_opnd c,
-				   struct mir_opnd a, struct mir_opnd b)
-{
-	struct mir_opnd d = new_v1(s);
-
-	sel_v(s, ISA_v_cndmask_b32, d, b, a, c);
-	return d;
-}
-
 /* If r >= d: q + 1, r - d. */
 static void correct_quotient(struct sel *s, struct quotient *x,
 			     struct mir_opnd d)
 {
-	struct mir_opnd c = ge_u32(s, x->r, d), q = new_v1(s), r = new_v1(s);
+	struct mir_opnd c = ge_u32(s, x->r, d);
+	struct mir_opnd q = sel_v1(s, ISA_v_add_nc_u32, mir_imm(1), x->q);
+	struct mir_opnd r = sel_v1(s, ISA_v_sub_nc_u32, x->r, d);
 
-	sel_v(s, ISA_v_add_nc_u32, q, mir_imm(1), x->q);
-	sel_v(s, ISA_v_sub_nc_u32, r, x->r, d);
-	x->q = emit_select(s, c, q, x->q);
-	x->r = emit_select(s, c, r, x->r);
+	x->q = sel_v1(s, ISA_v_cndmask_b32, x->q, q, c);
+	x->r = sel_v1(s, ISA_v_cndmask_b32, x->r, r, c);
+}
+
+/* 2^32 / d, a little less, so that the estimate never is too large. */
+static struct mir_opnd recip_u32(struct sel *s, struct mir_opnd d)
+{
+	struct mir_opnd f = sel_v1(s, ISA_v_cvt_f32_u32, d);
+
+	f = sel_v1(s, ISA_v_rcp_iflag_f32, f);
+	f = sel_v1(s, ISA_v_mul_f32, mir_imm(0x4f7ffffe), f);
+	return sel_v1(s, ISA_v_cvt_u32_f32, f);
 }
 
 static struct quotient div_u32(struct sel *s, struct mir_opnd n,
 			       struct mir_opnd d)
 {
-	struct mir_opnd f = new_v1(s), g = new_v1(s), h = new_v1(s),
-			z = new_v1(s);
-	struct mir_opnd neg = new_v1(s), e = new_v1(s), u = new_v1(s),
-			y = new_v1(s);
-	struct mir_opnd p = new_v1(s);
-	struct quotient x = { new_v1(s), new_v1(s) };
+	struct mir_opnd z = recip_u32(s, d), y, p;
+	struct quotient x;
 
-	sel_v(s, ISA_v_cvt_f32_u32, f, d);
-	sel_v(s, ISA_v_rcp_iflag_f32, g, f);
-	/* A little below 2^32, so that the estimate never is too large. */
-	sel_v(s, ISA_v_mul_f32, h, mir_imm(0x4f7ffffe), g);
-	sel_v(s, ISA_v_cvt_u32_f32, z, h);
-	sel_v(s, ISA_v_sub_nc_u32, neg, mir_imm(0), d);
-	sel_v(s, ISA_v_mul_lo_u32, e, neg, z);
-	sel_v(s, ISA_v_mul_hi_u32, u, z, e);
-	sel_v(s, ISA_v_add_nc_u32, y, z, u);
-	sel_v(s, ISA_v_mul_hi_u32, x.q, n, y);
-	sel_v(s, ISA_v_mul_lo_u32, p, x.q, d);
-	sel_v(s, ISA_v_sub_nc_u32, x.r, n, p);
+	y = sel_v1(s, ISA_v_sub_nc_u32, mir_imm(0), d);
+	y = sel_v1(s, ISA_v_mul_lo_u32, y, z);
+	y = sel_v1(s, ISA_v_mul_hi_u32, z, y);
+	y = sel_v1(s, ISA_v_add_nc_u32, z, y);
+	x.q = sel_v1(s, ISA_v_mul_hi_u32, n, y);
+	p = sel_v1(s, ISA_v_mul_lo_u32, x.q, d);
+	x.r = sel_v1(s, ISA_v_sub_nc_u32, n, p);
 	correct_quotient(s, &x, d);
 	correct_quotient(s, &x, d);
 	return x;
@@ -86,8 +73,8 @@ static void by_zero(struct sel *s, struct quotient *x, struct mir_opnd n,
 	struct mir_opnd c = sel_new_mask(s);
 
 	sel_v(s, ISA_v_cmp_ne_u32, c, mir_imm(0), d);
-	x->q = emit_select(s, c, x->q, mir_imm(UINT32_MAX));
-	x->r = emit_select(s, c, x->r, n);
+	x->q = sel_v1(s, ISA_v_cndmask_b32, mir_imm(UINT32_MAX), x->q, c);
+	x->r = sel_v1(s, ISA_v_cndmask_b32, n, x->r, c);
 }
 
 static bool is_signed(const struct ssa_inst *i)
@@ -103,48 +90,27 @@ static bool wants_quotient(const struct ssa_inst *i)
 static struct mir_opnd emit_abs(struct sel *s, struct mir_opnd a,
 				struct mir_opnd *sign)
 {
-	struct mir_opnd t = new_v1(s), d = new_v1(s);
-
-	*sign = new_v1(s);
-	sel_v(s, ISA_v_ashrrev_i32, *sign, mir_imm(31), a);
-	sel_v(s, ISA_v_add_nc_u32, t, a, *sign);
-	sel_v(s, ISA_v_xor_b32, d, t, *sign);
-	return d;
+	*sign = sel_v1(s, ISA_v_ashrrev_i32, mir_imm(31), a);
+	return sel_v1(s, ISA_v_xor_b32, sel_v1(s, ISA_v_add_nc_u32, a, *sign),
+		      *sign);
 }
 
 /* (a ^ sign) - sign */
 static struct mir_opnd give_sign(struct sel *s, struct mir_opnd a,
 				 struct mir_opnd sign)
 {
-	struct mir_opnd t = new_v1(s), d = new_v1(s);
-
-	sel_v(s, ISA_v_xor_b32, t, a, sign);
-	sel_v(s, ISA_v_sub_nc_u32, d, t, sign);
-	return d;
+	return sel_v1(s, ISA_v_sub_nc_u32, sel_v1(s, ISA_v_xor_b32, a, sign),
+		      sign);
 }
 
 /* ---- the same for all lanes: in the scalar ALU, but for the estimate */
-
-static struct mir_opnd new_s1(struct sel *s)
-{
-	return sel_new_s(s, 1);
-}
-
-static struct mir_opnd emit_scalar(struct sel *s, int op, struct mir_opnd a,
-				   struct mir_opnd b)
-{
-	struct mir_opnd d = new_s1(s);
-
-	sel_s(s, op, d, a, b);
-	return d;
-}
 
 /* compare(a, b) ? *x : y for each of the pairs. */
 static void scalar_choose(struct sel *s, int compare, struct mir_opnd a,
 			  struct mir_opnd b, struct quotient *x,
 			  struct quotient y)
 {
-	struct quotient d = { new_s1(s), new_s1(s) };
+	struct quotient d = { sel_new_s(s, 1), sel_new_s(s, 1) };
 
 	sel_s(s, compare, a, b);
 	s->glue = true;
@@ -158,8 +124,8 @@ static void scalar_correct(struct sel *s, struct quotient *x,
 			   struct mir_opnd d)
 {
 	struct quotient y = {
-		emit_scalar(s, ISA_s_add_i32, x->q, mir_imm(1)),
-		emit_scalar(s, ISA_s_sub_i32, x->r, d),
+		sel_s1(s, ISA_s_add_i32, x->q, mir_imm(1)),
+		sel_s1(s, ISA_s_sub_i32, x->r, d),
 	};
 
 	scalar_choose(s, ISA_s_cmp_lt_u32, x->r, d, x, y);
@@ -168,23 +134,17 @@ static void scalar_correct(struct sel *s, struct quotient *x,
 static struct quotient scalar_div_u32(struct sel *s, struct mir_opnd n,
 				      struct mir_opnd d)
 {
-	struct mir_opnd f = new_v1(s), g = new_v1(s), h = new_v1(s),
-			z = new_v1(s), y = new_s1(s);
-	struct mir_opnd e;
+	struct mir_opnd z = recip_u32(s, d), y = sel_new_s(s, 1), e;
 	struct quotient x;
 
-	sel_v(s, ISA_v_cvt_f32_u32, f, d);
-	sel_v(s, ISA_v_rcp_iflag_f32, g, f);
-	sel_v(s, ISA_v_mul_f32, h, mir_imm(0x4f7ffffe), g);
-	sel_v(s, ISA_v_cvt_u32_f32, z, h);
 	sel_raw(s, ISA_v_readfirstlane_b32, y, z);
-	e = emit_scalar(s, ISA_s_mul_i32,
-			emit_scalar(s, ISA_s_sub_i32, mir_imm(0), d), y);
-	y = emit_scalar(s, ISA_s_add_i32, y,
-			emit_scalar(s, ISA_s_mul_hi_u32, y, e));
-	x.q = emit_scalar(s, ISA_s_mul_hi_u32, n, y);
-	x.r = emit_scalar(s, ISA_s_sub_i32, n,
-			  emit_scalar(s, ISA_s_mul_i32, x.q, d));
+	e = sel_s1(s, ISA_s_sub_i32, mir_imm(0), d);
+	e = sel_s1(s, ISA_s_mul_i32, e, y);
+	e = sel_s1(s, ISA_s_mul_hi_u32, y, e);
+	y = sel_s1(s, ISA_s_add_i32, y, e);
+	x.q = sel_s1(s, ISA_s_mul_hi_u32, n, y);
+	e = sel_s1(s, ISA_s_mul_i32, x.q, d);
+	x.r = sel_s1(s, ISA_s_sub_i32, n, e);
 	scalar_correct(s, &x, d);
 	scalar_correct(s, &x, d);
 	return x;
@@ -193,8 +153,8 @@ static struct quotient scalar_div_u32(struct sel *s, struct mir_opnd n,
 static struct mir_opnd scalar_sign(struct sel *s, struct mir_opnd a,
 				   struct mir_opnd sign)
 {
-	return emit_scalar(s, ISA_s_sub_i32,
-			   emit_scalar(s, ISA_s_xor_b32, a, sign), sign);
+	return sel_s1(s, ISA_s_sub_i32, sel_s1(s, ISA_s_xor_b32, a, sign),
+		      sign);
 }
 
 static void scalar_div32(struct sel *s, const struct ssa_inst *i)
@@ -205,14 +165,11 @@ static void scalar_div32(struct sel *s, const struct ssa_inst *i)
 	struct quotient x;
 
 	if (is_signed(i)) {
-		sn = emit_scalar(s, ISA_s_ashr_i32, n, mir_imm(31));
-		sq = emit_scalar(s, ISA_s_ashr_i32,
-				 emit_scalar(s, ISA_s_xor_b32, n, d),
-				 mir_imm(31));
-		n = new_s1(s);
-		d = new_s1(s);
-		sel_s(s, ISA_s_abs_i32, n, n0);
-		sel_s(s, ISA_s_abs_i32, d, d0);
+		sn = sel_s1(s, ISA_s_ashr_i32, n, mir_imm(31));
+		sq = sel_s1(s, ISA_s_ashr_i32, sel_s1(s, ISA_s_xor_b32, n, d),
+			    mir_imm(31));
+		n = sel_s1(s, ISA_s_abs_i32, n0);
+		d = sel_s1(s, ISA_s_abs_i32, d0);
 	}
 	x = scalar_div_u32(s, n, d);
 	if (is_signed(i)) {
@@ -239,8 +196,7 @@ static void emit_div32(struct sel *s, const struct ssa_inst *i)
 	if (is_signed(i)) {
 		n = emit_abs(s, n, &sn);
 		d = emit_abs(s, d, &sd);
-		sq = new_v1(s);
-		sel_v(s, ISA_v_xor_b32, sq, sn, sd);
+		sq = sel_v1(s, ISA_v_xor_b32, sn, sd);
 	}
 	x = div_u32(s, n, d);
 	if (is_signed(i)) {
@@ -254,10 +210,6 @@ static void emit_div32(struct sel *s, const struct ssa_inst *i)
 }
 
 /* ------------------------------------------------------------- 64 bits ---- */
-
-struct wide {
-	struct mir_opnd q, r;
-};
 
 static struct mir_opnd new_v2(struct sel *s)
 {
@@ -275,49 +227,51 @@ static void emit_sub64(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 	      sel_to_v(s, sel_hi(b)), c);
 }
 
+static struct mir_opnd zext64(struct sel *s, struct mir_opnd lo)
+{
+	struct mir_opnd d = new_v2(s);
+
+	sel_copy(s, mir_part(d, 0, 1), lo);
+	sel_copy(s, mir_part(d, 1, 1), mir_imm(0));
+	return d;
+}
+
+/* a b + c of 32, 32 and 64 bits. */
+static struct mir_opnd mad64(struct sel *s, struct mir_opnd a,
+			     struct mir_opnd b, struct mir_opnd c)
+{
+	struct mir_opnd d = new_v2(s);
+
+	sel_v(s, ISA_v_mad_u64_u32, d, mir_hw(ISA_R_NULL, s->mask), a, b, c)
+		->flags |= MIR_EARLY;
+	return d;
+}
+
 /* Upper 64 bits of the product of two 64-bit numbers. */
 static struct mir_opnd emit_mulhi64(struct sel *s, struct mir_opnd a,
 				    struct mir_opnd b)
 {
-	struct mir_opnd p = new_v2(s), q = new_v2(s), r = new_v2(s),
-			t = new_v2(s);
-	struct mir_opnd u = new_v2(s), hi = new_v1(s),
-			null = mir_hw(ISA_R_NULL, 1);
+	struct mir_opnd p, q, r;
 
-	null.n = (uint8_t)s->mask;
-	sel_v(s, ISA_v_mul_hi_u32, hi, sel_lo(a), sel_lo(b));
-	sel_copy(s, mir_part(p, 0, 1), hi);
-	sel_copy(s, mir_part(p, 1, 1), mir_imm(0));
-	sel_v(s, ISA_v_mad_u64_u32, q, null, sel_lo(a), sel_hi(b), p)->flags |=
-		MIR_EARLY;
-	sel_copy(s, mir_part(t, 0, 1), mir_part(q, 0, 1));
-	sel_copy(s, mir_part(t, 1, 1), mir_imm(0));
-	sel_v(s, ISA_v_mad_u64_u32, r, null, sel_hi(a), sel_lo(b), t)->flags |=
-		MIR_EARLY;
+	p = zext64(s, sel_v1(s, ISA_v_mul_hi_u32, sel_lo(a), sel_lo(b)));
+	q = mad64(s, sel_lo(a), sel_hi(b), p);
+	r = mad64(s, sel_hi(a), sel_lo(b), zext64(s, mir_part(q, 0, 1)));
 	/* hi(a) hi(b) + hi(q) + hi(r) */
-	sel_copy(s, mir_part(u, 0, 1), mir_part(q, 1, 1));
-	sel_copy(s, mir_part(u, 1, 1), mir_imm(0));
-	{
-		struct mir_opnd w = new_v2(s), x = new_v2(s), y = new_v2(s);
-
-		sel_copy(s, mir_part(w, 0, 1), mir_part(r, 1, 1));
-		sel_copy(s, mir_part(w, 1, 1), mir_imm(0));
-		sel_add64(s, x, u, w);
-		sel_v(s, ISA_v_mad_u64_u32, y, null, sel_hi(a), sel_hi(b), x)
-			->flags |= MIR_EARLY;
-		return y;
-	}
+	q = zext64(s, mir_part(q, 1, 1));
+	r = zext64(s, mir_part(r, 1, 1));
+	p = new_v2(s);
+	sel_add64(s, p, q, r);
+	return mad64(s, sel_hi(a), sel_hi(b), p);
 }
 
 static struct mir_opnd emit_mullo64(struct sel *s, struct mir_opnd a,
 				    struct mir_opnd b)
 {
-	struct mir_opnd t = new_v1(s), u = new_v1(s), hi = new_v1(s),
-			d = new_v2(s);
+	struct mir_opnd t = sel_v1(s, ISA_v_mul_lo_u32, sel_lo(a), sel_hi(b));
+	struct mir_opnd u = sel_v1(s, ISA_v_mul_lo_u32, sel_hi(a), sel_lo(b));
+	struct mir_opnd hi = sel_v1(s, ISA_v_mul_hi_u32, sel_lo(a), sel_lo(b));
+	struct mir_opnd d = new_v2(s);
 
-	sel_v(s, ISA_v_mul_lo_u32, t, sel_lo(a), sel_hi(b));
-	sel_v(s, ISA_v_mul_lo_u32, u, sel_hi(a), sel_lo(b));
-	sel_v(s, ISA_v_mul_hi_u32, hi, sel_lo(a), sel_lo(b));
 	sel_v(s, ISA_v_mul_lo_u32, mir_part(d, 0, 1), sel_lo(a), sel_lo(b));
 	sel_v(s, ISA_v_add3_u32, mir_part(d, 1, 1), hi, t, u);
 	return d;
@@ -332,21 +286,21 @@ static struct mir_opnd emit_select64(struct sel *s, struct mir_opnd c,
 	return d;
 }
 
-static struct mir_opnd make_imm64(struct sel *s, uint32_t v)
+static struct mir_opnd make_imm64(uint32_t v)
 {
 	struct mir_opnd o = mir_imm(v);
 
-	(void)s;
 	o.n = 2;
 	return o;
 }
 
-static void correct_quotient64(struct sel *s, struct wide *x, struct mir_opnd d)
+static void correct_quotient64(struct sel *s, struct quotient *x,
+			       struct mir_opnd d)
 {
 	struct mir_opnd c = sel_new_mask(s), q = new_v2(s), r = new_v2(s);
 
 	sel_v(s, ISA_v_cmp_ge_u64, c, x->r, d);
-	sel_add64(s, q, x->q, make_imm64(s, 1));
+	sel_add64(s, q, x->q, make_imm64(1));
 	emit_sub64(s, r, x->r, d);
 	x->q = emit_select64(s, c, q, x->q);
 	x->r = emit_select64(s, c, r, x->r);
@@ -358,24 +312,20 @@ static void correct_quotient64(struct sel *s, struct wide *x, struct mir_opnd d)
  */
 static struct mir_opnd emit_recip64(struct sel *s, struct mir_opnd d)
 {
-	struct mir_opnd fl = new_v1(s), fh = new_v1(s), f = new_v1(s),
-			g = new_v1(s);
-	struct mir_opnd a = new_v1(s), b = new_v1(s), c = new_v1(s),
-			e = new_v1(s), z = new_v2(s);
-	struct mir_opnd neg = new_v2(s);
+	struct mir_opnd fl = sel_v1(s, ISA_v_cvt_f32_u32, sel_lo(d));
+	struct mir_opnd fh = sel_v1(s, ISA_v_cvt_f32_u32, sel_hi(d));
+	struct mir_opnd a, b, z = new_v2(s), neg = new_v2(s);
 
-	sel_v(s, ISA_v_cvt_f32_u32, fl, sel_lo(d));
-	sel_v(s, ISA_v_cvt_f32_u32, fh, sel_hi(d));
-	sel_v(s, ISA_v_fma_f32, f, mir_imm(0x4f800000), fh, fl);
-	sel_v(s, ISA_v_rcp_f32, g, f);
+	a = sel_v1(s, ISA_v_fma_f32, mir_imm(0x4f800000), fh, fl);
+	a = sel_v1(s, ISA_v_rcp_f32, a);
 	/* A little below 2^64, as in 32 bits. */
-	sel_v(s, ISA_v_mul_f32, a, mir_imm(0x5f7ffffc), g);
-	sel_v(s, ISA_v_mul_f32, b, mir_imm(0x2f800000), a);
-	sel_v(s, ISA_v_trunc_f32, c, b);
-	sel_v(s, ISA_v_fma_f32, e, mir_imm(0xcf800000), c, a);
-	sel_v(s, ISA_v_cvt_u32_f32, mir_part(z, 0, 1), e);
-	sel_v(s, ISA_v_cvt_u32_f32, mir_part(z, 1, 1), c);
-	emit_sub64(s, neg, make_imm64(s, 0), d);
+	a = sel_v1(s, ISA_v_mul_f32, mir_imm(0x5f7ffffc), a);
+	b = sel_v1(s, ISA_v_mul_f32, mir_imm(0x2f800000), a);
+	b = sel_v1(s, ISA_v_trunc_f32, b);
+	a = sel_v1(s, ISA_v_fma_f32, mir_imm(0xcf800000), b, a);
+	sel_v(s, ISA_v_cvt_u32_f32, mir_part(z, 0, 1), a);
+	sel_v(s, ISA_v_cvt_u32_f32, mir_part(z, 1, 1), b);
+	emit_sub64(s, neg, make_imm64(0), d);
 	for (int k = 0; k < 2; k++) {
 		struct mir_opnd r = emit_mullo64(s, neg, z), y = new_v2(s);
 
@@ -385,10 +335,11 @@ static struct mir_opnd emit_recip64(struct sel *s, struct mir_opnd d)
 	return z;
 }
 
-static struct wide div_u64(struct sel *s, struct mir_opnd n, struct mir_opnd d)
+static struct quotient div_u64(struct sel *s, struct mir_opnd n,
+			       struct mir_opnd d)
 {
 	struct mir_opnd z = emit_recip64(s, d);
-	struct wide x = { emit_mulhi64(s, n, z), new_v2(s) };
+	struct quotient x = { emit_mulhi64(s, n, z), new_v2(s) };
 
 	emit_sub64(s, x.r, n, emit_mullo64(s, x.q, d));
 	correct_quotient64(s, &x, d);
@@ -398,9 +349,10 @@ static struct wide div_u64(struct sel *s, struct mir_opnd n, struct mir_opnd d)
 
 static struct mir_opnd fill_sign64(struct sel *s, struct mir_opnd a)
 {
-	struct mir_opnd t = new_v1(s), d = new_v2(s);
+	struct mir_opnd t =
+		sel_v1(s, ISA_v_ashrrev_i32, mir_imm(31), sel_hi(a));
+	struct mir_opnd d = new_v2(s);
 
-	sel_v(s, ISA_v_ashrrev_i32, t, mir_imm(31), sel_hi(a));
 	sel_copy(s, mir_part(d, 0, 1), t);
 	sel_copy(s, mir_part(d, 1, 1), t);
 	return d;
@@ -430,7 +382,7 @@ static void emit_div64(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd n = sel_get_v(s, i->arg[0]), d, n0 = n, d0;
 	struct mir_opnd sn = { 0 }, sd = { 0 }, c = sel_new_mask(s), r;
-	struct wide x;
+	struct quotient x;
 
 	d = d0 = sel_get_v(s, i->arg[1]);
 	if (is_signed(i)) {
@@ -444,9 +396,9 @@ static void emit_div64(struct sel *s, const struct ssa_inst *i)
 		x.q = give_sign64(s, x.q, emit_xor64(s, sn, sd));
 		x.r = give_sign64(s, x.r, sn);
 	}
-	sel_v(s, ISA_v_cmp_ne_u64, c, make_imm64(s, 0), d0);
+	sel_v(s, ISA_v_cmp_ne_u64, c, make_imm64(0), d0);
 	r = wants_quotient(i) ?
-		    emit_select64(s, c, x.q, make_imm64(s, UINT32_MAX)) :
+		    emit_select64(s, c, x.q, make_imm64(UINT32_MAX)) :
 		    emit_select64(s, c, x.r, n0);
 	sel_copy(s, sel_def(s, i), r);
 }
@@ -467,15 +419,6 @@ static struct mir_opnd toggle_neg(struct mir_opnd a)
 	return a;
 }
 
-static struct mir_opnd fma_f32(struct sel *s, struct mir_opnd a,
-			       struct mir_opnd b, struct mir_opnd c)
-{
-	struct mir_opnd d = new_v1(s);
-
-	sel_v(s, ISA_v_fma_f32, d, a, b, c);
-	return d;
-}
-
 /* The last steps read whether the scaling changed the dividend from VCC. */
 static void div_fmas(struct sel *s, int op, struct mir_opnd d,
 		     struct mir_opnd a, struct mir_opnd b, struct mir_opnd c,
@@ -490,41 +433,29 @@ static void div_fmas(struct sel *s, int op, struct mir_opnd d,
 static void div_f32(struct sel *s, struct mir_opnd out, struct mir_opnd n,
 		    struct mir_opnd d)
 {
-	struct mir_opnd ds = new_v1(s), ns = new_v1(s), r = new_v1(s),
-			q = new_v1(s), x = new_v1(s);
+	struct mir_opnd ds = sel_new_v(s, 1), ns = sel_new_v(s, 1), r, q;
 	struct mir_opnd one = mir_imm(0x3f800000), c = sel_new_mask(s), e;
 	struct mir_opnd null = mir_hw(ISA_R_NULL, s->mask);
+	struct mir_opnd x = sel_new_v(s, 1);
 
 	s->m->vreg[c.reg].vcc = true;
 	sel_v(s, ISA_v_div_scale_f32, ds, null, d, d, n);
 	sel_v(s, ISA_v_div_scale_f32, ns, c, n, d, n);
-	sel_v(s, ISA_v_rcp_f32, r, ds);
-	e = fma_f32(s, toggle_neg(ds), r, one);
-	r = fma_f32(s, e, r, r);
-	sel_v(s, ISA_v_mul_f32, q, ns, r);
-	e = fma_f32(s, toggle_neg(ds), q, ns);
-	q = fma_f32(s, e, r, q);
-	e = fma_f32(s, toggle_neg(ds), q, ns);
+	r = sel_v1(s, ISA_v_rcp_f32, ds);
+	e = sel_v1(s, ISA_v_fma_f32, toggle_neg(ds), r, one);
+	r = sel_v1(s, ISA_v_fma_f32, e, r, r);
+	q = sel_v1(s, ISA_v_mul_f32, ns, r);
+	e = sel_v1(s, ISA_v_fma_f32, toggle_neg(ds), q, ns);
+	q = sel_v1(s, ISA_v_fma_f32, e, r, q);
+	e = sel_v1(s, ISA_v_fma_f32, toggle_neg(ds), q, ns);
 	div_fmas(s, ISA_v_div_fmas_f32, x, e, r, q, c);
 	sel_v(s, ISA_v_div_fixup_f32, out, x, d, n);
 }
 
-static struct mir_opnd widen_f32(struct sel *s, const struct ssa_inst *v)
-{
-	struct mir_opnd d = new_v1(s);
-
-	if (v->type.kind == SSA_BF16)
-		sel_v(s, ISA_v_lshlrev_b32, d, mir_imm(16), sel_get(s, v));
-	else
-		sel_v(s, ISA_v_cvt_f32_f16, d, sel_get_f(s, v));
-	return d;
-}
-
 static void fast_div(struct sel *s, const struct ssa_inst *i)
 {
-	struct mir_opnd r = new_v1(s);
+	struct mir_opnd r = sel_v1(s, ISA_v_rcp_f32, sel_get_f(s, i->arg[1]));
 
-	sel_v(s, ISA_v_rcp_f32, r, sel_get_f(s, i->arg[1]));
 	sel_v(s, ISA_v_mul_f32, sel_def(s, i), sel_get_f(s, i->arg[0]), r);
 }
 
@@ -542,8 +473,10 @@ void sel_fdiv(struct sel *s, const struct ssa_inst *i)
 		return;
 	case SSA_F16:
 		/* f32 has more than twice the bits: rounding twice is right. */
-		t = new_v1(s);
-		div_f32(s, t, widen_f32(s, i->arg[0]), widen_f32(s, i->arg[1]));
+		t = sel_new_v(s, 1);
+		div_f32(s, t,
+			sel_v1(s, ISA_v_cvt_f32_f16, sel_get_f(s, i->arg[0])),
+			sel_v1(s, ISA_v_cvt_f32_f16, sel_get_f(s, i->arg[1])));
 		sel_v(s, ISA_v_cvt_f16_f32, sel_def(s, i), t);
 		return;
 	}
@@ -564,25 +497,24 @@ static struct mir_opnd own_root(struct sel *s, int op, struct mir_opnd a)
 /* An estimate, and the neighbour on whose side the residue says it lies. */
 static void sqrt_f32(struct sel *s, struct mir_opnd out, struct mir_opnd a)
 {
-	struct mir_opnd c = sel_new_mask(s), x = new_v1(s), r = new_v1(s),
-			lo = new_v1(s);
-	struct mir_opnd hi = new_v1(s), t = new_v1(s), k, e, f;
+	struct mir_opnd one = mir_imm(0x3f800000), c = sel_new_mask(s);
 	struct mir_opnd low = sel_new_mask(s), high = sel_new_mask(s);
+	struct mir_opnd x, r, lo, hi, k, e, f, t;
 
 	sel_v(s, ISA_v_cmp_gt_f32, c, mir_imm(0x0f800000), a);
-	k = emit_select(s, c, mir_imm(0x4f800000), mir_imm(0x3f800000));
-	sel_v(s, ISA_v_mul_f32, x, a, k);
-	sel_v(s, ISA_v_sqrt_f32, r, x);
-	sel_v(s, ISA_v_add_nc_u32, lo, mir_imm(UINT32_MAX), r);
-	sel_v(s, ISA_v_add_nc_u32, hi, mir_imm(1), r);
-	e = fma_f32(s, toggle_neg(lo), r, x);
-	f = fma_f32(s, toggle_neg(hi), r, x);
+	k = sel_v1(s, ISA_v_cndmask_b32, one, mir_imm(0x4f800000), c);
+	x = sel_v1(s, ISA_v_mul_f32, a, k);
+	r = sel_v1(s, ISA_v_sqrt_f32, x);
+	lo = sel_v1(s, ISA_v_add_nc_u32, mir_imm(UINT32_MAX), r);
+	hi = sel_v1(s, ISA_v_add_nc_u32, mir_imm(1), r);
+	e = sel_v1(s, ISA_v_fma_f32, toggle_neg(lo), r, x);
+	f = sel_v1(s, ISA_v_fma_f32, toggle_neg(hi), r, x);
 	sel_v(s, ISA_v_cmp_ge_f32, low, mir_imm(0), e);
-	r = emit_select(s, low, lo, r);
+	r = sel_v1(s, ISA_v_cndmask_b32, r, lo, low);
 	sel_v(s, ISA_v_cmp_lt_f32, high, mir_imm(0), f);
-	r = emit_select(s, high, hi, r);
-	k = emit_select(s, c, mir_imm(0x37800000), mir_imm(0x3f800000));
-	sel_v(s, ISA_v_mul_f32, t, r, k);
+	r = sel_v1(s, ISA_v_cndmask_b32, r, hi, high);
+	k = sel_v1(s, ISA_v_cndmask_b32, one, mir_imm(0x37800000), c);
+	t = sel_v1(s, ISA_v_mul_f32, r, k);
 	sel_v(s, ISA_v_cndmask_b32, out, t, x,
 	      own_root(s, ISA_v_cmp_class_f32, x));
 }
@@ -600,8 +532,8 @@ void sel_fsqrt(struct sel *s, const struct ssa_inst *i)
 			sqrt_f32(s, sel_def(s, i), sel_get_v(s, i->arg[0]));
 		return;
 	case SSA_F16:
-		t = new_v1(s);
-		sel_v(s, ISA_v_sqrt_f32, t, widen_f32(s, i->arg[0]));
+		t = sel_v1(s, ISA_v_cvt_f32_f16, sel_get_f(s, i->arg[0]));
+		t = sel_v1(s, ISA_v_sqrt_f32, t);
 		sel_v(s, ISA_v_cvt_f16_f32, sel_def(s, i), t);
 		return;
 	}

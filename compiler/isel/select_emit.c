@@ -272,3 +272,23 @@ struct mir_inst *sel_s_list(struct sel *s, int op, const struct mir_opnd *from,
 	}
 	return sel_raw_list(s, op, o, n);
 }
+
+struct mir_opnd sel_v1_list(struct sel *s, int op, const struct mir_opnd *from,
+			    int n)
+{
+	struct mir_opnd o[MIR_MAX_OPND] = { sel_new_v(s, 1) };
+
+	memcpy(o + 1, from, (size_t)n * sizeof(*o));
+	sel_v_list(s, op, o, n + 1);
+	return o[0];
+}
+
+struct mir_opnd sel_s1_list(struct sel *s, int op, const struct mir_opnd *from,
+			    int n)
+{
+	struct mir_opnd o[MIR_MAX_OPND] = { sel_new_s(s, 1) };
+
+	memcpy(o + 1, from, (size_t)n * sizeof(*o));
+	sel_s_list(s, op, o, n + 1);
+	return o[0];
+}

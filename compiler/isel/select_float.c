@@ -71,17 +71,13 @@ static struct mir_opnd f32_to_bf16(struct sel *s, struct mir_opnd a)
 
 static struct mir_opnd to_f32(struct sel *s, const struct ssa_inst *v)
 {
-	struct mir_opnd d;
-
 	switch (v->type.kind) {
 	case SSA_F32:
 		return sel_get_f(s, v);
 	case SSA_BF16:
 		return bf16_to_f32(s, v);
 	}
-	d = sel_new_v(s, 1);
-	sel_v(s, ISA_v_cvt_f32_f16, d, sel_get_f(s, v));
-	return d;
+	return sel_v1(s, ISA_v_cvt_f32_f16, sel_get_f(s, v));
 }
 
 static void from_f32(struct sel *s, const struct ssa_inst *i,
@@ -106,13 +102,9 @@ static void from_f32(struct sel *s, const struct ssa_inst *i,
 
 static struct mir_opnd drop_mods(struct sel *s, struct mir_opnd a)
 {
-	struct mir_opnd d;
-
 	if (!a.mods)
 		return a;
-	d = sel_new_v(s, 1);
-	sel_v(s, ISA_v_add_f32, d, a, mir_imm(0x80000000));
-	return d;
+	return sel_v1(s, ISA_v_add_f32, a, mir_imm(0x80000000));
 }
 
 const struct ssa_inst *sel_rounded_fma(const struct sel *s,

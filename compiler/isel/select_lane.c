@@ -90,8 +90,7 @@ static void shuffle_halves(struct sel *s, const struct ssa_inst *i,
 	sel_v(s, ISA_v_mbcnt_lo_u32_b32, low, mir_imm(UINT32_MAX), mir_imm(0));
 	sel_v(s, ISA_v_mbcnt_hi_u32_b32, me, mir_imm(UINT32_MAX), low);
 	sel_v(s, ISA_v_xor_b32, differs, sel_get(s, i->arg[1]), me);
-	low = sel_new_v(s, 1);
-	sel_v(s, ISA_v_and_b32, low, mir_imm(32), differs);
+	low = sel_v1(s, ISA_v_and_b32, mir_imm(32), differs);
 	sel_v(s, ISA_v_cmp_ne_u32, far, mir_imm(0), low);
 	for (int k = 0; k < d.n; k++) {
 		struct mir_opnd from = mir_part(a, k, 1);
@@ -108,9 +107,8 @@ static void shuffle_halves(struct sel *s, const struct ssa_inst *i,
 static void shuffle_any(struct sel *s, const struct ssa_inst *i)
 {
 	struct mir_opnd a = sel_get_v(s, i->arg[0]), d = sel_def(s, i);
-	struct mir_opnd at = sel_new_v(s, 1);
-
-	sel_v(s, ISA_v_lshlrev_b32, at, mir_imm(2), sel_get(s, i->arg[1]));
+	struct mir_opnd at =
+		sel_v1(s, ISA_v_lshlrev_b32, mir_imm(2), sel_get(s, i->arg[1]));
 	if (s->m->wave == 64) {
 		shuffle_halves(s, i, d, a, at);
 		return;
@@ -173,9 +171,7 @@ static int combine_op(uint8_t rmw)
 static struct mir_opnd emit_combine(struct sel *s, const struct ssa_inst *i,
 				    struct mir_opnd a, struct mir_opnd b)
 {
-	struct mir_opnd d = sel_new_v(s, 1);
-
-	sel_v(s, combine_op(i->sub), d, a, b);
+	struct mir_opnd d = sel_v1(s, combine_op(i->sub), a, b);
 	return d;
 }
 

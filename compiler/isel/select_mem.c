@@ -300,9 +300,8 @@ static void lds_address(struct sel *s, struct sel_access *a)
 	}
 	/* Room for the last piece of a wide access. */
 	if (c < 0 || c > 65535 - 64) {
-		struct mir_opnd t = sel_new_v(s, 1);
-
-		sel_v(s, ISA_v_add_nc_u32, t, mir_imm((uint32_t)c), a->addr);
+		struct mir_opnd t = sel_v1(s, ISA_v_add_nc_u32,
+					   mir_imm((uint32_t)c), a->addr);
 		a->addr = t;
 		c = 0;
 	}
@@ -438,13 +437,10 @@ void sel_load(struct sel *s, const struct ssa_inst *i)
 
 static struct mir_opnd store_data(struct sel *s, const struct ssa_inst *v)
 {
-	struct mir_opnd d;
-
 	if (v->type.kind != SSA_I1)
 		return sel_get_v(s, v);
-	d = sel_new_v(s, 1);
-	sel_v(s, ISA_v_cndmask_b32, d, mir_imm(0), mir_imm(1), sel_get(s, v));
-	return d;
+	return sel_v1(s, ISA_v_cndmask_b32, mir_imm(0), mir_imm(1),
+		      sel_get(s, v));
 }
 
 void sel_store(struct sel *s, const struct ssa_inst *i)

@@ -117,9 +117,8 @@ static void pack_bytes(struct sel *s, const struct ssa_inst *i,
 		if (mir_is_v(s->m, &d)) {
 			sel_v(s, ISA_v_lshl_or_b32, t, o, mir_imm(8 * k), acc);
 		} else {
-			struct mir_opnd u = sel_new_s(s, 1);
-
-			sel_s(s, ISA_s_lshl_b32, u, o, mir_imm(8 * k));
+			struct mir_opnd u =
+				sel_s1(s, ISA_s_lshl_b32, o, mir_imm(8 * k));
 			sel_s(s, ISA_s_or_b32, t, u, acc);
 		}
 		acc = t;
