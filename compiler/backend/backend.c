@@ -1,5 +1,6 @@
 /*
- * compiler/backend/backend.c - what the passes behind register allocation ask.
+ * compiler/backend/backend.c - what passes after allocation share, and two
+ * small ones.
  */
 #include "compiler/backend/backend_int.h"
 

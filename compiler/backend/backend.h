@@ -28,16 +28,15 @@ struct sched_options {
 	uint32_t waves;	    /* occupancy to aim at, 0: what the code allows */
 };
 /*
- * List scheduling of each block from the top: of what could issue now, what has
- * the longest way to the block's end goes first (latencies and pipes from the
- * cost model), so loads move up and their uses down; but no further than the
- * registers allow that the wanted occupancy leaves.
+ * List scheduling of each block, top down, by critical path (latencies and
+ * pipes from the cost model), so that loads move up and their uses down, within
+ * the registers that the wanted occupancy leaves.
  */
 void mir_schedule(struct mir_func *m, const struct sched_options *o);
 
 /* ---------------------------------------------------------- coalesce.c ---- */
 
-/* Registers joined by copies and ties become one where lives allow it. */
+/* Registers joined by copies and ties become one without interference. */
 void mir_coalesce(struct mir_func *m);
 
 /* ---------------------------------------------------------- regalloc.c ---- */
@@ -83,7 +82,7 @@ void mir_form_vopd(struct mir_func *m);
 
 /* ---------------------------------------------------- insert_waitcnt.c ---- */
 
-/* The fewest wait counts with which every register is there when used. */
+/* The fewest waits with which every register is written before its use. */
 void mir_insert_waitcnt(struct mir_func *m);
 
 /* ----------------------------------------------------------- hazards.c ---- */

@@ -60,7 +60,7 @@ bool live_has_register(const struct mir_func *m, const uint64_t *set,
 /* Of all dwords, [m->n_dwords], after mir_compute_live(). */
 struct live_interval *live_intervals(struct mir_func *m);
 void live_intervals_free(struct live_interval *l, uint32_t n);
-/* `except`: an instruction at whose very time they may meet, 0 = none. */
+/* `except`: a position at which they may overlap, 0 = none. */
 bool live_interval_overlaps(const struct live_interval *a,
 			    const struct live_interval *b, uint32_t except);
 /* *a becomes the union of both. */
@@ -83,8 +83,8 @@ struct mir_opnd coalescer_resolve(const struct coalescer *j, struct mir_opnd o);
 /* ----------------------------------------------------- coalesce_lane.c ---- */
 
 /*
- * Then those whose lanes take turns: a register that lanes fill one by one and
- * what they fill it with.
+ * Then registers of disjoint lanes: one that lanes fill one by one and the
+ * values that they fill it with.
  */
 void coalesce_lanes(struct coalescer *j);
 

@@ -1,10 +1,9 @@
 /*
- * compiler/backend/block_placement.c - fewer branches, and those less often
- * taken.
+ * compiler/backend/block_placement.c - fewer and cheaper branches.
  *
- * A taken branch costs nine times one that is not (compiler/cost/cost.def).  So a
- * jump to the next block goes, a branch over a jump is turned round, and a
- * loop that tests at its top gets a copy of the test at its bottom.
+ * A taken branch costs nine times one that is not taken (cost.def).  So jumps
+ * to the next block are removed, a branch over a jump is inverted, and a loop
+ * that tests at its top is rotated: it gets a copy of the test at its bottom.
  */
 #include "compiler/backend/backend_int.h"
 
@@ -60,7 +59,7 @@ static void redirect_branches(struct mir_func *m, const struct mir_block *from,
 	}
 }
 
-/* Nothing in it but perhaps a jump: whoever comes goes on at its target. */
+/* Empty, or a single jump: branches to it may go to its target. */
 static bool is_empty_block(const struct mir_func *m, const struct mir_block *b,
 			   struct mir_block **to)
 {
@@ -90,7 +89,7 @@ static bool drop_empty_block(struct mir_func *m)
 
 		if (!is_empty_block(m, b, &to))
 			continue;
-		/* A jump that is fallen into stays, for whoever falls. */
+		/* A jump stays where its predecessor falls into it. */
 		if (b->first && is_fallen_into(m, b))
 			continue;
 		redirect_branches(m, b, to);
@@ -165,8 +164,8 @@ static void append_copy(struct mir_func *m, struct mir_block *b,
 }
 
 /*
- * A copied compare goes up to where its operands are there: its result takes
- * long to come to the branch (cost.def, valu.to_salu).
+ * Hoists a copied compare to where its operands are ready: its result takes
+ * long to reach the branch (cost.def, valu.to_salu).
  */
 static void hoist_compare(struct mir_func *m, struct mir_inst *cmp)
 {

@@ -1,6 +1,6 @@
 /*
- * compiler/backend/coalesce.c - copies that can be avoided by using one
- * register.
+ * compiler/backend/coalesce.c - copy coalescing: registers joined by copies
+ * become one.
  */
 #include "compiler/backend/backend_int.h"
 

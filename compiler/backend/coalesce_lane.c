@@ -2,26 +2,26 @@
  * compiler/backend/coalesce_lane.c - one register for values of different
  * lanes.
  *
- * Where lanes leave a divergent loop one by one, or one side of a branch runs
- * after the other, a register E collects what each lane takes along: copies
- * E = x under the mask of those lanes.  Until E is complete the lanes that
- * still run do not look at it, and those that do not run look at nothing else.
- * So x may live in E's register, although both are alive at once: whoever
- * writes x writes the running lanes only.  Such definitions are then partial.
+ * Where lanes leave a divergent loop one by one, or the sides of a branch run
+ * one after the other, a register E collects the value that each lane takes
+ * along, by copies E = x under the mask of those lanes.  Until E is complete,
+ * active lanes do not read it, and inactive lanes read nothing else.  So x may
+ * share E's register although their live intervals overlap: a definition of x
+ * writes active lanes only.  Such definitions become partial.
  *
- * Conditions, for the stretch of code from MIR_UNDEF to the block in which E is
- * complete: x is dead behind it; x is written there by plain instructions
- * only, not while all lanes are switched on; nothing writes x between the copy
- * and the end of its block, where the lanes leave; for the second side of a
- * branch, x lives on that side only; x gets along with everything else that
- * has become part of E.
+ * Conditions, within the region from MIR_UNDEF to the block in which E is
+ * complete: x is dead after it; x is defined there by plain instructions only,
+ * not while all lanes are on; nothing defines x between the copy and the end of
+ * its block, where the lanes leave; for the second side of a branch, x is live
+ * on that side only; and x does not interfere with anything else that has
+ * become part of E.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/backend/backend_int.h"
 
-/* The stretch of a register that lanes fill one by one; end 0: none. */
+/* Where lanes fill a register one by one; end 0: nowhere. */
 struct lane_region {
 	uint32_t start, from, end; /* positions */
 };
@@ -55,7 +55,7 @@ static void find_regions(struct lanes *l)
 	}
 }
 
-/* Outside of its own stretch, or everywhere. */
+/* Do they interfere outside of a region, or anywhere without one? */
 static bool overlaps_outside(const struct live_interval *a,
 			     const struct live_interval *b,
 			     const struct lane_region *cut)
@@ -114,7 +114,7 @@ static bool pair_overlaps(const struct lanes *l, uint32_t a, uint32_t b,
 	return false;
 }
 
-/* Do the parts of x get along with the parts of e? */
+/* Does no part of x interfere with a part of e? */
 static bool may_share(const struct lanes *l, uint32_t e0, uint32_t e,
 		      uint32_t x)
 {
@@ -186,7 +186,7 @@ static bool is_kept_until_exit(const struct lanes *l,
 	return true;
 }
 
-/* The stretch's definitions keep other lanes; nothing starts anew in it. */
+/* Definitions in the region become partial; its other starts go. */
 static void mark_partial(struct lanes *l, uint32_t e,
 			 const struct lane_region *s, bool running)
 {
@@ -250,7 +250,7 @@ void coalesce_lanes(struct coalescer *j)
 
 	l.region = xcalloc(m->n_vregs, sizeof(*l.region));
 	find_regions(&l);
-	/* Lives of each register alone; j->life has been joined. */
+	/* Of each register by itself; j->live has been joined. */
 	l.live = live_intervals(m);
 	for (uint32_t b = m->n_order; b-- > 0;)
 		for (struct mir_inst *i = m->order[b]->first; i; i = i->next)

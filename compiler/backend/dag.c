@@ -1,5 +1,5 @@
 /*
- * compiler/backend/dag.c - which instruction must wait for which, and how long.
+ * compiler/backend/dag.c - the scheduling DAG: dependences and their latencies.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static void add_edge(struct sched_dag *g, uint32_t from, uint32_t to,
 	g->node[to].n_preds++;
 }
 
-/* Who wrote and read a dword since the beginning of the part. */
+/* Definition or use of a dword since the start of the part. */
 struct access {
 	uint32_t node; /* + 1 */
 	struct mir_inst *i;

@@ -1,9 +1,10 @@
 /*
  * compiler/backend/emit.c - machine code and the code object around it.
  *
- * Each instruction goes through its text: the parser of isa/ knows which
+ * An instruction is encoded by way of its text: the parser of isa/ knows which
  * operands an encoding takes, chooses the shortest, and refuses what the
- * hardware would not understand.
+ * hardware would not understand.  Program control (waits, branches, hints) has
+ * one field, which is encoded directly.
  */
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /*
  * compiler/backend/exec_masks.c - masked accesses side by side.
  *
- * Each masked access narrows EXEC and restores it.  Between two of them the
- * restore and the save fall away, since the saved mask is still there:
+ * Each masked access narrows EXEC and restores it.  Between two neighbours the
+ * restore and the save are redundant, since the saved mask still holds:
  *
  *	s_mov_b32 exec, A
  *	s_and_saveexec_b32 A, m		becomes		s_and_b32 exec, A, m
  *
- * and if the mask is the one of the access before, nothing is left.
+ * and if both masks are the same, nothing remains.
  */
 #include "compiler/backend/backend_int.h"
 

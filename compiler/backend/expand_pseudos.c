@@ -1,6 +1,6 @@
 /*
- * compiler/backend/expand_pseudos.c - after allocation: copies become moves,
- * multiply-adds the short forms that their registers allow.
+ * compiler/backend/expand_pseudos.c - copies become moves, and multiply-adds
+ * the short encodings that their registers allow, after allocation.
  */
 #include "compiler/backend/backend_int.h"
 
@@ -81,7 +81,7 @@ static void expand_copy(struct mir_func *m, struct mir_inst *i)
 void mir_expand_pseudos(struct mir_func *m)
 {
 	MIR_EACH_INST_SAFE(m, i) {
-		/* Who keeps other lanes' values did so by EXEC. */
+		/* EXEC preserves inactive lanes, but for DPP. */
 		if (!(i->flags & MIR_DPP))
 			i->flags &= (uint16_t)~MIR_PARTIAL;
 		if (i->op < ISA_OP_COUNT)

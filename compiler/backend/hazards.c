@@ -1,14 +1,17 @@
 /*
- * compiler/backend/hazards.c - dependencies that gfx11 does not interlock (the
- * rules are those of isa/verify/verify.def).
+ * compiler/backend/hazards.c - hazards that gfx11 does not interlock (the rules
+ * are those of isa/verify/verify.def).
  *
- * A transcendental result may be read too early by one of the next five VALU
- * instructions (gfx11.0), or arrive behind the result of one that writes the
- * same register; s_waitcnt_depctr va_vdst(0) before the reader, or a memory
- * instruction on the way, makes it safe.  A matrix result may not be A
- * or B of the very next VALU instruction.  In wave64 a VALU instruction must
- * not read sources from both sides of a write of EXEC, nor a lane mask that
- * was overwritten while in use.
+ * Transcendentals: one of the next five VALU instructions may read a result too
+ * early (gfx11.0), or the result may arrive after that of a later writer of the
+ * same register.  s_waitcnt_depctr va_vdst(0) before the reader, or a memory
+ * instruction on the way, makes it safe.
+ *
+ * Matrix products: a result may not be A or B of the very next VALU
+ * instruction.
+ *
+ * Wave64: a VALU instruction may not read sources from both sides of a write of
+ * EXEC, nor a lane mask that was overwritten while in use.
  */
 #include "compiler/backend/backend_int.h"
 

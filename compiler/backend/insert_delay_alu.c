@@ -1,8 +1,9 @@
 /*
- * compiler/backend/insert_delay_alu.c - hints that cost nothing if the machine
- * needs none: s_delay_alu, which tells how far back the result lies that an
- * instruction waits for, so that other waves get the issue slots meanwhile; and
- * s_clause, which keeps loads together that go to neighbouring addresses.
+ * compiler/backend/insert_delay_alu.c - performance hints.
+ *
+ * s_delay_alu names the distance of the result that an instruction waits for,
+ * so that other waves get the issue slots meanwhile; s_clause keeps loads of
+ * neighbouring addresses together.
  */
 #include <string.h>
 

@@ -16,7 +16,7 @@ enum { DONE = MIR_FAR, OLD = 200, N_V = 256, N_S = 128 };
 
 struct state {
 	uint8_t vm[N_V], lds[N_V], smem[N_S];
-	/* The youngest load of what others write; of LDS. */
+	/* The youngest load of shared data; of LDS. */
 	uint8_t shared, any_lds;
 	uint8_t store, scratch;
 };
@@ -76,7 +76,7 @@ static void need_order(const struct state *s,
 		min_age(&n->vs, s->store);
 		min_age(&n->lgkm, s->any_lds);
 	}
-	/* Whoever gives up registers gives up scratch, too. */
+	/* Deallocating registers deallocates scratch, too. */
 	if (i->op == ISA_s_sendmsg)
 		min_age(&n->vs, s->scratch);
 }
@@ -136,7 +136,7 @@ static void issue_memory(const struct mir_func *m, struct state *s,
 
 /* ---------------------------------------------------------------- walk ---- */
 
-/* Six bits; one below the most is a wait, the most is none. */
+/* Six bits; all ones: not waited for. */
 static uint32_t count_field(int age)
 {
 	return age == DONE ? 63 : age > 62 ? 62 : (uint32_t)age;

@@ -1,5 +1,6 @@
 /*
- * compiler/backend/live_interval.c - where registers are alive.
+ * compiler/backend/live_interval.c - liveness: live sets of blocks, live
+ * intervals of dwords.
  */
 #include "base/vec.h"
 #include "compiler/backend/backend_int.h"
@@ -103,7 +104,7 @@ bool live_has_register(const struct mir_func *m, const uint64_t *set,
 
 /* ------------------------------------------------------------- ranges ---- */
 
-/* Ranges come in descending order and are turned round at the end. */
+/* Ranges are found in descending order and reversed at the end. */
 static void push_range(struct live_interval *l, uint32_t start, uint32_t end)
 {
 	if (l->n && l->r[l->n - 1].start <= end) {
@@ -131,7 +132,7 @@ static void build_inst(struct builder *b, const struct mir_inst *i)
 		for (int j = 0; j < i->o[k].n; j++) {
 			uint32_t d = dword_of(b->m, &i->o[k], j);
 
-			/* Written although nobody reads it. */
+			/* A dead definition. */
 			if (!b->until[d])
 				b->until[d] = t + 2;
 			if (is_read(i, k))

@@ -1,11 +1,11 @@
 /*
- * compiler/backend/regalloc.c - linear scan over lives with holes.
+ * compiler/backend/regalloc.c - linear scan over live intervals with holes.
  *
- * Registers are given in the order in which lives begin; a group takes the
- * first aligned place where all of its dwords are free during their lives.
- * Each hardware register has a bit per half step of time.  Where there is no
- * place, whoever is cheapest by uses (ten times dearer for every loop around
- * them) per length of life goes to memory, and everything starts anew.
+ * Registers are assigned in the order of interval starts; a group takes the
+ * first aligned place where all of its dwords are free during their intervals
+ * (each hardware register has a bit per half step of time).  Where nothing
+ * fits, the intervals of least spill cost (uses, ten times dearer per loop
+ * depth, over length) are spilled, and allocation starts over.
  */
 #include "compiler/backend/backend_int.h"
 
@@ -88,7 +88,7 @@ static bool fits_at(struct allocator *a, uint32_t v, int reg)
 	const struct mir_vreg *x = &a->m->vreg[v];
 	int limit = limit_of(a, x->file);
 
-	/* VCC lies behind the others and is for lane masks. */
+	/* VCC follows the others and is for lane masks. */
 	if (x->file == MIR_S && reg >= VCC) {
 		if (!x->vcc || reg + x->n > VCC + 2)
 			return false;
@@ -166,7 +166,7 @@ static void sort_by_start(struct allocator *a)
 	free(key);
 }
 
-/* Cost of having it in memory, per step of its life. */
+/* Spill cost per half step of the interval. */
 static void compute_weights(struct allocator *a)
 {
 	struct mir_func *m = a->m;
@@ -199,7 +199,7 @@ static void compute_weights(struct allocator *a)
 
 /* -------------------------------------------------------------- places ---- */
 
-/* VCC where an instruction names it or uses it without naming. */
+/* VCC is busy from a definition of it to its uses, implicit ones too. */
 static void reserve_vcc(struct allocator *a)
 {
 	for (uint32_t b = 0; b < a->m->n_order; b++) {

@@ -1,5 +1,5 @@
 /*
- * compiler/backend/schedule.c - list scheduling with an eye on registers.
+ * compiler/backend/schedule.c - list scheduling under register pressure.
  */
 #include "compiler/backend/backend_int.h"
 
@@ -13,7 +13,7 @@ struct scheduler {
 	struct sched_dag g;
 	uint32_t limit;	    /* dwords of vector registers to stay below */
 	uint32_t *left;	    /* [n_vregs] uses still to come in the block */
-	bool *alive, *after; /* [n_vregs] now; behind the block */
+	bool *alive, *after; /* [n_vregs] now; live out of the block */
 	int32_t now;	    /* dwords alive */
 	uint32_t cycle, free_at[PIPES];
 	uint32_t *ready, n_ready; /* nodes whose predecessors are done */
@@ -83,7 +83,7 @@ static void track_pressure(struct scheduler *s, const struct mir_inst *i)
 			set_alive(s, i->o[k].reg, true);
 }
 
-/* At the beginning of a block. */
+/* State at the start of a block. */
 static void begin_block(struct scheduler *s, const struct mir_block *b)
 {
 	s->now = 0;
@@ -152,7 +152,7 @@ static bool is_better(const struct scheduler *s, const struct sched_node *a,
 	int32_t room = (int32_t)s->limit - s->now;
 	int32_t ga = pressure_change(s, a), gb = pressure_change(s, b);
 
-	/* Short of registers: whatever frees some, else the source's order. */
+	/* Short of registers: free some first, else the original order. */
 	if ((ga > room || gb > room) && ga != gb) {
 		if (ga <= 0 || gb <= 0 || (ga > room) != (gb > room))
 			return ga < gb;
@@ -302,7 +302,7 @@ static void schedule_block(struct scheduler *s, struct mir_block *b)
 	s->ready = xcalloc(s->g.n + 1, sizeof(*s->ready));
 	order_nodes(s, b, sequence);
 	apply_order(s, b, sequence);
-	/* Worse than before where it hurts: as it was. */
+	/* Above the limit and worse than the original order: undo. */
 	is = max_pressure(s, b);
 	if (is > (int32_t)s->limit && is > was)
 		apply_order(s, b, NULL);
@@ -354,7 +354,7 @@ void mir_schedule(struct mir_func *m, const struct sched_options *o)
 	s.alive = xcalloc(m->n_vregs, sizeof(*s.alive));
 	s.after = xcalloc(m->n_vregs, sizeof(*s.after));
 	s.limit = limit_of(&s, o);
-	/* Groups need places side by side: some room for that. */
+	/* Aligned groups fragment the register file: a reserve for that. */
 	s.limit -= s.limit > 64 ? 8 : s.limit / 8;
 	for (uint32_t k = 0; k < m->n_order; k++)
 		schedule_block(&s, m->order[k]);

@@ -1,10 +1,10 @@
 /*
- * compiler/backend/spill.c - registers in memory.
+ * compiler/backend/spill.c - spilled registers and rematerialized constants.
  *
- * Vector registers go to scratch, under the mask of the instruction: each lane
- * has its own place, so lanes that are off keep what they have there.  Scalar
- * registers go to lanes of vector registers.  A register that only ever holds
- * a constant is not stored: the constant is made again.
+ * Vector registers are spilled to scratch, under the mask of the instruction:
+ * each lane has its own slot, so inactive lanes keep theirs.  Scalar registers
+ * are spilled to lanes of vector registers.  A register that only ever holds a
+ * constant is rematerialized.
  */
 #include "compiler/backend/backend_int.h"
 

@@ -2,11 +2,11 @@
  * compiler/backend/vopd.c - dual issue: two vector instructions in one (RDNA3
  * ISA 7.6).
  *
- * An instruction of the first half of isa/tables/vopd.def looks a few instructions
- * ahead for one that may come up next to it.  Both read before either writes.
- * Sources in the same position come from different banks, results go to an
- * even and an odd register, at most two scalars and one literal are read; the
- * parser of isa/ has the last word.
+ * An instruction of the first half of isa/tables/vopd.def looks a few
+ * instructions ahead for a partner that may move up to it.  Both read before
+ * either writes.  Sources in the same position come from different banks,
+ * results go to an even and an odd register, at most two scalars and one
+ * literal are read; the parser of isa/ decides whether a pair encodes.
  */
 #include <string.h>
 

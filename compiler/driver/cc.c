@@ -1,5 +1,5 @@
 /*
- * compiler/driver/cc.c - the stages, one behind the other.
+ * compiler/driver/cc.c - runs the stages of the compiler in order.
  */
 #include "compiler/driver/cc.h"
 

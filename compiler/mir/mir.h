@@ -8,13 +8,13 @@
  *
  * Control flow is already that of the wave: both sides of a divergent branch
  * follow each other, EXEC says which lanes take part, and a virtual vector
- * register is live wherever some lane still needs it.  Therefore a definition
- * that other lanes must survive is marked MIR_PARTIAL: it reads what it
- * writes.  MIR_UNDEF starts the life of such a register.
+ * register is live wherever some lane still needs it.  A definition that must
+ * preserve inactive lanes is marked MIR_PARTIAL: it reads what it writes.
+ * MIR_UNDEF starts the live interval of such a register.
  *
- * SCC, VCC and M0 live only inside a group of glued instructions, which no
- * pass takes apart; EXEC is written only inside such groups and at the ends
- * and beginnings of blocks.
+ * SCC, VCC and M0 are live only inside a bundle of glued instructions, which no
+ * pass separates; EXEC is written only inside bundles and at the boundaries of
+ * blocks.
  *
  * Ownership: everything is in the function's arena.
  */
@@ -59,19 +59,19 @@ struct mir_opnd {
 };
 
 enum mir_flag {
-	MIR_GLUED = 1,	  /* stays directly behind the one before */
+	MIR_GLUED = 1,	  /* bundled with the one before */
 	MIR_PARTIAL = 2,  /* its definition keeps other lanes' values */
 	MIR_EARLY = 4,	  /* writes results before it has read all sources */
 	MIR_TERM = 8,	  /* end of a block, not scheduled */
 	MIR_KEEP = 16,	  /* has an effect beyond its results */
-	MIR_HEAD = 32,	  /* beginning of a block, not scheduled */
+	MIR_HEAD = 32,	  /* start of a block, not scheduled */
 	MIR_TIED = 64,	  /* result and last source want one register */
 	MIR_DPP = 128,	  /* `tail` has a lane pattern */
 	MIR_ORDERED = 256, /* memory: keeps its place among the others */
 	MIR_SPILL = 512,   /* made by the spiller */
-	MIR_SKIP = 1024,   /* branch over a body without lanes: an economy */
+	MIR_SKIP = 1024,   /* branch over a body that no lane enters */
 	MIR_LDS = 2048,	   /* memory instruction on LDS */
-	MIR_CONST = 4096,  /* load of what nobody writes meanwhile */
+	MIR_CONST = 4096,  /* load of what is constant during the kernel */
 };
 
 struct mir_inst {

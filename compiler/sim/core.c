@@ -213,7 +213,7 @@ static bool run_cycles(struct sim *s)
 	return true;
 }
 
-/* ---- beginning and end ---- */
+/* ---- set-up and result ---- */
 
 static bool check_source(const struct sim_source *src, struct err *e)
 {

@@ -1,5 +1,6 @@
 /*
- * compiler/sim/exec.c - what the issue of an instruction books.
+ * compiler/sim/exec.c - issue of an instruction: the pipes, results and
+ * counters that it reserves.
  */
 #include <string.h>
 

@@ -17,9 +17,9 @@ static int groups_at_once(const struct sim_result *r, int simulated)
 
 /*
  * The simulated WGP did `simulated` groups; the fullest of the GPU has `mine`.
- * Whole rounds take as long as the simulated ones did; the part of a round
- * that is left over takes a whole one, for its groups are not faster for
- * being alone but by the share of memory that others leave (not counted).
+ * Whole rounds take as long as the simulated ones did; so does a partial one,
+ * since fewer groups are only faster by the memory bandwidth that they get
+ * more of (not counted).
  */
 static double rounds_of(double groups, int at_once)
 {

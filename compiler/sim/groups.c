@@ -1,5 +1,5 @@
 /*
- * compiler/sim/groups.c - workgroups come and go: slots, VGPRs, LDS, barriers.
+ * compiler/sim/groups.c - dispatch of workgroups: slots, VGPRs, LDS, barriers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -207,7 +207,7 @@ static void count_barrier_wait(struct sim *s, struct wave *w)
 	s->count[w->info->line].stall[SIM_BARRIER] += n;
 }
 
-/* Whoever is left at the barrier may go when nobody else can come. */
+/* The barrier opens when all waves that have not ended are there. */
 static void release_barrier(struct sim *s, int group)
 {
 	struct group *g = &s->group[group];

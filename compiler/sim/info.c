@@ -1,6 +1,6 @@
 /*
- * compiler/sim/info.c - what an instruction is to the simulator, worked out
- * once per address from its row, its operands and the cost model.
+ * compiler/sim/info.c - decoded facts of an instruction, once per address, from
+ * its row, its operands and the cost model.
  */
 #include <string.h>
 

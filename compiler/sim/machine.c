@@ -1,5 +1,6 @@
 /*
- * compiler/sim/machine.c - values of a wave, as far as they follow.
+ * compiler/sim/machine.c - partial evaluation of a wave: what is known, control
+ * flow.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -251,7 +252,7 @@ bool machine_jump(struct machine_code *c, struct machine *m, uint64_t branch,
 	}
 }
 
-/* ---- beginning and end ---- */
+/* ---- set-up ---- */
 
 void machine_code_init(struct machine_code *c)
 {

@@ -1,7 +1,6 @@
 /*
- * machine - follows a wave through its code without executing what only
- * computes data: scalar instructions, addresses, masks and compares are
- * evaluated, everything else makes its results unknown.
+ * machine - partial evaluation of a wave: scalar instructions, addresses, masks
+ * and compares are evaluated, everything else makes its results unknown.
  *
  * So a kernel's path and addresses come from its code object, its arguments
  * and the place of the workgroup alone, at a fraction of what executing it

@@ -1,5 +1,6 @@
 /*
- * compiler/sim/machine_address.c - which bytes the lanes of a wave touch.
+ * compiler/sim/machine_address.c - addresses of the lanes of a memory
+ * instruction.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * compiler/sim/machine_decode.c - what an instruction reads and computes.
+ * compiler/sim/machine_decode.c - form, operands and registers of an
+ * instruction.
  */
 #include "compiler/sim/machine_int.h"
 

@@ -1,5 +1,5 @@
 /*
- * machine_int.h - the decoded instructions of machine.h, and what its files
+ * machine_int - the decoded instructions of machine.h, and what its files
  * share.  Only for compiler/sim/machine*.c.
  */
 #ifndef T0_SIM_MACHINE_INT_H

@@ -1,5 +1,5 @@
 /*
- * compiler/sim/machine_scalar.c - what scalar instructions compute.
+ * compiler/sim/machine_scalar.c - evaluation of scalar instructions.
  */
 #include <string.h>
 

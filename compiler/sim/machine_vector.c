@@ -1,5 +1,5 @@
 /*
- * compiler/sim/machine_vector.c - what vector instructions compute.
+ * compiler/sim/machine_vector.c - evaluation of vector instructions.
  */
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /*
- * compiler/sim/memory.c - LDS, vector and scalar memory.  An access books the
- * resources on its way in the order in which instructions issue; what it finds
- * booked it waits for.
+ * compiler/sim/memory.c - LDS, vector and scalar memory.
+ *
+ * Accesses reserve bandwidth on their way in the order in which instructions
+ * issue, and wait for earlier reservations.
  */
 #include <math.h>
 #include <string.h>
@@ -413,7 +414,7 @@ static uint64_t store_lines(struct sim *s, struct wave *w,
 	s->l2_busy += bytes / s->l2_rate;
 	s->r->bytes[SIM_L2] += (uint64_t)bytes;
 	if (s->home == SIM_DRAM) {
-		/* Written back behind the store's own return. */
+		/* Written back after the store has returned. */
 		reserve_bandwidth(&s->memory_free, at, bytes, rate);
 		s->memory_busy += bytes / rate;
 		s->r->exchanged_bytes += bytes;
@@ -498,7 +499,7 @@ void sim_smem(struct sim *s, struct wave *w, const struct sim_step *st)
 	w->busy = i->issue;
 }
 
-/* ---- beginning and end ---- */
+/* ---- set-up ---- */
 
 static double busy_wgps(const struct sim *s)
 {
@@ -547,7 +548,7 @@ void sim_memory_init(struct sim *s)
 	/* The other WGPs of the array fill the rest of L1. */
 	cache_init(&s->l1, (uint64_t)((double)sim_cycles(s, COST_L1_BYTES) /
 				      in_array(s)), LINE, 16);
-	/* What others bring into empty caches takes their share of them. */
+	/* Other WGPs fill their share of empty caches. */
 	double others = s->c->warmth == SIM_EMPTY ? busy_wgps(s) : 1;
 
 	cache_init(&s->l2, (uint64_t)(cost_value(s->m, COST_L2_BYTES) /

@@ -4,10 +4,10 @@
  * The simulator takes decoded machine code and the addresses it touches from a
  * *wave source*, and the costs of everything from a struct cost_model
  * (compiler/cost/cost.h).  It knows no values: a source says where each wave
- * goes.  Sources are a trace file of the soft device (sim_trace_open()), an affine
- * description of loops and addresses (sim_affine_open()), a recorded hardware
- * trace (compiler/sim/examine/examine.h), or anything else that fills struct
- * sim_source, such as the soft device itself, one instruction at a time.
+ * goes.  Sources are a trace file of the soft device (sim_trace_open()), an
+ * affine description of loops and addresses (sim_affine_open()), a recorded
+ * hardware trace (compiler/sim/examine/examine.h), or anything else that fills
+ * struct sim_source, such as the soft device itself, one instruction at a time.
  *
  * What is simulated is one workgroup processor (WGP): two compute units (CU)
  * of two SIMDs each, its caches, and its share of what the GPU shares: L1, L2,

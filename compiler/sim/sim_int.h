@@ -51,7 +51,7 @@ struct info {
 	bool valid, end;
 	uint8_t kind, pipe; /* enum issue_kind, enum sim_pipe */
 	uint8_t class;	    /* enum cost_class */
-	bool trans, wmma, back, store, load, atomic, counted_lgkm;
+	bool trans, wmma, back, store, load, atomic;
 	uint8_t lds_dwords; /* that a lane moves through LDS */
 	uint8_t export_cycles; /* of the VGPR read path */
 	uint32_t latency, issue;
@@ -258,7 +258,7 @@ uint64_t sim_earliest(struct sim *s, struct wave *w, enum sim_stall *why);
 
 /* ------------------------------------------------------------ exec.c ---- */
 
-/* Book what the issue of `w->info` in this cycle does. */
+/* Issue `w->info` in this cycle: reserve what it takes. */
 bool sim_issue(struct sim *s, struct wave *w);
 
 /* ---------------------------------------------------- steady_state.c ---- */

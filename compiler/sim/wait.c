@@ -1,5 +1,6 @@
 /*
- * compiler/sim/wait.c - what an instruction waits for before it issues.
+ * compiler/sim/wait.c - the earliest issue of an instruction: operands, pipes,
+ * counters.
  */
 #include "compiler/sim/sim_int.h"
 

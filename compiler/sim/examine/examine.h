@@ -184,8 +184,7 @@ enum others_class {
 	OTHERS_GEMM,
 	OTHERS_PAIRS,
 	OTHERS_SPLIT,
-	OTHERS_TILES,
-	OTHERS_CLASSES
+	OTHERS_TILES
 };
 
 struct others_row {

@@ -46,7 +46,6 @@ static const struct set *set_of(const struct row *r)
 struct rows {
 	struct row *v;
 	size_t n, cap;
-	struct arena mem;
 };
 
 static struct row *add_row(struct rows *r)
@@ -420,6 +419,5 @@ bool validate_run(const struct validate *o, const struct cost_model *m,
 	     print_summary(o, &r, e) && store_all(o, &r, e) &&
 	     (!o->plot || !r.n || draw_rows(o, &r, e));
 	free(r.v);
-	arena_fini(&r.mem);
 	return ok;
 }
