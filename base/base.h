@@ -182,16 +182,17 @@ uint64_t random_next(uint64_t *state);
 /* ------------------------------------------------------------- cli.c ---- */
 
 /*
- * One option table makes parsing, --help, the man page's OPTIONS and shell
- * completion.  Every tool gets --help and --version for nothing.
+ * A table of options, for parsing and for help; base/cmd.h makes a tool of it.
  */
 enum cli_type {
-	CLI_FLAG, /* bool *: set to true */
-	CLI_STR,  /* const char **: points into argv */
-	CLI_U64,  /* uint64_t *: decimal or 0x..., k M G = powers of 2 */
-	CLI_INT,  /* int * */
-	CLI_F64,  /* double * */
-	CLI_LIST, /* struct cli_list *: may be repeated */
+	CLI_FLAG,  /* bool *: set to true */
+	CLI_STR,   /* const char **: points into argv */
+	CLI_U64,   /* uint64_t *: decimal or 0x..., k M G = powers of 2 */
+	CLI_INT,   /* int * */
+	CLI_F64,   /* double * */
+	CLI_LIST,  /* struct cli_list *: may be repeated */
+	CLI_STOP,  /* ends parsing, such as --help; `dst` is NULL */
+	CLI_GROUP, /* no option: see CLI_OF() of base/cmd.h */
 };
 struct cli_list {
 	const char **v; /* points into argv; freed by cli_list_fini */
@@ -207,22 +208,22 @@ struct cli_opt {
 	const char *arg; /* name of the argument in --help, NULL for flags */
 	const char *help; /* --help folds it, and long lines of notes */
 };
-struct cli_tool {
-	const char *name;    /* "t0-isa" */
-	const char *summary; /* one line */
-	const char *usage;   /* "dis [options] FILE\ninfo NAME": a line each */
+/* A command line: what is known, then how parsing it ended. */
+struct cli_line {
+	const char *name; /* "t0-isa dis", whose --help messages advise */
 	const struct cli_opt *opt;
-	const char *notes; /* printed after the options; NULL = none */
+	int first;		    /* operand in argv */
+	const struct cli_opt *stop; /* the CLI_STOP that was met; NULL: none */
+	const char *stop_value;	    /* behind its "="; NULL: nothing */
+	const char *unknown;	    /* option that was refused, to its "=" */
+	char unknown_letter;
 };
 /*
  * Parse argv.  Options may stand before, between and after operands; "--" ends
- * them.  Operands are moved to the end in order; *first is the index of the
- * first one.  --help (=scd: manual page, =bash: completion) and --version print
- * to stdout and set *done: return 0.
- * Unknown options name the closest known one.
+ * them.  Operands are moved to the end in order.  Unknown options name the
+ * closest known one.
  */
-bool cli_parse(const struct cli_tool *tool, int argc, char **argv, int *first,
-	       bool *done, struct err *e);
+bool cli_parse(struct cli_line *l, int argc, char **argv, struct err *e);
 
 /* Parse a whole string as a number, as CLI_U64 does. */
 bool cli_u64(const char *s, uint64_t *out, struct err *e);

@@ -1,3 +1,6 @@
+/*
+ * base/cli.c - numbers, sweeps and options of a command line.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -5,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "base/cmd_int.h"
 
 void cli_list_fini(struct cli_list *l)
 {
@@ -192,50 +195,29 @@ bool cli_sweep(const char *s, uint64_t **out, size_t *n, struct err *e)
 
 /* ---- the option table ---- */
 
-/* What every tool has, behind its own table. */
-static const struct cli_opt common[] = {
-	{ "help", 'h', CLI_FLAG, NULL, NULL,
-	  "show this help (=scd, =bash: manual page, shell completion)" },
-	{ "version", 0, CLI_FLAG, NULL, NULL, "show the version and commit" },
-	{ 0 }
-};
-
-/* The i-th option of the tool, then the common ones, then NULL. */
-static const struct cli_opt *option_at(const struct cli_tool *tool, size_t i)
+const struct cli_opt *cli_find_long(const struct cli_opt *table,
+				    const char *name, size_t len)
 {
-	size_t own = 0;
-
-	while (tool->opt && tool->opt[own].name)
-		own++;
-	if (i < own)
-		return &tool->opt[i];
-	i -= own;
-	return i < ARRAY_SIZE(common) - 1 ? &common[i] : NULL;
-}
-
-static const struct cli_opt *find_long(const struct cli_tool *tool,
-				       const char *name, size_t len)
-{
-	const struct cli_opt *o;
-
-	for (size_t i = 0; (o = option_at(tool, i)); i++)
+	for (const struct cli_opt *o = table; len && o->name; o++)
 		if (strlen(o->name) == len && strncmp(o->name, name, len) == 0)
 			return o;
 	return NULL;
 }
 
-static const struct cli_opt *find_letter(const struct cli_tool *tool, char c)
+const struct cli_opt *cli_find_letter(const struct cli_opt *table, char c)
 {
-	const struct cli_opt *o;
-
-	for (size_t i = 0; (o = option_at(tool, i)); i++)
+	for (const struct cli_opt *o = table; o->name; o++)
 		if (o->letter && o->letter == c)
 			return o;
 	return NULL;
 }
 
-/* Levenshtein distance of two option names, which are short. */
-static size_t edit_distance(const char *a, size_t a_len, const char *b)
+size_t cli_near(size_t len)
+{
+	return len / 3 + 2;
+}
+
+size_t cli_distance(const char *a, size_t a_len, const char *b)
 {
 	enum { LONGEST = 64 };
 	size_t row[LONGEST + 1];
@@ -261,14 +243,15 @@ static size_t edit_distance(const char *a, size_t a_len, const char *b)
 	return row[b_len];
 }
 
-static bool unknown_option(const struct cli_tool *tool, const char *name,
-			   size_t len, struct err *e)
+static bool unknown_option(struct cli_line *l, const char *name, size_t len,
+			   struct err *e)
 {
-	const struct cli_opt *o, *best = NULL;
-	size_t best_distance = len / 3 + 2;
+	const struct cli_opt *best = NULL;
+	size_t best_distance = cli_near(len);
 
-	for (size_t i = 0; (o = option_at(tool, i)); i++) {
-		size_t distance = edit_distance(name, len, o->name);
+	l->unknown = name;
+	for (const struct cli_opt *o = l->opt; o->name; o++) {
+		size_t distance = cli_distance(name, len, o->name);
 		if (distance < best_distance) {
 			best = o;
 			best_distance = distance;
@@ -279,188 +262,18 @@ static bool unknown_option(const struct cli_tool *tool, const char *name,
 			       "unknown option --%.*s: did you mean --%s?",
 			       (int)len, name, best->name);
 	return err_set(e, ERR_USAGE, "unknown option --%.*s: see %s --help",
-		       (int)len, name, tool->name);
-}
-
-/* ---- --help, the manual page, completion ---- */
-
-/* "-o, --output=FILE" */
-static void option_text(const struct cli_opt *o, struct buf *out)
-{
-	if (o->letter)
-		buf_printf(out, "-%c, ", o->letter);
-	buf_printf(out, "--%s", o->name);
-	if (o->arg)
-		buf_printf(out, "=%s", o->arg);
-}
-
-enum { HELP_COLUMN = 28, HELP_WIDTH = 80 };
-
-/* Bytes of the first line of `s`; one beyond `room` ends between words. */
-static size_t line_length(const char *s, size_t room)
-{
-	size_t len = strcspn(s, "\n"), n = room;
-
-	if (len <= room)
-		return len;
-	while (n && s[n] != ' ')
-		n--;
-	return n ? n : strcspn(s, " \n");
-}
-
-/*
- * Calls `line` for every line of `text`, folded to `room`; the blanks between
- * two sentences all go where they are folded.
- */
-static void each_line(const char *text, size_t room,
-		      void (*line)(const struct cli_tool *, const char *, int),
-		      const struct cli_tool *tool)
-{
-	for (const char *s = text; s && *s;) {
-		size_t len = line_length(s, room), end = len;
-
-		while (end && s[end - 1] == ' ')
-			end--;
-		line(tool, s, (int)end);
-		s += len;
-		s += *s == '\n' ? 1 : strspn(s, " ");
-	}
-}
-
-static void help_usage(const struct cli_tool *tool, const char *s, int len)
-{
-	printf("  %s %.*s\n", tool->name, len, s);
-}
-
-/* Behind the name of an option, which the first line follows. */
-static void help_option(const struct cli_tool *tool, const char *s, int len)
-{
-	(void)tool;
-	printf("%.*s\n%*s", len, s, s[len] ? HELP_COLUMN : 0, "");
-}
-
-static void help_note(const struct cli_tool *tool, const char *s, int len)
-{
-	(void)tool;
-	printf("%.*s\n", len, s);
-}
-
-static void print_help(const struct cli_tool *tool)
-{
-	const struct cli_opt *o;
-	struct buf text = { 0 };
-
-	printf("%s - %s\n\nUsage:\n", tool->name, tool->summary);
-	each_line(tool->usage, SIZE_MAX, help_usage, tool);
-	printf("\nOptions:\n");
-	for (size_t i = 0; (o = option_at(tool, i)); i++) {
-		buf_reset(&text);
-		buf_adds(&text, o->letter ? "  " : "      ");
-		option_text(o, &text);
-		if (text.len + 2 > HELP_COLUMN)
-			printf("%s\n%*s", text.data, HELP_COLUMN, "");
-		else
-			printf("%-*s", HELP_COLUMN, text.data);
-		each_line(o->help, HELP_WIDTH - HELP_COLUMN, help_option, tool);
-	}
-	buf_fini(&text);
-	if (tool->notes)
-		putchar('\n');
-	each_line(tool->notes, HELP_WIDTH, help_note, tool);
-}
-
-/* scdoc gives meaning to punctuation; behind a backslash it has none. */
-static void print_scd(const char *s, int len)
-{
-	for (; len > 0; s++, len--) {
-		if (ispunct((unsigned char)*s))
-			putchar('\\');
-		putchar(*s);
-	}
-}
-
-static void scd_usage(const struct cli_tool *tool, const char *s, int len)
-{
-	printf("%s*%s* ", s == tool->usage ? "" : "++\n", tool->name);
-	print_scd(s, len);
-}
-
-/* As it stands, but for backslashes. */
-static void scd_literal(const struct cli_tool *tool, const char *s, int len)
-{
-	(void)tool;
-	for (; len > 0; s++, len--)
-		printf(*s == '\\' ? "\\\\" : "%c", *s);
-	putchar('\n');
-}
-
-/* The parts of a manual page that the tables know, as scdoc source. */
-static void print_manual(const struct cli_tool *tool)
-{
-	const struct cli_opt *o;
-	struct buf text = { 0 };
-
-	printf("%s(1) \"\" \"T0 %s\"\n\n# NAME\n\n%s - ", tool->name,
-	       T0_VERSION, tool->name);
-	print_scd(tool->summary, (int)strlen(tool->summary));
-	printf("\n\n# SYNOPSIS\n\n");
-	each_line(tool->usage, SIZE_MAX, scd_usage, tool);
-	printf("\n\n# OPTIONS\n\n");
-	for (size_t i = 0; (o = option_at(tool, i)); i++) {
-		buf_reset(&text);
-		option_text(o, &text);
-		putchar('*');
-		print_scd(text.data, (int)text.len);
-		printf("*\n\t");
-		print_scd(o->help, (int)strlen(o->help));
-		printf("\n\n");
-	}
-	buf_fini(&text);
-	if (tool->notes) {
-		printf("# NOTES\n\n```\n");
-		each_line(tool->notes, HELP_WIDTH, scd_literal, tool);
-		printf("```\n");
-	}
-}
-
-static void print_completion(const struct cli_tool *tool)
-{
-	const struct cli_opt *o;
-
-	printf("complete -o default -W '");
-	for (size_t i = 0; (o = option_at(tool, i)); i++)
-		printf("%s--%s%s", i ? " " : "", o->name, o->arg ? "=" : "");
-	printf("' %s\n", tool->name);
-}
-
-static bool print_common(const struct cli_tool *tool, const char *name,
-			 const char *value, struct err *e)
-{
-	if (strcmp(name, "version") == 0)
-		printf("%s %s (%s)\n", tool->name, T0_VERSION, t0_commit());
-	else if (!value)
-		print_help(tool);
-	else if (strcmp(value, "scd") == 0)
-		print_manual(tool);
-	else if (strcmp(value, "bash") == 0)
-		print_completion(tool);
-	else
-		return err_set(e, ERR_USAGE,
-			       "--help=%s: wanted scd or bash, or nothing",
-			       value);
-	return stdout_check(e);
+		       (int)len, name, l->name);
 }
 
 /* ---- parsing ---- */
 
 /* Where parsing stands.  `option` and `operand` share argc + 1 entries each. */
 struct parser {
-	const struct cli_tool *tool;
+	struct cli_line *line;
 	char **argv;
 	int argc, at;
 	char **option, **operand;
 	int n_options, n_operands;
-	bool done; /* --help or --version was printed */
 };
 
 static void list_add(struct cli_list *l, const char *value)
@@ -469,7 +282,7 @@ static void list_add(struct cli_list *l, const char *value)
 	l->v[l->n++] = value;
 }
 
-static bool store(const struct cli_opt *o, const char *value, struct err *e)
+static bool store_value(const struct cli_opt *o, const char *value, struct err *e)
 {
 	switch (o->type) {
 	case CLI_FLAG:
@@ -487,17 +300,21 @@ static bool store(const struct cli_opt *o, const char *value, struct err *e)
 	case CLI_LIST:
 		list_add(o->dst, value);
 		return true;
+	case CLI_STOP:
+	case CLI_GROUP:
+		break;
 	}
 	BUG("option --%s: type %d", o->name, o->type);
 }
 
 /* `value` is what stood after "=" or the letter, NULL if nothing did. */
-static bool take(struct parser *p, const struct cli_opt *o, char *value,
+static bool take_option(struct parser *p, const struct cli_opt *o, char *value,
 		 struct err *e)
 {
-	if (!o->dst) {
-		p->done = true;
-		return print_common(p->tool, o->name, value, e);
+	if (o->type == CLI_STOP) {
+		p->line->stop = o;
+		p->line->stop_value = value;
+		return true;
 	}
 	if (o->type == CLI_FLAG && value)
 		return err_set(e, ERR_USAGE,
@@ -512,30 +329,32 @@ static bool take(struct parser *p, const struct cli_opt *o, char *value,
 		value = p->argv[p->at++];
 		p->option[p->n_options++] = value;
 	}
-	return store(o, value, e) || err_wrap(e, "option --%s", o->name);
+	return store_value(o, value, e) || err_wrap(e, "option --%s", o->name);
 }
 
 static bool take_long(struct parser *p, char *name, struct err *e)
 {
 	size_t len = strcspn(name, "=");
-	const struct cli_opt *o = find_long(p->tool, name, len);
+	const struct cli_opt *o = cli_find_long(p->line->opt, name, len);
 
 	if (!o)
-		return unknown_option(p->tool, name, len, e);
-	return take(p, o, name[len] ? name + len + 1 : NULL, e);
+		return unknown_option(p->line, name, len, e);
+	return take_option(p, o, name[len] ? name + len + 1 : NULL, e);
 }
 
 /* "-q", "-qv", "-oFILE", "-o FILE" */
 static bool take_letters(struct parser *p, char *s, struct err *e)
 {
-	for (; *s && !p->done; s++) {
-		const struct cli_opt *o = find_letter(p->tool, *s);
-		if (!o)
+	for (; *s && !p->line->stop; s++) {
+		const struct cli_opt *o = cli_find_letter(p->line->opt, *s);
+		if (!o) {
+			p->line->unknown_letter = *s;
 			return err_set(e, ERR_USAGE,
 				       "unknown option -%c: see %s --help", *s,
-				       p->tool->name);
-		bool flag = o->type == CLI_FLAG;
-		if (!take(p, o, !flag && s[1] ? s + 1 : NULL, e))
+				       p->line->name);
+		}
+		bool flag = o->type == CLI_FLAG || o->type == CLI_STOP;
+		if (!take_option(p, o, !flag && s[1] ? s + 1 : NULL, e))
 			return false;
 		if (!flag)
 			break;
@@ -545,7 +364,7 @@ static bool take_letters(struct parser *p, char *s, struct err *e)
 
 static bool take_all(struct parser *p, struct err *e)
 {
-	while (p->at < p->argc && !p->done) {
+	while (p->at < p->argc && !p->line->stop) {
 		char *arg = p->argv[p->at++];
 		if (arg[0] != '-' || arg[1] == '\0') {
 			p->operand[p->n_operands++] = arg;
@@ -563,22 +382,20 @@ static bool take_all(struct parser *p, struct err *e)
 	return true;
 }
 
-bool cli_parse(const struct cli_tool *tool, int argc, char **argv, int *first,
-	       bool *done, struct err *e)
+bool cli_parse(struct cli_line *l, int argc, char **argv, struct err *e)
 {
 	size_t n = (size_t)argc + 1;
-	struct parser p = { .tool = tool, .argv = argv, .argc = argc, .at = 1 };
+	struct parser p = { .line = l, .argv = argv, .argc = argc, .at = 1 };
 
 	p.option = xcalloc(n, sizeof(*p.option));
 	p.operand = xcalloc(n, sizeof(*p.operand));
 	bool good = take_all(&p, e);
 	if (good) {
-		*first = 1 + p.n_options;
-		*done = p.done;
+		l->first = 1 + p.n_options;
 		for (int i = 0; i < p.n_options; i++)
 			argv[1 + i] = p.option[i];
 		for (int i = 0; i < p.n_operands; i++)
-			argv[*first + i] = p.operand[i];
+			argv[l->first + i] = p.operand[i];
 	}
 	free(p.option);
 	free(p.operand);

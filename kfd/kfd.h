@@ -133,6 +133,12 @@ struct kfd_info {
 bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e);
 /* "DEVICE@VISIBLE" into out[256]; either may be NULL or "".  Returns out. */
 const char *kfd_spec(const char *device, const char *visible, char out[256]);
+/* That of a tool: its --device, else T0_DEVICE, with T0_VISIBLE_DEVICES. */
+const char *kfd_spec_asked(const char *option, char out[256]);
+/* What --device says of itself. */
+#define KFD_DEVICE_HELP                                                 \
+	"soft, kfd or kfd:N (default: $T0_DEVICE, else the first gfx11 " \
+	"GPU, else soft)"
 /*
  * The same on a driver of the caller's, which the device then owns (freed on
  * failure too).  gpu: -1 = first gfx11 GPU, else as "kfd:N".  For soft options

@@ -32,7 +32,7 @@ struct search {
 	struct res_db *db;
 	int64_t run;
 	struct res_tune_key key;
-	char target[CPU_GEMM_TEXT], op[CPU_GEMM_TEXT], code[RES_IDENTITY];
+	char target[CPU_GEMM_TEXT], op[CPU_GEMM_TEXT], code[32];
 };
 
 static double now_s(void)

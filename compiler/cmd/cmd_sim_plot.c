@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compiler/cmd/cmd_sim_show.h"
+#include "compiler/cmd/cmd_sim.h"
 
 enum { GNUPLOT_SECONDS = 60 };
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/cmd/cmd_sim_show.h"
+#include "compiler/cmd/cmd_sim.h"
 #include "isa/text/text.h"
 
 static double of(uint64_t part, uint64_t whole)

@@ -1,11 +1,13 @@
 /*
- * t0-cc - compile kernels: a C source that uses the DSL, SSA text, or one of
- * the built-in library, to a code object or to assembly.
+ * compiler/cmd/t0-cc.c - compile kernels.
+ *
+ * A C source that uses the DSL, SSA text, or one of the built-in library, to a
+ * code object or to assembly.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "base/cmd.h"
 #include "compiler/cost/cost.h"
 #include "compiler/driver/cc.h"
 #include "compiler/dsl/dsl.h"
@@ -14,10 +16,11 @@
 #include "isa/object/object.h"
 
 struct options {
+	struct cmd cmd;
 	struct cc_options cc;
-	const char *out, *dump;
+	const char *dump;
 	const char *kernel, *type, *to, *cache, *weights;
-	bool level[4], assembly, stats, verify, wgp, cu, json, list, wide;
+	bool level[4], assembly, stats, verify, wgp, cu, list, wide;
 	bool pack, cached;
 	uint64_t max_vgprs, waves, group, head, ratio, tokens;
 };
@@ -36,7 +39,7 @@ static void show_stage(void *ctx, const char *stage, const char *text)
  * Cycles of one workgroup alone on a WGP, caches warm, every loop once: the
  * simulator without a description (t0-sim takes traces).
  */
-static bool predict(const struct cc_object *obj, uint64_t *cycles,
+static bool predict_cycles(const struct cc_object *obj, uint64_t *cycles,
 		    struct err *e)
 {
 	struct cost_model m;
@@ -75,15 +78,15 @@ static bool predict(const struct cc_object *obj, uint64_t *cycles,
 	return good;
 }
 
-static bool show_stats(const char *name, const struct cc_object *obj, bool json,
-		       struct err *e)
+static bool show_stats(const struct cmd *c, const char *name,
+		       const struct cc_object *obj, struct err *e)
 {
 	const struct cc_stats *s = &obj->stats;
 	uint64_t cycles = 0;
 	struct table t;
 	bool good;
 
-	if (!predict(obj, &cycles, e))
+	if (!predict_cycles(obj, &cycles, e))
 		return err_wrap(e, "predicting its time");
 	table_init(&t, "kernel,#vgprs,#sgprs,#waves,#lds,#scratch,#spills,"
 		       "#bytes,#insts,#valu,#vopd,#wmma,#salu,#vmem,#smem,"
@@ -98,13 +101,13 @@ static bool show_stats(const char *name, const struct cc_object *obj, bool json,
 
 	for (size_t k = 0; k < ARRAY_SIZE(v); k++)
 		table_cell(&t, (int)k + 1, "%u", v[k]);
-	good = table_print(&t, json ? TABLE_JSON : TABLE_TEXT, stdout, e);
+	good = cmd_table(c, &t, e);
 	table_fini(&t);
 	return good;
 }
 
-static bool compile(struct options *o, const struct ssa_func *f,
-		    struct err *e)
+static bool compile_function(struct options *o, const struct ssa_func *f,
+			     struct err *e)
 {
 	struct cc_object obj = { 0 };
 	struct buf text = { 0 };
@@ -112,7 +115,7 @@ static bool compile(struct options *o, const struct ssa_func *f,
 
 	if (o->assembly) {
 		good = cc_assembly(f, &o->cc, &text, e) &&
-		       file_write_atomic(o->out ? o->out : "/dev/stdout",
+		       file_write_atomic(o->cmd.output ? o->cmd.output : "/dev/stdout",
 					 text.data, text.len, e);
 		buf_fini(&text);
 		return good;
@@ -121,11 +124,11 @@ static bool compile(struct options *o, const struct ssa_func *f,
 	if (good && o->verify)
 		fprintf(stderr, "t0-cc: %s: %u bytes of code pass the "
 			"verifier\n", f->name, obj.stats.code_bytes);
-	if (good && o->out)
-		good = file_write_atomic(o->out, obj.bytes.data, obj.bytes.len,
+	if (good && o->cmd.output)
+		good = file_write_atomic(o->cmd.output, obj.bytes.data, obj.bytes.len,
 					 e);
 	if (good && o->stats)
-		good = show_stats(f->name, &obj, o->json, e);
+		good = show_stats(&o->cmd, f->name, &obj, e);
 	cc_object_fini(&obj);
 	return good;
 }
@@ -140,7 +143,7 @@ static bool compile_file(struct options *o, const char *path, struct err *e)
 		return false;
 	buf_addc(&text, 0);
 	f = ssa_parse(text.data, e);
-	good = f && compile(o, f, e);
+	good = f && compile_function(o, f, e);
 	if (!good)
 		err_wrap(e, "%s", path);
 	if (f)
@@ -163,7 +166,7 @@ static bool compile_source(struct options *o, const char *path, struct err *e)
 	if (o->kernel && !only)
 		good = err_set(e, ERR_USAGE, "%s has no kernel '%s'", path,
 			       o->kernel);
-	else if (!only && s.n_kernels > 1 && (o->out || o->assembly))
+	else if (!only && s.n_kernels > 1 && (o->cmd.output || o->assembly))
 		good = err_set(e, ERR_USAGE, "%s has %zu kernels, '%s' and "
 			       "others; --kernel chooses", path, s.n_kernels,
 			       s.kernel[0].name);
@@ -173,7 +176,7 @@ static bool compile_source(struct options *o, const char *path, struct err *e)
 		if (only && only != &s.kernel[i])
 			continue;
 		f = cc_source_build(&s, &s.kernel[i], e);
-		good = f && (compile(o, f, e) ||
+		good = f && (compile_function(o, f, e) ||
 			     err_wrap(e, "%s: %s", path, s.kernel[i].name));
 		ssa_func_free(f);
 	}
@@ -209,7 +212,7 @@ static bool parse_type(const char *text, enum dsl_type *out, struct err *e)
 				text);
 }
 
-static void say(void *ctx, const char *text)
+static void print_source(void *ctx, const char *text)
 {
 	(void)ctx;
 	fprintf(stderr, "t0-cc: %s\n", text);
@@ -223,12 +226,12 @@ static bool fetch_kernel(struct options *o, const struct kernel_entry *k,
 	struct object_cache j;
 	bool good;
 
-	object_cache_init(&j, say, NULL);
+	object_cache_init(&j, print_source, NULL);
 	good = kernel_object(&j, k, s, &o->cc, &obj, e);
 	if (good) {
 		printf("%zu bytes, %s\n", obj.len, object_from_name(obj.from));
-		if (o->out)
-			good = file_write_atomic(o->out, obj.bytes, obj.len, e);
+		if (o->cmd.output)
+			good = file_write_atomic(o->cmd.output, obj.bytes, obj.len, e);
 		cache_object_fini(&obj);
 	}
 	object_cache_fini(&j);
@@ -240,10 +243,10 @@ static bool write_pack(const struct options *o, struct err *e)
 	struct buf pack = { 0 };
 	bool good;
 
-	if (!o->out)
+	if (!o->cmd.output)
 		return err_set(e, ERR_USAGE, "--pack needs --output FILE");
 	good = kernel_pack(&pack, e) &&
-	       file_write_atomic(o->out, pack.data, pack.len, e);
+	       file_write_atomic(o->cmd.output, pack.data, pack.len, e);
 	if (good)
 		printf("%u code objects of the library: %zu bytes\n",
 		       prebuilt_count(&(struct prebuilt){ (uint8_t *)pack.data,
@@ -277,7 +280,7 @@ static bool compile_kernel(struct options *o, struct err *e)
 	f = k->build(k, &s, e);
 	if (!f)
 		return err_wrap(e, "%s", k->name);
-	good = compile(o, f, e);
+	good = compile_function(o, f, e);
 	ssa_func_free(f);
 	return good;
 }
@@ -302,7 +305,7 @@ static void list_shapes(struct table *t, const struct kernel_entry *k)
 	buf_fini(&text);
 }
 
-static bool list_kernels(bool json, struct err *e)
+static bool list_kernels(const struct cmd *c, struct err *e)
 {
 	struct table t;
 	bool good;
@@ -315,12 +318,12 @@ static bool list_kernels(bool json, struct err *e)
 		list_shapes(&t, &kernel_table[i]);
 		table_cell(&t, 4, "%s", kernel_table[i].what);
 	}
-	good = table_print(&t, json ? TABLE_JSON : TABLE_TEXT, stdout, e);
+	good = cmd_table(c, &t, e);
 	table_fini(&t);
 	return good;
 }
 
-static void settle(struct options *o)
+static void apply_options(struct options *o)
 {
 	for (int k = 0; k < 4; k++)
 		if (o->level[k])
@@ -335,103 +338,102 @@ static void settle(struct options *o)
 	}
 }
 
+static bool run_compiler(struct cmd *c, struct err *e)
+{
+	struct options *o = (struct options *)c;
+	const bool source = c->argc == 1 && is_source(c->argv[0]);
+	const int files = (o->kernel && !source) || o->list || o->pack ? 0 : 1;
+
+	if (c->argc != files)
+		return err_set(e, ERR_USAGE, "%d files; wanted %d", c->argc,
+			       files);
+	apply_options(o);
+	return source	 ? compile_source(o, c->argv[0], e) :
+	       o->list	 ? list_kernels(c, e) :
+	       o->pack	 ? write_pack(o, e) :
+	       o->kernel ? compile_kernel(o, e) :
+			   compile_file(o, c->argv[0], e);
+}
+
+/* ---- options ---- */
+
+static struct options o;
+
+static const struct cmd_spec commands[] = {
+	{ NULL, "FILE.ssa\nFILE.c [--kernel NAME]\n--kernel NAME\n--list",
+	  NULL, run_compiler, 0, CMD_MANY,
+	  .flags = CMD_JSON | CMD_OWN_OUTPUT },
+	{ 0 },
+};
+static const struct cli_opt options[] = {
+	{ "output", 'o', CLI_STR, &o.cmd.output, "FILE",
+	  "where the code object, or the assembly, goes" },
+	{ "assembly", 'S', CLI_FLAG, &o.assembly, NULL,
+	  "assembly text instead of an object" },
+	{ "O0", 0, CLI_FLAG, &o.level[0], NULL, "no optimisation" },
+	{ "O1", 0, CLI_FLAG, &o.level[1], NULL, "cheap passes" },
+	{ "O2", 0, CLI_FLAG, &o.level[2], NULL, "all passes" },
+	{ "O3", 0, CLI_FLAG, &o.level[3], NULL,
+	  "all passes and unrolling (the default)" },
+	{ "kernel", 'k', CLI_STR, &o.kernel, "NAME",
+	  "one of the built-in library, or of FILE.c" },
+	{ "type", 0, CLI_STR, &o.type, "TYPE",
+	  "of its elements: f32, f16, bf16" },
+	{ "to", 0, CLI_STR, &o.to, "TYPE",
+	  "of the results of convert" },
+	{ "group", 0, CLI_U64, &o.group, "N",
+	  "its work-items per workgroup" },
+	{ "weights", 0, CLI_STR, &o.weights, "TYPE",
+	  "of the matrices of stream kernels: also i8, and u8 for "
+	  "pairs of 4 bits" },
+	{ "cache", 0, CLI_STR, &o.cache, "TYPE",
+	  "of keys and values in attention's cache: also i8" },
+	{ "head", 0, CLI_U64, &o.head, "N",
+	  "elements of a head of attention, to 256" },
+	{ "ratio", 0, CLI_U64, &o.ratio, "N",
+	  "heads that a group of attn_decode takes" },
+	{ "tokens", 0, CLI_U64, &o.tokens, "N",
+	  "that a group of stream kernels takes, 1 to 4" },
+	{ "wide", 0, CLI_FLAG, &o.wide, NULL,
+	  "rows of gemv and kv_gather begin at multiples of 16 bytes" },
+	{ "cached", 0, CLI_FLAG, &o.cached, NULL,
+	  "take it prebuilt or from the cache if it is there, else "
+	  "compile it and keep it; and say which" },
+	{ "pack", 0, CLI_FLAG, &o.pack, NULL,
+	  "write the library's prebuilt objects, as the build does" },
+	{ "list", 0, CLI_FLAG, &o.list, NULL,
+	  "list the library: prebuilt objects, options of a shape" },
+	{ "chip", 0, CLI_STR, &o.cc.chip, "NAME",
+	  "gfx1100 to gfx1103" },
+	{ "wgp", 0, CLI_FLAG, &o.wgp, NULL,
+	  "groups over both CUs of a WGP" },
+	{ "cu", 0, CLI_FLAG, &o.cu, NULL,
+	  "groups in one CU; neither: as their size and LDS ask for" },
+	{ "max-vgprs", 0, CLI_U64, &o.max_vgprs, "N",
+	  "at most N vector registers per lane" },
+	{ "waves", 0, CLI_U64, &o.waves, "N",
+	  "aim at N waves per SIMD" },
+	{ "dump", 0, CLI_STR, &o.dump, "STAGE",
+	  "print a stage on stderr: ssa:PASS, select, schedule, "
+	  "allocate, final, all" },
+	{ "stats", 0, CLI_FLAG, &o.stats, NULL,
+	  "registers, occupancy, instruction mix and predicted cycles "
+	  "of one workgroup whose loops run once" },
+	{ "verify", 0, CLI_FLAG, &o.verify, NULL,
+	  "say on stderr that the object passed the verifier, as each "
+	  "has to" },
+	{ 0 },
+};
+
 int main(int argc, char **argv)
 {
-	struct options o = { 0 };
-	const struct cli_opt opt[] = {
-		{ "output", 'o', CLI_STR, &o.out, "FILE",
-		  "where the code object, or the assembly, goes" },
-		{ "assembly", 'S', CLI_FLAG, &o.assembly, NULL,
-		  "assembly text instead of an object" },
-		{ "O0", 0, CLI_FLAG, &o.level[0], NULL, "no optimisation" },
-		{ "O1", 0, CLI_FLAG, &o.level[1], NULL, "cheap passes" },
-		{ "O2", 0, CLI_FLAG, &o.level[2], NULL, "all passes" },
-		{ "O3", 0, CLI_FLAG, &o.level[3], NULL,
-		  "all passes and unrolling (the default)" },
-		{ "kernel", 'k', CLI_STR, &o.kernel, "NAME",
-		  "one of the built-in library, or of FILE.c" },
-		{ "type", 0, CLI_STR, &o.type, "TYPE",
-		  "of its elements: f32, f16, bf16" },
-		{ "to", 0, CLI_STR, &o.to, "TYPE",
-		  "of the results of convert" },
-		{ "group", 0, CLI_U64, &o.group, "N",
-		  "its work-items per workgroup" },
-		{ "weights", 0, CLI_STR, &o.weights, "TYPE",
-		  "of the matrices of stream kernels: also i8, and u8 for "
-		  "pairs of 4 bits" },
-		{ "cache", 0, CLI_STR, &o.cache, "TYPE",
-		  "of keys and values in attention's cache: also i8" },
-		{ "head", 0, CLI_U64, &o.head, "N",
-		  "elements of a head of attention, to 256" },
-		{ "ratio", 0, CLI_U64, &o.ratio, "N",
-		  "heads that a group of attn_decode takes" },
-		{ "tokens", 0, CLI_U64, &o.tokens, "N",
-		  "that a group of stream kernels takes, 1 to 4" },
-		{ "wide", 0, CLI_FLAG, &o.wide, NULL,
-		  "rows of gemv and kv_gather begin at multiples of 16 bytes" },
-		{ "cached", 0, CLI_FLAG, &o.cached, NULL,
-		  "take it prebuilt or from the cache if it is there, else "
-		  "compile it and keep it; and say which" },
-		{ "pack", 0, CLI_FLAG, &o.pack, NULL,
-		  "write the library's prebuilt objects, as the build does" },
-		{ "list", 0, CLI_FLAG, &o.list, NULL,
-		  "list the library: prebuilt objects, options of a shape" },
-		{ "chip", 0, CLI_STR, &o.cc.chip, "NAME",
-		  "gfx1100 to gfx1103" },
-		{ "wgp", 0, CLI_FLAG, &o.wgp, NULL,
-		  "groups over both CUs of a WGP" },
-		{ "cu", 0, CLI_FLAG, &o.cu, NULL,
-		  "groups in one CU; neither: as their size and LDS ask for" },
-		{ "max-vgprs", 0, CLI_U64, &o.max_vgprs, "N",
-		  "at most N vector registers per lane" },
-		{ "waves", 0, CLI_U64, &o.waves, "N",
-		  "aim at N waves per SIMD" },
-		{ "dump", 0, CLI_STR, &o.dump, "STAGE",
-		  "print a stage on stderr: ssa:PASS, select, schedule, "
-		  "allocate, final, all" },
-		{ "stats", 0, CLI_FLAG, &o.stats, NULL,
-		  "registers, occupancy, instruction mix and predicted cycles "
-		  "of one workgroup whose loops run once" },
-		{ "json", 0, CLI_FLAG, &o.json, NULL, "statistics as JSON" },
-		{ "verify", 0, CLI_FLAG, &o.verify, NULL,
-		  "say on stderr that the object passed the verifier, as each "
-		  "has to" },
-		{ 0 },
-	};
-	const struct cli_tool tool = {
+	static const struct cmd_tool tool = {
 		.name = "t0-cc",
 		.summary = "compile kernels: in C, in SSA form, of the library",
-		.usage =
-			"[options] FILE.ssa\n[options] FILE.c [--kernel NAME]\n"
-			"[options] --kernel NAME\n--list",
-		.opt = opt,
+		.commands = commands,
+		.options = options,
 	};
-	struct err e = { 0 };
-	bool done = false;
-	int first;
 
 	cc_options_init(&o.cc);
-	if (!cli_parse(&tool, argc, argv, &first, &done, &e))
-		return err_report(tool.name, &e);
-	if (done)
-		return EXIT_YES;
-	settle(&o);
-	const bool source = argc - first == 1 && is_source(argv[first]);
-	const int files = (o.kernel && !source) || o.list || o.pack ? 0 : 1;
-	if (argc - first != files)
-		err_set(&e, ERR_USAGE, "%d files; wanted %d", argc - first,
-			files);
-	else if (source)
-		compile_source(&o, argv[first], &e);
-	else if (o.list)
-		list_kernels(o.json, &e);
-	else if (o.pack)
-		write_pack(&o, &e);
-	else if (o.kernel)
-		compile_kernel(&o, &e);
-	else
-		compile_file(&o, argv[first], &e);
-	if (e.code || !stdout_check(&e))
-		return err_report(tool.name, &e);
-	return EXIT_YES;
+	return cmd_main(&o.cmd, &tool, argc, argv);
 }

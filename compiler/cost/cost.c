@@ -2,6 +2,7 @@
  * compiler/cost/cost.c - the rows of cost.def, and a model made of them.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/cost/cost.h"
@@ -80,6 +81,31 @@ bool cost_set(struct cost_model *m, const char *name, double value,
 			       "from 0 on", name, value);
 	m->row[row].value = value;
 	m->row[row].origin = origin;
+	return true;
+}
+
+static bool set_text(struct cost_model *m, const char *text, struct err *e)
+{
+	const char *eq = strchr(text, '=');
+	char name[64], *end;
+
+	if (!eq || (size_t)(eq - text) >= sizeof(name))
+		return err_set(e, ERR_USAGE, "--set %s: wanted NAME=VALUE",
+			       text);
+	snprintf(name, sizeof(name), "%.*s", (int)(eq - text), text);
+	const double v = strtod(eq + 1, &end);
+	if (end == eq + 1 || *end)
+		return err_set(e, ERR_USAGE, "--set %s: '%s' is no number",
+			       text, eq + 1);
+	return cost_set(m, name, v, COST_DEFAULT, e);
+}
+
+bool cost_set_list(struct cost_model *m, const struct cli_list *set,
+		   struct err *e)
+{
+	for (int i = 0; i < set->n; i++)
+		if (!set_text(m, set->v[i], e))
+			return false;
 	return true;
 }
 

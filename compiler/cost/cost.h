@@ -110,6 +110,9 @@ void cost_fini(struct cost_model *m);
  */
 bool cost_set(struct cost_model *m, const char *name, double value,
 	      enum cost_origin origin, struct err *e);
+/* Every NAME=VALUE that --set named. */
+bool cost_set_list(struct cost_model *m, const struct cli_list *set,
+		   struct err *e);
 
 static inline double cost_value(const struct cost_model *m, enum cost_row row)
 {

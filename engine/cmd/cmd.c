@@ -1,3 +1,6 @@
+/*
+ * engine/cmd/cmd.c - models, prompts and states of a command line.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -9,7 +12,7 @@
 #include "engine/cpu/cpu.h"
 #include "kfd/kfd.h"
 
-static bool has(const char *dir, const char *name)
+static bool has_file(const char *dir, const char *name)
 {
 	struct buf path = { 0 };
 
@@ -19,7 +22,7 @@ static bool has(const char *dir, const char *name)
 	return there;
 }
 
-static void warn(void *bar, const char *text)
+static void warn_loading(void *bar, const char *text)
 {
 	progress_warn(bar, "t0-qwen3", "%s", text);
 }
@@ -36,8 +39,7 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 		return err_set(e, ERR_USAGE, "--model names no folder; "
 			       "scripts/make-model writes one");
 	how.backend = qwen_backend_find(c->backend, e);
-	how.device = kfd_spec(c->device ? c->device : getenv("T0_DEVICE"),
-			      getenv("T0_VISIBLE_DEVICES"), spec);
+	how.device = kfd_spec_asked(c->device, spec);
 	if (how.backend == &qwen_cpu && c->device)
 		return err_set(e, ERR_USAGE, "--device %s without --backend "
 			       "gpu: the processor would run the model",
@@ -48,15 +50,15 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 	s->threads = threads_new((unsigned)c->threads, e);
 	if (!s->threads)
 		return false;
-	progress_init(&s->bar, "loading layers", 0, c->quiet);
+	progress_init(&s->bar, "loading layers", 0, c->cmd.quiet);
 	how.progress = &s->bar;
-	how.warn = c->quiet ? NULL : warn;
+	how.warn = c->cmd.quiet ? NULL : warn_loading;
 	how.ctx = &s->bar;
 	s->loaded = qwen_model_load(&s->model, c->model, &how, s->threads, e);
 	progress_fini(&s->bar);
 	if (words == QWEN_WORDS_IF_THERE)
-		words = has(c->model, "tokenizer.json") ||
-					has(c->model, "vocab.json") ?
+		words = has_file(c->model, "tokenizer.json") ||
+					has_file(c->model, "vocab.json") ?
 				QWEN_WORDS :
 				QWEN_WORDS_NO;
 	if (s->loaded && words == QWEN_WORDS)
@@ -74,28 +76,6 @@ void qwen_session_close(struct qwen_session *s)
 		qwen_model_close(&s->model);
 	threads_free(s->threads);
 	*s = (struct qwen_session){ 0 };
-}
-
-static enum table_format format(const struct qwen_cmd *c)
-{
-	return c->json ? TABLE_JSON : c->csv ? TABLE_CSV : TABLE_TEXT;
-}
-
-bool qwen_cmd_table(const struct qwen_cmd *c, const struct table *t,
-		    struct err *e)
-{
-	char *text = NULL;
-	size_t len = 0;
-
-	if (!c->output)
-		return table_print(t, format(c), stdout, e);
-	FILE *f = open_memstream(&text, &len);
-	bool ok = f && table_print(t, format(c), f, e);
-	if (f)
-		fclose(f);
-	ok = ok && file_write_atomic(c->output, text, len, e);
-	free(text);
-	return ok;
 }
 
 /* ---- the prompt ---- */

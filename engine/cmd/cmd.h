@@ -1,13 +1,15 @@
-/* cmd - what the commands of t0-qwen3 share. */
+/*
+ * engine/cmd - the commands of t0-qwen3, and what they share.
+ */
 #ifndef T0_ENGINE_CMD_H
 #define T0_ENGINE_CMD_H
 
-#include <signal.h>
-
+#include "base/cmd.h"
 #include "engine/model/model.h"
 #include "engine/text/text.h"
 
 struct qwen_cmd {
+	struct cmd cmd;
 	/* the model and how to run it */
 	const char *model, *backend, *device;
 	const char *weights, *cache; /* NULL: as stored; f32 */
@@ -27,20 +29,13 @@ struct qwen_cmd {
 	uint64_t samples;
 	bool fresh;	 /* a process for each sample */
 	const char *one; /* this is such a process, for this phase */
-	/* quantize: folders to read and to write */
+	/* quantize */
 	const char *to;
-	char **operand;
-	int n_operands;
 	/* make, check */
 	const char *shape, *tokenizer, *limits;
 	uint64_t shards;
 	bool all;
-	/* results */
-	const char *output;
-	bool json, csv, quiet;
-	int argc;
-	char **argv;
-	const volatile sig_atomic_t *stop;
+	const volatile int *stop; /* a signal came */
 };
 
 /* A loaded model with its tokenizer; `tok` is NULL where no files are. */
@@ -56,9 +51,6 @@ enum qwen_words { QWEN_WORDS_NO, QWEN_WORDS_IF_THERE, QWEN_WORDS };
 bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 		       enum qwen_words words, struct err *e);
 void qwen_session_close(struct qwen_session *s);
-/* Where results go: stdout, or --output through memory. */
-bool qwen_cmd_table(const struct qwen_cmd *c, const struct table *t,
-		    struct err *e);
 /* The prompt of the command line as tokens. */
 bool qwen_cmd_prompt(const struct qwen_cmd *c, const struct qwen_session *s,
 		     struct qwen_ids *ids, struct err *e);
@@ -75,15 +67,15 @@ bool qwen_feed(const struct qwen_cmd *c, struct qwen_state *st,
 			    struct err *e),
 	       void *ctx, struct err *e);
 
-/* The commands; each returns an exit code. */
-int qwen_cmd_generate(struct qwen_cmd *c, struct err *e);
-int qwen_cmd_logits(struct qwen_cmd *c, struct err *e);
-int qwen_cmd_eval(struct qwen_cmd *c, struct err *e);
-int qwen_cmd_bench(struct qwen_cmd *c, struct err *e);
-int qwen_cmd_info(struct qwen_cmd *c, struct err *e);
-int qwen_cmd_forecast(struct qwen_cmd *c, struct err *e);
-int qwen_cmd_quantize(struct qwen_cmd *c, struct err *e);
-int qwen_cmd_make(struct qwen_cmd *c, struct err *e);
-int qwen_cmd_check(struct qwen_cmd *c, struct err *e);
+/* The commands. */
+bool qwen_cmd_generate(struct cmd *c, struct err *e);
+bool qwen_cmd_logits(struct cmd *c, struct err *e);
+bool qwen_cmd_eval(struct cmd *c, struct err *e);
+bool qwen_cmd_bench(struct cmd *c, struct err *e);
+bool qwen_cmd_info(struct cmd *c, struct err *e);
+bool qwen_cmd_forecast(struct cmd *c, struct err *e);
+bool qwen_cmd_quantize(struct cmd *c, struct err *e);
+bool qwen_cmd_make(struct cmd *c, struct err *e);
+bool qwen_cmd_check(struct cmd *c, struct err *e);
 
 #endif

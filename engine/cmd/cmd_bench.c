@@ -1,5 +1,7 @@
 /*
- * t0-qwen3 bench: tokens per second of prefill and decode, into the database.
+ * engine/cmd/cmd_bench.c - t0-qwen3 bench.
+ *
+ * Tokens per second of prefill and decode, into the database.
  *
  * The prompt is given, or made of ids from a seed, the same for every commit,
  * so that two runs have byte-identical inputs; their hash, the file's and the
@@ -272,7 +274,7 @@ static bool one_sample(struct qwen_bench *b, struct err *e)
 
 	if (!qwen_bench_once(b, &k, &seconds, e))
 		return false;
-	printf("%.9f\n", seconds);
+	fprintf(b->c->cmd.out, "%.9f\n", seconds);
 	return true;
 }
 
@@ -281,16 +283,17 @@ static bool bench(struct qwen_bench *b, struct err *e)
 {
 	bool ok = self_check(b, e) && qwen_bench_begin(b, e) && all(b, e);
 
-	return qwen_bench_end(b, ok, e) && qwen_cmd_table(b->c, &b->t, e);
+	return qwen_bench_end(b, ok, e) && cmd_table(&b->c->cmd, &b->t, e);
 }
 
-int qwen_cmd_bench(struct qwen_cmd *c, struct err *e)
+bool qwen_cmd_bench(struct cmd *r, struct err *e)
 {
+	struct qwen_cmd *c = (struct qwen_cmd *)r;
 	struct qwen_bench b = { .c = c };
 	bool ok;
 
 	if (!qwen_session_open(&b.s, c, QWEN_WORDS_IF_THERE, e))
-		return err_exit_code(e);
+		return false;
 	table_init(&b.t, "phase,#tokens,#batch,#tokens_per_s,#first_token_s,"
 			 "#percent_of_limit,#samples,limit");
 	ok = sweeps_read(&b, e) && inputs_make(&b, e) &&
@@ -305,5 +308,5 @@ int qwen_cmd_bench(struct qwen_cmd *c, struct err *e)
 	free(b.batch);
 	qwen_state_free(b.st);
 	qwen_session_close(&b.s);
-	return ok ? EXIT_YES : err_exit_code(e);
+	return ok;
 }

@@ -1,5 +1,7 @@
 /*
- * Samples of t0-qwen3 bench: seconds of a prompt, or of greedy steps, in this
+ * engine/cmd/cmd_bench_sample.c - samples of t0-qwen3 bench.
+ *
+ * Seconds of a prompt, or of greedy steps, in this
  * process or in one of their own.
  */
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* What t0-qwen3 bench measured, into the database and a table. */
+/*
+ * engine/cmd/cmd_bench_store.c - what bench measured, into the database.
+ */
 #include <math.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,7 +13,7 @@
 bool qwen_bench_begin(struct qwen_bench *b, struct err *e)
 {
 	struct res_start start = { .tool = "t0-qwen3 bench",
-				   .argc = b->c->argc, .argv = b->c->argv,
+				   .argc = b->c->cmd.line_argc, .argv = b->c->cmd.line_argv,
 				   .seed = b->c->seed };
 	struct buf in = { 0 };
 

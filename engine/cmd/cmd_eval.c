@@ -1,4 +1,8 @@
-/* t0-qwen3 logits and eval: what the model says about given tokens. */
+/*
+ * engine/cmd/cmd_eval.c - t0-qwen3 logits and eval.
+ *
+ * What the model says about given tokens.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,33 +29,33 @@ static bool keep(void *ctx, size_t i, const float *logits, struct err *e)
 	return true;
 }
 
-int qwen_cmd_logits(struct qwen_cmd *c, struct err *e)
+bool qwen_cmd_logits(struct cmd *r, struct err *e)
 {
+	struct qwen_cmd *c = (struct qwen_cmd *)r;
 	struct dump d = { .all = c->all };
 	struct qwen_state *st = NULL;
 	struct qwen_ids ids = { 0 };
 	struct qwen_session s;
 	bool ok;
 
-	if (!c->output) {
-		err_set(e, ERR_USAGE, "--out names no file for the "
+	if (!r->output)
+		return err_set(e, ERR_USAGE, "--out names no file for the "
 			       "logits");
-		return EXIT_TROUBLE;
-	}
 	if (!qwen_session_open(&s, c, c->ids ? QWEN_WORDS_NO : QWEN_WORDS,
 			       e))
-		return err_exit_code(e);
+		return false;
 	ok = qwen_cmd_prompt(c, &s, &ids, e) &&
 	     qwen_cmd_state(c, &s, 1, (uint32_t)ids.n, &st, e);
 	d.n = ids.n;
 	d.vocab = s.model.config.vocab;
-	ok = ok && qwen_feed(c, st, ids.v, ids.n, keep, &d, e) &&
-	     file_write_atomic(c->output, d.out.data, d.out.len, e);
+	ok = ok && qwen_feed(c, st, ids.v, ids.n, keep, &d, e);
+	if (ok)
+		fwrite(d.out.data, 1, d.out.len, r->out);
 	buf_fini(&d.out);
 	qwen_ids_fini(&ids);
 	qwen_state_free(st);
 	qwen_session_close(&s);
-	return ok ? EXIT_YES : err_exit_code(e);
+	return ok;
 }
 
 /* ---- eval ---- */
@@ -125,13 +129,14 @@ static bool score_print(const struct qwen_cmd *c, const struct score *s,
 	table_cell(&t, 0, "%zu", s->judged);
 	table_cell(&t, 1, "%.6g", exp2(bits));
 	table_cell(&t, 2, "%.6g", bits);
-	bool ok = qwen_cmd_table(c, &t, e);
+	bool ok = cmd_table(&c->cmd, &t, e);
 	table_fini(&t);
 	return ok;
 }
 
-int qwen_cmd_eval(struct qwen_cmd *c, struct err *e)
+bool qwen_cmd_eval(struct cmd *r, struct err *e)
 {
+	struct qwen_cmd *c = (struct qwen_cmd *)r;
 	struct qwen_state *st = NULL;
 	struct qwen_ids ids = { 0 };
 	struct score score = { 0 };
@@ -140,7 +145,7 @@ int qwen_cmd_eval(struct qwen_cmd *c, struct err *e)
 
 	if (!qwen_session_open(&s, c, c->ids ? QWEN_WORDS_NO : QWEN_WORDS,
 			       e))
-		return err_exit_code(e);
+		return false;
 	ok = qwen_cmd_prompt(c, &s, &ids, e);
 	if (ok && ids.n < 2)
 		ok = err_set(e, ERR_USAGE, "one token cannot be judged; wanted "
@@ -156,5 +161,5 @@ int qwen_cmd_eval(struct qwen_cmd *c, struct err *e)
 	qwen_ids_fini(&ids);
 	qwen_state_free(st);
 	qwen_session_close(&s);
-	return ok ? EXIT_YES : err_exit_code(e);
+	return ok;
 }

@@ -1,4 +1,8 @@
-/* t0-qwen3 forecast: tokens per second of a card, simulated. */
+/*
+ * engine/cmd/cmd_forecast.c - t0-qwen3 forecast.
+ *
+ * Tokens per second of a card, simulated.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,8 +146,9 @@ static bool prefills(struct forecast *f, struct err *e)
 	return ok;
 }
 
-int qwen_cmd_forecast(struct qwen_cmd *c, struct err *e)
+bool qwen_cmd_forecast(struct cmd *r, struct err *e)
 {
+	struct qwen_cmd *c = (struct qwen_cmd *)r;
 	struct forecast f = { .c = c };
 	char text[128];
 	bool ok;
@@ -151,13 +156,11 @@ int qwen_cmd_forecast(struct qwen_cmd *c, struct err *e)
 	table_init(&f.table, "pass,kernel,#launches,#us_each,#ms,#share,"
 			     "#tokens_per_s,#dram_share,limit,chosen");
 	ok = config_read(&f, e) && costs_read(&f, e) && decodes(&f, e) &&
-	     prefills(&f, e) && qwen_cmd_table(c, &f.table, e);
-	if (ok && !c->quiet) {
-		cost_summary(&f.costs, text, sizeof(text));
-		fprintf(stderr, "t0-qwen3: simulated for gfx1100 from costs: "
-			"%s\n", text);
-	}
+	     prefills(&f, e) && cmd_table(&c->cmd, &f.table, e);
+	cost_summary(&f.costs, text, sizeof(text));
+	if (ok)
+		cmd_remark(r, "simulated for gfx1100 from costs: %s", text);
 	table_fini(&f.table);
 	cost_fini(&f.costs);
-	return ok ? 0 : err_exit_code(e);
+	return ok;
 }

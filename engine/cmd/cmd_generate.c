@@ -1,4 +1,6 @@
-/* t0-qwen3 generate: text from a prompt, as it comes. */
+/*
+ * engine/cmd/cmd_generate.c - t0-qwen3 generate: text, as it comes.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +40,8 @@ static void say(struct talk *t, uint32_t id, bool end)
 		if (end)
 			qwen_detokenize_end(&t->decoder, &t->text);
 	}
-	bool table = t->c->json || t->c->csv;
-	if (!t->c->output && !table && t->text.len > from) {
+	if (!t->c->cmd.output && t->c->cmd.format == TABLE_TEXT &&
+	    t->text.len > from) {
 		fwrite(t->text.data + from, 1, t->text.len - from, stdout);
 		fflush(stdout);
 	}
@@ -118,20 +120,18 @@ static bool report(const struct talk *t, struct err *e)
 	bool ok = true;
 
 	summary(t, &out);
-	if (t->c->json || t->c->csv)
-		ok = qwen_cmd_table(t->c, &out, e);
-	else if (t->c->output)
-		ok = file_write_atomic(t->c->output, t->text.data, t->text.len,
-				       e);
+	if (t->c->cmd.format != TABLE_TEXT)
+		ok = cmd_table(&t->c->cmd, &out, e);
+	else if (t->c->cmd.output)
+		fwrite(t->text.data, 1, t->text.len, t->c->cmd.out);
 	else
 		putchar('\n');
-	if (!t->c->quiet)
-		fprintf(stderr, "t0-qwen3: %s after %zu tokens; prompt of %zu "
-			"tokens, first token after %s s, then %s tokens/s "
-			"(%s%s)\n", t->ended, t->out.n, t->prompt.n,
-			out.row[0][3], out.row[0][4] ? out.row[0][4] : "n/a",
-			t->s->model.backend->name,
-			qwen_is_emulated(&t->s->model) ? ", emulated" : "");
+	cmd_remark(&t->c->cmd, "%s after %zu tokens; prompt of %zu tokens, "
+		   "first token after %s s, then %s tokens/s (%s%s)", t->ended,
+		   t->out.n, t->prompt.n, out.row[0][3],
+		   out.row[0][4] ? out.row[0][4] : "n/a",
+		   t->s->model.backend->name,
+		   qwen_is_emulated(&t->s->model) ? ", emulated" : "");
 	table_fini(&out);
 	return ok;
 }
@@ -160,8 +160,9 @@ static bool talk_open(struct talk *t, struct err *e)
 	return true;
 }
 
-int qwen_cmd_generate(struct qwen_cmd *c, struct err *e)
+bool qwen_cmd_generate(struct cmd *r, struct err *e)
 {
+	struct qwen_cmd *c = (struct qwen_cmd *)r;
 	struct qwen_session s;
 	struct talk t = { .c = c, .s = &s };
 	bool ok;
@@ -172,10 +173,10 @@ int qwen_cmd_generate(struct qwen_cmd *c, struct err *e)
 		err_set(e, ERR_USAGE, "--no-think without --chat or "
 			"--messages");
 	if (e->code)
-		return EXIT_TROUBLE;
+		return false;
 	if (!qwen_session_open(&s, c, c->ids ? QWEN_WORDS_IF_THERE :
 					       QWEN_WORDS, e))
-		return err_exit_code(e);
+		return false;
 	ok = talk_open(&t, e) && talk_run(&t, e) && report(&t, e);
 	qwen_state_free(t.state);
 	qwen_sampler_fini(&t.sampler);
@@ -183,8 +184,7 @@ int qwen_cmd_generate(struct qwen_cmd *c, struct err *e)
 	qwen_ids_fini(&t.out);
 	buf_fini(&t.text);
 	qwen_session_close(&s);
-	if (!ok)
-		return err_exit_code(e);
 	/* What there is has been printed; it is not what was asked for. */
-	return *c->stop ? EXIT_TROUBLE : EXIT_YES;
+	r->status = *c->stop ? EXIT_TROUBLE : EXIT_YES;
+	return ok;
 }

@@ -1,4 +1,6 @@
-/* t0-qwen3 info, make and check. */
+/*
+ * engine/cmd/cmd_model.c - t0-qwen3 info, make and check.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,25 +50,27 @@ static void facts(const struct qwen_session *s, struct table *t)
 	     threads_count(s->threads));
 }
 
-int qwen_cmd_info(struct qwen_cmd *c, struct err *e)
+bool qwen_cmd_info(struct cmd *r, struct err *e)
 {
+	struct qwen_cmd *c = (struct qwen_cmd *)r;
 	struct qwen_session s;
 	struct table t;
 
 	if (!qwen_session_open(&s, c, QWEN_WORDS_IF_THERE, e))
-		return err_exit_code(e);
+		return false;
 	table_init(&t, "fact,value");
 	facts(&s, &t);
-	bool ok = qwen_cmd_table(c, &t, e);
+	bool ok = cmd_table(&c->cmd, &t, e);
 	table_fini(&t);
 	qwen_session_close(&s);
-	return ok ? EXIT_YES : err_exit_code(e);
+	return ok;
 }
 
 /* ---- make ---- */
 
-int qwen_cmd_make(struct qwen_cmd *c, struct err *e)
+bool qwen_cmd_make(struct cmd *r, struct err *e)
 {
+	struct qwen_cmd *c = (struct qwen_cmd *)r;
 	struct qwen_synthetic how = { .weights = QWEN_W_BF16, .seed = c->seed,
 				 .shards = (uint32_t)c->shards,
 				 .tokenizer = c->tokenizer,
@@ -74,24 +78,20 @@ int qwen_cmd_make(struct qwen_cmd *c, struct err *e)
 	struct progress bar;
 	bool ok;
 
-	if (!c->model) {
-		err_set(e, ERR_USAGE, "--model names no folder to "
+	if (!c->model)
+		return err_set(e, ERR_USAGE, "--model names no folder to "
 			       "write");
-		return EXIT_TROUBLE;
-	}
-	if (c->shards > 999) {
-		err_set(e, ERR_USAGE, "--shards %llu: wanted 1 to 999",
+	if (c->shards > 999)
+		return err_set(e, ERR_USAGE, "--shards %llu: wanted 1 to 999",
 			       (unsigned long long)c->shards);
-		return EXIT_TROUBLE;
-	}
 	if (!qwen_shape_find(c->shape, &how.config, e) ||
 	    (c->weights && !qwen_weights_parse(c->weights, &how.weights, e)))
-		return err_exit_code(e);
-	progress_init(&bar, "tensors", 11 * how.config.layers + 2, c->quiet);
+		return false;
+	progress_init(&bar, "tensors", 11 * how.config.layers + 2, r->quiet);
 	how.progress = &bar;
 	ok = qwen_synthetic_write(c->model, &how, e);
 	progress_fini(&bar);
-	return ok ? EXIT_YES : err_exit_code(e);
+	return ok;
 }
 
 /* ---- check ---- */
@@ -123,22 +123,21 @@ static bool stream_load(const struct qwen_cmd *c, const struct qwen_config *m,
 }
 
 /* Exit 1: the text is not coherent; 2: it could not be judged. */
-int qwen_cmd_check(struct qwen_cmd *c, struct err *e)
+bool qwen_cmd_check(struct cmd *r, struct err *e)
 {
+	struct qwen_cmd *c = (struct qwen_cmd *)r;
 	struct qwen_tokenizer *tok = NULL;
 	struct qwen_limits limits;
-	struct qwen_coherence r = { 0 };
+	struct qwen_coherence found = { 0 };
 	struct qwen_ids ids = { 0 };
 	struct qwen_config m;
 	struct table t;
 
 	if (!qwen_coherence_selftest(e))
-		return EXIT_TROUBLE;
-	if (!c->model) {
-		err_set(e, ERR_USAGE, "--model names no folder with a "
+		return false;
+	if (!c->model)
+		return err_set(e, ERR_USAGE, "--model names no folder with a "
 			       "tokenizer");
-		return EXIT_TROUBLE;
-	}
 	qwen_limits_init(&limits);
 	bool ok = qwen_config_load(&m, c->model, e) &&
 		  (tok = qwen_tokenizer_load(c->model, e)) != NULL &&
@@ -147,14 +146,13 @@ int qwen_cmd_check(struct qwen_cmd *c, struct err *e)
 	if (ok) {
 		struct qwen_stream s = { ids.v, ids.n, m.stop, m.n_stops,
 					 !c->no_think };
-		qwen_coherence_check(&r, &s, tok, &limits);
-		check_table(&r, &limits, &t);
-		ok = qwen_cmd_table(c, &t, e);
+		qwen_coherence_check(&found, &s, tok, &limits);
+		check_table(&found, &limits, &t);
+		ok = cmd_table(&c->cmd, &t, e);
 		table_fini(&t);
 	}
 	qwen_ids_fini(&ids);
 	qwen_tokenizer_free(tok);
-	if (!ok)
-		return err_exit_code(e);
-	return r.passed ? EXIT_YES : EXIT_NO;
+	r->status = found.passed ? EXIT_YES : EXIT_NO;
+	return ok;
 }

@@ -1,4 +1,8 @@
-/* t0-qwen3 quantize: a smaller copy of a model, and what it costs. */
+/*
+ * engine/cmd/cmd_quantize.c - t0-qwen3 quantize: a smaller copy of a model.
+ *
+ * And what it costs.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -101,7 +105,7 @@ static bool compared(const struct qwen_cmd *c, const char *out, struct err *e)
 	if (ok) {
 		line(&t, &a.model, fast_a, q.perplexity_a, NULL);
 		line(&t, &b.model, fast_b, q.perplexity_b, &q);
-		ok = qwen_cmd_table(c, &t, e);
+		ok = cmd_table(&c->cmd, &t, e);
 	}
 	table_fini(&t);
 	qwen_ids_fini(&ids);
@@ -111,20 +115,19 @@ static bool compared(const struct qwen_cmd *c, const char *out, struct err *e)
 	return ok;
 }
 
-int qwen_cmd_quantize(struct qwen_cmd *c, struct err *e)
+bool qwen_cmd_quantize(struct cmd *r, struct err *e)
 {
+	struct qwen_cmd *c = (struct qwen_cmd *)r;
 	enum qwen_weights to = QWEN_W_INT8;
 
-	if (c->n_operands != 2 || !c->to)
-		err_set(e, ERR_USAGE, "got %d folders%s; wanted quantize --to "
-			"int8|int4 FROM INTO", c->n_operands,
-			c->to ? "" : " and no --to");
-	else if (qwen_weights_parse(c->to, &to, e) && to < QWEN_W_INT8)
-		err_set(e, ERR_USAGE, "--to %s: wanted int8 or int4", c->to);
-	if (e->code)
-		return EXIT_TROUBLE;
-	c->model = c->operand[0];
-	if (written(c, to, c->operand[1], e) && compared(c, c->operand[1], e))
-		return EXIT_YES;
-	return err_exit_code(e);
+	if (!c->to)
+		return err_set(e, ERR_USAGE, "quantize: no --to; wanted --to "
+			       "int8 or int4");
+	if (!qwen_weights_parse(c->to, &to, e))
+		return false;
+	if (to < QWEN_W_INT8)
+		return err_set(e, ERR_USAGE, "--to %s: wanted int8 or int4",
+			       c->to);
+	c->model = r->argv[0];
+	return written(c, to, r->argv[1], e) && compared(c, r->argv[1], e);
 }

@@ -1,5 +1,5 @@
 /*
- * t0-qwen3 - Qwen3 models: run, measure, judge.
+ * engine/cmd/t0-qwen3.c - Qwen3 models: run, measure, judge.
  */
 #include <math.h>
 #include <signal.h>
@@ -7,20 +7,13 @@
 #include <unistd.h>
 
 #include "engine/cmd/cmd.h"
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stop = 1;
-}
+#include "results/db/results.h"
 
 static struct qwen_cmd c = {
 	.context = 4096, .chunk = 512, .tokens = 128, .samples = 6,
 	.temperature = NAN, .top_p = NAN, .min_p = NAN, .penalty = NAN,
 	.top_k = UINT64_MAX, .prefill = "128", .decode = "32", .batch = "1",
-	.shape = "tiny", .shards = 1, .stop = &stop,
+	.shape = "tiny", .shards = 1,
 };
 
 /*
@@ -42,81 +35,78 @@ static void on_bus(int sig)
 }
 
 /* The first signal ends what runs in good order, a second one at once. */
-static void signals_init(void)
+static bool catch_signals(struct cmd *cmd, struct err *e)
 {
-	const struct sigaction end = { .sa_handler = on_signal,
-				       .sa_flags = SA_RESTART | SA_RESETHAND };
 	const struct sigaction bus = { .sa_handler = on_bus };
 
-	sigaction(SIGINT, &end, NULL);
-	sigaction(SIGTERM, &end, NULL);
+	(void)cmd;
+	(void)e;
 	sigaction(SIGBUS, &bus, NULL);
+	c.stop = cmd_catch_signals(SA_RESTART | (int)SA_RESETHAND);
+	return true;
 }
 
-static const struct {
-	const char *name;
-	int (*run)(struct qwen_cmd *c, struct err *e);
-} command[] = {
-	{ "generate", qwen_cmd_generate }, { "bench", qwen_cmd_bench },
-	{ "eval", qwen_cmd_eval },	   { "logits", qwen_cmd_logits },
-	{ "check", qwen_cmd_check },	   { "info", qwen_cmd_info },
-	{ "make", qwen_cmd_make },	   { "quantize", qwen_cmd_quantize },
-	{ "forecast", qwen_cmd_forecast },
+#define FLAGS .flags = CMD_TABLE | CMD_QUIET
+
+static const struct cmd_spec commands[] = {
+	{ "generate", "--model DIR", "text from a prompt, as it comes",
+	  qwen_cmd_generate, 0, 0, FLAGS },
+	{ "bench", "--model DIR", "tokens per second, into the database",
+	  qwen_cmd_bench, 0, 0, FLAGS },
+	{ "eval", "--model DIR", "perplexity of a text", qwen_cmd_eval, 0, 0,
+	  FLAGS },
+	{ "logits", "--model DIR --ids N,N... --out FILE",
+	  "what the model says about tokens", qwen_cmd_logits, 0, 0,
+	  .flags = CMD_OUTPUT | CMD_QUIET,
+	  .notes = "It writes float32, little-endian, [vocabulary] for the "
+		   "last token or [tokens][vocabulary] with --all." },
+	{ "check", "--model DIR", "is a text coherent?  exit 1 if not",
+	  qwen_cmd_check, 0, 0, FLAGS },
+	{ "info", "--model DIR", "what a model consists of", qwen_cmd_info, 0,
+	  0, FLAGS },
+	{ "make", "--model DIR [--shape NAME]", "a model of random weights",
+	  qwen_cmd_make, 0, 0, .flags = CMD_QUIET },
+	{ "quantize", "--to TYPE FROM INTO",
+	  "a smaller copy of a model, and what it costs", qwen_cmd_quantize,
+	  2, 2, FLAGS },
+	{ "forecast", "[--model DIR | --shape NAME]",
+	  "tokens per second of a card, simulated", qwen_cmd_forecast, 0, 0,
+	  FLAGS,
+	  .notes = "It simulates the gfx1100 backend's packets for --batch "
+		   "tokens behind --context - 1 others and for prompts of "
+		   "--prefill tokens, and needs no weights." },
+	{ 0 },
 };
 
-static void command_wrong(int argc, char **argv, int first, struct err *e)
-{
-	struct buf all = { 0 };
+#define RUNS "generate bench eval logits quantize"
 
-	for (size_t i = 0; i < ARRAY_SIZE(command); i++)
-		buf_printf(&all, "%s%s", i ? ", " : "", command[i].name);
-	if (first + 1 < argc)
-		err_set(e, ERR_USAGE, "got \"%s\" behind the command; wanted "
-			"options only", argv[first + 1]);
-	else
-		err_set(e, ERR_USAGE, "got the command \"%s\"; wanted %s",
-			first < argc ? argv[first] : "", all.data);
-	buf_fini(&all);
-}
-
-static int run(int argc, char **argv, int first, struct err *e)
-{
-	if (c.json && c.csv) {
-		err_set(e, ERR_USAGE, "--json and --csv exclude each other");
-		return EXIT_TROUBLE;
-	}
-	for (size_t i = 0; first < argc && i < ARRAY_SIZE(command); i++)
-		if (strcmp(command[i].name, argv[first]) == 0 &&
-		    (first + 1 == argc ||
-		     command[i].run == qwen_cmd_quantize)) {
-			c.operand = argv + first + 1;
-			c.n_operands = argc - first - 1;
-			return command[i].run(&c, e);
-		}
-	command_wrong(argc, argv, first, e);
-	return EXIT_TROUBLE;
-}
-
-static const struct cli_opt opt[] = {
+static const struct cli_opt options[] = {
+	CLI_OF("generate bench eval logits check info make forecast"),
 	{ "model", 'm', CLI_STR, &c.model, "DIR",
 	  "folder of a Hugging Face Qwen3 model" },
+	CLI_OF(RUNS " info"),
 	{ "backend", 0, CLI_STR, &c.backend, "NAME", "cpu (default) or gpu" },
 	{ "device", 0, CLI_STR, &c.device, "DEV",
 	  "gpu: soft, kfd, kfd:N (default: $T0_DEVICE, else a GPU, else "
 	  "soft)" },
+	{ "copy", 0, CLI_FLAG, &c.copy, NULL,
+	  "copy weights into large pages instead of mapping them" },
+	{ "threads", 't', CLI_U64, &c.threads, "N",
+	  "default: one for each processor" },
+	CLI_OF(RUNS " info make forecast"),
 	{ "weights", 'w', CLI_STR, &c.weights, "TYPE",
 	  "convert to f32, f16, bf16, int8 or int4 (default: as "
 	  "stored); make: what to write (bf16)" },
-	{ "copy", 0, CLI_FLAG, &c.copy, NULL,
-	  "copy weights into large pages instead of mapping them" },
+	CLI_OF(RUNS " forecast"),
 	{ "cache", 0, CLI_STR, &c.cache, "TYPE",
 	  "keys and values in f32 (default), f16, bf16 or int8" },
-	{ "threads", 't', CLI_U64, &c.threads, "N",
-	  "default: one for each processor" },
+	CLI_OF("generate eval quantize forecast"),
 	{ "context", 0, CLI_U64, &c.context, "N",
 	  "positions of the cache (default 4096)" },
+	CLI_OF(RUNS),
 	{ "chunk", 0, CLI_U64, &c.chunk, "N",
 	  "tokens of a prompt in one pass (default 512)" },
+	CLI_OF(RUNS " check"),
 	{ "prompt", 'p', CLI_STR, &c.prompt, "TEXT", "the prompt" },
 	{ "prompt-file", 'f', CLI_STR, &c.prompt_file, "FILE",
 	  "the prompt, from a file; - is stdin" },
@@ -133,8 +123,9 @@ static const struct cli_opt opt[] = {
 	  "with --chat or --messages: thinking off" },
 	{ "plain", 0, CLI_FLAG, &c.plain, NULL,
 	  "special tokens in the prompt are text" },
+	CLI_OF("generate"),
 	{ "tokens", 'n', CLI_U64, &c.tokens, "N",
-	  "generate: at most so many (default 128)" },
+	  "at most so many (default 128)" },
 	{ "greedy", 'g', CLI_FLAG, &c.greedy, NULL,
 	  "always the likeliest token" },
 	{ "temperature", 0, CLI_F64, &c.temperature, "X",
@@ -145,80 +136,56 @@ static const struct cli_opt opt[] = {
 	{ "min-p", 0, CLI_F64, &c.min_p, "P",
 	  "only those at least P times as likely as the likeliest" },
 	{ "repetition-penalty", 0, CLI_F64, &c.penalty, "X", "1 is none" },
+	CLI_OF("generate bench quantize make"),
 	{ "seed", 0, CLI_U64, &c.seed, "N",
 	  "of sampling, of bench's prompt, of make's weights" },
+	CLI_OF("bench forecast"),
 	{ "prefill", 0, CLI_STR, &c.prefill, "SWEEP",
-	  "bench: prompt lengths (128)" },
-	{ "decode", 0, CLI_STR, &c.decode, "SWEEP",
-	  "bench: decoded tokens (32)" },
+	  "prompt lengths (128)" },
 	{ "batch", 0, CLI_STR, &c.batch, "SWEEP",
-	  "bench: sequences decoded at once (1)" },
-	{ "samples", 0, CLI_U64, &c.samples, "N", "bench: repetitions (6)" },
+	  "sequences decoded at once (1)" },
+	{ "db", 0, CLI_STR, &c.db, "FILE", RES_DB_HELP },
+	CLI_OF("bench"),
+	{ "decode", 0, CLI_STR, &c.decode, "SWEEP",
+	  "decoded tokens (32)" },
+	{ "samples", 0, CLI_U64, &c.samples, "N", "repetitions (6)" },
 	{ "fresh-process", 0, CLI_FLAG, &c.fresh, NULL,
-	  "bench: a process of its own for every sample" },
+	  "a process of its own for every sample" },
 	{ "one", 0, CLI_STR, &c.one, "PHASE",
-	  "bench: only print the seconds of one prefill or decode" },
-	{ "db", 0, CLI_STR, &c.db, "FILE",
-	  "bench: database (default: $T0_DB, else t0.db)" },
+	  "only print the seconds of one prefill or decode" },
+	CLI_OF("logits"),
 	{ "all", 0, CLI_FLAG, &c.all, NULL,
-	  "logits: of every token, not only the last" },
+	  "of every token, not only the last" },
+	CLI_OF("quantize"),
 	{ "to", 0, CLI_STR, &c.to, "TYPE",
-	  "quantize: int8 or int4, in groups of 32" },
+	  "int8 or int4, in groups of 32" },
+	CLI_OF("make forecast"),
 	{ "shape", 0, CLI_STR, &c.shape, "NAME",
-	  "make, forecast: tiny, 0.6b, 1.7b, 4b, 8b, 14b or 32b" },
+	  "tiny, 0.6b, 1.7b, 4b, 8b, 14b or 32b" },
+	CLI_OF("make"),
 	{ "tokenizer", 0, CLI_STR, &c.tokenizer, "DIR",
-	  "make: copy the tokenizer of this folder" },
+	  "copy the tokenizer of this folder" },
 	{ "shards", 0, CLI_U64, &c.shards, "N",
-	  "make: files to spread the weights over (1)" },
+	  "files to spread the weights over (1)" },
+	CLI_OF("check"),
 	{ "limits", 0, CLI_STR, &c.limits, "FILE",
-	  "check: lines \"name value\" that replace its limits" },
-	{ "json", 0, CLI_FLAG, &c.json, NULL, "print JSON" },
-	{ "csv", 0, CLI_FLAG, &c.csv, NULL, "print CSV" },
-	{ "output", 'o', CLI_STR, &c.output, "FILE",
-	  "write there instead of to stdout" },
-	{ "out", 0, CLI_STR, &c.output, "FILE", "the same" },
-	{ "quiet", 'q', CLI_FLAG, &c.quiet, NULL,
-	  "no progress and no remarks on stderr" },
+	  "lines \"name value\" that replace its limits" },
+	CLI_OF(RUNS " info check forecast"),
+	{ "out", 0, CLI_STR, &c.cmd.output, "FILE", "as --output" },
 	{ 0 }
-};
-
-static const struct cli_tool tool = {
-	"t0-qwen3", "run, measure and judge Qwen3 language models",
-	"generate --model DIR [options]\nbench --model DIR [options]\n"
-	"eval --model DIR [options]\n"
-	"logits --model DIR --ids N,N... --out FILE [options]\n"
-	"check --model DIR [options]\ninfo --model DIR [options]\n"
-	"make --model DIR [--shape NAME] [options]\n"
-	"quantize --to TYPE FROM INTO [options]\n"
-	"forecast [--model DIR | --shape NAME] [options]",
-	opt,
-	"forecast simulates the gfx1100 backend's packets for --batch tokens "
-	"behind\n--context - 1 others and for prompts of --prefill tokens, "
-	"and needs no weights.\n\n"
-	"logits writes float32, little-endian, [vocabulary] for the "
-	"last token or\n[tokens][vocabulary] with --all.  check judges "
-	"the coherence of a text.\n\n"
-	"Exit: 0 done, 1 not coherent, 2 trouble, 3 the model's output "
-	"is broken.",
 };
 
 int main(int argc, char **argv)
 {
-	struct err e = { 0 };
-	bool done = false;
-	int first = 0, code;
+	static const struct cmd_tool tool = {
+		.name = "t0-qwen3",
+		.summary = "run, measure and judge Qwen3 language models",
+		.commands = commands,
+		.options = options,
+		.notes = "Exit: 0 done, 1 not coherent, 2 trouble, 3 the "
+			 "model's output is broken.",
+		.check = catch_signals,
+	};
 
-	if (!cli_parse(&tool, argc, argv, &first, &done, &e))
-		return err_report(tool.name, &e);
-	if (done)
-		return EXIT_YES;
-	c.argc = argc;
-	c.argv = argv;
-	signals_init();
-	code = run(argc, argv, first, &e);
-	if (e.code)
-		err_report(tool.name, &e);
-	else if (!stdout_check(&e))
-		code = err_report(tool.name, &e);
-	return code;
+	return cmd_main(&c.cmd, &tool, argc, argv);
 }

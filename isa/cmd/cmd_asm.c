@@ -8,8 +8,7 @@
 #include "isa/object/object.h"
 #include "isa/text/text.h"
 
-/* ---------------------------------------------------------------- lines ----
- */
+/* ---- lines ---- */
 
 /* The line without its comment and the space before it. */
 static size_t line_length(const char *p, size_t len)
@@ -30,7 +29,7 @@ static size_t line_length(const char *p, size_t len)
 	return len;
 }
 
-static void answer(struct buf *out, const struct isa_target *t, char *text)
+static void add_answer(struct buf *out, const struct isa_target *t, char *text)
 {
 	char hex[2 * ISA_MAX_SIZE_BYTES + 1];
 	uint8_t code[ISA_MAX_SIZE_BYTES];
@@ -53,33 +52,28 @@ static void answer(struct buf *out, const struct isa_target *t, char *text)
 }
 
 /* An answer for each line, errors included; always carries on. */
-static bool asm_lines(const struct isa_cmd *c, struct buf *file, struct err *e)
+static void asm_lines(const struct isa_cmd *o, struct buf *file,
+		      struct buf *out)
 {
 	char *p = file->data, *end = p + file->len;
-	struct buf out = { 0 };
-	bool ok = true;
 
-	while (ok && p < end) {
+	while (p < end) {
 		char *nl = memchr(p, '\n', end - p);
 		size_t len = (nl ? nl : end) - p;
 
 		p[line_length(p, len)] = 0;
-		answer(&out, &c->target, p);
+		add_answer(out, &o->target, p);
 		p += len + 1;
-		if (out.len < 65536 && p < end)
+		if (o->cmd.output || out->len < 65536)
 			continue;
-		if (fwrite(out.data, 1, out.len, c->out) != out.len)
-			ok = err_set(e, ERR_IO, "writing the answers failed");
-		buf_reset(&out);
+		fwrite(out->data, 1, out->len, stdout);
+		buf_reset(out);
 	}
-	buf_fini(&out);
-	return ok;
 }
 
-/* --------------------------------------------------------------- objects ----
- */
+/* ---- objects ---- */
 
-static bool write_object(const struct isa_cmd *c, const char *path,
+static bool write_object(const struct cmd *c, const char *path,
 			 const struct buf *elf, struct err *e)
 {
 	struct buf name = { 0 };
@@ -90,7 +84,7 @@ static bool write_object(const struct isa_cmd *c, const char *path,
 		return file_write_unsynced(c->output, elf->data, elf->len,
 					   e);
 	if (!strcmp(path, "-"))
-		return fwrite(elf->data, 1, elf->len, c->out) == elf->len ||
+		return fwrite(elf->data, 1, elf->len, stdout) == elf->len ||
 		       err_set(e, ERR_IO, "writing to stdout failed");
 	if (len > 2 && !strcmp(path + len - 2, ".s"))
 		len -= 2;
@@ -101,54 +95,61 @@ static bool write_object(const struct isa_cmd *c, const char *path,
 	return ok;
 }
 
-static bool asm_object(const struct isa_cmd *c, const char *path,
+static bool asm_object(const struct isa_cmd *o, const char *path,
 		       const struct buf *file, struct err *e)
 {
 	struct buf messages = { 0 }, elf = { 0 };
-	struct isa_asm_options options = { c->chip, c->wave, c->version,
+	struct isa_asm_options options = { o->chip, o->wave, o->version,
 					   &messages };
-	struct isa_object o;
+	struct isa_object object;
 	bool ok;
 
-	isa_object_init(&o);
-	ok = isa_assemble(&o, path, file->data ? file->data : "", file->len,
+	isa_object_init(&object);
+	ok = isa_assemble(&object, path, file->data ? file->data : "", file->len,
 			  &options, e);
 	if (!ok && messages.len) {
 		fprintf(stderr, "%s\n", messages.data);
 		err_set(e, ERR_INPUT, "%s is not assembled", path);
 	}
-	if (ok && (!co_write(&o, &elf, e)))
+	if (ok && !co_write(&object, &elf, e))
 		ok = err_wrap(e, "%s", path);
-	ok = ok && write_object(c, path, &elf, e);
-	isa_object_fini(&o);
+	ok = ok && write_object(&o->cmd, path, &elf, e);
+	isa_object_fini(&object);
 	buf_fini(&messages);
 	buf_fini(&elf);
 	return ok;
 }
 
-bool isa_cmd_asm(const struct isa_cmd *c, int n, char **path, struct err *e)
+bool isa_cmd_asm(struct cmd *c, struct err *e)
 {
+	const struct isa_cmd *o = (struct isa_cmd *)c;
+	struct buf lines = { 0 };
 	bool ok = true;
 
-	if (!n)
-		return err_set(e, ERR_USAGE,
-			       "asm: no file given; wanted FILE or - (stdin)");
-	if (c->version && (c->version < 4 || c->version > 6))
+	if (o->version && (o->version < 4 || o->version > 6))
 		return err_set(
 			e, ERR_USAGE,
 			"--code-object-version: got %d, wanted 4, 5 or 6",
-			c->version);
-	if (c->output && n > 1 && !c->lines)
+			o->version);
+	if (c->output && c->argc > 1 && !o->lines)
 		return err_set(e, ERR_USAGE,
 			       "asm: --output names one file, but %d are given",
-			       n);
-	for (int i = 0; ok && i < n; i++) {
+			       c->argc);
+	for (int i = 0; ok && i < c->argc; i++) {
 		struct buf file = { 0 };
 
-		ok = file_read(path[i], 0, &file, e) &&
-		     (c->lines ? asm_lines(c, &file, e) :
-				 asm_object(c, path[i], &file, e));
+		ok = file_read(c->argv[i], 0, &file, e);
+		if (ok && o->lines)
+			asm_lines(o, &file, &lines);
+		else if (ok)
+			ok = asm_object(o, c->argv[i], &file, e);
 		buf_fini(&file);
 	}
+	if (o->lines && c->output)
+		ok = ok && file_write_unsynced(c->output, lines.data, lines.len,
+					       e);
+	else if (lines.len)
+		fwrite(lines.data, 1, lines.len, stdout);
+	buf_fini(&lines);
 	return ok;
 }

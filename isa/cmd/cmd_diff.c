@@ -65,7 +65,7 @@ static const char *const slot_word[ISA_SLOT_COUNT] = {
 };
 
 /* The row that does in generation `to` what `op` does in `from`, or NONE. */
-static enum isa_op counterpart(enum isa_gen from, enum isa_op op,
+static enum isa_op find_counterpart(enum isa_gen from, enum isa_op op,
 			       enum isa_gen to)
 {
 	const char *name = isa_op_name(from, op);
@@ -112,7 +112,7 @@ static bool same_operands(const struct isa_op_info *a,
 	       !memcmp(a->opnd, b->opnd, sizeof(a->opnd));
 }
 
-static void add(struct table *t, const char *name, const char *what,
+static void add_difference(struct table *t, const char *name, const char *what,
 		struct buf *a, struct buf *b)
 {
 	table_row(t);
@@ -137,7 +137,7 @@ static bool is_graphics(const struct isa_op_info *op)
 }
 
 /* Instructions of `gen` that the other generation has not. */
-static void only(struct table *t, enum isa_gen gen, enum isa_gen other,
+static void add_only(struct table *t, enum isa_gen gen, enum isa_gen other,
 		 bool first)
 {
 	struct buf mine = { 0 }, none = { 0 };
@@ -146,18 +146,18 @@ static void only(struct table *t, enum isa_gen gen, enum isa_gen other,
 		const char *name = isa_op_name(gen, op);
 
 		if (isa_opcode(gen, op, false) < 0 ||
-		    counterpart(gen, op, other) ||
+		    find_counterpart(gen, op, other) ||
 		    (is_compute_only(other) && is_graphics(isa_op_info(op))))
 			continue;
 		put_place(&mine, gen, op);
-		add(t, name, first ? "removed" : "added",
+		add_difference(t, name, first ? "removed" : "added",
 		    first ? &mine : &none, first ? &none : &mine);
 	}
 	buf_fini(&mine);
 	buf_fini(&none);
 }
 
-static void changed(struct table *t, enum isa_gen a, enum isa_gen b)
+static void add_changed(struct table *t, enum isa_gen a, enum isa_gen b)
 {
 	struct buf was = { 0 }, is = { 0 };
 
@@ -168,25 +168,25 @@ static void changed(struct table *t, enum isa_gen a, enum isa_gen b)
 
 		if (isa_opcode(a, op, false) < 0)
 			continue;
-		to = counterpart(a, op, b);
+		to = find_counterpart(a, op, b);
 		if (!to)
 			continue;
 		then = isa_op_info(to);
 		if (strcmp(name, isa_op_name(b, to))) {
 			buf_adds(&was, name);
 			buf_adds(&is, isa_op_name(b, to));
-			add(t, name, "renamed", &was, &is);
+			add_difference(t, name, "renamed", &was, &is);
 		}
 		if (info->fmt != then->fmt ||
 		    isa_opcode(a, op, false) != isa_opcode(b, to, false)) {
 			put_place(&was, a, op);
 			put_place(&is, b, to);
-			add(t, name, "moved", &was, &is);
+			add_difference(t, name, "moved", &was, &is);
 		}
 		if (!same_operands(info, then)) {
 			put_operands(&was, op);
 			put_operands(&is, to);
-			add(t, name, "operands", &was, &is);
+			add_difference(t, name, "operands", &was, &is);
 		}
 	}
 	buf_fini(&was);
@@ -227,7 +227,7 @@ static void put_fields(struct buf *b, enum isa_fmt layout)
 				   f->field[i].width);
 }
 
-static void encodings(struct table *t, enum isa_gen a, enum isa_gen b)
+static void add_encodings(struct table *t, enum isa_gen a, enum isa_gen b)
 {
 	struct buf was = { 0 }, is = { 0 };
 
@@ -237,7 +237,7 @@ static void encodings(struct table *t, enum isa_gen a, enum isa_gen b)
 			continue;
 		put_fields(&was, isa_layout(a, fmt));
 		put_fields(&is, isa_layout(b, fmt));
-		add(t, isa_fmt_info(fmt)->name, "fields", &was, &is);
+		add_difference(t, isa_fmt_info(fmt)->name, "fields", &was, &is);
 	}
 	buf_fini(&was);
 	buf_fini(&is);
@@ -253,29 +253,24 @@ static bool parse_chip(const char *name, enum isa_gen *gen, struct err *e)
 	return true;
 }
 
-bool isa_cmd_diff(const struct isa_cmd *c, int n, char **chip, struct err *e)
+bool isa_cmd_diff(struct cmd *c, struct err *e)
 {
-	enum table_format f = c->json ? TABLE_JSON :
-			      c->csv  ? TABLE_CSV :
-					TABLE_TEXT;
+	char **chip = c->argv;
 	struct buf columns = { 0 };
 	enum isa_gen a, b;
 	struct table t;
 	bool ok;
 
-	if (n != 2)
-		return err_set(e, ERR_USAGE,
-			       "diff: got %d names, wanted two chips", n);
 	if (!parse_chip(chip[0], &a, e) || !parse_chip(chip[1], &b, e))
 		return false;
 	buf_printf(&columns, "instruction,difference,%s,%s%s", chip[0], chip[1],
 		   strcmp(chip[0], chip[1]) ? "" : " too");
 	table_init(&t, columns.data);
-	only(&t, a, b, true);
-	only(&t, b, a, false);
-	changed(&t, a, b);
-	encodings(&t, a, b);
-	ok = table_print(&t, f, c->out, e);
+	add_only(&t, a, b, true);
+	add_only(&t, b, a, false);
+	add_changed(&t, a, b);
+	add_encodings(&t, a, b);
+	ok = cmd_table(c, &t, e);
 	table_fini(&t);
 	buf_fini(&columns);
 	return ok;

@@ -17,7 +17,7 @@ static int hex_digit(int c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-bool isa_cmd_hex(const char *s, size_t len, struct buf *out, struct err *e)
+bool isa_parse_hex(const char *s, size_t len, struct buf *out, struct err *e)
 {
 	for (size_t i = 0; i < len;) {
 		int hi, lo;
@@ -96,7 +96,7 @@ static void add_row(struct table *table, const char *kernel, uint64_t addr,
 }
 
 /* One instruction: its text, or ".long" and the reason; its size in bytes. */
-static size_t one(const struct isa_cmd *o, const struct isa_target *t,
+static size_t dis_one(const struct isa_cmd *o, const struct isa_target *t,
 		  const uint8_t *code, size_t size, uint64_t addr,
 		  struct table *table, const char *kernel)
 {
@@ -117,10 +117,10 @@ static size_t one(const struct isa_cmd *o, const struct isa_target *t,
 	} else {
 		len = snprintf(text, sizeof(text), ".byte // %s", why);
 	}
-	if (o->json || o->csv)
+	if (o->cmd.format != TABLE_TEXT)
 		add_row(table, kernel, addr, code, n, text);
 	else
-		print_line(o->out, text, (size_t)len, addr, code, n);
+		print_line(o->cmd.out, text, (size_t)len, addr, code, n);
 	return n;
 }
 
@@ -132,7 +132,7 @@ static void dis_range(const struct isa_cmd *o, const uint8_t *code,
 
 	t.wave = wave;
 	for (size_t at = 0; at < size;)
-		at += one(o, &t, code + at, size - at, addr + at, table,
+		at += dis_one(o, &t, code + at, size - at, addr + at, table,
 			  kernel);
 }
 
@@ -169,8 +169,8 @@ static bool dis_object(const struct isa_cmd *o, const struct buf *file,
 
 		if (only && only != k)
 			continue;
-		if (!o->json && !o->csv)
-			fprintf(o->out, "%s%s: // %s, wave%d\n", i ? "\n" : "",
+		if (o->cmd.format == TABLE_TEXT)
+			fprintf(o->cmd.out, "%s%s: // %s, wave%d\n", i ? "\n" : "",
 				k->name, co.chip, wave_of(o, k));
 		dis_range(&mine, k->code, k->code_bytes, k->entry_vaddr,
 			  wave_of(o, k), table, k->name);
@@ -185,7 +185,7 @@ static void dis_lines(const struct isa_cmd *o, const struct buf *file)
 	const char *p = file->data, *end = p + file->len;
 	struct buf bytes = { 0 };
 
-	flockfile(o->out);
+	flockfile(o->cmd.out);
 	while (p < end) {
 		const char *nl = memchr(p, '\n', end - p);
 		size_t len = (nl ? nl : end) - p;
@@ -195,8 +195,8 @@ static void dis_lines(const struct isa_cmd *o, const struct buf *file)
 		const char *why;
 
 		buf_reset(&bytes);
-		if (!isa_cmd_hex(p, len, &bytes, &e)) {
-			fprintf(o->out, "error: %s\n", e.msg);
+		if (!isa_parse_hex(p, len, &bytes, &e)) {
+			fprintf(o->cmd.out, "error: %s\n", e.msg);
 		} else {
 			why = isa_decode(&o->target, bytes.data, bytes.len,
 					 &in);
@@ -205,13 +205,13 @@ static void dis_lines(const struct isa_cmd *o, const struct buf *file)
 			if (!why)
 				isa_print(&o->target, &in, text, sizeof(text));
 			if (why)
-				fputs_unlocked("error: ", o->out);
-			fputs_unlocked(why ? why : text, o->out);
-			putc_unlocked('\n', o->out);
+				fputs_unlocked("error: ", o->cmd.out);
+			fputs_unlocked(why ? why : text, o->cmd.out);
+			putc_unlocked('\n', o->cmd.out);
 		}
 		p += len + 1;
 	}
-	funlockfile(o->out);
+	funlockfile(o->cmd.out);
 	buf_fini(&bytes);
 }
 
@@ -226,7 +226,7 @@ static bool dis_file(const struct isa_cmd *o, const char *path,
 	if (o->lines) {
 		dis_lines(o, &file);
 	} else if (o->hex) {
-		ok = isa_cmd_hex(file.data, file.len, &bytes, e);
+		ok = isa_parse_hex(file.data, file.len, &bytes, e);
 		if (ok)
 			dis_range(o, (uint8_t *)bytes.data, bytes.len, 0,
 				  o->target.wave, table, NULL);
@@ -243,20 +243,16 @@ static bool dis_file(const struct isa_cmd *o, const char *path,
 	return ok;
 }
 
-bool isa_cmd_dis(const struct isa_cmd *o, int n, char **path, struct err *e)
+bool isa_cmd_dis(struct cmd *c, struct err *e)
 {
 	struct table table;
 	bool ok = true;
 
-	if (!n)
-		return err_set(e, ERR_USAGE,
-			       "dis: no file given; wanted FILE or - (stdin)");
 	table_init(&table, "kernel,#address,bytes,text");
-	for (int i = 0; ok && i < n; i++)
-		ok = dis_file(o, path[i], &table, e);
-	if (ok && (o->json || o->csv))
-		ok = table_print(&table, o->json ? TABLE_JSON : TABLE_CSV,
-				 o->out, e);
+	for (int i = 0; ok && i < c->argc; i++)
+		ok = dis_file((struct isa_cmd *)c, c->argv[i], &table, e);
+	if (ok && c->format != TABLE_TEXT)
+		ok = cmd_table(c, &table, e);
 	table_fini(&table);
 	return ok;
 }

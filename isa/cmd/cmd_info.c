@@ -148,7 +148,7 @@ static void info_vopd(enum isa_op id, struct buf *b)
 		}
 }
 
-static bool info(const struct isa_cmd *o, const char *name, struct table *t,
+static bool add_info(const struct isa_cmd *o, const char *name, struct table *t,
 		 struct err *e)
 {
 	enum isa_op id = isa_op_find(name);
@@ -210,34 +210,22 @@ static bool info(const struct isa_cmd *o, const char *name, struct table *t,
 	return true;
 }
 
-static bool print_table(const struct isa_cmd *o, struct table *t,
-			struct err *e)
-{
-	return table_print(t,
-			   o->json ? TABLE_JSON :
-			   o->csv  ? TABLE_CSV :
-				     TABLE_TEXT,
-			   o->out, e);
-}
-
-bool isa_cmd_info(const struct isa_cmd *o, int n, char **name, struct err *e)
+bool isa_cmd_info(struct cmd *c, struct err *e)
 {
 	struct table t;
 	bool ok = true;
 
-	if (!n)
-		return err_set(e, ERR_USAGE,
-			       "info: wanted an instruction name");
 	table_init(&t, "instruction,fact,value");
-	for (int i = 0; ok && i < n; i++)
-		ok = info(o, name[i], &t, e);
-	ok = ok && print_table(o, &t, e);
+	for (int i = 0; ok && i < c->argc; i++)
+		ok = add_info((struct isa_cmd *)c, c->argv[i], &t, e);
+	ok = ok && cmd_table(c, &t, e);
 	table_fini(&t);
 	return ok;
 }
 
-bool isa_cmd_list(const struct isa_cmd *o, struct err *e)
+bool isa_cmd_list(struct cmd *c, struct err *e)
 {
+	const struct isa_cmd *o = (struct isa_cmd *)c;
 	struct table t;
 	bool ok;
 
@@ -253,7 +241,7 @@ bool isa_cmd_list(const struct isa_cmd *o, struct err *e)
 		table_cell(&t, 2, "%d", i->opcode[o->target.gen]);
 		table_cell(&t, 3, "%s", pipe_name[i->pipe]);
 	}
-	ok = print_table(o, &t, e);
+	ok = cmd_table(c, &t, e);
 	table_fini(&t);
 	return ok;
 }

@@ -1,6 +1,7 @@
 /*
- * isa/cmd/cmd_meta.c - t0-isa meta: what a kernel needs, what it consists of, and
- * how many waves of it fit.
+ * isa/cmd/cmd_meta.c - t0-isa meta.
+ *
+ * What a kernel needs, what it consists of, and how many waves of it fit.
  */
 #include <string.h>
 
@@ -21,7 +22,7 @@ static const char *const pipe_names[ISA_PIPE_COUNT] = {
 };
 
 /* Everything about one kernel. */
-struct facts {
+struct kernel_facts {
 	const struct co_kernel *k;
 	int wave, vgprs, workgroup_size;
 	bool wgp_mode, has_occupancy;
@@ -31,7 +32,7 @@ struct facts {
 };
 
 /* Pipes of the instructions; a dual-issue pair is one, in both pipes. */
-static void count(const struct isa_target *t, struct facts *f)
+static void count_pipes(const struct isa_target *t, struct kernel_facts *f)
 {
 	const struct co_kernel *k = f->k;
 	struct isa_inst in;
@@ -52,8 +53,8 @@ static void count(const struct isa_target *t, struct facts *f)
 	}
 }
 
-static void examine(const char *chip, enum isa_gen gen,
-		    const struct co_kernel *k, struct facts *f)
+static void examine_kernel(const char *chip, enum isa_gen gen,
+		    const struct co_kernel *k, struct kernel_facts *f)
 {
 	struct isa_target t = { .gen = gen };
 	struct isa_resources r;
@@ -73,16 +74,15 @@ static void examine(const char *chip, enum isa_gen gen,
 		f->workgroup_size ? f->workgroup_size : 1024, f->wgp_mode
 	};
 	f->has_occupancy = isa_occupancy(chip, &r, &f->occ);
-	count(&t, f);
+	count_pipes(&t, f);
 }
 
-/* --------------------------------------------------------------- output ----
- */
+/* ---- output ---- */
 
 #define NUMBER(v) "%lld", (long long)(v)
 
 /* One row per kernel; columns of unknown things stay empty. */
-static void add_row(struct table *t, const struct facts *f)
+static void add_row(struct table *t, const struct kernel_facts *f)
 {
 	const struct co_kernel *k = f->k;
 	int col = 0;
@@ -148,7 +148,7 @@ static void print_line(FILE *out, const char *name, const char *fmt, ...)
 	putc('\n', out);
 }
 
-static void print_mix(FILE *out, const struct facts *f)
+static void print_mix(FILE *out, const struct kernel_facts *f)
 {
 	struct buf b = { 0 };
 
@@ -164,7 +164,7 @@ static void print_mix(FILE *out, const struct facts *f)
 	buf_fini(&b);
 }
 
-static void print_occupancy(FILE *out, const char *chip, const struct facts *f)
+static void print_occupancy(FILE *out, const char *chip, const struct kernel_facts *f)
 {
 	const struct isa_occupancy *o = &f->occ;
 
@@ -183,7 +183,7 @@ static void print_occupancy(FILE *out, const char *chip, const struct facts *f)
 		   f->wgp_mode ? "WGP" : "CU");
 }
 
-static void print_kernel(FILE *out, const char *chip, const struct facts *f)
+static void print_kernel(FILE *out, const char *chip, const struct kernel_facts *f)
 {
 	const struct co_kernel *k = f->k;
 
@@ -210,8 +210,7 @@ static void print_kernel(FILE *out, const char *chip, const struct facts *f)
 	print_occupancy(out, chip, f);
 }
 
-/* ---------------------------------------------------------------- files ----
- */
+/* ---- files ---- */
 
 static bool meta_object(const struct isa_cmd *c, const struct co *co,
 			struct table *table, struct err *e)
@@ -231,15 +230,15 @@ static bool meta_object(const struct isa_cmd *c, const struct co *co,
 			return false;
 	}
 	for (uint32_t i = 0; i < co->n_kernels; i++) {
-		struct facts f;
+		struct kernel_facts f;
 
 		if (only && only != &co->kernels[i])
 			continue;
-		examine(chip, gen, &co->kernels[i], &f);
-		if (c->json || c->csv)
+		examine_kernel(chip, gen, &co->kernels[i], &f);
+		if (c->cmd.format != TABLE_TEXT)
 			add_row(table, &f);
 		else
-			print_kernel(c->out, chip, &f);
+			print_kernel(c->cmd.out, chip, &f);
 	}
 	return true;
 }
@@ -268,20 +267,16 @@ static bool meta_file(const struct isa_cmd *c, const char *path,
 	return ok;
 }
 
-bool isa_cmd_meta(const struct isa_cmd *c, int n, char **path, struct err *e)
+bool isa_cmd_meta(struct cmd *c, struct err *e)
 {
 	struct table table;
 	bool ok = true;
 
-	if (!n)
-		return err_set(e, ERR_USAGE,
-			       "meta: no file given; wanted FILE or - (stdin)");
 	init_table(&table);
-	for (int i = 0; ok && i < n; i++)
-		ok = meta_file(c, path[i], &table, e);
-	if (ok && (c->json || c->csv))
-		ok = table_print(&table, c->json ? TABLE_JSON : TABLE_CSV,
-				 c->out, e);
+	for (int i = 0; ok && i < c->argc; i++)
+		ok = meta_file((struct isa_cmd *)c, c->argv[i], &table, e);
+	if (ok && c->format != TABLE_TEXT)
+		ok = cmd_table(c, &table, e);
 	table_fini(&table);
 	return ok;
 }

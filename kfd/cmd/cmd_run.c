@@ -1,13 +1,11 @@
 /*
- * A job on its device: buffers, arguments, launches.
+ * kfd/cmd/cmd_run.c - a job on its device: buffers, arguments, launches.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kfd/cmd/job.h"
-
-/* ---- the run ------------------------------------------------------------ */
 
 static bool make_buffers(struct kfd_job *r, struct err *e)
 {
@@ -104,7 +102,7 @@ static bool launch_all(struct kfd_job *r, const struct kfd_kernel *k,
 	memcpy(l.grid, r->grid, sizeof(l.grid));
 	memcpy(l.wg, r->block, sizeof(l.wg));
 	r->device_ns = xcalloc(r->repeat, sizeof(*r->device_ns));
-	progress_init(&bar, k->name, r->repeat, r->quiet || r->repeat < 2);
+	progress_init(&bar, k->name, r->repeat, r->cmd.quiet || r->repeat < 2);
 	for (uint64_t i = 0; i < r->repeat && good; i++) {
 		struct kfd_timing t = { 0 };
 
@@ -128,7 +126,7 @@ static void to_stderr(void *ctx, const char *text, size_t len)
 bool kfd_job_run(struct kfd_job *r, struct err *e)
 {
 	const struct kfd_queue_opts o = {
-		.print = r->json || r->csv ? to_stderr : NULL,
+		.print = r->cmd.format != TABLE_TEXT ? to_stderr : NULL,
 		.printf_wait = true,
 	};
 	const struct kfd_kernel *k;

@@ -1,5 +1,5 @@
 /*
- * A job's file and kernel, and what its command line wants of them.
+ * kfd/cmd/cmd_run_check.c - a job's file and kernel, and its command line.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "kfd/cmd/job.h"
 
-/* ---- the file ----------------------------------------------------------- */
+/* ---- the file ---- */
 
 static bool load_file(struct kfd_job *r, struct err *e)
 {
@@ -33,7 +33,7 @@ bool kfd_job_load(struct kfd_job *r, struct err *e)
 	return r->kernel || err_wrap(e, "%s", r->path);
 }
 
-static bool list_kernels(const struct kfd_job *r, FILE *out, struct err *e)
+bool kfd_job_list(const struct kfd_job *r, struct err *e)
 {
 	struct table t = { 0 };
 	bool good;
@@ -68,38 +68,12 @@ static bool list_kernels(const struct kfd_job *r, FILE *out, struct err *e)
 			table_cell(&t, 6, "%u", a->size);
 		} while (co_user_arg(k, ++n));
 	}
-	good = table_print(&t,
-			   r->json ? TABLE_JSON :
-			   r->csv  ? TABLE_CSV :
-				     TABLE_TEXT,
-			   out, e);
+	good = cmd_table(&r->cmd, &t, e);
 	table_fini(&t);
 	return good;
 }
 
-bool kfd_job_list(const struct kfd_job *r, struct err *e)
-{
-	struct buf text = { 0 };
-	char *data = NULL;
-	size_t len = 0;
-	FILE *mem;
-	bool good;
-
-	if (!r->output)
-		return list_kernels(r, stdout, e) && stdout_check(e);
-	mem = open_memstream(&data, &len);
-	if (!mem)
-		return err_set(e, ERR_NOMEM, "no memory for the list");
-	good = list_kernels(r, mem, e);
-	fclose(mem);
-	buf_add(&text, data, len);
-	good = good && kfd_job_write(r, &text, e);
-	buf_fini(&text);
-	free(data);
-	return good;
-}
-
-/* ---- checks ------------------------------------------------------------- */
+/* ---- checks ---- */
 
 static void describe_args(const struct co_kernel *k, struct buf *out)
 {

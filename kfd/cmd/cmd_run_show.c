@@ -1,5 +1,5 @@
 /*
- * What a job has written, as text, CSV or JSON.
+ * kfd/cmd/cmd_run_show.c - what a job has written, as text, CSV or JSON.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "kfd/cmd/job.h"
-
-/* ---- the result --------------------------------------------------------- */
 
 static bool save_buffers(const struct kfd_job *r, struct err *e)
 {
@@ -20,7 +18,7 @@ static bool save_buffers(const struct kfd_job *r, struct err *e)
 	return true;
 }
 
-static size_t shown(const struct kfd_job *r, int i)
+static size_t shown_count(const struct kfd_job *r, int i)
 {
 	const struct operand *o = &r->arg[i];
 
@@ -29,7 +27,7 @@ static size_t shown(const struct kfd_job *r, int i)
 	return o->count < r->print ? o->count : r->print;
 }
 
-static const uint8_t *element(const struct kfd_job *r, int i, size_t n)
+static const uint8_t *element_at(const struct kfd_job *r, int i, size_t n)
 {
 	return (const uint8_t *)r->mem[i]->cpu + n * r->arg[i].type->size_bytes;
 }
@@ -66,7 +64,7 @@ static void text_result(const struct kfd_job *r, struct buf *out)
 		   median_ns(r), info->origin, r->repeat);
 	for (int i = 0; i < r->n_args; i++) {
 		const struct co_arg *a = co_user_arg(r->kernel, i);
-		size_t n = shown(r, i);
+		size_t n = shown_count(r, i);
 
 		if (!n)
 			continue;
@@ -77,7 +75,7 @@ static void text_result(const struct kfd_job *r, struct buf *out)
 			if (j % 8 == 0)
 				buf_printf(out, "%8zu:", j);
 			buf_addc(out, ' ');
-			value_print(r->arg[i].type, element(r, i, j), out);
+			value_print(r->arg[i].type, element_at(r, i, j), out);
 			if (j % 8 == 7 || j + 1 == n)
 				buf_addc(out, '\n');
 		}
@@ -88,10 +86,10 @@ static void csv_result(const struct kfd_job *r, struct buf *out)
 {
 	buf_adds(out, "argument,type,index,value\r\n");
 	for (int i = 0; i < r->n_args; i++)
-		for (size_t j = 0; j < shown(r, i); j++) {
+		for (size_t j = 0; j < shown_count(r, i); j++) {
 			buf_printf(out, "%d,%s,%zu,", i, r->arg[i].type->name,
 				   j);
-			value_print(r->arg[i].type, element(r, i, j), out);
+			value_print(r->arg[i].type, element_at(r, i, j), out);
 			buf_adds(out, "\r\n");
 		}
 }
@@ -119,9 +117,9 @@ static json_t *json_buffer(const struct kfd_job *r, int i)
 	const struct co_arg *a = co_user_arg(r->kernel, i);
 	json_t *values = json_array();
 
-	for (size_t j = 0; j < shown(r, i); j++)
+	for (size_t j = 0; j < shown_count(r, i); j++)
 		json_array_append_new(
-			values, json_value(r->arg[i].type, element(r, i, j)));
+			values, json_value(r->arg[i].type, element_at(r, i, j)));
 	return json_pack("{s:i, s:s, s:s, s:I, s:o}", "argument", i, "name",
 			 a ? a->name : "", "type", r->arg[i].type->name,
 			 "count", (json_int_t)r->arg[i].count, "values",
@@ -154,23 +152,14 @@ static void json_result(const struct kfd_job *r, struct buf *out)
 	json_decref(root);
 }
 
-bool kfd_job_write(const struct kfd_job *r, const struct buf *text,
-		   struct err *e)
-{
-	if (r->output)
-		return file_write_atomic(r->output, text->data, text->len, e);
-	fwrite(text->data, 1, text->len, stdout);
-	return stdout_check(e);
-}
-
 bool kfd_job_show(const struct kfd_job *r, struct err *e)
 {
 	struct buf text = { 0 };
 	bool good;
 
-	if (r->json)
+	if (r->cmd.json)
 		json_result(r, &text);
-	else if (r->csv)
+	else if (r->cmd.csv)
 		csv_result(r, &text);
 	else
 		text_result(r, &text);
@@ -178,7 +167,9 @@ bool kfd_job_show(const struct kfd_job *r, struct err *e)
 		buf_addc(&text, '\n');
 		soft_watch_profile(r->watched, &text);
 	}
-	good = save_buffers(r, e) && kfd_job_write(r, &text, e);
+	good = save_buffers(r, e);
+	if (good)
+		fwrite(text.data, 1, text.len, r->cmd.out);
 	buf_fini(&text);
 	return good;
 }

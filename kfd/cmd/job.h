@@ -18,6 +18,7 @@
 #ifndef T0_KFD_JOB_H
 #define T0_KFD_JOB_H
 
+#include "base/cmd.h"
 #include "isa/object/object.h"
 #include "kfd/cmd/value.h"
 #include "kfd/kfd.h"
@@ -28,8 +29,9 @@
 
 struct kfd_job {
 	/* The command line. */
-	bool list, json, csv, quiet, dry_run;
-	const char *output, *device, *chip;
+	struct cmd cmd;
+	bool list, dry_run;
+	const char *device, *chip;
 	uint64_t seed, repeat, print, stack_bytes;
 	const char *grid_text, *block_text;
 	double deadline_s;
@@ -55,24 +57,21 @@ struct kfd_job {
 	uint64_t *device_ns;	       /* [repeat] */
 };
 
-/* ------------------------------------------------------ job_check.c ---- */
+/* ------------------------------------------------------ cmd_run_check.c ---- */
 
 bool kfd_job_load(struct kfd_job *j, struct err *e);
 bool kfd_job_check(struct kfd_job *j, struct err *e);
 /* The kernels of the file and their arguments, or of the kernel alone. */
 bool kfd_job_list(const struct kfd_job *j, struct err *e);
 
-/* -------------------------------------------------------- job_run.c ---- */
+/* -------------------------------------------------------- cmd_run.c ---- */
 
 bool kfd_job_run(struct kfd_job *j, struct err *e);
 void kfd_job_fini(struct kfd_job *j);
 
-/* ------------------------------------------------------- job_show.c ---- */
+/* ------------------------------------------------------- cmd_run_show.c ---- */
 
-/* Results to j->output, else stdout; buffers to their files. */
+/* Results to j->cmd.out; buffers to their files. */
 bool kfd_job_show(const struct kfd_job *j, struct err *e);
-/* `text` to j->output, else to stdout. */
-bool kfd_job_write(const struct kfd_job *j, const struct buf *text,
-		   struct err *e);
 
 #endif

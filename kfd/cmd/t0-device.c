@@ -1,6 +1,7 @@
 /*
- * t0-device: which devices there are, everything the kernel says of one, and
- * what its sensors read now or over time.
+ * kfd/cmd/t0-device.c - which devices there are, and what is known of one.
+ *
+ * Everything the kernel says of it, and what its sensors read now or over time.
  */
 #include <errno.h>
 #include <math.h>
@@ -9,63 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cmd.h"
 #include "kfd/kfd.h"
 
-static const char *device, *out_path;
-static bool json, csv, quiet;
-static uint64_t count, interval_ms = 1000;
+static struct {
+	struct cmd cmd;
+	const char *device;
+	uint64_t count, interval_ms;
+} o = { .interval_ms = 1000 };
 
-static const struct cli_opt opts[] = {
-	{ "device", 'd', CLI_STR, &device, "DEVICE",
-	  "soft, kfd or kfd:N (default: T0_DEVICE, then the first gfx11 GPU, "
-	  "then soft)" },
-	{ "json", 0, CLI_FLAG, &json, NULL, "print JSON" },
-	{ "csv", 0, CLI_FLAG, &csv, NULL, "print CSV" },
-	{ "count", 'n', CLI_U64, &count, "N",
-	  "watch: stop after N samples (default: go on)" },
-	{ "interval-ms", 'i', CLI_U64, &interval_ms, "MS",
-	  "watch: time between samples (default 1000)" },
-	{ "output", 'o', CLI_STR, &out_path, "FILE",
-	  "write there instead of stdout" },
-	{ "quiet", 'q', CLI_FLAG, &quiet, NULL,
-	  "do not say which device was chosen" },
-	{ 0 },
-};
-static const struct cli_tool tool = {
-	.name = "t0-device",
-	.summary = "list the devices and show what is known of one",
-	.usage = "list [options]\ninfo [options]\nsensors [options]\n"
-		 "watch [options]",
-	.opt = opts,
-	.notes = "watch refreshes a table on a terminal; elsewhere it prints "
-		 "a line per sample\n(with --json an object per line).  What "
-		 "the kernel does not give is n/a.\n\n"
-		 "Exit: 0 done, 2 trouble, 77 no device like the one asked "
-		 "for.",
-};
-
-static bool emit(const struct table *t, struct err *e)
-{
-	const enum table_format f = json ? TABLE_JSON :
-				    csv	 ? TABLE_CSV :
-					   TABLE_TEXT;
-	char *text = NULL;
-	size_t len = 0;
-
-	if (!out_path)
-		return table_print(t, f, stdout, e) && stdout_check(e);
-	FILE *mem = open_memstream(&text, &len);
-	if (!mem)
-		return err_set(e, ERR_NOMEM, "no memory for the output");
-	bool ok = table_print(t, f, mem, e);
-	if (fclose(mem) && ok)
-		ok = err_set(e, ERR_NOMEM, "no memory for the output");
-	ok = ok && file_write_atomic(out_path, text, len, e);
-	free(text);
-	return ok;
-}
-
-/* ------------------------------------------------------------- list --- */
+/* ---- list ---- */
 
 enum {
 	L_INDEX,
@@ -106,7 +60,7 @@ static void list_row(struct table *t, int i, const struct kfd_found *f)
 	table_cell(t, L_PCI, "%s", pci);
 }
 
-static bool list(struct err *e)
+static bool run_list(struct cmd *c, struct err *e)
 {
 	struct kfd_found *found;
 	struct table t;
@@ -117,18 +71,18 @@ static bool list(struct err *e)
 		       "usable,why_not");
 	for (int i = 0; i < n; i++)
 		list_row(&t, i, &found[i]);
-	ok = ok && emit(&t, e);
+	ok = ok && cmd_table(c, &t, e);
 	table_fini(&t);
 	free(found);
 	return ok;
 }
 
-/* ------------------------------------------------------------- info --- */
+/* ---- info ---- */
 
 /* A fact; a value of NULL is "n/a": the kernel does not give it. */
-static void fact(struct table *t, const char *name, const char *unit,
+static void add_fact(struct table *t, const char *name, const char *unit,
 		 const char *fmt, ...) T0_PRINTF(4, 5);
-static void fact(struct table *t, const char *name, const char *unit,
+static void add_fact(struct table *t, const char *name, const char *unit,
 		 const char *fmt, ...)
 {
 	char value[512];
@@ -146,95 +100,95 @@ static void fact(struct table *t, const char *name, const char *unit,
 }
 
 /* NAN means that the kernel does not say. */
-static void figure(struct table *t, const char *name, const char *unit,
+static void add_figure(struct table *t, const char *name, const char *unit,
 		   unsigned digits, double v)
 {
 	if (isnan(v))
-		fact(t, name, unit, NULL);
+		add_fact(t, name, unit, NULL);
 	else
-		fact(t, name, unit, "%.*f", (int)digits, v);
+		add_fact(t, name, unit, "%.*f", (int)digits, v);
 }
 
-static void text(struct table *t, const char *name, const char *s)
+static void add_text(struct table *t, const char *name, const char *s)
 {
-	fact(t, name, NULL, *s ? "%s" : NULL, s);
+	add_fact(t, name, NULL, *s ? "%s" : NULL, s);
 }
 
 /* 0 means that sysfs has no such line. */
-static void number(struct table *t, const char *name, const char *unit,
+static void add_number(struct table *t, const char *name, const char *unit,
 		   uint64_t v)
 {
 	if (v)
-		fact(t, name, unit, "%llu", (unsigned long long)v);
+		add_fact(t, name, unit, "%llu", (unsigned long long)v);
 	else
-		fact(t, name, unit, NULL);
+		add_fact(t, name, unit, NULL);
 }
 
-static void hex(struct table *t, const char *name, uint64_t v)
+static void add_hex(struct table *t, const char *name, uint64_t v)
 {
 	if (v)
-		fact(t, name, NULL, "0x%llx", (unsigned long long)v);
+		add_fact(t, name, NULL, "0x%llx", (unsigned long long)v);
 	else
-		fact(t, name, NULL, NULL);
+		add_fact(t, name, NULL, NULL);
 }
 
 static void shape_facts(struct table *t, const struct kfd_info *info)
 {
 	const struct kfd_node *n = &info->node;
 
-	number(t, "compute units", NULL, n->cu_count);
-	number(t, "SIMDs", NULL, n->simd_count);
-	number(t, "SIMDs per CU", NULL, n->simd_per_cu);
-	number(t, "shader engines", NULL, n->engines);
-	number(t, "shader arrays", NULL, n->array_count);
-	number(t, "waves per SIMD", NULL, n->max_waves_per_simd);
-	number(t, "wave size", "lanes", n->wave_size);
-	number(t, "VGPRs per SIMD", "wave32", info->vgprs_per_simd);
-	number(t, "VGPR granule", "wave32", info->vgpr_granule);
-	number(t, "LDS per workgroup", "byte", n->lds_bytes);
-	number(t, "scratch slots per CU", "waves", n->scratch_slots_cu);
-	number(t, "max shader clock", "MHz", n->clk_max_mhz);
+	add_number(t, "compute units", NULL, n->cu_count);
+	add_number(t, "SIMDs", NULL, n->simd_count);
+	add_number(t, "SIMDs per CU", NULL, n->simd_per_cu);
+	add_number(t, "shader engines", NULL, n->engines);
+	add_number(t, "shader arrays", NULL, n->array_count);
+	add_number(t, "waves per SIMD", NULL, n->max_waves_per_simd);
+	add_number(t, "wave size", "lanes", n->wave_size);
+	add_number(t, "VGPRs per SIMD", "wave32", info->vgprs_per_simd);
+	add_number(t, "VGPR granule", "wave32", info->vgpr_granule);
+	add_number(t, "LDS per workgroup", "byte", n->lds_bytes);
+	add_number(t, "scratch slots per CU", "waves", n->scratch_slots_cu);
+	add_number(t, "max shader clock", "MHz", n->clk_max_mhz);
 }
 
 static void memory_facts(struct table *t, const struct kfd_node *n)
 {
-	number(t, "VRAM", "byte", n->vram_bytes);
+	add_number(t, "VRAM", "byte", n->vram_bytes);
 	if (n->vram_bytes)
-		fact(t, "VRAM seen by host", NULL, "%s",
+		add_fact(t, "VRAM seen by host", NULL, "%s",
 		     n->large_bar ? "all (large BAR)" : "no (small BAR)");
-	number(t, "VRAM width", "bit", n->vram_width_bits);
-	number(t, "max memory clock", "MHz", n->mem_clk_max_mhz);
-	number(t, "L0 vector cache", "KiB", n->l0_kib);
-	number(t, "scalar cache", "KiB", n->l1s_kib);
-	number(t, "instruction cache", "KiB", n->l1i_kib);
-	number(t, "L1 (GL1)", "KiB", n->gl1_kib);
-	number(t, "L2", "KiB", n->l2_kib);
-	number(t, "L3 (MALL)", "KiB", n->l3_kib);
-	number(t, "caches listed", NULL, n->n_caches);
-	number(t, "link to host", "MB/s", n->link_max_mbps);
+	add_number(t, "VRAM width", "bit", n->vram_width_bits);
+	add_number(t, "max memory clock", "MHz", n->mem_clk_max_mhz);
+	add_number(t, "L0 vector cache", "KiB", n->l0_kib);
+	add_number(t, "scalar cache", "KiB", n->l1s_kib);
+	add_number(t, "instruction cache", "KiB", n->l1i_kib);
+	add_number(t, "L1 (GL1)", "KiB", n->gl1_kib);
+	add_number(t, "L2", "KiB", n->l2_kib);
+	add_number(t, "L3 (MALL)", "KiB", n->l3_kib);
+	add_number(t, "caches listed", NULL, n->n_caches);
+	add_number(t, "link to host", "MB/s", n->link_max_mbps);
 }
 
 static void identity_facts(struct table *t, const struct kfd_info *info)
 {
 	const struct kfd_node *n = &info->node;
 
-	fact(t, "device", NULL, "%s", info->spec);
-	fact(t, "name", NULL, "%s", info->name);
-	fact(t, "gfx", NULL, "%s", info->gfx);
-	fact(t, "driver", NULL, "%s", info->driver);
-	fact(t, "origin of figures", NULL, "%s", info->origin);
-	fact(t, "KFD version", NULL, "%u.%u", info->kfd_major, info->kfd_minor);
-	fact(t, "topology node", NULL, "%d", n->index);
-	number(t, "GPU id", NULL, n->gpu_id);
-	hex(t, "vendor", n->vendor_id);
-	hex(t, "device id", n->device_id);
-	fact(t, "pci", NULL, "%s", info->pci);
-	fact(t, "render node", NULL, "/dev/dri/renderD%d", n->render_minor);
-	hex(t, "unique id", n->unique_id);
-	hex(t, "capability", n->capability);
+	add_fact(t, "device", NULL, "%s", info->spec);
+	add_fact(t, "name", NULL, "%s", info->name);
+	add_fact(t, "gfx", NULL, "%s", info->gfx);
+	add_fact(t, "driver", NULL, "%s", info->driver);
+	add_fact(t, "origin of figures", NULL, "%s", info->origin);
+	add_fact(t, "KFD version", NULL, "%u.%u", info->kfd_major, info->kfd_minor);
+	add_fact(t, "topology node", NULL, "%d", n->index);
+	add_number(t, "GPU id", NULL, n->gpu_id);
+	add_hex(t, "vendor", n->vendor_id);
+	add_hex(t, "device id", n->device_id);
+	add_fact(t, "pci", NULL, "%s", info->pci);
+	add_fact(t, "render node", NULL, "/dev/dri/renderD%d", n->render_minor);
+	add_hex(t, "unique id", n->unique_id);
+	add_hex(t, "capability", n->capability);
 	/* Low ten bits: what other tools print as the MEC version. */
-	number(t, "MEC firmware", NULL, n->fw_version & 0x3ff);
-	number(t, "SDMA firmware", NULL, n->sdma_fw_version);
+	add_number(t, "MEC firmware", NULL, n->fw_version & 0x3ff);
+	add_number(t, "SDMA firmware", NULL, n->sdma_fw_version);
 }
 
 static void runtime_facts(struct table *t, struct kfd_dev *dev)
@@ -243,24 +197,24 @@ static void runtime_facts(struct table *t, struct kfd_dev *dev)
 	struct kfd_clock c;
 	uint64_t left;
 
-	number(t, "timestamp rate", "Hz", info->tick_hz);
+	add_number(t, "timestamp rate", "Hz", info->tick_hz);
 	if (kfd_clock_read(dev, &c, NULL))
-		fact(t, "device clock", "tick", "%llu",
+		add_fact(t, "device clock", "tick", "%llu",
 		     (unsigned long long)c.gpu_ticks);
 	else
-		fact(t, "device clock", "tick", NULL);
+		add_fact(t, "device clock", "tick", NULL);
 	if (kfd_vram_available(dev, &left, NULL))
-		fact(t, "VRAM available", "byte", "%llu",
+		add_fact(t, "VRAM available", "byte", "%llu",
 		     (unsigned long long)left);
 	else
-		fact(t, "VRAM available", "byte", NULL);
-	hex(t, "LDS aperture", info->lds_base);
-	hex(t, "scratch aperture", info->scratch_base);
-	hex(t, "GPU VM from", info->gpuvm_base);
-	hex(t, "GPU VM to", info->gpuvm_limit);
-	fact(t, "wave exceptions", NULL, "%s",
+		add_fact(t, "VRAM available", "byte", NULL);
+	add_hex(t, "LDS aperture", info->lds_base);
+	add_hex(t, "scratch aperture", info->scratch_base);
+	add_hex(t, "GPU VM from", info->gpuvm_base);
+	add_hex(t, "GPU VM to", info->gpuvm_limit);
+	add_fact(t, "wave exceptions", NULL, "%s",
 	     info->runtime_enabled ? "reported" : "by queue only");
-	fact(t, "HDP flush register", NULL, "%s",
+	add_fact(t, "HDP flush register", NULL, "%s",
 	     info->hdp_flush ? "mapped" : "not mapped");
 }
 
@@ -279,39 +233,39 @@ static void cu_bitmap_fact(struct table *t, const struct kfd_drm *d)
 			if (se < d->engines)
 				buf_printf(&b, "%s%02x", b.len ? " " : "", v);
 		}
-	text(t, "CU bitmap", b.len ? b.data : "");
-	figure(t, "CUs in bitmap", NULL, 0, d->has_cu_bitmap ? on : NAN);
+	add_text(t, "CU bitmap", b.len ? b.data : "");
+	add_figure(t, "CUs in bitmap", NULL, 0, d->has_cu_bitmap ? on : NAN);
 	buf_fini(&b);
 }
 
 static void drm_facts(struct table *t, const struct kfd_drm *d)
 {
-	text(t, "marketing name", d->name);
-	text(t, "name comes from", d->name_source);
-	fact(t, "DRM version", NULL, isnan(d->drm_major) ? NULL : "%.0f.%.0f",
+	add_text(t, "marketing name", d->name);
+	add_text(t, "name comes from", d->name_source);
+	add_fact(t, "DRM version", NULL, isnan(d->drm_major) ? NULL : "%.0f.%.0f",
 	     d->drm_major, d->drm_minor);
-	text(t, "card node", d->card);
-	fact(t, "PCI revision", NULL, isnan(d->pci_rev) ? NULL : "0x%02x",
+	add_text(t, "card node", d->card);
+	add_fact(t, "PCI revision", NULL, isnan(d->pci_rev) ? NULL : "0x%02x",
 	     isnan(d->pci_rev) ? 0u : (unsigned)d->pci_rev);
-	figure(t, "active CUs", NULL, 0, d->cu_active);
+	add_figure(t, "active CUs", NULL, 0, d->cu_active);
 	cu_bitmap_fact(t, d);
-	figure(t, "max shader clock (DRM)", "MHz", 0, d->sclk_max_mhz);
-	figure(t, "max memory clock (DRM)", "MHz", 0, d->mclk_max_mhz);
-	figure(t, "counter clock", "kHz", 0, d->counter_khz);
-	figure(t, "render backends", NULL, 0, d->render_backends);
-	figure(t, "VRAM (DRM)", "byte", 0, d->vram_bytes);
-	figure(t, "VRAM usable", "byte", 0, d->vram_usable_bytes);
-	figure(t, "VRAM in the host's window", "byte", 0, d->visible_bytes);
-	figure(t, "GTT", "byte", 0, d->gtt_bytes);
-	text(t, "VBIOS", d->vbios);
-	text(t, "link speed", d->link_speed);
-	text(t, "link width", d->link_width);
-	text(t, "performance level", d->perf_level);
+	add_figure(t, "max shader clock (DRM)", "MHz", 0, d->sclk_max_mhz);
+	add_figure(t, "max memory clock (DRM)", "MHz", 0, d->mclk_max_mhz);
+	add_figure(t, "counter clock", "kHz", 0, d->counter_khz);
+	add_figure(t, "render backends", NULL, 0, d->render_backends);
+	add_figure(t, "VRAM (DRM)", "byte", 0, d->vram_bytes);
+	add_figure(t, "VRAM usable", "byte", 0, d->vram_usable_bytes);
+	add_figure(t, "VRAM in the host's window", "byte", 0, d->visible_bytes);
+	add_figure(t, "GTT", "byte", 0, d->gtt_bytes);
+	add_text(t, "VBIOS", d->vbios);
+	add_text(t, "link speed", d->link_speed);
+	add_text(t, "link width", d->link_width);
+	add_text(t, "performance level", d->perf_level);
 	for (int i = 0; i < d->n_fw; i++) {
 		char name[48];
 
 		snprintf(name, sizeof(name), "firmware %s", d->fw[i].name);
-		fact(t, name, NULL, d->fw[i].known ? "%u (feature %u)" : NULL,
+		add_fact(t, name, NULL, d->fw[i].known ? "%u (feature %u)" : NULL,
 		     d->fw[i].version, d->fw[i].feature);
 	}
 }
@@ -320,20 +274,20 @@ static void sensor_facts(struct table *t, const struct kfd_sensors *s)
 {
 	for (const struct kfd_sensor_column *c = kfd_sensor_columns; c->name;
 	     c++)
-		figure(t, c->name, c->unit, c->digits, kfd_sensor_value(s, c));
+		add_figure(t, c->name, c->unit, c->digits, kfd_sensor_value(s, c));
 }
 
 static bool open_device(struct kfd_dev **dev, struct err *e)
 {
-	if (!kfd_open(dev, device, e))
+	char spec[256];
+
+	if (!kfd_open(dev, kfd_spec_asked(o.device, spec), e))
 		return false;
-	if (!quiet)
-		fprintf(stderr, "t0-device: device: %s\n",
-			kfd_info(*dev)->why);
+	cmd_remark(&o.cmd, "device: %s", kfd_info(*dev)->why);
 	return true;
 }
 
-static bool info(struct err *e)
+static bool run_info(struct cmd *c, struct err *e)
 {
 	struct kfd_dev *dev;
 	struct kfd_sensors s;
@@ -352,13 +306,13 @@ static bool info(struct err *e)
 		drm_facts(&t, &d);
 	if (kfd_sensors_read(dev, &s))
 		sensor_facts(&t, &s);
-	bool ok = emit(&t, e);
+	bool ok = cmd_table(c, &t, e);
 	table_fini(&t);
 	kfd_close(dev);
 	return ok;
 }
 
-/* ---------------------------------------------------------- sensors --- */
+/* ---- sensors ---- */
 
 static bool read_sensors(struct kfd_dev *dev, struct kfd_sensors *s,
 			 struct err *e)
@@ -369,7 +323,7 @@ static bool read_sensors(struct kfd_dev *dev, struct kfd_sensors *s,
 		       kfd_info(dev)->pci);
 }
 
-static bool sensors(struct err *e)
+static bool run_sensors(struct cmd *c, struct err *e)
 {
 	struct kfd_dev *dev;
 	struct kfd_sensors s;
@@ -381,15 +335,15 @@ static bool sensors(struct err *e)
 	bool ok = read_sensors(dev, &s, e);
 	if (ok)
 		sensor_facts(&t, &s);
-	ok = ok && emit(&t, e);
+	ok = ok && cmd_table(c, &t, e);
 	table_fini(&t);
 	kfd_close(dev);
 	return ok;
 }
 
-/* ------------------------------------------------------------ watch --- */
+/* ---- watch ---- */
 
-static int width(const struct kfd_sensor_column *c)
+static int column_width(const struct kfd_sensor_column *c)
 {
 	const int name = (int)strlen(c->name),
 		  value = c->unit[0] == 'b' ? 11 : 5;
@@ -400,6 +354,7 @@ static int width(const struct kfd_sensor_column *c)
 /* One sample as a line: NAN is n/a, an empty field, or null. */
 static void sample_line(FILE *f, const struct kfd_sensors *s, uint64_t start)
 {
+	const bool json = o.cmd.json, csv = o.cmd.csv;
 	const double time_s = (double)(s->time_ns - start) * 1e-9;
 
 	fprintf(f, json ? "{\"time_s\":%.3f" : csv ? "%.3f" : "%8.1f", time_s);
@@ -412,10 +367,10 @@ static void sample_line(FILE *f, const struct kfd_sensors *s, uint64_t start)
 		else if (csv)
 			fputc(',', f);
 		if (!isnan(v))
-			fprintf(f, "%*.*f", json || csv ? 0 : width(c),
+			fprintf(f, "%*.*f", json || csv ? 0 : column_width(c),
 				(int)c->digits, v);
 		else if (!csv)
-			fprintf(f, "%*s", json ? 0 : width(c),
+			fprintf(f, "%*s", json ? 0 : column_width(c),
 				json ? "null" : "n/a");
 	}
 	fputs(json ? "}\n" : "\n", f);
@@ -423,17 +378,19 @@ static void sample_line(FILE *f, const struct kfd_sensors *s, uint64_t start)
 
 static void sample_head(FILE *f)
 {
-	if (json)
+	const bool csv = o.cmd.csv;
+
+	if (o.cmd.json)
 		return;
 	fprintf(f, csv ? "time_s" : "%8s", "time_s");
 	for (const struct kfd_sensor_column *c = kfd_sensor_columns; c->name;
 	     c++)
-		fprintf(f, csv ? ",%*s" : "%*s", csv ? 0 : width(c), c->name);
+		fprintf(f, csv ? ",%*s" : "%*s", csv ? 0 : column_width(c), c->name);
 	fputc('\n', f);
 }
 
 /* On a terminal: the table of `sensors`, over the one before. */
-static bool redraw(const struct kfd_sensors *s, bool first, struct err *e)
+static bool redraw_table(const struct kfd_sensors *s, bool first, struct err *e)
 {
 	struct table t;
 
@@ -454,8 +411,8 @@ static bool watch_loop(struct kfd_dev *dev, FILE *f, bool terminal,
 
 	if (!terminal)
 		sample_head(f);
-	for (uint64_t n = 0; !count || n < count; n++) {
-		const uint64_t due = start + n * interval_ms * 1000000u;
+	for (uint64_t n = 0; !o.count || n < o.count; n++) {
+		const uint64_t due = start + n * o.interval_ms * 1000000u;
 		const uint64_t now = time_mono_ns();
 		const uint64_t rest = n && due > now ? due - now : 0;
 		const struct timespec nap = { (time_t)(rest / 1000000000u),
@@ -464,79 +421,70 @@ static bool watch_loop(struct kfd_dev *dev, FILE *f, bool terminal,
 		nanosleep(&nap, NULL);
 		if (!read_sensors(dev, &s, e))
 			return false;
-		if (terminal && !redraw(&s, n == 0, e))
+		if (terminal && !redraw_table(&s, n == 0, e))
 			return false;
 		if (!terminal)
 			sample_line(f, &s, start);
 		/* Each sample is there as soon as it is taken. */
 		if (fflush(f))
 			return err_sys(e, ERR_IO, errno, "%s",
-				       out_path ? out_path : "stdout");
+				       o.cmd.output ? o.cmd.output : "stdout");
 	}
 	return true;
 }
 
-static bool watch(struct err *e)
+static bool run_watch(struct cmd *c, struct err *e)
 {
-	FILE *f = out_path ? fopen(out_path, "w") : stdout;
+	const bool terminal = c->out == stdout && c->format == TABLE_TEXT &&
+			      isatty(1);
 	struct kfd_dev *dev;
 
-	if (!f)
-		return err_sys(e, ERR_IO, errno, "%s", out_path);
-	bool ok = open_device(&dev, e);
-	if (ok) {
-		ok = watch_loop(dev, f,
-				!out_path && !json && !csv && isatty(1), e);
-		kfd_close(dev);
-	}
-	if (out_path && fclose(f) && ok)
-		ok = err_sys(e, ERR_IO, errno, "%s", out_path);
+	if (o.interval_ms > 86400000)
+		return err_set(e, ERR_USAGE, "--interval-ms %llu: wanted at "
+			       "most a day", (unsigned long long)o.interval_ms);
+	if (!open_device(&dev, e))
+		return false;
+	bool ok = watch_loop(dev, c->out, terminal, e);
+	kfd_close(dev);
 	return ok;
 }
 
-static bool run(const char *verb, struct err *e)
-{
-	static const struct {
-		const char *name;
-		bool (*fn)(struct err *e);
-	} verbs[] = {
-		{ "list", list },
-		{ "info", info },
-		{ "sensors", sensors },
-		{ "watch", watch },
-	};
+/* ---- commands and options ---- */
 
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (!strcmp(verb, verbs[i].name))
-			return verbs[i].fn(e);
-	return err_set(e, ERR_USAGE, "\"%s\": wanted list, info, sensors or "
-		       "watch", verb);
-}
+static const struct cmd_spec commands[] = {
+	{ "list", NULL, "the devices", run_list, 0, 0, .flags = CMD_TABLE },
+	{ "info", NULL, "everything the kernel says of a device", run_info,
+	  0, 0, .flags = CMD_TABLE | CMD_QUIET },
+	{ "sensors", NULL, "what its sensors read now", run_sensors, 0, 0,
+	  .flags = CMD_TABLE | CMD_QUIET },
+	{ "watch", NULL, "what its sensors read over time", run_watch, 0, 0,
+	  .flags = CMD_TABLE | CMD_QUIET | CMD_STREAM,
+	  .notes = "It refreshes a table on a terminal; elsewhere it prints a "
+		   "line per sample (with --json an object per line)." },
+	{ 0 },
+};
+static const struct cli_opt options[] = {
+	CLI_OF("info sensors watch"),
+	{ "device", 'd', CLI_STR, &o.device, "DEVICE", KFD_DEVICE_HELP },
+	CLI_OF("watch"),
+	{ "count", 'n', CLI_U64, &o.count, "N",
+	  "stop after N samples (default: go on)" },
+	{ "interval-ms", 'i', CLI_U64, &o.interval_ms, "MS",
+	  "time between samples (default 1000)" },
+	{ 0 },
+};
 
 int main(int argc, char **argv)
 {
-	struct err e = { 0 };
-	bool done = false, ok;
-	char spec[256];
-	int first;
+	static const struct cmd_tool tool = {
+		.name = "t0-device",
+		.summary = "list the devices and show what is known of one",
+		.commands = commands,
+		.options = options,
+		.notes = "What the kernel does not give is n/a.\n\n"
+			 "Exit: 0 done, 2 trouble, 77 no device like the one "
+			 "asked for.",
+	};
 
-	if (!cli_parse(&tool, argc, argv, &first, &done, &e))
-		return err_report(tool.name, &e);
-	if (done)
-		return EXIT_YES;
-	if (!device)
-		device = getenv("T0_DEVICE");
-	device = kfd_spec(device, getenv("T0_VISIBLE_DEVICES"), spec);
-	if (json && csv)
-		ok = err_set(&e, ERR_USAGE, "--json and --csv: choose one");
-	else if (argc - first != 1)
-		ok = err_set(&e, ERR_USAGE,
-			     "%d operands; wanted one of list, info, sensors, "
-			     "watch", argc - first);
-	else if (interval_ms > 86400000)
-		ok = err_set(&e, ERR_USAGE, "--interval-ms %llu: wanted at "
-			     "most a day", (unsigned long long)interval_ms);
-	else
-		ok = run(argv[first], &e);
-	return ok ? EXIT_YES : err_report(tool.name, &e);
+	return cmd_main(&o.cmd, &tool, argc, argv);
 }

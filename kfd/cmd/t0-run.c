@@ -1,14 +1,13 @@
 /*
- * t0-run - run any kernel of any code object with arguments from the command
- * line, and show what it wrote.
+ * kfd/cmd/t0-run.c - run any kernel of any code object.
+ *
+ * Its arguments come from the command line; what it wrote is shown.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kfd/cmd/job.h"
-
-#define TOOL "t0-run"
 
 static const char notes[] =
 	"\n"
@@ -30,7 +29,7 @@ static const char notes[] =
 	"kernel, arguments), 3 the device faulted or the deadline passed, 77\n"
 	"no suitable device.\n";
 
-/* ---- the command line --------------------------------------------------- */
+/* ---- the command line ---- */
 
 /* "INDEX=FILE" -> that operand's `save`. */
 static bool parse_dump(struct kfd_job *r, const char *text, struct err *e)
@@ -98,16 +97,18 @@ static bool parse_watch(struct kfd_job *r, struct err *e)
 				       "--dump-wave %s: expected X,Y,Z:WAVE, "
 				       "with --break", r->stop_wave_text);
 	}
-	if ((o->profile || o->stop) && (r->json || r->csv))
+	if ((o->profile || o->stop) && r->cmd.format != TABLE_TEXT)
 		return err_set(e, ERR_USAGE,
 			       "--profile and --break print text, not --%s",
-			       r->json ? "json" : "csv");
+			       r->cmd.json ? "json" : "csv");
 	return true;
 }
 
-static bool parse_operands(struct kfd_job *r, int argc, char **argv,
-			   struct err *e)
+static bool parse_operands(struct kfd_job *r, struct err *e)
 {
+	const int argc = r->cmd.argc;
+	char **argv = r->cmd.argv;
+
 	if (argc < 1 || (argc < 2 && !r->list))
 		return err_set(e, ERR_USAGE,
 			       "expected FILE and KERNEL; --list FILE shows "
@@ -139,7 +140,7 @@ static bool parse_operands(struct kfd_job *r, int argc, char **argv,
 	return parse_watch(r, e);
 }
 
-/* ---- the whole ---------------------------------------------------------- */
+/* ---- the whole ---- */
 
 /* Only the gfx1100 in software can be watched. */
 static bool open_watched(struct kfd_job *r, const char *spec, struct err *e)
@@ -176,12 +177,12 @@ static bool show_watched(struct kfd_job *r, bool *good, struct err *e)
 	if (!r->watched)
 		return true;
 	if (r->watch.stop && !soft_watch_dump(r->watched, &text))
-		buf_printf(&text, TOOL ": no wave came to %s\n", r->watch.stop);
+		buf_printf(&text, "t0-run: no wave came to %s\n", r->watch.stop);
 	n = soft_watch_findings(r->watched, &text);
 	if (text.len)
 		fputs(text.data, stderr);
 	if (n)
-		fprintf(stderr, TOOL ": --check: %" PRIu64 " finding%s\n", n,
+		fprintf(stderr, "t0-run: --check: %" PRIu64 " finding%s\n", n,
 			n == 1 ? "" : "s");
 	buf_fini(&text);
 	if (!soft_watch_trace_end(r->watched, *good ? e : NULL))
@@ -189,102 +190,107 @@ static bool show_watched(struct kfd_job *r, bool *good, struct err *e)
 	return !n;
 }
 
-static bool work(struct kfd_job *r, struct err *e)
+static bool open_device(struct kfd_job *r, struct err *e)
 {
 	char seen[256];
-	const char *spec = kfd_spec(r->device ? r->device : getenv("T0_DEVICE"),
-				    getenv("T0_VISIBLE_DEVICES"), seen);
+	const char *spec = kfd_spec_asked(r->device, seen);
 
-	if (!kfd_job_load(r, e))
+	if (soft_watch_wanted(&r->watch) ? !open_watched(r, spec, e) :
+					!kfd_open(&r->dev, spec, e))
+		return false;
+	cmd_remark(&r->cmd, "device: %s", kfd_info(r->dev)->why);
+	return true;
+}
+
+static bool run_job(struct kfd_job *r, struct err *e)
+{
+	if (!parse_operands(r, e) || !kfd_job_load(r, e))
 		return false;
 	if (r->list)
 		return kfd_job_list(r, e);
 	if (!kfd_job_check(r, e))
 		return false;
-	if (r->dry_run)
-		return true;
-	if (soft_watch_wanted(&r->watch) ? !open_watched(r, spec, e) :
-			     !kfd_open(&r->dev, spec, e))
-		return false;
-	if (!r->quiet)
-		fprintf(stderr, TOOL ": device: %s\n", kfd_info(r->dev)->why);
-	return kfd_job_run(r, e) && kfd_job_show(r, e);
+	return r->dry_run ||
+	       (open_device(r, e) && kfd_job_run(r, e) && kfd_job_show(r, e));
 }
+
+static bool run_kernel(struct cmd *c, struct err *e)
+{
+	struct kfd_job *r = (struct kfd_job *)c;
+	bool good = run_job(r, e), clean = show_watched(r, &good, e);
+
+	kfd_job_fini(r);
+	c->status = clean ? EXIT_YES : EXIT_NO;
+	return good;
+}
+
+/* ---- options ---- */
+
+static struct kfd_job job = {
+	.repeat = 1, .print = 8, .deadline_s = 10, .chip = "gfx1100"
+};
+
+static const struct cmd_spec commands[] = {
+	{ NULL, "FILE KERNEL [ARGUMENT...]\n--list FILE [KERNEL]", NULL,
+	  run_kernel, 0, CMD_MANY, .flags = CMD_TABLE | CMD_QUIET },
+	{ 0 },
+};
+static const struct cli_opt options[] = {
+	{ "list", 'l', CLI_FLAG, &job.list, NULL,
+	  "show the kernels of FILE and their arguments" },
+	{ "grid", 'g', CLI_STR, &job.grid_text, "X,Y,Z",
+	  "work-items in all (default: one block)" },
+	{ "block", 'b', CLI_STR, &job.block_text, "X,Y,Z",
+	  "work-items per workgroup (default: what the kernel was "
+	  "compiled for, else one wave)" },
+	{ "print", 'p', CLI_U64, &job.print, "N",
+	  "values shown of each out: buffer (default 8)" },
+	{ "dump", 'd', CLI_LIST, &job.dump, "I=FILE",
+	  "write the memory of argument I to FILE" },
+	{ "check", 'c', CLI_FLAG, &job.watch.check, NULL,
+	  "find missing waits, races, uninitialised values and more" },
+	{ "profile", 0, CLI_FLAG, &job.watch.profile, NULL,
+	  "count executed instructions by class and address" },
+	{ "trace", 0, CLI_STR, &job.watch.trace, "FILE",
+	  "write all instructions and memory addresses to FILE" },
+	{ "trace-group", 0, CLI_STR, &job.trace_group_text, "X,Y,Z",
+	  "trace only this workgroup" },
+	{ "break", 0, CLI_STR, &job.watch.stop, "ADDRESS|SYMBOL+OFFSET",
+	  "show the registers of waves that come there" },
+	{ "dump-wave", 0, CLI_STR, &job.stop_wave_text, "X,Y,Z:WAVE",
+	  "only this wave of this workgroup (default: the first 16)" },
+	{ "repeat", 'r', CLI_U64, &job.repeat, "N",
+	  "dispatch N times; buffers keep what the last one wrote" },
+	{ "stack", 0, CLI_U64, &job.stack_bytes, "BYTES",
+	  "scratch of a work-item for calls, besides the kernel's own "
+	  "(kernels with a dynamic stack need it)" },
+	{ "deadline", 't', CLI_F64, &job.deadline_s, "SECONDS",
+	  "give a dispatch up after this long (default 10)" },
+	{ "chip", 0, CLI_STR, &job.chip, "GFX",
+	  "object to take out of an offload bundle (default gfx1100)" },
+	{ "device", 0, CLI_STR, &job.device, "DEVICE", KFD_DEVICE_HELP },
+	{ "seed", 0, CLI_U64, &job.seed, "N",
+	  "of random without a seed; argument I uses N + I" },
+	{ "dry-run", 'n', CLI_FLAG, &job.dry_run, NULL,
+	  "check everything, run nothing" },
+	{ 0 }
+};
 
 int main(int argc, char **argv)
 {
-	static struct kfd_job r = {
-		.repeat = 1, .print = 8, .deadline_s = 10, .chip = "gfx1100"
-	};
-	const struct cli_opt opt[] = {
-		{ "list", 'l', CLI_FLAG, &r.list, NULL,
-		  "show the kernels of FILE and their arguments" },
-		{ "grid", 'g', CLI_STR, &r.grid_text, "X,Y,Z",
-		  "work-items in all (default: one block)" },
-		{ "block", 'b', CLI_STR, &r.block_text, "X,Y,Z",
-		  "work-items per workgroup (default: what the kernel was "
-		  "compiled for, else one wave)" },
-		{ "print", 'p', CLI_U64, &r.print, "N",
-		  "values shown of each out: buffer (default 8)" },
-		{ "dump", 'd', CLI_LIST, &r.dump, "I=FILE",
-		  "write the memory of argument I to FILE" },
-		{ "check", 'c', CLI_FLAG, &r.watch.check, NULL,
-		  "find missing waits, races, uninitialised values and more" },
-		{ "profile", 0, CLI_FLAG, &r.watch.profile, NULL,
-		  "count executed instructions by class and address" },
-		{ "trace", 0, CLI_STR, &r.watch.trace, "FILE",
-		  "write all instructions and memory addresses to FILE" },
-		{ "trace-group", 0, CLI_STR, &r.trace_group_text, "X,Y,Z",
-		  "trace only this workgroup" },
-		{ "break", 0, CLI_STR, &r.watch.stop, "ADDRESS|SYMBOL+OFFSET",
-		  "show the registers of waves that come there" },
-		{ "dump-wave", 0, CLI_STR, &r.stop_wave_text, "X,Y,Z:WAVE",
-		  "only this wave of this workgroup (default: the first 16)" },
-		{ "repeat", 'r', CLI_U64, &r.repeat, "N",
-		  "dispatch N times; buffers keep what the last one wrote" },
-		{ "stack", 0, CLI_U64, &r.stack_bytes, "BYTES",
-		  "scratch of a work-item for calls, besides the kernel's own "
-		  "(kernels with a dynamic stack need it)" },
-		{ "deadline", 't', CLI_F64, &r.deadline_s, "SECONDS",
-		  "give a dispatch up after this long (default 10)" },
-		{ "chip", 0, CLI_STR, &r.chip, "GFX",
-		  "object to take out of an offload bundle (default gfx1100)" },
-		{ "device", 0, CLI_STR, &r.device, "DEVICE",
-		  "soft, kfd or kfd:N (default: $T0_DEVICE, else the first "
-		  "gfx11 GPU, else soft)" },
-		{ "seed", 0, CLI_U64, &r.seed, "N",
-		  "of random without a seed; argument I uses N + I" },
-		{ "json", 0, CLI_FLAG, &r.json, NULL, "print JSON" },
-		{ "csv", 0, CLI_FLAG, &r.csv, NULL, "print CSV" },
-		{ "output", 'o', CLI_STR, &r.output, "FILE", "print to FILE" },
-		{ "dry-run", 'n', CLI_FLAG, &r.dry_run, NULL,
-		  "check everything, run nothing" },
-		{ "quiet", 'q', CLI_FLAG, &r.quiet, NULL,
-		  "no device line and no progress on stderr" },
-		{ 0 }
-	};
 	char *help = xmalloc(strlen(operand_help) + sizeof(notes));
-	const struct cli_tool tool = {
-		TOOL,
-		"run a kernel of a code object and show what it wrote",
-		"[options] FILE KERNEL [ARGUMENT...]\n--list FILE [KERNEL]",
-		opt,
-		help,
+	const struct cmd_tool tool = {
+		.name = "t0-run",
+		.summary = "run a kernel of a code object and show what it "
+			   "wrote",
+		.commands = commands,
+		.options = options,
+		.notes = help,
 	};
-	struct err e = { 0 };
-	bool done = false, good, clean;
-	int first;
 
 	strcpy(help, operand_help);
 	strcat(help, notes);
-	good = cli_parse(&tool, argc, argv, &first, &done, &e);
-	if (good && !done)
-		good = parse_operands(&r, argc - first, argv + first, &e) &&
-		       work(&r, &e);
-	clean = show_watched(&r, &good, &e);
-	kfd_job_fini(&r);
+	const int status = cmd_main(&job.cmd, &tool, argc, argv);
 	free(help);
-	if (!good)
-		return err_report(TOOL, &e);
-	return clean ? EXIT_YES : EXIT_NO;
+	return status;
 }

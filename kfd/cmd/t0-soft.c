@@ -1,6 +1,8 @@
 /*
- * t0-soft: run any program on the gfx1100 in software, as if the card were in
- * this machine: /dev/kfd, /dev/dri and the card's files in /sys.
+ * kfd/cmd/t0-soft.c - run any program on the gfx1100 in software.
+ *
+ * As if the card were in this machine: /dev/kfd, /dev/dri and the card's files
+ * in /sys.
  */
 #include <elf.h>
 #include <errno.h>
@@ -12,41 +14,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cmd.h"
 #include "kfd/soft/soft.h"
 
 #define LIBRARY "libt0-soft-preload.so"
 
-static uint64_t threads, minor = 14, vram;
-static bool small_bar, quiet;
+static struct {
+	struct cmd cmd;
+	uint64_t threads, minor, vram;
+	bool small_bar;
+} o = { .minor = 14 };
 
-static const struct cli_opt opts[] = {
-	{ "threads", 't', CLI_U64, &threads, "N",
-	  "threads that run workgroups (default: one per processor)" },
-	{ "kfd-minor", 0, CLI_U64, &minor, "N",
-	  "speak KFD version 1.N, 1..19 (default 14; from 17 on the kernel "
-	  "refuses the queues of libhsakmt 5.2.3)" },
-	{ "vram", 0, CLI_U64, &vram, "BYTES",
-	  "VRAM of the card (default 25753026560)" },
-	{ "small-bar", 0, CLI_FLAG, &small_bar, NULL,
-	  "the host sees none of the VRAM that programs allocate" },
-	{ "quiet", 'q', CLI_FLAG, &quiet, NULL, "no warnings" },
-	{ 0 },
-};
-static const struct cli_tool tool = {
-	.name = "t0-soft",
-	.summary = "run a program on the gfx1100 in software",
-	.usage = "run [options] -- PROGRAM [ARGUMENT...]",
-	.opt = opts,
-	.notes = "The program is started with a library in LD_PRELOAD that "
-		 "shows it one RX 7900 XTX in software: /dev/kfd, /dev/dri "
-		 "and /sys.  Its figures are emulated.  Programs that are "
-		 "linked statically, are set-uid or make system calls "
-		 "themselves cannot be reached.  Each process has a device of "
-		 "its own.\n\nExit: the program's status, 128 + N when signal "
-		 "N ended it, 2 trouble.",
-};
-
-/* ---------------------------------------------------------- the folder -- */
+/* ---- the folder ---- */
 
 static int remove_one(const char *path, const struct stat *st, int type,
 		      struct FTW *ftw)
@@ -73,10 +52,10 @@ static const char *temporary_folder(void)
 /* A private folder that holds what the card shows, or NULL and *e. */
 static char *make_tree(struct err *e)
 {
-	struct soft_options o = { .threads = 1,
-				  .kfd_minor = (uint32_t)minor,
-				  .vram_bytes = vram,
-				  .small_bar = small_bar };
+	const struct soft_options options = {
+		.threads = 1, .kfd_minor = (uint32_t)o.minor,
+		.vram_bytes = o.vram, .small_bar = o.small_bar,
+	};
 	struct kfd_driver *d;
 	struct buf b = { 0 };
 	bool ok;
@@ -88,7 +67,7 @@ static char *make_tree(struct err *e)
 		buf_fini(&b);
 		return NULL;
 	}
-	d = kfd_soft_new(&o, e);
+	d = kfd_soft_new(&options, e);
 	ok = d && soft_sysfs_export(d, b.data, e);
 	if (d)
 		d->free(d);
@@ -99,7 +78,7 @@ static char *make_tree(struct err *e)
 	return NULL;
 }
 
-/* --------------------------------------------------------- environment -- */
+/* ---- environment ---- */
 
 /* The library: beside this program, or where `make install` puts it. */
 static bool find_library(char out[4096], struct err *e)
@@ -132,13 +111,13 @@ static void set_environment(const char *library, const char *root)
 	setenv("T0_SOFT_ROOT", root, 1);
 	buf_reset(&b);
 	buf_printf(&b, "threads=%u,kfd_minor=%u,vram=%llu,small_bar=%d",
-		   (unsigned)threads, (unsigned)minor,
-		   (unsigned long long)vram, small_bar);
+		   (unsigned)o.threads, (unsigned)o.minor,
+		   (unsigned long long)o.vram, o.small_bar);
 	setenv("T0_SOFT_OPTIONS", b.data, 1);
 	buf_fini(&b);
 }
 
-/* --------------------------------------------------------- the program -- */
+/* ---- the program ---- */
 
 /* Is it an ELF program that the dynamic linker never sees? */
 static bool is_static(const char *path)
@@ -188,7 +167,8 @@ static void pass_on(int sig)
 		kill((pid_t)child, sig);
 }
 
-static bool run(char **argv, const char *path, int *status, struct err *e)
+static bool run_child(char **argv, const char *path, int *status,
+		      struct err *e)
 {
 	static const int passed[] = { SIGTERM, SIGHUP };
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
@@ -216,48 +196,68 @@ static bool run(char **argv, const char *path, int *status, struct err *e)
 	return true;
 }
 
-static bool run_program(char **argv, int *exit_code, struct err *e)
+static bool run_program(struct cmd *c, struct err *e)
 {
 	char library[4096], path[4096], *root;
 	int status = 0;
 	bool ok;
 
-	if (!find_program(argv[0], path))
-		return err_set(e, ERR_USAGE, "%s: no such program", argv[0]);
-	if (minor > 19)
+	if (!find_program(c->argv[0], path))
+		return err_set(e, ERR_USAGE, "%s: no such program", c->argv[0]);
+	if (o.minor > 19)
 		return err_set(e, ERR_USAGE, "--kfd-minor %llu: wanted 1..19",
-			       (unsigned long long)minor);
-	if (is_static(path) && !quiet)
-		fprintf(stderr, "t0-soft: warning: %s is linked statically: it "
-				"will not see the device\n", path);
+			       (unsigned long long)o.minor);
+	if (is_static(path))
+		cmd_remark(c, "warning: %s is linked statically: it will not "
+			   "see the device", path);
 	if (!find_library(library, e))
 		return false;
 	root = make_tree(e);
 	if (!root)
 		return false;
 	set_environment(library, root);
-	ok = run(argv, path, &status, e);
+	ok = run_child(c->argv, path, &status, e);
 	remove_tree(root);
 	free(root);
-	*exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
-					   WEXITSTATUS(status);
+	c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+					  WEXITSTATUS(status);
 	return ok;
 }
 
+static const struct cmd_spec commands[] = {
+	{ "run", "-- PROGRAM [ARGUMENT...]", "run a program", run_program, 1,
+	  CMD_MANY, .flags = CMD_QUIET },
+	{ 0 },
+};
+static const struct cli_opt options[] = {
+	{ "threads", 't', CLI_U64, &o.threads, "N",
+	  "threads that run workgroups (default: one per processor)" },
+	{ "kfd-minor", 0, CLI_U64, &o.minor, "N",
+	  "speak KFD version 1.N, 1..19 (default 14; from 17 on the kernel "
+	  "refuses the queues of libhsakmt 5.2.3)" },
+	{ "vram", 0, CLI_U64, &o.vram, "BYTES",
+	  "VRAM of the card (default 25753026560)" },
+	{ "small-bar", 0, CLI_FLAG, &o.small_bar, NULL,
+	  "the host sees none of the VRAM that programs allocate" },
+	{ 0 },
+};
+
 int main(int argc, char **argv)
 {
-	struct err e = { 0 };
-	int first, exit_code = EXIT_YES;
-	bool done = false, ok;
+	static const struct cmd_tool tool = {
+		.name = "t0-soft",
+		.summary = "run a program on the gfx1100 in software",
+		.commands = commands,
+		.options = options,
+		.notes = "The program is started with a library in LD_PRELOAD "
+			 "that shows it one RX 7900 XTX in software: /dev/kfd, "
+			 "/dev/dri and /sys.  Its figures are emulated.  "
+			 "Programs that are linked statically, are set-uid or "
+			 "make system calls themselves cannot be reached.  "
+			 "Each process has a device of its own.\n\n"
+			 "Exit: the program's status, 128 + N when signal N "
+			 "ended it, 2 trouble.",
+	};
 
-	if (!cli_parse(&tool, argc, argv, &first, &done, &e))
-		return err_report(tool.name, &e);
-	if (done)
-		return EXIT_YES;
-	if (argc - first < 2 || strcmp(argv[first], "run"))
-		ok = err_set(&e, ERR_USAGE, "wanted: t0-soft run -- PROGRAM "
-			     "[ARGUMENT...]");
-	else
-		ok = run_program(argv + first + 1, &exit_code, &e);
-	return ok ? exit_code : err_report(tool.name, &e);
+	return cmd_main(&o.cmd, &tool, argc, argv);
 }

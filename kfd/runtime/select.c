@@ -21,6 +21,12 @@ const char *kfd_spec(const char *device, const char *visible, char out[256])
 	return out;
 }
 
+const char *kfd_spec_asked(const char *option, char out[256])
+{
+	return kfd_spec(option ? option : getenv("T0_DEVICE"),
+			getenv("T0_VISIBLE_DEVICES"), out);
+}
+
 static bool parse_hex(const char *s, uint64_t *out)
 {
 	char *end;

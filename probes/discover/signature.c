@@ -2,7 +2,6 @@
  * What a slot changed, as text and as a table.
  */
 #include <string.h>
-#include <xxhash.h>
 
 #include "probes/discover/discover.h"
 
@@ -13,7 +12,7 @@ struct text {
 	char *out;
 	size_t size, len;
 	int parts, more;
-	struct buf all; /* that the hash at the end is of */
+	uint64_t hash;
 };
 
 static void add_text(struct text *t, const char *text)
@@ -25,14 +24,17 @@ static void add_text(struct text *t, const char *text)
 		t->more++;
 }
 
+/* FNV-1a over 32-bit words. */
 static void mix_hash(struct text *t, uint32_t w)
 {
-	buf_add(&t->all, &w, sizeof(w));
+	for (int i = 0; i < 4; i++)
+		t->hash = (t->hash ^ (w >> 8 * i & 0xff)) * 0x100000001b3ull;
 }
 
 static void mix_name(struct text *t, const char *name)
 {
-	buf_add(&t->all, name, strlen(name) + 1);
+	for (; *name; name++)
+		mix_hash(t, (unsigned char)*name);
 }
 
 static void add_value(struct text *t, const char *name, uint32_t value,
@@ -168,7 +170,8 @@ void probe_signature(const struct probe_state *was,
 		     const struct probe_state *again, uint64_t pc,
 		     char *out, size_t size)
 {
-	struct text t = { .out = out, .size = size };
+	struct text t = { .out = out, .size = size,
+			  .hash = 0xcbf29ce484222325ull };
 
 	out[0] = 0;
 	for (int r = 0; r < PROBE_VGPRS; r++)
@@ -182,13 +185,11 @@ void probe_signature(const struct probe_state *was,
 	if (!t.parts)
 		snprintf(out, size, "nothing");
 	else if (t.more)
-		t.len += (size_t)snprintf(out + t.len, size - t.len, " +%d",
-					  t.more);
-	if (t.parts)
-		snprintf(out + t.len, size - t.len, " #xxh3-64:%016llx",
-			 (unsigned long long)XXH3_64bits(t.all.data,
-							 t.all.len));
-	buf_fini(&t.all);
+		snprintf(out + t.len, size - t.len, " +%d #%016llx", t.more,
+			 (unsigned long long)t.hash);
+	else
+		snprintf(out + t.len, size - t.len, " #%016llx",
+			 (unsigned long long)t.hash);
 }
 
 /* -------------------------------------------------------------- table --- */

@@ -31,27 +31,6 @@ static bool is_sim(const char *spec)
 	return spec && !strcmp(spec, "sim");
 }
 
-static bool set_costs(struct micro_device *d, struct err *e)
-{
-	cost_init(&d->costs, "gfx1100");
-	for (int i = 0; i < d->o->set.n; i++) {
-		const char *text = d->o->set.v[i], *eq = strchr(text, '=');
-		char name[64], *end;
-
-		if (!eq || (size_t)(eq - text) >= sizeof(name))
-			return err_set(e, ERR_USAGE, "--set %s: wanted "
-				       "NAME=VALUE", text);
-		snprintf(name, sizeof(name), "%.*s", (int)(eq - text), text);
-		const double v = strtod(eq + 1, &end);
-		if (end == eq + 1 || *end)
-			return err_set(e, ERR_USAGE, "--set %s: '%s' is no "
-				       "number", text, eq + 1);
-		if (!cost_set(&d->costs, name, v, COST_DEFAULT, e))
-			return false;
-	}
-	return true;
-}
-
 static bool open_device(struct micro_device *d, struct err *e)
 {
 	if (is_sim(d->o->device)) {
@@ -118,7 +97,8 @@ bool micro_device_open(struct micro_device *d, const struct probe_opts *o,
 {
 	*d = (struct micro_device){ .o = o, .lock = { .fd = -1 } };
 	table_init(&d->table, columns);
-	if (!set_costs(d, e) || !open_device(d, e))
+	cost_init(&d->costs, "gfx1100");
+	if (!cost_set_list(&d->costs, &o->set, e) || !open_device(d, e))
 		return false;
 	if (!o->quiet)
 		fprintf(stderr, "t0-probe: device: %s%s\n",

@@ -1,5 +1,7 @@
-/* lists.c - history, costs, devices, free SQL, and taking runs away. */
-#include "results/cmd/tool.h"
+/*
+ * results/cmd/cmd_list.c - history, costs, devices, free SQL, pruning runs.
+ */
+#include "results/cmd/cmd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +9,12 @@
 
 /* ---- history ---- */
 
-bool cmd_history(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_history(struct cmd *c, struct err *e)
 {
+	struct show *s = (struct show *)c;
+	const char *name = c->argv[0];
 	struct table t;
 
-	(void)argc;
 	table_init(&t, "#run,started,commit,device,origin,case,params,metric,"
 		       "#value,unit,#lo,#hi,#n,#ratio,correct");
 	/* `ratio` is to the row before it of the same thing. */
@@ -26,14 +29,14 @@ bool cmd_history(struct show *s, int argc, char **argv, struct err *e)
 		"OR area || '/' || name = ?1 OR area || '/' || name GLOB ?1) "
 		"AND (?2 IS NULL OR metric = ?2) "
 		"ORDER BY area, name, params, metric, origin, device_name, "
-		"uid, start_ns, run", "tt", argv[1], s->o->metric);
+		"uid, start_ns, run", "tt", name, s->o.metric);
 	if (ok && !t.n_rows)
 		ok = err_set(e, ERR_INPUT, "%s: no result of a case \"%s\"%s%s;"
 			     " wanted its name, AREA/NAME, or a pattern like "
-			     "'gemm/*'", res_db_path(s->db), argv[1],
-			     s->o->metric ? " with metric " : "",
-			     s->o->metric ? s->o->metric : "");
-	ok = ok && table_print(&t, s->format, s->out, e);
+			     "'gemm/*'", res_db_path(s->db), name,
+			     s->o.metric ? " with metric " : "",
+			     s->o.metric ? s->o.metric : "");
+	ok = ok && cmd_table(&s->cmd, &t, e);
 	table_fini(&t);
 	return ok;
 }
@@ -41,12 +44,11 @@ bool cmd_history(struct show *s, int argc, char **argv, struct err *e)
 /* ---- costs ---- */
 
 /* The newest of each (what, metric, where, origin), with its age today. */
-bool cmd_costs(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_costs(struct cmd *c, struct err *e)
 {
+	struct show *s = (struct show *)c;
 	struct table t;
 
-	(void)argc;
-	(void)argv;
 	table_init(&t, "name,params,metric,#value,unit,origin,device,"
 		       "#age_days,#spread,#n,#clock_hz,source,#run");
 	bool ok = res_query(s->db, &t, show_digits(s), e,
@@ -60,22 +62,19 @@ bool cmd_costs(struct show *s, int argc, char **argv, struct err *e)
 		"ORDER BY name, params, metric, CASE origin "
 		"WHEN 'hardware' THEN 0 WHEN 'published' THEN 1 ELSE 2 END, "
 		"origin, device_name, uid", "i", (int64_t)time_wall_ns());
-	if (ok && !t.n_rows && !s->o->quiet)
-		fprintf(stderr, "t0-results: %s holds no costs yet\n",
-			res_db_path(s->db));
-	ok = ok && table_print(&t, s->format, s->out, e);
+	if (ok && !t.n_rows)
+		cmd_remark(c, "%s holds no costs yet", res_db_path(s->db));
+	ok = ok && cmd_table(&s->cmd, &t, e);
 	table_fini(&t);
 	return ok;
 }
 
 /* ---- devices ---- */
 
-bool cmd_devices(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_devices(struct cmd *c, struct err *e)
 {
-	(void)argc;
-	(void)argv;
 	return show_query(
-		s,
+		(struct show *)c,
 		"#device,name,gfx,uid,pci,driver,firmware,origin,#cu_count,"
 		"#vram_bytes,#runs,last,hosts",
 		"SELECT d.id, d.name, d.gfx, d.uid, d.pci, d.driver, "
@@ -151,19 +150,19 @@ static bool run_query(struct show *s, sqlite3_stmt *st, struct err *e)
 	query_head(&t, st);
 	while (res_step(s->db, st, &ok, e))
 		query_row(&t, st, show_digits(s));
-	ok = ok && table_print(&t, s->format, s->out, e);
+	ok = ok && cmd_table(&s->cmd, &t, e);
 	table_fini(&t);
 	return ok;
 }
 
-bool cmd_sql(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_sql(struct cmd *c, struct err *e)
 {
+	struct show *s = (struct show *)c;
 	sqlite3_stmt *st = NULL;
 	const char *rest = "";
 
-	(void)argc;
 	sqlite3_set_authorizer(s->db->sq, may_read, NULL);
-	int rc = sqlite3_prepare_v2(s->db->sq, argv[1], -1, &st, &rest);
+	int rc = sqlite3_prepare_v2(s->db->sq, c->argv[0], -1, &st, &rest);
 	bool ok = rc == SQLITE_OK && st && !rest[strspn(rest, " \t\n;")];
 	if (rc == SQLITE_AUTH)
 		err_set(e, ERR_USAGE, "sql only reads (%s); wanted one SELECT",
@@ -182,7 +181,7 @@ bool cmd_sql(struct show *s, int argc, char **argv, struct err *e)
 /* ---- prune ---- */
 
 /* The runs to go, as a temporary table: by number, or by age. */
-static bool choose_runs(struct show *s, int argc, char **argv, struct err *e)
+static bool choose_runs(struct show *s, struct err *e)
 {
 	uint64_t days;
 	int64_t run;
@@ -190,18 +189,18 @@ static bool choose_runs(struct show *s, int argc, char **argv, struct err *e)
 	if (!res_exec(s->db, e, "CREATE TEMP TABLE doomed(run INTEGER PRIMARY "
 		      "KEY)", ""))
 		return false;
-	for (int i = 1; i < argc; i++)
-		if (!show_find_run(s->db, argv[i], &run, e) ||
+	for (int i = 0; i < s->cmd.argc; i++)
+		if (!show_find_run(s->db, s->cmd.argv[i], &run, e) ||
 		    !res_exec(s->db, e, "INSERT OR IGNORE INTO doomed "
 			      "VALUES(?)", "i", run))
 			return false;
-	if (!s->o->older_than)
+	if (!s->o.older_than)
 		return true;
-	if (!cli_u64(s->o->older_than, &days, e))
+	if (!cli_u64(s->o.older_than, &days, e))
 		return err_wrap(e, "--older-than (days)");
 	if (days > 36500)
 		return err_set(e, ERR_USAGE, "--older-than %s: more than a "
-			       "hundred years of days", s->o->older_than);
+			       "hundred years of days", s->o.older_than);
 	return res_exec(s->db, e, "INSERT OR IGNORE INTO doomed SELECT id "
 			"FROM runs WHERE start_ns < ?", "i",
 			(int64_t)time_wall_ns() -
@@ -220,11 +219,11 @@ static bool refuse_live(struct show *s, struct err *e)
 }
 
 /* "yes" on a terminal; scripts say --yes. */
-static bool confirm(struct show *s, int n, struct err *e)
+static bool confirm_deletion(struct show *s, int n, struct err *e)
 {
 	char answer[16] = "";
 
-	if (s->o->yes)
+	if (s->o.yes)
 		return true;
 	if (!isatty(STDIN_FILENO))
 		return err_set(e, ERR_USAGE, "prune asks first and there is no "
@@ -250,7 +249,7 @@ static const char doomed_sql[] =
  */
 static bool delete_tunes(struct show *s, struct err *e)
 {
-	return !s->o->tunes ||
+	return !s->o.tunes ||
 	       (res_exec(s->db, e, "DELETE FROM tunes WHERE run IS NULL OR "
 			 "run IN(SELECT run FROM doomed)", "") &&
 		res_exec(s->db, e, "DELETE FROM tune_checks WHERE verdict = "
@@ -274,19 +273,20 @@ static bool delete_runs(struct show *s, struct err *e)
 	return res_write_end(s->db, ok, e);
 }
 
-bool cmd_prune(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_prune(struct cmd *c, struct err *e)
 {
+	struct show *s = (struct show *)c;
 	struct table t;
 
-	if (argc < 2 && !s->o->older_than)
+	if (!c->argc && !s->o.older_than)
 		return err_set(e, ERR_USAGE, "prune what?  Wanted runs, or "
 			       "--older-than DAYS");
 	table_init(&t, doomed_columns);
-	bool ok = choose_runs(s, argc, argv, e) && refuse_live(s, e) &&
+	bool ok = choose_runs(s, e) && refuse_live(s, e) &&
 		  res_query(s->db, &t, show_digits(s), e, doomed_sql, "") &&
-		  table_print(&t, s->format, s->out, e);
-	if (ok && t.n_rows && !s->o->dry_run)
-		ok = confirm(s, t.n_rows, e) && delete_runs(s, e);
+		  cmd_table(&s->cmd, &t, e);
+	if (ok && t.n_rows && !s->o.dry_run)
+		ok = confirm_deletion(s, t.n_rows, e) && delete_runs(s, e);
 	table_fini(&t);
 	return ok;
 }

@@ -1,5 +1,9 @@
-/* note.c - the ledger of experiments: what was tried, and what came of it. */
-#include "results/cmd/tool.h"
+/*
+ * results/cmd/cmd_note.c - the ledger of experiments.
+ *
+ * What was tried, and what came of it.
+ */
+#include "results/cmd/cmd.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -65,7 +69,7 @@ static void count_common(const char *a, const char *b, int *common, int *total)
 }
 
 /* Half of the shorter one's words, and at least two, are in the other. */
-static bool alike(const char *a, const char *b)
+static bool is_alike(const char *a, const char *b)
 {
 	struct buf wa = { 0 }, wb = { 0 };
 	int ab, na, ba, nb;
@@ -91,7 +95,7 @@ static const char note_columns[] =
 
 static bool tell_earlier(struct show *s, struct err *e)
 {
-	const char *about = s->o->about;
+	const char *about = s->o.about;
 	struct table t;
 	bool any = false;
 
@@ -100,17 +104,17 @@ static bool tell_earlier(struct show *s, struct err *e)
 			    NOTE_SQL "WHERE current ORDER BY note", "");
 	for (int i = 0; ok && i < t.n_rows; i++) {
 		const char **r = t.row[i];
-		if (!alike(s->o->hypothesis, r[6]) &&
+		if (!is_alike(s->o.hypothesis, r[6]) &&
 		    !(about && *about && !strcmp(about, r[5])))
 			continue;
-		fprintf(stderr, "t0-results: tried before: note %s, %.10s, %s, "
-			"measured %s: %s%s%s\n", r[0], r[1], r[2],
-			r[4] ? r[4] : "nothing", r[6], *r[8] ? "; " : "", r[8]);
+		cmd_remark(&s->cmd, "tried before: note %s, %.10s, %s, measured "
+			   "%s: %s%s%s", r[0], r[1], r[2],
+			   r[4] ? r[4] : "nothing", r[6], *r[8] ? "; " : "",
+			   r[8]);
 		any = true;
 	}
 	if (ok && any)
-		fprintf(stderr, "t0-results: (`t0-results note show N` has "
-			"the rest)\n");
+		cmd_remark(&s->cmd, "(`t0-results note show N` has the rest)");
 	table_fini(&t);
 	return ok;
 }
@@ -138,9 +142,9 @@ static bool uuid_of(struct show *s, const char *name, struct buf *out,
 	return ok;
 }
 
-static bool add(struct show *s, struct err *e)
+static bool add_note(struct show *s, struct err *e)
 {
-	const struct show_opts *o = s->o;
+	const struct show_opts *o = &s->o;
 	struct buf replaces = { 0 };
 	double expected, measured;
 	char uuid[33];
@@ -152,7 +156,7 @@ static bool add(struct show *s, struct err *e)
 	bool ok = parse_gain(o->expected, &expected, e) &&
 		  parse_gain(o->measured, &measured, e) &&
 		  (!o->replaces || uuid_of(s, o->replaces, &replaces, e)) &&
-		  (o->quiet || tell_earlier(s, e)) && res_uuid(uuid, e) &&
+		  (s->cmd.quiet || tell_earlier(s, e)) && res_uuid(uuid, e) &&
 		  res_exec(s->db, e,
 			"INSERT INTO notes(uuid, created_ns, hypothesis, "
 			"about, expected, measured, status, git_commit, patch, "
@@ -164,7 +168,7 @@ static bool add(struct show *s, struct err *e)
 	return ok;
 }
 
-static bool list(struct show *s, const char *text, struct err *e)
+static bool list_notes(struct show *s, const char *text, struct err *e)
 {
 	struct table t;
 
@@ -173,13 +177,13 @@ static bool list(struct show *s, const char *text, struct err *e)
 		NOTE_SQL "WHERE (current OR ?1) AND instr(lower(hypothesis "
 		"|| ' ' || about || ' ' || remark || ' ' || patch || ' ' || "
 		"git_commit || ' ' || status), lower(?2)) > 0 ORDER BY note",
-		"it", (int64_t)s->o->all, text) &&
-		table_print(&t, s->format, s->out, e);
+		"it", (int64_t)s->o.all, text) &&
+		cmd_table(&s->cmd, &t, e);
 	table_fini(&t);
 	return ok;
 }
 
-static bool show_one(struct show *s, const char *name, struct err *e)
+static bool show_note(struct show *s, const char *name, struct err *e)
 {
 	struct table t;
 	struct buf uuid = { 0 };
@@ -193,26 +197,27 @@ static bool show_one(struct show *s, const char *name, struct err *e)
 			"expected, measured, status, git_commit, patch, "
 			"remark, replaces, current FROM v_notes "
 			"WHERE uuid = ?", "t", uuid.data);
-	if (ok && s->format == TABLE_TEXT)
+	if (ok && s->cmd.format == TABLE_TEXT)
 		ok = show_facts(s, &t, e);
 	else if (ok)
-		ok = table_print(&t, s->format, s->out, e);
+		ok = cmd_table(&s->cmd, &t, e);
 	buf_fini(&uuid);
 	table_fini(&t);
 	return ok;
 }
 
-bool cmd_note(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_note(struct cmd *c, struct err *e)
 {
-	const char *verb = argc > 1 ? argv[1] : "list";
+	struct show *s = (struct show *)c;
+	const char *verb = c->argc ? c->argv[0] : "list";
 
-	if (!strcmp(verb, "add") && argc == 2)
-		return add(s, e);
-	if (!strcmp(verb, "list") && argc <= 3)
-		return list(s, argc > 2 ? argv[2] : "", e);
-	if (!strcmp(verb, "show") && argc == 3)
-		return show_one(s, argv[2], e);
+	if (!strcmp(verb, "add") && c->argc == 1)
+		return add_note(s, e);
+	if (!strcmp(verb, "list") && c->argc <= 2)
+		return list_notes(s, c->argc > 1 ? c->argv[1] : "", e);
+	if (!strcmp(verb, "show") && c->argc == 2)
+		return show_note(s, c->argv[1], e);
 	return err_set(e, ERR_USAGE, "note: got \"%s\" with %d operands; "
 		       "wanted add, list [TEXT] or show N", verb,
-		       argc > 2 ? argc - 2 : 0);
+		       c->argc > 1 ? c->argc - 1 : 0);
 }

@@ -1,5 +1,5 @@
 /* shows.c - t0-results list and show. */
-#include "results/cmd/tool.h"
+#include "results/cmd/cmd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,29 +11,27 @@ bool show_query(struct show *s, const char *columns, const char *sql,
 
 	table_init(&t, columns);
 	bool ok = res_query(s->db, &t, show_digits(s), e, sql, "") &&
-		  table_print(&t, s->format, s->out, e);
+		  cmd_table(&s->cmd, &t, e);
 	table_fini(&t);
 	return ok;
 }
 
 /* ---- list ---- */
 
-bool cmd_list(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_list(struct cmd *c, struct err *e)
 {
+	struct show *s = (struct show *)c;
 	struct table t;
 
-	(void)argc;
-	(void)argv;
 	table_init(&t, "#run,started,tool,device,origin,state,#cases,#slots,"
 		       "#pass,#fail,#open");
 	bool ok = res_query(s->db, &t, show_digits(s), e,
 			    "SELECT run, started, tool, device_name, origin, "
 			    SHOW_STATE ", cases, slots, passed, failed, "
 			    "undecided FROM v_runs ORDER BY run", "");
-	if (ok && !t.n_rows && !s->o->quiet)
-		fprintf(stderr, "t0-results: %s holds no runs yet\n",
-			res_db_path(s->db));
-	ok = ok && table_print(&t, s->format, s->out, e);
+	if (ok && !t.n_rows)
+		cmd_remark(c, "%s holds no runs yet", res_db_path(s->db));
+	ok = ok && cmd_table(&s->cmd, &t, e);
 	table_fini(&t);
 	return ok;
 }
@@ -133,7 +131,7 @@ static const char slot_sql[] =
 	"expected, oracle, emulated_ok, difference, errata FROM v_slots "
 	"WHERE run = ? ORDER BY encoding, opcode, form";
 
-static bool load(struct show *s, struct table *t, const char *columns,
+static bool load_table(struct show *s, struct table *t, const char *columns,
 		 const char *sql, int64_t run, struct err *e)
 {
 	table_init(t, columns);
@@ -154,7 +152,7 @@ bool show_facts(struct show *s, const struct table *row, struct err *e)
 		table_cell(&t, 0, "%s", row->head[c]);
 		table_cell(&t, 1, "%s", v);
 	}
-	bool ok = table_print(&t, TABLE_TEXT, s->out, e);
+	bool ok = table_print(&t, TABLE_TEXT, s->cmd.out, e);
 	table_fini(&t);
 	return ok;
 }
@@ -174,7 +172,7 @@ static bool print_object(struct show *s, const struct table *row,
 	char *from = ok ? strchr(text, '{') : NULL;
 	char *to = ok ? strrchr(text, '}') : NULL;
 	if (from && to)
-		fprintf(s->out, "{\"run\": %.*s", (int)(to + 1 - from), from);
+		fprintf(s->cmd.out, "{\"run\": %.*s", (int)(to + 1 - from), from);
 	free(text);
 	return ok;
 }
@@ -194,14 +192,14 @@ static bool print_section(struct show *s, const struct section *c,
 			  int64_t run, struct err *e)
 {
 	struct table t;
-	bool ok = load(s, &t, c->columns, c->sql, run, e);
+	bool ok = load_table(s, &t, c->columns, c->sql, run, e);
 
-	if (ok && s->format == TABLE_JSON) {
-		fprintf(s->out, ",\n\"%s\": ", c->key);
-		ok = table_print(&t, TABLE_JSON, s->out, e);
+	if (ok && s->cmd.format == TABLE_JSON) {
+		fprintf(s->cmd.out, ",\n\"%s\": ", c->key);
+		ok = table_print(&t, TABLE_JSON, s->cmd.out, e);
 	} else if (ok && t.n_rows) {
-		fprintf(s->out, "\n");
-		ok = table_print(&t, TABLE_TEXT, s->out, e);
+		fprintf(s->cmd.out, "\n");
+		ok = table_print(&t, TABLE_TEXT, s->cmd.out, e);
 	}
 	table_fini(&t);
 	return ok;
@@ -210,16 +208,16 @@ static bool print_section(struct show *s, const struct section *c,
 static bool show_all(struct show *s, int64_t run, struct err *e)
 {
 	struct table t;
-	bool json = s->format == TABLE_JSON;
-	bool ok = load(s, &t, run_columns, run_sql, run, e);
+	bool json = s->cmd.format == TABLE_JSON;
+	bool ok = load_table(s, &t, run_columns, run_sql, run, e);
 
 	ok = ok && (json ? print_object(s, &t, e) : show_facts(s, &t, e));
 	table_fini(&t);
 	for (size_t i = 0; ok && i < ARRAY_SIZE(sections); i++)
-		if (s->o->slots || !sections[i].every_slot)
+		if (s->o.slots || !sections[i].every_slot)
 			ok = print_section(s, &sections[i], run, e);
 	if (ok && json)
-		fprintf(s->out, "}\n");
+		fprintf(s->cmd.out, "}\n");
 	return ok;
 }
 
@@ -227,25 +225,26 @@ static bool show_all(struct show *s, int64_t run, struct err *e)
 static bool show_csv(struct show *s, int64_t run, struct err *e)
 {
 	struct table t;
-	bool ok = s->o->slots ? load(s, &t, slot_columns, slot_sql, run, e) :
-			     load(s, &t, result_columns, result_sql, run, e);
+	bool ok = s->o.slots ? load_table(s, &t, slot_columns, slot_sql, run, e) :
+			     load_table(s, &t, result_columns, result_sql, run, e);
 
-	if (ok && !s->o->slots && !t.n_rows) {
+	if (ok && !s->o.slots && !t.n_rows) {
 		table_fini(&t);
-		ok = load(s, &t, summary_columns, summary_sql, run, e);
+		ok = load_table(s, &t, summary_columns, summary_sql, run, e);
 	}
-	ok = ok && table_print(&t, TABLE_CSV, s->out, e);
+	ok = ok && table_print(&t, TABLE_CSV, s->cmd.out, e);
 	table_fini(&t);
 	return ok;
 }
 
-bool cmd_show(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_show(struct cmd *c, struct err *e)
 {
-	const char *name = argc > 1 ? argv[1] : "last";
+	struct show *s = (struct show *)c;
+	const char *name = c->argc ? c->argv[0] : "last";
 	int64_t run;
 
 	if (!show_find_run(s->db, name, &run, e))
 		return false;
-	return s->format == TABLE_CSV ? show_csv(s, run, e) :
+	return s->cmd.format == TABLE_CSV ? show_csv(s, run, e) :
 					show_all(s, run, e);
 }

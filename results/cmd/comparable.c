@@ -1,5 +1,7 @@
-/* sides.c - what is compared with what, and what may not be. */
-#include "results/cmd/tool.h"
+/*
+ * results/cmd/comparable.c - what is compared with what, and what may not be.
+ */
+#include "results/cmd/cmd.h"
 
 #include <fnmatch.h>
 #include <jansson.h>
@@ -28,18 +30,6 @@ static bool same(const char *field, const char *a, const char *b,
 	snprintf(m->field, sizeof(m->field), "%s", field);
 	snprintf(m->a, sizeof(m->a), "%s", a);
 	snprintf(m->b, sizeof(m->b), "%s", b);
-	m->remedy = "";
-	return false;
-}
-
-static bool same_identity(const char *field, const char *a, const char *b,
-			  const struct cli_list *allow, struct mismatch *m)
-{
-	if (same(field, a, b, allow, m))
-		return true;
-	if (!res_is_same_algorithm(a, b))
-		m->remedy = "; they were hashed by different algorithms, so "
-			    "that they may be the same: measure again";
 	return false;
 }
 
@@ -114,7 +104,7 @@ bool pieces_comparable(const struct piece *a, const struct piece *b,
 	       same("uid", fa->uid, fb->uid, allow, m) &&
 	       (!strict || same("driver", fa->driver, fb->driver, allow, m)) &&
 	       (!measured ||
-		same_identity("host", fa->machine, fb->machine, allow, m)) &&
+		same("host", fa->machine, fb->machine, allow, m)) &&
 	       same_json("inputs", fa->inputs, fb->inputs, false, allow, m) &&
 	       same_json("conditions", fa->conditions, fb->conditions, true,
 			 allow, m);
@@ -221,7 +211,7 @@ bool side_load(struct show *s, const char *spec, struct pieces *out,
 		ok = load_here(s, spec, out, e);
 	free(path);
 	if (ok)
-		keep_wanted(s->o, out);
+		keep_wanted(&s->o, out);
 	if (ok && !out->n)
 		ok = err_set(e, ERR_INPUT, "%s holds no such results; wanted a "
 			     "run from `list`, \"last\", a commit of seven "

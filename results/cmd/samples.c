@@ -1,5 +1,7 @@
-/* pieces.c - results and baselines, read with their samples and facts. */
-#include "results/cmd/tool.h"
+/*
+ * results/cmd/samples.c - results and baselines with their samples and facts.
+ */
+#include "results/cmd/cmd.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -118,6 +118,8 @@ enum res_mode {
 
 /* The file a tool uses: `arg` (its --db), else $T0_DB, else "t0.db". */
 const char *res_path(const char *arg);
+/* What --db says of itself. */
+#define RES_DB_HELP "the database (default: $T0_DB, else t0.db)"
 
 /*
  * Open the database at res_path(path).  An older schema is brought forward in
@@ -193,17 +195,6 @@ struct res_device {
 
 bool res_device_id(struct res_db *db, const struct res_device *d, int64_t *id,
 		   struct err *e);
-
-/*
- * Machines and executables are known by hashes that name their algorithm,
- * "xxh3-128:HEX": they tell contents apart, and are no protection against
- * forgery.  Those of different algorithms cannot be compared: whoever compares
- * them says so, and that measuring again helps.  Files and exports of before
- * version 6 had "fnv1a-64".
- */
-enum { RES_IDENTITY = 48 };
-void res_identity(const void *data, size_t len_bytes, char out[RES_IDENTITY]);
-bool res_is_same_algorithm(const char *a, const char *b);
 
 /* The host and the executable that this process is. */
 bool res_host_self(struct res_db *db, int64_t *id, struct err *e);
@@ -376,8 +367,7 @@ bool res_slot_each(struct res_db *db, int64_t run,
 /*
  * Calls fn for every slot whose verdict, signature, expectation or difference
  * is not the same in both runs; `was` or `is` is NULL where that run has no
- * such slot.  Same order and lifetime as res_slot_each().  Refused
- * (ERR_UNSUPPORTED) where a signature ends in hashes of different algorithms.
+ * such slot.  Same order and lifetime as res_slot_each().
  */
 bool res_slot_diff(struct res_db *db, int64_t old_run, int64_t new_run,
 		   bool (*fn)(void *ctx, const struct res_slot *was,

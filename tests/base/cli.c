@@ -2,7 +2,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "tests/tap.h"
@@ -25,39 +24,30 @@ static const struct cli_opt options[] = {
 	{ "level", 0, CLI_INT, &v.level, "N", "how deep" },
 	{ "scale-of-all-results", 0, CLI_F64, &v.scale, "X", "times X" },
 	{ "arg", 'a', CLI_LIST, &v.arg, "TYPE:VALUE", "an argument" },
+	{ "help", 'h', CLI_STOP, NULL, NULL, "end here" },
 	{ 0 }
 };
-static const struct cli_tool tool = {
-	"t0-x", "tests options", "run [options] FILE\nlist", options,
-	"A note of eighty bytes in a line, which is what a terminal has: not "
-	"folded here.\nOne byte more than there is room for in a line of the "
-	"same terminal, so it is folded.\nWhere a sentence ends with the line, "
-	"both blanks behind it go, as they do here.  Gone.\nNor does the next "
-	"line begin with one of them, where the first is 1 byte beyond.  Gone.",
-};
-
 enum { MAX_ARGS = 16 };
 static char *argv[MAX_ARGS + 1];
-static int argc, first;
-static bool done;
+static int argc;
+static struct cli_line line;
 static struct err err;
 
-/* Parses the words of `line`, which are split at blanks. */
-static bool parse(const char *line)
+/* Parses the words of `text`, which are split at blanks. */
+static bool parse(const char *text)
 {
 	static char words[512];
 
 	cli_list_fini(&v.arg);
 	memset(&v, 0, sizeof(v));
 	err = (struct err){ 0 };
-	first = -1;
-	done = false;
-	snprintf(words, sizeof(words), "t0-x %s", line);
+	line = (struct cli_line){ .name = "t0-x", .opt = options };
+	snprintf(words, sizeof(words), "t0-x %s", text);
 	argc = 0;
 	for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
 		argv[argc++] = w;
 	argv[argc] = NULL;
-	return cli_parse(&tool, argc, argv, &first, &done, &err);
+	return cli_parse(&line, argc, argv, &err);
 }
 
 /* The operands, joined by blanks. */
@@ -66,9 +56,9 @@ static const char *operands(void)
 	static char text[512];
 
 	text[0] = '\0';
-	for (int i = first; i < argc; i++)
+	for (int i = line.first; i < argc; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "%s%s", i > first ? " " : "", argv[i]);
+			 "%s%s", i > line.first ? " " : "", argv[i]);
 	return text;
 }
 
@@ -86,8 +76,8 @@ static void test_types(void)
 	is_i64(v.arg.n, 2, "a list collects");
 	is_str(v.arg.v[0], "u32:1", "the first of the list");
 	is_str(v.arg.v[1], "f32:2", "the second of the list");
-	is_i64(first, argc, "no operands");
-	ok(!done, "not done without --help");
+	is_i64(line.first, argc, "no operands");
+	ok(!line.stop, "nothing stops it");
 }
 
 static void test_short(void)
@@ -119,7 +109,7 @@ static void test_operands(void)
 	ok(parse("- -q"), "a lone dash is an operand");
 	is_str(operands(), "-", "it names stdin");
 	ok(parse(""), "nothing at all is fine");
-	is_i64(first, 1, "the first operand is the end of argv");
+	is_i64(line.first, 1, "the first operand is the end of argv");
 	ok(parse("--"), "-- alone is fine");
 	is_str(operands(), "", "and is no operand");
 }
@@ -150,14 +140,15 @@ static void test_errors(void)
 		{ "--scale-of-all-results=inf",
 		  "option --scale-of-all-results: \"inf\" is not a number: "
 		  "wanted a finite number such as 0.5 or 1e-3" },
-		{ "--help=html",
-		  "--help=html: wanted scd or bash, or nothing" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
 		ok(!parse(c[i].line), "%s is refused", c[i].line);
 		is_str(err.msg, c[i].message, "the message for %s", c[i].line);
 		is_i64(err_exit_code(&err), 2, "%s exits 2", c[i].line);
 	}
+	ok(!parse("--siz=1") && !strcmp(line.unknown, "siz=1"),
+	   "what is refused is told");
+	ok(!parse("-qx") && line.unknown_letter == 'x', "so is a letter");
 	ok(parse("--level=2147483647") && v.level == INT_MAX, "INT_MAX fits");
 	ok(parse("--level=-2147483648") && v.level == INT_MIN, "INT_MIN fits");
 	ok(!parse("--level=-2147483649"), "INT_MIN - 1 does not");
@@ -221,73 +212,15 @@ static void test_numbers(void)
 	}
 }
 
-/* What parsing `line` prints on stdout. */
-static const char *printed(const char *line)
+static void test_stop(void)
 {
-	static char text[8192];
-	FILE *f = tmpfile();
-	fflush(stdout);
-	int keep = dup(STDOUT_FILENO);
-
-	dup2(fileno(f), STDOUT_FILENO);
-	bool good = parse(line);
-	fflush(stdout);
-	dup2(keep, STDOUT_FILENO);
-	close(keep);
-	rewind(f);
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
-	ok(good && done, "%s is done at once", line);
-	return text;
-}
-
-static void test_help(void)
-{
-	is_str(printed("--help"),
-	       "t0-x - tests options\n\n"
-	       "Usage:\n"
-	       "  t0-x run [options] FILE\n"
-	       "  t0-x list\n\n"
-	       "Options:\n"
-	       "  -q, --quiet               say less\n"
-	       "  -v, --verbose             say more\n"
-	       "  -o, --output=FILE         write to FILE\n"
-	       "  -s, --size=BYTES          how much\n"
-	       "      --level=N             how deep\n"
-	       "      --scale-of-all-results=X\n"
-	       "                            times X\n"
-	       "  -a, --arg=TYPE:VALUE      an argument\n"
-	       "  -h, --help                show this help (=scd, =bash: "
-	       "manual page, shell\n"
-	       "                            completion)\n"
-	       "      --version             show the version and commit\n\n"
-	       "A note of eighty bytes in a line, which is what a terminal "
-	       "has: not folded here.\n"
-	       "One byte more than there is room for in a line of the same "
-	       "terminal, so it is\n"
-	       "folded.\n"
-	       "Where a sentence ends with the line, both blanks behind it go, "
-	       "as they do here.\n"
-	       "Gone.\n"
-	       "Nor does the next line begin with one of them, where the first "
-	       "is 1 byte beyond.\n"
-	       "Gone.\n",
-	       "the help, line by line");
-	has_str(printed("run -h --nonsense"),
-		"Usage:", "-h works anywhere, and before an error");
-	has_str(printed("--version"), "t0-x " T0_VERSION " (",
-		"the version has tool, number and commit");
-	const char *man = printed("--help=scd");
-	has_str(man, "t0-x(1) \"\" \"T0 ", "a manual page has its title");
-	has_str(man, "# SYNOPSIS\n\n*t0-x* run \\[options\\] FILE",
-		"and its synopsis");
-	has_str(man, "*\\-o\\, \\-\\-output\\=FILE*\n\twrite to FILE\n",
-		"and every option, punctuation escaped");
-	is_str(printed("--help=bash"),
-	       "complete -o default -W '--quiet --verbose --output= --size= "
-	       "--level= --scale-of-all-results= --arg= --help --version' "
-	       "t0-x\n",
-	       "the completion lists every option");
+	ok(parse("a -q --help --nonsense"), "--help ends parsing: %s", err.msg);
+	is_str(line.stop->name, "help", "and is told");
+	ok(!line.stop_value, "without a value");
+	ok(v.quiet, "what stands before it counts");
+	ok(parse("--help=scd --nonsense"), "it may have a value");
+	is_str(line.stop_value, "scd", "which is told, too");
+	ok(parse("-qh --nonsense") && line.stop, "its letter does the same");
 }
 
 int main(void)
@@ -297,7 +230,7 @@ int main(void)
 	test_operands();
 	test_errors();
 	test_numbers();
-	test_help();
+	test_stop();
 	cli_list_fini(&v.arg);
 	return plan_done();
 }

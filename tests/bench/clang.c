@@ -15,7 +15,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "compiler/cmd/cmd_sim_show.h"
+#include "compiler/cmd/cmd_sim.h"
 #include "isa/code/code.h"
 #include "probes/common/common.h"
 #include "tests/bench/clang-twins.h"

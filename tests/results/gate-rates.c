@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "results/cmd/tool.h"
+#include "results/cmd/cmd.h"
 #include "tests/tap.h"
 
 /* splitmix64: published by S. Vigna, enough for a test. */

@@ -216,8 +216,8 @@ static void test_trouble(void)
 	is_i64(tool("list --db empty.db --quiet"), 0, "--quiet succeeds");
 	is_str(err_out.data, "", "--quiet does not tell");
 	fails("show --db empty.db", "there is no run last; it holds no runs");
-	is_i64(tool("--help"), 0, "--help succeeds");
-	has_str(out.data, "--slots", "and names the options");
+	is_i64(tool("show --help"), 0, "show --help succeeds");
+	has_str(out.data, "--slots", "and names its options");
 }
 
 int main(void)

@@ -22,7 +22,7 @@ exits 0 'it installs' scripts/install "$build" "$tmp/usr" $tools
 is "$(find "$tmp/usr/bin" -type f | wc -l)" "$(echo "$tools" | wc -w)" \
 	'every tool is there'
 exits 0 'an installed t0-soft finds its library' env PATH="$tmp/usr/bin:$PATH" \
-	t0-soft run -q -- t0-device list --device kfd
+	t0-soft run -q -- t0-device list
 has "$tmp/out" gfx1100 'and the program sees the card'
 exits 0 'a program compiles against the installed header' sh -c '
 	printf "%s\n" "#include <libt0-soft.h>" \
@@ -33,13 +33,21 @@ exits 0 'a program compiles against the installed header' sh -c '
 sed -n '/^cat >line.c/,/^END/p' compiler/cmd/t0-cc.scd | sed '1d; $d' >"$tmp/line.c"
 exits 0 'an installed t0-cc compiles a source with the installed headers' \
 	"$tmp/usr/bin/t0-cc" -o "$tmp/line.co" "$tmp/line.c"
-for tool in $tools; do
-	exits 0 "bash completes $tool" bash -c '
+# complete_words TOOL WORD...: what the last word may become
+complete_words() {
+	bash -c '
 		. "$1/share/bash-completion/completions/$2" &&
-		compgen -W "$(complete -p "$2" | sed "s/.*-W .\([^'\'']*\).*/\1/")" \
-		-- --vers' sh "$tmp/usr" "$tool"
+		shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) &&
+		_"${1//-/_}" && printf "%s\n" "${COMPREPLY[@]}"' \
+		sh "$tmp/usr" "$@"
+}
+for tool in $tools; do
+	exits 0 "bash completes $tool" complete_words "$tool" --vers
 	is "$(cat "$tmp/out")" --version "$tool: --vers becomes --version"
 done
+is "$(complete_words t0-isa ver)" verify 'commands are completed'
+is "$(complete_words t0-isa verify --al)" --allow= 'and what one of them takes'
+is "$(complete_words t0-isa list --al)" '' 'which another does not'
 
 # shellcheck disable=SC2086 # a list of tools
 exits 0 'the package is made' scripts/package "$build" "$tmp" $tools

@@ -69,13 +69,21 @@ for tool in "$build"/t0-*; do
 	MANROFFOPT=-ww exits 0 "$name: the page is good roff" \
 		man --warnings -E UTF-8 -l "$tmp/$name.1"
 	is "$(cat "$tmp/err")" '' "$name: and gives no warning"
-	"$tool" --help | grep -o -- '^ .*--[a-z-]*' | grep -o -- '--[a-z-]*' |
+	{
+		"$tool" --help
+		"$tool" --help | sed -n \
+			'/^Commands:/,/^$/s/^  \([a-z][a-z0-9-]*\) .*/\1/p' |
+			while read -r command; do
+				"$tool" "$command" --help
+			done
+	} >"$tmp/pages"
+	grep -o -- '^ .*--[a-z-]*' "$tmp/pages" | grep -o -- '--[a-z-]*' |
 		sort -u >"$tmp/options"
 	missing=
 	while read -r option; do
 		grep -qF -e "$option" "$tmp/out" || missing="$missing $option"
 	done <"$tmp/options"
 	is "$missing" '' "$name: the page explains every option"
-	is "$("$tool" --help | awk "length > 80")" "" "$name: its help fits a terminal"
+	is "$(awk 'length > 80' "$tmp/pages")" '' "$name: its help fits a terminal"
 done
 plan_done

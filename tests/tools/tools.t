@@ -8,6 +8,11 @@ cd "$T0_SRC" || exit 2
 export T0_DB="$tmp/t0.db" T0_CACHE="$tmp/cache"
 data=tests/data/kernels
 
+# commands TOOL: the names in the list of its help
+commands() {
+	"$1" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z0-9-]*\) .*/\1/p'
+}
+
 # ---- every tool ----
 for tool in "$build"/t0-*; do
 	[ -x "$tool" ] && [ -f "$tool" ] || continue
@@ -20,6 +25,20 @@ for tool in "$build"/t0-*; do
 		exits 2 "$name notices a full disk" \
 			sh -c '"$1" --help >/dev/full' - "$tool"
 	fi
+	commands "$tool" >"$tmp/commands"
+	[ ! -s "$tmp/commands" ] || {
+		exits 2 "$name refuses a mistyped command" \
+			"$tool" "$(sed -n '1s/.$/_/p' "$tmp/commands")"
+		has "$tmp/err" "did you mean $(sed -n 1p "$tmp/commands")?" \
+			'and suggests the right one'
+	}
+	while read -r command; do
+		exits 0 "$name $command has a page" "$tool" "$command" --help
+		has "$tmp/out" "$name $command - " 'of its own'
+		is "$(awk 'length > 80' "$tmp/out")" '' 'that fits a terminal'
+		exits 2 "$name $command refuses an unknown option" \
+			"$tool" "$command" --zzz
+	done <"$tmp/commands"
 	ok "README.md has $name in its table" \
 		grep -q "^| \`$name\` |" README.md
 done

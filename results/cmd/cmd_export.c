@@ -1,5 +1,5 @@
 /*
- * export.c - the whole database as JSON lines.
+ * results/cmd/cmd_export.c - the whole database as JSON lines.
  *
  * The first line names the format.  Then, for every run by time and uuid: the
  * run with its host, device and build written out, its results with their
@@ -8,7 +8,7 @@
  * uuid, cases by area, name and params.
  * Reals always have a point or an exponent and read back as the same bits.
  */
-#include "results/cmd/tool.h"
+#include "results/cmd/cmd.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -324,9 +324,7 @@ static bool put_to_file(void *ctx, const char *line, size_t len, struct err *e)
 	       err_set(e, ERR_IO, "export: cannot write");
 }
 
-bool cmd_export(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_export(struct cmd *c, struct err *e)
 {
-	(void)argc;
-	(void)argv;
-	return res_export(s->db, put_to_file, s->out, e);
+	return res_export(((struct show *)c)->db, put_to_file, c->out, e);
 }

@@ -1,4 +1,6 @@
-/* import.c - the lines of an export, back into a database. */
+/*
+ * results/cmd/cmd_import.c - the lines of an export, back into a database.
+ */
 #include "results/cmd/import.h"
 
 #include <errno.h>
@@ -151,7 +153,7 @@ bool import_find(struct res_import *im, const char *table,
 	return ok;
 }
 
-static bool upsert(struct res_import *im, const char *table,
+static bool find_or_insert(struct res_import *im, const char *table,
 		   const char *const *column, const json_t *row, int64_t *id)
 {
 	if (!json_is_object(row))
@@ -177,18 +179,18 @@ static bool is_absent(const json_t *object, const char *key)
 	return json_is_null(json_object_get(object, key));
 }
 
-static bool facts(struct res_import *im, const json_t *row, int64_t *host,
+static bool take_facts(struct res_import *im, const json_t *row, int64_t *host,
 		  int64_t *device, int64_t *build)
 {
 	const json_t *d = json_object_get(row, "device");
 
 	*device = 0;
-	return upsert(im, "hosts", host_columns, json_object_get(row, "host"),
+	return find_or_insert(im, "hosts", host_columns, json_object_get(row, "host"),
 		      host) &&
-	       upsert(im, "builds", build_columns,
+	       find_or_insert(im, "builds", build_columns,
 		      json_object_get(row, "build"), build) &&
 	       (is_absent(d, "name") ||
-		upsert(im, "devices", device_columns, d, device));
+		find_or_insert(im, "devices", device_columns, d, device));
 }
 
 /* ---- kinds of lines ---- */
@@ -198,7 +200,6 @@ static bool take_header(struct res_import *im, const json_t *row)
 	json_int_t format = json_integer_value(json_object_get(row, "export"));
 	json_int_t schema = json_integer_value(json_object_get(row, "schema"));
 
-	im->unnamed = schema < 6;
 	if (format == 1 && schema >= 1 && schema <= res_schema_version())
 		return true;
 	return err_set(im->e, ERR_INPUT, "written by another T0 (export %lld, "
@@ -251,7 +252,7 @@ static bool take_run(struct res_import *im, const json_t *row)
 		return false;
 	if (im->known_run)
 		return true;
-	if (!facts(im, row, &id[0].value, &id[1].value, &id[2].value) ||
+	if (!take_facts(im, row, &id[0].value, &id[1].value, &id[2].value) ||
 	    !import_insert(im, "runs", id, run_columns, row))
 		return false;
 	im->run = sqlite3_last_insert_rowid(im->db->sq);
@@ -331,7 +332,7 @@ static bool take_result(struct res_import *im, const json_t *row)
 
 	if (im->known_run)
 		return true;
-	if (!upsert(im, "cases", case_columns, json_object_get(row, "case"),
+	if (!find_or_insert(im, "cases", case_columns, json_object_get(row, "case"),
 		    &id[1].value) ||
 	    !import_insert(im, "results", id, result_columns, row))
 		return false;
@@ -346,7 +347,7 @@ static bool find_result(struct res_import *im, const json_t *of, int64_t *id)
 
 	if (is_absent(of, "metric"))
 		return true;
-	if (!upsert(im, "cases", case_columns, of, &c) ||
+	if (!find_or_insert(im, "cases", case_columns, of, &c) ||
 	    !res_query_int(im->db, id, im->e, "SELECT id FROM results WHERE "
 			   "run = ? AND case_id = ? AND metric = ?", "iit",
 			   im->run, c,
@@ -368,7 +369,7 @@ static bool take_verdict(struct res_import *im, const json_t *row)
 	int64_t here = 0;
 
 	if (!is_absent(c, "name") &&
-	    !upsert(im, "cases", case_columns, c, &id[1].value))
+	    !find_or_insert(im, "cases", case_columns, c, &id[1].value))
 		return false;
 	if (!find_result(im, json_object_get(row, "of"), &id[2].value))
 		return false;
@@ -418,8 +419,8 @@ static bool take_baseline(struct res_import *im, const json_t *row)
 			 &here) ||
 	    here)
 		return here;
-	return facts(im, row, &id[0].value, &id[1].value, &id[2].value) &&
-	       upsert(im, "cases", case_columns, json_object_get(row, "case"),
+	return take_facts(im, row, &id[0].value, &id[1].value, &id[2].value) &&
+	       find_or_insert(im, "cases", case_columns, json_object_get(row, "case"),
 		      &id[3].value) &&
 	       import_insert(im, "baselines", id, baseline_columns, row);
 }
@@ -434,27 +435,6 @@ static bool take_note(struct res_import *im, const json_t *row)
 	return import_insert(im, "notes", import_none, note_columns, row);
 }
 
-/* What schema.def's version 6 did to a file's hashes, for an export's. */
-static void name_hash(json_t *row, const char *object, const char *key)
-{
-	json_t *o = object ? json_object_get(row, object) : row;
-	const char *text = json_string_value(json_object_get(o, key));
-	const char *hash = text ? strrchr(text, '#') : NULL;
-
-	hash = hash ? hash + 1 : text;
-	if (hash && strspn(hash, "0123456789abcdef") == 16 && !hash[16])
-		json_object_set_new(o, key, json_sprintf(
-			"%.*sfnv1a-64:%s", (int)(hash - text), text, hash));
-}
-
-static void name_hashes(json_t *row)
-{
-	name_hash(row, "host", "machine");
-	name_hash(row, "build", "binary");
-	name_hash(row, NULL, "signature");
-	name_hash(row, NULL, "code");
-}
-
 static const struct kind {
 	const char *name;
 	bool of_run; /* belongs to the run before it */
@@ -467,11 +447,11 @@ static const struct kind {
 	{ "check", false, import_check },  { "tune", false, import_tune },
 };
 
-static bool take(struct res_import *im, const json_t *line)
+static bool take_line(struct res_import *im, const json_t *line)
 {
 	const char *name = json_object_iter_key(json_object_iter(
 		(json_t *)line));
-	json_t *row = json_object_get(line, name ? name : "");
+	const json_t *row = json_object_get(line, name ? name : "");
 
 	if (json_object_size(line) != 1 || !json_is_object(row))
 		return err_set(im->e, ERR_INPUT, "not a line of an export, "
@@ -485,8 +465,6 @@ static bool take(struct res_import *im, const json_t *line)
 		if (kinds[i].of_run && !im->run)
 			return err_set(im->e, ERR_INPUT, "a %s before any run",
 				       name);
-		if (im->unnamed)
-			name_hashes(row);
 		return kinds[i].take(im, row);
 	}
 	return err_set(im->e, ERR_INPUT, "unknown kind of row \"%.40s\"", name);
@@ -512,7 +490,7 @@ static bool import_line(struct res_import *im, const char *line, size_t len,
 
 	im->line++;
 	im->e = e;
-	bool ok = j ? take(im, j) :
+	bool ok = j ? take_line(im, j) :
 		      err_set(e, ERR_INPUT, "column %d: %s", je.column,
 			      je.text);
 	json_decref(j);
@@ -532,11 +510,11 @@ static bool import_end(struct res_import *im, bool ok, int64_t *runs,
 	return res_write_end(db, ok, e);
 }
 
-static bool tell(struct show *s, const char *path, int64_t runs, int64_t known)
+static bool remark_import(struct show *s, const char *path, int64_t runs,
+			  int64_t known)
 {
-	if (!s->o->quiet)
-		fprintf(stderr, "t0-results: %s: %lld new runs, %lld were here "
-			"already\n", path, (long long)runs, (long long)known);
+	cmd_remark(&s->cmd, "%s: %lld new runs, %lld were here already", path,
+		   (long long)runs, (long long)known);
 	return true;
 }
 
@@ -572,15 +550,15 @@ static bool import_file(struct show *s, const char *path, struct err *e)
 	ok = im && import_end(im, ok, &runs, &known, e) && ok;
 	if (in != stdin)
 		fclose(in);
-	return ok ? tell(s, path, runs, known) : err_wrap(e, "%s", path);
+	return ok ? remark_import(s, path, runs, known) : err_wrap(e, "%s", path);
 }
 
-bool cmd_import(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_import(struct cmd *c, struct err *e)
 {
 	bool ok = true;
 
-	for (int i = 1; ok && i < argc; i++)
-		ok = import_file(s, argv[i], e);
+	for (int i = 0; ok && i < c->argc; i++)
+		ok = import_file((struct show *)c, c->argv[i], e);
 	return ok;
 }
 
@@ -602,15 +580,15 @@ static bool merge_file(struct show *s, const char *path, struct err *e)
 	bool ok = im && res_export(from, put_to_import, im, e);
 	ok = im && import_end(im, ok, &runs, &known, e) && ok;
 	res_close(from);
-	return ok ? tell(s, path, runs, known) :
+	return ok ? remark_import(s, path, runs, known) :
 		    err_wrap(e, "merging %s", path);
 }
 
-bool cmd_merge(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_merge(struct cmd *c, struct err *e)
 {
 	bool ok = true;
 
-	for (int i = 1; ok && i < argc; i++)
-		ok = merge_file(s, argv[i], e);
+	for (int i = 0; ok && i < c->argc; i++)
+		ok = merge_file((struct show *)c, c->argv[i], e);
 	return ok;
 }

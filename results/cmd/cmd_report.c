@@ -1,10 +1,10 @@
 /*
- * report.c - one static page: what stands out, the plots, the tables.
+ * results/cmd/cmd_report.c - one static page.
  *
- * DIR/index.html with the pictures beside it; every table also as CSV.  It
+ * What stands out, the plots, the tables: DIR/index.html with the pictures beside it; every table also as CSV.  It
  * names nothing outside its folder and runs no script.
  */
-#include "results/cmd/tool.h"
+#include "results/cmd/cmd.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -314,16 +314,13 @@ static bool add_all(struct page *p)
 	return ok;
 }
 
-bool cmd_report(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_report(struct cmd *c, struct err *e)
 {
-	struct page p = { .s = s, .dir = argv[1], .e = e };
-
-	(void)argc;
+	struct page p = { .s = (struct show *)c, .dir = c->argv[0], .e = e };
 	bool ok = add_all(&p) &&
 		  write_file(&p, "index.html", p.html.data, p.html.len);
-	if (ok && !s->o->quiet)
-		fprintf(stderr, "t0-results: the report is %s/index.html\n",
-			p.dir);
+	if (ok)
+		cmd_remark(c, "the report is %s/index.html", p.dir);
 	buf_fini(&p.html);
 	return ok;
 }

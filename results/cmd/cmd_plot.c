@@ -1,11 +1,11 @@
 /*
- * plot.c - pictures from the database alone, drawn by gnuplot.
+ * results/cmd/cmd_plot.c - pictures from the database alone, drawn by gnuplot.
  *
  * Each plot becomes NAME.gp, a script with its data inside, which gnuplot turns
  * into NAME.svg and NAME.png.  Nothing in it depends on time, place or the
  * order of rows in the file, so the same rows give the same bytes.
  */
-#include "results/cmd/tool.h"
+#include "results/cmd/cmd.h"
 
 #include <errno.h>
 #include <math.h>
@@ -100,7 +100,7 @@ static bool load_footer(struct drawing *d, const struct table *device,
 }
 
 /* *found = false where the area holds nothing. */
-static bool load(struct drawing *d, bool *found, struct err *e)
+static bool load_rows(struct drawing *d, bool *found, struct err *e)
 {
 	struct table device;
 
@@ -159,7 +159,7 @@ static bool names_x(enum style s)
 	return s == BARS || s == HEAT || s == TIME;
 }
 
-static const char *cell(const struct drawing *d, int row, int col)
+static const char *cell_text(const struct drawing *d, int row, int col)
 {
 	const char *v = d->rows.row[row][col];
 
@@ -169,9 +169,9 @@ static const char *cell(const struct drawing *d, int row, int col)
 static void collect_names(struct drawing *d)
 {
 	for (int i = 0; i < d->rows.n_rows; i++) {
-		index_of(&d->series, &d->n_series, cell(d, i, SERIES));
+		index_of(&d->series, &d->n_series, cell_text(d, i, SERIES));
 		if (names_x(d->plot->style))
-			index_of(&d->name, &d->n_names, cell(d, i, X));
+			index_of(&d->name, &d->n_names, cell_text(d, i, X));
 	}
 }
 
@@ -185,21 +185,21 @@ static void add_data(struct drawing *d, int series)
 {
 	buf_printf(&d->script, "$d%d << EOD\n", series);
 	for (int i = 0; i < d->rows.n_rows; i++) {
-		if (strcmp(cell(d, i, SERIES), d->series[series]))
+		if (strcmp(cell_text(d, i, SERIES), d->series[series]))
 			continue;
 		if (d->plot->style == HEAT)
 			buf_printf(&d->script, "%d %d ",
 				   index_of(&d->name, &d->n_names,
-					    cell(d, i, X)), series);
+					    cell_text(d, i, X)), series);
 		else if (names_x(d->plot->style))
 			buf_printf(&d->script, "%d ",
 				   index_of(&d->name, &d->n_names,
-					    cell(d, i, X)));
+					    cell_text(d, i, X)));
 		else
-			buf_printf(&d->script, "%s ", cell(d, i, X));
-		buf_printf(&d->script, "%s %s %s ", cell(d, i, Y),
-			   cell(d, i, LOW), cell(d, i, HIGH));
-		add_quoted(&d->script, cell(d, i, LABEL));
+			buf_printf(&d->script, "%s ", cell_text(d, i, X));
+		buf_printf(&d->script, "%s %s %s ", cell_text(d, i, Y),
+			   cell_text(d, i, LOW), cell_text(d, i, HIGH));
+		add_quoted(&d->script, cell_text(d, i, LABEL));
 		buf_addc(&d->script, '\n');
 	}
 	buf_adds(&d->script, "EOD\n");
@@ -223,8 +223,8 @@ static void add_range(struct drawing *d)
 	double lo = HUGE_VAL, hi = 0;
 
 	for (int i = 0; i < d->rows.n_rows; i++) {
-		double x = atof(cell(d, i, X));
-		if (is_roof(cell(d, i, SERIES)) || !(x > 0))
+		double x = atof(cell_text(d, i, X));
+		if (is_roof(cell_text(d, i, SERIES)) || !(x > 0))
 			continue;
 		lo = fmin(lo, x);
 		hi = fmax(hi, x);
@@ -280,12 +280,12 @@ static void add_roof(struct drawing *d, int i)
 {
 	/* The one row of this series has either x or y. */
 	for (int r = 0; r < d->rows.n_rows; r++) {
-		if (strcmp(cell(d, r, SERIES), d->series[i]))
+		if (strcmp(cell_text(d, r, SERIES), d->series[i]))
 			continue;
 		if (d->rows.row[r][X])
 			buf_printf(&d->script, "%s", d->rows.row[r][X]);
 		else
-			buf_printf(&d->script, "%s * x", cell(d, r, Y));
+			buf_printf(&d->script, "%s * x", cell_text(d, r, Y));
 		break;
 	}
 	buf_printf(&d->script, " with lines linestyle %d dashtype 2", i + 1);
@@ -365,9 +365,9 @@ static void add_heat_data(struct drawing *d)
 		for (int x = 0; x < d->n_names; x++) {
 			const char *v = "NaN";
 			for (int i = 0; i < d->rows.n_rows; i++)
-				if (!strcmp(cell(d, i, SERIES), d->series[y]) &&
-				    !strcmp(cell(d, i, X), d->name[x]))
-					v = cell(d, i, Y);
+				if (!strcmp(cell_text(d, i, SERIES), d->series[y]) &&
+				    !strcmp(cell_text(d, i, X), d->name[x]))
+					v = cell_text(d, i, Y);
 			buf_printf(o, "%d %d %s\n", x, y, v);
 		}
 	buf_adds(o, "EOD\n");
@@ -419,7 +419,7 @@ static void write_script(struct drawing *d)
 	else
 		for (int i = 0; i < d->n_series; i++)
 			add_data(d, i);
-	if (d->s->o->term) {
+	if (d->s->o.term) {
 		const char *columns = getenv("COLUMNS");
 		int width = columns ? atoi(columns) : 0;
 		buf_printf(o, "set bmargin 4\nset rmargin 2\n"
@@ -437,7 +437,7 @@ static void write_script(struct drawing *d)
 
 /* ---- gnuplot ---- */
 
-static void child(const char *dir, const char *file)
+static void exec_gnuplot(const char *dir, const char *file)
 {
 	alarm(GNUPLOT_SECONDS);
 	if (chdir(dir) == 0) {
@@ -457,7 +457,7 @@ static bool run_gnuplot(const char *dir, const char *file, struct err *e)
 	if (pid < 0)
 		return err_sys(e, ERR_IO, errno, "starting gnuplot");
 	if (!pid)
-		child(dir, file);
+		exec_gnuplot(dir, file);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return err_sys(e, ERR_IO, errno, "waiting for gnuplot");
@@ -471,7 +471,7 @@ static bool run_gnuplot(const char *dir, const char *file, struct err *e)
 		       file, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-static bool draw(struct drawing *d, const char *dir, struct err *e)
+static bool draw_plot(struct drawing *d, const char *dir, struct err *e)
 {
 	char file[64];
 	struct buf path = { 0 };
@@ -491,7 +491,7 @@ static bool plot_one(struct show *s, const struct plot *p, const char *dir,
 		     bool *found, struct err *e)
 {
 	struct drawing d = { .s = s, .plot = p };
-	bool ok = load(&d, found, e) && (!*found || draw(&d, dir, e));
+	bool ok = load_rows(&d, found, e) && (!*found || draw_plot(&d, dir, e));
 
 	free(d.series);
 	free(d.name);
@@ -534,21 +534,19 @@ bool plot_each(struct show *s, const char *dir,
 		ok = plot_one(s, &plots[i], dir, &found, e);
 		if (ok && found && fn)
 			ok = fn(ctx, plots[i].name, plots[i].title);
-		else if (ok && !found && !s->o->quiet)
-			fprintf(stderr, "t0-results: plot %s: nothing measured "
-				"in area \"%s\"\n", plots[i].name,
-				plots[i].area);
+		else if (ok && !found)
+			cmd_remark(&s->cmd, "plot %s: nothing measured in area "
+				   "\"%s\"", plots[i].name, plots[i].area);
 	}
 	return ok;
 }
 
-static bool plot_named(struct show *s, int argc, char **argv, const char *dir,
-		       struct err *e)
+static bool plot_named(struct show *s, const char *dir, struct err *e)
 {
 	bool found = false, ok = make_dir(dir, e);
 
-	for (int i = 1; ok && i < argc; i++) {
-		const struct plot *p = find_plot(argv[i], e);
+	for (int i = 0; ok && i < s->cmd.argc; i++) {
+		const struct plot *p = find_plot(s->cmd.argv[i], e);
 		ok = p && plot_one(s, p, dir, &found, e);
 		if (ok && !found)
 			ok = err_set(e, ERR_INPUT, "plot %s: nothing measured "
@@ -557,23 +555,24 @@ static bool plot_named(struct show *s, int argc, char **argv, const char *dir,
 	return ok;
 }
 
-bool cmd_plot(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_plot(struct cmd *c, struct err *e)
 {
+	struct show *s = (struct show *)c;
 	char scratch[] = "/tmp/t0-plot-XXXXXX";
-	const char *dir = s->o->output ? s->o->output : "plots";
+	const char *dir = c->output ? c->output : "plots";
 
-	if (s->o->term && !(dir = mkdtemp(scratch)))
+	if (s->o.term && !(dir = mkdtemp(scratch)))
 		return err_sys(e, ERR_IO, errno, "%s", scratch);
-	bool ok = argc > 1 ? plot_named(s, argc, argv, dir, e) :
-			     plot_each(s, dir, NULL, NULL, e);
-	for (size_t i = 0; s->o->term && i < ARRAY_SIZE(plots); i++) {
+	bool ok = c->argc ? plot_named(s, dir, e) :
+			    plot_each(s, dir, NULL, NULL, e);
+	for (size_t i = 0; s->o.term && i < ARRAY_SIZE(plots); i++) {
 		char file[128];
 		snprintf(file, sizeof(file), "%s/%s.gp", dir, plots[i].name);
 		unlink(file);
 	}
-	if (s->o->term)
+	if (s->o.term)
 		rmdir(dir);
-	else if (ok && !s->o->quiet)
-		fprintf(stderr, "t0-results: plots are in %s\n", dir);
+	else if (ok)
+		cmd_remark(c, "plots are in %s", dir);
 	return ok;
 }

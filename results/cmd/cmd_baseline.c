@@ -1,5 +1,9 @@
-/* baseline.c - what gates measure against: accepted with a reason. */
-#include "results/cmd/tool.h"
+/*
+ * results/cmd/cmd_baseline.c - what gates measure against.
+ *
+ * Baselines are accepted with a reason, and retired with one.
+ */
+#include "results/cmd/cmd.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -45,15 +49,15 @@ static const struct piece *find_old(const struct accepting *a,
 	return NULL;
 }
 
-static bool is(const char *verdict, const char *word)
+static bool is_word(const char *verdict, const char *word)
 {
 	return verdict && !strcmp(verdict, word);
 }
 
 static bool is_checked(const struct piece *p)
 {
-	return is(p->correct, "pass") &&
-	       (strcmp(p->unit, "token/s") || is(p->coherent, "pass"));
+	return is_word(p->correct, "pass") &&
+	       (strcmp(p->unit, "token/s") || is_word(p->coherent, "pass"));
 }
 
 static enum action action_of(const struct piece *now, const struct piece *old,
@@ -62,7 +66,7 @@ static enum action action_of(const struct piece *now, const struct piece *old,
 	bool exact = now->n >= 1 && now->lo == now->value &&
 		     now->hi == now->value;
 
-	if (is(now->correct, "fail") || is(now->coherent, "fail"))
+	if (is_word(now->correct, "fail") || is_word(now->coherent, "fail"))
 		return WRONG;
 	if (now->n_samples < RES_MIN_SAMPLES && !exact)
 		return TOO_FEW;
@@ -86,10 +90,10 @@ static double loss_from(const struct piece *old, const struct piece *now)
 	return d / (old->value != 0 ? fabs(old->value) : 1);
 }
 
-static bool plan(struct accepting *a, const char *spec, const char *glob,
+static bool plan_changes(struct accepting *a, const char *spec, const char *glob,
 		 struct err *e)
 {
-	const char *metric = a->s->o->metric;
+	const char *metric = a->s->o.metric;
 	struct buf name = { 0 };
 	int64_t run;
 
@@ -122,7 +126,7 @@ static bool plan(struct accepting *a, const char *spec, const char *glob,
 static bool print_plan(struct accepting *a, struct err *e)
 {
 	struct table t;
-	int digits = a->s->format == TABLE_TEXT ? 6 : 17;
+	int digits = a->s->cmd.format == TABLE_TEXT ? 6 : 17;
 	struct buf name = { 0 };
 
 	table_init(&t, "case,metric,unit,#new,#replaces,#loss,action,accepted,"
@@ -145,12 +149,12 @@ static bool print_plan(struct accepting *a, struct err *e)
 		table_cell(&t, 8, "%s", c->old->reason);
 	}
 	buf_fini(&name);
-	bool ok = table_print(&t, a->s->format, a->s->out, e);
+	bool ok = cmd_table(&a->s->cmd, &t, e);
 	table_fini(&t);
 	return ok;
 }
 
-static size_t count(const struct accepting *a, enum action action)
+static size_t count_action(const struct accepting *a, enum action action)
 {
 	size_t n = 0;
 
@@ -161,8 +165,8 @@ static size_t count(const struct accepting *a, enum action action)
 
 static bool check_plan(const struct accepting *a, struct err *e)
 {
-	size_t lowers = count(a, LOWER), wrong = count(a, WRONG);
-	size_t unchecked = count(a, UNCHECKED);
+	size_t lowers = count_action(a, LOWER), wrong = count_action(a, WRONG);
+	size_t unchecked = count_action(a, UNCHECKED);
 
 	if (wrong)
 		return err_set(e, ERR_INPUT, "%zu of these results failed "
@@ -173,7 +177,7 @@ static bool check_plan(const struct accepting *a, struct err *e)
 			       "without a passing correctness check (and "
 			       "coherence, for token/s); that is no win, and "
 			       "nothing was accepted", unchecked);
-	if (lowers && !a->s->o->reason)
+	if (lowers && !a->s->o.reason)
 		return err_set(e, ERR_USAGE, "this lowers %zu baselines, shown "
 			       "above; say why with --reason TEXT", lowers);
 	return true;
@@ -195,7 +199,7 @@ static char *samples_json(const struct piece *p)
 	return b.data;
 }
 
-static bool insert(struct res_db *db, const struct change *c,
+static bool insert_baseline(struct res_db *db, const struct change *c,
 		   const char *reason, struct err *e)
 {
 	const struct piece *p = c->now;
@@ -221,8 +225,8 @@ static bool insert(struct res_db *db, const struct change *c,
 static const char *reason_for(const struct accepting *a,
 			      const struct change *c)
 {
-	if (a->s->o->reason && *a->s->o->reason)
-		return a->s->o->reason;
+	if (a->s->o.reason && *a->s->o.reason)
+		return a->s->o.reason;
 	return c->old ? "not lower than the one before" : "the first";
 }
 
@@ -235,19 +239,20 @@ static bool insert_all(struct accepting *a, struct err *e)
 	bool ok = true;
 	for (size_t i = 0; ok && i < a->n; i++)
 		if (a->v[i].action <= LOWER)
-			ok = insert(db, &a->v[i], reason_for(a, &a->v[i]), e);
+			ok = insert_baseline(db, &a->v[i], reason_for(a, &a->v[i]), e);
 	return res_write_end(db, ok, e);
 }
 
-static bool accept(struct show *s, int argc, char **argv, struct err *e)
+static bool accept_run(struct show *s, struct err *e)
 {
 	struct accepting a = { .s = s };
-	bool ok = plan(&a, argc > 2 ? argv[2] : "last",
-		       argc > 3 ? argv[3] : NULL, e) &&
+	struct cmd *c = &s->cmd;
+	bool ok = plan_changes(&a, c->argc > 1 ? c->argv[1] : "last",
+			       c->argc > 2 ? c->argv[2] : NULL, e) &&
 		  print_plan(&a, e) && check_plan(&a, e) &&
-		  (s->o->dry_run || insert_all(&a, e));
+		  (s->o.dry_run || insert_all(&a, e));
 
-	s->status = count(&a, TOO_FEW) ? EXIT_NO : EXIT_YES;
+	c->status = count_action(&a, TOO_FEW) ? EXIT_NO : EXIT_YES;
 	free(a.v);
 	pieces_fini(&a.now);
 	pieces_fini(&a.old);
@@ -266,9 +271,9 @@ static const char list_columns[] =
 	"git_commit, (SELECT old.baseline FROM v_baselines old " \
 	"WHERE old.uuid = v.replaces), reason FROM v_baselines v "
 
-static bool list(struct show *s, struct err *e)
+static bool list_baselines(struct show *s, struct err *e)
 {
-	return show_query(s, list_columns, s->o->all ?
+	return show_query(s, list_columns, s->o.all ?
 			  LIST_SQL "ORDER BY area, name, params, metric, "
 			  "created_ns, baseline" :
 			  LIST_SQL "WHERE active ORDER BY area, name, params, "
@@ -305,18 +310,18 @@ static bool show_chain(struct show *s, const char *name, struct err *e)
 		"FROM baselines b JOIN chain ON b.uuid = chain.uuid WHERE "
 		"b.replaces IS NOT NULL AND depth < 1000) "
 		LIST_SQL "JOIN chain ON chain.uuid = v.uuid ORDER BY depth",
-		"i", id) && table_print(&t, s->format, s->out, e);
+		"i", id) && cmd_table(&s->cmd, &t, e);
 	table_fini(&t);
 	return ok;
 }
 
 /* A baseline that nothing can be measured against any more. */
-static bool retire(struct show *s, const char *name, struct err *e)
+static bool retire_baseline(struct show *s, const char *name, struct err *e)
 {
 	int64_t id, active = 0;
 	char uuid[33];
 
-	if (!s->o->reason || !*s->o->reason)
+	if (!s->o.reason || !*s->o.reason)
 		return err_set(e, ERR_USAGE, "retiring a baseline needs "
 			       "--reason TEXT");
 	if (!find_baseline(s, name, &id, e) ||
@@ -335,22 +340,23 @@ static bool retire(struct show *s, const char *name, struct err *e)
 		"device, build, inputs, conditions, case_id, metric, unit, "
 		"value, lo, hi, n, clock_hz, better, origin, source, correct, "
 		"coherent, samples FROM baselines WHERE id = ?",
-		"titi", uuid, (int64_t)time_wall_ns(), s->o->reason, id);
+		"titi", uuid, (int64_t)time_wall_ns(), s->o.reason, id);
 }
 
-bool cmd_baseline(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_baseline(struct cmd *c, struct err *e)
 {
-	const char *verb = argc > 1 ? argv[1] : "list";
+	struct show *s = (struct show *)c;
+	const char *verb = c->argc ? c->argv[0] : "list";
 
-	if (!strcmp(verb, "list") && argc <= 2)
-		return list(s, e);
-	if (!strcmp(verb, "accept") && argc <= 4)
-		return accept(s, argc, argv, e);
-	if (!strcmp(verb, "show") && argc == 3)
-		return show_chain(s, argv[2], e);
-	if (!strcmp(verb, "retire") && argc == 3)
-		return retire(s, argv[2], e);
+	if (!strcmp(verb, "list") && c->argc <= 1)
+		return list_baselines(s, e);
+	if (!strcmp(verb, "accept") && c->argc <= 3)
+		return accept_run(s, e);
+	if (!strcmp(verb, "show") && c->argc == 2)
+		return show_chain(s, c->argv[1], e);
+	if (!strcmp(verb, "retire") && c->argc == 2)
+		return retire_baseline(s, c->argv[1], e);
 	return err_set(e, ERR_USAGE, "baseline: got \"%s\" with %d operands; "
 		       "wanted list, accept [RUN [CASE]], show N, retire N",
-		       verb, argc - 2 > 0 ? argc - 2 : 0);
+		       verb, c->argc > 1 ? c->argc - 1 : 0);
 }

@@ -1,5 +1,9 @@
-/* gate.c - results against accepted baselines: what stops a change. */
-#include "results/cmd/tool.h"
+/*
+ * results/cmd/cmd_gate.c - results against accepted baselines.
+ *
+ * What stops a change.
+ */
+#include "results/cmd/cmd.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -13,9 +17,9 @@ static const enum res_answer stored_answer[] = { RES_PASS, RES_REGRESS,
 
 /* ------------------------------------------------------------- judging -- */
 
-static void say(struct gate_verdict *v, enum gate_answer a, const char *fmt,
+static void set_reason(struct gate_verdict *v, enum gate_answer a, const char *fmt,
 		...) T0_PRINTF(3, 4);
-static void say(struct gate_verdict *v, enum gate_answer a, const char *fmt,
+static void set_reason(struct gate_verdict *v, enum gate_answer a, const char *fmt,
 		...)
 {
 	va_list ap;
@@ -49,9 +53,9 @@ static bool check_verdict(const char *what, const char *was, const char *is,
 			  struct gate_verdict *v)
 {
 	if (is && (!strcmp(is, "fail") || !strcmp(is, "regress")))
-		say(v, GATE_REGRESS, "the %s check says %s", what, is);
+		set_reason(v, GATE_REGRESS, "the %s check says %s", what, is);
 	else if (is_pass(was) && !is_pass(is))
-		say(v, GATE_NODATA, "no passing %s check, which the baseline "
+		set_reason(v, GATE_NODATA, "no passing %s check, which the baseline "
 		    "had: %s", what, is ? is : "it did not run");
 	else
 		return true;
@@ -62,7 +66,7 @@ static bool has_data(const struct piece *base, const struct piece *now,
 		     struct gate_verdict *v)
 {
 	if (!now)
-		say(v, GATE_NODATA, "nothing was measured");
+		set_reason(v, GATE_NODATA, "nothing was measured");
 	else if (check_verdict("correctness", base->correct, now->correct, v) &&
 		 check_verdict("coherence", base->coherent, now->coherent, v))
 		return true;
@@ -73,13 +77,13 @@ static bool has_data(const struct piece *base, const struct piece *now,
 static void judge_gain(const struct piece *now, struct gate_verdict *v)
 {
 	if (!is_pass(now->correct))
-		say(v, GATE_INCONCLUSIVE, "%.3g %% better, but no correctness "
+		set_reason(v, GATE_INCONCLUSIVE, "%.3g %% better, but no correctness "
 		    "check passed", -100 * v->loss);
 	else if (is_text(now) && !is_pass(now->coherent))
-		say(v, GATE_INCONCLUSIVE, "%.3g %% better, but no coherence "
+		set_reason(v, GATE_INCONCLUSIVE, "%.3g %% better, but no coherence "
 		    "check passed", -100 * v->loss);
 	else
-		say(v, GATE_PASS, "%.3g %% better, and correct",
+		set_reason(v, GATE_PASS, "%.3g %% better, and correct",
 		    -100 * v->loss);
 }
 
@@ -92,17 +96,17 @@ static void judge_effect(const struct piece *base, const struct piece *now,
 			    loss_of(base->better, f->change.hi));
 
 	if (proven && v->loss >= v->threshold)
-		say(v, GATE_REGRESS, "%.3g %% worse (p %.2g), more than the "
+		set_reason(v, GATE_REGRESS, "%.3g %% worse (p %.2g), more than the "
 		    "%.3g %% that this case may lose", 100 * v->loss, f->p,
 		    100 * v->threshold);
 	else if (proven && v->loss <= -v->threshold)
 		judge_gain(now, v);
 	else if (!(worst < v->threshold))
-		say(v, GATE_INCONCLUSIVE, "a loss of %.3g %% cannot be "
+		set_reason(v, GATE_INCONCLUSIVE, "a loss of %.3g %% cannot be "
 		    "excluded: the interval reaches %.3g %%; take more "
 		    "samples", 100 * v->threshold, 100 * worst);
 	else
-		say(v, GATE_PASS, "no loss of %.3g %%", 100 * v->threshold);
+		set_reason(v, GATE_PASS, "no loss of %.3g %%", 100 * v->threshold);
 }
 
 void gate_judge(const struct piece *base, const struct piece *now,
@@ -121,7 +125,7 @@ void gate_judge(const struct piece *base, const struct piece *now,
 	if (!has_data(base, now, v))
 		return;
 	if (!v->effect.tested)
-		say(v, GATE_INCONCLUSIVE, "%zu samples against the baseline's "
+		set_reason(v, GATE_INCONCLUSIVE, "%zu samples against the baseline's "
 		    "%zu: a verdict needs %d of each", now->n_samples,
 		    base->n_samples, RES_MIN_SAMPLES);
 	else
@@ -165,7 +169,7 @@ static void check_clocks(const struct piece *base, const struct piece *now,
 }
 
 /* A key of the run's conditions, else of its inputs. */
-static char *recorded(const struct piece *p, const char *key)
+static char *find_recorded(const struct piece *p, const char *key)
 {
 	const char *const where[] = { p->facts->conditions, p->facts->inputs,
 				      p->params };
@@ -183,7 +187,7 @@ static char *recorded(const struct piece *p, const char *key)
 static void check_occupancy(const struct piece *base, const struct piece *now,
 			    struct buf *out)
 {
-	char *was = recorded(base, "occupancy"), *is = recorded(now,
+	char *was = find_recorded(base, "occupancy"), *is = find_recorded(now,
 								"occupancy");
 	if (!was || !is)
 		buf_adds(out, UNKNOWN "no condition \"occupancy\" in both "
@@ -251,12 +255,6 @@ static void check_code(const struct piece *base, const struct piece *now,
 
 	if (!strcmp(a->binary, b->binary))
 		buf_adds(out, OUT "the same binary, so it is not the code");
-	else if (!strcmp(a->commit, b->commit) &&
-		 !res_is_same_algorithm(a->binary, b->binary))
-		buf_printf(out, IN "commit %s%s again, but the two binaries "
-			   "were hashed by different algorithms: measure the "
-			   "older again to tell whether they are one",
-			   b->commit, b->dirty ? " (with changes)" : "");
 	else if (!strcmp(a->commit, b->commit))
 		buf_printf(out, IN "another binary of the same commit %s%s",
 			   b->commit, b->dirty ? " (with changes)" : "");
@@ -294,10 +292,9 @@ struct wanted {
 	int64_t dirty; /* -1 = any */
 };
 
-static bool parse_wanted(struct show *s, int argc, char **argv,
-			 struct wanted *w, struct err *e)
+static bool parse_wanted(struct show *s, struct wanted *w, struct err *e)
 {
-	const char *c = s->o->commit;
+	const char *c = s->o.commit;
 
 	*w = (struct wanted){ .dirty = -1 };
 	if (c) {
@@ -305,7 +302,8 @@ static bool parse_wanted(struct show *s, int argc, char **argv,
 		snprintf(w->commit, sizeof(w->commit), "%.*s", (int)len, c);
 		w->dirty = c[len] == '+';
 	}
-	return argc < 2 || show_find_run(s->db, argv[1], &w->run, e);
+	return !s->cmd.argc ||
+	       show_find_run(s->db, s->cmd.argv[0], &w->run, e);
 }
 
 /* Results that may stand against the baseline, newest first. */
@@ -327,14 +325,14 @@ static bool load_candidates(struct show *s, const struct wanted *w,
 }
 
 /* The newest one that may be compared; else why the newest may not. */
-static const struct piece *choose(struct show *s, const struct piece *base,
+static const struct piece *choose_candidate(struct show *s, const struct piece *base,
 				  const struct pieces *p, struct mismatch *m)
 {
 	struct mismatch first = { 0 };
 
 	*m = first;
 	for (size_t i = 0; i < p->n; i++) {
-		if (pieces_comparable(base, &p->v[i], true, &s->o->allow, m))
+		if (pieces_comparable(base, &p->v[i], true, &s->o.allow, m))
 			return &p->v[i];
 		if (!i)
 			first = *m;
@@ -367,7 +365,7 @@ static char *detail_of(const struct piece *base, const struct gate_verdict *v)
 }
 
 /* Asking again about the same pair adds no row. */
-static bool store(struct show *s, const struct piece *base,
+static bool store_verdict(struct show *s, const struct piece *base,
 		  const struct piece *now, const struct gate_verdict *v,
 		  struct err *e)
 {
@@ -469,7 +467,7 @@ static void print_row(struct gating *g, const struct piece *base,
 	piece_name(base, &name);
 	table_row(&g->table);
 	table_cell(&g->table, 0, "%s", answer_names[v->answer]);
-	if (g->s->format == TABLE_TEXT)
+	if (g->s->cmd.format == TABLE_TEXT)
 		text_row(g, base, now, v, name.data);
 	else
 		data_row(g, base, now, v, name.data);
@@ -497,41 +495,20 @@ static bool gate_one(struct gating *g, const struct piece *base, struct err *e)
 	bool ok = load_candidates(g->s, &g->wanted, base, &found, e);
 
 	if (ok) {
-		const struct piece *now = choose(g->s, base, &found, &m);
+		const struct piece *now = choose_candidate(g->s, base, &found, &m);
 		gate_judge(base, now, &v);
 		if (!now && found.n)
-			say(&v, GATE_NODATA, "nothing comparable was measured: "
-			    "%s is %.60s, the baseline's %.60s%s", m.field,
-			    m.b, m.a, m.remedy);
+			set_reason(&v, GATE_NODATA, "nothing comparable was measured: "
+			    "%s is %.60s, the baseline's %.60s", m.field, m.b,
+			    m.a);
 		g->count[v.answer]++;
 		print_row(g, base, now, &v);
 		print_checks(g, base, now, &v);
-		if (now && !g->s->o->dry_run)
-			ok = store(g->s, base, now, &v, e);
+		if (now && !g->s->o.dry_run)
+			ok = store_verdict(g->s, base, now, &v, e);
 	}
 	pieces_fini(&found);
 	return ok;
-}
-
-/* Whether these are this machine's cannot be told. */
-static bool warn_of_algorithms(struct show *s, int64_t host, struct err *e)
-{
-	int64_t n;
-
-	if (!res_query_int(s->db, &n, e, "SELECT count(*) FROM v_baselines v, "
-			   "hosts h WHERE h.id = ? AND active AND "
-			   "instr(v.machine, ':') > 0 AND "
-			   "substr(v.machine, 1, instr(v.machine, ':')) <> "
-			   "substr(h.machine, 1, instr(h.machine, ':'))", "i",
-			   host))
-		return false;
-	if (n && !s->o->quiet)
-		fprintf(stderr, "t0-results: warning: %lld baselines name "
-			"their machine by a hash of another algorithm than "
-			"today's; whether it is this one cannot be told, and "
-			"nothing is gated by them: measure and accept again\n",
-			(long long)n);
-	return true;
 }
 
 /* This machine's own, unless --any-host: others cannot be measured here. */
@@ -539,10 +516,9 @@ static bool load_baselines(struct show *s, struct pieces *p, struct err *e)
 {
 	int64_t host = 0;
 
-	if (s->o->any_host)
+	if (s->o.any_host)
 		return pieces_of_baselines(s->db, p, e, "active", "");
 	return res_host_self(s->db, &host, e) &&
-	       warn_of_algorithms(s, host, e) &&
 	       pieces_of_baselines(s->db, p, e, "active AND machine = "
 				   "(SELECT machine FROM hosts WHERE id = ?)",
 				   "i", host);
@@ -565,39 +541,41 @@ static int worst_status(const struct gating *g, size_t n)
 static bool print_gating(struct gating *g, size_t n, struct err *e)
 {
 	struct show *s = g->s;
-	bool ok = table_print(&g->table, s->format, s->out, e);
+	bool ok = cmd_table(&s->cmd, &g->table, e);
 
-	if (s->format == TABLE_TEXT) {
+	if (s->cmd.format == TABLE_TEXT) {
 		if (g->reasons.len)
-			fprintf(s->out, "\n%s", g->reasons.data);
+			fprintf(s->cmd.out, "\n%s", g->reasons.data);
 		if (g->checks.len)
-			fputs(g->checks.data, s->out);
-		fprintf(s->out, "\n%s: %d pass, %d regress, %d inconclusive, "
-			"%d no data\n", s->status ? "NOT PASSED" : "passed",
+			fputs(g->checks.data, s->cmd.out);
+		fprintf(s->cmd.out, "\n%s: %d pass, %d regress, %d inconclusive, "
+			"%d no data\n", s->cmd.status ? "NOT PASSED" : "passed",
 			g->count[0], g->count[1], g->count[2], g->count[3]);
 	}
-	if (!n && !s->o->quiet)
-		fprintf(stderr, "t0-results: no baseline %s: nothing was "
-			"gated, which is no pass; see `t0-results baseline "
-			"accept`\n", s->o->any_host ? "is accepted" :
-			"of this machine is accepted (--any-host for others)");
+	if (!n)
+		cmd_remark(&s->cmd, "no baseline %s: nothing was gated, which "
+			   "is no pass; see `t0-results baseline accept`",
+			   s->o.any_host ? "is accepted" :
+			   "of this machine is accepted (--any-host for "
+			   "others)");
 	return ok;
 }
 
-bool cmd_gate(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_gate(struct cmd *c, struct err *e)
 {
+	struct show *s = (struct show *)c;
 	struct gating g = { .s = s };
 	struct pieces bases = { 0 };
-	bool ok = parse_wanted(s, argc, argv, &g.wanted, e) &&
+	bool ok = parse_wanted(s, &g.wanted, e) &&
 		  load_baselines(s, &bases, e);
 
-	table_init(&g.table, s->format == TABLE_TEXT ? text_columns :
+	table_init(&g.table, s->cmd.format == TABLE_TEXT ? text_columns :
 						       data_columns);
 	if (bases.n)
 		qsort(bases.v, bases.n, sizeof(*bases.v), by_measurement);
 	for (size_t i = 0; ok && i < bases.n; i++)
 		ok = gate_one(&g, &bases.v[i], e);
-	s->status = worst_status(&g, bases.n);
+	c->status = worst_status(&g, bases.n);
 	ok = ok && print_gating(&g, bases.n, e);
 	table_fini(&g.table);
 	buf_fini(&g.reasons);

@@ -1,5 +1,7 @@
-/* compare.c - two sides, case by case. */
-#include "results/cmd/tool.h"
+/*
+ * results/cmd/cmd_compare.c - two sides, case by case.
+ */
+#include "results/cmd/cmd.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,12 +59,12 @@ struct effect effect_of(const struct piece *a, const struct piece *b)
 /* ---- several runs of a side become one ---- */
 
 /* A run's median is the sample of a process; six processes can be ranked. */
-static bool enough_runs(size_t n)
+static bool has_enough_runs(size_t n)
 {
 	return n >= RES_MIN_SAMPLES;
 }
 
-static struct piece join(const struct piece *v, size_t n, bool by_run)
+static struct piece join_runs(const struct piece *v, size_t n, bool by_run)
 {
 	struct piece p = v[0];
 	size_t cap = n, k = 0;
@@ -131,15 +133,15 @@ static bool check_all(struct comparison *c, const struct piece *first,
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < n; i++) {
-		if (pieces_comparable(first, &v[i], false, &c->s->o->allow,
+		if (pieces_comparable(first, &v[i], false, &c->s->o.allow,
 				      &m))
 			continue;
 		piece_name(first, &name);
 		ok = err_set(e, ERR_INPUT,
 			     "these sides cannot be compared: %s is %s on one "
-			     "and %s on the other%s (%s, runs %lld and %lld); "
+			     "and %s on the other (%s, runs %lld and %lld); "
 			     "--allow %s compares them all the same",
-			     m.field, m.a, m.b, m.remedy, name.data,
+			     m.field, m.a, m.b, name.data,
 			     (long long)first->facts->run,
 			     (long long)v[i].facts->run, m.field);
 	}
@@ -168,18 +170,18 @@ static bool add_pair(struct comparison *c, size_t i, size_t n, size_t j,
 	c->n++;
 	p->have_a = n > 0;
 	p->have_b = m > 0;
-	p->by_run = enough_runs(n) && enough_runs(m);
+	p->by_run = has_enough_runs(n) && has_enough_runs(m);
 	if (n)
-		p->a = join(va, n, p->by_run);
+		p->a = join_runs(va, n, p->by_run);
 	if (m)
-		p->b = join(vb, m, p->by_run);
+		p->b = join_runs(vb, m, p->by_run);
 	p->verdict = "only one side";
 	if (!n || !m)
 		return true;
 	p->effect = effect_of(&p->a, &p->b);
-	p->verdict = verdict_of(p, c->s->o->alpha);
+	p->verdict = verdict_of(p, c->s->o.alpha);
 	c->proven_worse += !strcmp(p->verdict, "worse") &&
-			   fabs(p->effect.change.value) >= c->s->o->least;
+			   fabs(p->effect.change.value) >= c->s->o.least;
 	return true;
 }
 
@@ -298,7 +300,7 @@ static void mean_row(struct comparison *c, struct table *t, const char *metric)
 {
 	double *ratio = xcalloc(c->n, sizeof(*ratio));
 	size_t n = 0;
-	bool text = c->s->format == TABLE_TEXT;
+	bool text = c->s->cmd.format == TABLE_TEXT;
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pair *p = &c->pair[i];
@@ -360,7 +362,7 @@ static const struct pair *same_counts(const struct comparison *c)
 
 static bool print_comparison(struct comparison *c, struct err *e)
 {
-	bool text = c->s->format == TABLE_TEXT;
+	bool text = c->s->cmd.format == TABLE_TEXT;
 	const struct pair *same = same_counts(c);
 	struct table t;
 
@@ -369,9 +371,9 @@ static bool print_comparison(struct comparison *c, struct err *e)
 	for (size_t i = 0; i < c->n; i++)
 		(text ? text_row : data_row)(&t, &c->pair[i]);
 	mean_rows(c, &t);
-	bool ok = table_print(&t, c->s->format, c->s->out, e);
+	bool ok = table_print(&t, c->s->cmd.format, c->s->cmd.out, e);
 	if (ok && text && same)
-		fprintf(c->s->out, "n: %zu+%zu %s\n", same->a.n_samples,
+		fprintf(c->s->cmd.out, "n: %zu+%zu %s\n", same->a.n_samples,
 			same->b.n_samples, same->by_run ?
 			"runs, each run's median is a sample" : "samples");
 	table_fini(&t);
@@ -379,43 +381,43 @@ static bool print_comparison(struct comparison *c, struct err *e)
 }
 
 /* Facts that may differ but explain much; on stderr, not in the result. */
-static void remark(struct comparison *c, const char *what, const char *a,
+static void remark_difference(struct comparison *c, const char *what, const char *a,
 		   const char *b)
 {
-	if (!c->s->o->quiet && a && b && strcmp(a, b))
-		fprintf(stderr, "t0-results: note: %s differs: %s and %s\n",
-			what, a, b);
+	if (a && b && strcmp(a, b))
+		cmd_remark(&c->s->cmd, "note: %s differs: %s and %s", what, a,
+			   b);
 }
 
-static void remarks(struct comparison *c)
+static void remark_differences(struct comparison *c)
 {
 	const struct facts *a = c->a.v[0].facts, *b = c->b.v[0].facts;
 
-	remark(c, "driver", a->driver, b->driver);
-	remark(c, "firmware", a->firmware, b->firmware);
-	remark(c, "kernel", a->kernel, b->kernel);
-	remark(c, "compiler", a->compiler, b->compiler);
-	remark(c, "build flags", a->flags, b->flags);
+	remark_difference(c, "driver", a->driver, b->driver);
+	remark_difference(c, "firmware", a->firmware, b->firmware);
+	remark_difference(c, "kernel", a->kernel, b->kernel);
+	remark_difference(c, "compiler", a->compiler, b->compiler);
+	remark_difference(c, "build flags", a->flags, b->flags);
 }
 
-bool cmd_compare(struct show *s, int argc, char **argv, struct err *e)
+bool res_cmd_compare(struct cmd *c, struct err *e)
 {
-	struct comparison c = { .s = s };
+	struct show *s = (struct show *)c;
+	struct comparison x = { .s = s };
+	bool ok = side_load(s, c->argv[0], &x.a, e) &&
+		  side_load(s, c->argv[1], &x.b, e) && pair_up(&x, e);
 
-	(void)argc;
-	bool ok = side_load(s, argv[1], &c.a, e) &&
-		  side_load(s, argv[2], &c.b, e) && pair_up(&c, e);
 	if (ok) {
-		remarks(&c);
-		ok = print_comparison(&c, e);
-		s->status = c.proven_worse ? EXIT_NO : EXIT_YES;
+		remark_differences(&x);
+		ok = print_comparison(&x, e);
+		c->status = x.proven_worse ? EXIT_NO : EXIT_YES;
 	}
-	for (size_t i = 0; i < c.n; i++) {
-		free(c.pair[i].a.samples);
-		free(c.pair[i].b.samples);
+	for (size_t i = 0; i < x.n; i++) {
+		free(x.pair[i].a.samples);
+		free(x.pair[i].b.samples);
 	}
-	free(c.pair);
-	pieces_fini(&c.a);
-	pieces_fini(&c.b);
+	free(x.pair);
+	pieces_fini(&x.a);
+	pieces_fini(&x.b);
 	return ok;
 }

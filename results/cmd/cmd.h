@@ -1,39 +1,34 @@
 /*
- * tool.h - what the commands of t0-results share; not for other folders.
- *
- * A command gets a struct show and its operands, prints to show->out and
- * returns false after filling *e.  A "no" that is no error (a regression) goes
- * into show->status.
+ * results/cmd - the commands of t0-results, and what they share.
  */
-#ifndef T0_RESULTS_TOOL_H
-#define T0_RESULTS_TOOL_H
+#ifndef T0_RESULTS_CMD_H
+#define T0_RESULTS_CMD_H
 
+#include "base/cmd.h"
 #include "results/db/res.h"
 #include "results/stats/stats.h"
 
 /* The options, as parsed; see the table in t0-results.c for their meaning. */
 struct show_opts {
-	const char *db, *output, *reason, *commit, *metric, *only;
+	const char *db, *reason, *commit, *metric, *only;
 	const char *older_than;
 	const char *hypothesis, *about, *expected, *measured, *status, *patch;
 	const char *remark, *replaces;
 	struct cli_list allow;
 	double alpha, least;
-	bool json, csv, slots, quiet, yes, dry_run, any_host, all, term, tunes;
+	bool slots, yes, dry_run, any_host, all, term, tunes;
 };
 
 struct show {
-	struct res_db *db;
-	enum table_format format;
-	FILE *out;
-	const struct show_opts *o;
-	int status; /* exit status of a command that succeeds */
+	struct cmd cmd;
+	struct res_db *db; /* open while a command runs */
+	struct show_opts o;
 };
 
 /* A table for the reader, or every digit for a program. */
 static inline int show_digits(const struct show *s)
 {
-	return s->format == TABLE_TEXT ? 6 : 0;
+	return s->cmd.format == TABLE_TEXT ? 6 : 0;
 }
 
 /* A running run whose process is gone was killed: it is interrupted. */
@@ -41,7 +36,7 @@ static inline int show_digits(const struct show *s)
 	"CASE WHEN state = 'running' AND NOT t0_alive(owner) " \
 	"THEN 'interrupted' ELSE state END"
 
-/* ------------------------------------------------------------- shows.c -- */
+/* ----------------------------------------------------- cmd_show.c ---- */
 
 /* The table's one row stood on its side, without what nobody knows. */
 bool show_facts(struct show *s, const struct table *row, struct err *e);
@@ -54,18 +49,18 @@ bool show_query(struct show *s, const char *columns, const char *sql,
 bool show_find_run(struct res_db *db, const char *name, int64_t *run,
 		   struct err *e);
 
-bool cmd_list(struct show *s, int argc, char **argv, struct err *e);
-bool cmd_show(struct show *s, int argc, char **argv, struct err *e);
+bool res_cmd_list(struct cmd *c, struct err *e);
+bool res_cmd_show(struct cmd *c, struct err *e);
 
-/* ------------------------------------------------------------- lists.c -- */
+/* ----------------------------------------------------- cmd_list.c ---- */
 
-bool cmd_history(struct show *s, int argc, char **argv, struct err *e);
-bool cmd_costs(struct show *s, int argc, char **argv, struct err *e);
-bool cmd_devices(struct show *s, int argc, char **argv, struct err *e);
-bool cmd_sql(struct show *s, int argc, char **argv, struct err *e);
-bool cmd_prune(struct show *s, int argc, char **argv, struct err *e);
+bool res_cmd_history(struct cmd *c, struct err *e);
+bool res_cmd_costs(struct cmd *c, struct err *e);
+bool res_cmd_devices(struct cmd *c, struct err *e);
+bool res_cmd_sql(struct cmd *c, struct err *e);
+bool res_cmd_prune(struct cmd *c, struct err *e);
 
-/* ------------------------------------------------------------ pieces.c -- */
+/* ------------------------------------------------------ samples.c ---- */
 
 /* What decides whether two numbers may be compared, and what explains them. */
 struct facts {
@@ -117,13 +112,12 @@ int piece_order(const struct piece *a, const struct piece *b);
 /* "area/name {params}" without empty params. */
 void piece_name(const struct piece *p, struct buf *out);
 
-/* ------------------------------------------------------------- sides.c -- */
+/* --------------------------------------------------- comparable.c ---- */
 
 /* The first difference that forbids a comparison. */
 struct mismatch {
 	char field[128];
 	char a[160], b[160];
-	const char *remedy; /* "", or what else is to be said */
 };
 
 /*
@@ -143,7 +137,7 @@ bool pieces_comparable(const struct piece *a, const struct piece *b,
 bool side_load(struct show *s, const char *spec, struct pieces *out,
 	       struct err *e);
 
-/* ----------------------------------------------------------- compare.c -- */
+/* -------------------------------------------------- cmd_compare.c ---- */
 
 /* What two samples say about each other. */
 struct effect {
@@ -157,9 +151,9 @@ struct effect {
  */
 struct effect effect_of(const struct piece *a, const struct piece *b);
 
-bool cmd_compare(struct show *s, int argc, char **argv, struct err *e);
+bool res_cmd_compare(struct cmd *c, struct err *e);
 
-/* -------------------------------------------------------------- gate.c -- */
+/* ----------------------------------------------------- cmd_gate.c ---- */
 
 /* What a gate says of one case; the exit status is the worst of them. */
 enum gate_answer { GATE_PASS, GATE_REGRESS, GATE_INCONCLUSIVE, GATE_NODATA };
@@ -188,17 +182,17 @@ void gate_judge(const struct piece *base, const struct piece *now,
 void gate_checklist(const struct piece *base, const struct piece *now,
 		    const struct gate_verdict *v, struct buf *out);
 
-bool cmd_gate(struct show *s, int argc, char **argv, struct err *e);
+bool res_cmd_gate(struct cmd *c, struct err *e);
 
-/* ---------------------------------------------------------- baseline.c -- */
+/* ------------------------------------------------- cmd_baseline.c ---- */
 
-bool cmd_baseline(struct show *s, int argc, char **argv, struct err *e);
+bool res_cmd_baseline(struct cmd *c, struct err *e);
 
-/* -------------------------------------------------------------- note.c -- */
+/* ----------------------------------------------------- cmd_note.c ---- */
 
-bool cmd_note(struct show *s, int argc, char **argv, struct err *e);
+bool res_cmd_note(struct cmd *c, struct err *e);
 
-/* -------------------------------------------------- export.c, import.c -- */
+/* ------------------------------------- cmd_export.c, cmd_import.c ---- */
 
 /*
  * The whole file as JSON lines in an order that depends on nothing but the
@@ -209,11 +203,11 @@ bool res_export(struct res_db *db,
 			    struct err *e),
 		void *ctx, struct err *e);
 
-bool cmd_export(struct show *s, int argc, char **argv, struct err *e);
-bool cmd_import(struct show *s, int argc, char **argv, struct err *e);
-bool cmd_merge(struct show *s, int argc, char **argv, struct err *e);
+bool res_cmd_export(struct cmd *c, struct err *e);
+bool res_cmd_import(struct cmd *c, struct err *e);
+bool res_cmd_merge(struct cmd *c, struct err *e);
 
-/* ------------------------------------------------------ plot.c, report.c -- */
+/* --------------------------------------- cmd_plot.c, cmd_report.c ---- */
 
 /*
  * Draw every plot that has data into the folder `dir`, as NAME.gp, NAME.svg and
@@ -222,7 +216,7 @@ bool cmd_merge(struct show *s, int argc, char **argv, struct err *e);
 bool plot_each(struct show *s, const char *dir,
 	       bool (*fn)(void *ctx, const char *name, const char *title),
 	       void *ctx, struct err *e);
-bool cmd_plot(struct show *s, int argc, char **argv, struct err *e);
-bool cmd_report(struct show *s, int argc, char **argv, struct err *e);
+bool res_cmd_plot(struct cmd *c, struct err *e);
+bool res_cmd_report(struct cmd *c, struct err *e);
 
 #endif

@@ -1,0 +1,429 @@
+/*
+ * base/cmd.c - which command is meant, and how it runs.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/cmd_int.h"
+
+/* ---- which options a command takes ---- */
+
+/* Is it a word of the list? */
+static bool has_word(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = list; *p; p += strspn(p, " ")) {
+		size_t n = strcspn(p, " ");
+
+		if (n == len && !strncmp(p, word, n))
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+bool cmd_takes(const struct cmd_spec *s, const char *names)
+{
+	if (!names || s->flags & CMD_ALL)
+		return true;
+	if (s->flags & CMD_COMMON)
+		return false;
+	return has_word(names, s->name ? s->name : CMD_UNNAMED);
+}
+
+struct cmd_spec cmd_whole(const struct cmd_tool *tool, unsigned which)
+{
+	unsigned any = 0, every = ~0u;
+
+	for (const struct cmd_spec *s = tool->commands; s->run; s++) {
+		any |= s->flags;
+		every &= s->flags;
+	}
+	return (struct cmd_spec){
+		.flags = which | (which == CMD_ALL ? any : every),
+	};
+}
+
+struct cli_opt *cmd_options(const struct cmd_tool *tool,
+			    const struct cmd_spec *s, struct cmd *c)
+{
+	const struct {
+		unsigned flag;
+		struct cli_opt opt;
+	} standard[] = {
+		{ CMD_JSON, { "json", 0, CLI_FLAG, &c->json, NULL,
+			      "print JSON" } },
+		{ CMD_CSV, { "csv", 0, CLI_FLAG, &c->csv, NULL,
+			     "print CSV" } },
+		{ CMD_OUTPUT, { "output", 'o', CLI_STR, &c->output, "FILE",
+				"write there instead of to stdout" } },
+		{ CMD_QUIET, { "quiet", 'q', CLI_FLAG, &c->quiet, NULL,
+			       "no progress and no remarks on stderr" } },
+		{ ~0u, { "help", 'h', CLI_STOP, NULL, NULL,
+			 "show this help (=scd, =bash: manual page, shell "
+			 "completion)" } },
+		{ ~0u, { "version", 0, CLI_STOP, NULL, NULL,
+			 "show the version and commit" } },
+	};
+	const char *names = NULL;
+	cmd_options_vec all = { 0 };
+
+	for (const struct cli_opt *o = tool->options; o && o->name; o++)
+		if (o->type == CLI_GROUP)
+			names = o->help;
+		else if (cmd_takes(s, names))
+			vec_push(&all, *o);
+	for (size_t i = 0; i < ARRAY_SIZE(standard); i++)
+		if (s->flags & standard[i].flag || standard[i].flag == ~0u)
+			vec_push(&all, standard[i].opt);
+	vec_push(&all, (struct cli_opt){ 0 });
+	return all.v;
+}
+
+/* ---- which command is meant ---- */
+
+const struct cmd_spec *cmd_unnamed(const struct cmd_tool *tool)
+{
+	for (const struct cmd_spec *s = tool->commands; s->run; s++)
+		if (!s->name)
+			return s;
+	return NULL;
+}
+
+static const struct cmd_spec *find_command(const struct cmd_tool *tool,
+					   const char *name)
+{
+	for (const struct cmd_spec *s = tool->commands; s->run; s++)
+		if (s->name && !strcmp(s->name, name))
+			return s;
+	return NULL;
+}
+
+/* Does the option take the word behind it as its argument? */
+static bool takes_next(const struct cli_opt *table, const char *arg)
+{
+	const struct cli_opt *o = NULL;
+
+	if (arg[1] == '-') {
+		o = cli_find_long(table, arg + 2, strlen(arg + 2));
+		return o && o->type != CLI_FLAG && o->type != CLI_STOP;
+	}
+	for (const char *p = arg + 1; *p; p++) {
+		o = cli_find_letter(table, *p);
+		if (o && o->type != CLI_FLAG && o->type != CLI_STOP)
+			return !p[1];
+	}
+	return false;
+}
+
+/*
+ * The first operand, which names the command: NULL if there is none, or a
+ * request for help stands before it.  Options of all commands are looked
+ * through: one that two of them have is of one type.
+ */
+static const char *first_operand(const struct cli_opt *table, int argc,
+				 char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--"))
+			return argv[i + 1];
+		if (argv[i][0] != '-' || !argv[i][1])
+			return argv[i];
+		if (!strncmp(argv[i], "--help", 6) || !strcmp(argv[i], "-h"))
+			return NULL;
+		i += takes_next(table, argv[i]);
+	}
+	return NULL;
+}
+
+/* "asm, dis or list" */
+static void add_commands(const struct cmd_tool *tool, struct buf *out)
+{
+	for (const struct cmd_spec *s = tool->commands; s->run; s++) {
+		const char *join = s == tool->commands ? "" :
+				   s[1].run ? ", " : " or ";
+
+		buf_printf(out, "%s%s", join, s->name ? s->name : s->operands);
+	}
+}
+
+/* `name` names no command; NULL: nothing is named at all. */
+static bool no_command(const struct cmd_tool *tool, const char *name,
+		       struct err *e)
+{
+	size_t len = name ? strlen(name) : 0, best = cli_near(len);
+	const char *meant = NULL;
+	struct buf all = { 0 };
+
+	for (const struct cmd_spec *s = tool->commands; name && s->run; s++) {
+		size_t distance = s->name ? cli_distance(name, len, s->name) :
+					    best;
+		if (distance < best) {
+			best = distance;
+			meant = s->name;
+		}
+	}
+	add_commands(tool, &all);
+	if (meant)
+		err_set(e, ERR_USAGE, "no command \"%s\": did you mean %s?  "
+			"Wanted %s", name, meant, all.data);
+	else if (name)
+		err_set(e, ERR_USAGE, "no command \"%s\"; wanted %s, see %s "
+			"--help", name, all.data, tool->name);
+	else
+		err_set(e, ERR_USAGE, "no command given; wanted %s, see %s "
+			"--help", all.data, tool->name);
+	buf_fini(&all);
+	return false;
+}
+
+/* ---- parsing ---- */
+
+/* An option that the command refused: does another command take it? */
+static bool explain_unknown(const struct cmd *c, const struct cli_line *l,
+			    struct err *e)
+{
+	char name[80];
+	struct buf takers = { 0 };
+	struct cmd none = { 0 };
+
+	if (l->unknown)
+		snprintf(name, sizeof(name), "--%.*s",
+			 (int)strcspn(l->unknown, "="), l->unknown);
+	else
+		snprintf(name, sizeof(name), "-%c", l->unknown_letter);
+	for (const struct cmd_spec *s = c->tool->commands; s->run; s++) {
+		struct cli_opt *table = cmd_options(c->tool, s, &none);
+
+		if (l->unknown ?
+			    cli_find_long(table, name + 2, strlen(name + 2)) :
+			    cli_find_letter(table, name[1]))
+			buf_printf(&takers, "%s%s", takers.len ? ", " : "",
+				   s->name ? s->name : s->operands);
+		free(table);
+	}
+	if (takers.len) {
+		*e = (struct err){ 0 };
+		err_set(e, ERR_USAGE, "%s has no option %s (it is for %s): see "
+			"%s --help",
+			c->spec->name ? c->spec->name : c->spec->operands,
+			name, takers.data, l->name);
+	}
+	buf_fini(&takers);
+	return false;
+}
+
+/* --help or --version, in one of its forms. */
+static bool print_page(const struct cmd *c, const struct cli_line *l,
+		       struct err *e)
+{
+	const struct cmd_tool *tool = c->tool;
+	const char *form = l->stop_value;
+
+	if (!strcmp(l->stop->name, "version"))
+		printf("%s %s (%s)\n", tool->name, T0_VERSION, t0_commit());
+	else if (!form)
+		cmd_help(tool, c->spec && c->spec->name ? c->spec : NULL);
+	else if (!strcmp(form, "scd"))
+		cmd_manual(tool);
+	else if (!strcmp(form, "bash"))
+		cmd_completion(tool);
+	else
+		return err_set(e, ERR_USAGE,
+			       "--help=%s: wanted scd or bash, or nothing",
+			       form);
+	return stdout_check(e);
+}
+
+/* How many operands there may be; a form a line becomes "A or B". */
+static bool check_operands(const struct cmd *c, const struct cli_line *l,
+			   struct err *e)
+{
+	const struct cmd_spec *s = c->spec;
+	struct buf wanted = { 0 }, who = { 0 };
+
+	if (c->argc >= s->least && c->argc <= s->most)
+		return true;
+	if (!s->name && c->tool->commands[1].run)
+		return no_command(c->tool, c->argc ? c->argv[0] : NULL, e);
+	for (const char *p = s->operands ? s->operands : "none"; *p; p++)
+		if (*p == '\n')
+			buf_adds(&wanted, " or ");
+		else
+			buf_addc(&wanted, *p);
+	if (s->name)
+		buf_printf(&who, "%s: ", s->name);
+	if (c->argc > s->most)
+		err_set(e, ERR_USAGE, "%sunexpected operand \"%s\"; wanted %s, "
+			"see %s --help", who.len ? who.data : "",
+			c->argv[s->most], wanted.data, l->name);
+	else
+		err_set(e, ERR_USAGE, "%sgot %d operand%s, wanted %s; see %s "
+			"--help", who.len ? who.data : "", c->argc,
+			c->argc == 1 ? "" : "s", wanted.data, l->name);
+	buf_fini(&wanted);
+	buf_fini(&who);
+	return false;
+}
+
+/* Options and operands of the command; *done: a page was all that is wanted. */
+static bool parse_line(struct cmd *c, const char *command, bool *done,
+		       struct err *e)
+{
+	const struct cmd_spec all = cmd_whole(c->tool, CMD_ALL);
+	char name[80];
+	struct cli_line l = { .name = name };
+	struct cli_opt *table = cmd_options(c->tool,
+					    c->spec ? c->spec : &all, c);
+
+	snprintf(name, sizeof(name), "%s%s%s", c->tool->name,
+		 c->spec && c->spec->name ? " " : "",
+		 c->spec && c->spec->name ? c->spec->name : "");
+	l.opt = table;
+	bool ok = cli_parse(&l, c->line_argc, c->line_argv, e);
+	*done = ok && l.stop;
+	if (!ok && c->spec && (l.unknown || l.unknown_letter))
+		explain_unknown(c, &l, e);
+	if (*done)
+		ok = print_page(c, &l, e);
+	free(table);
+	if (!ok || *done)
+		return ok;
+	if (!c->spec)
+		return no_command(c->tool, command, e);
+	c->argc = c->line_argc - l.first - (c->spec->name != NULL);
+	c->argv = c->line_argv + l.first + (c->spec->name != NULL);
+	return check_operands(c, &l, e);
+}
+
+/* ---- running ---- */
+
+/* Where output goes until it is whole. */
+struct held {
+	char *text;
+	size_t len;
+};
+
+static bool open_output(struct cmd *c, struct held *h, struct err *e)
+{
+	c->out = stdout;
+	if (!c->output || c->spec->flags & CMD_OWN_OUTPUT)
+		return true;
+	if (c->spec->flags & CMD_STREAM)
+		c->out = fopen(c->output, "w");
+	else
+		c->out = open_memstream(&h->text, &h->len);
+	if (c->out)
+		return true;
+	return c->spec->flags & CMD_STREAM ?
+		       err_sys(e, ERR_IO, errno, "%s", c->output) :
+		       err_set(e, ERR_NOMEM, "no memory for the output");
+}
+
+/* `ok`: the command succeeded. */
+static bool close_output(struct cmd *c, struct held *h, bool ok, struct err *e)
+{
+	if (c->out == stdout)
+		return ok && stdout_check(e);
+	const bool bad = ferror(c->out) != 0;
+	if ((fclose(c->out) || bad) && ok)
+		ok = c->spec->flags & CMD_STREAM ?
+			     err_sys(e, ERR_IO, errno, "%s", c->output) :
+			     err_set(e, ERR_NOMEM, "no memory for the output");
+	if (!(c->spec->flags & CMD_STREAM))
+		ok = ok && file_write_atomic(c->output, h->text, h->len, e);
+	free(h->text);
+	return ok && stdout_check(e);
+}
+
+static bool run_hooked(struct cmd *c, struct err *e)
+{
+	const struct cmd_hook *hook = c->spec->hook;
+
+	if (hook && !hook->open(c, e))
+		return false;
+	bool ok = c->spec->run(c, e);
+	if (hook)
+		hook->close(c);
+	return ok;
+}
+
+static bool run_command(struct cmd *c, struct err *e)
+{
+	struct held h = { 0 };
+
+	if (c->json && c->csv)
+		return err_set(e, ERR_USAGE, "--json and --csv exclude each "
+			       "other; name one");
+	c->format = c->json ? TABLE_JSON : c->csv ? TABLE_CSV : TABLE_TEXT;
+	return (!c->tool->check || c->tool->check(c, e)) &&
+	       open_output(c, &h, e) &&
+	       close_output(c, &h, run_hooked(c, e), e);
+}
+
+int cmd_main(struct cmd *c, const struct cmd_tool *tool, int argc, char **argv)
+{
+	const struct cmd_spec all = cmd_whole(tool, CMD_ALL);
+	struct cli_opt *table = cmd_options(tool, &all, c);
+	const char *command = first_operand(table, argc, argv);
+	struct err e = { 0 };
+	bool done = false;
+
+	free(table);
+	c->tool = tool;
+	c->line_argc = argc;
+	c->line_argv = argv;
+	c->spec = command ? find_command(tool, command) : NULL;
+	if (!c->spec)
+		c->spec = cmd_unnamed(tool);
+	if (!parse_line(c, command, &done, &e) ||
+	    (!done && !run_command(c, &e))) {
+		if (e.code == ERR_NONE)
+			BUG("%s failed without saying why", tool->name);
+		c->status = err_report(tool->name, &e);
+	}
+	for (const struct cli_opt *o = tool->options; o && o->name; o++)
+		if (o->type == CLI_LIST)
+			cli_list_fini(o->dst);
+	return c->status;
+}
+
+/* ---- for commands ---- */
+
+bool cmd_table(const struct cmd *c, const struct table *t, struct err *e)
+{
+	return table_print(t, c->format, c->out, e);
+}
+
+void cmd_remark(const struct cmd *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (c->quiet)
+		return;
+	fprintf(stderr, "%s: ", c->tool->name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static volatile sig_atomic_t signalled;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signalled = 1;
+}
+
+const volatile int *cmd_catch_signals(int flags)
+{
+	const struct sigaction sa = { .sa_handler = on_signal,
+				      .sa_flags = flags };
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	return &signalled;
+}

@@ -1,0 +1,73 @@
+/*
+ * compiler/cmd/cmd_sim_costs.c - t0-sim costs and import; costs to simulate with.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/cmd/cmd_sim.h"
+#include "results/db/results.h"
+
+static bool parse_origin(const struct sim_cmd *o, enum cost_origin *most,
+			 struct err *e)
+{
+	for (int k = COST_DEFAULT; k <= COST_HARDWARE; k++)
+		if (!strcmp(o->costs, cost_origin_name(k))) {
+			*most = (enum cost_origin)k;
+			return true;
+		}
+	return err_set(e, ERR_USAGE, "--costs %s: wanted hardware, published "
+		       "or default", o->costs);
+}
+
+bool sim_load_costs(const struct sim_cmd *o, bool makes_db,
+		    struct cost_model *m, struct err *e)
+{
+	enum cost_origin most = COST_DEFAULT;
+	struct res_db *db = NULL;
+
+	cost_init(m, "gfx1100");
+	if (!parse_origin(o, &most, e))
+		return false;
+	const bool read = most > COST_DEFAULT &&
+			  (!makes_db || access(res_path(o->db), F_OK) == 0);
+	bool ok = (!read || res_open_if(o->db, &db, e)) &&
+		  (!db || cost_load(m, db, most, e));
+	res_close(db);
+	if (ok && m->n_ignored)
+		cmd_remark(&o->cmd, "warning: %d rows of area cost are no "
+			   "costs that this build knows", m->n_ignored);
+	return ok && cost_set_list(m, &o->set, e);
+}
+
+bool sim_cmd_costs(struct cmd *c, struct err *e)
+{
+	const struct sim_cmd *o = (struct sim_cmd *)c;
+	struct cost_model m;
+	struct table t;
+	char text[128];
+	bool ok = sim_load_costs(o, false, &m, e);
+
+	table_init(&t, COST_COLUMNS);
+	cost_list(&m, &t);
+	ok = ok && cmd_table(c, &t, e);
+	cost_summary(&m, text, sizeof(text));
+	if (ok)
+		cmd_remark(c, "%s", text);
+	table_fini(&t);
+	cost_fini(&m);
+	return ok;
+}
+
+bool sim_cmd_import(struct cmd *c, struct err *e)
+{
+	const struct sim_cmd *o = (struct sim_cmd *)c;
+	struct cost_import done;
+	struct res_db *db = res_open(o->db, RES_WRITE, e);
+	bool ok = db && cost_import(db, c->argv[0], &done, e);
+
+	if (ok)
+		fprintf(c->out, "%d published costs taken, %d rows are none "
+			"of ours\n", done.taken, done.skipped);
+	res_close(db);
+	return ok;
+}
