@@ -81,13 +81,6 @@ bool asm_error(struct assembler *a, const char *at, const char *fmt, ...)
 
 /* -------------------------------------------------------------- lines ---- */
 
-const char *asm_space(const char *p)
-{
-	while (*p == ' ' || *p == '\t')
-		p++;
-	return p;
-}
-
 int asm_name(const char *p)
 {
 	int n = 0;
@@ -284,14 +277,14 @@ static bool read_instruction(struct assembler *a, const char *p)
 /* "name = value" */
 static bool read_assignment(struct assembler *a, const char *p, int len)
 {
-	const char *s = asm_space(p + len) + 1;
+	const char *s = isa_skip_space(p + len) + 1;
 	struct isa_value v;
 
 	if (*s == '=')
 		s++;
 	if (!asm_value(a, &s, &v))
 		return false;
-	if (*asm_space(s))
+	if (*isa_skip_space(s))
 		return asm_error(a, s, "unexpected text behind the value");
 	return asm_set(a, p, len, &v, true);
 }
@@ -300,13 +293,13 @@ static bool read_assignment(struct assembler *a, const char *p, int len)
 static bool read_labels(struct assembler *a, const char **p, int *name_len)
 {
 	for (;;) {
-		const char *s = *p = asm_space(*p), *colon;
+		const char *s = *p = isa_skip_space(*p), *colon;
 		bool local = isdigit((unsigned char)*s);
 		int len = *name_len = asm_name(s);
 
 		while (local && isdigit((unsigned char)s[len]))
 			len++;
-		colon = asm_space(s + len);
+		colon = isa_skip_space(s + len);
 		if (!len || *colon != ':' || colon[1] == ':')
 			return true;
 		*p = colon + 1;
@@ -325,10 +318,10 @@ static bool read_statement(struct assembler *a)
 		return false;
 	if (!*p)
 		return true;
-	if (len && *asm_space(p + len) == '=')
+	if (len && *isa_skip_space(p + len) == '=')
 		return read_assignment(a, p, len);
 	if (*p == '.' && len)
-		return asm_directive(a, p, len, asm_space(p + len));
+		return asm_directive(a, p, len, isa_skip_space(p + len));
 	return read_instruction(a, p);
 }
 

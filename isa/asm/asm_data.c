@@ -100,7 +100,7 @@ static bool read_datum(struct directive *d, int bytes)
 
 bool dir_data(struct directive *d)
 {
-	if (!*asm_space(d->p))
+	if (!*isa_skip_space(d->p))
 		return true;
 	do
 		if (!read_datum(d, d->arg))

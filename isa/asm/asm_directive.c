@@ -11,16 +11,16 @@
 
 bool dir_done(struct directive *d)
 {
-	d->p = asm_space(d->p);
+	d->p = isa_skip_space(d->p);
 	return !*d->p || asm_error(d->a, d->p, "unexpected text");
 }
 
 bool dir_comma(struct directive *d)
 {
-	d->p = asm_space(d->p);
+	d->p = isa_skip_space(d->p);
 	if (*d->p != ',')
 		return false;
-	d->p = asm_space(d->p + 1);
+	d->p = isa_skip_space(d->p + 1);
 	return true;
 }
 
@@ -32,7 +32,7 @@ static bool want_comma(struct directive *d)
 /* A name, also in quotes. */
 static bool read_name(struct directive *d, const char **s, int *len)
 {
-	const char *p = d->p = asm_space(d->p);
+	const char *p = d->p = isa_skip_space(d->p);
 
 	*s = p;
 	*len = asm_name(p);
@@ -175,7 +175,7 @@ static bool dir_section(struct directive *d)
 	const char *s, *p;
 	int len, number;
 
-	d->p = p = asm_space(d->p);
+	d->p = p = isa_skip_space(d->p);
 	if (*p == '"') {
 		if (!read_name(d, &s, &len))
 			return false;

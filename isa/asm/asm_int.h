@@ -107,7 +107,6 @@ bool asm_emit_fill(struct assembler *a, uint64_t n_bytes, uint8_t byte);
 void asm_fixup(struct assembler *a, const struct asm_fixup *f);
 /* Copy the next line to a->line; false at the end.  `raw`: comments stay. */
 bool asm_next_line(struct assembler *a, bool raw);
-const char *asm_space(const char *p);
 /* A name at *p: its length, 0 if there is none. */
 int asm_name(const char *p);
 

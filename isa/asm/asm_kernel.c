@@ -144,11 +144,11 @@ static bool read_field(struct kernel *k, const char *at, size_t i,
 	if (k->seen >> i & 1)
 		return asm_error(a, at, ".amdhsa_%s given twice", f->name);
 	k->seen |= UINT64_C(1) << i;
-	p = asm_space(p);
+	p = isa_skip_space(p);
 	at = p;
 	if (!asm_number(a, &p, &v))
 		return false;
-	if (*asm_space(p))
+	if (*isa_skip_space(p))
 		return asm_error(a, p, "unexpected text behind the value");
 	if (v < 0 || (uint64_t)v >> f->width)
 		return asm_error(a, at, "%lld does not fit %u bits",
@@ -295,7 +295,7 @@ bool asm_kernel(struct assembler *a, const char *p)
 	const char *name = arena_strdup(&a->o->mem, p); /* p's line goes */
 	int len = asm_name(p), first = a->line_no, errors = a->n_errors;
 
-	if (!len || *asm_space(p + len))
+	if (!len || *isa_skip_space(p + len))
 		return asm_error(a, p, "wanted .amdhsa_kernel NAME");
 	set_defaults(&k);
 	for (;;) {
@@ -304,7 +304,7 @@ bool asm_kernel(struct assembler *a, const char *p)
 		if (!asm_next_line(a, false))
 			return asm_error_at(a, first, -1,
 					    ".end_amdhsa_kernel is missing");
-		p = asm_space(a->line);
+		p = isa_skip_space(a->line);
 		n = asm_name(p);
 		if (!*p)
 			continue;

@@ -120,7 +120,7 @@ static struct node *parse_flow_list(struct yaml *y, const char **p)
 {
 	struct node *list = node_new(y, NODE_LIST), *one;
 
-	*p = asm_space(*p);
+	*p = isa_skip_space(*p);
 	if (**p == ']') {
 		++*p;
 		return list;
@@ -130,14 +130,14 @@ static struct node *parse_flow_list(struct yaml *y, const char **p)
 		if (!one)
 			return NULL;
 		node_add(list, one);
-		*p = asm_space(*p);
+		*p = isa_skip_space(*p);
 		if (**p == ']') {
 			++*p;
 			return list;
 		}
 		if (**p != ',')
 			return yaml_error(y, "',' or ']' missing");
-		*p = asm_space(*p + 1);
+		*p = isa_skip_space(*p + 1);
 	}
 }
 
@@ -176,7 +176,7 @@ static const char *skip_tag(const char *s, bool *string)
 	while (*end && *end != ' ')
 		end++;
 	*string = end - s >= 4 && !memcmp(end - 4, "!str", 4);
-	return asm_space(end);
+	return isa_skip_space(end);
 }
 
 /* The rest of a line as a value. */
@@ -196,7 +196,7 @@ static struct node *parse_scalar(struct yaml *y, const char *s)
 		return n;
 	}
 	n = parse_flow(y, &s);
-	if (n && *asm_space(s))
+	if (n && *isa_skip_space(s))
 		return yaml_error(y, "unexpected text behind a value");
 	return n;
 }
@@ -425,7 +425,8 @@ bool asm_metadata(struct assembler *a)
 				     ".end_amdgpu_metadata is missing");
 			break;
 		}
-		if (!strncmp(asm_space(a->line), ".end_amdgpu_metadata", 20)) {
+		if (!strncmp(isa_skip_space(a->line), ".end_amdgpu_metadata",
+			     20)) {
 			ok = convert_block(&y);
 			break;
 		}

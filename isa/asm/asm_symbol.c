@@ -197,7 +197,7 @@ bool asm_value(struct assembler *a, const char **p, struct isa_value *v)
 	struct isa_expr_env env;
 	const char *why;
 
-	*p = asm_space(*p);
+	*p = isa_skip_space(*p);
 	why = isa_expr(p, symbol_env(a, &env), v);
 	if (why)
 		return asm_error(a, *p, "%s", why);
@@ -207,7 +207,7 @@ bool asm_value(struct assembler *a, const char **p, struct isa_value *v)
 
 bool asm_number(struct assembler *a, const char **p, int64_t *n)
 {
-	const char *at = asm_space(*p);
+	const char *at = isa_skip_space(*p);
 	struct isa_value v;
 
 	if (!asm_value(a, p, &v))

@@ -55,11 +55,9 @@ static unsigned opsel_bits(const struct isa_inst *in)
 	if (op->flags & ISA_OPSEL)
 		return sources_of(op) | 8;
 	for (int i = 0; i < op->n_opnd; i++) {
-		const struct isa_type_info *t =
-			isa_type_info(op->opnd[i].type);
 		int slot = op->opnd[i].slot;
 
-		if (t->bits != 16 || t->count != 1)
+		if (!isa_type_is_half(op->opnd[i].type))
 			continue;
 		if (slot == ISA_SLOT_D)
 			bits |= 8;
@@ -163,14 +161,11 @@ static const char *check_vop3p(struct decoder *d)
 	const struct isa_inst *in = d->in;
 	const uint32_t *f = in->f;
 
-	if (d->t->gen == ISA_GFX12 && isa_inst_has_fixed_mods(in)) {
-		d->mods = 7;
-		if (f[ISA_F_CLAMP] && !(d->op->flags & ISA_CLAMP))
-			return "clamp not allowed here";
-		return check_fixed_gfx12(d);
-	}
-
 	d->mods = 7;
+	if (d->t->gen == ISA_GFX12 && isa_inst_has_fixed_mods(in))
+		return f[ISA_F_CLAMP] && !(d->op->flags & ISA_CLAMP) ?
+			       "clamp not allowed here" :
+			       check_fixed_gfx12(d);
 	if ((f[ISA_F_NEG] | f[ISA_F_NEG_HI] | f[ISA_F_OPSEL]) & ~d->has)
 		return "modifier of a source that does not exist";
 	if (f[ISA_F_CLAMP] && !(d->op->flags & ISA_CLAMP))
@@ -330,14 +325,18 @@ static const char *check_smem_gfx12(const struct decoder *d)
 	return NULL;
 }
 
-static const char *check_flat_gfx10(const struct decoder *d)
+/* Has an unused field of FLAT, SCRATCH or GLOBAL a value? */
+static bool flat_unused(const struct decoder *d)
 {
 	const uint32_t *f = d->in->f;
+	bool saddr = f[ISA_F_SADDR] != ISA_R_NULL;
+	bool flat = d->in->fmt == ISA_FMT_FLAT;
 
-	return f[ISA_F_RSV1] || (d->in->fmt == ISA_FMT_FLAT &&
-				 f[ISA_F_SADDR] != ISA_R_NULL) ?
-		       isa_decode_unused :
-		       NULL;
+	if (d->t->gen == ISA_GFX10_3)
+		return f[ISA_F_RSV1] || (flat && saddr);
+	if (d->in->fmt == ISA_FMT_SCRATCH)
+		return false;
+	return f[ISA_F_SVE] || ((flat || !d->op->n_opnd) && saddr);
 }
 
 /* Fields that the format has and the row may not use. */
@@ -365,19 +364,9 @@ const char *isa_decode_check(struct decoder *d)
 	case ISA_FMT_DS:
 		return check_lds(d);
 	case ISA_FMT_FLAT:
-		if (d->t->gen == ISA_GFX10_3)
-			return check_flat_gfx10(d);
-		unused = f[ISA_F_SADDR] != ISA_R_NULL || f[ISA_F_SVE];
-		break;
 	case ISA_FMT_SCRATCH:
-		if (d->t->gen == ISA_GFX10_3)
-			return check_flat_gfx10(d);
-		break;
 	case ISA_FMT_GLOBAL:
-		if (d->t->gen == ISA_GFX10_3)
-			return check_flat_gfx10(d);
-		unused = f[ISA_F_SVE] ||
-			 (!d->op->n_opnd && f[ISA_F_SADDR] != ISA_R_NULL);
+		unused = flat_unused(d);
 		break;
 	case ISA_FMT_MUBUF:
 	case ISA_FMT_MTBUF:

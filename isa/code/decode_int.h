@@ -46,14 +46,6 @@ static inline bool is_vop3(const struct isa_inst *in)
 	       in->fmt == ISA_FMT_VOP3P || in->fmt == ISA_FMT_VINTERP;
 }
 
-/* One 16-bit value in a 32-bit register. */
-static inline bool is_half_type(enum isa_type type)
-{
-	const struct isa_type_info *t = isa_type_info(type);
-
-	return t->bits == 16 && t->count == 1;
-}
-
 /* Bits of the signed offsets of FLAT, GLOBAL and SCRATCH. */
 static inline int flat_offset_bits(enum isa_gen gen)
 {

@@ -102,7 +102,7 @@ const char *isa_decode_source(struct decoder *d, struct isa_operand *o,
 static void e32_half(const struct decoder *d, struct isa_operand *o)
 {
 	if (d->t->gen == ISA_GFX10_3 || o->kind != ISA_K_VGPR ||
-	    !is_half_type(o->type) || !(o->reg & 0x80))
+	    !isa_type_is_half(o->type) || !(o->reg & 0x80))
 		return;
 	o->reg &= 0x7f;
 	o->mods |= ISA_M_HI;
@@ -128,7 +128,7 @@ static void vop3_mods(struct decoder *d, struct isa_operand *o, int i)
 		if (f[ISA_F_NEG_HI] >> i & 1)
 			o->mods |= o->type == ISA_T_MIX ? ISA_M_ABS :
 							  ISA_M_NEG_HI;
-	} else if (is_half_type(o->type) &&
+	} else if (isa_type_is_half(o->type) &&
 		   f[ISA_F_OPSEL] & d->opsel & 1u << i) {
 		o->mods |= ISA_M_HI;
 	}
@@ -206,7 +206,8 @@ static const char *set_destination(struct decoder *d, struct isa_operand *o)
 	why = isa_decode_vgpr(o, in->f[ISA_F_VDST]);
 	if (isa_fmt_is_e32(in->fmt))
 		e32_half(d, o);
-	else if (is_vop3(in) && is_half_type(o->type) && in->f[ISA_F_OPSEL] & 8)
+	else if (is_vop3(in) && isa_type_is_half(o->type) &&
+		 in->f[ISA_F_OPSEL] & 8)
 		o->mods |= ISA_M_HI;
 	return why;
 }

@@ -16,31 +16,6 @@ enum {
 	MAX_VGPRS = 256,
 };
 
-/* Chips with the larger VGPR file: 1536 instead of 1024. */
-static bool has_large_file(const char *chip, bool *known)
-{
-	static const struct {
-		const char *chip;
-		bool large;
-	} chips[] = {
-		{ "gfx1030", false }, { "gfx1031", false },
-		{ "gfx1032", false }, { "gfx1033", false },
-		{ "gfx1034", false }, { "gfx1035", false },
-		{ "gfx1036", false }, { "gfx1100", true },
-		{ "gfx1101", true },  { "gfx1102", false },
-		{ "gfx1103", false }, { "gfx1150", false },
-		{ "gfx1151", true },  { "gfx1200", true },
-		{ "gfx1201", true },
-	};
-
-	*known = true;
-	for (size_t i = 0; i < ARRAY_SIZE(chips); i++)
-		if (!strcmp(chips[i].chip, chip))
-			return chips[i].large;
-	*known = false;
-	return false;
-}
-
 static int round_up(int v, int to)
 {
 	return (v + to - 1) / to * to;
@@ -79,15 +54,15 @@ static void choose_limit(struct isa_occupancy *o)
 bool isa_occupancy(const char *chip, const struct isa_resources *r,
 		   struct isa_occupancy *o)
 {
-	bool known, large = has_large_file(chip, &known);
+	int vgprs = isa_chip_vgprs(chip); /* 24 and 16 are their granules */
 	int cus = r->wgp_mode ? 2 : 1, simds = 2 * cus;
 	int share = r->wave == 64 ? 2 : 1;
-	int granule = (large ? 24 : 16) / share;
-	int file = (large ? 1536 : 1024) / share;
+	int granule = vgprs / 64 / share;
+	int file = vgprs / share;
 	int waves, groups;
 
 	memset(o, 0, sizeof(*o));
-	if (!known || (r->wave != 32 && r->wave != 64) || r->vgprs < 0 ||
+	if (!vgprs || (r->wave != 32 && r->wave != 64) || r->vgprs < 0 ||
 	    r->vgprs > MAX_VGPRS || r->workgroup_size < 1 ||
 	    r->workgroup_size > 1024 || r->lds_bytes > LDS_GROUP_BYTES)
 		return false;

@@ -283,6 +283,16 @@ const struct isa_op_info *isa_op_info(enum isa_op op)
 	return &ops[op < ISA_OP_COUNT ? op : ISA_OP_NONE];
 }
 
+int isa_op_sources(const struct isa_op_info *op)
+{
+	int n = 0;
+
+	for (int i = 0; i < op->n_opnd; i++)
+		n += op->opnd[i].slot >= ISA_SLOT_S0 &&
+		     op->opnd[i].slot <= ISA_SLOT_S2I;
+	return n;
+}
+
 const char *isa_op_name(enum isa_gen gen, enum isa_op op)
 {
 	const char *old = op < ISA_OP_COUNT ? names10[op] : NULL;
@@ -350,44 +360,22 @@ static const uint16_t bases[ISA_FMT_COUNT] = {
 #define GFX11_5_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx11_5)
 #define GFX12_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx12)
 
-static const uint16_t at_gfx10_3[N_SLOTS + 2 * ISA_OP_COUNT] = {
-#define I(n, f, opcodes, operands, p, fl)            \
-	[SLOT(n, f, GFX10_3_OF opcodes)] = ISA_##n,  \
-	[SLOT_E64(n, f, GFX10_3_OF opcodes, fl)] = ISA_##n,
+/* The row at each slot, by generation. */
+#define AT(gen, n, f, opcode, flags) \
+	[gen][SLOT(n, f, opcode)] = ISA_##n, \
+			 [gen][SLOT_E64(n, f, opcode, flags)] = ISA_##n,
+static const uint16_t at[ISA_GEN_COUNT][N_SLOTS + 2 * ISA_OP_COUNT] = {
+#define I(n, f, opcodes, operands, p, fl) \
+	AT(ISA_GFX10_3, n, f, GFX10_3_OF opcodes, fl) \
+	AT(ISA_GFX11, n, f, GFX11_OF opcodes, fl) \
+	AT(ISA_GFX11_5, n, f, GFX11_5_OF opcodes, fl) \
+	AT(ISA_GFX12, n, f, GFX12_OF opcodes, fl)
 #include "isa/tables/insts.def"
-};
-
-static const uint16_t at_gfx11[N_SLOTS + 2 * ISA_OP_COUNT] = {
-#define I(n, f, opcodes, operands, p, fl)            \
-	[SLOT(n, f, GFX11_OF opcodes)] = ISA_##n,    \
-	[SLOT_E64(n, f, GFX11_OF opcodes, fl)] = ISA_##n,
-#include "isa/tables/insts.def"
-};
-
-static const uint16_t at_gfx11_5[N_SLOTS + 2 * ISA_OP_COUNT] = {
-#define I(n, f, opcodes, operands, p, fl)            \
-	[SLOT(n, f, GFX11_5_OF opcodes)] = ISA_##n,  \
-	[SLOT_E64(n, f, GFX11_5_OF opcodes, fl)] = ISA_##n,
-#include "isa/tables/insts.def"
-};
-
-static const uint16_t at_gfx12[N_SLOTS + 2 * ISA_OP_COUNT] = {
-#define I(n, f, opcodes, operands, p, fl)            \
-	[SLOT(n, f, GFX12_OF opcodes)] = ISA_##n,    \
-	[SLOT_E64(n, f, GFX12_OF opcodes, fl)] = ISA_##n,
-#include "isa/tables/insts.def"
-};
-
-static const uint16_t *const at[ISA_GEN_COUNT] = {
-	[ISA_GFX10_3] = at_gfx10_3,
-	[ISA_GFX11] = at_gfx11,
-	[ISA_GFX11_5] = at_gfx11_5,
-	[ISA_GFX12] = at_gfx12,
 };
 
 bool isa_gen_known(enum isa_gen gen)
 {
-	return gen < ISA_GEN_COUNT && at[gen];
+	return gen < ISA_GEN_COUNT;
 }
 
 int isa_opcode_bits(enum isa_fmt layout)
@@ -455,27 +443,41 @@ enum isa_op isa_vopd_op_in(enum isa_gen gen, int opcode, bool y,
 
 /* ------------------------------------------------------------- chips ---- */
 
-static const struct {
+static const struct chip {
 	const char *name;
 	enum isa_gen gen;
+	int vgprs; /* of a SIMD in wave32, per lane */
 } chips[] = {
-	{ "gfx1030", ISA_GFX10_3 }, { "gfx1031", ISA_GFX10_3 },
-	{ "gfx1032", ISA_GFX10_3 }, { "gfx1033", ISA_GFX10_3 },
-	{ "gfx1034", ISA_GFX10_3 }, { "gfx1035", ISA_GFX10_3 },
-	{ "gfx1036", ISA_GFX10_3 }, { "gfx1100", ISA_GFX11 },
-	{ "gfx1101", ISA_GFX11 },   { "gfx1102", ISA_GFX11 },
-	{ "gfx1103", ISA_GFX11 },   { "gfx1150", ISA_GFX11_5 },
-	{ "gfx1151", ISA_GFX11_5 }, { "gfx1200", ISA_GFX12 },
-	{ "gfx1201", ISA_GFX12 },
+	{ "gfx1030", ISA_GFX10_3, 1024 }, { "gfx1031", ISA_GFX10_3, 1024 },
+	{ "gfx1032", ISA_GFX10_3, 1024 }, { "gfx1033", ISA_GFX10_3, 1024 },
+	{ "gfx1034", ISA_GFX10_3, 1024 }, { "gfx1035", ISA_GFX10_3, 1024 },
+	{ "gfx1036", ISA_GFX10_3, 1024 }, { "gfx1100", ISA_GFX11, 1536 },
+	{ "gfx1101", ISA_GFX11, 1536 },	  { "gfx1102", ISA_GFX11, 1024 },
+	{ "gfx1103", ISA_GFX11, 1024 },	  { "gfx1150", ISA_GFX11_5, 1024 },
+	{ "gfx1151", ISA_GFX11_5, 1536 }, { "gfx1200", ISA_GFX12, 1536 },
+	{ "gfx1201", ISA_GFX12, 1536 },
 };
+
+static const struct chip *find_chip(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(chips); i++)
+		if (!strcmp(chips[i].name, name))
+			return &chips[i];
+	return NULL;
+}
 
 bool isa_chip_parse(const char *name, enum isa_gen *gen)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(chips); i++) {
-		if (strcmp(chips[i].name, name))
-			continue;
-		*gen = chips[i].gen;
-		return true;
-	}
-	return false;
+	const struct chip *c = find_chip(name);
+
+	if (c)
+		*gen = c->gen;
+	return c;
+}
+
+int isa_chip_vgprs(const char *name)
+{
+	const struct chip *c = find_chip(name);
+
+	return c ? c->vgprs : 0;
 }

@@ -300,6 +300,15 @@ bool isa_fmt_is_valu(enum isa_fmt fmt);
 enum isa_fmt isa_layout(enum isa_gen gen, enum isa_fmt fmt);
 /* 32-bit registers that a value of this type occupies, in this wave size. */
 int isa_type_dwords(enum isa_type type, int wave);
+/* One 16-bit value in a 32-bit register. */
+static inline bool isa_type_is_half(enum isa_type type)
+{
+	const struct isa_type_info *t = isa_type_info(type);
+
+	return t->bits == 16 && t->count == 1;
+}
+/* Source operands of the vector ALU: slots S0 to S2I. */
+int isa_op_sources(const struct isa_op_info *op);
 
 /*
  * The mnemonic of a row in a generation, without suffixes; gfx10_3 has other
@@ -315,6 +324,8 @@ enum isa_op isa_op_find(const char *name);
 bool isa_gen_known(enum isa_gen gen);
 /* "gfx1100" -> ISA_GFX11; false for chips that no generation covers. */
 bool isa_chip_parse(const char *name, enum isa_gen *gen);
+/* VGPRs of a lane that a SIMD holds in wave32; 0 for other chips. */
+int isa_chip_vgprs(const char *name);
 
 /*
  * The row at (format, opcode), ISA_OP_NONE if the slot is empty.  VOP3 opcodes

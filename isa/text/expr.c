@@ -27,12 +27,6 @@ struct expr {
 	int depth;
 };
 
-static void skip_blanks(struct expr *x)
-{
-	while (*x->p == ' ' || *x->p == '\t')
-		x->p++;
-}
-
 /* -------------------------------------------------------------- atoms ---- */
 
 static int digit_value(char c)
@@ -170,7 +164,7 @@ static const char *parse_unary(struct expr *x, struct isa_value *v)
 	const char *why;
 	int len = 0;
 
-	skip_blanks(x);
+	x->p = isa_skip_space(x->p);
 	memset(v, 0, sizeof(*v));
 	if (isdigit((unsigned char)*x->p)) {
 		len = local_label(x->p);
@@ -192,7 +186,7 @@ static const char *parse_unary(struct expr *x, struct isa_value *v)
 		x->depth--;
 		if (why)
 			return why;
-		skip_blanks(x);
+		x->p = isa_skip_space(x->p);
 		if (*x->p != ')')
 			return "')' missing";
 		x->p++;
@@ -329,7 +323,7 @@ static const char *parse_binary(struct expr *x, int level, struct isa_value *v)
 		const char *at = x->p;
 		int len, prec, op;
 
-		skip_blanks(x);
+		x->p = isa_skip_space(x->p);
 		op = operator_at(x->p, &len, &prec);
 		if (!op || prec < level) {
 			x->p = at;

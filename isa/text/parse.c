@@ -215,7 +215,7 @@ const char *isa_assemble_line(const struct isa_target *t, const char *text,
 	ps.op = NULL;
 	ps.why = NULL;
 	ps.why_rank = 0;
-	text = skip_space(text);
+	text = isa_skip_space(text);
 	for (end = text; isa_is_name(*end); end++)
 		;
 	if (!isa_gen_known(t->gen))

@@ -34,7 +34,7 @@ static int call_parts(const char *s, int len, const char *name,
 
 	if (!isa_has_prefix(s, len, name))
 		return -1;
-	s = skip_space(s + strlen(name));
+	s = isa_skip_space(s + strlen(name));
 	if (s >= end || *s != '(' || end[-1] != ')')
 		return -1;
 	end--;
@@ -42,7 +42,7 @@ static int call_parts(const char *s, int len, const char *name,
 		const char *comma = memchr(s, ',', end - s);
 		const char *stop = comma ? comma : end;
 
-		s = skip_space(s);
+		s = isa_skip_space(s);
 		out[n].s = s;
 		out[n].len = stop > s ? stop - s : 0;
 		while (out[n].len &&
@@ -203,7 +203,7 @@ static bool parse_version(struct parser *ps, const struct arg *a, uint32_t *v)
 			return true;
 		if (*p != '|')
 			return isa_refuse(ps, 3, "wanted '|' between flags");
-		p = skip_space(p + 1);
+		p = isa_skip_space(p + 1);
 	}
 }
 
@@ -260,46 +260,29 @@ bool isa_put_imm(struct parser *ps, const struct arg *a, int slot)
 /* ----------------------------------------------------------- counters ---- */
 
 /* "name(value)" items in a row. */
-struct item {
-	const char *name;
-	uint8_t low, width;
-	int8_t names; /* enum isa_name_kind of its values, -1: numbers */
-};
-
 struct syntax {
-	const struct item *item;
+	const struct imm_item *item;
 	int n;
 	const char *separators; /* one may stand between two items */
 	bool separator_needed, once;
 	uint32_t initial;
 };
 
-static const struct item waitcnt_items[] = {
+static const struct imm_item waitcnt_items[] = {
 	{ "vmcnt", 10, 6, -1 },
 	{ "lgkmcnt", 4, 6, -1 },
 	{ "expcnt", 0, 3, -1 },
-};
-static const struct item delay_items[] = {
-	{ "instid0", 0, 4, INSTID },
-	{ "instskip", 4, 3, SKIP },
-	{ "instid1", 7, 4, INSTID },
-};
-static const struct item depctr_items[] = {
-	{ "depctr_hold_cnt", 7, 1, -1 }, { "depctr_sa_sdst", 0, 1, -1 },
-	{ "depctr_va_vdst", 12, 4, -1 }, { "depctr_va_sdst", 9, 3, -1 },
-	{ "depctr_va_ssrc", 8, 1, -1 },	 { "depctr_va_vcc", 1, 1, -1 },
-	{ "depctr_vm_vsrc", 2, 3, -1 },
 };
 
 static const struct syntax waitcnt = { waitcnt_items, ARRAY_SIZE(waitcnt_items),
 				       "&,",	      false,
 				       false,	      0xfff7 };
-static const struct syntax delay = { delay_items, ARRAY_SIZE(delay_items),
-				     "|",	  true,
-				     false,	  0 };
-static const struct syntax depctr = { depctr_items, ARRAY_SIZE(depctr_items),
-				      "&,",	    false,
-				      true,	    0xff9f };
+static const struct syntax delay = {
+	isa_delay_items, DELAY_ITEMS, "|", true, false, 0
+};
+static const struct syntax depctr = {
+	isa_depctr_items, DEPCTR_ITEMS, "&,", false, true, 0xff9f
+};
 
 static const struct syntax *syntax_of(const struct isa_op_info *op)
 {
@@ -322,8 +305,8 @@ bool isa_imm_takes_line(const struct isa_op_info *op)
 }
 
 /* The value between parentheses; "vmcnt_sat(99)" is cut to what fits. */
-static const char *item_value(const struct item *it, bool sat, const char *s,
-			      int len, uint32_t *out)
+static const char *item_value(const struct imm_item *it, bool sat,
+			      const char *s, int len, uint32_t *out)
 {
 	int64_t v, max = (1 << it->width) - 1;
 
@@ -345,7 +328,7 @@ static const char *item_value(const struct item *it, bool sat, const char *s,
 }
 
 static const char *find_item(const struct syntax *x, const char *s, int len,
-			     bool *sat, const struct item **out)
+			     bool *sat, const struct imm_item **out)
 {
 	*sat = x == &waitcnt && len > 4 && !memcmp(s + len - 4, "_sat", 4);
 	if (*sat)
@@ -367,7 +350,7 @@ static const char *parse_items(const char *s, const struct syntax *x,
 	*field = x->initial;
 	for (;;) {
 		const char *name = s, *why, *close;
-		const struct item *it;
+		const struct imm_item *it;
 		uint32_t v, mask;
 		bool sat;
 
@@ -376,11 +359,11 @@ static const char *parse_items(const char *s, const struct syntax *x,
 		why = find_item(x, name, s - name, &sat, &it);
 		if (why)
 			return why;
-		s = skip_space(s);
+		s = isa_skip_space(s);
 		close = *s == '(' ? strchr(s, ')') : NULL;
 		if (!close)
 			return "wanted COUNTER(VALUE)";
-		s = skip_space(s + 1);
+		s = isa_skip_space(s + 1);
 		why = s > close ? "value missing" :
 				  item_value(it, sat, s, close - s, &v);
 		if (why)
@@ -391,11 +374,11 @@ static const char *parse_items(const char *s, const struct syntax *x,
 		/* A delay given twice is both: LLVM combines the bits. */
 		*field = (*field & (x == &delay ? ~0u : ~mask)) | v << it->low;
 		seen |= mask;
-		s = skip_space(close + 1);
+		s = isa_skip_space(close + 1);
 		if (!*s)
 			return NULL;
 		if (strchr(x->separators, *s))
-			s = skip_space(s + 1);
+			s = isa_skip_space(s + 1);
 		else if (x->separator_needed)
 			return "wanted '|' between delays";
 	}
@@ -413,13 +396,13 @@ bool isa_put_line(struct parser *ps, const char *s)
 {
 	const struct syntax *x = syntax_of(ps->op);
 	uint32_t v = 0;
-	const char *why = NULL, *p = s = skip_space(s);
+	const char *why = NULL, *p = s = isa_skip_space(s);
 
 	while (isa_is_name(*p))
 		p++;
 	if (!*s)
 		return isa_refuse(ps, 2, "too few operands");
-	if (isa_is_name_start(*s) && *skip_space(p) == '(') {
+	if (isa_is_name_start(*s) && *isa_skip_space(p) == '(') {
 		why = parse_items(s, x, &v);
 	} else {
 		why = isa_lex_line(ps, s);

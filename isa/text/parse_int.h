@@ -110,12 +110,6 @@ bool isa_finish(struct parser *ps);
 
 /* ------------------------------------------------------- parse_lex.c ---- */
 
-static inline const char *skip_space(const char *p)
-{
-	while (*p == ' ' || *p == '\t')
-		p++;
-	return p;
-}
 bool isa_word_is(const char *s, int len, const char *word);
 bool isa_has_prefix(const char *s, int len, const char *prefix);
 /* One operand; moves *p past it. */

@@ -47,7 +47,7 @@ bool isa_lex_int(const char *s, int len, int64_t *v)
 	if (isa_expr(&p, NULL, &value))
 		return false;
 	*v = value.n;
-	return !*skip_space(p);
+	return !*isa_skip_space(p);
 }
 
 /* ---------------------------------------------------------- registers ---- */
@@ -56,7 +56,7 @@ bool isa_lex_int(const char *s, int len, int64_t *v)
 static int register_index(const char **p)
 {
 	struct isa_value v;
-	const char *s = skip_space(*p);
+	const char *s = isa_skip_space(*p);
 	int n = isa_lex_digits(&s);
 
 	if (n >= 0 && (*s == ':' || *s == ']')) {
@@ -66,7 +66,7 @@ static int register_index(const char **p)
 	s = *p;
 	if (isa_expr(&s, NULL, &v) || v.n < 0 || v.n > 1023)
 		return -1;
-	*p = skip_space(s);
+	*p = isa_skip_space(s);
 	return v.n;
 }
 
@@ -197,7 +197,7 @@ static const char *lex_list(struct parser *ps, const char **at, struct arg *a)
 		if (ps->n_list == MAX_LIST)
 			return "too many registers in a list";
 		memset(one, 0, sizeof(*one));
-		p = skip_space(p);
+		p = isa_skip_space(p);
 		why = lex_register(&p, one);
 		if (why)
 			return why;
@@ -212,7 +212,7 @@ static const char *lex_list(struct parser *ps, const char **at, struct arg *a)
 		}
 		ps->n_list++;
 		a->list_n++;
-		p = skip_space(p);
+		p = isa_skip_space(p);
 		if (*p == ']')
 			break;
 		if (*p++ != ',')
@@ -283,7 +283,7 @@ static bool lex_float(const char **at, struct arg *a)
 	const char *end;
 
 	if (minus)
-		p = skip_space(p + 1);
+		p = isa_skip_space(p + 1);
 	end = float_end(p);
 	if (!end)
 		return false;
@@ -384,7 +384,7 @@ static bool is_name_at(const char *p)
 
 bool isa_lex_call_follows(const char *p, int len)
 {
-	return *skip_space(p + len) == '(';
+	return *isa_skip_space(p + len) == '(';
 }
 
 /* A register, a name, a number or an expression, without modifiers. */
@@ -430,16 +430,16 @@ static bool lex_call(const char **p, const char *name)
 
 	if (strncmp(*p, name, n) || isa_is_name((*p)[n]))
 		return false;
-	s = skip_space(*p + n);
+	s = isa_skip_space(*p + n);
 	if (*s != '(')
 		return false;
-	*p = skip_space(s + 1);
+	*p = isa_skip_space(s + 1);
 	return true;
 }
 
 static const char *close_with(const char **p, char c, const char *why)
 {
-	*p = skip_space(*p);
+	*p = isa_skip_space(*p);
 	if (**p != c)
 		return why;
 	++*p;
@@ -449,14 +449,14 @@ static const char *close_with(const char **p, char c, const char *why)
 /* Unary minus is a modifier, except of a number. */
 static bool minus_is_neg(const char *p)
 {
-	p = skip_space(p + 1);
+	p = isa_skip_space(p + 1);
 	return *p == '|' || *p == '[' || *p == '-' || is_name_at(p);
 }
 
 /* A minus that negates an operand, not one that begins an expression. */
 static bool lex_minus(const char **p)
 {
-	const char *s = skip_space(*p + 1);
+	const char *s = isa_skip_space(*p + 1);
 	struct arg probe = { 0 };
 	int len = 0;
 
@@ -466,7 +466,7 @@ static bool lex_minus(const char **p)
 	if (!probe.kind && *s != '|' && *s != '[' &&
 	    !lex_named(&probe, s, len) && !isa_lex_call_follows(s, len))
 		return false;
-	*p = skip_space(*p + 1);
+	*p = isa_skip_space(*p + 1);
 	return true;
 }
 
@@ -492,7 +492,7 @@ const char *isa_lex_arg(struct parser *ps, const char **p, struct arg *a)
 	if (**p == 'n')
 		a->neg = call_neg = lex_call(p, "neg");
 	if (**p == '-' && minus_is_neg(*p)) {
-		if (call_neg || *skip_space(*p + 1) == '-')
+		if (call_neg || *isa_skip_space(*p + 1) == '-')
 			return "only one minus may stand before an operand";
 		a->neg = lex_minus(p);
 	}
@@ -500,7 +500,7 @@ const char *isa_lex_arg(struct parser *ps, const char **p, struct arg *a)
 		a->abs = call_abs = lex_call(p, "abs");
 	if (**p == '|' && !call_abs) {
 		a->abs = bar = true;
-		*p = skip_space(*p + 1);
+		*p = isa_skip_space(*p + 1);
 	}
 	why = lex_plain(ps, p, a, bar);
 	if (!why && bar)

@@ -93,11 +93,11 @@ static const char *lex_mod(struct parser *ps, const char **p, bool *found)
 	while (isa_is_name(*end))
 		end++;
 	len = end - *p;
-	colon = skip_space(end);
+	colon = isa_skip_space(end);
 	memset(m, 0, sizeof(*m));
 	if (*colon == ':' && colon[1] != ':') {
 		m->id = mod_named(*p, len, false);
-		*p = skip_space(colon + 1);
+		*p = isa_skip_space(colon + 1);
 	} else {
 		m->id = mod_named(*p, len, true);
 		if (!m->id && len > 4 && !memcmp(*p, "no", 2)) {
@@ -156,7 +156,7 @@ const char *isa_lex_line(struct parser *ps, const char *p)
 	bool found;
 
 	ps->n_args = ps->n_mods = ps->n_list = 0;
-	for (p = skip_space(p); *p;) {
+	for (p = isa_skip_space(p); *p;) {
 		/* The common case: a register is never a modifier. */
 		if (isa_is_name_start(*p) && !isa_lex_is_register(p)) {
 			why = lex_mod(ps, &p, &found);
@@ -174,9 +174,9 @@ const char *isa_lex_line(struct parser *ps, const char *p)
 			return why;
 		ps->n_args++;
 next:
-		p = skip_space(p);
+		p = isa_skip_space(p);
 		if (*p == ',')
-			p = skip_space(p + 1);
+			p = isa_skip_space(p + 1);
 	}
 	return check_order(ps);
 }

@@ -48,10 +48,10 @@ static int bracket_list(const struct mod *m, int limit, uint8_t out[8])
 	if (m->value != MD_LIST)
 		return -1;
 	for (;;) {
-		const char *start = p = skip_space(p);
+		const char *start = p = isa_skip_space(p);
 		int64_t v = isa_lex_digits(&p);
 
-		p = skip_space(p);
+		p = isa_skip_space(p);
 		if (v < 0 || (*p != ',' && p != end)) {
 			while (p < end && *p != ',')
 				p++;
@@ -270,16 +270,6 @@ static bool put_dim(struct parser *ps, const struct mod *m)
 
 /* -------------------------------------------------------- vector math ---- */
 
-static int n_sources(const struct isa_op_info *op)
-{
-	int n = 0;
-
-	for (int i = 0; i < op->n_opnd; i++)
-		n += op->opnd[i].slot >= ISA_SLOT_S0 &&
-		     op->opnd[i].slot <= ISA_SLOT_S2I;
-	return n;
-}
-
 static bool is_mix(const struct isa_op_info *op)
 {
 	return op->n_opnd > 1 && op->opnd[1].type == ISA_T_MIX;
@@ -303,7 +293,7 @@ static bool put_packed_select(struct parser *ps, enum mod_id id, uint32_t bits)
 		return isa_put_field(ps, ISA_F_NEG_HI, bits);
 	default:
 		in->f[ISA_F_OPSEL_HI] = bits & 3;
-		if (n_sources(ps->op) == 3)
+		if (isa_op_sources(ps->op) == 3)
 			in->f[ISA_F_OPSEL_HI2] = bits >> 2;
 		return true;
 	}
@@ -313,12 +303,9 @@ static bool selects_halves(const struct isa_op_info *op)
 {
 	if (op->flags & ISA_OPSEL)
 		return true;
-	for (int i = 0; i < op->n_opnd; i++) {
-		const struct isa_type_info *t = isa_type_info(op->opnd[i].type);
-
-		if (t->bits == 16 && t->count == 1)
+	for (int i = 0; i < op->n_opnd; i++)
+		if (isa_type_is_half(op->opnd[i].type))
 			return true;
-	}
 	return false;
 }
 
@@ -330,7 +317,7 @@ static bool put_select(struct parser *ps, const struct mod *m)
 {
 	enum isa_fmt fmt = ps->in->fmt;
 	/* The addend of fmac is a source, too. */
-	int n = n_sources(ps->op) +
+	int n = isa_op_sources(ps->op) +
 		(ps->op->fmt == ISA_FMT_VOP2 && ps->op->flags & ISA_RD);
 	uint8_t v[8];
 	uint32_t bits = 0;

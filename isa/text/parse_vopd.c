@@ -91,7 +91,7 @@ static const char *name_end(const char *p)
 bool isa_parse_vopd(struct parser *ps, const char *text, const char *second)
 {
 	struct isa_inst *in = ps->in;
-	const char *x_end = name_end(text), *y = skip_space(second + 2);
+	const char *x_end = name_end(text), *y = isa_skip_space(second + 2);
 	char first[ISA_TEXT_MAX];
 	size_t len = second - text;
 

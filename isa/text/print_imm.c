@@ -44,21 +44,26 @@ static void put_waitcnt(struct out *o, const struct isa_inst *in, uint32_t v)
 		put_count(o, &first, "lgkmcnt", lgkm);
 }
 
+const struct imm_item isa_delay_items[DELAY_ITEMS] = {
+	{ "instid0", 0, 4, INSTID },
+	{ "instskip", 4, 3, SKIP },
+	{ "instid1", 7, 4, INSTID },
+};
+const struct imm_item isa_depctr_items[DEPCTR_ITEMS] = {
+	{ "depctr_hold_cnt", 7, 1, -1 }, { "depctr_sa_sdst", 0, 1, -1 },
+	{ "depctr_va_vdst", 12, 4, -1 }, { "depctr_va_sdst", 9, 3, -1 },
+	{ "depctr_va_ssrc", 8, 1, -1 },	 { "depctr_va_vcc", 1, 1, -1 },
+	{ "depctr_vm_vsrc", 2, 3, -1 },
+};
+
 static void put_depctr(struct out *o, uint32_t v)
 {
-	static const struct {
-		const char *name;
-		uint8_t low, width;
-	} part[] = {
-		{ "depctr_hold_cnt", 7, 1 }, { "depctr_sa_sdst", 0, 1 },
-		{ "depctr_va_vdst", 12, 4 }, { "depctr_va_sdst", 9, 3 },
-		{ "depctr_va_ssrc", 8, 1 },  { "depctr_va_vcc", 1, 1 },
-		{ "depctr_vm_vsrc", 2, 3 },
-	};
-	uint32_t known = 0, at_default = 0;
+	const struct imm_item *part = isa_depctr_items;
+	uint32_t known = 0;
+	int at_default = 0;
 	bool first = true;
 
-	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
+	for (int i = 0; i < DEPCTR_ITEMS; i++) {
 		uint32_t max = (1u << part[i].width) - 1;
 
 		known |= max << part[i].low;
@@ -68,40 +73,34 @@ static void put_depctr(struct out *o, uint32_t v)
 		add_hex(o, v);
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
+	for (int i = 0; i < DEPCTR_ITEMS; i++) {
 		uint32_t max = (1u << part[i].width) - 1;
 		uint32_t x = v >> part[i].low & max;
 
-		if (x != max || at_default == ARRAY_SIZE(part))
+		if (x != max || at_default == DEPCTR_ITEMS)
 			put_count(o, &first, part[i].name, x);
 	}
 }
 
 static void put_delay(struct out *o, uint32_t v)
 {
-	static const struct {
-		const char *name;
-		enum isa_name_kind kind;
-		uint8_t low, width;
-	} part[] = { { "instid0", INSTID, 0, 4 },
-		     { "instskip", SKIP, 4, 3 },
-		     { "instid1", INSTID, 7, 4 } };
+	const struct imm_item *part = isa_delay_items;
 	static const char *const bad[] = {
 		[INSTID] = "/* invalid instid value */",
 		[SKIP] = "/* invalid instskip value */",
 	};
 	const char *sep = "";
 
-	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
+	for (int i = 0; i < DELAY_ITEMS; i++) {
 		uint32_t x = v >> part[i].low & ((1u << part[i].width) - 1);
-		const char *name = isa_number_name(part[i].kind, x);
+		const char *name = isa_number_name(part[i].names, x);
 
 		if (!x)
 			continue;
 		add_str(o, sep);
 		add_str(o, part[i].name);
 		add_char(o, '(');
-		add_str(o, name ? name : bad[part[i].kind]);
+		add_str(o, name ? name : bad[part[i].names]);
 		add_char(o, ')');
 		sep = " | ";
 	}

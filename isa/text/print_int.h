@@ -106,6 +106,16 @@ enum { NAME_NUMBERS = 136 };
 /* The name of a number, or NULL. */
 const char *isa_number_name(enum isa_name_kind kind, uint32_t number);
 
+/* An item "name(value)" of s_waitcnt, s_delay_alu, s_waitcnt_depctr. */
+struct imm_item {
+	const char *name;
+	uint8_t low, width; /* bits of the immediate */
+	int8_t names;	    /* enum isa_name_kind of its values, -1: numbers */
+};
+enum { DELAY_ITEMS = 3, DEPCTR_ITEMS = 7 };
+extern const struct imm_item isa_delay_items[DELAY_ITEMS];
+extern const struct imm_item isa_depctr_items[DEPCTR_ITEMS];
+
 /* Operands that are immediates with a meaning. */
 void isa_print_immediate(struct out *o, const struct isa_inst *in,
 			   const struct isa_operand *op);

@@ -23,21 +23,10 @@ static void put_list(struct out *o, const char *name, uint32_t bits, int n)
 	add_char(o, ']');
 }
 
-static int n_sources(const struct isa_inst *in)
-{
-	const struct isa_op_info *op = isa_op_info(in->op);
-	int n = 0;
-
-	for (int i = 0; i < op->n_opnd; i++)
-		n += op->opnd[i].slot >= ISA_SLOT_S0 &&
-		     op->opnd[i].slot <= ISA_SLOT_S2I;
-	return n;
-}
-
 static void put_packed(struct out *o, const struct isa_inst *in)
 {
 	const uint32_t *f = in->f;
-	int n = n_sources(in);
+	int n = isa_op_sources(isa_op_info(in->op));
 	uint32_t all = (1u << n) - 1;
 	uint32_t hi = (f[ISA_F_OPSEL_HI] | f[ISA_F_OPSEL_HI2] << 2) & all;
 	bool mix = isa_prints_mods_inline(in);
@@ -67,12 +56,13 @@ static void put_packed(struct out *o, const struct isa_inst *in)
 static void put_opsel(struct out *o, const struct isa_inst *in)
 {
 	uint32_t bits = isa_inst_opsel(in);
-	int n = isa_op_info(in->op)->flags & ISA_RD &&
-			       isa_op_info(in->op)->fmt != ISA_FMT_VOP3 ?
-		       3 : n_sources(in);
+	const struct isa_op_info *op = isa_op_info(in->op);
+	int n = op->flags & ISA_RD && op->fmt != ISA_FMT_VOP3 ?
+			3 :
+			isa_op_sources(op);
 	int byte = isa_inst_byte_sel(in);
 	bool to_vgpr = in->opnd[0].slot == ISA_SLOT_D &&
-		       isa_op_info(in->op)->opnd[0].slot == ISA_SLOT_D;
+		       op->opnd[0].slot == ISA_SLOT_D;
 
 	if (byte > 0) {
 		ADD(o, " byte_sel:");

@@ -147,6 +147,14 @@ const char *isa_expr(const char **p, const struct isa_expr_env *env,
 const char *isa_expr_primary(const char **p, const struct isa_expr_env *env,
 			     struct isa_value *out);
 
+/* Past blanks and tabs. */
+static inline const char *isa_skip_space(const char *p)
+{
+	while (*p == ' ' || *p == '\t')
+		p++;
+	return p;
+}
+
 /* May this character start, continue a symbol's name? */
 enum { ISA_NAME_START = 1, ISA_NAME = 2 };
 extern const unsigned char isa_name_class[256];

@@ -490,3 +490,13 @@ const char *cfg_how(const struct cfg *g, int b, int next)
 		return "goes";
 	}
 }
+
+bool cfg_uses(const struct cfg_insn *x, int file, int role, int reg, int count)
+{
+	for (int i = 0; i < x->use.n; i++)
+		if (x->use.reg[i].file == file && x->use.reg[i].role & role &&
+		    x->use.reg[i].reg < reg + count &&
+		    reg < x->use.reg[i].reg + x->use.reg[i].count)
+			return true;
+	return false;
+}

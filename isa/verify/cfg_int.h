@@ -100,6 +100,9 @@ int cfg_path(const struct cfg *g, int from, int to, int *out, int max);
 /* How `next` is reached from `b`: "falls", "taken", "not taken", "call". */
 const char *cfg_how(const struct cfg *g, int b, int next);
 
+/* Does the instruction use one of `count` registers from `reg` on, in `role`? */
+bool cfg_uses(const struct cfg_insn *x, int file, int role, int reg, int count);
+
 /* ------------------------------------------------------- cfg_order.c ---- */
 
 /* Fills rpo, and order, header, scc and func of the blocks. */

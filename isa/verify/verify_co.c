@@ -29,15 +29,14 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static bool push_func(struct verify_input *in, uint64_t start, uint64_t size)
+static void push_func(struct verify_input *in, uint64_t start, uint64_t size)
 {
 	uint64_t end = in->vaddr + in->size_bytes;
 
 	if (start < in->vaddr || start >= end)
-		return false;
+		return;
 	in->func[in->n_funcs].start = start;
 	in->func[in->n_funcs++].end = size < end - start ? start + size : end;
-	return true;
 }
 
 /* Functions from symbols; kernels of stripped objects end at the next one. */

@@ -30,13 +30,7 @@ static bool needs_lanes(const struct cfg_insn *x)
 
 bool ver_writes_exec(const struct cfg_insn *x)
 {
-	for (int i = 0; i < x->use.n; i++)
-		if (x->use.reg[i].file == ISA_K_SGPR &&
-		    x->use.reg[i].role & ISA_DST &&
-		    x->use.reg[i].reg <= ISA_R_EXEC_HI &&
-		    x->use.reg[i].reg + x->use.reg[i].count > ISA_R_EXEC_LO)
-			return true;
-	return false;
+	return cfg_uses(x, ISA_K_SGPR, ISA_DST, ISA_R_EXEC_LO, 2);
 }
 
 /* Is this mask a subset by a condition that differs between lanes? */

@@ -80,17 +80,6 @@ static bool has_hazard(struct walk *w, look *fn, int insn)
 			 insn - 1, seen, &n_seen);
 }
 
-static bool accesses_reg(const struct cfg_insn *x, int file, int role, int reg,
-			 int count)
-{
-	for (int i = 0; i < x->use.n; i++)
-		if (x->use.reg[i].file == file && x->use.reg[i].role & role &&
-		    x->use.reg[i].reg < reg + count &&
-		    reg < x->use.reg[i].reg + x->use.reg[i].count)
-			return true;
-	return false;
-}
-
 static void add_source(struct regs *r, int reg, int count)
 {
 	for (int i = 0; i < r->n; i++)
@@ -140,8 +129,8 @@ static enum answer look_trans(struct walk *w, struct trail *t, int insn)
 		return CLEAR;
 	if (x->valu && is_trans(x))
 		for (int i = 0; i < w->src.n; i++)
-			if (accesses_reg(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
-					 w->src.count[i]))
+			if (cfg_uses(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
+				     w->src.count[i]))
 				return FOUND;
 	t->valus += x->valu;
 	t->trans += x->valu && is_trans(x);
@@ -187,13 +176,13 @@ static enum answer look_forward(struct walk *w, struct trail *t, int insn)
 	if (x->valu) {
 		for (int i = 0; i < w->src.n; i++)
 			if (t->def_at[i] < 0 &&
-			    accesses_reg(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
-					 w->src.count[i])) {
+			    cfg_uses(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
+				     w->src.count[i])) {
 				t->def_at[i] = t->valus;
 				t->writer = changed = true;
 			}
 	} else if (x->salu && t->exec_at < 0 && t->writer &&
-		   accesses_reg(x, ISA_K_SGPR, ISA_DST, ISA_R_EXEC_LO, 2)) {
+		   cfg_uses(x, ISA_K_SGPR, ISA_DST, ISA_R_EXEC_LO, 2)) {
 		t->exec_at = t->valus;
 		changed = true;
 	}
@@ -249,7 +238,7 @@ static enum answer look_mask(struct walk *w, struct trail *t, int insn)
 	if (waits_for_depctr(x, SA_SDST))
 		return CLEAR;
 	if (!t->stage) {
-		if (!accesses_reg(x, ISA_K_SGPR, ISA_DST, w->reg, w->count))
+		if (!cfg_uses(x, ISA_K_SGPR, ISA_DST, w->reg, w->count))
 			return ON;
 		if (!x->salu)
 			return CLEAR;
@@ -283,8 +272,8 @@ static enum answer look_wmma(struct walk *w, struct trail *t, int insn)
 		return ON;
 	if (x->pipe == ISA_PIPE_WMMA)
 		for (int i = 0; i < w->src.n; i++)
-			if (accesses_reg(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
-					 w->src.count[i]))
+			if (cfg_uses(x, ISA_K_VGPR, ISA_DST, w->src.reg[i],
+				     w->src.count[i]))
 				return FOUND;
 	return CLEAR;
 }
@@ -298,7 +287,7 @@ static enum answer look_direct_valu(struct walk *w, struct trail *t, int insn)
 	if (!x->valu)
 		return ON;
 	t->trans += is_trans(x);
-	if (accesses_reg(x, ISA_K_VGPR, ISA_DST | ISA_SRC, w->reg, 1)) {
+	if (cfg_uses(x, ISA_K_VGPR, ISA_DST | ISA_SRC, w->reg, 1)) {
 		/* Transcendentals overtake others: wait for all. */
 		int need = t->trans ? 0 : t->valus;
 
@@ -316,7 +305,7 @@ static enum answer look_direct_vmem(struct walk *w, struct trail *t, int insn)
 	if (x->valu || x->in.fmt == ISA_FMT_EXP || waits_for_depctr(x, VM_VSRC))
 		return CLEAR;
 	if ((x->vmem || x->in.fmt == ISA_FMT_DS) &&
-	    accesses_reg(x, ISA_K_VGPR, ISA_SRC, w->reg, 1))
+	    cfg_uses(x, ISA_K_VGPR, ISA_SRC, w->reg, 1))
 		return FOUND;
 	return ON;
 }
@@ -446,10 +435,10 @@ static bool read_later(const struct cfg *g, int insn, int reg)
 
 		for (int i = start > b->first ? start : b->first;
 		     i < b->first + b->n && !dead && !found; i++) {
-			found = accesses_reg(&g->insn[i], ISA_K_VGPR, ISA_SRC,
-					     reg, 1);
-			dead = accesses_reg(&g->insn[i], ISA_K_VGPR, ISA_DST,
-					    reg, 1);
+			found = cfg_uses(&g->insn[i], ISA_K_VGPR, ISA_SRC, reg,
+					 1);
+			dead = cfg_uses(&g->insn[i], ISA_K_VGPR, ISA_DST, reg,
+					1);
 		}
 		start = 0;
 		for (int s = 0; s < 2 && !dead && !found; s++)

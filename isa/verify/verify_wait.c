@@ -253,11 +253,9 @@ static int track_age(const struct cfg_insn *x, enum kind kind, int reg, int age)
 						 e.wait_exp;
 	if (wait != NO_WAIT && age >= wait)
 		return -1;
-	for (int i = 0; i < x->use.n; i++)
-		if (x->use.reg[i].file == file && x->use.reg[i].reg <= reg &&
-		    reg < x->use.reg[i].reg + x->use.reg[i].count &&
-		    (kind != K_LOCK || x->use.reg[i].role & ISA_DST))
-			return -1;
+	if (cfg_uses(x, file, kind == K_LOCK ? ISA_DST : ISA_SRC | ISA_DST, reg,
+		     1))
+		return -1;
 	if ((kind == K_VM && e.vm) || (kind == K_LDS && e.lds) ||
 	    (kind == K_EXP && e.exp))
 		age += age < AGE_MAX;
@@ -277,12 +275,7 @@ static bool is_producer(const struct cfg_insn *x, enum kind kind, int reg)
 	      kind == K_EXP  ? e.exp :
 			       e.lock))
 		return false;
-	for (int i = 0; i < x->use.n; i++)
-		if (x->use.reg[i].file == file && x->use.reg[i].role & role &&
-		    x->use.reg[i].reg <= reg &&
-		    reg < x->use.reg[i].reg + x->use.reg[i].count)
-			return true;
-	return false;
+	return cfg_uses(x, file, role, reg, 1);
 }
 
 struct node {
