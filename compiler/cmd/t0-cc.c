@@ -277,7 +277,7 @@ static bool compile_kernel(struct options *o, struct err *e)
 		return false;
 	if (o->cached)
 		return fetch_kernel(o, k, &s, e);
-	f = k->build(k, &s, e);
+	f = kernel_build(k, &s, e);
 	if (!f)
 		return err_wrap(e, "%s", k->name);
 	good = compile_function(o, f, e);

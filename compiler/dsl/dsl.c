@@ -146,6 +146,11 @@ static void dsl_free(struct dsl *k)
 	free(k);
 }
 
+const char *dsl_name(const struct dsl *k)
+{
+	return k->f->name;
+}
+
 struct ssa_func *dsl_finish(struct dsl *k, struct err *e)
 {
 	struct ssa_func *f = k->f;

@@ -193,6 +193,7 @@ struct dsl_at {
 #define KERNEL(...) dsl_new(DSL_AT, __VA_ARGS__, 1, 1, 1)
 struct dsl *dsl_new(struct dsl_at at, const char *name, uint32_t x, uint32_t y,
 		    uint32_t z, ...);
+const char *dsl_name(const struct dsl *k); /* of the kernel */
 /* The finished function, or NULL and the first error. */
 struct ssa_func *dsl_finish(struct dsl *k, struct err *e);
 /* An error of the kernel's own, e.g. a parameter that it does not support. */

@@ -2,70 +2,21 @@
 #ifndef T0_COMPILER_KERNELS_BUILD_H
 #define T0_COMPILER_KERNELS_BUILD_H
 
+#include <string.h>
+
 #include "compiler/kernels/kernels.h"
 
-#define KERNEL_FN(name) \
-	struct ssa_func *kernel_##name(const struct kernel_entry *entry, \
-				       const struct kernel_shape *shape, \
-				       struct err *e)
-KERNEL_FN(elementwise);
-KERNEL_FN(swiglu_back);
-KERNEL_FN(convert);
-KERNEL_FN(adamw);
-KERNEL_FN(softmax);
-KERNEL_FN(rms_norm);
-KERNEL_FN(rms_norm_rows);
-KERNEL_FN(rms_norm_back);
-KERNEL_FN(cross_entropy);
-KERNEL_FN(cross_entropy_back);
-KERNEL_FN(row_reduce);
-KERNEL_FN(argmax);
-KERNEL_FN(causal_mask);
-KERNEL_FN(embed);
-KERNEL_FN(embed_back);
-KERNEL_FN(transpose);
-KERNEL_FN(rope);
-KERNEL_FN(gemv);
-KERNEL_FN(gemv_int8);
-KERNEL_FN(gemv_int4);
-KERNEL_FN(qk_norm);
-KERNEL_FN(qk_norm_back);
-KERNEL_FN(qk_norm_rope);
-KERNEL_FN(kv_store);
-KERNEL_FN(attn_decode);
-KERNEL_FN(attn_join);
-KERNEL_FN(attention);
-KERNEL_FN(topk);
-KERNEL_FN(kv_gather);
-KERNEL_FN(stream_add);
-KERNEL_FN(stream_norm);
-KERNEL_FN(stream_swiglu);
-KERNEL_FN(stream_heads);
-KERNEL_FN(stream_embed);
+/* build_NAME() fills kernel *k for shape *s, whose defaults are filled in. */
+#define BUILDER(name, file) \
+	void build_##name(struct dsl *k, const struct kernel_shape *s);
+#define K(...)
+#include "compiler/kernels/kernels.def"
 
-/*
- * BUILDER(name) { ... } is kernel_name(): the braces fill kernel *k for shape
- * *s, whose defaults are filled in, as row *entry of the table asks.  A macro,
- * so that the kernel's file is its builder's.
- */
-#define BUILDER_BODY(name) \
-	static void build_##name(struct dsl *k, \
-				 __attribute__((unused)) \
-				 const struct kernel_entry *entry, \
-				 const struct kernel_shape *s)
-#define BUILDER(name) \
-	BUILDER_BODY(name); \
-	KERNEL_FN(name) \
-	{ \
-		return kernel_build(DSL_AT, build_##name, entry, shape, e); \
-	} \
-	BUILDER_BODY(name)
-struct ssa_func *kernel_build(struct dsl_at at,
-			      void (*body)(struct dsl *k,
-					   const struct kernel_entry *entry,
-					   const struct kernel_shape *s),
-			      const struct kernel_entry *entry,
-			      const struct kernel_shape *shape, struct err *e);
+/* Which of its builder's kernels? */
+static inline bool is_kernel(const struct dsl *k, const char *name)
+{
+	return strcmp(dsl_name(k), name) == 0;
+}
 
 /* Element i of a pointer as f32, and back to its type. */
 static inline struct val load_f32(struct val p, struct val i)

@@ -8,8 +8,6 @@
  * Scores are in units of log2: 2^score is the weight.
  */
 #include <float.h>
-#include <string.h>
-
 #include "compiler/kernels/build.h"
 
 enum { KEY_PART = HEAD_PIECE, MAX_RATIO = KERNEL_MAX_RATIO };
@@ -288,9 +286,9 @@ static void queries(struct decode *d, struct val q, struct val by)
  * shape.ratio heads share a group; it divides heads / kv_heads.  A row
  * without keys gives zeros.
  */
-BUILDER(attn_decode)
+void build_attn_decode(struct dsl *k, const struct kernel_shape *s)
 {
-	bool split = strcmp(entry->name, "attn_split") == 0;
+	bool split = is_kernel(k, "attn_split");
 	struct decode d;
 
 	begin(&d, k, s);
@@ -385,7 +383,7 @@ void attn_plain(struct dsl *k, const struct kernel_shape *shape,
  * Puts the splits of attn_split together.  Arguments: out [rows][n]
  * (shape.type), part, top, splits, n, rows (i32); a row is a token's head.
  */
-BUILDER(attn_join)
+void build_attn_join(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val out = ARG_PTR(k, s->type, "out", DSL_NOALIAS);
 	struct val part = ARG_PTR(k, DSL_F32, "part", DSL_READONLY);

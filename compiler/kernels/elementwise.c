@@ -1,6 +1,4 @@
 /* One result for each element; KERNEL_VECTOR of them per work-item. */
-#include <string.h>
-
 #include "compiler/kernels/build.h"
 
 /* x: the inputs; a and b: numbers. */
@@ -108,12 +106,12 @@ static void one(size_t o, const struct val *p, const struct val *number,
 }
 
 /* Arguments: out, x[, y[, z]][, a[, b]], n (u32).  out may be an input. */
-BUILDER(elementwise)
+void build_elementwise(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val p[4] = { 0 }, number[2] = { 0 };
 	size_t o = 0;
 
-	while (strcmp(op[o].name, entry->name) != 0)
+	while (!is_kernel(k, op[o].name))
 		o++;
 	for (int i = 0; i <= op[o].inputs; i++)
 		p[i] = ARG_PTR(k, s->type,
@@ -142,7 +140,7 @@ static void swiglu_gradients(struct val dx, struct val dy, struct val xs,
  * Arguments: dx, dy, x, y, g, n: the gradients of silu(x) y by x and by y, for
  * the gradient g of the result.
  */
-BUILDER(swiglu_back)
+void build_swiglu_back(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val dx = ARG_PTR(k, s->type, "dx", 0);
 	struct val dy = ARG_PTR(k, s->type, "dy", 0);
@@ -154,7 +152,7 @@ BUILDER(swiglu_back)
 }
 
 /* Arguments: out (shape.to), x (shape.type), n. */
-BUILDER(convert)
+void build_convert(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val out = ARG_PTR(k, s->to, "out", 0);
 	struct val x = ARG_PTR(k, s->type, "x", 0);
@@ -186,7 +184,7 @@ static void adamw_step(const struct adamw *a, const struct part *at)
  * eps, decay, c1, c2 (f32: 1 - beta1^t and 1 - beta2^t), n.
  * Decoupled weight decay: p -= rate (m / c1 / (sqrt(v / c2) + eps) + decay p).
  */
-BUILDER(adamw)
+void build_adamw(struct dsl *k, const struct kernel_shape *s)
 {
 	struct adamw a = {
 		.p = ARG_PTR(k, s->type, "p", 0),

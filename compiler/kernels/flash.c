@@ -432,7 +432,7 @@ static void run(struct flash *f, const struct attn_task *t)
  * f32 neither.  One of i8 is as one of f16, to which elements are rounded: from
  * 65520 on they are infinite.
  */
-BUILDER(attention)
+void build_attention(struct dsl *k, const struct kernel_shape *s)
 {
 	struct attn_task t;
 	struct flash f;

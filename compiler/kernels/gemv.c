@@ -36,7 +36,7 @@ static void columns(struct dsl *k, struct var sum, struct val w, struct val x,
  * Arguments: y [rows] (f32), w [rows][n], x [n] (f32), rows, n (i32).
  * shape.wide: n is a multiple of 8.
  */
-BUILDER(gemv)
+void build_gemv(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val y = ARG_PTR(k, DSL_F32, "y", 0);
 	struct val wp = ARG_PTR(k, s->type, "w", DSL_READONLY);
@@ -87,7 +87,7 @@ static struct grouped grouped_args(struct dsl *k, const struct kernel_shape *s,
 }
 
 /* w is i8 [rows][n]. */
-BUILDER(gemv_int8)
+void build_gemv_int8(struct dsl *k, const struct kernel_shape *s)
 {
 	struct grouped g = grouped_args(k, s, DSL_I8);
 
@@ -112,7 +112,7 @@ BUILDER(gemv_int8)
  * w is u8 [rows][n / 2]: byte j of a group of 32 columns holds column j in its
  * low and column j + 16 in its high half, 8 added.
  */
-BUILDER(gemv_int4)
+void build_gemv_int4(struct dsl *k, const struct kernel_shape *s)
 {
 	struct grouped g = grouped_args(k, s, DSL_U8);
 	struct val half = SHR(g.n, 1);

@@ -246,7 +246,7 @@ static struct val head_ptr(struct val p, const struct pairs *at)
  * kernels.h; tokens (i32), eps (f32).  A row per token and head of q, k and v:
  * tokens * (heads + 2 kv_heads).  shape.head is even.
  */
-BUILDER(qk_norm_rope)
+void build_qk_norm_rope(struct dsl *k, const struct kernel_shape *s)
 {
 	if (s->head % 2)
 		FAIL(k, "heads of %u elements have no pairs; wanted an even "
@@ -316,7 +316,7 @@ BUILDER(qk_norm_rope)
  * [tokens][kv_ld] (shape.type), position, slot [tokens] (i32), kv_heads, kv_ld,
  * row, head (i32), sequence (i64), tokens.  A row per token and head.
  */
-BUILDER(kv_store)
+void build_kv_store(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val kc = ARG_PTR(k, s->cache, "kc", 0);
 	struct val vc = ARG_PTR(k, s->cache, "vc", 0);
@@ -378,7 +378,7 @@ static void copy_row(struct dsl *k, const struct kernel_shape *s, struct val x,
  * sequences).  shape.wide: n is a multiple of 8.  Of a cache of I8, n is all
  * heads' kernel_cache_row().
  */
-BUILDER(kv_gather)
+void build_kv_gather(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val out = ARG_PTR(k, s->to, "out", DSL_NOALIAS);
 	struct val pool = ARG_PTR(k, s->type, "pool", DSL_READONLY);

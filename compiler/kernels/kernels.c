@@ -8,9 +8,16 @@ enum { /* as the table's rows call them */
 	WEIGHTS = KERNEL_WEIGHTS, BYTES = KERNEL_BYTES, TOKENS = KERNEL_TOKENS
 };
 
+#define BUILDER(name, file) \
+	static const char name##_file[] = "compiler/kernels/" file;
+#define K(...)
+#include "compiler/kernels/kernels.def"
+
 const struct kernel_entry kernel_table[] = {
+#define BUILDER(name, file)
 #define K(name, builder, per, group, uses, what) \
-	{ #name, what, kernel_##builder, KERNEL_##per, group, uses },
+	{ #name, what, build_##builder, builder##_file, KERNEL_##per, group, \
+	  uses },
 #include "compiler/kernels/kernels.def"
 };
 const size_t kernel_count = ARRAY_SIZE(kernel_table);
@@ -154,18 +161,15 @@ uint64_t kernel_groups(const struct kernel_entry *k,
 	return (n + each - 1) / each;
 }
 
-struct ssa_func *kernel_build(struct dsl_at at,
-			      void (*body)(struct dsl *k,
-					   const struct kernel_entry *entry,
-					   const struct kernel_shape *s),
-			      const struct kernel_entry *entry,
+struct ssa_func *kernel_build(const struct kernel_entry *entry,
 			      const struct kernel_shape *shape, struct err *e)
 {
+	const struct dsl_at at = { .file = entry->file };
 	struct kernel_shape s = *shape;
 
 	if (!kernel_shape_check(entry, &s, e))
 		return NULL;
 	struct dsl *k = dsl_new(at, entry->name, s.group, 1, 1);
-	body(k, entry, &s);
+	entry->body(k, &s);
 	return dsl_finish(k, e);
 }

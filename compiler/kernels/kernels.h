@@ -7,7 +7,7 @@
  *
  *	struct kernel_shape s = { .type = DSL_BF16 };
  *	const struct kernel_entry *k = kernel_find("rms_norm");
- *	struct ssa_func *f = k->build(k, &s, &e);
+ *	struct ssa_func *f = kernel_build(k, &s, &e);
  *
  * or, ready to run and for the usual shapes without compiling:
  *
@@ -93,8 +93,8 @@ enum kernel_uses {
 
 struct kernel_entry {
 	const char *name, *what;
-	struct ssa_func *(*build)(const struct kernel_entry *k,
-				  const struct kernel_shape *s, struct err *e);
+	void (*body)(struct dsl *k, const struct kernel_shape *s);
+	const char *file; /* of its source */
 	enum kernel_per per;
 	uint32_t group; /* default work-items per group */
 	uint32_t uses;	/* enum kernel_uses */
@@ -105,6 +105,8 @@ struct kernel_entry {
 extern const struct kernel_entry kernel_table[];
 extern const size_t kernel_count;
 const struct kernel_entry *kernel_find(const char *name);
+struct ssa_func *kernel_build(const struct kernel_entry *k,
+			      const struct kernel_shape *s, struct err *e);
 /*
  * Groups for `n` elements, or for n rows; for KERNEL_TILE those along one side
  * of n.

@@ -5,7 +5,7 @@
  * Arguments: out, x [rows][n], n, queries, offset (i32).  Row r is query
  * r % queries of its matrix; what is more than `offset` behind it, -infinity.
  */
-BUILDER(causal_mask)
+void build_causal_mask(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val out = ARG_PTR(k, s->type, "out", 0);
 	struct val in = ARG_PTR(k, s->type, "x", 0);
@@ -26,7 +26,7 @@ BUILDER(causal_mask)
  * Arguments: out [rows][n], table [vocab][n], id [rows] (i32), vocab, n.  An id
  * that is not in the table gives a row of zeros.
  */
-BUILDER(embed)
+void build_embed(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val out = ARG_PTR(k, s->type, "out", 0);
 	struct val table = ARG_PTR(k, s->type, "table", DSL_READONLY);
@@ -45,7 +45,7 @@ BUILDER(embed)
  * Arguments: table [vocab][n] (f32, added to), g [rows][n], id, vocab, n.  Ids
  * that are not in the table add nothing.
  */
-BUILDER(embed_back)
+void build_embed_back(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val table = ARG_PTR(k, DSL_F32, "table", 0);
 	struct val grad = ARG_PTR(k, s->type, "g", DSL_READONLY);
@@ -64,7 +64,7 @@ BUILDER(embed_back)
  * Arguments: out [n][m], x [m][n], m, n (i32); groups (n / 32, m / 32).  The
  * tile's rows are 33 apart in LDS, so that its columns lie in all banks.
  */
-BUILDER(transpose)
+void build_transpose(struct dsl *k, const struct kernel_shape *s)
 {
 	enum { TILE = KERNEL_TILE_SIZE, PITCH = TILE + 1 };
 

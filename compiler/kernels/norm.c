@@ -53,7 +53,7 @@ static void forward(struct dsl *k, const struct norm *d, struct val in,
 }
 
 /* Arguments: out, x [rows][n], w [n], eps (f32), n (i32). */
-BUILDER(rms_norm)
+void build_rms_norm(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val out = ARG_PTR(k, s->type, "out", 0);
 	struct val in = ARG_PTR(k, s->type, "x", 0);
@@ -66,7 +66,7 @@ BUILDER(rms_norm)
 }
 
 /* Arguments: out, x [rows][n], w [n], eps (f32), n, rows (i32). */
-BUILDER(qk_norm)
+void build_qk_norm(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val out = ARG_PTR(k, s->type, "out", 0);
 	struct val in = ARG_PTR(k, s->type, "x", 0);
@@ -87,7 +87,7 @@ BUILDER(qk_norm)
  * [picked] (i32: which row), eps (f32), n (i32: a multiple of 4).  Rows begin
  * at multiples of 16 bytes.
  */
-BUILDER(rms_norm_rows)
+void build_rms_norm_rows(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val out = ALIGNED(ARG_PTR(k, s->to, "out", DSL_NOALIAS), 8);
 	struct val in = ALIGNED(ARG_PTR(k, DSL_F32, "x", DSL_READONLY), 16);
@@ -162,7 +162,7 @@ static void backward(struct dsl *k, const struct back *b, struct val row)
 }
 
 /* As back_args(). */
-BUILDER(rms_norm_back)
+void build_rms_norm_back(struct dsl *k, const struct kernel_shape *s)
 {
 	struct back b = back_args(k, s, s->group);
 
@@ -170,7 +170,7 @@ BUILDER(rms_norm_back)
 }
 
 /* As back_args(), then rows (i32). */
-BUILDER(qk_norm_back)
+void build_qk_norm_back(struct dsl *k, const struct kernel_shape *s)
 {
 	struct back b = back_args(k, s, 0);
 	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, s);

@@ -65,7 +65,7 @@ static struct ssa_func *build(const void *ctx, struct err *e)
 {
 	const struct work *w = ctx;
 
-	return w->k->build(w->k, w->s, e);
+	return kernel_build(w->k, w->s, e);
 }
 
 /*
@@ -110,7 +110,7 @@ static bool add(struct prebuilt_writer *w, const struct kernel_entry *k,
 	struct buf what = { 0 };
 	struct cc_object obj = { 0 };
 	struct cc_options o;
-	struct ssa_func *f = k->build(k, s, e);
+	struct ssa_func *f = kernel_build(k, s, e);
 	bool good;
 
 	options_of(s, &o);

@@ -1,6 +1,4 @@
 /* Rotary position embedding, both ways of pairing. */
-#include <string.h>
-
 #include "compiler/kernels/build.h"
 
 /*
@@ -8,9 +6,9 @@
  * position [tokens] (i32), heads, n, rows = tokens * heads (i32), turn (f32):
  * 1 turns forward, -1 back, which is the gradient.  out may be x.
  */
-BUILDER(rope)
+void build_rope(struct dsl *k, const struct kernel_shape *s)
 {
-	bool pairs = strcmp(entry->name, "rope_pairs") == 0;
+	bool pairs = is_kernel(k, "rope_pairs");
 
 	struct val out = ARG_PTR(k, s->type, "out", 0);
 	struct val in = ARG_PTR(k, s->type, "x", 0);

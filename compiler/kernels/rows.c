@@ -1,13 +1,7 @@
 /* One row of n per group, of any length, by a loop over its work-items. */
 #include <float.h>
-#include <string.h>
 
 #include "compiler/kernels/build.h"
-
-static bool is(const struct kernel_entry *k, const char *name)
-{
-	return strcmp(k->name, name) == 0;
-}
 
 /* The largest of a row and the sum of e^(x - largest), in all work-items. */
 struct total {
@@ -39,25 +33,25 @@ static struct total row_total(struct dsl *k, struct val x, struct val n,
 }
 
 /* Arguments: out, x [rows][n], n (i32). */
-BUILDER(softmax)
+void build_softmax(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val out = ARG_PTR(k, s->type, "out", 0);
 	struct val in = ARG_PTR(k, s->type, "x", 0);
 	struct val n = ARG(k, DSL_I32, "n"), row = GROUP_ID(k, 0);
 	struct val x = row_of(in, row, n), y = row_of(out, row, n);
 	struct total t = row_total(k, x, n, s->group);
-	struct val log_sum = is(entry, "log_softmax") ? LOG(t.sum) : t.sum;
+	const bool log = is_kernel(k, "log_softmax");
+	struct val log_sum = log ? LOG(t.sum) : t.sum;
 
 	FOR(k, i, LOCAL_ID(k, 0), n, s->group) {
 		struct val d = SUB(load_f32(x, i), t.max);
 
-		store_f32(y, i, is(entry, "log_softmax") ?
-				SUB(d, log_sum) : DIV(EXP(d), t.sum));
+		store_f32(y, i, log ? SUB(d, log_sum) : DIV(EXP(d), t.sum));
 	}
 }
 
 /* Arguments: loss [rows] (f32), x [rows][n], target [rows] (i32), n. */
-BUILDER(cross_entropy)
+void build_cross_entropy(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val loss = ARG_PTR(k, DSL_F32, "loss", 0);
 	struct val in = ARG_PTR(k, s->type, "x", DSL_READONLY);
@@ -74,7 +68,7 @@ BUILDER(cross_entropy)
 }
 
 /* Arguments: dx [rows][n], x, target, a (f32), n: a (softmax - 1 at target). */
-BUILDER(cross_entropy_back)
+void build_cross_entropy_back(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val dx = ARG_PTR(k, s->type, "dx", 0);
 	struct val in = ARG_PTR(k, s->type, "x", 0);
@@ -92,9 +86,9 @@ BUILDER(cross_entropy_back)
 }
 
 /* Arguments: out [rows] (f32), x [rows][n], n.  max and min: NaN is ignored. */
-BUILDER(row_reduce)
+void build_row_reduce(struct dsl *k, const struct kernel_shape *s)
 {
-	bool sum = is(entry, "row_sum"), max = is(entry, "row_max");
+	bool sum = is_kernel(k, "row_sum"), max = is_kernel(k, "row_max");
 
 	struct val out = ARG_PTR(k, DSL_F32, "out", 0);
 	struct val in = ARG_PTR(k, s->type, "x", DSL_READONLY);
@@ -118,7 +112,7 @@ BUILDER(row_reduce)
 }
 
 /* Arguments: out [rows] (i32), x [rows][n], n >= 1.  NaN is no largest. */
-BUILDER(argmax)
+void build_argmax(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val out = ARG_PTR(k, DSL_I32, "out", 0);
 	struct val in = ARG_PTR(k, s->type, "x", DSL_READONLY);

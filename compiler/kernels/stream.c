@@ -292,7 +292,7 @@ static void job_begin(struct job *j, struct dsl *k,
  * Arguments: y [tokens][rows] (f32, added to), w, scale, x [tokens][n], rows, n
  * (i32).
  */
-BUILDER(stream_add)
+void build_stream_add(struct dsl *k, const struct kernel_shape *s)
 {
 	struct job j;
 
@@ -312,7 +312,7 @@ BUILDER(stream_add)
  * Arguments: y [picked][rows] (f32), w, scale, x [tokens][n], gain [n], eps,
  * pick [picked] (i32: which token), rows, n (i32).  y = W norm(x).
  */
-BUILDER(stream_norm)
+void build_stream_norm(struct dsl *k, const struct kernel_shape *s)
 {
 	struct job j;
 
@@ -328,7 +328,7 @@ BUILDER(stream_norm)
  * Arguments: y [tokens][rows] (f32), w [2 rows][n] (gate, then up), scale,
  * x [tokens][n], gain [n], eps, rows, n (i32).  y = silu(gate) up of norm(x).
  */
-BUILDER(stream_swiglu)
+void build_stream_swiglu(struct dsl *k, const struct kernel_shape *s)
 {
 	enum { PAIRS = ROWS / 2 };
 	struct job j;
@@ -431,7 +431,7 @@ static void head_finish(struct dsl *k, const struct turn *a,
  * keys and values go into the cache.  d is even and at most KERNEL_MAX_HEAD
  * and the group.
  */
-BUILDER(stream_heads)
+void build_stream_heads(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val at[TOKENS];
 	struct turn a;
@@ -467,7 +467,7 @@ BUILDER(stream_heads)
  * Arguments: x [tokens][n] (f32), w [rows][n], scale, id [tokens] (i32), rows,
  * n (i32): row id of the matrix, as f32.  An id that is not there gives zeros.
  */
-BUILDER(stream_embed)
+void build_stream_embed(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_NOALIAS);
 	struct stream w = stream_args(k, s->weights);

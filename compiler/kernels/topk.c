@@ -131,7 +131,7 @@ static void collect(struct topk *t, struct val last, struct val place)
  * one of the lower place first; NaN counts as the smallest.  Behind the n-th
  * the value is -infinity and the place -1.
  */
-BUILDER(topk)
+void build_topk(struct dsl *k, const struct kernel_shape *s)
 {
 	if (s->group != BINS)
 		FAIL(k, "groups of %u work-items; wanted %d", s->group, BINS);

@@ -59,7 +59,7 @@ static double library_ms(const struct kernel_entry *k, struct err *e)
 		uint64_t t = time_mono_ns();
 		struct cc_object obj = { 0 };
 		struct cc_options o;
-		struct ssa_func *f = k->build(k, &s, e);
+		struct ssa_func *f = kernel_build(k, &s, e);
 
 		cc_options_init(&o);
 		if (!f || !cc_compile(f, &o, &obj, e))

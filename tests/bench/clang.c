@@ -312,7 +312,7 @@ static bool ours(const struct twin *t, enum dsl_type type, struct side *s,
 		shape.to = type == DSL_F32 ? DSL_BF16 : DSL_F32;
 	shape.wide = strcmp(t->kernel, "kv_gather") == 0;
 	cc_options_init(&o);
-	f = k->build(k, &shape, e);
+	f = kernel_build(k, &shape, e);
 	bool good = f && cc_compile(f, &o, &obj, e);
 	if (good)
 		buf_add(&s->object, obj.bytes.data, obj.bytes.len);

@@ -164,7 +164,7 @@ static inline bool lib_open_shape(struct lib *l, const char *name,
 
 	*l = (struct lib){ .entry = kernel_find(name), .shape = *shape };
 	cc_options_init(&o);
-	l->f = l->entry ? l->entry->build(l->entry, &l->shape, &e) : NULL;
+	l->f = l->entry ? kernel_build(l->entry, &l->shape, &e) : NULL;
 	if (l->f && cc_compile(l->f, &o, &l->obj, &e))
 		return true;
 	diag("%s: %s", name, e.msg);

@@ -60,7 +60,7 @@ static bool compiled(const char *name, struct kernel_shape s, struct buf *out)
 
 	cc_options_init(&o);
 	kernel_shape_check(k, &s, &e);
-	f = k->build(k, &s, &e);
+	f = kernel_build(k, &s, &e);
 	good = f && cc_compile(f, &o, &obj, &e);
 	ssa_func_free(f);
 	*out = obj.bytes;

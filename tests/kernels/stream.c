@@ -125,7 +125,7 @@ static bool opened(struct lib *l, const char *name, size_t kind,
 				      .weights = kinds[kind].type,
 				      .tokens = each } };
 	cc_options_init(&o);
-	l->f = l->entry->build(l->entry, &l->shape, &e);
+	l->f = kernel_build(l->entry, &l->shape, &e);
 	if (ok(l->f && cc_compile(l->f, &o, &l->obj, &e), "%s of %s for %u "
 	       "compiles", name, kinds[kind].name, each))
 		return true;
