@@ -1,11 +1,12 @@
 /*
- * Vectors of keys and values in the cache (kernels.h, "Caches").
+ * compiler/kernels/cache.c - vectors of keys and values in the cache
+ * (kernels.h, "Caches").
  *
  * Those of i8 hold signed bytes, then the scales of their groups: a lane's load
  * of 8 bytes stays aligned, one pointer and one stride reach both, and a head's
  * vectors are one stream without gaps, of which every cache line is used whole.
  */
-#include "compiler/kernels/build.h"
+#include "compiler/kernels/kernels_int.h"
 
 enum { GROUP = KERNEL_CACHE_GROUP, GROUP_BITS = KERNEL_CACHE_GROUP_BITS };
 
@@ -34,8 +35,9 @@ struct cached cached_head(const struct cache_at *c, struct val p,
 }
 
 /* What a lane has of its own comes first: it is the same in all turns. */
-static struct val place(const struct cached *c, struct val base,
-			struct val number, struct val row, struct val first)
+static struct val vector_offset(const struct cached *c, struct val base,
+				struct val number, struct val row,
+				struct val first)
 {
 	struct val mine = CAST(DSL_U32, MUL(number, row));
 	struct val all = CAST(DSL_U32, MUL(base, row));
@@ -50,16 +52,18 @@ struct val cached_load(const struct cached *c, struct val base,
 		       struct val number, const struct head_piece *piece,
 		       const struct val *in)
 {
-	return head_load(number.k, c->at, place(c, base, number, c->row,
-			 CONST(number.k, DSL_U32, 0)), piece, in);
+	return head_load(number.k, c->at,
+			 vector_offset(c, base, number, c->row,
+				       CONST(number.k, DSL_U32, 0)),
+			 piece, in);
 }
 
 struct val cached_scale(const struct cached *c, struct val base,
 			struct val number, const struct head_piece *piece,
 			const struct val *in)
 {
-	struct val at = place(c, base, number, c->scale_row,
-			      SHR(piece->first, GROUP_BITS));
+	struct val at = vector_offset(c, base, number, c->scale_row,
+				      SHR(piece->first, GROUP_BITS));
 	struct val there;
 
 	if (piece->inside)
@@ -106,7 +110,7 @@ struct quant quant_of(struct val top)
 	return (struct quant){ d, SELECT(GT(d, 0.0), DIV(1.0, d), 0.0) };
 }
 
-struct val quant(const struct quant *q, struct val x)
+struct val quantize(const struct quant *q, struct val x)
 {
 	return CAST(DSL_I8, CAST(DSL_I32, ROUND(MUL(x, q->inverse))));
 }
@@ -121,7 +125,7 @@ void cache_put(struct dsl *k, struct val p, struct val head, struct val i,
 	struct val top = quant_top(CONST(k, DSL_I32, 0), x);
 	struct quant q = quant_of(WAVE_MAX(top));
 
-	STORE(p, i, quant(&q, x));
+	STORE(p, i, quantize(&q, x));
 	STORE_IF(EQ(AND(i, GROUP - 1), 0), cache_scales(p, head),
 		 SHR(i, GROUP_BITS), q.scale);
 }

@@ -1,14 +1,17 @@
 /*
- * Attention of one query per row over its sequence's keys in the cache, as
- * decoding needs it: keys and values are read once, by all waves of a group.
+ * compiler/kernels/decode.c - attention of one query per row.
+ *
+ * As decoding needs it: keys and values of a sequence's cache are read once, by
+ * all waves of a group.
  *
  * A team of lanes holds one key at a time, KEY_PART elements in each lane, and
- * keeps its own maximum, sum and weighted values (online softmax); teams are
- * put together at the end, in a wave by shuffles and between waves in LDS.
- * Scores are in units of log2: 2^score is the weight.
+ * keeps its own maximum, sum and weighted values (online softmax).  Teams are
+ * merged at the end, in a wave by shuffles and between waves in LDS.  Scores
+ * are in units of log2: 2^score is the weight.
  */
 #include <float.h>
-#include "compiler/kernels/build.h"
+
+#include "compiler/kernels/kernels_int.h"
 
 enum { KEY_PART = HEAD_PIECE, MAX_RATIO = KERNEL_MAX_RATIO };
 
@@ -28,7 +31,7 @@ struct decode {
 	struct var weight[MAX_RATIO];
 };
 
-static struct val spread(struct dsl *k, double x)
+static struct val splat_f32(struct dsl *k, double x)
 {
 	struct val v[KEY_PART];
 
@@ -67,14 +70,14 @@ static struct part part_load(const struct decode *d, const struct cached *c,
 			      cached_scale(c, base, d->mine, &piece, in) };
 }
 
-static struct val scaled(const struct part *p, struct val x)
+static struct val apply_scale(const struct part *p, struct val x)
 {
 	return p->scale.k ? MUL(x, p->scale) : x;
 }
 
 /* Products of a lane, then of the team. */
-static struct val score(const struct decode *d, uint32_t r,
-			const struct part *key)
+static struct val score_key(const struct decode *d, uint32_t r,
+			    const struct part *key)
 {
 	struct val sum = MUL(ELEM(d->q[r], 0), ELEM(key->x, 0));
 
@@ -82,7 +85,7 @@ static struct val score(const struct decode *d, uint32_t r,
 		sum = FMA(d->q_sum[r], -OFFSET, sum);
 	for (uint32_t j = 1; j < KEY_PART; j++)
 		sum = FMA(ELEM(d->q[r], j), ELEM(key->x, j), sum);
-	sum = scaled(key, sum);
+	sum = apply_scale(key, sum);
 	for (uint32_t m = d->team / 2; m; m /= 2)
 		sum = ADD(sum, SHUFFLE_XOR(sum, m));
 	return sum;
@@ -101,7 +104,7 @@ static void weight_add(struct decode *d, uint32_t r, struct val back,
 /*
  * `ahead` keys of each team, from `j` on; those at `end` and behind are none.
  */
-static void keys(struct decode *d, struct val j, const struct val *end)
+static void attend_block(struct decode *d, struct val j, const struct val *end)
 {
 	enum { MOST = 4 };
 	struct val in[MOST], p[MOST];
@@ -117,7 +120,7 @@ static void keys(struct decode *d, struct val j, const struct val *end)
 	for (uint32_t r = 0; r < d->s->ratio; r++) {
 		struct val was = GET(d->max[r]), m = was;
 		for (uint32_t u = 0; u < d->ahead; u++) {
-			p[u] = score(d, r, &x[u]);
+			p[u] = score_key(d, r, &x[u]);
 			if (end)
 				p[u] = SELECT(in[u], p[u], -FLT_MAX);
 			m = MAX(m, p[u]);
@@ -130,7 +133,7 @@ static void keys(struct decode *d, struct val j, const struct val *end)
 			if (end)
 				p[u] = SELECT(in[u], p[u], 0.0);
 			sum = ADD(sum, p[u]);
-			p[u] = scaled(&v[u], p[u]);
+			p[u] = apply_scale(&v[u], p[u]);
 			acc = FMA(p[u], v[u].x, acc);
 		}
 		if (v[0].scale.k)
@@ -167,7 +170,7 @@ struct meeting {
 	uint32_t waves;
 };
 
-static struct meeting meet(struct decode *d)
+static struct meeting publish_waves(struct decode *d)
 {
 	struct dsl *k = d->k;
 	const uint32_t ratio = d->s->ratio;
@@ -197,8 +200,8 @@ static struct meeting meet(struct decode *d)
 }
 
 /* Element i of head r. */
-static struct found gather(struct decode *d, const struct meeting *t,
-			   struct val r, struct val i)
+static struct found gather_head(struct decode *d, const struct meeting *t,
+				struct val r, struct val i)
 {
 	enum { MOST = 32 };
 	struct dsl *k = d->k;
@@ -224,22 +227,22 @@ static struct found gather(struct decode *d, const struct meeting *t,
  * Which keys: all of the sequence, or a chunk of them.  Whole blocks without
  * masks, then the rest.
  */
-static void attend(struct decode *d, struct val begin, struct val end)
+static void attend_keys(struct decode *d, struct val begin, struct val end)
 {
 	struct dsl *k = d->k;
 	const uint32_t block = d->teams * d->ahead;
 	struct val whole = ADD(begin, AND(SUB(end, begin), -(int)block));
 
 	FOR(k, j, begin, whole, (int)block) {
-		keys(d, j, NULL);
+		attend_block(d, j, NULL);
 	}
 	IF (k, LT(whole, end)) {
-		keys(d, whole, &end);
+		attend_block(d, whole, &end);
 	}
 }
 
-static void begin(struct decode *d, struct dsl *k,
-		  const struct kernel_shape *s)
+static void decode_begin(struct decode *d, struct dsl *k,
+			 const struct kernel_shape *s)
 {
 	*d = (struct decode){ .k = k, .s = s, .team = 1 };
 	while (d->team * KEY_PART < s->head)
@@ -252,7 +255,7 @@ static void begin(struct decode *d, struct dsl *k,
 }
 
 /* Queries of one group: heads side by side that share keys; `by` is in log2. */
-static void queries(struct decode *d, struct val q, struct val by)
+static void load_queries(struct decode *d, struct val q, struct val by)
 {
 	const struct head_piece piece = piece_of(d);
 	struct dsl *k = d->k;
@@ -269,7 +272,7 @@ static void queries(struct decode *d, struct val q, struct val by)
 		d->weight[r] = VAR(k, DSL_F32, 0);
 		d->max[r] = VAR(k, DSL_F32, -FLT_MAX);
 		d->sum[r] = VAR(k, DSL_F32, 0);
-		d->acc[r] = VAR_OF(spread(k, 0));
+		d->acc[r] = VAR_OF(splat_f32(k, 0));
 	}
 }
 
@@ -291,7 +294,7 @@ void build_attn_decode(struct dsl *k, const struct kernel_shape *s)
 	bool split = is_kernel(k, "attn_split");
 	struct decode d;
 
-	begin(&d, k, s);
+	decode_begin(&d, k, s);
 	struct val out = ARG_PTR(k, split ? DSL_F32 : s->type,
 				 split ? "part" : "out", DSL_NOALIAS);
 	struct val top = { 0 };
@@ -318,16 +321,18 @@ void build_attn_decode(struct dsl *k, const struct kernel_shape *s)
 
 	d.kc = cached_head(&c, kc, sq, kv, s->head);
 	d.vc = cached_head(&c, vc, sq, kv, s->head);
-	queries(&d, head_at(ADVANCE(row_of(q, token, q_ld), MUL(h, s->head)),
-			    s->head), scale);
-	attend(&d, from, split ? MIN(ADD(from, chunk), end) : end);
-	struct meeting t = meet(&d);
+	load_queries(&d,
+		     head_at(ADVANCE(row_of(q, token, q_ld), MUL(h, s->head)),
+			     s->head),
+		     scale);
+	attend_keys(&d, from, split ? MIN(ADD(from, chunk), end) : end);
+	struct meeting t = publish_waves(&d);
 	struct val first = ADD(MUL(token, heads), h);
 	FOR(k, x, LOCAL_ID(k, 0), (int)(s->ratio * t.width), s->group) {
 		struct val r = DIV(x, (int)t.width);
 		struct val i = AND(x, t.width - 1);
 		struct val to = ADD(first, r);
-		struct found f = gather(&d, &t, r, i);
+		struct found f = gather_head(&d, &t, r, i);
 		struct val in = LT(i, s->head);
 		struct val head = CONST(k, DSL_I32, s->head);
 
@@ -355,20 +360,22 @@ void attn_plain(struct dsl *k, const struct kernel_shape *shape,
 	struct decode d;
 
 	s.ratio = 1;
-	begin(&d, k, &s);
+	decode_begin(&d, k, &s);
 	d.kc = t->kc;
 	d.vc = t->vc;
 	FOR (k, i, t->first, end, 1) {
 		struct val token = ADD(t->begin, i), row = t->h;
 
-		queries(&d, head_at(ADVANCE(row_of(t->q, token, t->q_ld),
-					    MUL(t->h, s.head)), s.head),
-			t->scale);
-		attend(&d, zero, MAX(attn_seen(t, i), 0));
-		struct meeting m = meet(&d);
+		load_queries(&d,
+			     head_at(ADVANCE(row_of(t->q, token, t->q_ld),
+					     MUL(t->h, s.head)),
+				     s.head),
+			     t->scale);
+		attend_keys(&d, zero, MAX(attn_seen(t, i), 0));
+		struct meeting m = publish_waves(&d);
 		row = ADD(row, MUL(token, t->heads));
 		FOR (k, x, LOCAL_ID(k, 0), (int)s.head, s.group) {
-			struct found f = gather(&d, &m, zero, x);
+			struct found f = gather_head(&d, &m, zero, x);
 			struct val y = row_of(t->out, row,
 					      CONST(k, DSL_I32, s.head));
 

@@ -1,5 +1,8 @@
-/* One result for each element; KERNEL_VECTOR of them per work-item. */
-#include "compiler/kernels/build.h"
+/*
+ * compiler/kernels/elementwise.c - one result for each element; KERNEL_VECTOR
+ * of them per work-item.
+ */
+#include "compiler/kernels/kernels_int.h"
 
 /* x: the inputs; a and b: numbers. */
 struct in {
@@ -16,11 +19,14 @@ static struct val do_affine(const struct in *i)
 }
 static struct val do_axpy(const struct in *i) { return FMA(i->x, i->a, i->y); }
 static struct val do_fma(const struct in *i) { return FMA(i->x, i->y, i->z); }
-static struct val relu(struct val x)
+static struct val relu_of(struct val x)
 {
 	return SELECT(LT(x, 0.0), 0.0, x);
 }
-static struct val do_relu(const struct in *i) { return relu(i->x); }
+static struct val do_relu(const struct in *i)
+{
+	return relu_of(i->x);
+}
 static struct val do_sigmoid(const struct in *i) { return SIGMOID(i->x); }
 static struct val do_silu(const struct in *i) { return SILU(i->x); }
 static struct val do_gelu(const struct in *i) { return GELU(i->x); }
@@ -32,7 +38,7 @@ static struct val do_swiglu(const struct in *i)
 }
 static struct val do_add_relu(const struct in *i)
 {
-	return relu(ADD(i->x, i->y));
+	return relu_of(ADD(i->x, i->y));
 }
 
 static const struct {
@@ -61,14 +67,14 @@ struct part {
 	bool whole;
 };
 
-static struct val take(struct val p, const struct part *at)
+static struct val load_part(struct val p, const struct part *at)
 {
 	return CAST(DSL_F32, at->whole ?
 		    LOADV(p, at->i, KERNEL_VECTOR) :
 		    LOAD_IN(p, at->i, KERNEL_VECTOR, at->n));
 }
 
-static void put(struct val p, const struct part *at, struct val x)
+static void store_part(struct val p, const struct part *at, struct val x)
 {
 	struct val v = CAST((enum dsl_type)p.elem, x);
 
@@ -94,15 +100,16 @@ static void put(struct val p, const struct part *at, struct val x)
 		}                                                             \
 	} while (0)
 
-static void one(size_t o, const struct val *p, const struct val *number,
-		const struct part *at)
+static void apply_op(size_t o, const struct val *p, const struct val *number,
+		     const struct part *at)
 {
 	struct val v[3] = { 0 };
 
 	for (int i = 0; i < op[o].inputs; i++)
-		v[i] = take(p[i + 1], at);
-	put(p[0], at, op[o].f(&(struct in){ v[0], v[1], v[2], number[0],
-					    number[1] }));
+		v[i] = load_part(p[i + 1], at);
+	store_part(p[0], at,
+		   op[o].f(&(struct in){ v[0], v[1], v[2], number[0],
+					 number[1] }));
 }
 
 /* Arguments: out, x[, y[, z]][, a[, b]], n (u32).  out may be an input. */
@@ -121,7 +128,7 @@ void build_elementwise(struct dsl *k, const struct kernel_shape *s)
 		number[i] = ARG(k, DSL_F32,
 				((const char *[]){ "a", "b" })[i]);
 	struct val n = ARG(k, DSL_U32, "n");
-	PARTS(k, n, at, one(o, p, number, &at));
+	PARTS(k, n, at, apply_op(o, p, number, &at));
 }
 
 /* silu'(x) = s (1 + x (1 - s)) with s = sigmoid(x). */
@@ -129,11 +136,13 @@ static void swiglu_gradients(struct val dx, struct val dy, struct val xs,
 			     struct val ys, struct val gs,
 			     const struct part *at)
 {
-	struct val x = take(xs, at), y = take(ys, at), g = take(gs, at);
+	struct val x = load_part(xs, at), y = load_part(ys, at),
+		   g = load_part(gs, at);
 	struct val sig = SIGMOID(x);
 
-	put(dx, at, MUL(MUL(g, y), MUL(sig, FMA(x, SUB(1.0, sig), 1.0))));
-	put(dy, at, MUL(g, MUL(x, sig)));
+	store_part(dx, at,
+		   MUL(MUL(g, y), MUL(sig, FMA(x, SUB(1.0, sig), 1.0))));
+	store_part(dy, at, MUL(g, MUL(x, sig)));
 }
 
 /*
@@ -157,7 +166,7 @@ void build_convert(struct dsl *k, const struct kernel_shape *s)
 	struct val out = ARG_PTR(k, s->to, "out", 0);
 	struct val x = ARG_PTR(k, s->type, "x", 0);
 	struct val n = ARG(k, DSL_U32, "n");
-	PARTS(k, n, at, put(out, &at, take(x, &at)));
+	PARTS(k, n, at, store_part(out, &at, load_part(x, &at)));
 }
 
 /* What a step of AdamW works with: arrays, and numbers of the step. */
@@ -168,15 +177,16 @@ struct adamw {
 
 static void adamw_step(const struct adamw *a, const struct part *at)
 {
-	struct val g = take(a->g, at), p = take(a->p, at), g2 = MUL(g, g);
-	struct val m = FMA(a->beta1, SUB(take(a->m, at), g), g);
-	struct val v = FMA(a->beta2, SUB(take(a->v, at), g2), g2);
+	struct val g = load_part(a->g, at), p = load_part(a->p, at),
+		   g2 = MUL(g, g);
+	struct val m = FMA(a->beta1, SUB(load_part(a->m, at), g), g);
+	struct val v = FMA(a->beta2, SUB(load_part(a->v, at), g2), g2);
 	struct val step = DIV(DIV(m, a->c1),
 			      ADD(SQRT(DIV(v, a->c2)), a->eps));
 
-	put(a->m, at, m);
-	put(a->v, at, v);
-	put(a->p, at, SUB(p, MUL(a->rate, FMA(a->decay, p, step))));
+	store_part(a->m, at, m);
+	store_part(a->v, at, v);
+	store_part(a->p, at, SUB(p, MUL(a->rate, FMA(a->decay, p, step))));
 }
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Attention of many queries with the matrix units.
+ * compiler/kernels/flash.c - attention of many queries, by the matrix units.
  *
  * Scores are computed transposed: S' = K Q', keys by queries, so that a lane
  * holds one query's scores and the softmax needs one exchange, with the lane 16
@@ -15,7 +15,7 @@
  */
 #include <float.h>
 
-#include "compiler/kernels/build.h"
+#include "compiler/kernels/kernels_int.h"
 
 enum { TILE = 16, PIECE = HEAD_PIECE, MAX_TILES = KERNEL_MAX_HEAD / TILE };
 
@@ -158,7 +158,7 @@ static void value_store(const struct flash *f, struct value_unit *v)
 }
 
 /* A block of keys and their values to LDS: loads first, that they overlap. */
-static void stage(const struct flash *f, struct val base)
+static void stage_block(const struct flash *f, struct val base)
 {
 	const uint32_t group = f->s->group;
 	const uint32_t units = f->keys * f->wide / PIECE;
@@ -194,7 +194,7 @@ static struct val query_tile(const struct flash *f, uint32_t c)
 }
 
 /* Scores of keys 16 g + 8 half + 0..7 of the block; not yet scaled. */
-static struct val scores(const struct flash *f, uint32_t g)
+static struct val compute_scores(const struct flash *f, uint32_t g)
 {
 	struct dsl *k = f->k;
 	struct val s = FRAG_ZERO(k, DSL_F32);
@@ -210,8 +210,8 @@ static struct val scores(const struct flash *f, uint32_t g)
 }
 
 /* Where a query's keys end within the block, the others get -infinity. */
-static struct val hide(const struct flash *f, struct val s, struct val base,
-		       uint32_t g)
+static struct val mask_scores(const struct flash *f, struct val s,
+			      struct val base, uint32_t g)
 {
 	struct dsl *k = f->k;
 	struct var out = VAR_OF(s);
@@ -225,7 +225,7 @@ static struct val hide(const struct flash *f, struct val s, struct val base,
 }
 
 /* Both halves' weights of a tile, as B: 16 keys of this lane's query. */
-static struct val weights(const struct flash *f, struct val p)
+static struct val weights_operand(const struct flash *f, struct val p)
 {
 	struct val mine = BITS(DSL_I32, CAST(f->type, p));
 	struct val other = SHUFFLE_XOR(mine, 16), low = EQ(f->half, 0);
@@ -234,7 +234,7 @@ static struct val weights(const struct flash *f, struct val p)
 	return FRAG_OPERAND('B', BITS(f->type, JOIN(a, b)));
 }
 
-static struct val largest(struct val m, struct val x)
+static struct val max_elem(struct val m, struct val x)
 {
 	for (uint32_t j = 0; j < x.n; j++)
 		m = MAX(m, ELEM(x, j));
@@ -242,7 +242,7 @@ static struct val largest(struct val m, struct val x)
 }
 
 /* A larger maximum makes what was summed smaller; mostly there is none. */
-static void rescale(struct flash *f, struct val m)
+static void rescale_sums(struct flash *f, struct val m)
 {
 	struct dsl *k = f->k;
 
@@ -265,7 +265,7 @@ static struct val value_tile(const struct flash *f, uint32_t c, uint32_t g)
 }
 
 /* Adds the block's weighted values; each tile is read while one is used. */
-static void values(struct flash *f, const struct val *w, uint32_t groups)
+static void add_values(struct flash *f, const struct val *w, uint32_t groups)
 {
 	const uint32_t n = f->tiles * groups;
 	struct val next = value_tile(f, 0, 0);
@@ -281,7 +281,7 @@ static void values(struct flash *f, const struct val *w, uint32_t groups)
 }
 
 /* The block of keys in LDS, for this wave's queries. */
-static void block(struct flash *f, struct val base)
+static void attend_tile(struct flash *f, struct val base)
 {
 	enum { MOST = 2 };
 	struct val s[MOST], w[MOST];
@@ -289,20 +289,20 @@ static void block(struct flash *f, struct val base)
 
 	struct val m = CONST(f->k, DSL_F32, -1.0 / 0.0);
 	for (uint32_t g = 0; g < groups; g++) {
-		s[g] = hide(f, scores(f, g), base, g);
-		m = largest(m, s[g]);
+		s[g] = mask_scores(f, compute_scores(f, g), base, g);
+		m = max_elem(m, s[g]);
 	}
 	m = MUL(MAX(m, SHUFFLE_XOR(m, 16)), f->scale);
-	rescale(f, MAX(f->max, m));
+	rescale_sums(f, MAX(f->max, m));
 	struct val less = NEG(f->max), sum = GET(f->sum);
 	for (uint32_t g = 0; g < groups; g++) {
 		struct val p = EXP2(FMA(s[g], f->scale, less));
 		for (uint32_t j = 0; j < p.n; j++)
 			sum = ADD(sum, ELEM(p, j));
-		w[g] = weights(f, p);
+		w[g] = weights_operand(f, p);
 	}
 	SET(f->sum, sum);
-	values(f, w, groups);
+	add_values(f, w, groups);
 }
 
 /* ------------------------------------------------------------- kernel ---- */
@@ -381,7 +381,7 @@ struct val attn_seen(const struct attn_task *t, struct val i)
 	return SUB(t->length, hidden);
 }
 
-static void run(struct flash *f, const struct attn_task *t)
+static void run_task(struct flash *f, const struct attn_task *t)
 {
 	struct dsl *k = f->k;
 	const int group = (int)f->s->group / 2;
@@ -402,10 +402,10 @@ static void run(struct flash *f, const struct attn_task *t)
 				      MUL(t->h, f->s->head)), f->s->head));
 	FOR (k, j, 0, end, (int)f->keys) {
 		BARRIER(k);
-		stage(f, j);
+		stage_block(f, j);
 		BARRIER(k);
 		IF (k, LT(j, f->last)) {
-			block(f, j);
+			attend_tile(f, j);
 		}
 	}
 	struct val row = ADD(MUL(token, t->heads), t->h);
@@ -468,7 +468,7 @@ void build_attention(struct dsl *k, const struct kernel_shape *s)
 			attn_plain(k, s, &t);
 		} else {
 			flash_begin(&f, k, s);
-			run(&f, &t);
+			run_task(&f, &t);
 		}
 	}
 }

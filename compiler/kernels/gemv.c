@@ -1,16 +1,13 @@
-/* Matrix times vector, as decoding needs it: weights are read once. */
-#include "compiler/kernels/build.h"
+/*
+ * compiler/kernels/gemv.c - matrix times vector.
+ *
+ * As decoding needs it: weights are read once.
+ */
+#include "compiler/kernels/kernels_int.h"
 
 #define PER_LANE 4 /* neighbouring columns of one load */
 #define WAVE_COLUMNS (32 * PER_LANE)
 #define QUANT_GROUP 32 /* columns that share a scale */
-
-static struct val dot(struct val a, struct val b, struct val sum)
-{
-	for (uint32_t i = 0; i < a.n; i++)
-		sum = FMA(ELEM(a, i), ELEM(b, i), sum);
-	return sum;
-}
 
 static void row_store(struct dsl *k, struct val y, struct val row,
 		      struct var sum)
@@ -23,12 +20,12 @@ static void row_store(struct dsl *k, struct val y, struct val row,
 }
 
 /* Columns before `end`, `each` of them at a time per lane. */
-static void columns(struct dsl *k, struct var sum, struct val w, struct val x,
+static void row_dot(struct dsl *k, struct var sum, struct val w, struct val x,
 		    struct val end, uint32_t each)
 {
 	FOR (k, c, MUL(LANE(k), each), end, 32 * each) {
-		SET(sum, dot(CAST(DSL_F32, LOADV(w, c, each)),
-			     LOADV(x, c, each), GET(sum)));
+		SET(sum, add_dot(CAST(DSL_F32, LOADV(w, c, each)),
+				 LOADV(x, c, each), GET(sum)));
 	}
 }
 
@@ -50,10 +47,10 @@ void build_gemv(struct dsl *k, const struct kernel_shape *s)
 		struct var sum = VAR(k, DSL_F32, 0);
 
 		if (s->wide) {
-			columns(k, sum, ALIGNED(w, 16), ALIGNED(x, 16), n,
+			row_dot(k, sum, ALIGNED(w, 16), ALIGNED(x, 16), n,
 				2 * PER_LANE);
 		} else {
-			columns(k, sum, w, x, whole, PER_LANE);
+			row_dot(k, sum, w, x, whole, PER_LANE);
 			FOR (k, t, ADD(whole, LANE(k)), n, 32) {
 				SET(sum, FMA(load_f32(w, t), LOAD(x, t), sum));
 			}
@@ -99,8 +96,8 @@ void build_gemv_int8(struct dsl *k, const struct kernel_shape *s)
 		FOR(k, c, MUL(LANE(k), PER_LANE), g.n, WAVE_COLUMNS) {
 			struct val q = CAST(DSL_F32, CAST(DSL_I32,
 					    LOADV(w, c, PER_LANE)));
-			struct val part = dot(q, LOADV(g.x, c, PER_LANE),
-					       CONST(k, DSL_F32, 0));
+			struct val part = add_dot(q, LOADV(g.x, c, PER_LANE),
+						  CONST(k, DSL_F32, 0));
 
 			SET(sum, FMA(load_f32(scale, SHR(c, 5)), part, sum));
 		}
@@ -128,11 +125,13 @@ void build_gemv_int4(struct dsl *k, const struct kernel_shape *s)
 			struct val q = CAST(DSL_I32, LOADV(w, b, PER_LANE));
 			struct val lo = CAST(DSL_F32, SUB(AND(q, 15), 8));
 			struct val hi = CAST(DSL_F32, SUB(SHR(q, 4), 8));
-			struct val part = dot(lo, LOADV(g.x, c, PER_LANE),
-					       CONST(k, DSL_F32, 0));
+			struct val part = add_dot(lo, LOADV(g.x, c, PER_LANE),
+						  CONST(k, DSL_F32, 0));
 
-			part = dot(hi, LOADV(g.x, ADD(c, QUANT_GROUP / 2),
-					      PER_LANE), part);
+			part = add_dot(
+				hi,
+				LOADV(g.x, ADD(c, QUANT_GROUP / 2), PER_LANE),
+				part);
 			SET(sum, FMA(load_f32(scale, group), part, sum));
 		}
 		row_store(k, g.y, g.row, sum);

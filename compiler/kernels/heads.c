@@ -1,8 +1,10 @@
 /*
- * Heads of queries and keys: their norm, their place, their way into the cache.
+ * compiler/kernels/heads.c - heads of queries and keys: their norm, their
+ * rotation, their way into the cache.
+ *
  * One wave per head.
  */
-#include "compiler/kernels/build.h"
+#include "compiler/kernels/kernels_int.h"
 
 /* Which of its elements there are: NULL if all. */
 static bool piece_mask(struct dsl *k, const struct head_piece *piece,
@@ -160,7 +162,7 @@ static void head_quantize(const struct pairs *p, struct val at,
 			struct quant q = quant_of(t.x[h][j]);
 
 			pair_store(p, at, j, h * p->half,
-				   quant(&q, y->x[h][j]));
+				   quantize(&q, y->x[h][j]));
 			STORE_IF(AND(p->in[j], begins), scales,
 				 SHR(i, KERNEL_CACHE_GROUP_BITS), q.scale);
 		}
@@ -186,13 +188,6 @@ struct turn {
 	struct val w, eps, cosine, sine;
 };
 
-static struct val squares(struct val sum, struct val x)
-{
-	for (uint32_t j = 0; j < x.n; j++)
-		sum = FMA(ELEM(x, j), ELEM(x, j), sum);
-	return sum;
-}
-
 /* y = rope(rms_norm(x) w) */
 static void norm_turn(const struct pairs *p, const struct turn *t,
 		      struct val x, struct val y)
@@ -204,7 +199,8 @@ static void norm_turn(const struct pairs *p, const struct turn *t,
 	for (uint32_t j = 0; j < p->parts; j++) {
 		a[j] = pair_load(p, x, j, 0);
 		b[j] = pair_load(p, x, j, p->half);
-		sum = squares(squares(sum, a[j]), b[j]);
+		sum = add_dot(a[j], a[j], sum);
+		sum = add_dot(b[j], b[j], sum);
 	}
 	struct val mean = MUL(WAVE_SUM(sum), 1.0 / p->n);
 	struct val r = DIV(1.0, SQRT(ADD(mean, t->eps)));

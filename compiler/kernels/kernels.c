@@ -1,6 +1,9 @@
+/*
+ * compiler/kernels/kernels.c - the table of the library, shapes and grids.
+ */
 #include <string.h>
 
-#include "compiler/kernels/build.h"
+#include "compiler/kernels/kernels_int.h"
 
 enum { /* as the table's rows call them */
 	TYPE = KERNEL_TYPE, TO = KERNEL_TO, CACHE = KERNEL_CACHE,

@@ -1,5 +1,8 @@
-/* Kernels that move elements rather than compute with them. */
-#include "compiler/kernels/build.h"
+/*
+ * compiler/kernels/move.c - kernels that move elements rather than compute with
+ * them.
+ */
+#include "compiler/kernels/kernels_int.h"
 
 /*
  * Arguments: out, x [rows][n], n, queries, offset (i32).  Row r is query

@@ -1,8 +1,10 @@
 /*
- * Rows divided by their root mean square.  Those of a model (rms_norm) have a
- * group each, those of heads (qk_norm) a wave.
+ * compiler/kernels/norm.c - rows divided by their root mean square.
+ *
+ * Rows of a model (rms_norm) have a group each, those of heads (qk_norm) a
+ * wave.
  */
-#include "compiler/kernels/build.h"
+#include "compiler/kernels/kernels_int.h"
 
 /* Where the norm of a row is worked out: by `group` work-items, or a wave. */
 struct norm {
@@ -40,8 +42,8 @@ static struct val rms_scale(struct dsl *k, const struct norm *d, struct val x)
 	return DIV(1.0, SQRT(ADD(mean_of(d, sum), d->eps)));
 }
 
-static void forward(struct dsl *k, const struct norm *d, struct val in,
-		    struct val out, struct val row)
+static void norm_forward(struct dsl *k, const struct norm *d, struct val in,
+			 struct val out, struct val row)
 {
 	struct val x = row_of(in, row, d->n), y = row_of(out, row, d->n);
 	struct val r = rms_scale(k, d, x);
@@ -62,7 +64,7 @@ void build_rms_norm(struct dsl *k, const struct kernel_shape *s)
 	d.w = ARG_PTR(k, s->type, "w", DSL_READONLY);
 	d.eps = ARG(k, DSL_F32, "eps");
 	d.n = ARG(k, DSL_I32, "n");
-	forward(k, &d, in, out, GROUP_ID(k, 0));
+	norm_forward(k, &d, in, out, GROUP_ID(k, 0));
 }
 
 /* Arguments: out, x [rows][n], w [n], eps (f32), n, rows (i32). */
@@ -78,7 +80,7 @@ void build_qk_norm(struct dsl *k, const struct kernel_shape *s)
 	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, s);
 
 	IF (k, LT(row, rows)) {
-		forward(k, &d, in, out, row);
+		norm_forward(k, &d, in, out, row);
 	}
 }
 
@@ -139,7 +141,7 @@ static struct back back_args(struct dsl *k, const struct kernel_shape *s,
 /*
  * With r = 1 / rms and m = mean of x w g: dx = r (w g - x r^2 m), dw = g x r.
  */
-static void backward(struct dsl *k, const struct back *b, struct val row)
+static void norm_backward(struct dsl *k, const struct back *b, struct val row)
 {
 	const struct norm *d = &b->d;
 	struct val x = row_of(b->x, row, d->n), y = row_of(b->dx, row, d->n);
@@ -166,7 +168,7 @@ void build_rms_norm_back(struct dsl *k, const struct kernel_shape *s)
 {
 	struct back b = back_args(k, s, s->group);
 
-	backward(k, &b, GROUP_ID(k, 0));
+	norm_backward(k, &b, GROUP_ID(k, 0));
 }
 
 /* As back_args(), then rows (i32). */
@@ -176,6 +178,6 @@ void build_qk_norm_back(struct dsl *k, const struct kernel_shape *s)
 	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, s);
 
 	IF (k, LT(row, rows)) {
-		backward(k, &b, row);
+		norm_backward(k, &b, row);
 	}
 }

@@ -1,4 +1,7 @@
-/* The library's objects: which shapes are compiled ahead, and where to look. */
+/*
+ * compiler/kernels/prebuilt.c - the library's objects: which shapes are
+ * compiled ahead, and where to look.
+ */
 #include "compiler/kernels/kernels.h"
 
 static const enum dsl_type weights[] = { DSL_F32, DSL_F16, DSL_BF16, DSL_I8,
@@ -9,7 +12,7 @@ static const uint32_t heads[] = { 64, 128 };
 static const uint32_t ratios[] = { 1, 2, 4, 8 };
 
 /* Digit `*i` % n of a mixed-radix number, if the kernel depends on it. */
-static uint32_t digit(uint32_t *i, bool used, uint32_t n)
+static uint32_t take_digit(uint32_t *i, bool used, uint32_t n)
 {
 	uint32_t d = used ? *i % n : 0;
 
@@ -40,13 +43,14 @@ bool kernel_usual(const struct kernel_entry *k, uint32_t i,
 		uint32_t n = all;
 		struct kernel_shape s = { 0 };
 
-		s.type = types[digit(&n, k->uses & KERNEL_TYPE, n_types)];
-		s.to = types[digit(&n, k->uses & KERNEL_TO, n_types)];
-		s.weights = weights[digit(&n, k->uses & KERNEL_WEIGHTS, 5)];
-		s.cache = types[digit(&n, k->uses & KERNEL_CACHE, 4)];
-		s.head = heads[digit(&n, k->uses & KERNEL_HEAD, 2)];
-		s.ratio = ratios[digit(&n, k->uses & KERNEL_RATIO, 4)];
-		s.wide = digit(&n, k->uses & KERNEL_WIDE, 2);
+		s.type = types[take_digit(&n, k->uses & KERNEL_TYPE, n_types)];
+		s.to = types[take_digit(&n, k->uses & KERNEL_TO, n_types)];
+		s.weights =
+			weights[take_digit(&n, k->uses & KERNEL_WEIGHTS, 5)];
+		s.cache = types[take_digit(&n, k->uses & KERNEL_CACHE, 4)];
+		s.head = heads[take_digit(&n, k->uses & KERNEL_HEAD, 2)];
+		s.ratio = ratios[take_digit(&n, k->uses & KERNEL_RATIO, 4)];
+		s.wide = take_digit(&n, k->uses & KERNEL_WIDE, 2);
 		if (n)
 			return false;
 		if (is_usual(k, &s) && !i--) {
@@ -61,7 +65,7 @@ struct work {
 	const struct kernel_shape *s;
 };
 
-static struct ssa_func *build(const void *ctx, struct err *e)
+static struct ssa_func *build_request(const void *ctx, struct err *e)
 {
 	const struct work *w = ctx;
 
@@ -93,19 +97,18 @@ bool kernel_object(struct object_cache *j, const struct kernel_entry *k,
 		return false;
 	options_of(&s, &standard);
 	kernel_describe(k, &s, &what);
-	good = object_cache_get(
-		j,
-		&(struct object_request){ what.data, o ? o : &standard, build,
-					  &(struct work){ k, &s } },
-		out, e);
+	const struct object_request r = { what.data, o ? o : &standard,
+					  build_request,
+					  &(struct work){ k, &s } };
+	good = object_cache_get(j, &r, out, e);
 	buf_fini(&what);
 	return good;
 }
 
 /* ------------------------------------------------------------- the pack -- */
 
-static bool add(struct prebuilt_writer *w, const struct kernel_entry *k,
-		const struct kernel_shape *s, struct err *e)
+static bool pack_kernel(struct prebuilt_writer *w, const struct kernel_entry *k,
+			const struct kernel_shape *s, struct err *e)
 {
 	struct buf what = { 0 };
 	struct cc_object obj = { 0 };
@@ -136,7 +139,7 @@ bool kernel_pack(struct buf *out, struct err *e)
 	for (size_t k = 0; good && k < kernel_count; k++)
 		for (uint32_t i = 0;
 		     good && kernel_usual(&kernel_table[k], i, &s); i++)
-			good = add(&w, &kernel_table[k], &s, e);
+			good = pack_kernel(&w, &kernel_table[k], &s, e);
 	good = good && prebuilt_write(&w, out, e);
 	prebuilt_writer_fini(&w);
 	return good;

@@ -1,5 +1,7 @@
-/* Rotary position embedding, both ways of pairing. */
-#include "compiler/kernels/build.h"
+/*
+ * compiler/kernels/rope.c - rotary position embedding, both ways of pairing.
+ */
+#include "compiler/kernels/kernels_int.h"
 
 /*
  * Arguments: out, x [tokens][heads][n], cos, sin [positions][n / 2] (f32),

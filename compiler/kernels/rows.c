@@ -1,7 +1,10 @@
-/* One row of n per group, of any length, by a loop over its work-items. */
+/*
+ * compiler/kernels/rows.c - one row of n per group, of any length, by a loop
+ * over its work-items.
+ */
 #include <float.h>
 
-#include "compiler/kernels/build.h"
+#include "compiler/kernels/kernels_int.h"
 
 /* The largest of a row and the sum of e^(x - largest), in all work-items. */
 struct total {

@@ -1,7 +1,8 @@
 /*
- * Decoding's products, in which weights stream past a few activations: what
- * stands before and after the product in a Qwen3 layer is done on the way, so
- * that a layer is five packets.
+ * compiler/kernels/stream.c - the products of decoding.
+ *
+ * Weights stream past a few activations.  What precedes and follows the product
+ * in a Qwen3 layer is fused with it, so that a layer is five packets.
  *
  * Weights are W [rows][n], a row per output, of any type of kernel_shape
  * (weights): floats, I8, or U8 for two of 4 bits; the integers have a scale of
@@ -14,7 +15,7 @@
  * RMSNorm costs no pass of its own: sum w x g / rms(x) needs the squares of x,
  * and x is here anyway.
  */
-#include "compiler/kernels/build.h"
+#include "compiler/kernels/kernels_int.h"
 
 #define ROWS	    KERNEL_STREAM_ROWS
 #define TOKENS	    KERNEL_MAX_TOKENS

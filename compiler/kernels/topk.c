@@ -1,9 +1,11 @@
 /*
- * The k largest of a row: which they are is found bit by bit from histograms of
- * eight bits (radix selection), so that a row is read a fixed number of times
- * whatever k is; then they are put in order by counting.
+ * compiler/kernels/topk.c - the k largest of a row.
+ *
+ * Which they are is found bit by bit from histograms of eight bits (radix
+ * selection), so that a row is read a fixed number of times whatever k is; then
+ * they are sorted by counting.
  */
-#include "compiler/kernels/build.h"
+#include "compiler/kernels/kernels_int.h"
 
 enum { BINS = 256, BITS_EACH = 8, MOST = KERNEL_MAX_TOPK };
 
@@ -44,8 +46,8 @@ struct choice {
  * eight; the bin that holds the last of the `need` largest.  `place`: of equal
  * keys, lower places are larger.
  */
-static void step(struct topk *t, struct choice *c, uint32_t shift,
-		 const struct val *equal)
+static void select_digit(struct topk *t, struct choice *c, uint32_t shift,
+			 const struct val *equal)
 {
 	struct dsl *k = t->k;
 	struct val me = LOCAL_ID(k, 0), upper = GET(c->bits);
@@ -82,8 +84,8 @@ static void step(struct topk *t, struct choice *c, uint32_t shift,
 }
 
 /* The key of the last one, and the place of the last of those equal to it. */
-static void choose(struct topk *t, struct val k_least, struct val *key,
-		   struct val *place)
+static void choose_last(struct topk *t, struct val k_least, struct val *key,
+			struct val *place)
 {
 	struct dsl *k = t->k;
 	struct choice c = { VAR(k, DSL_U32, 0), VAR_OF(k_least),
@@ -92,18 +94,18 @@ static void choose(struct topk *t, struct val k_least, struct val *key,
 			    VAR(k, DSL_I32, 0) };
 
 	for (int shift = 24; shift >= 0; shift -= BITS_EACH)
-		step(t, &c, (uint32_t)shift, NULL);
+		select_digit(t, &c, (uint32_t)shift, NULL);
 	*key = GET(c.bits);
 	IF (k, LT(c.need, c.size)) {
 		SET(p.need, c.need);
 		for (int shift = 24; shift >= 0; shift -= BITS_EACH)
-			step(t, &p, (uint32_t)shift, key);
+			select_digit(t, &p, (uint32_t)shift, key);
 	}
 	*place = CAST(DSL_I32, NOT(GET(p.bits)));
 	*place = SELECT(LT(c.need, c.size), *place, INT32_MAX);
 }
 
-static void collect(struct topk *t, struct val last, struct val place)
+static void collect_largest(struct topk *t, struct val last, struct val place)
 {
 	struct dsl *k = t->k;
 
@@ -150,8 +152,8 @@ void build_topk(struct dsl *k, const struct kernel_shape *s)
 	struct val some = MIN(MIN(many, n), MOST), last, from;
 
 	IF (k, GT(some, 0)) {
-		choose(&t, some, &last, &from);
-		collect(&t, last, from);
+		choose_last(&t, some, &last, &from);
+		collect_largest(&t, last, from);
 		IF (k, LT(me, some)) {
 			struct val a = LOAD(t.keys, me), i = LOAD(t.places, me);
 			struct var rank = VAR(k, DSL_I32, 0);

@@ -1,6 +1,8 @@
-/* build - what the builders of the kernel library share. */
-#ifndef T0_COMPILER_KERNELS_BUILD_H
-#define T0_COMPILER_KERNELS_BUILD_H
+/*
+ * kernels_int - what the builders of the kernel library share.
+ */
+#ifndef T0_COMPILER_KERNELS_INT_H
+#define T0_COMPILER_KERNELS_INT_H
 
 #include <string.h>
 
@@ -27,6 +29,14 @@ static inline struct val load_f32(struct val p, struct val i)
 static inline void store_f32(struct val p, struct val i, struct val x)
 {
 	STORE(p, i, CAST((enum dsl_type)p.elem, x));
+}
+
+/* sum + a b */
+static inline struct val add_dot(struct val a, struct val b, struct val sum)
+{
+	for (uint32_t i = 0; i < a.n; i++)
+		sum = FMA(ELEM(a, i), ELEM(b, i), sum);
+	return sum;
 }
 
 /* Where row r of n elements begins. */
@@ -121,7 +131,7 @@ struct val quant_top(struct val top, struct val x);
 struct quant {
 	struct val scale, inverse;
 } quant_of(struct val top);
-struct val quant(const struct quant *q, struct val x);
+struct val quantize(const struct quant *q, struct val x);
 /* Where the scales of a vector of i8 of `head` elements begin. */
 struct val cache_scales(struct val p, struct val head);
 /* Element i of a vector from each lane; a wave has a group or no lane of it. */
