@@ -47,6 +47,14 @@ void mir_flow_ages(struct mir_func *m, size_t size, mir_walk_fn *walk);
 struct live_range {
 	uint32_t start, end;
 };
+/* What two ranges have in common; start >= end: nothing. */
+static inline struct live_range live_range_common(struct live_range a,
+						  struct live_range b)
+{
+	return (struct live_range){ a.start > b.start ? a.start : b.start,
+				    a.end < b.end ? a.end : b.end };
+}
+
 struct live_interval {
 	struct live_range *r; /* ascending, apart */
 	uint32_t n, cap;

@@ -62,17 +62,12 @@ static bool overlaps_outside(const struct live_interval *a,
 {
 	for (uint32_t i = 0; i < a->n; i++)
 		for (uint32_t k = 0; k < b->n; k++) {
-			uint32_t start = a->r[i].start > b->r[k].start ?
-						 a->r[i].start :
-						 b->r[k].start;
-			uint32_t end = a->r[i].end < b->r[k].end ?
-					       a->r[i].end :
-					       b->r[k].end;
+			struct live_range c =
+				live_range_common(a->r[i], b->r[k]);
 
-			if (start >= end)
-				continue;
-			if (!cut || start < 2 * cut->start ||
-			    end > 2 * cut->end)
+			if (c.start < c.end &&
+			    (!cut || c.start < 2 * cut->start ||
+			     c.end > 2 * cut->end))
 				return true;
 		}
 	return false;

@@ -199,13 +199,11 @@ bool live_interval_overlaps(const struct live_interval *a,
 	uint32_t i = 0, j = 0;
 
 	while (i < a->n && j < b->n) {
-		uint32_t start = a->r[i].start > b->r[j].start ? a->r[i].start :
-								 b->r[j].start;
-		uint32_t end = a->r[i].end < b->r[j].end ? a->r[i].end :
-							   b->r[j].end;
+		struct live_range c = live_range_common(a->r[i], b->r[j]);
 
-		if (start < end &&
-		    !(except && start >= 2 * except && end <= 2 * except + 1))
+		if (c.start < c.end &&
+		    !(except && c.start >= 2 * except &&
+		      c.end <= 2 * except + 1))
 			return true;
 		if (a->r[i].end < b->r[j].end)
 			i++;

@@ -187,51 +187,6 @@ const struct isa_op_info *mir_info(const struct mir_inst *i)
 	return i->op < ISA_OP_COUNT ? isa_op_info(i->op) : &pseudo;
 }
 
-bool mir_is_valu(const struct mir_inst *i)
-{
-	return isa_fmt_is_valu(mir_info(i)->fmt);
-}
-
-bool mir_is_salu(const struct mir_inst *i)
-{
-	return mir_pipe(i) == ISA_PIPE_SALU;
-}
-
-bool mir_is_vmem(const struct mir_inst *i)
-{
-	return mir_pipe(i) == ISA_PIPE_VMEM;
-}
-
-bool mir_is_smem(const struct mir_inst *i)
-{
-	return mir_pipe(i) == ISA_PIPE_SMEM;
-}
-
-bool mir_is_ds(const struct mir_inst *i)
-{
-	return mir_pipe(i) == ISA_PIPE_LDS;
-}
-
-bool mir_is_memory(const struct mir_inst *i)
-{
-	return mir_is_vmem(i) || mir_is_smem(i) || mir_is_ds(i);
-}
-
-bool mir_is_load(const struct mir_inst *i)
-{
-	return (mir_isa_flags(i) & ISA_LOAD) != 0;
-}
-
-bool mir_is_store(const struct mir_inst *i)
-{
-	return (mir_isa_flags(i) & (ISA_STORE | ISA_ATOMIC)) != 0;
-}
-
-bool mir_is_branch(const struct mir_inst *i)
-{
-	return mir_pipe(i) == ISA_PIPE_BRANCH;
-}
-
 bool mir_writes_exec(const struct mir_inst *i)
 {
 	if (mir_isa_flags(i) & ISA_WEXEC)

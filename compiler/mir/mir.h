@@ -228,15 +228,44 @@ static inline int mir_pipe(const struct mir_inst *i)
 {
 	return mir_info(i)->pipe;
 }
-bool mir_is_valu(const struct mir_inst *i);
-bool mir_is_salu(const struct mir_inst *i);
-bool mir_is_vmem(const struct mir_inst *i); /* global, buffer, scratch */
-bool mir_is_smem(const struct mir_inst *i);
-bool mir_is_ds(const struct mir_inst *i);
-bool mir_is_memory(const struct mir_inst *i);
-bool mir_is_load(const struct mir_inst *i);
-bool mir_is_store(const struct mir_inst *i); /* atomics too */
-bool mir_is_branch(const struct mir_inst *i);
+static inline bool mir_is_valu(const struct mir_inst *i)
+{
+	return isa_fmt_is_valu(mir_info(i)->fmt);
+}
+static inline bool mir_is_salu(const struct mir_inst *i)
+{
+	return mir_pipe(i) == ISA_PIPE_SALU;
+}
+/* Global, buffer, scratch. */
+static inline bool mir_is_vmem(const struct mir_inst *i)
+{
+	return mir_pipe(i) == ISA_PIPE_VMEM;
+}
+static inline bool mir_is_smem(const struct mir_inst *i)
+{
+	return mir_pipe(i) == ISA_PIPE_SMEM;
+}
+static inline bool mir_is_ds(const struct mir_inst *i)
+{
+	return mir_pipe(i) == ISA_PIPE_LDS;
+}
+static inline bool mir_is_memory(const struct mir_inst *i)
+{
+	return mir_is_vmem(i) || mir_is_smem(i) || mir_is_ds(i);
+}
+static inline bool mir_is_load(const struct mir_inst *i)
+{
+	return (mir_isa_flags(i) & ISA_LOAD) != 0;
+}
+/* Atomics too. */
+static inline bool mir_is_store(const struct mir_inst *i)
+{
+	return (mir_isa_flags(i) & (ISA_STORE | ISA_ATOMIC)) != 0;
+}
+static inline bool mir_is_branch(const struct mir_inst *i)
+{
+	return mir_pipe(i) == ISA_PIPE_BRANCH;
+}
 bool mir_writes_exec(const struct mir_inst *i);
 /* Does operand k also count as read: a partial or tied result? */
 bool mir_reads_result(const struct mir_inst *i);
