@@ -62,9 +62,27 @@ has out '1 3 5 7 9 11 13 15' 'a x + y'
 # ---- assembly ----
 exits 0 'assembly is made' "$cc" -S -o saxpy.s saxpy.ssa
 exits 0 'which our assembler takes' "$isa" asm -o again.co saxpy.s
-"$isa" dis saxpy.co 2>/dev/null | grep -v s_code_end | sed 's,//.*,,;/^;/d' >a
-"$isa" dis again.co 2>/dev/null | grep -v s_code_end | sed 's,//.*,,;/^;/d' >b
+code_of() {
+	"$isa" dis "$1" 2>/dev/null | grep -v s_code_end | sed 's,//.*,,;/^;/d'
+}
+code_of saxpy.co >a
+code_of again.co >b
 ok 'and gives the same code' cmp a b
+
+# Waits and hints are encoded from fields; the assembler reads their text.
+for kernel in softmax rms_norm_back attention; do
+	"$cc" --kernel $kernel -o w.co && "$cc" -S --kernel $kernel -o w.s &&
+		"$isa" asm -o w2.co w.s
+	code_of w.co >a
+	code_of w2.co >b
+	ok "$kernel: the text says what is encoded" \
+		sh -c 'test -s a && cmp a b'
+	cat w.s >>waits.s
+done
+has waits.s 's_waitcnt_vscnt null, 0x0' 'a wait for stores'
+has waits.s 's_waitcnt_depctr 0xfff' 'a wait for the vector ALU'
+has waits.s '| instskip(SKIP_1) | instid1(' 'a delay of two instructions'
+
 exits 0 'attention to int8' "$cc" -S -o int8.s --kernel attention --cache i8
 has int8.s v_fma_mixlo_f16 'an fma that is rounded to f16 is one instruction'
 has int8.s v_fma_mixhi_f16 'in the upper half, too'
