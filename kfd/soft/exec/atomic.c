@@ -14,7 +14,8 @@ static uint32_t flush_if(uint32_t bits, bool flush)
 
 static uint32_t add_f32(uint32_t m, uint32_t a, bool flush)
 {
-	float sum = f32_value(flush_if(m, flush)) + f32_value(flush_if(a, flush));
+	float sum =
+		f32_value(flush_if(m, flush)) + f32_value(flush_if(a, flush));
 
 	return flush_if(f32_bits(sum), flush);
 }
@@ -41,7 +42,7 @@ static uint32_t add_f32(uint32_t m, uint32_t a, bool flush)
 #include "kfd/soft/exec/atomic.def"
 
 static uint64_t apply_u32(uint32_t *host, soft_atomic_fn *fn, uint64_t a,
-			uint64_t b, uint32_t mode)
+			  uint64_t b, uint32_t mode)
 {
 	uint32_t old = __atomic_load_n(host, __ATOMIC_RELAXED), new;
 
@@ -54,7 +55,7 @@ static uint64_t apply_u32(uint32_t *host, soft_atomic_fn *fn, uint64_t a,
 }
 
 static uint64_t apply_u64(uint64_t *host, soft_atomic_fn *fn, uint64_t a,
-			uint64_t b, uint32_t mode)
+			  uint64_t b, uint32_t mode)
 {
 	uint64_t old = __atomic_load_n(host, __ATOMIC_RELAXED), new;
 

@@ -67,8 +67,9 @@ struct spot {
 	uint32_t index, offset;
 };
 
-static struct spot find_spot(const struct soft_wave *w, const struct soft_uop *u,
-			const struct buffer *b, int h, uint32_t lane)
+static struct spot find_spot(const struct soft_wave *w,
+			     const struct soft_uop *u, const struct buffer *b,
+			     int h, uint32_t lane)
 {
 	const uint32_t *f = u->in.f;
 	uint32_t reg = f[ISA_F_ADDR];
@@ -133,7 +134,8 @@ static bool load_raw(struct soft_wave *w, const struct buffer *b,
 	for (uint32_t i = 0; i < bytes; i += step, s.offset += step) {
 		value[i / 4] = 0;
 		if (in_range(b, s, step) &&
-		    !soft_load(w, buffer_address(b, s), &value[i / 4], step, lane))
+		    !soft_load(w, buffer_address(b, s), &value[i / 4], step,
+			       lane))
 			return false;
 	}
 	return true;
@@ -147,7 +149,8 @@ static bool store_raw(struct soft_wave *w, const struct buffer *b,
 
 	for (uint32_t i = 0; i < bytes; i += step, s.offset += step)
 		if (in_range(b, s, step) &&
-		    !soft_store(w, buffer_address(b, s), &value[i / 4], step, lane))
+		    !soft_store(w, buffer_address(b, s), &value[i / 4], step,
+				lane))
 			return false;
 	return true;
 }
@@ -156,7 +159,7 @@ static bool store_raw(struct soft_wave *w, const struct buffer *b,
 
 /* MUBUF takes components as the descriptor says; MTBUF in their order. */
 static uint32_t select_component(const struct buffer *b, const uint32_t *value,
-			 int sel, bool d16)
+				 int sel, bool d16)
 {
 	if (sel >= 4)
 		return value[sel - 4];
@@ -341,8 +344,8 @@ static inline void run_lanes(struct soft_wave *w, const struct soft_uop *u,
 	buffer_init(&b, w, u);
 	for (int h = 0; h < soft_halves(w); h++)
 		FOR_LANES(lane, soft_exec(w, h))
-			if (!fn(w, u, &b, h, lane))
-				return;
+	if (!fn(w, u, &b, h, lane))
+		return;
 }
 
 static void run_load(struct soft_wave *w, const struct soft_uop *u)

@@ -3,8 +3,8 @@
  *
  * Private to wave.c and fast/.  Code is decoded once per thread into nodes that
  * are linked in the order of execution, so that straight code and loops that
- * were seen before cost no look-up.  A node that is reached often becomes the top
- * of a superblock (fast.h).
+ * were seen before cost no look-up.  A node that is reached often becomes the
+ * top of a superblock (fast.h).
  */
 #ifndef T0_KFD_SOFT_CODE_H
 #define T0_KFD_SOFT_CODE_H

@@ -15,11 +15,11 @@ static void take_branch(struct soft_wave *w, const struct soft_uop *u)
 }
 
 /* A function for each condition, which is an expression of w. */
-#define BRANCH_IF(name, condition)                                         \
+#define BRANCH_IF(name, condition) \
 	static void run_##name(struct soft_wave *w, const struct soft_uop *u) \
-	{                                                                  \
-		if (condition)                                             \
-			take_branch(w, u);                                      \
+	{ \
+		if (condition) \
+			take_branch(w, u); \
 	}
 BRANCH_IF(s_branch, true)
 BRANCH_IF(s_cbranch_scc0, !w->scc)
@@ -196,7 +196,8 @@ enum status {
 static uint32_t status_bits(const struct soft_wave *w)
 {
 	return STATUS_VALID | (w->scc ? STATUS_SCC : 0) |
-	       (soft_is_execz(w) ? STATUS_EXECZ : 0) | (soft_is_vccz(w) ? STATUS_VCCZ : 0) |
+	       (soft_is_execz(w) ? STATUS_EXECZ : 0) |
+	       (soft_is_vccz(w) ? STATUS_VCCZ : 0) |
 	       (w->group->n_waves > 1 ? STATUS_IN_TG : 0);
 }
 
@@ -284,7 +285,7 @@ static void run_s_getreg_b32(struct soft_wave *w, const struct soft_uop *u)
 
 /* Registers that user programs may not change keep their value. */
 static void write_hwreg(struct soft_wave *w, const struct soft_uop *u,
-		   uint32_t value)
+			uint32_t value)
 {
 	struct hwreg_part p = hwreg_part(u);
 	uint32_t mask = p.mask << p.offset, old;
@@ -300,7 +301,8 @@ static void write_hwreg(struct soft_wave *w, const struct soft_uop *u,
 
 static void run_s_setreg_b32(struct soft_wave *w, const struct soft_uop *u)
 {
-	write_hwreg(w, u, (uint32_t)soft_read_scalar(w, &u->in.opnd[1], &u->in));
+	write_hwreg(w, u,
+		    (uint32_t)soft_read_scalar(w, &u->in.opnd[1], &u->in));
 }
 
 static void run_s_setreg_imm32_b32(struct soft_wave *w,

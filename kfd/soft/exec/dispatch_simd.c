@@ -3,7 +3,7 @@
  */
 #include "kfd/soft/exec/wmma.h"
 
-/* A row whose kind makes no microop (valu_microop.h) leaves a null reference. */
+/* A row whose kind makes no microop (valu_microop.h) leaves a null pointer. */
 #define V(group, name, kind, flags, ...) \
 	soft_lane_fn SIMD(soft_##name); \
 	soft_microop_fn SIMD(microop_##name) __attribute__((weak)); \

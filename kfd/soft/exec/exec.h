@@ -1,15 +1,20 @@
 /*
  * kfd/soft/exec/exec.h - execution of gfx1100 machine code, one wave at a time.
  *
- * Private to kfd/soft/.  The device side (launch.c) fills a struct soft_group
+ * The manual of this room; every other header here is private to it.  valu.h
+ * says how vector instructions are executed, mem.h how memory is accessed, and
+ * fast/fast.h what happens to code that is executed often.
+ *
+ * The device side (launch.c) fills a struct soft_group
  * with its waves' initial state and calls soft_wave_run() for each wave until
  * all have ended; this side knows nothing of queues, packets or ioctls.  It
  * can be driven without a device: a test supplies a struct soft_env of its own.
  *
- * A vreg is what one half of a vector register holds: a row of 32 dwords, a lane
- * each.  The wave's are v[half][register][lane].  A wave32 has one half; a wave64 has two, and every vector instruction runs
- * once per half, as on the hardware.  Scalar registers, VCC (106, 107), M0
- * (125) and EXEC (126, 127) live in s[] at their encoded numbers.
+ * A vreg is what one half of a vector register holds: a row of 32 dwords, a
+ * lane each.  The wave's are v[half][register][lane].  A wave32 has one half; a
+ * wave64 has two, and every vector instruction runs once per half, as on the
+ * hardware.  Scalar registers, VCC (106, 107), M0 (125) and EXEC (126, 127)
+ * live in s[] at their encoded numbers.
  */
 #ifndef T0_KFD_SOFT_EXEC_H
 #define T0_KFD_SOFT_EXEC_H
@@ -149,6 +154,18 @@ struct soft_wave {
 	uint64_t start_clock;
 };
 
+/* Lanes of one half, lowest first. */
+#define FOR_LANES(lane, mask)                                              \
+	for (uint32_t rest_ = (mask), lane = 0;                            \
+	     rest_ && (lane = (uint32_t)__builtin_ctz(rest_), true);       \
+	     rest_ &= rest_ - 1)
+
+/* Vector registers hold 32 lanes; a wave64 has them twice. */
+static inline int soft_halves(const struct soft_wave *w)
+{
+	return w->wave_size / SOFT_LANES;
+}
+
 /* EXEC of one half. */
 static inline uint32_t soft_exec(const struct soft_wave *w, int half)
 {
@@ -194,5 +211,57 @@ uint64_t soft_read_scalar(struct soft_wave *w, const struct isa_operand *o,
 			  const struct isa_inst *in);
 void soft_write_scalar(struct soft_wave *w, const struct isa_operand *o,
 		       uint64_t value);
+
+/* --------------------------------------- what an access will do ---------- */
+
+/*
+ * What an atomic operation leaves in memory.  `m` is the value there, `a` and
+ * `b` the first and second operand, `mode` the MODE register; 32-bit
+ * operations use the low halves.
+ */
+typedef uint64_t soft_atomic_fn(uint64_t m, uint64_t a, uint64_t b,
+				uint32_t mode);
+
+/* How a load, store or atomic moves bytes between memory and registers. */
+struct soft_access {
+	uint8_t bytes;	     /* in memory; of an atomic, of one operand */
+	bool is_signed;	     /* sub-dword loads */
+	uint8_t part;	     /* enum soft_part */
+	soft_atomic_fn *fn;  /* atomics */
+	bool two;	     /* atomics: operand b follows a in DATA */
+	bool returns;	     /* atomics: always, not only with GLC */
+};
+enum soft_part {
+	SOFT_WHOLE, /* whole registers */
+	SOFT_LOW,   /* bits 15:0 of one register, the others stay */
+	SOFT_HIGH,  /* bits 31:16 */
+};
+
+/* Where one lane's access goes. */
+enum soft_space { SOFT_SPACE_MEMORY, SOFT_SPACE_LDS, SOFT_SPACE_SCRATCH };
+struct soft_place {
+	enum soft_space space;
+	uint64_t at; /* address, or offset into LDS or the lane's scratch */
+	int lane;    /* of the wave */
+};
+/* FLAT, GLOBAL and SCRATCH, but for ..._addtid. */
+void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
+		     int half, uint32_t lane, struct soft_place *p);
+
+/*
+ * The address of `bytes` bytes, `skip` behind the beginning, of a lane's
+ * access; false when the descriptor turns it away.
+ */
+bool soft_buffer_at(struct soft_wave *w, const struct soft_uop *u, int half,
+		    uint32_t lane, uint32_t skip, uint32_t bytes,
+		    uint64_t *va);
+/* The typed format that the access uses. */
+uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u);
+
+/*
+ * What the first n components occupy in memory; packed formats are never
+ * split.  0: there is no such format.
+ */
+uint32_t soft_format_bytes(uint32_t format, int n);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * kfd/soft/exec/lane.c - VOP3 and VOP3P instructions that look across lanes.
  *
- * They are no lane functions: readlane, writelane, permlane16, permlanex16; WMMA
- * is in wmma.c.
+ * They are no lane functions: readlane, writelane, permlane16, permlanex16.
+ * WMMA is in wmma.c.
  */
 #include "kfd/soft/exec/wmma.h"
 

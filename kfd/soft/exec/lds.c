@@ -20,7 +20,8 @@ struct row {
 };
 
 /* Byte offset of address k within the instruction. */
-static uint32_t byte_offset(const struct soft_uop *u, const struct row *r, int k)
+static uint32_t byte_offset(const struct soft_uop *u, const struct row *r,
+			    int k)
 {
 	const uint32_t *f = u->in.f;
 
@@ -83,7 +84,8 @@ static void run_store(struct soft_wave *w, const struct soft_uop *u)
 			uint32_t base = w->v[h][addr][lane], value[4];
 
 			for (int k = 0; k < r->n; k++) {
-				uint8_t *p = lds_at(w, base + off[k], r->a.bytes);
+				uint8_t *p =
+					lds_at(w, base + off[k], r->a.bytes);
 
 				soft_get_lane(w, &r->a, h, lane, data[k],
 					      value);
@@ -95,8 +97,8 @@ static void run_store(struct soft_wave *w, const struct soft_uop *u)
 }
 
 /* M0[15:0] + offset + 4 * lane: no address register. */
-static uint32_t addtid_address(const struct soft_wave *w, const struct soft_uop *u,
-		       int h, uint32_t lane)
+static uint32_t addtid_address(const struct soft_wave *w,
+			       const struct soft_uop *u, int h, uint32_t lane)
 {
 	return (w->s[ISA_R_M0] & 0xffff) + byte_offset(u, u->op, 0) +
 	       4 * (h * SOFT_LANES + lane);
@@ -108,8 +110,7 @@ static void run_load_addtid(struct soft_wave *w, const struct soft_uop *u)
 
 	for (int h = 0; h < soft_halves(w); h++)
 		FOR_LANES(lane, soft_exec(w, h))
-			read_lds(w, addtid_address(w, u, h, lane),
-				 &w->v[h][vdst][lane], 4);
+	read_lds(w, addtid_address(w, u, h, lane), &w->v[h][vdst][lane], 4);
 }
 
 static void run_store_addtid(struct soft_wave *w, const struct soft_uop *u)
@@ -118,7 +119,8 @@ static void run_store_addtid(struct soft_wave *w, const struct soft_uop *u)
 
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h)) {
-			uint8_t *p = lds_at(w, addtid_address(w, u, h, lane), 4);
+			uint8_t *p =
+				lds_at(w, addtid_address(w, u, h, lane), 4);
 
 			if (p)
 				memcpy(p, &w->v[h][data][lane], 4);
@@ -128,8 +130,8 @@ static void run_store_addtid(struct soft_wave *w, const struct soft_uop *u)
 
 /* ----------------------------------------------------------- atomics ---- */
 
-static uint64_t atomic_operand(const struct soft_wave *w, const struct row *r, int h,
-			uint32_t lane, uint32_t reg)
+static uint64_t atomic_operand(const struct soft_wave *w, const struct row *r,
+			       int h, uint32_t lane, uint32_t reg)
 {
 	uint64_t v = w->v[h][reg][lane];
 
@@ -138,8 +140,8 @@ static uint64_t atomic_operand(const struct soft_wave *w, const struct row *r, i
 	return v;
 }
 
-static bool require_aligned(struct soft_wave *w, uint32_t addr, uint32_t size_bytes,
-		    uint32_t lane)
+static bool require_aligned(struct soft_wave *w, uint32_t addr,
+			    uint32_t size_bytes, uint32_t lane)
 {
 	if (!(addr & (size_bytes - 1)))
 		return true;
@@ -152,7 +154,7 @@ static bool require_aligned(struct soft_wave *w, uint32_t addr, uint32_t size_by
 
 /* One operation of one lane; what was there goes to `old`. */
 static bool modify_lane(struct soft_wave *w, const struct row *r, uint32_t addr,
-		   uint64_t a, uint64_t b, uint32_t lane, uint64_t *old)
+			uint64_t a, uint64_t b, uint32_t lane, uint64_t *old)
 {
 	uint8_t *p = lds_at(w, addr, r->a.bytes);
 	uint64_t new;
@@ -175,15 +177,16 @@ static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u, int h,
 	const struct row *r = u->op;
 	const uint32_t *f = u->in.f;
 	uint32_t base = w->v[h][f[ISA_F_ADDR]][lane];
-	uint64_t a = atomic_operand(w, r, h, lane, f[ISA_F_DATA0]), b = 0, old[2];
+	uint64_t a = atomic_operand(w, r, h, lane, f[ISA_F_DATA0]), b = 0,
+		 old[2];
 
 	if (r->data1 || r->n == 2)
 		b = atomic_operand(w, r, h, lane, f[ISA_F_DATA1]);
 	if (!modify_lane(w, r, base + byte_offset(u, r, 0), a, b,
-		    h * SOFT_LANES + lane, &old[0]))
+			 h * SOFT_LANES + lane, &old[0]))
 		return false;
 	if (r->n == 2 && !modify_lane(w, r, base + byte_offset(u, r, 1), b, 0,
-				 h * SOFT_LANES + lane, &old[1]))
+				      h * SOFT_LANES + lane, &old[1]))
 		return false;
 	if (!r->a.returns)
 		return true;
@@ -230,7 +233,8 @@ static void run_condxchg32(struct soft_wave *w, const struct soft_uop *u)
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h)) {
 			uint32_t addr = (w->v[h][f[ISA_F_ADDR]][lane] +
-					 byte_offset(u, u->op, 0)) & 0xfff8;
+					 byte_offset(u, u->op, 0)) &
+					0xfff8;
 			uint32_t d0 = w->v[h][f[ISA_F_DATA0]][lane];
 			uint32_t d1 = w->v[h][f[ISA_F_DATA0] + 1][lane];
 
@@ -315,7 +319,8 @@ static void run_bpermute(struct soft_wave *w, const struct soft_uop *u)
 
 		FOR_LANES(lane, soft_exec(w, h)) {
 			uint32_t from = (w->v[h][f[ISA_F_ADDR]][lane] +
-					 byte_offset(u, u->op, 0)) / 4 % SOFT_LANES;
+					 byte_offset(u, u->op, 0)) /
+					4 % SOFT_LANES;
 
 			if (soft_exec(w, h) >> from & 1)
 				value[lane] = w->v[h][f[ISA_F_DATA0]][from];
@@ -336,7 +341,8 @@ uint32_t soft_swizzle_from(uint32_t i, uint32_t imm)
 	uint32_t mask = imm & 31, by = imm >> 5 & 31;
 
 	if (imm >= 0xe000) /* butterflies of an FFT */
-		return (reverse_bits5(i) >> __builtin_popcount(mask)) | (i & mask);
+		return (reverse_bits5(i) >> __builtin_popcount(mask)) |
+		       (i & mask);
 	if (imm >= 0xc000) { /* rotate, bit 10: to the left */
 		uint32_t to = imm & 0x400 ? i - by : i + by;
 
@@ -376,7 +382,8 @@ static void run_swizzle(struct soft_wave *w, const struct soft_uop *u)
  *					   .part = SOFT_WHOLE }, 1, 1, 0 } },
  *	[ISA_ds_add_u32] = { run_atomic, { { .bytes = 4,
  *					     .fn = soft_atomic_add_32,
- *					     .returns = false }, 1, 1, false } },
+ *					     .returns = false },
+ *					   1, 1, false } },
  */
 #define ONE(b, sgn, prt) \
 	{ { .bytes = b, .is_signed = sgn, .part = prt }, 1, 1, 0 }

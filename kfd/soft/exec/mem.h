@@ -1,8 +1,7 @@
 /*
  * kfd/soft/exec/mem.h - memory instructions, and what their handlers share.
  *
- * Private to exec/ and fast/, but for what kfd/soft/watch asks of an access
- * before it happens: soft_find_place(), soft_buffer_at(), struct soft_access.
+ * Private to exec/ and fast/.
  */
 #ifndef T0_KFD_SOFT_MEM_H
 #define T0_KFD_SOFT_MEM_H
@@ -11,18 +10,6 @@
 #include <stdint.h>
 
 #include "kfd/soft/exec/exec.h"
-
-/* Lanes of one half, lowest first. */
-#define FOR_LANES(lane, mask)                                              \
-	for (uint32_t rest_ = (mask), lane = 0;                            \
-	     rest_ && (lane = (uint32_t)__builtin_ctz(rest_), true);       \
-	     rest_ &= rest_ - 1)
-
-/* Vector registers hold 32 lanes; a wave64 has them twice. */
-static inline int soft_halves(const struct soft_wave *w)
-{
-	return w->wave_size / SOFT_LANES;
-}
 
 /* Are all bits of VCC, of EXEC zero that the wave has? */
 static inline bool soft_is_vccz(const struct soft_wave *w)
@@ -72,13 +59,6 @@ bool soft_control_is_nothing(const struct isa_inst *in);
 
 /* ---------------------------------------------------------- atomic.c ---- */
 
-/*
- * What an atomic operation leaves in memory.  `m` is the value there, `a` and
- * `b` the first and second operand, `mode` the MODE register; 32-bit
- * operations use the low halves.
- */
-typedef uint64_t soft_atomic_fn(uint64_t m, uint64_t a, uint64_t b,
-				uint32_t mode);
 #define ATOMIC(name, type, expr) soft_atomic_fn soft_atomic_##name;
 #include "kfd/soft/exec/atomic.def"
 
@@ -90,8 +70,6 @@ uint64_t soft_atomic_apply(void *host, int bytes, soft_atomic_fn *fn,
 			   uint64_t a, uint64_t b, uint32_t mode);
 
 /* -------------------------------------------------------------- lds.c ---- */
-
-struct soft_access;
 
 /* [at, at + size) of the workgroup's LDS, NULL if it has no such bytes. */
 static inline uint8_t *soft_lds_at(const struct soft_wave *w, uint64_t at,
@@ -116,32 +94,6 @@ const struct soft_access *soft_lds_atomic(const struct soft_uop *u);
 uint32_t soft_swizzle_from(uint32_t i, uint32_t imm);
 
 /* ------------------------------------------------------------- vmem.c ---- */
-
-/* How a load, store or atomic moves bytes between memory and registers. */
-struct soft_access {
-	uint8_t bytes;	     /* in memory; of an atomic, of one operand */
-	bool is_signed;	     /* sub-dword loads */
-	uint8_t part;	     /* enum soft_part */
-	soft_atomic_fn *fn;  /* atomics */
-	bool two;	     /* atomics: operand b follows a in DATA */
-	bool returns;	     /* atomics: always, not only with GLC */
-};
-enum soft_part {
-	SOFT_WHOLE, /* whole registers */
-	SOFT_LOW,   /* bits 15:0 of one register, the others stay */
-	SOFT_HIGH,  /* bits 31:16 */
-};
-
-/* Where one lane's access goes. */
-enum soft_space { SOFT_SPACE_MEMORY, SOFT_SPACE_LDS, SOFT_SPACE_SCRATCH };
-struct soft_place {
-	enum soft_space space;
-	uint64_t at; /* address, or offset into LDS or the lane's scratch */
-	int lane;    /* of the wave */
-};
-/* FLAT, GLOBAL and SCRATCH, but for ..._addtid. */
-void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
-		     int half, uint32_t lane, struct soft_place *p);
 
 /* As soft_lds_plain(), of FLAT, GLOBAL and SCRATCH. */
 const struct soft_access *soft_vmem_plain(const struct soft_uop *u,
@@ -178,19 +130,9 @@ void soft_put_old(struct soft_wave *w, const struct soft_access *a, int half,
 /* MUBUF and MTBUF. */
 soft_handler *soft_buffer_handler(const struct isa_inst *in, const void **op);
 
-/*
- * The address of `bytes` bytes, `skip` behind the beginning, of a lane's
- * access; false when the descriptor turns it away.
- */
-bool soft_buffer_at(struct soft_wave *w, const struct soft_uop *u, int half,
-		    uint32_t lane, uint32_t skip, uint32_t bytes,
-		    uint64_t *va);
 /* As soft_lds_plain(), of MUBUF. */
 const struct soft_access *soft_buffer_plain(const struct soft_uop *u,
 					    bool *store);
-/* The typed format that the access uses. */
-uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u);
-
 /* ----------------------------------------------------------- format.c ---- */
 
 /*
@@ -199,11 +141,6 @@ uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u);
  * 16 bits each in the low halves with `d16`.
  */
 
-/*
- * What the first n components occupy in memory; packed formats are never
- * split.  0: there is no such format.
- */
-uint32_t soft_format_bytes(uint32_t format, int n);
 /* Components that the format lacks become 0, and W becomes 1. */
 void soft_format_load(uint32_t format, bool d16, const uint8_t *mem,
 		      uint32_t out[4]);

@@ -286,7 +286,7 @@ static uint64_t whole_quads(uint64_t v)
  * beyond it is not written (RDNA3 ISA 3.4, "Out-of-range").
  */
 static bool index_register(const struct isa_operand *o, uint32_t by,
-		    struct isa_operand *out)
+			   struct isa_operand *out)
 {
 	uint64_t reg = (uint64_t)o->reg + by;
 
@@ -301,8 +301,8 @@ static bool index_register(const struct isa_operand *o, uint32_t by,
 	return true;
 }
 
-static void move_relative(struct soft_wave *w, const struct soft_uop *u, uint32_t src,
-		   uint32_t dst)
+static void move_relative(struct soft_wave *w, const struct soft_uop *u,
+			  uint32_t src, uint32_t dst)
 {
 	struct isa_operand from, to;
 	uint64_t v;

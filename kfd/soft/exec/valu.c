@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <xmmintrin.h>
 
-#include "kfd/soft/exec/valu.h"
+#include "kfd/soft/exec/valu_mods.h"
 
 /* MODE[7:0]: round to nearest even, keep every denormal. */
 #define MODE_PLAIN   0xf0u
@@ -96,15 +96,16 @@ static void fetch_scalar(struct soft_wave *w, const struct soft_uop *u,
 }
 
 /* Operand `o` as source number k; false after a fault. */
-static bool fetch_operand(struct soft_wave *w, const struct soft_uop *u, struct half *h,
-		  int half, const struct isa_operand *o, int k)
+static bool fetch_operand(struct soft_wave *w, const struct soft_uop *u,
+			  struct half *h, int half, const struct isa_operand *o,
+			  int k)
 {
 	const uint32_t **to[3] = { &h->x.a, &h->x.b, &h->x.c };
 	uint32_t *tmp = h->src[k][0];
 	const uint32_t *p = tmp;
 	bool flushes = (w->mode & MODE_DENORMS) != MODE_DENORMS &&
 		       !(h->row->flags & SOFT_V_KEEP) &&
-		       soft_flushes(o->type, w->mode, false);
+		       mods_flush(o->type, w->mode, false);
 
 	if (o->kind == ISA_K_VGPR) {
 		p = soft_vgpr(w, half, o->reg, o->dwords);
@@ -121,7 +122,7 @@ static bool fetch_operand(struct soft_wave *w, const struct soft_uop *u, struct 
 	if (!o->mods && !flushes && u->in.fmt != ISA_FMT_VOP3P)
 		*to[k] = p;
 	else
-		*to[k] = soft_apply_mods(o, u->in.fmt, flushes, p, tmp);
+		*to[k] = mods_apply(o, u->in.fmt, flushes, p, tmp);
 	return true;
 }
 
@@ -187,7 +188,7 @@ static void compute_half(struct half *h)
  */
 
 static void finish_half(struct soft_wave *w, const struct soft_uop *u,
-		   struct half *h, int half)
+			struct half *h, int half)
 {
 	const struct isa_type_info *t;
 	uint32_t *to;
@@ -198,10 +199,9 @@ static void finish_half(struct soft_wave *w, const struct soft_uop *u,
 	to = w->v[half][h->dst->reg];
 	if (t->kind == 'F' && (u->in.f[ISA_F_CLAMP] || u->in.f[ISA_F_OMOD] ||
 			       (w->mode & MODE_DENORMS) != MODE_DENORMS))
-		soft_finish_float(&u->in, h->dst->type, w->mode,
-				  h->row->flags &
-					  (SOFT_V_KEEP | SOFT_V_KEEP_OUT),
-				  h->d[0]);
+		mods_finish(&u->in, h->dst->type, w->mode,
+			    h->row->flags & (SOFT_V_KEEP | SOFT_V_KEEP_OUT),
+			    h->d[0]);
 	if (t->bits == 16 && t->count == 1) {
 		/* Its op_sel belongs to the sources: the opcode says which. */
 		bool high = h->dst->mods & ISA_M_HI ||

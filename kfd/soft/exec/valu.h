@@ -1,8 +1,8 @@
 /*
  * kfd/soft/exec/valu.h - how vector instructions are executed.
  *
- * Private to exec/ and fast/.  A vector instruction is executed in three stages, once
- * per half (32 lanes) of the wave:
+ * Private to exec/ and fast/.  A vector instruction is executed in three
+ * stages, once per half (32 lanes) of the wave:
  *
  *   fetch    operands become vregs of 32 dwords.  A VGPR without modifiers is
  *            used in place; everything else is built in a scratch vreg:
@@ -60,17 +60,17 @@ struct soft_lanes {
 typedef void soft_lane_fn(struct soft_lanes *x);
 
 enum soft_vflag {
-	SOFT_V_ROUND = 1,    /* rounds as MODE says: run under that MXCSR */
-	SOFT_V_KEEP = 2,     /* denormals stay, whatever MODE says */
-	SOFT_V_KEEP_OUT = 4, /* those of the result do */
-	SOFT_V_MICROOP_64 = 8,  /* the row's microop writes two dwords */
+	SOFT_V_ROUND = 1,      /* rounds as MODE says: run under that MXCSR */
+	SOFT_V_KEEP = 2,       /* denormals stay, whatever MODE says */
+	SOFT_V_KEEP_OUT = 4,   /* those of the result do */
+	SOFT_V_MICROOP_64 = 8, /* the row's microop writes two dwords */
 };
 
 /* A row of valu.def or vop3.def; fn NULL: no lane function executes it. */
 struct soft_lane_op {
 	soft_lane_fn *fn;
 	soft_microop_fn *microop; /* the same on 32-bit operands, or NULL */
-	soft_microop_fn *flush; /* likewise, f32 denormals become zeros */
+	soft_microop_fn *flush;	  /* likewise, f32 denormals become zeros */
 	uint8_t flags;	    /* enum soft_vflag */
 };
 
@@ -142,20 +142,6 @@ uint32_t soft_constant(const struct soft_uop *u, const struct isa_operand *o);
 uint32_t soft_dpp(const struct isa_inst *in, uint32_t exec, const uint32_t *src,
 		  uint32_t *dst);
 
-/* ------------------------------------------------------- valu_mods.c ----- */
-
-/*
- * The operand with op_sel, abs, neg and flushing applied: `src` itself when
- * nothing has to be done, else `tmp`.  `fmt` is the instruction's format.
- */
-const uint32_t *soft_apply_mods(const struct isa_operand *o, int fmt,
-				bool flush, const uint32_t *src, uint32_t *tmp);
-/* omod, clamp and flushing of a result, in place, as the instruction says. */
-void soft_finish_float(const struct isa_inst *in, enum isa_type type,
-		       uint32_t mode, bool keep_denorms, uint32_t *d);
-/* Are input or output denormals of this type flushed in this mode? */
-bool soft_flushes(enum isa_type type, uint32_t mode, bool output);
-
 /* ---------------------------------------------------- valu_special.c ----- */
 
 /*
@@ -197,7 +183,8 @@ static const uint32_t soft_lane_bit[SOFT_LANES] = {
 #undef B4
 };
 
-static inline void soft_put_vreg(uint32_t *to, const uint32_t *from, uint32_t exec)
+static inline void soft_put_vreg(uint32_t *to, const uint32_t *from,
+				 uint32_t exec)
 {
 	if (__builtin_expect(exec == ~0u, 1))
 		memcpy(to, from, SOFT_LANES * sizeof(*to));
@@ -205,8 +192,8 @@ static inline void soft_put_vreg(uint32_t *to, const uint32_t *from, uint32_t ex
 		LANES(i) to[i] = exec & soft_lane_bit[i] ? from[i] : to[i];
 }
 
-static inline void soft_put_vreg16(uint32_t *to, const uint32_t *from, uint32_t exec,
-			      bool high)
+static inline void soft_put_vreg16(uint32_t *to, const uint32_t *from,
+				   uint32_t exec, bool high)
 {
 	uint32_t keep = high ? 0xffff : 0xffff0000;
 	int shift = high ? 16 : 0;

@@ -1,9 +1,10 @@
 /*
  * kfd/soft/exec/valu_dot2.h - dot products of two pairs, as gfx1100 has them.
  *
- * a.x * b.x + a.y * b.y + c, of v_dot2_f32_f16 and its kin.  Private to the _simd.c files.  The manual's formula leaves the roundings
- * open; what the chip does was measured by AMD for its own emulator (ROCm
- * issue rocm-systems 12056, "rocjitsu"):
+ * a.x * b.x + a.y * b.y + c, of v_dot2_f32_f16 and its kin.  Private to the
+ * _simd.c files.  The manual's formula leaves the roundings open; what the chip
+ * does was measured by AMD for its own emulator (ROCm issue rocm-systems 12056,
+ * "rocjitsu"):
  *  - products are exact; f16 factors keep denormals, bf16 ones and the f32
  *    accumulator's are zero;
  *  - the three terms are cut onto a common grid, whose unit is 2^-26 of the
@@ -22,43 +23,33 @@
 
 #define SOFT_DOT2_NONE (-4096) /* the exponent of a zero */
 
-/* sig * 2^exp; `scale` is the sum of the factors' exponents. */
-struct soft_term {
-	uint64_t sig;
-	int exp, scale;
+/* What is special about the product of two factors. */
+struct soft_dot2_kind {
 	bool negative, nan, inf, zero_by_inf;
 };
 
-/* Two factors of `frac` fraction bits and `bias`. */
-static inline struct soft_term soft_dot2_product(uint32_t a, uint32_t b,
-						 int frac, int bias)
+/* Factors of `frac` fraction bits. */
+static inline struct soft_dot2_kind soft_dot2_kind(uint32_t a, uint32_t b,
+						   int frac)
 {
 	uint32_t one = 1u << frac, inf = 0x7fff & ~(one - 1);
 	uint32_t ma = a & 0x7fff, mb = b & 0x7fff;
-	int ea = (int)(ma >> frac), eb = (int)(mb >> frac);
 	/* bf16 knows no denormals here. */
-	uint32_t sa = ea ? (ma & (one - 1)) | one : frac == 7 ? 0 : ma;
-	uint32_t sb = eb ? (mb & (one - 1)) | one : frac == 7 ? 0 : mb;
-	struct soft_term t = { .sig = (uint64_t)sa * sb };
+	uint32_t least = frac == 7 ? one : 1;
 
-	t.scale = (ea ? ea : 1) + (eb ? eb : 1) - 2 * bias;
-	t.exp = t.scale - 2 * frac;
-	t.scale = t.sig ? t.scale : SOFT_DOT2_NONE;
-	t.negative = (a ^ b) >> 15 & 1;
-	t.nan = ma > inf || mb > inf;
-	t.inf = ma == inf || mb == inf;
-	t.zero_by_inf = (ma == inf && !sb) || (mb == inf && !sa);
-	return t;
-}
-
-static inline int soft_dot2_top(struct soft_term t)
-{
-	return t.sig ? t.exp + 63 - __builtin_clzll(t.sig) : SOFT_DOT2_NONE;
+	return (struct soft_dot2_kind){
+		.negative = (a ^ b) >> 15 & 1,
+		.nan = ma > inf || mb > inf,
+		.inf = ma == inf || mb == inf,
+		.zero_by_inf = (ma == inf && mb < least) ||
+			       (mb == inf && ma < least),
+	};
 }
 
 /* The result if a source is no number; false if all are. */
-static inline bool soft_dot2_special(struct soft_term p, struct soft_term q,
-				     uint32_t c, uint32_t *out)
+static inline bool soft_dot2_special(struct soft_dot2_kind p,
+				     struct soft_dot2_kind q, uint32_t c,
+				     uint32_t *out)
 {
 	bool c_inf = (c & 0x7fffffff) == 0x7f800000;
 	bool up = (p.inf && !p.negative) || (q.inf && !q.negative);
@@ -79,91 +70,12 @@ static inline bool soft_dot2_special(struct soft_term p, struct soft_term q,
 	return true;
 }
 
-/* units * 2^grid as a float. */
-static inline uint32_t soft_dot2_round(int64_t units, int grid, bool flip)
-{
-	uint64_t m = units < 0 ? -(uint64_t)units : (uint64_t)units, sig;
-	uint32_t sign = (uint32_t)((units < 0) != flip) << 31;
-	int top, shift, exp;
-
-	if (!m)
-		return 0;
-	top = 63 - __builtin_clzll(m);
-	shift = top - 23;
-	exp = top + grid;
-	sig = m << (shift < 0 ? -shift : 0);
-	if (shift > 0) {
-		uint64_t rest = m & ((1ull << shift) - 1);
-		uint64_t half = 1ull << (shift - 1);
-
-		sig = m >> shift;
-		sig += rest > half || (rest == half && sig & 1);
-	}
-	if (sig >> 24) {
-		sig >>= 1;
-		exp++;
-	}
-	if (exp < -126)
-		return 0;
-	if (exp > 127)
-		return sign | 0x7f800000;
-	return sign | (uint32_t)(exp + 127) << 23 | (sig & 0x7fffff);
-}
-
-static inline int64_t soft_dot2_cut(struct soft_term t, int grid, bool flip)
-{
-	int shift = t.exp - grid;
-	uint64_t m = !t.sig || shift <= -64 ? 0 :
-		     shift < 0		    ? t.sig >> -shift :
-					      t.sig << shift;
-
-	return t.negative != flip ? ~(int64_t)m : (int64_t)m;
-}
-
-static inline uint32_t soft_dot2_terms(struct soft_term p, struct soft_term q,
-				       uint32_t c)
-{
-	int exp = c >> 23 & 255;
-	struct soft_term s = { .sig = exp ? (c & 0x7fffff) | 0x800000 : 0,
-			       .exp = exp - 150,
-			       .negative = c >> 31 };
-	int top = soft_dot2_top(s), grid;
-	uint32_t out;
-
-	if (soft_dot2_special(p, q, c, &out))
-		return out;
-	if (!(s.sig | p.sig | q.sig))
-		return 0;
-	top = soft_dot2_top(p) > top ? soft_dot2_top(p) : top;
-	top = soft_dot2_top(q) > top ? soft_dot2_top(q) : top;
-	grid = (p.scale > q.scale ? p.scale : q.scale) - 24;
-	grid = top - 26 > grid ? top - 26 : grid;
-	return soft_dot2_round(soft_dot2_cut(s, grid, s.negative) +
-				       soft_dot2_cut(p, grid, s.negative) +
-				       soft_dot2_cut(q, grid, s.negative),
-			       grid, s.negative);
-}
-
-/* Packed halves a and b, accumulator c. */
-static inline uint32_t soft_dot2_f16(uint32_t a, uint32_t b, uint32_t c)
-{
-	return soft_dot2_terms(
-		soft_dot2_product(a & 0xffff, b & 0xffff, 10, 15),
-		soft_dot2_product(a >> 16, b >> 16, 10, 15), c);
-}
-
-static inline uint32_t soft_dot2_bf16(uint32_t a, uint32_t b, uint32_t c)
-{
-	return soft_dot2_terms(
-		soft_dot2_product(a & 0xffff, b & 0xffff, 7, 127),
-		soft_dot2_product(a >> 16, b >> 16, 7, 127), c);
-}
-
 /* -------------------------------------------------------- whole vregs ---- */
 
 /*
- * The same without branches and in 32 bits, so that loops over lanes become
- * vector code; for numbers only.
+ * For numbers, without branches and in 32 bits, so that loops over lanes become
+ * vector code.  A term is sig * 2^exp; `scale` is the sum of the factors'
+ * exponents, `top` the exponent of the leading bit.
  */
 struct soft_dot2_lane {
 	uint32_t sig;
@@ -233,11 +145,30 @@ static inline uint32_t soft_dot2_numbers(struct soft_dot2_lane p,
 	return units == 0 || e < 1 || top == SOFT_DOT2_NONE ? 0 : r;
 }
 
-/* All lanes; false, with nothing written, if one has no number. */
-static inline bool soft_dot2_vreg(const uint32_t *a, const uint32_t *b,
-				   const uint32_t *c, int frac, int bias,
-				   uint32_t *d)
+static inline uint32_t soft_dot2_sum(uint32_t a, uint32_t b, uint32_t c,
+				     int frac, int bias)
 {
+	return soft_dot2_numbers(
+		soft_dot2_pair(a & 0xffff, b & 0xffff, frac, bias),
+		soft_dot2_pair(a >> 16, b >> 16, frac, bias), c);
+}
+
+static inline uint32_t soft_dot2_any(uint32_t a, uint32_t b, uint32_t c,
+				     int frac, int bias)
+{
+	uint32_t out;
+
+	if (soft_dot2_special(soft_dot2_kind(a & 0xffff, b & 0xffff, frac),
+			      soft_dot2_kind(a >> 16, b >> 16, frac), c, &out))
+		return out;
+	return soft_dot2_sum(a, b, c, frac, bias);
+}
+
+/* All lanes; those of a vreg with a lane that is no number one by one. */
+static inline void soft_dot2_vreg(const struct soft_lanes *x, int frac,
+				  int bias)
+{
+	const uint32_t *a = x->a, *b = x->b, *c = x->c;
 	const uint32_t inf = 0x7fff & ~((1u << frac) - 1);
 	uint32_t odd = 0, r[SOFT_LANES];
 
@@ -250,25 +181,21 @@ static inline bool soft_dot2_vreg(const uint32_t *a, const uint32_t *b,
 		odd |= (c[i] & 0x7f800000) == 0x7f800000;
 	}
 	if (odd)
-		return false;
-	LANES(i)
-	r[i] = soft_dot2_numbers(
-		soft_dot2_pair(a[i] & 0xffff, b[i] & 0xffff, frac, bias),
-		soft_dot2_pair(a[i] >> 16, b[i] >> 16, frac, bias), c[i]);
-	memcpy(d, r, sizeof(r));
-	return true;
+		LANES(i) r[i] = soft_dot2_any(a[i], b[i], c[i], frac, bias);
+	else
+		LANES(i)
+	r[i] = soft_dot2_sum(a[i], b[i], c[i], frac, bias);
+	memcpy(x->d, r, sizeof(r));
 }
 
-static inline void soft_dot2_f16_lanes(const struct soft_lanes *x)
+static inline void soft_dot2_f16_lanes(struct soft_lanes *x)
 {
-	if (!soft_dot2_vreg(x->a, x->b, x->c, 10, 15, x->d))
-		LANES(i) x->d[i] = soft_dot2_f16(x->a[i], x->b[i], x->c[i]);
+	soft_dot2_vreg(x, 10, 15);
 }
 
-static inline void soft_dot2_bf16_lanes(const struct soft_lanes *x)
+static inline void soft_dot2_bf16_lanes(struct soft_lanes *x)
 {
-	if (!soft_dot2_vreg(x->a, x->b, x->c, 7, 127, x->d))
-		LANES(i) x->d[i] = soft_dot2_bf16(x->a[i], x->b[i], x->c[i]);
+	soft_dot2_vreg(x, 7, 127);
 }
 
 #endif

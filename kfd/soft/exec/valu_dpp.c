@@ -1,8 +1,8 @@
 /*
  * kfd/soft/exec/valu_dpp.c - data-parallel primitives (DPP).
  *
- * Lane permutations of SRC0 (RDNA3 ISA 15.4.4 and 15.4.5).  A row is 16 lanes, a
- * bank 4.
+ * Lane permutations of SRC0 (RDNA3 ISA 15.4.4 and 15.4.5).  A row is 16 lanes,
+ * a bank 4.
  */
 #include "kfd/soft/exec/valu.h"
 
@@ -45,7 +45,7 @@ static int source_lane(unsigned ctrl, int i)
 }
 
 static uint32_t apply_dpp16(const struct isa_dpp *dpp, uint32_t exec,
-		      const uint32_t *src, uint32_t *dst)
+			    const uint32_t *src, uint32_t *dst)
 {
 	uint32_t writes = 0;
 
@@ -65,7 +65,7 @@ static uint32_t apply_dpp16(const struct isa_dpp *dpp, uint32_t exec,
 
 /* Inactive lanes read as zero unless fetched; every lane is written. */
 static uint32_t apply_dpp8(const struct isa_dpp *dpp, uint32_t exec,
-		     const uint32_t *src, uint32_t *dst)
+			   const uint32_t *src, uint32_t *dst)
 {
 	LANES(i)
 	{
@@ -79,6 +79,7 @@ static uint32_t apply_dpp8(const struct isa_dpp *dpp, uint32_t exec,
 uint32_t soft_dpp(const struct isa_inst *in, uint32_t exec, const uint32_t *src,
 		  uint32_t *dst)
 {
-	return in->form == ISA_FORM_DPP8 ? apply_dpp8(&in->dpp, exec, src, dst) :
-					   apply_dpp16(&in->dpp, exec, src, dst);
+	return in->form == ISA_FORM_DPP8 ?
+		       apply_dpp8(&in->dpp, exec, src, dst) :
+		       apply_dpp16(&in->dpp, exec, src, dst);
 }

@@ -1,5 +1,5 @@
 /*
- * kfd/soft/exec/valu_half.h - half precision and bfloat16 in integer arithmetic.
+ * kfd/soft/exec/valu_half.h - half precision and bfloat16, in integers.
  *
  * Private to the _simd.c files.  Sums and products of halves may be computed
  * in float and rounded once more: 24 bits are at least 2 * 11 + 2, so the

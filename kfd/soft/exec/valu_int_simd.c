@@ -7,7 +7,7 @@
 
 static inline uint32_t mul_i24(uint32_t a, uint32_t b, bool clamp)
 {
-	int64_t p = sext24(a) * sext24(b);
+	int64_t p = sext_24(a) * sext_24(b);
 
 	if (clamp && p > INT32_MAX)
 		return INT32_MAX;

@@ -4,8 +4,8 @@
  * Private to the _simd.c files; what a microop is, fast/fast.h says.  The kinds
  * of valu_shapes.h expand a row a second time by the macros below, so that the
  * expression is written once.  One of these microops computes all lanes into
- * locals, which the compiler keeps in registers, before it writes the lanes that
- * execute: the destination may be one of the sources.  Operands have no
+ * locals, which the compiler keeps in registers, before it writes the lanes
+ * that execute: the destination may be one of the sources.  Operands have no
  * modifiers left and 32 bits (or more vregs), MODE is at its usual setting, and
  * there is no clamp; rows that need other things run by microop_row_simd.c.
  */
@@ -115,9 +115,9 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
  *		m[1].fn(w, m + 1, base);
  *	}
  *
- * of which FLOAT_ROW gives MICROOP_FLOAT the name, `load` (the declarations of a
- * and b) and the expression.  A second one, microop_flush_v_add_f32_v3, is the
- * same but for soft_flush_f32() around what is loaded and stored.
+ * of which FLOAT_ROW gives MICROOP_FLOAT the name, `load` (the declarations of
+ * a and b) and the expression.  A second one, microop_flush_v_add_f32_v3, is
+ * the same but for soft_flush_f32() around what is loaded and stored.
  */
 #define MICROOP_FN(name) \
 	soft_microop_fn SIMD(microop_##name); \
@@ -153,7 +153,8 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 		    has_active_nan(r, exec)) \
 			soft_microop_fall_back(w, m); \
 		else \
-			soft_put_vreg(pd, (const uint32_t *)(const void *)r, exec); \
+			soft_put_vreg(pd, (const uint32_t *)(const void *)r, \
+				      exec); \
 		SOFT_NEXT(w, m, base); \
 	}
 
@@ -236,9 +237,9 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 
 /*
  * cm is -1 where the carry in is set, a bit of `in_mask`.  There is a carry out
- * where `sure` holds, and where `maybe` does if there is one in.  v_add_co_ci_u32
- * has in_mask w->s[m->mask_in], sum a + b - cm, sure a + b < a and maybe
- * a + b == ~0u; its loop is
+ * where `sure` holds, and where `maybe` does if there is one in.
+ * v_add_co_ci_u32 has in_mask w->s[m->mask_in], sum a + b - cm, sure a + b < a
+ * and maybe a + b == ~0u; its loop is
  *
  *	const uint32_t a = pa[i], b = pb[i];
  *	const uint32_t cm = in & soft_lane_bit[i] ? ~0u : 0;

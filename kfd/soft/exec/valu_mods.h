@@ -3,15 +3,17 @@
  *
  * op_sel, abs, neg, denormals, omod, clamp (RDNA3 ISA 7.2).
  *
- * Private to valu_mods.c, which makes the functions of valu.h of these, and to
- * fast/microop_row_simd.c, which has them as vector code.
+ * Private to valu.c and fast/, which has them as vector code, too.
  */
 #ifndef T0_KFD_SOFT_VALU_MODS_H
 #define T0_KFD_SOFT_VALU_MODS_H
 
 #include "kfd/soft/exec/valu_half.h"
 
-/* MODE's denormal fields: bit 0 keeps them in inputs, bit 1 in results. */
+/*
+ * Are input or output denormals of this type flushed in this mode?  Of MODE's
+ * denormal fields, bit 0 keeps them in inputs, bit 1 in results.
+ */
 static inline bool mods_flush(enum isa_type type, uint32_t mode, bool output)
 {
 	const struct isa_type_info *t = isa_type_info(type);
@@ -62,6 +64,10 @@ static inline void mods_copy(uint32_t *to, const uint32_t *from, int dwords)
 	memcpy(to, from, dwords * SOFT_LANES * sizeof(*to));
 }
 
+/*
+ * The operand with op_sel, abs, neg and flushing applied: `src` itself when
+ * nothing has to be done, else `tmp`.  `fmt` is the instruction's format.
+ */
 static inline const uint32_t *mods_apply(const struct isa_operand *o, int fmt,
 					 bool flushes, const uint32_t *src,
 					 uint32_t *tmp)
@@ -174,6 +180,7 @@ static inline void mods_scale(enum isa_type type, int omod, uint32_t *d)
 			f64_bits(f64_value(soft_get64(d, i)) * by[omod] + 0.0));
 }
 
+/* omod, clamp and flushing of a result, in place, as the instruction says. */
 static inline void mods_finish(const struct isa_inst *in, enum isa_type type,
 			       uint32_t mode, bool keep_denorms, uint32_t *d)
 {

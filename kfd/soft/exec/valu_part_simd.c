@@ -1,6 +1,7 @@
 /*
- * kfd/soft/exec/valu_part_simd.c - rounding to integers, and the parts of floats
- * (valu.def, PART).
+ * kfd/soft/exec/valu_part_simd.c - rounding, and the parts of floats.
+ *
+ * Group PART of valu.def.
  */
 #define IF_PART(...) __VA_ARGS__
 #include "kfd/soft/exec/valu_shapes.h"

@@ -1,8 +1,9 @@
 /*
- * kfd/soft/exec/valu_shapes.h - the kinds of valu.def and vop3.def as lane functions.
+ * kfd/soft/exec/valu_shapes.h - kinds of rows as lane functions.
  *
- * Private to the valu_*_simd.c and vop3_*_simd.c files.  Such a file defines IF_<its group>(row)
- * as row, includes this header, writes its helpers, and includes valu.def or vop3.def.
+ * Private to the valu_*_simd.c and vop3_*_simd.c files.  Such a file defines
+ * IF_<its group>(row) as row, includes this header, writes its helpers, and
+ * includes valu.def or vop3.def.
  *
  * NaN: where an operation makes one, RDNA's result is the first source that is
  * a NaN, made quiet, or else the default NaN.  x86 chooses by the order in

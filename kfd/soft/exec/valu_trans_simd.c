@@ -1,12 +1,12 @@
 /*
- * kfd/soft/exec/valu_trans_simd.c - transcendental operations (valu.def, TRANS).
+ * kfd/soft/exec/valu_trans_simd.c - transcendental operations.
  *
- * The hardware's are accurate to about 1 ulp; these are computed in double
- * with polynomials of our own and rounded once, to nearest, so that they are
- * within 0.51 ulp and the same on every host: only +, -, *, / and sqrt are
- * used, which IEEE 754 defines.  Bits may differ from the chip's in the last
- * place.  The f32 unit knows no denormals, whatever MODE says, but for sine and
- * cosine; the f16 unit keeps them (RDNA3 ISA 16.7).
+ * Group TRANS of valu.def.  The hardware's are accurate to about 1 ulp; these
+ * are computed in double with polynomials of our own and rounded once, to
+ * nearest, so that they are within 0.51 ulp and the same on every host: only +,
+ * -, *, / and sqrt are used, which IEEE 754 defines.  Bits may differ from the
+ * chip's in the last place.  The f32 unit knows no denormals, whatever MODE
+ * says, but for sine and cosine; the f16 unit keeps them (RDNA3 ISA 16.7).
  *
  * Angles are in turns: sin(a) here is sin(2 pi a) elsewhere.
  */
@@ -155,7 +155,8 @@ static inline double sin_unit(double a, int quarter)
 		if (__builtin_expect(bad, 0)) \
 			fix_nan32(x, 1); \
 	}
-#define KIND_T32(name, ...)  LANE_FN(name) FLOAT_TRANS(soft_flush_f32, __VA_ARGS__)
+#define KIND_T32(name, ...)  \
+	LANE_FN(name) FLOAT_TRANS(soft_flush_f32, __VA_ARGS__)
 #define KIND_T32D(name, ...) LANE_FN(name) FLOAT_TRANS(, __VA_ARGS__)
 #define KIND_T16(name, ...) \
 	LANE_FN(name) \

@@ -2,8 +2,8 @@
  * kfd/soft/exec/vmem.c - FLAT, GLOBAL and SCRATCH instructions.
  *
  * Loads, stores and atomics of one address per lane.  RDNA3 ISA 10 and 11.
- * Buffers are in buffer.c.  Any alignment is allowed but for atomics, as compute
- * queues are set up.
+ * Buffers are in buffer.c.  Any alignment is allowed but for atomics, as
+ * compute queues are set up.
  */
 #include <string.h>
 
@@ -46,7 +46,7 @@ static int32_t signed_offset(const struct soft_uop *u)
 }
 
 static uint64_t vgpr_pair(const uint32_t (*v)[SOFT_LANES], uint32_t reg,
-		     uint32_t lane)
+			  uint32_t lane)
 {
 	return v[reg][lane] | (uint64_t)v[reg + 1][lane] << 32;
 }
@@ -59,7 +59,8 @@ static uint64_t global_address(const struct soft_wave *w,
 	uint64_t at = (uint64_t)(int64_t)signed_offset(u);
 
 	if (saddr == ISA_R_NULL)
-		return at + vgpr_pair((const void *)w->v[h], f[ISA_F_ADDR], lane);
+		return at +
+		       vgpr_pair((const void *)w->v[h], f[ISA_F_ADDR], lane);
 	return at + w->s[saddr] + ((uint64_t)w->s[saddr + 1] << 32) +
 	       w->v[h][f[ISA_F_ADDR]][lane];
 }
@@ -81,8 +82,9 @@ static void flat_place(const struct soft_wave *w, const struct soft_uop *u,
 		       int h, uint32_t lane, struct soft_place *p)
 {
 	const struct soft_env *env = w->group->env;
-	uint64_t at = vgpr_pair((const void *)w->v[h], u->in.f[ISA_F_ADDR], lane) +
-		      (u->in.f[ISA_F_OFFSET] & 0xfff);
+	uint64_t at =
+		vgpr_pair((const void *)w->v[h], u->in.f[ISA_F_ADDR], lane) +
+		(u->in.f[ISA_F_OFFSET] & 0xfff);
 
 	p->space = SOFT_SPACE_MEMORY;
 	p->at = at;
@@ -123,7 +125,8 @@ void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
 	}
 }
 
-static void raise_outside(struct soft_wave *w, const struct soft_place *p, bool write)
+static void raise_outside(struct soft_wave *w, const struct soft_place *p,
+			  bool write)
 {
 	bool lds = p->space == SOFT_SPACE_LDS;
 
@@ -137,7 +140,7 @@ static void raise_outside(struct soft_wave *w, const struct soft_place *p, bool 
 
 /* Bytes in LDS or scratch, NULL after raising a fault. */
 static uint8_t *local_bytes(struct soft_wave *w, const struct soft_place *p,
-		      uint32_t size_bytes, bool write)
+			    uint32_t size_bytes, bool write)
 {
 	uint8_t *host = NULL;
 	uint64_t n = w->scratch_lane_bytes;
@@ -256,7 +259,8 @@ static void *atomic_host(struct soft_wave *w, const struct soft_place *p,
 	}
 	if (p->space == SOFT_SPACE_MEMORY)
 		return soft_host_address(w, p->at, size_bytes,
-				      SOFT_MEM_READ | SOFT_MEM_WRITE, p->lane);
+					 SOFT_MEM_READ | SOFT_MEM_WRITE,
+					 p->lane);
 	return local_bytes(w, p, size_bytes, true);
 }
 

@@ -1,10 +1,11 @@
 /*
  * kfd/soft/exec/vop3.h - arithmetic that several of the *_simd.c files need.
  *
- * Private to them and vop3_exact.c.  Functions here are branch-free where a loop over lanes is
- * to be vectorised.  Half-precision numbers travel as "any" bits: 32 bits with
- * the sign on top, so that one function serves f32 (F32_INF) and f16 (bits
- * 31:16, F16_INF): both are sign and magnitude, only infinity differs.
+ * Private to them and vop3_exact.c.  Functions here are branch-free where a
+ * loop over lanes is to be vectorised.  Half-precision numbers travel as "any"
+ * bits: 32 bits with the sign on top, so that one function serves f32 (F32_INF)
+ * and f16 (bits 31:16, F16_INF): both are sign and magnitude, only infinity
+ * differs.
  *
  * NaN: the first NaN among the sources in the order of the text, made quiet;
  * an invalid operation gives the default NaN, which is negative (as in
@@ -23,22 +24,22 @@
 
 /* ------------------------------------------------------------ integers ---- */
 
-static inline uint32_t lo(uint32_t u)
+static inline uint32_t zext_16(uint32_t u)
 {
 	return u & 0xffff;
 }
 
-static inline int32_t sext(uint32_t u)
+static inline int32_t sext_16(uint32_t u)
 {
 	return (int16_t)u;
 }
 
-static inline int64_t sext24(uint32_t u)
+static inline int64_t sext_24(uint32_t u)
 {
 	return (int32_t)(u << 8) >> 8;
 }
 
-static inline uint32_t pack(uint32_t low, uint32_t high)
+static inline uint32_t pack_16(uint32_t low, uint32_t high)
 {
 	return (low & 0xffff) | high << 16;
 }
@@ -160,24 +161,26 @@ static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c,
 			       uint32_t mode)
 {
 	double p = (double)f32_of_half(a >> 16) * f32_of_half(b >> 16);
-	uint32_t r = soft_f16_from_f64(p + f32_of_half(c >> 16), soft_round16(mode),
-				       soft_ovfl16(mode));
+	uint32_t r = soft_f16_from_f64(p + f32_of_half(c >> 16),
+				       soft_round16(mode), soft_ovfl16(mode));
 
 	return nan_any(r << 16, a, b, c, F16_INF) >> 16;
 }
 
 static inline uint32_t add_f16(uint32_t a, uint32_t b, uint32_t mode)
 {
-	uint32_t r = soft_f16_from_f32(f32_of_half(a >> 16) + f32_of_half(b >> 16),
-				       soft_round16(mode), soft_ovfl16(mode));
+	uint32_t r =
+		soft_f16_from_f32(f32_of_half(a >> 16) + f32_of_half(b >> 16),
+				  soft_round16(mode), soft_ovfl16(mode));
 
 	return nan_any(r << 16, a, b, b, F16_INF) >> 16;
 }
 
 static inline uint32_t mul_f16(uint32_t a, uint32_t b, uint32_t mode)
 {
-	uint32_t r = soft_f16_from_f32(f32_of_half(a >> 16) * f32_of_half(b >> 16),
-				       soft_round16(mode), soft_ovfl16(mode));
+	uint32_t r =
+		soft_f16_from_f32(f32_of_half(a >> 16) * f32_of_half(b >> 16),
+				  soft_round16(mode), soft_ovfl16(mode));
 
 	return nan_any(r << 16, a, b, b, F16_INF) >> 16;
 }
@@ -204,9 +207,9 @@ static inline void pk_fma_f16_lanes(struct soft_lanes *x)
 		return;
 	}
 	LANES(i)
-	x->d[i] = pack(fma_f16(a[i] << 16, b[i] << 16, c[i] << 16, x->mode),
-		       fma_f16(a[i] & 0xffff0000, b[i] & 0xffff0000,
-			       c[i] & 0xffff0000, x->mode));
+	x->d[i] = pack_16(fma_f16(a[i] << 16, b[i] << 16, c[i] << 16, x->mode),
+			  fma_f16(a[i] & 0xffff0000, b[i] & 0xffff0000,
+				  c[i] & 0xffff0000, x->mode));
 }
 
 /* Truncated and saturated; NaN is 0. */

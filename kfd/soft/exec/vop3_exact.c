@@ -1,5 +1,6 @@
 /*
- * kfd/soft/exec/vop3_exact.c - the rare cases of division and argument reduction.
+ * kfd/soft/exec/vop3_exact.c - the rare cases of division and argument
+ * reduction.
  *
  * In integer arithmetic, on the bits of any binary format.
  */
@@ -63,8 +64,8 @@ static struct wide add_wide(struct wide a, struct wide b)
 		u128 m = a.m + b.m;
 
 		return m >> (TOP + 1) ? (struct wide){ shift_sticky(m, 1),
-						       a.exp + 1, a.neg }
-				      : normalise_wide(m, a.exp, a.neg);
+						       a.exp + 1, a.neg } :
+					normalise_wide(m, a.exp, a.neg);
 	}
 	if (b.m > a.m)
 		return normalise_wide(b.m - a.m, a.exp, b.neg);
@@ -131,8 +132,9 @@ double soft_fma_scaled(const struct soft_format *to, double a, double b,
 
 	ma *= split_double(b, &eb);
 	mc = split_double(c, &ec);
-	struct wide sum = add_wide(normalise_wide(ma, ea + eb, neg),
-				   normalise_wide(mc, ec, f64_bits(c) & F64_SIGN));
+	struct wide sum =
+		add_wide(normalise_wide(ma, ea + eb, neg),
+			 normalise_wide(mc, ec, f64_bits(c) & F64_SIGN));
 
 	if (!sum.m)
 		return round == 2 ? -0.0 : 0.0;
@@ -235,7 +237,7 @@ int soft_div_fmas_scale(const struct soft_format *f, uint64_t s2)
 
 /* A magnitude too large or too small, as `round` turns it. */
 static uint64_t round_beyond(const struct soft_format *f, bool large, bool neg,
-		       unsigned round)
+			     unsigned round)
 {
 	bool outward = round == (neg ? 2u : 1u);
 

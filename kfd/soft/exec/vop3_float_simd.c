@@ -1,5 +1,5 @@
 /*
- * kfd/soft/exec/vop3_float_simd.c - floating-point rows of vop3.def (group FLOAT).
+ * kfd/soft/exec/vop3_float_simd.c - floating-point rows (vop3.def, FLOAT).
  */
 #define IF_FLOAT(...) __VA_ARGS__
 #include "kfd/soft/exec/valu_shapes.h"
@@ -15,7 +15,7 @@ static inline bool same_any(uint32_t a, uint32_t b)
 
 /* The larger of the two that are not the largest; with a NaN the smallest. */
 static inline uint32_t med3_any(uint32_t a, uint32_t b, uint32_t c, bool ieee,
-			    uint32_t inf)
+				uint32_t inf)
 {
 	uint32_t top = max_any(max_any(a, b, ieee, inf), c, ieee, inf);
 	bool nan = is_nan_any(a, inf) || is_nan_any(b, inf) ||
@@ -225,9 +225,10 @@ static void div_fixup_f16_lanes(struct soft_lanes *x)
 {
 	OPERANDS;
 
-	LANES(i) pd[i] = (uint32_t)soft_div_fixup(&soft_format_f16, lo(pa[i]),
-						  lo(pb[i]), lo(pc[i]),
-						  x->mode >> 2 & 3);
+	LANES(i)
+	pd[i] = (uint32_t)soft_div_fixup(&soft_format_f16, zext_16(pa[i]),
+					 zext_16(pb[i]), zext_16(pc[i]),
+					 x->mode >> 2 & 3);
 }
 
 /* Nothing is scaled where both are far from the ends of the range. */

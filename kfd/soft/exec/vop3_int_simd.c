@@ -54,7 +54,7 @@ static inline uint32_t msad_u8(uint32_t a, uint32_t b)
 
 static inline uint32_t sad_u16(uint32_t a, uint32_t b)
 {
-	return abs_diff(lo(a), lo(b)) + abs_diff(a >> 16, b >> 16);
+	return abs_diff(zext_16(a), zext_16(b)) + abs_diff(a >> 16, b >> 16);
 }
 
 /*

@@ -32,8 +32,8 @@ static inline uint32_t dot8_u4(uint32_t a, uint32_t b)
 /* ------------------------------------------------------- packed halves ---- */
 
 /* One half of sums or products; false if some lane is a NaN. */
-static inline bool arith_f16_vreg(const uint32_t *a, const uint32_t *b, int shift,
-			   bool multiply, uint32_t *d)
+static inline bool arith_f16_vreg(const uint32_t *a, const uint32_t *b,
+				  int shift, bool multiply, uint32_t *d)
 {
 	float fa[SOFT_LANES], fb[SOFT_LANES], fr[SOFT_LANES];
 	uint32_t bad = 0;
@@ -54,7 +54,8 @@ static inline bool arith_pk_f16(struct soft_lanes *x, bool multiply)
 	OPERANDS;
 	uint32_t low[SOFT_LANES], high[SOFT_LANES];
 
-	if (!soft_plain16(x->mode) || !arith_f16_vreg(pa, pb, 0, multiply, low) ||
+	if (!soft_plain16(x->mode) ||
+	    !arith_f16_vreg(pa, pb, 0, multiply, low) ||
 	    !arith_f16_vreg(pa, pb, 16, multiply, high))
 		return false;
 	LANES(i) pd[i] = low[i] | high[i] << 16;
@@ -68,7 +69,7 @@ static void pk_add_f16_lanes(struct soft_lanes *x)
 	if (arith_pk_f16(x, false))
 		return;
 	LANES(i)
-	pd[i] = pack(add_f16(pa[i] << 16, pb[i] << 16, x->mode),
+	pd[i] = pack_16(add_f16(pa[i] << 16, pb[i] << 16, x->mode),
 		     add_f16(pa[i] & 0xffff0000, pb[i] & 0xffff0000, x->mode));
 }
 
@@ -79,7 +80,7 @@ static void pk_mul_f16_lanes(struct soft_lanes *x)
 	if (arith_pk_f16(x, true))
 		return;
 	LANES(i)
-	pd[i] = pack(mul_f16(pa[i] << 16, pb[i] << 16, x->mode),
+	pd[i] = pack_16(mul_f16(pa[i] << 16, pb[i] << 16, x->mode),
 		     mul_f16(pa[i] & 0xffff0000, pb[i] & 0xffff0000, x->mode));
 }
 
@@ -100,7 +101,8 @@ static inline int32_t dot_signed(uint32_t a, uint32_t b, int bits, bool sa,
 	int32_t sum = 0;
 
 	for (int j = 0; j < 32; j += bits)
-		sum += int_element(a, j, bits, sa) * int_element(b, j, bits, sb);
+		sum += int_element(a, j, bits, sa) *
+		       int_element(b, j, bits, sb);
 	return sum;
 }
 
@@ -194,14 +196,15 @@ static void fma_mix_f16_lanes(struct soft_lanes *x)
  *						 uint32_t c, bool clamp,
  *						 bool ieee)
  *	{
- *		return (uint32_t)(sat_i16((int64_t)sext(a) + sext(b), clamp));
+ *		return (uint32_t)(sat_i16((int64_t)sext_16(a) + sext_16(b),
+ *					  clamp));
  *	}
  *
  * and in soft_v_pk_add_i16_v3(), for each lane,
  *
  *	const uint32_t a = pa[i], b = pb[i], c = 0;
  *
- *	pd[i] = pack(half_v_pk_add_i16(x, a & 0xffff, b & 0xffff, c & 0xffff,
+ *	pd[i] = pack_16(half_v_pk_add_i16(x, a & 0xffff, b & 0xffff, c & 0xffff,
  *				       clamp, ieee),
  *		     half_v_pk_add_i16(x, a >> 16, b >> 16, c >> 16,
  *				       clamp, ieee));
@@ -226,7 +229,7 @@ static void fma_mix_f16_lanes(struct soft_lanes *x)
 		LANES(i)                                                 \
 		{                                                        \
 			const uint32_t a = pa[i], b = pb[i], c = third;  \
-			pd[i] = pack(half_##name(x, low(a), low(b), low(c), \
+			pd[i] = pack_16(half_##name(x, low(a), low(b), low(c), \
 						 clamp, ieee),           \
 				     half_##name(x, high(a), high(b), high(c), \
 						 clamp, ieee));          \
@@ -235,7 +238,7 @@ static void fma_mix_f16_lanes(struct soft_lanes *x)
 	MICROOP_WORD(name,                                                  \
 		  const uint32_t a = pa[i]; const uint32_t b = pb[i];    \
 		  const uint32_t c = third,                              \
-		  pack(half_##name(x, low(a), low(b), low(c), clamp, ieee), \
+		  pack_16(half_##name(x, low(a), low(b), low(c), clamp, ieee), \
 		       half_##name(x, high(a), high(b), high(c), clamp,  \
 				   ieee)))
 #define PU_LOW(u) ((u) & 0xffff)

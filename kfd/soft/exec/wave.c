@@ -260,7 +260,7 @@ static int highest_vgpr(const struct isa_inst *in)
 
 /* Fill a node whose key is set from the `size` bytes of code at its pc. */
 static void decode_node(struct soft_node *n, const uint8_t *code, uint64_t size,
-		   int wave_size)
+			int wave_size)
 {
 	struct isa_target t = { ISA_GFX11, wave_size, .lax = true };
 	size_t max = size < ISA_MAX_SIZE_BYTES ? size : ISA_MAX_SIZE_BYTES;
@@ -281,7 +281,8 @@ static void decode_node(struct soft_node *n, const uint8_t *code, uint64_t size,
 }
 
 /* The node at w->pc; NULL after raising a fault. */
-static struct soft_node *fetch_node(struct soft_wave *w, struct soft_code_cache *c)
+static struct soft_node *fetch_node(struct soft_wave *w,
+				    struct soft_code_cache *c)
 {
 	const struct soft_env *env = w->group->env;
 	uint64_t key = w->pc | (w->wave_size == 64);
@@ -302,12 +303,13 @@ static struct soft_node *fetch_node(struct soft_wave *w, struct soft_code_cache 
 	n = node_new(c, key);
 	n->pc = w->pc;
 	decode_node(n, r.host + (w->pc - r.va), r.size_bytes - (w->pc - r.va),
-	       w->wave_size);
+		    w->wave_size);
 	return n;
 }
 
 /* The node at w->pc, and the link to it from the one before. */
-static struct soft_node *find_node(struct soft_wave *w, struct soft_code_cache *c,
+static struct soft_node *find_node(struct soft_wave *w,
+				   struct soft_code_cache *c,
 				   struct soft_node *from)
 {
 	struct soft_node *n;
@@ -350,7 +352,7 @@ follow_link(struct soft_wave *w, struct soft_code_cache *c, struct soft_node *n)
 }
 
 static void run_one(struct soft_wave *w, struct soft_code_cache *c,
-		struct soft_node *n)
+		    struct soft_node *n)
 {
 	c->cur = n;
 	w->pc = n->next_pc;
@@ -421,7 +423,7 @@ static bool use_range(struct soft_wave *w, uint64_t va, uint32_t need, int lane)
 }
 
 void *soft_host_address(struct soft_wave *w, uint64_t va, uint32_t size_bytes,
-		     uint32_t need, int lane)
+			uint32_t need, int lane)
 {
 	if (!use_range(w, va, need, lane))
 		return NULL;
@@ -499,7 +501,8 @@ static void copy_out(uint8_t *to, const uint8_t *from, uint32_t size)
 }
 
 /* How much of [va, va + size) the last range holds; at least its first byte. */
-static uint32_t bytes_in_range(const struct soft_wave *w, uint64_t va, uint32_t size)
+static uint32_t bytes_in_range(const struct soft_wave *w, uint64_t va,
+			       uint32_t size)
 {
 	uint64_t left = w->last.va + w->last.size_bytes - va;
 

@@ -1,8 +1,9 @@
 /*
- * kfd/soft/exec/wmma.h - matrix multiply-accumulate, D = A * B + C, all 16 x 16.
+ * kfd/soft/exec/wmma.h - matrix multiply-accumulate (WMMA).
  *
- * Private to wmma*.c and fast/.  Registers hold the matrices as follows (RDNA3
- * ISA 7.9; "lane" counts in the wave, k is the inner dimension):
+ * D = A * B + C, all 16 x 16.  Private to wmma*.c and fast/.  Registers hold
+ * the matrices as follows (RDNA3 ISA 7.9; "lane" counts in the wave, k is the
+ * inner dimension):
  *
  *   A   lane l holds row l mod 16; element k = 2i is in bits 15:0 of register
  *       i, k = 2i + 1 in bits 31:16 (iu8: 4 bytes, iu4: 8 nibbles a register)
@@ -50,10 +51,10 @@ struct wmma {
 /* ------------------------------------------------------- wmma_simd.c ---- */
 
 /*
- * Microops of the usual case: f32 sums without modifiers in a wave32.  from_TYPE
- * turns the 8 registers at vreg a into 16 x 16 floats at c, [k][row or column];
- * wmma_f32 has such at a and b, C at vreg c, and leaves it to the handler if a
- * sum is a NaN.  NULL: not on such hosts.
+ * Microops of the usual case: f32 sums without modifiers in a wave32.
+ * from_TYPE turns the 8 registers at vreg a into 16 x 16 floats at c,
+ * [k][row or column]; wmma_f32 has such at a and b, C at vreg c, and leaves it
+ * to the handler if a sum is a NaN.  NULL: not on such hosts.
  */
 struct soft_wmma_microops {
 	soft_microop_fn *from_f16, *from_bf16, *wmma_f32;

@@ -1,9 +1,11 @@
 /*
- * kfd/soft/exec/wmma_simd.c - the arithmetic of WMMA on whole rows (see wmma.h).
+ * kfd/soft/exec/wmma_simd.c - the arithmetic of WMMA on whole rows.
+ *
+ * wmma.h says where the matrices are and how sums are rounded.
  */
 #include "kfd/soft/exec/wmma.h"
 
-#if defined(__AVX512F__) || defined(__FMA__)
+#if defined(__FMA__)
 #include <immintrin.h>
 #endif
 
@@ -144,19 +146,25 @@ static inline void row_store(const struct wmma *m, float *f, uint32_t *d)
 	ROW_PUT(d, v);
 }
 
+/* --------------------------------------------------------------- sums ---- */
+
 /*
- * c[row] += sum over k of a[k][row] * b[k], a row of 16 floats at a time.  Many
- * rows are in flight at once, because a fused multiply-add takes four cycles.
+ * d[row] = c[row] + sum over k of a[k][row] * b[k], a row of 16 floats at a
+ * time. Many rows are in flight at once, because a fused multiply-add takes
+ * four cycles.  False, with nothing written, if a sum is a NaN and `nans` are
+ * not wanted.
  */
-#if defined(__AVX512F__)
-static void multiply_rows(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
-		     float (*c)[WMMA_N])
+#if defined(__AVX512BW__)
+static inline bool add_products(const float (*a)[WMMA_N],
+				const float (*b)[WMMA_N], const float *c,
+				float *d, bool nans)
 {
 	__m512 acc[WMMA_N];
+	__mmask16 nan = 0;
 
 #pragma GCC unroll 16
 	for (int r = 0; r < WMMA_N; r++)
-		acc[r] = _mm512_load_ps(c[r]);
+		acc[r] = _mm512_loadu_ps(c + r * WMMA_N);
 	for (int k = 0; k < WMMA_N; k++) {
 		__m512 row = _mm512_load_ps(b[k]);
 
@@ -165,41 +173,63 @@ static void multiply_rows(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 			acc[r] = _mm512_fmadd_ps(_mm512_set1_ps(a[k][r]), row,
 						 acc[r]);
 	}
+#pragma GCC unroll 8
+	for (int r = 0; !nans && r < WMMA_N; r += 2)
+		nan |= _mm512_cmp_ps_mask(acc[r], acc[r + 1], _CMP_UNORD_Q);
+	if (nan)
+		return false;
 #pragma GCC unroll 16
 	for (int r = 0; r < WMMA_N; r++)
-		_mm512_store_ps(c[r], acc[r]);
+		_mm512_storeu_ps(d + r * WMMA_N, acc[r]);
+	return true;
 }
 #elif defined(__FMA__)
-#define ROWS 4
-static void multiply_rows(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
-		     float (*c)[WMMA_N])
+/* Four rows; true if a sum is a NaN. */
+static inline bool four_sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+			     const float *c, float (*d)[WMMA_N])
 {
-	for (int r0 = 0; r0 < WMMA_N; r0 += ROWS) {
-		__m256 low[ROWS], high[ROWS];
+	__m256 low[4], high[4], nan = _mm256_setzero_ps();
 
 #pragma GCC unroll 4
-		for (int r = 0; r < ROWS; r++) {
-			low[r] = _mm256_load_ps(c[r0 + r]);
-			high[r] = _mm256_load_ps(c[r0 + r] + 8);
-		}
-		for (int k = 0; k < WMMA_N; k++) {
-			__m256 bl = _mm256_load_ps(b[k]);
-			__m256 bh = _mm256_load_ps(b[k] + 8);
+	for (int r = 0; r < 4; r++) {
+		low[r] = _mm256_loadu_ps(c + r * WMMA_N);
+		high[r] = _mm256_loadu_ps(c + r * WMMA_N + 8);
+	}
+	for (int k = 0; k < WMMA_N; k++) {
+		__m256 bl = _mm256_load_ps(b[k]), bh = _mm256_load_ps(b[k] + 8);
 
 #pragma GCC unroll 4
-			for (int r = 0; r < ROWS; r++) {
-				__m256 s = _mm256_broadcast_ss(&a[k][r0 + r]);
+		for (int r = 0; r < 4; r++) {
+			__m256 s = _mm256_broadcast_ss(&a[k][r]);
 
-				low[r] = _mm256_fmadd_ps(s, bl, low[r]);
-				high[r] = _mm256_fmadd_ps(s, bh, high[r]);
-			}
-		}
-#pragma GCC unroll 4
-		for (int r = 0; r < ROWS; r++) {
-			_mm256_store_ps(c[r0 + r], low[r]);
-			_mm256_store_ps(c[r0 + r] + 8, high[r]);
+			low[r] = _mm256_fmadd_ps(s, bl, low[r]);
+			high[r] = _mm256_fmadd_ps(s, bh, high[r]);
 		}
 	}
+#pragma GCC unroll 4
+	for (int r = 0; r < 4; r++) {
+		nan = _mm256_or_ps(
+			nan, _mm256_cmp_ps(low[r], high[r], _CMP_UNORD_Q));
+		_mm256_store_ps(d[r], low[r]);
+		_mm256_store_ps(d[r] + 8, high[r]);
+	}
+	return _mm256_movemask_ps(nan);
+}
+
+static inline bool add_products(const float (*a)[WMMA_N],
+				const float (*b)[WMMA_N], const float *c,
+				float *d, bool nans)
+{
+	_Alignas(64) float sum[WMMA_N][WMMA_N];
+	bool nan = false;
+
+	for (int r = 0; r < WMMA_N; r += 4)
+		nan |= four_sums((const float(*)[WMMA_N]) & a[0][r], b,
+				 c + r * WMMA_N, sum + r);
+	if (nan && !nans)
+		return false;
+	memcpy(d, sum, sizeof(sum));
+	return true;
 }
 #else
 /* The product of two halves fits a float, so that no fused step is needed. */
@@ -249,35 +279,6 @@ static inline void rows_bf16(const uint32_t *vreg, float (*f)[WMMA_N])
 	_mm512_store_si512(f[0], _mm512_maskz_slli_epi32(ALL, v, 16));
 	_mm512_store_si512(f[1], _mm512_and_si512(v, high));
 }
-
-/* False, with nothing written, if a sum is a NaN. */
-static inline bool add_products(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
-			const float *c, float *d)
-{
-	__m512 acc[WMMA_N];
-	__mmask16 nan = 0;
-
-#pragma GCC unroll 16
-	for (int r = 0; r < WMMA_N; r++)
-		acc[r] = _mm512_loadu_ps(c + r * WMMA_N);
-	for (int k = 0; k < WMMA_N; k++) {
-		__m512 row = _mm512_load_ps(b[k]);
-
-#pragma GCC unroll 16
-		for (int r = 0; r < WMMA_N; r++)
-			acc[r] = _mm512_fmadd_ps(_mm512_set1_ps(a[k][r]), row,
-						 acc[r]);
-	}
-#pragma GCC unroll 8
-	for (int r = 0; r < WMMA_N; r += 2)
-		nan |= _mm512_cmp_ps_mask(acc[r], acc[r + 1], _CMP_UNORD_Q);
-	if (nan)
-		return false;
-#pragma GCC unroll 16
-	for (int r = 0; r < WMMA_N; r++)
-		_mm512_storeu_ps(d + r * WMMA_N, acc[r]);
-	return true;
-}
 #elif defined(__FMA__)
 static inline void rows_f16(const uint32_t *vreg, float (*f)[WMMA_N])
 {
@@ -292,61 +293,14 @@ static inline void rows_bf16(const uint32_t *vreg, float (*f)[WMMA_N])
 		f[1][l] = f32_value(vreg[l] & 0xffff0000);
 	}
 }
-
-/* Four rows; true if a sum is a NaN. */
-static inline bool four_sums(const float (*a)[WMMA_N],
-			     const float (*b)[WMMA_N], const float *c,
-			     float (*d)[WMMA_N])
-{
-	__m256 low[4], high[4], nan = _mm256_setzero_ps();
-
-#pragma GCC unroll 4
-	for (int r = 0; r < 4; r++) {
-		low[r] = _mm256_loadu_ps(c + r * WMMA_N);
-		high[r] = _mm256_loadu_ps(c + r * WMMA_N + 8);
-	}
-	for (int k = 0; k < WMMA_N; k++) {
-		__m256 bl = _mm256_load_ps(b[k]), bh = _mm256_load_ps(b[k] + 8);
-
-#pragma GCC unroll 4
-		for (int r = 0; r < 4; r++) {
-			__m256 s = _mm256_broadcast_ss(&a[k][r]);
-
-			low[r] = _mm256_fmadd_ps(s, bl, low[r]);
-			high[r] = _mm256_fmadd_ps(s, bh, high[r]);
-		}
-	}
-#pragma GCC unroll 4
-	for (int r = 0; r < 4; r++) {
-		nan = _mm256_or_ps(nan, _mm256_cmp_ps(low[r], high[r],
-						      _CMP_UNORD_Q));
-		_mm256_store_ps(d[r], low[r]);
-		_mm256_store_ps(d[r] + 8, high[r]);
-	}
-	return _mm256_movemask_ps(nan);
-}
-
-static inline bool add_products(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
-			const float *c, float *d)
-{
-	_Alignas(64) float sum[WMMA_N][WMMA_N];
-	bool nan = false;
-
-	for (int r = 0; r < WMMA_N; r += 4)
-		nan |= four_sums((const float (*)[WMMA_N])&a[0][r], b,
-				 c + r * WMMA_N, sum + r);
-	if (!nan)
-		memcpy(d, sum, sizeof(sum));
-	return !nan;
-}
 #endif
 
-#if defined(__AVX512BW__) || (defined(__FMA__) && !defined(__AVX512F__))
+#if defined(__FMA__)
 static void microop_from_f16(struct soft_wave *w, const struct soft_microop *m,
 			     const uintptr_t *base)
 {
 	const uint32_t *from = (const uint32_t *)(base[0] + m->a);
-	float (*to)[WMMA_N] = (float (*)[WMMA_N])m->c;
+	float(*to)[WMMA_N] = (float(*)[WMMA_N])m->c;
 
 	for (int k = 0; k < WMMA_N; k += 2)
 		rows_f16(from + k / 2 * SOFT_LANES, to + k);
@@ -357,7 +311,7 @@ static void microop_from_bf16(struct soft_wave *w, const struct soft_microop *m,
 			      const uintptr_t *base)
 {
 	const uint32_t *from = (const uint32_t *)(base[0] + m->a);
-	float (*to)[WMMA_N] = (float (*)[WMMA_N])m->c;
+	float(*to)[WMMA_N] = (float(*)[WMMA_N])m->c;
 
 	for (int k = 0; k < WMMA_N; k += 2)
 		rows_bf16(from + k / 2 * SOFT_LANES, to + k);
@@ -368,11 +322,11 @@ static void microop_from_bf16(struct soft_wave *w, const struct soft_microop *m,
 static void microop_wmma_f32(struct soft_wave *w, const struct soft_microop *m,
 			     const uintptr_t *base)
 {
-	const float (*a)[WMMA_N] = (const float (*)[WMMA_N])m->a;
-	const float (*b)[WMMA_N] = (const float (*)[WMMA_N])m->b;
+	const float(*a)[WMMA_N] = (const float(*)[WMMA_N])m->a;
+	const float(*b)[WMMA_N] = (const float(*)[WMMA_N])m->b;
 
 	if (!add_products(a, b, (const float *)(base[0] + m->c),
-		  (float *)(base[0] + m->d)))
+			  (float *)(base[0] + m->d), false))
 		m->u->fn(w, m->u);
 	SOFT_NEXT(w, m, base);
 }
@@ -409,8 +363,8 @@ void SIMD(soft_wmma_float)(struct wmma *m)
 		if (m->c_flip || ~m->c_keep)
 			row_mods(c[r], m->c_keep, m->c_flip);
 	}
-#if defined(__AVX512F__) || defined(__FMA__)
-	multiply_rows(a, b, c);
+#if defined(__FMA__)
+	add_products(a, b, c[0], c[0], true);
 #else
 	(m->in == WMMA_F16 ? multiply_f16 : multiply_any)(a, b, c);
 #endif
@@ -422,7 +376,7 @@ void SIMD(soft_wmma_float)(struct wmma *m)
 
 /* Element k of 16 lanes, from registers that hold 32 / bits of them. */
 static inline void extract_ints(const uint32_t *vregs, int bits, int k,
-			   bool is_signed, int32_t *out)
+				bool is_signed, int32_t *out)
 {
 	int up = 32 - bits - k * bits % 32, down = 32 - bits;
 	row16 v;

@@ -2,6 +2,7 @@
  * kfd/soft/exec/fast/translate_valu.c - vector instructions to microops.
  */
 #include "kfd/soft/exec/fast/translate.h"
+#include "kfd/soft/exec/valu_mods.h"
 
 #define MODE_DENORMS (SOFT_MODE_DENORM_F32 | SOFT_MODE_DENORM_F16_F64)
 #define MODE_ROUND   (SOFT_MODE_ROUND_F32 | SOFT_MODE_ROUND_F16_F64)
@@ -114,7 +115,7 @@ static uint8_t *scalar_vreg(struct soft_translator *t, const struct soft_uop *u,
 	return p;
 }
 
-/* Does soft_apply_mods() change anything of this operand? */
+/* Does mods_apply() change anything of this operand? */
 static bool has_mods(const struct plan *p, const struct isa_operand *o)
 {
 	const struct isa_type_info *type = isa_type_info(o->type);
@@ -131,7 +132,7 @@ static bool is_flushed(const struct soft_translator *t, const struct plan *p,
 		       const struct isa_operand *o)
 {
 	return !p->flush && !(p->row->flags & SOFT_V_KEEP) &&
-	       soft_flushes(o->type, t->mode, false);
+	       mods_flush(o->type, t->mode, false);
 }
 
 static bool add_mods(struct soft_translator *t, const struct plan *p,
