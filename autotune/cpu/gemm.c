@@ -1,3 +1,6 @@
+/*
+ * autotune/cpu/gemm.c - products in tiles: packing, sharing, order of work.
+ */
 #include <stdlib.h>
 #include <sys/mman.h>
 

@@ -1,3 +1,7 @@
+/*
+ * autotune/cpu/gemm_amx.c - products in tiles of AMX: detection, packing,
+ * order of work.
+ */
 #include <cpuid.h>
 #include <math.h>
 #include <stdatomic.h>

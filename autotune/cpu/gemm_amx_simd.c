@@ -1,16 +1,19 @@
 /*
- * Tiles of C on a processor with AMX: sums of 16 x 16 values in one register,
- * products of bf16 values added 32 at a time, each exact, the sums f32.
+ * autotune/cpu/gemm_amx_simd.c - the AMX kernels: packing bf16 parts and
+ * multiplying tiles.
  *
- * A wider value is cut into parts that are bf16: the nearest one, the nearest
- * one to the rest, and so on.  The last part is what is left, cut off behind
- * its 8 bits: nothing of an f32 value gets lost in three parts, nor of an f16
- * value in two; of an f32 value in two parts less than 2^-16.
+ * Tiles of C are sums of 16 x 16 values in one register: products of bf16
+ * values are added 32 at a time, each exact, the sums in f32.
  *
- * Of the products of parts of a and b those that matter are added: what is left
- * out is at most 2^-24 of a * b, or 2^-16 where f32 values are two parts.  The
- * order is one per pair of types, so that the bits of a sum do not depend on
- * how a product is cut.
+ * A wider value is split into bf16 parts: the nearest bf16 value, the one
+ * nearest to the remainder, and so on; the last part is the remainder
+ * truncated to 8 bits.  Three parts hold an f32 value exactly, two an f16
+ * value; two parts of an f32 value lose less than 2^-16 of it.
+ *
+ * Only the products of parts that matter are added: those left out are at most
+ * 2^-24 of a * b, or 2^-16 where f32 values have two parts.  The order is
+ * fixed for each pair of types, so the bits of a sum do not depend on how a
+ * product is divided.
  */
 #include "autotune/cpu/gemm_simd.h"
 

@@ -1,13 +1,15 @@
 /*
- * Products with few rows of A and B [n][k], which is read once as it is stored:
- * every element of C is a sum along k of its own, in vectors.
+ * autotune/cpu/gemm_dot_simd.c - products with few rows of A and B [n][k]: dot
+ * products.
  *
- * Such a product takes as long as B takes to arrive, so what counts is how many
- * lines are under way at once.  One sequence of addresses does not get as many
- * as a core can have: the prefetcher of the hardware keeps within a page and a
- * score of lines of it.  So the rows of B are read as some sequences far from
- * each other, the n-th part of all rows each, and each fetches its own next
- * lines.
+ * B is read once, as it is stored; every element of C is a sum along k of its
+ * own, in vectors.
+ *
+ * Memory bandwidth bounds such a product, so the number of cache lines in
+ * flight counts.  One stream of addresses does not reach what a core can have:
+ * the hardware prefetcher stays within a page and some twenty lines of it.  So
+ * the rows of B are read as several streams far from each other; each covers
+ * its part of all rows and prefetches its own next lines.
  */
 #include "autotune/cpu/gemm_simd.h"
 

@@ -1,6 +1,9 @@
 /*
- * What stands in memory as the tiles of autotune/cpu/gemm_tile_simd.c want it: 16
- * bits to f32, rows to columns, and tiles of a swapped product back.
+ * autotune/cpu/gemm_pack_simd.c - packing of operands for the tiles of
+ * gemm_tile_simd.c.
+ *
+ * 16-bit values become f32, rows become columns, and tiles of a swapped
+ * product are transposed back.
  */
 #include "autotune/cpu/gemm_simd.h"
 

@@ -1,3 +1,7 @@
+/*
+ * autotune/cpu/gemm_plan.c - which paths and tiles a product may take, and a
+ * good default.
+ */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

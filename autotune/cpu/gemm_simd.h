@@ -1,6 +1,6 @@
 /*
- * host_simd.h - vectors of one level of the instruction set, for the files
- * that are compiled once for each (SIMD_LEVEL is v2, v3 or v4).
+ * autotune/cpu/gemm_simd.h - vectors of one level of the instruction set, for
+ * the files that are compiled once for each (SIMD_LEVEL is v2, v3 or v4).
  */
 #ifndef T0_AUTOTUNE_HOST_SIMD_H
 #define T0_AUTOTUNE_HOST_SIMD_H

@@ -1,11 +1,14 @@
 /*
- * Products with few rows of A and B [k][n], which is read once as it is stored:
- * a row of C is the sum of rows of B, each times a value of A.
+ * autotune/cpu/gemm_sweep_simd.c - products with few rows of A and B [k][n]:
+ * sums of rows.
  *
- * As in host_dot_simd.c, rows of B that are far from each other are read side
- * by side, so that enough lines are under way.  They are added to C together,
- * so many columns at a time that the sums stay in the first cache; in a place
- * of their own, for rows of C tend to meet in one set.
+ * B is read once, as it is stored; a row of C is the sum of rows of B, each
+ * times a value of A.
+ *
+ * As in gemm_dot_simd.c, rows of B that are far from each other are read side
+ * by side, so that enough lines are in flight.  They are added to C together,
+ * so many columns at a time that the sums stay in the first cache; in a buffer
+ * of their own, for rows of C tend to fall into one set of it.
  */
 #include "autotune/cpu/gemm_simd.h"
 

@@ -1,13 +1,14 @@
 /*
- * Tiles of C in registers: each value of a row is broadcast and multiplied with
- * the vectors of the columns.  `rows` and `vecs` are constants where the tile
- * is inlined, so that all sums stay in registers; a table has every size that
- * the registers hold.
+ * autotune/cpu/gemm_tile_simd.c - the register tiles of AVX levels.
  *
- * Two multiply-adds a clock leave few places for other instructions where
- * another thread has half of the core: so rows stand in lines, all within reach
- * of one register and a displacement of one byte, and some of the broadcasts
- * are part of multiply-adds.
+ * Each value of a row is broadcast and multiplied with the vectors of the
+ * columns.  `rows` and `vecs` are constants where the tile is inlined, so that
+ * all sums stay in registers; a table has every size that the registers hold.
+ *
+ * Two multiply-adds per cycle leave few issue slots for other instructions
+ * where another thread has half of the core: so rows stand in lines, all
+ * within reach of one register and a displacement of one byte, and some of the
+ * broadcasts are part of multiply-adds.
  */
 #include "autotune/cpu/gemm_simd.h"
 

@@ -1,3 +1,6 @@
+/*
+ * autotune/cpu_tune/cpu_select.c - the winners of the database, for an engine.
+ */
 #include <cpuid.h>
 #include <math.h>
 #include <stdlib.h>

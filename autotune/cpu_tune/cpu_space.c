@@ -1,3 +1,7 @@
+/*
+ * autotune/cpu_tune/cpu_space.c - configurations: as text, and all that a
+ * problem may have.
+ */
 #include <string.h>
 
 #include "autotune/cpu/gemm_int.h"

@@ -1,3 +1,7 @@
+/*
+ * autotune/cpu_tune/cpu_trial.c - one problem with operands: run, checked,
+ * timed.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,3 +1,7 @@
+/*
+ * autotune/cpu_tune/cpu_tune.c - the search: candidates are timed in rounds
+ * and halved.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,6 @@
-/* autotune/tuner/bench_device.c - one product on one device. */
+/*
+ * autotune/tuner/bench_device.c - one product on one device.
+ */
 #include <string.h>
 
 #include "autotune/tuner/tune_int.h"

@@ -1,4 +1,6 @@
-/* autotune/tuner/candidates.c - which candidate to look at next. */
+/*
+ * autotune/tuner/candidates.c - which candidate to simulate next.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,6 @@
-/* autotune/tuner/check.c - products against a reference in double precision. */
+/*
+ * autotune/tuner/check.c - products against a reference in double precision.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

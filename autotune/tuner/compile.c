@@ -1,4 +1,6 @@
-/* autotune/tuner/compile.c - configurations compiled once. */
+/*
+ * autotune/tuner/compile.c - configurations compiled once.
+ */
 #include <stdlib.h>
 #include <string.h>
 

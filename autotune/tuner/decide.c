@@ -1,4 +1,6 @@
-/* autotune/tuner/decide.c - the fastest that is right. */
+/*
+ * autotune/tuner/decide.c - the fastest candidate that is right.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* autotune/tuner/fill.c - what matrices hold, and elements as numbers. */
+/*
+ * autotune/tuner/fill.c - contents of matrices, and elements as numbers.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

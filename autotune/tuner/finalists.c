@@ -1,4 +1,7 @@
-/* autotune/tuner/finalists.c - the finalists of a problem on a device with a clock. */
+/*
+ * autotune/tuner/finalists.c - the finalists of a problem, on a device with a
+ * clock.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

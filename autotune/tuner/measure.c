@@ -1,4 +1,6 @@
-/* autotune/tuner/measure.c - the measurement protocol (measure.h). */
+/*
+ * autotune/tuner/measure.c - the measurement protocol (tune_int.h).
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,6 @@
-/* autotune/tuner/problem.c - problems, as text and as lists. */
+/*
+ * autotune/tuner/problem.c - problems, as text and as lists.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * autotune/tuner/roofline.c - how long a tiled product takes at least, and about.
+ * autotune/tuner/roofline.c - the least time of a tiled product, and an
+ * estimate.
  *
  * The bound is a roofline: every pipe does its whole work without a pause, and
  * the WGP that has most workgroups decides.  The estimate, which ranks, goes
@@ -13,7 +14,7 @@
  *     comes from DRAM once, and then from where the rest is;
  *   - LDS accesses have no bank conflicts, code is in the instruction cache;
  *   - masked tiles cost constants of each element.
- * The pipeline simulator (predict.c) makes none of these simplifications but
+ * The pipeline simulator (simulate.c) makes none of these simplifications but
  * the last of the first line.
  */
 #include <math.h>

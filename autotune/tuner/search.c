@@ -1,4 +1,7 @@
-/* autotune/tuner/search.c - all problems: workers time, the main thread decides. */
+/*
+ * autotune/tuner/search.c - all problems: workers time, the main thread
+ * decides.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* autotune/tuner/select.c - the configuration to launch, never an unproven one. */
+/*
+ * autotune/tuner/select.c - the configuration to launch, never an unproven
+ * one.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,9 +10,9 @@
  *   - operands lie where the problem's caches say (tune.h): warm ones in the
  *     smallest level that holds all of them, cold ones in DRAM until a round
  *     has fetched them;
- *   - the time is never less than the bound (bound.c): what a model of caches
- *     takes for shared may be fetched twice, but nothing is fetched less than
- *     once;
+ *   - the time is never less than the bound (roofline.c): what a model of
+ * caches takes for shared may be fetched twice, but nothing is fetched less
+ * than once;
  *   - a second kernel (split, stream-K) begins a launch after the first ends.
  */
 #include <math.h>

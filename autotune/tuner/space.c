@@ -1,4 +1,6 @@
-/* autotune/tuner/space.c - the space of configurations, ranked. */
+/*
+ * autotune/tuner/space.c - the space of configurations, ranked.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* autotune/tuner/store.c - a run of the tuner in the database, and its keys. */
+/*
+ * autotune/tuner/store.c - a run of the tuner in the database, and its keys.
+ */
 #include <string.h>
 #include <xxhash.h>
 

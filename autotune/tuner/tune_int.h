@@ -228,9 +228,6 @@ struct candidates {
 	bool done;   /* nothing is left to do: taken from the database */
 };
 
-/* ---------------------------------------------------------- candidates.c ----
- */
-
 /*
  * The space of p, with what `known` rows of its key say already, and what won
  * for the problems nearest to it.

@@ -1,9 +1,11 @@
 /*
- * Narrow passes of the CPU backend.  What is small is done by every thread for
- * itself rather than shared: norms and quantization.  Rows of weights are dealt
- * out, so that nobody waits for a thread whose memory is slower at the moment;
- * who completes the rows of a key-value head attends with it.  Four barriers
- * remain per layer.
+ * engine/cpu/cpu_decode.c - passes of few tokens.
+ *
+ * Bandwidth of the weights bounds them.  Small work (norms, quantization) is
+ * repeated by every thread rather than shared.  Rows of weights are dealt out
+ * dynamically, so that nobody waits for a thread whose memory is slower at the
+ * moment; the thread that completes the rows of a key-value head attends with
+ * it.  Four barriers remain per layer.
  */
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /*
- * The CPU backend.  Every step is split over the model's threads, by rows of
- * the weights, so that each thread streams its own part of a matrix.
+ * engine/cpu/cpu_forward.c - the CPU backend: state, layers, sharing among
+ * threads.
  *
- * A narrow pass (decoding, forward_narrow.c) is a stream of weights with little
- * arithmetic.  A wide pass (a prompt, forward_wide.c) is arithmetic.
+ * Every step is split over the model's threads, by rows of the weights, so
+ * that each thread streams its own part of a matrix.  Decoding (cpu_decode.c)
+ * is bound by memory, a prompt (cpu_prefill.c) by arithmetic.
  */
 #include <math.h>
 #include <stdlib.h>

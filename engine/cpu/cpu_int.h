@@ -1,9 +1,9 @@
 /*
- * forward_int.h - what the two kinds of passes of the CPU backend share
- * (forward.c says how they differ).
+ * engine/cpu/cpu_int.h - what decode and prefill of the CPU backend share
+ * (cpu_forward.c says how they differ).
  */
-#ifndef T0_ENGINE_FORWARD_INT_H
-#define T0_ENGINE_FORWARD_INT_H
+#ifndef T0_ENGINE_CPU_INT_H
+#define T0_ENGINE_CPU_INT_H
 
 #include <stdatomic.h>
 
@@ -87,7 +87,7 @@ static inline size_t score_ld(size_t positions)
 	return ((positions + 15) / 16 | 1) * 16;
 }
 
-/* ------------------------------------------------------- forward.c ----- */
+/* ----------------------------------------------------- cpu_forward.c ---- */
 
 /* The thread's own memory, contents undefined, until the next call. */
 float *cpu_space(struct worker *w, size_t floats);
@@ -99,7 +99,7 @@ void cpu_q_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h);
 /* Norms and turns one key-value head of token n, and stores it. */
 void cpu_kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h);
 
-/* ------------------------------------------------ forward_narrow.c ----- */
+/* ------------------------------------------------------ cpu_decode.c ---- */
 
 /*
  * Before products of few tokens x [n][cols] with some matrices: quantizes them
@@ -116,7 +116,7 @@ void cpu_product(struct worker *w, const float *x, uint32_t n,
 void cpu_decode_attention(struct worker *w, uint32_t layer);
 void cpu_decode_ffn(struct worker *w, uint32_t layer);
 
-/* -------------------------------------------------- forward_wide.c ----- */
+/* ----------------------------------------------------- cpu_prefill.c ---- */
 
 /* Products of many tokens, split over the threads.  Ends in a barrier. */
 void cpu_prefill_products(struct worker *w, const float *x, uint32_t n,

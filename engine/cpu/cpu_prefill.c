@@ -1,8 +1,9 @@
 /*
- * Wide passes of the CPU backend: products and attention are matrix products in
- * tiles (autotune/cpu/gemm.h), norms and heads are split by tokens.  Integer
- * weights become f32 where tiles want them; activations stay f32, where a
- * narrow pass rounds them to 8 bits.
+ * engine/cpu/cpu_prefill.c - passes of many tokens.
+ *
+ * Products and attention are tiled matrix products (autotune/cpu/gemm.h);
+ * norms and heads are split by tokens.  Integer weights become f32 where tiles
+ * want them; activations stay f32, where cpu_decode.c rounds them to 8 bits.
  */
 #include <math.h>
 #include <string.h>

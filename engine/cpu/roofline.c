@@ -1,3 +1,6 @@
+/*
+ * engine/cpu/roofline.c - bandwidth and FLOP/s of this processor, measured.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,6 @@
+/*
+ * engine/files/config.c - config.json and generation_config.json.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>

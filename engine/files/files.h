@@ -58,9 +58,9 @@ double qwen_config_flop(const struct qwen_config *c, uint32_t n);
 
 /*
  * The weights of a model: opens the safetensors files of a Hugging Face folder
- * (one `model.safetensors`, or shards with `model.safetensors.index.json`), maps
- * them, and finds a tensor by name.  `data` points into the mapped file; only a
- * tensor that lies there unaligned to its type is copied.
+ * (one `model.safetensors`, or shards with `model.safetensors.index.json`),
+ * maps them, and finds a tensor by name.  `data` points into the mapped file;
+ * only a tensor that lies there unaligned to its type is copied.
  *
  * The files are not trusted.  After a successful open, for every tensor:
  * - its type is known, its shape has at most QWEN_MAX_DIMS dimensions, and

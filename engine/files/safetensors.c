@@ -1,3 +1,6 @@
+/*
+ * engine/files/safetensors.c - safetensors files, mapped and checked.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>

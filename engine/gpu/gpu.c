@@ -1,5 +1,8 @@
+/*
+ * engine/gpu/gpu.c - a model on a device: weights, kernels, choice of tiles.
+ */
 #include "base/vec.h"
-#include "engine/gpu/gpu.h"
+#include "engine/gpu/gpu_int.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /*
- * A layer in five packets: weights stream past the tokens, and norms, turns,
- * the cache and sums are done on the way (compiler/kernels/stream.c).
+ * engine/gpu/gpu_decode.c - a layer of few tokens, in five packets.
+ *
+ * Weights stream past the tokens; norms, rotary embedding, the cache and sums
+ * are fused into the same kernels (compiler/kernels/stream.c).
  */
 #include <math.h>
 

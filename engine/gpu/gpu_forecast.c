@@ -1,8 +1,11 @@
 /*
- * A pass on a card that nobody has: its packets, from the same code that puts
- * them on a queue, go through the pipeline simulator one by one.  A model of
- * the right sizes is laid out in the memory of the gfx1100 in software, and
- * nothing is written there.
+ * engine/gpu/gpu_forecast.c - a pass simulated, without a card and without
+ * weights.
+ *
+ * The packets of a pass, from the same code that puts them on a queue, go
+ * through the pipeline simulator one by one.  A model of the right sizes is
+ * laid out in the memory of the gfx1100 in software, and nothing is written
+ * there.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,102 @@
 /*
- * gpu_int - what the files of the gfx1100 backend share: the state of a queue,
- * and packets on it.
+ * engine/gpu/gpu_int.h - what the files of the gfx1100 backend share: the state
+ * of a queue, and packets on it.
  */
 #ifndef T0_ENGINE_GPU_INT_H
 #define T0_ENGINE_GPU_INT_H
 
 #include <string.h>
 
+#include "compiler/driver/cc.h"
+#include "compiler/gemm/gemm.h"
+#include "compiler/kernels/kernels.h"
 #include "engine/gpu/gpu.h"
+#include "kfd/kfd.h"
+
+/* A matrix in device memory, as struct qwen_matrix has it. */
+struct gpu_matrix {
+	enum qwen_weights type;
+	uint32_t rows, cols;
+	uint64_t w, scale; /* device addresses; without a scale: w */
+};
+
+struct gpu_layer {
+	struct gpu_matrix heads; /* queries, keys, values */
+	struct gpu_matrix out, both /* gate, up */, down;
+	uint64_t attn_norm, ffn_norm, q_norm, k_norm; /* f32 */
+};
+
+/* A kernel on the device, and the object that it came from. */
+struct gpu_code {
+	const struct kfd_kernel *kernel;
+	const void *object;
+	size_t object_bytes;
+	char label[TUNE_TEXT]; /* for people: its name, or configuration */
+	char chosen[240];      /* and where that comes from, or "" */
+};
+
+/* A kernel of the library, ready to launch. */
+struct gpu_kernel {
+	const struct kernel_entry *entry;
+	struct kernel_shape shape; /* defaults filled in */
+	struct cache_object object;
+	struct gpu_code code;
+};
+
+/* A product of tiles, ready to launch: c[m][n] of k. */
+struct gpu_tiles {
+	struct gemm_op op;
+	uint32_t m, n, k;
+	bool any; /* of any size, rather */
+	struct gemm_config config;
+	struct gpu_code code[GEMM_KERNELS];
+	struct gemm_code objects;
+};
+
+struct gpu {
+	struct kfd_dev *dev;
+	struct object_cache objects;
+	struct cost_model costs;
+	struct tune_opts tune;
+	struct tune_selector *selector; /* NULL: there is no database */
+	const struct qwen_model *m;
+	struct kfd_mem **mem; /* [n_mem]: what holds the weights */
+	size_t n_mem, cap_mem;
+	struct gpu_matrix embed, head;
+	uint64_t norm;
+	struct gpu_layer *layer; /* [config.layers] */
+	struct gpu_kernel **kernel; /* [n_kernels]: each once */
+	size_t n_kernels, cap_kernels;
+	struct gpu_tiles **tiles; /* [n_tiles]: each once */
+	size_t n_tiles, cap_tiles;
+};
+
+/* ------------------------------------------------------------- gpu.c ---- */
+
+/* The library's name for it; F32, F16, BF16, I8, or U8 for INT4. */
+enum dsl_type gpu_type(enum qwen_weights w);
+/* Made when first asked for; they live as long as g.  NULL and *e if not. */
+const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
+				    const struct kernel_shape *shape,
+				    struct err *e);
+/*
+ * For m rows what tune_select() says; where that knows nothing, or for `any`
+ * number of rows, about m, gemm_default_for().
+ */
+const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
+				  uint32_t m, uint32_t n, uint32_t k, bool any,
+				  struct err *e);
+
+/* -------------------------------------------------------- gpu_pass.c ---- */
+
+void *gpu_state_new(const struct qwen_model *m, const struct qwen_shape *shape,
+		    struct err *e);
+void gpu_state_free(void *state);
+uint64_t gpu_cache_bytes(const void *state);
+bool gpu_forward(void *state, const struct qwen_pass *p, struct err *e);
+void gpu_counts(const void *state, struct qwen_counts *out);
+
+/* --------------------------------------------------------- the state ---- */
 
 /* Longer contexts are split over groups of about so many keys, or twice. */
 #define SPLIT_KEYS 256
@@ -180,7 +269,7 @@ static inline uint64_t groups_of(const struct gpu_kernel *k, uint64_t n)
 	return kernel_groups(k->entry, &k->shape, n);
 }
 
-/* ------------------------------------------------------- gpu_layer.c ---- */
+/* ------------------------------------------------------ gpu_decode.c ---- */
 
 /* Of n tokens, those that a group of streamed rows takes. */
 uint32_t gpu_stream_tokens(uint32_t n);
@@ -194,7 +283,7 @@ bool gpu_layer(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 		struct err *e);
 
-/* -------------------------------------------------------- gpu_tile.c ---- */
+/* ----------------------------------------------------- gpu_prefill.c ---- */
 
 /* The same in products of tiles; all of the layer's weights have one type. */
 bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,

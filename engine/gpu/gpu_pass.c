@@ -1,9 +1,10 @@
 /*
- * A pass on the device: all packets are put, the doorbell rings a layer at a
- * time, and the host waits once; the packets are a chain, which interrupts once
- * (where the host may stop it, once a layer).  What the host writes (ids, positions) and
- * reads (logits, ids) lies in host memory that the device sees; all else stays
- * on the device.
+ * engine/gpu/gpu_pass.c - a pass on the device: one stream of packets.
+ *
+ * All packets are put, the doorbell rings a layer at a time, and the host
+ * waits once; the packets are a chain with one interrupt at its end, or one a
+ * layer where the host may stop it.  Ids, positions and results lie in host
+ * memory that the device sees; everything else stays on the device.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,10 @@
 /*
- * A layer for many tokens: products of tiles (compiler/gemm) read each weight
- * once for all of them.  Inputs of products are rounded to the weights' type,
- * sums are f32.  Weights of integers become f16 on the way, as what meets them;
- * the results of SwiGLU, which have no bound, are made smaller for it.
+ * engine/gpu/gpu_prefill.c - a layer of many tokens, in tiled products.
+ *
+ * Products of tiles (compiler/gemm) read each weight once for all tokens.
+ * Their inputs are rounded to the weights' type, sums are f32.  Integer
+ * weights become f16 in the kernel, and so do the inputs that meet them; the
+ * results of SwiGLU, which have no bound, are scaled down for it.
  */
 #include <math.h>
 

@@ -1,3 +1,7 @@
+/*
+ * engine/model/quantize.c - quantised models written, and their loss of
+ * quality.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>

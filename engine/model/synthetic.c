@@ -1,3 +1,6 @@
+/*
+ * engine/model/synthetic.c - models with random weights.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>

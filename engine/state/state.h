@@ -1,5 +1,5 @@
 /*
- * engine/state - a model in memory, and the seam to who computes it: the manual.
+ * engine/state - a model in memory, and the seam of the backends: the manual.
  *
  * The network, as published: token embedding; per layer RMSNorm, grouped-query
  * attention whose queries and keys are normalized per head before the rotary
@@ -157,9 +157,9 @@ bool qwen_is_emulated(const struct qwen_model *m);
  *
  * A new backend is one `const struct qwen_backend` and a row of the table in
  * engine/model/backends.c; `t0-qwen3 --backend NAME` then finds it, and all
- * commands and benchmarks work.  What it must hold, tests/engine/logits.c proves: logits
- * within the bounds of the type against the reference, for prefill, chunks,
- * decode and batches in any order and mixture.
+ * commands and benchmarks work.  What it must hold, tests/engine/logits.c
+ * proves: logits within the bounds of the type against the reference, for
+ * prefill, chunks, decode and batches in any order and mixture.
  */
 
 /*

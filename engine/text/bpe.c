@@ -1,3 +1,6 @@
+/*
+ * engine/text/bpe.c - text to tokens: pieces, and merges by rank.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>

@@ -1,3 +1,6 @@
+/*
+ * engine/text/bpe_train.c - a byte-pair encoding trained on text.
+ */
 #include <ctype.h>
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/*
+ * engine/text/chat.c - conversations in Qwen3's chat template.
+ */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/*
+ * engine/text/coherence.c - checks of generated text: loops, shares, limits.
+ */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>

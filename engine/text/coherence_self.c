@@ -1,4 +1,7 @@
-/* The built-in streams that the detector must tell apart. */
+/*
+ * engine/text/coherence_self.c - built-in streams that the detector must tell
+ * apart.
+ */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,6 @@
+/*
+ * engine/text/detokenize.c - tokens to text, a whole character at a time.
+ */
 #include <string.h>
 
 #include "engine/text/text.h"

@@ -1,4 +1,6 @@
-/* Text in Unicode form NFC, by libutf8proc's tables. */
+/*
+ * engine/text/nfc.c - text in Unicode form NFC, by libutf8proc's tables.
+ */
 #include <stdlib.h>
 #include <utf8proc.h>
 

@@ -1,3 +1,6 @@
+/*
+ * engine/text/sample.c - the next token from logits.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

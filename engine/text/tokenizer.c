@@ -1,3 +1,6 @@
+/*
+ * engine/text/tokenizer.c - a tokenizer from its files.
+ */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

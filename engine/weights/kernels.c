@@ -1,3 +1,7 @@
+/*
+ * engine/weights/kernels.c - the kernels of this processor, and names of
+ * types.
+ */
 #include <string.h>
 
 #include "engine/weights/weights.h"

@@ -1,6 +1,8 @@
 /*
- * Products with weights in floating-point types, the sums of attention, and
- * the yardsticks that they are measured by.
+ * engine/weights/kernels_float_simd.c - products with floating-point weights.
+ *
+ * Beside them the sums of attention, and the yardsticks that the engine is
+ * measured by.
  */
 #include "engine/weights/kernels_simd.h"
 

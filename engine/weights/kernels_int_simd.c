@@ -1,7 +1,8 @@
 /*
- * Products with integer weights.  Activations are quantized, too, so that the
- * sums within a group are exact in integers; one multiplication by both scales
- * follows.
+ * engine/weights/kernels_int_simd.c - products with integer weights.
+ *
+ * Activations are quantized, too, so that the sums within a group are exact in
+ * integers; one multiplication by both scales follows.
  */
 #include <math.h>
 

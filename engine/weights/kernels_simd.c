@@ -1,6 +1,8 @@
 /*
- * The kernels of engine/weights/weights.h for one level of the instruction set: the
- * table, and what is not a product.
+ * engine/weights/kernels_simd.c - the table of kernels of one instruction-set
+ * level.
+ *
+ * With all kernels that are not products (weights.h says what each computes).
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /*
- * What the *_simd.c files of the engine's kernels share: the vectors of one
- * level of the instruction set, in the compiler's types.  SIMD_LEVEL is v2, v3
+ * engine/weights/kernels_simd.h - vectors of one level of the instruction set,
+ * for the *_simd.c files, in the compiler's types.  SIMD_LEVEL is v2, v3
  * or v4; names of functions end in it.
  */
 #ifndef T0_ENGINE_KERNELS_SIMD_H

@@ -214,7 +214,7 @@ bool probe_perf_stop(struct probe_perf *p, struct probe_perf_count *c);
 /* ---------------------------------------------------------- timed.c ---- */
 
 /*
- * timed - the soft device with the pipeline simulator as its clock.
+ * The soft device with the pipeline simulator as its clock.
  *
  * The soft device executes and knows no time; the simulator (compiler/sim)
  * knows time and no values.  Joined, a kernel runs for real while the

@@ -1,5 +1,6 @@
 /*
- * The method: pairs are judged, samples collected in shuffled rounds.
+ * probes/common/method.c - costs measured by pairs of loops, in shuffled
+ * rounds.
  */
 #include <math.h>
 #include <stdlib.h>

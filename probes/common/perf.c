@@ -1,11 +1,13 @@
 /*
- * Counters of the host around a piece of code: cycles and instructions where
- * the kernel has them, else task time and context switches, and always the
- * time-stamp counter.
+ * probes/common/perf.c - the host's performance counters around a piece of
+ * code.
  *
- * That libpfm knows an event says nothing: it looks at the processor, not at
- * the kernel.  Only perf_event_open() decides.  A file of its own, since
- * libpfm's headers redefine those of Linux.
+ * Cycles and instructions where the kernel has them, else task time and
+ * context switches, and always the time-stamp counter.
+ *
+ * Only perf_event_open() decides what there is: libpfm knows the processor's
+ * events, not the kernel's.  A file of its own, since libpfm's headers
+ * redefine those of Linux.
  */
 #include <errno.h>
 #include <perfmon/pfmlib_perf_event.h>

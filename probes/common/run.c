@@ -1,5 +1,5 @@
 /*
- * A run of a probe that measures and checks: database rows around a device.
+ * probes/common/run.c - a run in the database, around a device.
  */
 #include <math.h>
 #include <stdlib.h>

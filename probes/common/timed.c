@@ -1,4 +1,6 @@
 /*
+ * probes/common/timed.c - the soft device, timed by the pipeline simulator.
+ *
  * The simulator asks its wave source where a wave is and what an instruction
  * touched; this source asks the soft device, one instruction at a time.
  */

@@ -1,13 +1,14 @@
 /*
- * Slots in child processes, so that none can take the run down with it.
+ * probes/discover/batch.c - slots in child processes.
  *
- * A child opens the device for itself, announces each slot before it runs it,
- * and sends the result through a pipe; it never touches the database.  When it
- * dies, its last announcement says at which slot: the batch is cut there, so
- * no search is needed.  But a slot can do harm that only shows at the next
- * one.  So every verdict that may be somebody else's fault is asked for again
- * in a process of its own, which also proves afterwards that the device still
- * works; and if that gives another answer, the slot before is asked, too.
+ * None can take the run down with it.  A child opens the device for itself,
+ * announces each slot before it runs it, and sends the result through a pipe;
+ * it never touches the database.  When it dies, its last announcement names
+ * the slot: the batch is cut there, without a search.  But a slot can do harm
+ * that only shows at the next one.  So every verdict that another slot may
+ * have caused is asked for again in a process of its own, which also proves
+ * afterwards that the device still works; if the answers differ, the slot
+ * before is asked, too.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,9 @@
 /*
- * The whole discovery: what is to be run, where, and what becomes of it.
+ * probes/discover/discover.c - the whole discovery: what runs, where, and what
+ * is stored.
  *
- * Every verdict goes to the database as it comes, so that a run that is killed
- * is gone on with by the next invocation with the same inputs.
+ * Every verdict goes to the database as it comes, so that the next invocation
+ * with the same inputs resumes a run that was killed.
  */
 #include <stdlib.h>
 #include <string.h>

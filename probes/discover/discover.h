@@ -1,5 +1,6 @@
 /*
- * probes/discover - what every opcode slot does, found by running it: the manual.
+ * probes/discover - what every opcode slot does, found by running it: the
+ * manual.
  *
  * Discovery visits every opcode slot of every gfx11 encoding, also those that
  * no table knows, builds a small kernel around each, runs it through an AQL

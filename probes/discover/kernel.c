@@ -1,10 +1,10 @@
 /*
- * The kernel around a slot, and the state that it starts from.
+ * probes/discover/kernel.c - the kernel around a slot, and its initial state.
  *
  * Registers above those watched are the kernel's own: s80..s87 hold pointers
  * from start to end, s96..s102 take what the epilogue must save first, v48..
- * v63 are scratch for loads and stores.  Everything that the epilogue needs
- * besides the pointers is made anew there, so that a slot may overwrite it.
+ * v63 are scratch for loads and stores.  The epilogue recomputes everything
+ * that it needs besides the pointers, so that a slot may overwrite it.
  */
 #include <string.h>
 

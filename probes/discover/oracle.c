@@ -1,5 +1,6 @@
 /*
- * What an outside disassembler says about the slots.
+ * probes/discover/oracle.c - what an outside disassembler says about the
+ * slots.
  *
  * All words go through one process.  Each item stands on a line of its own,
  * which llvm-mc takes as one unit, behind a marker instruction that carries

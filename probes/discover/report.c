@@ -1,5 +1,5 @@
 /*
- * A stored discovery run in words.
+ * probes/discover/report.c - a stored run in words.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * One slot on an open device.
+ * probes/discover/session.c - one slot on an open device.
  *
  * Opening runs a kernel around s_nop first.  It must end with both controls
  * right and nothing changed, or no verdict of this device would mean anything.

@@ -1,5 +1,5 @@
 /*
- * What a slot changed, as text and as a table.
+ * probes/discover/signature.c - what a slot changed, as text and as a table.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * Which slots there are, and the words that stand for each.
+ * probes/discover/slots.c - the list of slots, and the words that stand for
+ * each.
  *
  * Operands come from the format alone, so that a slot that no table knows is
  * run like any other.  The table is used for known rows only, and only to

@@ -1,5 +1,6 @@
 /*
- * Observation against table, errata, disassembler and emulation.
+ * probes/discover/verdict.c - observation against table, errata, oracle and
+ * emulation.
  */
 #include <string.h>
 

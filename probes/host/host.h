@@ -1,12 +1,12 @@
 /*
- * probes/host/host.h - the host's own processor, measured the same way.
+ * probes/host - the host's own processor, measured the same way: the manual.
  *
  * A GPU may be missing; the processor that runs T0 never is.  It is silicon
  * whose figures others have published, so measuring it proves the method
  * (probes/common/common.h): where ours and theirs agree, the method works.
  *
- * probes/host/host.def lists the instructions, probes/host/host_published.def what
- * others found for them.  The code of a loop is made at run time from pieces
+ * host.def lists the instructions, host_published.def what others found for
+ * them.  The code of a loop is made at run time from pieces
  * of machine code in the binary: a beginning that loads the registers, copies
  * of the instruction, a jump back, an end that saves the registers.
  */

@@ -1,6 +1,7 @@
 /*
- * Loops made of machine code pieces, in memory that is first written and then
- * executed, never both.
+ * probes/host/host_code.c - loops of machine code, made at run time.
+ *
+ * Their memory is first written and then executed, never both at once.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * Latency, throughput and overlap of the host's instructions.
+ * probes/host/host_cost.c - latency, throughput and overlap of the host's
+ * instructions.
  *
  * The clock is a chain of dependent additions of registers, one core cycle
  * each on every x86-64 processor, read in ticks of the time-stamp counter

@@ -1,5 +1,5 @@
 /*
- * Which processor this is, and what it can do.
+ * probes/host/host_cpu.c - which processor this is, and what it can do.
  *
  * A hypervisor may hide or change the model number, but not what the core can
  * execute nor, usually, its first-level caches, so those decide.

@@ -1,11 +1,11 @@
 /*
- * The host's caches and memory: latency by working set through a pointer
- * chase; host_stream.c has the bandwidth.
+ * probes/host/host_memory.c - latency of the host's caches and memory.
  *
- * The chase visits every cache line of the working set once per round, in one
- * random cycle, so that neither prefetchers nor the order of pages help.  Its
- * memory asks for huge pages: with 4 KiB pages the larger working sets measure
- * page walks as well, and those are shown as a column of their own.
+ * A pointer chase, by working set; host_stream.c has the bandwidth.  It visits
+ * every cache line of the working set once per round, in one random cycle, so
+ * that neither prefetchers nor the order of pages help.  Its memory asks for
+ * huge pages: with 4 KiB pages the larger working sets measure page walks as
+ * well, and those are shown as a column of their own.
  */
 #include <errno.h>
 #include <immintrin.h>
@@ -358,7 +358,8 @@ static bool measure_latencies(struct host_session *h, const uint64_t *size,
 		if (!p[i].chase[0].series.n)
 			continue;
 		curve[done++] = (struct host_chase){
-			size[i], probe_series_median(&p[i].chase[0].series).value
+			size[i],
+			probe_series_median(&p[i].chase[0].series).value
 		};
 		good = latency_row(h, &p[i], e);
 	}

@@ -1,5 +1,6 @@
 /*
- * What others found for the host's instructions: host_published.def.
+ * probes/host/host_published.c - published figures of the host's instructions
+ * (host_published.def).
  */
 #include <math.h>
 #include <string.h>

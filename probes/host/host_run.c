@@ -1,6 +1,6 @@
 /*
- * A run of host probes: this CPU as a device of the database, one row of a
- * table and of the database per series, and the comparison with last time.
+ * probes/host/host_run.c - a run of host probes: rows, table, comparison with
+ * last time.
  */
 #include <math.h>
 #include <stdlib.h>

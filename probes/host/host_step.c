@@ -1,6 +1,6 @@
 /*
- * What the instructions of host.def compute, in plain C, and the pieces of
- * machine code that do it.
+ * probes/host/host_step.c - the instructions of host.def, in plain C and as
+ * machine code.
  */
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * Bandwidth of the host's caches and memory by working set and threads.
+ * probes/host/host_stream.c - bandwidth of the host's caches and memory.
  */
 #include <immintrin.h>
 #include <math.h>

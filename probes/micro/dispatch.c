@@ -1,5 +1,5 @@
 /*
- * t0-probe dispatch: what a launch costs, alone and in batches.
+ * probes/micro/dispatch.c - t0-probe dispatch: what a launch costs.
  *
  * The kernel is empty (s_endpgm, one wave), so that the time is the way there
  * and back.  A sample is one batch: put, doorbell, wait for the last packet,

@@ -1,5 +1,5 @@
 /*
- * probes/micro/micro.h - costs of a gfx11 device, by running kernels on it.
+ * probes/micro - costs of a gfx11 device, by running kernels on it: the manual.
  *
  * The counter is SHADER_CYCLES: 20 bits, a difference of two readings modulo
  * 2^20, so every timed loop is shorter than half of that.  The kernel reads

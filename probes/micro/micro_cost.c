@@ -1,10 +1,10 @@
 /*
- * t0-probe latency and throughput on a GPU.
+ * probes/micro/micro_cost.c - t0-probe latency and throughput on a GPU.
  *
- * Every result is stored for its mnemonic and, for the instruction that
- * stands for a class, under the row of compiler/cost/cost.def that it measures: so
- * what a card says becomes the compiler's cost, and what the simulator says
- * can be held against what the simulator was told.
+ * Every result is stored for its mnemonic and, for the instruction that stands
+ * for a class, under the row of compiler/cost/cost.def that it measures: so a
+ * card's figure becomes the compiler's cost, and the simulator's figure can be
+ * compared with the cost that it was given.
  */
 #include <math.h>
 #include <stdlib.h>

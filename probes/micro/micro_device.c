@@ -1,5 +1,6 @@
 /*
- * A gfx11 device with a clock, and probes that run on it.
+ * probes/micro/micro_device.c - a gfx11 device with a clock, and probes that
+ * run on it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -212,8 +213,9 @@ static double loop_cycles(const struct micro_probe *p, uint32_t rep, int loop)
 	for (uint32_t w = 0; w < p->waves; w++) {
 		const struct record *r = record_of(p, w, rep);
 
-		sum += probe_ticks_between(r->cycles[2 * loop], r->cycles[2 * loop + 1],
-				   COUNTER_BITS);
+		sum += probe_ticks_between(r->cycles[2 * loop],
+					   r->cycles[2 * loop + 1],
+					   COUNTER_BITS);
 	}
 	return sum / p->waves;
 }
@@ -226,7 +228,8 @@ static double clock_of(const struct micro_probe *p, uint32_t from, uint32_t to)
 	for (uint32_t i = from; i < to; i++) {
 		const struct record *r = record_of(p, 0, i);
 
-		cycles += probe_ticks_between(r->cycles[0], r->cycles[3], COUNTER_BITS);
+		cycles += probe_ticks_between(r->cycles[0], r->cycles[3],
+					      COUNTER_BITS);
 		ticks += (double)(r->realtime[1] - r->realtime[0]);
 	}
 	return ticks > 0 ? cycles / ticks * REALTIME_HZ : 0;

@@ -1,6 +1,6 @@
 /*
- * The instructions of micro_inst.def: their loops, their registers' first
- * values, on the device and in C, and what C makes of them.
+ * probes/micro/micro_inst.c - the instructions of micro_inst.def: loops,
+ * operands, results.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * The kernel around the loops, as text, and the assembler's answer.
+ * probes/micro/micro_kernel.c - the kernel around the loops, as text and
+ * assembled.
  *
  * Registers: s[0:1] kernel arguments, s[4:5] results of this wave, s[6:7]
  * data, s8 iterations, s9 repetitions, s10 loop counter, s11 iterations of

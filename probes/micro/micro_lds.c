@@ -1,8 +1,8 @@
 /*
- * t0-probe lds: what an LDS access costs by width, stride and pattern.
+ * probes/micro/micro_lds.c - t0-probe lds: cost by width, stride and pattern.
  *
  * Four waves, one per SIMD, load or store all the time, so that the banks are
- * what limits.  The workgroup's memory lies in one half of the LDS, which
+ * the bottleneck.  The workgroup's memory lies in one half of the LDS, which
  * moves 128 bytes a cycle; the interval is what one instruction takes of it.
  */
 #include <stdlib.h>

@@ -1,10 +1,12 @@
 /*
- * t0-probe memory on a GPU: latency by working set through a pointer chase,
- * and what one workgroup reads and writes per cycle, and what all WGPs read.
+ * probes/micro/micro_memory.c - t0-probe memory on a GPU.
+ *
+ * Latency by working set through a pointer chase, what one workgroup reads and
+ * writes per cycle, and what all WGPs read.
  *
  * The chase has one element per 128-byte line, in one random cycle; all lanes
- * follow the same pointer.  Before it is timed it goes over the working set, so
- * that caches hold what they can hold.
+ * follow the same pointer.  Before it is timed it goes over the working set,
+ * so that caches hold what they can hold.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,9 @@
 /*
- * t0-probe overlap, branch, fetch and waves on a GPU: instructions together,
- * jumps and barriers, code that does not fit, and more waves than one.
+ * probes/micro/micro_mix.c - t0-probe overlap, branch, fetch and waves on a
+ * GPU.
+ *
+ * Instructions together, jumps and barriers, code larger than the instruction
+ * cache, and several waves of a SIMD.
  */
 #include <math.h>
 #include <stdlib.h>

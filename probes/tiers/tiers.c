@@ -1,5 +1,5 @@
 /*
- * t0-probe tiers: how far does this machine come?
+ * probes/tiers/tiers.c - t0-probe tiers: how far does this machine come?
  *
  * Each tier rests on those below: it runs only if they passed, and every check
  * stores its reason, also that of not having been run.

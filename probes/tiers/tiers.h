@@ -1,5 +1,5 @@
 /*
- * probes/tiers/tiers.h - between the files of t0-probe tiers.
+ * probes/tiers - how far a device comes, tier by tier: the manual.
  */
 #ifndef T0_PROBES_TIERS_H
 #define T0_PROBES_TIERS_H

@@ -1,5 +1,6 @@
 /*
- * Tiers 4 to 6: kernels that compute, the matrix unit, and how fast.
+ * probes/tiers/tiers_compute.c - tiers 4 to 6: kernels, the matrix unit,
+ * speed.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /*
- * Tier 3: what is written comes back, in every kind of memory, also far from
+ * probes/tiers/tiers_memory.c - tier 3: memory.
+ *
+ * Data comes back as it was written, in every kind of memory, also far from
  * the beginning of a buffer.
  */
 #include <stdlib.h>

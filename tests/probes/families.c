@@ -1,7 +1,7 @@
 /*
  * One instruction of every family, run by the probe on the soft device, must
  * change exactly what plain C computes from the initial state: the probe's
- * operands are fixed (probes.h), so the sources are known.
+ * operands are fixed (discover.h), so the sources are known.
  */
 #include <math.h>
 #include <string.h>

@@ -59,12 +59,15 @@ static void test_judge(void)
 				.longer = 600, .copies = 100 };
 	double c;
 
-	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_GOOD, "a good pair is good");
+	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_GOOD,
+	       "a good pair is good");
 	is_f64(c, 5, "and gives the cost of one copy");
 	p.after = 1.004;
-	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_GOOD, "the clock may move by 0.4 %%");
+	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_GOOD,
+	       "the clock may move by 0.4 %%");
 	p.after = 1.006;
-	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_CLOCK, "and may not by 0.6 %%");
+	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_CLOCK,
+	       "and may not by 0.6 %%");
 	ok(isnan(c), "then there is no cost");
 	p.after = 0;
 	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_CLOCK,
@@ -74,7 +77,8 @@ static void test_judge(void)
 	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_ORDER,
 	       "the longer loop must not be the shorter");
 	p.wrong = true;
-	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_VALUE, "a wrong value comes first");
+	is_u64(probe_pair_cycles(&p, &c), PROBE_PAIR_VALUE,
+	       "a wrong value comes first");
 	p = (struct probe_pair){ .before = 2, .after = 2, .shorter = 50,
 				 .longer = 300, .copies = 100 };
 	probe_pair_cycles(&p, &c);
@@ -83,10 +87,12 @@ static void test_judge(void)
 
 static void test_wrap(void)
 {
-	is_u64(probe_ticks_between(100, 350, 20), 250, "a difference without wrap");
+	is_u64(probe_ticks_between(100, 350, 20), 250,
+	       "a difference without wrap");
 	is_u64(probe_ticks_between(0xfff00, 0x00010, 20), 0x110,
 	       "a counter of 20 bits wraps");
-	is_u64(probe_ticks_between(0xfff00, 0xfff00, 20), 0, "no time is no time");
+	is_u64(probe_ticks_between(0xfff00, 0xfff00, 20), 0,
+	       "no time is no time");
 	is_u64(probe_ticks_between(1, 0, 20), 0xfffff, "the longest time");
 	is_u64(probe_ticks_between(0xabcfff00, 0xabc00010, 20), 0x110,
 	       "bits above the counter do not matter");
