@@ -1,3 +1,6 @@
+/*
+ * base/progress.c - a bar on the terminal.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +10,7 @@
 
 static const uint64_t redraw_ns = 100000000; /* ten times a second */
 
-static void draw(struct progress *p, uint64_t now_ns)
+static void draw_bar(struct progress *p, uint64_t now_ns)
 {
 	static const char full[] = "########################";
 	enum { BAR = sizeof(full) - 1 };
@@ -49,7 +52,7 @@ void progress_step(struct progress *p, uint64_t n)
 		return;
 	uint64_t now_ns = time_mono_ns();
 	if (now_ns - p->drawn_ns >= redraw_ns)
-		draw(p, now_ns);
+		draw_bar(p, now_ns);
 }
 
 static void clear_line(const struct progress *p)
@@ -75,5 +78,5 @@ void progress_warn(struct progress *p, const char *tool, const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	if (p->on)
-		draw(p, time_mono_ns());
+		draw_bar(p, time_mono_ns());
 }

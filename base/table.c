@@ -1,3 +1,6 @@
+/*
+ * base/table.c - result tables as text, JSON or CSV.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -159,7 +162,7 @@ static size_t terminal_width(FILE *out)
 }
 
 /* Cuts the widest text column, a step at a time, until a line fits. */
-static void fit(const struct table *t, size_t *width, size_t limit)
+static void fit_columns(const struct table *t, size_t *width, size_t limit)
 {
 	enum { NARROWEST = 8 };
 	size_t total = 2 * ((size_t)t->n_cols - 1);
@@ -210,7 +213,7 @@ static void print_text(const struct table *t, FILE *file, struct buf *out)
 				width[i] = w;
 		}
 	if (limit)
-		fit(t, width, limit);
+		fit_columns(t, width, limit);
 	for (int row = -1; row < t->n_rows; row++)
 		text_row(t, row, width, out);
 	free(width);

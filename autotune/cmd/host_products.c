@@ -1,4 +1,8 @@
-/* autotune/cmd/host_products.c - t0-tune --device host: the processor's own products. */
+/*
+ * autotune/cmd/host_products.c - t0-tune --device host.
+ *
+ * The processor's own products.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +25,7 @@ static double seconds_of(const struct tune_budget *b, size_t n)
 	return b->seconds / (double)n;
 }
 
-static bool convert(const struct tune_problem *p, struct cpu_problem *out,
+static bool convert_problem(const struct tune_problem *p, struct cpu_problem *out,
 		    struct err *e)
 {
 	*out = (struct cpu_problem){ .m = p->m, .n = p->n, .k = p->k,
@@ -49,7 +53,7 @@ static bool convert(const struct tune_problem *p, struct cpu_problem *out,
 	return true;
 }
 
-static void row(struct table *t, const struct cpu_problem *p,
+static void add_row(struct table *t, const struct cpu_problem *p,
 		const struct cpu_outcome *o)
 {
 	double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k;
@@ -77,7 +81,7 @@ static void row(struct table *t, const struct cpu_problem *p,
 	table_cell(t, 9, "hardware");
 }
 
-static bool print(const struct tune_report *r, const struct cpu_problem *p,
+static bool print_products(const struct tune_report *r, const struct cpu_problem *p,
 		  const struct cpu_outcome *o, size_t n, struct err *e)
 {
 	struct table t;
@@ -85,7 +89,7 @@ static bool print(const struct tune_report *r, const struct cpu_problem *p,
 	table_init(&t, "shape,op,#us,#lo,#hi,#GFLOPS,#over_default,best,"
 		       "runner_up,origin,#candidates,verdict");
 	for (size_t i = 0; i < n; i++)
-		row(&t, &p[i], &o[i]);
+		add_row(&t, &p[i], &o[i]);
 	bool ok = table_print(&t, r->format, r->out, e);
 	table_fini(&t);
 	return ok;
@@ -104,9 +108,9 @@ bool tune_on_host(const struct tune_opts *o, const struct tune_problems *l,
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < l->n; i++)
-		ok = convert(&l->v[i], &p[i], e);
+		ok = convert_problem(&l->v[i], &p[i], e);
 	ok = ok && cpu_tune(&x, p, l->n, out, e) &&
-	     print(r, p, out, l->n, e);
+	     print_products(r, p, out, l->n, e);
 	*all = true;
 	for (size_t i = 0; i < l->n; i++)
 		*all = *all && out[i].found;

@@ -1,4 +1,6 @@
-/* autotune/cmd/published.c - figures of others, beside ours. */
+/*
+ * autotune/cmd/published.c - figures of others, beside ours.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ double published_triton(const struct tune_problem *p)
 
 /* ---- the simulator's error ---- */
 
-static void take(struct published_error *x, double error)
+static void take_error(struct published_error *x, double error)
 {
 	x->mean += error;
 	x->worst = fmax(x->worst, error);
@@ -63,14 +65,14 @@ static bool of_database(struct res_db *db, struct published_error *out,
 		       "(SELECT max(run) FROM v_results WHERE area = 'predict' "
 		       "AND params LIKE '%gemm judge%')", "");
 	for (int i = 0; ok && i < t.n_rows; i++)
-		take(out, strtod(t.row[i][0], NULL));
+		take_error(out, strtod(t.row[i][0], NULL));
 	snprintf(out->source, sizeof(out->source), "t0-sim validate, "
 		 "rows that judge");
 	table_fini(&t);
 	return ok;
 }
 
-static bool simulate(const struct row *r, const struct cost_model *m,
+static bool simulate_row(const struct row *r, const struct cost_model *m,
 		     struct published_error *out, struct err *e)
 {
 	struct others_tile tile = { OTHERS_TRITON, 128, 128, 32, 0, false };
@@ -82,7 +84,7 @@ static bool simulate(const struct row *r, const struct cost_model *m,
 	double flop = 2.0 * r->m * r->n * r->k;
 	double want = flop / (r->tflops * 1e12);
 
-	take(out, fabs((g.gpu_s + cost_value(m, COST_LAUNCH_ASYNC) * 1e-6) /
+	take_error(out, fabs((g.gpu_s + cost_value(m, COST_LAUNCH_ASYNC) * 1e-6) /
 		       want - 1));
 	return true;
 }
@@ -96,7 +98,7 @@ bool published_error(struct res_db *db, const struct cost_model *m,
 	bool stored = out->rows > 0;
 	for (size_t i = 0; !stored && i < ARRAY_SIZE(rows); i++)
 		if (rows[i].system == PUBLISHED_TRITON_TILE &&
-		    !simulate(&rows[i], m, out, e))
+		    !simulate_row(&rows[i], m, out, e))
 			return false;
 	if (!stored)
 		snprintf(out->source, sizeof(out->source), "Triton 128x128x32, "

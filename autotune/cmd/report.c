@@ -1,4 +1,6 @@
-/* autotune/cmd/report.c - tables of what the tuner found. */
+/*
+ * autotune/cmd/report.c - tables of what the tuner found.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +28,7 @@ static void shape_text(const struct tune_problem *p, char out[TUNE_TEXT])
 		snprintf(out + at, (size_t)(TUNE_TEXT - at), "x%u", p->batch);
 }
 
-static void number(struct table *t, int col, double v, int digits)
+static void set_number(struct table *t, int col, double v, int digits)
 {
 	if (!isnan(v))
 		table_cell(t, col, "%.*f", digits, v);
@@ -49,28 +51,28 @@ static void found_row(struct table *t, const struct tune_report *r,
 	double flop = tune_flop(&o->problem) / 1e12;
 	double launch = cost_value(r->costs, COST_LAUNCH) * 1e-6;
 
-	number(t, TIME, o->time_s * 1e6, 2);
-	number(t, TFLOPS, flop / o->time_s, 2);
-	number(t, PEAK,
+	set_number(t, TIME, o->time_s * 1e6, 2);
+	set_number(t, TFLOPS, flop / o->time_s, 2);
+	set_number(t, PEAK,
 	       100 * peak_share(&o->problem, o->time_s, o->clock_hz, r->costs),
 	       1);
-	number(t, CALLED, flop / (o->time_s + launch), 2);
+	set_number(t, CALLED, flop / (o->time_s + launch), 2);
 	table_cell(t, CONFIG, "%s", o->config);
-	number(t, LO, o->lo_s * 1e6, 2);
-	number(t, HI, o->hi_s * 1e6, 2);
+	set_number(t, LO, o->lo_s * 1e6, 2);
+	set_number(t, HI, o->hi_s * 1e6, 2);
 	table_cell(t, SAMPLES, "%lld", (long long)o->samples);
 	table_cell(t, LIMIT, "%s", o->limit);
 	if (*o->second) {
 		table_cell(t, SECOND, "%s", o->second);
-		number(t, BEHIND, 100 * (o->second_s / o->time_s - 1), 1);
+		set_number(t, BEHIND, 100 * (o->second_s / o->time_s - 1), 1);
 	}
 	table_cell(t, ORIGIN, "%s", res_origin_name(o->origin));
 	table_cell(t, VERDICT, "right");
-	number(t, BOUND, o->bound_s * 1e6, 2);
-	number(t, CLOCK, o->clock_hz / 1e6, 0);
+	set_number(t, BOUND, o->bound_s * 1e6, 2);
+	set_number(t, CLOCK, o->clock_hz / 1e6, 0);
 }
 
-static void row(struct table *t, const struct tune_report *r,
+static void add_row(struct table *t, const struct tune_report *r,
 		const struct tune_outcome *o)
 {
 	const struct tune_problem *p = &o->problem;
@@ -82,9 +84,9 @@ static void row(struct table *t, const struct tune_report *r,
 	gemm_op_name(&p->op, text, sizeof(text));
 	table_cell(t, OP, "%s", text);
 	table_cell(t, CACHES, "%s", tune_caches_name(p->caches));
-	number(t, ROCBLAS, published_tflops(PUBLISHED_ROCBLAS, p), 1);
-	number(t, TRITON, published_triton(p), 1);
-	number(t, T0_GPU, published_tflops(PUBLISHED_T0_GPU, p), 1);
+	set_number(t, ROCBLAS, published_tflops(PUBLISHED_ROCBLAS, p), 1);
+	set_number(t, TRITON, published_triton(p), 1);
+	set_number(t, T0_GPU, published_tflops(PUBLISHED_T0_GPU, p), 1);
 	table_cell(t, TRIED, "%u", o->timed);
 	table_cell(t, SPACE, "%u", o->space);
 	if (o->found)
@@ -170,7 +172,7 @@ static void note_behind(const struct tune_report *r,
 	}
 }
 
-static bool notes(const struct tune_report *r, const struct tune_outcome *o,
+static bool print_notes(const struct tune_report *r, const struct tune_outcome *o,
 		  size_t n, struct err *e)
 {
 	bool simulated = false;
@@ -197,7 +199,7 @@ static bool notes(const struct tune_report *r, const struct tune_outcome *o,
 
 /* ---- why the winner wins ---- */
 
-static bool explain(const struct tune_report *r, const struct tune_outcome *o,
+static bool explain_winner(const struct tune_report *r, const struct tune_outcome *o,
 		    struct err *e)
 {
 	struct tune_simulation t = { 0 };
@@ -235,16 +237,16 @@ bool tune_report(const struct tune_report *r, const struct tune_outcome *o,
 
 	table_init(&t, COLUMNS);
 	for (size_t i = 0; i < n; i++)
-		row(&t, r, &o[i]);
+		add_row(&t, r, &o[i]);
 	ok = r->format == TABLE_TEXT ? print_text(&t, r, e)
 				     : table_print(&t, r->format, r->out, e);
 	table_fini(&t);
 	if (!ok || r->format != TABLE_TEXT)
 		return ok;
-	if (!r->quiet && !notes(r, o, n, e))
+	if (!r->quiet && !print_notes(r, o, n, e))
 		return false;
 	for (size_t i = 0; r->explain && ok && i < n; i++)
-		ok = !o[i].found || explain(r, &o[i], e);
+		ok = !o[i].found || explain_winner(r, &o[i], e);
 	return ok;
 }
 
@@ -270,8 +272,8 @@ bool tune_report_space(const struct tune_report *r,
 			gemm_config_name(&c->config, text, sizeof(text));
 			table_cell(&t, 1, "%s", text);
 			table_cell(&t, 2, "%s", res_tune_state_name(c->state));
-			number(&t, 3, legal ? c->estimate_s * 1e6 : NAN, 3);
-			number(&t, 4, legal ? c->bound_s * 1e6 : NAN, 3);
+			set_number(&t, 3, legal ? c->estimate_s * 1e6 : NAN, 3);
+			set_number(&t, 4, legal ? c->bound_s * 1e6 : NAN, 3);
 			if (legal)
 				table_cell(&t, 5, "%s", c->limit);
 			table_cell(&t, 6, "%s", c->reason);

@@ -1,4 +1,6 @@
-/* autotune/cmd/report.h - what a search found, for people and programs. */
+/*
+ * autotune/cmd/report.h - what a search found, for people and programs.
+ */
 #ifndef T0_AUTOTUNE_REPORT_H
 #define T0_AUTOTUNE_REPORT_H
 
@@ -19,7 +21,7 @@ bool tune_report(const struct tune_report *r, const struct tune_outcome *o,
 /* The ranked space of a problem. */
 bool tune_report_space(const struct tune_report *r,
 		       const struct tune_problems *l, struct err *e);
-/* --------------------------------------------------------- host_products.c ---- */
+/* -------------------------------------------------- host_products.c ---- */
 
 /*
  * The search on the host's processor (autotune/cpu/gemm.h), and its table; *all:

@@ -1,4 +1,6 @@
-/* compiler/cmd/cmd_sim_plot.c - pictures, drawn by gnuplot. */
+/*
+ * compiler/cmd/cmd_sim_plot.c - pictures, drawn by gnuplot.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -8,7 +10,7 @@
 
 enum { GNUPLOT_SECONDS = 60 };
 
-static _Noreturn void child(int script)
+static _Noreturn void exec_gnuplot(int script)
 {
 	dup2(script, STDIN_FILENO);
 	alarm(GNUPLOT_SECONDS);
@@ -30,7 +32,7 @@ static bool run_gnuplot(const struct buf *script, const char *path,
 	fflush(NULL);
 	pid_t pid = written ? fork() : -1;
 	if (!pid)
-		child(fileno(f));
+		exec_gnuplot(fileno(f));
 	while (pid > 0 && waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			break;
@@ -41,7 +43,7 @@ static bool run_gnuplot(const struct buf *script, const char *path,
 		       "(package gnuplot-nox)?", path);
 }
 
-static bool terminal(struct buf *b, const char *path, struct err *e)
+static bool set_terminal(struct buf *b, const char *path, struct err *e)
 {
 	const char *dot = strrchr(path, '.');
 	bool svg = dot && !strcmp(dot, ".svg");
@@ -100,7 +102,7 @@ bool plot_sim(const struct show_sim *s, const char *path, struct err *e)
 	const struct sim_result *r = s->r;
 	double share[SIM_STALL_COUNT], all = 0;
 	struct buf b = { 0 };
-	bool ok = terminal(&b, path, e);
+	bool ok = set_terminal(&b, path, e);
 
 	for (int k = 0; k < SIM_STALL_COUNT; k++)
 		all += (double)r->stall[k];
@@ -127,7 +129,7 @@ bool plot_validation(const double *reference, const double *predicted,
 		     struct err *e)
 {
 	struct buf b = { 0 };
-	bool ok = terminal(&b, path, e);
+	bool ok = set_terminal(&b, path, e);
 
 	buf_adds(&b, "set logscale xy\nset xlabel 'reference'\n"
 		 "set ylabel 'predicted'\nset key left\n$p << E\n");

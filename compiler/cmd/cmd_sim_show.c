@@ -1,4 +1,6 @@
-/* compiler/cmd/cmd_sim_show.c - results of a simulation for people and programs. */
+/*
+ * compiler/cmd/cmd_sim_show.c - a simulation for people and programs.
+ */
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
@@ -6,7 +8,7 @@
 #include "compiler/cmd/cmd_sim.h"
 #include "isa/text/text.h"
 
-static double of(uint64_t part, uint64_t whole)
+static double share_of(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : 0;
 }
@@ -22,7 +24,7 @@ static uint64_t wave_cycles(const struct sim_result *r)
 
 /* ---- text ---- */
 
-static void head(const struct show_sim *s, FILE *out)
+static void print_head(const struct show_sim *s, FILE *out)
 {
 	const struct sim_result *r = s->r;
 	char costs[128];
@@ -36,13 +38,13 @@ static void head(const struct show_sim *s, FILE *out)
 	fprintf(out, "  time            %llu cycles, %.3f us at %.0f MHz\n",
 		(unsigned long long)r->cycles, r->time_s * 1e6, r->clock_mhz);
 	fprintf(out, "  instructions    %llu, %.3f a cycle\n",
-		(unsigned long long)r->issues, of(r->issues, r->cycles));
+		(unsigned long long)r->issues, share_of(r->issues, r->cycles));
 	fprintf(out, "  limiting pipe   %s, %.1f %% busy\n",
 		sim_pipe_name(r->limit), 100 * r->share[r->limit]);
 	fprintf(out, "  costs           %s\n", costs);
 }
 
-static void gpu(const struct show_sim *s, FILE *out)
+static void print_gpu(const struct show_sim *s, FILE *out)
 {
 	const struct sim_gpu *g = s->gpu;
 
@@ -56,7 +58,7 @@ static void gpu(const struct show_sim *s, FILE *out)
 		g->full_rounds, g->time_s * 1e6, g->launch_s * 1e6, g->limit);
 }
 
-static bool pipes(const struct sim_result *r, FILE *out, struct err *e)
+static bool print_pipes(const struct sim_result *r, FILE *out, struct err *e)
 {
 	struct table t;
 
@@ -75,7 +77,7 @@ static bool pipes(const struct sim_result *r, FILE *out, struct err *e)
 	return ok;
 }
 
-static bool stalls(const struct sim_result *r, FILE *out, struct err *e)
+static bool print_stalls(const struct sim_result *r, FILE *out, struct err *e)
 {
 	uint64_t all = wave_cycles(r);
 	struct table t;
@@ -88,7 +90,7 @@ static bool stalls(const struct sim_result *r, FILE *out, struct err *e)
 		table_row(&t);
 		table_cell(&t, 0, "%s", sim_stall_name(k));
 		table_cell(&t, 1, "%llu", (unsigned long long)r->stall[k]);
-		table_cell(&t, 2, "%.1f", 100 * of(r->stall[k], all));
+		table_cell(&t, 2, "%.1f", 100 * share_of(r->stall[k], all));
 		table_cell(&t, 3, "%s", sim_stall_text(k));
 	}
 	bool ok = table_print(&t, TABLE_TEXT, out, e);
@@ -98,15 +100,15 @@ static bool stalls(const struct sim_result *r, FILE *out, struct err *e)
 
 bool show_text(const struct show_sim *s, FILE *out, struct err *e)
 {
-	head(s, out);
-	gpu(s, out);
-	return pipes(s->r, out, e) && stalls(s->r, out, e);
+	print_head(s, out);
+	print_gpu(s, out);
+	return print_pipes(s->r, out, e) && print_stalls(s->r, out, e);
 }
 
 /* ---- annotated disassembly ---- */
 
 /* "vmcnt 210.5, depend 3.0": cycles per execution, the longest first. */
-static void reasons(const struct sim_line *l, char *out, size_t size)
+static void list_reasons(const struct sim_line *l, char *out, size_t size)
 {
 	bool done[SIM_STALL_COUNT] = { [SIM_ISSUE] = true };
 	size_t n = 0;
@@ -124,11 +126,11 @@ static void reasons(const struct sim_line *l, char *out, size_t size)
 		done[best] = true;
 		n += (size_t)snprintf(out + n, size - n, "%s%s %.1f",
 				      n ? ", " : "", sim_stall_name(best),
-				      of(l->stall[best], l->issues));
+				      share_of(l->stall[best], l->issues));
 	}
 }
 
-static uint64_t stalled(const struct sim_line *l)
+static uint64_t count_stalled(const struct sim_line *l)
 {
 	uint64_t n = 0;
 
@@ -149,14 +151,14 @@ bool show_annotated(const struct show_sim *s, FILE *out, struct err *e)
 		char text[ISA_TEXT_MAX], why[96];
 
 		isa_print(&t, &l->in, text, sizeof(text));
-		reasons(l, why, sizeof(why));
+		list_reasons(l, why, sizeof(why));
 		fprintf(out, "%8llx %8llu %5.1f%%  %-42s %s",
 			(unsigned long long)(l->pc - s->src->code_va),
 			(unsigned long long)l->issues,
-			100 * of(stalled(l) + l->issues, all), why, text);
+			100 * share_of(count_stalled(l) + l->issues, all), why, text);
 		if (l->conflicts)
 			fprintf(out, "  // bank conflicts: %.1f cycles",
-				of(l->conflicts, l->issues));
+				share_of(l->conflicts, l->issues));
 		fputc('\n', out);
 	}
 	return !ferror(out) || err_set(e, ERR_IO, "writing the listing");

@@ -23,7 +23,7 @@
 #define MAX_SAMPLES 1000
 #define MAX_BATCH   1024
 
-static uint32_t most(const uint64_t *v, size_t n)
+static uint32_t max_of(const uint64_t *v, size_t n)
 {
 	uint64_t m = 0;
 
@@ -61,9 +61,9 @@ static bool sweeps_read(struct qwen_bench *b, struct err *e)
 	if (!b->c->samples || b->c->samples > MAX_SAMPLES)
 		return err_set(e, ERR_USAGE, "--samples %llu: wanted 1 to %d",
 			       (unsigned long long)b->c->samples, MAX_SAMPLES);
-	b->longest = most(b->prefill, b->n_prefill);
-	b->widest = most(b->batch, b->n_batch);
-	uint64_t need = (uint64_t)b->longest + most(b->decode, b->n_decode);
+	b->longest = max_of(b->prefill, b->n_prefill);
+	b->widest = max_of(b->batch, b->n_batch);
+	uint64_t need = (uint64_t)b->longest + max_of(b->decode, b->n_decode);
 	if (need > limit)
 		return err_set(e, ERR_USAGE, "--prefill and --decode up to "
 			       "%llu tokens; the model's context has %llu",
@@ -197,7 +197,7 @@ static double limit_now(struct qwen_bench *b,
 }
 
 /* Fills the case's samples; what is measured with each is its limit. */
-static bool measure(struct qwen_bench *b, struct qwen_case *k,
+static bool measure_case(struct qwen_bench *b, struct qwen_case *k,
 		    double (*limit)(struct qwen_roofline *p), struct err *e)
 {
 	for (; b->finished < b->c->samples; b->finished++) {
@@ -226,7 +226,7 @@ static bool bench_case(struct qwen_bench *b, const char *phase, uint64_t tokens,
 		ok = qwen_bench_sample(b, &k, &seconds, e);
 	else if (b->c->fresh) /* whose text is not seen: it is from here */
 		ok = qwen_bench_once(b, &k, &seconds, e);
-	ok = ok && measure(b, &k,
+	ok = ok && measure_case(b, &k,
 			   prefill ? qwen_roofline_fma : qwen_roofline_read, e);
 	/* A signal keeps the samples that are finished. */
 	if (ok)
@@ -237,7 +237,7 @@ static bool bench_case(struct qwen_bench *b, const char *phase, uint64_t tokens,
 	return ok;
 }
 
-static bool all(struct qwen_bench *b, struct err *e)
+static bool bench_all(struct qwen_bench *b, struct err *e)
 {
 	const struct qwen_case longest = { .phase = "prefill",
 					   .tokens = b->longest };
@@ -267,7 +267,7 @@ static bool one_sample(struct qwen_bench *b, struct err *e)
 			       "decode", b->c->one);
 	const struct qwen_case k = {
 		.phase = b->c->one,
-		.tokens = prefill ? b->longest : most(b->decode, b->n_decode),
+		.tokens = prefill ? b->longest : max_of(b->decode, b->n_decode),
 		.width = b->widest
 	};
 	double seconds;
@@ -279,9 +279,9 @@ static bool one_sample(struct qwen_bench *b, struct err *e)
 }
 
 /* Everything, into the database and the table. */
-static bool bench(struct qwen_bench *b, struct err *e)
+static bool run_bench(struct qwen_bench *b, struct err *e)
 {
-	bool ok = self_check(b, e) && qwen_bench_begin(b, e) && all(b, e);
+	bool ok = self_check(b, e) && qwen_bench_begin(b, e) && bench_all(b, e);
 
 	return qwen_bench_end(b, ok, e) && cmd_table(&b->c->cmd, &b->t, e);
 }
@@ -297,7 +297,7 @@ bool qwen_cmd_bench(struct cmd *r, struct err *e)
 	table_init(&b.t, "phase,#tokens,#batch,#tokens_per_s,#first_token_s,"
 			 "#percent_of_limit,#samples,limit");
 	ok = sweeps_read(&b, e) && inputs_make(&b, e) &&
-	     (c->one ? one_sample(&b, e) : bench(&b, e));
+	     (c->one ? one_sample(&b, e) : run_bench(&b, e));
 	table_fini(&b.t);
 	res_close(b.db);
 	qwen_roofline_free(b.peak);

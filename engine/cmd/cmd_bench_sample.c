@@ -10,7 +10,7 @@
 
 #include "engine/cmd/cmd_bench.h"
 
-static void empty(struct qwen_bench *b)
+static void empty_cache(struct qwen_bench *b)
 {
 	for (uint32_t i = 0; i < b->widest; i++)
 		qwen_state_truncate(b->st, i, 0);
@@ -20,7 +20,7 @@ static void empty(struct qwen_bench *b)
 static bool prefill_once(struct qwen_bench *b, uint32_t n, double *seconds,
 			 struct err *e)
 {
-	empty(b);
+	empty_cache(b);
 	uint64_t from = time_mono_ns();
 	if (!qwen_feed(b->c, b->st, b->prompt.v, n, NULL, NULL, e))
 		return false;
@@ -35,7 +35,7 @@ static bool decode_once(struct qwen_bench *b, uint32_t n, uint32_t width,
 	struct qwen_token *t = xcalloc(width, sizeof(*t));
 	bool ok = true;
 
-	empty(b);
+	empty_cache(b);
 	b->said.n = 0;
 	for (uint32_t i = 0; i < width; i++)
 		t[i] = (struct qwen_token){ .id = b->prompt.v[i % b->prompt.n],
@@ -68,7 +68,7 @@ bool qwen_bench_once(struct qwen_bench *b, const struct qwen_case *k,
 }
 
 /* A word of a shell's command line. */
-static void quote(struct buf *out, const char *s)
+static void add_quoted(struct buf *out, const char *s)
 {
 	buf_addc(out, ' ');
 	buf_addc(out, '\'');
@@ -116,7 +116,7 @@ static void child_command(const struct qwen_bench *b, const struct qwen_case *k,
 	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
 		if (text[i].value) {
 			buf_printf(cmd, " %s", text[i].option);
-			quote(cmd, text[i].value);
+			add_quoted(cmd, text[i].value);
 		}
 }
 

@@ -57,13 +57,13 @@ bool qwen_bench_end(struct qwen_bench *b, bool ok, struct err *e)
 	return false;
 }
 
-static enum res_origin origin(const struct qwen_bench *b)
+static enum res_origin result_origin(const struct qwen_bench *b)
 {
 	return qwen_is_emulated(&b->s.model) ? RES_EMULATED : RES_HARDWARE;
 }
 
 /* Samples of a case and their median. */
-static bool store(struct qwen_bench *b, int64_t case_id, const char *metric,
+static bool store_samples(struct qwen_bench *b, int64_t case_id, const char *metric,
 		  const char *unit, const double *v, enum res_better better,
 		  double *median, struct err *e)
 {
@@ -73,26 +73,26 @@ static bool store(struct qwen_bench *b, int64_t case_id, const char *metric,
 				.metric = metric, .unit = unit,
 				.value = m.value, .lo = m.lo, .hi = m.hi,
 				.n = (int64_t)n, .clock_hz = NAN,
-				.better = better, .origin = origin(b),
+				.better = better, .origin = result_origin(b),
 				.samples = v, .n_samples = n };
 
 	*median = m.value;
 	return res_result_add(b->db, &r, NULL, e);
 }
 
-static bool exact(struct qwen_bench *b, int64_t case_id, const char *metric,
+static bool store_exact(struct qwen_bench *b, int64_t case_id, const char *metric,
 		  const char *unit, double v, enum res_better better,
 		  struct err *e)
 {
 	struct res_result r = { .run = b->run, .case_id = case_id,
 				.metric = metric, .unit = unit, .value = v,
 				.lo = v, .hi = v, .n = 1, .clock_hz = NAN,
-				.better = better, .origin = origin(b) };
+				.better = better, .origin = result_origin(b) };
 
 	return res_result_add(b->db, &r, NULL, e);
 }
 
-static bool correctness(struct qwen_bench *b, int64_t case_id, struct err *e)
+static bool store_correctness(struct qwen_bench *b, int64_t case_id, struct err *e)
 {
 	char text[128];
 	struct res_verdict v = { .run = b->run, .case_id = case_id,
@@ -128,7 +128,7 @@ static enum res_answer is_coherent(const struct qwen_bench *b, char text[128])
 	return r.passed ? RES_PASS : RES_FAIL;
 }
 
-static bool coherence(struct qwen_bench *b, int64_t case_id, struct err *e)
+static bool store_coherence(struct qwen_bench *b, int64_t case_id, struct err *e)
 {
 	char text[128];
 	struct res_verdict v = { .run = b->run, .case_id = case_id,
@@ -153,7 +153,7 @@ static void limit_name(const struct qwen_bench *b, const char *phase,
 }
 
 /* One line: speed, and what share of its limit that is. */
-static void row(struct qwen_bench *b, const struct qwen_case *k, double speed,
+static void add_row(struct qwen_bench *b, const struct qwen_case *k, double speed,
 		double first, double share)
 {
 	char limit[80];
@@ -195,11 +195,11 @@ static bool store_speed(struct qwen_bench *b, const struct qwen_case *k,
 {
 	double limit;
 
-	if (!store(b, id, "speed", "token/s", k->speed, RES_HIGHER, rate, e) ||
-	    !store(b, id, metric, unit, k->limit, RES_HIGHER, &limit, e))
+	if (!store_samples(b, id, "speed", "token/s", k->speed, RES_HIGHER, rate, e) ||
+	    !store_samples(b, id, metric, unit, k->limit, RES_HIGHER, &limit, e))
 		return false;
 	*share = *rate * work / limit;
-	return exact(b, id, "share_of_limit", "1", *share, RES_HIGHER, e);
+	return store_exact(b, id, "share_of_limit", "1", *share, RES_HIGHER, e);
 }
 
 static bool store_prefill(struct qwen_bench *b, const struct qwen_case *k,
@@ -211,11 +211,11 @@ static bool store_prefill(struct qwen_bench *b, const struct qwen_case *k,
 
 	if (!store_speed(b, k, id, "fma_limit", "FLOP/s", work, &rate, &share,
 			 e) ||
-	    !store(b, id, "first_token", "s", k->seconds, RES_LOWER, &first,
+	    !store_samples(b, id, "first_token", "s", k->seconds, RES_LOWER, &first,
 		   e) ||
-	    !correctness(b, id, e))
+	    !store_correctness(b, id, e))
 		return false;
-	row(b, k, rate, first, share);
+	add_row(b, k, rate, first, share);
 	return true;
 }
 
@@ -226,9 +226,9 @@ static bool device_counts(struct qwen_bench *b, int64_t id, struct err *e)
 	qwen_state_counts(b->st, &c);
 	if (!c.passes)
 		return true;
-	return exact(b, id, "packets_per_pass", "1",
+	return store_exact(b, id, "packets_per_pass", "1",
 		     (double)c.packets / (double)c.passes, RES_LOWER, e) &&
-	       exact(b, id, "copies_per_pass", "1",
+	       store_exact(b, id, "copies_per_pass", "1",
 		     (double)c.copies / (double)c.passes, RES_LOWER, e);
 }
 
@@ -253,13 +253,13 @@ static bool store_decode(struct qwen_bench *b, const struct qwen_case *k,
 
 	if (!store_speed(b, k, id, "read_limit", "B/s", work, &rate, &share,
 			 e) ||
-	    !exact(b, id, "weights_per_pass", "B", weights, RES_LOWER, e) ||
-	    !exact(b, id, "cache_per_pass", "B", cache, RES_LOWER, e) ||
-	    !exact(b, id, "read_rate", "B/s", rate * work, RES_HIGHER, e) ||
-	    !device_counts(b, id, e) || !correctness(b, id, e) ||
-	    !coherence(b, id, e))
+	    !store_exact(b, id, "weights_per_pass", "B", weights, RES_LOWER, e) ||
+	    !store_exact(b, id, "cache_per_pass", "B", cache, RES_LOWER, e) ||
+	    !store_exact(b, id, "read_rate", "B/s", rate * work, RES_HIGHER, e) ||
+	    !device_counts(b, id, e) || !store_correctness(b, id, e) ||
+	    !store_coherence(b, id, e))
 		return false;
-	row(b, k, rate, NAN, share);
+	add_row(b, k, rate, NAN, share);
 	return true;
 }
 
@@ -281,8 +281,8 @@ bool qwen_bench_store_memory(struct qwen_bench *b, struct err *e)
 	getrusage(RUSAGE_SELF, &u);
 	return res_case_id(b->db, "engine", model_name(b),
 			   "{\"phase\":\"memory\"}", &id, e) &&
-	       exact(b, id, "peak_memory", "B", (double)u.ru_maxrss * 1024,
+	       store_exact(b, id, "peak_memory", "B", (double)u.ru_maxrss * 1024,
 		     RES_LOWER, e) &&
-	       exact(b, id, "cache", "B", (double)qwen_state_bytes(b->st),
+	       store_exact(b, id, "cache", "B", (double)qwen_state_bytes(b->st),
 		     RES_LOWER, e);
 }

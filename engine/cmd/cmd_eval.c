@@ -19,7 +19,7 @@ struct dump {
 };
 
 /* float32, little-endian. */
-static bool keep(void *ctx, size_t i, const float *logits, struct err *e)
+static bool keep_logits(void *ctx, size_t i, const float *logits, struct err *e)
 {
 	struct dump *d = ctx;
 
@@ -48,7 +48,7 @@ bool qwen_cmd_logits(struct cmd *r, struct err *e)
 	     qwen_cmd_state(c, &s, 1, (uint32_t)ids.n, &st, e);
 	d.n = ids.n;
 	d.vocab = s.model.config.vocab;
-	ok = ok && qwen_feed(c, st, ids.v, ids.n, keep, &d, e);
+	ok = ok && qwen_feed(c, st, ids.v, ids.n, keep_logits, &d, e);
 	if (ok)
 		fwrite(d.out.data, 1, d.out.len, r->out);
 	buf_fini(&d.out);
@@ -69,7 +69,7 @@ struct score {
 };
 
 /* Negative log probability of token i + 1, in nats. */
-static bool judge(void *ctx, size_t i, const float *logits, struct err *e)
+static bool judge_token(void *ctx, size_t i, const float *logits, struct err *e)
 {
 	struct score *s = ctx;
 	double top = logits[0], sum = 0;
@@ -103,7 +103,7 @@ static bool windows_judge(const struct qwen_cmd *c, struct qwen_state *st,
 		s->id = ids->v + at;
 		s->n = ids->n - at < size ? ids->n - at : size;
 		qwen_state_truncate(st, 0, 0);
-		ok = qwen_feed(c, st, s->id, s->n, judge, s, e);
+		ok = qwen_feed(c, st, s->id, s->n, judge_token, s, e);
 	}
 	return ok;
 }

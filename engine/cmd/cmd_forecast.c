@@ -43,7 +43,7 @@ static bool config_read(struct forecast *f, struct err *e)
 	       (!c->cache || qwen_weights_parse(c->cache, &f->q.cache, e));
 }
 
-static void row(struct forecast *f, const char *pass, const char *kernel,
+static void add_row(struct forecast *f, const char *pass, const char *kernel,
 		uint32_t launches, double each_s, double all_s)
 {
 	struct table *t = &f->table;
@@ -58,7 +58,7 @@ static void row(struct forecast *f, const char *pass, const char *kernel,
 }
 
 /* One pass; rows of its kernels, then of the whole. */
-static bool pass(struct forecast *f, const char *name,
+static bool forecast_pass(struct forecast *f, const char *name,
 		 const struct gpu_question *q, struct err *e)
 {
 	double rate = cost_value(&f->costs, COST_DRAM_BW), all;
@@ -69,17 +69,17 @@ static bool pass(struct forecast *f, const char *name,
 	all = x.kernels_s + x.launches_s;
 	for (size_t i = 0; i < x.n; i++) {
 		const struct gpu_share *s = &x.share[i];
-		row(f, name, s->kernel, s->launches, s->each_s,
+		add_row(f, name, s->kernel, s->launches, s->each_s,
 		    s->launches * s->each_s);
 		table_cell(&f->table, 5, "%.1f",
 			   100 * s->launches * s->each_s / all);
 		table_cell(&f->table, 8, "%s", s->limit);
 		table_cell(&f->table, 9, "%s", s->chosen);
 	}
-	row(f, name, "(launches)", x.packets, x.launches_s / x.packets,
+	add_row(f, name, "(launches)", x.packets, x.launches_s / x.packets,
 	    x.launches_s);
 	table_cell(&f->table, 5, "%.1f", 100 * x.launches_s / all);
-	row(f, name, "(all)", x.packets, 0, all);
+	add_row(f, name, "(all)", x.packets, 0, all);
 	table_cell(&f->table, 6, "%.1f", q->sequences * q->tokens / all);
 	table_cell(&f->table, 7, "%.1f",
 		   100 * (double)x.weight_bytes / rate / all);
@@ -100,7 +100,7 @@ static bool sizes_ok(const struct forecast *f, uint64_t tokens,
 		       (unsigned long long)sequences, most);
 }
 
-static bool decodes(struct forecast *f, struct err *e)
+static bool forecast_decodes(struct forecast *f, struct err *e)
 {
 	uint64_t *v, context = f->c->context;
 	struct gpu_question q = f->q;
@@ -119,13 +119,13 @@ static bool decodes(struct forecast *f, struct err *e)
 		q.positions = (uint32_t)context;
 		snprintf(name, sizeof(name), "decode %u behind %u",
 			 q.sequences, q.positions - 1);
-		ok = ok && pass(f, name, &q, e);
+		ok = ok && forecast_pass(f, name, &q, e);
 	}
 	free(v);
 	return ok;
 }
 
-static bool prefills(struct forecast *f, struct err *e)
+static bool forecast_prefills(struct forecast *f, struct err *e)
 {
 	struct gpu_question q = f->q;
 	bool ok = true;
@@ -140,7 +140,7 @@ static bool prefills(struct forecast *f, struct err *e)
 		q.sequences = 1;
 		q.tokens = q.positions = (uint32_t)v[i];
 		snprintf(name, sizeof(name), "prompt of %u", q.tokens);
-		ok = ok && pass(f, name, &q, e);
+		ok = ok && forecast_pass(f, name, &q, e);
 	}
 	free(v);
 	return ok;
@@ -155,8 +155,8 @@ bool qwen_cmd_forecast(struct cmd *r, struct err *e)
 
 	table_init(&f.table, "pass,kernel,#launches,#us_each,#ms,#share,"
 			     "#tokens_per_s,#dram_share,limit,chosen");
-	ok = config_read(&f, e) && costs_read(&f, e) && decodes(&f, e) &&
-	     prefills(&f, e) && cmd_table(&c->cmd, &f.table, e);
+	ok = config_read(&f, e) && costs_read(&f, e) && forecast_decodes(&f, e) &&
+	     forecast_prefills(&f, e) && cmd_table(&c->cmd, &f.table, e);
 	cost_summary(&f.costs, text, sizeof(text));
 	if (ok)
 		cmd_remark(r, "simulated for gfx1100 from costs: %s", text);

@@ -29,7 +29,7 @@ static bool is_stop(const struct qwen_config *c, uint32_t id)
 }
 
 /* Text goes out as soon as its characters are whole. */
-static void say(struct talk *t, uint32_t id, bool end)
+static void print_token(struct talk *t, uint32_t id, bool end)
 {
 	size_t from = t->text.len;
 
@@ -48,7 +48,7 @@ static void say(struct talk *t, uint32_t id, bool end)
 }
 
 /* One more token from the logits; false ends the text, or on an error. */
-static bool next(struct talk *t, const float *logits, uint32_t *id,
+static bool sample_next(struct talk *t, const float *logits, uint32_t *id,
 		 struct err *e)
 {
 	const struct qwen_config *m = &t->s->model.config;
@@ -68,7 +68,7 @@ static bool next(struct talk *t, const float *logits, uint32_t *id,
 	else if (*t->c->stop)
 		t->ended = "signal";
 	if (!is_stop(m, *id))
-		say(t, *id, t->ended != NULL);
+		print_token(t, *id, t->ended != NULL);
 	return !t->ended;
 }
 
@@ -82,7 +82,7 @@ static bool talk_run(struct talk *t, struct err *e)
 		return false;
 	const float *logits = qwen_logits(t->state,
 		(uint32_t)((t->prompt.n - 1) % t->c->chunk));
-	while (next(t, logits, &id, e)) {
+	while (sample_next(t, logits, &id, e)) {
 		struct qwen_token one = { .id = id, .logits = true };
 		if (!qwen_forward(t->state, &one, 1, e)) {
 			if (!*t->c->stop)
@@ -97,7 +97,7 @@ static bool talk_run(struct talk *t, struct err *e)
 	return !e->code;
 }
 
-static void summary(const struct talk *t, struct table *out)
+static void fill_summary(const struct talk *t, struct table *out)
 {
 	double decode = (double)(t->end_ns - t->first_ns) * 1e-9;
 	double first = (double)(t->first_ns - t->begin_ns) * 1e-9;
@@ -114,12 +114,12 @@ static void summary(const struct talk *t, struct table *out)
 	table_cell(out, 5, "%s", t->text.data ? t->text.data : "");
 }
 
-static bool report(const struct talk *t, struct err *e)
+static bool print_report(const struct talk *t, struct err *e)
 {
 	struct table out;
 	bool ok = true;
 
-	summary(t, &out);
+	fill_summary(t, &out);
 	if (t->c->cmd.format != TABLE_TEXT)
 		ok = cmd_table(&t->c->cmd, &out, e);
 	else if (t->c->cmd.output)
@@ -177,7 +177,7 @@ bool qwen_cmd_generate(struct cmd *r, struct err *e)
 	if (!qwen_session_open(&s, c, c->ids ? QWEN_WORDS_IF_THERE :
 					       QWEN_WORDS, e))
 		return false;
-	ok = talk_open(&t, e) && talk_run(&t, e) && report(&t, e);
+	ok = talk_open(&t, e) && talk_run(&t, e) && print_report(&t, e);
 	qwen_state_free(t.state);
 	qwen_sampler_fini(&t.sampler);
 	qwen_ids_fini(&t.prompt);

@@ -9,9 +9,9 @@
 
 /* ---- info ---- */
 
-static void fact(struct table *t, const char *what, const char *fmt, ...)
+static void add_fact(struct table *t, const char *what, const char *fmt, ...)
 	T0_PRINTF(3, 4);
-static void fact(struct table *t, const char *what, const char *fmt, ...)
+static void add_fact(struct table *t, const char *what, const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
@@ -24,29 +24,29 @@ static void fact(struct table *t, const char *what, const char *fmt, ...)
 	table_cell(t, 1, "%s", text);
 }
 
-static void facts(const struct qwen_session *s, struct table *t)
+static void add_facts(const struct qwen_session *s, struct table *t)
 {
 	const struct qwen_model *m = &s->model;
 	const struct qwen_config *c = &m->config;
 
-	fact(t, "layers", "%u", c->layers);
-	fact(t, "hidden size", "%u", c->hidden);
-	fact(t, "query heads", "%u of %u", c->heads, c->head_dim);
-	fact(t, "key-value heads", "%u", c->kv_heads);
-	fact(t, "feed-forward size", "%u", c->ffn);
-	fact(t, "vocabulary", "%u", c->vocab);
-	fact(t, "context", "%u", c->max_positions);
-	fact(t, "rotary base", "%g", c->rope_theta);
-	fact(t, "output layer", "%s", c->tied ? "the embedding" : "its own");
-	fact(t, "parameters", "%llu",
+	add_fact(t, "layers", "%u", c->layers);
+	add_fact(t, "hidden size", "%u", c->hidden);
+	add_fact(t, "query heads", "%u of %u", c->heads, c->head_dim);
+	add_fact(t, "key-value heads", "%u", c->kv_heads);
+	add_fact(t, "feed-forward size", "%u", c->ffn);
+	add_fact(t, "vocabulary", "%u", c->vocab);
+	add_fact(t, "context", "%u", c->max_positions);
+	add_fact(t, "rotary base", "%g", c->rope_theta);
+	add_fact(t, "output layer", "%s", c->tied ? "the embedding" : "its own");
+	add_fact(t, "parameters", "%llu",
 	     (unsigned long long)qwen_config_params(c));
-	fact(t, "weights", "%s", qwen_weights_name(m->layer[0].q.type));
-	fact(t, "files", "%zu, %llu bytes of tensors", m->tensors.n_maps,
+	add_fact(t, "weights", "%s", qwen_weights_name(m->layer[0].q.type));
+	add_fact(t, "files", "%zu, %llu bytes of tensors", m->tensors.n_maps,
 	     (unsigned long long)m->tensors.total_bytes);
-	fact(t, "read per token", "%llu bytes",
+	add_fact(t, "read per token", "%llu bytes",
 	     (unsigned long long)m->token_bytes);
-	fact(t, "tokenizer", "%s", s->tok ? "there" : "none");
-	fact(t, "kernels", "%s, %u threads", m->kernels->name,
+	add_fact(t, "tokenizer", "%s", s->tok ? "there" : "none");
+	add_fact(t, "kernels", "%s, %u threads", m->kernels->name,
 	     threads_count(s->threads));
 }
 
@@ -59,7 +59,7 @@ bool qwen_cmd_info(struct cmd *r, struct err *e)
 	if (!qwen_session_open(&s, c, QWEN_WORDS_IF_THERE, e))
 		return false;
 	table_init(&t, "fact,value");
-	facts(&s, &t);
+	add_facts(&s, &t);
 	bool ok = cmd_table(&c->cmd, &t, e);
 	table_fini(&t);
 	qwen_session_close(&s);

@@ -11,7 +11,7 @@
 /* Tokens that are compared where no text is given, and decoded for speed. */
 enum { COMPARED = 129, TIMED = 16 };
 
-static bool written(const struct qwen_cmd *c, enum qwen_weights to,
+static bool write_quantized(const struct qwen_cmd *c, enum qwen_weights to,
 		    const char *out, struct err *e)
 {
 	struct qwen_cmd as = *c;
@@ -46,7 +46,7 @@ static bool text_get(const struct qwen_cmd *c, const struct qwen_session *s,
 }
 
 /* Tokens per second of greedy decoding; the median would need more of them. */
-static bool speed(const struct qwen_cmd *c, const struct qwen_session *s,
+static bool decode_rate(const struct qwen_cmd *c, const struct qwen_session *s,
 		  double *out, struct err *e)
 {
 	struct qwen_token t = { .id = 0, .best = true };
@@ -67,7 +67,7 @@ static bool speed(const struct qwen_cmd *c, const struct qwen_session *s,
 	return ok;
 }
 
-static void line(struct table *t, const struct qwen_model *m, double rate,
+static void add_line(struct table *t, const struct qwen_model *m, double rate,
 		 double perplexity, const struct qwen_quality *q)
 {
 	table_row(t);
@@ -83,7 +83,7 @@ static void line(struct table *t, const struct qwen_model *m, double rate,
 	table_cell(t, 7, "%u", q->tokens);
 }
 
-static bool compared(const struct qwen_cmd *c, const char *out, struct err *e)
+static bool compare_models(const struct qwen_cmd *c, const char *out, struct err *e)
 {
 	struct qwen_cmd of_out = *c;
 	struct qwen_session a, b = { 0 };
@@ -98,13 +98,13 @@ static bool compared(const struct qwen_cmd *c, const char *out, struct err *e)
 	table_init(&t, "weights,#bytes_per_token,#decode_tokens_per_s,"
 		       "#perplexity,#mean_kl,#worst_kl,#same_best,#tokens");
 	bool ok = qwen_session_open(&b, &of_out, QWEN_WORDS_NO, e) &&
-		  text_get(c, &a, &ids, e) && speed(c, &a, &fast_a, e) &&
-		  speed(c, &b, &fast_b, e) &&
+		  text_get(c, &a, &ids, e) && decode_rate(c, &a, &fast_a, e) &&
+		  decode_rate(c, &b, &fast_b, e) &&
 		  qwen_quality(&a.model, &b.model, ids.v, (uint32_t)ids.n,
 			       c->stop, &q, e);
 	if (ok) {
-		line(&t, &a.model, fast_a, q.perplexity_a, NULL);
-		line(&t, &b.model, fast_b, q.perplexity_b, &q);
+		add_line(&t, &a.model, fast_a, q.perplexity_a, NULL);
+		add_line(&t, &b.model, fast_b, q.perplexity_b, &q);
 		ok = cmd_table(&c->cmd, &t, e);
 	}
 	table_fini(&t);
@@ -129,5 +129,5 @@ bool qwen_cmd_quantize(struct cmd *r, struct err *e)
 		return err_set(e, ERR_USAGE, "--to %s: wanted int8 or int4",
 			       c->to);
 	c->model = r->argv[0];
-	return written(c, to, r->argv[1], e) && compared(c, r->argv[1], e);
+	return write_quantized(c, to, r->argv[1], e) && compare_models(c, r->argv[1], e);
 }

@@ -1,5 +1,5 @@
 /*
- * operand - one kernel argument as a user writes it.
+ * kfd/cmd/operand.c - one kernel argument as a user writes it.
  */
 #include "kfd/cmd/value.h"
 

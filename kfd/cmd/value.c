@@ -1,5 +1,5 @@
 /*
- * value - numbers of the device's types, between text and bytes.
+ * kfd/cmd/value.c - numbers of the device's types, between text and bytes.
  */
 #include "kfd/cmd/value.h"
 
@@ -47,7 +47,7 @@ static double value_of(const struct value_type *t, uint64_t bits)
 
 /* ---- text --------------------------------------------------------------- */
 
-static uint64_t load(const struct value_type *t, const void *bytes)
+static uint64_t load_bits(const struct value_type *t, const void *bytes)
 {
 	uint64_t v = 0;
 
@@ -121,7 +121,7 @@ bool value_parse(const struct value_type *t, const char *text, void *out,
 
 void value_print(const struct value_type *t, const void *bytes, struct buf *out)
 {
-	uint64_t v = load(t, bytes);
+	uint64_t v = load_bits(t, bytes);
 	double f = t->class == VALUE_FLOAT ? value_of(t, v) : 0.0;
 	char text[40];
 
@@ -148,7 +148,7 @@ void value_print(const struct value_type *t, const void *bytes, struct buf *out)
 
 bool value_f64(const struct value_type *t, const void *bytes, double *out)
 {
-	uint64_t v = load(t, bytes);
+	uint64_t v = load_bits(t, bytes);
 
 	*out = t->class == VALUE_FLOAT	? value_of(t, v) :
 	       t->class == VALUE_SIGNED ? (double)sign_extend(t, v) :
@@ -159,7 +159,7 @@ bool value_f64(const struct value_type *t, const void *bytes, double *out)
 /* ---- filling ------------------------------------------------------------ */
 
 /* One value, from what a sequence computes as double or as bits. */
-static void store(const struct value_type *t, void *dst, size_t i, double f,
+static void store_bits(const struct value_type *t, void *dst, size_t i, double f,
 		  uint64_t v)
 {
 	uint64_t bits = t->class == VALUE_FLOAT ? bits_of(t, f) : v;
@@ -217,7 +217,7 @@ static bool fill_iota(const struct value_type *t, void *dst, size_t count,
 	if (n > 2)
 		return err_set(e, ERR_USAGE, "iota takes START,STEP");
 	for (size_t i = 0; i < count; i++)
-		store(t, dst, i, f + (double)i * fstep, v + i * vstep);
+		store_bits(t, dst, i, f + (double)i * fstep, v + i * vstep);
 	return true;
 }
 
@@ -243,7 +243,7 @@ static bool fill_random(const struct value_type *t, void *dst, size_t count,
 		uint64_t r = random_next(&seed);
 		uint64_t range = vhi - vlo + 1; /* 0 = all 2^64 */
 
-		store(t, dst, i,
+		store_bits(t, dst, i,
 		      lo + ldexp((double)(r >> (64 - bits)), -bits) * (hi - lo),
 		      vlo + (range ? r % range : r));
 	}

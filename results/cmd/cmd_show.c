@@ -1,4 +1,6 @@
-/* shows.c - t0-results list and show. */
+/*
+ * results/cmd/cmd_show.c - t0-results list and show.
+ */
 #include "results/cmd/cmd.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------- comparability -- */
 
-static bool allowed(const struct cli_list *allow, const char *field)
+static bool is_allowed(const struct cli_list *allow, const char *field)
 {
 	for (int i = 0; allow && i < allow->n; i++)
 		if (!strcmp(allow->v[i], field) || !strcmp(allow->v[i], "all"))
@@ -20,12 +20,12 @@ static bool allowed(const struct cli_list *allow, const char *field)
 }
 
 /* Records the difference, if it is one. */
-static bool same(const char *field, const char *a, const char *b,
+static bool is_same(const char *field, const char *a, const char *b,
 		 const struct cli_list *allow, struct mismatch *m)
 {
 	a = a ? a : "absent";
 	b = b ? b : "absent";
-	if (!strcmp(a, b) || allowed(allow, field))
+	if (!strcmp(a, b) || is_allowed(allow, field))
 		return true;
 	snprintf(m->field, sizeof(m->field), "%s", field);
 	snprintf(m->a, sizeof(m->a), "%s", a);
@@ -40,7 +40,7 @@ static char *json_text(const json_t *v)
 }
 
 /* Only words and truths of the conditions count: numbers always vary. */
-static bool counts(const json_t *v)
+static bool is_word(const json_t *v)
 {
 	return !v || json_is_string(v) || json_is_boolean(v);
 }
@@ -55,11 +55,11 @@ static bool same_keys(const char *what, json_t *a, json_t *b, bool words_only,
 	json_object_foreach(a, key, va) {
 		char field[128];
 		json_t *vb = json_object_get(b, key);
-		if (words_only && (!counts(va) || !counts(vb)))
+		if (words_only && (!is_word(va) || !is_word(vb)))
 			continue;
 		snprintf(field, sizeof(field), "%s.%s", what, key);
 		char *ta = json_text(va), *tb = json_text(vb);
-		ok = same(field, ta, tb, allow, m);
+		ok = is_same(field, ta, tb, allow, m);
 		free(ta);
 		free(tb);
 		if (!ok)
@@ -96,15 +96,15 @@ bool pieces_comparable(const struct piece *a, const struct piece *b,
 	const struct facts *fa = a->facts, *fb = b->facts;
 	bool measured = strcmp(a->origin, "published");
 
-	return same("origin", a->origin, b->origin, allow, m) &&
-	       same("unit", a->unit, b->unit, allow, m) &&
-	       same("better", a->better, b->better, allow, m) &&
-	       same("device", fa->device, fb->device, allow, m) &&
-	       same("gfx", fa->gfx, fb->gfx, allow, m) &&
-	       same("uid", fa->uid, fb->uid, allow, m) &&
-	       (!strict || same("driver", fa->driver, fb->driver, allow, m)) &&
+	return is_same("origin", a->origin, b->origin, allow, m) &&
+	       is_same("unit", a->unit, b->unit, allow, m) &&
+	       is_same("better", a->better, b->better, allow, m) &&
+	       is_same("device", fa->device, fb->device, allow, m) &&
+	       is_same("gfx", fa->gfx, fb->gfx, allow, m) &&
+	       is_same("uid", fa->uid, fb->uid, allow, m) &&
+	       (!strict || is_same("driver", fa->driver, fb->driver, allow, m)) &&
 	       (!measured ||
-		same("host", fa->machine, fb->machine, allow, m)) &&
+		is_same("host", fa->machine, fb->machine, allow, m)) &&
 	       same_json("inputs", fa->inputs, fb->inputs, false, allow, m) &&
 	       same_json("conditions", fa->conditions, fb->conditions, true,
 			 allow, m);

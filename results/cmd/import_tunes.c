@@ -1,17 +1,19 @@
-/* import_tunes.c - what the tuner decided, merged by key. */
+/*
+ * results/cmd/import_tunes.c - what the tuner decided, merged by key.
+ */
 #include "results/cmd/import.h"
 
 #include <math.h>
 #include <string.h>
 
-static const char *text(const json_t *row, const char *key)
+static const char *take_text(const json_t *row, const char *key)
 {
 	const char *s = json_string_value(json_object_get(row, key));
 
 	return s ? s : "";
 }
 
-static int64_t integer(const json_t *row, const char *key)
+static int64_t take_integer(const json_t *row, const char *key)
 {
 	return json_integer_value(json_object_get(row, key));
 }
@@ -21,7 +23,7 @@ static bool run_of(struct res_import *im, const json_t *row, int64_t *run)
 {
 	return res_query_int(im->db, run, im->e,
 			     "SELECT id FROM runs WHERE uuid = ?", "t",
-			     text(row, "run"));
+			     take_text(row, "run"));
 }
 
 /* -------------------------------------------------------------- checks -- */
@@ -151,18 +153,18 @@ static bool standing_told(struct res_import *im, const json_t *row,
 	const json_t *time = json_object_get(row, "time_s");
 
 	*s = (struct standing){
-		.samples = integer(row, "samples"), .winner = winner,
+		.samples = take_integer(row, "samples"), .winner = winner,
 		.time_s = json_is_number(time) ? json_number_value(time) : NAN,
 	};
-	snprintf(s->state, sizeof(s->state), "%s", text(row, "state"));
-	snprintf(s->run, sizeof(s->run), "%s", text(row, "run"));
+	snprintf(s->state, sizeof(s->state), "%s", take_text(row, "state"));
+	snprintf(s->run, sizeof(s->run), "%s", take_text(row, "run"));
 	return res_query_int(im->db, &s->proof, im->e,
 			     "SELECT min(CASE WHEN verdict = 'fail' THEN -1 "
 			     "WHEN config = ? THEN 1 ELSE 2 END) % 2 FROM "
 			     "tune_checks WHERE target = ? AND op = ? AND "
-			     "object = ?", "tttt", text(row, "config"),
-			     text(row, "target"), text(row, "op"),
-			     text(row, "object"));
+			     "object = ?", "tttt", take_text(row, "config"),
+			     take_text(row, "target"), take_text(row, "op"),
+			     take_text(row, "object"));
 }
 
 /* ------------------------------------------------------------- winners -- */
@@ -180,7 +182,7 @@ static bool is_beaten(struct res_import *im, const json_t *row,
 	bool ok = res_query_int(im->db, &n, im->e, "SELECT count(*) FROM "
 				"v_tunes WHERE tune = ? AND (time_s > ? OR "
 				"(time_s = ? AND chosen_ns < ?))", "iddi", old,
-				time_s, time_s, integer(winner, "chosen_ns"));
+				time_s, time_s, take_integer(winner, "chosen_ns"));
 
 	*beaten = n > 0;
 	return ok;
@@ -207,7 +209,7 @@ static bool may_win(struct res_import *im, const json_t *row,
 		"EXISTS(SELECT 1 FROM tune_checks c WHERE c.target = t.target "
 		"AND c.op = t.op AND c.config = t.config AND "
 		"c.object = t.object AND c.class = ? AND c.verdict = 'pass')",
-		"itt", tune, text(row, "object"), text(winner, "class"));
+		"itt", tune, take_text(row, "object"), take_text(winner, "class"));
 
 	*may = n > 0;
 	return ok;

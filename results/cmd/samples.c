@@ -32,19 +32,19 @@ struct cursor {
 	int col;
 };
 
-static const char *text(struct cursor *c)
+static const char *next_text(struct cursor *c)
 {
 	const char *s = (const char *)sqlite3_column_text(c->st, c->col++);
 
 	return s ? arena_strdup(c->mem, s) : NULL;
 }
 
-static int64_t integer(struct cursor *c)
+static int64_t next_integer(struct cursor *c)
 {
 	return sqlite3_column_int64(c->st, c->col++);
 }
 
-static double real(struct cursor *c)
+static double next_real(struct cursor *c)
 {
 	int col = c->col++;
 
@@ -69,34 +69,34 @@ static const struct facts *read_facts(struct cursor *c)
 {
 	struct facts *f = arena_alloc(c->mem, sizeof(*f));
 
-	f->run = integer(c);
-	f->start_ns = integer(c);
+	f->run = next_integer(c);
+	f->start_ns = next_integer(c);
 	const char **word[] = {
 		&f->uuid, &f->tool, &f->inputs, &f->conditions, &f->machine,
 		&f->cpu, &f->kernel, &f->device, &f->gfx, &f->uid, &f->driver,
 		&f->firmware, &f->commit, &f->compiler, &f->flags, &f->binary,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(word); i++)
-		*word[i] = text(c);
-	f->dirty = integer(c);
+		*word[i] = next_text(c);
+	f->dirty = next_integer(c);
 	return f;
 }
 
 static void read_piece(struct cursor *c, struct piece *p)
 {
-	p->id = integer(c);
-	p->case_id = integer(c);
+	p->id = next_integer(c);
+	p->case_id = next_integer(c);
 	const char **word[] = {
 		&p->area, &p->name, &p->params, &p->metric, &p->unit,
 		&p->better, &p->origin, &p->source, &p->correct, &p->coherent,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(word); i++)
-		*word[i] = text(c);
-	p->value = real(c);
-	p->lo = real(c);
-	p->hi = real(c);
-	p->clock_hz = real(c);
-	p->n = integer(c);
+		*word[i] = next_text(c);
+	p->value = next_real(c);
+	p->lo = next_real(c);
+	p->hi = next_real(c);
+	p->clock_hz = next_real(c);
+	p->n = next_integer(c);
 }
 
 /* ------------------------------------------------------------- results -- */
@@ -228,10 +228,10 @@ bool pieces_of_baselines(struct res_db *db, struct pieces *p, struct err *e,
 		struct piece *v = add_piece(p);
 		v->facts = read_facts(&c);
 		read_piece(&c, v);
-		v->baseline_uuid = text(&c);
-		v->created = text(&c);
-		v->reason = text(&c);
-		ok = parse_samples(p, v, text(&c), e);
+		v->baseline_uuid = next_text(&c);
+		v->created = next_text(&c);
+		v->reason = next_text(&c);
+		ok = parse_samples(p, v, next_text(&c), e);
 		if (!ok)
 			break;
 	}
