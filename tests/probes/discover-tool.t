@@ -171,7 +171,7 @@ refuses() {
 	is "$?" "$code" "$name: exit code"
 	has "$dir/err" "$text" "$name: message"
 }
-refuses 2 'wanted the command' 'no command'
+refuses 2 'wanted discover' 'no command'
 refuses 2 'there are SOP1 SOP2' 'an unknown encoding' \
 	discover --encoding VOP9 --db "$dir/x.db"
 refuses 2 'wanted ENCODING:OPCODE' 'a malformed slot' discover --slot VOP2
