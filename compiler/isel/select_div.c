@@ -227,7 +227,7 @@ static void emit_sub64(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 	      sel_to_v(s, sel_hi(b)), c);
 }
 
-static struct mir_opnd zext64(struct sel *s, struct mir_opnd lo)
+static struct mir_opnd emit_zext64(struct sel *s, struct mir_opnd lo)
 {
 	struct mir_opnd d = new_v2(s);
 
@@ -237,8 +237,8 @@ static struct mir_opnd zext64(struct sel *s, struct mir_opnd lo)
 }
 
 /* a b + c of 32, 32 and 64 bits. */
-static struct mir_opnd mad64(struct sel *s, struct mir_opnd a,
-			     struct mir_opnd b, struct mir_opnd c)
+static struct mir_opnd emit_mad64(struct sel *s, struct mir_opnd a,
+				  struct mir_opnd b, struct mir_opnd c)
 {
 	struct mir_opnd d = new_v2(s);
 
@@ -253,15 +253,16 @@ static struct mir_opnd emit_mulhi64(struct sel *s, struct mir_opnd a,
 {
 	struct mir_opnd p, q, r;
 
-	p = zext64(s, sel_v1(s, ISA_v_mul_hi_u32, sel_lo(a), sel_lo(b)));
-	q = mad64(s, sel_lo(a), sel_hi(b), p);
-	r = mad64(s, sel_hi(a), sel_lo(b), zext64(s, mir_part(q, 0, 1)));
+	p = emit_zext64(s, sel_v1(s, ISA_v_mul_hi_u32, sel_lo(a), sel_lo(b)));
+	q = emit_mad64(s, sel_lo(a), sel_hi(b), p);
+	r = emit_mad64(s, sel_hi(a), sel_lo(b),
+		       emit_zext64(s, mir_part(q, 0, 1)));
 	/* hi(a) hi(b) + hi(q) + hi(r) */
-	q = zext64(s, mir_part(q, 1, 1));
-	r = zext64(s, mir_part(r, 1, 1));
+	q = emit_zext64(s, mir_part(q, 1, 1));
+	r = emit_zext64(s, mir_part(r, 1, 1));
 	p = new_v2(s);
 	sel_add64(s, p, q, r);
-	return mad64(s, sel_hi(a), sel_hi(b), p);
+	return emit_mad64(s, sel_hi(a), sel_hi(b), p);
 }
 
 static struct mir_opnd emit_mullo64(struct sel *s, struct mir_opnd a,

@@ -8,7 +8,7 @@
 
 #include "compiler/kernels/kernels.h"
 
-/* build_NAME() fills kernel *k for shape *s, whose defaults are filled in. */
+/* Builders fill kernel *k for shape *s, whose defaults are filled in. */
 #define BUILDER(name, file) \
 	void build_##name(struct dsl *k, const struct kernel_shape *s);
 #define K(...)
