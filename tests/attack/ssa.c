@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/opt/pass.h"
 #include "compiler/ssa/ssa.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
