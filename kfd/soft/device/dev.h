@@ -524,26 +524,27 @@ struct soft_indices {
 struct soft_dispatch {
 	struct soft_launch l;
 	struct soft_hook *watcher; /* NULL: waves run unwatched */
-	struct soft_job job;
-	uint64_t deadline_ns;
-	uint64_t patience_ns; /* how far each workgroup's end moves it */
+	uint64_t patience_ns; /* how far each workgroup's end moves deadline */
 	uint64_t end_ts;      /* for the completion signal; 0: now */
+	uint8_t *started;     /* a bit per workgroup of the client's, or NULL */
+	struct soft_job job;
+	/* All threads write what follows: as few cache lines as will do. */
+	_Alignas(64) uint64_t deadline_ns;
 	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t changed;
 	uint64_t next, ended;
-	uint32_t resident;
 	struct soft_run *waiting, **waiting_end; /* set aside, oldest first */
 	struct soft_run *spare; /* memory to use again */
-	uint8_t *started; /* a bit per workgroup of the client's, or NULL */
-	bool failed;
+	uint32_t resident;
 	/*
 	 * Workgroups that end soon are taken some at a time, to be run one
 	 * after the other; if one of them does not end soon after all, the
 	 * others are given back.
 	 */
 	uint32_t batch; /* so many, as the last ones took that long */
-	struct soft_indices back[SOFT_BACK_MAX];
 	uint32_t n_back;
+	bool failed;
+	struct soft_indices back[SOFT_BACK_MAX];
+	pthread_cond_t changed;
 };
 
 /* What working on a workgroup led to. */
