@@ -36,7 +36,7 @@ struct search {
 	struct res_db *db;
 	int64_t run;
 	struct res_tune_key key;
-	char target[CPU_GEMM_TEXT], op[CPU_GEMM_TEXT], code[32];
+	char target[CPU_GEMM_TEXT], op[CPU_GEMM_TEXT], code[RES_IDENTITY];
 };
 
 static double now_s(void)

@@ -273,7 +273,7 @@ bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
 struct tune_store {
 	struct res_db *db;
 	int64_t run;
-	char costs[20], code[20]; /* digests of the keys */
+	char costs[20], code[RES_IDENTITY]; /* digests of the keys */
 };
 /* Opens the database and a run; `inputs` as in struct res_start. */
 bool tune_store_open(struct tune_store *s, const struct tune_opts *o,

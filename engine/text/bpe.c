@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
+#include <xxhash.h>
 
 #include "engine/text/text_int.h"
 
@@ -160,13 +161,9 @@ static void merge_all(struct qwen_encoder *x)
 static struct cached *cache_slot(struct qwen_encoder *x, const char *s,
 				 size_t len)
 {
-	uint64_t h = len;
-
 	if (len > CACHE_BYTES)
 		return NULL;
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)s[i]) * 0x100000001b3;
-	return &x->cache[(h ^ h >> 29) % CACHE_SLOTS];
+	return &x->cache[XXH3_64bits(s, len) % CACHE_SLOTS];
 }
 
 static void piece_encode(struct qwen_encoder *x, const char *s, size_t len,

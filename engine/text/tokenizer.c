@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/vec.h"
 #include "engine/text/text_int.h"
@@ -87,15 +88,6 @@ struct builder {
 	struct buf text;
 };
 
-static uint32_t hash_bytes(const char *s, size_t len)
-{
-	uint64_t h = 0xcbf29ce484222325;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)s[i]) * 0x100000001b3;
-	return (uint32_t)(h ^ h >> 32);
-}
-
 static uint32_t slots_for(size_t n)
 {
 	uint32_t size = 16;
@@ -107,7 +99,7 @@ static uint32_t slots_for(size_t n)
 
 static uint32_t content_find(const struct builder *b, const char *s, size_t len)
 {
-	for (uint32_t i = hash_bytes(s, len);; i++) {
+	for (uint32_t i = (uint32_t)XXH3_64bits(s, len);; i++) {
 		uint32_t id = b->slot[i & b->slot_mask];
 		if (id == NO_TOKEN)
 			return NO_TOKEN;
@@ -120,7 +112,7 @@ static uint32_t content_find(const struct builder *b, const char *s, size_t len)
 static void content_put(struct builder *b, uint32_t id)
 {
 	const struct token *t = &b->t->token[id];
-	uint32_t i = hash_bytes(t->bytes, t->len);
+	uint32_t i = (uint32_t)XXH3_64bits(t->bytes, t->len);
 
 	while (b->slot[i & b->slot_mask] != NO_TOKEN)
 		i++;

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/vec.h"
 #include "isa/object/object.h"
@@ -58,19 +59,10 @@ int isa_object_section(struct isa_object *o, const char *name, int len,
 
 /* ------------------------------------------------------------ symbols ---- */
 
-static uint32_t name_hash(const char *s, int len)
-{
-	uint32_t h = 2166136261u;
-
-	for (int i = 0; i < len; i++)
-		h = (h ^ (uint8_t)s[i]) * 16777619u;
-	return h ^ h >> 15;
-}
-
 /* Hash slot: the one that holds the name, or the empty one for it. */
 static size_t slot_of(const struct isa_object *o, const char *name, int len)
 {
-	size_t at = name_hash(name, len) & (o->cap_hash - 1);
+	size_t at = XXH3_64bits(name, (size_t)len) & (o->cap_hash - 1);
 
 	for (; o->hash[at]; at = (at + 1) & (o->cap_hash - 1)) {
 		const char *s = isa_symbol_at(o, o->hash[at])->name;

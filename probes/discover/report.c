@@ -138,8 +138,13 @@ bool probe_report_changes(struct res_db *db, int64_t run, FILE *out,
 		return true;
 	}
 	table_init(&c.t, "encoding,#opcode,name,was,is");
-	good = res_slot_diff(db, previous, run, add_change, &c, e);
-	if (good)
+	struct err why = { 0 };
+	good = res_slot_diff(db, previous, run, add_change, &c, &why);
+	if (why.code == ERR_UNSUPPORTED) /* no fault of this run */
+		fprintf(out, "%s\n", why.msg);
+	else if (!good)
+		*e = why;
+	else
 		fprintf(out, "Since run %lld %s\n", (long long)previous,
 			c.n ? "these slots changed:" : "nothing changed.");
 	if (good && c.n)
@@ -147,7 +152,7 @@ bool probe_report_changes(struct res_db *db, int64_t run, FILE *out,
 	if (good && c.n > CHANGES_MAX)
 		fprintf(out, "and %d more\n", c.n - CHANGES_MAX);
 	table_fini(&c.t);
-	return good;
+	return good || why.code == ERR_UNSUPPORTED;
 }
 
 bool probe_report_slots(struct res_db *db, int64_t run, enum table_format f,

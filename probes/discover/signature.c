@@ -2,6 +2,7 @@
  * probes/discover/signature.c - what a slot changed, as text and as a table.
  */
 #include <string.h>
+#include <xxhash.h>
 
 #include "probes/discover/discover.h"
 
@@ -12,7 +13,7 @@ struct text {
 	char *out;
 	size_t size, len;
 	int parts, more;
-	uint64_t hash;
+	struct buf all; /* that the hash at the end is of */
 };
 
 static void add_text(struct text *t, const char *text)
@@ -24,17 +25,14 @@ static void add_text(struct text *t, const char *text)
 		t->more++;
 }
 
-/* FNV-1a over 32-bit words. */
 static void mix_hash(struct text *t, uint32_t w)
 {
-	for (int i = 0; i < 4; i++)
-		t->hash = (t->hash ^ (w >> 8 * i & 0xff)) * 0x100000001b3ull;
+	buf_add(&t->all, &w, sizeof(w));
 }
 
 static void mix_name(struct text *t, const char *name)
 {
-	for (; *name; name++)
-		mix_hash(t, (unsigned char)*name);
+	buf_add(&t->all, name, strlen(name) + 1);
 }
 
 static void add_value(struct text *t, const char *name, uint32_t value,
@@ -170,8 +168,7 @@ void probe_signature(const struct probe_state *was,
 		     const struct probe_state *again, uint64_t pc,
 		     char *out, size_t size)
 {
-	struct text t = { .out = out, .size = size,
-			  .hash = 0xcbf29ce484222325ull };
+	struct text t = { .out = out, .size = size };
 
 	out[0] = 0;
 	for (int r = 0; r < PROBE_VGPRS; r++)
@@ -185,11 +182,13 @@ void probe_signature(const struct probe_state *was,
 	if (!t.parts)
 		snprintf(out, size, "nothing");
 	else if (t.more)
-		snprintf(out + t.len, size - t.len, " +%d #%016llx", t.more,
-			 (unsigned long long)t.hash);
-	else
-		snprintf(out + t.len, size - t.len, " #%016llx",
-			 (unsigned long long)t.hash);
+		t.len += (size_t)snprintf(out + t.len, size - t.len, " +%d",
+					  t.more);
+	if (t.parts)
+		snprintf(out + t.len, size - t.len, " #xxh3-64:%016llx",
+			 (unsigned long long)XXH3_64bits(t.all.data,
+							 t.all.len));
+	buf_fini(&t.all);
 }
 
 /* -------------------------------------------------------------- table --- */

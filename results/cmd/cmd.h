@@ -118,6 +118,7 @@ void piece_name(const struct piece *p, struct buf *out);
 struct mismatch {
 	char field[128];
 	char a[160], b[160];
+	const char *remedy; /* "", or what else is to be said */
 };
 
 /*

@@ -139,9 +139,9 @@ static bool check_all(struct comparison *c, const struct piece *first,
 		piece_name(first, &name);
 		ok = err_set(e, ERR_INPUT,
 			     "these sides cannot be compared: %s is %s on one "
-			     "and %s on the other (%s, runs %lld and %lld); "
+			     "and %s on the other%s (%s, runs %lld and %lld); "
 			     "--allow %s compares them all the same",
-			     m.field, m.a, m.b, name.data,
+			     m.field, m.a, m.b, m.remedy, name.data,
 			     (long long)first->facts->run,
 			     (long long)v[i].facts->run, m.field);
 	}

@@ -255,6 +255,12 @@ static void check_code(const struct piece *base, const struct piece *now,
 
 	if (!strcmp(a->binary, b->binary))
 		buf_adds(out, OUT "the same binary, so it is not the code");
+	else if (!strcmp(a->commit, b->commit) &&
+		 !res_is_same_algorithm(a->binary, b->binary))
+		buf_printf(out, IN "commit %s%s again, but the two binaries "
+			   "were hashed by different algorithms: measure the "
+			   "older again to tell whether they are one",
+			   b->commit, b->dirty ? " (with changes)" : "");
 	else if (!strcmp(a->commit, b->commit))
 		buf_printf(out, IN "another binary of the same commit %s%s",
 			   b->commit, b->dirty ? " (with changes)" : "");
@@ -498,9 +504,9 @@ static bool gate_one(struct gating *g, const struct piece *base, struct err *e)
 		const struct piece *now = choose_candidate(g->s, base, &found, &m);
 		gate_judge(base, now, &v);
 		if (!now && found.n)
-			set_reason(&v, GATE_NODATA, "nothing comparable was measured: "
-			    "%s is %.60s, the baseline's %.60s", m.field, m.b,
-			    m.a);
+			set_reason(&v, GATE_NODATA, "nothing comparable was "
+				   "measured: %s is %.60s, the baseline's "
+				   "%.60s%s", m.field, m.b, m.a, m.remedy);
 		g->count[v.answer]++;
 		print_row(g, base, now, &v);
 		print_checks(g, base, now, &v);
@@ -511,6 +517,27 @@ static bool gate_one(struct gating *g, const struct piece *base, struct err *e)
 	return ok;
 }
 
+/* Whether these are this machine's cannot be told. */
+static bool warn_of_algorithms(struct show *s, int64_t host, struct err *e)
+{
+	int64_t n;
+
+	if (!res_query_int(s->db, &n, e, "SELECT count(*) FROM v_baselines v, "
+			   "hosts h WHERE h.id = ? AND active AND "
+			   "instr(v.machine, ':') > 0 AND "
+			   "substr(v.machine, 1, instr(v.machine, ':')) <> "
+			   "substr(h.machine, 1, instr(h.machine, ':'))", "i",
+			   host))
+		return false;
+	if (n && !s->o.quiet)
+		fprintf(stderr, "t0-results: warning: %lld baselines name "
+			"their machine by a hash of another algorithm than "
+			"today's; whether it is this one cannot be told, and "
+			"nothing is gated by them: measure and accept again\n",
+			(long long)n);
+	return true;
+}
+
 /* This machine's own, unless --any-host: others cannot be measured here. */
 static bool load_baselines(struct show *s, struct pieces *p, struct err *e)
 {
@@ -519,6 +546,7 @@ static bool load_baselines(struct show *s, struct pieces *p, struct err *e)
 	if (s->o.any_host)
 		return pieces_of_baselines(s->db, p, e, "active", "");
 	return res_host_self(s->db, &host, e) &&
+	       warn_of_algorithms(s, host, e) &&
 	       pieces_of_baselines(s->db, p, e, "active AND machine = "
 				   "(SELECT machine FROM hosts WHERE id = ?)",
 				   "i", host);

@@ -200,6 +200,7 @@ static bool take_header(struct res_import *im, const json_t *row)
 	json_int_t format = json_integer_value(json_object_get(row, "export"));
 	json_int_t schema = json_integer_value(json_object_get(row, "schema"));
 
+	im->unnamed = schema < 6;
 	if (format == 1 && schema >= 1 && schema <= res_schema_version())
 		return true;
 	return err_set(im->e, ERR_INPUT, "written by another T0 (export %lld, "
@@ -435,6 +436,27 @@ static bool take_note(struct res_import *im, const json_t *row)
 	return import_insert(im, "notes", import_none, note_columns, row);
 }
 
+/* What schema.def's version 6 did to a file's hashes, for an export's. */
+static void name_hash(json_t *row, const char *object, const char *key)
+{
+	json_t *o = object ? json_object_get(row, object) : row;
+	const char *text = json_string_value(json_object_get(o, key));
+	const char *hash = text ? strrchr(text, '#') : NULL;
+
+	hash = hash ? hash + 1 : text;
+	if (hash && strspn(hash, "0123456789abcdef") == 16 && !hash[16])
+		json_object_set_new(o, key, json_sprintf(
+			"%.*sfnv1a-64:%s", (int)(hash - text), text, hash));
+}
+
+static void name_hashes(json_t *row)
+{
+	name_hash(row, "host", "machine");
+	name_hash(row, "build", "binary");
+	name_hash(row, NULL, "signature");
+	name_hash(row, NULL, "code");
+}
+
 static const struct kind {
 	const char *name;
 	bool of_run; /* belongs to the run before it */
@@ -451,7 +473,7 @@ static bool take_line(struct res_import *im, const json_t *line)
 {
 	const char *name = json_object_iter_key(json_object_iter(
 		(json_t *)line));
-	const json_t *row = json_object_get(line, name ? name : "");
+	json_t *row = json_object_get(line, name ? name : "");
 
 	if (json_object_size(line) != 1 || !json_is_object(row))
 		return err_set(im->e, ERR_INPUT, "not a line of an export, "
@@ -465,6 +487,8 @@ static bool take_line(struct res_import *im, const json_t *line)
 		if (kinds[i].of_run && !im->run)
 			return err_set(im->e, ERR_INPUT, "a %s before any run",
 				       name);
+		if (im->unnamed)
+			name_hashes(row);
 		return kinds[i].take(im, row);
 	}
 	return err_set(im->e, ERR_INPUT, "unknown kind of row \"%.40s\"", name);

@@ -30,6 +30,18 @@ static bool is_same(const char *field, const char *a, const char *b,
 	snprintf(m->field, sizeof(m->field), "%s", field);
 	snprintf(m->a, sizeof(m->a), "%s", a);
 	snprintf(m->b, sizeof(m->b), "%s", b);
+	m->remedy = "";
+	return false;
+}
+
+static bool is_same_identity(const char *field, const char *a,
+			     const char *b, const struct cli_list *allow, struct mismatch *m)
+{
+	if (is_same(field, a, b, allow, m))
+		return true;
+	if (!res_is_same_algorithm(a, b))
+		m->remedy = "; they were hashed by different algorithms, so "
+			    "that they may be the same: measure again";
 	return false;
 }
 
@@ -104,7 +116,8 @@ bool pieces_comparable(const struct piece *a, const struct piece *b,
 	       is_same("uid", fa->uid, fb->uid, allow, m) &&
 	       (!strict || is_same("driver", fa->driver, fb->driver, allow, m)) &&
 	       (!measured ||
-		is_same("host", fa->machine, fb->machine, allow, m)) &&
+		is_same_identity("host", fa->machine, fb->machine, allow,
+				 m)) &&
 	       same_json("inputs", fa->inputs, fb->inputs, false, allow, m) &&
 	       same_json("conditions", fa->conditions, fb->conditions, true,
 			 allow, m);

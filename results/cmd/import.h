@@ -16,6 +16,7 @@ struct res_import {
 	struct res_db *db;
 	int64_t line;	/* of the input, from 1 */
 	int64_t run;	/* that the following lines belong to */
+	bool unnamed;	/* its hashes do not name their algorithm */
 	bool known_run; /* it was here before: only new verdicts are taken */
 	int64_t runs, known;
 	struct err *e;

@@ -6,16 +6,23 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <xxhash.h>
 
-/* FNV-1a, 64 bits: tells files apart; it is no protection against forgery. */
-static uint64_t fnv64(const void *data, size_t len_bytes)
+void res_identity(const void *data, size_t len_bytes, char out[RES_IDENTITY])
 {
-	const unsigned char *p = data;
-	uint64_t h = 0xcbf29ce484222325u;
+	XXH128_hash_t h = XXH3_128bits(data, len_bytes);
 
-	for (size_t i = 0; i < len_bytes; i++)
-		h = (h ^ p[i]) * 0x100000001b3u;
-	return h;
+	snprintf(out, RES_IDENTITY, "xxh3-128:%016llx%016llx",
+		 (unsigned long long)h.high64, (unsigned long long)h.low64);
+}
+
+bool res_is_same_algorithm(const char *a, const char *b)
+{
+	const char *end = strchr(a, ':'), *other = strchr(b, ':');
+
+	if (!end || !other)
+		return end == other;
+	return end - a == other - b && !strncmp(a, b, (size_t)(end - a));
 }
 
 /* The file's bytes, or nothing if it cannot be read. */
@@ -58,15 +65,14 @@ bool res_device_id(struct res_db *db, const struct res_device *d, int64_t *id,
 /* ---------------------------------------------------------- this host -- */
 
 /* Of the machine id: stable, not telling. */
-static void machine_hash(char *out, size_t size_bytes)
+static void machine_identity(char out[RES_IDENTITY])
 {
 	char id[256];
 
 	first_line("/etc/machine-id", id, sizeof(id));
 	if (!*id && gethostname(id, sizeof(id) - 1))
 		*id = 0;
-	snprintf(out, size_bytes, "%016llx",
-		 (unsigned long long)fnv64(id, strlen(id)));
+	res_identity(id, strlen(id), out);
 }
 
 /* The first "model name" of /proc/cpuinfo; other machines have none. */
@@ -83,10 +89,10 @@ static void cpu_name(char *out, size_t size_bytes)
 
 bool res_host_self(struct res_db *db, int64_t *id, struct err *e)
 {
-	char machine[32], cpu[256], kernel[256] = "";
+	char machine[RES_IDENTITY], cpu[256], kernel[256] = "";
 	struct utsname u;
 
-	machine_hash(machine, sizeof(machine));
+	machine_identity(machine);
 	cpu_name(cpu, sizeof(cpu));
 	if (uname(&u) == 0)
 		snprintf(kernel, sizeof(kernel), "%.80s %.80s %.80s",
@@ -124,13 +130,12 @@ static const char build_flags[] =
 
 bool res_build_self(struct res_db *db, int64_t *id, struct err *e)
 {
-	char binary[32], commit[64];
+	char binary[RES_IDENTITY], commit[64];
 	struct buf exe = { 0 };
 
 	if (!file_read("/proc/self/exe", 0, &exe, e))
 		return err_wrap(e, "which binary this is");
-	snprintf(binary, sizeof(binary), "%016llx",
-		 (unsigned long long)fnv64(exe.data, exe.len));
+	res_identity(exe.data, exe.len, binary);
 	buf_fini(&exe);
 	/* base marks a tree with uncommitted changes by a "+" at the end. */
 	snprintf(commit, sizeof(commit), "%s", t0_commit());

@@ -196,6 +196,17 @@ struct res_device {
 bool res_device_id(struct res_db *db, const struct res_device *d, int64_t *id,
 		   struct err *e);
 
+/*
+ * Machines and executables are known by hashes that name their algorithm,
+ * "xxh3-128:HEX": they tell contents apart, and are no protection against
+ * forgery.  Those of different algorithms cannot be compared: whoever compares
+ * them says so, and that measuring again helps.  Files and exports of before
+ * version 6 had "fnv1a-64".
+ */
+enum { RES_IDENTITY = 48 };
+void res_identity(const void *data, size_t len_bytes, char out[RES_IDENTITY]);
+bool res_is_same_algorithm(const char *a, const char *b);
+
 /* The host and the executable that this process is. */
 bool res_host_self(struct res_db *db, int64_t *id, struct err *e);
 bool res_build_self(struct res_db *db, int64_t *id, struct err *e);
@@ -367,7 +378,8 @@ bool res_slot_each(struct res_db *db, int64_t run,
 /*
  * Calls fn for every slot whose verdict, signature, expectation or difference
  * is not the same in both runs; `was` or `is` is NULL where that run has no
- * such slot.  Same order and lifetime as res_slot_each().
+ * such slot.  Same order and lifetime as res_slot_each().  Refused
+ * (ERR_UNSUPPORTED) where a signature ends in hashes of different algorithms.
  */
 bool res_slot_diff(struct res_db *db, int64_t old_run, int64_t new_run,
 		   bool (*fn)(void *ctx, const struct res_slot *was,

@@ -136,6 +136,26 @@ static bool same_finding(const struct res_slot *a, const struct res_slot *b)
 	       same_text(a->difference, b->difference);
 }
 
+/* Signatures end in "#NAME:HEX" of all that the slot changed. */
+static bool check_algorithms(struct res_db *db, int64_t old_run,
+			     int64_t new_run, struct err *e)
+{
+	int64_t n;
+
+	if (!res_query_int(db, &n, e,
+			   "SELECT count(DISTINCT substr(signature, "
+			   "instr(signature, '#'), instr(signature, ':') - "
+			   "instr(signature, '#'))) FROM slot_verdicts "
+			   "WHERE run IN(?, ?) AND signature LIKE '%#%:%'",
+			   "ii", old_run, new_run))
+		return false;
+	return n < 2 ||
+	       err_set(e, ERR_UNSUPPORTED, "runs %lld and %lld hashed what "
+		       "slots changed by different algorithms, so that it "
+		       "cannot be compared; measure the older again",
+		       (long long)old_run, (long long)new_run);
+}
+
 bool res_slot_diff(struct res_db *db, int64_t old_run, int64_t new_run,
 		   bool (*fn)(void *ctx, const struct res_slot *was,
 			      const struct res_slot *is),
@@ -143,6 +163,9 @@ bool res_slot_diff(struct res_db *db, int64_t old_run, int64_t new_run,
 {
 	struct cursor a = { 0 }, b = { 0 };
 	bool go_on = true;
+
+	if (!check_algorithms(db, old_run, new_run, e))
+		return false;
 	bool ok = cursor_open(db, &a, old_run, e) &&
 		  cursor_open(db, &b, new_run, e);
 

@@ -62,7 +62,7 @@ static void test_create(void)
 		return;
 	is_str(res_db_path(db), path, "the handle knows its path");
 	res_close(db);
-	is_i64(raw_sql(path, "PRAGMA user_version"), 5, "schema version 5");
+	is_i64(raw_sql(path, "PRAGMA user_version"), 6, "schema version 6");
 	is_i64(raw_sql(path, "PRAGMA application_id"), 0x54306462,
 	       "the application id is \"T0db\"");
 	is_i64(raw_sql(path, "SELECT journal_mode = 'wal' "
@@ -88,13 +88,13 @@ static void test_versions(void)
 	struct res_db *db = res_open(path, RES_READ, &e);
 	ok(db, "a reader brings a file of version 0 forward: %s", e.msg);
 	res_close(db);
-	is_i64(raw_sql(path, "PRAGMA user_version"), 5, "to version 5");
+	is_i64(raw_sql(path, "PRAGMA user_version"), 6, "to version 6");
 
 	make_db(path);
-	raw_sql(path, "PRAGMA user_version = 6");
+	raw_sql(path, "PRAGMA user_version = 7");
 	refused(path, RES_READ, ERR_INPUT, "newer", "a newer schema, reading");
-	refused(path, RES_WRITE, ERR_INPUT, "schema 6", "a newer schema");
-	raw_sql(path, "PRAGMA user_version = 5");
+	refused(path, RES_WRITE, ERR_INPUT, "schema 7", "a newer schema");
+	raw_sql(path, "PRAGMA user_version = 6");
 	is_i64(raw_sql(path, "SELECT count(*) FROM runs"), 1,
 	       "a refused file keeps its rows");
 
@@ -146,7 +146,7 @@ static void test_migrate(void)
 	struct res_db *db = res_open(path, RES_READ, &e);
 	ok(db, "is brought forward by a reader: %s", e.msg);
 	res_close(db);
-	is_i64(raw_sql(path, "PRAGMA user_version"), 5, "to today's version");
+	is_i64(raw_sql(path, "PRAGMA user_version"), 6, "to today's version");
 	is_i64(raw_sql(path, "SELECT seed FROM runs"), 7, "its rows are kept");
 	is_i64(raw_sql(path, "SELECT correct = 'fail' FROM v_results"), 1,
 	       "a case's verdict still goes before its run's");
@@ -190,6 +190,67 @@ static void test_migrate_tunes(void)
 			     "DELETE FROM runs; SELECT count(*) FROM v_tunes "
 			     "WHERE run IS NULL"), 3, "they outlive their run");
 	ok(is_intact(path), "the file is whole");
+}
+
+/* Version 5 had hashes by FNV-1a, which it did not name. */
+static void test_migrate_hashes(void)
+{
+	const char *path = in_dir("five.db");
+	struct err e = { 0 };
+	int64_t host = 0, build = 0;
+
+	make_version(path, 5);
+	raw_sql(path, "UPDATE hosts SET machine = '0123456789abcdef';"
+		"UPDATE builds SET binary = 'fedcba9876543210';"
+		"INSERT INTO tunes VALUES(7, 1, 'gfx1100', 'bf16', 1, 2, 3, 1, "
+		"'', 'c', 'simulated', '', 'k', 'fedcba9876543210', 'ranked', "
+		"'', 1, NULL, NULL, NULL, 0, 4, '', '');"
+		"INSERT INTO slot_verdicts VALUES"
+		"(1, 'SOP1', 1, '', NULL, 'executes', 's0=1 "
+		"#00000000000000aa', '', NULL, NULL, NULL, '', ''),"
+		"(1, 'SOP1', 2, '', NULL, 'executes', 'nothing', '', NULL, "
+		"NULL, NULL, '', '')");
+	struct res_db *db = res_open(path, RES_WRITE, &e);
+	ok(db, "a file of version 5 is brought forward: %s", e.msg);
+	ok(res_host_self(db, &host, &e) && res_build_self(db, &build, &e),
+	   "this host and build are stored beside the old: %s", e.msg);
+	res_close(db);
+	is_i64(raw_sql(path, "SELECT machine = 'fnv1a-64:0123456789abcdef' "
+			     "FROM hosts WHERE id = 1"), 1,
+	       "the machine keeps its hash and gets the algorithm's name");
+	is_i64(raw_sql(path, "SELECT binary = 'fnv1a-64:fedcba9876543210' "
+			     "FROM builds WHERE id = 1"), 1,
+	       "so does the program");
+	is_i64(raw_sql(path, "SELECT code = 'fnv1a-64:fedcba9876543210' "
+			     "FROM v_tunes WHERE tune = 7"), 1,
+	       "and what was tuned by it");
+	is_i64(raw_sql(path, "SELECT signature = 's0=1 "
+			     "#fnv1a-64:00000000000000aa' FROM v_slots WHERE "
+			     "opcode = 1"), 1, "and what a slot changed");
+	is_i64(raw_sql(path, "SELECT signature = 'nothing' FROM v_slots "
+			     "WHERE opcode = 2"), 1,
+	       "what has no hash stays");
+	is_i64(raw_sql(path, "SELECT count(*) FROM hosts WHERE machine LIKE "
+			     "'xxh3-128:%' AND length(machine) = 41"), 1,
+	       "today's machine names today's algorithm");
+	is_i64(raw_sql(path, "SELECT count(*) FROM builds WHERE binary LIKE "
+			     "'xxh3-128:%' AND length(binary) = 41"), 1,
+	       "today's program, too");
+	ok(is_intact(path), "the file is whole");
+}
+
+static void test_identity(void)
+{
+	char id[RES_IDENTITY];
+
+	/* XXH3's test vector of nothing: XXH3_128bits("", 0). */
+	res_identity("", 0, id);
+	is_str(id, "xxh3-128:99aa06d3014798d86001c324468d497f",
+	       "the algorithm and 128 bits");
+	ok(res_is_same_algorithm(id, "xxh3-128:0"), "one algorithm");
+	ok(!res_is_same_algorithm(id, "fnv1a-64:0"), "two algorithms");
+	ok(!res_is_same_algorithm(id, "xxh3"), "one and none");
+	ok(res_is_same_algorithm("host-one", "host-two"), "none at all");
 }
 
 static void test_foreign(void)
@@ -359,6 +420,8 @@ int main(void)
 	test_versions();
 	test_migrate();
 	test_migrate_tunes();
+	test_migrate_hashes();
+	test_identity();
 	test_foreign();
 	test_damaged();
 	test_damaged_rows();

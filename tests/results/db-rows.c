@@ -33,8 +33,8 @@ static void test_facts(struct res_db *db)
 	   "this host has one id");
 	ok(res_build_self(db, &a, &e) && res_build_self(db, &b, &e) && a == b,
 	   "this executable has one id");
-	is_i64(count("SELECT length(binary) FROM builds"), 16,
-	       "the build has a hash of 64 bits in hex");
+	is_i64(count("SELECT length(binary) FROM builds"), 41,
+	       "the build has an algorithm and 128 bits in hex");
 	is_i64(count("SELECT cores FROM hosts"), sysconf(_SC_NPROCESSORS_ONLN),
 	       "the host's processors are stored");
 }
@@ -207,6 +207,30 @@ static bool copy_change(void *ctx, const struct res_slot *was,
 	return true;
 }
 
+static void test_slot_algorithms(struct res_db *db, struct err *e)
+{
+	struct err why = { 0 };
+	struct buf b = { 0 };
+	int64_t old = begin_run(db, e), now = begin_run(db, e);
+	struct res_slot s = { .encoding = "SOP1", .opcode = 2,
+			      .signature = "s0=1 #fnv1a-64:1" };
+
+	res_slot_put(db, old, &s, e);
+	res_slot_put(db, now, &s, e);
+	ok(res_slot_diff(db, old, now, copy_change, &b, &why) && !b.len,
+	   "signatures of one algorithm are compared: %s", why.msg);
+	s.signature = "s0=1 #xxh3-64:1";
+	res_slot_put(db, now, &s, e);
+	ok(!res_slot_diff(db, old, now, copy_change, &b, &why),
+	   "those of two are not");
+	is_i64(why.code, ERR_UNSUPPORTED, "by a code of its own");
+	has_str(why.msg, "different algorithms", "which is said");
+	has_str(why.msg, "measure the older again", "and what to do");
+	buf_fini(&b);
+	res_run_finish(db, old, RES_FAILED, 0, NULL, e);
+	res_run_finish(db, now, RES_FAILED, 0, NULL, e);
+}
+
 /* Also the rule by which a run finds the one before it. */
 static void test_slot_diff(struct res_db *db, int64_t first)
 {
@@ -227,6 +251,7 @@ static void test_slot_diff(struct res_db *db, int64_t first)
 	is_str(b.data, "SOP1 2 ->executes\nSOP1 3 hangs>-\n"
 	       "VOP3 9 unproven>executes\n",
 	       "new, gone and changed slots are told, in order");
+	test_slot_algorithms(db, &e);
 	ok(res_run_previous(db, second, &previous, &e) && previous == 0,
 	   "a run that is not complete is no previous one");
 	ok(res_run_finish(db, first, RES_COMPLETE, 0, NULL, &e),

@@ -121,7 +121,7 @@ is "$(sql "$tmp/new.db" "SELECT group_concat(verdict) FROM tune_checks")" fail \
 	'but not what was found wrong'
 
 # ---- another version, other words ----
-sed '/^{"tune"/d; /^{"check"/d; s/"schema":5/"schema":4/' "$tmp/one" >"$tmp/v4"
+sed '/^{"tune"/d; /^{"check"/d; s/"schema":6/"schema":4/' "$tmp/one" >"$tmp/v4"
 exits 0 'an export of an older schema' "$r" import --db "$tmp/v4.db" "$tmp/v4"
 bad() {
 	exits 2 "refused: $1" "$r" import --db "$tmp/v4.db" "$tmp/bad"
