@@ -44,11 +44,10 @@ static bool put_samples(struct decider *j, const struct candidates *h, size_t i,
 	};
 
 	gemm_op_name(&p->op, op, sizeof(op));
-	snprintf(params, sizeof(params), "{\"m\":%u,\"n\":%u,\"k\":%u,"
-		 "\"batch\":%u,\"type\":\"%s\",\"config\":\"%s\","
-		 "\"operands\":\"%s\",\"caches\":\"%s\"}", p->m, p->n, p->k,
-		 p->batch, op, h->v[i].config, j->o->operands,
-		 tune_caches_name(p->caches));
+	res_params(params, sizeof(params), "m:u n:u k:u batch:u type:s "
+		   "config:s operands:s caches:s", p->m, p->n, p->k, p->batch,
+		   op, h->v[i].config, j->o->operands,
+		   tune_caches_name(p->caches));
 	return res_case_id(j->s->db, "tune", "t0-tune", params, &r.case_id,
 			   e) &&
 	       res_result_add(j->s->db, &r, NULL, e);

@@ -183,8 +183,8 @@ static bool case_of(struct qwen_bench *b, const struct qwen_case *k,
 {
 	char params[128];
 
-	snprintf(params, sizeof(params), "{\"phase\":\"%s\",\"tokens\":%u,"
-		 "\"batch\":%u}", k->phase, k->tokens, k->width);
+	res_params(params, sizeof(params), "phase:s tokens:u batch:u", k->phase,
+		   k->tokens, k->width);
 	return res_case_id(b->db, "engine", model_name(b), params, id, e);
 }
 

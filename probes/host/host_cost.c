@@ -531,8 +531,7 @@ static bool overlap_row(struct host_costs *c, const struct measure m[3],
 	table_cell(t, 5, "%.0f", 100 * (a + b - both) / (a < b ? a : b));
 	for (int i = 0; i < 3; i++)
 		c->wrong += m[i].series.rejected[PROBE_PAIR_VALUE] > 0;
-	snprintf(params, sizeof(params), "{\"with\":\"%s\"}",
-		 m[1].inst->name);
+	res_params(params, sizeof(params), "with:s", m[1].inst->name);
 	return host_store(&c->h, "overlap", m[0].inst->name, params,
 			  "interval", "cycle", &m[2].series,
 			  core_hz(c, &m[2].series), e);

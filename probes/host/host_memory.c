@@ -204,8 +204,7 @@ static bool store_latency(struct host_session *h, const struct chase *c,
 
 	for (size_t i = 0; i < s.n; i++)
 		s.v[i] *= 1e-9;
-	snprintf(params, sizeof(params), "{\"bytes\":%llu}",
-		 (unsigned long long)c->bytes);
+	res_params(params, sizeof(params), "bytes:U", (uint64_t)c->bytes);
 	return host_store(h, "memory", huge ? "chase" : "chase, 4 KiB pages",
 			  params, "latency", "s", &s, NAN, e);
 }

@@ -30,8 +30,8 @@ static bool begin_run(struct host_session *h, const char *verb, struct err *e)
 			       .inputs = inputs, .seed = h->o->seed };
 
 	s.tool = arena_printf(&h->run.mem, "t0-probe %s --device host", verb);
-	snprintf(inputs, sizeof(inputs), "{\"inst\":\"%s\"}",
-		 h->o->inst ? h->o->inst : "all");
+	res_params(inputs, sizeof(inputs), "inst:s",
+		   h->o->inst ? h->o->inst : "all");
 	device_row(&h->cpu, &h->run.mem, &d);
 	h->run.origin = RES_HARDWARE;
 	h->run.db = res_open(h->o->db, RES_WRITE, e);

@@ -185,8 +185,8 @@ static bool store_stream(struct stream *s, struct probe_series *m,
 		table_cell(t, 6, "%s", why.data);
 	buf_fini(&why);
 	table_cell(t, 4, "GB/s");
-	snprintf(params, sizeof(params), "{\"bytes\":%llu,\"threads\":%u}",
-		 (unsigned long long)s->bytes, s->threads);
+	res_params(params, sizeof(params), "bytes:U threads:u",
+		   (uint64_t)s->bytes, s->threads);
 	return host_store(s->h, "memory", kind_name[s->kind], params,
 			  "bandwidth", "B/s", m, NAN, e);
 }

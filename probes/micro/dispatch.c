@@ -87,8 +87,8 @@ static bool store_series(struct probe_run *r, const struct series *s,
 {
 	char params[64];
 
-	snprintf(params, sizeof(params), "{\"mode\":\"%s\",\"packets\":%u}",
-		 s->name, s->packets);
+	res_params(params, sizeof(params), "mode:s packets:u", s->name,
+		   (unsigned)s->packets);
 	return probe_run_samples(r, "dispatch", "empty kernel", params,
 				 "latency", "s", RES_LOWER, s->total_s, s->n,
 				 e) &&

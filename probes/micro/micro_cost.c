@@ -69,7 +69,7 @@ static bool store_cost(struct micro_probe *p, struct err *e)
 
 	snprintf(name, sizeof(name), "%.*s", len, p->inst->name);
 	if (form)
-		snprintf(params, sizeof(params), "{\"form\":\"%s\"}", form + 1);
+		res_params(params, sizeof(params), "form:s", form + 1);
 	if (!micro_probe_store(p, "cost", name, params,
 			       p->stream ? "interval" : "latency", "cycle", 1,
 			       e))

@@ -131,10 +131,10 @@ static void name_pattern(const struct point *x, char params[64], char text[16])
 	const int dwords = x->stride * x->w->dwords;
 
 	if (x->stride == REPLICATED) {
-		snprintf(params, 64, "{\"pattern\":\"replicated\"}");
+		res_params(params, 64, "pattern:s", "replicated");
 		snprintf(text, 16, "replicated");
 	} else {
-		snprintf(params, 64, "{\"stride\":%d}", dwords);
+		res_params(params, 64, "stride:d", dwords);
 		snprintf(text, 16, "%d", dwords);
 	}
 }

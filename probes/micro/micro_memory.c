@@ -197,8 +197,7 @@ static bool report_level(struct memory *m, struct micro_probe *p,
 	table_cell(t, 5, "%.1f", want);
 	table_cell(t, 7, "%s", p->right ? "right" : "wrong");
 	m->d.wrong += !p->right;
-	snprintf(params, sizeof(params), "{\"bytes\":%llu}",
-		 (unsigned long long)bytes);
+	res_params(params, sizeof(params), "bytes:U", (uint64_t)bytes);
 	return micro_probe_store(p, "memory", "chase", params, "latency", "s",
 				 1 / p->clock_hz, e) &&
 	       store_level(m, p, l, bytes, e);
@@ -280,8 +279,8 @@ static bool store_stream(struct memory *m, struct micro_probe *p, bool write,
 	table_cell(t, 2, "%.2f", moved / probe_series_median(&p->series).value);
 	for (size_t i = 0; i < p->series.n; i++)
 		p->series.v[i] = moved / p->series.v[i];
-	snprintf(params, sizeof(params), "{\"bytes\":%llu,\"workgroups\":1}",
-		 (unsigned long long)bytes);
+	res_params(params, sizeof(params), "bytes:U workgroups:d",
+		   (uint64_t)bytes, 1);
 	return micro_probe_store(p, "memory", write ? "write" : "read", params,
 				 "bandwidth", "B/s", p->clock_hz, e);
 }
@@ -406,8 +405,8 @@ static bool store_slice(struct memory *m, struct micro_probe *p,
 	table_cell(t, 5, "%.1f", want);
 	table_cell(t, 6, "%.1f", 100 * (got / want - 1));
 	table_cell(t, 7, "%s", p->right ? "right" : "wrong");
-	snprintf(params, sizeof(params), "{\"bytes\":%u,\"workgroups\":%u}",
-		 s->bytes, p->groups);
+	res_params(params, sizeof(params), "bytes:u workgroups:u", s->bytes,
+		   p->groups);
 	return micro_probe_store(p, "memory", "read", params, "bandwidth",
 				 "B/s", p->clock_hz, e);
 }

@@ -101,7 +101,7 @@ static bool mix_row(struct micro_device *d, struct micro_probe p[3],
 	const double one = median_cycles(&p[0]), two = median_cycles(&p[1]);
 	table_cell(t, 5, "%.0f", 100 * (one + two - median_cycles(&p[2])) /
 					 (one < two ? one : two));
-	snprintf(params, sizeof(params), "{\"with\":\"%s\"}", b);
+	res_params(params, sizeof(params), "with:s", b);
 	return micro_probe_store(&p[2], "overlap", a, params, "interval",
 				 "cycle", 1, e);
 }
@@ -213,9 +213,8 @@ static bool text_run(const struct probe_opts *o, const char *verb,
 			table_cell(t, 5, "%g",
 				   cost_value(&d.costs, cost_row_find(r->row)));
 		}
-		snprintf(params, sizeof(params),
-			 "{\"waves\":%u,\"code_bytes\":%zu}", r->waves,
-			 p[i].code.len);
+		res_params(params, sizeof(params), "waves:u code_bytes:U",
+			   r->waves, (uint64_t)p[i].code.len);
 		good = micro_probe_store(&p[i], verb, r->name, params,
 					 "latency", "cycle", 1.0 / r->insts, e);
 	}
@@ -308,8 +307,7 @@ int micro_waves(const struct probe_opts *o, struct err *e)
 			table_cell(t, 4, "%.3f", median_cycles(&p[i]) / simds);
 		}
 		d.wrong += !p[i].right;
-		snprintf(params, sizeof(params), "{\"waves\":%u}",
-			 waves[i % W]);
+		res_params(params, sizeof(params), "waves:u", waves[i % W]);
 		good = micro_probe_store(&p[i], "waves", names[i / W], params,
 					 "interval", "cycle", 1 / simds, e);
 	}

@@ -1,5 +1,66 @@
-/* measure.c - cases, results with their samples, verdicts. */
+/*
+ * results/db/measure.c - cases, results with their samples, verdicts.
+ */
 #include "results/db/res.h"
+
+#include <string.h>
+
+/* A string as JSON has it. */
+static void add_text(struct buf *b, const char *s)
+{
+	buf_addc(b, '"');
+	for (; *s; s++)
+		if (*s == '"' || *s == '\\')
+			buf_printf(b, "\\%c", *s);
+		else if ((unsigned char)*s < ' ')
+			buf_printf(b, "\\u%04x", *s);
+		else
+			buf_addc(b, *s);
+	buf_addc(b, '"');
+}
+
+static void add_param(struct buf *b, char type, va_list *ap)
+{
+	switch (type) {
+	case 's':
+		add_text(b, va_arg(*ap, const char *));
+		break;
+	case 'd':
+		buf_printf(b, "%d", va_arg(*ap, int));
+		break;
+	case 'u':
+		buf_printf(b, "%u", va_arg(*ap, unsigned));
+		break;
+	case 'U':
+		buf_printf(b, "%llu",
+			   (unsigned long long)va_arg(*ap, uint64_t));
+		break;
+	default:
+		BUG("a parameter of type '%c'", type);
+	}
+}
+
+void res_params(char *out, size_t size_bytes, const char *keys, ...)
+{
+	struct buf b = { 0 };
+	va_list ap;
+
+	va_start(ap, keys);
+	for (const char *key = keys; *key;) {
+		int len = (int)strcspn(key, ":");
+
+		buf_printf(&b, "%c\"%.*s\":", b.len ? ',' : '{', len, key);
+		add_param(&b, key[len + 1], &ap);
+		key += len + 2;
+		key += *key == ' ';
+	}
+	va_end(ap);
+	buf_adds(&b, b.len ? "}" : "{}");
+	if (b.len >= size_bytes)
+		BUG("%zu bytes of parameters: %s", b.len, b.data);
+	memcpy(out, b.data, b.len + 1);
+	buf_fini(&b);
+}
 
 bool res_case_id(struct res_db *db, const char *area, const char *name,
 		 const char *params, int64_t *id, struct err *e)

@@ -172,7 +172,7 @@ bool res_query(struct res_db *db, struct table *t, int digits, struct err *e,
 bool res_query_int(struct res_db *db, int64_t *out, struct err *e,
 		   const char *sql, const char *binds, ...);
 
-/* ------------------------------------------------------------- facts.c -- */
+/* -------------------------------------------------------- provenance.c -- */
 
 /*
  * Hosts, devices and builds are rows of facts.  The same facts always give the
@@ -284,6 +284,14 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  * `published`; they are drawn beside the device that was measured last.
  * `t0-results costs` lists the area "cost".
  */
+
+/*
+ * The parameters of a case or the inputs of a run as JSON: `keys` are names in
+ * their order, each with the type of its value, "bytes:U threads:u with:s":
+ * s text, d int, u unsigned, U uint64_t.  Rows are found by this very text, so
+ * names and order of what was ever stored stay.
+ */
+void res_params(char *out, size_t size_bytes, const char *keys, ...);
 
 /*
  * A case is what is measured, apart from who measures it: the names stay the

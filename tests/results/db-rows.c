@@ -207,6 +207,44 @@ static bool copy_change(void *ctx, const struct res_slot *was,
 	return true;
 }
 
+/* What was stored with printf stays the same text: cases are found by it. */
+static void test_params(void)
+{
+	char p[512];
+
+	res_params(p, sizeof(p), "");
+	is_str(p, "{}", "no parameters");
+	res_params(p, sizeof(p), "bytes:U threads:u", UINT64_C(1) << 40, 8u);
+	is_str(p, "{\"bytes\":1099511627776,\"threads\":8}",
+	       "a memory's bandwidth");
+	res_params(p, sizeof(p), "bytes:U workgroups:d", (uint64_t)4096, 1);
+	is_str(p, "{\"bytes\":4096,\"workgroups\":1}", "of one workgroup");
+	res_params(p, sizeof(p), "with:s", "v_add_f32");
+	is_str(p, "{\"with\":\"v_add_f32\"}", "an overlap");
+	res_params(p, sizeof(p), "mode:s packets:u", "barrier", 64u);
+	is_str(p, "{\"mode\":\"barrier\",\"packets\":64}", "a dispatch");
+	res_params(p, sizeof(p), "stride:d", -2);
+	is_str(p, "{\"stride\":-2}", "LDS at a stride");
+	res_params(p, sizeof(p), "waves:u code_bytes:U", 16u, (uint64_t)1234);
+	is_str(p, "{\"waves\":16,\"code_bytes\":1234}", "a mix");
+	res_params(p, sizeof(p), "phase:s tokens:u batch:u", "decode", 128u,
+		   4u);
+	is_str(p, "{\"phase\":\"decode\",\"tokens\":128,\"batch\":4}",
+	       "the engine");
+	res_params(p, sizeof(p), "set:s row:U", "tritonblas judge",
+		   (uint64_t)7);
+	is_str(p, "{\"set\":\"tritonblas judge\",\"row\":7}", "a prediction");
+	res_params(p, sizeof(p), "m:u n:u k:u batch:u type:s config:s "
+		   "operands:s caches:s", 1u, 2u, 3u, 4u, "bf16", "128x128",
+		   "normal", "warm");
+	is_str(p, "{\"m\":1,\"n\":2,\"k\":3,\"batch\":4,\"type\":\"bf16\","
+		  "\"config\":\"128x128\",\"operands\":\"normal\","
+		  "\"caches\":\"warm\"}", "a tuned product");
+	res_params(p, sizeof(p), "with:s", "a\"b\\c\n");
+	is_str(p, "{\"with\":\"a\\\"b\\\\c\\u000a\"}",
+	       "what JSON must escape");
+}
+
 static void test_slot_algorithms(struct res_db *db, struct err *e)
 {
 	struct err why = { 0 };
@@ -252,6 +290,7 @@ static void test_slot_diff(struct res_db *db, int64_t first)
 	       "VOP3 9 unproven>executes\n",
 	       "new, gone and changed slots are told, in order");
 	test_slot_algorithms(db, &e);
+	test_params();
 	ok(res_run_previous(db, second, &previous, &e) && previous == 0,
 	   "a run that is not complete is no previous one");
 	ok(res_run_finish(db, first, RES_COMPLETE, 0, NULL, &e),

@@ -339,12 +339,14 @@ static bool store_row(struct res_db *db, int64_t run, const struct row *row,
 {
 	const struct set *set = set_of(row);
 	const char *unit = set->scale > 1 ? "s" : set->unit;
-	char params[96];
+	char params[96], name[64];
 	int64_t id;
 
 	/* Two rows may be of one configuration: numbers keep them apart. */
-	snprintf(params, sizeof(params), "{\"set\":\"%s %s\",\"row\":%zu}",
-		 row->set, row->judges ? "judge" : "train", number);
+	snprintf(name, sizeof(name), "%s %s", row->set,
+		 row->judges ? "judge" : "train");
+	res_params(params, sizeof(params), "set:s row:U", name,
+		   (uint64_t)number);
 	return res_case_id(db, "predict", row->name, params, &id, e) &&
 	       store_value(db, run, id, "reference", row->reference, unit,
 			   RES_PUBLISHED, file, e) &&
