@@ -1,3 +1,6 @@
+/*
+ * base/cpu.c - the level of the processor's instruction set.
+ */
 #include <cpuid.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/*
+ * base/err.c - errors with code, message and context.
+ */
 #include <stdlib.h>
 #include <string.h>
 

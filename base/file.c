@@ -1,3 +1,6 @@
+/*
+ * base/file.c - whole files, and the clocks.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

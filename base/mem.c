@@ -1,3 +1,6 @@
+/*
+ * base/mem.c - memory that is there or ends the process; buffers, arenas.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,6 @@
+/*
+ * base/random.c - the one generator of random numbers.
+ */
 #include "base/base.h"
 
 uint64_t random_next(uint64_t *state)

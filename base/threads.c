@@ -1,3 +1,6 @@
+/*
+ * base/threads.c - a pool of threads with barriers, and deals of work.
+ */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -43,7 +46,7 @@ struct start {
 	unsigned thread;
 };
 
-static void futex(_Atomic uint32_t *at, int op, uint32_t v)
+static void call_futex(_Atomic uint32_t *at, int op, uint32_t v)
 {
 	syscall(SYS_futex, at, op | FUTEX_PRIVATE_FLAG, v, NULL, NULL, 0);
 }
@@ -61,20 +64,20 @@ static uint32_t wait_change(struct threads *t, _Atomic uint32_t *at,
 		__builtin_ia32_pause();
 	}
 	/*
-	 * Counted before it looks again, so that announce() sees one of both.
+	 * Counted before it looks again, so that wake_sleepers() sees one of both.
 	 */
 	atomic_fetch_add(&t->sleepers, 1);
 	while ((now = atomic_load(at)) == old)
-		futex(at, FUTEX_WAIT, old);
+		call_futex(at, FUTEX_WAIT, old);
 	atomic_fetch_sub(&t->sleepers, 1);
 	return now;
 }
 
-static void announce(struct threads *t, _Atomic uint32_t *at, uint32_t v)
+static void wake_sleepers(struct threads *t, _Atomic uint32_t *at, uint32_t v)
 {
 	atomic_store(at, v);
 	if (atomic_load(&t->sleepers))
-		futex(at, FUTEX_WAKE, MAX_THREADS);
+		call_futex(at, FUTEX_WAKE, MAX_THREADS);
 }
 
 void threads_barrier(struct threads *t)
@@ -84,7 +87,7 @@ void threads_barrier(struct threads *t)
 	if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) ==
 	    t->n - 1) {
 		atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
-		announce(t, &t->phase, phase + 1);
+		wake_sleepers(t, &t->phase, phase + 1);
 	} else {
 		wait_change(t, &t->phase, phase);
 	}
@@ -105,7 +108,7 @@ static void *thread_main(void *arg)
 	}
 }
 
-static unsigned processors(void)
+static unsigned count_processors(void)
 {
 	cpu_set_t set;
 
@@ -118,7 +121,7 @@ struct threads *threads_new(unsigned n, struct err *e)
 {
 	struct threads *t;
 
-	n = n ? n : processors();
+	n = n ? n : count_processors();
 	if (n > MAX_THREADS) {
 		err_set(e, ERR_USAGE, "%u threads; wanted at most %d", n,
 			MAX_THREADS);
@@ -151,7 +154,7 @@ void threads_free(struct threads *t)
 {
 	if (!t)
 		return;
-	announce(t, &t->round, 1);
+	wake_sleepers(t, &t->round, 1);
 	for (unsigned i = 1; i < t->n; i++)
 		pthread_join(t->thread[i], NULL);
 	free(t->thread);
@@ -169,7 +172,7 @@ void threads_run(struct threads *t,
 {
 	t->work = work;
 	t->ctx = ctx;
-	announce(t, &t->round, atomic_load(&t->round) + 2);
+	wake_sleepers(t, &t->round, atomic_load(&t->round) + 2);
 	work(ctx, t, 0);
 	threads_barrier(t);
 }
@@ -200,7 +203,7 @@ void threads_deal(struct threads_deal *d, struct threads *t, unsigned thread,
 }
 
 /* Steps of a part that nobody has taken any of. */
-static void untouched(const struct threads_deal *d, unsigned thread,
+static void deal_steps(const struct threads_deal *d, unsigned thread,
 		      uint32_t *from, uint32_t *to)
 {
 	size_t a, b;
@@ -227,7 +230,7 @@ static bool take_some(const struct threads_deal *d, unsigned thread,
 		*from = old >> 16 & MOST_STEPS;
 		*to = old & MOST_STEPS;
 		if (round != d->round)
-			untouched(d, thread, from, to);
+			deal_steps(d, thread, from, to);
 		if (*from == *to)
 			return false;
 		uint32_t some = (*to - *from + 3) / 4;

@@ -1,4 +1,6 @@
-/* db.c - opening the database: what is refused, and how it is set up. */
+/*
+ * results/db/db.c - opening the database: what is refused, and how it is set up.
+ */
 #include "results/db/res.h"
 
 #include <errno.h>
@@ -23,7 +25,7 @@ const char *res_db_path(const struct res_db *db)
 	return db->path;
 }
 
-static uint32_t be32(const unsigned char *p)
+static uint32_t read_be32(const unsigned char *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
 	       (uint32_t)p[2] << 8 | p[3];
@@ -91,14 +93,14 @@ static bool check_size(const char *path, const unsigned char *h,
 
 	if (page == 1) /* 64 KiB does not fit the field */
 		page = 65536;
-	if (be32(h + 24) != be32(h + 92) || size_bytes >= page * be32(h + 28))
+	if (read_be32(h + 24) != read_be32(h + 92) || size_bytes >= page * read_be32(h + 28))
 		return true;
 	return err_set(e, ERR_INPUT,
 		       "%s: damaged: cut short, %lld bytes of %lld; restore a "
 		       "copy, or save what is left: "
 		       "sqlite3 '%s' .recover | sqlite3 new.db", path,
 		       (long long)size_bytes,
-		       (long long)(page * be32(h + 28)), path);
+		       (long long)(page * read_be32(h + 28)), path);
 }
 
 /*

@@ -1,7 +1,9 @@
-/* names.c - the words that the database stores for our enums. */
+/*
+ * results/db/names.c - the words that the database stores for our enums.
+ */
 #include "results/db/results.h"
 
-static const char *pick(const char *const *names, size_t n, unsigned i)
+static const char *name_at(const char *const *names, size_t n, unsigned i)
 {
 	if (i >= n)
 		BUG("no name for value %u of %zu", i, n);
@@ -12,7 +14,7 @@ static const char *pick(const char *const *names, size_t n, unsigned i)
 	const char *function(enum type value)                         \
 	{                                                             \
 		static const char *const names[] = { __VA_ARGS__ };   \
-		return pick(names, ARRAY_SIZE(names), (unsigned)value); \
+		return name_at(names, ARRAY_SIZE(names), (unsigned)value); \
 	}
 
 /* In the order of the enums in results.h; schema.def checks the same words. */

@@ -1,4 +1,6 @@
-/* facts.c - hosts, devices and builds, and which process owns a run. */
+/*
+ * results/db/provenance.c - hosts, devices and builds, and which process owns a run.
+ */
 #include "results/db/res.h"
 
 #include <stdlib.h>
@@ -26,7 +28,7 @@ bool res_is_same_algorithm(const char *a, const char *b)
 }
 
 /* The file's bytes, or nothing if it cannot be read. */
-static struct buf slurp(const char *path)
+static struct buf read_or_empty(const char *path)
 {
 	struct buf b = { 0 };
 
@@ -37,7 +39,7 @@ static struct buf slurp(const char *path)
 
 static void first_line(const char *path, char *out, size_t size_bytes)
 {
-	struct buf b = slurp(path);
+	struct buf b = read_or_empty(path);
 
 	snprintf(out, size_bytes, "%.*s",
 		 b.data ? (int)strcspn(b.data, "\n") : 0,
@@ -78,7 +80,7 @@ static void machine_identity(char out[RES_IDENTITY])
 /* The first "model name" of /proc/cpuinfo; other machines have none. */
 static void cpu_name(char *out, size_t size_bytes)
 {
-	struct buf b = slurp("/proc/cpuinfo");
+	struct buf b = read_or_empty("/proc/cpuinfo");
 	const char *p = b.data ? strstr(b.data, "model name") : NULL;
 
 	p = p ? strchr(p, ':') : NULL;
@@ -164,7 +166,7 @@ static unsigned long long process_start(long pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-	struct buf b = slurp(path);
+	struct buf b = read_or_empty(path);
 	char *p = b.data ? strrchr(b.data, ')') : NULL;
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
@@ -179,7 +181,7 @@ struct place {
 	unsigned long long ns;
 };
 
-static void here(struct place *p)
+static void find_place(struct place *p)
 {
 	struct stat s;
 
@@ -192,7 +194,7 @@ void res_owner_self(char *out, size_t size_bytes)
 {
 	struct place p;
 
-	here(&p);
+	find_place(&p);
 	snprintf(out, size_bytes, "%s %llu %ld %llu", p.boot, p.ns,
 		 (long)getpid(), process_start(getpid()));
 }
@@ -209,7 +211,7 @@ bool res_owner_alive(const char *owner)
 	long pid;
 	struct place p;
 
-	here(&p);
+	find_place(&p);
 	if (sscanf(owner, "%63s %llu %ld %llu", boot, &ns, &pid, &start) != 4 ||
 	    strcmp(boot, p.boot))
 		return false;

@@ -84,7 +84,7 @@ bool res_schema_check(struct res_db *db, int *version, struct err *e);
 /* 128 random bits in hex, so that merged files never confuse two rows. */
 bool res_uuid(char out[33], struct err *e);
 
-/* ------------------------------------------------------------- facts.c -- */
+/* -------------------------------------------------------- provenance.c -- */
 
 /* Names this process so that others can see whether it still lives. */
 void res_owner_self(char *out, size_t size_bytes);

@@ -1,4 +1,6 @@
-/* runs.c - the life of a run: begin, take over, finish, find. */
+/*
+ * results/db/runs.c - the life of a run: begin, take over, finish, find.
+ */
 #include "results/db/res.h"
 
 #include <string.h>
@@ -112,7 +114,7 @@ bool res_run_resume(struct res_db *db, const struct res_start *s, int64_t *run,
 	       err_wrap(e, "looking for a run to go on with");
 }
 
-static bool finish(struct res_db *db, int64_t run, enum res_state state,
+static bool end_run(struct res_db *db, int64_t run, enum res_state state,
 		   int exit_code, const char *reason, struct err *e)
 {
 	if (!res_exec(db, e,
@@ -132,7 +134,7 @@ bool res_run_finish(struct res_db *db, int64_t run, enum res_state state,
 {
 	if (!res_write_begin(db, e))
 		return false;
-	bool ok = finish(db, run, state, exit_code, reason, e);
+	bool ok = end_run(db, run, state, exit_code, reason, e);
 	return (res_write_end(db, ok, e) && res_batch_commit(db, e)) ||
 	       err_wrap(e, "ending run %lld", (long long)run);
 }

@@ -1,4 +1,6 @@
-/* schema.c - versions of the database file (the SQL is in schema.def). */
+/*
+ * results/db/schema.c - versions of the database file (the SQL is in schema.def).
+ */
 #include "results/db/res.h"
 
 static const struct {
@@ -48,7 +50,7 @@ static bool check_views(struct res_db *db, struct err *e)
 	return true;
 }
 
-static bool check(struct res_db *db, int *version, struct err *e)
+static bool check_file(struct res_db *db, int *version, struct err *e)
 {
 	int64_t app, v, objects;
 
@@ -79,7 +81,7 @@ bool res_schema_check(struct res_db *db, int *version, struct err *e)
 	/* One snapshot: another process may be creating the file just now. */
 	if (!res_exec(db, e, "SAVEPOINT look", ""))
 		return false;
-	bool ok = check(db, version, e);
+	bool ok = check_file(db, version, e);
 	return res_exec(db, ok ? e : NULL, "RELEASE look", "") && ok;
 }
 

@@ -1,4 +1,6 @@
-/* slots.c - what discovery found, an opcode slot a row. */
+/*
+ * results/db/slots.c - what discovery found, an opcode slot a row.
+ */
 #include "results/db/res.h"
 
 #include <string.h>
@@ -40,7 +42,7 @@ static enum res_slot_verdict verdict_of(const char *word)
 	BUG("slot verdict '%s' passed the schema", word ? word : "NULL");
 }
 
-static const char *text(sqlite3_stmt *st, int col)
+static const char *column_text(sqlite3_stmt *st, int col)
 {
 	return (const char *)sqlite3_column_text(st, col);
 }
@@ -48,19 +50,19 @@ static const char *text(sqlite3_stmt *st, int col)
 static void slot_load(struct res_slot *s, sqlite3_stmt *st)
 {
 	*s = (struct res_slot){
-		.encoding = text(st, 0),
+		.encoding = column_text(st, 0),
 		.opcode = sqlite3_column_int64(st, 1),
-		.form = text(st, 2),
-		.mnemonic = text(st, 3),
-		.verdict = verdict_of(text(st, 4)),
-		.signature = text(st, 5),
-		.reason = text(st, 6),
-		.expected = text(st, 7),
-		.oracle = text(st, 8),
+		.form = column_text(st, 2),
+		.mnemonic = column_text(st, 3),
+		.verdict = verdict_of(column_text(st, 4)),
+		.signature = column_text(st, 5),
+		.reason = column_text(st, 6),
+		.expected = column_text(st, 7),
+		.oracle = column_text(st, 8),
 		.emulated_ok = sqlite3_column_type(st, 9) == SQLITE_NULL ? -1 :
 			       sqlite3_column_int(st, 9),
-		.difference = text(st, 10),
-		.errata = text(st, 11),
+		.difference = column_text(st, 10),
+		.errata = column_text(st, 11),
 	};
 }
 

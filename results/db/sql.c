@@ -1,4 +1,6 @@
-/* sql.c - errors, statements and transactions: all that talks to sqlite. */
+/*
+ * results/db/sql.c - errors, statements and transactions: all that talks to sqlite.
+ */
 #include "results/db/res.h"
 
 #include <stdlib.h>
@@ -293,7 +295,7 @@ bool res_query(struct res_db *db, struct table *t, int digits, struct err *e,
 
 /* ------------------------------------------------------ transactions -- */
 
-static bool simple(struct res_db *db, const char *sql, struct err *e)
+static bool exec_simple(struct res_db *db, const char *sql, struct err *e)
 {
 	return res_exec(db, e, sql, "");
 }
@@ -302,14 +304,14 @@ static bool simple(struct res_db *db, const char *sql, struct err *e)
 static void roll_back(struct res_db *db)
 {
 	if (!sqlite3_get_autocommit(db->sq))
-		simple(db, "ROLLBACK", NULL);
+		exec_simple(db, "ROLLBACK", NULL);
 	db->batch_rows = 0;
 }
 
-static bool commit(struct res_db *db, struct err *e)
+static bool end_transaction(struct res_db *db, struct err *e)
 {
 	db->batch_rows = 0;
-	if (simple(db, "COMMIT", e))
+	if (exec_simple(db, "COMMIT", e))
 		return true;
 	roll_back(db);
 	return false;
@@ -319,12 +321,12 @@ bool res_write_begin(struct res_db *db, struct err *e)
 {
 	if (sqlite3_get_autocommit(db->sq)) {
 		/* IMMEDIATE: wait for the lock now, not after a read. */
-		if (!simple(db, "BEGIN IMMEDIATE", e))
+		if (!exec_simple(db, "BEGIN IMMEDIATE", e))
 			return false;
 		db->batch_rows = 0;
 		db->batch_start_ns = time_mono_ns();
 	}
-	return simple(db, "SAVEPOINT one_call", e);
+	return exec_simple(db, "SAVEPOINT one_call", e);
 }
 
 bool res_write_end(struct res_db *db, bool ok, struct err *e)
@@ -334,8 +336,8 @@ bool res_write_end(struct res_db *db, bool ok, struct err *e)
 		return false;
 	}
 	if (!ok)
-		simple(db, "ROLLBACK TO one_call", NULL);
-	ok = simple(db, "RELEASE one_call", e) && ok;
+		exec_simple(db, "ROLLBACK TO one_call", NULL);
+	ok = exec_simple(db, "RELEASE one_call", e) && ok;
 	if (!db->batch && !ok) {
 		roll_back(db);
 		return false;
@@ -343,7 +345,7 @@ bool res_write_end(struct res_db *db, bool ok, struct err *e)
 	db->batch_rows += ok;
 	if (!db->batch || db->batch_rows >= BATCH_ROWS ||
 	    time_mono_ns() - db->batch_start_ns >= BATCH_NS)
-		return commit(db, e) && ok;
+		return end_transaction(db, e) && ok;
 	return ok;
 }
 
@@ -354,7 +356,7 @@ void res_batch_begin(struct res_db *db)
 
 bool res_batch_commit(struct res_db *db, struct err *e)
 {
-	return sqlite3_get_autocommit(db->sq) || commit(db, e);
+	return sqlite3_get_autocommit(db->sq) || end_transaction(db, e);
 }
 
 bool res_batch_end(struct res_db *db, struct err *e)

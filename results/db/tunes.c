@@ -1,4 +1,6 @@
-/* tunes.c - configurations that were tried, checked and chosen. */
+/*
+ * results/db/tunes.c - configurations that were tried, checked and chosen.
+ */
 #include "results/db/res.h"
 #include "results/db/tunes.h"
 
@@ -56,12 +58,12 @@ bool res_tune_put(struct res_db *db, int64_t run, const struct res_tune_key *k,
 			(long long)k->n, (long long)k->k);
 }
 
-static const char *text(sqlite3_stmt *st, int col)
+static const char *tune_text(sqlite3_stmt *st, int col)
 {
 	return (const char *)sqlite3_column_text(st, col);
 }
 
-static double real(sqlite3_stmt *st, int col)
+static double tune_real(sqlite3_stmt *st, int col)
 {
 	return sqlite3_column_type(st, col) == SQLITE_NULL
 		       ? NAN : sqlite3_column_double(st, col);
@@ -71,20 +73,20 @@ static double real(sqlite3_stmt *st, int col)
 		"t.bound_s, t.time_s, t.lo_s, t.hi_s, t.clock_hz, t.samples"
 enum { N_COLUMNS = 12 };
 
-static void load(struct res_tune *t, sqlite3_stmt *st)
+static void load_tune(struct res_tune *t, sqlite3_stmt *st)
 {
 	*t = (struct res_tune){
 		.id = sqlite3_column_int64(st, 0),
-		.config = text(st, 1),
-		.state = state_of(text(st, 2)),
-		.reason = text(st, 3),
-		.limits = text(st, 4),
-		.object = text(st, 5),
-		.bound_s = real(st, 6),
-		.time_s = real(st, 7),
-		.lo_s = real(st, 8),
-		.hi_s = real(st, 9),
-		.clock_hz = real(st, 10),
+		.config = tune_text(st, 1),
+		.state = state_of(tune_text(st, 2)),
+		.reason = tune_text(st, 3),
+		.limits = tune_text(st, 4),
+		.object = tune_text(st, 5),
+		.bound_s = tune_real(st, 6),
+		.time_s = tune_real(st, 7),
+		.lo_s = tune_real(st, 8),
+		.hi_s = tune_real(st, 9),
+		.clock_hz = tune_real(st, 10),
 		.samples = sqlite3_column_int64(st, 11),
 	};
 }
@@ -104,7 +106,7 @@ bool res_tune_each(struct res_db *db, const struct res_tune_key *k,
 	while (go_on && res_step(db, st, &ok, e)) {
 		struct res_tune t;
 
-		load(&t, st);
+		load_tune(&t, st);
 		go_on = fn(ctx, &t);
 	}
 	res_stmt_done(st);
@@ -186,23 +188,23 @@ static void load_winner(struct res_tune_winner *w, sqlite3_stmt *st)
 {
 	int c = N_COLUMNS;
 
-	load(&w->tune, st);
+	load_tune(&w->tune, st);
 	w->key = (struct res_tune_key){
-		.target = text(st, c),
-		.op = text(st, c + 1),
+		.target = tune_text(st, c),
+		.op = tune_text(st, c + 1),
 		.m = sqlite3_column_int64(st, c + 2),
 		.n = sqlite3_column_int64(st, c + 3),
 		.k = sqlite3_column_int64(st, c + 4),
 		.batch = sqlite3_column_int64(st, c + 5),
-		.caches = text(st, c + 6),
-		.origin = origin_of(text(st, c + 7)),
-		.operands = text(st, c + 8),
-		.costs = text(st, c + 9),
-		.code = text(st, c + 10),
+		.caches = tune_text(st, c + 6),
+		.origin = origin_of(tune_text(st, c + 7)),
+		.operands = tune_text(st, c + 8),
+		.costs = tune_text(st, c + 9),
+		.code = tune_text(st, c + 10),
 	};
-	w->second = text(st, c + 11);
-	w->class = text(st, c + 12);
-	w->budget = text(st, c + 13);
+	w->second = tune_text(st, c + 11);
+	w->class = tune_text(st, c + 12);
+	w->budget = tune_text(st, c + 13);
 	w->candidates = sqlite3_column_int64(st, c + 14);
 }
 

@@ -1,4 +1,6 @@
-/* rank.c - two samples: Mann-Whitney's test, Hodges-Lehmann's shift. */
+/*
+ * results/stats/rank.c - two samples: Mann-Whitney's test, Hodges-Lehmann's shift.
+ */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 /* ------------------------------------------------------ distributions -- */
 
 /* Ways to pick m of n. */
-static double choose(size_t n, size_t m)
+static double count_choices(size_t n, size_t m)
 {
 	double c = 1;
 
@@ -49,7 +51,7 @@ static double distinct_p(size_t na, size_t nb, size_t u)
 	for (size_t i = 0; i <= tail; i++)
 		sum += c[i];
 	free(c);
-	return fmin(1, 2 * sum / choose(m + n, m));
+	return fmin(1, 2 * sum / count_choices(m + n, m));
 }
 
 /* A group of t equal samples; their doubled mid-rank. */
@@ -76,7 +78,7 @@ static double tied_p(const struct tie *tie, size_t n_ties, size_t m,
 		for (size_t k = (seen < m ? seen : m) + 1; k-- > 0;)
 			for (size_t j = 1; j <= tie[g].t && k + j <= m; j++) {
 				size_t step = j * tie[g].rank;
-				double ways = choose(tie[g].t, j);
+				double ways = count_choices(tie[g].t, j);
 				double *to = c + (k + j) * len + step;
 				for (size_t s = 0; s <= top[k]; s++)
 					to[s] += ways * c[k * len + s];
@@ -91,7 +93,7 @@ static double tied_p(const struct tie *tie, size_t n_ties, size_t m,
 	for (size_t g = 0; g < n_ties; g++)
 		n += tie[g].t;
 	free(c);
-	return fmin(1, 2 * fmin(below, above) / choose(n, m));
+	return fmin(1, 2 * fmin(below, above) / count_choices(n, m));
 }
 
 /* -------------------------------------------------------- Mann-Whitney -- */
@@ -180,7 +182,7 @@ static size_t shift_rank(size_t na, size_t nb)
 	}
 	size_t m = na < nb ? na : nb, k = 0;
 	double *c = u_counts(m, na + nb - m, na * nb / 2 + 1);
-	double all = choose(na + nb, m);
+	double all = count_choices(na + nb, m);
 	for (double sum = c[0]; sum <= 0.025 * all; sum += c[++k])
 		;
 	free(c);
@@ -236,7 +238,7 @@ static size_t count_upto(const struct differences *s, double d)
 }
 
 /* Collects the differences in (lo, hi]; there are n. */
-static void collect(struct differences *s, double lo, double hi, size_t n)
+static void collect_between(struct differences *s, double lo, double hi, size_t n)
 {
 	size_t from = 0, to = 0, k = 0;
 
@@ -298,7 +300,7 @@ static double cut_at(const struct bracket *b, size_t k, int step)
  * The k-th smallest of all na * nb differences, from 0, without making them:
  * narrow the bracket until few are left, then look at those.
  */
-static double pick(struct differences *s, size_t k)
+static double select_nth(struct differences *s, size_t k)
 {
 	struct bracket b = {
 		.lo = nextafter(s->b[0] - s->a[s->na - 1], -INFINITY),
@@ -320,7 +322,7 @@ static double pick(struct differences *s, size_t k)
 			b.at_lo = n;
 		}
 	}
-	collect(s, b.lo, b.hi, b.at_hi - b.at_lo);
+	collect_between(s, b.lo, b.hi, b.at_hi - b.at_lo);
 	return pick_some(s->some, b.at_hi - b.at_lo, k - b.at_lo);
 }
 
@@ -334,12 +336,12 @@ struct res_interval res_shift(const double *a, size_t na, const double *b,
 		return r;
 	double *sa = res_sorted(a, na), *sb = res_sorted(b, nb);
 	struct differences s = { sa, sb, na, nb, NULL, 0 };
-	r.value = n % 2 ? pick(&s, n / 2) :
-			  pick(&s, n / 2 - 1) / 2 + pick(&s, n / 2) / 2;
+	r.value = n % 2 ? select_nth(&s, n / 2) :
+			  select_nth(&s, n / 2 - 1) / 2 + select_nth(&s, n / 2) / 2;
 	size_t k = shift_rank(na, nb);
 	if (k) {
-		r.lo = pick(&s, k - 1);
-		r.hi = pick(&s, n - k);
+		r.lo = select_nth(&s, k - 1);
+		r.hi = select_nth(&s, n - k);
 	}
 	free(s.some);
 	free(sa);
@@ -347,7 +349,7 @@ struct res_interval res_shift(const double *a, size_t na, const double *b,
 	return r;
 }
 
-static double *logs(const double *x, size_t n)
+static double *log_each(const double *x, size_t n)
 {
 	double *l = xcalloc(n ? n : 1, sizeof(*l));
 
@@ -365,7 +367,7 @@ struct res_interval res_ratio(const double *a, size_t na, const double *b,
 			      size_t nb)
 {
 	struct res_interval r = { NAN, NAN, NAN };
-	double *la = logs(a, na), *lb = la ? logs(b, nb) : NULL;
+	double *la = log_each(a, na), *lb = la ? log_each(b, nb) : NULL;
 
 	if (lb) {
 		r = res_shift(la, na, lb, nb);

@@ -1,4 +1,6 @@
-/* stats.c - one sample: median, quantiles, spread, outliers. */
+/*
+ * results/stats/stats.c - one sample: median, quantiles, spread, outliers.
+ */
 #include "results/stats/stats.h"
 
 #include <math.h>
@@ -7,7 +9,7 @@
 
 #include "base/base.h"
 
-static int compare(const void *p, const void *q)
+static int by_value(const void *p, const void *q)
 {
 	double a = *(const double *)p, b = *(const double *)q;
 
@@ -20,7 +22,7 @@ double *res_sorted(const double *x, size_t n)
 
 	if (n)
 		memcpy(s, x, n * sizeof(*s));
-	qsort(s, n, sizeof(*s), compare);
+	qsort(s, n, sizeof(*s), by_value);
 	return s;
 }
 
@@ -35,7 +37,7 @@ double res_quantile(const double *sorted, size_t n, double q)
 	return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
 }
 
-static double middle(const double *sorted, size_t n)
+static double median_of(const double *sorted, size_t n)
 {
 	if (!n)
 		return NAN;
@@ -65,7 +67,7 @@ static size_t median_rank(size_t n)
 struct res_interval res_median(const double *x, size_t n)
 {
 	double *s = res_sorted(x, n);
-	struct res_interval m = { middle(s, n), NAN, NAN };
+	struct res_interval m = { median_of(s, n), NAN, NAN };
 	size_t k = n >= RES_MIN_SAMPLES ? median_rank(n) : 0;
 
 	if (k) {
@@ -79,12 +81,12 @@ struct res_interval res_median(const double *x, size_t n)
 double res_mad(const double *x, size_t n)
 {
 	double *s = res_sorted(x, n);
-	double m = middle(s, n);
+	double m = median_of(s, n);
 
 	for (size_t i = 0; i < n; i++)
 		s[i] = fabs(s[i] - m);
-	qsort(s, n, sizeof(*s), compare);
-	m = middle(s, n);
+	qsort(s, n, sizeof(*s), by_value);
+	m = median_of(s, n);
 	free(s);
 	return m;
 }
