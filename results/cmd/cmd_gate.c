@@ -529,7 +529,7 @@ static bool warn_of_algorithms(struct show *s, int64_t host, struct err *e)
 			   "substr(h.machine, 1, instr(h.machine, ':'))", "i",
 			   host))
 		return false;
-	if (n && !s->o.quiet)
+	if (n && !s->cmd.quiet)
 		fprintf(stderr, "t0-results: warning: %lld baselines name "
 			"their machine by a hash of another algorithm than "
 			"today's; whether it is this one cannot be told, and "

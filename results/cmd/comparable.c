@@ -34,8 +34,8 @@ static bool is_same(const char *field, const char *a, const char *b,
 	return false;
 }
 
-static bool is_same_identity(const char *field, const char *a,
-			     const char *b, const struct cli_list *allow, struct mismatch *m)
+static bool is_same_identity(const char *field, const char *a, const char *b,
+			     const struct cli_list *allow, struct mismatch *m)
 {
 	if (is_same(field, a, b, allow, m))
 		return true;
