@@ -174,8 +174,14 @@ static bool write_file(const char *path, bool sync, const void *data,
 
 	if (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return write_special(path, data, len_bytes, e);
-	/* Through a symbolic link the file is replaced, not the link. */
+	/*
+	 * Through a symbolic link the file is replaced, not the link; one that
+	 * has no name (a deleted file behind /dev/stdout) is written where it
+	 * is.
+	 */
 	char *real = exists ? realpath(path, NULL) : NULL;
+	if (exists && !real)
+		return write_special(path, data, len_bytes, e);
 	bool done = replace_file(real ? real : path, exists ? &st : NULL, sync,
 				 data, len_bytes, e);
 	free(real);

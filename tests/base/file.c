@@ -139,6 +139,29 @@ static void test_write(void)
 	is_i64(count_entries(), entries + 3, "no temporary file is left");
 }
 
+/* As /dev/stdout is when the output's file was deleted meanwhile. */
+static void test_write_deleted(void)
+{
+	char name[64], link[64], to[64], got[8] = "";
+	struct err e = { 0 };
+	struct stat st;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s/gone", folder);
+	snprintf(link, sizeof(link), "%s/to-gone", folder);
+	fd = open(name, O_RDWR | O_CREAT, 0600);
+	snprintf(to, sizeof(to), "/proc/self/fd/%d", fd);
+	unlink(name);
+	if (!ok(fd >= 0 && symlink(to, link) == 0, "a link to a deleted file"))
+		return;
+	ok(file_write_atomic(link, "here", 4, &e), "is written to: %s", e.msg);
+	ok(lstat(link, &st) == 0 && S_ISLNK(st.st_mode), "and stays a link");
+	ok(pread(fd, got, 4, 0) == 4 && !memcmp(got, "here", 4),
+	   "what was written is in the file");
+	close(fd);
+	unlink(link);
+}
+
 static void test_write_fails(void)
 {
 	struct err e = { 0 };
@@ -255,6 +278,7 @@ int main(void)
 	test_read();
 	test_read_stdin();
 	test_write();
+	test_write_deleted();
 	test_write_fails();
 	test_full_disk();
 	test_no_permission();
