@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "engine/model/model.h"
-#include "engine/gpu/gpu.h"
+#include "engine/gpu/gpu_int.h"
 #include "engine/state/state.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"

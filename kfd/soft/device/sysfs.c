@@ -23,16 +23,29 @@
 
 /* ------------------------------------------------------------ contents -- */
 
+/* What is a number: see number_of(). */
+enum number {
+	NOT_A_NUMBER,
+	N_LOAD,
+	N_VRAM_TOTAL,
+	N_VRAM_USED,
+	N_VISIBLE_TOTAL,
+	N_VISIBLE_USED,
+	N_GTT_TOTAL,
+	N_GTT_USED,
+	N_EDGE,
+	N_JUNCTION,
+	N_MEMORY,
+	N_POWER,
+	N_FAN,
+	N_PWM,
+	N_VDDGFX,
+	N_SCLK_HZ,
+	N_MCLK_HZ,
+};
+
 typedef void content(struct soft_dev *d, const struct soft_sensors *s,
 		     struct buf *out);
-
-#define NUMBER(name, value)                                            \
-	static void name(struct soft_dev *d, const struct soft_sensors *s, \
-			 struct buf *out)                               \
-	{                                                              \
-		(void)d, (void)s;                                      \
-		buf_printf(out, "%" PRIu64 "\n", (uint64_t)(value));   \
-	}
 
 static uint64_t used_bytes(struct soft_dev *d, bool host)
 {
@@ -42,22 +55,47 @@ static uint64_t used_bytes(struct soft_dev *d, bool host)
 	return host ? gtt : vram;
 }
 
-NUMBER(load, s->load_pct)
-NUMBER(vram_total, d->o.vram_bytes)
-NUMBER(vram_used, used_bytes(d, false))
-NUMBER(visible_total, soft_visible_bytes(d))
-NUMBER(visible_used, d->o.small_bar ? 0 : used_bytes(d, false))
-NUMBER(gtt_total, d->sys_limit)
-NUMBER(gtt_used, used_bytes(d, true))
-NUMBER(edge, s->edge_mc)
-NUMBER(junction, s->junction_mc)
-NUMBER(memory, s->memory_mc)
-NUMBER(power, s->power_uw)
-NUMBER(fan, s->fan_rpm)
-NUMBER(pwm, s->fan_rpm * 255 / 3300)
-NUMBER(vddgfx, s->vddgfx_mv)
-NUMBER(sclk_hz, s->sclk_mhz * 1000000ull)
-NUMBER(mclk_hz, s->mclk_mhz * 1000000ull)
+static uint64_t number_of(struct soft_dev *d, const struct soft_sensors *s,
+			  enum number number)
+{
+	switch (number) {
+	case NOT_A_NUMBER:
+		break;
+	case N_LOAD:
+		return s->load_pct;
+	case N_VRAM_TOTAL:
+		return d->o.vram_bytes;
+	case N_VRAM_USED:
+		return used_bytes(d, false);
+	case N_VISIBLE_TOTAL:
+		return soft_visible_bytes(d);
+	case N_VISIBLE_USED:
+		return d->o.small_bar ? 0 : used_bytes(d, false);
+	case N_GTT_TOTAL:
+		return d->sys_limit;
+	case N_GTT_USED:
+		return used_bytes(d, true);
+	case N_EDGE:
+		return s->edge_mc;
+	case N_JUNCTION:
+		return s->junction_mc;
+	case N_MEMORY:
+		return s->memory_mc;
+	case N_POWER:
+		return s->power_uw;
+	case N_FAN:
+		return s->fan_rpm;
+	case N_PWM:
+		return s->fan_rpm * 255 / 3300;
+	case N_VDDGFX:
+		return s->vddgfx_mv;
+	case N_SCLK_HZ:
+		return s->sclk_mhz * 1000000ull;
+	case N_MCLK_HZ:
+		return s->mclk_mhz * 1000000ull;
+	}
+	BUG("number %d of sysfs", number);
+}
 
 /* "N: 500Mhz *": levels, the nearest one marked. */
 static void levels(struct buf *out, const unsigned *mhz, size_t n, unsigned now)
@@ -118,6 +156,7 @@ static void pci_config(struct soft_dev *d, const struct soft_sensors *s,
 static const struct file {
 	const char *path, *text;
 	content *fn; /* what changes while the device runs, or is not text */
+	enum number number; /* what changes and is a number */
 } files[] = {
 	{ "vendor", "0x1002", NULL },
 	{ "device", "0x744c", NULL },
@@ -147,13 +186,13 @@ static const struct file {
 	{ "unique_id", "7430736f66743030", NULL },
 	{ "vbios_version", "T0-SOFT-0000", NULL },
 	{ "pcie_replay_count", "0", NULL },
-	{ "gpu_busy_percent", NULL, load },
-	{ "mem_info_vram_total", NULL, vram_total },
-	{ "mem_info_vram_used", NULL, vram_used },
-	{ "mem_info_vis_vram_total", NULL, visible_total },
-	{ "mem_info_vis_vram_used", NULL, visible_used },
-	{ "mem_info_gtt_total", NULL, gtt_total },
-	{ "mem_info_gtt_used", NULL, gtt_used },
+	{ "gpu_busy_percent", NULL, NULL, N_LOAD },
+	{ "mem_info_vram_total", NULL, NULL, N_VRAM_TOTAL },
+	{ "mem_info_vram_used", NULL, NULL, N_VRAM_USED },
+	{ "mem_info_vis_vram_total", NULL, NULL, N_VISIBLE_TOTAL },
+	{ "mem_info_vis_vram_used", NULL, NULL, N_VISIBLE_USED },
+	{ "mem_info_gtt_total", NULL, NULL, N_GTT_TOTAL },
+	{ "mem_info_gtt_used", NULL, NULL, N_GTT_USED },
 	{ "pp_dpm_sclk", NULL, show_sclk },
 	{ "pp_dpm_mclk", NULL, show_mclk },
 	{ "pp_dpm_pcie", "0: 2.5GT/s, x1\n1: 16.0GT/s, x16 *", NULL },
@@ -171,33 +210,33 @@ static const struct file {
 	  "MAJOR=226\nMINOR=128\nDEVNAME=dri/renderD128\nDEVTYPE=drm_minor",
 	  NULL },
 	{ "hwmon/hwmon0/name", "amdgpu", NULL },
-	{ "hwmon/hwmon0/temp1_input", NULL, edge },
+	{ "hwmon/hwmon0/temp1_input", NULL, NULL, N_EDGE },
 	{ "hwmon/hwmon0/temp1_label", "edge", NULL },
 	{ "hwmon/hwmon0/temp1_crit", "100000", NULL },
-	{ "hwmon/hwmon0/temp2_input", NULL, junction },
+	{ "hwmon/hwmon0/temp2_input", NULL, NULL, N_JUNCTION },
 	{ "hwmon/hwmon0/temp2_label", "junction", NULL },
 	{ "hwmon/hwmon0/temp2_crit", "110000", NULL },
-	{ "hwmon/hwmon0/temp3_input", NULL, memory },
+	{ "hwmon/hwmon0/temp3_input", NULL, NULL, N_MEMORY },
 	{ "hwmon/hwmon0/temp3_label", "mem", NULL },
 	{ "hwmon/hwmon0/temp3_crit", "108000", NULL },
-	{ "hwmon/hwmon0/power1_average", NULL, power },
+	{ "hwmon/hwmon0/power1_average", NULL, NULL, N_POWER },
 	{ "hwmon/hwmon0/power1_label", "PPT", NULL },
 	{ "hwmon/hwmon0/power1_cap", "355000000", NULL },
 	{ "hwmon/hwmon0/power1_cap_default", "355000000", NULL },
 	{ "hwmon/hwmon0/power1_cap_max", "408000000", NULL },
 	{ "hwmon/hwmon0/power1_cap_min", "0", NULL },
-	{ "hwmon/hwmon0/fan1_input", NULL, fan },
+	{ "hwmon/hwmon0/fan1_input", NULL, NULL, N_FAN },
 	{ "hwmon/hwmon0/fan1_min", "0", NULL },
 	{ "hwmon/hwmon0/fan1_max", "3300", NULL },
-	{ "hwmon/hwmon0/pwm1", NULL, pwm },
+	{ "hwmon/hwmon0/pwm1", NULL, NULL, N_PWM },
 	{ "hwmon/hwmon0/pwm1_enable", "2", NULL },
 	{ "hwmon/hwmon0/pwm1_min", "0", NULL },
 	{ "hwmon/hwmon0/pwm1_max", "255", NULL },
-	{ "hwmon/hwmon0/in0_input", NULL, vddgfx },
+	{ "hwmon/hwmon0/in0_input", NULL, NULL, N_VDDGFX },
 	{ "hwmon/hwmon0/in0_label", "vddgfx", NULL },
-	{ "hwmon/hwmon0/freq1_input", NULL, sclk_hz },
+	{ "hwmon/hwmon0/freq1_input", NULL, NULL, N_SCLK_HZ },
 	{ "hwmon/hwmon0/freq1_label", "sclk", NULL },
-	{ "hwmon/hwmon0/freq2_input", NULL, mclk_hz },
+	{ "hwmon/hwmon0/freq2_input", NULL, NULL, N_MCLK_HZ },
 	{ "hwmon/hwmon0/freq2_label", "mclk", NULL },
 	{ KFD_DIR "/dev", "511:0", NULL },
 	{ KFD_DIR "/uevent", "MAJOR=511\nMINOR=0\nDEVNAME=kfd", NULL },
@@ -277,10 +316,13 @@ static void file_text(struct soft_dev *d, const struct file *f, struct buf *out)
 	if (f->text) {
 		buf_adds(out, f->text);
 		buf_addc(out, '\n');
-	} else if (f->fn) {
-		soft_sensors_read(d, &s);
-		f->fn(d, &s, out);
+		return;
 	}
+	soft_sensors_read(d, &s);
+	if (f->number)
+		buf_printf(out, "%" PRIu64 "\n", number_of(d, &s, f->number));
+	else if (f->fn)
+		f->fn(d, &s, out);
 }
 
 int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out)
@@ -361,7 +403,8 @@ bool soft_sysfs_live(const char *path)
 		return strstr(at, "/used_memory");
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		file_path(&files[i], mine);
-		if (files[i].fn && !strcmp(at, mine))
+		if ((files[i].fn || files[i].number) &&
+		    !strcmp(at, mine))
 			return true;
 	}
 	return false;
