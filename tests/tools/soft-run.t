@@ -28,7 +28,7 @@ need() {
 
 # ------------------------------------------------------------ the tool
 exits 2 'without a program it says what it wants' "$soft" run
-has "$tmp/err" 't0-soft run -- PROGRAM' 'namely one'
+has "$tmp/err" 'wanted -- PROGRAM' 'namely one'
 exits 2 'a program that is not there is trouble' run -- no-such-program
 has "$tmp/err" 'no-such-program: no such program' 'which it names'
 exits 2 'KFD versions are 1.1 to 1.19' run --kfd-minor 20 -- true
