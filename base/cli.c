@@ -282,7 +282,8 @@ static void list_add(struct cli_list *l, const char *value)
 	l->v[l->n++] = value;
 }
 
-static bool store_value(const struct cli_opt *o, const char *value, struct err *e)
+static bool store_value(const struct cli_opt *o, const char *value,
+			struct err *e)
 {
 	switch (o->type) {
 	case CLI_FLAG:

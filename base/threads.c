@@ -64,7 +64,8 @@ static uint32_t wait_change(struct threads *t, _Atomic uint32_t *at,
 		__builtin_ia32_pause();
 	}
 	/*
-	 * Counted before it looks again, so that wake_sleepers() sees one of both.
+	 * Counted before it looks again, so that wake_sleepers() sees one of
+	 * both.
 	 */
 	atomic_fetch_add(&t->sleepers, 1);
 	while ((now = atomic_load(at)) == old)

@@ -449,10 +449,10 @@ struct kfd_queue_opts {
 	uint32_t priority;	/* 0..15; 0 = normal (7) */
 	uint64_t spin_ns;	/* busy wait before sleeping; 0 = 50 us */
 	/*
-	 * What kernels print (kfd/runtime/printf.h) goes to `print`, on the thread
-	 * that waits for them or puts others; NULL: to stdout.  Each printing
-	 * packet has a buffer of printf_bytes (0 = 1 MiB).  Kernels of our
-	 * compiler wait for room in theirs with printf_wait, for as long as
+	 * What kernels print (kfd/runtime/printf.h) goes to `print`, on the
+	 * thread that waits for them or puts others; NULL: to stdout.  Each
+	 * printing packet has a buffer of printf_bytes (0 = 1 MiB).  Kernels of
+	 * our compiler wait for room in theirs with printf_wait, for as long as
 	 * somebody waits for them, instead of dropping what does not fit.
 	 */
 	void (*print)(void *ctx, const char *text, size_t len);

@@ -25,8 +25,8 @@ static double seconds_of(const struct tune_budget *b, size_t n)
 	return b->seconds / (double)n;
 }
 
-static bool convert_problem(const struct tune_problem *p, struct cpu_problem *out,
-		    struct err *e)
+static bool convert_problem(const struct tune_problem *p,
+			    struct cpu_problem *out, struct err *e)
 {
 	*out = (struct cpu_problem){ .m = p->m, .n = p->n, .k = p->k,
 				     .b_by_n = p->op.b_trans };
@@ -81,8 +81,9 @@ static void add_row(struct table *t, const struct cpu_problem *p,
 	table_cell(t, 9, "hardware");
 }
 
-static bool print_products(const struct tune_report *r, const struct cpu_problem *p,
-		  const struct cpu_outcome *o, size_t n, struct err *e)
+static bool print_products(const struct tune_report *r,
+			   const struct cpu_problem *p,
+			   const struct cpu_outcome *o, size_t n, struct err *e)
 {
 	struct table t;
 

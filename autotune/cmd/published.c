@@ -84,8 +84,10 @@ static bool simulate_row(const struct row *r, const struct cost_model *m,
 	double flop = 2.0 * r->m * r->n * r->k;
 	double want = flop / (r->tflops * 1e12);
 
-	take_error(out, fabs((g.gpu_s + cost_value(m, COST_LAUNCH_ASYNC) * 1e-6) /
-		       want - 1));
+	take_error(out,
+		   fabs((g.gpu_s + cost_value(m, COST_LAUNCH_ASYNC) * 1e-6) /
+				want -
+			1));
 	return true;
 }
 

@@ -1,6 +1,6 @@
 /*
- * autotune/cmd/published.h - what others published, and how far the simulator is
- * off where it can be held against that.
+ * autotune/cmd/published.h - what others published, and how far the simulator
+ * is off where it can be held against that.
  */
 #ifndef T0_AUTOTUNE_PUBLISHED_H
 #define T0_AUTOTUNE_PUBLISHED_H

@@ -172,8 +172,8 @@ static void note_behind(const struct tune_report *r,
 	}
 }
 
-static bool print_notes(const struct tune_report *r, const struct tune_outcome *o,
-		  size_t n, struct err *e)
+static bool print_notes(const struct tune_report *r,
+			const struct tune_outcome *o, size_t n, struct err *e)
 {
 	bool simulated = false;
 
@@ -199,8 +199,8 @@ static bool print_notes(const struct tune_report *r, const struct tune_outcome *
 
 /* ---- why the winner wins ---- */
 
-static bool explain_winner(const struct tune_report *r, const struct tune_outcome *o,
-		    struct err *e)
+static bool explain_winner(const struct tune_report *r,
+			   const struct tune_outcome *o, struct err *e)
 {
 	struct tune_simulation t = { 0 };
 	struct gemm_code code = { 0 };

@@ -24,8 +24,8 @@ bool tune_report_space(const struct tune_report *r,
 /* -------------------------------------------------- host_products.c ---- */
 
 /*
- * The search on the host's processor (autotune/cpu/gemm.h), and its table; *all:
- * every problem has a winner.
+ * The search on the host's processor (autotune/cpu/gemm.h), and its table;
+ * *all: every problem has a winner.
  */
 bool tune_on_host(const struct tune_opts *o, const struct tune_problems *l,
 		  const struct tune_report *r, bool *all, struct err *e);

@@ -1,5 +1,6 @@
 /*
- * autotune/cmd/t0-tune.c - the best configuration of matrix products, proven right.
+ * autotune/cmd/t0-tune.c - the best configuration of matrix products, proven
+ * right.
  */
 #include <stdlib.h>
 #include <string.h>

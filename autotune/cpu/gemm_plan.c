@@ -221,8 +221,8 @@ static void plan_tile(const struct cpu_gemm *g, struct cpu_gemm_config *c)
 /*
  * From so many rows of A on packing parts pays: 1.2 to 1.3 of the rate of v4 at
  * the first, measured on Sapphire Rapids with 1024 columns and k's; at 64 x 64
- * both are the same.  Coarse products gain no earlier: of 16 rows of A with int8
- * v4 takes 0.9 of the time.
+ * both are the same.  Coarse products gain no earlier: of 16 rows of A with
+ * int8 v4 takes 0.9 of the time.
  */
 static bool amx_pays(const struct cpu_gemm *g)
 {

@@ -1,5 +1,6 @@
 /*
- * compiler/cmd/cmd_sim_costs.c - t0-sim costs and import; costs to simulate with.
+ * compiler/cmd/cmd_sim_costs.c - t0-sim costs and import; costs to simulate
+ * with.
  */
 #include <string.h>
 #include <unistd.h>

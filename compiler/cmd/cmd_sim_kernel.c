@@ -155,7 +155,8 @@ static void job_fini(struct job *j)
 static bool job_run(struct job *j, const char *file, const char *kernel,
 		    struct err *e)
 {
-	if (!sim_load_costs(j->o, false, &j->m, e) || !open_object(j, file, kernel, e))
+	if (!sim_load_costs(j->o, false, &j->m, e) ||
+	    !open_object(j, file, kernel, e))
 		return false;
 	from_descriptor(j);
 	return (j->o->trace ? open_trace(j, e) : open_affine(j, e)) &&
@@ -172,9 +173,10 @@ static bool compare_costs(const struct job *j, const char *file, struct err *e)
 	other.timeline = NULL;
 	bool ok = job_run(&k, file, j->kernel->name, e);
 	if (ok)
-		fprintf(j->o->cmd.out, "\nwith %s costs: %llu cycles instead of "
-			"%llu, %+.1f %%\n", other.costs,
-			(unsigned long long)k.r.cycles,
+		fprintf(j->o->cmd.out,
+			"\nwith %s costs: %llu cycles instead of "
+			"%llu, %+.1f %%\n",
+			other.costs, (unsigned long long)k.r.cycles,
 			(unsigned long long)j->r.cycles,
 			100 * ((double)k.r.cycles / (double)j->r.cycles - 1));
 	job_fini(&k);

@@ -155,7 +155,8 @@ bool show_annotated(const struct show_sim *s, FILE *out, struct err *e)
 		fprintf(out, "%8llx %8llu %5.1f%%  %-42s %s",
 			(unsigned long long)(l->pc - s->src->code_va),
 			(unsigned long long)l->issues,
-			100 * share_of(count_stalled(l) + l->issues, all), why, text);
+			100 * share_of(count_stalled(l) + l->issues, all), why,
+			text);
 		if (l->conflicts)
 			fprintf(out, "  // bank conflicts: %.1f cycles",
 				share_of(l->conflicts, l->issues));

@@ -115,7 +115,8 @@ static bool compile_function(struct options *o, const struct ssa_func *f,
 
 	if (o->assembly) {
 		good = cc_assembly(f, &o->cc, &text, e) &&
-		       file_write_atomic(o->cmd.output ? o->cmd.output : "/dev/stdout",
+		       file_write_atomic(o->cmd.output ? o->cmd.output :
+							 "/dev/stdout",
 					 text.data, text.len, e);
 		buf_fini(&text);
 		return good;
@@ -125,8 +126,8 @@ static bool compile_function(struct options *o, const struct ssa_func *f,
 		fprintf(stderr, "t0-cc: %s: %u bytes of code pass the "
 			"verifier\n", f->name, obj.stats.code_bytes);
 	if (good && o->cmd.output)
-		good = file_write_atomic(o->cmd.output, obj.bytes.data, obj.bytes.len,
-					 e);
+		good = file_write_atomic(o->cmd.output, obj.bytes.data,
+					 obj.bytes.len, e);
 	if (good && o->stats)
 		good = show_stats(&o->cmd, f->name, &obj, e);
 	cc_object_fini(&obj);
@@ -231,7 +232,8 @@ static bool fetch_kernel(struct options *o, const struct kernel_entry *k,
 	if (good) {
 		printf("%zu bytes, %s\n", obj.len, object_from_name(obj.from));
 		if (o->cmd.output)
-			good = file_write_atomic(o->cmd.output, obj.bytes, obj.len, e);
+			good = file_write_atomic(o->cmd.output, obj.bytes,
+						 obj.len, e);
 		cache_object_fini(&obj);
 	}
 	object_cache_fini(&j);

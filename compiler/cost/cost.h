@@ -5,8 +5,8 @@
  * and from nowhere else.  A row has a name ("valu.latency"), a unit and a
  * default with its source and confidence: compiler/cost/cost.def.  cost_load()
  * lays what t0.db knows over the defaults: `hardware` wins over `published`,
- * which wins over the default.  Emulated and simulated rows are never read: a model
- * must not learn from its own predictions.
+ * which wins over the default.  Emulated and simulated rows are never read: a
+ * model must not learn from its own predictions.
  *
  * In the database a cost is a result of area "cost" (results/db/results.h):
  *

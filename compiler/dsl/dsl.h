@@ -1,8 +1,8 @@
 /*
  * dsl - kernels written in C that read like the mathematics they do.
  *
- * A kernel is a C function that builds SSA (compiler/ssa/ssa.h) while it runs.  It
- * describes one work-item: values are `struct val`, operations are macros in
+ * A kernel is a C function that builds SSA (compiler/ssa/ssa.h) while it runs.
+ * It describes one work-item: values are `struct val`, operations are macros in
  * capitals (they note file and line), and C itself is the macro language: a C
  * `for` unrolls, a C function is a subroutine, a C variable is a parameter.
  *

@@ -51,8 +51,10 @@ static char *include_folder(struct err *e)
 	char *use = has_headers(built) ? built : installed;
 
 	if (!has_headers(use)) {
-		err_set(e, ERR_IO, "compiler/dsl/dsl.h is neither in %s nor in %s; "
-			"`make install` puts it there", built, installed);
+		err_set(e, ERR_IO,
+			"compiler/dsl/dsl.h is neither in %s nor in %s; "
+			"`make install` puts it there",
+			built, installed);
 		use = NULL;
 	}
 	if (use != built)

@@ -100,8 +100,8 @@ struct val quant_top(struct val top, struct val x)
 }
 
 /*
- * As engine/weights/kernels_int_simd.c: a group of zeros has the scale 0.  With what is
- * infinite or NaN the scale is, too, and all of the group is NaN.
+ * As engine/weights/kernels_int_simd.c: a group of zeros has the scale 0.  With
+ * what is infinite or NaN the scale is, too, and all of the group is NaN.
  */
 struct quant quant_of(struct val top)
 {

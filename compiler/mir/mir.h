@@ -2,9 +2,9 @@
  * mir - machine instructions with virtual registers: the back end's form.
  *
  * A function is a list of blocks in the order in which they will lie in
- * memory.  An instruction is a row of isa/tables/insts.def with its operands in the
- * order of the assembler's text; before register allocation they name virtual
- * registers, afterwards the same operands print as hardware registers.
+ * memory.  An instruction is a row of isa/tables/insts.def with its operands in
+ * the order of the assembler's text; before register allocation they name
+ * virtual registers, afterwards the same operands print as hardware registers.
  *
  * Control flow is already that of the wave: both sides of a divergent branch
  * follow each other, EXEC says which lanes take part, and a virtual vector

@@ -107,8 +107,9 @@ static void add_register(struct machine_half *h, bool vgpr, int vgprs, int role,
 		machine_add_bits(vgpr ? h->kill_v : h->kill_s, reg, n);
 }
 
-static void find_known_registers(struct machine_half *h, const struct isa_inst *in,
-			   const struct isa_target *t, int vgprs)
+static void find_known_registers(struct machine_half *h,
+				 const struct isa_inst *in,
+				 const struct isa_target *t, int vgprs)
 {
 	struct isa_use u;
 

@@ -177,8 +177,8 @@ struct sim_config {
 	bool scattered;	      /* accesses without addresses: a line per lane */
 	uint64_t max_cycles;  /* 0: 10^9; more is an error */
 	/*
-	 * Loops in a steady state are jumped over: see steady_state.c.  0: never;
-	 * SIM_TRIPS is a good number.
+	 * Loops in a steady state are jumped over: see steady_state.c.  0:
+	 * never; SIM_TRIPS is a good number.
 	 */
 	int trips;
 	/* Given times of the waves' first issue, [waves], or NULL. */

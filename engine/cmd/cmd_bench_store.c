@@ -13,7 +13,8 @@
 bool qwen_bench_begin(struct qwen_bench *b, struct err *e)
 {
 	struct res_start start = { .tool = "t0-qwen3 bench",
-				   .argc = b->c->cmd.line_argc, .argv = b->c->cmd.line_argv,
+				   .argc = b->c->cmd.line_argc,
+				   .argv = b->c->cmd.line_argv,
 				   .seed = b->c->seed };
 	struct buf in = { 0 };
 
@@ -63,9 +64,9 @@ static enum res_origin result_origin(const struct qwen_bench *b)
 }
 
 /* Samples of a case and their median. */
-static bool store_samples(struct qwen_bench *b, int64_t case_id, const char *metric,
-		  const char *unit, const double *v, enum res_better better,
-		  double *median, struct err *e)
+static bool store_samples(struct qwen_bench *b, int64_t case_id,
+			  const char *metric, const char *unit, const double *v,
+			  enum res_better better, double *median, struct err *e)
 {
 	const size_t n = b->finished;
 	struct res_interval m = res_median(v, n);
@@ -80,9 +81,9 @@ static bool store_samples(struct qwen_bench *b, int64_t case_id, const char *met
 	return res_result_add(b->db, &r, NULL, e);
 }
 
-static bool store_exact(struct qwen_bench *b, int64_t case_id, const char *metric,
-		  const char *unit, double v, enum res_better better,
-		  struct err *e)
+static bool store_exact(struct qwen_bench *b, int64_t case_id,
+			const char *metric, const char *unit, double v,
+			enum res_better better, struct err *e)
 {
 	struct res_result r = { .run = b->run, .case_id = case_id,
 				.metric = metric, .unit = unit, .value = v,
@@ -92,7 +93,8 @@ static bool store_exact(struct qwen_bench *b, int64_t case_id, const char *metri
 	return res_result_add(b->db, &r, NULL, e);
 }
 
-static bool store_correctness(struct qwen_bench *b, int64_t case_id, struct err *e)
+static bool store_correctness(struct qwen_bench *b, int64_t case_id,
+			      struct err *e)
 {
 	char text[128];
 	struct res_verdict v = { .run = b->run, .case_id = case_id,
@@ -128,7 +130,8 @@ static enum res_answer is_coherent(const struct qwen_bench *b, char text[128])
 	return r.passed ? RES_PASS : RES_FAIL;
 }
 
-static bool store_coherence(struct qwen_bench *b, int64_t case_id, struct err *e)
+static bool store_coherence(struct qwen_bench *b, int64_t case_id,
+			    struct err *e)
 {
 	char text[128];
 	struct res_verdict v = { .run = b->run, .case_id = case_id,
@@ -153,8 +156,8 @@ static void limit_name(const struct qwen_bench *b, const char *phase,
 }
 
 /* One line: speed, and what share of its limit that is. */
-static void add_row(struct qwen_bench *b, const struct qwen_case *k, double speed,
-		double first, double share)
+static void add_row(struct qwen_bench *b, const struct qwen_case *k,
+		    double speed, double first, double share)
 {
 	char limit[80];
 
@@ -195,8 +198,10 @@ static bool store_speed(struct qwen_bench *b, const struct qwen_case *k,
 {
 	double limit;
 
-	if (!store_samples(b, id, "speed", "token/s", k->speed, RES_HIGHER, rate, e) ||
-	    !store_samples(b, id, metric, unit, k->limit, RES_HIGHER, &limit, e))
+	if (!store_samples(b, id, "speed", "token/s", k->speed, RES_HIGHER,
+			   rate, e) ||
+	    !store_samples(b, id, metric, unit, k->limit, RES_HIGHER, &limit,
+			   e))
 		return false;
 	*share = *rate * work / limit;
 	return store_exact(b, id, "share_of_limit", "1", *share, RES_HIGHER, e);
@@ -211,8 +216,8 @@ static bool store_prefill(struct qwen_bench *b, const struct qwen_case *k,
 
 	if (!store_speed(b, k, id, "fma_limit", "FLOP/s", work, &rate, &share,
 			 e) ||
-	    !store_samples(b, id, "first_token", "s", k->seconds, RES_LOWER, &first,
-		   e) ||
+	    !store_samples(b, id, "first_token", "s", k->seconds, RES_LOWER,
+			   &first, e) ||
 	    !store_correctness(b, id, e))
 		return false;
 	add_row(b, k, rate, first, share);
@@ -253,9 +258,11 @@ static bool store_decode(struct qwen_bench *b, const struct qwen_case *k,
 
 	if (!store_speed(b, k, id, "read_limit", "B/s", work, &rate, &share,
 			 e) ||
-	    !store_exact(b, id, "weights_per_pass", "B", weights, RES_LOWER, e) ||
+	    !store_exact(b, id, "weights_per_pass", "B", weights, RES_LOWER,
+			 e) ||
 	    !store_exact(b, id, "cache_per_pass", "B", cache, RES_LOWER, e) ||
-	    !store_exact(b, id, "read_rate", "B/s", rate * work, RES_HIGHER, e) ||
+	    !store_exact(b, id, "read_rate", "B/s", rate * work, RES_HIGHER,
+			 e) ||
 	    !device_counts(b, id, e) || !store_correctness(b, id, e) ||
 	    !store_coherence(b, id, e))
 		return false;
@@ -281,8 +288,8 @@ bool qwen_bench_store_memory(struct qwen_bench *b, struct err *e)
 	getrusage(RUSAGE_SELF, &u);
 	return res_case_id(b->db, "engine", model_name(b),
 			   "{\"phase\":\"memory\"}", &id, e) &&
-	       store_exact(b, id, "peak_memory", "B", (double)u.ru_maxrss * 1024,
-		     RES_LOWER, e) &&
+	       store_exact(b, id, "peak_memory", "B",
+			   (double)u.ru_maxrss * 1024, RES_LOWER, e) &&
 	       store_exact(b, id, "cache", "B", (double)qwen_state_bytes(b->st),
-		     RES_LOWER, e);
+			   RES_LOWER, e);
 }

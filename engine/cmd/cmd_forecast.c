@@ -155,8 +155,9 @@ bool qwen_cmd_forecast(struct cmd *r, struct err *e)
 
 	table_init(&f.table, "pass,kernel,#launches,#us_each,#ms,#share,"
 			     "#tokens_per_s,#dram_share,limit,chosen");
-	ok = config_read(&f, e) && costs_read(&f, e) && forecast_decodes(&f, e) &&
-	     forecast_prefills(&f, e) && cmd_table(&c->cmd, &f.table, e);
+	ok = config_read(&f, e) && costs_read(&f, e) &&
+	     forecast_decodes(&f, e) && forecast_prefills(&f, e) &&
+	     cmd_table(&c->cmd, &f.table, e);
 	cost_summary(&f.costs, text, sizeof(text));
 	if (ok)
 		cmd_remark(r, "simulated for gfx1100 from costs: %s", text);

@@ -37,7 +37,8 @@ static void add_facts(const struct qwen_session *s, struct table *t)
 	add_fact(t, "vocabulary", "%u", c->vocab);
 	add_fact(t, "context", "%u", c->max_positions);
 	add_fact(t, "rotary base", "%g", c->rope_theta);
-	add_fact(t, "output layer", "%s", c->tied ? "the embedding" : "its own");
+	add_fact(t, "output layer", "%s",
+		 c->tied ? "the embedding" : "its own");
 	add_fact(t, "parameters", "%llu",
 	     (unsigned long long)qwen_config_params(c));
 	add_fact(t, "weights", "%s", qwen_weights_name(m->layer[0].q.type));

@@ -83,7 +83,8 @@ static void add_line(struct table *t, const struct qwen_model *m, double rate,
 	table_cell(t, 7, "%u", q->tokens);
 }
 
-static bool compare_models(const struct qwen_cmd *c, const char *out, struct err *e)
+static bool compare_models(const struct qwen_cmd *c, const char *out,
+			   struct err *e)
 {
 	struct qwen_cmd of_out = *c;
 	struct qwen_session a, b = { 0 };
@@ -129,5 +130,6 @@ bool qwen_cmd_quantize(struct cmd *r, struct err *e)
 		return err_set(e, ERR_USAGE, "--to %s: wanted int8 or int4",
 			       c->to);
 	c->model = r->argv[0];
-	return write_quantized(c, to, r->argv[1], e) && compare_models(c, r->argv[1], e);
+	return write_quantized(c, to, r->argv[1], e) &&
+	       compare_models(c, r->argv[1], e);
 }

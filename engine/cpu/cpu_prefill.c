@@ -155,8 +155,8 @@ static bool keys_next(const struct attention *t, struct keys *k)
 }
 
 /*
- * Are scores and sums of values coarse?  With a cache that rounds them, or where
- * all of them come from integer weights.
+ * Are scores and sums of values coarse?  With a cache that rounds them, or
+ * where all of them come from integer weights.
  */
 static bool attention_coarse(const struct cpu *s)
 {

@@ -123,11 +123,12 @@ static struct gpu_tiles *tiles_known(struct gpu *g,
 	for (size_t i = 0; i < g->n_tiles; i++) {
 		struct gpu_tiles *t = g->tiles[i];
 
-		if (!memcmp(&t->op, &want->op, sizeof(t->op)) && t->any == any &&
+		if (!memcmp(&t->op, &want->op, sizeof(t->op)) &&
+		    t->any == any &&
 		    (any ? !memcmp(&t->config, &want->config,
 				   sizeof(t->config)) :
 			   t->m == want->m && t->n == want->n &&
-			   t->k == want->k))
+				     t->k == want->k))
 			return t;
 	}
 	return NULL;

@@ -105,8 +105,8 @@ static bool asm_object(const struct isa_cmd *o, const char *path,
 	bool ok;
 
 	isa_object_init(&object);
-	ok = isa_assemble(&object, path, file->data ? file->data : "", file->len,
-			  &options, e);
+	ok = isa_assemble(&object, path, file->data ? file->data : "",
+			  file->len, &options, e);
 	if (!ok && messages.len) {
 		fprintf(stderr, "%s\n", messages.data);
 		err_set(e, ERR_INPUT, "%s is not assembled", path);

@@ -2,9 +2,9 @@
  * isa/cmd/cmd_diff.c - t0-isa diff: what two generations do not share.
  *
  * An instruction of one is that of the other that has its row of
- * isa/tables/insts.def, else the one with its mnemonic.  Those that exist in one
- * generation only, a new name, encoding or opcode, and other operands are one
- * table row each; so are encodings whose fields are elsewhere.  What only
+ * isa/tables/insts.def, else the one with its mnemonic.  Those that exist in
+ * one generation only, a new name, encoding or opcode, and other operands are
+ * one table row each; so are encodings whose fields are elsewhere.  What only
  * graphics needs is compared where both generations have it in the table.
  */
 #include <string.h>

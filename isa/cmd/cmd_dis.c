@@ -170,8 +170,8 @@ static bool dis_object(const struct isa_cmd *o, const struct buf *file,
 		if (only && only != k)
 			continue;
 		if (o->cmd.format == TABLE_TEXT)
-			fprintf(o->cmd.out, "%s%s: // %s, wave%d\n", i ? "\n" : "",
-				k->name, co.chip, wave_of(o, k));
+			fprintf(o->cmd.out, "%s%s: // %s, wave%d\n",
+				i ? "\n" : "", k->name, co.chip, wave_of(o, k));
 		dis_range(&mine, k->code, k->code_bytes, k->entry_vaddr,
 			  wave_of(o, k), table, k->name);
 	}

@@ -164,7 +164,8 @@ static void print_mix(FILE *out, const struct kernel_facts *f)
 	buf_fini(&b);
 }
 
-static void print_occupancy(FILE *out, const char *chip, const struct kernel_facts *f)
+static void print_occupancy(FILE *out, const char *chip,
+			    const struct kernel_facts *f)
 {
 	const struct isa_occupancy *o = &f->occ;
 
@@ -183,7 +184,8 @@ static void print_occupancy(FILE *out, const char *chip, const struct kernel_fac
 		   f->wgp_mode ? "WGP" : "CU");
 }
 
-static void print_kernel(FILE *out, const char *chip, const struct kernel_facts *f)
+static void print_kernel(FILE *out, const char *chip,
+			 const struct kernel_facts *f)
 {
 	const struct co_kernel *k = f->k;
 

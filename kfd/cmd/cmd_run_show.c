@@ -118,8 +118,8 @@ static json_t *json_buffer(const struct kfd_job *r, int i)
 	json_t *values = json_array();
 
 	for (size_t j = 0; j < shown_count(r, i); j++)
-		json_array_append_new(
-			values, json_value(r->arg[i].type, element_at(r, i, j)));
+		json_array_append_new(values, json_value(r->arg[i].type,
+							 element_at(r, i, j)));
 	return json_pack("{s:i, s:s, s:s, s:I, s:o}", "argument", i, "name",
 			 a ? a->name : "", "type", r->arg[i].type->name,
 			 "count", (json_int_t)r->arg[i].count, "values",

@@ -1,6 +1,6 @@
 /*
- * kfd/cmd/job.h - one kernel of a code object with arguments from a command line:
- * what t0-run does, by steps.
+ * kfd/cmd/job.h - one kernel of a code object with arguments from a command
+ * line: what t0-run does, by steps.
  *
  * The caller fills what the command line gave, and parses operands; then, each
  * resting on those before:

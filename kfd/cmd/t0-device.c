@@ -177,7 +177,8 @@ static void identity_facts(struct table *t, const struct kfd_info *info)
 	add_fact(t, "gfx", NULL, "%s", info->gfx);
 	add_fact(t, "driver", NULL, "%s", info->driver);
 	add_fact(t, "origin of figures", NULL, "%s", info->origin);
-	add_fact(t, "KFD version", NULL, "%u.%u", info->kfd_major, info->kfd_minor);
+	add_fact(t, "KFD version", NULL, "%u.%u", info->kfd_major,
+		 info->kfd_minor);
 	add_fact(t, "topology node", NULL, "%d", n->index);
 	add_number(t, "GPU id", NULL, n->gpu_id);
 	add_hex(t, "vendor", n->vendor_id);
@@ -242,8 +243,9 @@ static void drm_facts(struct table *t, const struct kfd_drm *d)
 {
 	add_text(t, "marketing name", d->name);
 	add_text(t, "name comes from", d->name_source);
-	add_fact(t, "DRM version", NULL, isnan(d->drm_major) ? NULL : "%.0f.%.0f",
-	     d->drm_major, d->drm_minor);
+	add_fact(t, "DRM version", NULL,
+		 isnan(d->drm_major) ? NULL : "%.0f.%.0f", d->drm_major,
+		 d->drm_minor);
 	add_text(t, "card node", d->card);
 	add_fact(t, "PCI revision", NULL, isnan(d->pci_rev) ? NULL : "0x%02x",
 	     isnan(d->pci_rev) ? 0u : (unsigned)d->pci_rev);
@@ -265,8 +267,9 @@ static void drm_facts(struct table *t, const struct kfd_drm *d)
 		char name[48];
 
 		snprintf(name, sizeof(name), "firmware %s", d->fw[i].name);
-		add_fact(t, name, NULL, d->fw[i].known ? "%u (feature %u)" : NULL,
-		     d->fw[i].version, d->fw[i].feature);
+		add_fact(t, name, NULL,
+			 d->fw[i].known ? "%u (feature %u)" : NULL,
+			 d->fw[i].version, d->fw[i].feature);
 	}
 }
 
@@ -274,7 +277,8 @@ static void sensor_facts(struct table *t, const struct kfd_sensors *s)
 {
 	for (const struct kfd_sensor_column *c = kfd_sensor_columns; c->name;
 	     c++)
-		add_figure(t, c->name, c->unit, c->digits, kfd_sensor_value(s, c));
+		add_figure(t, c->name, c->unit, c->digits,
+			   kfd_sensor_value(s, c));
 }
 
 static bool open_device(struct kfd_dev **dev, struct err *e)
@@ -385,7 +389,8 @@ static void sample_head(FILE *f)
 	fprintf(f, csv ? "time_s" : "%8s", "time_s");
 	for (const struct kfd_sensor_column *c = kfd_sensor_columns; c->name;
 	     c++)
-		fprintf(f, csv ? ",%*s" : "%*s", csv ? 0 : column_width(c), c->name);
+		fprintf(f, csv ? ",%*s" : "%*s", csv ? 0 : column_width(c),
+			c->name);
 	fputc('\n', f);
 }
 

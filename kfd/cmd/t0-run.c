@@ -177,7 +177,8 @@ static bool show_watched(struct kfd_job *r, bool *good, struct err *e)
 	if (!r->watched)
 		return true;
 	if (r->watch.stop && !soft_watch_dump(r->watched, &text))
-		buf_printf(&text, "t0-run: no wave came to %s\n", r->watch.stop);
+		buf_printf(&text, "t0-run: no wave came to %s\n",
+			   r->watch.stop);
 	n = soft_watch_findings(r->watched, &text);
 	if (text.len)
 		fputs(text.data, stderr);

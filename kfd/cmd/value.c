@@ -159,8 +159,8 @@ bool value_f64(const struct value_type *t, const void *bytes, double *out)
 /* ---- filling ------------------------------------------------------------ */
 
 /* One value, from what a sequence computes as double or as bits. */
-static void store_bits(const struct value_type *t, void *dst, size_t i, double f,
-		  uint64_t v)
+static void store_bits(const struct value_type *t, void *dst, size_t i,
+		       double f, uint64_t v)
 {
 	uint64_t bits = t->class == VALUE_FLOAT ? bits_of(t, f) : v;
 

@@ -1,5 +1,6 @@
 /*
- * probes/cmd/cmd_discover.c - t0-probe discover: all slots, a list, or one slot.
+ * probes/cmd/cmd_discover.c - t0-probe discover: all slots, a list, or one
+ * slot.
  */
 #include <string.h>
 

@@ -90,8 +90,8 @@ static double loss_from(const struct piece *old, const struct piece *now)
 	return d / (old->value != 0 ? fabs(old->value) : 1);
 }
 
-static bool plan_changes(struct accepting *a, const char *spec, const char *glob,
-		 struct err *e)
+static bool plan_changes(struct accepting *a, const char *spec,
+			 const char *glob, struct err *e)
 {
 	const char *metric = a->s->o.metric;
 	struct buf name = { 0 };
@@ -239,7 +239,8 @@ static bool insert_all(struct accepting *a, struct err *e)
 	bool ok = true;
 	for (size_t i = 0; ok && i < a->n; i++)
 		if (a->v[i].action <= LOWER)
-			ok = insert_baseline(db, &a->v[i], reason_for(a, &a->v[i]), e);
+			ok = insert_baseline(db, &a->v[i],
+					     reason_for(a, &a->v[i]), e);
 	return res_write_end(db, ok, e);
 }
 

@@ -381,8 +381,8 @@ static bool print_comparison(struct comparison *c, struct err *e)
 }
 
 /* Facts that may differ but explain much; on stderr, not in the result. */
-static void remark_difference(struct comparison *c, const char *what, const char *a,
-		   const char *b)
+static void remark_difference(struct comparison *c, const char *what,
+			      const char *a, const char *b)
 {
 	if (a && b && strcmp(a, b))
 		cmd_remark(&c->s->cmd, "note: %s differs: %s and %s", what, a,

@@ -17,10 +17,10 @@ static const enum res_answer stored_answer[] = { RES_PASS, RES_REGRESS,
 
 /* ------------------------------------------------------------- judging -- */
 
-static void set_reason(struct gate_verdict *v, enum gate_answer a, const char *fmt,
-		...) T0_PRINTF(3, 4);
-static void set_reason(struct gate_verdict *v, enum gate_answer a, const char *fmt,
-		...)
+static void set_reason(struct gate_verdict *v, enum gate_answer a,
+		       const char *fmt, ...) T0_PRINTF(3, 4);
+static void set_reason(struct gate_verdict *v, enum gate_answer a,
+		       const char *fmt, ...)
 {
 	va_list ap;
 
@@ -55,8 +55,10 @@ static bool check_verdict(const char *what, const char *was, const char *is,
 	if (is && (!strcmp(is, "fail") || !strcmp(is, "regress")))
 		set_reason(v, GATE_REGRESS, "the %s check says %s", what, is);
 	else if (is_pass(was) && !is_pass(is))
-		set_reason(v, GATE_NODATA, "no passing %s check, which the baseline "
-		    "had: %s", what, is ? is : "it did not run");
+		set_reason(v, GATE_NODATA,
+			   "no passing %s check, which the baseline "
+			   "had: %s",
+			   what, is ? is : "it did not run");
 	else
 		return true;
 	return false;
@@ -77,11 +79,15 @@ static bool has_data(const struct piece *base, const struct piece *now,
 static void judge_gain(const struct piece *now, struct gate_verdict *v)
 {
 	if (!is_pass(now->correct))
-		set_reason(v, GATE_INCONCLUSIVE, "%.3g %% better, but no correctness "
-		    "check passed", -100 * v->loss);
+		set_reason(v, GATE_INCONCLUSIVE,
+			   "%.3g %% better, but no correctness "
+			   "check passed",
+			   -100 * v->loss);
 	else if (is_text(now) && !is_pass(now->coherent))
-		set_reason(v, GATE_INCONCLUSIVE, "%.3g %% better, but no coherence "
-		    "check passed", -100 * v->loss);
+		set_reason(v, GATE_INCONCLUSIVE,
+			   "%.3g %% better, but no coherence "
+			   "check passed",
+			   -100 * v->loss);
 	else
 		set_reason(v, GATE_PASS, "%.3g %% better, and correct",
 		    -100 * v->loss);
@@ -96,9 +102,10 @@ static void judge_effect(const struct piece *base, const struct piece *now,
 			    loss_of(base->better, f->change.hi));
 
 	if (proven && v->loss >= v->threshold)
-		set_reason(v, GATE_REGRESS, "%.3g %% worse (p %.2g), more than the "
-		    "%.3g %% that this case may lose", 100 * v->loss, f->p,
-		    100 * v->threshold);
+		set_reason(v, GATE_REGRESS,
+			   "%.3g %% worse (p %.2g), more than the "
+			   "%.3g %% that this case may lose",
+			   100 * v->loss, f->p, 100 * v->threshold);
 	else if (proven && v->loss <= -v->threshold)
 		judge_gain(now, v);
 	else if (!(worst < v->threshold))
@@ -106,7 +113,8 @@ static void judge_effect(const struct piece *base, const struct piece *now,
 		    "excluded: the interval reaches %.3g %%; take more "
 		    "samples", 100 * v->threshold, 100 * worst);
 	else
-		set_reason(v, GATE_PASS, "no loss of %.3g %%", 100 * v->threshold);
+		set_reason(v, GATE_PASS, "no loss of %.3g %%",
+			   100 * v->threshold);
 }
 
 void gate_judge(const struct piece *base, const struct piece *now,
@@ -125,9 +133,10 @@ void gate_judge(const struct piece *base, const struct piece *now,
 	if (!has_data(base, now, v))
 		return;
 	if (!v->effect.tested)
-		set_reason(v, GATE_INCONCLUSIVE, "%zu samples against the baseline's "
-		    "%zu: a verdict needs %d of each", now->n_samples,
-		    base->n_samples, RES_MIN_SAMPLES);
+		set_reason(v, GATE_INCONCLUSIVE,
+			   "%zu samples against the baseline's "
+			   "%zu: a verdict needs %d of each",
+			   now->n_samples, base->n_samples, RES_MIN_SAMPLES);
 	else
 		judge_effect(base, now, v);
 }
@@ -331,8 +340,10 @@ static bool load_candidates(struct show *s, const struct wanted *w,
 }
 
 /* The newest one that may be compared; else why the newest may not. */
-static const struct piece *choose_candidate(struct show *s, const struct piece *base,
-				  const struct pieces *p, struct mismatch *m)
+static const struct piece *choose_candidate(struct show *s,
+					    const struct piece *base,
+					    const struct pieces *p,
+					    struct mismatch *m)
 {
 	struct mismatch first = { 0 };
 
@@ -501,7 +512,8 @@ static bool gate_one(struct gating *g, const struct piece *base, struct err *e)
 	bool ok = load_candidates(g->s, &g->wanted, base, &found, e);
 
 	if (ok) {
-		const struct piece *now = choose_candidate(g->s, base, &found, &m);
+		const struct piece *now =
+			choose_candidate(g->s, base, &found, &m);
 		gate_judge(base, now, &v);
 		if (!now && found.n)
 			set_reason(&v, GATE_NODATA, "nothing comparable was "
@@ -576,9 +588,11 @@ static bool print_gating(struct gating *g, size_t n, struct err *e)
 			fprintf(s->cmd.out, "\n%s", g->reasons.data);
 		if (g->checks.len)
 			fputs(g->checks.data, s->cmd.out);
-		fprintf(s->cmd.out, "\n%s: %d pass, %d regress, %d inconclusive, "
-			"%d no data\n", s->cmd.status ? "NOT PASSED" : "passed",
-			g->count[0], g->count[1], g->count[2], g->count[3]);
+		fprintf(s->cmd.out,
+			"\n%s: %d pass, %d regress, %d inconclusive, "
+			"%d no data\n",
+			s->cmd.status ? "NOT PASSED" : "passed", g->count[0],
+			g->count[1], g->count[2], g->count[3]);
 	}
 	if (!n)
 		cmd_remark(&s->cmd, "no baseline %s: nothing was gated, which "

@@ -185,10 +185,10 @@ static bool take_facts(struct res_import *im, const json_t *row, int64_t *host,
 	const json_t *d = json_object_get(row, "device");
 
 	*device = 0;
-	return find_or_insert(im, "hosts", host_columns, json_object_get(row, "host"),
-		      host) &&
+	return find_or_insert(im, "hosts", host_columns,
+			      json_object_get(row, "host"), host) &&
 	       find_or_insert(im, "builds", build_columns,
-		      json_object_get(row, "build"), build) &&
+			      json_object_get(row, "build"), build) &&
 	       (is_absent(d, "name") ||
 		find_or_insert(im, "devices", device_columns, d, device));
 }
@@ -333,8 +333,8 @@ static bool take_result(struct res_import *im, const json_t *row)
 
 	if (im->known_run)
 		return true;
-	if (!find_or_insert(im, "cases", case_columns, json_object_get(row, "case"),
-		    &id[1].value) ||
+	if (!find_or_insert(im, "cases", case_columns,
+			    json_object_get(row, "case"), &id[1].value) ||
 	    !import_insert(im, "results", id, result_columns, row))
 		return false;
 	result = sqlite3_last_insert_rowid(im->db->sq);
@@ -421,8 +421,8 @@ static bool take_baseline(struct res_import *im, const json_t *row)
 	    here)
 		return here;
 	return take_facts(im, row, &id[0].value, &id[1].value, &id[2].value) &&
-	       find_or_insert(im, "cases", case_columns, json_object_get(row, "case"),
-		      &id[3].value) &&
+	       find_or_insert(im, "cases", case_columns,
+			      json_object_get(row, "case"), &id[3].value) &&
 	       import_insert(im, "baselines", id, baseline_columns, row);
 }
 
@@ -574,7 +574,8 @@ static bool import_file(struct show *s, const char *path, struct err *e)
 	ok = im && import_end(im, ok, &runs, &known, e) && ok;
 	if (in != stdin)
 		fclose(in);
-	return ok ? remark_import(s, path, runs, known) : err_wrap(e, "%s", path);
+	return ok ? remark_import(s, path, runs, known) :
+		    err_wrap(e, "%s", path);
 }
 
 bool res_cmd_import(struct cmd *c, struct err *e)

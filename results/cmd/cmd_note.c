@@ -107,10 +107,11 @@ static bool tell_earlier(struct show *s, struct err *e)
 		if (!is_alike(s->o.hypothesis, r[6]) &&
 		    !(about && *about && !strcmp(about, r[5])))
 			continue;
-		cmd_remark(&s->cmd, "tried before: note %s, %.10s, %s, measured "
-			   "%s: %s%s%s", r[0], r[1], r[2],
-			   r[4] ? r[4] : "nothing", r[6], *r[8] ? "; " : "",
-			   r[8]);
+		cmd_remark(&s->cmd,
+			   "tried before: note %s, %.10s, %s, measured "
+			   "%s: %s%s%s",
+			   r[0], r[1], r[2], r[4] ? r[4] : "nothing", r[6],
+			   *r[8] ? "; " : "", r[8]);
 		any = true;
 	}
 	if (ok && any)

@@ -365,7 +365,8 @@ static void add_heat_data(struct drawing *d)
 		for (int x = 0; x < d->n_names; x++) {
 			const char *v = "NaN";
 			for (int i = 0; i < d->rows.n_rows; i++)
-				if (!strcmp(cell_text(d, i, SERIES), d->series[y]) &&
+				if (!strcmp(cell_text(d, i, SERIES),
+					    d->series[y]) &&
 				    !strcmp(cell_text(d, i, X), d->name[x]))
 					v = cell_text(d, i, Y);
 			buf_printf(o, "%d %d %s\n", x, y, v);

@@ -1,8 +1,9 @@
 /*
  * results/cmd/cmd_report.c - one static page.
  *
- * What stands out, the plots, the tables: DIR/index.html with the pictures beside it; every table also as CSV.  It
- * names nothing outside its folder and runs no script.
+ * What stands out, the plots, the tables: DIR/index.html with the pictures
+ * beside it; every table also as CSV.  It names nothing outside its folder and
+ * runs no script.
  */
 #include "results/cmd/cmd.h"
 

@@ -174,7 +174,8 @@ static bool print_object(struct show *s, const struct table *row,
 	char *from = ok ? strchr(text, '{') : NULL;
 	char *to = ok ? strrchr(text, '}') : NULL;
 	if (from && to)
-		fprintf(s->cmd.out, "{\"run\": %.*s", (int)(to + 1 - from), from);
+		fprintf(s->cmd.out, "{\"run\": %.*s", (int)(to + 1 - from),
+			from);
 	free(text);
 	return ok;
 }
@@ -227,8 +228,9 @@ static bool show_all(struct show *s, int64_t run, struct err *e)
 static bool show_csv(struct show *s, int64_t run, struct err *e)
 {
 	struct table t;
-	bool ok = s->o.slots ? load_table(s, &t, slot_columns, slot_sql, run, e) :
-			     load_table(s, &t, result_columns, result_sql, run, e);
+	bool ok = s->o.slots ?
+			  load_table(s, &t, slot_columns, slot_sql, run, e) :
+			  load_table(s, &t, result_columns, result_sql, run, e);
 
 	if (ok && !s->o.slots && !t.n_rows) {
 		table_fini(&t);

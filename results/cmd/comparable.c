@@ -114,10 +114,10 @@ bool pieces_comparable(const struct piece *a, const struct piece *b,
 	       is_same("device", fa->device, fb->device, allow, m) &&
 	       is_same("gfx", fa->gfx, fb->gfx, allow, m) &&
 	       is_same("uid", fa->uid, fb->uid, allow, m) &&
-	       (!strict || is_same("driver", fa->driver, fb->driver, allow, m)) &&
+	       (!strict ||
+		is_same("driver", fa->driver, fb->driver, allow, m)) &&
 	       (!measured ||
-		is_same_identity("host", fa->machine, fb->machine, allow,
-				 m)) &&
+		is_same_identity("host", fa->machine, fb->machine, allow, m)) &&
 	       same_json("inputs", fa->inputs, fb->inputs, false, allow, m) &&
 	       same_json("conditions", fa->conditions, fb->conditions, true,
 			 allow, m);

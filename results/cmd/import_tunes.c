@@ -179,10 +179,12 @@ static bool is_beaten(struct res_import *im, const json_t *row,
 {
 	double time_s = json_number_value(json_object_get(row, "time_s"));
 	int64_t n = 0;
-	bool ok = res_query_int(im->db, &n, im->e, "SELECT count(*) FROM "
+	bool ok = res_query_int(im->db, &n, im->e,
+				"SELECT count(*) FROM "
 				"v_tunes WHERE tune = ? AND (time_s > ? OR "
-				"(time_s = ? AND chosen_ns < ?))", "iddi", old,
-				time_s, time_s, take_integer(winner, "chosen_ns"));
+				"(time_s = ? AND chosen_ns < ?))",
+				"iddi", old, time_s, time_s,
+				take_integer(winner, "chosen_ns"));
 
 	*beaten = n > 0;
 	return ok;
@@ -203,13 +205,15 @@ static bool may_win(struct res_import *im, const json_t *row,
 		    const json_t *winner, int64_t tune, bool *may)
 {
 	int64_t n = 0;
-	bool ok = res_query_int(im->db, &n, im->e,
+	bool ok = res_query_int(
+		im->db, &n, im->e,
 		"SELECT count(*) FROM v_tunes t WHERE t.tune = ? AND "
 		"t.state = 'timed' AND t.object = ? AND t.proof > 0 AND "
 		"EXISTS(SELECT 1 FROM tune_checks c WHERE c.target = t.target "
 		"AND c.op = t.op AND c.config = t.config AND "
 		"c.object = t.object AND c.class = ? AND c.verdict = 'pass')",
-		"itt", tune, take_text(row, "object"), take_text(winner, "class"));
+		"itt", tune, take_text(row, "object"),
+		take_text(winner, "class"));
 
 	*may = n > 0;
 	return ok;

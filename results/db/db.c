@@ -1,5 +1,6 @@
 /*
- * results/db/db.c - opening the database: what is refused, and how it is set up.
+ * results/db/db.c - opening the database: what is refused, and how it is set
+ * up.
  */
 #include "results/db/res.h"
 
@@ -93,7 +94,8 @@ static bool check_size(const char *path, const unsigned char *h,
 
 	if (page == 1) /* 64 KiB does not fit the field */
 		page = 65536;
-	if (read_be32(h + 24) != read_be32(h + 92) || size_bytes >= page * read_be32(h + 28))
+	if (read_be32(h + 24) != read_be32(h + 92) ||
+	    size_bytes >= page * read_be32(h + 28))
 		return true;
 	return err_set(e, ERR_INPUT,
 		       "%s: damaged: cut short, %lld bytes of %lld; restore a "

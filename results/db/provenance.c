@@ -1,5 +1,6 @@
 /*
- * results/db/provenance.c - hosts, devices and builds, and which process owns a run.
+ * results/db/provenance.c - hosts, devices and builds, and which process owns a
+ * run.
  */
 #include "results/db/res.h"
 

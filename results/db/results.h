@@ -261,7 +261,8 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  * has the unit "token/s" and needs a coherence verdict beside the correctness
  * one.
  *
- * Cases that are drawn (results/cmd/plots.def) and what the plots expect of them:
+ * Cases that are drawn (results/cmd/plots.def) and what the plots expect of
+ * them:
  *
  *	area      name          params                 metric [unit]
  *	cost      mnemonic      any                    latency, interval [cycle]

@@ -1,5 +1,6 @@
 /*
- * results/db/schema.c - versions of the database file (the SQL is in schema.def).
+ * results/db/schema.c - versions of the database file (the SQL is in
+ * schema.def).
  */
 #include "results/db/res.h"
 

@@ -1,5 +1,6 @@
 /*
- * results/db/sql.c - errors, statements and transactions: all that talks to sqlite.
+ * results/db/sql.c - errors, statements and transactions: all that talks to
+ * sqlite.
  */
 #include "results/db/res.h"
 

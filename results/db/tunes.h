@@ -2,11 +2,11 @@
  * tunes.h - what the tuner tried, checked and chose.
  *
  * A row is a configuration for a problem under a key: the words are the
- * tuner's (autotune/tuner/tune.h), the rules are the schema's (results/db/schema.def,
- * version 5).  Rows are never decided twice under one key, so that a search
- * which was killed goes on with what is missing.  A winner is a timed
- * configuration whose machine code passed the check of its class and failed
- * none: the schema refuses any other, whoever writes it.
+ * tuner's (autotune/tuner/tune.h), the rules are the schema's
+ * (results/db/schema.def, version 5).  Rows are never decided twice under one
+ * key, so that a search which was killed goes on with what is missing.  A
+ * winner is a timed configuration whose machine code passed the check of its
+ * class and failed none: the schema refuses any other, whoever writes it.
  */
 #ifndef T0_RESULTS_TUNES_H
 #define T0_RESULTS_TUNES_H

@@ -1,5 +1,6 @@
 /*
- * results/stats/rank.c - two samples: Mann-Whitney's test, Hodges-Lehmann's shift.
+ * results/stats/rank.c - two samples: Mann-Whitney's test, Hodges-Lehmann's
+ * shift.
  */
 #include <math.h>
 #include <stdint.h>
@@ -238,7 +239,8 @@ static size_t count_upto(const struct differences *s, double d)
 }
 
 /* Collects the differences in (lo, hi]; there are n. */
-static void collect_between(struct differences *s, double lo, double hi, size_t n)
+static void collect_between(struct differences *s, double lo, double hi,
+			    size_t n)
 {
 	size_t from = 0, to = 0, k = 0;
 
@@ -337,7 +339,8 @@ struct res_interval res_shift(const double *a, size_t na, const double *b,
 	double *sa = res_sorted(a, na), *sb = res_sorted(b, nb);
 	struct differences s = { sa, sb, na, nb, NULL, 0 };
 	r.value = n % 2 ? select_nth(&s, n / 2) :
-			  select_nth(&s, n / 2 - 1) / 2 + select_nth(&s, n / 2) / 2;
+			  select_nth(&s, n / 2 - 1) / 2 +
+				  select_nth(&s, n / 2) / 2;
 	size_t k = shift_rank(na, nb);
 	if (k) {
 		r.lo = select_nth(&s, k - 1);

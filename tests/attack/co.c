@@ -1,7 +1,8 @@
 /*
  * Fuzz target: code objects.  Any bytes may be given to co_unbundle(),
  * co_parse() and co_image_build(); what they accept must keep the promises of
- * isa/object/object.h, which are checked here by reading everything they point at.
+ * isa/object/object.h, which are checked here by reading everything they point
+ * at.
  *
  * The input lies right before an unmapped page, because libelf is not built
  * with sanitizers: a read past the end must crash all the same.

@@ -96,7 +96,8 @@ static void mutants(void)
 static bool tune(const char *db, const struct cpu_problem *p,
 		 const volatile int *stop, struct cpu_outcome *out)
 {
-	static char name[] = "tests/autotune/cpu-tune", *argv[] = { name, NULL };
+	static char name[] = "tests/autotune/cpu-tune",
+		    *argv[] = { name, NULL };
 	const struct cpu_tune_opts o = { .db = db, .threads = 1,
 					 .seconds = .3, .seed = 1,
 					 .stop = stop, .argc = 1,

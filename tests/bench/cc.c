@@ -1,7 +1,8 @@
 /*
- * How long compiling takes: the examples of compiler/dsl/dsl.h and a large random
- * kernel, at the highest level, against the budget of 50 ms for one kernel
- * that just-in-time compiling has; and the whole library, of bf16, against
+ * How long compiling takes: the examples of compiler/dsl/dsl.h and a large
+ * random kernel, at the highest level, against the budget of 50 ms for one
+ * kernel that just-in-time compiling has; and the whole library, of bf16,
+ * against
  * 10 s for all of it.
  */
 #include <math.h>

@@ -9,8 +9,8 @@
  * computes something else does not count.  Instructions are those of the
  * kernel's code (`insts`) and those that the simulated waves executed (`run`).
  *
- * tests/bench/clang [KERNEL...] [-v]: only these; -v also shows every instruction
- * with its issues and stalls.
+ * tests/bench/clang [KERNEL...] [-v]: only these; -v also shows every
+ * instruction with its issues and stalls.
  */
 #include <math.h>
 #include <unistd.h>

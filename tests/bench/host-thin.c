@@ -1,7 +1,7 @@
 /*
  * Products of few rows on the host against OpenBLAS and BLIS (bench-blas.h says
- * how): shapes of Qwen3-0.6B (weights stored [n][k]).  tests/bench/host-gemm has the
- * others.
+ * how): shapes of Qwen3-0.6B (weights stored [n][k]).  tests/bench/host-gemm
+ * has the others.
  *
  *	tests/bench/host-thin [THREADS [M [v4|v3 [f32|bf16|f16]]]]
  *

@@ -184,7 +184,8 @@ static void test_errors(void)
 
 		ok(!f, "%s is refused", bad[i].name);
 		has_str(e.msg, bad[i].says, "%s: the message", bad[i].name);
-		snprintf(place, sizeof(place), "tests/compiler/dsl.c:%u: bad: ", line);
+		snprintf(place, sizeof(place),
+			 "tests/compiler/dsl.c:%u: bad: ", line);
 		has_str(e.msg, place, "%s: the place", bad[i].name);
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * The examples of compiler/dsl/dsl.h, compiled, on the soft device.  2110 has them
- * in the interpreter.
+ * The examples of compiler/dsl/dsl.h, compiled, on the soft device.  2110 has
+ * them in the interpreter.
  */
 #include "tests/compiler/cc-run.h"
 #include "tests/compiler/dsl-tests.h"

@@ -163,7 +163,8 @@ static void test_cases(void)
 {
 	char *prelude = ssa_read("prelude.ssa");
 	struct dirent **file;
-	const int n = scandir(SSA_DATA "passes", &file, is_case_file, alphasort);
+	const int n =
+		scandir(SSA_DATA "passes", &file, is_case_file, alphasort);
 
 	ok(n > 10, "there are cases");
 	for (int k = 0; k < n; k++) {

@@ -1,7 +1,8 @@
 /*
  * Vector instructions that look across lanes or registers, each by a reference
  * of its own: random registers and masks, both wave sizes, one by one and in
- * the fast form.  tests/ref/cross.def says which; tests/exec/every-valu has the rest.
+ * the fast form.  tests/ref/cross.def says which; tests/exec/every-valu has the
+ * rest.
  */
 #include "tests/exec/every.h"
 

@@ -1,7 +1,7 @@
 /*
  * Random programs over all encodings, run by the emulator in its fast and its
- * slow form (tests/exec/soft-fuzz.h).  T0_FUZZ_SECONDS=600 runs so long, T0_SEED
- * starts elsewhere, T0_FUZZ_SAVE=FILE keeps the input that failed.
+ * slow form (tests/exec/soft-fuzz.h).  T0_FUZZ_SECONDS=600 runs so long,
+ * T0_SEED starts elsewhere, T0_FUZZ_SAVE=FILE keeps the input that failed.
  */
 #include <stdio.h>
 

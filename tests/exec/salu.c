@@ -496,13 +496,14 @@ static void test_subvector_loop(void)
 
 	bench_init(&b, 64, 1);
 	put64(&w->s[ISA_R_EXEC_LO], UINT64_C(0x0000000200000001));
-	bench_text(&b, "s_subvector_loop_begin s20, 6\n"
-		       "s_add_u32 s8, s8, 1\n"
-		       "s_cmp_eq_u32 s8, 1\n"
-		       "s_cselect_b32 s9, exec_lo, s9\n"
-		       "s_mov_b64 s[10:11], exec\n"
-		       "s_nop 0\n"
-		       "s_subvector_loop_end s20, 65530"); /* s_subvector_loop_end
+	bench_text(&b,
+		   "s_subvector_loop_begin s20, 6\n"
+		   "s_add_u32 s8, s8, 1\n"
+		   "s_cmp_eq_u32 s8, 1\n"
+		   "s_cselect_b32 s9, exec_lo, s9\n"
+		   "s_mov_b64 s[10:11], exec\n"
+		   "s_nop 0\n"
+		   "s_subvector_loop_end s20, 65530"); /* s_subvector_loop_end
 							      s20, -6 */
 	is_u64(w->s[8], 2, "s_subvector_loop runs its body twice");
 	is_u64(w->s[9], 1, "... first with the low half alone");

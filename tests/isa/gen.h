@@ -265,8 +265,8 @@ static inline uint32_t gen_dpp16(struct isa_gen_state *g)
 }
 
 /*
- * An SDWA dword (isa/code/decode_sdwa.c): mostly without what only some rows have,
- * never with reserved parts, of which LLVM 19's disassembler dies.
+ * An SDWA dword (isa/code/decode_sdwa.c): mostly without what only some rows
+ * have, never with reserved parts, of which LLVM 19's disassembler dies.
  */
 static inline uint32_t gen_sdwa(struct isa_gen_state *g, int fmt)
 {

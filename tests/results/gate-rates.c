@@ -1,6 +1,6 @@
 /*
- * results/cmd/gate.c on synthetic samples with a known effect: how often it cries
- * wolf, how often it misses.  Fixed seeds.
+ * results/cmd/gate.c on synthetic samples with a known effect: how often it
+ * cries wolf, how often it misses.  Fixed seeds.
  */
 #include <math.h>
 #include <stdlib.h>

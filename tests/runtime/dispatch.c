@@ -156,13 +156,15 @@ static void test_chain(void)
 	is_u64(header_of(&r, true, false), 0x0d02, "a packet without an end");
 	const uint64_t limit = r.f->queue[0].limit;
 	ok(kfd_wait(r.q, 5, 0, NULL, &r.e), "is waited for (%s)", r.e.msg);
-	is_u64(r.f->queue[0].limit, limit + 1, "through a barrier that ends it");
+	is_u64(r.f->queue[0].limit, limit + 1,
+	       "through a barrier that ends it");
 	ok(kfd_wait(r.q, 5, 0, NULL, &r.e) &&
 	   r.f->queue[0].limit == limit + 1, "once");
 	is_u64(header_of(&r, true, false), 0x0d02, "and another");
 	ok(kfd_drain(r.q, 0, &r.e), "drained");
 	is_u64(r.f->queue[0].limit, limit + 3, "that ends it, too");
-	is_u64(header_of(&r, true, true), 0x1402, "who overlaps is never quiet");
+	is_u64(header_of(&r, true, true), 0x1402,
+	       "who overlaps is never quiet");
 	kfd_close(r.dev);
 }
 

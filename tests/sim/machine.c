@@ -13,7 +13,8 @@ static int follow(struct machine_code *c, struct machine *m,
 	struct err e = { 0 };
 	int steps = 0;
 
-	*c = (struct machine_code){ .code = (const uint8_t *)code.dw, .va = 4096,
+	*c = (struct machine_code){ .code = (const uint8_t *)code.dw,
+				    .va = 4096,
 				    .size_bytes = code.size_bytes,
 				    .wave_size = 32, .vgprs = 64 };
 	machine_code_init(c);

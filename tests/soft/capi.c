@@ -95,8 +95,8 @@ static void test_groups(const struct library *l)
 	is_mem(out, wanted, sizeof(out),
 	       "with the kernel arguments in s[0:1] and the id behind them");
 	memset(out, 0, sizeof(out));
-	is_i64(l->run_asm(add_group.dw, add_group.size_bytes, 4, 1, 1, 64, 1, 1, NULL,
-			  USERS(2) | ID_X, 0, user, 2),
+	is_i64(l->run_asm(add_group.dw, add_group.size_bytes, 4, 1, 1, 64, 1, 1,
+			  NULL, USERS(2) | ID_X, 0, user, 2),
 	       0, "they run with user SGPRs");
 	is_mem(out, wanted, sizeof(out), "and do the same");
 }
@@ -128,16 +128,16 @@ static void test_local(const struct library *l)
 		back[i] = 63 - i;
 		triple[i] = 3 * i;
 	}
-	is_i64(l->run_asm(reverse.dw, reverse.size_bytes, 1, 1, 1, 64, 1, 1, &kernarg,
-			  USERS(2) | LDS_UNIT, 0, NULL, 0),
+	is_i64(l->run_asm(reverse.dw, reverse.size_bytes, 1, 1, 1, 64, 1, 1,
+			  &kernarg, USERS(2) | LDS_UNIT, 0, NULL, 0),
 	       0, "waves meet at a barrier");
 	is_mem(out, back, sizeof(out), "and exchange values through LDS");
-	is_i64(l->run_asm(scratch.dw, scratch.size_bytes, 1, 1, 1, 64, 1, 1, &kernarg,
-			  USERS(2) | 1, 8, NULL, 0),
+	is_i64(l->run_asm(scratch.dw, scratch.size_bytes, 1, 1, 1, 64, 1, 1,
+			  &kernarg, USERS(2) | 1, 8, NULL, 0),
 	       0, "a kernel with scratch runs");
 	is_mem(out, triple, sizeof(out), "and every lane has its own");
-	is_i64(l->run_asm(scratch.dw, scratch.size_bytes, 1, 1, 1, 64, 1, 1, &kernarg,
-			  USERS(2) | 1, 4, NULL, 0),
+	is_i64(l->run_asm(scratch.dw, scratch.size_bytes, 1, 1, 1, 64, 1, 1,
+			  &kernarg, USERS(2) | 1, 4, NULL, 0),
 	       T0_SOFT_APERTURE, "too little scratch is a fault");
 }
 
@@ -161,23 +161,26 @@ static void test_bad_pointers(const struct library *l)
 	struct t0_soft_fault f;
 
 	mprotect(p + page, (size_t)page, PROT_NONE);
-	is_i64(with_pointer(l, load_first.dw, load_first.size_bytes, 0x1000, &f),
+	is_i64(with_pointer(l, load_first.dw, load_first.size_bytes, 0x1000,
+			    &f),
 	       T0_SOFT_MEMORY, "a load from nowhere is a memory fault");
 	is_u64(f.address, 0x1000, "at that address");
 	is_u64(f.pc - (uintptr_t)load_first.dw, 16, "of that instruction");
 	is_i64(f.lane, 0, "in lane 0");
 	has_str(f.text, "0x1000", "the text names the address");
-	is_i64(with_pointer(l, load_first.dw, load_first.size_bytes, (uintptr_t)p,
-			    &f), T0_SOFT_OK, "a page can be read");
+	is_i64(with_pointer(l, load_first.dw, load_first.size_bytes,
+			    (uintptr_t)p, &f),
+	       T0_SOFT_OK, "a page can be read");
 	is_i64(with_pointer(l, load_first.dw, load_first.size_bytes,
 			    (uintptr_t)p + page - 2, &f), T0_SOFT_MEMORY,
 	       "but not across its end");
-	is_i64(with_pointer(l, store_first.dw, store_first.size_bytes, (uintptr_t)p,
-			    &f), T0_SOFT_MEMORY, "nor written");
+	is_i64(with_pointer(l, store_first.dw, store_first.size_bytes,
+			    (uintptr_t)p, &f),
+	       T0_SOFT_MEMORY, "nor written");
 	has_str(f.text, "read only", "because it is read only");
-	is_i64(l->run_asm(load_first.dw, load_first.size_bytes, 1, 1, 1, 32, 1, 1,
-			  NULL, USERS(2), 0, NULL, 0), T0_SOFT_MEMORY,
-	       "no kernel arguments are a memory fault");
+	is_i64(l->run_asm(load_first.dw, load_first.size_bytes, 1, 1, 1, 32, 1,
+			  1, NULL, USERS(2), 0, NULL, 0),
+	       T0_SOFT_MEMORY, "no kernel arguments are a memory fault");
 	munmap(p, 2 * (size_t)page);
 }
 
@@ -193,14 +196,15 @@ static void test_bad_code(const struct library *l)
 	is_str(l->name(T0_SOFT_HANG), "hang", "which is called a hang");
 	is_i64(l->run_asm(trap.dw, 4, 1, 1, 1, 32, 1, 1, NULL, 0, 0, NULL, 0),
 	       T0_SOFT_TRAP, "s_trap is a trap");
-	is_i64(l->run_asm(nothing.dw, 4, 1, 1, 1, 32, 1, 1, NULL, 0, 0, NULL, 0),
+	is_i64(l->run_asm(nothing.dw, 4, 1, 1, 1, 32, 1, 1, NULL, 0, 0, NULL,
+			  0),
 	       T0_SOFT_ILLEGAL, "no instruction is illegal");
 	is_i64(l->run_asm(no_end.dw, 4, 1, 1, 1, 32, 1, 1, NULL, 0, 0, NULL, 0),
 	       T0_SOFT_MEMORY, "code that runs off its end is a fault");
 	is_i64(l->run_asm(trap.dw, 4, 1, 1, 1, 1025, 1, 1, NULL, 0, 0, NULL, 0),
 	       T0_SOFT_ARGUMENT, "1025 work-items are refused");
-	is_i64(l->run_asm(trap.dw, 4, 1, 1, 1, 32, 1, 1, NULL, LDS_UNIT * 129, 0,
-			  NULL, 0),
+	is_i64(l->run_asm(trap.dw, 4, 1, 1, 1, 32, 1, 1, NULL, LDS_UNIT * 129,
+			  0, NULL, 0),
 	       T0_SOFT_ARGUMENT, "more than 64 KiB of LDS are refused");
 	is_i64(l->run_asm(NULL, 4, 1, 1, 1, 32, 1, 1, NULL, 0, 0, NULL, 0),
 	       T0_SOFT_ARGUMENT, "no code is refused");

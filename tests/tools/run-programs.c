@@ -1,6 +1,7 @@
 /*
- * Larger kernels from end to end, as tests/tools/run-kernels has the small ones:
- * sorts, linear algebra, recursion, atomics, transforms, matrices of integers.
+ * Larger kernels from end to end, as tests/tools/run-kernels has the small
+ * ones: sorts, linear algebra, recursion, atomics, transforms, matrices of
+ * integers.
  */
 #include "tests/tools/run-kernels.h"
 

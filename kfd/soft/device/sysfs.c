@@ -171,11 +171,10 @@ static const struct file {
 	{ "local_cpulist", .text = "0" },
 	{ "uevent",
 	  .text = "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:744C\n"
-	  "PCI_SUBSYS_ID=1002:0E3B\nPCI_SLOT_NAME=0000:03:00.0\n"
-	  "MODALIAS=pci:v00001002d0000744Csv00001002sd00000E3Bbc03sc00i00" },
-	{ "resource",
-	  .text = "0x0000000000000000 0x0000000000000000 "
-	  "0x0000000000000000" },
+		  "PCI_SUBSYS_ID=1002:0E3B\nPCI_SLOT_NAME=0000:03:00.0\n"
+		  "MODALIAS=pci:v00001002d0000744Csv00001002sd00000E3Bbc03sc00i00" },
+	{ "resource", .text = "0x0000000000000000 0x0000000000000000 "
+			      "0x0000000000000000" },
 	{ "config", .fn = pci_config },
 	{ "current_link_speed", .text = "16.0 GT/s PCIe" },
 	{ "current_link_width", .text = "16" },
@@ -241,7 +240,8 @@ static const struct file {
 	{ MODULE "/initstate", .text = "live" },
 	{ MODULE "/refcnt", .text = "1" },
 	{ DRIVER "/bind", .text = "" },
-	{ "/proc/modules", .text = "amdgpu 11000000 1 - Live 0x0000000000000000" },
+	{ "/proc/modules",
+	  .text = "amdgpu 11000000 1 - Live 0x0000000000000000" },
 };
 
 /* Links; the first that begins a path is followed. */

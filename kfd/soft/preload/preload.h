@@ -1,6 +1,6 @@
 /*
- * kfd/soft/preload/preload.h - inside libt0-soft-preload.so, the adapter through
- * which any dynamically linked program sees the gfx1100 in software.
+ * kfd/soft/preload/preload.h - inside libt0-soft-preload.so, the adapter
+ * through which any dynamically linked program sees the gfx1100 in software.
  *
  * `t0-soft run` makes a folder (T0_SOFT_ROOT) with the device's part of /sys,
  * /proc and /dev as real files, and starts the program with this library in

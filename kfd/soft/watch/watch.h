@@ -165,11 +165,11 @@ struct soft_timed_inst {
 	uint32_t id;
 	uint64_t exec;
 	/*
-	 * As in a trace (isa/trace/trace.h), but for the addresses of memory: the
-	 * buffers there are when the dispatch begins lie one after the other
-	 * from 2^40 on, by handle, and all else in the page at 2^32.  What
-	 * evicts what from a cache so is the same in every run, wherever the
-	 * host has put them.
+	 * As in a trace (isa/trace/trace.h), but for the addresses of memory:
+	 * the buffers there are when the dispatch begins lie one after the
+	 * other from 2^40 on, by handle, and all else in the page at 2^32.
+	 * What evicts what from a cache so is the same in every run, wherever
+	 * the host has put them.
 	 */
 	uint8_t kind; /* enum trace_kind, when there are accesses */
 	uint32_t access_bytes;

@@ -1,8 +1,8 @@
 /*
  * What the OpenCL twins of compiler/kernels/ share.  They need a compiler and
  * no device library.  -DELEM= and -DTO= name the types in memory; arithmetic is
- * f32, and functions are computed by the formulas of compiler/dsl/dsl_math.c, so
- * that two compilers are compared and not two mathematical libraries.
+ * f32, and functions are computed by the formulas of compiler/dsl/dsl_math.c,
+ * so that two compilers are compared and not two mathematical libraries.
  *
  * A twin takes the arguments of its kernel in the same order, runs in the same
  * workgroups and gives each work-item the same elements.

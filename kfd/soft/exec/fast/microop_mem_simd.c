@@ -400,7 +400,7 @@ ALWAYS bool modify_all(struct soft_wave *w, const struct soft_microop *m,
 /*
  * MICROOP(all, where, wide, flag) is the microop of move_all() or modify_all()
  * for one place_fn, and calls the handler where they cannot.  What has locals
- *in memory is a function of its own: a microop with such could not jump to the
+ * in memory is a function of its own: a microop with such could not jump to the
  * next one, and the host's stack would grow by each microop of a superblock.
  * MICROOP(move_all, lds, 0, false) is
  *
