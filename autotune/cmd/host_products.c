@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/cmd/report.h"
+#include "autotune/cmd/cmd.h"
 #include "autotune/cpu_tune/cpu_tune.h"
 
 /* Seconds of a problem. */

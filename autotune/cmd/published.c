@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/cmd/published.h"
+#include "autotune/cmd/cmd.h"
 #include "compiler/sim/examine/examine.h"
 
 static const struct row {

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "autotune/cmd/published.h"
-#include "autotune/cmd/report.h"
+#include "autotune/cmd/cmd.h"
 
 /* Share of what all matrix pipes could do at this clock. */
 static double peak_share(const struct tune_problem *p, double time_s,

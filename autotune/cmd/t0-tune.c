@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune/cmd/report.h"
+#include "autotune/cmd/cmd.h"
 #include "autotune/tuner/tune.h"
 #include "base/cmd.h"
 #include "kfd/kfd.h"

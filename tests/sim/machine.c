@@ -5,7 +5,7 @@
 #include "tests/code.h"
 #include "tests/tap.h"
 
-/* Follows a wave of machine.s, of 64 VGPRs to its end; returns how many steps that took. */
+/* Follows a wave of machine.s to its end: in how many steps. */
 static int follow(struct machine_code *c, struct machine *m,
 		  const char *label)
 {

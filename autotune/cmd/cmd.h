@@ -1,0 +1,72 @@
+/*
+ * autotune/cmd - what the files of t0-tune share: tables of what a search found,
+ * what others published beside it, and the search on the host.
+ */
+#ifndef T0_AUTOTUNE_CMD_H
+#define T0_AUTOTUNE_CMD_H
+
+#include "autotune/tuner/tune.h"
+
+/* --------------------------------------------------------- report.c ---- */
+
+struct tune_report {
+	enum table_format format;
+	FILE *out;
+	bool quiet;	/* no notes */
+	bool explain;	/* of every winner: its pipes and stalls */
+	const char *db; /* for the simulator's error; NULL: not looked at */
+	const struct cost_model *costs;
+};
+
+/* The table, and below it, as text, what its numbers mean. */
+bool tune_report(const struct tune_report *r, const struct tune_outcome *o,
+		 size_t n, struct err *e);
+/* The ranked space of a problem. */
+bool tune_report_space(const struct tune_report *r,
+		       const struct tune_problems *l, struct err *e);
+
+/* -------------------------------------------------- host_products.c ---- */
+
+/*
+ * The search on the host's processor (autotune/cpu/gemm.h), and its table;
+ * *all: every problem has a winner.
+ */
+bool tune_on_host(const struct tune_opts *o, const struct tune_problems *l,
+		  const struct tune_report *r, bool *all, struct err *e);
+
+/* ------------------------------------------------------ published.c ---- */
+
+/*
+ * What others published, and how far the simulator is off where it can be held
+ * against that.
+ */
+
+enum published_system {
+	PUBLISHED_ROCBLAS,
+	PUBLISHED_TRITON,      /* tuned by itself */
+	PUBLISHED_TRITON_TILE, /* 128x128x32 */
+	PUBLISHED_T0_GPU
+};
+
+/*
+ * TFLOPS of one shape and type, whatever the layout, of loops over one product:
+ * warm caches.  NAN: nothing.
+ */
+double published_tflops(enum published_system s, const struct tune_problem *p);
+/* The best of both Triton rows. */
+double published_triton(const struct tune_problem *p);
+
+/* Mean error of predictions, as a share of what was published. */
+struct published_error {
+	double mean, worst;
+	int rows;
+	char source[96];
+};
+/*
+ * Of the newest `t0-sim validate` run in the database with rows that judge; if
+ * there is none, of the TRITON_TILE rows, simulated now (a second or two).
+ */
+bool published_error(struct res_db *db, const struct cost_model *m,
+		     struct published_error *out, struct err *e);
+
+#endif
