@@ -3,7 +3,7 @@
  *
  * The manual of this room; every other header here is private to it.  valu.h
  * says how vector instructions are executed, mem.h how memory is accessed, and
- * fast/fast.h what happens to code that is executed often.
+ * kfd/soft/exec/fast/fast.h what happens to code that is executed often.
  *
  * The device side (launch.c) fills a struct soft_group
  * with its waves' initial state and calls soft_wave_run() for each wave until

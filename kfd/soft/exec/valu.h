@@ -95,10 +95,10 @@ struct soft_simd {
 	const struct soft_lane_op *ops; /* valu.def, vop3.def: [ISA_OP_COUNT] */
 	soft_wmma_fn *wmma_float, *wmma_int;
 	const struct soft_wmma_microops *wmma;	 /* wmma.h */
-	const struct soft_row_microops *row;	 /* fast/translate.h */
-	const struct soft_cross_microops *cross; /* fast/translate.h */
-	const struct soft_mem_microops *mem;	 /* fast/translate.h */
-	const struct soft_move_table *moves;	 /* fast/translate.h */
+	const struct soft_row_microops *row;	 /* translate.h */
+	const struct soft_cross_microops *cross; /* translate.h */
+	const struct soft_mem_microops *mem;	 /* translate.h */
+	const struct soft_move_table *moves;	 /* translate.h */
 };
 extern const struct soft_simd soft_simd_v2, soft_simd_v3, soft_simd_v4;
 

@@ -1,7 +1,7 @@
 /*
  * kfd/soft/exec/valu_microop.h - rows of valu.def and vop3.def as microops.
  *
- * Private to the _simd.c files; what a microop is, fast/fast.h says.  The kinds
+ * Private to the _simd.c files; what a microop is, fast.h says.  The kinds
  * of valu_shapes.h expand a row a second time by the macros below, so that the
  * expression is written once.  One of these microops computes all lanes into
  * locals, which the compiler keeps in registers, before it writes the lanes
