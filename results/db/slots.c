@@ -145,10 +145,10 @@ static bool check_algorithms(struct res_db *db, int64_t old_run,
 	int64_t n;
 
 	if (!res_query_int(db, &n, e,
-			   "SELECT count(DISTINCT substr(signature, "
-			   "instr(signature, '#'), instr(signature, ':') - "
-			   "instr(signature, '#'))) FROM slot_verdicts "
-			   "WHERE run IN(?, ?) AND signature LIKE '%#%:%'",
+			   "SELECT count(DISTINCT substr(hash, 1, "
+			   "instr(hash, ':'))) FROM (SELECT substr(signature, "
+			   "instr(signature, '#')) AS hash FROM slot_verdicts "
+			   "WHERE run IN(?, ?) AND signature LIKE '%#%:%')",
 			   "ii", old_run, new_run))
 		return false;
 	return n < 2 ||

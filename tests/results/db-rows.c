@@ -252,9 +252,13 @@ static void test_slot_algorithms(struct res_db *db, struct err *e)
 	int64_t old = begin_run(db, e), now = begin_run(db, e);
 	struct res_slot s = { .encoding = "SOP1", .opcode = 2,
 			      .signature = "s0=1 #fnv1a-64:1" };
+	struct res_slot lds = { .encoding = "DS", .opcode = 1,
+				.signature = "lds:32 #fnv1a-64:2" };
 
 	res_slot_put(db, old, &s, e);
 	res_slot_put(db, now, &s, e);
+	res_slot_put(db, old, &lds, e);
+	res_slot_put(db, now, &lds, e);
 	ok(res_slot_diff(db, old, now, copy_change, &b, &why) && !b.len,
 	   "signatures of one algorithm are compared: %s", why.msg);
 	s.signature = "s0=1 #xxh3-64:1";
