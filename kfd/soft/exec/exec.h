@@ -5,10 +5,10 @@
  * says how vector instructions are executed, mem.h how memory is accessed, and
  * kfd/soft/exec/fast/fast.h what happens to code that is executed often.
  *
- * The device side (launch.c) fills a struct soft_group
- * with its waves' initial state and calls soft_wave_run() for each wave until
- * all have ended; this side knows nothing of queues, packets or ioctls.  It
- * can be driven without a device: a test supplies a struct soft_env of its own.
+ * The device side (launch.c) fills a struct soft_group with its waves' initial
+ * state and calls soft_wave_run() for each wave until all have ended; this side
+ * knows nothing of queues, packets or ioctls.  It can be driven without a
+ * device: a test supplies a struct soft_env of its own.
  *
  * A vreg is what one half of a vector register holds: a row of 32 dwords, a
  * lane each.  The wave's are v[half][register][lane].  A wave32 has one half; a
