@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cmd_int.h"
+#include "base/vec.h"
 
 void cli_list_fini(struct cli_list *l)
 {
@@ -108,11 +109,7 @@ static bool sweep_add(struct sweep *w, uint64_t value, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "sweep \"%s\": more than %d values", w->text,
 			       SWEEP_MAX);
-	if (w->n == w->cap) {
-		w->cap = w->cap ? 2 * w->cap : 16;
-		w->v = xrealloc(w->v, w->cap * sizeof(*w->v));
-	}
-	w->v[w->n++] = value;
+	vec_push(w, value);
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/vec.h"
 
 static const char not_measured[] = "n/a";
 
@@ -32,11 +33,7 @@ void table_init(struct table *t, const char *columns)
 
 void table_row(struct table *t)
 {
-	if (t->n_rows == t->cap_rows) {
-		t->cap_rows = t->cap_rows ? 2 * t->cap_rows : 64;
-		t->row =
-			xrealloc(t->row, (size_t)t->cap_rows * sizeof(*t->row));
-	}
+	VEC_GROW(t->row, t->n_rows, 1, t->cap_rows);
 	t->row[t->n_rows++] =
 		arena_alloc(&t->mem, (size_t)t->n_cols * sizeof(**t->row));
 }

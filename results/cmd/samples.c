@@ -1,6 +1,7 @@
 /*
  * results/cmd/samples.c - results and baselines with their samples and facts.
  */
+#include "base/vec.h"
 #include "results/cmd/cmd.h"
 
 #include <jansson.h>
@@ -10,12 +11,7 @@
 
 static struct piece *add_piece(struct pieces *p)
 {
-	if (p->n == p->cap) {
-		p->cap = p->cap ? 2 * p->cap : 64;
-		p->v = xrealloc(p->v, p->cap * sizeof(*p->v));
-	}
-	p->v[p->n] = (struct piece){ 0 };
-	return &p->v[p->n++];
+	return vec_add(p);
 }
 
 void pieces_fini(struct pieces *p)
@@ -139,10 +135,7 @@ static bool read_samples(struct res_db *db, struct pieces *p, struct piece *v,
 		v->id);
 
 	for (v->n_samples = 0; st && res_step(db, st, &ok, e);) {
-		if (v->n_samples == cap) {
-			cap *= 2;
-			x = xrealloc(x, cap * sizeof(*x));
-		}
+		VEC_GROW(x, v->n_samples, 1, cap);
 		x[v->n_samples++] = sqlite3_column_double(st, 0);
 	}
 	ok = st && ok;
