@@ -113,26 +113,20 @@ static bool case_of(struct tune_store *s, const struct tune_speed *x,
 {
 	const struct tune_problem *p = x->problem;
 	char op[TUNE_TEXT], config[TUNE_TEXT];
-	struct buf b = { 0 };
+	char params[512];
+	const bool ours = x->winner;
 
 	gemm_op_name(&p->op, op, sizeof(op));
 	gemm_config_name(x->config, config, sizeof(config));
-	buf_printf(&b, "{\"m\":%u,\"n\":%u,\"k\":%u,\"type\":\"%s\"", p->m,
-		   p->n, p->k, op);
-	if (p->batch > 1)
-		buf_printf(&b, ",\"batch\":%u", p->batch);
-	if (p->caches != TUNE_WARM)
-		buf_printf(&b, ",\"caches\":\"%s\"",
-			   tune_caches_name(p->caches));
-	if (!x->winner)
-		buf_printf(&b, ",\"tile_m\":%u,\"tile_n\":%u,"
-			   "\"config\":\"%s\"", x->config->m, x->config->n,
-			   config);
-	buf_addc(&b, '}');
-	bool ok = res_case_id(s->db, x->winner ? "gemm" : "tune",
-			      x->winner ? "t0" : "t0-tune", b.data, id, e);
-	buf_fini(&b);
-	return ok;
+	res_params(params, sizeof(params),
+		   "m:u n:u k:u type:s ?batch:u ?caches:s ?tile_m:u ?tile_n:u "
+		   "?config:s",
+		   p->m, p->n, p->k, op, p->batch > 1 ? p->batch : 0,
+		   p->caches != TUNE_WARM ? tune_caches_name(p->caches) : NULL,
+		   ours ? 0 : x->config->m, ours ? 0 : x->config->n,
+		   ours ? NULL : config);
+	return res_case_id(s->db, ours ? "gemm" : "tune",
+			   ours ? "t0" : "t0-tune", params, id, e);
 }
 
 bool tune_store_speed(struct tune_store *s, const struct tune_speed *x,

@@ -16,31 +16,22 @@ bool qwen_bench_begin(struct qwen_bench *b, struct err *e)
 				   .argc = b->c->cmd.line_argc,
 				   .argv = b->c->cmd.line_argv,
 				   .seed = b->c->seed };
-	struct buf in = { 0 };
+	char inputs[512];
 
-	buf_printf(&in, "{\"model\":\"%016llx\",\"prompt\":\"%016llx\","
-			"\"weights\":\"%s\",\"cache\":\"%s\",\"backend\":"
-			"\"%s\",\"threads\":%u,\"chunk\":%llu,"
-		   "\"fresh\":%s,\"copied\":%s}",
-		   (unsigned long long)b->model_hash,
-		   (unsigned long long)b->prompt_hash,
+	res_params(inputs, sizeof(inputs),
+		   "model:X prompt:X weights:s cache:s backend:s threads:u "
+		   "chunk:U fresh:b copied:b ?prompt_file:X",
+		   b->model_hash, b->prompt_hash,
 		   qwen_weights_name(b->s.model.layer[0].q.type),
-		   b->c->cache ? b->c->cache : "f32",
-		   b->s.model.backend->name, threads_count(b->s.threads),
-		   (unsigned long long)b->c->chunk,
-		   b->c->fresh ? "true" : "false",
-		   b->c->copy ? "true" : "false");
-	if (b->file_hash) {
-		in.data[--in.len] = '\0'; /* the brace */
-		buf_printf(&in, ",\"prompt_file\":\"%016llx\"}",
-			   (unsigned long long)b->file_hash);
-	}
-	start.inputs = in.data;
+		   b->c->cache ? b->c->cache : "f32", b->s.model.backend->name,
+		   threads_count(b->s.threads), b->c->chunk, b->c->fresh,
+		   b->c->copy, b->file_hash);
+	start.inputs = inputs;
 	b->db = res_open(b->c->db, RES_WRITE, e);
 	bool ok = b->db && res_host_self(b->db, &start.host, e) &&
 		  res_build_self(b->db, &start.build, e) &&
 		  res_run_begin(b->db, &start, &b->run, e);
-	buf_fini(&in);
+
 	return ok;
 }
 

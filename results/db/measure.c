@@ -19,25 +19,34 @@ static void add_text(struct buf *b, const char *s)
 	buf_addc(b, '"');
 }
 
-static void add_param(struct buf *b, char type, va_list *ap)
+/* One value of `type`; false: it is NULL, 0 or false. */
+static bool add_param(struct buf *b, char type, va_list *ap)
 {
+	const char *s = type == 's' ? va_arg(*ap, const char *) : NULL;
+	uint64_t n = type == 'U' || type == 'X' ? va_arg(*ap, uint64_t) :
+		     type == 's' ? 0 : va_arg(*ap, unsigned);
+
 	switch (type) {
 	case 's':
-		add_text(b, va_arg(*ap, const char *));
+		add_text(b, s ? s : "");
 		break;
 	case 'd':
-		buf_printf(b, "%d", va_arg(*ap, int));
+		buf_printf(b, "%d", (int)n);
+		break;
+	case 'b':
+		buf_adds(b, n ? "true" : "false");
 		break;
 	case 'u':
-		buf_printf(b, "%u", va_arg(*ap, unsigned));
-		break;
 	case 'U':
-		buf_printf(b, "%llu",
-			   (unsigned long long)va_arg(*ap, uint64_t));
+		buf_printf(b, "%llu", (unsigned long long)n);
+		break;
+	case 'X':
+		buf_printf(b, "\"%016llx\"", (unsigned long long)n);
 		break;
 	default:
 		BUG("a parameter of type '%c'", type);
 	}
+	return s || n;
 }
 
 void res_params(char *out, size_t size_bytes, const char *keys, ...)
@@ -47,10 +56,13 @@ void res_params(char *out, size_t size_bytes, const char *keys, ...)
 
 	va_start(ap, keys);
 	for (const char *key = keys; *key;) {
-		int len = (int)strcspn(key, ":");
+		bool may_lack = *key == '?';
+		size_t before = b.len;
+		int len = (int)strcspn(key += may_lack, ":");
 
 		buf_printf(&b, "%c\"%.*s\":", b.len ? ',' : '{', len, key);
-		add_param(&b, key[len + 1], &ap);
+		if (!add_param(&b, key[len + 1], &ap) && may_lack)
+			b.data[b.len = before] = 0;
 		key += len + 2;
 		key += *key == ' ';
 	}

@@ -288,9 +288,10 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
 
 /*
  * The parameters of a case or the inputs of a run as JSON: `keys` are names in
- * their order, each with the type of its value, "bytes:U threads:u with:s":
- * s text, d int, u unsigned, U uint64_t.  Rows are found by this very text, so
- * names and order of what was ever stored stay.
+ * their order, each with the type of its value, "bytes:U threads:u ?with:s":
+ * s text, d int, u unsigned, U uint64_t, X uint64_t as 16 hexadecimal digits, b
+ * bool; a name after '?' is left out where its value is NULL, 0 or false.  Rows
+ * are found by this very text, so names and order of what was ever stored stay.
  */
 void res_params(char *out, size_t size_bytes, const char *keys, ...);
 

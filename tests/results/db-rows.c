@@ -240,6 +240,15 @@ static void test_params(void)
 	is_str(p, "{\"m\":1,\"n\":2,\"k\":3,\"batch\":4,\"type\":\"bf16\","
 		  "\"config\":\"128x128\",\"operands\":\"normal\","
 		  "\"caches\":\"warm\"}", "a tuned product");
+	res_params(p, sizeof(p), "m:u ?batch:u ?caches:s ?b:u", 1u, 0u, NULL,
+		   2u);
+	is_str(p, "{\"m\":1,\"b\":2}", "what need not be there");
+	res_params(p, sizeof(p), "?a:u ?b:s", 0u, NULL);
+	is_str(p, "{}", "nothing that need be there");
+	res_params(p, sizeof(p), "model:X fresh:b copied:b",
+		   UINT64_C(0x12abc), false, true);
+	is_str(p, "{\"model\":\"0000000000012abc\",\"fresh\":false,"
+		  "\"copied\":true}", "a run of the engine");
 	res_params(p, sizeof(p), "with:s", "a\"b\\c\n");
 	is_str(p, "{\"with\":\"a\\\"b\\\\c\\u000a\"}",
 	       "what JSON must escape");
