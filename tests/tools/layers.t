@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every header compiles alone and speaks of what there is, and rooms use only
-# what is below them.
+# Every header compiles alone and speaks of what there is, rooms use only what is
+# below them, and functions are short and named.
 . tests/tap.sh
 
 MAKEFLAGS= MFLAGS= exits 0 'every header compiles alone' \
@@ -72,4 +72,17 @@ results/db: base may not use results/db" 'a call upwards is found'
 # ---- a folder can be taken in ----
 is "$(find base isa results kfd compiler probes autotune engine tests \
 	-name '*.c' | sed 's,/[^/]*$,,' | sort | uniq -c | awk '$1 > 30')" '' 'no folder holds more than 30 C files'
+
+# ---- names and lengths (CONTRIBUTING.md, "Style") ----
+if git rev-parse >/dev/null 2>&1; then
+	scripts/measures >"$tmp/measures"
+	is "$(sed -n 's/^  above 100 lines *//p' "$tmp/measures")" 0 \
+		'no function has more than 100 lines'
+	is "$(sed -n 's/^  one word in more than three files *\([0-9]*\).*/\1/p' \
+		"$tmp/measures")" 0 'no word names functions of four files'
+	is "$(awk '/^static functions named by one word/ { print ($(NF - 1) <= 5) }' \
+		"$tmp/measures")" 1 'at most 5 % of functions are named by one word'
+else
+	skip 'no git here, which lists the files to measure'
+fi
 plan_done
