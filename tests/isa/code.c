@@ -195,10 +195,9 @@ int main(int argc, char **argv)
 	struct buf stored = { 0 }, lines = { 0 };
 	struct err e = { 0 };
 	glob_t g;
+	const bool found = !glob("tests/*/*.s", 0, NULL, &g);
 
-	if (glob("tests/*/*.s", 0, NULL, &g))
-		skip_all("no kernels here");
-	if (argc > 1 && !strcmp(argv[1], "record")) {
+	if (found && argc > 1 && !strcmp(argv[1], "record")) {
 		for (size_t i = 0; i < g.gl_pathc; i++)
 			printf("%s\t%s\n", g.gl_pathv[i],
 			       llvm_hex(g.gl_pathv[i]));
@@ -208,6 +207,8 @@ int main(int argc, char **argv)
 		check_exec(NULL);
 		return 0;
 	}
+	if (!ok(found, "there are kernels"))
+		return plan_done();
 	if (!ok(file_read("tests/data/asm/exec.txt", 0, &lines, &e),
 		"what LLVM said of instructions is stored (%s)", e.msg))
 		return plan_done();
