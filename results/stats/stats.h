@@ -90,4 +90,38 @@ struct res_interval res_shift(const double *a, size_t na, const double *b,
 struct res_interval res_ratio(const double *a, size_t na, const double *b,
 			      size_t nb);
 
+/* ------------------------------------------------------- blocks.c ---- */
+
+/*
+ * Two sides whose processes ran in turns (A B B A ...): x[n] and, for each,
+ * whether it is of side b, in the order in which they ran.  Neighbours form a
+ * block as soon as two of each side are in it, so that what drifts while all
+ * this goes on counts for neither side; sides that ran one after the other are
+ * one block, and the test is Mann-Whitney's.
+ *
+ * block[n]: the number of each one's block, from 0; returns how many there are.
+ */
+size_t res_blocks(const bool *b, size_t n, size_t *block);
+
+/* Do both sides come from one distribution?  Two-sided: twice the smaller tail,
+ * counted exactly for blocks of up to 40. */
+double res_turns_p(const double *x, const bool *b, size_t n);
+
+struct res_turns {
+	/*
+	 * By how much b lies above a: the median of the differences of
+	 * neighbours, with the interval of level 1 - alpha that inverts the
+	 * test.  lo, hi: NaN where no interval reaches that level; all NaN
+	 * where a side is empty.
+	 */
+	struct res_interval shift;
+	double p;
+	size_t blocks;
+};
+struct res_turns res_turns(const double *x, const bool *b, size_t n,
+			   double alpha);
+
+/* The smallest p that this order of turns can give, whatever is measured. */
+double res_turns_least_p(const bool *b, size_t n);
+
 #endif
