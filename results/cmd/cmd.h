@@ -16,7 +16,8 @@ struct show_opts {
 	const char *remark, *replaces;
 	struct cli_list allow;
 	double alpha, least;
-	bool slots, yes, dry_run, any_host, all, term, tunes;
+	double limit;
+	bool slots, yes, dry_run, any_host, all, term, tunes, verbose, required;
 };
 
 struct show {
@@ -70,6 +71,7 @@ struct facts {
 	const char *machine, *cpu, *kernel;
 	const char *device, *gfx, *uid, *driver, *firmware; /* NULL = none */
 	const char *commit, *compiler, *flags, *binary;
+	const char *series, *side; /* "": a run by itself */
 	bool dirty;
 };
 
@@ -85,8 +87,11 @@ struct piece {
 	int64_t n;
 	double *samples; /* [n_samples], in the order measured */
 	size_t n_samples;
-	/* Of a baseline only. */
+	/* Of a baseline only; its samples are the values of its processes. */
 	const char *baseline_uuid, *created, *reason;
+	int64_t n_processes;
+	double limit; /* the share that may be lost */
+	bool required;
 };
 
 /* Owns its strings and samples.  Zero-initialise. */
@@ -106,6 +111,10 @@ bool pieces_of_results(struct res_db *db, struct pieces *p, struct err *e,
 bool pieces_of_baselines(struct res_db *db, struct pieces *p, struct err *e,
 			 const char *where, const char *binds, ...);
 void pieces_fini(struct pieces *p);
+/* `where` for a run and the others of its side of its series. */
+#define SIDE_OF_RUN \
+	"(r.id = ?1 OR (r.state = 'complete' AND EXISTS(SELECT 1 FROM runs s " \
+	"WHERE s.id = ?1 AND s.series = r.series AND s.side IS r.side)))"
 
 /* -1, 0, 1 by area, name, params, metric: the same measurement? */
 int piece_order(const struct piece *a, const struct piece *b);
@@ -132,56 +141,124 @@ bool pieces_comparable(const struct piece *a, const struct piece *b,
 		       struct mismatch *m);
 
 /*
- * One side of a comparison: RUN, last, commit:HASH[+], HASH, baseline, or
- * FILE.db:SIDE.  Pieces are sorted by piece_order(), then by run.
+ * One side of a comparison: RUN, last, run:N, commit:HASH[+], HASH, baseline,
+ * or FILE.db:SIDE.  A run stands for its whole side of its series; run:N is that
+ * process alone.  Pieces are sorted by piece_order(), then by run.
  */
 bool side_load(struct show *s, const char *spec, struct pieces *out,
 	       struct err *e);
 
-/* -------------------------------------------------- cmd_compare.c ---- */
+/* ------------------------------------------------------- effect.c ---- */
 
-/* What two samples say about each other. */
+/*
+ * One measurement on one side: a value of each process that measured it.  What
+ * a process repeats within itself shares its luck (addresses, pages, clocks),
+ * so it counts once, by its median.
+ */
+struct measured {
+	const struct piece *first; /* NULL: nothing was measured */
+	double *value;		   /* [n], in the order of `when` */
+	int64_t *when;		   /* start_ns */
+	size_t n;
+	/* Counted or simulated: every process gave the very same number. */
+	bool exact;
+	struct res_interval median;	/* over the processes, 95 % */
+	const char *correct, *coherent; /* the worst; NULL = not checked */
+};
+
+/* Of n pieces of one measurement; a baseline's samples are its processes. */
+void measured_init(struct measured *m, const struct piece *v, size_t n);
+void measured_fini(struct measured *m);
+
+/* What two sides say about each other. */
 struct effect {
 	struct res_interval change; /* share by which b differs from a */
-	double p;		    /* of Mann-Whitney; NaN = no test */
-	bool tested;		    /* enough samples, or both are exact */
+	double p;		    /* NaN = no test */
+	bool exact;		    /* both are: no chance in it */
+	bool tested; /* exact, or processes that can prove something */
+	bool proven; /* that there is a difference */
+	bool turns;  /* the sides ran in turns, not one after the other */
+	size_t na, nb;
+	double detectable; /* the least change found 19 times of 20; NaN */
 };
 /*
- * An exact value (its interval is itself, and n at least 1) needs no samples:
- * any difference to another exact one is proven.
+ * `alpha`: how often a difference may be called proven where there is none.
+ * `drift`: the share by which groups that run one after the other differ on
+ * this machine (of a calibration); widens the interval of such.  NaN: not
+ * known.
  */
-struct effect effect_of(const struct piece *a, const struct piece *b);
+struct effect effect_of(const struct measured *a, const struct measured *b,
+			double alpha, double drift);
+/* How many processes a side it takes to find a change of `share`; 0 = NaN. */
+size_t effect_processes(const struct effect *f, double share);
+/* The least change that as many processes again would find; NaN = too few. */
+double measured_detectable(const struct measured *m, double alpha);
+
+/* How often a whole comparison or gate may hold any false verdict. */
+#define FAMILY_ALPHA 0.01
+
+/* -------------------------------------------------- calibrated.c ---- */
+
+/* The newest calibration of each kind and condition, of all machines. */
+struct calibration {
+	const char *machine, *area, *kind, *condition, *created;
+	int64_t processes, side, measures, trials, false_alarms, serial,
+		serial_false;
+	double alpha, detectable, spread, drift; /* NaN = not known */
+};
+struct calibrations {
+	struct arena mem;
+	struct calibration *v;
+	size_t n, cap;
+};
+bool calibrations_load(struct res_db *db, struct calibrations *c,
+		       struct err *e);
+void calibrations_fini(struct calibrations *c);
+/* What groups of processes drift on p's machine, when quiet; NaN = unknown. */
+double calibrated_drift(const struct calibrations *c, const struct piece *p);
+/* A line for each that is about these pieces; one that says there is none. */
+void calibrations_print(const struct calibrations *c, const struct pieces *p,
+			FILE *out);
+
+/* -------------------------------------------------- cmd_compare.c ---- */
 
 bool res_cmd_compare(struct cmd *c, struct err *e);
 
-/* ----------------------------------------------------- cmd_gate.c ---- */
+/* --------------------------------------------------------- gate.c ---- */
 
-/* What a gate says of one case; the exit status is the worst of them. */
+/* What a gate says of one case; only a pass is one. */
 enum gate_answer { GATE_PASS, GATE_REGRESS, GATE_INCONCLUSIVE, GATE_NODATA };
 
 struct gate_verdict {
 	enum gate_answer answer;
 	struct effect effect;
-	double loss;	  /* share lost, the estimate; negative = gained */
-	double threshold; /* what a loss must reach to count */
-	bool investigate; /* 5 % or more, either way */
-	char reason[256];
+	struct res_interval loss; /* shares; negative = gained */
+	double limit;		  /* the baseline's: what may be lost */
+	bool investigate;	  /* 5 % or more, either way */
+	char reason[512];
 };
 
-/* Significance that a gate asks for: false alarms stay below this share. */
-#define GATE_ALPHA 0.01
-/* The least loss that is a regression; noisier cases have a higher one. */
-#define GATE_LEAST 0.02
+/* The share that a case may lose, unless its baseline says otherwise. */
+#define GATE_LIMIT 0.05
 /* From here on a change wants an explanation. */
 #define GATE_INVESTIGATE 0.05
+/* How many processes a side are advised. */
+#define GATE_PROCESSES 20
 
-/* `now` may be NULL: nothing was measured. */
-void gate_judge(const struct piece *base, const struct piece *now,
-		struct gate_verdict *v);
+/*
+ * `base` is one baseline; `now` may be empty: nothing was measured.  `alpha` and
+ * `drift` as for effect_of().
+ */
+void gate_judge(const struct measured *base, const struct measured *now,
+		double alpha, double drift, struct gate_verdict *v);
+
+/* -------------------------------------------------- gate_checks.c ---- */
 
 /* A line for each cause, in the order in which to look: "ruled out" or not. */
 void gate_checklist(const struct piece *base, const struct piece *now,
-		    const struct gate_verdict *v, struct buf *out);
+		    struct buf *out);
+
+/* ----------------------------------------------------- cmd_gate.c ---- */
 
 bool res_cmd_gate(struct cmd *c, struct err *e);
 

@@ -10,20 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum action { FIRST, RAISE, LOWER, SAME_RUN, TOO_FEW, WRONG, UNCHECKED };
+enum action { FIRST, RAISE, LOWER, SAME_RUN, FEW, NOISY, WRONG, UNCHECKED };
 static const char *const action_names[] = {
 	"first",
 	"raises",
 	"LOWERS",
-	"already accepted",
-	"skipped: too few samples",
-	"refused: its check failed",
-	"refused: faster, but no passing check",
+	"left: accepted already",
+	"left: too few processes",
+	"left: too noisy",
+	"left: its check failed",
+	"left: faster, but unchecked",
 };
 
 struct change {
 	const struct piece *now, *old; /* old NULL = none */
+	struct measured m;
 	double loss;
+	double detectable; /* NaN = too few to tell */
 	enum action action;
 };
 
@@ -33,6 +36,11 @@ struct accepting {
 	struct change *v; /* [n] */
 	size_t n;
 };
+
+static bool is_taken(const struct change *c)
+{
+	return c->action <= LOWER;
+}
 
 /* ---- what accepting would do ---- */
 
@@ -54,34 +62,33 @@ static bool is_word(const char *verdict, const char *word)
 	return verdict && !strcmp(verdict, word);
 }
 
-static bool is_checked(const struct piece *p)
+static bool is_checked(const struct change *c)
 {
-	return is_word(p->correct, "pass") &&
-	       (strcmp(p->unit, "token/s") || is_word(p->coherent, "pass"));
+	return is_word(c->m.correct, "pass") &&
+	       (strcmp(c->now->unit, "token/s") ||
+		is_word(c->m.coherent, "pass"));
 }
 
-static enum action action_of(const struct piece *now, const struct piece *old,
-			     double loss)
+static enum action action_of(const struct change *c, double limit)
 {
-	bool exact = now->n >= 1 && now->lo == now->value &&
-		     now->hi == now->value;
-
-	if (is_word(now->correct, "fail") || is_word(now->coherent, "fail"))
+	if (is_word(c->m.correct, "fail") || is_word(c->m.coherent, "fail"))
 		return WRONG;
-	if (now->n_samples < RES_MIN_SAMPLES && !exact)
-		return TOO_FEW;
-	if (!old)
+	if (isnan(c->detectable))
+		return FEW;
+	if (c->detectable > limit)
+		return NOISY;
+	if (!c->old)
 		return FIRST;
-	if (!strcmp(old->facts->uuid, now->facts->uuid))
+	if (!strcmp(c->old->facts->uuid, c->now->facts->uuid))
 		return SAME_RUN;
-	if (loss > 0)
+	if (c->loss > 0)
 		return LOWER;
-	return loss < 0 && !is_checked(now) ? UNCHECKED : RAISE;
+	return c->loss < 0 && !is_checked(c) ? UNCHECKED : RAISE;
 }
 
-static double loss_from(const struct piece *old, const struct piece *now)
+static double loss_from(const struct piece *old, const struct measured *now)
 {
-	double d = now->value - old->value;
+	double d = now->median.value - old->value;
 
 	if (!strcmp(old->better, "none"))
 		d = fabs(d);
@@ -90,21 +97,24 @@ static double loss_from(const struct piece *old, const struct piece *now)
 	return d / (old->value != 0 ? fabs(old->value) : 1);
 }
 
-static bool plan_changes(struct accepting *a, const char *spec,
-			 const char *glob, struct err *e)
+static int by_measurement(const void *p, const void *q)
+{
+	const struct piece *a = p, *b = q;
+	int c = piece_order(a, b);
+
+	return c ? c : (a->id > b->id) - (a->id < b->id);
+}
+
+/* One row for each measurement, whichever number of processes made it. */
+static void group_pieces(struct accepting *a, const char *glob)
 {
 	const char *metric = a->s->o.metric;
 	struct buf name = { 0 };
-	int64_t run;
 
-	if (!show_find_run(a->s->db, spec, &run, e) ||
-	    !pieces_of_results(a->s->db, &a->now, e,
-			       "r.id = ? AND r.state = 'complete'", "i", run) ||
-	    !pieces_of_baselines(a->s->db, &a->old, e, "active", ""))
-		return false;
-	a->v = xcalloc(a->now.n + 1, sizeof(*a->v));
-	for (size_t i = 0; i < a->now.n; i++) {
+	for (size_t i = 0, k; i < a->now.n; i += k) {
 		const struct piece *p = &a->now.v[i];
+		for (k = 1; i + k < a->now.n && !piece_order(p, p + k); k++)
+			;
 		buf_reset(&name);
 		piece_name(p, &name);
 		if ((metric && strcmp(metric, p->metric)) ||
@@ -112,11 +122,43 @@ static bool plan_changes(struct accepting *a, const char *spec,
 			continue;
 		struct change *c = &a->v[a->n++];
 		c->now = p;
-		c->old = find_old(a, p);
-		c->loss = c->old ? loss_from(c->old, p) : 0;
-		c->action = action_of(p, c->old, c->loss);
+		measured_init(&c->m, p, k);
 	}
 	buf_fini(&name);
+}
+
+/* What a gate of as many rows would find with as many processes again. */
+static void plan_actions(struct accepting *a)
+{
+	size_t family = 0;
+
+	for (size_t i = 0; i < a->n; i++)
+		family += !a->v[i].m.exact;
+	double alpha = FAMILY_ALPHA / (double)(family ? family : 1);
+	for (size_t i = 0; i < a->n; i++) {
+		struct change *c = &a->v[i];
+		c->detectable = measured_detectable(&c->m, alpha);
+		c->old = find_old(a, c->now);
+		c->loss = c->old ? loss_from(c->old, &c->m) : 0;
+		c->action = action_of(c, a->s->o.limit);
+	}
+}
+
+static bool plan_changes(struct accepting *a, const char *spec,
+			 const char *glob, struct err *e)
+{
+	int64_t run;
+
+	if (!show_find_run(a->s->db, spec, &run, e) ||
+	    !pieces_of_results(a->s->db, &a->now, e, SIDE_OF_RUN
+			       " AND r.state = 'complete'", "i", run) ||
+	    !pieces_of_baselines(a->s->db, &a->old, e, "active", ""))
+		return false;
+	if (a->now.n)
+		qsort(a->now.v, a->now.n, sizeof(*a->now.v), by_measurement);
+	a->v = xcalloc(a->now.n + 1, sizeof(*a->v));
+	group_pieces(a, glob);
+	plan_actions(a);
 	return a->n || err_set(e, ERR_INPUT, "run %s is not complete or holds "
 			       "no result that matches", spec);
 }
@@ -130,7 +172,7 @@ static bool print_plan(struct accepting *a, struct err *e)
 	struct buf name = { 0 };
 
 	table_init(&t, "case,metric,unit,#new,#replaces,#loss,action,accepted,"
-		       "its reason");
+		       "its reason,#processes,#detectable");
 	for (size_t i = 0; i < a->n; i++) {
 		const struct change *c = &a->v[i];
 		buf_reset(&name);
@@ -139,8 +181,11 @@ static bool print_plan(struct accepting *a, struct err *e)
 		table_cell(&t, 0, "%s", name.data);
 		table_cell(&t, 1, "%s", c->now->metric);
 		table_cell(&t, 2, "%s", c->now->unit);
-		table_cell(&t, 3, "%.*g", digits, c->now->value);
+		table_cell(&t, 3, "%.*g", digits, c->m.median.value);
 		table_cell(&t, 6, "%s", action_names[c->action]);
+		table_cell(&t, 9, "%zu", c->m.n);
+		if (isfinite(c->detectable))
+			table_cell(&t, 10, "%.*g", digits, c->detectable);
 		if (!c->old)
 			continue;
 		table_cell(&t, 4, "%.*g", digits, c->old->value);
@@ -154,6 +199,54 @@ static bool print_plan(struct accepting *a, struct err *e)
 	return ok;
 }
 
+/* Why it was not taken, and what would help. */
+static void explain_left(const struct change *c, double limit, struct buf *out)
+{
+	double times = c->detectable / limit;
+
+	switch (c->action) {
+	case FEW:
+		buf_printf(out, "measured by %zu process%s, whose luck is not "
+			   "known; wanted %d (t0-results bench)", c->m.n,
+			   c->m.n == 1 ? "" : "es", GATE_PROCESSES);
+		break;
+	case NOISY:
+		buf_printf(out, "%zu processes find a change of %.2g %%, not "
+			   "one of %.2g %%; wanted %.0f of them, a quieter "
+			   "machine, or a higher --limit", c->m.n,
+			   100 * c->detectable, 100 * limit,
+			   ceil((double)c->m.n * times * times));
+		break;
+	case WRONG:
+		buf_adds(out, "its correctness or coherence check failed");
+		break;
+	case UNCHECKED:
+		buf_adds(out, "faster, without a passing correctness check "
+			 "(and coherence, for token/s): that is no win");
+		break;
+	default:
+		break;
+	}
+}
+
+static void remark_left(const struct accepting *a)
+{
+	struct buf why = { 0 }, name = { 0 };
+
+	for (size_t i = 0; i < a->n; i++) {
+		const struct change *c = &a->v[i];
+		buf_reset(&why);
+		buf_reset(&name);
+		explain_left(c, a->s->o.limit, &why);
+		piece_name(c->now, &name);
+		if (why.len)
+			cmd_remark(&a->s->cmd, "%s %s: %s", name.data,
+				   c->now->metric, why.data);
+	}
+	buf_fini(&why);
+	buf_fini(&name);
+}
+
 static size_t count_action(const struct accepting *a, enum action action)
 {
 	size_t n = 0;
@@ -163,20 +256,16 @@ static size_t count_action(const struct accepting *a, enum action action)
 	return n;
 }
 
+static size_t count_taken(const struct accepting *a)
+{
+	return count_action(a, FIRST) + count_action(a, RAISE) +
+	       count_action(a, LOWER);
+}
+
 static bool check_plan(const struct accepting *a, struct err *e)
 {
-	size_t lowers = count_action(a, LOWER), wrong = count_action(a, WRONG);
-	size_t unchecked = count_action(a, UNCHECKED);
+	size_t lowers = count_action(a, LOWER);
 
-	if (wrong)
-		return err_set(e, ERR_INPUT, "%zu of these results failed "
-			       "their correctness or coherence check; nothing "
-			       "was accepted", wrong);
-	if (unchecked)
-		return err_set(e, ERR_INPUT, "%zu of these results are faster "
-			       "without a passing correctness check (and "
-			       "coherence, for token/s); that is no win, and "
-			       "nothing was accepted", unchecked);
 	if (lowers && !a->s->o.reason)
 		return err_set(e, ERR_USAGE, "this lowers %zu baselines, shown "
 			       "above; say why with --reason TEXT", lowers);
@@ -185,40 +274,44 @@ static bool check_plan(const struct accepting *a, struct err *e)
 
 /* ---- storing ---- */
 
-static char *samples_json(const struct piece *p)
+static char *values_json(const struct measured *m)
 {
 	struct buf b = { 0 };
 	char number[40];
 
 	buf_addc(&b, '[');
-	for (size_t i = 0; i < p->n_samples; i++) {
-		res_real(number, p->samples[i]);
+	for (size_t i = 0; i < m->n; i++) {
+		res_real(number, m->value[i]);
 		buf_printf(&b, "%s%s", i ? "," : "", number);
 	}
 	buf_addc(&b, ']');
 	return b.data;
 }
 
-static bool insert_baseline(struct res_db *db, const struct change *c,
-		   const char *reason, struct err *e)
+static bool insert_baseline(const struct accepting *a, const struct change *c,
+			    const char *reason, struct err *e)
 {
 	const struct piece *p = c->now;
+	const struct measured *m = &c->m;
+	const struct show_opts *o = &a->s->o;
 	char uuid[33];
-	char *samples = samples_json(p);
-	bool ok = res_uuid(uuid, e) && res_exec(db, e,
+	char *values = values_json(m);
+	bool ok = res_uuid(uuid, e) && res_exec(a->s->db, e,
 		"INSERT INTO baselines(uuid, created_ns, state, reason, "
 		"replaces, run, start_ns, tool, host, device, build, inputs, "
 		"conditions, case_id, metric, unit, value, lo, hi, n, "
-		"clock_hz, better, origin, source, correct, coherent, samples) "
+		"clock_hz, better, origin, source, correct, coherent, samples, "
+		"processes, loss_limit, required) "
 		"SELECT ?, ?, 'accepted', ?, ?, uuid, start_ns, tool, host, "
 		"device, build, inputs, conditions, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-		"?, ?, ?, ?, ? FROM runs WHERE id = ?",
-		"tittittdddidtttttti", uuid, (int64_t)time_wall_ns(), reason,
-		c->old ? c->old->baseline_uuid : NULL, p->case_id, p->metric,
-		p->unit, p->value, p->lo, p->hi, p->n, p->clock_hz, p->better,
-		p->origin, p->source, p->correct, p->coherent, samples,
-		p->facts->run);
-	free(samples);
+		"?, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE id = ?",
+		"tittittdddidttttttidii", uuid, (int64_t)time_wall_ns(),
+		reason, c->old ? c->old->baseline_uuid : NULL, p->case_id,
+		p->metric, p->unit, m->median.value, m->median.lo,
+		m->median.hi, (int64_t)m->n, p->clock_hz, p->better, p->origin,
+		p->source, m->correct, m->coherent, values, (int64_t)m->n,
+		o->limit, (int64_t)o->required, p->facts->run);
+	free(values);
 	return ok;
 }
 
@@ -238,8 +331,8 @@ static bool insert_all(struct accepting *a, struct err *e)
 		return false;
 	bool ok = true;
 	for (size_t i = 0; ok && i < a->n; i++)
-		if (a->v[i].action <= LOWER)
-			ok = insert_baseline(db, &a->v[i],
+		if (is_taken(&a->v[i]))
+			ok = insert_baseline(a, &a->v[i],
 					     reason_for(a, &a->v[i]), e);
 	return res_write_end(db, ok, e);
 }
@@ -248,12 +341,22 @@ static bool accept_run(struct show *s, struct err *e)
 {
 	struct accepting a = { .s = s };
 	struct cmd *c = &s->cmd;
+
+	if (!(s->o.limit > 0) || s->o.limit > 1)
+		return err_set(e, ERR_USAGE, "--limit %g: wanted the share that "
+			       "may be lost, above 0 and at most 1, like 0.05",
+			       s->o.limit);
 	bool ok = plan_changes(&a, c->argc > 1 ? c->argv[1] : "last",
 			       c->argc > 2 ? c->argv[2] : NULL, e) &&
 		  print_plan(&a, e) && check_plan(&a, e) &&
 		  (s->o.dry_run || insert_all(&a, e));
 
-	c->status = count_action(&a, TOO_FEW) ? EXIT_NO : EXIT_YES;
+	if (ok)
+		remark_left(&a);
+	c->status = count_taken(&a) || count_action(&a, SAME_RUN) ? EXIT_YES :
+								   EXIT_NO;
+	for (size_t i = 0; i < a.n; i++)
+		measured_fini(&a.v[i].m);
 	free(a.v);
 	pieces_fini(&a.now);
 	pieces_fini(&a.old);
@@ -264,13 +367,14 @@ static bool accept_run(struct show *s, struct err *e)
 
 static const char list_columns[] =
 	"#baseline,created,state,area,case,params,metric,#value,unit,#lo,#hi,"
-	"#n,origin,device,commit,#replaces,reason";
+	"#n,origin,device,commit,#replaces,reason,#limit,#required";
 #define LIST_SQL \
 	"SELECT baseline, created, CASE WHEN active THEN 'active' " \
 	"WHEN state = 'retired' THEN state ELSE 'replaced' END, area, name, " \
 	"params, metric, value, unit, lo, hi, n, origin, device_name, " \
 	"git_commit, (SELECT old.baseline FROM v_baselines old " \
-	"WHERE old.uuid = v.replaces), reason FROM v_baselines v "
+	"WHERE old.uuid = v.replaces), reason, loss_limit, required " \
+	"FROM v_baselines v "
 
 static bool list_baselines(struct show *s, struct err *e)
 {
@@ -336,11 +440,13 @@ static bool retire_baseline(struct show *s, const char *name, struct err *e)
 		"INSERT INTO baselines(uuid, created_ns, state, reason, "
 		"replaces, run, start_ns, tool, host, device, build, inputs, "
 		"conditions, case_id, metric, unit, value, lo, hi, n, "
-		"clock_hz, better, origin, source, correct, coherent, samples) "
+		"clock_hz, better, origin, source, correct, coherent, samples, "
+		"processes, loss_limit, required) "
 		"SELECT ?, ?, 'retired', ?, uuid, run, start_ns, tool, host, "
 		"device, build, inputs, conditions, case_id, metric, unit, "
 		"value, lo, hi, n, clock_hz, better, origin, source, correct, "
-		"coherent, samples FROM baselines WHERE id = ?",
+		"coherent, samples, processes, loss_limit, required "
+		"FROM baselines WHERE id = ?",
 		"titi", uuid, (int64_t)time_wall_ns(), s->o.reason, id);
 }
 

@@ -7,95 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the effect of one measurement against another ---- */
-
-static bool is_exact(const struct piece *p)
-{
-	return p->n >= 1 && p->lo == p->value && p->hi == p->value &&
-	       p->n_samples < RES_MIN_SAMPLES;
-}
-
-static struct res_interval as_change(struct res_interval i, double scale,
-				     double off)
-{
-	return (struct res_interval){ i.value * scale + off, i.lo * scale + off,
-				      i.hi * scale + off };
-}
-
-static struct res_interval change_of(const struct piece *a,
-				     const struct piece *b)
-{
-	struct res_interval r = res_ratio(a->samples, a->n_samples, b->samples,
-					  b->n_samples);
-	if (!isnan(r.value))
-		return as_change(r, 1, -1);
-	/* Values at or below zero have no ratio: the shift as a share. */
-	r = res_shift(a->samples, a->n_samples, b->samples, b->n_samples);
-	double m = fabs(res_median(a->samples, a->n_samples).value);
-	return as_change(r, m > 0 ? 1 / m : r.value == 0 ? 0 : INFINITY, 0);
-}
-
-struct effect effect_of(const struct piece *a, const struct piece *b)
-{
-	double c = a->value == b->value ? 0 :
-		   a->value != 0 ? (b->value - a->value) / fabs(a->value) :
-				   copysign(INFINITY, b->value - a->value);
-	struct effect f = { { c, NAN, NAN }, NAN, false };
-
-	if (is_exact(a) && is_exact(b)) {
-		f.change.lo = f.change.hi = c;
-		f.p = c != 0 ? 0 : 1;
-		f.tested = true;
-	} else if (a->n_samples >= RES_MIN_SAMPLES &&
-		   b->n_samples >= RES_MIN_SAMPLES) {
-		f.change = change_of(a, b);
-		f.p = res_mann_whitney(a->samples, a->n_samples, b->samples,
-				       b->n_samples).p;
-		f.tested = true;
-	}
-	return f;
-}
-
-/* ---- several runs of a side become one ---- */
-
-/* A run's median is the sample of a process; six processes can be ranked. */
-static bool has_enough_runs(size_t n)
-{
-	return n >= RES_MIN_SAMPLES;
-}
-
-static struct piece join_runs(const struct piece *v, size_t n, bool by_run)
-{
-	struct piece p = v[0];
-	size_t cap = n, k = 0;
-
-	for (size_t i = 0; i < n; i++)
-		cap += v[i].n_samples;
-	p.samples = xcalloc(cap, sizeof(*p.samples));
-	p.n_samples = 0;
-	for (size_t i = 0; i < n; i++) {
-		for (k = 0; !by_run && k < v[i].n_samples; k++)
-			p.samples[p.n_samples++] = v[i].samples[k];
-		if (by_run)
-			p.samples[p.n_samples++] = v[i].value;
-		if (v[i].correct && strcmp(v[i].correct, "pass"))
-			p.correct = v[i].correct;
-	}
-	if (n > 1 || by_run) {
-		struct res_interval m = res_median(p.samples, p.n_samples);
-		p.value = p.n_samples ? m.value : p.value;
-		p.lo = m.lo;
-		p.hi = m.hi;
-		p.n = (int64_t)p.n_samples;
-	}
-	return p;
-}
-
 /* ---- the comparison ---- */
 
 struct pair {
-	struct piece a, b;
-	bool have_a, have_b, by_run;
+	const struct piece *of_a, *of_b; /* in the sides' pieces */
+	size_t n_a, n_b;
+	struct measured a, b;
 	struct effect effect;
 	const char *verdict;
 };
@@ -103,21 +20,40 @@ struct pair {
 struct comparison {
 	struct show *s;
 	struct pieces a, b;
+	struct calibrations known;
 	struct pair *pair; /* [n] */
 	size_t n;
-	size_t proven_worse;
+	size_t family; /* rows that chance may decide: they share alpha */
+	size_t proven_worse, single;
 };
 
-static const char *verdict_of(const struct pair *p, double alpha)
+static bool has_both(const struct pair *p)
+{
+	return p->n_a && p->n_b;
+}
+
+static bool is_chancy(const struct pair *p)
+{
+	return has_both(p) && !(p->a.exact && p->b.exact);
+}
+
+static const struct piece *any_piece(const struct pair *p)
+{
+	return p->n_a ? p->of_a : p->of_b;
+}
+
+static const char *verdict_of(const struct pair *p)
 {
 	const struct effect *f = &p->effect;
+	const char *better = p->of_a->better;
 
-	if (!f->tested || !(f->p < alpha) || f->change.value == 0)
-		return "~";
-	if (!strcmp(p->a.better, "none"))
+	if (!f->tested)
+		return "inconclusive";
+	if (!f->proven)
+		return f->exact ? "same" : "~";
+	if (!strcmp(better, "none"))
 		return "differs";
-	bool up = f->change.value > 0;
-	if (up != !strcmp(p->a.better, "higher"))
+	if ((f->change.value > 0) != !strcmp(better, "higher"))
 		return "worse";
 	if (p->b.correct && strcmp(p->b.correct, "pass"))
 		return "better, but wrong";
@@ -167,22 +103,30 @@ static bool add_pair(struct comparison *c, size_t i, size_t n, size_t j,
 
 	if (!check_all(c, first, va, n, e) || !check_all(c, first, vb, m, e))
 		return false;
+	*p = (struct pair){ va, vb, n, m, .verdict = "only one side" };
+	measured_init(&p->a, va, n);
+	measured_init(&p->b, vb, m);
 	c->n++;
-	p->have_a = n > 0;
-	p->have_b = m > 0;
-	p->by_run = has_enough_runs(n) && has_enough_runs(m);
-	if (n)
-		p->a = join_runs(va, n, p->by_run);
-	if (m)
-		p->b = join_runs(vb, m, p->by_run);
-	p->verdict = "only one side";
-	if (!n || !m)
-		return true;
-	p->effect = effect_of(&p->a, &p->b);
-	p->verdict = verdict_of(p, c->s->o.alpha);
-	c->proven_worse += !strcmp(p->verdict, "worse") &&
-			   fabs(p->effect.change.value) >= c->s->o.least;
+	c->family += is_chancy(p);
 	return true;
+}
+
+/* Every row gets its part of alpha, so that all together keep it (Bonferroni). */
+static void judge_pairs(struct comparison *c)
+{
+	double alpha = c->s->o.alpha / (double)(c->family ? c->family : 1);
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct pair *p = &c->pair[i];
+		if (!has_both(p))
+			continue;
+		p->effect = effect_of(&p->a, &p->b, alpha,
+				      calibrated_drift(&c->known, p->of_a));
+		p->verdict = verdict_of(p);
+		c->single += is_chancy(p) && (p->a.n == 1 || p->b.n == 1);
+		c->proven_worse += !strcmp(p->verdict, "worse") &&
+				   fabs(p->effect.change.value) >= c->s->o.least;
+	}
 }
 
 static bool pair_up(struct comparison *c, struct err *e)
@@ -212,26 +156,27 @@ static void cell_num(struct table *t, int col, int digits, double v)
 }
 
 /* "1.25 ±2.1%": the farther end of the interval, as a share. */
-static void cell_interval(struct table *t, int col, const struct piece *p)
+static void cell_interval(struct table *t, int col, const struct measured *m)
 {
-	double far = fmax(p->hi - p->value, p->value - p->lo);
+	const struct res_interval *i = &m->median;
+	double far = fmax(i->hi - i->value, i->value - i->lo);
 
-	if (isnan(p->lo) || p->value == 0)
-		table_cell(t, col, "%.4g", p->value);
+	if (isnan(i->lo) || i->value == 0 || m->exact)
+		table_cell(t, col, "%.4g", i->value);
 	else
-		table_cell(t, col, "%.4g ±%.*f%%", p->value,
-			   far < 0.01 * fabs(p->value),
-			   100 * far / fabs(p->value));
+		table_cell(t, col, "%.4g ±%.*f%%", i->value,
+			   far < 0.01 * fabs(i->value),
+			   100 * far / fabs(i->value));
 }
 
 /* Numbers are never cut on a narrow terminal, names are. */
 static const char text_columns[] = "case,metric,#A,#B,#B/A,#p,verdict";
-/* Where not all cases have the same number of samples. */
+/* Where not all cases were measured by the same number of processes. */
 static const char text_columns_n[] = "case,metric,#A,#B,#B/A,#p,#n,verdict";
 
 static void text_row(struct table *t, const struct pair *p)
 {
-	const struct piece *any = p->have_a ? &p->a : &p->b;
+	const struct piece *any = any_piece(p);
 	struct buf name = { 0 };
 
 	table_row(t);
@@ -239,60 +184,63 @@ static void text_row(struct table *t, const struct pair *p)
 	table_cell(t, 0, "%s", name.data);
 	buf_fini(&name);
 	table_cell(t, 1, "%s (%s)", any->metric, any->unit);
-	if (p->have_a)
+	if (p->n_a)
 		cell_interval(t, 2, &p->a);
-	if (p->have_b)
+	if (p->n_b)
 		cell_interval(t, 3, &p->b);
 	table_cell(t, t->n_cols - 1, "%s", p->verdict);
-	if (!p->have_a || !p->have_b)
+	if (!has_both(p))
 		return;
 	const struct res_interval *c = &p->effect.change;
-	if (isfinite(c->lo))
+	if (isfinite(c->lo) && isfinite(c->hi) && !p->effect.exact)
 		table_cell(t, 4, "%.3f [%.3f,%.3f]", 1 + c->value, 1 + c->lo,
 			   1 + c->hi);
 	else
 		cell_num(t, 4, 4, 1 + c->value);
-	if (p->effect.p < 0.001)
+	if (p->effect.exact)
+		table_cell(t, 5, "exact");
+	else if (p->effect.p < 0.001)
 		table_cell(t, 5, "<.001");
 	else
 		cell_num(t, 5, 2, p->effect.p);
 	if (t->n_cols == 8)
-		table_cell(t, 6, "%zu+%zu", p->a.n_samples, p->b.n_samples);
+		table_cell(t, 6, "%zu+%zu", p->a.n, p->b.n);
 }
 
 static const char data_columns[] =
 	"area,case,params,metric,unit,better,#a,#a_lo,#a_hi,#a_n,#b,#b_lo,"
-	"#b_hi,#b_n,of,#ratio,#ratio_lo,#ratio_hi,#p,verdict";
+	"#b_hi,#b_n,of,#ratio,#ratio_lo,#ratio_hi,#p,verdict,#detectable";
 
-static void data_side(struct table *t, int col, const struct piece *p)
+static void data_side(struct table *t, int col, const struct measured *m)
 {
-	cell_num(t, col, 17, p->value);
-	cell_num(t, col + 1, 17, p->lo);
-	cell_num(t, col + 2, 17, p->hi);
-	table_cell(t, col + 3, "%zu", p->n_samples);
+	cell_num(t, col, 17, m->median.value);
+	cell_num(t, col + 1, 17, m->median.lo);
+	cell_num(t, col + 2, 17, m->median.hi);
+	table_cell(t, col + 3, "%zu", m->n);
 }
 
 static void data_row(struct table *t, const struct pair *p)
 {
-	const struct piece *any = p->have_a ? &p->a : &p->b;
+	const struct piece *any = any_piece(p);
 	const char *const word[] = { any->area, any->name, any->params,
 				     any->metric, any->unit, any->better };
 
 	table_row(t);
 	for (int i = 0; i < (int)ARRAY_SIZE(word); i++)
 		table_cell(t, i, "%s", word[i]);
-	if (p->have_a)
+	if (p->n_a)
 		data_side(t, 6, &p->a);
-	if (p->have_b)
+	if (p->n_b)
 		data_side(t, 10, &p->b);
-	table_cell(t, 14, "%s", p->by_run ? "runs" : "samples");
+	table_cell(t, 14, "%s", p->effect.exact ? "exact" : "processes");
 	table_cell(t, 19, "%s", p->verdict);
-	if (!p->have_a || !p->have_b)
+	if (!has_both(p))
 		return;
 	cell_num(t, 15, 17, 1 + p->effect.change.value);
 	cell_num(t, 16, 17, 1 + p->effect.change.lo);
 	cell_num(t, 17, 17, 1 + p->effect.change.hi);
 	cell_num(t, 18, 17, p->effect.p);
+	cell_num(t, 20, 17, p->effect.detectable);
 }
 
 /* One mean per metric: latency and bandwidth improve in opposite directions. */
@@ -304,7 +252,7 @@ static void mean_row(struct comparison *c, struct table *t, const char *metric)
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pair *p = &c->pair[i];
-		if (p->have_a && p->have_b && !strcmp(p->a.metric, metric) &&
+		if (has_both(p) && !strcmp(p->of_a->metric, metric) &&
 		    1 + p->effect.change.value > 0)
 			ratio[n++] = 1 + p->effect.change.value;
 	}
@@ -329,13 +277,10 @@ static void mean_row(struct comparison *c, struct table *t, const char *metric)
 static void mean_rows(struct comparison *c, struct table *t)
 {
 	for (size_t i = 0; i < c->n; i++) {
-		const struct pair *p = &c->pair[i];
-		const char *metric = (p->have_a ? &p->a : &p->b)->metric;
+		const char *metric = any_piece(&c->pair[i])->metric;
 		bool seen = false;
 		for (size_t j = 0; j < i && !seen; j++)
-			seen = !strcmp(metric, (c->pair[j].have_a ?
-						&c->pair[j].a :
-						&c->pair[j].b)->metric);
+			seen = !strcmp(metric, any_piece(&c->pair[j])->metric);
 		if (!seen)
 			mean_row(c, t, metric);
 	}
@@ -348,16 +293,51 @@ static const struct pair *same_counts(const struct comparison *c)
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pair *p = &c->pair[i];
-		if (!p->have_a || !p->have_b)
+		if (!has_both(p))
 			continue;
 		if (!first)
 			first = p;
-		if (p->a.n_samples != first->a.n_samples ||
-		    p->b.n_samples != first->b.n_samples ||
-		    p->by_run != first->by_run)
+		if (p->a.n != first->a.n || p->b.n != first->b.n)
 			return NULL;
 	}
 	return first;
+}
+
+/* How the verdicts came about; below the table. */
+static void print_method(const struct comparison *c, const struct pair *same)
+{
+	FILE *out = c->s->cmd.out;
+	double worst = 0;
+	bool after = false;
+
+	if (same)
+		fprintf(out, "n: %zu+%zu processes, each one's median\n",
+			same->a.n, same->b.n);
+	if (!c->family)
+		return;
+	fprintf(out, "method: rank test of processes, in blocks of those that "
+		"ran in turns; %.3g shared by %zu rows (Bonferroni)\n",
+		c->s->o.alpha, c->family);
+	for (size_t i = 0; i < c->n; i++) {
+		const struct effect *f = &c->pair[i].effect;
+		if (!is_chancy(&c->pair[i]) || !f->tested)
+			continue;
+		worst = fmax(worst, f->detectable);
+		after |= !f->turns;
+	}
+	if (worst > 0)
+		fprintf(out, "detectable: changes of %.3g %% in the noisiest "
+			"row, 19 times of 20\n", 100 * worst);
+	if (after)
+		fputs("the sides ran one after the other: what drifted between "
+		      "them is in the ratios (t0-results bench runs them in "
+		      "turns)\n", out);
+	if (c->single)
+		fprintf(out, "%zu row%s compare%s one process: its luck is not "
+			"known, so nothing is proven; measure with several, "
+			"t0-results bench -n 20 -- COMMAND\n", c->single,
+			c->single == 1 ? "" : "s", c->single == 1 ? "s" : "");
+	calibrations_print(&c->known, &c->a, out);
 }
 
 static bool print_comparison(struct comparison *c, struct err *e)
@@ -372,10 +352,8 @@ static bool print_comparison(struct comparison *c, struct err *e)
 		(text ? text_row : data_row)(&t, &c->pair[i]);
 	mean_rows(c, &t);
 	bool ok = table_print(&t, c->s->cmd.format, c->s->cmd.out, e);
-	if (ok && text && same)
-		fprintf(c->s->cmd.out, "n: %zu+%zu %s\n", same->a.n_samples,
-			same->b.n_samples, same->by_run ?
-			"runs, each run's median is a sample" : "samples");
+	if (ok && text)
+		print_method(c, same);
 	table_fini(&t);
 	return ok;
 }
@@ -405,18 +383,21 @@ bool res_cmd_compare(struct cmd *c, struct err *e)
 	struct show *s = (struct show *)c;
 	struct comparison x = { .s = s };
 	bool ok = side_load(s, c->argv[0], &x.a, e) &&
-		  side_load(s, c->argv[1], &x.b, e) && pair_up(&x, e);
+		  side_load(s, c->argv[1], &x.b, e) && pair_up(&x, e) &&
+		  calibrations_load(s->db, &x.known, e);
 
 	if (ok) {
+		judge_pairs(&x);
 		remark_differences(&x);
 		ok = print_comparison(&x, e);
 		c->status = x.proven_worse ? EXIT_NO : EXIT_YES;
 	}
 	for (size_t i = 0; i < x.n; i++) {
-		free(x.pair[i].a.samples);
-		free(x.pair[i].b.samples);
+		measured_fini(&x.pair[i].a);
+		measured_fini(&x.pair[i].b);
 	}
 	free(x.pair);
+	calibrations_fini(&x.known);
 	pieces_fini(&x.a);
 	pieces_fini(&x.b);
 	return ok;

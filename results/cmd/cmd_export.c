@@ -225,6 +225,7 @@ static bool put_results(struct exporter *x, int64_t run)
 static const char run_sql[] =
 	"SELECT r.uuid, r.tool, r.argv, r.inputs, r.conditions, r.seed, "
 	"r.start_ns, r.end_ns, r.state, r.exit_code, r.reason, r.owner, "
+	"r.series, r.side, "
 	FACT_COLUMNS " FROM runs r " FACT_TABLES "WHERE r.id = ?";
 static const char verdict_sql[] =
 	"SELECT v.kind, v.verdict, v.reason, v.detail, "
@@ -245,13 +246,22 @@ static const char baseline_sql[] =
 	"c.area AS \"case.area\", c.name AS \"case.name\", "
 	"c.params AS \"case.params\", "
 	"r.metric, r.unit, r.value, r.lo, r.hi, r.n, r.clock_hz, r.better, "
-	"r.origin, r.source, r.correct, r.coherent, r.samples, " FACT_COLUMNS
+	"r.origin, r.source, r.correct, r.coherent, r.samples, r.processes, "
+	"r.loss_limit, r.required, " FACT_COLUMNS
 	" FROM baselines r " FACT_TABLES "JOIN cases c ON c.id = r.case_id "
 	"WHERE ? = 0 ORDER BY r.created_ns, r.uuid";
 static const char note_sql[] =
 	"SELECT uuid, created_ns, hypothesis, about, expected, measured, "
 	"status, git_commit, patch, remark, replaces FROM notes WHERE ? = 0 "
 	"ORDER BY created_ns, uuid";
+
+static const char calibration_sql[] =
+	"SELECT r.uuid, r.created_ns, r.kind, r.area, r.condition, "
+	"r.processes, r.side, r.measures, r.alpha, r.trials, r.false_alarms, "
+	"r.serial, r.serial_false, r.detectable, r.spread, r.drift, "
+	FACT_COLUMNS " FROM calibrations r JOIN hosts h ON h.id = r.host "
+	"JOIN builds b ON b.id = r.build LEFT JOIN devices d ON 0 "
+	"WHERE ? = 0 ORDER BY r.created_ns, r.uuid";
 
 /* Checks go first: what they prove decides which decision a merge keeps. */
 static const char check_sql[] =
@@ -297,6 +307,7 @@ static bool put_all(struct exporter *x)
 	res_stmt_done(st);
 	return ok && put_rows(x, "baseline", baseline_sql, 0) &&
 	       put_rows(x, "note", note_sql, 0) &&
+	       put_rows(x, "calibration", calibration_sql, 0) &&
 	       put_rows(x, "check", check_sql, 0) &&
 	       put_rows(x, "tune", tune_sql, 0);
 }

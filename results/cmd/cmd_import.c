@@ -3,6 +3,7 @@
  */
 #include "results/cmd/import.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -45,16 +46,20 @@ static bool bind_column(struct res_import *im, sqlite3_stmt *st, int i,
 {
 	const json_t *v = json_object_get(row, column + 1);
 
+	if ((!v || json_is_null(v)) && isupper((unsigned char)*column)) {
+		sqlite3_bind_null(st, i);
+		return true;
+	}
 	if (!v)
 		return import_bad_value(im, column + 1,
 					"this key, which is missing");
-	if (*column == 'd')
+	if (tolower((unsigned char)*column) == 'd')
 		return bind_real(im, st, i, column + 1, v);
 	if (json_is_null(v) && (*column == 'n' || *column == 'j')) {
 		sqlite3_bind_null(st, i);
 		return true;
 	}
-	if (*column == 't' || *column == 'n') {
+	if (tolower((unsigned char)*column) == 't' || *column == 'n') {
 		if (!json_is_string(v))
 			return import_bad_value(im, column + 1, "a string");
 		sqlite3_bind_text(st, i, json_string_value(v),
@@ -212,7 +217,7 @@ static bool take_header(struct res_import *im, const json_t *row)
 static const char *const run_columns[] = {
 	"tuuid", "ttool", "targv", "tinputs", "tconditions", "iseed",
 	"istart_ns", "jend_ns", "tstate", "jexit_code", "treason", "towner",
-	NULL
+	"Tseries", "Tside", NULL
 };
 
 /*
@@ -398,12 +403,18 @@ static const char *const baseline_columns[] = {
 	"tuuid", "icreated_ns", "tstate", "treason", "nreplaces", "trun",
 	"istart_ns", "ttool", "tinputs", "tconditions", "tmetric", "tunit",
 	"dvalue", "dlo", "dhi", "in", "dclock_hz", "tbetter", "torigin",
-	"tsource", "ncorrect", "ncoherent", "tsamples", NULL
+	"tsource", "ncorrect", "ncoherent", "tsamples", "Iprocesses",
+	"Dloss_limit", "Irequired", NULL
 };
 static const char *const note_columns[] = {
 	"tuuid", "icreated_ns", "thypothesis", "tabout", "dexpected",
 	"dmeasured", "tstatus", "tgit_commit", "tpatch", "tremark", "nreplaces",
 	NULL
+};
+static const char *const calibration_columns[] = {
+	"tuuid", "icreated_ns", "tkind", "tarea", "tcondition", "iprocesses",
+	"iside", "imeasures", "dalpha", "itrials", "ifalse_alarms", "iserial",
+	"iserial_false", "ddetectable", "dspread", "ddrift", NULL
 };
 static const char *const uuid_column[] = { "tuuid", NULL };
 
@@ -436,6 +447,20 @@ static bool take_note(struct res_import *im, const json_t *row)
 	return import_insert(im, "notes", import_none, note_columns, row);
 }
 
+static bool take_calibration(struct res_import *im, const json_t *row)
+{
+	struct import_fixed id[] = { { "host", 0 }, { "build", 0 },
+				     { NULL, 0 } };
+	int64_t here, device;
+
+	if (!import_find(im, "calibrations", import_none, uuid_column, row,
+			 &here) ||
+	    here)
+		return here;
+	return take_facts(im, row, &id[0].value, &device, &id[1].value) &&
+	       import_insert(im, "calibrations", id, calibration_columns, row);
+}
+
 /* What schema.def's version 6 did to a file's hashes, for an export's. */
 static void name_hash(json_t *row, const char *object, const char *key)
 {
@@ -466,6 +491,7 @@ static const struct kind {
 	{ "result", true, take_result },   { "verdict", true, take_verdict },
 	{ "slot", true, take_slot },	   { "note", false, take_note },
 	{ "baseline", false, take_baseline },
+	{ "calibration", false, take_calibration },
 	{ "check", false, import_check },  { "tune", false, import_tune },
 };
 

@@ -194,28 +194,56 @@ static const char gated[] =
 	"WHERE w.result = v.result AND w.kind = 'gate') "
 	"AND (verdict <> 'pass' OR detail ->> 'investigate'))";
 
-static const struct piece *baseline_for(const struct pieces *bases,
-					const struct piece *now)
-{
-	struct mismatch m;
+/* What the gate said of it, and against what. */
+struct offender {
+	const struct piece *base, *now;
+	const char *verdict, *reason;
+	double loss; /* the share */
+	bool investigate;
+};
 
+static const struct piece *baseline_of(const struct pieces *bases,
+				       const char *uuid)
+{
 	for (size_t i = 0; i < bases->n; i++)
-		if (!piece_order(&bases->v[i], now) &&
-		    pieces_comparable(&bases->v[i], now, true, NULL, &m))
+		if (!strcmp(bases->v[i].baseline_uuid, uuid))
 			return &bases->v[i];
 	return NULL;
 }
 
-struct offender {
-	const struct piece *base, *now;
-	struct gate_verdict v;
-};
+static bool read_offender(struct page *p, struct pieces *now,
+			  const struct pieces *bases, const struct piece *of,
+			  struct offender *o)
+{
+	bool ok = false;
+	sqlite3_stmt *st = res_stmt(p->s->db, p->e,
+		"SELECT verdict, reason, coalesce(detail ->> 'baseline', ''), "
+		"coalesce(detail ->> 'loss', 0), "
+		"coalesce(detail ->> 'investigate', 0) FROM verdicts "
+		"WHERE result = ? AND kind = 'gate' ORDER BY id DESC LIMIT 1",
+		"i", of->id);
+
+	*o = (struct offender){ .now = of };
+	if (st && res_step(p->s->db, st, &ok, p->e)) {
+		o->verdict = arena_strdup(&now->mem, (const char *)
+					  sqlite3_column_text(st, 0));
+		o->reason = arena_strdup(&now->mem, (const char *)
+					 sqlite3_column_text(st, 1));
+		o->base = baseline_of(bases, (const char *)
+				      sqlite3_column_text(st, 2));
+		o->loss = sqlite3_column_double(st, 3);
+		o->investigate = sqlite3_column_int(st, 4);
+	}
+	if (st)
+		res_stmt_done(st);
+	return st && ok;
+}
 
 /* The greatest loss first. */
 static int by_loss(const void *a, const void *b)
 {
-	double la = ((const struct offender *)a)->v.loss;
-	double lb = ((const struct offender *)b)->v.loss;
+	double la = ((const struct offender *)a)->loss;
+	double lb = ((const struct offender *)b)->loss;
 
 	return (la < lb) - (la > lb);
 }
@@ -223,20 +251,19 @@ static int by_loss(const void *a, const void *b)
 static void add_offender(struct page *p, const struct offender *o)
 {
 	const struct piece *base = o->base, *now = o->now;
-	const struct gate_verdict v = o->v;
 	struct buf name = { 0 }, checks = { 0 };
 
 	piece_name(now, &name);
-	buf_printf(&p->html, "<h3%s>", v.answer == GATE_REGRESS ?
+	buf_printf(&p->html, "<h3%s>", !strcmp(o->verdict, "regress") ?
 		   " class=\"regress\"" : "");
 	add_escaped(&p->html, name.data);
 	buf_printf(&p->html, ", %s, run %lld</h3>\n<p>", now->metric,
 		   (long long)now->facts->run);
-	add_escaped(&p->html, v.reason);
+	add_escaped(&p->html, o->reason);
 	buf_printf(&p->html, ": %.5g %s, baseline %.5g</p>\n", now->value,
 		   now->unit, base->value);
-	if (v.investigate) {
-		gate_checklist(base, now, &v, &checks);
+	if (o->investigate) {
+		gate_checklist(base, now, &checks);
 		buf_adds(&p->html, "<pre>");
 		add_escaped(&p->html, checks.data);
 		buf_adds(&p->html, "</pre>\n");
@@ -255,12 +282,8 @@ static bool add_offenders(struct page *p)
 	size_t n = 0;
 
 	for (size_t i = 0; ok && i < now.n; i++) {
-		v[n].now = &now.v[i];
-		v[n].base = baseline_for(&bases, &now.v[i]);
-		if (!v[n].base)
-			continue;
-		gate_judge(v[n].base, v[n].now, &v[n].v);
-		n++;
+		ok = read_offender(p, &now, &bases, &now.v[i], &v[n]);
+		n += ok && v[n].base;
 	}
 	qsort(v, n, sizeof(*v), by_loss);
 	buf_adds(&p->html, "<h2 id=\"gates\">Gates</h2>\n<p>Cases that did not "

@@ -162,10 +162,13 @@ static bool load_here(struct show *s, const char *spec, struct pieces *out,
 		return pieces_of_baselines(s->db, out, e, "active", "");
 	if (!strncmp(spec, "commit:", 7))
 		return load_commit(s, spec + 7, out, e);
+	if (!strncmp(spec, "run:", 4))
+		return show_find_run(s->db, spec + 4, &run, e) &&
+		       pieces_of_results(s->db, out, e, "r.id = ?", "i", run);
 	if (!is_number(spec) && is_commit(spec))
 		return load_commit(s, spec, out, e);
 	return show_find_run(s->db, spec, &run, e) &&
-	       pieces_of_results(s->db, out, e, "r.id = ?", "i", run);
+	       pieces_of_results(s->db, out, e, SIDE_OF_RUN, "i", run);
 }
 
 static bool load_other(struct show *s, const char *path, const char *spec,

@@ -3,7 +3,8 @@
  *
  * Columns are a letter for the type, then the name, which is that of the table
  * and of the JSON object alike: 't' text, 'n' text or null, 'i' integer, 'j'
- * integer or null, 'd' real or null.  Lists of them end with NULL.
+ * integer or null, 'd' real or null.  In upper case they may be missing or null.
+ * Lists of them end with NULL.
  */
 #ifndef T0_RESULTS_IMPORT_H
 #define T0_RESULTS_IMPORT_H

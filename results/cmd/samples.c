@@ -54,12 +54,13 @@ static double next_real(struct cursor *c)
 #define RUN_FACTS \
 	"r.id, r.start_ns, r.uuid, r.tool, r.inputs, r.conditions, " \
 	"h.machine, h.cpu, h.kernel, d.name, d.gfx, d.uid, d.driver, " \
-	"d.firmware, b.git_commit, b.compiler, b.flags, b.binary, b.dirty"
+	"d.firmware, b.git_commit, b.compiler, b.flags, b.binary, " \
+	"coalesce(r.series, ''), coalesce(r.side, ''), b.dirty"
 #define BASELINE_FACTS \
 	"0, start_ns, run_uuid, tool, inputs, conditions, " \
 	"machine, cpu, kernel, device_name, gfx, uid, driver, " \
-	"firmware, git_commit, compiler, flags, binary, dirty"
-#define N_FACTS 19
+	"firmware, git_commit, compiler, flags, binary, '', '', dirty"
+#define N_FACTS 21
 
 static const struct facts *read_facts(struct cursor *c)
 {
@@ -71,6 +72,7 @@ static const struct facts *read_facts(struct cursor *c)
 		&f->uuid, &f->tool, &f->inputs, &f->conditions, &f->machine,
 		&f->cpu, &f->kernel, &f->device, &f->gfx, &f->uid, &f->driver,
 		&f->firmware, &f->commit, &f->compiler, &f->flags, &f->binary,
+		&f->series, &f->side,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(word); i++)
 		*word[i] = next_text(c);
@@ -208,7 +210,7 @@ bool pieces_of_baselines(struct res_db *db, struct pieces *p, struct err *e,
 		   "SELECT " BASELINE_FACTS ", baseline, case_id, area, name, "
 		   "params, metric, unit, better, origin, source, correct, "
 		   "coherent, value, lo, hi, clock_hz, n, uuid, created, "
-		   "reason, samples FROM v_baselines WHERE %s "
+		   "reason, samples, processes, loss_limit, required FROM v_baselines WHERE %s "
 		   "ORDER BY created_ns DESC, baseline DESC", where);
 	va_start(ap, binds);
 	sqlite3_stmt *st = res_stmt_v(db, e, sql.data, binds, ap);
@@ -225,6 +227,9 @@ bool pieces_of_baselines(struct res_db *db, struct pieces *p, struct err *e,
 		v->created = next_text(&c);
 		v->reason = next_text(&c);
 		ok = parse_samples(p, v, next_text(&c), e);
+		v->n_processes = next_integer(&c);
+		v->limit = next_real(&c);
+		v->required = next_integer(&c);
 		if (!ok)
 			break;
 	}

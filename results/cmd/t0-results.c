@@ -7,7 +7,7 @@
 
 #include "results/cmd/cmd.h"
 
-static struct show s = { .o = { .alpha = 0.05 } };
+static struct show s = { .o = { .alpha = FAMILY_ALPHA, .limit = GATE_LIMIT } };
 
 /* ---- the database, open while a command runs ---- */
 
@@ -83,10 +83,11 @@ static const struct cmd_spec commands[] = {
 	{ "compare", "A B", "two runs, commits or baselines, case by case",
 	  res_cmd_compare, 2, 2, SHOWS, .hook = &reads,
 	  .notes = "A side is a run, a commit (seven digits or more, + behind "
-		   "it for a changed tree), `baseline`, or FILE.db:SIDE.  With "
-		   "six runs or more on both sides, their medians are the "
-		   "samples.  A verdict of ~ means that nothing is proven.  "
-		   "Exit 1 if a case is proven worse." },
+		   "it for a changed tree), `baseline`, or FILE.db:SIDE; a run "
+		   "of a series stands for its whole side, run:N for itself.  "
+		   "Processes are compared, each by its median; those of one "
+		   "process are inconclusive.  A verdict of ~ means that "
+		   "nothing is proven.  Exit 1 if a case is proven worse." },
 	{ "history", "CASE", "a case from run to run", res_cmd_history, 1, 1,
 	  SHOWS, .hook = &reads },
 	{ "costs", NULL, "the newest costs of each kind", res_cmd_costs, 0, 0,
@@ -97,8 +98,10 @@ static const struct cmd_spec commands[] = {
 	  .hook = &reads },
 	{ "gate", "[RUN]", "hold results against the accepted baselines",
 	  res_cmd_gate, 0, 1, SHOWS, .hook = &changes,
-	  .notes = "Exit: 0 pass, 1 regress, 2 inconclusive (or trouble), 3 no "
-		   "data; only 0 is a pass." },
+	  .notes = "A case passes when a loss of its baseline's limit is "
+		   "excluded.  A gate of a run or commit holds what that "
+		   "measured and what baselines require; else all that was "
+		   "accepted.  Exit: 0 all passed, 1 not, 2 trouble." },
 	{ "baseline", "accept [RUN [CASE]]|list|show N|retire N",
 	  "what gates measure against", res_cmd_baseline, 0, 3, SHOWS,
 	  .hook = &for_baseline },
@@ -128,9 +131,11 @@ static const struct cli_opt options[] = {
 	  "this field may differ (\"all\": any)" },
 	CLI_OF("compare"),
 	{ "alpha", 0, CLI_F64, &s.o.alpha, "P",
-	  "what counts as proven (default 0.05)" },
+	  "how often a comparison may hold any false verdict (default 0.01; "
+	  "its rows share it)" },
 	{ "least", 0, CLI_F64, &s.o.least, "SHARE",
 	  "exit 1 only for a loss of this size (default 0)" },
+	CLI_OF("compare gate"),
 	{ "only", 0, CLI_STR, &s.o.only, "CASE",
 	  "only this case; a pattern like 'gemm/*' works" },
 	CLI_OF("compare history baseline"),
@@ -142,8 +147,14 @@ static const struct cli_opt options[] = {
 	CLI_OF("gate"),
 	{ "any-host", 0, CLI_FLAG, &s.o.any_host, NULL,
 	  "also baselines of other machines" },
+	{ "verbose", 'v', CLI_FLAG, &s.o.verbose, NULL,
+	  "all rows with their reasons, and what to investigate" },
 	CLI_OF("baseline"),
 	{ "reason", 0, CLI_STR, &s.o.reason, "TEXT", "accept, retire: why" },
+	{ "limit", 0, CLI_F64, &s.o.limit, "SHARE",
+	  "accept: what these cases may lose (default 0.05)" },
+	{ "required", 0, CLI_FLAG, &s.o.required, NULL,
+	  "accept: every gate must have measured them" },
 	CLI_OF("baseline note"),
 	{ "all", 0, CLI_FLAG, &s.o.all, NULL,
 	  "list: also what was replaced" },

@@ -16,8 +16,8 @@
  *  - A newer schema, another program's database, a damaged file and a file
  *    that cannot be written are refused with path and remedy, and left alone.
  *  - The views v_runs, v_results, v_sensors, v_verdicts, v_slots,
- *    v_latest_slots, v_slot_summary, v_baselines, v_notes, v_tunes and
- *    v_tune_checks are the public interface for sqlite3 and scripts.  Tables
+ *    v_latest_slots, v_slot_summary, v_baselines, v_notes, v_tunes,
+ *    v_tune_checks and v_calibrations are the public interface for sqlite3 and scripts.  Tables
  *    may change with the schema version; the views keep their columns.
  *
  * A handle belongs to one thread at a time; a process may have several.  It
@@ -225,6 +225,13 @@ struct res_start {
 	uint64_t seed;	/* kept as the signed integer of the same 64 bits */
 };
 
+/*
+ * A process that is one of a series (several that are compared) finds the
+ * series and its side in the environment, and its run keeps both.  The host's
+ * load is kept as the condition "load".
+ */
+#define RES_SERIES "T0_SERIES"
+#define RES_SIDE   "T0_SIDE"
 bool res_run_begin(struct res_db *db, const struct res_start *s, int64_t *run,
 		   struct err *e);
 

@@ -3,6 +3,7 @@
  */
 #include "results/db/res.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -55,22 +56,35 @@ static const char *inputs_of(const struct res_start *s)
 	return s->inputs ? s->inputs : "{}";
 }
 
+/* How busy the host was: processes that ran or wanted to, of the last minute. */
+static void conditions_now(char *out, size_t size_bytes)
+{
+	double load;
+
+	if (getloadavg(&load, 1) == 1)
+		snprintf(out, size_bytes, "{\"load\":%.2f}", load);
+	else
+		snprintf(out, size_bytes, "{}");
+}
+
 bool res_run_begin(struct res_db *db, const struct res_start *s, int64_t *run,
 		   struct err *e)
 {
-	char uuid[33], owner[160];
+	char uuid[33], owner[160], conditions[32];
 
 	if (!res_uuid(uuid, e) || !res_write_begin(db, e))
 		return false;
 	res_owner_self(owner, sizeof(owner));
+	conditions_now(conditions, sizeof(conditions));
 	struct buf argv = command_line(s);
 	bool ok = res_exec(db, e,
 		"INSERT INTO runs(uuid, host, device, build, tool, argv, "
-		"inputs, seed, start_ns, state, owner) "
-		"VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?)",
-		"tkkksstiit", uuid, s->host, s->device, s->build, s->tool,
-		argv.data, inputs_of(s), (int64_t)s->seed,
-		(int64_t)time_wall_ns(), owner);
+		"inputs, conditions, seed, start_ns, state, owner, series, "
+		"side) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?, ?, ?)",
+		"tkkkssttiittt", uuid, s->host, s->device, s->build, s->tool,
+		argv.data, inputs_of(s), conditions, (int64_t)s->seed,
+		(int64_t)time_wall_ns(), owner, getenv(RES_SERIES),
+		getenv(RES_SIDE));
 	buf_fini(&argv);
 	int64_t id = sqlite3_last_insert_rowid(db->sq);
 	if (!res_write_end(db, ok, e) || !res_batch_commit(db, e))
@@ -88,11 +102,12 @@ static bool take_over(struct res_db *db, const struct res_start *s,
 			   "SELECT id FROM (SELECT id, state FROM runs "
 			   "WHERE tool = ? AND host = ? AND device IS ? "
 			   "AND build = ? AND inputs = ? "
+			   "AND series IS ? AND side IS ? "
 			   "AND (state <> 'running' OR NOT t0_alive(owner)) "
 			   "ORDER BY id DESC LIMIT 1) "
 			   "WHERE state IN('running', 'interrupted')",
-			   "skkks", s->tool, s->host, s->device, s->build,
-			   inputs_of(s)))
+			   "skkkstt", s->tool, s->host, s->device, s->build,
+			   inputs_of(s), getenv(RES_SERIES), getenv(RES_SIDE)))
 		return false;
 	if (!*run)
 		return true;

@@ -19,7 +19,7 @@ static const char *const views[] = {
 	"SELECT * FROM v_verdicts",	"SELECT * FROM v_latest_slots",
 	"SELECT * FROM v_slot_summary", "SELECT * FROM v_baselines",
 	"SELECT * FROM v_notes",	"SELECT * FROM v_tunes",
-	"SELECT * FROM v_tune_checks",
+	"SELECT * FROM v_tune_checks",	"SELECT * FROM v_calibrations",
 };
 
 int res_schema_version(void)

@@ -51,6 +51,12 @@ static int by_value(const void *p, const void *q)
 	return (a->value > b->value) - (a->value < b->value);
 }
 
+/* Probabilities of sums 0 .. len - 1. */
+struct sums {
+	double *p;
+	size_t len;
+};
+
 /* A design: who ran when, and scratch of the same length. */
 struct design {
 	const double *x; /* [n] in order of time, as are all */
@@ -59,6 +65,9 @@ struct design {
 	size_t *block;
 	struct ranked *order;
 	size_t *rank; /* doubled mid-ranks */
+	/* Which ranks each block had when `all` was counted; sorted. */
+	size_t *known;
+	struct sums all;
 };
 
 static double median_of_block(struct ranked *v, size_t n)
@@ -94,12 +103,6 @@ static void rank_aligned(struct design *d, double shift)
 }
 
 /* -------------------------------------------------------- distributions -- */
-
-/* Probabilities of sums 0 .. len - 1. */
-struct sums {
-	double *p;
-	size_t len;
-};
 
 /* Of picking m of n ranks, each way alike: p[k][sum] grows rank by rank. */
 static struct sums sums_of_block(const size_t *rank, size_t n, size_t m)
@@ -160,24 +163,55 @@ struct tails {
 	double below, above;
 };
 
-static struct tails count_tails(const struct design *d, size_t sum)
+static int by_rank(const void *p, const void *q)
 {
-	struct sums all = { xcalloc(1, sizeof(double)), 1 };
-	struct tails t = { 0, 0 };
+	size_t a = *(const size_t *)p, b = *(const size_t *)q;
+
+	return (a > b) - (a < b);
+}
+
+/* Which ranks there are in each block decides all; so often they are the same. */
+static bool is_known(struct design *d)
+{
+	size_t *now = xcalloc(d->n, sizeof(*now));
 	struct part p;
 
-	all.p[0] = 1;
+	memcpy(now, d->rank, d->n * sizeof(*now));
+	for (size_t i = 0, from = 0; i < d->n; from = i) {
+		i = next_part(d, from, &p);
+		qsort(now + from, p.n, sizeof(*now), by_rank);
+	}
+	bool known = d->all.p && !memcmp(now, d->known, d->n * sizeof(*now));
+	free(d->known);
+	d->known = now;
+	return known;
+}
+
+static void count_sums(struct design *d)
+{
+	struct part p;
+
+	free(d->all.p);
+	d->all = (struct sums){ xcalloc(1, sizeof(double)), 1 };
+	d->all.p[0] = 1;
 	for (size_t i = 0; i < d->n;) {
 		i = next_part(d, i, &p);
 		struct sums block = sums_of_block(p.rank, p.n, p.nb);
-		add_block(&all, &block);
+		add_block(&d->all, &block);
 		free(block.p);
 	}
-	for (size_t s = 0; s < all.len; s++) {
-		t.below += s <= sum ? all.p[s] : 0;
-		t.above += s >= sum ? all.p[s] : 0;
+}
+
+static struct tails count_tails(struct design *d, size_t sum)
+{
+	struct tails t = { 0, 0 };
+
+	if (!is_known(d))
+		count_sums(d);
+	for (size_t s = 0; s < d->all.len; s++) {
+		t.below += s <= sum ? d->all.p[s] : 0;
+		t.above += s >= sum ? d->all.p[s] : 0;
 	}
-	free(all.p);
 	return t;
 }
 
@@ -240,6 +274,8 @@ static void design_fini(struct design *d)
 	free(d->block);
 	free(d->order);
 	free(d->rank);
+	free(d->known);
+	free(d->all.p);
 }
 
 /* All differences b - a of neighbours; free() them. */
@@ -267,7 +303,7 @@ static double *differences(const struct design *d, size_t *n)
  */
 static double bound_of(struct design *d, double out, double in, double alpha)
 {
-	for (int i = 0; i < 48 && out != in; i++) {
+	for (int i = 0; i < 34 && out != in; i++) {
 		double mid = out / 2 + in / 2;
 		struct tails t = tails_at(d, mid);
 		if ((out < in ? t.above : t.below) <= alpha / 2)

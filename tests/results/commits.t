@@ -67,11 +67,11 @@ export T0_DB="$tmp/t0.db"
 
 exits 0 'equal speed is no regression' "$cc" "$good" "$same" -- build/rel/fake
 has "$tmp/out" '~' 'and nothing is proven'
-has "$tmp/out" 'n: 6+6 runs' 'six processes per side are the samples'
+has "$tmp/out" 'n: 6+6 processes' 'six processes per side are the samples'
 is "$("$T0_RESULTS" list --csv | wc -l)" 13 'all twelve runs are stored'
 exits 1 'a loss of 10 % is a no' "$cc" -n 8 "$good" "$bad" -- build/rel/fake
 has "$tmp/out" 'worse' 'and is called worse'
-has "$tmp/out" 'n: 8+8 runs' 'with eight each'
+has "$tmp/out" 'n: 8+8 processes' 'with eight each'
 exits 0 'a loss below the least' "$cc" --least 0.2 "$good" "$bad" -- \
 	build/rel/fake
 exits 0 'a gain is none' "$cc" "$bad" "$good" -- build/rel/fake

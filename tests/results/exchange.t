@@ -7,7 +7,7 @@ a=$tmp/a.db b=$tmp/b.db
 
 awk -f tests/data/results/fixture.awk >"$tmp/fixture"
 exits 0 'import' "$r" import --db "$a" "$tmp/fixture"
-has "$tmp/err" '6 new runs, 0 were here' 'import: tells the count'
+has "$tmp/err" '39 new runs, 0 were here' 'import: tells the count'
 "$r" baseline accept 4 --db "$a" >/dev/null
 "$r" note add --db "$a" --status null --hypothesis 'nothing helps' \
 	--expected 1% --remark 'a "quoted" é \ remark'
@@ -28,7 +28,7 @@ exits 0 'import what was exported' "$r" import --db "$b" "$tmp/one"
 exits 0 'export it again' "$r" export --db "$b" -o "$tmp/two"
 ok 'the same bytes' cmp "$tmp/one" "$tmp/two"
 exits 0 'import it once more' "$r" import --db "$b" - <"$tmp/one"
-has "$tmp/err" '0 new runs, 6 were here' 'then nothing is new'
+has "$tmp/err" '0 new runs, 39 were here' 'then nothing is new'
 "$r" export --db "$b" -o "$tmp/three"
 ok 'and nothing has changed' cmp "$tmp/one" "$tmp/three"
 for table in runs results samples verdicts slot_verdicts baselines notes hosts \
@@ -45,7 +45,7 @@ awk -f tests/data/results/fixture.awk | sed 's/"uuid":"run-/"uuid":"far-/
 	s/host-one/host-far/; s/card-one/card-far/' |
 	"$r" import --quiet --db "$tmp/far.db" -
 exits 0 'merge' "$r" merge --db "$a" "$tmp/far.db"
-has "$tmp/err" '6 new runs' 'merge: takes all runs'
+has "$tmp/err" '39 new runs' 'merge: takes all runs'
 is "$(sqlite3 "$a" "SELECT count(DISTINCT uid) FROM v_runs
 	WHERE uuid LIKE 'far-%'")" 2 'merge: devices keep their identity'
 is "$(sqlite3 "$a" "SELECT machine FROM v_runs WHERE uuid = 'far-tok1'")" \

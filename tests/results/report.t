@@ -16,7 +16,7 @@ exits 0 'report' "$r" report "$tmp/report"
 page=$tmp/report/index.html
 has "$page" 'engine/qwen3-0.6b {&quot;phase&quot;:&quot;decode&quot;}' \
 	'the worst offender is named'
-has "$page" '6. bisect       SUSPECT' 'with its checklist'
+has "$page" '7. bisect       SUSPECT' 'with its checklist'
 has "$page" 'v_&lt;b>&amp;amp;exp' 'text is escaped'
 has "$page" '&lt;script>alert' 'also from the ledger'
 has "$page" 'dddddddddddd' 'runs are listed with their commit'

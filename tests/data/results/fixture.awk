@@ -1,6 +1,7 @@
 # Prints an export (JSON lines) that holds something for every command and
 # plot of t0-results:  awk -f fixture.awk | t0-results import -
-# All numbers are invented; "-v loss=0.1" makes the last run 10 % slower.
+# All numbers are invented; "-v loss=0.1" makes the last run 10 % slower.  The
+# runs 3, 4 and 5 are each the first of twelve processes, the others come last.
 function random() {	# Park and Miller, so that every awk agrees
 	seed = (seed * 16807) % 2147483647
 	return seed / 2147483647
@@ -14,13 +15,15 @@ function real(v,   s) {
 	s = sprintf("%.12g", v)
 	return s ~ /[.e]/ ? s : s ".0"
 }
-function run(name, tool, commit, day, inputs, conditions, machine) {
+function run(name, tool, commit, day, inputs, conditions, machine, series) {
 	printf "{\"run\":{\"uuid\":\"%s\",\"tool\":\"%s\",\"argv\":\"%s\"," \
 		"\"inputs\":\"%s\",\"conditions\":\"%s\",\"seed\":1," \
 		"\"start_ns\":%d000000000,\"end_ns\":%d000000000," \
 		"\"state\":\"complete\",\"exit_code\":0,\"reason\":\"\"," \
 		"\"owner\":\"\",", name, tool, tool, inputs, conditions,
 		1700000000 + day * 86400, 1700000060 + day * 86400
+	if (series)
+		printf "\"series\":\"%s\",\"side\":\"a\",", series
 	printf "\"host\":{\"machine\":\"%s\",\"cpu\":\"Test CPU\"," \
 		"\"kernel\":\"Linux 6.1 x86_64\",\"cores\":8," \
 		"\"mem_bytes\":34359738368},", machine ? machine : "host-one"
@@ -76,9 +79,10 @@ function verdict(kind, word, area, name, params) {
 	print "\"of\":{\"area\":null,\"name\":null,\"params\":null," \
 		"\"metric\":null}}}"
 }
-function engine(uuid, commit, day, rate) {
+function engine(uuid, commit, day, rate, series) {
 	run(uuid, "t0-qwen3 bench", commit, day, "{\\\"model\\\":\\\"m1\\\"," \
-	    "\\\"prompt\\\":\\\"p1\\\"}", "{\\\"governor\\\":\\\"performance\\\"}")
+	    "\\\"prompt\\\":\\\"p1\\\"}", "{\\\"governor\\\":\\\"performance\\\"}",
+	    "", series ? series : uuid)
 	result("engine", "qwen3-0.6b", "{\"phase\":\"decode\"}", "decode_rate",
 	       "token/s", rate, "higher")
 	result("engine", "qwen3-0.6b", "{\"phase\":\"prefill\"}", "prefill_rate",
@@ -156,4 +160,10 @@ BEGIN {
 	    "{\\\"model\\\":\\\"m1\\\",\\\"prompt\\\":\\\"p2\\\"}", "{}", "host-two")
 	result("engine", "qwen3-0.6b", "{\"phase\":\"decode\"}", "decode_rate",
 	       "token/s", 140, "higher")
+	for (i = 2; i <= 12; i++) {
+		engine("run-tok1-" i, "bbbbbbbbbbbb", 2, 100, "run-tok1")
+		engine("run-tok2-" i, "cccccccccccc", 3, 112, "run-tok2")
+		engine("run-tok3-" i, "dddddddddddd", 4, 112 * (1 - loss),
+		       "run-tok3")
+	}
 }
