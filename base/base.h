@@ -50,6 +50,7 @@ enum err_code {
 	ERR_TIMEOUT,	 /* a deadline passed (a hanging device) */
 	ERR_UNSUPPORTED, /* known, but not done by this build or device */
 	ERR_BUSY,	 /* somebody else holds it */
+	ERR_STOPPED,	 /* asked to end: base/cmd.h */
 };
 
 /* Exit codes of every tool (DESIGN.md, "Tools"). */
@@ -158,7 +159,7 @@ bool file_write_atomic(const char *path, const void *data, size_t len_bytes,
  */
 bool file_write_unsynced(const char *path, const void *data, size_t len_bytes,
 			 struct err *e);
-/* stdout flushed and error-free?  Call before returning from main(). */
+/* stdout open, flushed, error-free?  Call before returning from main(). */
 bool stdout_check(struct err *e);
 
 /* CLOCK_MONOTONIC in nanoseconds; wall clock (CLOCK_REALTIME) likewise. */
@@ -190,6 +191,7 @@ enum cli_type {
 	CLI_U64,   /* uint64_t *: decimal or 0x..., k M G = powers of 2 */
 	CLI_INT,   /* int * */
 	CLI_F64,   /* double * */
+	CLI_SECONDS, /* uint64_t *: nanoseconds; 1e-9..1e6 s, such as 0.5 */
 	CLI_LIST,  /* struct cli_list *: may be repeated */
 	CLI_STOP,  /* ends parsing, such as --help; `dst` is NULL */
 	CLI_GROUP, /* no option: see CLI_OF() of base/cmd.h */

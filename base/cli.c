@@ -93,6 +93,19 @@ static bool parse_f64(const char *s, double *out, struct err *e)
 	return true;
 }
 
+static bool parse_seconds(const char *s, uint64_t *out_ns, struct err *e)
+{
+	double seconds;
+
+	if (!parse_f64(s, &seconds, e))
+		return false;
+	if (!(seconds >= 1e-9 && seconds <= 1e6))
+		return err_set(e, ERR_USAGE, "\"%s\" is out of range: wanted "
+			       "seconds, above 0 and up to 1e6", s);
+	*out_ns = (uint64_t)(seconds * 1e9);
+	return true;
+}
+
 /* ---- sweeps ---- */
 
 enum { SWEEP_MAX = 1000000 };
@@ -295,6 +308,8 @@ static bool store_value(const struct cli_opt *o, const char *value,
 		return parse_int(value, o->dst, e);
 	case CLI_F64:
 		return parse_f64(value, o->dst, e);
+	case CLI_SECONDS:
+		return parse_seconds(value, o->dst, e);
 	case CLI_LIST:
 		list_add(o->dst, value);
 		return true;

@@ -2,7 +2,6 @@
  * base/cmd.c - which command is meant, and how it runs.
  */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/cmd_int.h"
@@ -46,6 +45,27 @@ struct cmd_spec cmd_whole(const struct cmd_tool *tool, unsigned which)
 	};
 }
 
+/*
+ * Has the tool an option of that name of its own for this command; for all of
+ * CMD_ALL, for any of CMD_COMMON?
+ */
+static bool has_own(const struct cmd_tool *tool, const struct cmd_spec *s,
+		    const char *name)
+{
+	const char *names = NULL;
+	bool all = s->flags & CMD_ALL;
+
+	for (const struct cmd_spec *one = tool->commands; all && one->run; one++)
+		all = has_own(tool, one, name);
+	for (const struct cli_opt *o = tool->options; o && o->name; o++)
+		if (o->type == CLI_GROUP)
+			names = o->help;
+		else if (!(s->flags & CMD_ALL) && !strcmp(o->name, name) &&
+			 (s->flags & CMD_COMMON || cmd_takes(s, names)))
+			return true;
+	return all;
+}
+
 struct cli_opt *cmd_options(const struct cmd_tool *tool,
 			    const struct cmd_spec *s, struct cmd *c)
 {
@@ -61,6 +81,8 @@ struct cli_opt *cmd_options(const struct cmd_tool *tool,
 				"write there instead of to stdout" } },
 		{ CMD_QUIET, { "quiet", 'q', CLI_FLAG, &c->quiet, NULL,
 			       "no progress and no remarks on stderr" } },
+		{ ~0u, { "deadline", 0, CLI_SECONDS, &c->deadline_ns, "SECONDS",
+			 "end after this long, with status 3" } },
 		{ ~0u, { "help", 'h', CLI_STOP, NULL, NULL,
 			 "show this help (=scd, =bash: manual page, shell "
 			 "completion)" } },
@@ -76,7 +98,8 @@ struct cli_opt *cmd_options(const struct cmd_tool *tool,
 		else if (cmd_takes(s, names))
 			vec_push(&all, *o);
 	for (size_t i = 0; i < ARRAY_SIZE(standard); i++)
-		if (s->flags & standard[i].flag || standard[i].flag == ~0u)
+		if ((s->flags & standard[i].flag || standard[i].flag == ~0u) &&
+		    !has_own(tool, s, standard[i].opt.name))
 			vec_push(&all, standard[i].opt);
 	vec_push(&all, (struct cli_opt){ 0 });
 	return all.v;
@@ -371,6 +394,7 @@ int cmd_main(struct cmd *c, const struct cmd_tool *tool, int argc, char **argv)
 	struct err e = { 0 };
 	bool done = false;
 
+	cmd_open_streams();
 	free(table);
 	c->tool = tool;
 	c->line_argc = argc;
@@ -378,8 +402,14 @@ int cmd_main(struct cmd *c, const struct cmd_tool *tool, int argc, char **argv)
 	c->spec = command ? find_command(tool, command) : NULL;
 	if (!c->spec)
 		c->spec = cmd_unnamed(tool);
-	if (!parse_line(c, command, &done, &e) ||
-	    (!done && !run_command(c, &e))) {
+	bool ok = parse_line(c, command, &done, &e);
+	cmd_stop_begin(c);
+	ok = ok && (done || run_command(c, &e));
+	int status;
+	if (cmd_stop_end(c, &e, &status)) {
+		err_report(tool->name, &e);
+		c->status = status;
+	} else if (!ok) {
 		if (e.code == ERR_NONE)
 			BUG("%s failed without saying why", tool->name);
 		c->status = err_report(tool->name, &e);
@@ -408,22 +438,4 @@ void cmd_remark(const struct cmd *c, const char *fmt, ...)
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
 	fputc('\n', stderr);
-}
-
-static volatile sig_atomic_t signalled;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	signalled = 1;
-}
-
-const volatile int *cmd_catch_signals(int flags)
-{
-	const struct sigaction sa = { .sa_handler = on_signal,
-				      .sa_flags = flags };
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	return &signalled;
 }

@@ -50,8 +50,19 @@
  *
  * Exit status: 0 yes, 1 no, 2 trouble, 3 the device faulted, 77 no device
  * (err_exit_code(); an error is printed as "TOOL: MESSAGE").  A command that
- * succeeds and has another answer than yes sets c->status.  A signal that is
- * not caught ends a tool by itself, for the shell with 128 + its number.
+ * succeeds and has another answer than yes sets c->status.
+ *
+ * A signal ends a command at once, and so does --deadline SECONDS, which every
+ * command takes unless its tool has an option of that name: status 3.  One that
+ * runs for long and has something to keep calls cmd_catch_signals() and looks
+ * at *c->stop: as soon as that is not 0 it keeps what it has and returns; with
+ * ERR_STOPPED and what is to be known ("the same command goes on with run 3"),
+ * or with true, and c->kept, if its output is of use as far as it came.  The
+ * runner says which signal it was, and the status is 128 + its number.
+ *
+ * Standard streams that are closed at the start are opened on /dev/null, so
+ * that no file of the tool becomes one of them; what is printed to a closed
+ * stdout is an error, as on a full disk.
  */
 #ifndef T0_BASE_CMD_H
 #define T0_BASE_CMD_H
@@ -124,6 +135,9 @@ struct cmd {
 	enum table_format format;
 	FILE *out;
 	int status; /* the exit status, if the command succeeds */
+	const volatile int *stop; /* the signal that asks it to end; 0: none */
+	const char *kept; /* what is to be known then; NULL: the usual */
+	uint64_t deadline_ns;	  /* of --deadline; 0: none */
 };
 
 /* ------------------------------------------------------------- cmd.c ---- */
@@ -140,11 +154,15 @@ bool cmd_table(const struct cmd *c, const struct table *t, struct err *e);
 /* "TOOL: TEXT" and a newline on stderr; nothing with --quiet. */
 void cmd_remark(const struct cmd *c, const char *fmt, ...) T0_PRINTF(2, 3);
 
+/* -------------------------------------------------------- cmd_stop.c ---- */
+
 /*
- * From now on SIGINT and SIGTERM set *cmd_catch_signals(), for what has to end
- * in good order.  `flags` are sigaction's: SA_RESETHAND lets a second signal
- * end the process, SA_RESTART goes on with a call that it interrupted.
+ * From now on SIGINT, SIGTERM, SIGHUP (unless nohup ignores it) and the end of
+ * --deadline set *c->stop, which is also returned.  Calls that they interrupt
+ * go on; a second signal of a kind ends the process.
  */
-const volatile int *cmd_catch_signals(int flags);
+const volatile int *cmd_catch_signals(const struct cmd *c);
+/* The exit status for *c->stop. */
+int cmd_stop_status(int signal);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * cmd_int.h - what cli.c, cmd.c and cmd_help.c share; not for other folders.
+ * cmd_int.h - what cli.c and cmd*.c share; not for other folders.
  */
 #ifndef T0_BASE_CMD_INT_H
 #define T0_BASE_CMD_INT_H
@@ -40,6 +40,18 @@ struct cli_opt *cmd_options(const struct cmd_tool *tool,
 			    const struct cmd_spec *s, struct cmd *c);
 /* CMD_ALL or CMD_COMMON of this tool. */
 struct cmd_spec cmd_whole(const struct cmd_tool *tool, unsigned which);
+
+/* -------------------------------------------------------- cmd_stop.c ---- */
+
+/* What is closed of stdin, stdout and stderr is opened, and cannot be used. */
+void cmd_open_streams(void);
+/* No signal has come yet; --deadline runs from now on. */
+void cmd_stop_begin(struct cmd *c);
+/*
+ * --deadline no longer runs.  True: a signal or it ended the command, `e` says
+ * so, and *status is the exit status.
+ */
+bool cmd_stop_end(const struct cmd *c, struct err *e, int *status);
 
 /* -------------------------------------------------------- cmd_help.c ---- */
 

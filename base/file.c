@@ -205,6 +205,10 @@ bool stdout_check(struct err *e)
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return true;
+	const int flags = fcntl(STDOUT_FILENO, F_GETFL);
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		return err_set(e, ERR_IO, "stdout is closed: what was to be "
+			       "printed is lost; wanted a file, or /dev/null");
 	return err_sys(e, ERR_IO, errno, "stdout: cannot write");
 }
 

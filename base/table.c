@@ -343,5 +343,8 @@ bool table_print(const struct table *t, enum table_format f, FILE *out,
 		    fflush(out) == 0;
 	int errnum = errno;
 	buf_fini(&text);
-	return done || err_sys(e, ERR_IO, errnum, "table: cannot write");
+	if (done)
+		return true;
+	return out == stdout ? stdout_check(e) :
+			       err_sys(e, ERR_IO, errnum, "table: cannot write");
 }

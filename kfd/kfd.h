@@ -459,6 +459,11 @@ struct kfd_queue_opts {
 	void *print_ctx;
 	uint32_t printf_bytes;
 	bool printf_wait;
+	/*
+	 * Or NULL: once it is set, waits for the queue end with ERR_STOPPED,
+	 * but for what completes within a second.
+	 */
+	const volatile int *stop;
 };
 bool kfd_queue_new(struct kfd_dev *dev, const struct kfd_queue_opts *o,
 		   struct kfd_queue **out, struct err *e);

@@ -66,7 +66,8 @@ static bool check_options(struct cmd *c, struct err *e)
 	x->o.quiet = c->quiet;
 	x->o.argc = c->line_argc;
 	x->o.argv = c->line_argv;
-	x->o.stop = cmd_catch_signals(0);
+	c->kept = "the same command goes on with what is missing";
+	x->o.stop = cmd_catch_signals(c);
 	return (!x->caches || tune_caches_parse(x->caches, &x->state, e)) &&
 	       tune_fill_parse(x->o.operands, &x->fill, e) &&
 	       tune_budget_parse(x->budget, &x->o.budget, e);

@@ -12,6 +12,7 @@ bool sim_cmd_validate(struct cmd *c, struct err *e)
 		.plot = o->plot, .draw = plot_validation, .mca = o->mca,
 		.rows = o->rows, .format = c->format, .out = c->out,
 		.tool = c->tool->name, .quiet = c->quiet,
+		.stop = cmd_catch_signals(c),
 	};
 	struct cost_model m;
 	bool ok = sim_load_costs(o, true, &m, e) && validate_run(&v, &m, e);

@@ -35,7 +35,7 @@ struct qwen_cmd {
 	const char *shape, *tokenizer, *limits;
 	uint64_t shards;
 	bool all;
-	const volatile int *stop; /* a signal came */
+	const volatile int *stop; /* of cmd */
 };
 
 /* A loaded model with its tokenizer; `tok` is NULL where no files are. */

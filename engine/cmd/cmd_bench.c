@@ -202,6 +202,8 @@ static bool measure_case(struct qwen_bench *b, struct qwen_case *k,
 {
 	for (; b->finished < b->c->samples; b->finished++) {
 		const uint64_t i = b->finished;
+		if (*b->c->stop)
+			return err_set(e, ERR_STOPPED, "between samples");
 		if (!qwen_bench_sample(b, k, &k->seconds[i], e))
 			return false;
 		k->speed[i] = (double)k->tokens * k->width / k->seconds[i];

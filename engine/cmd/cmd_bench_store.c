@@ -37,11 +37,16 @@ bool qwen_bench_begin(struct qwen_bench *b, struct err *e)
 
 bool qwen_bench_end(struct qwen_bench *b, bool ok, struct err *e)
 {
+	const int stop = *b->c->stop;
+	const int code = ok ? 0 : stop ? cmd_stop_status(stop) : EXIT_TROUBLE;
 	enum res_state end = ok ? RES_COMPLETE :
-			     *b->c->stop ? RES_INTERRUPTED : RES_FAILED;
+			     stop ? RES_INTERRUPTED : RES_FAILED;
 	struct err late = { 0 };
 
-	if (!b->run || res_run_finish(b->db, b->run, end, ok ? 0 : EXIT_TROUBLE,
+	if (end == RES_INTERRUPTED)
+		err_set(e, ERR_STOPPED, "the samples that were finished are "
+			"stored");
+	if (!b->run || res_run_finish(b->db, b->run, end, code,
 				      ok ? NULL : e->msg, &late))
 		return ok;
 	if (ok)

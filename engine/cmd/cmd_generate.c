@@ -184,7 +184,5 @@ bool qwen_cmd_generate(struct cmd *r, struct err *e)
 	qwen_ids_fini(&t.out);
 	buf_fini(&t.text);
 	qwen_session_close(&s);
-	/* What there is has been printed; it is not what was asked for. */
-	r->status = *c->stop ? EXIT_TROUBLE : EXIT_YES;
 	return ok;
 }

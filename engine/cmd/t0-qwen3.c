@@ -39,10 +39,9 @@ static bool catch_signals(struct cmd *cmd, struct err *e)
 {
 	const struct sigaction bus = { .sa_handler = on_bus };
 
-	(void)cmd;
 	(void)e;
 	sigaction(SIGBUS, &bus, NULL);
-	c.stop = cmd_catch_signals(SA_RESTART | (int)SA_RESETHAND);
+	c.stop = cmd_catch_signals(cmd);
 	return true;
 }
 

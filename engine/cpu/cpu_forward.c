@@ -331,7 +331,7 @@ static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 	runs_init(s);
 	threads_run(s->m->threads, run_pass, s);
 	if (s->stopped)
-		return err_set(e, ERR_BUSY, "stopped by a signal");
+		return err_set(e, ERR_STOPPED, "the pass was not finished");
 	merge_bests(s);
 	return true;
 }

@@ -356,7 +356,8 @@ static bool put_layers(struct gpu_state *s, const struct qwen_pass *p,
 		if (p->stop && i >= AHEAD && !wait_for(s, begun[i % AHEAD], e))
 			return false;
 		if (is_stopped(p))
-			return err_set(e, ERR_BUSY, "stopped in layer %u", i);
+			return err_set(e, ERR_STOPPED, "the pass was not "
+				       "finished");
 		s->loud = p->stop;
 		bool tiles = gpu_tile_pays(s, i, p->n);
 		if (!(tiles ? gpu_tile_layer : gpu_layer)(s, i, gp, e))

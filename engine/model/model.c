@@ -171,8 +171,8 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	ok = ok && ends_load(m, how, e);
 	for (uint32_t l = 0; ok && l < m->config.layers; l++) {
 		ok = how->stop && *how->stop ?
-			     err_set(e, ERR_BUSY, "%s: stopped by a signal "
-				     "after %u of %u layers", dir, l,
+			     err_set(e, ERR_STOPPED, "%s: %u of %u layers "
+				     "were loaded", dir, l,
 				     m->config.layers) :
 			     qwen_layer_each(m, l, part_load, &x, e);
 		if (how->progress)

@@ -194,10 +194,8 @@ static bool tensor_write(FILE *f, const struct spec *x, uint64_t seed,
 		k->narrow(how->weights, v, some, out);
 		if (fwrite(out, bytes, some, f) != some)
 			return false;
-		if (how->stop && *how->stop) {
-			errno = EINTR;
+		if (how->stop && *how->stop)
 			return false;
-		}
 	}
 	return true;
 }
@@ -256,7 +254,10 @@ static bool shard_write(const char *path, const struct specs *s, uint32_t shard,
 	}
 	if (!ok) {
 		unlink(tmp.data);
-		err_sys(e, ERR_IO, why, "%s: cannot be written", path);
+		if (how->stop && *how->stop)
+			err_set(e, ERR_STOPPED, "%s is not written", path);
+		else
+			err_sys(e, ERR_IO, why, "%s: cannot be written", path);
 	}
 	buf_fini(&tmp);
 	return ok;

@@ -55,7 +55,7 @@ struct qwen_load {
 	 */
 	bool copy;
 	struct progress *progress; /* in layers, or NULL */
-	/* Or NULL: loading ends early, with ERR_BUSY, once it is set. */
+	/* Or NULL: loading ends early, with ERR_STOPPED, once it is set. */
 	const volatile sig_atomic_t *stop;
 	const struct qwen_backend *backend; /* NULL: the CPU */
 	const char *device; /* which one of the backend, or NULL */
@@ -126,7 +126,7 @@ void qwen_state_truncate(struct qwen_state *s, uint32_t sequence, uint32_t n);
 
 /*
  * ERR_USAGE: more tokens than max_tokens, an id or sequence that is not there,
- * or a sequence that would leave its context.  ERR_BUSY: stopped by `stop`.
+ * or a sequence that would leave its context.  ERR_STOPPED: by `stop`.
  * The state is then as it was before.
  */
 bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
@@ -184,7 +184,7 @@ struct qwen_pass {
 	uint32_t *best; /* [n_wanted] */
 	/*
 	 * Not NULL and set: give up at the next layer or packet and return
-	 * false with ERR_BUSY; the caller then forgets the pass.
+	 * false with ERR_STOPPED; the caller then forgets the pass.
 	 */
 	const volatile sig_atomic_t *stop;
 };

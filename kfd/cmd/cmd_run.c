@@ -103,17 +103,18 @@ static bool launch_all(struct kfd_job *r, const struct kfd_kernel *k,
 	memcpy(l.wg, r->block, sizeof(l.wg));
 	r->device_ns = xcalloc(r->repeat, sizeof(*r->device_ns));
 	progress_init(&bar, k->name, r->repeat, r->cmd.quiet || r->repeat < 2);
-	for (uint64_t i = 0; i < r->repeat && good; i++) {
+	for (uint64_t i = 0; i < r->repeat && good && !*r->cmd.stop; i++) {
 		struct kfd_timing t = { 0 };
 
-		l.deadline_ns =
-			time_mono_ns() + (uint64_t)(r->deadline_s * 1e9);
+		l.deadline_ns = time_mono_ns() + r->deadline_ns;
 		good = kfd_run(q, &l, &t, e);
-		r->device_ns[i] = t.device_ns;
+		r->device_ns[r->n_done] = t.device_ns;
+		r->n_done += good;
 		progress_step(&bar, 1);
 	}
 	progress_fini(&bar);
-	return good;
+	return good && (r->n_done || err_set(e, ERR_STOPPED, "before the first "
+					     "dispatch"));
 }
 
 /* What kernels print goes beside results that a program is to read. */
@@ -128,6 +129,7 @@ bool kfd_job_run(struct kfd_job *r, struct err *e)
 	const struct kfd_queue_opts o = {
 		.print = r->cmd.format != TABLE_TEXT ? to_stderr : NULL,
 		.printf_wait = true,
+		.stop = r->cmd.stop,
 	};
 	const struct kfd_kernel *k;
 	struct kfd_code *code;

@@ -42,11 +42,11 @@ static int compare_u64(const void *a, const void *b)
 /* Middle of the sorted times (lower one of two). */
 static uint64_t median_ns(const struct kfd_job *r)
 {
-	uint64_t *sorted = xmalloc(r->repeat * sizeof(*sorted)), m;
+	uint64_t *sorted = xmalloc(r->n_done * sizeof(*sorted)), m;
 
-	memcpy(sorted, r->device_ns, r->repeat * sizeof(*sorted));
-	qsort(sorted, r->repeat, sizeof(*sorted), compare_u64);
-	m = sorted[(r->repeat - 1) / 2];
+	memcpy(sorted, r->device_ns, r->n_done * sizeof(*sorted));
+	qsort(sorted, r->n_done, sizeof(*sorted), compare_u64);
+	m = sorted[(r->n_done - 1) / 2];
 	free(sorted);
 	return m;
 }
@@ -61,7 +61,7 @@ static void text_result(const struct kfd_job *r, struct buf *out)
 		   r->block[2]);
 	buf_printf(out,
 		   "device time %" PRIu64 " ns (%s, median of %" PRIu64 ")\n",
-		   median_ns(r), info->origin, r->repeat);
+		   median_ns(r), info->origin, r->n_done);
 	for (int i = 0; i < r->n_args; i++) {
 		const struct co_arg *a = co_user_arg(r->kernel, i);
 		size_t n = shown_count(r, i);
@@ -132,7 +132,7 @@ static void json_result(const struct kfd_job *r, struct buf *out)
 	json_t *times = json_array(), *buffers = json_array(), *root;
 	char *text;
 
-	for (uint64_t i = 0; i < r->repeat; i++)
+	for (uint64_t i = 0; i < r->n_done; i++)
 		json_array_append_new(
 			times, json_integer((json_int_t)r->device_ns[i]));
 	for (int i = 0; i < r->n_args; i++)

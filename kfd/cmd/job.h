@@ -34,7 +34,7 @@ struct kfd_job {
 	const char *device, *chip;
 	uint64_t seed, repeat, print, stack_bytes;
 	const char *grid_text, *block_text;
-	double deadline_s;
+	uint64_t deadline_ns; /* of each dispatch */
 	struct cli_list dump;
 	struct soft_watch_options watch;
 	const char *trace_group_text, *stop_wave_text;
@@ -54,7 +54,8 @@ struct kfd_job {
 	struct kfd_driver *watched;    /* the device's, if it watches */
 	struct kfd_mem *mem[KFD_JOB_ARGS_MAX]; /* of buffers */
 	uint8_t *kernarg;	       /* explicit arguments */
-	uint64_t *device_ns;	       /* [repeat] */
+	uint64_t *device_ns;	       /* [n_done], of repeat */
+	uint64_t n_done;
 };
 
 /* ------------------------------------------------------ cmd_run_check.c ---- */

@@ -424,6 +424,8 @@ static bool watch_loop(struct kfd_dev *dev, FILE *f, bool terminal,
 					      (long)(rest % 1000000000u) };
 
 		nanosleep(&nap, NULL);
+		if (*o.cmd.stop)
+			break;
 		if (!read_sensors(dev, &s, e))
 			return false;
 		if (terminal && !redraw_table(&s, n == 0, e))
@@ -447,6 +449,7 @@ static bool run_watch(struct cmd *c, struct err *e)
 	if (o.interval_ms > 86400000)
 		return err_set(e, ERR_USAGE, "--interval-ms %llu: wanted at "
 			       "most a day", (unsigned long long)o.interval_ms);
+	cmd_catch_signals(c);
 	if (!open_device(&dev, e))
 		return false;
 	bool ok = watch_loop(dev, c->out, terminal, e);

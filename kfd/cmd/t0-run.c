@@ -133,10 +133,6 @@ static bool parse_operands(struct kfd_job *r, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "--stack %" PRIu64 ": expected at most 1M",
 			       r->stack_bytes);
-	if (!(r->deadline_s > 0 && r->deadline_s <= 1e6))
-		return err_set(e, ERR_USAGE,
-			       "--deadline %g: expected seconds above 0",
-			       r->deadline_s);
 	return parse_watch(r, e);
 }
 
@@ -146,7 +142,7 @@ static bool parse_operands(struct kfd_job *r, struct err *e)
 static bool open_watched(struct kfd_job *r, const char *spec, struct err *e)
 {
 	const struct soft_options o = {
-		.deadline_ns = (uint64_t)(r->deadline_s * 1e9),
+		.deadline_ns = r->deadline_ns,
 	};
 
 	if (spec && *spec && strcmp(spec, "soft") != 0)
@@ -218,6 +214,7 @@ static bool run_job(struct kfd_job *r, struct err *e)
 static bool run_kernel(struct cmd *c, struct err *e)
 {
 	struct kfd_job *r = (struct kfd_job *)c;
+	cmd_catch_signals(c);
 	bool good = run_job(r, e), clean = show_watched(r, &good, e);
 
 	kfd_job_fini(r);
@@ -228,7 +225,7 @@ static bool run_kernel(struct cmd *c, struct err *e)
 /* ---- options ---- */
 
 static struct kfd_job job = {
-	.repeat = 1, .print = 8, .deadline_s = 10, .chip = "gfx1100"
+	.repeat = 1, .print = 8, .deadline_ns = UINT64_C(10000000000), .chip = "gfx1100"
 };
 
 static const struct cmd_spec commands[] = {
@@ -265,7 +262,7 @@ static const struct cli_opt options[] = {
 	{ "stack", 0, CLI_U64, &job.stack_bytes, "BYTES",
 	  "scratch of a work-item for calls, besides the kernel's own "
 	  "(kernels with a dynamic stack need it)" },
-	{ "deadline", 't', CLI_F64, &job.deadline_s, "SECONDS",
+	{ "deadline", 't', CLI_SECONDS, &job.deadline_ns, "SECONDS",
 	  "give a dispatch up after this long (default 10)" },
 	{ "chip", 0, CLI_STR, &job.chip, "GFX",
 	  "object to take out of an offload bundle (default gfx1100)" },

@@ -160,17 +160,20 @@ static bool find_program(const char *name, char out[4096])
 
 static volatile sig_atomic_t child;
 
-/* Whoever ends us means the program. */
+static volatile sig_atomic_t overdue;
+
+/* Whoever ends us means the program, and so does --deadline. */
 static void pass_on(int sig)
 {
+	overdue |= sig == SIGALRM;
 	if (child)
-		kill((pid_t)child, sig);
+		kill((pid_t)child, sig == SIGALRM ? SIGTERM : sig);
 }
 
 static bool run_child(char **argv, const char *path, int *status,
 		      struct err *e)
 {
-	static const int passed[] = { SIGTERM, SIGHUP };
+	static const int passed[] = { SIGTERM, SIGHUP, SIGALRM };
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	struct sigaction pass = { .sa_handler = pass_on };
 	pid_t pid;
@@ -219,6 +222,9 @@ static bool run_program(struct cmd *c, struct err *e)
 	ok = run_child(c->argv, path, &status, e);
 	remove_tree(root);
 	free(root);
+	if (ok && overdue)
+		return err_set(e, ERR_TIMEOUT, "%s: ended by --deadline",
+			       c->argv[0]);
 	c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
 					  WEXITSTATUS(status);
 	return ok;

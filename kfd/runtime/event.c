@@ -15,6 +15,7 @@
 #define SLEEP_MAX_MS	 1000u
 #define SLEEP_MAX_OLD_MS 10u
 #define LOST_LOOK_NS	 900000000ull /* between looks at the counter */
+#define STOP_NS		 1000000000ull /* what ends so soon may end */
 
 bool kfd_event_new(struct kfd_dev *dev, uint32_t type, struct event *ev,
 		   struct err *e)
@@ -293,12 +294,22 @@ static bool timed_out(struct kfd_dev *dev, struct kfd_queue *q,
 	return false;
 }
 
+static bool stopped(struct kfd_queue *q, struct err *e)
+{
+	struct buf text = { 0 };
+
+	kfd_queue_describe(q, &text);
+	err_set(e, ERR_STOPPED, "%s: not complete", text.data);
+	buf_fini(&text);
+	return false;
+}
+
 bool kfd_event_wait(struct kfd_dev *dev, const struct kfd_wait *w,
 		    struct err *e)
 {
 	const uint64_t start = time_mono_ns();
 	const uint32_t cap_ms = w->ev->age ? SLEEP_MAX_MS : SLEEP_MAX_OLD_MS;
-	uint64_t until = start + w->spin_ns, looked = start;
+	uint64_t until = start + w->spin_ns, looked = start, stop_ns = 0;
 
 	if (until > w->deadline_ns)
 		until = w->deadline_ns;
@@ -314,6 +325,10 @@ bool kfd_event_wait(struct kfd_dev *dev, const struct kfd_wait *w,
 		if (w->q && !w->poll(w->q, &sleep_ms, e))
 			return false;
 		uint64_t now = time_mono_ns();
+		if (!stop_ns && w->q && w->q->opts.stop && *w->q->opts.stop)
+			stop_ns = now + STOP_NS;
+		if (stop_ns && now >= stop_ns)
+			return stopped(w->q, e);
 		/* A reset whose event was missed shows in a counter. */
 		if ((now >= w->deadline_ns || now - looked > LOST_LOOK_NS) &&
 		    !kfd_vram_check(dev, w->q, e))

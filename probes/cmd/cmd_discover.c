@@ -92,7 +92,7 @@ static bool run_slot(const struct probe_cmd *x, struct err *e)
 			"not run", slot->name);
 	else if (slot)
 		ps = probe_session_open(x->o.device, x->o.seed,
-					x->o.deadline_ms * 1000000, e);
+					x->o.deadline_ns, e);
 	good = ps && probe_session_run(ps, slot, &r, e) &&
 	       print_slot(x, ps, slot, &r, e);
 	probe_session_close(ps);

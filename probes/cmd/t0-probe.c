@@ -9,25 +9,25 @@
 #include "probes/micro/micro.h"
 #include "probes/tiers/tiers.h"
 
-#define DEADLINE_MS_DEFAULT 1000
-#define DEADLINE_MS_MAX	    60000
-#define BATCH_DEFAULT	    256
-#define BATCH_MAX	    65536
+#define SECOND	      UINT64_C(1000000000)
+#define DEADLINE_MAX  (60 * SECOND)
+#define BATCH_DEFAULT 256
+#define BATCH_MAX     65536
 
 static struct probe_cmd x = { .o = { .oracle = "llvm-mc-19",
 				     .seed = 1,
 				     .require = -1,
-				     .deadline_ms = DEADLINE_MS_DEFAULT,
+				     .deadline_ns = SECOND,
 				     .batch = BATCH_DEFAULT } };
 
 static bool check_options(struct cmd *c, struct err *e)
 {
 	struct probe_opts *o = &x.o;
 
-	if (!o->deadline_ms || o->deadline_ms > DEADLINE_MS_MAX)
-		return err_set(e, ERR_USAGE, "--deadline-ms %llu: wanted 1..%d",
-			       (unsigned long long)o->deadline_ms,
-			       DEADLINE_MS_MAX);
+	if (o->deadline_ns > DEADLINE_MAX)
+		return err_set(e, ERR_USAGE, "--deadline %g: wanted at most "
+			       "60 seconds for a slot",
+			       (double)o->deadline_ns * 1e-9);
 	if (o->samples > PROBE_SAMPLES_MAX)
 		return err_set(e, ERR_USAGE, "--samples %llu: wanted 1..%d",
 			       (unsigned long long)o->samples,
@@ -40,7 +40,7 @@ static bool check_options(struct cmd *c, struct err *e)
 	o->quiet = c->quiet;
 	o->argc = c->line_argc;
 	o->argv = c->line_argv;
-	o->stop = cmd_catch_signals(0);
+	o->stop = cmd_catch_signals(c);
 	return true;
 }
 
@@ -150,8 +150,8 @@ static const struct cli_opt options[] = {
 	  "they change; always done on hardware" },
 	{ "batch", 0, CLI_U64, &x.o.batch, "N",
 	  "slots per child process (256)" },
-	{ "deadline-ms", 0, CLI_U64, &x.o.deadline_ms, "N",
-	  "how long one slot may run (1000)" },
+	{ "deadline", 0, CLI_SECONDS, &x.o.deadline_ns, "SECONDS",
+	  "how long one slot may run (1)" },
 	{ "list", 0, CLI_FLAG, &x.list, NULL,
 	  "list the slots and their words" },
 	{ "dry-run", 0, CLI_FLAG, &x.list, NULL, "same as --list" },

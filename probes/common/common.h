@@ -27,7 +27,7 @@ struct probe_opts {
 	const char *format_out; /* file for --json, --csv; NULL = stdout */
 	enum table_format format;
 	struct cli_list encodings, replace;
-	uint64_t seed, deadline_ms, batch;
+	uint64_t seed, deadline_ns, batch;
 	bool quiet, second_opinion, quick;
 	const char *inst;   /* costs: only names that begin so; NULL = all */
 	struct cli_list set; /* sim: NAME=VALUE of cost.def */
@@ -40,6 +40,9 @@ struct probe_opts {
 };
 
 /* ------------------------------------------------------------ run.c ---- */
+
+/* Is the command asked to end? */
+bool probe_stopped(const struct probe_opts *o);
 
 struct probe_reading {
 	bool good; /* else nothing could be read */
@@ -76,7 +79,8 @@ bool probe_run_samples(struct probe_run *r, const char *area, const char *name,
 		       const char *unit, enum res_better better,
 		       const double *v, size_t n, struct err *e);
 /* Ends and frees it; when not good, *e is the reason. */
-bool probe_run_end(struct probe_run *r, bool good, int code, struct err *e);
+bool probe_run_end(struct probe_run *r, const struct probe_opts *o, bool good,
+		   int code, struct err *e);
 
 /* What the database keeps of a device; strings live in `mem`. */
 void probe_device_row(const struct kfd_info *in, struct arena *mem,

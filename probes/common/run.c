@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cmd.h"
 #include "kfd/kfd.h"
 #include "probes/common/common.h"
 
@@ -139,11 +140,21 @@ bool probe_run_samples(struct probe_run *r, const char *area, const char *name,
 	       res_result_add(r->db, &row, NULL, e);
 }
 
-bool probe_run_end(struct probe_run *r, bool good, int code, struct err *e)
+bool probe_stopped(const struct probe_opts *o)
 {
+	return o->stop && *o->stop;
+}
+
+bool probe_run_end(struct probe_run *r, const struct probe_opts *o, bool good,
+		   int code, struct err *e)
+{
+	const int signal = probe_stopped(o) ? *o->stop : 0;
+
 	if (r->db && r->id)
 		good = res_run_finish(r->db, r->id,
-				      good ? RES_COMPLETE : RES_FAILED, code,
+				      signal ? RES_INTERRUPTED :
+				      good ? RES_COMPLETE : RES_FAILED,
+				      signal ? cmd_stop_status(signal) : code,
 				      good ? NULL : e->msg, good ? e : NULL) &&
 		       good;
 	res_close(r->db);

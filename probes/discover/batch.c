@@ -71,7 +71,7 @@ static bool child_slots(const struct batch *b, int fd, const int *todo, int n,
 			struct err *e)
 {
 	struct probe_session *s = probe_session_open(
-		b->o->device, b->o->seed, b->o->deadline_ms * 1000000, e);
+		b->o->device, b->o->seed, b->o->deadline_ns, e);
 	bool good = s;
 
 	for (int i = 0; good && i < n; i++) {
@@ -207,7 +207,7 @@ static bool take_result(struct batch *b, const struct message *m, int pos,
 static bool child_listen(struct child *c, struct batch *b, int first,
 			 struct probe_result *alone)
 {
-	const int slot_ms = (int)b->o->deadline_ms * 4 + OPEN_MS;
+	const int slot_ms = (int)(b->o->deadline_ns / 1000000) * 4 + OPEN_MS;
 	struct message m;
 	bool go = true;
 	int r = 0;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cmd.h"
 #include "probes/common/common.h"
 #include "probes/discover/discover.h"
 
@@ -181,7 +182,7 @@ static struct probe_batch_opts batch_opts(struct discovery *d)
 	return (struct probe_batch_opts){
 		.device = d->device,
 		.seed = d->o->seed,
-		.deadline_ms = d->o->deadline_ms,
+		.deadline_ns = d->o->deadline_ns,
 		.slots_per_child = (int)d->o->batch,
 		.idle = on_idle,
 		.done = on_done,
@@ -278,11 +279,6 @@ static bool print_report(struct discovery *d)
 	return good && stdout_check(d->e);
 }
 
-static bool is_interrupted(const struct discovery *d)
-{
-	return d->o->stop && *d->o->stop;
-}
-
 static int finish_run(struct discovery *d, bool good)
 {
 	if (good) {
@@ -291,12 +287,13 @@ static int finish_run(struct discovery *d, bool good)
 		       print_report(d);
 		return good ? EXIT_YES : err_exit_code(d->e);
 	}
-	if (is_interrupted(d))
-		err_set(d->e, ERR_IO, "interrupted; the same command goes on "
-			"with run %lld", (long long)d->run);
-	const int code = err_exit_code(d->e);
+	if (probe_stopped(d->o))
+		err_set(d->e, ERR_STOPPED, "the same command goes on with run "
+			"%lld", (long long)d->run);
+	const int code = probe_stopped(d->o) ? cmd_stop_status(*d->o->stop) :
+					     err_exit_code(d->e);
 	(void)res_run_finish(d->db, d->run,
-			     is_interrupted(d) ? RES_INTERRUPTED : RES_FAILED,
+			     probe_stopped(d->o) ? RES_INTERRUPTED : RES_FAILED,
 			     code, d->e->msg, NULL);
 	return code;
 }

@@ -197,7 +197,7 @@ void probe_signature_table(const struct probe_state *was,
 struct probe_batch_opts {
 	const char *device;
 	uint64_t seed;
-	uint64_t deadline_ms; /* of one slot */
+	uint64_t deadline_ns; /* of one slot */
 	int slots_per_child;
 	/* Before a child is made: commit what must survive.  false stops. */
 	bool (*idle)(void *ctx);

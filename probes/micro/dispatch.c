@@ -125,7 +125,8 @@ static bool run_all(struct dispatch *d, struct probe_run *r, struct table *t,
 	struct series *s = xcalloc(1, sizeof(*s));
 	bool good = true;
 
-	for (size_t i = 0; i < ARRAY_SIZE(sizes) && good; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(sizes) && good && !probe_stopped(d->o);
+	     i++) {
 		*s = (struct series){ .name = sizes[i] ? "batched" : "sync",
 				      .packets = sizes[i] ? sizes[i] : 1,
 				      .sync = !sizes[i] };
@@ -182,7 +183,7 @@ int probe_dispatch(const struct probe_opts *o, struct err *e)
 	}
 	kfd_lock_drop(&lock);
 	kfd_close(d.dev);
-	good = probe_run_end(&r, good, good ? 0 : err_exit_code(e), e) &&
+	good = probe_run_end(&r, o, good, good ? 0 : err_exit_code(e), e) &&
 	       probe_print_table(o, &t, e);
 	table_fini(&t);
 	return good ? EXIT_YES : err_exit_code(e);

@@ -150,16 +150,22 @@ static void run_tiers(struct tiers *t)
 	for (t->tier = 0; t->tier < (int)ARRAY_SIZE(tier_fn); t->tier++) {
 		char why[64];
 
-		if (go && tier_fn[t->tier](t)) {
+		const bool stopped = probe_stopped(t->o);
+
+		if (go && !stopped && tier_fn[t->tier](t)) {
 			t->reached = t->tier;
 			continue;
 		}
-		if (go) {
+		if (go && !stopped) {
 			go = false;
 			continue;
 		}
-		snprintf(why, sizeof(why), "not run: tier %d did not pass",
-			 t->reached + 1);
+		if (stopped)
+			snprintf(why, sizeof(why), "not run: asked to end");
+		else
+			snprintf(why, sizeof(why),
+				 "not run: tier %d did not pass",
+				 t->reached + 1);
 		add_check(t, "all", RES_NODATA, why);
 	}
 }
@@ -223,7 +229,7 @@ int probe_tiers(const struct probe_opts *o, struct err *e)
 		       store_checks(t, &r, e);
 	}
 	kfd_close(t->dev);
-	good = probe_run_end(&r, good, code, e) &&
+	good = probe_run_end(&r, o, good, code, e) &&
 	       probe_print_table(o, &t->table, e);
 	if (good && o->format == TABLE_TEXT && !o->format_out)
 		printf("%s\n", text.data);

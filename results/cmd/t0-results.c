@@ -7,14 +7,26 @@
 
 #include "results/cmd/cmd.h"
 
+#define STEPS_AT_ONCE 10000 /* of sqlite's machine: well below 1 ms */
+
 static struct show s = { .o = { .alpha = FAMILY_ALPHA, .limit = GATE_LIMIT } };
 
 /* ---- the database, open while a command runs ---- */
 
+/* Sqlite asks now and then: what it does is left if not 0, and undone. */
+static int ask_stop(void *stop)
+{
+	return *(const volatile int *)stop;
+}
+
 static bool open_mode(enum res_mode mode, struct err *e)
 {
 	s.db = res_open(s.o.db, mode, e);
-	return s.db != NULL;
+	if (!s.db)
+		return false;
+	sqlite3_progress_handler(s.db->sq, STEPS_AT_ONCE, ask_stop,
+				 (void *)(uintptr_t)cmd_catch_signals(&s.cmd));
+	return true;
 }
 
 static bool open_to_read(struct cmd *c, struct err *e)

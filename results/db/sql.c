@@ -78,6 +78,9 @@ bool res_sql_err(struct res_db *db, int rc, struct err *e, const char *doing)
 			       "%s: another process held it for %d s while %s; "
 			       "wait for that tool or end it",
 			       db->path, RES_BUSY_MS / 1000, doing);
+	case SQLITE_INTERRUPT:
+		return err_set(e, ERR_STOPPED, "%s: left while %s", db->path,
+			       doing);
 	case SQLITE_NOMEM:
 		return err_set(e, ERR_NOMEM, "%s: %s", db->path, msg);
 	case SQLITE_CONSTRAINT:

@@ -1,7 +1,9 @@
 /* base/cmd.c: the runner of commands, alone. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cmd.h"
@@ -55,6 +57,24 @@ static bool do_watch(struct cmd *c, struct err *e)
 	return err_set(e, ERR_INPUT, "interrupted");
 }
 
+/* Runs until it is asked to end, or is as if it were. */
+static bool do_sleep(struct cmd *c, struct err *e)
+{
+	const volatile int *stop = cmd_catch_signals(c);
+
+	if (o.name && !strcmp(o.name, "hup"))
+		raise(SIGHUP);
+	if (o.name && !strcmp(o.name, "term"))
+		raise(SIGTERM);
+	for (int i = 0; i < 2000 && !*stop; i++)
+		usleep(1000);
+	fprintf(c->out, "slept\n");
+	if (o.level == 1)
+		return err_set(e, ERR_STOPPED, "run 3 has 4 of 7 cases");
+	c->kept = o.level == 2 ? "the same command goes on" : NULL;
+	return true;
+}
+
 static bool do_draw(struct cmd *c, struct err *e)
 {
 	(void)e;
@@ -85,6 +105,7 @@ static const struct cmd_spec commands[] = {
 	  .notes = "A DOOR is locked." },
 	{ "watch", NULL, "goes on", do_watch, 0, 0,
 	  .flags = CMD_OUTPUT | CMD_STREAM },
+	{ "sleep", NULL, "sleeps", do_sleep, 0, 0, .flags = CMD_OUTPUT },
 	{ "draw", NULL, "draws", do_draw, 0, 0,
 	  .flags = CMD_OUTPUT | CMD_OWN_OUTPUT },
 	{ 0 },
@@ -93,7 +114,7 @@ static const struct cli_opt options[] = {
 	{ "level", 'l', CLI_U64, &o.level, "N", "how deep" },
 	CLI_OF("copy"),
 	{ "hex", 'x', CLI_FLAG, &o.hex, NULL, "copy as hexadecimal text" },
-	CLI_OF("list watch"),
+	CLI_OF("list watch sleep"),
 	{ "name", 'n', CLI_STR, &o.name, "NAME", "only this name" },
 	{ "allow", 0, CLI_LIST, &o.allow, "RULE", "let it pass" },
 	{ 0 },
@@ -155,23 +176,29 @@ static void restore(int fd, int keep, FILE *f, char *text, size_t size)
 	fclose(f);
 }
 
-/* The exit status of the words of `line`; fills `out`, `err` and `did`. */
-static int run(const struct cmd_tool *t, const char *line)
+static int run_words(const struct cmd_tool *t, const char *line)
 {
 	static char words[512], *argv[32];
-	FILE *to_out = tmpfile(), *to_err = tmpfile();
 	int argc = 0;
 
-	o = (struct tool_options){ .level = 0 };
-	buf_reset(&did);
-	buf_adds(&did, "");
 	snprintf(words, sizeof(words), "%s %s", t->name, line);
 	for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
 		argv[argc++] = w;
 	argv[argc] = NULL;
+	return cmd_main(&o.cmd, t, argc, argv);
+}
+
+/* The exit status of the words of `line`; fills `out`, `err` and `did`. */
+static int run(const struct cmd_tool *t, const char *line)
+{
+	FILE *to_out = tmpfile(), *to_err = tmpfile();
+
+	o = (struct tool_options){ .level = 0 };
+	buf_reset(&did);
+	buf_adds(&did, "");
 	fflush(stdout);
 	int keep_out = redirect(1, to_out), keep_err = redirect(2, to_err);
-	int status = cmd_main(&o.cmd, t, argc, argv);
+	int status = run_words(t, line);
 	fflush(stdout);
 	restore(1, keep_out, to_out, out, sizeof(out));
 	restore(2, keep_err, to_err, err, sizeof(err));
@@ -261,13 +288,13 @@ static void test_mistakes(void)
 		const struct cmd_tool *tool;
 		const char *line, *message;
 	} v[] = {
-		{ &tool, "", "no command given; wanted copy, list, watch or "
-			     "draw, see t0-x --help" },
+		{ &tool, "", "no command given; wanted copy, list, watch, "
+			     "sleep or draw, see t0-x --help" },
 		{ &tool, "lsit", "no command \"lsit\": did you mean list?  "
-				 "Wanted copy, list, watch or draw" },
+				 "Wanted copy, list, watch, sleep or draw" },
 		{ &tool, "frobnicate",
-		  "no command \"frobnicate\"; wanted copy, list, watch or "
-		  "draw, see t0-x --help" },
+		  "no command \"frobnicate\"; wanted copy, list, watch, "
+		  "sleep or draw, see t0-x --help" },
 		{ &tool, "copy", "copy: got 0 operands, wanted FILE...; see "
 				 "t0-x copy --help" },
 		{ &tool, "watch a", "watch: unexpected operand \"a\"; wanted "
@@ -279,7 +306,7 @@ static void test_mistakes(void)
 		{ &tool, "-x list", "list has no option -x (it is for copy): "
 				    "see t0-x list --help" },
 		{ &tool, "copy a --name=x",
-		  "copy has no option --name (it is for list, watch): see "
+		  "copy has no option --name (it is for list, watch, sleep): see "
 		  "t0-x copy --help" },
 		{ &tool, "copy a --json", "copy has no option --json (it is "
 					  "for list): see t0-x copy --help" },
@@ -326,6 +353,7 @@ static void test_unnamed(void)
 }
 
 static const char common[] =
+	"      --deadline=SECONDS    end after this long, with status 3\n"
 	"  -h, --help                show this help (=scd, =bash: manual page, "
 	"shell\n"
 	"                            completion)\n"
@@ -344,6 +372,7 @@ static void test_help(void)
 		 "  copy FILE...              copies files\n"
 		 "  list [DOOR]               lists what there is\n"
 		 "  watch                     goes on\n"
+		 "  sleep                     sleeps\n"
 		 "  draw                      draws\n\n"
 		 "`t0-x COMMAND --help` explains one, with its options.\n\n"
 		 "Options of all commands:\n"
@@ -400,19 +429,116 @@ static void test_pages(void)
 		"but for those of all");
 	has_str(out, "A note.\n\nA DOOR is locked.\n", "and all notes");
 	is_i64(run(&tool, "--help=bash"), 0, "the completion");
-	has_str(out, "\tcopy) words='--level= --hex --output= --help "
-		"--version' ;;\n", "has the options of each command");
-	has_str(out, "words=\"$words copy list watch draw\"", "and commands");
+	has_str(out, "\tcopy) words='--level= --hex --output= --deadline= "
+		"--help --version' ;;\n", "has the options of each command");
+	has_str(out, "words=\"$words copy list watch sleep draw\"", "and commands");
 	has_str(out, "complete -o default -F _t0_x t0-x\n", "under its name");
 }
 
 static void test_signals(void)
 {
-	const volatile int *stop = cmd_catch_signals(SA_RESTART);
+	is_i64(run(&tool, "sleep -n term"), 128 + SIGTERM, "a signal");
+	is_str(out, "slept\n", "ends a command, which keeps its output");
+	is_str(err, "t0-x: stopped by SIGTERM: what was finished is kept\n",
+	       "and is told");
+	is_i64(run(&tool, "sleep -n hup -l 1"), 128 + SIGHUP, "a hangup");
+	is_str(err, "t0-x: stopped by SIGHUP: run 3 has 4 of 7 cases\n",
+	       "is told with what the command says of it");
+	run(&tool, "sleep -n hup -l 2");
+	is_str(err, "t0-x: stopped by SIGHUP: the same command goes on\n",
+	       "in either way");
+	signal(SIGHUP, SIG_IGN);
+	is_i64(run(&tool, "sleep -n hup --deadline 0.05"), 3,
+	       "nohup is not overruled; a deadline ends it");
+	is_str(err, "t0-x: stopped by --deadline 0.05: what was finished is "
+	       "kept\n", "and is told");
+	is_i64(run(&tool, "list --deadline 1000"), 0, "what is done before");
+	is_str(err, "t0-x: 1 row\n", "hears nothing of it");
+	is_i64(run(&tool, "list --deadline 0"), 2, "no time at all");
+	has_str(err, "option --deadline: \"0\" is out of range", "is refused");
+	is_i64(run(&tool, "list --deadline 1e7"), 2, "and too much");
+	is_i64(run(&tool, "list --deadline x"), 2, "and what is no number");
+}
 
-	is_i64(*stop, 0, "no signal yet");
-	raise(SIGTERM);
-	ok(*stop, "a signal is seen");
+/* A command that does not look at c->stop: in a process of its own. */
+static bool do_hang(struct cmd *c, struct err *e)
+{
+	(void)c;
+	for (;;)
+		pause();
+	return err_set(e, ERR_INPUT, "never");
+}
+
+static void test_hang(void)
+{
+	static const struct cmd_spec hang[] = {
+		{ NULL, NULL, NULL, do_hang, 0, 0, .flags = 0 }, { 0 }
+	};
+	static const struct cmd_tool hangs = {
+		.name = "t0-h", .summary = "hangs", .commands = hang,
+	};
+	int to[2], status = 0;
+	char text[256] = "";
+
+	if (!ok(!pipe(to), "a pipe"))
+		return;
+	fflush(stdout);
+	pid_t pid = fork();
+	if (!pid) {
+		dup2(to[1], 2);
+		_exit(run_words(&hangs, "--deadline 0.1"));
+	}
+	waitpid(pid, &status, 0);
+	is_i64(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 3,
+	       "a deadline ends a command that does not look");
+	text[read(to[0], text, sizeof(text) - 1)] = '\0';
+	is_str(text, "t0-h: not done after --deadline 0.1\n", "and is told");
+	close(to[0]);
+	close(to[1]);
+}
+
+/* An option of the tool's own of that name is the command's. */
+static void test_own_deadline(void)
+{
+	static const struct cli_opt own[] = {
+		CLI_OF("list"),
+		{ "deadline", 0, CLI_STR, &o.name, "DAY", "of all things" },
+		{ 0 },
+	};
+	static const struct cmd_tool late = {
+		.name = "t0-z", .summary = "has a deadline",
+		.commands = mixed_commands, .options = own,
+	};
+
+	is_i64(run(&late, "list --deadline monday"), 0, "an own --deadline");
+	is_str(o.name, "monday", "gets its value");
+	is_i64(run(&late, "a b --deadline monday"), 2, "of its command only");
+	run(&late, "--help=scd");
+	has_str(out, "\tof all things \\(list\\)", "the manual has it");
+	has_str(out, "status 3 \\(no command\\)", "and the usual one");
+	run(&late, "list --help");
+	ok(!strstr(out, "status 3"), "which the command's page has not");
+}
+
+/* What is closed is not what the tool opens next. */
+static void test_closed(void)
+{
+	struct err e = { 0 };
+	int keep = dup(1);
+
+	fflush(stdout);
+	close(1);
+	o = (struct tool_options){ .level = 0 };
+	int status = run_words(&tool, "list -q");
+	int flags = fcntl(1, F_GETFL);
+	bool fine = stdout_check(&e);
+	clearerr(stdout);
+	dup2(keep, 1);
+	close(keep);
+	is_i64(status, 2, "a closed stdout is trouble");
+	is_i64(flags & O_ACCMODE, O_RDONLY, "and stays unusable");
+	ok(!fine, "as it is said");
+	has_str(e.msg, "stdout is closed", "in words");
 }
 
 /* Folding: at 80 columns, without blanks where a line ends. */
@@ -453,6 +579,9 @@ int main(void)
 	test_pages();
 	test_folding();
 	test_signals();
+	test_hang();
+	test_own_deadline();
+	test_closed();
 	buf_fini(&did);
 	return plan_done();
 }

@@ -443,7 +443,7 @@ static void test_refuses(const char *dir)
 	struct qwen_state *s = qwen_state_new(&o.m, &shape, &e);
 	stop = 1;
 	e = (struct err){ 0 };
-	ok(!qwen_forward(s, &t, 1, &e) && e.code == ERR_BUSY,
+	ok(!qwen_forward(s, &t, 1, &e) && e.code == ERR_STOPPED,
 	   "a signal ends a pass");
 	is_u64(qwen_state_length(s, 0), 0, "which never was");
 	stop = 0;

@@ -356,7 +356,7 @@ static void test_stops(struct qwen_state *s)
 
 	qwen_state_truncate(s, 0, 7);
 	stop = 1;
-	ok(!qwen_forward(s, &t, 1, &e) && e.code == ERR_BUSY,
+	ok(!qwen_forward(s, &t, 1, &e) && e.code == ERR_STOPPED,
 	   "a signal ends a pass");
 	is_u64(qwen_state_length(s, 0), 7, "which never was");
 	stop = 0;
@@ -399,9 +399,9 @@ static void test_refuses(void)
 	qwen_model_close(&m);
 	struct qwen_load how = { .stop = &stop };
 	stop = 1;
-	ok(!qwen_model_load(&m, dir, &how, threads, &e) && e.code == ERR_BUSY,
+	ok(!qwen_model_load(&m, dir, &how, threads, &e) && e.code == ERR_STOPPED,
 	   "loading ends at a signal");
-	has_str(e.msg, "after 0 of 2 layers", "and says where");
+	has_str(e.msg, "0 of 2 layers", "and says where");
 	stop = 0;
 }
 

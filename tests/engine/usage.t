@@ -113,7 +113,7 @@ for wait in 1 4 16; do
 	sleep $wait
 	kill -INT $pid
 	wait $pid
-	is $? 2 "a signal after $wait s"
+	is $? 130 "a signal after $wait s"
 	n=$("$T0_BUILD/t0-results" sql --db "$tmp/i.db" --csv \
 		"SELECT n FROM v_results WHERE metric = 'speed'" | tr -d '\r' |
 		tail -n +2)
@@ -129,14 +129,14 @@ i=0
 while ! [ -s "$tmp/long" ] && [ $((i += 1)) -lt 400 ]; do sleep 0.05; done
 kill -INT $pid
 wait $pid
-is $? 2 'a text that a signal cuts is not the one asked for'
-has "$tmp/err" 'signal after' 'which is told'
+is $? 130 'a text that a signal cuts is not the one asked for'
+has "$tmp/err" 'stopped by SIGINT' 'which is told'
 
 "$q" make -q -m "$tmp/large" --shape 0.6b 2>"$tmp/err" &
 pid=$!
 appears "$tmp/large/model.safetensors.part"
 kill -INT $pid
 wait $pid
-is $? 2 'make ends at a signal'
+is $? 130 'make ends at a signal'
 is "$(find "$tmp/large" -name '*.part')" '' 'and leaves no half of a file'
 plan_done

@@ -39,7 +39,7 @@ static bool run(struct seen *s, const char *encoding, const char *const *swap,
 	const struct cli_list l = { .v = names, .n = 1 };
 	struct probe_batch_opts o = { .device = "soft",
 				      .seed = 1,
-				      .deadline_ms = 300,
+				      .deadline_ns = 300000000,
 				      .slots_per_child = per_child,
 				      .idle = on_idle,
 				      .done = on_done,
@@ -180,7 +180,7 @@ static void stopping(void)
 static void no_device(void)
 {
 	const struct probe_batch_opts o = { .device = "kfd:99",
-					    .deadline_ms = 100,
+					    .deadline_ns = 100000000,
 					    .slots_per_child = 8,
 					    .idle = on_idle,
 					    .done = on_done,

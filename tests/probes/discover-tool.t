@@ -102,7 +102,7 @@ is "$(awk -F, 'NR > 1 && $9 == 1 { n++ } END { print n + 0 }' "$dir/s.csv")" \
 # ---- a slot that hangs, a run that is killed ----
 
 "$probe" discover --db "$dir/h.db" --encoding SOPP --oracle none -q \
-	--replace SOPP:0=0xbfa0ffff --deadline-ms 200 --csv -o "$dir/h.csv"
+	--replace SOPP:0=0xbfa0ffff --deadline 0.2 --csv -o "$dir/h.csv"
 is "$?" 0 'a run with an endless loop in it completes'
 is "$(slots_of "$dir/h.csv" SOPP hangs)" 2 'the loop costs itself only'
 is "$(slots_of "$dir/h.csv" SOPP executes)" 32 'all others are as before'
@@ -112,7 +112,7 @@ has "$dir/h.csv" 'the table knows it' 'and it is a difference'
 run="$probe discover --db $dir/k.db --oracle none --batch 64
 	--replace SOPP:52=0xbfa0ffff"
 # shellcheck disable=SC2086
-$run -q --deadline-ms 60000 >"$dir/out" 2>&1 &
+$run -q --deadline 60 >"$dir/out" 2>&1 &
 pid=$!
 # Stuck: the database, which every child adds to, stands still.
 size=none
@@ -125,7 +125,7 @@ done
 kill -9 $pid
 wait $pid 2>/dev/null
 # shellcheck disable=SC2086
-$run --deadline-ms 200 >"$dir/out" 2>"$dir/err"
+$run --deadline 0.2 >"$dir/out" 2>"$dir/err"
 is "$?" 0 'the same command goes on with a killed run'
 has "$dir/err" 'going on with run 1' 'and says so'
 todo=$(sed -n 's/.*run 1: \([0-9]*\) slots to do.*/\1/p' "$dir/err")
@@ -137,15 +137,16 @@ is "$(grep -c 't0-probe discover' "$dir/list")" 1 'it is one run'
 
 # The same, but asked to stop.
 "$probe" discover --db "$dir/i.db" --oracle none --encoding SOPP -q \
-	--replace SOPP:0=0xbfa0ffff --deadline-ms 60000 2>"$dir/err" &
+	--replace SOPP:0=0xbfa0ffff --deadline 60 2>"$dir/err" &
 pid=$!
 sleep 1
 kill -TERM $pid
 wait $pid
-is "$?" 2 'a run that is asked to stop exits 2'
-has "$dir/err" 'interrupted; the same command goes on' 'and says what to do'
+is "$?" 143 'a run that is asked to stop exits 128 + 15'
+has "$dir/err" 'stopped by SIGTERM: the same command goes on with run 1' \
+	'and says what to do'
 "$probe" discover --db "$dir/i.db" --oracle none --encoding SOPP \
-	--replace SOPP:0=0xbfa0ffff --deadline-ms 200 >"$dir/out" 2>"$dir/err"
+	--replace SOPP:0=0xbfa0ffff --deadline 0.2 >"$dir/out" 2>"$dir/err"
 has "$dir/err" 'going on with run 1' 'and can be gone on with'
 
 # ---- one slot ----
@@ -178,7 +179,8 @@ refuses 2 'wanted ENCODING:OPCODE' 'a malformed slot' discover --slot VOP2
 refuses 2 'there is none' 'a slot that is not there' discover --slot VOP2:99
 refuses 2 'wanted ENCODING:OPCODE=WORD' 'a malformed replacement' \
 	discover --replace VOP2:1 --db "$dir/x.db"
-refuses 2 'deadline-ms 0' 'no deadline' discover --deadline-ms 0
+refuses 2 'option --deadline: "0"' 'no deadline' discover --deadline 0
+refuses 2 'at most 60 seconds' 'a deadline too far' discover --deadline 61
 refuses 77 'kfd' 'a device that is not there' \
 	discover --device kfd:99 --db "$dir/x.db" --encoding EXP
 refuses 2 "$dir/no/such" 'a database where no folder is' \

@@ -145,7 +145,7 @@ static void test_published(const struct cost_model *m)
 		return;
 	}
 	fclose(f);
-	ok(others_rows_run(PATH, m, true, judge, &j, &e), "are read: %s",
+	ok(others_rows_run(PATH, m, true, NULL, judge, &j, &e), "are read: %s",
 	   e.msg);
 	ok(j.n >= 5, "%d rows judge", j.n);
 	ok(j.sum / j.n <= 0.15, "mean error %.1f %%", 100 * j.sum / j.n);

@@ -200,9 +200,10 @@ struct others_row {
 
 /*
  * Calls fn for every row of the file that can be predicted.  Rows that cannot
- * are counted on stderr, unless `quiet`.
+ * are counted on stderr, unless `quiet`.  `stop`: struct validate's.
  */
 bool others_rows_run(const char *path, const struct cost_model *m, bool quiet,
+		     const volatile int *stop,
 		     void (*fn)(void *ctx, const struct others_row *row),
 		     void *ctx, struct err *e);
 
@@ -229,6 +230,7 @@ struct validate {
 		     const char *const *group, size_t n, const char *path,
 		     struct err *e);
 	bool mca, rows, quiet;
+	const volatile int *stop; /* set: ends with ERR_STOPPED; or NULL */
 	enum table_format format;
 	FILE *out;
 	const char *tool;

@@ -302,13 +302,16 @@ static bool predict_pair(struct others_row *row, const struct cost_model *m,
 }
 
 static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
-			int *skipped, struct err *e)
+			const volatile int *stop, int *skipped, struct err *e)
 {
 	int kept = 0;
 
 	for (int i = 0; i < l->n; i++) {
 		struct err why = { 0 };
 
+		if (stop && *stop)
+			return err_set(e, ERR_STOPPED, "%d of %d rows were "
+				       "predicted, nothing is stored", i, l->n);
 		l->v[kept] = l->v[i];
 		if (l->v[kept].class == OTHERS_PAIRS ?
 			    predict_pair(&l->v[kept], m, &why) :
@@ -330,8 +333,8 @@ static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
 }
 
 static bool predict_file(struct buf *b, const char *path,
-			 const struct cost_model *m, bool quiet, struct list *l,
-			 int *skipped, struct err *e)
+			 const struct cost_model *m, bool quiet,
+			 const volatile int *stop, struct list *l, int *skipped, struct err *e)
 {
 	struct reader r = { .csv = { .at = b->data } };
 
@@ -350,13 +353,14 @@ static bool predict_file(struct buf *b, const char *path,
 	add_pairs(l);
 	drop_singles(l);
 	*skipped += all - l->n;
-	if (!predict_all(l, m, quiet, skipped, e))
+	if (!predict_all(l, m, quiet, stop, skipped, e))
 		return false;
 	scale_groups(l);
 	return true;
 }
 
 bool others_rows_run(const char *path, const struct cost_model *m, bool quiet,
+		     const volatile int *stop,
 		     void (*fn)(void *ctx, const struct others_row *row),
 		     void *ctx, struct err *e)
 {
@@ -364,7 +368,7 @@ bool others_rows_run(const char *path, const struct cost_model *m, bool quiet,
 	struct list l = { 0 };
 	int skipped = 0;
 	bool ok = file_read(path, 64 << 20, &b, e) &&
-		  predict_file(&b, path, m, quiet, &l, &skipped, e);
+		  predict_file(&b, path, m, quiet, stop, &l, &skipped, e);
 
 	if (ok && skipped && !quiet)
 		fprintf(stderr, "t0-sim: %s: %d rows used, %d left out (no "

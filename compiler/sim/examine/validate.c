@@ -84,6 +84,11 @@ static bool run_traces(const struct validate *o, const struct cost_model *m,
 		struct vector v;
 		char where[300];
 
+		if (o->stop && *o->stop) {
+			ok = err_set(e, ERR_STOPPED, "%d traces were predicted,"
+				     " nothing is stored", line);
+			break;
+		}
 		next = strchr(at, '\n');
 		size_t len = next ? (size_t)(next++ - at) : strlen(at);
 		snprintf(where, sizeof(where), "%s:%d", o->traces, ++line);
@@ -133,7 +138,8 @@ static void take_loop(void *ctx, const struct loop_row *l)
 static bool run_rows(const struct validate *o, const struct cost_model *m,
 		     struct rows *r, struct err *e)
 {
-	return others_rows_run(o->perf, m, o->quiet, take_gemm, r, e) &&
+	return others_rows_run(o->perf, m, o->quiet, o->stop, take_gemm, r,
+			       e) &&
 	       loop_rows_run(o->perf, m, take_loop, r, e);
 }
 
