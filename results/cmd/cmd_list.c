@@ -164,9 +164,12 @@ bool res_cmd_sql(struct cmd *c, struct err *e)
 	sqlite3_set_authorizer(s->db->sq, may_read, NULL);
 	int rc = sqlite3_prepare_v2(s->db->sq, c->argv[0], -1, &st, &rest);
 	bool ok = rc == SQLITE_OK && st && !rest[strspn(rest, " \t\n;")];
+	/* VACUUM asks nobody. */
+	if (ok && (!sqlite3_stmt_readonly(st) || !sqlite3_column_count(st)))
+		rc = SQLITE_AUTH;
 	if (rc == SQLITE_AUTH)
-		err_set(e, ERR_USAGE, "sql only reads (%s); wanted one SELECT",
-			sqlite3_errmsg(s->db->sq));
+		ok = err_set(e, ERR_USAGE, "sql only reads; wanted one SELECT, "
+			     "not \"%.60s\"", c->argv[0]);
 	else if (rc != SQLITE_OK)
 		err_set(e, ERR_USAGE, "sql: %s", sqlite3_errmsg(s->db->sq));
 	else if (!ok)
