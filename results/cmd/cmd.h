@@ -16,6 +16,8 @@ struct show_opts {
 	const char *remark, *replaces;
 	struct cli_list allow;
 	double alpha, least;
+	const char *against, *condition;
+	int processes, side, trials;
 	double limit;
 	bool slots, yes, dry_run, any_host, all, term, tunes, verbose, required;
 };
@@ -266,6 +268,16 @@ bool res_cmd_gate(struct cmd *c, struct err *e);
 
 bool res_cmd_baseline(struct cmd *c, struct err *e);
 
+/* ---------------------------------------------------- cmd_bench.c ---- */
+
+/* The path of a program, where the shell would find it; free() it. */
+char *program_find(const char *name, struct err *e);
+bool res_cmd_bench(struct cmd *c, struct err *e);
+
+/* ------------------------------------------------ cmd_calibrate.c ---- */
+
+bool res_cmd_calibrate(struct cmd *c, struct err *e);
+
 /* ----------------------------------------------------- cmd_note.c ---- */
 
 bool res_cmd_note(struct cmd *c, struct err *e);
@@ -280,6 +292,9 @@ bool res_export(struct res_db *db,
 		bool (*put)(void *ctx, const char *line, size_t len,
 			    struct err *e),
 		void *ctx, struct err *e);
+
+/* The rows of another database into this one. */
+bool show_merge(struct res_db *db, const char *path, struct err *e);
 
 bool res_cmd_export(struct cmd *c, struct err *e);
 bool res_cmd_import(struct cmd *c, struct err *e);

@@ -24,7 +24,7 @@ struct comparison {
 	struct pair *pair; /* [n] */
 	size_t n;
 	size_t family; /* rows that chance may decide: they share alpha */
-	size_t proven_worse, single;
+	size_t proven_worse, single, few;
 };
 
 static bool has_both(const struct pair *p)
@@ -124,6 +124,7 @@ static void judge_pairs(struct comparison *c)
 				      calibrated_drift(&c->known, p->of_a));
 		p->verdict = verdict_of(p);
 		c->single += is_chancy(p) && (p->a.n == 1 || p->b.n == 1);
+		c->few += !p->effect.tested && p->a.n > 1 && p->b.n > 1;
 		c->proven_worse += !strcmp(p->verdict, "worse") &&
 				   fabs(p->effect.change.value) >= c->s->o.least;
 	}
@@ -303,6 +304,12 @@ static const struct pair *same_counts(const struct comparison *c)
 	return first;
 }
 
+/* Processes a side: two of each in a block, which can fall in six ways. */
+static size_t turns_needed(double alpha)
+{
+	return 2 * (size_t)ceil(log(2 / alpha) / log(6));
+}
+
 /* How the verdicts came about; below the table. */
 static void print_method(const struct comparison *c, const struct pair *same)
 {
@@ -335,8 +342,13 @@ static void print_method(const struct comparison *c, const struct pair *same)
 	if (c->single)
 		fprintf(out, "%zu row%s compare%s one process: its luck is not "
 			"known, so nothing is proven; measure with several, "
-			"t0-results bench -n 20 -- COMMAND\n", c->single,
+			"t0-results bench -- COMMAND\n", c->single,
 			c->single == 1 ? "" : "s", c->single == 1 ? "s" : "");
+	if (c->few)
+		fprintf(out, "%zu row%s too few processes to prove anything "
+			"among %zu rows: a side of %zu that takes turns can\n",
+			c->few, c->few == 1 ? " has" : "s have", c->family,
+			turns_needed(c->s->o.alpha / (double)c->family));
 	calibrations_print(&c->known, &c->a, out);
 }
 

@@ -620,19 +620,33 @@ static bool put_to_import(void *ctx, const char *line, size_t len,
 }
 
 /* A merge is an export read by an import, so that both say the same. */
-static bool merge_file(struct show *s, const char *path, struct err *e)
+static bool merge_rows(struct res_db *db, const char *path, int64_t *runs,
+		       int64_t *known, struct err *e)
 {
-	int64_t runs, known;
 	struct res_db *from = res_open(path, RES_READ, e);
 
 	if (!from)
 		return false;
-	struct res_import *im = import_new(s->db, e);
+	struct res_import *im = import_new(db, e);
 	bool ok = im && res_export(from, put_to_import, im, e);
-	ok = im && import_end(im, ok, &runs, &known, e) && ok;
+	ok = im && import_end(im, ok, runs, known, e) && ok;
 	res_close(from);
-	return ok ? remark_import(s, path, runs, known) :
-		    err_wrap(e, "merging %s", path);
+	return ok || err_wrap(e, "merging %s", path);
+}
+
+bool show_merge(struct res_db *db, const char *path, struct err *e)
+{
+	int64_t runs, known;
+
+	return merge_rows(db, path, &runs, &known, e);
+}
+
+static bool merge_file(struct show *s, const char *path, struct err *e)
+{
+	int64_t runs, known;
+
+	return merge_rows(s->db, path, &runs, &known, e) &&
+	       remark_import(s, path, runs, known);
 }
 
 bool res_cmd_merge(struct cmd *c, struct err *e)

@@ -9,12 +9,13 @@
 
 /* ---------------------------------------------------------- measured -- */
 
+/* A simulation says the same each time: its interval is what it resolves. */
 static bool is_exact(const struct piece *p)
 {
-	bool counted = p->n_samples < RES_MIN_SAMPLES ||
-		       !strcmp(p->origin, "simulated");
-
-	return p->n >= 1 && p->lo == p->value && p->hi == p->value && counted;
+	if (!strcmp(p->origin, "simulated"))
+		return p->n >= 1;
+	return p->n >= 1 && p->lo == p->value && p->hi == p->value &&
+	       p->n_samples < RES_MIN_SAMPLES;
 }
 
 static const char *worse_verdict(const char *a, const char *b)

@@ -9,7 +9,9 @@
 
 #define STEPS_AT_ONCE 10000 /* of sqlite's machine: well below 1 ms */
 
-static struct show s = { .o = { .alpha = FAMILY_ALPHA, .limit = GATE_LIMIT } };
+static struct show s = { .o = { .alpha = FAMILY_ALPHA, .limit = GATE_LIMIT,
+				.side = GATE_PROCESSES,
+				.trials = 2000 } };
 
 /* ---- the database, open while a command runs ---- */
 
@@ -114,6 +116,18 @@ static const struct cmd_spec commands[] = {
 		   "excluded.  A gate of a run or commit holds what that "
 		   "measured and what baselines require; else all that was "
 		   "accepted.  Exit: 0 all passed, 1 not, 2 trouble." },
+	{ "bench", "COMMAND...", "a command in fresh processes, and another build", res_cmd_bench, 1, CMD_MANY, SHOWS,
+	  .hook = &adds,
+	  .notes = "COMMAND stands behind --, as in `bench -p 20 -- t0-probe "
+		   "latency --device host`; it stores into this database.  The "
+		   "same command goes on with what a kill left.  With "
+		   "--against it compares both: exit 1 if a case is worse." },
+	{ "calibrate", "[KIND...]", "false alarms, and what can be found",
+	  res_cmd_calibrate, 0, 16, SHOWS, .hook = &adds,
+	  .notes = "Kinds: dispatch, latency, gemm, decode, compile, soft.  "
+		   "Each gets a pool of processes, quiet and with a busy "
+		   "neighbour; a kill is gone on from.  compare and gate print "
+		   "what is known." },
 	{ "baseline", "accept [RUN [CASE]]|list|show N|retire N",
 	  "what gates measure against", res_cmd_baseline, 0, 3, SHOWS,
 	  .hook = &for_baseline },
@@ -153,6 +167,18 @@ static const struct cli_opt options[] = {
 	CLI_OF("compare history baseline"),
 	{ "metric", 0, CLI_STR, &s.o.metric, "NAME",
 	  "compare, history, baseline accept: only this metric" },
+	CLI_OF("bench calibrate"),
+	{ "processes", 'p', CLI_INT, &s.o.processes, "N",
+	  "fresh processes of each build (20); calibrate: of a pool (300)" },
+	CLI_OF("calibrate"),
+	{ "condition", 0, CLI_STR, &s.o.condition, "WORD",
+	  "only quiet or busy" },
+	{ "side", 0, CLI_INT, &s.o.side, "N",
+	  "processes a side of a trial (20)" },
+	{ "trials", 0, CLI_INT, &s.o.trials, "N", "relabellings (2000)" },
+	CLI_OF("bench"),
+	{ "against", 0, CLI_STR, &s.o.against, "PROGRAM",
+	  "another build: its program, or the folder it is in" },
 	CLI_OF("gate note"),
 	{ "commit", 0, CLI_STR, &s.o.commit, "HASH",
 	  "gate: only results of this commit; note: what it is about" },

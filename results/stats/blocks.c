@@ -8,6 +8,7 @@
  * against all those ways, counted exactly where blocks are small.
  */
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #include "results/stats/stats.h"
 
 /* Larger blocks are not counted but approximated by a normal distribution. */
-enum { EXACT_BLOCK = 40 };
+enum { EXACT_BLOCK = 40, FEW = 8 };
 
 size_t res_blocks(const bool *b, size_t n, size_t *block)
 {
@@ -51,10 +52,10 @@ static int by_value(const void *p, const void *q)
 	return (a->value > b->value) - (a->value < b->value);
 }
 
-/* Probabilities of sums 0 .. len - 1. */
+/* Probabilities of sums from, from + 1, ... from + len - 1. */
 struct sums {
 	double *p;
-	size_t len;
+	size_t from, len;
 };
 
 /* A design: who ran when, and scratch of the same length. */
@@ -104,11 +105,36 @@ static void rank_aligned(struct design *d, double shift)
 
 /* -------------------------------------------------------- distributions -- */
 
+/* As below, way by way: what blocks of processes in turns need. */
+static struct sums sums_of_few(const size_t *rank, size_t n, size_t m)
+{
+	struct sums s = { NULL, SIZE_MAX, 0 };
+	size_t sum[1 << FEW], ways = 0, most = 0;
+
+	for (unsigned mask = 0; mask < 1u << n; mask++) {
+		if ((size_t)__builtin_popcount(mask) != m)
+			continue;
+		sum[ways] = 0;
+		for (size_t i = 0; i < n; i++)
+			sum[ways] += mask >> i & 1 ? rank[i] : 0;
+		s.from = sum[ways] < s.from ? sum[ways] : s.from;
+		most = sum[ways] > most ? sum[ways] : most;
+		ways++;
+	}
+	s.len = most - s.from + 1;
+	s.p = xcalloc(s.len, sizeof(*s.p));
+	for (size_t i = 0; i < ways; i++)
+		s.p[sum[i] - s.from] += 1 / (double)ways;
+	return s;
+}
+
 /* Of picking m of n ranks, each way alike: p[k][sum] grows rank by rank. */
 static struct sums sums_of_block(const size_t *rank, size_t n, size_t m)
 {
 	size_t len = 1;
 
+	if (n <= FEW)
+		return sums_of_few(rank, n, m);
 	for (size_t i = 0; i < n; i++)
 		len += rank[i];
 	double *p = xcalloc((m + 1) * len, sizeof(*p));
@@ -125,7 +151,7 @@ static struct sums sums_of_block(const size_t *rank, size_t n, size_t m)
 		ways += p[m * len + s];
 	for (size_t s = 0; s < len; s++)
 		p[s] = p[m * len + s] / ways;
-	return (struct sums){ p, len };
+	return (struct sums){ p, 0, len };
 }
 
 static void add_block(struct sums *all, const struct sums *block)
@@ -137,7 +163,7 @@ static void add_block(struct sums *all, const struct sums *block)
 		for (size_t i = 0; block->p[j] > 0 && i < all->len; i++)
 			p[i + j] += all->p[i] * block->p[j];
 	free(all->p);
-	*all = (struct sums){ p, len };
+	*all = (struct sums){ p, all->from + block->from, len };
 }
 
 /* One block: its ranks, and how many are b's. */
@@ -192,7 +218,7 @@ static void count_sums(struct design *d)
 	struct part p;
 
 	free(d->all.p);
-	d->all = (struct sums){ xcalloc(1, sizeof(double)), 1 };
+	d->all = (struct sums){ xcalloc(1, sizeof(double)), 0, 1 };
 	d->all.p[0] = 1;
 	for (size_t i = 0; i < d->n;) {
 		i = next_part(d, i, &p);
@@ -208,9 +234,9 @@ static struct tails count_tails(struct design *d, size_t sum)
 
 	if (!is_known(d))
 		count_sums(d);
-	for (size_t s = 0; s < d->all.len; s++) {
-		t.below += s <= sum ? d->all.p[s] : 0;
-		t.above += s >= sum ? d->all.p[s] : 0;
+	for (size_t i = 0; i < d->all.len; i++) {
+		t.below += d->all.from + i <= sum ? d->all.p[i] : 0;
+		t.above += d->all.from + i >= sum ? d->all.p[i] : 0;
 	}
 	return t;
 }

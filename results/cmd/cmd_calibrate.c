@@ -1,0 +1,317 @@
+/*
+ * results/cmd/cmd_calibrate.c - how often this machine cries wolf, and what it
+ * can hear.
+ *
+ * Many fresh processes of one and the same program.  Dealing them to two sides
+ * that do not differ gives the share of false verdicts; making one side slower
+ * gives the least change that is found.  Nothing in here knows how compare
+ * judges: it uses the same test on the same rows.
+ */
+#include "results/cmd/series.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { POOL = 300 }; /* processes of each kind and condition */
+
+/* What is measured, each process in less than a second. */
+static const struct kind {
+	const char *name, *area;
+	const char *metric; /* whose rows say what can be detected */
+	const char *command; /* words; %s is the folder of a model */
+} kinds[] = {
+	{ "dispatch", "dispatch", "latency", "t0-probe dispatch --device soft" },
+	{ "latency", "cost", "latency", "t0-probe latency --device host "
+				"--quick --inst add" },
+	{ "gemm", "gemm", "flops", "t0-tune --device host --measure "
+				   "--shapes 512x512x512" },
+	{ "decode", "engine", "speed", "t0-qwen3 bench --model %s --prefill 64 "
+				       "--decode 128" },
+	{ "compile", "compile", "time", "t0-cc saxpy --repeat 20 -o /dev/null" },
+	{ "soft", "soft", "rate", "t0-probe soft --quick" },
+};
+
+struct calibrating {
+	struct show *s;
+	const struct kind *kind;
+	const char *condition;
+	struct pieces pieces;
+	struct pool pool;
+};
+
+/* ------------------------------------------------------------- the pool -- */
+
+static int by_time(const void *p, const void *q)
+{
+	const struct piece *a = p, *b = q;
+	int c = piece_order(a, b);
+
+	return c ? c : (a->facts->start_ns > b->facts->start_ns) -
+		       (a->facts->start_ns < b->facts->start_ns);
+}
+
+/* Rows that every process has and chance decides. */
+static void add_row(struct calibrating *c, const struct piece *v, size_t n)
+{
+	struct pool *p = &c->pool;
+	struct measured m;
+	bool above = true;
+
+	measured_init(&m, v, n);
+	for (size_t i = 0; i < n; i++)
+		above = above && v[i].value > 0;
+	if (n >= p->n && !m.exact && above) {
+		p->principal[p->rows] = !strcmp(v->metric, c->kind->metric);
+		p->value[p->rows] = xcalloc(p->n, sizeof(double));
+		for (size_t i = 0; i < p->n; i++)
+			p->value[p->rows][i] = log(m.value[i]);
+		p->rows++;
+	}
+	measured_fini(&m);
+}
+
+static bool load_pool(struct calibrating *c, const struct series *x,
+		      struct err *e)
+{
+	struct pool *p = &c->pool;
+
+	if (!pieces_of_results(c->s->db, &c->pieces, e,
+			       "r.series = ? AND r.state = 'complete'", "t",
+			       x->name))
+		return false;
+	if (!c->pieces.n)
+		return err_set(e, ERR_INPUT, "%s stored no results",
+			       c->kind->name);
+	qsort(c->pieces.v, c->pieces.n, sizeof(*c->pieces.v), by_time);
+	p->value = xcalloc(c->pieces.n, sizeof(*p->value));
+	p->principal = xcalloc(c->pieces.n, sizeof(*p->principal));
+	for (size_t i = 0, k; i < c->pieces.n; i += k) {
+		const struct piece *v = &c->pieces.v[i];
+		for (k = 1; i + k < c->pieces.n && !piece_order(v, v + k); k++)
+			;
+		add_row(c, v, k);
+	}
+	p->alpha = FAMILY_ALPHA / (double)(p->rows ? p->rows : 1);
+	return p->rows || err_set(e, ERR_INPUT, "%s: every row is exact",
+				  c->kind->name);
+}
+
+static void calibrating_fini(struct calibrating *c)
+{
+	for (size_t i = 0; i < c->pool.rows; i++)
+		free(c->pool.value[i]);
+	free(c->pool.value);
+	free(c->pool.principal);
+	pieces_fini(&c->pieces);
+}
+
+static bool store_calibration(struct calibrating *c, size_t side,
+			      size_t trials, struct err *e)
+{
+	struct pool_verdict v = pool_judge(&c->pool, side, trials);
+	struct res_db *db = c->s->db;
+	int64_t host, build;
+	char uuid[33];
+
+	return res_uuid(uuid, e) && res_host_self(db, &host, e) &&
+	       res_build_self(db, &build, e) && res_exec(db, e,
+		"INSERT INTO calibrations(uuid, created_ns, host, build, kind, "
+		"area, condition, processes, side, measures, alpha, trials, "
+		"false_alarms, serial, serial_false, detectable, spread, drift)"
+		" VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"tiiitttiiidiiiiddd", uuid, (int64_t)time_wall_ns(), host,
+		build, c->kind->name, c->kind->area, c->condition,
+		(int64_t)c->pool.n, (int64_t)side, (int64_t)c->pool.rows,
+		FAMILY_ALPHA, (int64_t)trials, (int64_t)v.false_alarms,
+		(int64_t)v.serial, (int64_t)v.serial_false, v.detectable,
+		v.spread, v.drift);
+}
+
+/* ------------------------------------------------------------- commands -- */
+
+/* Beside this tool, as make leaves them and install puts them. */
+static char *tool_beside(const char *name, struct err *e)
+{
+	struct buf path = { 0 };
+	char self[4096];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (len < 0)
+		return program_find(name, e);
+	self[len] = 0;
+	buf_printf(&path, "%.*s/%s", (int)(strrchr(self, '/') - self), self,
+		   name);
+	char *found = program_find(path.data, e);
+	buf_fini(&path);
+	return found;
+}
+
+/* A model of random weights in the user's cache, made once. */
+static bool model_folder(struct buf *path, struct err *e)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *tool = tool_beside("t0-qwen3", e);
+	struct buf command = { 0 };
+	bool ok = tool != NULL;
+
+	if (cache && *cache)
+		buf_printf(path, "%s/t0/calibrate-model", cache);
+	else
+		buf_printf(path, "%s/.cache/t0/calibrate-model",
+			   home && *home ? home : "/tmp");
+	size_t len = path->len;
+	buf_adds(path, "/config.json");
+	if (ok && access(path->data, R_OK)) {
+		buf_printf(&command, "mkdir -p '%.*s' && '%s' make --quiet "
+			   "--model '%.*s'", (int)len, path->data, tool,
+			   (int)len, path->data);
+		ok = !system(command.data) ||
+		     err_set(e, ERR_IO, "cannot make a model: %s",
+			     command.data);
+	}
+	path->data[path->len = len] = 0;
+	buf_fini(&command);
+	free(tool);
+	return ok;
+}
+
+/* The words of `text`, which they point into; ends with NULL. */
+static size_t split_words(char *text, char **word, size_t most)
+{
+	size_t n = 0;
+
+	for (char *w = strtok(text, " "); w && n + 1 < most;
+	     w = strtok(NULL, " "))
+		word[n++] = w;
+	word[n] = NULL;
+	return n;
+}
+
+static bool run_pool(struct calibrating *p, struct series *x, struct err *e)
+{
+	bool busy = !strcmp(p->condition, "busy");
+	struct buf model = { 0 }, command = { 0 };
+	char *word[24];
+	struct series_side side = { .name = "a" };
+	pid_t neighbour = 0;
+	bool ok = !strstr(p->kind->command, "%s") ||
+		  model_folder(&model, e);
+
+	for (const char *c = p->kind->command; *c; c++)
+		if (!strncmp(c, "%s", 2)) {
+			buf_adds(&command, model.data);
+			c++;
+		} else {
+			buf_addc(&command, *c);
+		}
+	split_words(command.data, word, ARRAY_SIZE(word));
+	char *program = ok ? tool_beside(word[0], e) : NULL;
+	side.program = program;
+	x->argv = word;
+	x->side = &side;
+	x->n_sides = 1;
+	x->label = p->condition;
+	ok = program && (!busy || neighbour_start(&neighbour, e)) &&
+	     series_run(x, e);
+	neighbour_stop(neighbour);
+	free(program);
+	buf_fini(&model);
+	buf_fini(&command);
+	return ok;
+}
+
+static bool calibrate(struct show *s, const struct kind *kind,
+		      const char *condition, struct err *e)
+{
+	size_t side = (size_t)s->o.side;
+	struct series x = { .s = s, .processes = (size_t)s->o.processes };
+	struct calibrating c = { .s = s, .kind = kind, .condition = condition,
+				 .pool = { .n = x.processes, .seed = 1 } };
+
+	cmd_remark(&s->cmd, "%s, %s", kind->name, condition);
+	bool ok = run_pool(&c, &x, e) && load_pool(&c, &x, e) &&
+		  store_calibration(&c, side, (size_t)s->o.trials, e);
+	calibrating_fini(&c);
+	return ok || err_wrap(e, "calibrating %s, %s", kind->name, condition);
+}
+
+static const struct kind *find_kind(const char *name, struct err *e)
+{
+	struct buf all = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!strcmp(kinds[i].name, name))
+			return &kinds[i];
+		buf_printf(&all, "%s%s", i ? ", " : "", kinds[i].name);
+	}
+	err_set(e, ERR_USAGE, "no kind \"%s\"; wanted %s", name, all.data);
+	buf_fini(&all);
+	return NULL;
+}
+
+static const char columns[] =
+	"kind,condition,calibrated,#processes,#side,#rows,#trials,#false,"
+	"#serial,#serial false,#detectable,#spread,#drift";
+
+static bool print_calibrations(struct show *s, struct err *e)
+{
+	struct calibrations known = { 0 };
+	struct table t;
+	bool ok = calibrations_load(s->db, &known, e);
+	table_init(&t, columns);
+	for (size_t i = 0; ok && i < known.n; i++) {
+		const struct calibration *k = &known.v[i];
+		const int64_t count[] = { k->processes, k->side, k->measures,
+					  k->trials, k->false_alarms,
+					  k->serial, k->serial_false };
+		const double share[] = { k->detectable, k->spread, k->drift };
+		table_row(&t);
+		table_cell(&t, 0, "%s", k->kind);
+		table_cell(&t, 1, "%s", k->condition);
+		table_cell(&t, 2, "%s", k->created);
+		for (int c = 0; c < 7; c++)
+			table_cell(&t, 3 + c, "%lld", (long long)count[c]);
+		for (int c = 0; c < 3; c++)
+			if (isfinite(share[c]))
+				table_cell(&t, 10 + c, "%.3g", share[c]);
+	}
+	ok = ok && cmd_table(&s->cmd, &t, e);
+	table_fini(&t);
+	calibrations_fini(&known);
+	return ok;
+}
+
+static bool check_numbers(const struct show_opts *o, struct err *e)
+{
+	if (o->side < 4 || o->side % 2 || o->trials < 1 ||
+	    o->processes < 2 * o->side)
+		return err_set(e, ERR_USAGE, "--side %d, --processes %d, "
+			       "--trials %d: wanted an even side of at least "
+			       "4, a pool of two sides, and a trial", o->side,
+			       o->processes, o->trials);
+	return true;
+}
+
+bool res_cmd_calibrate(struct cmd *c, struct err *e)
+{
+	static const char *const conditions[] = { "quiet", "busy" };
+	struct show *s = (struct show *)c;
+
+	s->o.processes = s->o.processes ? s->o.processes : POOL;
+	bool ok = check_numbers(&s->o, e);
+
+	for (size_t i = 0; ok && i < ARRAY_SIZE(conditions); i++) {
+		if (s->o.condition && strcmp(s->o.condition, conditions[i]))
+			continue;
+		for (int k = 0; ok && k < c->argc; k++) {
+			const struct kind *kind = find_kind(c->argv[k], e);
+			ok = kind && calibrate(s, kind, conditions[i], e);
+		}
+		for (size_t k = 0; ok && !c->argc && k < ARRAY_SIZE(kinds); k++)
+			ok = calibrate(s, &kinds[k], conditions[i], e);
+	}
+	return ok && print_calibrations(s, e);
+}
