@@ -141,10 +141,40 @@ void arena_fini(struct arena *a);
 
 /*
  * Read a whole file ("-" is stdin) into *out (appended).  Refuses files above
- * `max_bytes` (0 = 1 GiB) with ERR_INPUT.
+ * `max_bytes` (0 = 1 GiB, of pipes and devices 64 MiB) with ERR_INPUT.
  */
 bool file_read(const char *path, size_t max_bytes, struct buf *out,
 	       struct err *e);
+/*
+ * The lines of a file ("-" is stdin), one by one:
+ *
+ *	ok = file_lines_open(&l, path, 1 << 20, e);
+ *	while (ok && (ok = file_lines_next(&l, &line, &len, e)) && line)
+ *		...
+ *	file_lines_close(&l);
+ *
+ * A line of over `max_bytes` is an error, as is whatever keeps it from being
+ * read: only the end of the file is its end.
+ */
+struct file_lines {
+	const char *path;
+	size_t max_bytes;
+	uint64_t line; /* number of the one that was got last, from 1 */
+	bool cut;      /* which has no newline: it is the last */
+	int fd;
+	struct buf text;
+	size_t next; /* in `text` */
+};
+bool file_lines_open(struct file_lines *l, const char *path, size_t max_bytes,
+		     struct err *e);
+/*
+ * *line without its newline, NUL-terminated, good until the next call; NULL at
+ * the end.
+ */
+bool file_lines_next(struct file_lines *l, char **line, size_t *len,
+		     struct err *e);
+/* Only after file_lines_open() succeeded. */
+void file_lines_close(struct file_lines *l);
 /*
  * Write a file so that a reader never sees half of it: temporary file in the
  * same folder, fsync, rename.  A full disk leaves the old file untouched.

@@ -3,6 +3,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,52 +21,177 @@ static enum err_code io_code(int errnum)
 		       ERR_IO;
 }
 
+/* ---- reading ---- */
+
+enum { CHUNK_BYTES = 65536 };
+#define MOST_BYTES   ((size_t)1 << 30) /* of a file, unless the caller says */
+#define STREAM_BYTES ((size_t)64 << 20) /* of a pipe, or a device */
+
+/* What is shown of "-". */
+static const char *shown_path(const char *path)
+{
+	return strcmp(path, "-") ? path : "stdin";
+}
+
+/* The descriptor to read from; -1 on an error. */
+static int open_input(const char *path, struct err *e)
+{
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) :
+				     STDIN_FILENO;
+
+	if (fd < 0)
+		err_sys(e, io_code(errno), errno, "%s: cannot open", path);
+	return fd;
+}
+
+static void close_input(int fd)
+{
+	if (fd > STDIN_FILENO)
+		close(fd);
+}
+
+/*
+ * Appends what can be had at once, *n bytes, 0 at the end.  A caught signal
+ * ends waiting for it.
+ */
+static bool read_some(int fd, const char *path, struct buf *out, size_t *n,
+		      struct err *e)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char chunk[CHUNK_BYTES];
+	ssize_t got;
+
+	if (poll(&p, 1, -1) < 0 && errno == EINTR)
+		return err_set(e, ERR_STOPPED, "while reading %s",
+			       shown_path(path));
+	do
+		got = read(fd, chunk, sizeof(chunk));
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return err_sys(e, io_code(errno), errno, "%s: cannot read",
+			       shown_path(path));
+	*n = (size_t)got;
+	buf_add(out, chunk, *n);
+	return true;
+}
+
+/* What is to be read at most; false if a plain file has more. */
+static bool check_size(int fd, const char *path, size_t *max_bytes,
+		       struct err *e)
+{
+	struct stat s;
+	bool plain = fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
+
+	if (!*max_bytes)
+		*max_bytes = plain ? MOST_BYTES : STREAM_BYTES;
+	return !plain || (uintmax_t)s.st_size <= *max_bytes ||
+	       err_set(e, ERR_INPUT, "%s: too large: %jd bytes; wanted at most "
+		       "%zu", shown_path(path), (intmax_t)s.st_size,
+		       *max_bytes);
+}
+
 static bool read_all(int fd, const char *path, size_t max_bytes,
 		     struct buf *out, struct err *e)
 {
-	char chunk[65536];
-	size_t total = 0;
+	size_t before = out->len, n;
 
-	for (;;) {
-		ssize_t n = read(fd, chunk, sizeof(chunk));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_sys(e, io_code(errno), errno,
-				       "%s: cannot read", path);
-		if (n == 0)
-			break;
-		total += (size_t)n;
-		if (total > max_bytes)
-			return err_set(e, ERR_INPUT,
-				       "%s: too large: over %zu bytes", path,
-				       max_bytes);
-		buf_add(out, chunk, (size_t)n);
-	}
-	buf_add(out, "", 0);
+	if (!check_size(fd, path, &max_bytes, e))
+		return false;
+	do {
+		if (!read_some(fd, path, out, &n, e))
+			return false;
+		if (out->len - before > max_bytes)
+			return err_set(e, ERR_INPUT, "%s: too large: over %zu "
+				       "bytes", shown_path(path), max_bytes);
+	} while (n);
 	return true;
 }
 
 bool file_read(const char *path, size_t max_bytes, struct buf *out,
 	       struct err *e)
 {
-	bool is_stdin = strcmp(path, "-") == 0;
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open_input(path, e);
 
 	if (fd < 0)
-		return err_sys(e, io_code(errno), errno, "%s: cannot open",
-			       path);
+		return false;
 	size_t before = out->len;
-	bool done = read_all(fd, is_stdin ? "stdin" : path,
-			     max_bytes ? max_bytes : (size_t)1 << 30, out, e);
+	bool done = read_all(fd, path, max_bytes, out, e);
 	if (!done && out->data) {
 		out->len = before;
 		out->data[before] = '\0';
 	}
-	if (!is_stdin)
-		close(fd);
+	close_input(fd);
 	return done;
 }
+
+bool file_lines_open(struct file_lines *l, const char *path, size_t max_bytes,
+		     struct err *e)
+{
+	*l = (struct file_lines){ .path = path, .max_bytes = max_bytes };
+	l->fd = open_input(path, e);
+	return l->fd >= 0;
+}
+
+/* The lines before the next one go. */
+static void drop_lines(struct file_lines *l)
+{
+	if (!l->next)
+		return;
+	l->text.len -= l->next;
+	memmove(l->text.data, l->text.data + l->next, l->text.len);
+	l->next = 0;
+}
+
+/* Reads until the next line is whole; *end: of it, in l->text. */
+static bool read_line(struct file_lines *l, size_t *end, struct err *e)
+{
+	struct buf *b = &l->text;
+	size_t from = l->next, got = 1;
+	const char *found = NULL;
+
+	for (;;) {
+		if (b->len > from)
+			found = memchr(b->data + from, '\n', b->len - from);
+		*end = found ? (size_t)(found - b->data) : b->len;
+		if (*end - l->next > l->max_bytes)
+			return err_set(e, ERR_INPUT, "line %" PRIu64 ": too "
+				       "long: over %zu bytes", l->line + 1,
+				       l->max_bytes);
+		if (found || !got)
+			return true;
+		drop_lines(l);
+		from = b->len;
+		if (!read_some(l->fd, l->path, b, &got, e))
+			return false;
+	}
+}
+
+bool file_lines_next(struct file_lines *l, char **line, size_t *len,
+		     struct err *e)
+{
+	size_t end;
+
+	*line = NULL;
+	if (!read_line(l, &end, e))
+		return false;
+	if (l->next == l->text.len)
+		return true;
+	*line = l->text.data + l->next;
+	*len = end - l->next;
+	l->cut = end == l->text.len;
+	l->text.data[end] = '\0';
+	l->next = end + !l->cut;
+	l->line++;
+	return true;
+}
+
+void file_lines_close(struct file_lines *l)
+{
+	close_input(l->fd);
+	buf_fini(&l->text);
+}
+
+/* ---- writing ---- */
 
 static bool write_all(int fd, const char *path, const char *data, size_t len,
 		      struct err *e)

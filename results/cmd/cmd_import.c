@@ -4,7 +4,6 @@
 #include "results/cmd/import.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -522,6 +521,9 @@ static bool take_line(struct res_import *im, const json_t *line)
 
 /* ---- the whole ---- */
 
+/* The longest line of an export has all samples of a result: millions. */
+#define LINE_BYTES ((size_t)64 << 20)
+
 /* Takes the lines of an export one by one, in their order. */
 static struct res_import *import_new(struct res_db *db, struct err *e)
 {
@@ -568,38 +570,34 @@ static bool remark_import(struct show *s, const char *path, int64_t runs,
 	return true;
 }
 
-static bool read_lines(struct res_import *im, FILE *in, struct err *e)
+static bool read_lines(struct res_import *im, struct file_lines *l,
+		       struct err *e)
 {
-	char *line = NULL;
-	size_t cap = 0;
-	ssize_t len;
-	bool ok = true;
+	char *line;
+	size_t len;
+	bool ok;
 
-	while (ok && (len = getline(&line, &cap, in)) > 0) {
-		if (line[len - 1] != '\n')
-			ok = err_set(e, ERR_INPUT, "line %lld: cut short",
-				     (long long)im->line + 1);
-		else
-			ok = import_line(im, line, (size_t)len - 1, e);
+	while ((ok = file_lines_next(l, &line, &len, e)) && line) {
+		ok = l->cut ? err_set(e, ERR_INPUT, "line %lld: cut short",
+				      (long long)l->line) :
+			      import_line(im, line, len, e);
+		if (!ok)
+			break;
 	}
-	if (ok && ferror(in))
-		ok = err_sys(e, ERR_IO, errno, "reading");
-	free(line);
 	return ok;
 }
 
 static bool import_file(struct show *s, const char *path, struct err *e)
 {
 	int64_t runs, known;
-	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
+	struct file_lines l;
 
-	if (!in)
-		return err_sys(e, ERR_IO, errno, "%s", path);
+	if (!file_lines_open(&l, path, LINE_BYTES, e))
+		return false;
 	struct res_import *im = import_new(s->db, e);
-	bool ok = im && read_lines(im, in, e);
+	bool ok = im && read_lines(im, &l, e);
 	ok = im && import_end(im, ok, &runs, &known, e) && ok;
-	if (in != stdin)
-		fclose(in);
+	file_lines_close(&l);
 	return ok ? remark_import(s, path, runs, known) :
 		    err_wrap(e, "%s", path);
 }

@@ -69,7 +69,8 @@ static void test_read(void)
 	ok(file_read(in_folder("a"), 12, &b, &e), "exactly the limit is fine");
 	is_str(b.data, "machine codemachine code", "and is appended");
 	ok(!file_read(in_folder("a"), 11, &b, &e), "one above is refused");
-	has_str(e.msg, "/a: too large: over 11 bytes", "and says the limit");
+	has_str(e.msg, "/a: too large: 12 bytes; wanted at most 11",
+		"and says how large");
 	is_i64(e.code, ERR_INPUT, "as bad input");
 	is_u64(b.len, 24, "and leaves the buffer as it was");
 	is_str(b.data, "machine codemachine code", "and its bytes");
@@ -87,6 +88,77 @@ static void test_read(void)
 	ok(file_read("/proc/self/status", 0, &b, &e) && b.len > 100,
 	   "a file of unknown size is read");
 	buf_fini(&b);
+}
+
+/* Before a byte of it is read; what does not say its size, soon. */
+static void test_read_large(void)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	int fd = open(in_folder("large"), O_WRONLY | O_CREAT, 0600);
+
+	ok(!ftruncate(fd, (off_t)3 << 30), "a file of 3 GiB");
+	close(fd);
+	ok(!file_read(in_folder("large"), 0, &b, &e), "is refused");
+	has_str(e.msg, "too large: 3221225472 bytes; wanted at most 1073741824",
+		"with both sizes");
+	is_u64(b.cap, 0, "and not read");
+	unlink(in_folder("large"));
+	ok(!file_read("/dev/zero", 0, &b, &e), "a device without end, too");
+	has_str(e.msg, "/dev/zero: too large: over 67108864 bytes", "as soon");
+	ok(!file_read("/dev/zero", 10, &b, &e), "with a limit of one's own");
+	has_str(e.msg, "over 10 bytes", "sooner");
+	buf_fini(&b);
+}
+
+/* The lines of the file, joined by '|', "!" behind one that is cut. */
+static const char *lines_of(const char *path, size_t max_bytes, struct err *e)
+{
+	static struct buf all;
+	struct file_lines l;
+	size_t len;
+	char *line;
+	bool ok;
+
+	buf_reset(&all);
+	buf_adds(&all, "");
+	if (!file_lines_open(&l, path, max_bytes, e))
+		return NULL;
+	while ((ok = file_lines_next(&l, &line, &len, e)) && line) {
+		buf_printf(&all, "%s%s%s", all.len ? "|" : "", line,
+			   l.cut ? "!" : "");
+		is_u64(len, strlen(line), "line %u", (unsigned)l.line);
+	}
+	file_lines_close(&l);
+	return ok ? all.data : NULL;
+}
+
+static void test_lines(void)
+{
+	struct err e = { 0 };
+	char *text = xcalloc(1, 300001);
+
+	put(in_folder("l"), "one\n\nthree\n");
+	is_str(lines_of(in_folder("l"), 5, &e), "one||three", "lines");
+	ok(!lines_of(in_folder("l"), 4, &e), "one that is too long");
+	has_str(e.msg, "line 3: too long: over 4 bytes", "is named");
+	put(in_folder("l"), "a\nb");
+	is_str(lines_of(in_folder("l"), 9, &e), "a|b!", "a last line is cut");
+	put(in_folder("l"), "");
+	is_str(lines_of(in_folder("l"), 9, &e), "", "no lines");
+	memset(text, 'x', 300000);
+	text[2] = text[70000] = text[70001] = text[299999] = '\n';
+	put(in_folder("l"), text);
+	text[299999] = '\0';
+	for (char *p = text; (p = strchr(p, '\n'));)
+		*p = '|';
+	is_str(lines_of(in_folder("l"), 300000, &e), text, "long lines");
+	ok(!lines_of("/dev/zero", 1000, &e), "a line without end");
+	has_str(e.msg, "line 1: too long: over 1000 bytes", "is too long");
+	ok(!lines_of(folder, 9, &e), "what cannot be read has no end");
+	has_str(e.msg, "Is a directory", "but an error");
+	ok(!lines_of(in_folder("none"), 9, &e), "nor has no file");
+	free(text);
 }
 
 static void test_read_stdin(void)
@@ -262,7 +334,8 @@ static void test_clocks(void)
 static void remove_folder(void)
 {
 	static const char *const names[] = { "a",    "empty", "new",
-					     "zero", "link",  "kept" };
+					     "zero", "link",  "kept",
+					     "l" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		unlink(in_folder(names[i]));
@@ -276,6 +349,8 @@ int main(void)
 	if (!mkdtemp(folder))
 		skip_all("cannot make %s", folder);
 	test_read();
+	test_read_large();
+	test_lines();
 	test_read_stdin();
 	test_write();
 	test_write_deleted();

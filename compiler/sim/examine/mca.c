@@ -37,7 +37,7 @@ static double total_cycles(FILE *f)
 	while (fgets(line, sizeof(line), f))
 		if (!strncmp(line, label, strlen(label)))
 			cycles = strtod(line + strlen(label), NULL);
-	return cycles;
+	return ferror(f) ? NAN : cycles;
 }
 
 double mca_cycles(const struct vector *v)

@@ -115,9 +115,10 @@ static bool read_map(struct run *r)
 		add_mapping(r, from, to, SOFT_MEM_READ |
 			    (perm[1] == 'w' ? SOFT_MEM_WRITE : 0));
 	}
+	const bool whole = feof(f);
 	free(line);
 	fclose(f);
-	return true;
+	return whole;
 }
 
 static bool find_range(void *ctx, uint64_t va, struct soft_range *out)
