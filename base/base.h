@@ -105,11 +105,24 @@ _Noreturn void bug_at(const char *file, int line, const char *fmt, ...)
 
 /* ------------------------------------------------------------- mem.c ---- */
 
-/* These never return NULL: out of memory prints and exits 2. */
-void *xmalloc(size_t size_bytes);
-void *xcalloc(size_t n, size_t size_bytes); /* checks n * size */
-void *xrealloc(void *p, size_t size_bytes);
-char *xstrdup(const char *s);
+/*
+ * These never return NULL: out of memory prints how much was wanted by whom, and
+ * exits 2.  For what a user's input makes large, ask malloc() and say what.
+ */
+#define xmalloc(size_bytes) mem_new((size_bytes), MEM_HERE)
+#define xcalloc(n, size_bytes) mem_zeros((n), (size_bytes), MEM_HERE)
+#define xrealloc(p, size_bytes) mem_resize((p), (size_bytes), MEM_HERE)
+#define xaligned(align, size_bytes) mem_aligned((align), (size_bytes), MEM_HERE)
+#define xstrdup(s) mem_copy((s), MEM_HERE)
+#define MEM_HERE      __FILE__ ":" MEM_LINE(__LINE__)
+#define MEM_LINE(n)   MEM_LINE_(n)
+#define MEM_LINE_(n)  #n
+void *mem_new(size_t size_bytes, const char *whose);
+void *mem_zeros(size_t n, size_t size_bytes, const char *whose); /* checks */
+void *mem_resize(void *p, size_t size_bytes, const char *whose);
+void *mem_aligned(size_t align, size_t size_bytes, const char *whose);
+char *mem_copy(const char *s, const char *whose);
+_Noreturn void mem_ran_out(size_t size_bytes, const char *whose);
 
 /* false on overflow; *out is then unchanged. */
 bool size_add(size_t a, size_t b, size_t *out);

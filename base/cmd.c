@@ -2,6 +2,7 @@
  * base/cmd.c - which command is meant, and how it runs.
  */
 #include <errno.h>
+#include <jansson.h>
 #include <string.h>
 
 #include "base/cmd_int.h"
@@ -386,6 +387,12 @@ static bool run_command(struct cmd *c, struct err *e)
 	       close_output(c, &h, run_hooked(c, e), e);
 }
 
+/* JSON that lacks what did not fit would be wrong. */
+static void *json_memory(size_t size_bytes)
+{
+	return xmalloc(size_bytes);
+}
+
 int cmd_main(struct cmd *c, const struct cmd_tool *tool, int argc, char **argv)
 {
 	const struct cmd_spec all = cmd_whole(tool, CMD_ALL);
@@ -395,6 +402,7 @@ int cmd_main(struct cmd *c, const struct cmd_tool *tool, int argc, char **argv)
 	bool done = false;
 
 	cmd_open_streams();
+	json_set_alloc_funcs(json_memory, free);
 	free(table);
 	c->tool = tool;
 	c->line_argc = argc;

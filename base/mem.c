@@ -1,52 +1,65 @@
 /*
  * base/mem.c - memory that is there or ends the process; buffers, arenas.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/vec.h"
 
-static _Noreturn void out_of_memory(size_t size_bytes)
+_Noreturn void mem_ran_out(size_t size_bytes, const char *whose)
 {
-	fprintf(stderr, "t0: out of memory: %zu bytes wanted\n", size_bytes);
-	exit(EXIT_TROUBLE);
+	fflush(stdout);
+	fprintf(stderr, "%s: out of memory: %zu bytes wanted by %s\n",
+		program_invocation_short_name, size_bytes, whose);
+	_exit(EXIT_TROUBLE);
 }
 
-void *xmalloc(size_t size_bytes)
+void *mem_new(size_t size_bytes, const char *whose)
 {
 	void *p = malloc(size_bytes ? size_bytes : 1);
 
 	if (!p)
-		out_of_memory(size_bytes);
+		mem_ran_out(size_bytes, whose);
 	return p;
 }
 
-void *xcalloc(size_t n, size_t size_bytes)
+void *mem_zeros(size_t n, size_t size_bytes, const char *whose)
 {
 	size_t total;
 
 	if (!size_mul(n, size_bytes, &total))
-		out_of_memory(SIZE_MAX);
+		mem_ran_out(SIZE_MAX, whose);
 	void *p = calloc(total ? total : 1, 1);
 	if (!p)
-		out_of_memory(total);
+		mem_ran_out(total, whose);
 	return p;
 }
 
-void *xrealloc(void *p, size_t size_bytes)
+void *mem_resize(void *p, size_t size_bytes, const char *whose)
 {
 	p = realloc(p, size_bytes ? size_bytes : 1);
 	if (!p)
-		out_of_memory(size_bytes);
+		mem_ran_out(size_bytes, whose);
 	return p;
 }
 
-char *xstrdup(const char *s)
+void *mem_aligned(size_t align, size_t size_bytes, const char *whose)
+{
+	void *p;
+
+	if (posix_memalign(&p, align, size_bytes ? size_bytes : 1))
+		mem_ran_out(size_bytes, whose);
+	return p;
+}
+
+char *mem_copy(const char *s, const char *whose)
 {
 	size_t size = strlen(s) + 1;
 
-	return memcpy(xmalloc(size), s, size);
+	return memcpy(mem_new(size, whose), s, size);
 }
 
 bool size_add(size_t a, size_t b, size_t *out)
@@ -77,14 +90,14 @@ size_t vec_capacity(size_t cap, size_t n, size_t more, size_t cap_bytes,
 	size_t need, total;
 
 	if (!size_add(n, more, &need) || need > most)
-		out_of_memory(SIZE_MAX);
+		mem_ran_out(SIZE_MAX, MEM_HERE);
 	cap = cap > most / 2 ? most : 2 * cap;
 	if (cap < first && first <= most)
 		cap = first;
 	if (cap < need)
 		cap = need;
 	if (!size_mul(cap, size_bytes, &total))
-		out_of_memory(SIZE_MAX);
+		mem_ran_out(SIZE_MAX, MEM_HERE);
 	return cap;
 }
 
@@ -94,7 +107,7 @@ static void buf_grow(struct buf *b, size_t more)
 	size_t need;
 
 	if (!size_add(b->len, more, &need) || !size_add(need, 1, &need))
-		out_of_memory(SIZE_MAX);
+		mem_ran_out(SIZE_MAX, "a buffer");
 	if (need <= b->cap)
 		return;
 	size_t cap;
@@ -102,7 +115,7 @@ static void buf_grow(struct buf *b, size_t more)
 		cap = need;
 	if (cap < 64)
 		cap = 64;
-	b->data = xrealloc(b->data, cap);
+	b->data = mem_resize(b->data, cap, "a buffer");
 	b->cap = cap;
 }
 
@@ -170,8 +183,8 @@ static struct arena_block *block_new(size_t size)
 	size_t total;
 
 	if (!size_add(size, sizeof(struct arena_block), &total))
-		out_of_memory(SIZE_MAX);
-	struct arena_block *b = xcalloc(1, total);
+		mem_ran_out(SIZE_MAX, MEM_HERE);
+	struct arena_block *b = mem_zeros(1, total, "an arena");
 	b->size = size;
 	return b;
 }
@@ -181,7 +194,7 @@ void *arena_alloc(struct arena *a, size_t size_bytes)
 	size_t size;
 
 	if (!size_add(size_bytes, ARENA_ALIGN - 1, &size))
-		out_of_memory(SIZE_MAX);
+		mem_ran_out(SIZE_MAX, MEM_HERE);
 	size = size / ARENA_ALIGN * ARENA_ALIGN;
 	struct arena_block *b = a->head;
 	if (!b || b->size - b->used < size) {

@@ -143,7 +143,10 @@ struct threads *threads_new(unsigned n, struct err *e)
 					 s);
 		if (why) {
 			free(s);
-			err_sys(e, ERR_NOMEM, why, "thread %u of %u", t->n, n);
+			err_sys(e, ERR_NOMEM, why, "cannot start thread %u of "
+				"%u; ask for fewer, or raise the limits of "
+				"memory and processes (ulimit -v, -u)",
+				t->n + 1, n);
 			threads_free(t);
 			return NULL;
 		}

@@ -99,9 +99,7 @@ void *cpu_gemm_scratch_get(struct cpu_gemm_scratch *s, size_t bytes)
 	bytes = round_up(bytes, HUGE_PAGE);
 	if (bytes > s->size_bytes) {
 		cpu_gemm_scratch_fini(s);
-		s->data = aligned_alloc(HUGE_PAGE, bytes);
-		if (!s->data)
-			BUG("no %zu bytes to pack matrices into", bytes);
+		s->data = xaligned(HUGE_PAGE, bytes);
 		s->size_bytes = bytes;
 		/* Only faster: fewer misses of the page tables. */
 		madvise(s->data, bytes, MADV_HUGEPAGE);

@@ -12,9 +12,18 @@ static void finish_digest(XXH3_state_t *x, char out[20])
 		 (unsigned long long)XXH3_64bits_digest(x));
 }
 
-static void costs_digest(const struct cost_model *m, char out[20])
+static XXH3_state_t *new_digest(void)
 {
 	XXH3_state_t *x = XXH3_createState();
+
+	if (!x)
+		mem_ran_out(576, MEM_HERE); /* xxhash.h: its size */
+	return x;
+}
+
+static void costs_digest(const struct cost_model *m, char out[20])
+{
+	XXH3_state_t *x = new_digest();
 
 	XXH3_64bits_reset(x);
 	XXH3_64bits_update(x, m->chip, strlen(m->chip));
@@ -33,7 +42,7 @@ static void costs_digest(const struct cost_model *m, char out[20])
 
 void tune_object_digest(const struct gemm_code *code, char out[20])
 {
-	XXH3_state_t *x = XXH3_createState();
+	XXH3_state_t *x = new_digest();
 
 	XXH3_64bits_reset(x);
 	for (int i = 0; i < code->n; i++)

@@ -41,7 +41,7 @@ struct object_key object_key_hash(const char *what, const struct cc_options *o)
 	struct cost_model defaults;
 
 	if (!h)
-		BUG("no memory for a hash");
+		mem_ran_out(576, MEM_HERE); /* xxhash.h: its size */
 	XXH3_128bits_reset(h);
 	XXH3_128bits_update(h, what, strlen(what) + 1);
 	XXH3_128bits_update(h, chip, strlen(chip) + 1);

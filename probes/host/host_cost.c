@@ -307,9 +307,9 @@ static void make_clock(struct host_costs *c, bool wide)
 static bool costs_init(struct host_costs *c, size_t measures, struct err *e)
 {
 	c->m = xcalloc(measures, sizeof(*c->m));
-	c->data = aligned_alloc(4096, HOST_DATA_BYTES);
+	c->data = xaligned(4096, HOST_DATA_BYTES);
 	c->code = host_code_new(e);
-	if (!c->data || !c->code)
+	if (!c->code)
 		return false;
 	make_clock(c, false);
 	if (host_has(HOST_AVX512F))

@@ -171,6 +171,7 @@ static void test_endings(void)
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 2,
 	   "n * size that overflows exits 2");
 	has_str(text, "out of memory", "and does not allocate too little");
+	has_str(text, "wanted by tests/base/mem.c:", "and names who wanted it");
 	status = in_child(want_bug, text, sizeof(text));
 	ok(!WIFEXITED(status) || WEXITSTATUS(status) > 3, "BUG aborts");
 	has_str(text, "queue 5 lost", "and says why");

@@ -165,10 +165,8 @@ static struct group *group_new(const struct run *r)
 
 	g->g.env = &r->env;
 	g->g.wave = xcalloc(r->waves, sizeof(*g->g.wave));
-	g->regs = aligned_alloc(64, (regs + 63) & ~(size_t)63);
+	g->regs = xaligned(64, (regs + 63) & ~(size_t)63);
 	g->scratch = xcalloc(r->waves, scratch_bytes(r) + 1);
-	if (!g->regs)
-		BUG("no memory for %u waves", r->waves);
 	return g;
 }
 

@@ -24,11 +24,8 @@ static size_t vgpr_bytes(const struct soft_launch *l)
 static void *own_lines(size_t bytes)
 {
 	const size_t size = (bytes + 127) & ~(size_t)127;
-	void *p = aligned_alloc(128, size);
 
-	if (!p)
-		BUG("no memory for %zu bytes of a workgroup", size);
-	return memset(p, 0, size);
+	return memset(xaligned(128, size), 0, size);
 }
 
 struct soft_run *soft_run_new(const struct soft_launch *l)
@@ -39,10 +36,7 @@ struct soft_run *soft_run_new(const struct soft_launch *l)
 
 	r->g.env = &l->env;
 	r->g.wave = own_lines(waves * sizeof(*r->g.wave));
-	r->memory = aligned_alloc(64, waves * regs + l->lds_bytes + 64);
-	if (!r->memory)
-		BUG("no memory for %zu waves of %zu register bytes", waves,
-		    regs);
+	r->memory = xaligned(64, waves * regs + l->lds_bytes + 64);
 	at = r->memory;
 	for (size_t i = 0; i < waves; i++) {
 		struct soft_wave *w = &r->g.wave[i];

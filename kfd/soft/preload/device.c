@@ -39,9 +39,9 @@ static struct soft_options read_options(void)
 {
 	struct soft_options o = { 0 };
 	const char *env = getenv("T0_SOFT_OPTIONS");
-	char *copy = strdup(env ? env : ""), *save = NULL;
+	char *copy = xstrdup(env ? env : ""), *save = NULL;
 
-	for (char *p = copy ? strtok_r(copy, ",", &save) : NULL; p;
+	for (char *p = strtok_r(copy, ",", &save); p;
 	     p = strtok_r(NULL, ",", &save)) {
 		char *value = strchr(p, '=');
 		const uint64_t v = value ? strtoull(value + 1, NULL, 0) : 1;

@@ -165,16 +165,12 @@ void soft_superblock_translate(struct soft_code_cache *c, struct soft_node *n,
 	struct soft_superblock *b = xcalloc(1, sizeof(*b));
 	struct soft_microop *m;
 
-	t.temp = aligned_alloc(64, MAX_TEMPS * SOFT_VREG_BYTES);
-	if (!t.temp)
-		BUG("no memory for %d vregs", MAX_TEMPS);
+	t.temp = xaligned(64, MAX_TEMPS * SOFT_VREG_BYTES);
 	b->last = translate_all(&t, n, &b->n_vgprs);
 	b->n_insts = t.n_insts;
 	b->mode = t.mode;
 	b->temp = t.temp;
-	b->microop = m = aligned_alloc(64, t.microops.len);
-	if (!m)
-		BUG("no memory for %zu bytes of microops", t.microops.len);
+	b->microop = m = xaligned(64, t.microops.len);
 	memcpy(m, t.microops.data, t.microops.len);
 	for (size_t i = 0; i < t.microops.len / sizeof(*m); i++)
 		m[i].left = (uint16_t)(t.n_insts - m[i].left);
