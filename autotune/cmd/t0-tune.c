@@ -73,17 +73,6 @@ static bool check_options(struct cmd *c, struct err *e)
 	       tune_budget_parse(x->budget, &x->o.budget, e);
 }
 
-/* Costs of the database over the defaults, and --set over both. */
-static bool load_costs(const struct options *x, struct cost_model *m,
-		       struct err *e)
-{
-	struct res_db *db = res_open(x->o.db, RES_WRITE, e);
-	bool ok = db && cost_load(m, db, COST_HARDWARE, e);
-
-	res_close(db);
-	return ok && cost_set_list(m, &x->set, e);
-}
-
 /* ---- what is done ---- */
 
 static bool search_all(struct options *x, const struct tune_report *r,
@@ -120,12 +109,12 @@ static bool run_tuner(struct cmd *c, struct err *e)
 
 	if (!is_host(x))
 		x->o.device = kfd_spec_asked(x->o.device, spec);
-	cost_init(&costs, TUNE_CHIP);
 	x->o.costs = &costs;
-	bool ok = add_problems(x, &l, e) &&
+	bool ok = cost_open(&costs, TUNE_CHIP, x->o.db, !x->list,
+			    COST_HARDWARE, &x->set, e) &&
+		  add_problems(x, &l, e) &&
 		  (x->list ? tune_report_space(&r, &l, e) :
-			     load_costs(x, &costs, e) &&
-				     search_all(x, &r, &l, e));
+			     search_all(x, &r, &l, e));
 	tune_problems_fini(&l);
 	cost_fini(&costs);
 	return ok;

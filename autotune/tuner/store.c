@@ -21,25 +21,6 @@ static XXH3_state_t *new_digest(void)
 	return x;
 }
 
-static void costs_digest(const struct cost_model *m, char out[20])
-{
-	XXH3_state_t *x = new_digest();
-
-	XXH3_64bits_reset(x);
-	XXH3_64bits_update(x, m->chip, strlen(m->chip));
-	for (int i = 0; i < COST_ROW_COUNT; i++)
-		XXH3_64bits_update(x, &m->row[i].value, sizeof(double));
-	for (int i = 0; i < ISA_OP_COUNT; i++) {
-		const struct cost_op *op = &m->op[i];
-		double v[3] = { i, op->latency.value, op->issue.value };
-
-		if (op->has_latency || op->has_issue)
-			XXH3_64bits_update(x, v, sizeof(v));
-	}
-	finish_digest(x, out);
-	XXH3_freeState(x);
-}
-
 void tune_object_digest(const struct gemm_code *code, char out[20])
 {
 	XXH3_state_t *x = new_digest();
@@ -74,7 +55,7 @@ bool tune_store_open(struct tune_store *s, const struct tune_opts *o,
 				   .argv = o->argv, .seed = o->seed };
 
 	*s = (struct tune_store){ 0 };
-	costs_digest(o->costs, s->costs);
+	cost_digest(o->costs, s->costs);
 	s->db = res_open(o->db, RES_WRITE, e);
 	return s->db && res_host_self(s->db, &start.host, e) &&
 	       res_build_self(s->db, &start.build, e) &&

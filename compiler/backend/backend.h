@@ -93,7 +93,8 @@ void mir_resolve_hazards(struct mir_func *m);
 /* -------------------------------------------------- insert_delay_alu.c ---- */
 
 void mir_insert_clauses(struct mir_func *m);
-void mir_insert_delay_alu(struct mir_func *m);
+/* Distances by the latencies of its vector, transcendental and scalar ALU. */
+void mir_insert_delay_alu(struct mir_func *m, const struct cost_model *costs);
 
 /* -------------------------------------------------------------- emit.c ---- */
 
@@ -106,6 +107,7 @@ struct cc_kernel {
 	const struct ssa_func *f;
 	struct mir_func *m;
 	const char *chip;
+	const char *costs; /* cost_origins() */
 	bool wgp, hidden;
 	uint32_t groups; /* bit d: the group id of dimension d is used */
 	uint32_t hidden_offset; /* of block counts in the arguments */

@@ -234,6 +234,7 @@ static struct co_build_kernel describe_kernel(const struct cc_kernel *k,
 		.arg = arg,
 		.n_args = build_args(k, arg),
 		.source = k->f->file,
+		.costs = k->costs,
 		.printf = k->f->format,
 		.n_printf = (int)k->f->n_formats,
 	};
@@ -332,8 +333,9 @@ static void print_metadata(const struct cc_kernel *k,
 		buf_printf(b, "%s  - '%s'\n", i ? "" : "amdhsa.printf:\n",
 			   x->printf[i]);
 	buf_printf(b, "amdhsa.target: amdgcn-amd-amdhsa--%s\n"
-		      "amdhsa.version:\n  - 1\n  - 2\n...\n"
-		      "\t.end_amdgpu_metadata\n", k->chip);
+		      "amdhsa.version:\n  - 1\n  - 2\n"
+		      "t0.costs: '%s'\n...\n"
+		      "\t.end_amdgpu_metadata\n", k->chip, k->costs);
 }
 
 void cc_assembly_build(const struct cc_kernel *k, struct buf *out)

@@ -5,13 +5,12 @@
  * so that other waves get the issue slots meanwhile; s_clause keeps loads of
  * neighbouring addresses together.
  */
+#include <math.h>
 #include <string.h>
 
 #include "compiler/backend/backend_int.h"
 
-/* How long results are on their way, in cycles (compiler/cost/cost.def). */
-enum { LAT_VALU = 5, LAT_TRANS = 10, LAT_SALU = 2, MAX_SKIP = 5,
-       MAX_CLAUSE = 32 };
+enum { MAX_SKIP = 5, MAX_CLAUSE = 32 };
 
 /* SIMM16 of s_delay_alu: INSTID0 3:0, INSTSKIP 6:4, INSTID1 10:7; INSTIDs. */
 enum { VALU_DEP = 0, TRANS32_DEP = 4, SALU_CYCLE = 8 };
@@ -27,6 +26,7 @@ struct writer {
 
 struct tracker {
 	struct mir_func *m;
+	int16_t latency[SALU + 1]; /* how long results are on their way */
 	struct writer reg[2][256];
 	struct mir_inst *hint; /* the last s_delay_alu with room, or NULL */
 	int skip;	       /* instructions since */
@@ -131,14 +131,13 @@ static void age_writers(struct tracker *t, enum what k)
 static void record_writes(struct tracker *t, const struct mir_inst *i,
 			  enum what k)
 {
-	static const int8_t lat[] = { 0, LAT_VALU, LAT_TRANS, LAT_SALU };
 	struct mir_touch x;
 
 	mir_touches(t->m, i, &x);
 	for (int o = 0; o < x.n; o++)
 		for (int j = 0; x.t[o].write && j < x.t[o].n; j++)
 			t->reg[x.t[o].file][(x.t[o].reg + j) & 255] =
-				(struct writer){ .what = k, .cycles = lat[k] };
+				(struct writer){ .what = k, .cycles = t->latency[k] };
 }
 
 static bool ends_hint(const struct mir_inst *i)
@@ -168,10 +167,21 @@ static void hint_block(struct tracker *t, struct mir_block *b)
 	}
 }
 
-void mir_insert_delay_alu(struct mir_func *m)
+static int16_t cycles_of(const struct cost_model *costs, enum cost_row row)
 {
-	struct tracker t = { .m = m };
+	return (int16_t)fmin(lround(cost_value(costs, row)), INT16_MAX);
+}
 
+void mir_insert_delay_alu(struct mir_func *m, const struct cost_model *costs)
+{
+	struct tracker t = { .m = m, .latency = {
+		[VALU] = cycles_of(costs, COST_VALU_LATENCY),
+		[TRANS] = cycles_of(costs, COST_TRANS_LATENCY),
+		[SALU] = cycles_of(costs, COST_SALU_LATENCY),
+	} };
+
+	if (mir_lacks(m, ISA_s_delay_alu))
+		return;
 	for (uint32_t b = 0; b < m->n_order; b++)
 		hint_block(&t, m->order[b]);
 }
@@ -194,6 +204,8 @@ static void insert_clause(struct mir_func *m, struct mir_inst *first, int n)
 
 void mir_insert_clauses(struct mir_func *m)
 {
+	if (mir_lacks(m, ISA_s_clause))
+		return;
 	for (uint32_t b = 0; b < m->n_order; b++) {
 		struct mir_inst *first = NULL;
 		int n = 0;

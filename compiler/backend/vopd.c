@@ -121,7 +121,8 @@ static bool can_encode(struct mir_func *m, struct mir_inst *x,
 
 	x->pair = y;
 	mir_print_inst(m, x, &text);
-	good = !isa_parse(&t, text.data, NULL, NULL, &in) && in.op_y;
+	good = !isa_parse(&t, text.data, NULL, NULL, &in) && in.op_y &&
+	       !mir_lacks_half(m, in.op) && !mir_lacks_half(m, in.op_y);
 	buf_fini(&text);
 	if (!good)
 		x->pair = NULL;

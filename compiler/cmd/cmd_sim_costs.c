@@ -24,20 +24,15 @@ bool sim_load_costs(const struct sim_cmd *o, bool makes_db,
 		    struct cost_model *m, struct err *e)
 {
 	enum cost_origin most = COST_DEFAULT;
-	struct res_db *db = NULL;
 
 	cost_init(m, "gfx1100");
-	if (!parse_origin(o, &most, e))
+	if (!parse_origin(o, &most, e) ||
+	    !cost_open(m, "gfx1100", o->db, makes_db, most, &o->set, e))
 		return false;
-	const bool read = most > COST_DEFAULT &&
-			  (!makes_db || access(res_path(o->db), F_OK) == 0);
-	bool ok = (!read || res_open_if(o->db, &db, e)) &&
-		  (!db || cost_load(m, db, most, e));
-	res_close(db);
-	if (ok && m->n_ignored)
+	if (m->n_ignored)
 		cmd_remark(&o->cmd, "warning: %d rows of area cost are no "
 			   "costs that this build knows", m->n_ignored);
-	return ok && cost_set_list(m, &o->set, e);
+	return true;
 }
 
 bool sim_cmd_costs(struct cmd *c, struct err *e)

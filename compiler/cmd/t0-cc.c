@@ -14,6 +14,7 @@
 #include "compiler/kernels/kernels.h"
 #include "compiler/sim/sim.h"
 #include "isa/object/object.h"
+#include "results/db/results.h"
 
 struct options {
 	struct cmd cmd;
@@ -21,7 +22,10 @@ struct options {
 	const char *dump;
 	const char *kernel, *type, *to, *cache, *weights;
 	bool level[4], assembly, stats, verify, wgp, cu, list, wide;
-	bool pack, cached;
+	bool pack, cached, explain;
+	const char *db;
+	struct cli_list set;
+	struct cost_model costs;
 	uint64_t max_vgprs, waves, group, head, ratio, tokens;
 };
 
@@ -39,11 +43,11 @@ static void show_stage(void *ctx, const char *stage, const char *text)
  * Cycles of one workgroup alone on a WGP, caches warm, every loop once: the
  * simulator without a description (t0-sim takes traces).
  */
-static bool predict_cycles(const struct cc_object *obj, uint64_t *cycles,
-		    struct err *e)
+static bool predict_cycles(const struct cc_object *obj,
+			   const struct cost_model *m, uint64_t *cycles,
+			   struct err *e)
 {
-	struct cost_model m;
-	struct sim_config c = { .cost = &m, .warmth = SIM_WARM,
+	struct sim_config c = { .cost = m, .warmth = SIM_WARM,
 				.warm_code = true };
 	struct sim_result r = { 0 };
 	struct sim_source src = { 0 };
@@ -57,7 +61,6 @@ static bool predict_cycles(const struct cc_object *obj, uint64_t *cycles,
 	k = &co.kernels[0];
 	for (int d = 0; d < 3; d++)
 		items *= k->reqd_workgroup_size[d];
-	cost_init(&m, co.chip);
 	src.wave_size = (int)k->wave_size;
 	src.waves_per_group = (int)((items + k->wave_size - 1) / k->wave_size);
 	src.n_groups = 1;
@@ -73,12 +76,11 @@ static bool predict_cycles(const struct cc_object *obj, uint64_t *cycles,
 		sim_fini(&r);
 		sim_affine_close(&src);
 	}
-	cost_fini(&m);
 	co_fini(&co);
 	return good;
 }
 
-static bool show_stats(const struct cmd *c, const char *name,
+static bool show_stats(const struct options *o, const char *name,
 		       const struct cc_object *obj, struct err *e)
 {
 	const struct cc_stats *s = &obj->stats;
@@ -86,7 +88,7 @@ static bool show_stats(const struct cmd *c, const char *name,
 	struct table t;
 	bool good;
 
-	if (!predict_cycles(obj, &cycles, e))
+	if (!predict_cycles(obj, &o->costs, &cycles, e))
 		return err_wrap(e, "predicting its time");
 	table_init(&t, "kernel,#vgprs,#sgprs,#waves,#lds,#scratch,#spills,"
 		       "#bytes,#insts,#valu,#vopd,#wmma,#salu,#vmem,#smem,"
@@ -101,7 +103,7 @@ static bool show_stats(const struct cmd *c, const char *name,
 
 	for (size_t k = 0; k < ARRAY_SIZE(v); k++)
 		table_cell(&t, (int)k + 1, "%u", v[k]);
-	good = cmd_table(c, &t, e);
+	good = cmd_table(&o->cmd, &t, e);
 	table_fini(&t);
 	return good;
 }
@@ -129,7 +131,7 @@ static bool compile_function(struct options *o, const struct ssa_func *f,
 		good = file_write_atomic(o->cmd.output, obj.bytes.data,
 					 obj.bytes.len, e);
 	if (good && o->stats)
-		good = show_stats(&o->cmd, f->name, &obj, e);
+		good = show_stats(o, f->name, &obj, e);
 	cc_object_fini(&obj);
 	return good;
 }
@@ -340,6 +342,32 @@ static void apply_options(struct options *o)
 	}
 }
 
+/* On stderr: stdout may be the assembly. */
+static bool explain_costs(const struct options *o, struct err *e)
+{
+	char origins[COST_ORIGINS], summary[128];
+	struct table t;
+
+	cost_origins(&o->costs, origins);
+	cost_summary(&o->costs, summary, sizeof(summary));
+	fprintf(stderr, "costs %s\nread from %s: %s\n", origins,
+		res_path(o->db), summary);
+	table_init(&t, COST_COLUMNS);
+	cost_list_changed(&o->costs, &t);
+	bool ok = !t.n_rows || table_print(&t, TABLE_TEXT, stderr, e);
+	table_fini(&t);
+	return ok;
+}
+
+static bool open_costs(struct options *o, struct err *e)
+{
+	if (!cost_open(&o->costs, o->cc.chip, o->db, false, COST_HARDWARE,
+		       &o->set, e))
+		return false;
+	o->cc.costs = &o->costs;
+	return !o->explain || explain_costs(o, e);
+}
+
 static bool run_compiler(struct cmd *c, struct err *e)
 {
 	struct options *o = (struct options *)c;
@@ -350,6 +378,8 @@ static bool run_compiler(struct cmd *c, struct err *e)
 		return err_set(e, ERR_USAGE, "%d files; wanted %d", c->argc,
 			       files);
 	apply_options(o);
+	if (!o->list && !o->pack && !open_costs(o, e))
+		return false;
 	return source	 ? compile_source(o, c->argv[0], e) :
 	       o->list	 ? list_kernels(c, e) :
 	       o->pack	 ? write_pack(o, e) :
@@ -415,6 +445,12 @@ static const struct cli_opt options[] = {
 	  "at most N vector registers per lane" },
 	{ "waves", 0, CLI_U64, &o.waves, "N",
 	  "aim at N waves per SIMD" },
+	{ "db", 0, CLI_STR, &o.db, "FILE",
+	  "costs, and what the chip lacks: " RES_DB_HELP },
+	{ "set", 0, CLI_LIST, &o.set, "NAME=VALUE",
+	  "change a cost (compiler/cost/cost.def)" },
+	{ "explain-costs", 0, CLI_FLAG, &o.explain, NULL,
+	  "say on stderr which costs make the object" },
 	{ "dump", 0, CLI_STR, &o.dump, "STAGE",
 	  "print a stage on stderr: ssa:PASS, select, schedule, "
 	  "allocate, final, all" },

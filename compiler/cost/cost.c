@@ -7,6 +7,8 @@
 
 #include "compiler/cost/cost.h"
 
+#include <xxhash.h>
+
 static const struct cost_row_info rows[COST_ROW_COUNT] = {
 #define CLASS(id, name, latency, issue, conf, source)                  \
 	{ name ".latency", "cycle", source, latency, conf },            \
@@ -129,4 +131,53 @@ void cost_summary(const struct cost_model *m, char *out, size_t size_bytes)
 		 "(%d of them guesses)", cost_count(m, COST_HARDWARE),
 		 cost_count(m, COST_PUBLISHED), cost_count(m, COST_DEFAULT),
 		 guesses);
+}
+
+/* -------------------------------------------------------------- digests -- */
+
+void cost_digest(const struct cost_model *m, char out[COST_DIGEST])
+{
+	XXH3_state_t *x = XXH3_createState();
+
+	if (!x)
+		mem_ran_out(576, MEM_HERE); /* xxhash.h: its size */
+	XXH3_64bits_reset(x);
+	XXH3_64bits_update(x, m->chip, strlen(m->chip));
+	for (int i = 0; i < COST_ROW_COUNT; i++)
+		XXH3_64bits_update(x, &m->row[i].value, sizeof(double));
+	for (int i = 0; i < ISA_OP_COUNT; i++) {
+		const struct cost_op *op = &m->op[i];
+		double v[3] = { i, op->latency.value, op->issue.value };
+
+		if (op->has_latency || op->has_issue)
+			XXH3_64bits_update(x, v, sizeof(v));
+	}
+	for (int i = 0; m->n_lacks && i < 2 * ISA_OP_COUNT; i++)
+		if (m->lacks[i])
+			XXH3_64bits_update(x, &i, sizeof(i));
+	snprintf(out, COST_DIGEST, "%016llx",
+		 (unsigned long long)XXH3_64bits_digest(x));
+	XXH3_freeState(x);
+}
+
+static bool is_changed(const struct cost_model *m, int row)
+{
+	return m->row[row].value != rows[row].value;
+}
+
+void cost_origins(const struct cost_model *m, char out[COST_ORIGINS])
+{
+	int n[COST_HARDWARE + 1] = { 0 };
+	char digest[COST_DIGEST];
+
+	for (int i = 0; i < COST_ROW_COUNT; i++)
+		n[is_changed(m, i) ? m->row[i].origin : COST_DEFAULT]++;
+	for (int i = 0; m->n_ops && i < ISA_OP_COUNT; i++) {
+		n[m->op[i].latency.origin] += m->op[i].has_latency;
+		n[m->op[i].issue.origin] += m->op[i].has_issue;
+	}
+	cost_digest(m, digest);
+	snprintf(out, COST_ORIGINS, "%s: %d hardware, %d published, %d "
+		 "default, %d lacking", digest, n[COST_HARDWARE],
+		 n[COST_PUBLISHED], n[COST_DEFAULT], m->n_lacks);
 }

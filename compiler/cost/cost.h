@@ -8,6 +8,12 @@
  * which wins over the default.  Emulated and simulated rows are never read: a
  * model must not learn from its own predictions.
  *
+ * A model also knows what the chip lacks: instructions that the newest complete
+ * discovery on a card of it (origin hardware) proved illegal, faulting, hanging
+ * or computing something else.  The compiler avoids them where it can and
+ * refuses them, by name, where it cannot.  A software device's discovery says
+ * nothing of a card and is not read.
+ *
  * In the database a cost is a result of area "cost" (results/db/results.h):
  *
  *	name      metric              unit     means
@@ -88,6 +94,13 @@ struct cost_model {
 	struct cost_value row[COST_ROW_COUNT];
 	struct cost_op *op; /* [ISA_OP_COUNT] */
 	int n_ops;	    /* mnemonics with a value of their own */
+	/*
+	 * [2 * ISA_OP_COUNT] what discovery proved of an instruction that this
+	 * chip lacks or computes otherwise, then the same of them as halves of
+	 * VOPD; NULL: it is as the tables say.
+	 */
+	const char **lacks;
+	int n_lacks;
 	int n_ignored;	    /* rows of the database that could not be used */
 	struct arena mem;
 };
@@ -123,6 +136,22 @@ int cost_count(const struct cost_model *m, enum cost_origin origin);
 /* "3 hardware, 12 published, 121 default (48 of them guesses)" */
 void cost_summary(const struct cost_model *m, char *out, size_t size_bytes);
 
+/*
+ * All numbers, and what is lacking, as 16 hexadecimal digits: what depends on
+ * nothing else of a model is the same where this is.  Where a number comes from
+ * changes nothing.
+ */
+enum { COST_DIGEST = 20 };
+void cost_digest(const struct cost_model *m, char out[COST_DIGEST]);
+/*
+ * "DIGEST: 2 hardware, 1 published, 175 default, 0 lacking", counting what is
+ * not as cost.def has it, so that a measured default is a default.
+ */
+enum { COST_ORIGINS = 120 };
+void cost_origins(const struct cost_model *m, char out[COST_ORIGINS]);
+/* The rows that are not as cost.def has them, and lacking instructions. */
+void cost_list_changed(const struct cost_model *m, struct table *t);
+
 /* ----------------------------------------------------- cost_class.c ---- */
 
 /* By operation and encoding; every decoded instruction has a class. */
@@ -144,6 +173,17 @@ double cost_issue(const struct cost_model *m, const struct isa_inst *in);
  * COST_PUBLISHED leaves hardware rows out, COST_DEFAULT reads nothing.
  */
 bool cost_load(struct cost_model *m, struct res_db *db, enum cost_origin most,
+	       struct err *e);
+
+/*
+ * The costs of a tool: defaults, over them the database at `path` (NULL:
+ * $T0_DB, else t0.db), over it every NAME=VALUE of `set` (may be NULL).  A
+ * database that is not there is none, unless `path` names it and nothing is
+ * going to be written to it.  *m is overwritten; end with cost_fini(), also
+ * after an error.
+ */
+bool cost_open(struct cost_model *m, const char *chip, const char *path,
+	       bool writes, enum cost_origin most, const struct cli_list *set,
 	       struct err *e);
 
 /*

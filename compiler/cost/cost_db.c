@@ -2,9 +2,11 @@
  * compiler/cost/cost_db.c - costs from t0.db laid over the defaults, and the
  * list of all of them.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compiler/cost/cost.h"
 #include "results/db/results.h"
@@ -80,6 +82,64 @@ static bool take_row(struct cost_model *m, const char **c)
 	return true;
 }
 
+/* --------------------------------------------------- what a chip lacks -- */
+
+static const char lacking[] =
+	"SELECT mnemonic, verdict, encoding, form, difference, run, "
+	"device_name FROM v_latest_slots WHERE gfx = ? AND origin = 'hardware' "
+	"AND mnemonic IS NOT NULL AND (verdict IN('illegal', 'faults', "
+	"'hangs') OR emulated_ok = 0) ORDER BY run, encoding, opcode, form";
+
+static void take_lacking(struct cost_model *m, const char **c)
+{
+	static const char dual[] = "v_dual_";
+	size_t len = strncmp(c[0], dual, sizeof(dual) - 1) ? 0 :
+							     sizeof(dual) - 1;
+	struct buf name = { 0 };
+
+	buf_printf(&name, "%s%s", len ? "v_" : "", c[0] + len);
+	int op = isa_op_find(name.data);
+	buf_fini(&name);
+	if (op == ISA_OP_NONE)
+		return;
+	op += len ? ISA_OP_COUNT : 0;
+	if (!m->lacks)
+		m->lacks = arena_alloc(&m->mem, 2 * ISA_OP_COUNT *
+				       sizeof(*m->lacks));
+	m->n_lacks += !m->lacks[op];
+	m->lacks[op] = arena_printf(&m->mem, "%s as %s%s%s on %s (discovery, "
+				    "run %s)", strcmp(c[1], "executes") ? c[1] :
+				    "computes something else", c[2],
+				    *c[3] ? " " : "", c[3], c[6], c[5]);
+}
+
+static bool load_lacking(struct cost_model *m, struct res_db *db, struct err *e)
+{
+	struct table t;
+
+	table_init(&t, "mnemonic,verdict,encoding,form,difference,run,device");
+	bool ok = res_query(db, &t, 0, e, lacking, "t", m->chip);
+	for (int i = 0; ok && i < t.n_rows; i++)
+		take_lacking(m, t.row[i]);
+	table_fini(&t);
+	return ok;
+}
+
+bool cost_open(struct cost_model *m, const char *chip, const char *path,
+	       bool writes, enum cost_origin most, const struct cli_list *set,
+	       struct err *e)
+{
+	bool there = access(res_path(path), F_OK) == 0 || errno != ENOENT;
+	bool read = most > COST_DEFAULT && (there || (path && !writes));
+	struct res_db *db = NULL;
+
+	cost_init(m, chip);
+	bool ok = !read || (db = res_open(path, RES_READ, e));
+	ok = ok && (!db || cost_load(m, db, most, e));
+	res_close(db);
+	return ok && (!set || cost_set_list(m, set, e));
+}
+
 bool cost_load(struct cost_model *m, struct res_db *db, enum cost_origin most,
 	       struct err *e)
 {
@@ -87,6 +147,8 @@ bool cost_load(struct cost_model *m, struct res_db *db, enum cost_origin most,
 
 	if (most == COST_DEFAULT)
 		return true;
+	if (most == COST_HARDWARE && !load_lacking(m, db, e))
+		return false;
 	table_init(&t, "name,metric,unit,value,lo,hi,n,clock,origin,source,"
 		       "run,age");
 	bool ok = res_query(db, &t, 0, e, query, "tii", m->chip,
@@ -98,9 +160,18 @@ bool cost_load(struct cost_model *m, struct res_db *db, enum cost_origin most,
 	return ok || err_wrap(e, "costs of %s", m->chip);
 }
 
+/* In as many digits as read back as the same number. */
+static void list_number(struct table *t, int column, double v)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.6g", v);
+	table_cell(t, column, "%.*g", strtod(text, NULL) == v ? 6 : 17, v);
+}
+
 static void list_value(struct table *t, const struct cost_value *v)
 {
-	table_cell(t, 1, "%.6g", v->value);
+	list_number(t, 1, v->value);
 	table_cell(t, 3, "%s", cost_origin_name(v->origin));
 	if (v->origin != COST_DEFAULT)
 		table_cell(t, 4, "%.1f", v->age_days);
@@ -130,12 +201,39 @@ void cost_list(const struct cost_model *m, struct table *t)
 		table_cell(t, 2, "%s", row->unit);
 		list_value(t, &m->row[i]);
 		table_cell(t, 7, "%c", row->confidence);
-		table_cell(t, 8, "%.6g", row->value);
+		list_number(t, 8, row->value);
 	}
 	for (int op = 0; op < ISA_OP_COUNT; op++) {
 		if (m->op[op].has_latency)
 			list_op(t, op, "latency", &m->op[op].latency);
 		if (m->op[op].has_issue)
 			list_op(t, op, "issue", &m->op[op].issue);
+	}
+}
+
+void cost_list_changed(const struct cost_model *m, struct table *t)
+{
+	struct table all;
+
+	table_init(&all, COST_COLUMNS);
+	cost_list(m, &all);
+	for (int i = 0; i < all.n_rows; i++) {
+		if (i < COST_ROW_COUNT &&
+		    m->row[i].value == cost_row_info(i)->value)
+			continue;
+		table_row(t);
+		for (int c = 0; c < all.n_cols; c++)
+			if (all.row[i][c])
+				table_cell(t, c, "%s", all.row[i][c]);
+	}
+	table_fini(&all);
+	for (int op = 0; m->n_lacks && op < 2 * ISA_OP_COUNT; op++) {
+		if (!m->lacks[op])
+			continue;
+		table_row(t);
+		table_cell(t, 0, "%s%s", isa_op_info(op % ISA_OP_COUNT)->name,
+			   op < ISA_OP_COUNT ? "" : " (dual)");
+		table_cell(t, 3, "%s", cost_origin_name(COST_HARDWARE));
+		table_cell(t, 9, "lacking: %s", m->lacks[op]);
 	}
 }

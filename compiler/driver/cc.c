@@ -30,6 +30,9 @@ struct unit {
 	struct mir_func m;
 	struct arena mem;
 	struct cc_kernel k;
+	const struct cost_model *costs; /* the options', or: */
+	struct cost_model standard;
+	char origins[COST_ORIGINS];
 	struct buf code;
 	bool wgp;
 	struct err *e;
@@ -140,11 +143,13 @@ static bool select_insts(struct unit *u)
 			 .wgp = u->wgp };
 
 	mir_init(&u->m, &u->mem, u->f->name, (int)u->f->wave);
+	u->m.lacks = u->costs->lacks;
 	if (!sel_run(&s))
 		return false;
 	u->k = (struct cc_kernel){ .f = u->f, .m = &u->m,
 				   .chip = u->o->chip, .wgp = u->wgp,
 				   .hidden = s.uses_hidden,
+				   .costs = u->origins,
 				   .hidden_offset = s.hidden };
 	for (int d = 0; d < 3; d++)
 		if (s.group_id[d].kind == MIR_VREG)
@@ -156,22 +161,15 @@ static bool select_insts(struct unit *u)
 
 static void schedule_insts(struct unit *u)
 {
-	struct sched_options s = { .costs = u->o->costs,
+	struct sched_options s = { .costs = u->costs,
 				   .max_vgprs = u->o->max_vgprs,
 				   .waves = u->o->waves };
-	struct cost_model standard;
 
 	if (!u->o->level)
 		return;
 	if (!s.max_vgprs)
 		s.max_vgprs = 256;
-	if (!s.costs) {
-		cost_init(&standard, u->o->chip);
-		s.costs = &standard;
-	}
 	mir_schedule(&u->m, &s);
-	if (s.costs == &standard)
-		cost_fini(&standard);
 	dump_mir(u, "schedule");
 }
 
@@ -186,6 +184,22 @@ static bool allocate_registers(struct unit *u)
 	if (!mir_allocate(&u->m, &l, u->e))
 		return false;
 	dump_mir(u, "allocate");
+	return true;
+}
+
+/* What the passes could not do without. */
+static bool check_lacking(struct unit *u)
+{
+	MIR_EACH_INST(&u->m, i)
+		if (mir_lacks(&u->m, i->op))
+			return err_set(u->e, ERR_UNSUPPORTED, "%s:%u: kernel %s "
+				       "needs %s, which was found to be %s; "
+				       "compile for another device, or with "
+				       "another --db",
+				       u->f->file ? u->f->file : u->f->name,
+				       i->line, u->f->name,
+				       isa_op_info((enum isa_op)i->op)->name,
+				       u->m.lacks[i->op]);
 	return true;
 }
 
@@ -205,10 +219,10 @@ static bool finish_code(struct unit *u)
 	mir_resolve_hazards(&u->m);
 	if (u->o->level > 0) {
 		mir_insert_clauses(&u->m);
-		mir_insert_delay_alu(&u->m);
+		mir_insert_delay_alu(&u->m, u->costs);
 	}
 	dump_mir(u, "final");
-	return mir_encode(&u->m, u->o->chip, &u->code, u->e);
+	return check_lacking(u) && mir_encode(&u->m, u->o->chip, &u->code, u->e);
 }
 
 static bool compile_unit(struct unit *u)
@@ -322,6 +336,9 @@ static void unit_init(struct unit *u, const struct ssa_func *f,
 		      const struct cc_options *o, struct err *e)
 {
 	*u = (struct unit){ .o = o, .e = e };
+	cost_init(&u->standard, o->chip);
+	u->costs = o->costs ? o->costs : &u->standard;
+	cost_origins(u->costs, u->origins);
 	u->f = ssa_func_copy(f);
 }
 
@@ -330,6 +347,7 @@ static void unit_fini(struct unit *u)
 	mir_fini(&u->m);
 	buf_fini(&u->code);
 	arena_fini(&u->mem);
+	cost_fini(&u->standard);
 	ssa_func_free(u->f);
 }
 

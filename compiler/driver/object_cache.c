@@ -17,27 +17,13 @@
 
 /* ---------------------------------------------------------------- keys ---- */
 
-/* Costs as numbers: where they come from changes nothing that is compiled. */
-static void add_costs(XXH3_state_t *h, const struct cost_model *m)
-{
-	for (int i = 0; i < COST_ROW_COUNT; i++)
-		XXH3_128bits_update(h, &m->row[i].value, sizeof(double));
-	for (int i = 0; m->n_ops && i < ISA_OP_COUNT; i++) {
-		const struct cost_op *op = &m->op[i];
-		double v[3] = { i, op->has_latency ? op->latency.value : -1,
-				op->has_issue ? op->issue.value : -1 };
-
-		if (op->has_latency || op->has_issue)
-			XXH3_128bits_update(h, v, sizeof(v));
-	}
-}
-
 struct object_key object_key_hash(const char *what, const struct cc_options *o)
 {
 	const char *chip = o->chip ? o->chip : "";
 	uint32_t number[] = { (uint32_t)o->level, o->max_vgprs, o->waves,
 			      o->wgp, o->cu, o->no_verify };
 	XXH3_state_t *h = XXH3_createState();
+	char costs[COST_DIGEST];
 	struct cost_model defaults;
 
 	if (!h)
@@ -47,7 +33,8 @@ struct object_key object_key_hash(const char *what, const struct cc_options *o)
 	XXH3_128bits_update(h, chip, strlen(chip) + 1);
 	XXH3_128bits_update(h, number, sizeof(number));
 	cost_init(&defaults, chip);
-	add_costs(h, o->costs ? o->costs : &defaults);
+	cost_digest(o->costs ? o->costs : &defaults, costs);
+	XXH3_128bits_update(h, costs, strlen(costs));
 	cost_fini(&defaults);
 	XXH128_hash_t d = XXH3_128bits_digest(h);
 	XXH3_freeState(h);

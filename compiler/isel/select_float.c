@@ -112,6 +112,9 @@ const struct ssa_inst *sel_rounded_fma(const struct sel *s,
 {
 	const struct ssa_inst *sum = i->n_args ? i->arg[0] : NULL;
 
+	if (mir_lacks(s->m, ISA_v_fma_mixlo_f16) ||
+	    mir_lacks(s->m, ISA_v_fma_mixhi_f16))
+		return NULL;
 	return i->op == SSA_fcvt && i->type.kind == SSA_F16 &&
 	       sum->op == SSA_fma && sum->type.kind == SSA_F32 &&
 	       s->val[sum->id].uses == 1 ? sum : NULL;

@@ -80,7 +80,7 @@ static bool by_table(struct sel *s, const struct ssa_inst *i,
 		const struct ssa_inst *in;
 		struct mir_opnd o[3];
 
-		if (at < 0)
+		if (at < 0 || mir_lacks(s->m, f[k].op))
 			continue;
 		in = i->arg[at];
 		o[0] = is_float ? sel_get_f(s, in->arg[0]) :

@@ -131,10 +131,11 @@ uint32_t kernel_cache_row(enum dsl_type cache, uint32_t head);
 
 /* --------------------------------------------------------- prebuilt.c ---- */
 
+/* What this shape is best compiled with. */
+void kernel_options(const struct kernel_shape *s, struct cc_options *o);
 /*
  * The code object for a shape: prebuilt, from the cache or compiled
- * (compiler/driver/cc.h).  `o` may be NULL: what this shape is best compiled
- * with.
+ * (compiler/driver/cc.h).  `o` may be NULL: kernel_options().
  */
 bool kernel_object(struct object_cache *j, const struct kernel_entry *k,
 		   const struct kernel_shape *s, const struct cc_options *o,

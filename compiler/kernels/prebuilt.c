@@ -76,7 +76,7 @@ static struct ssa_func *build_request(const void *ctx, struct err *e)
  * Inputs of several tokens are worth their registers: with fewer waves their
  * loads are all under way at once.
  */
-static void options_of(const struct kernel_shape *s, struct cc_options *o)
+void kernel_options(const struct kernel_shape *s, struct cc_options *o)
 {
 	static const uint32_t waves[KERNEL_MAX_TOKENS + 1] = { 0, 0, 10, 8, 6 };
 
@@ -95,7 +95,7 @@ bool kernel_object(struct object_cache *j, const struct kernel_entry *k,
 
 	if (!kernel_shape_check(k, &s, e))
 		return false;
-	options_of(&s, &standard);
+	kernel_options(&s, &standard);
 	kernel_describe(k, &s, &what);
 	const struct object_request r = { what.data, o ? o : &standard,
 					  build_request,
@@ -116,7 +116,7 @@ static bool pack_kernel(struct prebuilt_writer *w, const struct kernel_entry *k,
 	struct ssa_func *f = kernel_build(k, s, e);
 	bool good;
 
-	options_of(s, &o);
+	kernel_options(s, &o);
 	kernel_describe(k, s, &what);
 	good = f && cc_compile(f, &o, &obj, e);
 	if (good)

@@ -138,7 +138,21 @@ struct mir_func {
 	uint32_t vgpr_spills, sgpr_spills; /* registers */
 	const bool *noalias; /* [kernel arguments] do not overlap others */
 	uint32_t line;			     /* given to new instructions */
+	/*
+	 * [2 * ISA_OP_COUNT] why the device lacks an instruction, or NULL; then
+	 * the same of halves of VOPD.  NULL: all is there.
+	 */
+	const char *const *lacks;
 };
+
+static inline bool mir_lacks(const struct mir_func *m, int op)
+{
+	return m->lacks && op < ISA_OP_COUNT && m->lacks[op];
+}
+static inline bool mir_lacks_half(const struct mir_func *m, int op)
+{
+	return m->lacks && m->lacks[ISA_OP_COUNT + op];
+}
 
 /* Every instruction `i` in the order of the layout. */
 #define MIR_EACH_INST(m, i)                                   \

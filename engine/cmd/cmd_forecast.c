@@ -21,13 +21,8 @@ struct forecast {
 
 static bool costs_read(struct forecast *f, struct err *e)
 {
-	struct res_db *db;
-
-	cost_init(&f->costs, "gfx1100");
-	bool ok = res_open_if(f->c->db, &db, e) &&
-		  (!db || cost_load(&f->costs, db, COST_HARDWARE, e));
-	res_close(db);
-	return ok;
+	return cost_open(&f->costs, "gfx1100", f->c->db, false, COST_HARDWARE,
+			 NULL, e);
 }
 
 static bool config_read(struct forecast *f, struct err *e)

@@ -47,7 +47,11 @@ static bool code_load(struct gpu *g, const void *object, size_t bytes,
 
 static bool kernel_make(struct gpu *g, struct gpu_kernel *k, struct err *e)
 {
-	if (!kernel_object(&g->objects, k->entry, &k->shape, NULL, &k->object,
+	struct cc_options o;
+
+	kernel_options(&k->shape, &o);
+	o.costs = &g->costs;
+	if (!kernel_object(&g->objects, k->entry, &k->shape, &o, &k->object,
 			   e))
 		return err_wrap(e, "kernel %s", k->entry->name);
 	if (code_load(g, k->object.bytes, k->object.len, &k->code, e))
@@ -149,8 +153,12 @@ const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
 	}
 	if (t)
 		return t;
+	struct cc_options o;
+
+	cc_options_init(&o);
+	o.costs = &g->costs;
 	if (want.any &&
-	    !gemm_object(&g->objects, op, &want.config, NULL, &want.objects, e))
+	    !gemm_object(&g->objects, op, &want.config, &o, &want.objects, e))
 		return NULL;
 	if (!tiles_load(g, &want, why, e))
 		return NULL;
@@ -166,19 +174,14 @@ const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
  */
 static bool selector_open(struct gpu *g, struct err *e)
 {
-	struct res_db *db;
-	bool good;
-
 	g->tune = (struct tune_opts){ .costs = &g->costs,
 				      .objects = &g->objects };
-	cost_init(&g->costs, "gfx1100");
+	if (!cost_open(&g->costs, "gfx1100", NULL, true, COST_HARDWARE, NULL,
+		       e))
+		return false;
 	if (access(res_path(NULL), F_OK) != 0)
 		return true;
-	db = res_open(NULL, RES_READ, e);
-	good = db && cost_load(&g->costs, db, COST_HARDWARE, e);
-	res_close(db);
-	if (good)
-		g->selector = tune_selector_open(&g->tune, e);
+	g->selector = tune_selector_open(&g->tune, e);
 	return g->selector != NULL;
 }
 

@@ -139,7 +139,7 @@ static void pack_metadata(struct isa_object *o, const struct co_build_kernel *k,
 	buf_printf(&target, "amdgcn-amd-amdhsa--%s", o->chip);
 	for (int i = 0; i < n_kernels; i++)
 		n_printf += k[i].n_printf;
-	msgpack_pack_map(pk, 3 + !!n_printf);
+	msgpack_pack_map(pk, 3 + !!n_printf + !!k[0].costs);
 	co_pack_string(pk, "amdhsa.kernels");
 	msgpack_pack_array(pk, n_kernels);
 	for (int i = 0; i < n_kernels; i++)
@@ -156,6 +156,8 @@ static void pack_metadata(struct isa_object *o, const struct co_build_kernel *k,
 	msgpack_pack_array(pk, 2);
 	msgpack_pack_uint64(pk, 1);
 	msgpack_pack_uint64(pk, o->version == 4 ? 1 : 2);
+	if (k[0].costs)
+		pair_string(pk, "t0.costs", k[0].costs);
 	buf_fini(&target);
 }
 

@@ -490,6 +490,7 @@ static bool read_root(struct co_reader *r, const msgpack_object *root,
 	if (root->type != MSGPACK_OBJECT_MAP)
 		return err_set(e, ERR_INPUT, "metadata: not a map");
 	if (!get_str(&p, "amdhsa.target", &r->co->target, e) ||
+	    !get_str(&p, "t0.costs", &r->co->costs, e) ||
 	    !read_formats(&p, r->co, e) ||
 	    !get_maps(&p, "amdhsa.kernels", CO_MAX_KERNELS, &maps, &n, e))
 		return false;

@@ -233,6 +233,7 @@ struct co {
 	int abi_version;      /* e_ident[8]: 2, 3 or 4 */
 	uint32_t e_flags;
 	const char *target;   /* metadata's amdhsa.target, "" when absent */
+	const char *costs;    /* t0.costs: what T0's compiler went by; or "" */
 	bool has_metadata;
 	/* amdhsa.printf as it stands: "ID:ARGS:BYTES...:FORMAT", escaped. */
 	const char *const *printf_formats;
@@ -483,6 +484,7 @@ struct co_build_kernel {
 	int n_args;
 	const char *const *printf; /* entries "ID:N:BYTES...:FORMAT" */
 	int n_printf;
+	const char *costs; /* "t0.costs" of the metadata, or NULL */
 	const char *source; /* file of the lines, or NULL */
 	const struct co_build_line *line; /* ascending by offset */
 	size_t n_lines;
