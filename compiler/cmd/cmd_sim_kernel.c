@@ -5,6 +5,7 @@
 
 #include "compiler/cmd/cmd_sim.h"
 #include "isa/object/object.h"
+#include "results/db/results.h"
 
 struct job {
 	const struct sim_cmd *o;
@@ -155,7 +156,7 @@ static void job_fini(struct job *j)
 static bool job_run(struct job *j, const char *file, const char *kernel,
 		    struct err *e)
 {
-	if (!sim_load_costs(j->o, false, &j->m, e) ||
+	if (!sim_load_costs(j->o, true, &j->m, e) ||
 	    !open_object(j, file, kernel, e))
 		return false;
 	from_descriptor(j);
@@ -200,6 +201,35 @@ static bool check_options(const struct sim_cmd *o, struct err *e)
 	return true;
 }
 
+/* With --db a prediction is kept: other costs are another question. */
+static bool keep_job(const struct job *j, const char *file, struct err *e)
+{
+	const struct sim_cmd *o = j->o;
+	const char *base = strrchr(file, '/');
+	char inputs[160], params[320], digest[COST_DIGEST];
+	struct res_record rows = { 0 };
+
+	if (!o->db)
+		return true;
+	cost_digest(&j->m, digest);
+	res_params(inputs, sizeof(inputs), "costs:s cold:b footprint:U "
+		   "?trace:s ?affine:s", digest, o->cold, o->footprint,
+		   o->trace ? "given" : NULL, o->affine ? "given" : NULL);
+	res_params(params, sizeof(params), "object:s groups:d grid:U "
+		   "workgroup:U", base ? base + 1 : file, j->src.n_groups,
+		   j->grid, items_of(j));
+	const struct res_start run = { .tool = "t0-sim", .inputs = inputs,
+				       .argc = o->cmd.line_argc,
+				       .argv = o->cmd.line_argv };
+	bool ok = res_record_begin(&rows, o->db, &run, e) &&
+		  res_record_case(&rows, "sim", j->kernel->name, params, e) &&
+		  res_record_exact(&rows, "cycles", "cycle",
+				   (double)j->r.cycles, RES_LOWER, e) &&
+		  res_record_exact(&rows, "time", "s", j->grid ?
+				   j->gpu.time_s : j->r.time_s, RES_LOWER, e);
+	return res_record_end(&rows, ok, e);
+}
+
 bool sim_cmd_kernel(struct cmd *c, struct err *e)
 {
 	const struct sim_cmd *o = (struct sim_cmd *)c;
@@ -207,7 +237,8 @@ bool sim_cmd_kernel(struct cmd *c, struct err *e)
 	struct job j = { .o = o };
 	bool ok = check_options(o, e) && job_run(&j, file, c->argv[1], e) &&
 		  show_job(&j, file, e) &&
-		  (!o->compare || compare_costs(&j, file, e));
+		  (!o->compare || compare_costs(&j, file, e)) &&
+		  keep_job(&j, file, e);
 
 	job_fini(&j);
 	return ok;

@@ -4,6 +4,7 @@
  * A C source that uses the DSL, SSA text, or one of the built-in library, to a
  * code object or to assembly.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "compiler/sim/sim.h"
 #include "isa/object/object.h"
 #include "results/db/results.h"
+#include "results/stats/stats.h"
 
 struct options {
 	struct cmd cmd;
@@ -23,9 +25,12 @@ struct options {
 	const char *kernel, *type, *to, *cache, *weights;
 	bool level[4], assembly, stats, verify, wgp, cu, list, wide;
 	bool pack, cached, explain;
+	bool library;
 	const char *db;
+	int repeat;
 	struct cli_list set;
 	struct cost_model costs;
+	struct res_record rows; /* where --db asks for some */
 	uint64_t max_vgprs, waves, group, head, ratio, tokens;
 };
 
@@ -108,6 +113,84 @@ static bool show_stats(const struct options *o, const char *name,
 	return good;
 }
 
+/* ---- rows ---- */
+
+/* What the compiler made of it, to be held against what it makes later. */
+static bool keep_object(struct options *o, const char *kernel,
+			const struct cc_object *obj, struct err *e)
+{
+	const struct cc_stats *s = &obj->stats;
+	const struct {
+		const char *metric, *unit;
+		double value;
+		enum res_better better;
+	} row[] = {
+		{ "vgprs", "1", s->vgprs, RES_LOWER },
+		{ "sgprs", "1", s->sgprs, RES_LOWER },
+		{ "waves", "1", s->waves_per_simd, RES_HIGHER },
+		{ "lds", "B", s->lds_bytes, RES_LOWER },
+		{ "scratch", "B", s->scratch_bytes, RES_LOWER },
+		{ "spills", "1", s->spills, RES_LOWER },
+		{ "insts", "1", s->insts, RES_LOWER },
+		{ "bytes", "B", s->code_bytes, RES_LOWER },
+	};
+	char params[96];
+	uint64_t cycles;
+
+	res_params(params, sizeof(params), "chip:s level:d",
+		   o->cc.chip, o->cc.level);
+	bool ok = res_record_case(&o->rows, "compile", kernel, params, e) &&
+		  predict_cycles(obj, &o->costs, &cycles, e) &&
+		  res_record_exact(&o->rows, "cycles", "cycle", (double)cycles,
+				   RES_LOWER, e);
+	for (size_t i = 0; ok && i < ARRAY_SIZE(row); i++)
+		ok = res_record_exact(&o->rows, row[i].metric, row[i].unit,
+				      row[i].value, row[i].better, e);
+	return ok && res_record_verdict(&o->rows, RES_PASS,
+					"the verifier found nothing", NULL, e);
+}
+
+/* How long compiling takes: the same again, each time a sample. */
+static bool keep_time(struct options *o, const struct ssa_func *f,
+		      struct err *e)
+{
+	double *s = xcalloc((size_t)o->repeat, sizeof(*s));
+	bool ok = true;
+
+	for (int i = 0; ok && i < o->repeat; i++) {
+		struct cc_object obj = { 0 };
+		uint64_t start = time_mono_ns();
+		ok = cc_compile(f, &o->cc, &obj, e);
+		s[i] = (double)(time_mono_ns() - start) * 1e-9;
+		cc_object_fini(&obj);
+	}
+	struct res_interval m = res_median(s, (size_t)o->repeat);
+	struct res_result x = {
+		.run = o->rows.run, .case_id = o->rows.case_id,
+		.metric = "time", .unit = "s", .value = m.value, .lo = m.lo,
+		.hi = m.hi, .n = o->repeat, .clock_hz = NAN,
+		.better = RES_LOWER, .origin = RES_HARDWARE, .samples = s,
+		.n_samples = (size_t)o->repeat,
+	};
+	ok = ok && res_result_add(o->rows.db, &x, NULL, e);
+	free(s);
+	return ok;
+}
+
+static bool begin_rows(struct options *o, struct err *e)
+{
+	char digest[COST_DIGEST], inputs[128];
+
+	cost_digest(&o->costs, digest);
+	res_params(inputs, sizeof(inputs), "costs:s max_vgprs:u waves:u wgp:b "
+		   "cu:b", digest, o->cc.max_vgprs, o->cc.waves, o->cc.wgp,
+		   o->cc.cu);
+	const struct res_start run = { .tool = "t0-cc", .inputs = inputs,
+				       .argc = o->cmd.line_argc,
+				       .argv = o->cmd.line_argv };
+	return res_record_begin(&o->rows, o->db, &run, e);
+}
+
 static bool compile_function(struct options *o, const struct ssa_func *f,
 			     struct err *e)
 {
@@ -130,6 +213,9 @@ static bool compile_function(struct options *o, const struct ssa_func *f,
 	if (good && o->cmd.output)
 		good = file_write_atomic(o->cmd.output, obj.bytes.data,
 					 obj.bytes.len, e);
+	if (good && o->rows.db)
+		good = keep_object(o, f->name, &obj, e) &&
+		       (!o->repeat || keep_time(o, f, e));
 	if (good && o->stats)
 		good = show_stats(o, f->name, &obj, e);
 	cc_object_fini(&obj);
@@ -289,6 +375,31 @@ static bool compile_kernel(struct options *o, struct err *e)
 	return good;
 }
 
+/* Every kernel in its usual shape, as DIR/NAME.co where --output names DIR. */
+static bool compile_library(struct options *o, struct err *e)
+{
+	const char *dir = o->cmd.output;
+	bool good = true;
+
+	for (size_t i = 0; good && i < kernel_count; i++) {
+		struct kernel_shape s = { 0 };
+		struct buf path = { 0 };
+		struct ssa_func *f;
+
+		kernel_usual(&kernel_table[i], 0, &s);
+		good = kernel_shape_check(&kernel_table[i], &s, e);
+		f = good ? kernel_build(&kernel_table[i], &s, e) : NULL;
+		buf_printf(&path, "%s/%s.co", dir ? dir : "",
+			   kernel_table[i].name);
+		o->cmd.output = dir ? path.data : NULL;
+		good = f && compile_function(o, f, e);
+		ssa_func_free(f);
+		buf_fini(&path);
+	}
+	o->cmd.output = dir;
+	return good;
+}
+
 /* How many shapes are in the pack, and what a shape has. */
 static void list_shapes(struct table *t, const struct kernel_entry *k)
 {
@@ -361,18 +472,24 @@ static bool explain_costs(const struct options *o, struct err *e)
 
 static bool open_costs(struct options *o, struct err *e)
 {
-	if (!cost_open(&o->costs, o->cc.chip, o->db, false, COST_HARDWARE,
+	if (!cost_open(&o->costs, o->cc.chip, o->db, true, COST_HARDWARE,
 		       &o->set, e))
 		return false;
 	o->cc.costs = &o->costs;
-	return !o->explain || explain_costs(o, e);
+	if (o->repeat < 0 || o->repeat > 100000 || (o->repeat && !o->db))
+		return err_set(e, ERR_USAGE, "--repeat %d: wanted up to 100000 "
+			       "times, and --db to keep them", o->repeat);
+	return (!o->explain || explain_costs(o, e)) &&
+	       (!o->db || begin_rows(o, e));
 }
 
 static bool run_compiler(struct cmd *c, struct err *e)
 {
 	struct options *o = (struct options *)c;
 	const bool source = c->argc == 1 && is_source(c->argv[0]);
-	const int files = (o->kernel && !source) || o->list || o->pack ? 0 : 1;
+	const bool none = (o->kernel && !source) || o->list || o->pack ||
+			  o->library;
+	const int files = none ? 0 : 1;
 
 	if (c->argc != files)
 		return err_set(e, ERR_USAGE, "%d files; wanted %d", c->argc,
@@ -380,11 +497,15 @@ static bool run_compiler(struct cmd *c, struct err *e)
 	apply_options(o);
 	if (!o->list && !o->pack && !open_costs(o, e))
 		return false;
-	return source	 ? compile_source(o, c->argv[0], e) :
-	       o->list	 ? list_kernels(c, e) :
-	       o->pack	 ? write_pack(o, e) :
-	       o->kernel ? compile_kernel(o, e) :
-			   compile_file(o, c->argv[0], e);
+	bool good = source     ? compile_source(o, c->argv[0], e) :
+		    o->list    ? list_kernels(c, e) :
+		    o->pack    ? write_pack(o, e) :
+		    o->library ? compile_library(o, e) :
+		    o->kernel  ? compile_kernel(o, e) :
+				 compile_file(o, c->argv[0], e);
+	good = res_record_end(&o->rows, good, e);
+	cost_fini(&o->costs);
+	return good;
 }
 
 /* ---- options ---- */
@@ -445,8 +566,12 @@ static const struct cli_opt options[] = {
 	  "at most N vector registers per lane" },
 	{ "waves", 0, CLI_U64, &o.waves, "N",
 	  "aim at N waves per SIMD" },
+	{ "library", 0, CLI_FLAG, &o.library, NULL,
+	  "all of the library in usual shapes, into the folder --output" },
 	{ "db", 0, CLI_STR, &o.db, "FILE",
-	  "costs, and what the chip lacks: " RES_DB_HELP },
+	  "the database of costs; named, it gets what was compiled, as rows" },
+	{ "repeat", 0, CLI_INT, &o.repeat, "N",
+	  "with --db: compile N more times, and keep how long it took" },
 	{ "set", 0, CLI_LIST, &o.set, "NAME=VALUE",
 	  "change a cost (compiler/cost/cost.def)" },
 	{ "explain-costs", 0, CLI_FLAG, &o.explain, NULL,

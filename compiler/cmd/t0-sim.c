@@ -20,7 +20,8 @@ static const struct cmd_spec commands[] = {
 	{ 0 },
 };
 static const struct cli_opt options[] = {
-	{ "db", 0, CLI_STR, &o.db, "FILE", RES_DB_HELP },
+	{ "db", 0, CLI_STR, &o.db, "FILE", "the database of costs ($T0_DB, "
+	  "else t0.db); named, it gets predictions as rows" },
 	{ "seed", 0, CLI_U64, &o.seed, "N",
 	  "accepted; nothing is random here" },
 	CLI_OF("- costs validate"),

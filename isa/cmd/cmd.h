@@ -9,7 +9,7 @@
 
 struct isa_cmd {
 	struct cmd cmd;
-	const char *chip, *kernel; /* NULL: not given */
+	const char *chip, *kernel, *db; /* NULL: not given */
 	int wave, version;	   /* 0: not given */
 	bool hex, raw, lines;
 	struct cli_list allow;	  /* rules that verify does not report */

@@ -45,6 +45,8 @@ static const struct cli_opt options[] = {
 	CLI_OF("verify"),
 	{ "allow", 0, CLI_LIST, &o.allow, "RULE",
 	  "do not report this rule (repeatable)" },
+	{ "db", 0, CLI_STR, &o.db, "FILE",
+	  "keep what is found in this database, for compare and gate" },
 	{ 0 },
 };
 

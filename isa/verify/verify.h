@@ -154,6 +154,10 @@ struct verify_show {
 	const char *chip; /* read the code as this chip's, or NULL */
 	int wave;	  /* 32 or 64; 0: the kernel's */
 	int found;	  /* counts up */
+	/* Called with each report, if not NULL; false ends with *e. */
+	bool (*verified)(void *ctx, const char *kernel,
+			 const struct verify_report *r, struct err *e);
+	void *ctx;
 };
 /* Columns of the table. */
 #define VERIFY_COLUMNS "kernel,rule,#address,instruction,finding,path,remedy"

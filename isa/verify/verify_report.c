@@ -99,8 +99,10 @@ static bool show_one(struct verify_show *show, struct verify_input *in,
 	}
 	show->found += r.n;
 	buf_fini(&path);
+	bool ok = !show->verified ||
+		  show->verified(show->ctx, kernel ? kernel : "code", &r, e);
 	verify_report_fini(&r);
-	return true;
+	return ok;
 }
 
 bool verify_show_code(struct verify_show *show, struct isa_target target,
@@ -144,6 +146,10 @@ bool verify_show_object(struct verify_show *show, const void *bytes, size_t len,
 		only = co_kernel_require(&co, show->kernel, e);
 		ok = only != NULL;
 	}
+	if (ok && !co.n_kernels)
+		ok = err_set(e, ERR_INPUT, "no kernel is described, so nothing "
+			     "can be verified; wanted a linked code object, "
+			     "or bare machine code with --raw");
 	for (uint32_t i = 0; ok && i < co.n_kernels; i++)
 		if (!only || only == &co.kernels[i])
 			ok = show_kernel(show, &co, &co.kernels[i], e);

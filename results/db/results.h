@@ -286,6 +286,13 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	predict   kernel        {"set":group}          reference, predicted [s]
  *	engine    model         {"phase":word}         any [token/s]
  *	dispatch  method        {"packets":N}          latency [s], with samples
+ *	verify    kernel        {"object":file}        findings, and each rule
+ *	                                               that found some [1]
+ *	sim       kernel        {"object","groups",    time [s], cycles [cycle]
+ *	                         "grid","workgroup"}
+ *	compile   kernel        {"chip","level"}       vgprs, sgprs, waves, lds,
+ *	                                               scratch, spills, insts,
+ *	                                               bytes; cycles; time [s]
  *
  * `interval` is the time from one issue to the next of independent
  * instructions.  Published numbers go into a run of their own with origin
@@ -353,6 +360,32 @@ struct res_verdict {
 };
 bool res_verdict_add(struct res_db *db, const struct res_verdict *v,
 		     struct err *e);
+
+/* ------------------------------------------------------------ record.c -- */
+
+/*
+ * What a tool worked out without measuring (the verifier, the compiler, the
+ * simulator), where --db asks for rows: exact values of origin `simulated`, so
+ * that they are compared between commits and machines.  Zero-initialise.
+ */
+struct res_record {
+	struct res_db *db; /* NULL: nothing is recorded */
+	int64_t run, case_id;
+};
+/* `what` without host and build, which are this process's. */
+bool res_record_begin(struct res_record *r, const char *path,
+		      const struct res_start *what, struct err *e);
+/* What the values and verdicts behind it are about. */
+bool res_record_case(struct res_record *r, const char *area, const char *name,
+		     const char *params, struct err *e);
+bool res_record_exact(struct res_record *r, const char *metric,
+		      const char *unit, double value, enum res_better better,
+		      struct err *e);
+/* Of kind correctness. */
+bool res_record_verdict(struct res_record *r, enum res_answer answer,
+			const char *reason, const char *detail, struct err *e);
+/* Ends the run, as complete if `ok`; returns whether all went well. */
+bool res_record_end(struct res_record *r, bool ok, struct err *e);
 
 /* ------------------------------------------------------------- slots.c -- */
 

@@ -149,7 +149,8 @@ has "$tmp/err" 'on a card (discovery, run 1)' 'lacking: with who found it'
 echo 'v_exp_f32 slot VOP1 illegal null' | database lack.db emulated
 exits 0 'lacking: what an emulator says is not heard' "$cc" -k softmax \
 	-o c.co --db lack.db
-exits 2 'a database that is not there' "$cc" -k softmax -o c.co --db gone.db
+exits 2 'a database that is not there' "$qwen" forecast --shape 0.6b \
+	--context 128 --prefill 16 --db gone.db
 T0_DB=gone.db exits 0 'is none where nothing names it' "$cc" -k softmax -o c.co
 
 # Lists and forecasts.
