@@ -80,7 +80,10 @@ is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE winner AND
 	caches = 'cold-b'")" 2 'and these are problems of their own'
 exits 2 'a state that there is not' $tune $few --db "$db" --caches hot
 has "$tmp/err" 'cold-b (B in memory)' 'is told the others'
-exits 0 'the space alone' $tune --sizes 256 --list --csv --db "$tmp/none.db"
+exits 2 'the space by the costs of a database that is not there' \
+	$tune --sizes 256 --list --csv --db "$tmp/none.db"
+has "$tmp/err" "$tmp/none.db" 'which is named'
+exits 0 'the space alone' env T0_DB="$tmp/none.db" $tune --sizes 256 --list --csv
 is "$(grep -c ranked "$tmp/out" | awk '{ print ($1 > 1000) }')" 1 \
 	'has over a thousand configurations, ranked'
 ok 'and stores nothing' test ! -e "$tmp/none.db"
