@@ -149,6 +149,7 @@ bool pieces_comparable(const struct piece *a, const struct piece *b,
  */
 bool side_load(struct show *s, const char *spec, struct pieces *out,
 	       struct err *e);
+void pieces_sort(struct pieces *p);
 
 /* ------------------------------------------------------- effect.c ---- */
 
@@ -222,6 +223,39 @@ double calibrated_drift(const struct calibrations *c, const struct piece *p);
 void calibrations_print(const struct calibrations *c, const struct pieces *p,
 			FILE *out);
 
+/* ------------------------------------------------------- pairs.c ---- */
+
+/* One measurement on two sides; its pieces are theirs. */
+struct pair {
+	const struct piece *of_a, *of_b;
+	size_t n_a, n_b;
+	struct measured a, b;
+	struct effect effect;
+	const char *verdict;
+};
+struct pairs {
+	struct pair *v;
+	size_t n, cap;
+	size_t family; /* rows that chance may decide: they share alpha */
+};
+/*
+ * Every measurement of either side, both sorted as by side_load(); ERR_INPUT if
+ * two must not be compared, unless the field that differs is allowed.
+ */
+bool pairs_make(struct pairs *all, const struct pieces *a,
+		const struct pieces *b, const struct cli_list *allow,
+		struct err *e);
+/* Rows get equal parts of alpha, so that all together keep it (Bonferroni). */
+void pairs_judge(struct pairs *all, double alpha,
+		 const struct calibrations *known);
+/* How many are proven worse by at least this share. */
+size_t pairs_worse(const struct pairs *all, double least);
+void pairs_fini(struct pairs *all);
+bool pair_has_both(const struct pair *p);
+bool pair_is_chancy(const struct pair *p);
+/* Its first piece, of whichever side has it. */
+const struct piece *pair_piece(const struct pair *p);
+
 /* -------------------------------------------------- cmd_compare.c ---- */
 
 bool res_cmd_compare(struct cmd *c, struct err *e);
@@ -270,8 +304,6 @@ bool res_cmd_baseline(struct cmd *c, struct err *e);
 
 /* ---------------------------------------------------- cmd_bench.c ---- */
 
-/* The path of a program, where the shell would find it; free() it. */
-char *program_find(const char *name, struct err *e);
 bool res_cmd_bench(struct cmd *c, struct err *e);
 
 /* ------------------------------------------------ cmd_calibrate.c ---- */

@@ -4,38 +4,11 @@
  */
 #include "results/cmd/series.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-/* Where the shell would find it; free() it. */
-char *program_find(const char *name, struct err *e)
-{
-	const char *path = getenv("PATH");
-	struct buf b = { 0 };
-
-	if (strchr(name, '/') || !path) {
-		char *real = realpath(name, NULL);
-		if (!real || access(real, X_OK))
-			err_sys(e, ERR_INPUT, errno, "%s: no program", name);
-		else
-			return real;
-		free(real);
-		return NULL;
-	}
-	for (size_t len; *path; path += len + (path[len] == ':')) {
-		len = strcspn(path, ":");
-		buf_reset(&b);
-		buf_printf(&b, "%.*s/%s", (int)len, path, name);
-		if (!access(b.data, X_OK))
-			return b.data;
-	}
-	buf_fini(&b);
-	err_set(e, ERR_INPUT, "%s: no such program in PATH", name);
-	return NULL;
-}
+#include "results/cmd/process.h"
 
 /* The other build: a program, or the folder that has one of the same name. */
 static char *find_other(const char *other, const char *program, struct err *e)

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "results/cmd/process.h"
+
 enum { POOL = 300 }; /* processes of each kind and condition */
 
 /* What is measured, each process in less than a second. */

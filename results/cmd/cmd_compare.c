@@ -9,143 +9,23 @@
 
 /* ---- the comparison ---- */
 
-struct pair {
-	const struct piece *of_a, *of_b; /* in the sides' pieces */
-	size_t n_a, n_b;
-	struct measured a, b;
-	struct effect effect;
-	const char *verdict;
-};
-
 struct comparison {
 	struct show *s;
 	struct pieces a, b;
 	struct calibrations known;
-	struct pair *pair; /* [n] */
-	size_t n;
-	size_t family; /* rows that chance may decide: they share alpha */
-	size_t proven_worse, single, few;
+	struct pairs pairs;
+	size_t single, few; /* rows: one process; too few of them */
 };
 
-static bool has_both(const struct pair *p)
+static void count_weak(struct comparison *c)
 {
-	return p->n_a && p->n_b;
-}
-
-static bool is_chancy(const struct pair *p)
-{
-	return has_both(p) && !(p->a.exact && p->b.exact);
-}
-
-static const struct piece *any_piece(const struct pair *p)
-{
-	return p->n_a ? p->of_a : p->of_b;
-}
-
-static const char *verdict_of(const struct pair *p)
-{
-	const struct effect *f = &p->effect;
-	const char *better = p->of_a->better;
-
-	if (!f->tested)
-		return "inconclusive";
-	if (!f->proven)
-		return f->exact ? "same" : "~";
-	if (!strcmp(better, "none"))
-		return "differs";
-	if ((f->change.value > 0) != !strcmp(better, "higher"))
-		return "worse";
-	if (p->b.correct && strcmp(p->b.correct, "pass"))
-		return "better, but wrong";
-	return p->b.correct ? "better" : "better, unchecked";
-}
-
-/* All pieces of one measurement must agree with the first of side a. */
-static bool check_all(struct comparison *c, const struct piece *first,
-		      const struct piece *v, size_t n, struct err *e)
-{
-	struct buf name = { 0 };
-	struct mismatch m;
-	bool ok = true;
-
-	for (size_t i = 0; ok && i < n; i++) {
-		if (pieces_comparable(first, &v[i], false, &c->s->o.allow,
-				      &m))
+	for (size_t i = 0; i < c->pairs.n; i++) {
+		const struct pair *p = &c->pairs.v[i];
+		if (!pair_has_both(p))
 			continue;
-		piece_name(first, &name);
-		ok = err_set(e, ERR_INPUT,
-			     "these sides cannot be compared: %s is %s on one "
-			     "and %s on the other%s (%s, runs %lld and %lld); "
-			     "--allow %s compares them all the same",
-			     m.field, m.a, m.b, m.remedy, name.data,
-			     (long long)first->facts->run,
-			     (long long)v[i].facts->run, m.field);
-	}
-	buf_fini(&name);
-	return ok;
-}
-
-static size_t group_len(const struct pieces *p, size_t i)
-{
-	size_t n = 0;
-
-	while (i + n < p->n && !piece_order(&p->v[i], &p->v[i + n]))
-		n++;
-	return n;
-}
-
-static bool add_pair(struct comparison *c, size_t i, size_t n, size_t j,
-		     size_t m, struct err *e)
-{
-	struct pair *p = &c->pair[c->n];
-	const struct piece *va = c->a.v + i, *vb = c->b.v + j;
-	const struct piece *first = n ? va : vb;
-
-	if (!check_all(c, first, va, n, e) || !check_all(c, first, vb, m, e))
-		return false;
-	*p = (struct pair){ va, vb, n, m, .verdict = "only one side" };
-	measured_init(&p->a, va, n);
-	measured_init(&p->b, vb, m);
-	c->n++;
-	c->family += is_chancy(p);
-	return true;
-}
-
-/* Every row gets its part of alpha, so that all together keep it (Bonferroni). */
-static void judge_pairs(struct comparison *c)
-{
-	double alpha = c->s->o.alpha / (double)(c->family ? c->family : 1);
-
-	for (size_t i = 0; i < c->n; i++) {
-		struct pair *p = &c->pair[i];
-		if (!has_both(p))
-			continue;
-		p->effect = effect_of(&p->a, &p->b, alpha,
-				      calibrated_drift(&c->known, p->of_a));
-		p->verdict = verdict_of(p);
-		c->single += is_chancy(p) && (p->a.n == 1 || p->b.n == 1);
+		c->single += pair_is_chancy(p) && (p->a.n == 1 || p->b.n == 1);
 		c->few += !p->effect.tested && p->a.n > 1 && p->b.n > 1;
-		c->proven_worse += !strcmp(p->verdict, "worse") &&
-				   fabs(p->effect.change.value) >= c->s->o.least;
 	}
-}
-
-static bool pair_up(struct comparison *c, struct err *e)
-{
-	size_t i = 0, j = 0;
-
-	c->pair = xcalloc(c->a.n + c->b.n, sizeof(*c->pair));
-	while (i < c->a.n || j < c->b.n) {
-		int o = i >= c->a.n ? 1 : j >= c->b.n ? -1 :
-			piece_order(&c->a.v[i], &c->b.v[j]);
-		size_t n = o <= 0 ? group_len(&c->a, i) : 0;
-		size_t m = o >= 0 ? group_len(&c->b, j) : 0;
-		if (!add_pair(c, i, n, j, m, e))
-			return false;
-		i += n;
-		j += m;
-	}
-	return true;
 }
 
 /* ---- printing ---- */
@@ -177,7 +57,7 @@ static const char text_columns_n[] = "case,metric,#A,#B,#B/A,#p,#n,verdict";
 
 static void text_row(struct table *t, const struct pair *p)
 {
-	const struct piece *any = any_piece(p);
+	const struct piece *any = pair_piece(p);
 	struct buf name = { 0 };
 
 	table_row(t);
@@ -190,7 +70,7 @@ static void text_row(struct table *t, const struct pair *p)
 	if (p->n_b)
 		cell_interval(t, 3, &p->b);
 	table_cell(t, t->n_cols - 1, "%s", p->verdict);
-	if (!has_both(p))
+	if (!pair_has_both(p))
 		return;
 	const struct res_interval *c = &p->effect.change;
 	if (isfinite(c->lo) && isfinite(c->hi) && !p->effect.exact)
@@ -222,7 +102,7 @@ static void data_side(struct table *t, int col, const struct measured *m)
 
 static void data_row(struct table *t, const struct pair *p)
 {
-	const struct piece *any = any_piece(p);
+	const struct piece *any = pair_piece(p);
 	const char *const word[] = { any->area, any->name, any->params,
 				     any->metric, any->unit, any->better };
 
@@ -235,7 +115,7 @@ static void data_row(struct table *t, const struct pair *p)
 		data_side(t, 10, &p->b);
 	table_cell(t, 14, "%s", p->effect.exact ? "exact" : "processes");
 	table_cell(t, 19, "%s", p->verdict);
-	if (!has_both(p))
+	if (!pair_has_both(p))
 		return;
 	cell_num(t, 15, 17, 1 + p->effect.change.value);
 	cell_num(t, 16, 17, 1 + p->effect.change.lo);
@@ -247,13 +127,13 @@ static void data_row(struct table *t, const struct pair *p)
 /* One mean per metric: latency and bandwidth improve in opposite directions. */
 static void mean_row(struct comparison *c, struct table *t, const char *metric)
 {
-	double *ratio = xcalloc(c->n, sizeof(*ratio));
+	double *ratio = xcalloc(c->pairs.n, sizeof(*ratio));
 	size_t n = 0;
 	bool text = c->s->cmd.format == TABLE_TEXT;
 
-	for (size_t i = 0; i < c->n; i++) {
-		const struct pair *p = &c->pair[i];
-		if (has_both(p) && !strcmp(p->of_a->metric, metric) &&
+	for (size_t i = 0; i < c->pairs.n; i++) {
+		const struct pair *p = &c->pairs.v[i];
+		if (pair_has_both(p) && !strcmp(p->of_a->metric, metric) &&
 		    1 + p->effect.change.value > 0)
 			ratio[n++] = 1 + p->effect.change.value;
 	}
@@ -277,11 +157,11 @@ static void mean_row(struct comparison *c, struct table *t, const char *metric)
 
 static void mean_rows(struct comparison *c, struct table *t)
 {
-	for (size_t i = 0; i < c->n; i++) {
-		const char *metric = any_piece(&c->pair[i])->metric;
+	for (size_t i = 0; i < c->pairs.n; i++) {
+		const char *metric = pair_piece(&c->pairs.v[i])->metric;
 		bool seen = false;
 		for (size_t j = 0; j < i && !seen; j++)
-			seen = !strcmp(metric, any_piece(&c->pair[j])->metric);
+			seen = !strcmp(metric, pair_piece(&c->pairs.v[j])->metric);
 		if (!seen)
 			mean_row(c, t, metric);
 	}
@@ -292,9 +172,9 @@ static const struct pair *same_counts(const struct comparison *c)
 {
 	const struct pair *first = NULL;
 
-	for (size_t i = 0; i < c->n; i++) {
-		const struct pair *p = &c->pair[i];
-		if (!has_both(p))
+	for (size_t i = 0; i < c->pairs.n; i++) {
+		const struct pair *p = &c->pairs.v[i];
+		if (!pair_has_both(p))
 			continue;
 		if (!first)
 			first = p;
@@ -320,14 +200,14 @@ static void print_method(const struct comparison *c, const struct pair *same)
 	if (same)
 		fprintf(out, "n: %zu+%zu processes, each one's median\n",
 			same->a.n, same->b.n);
-	if (!c->family)
+	if (!c->pairs.family)
 		return;
 	fprintf(out, "method: rank test of processes, in blocks of those that "
 		"ran in turns; %.3g shared by %zu rows (Bonferroni)\n",
-		c->s->o.alpha, c->family);
-	for (size_t i = 0; i < c->n; i++) {
-		const struct effect *f = &c->pair[i].effect;
-		if (!is_chancy(&c->pair[i]) || !f->tested)
+		c->s->o.alpha, c->pairs.family);
+	for (size_t i = 0; i < c->pairs.n; i++) {
+		const struct effect *f = &c->pairs.v[i].effect;
+		if (!pair_is_chancy(&c->pairs.v[i]) || !f->tested)
 			continue;
 		worst = fmax(worst, f->detectable);
 		after |= !f->turns;
@@ -347,8 +227,8 @@ static void print_method(const struct comparison *c, const struct pair *same)
 	if (c->few)
 		fprintf(out, "%zu row%s too few processes to prove anything "
 			"among %zu rows: a side of %zu that takes turns can\n",
-			c->few, c->few == 1 ? " has" : "s have", c->family,
-			turns_needed(c->s->o.alpha / (double)c->family));
+			c->few, c->few == 1 ? " has" : "s have", c->pairs.family,
+			turns_needed(c->s->o.alpha / (double)c->pairs.family));
 	calibrations_print(&c->known, &c->a, out);
 }
 
@@ -360,8 +240,8 @@ static bool print_comparison(struct comparison *c, struct err *e)
 
 	table_init(&t, !text ? data_columns : same ? text_columns :
 						     text_columns_n);
-	for (size_t i = 0; i < c->n; i++)
-		(text ? text_row : data_row)(&t, &c->pair[i]);
+	for (size_t i = 0; i < c->pairs.n; i++)
+		(text ? text_row : data_row)(&t, &c->pairs.v[i]);
 	mean_rows(c, &t);
 	bool ok = table_print(&t, c->s->cmd.format, c->s->cmd.out, e);
 	if (ok && text)
@@ -395,20 +275,19 @@ bool res_cmd_compare(struct cmd *c, struct err *e)
 	struct show *s = (struct show *)c;
 	struct comparison x = { .s = s };
 	bool ok = side_load(s, c->argv[0], &x.a, e) &&
-		  side_load(s, c->argv[1], &x.b, e) && pair_up(&x, e) &&
+		  side_load(s, c->argv[1], &x.b, e) &&
+		  pairs_make(&x.pairs, &x.a, &x.b, &s->o.allow, e) &&
 		  calibrations_load(s->db, &x.known, e);
 
 	if (ok) {
-		judge_pairs(&x);
+		pairs_judge(&x.pairs, s->o.alpha, &x.known);
+		count_weak(&x);
 		remark_differences(&x);
 		ok = print_comparison(&x, e);
-		c->status = x.proven_worse ? EXIT_NO : EXIT_YES;
+		c->status = pairs_worse(&x.pairs, s->o.least) ? EXIT_NO :
+								EXIT_YES;
 	}
-	for (size_t i = 0; i < x.n; i++) {
-		measured_fini(&x.pair[i].a);
-		measured_fini(&x.pair[i].b);
-	}
-	free(x.pair);
+	pairs_fini(&x.pairs);
 	calibrations_fini(&x.known);
 	pieces_fini(&x.a);
 	pieces_fini(&x.b);

@@ -194,6 +194,12 @@ static int by_measurement(const void *a, const void *b)
 	return c ? c : (pa->id > pb->id) - (pa->id < pb->id);
 }
 
+void pieces_sort(struct pieces *p)
+{
+	if (p->n)
+		qsort(p->v, p->n, sizeof(*p->v), by_measurement);
+}
+
 /* --only and --metric: the pieces that match move to the front. */
 static void keep_wanted(const struct show_opts *o, struct pieces *p)
 {
@@ -235,6 +241,6 @@ bool side_load(struct show *s, const char *spec, struct pieces *out,
 			     "\"baseline\", or FILE.db:RUN", spec);
 	if (!ok)
 		return err_wrap(e, "side \"%s\"", spec);
-	qsort(out->v, out->n, sizeof(*out->v), by_measurement);
+	pieces_sort(out);
 	return true;
 }

@@ -8,16 +8,12 @@
 #include "results/cmd/series.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
+#include "base/vec.h"
+#include "results/cmd/process.h"
 
 /* ------------------------------------------------------------ identity -- */
 
@@ -99,7 +95,7 @@ static bool choose_name(struct series *x, size_t *done, struct err *e)
 		 (long long)(number ? number : 1));
 	if (!count_all(x, done, e))
 		return false;
-	if (*done >= x->processes * x->n_sides && number) {
+	if (*done >= x->processes * x->n_sides && number && !x->recalls) {
 		snprintf(x->name, sizeof(x->name), "%s.%lld", key,
 			 (long long)number + 1);
 		*done = 0;
@@ -109,88 +105,27 @@ static bool choose_name(struct series *x, size_t *done, struct err *e)
 
 /* ----------------------------------------------------------- processes -- */
 
-/* The environment with these set; the strings are `set`'s. free() it. */
-static char **environment(char *const *set, size_t n)
+static bool run_process(const struct series *x, const struct series_side *side,
+			const char *db, const char *log, struct err *e)
 {
-	size_t have = 0, k = 0;
-
-	while (environ[have])
-		have++;
-	char **env = xcalloc(have + n + 1, sizeof(*env));
-	for (size_t i = 0; i < have; i++) {
-		bool replaced = false;
-		for (size_t j = 0; j < n; j++) {
-			size_t len = strcspn(set[j], "=") + 1;
-			replaced |= !strncmp(environ[i], set[j], len);
-		}
-		if (!replaced)
-			env[k++] = environ[i];
-	}
-	memcpy(env + k, set, n * sizeof(*env));
-	return env;
-}
-
-static bool spawn(const struct series *x, const struct series_side *side,
-		  const char *db, const char *log, pid_t *child, struct err *e)
-{
-	posix_spawn_file_actions_t files;
+	char *const *argv = side->argv ? side->argv : x->argv;
 	struct buf set[3] = { 0 };
-	char *argv0 = x->argv[0];
+	VEC(char *) words = { 0 };
 
 	buf_printf(&set[0], "T0_DB=%s", db);
 	buf_printf(&set[1], "%s=%s", RES_SERIES, x->name);
 	buf_printf(&set[2], "%s=%s", RES_SIDE, side->name);
-	char *const words[] = { set[0].data, set[1].data, set[2].data };
-	char **env = environment(words, ARRAY_SIZE(words));
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_TRUNC |
-					 O_CREAT, 0600);
-	posix_spawn_file_actions_adddup2(&files, 1, 2);
-	if (side->dir)
-		posix_spawn_file_actions_addchdir_np(&files, side->dir);
-	x->argv[0] = (char *)side->program;
-	int failed = posix_spawn(child, side->program, &files, NULL, x->argv,
-				 env);
-	x->argv[0] = argv0;
-	posix_spawn_file_actions_destroy(&files);
-	free(env);
+	for (size_t i = 0; i < ARRAY_SIZE(set); i++)
+		vec_push(&words, set[i].data);
+	for (char *const *s = side->set; s && *s; s++)
+		vec_push(&words, *s);
+	struct process p = { side->program, argv, side->dir, words.v, words.n,
+			     log };
+	bool ok = process_run(&p, e);
+	vec_fini(&words);
 	for (size_t i = 0; i < ARRAY_SIZE(set); i++)
 		buf_fini(&set[i]);
-	return !failed ||
-	       err_sys(e, ERR_IO, failed, "%s: cannot run", side->program);
-}
-
-/* The last lines of what it said. */
-static void tail_of(const char *log, char out[256])
-{
-	struct buf text = { 0 };
-
-	*out = 0;
-	if (file_read(log, 0, &text, NULL) && text.len) {
-		size_t from = text.len > 240 ? text.len - 240 : 0;
-		while (text.len && text.data[text.len - 1] == '\n')
-			text.data[--text.len] = 0;
-		snprintf(out, 256, "%s", text.data + from);
-	}
-	buf_fini(&text);
-}
-
-static bool wait_for(pid_t child, const struct series_side *side,
-		     const char *log, struct err *e)
-{
-	char said[256];
-	int status = 0;
-
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	if (WIFEXITED(status) && !WEXITSTATUS(status))
-		return true;
-	tail_of(log, said);
-	return err_set(e, ERR_INPUT, "%s %s %d; it said: %s", side->program,
-		       WIFEXITED(status) ? "ended with" : "was killed by signal",
-		       WIFEXITED(status) ? WEXITSTATUS(status) :
-					   WTERMSIG(status), said);
+	return ok;
 }
 
 /* What a build with another schema wrote, as runs of this series. */
@@ -209,15 +144,13 @@ static bool run_one(struct series *x, const struct series_side *side,
 		    const char *dir, struct err *e)
 {
 	struct buf log = { 0 }, db = { 0 };
-	pid_t child;
 
 	buf_printf(&log, "%s/log", dir);
 	if (x->foreign)
 		buf_printf(&db, "%s/process.db", dir);
 	else
 		buf_adds(&db, x->db_path);
-	bool ok = spawn(x, side, db.data, log.data, &child, e) &&
-		  wait_for(child, side, log.data, e) &&
+	bool ok = run_process(x, side, db.data, log.data, e) &&
 		  (!x->foreign || take_rows(x, side, db.data, e));
 	unlink(log.data);
 	if (x->foreign)
@@ -259,13 +192,18 @@ static bool run_turns(struct series *x, size_t done, const char *dir,
 	progress_init(&bar, "processes", all, x->s->cmd.quiet);
 	progress_step(&bar, done);
 	for (size_t i = done; ok && i < all; i++) {
-		ok = run_one(x, &x->side[side_at(x, i)], dir, e) &&
+		x->failed = &x->side[side_at(x, i)];
+		ok = run_one(x, x->failed, dir, e) &&
 		     check_stored(x, i + 1, e);
-		if (*stop)
+		if (*stop || (x->until_ns && time_mono_ns() > x->until_ns)) {
+			x->failed = NULL;
 			ok = err_set(e, ERR_STOPPED, "the same command goes on "
 				     "with the processes that ended");
+		}
 		progress_step(&bar, 1);
 	}
+	if (ok)
+		x->failed = NULL;
 	progress_fini(&bar);
 	return ok;
 }
@@ -307,26 +245,4 @@ bool series_first_run(struct series *x, size_t side, int64_t *run,
 	return res_query_int(x->s->db, run, e, "SELECT min(id) FROM runs WHERE "
 			     "series = ? AND side = ? AND state = 'complete'",
 			     "tt", x->name, x->side[side].name);
-}
-
-/* ------------------------------------------------------------- neighbour -- */
-
-bool neighbour_start(pid_t *pid, struct err *e)
-{
-	*pid = fork();
-	if (*pid < 0)
-		return err_sys(e, ERR_NOMEM, errno, "a busy neighbour");
-	if (*pid)
-		return true;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (volatile unsigned i = 0;; i++)
-		;
-}
-
-void neighbour_stop(pid_t pid)
-{
-	if (pid <= 0)
-		return;
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
 }

@@ -5,8 +5,6 @@
 #ifndef T0_RESULTS_SERIES_H
 #define T0_RESULTS_SERIES_H
 
-#include <sys/types.h>
-
 #include "results/cmd/cmd.h"
 
 /* One build of the program. */
@@ -15,17 +13,22 @@ struct series_side {
 	const char *program; /* a path */
 	const char *dir;     /* to run it in; NULL: here */
 	const char *key;     /* what it is built from; NULL: its own bytes */
+	char *const *argv;   /* instead of the series' own; NULL: those */
+	char *const *set;    /* "NAME=VALUE" for it, up to NULL; NULL: none */
 };
 
 struct series {
 	struct show *s;
-	char **argv; /* of the command; argv[0] is each side's program */
+	char **argv; /* of the command, whatever argv[0] is */
 	const struct series_side *side; /* [n_sides] */
 	size_t n_sides;
 	size_t processes;  /* a side */
 	bool foreign;	   /* builds whose schema may be older than this one's */
 	const char *label; /* series of another label are others; NULL: none */
+	bool recalls;	   /* one that is complete is taken as it is */
+	uint64_t until_ns; /* stop then (time_mono_ns()); 0: never */
 	/* Results. */
+	const struct series_side *failed; /* whose process failed; else NULL */
 	char name[RES_IDENTITY + 24];
 	const char *db_path; /* private */
 };
@@ -66,9 +69,5 @@ struct pool_verdict {
  * times of 20.  Groups of `side` one after the other: drift.
  */
 struct pool_verdict pool_judge(struct pool *p, size_t side, size_t trials);
-
-/* A process that keeps one processor busy until it is stopped, or we die. */
-bool neighbour_start(pid_t *pid, struct err *e);
-void neighbour_stop(pid_t pid);
 
 #endif

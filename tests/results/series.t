@@ -95,7 +95,8 @@ is "$(tr -d '\r' <"$tmp/out" | sed -n 2p | cut -d, -f1,2,4,5,7)" \
 exits 0 'calibrate: beside a busy neighbour' "$r" calibrate latency \
 	--condition busy -p 8 --side 4 --trials 5
 is "$("$r" list --csv | wc -l)" 25 'calibrate: its processes are runs'
-exits 0 'compare: a series with itself' "$r" compare 1 17
+# Quiet and busy differ, or not: what is tested is what is said of it.
+"$r" compare 1 17 >"$tmp/out" || :
 has "$tmp/out" 'calibrated: latency, quiet' 'compare: says what is known'
 has "$tmp/out" 'of 20 A/A trials' 'compare: of how many trials'
 exits 2 'calibrate: an unknown kind' "$r" calibrate nothing
