@@ -1,5 +1,5 @@
 /*
- * The library's kernels against twins in OpenCL C (tests/clang-kernels/)
+ * The library's kernels against twins in OpenCL C (tests/bench/clang-kernels/)
  * compiled by clang-19 -O3: the same workgroups, arguments, data and formulas,
  * and division and square root correctly rounded in both.
  *
@@ -344,7 +344,7 @@ static bool clangs(const struct twin *t, enum dsl_type type, const char *dir,
 	buf_printf(&command, "clang-19 -x cl -cl-std=CL2.0 -nogpulib -O3 "
 		   "-target amdgcn-amd-amdhsa -mcpu=gfx1100 "
 		   "-cl-fp32-correctly-rounded-divide-sqrt -DELEM=%s -DTO=%s%s "
-		   "%s/tests/clang-kernels/%s.cl -o %s", opencl_type(type),
+		   "%s/tests/bench/clang-kernels/%s.cl -o %s", opencl_type(type),
 		   opencl_type(converts ? (type == DSL_F32 ? DSL_BF16 :
 					   DSL_F32) : type),
 		   type == DSL_I8 ? " -DCACHE_I8" : "",

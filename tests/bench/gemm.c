@@ -105,7 +105,7 @@ static bool clang_compile(struct buf *object)
 
 	buf_printf(&command, "clang-19 -x cl -cl-std=CL2.0 -nogpulib -O3 "
 		   "-target amdgcn-amd-amdhsa -mcpu=gfx1100 "
-		   "%s/tests/clang-kernels/gemm.cl -o %s 2>/dev/null",
+		   "%s/tests/bench/clang-kernels/gemm.cl -o %s 2>/dev/null",
 		   root ? root : ".", path);
 	good = fd >= 0 && system(command.data) == 0 &&
 	       file_read(path, 0, object, &e);

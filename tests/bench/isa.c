@@ -242,8 +242,8 @@ static bool processes(const char *self, struct err *e)
 	bool good;
 	int fd;
 
-	/* build/MODE/tests/bench-isa: the tool is one folder up. */
-	snprintf(tool, sizeof(tool), "%.*s/../t0-isa",
+	/* build/MODE/tests/bench/isa: the tool is two folders up. */
+	snprintf(tool, sizeof(tool), "%.*s/../../t0-isa",
 		 slash ? (int)(slash - self) : 1, slash ? self : ".");
 	if (system("llvm-objdump-19 --version >/dev/null 2>&1") ||
 	    access(tool, X_OK))
