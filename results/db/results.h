@@ -290,6 +290,8 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	                                               that found some [1]
  *	sim       kernel        {"object","groups",    time [s], cycles [cycle]
  *	                         "grid","workgroup"}
+ *	bench     program/row   any, "to" of a ratio   time [s], cpu_time [s],
+ *	                                               rate [X/s], ratio [1]
  *	compile   kernel        {"chip","level"}       vgprs, sgprs, waves, lds,
  *	                                               scratch, spills, insts,
  *	                                               bytes; cycles; time [s]

@@ -13,6 +13,8 @@
 #include "base/base.h"
 #include "isa/code/code.h"
 #include "isa/text/text.h"
+#include "results/stats/stats.h"
+#include "tests/bench/rows.h"
 #include "tests/isa/gen.h"
 
 enum { TEXTS = 20000, PASSES = 11, FILE_LINES = 100000, PAIRS = 5 };
@@ -24,13 +26,6 @@ struct texts {
 	int n;
 	size_t sink;
 };
-
-static int ascending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* Texts that both assemblers take; see isa/text/parse_int.h for the others. */
 static bool is_common(const char *text)
@@ -94,11 +89,13 @@ static void kernel_texts(struct texts *t)
 		strcpy(t->text[t->n], loop[t->n % ARRAY_SIZE(loop)]);
 }
 
-static void library(struct table *table, const char *what, struct texts *t)
+static void library(struct bench_rows *r, struct table *table,
+		    const char *what, struct texts *t)
 {
-	uint64_t ns[PASSES];
+	const unsigned passes = bench_rounds(PASSES);
+	double ns[PASSES];
 
-	for (int pass = 0; pass < PASSES; pass++) {
+	for (unsigned pass = 0; pass < passes; pass++) {
 		uint64_t start = time_mono_ns();
 
 		for (int i = 0; i < t->n; i++) {
@@ -110,14 +107,18 @@ static void library(struct table *table, const char *what, struct texts *t)
 				BUG("'%s' is refused", t->text[i]);
 			t->sink += in.size_bytes;
 		}
-		ns[pass] = time_mono_ns() - start;
+		ns[pass] = (double)(time_mono_ns() - start) / t->n;
 	}
-	qsort(ns, PASSES, sizeof(*ns), ascending);
+	char params[64];
+	res_params(params, sizeof(params), "text:s", what);
+	bench_case(r, "isa_assemble_line", params);
+	double *sorted = res_sorted(ns, passes);
 	table_row(table);
 	table_cell(table, 0, "%s", what);
-	table_cell(table, 1, "%.0f", (double)ns[PASSES / 2] / t->n);
-	table_cell(table, 2, "%.0f", (double)ns[0] / t->n);
-	table_cell(table, 3, "%.0f", (double)ns[PASSES - 1] / t->n);
+	table_cell(table, 1, "%.0f", bench_time(r, ns, passes, 1e-9));
+	table_cell(table, 2, "%.0f", sorted[0]);
+	table_cell(table, 3, "%.0f", sorted[passes - 1]);
+	free(sorted);
 }
 
 /* ---- whole processes ---------------------------------------------------- */
@@ -154,24 +155,21 @@ static void command_for(int program, const char *path, struct buf *b)
 			   path, dir, dir);
 }
 
-static bool write_file(const struct texts *t, const char *path)
+static bool write_file(const struct texts *t, const char *path, struct err *e)
 {
 	struct buf b = { 0 };
-	struct err e = { 0 };
 	bool good;
 
 	for (int i = 0; i < FILE_LINES; i++)
 		buf_printf(&b, "\t%s\n", t->text[i % t->n]);
-	good = file_write_atomic(path, b.data, b.len, &e);
-	if (!good)
-		fprintf(stderr, "%s\n", e.msg);
+	good = file_write_atomic(path, b.data, b.len, e);
 	buf_fini(&b);
 	return good;
 }
 
-/* Milliseconds of a program: of the clock, and of the processor. */
+/* Milliseconds of a program's processes: of the clock, and of the processor. */
 struct times {
-	double wall, cpu;
+	double wall[PAIRS], cpu[PAIRS];
 };
 
 static uint64_t ns_of(const struct timeval *t)
@@ -188,63 +186,72 @@ static uint64_t children_cpu_ns(void)
 	return ns_of(&r.ru_utime) + ns_of(&r.ru_stime);
 }
 
-static double median_ms(uint64_t ns[PAIRS])
+/* The programs that are here, each in turns. */
+static bool measure(const char *path, unsigned programs, unsigned pairs,
+		    struct times ms[PROGRAMS], struct err *e)
 {
-	qsort(ns, PAIRS, sizeof(*ns), ascending);
-	return (double)ns[PAIRS / 2] / 1e6;
-}
-
-/* Each program in turns; 0 where one does not run. */
-static void measure(const char *path, struct times ms[PROGRAMS])
-{
-	uint64_t wall[PROGRAMS][PAIRS] = { 0 }, cpu[PROGRAMS][PAIRS] = { 0 };
 	struct buf command = { 0 };
+	bool good = true;
 
-	for (int pair = 0; pair < PAIRS; pair++)
-		for (int p = 0; p < PROGRAMS; p++) {
-			uint64_t start, used = children_cpu_ns();
+	for (unsigned i = 0; good && i < pairs * programs; i++) {
+		const unsigned p = i % programs, pair = i / programs;
+		uint64_t start, used = children_cpu_ns();
 
-			command_for(p, path, &command);
-			start = time_mono_ns();
-			if (system(command.data))
-				continue;
-			wall[p][pair] = time_mono_ns() - start;
-			cpu[p][pair] = children_cpu_ns() - used;
-		}
-	for (int p = 0; p < PROGRAMS; p++) {
-		ms[p].wall = median_ms(wall[p]);
-		ms[p].cpu = median_ms(cpu[p]);
+		command_for((int)p, path, &command);
+		start = time_mono_ns();
+		if (system(command.data))
+			good = err_set(e, ERR_INPUT, "this command failed: %s",
+				       command.data);
+		ms[p].wall[pair] = (double)(time_mono_ns() - start) * 1e-6;
+		ms[p].cpu[pair] = (double)(children_cpu_ns() - used) * 1e-6;
 	}
 	buf_fini(&command);
+	return good;
 }
 
-static void processes(struct table *table, const char *what,
-		      const struct texts *t)
+static void report_program(struct bench_rows *r, struct table *table,
+			   const struct times *ms, const struct times *llvm,
+			   unsigned pairs)
 {
+	const double wall = bench_time(r, ms->wall, pairs, 1e-3);
+	const double cpu = bench_cpu_time(r, ms->cpu, pairs, 1e-3);
+
+	table_cell(table, 2, "%.1f", wall);
+	table_cell(table, 3, "%.2f", FILE_LINES / wall / 1e3);
+	table_cell(table, 5, "%.1f", cpu);
+	if (!llvm)
+		return;
+	table_cell(table, 4, "%.1f",
+		   bench_ratio_one(r, "llvm-mc-19", RES_HIGHER,
+				   res_median(llvm->wall, pairs).value / wall));
+	table_cell(table, 6, "%.1f",
+		   bench_ratio_one(r, "llvm-mc-19's CPU time", RES_HIGHER,
+				   res_median(llvm->cpu, pairs).value / cpu));
+}
+
+static bool processes(struct bench_rows *r, struct table *table,
+		      const char *what, const struct texts *t, struct err *e)
+{
+	const bool llvm = !system("llvm-mc-19 --version >/dev/null 2>&1");
+	const unsigned pairs = bench_rounds(PAIRS);
+	const unsigned programs = llvm ? PROGRAMS : LLVM;
 	struct times ms[PROGRAMS];
-	char path[64];
+	char path[64], params[96];
 
 	snprintf(path, sizeof(path), "%s/in.s", dir);
-	if (!write_file(t, path))
-		return;
-	measure(path, ms);
-	for (int p = 0; p < PROGRAMS; p++) {
+	bool good = write_file(t, path, e) &&
+		    measure(path, programs, pairs, ms, e);
+	res_params(params, sizeof(params), "text:s lines:u", what, FILE_LINES);
+	for (unsigned p = 0; good && p < programs; p++) {
 		table_row(table);
 		table_cell(table, 0, "%s", what);
 		table_cell(table, 1, "%s", what_runs[p]);
-		if (ms[p].wall > 0) {
-			table_cell(table, 2, "%.1f", ms[p].wall);
-			table_cell(table, 3, "%.2f",
-				   FILE_LINES / ms[p].wall / 1e3);
-			table_cell(table, 5, "%.1f", ms[p].cpu);
-		}
-		if (ms[p].wall > 0 && ms[LLVM].wall > 0)
-			table_cell(table, 4, "%.1f",
-				   ms[LLVM].wall / ms[p].wall);
-		if (ms[p].cpu > 0 && ms[LLVM].cpu > 0)
-			table_cell(table, 6, "%.1f", ms[LLVM].cpu / ms[p].cpu);
+		bench_case(r, what_runs[p], params);
+		report_program(r, table, &ms[p],
+			       llvm && p != LLVM ? &ms[LLVM] : NULL, pairs);
 	}
 	unlink(path);
+	return good;
 }
 
 static void remove_folder(void)
@@ -259,30 +266,31 @@ static void remove_folder(void)
 	rmdir(dir);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct texts *t = xcalloc(1, sizeof(*t));
 	struct table lines, files;
+	struct bench_rows r;
 	struct err e = { 0 };
 
 	if (!mkdtemp(dir))
 		return EXIT_TROUBLE;
+	bench_open(&r, "asm", argc, argv);
 	table_init(&lines, "isa_assemble_line,#median ns,#min ns,"
 			   "#max ns");
 	table_init(&files, "100000 lines of,program,#ms,#M lines/s,"
 			   "#times llvm-mc,#CPU ms,#times llvm-mc's CPU");
 	random_texts(t);
-	library(&lines, "random instructions", t);
-	processes(&files, "random instructions", t);
+	library(&r, &lines, "random instructions", t);
+	bool good = processes(&r, &files, "random instructions", t, &e);
 	kernel_texts(t);
-	library(&lines, "a kernel's loop", t);
-	processes(&files, "a kernel's loop", t);
-	table_print(&lines, TABLE_TEXT, stdout, &e);
-	puts("");
-	table_print(&files, TABLE_TEXT, stdout, &e);
+	library(&r, &lines, "a kernel's loop", t);
+	good = good && processes(&r, &files, "a kernel's loop", t, &e) &&
+	       table_print(&lines, TABLE_TEXT, stdout, &e) && puts("") >= 0 &&
+	       table_print(&files, TABLE_TEXT, stdout, &e);
 	table_fini(&lines);
 	table_fini(&files);
 	remove_folder();
 	free(t);
-	return stdout_check(&e) ? EXIT_YES : err_report("bench-asm", &e);
+	return bench_close(&r, good, &e);
 }

@@ -37,6 +37,7 @@
 #include "autotune/cpu_tune/cpu_tune.h"
 #include "base/float.h"
 #include "results/stats/stats.h"
+#include "tests/bench/rows.h"
 
 enum {
 	BENCH_ROUNDS_MAX = 101,
@@ -62,6 +63,7 @@ struct bench {
 	unsigned rounds;
 	uint64_t min_ns;			     /* of a turn */
 	void (*own[BENCH_OWN_MAX])(struct bench *b); /* NULL: not there */
+	const char *own_name[BENCH_OWN_MAX];
 	void *ctx;				     /* for `own` */
 	/* Seconds of one call; of sides that are there. */
 	double time[BENCH_SIDES][BENCH_ROUNDS_MAX];
@@ -355,13 +357,16 @@ static double bench_flops(const struct bench *b, int side)
 	       bench_least(b, side);
 }
 
-/* The time of a side to ours, turn by turn. */
-static struct res_interval bench_ratio(const struct bench *b, int side)
+/* The time of a side to ours, turn by turn: its median and interval. */
+static struct res_interval bench_against(struct bench_rows *r,
+					 const struct bench *b, int side,
+					 const char *to)
 {
 	double ratio[BENCH_ROUNDS_MAX];
 
 	for (unsigned i = 0; i < b->rounds; i++)
 		ratio[i] = b->time[side][i] / b->time[BENCH_T0][i];
+	bench_ratio(r, to, RES_HIGHER, ratio, b->rounds);
 	return res_median(ratio, b->rounds);
 }
 
@@ -393,30 +398,63 @@ static const char *const bench_type_name[] = { [CPU_GEMM_F32] = "f32",
 					       [CPU_GEMM_F16] = "f16",
 					       [CPU_GEMM_BF16] = "bf16" };
 
-/* A row; sides of sgemv have columns behind BENCH_COLUMNS. */
-static void bench_report(const struct bench *b, struct table *t)
+static void bench_side_name(const struct bench *b, int side, char out[32])
+{
+	if (side == BENCH_T0)
+		snprintf(out, 32, "T0");
+	else if (side >= BENCH_OWN)
+		snprintf(out, 32, "%s", b->own_name[side - BENCH_OWN]);
+	else
+		snprintf(out, 32, "%s%s", bench_library_of(side)->name,
+			 side < BENCH_GEMV ? "" : "'s gemv");
+}
+
+/* The product's case; its samples are the turns, its rate that of the best. */
+static double bench_report_side(struct bench_rows *r, const struct bench *b,
+				int side)
+{
+	const struct cpu_gemm *g = &b->g;
+	char params[192], name[32];
+
+	bench_side_name(b, side, name);
+	res_params(params, sizeof(params), "m:U n:U k:U type:s nt:b threads:u",
+		   (uint64_t)g->m, (uint64_t)g->n, (uint64_t)g->k,
+		   bench_type_name[g->b_type], g->b_by_n, b->n_threads);
+	bench_case(r, name, params);
+	bench_time(r, b->time[side], b->rounds, 1);
+	return bench_rate_one(r, "FLOP/s", bench_flops(b, side));
+}
+
+/*
+ * A row; sides of sgemv have columns behind BENCH_COLUMNS.  What is stored next
+ * is of T0's case.
+ */
+static void bench_report(struct bench_rows *r, const struct bench *b,
+			 struct table *t)
 {
 	const struct cpu_gemm *g = &b->g;
 	int best = bench_best(b);
+	char against[32];
 
 	table_row(t);
 	table_cell(t, 0, "%zux%zux%zu", g->m, g->n, g->k);
 	table_cell(t, 1, "%s[%s]", bench_type_name[g->b_type],
 		   g->b_by_n ? "n][k" : "k][n");
 	table_cell(t, 2, "%u", b->n_threads);
-	for (int s = 0; s < BENCH_OWN; s++)
+	for (int s = BENCH_OWN - 1; s >= BENCH_T0; s--)
 		if (bench_has(b, s))
 			table_cell(t, BENCH_COLUMN + s, "%.1f",
-				   bench_flops(b, s) * 1e-9);
+				   bench_report_side(r, b, s) * 1e-9);
 	if (best == BENCH_T0)
 		return;
-	struct res_interval r = bench_ratio(b, best);
-	table_cell(t, 3, "%.3f", r.value);
-	table_cell(t, 4, "%.3f-%.3f", r.lo, r.hi);
+	bench_checked(r, true, "like the libraries', but for roundings");
+	bench_side_name(b, best, against);
+	struct res_interval x = bench_against(r, b, best, "the best library");
+	table_cell(t, 3, "%.3f", x.value);
+	table_cell(t, 4, "%.3f-%.3f", x.lo, x.hi);
 	table_cell(t, 5, "%.2f",
 		   bench_least(b, best) / bench_least(b, BENCH_T0));
-	table_cell(t, 6, "%s%s", bench_library_of(best)->name,
-		   best < BENCH_GEMV ? "" : "'s gemv");
+	table_cell(t, 6, "%s", against);
 }
 
 /* ------------------------------------------------------------ product ---- */

@@ -10,44 +10,47 @@
 
 #include "compiler/driver/cc.h"
 #include "compiler/kernels/kernels.h"
+#include "tests/bench/rows.h"
 #include "tests/compiler/dsl-examples.h"
 #include "tests/compiler/ssa-gen.h"
 
 enum { ROUNDS = 9, BUDGET_MS = 50, LIBRARY_MS = 10000 };
 
-static int by_value(const void *a, const void *b)
+static void report_kernel(struct bench_rows *r, const char *name,
+			  const double *ms, unsigned n, unsigned insts)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	bench_case(r, name, NULL);
+	const double median = bench_time(r, ms, n, 1e-3);
 
-	return x < y ? -1 : x > y;
+	printf("compile %-10s %5u instructions %7.2f ms median of %u: %.2f of "
+	       "the budget of %d ms\n",
+	       name, insts, median, n,
+	       bench_ratio_one(r, "the budget of 50 ms", RES_LOWER,
+			       median / BUDGET_MS), BUDGET_MS);
 }
 
-static void bench(const char *name, struct ssa_func *f)
+static bool bench(struct bench_rows *r, const char *name, struct ssa_func *f,
+		  struct err *e)
 {
+	const unsigned rounds = bench_rounds(ROUNDS);
 	struct cc_options o;
 	struct cc_object obj = { 0 };
-	struct err e = { 0 };
 	double ms[ROUNDS];
+	bool good = f != NULL;
 
 	cc_options_init(&o);
-	for (int k = 0; k < ROUNDS; k++) {
+	for (unsigned k = 0; good && k < rounds; k++) {
 		uint64_t t = time_mono_ns();
 
 		cc_object_fini(&obj);
-		if (!cc_compile(f, &o, &obj, &e)) {
-			printf("%s: %s\n", name, e.msg);
-			ssa_func_free(f);
-			return;
-		}
+		good = cc_compile(f, &o, &obj, e);
 		ms[k] = (double)(time_mono_ns() - t) / 1e6;
 	}
-	qsort(ms, ROUNDS, sizeof(*ms), by_value);
-	printf("compile %-10s %5u instructions %7.2f ms median of %d: %.2f of "
-	       "the budget of %d ms\n",
-	       name, obj.stats.insts, ms[ROUNDS / 2], ROUNDS,
-	       ms[ROUNDS / 2] / BUDGET_MS, BUDGET_MS);
+	if (good)
+		report_kernel(r, name, ms, rounds, obj.stats.insts);
 	cc_object_fini(&obj);
 	ssa_func_free(f);
+	return good || err_wrap(e, "%s", name);
 }
 
 /* Building and compiling one kernel; the fastest of three. */
@@ -72,41 +75,56 @@ static double library_ms(const struct kernel_entry *k, struct err *e)
 	return least;
 }
 
-static void bench_library(void)
+static void report_library(struct bench_rows *r, double all,
+			   const char *slowest, double most)
+{
+	char params[64];
+
+	res_params(params, sizeof(params), "type:s kernels:u", "bf16",
+		   (unsigned)kernel_count);
+	bench_case(r, "the library", params);
+	printf("compile the library: %zu kernels in %.0f ms, %.3f of the "
+	       "budget of %d ms; ", kernel_count, bench_time(r, &all, 1, 1e-3),
+	       bench_ratio_one(r, "the budget of 10 s", RES_LOWER,
+			       all / LIBRARY_MS), LIBRARY_MS);
+	bench_case(r, "the library's slowest", params);
+	printf("the slowest, %s, takes %.1f ms, %.2f of %d\n", slowest,
+	       bench_time(r, &most, 1, 1e-3),
+	       bench_ratio_one(r, "the budget of 50 ms", RES_LOWER,
+			       most / BUDGET_MS), BUDGET_MS);
+}
+
+static bool bench_library(struct bench_rows *r, struct err *e)
 {
 	const char *slowest = "";
 	double all = 0, most = 0;
-	struct err e = { 0 };
 
 	for (size_t i = 0; i < kernel_count; i++) {
-		double ms = library_ms(&kernel_table[i], &e);
+		double ms = library_ms(&kernel_table[i], e);
 
-		if (ms < 0) {
-			printf("%s: %s\n", kernel_table[i].name, e.msg);
-			return;
-		}
+		if (ms < 0)
+			return err_wrap(e, "%s", kernel_table[i].name);
 		all += ms;
 		if (ms > most) {
 			most = ms;
 			slowest = kernel_table[i].name;
 		}
 	}
-	printf("compile the library: %zu kernels in %.0f ms, %.3f of the "
-	       "budget of %d ms; the slowest, %s, takes %.1f ms, %.2f of %d\n",
-	       kernel_count, all, all / LIBRARY_MS, LIBRARY_MS, slowest, most,
-	       most / BUDGET_MS, BUDGET_MS);
+	report_library(r, all, slowest, most);
+	return true;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct gen_kernel g;
+	struct bench_rows r;
 	struct err e = { 0 };
 
-	bench("saxpy", example_saxpy(&e));
-	bench("softmax", example_softmax(&e));
-	bench("tile", example_tile(&e));
+	bench_open(&r, "cc", argc, argv);
 	gen_kernel(&g, 6508, GEN_ALL);
-	bench("random", g.f);
-	bench_library();
-	return 0;
+	bool good = bench(&r, "saxpy", example_saxpy(&e), &e) &&
+		    bench(&r, "softmax", example_softmax(&e), &e) &&
+		    bench(&r, "tile", example_tile(&e), &e) &&
+		    bench(&r, "random", g.f, &e) && bench_library(&r, &e);
+	return bench_close(&r, good, &e);
 }

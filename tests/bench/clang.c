@@ -19,6 +19,7 @@
 #include "isa/code/code.h"
 #include "probes/common/common.h"
 #include "tests/bench/clang-twins.h"
+#include "tests/bench/rows.h"
 #include "tests/ref/cache.h"
 #include "tests/kernels/kernel-run.h"
 
@@ -64,6 +65,7 @@ static void live_dispatch(void *ctx, struct soft_timed *t,
 /* ----------------------------------------------------------------- run ---- */
 
 struct machine {
+	struct bench_rows rows;
 	struct live live;
 	struct kfd_mem *mem[MAX_PARAMS]; /* of the arguments; NULL: a number */
 	struct kfd_dev *dev;
@@ -421,10 +423,28 @@ struct tally {
 	char worst_name[64];
 };
 
-static void show(const struct twin *t, enum dsl_type type,
+/* Both sides' cycles, and ours to clang's. */
+static double report_cycles(struct bench_rows *r, const char *kernel,
+			    const char *type, uint64_t ours, uint64_t clangs)
+{
+	char params[96];
+
+	for (int i = 1; i >= 0; i--) {
+		res_params(params, sizeof(params), "type:s by:s", type,
+			   i ? "clang-19 -O3" : "T0");
+		bench_case(r, kernel, params);
+		bench_cycles(r, (double)(i ? clangs : ours));
+	}
+	bench_checked(r, true, "as of clang-19's kernel");
+	return bench_ratio_one(r, "clang-19 -O3", RES_LOWER,
+			       (double)ours / (double)clangs);
+}
+
+static void show(struct bench_rows *r, const struct twin *t, enum dsl_type type,
 		 const struct side *a, const struct side *b, struct tally *sum)
 {
-	const double ratio = (double)a->cycles / (double)b->cycles;
+	const double ratio = report_cycles(r, t->kernel, name_of(type),
+					   a->cycles, b->cycles);
 
 	printf("%-18s %-4s %5d %5d %8llu %8llu %4d %4d %4d %4d %3d %3d %8llu "
 	       "%8llu %6.3f\n", t->kernel, name_of(type), a->insts, b->insts,
@@ -458,7 +478,7 @@ static void compare(struct machine *m, const struct twin *t,
 		show_lines("clang", t, &m->live);
 	size_t wrong = good ? differences(t, type, &a, &b) : 0;
 	if (good && !wrong)
-		show(t, type, &a, &b, sum);
+		show(&m->rows, t, type, &a, &b, sum);
 	else if (good)
 		printf("%-18s does not count: %zu elements differ\n",
 		       t->kernel, wrong);
@@ -499,7 +519,9 @@ static int without_twin(void)
 	return n;
 }
 
-static void run_all(struct machine *m, const char *dir, int argc, char **argv)
+/* Does every kernel count, and has every one a twin? */
+static bool run_all(struct machine *m, const char *dir, int argc, char **argv,
+		    struct err *e)
 {
 	bool verbose = argc > 1 && strcmp(argv[argc - 1], "-v") == 0;
 	struct tally sum = { 0 };
@@ -523,11 +545,19 @@ static void run_all(struct machine *m, const char *dir, int argc, char **argv)
 			compare(m, &twins[i], DSL_I8, dir, verbose, &sum);
 	}
 	int missing = argc > 1 ? 0 : without_twin();
+	bench_case(&m->rows, "at or below clang's time", NULL);
+	const double share = sum.n ? bench_ratio_one(&m->rows, "all kernels",
+		RES_HIGHER, (double)sum.good / sum.n) : 0;
 	printf("clang: %d of %d at or below clang's time: %.0f %% (wanted %.0f "
 	       "%%); the worst is %.3f (wanted %.2f), %s; %d do not count, %d "
 	       "have no twin\n", sum.good, sum.n,
-	       sum.n ? 100.0 * sum.good / sum.n : 0, 100 * TARGET_SHARE,
-	       sum.worst, TARGET_WORST, sum.worst_name, sum.failed, missing);
+	       100 * share, 100 * TARGET_SHARE, sum.worst, TARGET_WORST,
+	       sum.worst_name, sum.failed, missing);
+	if (!sum.n && !sum.failed)
+		return err_set(e, ERR_USAGE, "no kernel is called so");
+	return (!sum.failed && !missing) ||
+	       err_set(e, ERR_INPUT, "%d kernels do not count, %d have no twin",
+		       sum.failed, missing);
 }
 
 int main(int argc, char **argv)
@@ -543,12 +573,12 @@ int main(int argc, char **argv)
 		       "nothing to compare the kernels with\n");
 		return 0;
 	}
+	bench_open(&m.rows, "clang", argc, argv);
+	m.rows.origin = RES_SIMULATED;
 	cost_init(&costs, "gfx1100");
-	if (!mkdtemp(dir) || !machine_open(&m, &costs, &e)) {
-		fprintf(stderr, "bench-clang: %s\n", e.msg);
-		return 2;
-	}
-	run_all(&m, dir, argc, argv);
+	bool good = mkdtemp(dir) ? machine_open(&m, &costs, &e) &&
+				   run_all(&m, dir, argc, argv, &e) :
+				   err_set(&e, ERR_IO, "no temporary folder");
 	kfd_close(m.dev);
 	sim_fini(&m.live.result);
 	cost_fini(&costs);
@@ -556,5 +586,5 @@ int main(int argc, char **argv)
 	if (system(remove.data))
 		fprintf(stderr, "bench-clang: %s is left\n", dir);
 	buf_fini(&remove);
-	return 0;
+	return bench_close(&m.rows, good, &e);
 }

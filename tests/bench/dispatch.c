@@ -9,23 +9,41 @@
 #include <string.h>
 
 #include "kfd/runtime/runtime.h"
+#include "results/stats/stats.h"
+#include "tests/bench/rows.h"
 
 enum { BATCH = 200, PASSES = 400, TARGET_NS = 60 };
 
 static const uint32_t end_code[] = { 0xbfb00000 }; /* s_endpgm */
 
-static int compare(const void *a, const void *b)
+static double report(struct bench_rows *r, const char *what, const double *ns,
+		     unsigned n)
 {
-	const double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
+	const double median = bench_time(r, ns, n, 1e-9);
+	double *sorted = res_sorted(ns, n);
+
+	printf("%-34s %6.1f ns  (p10 %.1f, p90 %.1f)\n", what, median,
+	       res_quantile(sorted, n, 0.1), res_quantile(sorted, n, 0.9));
+	free(sorted);
+	return median;
 }
 
-static double report(const char *what, double *ns)
+static void report_all(struct bench_rows *r, uint32_t kernarg_bytes,
+		       const double *put, const double *copy, unsigned n)
 {
-	qsort(ns, PASSES, sizeof(*ns), compare);
-	printf("%-34s %6.1f ns  (p10 %.1f, p90 %.1f)\n", what, ns[PASSES / 2],
-	       ns[PASSES / 10], ns[PASSES * 9 / 10]);
-	return ns[PASSES / 2];
+	char what[64], params[64];
+
+	res_params(params, sizeof(params), "kernarg_bytes:u", kernarg_bytes);
+	snprintf(what, sizeof(what), "put, %u bytes of arguments",
+		 kernarg_bytes);
+	bench_case(r, "put", params);
+	const double p = report(r, what, put, n);
+	bench_case(r, "memcpy of 64 bytes", params);
+	const double c = report(r, "memcpy of 64 bytes", copy, n);
+	bench_case(r, "put", params);
+	printf("%-34s %6.1f     %s %d ns\n", "ratio",
+	       bench_ratio_one(r, "memcpy of 64 bytes", RES_LOWER, p / c),
+	       p <= TARGET_NS ? "at most" : "MORE THAN", TARGET_NS);
 }
 
 /* Into the part of the ring that comes next; headers stay INVALID. */
@@ -59,12 +77,13 @@ static bool puts_ns(struct kfd_queue *q, struct kfd_launch *l, double *ns,
 	return kfd_drain(q, 0, e);
 }
 
-static bool bench(struct kfd_dev *dev, struct err *e)
+static bool bench(struct bench_rows *r, struct kfd_dev *dev, struct err *e)
 {
 	static double put[PASSES], copy[PASSES];
 	static const uint32_t kernargs[] = { 0, 16, 64 };
 	const struct kfd_queue_opts o = { .ring_packets = 1024 };
 	const uint64_t args[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	const unsigned passes = bench_rounds(PASSES);
 	struct kfd_queue *q;
 
 	if (!kfd_queue_new(dev, &o, &q, e))
@@ -76,7 +95,6 @@ static bool bench(struct kfd_dev *dev, struct err *e)
 						.properties = 0x408,
 						.kernarg_bytes = kernargs[k] };
 		const struct kfd_kernel *kernel;
-		char what[64];
 
 		if (!kfd_code_raw(dev, end_code, sizeof(end_code), &d, &kernel,
 				  e))
@@ -86,29 +104,24 @@ static bool bench(struct kfd_dev *dev, struct err *e)
 					.wg = { 32 },
 					.args = args,
 					.args_bytes = kernargs[k] };
-		for (int i = 0; i < PASSES; i++) {
+		for (unsigned i = 0; i < passes; i++) {
 			copy[i] = copies(q);
 			if (!puts_ns(q, &l, &put[i], e))
 				return false;
 		}
-		snprintf(what, sizeof(what), "put, %u bytes of arguments",
-			 kernargs[k]);
-		const double p = report(what, put);
-		const double c = report("memcpy of 64 bytes", copy);
-		printf("%-34s %6.1f     %s %d ns\n", "ratio", p / c,
-		       p <= TARGET_NS ? "at most" : "MORE THAN", TARGET_NS);
+		report_all(r, kernargs[k], put, copy, passes);
 	}
 	return true;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	struct kfd_dev *dev;
+	struct kfd_dev *dev = NULL;
+	struct bench_rows r;
 	struct err e = { 0 };
 
-	if (kfd_open(&dev, "soft", &e) && bench(dev, &e)) {
-		kfd_close(dev);
-		return 0;
-	}
-	return err_report("bench-dispatch", &e);
+	bench_open(&r, "dispatch", argc, argv);
+	bool good = kfd_open(&dev, "soft", &e) && bench(&r, dev, &e);
+	kfd_close(dev);
+	return bench_close(&r, good, &e);
 }

@@ -17,10 +17,12 @@
 #include "engine/cpu/cpu.h"
 #include "engine/model/model.h"
 #include "results/stats/stats.h"
+#include "tests/bench/rows.h"
 
 enum { ROUNDS = 6, DECODE = 8, PREFILL = 512, READS = 4 };
 
 struct series {
+	unsigned n; /* rounds */
 	double ours[ROUNDS];  /* tokens per second */
 	double limit[ROUNDS]; /* in the unit of the limit */
 	double work[ROUNDS];  /* that a token takes of it */
@@ -79,23 +81,39 @@ static double prefill(struct qwen_state *s, const struct qwen_token *t)
 	return seconds_since(from);
 }
 
-static void line(const char *weights, unsigned threads, const char *what,
-		 const struct series *s, const char *unit)
-{
-	double rate[ROUNDS], percent[ROUNDS];
+/* What is measured, and where it goes. */
+struct bench_engine {
+	struct bench_rows rows;
+	const char *weights;
+	unsigned threads, rounds;
+};
 
-	for (int r = 0; r < ROUNDS; r++) {
-		rate[r] = s->ours[r] * s->work[r];
-		percent[r] = 100 * rate[r] / s->limit[r];
+/* `unit` of the limit; printed in 1e9 of it, as `shown`. */
+static void report_line(struct bench_engine *b, const char *what,
+			const struct series *s, const char *unit,
+			const char *shown, const char *limit)
+{
+	double rate[ROUNDS], share[ROUNDS];
+	struct bench_rows *r = &b->rows;
+	char params[96];
+
+	for (unsigned i = 0; i < s->n; i++) {
+		rate[i] = s->ours[i] * s->work[i];
+		share[i] = rate[i] / s->limit[i];
 	}
-	struct res_interval p = res_median(percent, ROUNDS);
-	printf("%-5s %u thread%s %-8s %8.2f tok/s %8.2f of %8.2f %-7s "
-	       "%5.1f %% [%.1f %.1f]\n",
-	       weights, threads, threads > 1 ? "s" : " ", what,
-	       res_median(s->ours, ROUNDS).value,
-	       res_median(rate, ROUNDS).value * 1e-9,
-	       res_median(s->limit, ROUNDS).value * 1e-9, unit, p.value, p.lo,
-	       p.hi);
+	res_params(params, sizeof(params), "weights:s threads:u", b->weights,
+		   b->threads);
+	bench_case(r, limit, params);
+	const double most = bench_rate(r, unit, s->limit, s->n);
+	bench_case(r, what, params);
+	printf("%-5s %u thread%s %-8s %8.2f tok/s %8.2f of %8.2f %-7s ",
+	       b->weights, b->threads, b->threads > 1 ? "s" : " ", what,
+	       bench_rate(r, "token/s", s->ours, s->n),
+	       res_median(rate, s->n).value * 1e-9, most * 1e-9, shown);
+	struct res_interval p = res_median(share, s->n);
+	printf("%5.1f %% [%.1f %.1f]\n",
+	       100 * bench_ratio(r, limit, RES_HIGHER, share, s->n),
+	       100 * p.lo, 100 * p.hi);
 	fflush(stdout);
 }
 
@@ -114,28 +132,28 @@ static void products_line(struct qwen_roofline *peak)
 	fflush(stdout);
 }
 
-static void bench_decode(const struct qwen_model *m, const char *weights,
+static void bench_decode(struct bench_engine *b, const struct qwen_model *m,
 			 struct qwen_state *s, struct qwen_roofline *peak)
 {
-	struct series d;
+	struct series d = { .n = b->rounds };
 
-	for (int r = 0; r < ROUNDS; r++)
-		decode(s, peak, (double)m->token_bytes, &d, r);
-	line(weights, threads_count(m->threads), "decode", &d, "GB/s");
+	for (unsigned r = 0; r < d.n; r++)
+		decode(s, peak, (double)m->token_bytes, &d, (int)r);
+	report_line(b, "decode", &d, "B/s", "GB/s", "memory bandwidth");
 	printf("      the limit reads %s\n", qwen_roofline_pattern(peak));
 }
 
-static void bench_prefill(const struct qwen_model *m, const char *weights,
+static void bench_prefill(struct bench_engine *b, const struct qwen_model *m,
 			  struct qwen_state *s, struct qwen_roofline *peak)
 {
 	struct qwen_token t[PREFILL] = { { .id = 0 } };
-	struct series p;
+	struct series p = { .n = b->rounds };
 
 	for (uint32_t i = 0; i < PREFILL; i++)
 		t[i] = (struct qwen_token){ .id = i * 7919 % m->config.vocab,
 					    .best = i + 1 == PREFILL };
 	/* The first pass is the first to write what passes share. */
-	for (int r = -1; r < ROUNDS; r++) {
+	for (int r = -1; r < (int)p.n; r++) {
 		double v[READS], seconds = prefill(s, t);
 		if (r < 0)
 			continue;
@@ -145,12 +163,12 @@ static void bench_prefill(const struct qwen_model *m, const char *weights,
 		p.limit[r] = res_median(v, READS).value;
 		p.work[r] = qwen_config_flop(&m->config, PREFILL) / PREFILL;
 	}
-	line(weights, threads_count(m->threads), "prefill", &p, "GFLOP/s");
+	report_line(b, "prefill", &p, "FLOP/s", "GFLOP/s", "FMA peak");
 	products_line(peak);
 }
 
 /* One phase, or both where none is named. */
-static void bench(const struct qwen_model *m, const char *weights,
+static void bench(struct bench_engine *b, const struct qwen_model *m,
 		  const char *phase)
 {
 	struct qwen_shape shape = { 1, PREFILL, PREFILL, QWEN_W_F32, NULL };
@@ -162,26 +180,26 @@ static void bench(const struct qwen_model *m, const char *weights,
 	if (!s || !peak)
 		BUG("%s", e.msg);
 	if (!phase || !strcmp(phase, "decode"))
-		bench_decode(m, weights, s, peak);
+		bench_decode(b, m, s, peak);
 	if (!phase || !strcmp(phase, "prefill"))
-		bench_prefill(m, weights, s, peak);
+		bench_prefill(b, m, s, peak);
 	qwen_roofline_free(peak);
 	qwen_state_free(s);
 }
 
-static void one(const char *dir, const char *weights, unsigned n,
-		const char *phase)
+static void load_and_bench(struct bench_engine *b, const char *dir,
+			   const char *phase)
 {
 	struct qwen_load how = { .convert = true,
 				 .copy = !getenv("T0_BENCH_MAPPED") };
 	struct err e = { 0 };
-	struct threads *t = threads_new(n, &e);
+	struct threads *t = threads_new(b->threads, &e);
 	struct qwen_model m;
 
-	if (!t || !qwen_weights_parse(weights, &how.weights, &e) ||
+	if (!t || !qwen_weights_parse(b->weights, &how.weights, &e) ||
 	    !qwen_model_load(&m, dir, &how, t, &e))
 		BUG("%s", e.msg);
-	bench(&m, weights, phase);
+	bench(b, &m, phase);
 	qwen_model_close(&m);
 	threads_free(t);
 }
@@ -199,23 +217,27 @@ int main(int argc, char **argv)
 	static const char *const types[] = { "bf16", "int8", "int4" };
 	const char *tmp = getenv("TMPDIR");
 	char name[4096], remove[4200];
+	struct bench_engine b = { .rounds = bench_rounds(ROUNDS) };
 	struct err e = { 0 };
 
 	snprintf(name, sizeof(name), "%s/t0-engine-XXXXXX", tmp ? tmp : "/tmp");
 	const char *dir = argc > 1 ? argv[1] : made(name, &e);
 	if (!dir)
 		return err_report("bench-engine", &e);
+	bench_open(&b.rows, "engine", argc, argv);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	for (size_t w = 0; w < ARRAY_SIZE(types); w++) {
 		if (argc > 2 && strcmp(argv[2], types[w]) != 0)
 			continue;
-		for (unsigned n = 1; n <= 2 && n <= cpus; n++)
-			if (argc < 4 || n == (unsigned)atoi(argv[3]))
-				one(dir, types[w], n,
-				    argc > 4 ? argv[4] : NULL);
+		b.weights = types[w];
+		for (b.threads = 1; b.threads <= 2 && b.threads <= cpus;
+		     b.threads++)
+			if (argc < 4 || b.threads == (unsigned)atoi(argv[3]))
+				load_and_bench(&b, dir,
+					       argc > 4 ? argv[4] : NULL);
 	}
-	if (argc > 1)
-		return 0;
 	snprintf(remove, sizeof(remove), "rm -r '%s'", name);
-	return system(remove) == 0 ? 0 : EXIT_TROUBLE;
+	bool good = argc > 1 || system(remove) == 0 ||
+		    err_set(&e, ERR_IO, "%s is left", name);
+	return bench_close(&b.rows, good, &e);
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "tests/bench/rows.h"
 #include "tests/compiler/cc-run.h"
 #include "tests/kernels/gemm-sim.h"
 
@@ -94,21 +95,26 @@ static double clang_tflops(const struct cost_model *m, const struct buf *object,
 	return t;
 }
 
-static bool clang_compile(struct buf *object)
+/* Empty where clang-19 is not installed. */
+static bool clang_compile(struct buf *object, struct err *e)
 {
 	char path[] = "/tmp/t0-gemm-XXXXXX";
 	const char *root = getenv("T0_SRC");
 	struct buf command = { 0 };
-	struct err e = { 0 };
-	int fd = mkstemp(path);
-	bool good;
 
+	if (system("command -v clang-19 >/dev/null 2>&1")) {
+		printf("gemm: SKIPPED the comparison: clang-19 is not "
+		       "installed\n");
+		return true;
+	}
+	int fd = mkstemp(path);
 	buf_printf(&command, "clang-19 -x cl -cl-std=CL2.0 -nogpulib -O3 "
 		   "-target amdgcn-amd-amdhsa -mcpu=gfx1100 "
-		   "%s/tests/bench/clang-kernels/gemm.cl -o %s 2>/dev/null",
+		   "%s/tests/bench/clang-kernels/gemm.cl -o %s",
 		   root ? root : ".", path);
-	good = fd >= 0 && system(command.data) == 0 &&
-	       file_read(path, 0, object, &e);
+	bool good = fd >= 0 && system(command.data) == 0 ?
+		file_read(path, 0, object, e) :
+		err_set(e, ERR_INPUT, "this command failed: %s", command.data);
 	buf_fini(&command);
 	if (fd >= 0) {
 		close(fd);
@@ -217,17 +223,31 @@ static double published(uint32_t n)
 	return x;
 }
 
-static void row(const struct cost_model *m, const struct buf *object,
-		bool b_trans, uint32_t n)
+static double report_rate(struct bench_rows *r, const char *name, bool b_trans,
+			  uint32_t n, double tflop_per_s)
+{
+	char params[128];
+
+	res_params(params, sizeof(params), "m:u n:u k:u type:s nt:b", n, n, n,
+		   "bf16", b_trans);
+	bench_case(r, name, params);
+	return bench_rate_one(r, "FLOP/s", tflop_per_s * 1e12) * 1e-12;
+}
+
+static void row(struct bench_rows *r, const struct cost_model *m,
+		const struct buf *object, bool b_trans, uint32_t n)
 {
 	const double known = published(n);
 	struct best b = { 0 };
 
 	for (size_t k = 0; k < ARRAY_SIZE(candidates); k++)
 		try_one(m, b_trans, candidates[k], n, &b);
-	printf("%s %5u %7.1f %5.0f%% %5.0f  ", b_trans ? "nt" : "nn", n,
-	       b.tflops,
-	       100 * b.tflops / (49152 * b.clock_mhz * 1e-6), b.clock_mhz);
+	printf("%s %5u %7.1f ", b_trans ? "nt" : "nn", n,
+	       report_rate(r, "T0", b_trans, n, b.tflops));
+	printf("%5.0f%% %5.0f  ",
+	       100 * bench_ratio_one(r, "peak", RES_HIGHER, b.tflops /
+				     (49152 * b.clock_mhz * 1e-6)),
+	       b.clock_mhz);
 	if (known > 0)
 		printf("%7.1f ", known);
 	else
@@ -235,7 +255,10 @@ static void row(const struct cost_model *m, const struct buf *object,
 	if (object->len && b_trans && n >= 512 && n <= 4096) {
 		const double f = clang_tflops(m, object, n);
 
-		printf("%7.1f %5.2f  ", f, b.tflops / f);
+		printf("%7.1f %5.2f  ", f,
+		       bench_ratio_one(r, "clang-19 -O3", RES_HIGHER,
+				       b.tflops / f));
+		report_rate(r, "clang-19 -O3", b_trans, n, f);
 	} else {
 		printf("%7s %5s  ", "-", "-");
 	}
@@ -265,8 +288,24 @@ static double weights_us(const struct cost_model *m, enum dsl_type weights,
 	return seconds * 1e6;
 }
 
+static double report_time(struct bench_rows *r, const uint32_t s[3],
+			  const char *weights, double us)
+{
+	char params[128];
+
+	res_params(params, sizeof(params), "m:u n:u k:u weights:s", s[0], s[1],
+		   s[2], weights);
+	bench_case(r, "B of weights", params);
+	return bench_time(r, &us, 1, 1e-6);
+}
+
+static double report_gain(struct bench_rows *r, double ratio)
+{
+	return bench_ratio_one(r, "bf16", RES_HIGHER, ratio);
+}
+
 /* As the engine has them where nothing was tuned: Qwen3 8B's. */
-static void weights_table(const struct cost_model *m)
+static void weights_table(struct bench_rows *r, const struct cost_model *m)
 {
 	static const uint32_t shape[][3] = {
 		{ 8, 6144, 4096 }, { 8, 4096, 12288 }, { 128, 6144, 4096 },
@@ -282,36 +321,52 @@ static void weights_table(const struct cost_model *m)
 		const double i8 = weights_us(m, DSL_I8, s);
 		const double i4 = weights_us(m, DSL_U8, s);
 
-		printf("%4ux%4ux%5u %8.1f %8.1f %5.2f %8.1f %5.2f\n", s[0],
-		       s[1], s[2], b, i8, b / i8, i4, b / i4);
+		printf("%4ux%4ux%5u %8.1f ", s[0], s[1], s[2],
+		       report_time(r, s, "bf16", b));
+		printf("%8.1f ", report_time(r, s, "int8", i8));
+		printf("%5.2f ", report_gain(r, b / i8));
+		printf("%8.1f ", report_time(r, s, "int4", i4));
+		printf("%5.2f\n", report_gain(r, b / i4));
 	}
 }
 
-int main(void)
+/* A rounding to bf16 of sums below 32. */
+static bool is_right(const struct buf *object, struct err *e)
 {
+	const double worst = object->len ? clang_error(object) : 0;
+
+	return worst <= 0x1p-4 ||
+	       err_set(e, ERR_INPUT, "clang's kernel is wrong by %g", worst);
+}
+
+static void report_all(struct bench_rows *r, const struct buf *object)
+{
+	const unsigned n_sizes = bench_rounds(ARRAY_SIZE(sizes));
 	struct cost_model m;
-	struct buf object = { 0 };
 
 	cost_init(&m, "gfx1100");
-	if (clang_compile(&object)) {
-		const double worst = clang_error(&object);
-
-		/* A rounding to bf16 of sums below 32. */
-		if (worst > 0x1p-4)
-			BUG("clang's kernel is wrong by %g", worst);
-	} else {
-		printf("gemm: SKIPPED the comparison: clang-19 is not "
-		       "installed\n");
-	}
+	r->origin = RES_SIMULATED;
 	printf("gemm: bf16, simulated, with a launch; TFLOPS (rocBLAS as "
 	       "published, wall clock)\n"
 	       "    size    ours  peak   MHz  rocBLAS   clang ratio  limit  "
 	       "wmma  configuration\n");
 	for (int b_trans = 1; b_trans >= 0; b_trans--)
-		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++)
-			row(&m, &object, b_trans, sizes[k]);
-	buf_fini(&object);
-	weights_table(&m);
+		for (size_t k = 0; k < n_sizes; k++)
+			row(r, &m, object, b_trans, sizes[k]);
+	weights_table(r, &m);
 	cost_fini(&m);
-	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct buf object = { 0 };
+	struct bench_rows r;
+	struct err e = { 0 };
+
+	bench_open(&r, "gemm", argc, argv);
+	bool good = clang_compile(&object, &e) && is_right(&object, &e);
+	if (good)
+		report_all(&r, &object);
+	buf_fini(&object);
+	return bench_close(&r, good, &e);
 }

@@ -57,7 +57,8 @@ static void peak(struct bench *b)
 		peak_part(b->ctx, NULL, 0);
 }
 
-static void report(const struct bench *b, struct table *t)
+static void report(struct bench_rows *r, const struct bench *b,
+		   struct table *t)
 {
 	enum { WAY = BENCH_COLUMN + BENCH_GEMV };
 	const struct own *o = b->ctx;
@@ -66,30 +67,33 @@ static void report(const struct bench *b, struct table *t)
 
 	cpu_gemm_config_name(&b->config, how);
 	how[strcspn(how, " ") + strcspn(strchr(how, ' ') + 1, " ") + 1] = 0;
-	bench_report(b, t);
+	bench_report(r, b, t);
 	table_cell(t, WAY, "%s", how);
 	table_cell(t, WAY + 1, "%.0f %%",
-		   100 * bench_flops(b, BENCH_T0) / limit);
+		   100 * bench_ratio_one(r, "FMA peak", RES_HIGHER,
+					 bench_flops(b, BENCH_T0) / limit));
 	if (!bench_has(b, PLAIN))
 		return;
-	table_cell(t, WAY + 2, "%.1f", bench_flops(b, PLAIN) * 1e-9);
-	table_cell(t, WAY + 3, "%.2f", bench_ratio(b, PLAIN).value);
+	table_cell(t, WAY + 3, "%.2f",
+		   bench_against(r, b, PLAIN, "T0 without AMX").value);
+	table_cell(t, WAY + 2, "%.1f", bench_report_side(r, b, PLAIN) * 1e-9);
 }
 
-static void shape(struct table *t, unsigned threads,
+static void shape(struct bench_rows *r, struct table *t, unsigned threads,
 		  const struct cpu_problem *p)
 {
 	struct own o = { 0 };
 	struct bench b;
 
 	bench_init(&b, threads, p);
-	b.rounds = ROUNDS;
+	b.rounds = bench_rounds(ROUNDS);
 	b.min_ns = MIN_NS;
 	b.ctx = &o;
 	b.own[PEAK - BENCH_OWN] = peak;
 	b.own[PLAIN - BENCH_OWN] = plain_init(&b, &o);
+	b.own_name[PLAIN - BENCH_OWN] = "T0 without AMX";
 	bench_measure(&b);
-	report(&b, t);
+	report(r, &b, t);
 	bench_fini(&b);
 }
 
@@ -119,17 +123,20 @@ int main(int argc, char **argv)
 		{ 512, 1024, 1024, CPU_GEMM_F32, true },
 	};
 	const struct bench_args a = bench_start(argc, argv);
+	struct bench_rows r;
 	struct err e = { 0 };
 	struct table t;
+
+	bench_open(&r, "host-gemm", argc, argv);
 
 	table_init(&t, BENCH_COLUMNS ",T0's way,#of FMA,#T0 v4,#to v4");
 	for (unsigned n = 1; n <= 2; n++)
 		for (size_t i = 0; i < ARRAY_SIZE(problem); i++)
 			if ((!a.threads || a.threads == n) &&
 			    (!a.m || a.m == problem[i].m))
-				shape(&t, n, &problem[i]);
+				shape(&r, &t, n, &problem[i]);
 	printf("bench-host-gemm: GFLOP/s at best; A and C are f32\n");
-	table_print(&t, TABLE_TEXT, stdout, &e);
+	bool good = table_print(&t, TABLE_TEXT, stdout, &e);
 	table_fini(&t);
-	return 0;
+	return bench_close(&r, good, &e);
 }

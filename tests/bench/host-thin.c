@@ -56,11 +56,13 @@ static void plan_turns(struct bench *b)
 	bool thin = b->g.m == 1, large = b->g.n * b->g.k > 100000000;
 
 	b->min_ns = thin ? 300000 : 4000000;
-	b->rounds = !thin ? 11 : large ? 7 : b->n_threads > 1 ? 41 : 101;
+	b->rounds = bench_rounds(!thin ? 11 : large ? 7 :
+				 b->n_threads > 1 ? 41 : 101);
 }
 
-static void shape(struct table *t, unsigned threads, size_t m,
-		  const size_t *weights, enum cpu_gemm_type type, bool by_n)
+static void shape(struct bench_rows *r, struct table *t, unsigned threads,
+		  size_t m, const size_t *weights, enum cpu_gemm_type type,
+		  bool by_n)
 {
 	enum { READING = BENCH_COLUMN + BENCH_OWN };
 	const struct cpu_problem p = { m, weights[0], weights[1], type, by_n };
@@ -70,14 +72,15 @@ static void shape(struct table *t, unsigned threads, size_t m,
 	plan_turns(&b);
 	b.own[READS - BENCH_OWN] = m == 1 ? reads : NULL;
 	bench_measure(&b);
-	bench_report(&b, t);
+	bench_report(r, &b, t);
 	if (m == 1)
-		table_cell(t, READING, "%.3f", bench_ratio(&b, READS).value);
+		table_cell(t, READING, "%.3f",
+			   bench_against(r, &b, READS, "reading B").value);
 	bench_fini(&b);
 }
 
-static void shapes(struct table *t, unsigned threads, size_t m,
-		   enum cpu_gemm_type type)
+static void shapes(struct bench_rows *r, struct table *t, unsigned threads,
+		   size_t m, enum cpu_gemm_type type)
 {
 	static const size_t rows[] = { 1, 2, 4, 8, 16 };
 	/* [n, k]; the last, of the vocabulary, is larger than any cache. */
@@ -90,19 +93,21 @@ static void shapes(struct table *t, unsigned threads, size_t m,
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		for (size_t j = 0; j < LAYERS + (rows[i] == 1); j++)
 			if (!m || m == rows[i])
-				shape(t, threads, rows[i], weights[j], type,
+				shape(r, t, threads, rows[i], weights[j], type,
 				      true);
 	for (size_t j = 0; j < LAYERS && m <= 1; j++)
-		shape(t, threads, 1, weights[j], type, false);
+		shape(r, t, threads, 1, weights[j], type, false);
 }
 
 int main(int argc, char **argv)
 {
 	const struct bench_args a = bench_start(argc, argv);
 	enum cpu_gemm_type type = CPU_GEMM_F32;
+	struct bench_rows r;
 	struct err e = { 0 };
 	struct table t;
 
+	bench_open(&r, "host-thin", argc, argv);
 	for (int i = 0; argc > 4 && i < (int)ARRAY_SIZE(bench_type_name); i++)
 		if (!strcmp(argv[4], bench_type_name[i]))
 			type = (enum cpu_gemm_type)i;
@@ -110,9 +115,9 @@ int main(int argc, char **argv)
 				     "#BLIS AVX-512 gemv,#of reading");
 	for (unsigned n = 1; n <= 2; n++)
 		if (!a.threads || a.threads == n)
-			shapes(&t, n, a.m, type);
+			shapes(&r, &t, n, a.m, type);
 	printf("bench-host-thin: GFLOP/s at best\n");
-	table_print(&t, TABLE_TEXT, stdout, &e);
+	bool good = table_print(&t, TABLE_TEXT, stdout, &e);
 	table_fini(&t);
-	return 0;
+	return bench_close(&r, good, &e);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "probes/micro/micro.h"
+#include "tests/bench/rows.h"
 
 enum { ITERATIONS = 20000, REPS = 2 };
 
@@ -47,7 +48,22 @@ static double untimed(const struct micro_probe *p, struct err *e)
 	return good ? (double)t.host_ns * 1e-9 : 0;
 }
 
-int main(void)
+static void report(struct bench_rows *r, double timed, double alone)
+{
+	static const char unit[] = "insts/s";
+
+	bench_case(r, "timed", NULL);
+	printf("%-42s %8.2f M/s\n", "timed, wave-instructions",
+	       bench_rate_one(r, unit, timed) * 1e-6);
+	bench_case(r, "without a clock", NULL);
+	printf("%-42s %8.2f M/s ", "the same without a clock",
+	       bench_rate_one(r, unit, alone) * 1e-6);
+	bench_case(r, "timed", NULL);
+	printf("(%.1f times)\n", bench_ratio_one(r, "time without a clock",
+						 RES_LOWER, alone / timed));
+}
+
+int main(int argc, char **args)
 {
 	static const volatile int stop = 0;
 	char name[] = "bench-host-timed", *argv[] = { name, NULL };
@@ -59,12 +75,14 @@ int main(void)
 				      .format_out = "/dev/null" };
 	struct micro_device d;
 	struct micro_probe p = { 0 };
+	struct bench_rows r;
 	struct err e = { 0 };
 	size_t n;
 	const struct micro_inst *i = micro_insts(&n);
 
 	if (fd < 0 || close(fd) || unlink(db))
 		return EXIT_TROUBLE;
+	bench_open(&r, "host-timed", argc, args);
 	bool good = micro_device_open(&d, &o, "bench", "x", &e) &&
 		    micro_inst_probe(&p, &d, i, false, 1, &e);
 	p.iterations = ITERATIONS / 4;
@@ -77,15 +95,14 @@ int main(void)
 		/* Per repetition: 3 times the copies, and 3 loops' ends. */
 		const double all = (double)REPS * ITERATIONS *
 				   (3 * p.copies + 6);
-		const double alone = all / untimed(&p, &e);
+		const double alone_s = untimed(&p, &e);
 
-		printf("%-42s %8.2f M/s\n", "timed, wave-instructions",
-		       rate * 1e-6);
-		printf("%-42s %8.2f M/s (%.1f times)\n",
-		       "the same without a clock", alone * 1e-6, alone / rate);
+		good = alone_s > 0;
+		if (good)
+			report(&r, rate, all / alone_s);
 	}
 	micro_probe_fini(&p);
-	const int code = micro_device_close(&d, good, &e);
+	good = !micro_device_close(&d, good, &e) && good;
 	unlink(db);
-	return code ? err_report("bench-host-timed", &e) : 0;
+	return bench_close(&r, good, &e);
 }

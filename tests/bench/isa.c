@@ -5,6 +5,7 @@
  * whole processes on the same code object, in turns: t0-isa dis beside it.
  */
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 #include "base/base.h"
 #include "isa/code/code.h"
 #include "isa/text/text.h"
+#include "results/stats/stats.h"
+#include "tests/bench/rows.h"
 #include "tests/isa/gen.h"
 
 enum { INSTS = 20000, PASSES = 15, WORD_BYTES = 20 };
@@ -70,31 +73,27 @@ static void print(struct sample *s)
 	}
 }
 
-static int ascending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void measure(struct table *t, const char *what,
+static void measure(struct bench_rows *r, struct table *t, const char *what,
 		    void (*f)(struct sample *), struct sample *s)
 {
-	uint64_t ns[PASSES];
+	const unsigned passes = bench_rounds(PASSES);
+	double ns[PASSES];
 
 	f(s); /* warms the caches */
-	for (int i = 0; i < PASSES; i++) {
+	for (unsigned i = 0; i < passes; i++) {
 		uint64_t start = time_mono_ns();
 		f(s);
-		ns[i] = time_mono_ns() - start;
+		ns[i] = (double)(time_mono_ns() - start) / INSTS;
 	}
-	qsort(ns, PASSES, sizeof(*ns), ascending);
+	double *sorted = res_sorted(ns, passes);
+	bench_case(r, what, NULL);
 	table_row(t);
 	table_cell(t, 0, "%s", what);
-	table_cell(t, 1, "%.1f", (double)ns[PASSES / 2] / INSTS);
-	table_cell(t, 2, "%.1f", (double)ns[0] / INSTS);
-	table_cell(t, 3, "%.1f", (double)ns[PASSES - 1] / INSTS);
-	table_cell(t, 4, "%d", PASSES);
+	table_cell(t, 1, "%.1f", bench_time(r, ns, passes, 1e-9));
+	table_cell(t, 2, "%.1f", sorted[0]);
+	table_cell(t, 3, "%.1f", sorted[passes - 1]);
+	table_cell(t, 4, "%u", passes);
+	free(sorted);
 }
 
 /* ---------------------------------------------------- whole processes ---- */
@@ -200,41 +199,52 @@ static double seconds(const char *command)
 	return (double)(time_mono_ns() - start) * 1e-9;
 }
 
-static int ascending_f64(const void *a, const void *b)
+/* Seconds of both in turns. */
+static void report_pair(struct bench_rows *r, struct table *t,
+			const double *ours, const double *theirs, unsigned n)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	double ratio[PAIRS];
+	char params[64];
 
-	return (x > y) - (x < y);
+	for (unsigned i = 0; i < n; i++)
+		ratio[i] = theirs[i] / ours[i];
+	double *sorted = res_sorted(ratio, n);
+	res_params(params, sizeof(params), "insts:u", OBJECT_INSTS);
+	table_row(t);
+	table_cell(t, 0, "%d instructions", OBJECT_INSTS);
+	bench_case(r, "llvm-objdump-19 -d", params);
+	table_cell(t, 2, "%.3f", bench_time(r, theirs, n, 1));
+	bench_case(r, "t0-isa dis", params);
+	table_cell(t, 1, "%.3f", bench_time(r, ours, n, 1));
+	table_cell(t, 3, "%.1f", bench_ratio(r, "llvm-objdump-19 -d",
+					     RES_HIGHER, ratio, n));
+	table_cell(t, 4, "%.1f", sorted[0]);
+	table_cell(t, 5, "%.1f", sorted[n - 1]);
+	table_cell(t, 6, "%u", n);
+	free(sorted);
 }
 
-static void compare(struct table *t, const char *tool, const char *path)
+static bool compare(struct bench_rows *r, struct table *t, const char *tool,
+		    const char *path, struct err *e)
 {
-	double ours[PAIRS], theirs[PAIRS], ratio[PAIRS];
+	const unsigned n = bench_rounds(PAIRS);
+	double ours[PAIRS], theirs[PAIRS];
 	char a[512], b[512];
 
 	snprintf(a, sizeof(a), "%s dis %s >/dev/null", tool, path);
 	snprintf(b, sizeof(b), "llvm-objdump-19 -d %s >/dev/null 2>&1", path);
-	for (int i = 0; i < PAIRS; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		ours[i] = seconds(a);
 		theirs[i] = seconds(b);
-		ratio[i] = theirs[i] / ours[i];
 		if (ours[i] < 0 || theirs[i] < 0)
-			return;
+			return err_set(e, ERR_INPUT, "this command failed: %s",
+				       ours[i] < 0 ? a : b);
 	}
-	qsort(ours, PAIRS, sizeof(*ours), ascending_f64);
-	qsort(theirs, PAIRS, sizeof(*theirs), ascending_f64);
-	qsort(ratio, PAIRS, sizeof(*ratio), ascending_f64);
-	table_row(t);
-	table_cell(t, 0, "%d instructions", OBJECT_INSTS);
-	table_cell(t, 1, "%.3f", ours[PAIRS / 2]);
-	table_cell(t, 2, "%.3f", theirs[PAIRS / 2]);
-	table_cell(t, 3, "%.1f", ratio[PAIRS / 2]);
-	table_cell(t, 4, "%.1f", ratio[0]);
-	table_cell(t, 5, "%.1f", ratio[PAIRS - 1]);
-	table_cell(t, 6, "%d", PAIRS);
+	report_pair(r, t, ours, theirs, n);
+	return true;
 }
 
-static bool processes(const char *self, struct err *e)
+static bool processes(struct bench_rows *r, const char *self, struct err *e)
 {
 	char path[] = "/tmp/t0-bench-isa-XXXXXX", tool[400];
 	const char *slash = strrchr(self, '/');
@@ -245,19 +255,21 @@ static bool processes(const char *self, struct err *e)
 	/* build/MODE/tests/bench/isa: the tool is two folders up. */
 	snprintf(tool, sizeof(tool), "%.*s/../../t0-isa",
 		 slash ? (int)(slash - self) : 1, slash ? self : ".");
-	if (system("llvm-objdump-19 --version >/dev/null 2>&1") ||
-	    access(tool, X_OK))
+	if (access(tool, X_OK))
+		return err_sys(e, ERR_INPUT, errno, "%s", tool);
+	if (system("llvm-objdump-19 --version >/dev/null 2>&1")) {
+		printf("isa: SKIPPED the comparison: llvm-objdump-19 is not "
+		       "installed\n");
 		return true;
+	}
 	fd = mkstemp(path);
 	if (fd < 0)
 		return err_set(e, ERR_IO, "no temporary file");
 	close(fd);
 	table_init(&t, "disassemble a file,#t0-isa s,#llvm-objdump-19 s,"
 		       "#ratio,#min,#max,#n");
-	good = make_object(path, e);
-	if (good)
-		compare(&t, tool, path);
-	good = good && table_print(&t, TABLE_TEXT, stdout, e);
+	good = make_object(path, e) && compare(r, &t, tool, path, e) &&
+	       table_print(&t, TABLE_TEXT, stdout, e);
 	table_fini(&t);
 	unlink(path);
 	return good;
@@ -266,18 +278,20 @@ static bool processes(const char *self, struct err *e)
 int main(int argc, char **argv)
 {
 	struct sample *s = xcalloc(1, sizeof(*s));
+	struct bench_rows r;
 	struct err e = { 0 };
 	struct table t;
 	bool done;
 
+	bench_open(&r, "isa", argc, argv);
 	fill(s, 20260701);
 	table_init(&t, "isa,#median ns,#min ns,#max ns,#n");
-	measure(&t, "decode", decode, s);
-	measure(&t, "encode", encode, s);
-	measure(&t, "print", print, s);
+	measure(&r, &t, "decode", decode, s);
+	measure(&r, &t, "encode", encode, s);
+	measure(&r, &t, "print", print, s);
 	done = table_print(&t, TABLE_TEXT, stdout, &e);
 	table_fini(&t);
 	free(s);
-	done = done && processes(argc ? argv[0] : "", &e);
-	return done ? EXIT_YES : err_report("bench-isa", &e);
+	done = done && processes(&r, argc ? argv[0] : "", &e);
+	return bench_close(&r, done, &e);
 }

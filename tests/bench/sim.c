@@ -12,15 +12,9 @@
 
 #include "compiler/sim/examine/examine.h"
 #include "isa/text/text.h"
+#include "tests/bench/rows.h"
 
 enum { PASSES = 7, STEPS = 128 };
-
-static int by_number(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 /* Of this process alone: others share the machine. */
 static double cpu_ms(void)
@@ -29,12 +23,6 @@ static double cpu_ms(void)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static double median(double *x, int n)
-{
-	qsort(x, (size_t)n, sizeof(*x), by_number);
-	return x[n / 2];
 }
 
 struct timed {
@@ -126,43 +114,79 @@ static double mca(const char *path, int instructions, int iterations)
 	return (double)instructions * iterations / seconds;
 }
 
-int main(void)
+struct passes {
+	unsigned n;
+	double issues;			 /* of one workgroup */
+	double one[PASSES], part[PASSES]; /* milliseconds */
+	/* Wave-instructions a second. */
+	double rate[PASSES], full[PASSES], other[PASSES];
+	double ratio[PASSES]; /* of a full WGP, without jumps to with */
+};
+
+static void measure(struct passes *p)
 {
-	double one[PASSES], rate[PASSES], full[PASSES], other[PASSES];
-	double part[PASSES], ratio[PASSES];
 	char path[] = "/tmp/t0-mca-XXXXXX";
 	struct cost_model m;
-	struct timed x = { 0 };
 
 	cost_init(&m, "gfx1100");
 	close(mkstemp(path));
 	int n = write_text(path);
-	for (int i = 0; i < PASSES; i++) {
-		x = simulate(&m, 1, 0);
-		one[i] = x.ms;
-		rate[i] = x.issues / x.ms * 1e3;
+	for (unsigned i = 0; i < p->n; i++) {
+		struct timed x = simulate(&m, 1, 0);
 		struct timed all = simulate(&m, 6, 0);
 		struct timed jumps = simulate(&m, 6, SIM_TRIPS);
-		full[i] = all.issues / all.ms * 1e3;
-		part[i] = jumps.ms;
-		ratio[i] = all.ms / jumps.ms;
-		other[i] = mca(path, n, (int)(x.issues / n));
+
+		p->issues = x.issues;
+		p->one[i] = x.ms;
+		p->rate[i] = x.issues / x.ms * 1e3;
+		p->full[i] = all.issues / all.ms * 1e3;
+		p->part[i] = jumps.ms;
+		p->ratio[i] = all.ms / jumps.ms;
+		p->other[i] = mca(path, n, (int)(x.issues / n));
 	}
 	unlink(path);
 	cost_fini(&m);
-	double ours = median(rate, PASSES), theirs = median(other, PASSES);
+}
+
+static void report(struct bench_rows *r, const struct passes *p)
+{
+	static const char unit[] = "insts/s";
+
+	bench_case(r, "one workgroup", NULL);
+	const double ours = bench_rate(r, unit, p->rate, p->n);
 	printf("sim: one workgroup 128x128x32, K = 4096: %.1f ms for %.0f "
-	       "wave-instructions\n", median(one, PASSES), x.issues);
+	       "wave-instructions\n", bench_time(r, p->one, p->n, 1e-3),
+	       p->issues);
+	bench_case(r, "a full WGP", NULL);
 	printf("sim: %.2f million wave-instructions per second, %.2f with a "
-	       "full WGP\n", ours / 1e6, median(full, PASSES) / 1e6);
-	printf("sim: a full WGP in %.1f ms when time jumps over steady loops, "
-	       "%.1f times as fast\n", median(part, PASSES),
-	       median(ratio, PASSES));
-	if (theirs > 0)
-		printf("sim: llvm-mca-19 on the same code: %.2f million per "
-		       "second, ours is %.1f times as fast\n", theirs / 1e6,
-		       ours / theirs);
-	else
-		printf("sim: no llvm-mca-19 to compare with\n");
-	return 0;
+	       "full WGP\n", ours / 1e6,
+	       bench_rate(r, unit, p->full, p->n) / 1e6);
+	bench_case(r, "a full WGP, with jumps", NULL);
+	printf("sim: a full WGP in %.1f ms when time jumps over steady loops, ",
+	       bench_time(r, p->part, p->n, 1e-3));
+	printf("%.1f times as fast\n",
+	       bench_ratio(r, "without jumps", RES_HIGHER, p->ratio, p->n));
+	if (!(p->other[0] > 0)) {
+		printf("sim: SKIPPED the comparison: llvm-mca-19 is not "
+		       "installed\n");
+		return;
+	}
+	bench_case(r, "llvm-mca-19", NULL);
+	const double theirs = bench_rate(r, unit, p->other, p->n);
+	bench_case(r, "one workgroup", NULL);
+	printf("sim: llvm-mca-19 on the same code: %.2f million per second, "
+	       "ours is %.1f times as fast\n", theirs / 1e6,
+	       bench_ratio_one(r, "llvm-mca-19", RES_HIGHER, ours / theirs));
+}
+
+int main(int argc, char **argv)
+{
+	struct passes p = { .n = bench_rounds(PASSES) };
+	struct bench_rows r;
+	struct err e = { 0 };
+
+	bench_open(&r, "sim", argc, argv);
+	measure(&p);
+	report(&r, &p);
+	return bench_close(&r, true, &e);
 }

@@ -18,6 +18,7 @@
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 #include "tests/bench/machine.h"
+#include "tests/bench/rows.h"
 
 enum {
 	TRIALS = 100,
@@ -218,38 +219,69 @@ static bool measure(struct device *one, struct device *two,
 	return true;
 }
 
-static bool report(const struct best *best, const double c[2], struct err *e)
+static double report_rate(struct bench_rows *r, const char *name,
+			  unsigned threads, const char *unit, double rate)
 {
+	char params[64];
+
+	res_params(params, sizeof(params), "?threads:u", threads);
+	bench_case(r, name, params);
+	return bench_rate_one(r, unit, rate);
+}
+
+static double report_ratio(struct bench_rows *r, const char *to, double ratio)
+{
+	return bench_ratio_one(r, to, RES_HIGHER, ratio);
+}
+
+/* Threads 0 is the executor without a device. */
+static void report_kernel(struct bench_rows *r, const char *name,
+			  const struct best *best, struct table *t)
+{
+	static const char unit[] = "insts/s";
+	const double one = best->one.real, two = best->two.real;
+
+	table_row(t);
+	table_cell(t, 0, "%s", name);
+	table_cell(t, 1, "%.1f",
+		   report_rate(r, name, 0, unit, best->bare) * 1e-6);
+	table_cell(t, 2, "%.1f", report_rate(r, name, 1, unit, one) * 1e-6);
+	table_cell(t, 3, "%.2f", report_ratio(r, "bare", one / best->bare));
+	table_cell(t, 4, "%.1f",
+		   report_rate(r, name, THREADS, unit, two) * 1e-6);
+	table_cell(t, 5, "%.2f", report_ratio(r, "1 thread", two / one));
+	table_cell(t, 6, "%.2f",
+		   bench_ratio_one(r, "CPU time of 1 thread", RES_LOWER,
+				   best->two.cpu_ns / best->two.insts /
+				   (best->one.cpu_ns / best->one.insts)));
+}
+
+static bool report(struct bench_rows *r, const struct best *best,
+		   const double c[2], struct err *e)
+{
+	static const char plain[] = "plain C", loops[] = "loops/s";
 	struct table t;
 	bool done;
 
 	table_init(&t, "soft device,#M insts/s bare,#1 thread,#of bare,"
 		       "#2 threads,#gain,#CPU time of 2 to 1");
-	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++) {
-		table_row(&t);
-		table_cell(&t, 0, "%s", kernels[i].name);
-		table_cell(&t, 1, "%.1f", best[i].bare * 1e-6);
-		table_cell(&t, 2, "%.1f", best[i].one.real * 1e-6);
-		table_cell(&t, 3, "%.2f", best[i].one.real / best[i].bare);
-		table_cell(&t, 4, "%.1f", best[i].two.real * 1e-6);
-		table_cell(&t, 5, "%.2f",
-			   best[i].two.real / best[i].one.real);
-		table_cell(&t, 6, "%.2f",
-			   best[i].two.cpu_ns / best[i].two.insts /
-				   (best[i].one.cpu_ns / best[i].one.insts));
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++)
+		report_kernel(r, kernels[i].name, &best[i], &t);
 	table_row(&t);
 	table_cell(&t, 0, "plain C, nothing shared (M loops/s)");
-	table_cell(&t, 2, "%.2f", c[0] * 1e-6);
-	table_cell(&t, 4, "%.2f", c[1] * 1e-6);
-	table_cell(&t, 5, "%.2f", c[1] / c[0]);
+	table_cell(&t, 2, "%.2f", report_rate(r, plain, 1, loops, c[0]) * 1e-6);
+	table_cell(&t, 4, "%.2f",
+		   report_rate(r, plain, THREADS, loops, c[1]) * 1e-6);
+	table_cell(&t, 5, "%.2f", report_ratio(r, "1 thread", c[1] / c[0]));
 	done = table_print(&t, TABLE_TEXT, stdout, e);
 	table_fini(&t);
 	return done;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	const unsigned trials = bench_rounds(TRIALS);
+	struct bench_rows r;
 	struct best best[ARRAY_SIZE(kernels)] = { { 0 } };
 	struct device one = { 0 }, two = { 0 };
 	struct bench_machine m;
@@ -257,15 +289,16 @@ int main(void)
 	struct err e = { 0 };
 	bool good;
 
+	bench_open(&r, "soft-device", argc, argv);
 	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++)
 		assemble(&kernels[i]);
 	bench_machine_init(&m, 4096);
 	good = device_open(&one, 1, &e) && device_open(&two, THREADS, &e);
-	for (int i = 0; good && i < TRIALS; i++)
+	for (unsigned i = 0; good && i < trials; i++)
 		good = measure(&one, &two, &m, best, c, &e);
-	good = good && report(best, c, &e);
+	good = good && report(&r, best, c, &e);
 	kfd_close(two.dev);
 	kfd_close(one.dev);
 	bench_machine_fini(&m);
-	return good ? EXIT_YES : err_report("bench-soft-device", &e);
+	return bench_close(&r, good, &e);
 }

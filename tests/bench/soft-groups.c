@@ -5,6 +5,7 @@
  * ratio is near 1 has no fast form.
  */
 #include "tests/bench/machine.h"
+#include "tests/bench/rows.h"
 
 enum {
 	ROUNDS = 7,
@@ -251,9 +252,20 @@ static double max(double a, double b)
 	return a > b ? a : b;
 }
 
-static void measure(struct bench_machine m[2], const struct group *g,
-		    struct table *t)
+static double report_way(struct bench_rows *r, const struct group *g,
+			 const char *way, double best)
 {
+	char params[64];
+
+	res_params(params, sizeof(params), "way:s", way);
+	bench_case(r, g->name, params);
+	return bench_rate_one(r, "insts/s", best);
+}
+
+static void measure(struct bench_rows *r, struct bench_machine m[2],
+		    const struct group *g, struct table *t)
+{
+	const unsigned rounds = bench_rounds(ROUNDS);
 	static struct bench_code code;
 	double best[2] = { 0, 0 };
 	uint32_t loops[2];
@@ -263,23 +275,26 @@ static void measure(struct bench_machine m[2], const struct group *g,
 		bench_load(&m[k], &code);
 		loops[k] = calibrate(&m[k], g);
 	}
-	for (int i = 0; i < ROUNDS; i++)
+	for (unsigned i = 0; i < rounds; i++)
 		for (int k = 0; k < 2; k++)
 			best[k] = max(best[k], trial(&m[k], g, loops[k]));
 	table_row(t);
 	table_cell(t, 0, "%s", g->name);
-	table_cell(t, 1, "%.1f", best[0] * 1e-6);
-	table_cell(t, 2, "%.1f", best[1] * 1e-6);
-	table_cell(t, 3, "%.2f", best[1] / best[0]);
+	table_cell(t, 1, "%.1f", report_way(r, g, "handlers", best[0]) * 1e-6);
+	table_cell(t, 2, "%.1f", report_way(r, g, "stretches", best[1]) * 1e-6);
+	table_cell(t, 3, "%.2f", bench_ratio_one(r, "handlers", RES_HIGHER,
+						 best[1] / best[0]));
 }
 
 int main(int argc, char **argv)
 {
 	struct bench_machine m[2];
+	struct bench_rows r;
 	struct err e = { 0 };
 	struct table t;
 	bool done;
 
+	bench_open(&r, "soft-groups", argc, argv);
 	for (int k = 0; k < 2; k++)
 		bench_machine_init(&m[k], MEMORY_BYTES);
 	m[0].slow = true;
@@ -287,10 +302,10 @@ int main(int argc, char **argv)
 		       "#in stretches,#ratio");
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
 		if (argc < 2 || strstr(groups[i].name, argv[1]))
-			measure(m, &groups[i], &t);
+			measure(&r, m, &groups[i], &t);
 	done = table_print(&t, TABLE_TEXT, stdout, &e);
 	table_fini(&t);
 	for (int k = 0; k < 2; k++)
 		bench_machine_fini(&m[k]);
-	return done ? EXIT_YES : err_report("bench-soft-groups", &e);
+	return bench_close(&r, done, &e);
 }

@@ -20,6 +20,7 @@
 #include "base/base.h"
 #include "isa/text/text.h"
 #include "kfd/soft/exec/exec.h"
+#include "tests/bench/rows.h"
 
 enum {
 	ROUNDS = 9,
@@ -417,19 +418,6 @@ static double peak(const char **what)
 
 /* ------------------------------------------------------------- report ---- */
 
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v)
-{
-	qsort(v, ROUNDS, sizeof(*v), ascending);
-	return v[ROUNDS / 2];
-}
-
 struct result {
 	double one[ROUNDS], all[ROUNDS]; /* instructions a second */
 	double ratio[ROUNDS]; /* to plain C, one thread */
@@ -452,17 +440,37 @@ static void measure(struct machine *m, int threads, enum job job,
 	r->ratio[round] = r->one[round] / c;
 }
 
-static void add_row(struct table *t, enum job job, struct result *r)
+static void report_threads(struct bench_rows *rows, enum job job,
+			   unsigned threads)
 {
-	double one = median(r->one);
+	char params[64];
+
+	res_params(params, sizeof(params), "threads:u", threads);
+	bench_case(rows, job_name[job], params);
+}
+
+static void add_row(struct bench_rows *rows, struct table *t, enum job job,
+		    const struct result *r, unsigned threads, unsigned rounds)
+{
+	static const char unit[] = "insts/s";
+
+	report_threads(rows, job, 1);
+	double one = bench_rate(rows, unit, r->one, rounds), all = one;
 
 	table_row(t);
 	table_cell(t, 0, "%s", job_name[job]);
 	table_cell(t, 1, "%.1f", one * 1e-6);
 	table_cell(t, 2, "%.2f", one * LANES * 1e-9);
-	table_cell(t, 3, "%.3f", median(r->ratio));
-	table_cell(t, 4, "%.1f", median(r->all) * 1e-6);
-	table_cell(t, 5, "%.2f", median(r->gain));
+	table_cell(t, 3, "%.3f", bench_ratio(rows, "C of gcc -O2", RES_HIGHER,
+					     r->ratio, rounds));
+	if (threads > 1) {
+		report_threads(rows, job, threads);
+		all = bench_rate(rows, unit, r->all, rounds);
+		report_threads(rows, job, 2);
+	}
+	table_cell(t, 4, "%.1f", all * 1e-6);
+	table_cell(t, 5, "%.2f", bench_ratio(rows, "1 thread", RES_HIGHER,
+					     r->gain, rounds));
 }
 
 /* Of the instructions of the loop, 16 are WMMA with 8192 operations each. */
@@ -473,28 +481,36 @@ static double wmma_flops(const struct machine *m, double insts_per_s)
 	return insts_per_s / (double)m->insts * wmma * 8192;
 }
 
-static void run(struct machine *m, int threads, struct table *t)
+static void run(struct bench_rows *rows, struct machine *m, int threads,
+		struct table *t)
 {
+	const unsigned rounds = bench_rounds(ROUNDS);
 	static struct result r[JOBS];
 	double top[ROUNDS], share[ROUNDS], flops[ROUNDS];
 	const char *unit = "no FMA";
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (unsigned i = 0; i < rounds; i++) {
 		for (enum job j = 0; j < JOBS; j++)
-			measure(m, threads, j, &r[j], i);
+			measure(m, threads, j, &r[j], (int)i);
 		top[i] = peak(&unit);
 		flops[i] = wmma_flops(m, r[JOB_GEMM].one[i]);
 		share[i] = flops[i] / top[i];
 	}
 	for (enum job j = 0; j < JOBS; j++)
-		add_row(t, j, &r[j]);
+		add_row(rows, t, j, &r[j], (unsigned)threads, rounds);
+	bench_case(rows, "FMA peak of a core", NULL);
+	const double most = bench_rate(rows, "FLOP/s", top, rounds);
+	bench_case(rows, "WMMA", NULL);
 	printf("soft: WMMA %.1f GFLOP/s on one thread, %.0f %% of the core's "
-	       "FMA peak of %.1f (%s)\n", median(flops) * 1e-9,
-	       median(share) * 100, median(top) * 1e-9, unit);
+	       "FMA peak of %.1f (%s)\n",
+	       bench_rate(rows, "FLOP/s", flops, rounds) * 1e-9,
+	       bench_ratio(rows, "FMA peak of a core", RES_HIGHER, share,
+			   rounds) * 100, most * 1e-9, unit);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	struct bench_rows r;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int threads = cpus < 1		 ? 1 :
 		      cpus > MAX_THREADS ? MAX_THREADS :
@@ -505,6 +521,7 @@ int main(void)
 	struct buf text = { 0 };
 	struct table t;
 
+	bench_open(&r, "soft", argc, argv);
 	gemm_text(&text);
 	assemble(&code[JOB_VALU], valu_text);
 	assemble(&code[JOB_STREAM], stream_text);
@@ -513,12 +530,12 @@ int main(void)
 		machine_init(&m[i], code);
 	table_init(&t, "soft,#M wave insts/s,#G lane ops/s,#vs C -O2,"
 		       "#M insts/s all threads,#gain of thread 2");
-	run(m, threads, &t);
+	run(&r, m, threads, &t);
 	bool done = table_print(&t, TABLE_TEXT, stdout, &e);
 	table_fini(&t);
 	buf_fini(&text);
 	for (int i = 0; i < threads; i++)
 		machine_fini(&m[i]);
 	free(m);
-	return done ? EXIT_YES : err_report("bench-soft", &e);
+	return bench_close(&r, done, &e);
 }
