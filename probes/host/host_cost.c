@@ -517,6 +517,7 @@ static double per_round(const struct measure *m)
 static bool overlap_row(struct host_costs *c, const struct measure m[3],
 			struct err *e)
 {
+	static const char *const alone[3] = { "first", "second" };
 	const double a = per_round(&m[0]), b = per_round(&m[1]),
 		     both = per_round(&m[2]);
 	struct table *t = &c->h.table;
@@ -531,10 +532,21 @@ static bool overlap_row(struct host_costs *c, const struct measure m[3],
 	table_cell(t, 5, "%.0f", 100 * (a + b - both) / (a < b ? a : b));
 	for (int i = 0; i < 3; i++)
 		c->wrong += m[i].series.rejected[PROBE_PAIR_VALUE] > 0;
-	res_params(params, sizeof(params), "with:s", m[1].inst->name);
-	return host_store(&c->h, "overlap", m[0].inst->name, params,
-			  "interval", "cycle", &m[2].series,
-			  core_hz(c, &m[2].series), e);
+	bool good = true;
+	for (int i = 0; i < 3 && good; i++) {
+		struct probe_series s = m[i].series;
+		const int in_round = m[i].with ? 1 :
+					       host_set_size(m[i].inst->set);
+
+		for (size_t k = 0; k < s.n; k++)
+			s.v[k] *= in_round;
+		res_params(params, sizeof(params), "with:s ?alone:s",
+			   m[1].inst->name, alone[i]);
+		good = host_store(&c->h, "overlap", m[0].inst->name, params,
+				  "interval", "cycle", &s,
+				  core_hz(c, &m[i].series), e);
+	}
+	return good;
 }
 
 static bool add_pairs(struct host_costs *c, struct err *e)

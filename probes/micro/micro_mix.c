@@ -86,6 +86,7 @@ static bool make_mix(struct micro_probe *p, struct micro_device *d,
 static bool mix_row(struct micro_device *d, struct micro_probe p[3],
 		    const char *a, const char *b, struct err *e)
 {
+	static const char *const alone[3] = { "first", "second" };
 	struct table *t = &d->table;
 	char params[96];
 
@@ -101,9 +102,14 @@ static bool mix_row(struct micro_device *d, struct micro_probe p[3],
 	const double one = median_cycles(&p[0]), two = median_cycles(&p[1]);
 	table_cell(t, 5, "%.0f", 100 * (one + two - median_cycles(&p[2])) /
 					 (one < two ? one : two));
-	res_params(params, sizeof(params), "with:s", b);
-	return micro_probe_store(&p[2], "overlap", a, params, "interval",
-				 "cycle", 1, e);
+	bool good = true;
+	for (int i = 0; i < 3 && good; i++) {
+		res_params(params, sizeof(params), "with:s ?alone:s", b,
+			   alone[i]);
+		good = micro_probe_store(&p[i], "overlap", a, params,
+					 "interval", "cycle", 1, e);
+	}
+	return good;
 }
 
 int micro_overlap(const struct probe_opts *o, struct err *e)

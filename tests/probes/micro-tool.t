@@ -54,6 +54,14 @@ has "$dir/err" 'it wants --device sim' 'and that is said'
 
 exits 0 'overlap' "$probe" overlap --device sim --db "$db" --csv \
 	-o "$dir/o.csv"
+is "$(sqlite3 "$db" "SELECT printf('%.2f %.2f %.2f', a.value, b.value, c.value)
+	FROM v_results a JOIN v_results b ON b.run = a.run AND b.name = a.name
+	JOIN v_results c ON c.run = a.run AND c.name = a.name
+	WHERE a.area = 'overlap' AND a.name = 'v_mul_lo_u32'
+	AND a.params ->> 'alone' = 'first' AND b.params ->> 'alone' = 'second'
+	AND c.params = '{\"with\":\"v_rcp_f32\"}'")" \
+	"$(awk -F, '$1 == "v_mul_lo_u32" { print $3, $4, $5 }' "$dir/o.csv")" \
+	'each alone and both together are kept'
 is "$(awk -F, '$1 == "v_add_f32" && $2 == "s_add_u32" && $6 > 80' \
 	"$dir/o.csv" | wc -l | tr -d ' ')" 1 \
 	'vector and scalar ALU run at the same time'
