@@ -17,9 +17,11 @@ struct show_opts {
 	struct cli_list allow;
 	double alpha, least;
 	const char *against, *condition;
+	const char *origin, *device; /* that a plot shows */
 	int processes, side, trials;
 	double limit;
 	bool slots, yes, dry_run, any_host, all, term, tunes, verbose, required;
+	bool list;
 };
 
 struct show {

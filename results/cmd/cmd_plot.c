@@ -16,15 +16,46 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum style { BARS, LINES2, LINESLOG, STEPS, HEAT, DIAGONAL, ROOF, TIME };
+enum style { BARS, BARSLOG, STACK, LINES2, LINESLOG, BYTES, POINTS2, POINTS,
+	     STEPS, HEAT, DIAGONAL, ROOF, TIME, TIMELOG, RATIO };
+
+/* What gnuplot is told of a style, but for the curves themselves. */
+static const struct look {
+	bool names; /* x is one of several names, not a number */
+	bool apart; /* series that share an x stand beside each other */
+	bool bytes; /* x counts them */
+	const char *axes;
+} looks[] = {
+	[BARS] = { .names = true, .axes = "set yrange [0:*]\n" },
+	[BARSLOG] = { .names = true,
+		      .axes = "set logscale y 10\nset yrange [0.5:*]\n" },
+	[STACK] = { .names = true, .axes = "set yrange [0:*]\n" },
+	[LINES2] = { .axes = "set yrange [0:*]\nset logscale x 2\n" },
+	[LINESLOG] = { .axes = "set logscale xy 2\n" },
+	[BYTES] = { .bytes = true,
+		    .axes = "set yrange [0:*]\nset logscale x 2\n" },
+	[POINTS2] = { .apart = true,
+		      .axes = "set yrange [0:*]\nset logscale x 2\n" },
+	[POINTS] = { .axes = "set yrange [0:*]\nset xrange [0:*]\n" },
+	[STEPS] = { .axes = "set logscale x 10\nset yrange [0:1]\n" },
+	[HEAT] = { .names = true,
+		   .axes = "set palette defined (0 '#f7fbff', 0.5 '#9ecae1', "
+			   "1 '#4292c6')\nunset key\nunset grid\n" },
+	[DIAGONAL] = { .axes = "set logscale xy 10\n" },
+	[ROOF] = { .axes = "set logscale xy 10\n" },
+	[TIME] = { .names = true, .apart = true, .axes = "" },
+	[TIMELOG] = { .names = true, .apart = true,
+		      .axes = "set logscale y 10\n" },
+	[RATIO] = { .names = true, .apart = true, .axes = "" },
+};
 
 static const struct plot {
 	const char *name;
 	enum style style;
-	const char *area, *title, *x_label, *y_label, *sql;
+	const char *areas, *fill, *title, *x_label, *y_label, *sql;
 } plots[] = {
-#define PLOT(name, style, area, title, x, y, sql) \
-	{ #name, style, area, title, x, y, sql },
+#define PLOT(name, style, areas, fill, title, x, y, sql) \
+	{ #name, style, areas, fill, title, x, y, sql },
 #include "results/cmd/plots.def"
 #undef PLOT
 };
@@ -38,8 +69,9 @@ enum { SERIES, X, Y, LOW, HIGH, LABEL };
 struct drawing {
 	struct show *s;
 	const struct plot *plot;
+	const struct look *look;
 	struct table rows;
-	struct buf footer, script;
+	struct buf title, footer, script;
 	const char **series; /* [n_series], as they first appear */
 	const char **name;   /* [n_names], of x: bars, heat map, commits */
 	int n_series, n_names;
@@ -49,42 +81,106 @@ struct drawing {
 
 /* The device that was measured last; published numbers have no say. */
 static const char device_sql[] =
-	"SELECT device_name, gfx, uid, origin FROM v_results "
-	"WHERE area = ? AND state = 'complete' ORDER BY origin = 'published', "
-	"start_ns DESC, run DESC LIMIT 1";
+	"SELECT device_name, gfx, uid, origin FROM v_results WHERE area = ?1 "
+	"AND state = 'complete' AND (?2 IS NULL OR origin = ?2) "
+	"AND (?3 IS NULL OR device_name LIKE '%' || ?3 || '%') "
+	"ORDER BY origin = 'published', start_ns DESC, run DESC, origin "
+	"LIMIT 1";
 
-static bool bind_view(struct res_db *db, const struct table *device,
-		      const char *area, struct err *e)
+/* What was worked out on no device is exact here and measured there. */
+static const char area_sql[] =
+	"INSERT INTO every SELECT result, run, case_id, area, name, params, "
+	"metric, unit, value, coalesce(lo, value), coalesce(hi, value), "
+	"clock_hz, better, origin, source, start_ns, device_name, git_commit, "
+	"dirty FROM v_results WHERE state = 'complete' AND area = ?1 "
+	"AND (origin = 'published' OR (device_name IS ?2 AND gfx IS ?3 "
+	"AND uid IS ?4 AND (?2 IS NULL OR origin IS ?5)))";
+
+/* Each is made anew from the one before it. */
+static const struct view {
+	const char *name, *sql;
+} views[] = {
+	{ "latest", "CREATE TEMP TABLE latest AS SELECT * FROM (SELECT *, "
+		    "row_number() OVER (PARTITION BY case_id, metric, origin "
+		    "ORDER BY start_ns DESC, run DESC) AS newest FROM every) "
+		    "WHERE newest = 1" },
+	{ "commits", "CREATE TEMP TABLE commits AS SELECT *, value / nullif("
+		     "first_value(value) OVER (PARTITION BY case_id, metric, "
+		     "origin ORDER BY at, start_ns), 0) AS ratio FROM (SELECT "
+		     "*, substr(git_commit, 1, 8) || iif(dirty, '+', '') AS "
+		     "commit_id, min(start_ns) OVER (PARTITION BY git_commit, "
+		     "dirty) AS at, row_number() OVER (PARTITION BY case_id, "
+		     "metric, origin, git_commit, dirty ORDER BY start_ns DESC, "
+		     "run DESC) AS newest FROM every) WHERE newest = 1" },
+};
+
+static bool drop_table(struct res_db *db, const char *name, struct err *e)
 {
-	const char **d = device->row[0];
+	char sql[64];
 
-	return res_exec(db, e, "DROP TABLE IF EXISTS temp.every", "") &&
-	       res_exec(db, e, "DROP TABLE IF EXISTS temp.latest", "") &&
-	       res_exec(db, e,
-		"CREATE TEMP TABLE every AS SELECT result, run, case_id, area, "
-		"name, params, metric, unit, value, coalesce(lo, value) AS lo, "
-		"coalesce(hi, value) AS hi, origin, source, start_ns, "
-		"device_name, git_commit, dirty FROM v_results "
-		"WHERE state = 'complete' "
-		"AND area IN(?1, iif(?1 = 'kernel', 'peak', ?1)) "
-		"AND (origin = 'published' OR (device_name IS ?2 AND gfx IS ?3 "
-		"AND uid IS ?4 AND origin IS ?5))", "ttttt", area, d[0], d[1],
-		d[2], d[3]) &&
-	       res_exec(db, e,
-		"CREATE TEMP TABLE latest AS SELECT * FROM (SELECT *, "
-		"row_number() OVER (PARTITION BY case_id, metric, origin "
-		"ORDER BY start_ns DESC, run DESC) AS newest FROM every) "
-		"WHERE newest = 1", "");
+	snprintf(sql, sizeof(sql), "DROP TABLE IF EXISTS temp.%s", name);
+	return res_exec(db, e, sql, "");
 }
 
-static bool load_footer(struct drawing *d, const struct table *device,
-			struct err *e)
+static bool begin_view(struct res_db *db, struct err *e)
 {
-	const char **v = device->row[0];
+	return drop_table(db, "every", e) &&
+	       res_exec(db, e, "CREATE TEMP TABLE every AS SELECT result, run, "
+			"case_id, area, name, params, metric, unit, value, lo, "
+			"hi, clock_hz, better, origin, source, start_ns, "
+			"device_name, git_commit, dirty FROM v_results LIMIT 0",
+			"");
+}
+
+static bool finish_view(struct res_db *db, struct err *e)
+{
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < ARRAY_SIZE(views); i++)
+		ok = drop_table(db, views[i].name, e) &&
+		     res_exec(db, e, views[i].sql, "");
+	return ok;
+}
+
+/* The first area that holds something gives the footer its device. */
+static bool load_area(struct drawing *d, const char *area, struct err *e)
+{
+	struct table device;
+
+	table_init(&device, "name,gfx,uid,origin");
+	bool ok = res_query(d->s->db, &device, 0, e, device_sql, "ttt", area,
+			    d->s->o.origin, d->s->o.device);
+	if (ok && device.n_rows) {
+		const char **v = device.row[0];
+
+		if (!d->footer.len && v[0])
+			buf_printf(&d->footer, "%s (%s, %s)", v[0],
+				   v[1] ? v[1] : "no GPU", v[3]);
+		else if (!d->footer.len)
+			buf_printf(&d->footer, "%s, on no device", v[3]);
+		ok = res_exec(d->s->db, e, area_sql, "ttttt", area, v[0], v[1],
+			      v[2], v[3]);
+	}
+	table_fini(&device);
+	return ok;
+}
+
+static bool load_areas(struct drawing *d, struct err *e)
+{
+	char areas[128], *save = NULL;
+	bool ok = true;
+
+	snprintf(areas, sizeof(areas), "%s", d->plot->areas);
+	for (char *a = strtok_r(areas, " ", &save); ok && a;
+	     a = strtok_r(NULL, " ", &save))
+		ok = load_area(d, a, e);
+	return ok;
+}
+
+static bool load_footer(struct drawing *d, struct err *e)
+{
 	struct table t;
 
-	buf_printf(&d->footer, "%s (%s, %s)", v[0] ? v[0] : "no device",
-		   v[1] ? v[1] : "no GPU", v[3]);
 	table_init(&t, "commit,day");
 	bool ok = res_query(d->s->db, &t, 0, e,
 		"SELECT git_commit || iif(dirty, '+', ''), "
@@ -95,26 +191,21 @@ static bool load_footer(struct drawing *d, const struct table *device,
 	if (ok && t.n_rows)
 		buf_printf(&d->footer, ", commit %s, %s", t.row[0][0],
 			   t.row[0][1]);
+	if (!d->footer.len)
+		buf_adds(&d->footer, "all devices of this database");
 	table_fini(&t);
 	return ok;
 }
 
-/* *found = false where the area holds nothing. */
+/* *found = false where the areas hold nothing. */
 static bool load_rows(struct drawing *d, bool *found, struct err *e)
 {
-	struct table device;
-
-	table_init(&device, "name,gfx,uid,origin");
 	table_init(&d->rows, "series,x,y,low,high,label");
-	bool ok = res_query(d->s->db, &device, 0, e, device_sql, "t",
-			    d->plot->area);
-	*found = ok && device.n_rows;
-	if (*found)
-		ok = bind_view(d->s->db, &device, d->plot->area, e) &&
-		     load_footer(d, &device, e) &&
-		     res_query(d->s->db, &d->rows, 9, e, d->plot->sql, "");
+	bool ok = begin_view(d->s->db, e) && load_areas(d, e) &&
+		  finish_view(d->s->db, e) && load_footer(d, e) &&
+		  res_query(d->s->db, &d->rows, 9, e, d->plot->sql, "");
+
 	*found = ok && d->rows.n_rows;
-	table_fini(&device);
 	return ok;
 }
 
@@ -154,11 +245,6 @@ static int index_of(const char ***list, int *n, const char *text)
 	return i;
 }
 
-static bool names_x(enum style s)
-{
-	return s == BARS || s == HEAT || s == TIME;
-}
-
 static const char *cell_text(const struct drawing *d, int row, int col)
 {
 	const char *v = d->rows.row[row][col];
@@ -166,13 +252,9 @@ static const char *cell_text(const struct drawing *d, int row, int col)
 	return v ? v : "NaN";
 }
 
-static void collect_names(struct drawing *d)
+static bool is_series(const struct drawing *d, int row, int series)
 {
-	for (int i = 0; i < d->rows.n_rows; i++) {
-		index_of(&d->series, &d->n_series, cell_text(d, i, SERIES));
-		if (names_x(d->plot->style))
-			index_of(&d->name, &d->n_names, cell_text(d, i, X));
-	}
+	return !strcmp(cell_text(d, row, SERIES), d->series[series]);
 }
 
 static bool is_roof(const char *series)
@@ -180,29 +262,83 @@ static bool is_roof(const char *series)
 	return !strncmp(series, "roof ", 5);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	double x = atof(*(const char *const *)a);
+	double y = atof(*(const char *const *)b);
+
+	return (x > y) - (x < y);
+}
+
+/* A grid of numbers is in their order, whichever of them it lacks. */
+static void collect_names(struct drawing *d)
+{
+	buf_adds(&d->title, d->plot->title);
+	for (int i = 0; i < d->rows.n_rows; i++) {
+		const char *series = cell_text(d, i, SERIES);
+
+		if (!strcmp(series, "title")) {
+			buf_printf(&d->title, "%s", cell_text(d, i, LABEL));
+			continue;
+		}
+		index_of(&d->series, &d->n_series, series);
+		if (d->look->names && d->rows.row[i][X])
+			index_of(&d->name, &d->n_names, cell_text(d, i, X));
+	}
+	if (d->plot->style != HEAT)
+		return;
+	qsort(d->series, (size_t)d->n_series, sizeof(*d->series), by_number);
+	qsort(d->name, (size_t)d->n_names, sizeof(*d->name), by_number);
+}
+
+/* Names of one place stand beside each other as far as there is room. */
+static double name_shift(const struct drawing *d, int series)
+{
+	double step = fmin(0.06, 0.6 / d->n_series);
+
+	return d->look->apart ? (series - (d->n_series - 1) / 2.0) * step : 0;
+}
+
+static void add_x(struct drawing *d, int row, int series)
+{
+	if (d->look->names)
+		buf_printf(&d->script, "%g ", name_shift(d, series) +
+			   index_of(&d->name, &d->n_names,
+				    cell_text(d, row, X)));
+	else
+		buf_printf(&d->script, "%s ", cell_text(d, row, X));
+	if (d->plot->style == HEAT)
+		buf_printf(&d->script, "%d ", series);
+}
+
 /* x y low high "label": one block per series, rows in their order. */
 static void add_data(struct drawing *d, int series)
 {
-	buf_printf(&d->script, "$d%d << EOD\n", series);
 	for (int i = 0; i < d->rows.n_rows; i++) {
-		if (strcmp(cell_text(d, i, SERIES), d->series[series]))
+		if (!is_series(d, i, series))
 			continue;
-		if (d->plot->style == HEAT)
-			buf_printf(&d->script, "%d %d ",
-				   index_of(&d->name, &d->n_names,
-					    cell_text(d, i, X)), series);
-		else if (names_x(d->plot->style))
-			buf_printf(&d->script, "%d ",
-				   index_of(&d->name, &d->n_names,
-					    cell_text(d, i, X)));
-		else
-			buf_printf(&d->script, "%s ", cell_text(d, i, X));
+		add_x(d, i, series);
+		bool exact = !d->rows.row[i][LOW] || !d->rows.row[i][HIGH];
 		buf_printf(&d->script, "%s %s %s ", cell_text(d, i, Y),
-			   cell_text(d, i, LOW), cell_text(d, i, HIGH));
+			   cell_text(d, i, exact ? Y : LOW),
+			   cell_text(d, i, exact ? Y : HIGH));
 		add_quoted(&d->script, cell_text(d, i, LABEL));
 		buf_addc(&d->script, '\n');
 	}
-	buf_adds(&d->script, "EOD\n");
+}
+
+/* A grid is one block. */
+static void add_blocks(struct drawing *d)
+{
+	bool one = d->plot->style == HEAT;
+
+	for (int i = 0; i < d->n_series; i++) {
+		if (!one || !i)
+			buf_printf(&d->script, "$d%d << EOD\n", i);
+		add_data(d, i);
+		if (!one || i == d->n_series - 1)
+			buf_adds(&d->script, "EOD\n");
+	}
 }
 
 static void add_tics(struct buf *out, const char *axis, const char **name,
@@ -217,52 +353,106 @@ static void add_tics(struct buf *out, const char *axis, const char **name,
 	buf_adds(out, ") noenhanced\n");
 }
 
-/* The limits shall reach beyond the first and the last kernel. */
-static void add_range(struct drawing *d)
+/* The least and the greatest x of a point; false: there is none above 0. */
+static bool x_range(const struct drawing *d, double *lo, double *hi)
+{
+	*lo = HUGE_VAL;
+	*hi = 0;
+	for (int i = 0; i < d->rows.n_rows; i++) {
+		double x = atof(cell_text(d, i, X));
+
+		if (is_roof(cell_text(d, i, SERIES)) || !(x > 0))
+			continue;
+		*lo = fmin(*lo, x);
+		*hi = fmax(*hi, x);
+	}
+	return *hi > 0;
+}
+
+/* gnuplot knows no KiB. */
+static void add_byte_tics(struct drawing *d)
+{
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB" };
+	enum { TICS = 12 };
+	double lo, hi;
+
+	if (!x_range(d, &lo, &hi))
+		return;
+	int first = (int)floor(log2(lo)), last = (int)ceil(log2(hi));
+	int step = (last - first) / TICS + 1;
+
+	buf_adds(&d->script, "set xtics (");
+	for (int i = first; i <= last; i += step) {
+		int u = i < 0 ? 0 : i >= 30 ? 3 : i / 10;
+
+		buf_printf(&d->script, "%s\"%g %s\" %.0f", i > first ? ", " : "",
+			   exp2(i - 10 * u), unit[u], exp2(i));
+	}
+	buf_printf(&d->script, ")\nset xrange [%.0f:%.0f]\n",
+		   0.9 * exp2(first), 1.1 * exp2(last));
+}
+
+/* Short names lie, many stand upright, others lean; the longest has room. */
+static void add_name_axis(struct drawing *d)
+{
+	struct buf *o = &d->script;
+	bool upright = d->n_names > 24;
+	size_t longest = 0;
+
+	for (int i = 0; i < d->n_names; i++)
+		longest = strlen(d->name[i]) > longest ? strlen(d->name[i]) :
+							 longest;
+	add_tics(o, "x", d->name, d->n_names);
+	if (longest * (size_t)d->n_names > 60) {
+		buf_printf(o, "set xtics rotate by %d font ',%d'\n",
+			   upright ? -90 : -40, upright ? 8 : 10);
+		buf_printf(o, "set bmargin %.1f\n",
+			   5 + (double)longest * (upright ? 0.36 : 0.3));
+	}
+	buf_printf(o, "set xrange [-0.7:%d.7]\n", d->n_names - 1);
+}
+
+/* Of commits: gnuplot has no range for values that are all the same. */
+static void add_time_range(struct drawing *d)
 {
 	double lo = HUGE_VAL, hi = 0;
 
-	for (int i = 0; i < d->rows.n_rows; i++) {
-		double x = atof(cell_text(d, i, X));
-		if (is_roof(cell_text(d, i, SERIES)) || !(x > 0))
-			continue;
-		lo = fmin(lo, x);
-		hi = fmax(hi, x);
-	}
-	if (hi > 0)
-		buf_printf(&d->script, "set xrange [%g:%g]\n", lo / 4, hi * 4);
+	for (int i = 0; i < d->rows.n_rows; i++)
+		for (int c = Y; c <= HIGH; c++) {
+			const char *v = d->rows.row[i][c];
+
+			lo = v ? fmin(lo, atof(v)) : lo;
+			hi = v ? fmax(hi, atof(v)) : hi;
+		}
+	if (d->plot->style == TIME)
+		buf_printf(&d->script, "set yrange [0:%g]\n",
+			   fmax(1, 1.1 * hi));
+	if (d->plot->style == TIMELOG)
+		buf_printf(&d->script, "set yrange [%g:%g]\n", lo / 2, hi * 2);
+	if (d->plot->style == RATIO)
+		buf_printf(&d->script, "set yrange [%g:%g]\n",
+			   fmin(0.9, 0.97 * lo), fmax(1.1, 1.03 * hi));
 }
 
 static void add_axes(struct drawing *d)
 {
 	struct buf *o = &d->script;
-	enum style s = d->plot->style;
+	double lo, hi;
 
-	if (names_x(s)) {
-		add_tics(o, "x", d->name, d->n_names);
-		buf_adds(o, "set xtics rotate by -40\nset bmargin 10\n"
-			    "set rmargin 10\n");
-		buf_printf(o, "set xrange [-0.7:%d.7]\n", d->n_names - 1);
-	}
-	if (s == HEAT) {
+	buf_adds(o, d->look->axes);
+	if (d->look->names)
+		add_name_axis(d);
+	add_time_range(d);
+	if (d->plot->style == HEAT) {
 		add_tics(o, "y", d->series, d->n_series);
 		buf_printf(o, "set yrange [-0.5:%d.5]\n", d->n_series - 1);
 		buf_printf(o, "set xrange [-0.5:%d.5]\n", d->n_names - 1);
-		buf_adds(o, "set palette defined (0 '#f7fbff', 0.5 '#9ecae1', "
-			    "1 '#4292c6')\nunset key\nunset grid\n");
 	}
-	if (s == BARS || s == TIME || s == LINES2)
-		buf_adds(o, "set yrange [0:*]\n");
-	if (s == LINES2)
-		buf_printf(o, "set logscale x 2\nset format x '%s'\n",
-			   strstr(d->plot->x_label, "(B)") ? "%.0b %BB" :
-							     "%.0f");
-	if (s == LINESLOG || s == DIAGONAL || s == ROOF)
-		buf_adds(o, "set logscale xy 10\n");
-	if (s == ROOF)
-		add_range(d);
-	if (s == STEPS)
-		buf_adds(o, "set logscale x 10\nset yrange [0:1]\n");
+	if (d->look->bytes)
+		add_byte_tics(d);
+	/* The limits shall reach beyond the first and the last kernel. */
+	if (d->plot->style == ROOF && x_range(d, &lo, &hi))
+		buf_printf(o, "set xrange [%g:%g]\n", lo / 4, hi * 4);
 }
 
 /* Bars of several series stand beside each other. */
@@ -280,7 +470,7 @@ static void add_roof(struct drawing *d, int i)
 {
 	/* The one row of this series has either x or y. */
 	for (int r = 0; r < d->rows.n_rows; r++) {
-		if (strcmp(cell_text(d, r, SERIES), d->series[i]))
+		if (!is_series(d, r, i))
 			continue;
 		if (d->rows.row[r][X])
 			buf_printf(&d->script, "%s", d->rows.row[r][X]);
@@ -291,25 +481,44 @@ static void add_roof(struct drawing *d, int i)
 	buf_printf(&d->script, " with lines linestyle %d dashtype 2", i + 1);
 }
 
+static void add_heat(struct buf *o)
+{
+	buf_adds(o, "$d0 using 1:2:($1 - 0.5):($1 + 0.5):($2 - 0.5):($2 + 0.5)"
+		    ":3 with boxxyerror fillstyle solid noborder fillcolor "
+		    "palette notitle, \\\n  $d0 using 1:2:(sprintf('%.3g', $3))"
+		    " with labels textcolor rgb 'black' notitle");
+}
+
 static void add_curve(struct drawing *d, int i)
 {
 	struct buf *o = &d->script;
+	/* On an axis of logarithms apart is a factor. */
+	double factor = exp2((i - (d->n_series - 1) / 2.0) * 0.12);
 
+	if (is_roof(d->series[i])) {
+		add_roof(d, i);
+		return;
+	}
 	switch (d->plot->style) {
 	case BARS:
+	case BARSLOG:
 		add_bars(d, i);
 		break;
+	case STACK:
+		buf_printf(o, "$d%d using 1:2:($1 - 0.38):($1 + 0.38):3:4 with "
+			   "boxxyerror linestyle %d fillstyle solid 0.6", i,
+			   i + 1);
+		break;
 	case HEAT:
-		buf_printf(o, "$d%d using 1:2:3 with image notitle, '' using "
-			   "1:2:(sprintf('%%.3g', $3)) with labels textcolor "
-			   "rgb 'black'", i);
+		add_heat(o);
+		break;
+	case POINTS2:
+		buf_printf(o, "$d%d using ($1 * %.4f):2:3:4 with yerrorbars "
+			   "linestyle %d", i, factor, i + 1);
 		break;
 	case ROOF:
 	case DIAGONAL:
-		if (is_roof(d->series[i])) {
-			add_roof(d, i);
-			break;
-		}
+	case POINTS:
 		buf_printf(o, "$d%d using 1:2:3:4 with yerrorbars linestyle %d",
 			   i, i + 1);
 		break;
@@ -321,19 +530,17 @@ static void add_curve(struct drawing *d, int i)
 		buf_printf(o, "$d%d using 1:2:3:4 with yerrorlines "
 			   "linestyle %d", i, i + 1);
 	}
-	if (d->plot->style != HEAT) {
-		buf_adds(o, " title ");
-		add_quoted(o, d->series[i] + (is_roof(d->series[i]) ? 5 : 0));
-		buf_adds(o, " noenhanced");
-	}
 }
 
 static void add_labels(struct drawing *d)
 {
-	for (int i = 0; i < d->n_series && d->plot->style == ROOF; i++)
+	bool labelled = d->plot->style == ROOF || d->plot->style == POINTS;
+
+	for (int i = 0; i < d->n_series && labelled; i++)
 		if (!is_roof(d->series[i]))
 			buf_printf(&d->script, ", \\\n  $d%d using 1:2:5 with "
-				   "labels offset 0,-1 noenhanced notitle", i);
+				   "labels left offset 0.8,0.4 font ',9' "
+				   "noenhanced notitle", i);
 	if (d->plot->style == DIAGONAL)
 		buf_adds(&d->script, ", \\\n  x with lines linecolor rgb "
 			 "'#444444' title 'equal', \\\n  1.2 * x with lines "
@@ -346,32 +553,19 @@ static void add_plot_command(struct drawing *d)
 {
 	bool heat = d->plot->style == HEAT;
 
-	/* One grid: gnuplot wants it in one block. */
 	buf_adds(&d->script, "plot");
 	for (int i = 0; i < (heat ? 1 : d->n_series); i++) {
 		buf_adds(&d->script, i ? ", \\\n  " : " ");
 		add_curve(d, i);
+		if (heat)
+			continue;
+		buf_adds(&d->script, " title ");
+		add_quoted(&d->script, d->series[i] +
+			   (is_roof(d->series[i]) ? 5 : 0));
+		buf_adds(&d->script, " noenhanced");
 	}
 	add_labels(d);
 	buf_addc(&d->script, '\n');
-}
-
-static void add_heat_data(struct drawing *d)
-{
-	struct buf *o = &d->script;
-
-	buf_adds(o, "$d0 << EOD\n");
-	for (int y = 0; y < d->n_series; y++)
-		for (int x = 0; x < d->n_names; x++) {
-			const char *v = "NaN";
-			for (int i = 0; i < d->rows.n_rows; i++)
-				if (!strcmp(cell_text(d, i, SERIES),
-					    d->series[y]) &&
-				    !strcmp(cell_text(d, i, X), d->name[x]))
-					v = cell_text(d, i, Y);
-			buf_printf(o, "%d %d %s\n", x, y, v);
-		}
-	buf_adds(o, "EOD\n");
 }
 
 /* Colours that differ also without colour vision (Okabe and Ito). */
@@ -382,24 +576,20 @@ static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73",
 static void add_terminal(struct drawing *d, const char *terminal,
 			 const char *extension)
 {
-	buf_printf(&d->script, "set terminal %s\n", terminal);
-	if (extension)
-		buf_printf(&d->script, "set output '%s.%s'\n", d->plot->name,
-			   extension);
+	/* Names of 9 points stand beside each other. */
+	int width = d->n_names * 14 + 240;
+
+	buf_printf(&d->script, "set terminal %s size %d,560 font "
+		   "'DejaVu Sans,12' noenhanced background 'white'\n"
+		   "set output '%s.%s'\n", terminal, width > 960 ? width : 960,
+		   d->plot->name, extension);
 	add_plot_command(d);
 }
 
-#define FONT "font 'DejaVu Sans,12'"
-
-static void write_script(struct drawing *d)
+static void add_styles(struct drawing *d)
 {
 	struct buf *o = &d->script;
 
-	buf_printf(o, "# %s, made by t0-results; data and all, for gnuplot 5\n"
-		   "reset\nset encoding utf8\n"
-		   "set grid linecolor rgb '#dddddd'\n"
-		   "set key outside top center horizontal\n"
-		   "set bmargin 7\n", d->plot->name);
 	for (size_t i = 0; i < ARRAY_SIZE(colours); i++)
 		buf_printf(o, "set linetype %zu linecolor rgb '%s' linewidth "
 			   "1.5 pointtype %zu pointsize 0.8\n", i + 1,
@@ -407,32 +597,47 @@ static void write_script(struct drawing *d)
 	for (int i = 0; i < d->n_series; i++)
 		buf_printf(o, "set style line %d linetype %d\n", i + 1,
 			   i % (int)ARRAY_SIZE(colours) + 1);
-	set_text(o, "title", d->plot->title);
+}
+
+static void add_texts(struct drawing *d)
+{
+	struct buf *o = &d->script;
+
+	set_text(o, "title", d->title.data);
 	set_text(o, "xlabel", d->plot->x_label);
 	set_text(o, "ylabel", d->plot->y_label);
 	buf_adds(o, "set label 999 ");
 	add_quoted(o, d->footer.data);
 	buf_adds(o, " at screen 0.99, screen 0.02 right noenhanced textcolor "
-		 "rgb '#666666'\n");
+		 "rgb '#666666' font ',10'\n");
+}
+
+static void write_script(struct drawing *d)
+{
+	struct buf *o = &d->script;
+
+	buf_printf(o, "# %s, made by t0-results; data and all, for gnuplot 5\n"
+		   "reset\nset encoding utf8\n"
+		   "set grid linetype 1 linewidth 0.7 linecolor rgb "
+		   "'#dddddd'\nset border 3\nset tics nomirror\n"
+		   "set key outside right top vertical Left reverse samplen 2 "
+		   "font ',10'\nset bmargin 6\n", d->plot->name);
+	add_styles(d);
+	add_texts(d);
 	add_axes(d);
-	if (d->plot->style == HEAT)
-		add_heat_data(d);
-	else
-		for (int i = 0; i < d->n_series; i++)
-			add_data(d, i);
+	add_blocks(d);
 	if (d->s->o.term) {
 		const char *columns = getenv("COLUMNS");
 		int width = columns ? atoi(columns) : 0;
-		buf_printf(o, "set bmargin 4\nset rmargin 2\n"
+		buf_printf(o, "set key outside top center horizontal\n"
+			   "set bmargin 4\nset rmargin 2\n"
 			   "set terminal dumb size %d,28\n",
 			   width >= 40 && width <= 400 ? width : 80);
 		add_plot_command(d);
 		return;
 	}
-	add_terminal(d, "svg size 900,560 " FONT " noenhanced background "
-		     "'white'", "svg");
-	add_terminal(d, "pngcairo size 900,560 " FONT " noenhanced background "
-		     "'white'", "png");
+	add_terminal(d, "svg", "svg");
+	add_terminal(d, "pngcairo", "png");
 	buf_adds(o, "set output\n");
 }
 
@@ -491,11 +696,12 @@ static bool draw_plot(struct drawing *d, const char *dir, struct err *e)
 static bool plot_one(struct show *s, const struct plot *p, const char *dir,
 		     bool *found, struct err *e)
 {
-	struct drawing d = { .s = s, .plot = p };
+	struct drawing d = { .s = s, .plot = p, .look = &looks[p->style] };
 	bool ok = load_rows(&d, found, e) && (!*found || draw_plot(&d, dir, e));
 
 	free(d.series);
 	free(d.name);
+	buf_fini(&d.title);
 	buf_fini(&d.footer);
 	buf_fini(&d.script);
 	table_fini(&d.rows);
@@ -536,8 +742,8 @@ bool plot_each(struct show *s, const char *dir,
 		if (ok && found && fn)
 			ok = fn(ctx, plots[i].name, plots[i].title);
 		else if (ok && !found)
-			cmd_remark(&s->cmd, "plot %s: nothing measured in area "
-				   "\"%s\"", plots[i].name, plots[i].area);
+			cmd_remark(&s->cmd, "plot %s: no data; `%s` brings "
+				   "some", plots[i].name, plots[i].fill);
 	}
 	return ok;
 }
@@ -550,9 +756,26 @@ static bool plot_named(struct show *s, const char *dir, struct err *e)
 		const struct plot *p = find_plot(s->cmd.argv[i], e);
 		ok = p && plot_one(s, p, dir, &found, e);
 		if (ok && !found)
-			ok = err_set(e, ERR_INPUT, "plot %s: nothing measured "
-				     "in area \"%s\"", p->name, p->area);
+			ok = err_set(e, ERR_INPUT, "plot %s: no data; `%s` "
+				     "brings some", p->name, p->fill);
 	}
+	return ok;
+}
+
+static bool list_plots(struct cmd *c, struct err *e)
+{
+	struct table t;
+
+	table_init(&t, "plot,areas,filled by,title");
+	for (size_t i = 0; i < ARRAY_SIZE(plots); i++) {
+		table_row(&t);
+		table_cell(&t, 0, "%s", plots[i].name);
+		table_cell(&t, 1, "%s", plots[i].areas);
+		table_cell(&t, 2, "%s", plots[i].fill);
+		table_cell(&t, 3, "%s", plots[i].title);
+	}
+	bool ok = table_print(&t, c->format, stdout, e) && stdout_check(e);
+	table_fini(&t);
 	return ok;
 }
 
@@ -562,6 +785,8 @@ bool res_cmd_plot(struct cmd *c, struct err *e)
 	char scratch[] = "/tmp/t0-plot-XXXXXX";
 	const char *dir = c->output ? c->output : "plots";
 
+	if (s->o.list)
+		return list_plots(c, e);
 	if (s->o.term && !(dir = mkdtemp(scratch)))
 		return err_sys(e, ERR_IO, errno, "%s", scratch);
 	bool ok = c->argc ? plot_named(s, dir, e) :

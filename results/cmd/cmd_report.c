@@ -305,8 +305,8 @@ static bool add_figure(void *ctx, const char *name, const char *title)
 {
 	struct page *p = ctx;
 
-	buf_printf(&p->html, "<figure><img src=\"%s.svg\" alt=\"%s\" "
-		   "width=\"900\" height=\"560\">\n<figcaption>%s: "
+	buf_printf(&p->html, "<figure><img src=\"%s.svg\" alt=\"%s\">"
+		   "\n<figcaption>%s: "
 		   "<a href=\"%s.svg\">SVG</a>, <a href=\"%s.png\">PNG</a>, "
 		   "<a href=\"%s.gp\">gnuplot script with the data</a>"
 		   "</figcaption></figure>\n", name, title, title, name, name,

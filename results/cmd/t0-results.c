@@ -75,6 +75,14 @@ static bool open_for_baseline(struct cmd *c, struct err *e)
 	return is_query(c) ? open_to_read(c, e) : open_to_change(c, e);
 }
 
+/* The list of plots needs no database. */
+static bool open_for_plot(struct cmd *c, struct err *e)
+{
+	return s.o.list || open_to_read(c, e);
+}
+
+static const struct cmd_hook reads_for_plot = { open_for_plot,
+						close_database };
 static const struct cmd_hook reads = { open_to_read, close_database };
 static const struct cmd_hook adds = { open_to_add, close_database };
 static const struct cmd_hook changes = { open_to_change, close_database };
@@ -134,7 +142,10 @@ static const struct cmd_spec commands[] = {
 	{ "note", "add|list [TEXT]|show N", "the ledger of experiments",
 	  res_cmd_note, 0, 2, SHOWS, .hook = &for_note },
 	{ "plot", "[NAME...]", "draw what was measured", res_cmd_plot, 0, 64,
-	  .flags = CMD_QUIET | CMD_OWN_OUTPUT, .hook = &reads },
+	  .flags = CMD_JSON | CMD_CSV | CMD_QUIET | CMD_OWN_OUTPUT,
+	  .hook = &reads_for_plot,
+	  .notes = "A plot shows the device that was measured last in its "
+		   "areas, or the one that --device and --origin choose." },
 	{ "report", "DIR", "one page of plots, tables and worst offenders",
 	  res_cmd_report, 1, 1, QUIET, .hook = &reads },
 	{ "export", NULL, "everything, as lines of JSON", res_cmd_export, 0, 0,
@@ -224,8 +235,15 @@ static const struct cli_opt options[] = {
 	CLI_OF("plot"),
 	{ "term", 0, CLI_FLAG, &s.o.term, NULL,
 	  "draw with letters on the terminal" },
+	{ "list", 'l', CLI_FLAG, &s.o.list, NULL,
+	  "list the plots, their areas, and what fills them" },
 	{ "output", 'o', CLI_STR, &s.cmd.output, "DIR",
 	  "draw into this folder (default: plots)" },
+	CLI_OF("plot report"),
+	{ "origin", 0, CLI_STR, &s.o.origin, "WORD",
+	  "draw hardware, emulated, simulated or published numbers" },
+	{ "device", 0, CLI_STR, &s.o.device, "NAME",
+	  "draw the device that has this in its name" },
 	{ 0 },
 };
 

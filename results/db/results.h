@@ -276,6 +276,12 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	memory    access kind   {"bytes":N}, and       latency [s],
  *	                        "threads" if several   bandwidth [B/s]
  *	lds       instruction   {"stride":dwords}      interval [cycle]
+ *	overlap   instruction   {"with":second,        interval [cycle], of both
+ *	                         "alone":which}        or of the one alone
+ *	waves     instruction   {"waves":N}            interval [cycle]
+ *	branch    what          {"waves":N}            latency [cycle]
+ *	fetch     instruction   {"code_bytes":N}       latency [cycle]
+ *	tiers     tier and check                       verdicts
  *	kernel    kernel        any                    flops [FLOP/s] and
  *	                                               intensity [FLOP/B]
  *	peak      pipe, memory  {}                     flops [FLOP/s] or
@@ -284,8 +290,9 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	tune      tuner         {"m","n","k",
  *	                         "tile_m","tile_n"}    flops [FLOP/s]
  *	predict   kernel        {"set":group}          reference, predicted [s]
- *	engine    model         {"phase":word}         any [token/s]
- *	dispatch  method        {"packets":N}          latency [s], with samples
+ *	engine    model         {"phase","tokens",
+ *	                         "batch"}              any [token/s]
+ *	dispatch  method        {"mode","packets":N}   latency [s], with samples
  *	verify    kernel        {"object":file}        findings, and each rule
  *	                                               that found some [1]
  *	sim       kernel        {"object","groups",    time [s], cycles [cycle]
@@ -295,6 +302,7 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	compile   kernel        {"chip","level"}       vgprs, sgprs, waves, lds,
  *	                                               scratch, spills, insts,
  *	                                               bytes; cycles; time [s]
+ *	bench     program, row  any                    any
  *
  * `interval` is the time from one issue to the next of independent
  * instructions.  Published numbers go into a run of their own with origin

@@ -6,10 +6,11 @@ unset T0_DB
 r=$T0_BUILD/t0-results
 command -v gnuplot >/dev/null || skip_all 'gnuplot is not installed'
 
-awk -f tests/data/results/fixture.awk >"$tmp/fixture"
+awk -f tests/data/results/fixture.awk -f tests/data/results/plots.awk \
+	>"$tmp/fixture"
 "$r" import --quiet --db "$tmp/a.db" "$tmp/fixture"
-all='bandwidth dispatch gemm latency lds_conflicts memory_latency prediction
-roofline tokens tuner'
+exits 0 'the list of plots' "$r" plot --list --csv
+all=$(sed '1d;s/,.*//' "$tmp/out")
 
 exits 0 'plot' "$r" plot --db "$tmp/a.db" -o "$tmp/one"
 is "$(cat "$tmp/err")" "t0-results: plots are in $tmp/one" \
@@ -36,11 +37,24 @@ for p in $all; do
 		/<< EOD/,/^EOD/p' "$tmp/one/$p.gp" >"$tmp/$p.data"
 	ok "$p: the data recorded in tests/data/results/plots" \
 		cmp "$tmp/$p.data" "tests/data/results/plots/$p.data"
-	has "$tmp/one/$p.svg" 'Invented XTX (gfx1100, hardware), commit' \
-		"$p: the footer names device and commit"
+	case $p in
+	discovery | verdicts)
+		has "$tmp/one/$p.svg" 'all devices of this database' \
+			"$p: the footer says what is drawn" ;;
+	*)
+		has "$tmp/one/$p.svg" 'Invented XTX (gfx1100, ' \
+			"$p: the footer names the device"
+		has "$tmp/one/$p.svg" 'commit ' "$p: and the commit" ;;
+	esac
 done
-is "$(grep -c . tests/data/results/plots/tuner.data)" 18 \
+# The rows of one plot that gnuplot got.
+rows() { # PLOT
+	awk '/^EOD/ { data = 0 } data; /<< EOD/ { data = 1 }' "$tmp/$1.data"
+}
+is "$(rows tuner | wc -l | tr -d ' ')" 12 \
 	'the heat map has a cell for each of 12 tiles'
+has "$tmp/tuner.data" '"Tuner: best TFLOP/s by tile, 4096 × 4096 × 4096"' \
+	'and its title names the size'
 
 # Numbers in a picture are those of the database: by hand, in GB/s.
 want=$("$r" sql --csv --db "$tmp/a.db" "SELECT printf('%.9g %.9g %.9g',
@@ -48,14 +62,69 @@ want=$("$r" sql --csv --db "$tmp/a.db" "SELECT printf('%.9g %.9g %.9g',
 	AND params = '{\"bytes\":1024}'" | tr -d '\r' | tail -n 1)
 has "$tmp/bandwidth.data" "1024 $want" 'a point is median, low and high'
 
+# One kernel of two became 1.21 times slower: 1.1 times in the mean.
+is "$(rows simulation | cut -d ' ' -f 2 | tr '\n' ' ')" '1 1.1 1 1.21 ' \
+	'simulated cycles: the mean, and the kernel that moved'
+is "$(rows compilation | cut -d ' ' -f 2 | tr '\n' ' ')" '1 1.1 1 1 ' \
+	'compilations: instructions grew, registers did not'
+is "$(rows verifier | cut -d ' ' -f 2 | tr '\n' ' ')" '2 2 0 2 2 ' \
+	'verifier: two kernels, two findings that are new, and their rule'
+is "$(rows bench | awk '{ printf "%.4f ", $2 }')" '1.0000 0.8264 1.0000 0.9091 ' \
+	'benchmarks: a shorter time and a higher rate are both more'
+is "$(rows discovery | cut -d ' ' -f 3,4 | tr '\n' ',')" '0 5,0 4,5 8,4 5,' \
+	'slots: verdicts stand on each other'
+is "$(rows overlap | awk '{ print int($2 + 0.5) }' | tr '\n' ' ')" '2 1 2 ' \
+	'pairs: each alone, and together'
+is "$(grep -c '<< EOD' "$tmp/dispatch.data")" \
+	"$("$r" sql --csv --db "$tmp/a.db" "SELECT count(DISTINCT case_id) FROM
+	v_results WHERE area = 'dispatch'" | tr -d '\r' | tail -n 1)" \
+	'dispatch: a curve for each case'
+has "$tmp/one/fetch.gp" 'set xtics ("4 KiB" 4096, "8 KiB" 8192' \
+	'bytes are KiB'
+
+# A tile that nobody timed is an empty cell, and tiles are in their order.
+grep -v '\\"tile_m\\":32,\\"tile_n\\":32}' "$tmp/fixture" |
+	"$r" import --quiet --db "$tmp/gap.db" -
+exits 0 'a heat map that lacks a tile' "$r" plot tuner --db "$tmp/gap.db" \
+	-o "$tmp/gap"
+is "$(grep -c NaN "$tmp/gap/tuner.gp")" 0 'no cell says NaN'
+has "$tmp/gap/tuner.gp" 'set xtics ("32" 0, "64" 1, "128" 2)' \
+	'the tile comes first that the first row lacks'
+
+# Phases and sizes of one model are series of their own.
+printf '%s\n' '{"t0":{"export":1,"schema":1}}' >"$tmp/sizes"
+awk '/"run":"?/ && /run-tok1"/ { keep = 1; print; next } /^{"run"/ { keep = 0 }
+	keep && /prefill_rate/ { print; n = split("16 64", t, " ")
+		for (i = 1; i <= n; i++) {
+			x = $0
+			sub(/\\"phase\\":\\"prefill\\"/, "&,\\\"tokens\\\":" t[i], x)
+			print x
+		} }' "$tmp/fixture" >>"$tmp/sizes"
+"$r" import --quiet --db "$tmp/sizes.db" "$tmp/sizes"
+exits 0 'tokens of several sizes' "$r" plot tokens --db "$tmp/sizes.db" \
+	-o "$tmp/sizes.d"
+has "$tmp/sizes.d/tokens.gp" 'title "qwen3-0.6b prefill, 16 tokens"' \
+	'a size is a series'
+has "$tmp/sizes.d/tokens.gp" 'title "qwen3-0.6b prefill, 64 tokens"' \
+	'and so is another'
+
+# What was measured elsewhere can be drawn, too.
+exits 0 'published numbers' "$r" plot latency --origin published \
+	--db "$tmp/a.db" -o "$tmp/published"
+is "$(awk '/<< EOD/ { n++ } END { print n }' "$tmp/published/latency.gp")" 1 \
+	'only they are drawn'
+exits 2 'a device that there is not' "$r" plot latency --device nobody \
+	--db "$tmp/a.db" -o "$tmp/published"
+
 exits 0 'one plot on the terminal' "$r" plot --term tokens --db "$tmp/a.db"
 has "$tmp/out" 'Tokens per second over commits' 'has the title'
 has "$tmp/out" 'cccccccc' 'and the commits'
 exits 2 'an unknown plot' "$r" plot nothing --db "$tmp/a.db" -o "$tmp/one"
-has "$tmp/err" 'there are latency, memory_latency' 'names those there are'
+has "$tmp/err" 'there are latency, overlap, waves' 'names those there are'
 sed -n '1,3p' "$tmp/fixture" | "$r" import --quiet --db "$tmp/few.db" -
 exits 2 'a plot without data' "$r" plot gemm --db "$tmp/few.db" -o "$tmp/few"
-has "$tmp/err" 'nothing measured in area "gemm"' 'is told'
+has "$tmp/err" 'plot gemm: no data; `make tune` brings some' \
+	'and told what brings some'
 exits 0 'all plots of little data' "$r" plot --db "$tmp/few.db" -o "$tmp/few"
 ok 'published numbers alone are drawn' [ -s "$tmp/few/latency.svg" ]
 exits 2 'a folder that cannot be made' "$r" plot --db "$tmp/a.db" \

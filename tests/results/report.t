@@ -62,5 +62,5 @@ sed 's|<script>|<script>window.onload = () => {|;s|</script></body>|}</script></
 timeout 60 "$browser" --headless --no-sandbox --disable-gpu \
 	--user-data-dir="$tmp/profile" --dump-dom --virtual-time-budget=5000 \
 	"file://$tmp/report/asked2.html" >"$tmp/dom" 2>/dev/null
-has "$tmp/dom" '<title>broken:;10</title>' 'all ten pictures are shown'
+has "$tmp/dom" '<title>broken:;11</title>' 'all eleven pictures are shown'
 plan_done
