@@ -1,0 +1,320 @@
+/*
+ * every-lane - what a vector instruction does to a state, by rows of
+ * tests/ref/valu.def: operands with all that their kinds and modifiers mean,
+ * one lane's arithmetic, output modifiers, masks.
+ *
+ *	expect(&in, &rows[in.op], 32, mode, &old, &got, &want);
+ */
+#ifndef T0_TESTS_EVERY_LANE_H
+#define T0_TESTS_EVERY_LANE_H
+
+#include "tests/exec/every.h"
+#include "tests/ref/lane.h"
+
+/* ---------------------------------------------------------- references ---- */
+
+typedef uint64_t lane_fn(struct ref_lane *l);
+
+#define R(name, flags, ...)                                              \
+	static uint64_t ref_##name(struct ref_lane *l)                   \
+	{                                                                \
+		uint64_t a = l->s[0], b = l->s[1], c = l->s[2], d;       \
+		bool clamp = l->clamp, ieee = l->mode & SOFT_MODE_IEEE;  \
+		bool in = l->in, out = l->out;                           \
+		int rs = l->mode & 3, rh = l->mode >> 2 & 3;             \
+		long double x = 0;                                       \
+                                                                         \
+		d = (uint64_t)(__VA_ARGS__);                             \
+		(void)a, (void)b, (void)c, (void)clamp, (void)ieee;      \
+		(void)in, (void)rs, (void)rh, (void)x;                   \
+		l->out |= out;                                           \
+		return d;                                                \
+	}
+#include "tests/ref/valu.def"
+
+static const struct row {
+	lane_fn *fn;
+	unsigned flags;
+} rows[ISA_OP_COUNT] = {
+#define R(name, flags, ...) [ISA_##name] = { ref_##name, flags },
+#include "tests/ref/valu.def"
+};
+
+/* --------------------------------------------------------------- lanes ---- */
+
+/* Bits of a source of one lane, before modifiers. */
+static inline uint64_t raw_source(const struct state *s, const struct isa_operand *o,
+			   int lane, int j)
+{
+	const struct isa_type_info *t = isa_type_info(o->type);
+
+	switch (o->kind) {
+	case ISA_K_VGPR:
+		return s->v[lane / 32][o->reg + j][lane % 32];
+	case ISA_K_SGPR:
+		return s->s[o->reg + j];
+	case ISA_K_INLINE:
+		return isa_inline_value(o->reg, o->dwords == 2 ?
+						ISA_T_F64 : o->type) >>
+			       32 * j & UINT32_MAX;
+	case ISA_K_LITERAL:
+		if (t->bits == 64 && t->kind == 'F')
+			return j ? o->value : 0;
+		return j ? 0 : o->value;
+	}
+	return 0;
+}
+
+static inline const struct ref_fmt *format_of(const struct isa_type_info *t)
+{
+	return t->kind == 'G' ? &BF16 :
+	       t->kind != 'F' ? NULL :
+	       t->bits == 64  ? &F64 :
+	       t->bits == 32  ? &F32 :
+				&F16;
+}
+
+static inline uint64_t signs_of(uint64_t u, unsigned mods, uint64_t sign)
+{
+	if (mods & ISA_M_ABS)
+		u &= ~sign;
+	return mods & ISA_M_NEG ? u ^ sign : u;
+}
+
+/* One source with everything that its modifiers do. */
+static inline uint64_t source(const struct state *s, const struct isa_inst *in,
+		       const struct isa_operand *o, int lane)
+{
+	const struct isa_type_info *t = isa_type_info(o->type);
+	uint64_t u = raw_source(s, o, lane, 0), low, high;
+	bool has_sign = t->kind == 'F' || t->kind == 'G' || t->kind == 'B';
+
+	if (o->type == ISA_T_MIX) {
+		const unsigned mods = o->mods;
+
+		if (mods & ISA_M_HI_HI)
+			u = ref_convert(&F32, &F16,
+					(mods & ISA_M_HI ? u >> 16 : u) &
+						0xffff,
+					0);
+		return signs_of(u, mods, ref_sign(&F32));
+	}
+	if (o->dwords >= 2)
+		return signs_of(u | raw_source(s, o, lane, 1) << 32,
+				has_sign ? o->mods : 0, ref_sign(&F64));
+	if (t->bits == 32)
+		return signs_of(u, has_sign ? o->mods : 0, ref_sign(&F32));
+	if (t->bits == 16 && t->count == 1)
+		return signs_of((o->mods & ISA_M_HI ? u >> 16 : u) & 0xffff,
+				has_sign ? o->mods : 0, ref_sign(&F16));
+	if (t->bits != 16)
+		return u;
+	if (in->fmt != ISA_FMT_VOP3P)
+		return signs_of(u, o->mods & (ISA_M_NEG | ISA_M_ABS),
+				0x80008000);
+	low = o->mods & ISA_M_HI ? u >> 16 : u & 0xffff;
+	high = o->mods & ISA_M_HI_HI ? u >> 16 : u & 0xffff;
+	if (t->kind == 'F' || t->kind == 'G') {
+		low ^= o->mods & ISA_M_NEG ? 0x8000 : 0;
+		high ^= o->mods & ISA_M_NEG_HI ? 0x8000 : 0;
+	}
+	return low | high << 16;
+}
+
+/* MODE's denormal bit for this type; every other type keeps them. */
+static inline bool flushes(const struct ref_fmt *f, uint32_t mode, bool output)
+{
+	return f && f != &BF16 && !(mode >> (f == &F32 ? 4 : 6) >> output & 1);
+}
+
+static inline uint64_t flush_all(const struct ref_fmt *f, uint64_t u, int count)
+{
+	if (count == 2)
+		return pair(ref_flush(f, u & 0xffff), ref_flush(f, u >> 16));
+	return ref_flush(f, u);
+}
+
+/* omod and clamp of one float (RDNA3 ISA 7.2). */
+static inline uint64_t finish(const struct ref_fmt *f, const struct isa_inst *in,
+		       uint32_t mode, uint64_t u)
+{
+	static const int times[] = { 0, 1, 2, -1 };
+
+	if (in->f[ISA_F_OMOD] && flushes(f, mode, true) &&
+	    !(mode & SOFT_MODE_IEEE) && !ref_is_nan(f, u)) {
+		u = ref_flush(f, ref_scale(f, u, times[in->f[ISA_F_OMOD]], 0));
+		if (!ref_mag(f, u))
+			u = 0;
+	}
+	if (!in->f[ISA_F_CLAMP])
+		return u;
+	if (ref_is_nan(f, u))
+		return mode & SOFT_MODE_DX10_CLAMP ? 0 : u;
+	if (u & ref_sign(f))
+		return 0;
+	return u > ref_one(f) ? ref_one(f) : u;
+}
+
+struct sorted {
+	const struct isa_operand *dst, *mask_in, *mask_out, *src[4];
+	int n;
+};
+
+static inline struct sorted sort_operands(const struct isa_inst *in)
+{
+	struct sorted r = { 0 };
+
+	for (int i = 0; i < in->n_opnd; i++) {
+		const struct isa_operand *o = &in->opnd[i];
+
+		if (o->slot == ISA_SLOT_CI)
+			r.mask_in = o;
+		else if (o->slot == ISA_SLOT_CO || o->slot == ISA_SLOT_CD)
+			r.mask_out = o;
+		else if (o->role & ISA_DST)
+			r.dst = o;
+		else
+			r.src[r.n++] = o;
+	}
+	if (r.dst && r.dst->role & ISA_SRC && r.n < 3)
+		r.src[r.n++] = r.dst;
+	return r;
+}
+
+static inline uint64_t run_row(const struct row *row, struct ref_lane *l)
+{
+	struct ref_lane half = *l;
+	uint64_t low, high;
+
+	if (!(row->flags & PAIR))
+		return row->fn(l);
+	for (int i = 0; i < 3; i++)
+		half.s[i] = l->s[i] & 0xffff;
+	/* Each half has overflows of its own. */
+	half.any_inf = false;
+	for (int i = 0; i < 3; i++)
+		half.any_inf |= ref_mag(&F16, half.s[i]) == ref_inf(&F16);
+	low = row->fn(&half);
+	half.any_inf = false;
+	for (int i = 0; i < 3; i++) {
+		half.s[i] = l->s[i] >> 16 & 0xffff;
+		half.any_inf |= ref_mag(&F16, half.s[i]) == ref_inf(&F16);
+	}
+	high = row->fn(&half);
+	return pair(low, high);
+}
+
+static inline void lane_sources(const struct state *s, const struct isa_inst *in,
+			 const struct sorted *o, unsigned flags,
+			 struct ref_lane *l)
+{
+	for (int k = 0; k < o->n; k++) {
+		const struct isa_type_info *t = isa_type_info(o->src[k]->type);
+		const struct ref_fmt *f = format_of(t);
+
+		l->mods[k] = o->src[k]->mods;
+		l->s[k] = source(s, in, o->src[k], l->lane);
+		if (o->src[k]->dwords == 4)
+			for (int j = 0; j < 4; j++)
+				l->wide[j] = (uint32_t)raw_source(
+					s, o->src[k], l->lane, j);
+		if (f && flushes(f, l->mode, false) && !(flags & MIX))
+			l->s[k] = flush_all(f, l->s[k], t->count);
+		if (f)
+			l->any_inf |= ref_mag(f, l->s[k]) == ref_inf(f);
+	}
+}
+
+/* What the lane's destination becomes; `got` is taken where it is as good. */
+static inline void lane_result(const struct isa_inst *in, const struct row *row,
+			const struct isa_operand *dst, struct ref_lane *l,
+			uint64_t d, const struct state *got, struct state *want)
+{
+	const struct isa_type_info *t = isa_type_info(dst->type);
+	const struct ref_fmt *f = format_of(t);
+	uint32_t(*v)[SOFT_LANES] = &want->v[l->lane / 32][dst->reg];
+	const uint32_t(*g)[SOFT_LANES] = &got->v[l->lane / 32][dst->reg];
+	int i = l->lane % 32;
+	bool high = dst->mods & ISA_M_HI || in->op == ISA_v_fma_mixhi_f16;
+	uint64_t gd = g[0][i];
+
+	if (dst->dwords == 2)
+		gd |= (uint64_t)g[1][i] << 32;
+	if (t->bits == 16 && t->count == 1)
+		gd = (high ? gd >> 16 : gd) & 0xffff;
+	if (f && row->flags & ARITH && flushes(f, l->mode, true))
+		d = flush_all(f, d, t->count);
+	if (f && f != &BF16 && t->count == 2)
+		d = pair(finish(f, in, l->mode, d & 0xffff),
+			 finish(f, in, l->mode, d >> 16));
+	else if (f && f != &BF16)
+		d = finish(f, in, l->mode, d);
+	if (l->skip)
+		d = gd;
+	if (row->flags & TRANS &&
+	    (ref_ulps(f, gd, d) <= 1 ||
+	     (ref_mag(f, gd) >> f->frac_bits <= 1 &&
+	      ref_mag(f, d) >> f->frac_bits <= 1 && f == &F32)) &&
+	    !ref_is_nan(f, d))
+		d = gd;
+	if (row->flags & DOT && !in->f[ISA_F_CLAMP] &&
+	    fabsl(ref_value(&F32, gd) - ref_value(&F32, d)) <= l->tolerance)
+		d = gd;
+	if (row->flags & DOT && in->f[ISA_F_CLAMP])
+		d = gd; /* the tolerance says nothing after it */
+	if (dst->dwords == 4)
+		for (int j = 0; j < 4; j++)
+			v[j][i] = l->wide[j];
+	else if (t->bits == 16 && t->count == 1)
+		v[0][i] = high ? (v[0][i] & 0xffff) | (uint32_t)d << 16 :
+				 (v[0][i] & 0xffff0000) | (d & 0xffff);
+	else
+		v[0][i] = (uint32_t)d;
+	if (dst->dwords == 2)
+		v[1][i] = d >> 32;
+}
+
+static inline bool mask_bit(const struct state *s, const struct isa_operand *o,
+		     int lane)
+{
+	int reg = o ? o->reg : ISA_R_VCC_LO;
+
+	return s->s[reg + lane / 32] >> lane % 32 & 1;
+}
+
+/* The state after the instruction, as the reference has it. */
+static inline void expect(const struct isa_inst *in, const struct row *row, int wave,
+		   uint32_t mode, const struct state *old,
+		   const struct state *got, struct state *want)
+{
+	const bool to_exec = isa_op_info(in->op)->flags & ISA_WEXEC;
+	struct sorted o = sort_operands(in);
+	uint64_t mask = 0;
+
+	*want = *old;
+	for (int lane = 0; lane < wave; lane++) {
+		struct ref_lane l = { .lane = lane, .mode = mode,
+				      .clamp = in->f[ISA_F_CLAMP] };
+		uint64_t d;
+
+		if (!(old->s[ISA_R_EXEC_LO + lane / 32] >> lane % 32 & 1))
+			continue;
+		l.in = mask_bit(old, o.mask_in, lane);
+		lane_sources(old, in, &o, row->flags, &l);
+		d = run_row(row, &l);
+		/* Where the manual is silent, the mask is as it came. */
+		if (l.skip && o.mask_out)
+			l.out = mask_bit(got, o.mask_out, lane);
+		mask |= (uint64_t)l.out << lane;
+		if (o.dst)
+			lane_result(in, row, o.dst, &l, d, got, want);
+	}
+	for (int h = 0; h < wave / 32; h++)
+		if (to_exec)
+			want->s[ISA_R_EXEC_LO + h] = (uint32_t)(mask >> 32 * h);
+		else if (o.mask_out)
+			want->s[o.mask_out->reg + h] =
+				(uint32_t)(mask >> 32 * h);
+}
+
+#endif
