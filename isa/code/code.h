@@ -38,7 +38,8 @@ enum isa_kind {
 	ISA_K_VGPR,	/* reg = 0..255 */
 	ISA_K_SGPR,	/* reg = 0..105, and ISA_R_* below: scalar registers */
 	ISA_K_INLINE,	/* reg: 128..248; value: low 32 bits of the constant of
-			   the operand's type (all 64: isa_inline_value()) */
+			   the operand's type (all 64: isa_inline_value()); of
+			   MIX, the type that op_sel_hi chooses */
 	ISA_K_LITERAL,	/* value: the 32-bit literal as encoded */
 	ISA_K_IMM,	/* value: raw immediate field; REL is sign-extended */
 	ISA_K_SPECIAL,	/* reg = ISA_R_SCC, ISA_R_VCCZ.. : read-only sources */

@@ -128,6 +128,10 @@ static void vop3_mods(struct decoder *d, struct isa_operand *o, int i)
 		if (f[ISA_F_NEG_HI] >> i & 1)
 			o->mods |= o->type == ISA_T_MIX ? ISA_M_ABS :
 							  ISA_M_NEG_HI;
+		/* As f16 it is the half, in bits 15:0. */
+		if (o->type == ISA_T_MIX && o->mods & ISA_M_HI_HI &&
+		    o->kind == ISA_K_INLINE)
+			o->value = isa_inline_value(o->reg, ISA_T_F16);
 	} else if (isa_type_is_half(o->type) &&
 		   f[ISA_F_OPSEL] & d->opsel & 1u << i) {
 		o->mods |= ISA_M_HI;

@@ -38,8 +38,10 @@ uint32_t step_operand(struct verifier *v, const struct vstate *s,
 			return val_const(&v->val, 0);
 		return s->v[o->reg + dw];
 	case ISA_K_INLINE:
-		return val_const(&v->val, isa_inline_value(o->reg, type) >>
-						  (wide ? 32 * dw : 0));
+		return val_const(&v->val,
+				 wide ? isa_inline_value(o->reg, type) >>
+						 32 * dw :
+					o->value);
 	case ISA_K_LITERAL:
 		if (wide && kind == 'F')
 			return val_const(&v->val, dw ? o->value : 0);
