@@ -811,6 +811,8 @@ static void test_modes(void)
 	static const char fma16[] = "v_fma_f16 v3, v0, v1, v2";
 	static const char pk_add[] = "v_pk_add_f16 v3, v0, v1";
 	static const char mix_lo[] = "v_fma_mixlo_f16 v3, v0, v1, v2";
+	static const char mix_half[] =
+		"v_fma_mix_f32 v3, v0, v1, v2 op_sel_hi:[1,1,0]";
 	static const uint32_t one = 0x3f800000, tiny = 0x00800000;
 	struct lanes *t = lanes_new(32);
 
@@ -851,6 +853,10 @@ static void test_modes(void)
 	       "FP16_OVFL: overflow becomes the largest number");
 	t->w.mode = LANES_MODE & ~0xc0u;
 	is_u64(run1(t, fma16, 0x0001, 0x6400, 0), 0, "f16 flush: factor");
+	is_u64(run1(t, mix_half, 0x3c00, 0x4000, one), 0x40400000,
+	       "f16 flush: a half without neighbour is no denormal");
+	is_u64(run1(t, mix_half, 0x0001, 0x6400, one), one,
+	       "f16 flush: a denormal half of a mixed product");
 	lanes_free(t);
 }
 

@@ -12,14 +12,16 @@
 
 /*
  * Are input or output denormals of this type flushed in this mode?  Of MODE's
- * denormal fields, bit 0 keeps them in inputs, bit 1 in results.
+ * denormal fields, bit 0 keeps them in inputs, bit 1 in results.  A source of
+ * mixed math is raw here: its row flushes it as the type that it has.
  */
 static inline bool mods_flush(enum isa_type type, uint32_t mode, bool output)
 {
 	const struct isa_type_info *t = isa_type_info(type);
 	int field = type == ISA_T_F32 ? mode >> 4 : mode >> 6;
 
-	return t->kind == 'F' && t->bits >= 16 && !(field >> output & 1);
+	return t->kind == 'F' && t->bits >= 16 && type != ISA_T_MIX &&
+	       !(field >> output & 1);
 }
 
 /* A half, or two: denormals become zeros. */
