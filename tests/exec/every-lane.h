@@ -9,26 +9,27 @@
 #define T0_TESTS_EVERY_LANE_H
 
 #include "tests/exec/every.h"
+#include "tests/ref/dpp.h"
 #include "tests/ref/lane.h"
 
 /* ---------------------------------------------------------- references ---- */
 
 typedef uint64_t lane_fn(struct ref_lane *l);
 
-#define R(name, flags, ...)                                              \
-	static uint64_t ref_##name(struct ref_lane *l)                   \
-	{                                                                \
-		uint64_t a = l->s[0], b = l->s[1], c = l->s[2], d;       \
-		bool clamp = l->clamp, ieee = l->mode & SOFT_MODE_IEEE;  \
-		bool in = l->in, out = l->out;                           \
-		int rs = l->mode & 3, rh = l->mode >> 2 & 3;             \
-		long double x = 0;                                       \
-                                                                         \
-		d = (uint64_t)(__VA_ARGS__);                             \
-		(void)a, (void)b, (void)c, (void)clamp, (void)ieee;      \
-		(void)in, (void)rs, (void)rh, (void)x;                   \
-		l->out |= out;                                           \
-		return d;                                                \
+#define R(name, flags, ...) \
+	static uint64_t ref_##name(struct ref_lane *l) \
+	{ \
+		uint64_t a = l->s[0], b = l->s[1], c = l->s[2], d; \
+		bool clamp = l->clamp, ieee = l->mode & SOFT_MODE_IEEE; \
+		bool in = l->in, out = l->out; \
+		int rs = l->mode & 3, rh = l->mode >> 2 & 3; \
+		long double x = 0; \
+\
+		d = (uint64_t)(__VA_ARGS__); \
+		(void)a, (void)b, (void)c, (void)clamp, (void)ieee; \
+		(void)in, (void)rs, (void)rh, (void)x; \
+		l->out |= out; \
+		return d; \
 	}
 #include "tests/ref/valu.def"
 
@@ -42,9 +43,53 @@ static const struct row {
 
 /* --------------------------------------------------------------- lanes ---- */
 
+/*
+ * An inline constant as the operand's register would hold it (RDNA3 ISA 5.4,
+ * 7.1): a double for 64 bits.  A 16-bit operand, integers among them, has the
+ * half in bits 15:0 and zeros above, and so has an f16 pair (AMD on gfx10 to
+ * gfx12, llvm-project pull request 198005); in dual issue the pair has it in
+ * both places, and a bf16 pair has the upper half of the 32-bit constant there
+ * (measured on gfx1100 by AMD's rocjitsu).  All others, pairs of integers among
+ * them, see the 32-bit constant.
+ */
+static inline uint64_t inline_constant(const struct isa_inst *in,
+				       const struct isa_operand *o)
+{
+	static const double number[] = { 0.5, -0.5, 1, -1, 2, -2, 4, -4 };
+	const struct isa_type_info *t = isa_type_info(o->type);
+	const bool is_float = o->reg >= 240;
+	const bool half = o->type == ISA_T_MIX ?
+				  o->mods & ISA_M_HI_HI :
+				  t->bits == 16 &&
+					  (t->count == 1 || t->kind == 'F');
+	uint64_t u64, u32, u16;
+
+	if (!is_float) {
+		const int64_t n = o->reg <= 192 ? o->reg - 128 : 192 - o->reg;
+
+		u64 = (uint64_t)n, u32 = (uint32_t)n, u16 = (uint32_t)n;
+	} else if (o->reg == 248) { /* 1 / (2 pi) */
+		u64 = 0x3fc45f306dc9c882, u32 = 0x3e22f983, u16 = 0x3118;
+	} else {
+		memcpy(&u64, &number[o->reg - 240], sizeof(u64));
+		u32 = ref_convert(&F32, &F64, u64, REF_EVEN);
+		u16 = ref_convert(&F16, &F64, u64, REF_EVEN);
+	}
+	if (o->dwords == 2)
+		return u64;
+	if (t->kind == 'G')
+		return t->count == 2 ? (u32 >> 16) * 0x10001 :
+		       is_float	     ? u32 >> 16 :
+				       u32;
+	if (half && t->count == 2 && in->fmt == ISA_FMT_VOPD)
+		return (u16 & 0xffff) * 0x10001;
+	return half ? u16 : u32;
+}
+
 /* Bits of a source of one lane, before modifiers. */
-static inline uint64_t raw_source(const struct state *s, const struct isa_operand *o,
-			   int lane, int j)
+static inline uint64_t raw_source(const struct state *s,
+				  const struct isa_inst *in,
+				  const struct isa_operand *o, int lane, int j)
 {
 	const struct isa_type_info *t = isa_type_info(o->type);
 
@@ -52,14 +97,16 @@ static inline uint64_t raw_source(const struct state *s, const struct isa_operan
 	case ISA_K_VGPR:
 		return s->v[lane / 32][o->reg + j][lane % 32];
 	case ISA_K_SGPR:
-		return s->s[o->reg + j];
+		return o->reg == ISA_R_NULL ? 0 : s->s[o->reg + j];
+	case ISA_K_SPECIAL:
+		return o->reg == ISA_R_SCC && !j ? s->scc : 0;
 	case ISA_K_INLINE:
-		return isa_inline_value(o->reg, o->dwords == 2 ?
-						ISA_T_F64 : o->type) >>
-			       32 * j & UINT32_MAX;
+		return inline_constant(in, o) >> 32 * j & UINT32_MAX;
 	case ISA_K_LITERAL:
 		if (t->bits == 64 && t->kind == 'F')
 			return j ? o->value : 0;
+		if (j && t->kind == 'I')
+			return (int32_t)o->value < 0 ? UINT32_MAX : 0;
 		return j ? 0 : o->value;
 	}
 	return 0;
@@ -81,26 +128,64 @@ static inline uint64_t signs_of(uint64_t u, unsigned mods, uint64_t sign)
 	return mods & ISA_M_NEG ? u ^ sign : u;
 }
 
+/*
+ * The lane that the first source comes from under DPP: `lane` without it, -1 if
+ * it reads zero, NOT_WRITTEN if the lane keeps what it has.
+ */
+enum { NOT_WRITTEN = -2 };
+
+static inline int first_lane(const struct isa_inst *in, const struct state *s,
+			     int lane)
+{
+	const uint32_t dpp = in->extra[0];
+	const bool fi = in->form == ISA_FORM_DPP8 ? in->f[ISA_F_SRC0] == 234 :
+						    dpp >> 18 & 1;
+	int from;
+
+	if (in->form == ISA_FORM_PLAIN)
+		return lane;
+	if (in->form == ISA_FORM_DPP8)
+		from = lane / 8 * 8 + (int)(dpp >> (8 + lane % 8 * 3) & 7);
+	else
+		from = ref_dpp_lane(dpp >> 8 & 511, lane);
+	if (from >= 0 && !fi &&
+	    !(s->s[ISA_R_EXEC_LO + from / 32] >> from % 32 & 1))
+		from = -1;
+	if (in->form == ISA_FORM_DPP8)
+		return from;
+	if (!(dpp >> 28 & 1u << lane / 16 % 2) ||
+	    !(dpp >> 24 & 1u << lane % 16 / 4) ||
+	    (from < 0 && !(dpp >> 19 & 1)))
+		return NOT_WRITTEN;
+	return from;
+}
+
+/* A source of mixed math as f32; denormals are flushed as what they are. */
+static inline uint64_t mixed(uint64_t u, unsigned mods, uint32_t mode)
+{
+	if (mods & ISA_M_HI_HI) {
+		u = (mods & ISA_M_HI ? u >> 16 : u) & 0xffff;
+		u = mode >> 6 & 1 ? u : ref_flush(&F16, u);
+		u = ref_convert(&F32, &F16, u, 0);
+	} else {
+		u = mode >> 4 & 1 ? u : ref_flush(&F32, u);
+	}
+	return signs_of(u, mods, ref_sign(&F32));
+}
+
 /* One source with everything that its modifiers do. */
 static inline uint64_t source(const struct state *s, const struct isa_inst *in,
-		       const struct isa_operand *o, int lane)
+			      const struct isa_operand *o, uint32_t mode,
+			      int lane)
 {
 	const struct isa_type_info *t = isa_type_info(o->type);
-	uint64_t u = raw_source(s, o, lane, 0), low, high;
+	uint64_t u = lane < 0 ? 0 : raw_source(s, in, o, lane, 0), low, high;
 	bool has_sign = t->kind == 'F' || t->kind == 'G' || t->kind == 'B';
 
-	if (o->type == ISA_T_MIX) {
-		const unsigned mods = o->mods;
-
-		if (mods & ISA_M_HI_HI)
-			u = ref_convert(&F32, &F16,
-					(mods & ISA_M_HI ? u >> 16 : u) &
-						0xffff,
-					0);
-		return signs_of(u, mods, ref_sign(&F32));
-	}
+	if (o->type == ISA_T_MIX)
+		return mixed(u, o->mods, mode);
 	if (o->dwords >= 2)
-		return signs_of(u | raw_source(s, o, lane, 1) << 32,
+		return signs_of(u | raw_source(s, in, o, lane, 1) << 32,
 				has_sign ? o->mods : 0, ref_sign(&F64));
 	if (t->bits == 32)
 		return signs_of(u, has_sign ? o->mods : 0, ref_sign(&F32));
@@ -135,8 +220,9 @@ static inline uint64_t flush_all(const struct ref_fmt *f, uint64_t u, int count)
 }
 
 /* omod and clamp of one float (RDNA3 ISA 7.2). */
-static inline uint64_t finish(const struct ref_fmt *f, const struct isa_inst *in,
-		       uint32_t mode, uint64_t u)
+static inline uint64_t finish(const struct ref_fmt *f,
+			      const struct isa_inst *in, uint32_t mode,
+			      uint64_t u)
 {
 	static const int times[] = { 0, 1, 2, -1 };
 
@@ -204,20 +290,22 @@ static inline uint64_t run_row(const struct row *row, struct ref_lane *l)
 	return pair(low, high);
 }
 
-static inline void lane_sources(const struct state *s, const struct isa_inst *in,
-			 const struct sorted *o, unsigned flags,
-			 struct ref_lane *l)
+static inline void lane_sources(const struct state *s,
+				const struct isa_inst *in,
+				const struct sorted *o, unsigned flags,
+				struct ref_lane *l)
 {
 	for (int k = 0; k < o->n; k++) {
 		const struct isa_type_info *t = isa_type_info(o->src[k]->type);
 		const struct ref_fmt *f = format_of(t);
 
 		l->mods[k] = o->src[k]->mods;
-		l->s[k] = source(s, in, o->src[k], l->lane);
+		l->s[k] = source(s, in, o->src[k], l->mode,
+				 k ? l->lane : first_lane(in, s, l->lane));
 		if (o->src[k]->dwords == 4)
 			for (int j = 0; j < 4; j++)
 				l->wide[j] = (uint32_t)raw_source(
-					s, o->src[k], l->lane, j);
+					s, in, o->src[k], l->lane, j);
 		if (f && flushes(f, l->mode, false) && !(flags & MIX))
 			l->s[k] = flush_all(f, l->s[k], t->count);
 		if (f)
@@ -227,8 +315,9 @@ static inline void lane_sources(const struct state *s, const struct isa_inst *in
 
 /* What the lane's destination becomes; `got` is taken where it is as good. */
 static inline void lane_result(const struct isa_inst *in, const struct row *row,
-			const struct isa_operand *dst, struct ref_lane *l,
-			uint64_t d, const struct state *got, struct state *want)
+			       const struct isa_operand *dst,
+			       struct ref_lane *l, uint64_t d,
+			       const struct state *got, struct state *want)
 {
 	const struct isa_type_info *t = isa_type_info(dst->type);
 	const struct ref_fmt *f = format_of(t);
@@ -242,7 +331,7 @@ static inline void lane_result(const struct isa_inst *in, const struct row *row,
 		gd |= (uint64_t)g[1][i] << 32;
 	if (t->bits == 16 && t->count == 1)
 		gd = (high ? gd >> 16 : gd) & 0xffff;
-	if (f && row->flags & ARITH && flushes(f, l->mode, true))
+	if (f && row->flags & (ARITH | MIX) && flushes(f, l->mode, true))
 		d = flush_all(f, d, t->count);
 	if (f && f != &BF16 && t->count == 2)
 		d = pair(finish(f, in, l->mode, d & 0xffff),
@@ -275,7 +364,7 @@ static inline void lane_result(const struct isa_inst *in, const struct row *row,
 }
 
 static inline bool mask_bit(const struct state *s, const struct isa_operand *o,
-		     int lane)
+			    int lane)
 {
 	int reg = o ? o->reg : ISA_R_VCC_LO;
 
@@ -283,9 +372,9 @@ static inline bool mask_bit(const struct state *s, const struct isa_operand *o,
 }
 
 /* The state after the instruction, as the reference has it. */
-static inline void expect(const struct isa_inst *in, const struct row *row, int wave,
-		   uint32_t mode, const struct state *old,
-		   const struct state *got, struct state *want)
+static inline void expect(const struct isa_inst *in, const struct row *row,
+			  int wave, uint32_t mode, const struct state *old,
+			  const struct state *got, struct state *want)
 {
 	const bool to_exec = isa_op_info(in->op)->flags & ISA_WEXEC;
 	struct sorted o = sort_operands(in);
@@ -293,11 +382,13 @@ static inline void expect(const struct isa_inst *in, const struct row *row, int 
 
 	*want = *old;
 	for (int lane = 0; lane < wave; lane++) {
-		struct ref_lane l = { .lane = lane, .mode = mode,
+		struct ref_lane l = { .lane = lane,
+				      .mode = mode,
 				      .clamp = in->f[ISA_F_CLAMP] };
 		uint64_t d;
 
-		if (!(old->s[ISA_R_EXEC_LO + lane / 32] >> lane % 32 & 1))
+		if (!(old->s[ISA_R_EXEC_LO + lane / 32] >> lane % 32 & 1) ||
+		    first_lane(in, old, lane) == NOT_WRITTEN)
 			continue;
 		l.in = mask_bit(old, o.mask_in, lane);
 		lane_sources(old, in, &o, row->flags, &l);

@@ -8,10 +8,6 @@
 
 enum {
 	PROGRAMS = 20,	/* of one instruction in one encoding */
-	WARM = 20,	/* runs after which the fast form exists */
-	SPARE = 20,	/* SGPRs of mask results, and of other operands */
-	S_SOURCE = 30,
-	S_MASK = 40,
 };
 
 /* -------------------------------------------------------- instructions ---- */
@@ -34,79 +30,28 @@ static uint32_t source_field(const struct isa_operand_info *o, bool scalars,
 	return chance(30) ? 240 + rnd() % 9 : 128 + rnd() % 81;
 }
 
-/* False: it does not encode so. */
 static bool make(enum isa_op number_of, enum encoding e, int wave,
 		 struct isa_inst *out, uint8_t *code)
 {
-	static const struct isa_target targets[] = { { ISA_GFX11, 32, false },
-						     { ISA_GFX11, 64, false } };
 	const struct isa_op_info *op = isa_op_info(number_of);
-	unsigned flags = rows[number_of].flags;
-	struct isa_inst in = { .op = (uint16_t)number_of, .fmt = op->fmt };
-	bool used = false, short_form;
-	int size;
+	struct isa_inst in = vector_inst(number_of, e);
+	bool used = false;
 
-	if (e == LONG)
-		in.fmt = ISA_FMT_VOP3;
-	for (int i = 0; i < op->n_opnd; i++)
-		if (e == LONG && op->opnd[i].slot == ISA_SLOT_CO)
-			in.fmt = ISA_FMT_VOP3SD;
-	short_form = in.fmt == ISA_FMT_VOP1 || in.fmt == ISA_FMT_VOP2 ||
-		     in.fmt == ISA_FMT_VOPC;
-	in.f[ISA_F_OP] = (uint32_t)isa_opcode(ISA_GFX11, number_of, e == LONG);
-	in.f[ISA_F_VDST] = (uint32_t)(rnd() % 24 * 2);
 	for (int i = 0; i < op->n_opnd; i++) {
 		const struct isa_operand_info *o = &op->opnd[i];
-		int n = (o->slot - ISA_SLOT_S0) % 3;
+		int n = source_number(o);
 
-		if (o->slot == ISA_SLOT_CD || o->slot == ISA_SLOT_DS)
-			in.f[ISA_F_VDST] = SPARE;
-		else if (o->slot == ISA_SLOT_CO)
-			in.f[ISA_F_SDST] = SPARE;
-		else if (o->slot == ISA_SLOT_CI)
-			in.f[ISA_F_SRC2] = S_MASK;
-		else if (o->slot == ISA_SLOT_K)
-			in.has_literal = true,
-			in.literal = (uint32_t)value_of(isa_type_info(o->type));
-		else if (o->slot == ISA_SLOT_S2I)
-			in.f[ISA_F_SRC2] = 256 + rnd() % 24 * 2;
-		else if (o->slot >= ISA_SLOT_S0 && o->slot <= ISA_SLOT_S2S)
+		if (n >= 0 && o->slot != ISA_SLOT_S2I)
 			in.f[ISA_F_SRC0 + n] = source_field(
-				o, !short_form || n == 0, &used);
+				o, !is_short(&in) || n == 0, &used);
 	}
-	if (short_form)
+	if (is_short(&in))
 		in.f[ISA_F_VSRC1] = in.f[ISA_F_SRC1] & 255;
-	if (op->fmt == ISA_FMT_VOP3P)
-		packed_modifiers(&in, op, flags);
-	else if (!short_form)
-		modifiers(&in, op, flags);
-	/* The second form of compares writes EXEC and names no register. */
-	if (op->flags & ISA_WEXEC && !short_form)
-		in.f[ISA_F_VDST] = ISA_R_EXEC_LO;
-	memset(code, 0, ISA_MAX_SIZE_BYTES);
-	size = isa_encode(&in, code);
-	return size && !isa_decode(&targets[wave == 64], code, (size_t)size,
-				   out);
+	any_modifiers(&in, op, rows[number_of].flags);
+	return encode_decode(&in, wave, out, code);
 }
 
 /* --------------------------------------------------------------- tests ---- */
-
-static uint32_t random_mode(unsigned flags)
-{
-	uint32_t mode = 0xf0;
-
-	if (chance(50))
-		mode |= SOFT_MODE_IEEE;
-	if (chance(50))
-		mode |= SOFT_MODE_DX10_CLAMP;
-	if (chance(20))
-		mode |= SOFT_MODE_FP16_OVFL;
-	if (chance(30) && flags & (ARITH | MIX))
-		mode |= rnd() & 15;
-	if (chance(30) && flags & ARITH)
-		mode &= 0xffffff0f | (uint32_t)rnd();
-	return mode;
-}
 
 /* Wrong results of one program. */
 static int try(struct lanes *t, enum isa_op number_of, enum encoding e,
@@ -164,7 +109,6 @@ static struct isa_inst half_of(const struct isa_inst *in, bool y)
 {
 	struct isa_inst h = *in;
 
-	h.fmt = ISA_FMT_VOP2;
 	h.op_y = ISA_OP_NONE;
 	if (y) {
 		h.op = in->op_y;
@@ -177,14 +121,30 @@ static struct isa_inst half_of(const struct isa_inst *in, bool y)
 	return h;
 }
 
+static uint32_t scalar_field(void)
+{
+	static const uint8_t others[] = {
+		ISA_R_VCC_LO, ISA_R_VCC_HI, ISA_R_TTMP0 + 3, ISA_R_NULL,
+		ISA_R_M0,     ISA_R_EXEC_LO, ISA_R_SCC,	     ISA_R_LITERAL,
+	};
+
+	switch (rnd() % 4) {
+	case 0:
+		return S_SOURCE + rnd() % 8;
+	case 1:
+		return 240 + rnd() % 9;
+	case 2:
+		return 128 + rnd() % 81;
+	}
+	return others[rnd() % ARRAY_SIZE(others)];
+}
+
 /* Sources of one half: its own row's. */
 static void half_sources(struct isa_inst *in, const struct isa_op_info *op,
 			 enum isa_field src0, enum isa_field src1)
 {
 	for (int i = 0; i < op->n_opnd; i++) {
 		const struct isa_operand_info *o = &op->opnd[i];
-		bool packed = isa_type_info(o->type)->count > 1;
-
 		if (o->slot == ISA_SLOT_K)
 			in->has_literal = true;
 		if (o->slot == ISA_SLOT_S1)
@@ -192,9 +152,9 @@ static void half_sources(struct isa_inst *in, const struct isa_op_info *op,
 		if (o->slot != ISA_SLOT_S0)
 			continue;
 		in->f[src0] = 256 + rnd() % REGS;
-		if (src0 == ISA_F_SRC0 && !packed && chance(40))
-			in->f[src0] = chance(50) ? S_SOURCE + rnd() % 8 :
-						   128 + rnd() % 65;
+		if (src0 == ISA_F_SRC0 && chance(40))
+			in->f[src0] = scalar_field();
+		in->has_literal |= in->f[src0] == ISA_R_LITERAL;
 	}
 }
 
@@ -279,20 +239,6 @@ static void test_duals(struct lanes *t)
 			}
 		is_u64((uint64_t)bad, 0, "%s with %d others", name, n);
 	}
-}
-
-static bool is_vector(const struct isa_op_info *op)
-{
-	switch (op->fmt) {
-	case ISA_FMT_VOP1:
-	case ISA_FMT_VOP2:
-	case ISA_FMT_VOPC:
-	case ISA_FMT_VOP3:
-	case ISA_FMT_VOP3SD:
-	case ISA_FMT_VOP3P:
-		return op->opcode[ISA_GFX11] >= 0 && !(op->flags & ISA_GFX);
-	}
-	return false;
 }
 
 int main(void)

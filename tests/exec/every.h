@@ -157,6 +157,7 @@ static inline void fill_state(struct state *s, const struct isa_inst *in,
 	for (int i = 0; i < in->n_opnd; i++)
 		if (in->opnd[i].kind == ISA_K_VGPR ||
 		    (in->opnd[i].kind == ISA_K_SGPR &&
+		     in->opnd[i].reg != ISA_R_NULL &&
 		     in->opnd[i].type != ISA_T_MASK))
 			fill_operand(s, &in->opnd[i]);
 	for (int h = 0; h < 2; h++) {

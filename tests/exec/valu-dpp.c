@@ -3,6 +3,7 @@
  * per-lane reference that is written from the manual's prose.
  */
 #include "tests/exec/valu.h"
+#include "tests/ref/dpp.h"
 
 static uint64_t state = 0x5eed0421;
 
@@ -10,47 +11,6 @@ static uint32_t random32(void)
 {
 	state = state * 6364136223846793005u + 1442695040888963407u;
 	return state >> 32;
-}
-
-/*
- * Where lane 0..15 of a row looks, by control; 16 and more: outside the row.
- * Rows are written out for one operand each; others are counted from there.
- */
-static int reference_lane(int ctrl, int lane)
-{
-	int row = lane / 16, col = lane % 16, want;
-
-	if (ctrl < 0x100) {
-		int quad = col / 4, sel[4];
-
-		for (int i = 0; i < 4; i++)
-			sel[i] = ctrl /
-				 (i == 0 ? 1 :
-				  i == 1 ? 4 :
-				  i == 2 ? 16 :
-					   64) %
-				 4;
-		return row * 16 + quad * 4 + sel[col % 4];
-	}
-	if (ctrl <= 0x10f) {
-		want = col + (ctrl - 0x100); /* shift left: from higher lanes */
-		return want > 15 ? -1 : row * 16 + want;
-	}
-	if (ctrl <= 0x11f) {
-		want = col - (ctrl - 0x110);
-		return want < 0 ? -1 : row * 16 + want;
-	}
-	if (ctrl <= 0x12f) {
-		want = col - (ctrl - 0x120);
-		return row * 16 + (want < 0 ? want + 16 : want);
-	}
-	if (ctrl == 0x140)
-		return row * 16 + 15 - col;
-	if (ctrl == 0x141)
-		return row * 16 + (col < 8 ? 7 - col : 23 - col);
-	if (ctrl >= 0x150 && ctrl <= 0x15f)
-		return row * 16 + ctrl - 0x150;
-	return row * 16 + (col ^ (ctrl - 0x160));
 }
 
 static bool is_control(int ctrl)
@@ -71,7 +31,7 @@ static uint32_t reference(const struct setting *s, const struct machine *m,
 			  int half, int lane)
 {
 	uint32_t exec = m->w.s[ISA_R_EXEC_LO + half];
-	int from = reference_lane(s->ctrl, lane);
+	int from = ref_dpp_lane(s->ctrl, lane);
 	uint32_t old = m->v[half][0][lane], value = 0;
 	bool readable = from >= 0;
 
