@@ -112,6 +112,10 @@ static const struct twin {
 	ROW(row_min, { OUT, SSA_F32, ROWS, 0, 0 }, XROWS, INT(N))
 	ROW(argmax, { OUT, SSA_I32, ROWS, 0, 0 }, XROWS, INT(N))
 #undef ROW
+	{ "rms_norm_rows", "rows",
+	  { TO_ELEMS(ROWS * N, 200 * EPS), FROM(SSA_F32, ROWS * N, 4),
+	    FROM(SSA_F32, N, 2), BELOW(SSA_I32, ROWS, ROWS), NUM(1e-6),
+	    INT(N) }, ROWS, 1, BF16_ONLY },
 #define MOVE(name, ...) { #name, "move", { __VA_ARGS__ }, ROWS, 1, BOTH },
 	MOVE(causal_mask, TO_ELEMS(ROWS * N, 0), XROWS, INT(N), INT(256),
 	     INT(N - 256))

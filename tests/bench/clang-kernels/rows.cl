@@ -74,6 +74,35 @@ KERNEL(128) rms_norm(global ELEM *out, global const ELEM *in,
 		y[i] = (ELEM)((float)x[i] * r * (float)w[i]);
 }
 
+/* Groups of 256; a work-item has four elements, which lie at 16 bytes. */
+KERNEL(256) rms_norm_rows(global ELEM *restrict out,
+			  global const float *restrict in,
+			  global const float *restrict w,
+			  global const int *restrict pick, float eps, int n)
+{
+	typedef ELEM out4 __attribute__((ext_vector_type(4), aligned(8)));
+	enum { STEP = 4 * 256 };
+	local float part[32];
+	global const float *x = in + (ulong)pick[group_x()] * n;
+	global ELEM *y = out + (ulong)group_x() * n;
+	float sum = 0;
+
+	for (int i = 4 * lid(); i < n; i += STEP) {
+		const f4 v = *(global const f4 *)(x + i);
+
+		for (int j = 0; j < 4; j++)
+			sum = FMA(v[j], v[j], sum);
+	}
+	const float mean = group_sum(sum, 256, part) / (float)n;
+	const float r = __builtin_amdgcn_rsqf(mean + eps);
+	for (int i = 4 * lid(); i < n; i += STEP) {
+		const f4 v = *(global const f4 *)(x + i) * r *
+			     *(global const f4 *)(w + i);
+
+		*(global out4 *)(y + i) = __builtin_convertvector(v, out4);
+	}
+}
+
 KERNEL(128) rms_norm_back(global ELEM *dx, global float *dw,
 			  global const ELEM *in, global const ELEM *restrict w,
 			  global const ELEM *grad, float eps, int n)
