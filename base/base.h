@@ -202,6 +202,14 @@ bool file_write_atomic(const char *path, const void *data, size_t len_bytes,
  */
 bool file_write_unsynced(const char *path, const void *data, size_t len_bytes,
 			 struct err *e);
+/*
+ * Where this user's files that can be made again lie, $XDG_CACHE_HOME/t0 or
+ * ~/.cache/t0, or `name` in it (NULL: itself).  NULL if there is no home; else
+ * the caller's.
+ */
+char *file_cache_folder(const char *name);
+/* `path` and what is above it, as far as they are missing. */
+bool file_make_folders(const char *path, struct err *e);
 /* stdout open, flushed, error-free?  Call before returning from main(). */
 bool stdout_check(struct err *e);
 

@@ -356,3 +356,42 @@ uint64_t time_wall_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
 }
+
+/* ---------------------------------------------------------------- folders */
+
+char *file_cache_folder(const char *name)
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	struct buf b = { 0 };
+
+	if (xdg && *xdg == '/')
+		buf_printf(&b, "%s/t0", xdg);
+	else if (home && *home)
+		buf_printf(&b, "%s/.cache/t0", home);
+	else
+		return NULL;
+	if (name)
+		buf_printf(&b, "/%s", name);
+	return b.data;
+}
+
+bool file_make_folders(const char *path, struct err *e)
+{
+	char *p = xstrdup(path);
+	bool good = true;
+
+	for (char *s = p + 1; good; s++) {
+		if (*s != '/' && *s)
+			continue;
+		const char was = *s;
+		*s = 0;
+		if (mkdir(p, 0777) && errno != EEXIST)
+			good = err_sys(e, ERR_IO, errno,
+				       "%s: cannot make the folder", p);
+		*s = was;
+		if (!was)
+			break;
+	}
+	free(p);
+	return good;
+}

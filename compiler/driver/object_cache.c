@@ -54,14 +54,11 @@ static char *join_path(const char *a, const char *b)
 /* The folder of all builds, or NULL; the caller's. */
 static char *root_folder(void)
 {
-	const char *own = getenv("T0_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
-	const char *home = getenv("HOME");
+	const char *own = getenv("T0_CACHE");
 
 	if (own)
 		return *own ? xstrdup(own) : NULL;
-	if (xdg && *xdg == '/')
-		return join_path(xdg, "t0");
-	return home && *home ? join_path(home, ".cache/t0") : NULL;
+	return file_cache_folder(NULL);
 }
 
 void object_cache_init(struct object_cache *c, object_warn_fn *warn, void *ctx)
@@ -84,28 +81,6 @@ void object_cache_fini(struct object_cache *c)
 {
 	free(c->folder);
 	c->folder = NULL;
-}
-
-/* `path` and what is above it. */
-static bool make_folders(const char *path, struct err *e)
-{
-	char *p = xstrdup(path);
-	bool good = true;
-
-	for (char *s = p + 1; good; s++) {
-		if (*s != '/' && *s)
-			continue;
-		const char was = *s;
-		*s = 0;
-		if (mkdir(p, 0777) && errno != EEXIST)
-			good = err_sys(e, ERR_IO, errno,
-				       "%s: cannot make the folder", p);
-		*s = was;
-		if (!was)
-			break;
-	}
-	free(p);
-	return good;
 }
 
 /* ---------------------------------------------------------- old builds ---- */
@@ -213,7 +188,7 @@ static bool entry_write(const struct object_cache *c, struct object_key key,
 
 	buf_add(&all, &x, sizeof(x));
 	buf_add(&all, object->data, object->len);
-	good = make_folders(c->folder, e) &&
+	good = file_make_folders(c->folder, e) &&
 	       file_write_atomic(path, all.data, all.len, e);
 	if (good && new_build)
 		remove_old(c->folder);

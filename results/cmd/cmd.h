@@ -16,12 +16,12 @@ struct show_opts {
 	const char *remark, *replaces;
 	struct cli_list allow;
 	double alpha, least;
-	const char *against, *condition;
+	const char *against, *condition, *build;
 	const char *origin, *device; /* that a plot shows */
 	int processes, side, trials;
 	double limit;
 	bool slots, yes, dry_run, any_host, all, term, tunes, verbose, required;
-	bool list;
+	bool list, keep;
 };
 
 struct show {
@@ -307,6 +307,11 @@ bool res_cmd_baseline(struct cmd *c, struct err *e);
 /* ---------------------------------------------------- cmd_bench.c ---- */
 
 bool res_cmd_bench(struct cmd *c, struct err *e);
+
+/* ------------------------------- cmd_commits.c, cmd_bisect.c ---- */
+
+bool res_cmd_bench_commits(struct cmd *c, struct err *e);
+bool res_cmd_bisect(struct cmd *c, struct err *e);
 
 /* ------------------------------------------------ cmd_calibrate.c ---- */
 

@@ -56,7 +56,8 @@ bool res_cmd_bench(struct cmd *c, struct err *e)
 {
 	struct show *s = (struct show *)c;
 	struct series_side side[2] = { { .name = "a" }, { .name = "b" } };
-	struct series x = { .s = s, .argv = c->argv, .side = side,
+	struct series x = { .s = s, .argv = (const char *const *)c->argv,
+			    .side = side,
 			    .n_sides = s->o.against ? 2 : 1,
 			    .processes = (size_t)s->o.processes };
 

@@ -154,30 +154,25 @@ static char *tool_beside(const char *name, struct err *e)
 /* A model of random weights in the user's cache, made once. */
 static bool model_folder(struct buf *path, struct err *e)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *folder = file_cache_folder("calibrate-model");
 	char *tool = tool_beside("t0-qwen3", e);
-	struct buf command = { 0 };
+	struct buf file = { 0 }, log = { 0 };
 	bool ok = tool != NULL;
 
-	if (cache && *cache)
-		buf_printf(path, "%s/t0/calibrate-model", cache);
-	else
-		buf_printf(path, "%s/.cache/t0/calibrate-model",
-			   home && *home ? home : "/tmp");
-	size_t len = path->len;
-	buf_adds(path, "/config.json");
-	if (ok && access(path->data, R_OK)) {
-		buf_printf(&command, "mkdir -p '%.*s' && '%s' make --quiet "
-			   "--model '%.*s'", (int)len, path->data, tool,
-			   (int)len, path->data);
-		ok = !system(command.data) ||
-		     err_set(e, ERR_IO, "cannot make a model: %s",
-			     command.data);
+	buf_adds(path, folder ? folder : "/tmp/t0-calibrate-model");
+	buf_printf(&file, "%s/config.json", path->data);
+	buf_printf(&log, "%s/log", path->data);
+	if (ok && access(file.data, R_OK)) {
+		const char *argv[] = { tool, "make", "--quiet", "--model",
+				       path->data, NULL };
+		struct process p = { tool, argv, .log = log.data };
+		ok = file_make_folders(path->data, e) && process_run(&p, e);
 	}
-	path->data[path->len = len] = 0;
-	buf_fini(&command);
+	buf_fini(&file);
+	buf_fini(&log);
+	free(folder);
 	free(tool);
-	return ok;
+	return ok || err_wrap(e, "making a model to measure");
 }
 
 /* The words of `text`, which they point into; ends with NULL. */
@@ -212,7 +207,7 @@ static bool run_pool(struct calibrating *p, struct series *x, struct err *e)
 	split_words(command.data, word, ARRAY_SIZE(word));
 	char *program = ok ? tool_beside(word[0], e) : NULL;
 	side.program = program;
-	x->argv = word;
+	x->argv = (const char *const *)word;
 	x->side = &side;
 	x->n_sides = 1;
 	x->label = p->condition;

@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 char *program_find(const char *name, struct err *e)
 {
 	const char *path = getenv("PATH");
@@ -43,7 +41,7 @@ char *program_find(const char *name, struct err *e)
 }
 
 /* The environment with these set; the strings are `set`'s.  free() it. */
-static char **environment(char *const *set, size_t n)
+static char **environment(const char *const *set, size_t n)
 {
 	size_t have = 0, k = 0;
 
@@ -75,8 +73,8 @@ static bool start(const struct process *p, pid_t *child, struct err *e)
 	posix_spawn_file_actions_adddup2(&files, 1, 2);
 	if (p->dir)
 		posix_spawn_file_actions_addchdir_np(&files, p->dir);
-	int failed = posix_spawnp(child, p->program, &files, NULL, p->argv,
-				  env);
+	int failed = posix_spawnp(child, p->program, &files, NULL,
+				  (char *const *)p->argv, env);
 	posix_spawn_file_actions_destroy(&files);
 	free(env);
 	return !failed ||

@@ -9,10 +9,10 @@
 #include "base/base.h"
 
 struct process {
-	const char *program; /* found in PATH if it has no '/' */
-	char *const *argv;   /* ends with NULL */
-	const char *dir;     /* to run it in; NULL: here */
-	char *const *set;    /* [n_set] "NAME=VALUE" over our environment */
+	const char *program;	 /* found in PATH if it has no '/' */
+	const char *const *argv; /* ends with NULL */
+	const char *dir;	 /* to run it in; NULL: here */
+	const char *const *set;	 /* [n_set] "NAME=VALUE" over our environment */
 	size_t n_set;
 	const char *log; /* the file for what it says */
 };

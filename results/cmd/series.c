@@ -46,7 +46,7 @@ static bool series_key(const struct series *x, char out[RES_IDENTITY],
 		else
 			ok = add_program(&b, side->program, e);
 	}
-	for (char *const *a = x->argv + 1; *a; a++)
+	for (const char *const *a = x->argv + 1; *a; a++)
 		buf_printf(&b, "%s\n", *a);
 	res_identity(b.data, b.len, out);
 	buf_fini(&b);
@@ -108,16 +108,16 @@ static bool choose_name(struct series *x, size_t *done, struct err *e)
 static bool run_process(const struct series *x, const struct series_side *side,
 			const char *db, const char *log, struct err *e)
 {
-	char *const *argv = side->argv ? side->argv : x->argv;
+	const char *const *argv = side->argv ? side->argv : x->argv;
 	struct buf set[3] = { 0 };
-	VEC(char *) words = { 0 };
+	VEC(const char *) words = { 0 };
 
 	buf_printf(&set[0], "T0_DB=%s", db);
 	buf_printf(&set[1], "%s=%s", RES_SERIES, x->name);
 	buf_printf(&set[2], "%s=%s", RES_SIDE, side->name);
 	for (size_t i = 0; i < ARRAY_SIZE(set); i++)
 		vec_push(&words, set[i].data);
-	for (char *const *s = side->set; s && *s; s++)
+	for (const char *const *s = side->set; s && *s; s++)
 		vec_push(&words, *s);
 	struct process p = { side->program, argv, side->dir, words.v, words.n,
 			     log };

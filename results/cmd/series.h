@@ -13,13 +13,13 @@ struct series_side {
 	const char *program; /* a path */
 	const char *dir;     /* to run it in; NULL: here */
 	const char *key;     /* what it is built from; NULL: its own bytes */
-	char *const *argv;   /* instead of the series' own; NULL: those */
-	char *const *set;    /* "NAME=VALUE" for it, up to NULL; NULL: none */
+	const char *const *argv; /* instead of the series' own; NULL: those */
+	const char *const *set;	 /* "NAME=VALUE" for it, up to NULL; NULL: none */
 };
 
 struct series {
 	struct show *s;
-	char **argv; /* of the command, whatever argv[0] is */
+	const char *const *argv; /* of the command, whatever argv[0] is */
 	const struct series_side *side; /* [n_sides] */
 	size_t n_sides;
 	size_t processes;  /* a side */

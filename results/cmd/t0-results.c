@@ -130,6 +130,24 @@ static const struct cmd_spec commands[] = {
 		   "latency --device host`; it stores into this database.  The "
 		   "same command goes on with what a kill left.  With "
 		   "--against it compares both: exit 1 if a case is worse." },
+	{ "bench-commits", "A..B COMMAND...",
+	  "a command in every commit of a range, in turns",
+	  res_cmd_bench_commits, 2, CMD_MANY, SHOWS, .hook = &adds,
+	  .notes = "Each commit is built in a work tree of its own and held "
+		   "against the one before it.  COMMAND stands behind --; its "
+		   "program is a tree's own, as in -- build/rel/t0-probe "
+		   "latency.  Or cases, as in -- cost/v_add_f32, for the "
+		   "command of the newest run that measured them.  After a "
+		   "kill the same command goes on.  Exit 1 if one is worse." },
+	{ "bisect", "GOOD [BAD] COMMAND...",
+	  "the commit that made a case worse", res_cmd_bisect, 2, CMD_MANY,
+	  SHOWS, .hook = &adds,
+	  .notes = "COMMAND or cases as for bench-commits.  Each step runs in "
+		   "turns with both ends; what was measured before is not "
+		   "measured again.  Exit: 0 found, 1 BAD is not worse, 2 "
+		   "trouble.  Without BAD it judges the commit that is checked "
+		   "out, for `git bisect run`: 0 good, 1 worse, 125 neither is "
+		   "proven, or it cannot be built or run." },
 	{ "calibrate", "[KIND...]", "false alarms, and what can be found",
 	  res_cmd_calibrate, 0, 16, SHOWS, .hook = &adds,
 	  .notes = "Kinds: dispatch, latency, gemm, decode, compile, soft.  "
@@ -163,22 +181,27 @@ static const struct cli_opt options[] = {
 	CLI_OF("show"),
 	{ "slots", 0, CLI_FLAG, &s.o.slots, NULL,
 	  "list every opcode slot, not only counts" },
-	CLI_OF("compare gate"),
+	CLI_OF("compare gate bench-commits bisect"),
 	{ "allow", 0, CLI_LIST, &s.o.allow, "FIELD",
 	  "this field may differ (\"all\": any)" },
-	CLI_OF("compare"),
+	CLI_OF("compare bench-commits bisect"),
 	{ "alpha", 0, CLI_F64, &s.o.alpha, "P",
 	  "how often a comparison may hold any false verdict (default 0.01; "
 	  "its rows share it)" },
 	{ "least", 0, CLI_F64, &s.o.least, "SHARE",
 	  "exit 1 only for a loss of this size (default 0)" },
-	CLI_OF("compare gate"),
+	CLI_OF("compare gate bench-commits bisect"),
 	{ "only", 0, CLI_STR, &s.o.only, "CASE",
 	  "only this case; a pattern like 'gemm/*' works" },
-	CLI_OF("compare history baseline"),
+	CLI_OF("compare history baseline bench-commits bisect"),
 	{ "metric", 0, CLI_STR, &s.o.metric, "NAME",
-	  "compare, history, baseline accept: only this metric" },
-	CLI_OF("bench calibrate"),
+	  "only this metric (of baseline: accept)" },
+	CLI_OF("bench-commits bisect"),
+	{ "build", 0, CLI_STR, &s.o.build, "COMMAND",
+	  "what builds a tree, in a shell there (default: make m=rel all)" },
+	{ "keep", 0, CLI_FLAG, &s.o.keep, NULL,
+	  "keep the trees in the cache ($XDG_CACHE_HOME/t0/trees)" },
+	CLI_OF("bench calibrate bench-commits bisect"),
 	{ "processes", 'p', CLI_INT, &s.o.processes, "N",
 	  "fresh processes of each build (20); calibrate: of a pool (300)" },
 	CLI_OF("calibrate"),

@@ -1,14 +1,14 @@
 #!/bin/sh
-# scripts/compare-commits and scripts/bisect-regression on a small repository
-# whose program "measures" a number that is written in it.
+# t0-results bench-commits and bisect on a small repository whose program
+# "measures" a number that is written in it.
 . tests/tap.sh
 unset T0_DB
 command -v git >/dev/null || skip_all 'git is not installed'
-T0_RESULTS=$(realpath "$T0_BUILD/t0-results")
-scripts=$PWD/scripts
+r=$(realpath "$T0_BUILD/t0-results")
+T0_RESULTS=$r
 export T0_RESULTS GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@t GIT_COMMITTER_NAME=t \
-	GIT_COMMITTER_EMAIL=t@t
+	GIT_COMMITTER_EMAIL=t@t XDG_CACHE_HOME="$tmp/cache"
 mkdir "$tmp/repo" && cd "$tmp/repo" || exit 2
 git init -q .
 cat >GNUmakefile <<'MAKE'
@@ -24,8 +24,12 @@ cat >fake.sh <<'FAKE'
 # Value with a little noise, as an export that is imported into $T0_DB.
 uuid=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')
 # The same noise on both sides, so that the test is certain of its outcome.
-echo >>"$T0_DB.count"
-jitter=$(($(wc -l <"$T0_DB.count") * 37 % 256))
+count="$COUNT.$(echo "$T0_SIDE" | cksum | cut -d" " -f1)"
+echo >>"$count"
+echo >>"$COUNT"
+jitter=$(($(wc -l <"$count") * 37 % 256))
+[ "$(wc -l <"$COUNT")" != "$(cat "$COUNT.kill" 2>/dev/null)" ] ||
+	kill -KILL $PPID
 [ "${1-}" != fail ] || exit 3
 awk -v u="$uuid" -v j="$jitter" -v v=@VALUE@ 'BEGIN {
 	x = v * (1 + j / 50000)
@@ -62,41 +66,98 @@ slow=$(commit 90 'slower')
 bad=$(commit 90 'after it')
 git commit -q --allow-empty -m 'nothing'
 copy=$(git rev-parse HEAD)
-cc=$scripts/compare-commits
-export T0_DB="$tmp/t0.db"
+export T0_DB="$tmp/t0.db" COUNT="$tmp/count"
 
-exits 0 'equal speed is no regression' "$cc" "$good" "$same" -- build/rel/fake
-has "$tmp/out" '~' 'and nothing is proven'
-has "$tmp/out" 'n: 6+6 processes' 'six processes per side are the samples'
-is "$("$T0_RESULTS" list --csv | wc -l)" 13 'all twelve runs are stored'
-exits 1 'a loss of 10 % is a no' "$cc" -n 8 "$good" "$bad" -- build/rel/fake
-has "$tmp/out" 'worse' 'and is called worse'
-has "$tmp/out" 'n: 8+8 processes' 'with eight each'
-exits 0 'a loss below the least' "$cc" --least 0.2 "$good" "$bad" -- \
-	build/rel/fake
-exits 0 'a gain is none' "$cc" "$bad" "$good" -- build/rel/fake
-exits 2 'the same code is refused' "$cc" "$bad" "$copy" -- build/rel/fake
-has "$tmp/err" 'nothing to compare' 'and told'
-exits 4 'a commit that does not build' "$cc" "$good" "$broken" -- \
-	build/rel/fake
-exits 3 'or the other' "$cc" "$broken" "$good" -- build/rel/fake
-exits 2 'too few processes' "$cc" -n 4 "$good" "$bad" -- build/rel/fake
-exits 2 'one commit twice' "$cc" "$good" "$good" -- build/rel/fake
-exits 2 'no such commit' "$cc" "$good" fffffff -- build/rel/fake
-exits 2 'no command' "$cc" "$good" "$bad"
-exits 2 'a program that is not of the tree' "$cc" "$good" "$bad" -- true
-exits 2 'a command that fails' "$cc" "$good" "$bad" -- build/rel/fake fail
-has "$tmp/err" 'ended with 3' 'is named with its status'
+
+# ---- bench-commits ----
+bc="$r bench-commits -q"
+exits 0 'equal speed' $bc -p 8 "$good..$same" -- build/rel/fake
+has "$tmp/out" '~' 'nothing is proven'
+has "$tmp/out" 'a comment' 'the subject is told'
+is "$("$r" list --csv | wc -l)" 17 'all 16 runs are stored'
+is "$(ls "$XDG_CACHE_HOME"/t0/trees/*/ | wc -l)" 1 'but no tree is left'
+exits 1 'a loss of 10 %' $bc -p 12 --keep "$good..$copy" -- fake
+line() { # COMMIT
+	grep "^$(git rev-parse --short=12 "$1")" "$tmp/out"
+}
+ok 'the slow one is worse' sh -c "echo '$(line "$slow")' | grep -q worse"
+ok 'the one behind it is not' sh -c "echo '$(line "$bad")' | grep -q '~'"
+ok 'one does not build' sh -c "echo '$(line "$broken")' | grep -q 'not build'"
+ok 'one is the same code' sh -c "echo '$(line "$copy")' | grep -q 'same code'"
+is "$(awk '{ print $NF }' "$tmp/out" | grep -c worse)" 0 'the subject is last'
+ok 'trees are kept' test -d "$(git worktree list | sed -n '2s/ .*//p')"
+exits 0 'a loss below the least' $bc -p 8 --least 0.2 "$bad~1..$bad" -- fake
+rm -f "$tmp"/t0.db* "$tmp"/count*
+exits 1 'the whole again' $bc -p 12 "$good..$bad" -- fake
+cp "$tmp/out" "$tmp/whole"
+rm -f "$tmp"/t0.db* "$tmp"/count*
+for n in 1 20 41; do
+	echo $n >"$tmp/count.kill"
+	$bc -p 12 "$good..$bad" -- fake 2>"$tmp/err"
+	is $? 137 "killed at process $n"
+done
+sleep 1
+rm "$tmp/count.kill"
+exits 1 'it goes on' $bc -p 12 "$good..$bad" -- fake
+ok 'with nothing lost or twice' test "$("$r" list --csv | wc -l)" -eq 73
+is "$(awk '{ print $1, $(NF > 8 ? 9 : NF) }' "$tmp/out" | wc -l)" \
+	"$(wc -l <"$tmp/whole")" 'to the same table'
+exits 2 'the same code' $bc "$bad..$copy" -- fake
+has "$tmp/err" 'nothing to compare' 'is told'
+exits 2 'an empty range' $bc "$bad..$bad" -- fake
+exits 2 'no range' $bc "$bad" -- fake
+exits 2 'no such commit' $bc "$good..fffffff" -- fake
+exits 2 'a program that is not of the tree' $bc "$good..$same" -- true
+has "$tmp/err" 'build/rel/t0-probe' 'is told how to name one'
+exits 2 'a command that fails' $bc "$good..$same" -- fake fail
+has "$tmp/err" 'ended with 3' 'is quoted'
+exits 2 'outside of a repository' sh -c "cd '$tmp' && $bc a..b -- fake"
+has "$tmp/err" 'git repository' 'is told'
 is "$(git worktree list | wc -l)" 1 'no work tree is left'
 
-exits 0 'bisect, with the command of the newest run' \
-	"$scripts/bisect-regression" a/speed "$good" "$bad"
+# ---- bisect, by the case that was measured ----
+rm -f "$tmp"/count*
+exits 0 'bisect' "$r" bisect -p 8 "$good" "$bad" -- a/speed
 has "$tmp/out" "$slow is the first bad commit" 'finds the commit'
 has "$tmp/out" 'slower' 'and shows it'
-has "$tmp/err" 'measuring with: build/rel/fake --why a b' 'as it was measured'
-exits 1 'nothing to find' "$scripts/bisect-regression" speed "$good" "$same" \
-	-- build/rel/fake
-exits 2 'an unknown case' "$scripts/bisect-regression" a/nothing "$good" "$bad"
-is "$(git worktree list | wc -l)" 1 'no work tree is left by bisect'
-is "$(git status --porcelain | wc -l)" 0 'and nothing in the repository'
+has "$tmp/err" 'measuring with' 'as it was measured'
+n=$(wc -l <"$tmp/count")
+exits 0 'bisect again' "$r" bisect -q -p 8 "$good" "$bad" -- a/speed
+is "$(wc -l <"$tmp/count")" "$n" 'measures nothing twice'
+exits 1 'nothing to find' "$r" bisect -q -p 8 "$good" "$same" -- fake
+exits 2 'an unknown case' "$r" bisect -q "$good" "$bad" -- a/nothing
+
+# ---- among 32 commits, killed again and again ----
+git checkout -q -b long "$copy"
+first=$(git rev-parse HEAD)
+planted=
+for i in $(seq 32); do
+	[ "$i" -lt 22 ] && v=90 || v=85
+	new=$(commit $v "number $i")
+	[ "$i" -ne 22 ] || planted=$new
+done
+rm -f "$tmp"/count* "$tmp"/t0.db*
+tries=0
+echo 5 >"$tmp/count.kill"
+until "$r" bisect -q -p 8 --only a/speed "$first" HEAD -- fake >"$tmp/out" \
+	2>"$tmp/err" || [ $((tries += 1)) -gt 40 ]; do
+	echo $(($(wc -l <"$tmp/count") + 7)) >"$tmp/count.kill"
+	[ $tries -lt 8 ] || rm -f "$tmp/count.kill"
+done
+ok 'it was killed' test $tries -ge 5
+has "$tmp/out" "$planted is the first bad commit" 'and finds the planted one'
+
+# ---- a step of git bisect run ----
+git checkout -q "$planted"
+exits 1 'bisect: a worse commit is checked out' "$r" bisect -q -p 8 "$first" \
+	-- fake
+git checkout -q "$planted~1"
+exits 0 'bisect: one as good' "$r" bisect -q -p 8 "$first" -- fake
+git checkout -q "$broken"
+exits 125 'bisect: one that does not build' "$r" bisect -q -p 8 "$good" -- fake
+git bisect start "$bad" "$good" >/dev/null 2>&1
+git bisect run "$r" bisect -q -p 8 --keep "$good" -- fake >"$tmp/out" 2>&1
+has "$tmp/out" "$slow is the first bad commit" 'git bisect run finds it, too'
+git bisect reset >/dev/null 2>&1
+is "$(git status --porcelain | wc -l)" 0 'nothing is left in the repository'
 plan_done
