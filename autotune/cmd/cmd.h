@@ -34,6 +34,21 @@ bool tune_report_space(const struct tune_report *r,
 bool tune_on_host(const struct tune_opts *o, const struct tune_problems *l,
 		  const struct tune_report *r, bool *all, struct err *e);
 
+/* The product that the host computes; ERR_UNSUPPORTED if it does not. */
+struct cpu_problem;
+bool tune_host_problem(const struct tune_problem *p, struct cpu_problem *out,
+		       struct err *e);
+
+/* --------------------------------------------------- host_measure.c ---- */
+
+/*
+ * Times the products in the configurations of the database, each checked first,
+ * and stores rows of area "gemm"; *all: every one is right.
+ */
+bool tune_measure_host(const struct tune_opts *o,
+		       const struct tune_problems *l,
+		       const struct tune_report *r, bool *all, struct err *e);
+
 /* ------------------------------------------------------ published.c ---- */
 
 /*

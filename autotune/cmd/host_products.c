@@ -25,8 +25,8 @@ static double seconds_of(const struct tune_budget *b, size_t n)
 	return b->seconds / (double)n;
 }
 
-static bool convert_problem(const struct tune_problem *p,
-			    struct cpu_problem *out, struct err *e)
+bool tune_host_problem(const struct tune_problem *p, struct cpu_problem *out,
+		       struct err *e)
 {
 	*out = (struct cpu_problem){ .m = p->m, .n = p->n, .k = p->k,
 				     .b_by_n = p->op.b_trans };
@@ -109,7 +109,7 @@ bool tune_on_host(const struct tune_opts *o, const struct tune_problems *l,
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < l->n; i++)
-		ok = convert_problem(&l->v[i], &p[i], e);
+		ok = tune_host_problem(&l->v[i], &p[i], e);
 	ok = ok && cpu_tune(&x, p, l->n, out, e) &&
 	     print_products(r, p, out, l->n, e);
 	*all = true;

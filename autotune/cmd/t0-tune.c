@@ -17,7 +17,7 @@ struct options {
 	const char *budget;
 	enum tune_caches state; /* if `caches` is given */
 	struct cli_list set;
-	bool explain, list;
+	bool explain, list, measure;
 	uint64_t jobs;
 	enum tune_fill fill;
 };
@@ -55,6 +55,9 @@ static bool check_options(struct cmd *c, struct err *e)
 	if (is_host(x) && (x->list || x->explain || x->caches))
 		return err_set(e, ERR_USAGE, "--device host knows no --list, "
 			       "--explain or --caches");
+	if (x->measure && !is_host(x))
+		return err_set(e, ERR_USAGE, "--measure: wanted --device host; "
+			       "on a card every search measures");
 	if (x->jobs > 1024)
 		return err_set(e, ERR_USAGE, "--jobs %llu: wanted 1..1024, or "
 			       "0 for one per processor",
@@ -81,7 +84,8 @@ static bool search_all(struct options *x, const struct tune_report *r,
 	bool all = true, ok;
 
 	if (is_host(x)) {
-		ok = tune_on_host(&x->o, l, r, &all, e);
+		ok = x->measure ? tune_measure_host(&x->o, l, r, &all, e) :
+				  tune_on_host(&x->o, l, r, &all, e);
 	} else {
 		struct tune_outcome *out = xcalloc(l->n, sizeof(*out));
 
@@ -158,7 +162,8 @@ static const struct cli_opt options[] = {
 	  "what matrices hold while a card is timed: normal, uniform, "
 	  "zero, constant (normal)" },
 	{ "samples", 0, CLI_U64, &x.o.samples, "N",
-	  "of each configuration timed on a card, at least 10 (10)" },
+	  "of each configuration timed on a card, at least 10 (10; with "
+	  "--measure 30)" },
 	{ "caches", 0, CLI_STR, &x.caches, "STATE",
 	  "before a product: warm, cold-b (B in memory, as weights), "
 	  "cold (A and B); default: cold-b with --shapes-from, else "
@@ -173,6 +178,8 @@ static const struct cli_opt options[] = {
 	  "of operands and samples of checks (1)" },
 	{ "explain", 0, CLI_FLAG, &x.explain, NULL,
 	  "why each winner wins: pipes and stalls" },
+	{ "measure", 0, CLI_FLAG, &x.measure, NULL,
+	  "with --device host: do not search, time what the database has" },
 	{ "list", 0, CLI_FLAG, &x.list, NULL,
 	  "the whole space, ranked; times and stores nothing" },
 	{ "dry-run", 0, CLI_FLAG, &x.list, NULL, "same as --list" },

@@ -23,17 +23,18 @@ enum { POOL = 300 }; /* processes of each kind and condition */
 static const struct kind {
 	const char *name, *area;
 	const char *metric; /* whose rows say what can be detected */
-	const char *command; /* words; %s is the folder of a model */
+	const char *command; /* %m: folder of a model, %d: the database */
 } kinds[] = {
 	{ "dispatch", "dispatch", "latency", "t0-probe dispatch --device soft" },
 	{ "latency", "cost", "latency", "t0-probe latency --device host "
 				"--quick --inst add" },
-	{ "gemm", "gemm", "flops", "t0-tune --device host --measure "
+	{ "gemm", "gemm", "flops", "t0-tune --device host --measure --dtype f32 "
 				   "--shapes 512x512x512" },
-	{ "decode", "engine", "speed", "t0-qwen3 bench --model %s --prefill 64 "
+	{ "decode", "engine", "speed", "t0-qwen3 bench --model %m --prefill 64 "
 				       "--decode 128" },
-	{ "compile", "compile", "time", "t0-cc saxpy --repeat 20 -o /dev/null" },
-	{ "soft", "soft", "rate", "t0-probe soft --quick" },
+	{ "compile", "compile", "time", "t0-cc --kernel softmax --repeat 20 "
+					"--db %d" },
+	{ "soft", "tiers", "throughput", "t0-probe tiers --device soft" },
 };
 
 struct calibrating {
@@ -194,16 +195,16 @@ static bool run_pool(struct calibrating *p, struct series *x, struct err *e)
 	char *word[24];
 	struct series_side side = { .name = "a" };
 	pid_t neighbour = 0;
-	bool ok = !strstr(p->kind->command, "%s") ||
+	bool ok = !strstr(p->kind->command, "%m") ||
 		  model_folder(&model, e);
 
-	for (const char *c = p->kind->command; *c; c++)
-		if (!strncmp(c, "%s", 2)) {
-			buf_adds(&command, model.data);
-			c++;
-		} else {
+	for (const char *c = p->kind->command; *c; c++) {
+		if (*c != '%')
 			buf_addc(&command, *c);
-		}
+		else
+			buf_adds(&command, *++c == 'm' ? model.data :
+				 res_db_path(p->s->db));
+	}
 	split_words(command.data, word, ARRAY_SIZE(word));
 	char *program = ok ? tool_beside(word[0], e) : NULL;
 	side.program = program;

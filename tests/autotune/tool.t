@@ -95,6 +95,17 @@ exits 0 'the processor is tuned, too' $tune --device host --shapes 4x64x64 \
 has "$tmp/out" hardware 'and measured for real'
 is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE winner AND
 	origin = 'hardware'")" 1 'its winner is stored'
+exits 0 'it is measured as programs get it' $tune --device host \
+	--shapes 4x64x64 --dtype bf16 --layout nt --measure --samples 12 \
+	--db "$db" --csv --quiet
+has "$tmp/out" right 'after a check'
+is "$(sql "$db" "SELECT count(*) || ' ' || min(origin) || ' ' || min(n) || ' ' ||
+	min(correct) FROM v_results WHERE area = 'gemm' AND unit =
+	'FLOP/s' AND params ->> 'm' = 4")" '1 hardware 12 pass' 'as a row'
+is "$(sql "$db" "SELECT printf('%.1f', value / 1e9) FROM v_results WHERE
+	area = 'gemm'")" "$(tr -d '\r' <"$tmp/out" | sed -n 2p | cut -d, -f3)" \
+	'with the median that is shown'
+exits 2 'to measure is for the host' $tune --sizes 64 --measure --db "$db"
 exits 2 'an epilogue is not for the host' $tune --device host --sizes 64 \
 	--epilogue bias --db "$db"
 
