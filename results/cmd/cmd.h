@@ -16,7 +16,9 @@ struct show_opts {
 	const char *remark, *replaces;
 	struct cli_list allow;
 	double alpha, least;
-	const char *against, *condition, *build;
+	const char *against, *condition, *build, *base, *check;
+	struct cli_list evaluator;
+	double budget;
 	const char *origin, *device; /* that a plot shows */
 	int processes, side, trials;
 	double limit;
@@ -312,6 +314,10 @@ bool res_cmd_bench(struct cmd *c, struct err *e);
 
 bool res_cmd_bench_commits(struct cmd *c, struct err *e);
 bool res_cmd_bisect(struct cmd *c, struct err *e);
+
+/* ----------------------------------------------- cmd_experiment.c ---- */
+
+bool res_cmd_experiment(struct cmd *c, struct err *e);
 
 /* ------------------------------------------------ cmd_calibrate.c ---- */
 

@@ -263,6 +263,14 @@ static const char calibration_sql[] =
 	"JOIN builds b ON b.id = r.build LEFT JOIN devices d ON 0 "
 	"WHERE ? = 0 ORDER BY r.created_ns, r.uuid";
 
+static const char experiment_sql[] =
+	"SELECT r.uuid, r.created_ns, r.evaluator, r.base, r.processes, "
+	"r.kind, r.what, r.content, r.hypothesis, r.verdict, r.reason, "
+	"r.measured, r.gain, r.lo, r.hi, r.p, "
+	FACT_COLUMNS " FROM experiments r JOIN hosts h ON h.id = r.host "
+	"JOIN builds b ON b.id = r.build LEFT JOIN devices d ON 0 "
+	"WHERE ? = 0 ORDER BY r.created_ns, r.uuid";
+
 /* Checks go first: what they prove decides which decision a merge keeps. */
 static const char check_sql[] =
 	"SELECT r.uuid AS run, c.target, c.op, c.config, c.object, c.class, "
@@ -308,6 +316,7 @@ static bool put_all(struct exporter *x)
 	return ok && put_rows(x, "baseline", baseline_sql, 0) &&
 	       put_rows(x, "note", note_sql, 0) &&
 	       put_rows(x, "calibration", calibration_sql, 0) &&
+	       put_rows(x, "experiment", experiment_sql, 0) &&
 	       put_rows(x, "check", check_sql, 0) &&
 	       put_rows(x, "tune", tune_sql, 0);
 }

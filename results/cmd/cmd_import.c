@@ -415,6 +415,11 @@ static const char *const calibration_columns[] = {
 	"iside", "imeasures", "dalpha", "itrials", "ifalse_alarms", "iserial",
 	"iserial_false", "ddetectable", "dspread", "ddrift", NULL
 };
+static const char *const experiment_columns[] = {
+	"tuuid", "icreated_ns", "tevaluator", "tbase", "iprocesses", "tkind",
+	"twhat", "tcontent", "thypothesis", "tverdict", "treason", "tmeasured",
+	"dgain", "dlo", "dhi", "dp", NULL
+};
 static const char *const uuid_column[] = { "tuuid", NULL };
 
 static bool take_baseline(struct res_import *im, const json_t *row)
@@ -446,18 +451,30 @@ static bool take_note(struct res_import *im, const json_t *row)
 	return import_insert(im, "notes", import_none, note_columns, row);
 }
 
-static bool take_calibration(struct res_import *im, const json_t *row)
+/* A row of a table that names the host and the build it is of. */
+static bool take_of_build(struct res_import *im, const char *table,
+			  const char *const *columns, const json_t *row)
 {
 	struct import_fixed id[] = { { "host", 0 }, { "build", 0 },
 				     { NULL, 0 } };
 	int64_t here, device;
 
-	if (!import_find(im, "calibrations", import_none, uuid_column, row,
+	if (!import_find(im, table, import_none, uuid_column, row,
 			 &here) ||
 	    here)
 		return here;
 	return take_facts(im, row, &id[0].value, &device, &id[1].value) &&
-	       import_insert(im, "calibrations", id, calibration_columns, row);
+	       import_insert(im, table, id, columns, row);
+}
+
+static bool take_calibration(struct res_import *im, const json_t *row)
+{
+	return take_of_build(im, "calibrations", calibration_columns, row);
+}
+
+static bool take_experiment(struct res_import *im, const json_t *row)
+{
+	return take_of_build(im, "experiments", experiment_columns, row);
 }
 
 /* What schema.def's version 6 did to a file's hashes, for an export's. */
@@ -491,6 +508,7 @@ static const struct kind {
 	{ "slot", true, take_slot },	   { "note", false, take_note },
 	{ "baseline", false, take_baseline },
 	{ "calibration", false, take_calibration },
+	{ "experiment", false, take_experiment },
 	{ "check", false, import_check },  { "tune", false, import_tune },
 };
 

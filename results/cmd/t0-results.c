@@ -70,6 +70,11 @@ static bool open_for_note(struct cmd *c, struct err *e)
 	return is_query(c) ? open_to_read(c, e) : open_to_add(c, e);
 }
 
+static bool open_for_experiment(struct cmd *c, struct err *e)
+{
+	return c->argc ? open_to_add(c, e) : open_to_read(c, e);
+}
+
 static bool open_for_baseline(struct cmd *c, struct err *e)
 {
 	return is_query(c) ? open_to_read(c, e) : open_to_change(c, e);
@@ -87,6 +92,8 @@ static const struct cmd_hook reads = { open_to_read, close_database };
 static const struct cmd_hook adds = { open_to_add, close_database };
 static const struct cmd_hook changes = { open_to_change, close_database };
 static const struct cmd_hook for_note = { open_for_note, close_database };
+static const struct cmd_hook for_experiment = { open_for_experiment,
+						close_database };
 static const struct cmd_hook for_baseline = { open_for_baseline,
 					      close_database };
 
@@ -148,6 +155,14 @@ static const struct cmd_spec commands[] = {
 		   "trouble.  Without BAD it judges the commit that is checked "
 		   "out, for `git bisect run`: 0 good, 1 worse, 125 neither is "
 		   "proven, or it cannot be built or run." },
+	{ "experiment", "[LIST COMMAND...]",
+	  "changes that are tried, kept or discarded", res_cmd_experiment, 0,
+	  CMD_MANY, SHOWS, .hook = &for_experiment,
+	  .notes = "A line of the file LIST is \"commit HASH\", \"patch "
+		   "FILE\", \"env NAME=VALUE...\" or \"args WORD...\", then "
+		   "\" : \" and the hypothesis.  COMMAND or cases as for "
+		   "bench-commits.  What was tried by the same evaluator is "
+		   "not tried again; without LIST it shows all that was." },
 	{ "calibrate", "[KIND...]", "false alarms, and what can be found",
 	  res_cmd_calibrate, 0, 16, SHOWS, .hook = &adds,
 	  .notes = "Kinds: dispatch, latency, gemm, decode, compile, soft.  "
@@ -181,27 +196,37 @@ static const struct cli_opt options[] = {
 	CLI_OF("show"),
 	{ "slots", 0, CLI_FLAG, &s.o.slots, NULL,
 	  "list every opcode slot, not only counts" },
-	CLI_OF("compare gate bench-commits bisect"),
+	CLI_OF("compare gate bench-commits bisect experiment"),
 	{ "allow", 0, CLI_LIST, &s.o.allow, "FIELD",
 	  "this field may differ (\"all\": any)" },
-	CLI_OF("compare bench-commits bisect"),
+	CLI_OF("compare bench-commits bisect experiment"),
 	{ "alpha", 0, CLI_F64, &s.o.alpha, "P",
 	  "how often a comparison may hold any false verdict (default 0.01; "
 	  "its rows share it)" },
 	{ "least", 0, CLI_F64, &s.o.least, "SHARE",
 	  "exit 1 only for a loss of this size (default 0)" },
-	CLI_OF("compare gate bench-commits bisect"),
+	CLI_OF("compare gate bench-commits bisect experiment"),
 	{ "only", 0, CLI_STR, &s.o.only, "CASE",
 	  "only this case; a pattern like 'gemm/*' works" },
-	CLI_OF("compare history baseline bench-commits bisect"),
+	CLI_OF("compare history baseline bench-commits bisect experiment"),
 	{ "metric", 0, CLI_STR, &s.o.metric, "NAME",
 	  "only this metric (of baseline: accept)" },
-	CLI_OF("bench-commits bisect"),
+	CLI_OF("experiment"),
+	{ "base", 0, CLI_STR, &s.o.base, "COMMIT",
+	  "what changes are held against (HEAD)" },
+	{ "evaluator", 0, CLI_LIST, &s.o.evaluator, "FILE",
+	  "a file that decides: no change may touch it, another content is "
+	  "another series (may be given again)" },
+	{ "check", 0, CLI_STR, &s.o.check, "COMMAND",
+	  "in a shell in each change's tree: are its results right?" },
+	{ "budget", 0, CLI_F64, &s.o.budget, "SECONDS",
+	  "begin no process after that" },
+	CLI_OF("bench-commits bisect experiment"),
 	{ "build", 0, CLI_STR, &s.o.build, "COMMAND",
 	  "what builds a tree, in a shell there (default: make m=rel all)" },
 	{ "keep", 0, CLI_FLAG, &s.o.keep, NULL,
 	  "keep the trees in the cache ($XDG_CACHE_HOME/t0/trees)" },
-	CLI_OF("bench calibrate bench-commits bisect"),
+	CLI_OF("bench calibrate bench-commits bisect experiment"),
 	{ "processes", 'p', CLI_INT, &s.o.processes, "N",
 	  "fresh processes of each build (20); calibrate: of a pool (300)" },
 	CLI_OF("calibrate"),

@@ -203,6 +203,8 @@ static void refuse_tree(struct tree *tree, const char *what,
 {
 	snprintf(tree->reason, sizeof(tree->reason), "%s: %.230s", what,
 		 why->msg);
+	for (char *s = tree->reason; (s = strchr(s, '\n'));)
+		*s = ' ';
 }
 
 static bool name_tree(const struct trees *t, const char *commit,

@@ -17,8 +17,9 @@
  *    that cannot be written are refused with path and remedy, and left alone.
  *  - The views v_runs, v_results, v_sensors, v_verdicts, v_slots,
  *    v_latest_slots, v_slot_summary, v_baselines, v_notes, v_tunes,
- *    v_tune_checks and v_calibrations are the public interface for sqlite3 and scripts.  Tables
- *    may change with the schema version; the views keep their columns.
+ *    v_tune_checks, v_calibrations and v_experiments are the public interface
+ *    for sqlite3 and scripts.  Tables may change with the schema version; the
+ *    views keep their columns.
  *
  * A handle belongs to one thread at a time; a process may have several.  It
  * must not be used in a child after fork(), not even closed: the child opens

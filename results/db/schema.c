@@ -20,6 +20,7 @@ static const char *const views[] = {
 	"SELECT * FROM v_slot_summary", "SELECT * FROM v_baselines",
 	"SELECT * FROM v_notes",	"SELECT * FROM v_tunes",
 	"SELECT * FROM v_tune_checks",	"SELECT * FROM v_calibrations",
+	"SELECT * FROM v_experiments",
 };
 
 int res_schema_version(void)

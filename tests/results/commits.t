@@ -3,71 +3,7 @@
 # "measures" a number that is written in it.
 . tests/tap.sh
 unset T0_DB
-command -v git >/dev/null || skip_all 'git is not installed'
-r=$(realpath "$T0_BUILD/t0-results")
-T0_RESULTS=$r
-export T0_RESULTS GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
-export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@t GIT_COMMITTER_NAME=t \
-	GIT_COMMITTER_EMAIL=t@t XDG_CACHE_HOME="$tmp/cache"
-mkdir "$tmp/repo" && cd "$tmp/repo" || exit 2
-git init -q .
-cat >GNUmakefile <<'MAKE'
-all: build/rel/fake
-build/rel/fake: fake.sh value
-	@mkdir -p build/rel
-	@grep -q '^[0-9]' value
-	@sed "s/@VALUE@/$$(cat value)/;s/@COMMIT@/$$(git rev-parse \
-		--short=12 HEAD)/" fake.sh >$@; chmod +x $@
-MAKE
-cat >fake.sh <<'FAKE'
-#!/bin/sh
-# Value with a little noise, as an export that is imported into $T0_DB.
-uuid=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')
-# The same noise on both sides, so that the test is certain of its outcome.
-count="$COUNT.$(echo "$T0_SIDE" | cksum | cut -d" " -f1)"
-echo >>"$count"
-echo >>"$COUNT"
-jitter=$(($(wc -l <"$count") * 37 % 256))
-[ "$(wc -l <"$COUNT")" != "$(cat "$COUNT.kill" 2>/dev/null)" ] ||
-	kill -KILL $PPID
-[ "${1-}" != fail ] || exit 3
-awk -v u="$uuid" -v j="$jitter" -v v=@VALUE@ 'BEGIN {
-	x = v * (1 + j / 50000)
-	print "{\"t0\":{\"export\":1,\"schema\":1}}"
-	printf "{\"run\":{\"uuid\":\"%s\",\"tool\":\"fake\",\"argv\":" \
-		"\"build/rel/fake --why \\\"a b\\\"\",\"inputs\":\"{}\"," \
-		"\"conditions\":\"{}\",\"seed\":1,\"start_ns\":%d000000000," \
-		"\"end_ns\":%d000000000,\"state\":\"complete\"," \
-		"\"exit_code\":0,\"reason\":\"\",\"owner\":\"\",\"host\":{" \
-		"\"machine\":\"h\",\"cpu\":\"c\",\"kernel\":\"k\",\"cores\":1," \
-		"\"mem_bytes\":1},\"device\":{\"name\":null},\"build\":{" \
-		"\"version\":\"1\",\"git_commit\":\"@COMMIT@\",\"dirty\":0," \
-		"\"compiler\":\"cc\",\"flags\":\"\",\"binary\":\"@COMMIT@\"}}}\n",
-		u, 1700000000, 1700000001
-	printf "{\"result\":{\"case\":{\"area\":\"a\",\"name\":\"speed\"," \
-		"\"params\":\"{}\"},\"metric\":\"rate\",\"unit\":\"B/s\"," \
-		"\"value\":%.6f,\"lo\":null,\"hi\":null,\"n\":1," \
-		"\"clock_hz\":null,\"better\":\"higher\",\"origin\":" \
-		"\"hardware\",\"source\":\"\",\"samples\":[%.6f]}}\n", x, x
-}' | "$T0_RESULTS" import --quiet -
-FAKE
-commit() { # VALUE SUBJECT
-	echo "$1" >value
-	echo "# $2" >>fake.sh
-	git add . && git commit -qm "$2"
-	git rev-parse HEAD
-}
-good=$(commit 100 'a start')
-same=$(commit 100 'a comment')
-commit 100 'another' >/dev/null
-broken=$(commit broken 'does not build')
-commit 100 'builds again' >/dev/null
-slow=$(commit 90 'slower')
-bad=$(commit 90 'after it')
-git commit -q --allow-empty -m 'nothing'
-copy=$(git rev-parse HEAD)
-export T0_DB="$tmp/t0.db" COUNT="$tmp/count"
-
+. tests/data/results/repository.sh
 
 # ---- bench-commits ----
 bc="$r bench-commits -q"

@@ -62,7 +62,7 @@ static void test_create(void)
 		return;
 	is_str(res_db_path(db), path, "the handle knows its path");
 	res_close(db);
-	is_i64(raw_sql(path, "PRAGMA user_version"), 7, "schema version 7");
+	is_i64(raw_sql(path, "PRAGMA user_version"), 8, "schema version 8");
 	is_i64(raw_sql(path, "PRAGMA application_id"), 0x54306462,
 	       "the application id is \"T0db\"");
 	is_i64(raw_sql(path, "SELECT journal_mode = 'wal' "
@@ -73,7 +73,7 @@ static void test_create(void)
 			     "AND NOT strict AND name NOT LIKE 'sqlite_%'"), 0,
 	       "every table is STRICT");
 	is_i64(raw_sql(path, "SELECT count(*) FROM pragma_table_list WHERE "
-			     "type = 'table' AND strict"), 16,
+			     "type = 'table' AND strict"), 17,
 	       "there are sixteen tables");
 	ok(access(in_dir("new.db-wal"), F_OK) != 0,
 	   "closing leaves one file only");
@@ -88,13 +88,13 @@ static void test_versions(void)
 	struct res_db *db = res_open(path, RES_READ, &e);
 	ok(db, "a reader brings a file of version 0 forward: %s", e.msg);
 	res_close(db);
-	is_i64(raw_sql(path, "PRAGMA user_version"), 7, "to version 7");
+	is_i64(raw_sql(path, "PRAGMA user_version"), 8, "to version 8");
 
 	make_db(path);
-	raw_sql(path, "PRAGMA user_version = 8");
+	raw_sql(path, "PRAGMA user_version = 9");
 	refused(path, RES_READ, ERR_INPUT, "newer", "a newer schema, reading");
-	refused(path, RES_WRITE, ERR_INPUT, "schema 8", "a newer schema");
-	raw_sql(path, "PRAGMA user_version = 7");
+	refused(path, RES_WRITE, ERR_INPUT, "schema 9", "a newer schema");
+	raw_sql(path, "PRAGMA user_version = 8");
 	is_i64(raw_sql(path, "SELECT count(*) FROM runs"), 1,
 	       "a refused file keeps its rows");
 
@@ -146,7 +146,7 @@ static void test_migrate(void)
 	struct res_db *db = res_open(path, RES_READ, &e);
 	ok(db, "is brought forward by a reader: %s", e.msg);
 	res_close(db);
-	is_i64(raw_sql(path, "PRAGMA user_version"), 7, "to today's version");
+	is_i64(raw_sql(path, "PRAGMA user_version"), 8, "to today's version");
 	is_i64(raw_sql(path, "SELECT seed FROM runs"), 7, "its rows are kept");
 	is_i64(raw_sql(path, "SELECT correct = 'fail' FROM v_results"), 1,
 	       "a case's verdict still goes before its run's");
