@@ -354,7 +354,7 @@ bool sim_run(struct sim_source *src, const struct sim_config *c,
 {
 	struct sim s = { .src = src, .c = c, .m = c->cost, .r = r, .e = e };
 
-	memset(r, 0, sizeof(*r));
+	*r = (struct sim_result){ .wave_size = src->wave_size };
 	for (int k = 0; k < COST_ROW_COUNT; k++)
 		s.cycles[k] = (uint64_t)(cost_value(c->cost, k) + 0.5);
 	s.mhz = c->clock_mhz ? c->clock_mhz : cost_value(c->cost, COST_CLOCK);

@@ -215,6 +215,7 @@ struct sim_result {
 	uint64_t skipped;   /* of these, not simulated but extrapolated */
 	double clock_mhz, time_s;
 	uint64_t issues;    /* wave-instructions */
+	int wave_size;
 	uint64_t stall[SIM_STALL_COUNT]; /* sum over the waves */
 	uint64_t busy[SIM_PIPE_COUNT];	 /* cycles, summed over SIMDs or CUs */
 	double share[SIM_PIPE_COUNT];	 /* of what the pipe could do */
@@ -287,6 +288,15 @@ struct sim_gpu {
  */
 void sim_gpu(const struct sim_result *r, const struct sim_config *c,
 	     int simulated, uint64_t groups, struct sim_gpu *out);
+
+/* -------------------------------------------------------- flop.c --------- */
+
+/*
+ * Floating-point operations of what was simulated, as if no lane were masked:
+ * a fused multiply-add is two, a function (exp, rcp) one.  Products of integers
+ * count as those of numbers.
+ */
+double sim_flop(const struct sim_result *r);
 
 /* ----------------------------------------------------- predict.c -------- */
 

@@ -107,6 +107,15 @@ static void test_product(const struct cost_model *m, size_t k)
 	   "the matrix units alone need %.0f", least);
 	is_i64(full.groups, (int64_t)((d.groups + 47) / 48),
 	       "workgroups of the fullest WGP");
+	/* Whole tiles are computed; what scales and rounds them is little. */
+	double tiles = sim_flop(&full.round) / full.round.n_waves *
+		       (double)d.groups * p.l.group_size[0] / 32;
+	double area = 128.0 * (k == 1 ? 96 : 128) / (k == 2 ? 4 : 1);
+	double want = 2 * area * (double)d.groups * ceil(n / 32) * 32;
+	ok(tiles >= want && tiles < 1.02 * want,
+	   "%.4g operations, of tiles %.4g", tiles, want);
+	double jumped = sim_flop(&jumps.round) / sim_flop(&full.round);
+	ok(fabs(jumped - 1) <= BOUND, "with jumps %.4f of them", jumped);
 	/* Each tile of A and B is fetched by many workgroups, but once. */
 	ok(full.round.exchanged_bytes < (double)full.round.bytes[SIM_L2],
 	   "memory is asked for less than L2");
