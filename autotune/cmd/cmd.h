@@ -83,5 +83,12 @@ struct published_error {
  */
 bool published_error(struct res_db *db, const struct cost_model *m,
 		     struct published_error *out, struct err *e);
+/*
+ * All rows as a run of their own, origin `published`, and what the simulator
+ * says of the TRITON_TILE rows (areas "gemm" and "predict"); once for a build
+ * and costs.
+ */
+bool published_store(const char *path, const struct cost_model *m,
+		     struct err *e);
 
 #endif

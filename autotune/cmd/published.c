@@ -10,12 +10,15 @@
 
 static const struct row {
 	enum published_system system;
-	enum dsl_type type;
+	enum dsl_type type, out;
+	bool b_trans;
 	uint32_t m, n, k;
 	double tflops;
+	const char *remark;
 } rows[] = {
-#define PUBLISHED(system, type, b_trans, out, m, n, k, tflops, remark) \
-	{ PUBLISHED_##system, DSL_##type, m, n, k, tflops },
+#define PUBLISHED(system, type, b_trans, out, m, n, k, tflops, remark)   \
+	{ PUBLISHED_##system, DSL_##type, DSL_##out, b_trans, m, n, k, \
+	  tflops, remark },
 #include "autotune/cmd/published.def"
 };
 
@@ -72,8 +75,9 @@ static bool of_database(struct res_db *db, struct published_error *out,
 	return ok;
 }
 
+/* Seconds of a row, published and simulated. */
 static bool simulate_row(const struct row *r, const struct cost_model *m,
-		     struct published_error *out, struct err *e)
+			 double *want, double *got, struct err *e)
 {
 	struct others_tile tile = { OTHERS_TRITON, 128, 128, 32, 0, false };
 	struct others_shape shape = { (int)r->m, (int)r->n, (int)r->k, 1 };
@@ -81,13 +85,23 @@ static bool simulate_row(const struct row *r, const struct cost_model *m,
 
 	if (!others_predict(&tile, &shape, m, &g, e))
 		return err_wrap(e, "the simulator's error");
-	double flop = 2.0 * r->m * r->n * r->k;
-	double want = flop / (r->tflops * 1e12);
+	*want = 2.0 * r->m * r->n * r->k / (r->tflops * 1e12);
+	*got = g.gpu_s + cost_value(m, COST_LAUNCH_ASYNC) * 1e-6;
+	return true;
+}
 
-	take_error(out,
-		   fabs((g.gpu_s + cost_value(m, COST_LAUNCH_ASYNC) * 1e-6) /
-				want -
-			1));
+static bool simulate_rows(const struct cost_model *m,
+			  struct published_error *out, struct err *e)
+{
+	double want, got;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].system != PUBLISHED_TRITON_TILE)
+			continue;
+		if (!simulate_row(&rows[i], m, &want, &got, e))
+			return false;
+		take_error(out, fabs(got / want - 1));
+	}
 	return true;
 }
 
@@ -98,13 +112,104 @@ bool published_error(struct res_db *db, const struct cost_model *m,
 	if (db && !of_database(db, out, e))
 		return false;
 	bool stored = out->rows > 0;
-	for (size_t i = 0; !stored && i < ARRAY_SIZE(rows); i++)
-		if (rows[i].system == PUBLISHED_TRITON_TILE &&
-		    !simulate_row(&rows[i], m, out, e))
-			return false;
+	if (!stored && !simulate_rows(m, out, e))
+		return false;
 	if (!stored)
 		snprintf(out->source, sizeof(out->source), "Triton 128x128x32, "
 			 "%d published sizes", out->rows);
 	out->mean /= out->rows ? out->rows : 1;
 	return true;
+}
+
+/* ---- rows of the database ---- */
+
+static const char *const system_name[] = {
+	[PUBLISHED_ROCBLAS] = "rocBLAS",
+	[PUBLISHED_TRITON] = "Triton",
+	[PUBLISHED_TRITON_TILE] = "Triton 128x128x32",
+	[PUBLISHED_T0_GPU] = "T0-GPU",
+};
+
+static bool store_value(struct res_db *db, struct res_result *x,
+			const char *metric, const char *unit, double value,
+			enum res_origin origin, struct err *e)
+{
+	x->metric = metric;
+	x->unit = unit;
+	x->value = value;
+	x->origin = origin;
+	return res_result_add(db, x, NULL, e);
+}
+
+/* Its speed, and what the simulator says of a kernel that is known. */
+static bool store_row(struct res_db *db, int64_t run, const struct row *r,
+		      const struct cost_model *m, struct err *e)
+{
+	const struct gemm_op op = { .in = r->type, .out = r->out,
+				    .b_trans = r->b_trans };
+	struct res_result x = { .run = run, .n = 1, .lo = NAN, .hi = NAN,
+				.clock_hz = NAN, .better = RES_HIGHER };
+	char type[TUNE_TEXT], params[256], source[160];
+	double want, got;
+
+	gemm_op_name(&op, type, sizeof(type));
+	res_params(params, sizeof(params), "m:u n:u k:u type:s", r->m, r->n,
+		   r->k, type);
+	snprintf(source, sizeof(source), "autotune/cmd/published.def%s%s",
+		 *r->remark ? ", " : "", r->remark);
+	x.source = source;
+	if (!res_case_id(db, "gemm", system_name[r->system], params,
+			 &x.case_id, e) ||
+	    !store_value(db, &x, "flops", "FLOP/s", r->tflops * 1e12,
+			 RES_PUBLISHED, e))
+		return false;
+	if (r->system != PUBLISHED_TRITON_TILE)
+		return true;
+	x.better = RES_NEITHER;
+	res_params(params, sizeof(params), "set:s m:u n:u k:u",
+		   "Triton's tile, published", r->m, r->n, r->k);
+	return simulate_row(r, m, &want, &got, e) &&
+	       res_case_id(db, "predict", system_name[r->system], params,
+			   &x.case_id, e) &&
+	       store_value(db, &x, "reference", "s", want, RES_PUBLISHED, e) &&
+	       store_value(db, &x, "predicted", "s", got, RES_SIMULATED, e);
+}
+
+static bool store_rows(struct res_db *db, const struct res_start *start,
+		       const struct cost_model *m, struct err *e)
+{
+	int64_t run;
+
+	if (!res_run_begin(db, start, &run, e))
+		return false;
+	res_batch_begin(db);
+	bool ok = true;
+	for (size_t i = 0; ok && i < ARRAY_SIZE(rows); i++)
+		ok = store_row(db, run, &rows[i], m, e);
+	ok = ok && res_batch_end(db, e);
+	return res_run_finish(db, run, ok ? RES_COMPLETE : RES_FAILED,
+			      ok ? 0 : err_exit_code(e), ok ? NULL : e->msg,
+			      ok ? e : NULL) && ok;
+}
+
+bool published_store(const char *path, const struct cost_model *m,
+		     struct err *e)
+{
+	struct res_db *db = res_open(path, RES_WRITE, e);
+	char inputs[64], digest[COST_DIGEST];
+	struct res_start start = { .tool = "t0-tune published",
+				   .inputs = inputs };
+	int64_t there;
+
+	cost_digest(m, digest);
+	res_params(inputs, sizeof(inputs), "costs:s", digest);
+	bool ok = db && res_host_self(db, &start.host, e) &&
+		  res_build_self(db, &start.build, e) &&
+		  res_query_int(db, &there, e, "SELECT count(*) FROM runs "
+				"WHERE tool = ? AND build = ? AND inputs = ? "
+				"AND state = 'complete'", "tit", start.tool,
+				start.build, inputs) &&
+		  (there || store_rows(db, &start, m, e));
+	res_close(db);
+	return ok;
 }

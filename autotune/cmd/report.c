@@ -10,10 +10,8 @@
 static double peak_share(const struct tune_problem *p, double time_s,
 			 double clock_hz, const struct cost_model *m)
 {
-	/* A SIMD: 16x16x16 products in `issue` cycles, or 32 lanes of pairs. */
-	double per_cycle = p->op.in == DSL_F32
-		? 2 * 2 * 32 / cost_value(m, COST_VOPD_ISSUE)
-		: 2 * 4096 / cost_value(m, COST_WMMA_ISSUE);
+	double per_cycle = p->op.in == DSL_F32 ? cost_fma_rate(m) :
+						 cost_wmma_rate(m);
 	double peak = 4 * cost_value(m, COST_N_WGP) * per_cycle * clock_hz;
 
 	return tune_flop(p) / time_s / peak;

@@ -89,7 +89,8 @@ static bool search_all(struct options *x, const struct tune_report *r,
 	} else {
 		struct tune_outcome *out = xcalloc(l->n, sizeof(*out));
 
-		ok = tune_search(&x->o, l, out, e) &&
+		ok = published_store(x->o.db, x->o.costs, e) &&
+		     tune_search(&x->o, l, out, e) &&
 		     tune_report(r, out, l->n, e);
 		for (size_t i = 0; i < l->n; i++)
 			all = all && out[i].found;

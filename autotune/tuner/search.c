@@ -330,7 +330,9 @@ bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
 			   (uint64_t)(o->budget.seconds * share * 1e9);
 	pthread_mutex_init(&s.lock, NULL);
 	pthread_cond_init(&s.news, NULL);
-	bool ok = tune_store_open(&store, o, e) && decide_open(&j, e) &&
+	bool ok = tune_store_open(&store, o, e) &&
+		  cost_store_peaks(o->costs, store.db, store.run, e) &&
+		  decide_open(&j, e) &&
 		  prepare_search(&s, &j, l, out, e);
 	if (ok && !all_known(out, l->n))
 		ok = time_all(&s, &j, e) && store_ruled_out(&s, &j, e) &&

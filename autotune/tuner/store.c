@@ -1,6 +1,7 @@
 /*
  * autotune/tuner/store.c - a run of the tuner in the database, and its keys.
  */
+#include <math.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -119,6 +120,21 @@ static bool case_of(struct tune_store *s, const struct tune_speed *x,
 			   ours ? "t0" : "t0-tune", params, id, e);
 }
 
+/* Of a roofline: every element of A, B and C crosses memory once. */
+static bool put_intensity(struct tune_store *s, const struct tune_speed *x,
+			  int64_t case_id, struct err *e)
+{
+	double each = tune_flop(x->problem) / tune_bytes(x->problem);
+	struct res_result r = {
+		.run = s->run, .case_id = case_id, .metric = "intensity",
+		.unit = "FLOP/B", .value = each, .lo = each, .hi = each, .n = 1,
+		.clock_hz = NAN, .better = RES_NEITHER,
+		.origin = RES_SIMULATED,
+	};
+
+	return res_result_add(s->db, &r, NULL, e);
+}
+
 bool tune_store_speed(struct tune_store *s, const struct tune_speed *x,
 		      struct err *e)
 {
@@ -136,5 +152,6 @@ bool tune_store_speed(struct tune_store *s, const struct tune_speed *x,
 	    !res_result_add(s->db, &r, &v.result, e))
 		return false;
 	v.case_id = r.case_id;
-	return !x->winner || res_verdict_add(s->db, &v, e);
+	return !x->winner || (res_verdict_add(s->db, &v, e) &&
+			      put_intensity(s, x, r.case_id, e));
 }

@@ -196,6 +196,19 @@ bool cost_open(struct cost_model *m, const char *chip, const char *path,
 	"source"
 void cost_list(const struct cost_model *m, struct table *t);
 
+/* ----------------------------------------------------- cost_peaks.c ---- */
+
+/* FLOP per cycle and SIMD of matrix products, and of pairs of FMA in f32. */
+double cost_wmma_rate(const struct cost_model *m);
+double cost_fma_rate(const struct cost_model *m);
+/*
+ * The limits of a roofline, as rows of area "peak" (results.h): what all matrix
+ * units and all lanes could do, at the clock of short and of long kernels where
+ * they differ, and the bandwidth of Infinity Cache and DRAM.
+ */
+bool cost_store_peaks(const struct cost_model *m, struct res_db *db,
+		      int64_t run, struct err *e);
+
 /* ---------------------------------------------------- cost_import.c ---- */
 
 struct cost_import {

@@ -24,10 +24,32 @@ is "$(sql "$db" "SELECT min(c.verdict) FROM v_tunes t JOIN v_tune_checks c
 	USING(target, op, config, object, class) WHERE t.winner")" pass \
 	'what won was checked'
 timed=$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed'")
+# 2 x 64^3 operations of 3 x 64^2 elements of 2 bytes.
+is "$(sql "$db" "SELECT round(value, 3) FROM v_results WHERE area = 'gemm' AND
+	metric = 'intensity' AND params ->> 'm' = 64 AND params ->> 'n' = 64")" \
+	21.333 'a winner has its place in the roofline'
+is "$(sql "$db" "SELECT count(*) FROM v_results WHERE area = 'peak'")" 5 \
+	'and the roofline its limits'
 exits 0 'the same again' $tune $few --db "$db" --csv
-is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed' AND run >
-	1")" 0 'times nothing anew'
+is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed' AND run > (
+	SELECT min(run) FROM v_tunes)")" 0 'times nothing anew'
 is "$(grep -c right "$tmp/out")" 2 'and shows the stored winners'
+
+# ---- what others published ----
+rows=$(grep -c '^PUBLISHED(' "$T0_SRC/autotune/cmd/published.def")
+is "$(sql "$db" "SELECT count(*) FROM v_results WHERE area = 'gemm' AND
+	origin = 'published' AND metric = 'flops' AND source <> ''")" "$rows" \
+	'is in the database, once'
+is "$(sql "$db" "SELECT printf('%.3f', value / 1e12) FROM v_results WHERE
+	name = 'rocBLAS' AND params ->> 'm' = 1024 AND params ->> 'n' = 1024
+	AND params ->> 'k' = 1024")" \
+	51.477 'in FLOP/s'
+is "$(sql "$db" "SELECT count(*) FROM v_results p JOIN v_results r
+	USING(run, case_id) WHERE p.metric = 'predicted' AND r.metric =
+	'reference' AND p.value BETWEEN 0.5 * r.value AND 1.5 * r.value")" \
+	"$(grep -c '^PUBLISHED(TRITON_TILE' \
+	"$T0_SRC/autotune/cmd/published.def")" \
+	'beside what the simulator says of a kernel that is known'
 exits 0 'other costs' $tune $few --db "$db" --set wmma.issue=64 --quiet
 is "$(sql "$db" 'SELECT count(*) FROM v_tunes WHERE winner')" 4 \
 	'are another search'
@@ -129,8 +151,8 @@ diag "killed after $n timings"
 ok 'a killed search has kept what it timed' test "$n" -ge 5
 is "$w" 0 'and chosen nothing'
 exits 0 'it is gone on with' $tune $more --db "$db"
-is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed' AND run =
-	1")" "$n" 'what was timed before is not timed again'
+is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed' AND run = (
+	SELECT min(run) FROM v_tunes)")" "$n" 'what was timed before is not timed again'
 is "$(sql "$db" "SELECT count(*) > 0 FROM v_tunes WHERE state = 'timed' AND
 	run > 1")" 1 'what was missing is'
 is "$(sql "$db" 'SELECT count(*) FROM v_tunes WHERE winner')" 2 \
