@@ -17,11 +17,12 @@ struct forecast {
 	struct cost_model costs;
 	struct gpu_question q; /* weights and cache */
 	struct table table;
+	struct res_record rows; /* where --db names a database */
 };
 
 static bool costs_read(struct forecast *f, struct err *e)
 {
-	return cost_open(&f->costs, "gfx1100", f->c->db, false, COST_HARDWARE,
+	return cost_open(&f->costs, "gfx1100", f->c->db, f->c->db, COST_HARDWARE,
 			 NULL, e);
 }
 
@@ -52,12 +53,58 @@ static void add_row(struct forecast *f, const char *pass, const char *kernel,
 	table_cell(t, 4, "%.3f", all_s * 1e3);
 }
 
+/* ---- rows ---- */
+
+static bool begin_rows(struct forecast *f, struct err *e)
+{
+	const struct qwen_cmd *c = f->c;
+	char inputs[256], digest[COST_DIGEST];
+
+	cost_digest(&f->costs, digest);
+	res_params(inputs, sizeof(inputs), "costs:s model:s weights:s cache:s",
+		   digest, c->model ? c->model : c->shape,
+		   qwen_weights_name(f->q.weights),
+		   qwen_weights_name(f->q.cache));
+	const struct res_start run = { .tool = "t0-qwen3 forecast",
+				       .inputs = inputs,
+				       .argc = c->cmd.line_argc,
+				       .argv = c->cmd.line_argv };
+	return res_record_begin(&f->rows, c->db, &run, e) &&
+	       cost_store_peaks(&f->costs, f->rows.db, f->rows.run, e);
+}
+
+/* The `row`-th kernel of a pass; a kernel may be there in several sizes. */
+static bool store_kernel(struct forecast *f, const struct gpu_question *q,
+			 const struct gpu_share *s, size_t row, struct err *e)
+{
+	struct res_record *r = &f->rows;
+	char params[192];
+
+	res_params(params, sizeof(params), "model:s sequences:u tokens:u "
+		   "positions:u row:U",
+		   f->c->model ? f->c->model : f->c->shape, q->sequences,
+		   q->tokens, q->positions, (uint64_t)row);
+	return res_record_case(r, "kernel", s->kernel, params, e) &&
+	       res_record_exact(r, "time", "s", s->each_s, RES_LOWER, e) &&
+	       res_record_exact(r, "flops", "FLOP/s", s->flop / s->each_s,
+				RES_HIGHER, e) &&
+	       res_record_exact(r, "far_bytes", "B", s->far_bytes, RES_LOWER,
+				e) &&
+	       (!(s->far_bytes > 0) ||
+		res_record_exact(r, "intensity", "FLOP/B",
+				 s->flop / s->far_bytes, RES_NEITHER, e));
+}
+
+/* ---- passes ---- */
+
 /* One pass; rows of its kernels, then of the whole. */
 static bool forecast_pass(struct forecast *f, const char *name,
 		 const struct gpu_question *q, struct err *e)
 {
 	double rate = cost_value(&f->costs, COST_DRAM_BW), all;
 	struct gpu_forecast x;
+
+	bool ok = true;
 
 	if (!gpu_forecast(&f->config, q, &f->costs, &x, e))
 		return err_wrap(e, "%s", name);
@@ -70,6 +117,7 @@ static bool forecast_pass(struct forecast *f, const char *name,
 			   100 * s->launches * s->each_s / all);
 		table_cell(&f->table, 8, "%s", s->limit);
 		table_cell(&f->table, 9, "%s", s->chosen);
+		ok = ok && (!f->rows.db || store_kernel(f, q, s, i, e));
 	}
 	add_row(f, name, "(launches)", x.packets, x.launches_s / x.packets,
 	    x.launches_s);
@@ -79,7 +127,7 @@ static bool forecast_pass(struct forecast *f, const char *name,
 	table_cell(&f->table, 7, "%.1f",
 		   100 * (double)x.weight_bytes / rate / all);
 	free(x.share);
-	return true;
+	return ok;
 }
 
 static bool sizes_ok(const struct forecast *f, uint64_t tokens,
@@ -151,8 +199,9 @@ bool qwen_cmd_forecast(struct cmd *r, struct err *e)
 	table_init(&f.table, "pass,kernel,#launches,#us_each,#ms,#share,"
 			     "#tokens_per_s,#dram_share,limit,chosen");
 	ok = config_read(&f, e) && costs_read(&f, e) &&
-	     forecast_decodes(&f, e) && forecast_prefills(&f, e) &&
-	     cmd_table(&c->cmd, &f.table, e);
+	     (!c->db || begin_rows(&f, e)) && forecast_decodes(&f, e) &&
+	     forecast_prefills(&f, e);
+	ok = res_record_end(&f.rows, ok, e) && cmd_table(&c->cmd, &f.table, e);
 	cost_summary(&f.costs, text, sizeof(text));
 	if (ok)
 		cmd_remark(r, "simulated for gfx1100 from costs: %s", text);

@@ -5,8 +5,10 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/cmd/cmd.h"
+#include "results/db/results.h"
 
 /* Tokens that are compared where no text is given, and decoded for speed. */
 enum { COMPARED = 129, TIMED = 16 };
@@ -83,6 +85,52 @@ static void add_line(struct table *t, const struct qwen_model *m, double rate,
 	table_cell(t, 7, "%u", q->tokens);
 }
 
+/* ---- rows, where --db names a database ---- */
+
+static bool store_one(struct res_record *r, const char *name,
+		      const struct qwen_model *m, double perplexity, double kl,
+		      double kl_worst, double same_best, struct err *e)
+{
+	char params[64];
+
+	res_params(params, sizeof(params), "weights:s",
+		   qwen_weights_name(m->layer[0].q.type));
+	return res_record_case(r, "quantize", name, params, e) &&
+	       res_record_exact(r, "bytes_per_token", "B",
+				(double)m->token_bytes, RES_LOWER, e) &&
+	       res_record_exact(r, "perplexity", "1", perplexity, RES_LOWER,
+				e) &&
+	       res_record_exact(r, "mean_kl", "1", kl, RES_LOWER, e) &&
+	       res_record_exact(r, "worst_kl", "1", kl_worst, RES_LOWER, e) &&
+	       res_record_exact(r, "same_best", "1", same_best, RES_HIGHER, e);
+}
+
+/* What it is compared with loses nothing. */
+static bool store_models(const struct qwen_cmd *c, const struct qwen_model *a,
+			 const struct qwen_model *b, const struct qwen_ids *ids,
+			 const struct qwen_quality *q, struct err *e)
+{
+	const char *end = strrchr(c->model, '/');
+	const char *name = end && end[1] ? end + 1 : c->model;
+	char inputs[256], text[RES_IDENTITY];
+	struct res_record r = { 0 };
+
+	if (!c->db)
+		return true;
+	res_identity(ids->v, ids->n * sizeof(*ids->v), text);
+	res_params(inputs, sizeof(inputs), "model:s to:s text:s", name, c->to,
+		   text);
+	const struct res_start run = { .tool = "t0-qwen3 quantize",
+				       .inputs = inputs,
+				       .argc = c->cmd.line_argc,
+				       .argv = c->cmd.line_argv };
+	bool ok = res_record_begin(&r, c->db, &run, e) &&
+		  store_one(&r, name, a, q->perplexity_a, 0, 0, 1, e) &&
+		  store_one(&r, name, b, q->perplexity_b, q->kl, q->kl_worst,
+			    q->same_best, e);
+	return res_record_end(&r, ok, e);
+}
+
 static bool compare_models(const struct qwen_cmd *c, const char *out,
 			   struct err *e)
 {
@@ -106,7 +154,8 @@ static bool compare_models(const struct qwen_cmd *c, const char *out,
 	if (ok) {
 		add_line(&t, &a.model, fast_a, q.perplexity_a, NULL);
 		add_line(&t, &b.model, fast_b, q.perplexity_b, &q);
-		ok = cmd_table(&c->cmd, &t, e);
+		ok = store_models(c, &a.model, &b.model, &ids, &q, e) &&
+		     cmd_table(&c->cmd, &t, e);
 	}
 	table_fini(&t);
 	qwen_ids_fini(&ids);

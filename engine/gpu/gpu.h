@@ -34,6 +34,8 @@ struct gpu_share {
 	char kernel[TUNE_TEXT];
 	uint32_t launches;
 	double each_s; /* on the GPU */
+	/* Of each: operations, and bytes between L2 and what is beyond it. */
+	double flop, far_bytes;
 	char limit[16]; /* the busiest pipe */
 	char chosen[240]; /* why this kernel, where there was a choice */
 };

@@ -7,6 +7,7 @@
  * laid out in the memory of the gfx1100 in software, and nothing is written
  * there.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +104,22 @@ static bool pass_put(struct gpu_state *s, const struct gpu_question *q,
 
 /* ---- simulating ---- */
 
+/* A round of one WGP stands for the grid. */
+static void count_work(const struct launch *x, const struct sim_forecast *f,
+		       struct gpu_share *to)
+{
+	const struct sim_result *r = &f->round;
+	double items = 1, waves;
+
+	for (int d = 0; d < 3; d++)
+		items *= x->group_size[d];
+	waves = ceil(items / r->wave_size);
+	for (int d = 0; d < 3; d++)
+		waves *= x->groups[d];
+	to->flop = sim_flop(r) * waves / r->n_waves;
+	to->far_bytes = r->exchanged_bytes * waves / r->n_waves;
+}
+
 static bool simulate_launch(const struct launch *x, const struct gpu_state *s,
 			    const struct cost_model *m, uint64_t footprint,
 			    struct gpu_forecast *out, struct err *e)
@@ -135,6 +152,7 @@ static bool simulate_launch(const struct launch *x, const struct gpu_state *s,
 		snprintf(to->limit, sizeof(to->limit), "%s", f.limit);
 		to->launches = x->times;
 		to->each_s = f.time_s;
+		count_work(x, &f, to);
 		out->kernels_s += x->times * f.time_s;
 		out->launches_s += x->times * f.launch_s;
 		out->packets += x->times;

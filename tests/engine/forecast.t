@@ -47,6 +47,38 @@ ok 'parts add up to the whole' awk -F, '
 	index($1, "decode") == 1 && $2 != "(all)" { sum += $5 }
 	END { exit !(sum > 0.999 * all && sum < 1.001 * all) }' bf16
 
+# Rows of a roofline, by hand: 28 layers' queries, keys and values of 512 tokens
+# are one product of 512 x 1024 x 4096 each, and logits read 151936 x 1024 bf16.
+db=$tmp/f.db
+forecast rows --shape 0.6b --context 256 --prefill 512 --db "$db"
+ok 'the same with a database' cmp -s bf16 rows
+sql() {
+	sqlite3 "$db" "$1"
+}
+flop=$(sql "SELECT f.value * t.value FROM v_results f JOIN v_results t
+	USING(run, case_id) WHERE f.metric = 'flops' AND t.metric = 'time' AND
+	f.params ->> 'tokens' = 512 AND f.params ->> 'row' = 2")
+test_that 'operations of a product' \
+	"$flop > 0.97 * 2 * 512 * 1024 * 4096 && $flop < 1.03 * 2 * 512 * 1024 * 4096"
+far=$(sql "SELECT value FROM v_results WHERE metric = 'far_bytes' AND
+	params ->> 'tokens' = 1 AND name = 'stream_norm'")
+test_that 'bytes of a matrix that is read once' \
+	"$far > 2 * 151936 * 1024 && $far < 1.05 * 2 * 151936 * 1024"
+is "$(sql "SELECT count(*) FROM v_results i JOIN v_results f USING(run, case_id)
+	JOIN v_results b USING(run, case_id) JOIN v_results t USING(run, case_id)
+	WHERE i.metric = 'intensity' AND f.metric = 'flops' AND b.metric =
+	'far_bytes' AND t.metric = 'time' AND abs(i.value * b.value -
+	f.value * t.value) > 1e-9 * f.value * t.value")" 0 \
+	'intensity is operations by bytes'
+# 48 WGPs of 4 SIMDs: 8192 operations in 32 cycles at 2.4 GHz; 960 GB/s.
+is "$(sql "SELECT printf('%.1f', value / 1e12) FROM v_results WHERE
+	area = 'peak' AND name = 'WMMA at 2.4 GHz'")" 118.0 'the peak of products'
+is "$(sql "SELECT value / 1e9 FROM v_results WHERE area = 'peak' AND
+	name = 'DRAM'")" 960.0 'and of memory'
+is "$(sql "SELECT count(*) FROM v_results f JOIN v_results p ON p.area = 'peak'
+	AND p.name = 'WMMA at 3.0 GHz' WHERE f.area = 'kernel' AND
+	f.metric = 'flops' AND f.value > p.value")" 0 'no kernel exceeds it'
+
 forecast int4 --shape 0.6b --weights int4 --context 256 --prefill 16
 test_that 'fewer bytes, more tokens' "$(field int4 decode '(all)' 7) > 1.3 * $decode"
 forecast far --shape 0.6b --context 8192 --prefill 16 --batch 1,8

@@ -80,7 +80,14 @@ ok 'has both phases' awk -F, '$1 == "prefill" && $4 > 0 { n++ }
 # Written integers are those that are made on load, to the bit.
 for to in int8 int4; do
 	exits 0 "quantize to $to" "$q" quantize -q --to $to "$m" "$tmp/$to" \
-		-p 'This License applies to the program' --csv
+		-p 'This License applies to the program' --csv \
+		--db "$tmp/quality.db"
+	ok 'the database has it, too' test "$(sqlite3 "$tmp/quality.db" "SELECT
+		printf('%d %.6g', b.value, k.value) FROM v_results b JOIN
+		v_results k USING(run, case_id) WHERE b.metric =
+		'bytes_per_token' AND k.metric = 'mean_kl' AND
+		b.params ->> 'weights' = '$to'")" = "$(awk -F, \
+		'NR == 3 { print $2, $5 }' "$tmp/out")"
 	ok 'with its quality' awk -F, 'NR == 3 && $1 == "'$to'" && $2 > 0 &&
 		$4 > 1 && $5 > 0 && $5 < 1 && $6 >= $5 && $7 > 0 { n = 1 }
 		END { exit !n }' "$tmp/out"
