@@ -36,7 +36,7 @@ static const struct look {
 		    .axes = "set yrange [0:*]\nset logscale x 2\n" },
 	[POINTS2] = { .apart = true,
 		      .axes = "set yrange [0:*]\nset logscale x 2\n" },
-	[POINTS] = { .axes = "set yrange [0:*]\nset xrange [0:*]\n" },
+	[POINTS] = { .axes = "" },
 	[STEPS] = { .axes = "set logscale x 10\nset yrange [0:1]\n" },
 	[HEAT] = { .names = true,
 		   .axes = "set palette defined (0 '#f7fbff', 0.5 '#9ecae1', "
@@ -262,6 +262,14 @@ static bool is_roof(const char *series)
 	return !strncmp(series, "roof ", 5);
 }
 
+/* Not a limit, not a part of the title. */
+static bool is_point(const struct drawing *d, int row)
+{
+	const char *series = cell_text(d, row, SERIES);
+
+	return !is_roof(series) && strcmp(series, "title") != 0;
+}
+
 static int by_number(const void *a, const void *b)
 {
 	double x = atof(*(const char *const *)a);
@@ -361,13 +369,163 @@ static bool x_range(const struct drawing *d, double *lo, double *hi)
 	for (int i = 0; i < d->rows.n_rows; i++) {
 		double x = atof(cell_text(d, i, X));
 
-		if (is_roof(cell_text(d, i, SERIES)) || !(x > 0))
+		if (!is_point(d, i) || !(x > 0))
 			continue;
 		*lo = fmin(*lo, x);
 		*hi = fmax(*hi, x);
 	}
 	return *hi > 0;
 }
+
+/* ---- names beside points ---- */
+
+/* What the axes of a plot with names span; a roofline's are logarithmic. */
+struct span {
+	double x0, x1, y0, y1;
+	bool log;
+};
+
+static void take_level(struct span *s, const struct drawing *d, int row)
+{
+	const char *const *v = d->rows.row[row];
+
+	if (is_roof(cell_text(d, row, SERIES))) {
+		s->y1 = v[X] ? fmax(s->y1, atof(v[X])) : s->y1;
+	} else if (is_point(d, row)) {
+		s->y0 = fmin(s->y0, atof(v[Y]));
+		s->y1 = fmax(s->y1, atof(v[Y]));
+	}
+}
+
+/* Limits shall reach beyond the first and the last kernel. */
+static struct span find_span(const struct drawing *d)
+{
+	struct span s = { .y0 = HUGE_VAL, .log = d->plot->style == ROOF };
+
+	if (!x_range(d, &s.x0, &s.x1))
+		s.x0 = s.x1 = 1;
+	for (int i = 0; i < d->rows.n_rows; i++)
+		take_level(&s, d, i);
+	if (!s.log)
+		return (struct span){ 0, 1.15 * s.x1, 0,
+				      s.y1 > 0 ? 1.1 * s.y1 : 1, false };
+	s.x0 /= 4;
+	s.x1 *= 4;
+	s.y0 /= 4;
+	s.y1 *= 2;
+	return s;
+}
+
+static double share_of(double v, double lo, double hi, bool log)
+{
+	return log ? log2(v / lo) / log2(hi / lo) : (v - lo) / (hi - lo);
+}
+
+/* In pixels of the picture, about. */
+struct box {
+	double x, y, width, height;
+};
+enum { SPAN_WIDTH = 540, SPAN_HEIGHT = 390, LETTER = 7, LINE = 13, GAP = 8,
+       POINT = 8, NEAR = 60 };
+
+struct names {
+	struct span span;
+	struct box *taken; /* [n]: points, and the names so far */
+	int n;
+};
+
+static struct box point_box(const struct drawing *d, const struct span *s,
+			    int row)
+{
+	double x = share_of(atof(cell_text(d, row, X)), s->x0, s->x1, s->log);
+	double y = share_of(atof(cell_text(d, row, Y)), s->y0, s->y1, s->log);
+
+	return (struct box){ x * SPAN_WIDTH - POINT / 2.0,
+			     y * SPAN_HEIGHT - POINT / 2.0, POINT, POINT };
+}
+
+static bool is_free(const struct names *v, const struct box *b)
+{
+	bool is = b->x > 0 && b->x + b->width < SPAN_WIDTH && b->y > 0 &&
+		  b->y + b->height < SPAN_HEIGHT;
+
+	for (int i = 0; is && i < v->n; i++) {
+		const struct box *t = &v->taken[i];
+
+		is = b->x >= t->x + t->width || t->x >= b->x + b->width ||
+		     b->y >= t->y + t->height || t->y >= b->y + b->height;
+	}
+	return is;
+}
+
+/* Right of the point, left of it, and further up and down. */
+static bool find_place(const struct names *v, const struct box *point,
+		       struct box *b)
+{
+	enum { PLACES = 14 };
+
+	for (int i = 0; i < PLACES; i++) {
+		int line = (i / 2 + 1) / 2 * (i / 2 % 2 ? 1 : -1);
+
+		b->x = point->x + (i % 2 ? -POINT - b->width : POINT + GAP);
+		b->y = point->y + (POINT - LINE) / 2.0 + line * LINE;
+		if (is_free(v, b))
+			return true;
+	}
+	return false;
+}
+
+/* A point of the same name is so near that one of them is enough. */
+static bool is_named(const struct drawing *d, const struct span *s, int row)
+{
+	const struct box b = point_box(d, s, row);
+
+	for (int i = 0; i < row; i++) {
+		const struct box o = point_box(d, s, i);
+
+		if (!strcmp(cell_text(d, i, LABEL), cell_text(d, row, LABEL)) &&
+		    fabs(o.x - b.x) < NEAR && fabs(o.y - b.y) < NEAR)
+			return true;
+	}
+	return false;
+}
+
+static void add_name(struct drawing *d, struct names *v, int row)
+{
+	const struct box point = point_box(d, &v->span, row);
+	const char *name = cell_text(d, row, LABEL);
+	struct box b = { .width = LETTER * (double)strlen(name),
+			 .height = LINE };
+
+	if (is_named(d, &v->span, row) || !find_place(v, &point, &b))
+		return;
+	v->taken[v->n++] = b;
+	buf_adds(&d->script, "set label ");
+	add_quoted(&d->script, name);
+	buf_printf(&d->script, " at graph %.4f, graph %.4f left font ',9' "
+		   "noenhanced\n", b.x / SPAN_WIDTH,
+		   (b.y + LINE / 2.0) / SPAN_HEIGHT);
+}
+
+/* A name that finds no place is left out; the script has it in its data. */
+static void add_names(struct drawing *d)
+{
+	const int n = d->rows.n_rows;
+	struct names v = { find_span(d),
+			   xcalloc((size_t)n * 2 + 1, sizeof(*v.taken)), 0 };
+
+	buf_printf(&d->script, "set xrange [%g:%g]\nset yrange [%g:%g]\n",
+		   v.span.x0, v.span.x1, v.span.y0, v.span.y1);
+	for (int i = 0; i < n; i++)
+		if (is_point(d, i))
+			v.taken[v.n++] = point_box(d, &v.span, i);
+	for (int i = 0; i < n; i++)
+		if (is_point(d, i))
+			add_name(d, &v, i);
+	free(v.taken);
+}
+
+/* ---- axes ---- */
 
 /* gnuplot knows no KiB. */
 static void add_byte_tics(struct drawing *d)
@@ -437,7 +595,6 @@ static void add_time_range(struct drawing *d)
 static void add_axes(struct drawing *d)
 {
 	struct buf *o = &d->script;
-	double lo, hi;
 
 	buf_adds(o, d->look->axes);
 	if (d->look->names)
@@ -450,9 +607,8 @@ static void add_axes(struct drawing *d)
 	}
 	if (d->look->bytes)
 		add_byte_tics(d);
-	/* The limits shall reach beyond the first and the last kernel. */
-	if (d->plot->style == ROOF && x_range(d, &lo, &hi))
-		buf_printf(o, "set xrange [%g:%g]\n", lo / 4, hi * 4);
+	if (d->plot->style == ROOF || d->plot->style == POINTS)
+		add_names(d);
 }
 
 /* Bars of several series stand beside each other. */
@@ -532,21 +688,13 @@ static void add_curve(struct drawing *d, int i)
 	}
 }
 
-static void add_labels(struct drawing *d)
+static void add_diagonals(struct drawing *d)
 {
-	bool labelled = d->plot->style == ROOF || d->plot->style == POINTS;
-
-	for (int i = 0; i < d->n_series && labelled; i++)
-		if (!is_roof(d->series[i]))
-			buf_printf(&d->script, ", \\\n  $d%d using 1:2:5 with "
-				   "labels left offset 0.8,0.4 font ',9' "
-				   "noenhanced notitle", i);
-	if (d->plot->style == DIAGONAL)
-		buf_adds(&d->script, ", \\\n  x with lines linecolor rgb "
-			 "'#444444' title 'equal', \\\n  1.2 * x with lines "
-			 "linecolor rgb '#aaaaaa' dashtype 2 title '20 % off', "
-			 "\\\n  x / 1.2 with lines linecolor rgb '#aaaaaa' "
-			 "dashtype 2 notitle");
+	buf_adds(&d->script, ", \\\n  x with lines linecolor rgb "
+		 "'#444444' title 'equal', \\\n  1.2 * x with lines "
+		 "linecolor rgb '#aaaaaa' dashtype 2 title '20 % off', "
+		 "\\\n  x / 1.2 with lines linecolor rgb '#aaaaaa' "
+		 "dashtype 2 notitle");
 }
 
 static void add_plot_command(struct drawing *d)
@@ -564,7 +712,8 @@ static void add_plot_command(struct drawing *d)
 			   (is_roof(d->series[i]) ? 5 : 0));
 		buf_adds(&d->script, " noenhanced");
 	}
-	add_labels(d);
+	if (d->plot->style == DIAGONAL)
+		add_diagonals(d);
 	buf_addc(&d->script, '\n');
 }
 

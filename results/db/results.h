@@ -283,11 +283,12 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	branch    what          {"waves":N}            latency [cycle]
  *	fetch     instruction   {"code_bytes":N}       latency [cycle]
  *	tiers     tier and check                       verdicts
- *	kernel    kernel        any                    flops [FLOP/s] and
+ *	kernel    kernel        {"tokens":of a pass}   flops [FLOP/s] and
  *	                                               intensity [FLOP/B]
  *	peak      pipe, memory  {}                     flops [FLOP/s] or
  *	                                               bandwidth [B/s]
- *	gemm      library       {"m","n","k","type"}   flops [FLOP/s]
+ *	gemm      library       {"m","n","k","type"}   flops [FLOP/s], and
+ *	                                               intensity [FLOP/B]
  *	tune      tuner         {"m","n","k",
  *	                         "tile_m","tile_n"}    flops [FLOP/s]
  *	predict   kernel        {"set":group}          reference, predicted [s]
@@ -304,6 +305,8 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	                                               scratch, spills, insts,
  *	                                               bytes; cycles; time [s]
  *	bench     program, row  any                    any
+ *	quantize  model         {"weights":type}       bytes_per_token [B],
+ *	                                               mean_kl, perplexity [1]
  *
  * `interval` is the time from one issue to the next of independent
  * instructions.  Published numbers go into a run of their own with origin

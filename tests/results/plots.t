@@ -73,6 +73,11 @@ is "$(rows bench | awk '{ printf "%.4f ", $2 }')" '1.0000 0.8264 1.0000 0.9091 '
 	'benchmarks: a shorter time and a higher rate are both more'
 is "$(rows discovery | cut -d ' ' -f 3,4 | tr '\n' ',')" '0 5,0 4,5 8,4 5,' \
 	'slots: verdicts stand on each other'
+is "$(rows quantisation | cut -d ' ' -f 1,2,5 | tr '\n' ',')" \
+	'340 0.05 "int4",640 0.0002 "int8",1200 0 "bf16",' \
+	'quantisation: MB of a token, and what they lose'
+is "$(grep -c '^set label "' "$tmp/one/roofline.gp")" 4 \
+	'roofline: every kernel has its name beside it'
 is "$(rows overlap | awk '{ print int($2 + 0.5) }' | tr '\n' ' ')" '2 1 2 ' \
 	'pairs: each alone, and together'
 is "$(grep -c '<< EOD' "$tmp/dispatch.data")" \

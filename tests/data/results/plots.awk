@@ -75,6 +75,17 @@ BEGIN {
 	verdict("correctness", "pass", "tiers", "tier 1: card", "{}")
 	verdict("correctness", "pass", "tiers", "tier 1: open", "{}")
 	verdict("correctness", "fail", "tiers", "tier 1: queue", "{}")
+	run("run-quantize", "t0-qwen3 quantize", "aaaaaaaaaaaa", 1, "{}", "{}")
+	n = split("bf16 int8 int4", w, " ")
+	split("1.2e9 0.64e9 0.34e9", bytes, " ")
+	split("0 0.0002 0.05", kl, " ")
+	for (i = 1; i <= n; i++) {
+		p = "{\"weights\":\"" w[i] "\"}"
+		counted("quantize", "qwen3-0.6b", p, "bytes_per_token", "B",
+			bytes[i], "lower")
+		counted("quantize", "qwen3-0.6b", p, "mean_kl", "1", kl[i],
+			"lower")
+	}
 	library("bbbbbbbbbbbb", 2, 1, 0)
 	library("cccccccccccc", 3, 1.21, 2)
 }
