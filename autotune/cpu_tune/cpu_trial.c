@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "autotune/cpu_tune/cpu_tune.h"
 #include "base/float.h"
@@ -31,13 +32,14 @@ static double draw_normal(uint64_t *seed)
 	return sqrt(-2 * log(a)) * cos(2 * 3.14159265358979323846 * b);
 }
 
-static void *new_operand(enum cpu_gemm_type type, size_t n, uint64_t *seed)
+static size_t operand_bytes(enum cpu_gemm_type type, size_t n)
 {
-	size_t size = type == CPU_GEMM_F32 ? 4 : 2;
-	void *p = aligned_alloc(64, (n * size + 64) / 64 * 64);
+	return (n * (type == CPU_GEMM_F32 ? 4 : 2) + 64) / 64 * 64;
+}
 
-	if (!p)
-		return NULL;
+static void fill_operand(void *p, enum cpu_gemm_type type, size_t n,
+			 uint64_t *seed)
+{
 	for (size_t i = 0; i < n; i++) {
 		double v = draw_normal(seed);
 		if (type == CPU_GEMM_F32)
@@ -48,7 +50,35 @@ static void *new_operand(enum cpu_gemm_type type, size_t n, uint64_t *seed)
 						   float_bits(v, 5, 10) :
 						   float_bits(v, 8, 7));
 	}
-	return p;
+}
+
+/* All before any is filled: that takes long where they are large. */
+static bool alloc_operands(struct cpu_gemm *g, struct err *e)
+{
+	const double there = (double)sysconf(_SC_PHYS_PAGES) *
+			     (double)sysconf(_SC_PAGESIZE);
+	const size_t a = operand_bytes(CPU_GEMM_F32, g->m * g->k);
+	const size_t b = operand_bytes(g->b_type, g->n * g->k);
+	const size_t c = operand_bytes(CPU_GEMM_F32, g->m * g->n);
+	const double wanted = (double)a + (double)b + (double)c;
+
+	if (wanted > there)
+		return err_set(e, ERR_NOMEM, "%zux%zux%zu: its operands take "
+			       "%.1f GB; this machine has %.1f GB", g->m, g->n,
+			       g->k, wanted * 1e-9, there * 1e-9);
+	g->a = aligned_alloc(64, a);
+	g->b = aligned_alloc(64, b);
+	g->c = aligned_alloc(64, c);
+	return (g->a && g->b && g->c) ||
+	       err_set(e, ERR_NOMEM, "%zux%zux%zu: no memory for its operands, "
+		       "which take %.1f GB", g->m, g->n, g->k, wanted * 1e-9);
+}
+
+static void fill_operands(struct cpu_gemm *g, uint64_t *seed)
+{
+	fill_operand((void *)(uintptr_t)g->a, CPU_GEMM_F32, g->m * g->k, seed);
+	fill_operand((void *)(uintptr_t)g->b, g->b_type, g->n * g->k, seed);
+	fill_operand(g->c, CPU_GEMM_F32, g->m * g->n, seed);
 }
 
 static double b_at(const struct cpu_gemm *g, size_t k, size_t j)
@@ -110,16 +140,11 @@ struct cpu_trial *cpu_trial_new(const struct cpu_problem *p,
 	t->n_threads = threads;
 	t->scratch = xcalloc(threads, sizeof(*t->scratch));
 	t->threads = threads_new(threads, e);
-	g->a = new_operand(CPU_GEMM_F32, p->m * p->k, &seed);
-	g->b = new_operand(p->b_type, p->n * p->k, &seed);
-	g->c = new_operand(CPU_GEMM_F32, p->m * p->n, &seed);
-	if (!t->threads || !g->a || !g->b || !g->c) {
-		if (t->threads)
-			err_set(e, ERR_NOMEM, "no memory for %zu x %zu x %zu",
-				p->m, p->n, p->k);
+	if (!t->threads || !alloc_operands(g, e)) {
 		cpu_trial_free(t);
 		return NULL;
 	}
+	fill_operands(g, &seed);
 	t->n_rows = choose_lines(p->m, LOOK_ROWS, t->row, &seed);
 	t->n_columns = choose_lines(p->n, LOOK_COLUMNS, t->column, &seed);
 	for (size_t i = 0; i < t->n_rows; i++)

@@ -71,33 +71,64 @@ void tune_bench_unload(struct tune_loaded *l)
 
 /* ---- operands ---- */
 
+/* Bytes; 0: the product has none. */
+struct operand_bytes {
+	uint64_t a, b, scale, c, bias, residual;
+};
+
+static struct operand_bytes operand_bytes(const struct tune_problem *p)
+{
+	const struct gemm_op *op = &p->op;
+	const struct gemm_shape s = tune_shape(p);
+	uint64_t in = tune_type_bytes(op->in), out = tune_type_bytes(op->out);
+	uint64_t all_b = s.stride_b * p->batch;
+	uint64_t all_c = s.stride_c * p->batch * out;
+
+	return (struct operand_bytes){
+		.a = s.stride_a * p->batch * in,
+		.b = op->weights == DSL_U8 ? all_b / 2 :
+		     op->weights	   ? all_b :
+					     all_b * in,
+		.scale = op->weights ? all_b / GEMM_GROUP * 2 : 0,
+		.c = all_c,
+		.bias = op->epilogue & GEMM_BIAS ? tune_columns(p) * out : 0,
+		.residual = op->epilogue & GEMM_RESIDUAL ? all_c : 0,
+	};
+}
+
+bool tune_bench_has_room(struct tune_bench *r, const struct tune_problem *p,
+			 struct err *e)
+{
+	const struct operand_bytes s = operand_bytes(p);
+	const double wanted = (double)s.a + (double)s.b + (double)s.scale +
+			      (double)s.c + (double)s.bias +
+			      (double)s.residual;
+	uint64_t there;
+
+	if (!kfd_vram_available(r->dev, &there, NULL))
+		there = kfd_info(r->dev)->node.vram_bytes;
+	return wanted <= (double)there ||
+	       err_set(e, ERR_NOMEM, "%ux%ux%u: its operands take %.1f GB; the "
+		       "device has %.1f GB", p->m, p->n, p->k, wanted * 1e-9,
+		       (double)there * 1e-9);
+}
+
 static bool alloc_operand(struct tune_bench *r, struct kfd_mem **m,
 			  const char *name, uint64_t bytes, struct err *e)
 {
-	return kfd_mem_alloc(r->dev, KFD_VRAM, bytes ? bytes : 4, name, m, e);
+	return !bytes || kfd_mem_alloc(r->dev, KFD_VRAM, bytes, name, m, e);
 }
 
 static bool alloc_all(struct tune_bench *r, struct err *e)
 {
-	const struct gemm_op *op = &r->p.op;
-	uint64_t in = tune_type_bytes(op->in), out = tune_type_bytes(op->out);
-	uint64_t b = r->p.batch, all_b = r->shape.stride_b * b;
+	const struct operand_bytes s = operand_bytes(&r->p);
 
-	return alloc_operand(r, &r->a, "A", r->shape.stride_a * b * in, e) &&
-	       alloc_operand(r, &r->b, "B",
-			     op->weights == DSL_U8 ? all_b / 2 :
-			     op->weights	   ? all_b :
-						     all_b * in,
-			     e) &&
-	       (!op->weights || alloc_operand(r, &r->scale, "scales",
-					      all_b / GEMM_GROUP * 2, e)) &&
-	       alloc_operand(r, &r->c, "C", r->shape.stride_c * b * out, e) &&
-	       (!(op->epilogue & GEMM_BIAS) ||
-		alloc_operand(r, &r->bias, "bias", tune_columns(&r->p) * out,
-			      e)) &&
-	       (!(op->epilogue & GEMM_RESIDUAL) ||
-		alloc_operand(r, &r->residual, "residual",
-			      r->shape.stride_c * b * out, e));
+	return alloc_operand(r, &r->a, "A", s.a, e) &&
+	       alloc_operand(r, &r->b, "B", s.b, e) &&
+	       alloc_operand(r, &r->scale, "scales", s.scale, e) &&
+	       alloc_operand(r, &r->c, "C", s.c, e) &&
+	       alloc_operand(r, &r->bias, "bias", s.bias, e) &&
+	       alloc_operand(r, &r->residual, "residual", s.residual, e);
 }
 
 static void fill_operand(struct kfd_mem *m, enum tune_fill f,

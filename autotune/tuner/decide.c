@@ -57,6 +57,13 @@ bool decide_open(struct decider *j, struct err *e)
 	return true;
 }
 
+bool decide_room(struct decider *j, const struct tune_problem *p,
+		 struct err *e)
+{
+	return (j->bench.dev || open_bench(j, e)) &&
+	       tune_bench_has_room(&j->bench, p, e);
+}
+
 static bool check_candidate(struct decider *j, const struct candidates *h,
 			    size_t i, const struct gemm_code *code,
 			    struct res_tune_check *row,

@@ -300,6 +300,8 @@ static bool prepare_search(struct search *s, struct decider *j,
 			return false;
 		h->p = &l->v[i];
 		h->done = out[i].stored;
+		if (!h->done && !decide_room(j, &l->v[i], e))
+			return false;
 		if (!h->done && !candidates_init(h, &l->v[i], s->o, j->s, e))
 			return err_wrap(e, "the space of %ux%ux%u", l->v[i].m,
 					l->v[i].n, l->v[i].k);

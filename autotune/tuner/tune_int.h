@@ -55,6 +55,9 @@ void tune_bench_close(struct tune_bench *r);
 bool tune_bench_load(struct tune_bench *r, const struct gemm_code *code,
 		     struct tune_loaded *out, struct err *e);
 void tune_bench_unload(struct tune_loaded *l);
+/* Would a problem's operands fit into the device's memory?  Else ERR_NOMEM. */
+bool tune_bench_has_room(struct tune_bench *r, const struct tune_problem *p,
+			 struct err *e);
 /* Memory for a problem's operands, filled; kept if the problem is the same. */
 bool tune_bench_set(struct tune_bench *r, const struct tune_problem *p,
 		    enum tune_fill fill, uint64_t seed, struct err *e);
@@ -288,6 +291,9 @@ struct decider {
  * one waits until there is something to check.
  */
 bool decide_open(struct decider *j, struct err *e);
+/* Would the device's memory hold the product?  Nobody else can say so sooner. */
+bool decide_room(struct decider *j, const struct tune_problem *p,
+		 struct err *e);
 /* Checks the fastest until the budget's number is right, and chooses. */
 bool decide_winner(struct decider *j, struct candidates *h,
 		   struct tune_outcome *out, struct err *e);

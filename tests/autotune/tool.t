@@ -8,6 +8,14 @@ sql() {
 db="$tmp/a.db"
 few='--shapes 64x64x64,64x48x96 --layout nt --budget quick --device soft'
 
+# ---- refused ----
+# The searches would take minutes before they missed the memory.
+for d in soft host; do
+	exits 2 "$d: a product larger than the memory" timeout -k 5 60 $tune \
+		--shapes 99999x99999x99999 --device $d --db "$tmp/large.db"
+	has "$tmp/err" '99999x99999x99999: its operands take' "$d: says what it takes"
+done
+
 # ---- a search ----
 exits 0 'a quick search ends well' $tune $few --db "$db" --json
 has "$tmp/out" '"verdict": "right"' 'the winner is right'
