@@ -228,9 +228,12 @@ static inline uint64_t finish(const struct ref_fmt *f,
 
 	if (in->f[ISA_F_OMOD] && flushes(f, mode, true) &&
 	    !(mode & SOFT_MODE_IEEE) && !ref_is_nan(f, u)) {
-		u = ref_flush(f, ref_scale(f, u, times[in->f[ISA_F_OMOD]], 0));
-		if (!ref_mag(f, u))
-			u = 0;
+		/* What underflows here keeps its sign (measured on gfx1100). */
+		u = !ref_mag(f, u) ?
+			    0 :
+			    ref_flush(f, ref_scale(f, u,
+						   times[in->f[ISA_F_OMOD]],
+						   0));
 	}
 	if (!in->f[ISA_F_CLAMP])
 		return u;

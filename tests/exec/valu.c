@@ -384,10 +384,15 @@ static void test_omod(void)
 	RUN64(&m, ISA_v_add_f32, S0(VREG(2)), S1(VREG(2)),
 	      D(0), [ISA_F_OMOD] = 3, [ISA_F_CLAMP] = 1);
 	is_u64(m.v[0][0][LANE], 0x3f800000, "div:2");
+	/* Measured on gfx1100: rocjitsu, omod_underflow_cases. */
 	fill(&m, 2, 0x80800000);
-	RUN64(&m, ISA_v_max_f32, S0(VREG(2)), S1(VREG(2)),
+	RUN64(&m, ISA_v_add_f32, S0(VREG(2)), S1(INT(0)),
 	      D(0), [ISA_F_OMOD] = 3);
-	is_u64(m.v[0][0][LANE], 0, "-2^-126 div:2 flushes to +0");
+	is_u64(m.v[0][0][LANE], 0x80000000, "-2^-126 div:2 underflows to -0");
+	fill(&m, 2, 0x80000000);
+	RUN64(&m, ISA_v_add_f32, S0(VREG(2)), S1(VREG(2)),
+	      D(0), [ISA_F_OMOD] = 3);
+	is_u64(m.v[0][0][LANE], 0, "-0 div:2 is +0");
 	fill(&m, 2, 0x3f800000);
 	m.w.mode |= SOFT_MODE_DENORM_F32;
 	RUN64(&m, ISA_v_add_f32, S0(VREG(2)), S1(VREG(2)),

@@ -166,33 +166,20 @@ static inline void mods_clamp(enum isa_type type, bool dx10, uint32_t *d)
 	}
 }
 
-/* Multiply by 2, 4 or 1/2. */
+/* Multiply by 2, 4 or 1/2; -0 becomes +0, as the manual says of omod. */
 static inline void mods_scale(enum isa_type type, int omod, uint32_t *d)
 {
 	static const float by[] = { 1, 2, 4, 0.5f };
 
 	if (type == ISA_T_F32)
-		LANES(i) d[i] = f32_bits(f32_value(d[i]) * by[omod]);
+		LANES(i) d[i] = f32_bits(f32_value(d[i]) * by[omod] + 0.0f);
 	else if (type == ISA_T_F16)
 		LANES(i)
-		d[i] = soft_f16_from_f32(soft_f32_from_f16(d[i]) * by[omod], 0,
-					 false);
-	else if (type == ISA_T_F64)
-		LANES(i)
-		soft_put64(d, i, f64_bits(f64_value(soft_get64(d, i)) * by[omod]));
-}
-
-/* -0 becomes +0, as the manual says of omod. */
-static inline void mods_drop_minus_zero(enum isa_type type, uint32_t *d)
-{
-	if (type == ISA_T_F32)
-		LANES(i) d[i] = d[i] == 0x80000000 ? 0 : d[i];
-	else if (type == ISA_T_F16)
-		LANES(i) d[i] = (d[i] & 0xffff) == 0x8000 ? 0 : d[i];
-	else if (type == ISA_T_F64)
-		LANES(i)
-		if (!d[i] && d[SOFT_LANES + i] == 0x80000000)
-			d[SOFT_LANES + i] = 0;
+		d[i] = soft_f16_from_f32(
+			soft_f32_from_f16(d[i]) * by[omod] + 0.0f, 0, false);
+		else if (type == ISA_T_F64) LANES(i) soft_put64(
+			d, i,
+			f64_bits(f64_value(soft_get64(d, i)) * by[omod] + 0.0));
 }
 
 /* omod, clamp and flushing of a result, in place, as the instruction says. */
@@ -208,7 +195,6 @@ static inline void mods_finish(const struct isa_inst *in, enum isa_type type,
 	    !(mode & SOFT_MODE_IEEE)) {
 		mods_scale(type, in->f[ISA_F_OMOD], d);
 		mods_flush_vreg(type, d);
-		mods_drop_minus_zero(type, d);
 	}
 	if (in->f[ISA_F_CLAMP])
 		mods_clamp(type, mode & SOFT_MODE_DX10_CLAMP, d);
