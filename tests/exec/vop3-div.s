@@ -28,9 +28,12 @@ div64:
 	v_div_fmas_f64 v[10:11], v[10:11], v[12:13], v[16:17]
 	v_div_fixup_f64 v[6:7], v[10:11], v[2:3], v[0:1]
 
-; v3.l = v0.l / v1.l
+; v3.l = v0.l / v1.l; by way of f32, since v_fma_mixlo_f16, which rounds
+; v0 * (1 / v1) once, misses ties of denormal quotients
 div16:
 	v_cvt_f32_f16 v10, v1
+	v_cvt_f32_f16 v11, v0
 	v_rcp_f32 v10, v10
-	v_fma_mixlo_f16 v10, v0, v10, 0 op_sel_hi:[1,0,0]
+	v_mul_f32 v10, v11, v10
+	v_cvt_f16_f32 v10, v10
 	v_div_fixup_f16 v3, v10, v1, v0

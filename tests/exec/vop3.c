@@ -860,10 +860,45 @@ static void test_modes(void)
 	lanes_free(t);
 }
 
+/*
+ * Bits that AMD read from gfx1100 (rocjitsu, fma_mix_half_cases and
+ * f16_fma_nan_cases), and sums that two roundings would get wrong.
+ */
+static void test_measured(void)
+{
+	static const char mix_lo[] = "v_fma_mixlo_f16 v3, v0, v1, v2";
+	static const char mix_hi[] = "v_fma_mixhi_f16 v3, v0, v1, v2";
+	static const char fma16[] = "v_fma_f16 v3, v0, v1, v2";
+	static const uint32_t below[] = { 0x340c, 0x340c, 0x340b, 0x340b };
+	struct lanes *t = lanes_new(32);
+
+	for (uint32_t mode = 0; mode < 4; mode++) {
+		t->w.mode = 0xf0 | mode << 2;
+		is_u64(run1(t, mix_lo, 0x3b333333, 0x42b90000, 0), below[mode],
+		       "a product just below 0x340c, rounding %u", mode);
+		is_u64(run1(t, mix_hi, 0x3b333333, 0x42b90000, 0),
+		       below[mode] << 16, "the same by mixhi");
+	}
+	t->w.mode = LANES_MODE;
+	is_u64(run1(t, mix_lo, 0x477ff000, 0x3f800000, 0x80000001), 0x7bff,
+	       "just below the tie of 65504 and infinity");
+	is_u64(run1(t, mix_lo, 0x3f801000, 0x3f800000, 0x00000001), 0x3c01,
+	       "just above the tie of 1 and the next half");
+	is_u64(run1(t, mix_lo, 0, 0x7f800000, 0x7fe9a000), 0xfe00,
+	       "0 * inf is the default NaN, with a NaN added, too");
+	is_u64(run1(t, mix_lo, 0x7fc12000, 0x3f800000, 0x7fe9a000), 0x7e09,
+	       "a NaN factor comes before a NaN addend");
+	is_u64(run1(t, fma16, 0, 0x7c00, 0x7e01), 0xfe00, "so in f16");
+	is_u64(run1(t, "v_fma_f32 v3, v0, v1, v2", 0, 0x7f800000, 0x7fe9a000),
+	       0xffc00000, "so in f32");
+	lanes_free(t);
+}
+
 int main(void)
 {
 	test_rows();
 	test_exec();
 	test_modes();
+	test_measured();
 	return plan_done();
 }

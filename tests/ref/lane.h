@@ -312,11 +312,23 @@ static inline uint64_t ovfl32(const struct ref_lane *l, uint64_t from,
 	return ref_mag(&F32, from) == ref_inf(&F32) ? u : ovfl(l, u);
 }
 
-/* Two roundings: to f32, whose infinity stays one, then to f16. */
-static inline uint64_t mix_half(const struct ref_lane *l, uint64_t sum,
-				int round)
+/* a * b + c of f32 sources, rounded once to f16; a NaN comes through f32. */
+static inline uint64_t mix_half(const struct ref_lane *l, uint64_t a,
+				uint64_t b, uint64_t c, int round)
 {
-	return ovfl32(l, sum, ref_convert(&F16, &F32, sum, round));
+	const uint64_t as_f32 = ref_fma(&F32, a, b, c, round);
+	const struct ref_num sum = ref_add_num(
+		ref_mul_num(ref_load(&F32, a), ref_load(&F32, b)),
+		ref_load(&F32, c), round);
+	uint64_t u;
+
+	if (ref_is_nan(&F32, as_f32))
+		return ref_convert(&F16, &F32, as_f32, round);
+	u = ref_store(&F16, sum, round);
+	return ref_mag(&F16, u) == ref_inf(&F16) && !sum.inf &&
+			       l->mode & SOFT_MODE_FP16_OVFL ?
+		       u - 1 :
+		       u;
 }
 
 static inline int by(int64_t n)
@@ -470,13 +482,12 @@ static inline uint64_t div_fmas(const struct ref_fmt *f, struct ref_lane *l,
 				uint64_t a, uint64_t b, uint64_t c, int round)
 {
 	int bias = (1 << (f->exp_bits - 1)) - 1, up = f == &F32 ? 64 : 128;
-	struct ref_num r = ref_add_num(
-		ref_mul_num(ref_load(f, a), ref_load(f, b)), ref_load(f, c),
-		round);
+	struct ref_num product = ref_mul_num(ref_load(f, a), ref_load(f, b));
+	struct ref_num r = ref_add_num(product, ref_load(f, c), round);
 
 	if (l->in)
 		r.exp += biased(f, c) > bias ? up : -up;
-	return ref_result(f, r, round, 3, a, b, c);
+	return ref_result(f, r, round, product.nan ? 2 : 3, a, b, c);
 }
 
 /* Left out: quotients that are no normal numbers. */

@@ -243,8 +243,9 @@ static inline uint64_t ref_fma(const struct ref_fmt *f, uint64_t a, uint64_t b,
 {
 	struct ref_num p = ref_mul_num(ref_load(f, a), ref_load(f, b));
 
-	return ref_result(f, ref_add_num(p, ref_load(f, c), round), round, 3, a,
-			  b, c);
+	/* An invalid product hides the addend (measured on gfx1100). */
+	return ref_result(f, ref_add_num(p, ref_load(f, c), round), round,
+			  p.nan ? 2 : 3, a, b, c);
 }
 
 static inline uint64_t ref_add(const struct ref_fmt *f, uint64_t a, uint64_t b,

@@ -109,7 +109,18 @@ static inline uint64_t quiet_nan64(uint64_t u)
 	return (u & ~(1ull << 63)) > 0x7ffull << 52 ? u | 1ull << 51 : 0;
 }
 
-/* Settle the NaNs of a result whose first `n` sources are floats. */
+static inline bool is_invalid_product(double a, double b)
+{
+	const double p = a * b;
+
+	return p != p;
+}
+
+/*
+ * Settle the NaNs of a result whose first `n` sources are floats.  Where there
+ * are three, it is a product and a sum, and an invalid product hides what the
+ * addend is (measured on gfx1100: rocjitsu, f16_fma_nan_cases).
+ */
 static __attribute__((noinline, unused)) void fix_nan32(struct soft_lanes *x,
 							int n)
 {
@@ -118,10 +129,14 @@ static __attribute__((noinline, unused)) void fix_nan32(struct soft_lanes *x,
 	LANES(i)
 	{
 		uint32_t u = 0;
+		int m = n;
 
 		if (!quiet_nan32(x->d[i]))
 			continue;
-		for (int k = 0; k < n && !u; k++)
+		if (n == 3 && is_invalid_product(f32_value(x->a[i]),
+						 f32_value(x->b[i])))
+			m = 2;
+		for (int k = 0; k < m && !u; k++)
 			u = quiet_nan32(src[k][i]);
 		x->d[i] = u ? u : SOFT_NAN32;
 	}
@@ -135,10 +150,15 @@ static __attribute__((noinline, unused)) void fix_nan64(struct soft_lanes *x,
 	LANES(i)
 	{
 		uint64_t u = 0;
+		int m = n;
 
 		if (!quiet_nan64(soft_get64(x->d, i)))
 			continue;
-		for (int k = 0; k < n && !u; k++)
+		if (n == 3 &&
+		    is_invalid_product(f64_value(soft_get64(x->a, i)),
+				       f64_value(soft_get64(x->b, i))))
+			m = 2;
+		for (int k = 0; k < m && !u; k++)
 			u = quiet_nan64(soft_get64(src[k], i));
 		soft_put64(x->d, i, u ? u : SOFT_NAN64);
 	}

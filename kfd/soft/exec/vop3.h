@@ -126,6 +126,13 @@ static inline uint32_t nan_any(uint32_t r, uint32_t a, uint32_t b, uint32_t c,
 	return is_nan_any(r, inf) ? n : r;
 }
 
+/* Of a product and a sum: an invalid product hides what the addend is. */
+static inline uint32_t nan_fma(uint32_t r, uint32_t a, uint32_t b, uint32_t c,
+			       bool invalid, uint32_t inf)
+{
+	return nan_any(r, a, b, invalid ? b : c, inf);
+}
+
 static inline double nan_f64(double r, double a, double b, double c)
 {
 	const uint64_t quiet = 0x8000000000000ull;
@@ -139,13 +146,17 @@ static inline double nan_f64(double r, double a, double b, double c)
 
 static inline float fma_f32(float a, float b, float c)
 {
-	return f32_value(nan_any(f32_bits(__builtin_fmaf(a, b, c)), f32_bits(a),
-				f32_bits(b), f32_bits(c), F32_INF));
+	const float p = a * b;
+
+	return f32_value(nan_fma(f32_bits(__builtin_fmaf(a, b, c)), f32_bits(a),
+				 f32_bits(b), f32_bits(c), p != p, F32_INF));
 }
 
 static inline double fma_f64(double a, double b, double c)
 {
-	return nan_f64(__builtin_fma(a, b, c), a, b, c);
+	const double p = a * b;
+
+	return nan_f64(__builtin_fma(a, b, c), a, b, p != p ? b : c);
 }
 
 static inline float f32_of_half(uint32_t h)
@@ -164,7 +175,7 @@ static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c,
 	uint32_t r = soft_f16_from_f64(p + f32_of_half(c >> 16),
 				       soft_round16(mode), soft_ovfl16(mode));
 
-	return nan_any(r << 16, a, b, c, F16_INF) >> 16;
+	return nan_fma(r << 16, a, b, c, p != p, F16_INF) >> 16;
 }
 
 static inline uint32_t add_f16(uint32_t a, uint32_t b, uint32_t mode)

@@ -124,7 +124,8 @@ double soft_fma_scaled(const struct soft_format *to, double a, double b,
 	bool neg = (f64_bits(a) ^ f64_bits(b)) & F64_SIGN;
 
 	if (!(a - a == 0 && b - b == 0 && c - c == 0))
-		return nan_f64(a - a == 0 && b - b == 0 ? c : p + c, a, b, c);
+		return nan_f64(a - a == 0 && b - b == 0 ? c : p + c, a, b,
+			       p != p ? b : c);
 	if ((a == 0 || b == 0) && c == 0)
 		return p + c;
 

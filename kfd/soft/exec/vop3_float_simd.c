@@ -347,7 +347,10 @@ static inline uint32_t fma_bf16(uint32_t a, uint32_t b, uint32_t c)
 	double r = soft_fma_scaled(&f, f32_value(a), f32_value(b), f32_value(c),
 				   0, 0);
 
-	return bf16_from_f32(nan_any(f32_bits((float)r), a, b, c, F32_INF));
+	const float p = f32_value(a) * f32_value(b);
+
+	return bf16_from_f32(
+		nan_fma(f32_bits((float)r), a, b, c, p != p, F32_INF));
 }
 
 static void dot2_bf16_bf16_lanes(struct soft_lanes *x)

@@ -164,25 +164,89 @@ static inline void fma_mix_f32_lanes(struct soft_lanes *x)
 	LANES(i) d[i] = f32_bits(fma_f32(a[i], b[i], c[i]));
 }
 
+/* Terms that cancel give -0 if MODE rounds down. */
+static inline double exact_zero(double p, double c, unsigned round)
+{
+	const bool neg = (f64_bits(p) | f64_bits(c)) & F64_SIGN;
+
+	return round == 2 && neg ? -0.0 : p + c;
+}
+
 /*
- * The sum is rounded to f32 by MODE's f32 field, then to f16 by its f16 field.
- * The caller would set MXCSR for the f16 destination, so the row does it.
+ * a * b + c in double, the last bit set where something is lost, so that the
+ * rounding to a half is that of the exact sum (Boldo and Melquiond, "Emulation
+ * of a FMA", 2008).  The product is exact.
+ */
+static inline double fma_to_odd(float a, float b, float c, unsigned round)
+{
+	const double p = (double)a * b, s = p + c, t = s - p;
+	const double lost = (p - (s - t)) + (c - t);
+	uint64_t u = f64_bits(s);
+
+	if (s == 0)
+		return exact_zero(p, c, round);
+	if (!(s - s == 0) || lost == 0 || u & 1)
+		return s;
+	return f64_value((lost > 0) == (s > 0) ? u + 1 : u - 1);
+}
+
+static inline uint32_t mix_f16(float a, float b, float c, uint32_t mode)
+{
+	const float p = a * b;
+	const unsigned round = soft_round16(mode);
+	const uint32_t r = soft_f16_from_f64(fma_to_odd(a, b, c, round), round,
+					     soft_ovfl16(mode));
+	const uint32_t nan =
+		nan_fma(SOFT_NAN32, f32_bits(a), f32_bits(b), f32_bits(c),
+			p != p, F32_INF);
+
+	return (r & 0x7fff) > 0x7c00 ?
+		       soft_f16_from_f32(f32_value(nan), 0, false) :
+		       r;
+}
+
+/*
+ * By way of f32, as long as that is no tie of halves, which the first rounding
+ * may have made; those of denormal halves are elsewhere.  False: it is not so
+ * in some lane, or one is a NaN.
+ */
+static bool mix_by_f32(const float *a, const float *b, const float *c,
+		       uint32_t *d)
+{
+	float f[SOFT_LANES];
+	uint32_t bad = 0;
+
+	LANES(i)
+	{
+		const uint32_t u = f32_bits(f[i] = __builtin_fmaf(a[i], b[i],
+								  c[i]));
+		const uint32_t m = u & 0x7fffffff;
+
+		bad |= (u & 0x1fff) == 0x1000;
+		bad |= (m < 113u << 23) & (m != 0);
+		bad |= m > F32_INF;
+	}
+	if (bad)
+		return false;
+	soft_f16_from_floats(f, 0, false, d);
+	return true;
+}
+
+/*
+ * The sum is rounded once, as MODE's f16 field says (measured on gfx1100: AMD,
+ * rocjitsu's fma_mix_half_cases).
  */
 static void fma_mix_f16_lanes(struct soft_lanes *x)
 {
-	static const unsigned mxcsr[] = { _MM_ROUND_NEAREST, _MM_ROUND_UP,
-					  _MM_ROUND_DOWN,
-					  _MM_ROUND_TOWARD_ZERO };
-	unsigned old = _mm_getcsr();
-	float f[SOFT_LANES];
+	float a[SOFT_LANES], b[SOFT_LANES], c[SOFT_LANES];
 	uint32_t *d = x->d;
 
-	_mm_setcsr((old & ~_MM_ROUND_MASK) | mxcsr[x->mode & 3]);
-	fma_mix_f32_lanes(x);
-	_mm_setcsr(old);
-	memcpy(f, d, sizeof(f));
-	soft_f16_from_floats(f, soft_round16(x->mode), soft_ovfl16(x->mode),
-			     d);
+	mix_source(x->a, x->mods[0], x->mode, a);
+	mix_source(x->b, x->mods[1], x->mode, b);
+	mix_source(x->c, x->mods[2], x->mode, c);
+	if (soft_plain16(x->mode) && mix_by_f32(a, b, c, d))
+		return;
+	LANES(i) d[i] = mix_f16(a[i], b[i], c[i], x->mode);
 }
 
 /* -------------------------------------------------------- rows by kind ---- */
