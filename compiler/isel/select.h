@@ -191,7 +191,10 @@ void sel_fsqrt(struct sel *s, const struct ssa_inst *i);
 
 bool sel_float(struct sel *s, const struct ssa_inst *i);
 void sel_fcvt(struct sel *s, const struct ssa_inst *i);
-/* The fma of f32 that `i` rounds to f16 and nothing else uses, or NULL. */
+/*
+ * The fma of f32 that `i` rounds to f16, that nothing else uses and that may be
+ * contracted with it, since both are one rounding then; or NULL.
+ */
 const struct ssa_inst *sel_rounded_fma(const struct sel *s,
 				       const struct ssa_inst *i);
 /* Both as one: op is v_fma_mixlo_f16, or mixhi for the upper half of d. */

@@ -117,6 +117,7 @@ const struct ssa_inst *sel_rounded_fma(const struct sel *s,
 		return NULL;
 	return i->op == SSA_fcvt && i->type.kind == SSA_F16 &&
 	       sum->op == SSA_fma && sum->type.kind == SSA_F32 &&
+	       sum->flags & SSA_CONTRACT &&
 	       s->val[sum->id].uses == 1 ? sum : NULL;
 }
 

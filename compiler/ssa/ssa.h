@@ -39,10 +39,11 @@
  * barrier stands between or both are atomic.
  *
  * Floating point.  Every operation is rounded as IEEE says; an instruction with
- * SSA_CONTRACT may be fused with another such into fma, one with SSA_FAST may
- * use the hardware's approximation (its bound is in compiler/ssa/ssa.def), one
- * with SSA_REASSOC may be reordered in a reduction.  Nothing else is ever
- * assumed; NaN and infinity are always kept.
+ * SSA_CONTRACT may be fused with another such into fma, and an fma with it may
+ * leave its rounding to the conversion to f16 that alone uses it; one with
+ * SSA_FAST may use the hardware's approximation (its bound is in
+ * compiler/ssa/ssa.def), one with SSA_REASSOC may be reordered in a reduction.
+ * Nothing else is ever assumed; NaN and infinity are always kept.
  *
  * Ownership: everything belongs to the function's arena; ssa_func_free() frees
  * all at once.  Not thread-safe per function; two threads may work on two.

@@ -86,6 +86,28 @@ has waits.s '| instskip(SKIP_1) | instid1(' 'a delay of two instructions'
 exits 0 'attention to int8' "$cc" -S -o int8.s --kernel attention --cache i8
 has int8.s v_fma_mixlo_f16 'an fma that is rounded to f16 is one instruction'
 has int8.s v_fma_mixhi_f16 'in the upper half, too'
+# v_fma_mixlo_f16 rounds once, fma and fcvt twice.
+rounded() {
+	cat <<END
+kernel rounded group 32 1 1 wave 32
+arg x ptr f16
+arg a f32
+b0:
+	%0 = arg ptr 0
+	%1 = arg f32 1
+	%2 = const i32 0x0
+	%3 = fma f32 %1, %1, %1$1
+	%4 = fcvt f16 %3
+	store %0, %2, %4 align 2
+	ret
+END
+}
+rounded >twice.ssa
+rounded ' contract' >once.ssa
+exits 0 'an fma and its conversion' "$cc" -S -o twice.s twice.ssa
+ok 'keep both roundings' sh -c 'grep -q v_cvt_f16_f32 twice.s && ! grep -q v_fma_mix twice.s'
+exits 0 'an fma that may be contracted' "$cc" -S -o once.s once.ssa
+has once.s v_fma_mixlo_f16 'leaves its rounding to the conversion'
 if command -v llvm-objdump-19 >/dev/null; then
 	exits 0 'LLVM reads the object' llvm-objdump-19 -d -l saxpy.co
 	has out 'saxpy.c:4' 'with its source lines'
