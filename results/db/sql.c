@@ -4,8 +4,13 @@
  */
 #include "results/db/res.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* A batch's rows and age; see res_batch_begin(). */
 #define BATCH_ROWS 256
@@ -47,8 +52,39 @@ static bool readonly_err(struct res_db *db, struct err *e, const char *doing)
 		       db->path, sqlite3_errmsg(db->sq), doing);
 }
 
+/*
+ * Why the folder cannot take a file; 0: it can.  Access is that of the
+ * effective user.  (sqlite tries again to read, and then says that there is no
+ * such file.)
+ */
+static int folder_errno(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX] = ".";
+	struct stat s;
+
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s",
+			 slash == path ? 1 : (int)(slash - path), path);
+	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) && errno != ENOENT)
+		return 0; /* it is the file */
+	if (stat(folder, &s))
+		return errno;
+	if (!S_ISDIR(s.st_mode))
+		return ENOTDIR;
+	return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) ? errno : 0;
+}
+
 static bool cantopen_err(struct res_db *db, struct err *e, const char *doing)
 {
+	const int folder = folder_errno(db->path);
+
+	if (folder)
+		return err_sys(e, ERR_PERM, folder,
+			       "%s: its folder cannot take a new file; check "
+			       "that the folder exists and may be written, or "
+			       "name another file with --db or T0_DB",
+			       db->path);
 	return err_sys(e, ERR_PERM, sqlite3_system_errno(db->sq),
 		       "%s: sqlite cannot open it or create %s-wal and -shm "
 		       "beside it (%s); check that the folder exists and may "

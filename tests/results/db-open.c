@@ -348,7 +348,8 @@ static void as_nobody(void)
 	   "and reads: %s", e.msg);
 	is_i64(n, 1, "the row that is there");
 	res_close(db);
-	refused(in_dir("locked/new.db"), RES_WRITE, ERR_PERM, "folder",
+	refused(in_dir("locked/new.db"), RES_WRITE, ERR_PERM,
+		"name another file with --db or T0_DB: Permission denied",
 		"a new file in a read-only folder");
 	refused(in_dir("locked/open.db"), RES_WRITE, ERR_PERM, "folder",
 		"a writable file in a read-only folder");
