@@ -28,7 +28,7 @@ static const struct look {
 } looks[] = {
 	[BARS] = { .names = true, .axes = "set yrange [0:*]\n" },
 	[BARSLOG] = { .names = true,
-		      .axes = "set logscale y 10\nset yrange [0.5:*]\n" },
+		      .axes = "set logscale y 10\n" },
 	[STACK] = { .names = true, .axes = "set yrange [0:*]\n" },
 	[LINES2] = { .axes = "set yrange [0:*]\nset logscale x 2\n" },
 	[LINESLOG] = { .axes = "set logscale xy 2\n" },
@@ -72,6 +72,7 @@ struct drawing {
 	const struct look *look;
 	struct table rows;
 	struct buf title, footer, script;
+	double bottom; /* lines below the axis */
 	const char **series; /* [n_series], as they first appear */
 	const char **name;   /* [n_names], of x: bars, heat map, commits */
 	int n_series, n_names;
@@ -79,22 +80,28 @@ struct drawing {
 
 /* ---- what is shown ---- */
 
-/* The device that was measured last; published numbers have no say. */
+/* The device that was measured last, or the host where there was none. */
 static const char device_sql[] =
-	"SELECT device_name, gfx, uid, origin FROM v_results WHERE area = ?1 "
-	"AND state = 'complete' AND (?2 IS NULL OR origin = ?2) "
-	"AND (?3 IS NULL OR device_name LIKE '%' || ?3 || '%') "
-	"ORDER BY origin = 'published', start_ns DESC, run DESC, origin "
-	"LIMIT 1";
+	"SELECT v.device_name, v.gfx, v.uid, v.origin, h.id, h.cpu "
+	"FROM v_results v JOIN runs r ON r.id = v.run JOIN hosts h "
+	"ON h.id = r.host WHERE v.area = ?1 AND v.state = 'complete' "
+	"AND (?2 IS NULL OR v.origin = ?2) "
+	"AND (?3 IS NULL OR v.device_name LIKE '%' || ?3 || '%') "
+	"ORDER BY v.origin = 'published', v.start_ns DESC, v.run DESC, "
+	"v.origin LIMIT 1";
 
-/* What was worked out on no device is exact here and measured there. */
+/*
+ * Published numbers always are beside it.  Without a device, what was measured
+ * is the host's, and the rest is exact wherever it was worked out.
+ */
 static const char area_sql[] =
 	"INSERT INTO every SELECT result, run, case_id, area, name, params, "
 	"metric, unit, value, coalesce(lo, value), coalesce(hi, value), "
 	"clock_hz, better, origin, source, start_ns, device_name, git_commit, "
 	"dirty FROM v_results WHERE state = 'complete' AND area = ?1 "
 	"AND (origin = 'published' OR (device_name IS ?2 AND gfx IS ?3 "
-	"AND uid IS ?4 AND (?2 IS NULL OR origin IS ?5)))";
+	"AND uid IS ?4 AND iif(?2 IS NULL, origin <> 'hardware' OR (SELECT "
+	"host FROM runs WHERE id = run) = ?6, origin IS ?5)))";
 
 /* Each is made anew from the one before it. */
 static const struct view {
@@ -142,24 +149,33 @@ static bool finish_view(struct res_db *db, struct err *e)
 	return ok;
 }
 
-/* The first area that holds something gives the footer its device. */
+/* Of the first area that holds something. */
+static void add_device(struct buf *footer, const char **v)
+{
+	if (footer->len)
+		return;
+	if (v[0])
+		buf_printf(footer, "%s (%s, %s)", v[0], v[1] ? v[1] : "no GPU",
+			   v[3]);
+	else if (!strcmp(v[3], "hardware"))
+		buf_printf(footer, "%s (host, hardware)", v[5]);
+	else
+		buf_printf(footer, "%s", v[3]);
+}
+
 static bool load_area(struct drawing *d, const char *area, struct err *e)
 {
 	struct table device;
 
-	table_init(&device, "name,gfx,uid,origin");
+	table_init(&device, "name,gfx,uid,origin,host,cpu");
 	bool ok = res_query(d->s->db, &device, 0, e, device_sql, "ttt", area,
 			    d->s->o.origin, d->s->o.device);
 	if (ok && device.n_rows) {
 		const char **v = device.row[0];
 
-		if (!d->footer.len && v[0])
-			buf_printf(&d->footer, "%s (%s, %s)", v[0],
-				   v[1] ? v[1] : "no GPU", v[3]);
-		else if (!d->footer.len)
-			buf_printf(&d->footer, "%s, on no device", v[3]);
-		ok = res_exec(d->s->db, e, area_sql, "ttttt", area, v[0], v[1],
-			      v[2], v[3]);
+		add_device(&d->footer, v);
+		ok = res_exec(d->s->db, e, area_sql, "ttttti", area, v[0], v[1],
+			      v[2], v[3], (int64_t)atoll(v[4]));
 	}
 	table_fini(&device);
 	return ok;
@@ -564,14 +580,14 @@ static void add_name_axis(struct drawing *d)
 	if (longest * (size_t)d->n_names > 60) {
 		buf_printf(o, "set xtics rotate by %d font ',%d'\n",
 			   upright ? -90 : -40, upright ? 8 : 10);
-		buf_printf(o, "set bmargin %.1f\n",
-			   5 + (double)longest * (upright ? 0.36 : 0.3));
+		d->bottom = 5 + (double)longest * (upright ? 0.36 : 0.3);
+		buf_printf(o, "set bmargin %.1f\n", d->bottom);
 	}
 	buf_printf(o, "set xrange [-0.7:%d.7]\n", d->n_names - 1);
 }
 
-/* Of commits: gnuplot has no range for values that are all the same. */
-static void add_time_range(struct drawing *d)
+/* gnuplot has no range for values that are all the same, nor bars from 1. */
+static void add_value_range(struct drawing *d)
 {
 	double lo = HUGE_VAL, hi = 0;
 
@@ -582,6 +598,9 @@ static void add_time_range(struct drawing *d)
 			lo = v ? fmin(lo, atof(v)) : lo;
 			hi = v ? fmax(hi, atof(v)) : hi;
 		}
+	if (d->plot->style == BARSLOG)
+		buf_printf(&d->script, "set yrange [%g:*]\n",
+			   lo > 0 ? fmin(0.5, lo / 2) : 0.5);
 	if (d->plot->style == TIME)
 		buf_printf(&d->script, "set yrange [0:%g]\n",
 			   fmax(1, 1.1 * hi));
@@ -599,7 +618,7 @@ static void add_axes(struct drawing *d)
 	buf_adds(o, d->look->axes);
 	if (d->look->names)
 		add_name_axis(d);
-	add_time_range(d);
+	add_value_range(d);
 	if (d->plot->style == HEAT) {
 		add_tics(o, "y", d->series, d->n_series);
 		buf_printf(o, "set yrange [-0.5:%d.5]\n", d->n_series - 1);
@@ -725,12 +744,13 @@ static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73",
 static void add_terminal(struct drawing *d, const char *terminal,
 			 const char *extension)
 {
-	/* Names of 9 points stand beside each other. */
-	int width = d->n_names * 14 + 240;
+	/* Names of 8 points stand beside each other, lines are of 12. */
+	double width = fmax(960, d->n_names * 14 + 240);
+	double height = fmax(560, d->bottom * 19 + 280);
 
-	buf_printf(&d->script, "set terminal %s size %d,560 font "
+	buf_printf(&d->script, "set terminal %s size %.0f,%.0f font "
 		   "'DejaVu Sans,12' noenhanced background 'white'\n"
-		   "set output '%s.%s'\n", terminal, width > 960 ? width : 960,
+		   "set output '%s.%s'\n", terminal, width, height,
 		   d->plot->name, extension);
 	add_plot_command(d);
 }

@@ -304,7 +304,6 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	compile   kernel        {"chip","level"}       vgprs, sgprs, waves, lds,
  *	                                               scratch, spills, insts,
  *	                                               bytes; cycles; time [s]
- *	bench     program, row  any                    any
  *	quantize  model         {"weights":type}       bytes_per_token [B],
  *	                                               mean_kl, perplexity [1]
  *

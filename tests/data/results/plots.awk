@@ -34,10 +34,14 @@ function library(commit, day, slow, hazards,   p) {
 			"missing-wait", "1", hazards, "lower")
 	counted("verify", "scale", "{\"object\":\"scale.co\"}", "findings", "1",
 		0, "lower")
-	counted("bench", "soft saxpy", "{}", "rate", "B/s", 8e9 / slow, "higher")
-	counted("bench", "soft gemm", "{}", "rate", "FLOP/s", 1e9, "higher")
-	counted("bench", "compile axpy", "{}", "time", "s", 1e-3 * slow,
+	counted("bench", "soft/saxpy", "{}", "rate", "B/s", 8e9 / slow, "higher")
+	counted("bench", "soft/gemm", "{}", "rate", "FLOP/s", 1e9, "higher")
+	counted("bench", "cc/axpy", "{}", "time", "s", 1e-3 * slow,
 		"lower")
+	counted("bench", "isa/dis", "{\"to\":\"objdump\"}", "ratio", "1",
+		18 / slow, "higher")
+	counted("bench", "cc/axpy", "{\"to\":\"its budget\"}", "ratio", "1",
+		0.25, "lower")
 	verdict("correctness", hazards ? "fail" : "pass", "verify", "axpy",
 		"{\"object\":\"axpy.co\"}")
 }
