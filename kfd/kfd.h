@@ -348,8 +348,9 @@ bool kfd_read(struct kfd_dev *dev, void *dst, const struct kfd_mem *src,
 /* ------------------------------------------------------------ lock.c ---- */
 
 /*
- * One program at a time measures on a GPU: a lock on a file named by the
- * card's unique id.  The kernel drops it when its holder dies, however.
+ * One program at a time measures on a GPU: a lock on its render node, which
+ * only those can take who may use the GPU.  The kernel drops it when its holder
+ * dies, however.
  * The gfx1100 in software is each process's own: its lock is free at once.
  */
 struct kfd_lock {
@@ -357,7 +358,7 @@ struct kfd_lock {
 	char path[256];
 };
 struct kfd_lock_opts {
-	const char *dir;       /* NULL = /run/lock, else /tmp */
+	const char *dir;       /* of the render node; NULL = /dev/dri */
 	uint64_t timeout_ns;   /* 0 = do not wait */
 	/* Called once when it has to wait: who holds it (may be NULL). */
 	void (*waiting)(void *ctx, const char *holder);

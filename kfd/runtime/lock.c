@@ -2,13 +2,16 @@
  * kfd/runtime/lock.c - the lock of a GPU.
  *
  * flock(2) belongs to the open file: it is released when its holder exits,
- * however that ends, and a stale file means nothing.
+ * however that ends.  The file is the card's render node, so only who may use
+ * the card can keep others from it, and there is nothing to be left over.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,77 +19,70 @@
 
 #define POLL_NS 50000000
 
-static const char *const dirs[] = { "/run/lock", "/tmp" };
-
-/*
- * Without O_CREAT first: in /tmp a file of somebody else's may be opened, but
- * not with O_CREAT (fs.protected_regular).
- */
-static int open_file(const char *path)
+static int open_node(const struct kfd_info *info, const char *dir,
+		     struct kfd_lock *l, struct err *e)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd >= 0)
-		return fd;
-	if (errno == EACCES)
-		return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (errno != ENOENT)
-		return -1;
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-	if (fd >= 0)
-		(void)fchmod(fd, 0666); /* whatever the umask: all may lock */
-	return fd;
-}
-
-static void name_file(const struct kfd_info *info, const char *dir,
-		      char *out, size_t size)
-{
-	/* Older drivers give no unique id; then the slot must do. */
-	if (info->node.unique_id)
-		snprintf(out, size, "%s/t0-gpu-%016llx.lock", dir,
-			 (unsigned long long)info->node.unique_id);
-	else
-		snprintf(out, size, "%s/t0-gpu-%s.lock", dir, info->pci);
-}
-
-static int open_in(const struct kfd_info *info, const char *dir,
-		   struct kfd_lock *l, struct err *e)
-{
-	int fd = -1;
-
-	for (size_t i = 0; i < ARRAY_SIZE(dirs) && fd < 0; i++) {
-		name_file(info, dir ? dir : dirs[i], l->path, sizeof(l->path));
-		fd = open_file(l->path);
-		if (dir)
-			break;
-	}
+	if (info->node.render_minor < 0)
+		return err_set(e, ERR_UNSUPPORTED, "the driver does not name "
+			       "the GPU's render node, which is to be locked"),
+		       -1;
+	snprintf(l->path, sizeof(l->path), "%s/renderD%d",
+		 dir ? dir : "/dev/dri", info->node.render_minor);
+	const int fd = open(l->path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		err_sys(e, errno == EACCES ? ERR_PERM : ERR_IO, errno,
-			"%s: cannot be opened to lock the GPU; remove it if "
-			"it is not a plain file", l->path);
+			"%s: cannot be opened to lock the GPU", l->path);
 	return fd;
 }
 
-/* "process 4711 (t0-tune)", as the holder wrote it; may be old. */
-static void read_holder(int fd, char *out, size_t size)
+/*
+ * Who holds the lock of this file, by a line of /proc/locks as
+ * "5: FLOCK  ADVISORY  WRITE 1588 fe:00:11018350 0 EOF"; 0: not to be seen,
+ * as from another container.
+ */
+static int find_holder(int fd)
 {
-	ssize_t n = pread(fd, out, size - 1, 0);
+	struct buf text = { 0 };
+	struct stat s;
+	char file[64];
+	int pid = 0;
 
-	out[n > 0 ? n : 0] = 0;
-	out[strcspn(out, "\n")] = 0;
-	if (!*out)
-		snprintf(out, size, "another process");
+	if (fstat(fd, &s) || !file_read("/proc/locks", 0, &text, NULL)) {
+		buf_fini(&text);
+		return 0;
+	}
+	snprintf(file, sizeof(file), " %02x:%02x:%llu 0 EOF", major(s.st_dev),
+		 minor(s.st_dev), (unsigned long long)s.st_ino);
+	for (char *at = text.data, *line; !pid && (line = strsep(&at, "\n"));) {
+		char *end = strstr(line, file);
+		const char *kind = strstr(line, "FLOCK");
+
+		if (!end || !kind || strstr(line, "->")) /* one that waits */
+			continue;
+		*end = 0;
+		pid = atoi(strrchr(line, ' ') + 1);
+	}
+	buf_fini(&text);
+	return pid > 0 ? pid : 0;
 }
 
-static void write_holder(int fd)
+/* "process 4711 (t0-tune)" */
+static void name_holder(int fd, char *out, size_t size)
 {
-	char text[64];
-	int n = snprintf(text, sizeof(text), "process %d (%.32s)\n",
-			 (int)getpid(), program_invocation_short_name);
+	const int pid = find_holder(fd);
+	struct buf name = { 0 };
+	char path[64];
 
-	/* For people only: a full disk or a foreign file does not matter. */
-	if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
+	snprintf(out, size, "another process");
+	if (!pid)
 		return;
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	if (file_read(path, 0, &name, NULL))
+		snprintf(out, size, "process %d (%.*s)", pid,
+			 (int)strcspn(name.data, "\n"), name.data);
+	else
+		snprintf(out, size, "process %d", pid);
+	buf_fini(&name);
 }
 
 static bool wait_for(int fd, const struct kfd_lock_opts *o, char *holder,
@@ -99,7 +95,7 @@ static bool wait_for(int fd, const struct kfd_lock_opts *o, char *holder,
 	while (flock(fd, LOCK_EX | LOCK_NB)) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return false;
-		read_holder(fd, holder, size);
+		name_holder(fd, holder, size);
 		if (time_mono_ns() >= until) {
 			errno = EWOULDBLOCK;
 			return false;
@@ -123,7 +119,7 @@ bool kfd_lock_take(const struct kfd_info *info, const struct kfd_lock_opts *o,
 		return true;
 	if (!o)
 		o = &none;
-	int fd = open_in(info, o->dir, out, e);
+	int fd = open_node(info, o->dir, out, e);
 	if (fd < 0)
 		return false;
 	if (!wait_for(fd, o, holder, sizeof(holder))) {
@@ -140,7 +136,6 @@ bool kfd_lock_take(const struct kfd_info *info, const struct kfd_lock_opts *o,
 			       out->path, holder, (double)o->timeout_ns * 1e-9);
 	}
 	out->fd = fd;
-	write_holder(fd);
 	return true;
 }
 

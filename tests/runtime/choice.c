@@ -1,7 +1,9 @@
 /*
  * Which GPU is taken, more than one of them, device time, and the lock.
  */
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -228,22 +230,26 @@ static void on_wait(void *ctx, const char *holder)
 static void test_lock(void)
 {
 	struct kfd_info info = { .origin = "hardware",
-				 .node.unique_id = 0x123456789abcdef };
+				 .node.render_minor = 128 };
 	char dir[] = "/tmp/t0-lock-XXXXXX", told[128] = "", path[300];
 	struct kfd_lock_opts o = { .dir = mkdtemp(dir), .waiting = on_wait,
 				   .ctx = told };
 	struct kfd_lock l, other;
+	struct stat node;
 	struct err e = { 0 };
 	int fd[2], status;
 	char c;
 
+	snprintf(path, sizeof(path), "%s/renderD128", dir);
+	close(open(path, O_CREAT | O_WRONLY, 0440));
 	ok(kfd_lock_take(&info, &o, &l, &e), "a free GPU is locked (%s)",
 	   e.msg);
-	snprintf(path, sizeof(path), "%s/t0-gpu-0123456789abcdef.lock", dir);
-	is_str(l.path, path, "in a file named by its unique id");
+	is_str(l.path, path, "by its render node");
+	ok(!stat(path, &node) && node.st_size == 0, "which nobody writes to");
 	ok(!kfd_lock_take(&info, &o, &other, &e) && e.code == ERR_BUSY,
 	   "a second one does not get it");
-	has_str(e.msg, "process", "the message says who has it");
+	snprintf(path, sizeof(path), "process %d (choice)", (int)getpid());
+	has_str(e.msg, path, "the message says who has it");
 	kfd_lock_drop(&l);
 	ok(kfd_lock_take(&info, &o, &other, &e), "once dropped it is free");
 	kfd_lock_drop(&other);
@@ -278,8 +284,12 @@ static void test_lock(void)
 	info.origin = "hardware";
 	o.dir = "/nonexistent";
 	ok(!kfd_lock_take(&info, &o, &l, &e), "a folder that is not there");
-	has_str(e.msg, "/nonexistent/t0-gpu-", "is named");
-	snprintf(path, sizeof(path), "%s/t0-gpu-0123456789abcdef.lock", dir);
+	has_str(e.msg, "/nonexistent/renderD128", "is named");
+	info.node.render_minor = -1;
+	e = (struct err){ 0 };
+	ok(!kfd_lock_take(&info, &o, &l, &e) && e.code == ERR_UNSUPPORTED,
+	   "a GPU without a render node is refused (%s)", e.msg);
+	snprintf(path, sizeof(path), "%s/renderD128", dir);
 	unlink(path);
 	rmdir(dir);
 	close(fd[0]);
