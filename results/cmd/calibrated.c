@@ -11,8 +11,9 @@
 
 static const char query[] =
 	"SELECT machine, area, kind, condition, created, processes, side, "
-	"measures, trials, false_alarms, serial, serial_false, alpha, "
-	"detectable, spread, drift FROM v_calibrations v WHERE NOT EXISTS("
+	"measures, trials, false_alarms, serial, serial_false, "
+	"planted_trials, planted_found, planted_passed, alpha, detectable, spread, "
+	"drift, planted FROM v_calibrations v WHERE NOT EXISTS("
 	"SELECT 1 FROM v_calibrations l WHERE l.machine = v.machine "
 	"AND l.kind = v.kind AND l.condition = v.condition "
 	"AND (l.created_ns, l.calibration) > (v.created_ns, v.calibration)) "
@@ -25,8 +26,10 @@ static void read_row(struct calibrations *c, sqlite3_stmt *st)
 				&k->created };
 	int64_t *integer[] = { &k->processes, &k->side, &k->measures,
 			       &k->trials, &k->false_alarms, &k->serial,
-			       &k->serial_false };
-	double *real[] = { &k->alpha, &k->detectable, &k->spread, &k->drift };
+			       &k->serial_false, &k->planted_trials,
+			       &k->planted_found, &k->planted_passed };
+	double *real[] = { &k->alpha, &k->detectable, &k->spread, &k->drift,
+			   &k->planted };
 	int col = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(word); i++)

@@ -16,7 +16,7 @@ struct show_opts {
 	const char *remark, *replaces;
 	struct cli_list allow;
 	double alpha, least;
-	const char *against, *condition, *build, *base, *check;
+	const char *against, *condition, *planted, *build, *base, *check;
 	struct cli_list evaluator;
 	double budget;
 	const char *origin, *device; /* that a plot shows */
@@ -211,7 +211,8 @@ struct calibration {
 	const char *machine, *area, *kind, *condition, *created;
 	int64_t processes, side, measures, trials, false_alarms, serial,
 		serial_false;
-	double alpha, detectable, spread, drift; /* NaN = not known */
+	int64_t planted_trials, planted_found, planted_passed; /* 0: none */
+	double alpha, detectable, spread, drift, planted; /* NaN = not known */
 };
 struct calibrations {
 	struct arena mem;

@@ -29,9 +29,10 @@ static const struct kind {
 	{ "latency", "cost", "latency", "t0-probe latency --device host "
 				"--quick --inst add" },
 	{ "gemm", "gemm", "flops", "t0-tune --device host --measure --dtype f32 "
-				   "--shapes 512x512x512" },
+				   "--shapes 512x512x512 "
+				   "--jobs 1 --samples 100" },
 	{ "decode", "engine", "speed", "t0-qwen3 bench --model %m --prefill 64 "
-				       "--decode 128" },
+				       "--decode 128 --threads 1" },
 	{ "compile", "compile", "time", "t0-cc --kernel softmax --repeat 20 "
 					"--db %d" },
 	{ "soft", "tiers", "throughput", "t0-probe tiers --device soft" },
@@ -43,6 +44,7 @@ struct calibrating {
 	const char *condition;
 	struct pieces pieces;
 	struct pool pool;
+	struct planted_verdict planted; /* no trials: not asked for */
 };
 
 /* ------------------------------------------------------------- the pool -- */
@@ -54,6 +56,15 @@ static int by_time(const void *p, const void *q)
 
 	return c ? c : (a->facts->start_ns > b->facts->start_ns) -
 		       (a->facts->start_ns < b->facts->start_ns);
+}
+
+static int by_side(const void *p, const void *q)
+{
+	const struct piece *a = p, *b = q;
+	int c = piece_order(a, b);
+
+	c = c ? c : strcmp(a->facts->side, b->facts->side);
+	return c ? c : by_time(p, q);
 }
 
 /* Rows that every process has and chance decides. */
@@ -123,14 +134,17 @@ static bool store_calibration(struct calibrating *c, size_t side,
 	       res_build_self(db, &build, e) && res_exec(db, e,
 		"INSERT INTO calibrations(uuid, created_ns, host, build, kind, "
 		"area, condition, processes, side, measures, alpha, trials, "
-		"false_alarms, serial, serial_false, detectable, spread, drift)"
-		" VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		"tiiitttiiidiiiiddd", uuid, (int64_t)time_wall_ns(), host,
+		"false_alarms, serial, serial_false, detectable, spread, "
+		"drift, planted, planted_trials, planted_found, "
+		"planted_passed) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+		"?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "tiiitttiiidiiiiddddiii", uuid, (int64_t)time_wall_ns(), host,
 		build, c->kind->name, c->kind->area, c->condition,
 		(int64_t)c->pool.n, (int64_t)side, (int64_t)c->pool.rows,
 		FAMILY_ALPHA, (int64_t)trials, (int64_t)v.false_alarms,
 		(int64_t)v.serial, (int64_t)v.serial_false, v.detectable,
-		v.spread, v.drift);
+		v.spread, v.drift, c->planted.trials ? c->planted.change : NAN,
+		(int64_t)c->planted.trials, (int64_t)c->planted.found,
+		(int64_t)c->planted.passed);
 }
 
 /* ------------------------------------------------------------- commands -- */
@@ -188,12 +202,25 @@ static size_t split_words(char *text, char **word, size_t most)
 	return n;
 }
 
-static bool run_pool(struct calibrating *p, struct series *x, struct err *e)
+/* The program of this name in the folder of those that lose 5 %. */
+static char *planted_tool(const char *folder, const char *name, struct err *e)
+{
+	struct buf path = { 0 };
+
+	buf_printf(&path, "%s/%s", folder, name);
+	char *found = program_find(path.data, e);
+	buf_fini(&path);
+	return found || err_wrap(e, "--planted") ? found : NULL;
+}
+
+/* `planted`: a folder, whose program then takes turns; NULL: none. */
+static bool run_pool(struct calibrating *p, struct series *x,
+		     const char *planted, struct err *e)
 {
 	bool busy = !strcmp(p->condition, "busy");
 	struct buf model = { 0 }, command = { 0 };
 	char *word[24];
-	struct series_side side = { .name = "a" };
+	struct series_side side[] = { { .name = "a" }, { .name = "planted" } };
 	pid_t neighbour = 0;
 	bool ok = !strstr(p->kind->command, "%m") ||
 		  model_folder(&model, e);
@@ -207,17 +234,46 @@ static bool run_pool(struct calibrating *p, struct series *x, struct err *e)
 	}
 	split_words(command.data, word, ARRAY_SIZE(word));
 	char *program = ok ? tool_beside(word[0], e) : NULL;
-	side.program = program;
+	char *other = program && planted ? planted_tool(planted, word[0], e) :
+					   NULL;
+	side[0].program = program;
+	side[1].program = other;
 	x->argv = (const char *const *)word;
-	x->side = &side;
-	x->n_sides = 1;
+	x->side = side;
+	x->n_sides = planted ? 2 : 1;
 	x->label = p->condition;
-	ok = program && (!busy || neighbour_start(&neighbour, e)) &&
+	ok = program && (!planted || other) && (!busy || neighbour_start(&neighbour, e)) &&
 	     series_run(x, e);
 	neighbour_stop(neighbour);
+	x->side = NULL;
 	free(program);
+	free(other);
 	buf_fini(&model);
 	buf_fini(&command);
+	return ok;
+}
+
+/* The slower program beside the other: a fifth of the pool's processes each. */
+static bool try_planted(struct calibrating *c, const char *folder,
+			struct err *e)
+{
+	const struct show_opts *o = &c->s->o;
+	struct series x = { .s = c->s, .processes = (size_t)o->processes / 5 };
+	struct pieces p = { 0 };
+
+	if (x.processes < 2 * (size_t)o->side)
+		x.processes = 2 * (size_t)o->side;
+	bool ok = run_pool(c, &x, folder, e) &&
+		  pieces_of_results(c->s->db, &p, e, "r.series = ? AND "
+				    "r.state = 'complete'", "t", x.name);
+	if (ok) {
+		qsort(p.v, p.n, sizeof(*p.v), by_side);
+		c->planted = pool_judge_planted(&p, c->kind->metric,
+						(size_t)o->side,
+						(size_t)o->trials / 4 + 1,
+						c->pool.alpha);
+	}
+	pieces_fini(&p);
 	return ok;
 }
 
@@ -230,7 +286,8 @@ static bool calibrate(struct show *s, const struct kind *kind,
 				 .pool = { .n = x.processes, .seed = 1 } };
 
 	cmd_remark(&s->cmd, "%s, %s", kind->name, condition);
-	bool ok = run_pool(&c, &x, e) && load_pool(&c, &x, e) &&
+	bool ok = run_pool(&c, &x, NULL, e) && load_pool(&c, &x, e) &&
+		  (!s->o.planted || try_planted(&c, s->o.planted, e)) &&
 		  store_calibration(&c, side, (size_t)s->o.trials, e);
 	calibrating_fini(&c);
 	return ok || err_wrap(e, "calibrating %s, %s", kind->name, condition);
@@ -252,7 +309,8 @@ static const struct kind *find_kind(const char *name, struct err *e)
 
 static const char columns[] =
 	"kind,condition,calibrated,#processes,#side,#rows,#trials,#false,"
-	"#serial,#serial false,#detectable,#spread,#drift";
+	"#serial,#serial false,#detectable,#spread,#drift,#planted,"
+	"#trials of it,#found,#passed";
 
 static bool print_calibrations(struct show *s, struct err *e)
 {
@@ -265,16 +323,22 @@ static bool print_calibrations(struct show *s, struct err *e)
 		const int64_t count[] = { k->processes, k->side, k->measures,
 					  k->trials, k->false_alarms,
 					  k->serial, k->serial_false };
-		const double share[] = { k->detectable, k->spread, k->drift };
+		const double share[] = { k->detectable, k->spread, k->drift,
+					 k->planted };
+		const int64_t planted[] = { k->planted_trials,
+					    k->planted_found,
+					    k->planted_passed };
 		table_row(&t);
 		table_cell(&t, 0, "%s", k->kind);
 		table_cell(&t, 1, "%s", k->condition);
 		table_cell(&t, 2, "%s", k->created);
 		for (int c = 0; c < 7; c++)
 			table_cell(&t, 3 + c, "%lld", (long long)count[c]);
-		for (int c = 0; c < 3; c++)
+		for (int c = 0; c < 4; c++)
 			if (isfinite(share[c]))
 				table_cell(&t, 10 + c, "%.3g", share[c]);
+		for (int c = 0; c < 3 && k->planted_trials; c++)
+			table_cell(&t, 14 + c, "%lld", (long long)planted[c]);
 	}
 	ok = ok && cmd_table(&s->cmd, &t, e);
 	table_fini(&t);

@@ -259,6 +259,7 @@ static const char calibration_sql[] =
 	"SELECT r.uuid, r.created_ns, r.kind, r.area, r.condition, "
 	"r.processes, r.side, r.measures, r.alpha, r.trials, r.false_alarms, "
 	"r.serial, r.serial_false, r.detectable, r.spread, r.drift, "
+	"r.planted, r.planted_trials, r.planted_found, r.planted_passed, "
 	FACT_COLUMNS " FROM calibrations r JOIN hosts h ON h.id = r.host "
 	"JOIN builds b ON b.id = r.build LEFT JOIN devices d ON 0 "
 	"WHERE ? = 0 ORDER BY r.created_ns, r.uuid";

@@ -413,7 +413,9 @@ static const char *const note_columns[] = {
 static const char *const calibration_columns[] = {
 	"tuuid", "icreated_ns", "tkind", "tarea", "tcondition", "iprocesses",
 	"iside", "imeasures", "dalpha", "itrials", "ifalse_alarms", "iserial",
-	"iserial_false", "ddetectable", "dspread", "ddrift", NULL
+	"iserial_false", "ddetectable", "dspread", "ddrift",
+	"Dplanted", "Iplanted_trials", "Iplanted_found", "Iplanted_passed",
+	NULL
 };
 static const char *const experiment_columns[] = {
 	"tuuid", "icreated_ns", "tevaluator", "tbase", "iprocesses", "tkind",

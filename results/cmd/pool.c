@@ -168,3 +168,98 @@ struct pool_verdict pool_judge(struct pool *p, size_t side, size_t trials)
 		.drift = serial.drift,
 	};
 }
+
+/* -------------------------------------------------------------- planted -- */
+
+/* One row's processes of both sides, each in the order of time. */
+struct planted_row {
+	const struct piece *side[2];
+	size_t n[2];
+};
+
+/* `m` of n blocks, in their order. */
+static void pick_blocks(uint64_t *seed, size_t n, size_t m, size_t *out)
+{
+	for (size_t i = 0, k = 0; i < n && k < m; i++)
+		if (random_next(seed) % (n - i) < m - k)
+			out[k++] = i;
+}
+
+static void judge_row(const struct planted_row *r, const size_t *block,
+		      size_t blocks, double alpha, struct gate_verdict *v)
+{
+	struct piece *of[2];
+	struct measured m[2];
+
+	for (int s = 0; s < 2; s++) {
+		of[s] = xcalloc(2 * blocks, sizeof(*of[s]));
+		for (size_t i = 0; i < 2 * blocks; i++)
+			of[s][i] = r->side[s][2 * block[i / 2] + i % 2];
+		of[s][0].limit = GATE_LIMIT;
+		measured_init(&m[s], of[s], 2 * blocks);
+	}
+	gate_judge(&m[0], &m[1], alpha, NAN, v);
+	for (int s = 0; s < 2; s++) {
+		measured_fini(&m[s]);
+		free(of[s]);
+	}
+}
+
+/* The rows of this metric; pieces are sorted by row, side and time. */
+static size_t find_rows(const struct pieces *p, const char *metric,
+			struct planted_row *row)
+{
+	size_t n = 0;
+
+	for (size_t i = 0, k; i < p->n; i += k) {
+		struct planted_row r = { .side = { &p->v[i] } };
+		for (k = 0; i + k < p->n &&
+		     !piece_order(&p->v[i], &p->v[i + k]); k++) {
+			int s = strcmp(p->v[i + k].facts->side, "a") != 0;
+			if (!r.n[s]++)
+				r.side[s] = &p->v[i + k];
+		}
+		if (r.n[0] && r.n[1] && !strcmp(p->v[i].metric, metric))
+			row[n++] = r;
+	}
+	return n;
+}
+
+struct planted_verdict pool_judge_planted(const struct pieces *pieces,
+					  const char *metric, size_t side,
+					  size_t trials, double alpha)
+{
+	struct planted_row *row = xcalloc(pieces->n, sizeof(*row));
+	struct planted_verdict v = { .trials = trials, .change = NAN };
+	size_t rows = find_rows(pieces, metric, row), blocks = SIZE_MAX;
+	double *loss = xcalloc(trials * rows + 1, sizeof(*loss));
+	size_t *block = xcalloc(side, sizeof(*block));
+	uint64_t seed = 1;
+
+	for (size_t r = 0; r < rows; r++)
+		for (int s = 0; s < 2; s++)
+			if (row[r].n[s] / 2 < blocks)
+				blocks = row[r].n[s] / 2;
+	if (!rows || blocks < side / 2)
+		v.trials = 0;
+	for (size_t t = 0; t < v.trials; t++) {
+		size_t worse = 0, passed = 0;
+		pick_blocks(&seed, blocks, side / 2, block);
+		for (size_t r = 0; r < rows; r++) {
+			struct gate_verdict g;
+			judge_row(&row[r], block, side / 2, alpha, &g);
+			worse += g.effect.proven && g.loss.lo > 0;
+			passed += g.answer == GATE_PASS;
+			loss[t * rows + r] = g.loss.value;
+		}
+		v.found += worse > 0;
+		v.passed += passed == rows;
+	}
+	qsort(loss, v.trials * rows, sizeof(*loss), by_value);
+	if (v.trials)
+		v.change = res_quantile(loss, v.trials * rows, 0.5);
+	free(row);
+	free(loss);
+	free(block);
+	return v;
+}

@@ -70,4 +70,20 @@ struct pool_verdict {
  */
 struct pool_verdict pool_judge(struct pool *p, size_t side, size_t trials);
 
+/*
+ * Processes of a program, a, and of one that is slower, b, in turns.  A trial
+ * takes some of their blocks of A B B A, in the order of time, `side` processes
+ * of each: a comparison, and a gate with a as the baseline.  `alpha` is a row's.
+ */
+struct planted_verdict {
+	size_t trials;
+	size_t found;  /* comparisons that prove a row worse */
+	size_t passed; /* gates that pass every row */
+	double change; /* what b lost, of the row in the middle; a share */
+};
+struct pieces;
+struct planted_verdict pool_judge_planted(const struct pieces *rows,
+					  const char *metric, size_t side,
+					  size_t trials, double alpha);
+
 #endif

@@ -232,6 +232,8 @@ static const struct cli_opt options[] = {
 	CLI_OF("calibrate"),
 	{ "condition", 0, CLI_STR, &s.o.condition, "WORD",
 	  "only quiet or busy" },
+	{ "planted", 0, CLI_STR, &s.o.planted, "DIR",
+	  "builds with a loss of 5 %, to be found (make calibrate has them)" },
 	{ "side", 0, CLI_INT, &s.o.side, "N",
 	  "processes a side of a trial (20)" },
 	{ "trials", 0, CLI_INT, &s.o.trials, "N", "relabellings (2000)" },

@@ -42,8 +42,53 @@ static double theory(double noise)
 	return expm1(noise * sqrt(2.0 / SIDE * M_PI / 3) * (2.935 + 1.645));
 }
 
+/* Blocks of A B B A, b slower by `loss`; sides as a series keeps them. */
+static struct planted_verdict judge_planted(double noise, double loss)
+{
+	enum { BLOCKS = 30, EACH = 2 * BLOCKS };
+	static struct facts facts[2 * EACH];
+	static struct piece v[2 * EACH];
+	struct pieces p = { .v = v, .n = 2 * EACH };
+	uint64_t state = 3;
+
+	for (size_t i = 0; i < 2 * EACH; i++) {
+		size_t b = i >= EACH, k = i % EACH;
+		facts[i] = (struct facts){
+			.start_ns = (int64_t)(4 * (k / 2) + (b ? 1 + k % 2 :
+							       3 * (k % 2))),
+			.side = b ? "planted" : "a",
+		};
+		v[i] = (struct piece){
+			.facts = &facts[i], .area = "a", .name = "n",
+			.params = "{}", .metric = "rate", .unit = "B/s",
+			.better = "higher", .origin = "hardware", .source = "",
+			.value = 1e9 * exp(noise * normal(&state)) *
+				 (b ? 1 - loss : 1),
+			.lo = NAN, .hi = NAN, .n = 1,
+		};
+	}
+	return pool_judge_planted(&p, "rate", SIDE, 200, 0.01 / ROWS);
+}
+
+static void test_planted(void)
+{
+	struct planted_verdict v = judge_planted(0.005, 0.06);
+	is_u64(v.found, 200, "planted: 6 %% in noise of 0.5 %% is found");
+	is_u64(v.passed, 0, "planted: and passes no gate");
+	ok(fabs(v.change - 0.06) < 0.005, "planted: as 6 %%, %.4f", v.change);
+	v = judge_planted(0.005, 0);
+	ok(v.found <= 4, "planted: nothing, and %zu of 200 find it", v.found);
+	is_u64(v.passed, 200, "planted: nothing passes every gate");
+	v = judge_planted(0.3, 0.06);
+	ok(v.found <= 10, "planted: in noise of 30 %% %zu find it", v.found);
+	is_u64(v.passed, 0, "planted: but none passes");
+	v = pool_judge_planted(&(struct pieces){ 0 }, "rate", SIDE, 200, 0.01);
+	is_u64(v.trials, 0, "planted: without processes there is no trial");
+}
+
 int main(void)
 {
+	test_planted();
 	struct pool_verdict v = judge(0.01, 0, 0);
 	ok(v.false_alarms <= 10, "noise: %zu of 500 false", v.false_alarms);
 	ok(v.detectable > 0.9 * theory(0.01) && v.detectable < 1.4 * theory(0.01),
