@@ -714,7 +714,11 @@ struct amd_kernel_descriptor { /* 64-byte aligned, symbol "<name>.kd" */
 #define AMD_RSRC1_ROUND16_64(v) ((v) >> 14 & 3u)
 #define AMD_RSRC1_DENORM32(v) ((v) >> 16 & 3u)
 #define AMD_RSRC1_DENORM16_64(v) ((v) >> 18 & 3u)
-#define AMD_RSRC1_PRIV (1u << 20) /* must be 0 */
+/*
+ * The wave may do what trap handlers may.  Counts where a PM4 packet sets the
+ * register; that of a descriptor is the packet processor's to fill in.
+ */
+#define AMD_RSRC1_PRIV (1u << 20)
 #define AMD_RSRC1_DX10_CLAMP (1u << 21)
 #define AMD_RSRC1_IEEE_MODE (1u << 23)
 #define AMD_RSRC1_FP16_OVFL (1u << 26)

@@ -506,11 +506,6 @@ static void spoil_many_vgprs(struct rig *r)
 	r->kd->compute_pgm_rsrc1 = 32; /* 264 */
 }
 
-static void spoil_priv(struct rig *r)
-{
-	r->kd->compute_pgm_rsrc1 |= AMD_RSRC1_PRIV;
-}
-
 static void spoil_align(struct rig *r)
 {
 	r->p.kernel_object += 8;
@@ -529,6 +524,19 @@ static void test_fits(void)
 	r.kd->compute_pgm_rsrc1 = 11; /* 96 VGPRs: exactly 16 waves a SIMD */
 	r.p.workgroup_size[0] = r.p.grid_size[0] = 1024;
 	ok(run(&r), "1024 work-items with 96 VGPRs just fit a CU");
+	rig_end(&r);
+}
+
+/* PRIV of a descriptor is the packet processor's to fill in. */
+static void test_priv(void)
+{
+	struct rig r = rig(NULL);
+
+	load(&r, "status");
+	r.kd->compute_pgm_rsrc1 |= AMD_RSRC1_PRIV;
+	r.p.workgroup_size[0] = r.p.grid_size[0] = 32;
+	ok(run(&r), "a descriptor with PRIV set runs");
+	is_u64(r.result[0], 0, "and is not privileged");
 	rig_end(&r);
 }
 
@@ -552,9 +560,9 @@ int main(void)
 	test_hang();
 	refused(0x80, "too many VGPRs for the workgroup", spoil_vgprs);
 	refused(0x80, "more than 256 VGPRs", spoil_many_vgprs);
-	refused(8, "privileged mode", spoil_priv);
 	refused(8, "a descriptor that is not aligned", spoil_align);
 	refused(8, "an entry point that is not aligned", spoil_entry);
 	test_fits();
+	test_priv();
 	return plan_done();
 }

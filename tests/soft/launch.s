@@ -130,3 +130,16 @@ illegal:
 	s_nop 0
 	.long 0xbfff0000
 	s_endpgm
+
+; out[0] = STATUS.PRIV + ttmp1, after it was written to; s[0:1] = kernargs
+status:
+	s_load_b64 s[2:3], s[0:1], null
+	s_mov_b32 ttmp1, 2
+	v_cmp_eq_u32_e64 ttmp1, v0, v0
+	s_getreg_b32 s4, hwreg(HW_REG_STATUS, 5, 1)
+	s_add_u32 s4, s4, ttmp1
+	v_mov_b32 v0, 0
+	v_mov_b32 v1, s4
+	s_waitcnt lgkmcnt(0)
+	global_store_b32 v0, v1, s[2:3]
+	s_endpgm

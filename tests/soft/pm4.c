@@ -170,13 +170,14 @@ static void test_wait_and_nesting(void)
 }
 
 static void put_dispatch(struct pm4 *p, const void *entry, const void *out,
-			 uint32_t groups)
+			 uint32_t groups, uint32_t more_rsrc1)
 {
 	const uint64_t at = sd_ptr(entry) >> 8;
 
 	PUT(p, HEAD(0x76, 3), 0x20c, (uint32_t)at, (uint32_t)(at >> 32));
 	/* RSRC1: 8 VGPRs; RSRC2: two user registers, workgroup id X. */
-	PUT(p, HEAD(0x76, 3), 0x212, 0xc0000, 2u << 1 | 1u << 7);
+	PUT(p, HEAD(0x76, 3), 0x212, 0xc0000 | more_rsrc1,
+	    2u << 1 | 1u << 7);
 	PUT(p, HEAD(0x76, 4), 0x207, 32, 1, 1);
 	PUT(p, HEAD(0x76, 3), 0x240, LO(out), HI(out));
 	PUT(p, HEAD(0x15, 4), groups, 1, 1, 1u << 15 | 1u << 2 | 1);
@@ -191,7 +192,7 @@ static void test_dispatch(void)
 	uint32_t *o = out.p, bad = 0;
 
 	memcpy((uint8_t *)k.p + 256, code.dw, code.size_bytes);
-	put_dispatch(&p, (uint8_t *)k.p + 256, o, 100);
+	put_dispatch(&p, (uint8_t *)k.p + 256, o, 100, 0);
 	put_fence(&p, 1234, DATA64, 0);
 	ring(&p);
 	ok(fence_is(1234), "DISPATCH_DIRECT completes");
@@ -199,6 +200,28 @@ static void test_dispatch(void)
 		bad += o[i] != i;
 	is_u64(bad, 0, "all 3200 work-items stored their ids");
 	is_u64(o[3200], 0, "and no others");
+	pm4_free(&p);
+	sd_free(&s, &k);
+	sd_free(&s, &out);
+}
+
+/* tinygrad and kfdtest set PRIV in every dispatch on gfx11. */
+static void test_privileged(void)
+{
+	const struct code code = code_of("tests/soft/pm4.s", "privileged");
+	struct pm4 p = pm4_new();
+	struct sd_mem k = sd_alloc(&s, 4096, VRAM_FLAGS);
+	struct sd_mem out = sd_alloc(&s, 4096, VRAM_FLAGS);
+	const uint32_t *o = out.p;
+
+	memcpy((uint8_t *)k.p + 256, code.dw, code.size_bytes);
+	put_dispatch(&p, (uint8_t *)k.p + 256, o, 1, AMD_RSRC1_PRIV);
+	put_fence(&p, 4321, DATA64, 0);
+	ring(&p);
+	ok(fence_is(4321), "a dispatch with PRIV in RSRC1 completes");
+	is_u64(o[0], 1, "STATUS says that the wave is privileged");
+	is_u64(o[1], UINT32_MAX + 7u, "it may write trap registers");
+	is_u64(o[2], 0, "s_rfe_b64 ends that");
 	pm4_free(&p);
 	sd_free(&s, &k);
 	sd_free(&s, &out);
@@ -267,6 +290,7 @@ int main(void)
 	test_interrupt();
 	test_wait_and_nesting();
 	test_dispatch();
+	test_privileged();
 	test_vendor();
 	test_nonsense();
 	sd_close(&s);

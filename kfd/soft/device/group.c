@@ -175,6 +175,7 @@ static void wave_start(struct soft_run *r, int index,
 	w->pc = l->entry;
 	w->scc = false;
 	w->mode = mode_of(&l->kd);
+	w->privileged = l->kd.compute_pgm_rsrc1 & AMD_RSRC1_PRIV;
 	w->trapsts = 0;
 	w->wave_size = (int)l->wave_size;
 	w->n_vgprs = (int)l->n_vgprs;

@@ -76,8 +76,7 @@ static enum soft_done refuse_code(struct soft_queue *q, uint64_t kernel,
 }
 
 /* The descriptor that the registers amount to. */
-static enum soft_done take_registers(struct soft_queue *q,
-				     struct soft_launch *l)
+static void take_registers(struct soft_launch *l)
 {
 	const struct soft_regs *r = l->regs;
 
@@ -88,9 +87,6 @@ static enum soft_done take_registers(struct soft_queue *q,
 		.compute_pgm_rsrc3 = r->rsrc3,
 		.kernel_code_properties = r->wave32 ? AMD_PROP_WAVE32 : 0,
 	};
-	if (r->rsrc1 & AMD_RSRC1_PRIV)
-		return refuse_code(q, r->entry, "asks for privileged mode");
-	return SOFT_DONE;
 }
 
 /* With a slice held. */
@@ -100,20 +96,21 @@ static enum soft_done read_descriptor(struct soft_queue *q,
 	const uint64_t va = l->packet.kernel_object;
 	const struct amd_kernel_descriptor *kd;
 
-	if (l->regs)
-		return take_registers(q, l);
+	if (l->regs) {
+		take_registers(l);
+		return SOFT_DONE;
+	}
 	if (!va || va % sizeof(*kd))
 		return refuse_code(q, va, "is null or not 64-byte aligned");
 	kd = soft_cp_at(q, va, sizeof(*kd), SOFT_MEM_READ, "kernel descriptor");
 	if (!kd)
 		return SOFT_REFUSED;
 	l->kd = *kd;
+	l->kd.compute_pgm_rsrc1 &= ~AMD_RSRC1_PRIV;
 	l->entry = va + (uint64_t)kd->kernel_code_entry_byte_offset;
 	if (l->entry % 256)
 		return refuse_code(q, va, "has an entry point that is not "
 					  "256-byte aligned");
-	if (kd->compute_pgm_rsrc1 & AMD_RSRC1_PRIV)
-		return refuse_code(q, va, "asks for privileged mode");
 	return SOFT_DONE;
 }
 

@@ -60,7 +60,11 @@ static void run_s_call_b64(struct soft_wave *w, const struct soft_uop *u)
 
 static void run_s_rfe_b64(struct soft_wave *w, const struct soft_uop *u)
 {
-	(void)u;
+	if (w->privileged) {
+		w->privileged = false;
+		jump_to(w, soft_read_scalar(w, &u->in.opnd[0], &u->in));
+		return;
+	}
 	soft_raise(w, SOFT_FAULT_ILLEGAL,
 		   "s_rfe_b64 outside of a trap handler");
 }
@@ -187,6 +191,7 @@ enum hwreg {
 
 enum status {
 	STATUS_SCC = 1 << 0,
+	STATUS_PRIV = 1 << 5,
 	STATUS_EXECZ = 1 << 9,
 	STATUS_VCCZ = 1 << 10,
 	STATUS_IN_TG = 1 << 11,
@@ -196,6 +201,7 @@ enum status {
 static uint32_t status_bits(const struct soft_wave *w)
 {
 	return STATUS_VALID | (w->scc ? STATUS_SCC : 0) |
+	       (w->privileged ? STATUS_PRIV : 0) |
 	       (soft_is_execz(w) ? STATUS_EXECZ : 0) |
 	       (soft_is_vccz(w) ? STATUS_VCCZ : 0) |
 	       (w->group->n_waves > 1 ? STATUS_IN_TG : 0);

@@ -138,6 +138,7 @@ struct soft_wave {
 	uint64_t pc;
 	uint32_t s[128];
 	bool scc;
+	bool privileged; /* may write TTMPs and return by s_rfe_b64 */
 	uint32_t mode;		/* enum soft_mode */
 	uint32_t trapsts, hw_id1, hw_id2;
 	int wave_size;		/* 32 or 64 */
@@ -209,6 +210,8 @@ soft_handler *soft_valu_handler(const struct isa_inst *in, const void **op);
 /* Scalar sources (also SCC, VCCZ, EXECZ, apertures, inline, literal). */
 uint64_t soft_read_scalar(struct soft_wave *w, const struct isa_operand *o,
 			  const struct isa_inst *in);
+/* Trap registers belong to the trap handler: writes by others are lost. */
+bool soft_is_writable(const struct soft_wave *w, int reg);
 void soft_write_scalar(struct soft_wave *w, const struct isa_operand *o,
 		       uint64_t value);
 

@@ -80,16 +80,16 @@ uint64_t soft_read_scalar(struct soft_wave *w, const struct isa_operand *o,
 	return 0;
 }
 
-/* Trap registers belong to the trap handler: writes by others are lost. */
-static bool is_writable(int reg)
+bool soft_is_writable(const struct soft_wave *w, int reg)
 {
-	return reg < ISA_R_TTMP0 || reg > ISA_R_NULL;
+	return reg < ISA_R_TTMP0 || reg > ISA_R_NULL ||
+	       (w->privileged && reg != ISA_R_NULL);
 }
 
 void soft_write_scalar(struct soft_wave *w, const struct isa_operand *o,
 		       uint64_t value)
 {
-	if (o->kind != ISA_K_SGPR || !is_writable(o->reg))
+	if (o->kind != ISA_K_SGPR || !soft_is_writable(w, o->reg))
 		return;
 	w->s[o->reg] = (uint32_t)value;
 	if (o->dwords == 2)

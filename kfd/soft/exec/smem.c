@@ -27,7 +27,7 @@ static void put_sgprs(struct soft_wave *w, const struct soft_uop *u,
 {
 	int reg = u->in.opnd[0].reg;
 
-	if (reg == ISA_R_NULL || (reg >= ISA_R_TTMP0 && reg < ISA_R_NULL))
+	if (!soft_is_writable(w, reg))
 		return;
 	memcpy(&w->s[reg], value, (size_t)dwords * 4);
 }

@@ -222,8 +222,8 @@ static void write_mask(struct soft_wave *w, const struct soft_uop *u,
 
 	if (isa_op_info(u->in.op)->flags & ISA_WEXEC)
 		memcpy(&w->s[ISA_R_EXEC_LO], mask, halves * sizeof(*mask));
-	else if (o && o->reg != ISA_R_NULL)
-		memcpy(&w->s[o->reg & 127], mask, halves * sizeof(*mask));
+	else if (o && soft_is_writable(w, o->reg))
+		memcpy(&w->s[o->reg], mask, halves * sizeof(*mask));
 }
 
 /* ------------------------------------------------------------- handlers ----

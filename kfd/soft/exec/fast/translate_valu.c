@@ -294,10 +294,17 @@ static bool dpp_allows(const struct plan *p)
 		!is_exec(p->mask_in) && !is_exec(p->mask_out));
 }
 
+/* Whether they are written depends on the wave. */
+static bool is_trap_register(int reg)
+{
+	return reg >= ISA_R_TTMP0 && reg < ISA_R_NULL;
+}
+
 static bool plan_allows(const struct soft_translator *t, const struct plan *p)
 {
 	return p->row->fn && dpp_allows(p) && is_mask_register(p->mask_in) &&
-	       (!p->mask_out || p->mask_out->kind == ISA_K_SGPR) &&
+	       (!p->mask_out || (p->mask_out->kind == ISA_K_SGPR &&
+				 !is_trap_register(p->mask_out->reg))) &&
 	       (!p->dst || (p->dst->kind == ISA_K_VGPR &&
 			    p->dst->dwords <= SOFT_OPND_DWORDS)) &&
 	       mode_allows(t, p);
