@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum style { BARS, BARSLOG, STACK, LINES2, LINESLOG, BYTES, POINTS2, POINTS,
-	     STEPS, HEAT, DIAGONAL, ROOF, TIME, TIMELOG, RATIO };
+enum style { BARS, BARSLOG, STACK, DOTS, LINES2, LINESLOG, BYTES, BYTESLOG,
+	     POINTS, STEPS, HEAT, DIAGONAL, ROOF, TIME, TIMELOG, RATIO };
 
 /* What gnuplot is told of a style, but for the curves themselves. */
 static const struct look {
@@ -30,12 +30,14 @@ static const struct look {
 	[BARSLOG] = { .names = true,
 		      .axes = "set logscale y 10\n" },
 	[STACK] = { .names = true, .axes = "set yrange [0:*]\n" },
+	[DOTS] = { .names = true, .apart = true,
+		   .axes = "set yrange [0:*]\n" },
 	[LINES2] = { .axes = "set yrange [0:*]\nset logscale x 2\n" },
 	[LINESLOG] = { .axes = "set logscale xy 2\n" },
 	[BYTES] = { .bytes = true,
 		    .axes = "set yrange [0:*]\nset logscale x 2\n" },
-	[POINTS2] = { .apart = true,
-		      .axes = "set yrange [0:*]\nset logscale x 2\n" },
+	[BYTESLOG] = { .bytes = true,
+		       .axes = "set logscale x 2\nset logscale y 10\n" },
 	[POINTS] = { .axes = "" },
 	[STEPS] = { .axes = "set logscale x 10\nset yrange [0:1]\n" },
 	[HEAT] = { .names = true,
@@ -318,7 +320,7 @@ static void collect_names(struct drawing *d)
 /* Names of one place stand beside each other as far as there is room. */
 static double name_shift(const struct drawing *d, int series)
 {
-	double step = fmin(0.06, 0.6 / d->n_series);
+	double step = fmin(0.13, 0.8 / d->n_series);
 
 	return d->look->apart ? (series - (d->n_series - 1) / 2.0) * step : 0;
 }
@@ -547,7 +549,7 @@ static void add_names(struct drawing *d)
 static void add_byte_tics(struct drawing *d)
 {
 	static const char *const unit[] = { "B", "KiB", "MiB", "GiB" };
-	enum { TICS = 12 };
+	enum { TICS = 8 };
 	double lo, hi;
 
 	if (!x_range(d, &lo, &hi))
@@ -667,8 +669,6 @@ static void add_heat(struct buf *o)
 static void add_curve(struct drawing *d, int i)
 {
 	struct buf *o = &d->script;
-	/* On an axis of logarithms apart is a factor. */
-	double factor = exp2((i - (d->n_series - 1) / 2.0) * 0.12);
 
 	if (is_roof(d->series[i])) {
 		add_roof(d, i);
@@ -687,10 +687,7 @@ static void add_curve(struct drawing *d, int i)
 	case HEAT:
 		add_heat(o);
 		break;
-	case POINTS2:
-		buf_printf(o, "$d%d using ($1 * %.4f):2:3:4 with yerrorbars "
-			   "linestyle %d", i, factor, i + 1);
-		break;
+	case DOTS:
 	case ROOF:
 	case DIAGONAL:
 	case POINTS:
@@ -761,11 +758,13 @@ static void add_styles(struct drawing *d)
 
 	for (size_t i = 0; i < ARRAY_SIZE(colours); i++)
 		buf_printf(o, "set linetype %zu linecolor rgb '%s' linewidth "
-			   "1.5 pointtype %zu pointsize 0.8\n", i + 1,
+			   "1.5 pointtype %zu\n", i + 1,
 			   colours[i], i + 4);
+	/* The first are seen around those that are drawn over them. */
 	for (int i = 0; i < d->n_series; i++)
-		buf_printf(o, "set style line %d linetype %d\n", i + 1,
-			   i % (int)ARRAY_SIZE(colours) + 1);
+		buf_printf(o, "set style line %d linetype %d pointsize %g\n",
+			   i + 1, i % (int)ARRAY_SIZE(colours) + 1,
+			   d->look->apart ? 0.8 : fmax(0.6, 1.2 - 0.15 * i));
 }
 
 static void add_texts(struct drawing *d)
