@@ -71,8 +71,9 @@ is "$(rows verifier | cut -d ' ' -f 2 | tr '\n' ' ')" '2 2 0 2 2 ' \
 	'verifier: two kernels, two findings that are new, and their rule'
 is "$(rows bench | awk '{ printf "%.4f ", $2 }')" '1.0000 0.8264 1.0000 0.9091 ' \
 	'benchmarks: a shorter time and a higher rate are both more'
-is "$(rows bench_ratios | awk '{ printf "%.2f ", $2 }')" '4.00 14.88 ' \
-	'and ratios: four times within its budget, 18 / 1.21 times another'
+is "$(rows bench_ratios | awk '{ printf "%.2f %.2f %.2f,", $2, $3, $4 }')" \
+	'14.88 14.88 14.88,8.00 4.00 16.00,' \
+	'and ratios: 18 / 1.21 times another, 4 and 16 times within budgets'
 is "$(rows discovery | cut -d ' ' -f 3,4 | tr '\n' ',')" '0 5,0 4,5 8,4 5,' \
 	'slots: verdicts stand on each other'
 is "$(rows quantisation | cut -d ' ' -f 1,2,5 | tr '\n' ',')" \

@@ -40,8 +40,10 @@ function library(commit, day, slow, hazards,   p) {
 		"lower")
 	counted("bench", "isa/dis", "{\"to\":\"objdump\"}", "ratio", "1",
 		18 / slow, "higher")
-	counted("bench", "cc/axpy", "{\"to\":\"its budget\"}", "ratio", "1",
+	counted("bench", "cc/axpy", "{\"to\":\"the budget\"}", "ratio", "1",
 		0.25, "lower")
+	counted("bench", "cc/scale", "{\"to\":\"the budget\"}", "ratio", "1",
+		0.0625, "lower")
 	verdict("correctness", hazards ? "fail" : "pass", "verify", "axpy",
 		"{\"object\":\"axpy.co\"}")
 }
