@@ -124,6 +124,28 @@ rm "$tmp/bin/dpkg-query"
 setup 0 'not Debian: go on' build
 has "$tmp/err" 'not a Debian system' 'and say what is needed'
 
+# make by itself installs nothing.
+fresh
+fake dpkg-query <<'END'
+shift 3
+for package; do
+	grep -qx "$package" "$FAKE/installed" && echo "$package installed"
+done
+exit 1
+END
+fake pkg-config <<'END'
+exit 1
+END
+mkdir "$tmp/tree/base"
+cp "${T0_SRC:-.}/GNUmakefile" "$tmp/tree"
+echo '#include <no/such/header.h>' >"$tmp/tree/base/a.c"
+exits 2 'make without the packages fails' env PATH="$tmp/bin:$PATH" \
+	make -C "$tmp/tree" build/rel/base/a.o
+has "$tmp/err" 'sudo apt-get install -y --no-install-recommends gcc' \
+	'and says what to run'
+ok 'before any compiler runs' sh -c "! grep -q header '$tmp/err'"
+is "$(cat "$tmp/log")" '' 'and installs nothing'
+
 setup 2 'an unknown level is refused' tset
 has "$tmp/err" 'got "tset", wanted a level: build, test, fuzz or deb' 'with a reason'
 plan_done
