@@ -321,11 +321,26 @@ static int find_name(const char *const *names, int n, const char *s)
 	return -1;
 }
 
+/* What an argument cannot be placed without. */
+static bool has_place(const struct place *p, struct err *e)
+{
+	static const char *const needed[] = { ".offset", ".size",
+					      ".value_kind" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (!map_get(p->map, needed[i]))
+			return err_set(e, ERR_INPUT, "metadata: %s: no %s",
+				       p->what, needed[i]);
+	return true;
+}
+
 static bool read_arg(const struct place *p, struct co_arg *a, struct err *e)
 {
 	const char *space;
 	int i;
 
+	if (!has_place(p, e))
+		return false;
 	if (!get_str(p, ".name", &a->name, e) ||
 	    !get_str(p, ".type_name", &a->type_name, e) ||
 	    !get_str(p, ".value_kind", &a->kind_name, e) ||
