@@ -127,6 +127,7 @@ struct isa_inst {
 	uint8_t n_opnd;
 	uint8_t n_opnd_x; /* VOPD: operands of the X half come first */
 	bool has_literal;
+	bool has_unused; /* VOP3: a source that the row does not have is not 0 */
 	uint32_t literal;
 	uint32_t extra[3]; /* DPP or SDWA dword, or image address dwords, as
 			      encoded */
@@ -255,6 +256,9 @@ static inline uint32_t isa_inst_absent_saddr(const struct isa_inst *in)
 	return in->gen == ISA_GFX10_3 && in->fmt == ISA_FMT_SCRATCH ?
 		       ISA_R_EXEC_HI : ~0u;
 }
+
+/* Which of SRC0 to SRC2 the row reads, a bit each. */
+unsigned isa_op_source_fields(const struct isa_op_info *op);
 
 /* The op_sel bits of VOP3 and VINTERP words that select something. */
 unsigned isa_inst_opsel(const struct isa_inst *in);

@@ -4,8 +4,9 @@
  * The word's top bits give the format, the opcode gives the row of
  * isa/tables/insts.def, and the row's operand slots say what the fields mean.
  * The decoder refuses what LLVM 19 refuses: unused fields that are not zero,
- * modifiers that the row does not take, register tuples beyond the file.  Bits
- * that LLVM ignores stay in f[] only, so that encoding restores the same bytes.
+ * modifiers that the row does not take, register tuples beyond the file.  But
+ * sources that a VOP3 row does not have may be anything, as the chip has it and
+ * later LLVMs need.  Bits that are ignored stay in f[] only, so that encoding restores the same bytes.
  */
 #include <string.h>
 

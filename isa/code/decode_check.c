@@ -9,8 +9,7 @@
 
 const char isa_decode_unused[] = "unused field is not zero";
 
-/* Which sources a row has. */
-static unsigned sources_of(const struct isa_op_info *op)
+unsigned isa_op_source_fields(const struct isa_op_info *op)
 {
 	unsigned has = 0;
 
@@ -53,7 +52,7 @@ static unsigned opsel_bits(const struct isa_inst *in)
 	if (in->op == ISA_v_fmac_f16 && in->gen == ISA_GFX10_3)
 		return 0;
 	if (op->flags & ISA_OPSEL)
-		return sources_of(op) | 8;
+		return isa_op_source_fields(op) | 8;
 	for (int i = 0; i < op->n_opnd; i++) {
 		int slot = op->opnd[i].slot;
 
@@ -204,7 +203,7 @@ static const char *check_vector(struct decoder *d)
 
 	if (!is_vop3(in))
 		return NULL;
-	d->has = sources_of(d->op);
+	d->has = isa_op_source_fields(d->op);
 	if (in->fmt == ISA_FMT_VOP3P)
 		why = check_vop3p(d);
 	else if (in->fmt == ISA_FMT_VINTERP)
@@ -213,10 +212,14 @@ static const char *check_vector(struct decoder *d)
 		why = check_vop3(d);
 	if (why)
 		return why;
-	if ((f[ISA_F_SRC0] && !(d->has & 1)) ||
-	    (f[ISA_F_SRC1] && !(d->has & 2)) ||
-	    (f[ISA_F_SRC2] && !(d->has & 4)) || (f[ISA_F_VDST] && !d->has))
-		return isa_decode_unused;
+	if (!d->has)
+		return f[ISA_F_SRC0] || f[ISA_F_SRC1] || f[ISA_F_SRC2] ||
+				       f[ISA_F_VDST] ?
+			       isa_decode_unused :
+			       NULL;
+	/* LLVM 21 and later write 128 there; the chip does not look. */
+	d->in->has_unused = (f[ISA_F_SRC1] && !(d->has & 2)) ||
+			    (f[ISA_F_SRC2] && !(d->has & 4));
 	return NULL;
 }
 

@@ -20,6 +20,7 @@
  *   disassemblers print them, so they must assemble;
  * - v1.l, v1.h and op_sel of 16-bit operands in VOP3: LLVM wants a mode for
  *   them, gfx11 has them always;
+ * - unused_src1:N, unused_src2:N, for which LLVM has no words;
  * - format:[NAME] before a buffer's offset, which LLVM 19 misreads;
  * - immediates, offsets and masks too large for their field, which LLVM cuts
  *   without a word, and other nonsense that it assembles (src_scc as a

@@ -516,6 +516,17 @@ static const uint8_t field_of[MD_COUNT] = {
 	[MD_WAIT_VM_VSRC] = ISA_F_WAITVSRC,
 };
 
+static bool put_unused(struct parser *ps, const struct mod *m)
+{
+	const bool third = m->id == MD_UNUSED_SRC2;
+	int64_t v;
+
+	if (isa_op_source_fields(ps->op) & (third ? 4 : 2))
+		return isa_refuse(ps, 3, "the instruction has this source");
+	return mod_number(ps, m, &v) &&
+	       isa_put_field(ps, third ? ISA_F_SRC2 : ISA_F_SRC1, v);
+}
+
 static bool put_mod(struct parser *ps, const struct mod *m)
 {
 	int64_t v = !m->no;
@@ -558,6 +569,9 @@ static bool put_mod(struct parser *ps, const struct mod *m)
 		return put_hint(ps, m);
 	case MD_SCOPE:
 		return put_scope(ps, m);
+	case MD_UNUSED_SRC1:
+	case MD_UNUSED_SRC2:
+		return put_unused(ps, m);
 	case MD_BYTE_SEL:
 	case MD_INDEX_KEY:
 		return put_number_select(ps, m);

@@ -288,6 +288,21 @@ static void put_image(struct out *o, const struct isa_inst *in)
 	add_if(o, f[ISA_F_D16], " d16");
 }
 
+/* Sources that the row does not have; the chip does not look at them. */
+static void put_unused(struct out *o, const struct isa_inst *in)
+{
+	const unsigned has = isa_op_source_fields(isa_op_info(in->op));
+
+	if (in->f[ISA_F_SRC1] && !(has & 2)) {
+		ADD(o, " unused_src1:");
+		add_dec(o, in->f[ISA_F_SRC1]);
+	}
+	if (in->f[ISA_F_SRC2] && !(has & 4)) {
+		ADD(o, " unused_src2:");
+		add_dec(o, in->f[ISA_F_SRC2]);
+	}
+}
+
 /* Modifiers after the operands, by encoding. */
 void isa_print_options(struct out *o, const struct isa_inst *in)
 {
@@ -305,6 +320,8 @@ void isa_print_options(struct out *o, const struct isa_inst *in)
 	case ISA_FMT_VINTERP:
 		put_vop3(o, in);
 		put_dpp(o, in);
+		if (in->has_unused)
+			put_unused(o, in);
 		break;
 	case ISA_FMT_MIMG:
 		put_image(o, in);

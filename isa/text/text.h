@@ -1,7 +1,8 @@
 /*
  * isa/text - the assembly text of RDNA: print, parse, expressions.
  *
- * The syntax is LLVM's.  No function keeps state, allocates, or reads outside
+ * The syntax is LLVM's, and "unused_src1:N unused_src2:N" for sources that a
+ * VOP3 instruction does not have and whose fields are not 0.  No function keeps state, allocates, or reads outside
  * the text it was given; all may be called from any number of threads.
  *
  * A whole program, which tests/isa/example.t cuts out of this comment,

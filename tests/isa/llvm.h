@@ -168,10 +168,13 @@ static void fill(struct isa_gen_state *g, int wave, struct sample *s, int n)
 /* Differences that are meant.  All must occur, or the list is out of date. */
 enum reason {
 	HALF, OPSEL, SEXT, EXEC, UNKNOWN, LDS_DIRECT, SPECIAL, SOFFSET,
-	MESSAGE, IMAGE, N_REASONS
+	MESSAGE, IMAGE, UNUSED, N_REASONS
 };
 
 static const char *const reasons[N_REASONS] = {
+	[UNUSED] = "the chip does not look at sources that a VOP3 row does not "
+		   "have, and LLVM 21 writes 128 there; LLVM 19 refuses all "
+		   "but 0",
 	[HALF] = "bit 7 of a 16-bit operand's VGPR in VOP1, VOP2 and VOPC "
 		 "selects the high half (RDNA3 ISA 4.7): v1.h.  LLVM 19 marks "
 		 "it as an invalid register or refuses it",
@@ -351,6 +354,8 @@ static bool agrees(const struct sample *s)
 
 static bool is_meant(const struct sample *s, bool *seen)
 {
+	if (!s->why && s->in.has_unused && !*s->theirs)
+		return seen[UNUSED] = true;
 	if (s->why)
 		return refusal_meant(s, seen);
 	if (*s->theirs)
