@@ -23,19 +23,20 @@ enum { POOL = 300 }; /* processes of each kind and condition */
 static const struct kind {
 	const char *name, *area;
 	const char *metric; /* whose rows say what can be detected */
+	const char *params; /* part of those rows' parameters; "": any */
 	const char *command; /* %m: folder of a model, %d: the database */
 } kinds[] = {
-	{ "dispatch", "dispatch", "latency", "t0-probe dispatch --device soft" },
-	{ "latency", "cost", "latency", "t0-probe latency --device host "
+	{ "dispatch", "dispatch", "latency", "", "t0-probe dispatch --device soft" },
+	{ "latency", "cost", "latency", "", "t0-probe latency --device host "
 				"--quick --inst add" },
-	{ "gemm", "gemm", "flops", "t0-tune --device host --measure --dtype f32 "
+	{ "gemm", "gemm", "flops", "", "t0-tune --device host --measure --dtype f32 "
 				   "--shapes 512x512x512 "
 				   "--jobs 1 --samples 100" },
-	{ "decode", "engine", "speed", "t0-qwen3 bench --model %m --prefill 64 "
-				       "--decode 128 --threads 1" },
-	{ "compile", "compile", "time", "t0-cc --kernel softmax --repeat 20 "
+	{ "decode", "engine", "speed", "\"decode\"", "t0-qwen3 bench --model %m --prefill 64 "
+				       "--decode 128 --samples 40 --threads 1" },
+	{ "compile", "compile", "time", "", "t0-cc --kernel softmax --repeat 20 "
 					"--db %d" },
-	{ "soft", "tiers", "throughput", "t0-probe tiers --device soft" },
+	{ "soft", "tiers", "throughput", "", "t0-probe tiers --device soft" },
 };
 
 struct calibrating {
@@ -67,6 +68,11 @@ static int by_side(const void *p, const void *q)
 	return c ? c : by_time(p, q);
 }
 
+static bool is_principal(const struct kind *k, const struct piece *p)
+{
+	return !strcmp(p->metric, k->metric) && strstr(p->params, k->params);
+}
+
 /* Rows that every process has and chance decides. */
 static void add_row(struct calibrating *c, const struct piece *v, size_t n)
 {
@@ -78,7 +84,7 @@ static void add_row(struct calibrating *c, const struct piece *v, size_t n)
 	for (size_t i = 0; i < n; i++)
 		above = above && v[i].value > 0;
 	if (n >= p->n && !m.exact && above) {
-		p->principal[p->rows] = !strcmp(v->metric, c->kind->metric);
+		p->principal[p->rows] = is_principal(c->kind, v);
 		p->value[p->rows] = xcalloc(p->n, sizeof(double));
 		for (size_t i = 0; i < p->n; i++)
 			p->value[p->rows][i] = log(m.value[i]);
@@ -267,9 +273,13 @@ static bool try_planted(struct calibrating *c, const char *folder,
 		  pieces_of_results(c->s->db, &p, e, "r.series = ? AND "
 				    "r.state = 'complete'", "t", x.name);
 	if (ok) {
+		size_t n = 0;
+		for (size_t i = 0; i < p.n; i++)
+			if (is_principal(c->kind, &p.v[i]))
+				p.v[n++] = p.v[i];
+		p.n = n;
 		qsort(p.v, p.n, sizeof(*p.v), by_side);
-		c->planted = pool_judge_planted(&p, c->kind->metric,
-						(size_t)o->side,
+		c->planted = pool_judge_planted(&p, (size_t)o->side,
 						(size_t)o->trials / 4 + 1,
 						c->pool.alpha);
 	}

@@ -205,9 +205,8 @@ static void judge_row(const struct planted_row *r, const size_t *block,
 	}
 }
 
-/* The rows of this metric; pieces are sorted by row, side and time. */
-static size_t find_rows(const struct pieces *p, const char *metric,
-			struct planted_row *row)
+/* Pieces are sorted by row, side and time. */
+static size_t find_rows(const struct pieces *p, struct planted_row *row)
 {
 	size_t n = 0;
 
@@ -219,19 +218,19 @@ static size_t find_rows(const struct pieces *p, const char *metric,
 			if (!r.n[s]++)
 				r.side[s] = &p->v[i + k];
 		}
-		if (r.n[0] && r.n[1] && !strcmp(p->v[i].metric, metric))
+		if (r.n[0] && r.n[1])
 			row[n++] = r;
 	}
 	return n;
 }
 
 struct planted_verdict pool_judge_planted(const struct pieces *pieces,
-					  const char *metric, size_t side,
-					  size_t trials, double alpha)
+					  size_t side, size_t trials,
+					  double alpha)
 {
 	struct planted_row *row = xcalloc(pieces->n, sizeof(*row));
 	struct planted_verdict v = { .trials = trials, .change = NAN };
-	size_t rows = find_rows(pieces, metric, row), blocks = SIZE_MAX;
+	size_t rows = find_rows(pieces, row), blocks = SIZE_MAX;
 	double *loss = xcalloc(trials * rows + 1, sizeof(*loss));
 	size_t *block = xcalloc(side, sizeof(*block));
 	uint64_t seed = 1;

@@ -83,7 +83,7 @@ struct planted_verdict {
 };
 struct pieces;
 struct planted_verdict pool_judge_planted(const struct pieces *rows,
-					  const char *metric, size_t side,
-					  size_t trials, double alpha);
+					  size_t side, size_t trials,
+					  double alpha);
 
 #endif

@@ -67,7 +67,7 @@ static struct planted_verdict judge_planted(double noise, double loss)
 			.lo = NAN, .hi = NAN, .n = 1,
 		};
 	}
-	return pool_judge_planted(&p, "rate", SIDE, 200, 0.01 / ROWS);
+	return pool_judge_planted(&p, SIDE, 200, 0.01 / ROWS);
 }
 
 static void test_planted(void)
@@ -82,7 +82,7 @@ static void test_planted(void)
 	v = judge_planted(0.3, 0.06);
 	ok(v.found <= 10, "planted: in noise of 30 %% %zu find it", v.found);
 	is_u64(v.passed, 0, "planted: but none passes");
-	v = pool_judge_planted(&(struct pieces){ 0 }, "rate", SIDE, 200, 0.01);
+	v = pool_judge_planted(&(struct pieces){ 0 }, SIDE, 200, 0.01);
 	is_u64(v.trials, 0, "planted: without processes there is no trial");
 }
 
