@@ -72,8 +72,9 @@ deadline 'a probe' "$b/t0-probe" latency -q --device sim
 deadline 'sensors' "$b/t0-device" watch -q
 deadline 'a text' "$b/t0-qwen3" generate -q -m "$tmp/tiny" --ids 1,2 -g \
 	-n 40000 --context 40000
+# What others published is stored at once.
 exits 0 'what became of the runs' "$b/t0-results" sql \
-	"SELECT DISTINCT state FROM runs" --csv
+	"SELECT DISTINCT state FROM runs WHERE tool <> 't0-tune published'" --csv
 is "$(tr -d '\r' <"$tmp/out" | tr '\n' ' ')" 'state interrupted ' \
 	'each is interrupted, none complete or failed'
 plan_done
