@@ -214,7 +214,15 @@ static bool reads_as_mask(const struct cfg_insn *x, int reg, int count)
 	       reg + count > ISA_R_VCC_LO;
 }
 
-/* Any other scalar or literal operand of a VALU instruction clears it. */
+static bool is_exec(int reg)
+{
+	return reg == ISA_R_EXEC_LO || reg == ISA_R_EXEC_HI;
+}
+
+/*
+ * Any other scalar or literal operand of a VALU instruction clears it, VCC
+ * without its name too, but not EXEC.
+ */
 static bool other_scalar(const struct cfg_insn *x)
 {
 	if (!x->valu)
@@ -224,13 +232,14 @@ static bool other_scalar(const struct cfg_insn *x)
 
 		if (o->role & ISA_SRC &&
 		    (o->kind == ISA_K_LITERAL ||
-		     (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL)))
+		     (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL &&
+		      !is_exec(o->reg))))
 			return true;
 	}
-	return false;
+	return x->flags & ISA_RVCC;
 }
 
-/* Back from a VALU that reads s[reg]: the SALU write, then the mask use. */
+/* Back from a reader of s[reg]: the SALU write, then the mask use. */
 static enum answer look_mask(struct walk *w, struct trail *t, int insn)
 {
 	const struct cfg_insn *x = &w->v->g.insn[insn];
@@ -332,13 +341,18 @@ static void check_valu(struct walk *w, int insn)
 		report_hazard(
 			w, VERIFY_HZ_TRANS, insn,
 			"it reads a transcendental result that may be on its way");
-	if (!wave64)
-		return;
-	if (w->src.n > 1 && has_hazard(w, look_forward, insn))
+	if (wave64 && w->src.n > 1 && has_hazard(w, look_forward, insn))
 		report_hazard(
 			w, VERIFY_HZ_FORWARD, insn,
 			"its sources were written before and after a write of "
 			"EXEC, too close to it");
+}
+
+/* Wave64: the SGPRs that a VALU or SALU instruction or a branch reads. */
+static void check_masks(struct walk *w, int insn)
+{
+	const struct cfg_insn *x = w->at;
+
 	for (int i = 0; i < x->use.n; i++) {
 		if (x->use.reg[i].file != ISA_K_SGPR ||
 		    !(x->use.reg[i].role & ISA_SRC) ||
@@ -459,6 +473,9 @@ void hazard_check(struct verifier *v, const struct vstate *s, int insn)
 
 	if (x->valu)
 		check_valu(&w, insn);
+	if (v->in->target.wave == 64 &&
+	    (x->valu || x->salu || x->in.fmt == ISA_FMT_SOPP))
+		check_masks(&w, insn);
 	if (x->pipe == ISA_PIPE_WMMA)
 		check_wmma(&w, insn);
 	if (x->lds_dir)

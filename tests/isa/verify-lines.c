@@ -1,0 +1,91 @@
+/*
+ * The verifier on a few lines each: readers of a lane mask that is still in use
+ * (LLVM's VALUMaskWriteHazard: a SALU or VALU instruction reads what the SALU
+ * wrote).
+ */
+#include <string.h>
+
+#include "isa/verify/verify.h"
+#include "tests/code.h"
+#include "tests/tap.h"
+
+#define USE   "v_cndmask_b32_e64 v1, v1, v2, s[2:3]; "
+#define WRITE "s_mov_b64 s[2:3], 0; "
+#define MASK  USE WRITE
+#define VCC   "v_cndmask_b32_e32 v1, v1, v2, vcc; s_mov_b64 vcc, 0; "
+
+static const struct {
+	const char *name;
+	int wave;
+	const char *text;
+	int rule; /* enum verify_rule, -1: no finding */
+} cases[] = {
+	{ "a mask read by the VALU", 64, MASK "v_mov_b32 v3, s2",
+	  VERIFY_HZ_MASK },
+	{ "a mask read by the SALU", 64, MASK "s_add_u32 s4, s2, 0",
+	  VERIFY_HZ_MASK },
+	{ "its high half", 64, MASK "s_mov_b32 s4, s3", VERIFY_HZ_MASK },
+	{ "a mask read with one operand", 64, MASK "s_not_b64 s[4:5], s[2:3]",
+	  VERIFY_HZ_MASK },
+	{ "a mask compared", 64, MASK "s_cmp_eq_u64 s[2:3], 0",
+	  VERIFY_HZ_MASK },
+	{ "a mask read with a 16-bit constant", 64, MASK "s_cmpk_eq_u32 s2, 5",
+	  VERIFY_HZ_MASK },
+	{ "a register half of which is a mask", 64, MASK "s_addk_i32 s3, 5",
+	  VERIFY_HZ_MASK },
+	{ "VCC tested by a branch", 64, VCC "s_cbranch_vccz 0",
+	  VERIFY_HZ_MASK },
+	{ "VCC read by the SALU", 64, VCC "s_mov_b32 s4, vcc_hi",
+	  VERIFY_HZ_MASK },
+	{ "EXEC as a source between clears nothing", 64,
+	  USE "v_mov_b32 v3, exec_lo; " WRITE "s_mov_b32 s4, s2",
+	  VERIFY_HZ_MASK },
+	{ "a wait for the SALU", 64,
+	  MASK "s_waitcnt_depctr 0xfffe; s_mov_b32 s4, s2", -1 },
+	{ "another scalar in between", 64,
+	  "s_mov_b32 s8, 0; " USE "v_mov_b32 v3, s8; " WRITE
+	  "s_mov_b32 s4, s2",
+	  -1 },
+	{ "VCC without its name in between", 64,
+	  "s_mov_b64 vcc, 0; " USE "v_div_fmas_f32 v3, v1, v1, v1; " WRITE
+	  "s_mov_b32 s4, s2",
+	  -1 },
+	{ "a register that is no mask", 64, MASK "s_mov_b32 s4, s6", -1 },
+	{ "wave32 has no such hazard", 32,
+	  "v_cndmask_b32_e64 v1, v1, v2, s2; s_mov_b32 s2, 0; "
+	  "s_add_u32 s4, s2, 0",
+	  -1 },
+};
+
+static void verify_lines(const char *name, int wave, const char *text, int rule)
+{
+	char all[512];
+	uint32_t code[64];
+	size_t n;
+	struct isa_target t = { .gen = ISA_GFX11, .wave = wave };
+	struct verify_report r = { 0 };
+	struct verify_input in;
+	struct err e = { 0 };
+
+	snprintf(all, sizeof(all), "%s; s_endpgm", text);
+	n = code_lines(all, wave, code, 64);
+	verify_input_raw(&in, t, code, n * 4);
+	for (int i = 0; i < VERIFY_RULE_COUNT; i++)
+		in.allow[i] = i != VERIFY_HZ_MASK && i != VERIFY_NO_CODE;
+	if (!ok(isa_verify(&in, &r, &e), "%s: is verified", name))
+		diag("%s", e.msg);
+	is_str(r.n ? verify_rule_name(r.v[0].rule) : "none",
+	       rule < 0 ? "none" : verify_rule_name(rule), "%s", name);
+	if (rule < 0 && r.n)
+		diag("0x%llx: %s", (unsigned long long)r.v[0].addr,
+		     r.v[0].text);
+	verify_report_fini(&r);
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		verify_lines(cases[i].name, cases[i].wave, cases[i].text,
+			     cases[i].rule);
+	return plan_done();
+}
