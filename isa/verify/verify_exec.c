@@ -42,12 +42,47 @@ static bool by_lane(const struct values *s, uint32_t x)
 	return false;
 }
 
+/*
+ * Does s_setpc_b64 go back to the caller?  The address is what a call left, or
+ * in s[30:31], where compilers reload it.  All other addresses are tail calls.
+ */
+static bool goes_back(const struct verifier *v, const struct vstate *s,
+		      const struct cfg_insn *x)
+{
+	const struct isa_operand *o = &x->in.opnd[0];
+	const struct value *lo = &v->val.v[s->v[o->reg]];
+	int op = lo->kind == VAL_INSN ? v->g.insn[lo->a].in.op : 0;
+
+	return o->reg == 30 || op == ISA_s_swappc_b64 || op == ISA_s_call_b64;
+}
+
+/* May the callee of a tail call give back the lanes that are off? */
+static bool may_widen(const struct cfg *g, int callee)
+{
+	for (int b = 0; callee >= 0 && b < g->n_blocks; b++) {
+		const struct cfg_block *x = &g->block[b];
+
+		if (x->func != callee)
+			continue;
+		if (x->end == CFG_CALL || x->callee >= 0)
+			return true;
+		for (int i = x->first; i < x->first + x->n; i++)
+			if (ver_writes_exec(&g->insn[i]))
+				return true;
+	}
+	return callee < 0;
+}
+
 static void check_return(struct verifier *v, const struct vstate *s, int insn)
 {
 	const struct cfg_block *b = &v->g.block[v->g.insn[insn].block];
 	uint32_t exec = s->v[ISA_R_EXEC_LO];
 
 	if (b->end != CFG_RETURN || b->func <= 0 || insn != b->first + b->n - 1)
+		return;
+	if ((b->callee >= 0 ||
+	     !goes_back(v, s, &v->g.insn[insn])) &&
+	    may_widen(&v->g, b->callee))
 		return;
 	if (val_narrower(&v->val, exec,
 			 val_entry(&v->val, b->func, ISA_R_EXEC_LO)))

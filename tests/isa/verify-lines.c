@@ -1,7 +1,7 @@
 /*
  * The verifier on a few lines each: readers of a lane mask that is still in use
  * (LLVM's VALUMaskWriteHazard: a SALU or VALU instruction reads what the SALU
- * wrote).
+ * wrote), and what s_setpc_b64 does with EXEC.
  */
 #include <string.h>
 
@@ -13,6 +13,17 @@
 #define WRITE "s_mov_b64 s[2:3], 0; "
 #define MASK  USE WRITE
 #define VCC   "v_cndmask_b32_e32 v1, v1, v2, vcc; s_mov_b64 vcc, 0; "
+
+/* A call from 0 of the function at 24, and what it begins with. */
+#define CALL \
+	"s_getpc_b64 s[6:7]; s_add_u32 s6, s6, 20; s_addc_u32 s7, s7, 0; " \
+	"s_swappc_b64 s[30:31], s[6:7]; s_endpgm; s_nop 0; "
+#define NARROW \
+	"v_cmp_gt_u32_e32 vcc_lo, 7, v0; s_and_saveexec_b32 s9, vcc_lo; "
+/* From 32, the function's third line, to 48. */
+#define TAIL \
+	"s_getpc_b64 s[6:7]; s_add_u32 s6, s6, 12; s_addc_u32 s7, s7, 0; " \
+	"s_setpc_b64 s[6:7]; "
 
 static const struct {
 	const char *name;
@@ -55,6 +66,20 @@ static const struct {
 	  "v_cndmask_b32_e64 v1, v1, v2, s2; s_mov_b32 s2, 0; "
 	  "s_add_u32 s4, s2, 0",
 	  -1 },
+	{ "a return with lanes off", 32, CALL NARROW "s_setpc_b64 s[30:31]",
+	  VERIFY_EXEC_LOST },
+	{ "a return by a copy of the address", 32,
+	  CALL "s_mov_b64 s[10:11], s[30:31]; " NARROW "s_setpc_b64 s[10:11]",
+	  VERIFY_EXEC_LOST },
+	{ "a tail call whose callee restores EXEC", 32,
+	  CALL NARROW TAIL "s_mov_b32 exec_lo, s9; s_setpc_b64 s[30:31]", -1 },
+	{ "a tail call whose callee restores nothing", 32,
+	  CALL NARROW TAIL "v_mov_b32 v1, 0; s_setpc_b64 s[30:31]",
+	  VERIFY_EXEC_LOST },
+	{ "a tail call to an address from memory", 32,
+	  CALL "s_load_b64 s[16:17], s[0:1], 0x0; s_waitcnt lgkmcnt(0); "
+	  NARROW "s_setpc_b64 s[16:17]",
+	  -1 },
 };
 
 static void verify_lines(const char *name, int wave, const char *text, int rule)
@@ -71,7 +96,8 @@ static void verify_lines(const char *name, int wave, const char *text, int rule)
 	n = code_lines(all, wave, code, 64);
 	verify_input_raw(&in, t, code, n * 4);
 	for (int i = 0; i < VERIFY_RULE_COUNT; i++)
-		in.allow[i] = i != VERIFY_HZ_MASK && i != VERIFY_NO_CODE;
+		in.allow[i] = i != VERIFY_HZ_MASK && i != VERIFY_EXEC_LOST &&
+			      i != VERIFY_NO_CODE;
 	if (!ok(isa_verify(&in, &r, &e), "%s: is verified", name))
 		diag("%s", e.msg);
 	is_str(r.n ? verify_rule_name(r.v[0].rule) : "none",
