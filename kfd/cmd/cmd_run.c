@@ -91,7 +91,7 @@ static bool launch_all(struct kfd_job *r, const struct kfd_kernel *k,
 {
 	struct kfd_launch l = {
 		.kernel = k,
-		.dyn_lds_bytes = r->lds_bytes,
+		.dyn_lds_bytes = r->lds_bytes + (uint32_t)r->more_lds_bytes,
 		.stack_bytes = (uint32_t)r->stack_bytes,
 		.args = r->kernarg,
 		.args_bytes = k->explicit_bytes,

@@ -32,7 +32,7 @@ struct kfd_job {
 	struct cmd cmd;
 	bool list, dry_run;
 	const char *device, *chip;
-	uint64_t seed, repeat, print, stack_bytes;
+	uint64_t seed, repeat, print, stack_bytes, more_lds_bytes;
 	const char *grid_text, *block_text;
 	uint64_t deadline_ns; /* of each dispatch */
 	struct cli_list dump;

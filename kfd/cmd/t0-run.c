@@ -133,6 +133,10 @@ static bool parse_operands(struct kfd_job *r, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "--stack %" PRIu64 ": expected at most 1M",
 			       r->stack_bytes);
+	if (r->more_lds_bytes > 65536)
+		return err_set(e, ERR_USAGE,
+			       "--lds %" PRIu64 ": expected at most 64K",
+			       r->more_lds_bytes);
 	return parse_watch(r, e);
 }
 
@@ -143,6 +147,7 @@ static bool open_watched(struct kfd_job *r, const char *spec, struct err *e)
 {
 	const struct soft_options o = {
 		.deadline_ns = r->deadline_ns,
+		.lds_faults = true,
 	};
 
 	if (spec && *spec && strcmp(spec, "soft") != 0)
@@ -262,6 +267,9 @@ static const struct cli_opt options[] = {
 	{ "stack", 0, CLI_U64, &job.stack_bytes, "BYTES",
 	  "scratch of a work-item for calls, besides the kernel's own "
 	  "(kernels with a dynamic stack need it)" },
+	{ "lds", 0, CLI_U64, &job.more_lds_bytes, "BYTES",
+	  "LDS of a workgroup that no argument names, besides the kernel's "
+	  "own (Triton's kernels want it)" },
 	{ "deadline", 't', CLI_SECONDS, &job.deadline_ns, "SECONDS",
 	  "give a dispatch up after this long (default 10)" },
 	{ "chip", 0, CLI_STR, &job.chip, "GFX",

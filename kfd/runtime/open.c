@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "kfd/runtime/runtime.h"
+#include "kfd/soft/soft.h"
 
 /* ------------------------------------------------------------- open --- */
 
@@ -355,7 +356,8 @@ bool kfd_open_peer(struct kfd_dev **out, struct kfd_dev *first,
 
 static bool open_soft(struct kfd_dev **dev, const char *why, struct err *e)
 {
-	struct kfd_driver *d = kfd_soft_new(NULL, e);
+	const struct soft_options o = { .lds_faults = true };
+	struct kfd_driver *d = kfd_soft_new(&o, e);
 
 	if (!d)
 		return err_wrap(e, "the gfx1100 in software");

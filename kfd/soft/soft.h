@@ -40,6 +40,8 @@ struct soft_options {
 	 * be done with; the card is node 2. */
 	bool igpu_first;
 	bool hidden_node; /* the last node is forbidden by the cgroup */
+	/* LDS beyond the workgroup's is a fault; on the chip it reads 0. */
+	bool lds_faults;
 };
 
 #define SOFT_GPU_ID 0xa37cu /* as the topology tree and apertures say */

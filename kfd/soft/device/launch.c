@@ -528,6 +528,7 @@ static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 		.shared_limit = SOFT_LDS_BASE | 0xffffffff,
 		.private_base = SOFT_SCRATCH_BASE,
 		.private_limit = SOFT_SCRATCH_BASE | 0xffffffff,
+		.lds_faults = q->dev->o.lds_faults,
 	};
 }
 

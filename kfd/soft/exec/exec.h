@@ -56,6 +56,7 @@ struct soft_env {
 	uint64_t (*realtime)(void *ctx);
 	uint64_t shared_base, shared_limit;   /* LDS aperture */
 	uint64_t private_base, private_limit; /* scratch aperture */
+	bool lds_faults; /* beyond a workgroup's; false: reads 0 */
 	const struct soft_now *now; /* NULL: realtime(), and no pipeline */
 	/* s_sendmsg interrupts the host for event `id`; NULL: nobody cares. */
 	void (*interrupt)(void *ctx, uint32_t id);

@@ -4,7 +4,8 @@
  * RDNA3 ISA 12.  A workgroup's waves run on one thread, so LDS needs no host
  * atomics.  Addresses may be unaligned, as compute queues are set up; atomics
  * must be aligned.  What lies outside of the workgroup's LDS reads 0, ignores
- * writes, and sets MEM_VIOL in TRAPSTS.
+ * writes, and sets MEM_VIOL in TRAPSTS; or it is a fault if the environment says
+ * so (lds_faults).
  */
 #include <string.h>
 
@@ -35,9 +36,15 @@ static uint8_t *lds_at(struct soft_wave *w, uint32_t addr, uint32_t size_bytes)
 {
 	uint8_t *p = soft_lds_at(w, addr, size_bytes);
 
-	if (!p)
-		w->trapsts |= TRAPSTS_MEM_VIOL;
-	return p;
+	if (p)
+		return p;
+	w->trapsts |= TRAPSTS_MEM_VIOL;
+	if (w->group->env->lds_faults)
+		soft_raise(w, SOFT_FAULT_APERTURE,
+			   "LDS access at byte %u, but the workgroup has %u "
+			   "bytes of it",
+			   addr, w->group->lds_size_bytes);
+	return NULL;
 }
 
 /* ---------------------------------------------------- loads, stores ---- */
