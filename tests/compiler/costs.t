@@ -149,8 +149,9 @@ has "$tmp/err" 'on a card (discovery, run 1)' 'lacking: with who found it'
 echo 'v_exp_f32 slot VOP1 illegal null' | database lack.db emulated
 exits 0 'lacking: what an emulator says is not heard' "$cc" -k softmax \
 	-o c.co --db lack.db
-exits 2 'a database that is not there' "$qwen" forecast --shape 0.6b \
-	--context 128 --prefill 16 --db gone.db
+exits 2 'who only reads wants a database that is there' "$tune" --list \
+	--shapes 512x512x512 --db gone.db
+exits 2 'as do the costs' "$sim" costs --db gone.db
 T0_DB=gone.db exits 0 'is none where nothing names it' "$cc" -k softmax -o c.co
 
 # Lists and forecasts.
