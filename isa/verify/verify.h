@@ -110,6 +110,7 @@ struct verify_report {
 	struct verify_finding *v; /* ascending by address, then rule */
 	int n, cap;
 	int n_insns, n_blocks; /* reached from the entry */
+	bool lds_of_launch; /* LDS is used whose size is not known */
 	struct arena mem;
 };
 

@@ -321,8 +321,12 @@ static void check_lds(struct verifier *v, const struct vstate *s, int insn)
 	uint32_t addr = o ? step_operand(v, s, o, 0) : 0;
 	struct pieces p;
 
-	if (v->in->lds_bytes < 0 || v->lds_of[insn] < 0)
+	if (v->lds_of[insn] < 0)
 		return;
+	if (v->in->lds_bytes < 0) {
+		v->r->lds_of_launch = true;
+		return;
+	}
 	if (!v->in->lds_bytes) {
 		ver_report(v, VERIFY_LDS_BUDGET, insn, -1,
 			   "it accesses LDS; the descriptor declares none");

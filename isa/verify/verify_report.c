@@ -87,9 +87,11 @@ static bool show_one(struct verify_show *show, struct verify_input *in,
 	if (!show->table)
 		fprintf(show->out,
 			"%s: %d finding%s in %d instructions and %d "
-			"blocks\n",
+			"blocks%s\n",
 			kernel ? kernel : "code", r.n, r.n == 1 ? "" : "s",
-			r.n_insns, r.n_blocks);
+			r.n_insns, r.n_blocks,
+			r.lds_of_launch ? "; its LDS depends on the launch" :
+					  "");
 	for (int i = 0; i < r.n; i++) {
 		path_text(&r.v[i], &path);
 		if (show->table)
@@ -124,6 +126,9 @@ static bool show_kernel(struct verify_show *show, const struct co *co,
 		return false;
 	if (show->wave)
 		in.target.wave = show->wave;
+	/* Of others' objects: Triton declares none and adds it at launch. */
+	if (!k->desc.group_segment_bytes)
+		in.lds_bytes = -1;
 	ok = !show->chip || isa_chip_parse(show->chip, &in.target.gen) ||
 	     err_set(e, ERR_USAGE, "--chip: '%s' is not known", show->chip);
 	ok = ok && show_one(show, &in, k->name, e);

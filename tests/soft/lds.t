@@ -33,9 +33,35 @@ through:
 		.amdhsa_next_free_sgpr 4
 		.amdhsa_wavefront_size32 1
 	.end_amdhsa_kernel
+	.amdgpu_metadata
+---
+amdhsa.version:
+  - 1
+  - 2
+amdhsa.kernels:
+  - .name: through
+    .symbol: through.kd
+    .kernarg_segment_align: 8
+    .kernarg_segment_size: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .max_flat_workgroup_size: 1024
+    .sgpr_count: 6
+    .vgpr_count: 4
+    .wavefront_size: 32
+    .args:
+      - .address_space: global
+        .offset: 0
+        .size: 8
+        .value_kind: global_buffer
+...
+	.end_amdgpu_metadata
 END
 exits 0 'a kernel with LDS of the launch' "$isa" asm "$tmp/through.s" \
 	-o "$tmp/t.co"
+exits 0 'which the verifier cannot judge' "$isa" verify "$tmp/t.co"
+has "$tmp/out" '0 findings in 9 instructions and 1 blocks; its LDS depends on the launch' \
+	'and says so'
 through() {
 	"$run" -q --device soft --grid 32 --block 32 --csv "$@" "$tmp/t.co" \
 		through out:32:u32'>'"$tmp/x"
