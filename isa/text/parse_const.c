@@ -194,8 +194,9 @@ bool isa_const_literal(struct parser *ps, const struct arg *a,
 	}
 	if (i < INT32_MIN || i > (int64_t)UINT32_MAX)
 		return isa_refuse(ps, 3, "literal does not fit 32 bits");
-	if (half && (i > 0xffff || i < -0x8000))
+	/* lit() names all 32 bits, of which the operand takes the low half. */
+	if (half && (i < -0x8000 || (i > 0xffff && !a->lit)))
 		return isa_refuse(ps, 3, "literal does not fit 16 bits");
-	*out = half ? i & 0xffff : i;
+	*out = half && (i < 0 || !a->lit) ? i & 0xffff : i;
 	return true;
 }

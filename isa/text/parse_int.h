@@ -57,6 +57,7 @@ struct arg {
 	uint8_t list, list_n; /* ARG_LIST: from parser.list[list] */
 	char half;	      /* 'l' or 'h' of "v0.h", 0 without */
 	bool neg, abs, sext;
+	bool lit; /* "lit(1)": a literal even where it could be inline */
 	int len; /* of the text, without neg and abs */
 	const char *s;
 	union {

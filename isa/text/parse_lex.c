@@ -470,6 +470,21 @@ static bool lex_minus(const char **p)
 	return true;
 }
 
+/* An operand without neg and abs: "lit(1)", or plain. */
+static const char *lex_value(struct parser *ps, const char **p, struct arg *a,
+			     bool primary)
+{
+	const char *why;
+
+	if (**p != 'l' || !lex_call(p, "lit"))
+		return lex_plain(ps, p, a, primary);
+	a->lit = true;
+	a->s = *p;
+	why = isa_lex_expression(p, a, false);
+	a->len = *p - a->s;
+	return why ? why : close_with(p, ')', "')' missing behind lit(");
+}
+
 const char *isa_lex_arg(struct parser *ps, const char **p, struct arg *a)
 {
 	bool call_neg = false, call_abs = false, bar = false;
@@ -502,7 +517,7 @@ const char *isa_lex_arg(struct parser *ps, const char **p, struct arg *a)
 		a->abs = bar = true;
 		*p = isa_skip_space(*p + 1);
 	}
-	why = lex_plain(ps, p, a, bar);
+	why = lex_value(ps, p, a, bar);
 	if (!why && bar)
 		why = close_with(p, '|', "'|' missing");
 	if (!why && call_abs)

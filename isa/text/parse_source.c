@@ -55,6 +55,20 @@ bool isa_width_ok(struct parser *ps, const struct arg *a, int want)
 
 /* ------------------------------------------------------------ sources ---- */
 
+/* Integers are the high half of a 64-bit float, and inline if that is. */
+static int inline_high_half(const struct arg *a, enum isa_type type)
+{
+	const struct isa_type_info *t = isa_type_info(type);
+
+	if (a->kind != ARG_INT || t->bits != 64 || t->kind != 'F' ||
+	    a->i < INT32_MIN || a->i > (int64_t)UINT32_MAX)
+		return -1;
+	for (int f = 240; f <= 248; f++)
+		if (isa_inline_value(f, ISA_T_F64) == (uint64_t)a->i << 32)
+			return f;
+	return -1;
+}
+
 static bool constant_field(struct parser *ps, const struct arg *a,
 			   const struct isa_operand_info *slot, uint32_t *field)
 {
@@ -71,7 +85,9 @@ static bool constant_field(struct parser *ps, const struct arg *a,
 			f = isa_const_inline(&number, slot->type);
 		}
 	}
-	if (f >= 0) {
+	if (f < 0)
+		f = inline_high_half(&number, slot->type);
+	if (f >= 0 && !a->lit) {
 		*field = f;
 		return true;
 	}

@@ -140,54 +140,82 @@ static bool shares_literal(const struct isa_inst *in)
 	return false;
 }
 
+/* How a literal is written. */
+struct shown {
+	int32_t small; /* the integer that it equals as an operand */
+	int real;      /* the constant of reals[] that it equals, or -1 */
+	uint32_t hex;
+	enum isa_type type; /* which constants that is among */
+	bool high;	    /* half of a 64-bit float: hex is no number */
+};
+
 /*
  * A literal prints as the constant that it equals in the operand's type, and
  * in hex otherwise; 16-bit types take its low half.
  */
-static void put_literal(struct out *o, const struct isa_inst *in,
-			const struct isa_operand *op)
+static struct shown shown_literal(const struct isa_inst *in,
+				  const struct isa_operand *op)
 {
 	const struct isa_type_info *t = isa_type_info(op->type);
 	bool half = t->bits == 16 && t->count == 1 && !is_whole(in, op);
-	uint32_t v = op->value, shown = v;
-	enum isa_type type = ISA_T_B32;
-	int32_t small = v;
+	uint32_t v = op->value;
+	struct shown x = { v, -1, v, ISA_T_B32, false };
 	uint64_t bits = v;
-	int real;
 
-	if (op->slot == ISA_SLOT_K && in->fmt != ISA_FMT_SOPK) {
-		add_hex(o, v);
-		return;
-	}
 	if (op->type == ISA_T_MIX || in->op == ISA_v_ldexp_f16 ||
 	    (half && t->kind == 'F')) {
-		small = (int16_t)v;
-		bits = shown = v & 0xffff;
-		type = ISA_T_F16;
+		x.small = (int16_t)v;
+		bits = x.hex = v & 0xffff;
+		x.type = ISA_T_F16;
 	} else if (half && t->kind == 'G') {
-		small = (int16_t)v;
-		bits = v & 0xffff;
-		type = ISA_T_BF16;
+		x.small = (int16_t)v;
+		bits = x.hex = v & 0xffff;
+		x.type = ISA_T_BF16;
 	} else if (half) {
-		shown = v & 0xffff;
+		x.hex = v & 0xffff;
 	} else if (t->bits == 16 && (t->kind == 'F' || t->kind == 'G') &&
 		   !shares_literal(in)) {
-		type = op->type;
+		x.type = op->type;
 	} else if (t->bits == 64 && t->kind == 'F') {
-		small = v ? -17 : 0; /* it is the high half */
+		x.small = v ? -17 : 0;
+		x.high = true;
 		bits = (uint64_t)v << 32;
-		type = op->type;
+		x.type = op->type;
 	} else if (t->bits == 64) {
-		small = v <= 64 ? (int32_t)v : -17;
+		x.small = v <= 64 ? (int32_t)v : -17;
 		bits = 0;
 	}
-	real = real_of(type, bits);
-	if (is_small(small))
-		add_int(o, small);
-	else if (real >= 0)
-		add_str(o, reals[real]);
+	x.real = real_of(x.type, bits);
+	return x;
+}
+
+/*
+ * What would be read as an inline constant, or with fewer bits, is marked, so
+ * that the text assembles to the same bytes.
+ */
+static void put_literal(struct out *o, const struct isa_inst *in,
+			const struct isa_operand *op)
+{
+	struct shown x = shown_literal(in, op);
+	bool small = is_small(x.small), cut = x.hex != op->value, mark;
+
+	if (op->slot == ISA_SLOT_K && in->fmt != ISA_FMT_SOPK) {
+		mark = cut;
+		small = false;
+		x.real = -1;
+	} else {
+		mark = op->slot != ISA_SLOT_K &&
+		       (small || x.real >= 0 || cut ||
+			(x.high && is_small(op->value)));
+	}
+	add_if(o, mark, "lit(");
+	if (!cut && small)
+		add_int(o, x.small);
+	else if (!cut && x.real >= 0)
+		add_str(o, reals[x.real]);
 	else
-		add_hex(o, shown);
+		add_hex(o, op->value);
+	add_if(o, mark, ")");
 }
 
 static void put_plain(struct out *o, const struct isa_inst *in,

@@ -273,10 +273,10 @@ static bool is_excused(const struct line *l)
 		"src_vccz", "src_execz", "src_pops_exiting_wave_id",
 		".l",	    ".h",	 "op_sel:",
 		"format:[", "neg(0x",	 "|0x",
-		"_e32 |",   "_e32 neg(", NULL
+		"_e32 |",   "_e32 neg(", "lit(", NULL
 	};
 	static const char *const theirs[] = { " off", "s_setreg_imm32",
-					      "noclamp", NULL };
+					      "noclamp", "lit(", NULL };
 
 	return has_any(l->text, l->llvm[0] ? theirs : ours);
 }
