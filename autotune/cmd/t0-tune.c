@@ -115,14 +115,15 @@ static bool run_tuner(struct cmd *c, struct err *e)
 	if (!is_host(x))
 		x->o.device = kfd_spec_asked(x->o.device, spec);
 	x->o.costs = &costs;
-	cost_init(&costs, TUNE_CHIP);
-	bool ok = add_problems(x, &l, e) &&
-		  cost_open(&costs, TUNE_CHIP, x->o.db, !x->list,
-			    COST_HARDWARE, &x->set, e) &&
-		  (x->list ? tune_report_space(&r, &l, e) :
-			     search_all(x, &r, &l, e));
+	bool ok = add_problems(x, &l, e);
+	if (ok) {
+		ok = cost_open(&costs, TUNE_CHIP, x->o.db, !x->list,
+			       COST_HARDWARE, &x->set, e) &&
+		     (x->list ? tune_report_space(&r, &l, e) :
+				search_all(x, &r, &l, e));
+		cost_fini(&costs);
+	}
 	tune_problems_fini(&l);
-	cost_fini(&costs);
 	return ok;
 }
 

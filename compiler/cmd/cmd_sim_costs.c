@@ -25,9 +25,11 @@ bool sim_load_costs(const struct sim_cmd *o, bool makes_db,
 {
 	enum cost_origin most = COST_DEFAULT;
 
-	cost_init(m, "gfx1100");
-	if (!parse_origin(o, &most, e) ||
-	    !cost_open(m, "gfx1100", o->db, makes_db, most, &o->set, e))
+	if (!parse_origin(o, &most, e)) {
+		cost_init(m, "gfx1100"); /* callers end it, whatever happens */
+		return false;
+	}
+	if (!cost_open(m, "gfx1100", o->db, makes_db, most, &o->set, e))
 		return false;
 	if (m->n_ignored)
 		cmd_remark(&o->cmd, "warning: %d rows of area cost are no "
