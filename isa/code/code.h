@@ -263,6 +263,14 @@ unsigned isa_op_source_fields(const struct isa_op_info *op);
 /* The op_sel bits of VOP3 and VINTERP words that select something. */
 unsigned isa_inst_opsel(const struct isa_inst *in);
 
+/* op_sel chooses the half of source 2 that says how far they shift. */
+static inline bool isa_inst_is_align(const struct isa_inst *in)
+{
+	return (in->op == ISA_v_alignbit_b32 ||
+		in->op == ISA_v_alignbyte_b32) &&
+	       in->gen != ISA_GFX10_3;
+}
+
 /* Sparse matrix products of gfx12. */
 static inline bool isa_inst_is_swmmac(const struct isa_inst *in)
 {

@@ -51,6 +51,8 @@ static unsigned opsel_bits(const struct isa_inst *in)
 	}
 	if (in->op == ISA_v_fmac_f16 && in->gen == ISA_GFX10_3)
 		return 0;
+	if (isa_inst_is_align(in))
+		return 4;
 	if (op->flags & ISA_OPSEL)
 		return isa_op_source_fields(op) | 8;
 	for (int i = 0; i < op->n_opnd; i++) {

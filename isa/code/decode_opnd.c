@@ -132,7 +132,7 @@ static void vop3_mods(struct decoder *d, struct isa_operand *o, int i)
 		if (o->type == ISA_T_MIX && o->mods & ISA_M_HI_HI &&
 		    o->kind == ISA_K_INLINE)
 			o->value = isa_inline_value(o->reg, ISA_T_F16);
-	} else if (isa_type_is_half(o->type) &&
+	} else if ((isa_type_is_half(o->type) || isa_inst_is_align(in)) &&
 		   f[ISA_F_OPSEL] & d->opsel & 1u << i) {
 		o->mods |= ISA_M_HI;
 	}

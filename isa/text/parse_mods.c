@@ -334,7 +334,8 @@ static bool put_select(struct parser *ps, const struct mod *m)
 					  "does not exist");
 		return put_packed_select(ps, m->id, bits);
 	}
-	if (m->id != MD_OP_SEL || !selects_halves(ps->op) ||
+	if (m->id != MD_OP_SEL ||
+	    !(selects_halves(ps->op) || isa_inst_is_align(ps->in)) ||
 	    (ps->in->op == ISA_v_fmac_f16 && ps->t->gen == ISA_GFX10_3))
 		return isa_refuse(ps, 1, "modifier not allowed here");
 	for (int i = 0; i < got; i++)

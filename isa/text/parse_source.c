@@ -281,6 +281,11 @@ bool isa_put_alu_source(struct parser *ps, const struct arg *a, int i,
 		a = &folded;
 	if (!put_source_mods(ps, a, i, slot) || !dpp_source_ok(ps, a, i))
 		return false;
+	if (i == 2 && isa_inst_is_align(in)) { /* op_sel says which half */
+		folded = *a;
+		folded.half = 0;
+		a = &folded;
+	}
 	if (i == 1 && isa_fmt_is_e32(in->fmt)) {
 		if (!isa_put_vgpr(ps, a, isa_want_dwords(ps, slot), slot->type,
 				  &v))

@@ -87,11 +87,49 @@ static const struct {
 	{ "v_fmamk_f32 v0, v1, lit(1.0), v2", "010500580000803f" },
 	{ "v_dual_mov_b32 v0, lit(1) :: v_dual_mov_b32 v1, lit(1)",
 	  "ff0010caff00000001000000" },
+	{ "v_alignbit_b32 v0, v1, v2, v3 op_sel:[0,0,1,0]",
+	  "002016d601050e04" },
+	{ "v_alignbit_b32 v0, v1, v2, v3.h", "002016d601050e04" },
+	{ "v_alignbyte_b32 v0, v1, v2, v3.l", "000017d601050e04" },
+	{ "v_alignbit_b32 v0, v1, v2.h, v3", "" },
 	{ "v_add_f32_dpp v0, lit(1), v1 row_mirror", "" },
 	{ "s_mov_b32 s0, lit(1", "" },
 	{ "s_mov_b32 s0, lit(s1)", "" },
 	{ "s_mov_b32 lit(1), s0", "" },
 };
+
+/* Bytes whose text was once without what the bits say. */
+static const struct {
+	const char *chip, *hex, *text;
+} printed[] = {
+	{ "gfx1100", "002016d601050e04",
+	  "v_alignbit_b32 v0, v1, v2, v3 op_sel:[0,0,1,0]" },
+	{ "gfx1201", "052017d601050e04",
+	  "v_alignbyte_b32 v5, v1, v2, v3 op_sel:[0,0,1,0]" },
+	{ "gfx1100", "002016d6fa040e0401e40000",
+	  "v_alignbit_b32_e64_dpp v0, v1, v2, v3 op_sel:[0,0,1,0] "
+	  "quad_perm:[0,1,2,3] row_mask:0x0 bank_mask:0x0" },
+};
+
+static void texts(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(printed); i++) {
+		struct isa_target t = { .wave = 32 };
+		uint8_t code[ISA_MAX_SIZE_BYTES];
+		char text[ISA_TEXT_MAX] = "(refused)";
+		struct isa_inst in;
+		unsigned byte;
+		int n = 0;
+
+		isa_chip_parse(printed[i].chip, &t.gen);
+		for (; sscanf(printed[i].hex + 2 * n, "%2x", &byte) == 1; n++)
+			code[n] = (uint8_t)byte;
+		if (!isa_decode(&t, code, (size_t)n, &in))
+			isa_print(&t, &in, text, sizeof(text));
+		is_str(text, printed[i].text, "%s for %s", printed[i].hex,
+		       printed[i].chip);
+	}
+}
 
 static void by_hand(void)
 {
@@ -117,6 +155,7 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261123;
 
 	by_hand();
+	texts();
 	diag("seed %llu", (unsigned long long)seed);
 	for (size_t i = 0; i < ARRAY_SIZE(chips); i++)
 		for (int wave = 32; wave <= 64; wave += 32)

@@ -93,7 +93,7 @@ static inline const uint32_t *mods_apply(const struct isa_operand *o, int fmt,
 		return src;
 	if (packed) {
 		mods_select(mods, src, tmp);
-	} else if (mods & ISA_M_HI && t->bits == 16) {
+	} else if (mods & ISA_M_HI) {
 		LANES(i) tmp[i] = src[i] >> 16;
 	} else {
 		mods_copy(tmp, src, dwords);
