@@ -73,6 +73,55 @@ static int64_t name_or_number(const struct part *p, enum isa_name_kind kind,
 	return isa_lex_int(p->s, p->len, &v) ? v : -1;
 }
 
+/* Register, offset and width of s_getreg and s_setreg. */
+static bool put_bit_field(struct parser *ps, const int64_t v[3],
+			  uint32_t *field)
+{
+	if (v[0] < 0 || v[0] > 63)
+		return isa_refuse(ps, 3, "unknown hardware register");
+	if (v[1] < 0 || v[1] > 31 || v[2] < 1 || v[2] > 32)
+		return isa_refuse(ps, 3,
+				  "a bit field has an offset of 0 to 31 "
+				  "and a width of 1 to 32");
+	*field = v[0] | v[1] << 6 | (v[2] - 1) << 11;
+	return true;
+}
+
+/* "{id: 1, offset: 0, size: 32}" in any order, each with its default. */
+static bool named_parts(const char *s, const char *end, int64_t v[3])
+{
+	static const char *const names[] = { "id", "offset", "size" };
+	unsigned seen = 0;
+
+	s = isa_skip_space(s + 1);
+	if (s == end)
+		return true;
+	for (;;) {
+		const char *stop = memchr(s, ',', end - s);
+		const char *value = memchr(s, ':', end - s);
+		int n = 0, which = -1;
+
+		stop = stop ? stop : end;
+		while (isa_is_name(s[n]))
+			n++;
+		for (int i = 0; i < 3; i++)
+			if (isa_word_is(s, n, names[i]))
+				which = i;
+		if (which < 0 || seen >> which & 1 ||
+		    isa_skip_space(s + n) != value || value > stop)
+			return false;
+		value = isa_skip_space(value + 1);
+		for (n = stop - value; n > 0 && value[n - 1] == ' ';)
+			n--;
+		if (n < 1 || !isa_lex_int(value, n, &v[which]))
+			return false;
+		seen |= 1u << which;
+		if (stop == end)
+			return true;
+		s = isa_skip_space(stop + 1);
+	}
+}
+
 static bool parse_hwreg(struct parser *ps, const struct arg *a, uint32_t *field)
 {
 	struct part part[3];
@@ -84,6 +133,13 @@ static bool parse_hwreg(struct parser *ps, const struct arg *a, uint32_t *field)
 		return (a->i >= 0 && a->i <= 0xffff) ||
 		       isa_refuse(ps, 3, "immediate does not fit 16 bits");
 	}
+	if (*a->s == '{') {
+		if (!named_parts(a->s, a->s + a->len - 1, v))
+			return isa_refuse(ps, 3,
+					  "wanted {id: REGISTER, offset: "
+					  "OFFSET, size: WIDTH}");
+		return put_bit_field(ps, v, field);
+	}
 	if (n != 1 && n != 3)
 		return isa_refuse(ps, 3,
 				  "wanted hwreg(REGISTER) or "
@@ -94,14 +150,7 @@ static bool parse_hwreg(struct parser *ps, const struct arg *a, uint32_t *field)
 	for (int i = 1; i < n; i++)
 		if (!isa_lex_int(part[i].s, part[i].len, &v[i]))
 			v[i] = -1;
-	if (v[0] < 0 || v[0] > 63)
-		return isa_refuse(ps, 3, "unknown hardware register");
-	if (v[1] < 0 || v[1] > 31 || v[2] < 1 || v[2] > 32)
-		return isa_refuse(ps, 3,
-				  "a bit field has an offset of 0 to 31 "
-				  "and a width of 1 to 32");
-	*field = v[0] | v[1] << 6 | (v[2] - 1) << 11;
-	return true;
+	return put_bit_field(ps, v, field);
 }
 
 /* gfx10_3: sendmsg(MSG_GS, GS_OP_EMIT, 1). */

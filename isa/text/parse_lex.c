@@ -401,6 +401,13 @@ static const char *lex_plain(struct parser *ps, const char **at, struct arg *a,
 	if (!a->kind && *p == '[') {
 		++*at;
 		why = lex_list(ps, at, a);
+	} else if (*p == '{') {
+		const char *end = strchr(p, '}');
+
+		a->kind = ARG_WORD;
+		if (!end)
+			return "'}' missing";
+		*at = end + 1;
 	} else if (!a->kind && is_name_at(p)) {
 		while (isa_is_name(p[len]))
 			len++;

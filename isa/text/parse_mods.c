@@ -239,15 +239,65 @@ static bool put_offset2(struct parser *ps, const struct mod *m)
 		       v);
 }
 
+/* A name of `list`, and what follows its comma; false without a name. */
+static bool next_name(const char **list, const char *end, const char **name,
+		      int *len)
+{
+	const char *comma = memchr(*list, ',', end - *list);
+	const char *stop = comma ? comma : end;
+
+	*name = isa_skip_space(*list);
+	while (stop > *name && (stop[-1] == ' ' || stop[-1] == '\t'))
+		stop--;
+	*len = stop - *name;
+	*list = comma ? comma + 1 : NULL;
+	return *len > 0;
+}
+
+/*
+ * "BUF_FMT_8_UINT", or its halves as older generations had them, in any order:
+ * "BUF_DATA_FORMAT_8, BUF_NUM_FORMAT_UINT".  One may be left out.  -1 if there
+ * is no such format.
+ */
+static int format_of(const struct parser *ps, const char *list, int list_len)
+{
+	static const char data[] = "BUF_DATA_FORMAT_", num[] = "BUF_NUM_FORMAT_";
+	enum isa_name_kind kind =
+		ps->t->gen == ISA_GFX10_3 ? BUFFMT10 : BUFFMT;
+	const char *end = list + list_len, *name, *d = "8", *n = "UNORM";
+	int len, d_len = 0, n_len = 0;
+	char whole[64];
+
+	while (list) {
+		if (!next_name(&list, end, &name, &len))
+			return -1;
+		if (!d_len && !n_len && !list &&
+		    isa_has_prefix(name, len, "BUF_FMT_"))
+			return isa_name_number(kind, name + 8, len - 8);
+		if (!d_len && isa_has_prefix(name, len, data)) {
+			d = name + strlen(data);
+			d_len = len - strlen(data);
+		} else if (!n_len && isa_has_prefix(name, len, num)) {
+			n = name + strlen(num);
+			n_len = len - strlen(num);
+		} else {
+			return -1;
+		}
+	}
+	len = snprintf(whole, sizeof(whole), "%.*s_%.*s", d_len ? d_len : 1, d,
+		       n_len ? n_len : 5, n);
+	if (isa_word_is(whole, len, "INVALID_UNORM"))
+		len = 7;
+	return len < (int)sizeof(whole) ? isa_name_number(kind, whole, len) :
+					  -1;
+}
+
 static bool put_format(struct parser *ps, const struct mod *m)
 {
 	int64_t v = -1;
 
-	if (m->value == MD_LIST && m->len > 10 &&
-	    isa_has_prefix(m->s + 1, m->len - 1, "BUF_FMT_"))
-		v = isa_name_number(
-			ps->t->gen == ISA_GFX10_3 ? BUFFMT10 : BUFFMT,
-			m->s + 9, m->len - 10);
+	if (m->value == MD_LIST)
+		v = format_of(ps, m->s + 1, m->len - 2);
 	else if (m->value != MD_LIST && !mod_number(ps, m, &v))
 		return false;
 	return v < 0 ? isa_refuse(ps, 3, "unknown buffer format") :
@@ -340,6 +390,11 @@ static bool put_select(struct parser *ps, const struct mod *m)
 		return isa_refuse(ps, 1, "modifier not allowed here");
 	for (int i = 0; i < got; i++)
 		bits |= (uint32_t)v[i] << (i == n ? 3 : i);
+	if (bits & 3 && (ps->in->op == ISA_v_dot2_f16_f16 ||
+			 ps->in->op == ISA_v_dot2_bf16_bf16))
+		return isa_refuse(ps, 3,
+				  "sources 0 and 1 of this instruction are "
+				  "whole registers");
 	if (got > n + 1 && v[n + 1])
 		return isa_refuse(ps, 3,
 				  "selector of a source that does not "

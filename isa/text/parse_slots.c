@@ -140,7 +140,9 @@ static bool put_saddr(struct parser *ps, const struct arg *a)
 	if (a->kind != ARG_OFF) {
 		if (!scalar_register(ps, a, scratch ? 1 : 2, &v))
 			return false;
-		if (v == ISA_R_NULL && !scratch)
+		/* Where an address follows, it would be twice as wide. */
+		if (v == ISA_R_NULL && !scratch &&
+		    isa_op_has_slot(ps->op, ISA_SLOT_VADDR))
 			return isa_refuse(ps, 3, "write off instead of null");
 		if (v == ISA_R_EXEC_HI)
 			return isa_refuse(ps, 3, "exec_hi not allowed here");
