@@ -118,11 +118,7 @@ static inline uint64_t machine_read_s(const struct machine *m,
 	case ISA_K_IMM:
 		return o->value;
 	case ISA_K_SPECIAL:
-		if (o->reg == ISA_R_SCC)
-			return m->scc;
-		if (o->reg == ISA_R_EXECZ)
-			return !machine_exec(m);
-		return 0;
+		return o->reg == ISA_R_SCC ? m->scc : 0;
 	default:
 		return 0;
 	}

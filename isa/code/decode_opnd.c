@@ -63,6 +63,13 @@ static bool takes_lds_direct(const struct decoder *d,
 	       (isa_fmt_is_e32(d->in->fmt) || is_vop3(d->in));
 }
 
+/* Sources that gfx11 removed. */
+static bool is_removed(enum isa_gen gen, uint32_t v)
+{
+	return gen != ISA_GFX10_3 && (v == ISA_R_POPS_WAVE_ID ||
+				      v == ISA_R_VCCZ || v == ISA_R_EXECZ);
+}
+
 static const char *scalar_source(struct decoder *d, struct isa_operand *o,
 				 uint32_t v)
 {
@@ -75,6 +82,9 @@ static const char *scalar_source(struct decoder *d, struct isa_operand *o,
 		o->value = isa_inline_value(v, o->type);
 		return NULL;
 	}
+	if (is_removed(d->t->gen, v))
+		return "VCCZ, EXECZ and POPS_EXITING_WAVE_ID are no sources "
+		       "since gfx11";
 	if ((v >= ISA_R_SHARED_BASE && v <= ISA_R_POPS_WAVE_ID) ||
 	    (v >= ISA_R_VCCZ && v <= ISA_R_SCC) ||
 	    (v == ISA_R_LDS_DIRECT && takes_lds_direct(d, o))) {

@@ -16,8 +16,6 @@
  * parse_check.c rules of text that machine code does not know
  *
  * Accepted and refused is what LLVM 19 accepts and refuses, but for:
- * - src_vccz, src_execz, src_pops_exiting_wave_id: refused by LLVM, but the
- *   disassemblers print them, so they must assemble;
  * - v1.l, v1.h and op_sel of 16-bit operands in VOP3: LLVM wants a mode for
  *   them, gfx11 has them always;
  * - unused_src1:N, unused_src2:N, for which LLVM has no words;

@@ -163,10 +163,12 @@ static const struct {
 	NAMED("private_base", ARG_SPECIAL, ISA_R_PRIVATE_BASE, 0),
 	NAMED("src_private_limit", ARG_SPECIAL, ISA_R_PRIVATE_LIMIT, 0),
 	NAMED("private_limit", ARG_SPECIAL, ISA_R_PRIVATE_LIMIT, 0),
-	/* Accepted because the disassembler prints them. */
 	NAMED("src_vccz", ARG_SPECIAL, ISA_R_VCCZ, 0),
+	NAMED("vccz", ARG_SPECIAL, ISA_R_VCCZ, 0),
 	NAMED("src_execz", ARG_SPECIAL, ISA_R_EXECZ, 0),
+	NAMED("execz", ARG_SPECIAL, ISA_R_EXECZ, 0),
 	NAMED("src_pops_exiting_wave_id", ARG_SPECIAL, ISA_R_POPS_WAVE_ID, 0),
+	NAMED("pops_exiting_wave_id", ARG_SPECIAL, ISA_R_POPS_WAVE_ID, 0),
 	NAMED("src_lds_direct", ARG_SPECIAL, ISA_R_LDS_DIRECT, 0),
 #undef NAMED
 };

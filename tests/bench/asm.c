@@ -31,8 +31,7 @@ struct texts {
 static bool is_common(const char *text)
 {
 	static const char *const part[] = {
-		"src_vccz",   "src_execz",  "src_pops",	 "op_sel:",   ".l",
-		".h",	      "/*",	    "v_illegal", "neg(0x",    "|0x",
+		"op_sel:",    ".l",	    ".h",	 "/*",	    "v_illegal", "neg(0x",    "|0x",
 		"f32_bf16 v", "ordered_ps", "b16_e64",	 "v_swap_b16"
 	};
 

@@ -165,8 +165,6 @@ static const struct {
 	  "_b32 v3, v9, v11",
 	  "bv2 rv4 rv6 wv3 rv9 rv11 rvcc rexec" },
 	{ 32, { 0xbe8200fd }, "s_mov_b32 s2, src_scc", "ws2 rscc" },
-	{ 32, { 0x7e0402fc }, "v_mov_b32_e32 v2, src_execz",
-	  "wv2 rexec rexec" },
 };
 
 static void add_use(struct buf *b, char role, const char *file, int reg,

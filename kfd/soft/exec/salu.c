@@ -21,14 +21,8 @@ static uint64_t read_special(const struct soft_wave *w, int reg)
 		return env->private_base;
 	case ISA_R_PRIVATE_LIMIT:
 		return env->private_limit;
-	case ISA_R_VCCZ:
-		return soft_is_vccz(w);
-	case ISA_R_EXECZ:
-		return soft_is_execz(w);
-	case ISA_R_SCC:
-		return w->scc;
 	}
-	return 0; /* POPS_WAVE_ID: no pixel shaders here */
+	return w->scc;
 }
 
 /* Inline constants: integers are sign-extended, floats become doubles. */
