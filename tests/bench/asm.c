@@ -31,7 +31,8 @@ struct texts {
 static bool is_common(const char *text)
 {
 	static const char *const part[] = {
-		"op_sel:",    ".l",	    ".h",	 "/*",	    "v_illegal", "neg(0x",    "|0x",
+		"op_sel:",   "lit(",	   ".l",     ".h",
+		"/*",	     "v_illegal",  "neg(0x", "|0x",
 		"f32_bf16 v", "ordered_ps", "b16_e64",	 "v_swap_b16"
 	};
 

@@ -11,14 +11,14 @@ undecoded() {
 	esac
 }
 
-# "address text" of a disassembly, theirs or ours.
+# "address text" of a disassembly, theirs or ours; LLVM 19 marks no literals.
 lines() {
 	sed -n 's|^\t\(.*\)// 0*\([0-9A-Fa-f]*\): .*|\2 \1|p' |
-		sed 's| *$||' | awk '{ $1 = tolower($1); print }'
+		sed 's| *$||; s|lit(\([^)]*\))|\1|g' | awk '{ $1 = tolower($1); print }'
 }
 
 all_instructions() {
-	[ -s "$1" ] && ! grep -q '\.long\|\.byte' "$1"
+	[ -s "$1" ] && ! grep -q ' \.long\| \.byte' "$1"
 }
 
 same_lines() {
@@ -32,8 +32,8 @@ for f in tests/data/kernels/*.co; do
 	name=${f##*/}
 	exits 0 "$name is disassembled" "$T0_BUILD/t0-isa" dis "$f"
 	undecoded "$name" <"$tmp/out" >"$tmp/rest"
-	ok "$name is instructions throughout" all_instructions "$tmp/rest"
 	lines <"$tmp/rest" >"$tmp/ours"
+	ok "$name is instructions throughout" all_instructions "$tmp/ours"
 	if command -v llvm-objdump-19 >/dev/null; then
 		llvm-objdump-19 -d "$f" 2>/dev/null | lines >"$tmp/theirs"
 		ok "$name reads as in llvm-objdump 19" \
