@@ -42,4 +42,13 @@ bool isa_assemble(struct isa_object *o, const char *name, const char *text,
 		  size_t len, const struct isa_asm_options *options,
 		  struct err *e);
 
+/* ------------------------------------------------------ asm_kernel.c ---- */
+
+/*
+ * A descriptor as the .amdhsa_kernel that makes it; false, and nothing written,
+ * if it has bits that no directive sets.
+ */
+bool isa_print_descriptor(FILE *out, enum isa_gen gen, const char *name,
+			  const struct co_descriptor *d);
+
 #endif

@@ -6,6 +6,7 @@
  * (kernel descriptor for gfx10 and later); counts of registers are given as
  * needed and stored in units of the descriptor.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "isa/asm/asm_int.h"
@@ -116,17 +117,17 @@ static void set_defaults(struct kernel *k)
 		k->word[W_PROPS] = CO_PROP_WAVEFRONT_SIZE32;
 }
 
-static bool field_exists(const struct assembler *a, const struct field *f)
+static bool field_exists(enum isa_gen gen, const struct field *f)
 {
 	switch (f->when) {
 	case BEFORE_GFX11:
-		return a->t.gen == ISA_GFX10_3;
+		return gen == ISA_GFX10_3;
 	case GFX11_ON:
-		return a->t.gen != ISA_GFX10_3;
+		return gen != ISA_GFX10_3;
 	case BEFORE_GFX12:
-		return a->t.gen != ISA_GFX12;
+		return gen != ISA_GFX12;
 	case GFX12_ON:
-		return a->t.gen == ISA_GFX12;
+		return gen == ISA_GFX12;
 	}
 	return true;
 }
@@ -138,7 +139,7 @@ static bool read_field(struct kernel *k, const char *at, size_t i,
 	struct assembler *a = k->a;
 	int64_t v;
 
-	if (!field_exists(a, f))
+	if (!field_exists(a->t.gen, f))
 		return asm_error(a, at, "%s has no .amdhsa_%s", a->o->chip,
 				 f->name);
 	if (k->seen >> i & 1)
@@ -315,4 +316,59 @@ bool asm_kernel(struct assembler *a, const char *p)
 	return a->n_errors == errors && user_sgprs(&k) &&
 	       put_register_counts(&k) && check_wave(&k) &&
 	       emit_descriptor(&k, name, len);
+}
+
+/* ------------------------------------------------------------ printing ----
+ */
+
+/* Is every bit that is set one of a field's? */
+static bool has_fields(enum isa_gen gen, const uint64_t word[W_COUNT])
+{
+	uint64_t known[W_COUNT] = { [W_RSRC1] = 63, [W_RSRC2] = 31 << 1 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		const struct field *f = &fields[i];
+
+		if (field_exists(gen, f))
+			known[f->word] |= ((UINT64_C(1) << f->width) - 1)
+					  << f->low;
+	}
+	for (int w = W_GROUP; w <= W_PROPS; w++)
+		if (word[w] & ~known[w])
+			return false;
+	return true;
+}
+
+bool isa_print_descriptor(FILE *out, enum isa_gen gen, const char *name,
+			  const struct co_descriptor *d)
+{
+	unsigned unit = d->properties & CO_PROP_WAVEFRONT_SIZE32 ? 8 : 4;
+	const uint64_t word[W_COUNT] = {
+		[W_GROUP] = d->group_segment_bytes,
+		[W_PRIVATE] = d->private_segment_bytes,
+		[W_KERNARG] = d->kernarg_bytes,
+		[W_RSRC1] = d->rsrc1,
+		[W_RSRC2] = d->rsrc2,
+		[W_RSRC3] = d->rsrc3,
+		[W_PROPS] = d->properties,
+		[W_USER_SGPRS] = d->rsrc2,
+		[W_NEXT_VGPR] = ((d->rsrc1 & 63) + 1) * unit,
+		[W_NEXT_SGPR] = 1,
+	};
+
+	if (!has_fields(gen, word))
+		return false;
+	fprintf(out, "\t.amdhsa_kernel %s\n", name);
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		const struct field *f = &fields[i];
+		uint64_t v = word[f->word] >> f->low;
+
+		if (f->word != W_RESERVE && field_exists(gen, f))
+			fprintf(out, "\t\t.amdhsa_%s %llu\n", f->name,
+				(unsigned long long)(v &
+						     ((UINT64_C(1) << f->width) -
+						      1)));
+	}
+	fprintf(out, "\t.end_amdhsa_kernel\n");
+	return true;
 }

@@ -5,6 +5,7 @@
 #define T0_ISA_CMD_H
 
 #include "base/cmd.h"
+#include "isa/object/object.h"
 #include "isa/tables/tables.h"
 
 struct isa_cmd {
@@ -30,6 +31,11 @@ bool isa_cmd_dis(struct cmd *c, struct err *e);
  * commas, brackets and white space between bytes.
  */
 bool isa_parse_hex(const char *s, size_t len, struct buf *out, struct err *e);
+
+/* -------------------------------------------------------- dis_meta.c ---- */
+
+/* The object's metadata as the .amdgpu_metadata that makes it. */
+void isa_print_metadata(FILE *out, const struct co *co);
 
 /* -------------------------------------------------------- cmd_info.c ---- */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/asm/asm.h"
 #include "isa/cmd/cmd.h"
 #include "isa/object/object.h"
 #include "isa/text/text.h"
@@ -141,6 +142,255 @@ static int wave_of(const struct isa_cmd *o, const struct co_kernel *k)
 	return o->wave ? o->wave : co_descriptor_wave_size(&k->desc);
 }
 
+/* ------------------------------------------------------ whole objects ---- */
+
+/* The wave of the code at `vaddr`: its kernel's, else the first kernel's. */
+static int wave_at(const struct isa_cmd *o, const struct co *co, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < co->n_kernels; i++)
+		if (co->kernels[i].entry_vaddr == vaddr)
+			return wave_of(o, &co->kernels[i]);
+	return co->n_kernels ? wave_of(o, &co->kernels[0]) : o->target.wave;
+}
+
+/* Directives and label of a symbol. */
+static void print_symbol(FILE *out, const struct co_symbol *s)
+{
+	static const char *const binding[] = { "local", "globl", "weak" };
+	static const char *const visibility[] = { NULL, "internal", "hidden",
+						  "protected" };
+
+	if (s->binding && s->binding < ARRAY_SIZE(binding))
+		fprintf(out, "\t.%s %s\n", binding[s->binding], s->name);
+	if (visibility[s->visibility & 3])
+		fprintf(out, "\t.%s %s\n", visibility[s->visibility & 3],
+			s->name);
+	if (s->type == 1 || s->type == 2)
+		fprintf(out, "\t.type %s,@%s\n", s->name,
+			s->type == 2 ? "function" : "object");
+	if (s->size_bytes)
+		fprintf(out, "\t.size %s, %llu\n", s->name,
+			(unsigned long long)s->size_bytes);
+	fprintf(out, "%s:", s->name);
+}
+
+/* The nearest symbol behind `vaddr`, or the end of the section. */
+static uint64_t next_symbol(const struct co *co, const struct co_text *t,
+			    uint64_t vaddr)
+{
+	uint64_t next = t->vaddr + t->size_bytes;
+
+	for (uint32_t i = 0; i < co->n_symbols; i++)
+		if (co->symbols[i].vaddr > vaddr && co->symbols[i].vaddr < next)
+			next = co->symbols[i].vaddr;
+	return next;
+}
+
+static void print_section(FILE *out, const struct co_text *t, bool code)
+{
+	fprintf(out, "\t.section %s,\"a%s\",@progbits\n\t.balign %llu\n",
+		t->name, code ? "x" : t->writable ? "w" : "",
+		(unsigned long long)(t->align ? t->align : 1));
+}
+
+/* A section of code with all that is in it: functions and what is between. */
+static void dis_text(const struct isa_cmd *o, const struct co *co,
+		     const struct co_text *t, struct table *table)
+{
+	bool text = o->cmd.format == TABLE_TEXT;
+	uint64_t end = t->vaddr + t->size_bytes, next;
+	int wave = wave_at(o, co, 0);
+
+	if (text)
+		print_section(o->cmd.out, t, true);
+	for (uint64_t at = t->vaddr; at < end; at = next) {
+		const char *name = "";
+
+		for (uint32_t i = 0; i < co->n_symbols; i++) {
+			const struct co_symbol *s = &co->symbols[i];
+
+			if (s->vaddr != at)
+				continue;
+			wave = wave_at(o, co, at);
+			name = s->name;
+			if (!text)
+				continue;
+			print_symbol(o->cmd.out, s);
+			fprintf(o->cmd.out, " // %s, wave%d\n", co->chip, wave);
+		}
+		next = next_symbol(co, t, at);
+		dis_range(o, t->data + (at - t->vaddr), next - at, at, wave,
+			  table, name);
+	}
+}
+
+/* Words as they are, but for the distance of the code. */
+static void print_raw_descriptor(FILE *out, const struct co_kernel *k,
+				 const uint8_t *data)
+{
+	uint32_t w[CO_DESCRIPTOR_BYTES / 4];
+
+	memcpy(w, data, sizeof(w));
+	/* asm finds the wave by this line. */
+	if (co_descriptor_wave_size(&k->desc) == 64)
+		fputs("\t// .amdhsa_wavefront_size32 0\n", out);
+	for (size_t i = 0; i < ARRAY_SIZE(w); i++)
+		if (i == 4)
+			fprintf(out, "\t.quad %s-%s.kd\n", k->name, k->name);
+		else if (i != 5)
+			fprintf(out, "\t.long 0x%08x\n", w[i]);
+}
+
+static const struct co_text *section_of(const struct co *co, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < co->n_texts; i++)
+		if (vaddr - co->texts[i].vaddr < co->texts[i].size_bytes)
+			return &co->texts[i];
+	for (uint32_t i = 0; i < co->n_datas; i++)
+		if (vaddr - co->datas[i].vaddr < co->datas[i].size_bytes)
+			return &co->datas[i];
+	return NULL;
+}
+
+/* An address: the nearest symbol of its section, and how far from it. */
+static void print_address(FILE *out, const struct co *co, uint64_t vaddr)
+{
+	const struct co_text *t = section_of(co, vaddr);
+	const struct co_symbol *best = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; t && i < co->n_symbols; i++) {
+		const struct co_symbol *s = &co->symbols[i];
+		uint64_t far = s->vaddr < vaddr ? vaddr - s->vaddr :
+						  s->vaddr - vaddr;
+
+		if (section_of(co, s->vaddr) == t && far < least) {
+			best = s;
+			least = far;
+		}
+	}
+	if (best)
+		fprintf(out, "\t.quad %s%+lld\n", best->name,
+			(long long)(vaddr - best->vaddr));
+	else
+		fprintf(out, "\t.quad 0x%llx\n", (unsigned long long)vaddr);
+}
+
+/* The bytes that a relocation of [at, end) patches; NULL if there is none. */
+static const struct co_reloc *next_reloc(const struct co *co, uint64_t at,
+					 uint64_t end)
+{
+	const struct co_reloc *first = NULL;
+
+	for (uint32_t i = 0; i < co->n_relocs; i++) {
+		const struct co_reloc *r = &co->relocs[i];
+
+		if (r->vaddr >= at && r->vaddr + 8 <= end &&
+		    (r->type == CO_RELOC_RELATIVE64 ||
+		     r->type == CO_RELOC_ABS64) &&
+		    (!first || r->vaddr < first->vaddr))
+			first = r;
+	}
+	return first;
+}
+
+static void print_bytes(FILE *out, const uint8_t *data, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "%s0x%02x%s", i % 8 ? ", " : "\t.byte ", data[i],
+			i % 8 == 7 || i + 1 == n ? "\n" : "");
+}
+
+/* Bytes, and the addresses among them. */
+static void print_values(FILE *out, const struct co *co, const uint8_t *data,
+			 uint64_t at, uint64_t end)
+{
+	const struct co_reloc *r;
+
+	while ((r = next_reloc(co, at, end))) {
+		/* The object was linked without it. */
+		if (*r->symbol && !co_symbol_find(co, r->symbol))
+			fprintf(out, "\t.weak %s\n", r->symbol);
+		print_bytes(out, data, r->vaddr - at);
+		if (r->type == CO_RELOC_RELATIVE64)
+			print_address(out, co, (uint64_t)r->addend);
+		else
+			fprintf(out, "\t.quad %s%+lld\n", r->symbol,
+				(long long)r->addend);
+		data += r->vaddr + 8 - at;
+		at = r->vaddr + 8;
+	}
+	print_bytes(out, data, end - at);
+}
+
+static const struct co_kernel *kernel_of(const struct co *co, uint64_t desc)
+{
+	for (uint32_t i = 0; i < co->n_kernels; i++)
+		if (co->kernels[i].desc_vaddr == desc)
+			return &co->kernels[i];
+	return NULL;
+}
+
+/* A section of data: descriptors, and other bytes as they are. */
+static void print_data(const struct isa_cmd *o, const struct co *co,
+		       const struct co_text *t)
+{
+	FILE *out = o->cmd.out;
+	uint64_t end = t->vaddr + t->size_bytes, next;
+
+	print_section(out, t, false);
+	for (uint64_t at = t->vaddr; at < end; at = next) {
+		const struct co_kernel *k = kernel_of(co, at);
+		const uint8_t *data = t->data + (at - t->vaddr);
+
+		next = next_symbol(co, t, at);
+		if (k && next > at + CO_DESCRIPTOR_BYTES)
+			next = at + CO_DESCRIPTOR_BYTES;
+		if (k && isa_print_descriptor(out, o->target.gen, k->name,
+					      &k->desc))
+			continue;
+		for (uint32_t i = 0; i < co->n_symbols; i++)
+			if (co->symbols[i].vaddr == at) {
+				print_symbol(out, &co->symbols[i]);
+				putc('\n', out);
+			}
+		if (k)
+			print_raw_descriptor(out, k, data);
+		else
+			print_values(out, co, data, at, next);
+	}
+}
+
+/* All code, and as text its data and metadata, too. */
+static void dis_all(const struct isa_cmd *o, const struct co *co,
+		    struct table *table)
+{
+	FILE *out = o->cmd.out;
+	bool text = o->cmd.format == TABLE_TEXT;
+
+	if (text)
+		fprintf(out,
+			"\t.amdgcn_target \"amdgcn-amd-amdhsa--%s\"\n"
+			"\t.amdhsa_code_object_version %d\n",
+			co->chip, co->version);
+	for (uint32_t i = 0; i < co->n_texts; i++)
+		dis_text(o, co, &co->texts[i], table);
+	for (uint32_t i = 0; text && i < co->n_datas; i++)
+		print_data(o, co, &co->datas[i]);
+	if (text && co->metadata)
+		isa_print_metadata(out, co);
+}
+
+static void dis_kernel(const struct isa_cmd *o, const struct co *co,
+		       const struct co_kernel *k, struct table *table)
+{
+	if (o->cmd.format == TABLE_TEXT)
+		fprintf(o->cmd.out, "%s: // %s, wave%d\n", k->name, co->chip,
+			wave_of(o, k));
+	dis_range(o, k->code, k->code_bytes, k->entry_vaddr, wave_of(o, k),
+		  table, k->name);
+}
+
 static bool dis_object(const struct isa_cmd *o, const struct buf *file,
 		       struct table *table, struct err *e)
 {
@@ -164,17 +414,12 @@ static bool dis_object(const struct isa_cmd *o, const struct buf *file,
 		only = co_kernel_require(&co, o->kernel, e);
 		ok = only != NULL;
 	}
-	for (uint32_t i = 0; ok && i < co.n_kernels; i++) {
-		const struct co_kernel *k = &co.kernels[i];
-
-		if (only && only != k)
-			continue;
-		if (o->cmd.format == TABLE_TEXT)
-			fprintf(o->cmd.out, "%s%s: // %s, wave%d\n",
-				i ? "\n" : "", k->name, co.chip, wave_of(o, k));
-		dis_range(&mine, k->code, k->code_bytes, k->entry_vaddr,
-			  wave_of(o, k), table, k->name);
-	}
+	/* Without a table of sections the kernels are what is known. */
+	for (uint32_t i = 0; ok && i < co.n_kernels; i++)
+		if (only ? only == &co.kernels[i] : !co.n_texts)
+			dis_kernel(&mine, &co, &co.kernels[i], table);
+	if (ok && !only && co.n_texts)
+		dis_all(&mine, &co, table);
 	co_fini(&co);
 	return ok;
 }

@@ -280,7 +280,7 @@ const char *co_elf_string(const struct co_reader *r, uint64_t sec,
 
 bool co_elf_texts(struct co_reader *r, struct err *e)
 {
-	struct co_text *t;
+	struct co_text *t, *other;
 	size_t shstrndx;
 
 	if (!r->n_sections)
@@ -289,25 +289,33 @@ bool co_elf_texts(struct co_reader *r, struct err *e)
 		return err_set(e, ERR_INPUT, "section names: %s",
 			       elf_errmsg(-1));
 	t = arena_alloc(&r->co->mem, r->n_sections * sizeof(*t));
+	other = arena_alloc(&r->co->mem, r->n_sections * sizeof(*other));
 	r->co->texts = t;
+	r->co->datas = other;
 	for (size_t i = 0; i < r->n_sections; i++) {
 		const GElf_Shdr *sh = &r->section[i];
+		bool code = sh->sh_flags & SHF_EXECINSTR;
 		const uint8_t *data;
 		const char *name;
 
-		if (sh->sh_type != SHT_PROGBITS ||
-		    !(sh->sh_flags & SHF_EXECINSTR) || !sh->sh_size)
+		if (sh->sh_type != SHT_PROGBITS || !sh->sh_size ||
+		    !(code || sh->sh_flags & SHF_ALLOC))
 			continue;
 		name = co_elf_string(r, shstrndx, sh->sh_name);
 		data = co_file_bytes(r->co, sh->sh_addr, sh->sh_size);
 		if (!name || !data)
-			return err_set(e, ERR_INPUT, "code section %zu: %s", i,
+			return err_set(e, ERR_INPUT, "section %zu: %s", i,
 				       name ? "outside the loaded segments" :
 					      "its name is no proper string");
-		t[r->co->n_texts++] = (struct co_text){
+		if (!strcmp(name, ".got"))
+			continue;
+		*(code ? &t[r->co->n_texts++] :
+			 &other[r->co->n_datas++]) = (struct co_text){
 			.name = name,
 			.vaddr = sh->sh_addr,
 			.size_bytes = sh->sh_size,
+			.align = sh->sh_addralign,
+			.writable = sh->sh_flags & SHF_WRITE,
 			.data = data,
 		};
 	}
@@ -352,6 +360,7 @@ static bool add_symbol(struct co_reader *r, struct co_symbol *out,
 		.size_bytes = s->st_size,
 		.type = GELF_ST_TYPE(s->st_info),
 		.binding = GELF_ST_BIND(s->st_info),
+		.visibility = GELF_ST_VISIBILITY(s->st_other),
 	};
 	return true;
 }

@@ -537,5 +537,7 @@ bool co_meta_read(struct co_reader *r, const void *data, size_t len,
 	else
 		ok = read_root(r, &u.data, e);
 	msgpack_unpacked_destroy(&u);
+	r->co->metadata = data;
+	r->co->metadata_bytes = len;
 	return ok;
 }

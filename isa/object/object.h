@@ -216,11 +216,13 @@ struct co_symbol {
 	uint64_t vaddr, size_bytes;
 	uint8_t type;	 /* STT_OBJECT 1, STT_FUNC 2, ... */
 	uint8_t binding; /* STB_LOCAL 0, STB_GLOBAL 1, STB_WEAK 2 */
+	uint8_t visibility; /* STV_DEFAULT 0, HIDDEN 2, PROTECTED 3 */
 };
 
-struct co_text { /* one executable section */
+struct co_text { /* one section of code, or of data with bytes in the file */
 	const char *name;
-	uint64_t vaddr, size_bytes;
+	uint64_t vaddr, size_bytes, align;
+	bool writable;
 	const uint8_t *data; /* into the caller's bytes */
 };
 
@@ -235,6 +237,8 @@ struct co {
 	const char *target;   /* metadata's amdhsa.target, "" when absent */
 	const char *costs;    /* t0.costs: what T0's compiler went by; or "" */
 	bool has_metadata;
+	const uint8_t *metadata; /* MessagePack, into `bytes`; or NULL */
+	size_t metadata_bytes;
 	/* amdhsa.printf as it stands: "ID:ARGS:BYTES...:FORMAT", escaped. */
 	const char *const *printf_formats;
 	uint32_t n_printf_formats;
@@ -251,6 +255,8 @@ struct co {
 	uint32_t n_segments;
 	const struct co_text *texts; /* in the order of the section table */
 	uint32_t n_texts;
+	const struct co_text *datas; /* likewise, without what linkers make */
+	uint32_t n_datas;
 	const struct co_symbol *symbols; /* by name; defined, in the image */
 	uint32_t n_symbols;
 	const struct co_reloc *relocs;
