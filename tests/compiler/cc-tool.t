@@ -63,7 +63,8 @@ has out '1 3 5 7 9 11 13 15' 'a x + y'
 exits 0 'assembly is made' "$cc" -S -o saxpy.s saxpy.ssa
 exits 0 'which our assembler takes' "$isa" asm -o again.co saxpy.s
 code_of() {
-	"$isa" dis "$1" 2>/dev/null | grep -v s_code_end | sed 's,//.*,,;/^;/d'
+	"$isa" dis "$1" 2>/dev/null | grep -v s_code_end |
+		sed -n 's,// *[0-9a-f]*: .*,,p'
 }
 code_of saxpy.co >a
 code_of again.co >b
