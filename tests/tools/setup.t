@@ -148,4 +148,25 @@ is "$(cat "$tmp/log")" '' 'and installs nothing'
 
 setup 2 'an unknown level is refused' tset
 has "$tmp/err" 'got "tset", wanted a level: build, test, fuzz or deb' 'with a reason'
+
+# A target builds every tool that its commands name: make alone built all before.
+awk '
+	/^[a-z-]+:/ { target = $1; have = $0; next }
+	!/^\t/ { target = ""; next }
+	target && /call ready/ { have = have " " $0; next }
+	target {
+		line = $0
+		while (match(line, /\$\(?B\)?\/t0-[a-z0-9]+/)) {
+			tool = substr(line, RSTART, RLENGTH)
+			sub(/.*t0-/, "", tool)
+			line = substr(line, RSTART + RLENGTH)
+			if (have !~ /[ ,]all[ ,)]/ &&
+			    have !~ ("(t0-|[ ,])" tool "([ ,)]|$)"))
+				print target, "t0-" tool
+			seen++
+		}
+	}
+	END { print seen > "/dev/stderr" }' GNUmakefile >"$tmp/out" 2>"$tmp/err"
+is "$(cat "$tmp/out")" '' 'targets build the tools that they run'
+ok 'some do' test "$(cat "$tmp/err")" -gt 10
 plan_done
