@@ -307,11 +307,11 @@ static const struct kind *find_kind(const char *name, struct err *e)
 {
 	struct buf all = { 0 };
 
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (!strcmp(kinds[i].name, name))
 			return &kinds[i];
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		buf_printf(&all, "%s%s", i ? ", " : "", kinds[i].name);
-	}
 	err_set(e, ERR_USAGE, "no kind \"%s\"; wanted %s", name, all.data);
 	buf_fini(&all);
 	return NULL;
