@@ -33,7 +33,7 @@ static const struct kind {
 				   "--shapes 512x512x512 "
 				   "--jobs 1 --samples 100" },
 	{ "decode", "engine", "speed", "\"decode\"", "t0-qwen3 bench --model %m --prefill 64 "
-				       "--decode 128 --samples 40 --threads 1" },
+				       "--decode 128 --samples 12 --threads 1" },
 	{ "compile", "compile", "time", "", "t0-cc --kernel softmax --repeat 20 "
 					"--db %d" },
 	{ "soft", "tiers", "throughput", "", "t0-probe tiers --device soft" },
