@@ -73,7 +73,7 @@ static bool is_principal(const struct kind *k, const struct piece *p)
 	return !strcmp(p->metric, k->metric) && strstr(p->params, k->params);
 }
 
-/* Rows that every process has and chance decides. */
+/* A row that chance decides, of the first p->n processes that have it. */
 static void add_row(struct calibrating *c, const struct piece *v, size_t n)
 {
 	struct pool *p = &c->pool;
@@ -93,6 +93,30 @@ static void add_row(struct calibrating *c, const struct piece *v, size_t n)
 	measured_fini(&m);
 }
 
+static size_t row_len(const struct pieces *p, size_t from)
+{
+	size_t n = 1;
+
+	while (from + n < p->n && !piece_order(&p->v[from], &p->v[from + n]))
+		n++;
+	return n;
+}
+
+/*
+ * A busy neighbour keeps processes from measuring a row now and then: rows
+ * that half of them have count, each as often as the rarest of these.
+ */
+static void choose_length(struct calibrating *c)
+{
+	size_t half = c->pool.n / 2;
+
+	for (size_t i = 0, k; i < c->pieces.n; i += k) {
+		k = row_len(&c->pieces, i);
+		if (k >= half && k < c->pool.n)
+			c->pool.n = k;
+	}
+}
+
 static bool load_pool(struct calibrating *c, const struct series *x,
 		      struct err *e)
 {
@@ -108,15 +132,17 @@ static bool load_pool(struct calibrating *c, const struct series *x,
 	qsort(c->pieces.v, c->pieces.n, sizeof(*c->pieces.v), by_time);
 	p->value = xcalloc(c->pieces.n, sizeof(*p->value));
 	p->principal = xcalloc(c->pieces.n, sizeof(*p->principal));
+	choose_length(c);
 	for (size_t i = 0, k; i < c->pieces.n; i += k) {
-		const struct piece *v = &c->pieces.v[i];
-		for (k = 1; i + k < c->pieces.n && !piece_order(v, v + k); k++)
-			;
-		add_row(c, v, k);
+		k = row_len(&c->pieces, i);
+		add_row(c, &c->pieces.v[i], k);
 	}
 	p->alpha = FAMILY_ALPHA / (double)(p->rows ? p->rows : 1);
-	return p->rows || err_set(e, ERR_INPUT, "%s: every row is exact",
-				  c->kind->name);
+	if (!p->rows || p->n < 2 * (size_t)c->s->o.side)
+		return err_set(e, ERR_INPUT, "%s: no row that chance decides "
+			       "was measured by %d processes", c->kind->name,
+			       2 * c->s->o.side);
+	return true;
 }
 
 static void calibrating_fini(struct calibrating *c)
