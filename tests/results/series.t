@@ -88,16 +88,16 @@ exits 2 'bench: no process' "$r" bench -p -1 -- "$f"
 
 # The numbers of a calibration depend on the machine: only their form is tested.
 rm -f "$tmp"/t0.db*
-exits 0 'calibrate' "$r" calibrate latency --condition quiet -p 16 --side 4 \
+exits 0 'calibrate' "$r" calibrate compile --condition quiet -p 16 --side 4 \
 	--trials 20 --csv
 is "$(tr -d '\r' <"$tmp/out" | sed -n 2p | cut -d, -f1,2,4,5,7)" \
-	latency,quiet,16,4,20 'calibrate: one kind, one condition'
-exits 0 'calibrate: beside a busy neighbour' "$r" calibrate latency \
+	compile,quiet,16,4,20 'calibrate: one kind, one condition'
+exits 0 'calibrate: beside a busy neighbour' "$r" calibrate compile \
 	--condition busy -p 8 --side 4 --trials 5
 is "$("$r" list --csv | wc -l)" 25 'calibrate: its processes are runs'
 # Quiet and busy differ, or not: what is tested is what is said of it.
 "$r" compare 1 17 >"$tmp/out" || :
-has "$tmp/out" 'calibrated: latency, quiet' 'compare: says what is known'
+has "$tmp/out" 'calibrated: compile, quiet' 'compare: says what is known'
 has "$tmp/out" 'of 20 A/A trials' 'compare: of how many trials'
 exits 2 'calibrate: an unknown kind' "$r" calibrate nothing
 has "$tmp/err" 'wanted dispatch, latency' 'calibrate: names those there are'
