@@ -108,6 +108,13 @@ static int wave_of(const char *text, struct isa_inst *in)
 	return 0;
 }
 
+/* LLVM 19 drops the halves of v_alignbit's and v_alignbyte's shift. */
+static bool is_newer(const char *text)
+{
+	return !strncmp(text, "v_alignb", 8) &&
+	       (strstr(text, "op_sel") || strstr(text, ".h"));
+}
+
 struct tally {
 	const char *stored; /* NULL: print instead */
 	int n, wrong;
@@ -120,7 +127,7 @@ static void check_instruction(struct tally *t, const char *text)
 	struct isa_inst in;
 	int wave = wave_of(text, &in), at, n;
 
-	if (!wave)
+	if (!wave || is_newer(text))
 		return;
 	t->n++;
 	if (!t->stored) {
