@@ -2,8 +2,8 @@
  * results/cmd/gate.c - one case against its baseline.
  *
  * The limit is the baseline's and never moves: a case passes when a loss of
- * that size is excluded, regresses when a loss is proven and one of that size is
- * not excluded, and is inconclusive otherwise.
+ * that size is excluded by processes that can find one, regresses when a loss is
+ * proven and one of that size is not excluded, and is inconclusive otherwise.
  */
 #include "results/cmd/cmd.h"
 
@@ -90,12 +90,22 @@ static void want_more(const struct gate_verdict *v, char *out, size_t size)
 		snprintf(out, size, "; take more processes");
 }
 
+/*
+ * Is a loss of the limit excluded?  Not by chance: processes that would often
+ * miss such a change exclude none.
+ */
+static bool is_excluded(const struct gate_verdict *v)
+{
+	if (v->effect.exact)
+		return v->loss.hi < v->limit || v->loss.hi <= 0;
+	return v->loss.hi < v->limit && v->effect.detectable <= v->limit;
+}
+
 static void judge_loss(const struct measured *now, struct gate_verdict *v)
 {
 	const struct res_interval *l = &v->loss;
 	double limit = 100 * v->limit;
-	bool excluded = v->effect.exact ? l->hi < v->limit || l->hi <= 0 :
-					  l->hi < v->limit;
+	bool excluded = is_excluded(v);
 	char more[96];
 
 	if (v->effect.proven && l->lo > 0 && !excluded)
