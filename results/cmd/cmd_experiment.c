@@ -107,10 +107,10 @@ static bool find_touched(struct experimenting *x, const struct tree *tree,
 
 /* ------------------------------------------------------------ one change -- */
 
-static void decide(struct experimenting *x, struct outcome *o,
+static void set_verdict(struct experimenting *x, struct outcome *o,
 		   const char *verdict, const char *fmt, ...)
 	T0_PRINTF(4, 5);
-static void decide(struct experimenting *x, struct outcome *o,
+static void set_verdict(struct experimenting *x, struct outcome *o,
 		   const char *verdict, const char *fmt, ...)
 {
 	char text[512];
@@ -132,7 +132,8 @@ static bool prepare_words(struct experimenting *x, const struct change *c,
 	char id[RES_IDENTITY];
 
 	if (wordexp(c->what, &t->words, WRDE_NOCMD | WRDE_UNDEF)) {
-		decide(x, o, "crash", "%s cannot be read as words", c->what);
+		set_verdict(x, o, "crash", "%s cannot be read as words",
+			    c->what);
 		return false;
 	}
 	res_identity(c->what, strlen(c->what), id);
@@ -160,27 +161,23 @@ static bool prepare_words(struct experimenting *x, const struct change *c,
 static bool prepare_tree(struct experimenting *x, const struct change *c,
 			 struct trial *t, struct outcome *o, struct err *e)
 {
-	char commit[TREE_COMMIT];
+	bool patch = c->kind == CHANGE_PATCH;
 	const char *touched;
 
-	if (c->kind == CHANGE_PATCH)
-		memcpy(commit, x->base.tree.commit, sizeof(commit));
-	else if (!trees_resolve(&x->c.trees, c->what, commit, e))
-		return false;
-	if (!candidate_build(&x->c, &t->k, commit,
-			     c->kind == CHANGE_PATCH ? c->what : NULL, e))
+	if (!candidate_build(&x->c, &t->k, patch ? x->base.tree.commit :
+			     c->content, patch ? c->what : NULL, e))
 		return false;
 	if (!t->k.tree.built) {
-		decide(x, o, "crash", "%s", t->k.tree.reason);
+		set_verdict(x, o, "crash", "%s", t->k.tree.reason);
 		return false;
 	}
 	if (!find_touched(x, &t->k.tree, &touched, e))
 		return false;
 	if (touched)
-		decide(x, o, "discard", "it changes the evaluator: %s",
+		set_verdict(x, o, "discard", "it changes the evaluator: %s",
 		       touched);
 	else if (!strcmp(t->k.code, x->base.code))
-		decide(x, o, "discard", "the same code as the base");
+		set_verdict(x, o, "discard", "the same code as the base");
 	return !o->verdict;
 }
 
@@ -203,7 +200,7 @@ static bool is_right(struct experimenting *x, const struct trial *t,
 			     log.data };
 	bool ok = process_run(&p, &why);
 	if (!ok)
-		decide(x, o, "discard", "wrong: --check: %.400s", why.msg);
+		set_verdict(x, o, "discard", "wrong: --check: %.400s", why.msg);
 	unlink(log.data);
 	buf_fini(&log);
 	return ok;
@@ -251,7 +248,7 @@ static int row_says(const struct experimenting *x, const struct pair *p)
 	return strncmp(p->verdict, "better", 6) ? SAYS_NOTHING : SAYS_BETTER;
 }
 
-static void judge(struct experimenting *x, const struct pairs *pairs,
+static void judge_pairs(struct experimenting *x, const struct pairs *pairs,
 		  struct outcome *o)
 {
 	const struct pair *best = NULL;
@@ -271,33 +268,34 @@ static void judge(struct experimenting *x, const struct pairs *pairs,
 	size_t more = effect_processes(&best->effect, GATE_LIMIT);
 	switch (says) {
 	case SAYS_WRONG:
-		decide(x, o, "discard", "wrong: its results failed a check");
+		set_verdict(x, o, "discard",
+			    "wrong: its results failed a check");
 		break;
 	case SAYS_MISSING:
-		decide(x, o, "discard", "it does not measure this case");
+		set_verdict(x, o, "discard", "it does not measure this case");
 		break;
 	case SAYS_WORSE:
-		decide(x, o, "discard", "worse");
+		set_verdict(x, o, "discard", "worse");
 		break;
 	case SAYS_UNCHECKED:
-		decide(x, o, "discard", "better, but nothing says that its "
+		set_verdict(x, o, "discard", "better, but nothing says that its "
 		       "results are right: --check COMMAND");
 		break;
 	case SAYS_BETTER:
-		decide(x, o, "keep", "better");
+		set_verdict(x, o, "keep", "better");
 		break;
 	default:
 		if (best->effect.exact || !more)
-			decide(x, o, "discard", best->effect.exact ?
+			set_verdict(x, o, "discard", best->effect.exact ?
 			       "no change" : "nothing is proven");
 		else
-			decide(x, o, "discard", "nothing is proven; %zu "
+			set_verdict(x, o, "discard", "nothing is proven; %zu "
 			       "processes a side find %g %%", more,
 			       100 * GATE_LIMIT);
 	}
 }
 
-static bool measure(struct experimenting *x, struct trial *t,
+static bool measure_trial(struct experimenting *x, struct trial *t,
 		    struct outcome *o, struct err *e)
 {
 	struct candidate *const both[] = { &x->base, &t->k };
@@ -308,14 +306,14 @@ static bool measure(struct experimenting *x, struct trial *t,
 	if (!commits_measure(&x->c, &s, both, 2, e)) {
 		if (e->code == ERR_STOPPED || s.failed != &t->k.side)
 			return false;
-		decide(x, o, "crash", "%.500s", e->msg);
+		set_verdict(x, o, "crash", "%.500s", e->msg);
 		*e = (struct err){ 0 };
 		return true;
 	}
 	bool ok = commits_judge(&x->c, &x->base, &t->k, x->c.s->o.alpha /
 				(double)x->list.n, &pairs, e);
 	if (ok)
-		judge(x, &pairs, o);
+		judge_pairs(x, &pairs, o);
 	pairs_fini(&pairs);
 	return ok;
 }
@@ -330,7 +328,7 @@ static bool try_change(struct experimenting *x, const struct change *c,
 	bool ok = ready || o->verdict;
 
 	if (ready && is_right(x, &t, o))
-		ok = measure(x, &t, o, e);
+		ok = measure_trial(x, &t, o, e);
 	wordfree(&t.words);
 	vec_fini(&t.argv);
 	candidate_fini(&t.k);
@@ -339,6 +337,22 @@ static bool try_change(struct experimenting *x, const struct change *c,
 }
 
 /* ------------------------------------------------------------- the list -- */
+
+/* What was tried is known by the commit, not by a name that may move. */
+static bool resolve_commits(struct experimenting *x, struct err *e)
+{
+	char commit[TREE_COMMIT];
+
+	for (size_t i = 0; i < x->list.n; i++) {
+		struct change *c = &x->list.v[i];
+		if (c->kind != CHANGE_COMMIT)
+			continue;
+		if (!trees_resolve(&x->c.trees, c->what, commit, e))
+			return false;
+		c->content = arena_strdup(&x->list.mem, commit);
+	}
+	return true;
+}
 
 static bool is_over(const struct experimenting *x)
 {
@@ -450,7 +464,8 @@ static bool run_list(struct experimenting *x, struct err *e)
 
 	if (o->budget > 0)
 		x->until_ns = time_mono_ns() + (uint64_t)(o->budget * 1e9);
-	if (!trees_resolve(&x->c.trees, o->base ? o->base : "HEAD", commit,
+	if (!resolve_commits(x, e) ||
+	    !trees_resolve(&x->c.trees, o->base ? o->base : "HEAD", commit,
 			   e) ||
 	    !candidate_build(&x->c, &x->base, commit, NULL, e))
 		return false;

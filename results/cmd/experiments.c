@@ -20,7 +20,7 @@ const char *change_kind_name(enum change_kind k)
 
 /* ------------------------------------------------------------- the list -- */
 
-static char *trim(char *s)
+static char *trim_blanks(char *s)
 {
 	while (isspace((unsigned char)*s))
 		s++;
@@ -50,12 +50,12 @@ static bool take_line(struct changes *l, char *line, struct err *e)
 		*hypothesis = 0;
 		hypothesis += 3;
 	}
-	line = trim(line);
+	line = trim_blanks(line);
 	size_t len = strcspn(line, " \t");
 	while (kind < ARRAY_SIZE(kinds) &&
 	       (strlen(kinds[kind]) != len || strncmp(kinds[kind], line, len)))
 		kind++;
-	const char *what = trim(line + len);
+	const char *what = trim_blanks(line + len);
 	if (kind == ARRAY_SIZE(kinds) || !*what)
 		return err_set(e, ERR_INPUT, "got \"%s\", wanted \"commit "
 			       "HASH\", \"patch FILE\", \"env NAME=VALUE...\" "
@@ -65,8 +65,8 @@ static bool take_line(struct changes *l, char *line, struct err *e)
 	c->kind = (enum change_kind)kind;
 	c->what = arena_strdup(&l->mem, what);
 	c->content = c->what;
-	c->hypothesis = arena_strdup(&l->mem, hypothesis ? trim(hypothesis) :
-						     "");
+	c->hypothesis = arena_strdup(&l->mem, hypothesis ?
+				     trim_blanks(hypothesis) : "");
 	return c->kind != CHANGE_PATCH || read_patch(l, c, e);
 }
 
@@ -80,7 +80,7 @@ bool changes_read(struct changes *l, const char *path, struct err *e)
 	if (!ok)
 		return false;
 	while (ok && (ok = file_lines_next(&lines, &line, &len, e)) && line) {
-		line = trim(line);
+		line = trim_blanks(line);
 		if (*line && *line != '#' && !take_line(l, line, e))
 			ok = err_wrap(e, "%s:%llu", path,
 				      (unsigned long long)lines.line);

@@ -74,6 +74,18 @@ exits 0 'import' "$r" import -q --db "$tmp/new.db" "$tmp/all"
 exits 0 'export again' "$r" export --db "$tmp/new.db" -o "$tmp/again"
 ok 'experiments are in it' cmp "$tmp/all" "$tmp/again"
 
+# ---- a name that moves ----
+git branch moving "$slow"
+echo 'commit moving' >"$tmp/one"
+exits 0 'a branch' $e --csv "$tmp/one" -- fake
+has "$tmp/out" ',worse,' 'is judged by its commit'
+git branch -f moving "$same" >/dev/null 2>&1
+exits 0 'the branch, elsewhere' $e --csv "$tmp/one" -- fake
+has "$tmp/out" 'nothing is proven' 'is another change'
+echo 'commit nothing' >"$tmp/one"
+exits 2 'a commit that is not there' $e "$tmp/one" -- fake
+has "$tmp/err" 'nothing: no commit of' 'is named'
+
 # ---- the evaluator ----
 echo "patch $tmp/cheat.patch : ask something else" >"$tmp/one"
 exits 0 'a change of the evaluator' $e --csv --evaluator fake.sh "$tmp/one" -- \
