@@ -211,7 +211,7 @@ static bool choose_next(struct bisection *b, char next[TREE_COMMIT],
 	return ok;
 }
 
-static bool search(struct bisection *b, struct err *e)
+static bool find_first_bad(struct bisection *b, struct err *e)
 {
 	char next[TREE_COMMIT];
 	enum answer a;
@@ -254,7 +254,7 @@ static bool tell_found(struct bisection *b, struct err *e)
 	return ok;
 }
 
-static bool bisect(struct bisection *b, struct err *e)
+static bool bisect_range(struct bisection *b, struct err *e)
 {
 	struct buf word = { 0 };
 
@@ -269,7 +269,7 @@ static bool bisect(struct bisection *b, struct err *e)
 	memcpy(b->first_bad, b->bad.tree.commit, TREE_COMMIT);
 	buf_printf(&word, "^%s", b->good.tree.commit);
 	vec_push(&b->excluded, word.data);
-	return search(b, e) && tell_found(b, e);
+	return find_first_bad(b, e) && tell_found(b, e);
 }
 
 /* ---------------------------------------------- a step of git bisect run -- */
@@ -358,7 +358,7 @@ bool res_cmd_bisect(struct cmd *c, struct err *e)
 	if (ok) {
 		ok = build_end(&b, &b.good, c->argv[0], e) &&
 		     (two ? build_end(&b, &b.bad, c->argv[1], e) &&
-				    bisect(&b, e) :
+				    bisect_range(&b, e) :
 			    judge_head(&b, e));
 		commits_close(&b.c);
 	}

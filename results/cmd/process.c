@@ -61,7 +61,7 @@ static char **environment(const char *const *set, size_t n)
 	return env;
 }
 
-static bool start(const struct process *p, pid_t *child, struct err *e)
+static bool start_child(const struct process *p, pid_t *child, struct err *e)
 {
 	posix_spawn_file_actions_t files;
 	char **env = environment(p->set, p->n_set);
@@ -102,7 +102,7 @@ bool process_run(const struct process *p, struct err *e)
 	pid_t child;
 	int status = 0;
 
-	if (!start(p, &child, e))
+	if (!start_child(p, &child, e))
 		return false;
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;

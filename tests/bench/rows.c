@@ -93,7 +93,7 @@ static bool can_store(const struct bench_rows *r)
 }
 
 /* Of the case with these parameters. */
-static void store(struct bench_rows *r, const char *params,
+static void store_samples(struct bench_rows *r, const char *params,
 		  const struct res_result *x)
 {
 	struct res_result row = *x;
@@ -124,7 +124,7 @@ static double store_median(struct bench_rows *r, const char *params,
 	x.n = (int64_t)n;
 	x.samples = n > 1 ? samples : NULL;
 	x.n_samples = n > 1 ? n : 0;
-	store(r, params, &x);
+	store_samples(r, params, &x);
 	free(samples);
 	return m.value;
 }

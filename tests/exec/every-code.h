@@ -201,16 +201,9 @@ static inline uint32_t random_mode(unsigned flags)
 
 static inline bool is_vector(const struct isa_op_info *op)
 {
-	switch (op->fmt) {
-	case ISA_FMT_VOP1:
-	case ISA_FMT_VOP2:
-	case ISA_FMT_VOPC:
-	case ISA_FMT_VOP3:
-	case ISA_FMT_VOP3SD:
-	case ISA_FMT_VOP3P:
-		return op->opcode[ISA_GFX11] >= 0 && !(op->flags & ISA_GFX);
-	}
-	return false;
+	return isa_fmt_is_valu(op->fmt) && op->fmt != ISA_FMT_VOPD &&
+	       op->fmt != ISA_FMT_VINTERP && op->opcode[ISA_GFX11] >= 0 &&
+	       !(op->flags & ISA_GFX);
 }
 
 /* Those that are no function of one lane: tests/exec/every-cross. */

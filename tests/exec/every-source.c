@@ -66,7 +66,7 @@ static const struct isa_operand_info *source_info(const struct isa_op_info *op,
 }
 
 /* The kinds that the place takes; the hardware has a fourth one for none. */
-static bool takes(const struct isa_inst *in, const struct isa_op_info *op,
+static bool takes_kind(const struct isa_inst *in, const struct isa_op_info *op,
 		  int n, enum kind k)
 {
 	const struct isa_operand_info *o = source_info(op, n);
@@ -150,7 +150,7 @@ static void put_sources(struct isa_inst *in, const struct isa_op_info *op,
 				 chance(20) ? (enum kind)(rnd() % KINDS) :
 					      VGPR;
 
-		if (!o || (i != n && !takes(in, op, i, mine)))
+		if (!o || (i != n && !takes_kind(in, op, i, mine)))
 			continue;
 		in->f[ISA_F_SRC0 + i] = field_of(mine);
 		if (mine == LITERAL && !in->has_literal) {
@@ -239,7 +239,7 @@ static void try_form(struct lanes *t, enum isa_op op, enum encoding e,
 			struct isa_inst in = vector_inst(op, e);
 
 			in.form = (uint8_t)form;
-			if (takes(&in, info, n, (enum kind)k))
+			if (takes_kind(&in, info, n, (enum kind)k))
 				try_source(t, &in, n, (enum kind)k, count);
 		}
 }

@@ -153,7 +153,7 @@ static bool parse_kernel(const char *arg, struct co *co, struct err *e)
 	return good;
 }
 
-static void arguments(void)
+static void check_arguments(void)
 {
 	static const char *const lacking[][2] = {
 		{ "{.size: 8, .value_kind: global_buffer}", "no .offset" },
@@ -185,6 +185,6 @@ int main(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++)
 		is_packed(blocks[i].name, blocks[i].yaml, blocks[i].hex);
-	arguments();
+	check_arguments();
 	return plan_done();
 }

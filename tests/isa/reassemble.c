@@ -16,7 +16,7 @@ struct count {
 	uint64_t literals, marked, refused, shrunk, other;
 };
 
-static void one(const struct isa_target *t, const struct isa_inst *in,
+static void check_one(const struct isa_target *t, const struct isa_inst *in,
 		struct count *n)
 {
 	char text[ISA_TEXT_MAX];
@@ -39,7 +39,7 @@ static void one(const struct isa_target *t, const struct isa_inst *in,
 		     in->literal);
 }
 
-static void generation(const char *chip, int wave, uint64_t seed)
+static void check_generation(const char *chip, int wave, uint64_t seed)
 {
 	struct isa_gen_state g = { .seed = seed };
 	struct isa_target t = { .wave = wave };
@@ -54,7 +54,7 @@ static void generation(const char *chip, int wave, uint64_t seed)
 
 		gen_inst(&g, code);
 		if (!isa_decode(&t, code, sizeof(code), &in) && in.has_literal)
-			one(&t, &in, &n);
+			check_one(&t, &in, &n);
 	}
 	diag("%s wave%d: %llu literals, %llu marked, %llu texts refused", chip,
 	     wave, (unsigned long long)n.literals,
@@ -115,7 +115,7 @@ static const struct {
 	  "quad_perm:[0,1,2,3] row_mask:0x0 bank_mask:0x0" },
 };
 
-static void texts(void)
+static void check_texts(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(printed); i++) {
 		struct isa_target t = { .wave = 32 };
@@ -159,10 +159,10 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261123;
 
 	by_hand();
-	texts();
+	check_texts();
 	diag("seed %llu", (unsigned long long)seed);
 	for (size_t i = 0; i < ARRAY_SIZE(chips); i++)
 		for (int wave = 32; wave <= 64; wave += 32)
-			generation(chips[i], wave, seed + 2 * i + wave);
+			check_generation(chips[i], wave, seed + 2 * i + wave);
 	return plan_done();
 }

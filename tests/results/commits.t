@@ -36,8 +36,11 @@ sleep 1
 rm "$tmp/count.kill"
 exits 1 'it goes on' $bc -p 12 "$good..$bad" -- fake
 ok 'with nothing lost or twice' test "$("$r" list --csv | wc -l)" -eq 73
-is "$(awk '{ print $1, $(NF > 8 ? 9 : NF) }' "$tmp/out" | wc -l)" \
-	"$(wc -l <"$tmp/whole")" 'to the same table'
+# Values differ by the noise of the killed processes, verdicts do not.
+verdicts() {
+	awk '{ print $1, / worse /, / ~ /, /does not build/, /same code/ }' "$1"
+}
+is "$(verdicts "$tmp/out")" "$(verdicts "$tmp/whole")" 'to the same verdicts'
 exits 2 'the same code' $bc "$bad..$copy" -- fake
 has "$tmp/err" 'nothing to compare' 'is told'
 exits 2 'an empty range' $bc "$bad..$bad" -- fake

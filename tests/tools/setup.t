@@ -16,13 +16,16 @@ fake() {
 	chmod +x "$tmp/bin/$1"
 }
 # $tmp/installed has a package a line; apt-get adds to it.
-fake dpkg-query <<'END'
+fake_dpkg() {
+	fake dpkg-query <<'END'
 shift 3
 for package; do
 	grep -qx "$package" "$FAKE/installed" && echo "$package installed"
 done
 exit 1
 END
+}
+fake_dpkg
 fake apt-get <<'END'
 echo "apt-get $*" >>"$FAKE/log"
 [ "${NETWORK-up}" = up ] || exit 100
@@ -126,13 +129,7 @@ has "$tmp/err" 'not a Debian system' 'and say what is needed'
 
 # make by itself installs nothing.
 fresh
-fake dpkg-query <<'END'
-shift 3
-for package; do
-	grep -qx "$package" "$FAKE/installed" && echo "$package installed"
-done
-exit 1
-END
+fake_dpkg
 fake pkg-config <<'END'
 exit 1
 END
