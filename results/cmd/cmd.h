@@ -18,7 +18,7 @@ struct show_opts {
 	double alpha, least;
 	const char *against, *condition, *planted, *build, *base, *check;
 	struct cli_list evaluator;
-	double budget;
+	uint64_t budget_ns; /* 0: none */
 	const char *origin, *device; /* that a plot shows */
 	int processes, side, trials;
 	double limit;

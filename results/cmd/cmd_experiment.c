@@ -462,8 +462,8 @@ static bool run_list(struct experimenting *x, struct err *e)
 	const struct show_opts *o = &x->c.s->o;
 	char commit[TREE_COMMIT];
 
-	if (o->budget > 0)
-		x->until_ns = time_mono_ns() + (uint64_t)(o->budget * 1e9);
+	if (o->budget_ns)
+		x->until_ns = time_mono_ns() + o->budget_ns;
 	if (!resolve_commits(x, e) ||
 	    !trees_resolve(&x->c.trees, o->base ? o->base : "HEAD", commit,
 			   e) ||

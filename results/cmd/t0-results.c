@@ -219,7 +219,7 @@ static const struct cli_opt options[] = {
 	  "another series (may be given again)" },
 	{ "check", 0, CLI_STR, &s.o.check, "COMMAND",
 	  "in a shell in each change's tree: are its results right?" },
-	{ "budget", 0, CLI_F64, &s.o.budget, "SECONDS",
+	{ "budget", 0, CLI_SECONDS, &s.o.budget_ns, "SECONDS",
 	  "begin no process after that" },
 	CLI_OF("bench-commits bisect experiment"),
 	{ "build", 0, CLI_STR, &s.o.build, "COMMAND",

@@ -125,6 +125,7 @@ is "$(grep -c '^keep' "$tmp/out")" 4 'to the end'
 printf 'env BOOST=%s\n' 6 7 >"$tmp/one"
 exits 0 'a budget' $e --csv --budget 0.001 "$tmp/one" -- fake
 is "$(grep -c '^not tried' "$tmp/out")" 2 'that is spent'
+exits 2 'no budget at all' $e --budget 0 "$tmp/one" -- fake
 exits 2 'an empty list' $e "$COUNT" -- fake
 exits 2 'a list that is none' $e "$tmp/repo/fake.sh" -- fake
 has "$tmp/err" 'fake.sh:3: got' 'is told where'
