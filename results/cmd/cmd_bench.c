@@ -58,15 +58,10 @@ bool res_cmd_bench(struct cmd *c, struct err *e)
 	struct series_side side[2] = { { .name = "a" }, { .name = "b" } };
 	struct series x = { .s = s, .argv = (const char *const *)c->argv,
 			    .side = side,
-			    .n_sides = s->o.against ? 2 : 1,
-			    .processes = (size_t)s->o.processes };
+			    .n_sides = s->o.against ? 2 : 1 };
 
-	if (!s->o.processes)
-		x.processes = GATE_PROCESSES;
-	if (s->o.processes < 0)
-		return err_set(e, ERR_USAGE, "--processes %d: wanted at least "
-			       "1, and %d to prove much", s->o.processes,
-			       GATE_PROCESSES);
+	if (!series_processes(s, &x.processes, e))
+		return false;
 	char *program = program_find(c->argv[0], e), *other = NULL;
 	if (!program)
 		return false;

@@ -352,7 +352,7 @@ bool res_cmd_bisect(struct cmd *c, struct err *e)
 						   NULL);
 		trees_close(&here, true);
 	}
-	ok = ok && commits_processes(s, &b.processes, e) &&
+	ok = ok && series_processes(s, &b.processes, e) &&
 	     commits_open(&b.c, s, (const char *const *)c->argv + 1 + two,
 			  e);
 	if (ok) {

@@ -115,7 +115,7 @@ static bool measure_all(struct range *r, struct err *e)
 {
 	VEC(struct candidate *) k = { 0 };
 	struct series x = { 0 };
-	bool ok = commits_processes(r->c.s, &x.processes, e);
+	bool ok = series_processes(r->c.s, &x.processes, e);
 
 	for (size_t i = 0; i < r->row.n; i++)
 		if (is_measured(&r->row.v[i]))

@@ -501,7 +501,7 @@ bool res_cmd_experiment(struct cmd *c, struct err *e)
 	if (!c->argc)
 		return list_known(s, e);
 	bool ok = changes_read(&x.list, c->argv[0], e) &&
-		  commits_processes(s, &x.key.processes, e) &&
+		  series_processes(s, &x.key.processes, e) &&
 		  commits_open(&x.c, s, (const char *const *)c->argv + 1, e);
 	if (ok) {
 		ok = run_list(&x, e);

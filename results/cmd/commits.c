@@ -81,16 +81,6 @@ static bool choose_words(struct commits *c, const char *const *words,
 	return ok;
 }
 
-bool commits_processes(const struct show *s, size_t *n, struct err *e)
-{
-	if (s->o.processes < 0)
-		return err_set(e, ERR_USAGE, "--processes %d: wanted at least "
-			       "1, and %d to prove much", s->o.processes,
-			       GATE_PROCESSES);
-	*n = s->o.processes ? (size_t)s->o.processes : GATE_PROCESSES;
-	return true;
-}
-
 bool commits_open(struct commits *c, struct show *s,
 		  const char *const *words, struct err *e)
 {

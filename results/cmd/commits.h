@@ -49,7 +49,4 @@ bool commits_measure(const struct commits *c, struct series *x,
 bool commits_judge(const struct commits *c, const struct candidate *a,
 		   const struct candidate *b, double alpha, struct pairs *out,
 		   struct err *e);
-/* The processes of --processes, else those that are advised. */
-bool commits_processes(const struct show *s, size_t *n, struct err *e);
-
 #endif

@@ -218,6 +218,16 @@ static bool make_folder(struct buf *dir, struct err *e)
 		       "names another place)", dir->data);
 }
 
+bool series_processes(const struct show *s, size_t *n, struct err *e)
+{
+	if (s->o.processes < 0)
+		return err_set(e, ERR_USAGE, "--processes %d: wanted at least "
+			       "1, and %d to prove much", s->o.processes,
+			       GATE_PROCESSES);
+	*n = s->o.processes ? (size_t)s->o.processes : GATE_PROCESSES;
+	return true;
+}
+
 bool series_run(struct series *x, struct err *e)
 {
 	struct buf dir = { 0 };

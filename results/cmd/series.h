@@ -33,6 +33,8 @@ struct series {
 	const char *db_path; /* private */
 };
 
+/* The processes of --processes, else those that are advised. */
+bool series_processes(const struct show *s, size_t *n, struct err *e);
 /*
  * Run what the series lacks: sides forwards and backwards in turns, each
  * process with the database in T0_DB; its run is kept with series and side.
