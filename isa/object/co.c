@@ -279,3 +279,28 @@ const struct co_arg *co_user_arg(const struct co_kernel *k, int index)
 			return &k->args[i];
 	return NULL;
 }
+
+uint32_t co_explicit_bytes(const struct co_kernel *k)
+{
+	uint32_t end = 0;
+
+	if (!k->has_metadata)
+		return k->desc.kernarg_bytes;
+	for (uint32_t i = 0; i < k->n_args; i++) {
+		const struct co_arg *a = &k->args[i];
+
+		if (!co_arg_is_hidden(a) && a->offset + a->size > end)
+			end = a->offset + a->size;
+	}
+	return end;
+}
+
+/* Older compilers leave the descriptor's size 0. */
+uint32_t co_kernarg_bytes(const struct co_kernel *k)
+{
+	uint32_t end = co_explicit_bytes(k);
+
+	if (end < k->desc.kernarg_bytes)
+		end = k->desc.kernarg_bytes;
+	return end < k->kernarg_bytes ? k->kernarg_bytes : end;
+}

@@ -285,6 +285,9 @@ const struct co_kernel *co_kernel_require(const struct co *co,
 
 /* The explicit argument number `index`, from 0; NULL when there is none. */
 const struct co_arg *co_user_arg(const struct co_kernel *k, int index);
+/* Bytes of the arguments up to the last that is not hidden, and of all. */
+uint32_t co_explicit_bytes(const struct co_kernel *k);
+uint32_t co_kernarg_bytes(const struct co_kernel *k);
 
 /* The symbol of that name, NULL when there is none. */
 const struct co_symbol *co_symbol_find(const struct co *co, const char *name);

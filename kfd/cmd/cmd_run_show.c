@@ -1,5 +1,5 @@
 /*
- * kfd/cmd/cmd_run_show.c - what a job has written, as text, CSV or JSON.
+ * kfd/cmd/cmd_run_show.c - what there is to run, and what a job has written, as text, CSV or JSON.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -8,19 +8,59 @@
 
 #include "kfd/cmd/job.h"
 
+bool kfd_job_list(const struct kfd_job *r, struct err *e)
+{
+	struct table t = { 0 };
+	bool good;
+
+	table_init(&t, "kernel,#argument,kind,type,name,#offset,#bytes,#vgprs,"
+		       "#lds,#scratch,#wave,#max block");
+	for (uint32_t i = 0; i < r->l.co.n_kernels; i++) {
+		const struct co_kernel *k = &r->l.co.kernels[i];
+		const struct co_arg *a;
+		int n = 0;
+
+		if (r->l.kernel_name && k != r->l.kernel)
+			continue;
+		do {
+			a = co_user_arg(k, n);
+			table_row(&t);
+			table_cell(&t, 0, "%s", k->name);
+			table_cell(&t, 7, "%d", co_descriptor_vgprs(&k->desc));
+			table_cell(&t, 8, "%u", k->desc.group_segment_bytes);
+			table_cell(&t, 9, "%u", k->desc.private_segment_bytes);
+			table_cell(&t, 10, "%u", k->wave_size);
+			if (k->max_flat_workgroup_size)
+				table_cell(&t, 11, "%u",
+					   k->max_flat_workgroup_size);
+			if (!a)
+				continue;
+			table_cell(&t, 1, "%d", n);
+			table_cell(&t, 2, "%s", a->kind_name);
+			table_cell(&t, 3, "%s", a->type_name);
+			table_cell(&t, 4, "%s", a->name);
+			table_cell(&t, 5, "%u", a->offset);
+			table_cell(&t, 6, "%u", a->size);
+		} while (co_user_arg(k, ++n));
+	}
+	good = cmd_table(&r->cmd, &t, e);
+	table_fini(&t);
+	return good;
+}
+
 static bool save_buffers(const struct kfd_job *r, struct err *e)
 {
-	for (int i = 0; i < r->n_args; i++)
-		if (r->arg[i].save &&
-		    !file_write_atomic(r->arg[i].save, r->mem[i]->cpu,
-				       r->arg[i].size_bytes, e))
+	for (int i = 0; i < r->l.n_args; i++)
+		if (r->l.arg[i].save &&
+		    !file_write_atomic(r->l.arg[i].save, r->mem[i]->cpu,
+				       r->l.arg[i].size_bytes, e))
 			return false;
 	return true;
 }
 
 static size_t shown_count(const struct kfd_job *r, int i)
 {
-	const struct operand *o = &r->arg[i];
+	const struct operand *o = &r->l.arg[i];
 
 	if (!o->is_out)
 		return 0;
@@ -29,7 +69,7 @@ static size_t shown_count(const struct kfd_job *r, int i)
 
 static const uint8_t *element_at(const struct kfd_job *r, int i, size_t n)
 {
-	return (const uint8_t *)r->mem[i]->cpu + n * r->arg[i].type->size_bytes;
+	return (const uint8_t *)r->mem[i]->cpu + n * r->l.arg[i].type->size_bytes;
 }
 
 static int compare_u64(const void *a, const void *b)
@@ -56,26 +96,26 @@ static void text_result(const struct kfd_job *r, struct buf *out)
 	const struct kfd_info *info = kfd_info(r->dev);
 
 	buf_printf(out, "%s on %s (%s): grid %u,%u,%u block %u,%u,%u\n",
-		   r->kernel->name, info->gfx, info->origin, r->grid[0],
-		   r->grid[1], r->grid[2], r->block[0], r->block[1],
-		   r->block[2]);
+		   r->l.kernel->name, info->gfx, info->origin, r->l.grid[0],
+		   r->l.grid[1], r->l.grid[2], r->l.block[0], r->l.block[1],
+		   r->l.block[2]);
 	buf_printf(out,
 		   "device time %" PRIu64 " ns (%s, median of %" PRIu64 ")\n",
 		   median_ns(r), info->origin, r->n_done);
-	for (int i = 0; i < r->n_args; i++) {
-		const struct co_arg *a = co_user_arg(r->kernel, i);
+	for (int i = 0; i < r->l.n_args; i++) {
+		const struct co_arg *a = co_user_arg(r->l.kernel, i);
 		size_t n = shown_count(r, i);
 
 		if (!n)
 			continue;
 		buf_printf(out, "argument %d%s%s: %zu of %zu %s\n", i,
 			   a && *a->name ? " " : "", a ? a->name : "", n,
-			   r->arg[i].count, r->arg[i].type->name);
+			   r->l.arg[i].count, r->l.arg[i].type->name);
 		for (size_t j = 0; j < n; j++) {
 			if (j % 8 == 0)
 				buf_printf(out, "%8zu:", j);
 			buf_addc(out, ' ');
-			value_print(r->arg[i].type, element_at(r, i, j), out);
+			value_print(r->l.arg[i].type, element_at(r, i, j), out);
 			if (j % 8 == 7 || j + 1 == n)
 				buf_addc(out, '\n');
 		}
@@ -85,11 +125,11 @@ static void text_result(const struct kfd_job *r, struct buf *out)
 static void csv_result(const struct kfd_job *r, struct buf *out)
 {
 	buf_adds(out, "argument,type,index,value\r\n");
-	for (int i = 0; i < r->n_args; i++)
+	for (int i = 0; i < r->l.n_args; i++)
 		for (size_t j = 0; j < shown_count(r, i); j++) {
-			buf_printf(out, "%d,%s,%zu,", i, r->arg[i].type->name,
+			buf_printf(out, "%d,%s,%zu,", i, r->l.arg[i].type->name,
 				   j);
-			value_print(r->arg[i].type, element_at(r, i, j), out);
+			value_print(r->l.arg[i].type, element_at(r, i, j), out);
 			buf_adds(out, "\r\n");
 		}
 }
@@ -114,15 +154,15 @@ static json_t *json_value(const struct value_type *t, const void *bytes)
 
 static json_t *json_buffer(const struct kfd_job *r, int i)
 {
-	const struct co_arg *a = co_user_arg(r->kernel, i);
+	const struct co_arg *a = co_user_arg(r->l.kernel, i);
 	json_t *values = json_array();
 
 	for (size_t j = 0; j < shown_count(r, i); j++)
-		json_array_append_new(values, json_value(r->arg[i].type,
+		json_array_append_new(values, json_value(r->l.arg[i].type,
 							 element_at(r, i, j)));
 	return json_pack("{s:i, s:s, s:s, s:I, s:o}", "argument", i, "name",
-			 a ? a->name : "", "type", r->arg[i].type->name,
-			 "count", (json_int_t)r->arg[i].count, "values",
+			 a ? a->name : "", "type", r->l.arg[i].type->name,
+			 "count", (json_int_t)r->l.arg[i].count, "values",
 			 values);
 }
 
@@ -135,14 +175,14 @@ static void json_result(const struct kfd_job *r, struct buf *out)
 	for (uint64_t i = 0; i < r->n_done; i++)
 		json_array_append_new(
 			times, json_integer((json_int_t)r->device_ns[i]));
-	for (int i = 0; i < r->n_args; i++)
-		if (r->arg[i].is_out)
+	for (int i = 0; i < r->l.n_args; i++)
+		if (r->l.arg[i].is_out)
 			json_array_append_new(buffers, json_buffer(r, i));
 	root = json_pack("{s:s, s:s, s:s, s:s, s:[iii], s:[iii], s:o, s:o}",
-			 "kernel", r->kernel->name, "device", info->spec,
+			 "kernel", r->l.kernel->name, "device", info->spec,
 			 "chip", info->gfx, "origin", info->origin, "grid",
-			 r->grid[0], r->grid[1], r->grid[2], "block",
-			 r->block[0], r->block[1], r->block[2], "device_ns",
+			 r->l.grid[0], r->l.grid[1], r->l.grid[2], "block",
+			 r->l.block[0], r->l.block[1], r->l.block[2], "device_ns",
 			 times, "buffers", buffers);
 	text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
 	if (!text)

@@ -5,8 +5,8 @@
  * The caller fills what the command line gave, and parses operands; then, each
  * resting on those before:
  *
- *	kfd_job_load(j, &e)	the file and, by its name, the kernel
- *	kfd_job_check(j, &e)	arguments and shape against its metadata
+ *	launch_load(&j->l, &e)	the file and the kernel (isa/launch/launch.h)
+ *	launch_check(&j->l, &e)	arguments and shape against its metadata
  *	kfd_open(&j->dev, ...)	which the caller does
  *	kfd_job_run(j, &e)	buffers, arguments, launches
  *	kfd_job_show(j, &e)	what was written
@@ -19,51 +19,31 @@
 #define T0_KFD_JOB_H
 
 #include "base/cmd.h"
-#include "isa/object/object.h"
-#include "kfd/cmd/value.h"
+#include "isa/launch/launch.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 #include "kfd/soft/watch/watch.h"
-
-#define KFD_JOB_ARGS_MAX 256
 
 struct kfd_job {
 	/* The command line. */
 	struct cmd cmd;
 	bool list, dry_run;
-	const char *device, *chip;
-	uint64_t seed, repeat, print, stack_bytes, more_lds_bytes;
-	const char *grid_text, *block_text;
+	const char *device;
+	uint64_t repeat, print;
 	uint64_t deadline_ns; /* of each dispatch */
 	struct cli_list dump;
 	struct soft_watch_options watch;
 	const char *trace_group_text, *stop_wave_text;
 
-	/* What it means. */
-	const char *path, *kernel_name;
-	uint32_t grid[3], block[3];
-	struct operand arg[KFD_JOB_ARGS_MAX];
-	int n_args;
-	struct buf file;
-	struct co co;
-	const struct co_kernel *kernel;
-	uint32_t lds_bytes; /* dynamic */
+	struct launch_plan l;
 
 	/* The run. */
 	struct kfd_dev *dev;
 	struct kfd_driver *watched;    /* the device's, if it watches */
-	struct kfd_mem *mem[KFD_JOB_ARGS_MAX]; /* of buffers */
-	uint8_t *kernarg;	       /* explicit arguments */
+	struct kfd_mem *mem[LAUNCH_ARGS_MAX]; /* of buffers */
 	uint64_t *device_ns;	       /* [n_done], of repeat */
 	uint64_t n_done;
 };
-
-/* ------------------------------------------------------ cmd_run_check.c ---- */
-
-bool kfd_job_load(struct kfd_job *j, struct err *e);
-bool kfd_job_check(struct kfd_job *j, struct err *e);
-/* The kernels of the file and their arguments, or of the kernel alone. */
-bool kfd_job_list(const struct kfd_job *j, struct err *e);
 
 /* -------------------------------------------------------- cmd_run.c ---- */
 
@@ -72,6 +52,8 @@ void kfd_job_fini(struct kfd_job *j);
 
 /* ------------------------------------------------------- cmd_run_show.c ---- */
 
+/* The kernels of the file and their arguments, or of the kernel alone. */
+bool kfd_job_list(const struct kfd_job *j, struct err *e);
 /* Results to j->cmd.out; buffers to their files. */
 bool kfd_job_show(const struct kfd_job *j, struct err *e);
 

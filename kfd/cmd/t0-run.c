@@ -42,11 +42,12 @@ static bool parse_dump(struct kfd_job *r, const char *text, struct err *e)
 			       "--dump %s: expected INDEX=FILE, arguments "
 			       "counted from 0",
 			       text);
-	if (i >= (unsigned long)r->n_args || r->arg[i].kind != OPERAND_BUFFER)
+	if (i >= (unsigned long)r->l.n_args ||
+	    r->l.arg[i].kind != OPERAND_BUFFER)
 		return err_set(e, ERR_USAGE,
 			       "--dump %s: argument %lu is no buffer", text, i);
-	free(r->arg[i].save);
-	r->arg[i].save = xstrdup(end + 1);
+	free(r->l.arg[i].save);
+	r->l.arg[i].save = xstrdup(end + 1);
 	return true;
 }
 
@@ -106,22 +107,8 @@ static bool parse_watch(struct kfd_job *r, struct err *e)
 
 static bool parse_operands(struct kfd_job *r, struct err *e)
 {
-	const int argc = r->cmd.argc;
-	char **argv = r->cmd.argv;
-
-	if (argc < 1 || (argc < 2 && !r->list))
-		return err_set(e, ERR_USAGE,
-			       "expected FILE and KERNEL; --list FILE shows "
-			       "what a file has, --help how to give arguments");
-	r->path = argv[0];
-	r->kernel_name = argc > 1 ? argv[1] : NULL;
-	if (argc - 2 > KFD_JOB_ARGS_MAX)
-		return err_set(e, ERR_USAGE, "%d arguments, limit %d", argc - 2,
-			       KFD_JOB_ARGS_MAX);
-	for (int i = 2; i < argc; i++, r->n_args++)
-		if (!operand_parse(&r->arg[r->n_args], argv[i],
-				   r->seed + (uint64_t)r->n_args, e))
-			return false;
+	if (!launch_parse(&r->l, r->cmd.argc, r->cmd.argv, e))
+		return false;
 	for (int i = 0; i < r->dump.n; i++)
 		if (!parse_dump(r, r->dump.v[i], e))
 			return false;
@@ -129,14 +116,6 @@ static bool parse_operands(struct kfd_job *r, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "--repeat %" PRIu64 ": expected 1..1000000",
 			       r->repeat);
-	if (r->stack_bytes > 1 << 20)
-		return err_set(e, ERR_USAGE,
-			       "--stack %" PRIu64 ": expected at most 1M",
-			       r->stack_bytes);
-	if (r->more_lds_bytes > 65536)
-		return err_set(e, ERR_USAGE,
-			       "--lds %" PRIu64 ": expected at most 64K",
-			       r->more_lds_bytes);
 	return parse_watch(r, e);
 }
 
@@ -206,14 +185,15 @@ static bool open_device(struct kfd_job *r, struct err *e)
 
 static bool run_job(struct kfd_job *r, struct err *e)
 {
-	if (!parse_operands(r, e) || !kfd_job_load(r, e))
+	if (!parse_operands(r, e) || !launch_load(&r->l, r->list, e))
 		return false;
 	if (r->list)
 		return kfd_job_list(r, e);
-	if (!kfd_job_check(r, e))
-		return false;
-	return r->dry_run ||
-	       (open_device(r, e) && kfd_job_run(r, e) && kfd_job_show(r, e));
+	bool good = launch_check(&r->l, e);
+	if (r->l.remarks.len)
+		cmd_remark(&r->cmd, "%s", r->l.remarks.data);
+	return good && (r->dry_run || (open_device(r, e) && kfd_job_run(r, e) &&
+				       kfd_job_show(r, e)));
 }
 
 static bool run_kernel(struct cmd *c, struct err *e)
@@ -230,22 +210,19 @@ static bool run_kernel(struct cmd *c, struct err *e)
 /* ---- options ---- */
 
 static struct kfd_job job = {
-	.repeat = 1, .print = 8, .deadline_ns = UINT64_C(10000000000), .chip = "gfx1100"
+	.repeat = 1, .print = 8, .deadline_ns = UINT64_C(10000000000),
+	.l = LAUNCH_DEFAULTS,
 };
 
 static const struct cmd_spec commands[] = {
-	{ NULL, "FILE KERNEL [ARGUMENT...]\n--list FILE [KERNEL]", NULL,
+	{ NULL, "FILE [KERNEL] [ARGUMENT...]\n--list FILE [KERNEL]", NULL,
 	  run_kernel, 0, CMD_MANY, .flags = CMD_TABLE | CMD_QUIET },
 	{ 0 },
 };
 static const struct cli_opt options[] = {
 	{ "list", 'l', CLI_FLAG, &job.list, NULL,
 	  "show the kernels of FILE and their arguments" },
-	{ "grid", 'g', CLI_STR, &job.grid_text, "X,Y,Z",
-	  "work-items in all (default: one block)" },
-	{ "block", 'b', CLI_STR, &job.block_text, "X,Y,Z",
-	  "work-items per workgroup (default: what the kernel was "
-	  "compiled for, else one wave)" },
+	LAUNCH_OPTIONS(job.l),
 	{ "print", 'p', CLI_U64, &job.print, "N",
 	  "values shown of each out: buffer (default 8)" },
 	{ "dump", 'd', CLI_LIST, &job.dump, "I=FILE",
@@ -264,19 +241,10 @@ static const struct cli_opt options[] = {
 	  "only this wave of this workgroup (default: the first 16)" },
 	{ "repeat", 'r', CLI_U64, &job.repeat, "N",
 	  "dispatch N times; buffers keep what the last one wrote" },
-	{ "stack", 0, CLI_U64, &job.stack_bytes, "BYTES",
-	  "scratch of a work-item for calls, besides the kernel's own "
-	  "(kernels with a dynamic stack need it)" },
-	{ "lds", 0, CLI_U64, &job.more_lds_bytes, "BYTES",
-	  "LDS of a workgroup that no argument names, besides the kernel's "
-	  "own (Triton's kernels want it)" },
 	{ "deadline", 't', CLI_SECONDS, &job.deadline_ns, "SECONDS",
 	  "give a dispatch up after this long (default 10)" },
-	{ "chip", 0, CLI_STR, &job.chip, "GFX",
-	  "object to take out of an offload bundle (default gfx1100)" },
 	{ "device", 0, CLI_STR, &job.device, "DEVICE", KFD_DEVICE_HELP },
-	{ "seed", 0, CLI_U64, &job.seed, "N",
-	  "of random without a seed; argument I uses N + I" },
+	{ "seed", 0, CLI_U64, &job.l.seed, "N", LAUNCH_SEED_HELP },
 	{ "dry-run", 'n', CLI_FLAG, &job.dry_run, NULL,
 	  "check everything, run nothing" },
 	{ 0 }

@@ -75,21 +75,6 @@ static void from_registers(struct kfd_kernel *k)
 
 /* ------------------------------------------------------ code objects --- */
 
-/* End of the caller's arguments: after the last one not hidden. */
-static uint32_t explicit_end(const struct co_kernel *ck)
-{
-	uint32_t end = 0;
-
-	if (!ck->has_metadata)
-		return ck->desc.kernarg_bytes;
-	for (uint32_t i = 0; i < ck->n_args; i++) {
-		const struct co_arg *a = &ck->args[i];
-		if (!co_arg_is_hidden(a) && a->offset + a->size > end)
-			end = a->offset + a->size;
-	}
-	return end;
-}
-
 /* How does the kernel print? */
 static void find_print(struct kfd_kernel *k, const struct kfd_formats *f)
 {
@@ -114,9 +99,9 @@ static void kernel_init(struct kfd_kernel *k, struct kfd_code *c,
 		.entry_va = base + ck->entry_off,
 		.lds_bytes = ck->desc.group_segment_bytes,
 		.private_bytes = ck->desc.private_segment_bytes,
-		.kernarg_bytes = ck->desc.kernarg_bytes,
+		.kernarg_bytes = co_kernarg_bytes(ck),
 		.kernarg_align = 16,
-		.explicit_bytes = explicit_end(ck),
+		.explicit_bytes = co_explicit_bytes(ck),
 		.rsrc1 = ck->desc.rsrc1,
 		.rsrc2 = ck->desc.rsrc2,
 		.rsrc3 = ck->desc.rsrc3,
@@ -129,11 +114,6 @@ static void kernel_init(struct kfd_kernel *k, struct kfd_code *c,
 	k->arg = ck->args;
 	k->n_args = ck->n_args;
 	find_print(k, c->formats);
-	/* Older compilers leave the descriptor's size 0. */
-	if (ck->kernarg_bytes > k->kernarg_bytes)
-		k->kernarg_bytes = ck->kernarg_bytes;
-	if (k->explicit_bytes > k->kernarg_bytes)
-		k->kernarg_bytes = k->explicit_bytes;
 	if (ck->kernarg_align > k->kernarg_align)
 		k->kernarg_align = ck->kernarg_align;
 	if (ck->max_flat_workgroup_size)

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "isa/object/object.h"
+#include "isa/launch/launch.h"
 #include "kfd/runtime/runtime.h"
 
 /*
@@ -17,14 +17,6 @@
 static uint32_t at_least_1(uint32_t v)
 {
 	return v ? v : 1;
-}
-
-/* Dimensions in use: a packet must count one that only wg has, too. */
-static unsigned count_dims(const struct kfd_launch *l)
-{
-	return l->grid[2] > 1 || l->wg[2] > 1 ? 3 :
-	       l->grid[1] > 1 || l->wg[1] > 1 ? 2 :
-						1;
 }
 
 static bool check_shape(const struct kfd_launch *l, struct err *e)
@@ -132,76 +124,24 @@ bool kfd_launch_check(struct kfd_queue *q, const struct kfd_launch *l,
 
 /* --------------------------------------------------------- arguments --- */
 
-static void fill_hidden(const struct kfd_queue *q, const struct kfd_launch *l,
-			const struct co_arg *a, char *at)
-{
-	const struct kfd_info *info = &q->dev->info;
-	const uint32_t grid[3] = { at_least_1(l->grid[0]),
-				   at_least_1(l->grid[1]),
-				   at_least_1(l->grid[2]) };
-	const uint32_t wg[3] = { at_least_1(l->wg[0]), at_least_1(l->wg[1]),
-				 at_least_1(l->wg[2]) };
-	uint64_t v;
-	unsigned i;
-
-	switch (a->kind) {
-	case CO_ARG_HIDDEN_BLOCK_COUNT_X:
-	case CO_ARG_HIDDEN_BLOCK_COUNT_Y:
-	case CO_ARG_HIDDEN_BLOCK_COUNT_Z:
-		i = a->kind - CO_ARG_HIDDEN_BLOCK_COUNT_X;
-		v = grid[i] / wg[i];
-		break;
-	case CO_ARG_HIDDEN_GROUP_SIZE_X:
-	case CO_ARG_HIDDEN_GROUP_SIZE_Y:
-	case CO_ARG_HIDDEN_GROUP_SIZE_Z:
-		v = wg[a->kind - CO_ARG_HIDDEN_GROUP_SIZE_X];
-		break;
-	case CO_ARG_HIDDEN_REMAINDER_X:
-	case CO_ARG_HIDDEN_REMAINDER_Y:
-	case CO_ARG_HIDDEN_REMAINDER_Z:
-		i = a->kind - CO_ARG_HIDDEN_REMAINDER_X;
-		v = grid[i] % wg[i];
-		break;
-	case CO_ARG_HIDDEN_GRID_DIMS:
-		v = count_dims(l);
-		break;
-	case CO_ARG_HIDDEN_DYNAMIC_LDS_SIZE:
-		v = l->dyn_lds_bytes;
-		break;
-	case CO_ARG_HIDDEN_PRIVATE_BASE:
-		v = info->scratch_base >> 32;
-		break;
-	case CO_ARG_HIDDEN_SHARED_BASE:
-		v = info->lds_base >> 32;
-		break;
-	case CO_ARG_HIDDEN_PRINTF_BUFFER:
-		v = q->print_va;
-		break;
-	case CO_ARG_HIDDEN_HOSTCALL_BUFFER:
-		v = q->hostcall_va;
-		break;
-	case CO_ARG_HIDDEN_QUEUE_PTR:
-		v = q->page->pub.va;
-		break;
-	default:
-		return; /* nothing serves it: stays 0 */
-	}
-	memcpy(at, &v, a->size < 8 ? a->size : 8);
-}
-
 static void fill_args(struct kfd_queue *q, const struct kfd_launch *l, char *at)
 {
 	const struct kfd_kernel *k = l->kernel;
+	const struct launch_dispatch d = {
+		.grid = { l->grid[0], l->grid[1], l->grid[2] },
+		.block = { l->wg[0], l->wg[1], l->wg[2] },
+		.lds_bytes = l->dyn_lds_bytes,
+		.print_va = q->print_va,
+		.hostcall_va = q->hostcall_va,
+		.queue_va = q->page->pub.va,
+		.lds_base = q->dev->info.lds_base,
+		.scratch_base = q->dev->info.scratch_base,
+	};
 
 	memset(at, 0, k->kernarg_bytes);
 	if (l->args_bytes)
 		memcpy(at, l->args, l->args_bytes);
-	for (uint32_t i = 0; i < k->n_args; i++) {
-		const struct co_arg *a = &k->arg[i];
-		if (co_arg_is_hidden(a) &&
-		    (uint64_t)a->offset + a->size <= k->kernarg_bytes)
-			fill_hidden(q, l, a, at + a->offset);
-	}
+	launch_hidden(&d, k->arg, k->n_args, at, k->kernarg_bytes);
 }
 
 /* A block of the argument ring; waits for packets that still hold it. */
@@ -273,7 +213,7 @@ static bool send_packet(struct kfd_queue *q, const struct kfd_launch *l,
 	struct aql_dispatch p = {
 		.header = kfd_ring_header(q, AQL_KERNEL_DISPATCH, !l->overlap,
 					  quiet),
-		.setup = (uint16_t)count_dims(l),
+		.setup = (uint16_t)launch_dimensions(l->grid, l->wg),
 		.private_segment_size = private_bytes,
 		.group_segment_size = k->lds_bytes + l->dyn_lds_bytes,
 		.kernel_object = k->object_va,

@@ -55,8 +55,9 @@ result $? "a file cut anywhere is refused ($taken were not)"
 
 saxpy="$data/saxpy.co"
 buf=buf:64:f32
-refuses "no operand" "expected FILE and KERNEL" "$run"
-refuses "no kernel operand" "expected FILE and KERNEL" "$run" "$saxpy"
+refuses "no operand" "expected FILE, its KERNEL and arguments" "$run"
+refuses "the only kernel need not be named" \
+	"kernel saxpy takes 4 arguments, got 0" "$run" "$saxpy"
 refuses "a missing file" "no-such.co" "$run" "$dir/no-such.co" k
 refuses "a folder" "$dir" "$run" "$dir" k
 refuses "a missing kernel lists those there are" \

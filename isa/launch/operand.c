@@ -1,7 +1,7 @@
 /*
- * kfd/cmd/operand.c - one kernel argument as a user writes it.
+ * isa/launch/operand.c - one kernel argument as a user writes it.
  */
-#include "kfd/cmd/value.h"
+#include "isa/launch/launch.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -192,6 +192,11 @@ static bool parse_kind(struct operand *o, char *copy, uint64_t seed,
 			       "lds, bytes, null",
 			       copy, VALUE_TYPES);
 	return parse_value(o, rest, e);
+}
+
+bool operand_is(const char *text)
+{
+	return strchr(text, ':') || !strcmp(text, "null");
 }
 
 bool operand_parse(struct operand *o, const char *text, uint64_t seed,

@@ -1,7 +1,7 @@
 /*
- * kfd/cmd/value.c - numbers of the device's types, between text and bytes.
+ * isa/launch/value.c - numbers of the device's types, between text and bytes.
  */
-#include "kfd/cmd/value.h"
+#include "isa/launch/launch.h"
 
 #include <ctype.h>
 #include <errno.h>

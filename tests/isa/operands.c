@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/cmd/value.h"
+#include "isa/launch/launch.h"
 #include "tests/tap.h"
 
 static void test_parse(void)
