@@ -11,8 +11,8 @@
  * of /dev/kfd ends every queue and frees everything, so that a device that
  * was reset after a hang can be opened afresh.
  *
- * Not there: GET_ATTR of SVM ranges (EOPNOTSUPP); graphics, buffers and
- * command submission through DRM (EOPNOTSUPP), which answers questions only.
+ * Not there: graphics, buffers and command submission through DRM
+ * (EOPNOTSUPP), which answers questions only.
  */
 #ifndef T0_KFD_SOFT_SOFT_H
 #define T0_KFD_SOFT_SOFT_H

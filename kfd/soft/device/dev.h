@@ -9,7 +9,7 @@
  *                         stale in use.  A thread that holds it shared takes
  *                         neither dev->lock nor anything that waits.
  *   ev.lock     (mutex)   events and their waiters
- *   wake.lock, pool.lock, fault_lock: leaves
+ *   wake.lock, pool.lock, smi_lock, fault_lock: leaves
  */
 #ifndef T0_KFD_SOFT_DEV_H
 #define T0_KFD_SOFT_DEV_H
@@ -71,11 +71,20 @@ struct soft_bo {
 	unsigned queue_refs;
 };
 
-/* Host memory given to the GPU by the SVM ioctl. */
+/* Host memory that the GPU uses in place; what the SVM ioctl said of it. */
 struct soft_svm {
 	uint64_t start, size;
 	uint32_t flags; /* KFD_SVM_FLAG_* */
-	bool access;	/* this GPU may use it */
+	uint32_t preferred, prefetch; /* KFD_SVM_LOCATION_* or a GPU */
+	uint32_t location; /* where its pages are: 0 or the GPU's id */
+	uint32_t access;   /* of this GPU: KFD_SVM_ATTR_ACCESS and so on */
+	uint8_t granularity;
+};
+
+/* An open descriptor of SMI_EVENTS. */
+struct soft_smi {
+	int fd;	       /* the device's end */
+	uint64_t mask; /* what the program last wrote into its own */
 };
 
 /* What the GPU can reach, sorted by va, never overlapping. */
@@ -202,8 +211,9 @@ struct soft_dev {
 	struct soft_bo **bo; /* [0] is never used */
 	size_t n_bo, cap_bo;
 	uint64_t vram_used, sys_used, sys_limit;
-	struct soft_svm *svm;
-	size_t n_svm, cap_svm;
+	VEC(struct soft_svm) svm; /* sorted, without overlaps */
+	pthread_mutex_t smi_lock; /* a leaf */
+	VEC(struct soft_smi) smi;
 	struct soft_map map;
 	uint64_t doorbell_off, mmio_off; /* in the memory file */
 	uint64_t *doorbell;		 /* [1024], the device's view */
@@ -291,7 +301,8 @@ void soft_memory_drop(struct soft_dev *d, uint64_t offset, uint64_t size,
 struct soft_bo *soft_bo_by_handle(struct soft_dev *d, uint64_t handle);
 /* The mapped object at exactly [va, va + size), or 0; dev->lock held. */
 uint32_t soft_bo_exact(struct soft_dev *d, uint64_t va, uint64_t size);
-bool soft_svm_covers(struct soft_dev *d, uint64_t va, uint64_t size);
+/* Does a mapped object lie anywhere in there? */
+bool soft_bo_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size);
 /* mmap of a buffer object through the render node: memory file offset. */
 int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size, int prot);
 /* The process unmapped host pages: the GPU loses them too. */
@@ -302,7 +313,26 @@ int soft_ioc_free(struct soft_dev *d, void *arg);
 int soft_ioc_map(struct soft_dev *d, void *arg);
 int soft_ioc_unmap(struct soft_dev *d, void *arg);
 int soft_ioc_available(struct soft_dev *d, void *arg);
+
+/* ------------------------------------------------------------- svm.c ---- */
+
+/* All with dev->lock held. */
 int soft_ioc_svm(struct soft_dev *d, void *arg);
+bool soft_svm_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size);
+/* Is all of it mapped for good?  What a queue's save area has to be. */
+bool soft_svm_covers(struct soft_dev *d, uint64_t va, uint64_t size);
+/* The process unmapped it: no range remains there. */
+void soft_svm_unmapped(struct soft_dev *d, uint64_t va, uint64_t size);
+void soft_svm_end(struct soft_dev *d);
+
+/* ------------------------------------------------------------- smi.c ---- */
+
+uint64_t soft_boot_ns(void); /* the clock of its lines */
+int soft_ioc_smi_events(struct soft_dev *d, void *arg);
+/* A line "EVENT ..." to all that asked for it. */
+void soft_smi_event(struct soft_dev *d, enum kfd_smi_event event,
+		    const char *fmt, ...) T0_PRINTF(3, 4);
+void soft_smi_end(struct soft_dev *d);
 
 /* ------------------------------------------------------------- map.c ---- */
 
@@ -312,6 +342,9 @@ void soft_map_fini(struct soft_map *m);
 bool soft_map_is_free(const struct soft_map *m, uint64_t va, uint64_t size);
 void soft_map_insert(struct soft_dev *d, const struct soft_range *r);
 void soft_map_remove(struct soft_dev *d, uint64_t va);
+/* At once: instead of all ranges that begin in [lo, hi), these. */
+void soft_map_replace(struct soft_dev *d, uint64_t lo, uint64_t hi,
+		      const struct soft_range *r, size_t n);
 /* soft_env.find over the map; ctx is the device.  Slice held. */
 bool soft_map_find(void *ctx, uint64_t va, struct soft_range *out);
 /* Host pointer of [va, va + size) for `need` (SOFT_MEM_*), or NULL. */

@@ -94,6 +94,7 @@ static void process_end(struct soft_dev *d)
 	soft_events_end(d);
 	pthread_mutex_lock(&d->lock);
 	soft_memory_end(d);
+	soft_smi_end(d);
 	d->vm_file = 0;
 	__atomic_store_n(&d->runtime_enabled, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->evicted, 0, __ATOMIC_RELEASE);
@@ -269,6 +270,7 @@ static void soft_free(struct kfd_driver *drv)
 	soft_memory_fini(d);
 	soft_load_fini(d);
 	pthread_mutex_destroy(&d->fault_lock);
+	pthread_mutex_destroy(&d->smi_lock);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -321,6 +323,7 @@ struct kfd_driver *kfd_soft_new(const struct soft_options *o, struct err *e)
 	d->pid = getpid();
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_mutex_init(&d->fault_lock, NULL);
+	pthread_mutex_init(&d->smi_lock, NULL);
 	soft_load_init(d);
 	soft_wake_init(d);
 	soft_events_init(d);

@@ -2,6 +2,7 @@
  * kfd/soft/device/fault.c - fault reporting: what the program is told, by the
  * ABI and by the record.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -182,6 +183,8 @@ void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute)
 		x.no_execute = 1;
 	else /* it began in a mapped range and ran out of it */
 		x.not_present = 1;
+	soft_smi_event(d, KFD_SMI_VMFAULT, "%x:%s\n", (unsigned)d->pid,
+		       program_invocation_short_name);
 	soft_event_memory(d, &x);
 	soft_wake_all(d);
 }
@@ -198,6 +201,11 @@ void soft_gpu_reset(struct soft_queue *q, struct soft_fault *f)
 		return;
 	record_fault(q, f);
 	__atomic_add_fetch(&d->vram_lost, 1, __ATOMIC_RELAXED);
+	/* The reset is over as soon as it began. */
+	soft_smi_event(d, KFD_SMI_GPU_PRE_RESET, "%x %s\n", d->vram_lost,
+		       "hang");
+	soft_smi_event(d, KFD_SMI_GPU_POST_RESET, "%x %s\n", d->vram_lost,
+		       "hang");
 	soft_event_hw(d, &x);
 	soft_wake_all(d);
 }

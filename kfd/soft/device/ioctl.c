@@ -227,6 +227,7 @@ static const struct ioc iocs[] = {
 	IOC(KFD_IOC_FREE_MEMORY_OF_GPU, 0, soft_ioc_free),
 	IOC(KFD_IOC_MAP_MEMORY_TO_GPU, 0, soft_ioc_map),
 	IOC(KFD_IOC_UNMAP_MEMORY_FROM_GPU, 0, soft_ioc_unmap),
+	IOC(KFD_IOC_SMI_EVENTS, KFD_MINOR_SMI_EVENTS, soft_ioc_smi_events),
 	IOC(KFD_IOC_SVM(0), KFD_MINOR_SVM, soft_ioc_svm),
 	IOC(KFD_IOC_SET_XNACK_MODE, 0, ioc_xnack),
 	IOC(KFD_IOC_AVAILABLE_MEMORY, KFD_MINOR_AVAILABLE_MEMORY,

@@ -115,6 +115,25 @@ void soft_map_remove(struct soft_dev *d, uint64_t va)
 	soft_map_release_alone(d);
 }
 
+void soft_map_replace(struct soft_dev *d, uint64_t lo, uint64_t hi,
+		      const struct soft_range *r, size_t n)
+{
+	struct soft_map *m = &d->map;
+	size_t i, end;
+
+	soft_map_hold_alone(d);
+	vec_reserve(m, n);
+	i = end = map_search(m, lo);
+	while (end < m->n && m->v[end].va < hi)
+		end++;
+	memmove(&m->v[i + n], &m->v[end], (m->n - end) * sizeof(*m->v));
+	if (n)
+		memcpy(&m->v[i], r, n * sizeof(*r));
+	m->n = m->n - (end - i) + n;
+	__atomic_add_fetch(&m->code_epoch, 1, __ATOMIC_RELAXED);
+	soft_map_release_alone(d);
+}
+
 bool soft_map_find(void *ctx, uint64_t va, struct soft_range *out)
 {
 	const struct soft_map *m = &((struct soft_dev *)ctx)->map;

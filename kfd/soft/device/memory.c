@@ -116,7 +116,7 @@ void soft_memory_fini(struct soft_dev *d)
 	for (size_t i = 1; i < d->n_bo; i++)
 		free(d->bo[i]);
 	free(d->bo);
-	free(d->svm);
+	vec_fini(&d->svm);
 	soft_map_fini(&d->map);
 	close(d->memfd);
 }
@@ -146,6 +146,15 @@ uint32_t soft_bo_exact(struct soft_dev *d, uint64_t va, uint64_t size)
 			return (uint32_t)i;
 	}
 	return 0;
+}
+
+bool soft_bo_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size)
+{
+	for (size_t i = 1; i < d->n_bo; i++)
+		if (d->bo[i] && d->bo[i]->mapped &&
+		    overlaps(va, size, d->bo[i]->va, d->bo[i]->size))
+			return true;
+	return false;
 }
 
 static bool is_system(const struct soft_bo *b)
@@ -249,14 +258,6 @@ static size_t bo_slot(struct soft_dev *d)
 	return d->n_bo++;
 }
 
-static bool in_svm(const struct soft_dev *d, uint64_t addr, uint64_t size)
-{
-	for (size_t i = 0; i < d->n_svm; i++)
-		if (overlaps(addr, size, d->svm[i].start, d->svm[i].size))
-			return true;
-	return false;
-}
-
 static int alloc_check(const struct soft_dev *d,
 		       const struct kfd_ioc_alloc_memory *a)
 {
@@ -281,8 +282,8 @@ static int alloc_check(const struct soft_dev *d,
 	    a->va_addr > SOFT_GPUVM_LIMIT ||
 	    size - 1 > SOFT_GPUVM_LIMIT - a->va_addr)
 		return -EINVAL;
-	if (in_svm(d, a->va_addr, size) ||
-	    (place == KFD_MEM_USERPTR && in_svm(d, a->mmap_offset, size)))
+	if (soft_svm_overlaps(d, a->va_addr, size) ||
+	    (place == KFD_MEM_USERPTR && soft_svm_overlaps(d, a->mmap_offset, size)))
 		return -EADDRINUSE;
 	return d->vm_file ? 0 : -ENODEV;
 }
@@ -430,145 +431,11 @@ int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size, int prot)
 	return -EINVAL;
 }
 
-/* ---------------------------------------------------------------- SVM -- */
-
-static void svm_add(struct soft_dev *d, struct soft_svm s)
-{
-	struct soft_range r = { s.start, s.size, (void *)(uintptr_t)s.start,
-				SOFT_MEM_READ };
-
-	VEC_GROW(d->svm, d->n_svm, 1, d->cap_svm);
-	d->svm[d->n_svm++] = s;
-	/* Without XNACK only ranges that stay mapped can be reached. */
-	if (!(s.flags & KFD_SVM_FLAG_ALWAYS_MAPPED) || !s.access)
-		return;
-	if (!(s.flags & KFD_SVM_FLAG_GPU_RO))
-		r.flags |= SOFT_MEM_WRITE;
-	if (s.flags & KFD_SVM_FLAG_GPU_EXEC)
-		r.flags |= SOFT_MEM_EXEC;
-	soft_map_insert(d, &r);
-}
-
-static void svm_remove(struct soft_dev *d, size_t i)
-{
-	soft_map_remove(d, d->svm[i].start);
-	d->svm[i] = d->svm[--d->n_svm];
-}
-
-/* Take [start, start + size) out of all ranges, keeping what lies outside. */
-static void svm_cut(struct soft_dev *d, uint64_t start, uint64_t size)
-{
-	const uint64_t end = start + size;
-
-	for (size_t i = d->n_svm; i-- > 0;) {
-		struct soft_svm s = d->svm[i], part = s;
-		const uint64_t s_end = s.start + s.size;
-
-		if (!overlaps(start, size, s.start, s.size))
-			continue;
-		svm_remove(d, i);
-		if (s.start < start) {
-			part.size = start - s.start;
-			svm_add(d, part);
-		}
-		if (end < s_end) {
-			part.start = end;
-			part.size = s_end - end;
-			svm_add(d, part);
-		}
-	}
-}
-
-bool soft_svm_covers(struct soft_dev *d, uint64_t va, uint64_t size)
-{
-	for (uint64_t at = va; at < va + size;) {
-		size_t i;
-
-		for (i = 0; i < d->n_svm; i++)
-			if (at - d->svm[i].start < d->svm[i].size)
-				break;
-		if (i == d->n_svm || !d->svm[i].access ||
-		    !(d->svm[i].flags & KFD_SVM_FLAG_ALWAYS_MAPPED))
-			return false;
-		at = d->svm[i].start + d->svm[i].size;
-	}
-	return true;
-}
-
-static int svm_attr(struct soft_svm *s, const struct kfd_svm_attr *a)
-{
-	switch (a->type) {
-	case KFD_SVM_ATTR_PREFERRED_LOC:
-	case KFD_SVM_ATTR_PREFETCH_LOC:
-		/* 0 is the host, all ones undefined. */
-		return a->value && a->value != UINT32_MAX &&
-		       a->value != SOFT_GPU_ID ? -EINVAL : 0;
-	case KFD_SVM_ATTR_GRANULARITY:
-		return 0;
-	case KFD_SVM_ATTR_ACCESS:
-	case KFD_SVM_ATTR_ACCESS_IN_PLACE:
-	case KFD_SVM_ATTR_NO_ACCESS:
-		s->access = a->type != KFD_SVM_ATTR_NO_ACCESS;
-		return a->value == SOFT_GPU_ID ? 0 : -EINVAL;
-	case KFD_SVM_ATTR_SET_FLAGS:
-		s->flags |= a->value;
-		return 0;
-	case KFD_SVM_ATTR_CLR_FLAGS:
-		s->flags &= ~a->value;
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
-
-static bool over_bo(const struct soft_dev *d, uint64_t start, uint64_t size)
-{
-	for (size_t i = 1; i < d->n_bo; i++)
-		if (d->bo[i] && d->bo[i]->mapped &&
-		    overlaps(start, size, d->bo[i]->va, d->bo[i]->size))
-			return true;
-	return false;
-}
-
-int soft_ioc_svm(struct soft_dev *d, void *arg)
-{
-	const struct kfd_ioc_svm *a = arg;
-	const struct kfd_svm_attr *attr = (const void *)(a + 1);
-	struct soft_svm s = { a->start_addr, a->size,
-			      KFD_SVM_FLAG_HOST_ACCESS | KFD_SVM_FLAG_COHERENT,
-			      false };
-
-	if (!a->size || !page_aligned(a->start_addr) ||
-	    !page_aligned(a->size) ||
-	    a->start_addr > SOFT_GPUVM_LIMIT ||
-	    a->size - 1 > SOFT_GPUVM_LIMIT - a->start_addr)
-		return -EINVAL;
-	if (a->op == KFD_SVM_OP_GET)
-		return -EOPNOTSUPP;
-	if (a->op != KFD_SVM_OP_SET)
-		return -EINVAL;
-	for (size_t i = 0; i < d->n_svm; i++)
-		if (d->svm[i].start == s.start && d->svm[i].size == s.size)
-			s = d->svm[i]; /* change what is there */
-	for (uint32_t i = 0; i < a->nattr; i++) {
-		const int ret = svm_attr(&s, &attr[i]);
-
-		if (ret)
-			return ret;
-	}
-	if (over_bo(d, s.start, s.size))
-		return -EADDRINUSE;
-	svm_cut(d, s.start, s.size);
-	svm_add(d, s);
-	return 0;
-}
-
 /* ------------------------------------------------- the process's side -- */
 
 void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size)
 {
-	if (in_svm(d, addr, size))
-		svm_cut(d, addr, size);
+	soft_svm_unmapped(d, addr, size);
 	for (size_t i = 1; i < d->n_bo; i++) {
 		struct soft_bo *b = d->bo[i];
 
@@ -583,8 +450,7 @@ void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size)
 
 void soft_memory_end(struct soft_dev *d)
 {
-	while (d->n_svm)
-		svm_remove(d, d->n_svm - 1);
+	soft_svm_end(d);
 	for (size_t i = 1; i < d->n_bo; i++)
 		if (d->bo[i])
 			bo_delete(d, i);

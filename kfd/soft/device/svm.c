@@ -1,0 +1,516 @@
+/*
+ * kfd/soft/device/svm.c - SVM: ranges of the program's own memory that the GPU
+ * uses at the program's addresses.
+ *
+ * The GPU cannot retry faults (XNACK is off), so that a range with access is
+ * mapped when its attributes are set, in the pieces and with the rights that
+ * the process has there.  Pages never move: a range's location and its VRAM
+ * are accounts of where the kernel would have put them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "kfd/soft/device/dev.h"
+
+/* [start, end): what the process may do there. */
+struct vma {
+	uint64_t start, end;
+	bool read, write, device;
+};
+typedef VEC(struct vma) vmas;
+
+/* ---------------------------------------------- the process's memory -- */
+
+/* The mappings that overlap [start, end), in their order. */
+static bool vmas_read(uint64_t start, uint64_t end, vmas *out)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char *line = NULL;
+	size_t room = 0;
+
+	while (f && getline(&line, &room, f) > 0) {
+		uint64_t from, to;
+		char how[5];
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to,
+			   how) != 3 || to <= start)
+			continue;
+		if (from >= end)
+			break;
+		vec_push(out, ((struct vma){
+				      from, to, how[0] == 'r', how[1] == 'w',
+				      strstr(line, " /memfd:t0-soft") }));
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return f;
+}
+
+/* 0, or why there can be no SVM range, as svm_range_is_valid() of the kernel
+ * has it: holes and mappings of a device are no memory. */
+static int check_vmas(const vmas *v, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		if (v->v[i].start > start || v->v[i].device)
+			return -EFAULT;
+		start = v->v[i].end;
+	}
+	return start < end ? -EFAULT : 0;
+}
+
+/* ----------------------------------------------------------- the list -- */
+
+static bool is_mapped(const struct soft_svm *s)
+{
+	return s->access != KFD_SVM_ATTR_NO_ACCESS;
+}
+
+/* The first range that ends after va. */
+static size_t range_after(const struct soft_dev *d, uint64_t va)
+{
+	size_t i = 0;
+
+	while (i < d->svm.n && d->svm.v[i].start + d->svm.v[i].size <= va)
+		i++;
+	return i;
+}
+
+static void range_insert(struct soft_dev *d, size_t at, struct soft_svm s)
+{
+	vec_reserve(&d->svm, 1);
+	memmove(&d->svm.v[at + 1], &d->svm.v[at],
+		(d->svm.n - at) * sizeof(s));
+	d->svm.v[at] = s;
+	d->svm.n++;
+}
+
+/* No range goes across va after this; the map is left alone. */
+static void range_split(struct soft_dev *d, uint64_t va)
+{
+	const size_t i = range_after(d, va);
+	struct soft_svm tail;
+
+	if (i == d->svm.n || d->svm.v[i].start >= va)
+		return;
+	tail = d->svm.v[i];
+	tail.size -= va - tail.start;
+	d->svm.v[i].size = va - tail.start;
+	tail.start = va;
+	range_insert(d, i + 1, tail);
+}
+
+/* Its pages are given back. */
+static void range_uncharge(struct soft_dev *d, const struct soft_svm *s)
+{
+	d->sys_used -= s->size;
+	if (s->location)
+		d->vram_used -= s->size;
+}
+
+bool soft_svm_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size)
+{
+	const size_t i = range_after(d, va);
+
+	return i < d->svm.n && d->svm.v[i].start < va + size;
+}
+
+bool soft_svm_covers(struct soft_dev *d, uint64_t va, uint64_t size)
+{
+	size_t i = range_after(d, va);
+
+	for (uint64_t at = va; at < va + size; i++) {
+		if (i == d->svm.n || d->svm.v[i].start > at ||
+		    !is_mapped(&d->svm.v[i]) ||
+		    !(d->svm.v[i].flags & KFD_SVM_FLAG_ALWAYS_MAPPED))
+			return false;
+		at = d->svm.v[i].start + d->svm.v[i].size;
+	}
+	return true;
+}
+
+/* ------------------------------------------------------------ the map -- */
+
+typedef VEC(struct soft_range) ranges;
+
+/* What the GPU sees of the range: -EFAULT if some of it cannot be read. */
+static int range_pieces(const struct soft_svm *s, const vmas *v, ranges *out)
+{
+	const uint64_t end = s->start + s->size;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct vma *m = &v->v[i];
+		struct soft_range r = { .flags = SOFT_MEM_READ };
+
+		if (m->end <= s->start || m->start >= end)
+			continue;
+		if (!m->read)
+			return -EFAULT;
+		r.va = m->start > s->start ? m->start : s->start;
+		r.size_bytes = (m->end < end ? m->end : end) - r.va;
+		r.host = (void *)(uintptr_t)r.va;
+		if (m->write && !(s->flags & KFD_SVM_FLAG_GPU_RO))
+			r.flags |= SOFT_MEM_WRITE;
+		if (s->flags & KFD_SVM_FLAG_GPU_EXEC)
+			r.flags |= SOFT_MEM_EXEC;
+		if (out->n && out->v[out->n - 1].flags == r.flags &&
+		    out->v[out->n - 1].va + out->v[out->n - 1].size_bytes ==
+			    r.va)
+			out->v[out->n - 1].size_bytes += r.size_bytes;
+		else
+			vec_push(out, r);
+	}
+	return 0;
+}
+
+/*
+ * Bring the map of [lo, hi), which no range and no piece of the map goes
+ * across, to what the ranges say.
+ */
+static int map_ranges(struct soft_dev *d, uint64_t lo, uint64_t hi,
+		      const vmas *v)
+{
+	ranges all = { 0 };
+	int ret = 0;
+
+	for (size_t i = range_after(d, lo);
+	     i < d->svm.n && d->svm.v[i].start < hi; i++) {
+		const size_t n = all.n;
+		const uint64_t size = n ? all.v[n - 1].size_bytes : 0;
+		const int r = is_mapped(&d->svm.v[i]) ?
+				      range_pieces(&d->svm.v[i], v, &all) :
+				      0;
+
+		if (!r)
+			continue;
+		ret = r;
+		all.n = n; /* nothing of it is mapped */
+		if (n)
+			all.v[n - 1].size_bytes = size;
+	}
+	soft_map_replace(d, lo, hi, all.v, all.n);
+	vec_fini(&all);
+	return ret;
+}
+
+/* Whole ranges and whole pieces of the map, which may go across ranges. */
+static void widen_span(struct soft_dev *d, uint64_t *lo, uint64_t *hi)
+{
+	uint64_t from, to;
+
+	do {
+		const size_t i = range_after(d, *lo),
+			     k = range_after(d, *hi - 1);
+		struct soft_range r;
+
+		from = *lo, to = *hi;
+		if (i < d->svm.n && d->svm.v[i].start < *lo)
+			*lo = d->svm.v[i].start;
+		if (k < d->svm.n && d->svm.v[k].start < *hi)
+			*hi = d->svm.v[k].start + d->svm.v[k].size;
+		if (soft_svm_overlaps(d, *lo, 1) &&
+		    soft_map_find(d, *lo, &r) && r.va < *lo)
+			*lo = r.va;
+		if (soft_svm_overlaps(d, *hi - 1, 1) &&
+		    soft_map_find(d, *hi - 1, &r) &&
+		    r.va + r.size_bytes > *hi)
+			*hi = r.va + r.size_bytes;
+	} while (from != *lo || to != *hi);
+}
+
+void soft_svm_unmapped(struct soft_dev *d, uint64_t va, uint64_t size)
+{
+	const uint64_t end = va + size;
+	uint64_t lo = va, hi = end;
+	vmas v = { 0 };
+	size_t i, n;
+
+	if (!size || !soft_svm_overlaps(d, va, size))
+		return;
+	widen_span(d, &lo, &hi);
+	range_split(d, va);
+	range_split(d, end);
+	for (i = n = range_after(d, va);
+	     n < d->svm.n && d->svm.v[n].start < end; n++) {
+		range_uncharge(d, &d->svm.v[n]);
+		if (is_mapped(&d->svm.v[n]))
+			soft_smi_event(d, KFD_SMI_UNMAP_FROM_GPU,
+				       "%" PRIu64 " -%d @%" PRIx64 "(%" PRIx64
+				       ") %x %d\n", soft_boot_ns(),
+				       (int)d->pid,
+				       d->svm.v[n].start / KFD_PAGE_BYTES,
+				       d->svm.v[n].size / KFD_PAGE_BYTES,
+				       SOFT_GPU_ID, KFD_SMI_UNMAP_FROM_CPU);
+	}
+	memmove(&d->svm.v[i], &d->svm.v[n],
+		(d->svm.n - n) * sizeof(*d->svm.v));
+	d->svm.n -= n - i;
+	if (vmas_read(lo, hi, &v))
+		map_ranges(d, lo, hi, &v);
+	vec_fini(&v);
+}
+
+void soft_svm_end(struct soft_dev *d)
+{
+	for (size_t i = 0; i < d->svm.n; i++) {
+		range_uncharge(d, &d->svm.v[i]);
+		soft_map_replace(d, d->svm.v[i].start,
+				 d->svm.v[i].start + d->svm.v[i].size, NULL,
+				 0);
+	}
+	d->svm.n = 0;
+}
+
+/* ------------------------------------------------------ set attributes -- */
+
+static int check_attrs(const struct kfd_svm_attr *a, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t v = a[i].value;
+		bool good = v == SOFT_GPU_ID;
+
+		switch (a[i].type) {
+		case KFD_SVM_ATTR_PREFERRED_LOC:
+			good |= v == KFD_SVM_LOCATION_UNDEFINED;
+			/* fallthrough */
+		case KFD_SVM_ATTR_PREFETCH_LOC:
+			good |= v == KFD_SVM_LOCATION_SYSMEM;
+			break;
+		case KFD_SVM_ATTR_ACCESS:
+		case KFD_SVM_ATTR_ACCESS_IN_PLACE:
+		case KFD_SVM_ATTR_NO_ACCESS:
+			break;
+		case KFD_SVM_ATTR_SET_FLAGS:
+		case KFD_SVM_ATTR_CLR_FLAGS:
+		case KFD_SVM_ATTR_GRANULARITY:
+			good = true;
+			break;
+		default:
+			return -EINVAL;
+		}
+		if (!good)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static void apply_attrs(struct soft_svm *s, const struct kfd_svm_attr *a,
+			uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t v = a[i].value;
+
+		switch (a[i].type) {
+		case KFD_SVM_ATTR_PREFERRED_LOC:
+			s->preferred = v;
+			break;
+		case KFD_SVM_ATTR_PREFETCH_LOC:
+			s->prefetch = v;
+			break;
+		case KFD_SVM_ATTR_SET_FLAGS:
+			s->flags |= v;
+			break;
+		case KFD_SVM_ATTR_CLR_FLAGS:
+			s->flags &= ~v;
+			break;
+		case KFD_SVM_ATTR_GRANULARITY:
+			s->granularity = (uint8_t)(v < KFD_SVM_GRANULARITY_MAX ?
+						   v : KFD_SVM_GRANULARITY_MAX);
+			break;
+		default:
+			s->access = a[i].type;
+		}
+	}
+}
+
+static struct soft_svm default_range(uint64_t start, uint64_t size)
+{
+	return (struct soft_svm){
+		.start = start, .size = size,
+		.flags = KFD_SVM_FLAG_HOST_ACCESS | KFD_SVM_FLAG_COHERENT,
+		.preferred = KFD_SVM_LOCATION_UNDEFINED,
+		.prefetch = KFD_SVM_LOCATION_UNDEFINED,
+		.access = KFD_SVM_ATTR_NO_ACCESS,
+		.granularity = KFD_SVM_GRANULARITY_DEFAULT,
+	};
+}
+
+/* Ranges with default attributes wherever [start, end) has none. */
+static int fill_gaps(struct soft_dev *d, uint64_t start, uint64_t end)
+{
+	for (size_t i = range_after(d, start); start < end; i++) {
+		const uint64_t to = i < d->svm.n && d->svm.v[i].start < end ?
+					    d->svm.v[i].start : end;
+
+		if (start < to) {
+			if (d->sys_used > d->sys_limit ||
+			    to - start > d->sys_limit - d->sys_used)
+				return -ENOMEM;
+			d->sys_used += to - start;
+			range_insert(d, i, default_range(start, to - start));
+		}
+		start = d->svm.v[i].start + d->svm.v[i].size;
+	}
+	return 0;
+}
+
+/* Account for the prefetch; without room in VRAM the pages stay. */
+static void migrate_range(struct soft_dev *d, struct soft_svm *s)
+{
+	const uint64_t at = s->start / KFD_PAGE_BYTES,
+		       n = s->size / KFD_PAGE_BYTES;
+	const uint32_t to = s->prefetch, from = s->location;
+
+	if (to == KFD_SVM_LOCATION_UNDEFINED || to == from)
+		return;
+	if (to && s->size > d->o.vram_bytes - d->vram_used)
+		return;
+	soft_smi_event(d, KFD_SMI_MIGRATE_START,
+		       "%" PRIu64 " -%d @%" PRIx64 "(%" PRIx64
+		       ") %x->%x %x:%x %d\n", soft_boot_ns(), (int)d->pid, at,
+		       n, from, to, s->prefetch, s->preferred,
+		       KFD_SMI_MIGRATE_PREFETCH);
+	if (to)
+		d->vram_used += s->size;
+	else
+		d->vram_used -= s->size;
+	s->location = to;
+	soft_smi_event(d, KFD_SMI_MIGRATE_END,
+		       "%" PRIu64 " -%d @%" PRIx64 "(%" PRIx64
+		       ") %x->%x %d\n", soft_boot_ns(), (int)d->pid, at, n,
+		       from, to, KFD_SMI_MIGRATE_PREFETCH);
+}
+
+static int set_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
+		     const struct kfd_svm_attr *attr)
+{
+	const uint64_t start = a->start_addr, end = start + a->size;
+	uint64_t lo = start, hi = end;
+	vmas v = { 0 };
+	int ret;
+
+	ret = check_attrs(attr, a->nattr);
+	if (ret)
+		return ret;
+	widen_span(d, &lo, &hi);
+	ret = vmas_read(lo, hi, &v) ? 0 : -ENOMEM;
+	if (!ret) {
+		vmas asked = { 0 };
+
+		ret = vmas_read(start, end, &asked) ?
+			      check_vmas(&asked, start, end) : -ENOMEM;
+		vec_fini(&asked);
+	}
+	if (!ret && soft_bo_overlaps(d, start, a->size))
+		ret = -EADDRINUSE;
+	if (!ret) {
+		range_split(d, start);
+		range_split(d, end);
+		ret = fill_gaps(d, start, end);
+	}
+	for (size_t i = range_after(d, start);
+	     !ret && i < d->svm.n && d->svm.v[i].start < end; i++) {
+		apply_attrs(&d->svm.v[i], attr, a->nattr);
+		migrate_range(d, &d->svm.v[i]);
+	}
+	if (!ret)
+		ret = map_ranges(d, lo, hi, &v);
+	vec_fini(&v);
+	return ret;
+}
+
+/* ------------------------------------------------------ get attributes -- */
+
+/* What all ranges in [start, end) have in common. */
+static struct soft_svm common_attrs(const struct soft_dev *d, uint64_t start,
+				    uint64_t end, uint32_t *flags_or)
+{
+	size_t i = range_after(d, start);
+	struct soft_svm c = default_range(start, end - start);
+
+	if (i < d->svm.n && d->svm.v[i].start < end)
+		c = d->svm.v[i];
+	*flags_or = c.flags;
+	for (; i < d->svm.n && d->svm.v[i].start < end; i++) {
+		const struct soft_svm *s = &d->svm.v[i];
+
+		if (s->preferred != c.preferred)
+			c.preferred = KFD_SVM_LOCATION_UNDEFINED;
+		if (s->prefetch != c.prefetch)
+			c.prefetch = KFD_SVM_LOCATION_UNDEFINED;
+		if (s->access != c.access)
+			c.access = KFD_SVM_ATTR_NO_ACCESS;
+		if (s->granularity < c.granularity)
+			c.granularity = s->granularity;
+		c.flags &= s->flags;
+		*flags_or |= s->flags;
+	}
+	return c;
+}
+
+static bool can_get(uint32_t type)
+{
+	return type == KFD_SVM_ATTR_PREFERRED_LOC ||
+	       type == KFD_SVM_ATTR_PREFETCH_LOC ||
+	       type == KFD_SVM_ATTR_ACCESS || type == KFD_SVM_ATTR_SET_FLAGS ||
+	       type == KFD_SVM_ATTR_CLR_FLAGS ||
+	       type == KFD_SVM_ATTR_GRANULARITY;
+}
+
+static int get_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
+		     struct kfd_svm_attr *attr)
+{
+	const uint64_t start = a->start_addr, end = start + a->size;
+	uint32_t flags_or;
+	struct soft_svm c;
+	vmas v = { 0 };
+	int ret;
+
+	ret = vmas_read(start, end, &v) ? check_vmas(&v, start, end) : -ENOMEM;
+	vec_fini(&v);
+	if (!ret && soft_bo_overlaps(d, start, a->size))
+		ret = -EADDRINUSE;
+	for (uint32_t i = 0; !ret && i < a->nattr; i++)
+		if (!can_get(attr[i].type))
+			ret = -EINVAL;
+	if (ret)
+		return ret;
+	c = common_attrs(d, start, end, &flags_or);
+	for (uint32_t i = 0; i < a->nattr; i++) {
+		if (attr[i].type == KFD_SVM_ATTR_PREFERRED_LOC)
+			attr[i].value = c.preferred;
+		else if (attr[i].type == KFD_SVM_ATTR_PREFETCH_LOC)
+			attr[i].value = c.prefetch;
+		else if (attr[i].type == KFD_SVM_ATTR_SET_FLAGS)
+			attr[i].value = c.flags;
+		else if (attr[i].type == KFD_SVM_ATTR_CLR_FLAGS)
+			attr[i].value = ~flags_or;
+		else if (attr[i].type == KFD_SVM_ATTR_GRANULARITY)
+			attr[i].value = c.granularity;
+		else if (attr[i].value == SOFT_GPU_ID)
+			attr[i].type = c.access;
+		else
+			return -EINVAL;
+	}
+	return 0;
+}
+
+int soft_ioc_svm(struct soft_dev *d, void *arg)
+{
+	const struct kfd_ioc_svm *a = arg;
+	struct kfd_svm_attr *attr = (void *)((char *)arg + sizeof(*a));
+
+	if (a->start_addr % KFD_PAGE_BYTES || a->size % KFD_PAGE_BYTES ||
+	    !a->start_addr || !a->size)
+		return -EINVAL;
+	if (a->start_addr + a->size < a->start_addr)
+		return -EOVERFLOW;
+	if (!d->vm_file)
+		return -EINVAL;
+	if (a->op == KFD_SVM_OP_SET)
+		return set_attrs(d, a, attr);
+	return a->op == KFD_SVM_OP_GET ? get_attrs(d, a, attr) : -EINVAL;
+}
