@@ -725,13 +725,23 @@ enum {
 	PM4_NOP = 0x10,
 	PM4_CLEAR_STATE = 0x12,
 	PM4_DISPATCH_DIRECT = 0x15, /* x, y, z, initiator */
+	PM4_DISPATCH_INDIRECT = 0x16, /* lo, hi of the sizes, initiator */
+	PM4_ATOMIC_MEM = 0x1e, /* atomic, lo, hi, value (2), compare (2) */
+	PM4_COND_EXEC = 0x22, /* lo, hi, cache, dwords to skip if it is 0 */
+	PM4_PRED_EXEC = 0x23, /* parts of the card, dwords that are theirs */
 	PM4_WRITE_DATA = 0x37,	    /* control, lo, hi, data... */
 	PM4_WAIT_REG_MEM = 0x3c, /* control, lo, hi, value, mask, interval */
 	PM4_INDIRECT_BUFFER = 0x3f, /* lo, hi, control: bits 19:0 dwords */
+	PM4_COPY_DATA = 0x40, /* control, source (2), destination (2) */
+	PM4_PFP_SYNC_ME = 0x42,
 	PM4_EVENT_WRITE = 0x46,
 	PM4_RELEASE_MEM = 0x49, /* event, select, lo, hi, data lo, hi, id */
+	PM4_DMA_DATA = 0x50, /* control, source (2), destination (2), count */
 	PM4_ACQUIRE_MEM = 0x58,
 	PM4_SET_SH_REG = 0x76, /* register - 0x2c00, values... */
+	PM4_SET_UCONFIG_REG = 0x79, /* register - 0xc000, values... */
+	PM4_WAIT_REG_MEM64 = 0x93, /* control, lo, hi, value (2), mask (2) ... */
+	PM4_SET_SH_REG_INDEX = 0x9b, /* as SET_SH_REG */
 };
 
 /* ------------------------------------------------ kernel descriptor ---- */

@@ -42,6 +42,16 @@ struct soft_options {
 	bool hidden_node; /* the last node is forbidden by the cgroup */
 	/* LDS beyond the workgroup's is a fault; on the chip it reads 0. */
 	bool lds_faults;
+	/*
+	 * Told of every refused call or packet and every fault, in one line
+	 * without a newline, from any thread; equal lines once.  May be NULL.
+	 */
+	void (*report)(const char *line);
+	/*
+	 * The GPU was reset, and the program has no event by which it could
+	 * hear of it.  May be NULL.
+	 */
+	void (*unheard)(void);
 };
 
 #define SOFT_GPU_ID 0xa37cu /* as the topology tree and apertures say */
@@ -66,7 +76,7 @@ struct soft_fault {
 	unsigned n_words;
 	uint64_t va; /* that could not be accessed */
 	bool write;
-	char text[320]; /* one line: what happened, and where */
+	char text[640]; /* one line: what happened, and where */
 };
 
 /* The last fault of a soft device: false when there was none. */

@@ -49,6 +49,7 @@
 #define SOFT_MAP_GATES 32
 #define SOFT_HOOKS_MAX 4u
 #define SOFT_BACK_MAX 64
+#define SOFT_SAID 64
 
 /* Which node a handle was opened on. */
 enum soft_node { SOFT_NODE_KFD, SOFT_NODE_RENDER, SOFT_NODE_CARD };
@@ -230,6 +231,8 @@ struct soft_dev {
 
 	pthread_mutex_t fault_lock;
 	struct soft_fault fault;
+	uint64_t said[SOFT_SAID]; /* hashes of the last lines reported */
+	unsigned n_said;
 	struct soft_load load;
 	uint32_t vram_lost; /* atomic: resets that lost VRAM */
 	struct soft_hook *hook[SOFT_HOOKS_MAX];
@@ -271,6 +274,14 @@ void soft_sensors_read(struct soft_dev *d, struct soft_sensors *out);
 int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out);
 int soft_sysfs_list(struct soft_dev *d, const char *path, struct buf *out);
 
+/* ------------------------------------------------------- discovery.c ---- */
+
+/* Of a path below ip_discovery, "" or with a slash first: 0 or -errno. */
+int soft_discovery_read(const char *path, struct buf *out);
+int soft_discovery_list(const char *path, struct buf *out);
+/* Is it the name of a block?  Then a link to the folder *hw_id beside it. */
+bool soft_discovery_link(const char *path, unsigned *hw_id);
+
 /* ------------------------------------------------------------- drm.c ---- */
 
 /* A DRM ioctl on the render or card node: 0 or -errno. */
@@ -304,7 +315,7 @@ uint32_t soft_bo_exact(struct soft_dev *d, uint64_t va, uint64_t size);
 /* Does a mapped object lie anywhere in there? */
 bool soft_bo_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size);
 /* mmap of a buffer object through the render node: memory file offset. */
-int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size, int prot);
+int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size);
 /* The process unmapped host pages: the GPU loses them too. */
 void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size);
 
@@ -380,6 +391,8 @@ int soft_ioc_destroy_queue(struct soft_dev *d, void *arg);
 int soft_ioc_update_queue(struct soft_dev *d, void *arg);
 void soft_queues_end(struct soft_dev *d);
 
+/* "AQL", "PM4" or "SDMA". */
+const char *soft_queue_name(const struct soft_queue *q);
 /* May this queue's packets and waves go on? */
 enum soft_go { SOFT_GO, SOFT_PAUSE, SOFT_STOP };
 enum soft_go soft_queue_go(const struct soft_queue *q);
@@ -411,6 +424,9 @@ void soft_cp_fault(struct soft_queue *q, uint64_t va, uint32_t need,
 /* Host pointer for the CP's own access; NULL after raising a page fault. */
 void *soft_cp_at(struct soft_queue *q, uint64_t va, uint64_t size,
 		 uint32_t need, const char *what);
+/* The same of [va, va + *n), or of as much as lies in one piece: *n. */
+uint8_t *soft_cp_reach(struct soft_queue *q, uint64_t va, uint64_t *n,
+		       uint32_t need, const char *what);
 /* The queue's amd_queue structure, or NULL after a page fault. */
 struct amd_queue *soft_cp_queue(struct soft_queue *q, uint64_t *va);
 /* Let the slot go: header INVALID, read_dispatch_id one further. */
@@ -422,6 +438,24 @@ void soft_packet_complete(struct soft_queue *q, uint64_t signal,
 enum soft_done soft_packet_refuse(struct soft_queue *q, enum kfd_ec ec,
 				  uint32_t inactive, uint64_t kernel,
 				  const char *fmt, ...) T0_PRINTF(5, 6);
+
+/* --------------------------------------------------------- refusal.c ---- */
+
+/* Added to the errno of a refusal that was reported. */
+#define SOFT_REPORTED (1 << 16)
+
+/* A line for who runs the device, unless it was the last few already. */
+void soft_report(struct soft_dev *d, const char *fmt, ...) T0_PRINTF(2, 3);
+/*
+ * Report that the ioctl `call` is refused because of what fmt says, its field
+ * first, and what would be accepted.  Returns what the call's function
+ * returns: -(err_no + SOFT_REPORTED).
+ */
+int soft_refuse(struct soft_dev *d, const char *call, int err_no,
+		const char *accepted, const char *fmt, ...) T0_PRINTF(5, 6);
+/* The errno for the program; what nobody has reported is reported now. */
+int soft_refused(struct soft_dev *d, const char *call, unsigned long request,
+		 int ret);
 
 /* ----------------------------------------------------------- fault.c ---- */
 
@@ -478,6 +512,13 @@ bool soft_compare(unsigned function, uint64_t value, uint64_t reference);
 
 /* ------------------------------------------------------------ sdma.c ---- */
 
+/*
+ * The atomics of both engines, by the code that their packets have: of 4 or 8
+ * bytes at `at`, which is aligned.  Returns what was there.
+ */
+bool soft_cp_atomic_known(unsigned code);
+uint32_t soft_cp_atomic_bytes(unsigned code);
+uint64_t soft_cp_atomic(void *at, unsigned code, uint64_t src, uint64_t cmp);
 /* The next packet of an SDMA queue. */
 enum soft_done soft_sdma_run(struct soft_queue *q);
 

@@ -194,7 +194,7 @@ static void *soft_mmap(struct kfd_driver *drv, void *addr, size_t size_bytes,
 	if (f && f->pid != getpid())
 		ret = -EBADF;
 	else if (f && f->node != SOFT_NODE_KFD)
-		ret = soft_bo_mmap(d, offset, size_bytes, prot);
+		ret = soft_bo_mmap(d, offset, size_bytes);
 	else if (f)
 		ret = kfd_mmap_offset(d, offset, size_bytes, &offset);
 	pthread_mutex_unlock(&d->lock);

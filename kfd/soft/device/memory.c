@@ -413,7 +413,7 @@ int soft_ioc_available(struct soft_dev *d, void *arg)
 	return 0;
 }
 
-int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size, int prot)
+int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size)
 {
 	for (size_t i = 1; i < d->n_bo; i++) {
 		const struct soft_bo *b = d->bo[i];
@@ -422,10 +422,11 @@ int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size, int prot)
 			continue;
 		if (page_up(size) > b->size)
 			return -EINVAL;
-		/* VRAM outside the host's window may only be reserved. */
-		if (b->flags & KFD_MEM_VRAM && !(b->flags & KFD_MEM_PUBLIC) &&
-		    prot != PROT_NONE)
-			return -EPERM;
+		/*
+		 * All VRAM, not only what was asked for as visible: since
+		 * Linux 5.15 a page that the host touches is moved into its
+		 * window.
+		 */
 		return 0;
 	}
 	return -EINVAL;

@@ -4,25 +4,23 @@
  *
  * The packets that compute programs use are executed, in order and one at a
  * time, so that cache and pipeline events have nothing to wait for; any other
- * is refused by name.
+ * is refused by name.  pm4_data.c has those that move data and wait.
  *
  * A packet that waits is looked at again later: position and registers live
  * in struct soft_pm4, which a queue gets with its first packet.
  */
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/soft/device/dev.h"
+#include "kfd/soft/device/pm4.h"
 
-#define BODY_MAX_DW 0x4000u
 #define IB_MAX_DW 65536u
-#define IB_DEPTH 2 /* a buffer may call one more */
 
-/* Registers that SET_SH_REG writes, as dword offsets from SH_BASE. */
-#define SH_BASE 0x2c00u
-#define SH_COUNT 0x400u
-#define SH(reg) ((reg) - SH_BASE)
+/* Registers that SET_SH_REG writes, as dword offsets from PM4_SH_BASE. */
+#define SH(reg) ((reg) - PM4_SH_BASE)
 enum {
 	START_X = SH(0x2e04),
 	NUM_THREAD_X = SH(0x2e07),
@@ -42,23 +40,6 @@ enum {
 #define INIT_USE_THREAD_DIMENSIONS (1u << 5)
 #define INIT_W32 (1u << 15)
 
-struct soft_pm4 {
-	uint32_t sh[SH_COUNT];
-	/* Where the next packet stands; [0] is the outermost buffer. */
-	struct {
-		uint64_t va;
-		uint32_t left_dw;
-	} ib[IB_DEPTH];
-	unsigned depth; /* 0: in the ring */
-	bool begun;	/* of an AQL packet's buffer */
-	uint32_t h;	/* the packet in work, and its body */
-	uint32_t n_dw, dw[BODY_MAX_DW];
-	/* A dispatch that it starts once the map is released. */
-	bool dispatch;
-	struct soft_regs regs;
-	struct aql_dispatch launch;
-};
-
 static struct soft_pm4 *pm4_state(struct soft_queue *q)
 {
 	if (!q->pm4)
@@ -72,83 +53,25 @@ void soft_pm4_free(struct soft_queue *q)
 	q->pm4 = NULL;
 }
 
-static enum soft_done refuse_pm4(struct soft_queue *q, const char *why)
-{
-	return soft_packet_refuse(q, KFD_EC_PACKET_VENDOR, KFD_INACTIVE_VENDOR,
-				  0, "PM4 packet 0x%08x at %" PRIu64 ": %s",
-				  q->pm4->h, q->read_index, why);
-}
+static const char *packet_name(uint32_t h);
 
-static uint64_t join_address(uint32_t lo, uint32_t hi, uint32_t align)
+enum soft_done pm4_refuse(struct soft_queue *q, const char *fmt, ...)
 {
-	return (uint64_t)hi << 32 | (lo & ~(align - 1));
+	const struct soft_pm4 *p = q->pm4;
+	char why[640];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	return soft_packet_refuse(q, KFD_EC_PACKET_VENDOR, KFD_INACTIVE_VENDOR,
+				  0, "PM4 packet %s (0x%08x) at %s%" PRIu64
+				  ": %s", packet_name(p->h), p->h,
+				  p->depth ? "an indirect buffer of " : "",
+				  q->read_index, why);
 }
 
 /* ------------------------------------------------------------- packets -- */
-
-static enum soft_done set_sh_reg(struct soft_queue *q, struct soft_pm4 *p)
-{
-	const uint32_t at = p->dw[0] & 0xffff;
-
-	if (at + p->n_dw - 1 > SH_COUNT)
-		return refuse_pm4(q, "SET_SH_REG beyond the shader registers");
-	memcpy(&p->sh[at], &p->dw[1], (p->n_dw - 1) * 4);
-	return SOFT_DONE;
-}
-
-/* dst_sel 2 (L2) and 5 (memory) are memory here. */
-static enum soft_done write_data(struct soft_queue *q, struct soft_pm4 *p)
-{
-	const uint32_t dst = p->dw[0] >> 8 & 0xf, same = p->dw[0] >> 16 & 1;
-	const uint64_t va = p->n_dw > 3 ? join_address(p->dw[1], p->dw[2], 4) :
-					  0;
-	const uint32_t n = p->n_dw - 3;
-
-	if (p->n_dw < 4 || (dst != 2 && dst != 5))
-		return refuse_pm4(q,
-				  "WRITE_DATA to something other than memory");
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t *to = soft_cp_at(q, va + (same ? 0 : i * 4ull), 4,
-					  SOFT_MEM_WRITE,
-					  "destination of WRITE_DATA");
-
-		if (!to)
-			return SOFT_REFUSED;
-		__atomic_store_n(to, p->dw[3 + i], __ATOMIC_RELEASE);
-	}
-	return SOFT_DONE;
-}
-
-/* data_sel of RELEASE_MEM */
-enum { DATA_NONE, DATA_32, DATA_64, DATA_CLOCK };
-
-static enum soft_done release_mem(struct soft_queue *q, struct soft_pm4 *p)
-{
-	const uint32_t data = p->dw[1] >> 29, irq = p->dw[1] >> 24 & 7;
-	const uint64_t va = join_address(p->dw[2], p->dw[3], 4);
-	const uint64_t value = data == DATA_CLOCK ?
-				       soft_gpu_clock() :
-				       join_address(p->dw[4], p->dw[5], 1);
-	void *to = NULL;
-
-	if (p->n_dw < 7 || data > DATA_CLOCK)
-		return refuse_pm4(q, "RELEASE_MEM with an unknown data_sel");
-	if (data != DATA_NONE) {
-		to = soft_cp_at(q, va, data == DATA_32 ? 4 : 8, SOFT_MEM_WRITE,
-				"destination of RELEASE_MEM");
-		if (!to)
-			return SOFT_REFUSED;
-	}
-	if (data == DATA_32)
-		__atomic_store_n((uint32_t *)to, (uint32_t)value,
-				 __ATOMIC_SEQ_CST);
-	else if (to)
-		__atomic_store_n((uint64_t *)to, value, __ATOMIC_SEQ_CST);
-	if (irq)
-		soft_event_interrupt(q->dev, p->dw[6]);
-	soft_wake_all(q->dev);
-	return SOFT_DONE;
-}
 
 bool soft_compare(unsigned function, uint64_t value, uint64_t reference)
 {
@@ -170,59 +93,45 @@ bool soft_compare(unsigned function, uint64_t value, uint64_t reference)
 	}
 }
 
-static enum soft_done wait_reg_mem(struct soft_queue *q, struct soft_pm4 *p)
-{
-	const uint64_t va = join_address(p->dw[1], p->dw[2], 4);
-	const uint32_t *at;
-
-	if (p->n_dw < 6 || (p->dw[0] >> 4 & 3) != 1)
-		return refuse_pm4(q, "WAIT_REG_MEM for something other than "
-				     "memory");
-	at = soft_cp_at(q, va, 4, SOFT_MEM_READ, "word of WAIT_REG_MEM");
-	if (!at)
-		return SOFT_REFUSED;
-	return soft_compare(p->dw[0] & 7,
-			    __atomic_load_n(at, __ATOMIC_SEQ_CST) & p->dw[4],
-			    p->dw[3]) ? SOFT_DONE : SOFT_LATER;
-}
-
 static enum soft_done indirect_buffer(struct soft_queue *q, struct soft_pm4 *p)
 {
 	const uint32_t n = p->dw[2] & 0xfffff;
 	const bool chain = p->dw[2] >> 20 & 1;
 
 	if (p->n_dw < 3 || n > IB_MAX_DW)
-		return refuse_pm4(q, "INDIRECT_BUFFER is too long");
+		return pm4_refuse(q, "INDIRECT_BUFFER is too long");
 	/* A chained buffer takes the place of the one that names it. */
 	if (chain && p->depth)
 		p->depth--;
-	if (p->depth == IB_DEPTH)
-		return refuse_pm4(q, "INDIRECT_BUFFER is nested too deeply");
-	p->ib[p->depth].va = join_address(p->dw[0], p->dw[1], 4);
+	if (p->depth == PM4_IB_DEPTH)
+		return pm4_refuse(q, "INDIRECT_BUFFER is nested too deeply");
+	p->ib[p->depth].va = pm4_address(p->dw[0], p->dw[1], 4);
 	p->ib[p->depth++].left_dw = n;
 	return SOFT_DONE;
 }
 
 /* From the registers to what a dispatch packet and its descriptor say. */
-static enum soft_done prepare_dispatch(struct soft_queue *q, struct soft_pm4 *p)
+static enum soft_done prepare_dispatch(struct soft_queue *q, struct soft_pm4 *p,
+				       const uint32_t size[3], uint32_t init)
 {
-	const uint32_t *sh = p->sh, init = p->dw[3];
+	const uint32_t *sh = p->sh;
 	struct soft_regs *r = &p->regs;
 
-	if (p->n_dw < 4 || !(init & INIT_COMPUTE_SHADER_EN))
-		return refuse_pm4(q,
-				  "DISPATCH_DIRECT without a compute shader");
+	if (!(init & INIT_COMPUTE_SHADER_EN))
+		return pm4_refuse(q, "initiator 0x%x; accepted: with bit 0, "
+				     "COMPUTE_SHADER_EN", init);
 	if (!(init & INIT_FORCE_START_AT_000) &&
 	    (sh[START_X] | sh[START_X + 1] | sh[START_X + 2]))
-		return refuse_pm4(q,
-				  "DISPATCH_DIRECT that starts at a workgroup "
-				  "other than 0,0,0");
+		return pm4_refuse(q, "COMPUTE_START is %u, %u, %u; accepted: "
+				     "0, 0, 0, or FORCE_START_AT_000",
+				  sh[START_X], sh[START_X + 1],
+				  sh[START_X + 2]);
 	p->launch = (struct aql_dispatch){ .setup = 3 };
 	for (int i = 0; i < 3; i++) {
 		const uint32_t n = sh[NUM_THREAD_X + i] & 0xffff;
 
 		p->launch.workgroup_size[i] = (uint16_t)n;
-		p->launch.grid_size[i] = p->dw[i];
+		p->launch.grid_size[i] = size[i];
 		if (!(init & INIT_USE_THREAD_DIMENSIONS))
 			p->launch.grid_size[i] *= n;
 		if (!p->launch.grid_size[i])
@@ -230,18 +139,55 @@ static enum soft_done prepare_dispatch(struct soft_queue *q, struct soft_pm4 *p)
 	}
 	p->launch.group_segment_size = AMD_RSRC2_LDS_BYTES(sh[PGM_RSRC2]);
 	*r = (struct soft_regs){
-		.entry = join_address(sh[PGM_LO], sh[PGM_HI], 1) << 8,
+		.entry = pm4_address(sh[PGM_LO], sh[PGM_HI], 1) << 8,
 		.rsrc1 = sh[PGM_RSRC1],
 		.rsrc2 = sh[PGM_RSRC2],
 		.rsrc3 = sh[PGM_RSRC3],
 		.wave32 = init & INIT_W32,
-		.scratch_va = join_address(sh[SCRATCH_BASE_LO],
+		.scratch_va = pm4_address(sh[SCRATCH_BASE_LO],
 					   sh[SCRATCH_BASE_HI], 1)
 			      << 8,
 		.tmpring = sh[TMPRING_SIZE],
 	};
 	memcpy(r->user, &sh[USER_DATA_0], sizeof(r->user));
 	p->dispatch = true;
+	return SOFT_DONE;
+}
+
+static enum soft_done dispatch_direct(struct soft_queue *q, struct soft_pm4 *p)
+{
+	if (p->n_dw < 4)
+		return pm4_refuse(q, "%u dwords; accepted: 4", p->n_dw);
+	return prepare_dispatch(q, p, p->dw, p->dw[3]);
+}
+
+/* The sizes stand in memory. */
+static enum soft_done dispatch_indirect(struct soft_queue *q,
+					struct soft_pm4 *p)
+{
+	const uint64_t va = pm4_address(p->dw[0], p->dw[1], 4);
+	uint32_t size[3];
+
+	if (p->n_dw < 3)
+		return pm4_refuse(q, "%u dwords; accepted: 3", p->n_dw);
+	for (unsigned i = 0; i < 3; i++) {
+		const uint32_t *at = soft_cp_at(q, va + i * 4, 4, SOFT_MEM_READ,
+						"size of DISPATCH_INDIRECT");
+
+		if (!at)
+			return SOFT_REFUSED;
+		size[i] = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+	}
+	return prepare_dispatch(q, p, size, p->dw[2]);
+}
+
+/* Flushes have nothing to wait for; with an address it samples counters. */
+static enum soft_done event_write(struct soft_queue *q, struct soft_pm4 *p)
+{
+	if (p->n_dw > 1)
+		return pm4_refuse(q, "event %u with an address: there are no "
+				     "counters to sample; accepted: events "
+				     "of 1 dword", p->dw[0] & 0x3f);
 	return SOFT_DONE;
 }
 
@@ -261,19 +207,51 @@ static enum soft_done acquire_mem(struct soft_queue *q, struct soft_pm4 *p)
 
 static const struct {
 	unsigned op;
-	enum soft_done (*fn)(struct soft_queue *q, struct soft_pm4 *p);
+	const char *name;
+	pm4_packet *fn;
 } packets[] = {
-	{ PM4_NOP, ignore_packet },
-	{ PM4_CLEAR_STATE, ignore_packet },
-	{ PM4_DISPATCH_DIRECT, prepare_dispatch },
-	{ PM4_WRITE_DATA, write_data },
-	{ PM4_WAIT_REG_MEM, wait_reg_mem },
-	{ PM4_INDIRECT_BUFFER, indirect_buffer },
-	{ PM4_EVENT_WRITE, ignore_packet },
-	{ PM4_RELEASE_MEM, release_mem },
-	{ PM4_ACQUIRE_MEM, acquire_mem },
-	{ PM4_SET_SH_REG, set_sh_reg },
+	{ PM4_NOP, "NOP", ignore_packet },
+	{ PM4_CLEAR_STATE, "CLEAR_STATE", ignore_packet },
+	{ PM4_DISPATCH_DIRECT, "DISPATCH_DIRECT", dispatch_direct },
+	{ PM4_DISPATCH_INDIRECT, "DISPATCH_INDIRECT", dispatch_indirect },
+	{ PM4_ATOMIC_MEM, "ATOMIC_MEM", pm4_atomic_mem },
+	{ PM4_COND_EXEC, "COND_EXEC", pm4_cond_exec },
+	{ PM4_PRED_EXEC, "PRED_EXEC", pm4_pred_exec },
+	{ PM4_WRITE_DATA, "WRITE_DATA", pm4_write_data },
+	{ PM4_WAIT_REG_MEM, "WAIT_REG_MEM", pm4_wait_reg_mem },
+	{ PM4_INDIRECT_BUFFER, "INDIRECT_BUFFER", indirect_buffer },
+	{ PM4_COPY_DATA, "COPY_DATA", pm4_copy_data },
+	{ PM4_PFP_SYNC_ME, "PFP_SYNC_ME", ignore_packet },
+	{ PM4_EVENT_WRITE, "EVENT_WRITE", event_write },
+	{ PM4_RELEASE_MEM, "RELEASE_MEM", pm4_release_mem },
+	{ PM4_DMA_DATA, "DMA_DATA", pm4_dma_data },
+	{ PM4_ACQUIRE_MEM, "ACQUIRE_MEM", acquire_mem },
+	{ PM4_SET_SH_REG, "SET_SH_REG", pm4_set_sh_reg },
+	{ PM4_SET_UCONFIG_REG, "SET_UCONFIG_REG", pm4_set_uconfig_reg },
+	{ PM4_WAIT_REG_MEM64, "WAIT_REG_MEM64", pm4_wait_reg_mem64 },
+	{ PM4_SET_SH_REG_INDEX, "SET_SH_REG_INDEX", pm4_set_sh_reg },
 };
+
+static const char *packet_name(uint32_t h)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(packets); i++)
+		if (h >> 30 == 3 && packets[i].op == PM4_OP(h))
+			return packets[i].name;
+	return "of unknown opcode";
+}
+
+/* Those that are executed, for who sent another. */
+static enum soft_done refuse_opcode(struct soft_queue *q)
+{
+	char names[512] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(packets) && n < sizeof(names); i++)
+		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s",
+				      i ? ", " : "", packets[i].name);
+	return pm4_refuse(q, "opcode 0x%02x; accepted: %s",
+			  PM4_OP(q->pm4->h), names);
+}
 
 /* ---------------------------------------------------------------- fetch -- */
 
@@ -317,6 +295,18 @@ static void advance_ring(struct soft_queue *q, struct soft_pm4 *p,
 		__atomic_store_n(rptr, q->read_index, __ATOMIC_RELEASE);
 }
 
+/* What COND_EXEC and PRED_EXEC exclude. */
+static enum soft_done skip_dwords(struct soft_queue *q, struct soft_pm4 *p)
+{
+	const uint64_t there = count_available(q, p);
+	const uint32_t n = p->skip_dw < there ? p->skip_dw : (uint32_t)there;
+
+	/* It ends with the buffer that it began in. */
+	p->skip_dw = p->depth ? 0 : p->skip_dw - n;
+	advance_ring(q, p, p->depth, n);
+	return SOFT_DONE;
+}
+
 /* With a slice held: the next packet, but for the dispatch that it starts. */
 static enum soft_done run_packet(struct soft_queue *q, struct soft_pm4 *p)
 {
@@ -325,6 +315,8 @@ static enum soft_done run_packet(struct soft_queue *q, struct soft_pm4 *p)
 	size_t k = 0;
 
 	p->n_dw = 0;
+	if (p->skip_dw)
+		return skip_dwords(q, p);
 	if (!fetch_dword(q, p, 0, &p->h))
 		return SOFT_REFUSED;
 	if (p->h >> 30 == 2) { /* filler */
@@ -332,19 +324,22 @@ static enum soft_done run_packet(struct soft_queue *q, struct soft_pm4 *p)
 		return SOFT_DONE;
 	}
 	if (p->h >> 30 != 3)
-		return refuse_pm4(q, "not a packet of type 3");
+		return pm4_refuse(q, "type %u; accepted: packets of type 3, "
+				     "and of type 2 as filler", p->h >> 30);
 	/* A NOP with the largest count is one dword long. */
 	if (p->h >> 16 != 0xffff)
 		p->n_dw = PM4_BODY_DW(p->h);
 	if (p->n_dw >= count_available(q, p))
-		return refuse_pm4(q, "longer than what was submitted");
+		return pm4_refuse(q, "%u dwords follow, but only %" PRIu64
+				     " were submitted", p->n_dw,
+				  count_available(q, p) - 1);
 	for (uint32_t i = 0; i < p->n_dw; i++)
 		if (!fetch_dword(q, p, 1 + i, &p->dw[i]))
 			return SOFT_REFUSED;
 	while (k < ARRAY_SIZE(packets) && packets[k].op != PM4_OP(p->h))
 		k++;
 	if (k == ARRAY_SIZE(packets))
-		return refuse_pm4(q, "this device does not know its opcode");
+		return refuse_opcode(q);
 	/* A chained buffer replaces the place that would be moved on. */
 	if (PM4_OP(p->h) == PM4_INDIRECT_BUFFER)
 		advance_ring(q, p, depth, 1 + p->n_dw);

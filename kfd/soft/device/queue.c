@@ -86,6 +86,13 @@ void soft_wake_sleep(struct soft_dev *d, uint64_t announced, uint64_t ns)
 
 /* ------------------------------------------------------------- thread -- */
 
+const char *soft_queue_name(const struct soft_queue *q)
+{
+	return q->type == KFD_QUEUE_COMPUTE_AQL ? "AQL" :
+	       q->type == KFD_QUEUE_COMPUTE	? "PM4" :
+						  "SDMA";
+}
+
 enum soft_go soft_queue_go(const struct soft_queue *q)
 {
 	const struct soft_dev *d = q->dev;

@@ -5,6 +5,8 @@
  * engine does not know are refused by name.
  */
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kfd/soft/device/dev.h"
@@ -40,20 +42,29 @@ static uint64_t read_address(const uint32_t *dw)
 	return dw[0] | (uint64_t)dw[1] << 32;
 }
 
-static enum soft_done refuse_sdma(struct soft_queue *q, const struct packet *p,
-				  const char *why)
+static const char *op_name(uint32_t h);
+
+static enum soft_done T0_PRINTF(3, 4)
+	refuse_sdma(struct soft_queue *q, const struct packet *p,
+		    const char *fmt, ...)
 {
+	char why[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
 	return soft_packet_refuse(q, KFD_EC_PACKET_UNSUPPORTED,
 				  KFD_INACTIVE_PACKET_FORMAT, 0,
-				  "SDMA packet 0x%08x at byte %" PRIu64 ": %s",
-				  p->dw[0], q->read_index, why);
+				  "SDMA packet %s (0x%08x) at byte %" PRIu64
+				  ": %s", op_name(p->dw[0]), p->dw[0],
+				  q->read_index, why);
 }
 
 /* ---------------------------------------------------------- moving data -- */
 
-/* What can be reached in one piece from va on, at most *n bytes. */
-static uint8_t *reach_piece(struct soft_queue *q, uint64_t va, uint64_t *n,
-			    uint32_t need, const char *what)
+uint8_t *soft_cp_reach(struct soft_queue *q, uint64_t va, uint64_t *n,
+		       uint32_t need, const char *what)
 {
 	struct soft_range r;
 
@@ -83,8 +94,8 @@ static enum soft_done copy_linear(struct soft_queue *q, const struct packet *p)
 		uint8_t *d;
 
 		n = left < CHUNK_BYTES ? left : CHUNK_BYTES;
-		s = reach_piece(q, from, &n, SOFT_MEM_READ, "source of a copy");
-		d = s ? reach_piece(q, to, &n, SOFT_MEM_WRITE,
+		s = soft_cp_reach(q, from, &n, SOFT_MEM_READ, "source of a copy");
+		d = s ? soft_cp_reach(q, to, &n, SOFT_MEM_WRITE,
 				    "destination of a copy") :
 			NULL;
 		if (!d)
@@ -114,7 +125,7 @@ static enum soft_done const_fill(struct soft_queue *q, const struct packet *p)
 		uint8_t *d;
 
 		n = left < CHUNK_BYTES ? left : CHUNK_BYTES;
-		d = reach_piece(q, to, &n, SOFT_MEM_WRITE,
+		d = soft_cp_reach(q, to, &n, SOFT_MEM_WRITE,
 				"destination of a fill");
 		if (!d)
 			return SOFT_REFUSED;
@@ -246,8 +257,8 @@ static uint64_t combine_values(unsigned op, uint64_t old, uint64_t src,
 	}
 }
 
-static void apply_atomic32(uint32_t *at, unsigned op, uint32_t src,
-			   uint32_t cmp)
+static uint64_t apply_atomic32(uint32_t *at, unsigned op, uint32_t src,
+			       uint32_t cmp)
 {
 	uint32_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
 
@@ -258,10 +269,11 @@ static void apply_atomic32(uint32_t *at, unsigned op, uint32_t src,
 	} while (!__atomic_compare_exchange_n(at, &old, new, true,
 					      __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
+	return old;
 }
 
-static void apply_atomic64(uint64_t *at, unsigned op, uint64_t src,
-			   uint64_t cmp)
+static uint64_t apply_atomic64(uint64_t *at, unsigned op, uint64_t src,
+			       uint64_t cmp)
 {
 	uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
 
@@ -272,29 +284,52 @@ static void apply_atomic64(uint64_t *at, unsigned op, uint64_t src,
 	} while (!__atomic_compare_exchange_n(at, &old, new, true,
 					      __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
+	return old;
+}
+
+uint32_t soft_cp_atomic_bytes(unsigned code)
+{
+	return code >= ATOMIC_64 + ATOMIC_SWAP ? 8 : 4;
+}
+
+static unsigned atomic_op(unsigned code)
+{
+	return soft_cp_atomic_bytes(code) == 8 ? code - ATOMIC_64 : code;
+}
+
+bool soft_cp_atomic_known(unsigned code)
+{
+	const unsigned op = atomic_op(code);
+
+	return op == ATOMIC_SWAP || op == ATOMIC_CMPSWAP ||
+	       (op >= ATOMIC_ADD && op <= ATOMIC_DEC);
+}
+
+uint64_t soft_cp_atomic(void *at, unsigned code, uint64_t src, uint64_t cmp)
+{
+	const unsigned op = atomic_op(code);
+
+	if (soft_cp_atomic_bytes(code) == 8)
+		return apply_atomic64(at, op, src, cmp);
+	return apply_atomic32(at, op, (uint32_t)src, (uint32_t)cmp);
 }
 
 static enum soft_done run_atomic(struct soft_queue *q, const struct packet *p)
 {
 	const unsigned code = p->dw[0] >> 25;
-	const bool wide = code >= ATOMIC_64 + ATOMIC_SWAP;
-	const unsigned op = wide ? code - ATOMIC_64 : code;
-	const uint64_t va = read_address(&p->dw[1]);
 	void *at;
 
-	if (op != ATOMIC_SWAP && op != ATOMIC_CMPSWAP &&
-	    (op < ATOMIC_ADD || op > ATOMIC_DEC))
+	if (!soft_cp_atomic_known(code))
 		return refuse_sdma(q, p,
-				   "this engine does not know the atomic");
-	at = soft_cp_at(q, va, wide ? 8 : 4, SOFT_MEM_READ | SOFT_MEM_WRITE,
+				   "atomic %u; accepted: 7, 8 and 15..25, 32 "
+				   "more for 64 bits", code);
+	at = soft_cp_at(q, read_address(&p->dw[1]), soft_cp_atomic_bytes(code),
+			SOFT_MEM_READ | SOFT_MEM_WRITE,
 			"operand of an atomic");
 	if (!at)
 		return SOFT_REFUSED;
-	if (wide)
-		apply_atomic64(at, op, read_address(&p->dw[3]),
-			       read_address(&p->dw[5]));
-	else
-		apply_atomic32(at, op, p->dw[3], p->dw[5]);
+	soft_cp_atomic(at, code, read_address(&p->dw[3]),
+			  read_address(&p->dw[5]));
 	soft_wake_all(q->dev); /* it may have been a signal */
 	return SOFT_DONE;
 }
@@ -305,7 +340,8 @@ static enum soft_done write_timestamp(struct soft_queue *q,
 	uint64_t *d;
 
 	if (!SDMA_SUB_OP(p->dw[0]))
-		return refuse_sdma(q, p, "the timestamp cannot be set");
+		return refuse_sdma(q, p, "sub-opcode 0 sets the clock; "
+					 "accepted: 1, 2");
 	d = soft_cp_at(q, read_address(&p->dw[1]), 8, SOFT_MEM_WRITE,
 		       "timestamp");
 	if (!d)
@@ -324,20 +360,43 @@ static enum soft_done ignore_sdma(struct soft_queue *q, const struct packet *p)
 
 static const struct op {
 	unsigned op, sub_ops; /* a bit per sub-op that is known */
+	const char *name;
 	uint32_t n_dw;
 	enum soft_done (*fn)(struct soft_queue *q, const struct packet *p);
 } ops[] = {
-	{ SDMA_NOP, 1, 1, ignore_sdma },
-	{ SDMA_COPY, 1, 7, copy_linear },
-	{ SDMA_WRITE, 1, 4, write_linear },
-	{ SDMA_FENCE, 1, 4, write_fence },
-	{ SDMA_TRAP, 1, 2, raise_trap },
-	{ SDMA_POLL_REGMEM, 1, 6, poll_regmem },
-	{ SDMA_ATOMIC, 1, 8, run_atomic },
-	{ SDMA_CONST_FILL, 1, 5, const_fill },
-	{ SDMA_TIMESTAMP, 7, 3, write_timestamp },
-	{ SDMA_GCR, 3, 5, ignore_sdma },
+	{ SDMA_NOP, 1, "NOP", 1, ignore_sdma },
+	{ SDMA_COPY, 1, "COPY", 7, copy_linear },
+	{ SDMA_WRITE, 1, "WRITE", 4, write_linear },
+	{ SDMA_FENCE, 1, "FENCE", 4, write_fence },
+	{ SDMA_TRAP, 1, "TRAP", 2, raise_trap },
+	{ SDMA_POLL_REGMEM, 1, "POLL_REGMEM", 6, poll_regmem },
+	{ SDMA_ATOMIC, 1, "ATOMIC", 8, run_atomic },
+	{ SDMA_CONST_FILL, 1, "CONST_FILL", 5, const_fill },
+	{ SDMA_TIMESTAMP, 7, "TIMESTAMP", 3, write_timestamp },
+	{ SDMA_GCR, 3, "GCR", 5, ignore_sdma },
 };
+
+static const char *op_name(uint32_t h)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
+		if (ops[i].op == SDMA_OP(h))
+			return ops[i].name;
+	return "of unknown opcode";
+}
+
+/* Those that are executed, for who sent another. */
+static enum soft_done refuse_op(struct soft_queue *q, const struct packet *p)
+{
+	char names[200] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ops) && n < sizeof(names); i++)
+		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s",
+				      i ? ", " : "", ops[i].name);
+	return refuse_sdma(q, p, "opcode %u, sub-opcode %u; accepted: %s, "
+				 "linear ones", SDMA_OP(p->dw[0]),
+			   SDMA_SUB_OP(p->dw[0]), names);
+}
 
 static const struct op *find_op(uint32_t h)
 {
@@ -361,8 +420,7 @@ static enum soft_done run_sdma_packet(struct soft_queue *q)
 		return SOFT_REFUSED;
 	op = find_op(p.dw[0]);
 	if (!op)
-		return refuse_sdma(q, &p,
-				   "this engine does not know its opcode");
+		return refuse_op(q, &p);
 	for (uint32_t i = 1; i < op->n_dw && i < there; i++)
 		if (!fetch_sdma_dword(q, i, &p.dw[i]))
 			return SOFT_REFUSED;
@@ -371,7 +429,9 @@ static enum soft_done run_sdma_packet(struct soft_queue *q)
 	else if (op->op == SDMA_WRITE)
 		p.data_dw = (p.dw[3] & 0xfffff) + 1;
 	if (op->n_dw + p.data_dw > there)
-		return refuse_sdma(q, &p, "longer than what was submitted");
+		return refuse_sdma(q, &p, "%u dwords, but only %" PRIu64
+					  " were submitted",
+				   op->n_dw + p.data_dw, there);
 	done = op->fn(q, &p);
 	if (done != SOFT_DONE)
 		return done;

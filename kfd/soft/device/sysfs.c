@@ -3,7 +3,7 @@
  * clocks, hwmon and the DRM nodes, and the symbolic links by which programs
  * find it.
  *
- * topology.c has the rest, /sys/class/kfd.  The same tables answer read_file()
+ * topology.c has /sys/class/kfd, discovery.c the chip's blocks.  The same tables answer read_file()
  * and list_dir() of the driver and fill the tree of real files that other
  * programs are shown (soft_sysfs_export).
  */
@@ -20,6 +20,7 @@
 #define KFD_DIR "/sys/devices/virtual/kfd/kfd"
 #define DRIVER "/sys/bus/pci/drivers/amdgpu"
 #define MODULE "/sys/module/amdgpu"
+#define DISCOVERY SOFT_PCI_DIR "/ip_discovery" /* discovery.c */
 
 /* ------------------------------------------------------------ contents -- */
 
@@ -237,6 +238,7 @@ static const struct file {
 	{ KFD_DIR "/dev", .text = "511:0" },
 	{ KFD_DIR "/uevent", .text = "MAJOR=511\nMINOR=0\nDEVNAME=kfd" },
 	{ KFD_DIR "/proc/", .text = NULL }, /* a folder, empty */
+	{ DISCOVERY "/", .text = NULL },
 	{ MODULE "/initstate", .text = "live" },
 	{ MODULE "/refcnt", .text = "1" },
 	{ DRIVER "/bind", .text = "" },
@@ -330,6 +332,8 @@ int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out)
 		return -ENAMETOOLONG;
 	if (strcmp(path, at) && path_below(at, KFD_DIR "/topology"))
 		return soft_topology_read(d, at, out);
+	if (path_below(at, DISCOVERY))
+		return soft_discovery_read(path_below(at, DISCOVERY), out);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		file_path(&files[i], mine);
 		if (!strcmp(at, mine)) {
@@ -372,6 +376,8 @@ int soft_sysfs_list(struct soft_dev *d, const char *path, struct buf *out)
 		return -ENAMETOOLONG;
 	if (strcmp(path, at) && path_below(at, KFD_DIR "/topology"))
 		return soft_topology_list(d, at, out);
+	if (path_below(at, DISCOVERY))
+		return soft_discovery_list(path_below(at, DISCOVERY), out);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		file_path(&files[i], mine);
 		found |= list_part(mine, at, &names);
@@ -463,14 +469,32 @@ static bool write_link(const char *root, const struct link *l, struct err *e)
 	return true;
 }
 
-/* Copy the topology below `path`, folder by folder. */
-static bool write_topology(struct soft_dev *d, const char *root,
-			   const char *path, struct err *e)
+/* A link that discovery.c has made, if it is one. */
+static bool write_block_link(const char *root, const char *path, bool *good,
+			     struct err *e)
+{
+	const char *rest = path_below(path, DISCOVERY);
+	char to[512];
+	unsigned hw_id;
+
+	if (!rest || !soft_discovery_link(rest, &hw_id))
+		return false;
+	snprintf(to, sizeof(to), "%.*s/%u",
+		 (int)(strrchr(path, '/') - path), path, hw_id);
+	*good = write_link(root, &(struct link){ path, to }, e);
+	return true;
+}
+
+/* Copy what is below `path`, folder by folder. */
+static bool write_tree(struct soft_dev *d, const char *root, const char *path,
+		       struct err *e)
 {
 	struct buf b = { 0 };
 	char *save, at[512];
 	bool good = true;
 
+	if (write_block_link(root, path, &good, e))
+		return good;
 	if (!soft_topology_read(d, path, &b)) {
 		good = write_file(root, path, &b, e);
 		buf_fini(&b);
@@ -482,7 +506,7 @@ static bool write_topology(struct soft_dev *d, const char *root,
 	for (char *name = b.len ? strtok_r(b.data, "\n", &save) : NULL;
 	     name && good; name = strtok_r(NULL, "\n", &save)) {
 		snprintf(at, sizeof(at), "%s/%s", path, name);
-		good = write_topology(d, root, at, e);
+		good = write_tree(d, root, at, e);
 	}
 	buf_fini(&b);
 	return good;
@@ -493,7 +517,8 @@ bool soft_sysfs_export(struct kfd_driver *drv, const char *root, struct err *e)
 	static const char *const nodes[] = { "/dev/kfd", "/dev/dri/card0",
 					     "/dev/dri/renderD128" };
 	struct soft_dev *d = (struct soft_dev *)drv;
-	bool good = write_topology(d, root, KFD_DIR "/topology", e);
+	bool good = write_tree(d, root, KFD_DIR "/topology", e) &&
+		    write_tree(d, root, DISCOVERY, e);
 	char path[512];
 
 	for (size_t i = 0; good && i < ARRAY_SIZE(files); i++) {

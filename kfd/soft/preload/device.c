@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,6 +36,35 @@ static struct kfd_driver *process_driver(void)
 								       NULL;
 }
 
+/*
+ * To the file T0_SOFT_LOG, else to the program's standard error; whole lines,
+ * as several processes may write.
+ */
+static void write_line(const char *line)
+{
+	const char *path = getenv("T0_SOFT_LOG");
+	char text[1024];
+	const int n = snprintf(text, sizeof(text), "t0-soft: %s\n", line);
+	int fd = STDERR_FILENO;
+
+	pl_inside = true;
+	if (path && *path)
+		fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
+			  0666);
+	(void)!write(fd, text, (size_t)n);
+	if (fd != STDERR_FILENO)
+		close(fd);
+	pl_inside = false;
+}
+
+/* As the kernel does when told to (amdkfd.send_sigterm=1). */
+static void end_process(void)
+{
+	write_line("the GPU was reset and the program has no event to hear "
+		   "of it: it is sent SIGTERM");
+	kill(getpid(), SIGTERM);
+}
+
 /* "threads=2,kfd_minor=14,vram=1024,small_bar=1", from t0-soft. */
 static struct soft_options read_options(void)
 {
@@ -58,6 +89,8 @@ static struct soft_options read_options(void)
 			o.open_errno = (int)v;
 	}
 	free(copy);
+	o.report = write_line;
+	o.unheard = end_process;
 	return o;
 }
 

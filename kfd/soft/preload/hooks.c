@@ -26,6 +26,10 @@
 #define HOOK(type, name, ...)                                       \
 	__attribute__((visibility("default"))) type hook_##name(__VA_ARGS__) \
 		__asm__(#name);                                     \
+	static const struct pl_hook entry_##name                    \
+		__attribute__((section("pl_hooks"), used)) = {      \
+			#name, (void *)(uintptr_t)hook_##name       \
+		};                                                  \
 	type hook_##name(__VA_ARGS__)
 /* The definition that this one hides, found once; NULL ends the program. */
 #define NEXT(name, type, ...)                                             \

@@ -7,6 +7,7 @@
  * LD_PRELOAD.  hooks.c takes the place of libc's file functions: paths of the
  * device lead into that folder, and ioctl and mmap on its three nodes lead to
  * a soft device inside the program (device.c), made when it is first needed.
+ * lookup.c sees to it that dlsym() finds the hooks, too.
  *
  * A node's descriptor is a descriptor of its empty file in the folder, and is
  * recognised by that file's inode: so it survives dup, fork, exec and closing
@@ -27,6 +28,14 @@
 enum pl_node { PL_KFD, PL_RENDER, PL_CARD, PL_NODES, PL_NONE = PL_NODES };
 
 extern __thread bool pl_inside;
+
+/* --------------------------------------------- hooks.c and lookup.c ---- */
+
+/* A hook and the name of the function that it hides, in section pl_hooks. */
+struct pl_hook {
+	const char *name;
+	void *fn;
+};
 
 /* ----------------------------------------------------------- paths.c ---- */
 
