@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 static struct {
 	struct cmd cmd;
 	uint64_t threads, minor, vram;
+	const char *log;
 	bool small_bar;
 } o = { .minor = 14 };
 
@@ -109,6 +111,10 @@ static void set_environment(const char *library, const char *root)
 		   old ? old : "");
 	setenv("LD_PRELOAD", b.data, 1);
 	setenv("T0_SOFT_ROOT", root, 1);
+	if (o.log)
+		setenv("T0_SOFT_LOG", o.log, 1);
+	else
+		unsetenv("T0_SOFT_LOG");
 	buf_reset(&b);
 	buf_printf(&b, "threads=%u,kfd_minor=%u,vram=%llu,small_bar=%d",
 		   (unsigned)o.threads, (unsigned)o.minor,
@@ -119,9 +125,13 @@ static void set_environment(const char *library, const char *root)
 
 /* ---- the program ---- */
 
-/* Is it an ELF program that the dynamic linker never sees? */
+/*
+ * Is it an ELF program that the dynamic linker never sees?  The linker itself
+ * looks so, too, but programs may be run through it.
+ */
 static bool is_static(const char *path)
 {
+	const char *slash = strrchr(path, '/');
 	Elf64_Ehdr h;
 	Elf64_Phdr p;
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -136,7 +146,7 @@ static bool is_static(const char *path)
 			dynamic = true;
 	if (fd >= 0)
 		close(fd);
-	return elf && !dynamic;
+	return elf && !dynamic && strncmp(slash ? slash + 1 : path, "ld-", 3);
 }
 
 /* Where PATH leads for this name; false when nowhere. */
@@ -199,6 +209,25 @@ static bool run_child(char **argv, const char *path, int *status,
 	return true;
 }
 
+/* Where it lies from every folder that the program may go to. */
+static bool open_log(struct err *e)
+{
+	static char path[PATH_MAX];
+	FILE *f;
+
+	if (!o.log)
+		return true;
+	f = fopen(o.log, "a");
+	if (!f || !realpath(o.log, path)) {
+		if (f)
+			fclose(f);
+		return err_sys(e, ERR_IO, errno, "--log %s", o.log);
+	}
+	fclose(f);
+	o.log = path;
+	return true;
+}
+
 static bool run_program(struct cmd *c, struct err *e)
 {
 	char library[4096], path[4096], *root;
@@ -214,6 +243,8 @@ static bool run_program(struct cmd *c, struct err *e)
 		cmd_remark(c, "warning: %s is linked statically: it will not "
 			   "see the device", path);
 	if (!find_library(library, e))
+		return false;
+	if (!open_log(e))
 		return false;
 	root = make_tree(e);
 	if (!root)
@@ -243,6 +274,8 @@ static const struct cli_opt options[] = {
 	  "refuses the queues of libhsakmt 5.2.3)" },
 	{ "vram", 0, CLI_U64, &o.vram, "BYTES",
 	  "VRAM of the card (default 25753026560)" },
+	{ "log", 0, CLI_STR, &o.log, "FILE",
+	  "append what the device refuses to FILE, not to standard error" },
 	{ "small-bar", 0, CLI_FLAG, &o.small_bar, NULL,
 	  "the host sees none of the VRAM that programs allocate" },
 	{ 0 },

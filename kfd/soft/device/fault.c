@@ -78,8 +78,9 @@ static void record_fault(struct soft_queue *q, struct soft_fault *f)
 	f->count = d->fault.count + 1;
 	d->fault = *f;
 	pthread_mutex_unlock(&d->fault_lock);
-	soft_report(d, "%s: queue %u (%s): %s", soft_fault_name(f->kind),
-		    q->id, soft_queue_name(q), f->text);
+	soft_report(d, "%s: queue %u (%s): %s",
+		    f->kind == SOFT_FAULT_PACKET ? "refused" : "fault", q->id,
+		    soft_queue_name(q), f->text);
 }
 
 /*
