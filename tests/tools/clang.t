@@ -1,6 +1,6 @@
 #!/bin/sh
-# `make fuzz` builds everything with clang, which lacks some of what gcc has for
-# vectors: the sources that use them are understood by both.
+# clang lacks some of what gcc has for vectors: the sources that use them are
+# understood by both.
 . tests/tap.sh
 cd "$T0_SRC" || exit 2
 if ! command -v clang-19 >/dev/null; then
