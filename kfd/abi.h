@@ -139,6 +139,51 @@ struct kfd_ioc_update_queue {
 	uint32_t priority;
 };
 
+struct kfd_ioc_set_cu_mask {
+	uint32_t queue_id;
+	uint32_t num_cu_mask; /* bits, a multiple of 32 */
+	uint64_t cu_mask_ptr; /* in: u32[]; CUs come in pairs of a WGP */
+};
+struct kfd_ioc_get_queue_wave_state {
+	uint64_t ctl_stack_address; /* in: the header's first 16 bytes */
+	uint32_t ctl_stack_used_size; /* out */
+	uint32_t save_area_used_size; /* out */
+	uint32_t queue_id;	      /* in */
+	uint32_t pad;
+};
+struct kfd_ioc_alloc_queue_gws {
+	uint32_t queue_id;
+	uint32_t num_gws; /* in: 0 gives it back */
+	uint32_t first_gws; /* out */
+	uint32_t pad;
+};
+struct kfd_ioc_get_dmabuf_info {
+	uint64_t size;	       /* out */
+	uint64_t metadata_ptr; /* in */
+	uint32_t metadata_size; /* in: room; out */
+	uint32_t gpu_id;	/* out */
+	uint32_t flags;		/* out: KFD_MEM_* */
+	uint32_t dmabuf_fd;	/* in */
+};
+struct kfd_ioc_import_dmabuf {
+	uint64_t va_addr;
+	uint64_t handle; /* out */
+	uint32_t gpu_id;
+	uint32_t dmabuf_fd;
+};
+struct kfd_ioc_export_dmabuf {
+	uint64_t handle;
+	uint32_t flags;	    /* in: O_CLOEXEC, O_RDWR */
+	uint32_t dmabuf_fd; /* out */
+};
+struct kfd_ioc_criu {
+	uint64_t devices, bos, priv_data, priv_data_size;
+	uint32_t num_devices, num_bos, num_objects;
+	uint32_t pid;
+	uint32_t op; /* 0..4 */
+	uint32_t pad;
+};
+
 struct kfd_ioc_set_memory_policy {
 	uint64_t alternate_base;
 	uint64_t alternate_size;
@@ -228,11 +273,6 @@ struct kfd_ioc_map_memory { /* MAP and UNMAP alike */
 	uint32_t n_success; /* in and out: start at 0, keep for a retry */
 };
 
-struct kfd_ioc_set_cu_mask {
-	uint32_t queue_id;
-	uint32_t num_cu_mask; /* bits, a multiple of 32 */
-	uint64_t cu_mask_ptr;
-};
 
 struct kfd_ioc_set_scratch_backing_va {
 	uint64_t va_addr; /* VA >> 16 */
@@ -273,6 +313,124 @@ struct kfd_ioc_runtime_enable {
 enum {
 	KFD_RUNTIME_ENABLE = 1u << 0,
 	KFD_RUNTIME_TTMP_SAVE = 1u << 1,
+};
+
+struct kfd_debug_runtime {
+	uint64_t r_debug;
+	uint32_t runtime_state; /* KFD_RUNTIME_STATE_* */
+	uint32_t ttmp_setup;
+};
+enum {
+	KFD_RUNTIME_STATE_DISABLED = 0,
+	KFD_RUNTIME_STATE_ENABLED = 1,
+};
+struct kfd_queue_snapshot {
+	uint64_t exception_status;
+	uint64_t ring_base;
+	uint64_t wptr_addr;
+	uint64_t rptr_addr;
+	uint64_t cwsr_addr;
+	uint32_t queue_id;
+	uint32_t gpu_id;
+	uint32_t ring_size;
+	uint32_t type; /* KFD_QUEUE_* */
+	uint32_t cwsr_size;
+	uint32_t reserved;
+};
+struct kfd_device_snapshot {
+	uint64_t exception_status;
+	uint64_t lds_base, lds_limit;
+	uint64_t scratch_base, scratch_limit;
+	uint64_t gpuvm_base, gpuvm_limit;
+	uint32_t gpu_id, location_id;
+	uint32_t vendor_id, device_id, revision_id;
+	uint32_t subsystem_vendor_id, subsystem_device_id;
+	uint32_t fw_version, gfx_target_version;
+	uint32_t simd_count, max_waves_per_simd;
+	uint32_t array_count, simd_arrays_per_engine;
+	uint32_t num_xcc, capability, debug_prop;
+};
+/* In the ids of SUSPEND and RESUME_QUEUES, afterwards. */
+#define KFD_DBG_QUEUE_ERROR (1u << 30)
+#define KFD_DBG_QUEUE_INVALID (1u << 31)
+enum kfd_dbg_op {
+	KFD_DBG_ENABLE = 0,
+	KFD_DBG_DISABLE = 1,
+	KFD_DBG_SEND_RUNTIME_EVENT = 2,
+	KFD_DBG_SET_EXCEPTIONS_ENABLED = 3,
+	KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE = 4,
+	KFD_DBG_SET_WAVE_LAUNCH_MODE = 5,
+	KFD_DBG_SUSPEND_QUEUES = 6,
+	KFD_DBG_RESUME_QUEUES = 7,
+	KFD_DBG_SET_NODE_ADDRESS_WATCH = 8,
+	KFD_DBG_CLEAR_NODE_ADDRESS_WATCH = 9,
+	KFD_DBG_SET_FLAGS = 10,
+	KFD_DBG_QUERY_DEBUG_EVENT = 11,
+	KFD_DBG_QUERY_EXCEPTION_INFO = 12,
+	KFD_DBG_GET_QUEUE_SNAPSHOT = 13,
+	KFD_DBG_GET_DEVICE_SNAPSHOT = 14,
+};
+struct kfd_ioc_dbg_trap {
+	uint32_t pid; /* of the process that is debugged */
+	uint32_t op;  /* KFD_DBG_* */
+	union {
+		struct {
+			uint64_t exception_mask; /* bits KFD_EC_MASK() */
+			uint64_t rinfo_ptr; /* out: kfd_runtime_info */
+			uint32_t rinfo_size; /* in and out */
+			uint32_t dbg_fd; /* gets a byte per exception */
+		} enable;
+		struct {
+			uint64_t exception_mask;
+			uint32_t gpu_id, queue_id;
+		} event; /* SEND_RUNTIME_EVENT, QUERY_DEBUG_EVENT */
+		struct {
+			uint64_t exception_mask;
+		} enabled;
+		struct {
+			uint32_t override_mode; /* 0 or, 1 replace */
+			uint32_t enable_mask;
+			uint32_t support_request_mask;
+			uint32_t pad;
+		} launch_override;
+		struct {
+			uint32_t launch_mode; /* 0 normal, 1 halt, 3 debug */
+			uint32_t pad;
+		} launch_mode;
+		struct {
+			uint64_t exception_mask;
+			uint64_t queue_array_ptr; /* in and out: u32[] */
+			uint32_t num_queues;
+			uint32_t grace_period;
+		} suspend;
+		struct {
+			uint64_t queue_array_ptr;
+			uint32_t num_queues;
+			uint32_t pad;
+		} resume;
+		struct {
+			uint64_t address;
+			uint32_t mode, mask, gpu_id;
+			uint32_t id; /* out */
+		} watch;
+		struct {
+			uint32_t gpu_id, id;
+		} unwatch;
+		struct {
+			uint32_t flags, pad;
+		} flags;
+		struct {
+			uint64_t info_ptr;
+			uint32_t info_size, source_id;
+			uint32_t exception_code, clear_exception;
+		} info;
+		struct {
+			uint64_t exception_mask; /* in: to be cleared */
+			uint64_t buf_ptr;
+			uint32_t count; /* in: room; out */
+			uint32_t entry_size; /* in and out */
+		} snapshot; /* of queues, of devices */
+	};
 };
 
 struct kfd_svm_attr {
@@ -317,7 +475,7 @@ struct kfd_ioc_smi_events {
 	uint32_t anon_fd; /* out: write a u64 mask to it, read lines */
 };
 /* Bit (event - 1) of the mask asks for the event. */
-enum kfd_smi_event {
+enum kfd_smi {
 	KFD_SMI_VMFAULT = 1,
 	KFD_SMI_THERMAL_THROTTLE = 2,
 	KFD_SMI_GPU_PRE_RESET = 3,
@@ -376,6 +534,20 @@ enum { /* why */
 #define KFD_IOC_SET_CU_MASK KFD_REQUEST(KFD_DIR_W, 16, KFD_NR_SET_CU_MASK)
 #define KFD_IOC_SVM(nattr) \
 	KFD_REQUEST(KFD_DIR_WR, 24 + 8 * (nattr), KFD_NR_SVM)
+#define KFD_IOC_GET_QUEUE_WAVE_STATE \
+	KFD_REQUEST(KFD_DIR_WR, 24, KFD_NR_GET_QUEUE_WAVE_STATE)
+#define KFD_IOC_GET_DMABUF_INFO \
+	KFD_REQUEST(KFD_DIR_WR, 32, KFD_NR_GET_DMABUF_INFO)
+#define KFD_IOC_IMPORT_DMABUF \
+	KFD_REQUEST(KFD_DIR_WR, 24, KFD_NR_IMPORT_DMABUF)
+#define KFD_IOC_EXPORT_DMABUF \
+	KFD_REQUEST(KFD_DIR_WR, 16, KFD_NR_EXPORT_DMABUF)
+#define KFD_IOC_ALLOC_QUEUE_GWS \
+	KFD_REQUEST(KFD_DIR_WR, 16, KFD_NR_ALLOC_QUEUE_GWS)
+#define KFD_IOC_CRIU_OP KFD_REQUEST(KFD_DIR_WR, 56, KFD_NR_CRIU_OP)
+#define KFD_IOC_DBG_TRAP KFD_REQUEST(KFD_DIR_WR, 32, KFD_NR_DBG_TRAP)
+/* Four calls of old debuggers, which the kernel answers with EPERM. */
+#define KFD_IOC_DBG_DEPRECATED(i) KFD_REQUEST(KFD_DIR_W, 16, 0x0d + (i))
 #define KFD_IOC_SMI_EVENTS KFD_REQUEST(KFD_DIR_WR, 8, KFD_NR_SMI_EVENTS)
 #define KFD_IOC_SET_XNACK_MODE \
 	KFD_REQUEST(KFD_DIR_WR, 4, KFD_NR_SET_XNACK_MODE)
@@ -539,9 +711,14 @@ enum kfd_ec {
 	KFD_EC_PACKET_REGISTER = 22,
 	KFD_EC_PACKET_VENDOR = 23,
 	KFD_EC_PREEMPTION = 30,
+	KFD_EC_QUEUE_NEW = 31,
+	KFD_EC_DEVICE_QUEUE_DELETE = 32,
 	KFD_EC_DEVICE_MEMORY_VIOLATION = 33,
 	KFD_EC_DEVICE_RAS = 34,
 	KFD_EC_DEVICE_FATAL_HALT = 35,
+	KFD_EC_DEVICE_NEW = 36,
+	KFD_EC_PROCESS_RUNTIME = 48,
+	KFD_EC_PROCESS_DEVICE_REMOVE = 49,
 };
 #define KFD_EC_MASK(code) (1ull << ((code) - 1))
 

@@ -39,8 +39,11 @@ static void test_dispatch(void)
 	       "the number alone chooses the call");
 	is_i64(sd_ioctl(&s, KFD_REQUEST(KFD_DIR_WR, 8, 0x82), v), -ENOTTY,
 	       "an unknown number is ENOTTY");
-	is_i64(sd_ioctl(&s, KFD_REQUEST(KFD_DIR_WR, 8, 0x0d), v), -ENOTTY,
-	       "a gap in the numbers is ENOTTY");
+	for (unsigned i = 0; i < 4; i++)
+		is_i64(sd_ioctl(&s, KFD_IOC_DBG_DEPRECATED(i), v), -EPERM,
+		       "call 0x%02x of old debuggers is EPERM", 0x0d + i);
+	is_i64(sd_ioctl(&s, KFD_REQUEST(KFD_DIR_WR, 8, 0), v), -ENOTTY,
+	       "number 0 is ENOTTY");
 	is_i64(sd_ioctl(&s, 0x80084c01, v), -ENOTTY,
 	       "another type byte is ENOTTY");
 	is_i64(sd_ioctl(&s, KFD_IOC_GET_VERSION, NULL), -EFAULT,

@@ -74,13 +74,13 @@ static bool fence_is(uint64_t wanted)
 	return true;
 }
 
-/* The read pointer is moved on after the packet's own effects. */
+/* The read pointer, an index into the ring, moves after what a packet does. */
 static bool read_is(struct pm4 *p, uint64_t wanted)
 {
 	const uint64_t end = time_mono_ns() + 5000000000ull;
 
 	while (__atomic_load_n(&p->q.q->read_dispatch_id, __ATOMIC_ACQUIRE) !=
-	       wanted)
+	       wanted % 1024)
 		if (time_mono_ns() > end)
 			return false;
 	return true;

@@ -9,7 +9,7 @@
  *                         stale in use.  A thread that holds it shared takes
  *                         neither dev->lock nor anything that waits.
  *   ev.lock     (mutex)   events and their waiters
- *   wake.lock, pool.lock, smi_lock, fault_lock: leaves
+ *   wake.lock, pool.lock, debug.lock, smi_lock, fault_lock: leaves
  */
 #ifndef T0_KFD_SOFT_DEV_H
 #define T0_KFD_SOFT_DEV_H
@@ -37,6 +37,8 @@
 #define SOFT_POWER_CAP_UW 355000000ull
 #define SOFT_PCI_DIR "/sys/devices/pci0000:00/0000:00:01.0/0000:03:00.0"
 #define SOFT_PCI_REV 0xc8 /* of an XTX */
+#define SOFT_PCI_SUBVENDOR 0x1002u
+#define SOFT_PCI_SUBDEVICE 0x0e3bu
 #define SOFT_UNIQUE_ID 0x7430736f66743030ull /* "t0soft00" */
 #define SOFT_GPUVM_BASE 0x1000000ull
 #define SOFT_GPUVM_LIMIT 0x7fffffffffffull
@@ -70,6 +72,8 @@ struct soft_bo {
 	bool mapped;	 /* MAP_MEMORY_TO_GPU was done */
 	bool gone;	 /* user pages were unmapped without telling */
 	unsigned queue_refs;
+	int file; /* exported or imported: it has a file of its own; else -1 */
+	bool imported; /* somebody else pays for it */
 };
 
 /* Host memory that the GPU uses in place; what the SVM ioctl said of it. */
@@ -173,6 +177,10 @@ struct soft_queue {
 	pthread_t thread;
 	uint32_t stop;	 /* atomic: being destroyed */
 	uint32_t active; /* atomic: has a ring and a percentage */
+	uint32_t suspended; /* atomic: by a debugger */
+	uint32_t cwsr_bytes, ctl_stack_bytes;
+	uint32_t cus;	     /* atomic: that its mask leaves to it */
+	uint64_t exceptions; /* debug.lock: KFD_EC_MASK() of what happened */
 	uint32_t dead;	 /* atomic: stopped by an error */
 	/* The packet processor's own. */
 	struct soft_worker worker;
@@ -188,6 +196,21 @@ struct soft_queue {
 	 */
 	uint64_t stream_end; /* packets are there up to here */
 	struct soft_pm4 *pm4;
+};
+
+/* A debugger of the process, debug.c. */
+struct soft_debug {
+	pthread_mutex_t lock; /* a leaf: exceptions, of queues too */
+	bool on;
+	int fd; /* where a byte per exception goes */
+	uint64_t enabled; /* exceptions that are wanted */
+	uint64_t device, process; /* those that happened */
+	struct kfd_memory_exception fault; /* the device's */
+	struct kfd_debug_runtime runtime;
+	unsigned watched; /* a bit per watch point in use */
+	/* With dev->lock: RUNTIME_ENABLE waits for the debugger. */
+	unsigned may_run;
+	pthread_cond_t changed;
 };
 
 struct soft_pool;
@@ -223,6 +246,8 @@ struct soft_dev {
 	struct soft_events ev;
 	struct soft_queue *queue[SOFT_QUEUES_MAX];
 	unsigned n_queues;
+	struct soft_queue *gws; /* the queue that has the global wave sync */
+	struct soft_debug debug;
 	struct soft_wake wake;
 	struct soft_pool *pool;
 	uint32_t evicted; /* atomic: a page fault stopped all queues */
@@ -251,11 +276,14 @@ struct soft_file *soft_file_by_fd(struct soft_dev *d, int fd);
 /* ----------------------------------------------------------- ioctl.c ---- */
 
 uint64_t soft_gpu_clock(void); /* 100 MHz ticks */
+struct kfd_aperture soft_aperture(void);
 /* An ioctl on /dev/kfd: 0 or -errno. */
 int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg);
 
 /* -------------------------------------------------------- topology.c ---- */
 
+/* What the topology says of the GPU, in the debugger's structure. */
+void soft_gpu_identity(struct kfd_device_snapshot *out);
 int soft_topology_read(struct soft_dev *d, const char *path, struct buf *out);
 int soft_topology_list(struct soft_dev *d, const char *path, struct buf *out);
 
@@ -314,8 +342,11 @@ struct soft_bo *soft_bo_by_handle(struct soft_dev *d, uint64_t handle);
 uint32_t soft_bo_exact(struct soft_dev *d, uint64_t va, uint64_t size);
 /* Does a mapped object lie anywhere in there? */
 bool soft_bo_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size);
-/* mmap of a buffer object through the render node: memory file offset. */
-int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size);
+/* mmap of a buffer object through the render node: its file, or -errno. */
+int soft_bo_mmap(struct soft_dev *d, uint64_t *offset, uint64_t size);
+/* A new object's slot and its handle. */
+uint64_t soft_bo_add(struct soft_dev *d, struct soft_bo *b);
+int soft_va_check(const struct soft_dev *d, uint64_t va, uint64_t size);
 /* The process unmapped host pages: the GPU loses them too. */
 void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size);
 
@@ -324,6 +355,13 @@ int soft_ioc_free(struct soft_dev *d, void *arg);
 int soft_ioc_map(struct soft_dev *d, void *arg);
 int soft_ioc_unmap(struct soft_dev *d, void *arg);
 int soft_ioc_available(struct soft_dev *d, void *arg);
+
+/* ---------------------------------------------------------- dmabuf.c ---- */
+
+/* All with dev->lock held. */
+int soft_ioc_export_dmabuf(struct soft_dev *d, void *arg);
+int soft_ioc_import_dmabuf(struct soft_dev *d, void *arg);
+int soft_ioc_dmabuf_info(struct soft_dev *d, void *arg);
 
 /* ------------------------------------------------------------- svm.c ---- */
 
@@ -341,7 +379,7 @@ void soft_svm_end(struct soft_dev *d);
 uint64_t soft_boot_ns(void); /* the clock of its lines */
 int soft_ioc_smi_events(struct soft_dev *d, void *arg);
 /* A line "EVENT ..." to all that asked for it. */
-void soft_smi_event(struct soft_dev *d, enum kfd_smi_event event,
+void soft_smi_event(struct soft_dev *d, enum kfd_smi event,
 		    const char *fmt, ...) T0_PRINTF(3, 4);
 void soft_smi_end(struct soft_dev *d);
 
@@ -390,6 +428,27 @@ int soft_ioc_create_queue(struct soft_dev *d, void *arg);
 int soft_ioc_destroy_queue(struct soft_dev *d, void *arg);
 int soft_ioc_update_queue(struct soft_dev *d, void *arg);
 void soft_queues_end(struct soft_dev *d);
+/* dev->lock held.  NULL: no such queue. */
+struct soft_queue *soft_queue_by_id(struct soft_dev *d, uint32_t id);
+
+/* ----------------------------------------------------- queue_props.c ---- */
+
+int soft_ioc_set_cu_mask(struct soft_dev *d, void *arg);
+int soft_ioc_queue_gws(struct soft_dev *d, void *arg);
+int soft_ioc_wave_state(struct soft_dev *d, void *arg);
+
+/* ----------------------------------------------------------- debug.c ---- */
+
+void soft_debug_init(struct soft_dev *d);
+void soft_debug_fini(struct soft_dev *d);
+void soft_debug_end(struct soft_dev *d); /* dev->lock held */
+int soft_ioc_dbg_trap(struct soft_dev *d, void *arg);
+int soft_ioc_runtime_enable(struct soft_dev *d, void *arg);
+/* An exception of the queue: true when a debugger takes it. */
+bool soft_debug_queue(struct soft_queue *q, enum kfd_ec ec);
+/* The same of the device: a page fault. */
+bool soft_debug_fault(struct soft_dev *d,
+		      const struct kfd_memory_exception *m);
 
 /* "AQL", "PM4" or "SDMA". */
 const char *soft_queue_name(const struct soft_queue *q);
@@ -463,6 +522,9 @@ int soft_refused(struct soft_dev *d, const char *call, unsigned long request,
 bool soft_fault_text(struct kfd_driver *drv, struct buf *out);
 /* The driver's `fault`: the same as numbers. */
 bool soft_fault_report(struct kfd_driver *drv, struct kfd_driver_fault *out);
+
+/* The runtime hears of these exceptions (KFD_EC_MASK()), from a debugger. */
+void soft_runtime_error(struct soft_queue *q, uint64_t mask);
 
 /* All with a slice held. */
 

@@ -95,6 +95,8 @@ static void process_end(struct soft_dev *d)
 	pthread_mutex_lock(&d->lock);
 	soft_memory_end(d);
 	soft_smi_end(d);
+	soft_debug_end(d);
+	memset(&d->debug.runtime, 0, sizeof(d->debug.runtime));
 	d->vm_file = 0;
 	__atomic_store_n(&d->runtime_enabled, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->evicted, 0, __ATOMIC_RELEASE);
@@ -184,30 +186,33 @@ static void *soft_mmap(struct kfd_driver *drv, void *addr, size_t size_bytes,
 	struct soft_dev *d = dev_of(drv);
 	const struct soft_file *f;
 	unsigned type = 0;
-	int ret = 0;
+	int ret = 0, file = fd;
+	bool on_kfd;
 	void *p;
 
 	pthread_mutex_lock(&d->lock);
 	f = soft_file_by_fd(d, fd);
-	if (f && f->node == SOFT_NODE_KFD)
+	on_kfd = f && f->node == SOFT_NODE_KFD;
+	if (on_kfd)
 		type = (unsigned)(offset >> KFD_MMAP_TYPE_SHIFT);
 	if (f && f->pid != getpid())
 		ret = -EBADF;
-	else if (f && f->node != SOFT_NODE_KFD)
-		ret = soft_bo_mmap(d, offset, size_bytes);
+	else if (f && !on_kfd)
+		ret = soft_bo_mmap(d, &offset, size_bytes);
 	else if (f)
 		ret = kfd_mmap_offset(d, offset, size_bytes, &offset);
 	pthread_mutex_unlock(&d->lock);
-	if (f && ret >= 0)
+	if (f && ret >= 0) {
+		file = on_kfd ? d->memfd : ret;
 		ret = soft_hooks_call(
 			d, &(struct soft_call){ .kind = SOFT_CALL_MMAP,
 						.nr = type });
+	}
 	if (ret < 0) {
 		*err_no = -ret;
 		return MAP_FAILED;
 	}
-	p = mmap(addr, size_bytes, prot, flags, f ? d->memfd : fd,
-		 (off_t)offset);
+	p = mmap(addr, size_bytes, prot, flags, file, (off_t)offset);
 	if (p == MAP_FAILED)
 		*err_no = errno;
 	return p;
@@ -267,6 +272,7 @@ static void soft_free(struct kfd_driver *drv)
 	soft_hooks_free(d);
 	soft_wake_fini(d);
 	soft_events_fini(d);
+	soft_debug_fini(d);
 	soft_memory_fini(d);
 	soft_load_fini(d);
 	pthread_mutex_destroy(&d->fault_lock);
@@ -327,6 +333,7 @@ struct kfd_driver *kfd_soft_new(const struct soft_options *o, struct err *e)
 	soft_load_init(d);
 	soft_wake_init(d);
 	soft_events_init(d);
+	soft_debug_init(d);
 	if (!soft_memory_init(d, e)) {
 		err_wrap(e, "soft device");
 		goto fail;

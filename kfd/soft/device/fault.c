@@ -106,7 +106,7 @@ static bool payload_or(struct soft_dev *d, uint64_t va, uint64_t bits)
 }
 
 /* With RUNTIME_ENABLE: the payload and event named in the CWSR header. */
-static bool runtime_error(struct soft_queue *q, enum kfd_ec ec)
+static bool runtime_error(struct soft_queue *q, uint64_t mask)
 {
 	const struct kfd_cwsr_header *h;
 
@@ -114,10 +114,17 @@ static bool runtime_error(struct soft_queue *q, enum kfd_ec ec)
 		return false;
 	h = soft_map_at(q->dev, q->cwsr_va, sizeof(*h), SOFT_MEM_READ);
 	if (!h || !h->err_payload_addr ||
-	    !payload_or(q->dev, h->err_payload_addr, KFD_EC_MASK(ec)))
+	    !payload_or(q->dev, h->err_payload_addr, mask))
 		return false;
 	soft_event_interrupt(q->dev, h->err_event_id);
 	return true;
+}
+
+void soft_runtime_error(struct soft_queue *q, uint64_t mask)
+{
+	soft_map_hold(q->dev);
+	runtime_error(q, mask);
+	soft_map_release(q->dev);
 }
 
 bool soft_queue_inactive(struct soft_queue *q, uint32_t code)
@@ -162,7 +169,7 @@ void soft_queue_error(struct soft_queue *q, enum kfd_ec ec, uint32_t inactive,
 	if (__atomic_exchange_n(&q->dead, 1, __ATOMIC_ACQ_REL))
 		return;
 	record_fault(q, f);
-	if (!runtime_error(q, ec))
+	if (!soft_debug_queue(q, ec) && !runtime_error(q, KFD_EC_MASK(ec)))
 		soft_queue_inactive(q, inactive);
 }
 
@@ -188,7 +195,8 @@ void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute)
 		x.not_present = 1;
 	soft_smi_event(d, KFD_SMI_VMFAULT, "%x:%s\n", (unsigned)d->pid,
 		       program_invocation_short_name);
-	soft_event_memory(d, &x);
+	if (!soft_debug_fault(d, &x))
+		soft_event_memory(d, &x);
 	soft_wake_all(d);
 }
 

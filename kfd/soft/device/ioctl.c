@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kfd/soft/device/dev.h"
 
@@ -68,7 +69,7 @@ static int ioc_clocks(struct soft_dev *d, void *arg)
 	return 0;
 }
 
-static struct kfd_aperture card_aperture(void)
+struct kfd_aperture soft_aperture(void)
 {
 	return (struct kfd_aperture){
 		.lds_base = SOFT_LDS_BASE,
@@ -84,7 +85,7 @@ static struct kfd_aperture card_aperture(void)
 /* The processor's graphics have their own, where nothing can be made. */
 static struct kfd_aperture igpu_aperture(void)
 {
-	struct kfd_aperture a = card_aperture();
+	struct kfd_aperture a = soft_aperture();
 
 	a.gpu_id = SOFT_IGPU_ID;
 	return a;
@@ -94,7 +95,7 @@ static int ioc_apertures(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_process_apertures *a = arg;
 
-	a->node[0] = card_aperture();
+	a->node[0] = soft_aperture();
 	a->node[1] = igpu_aperture();
 	a->num_of_nodes = d->o.igpu_first ? 2 : 1;
 	return 0;
@@ -108,7 +109,7 @@ static int ioc_apertures_new(struct soft_dev *d, void *arg)
 	if (a->num_of_nodes && !out)
 		return -EFAULT;
 	if (a->num_of_nodes)
-		out[0] = card_aperture();
+		out[0] = soft_aperture();
 	if (a->num_of_nodes > 1 && d->o.igpu_first)
 		out[1] = igpu_aperture();
 	a->num_of_nodes = d->o.igpu_first ? 2 : 1;
@@ -162,28 +163,28 @@ static int ioc_xnack(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_set_xnack_mode *a = arg;
 
-	(void)d;
+	if (a->xnack_enabled >= 0 && d->n_queues)
+		return -EBUSY;
 	if (a->xnack_enabled > 0)
 		return -EPERM; /* gfx11 cannot retry faults */
 	a->xnack_enabled = 0;
 	return 0;
 }
 
-static int ioc_runtime_enable(struct soft_dev *d, void *arg)
+/*
+ * Who may, may save and restore processes; what a process has here is inside
+ * itself already, and there is nothing beside it to save.
+ */
+static int ioc_criu(struct soft_dev *d, void *arg)
 {
-	struct kfd_ioc_runtime_enable *a = arg;
+	(void)d, (void)arg;
+	return geteuid() ? -EACCES : -EINVAL;
+}
 
-	a->capabilities_mask = 0;
-	if (!(a->mode_mask & KFD_RUNTIME_ENABLE)) {
-		__atomic_store_n(&d->runtime_enabled, 0, __ATOMIC_RELAXED);
-		return 0;
-	}
-	if (d->runtime_enabled)
-		return -EBUSY;
-	if (d->n_queues)
-		return -EEXIST;
-	__atomic_store_n(&d->runtime_enabled, 1, __ATOMIC_RELAXED);
-	return 0;
+static int ioc_deprecated(struct soft_dev *d, void *arg)
+{
+	(void)d, (void)arg;
+	return -EPERM;
 }
 
 /* ----------------------------------------------------------- dispatch -- */
@@ -233,7 +234,20 @@ static const struct ioc iocs[] = {
 	IOC(KFD_IOC_AVAILABLE_MEMORY, KFD_MINOR_AVAILABLE_MEMORY,
 	    soft_ioc_available),
 	IOC(KFD_IOC_RUNTIME_ENABLE, KFD_MINOR_RUNTIME_ENABLE,
-	    ioc_runtime_enable),
+	    soft_ioc_runtime_enable),
+	IOC(KFD_IOC_SET_CU_MASK, 0, soft_ioc_set_cu_mask),
+	IOC(KFD_IOC_GET_QUEUE_WAVE_STATE, 0, soft_ioc_wave_state),
+	IOC(KFD_IOC_ALLOC_QUEUE_GWS, 0, soft_ioc_queue_gws),
+	IOC(KFD_IOC_GET_DMABUF_INFO, 0, soft_ioc_dmabuf_info),
+	IOC(KFD_IOC_IMPORT_DMABUF, 0, soft_ioc_import_dmabuf),
+	IOC(KFD_IOC_EXPORT_DMABUF, KFD_MINOR_EXPORT_DMABUF,
+	    soft_ioc_export_dmabuf),
+	IOC(KFD_IOC_CRIU_OP, KFD_MINOR_CRIU, ioc_criu),
+	IOC(KFD_IOC_DBG_TRAP, KFD_MINOR_DBG_TRAP, soft_ioc_dbg_trap),
+	IOC(KFD_IOC_DBG_DEPRECATED(0), 0, ioc_deprecated),
+	IOC(KFD_IOC_DBG_DEPRECATED(1), 0, ioc_deprecated),
+	IOC(KFD_IOC_DBG_DEPRECATED(2), 0, ioc_deprecated),
+	IOC(KFD_IOC_DBG_DEPRECATED(3), 0, ioc_deprecated),
 };
 
 /* The kernel's size of the structure: CREATE_QUEUE grew with 1.17. */

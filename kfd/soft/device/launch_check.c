@@ -223,6 +223,16 @@ static void registers_scratch(struct soft_launch *l, uint32_t *slots)
 	*slots = waves / l->waves_per_group;
 }
 
+/* Of what the card holds, the share of the queue's CUs; one at least. */
+static uint32_t queue_holds(const struct soft_queue *q,
+			    const struct soft_launch *l)
+{
+	const uint32_t cus = __atomic_load_n(&q->cus, __ATOMIC_RELAXED);
+	const uint64_t n = (uint64_t)card_holds(l) * cus / SOFT_CU_COUNT;
+
+	return n ? (uint32_t)n : 1;
+}
+
 enum soft_done soft_launch_check(struct soft_queue *q, struct soft_launch *l)
 {
 	const struct aql_dispatch *p = &l->packet;
@@ -257,7 +267,7 @@ enum soft_done soft_launch_check(struct soft_queue *q, struct soft_launch *l)
 					    p->workgroup_size[i]);
 		l->total *= l->n_groups[i];
 	}
-	l->max_resident = min_u32(slots, card_holds(l));
+	l->max_resident = min_u32(slots, queue_holds(q, l));
 	l->max_resident = min_u32(
 		l->max_resident,
 		1 + RESIDENT_MAX_BYTES / (l->waves_per_group * l->n_vgprs *

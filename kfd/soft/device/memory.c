@@ -179,6 +179,8 @@ static int charge_memory(struct soft_dev *d, const struct soft_bo *b)
 
 static void uncharge_memory(struct soft_dev *d, const struct soft_bo *b)
 {
+	if (b->imported)
+		return;
 	if (b->flags & KFD_MEM_VRAM)
 		d->vram_used -= b->size;
 	else if (is_system(b))
@@ -241,21 +243,37 @@ static void bo_delete(struct soft_dev *d, size_t i)
 
 	if (b->mapped && !b->gone)
 		soft_map_remove(d, b->va);
-	if (b->offset != NO_OFFSET)
+	if (b->file >= 0) {
+		munmap(b->host, b->size);
+		close(b->file);
+	} else if (b->offset != NO_OFFSET) {
 		soft_memory_drop(d, b->offset, b->size, b->host);
+	}
 	uncharge_memory(d, b);
 	free(b);
 	d->bo[i] = NULL;
 }
 
-static size_t bo_slot(struct soft_dev *d)
+uint64_t soft_bo_add(struct soft_dev *d, struct soft_bo *b)
 {
-	for (size_t i = 1; i < d->n_bo; i++)
-		if (!d->bo[i])
-			return i;
-	VEC_GROW(d->bo, d->n_bo, 1, d->cap_bo);
-	d->bo[d->n_bo] = NULL;
-	return d->n_bo++;
+	size_t i = 1;
+
+	while (i < d->n_bo && d->bo[i])
+		i++;
+	if (i == d->n_bo) {
+		VEC_GROW(d->bo, d->n_bo, 1, d->cap_bo);
+		d->n_bo++;
+	}
+	d->bo[i] = b;
+	return bo_handle(i);
+}
+
+int soft_va_check(const struct soft_dev *d, uint64_t va, uint64_t size)
+{
+	if (!page_aligned(va) || va < SOFT_GPUVM_BASE ||
+	    va > SOFT_GPUVM_LIMIT || size - 1 > SOFT_GPUVM_LIMIT - va)
+		return -EINVAL;
+	return soft_svm_overlaps(d, va, size) ? -EADDRINUSE : 0;
 }
 
 static int alloc_check(const struct soft_dev *d,
@@ -263,6 +281,7 @@ static int alloc_check(const struct soft_dev *d,
 {
 	const uint32_t place = a->flags & KFD_MEM_PLACE_MASK;
 	const uint64_t size = page_up(a->size);
+	int ret;
 
 	if (a->gpu_id != SOFT_GPU_ID || !a->size || size < a->size)
 		return -EINVAL;
@@ -278,12 +297,11 @@ static int alloc_check(const struct soft_dev *d,
 	if (place == KFD_MEM_USERPTR &&
 	    (!a->mmap_offset || !page_aligned(a->mmap_offset)))
 		return -EINVAL;
-	if (!page_aligned(a->va_addr) || a->va_addr < SOFT_GPUVM_BASE ||
-	    a->va_addr > SOFT_GPUVM_LIMIT ||
-	    size - 1 > SOFT_GPUVM_LIMIT - a->va_addr)
-		return -EINVAL;
-	if (soft_svm_overlaps(d, a->va_addr, size) ||
-	    (place == KFD_MEM_USERPTR && soft_svm_overlaps(d, a->mmap_offset, size)))
+	ret = soft_va_check(d, a->va_addr, size);
+	if (ret)
+		return ret;
+	if (place == KFD_MEM_USERPTR &&
+	    soft_svm_overlaps(d, a->mmap_offset, size))
 		return -EADDRINUSE;
 	return d->vm_file ? 0 : -ENODEV;
 }
@@ -292,7 +310,6 @@ int soft_ioc_alloc(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_alloc_memory *a = arg;
 	struct soft_bo *b;
-	size_t i;
 	int ret;
 
 	ret = alloc_check(d, a);
@@ -302,6 +319,7 @@ int soft_ioc_alloc(struct soft_dev *d, void *arg)
 	b->va = a->va_addr;
 	b->size = page_up(a->size);
 	b->flags = a->flags;
+	b->file = -1;
 	ret = charge_memory(d, b);
 	if (!ret) {
 		ret = bo_back(d, b, a->mmap_offset);
@@ -312,9 +330,7 @@ int soft_ioc_alloc(struct soft_dev *d, void *arg)
 		free(b);
 		return ret;
 	}
-	i = bo_slot(d);
-	d->bo[i] = b;
-	a->handle = bo_handle(i);
+	a->handle = soft_bo_add(d, b);
 	if (!(b->flags & KFD_MEM_USERPTR))
 		a->mmap_offset = bo_cookie(b);
 	return 0;
@@ -413,12 +429,12 @@ int soft_ioc_available(struct soft_dev *d, void *arg)
 	return 0;
 }
 
-int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size)
+int soft_bo_mmap(struct soft_dev *d, uint64_t *offset, uint64_t size)
 {
 	for (size_t i = 1; i < d->n_bo; i++) {
 		const struct soft_bo *b = d->bo[i];
 
-		if (!b || b->offset != offset)
+		if (!b || b->offset != *offset)
 			continue;
 		if (page_up(size) > b->size)
 			return -EINVAL;
@@ -427,7 +443,10 @@ int soft_bo_mmap(struct soft_dev *d, uint64_t offset, uint64_t size)
 		 * Linux 5.15 a page that the host touches is moved into its
 		 * window.
 		 */
-		return 0;
+		if (b->file < 0)
+			return d->memfd;
+		*offset = 0;
+		return b->file;
 	}
 	return -EINVAL;
 }

@@ -290,9 +290,11 @@ static void advance_ring(struct soft_queue *q, struct soft_pm4 *p,
 		return;
 	}
 	q->read_index += n;
+	/* The hardware's is an index into the ring. */
 	rptr = soft_cp_at(q, q->rptr_va, 8, SOFT_MEM_WRITE, "read index");
 	if (rptr)
-		__atomic_store_n(rptr, q->read_index, __ATOMIC_RELEASE);
+		__atomic_store_n(rptr, q->read_index % (q->ring_bytes / 4),
+				 __ATOMIC_RELEASE);
 }
 
 /* What COND_EXEC and PRED_EXEC exclude. */

@@ -106,6 +106,8 @@ enum soft_go soft_queue_go(const struct soft_queue *q)
 						__ATOMIC_ACQUIRE);
 	if (paused && time_mono_ns() < paused)
 		return SOFT_PAUSE;
+	if (__atomic_load_n(&q->suspended, __ATOMIC_ACQUIRE))
+		return SOFT_PAUSE;
 	return __atomic_load_n(&q->active, __ATOMIC_ACQUIRE) ? SOFT_GO :
 							       SOFT_PAUSE;
 }
@@ -274,6 +276,11 @@ static void count_references(struct soft_dev *d,
 
 /* ------------------------------------------------------------- ioctls -- */
 
+struct soft_queue *soft_queue_by_id(struct soft_dev *d, uint32_t id)
+{
+	return id < SOFT_QUEUES_MAX ? d->queue[id] : NULL;
+}
+
 static struct soft_queue *queue_new(struct soft_dev *d,
 				    const struct kfd_ioc_create_queue *a,
 				    uint32_t id)
@@ -288,6 +295,9 @@ static struct soft_queue *queue_new(struct soft_dev *d,
 	q->rptr_va = a->rptr_addr;
 	q->wptr_va = a->wptr_addr;
 	q->cwsr_va = a->cwsr_addr;
+	q->cwsr_bytes = a->cwsr_size;
+	q->ctl_stack_bytes = a->ctl_stack_size;
+	q->cus = SOFT_CU_COUNT;
 	q->active = (a->percentage & 0xff) && a->ring_size;
 	q->doorbell = &d->doorbell[(id + DOORBELL_FIRST) % SOFT_QUEUES_MAX];
 	/* The first doorbell is 0: anything else must stand there before. */
@@ -323,6 +333,7 @@ int soft_ioc_create_queue(struct soft_dev *d, void *arg)
 	count_references(d, bo, true);
 	d->queue[id] = q;
 	d->n_queues++;
+	soft_debug_queue(q, KFD_EC_QUEUE_NEW);
 	a->queue_id = id;
 	a->doorbell_offset =
 		KFD_MMAP_OFFSET(KFD_MMAP_TYPE_DOORBELL, SOFT_GPU_ID) |
@@ -340,6 +351,8 @@ static int queue_end(struct soft_dev *d, uint32_t id)
 		q = d->queue[id];
 		d->queue[id] = NULL;
 		d->n_queues--;
+		if (d->gws == q)
+			d->gws = NULL;
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (!q)
@@ -399,7 +412,7 @@ int soft_ioc_update_queue(struct soft_dev *d, void *arg)
 		return ret;
 	if (a->ring_base >= SOFT_USER_LIMIT)
 		return -EFAULT;
-	q = a->queue_id < SOFT_QUEUES_MAX ? d->queue[a->queue_id] : NULL;
+	q = soft_queue_by_id(d, a->queue_id);
 	if (!q)
 		return -EFAULT; /* as the kernel says it */
 	if (a->ring_size &&

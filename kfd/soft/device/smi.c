@@ -60,7 +60,7 @@ static bool update_mask(struct soft_smi *s)
 	return n < 0 && errno == EAGAIN;
 }
 
-void soft_smi_event(struct soft_dev *d, enum kfd_smi_event event,
+void soft_smi_event(struct soft_dev *d, enum kfd_smi event,
 		    const char *fmt, ...)
 {
 	char line[MAX_LINE];

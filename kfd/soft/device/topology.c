@@ -130,50 +130,79 @@ static void put_cpu(struct buf *out)
 	put_props(out, p, ARRAY_SIZE(p));
 }
 
+static const struct prop gpu_props[] = {
+	{ "cpu_cores_count", 0 },
+	{ "simd_count", 2 * SOFT_CU_COUNT },
+	{ "mem_banks_count", 1 },
+	{ "caches_count", N_CACHES },
+	{ "io_links_count", 1 },
+	{ "p2p_links_count", 0 },
+	{ "cpu_core_id_base", 0 },
+	{ "simd_id_base", SIMD_ID_BASE },
+	{ "max_waves_per_simd", 16 },
+	{ "lds_size_in_kb", 64 },
+	{ "gds_size_in_kb", 0 },
+	{ "num_gws", 64 },
+	{ "wave_front_size", 32 },
+	{ "array_count", 2 * SOFT_SE_COUNT },
+	{ "simd_arrays_per_engine", 2 },
+	{ "cu_per_simd_array", 8 },
+	{ "simd_per_cu", 2 },
+	{ "max_slots_scratch_cu", SOFT_WAVES_PER_CU },
+	{ "gfx_target_version", SOFT_GFX_TARGET },
+	{ "vendor_id", 0x1002 },
+	{ "device_id", 0x744c },
+	{ "location_id", 0x300 }, /* 03:00.0 */
+	{ "domain", 0 },
+	{ "drm_render_minor", 128 },
+	{ "hive_id", 0 },
+	{ "num_sdma_engines", SOFT_SDMA_ENGINES },
+	{ "num_sdma_xgmi_engines", 0 },
+	{ "num_sdma_queues_per_engine", 6 },
+	{ "num_cp_queues", 8 },
+	{ "max_engine_clk_fcompute", SOFT_SCLK_MAX_MHZ },
+	{ "local_mem_size", 0 },
+	{ "fw_version", 2140 },
+	{ "capability", 0x2807a280 },
+	{ "debug_prop", 0x5d7 },
+	{ "sdma_fw_version", 20 },
+	{ "unique_id", SOFT_UNIQUE_ID },
+	{ "num_xcc", 1 },
+	{ "max_engine_clk_ccompute", 3000 },
+};
+
 static void put_gpu(struct buf *out)
 {
-	static const struct prop p[] = {
-		{ "cpu_cores_count", 0 },
-		{ "simd_count", 2 * SOFT_CU_COUNT },
-		{ "mem_banks_count", 1 },
-		{ "caches_count", N_CACHES },
-		{ "io_links_count", 1 },
-		{ "p2p_links_count", 0 },
-		{ "cpu_core_id_base", 0 },
-		{ "simd_id_base", SIMD_ID_BASE },
-		{ "max_waves_per_simd", 16 },
-		{ "lds_size_in_kb", 64 },
-		{ "gds_size_in_kb", 0 },
-		{ "num_gws", 64 },
-		{ "wave_front_size", 32 },
-		{ "array_count", 2 * SOFT_SE_COUNT },
-		{ "simd_arrays_per_engine", 2 },
-		{ "cu_per_simd_array", 8 },
-		{ "simd_per_cu", 2 },
-		{ "max_slots_scratch_cu", SOFT_WAVES_PER_CU },
-		{ "gfx_target_version", SOFT_GFX_TARGET },
-		{ "vendor_id", 0x1002 },
-		{ "device_id", 0x744c },
-		{ "location_id", 0x300 }, /* 03:00.0 */
-		{ "domain", 0 },
-		{ "drm_render_minor", 128 },
-		{ "hive_id", 0 },
-		{ "num_sdma_engines", SOFT_SDMA_ENGINES },
-		{ "num_sdma_xgmi_engines", 0 },
-		{ "num_sdma_queues_per_engine", 6 },
-		{ "num_cp_queues", 8 },
-		{ "max_engine_clk_fcompute", SOFT_SCLK_MAX_MHZ },
-		{ "local_mem_size", 0 },
-		{ "fw_version", 2140 },
-		{ "capability", 0x2807a280 },
-		{ "debug_prop", 0x5d7 },
-		{ "sdma_fw_version", 20 },
-		{ "unique_id", SOFT_UNIQUE_ID },
-		{ "num_xcc", 1 },
-		{ "max_engine_clk_ccompute", 3000 },
-	};
+	put_props(out, gpu_props, ARRAY_SIZE(gpu_props));
+}
 
-	put_props(out, p, ARRAY_SIZE(p));
+static uint32_t gpu_prop(const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(gpu_props[i].name, name))
+		if (++i == ARRAY_SIZE(gpu_props))
+			BUG("the GPU has no property %s", name);
+	return (uint32_t)gpu_props[i].value;
+}
+
+void soft_gpu_identity(struct kfd_device_snapshot *out)
+{
+	out->location_id = gpu_prop("location_id");
+	out->vendor_id = gpu_prop("vendor_id");
+	out->device_id = gpu_prop("device_id");
+	out->revision_id = SOFT_PCI_REV;
+	out->subsystem_vendor_id = SOFT_PCI_SUBVENDOR;
+	out->subsystem_device_id = SOFT_PCI_SUBDEVICE;
+	out->fw_version = gpu_prop("fw_version");
+	out->gfx_target_version = gpu_prop("gfx_target_version");
+	out->simd_count = gpu_prop("simd_count");
+	out->max_waves_per_simd = gpu_prop("max_waves_per_simd");
+	out->array_count = gpu_prop("array_count");
+	out->simd_arrays_per_engine = gpu_prop("simd_arrays_per_engine");
+	out->num_xcc = gpu_prop("num_xcc");
+	out->capability = gpu_prop("capability");
+	out->debug_prop = gpu_prop("debug_prop");
 }
 
 /* A Raphael processor's graphics: 2 CUs, no memory of its own. */

@@ -30,6 +30,35 @@ static void is(unsigned long long got, unsigned long long wanted,
 #define VALUE(ours, theirs) \
 	is((uint32_t)(ours), (uint32_t)(theirs), #ours)
 
+/* Of headers that know KFD 1.13. */
+static void debugger(void)
+{
+#ifdef AMDKFD_IOC_DBG_TRAP
+	IOC(DBG_TRAP);
+#define T(ours, theirs) AT(kfd_ioc_dbg_trap, ours, kfd_ioctl_dbg_trap_args, theirs)
+	T(enable.dbg_fd, enable.dbg_fd);
+	T(event.queue_id, query_debug_event.queue_id);
+	T(launch_override.support_request_mask,
+	  launch_override.support_request_mask);
+	T(suspend.num_queues, suspend_queues.num_queues);
+	T(resume.num_queues, resume_queues.num_queues);
+	T(watch.id, set_node_address_watch.id);
+	T(unwatch.id, clear_node_address_watch.id);
+	T(info.exception_code, query_exception_info.exception_code);
+	T(snapshot.count, queue_snapshot.num_queues);
+	T(snapshot.entry_size, device_snapshot.entry_size);
+	SIZE(kfd_debug_runtime, kfd_runtime_info);
+	SIZE(kfd_queue_snapshot, kfd_queue_snapshot_entry);
+	SIZE(kfd_device_snapshot, kfd_dbg_device_info_entry);
+	AT(kfd_device_snapshot, debug_prop, kfd_dbg_device_info_entry,
+	   debug_prop);
+	VALUE(KFD_EC_QUEUE_NEW, EC_QUEUE_NEW);
+	VALUE(KFD_EC_PROCESS_RUNTIME, EC_PROCESS_RUNTIME);
+	VALUE(KFD_DBG_GET_DEVICE_SNAPSHOT,
+	      KFD_IOC_DBG_TRAP_GET_DEVICE_SNAPSHOT);
+#endif
+}
+
 static void queues(void)
 {
 	const unsigned theirs = sizeof(struct kfd_ioctl_create_queue_args);
@@ -67,6 +96,12 @@ static void queues(void)
 	U(percentage, queue_percentage);
 	U(priority, queue_priority);
 	IOC(SET_CU_MASK);
+	IOC(GET_QUEUE_WAVE_STATE);
+	AT(kfd_ioc_get_queue_wave_state, queue_id,
+	   kfd_ioctl_get_queue_wave_state_args, queue_id);
+	IOC(ALLOC_QUEUE_GWS);
+	AT(kfd_ioc_alloc_queue_gws, first_gws, kfd_ioctl_alloc_queue_gws_args,
+	   first_gws);
 	AT(kfd_ioc_set_cu_mask, cu_mask_ptr, kfd_ioctl_set_cu_mask_args,
 	   cu_mask_ptr);
 	VALUE(KFD_QUEUE_COMPUTE, KFD_IOC_QUEUE_TYPE_COMPUTE);
@@ -104,6 +139,26 @@ static void memory(void)
 	AT(kfd_ioc_svm, op, kfd_ioctl_svm_args, op);
 	AT(kfd_ioc_svm, nattr, kfd_ioctl_svm_args, nattr);
 	SIZE(kfd_svm_attr, kfd_ioctl_svm_attribute);
+	IOC(SMI_EVENTS);
+	AT(kfd_ioc_smi_events, anon_fd, kfd_ioctl_smi_events_args, anon_fd);
+	IOC(GET_DMABUF_INFO);
+#define D(f) AT(kfd_ioc_get_dmabuf_info, f, kfd_ioctl_get_dmabuf_info_args, f)
+	D(size);
+	D(metadata_ptr);
+	D(metadata_size);
+	D(gpu_id);
+	D(flags);
+	D(dmabuf_fd);
+	IOC(IMPORT_DMABUF);
+	AT(kfd_ioc_import_dmabuf, handle, kfd_ioctl_import_dmabuf_args, handle);
+	AT(kfd_ioc_import_dmabuf, dmabuf_fd, kfd_ioctl_import_dmabuf_args,
+	   dmabuf_fd);
+	IOC(CRIU_OP);
+#ifdef AMDKFD_IOC_EXPORT_DMABUF
+	IOC(EXPORT_DMABUF);
+	AT(kfd_ioc_export_dmabuf, dmabuf_fd, kfd_ioctl_export_dmabuf_args,
+	   dmabuf_fd);
+#endif
 	IOC(SET_XNACK_MODE);
 #define F(f) VALUE(KFD_MEM_##f, KFD_IOC_ALLOC_MEM_FLAGS_##f)
 	F(VRAM);
@@ -211,6 +266,7 @@ int main(void)
 {
 	others();
 	queues();
+	debugger();
 	memory();
 	events();
 	printf("version 1.%d\n", KFD_IOCTL_MINOR_VERSION);

@@ -1,0 +1,205 @@
+/*
+ * kfd/soft/device/dmabuf.c - buffers as files: exported to other interfaces
+ * and processes, and imported.
+ *
+ * An exported buffer moves into a memory file of its own, of its own size, so
+ * that the descriptor can be mapped, passed on and imported by any process
+ * with a soft device: its pages are then the same for all.  The file's name
+ * says what it is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kfd/soft/device/dev.h"
+
+#define FILE_NAME "t0-soft-buffer:" /* and the flags, in hexadecimal */
+#define COPY_BYTES (1u << 20)
+
+/* What of the flags an importer is told. */
+#define TOLD (KFD_MEM_VRAM | KFD_MEM_GTT | KFD_MEM_PUBLIC)
+
+/* --------------------------------------------------------------- export -- */
+
+/* Copy what was ever written; holes stay holes. */
+static bool copy_pages(const struct soft_dev *d, const struct soft_bo *b,
+		       int to)
+{
+	off_t at = (off_t)b->offset, end = (off_t)(b->offset + b->size);
+
+	while ((at = lseek(d->memfd, at, SEEK_DATA)) >= 0 && at < end) {
+		off_t stop = lseek(d->memfd, at, SEEK_HOLE);
+
+		for (stop = stop < end ? stop : end; at < stop;) {
+			const off_t in = at - (off_t)b->offset;
+			const size_t n = stop - at < COPY_BYTES ?
+						 (size_t)(stop - at) :
+						 COPY_BYTES;
+
+			if (pwrite(to, b->host + in, n, in) != (ssize_t)n)
+				return false;
+			at += (off_t)n;
+		}
+	}
+	return true;
+}
+
+/* Show the new file wherever the process has the old one mapped. */
+static bool move_mappings(const struct soft_dev *d, const struct soft_bo *b,
+			  int to)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long from, end, offset, ino;
+	struct stat st;
+	char *line = NULL, how[5];
+	size_t room = 0;
+	bool good = f && !fstat(d->memfd, &st);
+
+	while (good && getline(&line, &room, f) > 0) {
+		if (sscanf(line, "%lx-%lx %4s %lx %*s %lu", &from, &end, how,
+			   &offset, &ino) != 5 || ino != st.st_ino ||
+		    !strstr(line, " /memfd:t0-soft") || offset < b->offset ||
+		    offset - b->offset >= b->size)
+			continue;
+		good = mmap((void *)from, end - from,
+			    (how[0] == 'r' ? PROT_READ : 0) |
+				    (how[1] == 'w' ? PROT_WRITE : 0),
+			    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, to,
+			    (off_t)(offset - b->offset)) != MAP_FAILED;
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return good;
+}
+
+/* A file of its own for the buffer. */
+static int give_file(struct soft_dev *d, struct soft_bo *b)
+{
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), FILE_NAME "%x", b->flags & TOLD);
+	fd = memfd_create(name, MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, (off_t)b->size))
+		goto fail;
+	/* No wave and no engine may touch it meanwhile. */
+	soft_map_hold_alone(d);
+	if (copy_pages(d, b, fd) && move_mappings(d, b, fd))
+		b->file = fd;
+	soft_map_release_alone(d);
+	if (b->file < 0)
+		goto fail;
+	fallocate(d->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		  (off_t)b->offset, (off_t)b->size);
+	return 0;
+fail:
+	if (fd >= 0)
+		close(fd);
+	return -ENOMEM;
+}
+
+int soft_ioc_export_dmabuf(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_export_dmabuf *a = arg;
+	struct soft_bo *b = soft_bo_by_handle(d, a->handle);
+	int fd, ret;
+
+	/* User pointers, doorbells and registers are nobody else's. */
+	if (!b || !(b->flags & (KFD_MEM_VRAM | KFD_MEM_GTT)))
+		return b && b->flags & KFD_MEM_USERPTR ? -EPERM : -EINVAL;
+	if (a->flags & ~(unsigned)(O_CLOEXEC | O_ACCMODE))
+		return -EINVAL;
+	ret = b->file < 0 ? give_file(d, b) : 0;
+	if (ret)
+		return ret;
+	fd = fcntl(b->file, a->flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD,
+		   0);
+	if (fd < 0)
+		return -errno;
+	a->dmabuf_fd = (uint32_t)fd;
+	return 0;
+}
+
+/* --------------------------------------------------------------- import -- */
+
+/* The flags and the size of an exported buffer: 0 or -errno. */
+static int read_file(int fd, uint32_t *flags, uint64_t *size)
+{
+	char path[64], name[128];
+	const char *at;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return -EBADF;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, name, sizeof(name) - 1);
+	name[n > 0 ? n : 0] = '\0';
+	at = strstr(name, "/memfd:" FILE_NAME);
+	if (at != name)
+		return -EINVAL;
+	*flags = (uint32_t)strtoul(name + strlen("/memfd:" FILE_NAME), NULL,
+				   16);
+	*size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int soft_ioc_dmabuf_info(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_get_dmabuf_info *a = arg;
+	const int ret = read_file((int)a->dmabuf_fd, &a->flags, &a->size);
+
+	(void)d;
+	if (ret)
+		return ret;
+	a->gpu_id = SOFT_GPU_ID;
+	a->metadata_size = 0;
+	return 0;
+}
+
+int soft_ioc_import_dmabuf(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_import_dmabuf *a = arg;
+	struct soft_bo *b;
+	uint32_t flags;
+	uint64_t size;
+	void *host;
+	int fd, ret;
+
+	if (a->gpu_id != SOFT_GPU_ID)
+		return -EINVAL;
+	if (!d->vm_file)
+		return -ENODEV;
+	ret = read_file((int)a->dmabuf_fd, &flags, &size);
+	if (!ret && a->va_addr)
+		ret = soft_va_check(d, a->va_addr, size);
+	if (ret)
+		return ret;
+	fd = fcntl((int)a->dmabuf_fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return -errno;
+	host = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (host == MAP_FAILED) {
+		close(fd);
+		return -ENOMEM;
+	}
+	b = xcalloc(1, sizeof(*b));
+	*b = (struct soft_bo){
+		.va = a->va_addr, .size = size, .host = host, .file = fd,
+		.flags = (flags & TOLD) | KFD_MEM_WRITABLE |
+			 KFD_MEM_EXECUTABLE,
+		.offset = d->memfd_end, .imported = true,
+	};
+	/* Its cookie for mmap(): an offset that nobody else has. */
+	d->memfd_end += size;
+	a->handle = soft_bo_add(d, b);
+	return 0;
+}
