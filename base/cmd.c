@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cmd_int.h"
 
@@ -173,13 +174,11 @@ static void add_commands(const struct cmd_tool *tool, struct buf *out)
 	}
 }
 
-/* `name` names no command; NULL: nothing is named at all. */
-static bool no_command(const struct cmd_tool *tool, const char *name,
-		       struct err *e)
+/* The command that `name` is mistyped of, or NULL. */
+static const char *near_command(const struct cmd_tool *tool, const char *name)
 {
 	size_t len = name ? strlen(name) : 0, best = cli_near(len);
 	const char *meant = NULL;
-	struct buf all = { 0 };
 
 	for (const struct cmd_spec *s = tool->commands; name && s->run; s++) {
 		size_t distance = s->name ? cli_distance(name, len, s->name) :
@@ -189,6 +188,16 @@ static bool no_command(const struct cmd_tool *tool, const char *name,
 			meant = s->name;
 		}
 	}
+	return meant;
+}
+
+/* `name` names no command; NULL: nothing is named at all. */
+static bool no_command(const struct cmd_tool *tool, const char *name,
+		       struct err *e)
+{
+	const char *meant = near_command(tool, name);
+	struct buf all = { 0 };
+
 	add_commands(tool, &all);
 	if (meant)
 		err_set(e, ERR_USAGE, "no command \"%s\": did you mean %s?  "
@@ -268,7 +277,12 @@ static bool check_operands(const struct cmd *c, const struct cli_line *l,
 	const struct cmd_spec *s = c->spec;
 	struct buf wanted = { 0 }, who = { 0 };
 
-	if (c->argc >= s->least && c->argc <= s->most)
+	/* Alone, it may be a command that is mistyped, unless it is a file. */
+	const bool alone = c->argc == 1 && !s->name && s->most &&
+			   near_command(c->tool, c->argv[0]) &&
+			   access(c->argv[0], F_OK);
+
+	if (c->argc >= s->least && c->argc <= s->most && !alone)
 		return true;
 	if (!s->name && c->tool->commands[1].run)
 		return no_command(c->tool, c->argc ? c->argv[0] : NULL, e);

@@ -6,16 +6,17 @@
 
 #include "base/cmd.h"
 #include "compiler/sim/sim.h"
+#include "isa/launch/launch.h"
 
 struct sim_cmd {
 	struct cmd cmd;
 	const char *trace, *affine, *costs, *timeline, *plot, *db;
 	const char *traces, *perf, *compare;
 	struct cli_list set;
-	uint64_t dispatch, groups, grid, workgroup, footprint;
+	uint64_t dispatch, groups, footprint;
 	double clock;
 	bool annotate, cold, mca, rows;
-	uint64_t seed; /* accepted everywhere; nothing here is random */
+	struct launch_plan launch;
 };
 
 /* ------------------------------------------------------ cmd_sim_costs.c -- */
@@ -44,6 +45,7 @@ struct show_sim {
 	const struct sim_result *r;
 	const struct sim_config *c;
 	const struct sim_gpu *gpu; /* NULL: the grid is not known */
+	double flop;	/* of the dispatch; 0: not known */
 	const struct cost_model *m;
 	const struct sim_source *src;
 	const char *costs; /* which were asked for */

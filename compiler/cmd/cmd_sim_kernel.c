@@ -1,83 +1,114 @@
 /*
- * compiler/cmd/cmd_sim_kernel.c - t0-sim FILE.co KERNEL.
+ * compiler/cmd/cmd_sim_kernel.c - t0-sim FILE KERNEL ARGUMENT...
  */
 #include <string.h>
+#include <xxhash.h>
 
 #include "compiler/cmd/cmd_sim.h"
-#include "isa/object/object.h"
 #include "results/db/results.h"
 
 struct job {
 	const struct sim_cmd *o;
-	struct buf object, trace;
-	struct co co;
-	const struct co_kernel *kernel;
+	struct launch_plan *l;
+	struct buf trace;
 	struct cost_model m;
 	struct sim_source src;
 	struct sim_config c;
 	struct sim_result r;
 	struct sim_gpu gpu;
 	struct sim_timeline line;
+	struct sim_plan plan;
 	uint64_t grid; /* workgroups of the dispatch; 0: not known */
-	bool has_co, has_trace, has_affine;
+	double flop;   /* of the dispatch; 0: not known */
+	bool has_trace, has_affine;
 };
 
-static bool open_object(struct job *j, const char *path, const char *kernel,
-			struct err *e)
-{
-	const void *bytes;
-	size_t len;
+/* ---- what is asked for ---- */
 
-	if (!file_read(path, 0, &j->object, e))
+/* Is all said that a launch needs?  Else waves only go through the code. */
+static bool is_launch(const struct sim_cmd *o)
+{
+	const struct co_kernel *k = o->launch.kernel;
+
+	return o->launch.n_args || (o->launch.grid_text && !o->trace &&
+				    !o->affine && k->has_metadata &&
+				    !k->n_user_args);
+}
+
+static bool check_options(const struct sim_cmd *o, struct err *e)
+{
+	if (o->trace && o->affine)
+		return err_set(e, ERR_USAGE, "--trace and --affine both say "
+			       "where waves go; wanted one of them");
+	if (o->launch.n_args && (o->trace || o->affine || o->groups))
+		return err_set(e, ERR_USAGE, "arguments say where waves go, "
+			       "and how many there are; wanted none with %s",
+			       o->trace ? "--trace" :
+			       o->affine ? "--affine" : "--groups");
+	if (o->compare && o->cmd.json)
+		return err_set(e, ERR_USAGE, "--compare is a line of text; "
+			       "with --json run twice, with --costs");
+	if (o->clock < 0 || o->clock > 10000)
+		return err_set(e, ERR_USAGE, "--clock %g: wanted MHz",
+			       o->clock);
+	if (o->groups > 65536)
+		return err_set(e, ERR_USAGE, "--groups up to 65536");
+	return true;
+}
+
+/* Nothing is executed, so there is nothing to write. */
+static void say_unsaved(const struct sim_cmd *o)
+{
+	for (int i = 0; i < o->launch.n_args; i++)
+		if (o->launch.arg[i].save)
+			cmd_remark(&o->cmd, "nothing is executed: %s is not "
+				   "written", o->launch.arg[i].save);
+}
+
+static bool open_plan(struct sim_cmd *o, struct err *e)
+{
+	struct launch_plan *l = &o->launch;
+
+	if (!launch_parse(l, o->cmd.argc, o->cmd.argv, e) ||
+	    !check_options(o, e) || !launch_load(l, false, e))
 		return false;
-	if (!co_unbundle(j->object.data, j->object.len, "gfx1100", &bytes,
-			 &len, e) || !co_parse(&j->co, bytes, len, e))
-		return err_wrap(e, "%s", path);
-	j->has_co = true;
-	j->kernel = co_kernel_require(&j->co, kernel, e);
-	return j->kernel;
+	bool good = is_launch(o) ? launch_check(l, e) : launch_shape(l, e);
+	if (l->remarks.len)
+		cmd_remark(&o->cmd, "%s", l->remarks.data);
+	say_unsaved(o);
+	return good;
 }
 
-static uint64_t items_of(const struct job *j)
-{
-	const struct co_kernel *k = j->kernel;
-	uint64_t required = (uint64_t)k->reqd_workgroup_size[0] *
-			    k->reqd_workgroup_size[1] *
-			    k->reqd_workgroup_size[2];
-
-	if (j->o->workgroup)
-		return j->o->workgroup;
-	return required ? required : 256;
-}
+/* ---- waves of a trace, of a description, of the code alone ---- */
 
 static void from_descriptor(struct job *j)
 {
-	const struct co_kernel *k = j->kernel;
-	const struct co_descriptor *d = &k->desc;
+	const struct launch_plan *l = j->l;
+	const struct co_descriptor *d = &l->kernel->desc;
+	uint32_t items = l->block[0] * l->block[1] * l->block[2], n[3];
 	int wave = co_descriptor_wave_size(d);
 
 	j->src.wave_size = wave;
-	j->src.waves_per_group = (int)((items_of(j) + (uint64_t)wave - 1) /
-				       (uint64_t)wave);
+	j->src.waves_per_group = ((int)items + wave - 1) / wave;
 	j->src.vgprs = co_descriptor_vgprs(d);
-	j->src.lds_bytes = d->group_segment_bytes;
+	j->src.lds_bytes = d->group_segment_bytes + l->lds_bytes;
 	j->src.cu_mode = !(d->rsrc1 >> 29 & 1);
 	j->src.group_sgpr = co_descriptor_user_sgprs(d);
 	j->src.n_groups = (int)(j->o->groups ? j->o->groups : 1);
+	j->grid = l->grid_text ? launch_groups(l, n) : 0;
 }
 
 static bool open_affine(struct job *j, struct err *e)
 {
+	const struct co_kernel *k = j->l->kernel;
 	struct buf text = { 0 };
 	const char *name = j->o->affine ? j->o->affine : "(no description)";
 	bool ok = !j->o->affine || file_read(j->o->affine, 1 << 20, &text, e);
 
-	ok = ok && sim_affine_open(&j->src, j->kernel->code,
-				   j->kernel->code_bytes,
-				   j->kernel->entry_vaddr,
-				   text.data ? text.data : "", name, e);
+	ok = ok && sim_affine_open(&j->src, k->code, k->code_bytes,
+				   k->entry_vaddr, text.data ? text.data : "",
+				   name, e);
 	j->has_affine = ok;
-	j->grid = j->o->grid;
 	buf_fini(&text);
 	return ok;
 }
@@ -90,17 +121,20 @@ static bool open_trace(struct job *j, struct err *e)
 		return err_wrap(e, "%s", j->o->trace);
 	j->has_trace = true;
 	j->grid = sim_trace_groups(&j->src);
-	if (!strcmp(sim_trace_kernel(&j->src), j->kernel->name))
+	if (!strcmp(sim_trace_kernel(&j->src), j->l->kernel->name))
 		return true;
 	return err_set(e, ERR_USAGE, "%s: the dispatch is of kernel %s, not "
 		       "%s; --dispatch chooses another", j->o->trace,
-		       sim_trace_kernel(&j->src), j->kernel->name);
+		       sim_trace_kernel(&j->src), j->l->kernel->name);
 }
 
-static bool simulate_job(struct job *j, struct err *e)
+static bool simulate_waves(struct job *j, struct err *e)
 {
 	const struct sim_cmd *o = j->o;
 
+	from_descriptor(j);
+	if (!(o->trace ? open_trace(j, e) : open_affine(j, e)))
+		return false;
 	j->c = (struct sim_config){
 		.cost = &j->m, .clock_mhz = o->clock,
 		.warmth = o->cold ? SIM_COLD : SIM_WARM,
@@ -116,13 +150,71 @@ static bool simulate_job(struct job *j, struct err *e)
 	return true;
 }
 
+/* ---- a launch ---- */
+
+/* What people are told, of a round that stands for the grid. */
+static void from_forecast(struct job *j, struct sim_forecast *f)
+{
+	uint32_t items = j->l->block[0] * j->l->block[1] * j->l->block[2];
+	uint32_t wave;
+
+	j->r = f->round; /* its owner from here on */
+	wave = (uint32_t)j->r.wave_size;
+	j->src.wave_size = (int)wave;
+	j->src.code_va = j->l->kernel->entry_vaddr;
+	j->src.waves_per_group = (int)((items + wave - 1) / wave);
+	j->src.n_groups = j->r.n_waves / j->src.waves_per_group;
+	j->grid = j->plan.groups;
+	j->flop = sim_flop(&j->r) * (double)j->grid / j->src.n_groups;
+	j->gpu = (struct sim_gpu){
+		.groups = j->grid, .wgps = (int)cost_value(&j->m, COST_N_WGP),
+		.groups_per_wgp = f->at_once, .full_rounds = f->rounds,
+		.cycles = f->cycles, .time_s = f->time_s,
+		.launch_s = f->launch_s, .limit = f->limit,
+	};
+	if (f->unknown)
+		cmd_remark(&j->o->cmd, "%llu accesses have addresses that only "
+			   "executing the kernel computes; a line of memory "
+			   "each is assumed", (unsigned long long)f->unknown);
+}
+
+static bool simulate_launch(struct job *j, struct err *e)
+{
+	const struct sim_cmd *o = j->o;
+	struct sim_dispatch how = {
+		.cost = &j->m, .clock_mhz = o->clock, .trips = SIM_TRIPS,
+		.warmth = o->cold ? SIM_COLD : SIM_WARM,
+		.footprint_bytes = o->footprint,
+	};
+	struct sim_forecast f;
+
+	if (!sim_plan_init(&j->plan, j->l, e))
+		return false;
+	if (!how.footprint_bytes)
+		how.footprint_bytes = j->plan.buffer_bytes;
+	if (!sim_plan_forecast(&how, &j->plan, &f, e))
+		return false;
+	if (o->timeline) { /* again, at the clock that it came to */
+		how.clock_mhz = f.clock_mhz;
+		how.issued = sim_timeline_issue;
+		how.issued_ctx = &j->line;
+		sim_forecast_fini(&f);
+		if (!sim_object_forecast_as(&how, &j->plan.launch, &f, e))
+			return false;
+	}
+	from_forecast(j, &f);
+	return true;
+}
+
+/* ---- the whole ---- */
+
 static bool show_job(struct job *j, const char *file, struct err *e)
 {
 	const struct sim_cmd *o = j->o;
 	struct show_sim s = {
-		.file = file, .kernel = j->kernel->name, .r = &j->r,
+		.file = file, .kernel = j->l->kernel->name, .r = &j->r,
 		.c = &j->c, .gpu = j->grid ? &j->gpu : NULL, .m = &j->m,
-		.src = &j->src, .costs = o->costs,
+		.src = &j->src, .costs = o->costs, .flop = j->flop,
 	};
 
 	if (o->timeline && !sim_timeline_write(&j->line, &j->r, o->timeline, e))
@@ -146,33 +238,26 @@ static void job_fini(struct job *j)
 		sim_trace_close(&j->src);
 	if (j->has_affine)
 		sim_affine_close(&j->src);
-	if (j->has_co)
-		co_fini(&j->co);
+	sim_plan_fini(&j->plan);
 	cost_fini(&j->m);
-	buf_fini(&j->object);
 	buf_fini(&j->trace);
 }
 
-static bool job_run(struct job *j, const char *file, const char *kernel,
-		    struct err *e)
+static bool job_run(struct job *j, struct err *e)
 {
-	if (!sim_load_costs(j->o, true, &j->m, e) ||
-	    !open_object(j, file, kernel, e))
-		return false;
-	from_descriptor(j);
-	return (j->o->trace ? open_trace(j, e) : open_affine(j, e)) &&
-	       simulate_job(j, e);
+	return sim_load_costs(j->o, true, &j->m, e) &&
+	       (is_launch(j->o) ? simulate_launch(j, e) : simulate_waves(j, e));
 }
 
 /* The same with the costs of another origin, as a line behind the result. */
-static bool compare_costs(const struct job *j, const char *file, struct err *e)
+static bool compare_costs(const struct job *j, struct err *e)
 {
 	struct sim_cmd other = *j->o;
-	struct job k = { .o = &other };
+	struct job k = { .o = &other, .l = j->l };
 
 	other.costs = j->o->compare;
 	other.timeline = NULL;
-	bool ok = job_run(&k, file, j->kernel->name, e);
+	bool ok = job_run(&k, e);
 	if (ok)
 		fprintf(j->o->cmd.out,
 			"\nwith %s costs: %llu cycles instead of "
@@ -184,27 +269,29 @@ static bool compare_costs(const struct job *j, const char *file, struct err *e)
 	return ok;
 }
 
-static bool check_options(const struct sim_cmd *o, struct err *e)
+/* Another launch is another question; 0: none, waves follow the code. */
+static uint64_t digest_launch(const struct sim_cmd *o)
 {
-	if (o->trace && o->affine)
-		return err_set(e, ERR_USAGE, "--trace and --affine both say "
-			       "where waves go; wanted one of them");
-	if (o->compare && o->cmd.json)
-		return err_set(e, ERR_USAGE, "--compare is a line of text; "
-			       "with --json run twice, with --costs");
-	if (o->clock < 0 || o->clock > 10000)
-		return err_set(e, ERR_USAGE, "--clock %g: wanted MHz",
-			       o->clock);
-	if (o->groups > 65536 || o->workgroup > 1024)
-		return err_set(e, ERR_USAGE, "--groups up to 65536, "
-			       "--workgroup up to 1024");
-	return true;
+	const struct launch_plan *l = &o->launch;
+	struct buf text = { 0 };
+
+	if (!is_launch(o))
+		return 0;
+	buf_printf(&text, "%u,%u,%u %u,%u,%u %u %llu", l->grid[0], l->grid[1],
+		   l->grid[2], l->block[0], l->block[1], l->block[2],
+		   l->lds_bytes, (unsigned long long)l->seed);
+	for (int i = 0; i < l->n_args; i++)
+		buf_printf(&text, " %s", l->arg[i].text);
+	uint64_t digest = XXH3_64bits(text.data, text.len);
+	buf_fini(&text);
+	return digest;
 }
 
 /* With --db a prediction is kept: other costs are another question. */
 static bool keep_job(const struct job *j, const char *file, struct err *e)
 {
 	const struct sim_cmd *o = j->o;
+	const struct launch_plan *l = j->l;
 	const char *base = strrchr(file, '/');
 	char inputs[160], params[320], digest[COST_DIGEST];
 	struct res_record rows = { 0 };
@@ -216,13 +303,14 @@ static bool keep_job(const struct job *j, const char *file, struct err *e)
 		   "?trace:s ?affine:s", digest, o->cold, o->footprint,
 		   o->trace ? "given" : NULL, o->affine ? "given" : NULL);
 	res_params(params, sizeof(params), "object:s groups:d grid:U "
-		   "workgroup:U", base ? base + 1 : file, j->src.n_groups,
-		   j->grid, items_of(j));
+		   "workgroup:U ?launch:X", base ? base + 1 : file,
+		   j->src.n_groups, j->grid, (uint64_t)l->block[0] *
+		   l->block[1] * l->block[2], digest_launch(o));
 	const struct res_start run = { .tool = "t0-sim", .inputs = inputs,
 				       .argc = o->cmd.line_argc,
 				       .argv = o->cmd.line_argv };
 	bool ok = res_record_begin(&rows, o->db, &run, e) &&
-		  res_record_case(&rows, "sim", j->kernel->name, params, e) &&
+		  res_record_case(&rows, "sim", l->kernel->name, params, e) &&
 		  res_record_exact(&rows, "cycles", "cycle",
 				   (double)j->r.cycles, RES_LOWER, e) &&
 		  res_record_exact(&rows, "time", "s", j->grid ?
@@ -232,14 +320,14 @@ static bool keep_job(const struct job *j, const char *file, struct err *e)
 
 bool sim_cmd_kernel(struct cmd *c, struct err *e)
 {
-	const struct sim_cmd *o = (struct sim_cmd *)c;
+	struct sim_cmd *o = (struct sim_cmd *)c;
 	const char *file = c->argv[0];
-	struct job j = { .o = o };
-	bool ok = check_options(o, e) && job_run(&j, file, c->argv[1], e) &&
-		  show_job(&j, file, e) &&
-		  (!o->compare || compare_costs(&j, file, e)) &&
+	struct job j = { .o = o, .l = &o->launch };
+	bool ok = open_plan(o, e) && job_run(&j, e) && show_job(&j, file, e) &&
+		  (!o->compare || compare_costs(&j, e)) &&
 		  keep_job(&j, file, e);
 
 	job_fini(&j);
+	launch_fini(&o->launch);
 	return ok;
 }

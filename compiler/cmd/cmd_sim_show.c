@@ -44,6 +44,27 @@ static void print_head(const struct show_sim *s, FILE *out)
 	fprintf(out, "  costs           %s\n", costs);
 }
 
+/* The limit of what it computes with: matrix units, or pairs of FMA. */
+static double peak_flops(const struct show_sim *s, const char **of)
+{
+	const bool matrix = s->r->busy[SIM_PIPE_WMMA];
+
+	*of = matrix ? "the matrix units" : "the vector ALUs in f32";
+	return 4 * cost_value(s->m, COST_N_WGP) * s->r->clock_mhz * 1e6 *
+	       (matrix ? cost_wmma_rate(s->m) : cost_fma_rate(s->m));
+}
+
+static void print_flop(const struct show_sim *s, FILE *out)
+{
+	const char *of;
+	const double peak = peak_flops(s, &of), rate = s->flop / s->gpu->time_s;
+
+	if (s->flop > 0)
+		fprintf(out, "  arithmetic      %.3f TFLOPS, masked lanes "
+			"counted, %.1f %% of %s\n", rate / 1e12,
+			100 * rate / peak, of);
+}
+
 static void print_gpu(const struct show_sim *s, FILE *out)
 {
 	const struct sim_gpu *g = s->gpu;
@@ -56,6 +77,7 @@ static void print_gpu(const struct show_sim *s, FILE *out)
 		"(limit: %s)\n",
 		(unsigned long long)g->groups, g->wgps, g->groups_per_wgp,
 		g->full_rounds, g->time_s * 1e6, g->launch_s * 1e6, g->limit);
+	print_flop(s, out);
 }
 
 static bool print_pipes(const struct sim_result *r, FILE *out, struct err *e)
@@ -247,6 +269,8 @@ bool show_json(const struct show_sim *s, bool annotate, FILE *out,
 	json_object_set_new(j, "stalls", json_stalls(r->stall));
 	json_object_set_new(j, "occupancy", json_occupancy(r));
 	json_object_set_new(j, "gpu", json_gpu(s->gpu));
+	if (s->flop > 0)
+		json_object_set_new(j, "flop", json_real(s->flop));
 	json_object_set_new(j, "defaults", json_integer(cost_count(s->m,
 							COST_DEFAULT)));
 	if (annotate)

@@ -1,14 +1,17 @@
 /*
  * compiler/cmd/t0-sim.c - how long machine code takes on a 7900 XTX, and why.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "compiler/cmd/cmd_sim.h"
 #include "results/db/results.h"
 
-static struct sim_cmd o = { .costs = "hardware" };
+static struct sim_cmd o = { .costs = "hardware", .launch = LAUNCH_DEFAULTS };
 
 static const struct cmd_spec commands[] = {
-	{ NULL, "FILE.co KERNEL", "predict a kernel's time and say what limits "
-	  "it", sim_cmd_kernel, 2, 2,
+	{ NULL, "FILE [KERNEL] [ARGUMENT...]", "predict a kernel's time and "
+	  "say what limits it", sim_cmd_kernel, 1, CMD_MANY,
 	  .flags = CMD_JSON | CMD_OUTPUT | CMD_QUIET },
 	{ "costs", NULL, "list the costs", sim_cmd_costs, 0, 0,
 	  .flags = CMD_TABLE | CMD_QUIET },
@@ -22,8 +25,7 @@ static const struct cmd_spec commands[] = {
 static const struct cli_opt options[] = {
 	{ "db", 0, CLI_STR, &o.db, "FILE", "the database of costs ($T0_DB, "
 	  "else t0.db); named, it gets predictions as rows" },
-	{ "seed", 0, CLI_U64, &o.seed, "N",
-	  "accepted; nothing is random here" },
+	{ "seed", 0, CLI_U64, &o.launch.seed, "N", LAUNCH_SEED_HELP },
 	CLI_OF("- costs validate"),
 	{ "costs", 0, CLI_STR, &o.costs, "ORIGIN",
 	  "use costs up to hardware (default), published or default" },
@@ -40,16 +42,14 @@ static const struct cli_opt options[] = {
 	  "also say how long it takes with those costs" },
 	{ "clock", 0, CLI_F64, &o.clock, "MHZ",
 	  "shader clock (default: the cost \"clock\")" },
+	LAUNCH_OPTIONS(o.launch),
 	{ "groups", 0, CLI_U64, &o.groups, "N",
-	  "workgroups that one WGP executes" },
-	{ "grid", 0, CLI_U64, &o.grid, "N",
-	  "workgroups of the whole dispatch" },
-	{ "workgroup", 0, CLI_U64, &o.workgroup, "N",
-	  "work-items of a workgroup (default: the object's, or 256)" },
+	  "workgroups that one WGP executes, without arguments" },
 	{ "cold", 0, CLI_FLAG, &o.cold, NULL,
 	  "caches, TLB and instruction cache are empty" },
 	{ "footprint", 0, CLI_U64, &o.footprint, "BYTES",
-	  "data of the dispatch: where it lies when caches are warm" },
+	  "data of the dispatch: where it lies when caches are warm "
+	  "(default: all buffers among the arguments)" },
 	{ "annotate", 'a', CLI_FLAG, &o.annotate, NULL,
 	  "the code with issues and stalls" },
 	{ "timeline", 0, CLI_STR, &o.timeline, "FILE",
@@ -70,24 +70,34 @@ static const struct cli_opt options[] = {
 	{ 0 },
 };
 
-int main(int argc, char **argv)
-{
-	static const struct cmd_tool tool = {
-		.name = "t0-sim",
-		.summary = "predict the time of machine code and say what "
-			   "limits it",
-		.commands = commands,
-		.options = options,
-		.notes =
+static const char notes[] =
 	"Every number is simulated, from the costs that `t0-sim costs` lists: "
 	"those of t0.db (hardware over published) over the defaults of "
 	"compiler/cost/cost.def.\n"
 	"import stores published costs: a CSV file with name, value, unit, "
 	"source.\n"
-	"Waves follow a --trace of the soft device (t0-run --trace), an "
-	"--affine description (compiler/sim/sim.h), or, without either, the "
-	"code from top to bottom, with addresses guessed from it.",
+	"With arguments, as t0-run takes them, waves go where this launch "
+	"sends them, as many at once as the chip holds; data that only "
+	"executing a kernel computes is not known.  Else they follow a --trace "
+	"of the soft device (t0-run --trace), an --affine description "
+	"(compiler/sim/sim.h), or the code from top to bottom, with addresses "
+	"guessed from it.\n\n";
+
+int main(int argc, char **argv)
+{
+	char *help = xmalloc(strlen(operand_help) + sizeof(notes));
+	const struct cmd_tool tool = {
+		.name = "t0-sim",
+		.summary = "predict the time of machine code and say what "
+			   "limits it",
+		.commands = commands,
+		.options = options,
+		.notes = help,
 	};
 
-	return cmd_main(&o.cmd, &tool, argc, argv);
+	strcpy(help, notes);
+	strcat(help, operand_help);
+	const int status = cmd_main(&o.cmd, &tool, argc, argv);
+	free(help);
+	return status;
 }

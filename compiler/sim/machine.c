@@ -127,6 +127,34 @@ static void eval_dual(const struct machine_code *c, struct machine *m,
 	}
 }
 
+/*
+ * The lower half of a sum in 64 bits does not depend on upper halves, and those
+ * may never have been written: compilers make work-item numbers so.
+ */
+static bool eval_low_sum(const struct machine_code *c, struct machine *m,
+			 const struct machine_op *o)
+{
+	const struct isa_operand *sum = &o->in.opnd[o->x.src[2]];
+	const struct isa_operand *d = &o->in.opnd[o->x.dst];
+	uint64_t high[4] = { 0 };
+
+	if ((o->x.op != ISA_v_mad_u64_u32 && o->x.op != ISA_v_mad_i64_i32) ||
+	    sum->kind != ISA_K_VGPR || !machine_knows_v(m, sum->reg, 1) ||
+	    sum->reg + 1 >= 256 || d->reg >= c->vgprs)
+		return false;
+	high[(sum->reg + 1) / 64] = UINT64_C(1) << (sum->reg + 1) % 64;
+	for (int k = 0; k < 4; k++)
+		if (o->x.need_v[k] & ~m->know_v[k] & ~high[k])
+			return false;
+	for (int k = 0; k < 2; k++)
+		if (o->x.need_s[k] & ~m->know_s[k])
+			return false;
+	eval_vector(c, m, o);
+	forget_results(m, &o->x);
+	machine_add_bits(m->know_v, d->reg, 1);
+	return true;
+}
+
 /* ---- control ---- */
 
 static bool eval_condition(const struct machine_code *c,
@@ -159,7 +187,7 @@ static bool report_lost(const struct machine_code *c, const struct machine *m,
 {
 	return err_set(e, ERR_UNSUPPORTED, "offset %llu: where %s goes depends "
 		       "on data that only executing the kernel computes; use a "
-		       "trace or a live source",
+		       "trace (t0-run --trace, t0-sim --trace) or a live source",
 		       (unsigned long long)(m->pc - c->va),
 		       isa_op_info(o->in.op)->name);
 }
@@ -215,7 +243,7 @@ bool machine_step(struct machine_code *c, struct machine *m,
 	else if (machine_evaluates(o->form) && knows_sources(m, &o->x) &&
 		 eval_known(c, m, o))
 		learn_results(m, &o->x);
-	else
+	else if (o->form != MACHINE_V64 || !eval_low_sum(c, m, o))
 		forget_results(m, &o->x);
 	m->pc += o->in.size_bytes;
 	return true;

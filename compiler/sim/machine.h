@@ -6,7 +6,7 @@
  * and the place of the workgroup alone, at a fraction of what executing it
  * would take: a matrix product costs nothing.  Known at the beginning are what
  * the packet processor sets (work-item and workgroup numbers, the pointers that
- * the descriptor asks for) and the memory of struct machine_memory: arguments.
+ * the descriptor asks for) and the memory of struct sim_memory: arguments.
  * A branch on a value that is not known is an error, ERR_UNSUPPORTED, that says
  * where; such kernels need a trace or a live source.  An address that is not
  * known leaves the access without addresses (struct sim_step), and is counted.
@@ -15,15 +15,6 @@
 #define T0_SIM_MACHINE_H
 
 #include "compiler/sim/sim.h"
-
-#define MACHINE_MEMORY_MAX 4
-
-/* Bytes that scalar loads may read. */
-struct machine_memory {
-	uint64_t va;
-	const void *bytes;
-	uint64_t size_bytes;
-};
 
 struct machine_op;
 
@@ -34,7 +25,7 @@ struct machine_code {
 	size_t size_bytes;
 	int wave_size;
 	int vgprs; /* of a wave: registers from there on are never known */
-	struct machine_memory memory[MACHINE_MEMORY_MAX];
+	const struct sim_memory *memory; /* [n_memory] */
 	int n_memory;
 	/* Forward branches on what is not known are not taken, not errors. */
 	bool guess;

@@ -134,6 +134,14 @@ static inline void machine_write_s(struct machine *m,
 		m->s[o->reg + 1] = (uint32_t)(value >> 32);
 }
 
+/* Of machine.def: `n` bits from bit `at`, sign-extended; none are 0. */
+static inline uint32_t machine_signed_field(int32_t x, uint32_t at, uint32_t n)
+{
+	if (!n || at + n >= 32)
+		return n ? (uint32_t)(x >> at) : 0;
+	return (uint32_t)((int32_t)((uint32_t)x << (32 - at - n)) >> (32 - n));
+}
+
 /* Of machine.def: bit 0 becomes bit 31. */
 static inline uint32_t machine_reverse(uint32_t a)
 {

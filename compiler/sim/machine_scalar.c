@@ -68,7 +68,7 @@ bool machine_load(const struct machine_code *c, struct machine *m,
 	    !machine_scalar_address(m, in, &va))
 		return false;
 	for (int k = 0; k < c->n_memory; k++) {
-		const struct machine_memory *r = &c->memory[k];
+		const struct sim_memory *r = &c->memory[k];
 
 		if (va < r->va || va - r->va > r->size_bytes ||
 		    bytes > r->size_bytes - (va - r->va))

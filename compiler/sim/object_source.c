@@ -10,6 +10,8 @@
 #define KERNARG_VA (UINT64_C(1) << 46)
 #define PACKET_VA (KERNARG_VA + (1u << 20))
 #define LINE_BYTES 128
+/* Loads of the last arguments may read on to there. */
+#define KERNARG_ALIGN 64u
 
 /* Bits of COMPUTE_PGM_RSRC2. */
 enum { RSRC2_X = 1 << 7, RSRC2_Y = 1 << 8, RSRC2_Z = 1 << 9,
@@ -27,6 +29,7 @@ struct object {
 	struct sim_launch l;
 	struct packet packet;
 	uint8_t *arguments;
+	struct sim_memory *memory;
 	struct machine *wave; /* [n_waves]; v NULL: not resident */
 	struct sim_sharing *share; /* [dwords], NULL: not looked for yet */
 	int every;
@@ -80,10 +83,13 @@ static void group_sgprs(struct machine *m, const struct object *o,
 				 (uint32_t)waves);
 }
 
-/* Work-item ids are packed into v0, 10 bits each. */
-static void set_work_items(struct machine *m, const struct object *o, int wave)
+/*
+ * Work-item ids are packed into v0, 10 bits each.  A wave without any, of a
+ * partial workgroup, does not exist.
+ */
+static void set_work_items(struct machine *m, const struct object *o,
+			   const uint32_t size[3], int wave)
 {
-	const uint32_t *size = o->l.group_size;
 	uint32_t n = (uint32_t)o->code.wave_size, v0[64];
 	uint32_t first = (uint32_t)wave * n, total = size[0] * size[1] *
 						     size[2];
@@ -99,6 +105,7 @@ static void set_work_items(struct machine *m, const struct object *o, int wave)
 	machine_set_vgpr(&o->code, m, 0, v0);
 	machine_set_sgpr(m, ISA_R_EXEC_LO, (uint32_t)exec);
 	machine_set_sgpr(m, ISA_R_EXEC_HI, (uint32_t)(exec >> 32));
+	m->ended = !exec;
 }
 
 static void init_wave(const struct object *o, struct machine *m, uint64_t index,
@@ -108,11 +115,24 @@ static void init_wave(const struct object *o, struct machine *m, uint64_t index,
 	uint32_t id[3] = { (uint32_t)(index % n[0]),
 			   (uint32_t)(index / n[0] % n[1]),
 			   (uint32_t)(index / n[0] / n[1]) };
+	uint32_t size[3], items = 1;
 
+	for (int k = 0; k < 3; k++) {
+		uint64_t first = (uint64_t)id[k] * o->l.group_size[k];
+		uint64_t left = o->packet.grid[k] > first ?
+					o->packet.grid[k] - first : 0;
+
+		size[k] = left < o->l.group_size[k] ? (uint32_t)left
+						    : o->l.group_size[k];
+		items *= size[k];
+	}
+	if (items < (uint32_t)(waves * o->code.wave_size))
+		waves = (int)((items + (uint32_t)o->code.wave_size - 1) /
+			      (uint32_t)o->code.wave_size);
 	machine_init(&o->code, m);
 	user_sgprs(m, o);
 	group_sgprs(m, o, id, wave, waves);
-	set_work_items(m, o, wave);
+	set_work_items(m, o, size, wave);
 }
 
 /* ---- the source ---- */
@@ -150,6 +170,7 @@ static bool object_step(struct sim_source *s, int wave, uint64_t cycle,
 	(void)cycle;
 	if (!machine_step(&o->code, m, out, e))
 		return false;
+	s->unknown = o->code.unknown;
 	if (m->ended)
 		machine_fini(m);
 	return true;
@@ -417,7 +438,8 @@ static void fill_packet(struct object *o)
 {
 	for (int k = 0; k < 3; k++) {
 		o->packet.group_size[k] = (uint16_t)o->l.group_size[k];
-		o->packet.grid[k] = o->l.groups[k] * o->l.group_size[k];
+		o->packet.grid[k] = o->l.grid[k] ? o->l.grid[k] :
+				    o->l.groups[k] * o->l.group_size[k];
 	}
 	o->packet.private_bytes = o->l.kernel->desc.private_segment_bytes;
 	o->packet.group_bytes = o->l.kernel->desc.group_segment_bytes +
@@ -436,19 +458,25 @@ bool sim_object_open(struct sim_source *s, const struct sim_launch *l,
 	s->ctx = o = xcalloc(1, sizeof(*o));
 	o->l = *l;
 	o->every = every > 0 ? every : 1;
-	o->arguments = xmalloc(l->kernarg_bytes + 1);
+	const size_t room = (l->kernarg_bytes / KERNARG_ALIGN + 1) *
+			    KERNARG_ALIGN;
+
+	o->arguments = xcalloc(1, room);
 	memcpy(o->arguments, l->kernarg_bytes ? l->kernarg : "",
 	       l->kernarg_bytes);
 	fill_packet(o);
+	o->memory = xcalloc((size_t)l->n_memory + 2, sizeof(*o->memory));
+	o->memory[0] = (struct sim_memory){ KERNARG_VA, o->arguments, room };
+	o->memory[1] = (struct sim_memory){ PACKET_VA, &o->packet,
+					    sizeof(o->packet) };
+	for (int i = 0; i < l->n_memory; i++)
+		o->memory[2 + i] = l->memory[i];
 	s->n_groups = n_groups;
 	fill_source(s, o);
 	o->code = (struct machine_code){
 		.code = s->code, .va = s->code_va, .size_bytes = s->code_bytes,
 		.wave_size = s->wave_size, .vgprs = s->vgprs,
-		.memory = { { KERNARG_VA, o->arguments, l->kernarg_bytes },
-			    { PACKET_VA, &o->packet, sizeof(o->packet) },
-			    { l->data_va, l->data, l->data_bytes } },
-		.n_memory = 3,
+		.memory = o->memory, .n_memory = 2 + l->n_memory,
 		.guess = l->guess,
 	};
 	machine_code_init(&o->code);
@@ -470,13 +498,7 @@ void sim_object_close(struct sim_source *s)
 	free(o->wave);
 	free(o->share);
 	free(o->arguments);
+	free(o->memory);
 	free(o);
 	s->ctx = NULL;
-}
-
-uint64_t sim_object_unknown(const struct sim_source *s)
-{
-	const struct object *o = s->ctx;
-
-	return o->code.unknown;
 }

@@ -31,7 +31,8 @@ static int next_change(const struct sim_dispatch *d, int round, int end)
 }
 
 static bool simulate_round(const struct sim_dispatch *d, int round, int groups,
-			   double mhz, struct sim_result *r, struct err *e)
+			   double mhz, struct sim_result *r, uint64_t *unknown,
+			   struct err *e)
 {
 	double wgps = cost_value(d->cost, COST_N_WGP);
 	struct sim_cold cold[SIM_COLD_MOST];
@@ -42,6 +43,7 @@ static bool simulate_round(const struct sim_dispatch *d, int round, int groups,
 		.warm_code = d->warmth == SIM_WARM, .trips = d->trips,
 		.busy_wgps = (double)d->groups < wgps ? (int)d->groups
 						      : (int)wgps,
+		.issued = round ? NULL : d->issued, .ctx = d->issued_ctx,
 	};
 	struct sim_source s = { 0 };
 
@@ -49,6 +51,7 @@ static bool simulate_round(const struct sim_dispatch *d, int round, int groups,
 		return false;
 	bool ok = sim_run(&s, &c, r, e);
 
+	*unknown += s.unknown;
 	d->close(&s);
 	return ok;
 }
@@ -89,11 +92,13 @@ static bool at_clock(const struct sim_dispatch *d, double mhz,
 
 	sim_fini(&f->round);
 	f->cycles = 0;
+	f->unknown = 0;
 	for (int i = 0, next; i < whole + (rest > 0); i = next) {
 		struct sim_result r = { 0 };
 
 		next = i < whole ? next_change(d, i, whole) : i + 1;
-		if (!simulate_round(d, i, i < whole ? each : rest, mhz, &r, e))
+		if (!simulate_round(d, i, i < whole ? each : rest, mhz, &r,
+				    &f->unknown, e))
 			return false;
 		f->cycles += (next - i) * (double)r.cycles;
 		if (i)
@@ -181,28 +186,40 @@ static int every_of(const struct sim_launch *l, uint64_t groups, int wgps)
 			 : 1;
 }
 
-bool sim_object_forecast(const struct cost_model *m,
-			 const struct sim_launch *l, uint64_t footprint_bytes,
-			 struct sim_forecast *out, struct err *e)
+bool sim_object_forecast_as(const struct sim_dispatch *how,
+			    const struct sim_launch *l,
+			    struct sim_forecast *out, struct err *e)
 {
 	const uint64_t groups = (uint64_t)l->groups[0] * l->groups[1] *
 				l->groups[2];
-	const int wgps = (int)cost_value(m, COST_N_WGP);
+	const int wgps = (int)cost_value(how->cost, COST_N_WGP);
 	const int k = groups ? every_of(l, groups, wgps) : 1;
 	struct object_dispatch o = { l, k * wgps };
-	struct sim_dispatch d = {
-		.cost = m, .footprint_bytes = footprint_bytes,
-		.groups = groups / (uint64_t)k,
-		.warmth = SIM_WARM, .trips = SIM_TRIPS,
-		.cold = l->cold, .n_cold = l->n_cold,
-		.uneven = l->uneven,
-		.open = open_object, .close = sim_object_close, .ctx = &o,
-	};
+	struct sim_dispatch d = *how;
 
+	d.groups = groups / (uint64_t)k;
+	d.cold = l->cold;
+	d.n_cold = l->n_cold;
+	d.uneven = l->uneven;
+	d.open = open_object;
+	d.close = sim_object_close;
+	d.ctx = &o;
 	if (!sim_forecast(&d, out, e))
 		return false;
 	out->groups *= k;
 	out->cycles *= k;
 	out->time_s *= k;
 	return true;
+}
+
+bool sim_object_forecast(const struct cost_model *m,
+			 const struct sim_launch *l, uint64_t footprint_bytes,
+			 struct sim_forecast *out, struct err *e)
+{
+	const struct sim_dispatch how = {
+		.cost = m, .footprint_bytes = footprint_bytes,
+		.warmth = SIM_WARM, .trips = SIM_TRIPS,
+	};
+
+	return sim_object_forecast_as(&how, l, out, e);
 }

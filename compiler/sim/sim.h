@@ -98,6 +98,7 @@ struct sim_source {
 	int vgprs;	     /* of a wave, not rounded */
 	bool cu_mode;	     /* a group stays in one CU */
 	int group_sgpr;	     /* register of the workgroup's x; 0: none */
+	uint64_t unknown;    /* accesses so far that it knew no address of */
 
 	/* Waves of `group` come to life at `cycle`.  May be NULL. */
 	bool (*begin)(struct sim_source *s, int group, uint64_t cycle,
@@ -323,6 +324,9 @@ struct sim_dispatch {
 	 * "clock.short_limit" so: long kernels meet the power limit.
 	 */
 	double clock_mhz;
+	/* As in sim_config, of the first round; clock_mhz has to be given. */
+	void (*issued)(void *ctx, const struct sim_event *ev);
+	void *issued_ctx;
 	/* A source of the first `n` workgroups of a WGP: 0, 48, 96, ... */
 	bool (*open)(void *ctx, struct sim_source *s, int n, struct err *e);
 	void (*close)(struct sim_source *s);
@@ -337,6 +341,7 @@ struct sim_forecast {
 	double rounds;
 	const char *limit; /* name of the busiest pipe, or "dispatch" */
 	struct sim_result round; /* a full one, the only one, or all */
+	uint64_t unknown;  /* accesses without addresses, of those simulated */
 };
 /* false and *e: a kernel that does not fit, or what the source says. */
 bool sim_forecast(const struct sim_dispatch *d, struct sim_forecast *out,
@@ -345,6 +350,13 @@ void sim_forecast_fini(struct sim_forecast *f);
 
 /* ---------------------------------------------------- object_source.c --- */
 
+/* Bytes that scalar loads may read: arguments, and what waves branch on. */
+struct sim_memory {
+	uint64_t va;
+	const void *bytes;
+	uint64_t size_bytes;
+};
+
 /* A kernel of a code object, launched. */
 struct sim_launch {
 	const struct co_kernel *kernel;
@@ -352,10 +364,12 @@ struct sim_launch {
 	size_t kernarg_bytes;
 	uint32_t groups[3];	/* workgroups of the grid */
 	uint32_t group_size[3]; /* work-items of a workgroup */
+	/* Of the grid, where the last workgroups are partial; 0: all whole. */
+	uint32_t grid[3];
 	uint32_t lds_bytes;	/* dynamic, beyond the descriptor's */
-	/* Or 0: a buffer whose contents kernels branch on, as lengths are. */
-	uint64_t data_va, data_bytes;
-	const void *data;
+	/* Buffers whose contents kernels branch on, as lengths are. */
+	const struct sim_memory *memory; /* [n_memory], the caller's */
+	int n_memory;
 	struct sim_cold cold[SIM_COLD_MOST]; /* [n_cold] of a forecast */
 	int n_cold;
 	/* Number of the WGP's first workgroup: which WGP is looked at. */
@@ -377,8 +391,6 @@ struct sim_launch {
 bool sim_object_open(struct sim_source *s, const struct sim_launch *l,
 		     int n_groups, int every, struct err *e);
 void sim_object_close(struct sim_source *s);
-/* Accesses so far whose addresses could not be followed. */
-uint64_t sim_object_unknown(const struct sim_source *s);
 
 /*
  * sim_forecast() of it (predict.c):
@@ -398,6 +410,35 @@ uint64_t sim_object_unknown(const struct sim_source *s);
 bool sim_object_forecast(const struct cost_model *m,
 			 const struct sim_launch *l, uint64_t footprint_bytes,
 			 struct sim_forecast *out, struct err *e);
+/* The same with *how's costs, footprint, warmth, trips, clock and observer. */
+bool sim_object_forecast_as(const struct sim_dispatch *how,
+			    const struct sim_launch *l,
+			    struct sim_forecast *out, struct err *e);
+
+/* ------------------------------------------------------ plan_launch.c --- */
+
+struct launch_plan; /* isa/launch/launch.h */
+
+/*
+ * A plan that launch_check() passed, to simulate: buffers lie far apart, hold
+ * what the operands say, and hidden arguments are those of a queue.
+ */
+struct sim_plan {
+	struct sim_launch launch;
+	struct sim_memory *memory; /* owned */
+	uint64_t groups;	   /* workgroups of the grid */
+	uint64_t buffer_bytes;	   /* of all buffers */
+};
+/* The plan has to stay; end with sim_plan_fini(), whatever came of it. */
+bool sim_plan_init(struct sim_plan *p, struct launch_plan *l, struct err *e);
+/*
+ * sim_object_forecast_as() of the WGP that has the first workgroup, or of that
+ * with the last, where masks and partial workgroups are: of the slower, whose
+ * number is in launch.first then.
+ */
+bool sim_plan_forecast(const struct sim_dispatch *how, struct sim_plan *p,
+		       struct sim_forecast *out, struct err *e);
+void sim_plan_fini(struct sim_plan *p);
 
 /* ---------------------------------------------------- trace_source.c ---- */
 

@@ -131,14 +131,16 @@ static bool simulate_launch(const struct launch *x, const struct gpu_state *s,
 
 	if (!co_parse(&co, x->code->object, x->code->object_bytes, e))
 		return false;
+	const struct sim_memory words = {
+		s->words->va, s->words->cpu, s->words->size_bytes,
+	};
 	const struct sim_launch l = {
 		.kernel = &co.kernels[0],
 		.kernarg = x->args, .kernarg_bytes = k->kernarg_bytes,
 		.groups = { x->groups[0], x->groups[1], x->groups[2] },
 		.group_size = { x->group_size[0], x->group_size[1],
 				x->group_size[2] },
-		.data_va = s->words->va, .data = s->words->cpu,
-		.data_bytes = s->words->size_bytes,
+		.memory = &words, .n_memory = 1,
 		.guess = true,
 		/* The later a query, the more keys it sees. */
 		.uneven = s->flash && x->code == &s->flash->code,

@@ -74,7 +74,8 @@ static void followed(const uint8_t *code, size_t size)
 	struct machine_code c = {
 		.code = code, .va = 4096, .size_bytes = size,
 		.wave_size = size % 2 ? 64 : 32, .vgprs = 32,
-		.memory = { { 1 << 16, code, size } }, .n_memory = 1,
+		.memory = (struct sim_memory[]){ { 1 << 16, code, size } },
+		.n_memory = 1,
 		.guess = true,
 	};
 	uint32_t lanes[64] = { 0, 1, 2, 3 };

@@ -10,7 +10,7 @@
 #include "autotune/cpu_tune/cpu_tune.h"
 #include "autotune/tuner/tune.h"
 #include "compiler/gemm/gemm.h"
-#include "kfd/cmd/value.h"
+#include "isa/launch/launch.h"
 #include "probes/discover/discover.h"
 #include "tests/attack/driver/driver.h"
 

@@ -73,7 +73,7 @@ static uint64_t unknown;
 
 static void close_source(struct sim_source *s)
 {
-	unknown += sim_object_unknown(s);
+	unknown += s->unknown;
 	sim_object_close(s);
 }
 

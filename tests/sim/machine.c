@@ -65,8 +65,49 @@ static void test_spilled_scalars(void)
 	machine_code_fini(&c);
 }
 
+/* Worked out by hand: 0xf0e1d2c3 is ...1101 0010 1100 0011 at its low end. */
+static void test_fields(void)
+{
+	static const uint32_t wanted[16] = {
+		[1] = 0x0000002c, [2] = 0, [3] = 0xfffffff0,
+		[4] = 0x00000fe0, [5] = 7, [6] = 0xf0e1d2c3,
+		[7] = 0xe1d2c312, [8] = 0x0000002c, [9] = 0xefdfadbf,
+		[10] = 0x0d0a2904, [11] = 0x1d2a7b44, [12] = 0x0f1e2d3c,
+		[13] = 0xedcba987, [14] = 1, [15] = 0,
+	};
+	struct machine_code c;
+	struct machine m;
+
+	is_i64(follow(&c, &m, "fields"), 29, "the wave with fields");
+	for (int r = 1; r < 16; r++) {
+		ok(machine_knows_s(&m, r, 1), "s%d is known", r);
+		is_u64(m.s[r], wanted[r], "and right");
+	}
+	machine_fini(&m);
+	machine_code_fini(&c);
+}
+
+/* What the lower half of a sum is does not depend on upper halves. */
+static void test_low_sum(void)
+{
+	struct machine_code c;
+	struct machine m;
+
+	is_i64(follow(&c, &m, "low_sum"), 10, "the wave with sums");
+	ok(machine_knows_s(&m, 1, 1), "the lower half is known");
+	is_u64(m.s[1], 705, "and right");
+	ok(!machine_knows_s(&m, 2, 1), "the upper one is not");
+	ok(!machine_knows_s(&m, 30, 1), "nor the carry");
+	ok(!machine_knows_s(&m, 3, 1), "nor a sum of what is unknown");
+	ok(!machine_knows_s(&m, 4, 1), "nor one of an unknown product");
+	machine_fini(&m);
+	machine_code_fini(&c);
+}
+
 int main(void)
 {
+	test_low_sum();
+	test_fields();
 	test_few_registers();
 	test_spilled_scalars();
 	return plan_done();

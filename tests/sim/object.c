@@ -152,7 +152,7 @@ static void on_dispatch(void *ctx, struct soft_timed *t,
 	twin->followed = true;
 	for (int g = 0; g < (int)d->total && twin->followed; g++)
 		twin->followed = one_group(t, &s, d, g);
-	twin->unknown = sim_object_unknown(&s);
+	twin->unknown = s.unknown;
 	sim_object_close(&s);
 }
 

@@ -8,7 +8,7 @@ cd "$tmp" || exit 2
 
 "$T0_BUILD/t0-isa" asm "$data/asm/triple.s" -o t.co
 exits 0 'the help is shown' "$sim" --help
-has out 'FILE.co KERNEL' 'and tells the usage'
+has out 'FILE [KERNEL] [ARGUMENT...]' 'and tells the usage'
 exits 0 'a kernel without description' "$sim" t.co triple
 has out 'simulated, not measured' 'says what it is'
 has out 'limiting pipe' 'and what limits it'

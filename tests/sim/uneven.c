@@ -26,6 +26,7 @@ struct prompt {
 	struct co co;
 	struct args args;
 	int32_t data[4]; /* first[2], length, slot */
+	struct sim_memory memory;
 	struct sim_launch l;
 };
 
@@ -69,13 +70,13 @@ static bool prompt_new(struct prompt *p, int32_t n, struct err *e)
 	if (!attention_object(&p->object, e) ||
 	    !co_parse(&p->co, p->object.bytes, p->object.len, e))
 		return false;
+	p->memory = (struct sim_memory){ DATA_VA, p->data, sizeof(p->data) };
 	p->l = (struct sim_launch){
 		.kernel = &p->co.kernels[0],
 		.kernarg = &p->args, .kernarg_bytes = sizeof(p->args),
 		.groups = { HEADS, (uint32_t)n / TILE, 1 },
 		.group_size = { 2 * TILE, 1, 1 },
-		.data_va = DATA_VA, .data = p->data,
-		.data_bytes = sizeof(p->data),
+		.memory = &p->memory, .n_memory = 1,
 		.guess = true, .uneven = true,
 	};
 	groups_tell(p);
