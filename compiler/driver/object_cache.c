@@ -1,6 +1,10 @@
 /*
  * compiler/driver/object_cache.c - objects from the pack, from the cache's
  * folder, or compiled and put there.
+ *
+ * What lies in the folder is run: it must be the user's alone, and so must
+ * each entry, which is a plain file and no link.  Its hash and key tell what
+ * was damaged or copied to another name; against others only that helps.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -72,7 +76,8 @@ void object_cache_init(struct object_cache *c, object_warn_fn *warn, void *ctx)
 		 (unsigned long long)build.hi, (unsigned long long)build.lo);
 	if (root && (build.hi || build.lo)) {
 		c->folder = join_path(root, name);
-		utimensat(AT_FDCWD, c->folder, NULL, 0); /* is in use */
+		/* It is in use. */
+		utimensat(AT_FDCWD, c->folder, NULL, AT_SYMLINK_NOFOLLOW);
 	}
 	free(root);
 }
@@ -95,7 +100,9 @@ static bool is_build(const char *name)
 /* The entries of a build, then its folder; strangers' files keep it. */
 static void remove_build(const char *folder)
 {
-	DIR *d = opendir(folder);
+	const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+					    O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	for (struct dirent *f; d && (f = readdir(d));) {
 		size_t n = strlen(f->d_name);
@@ -104,6 +111,8 @@ static void remove_build(const char *folder)
 	}
 	if (d)
 		closedir(d);
+	else if (fd >= 0)
+		close(fd);
 	rmdir(folder);
 }
 
@@ -156,13 +165,63 @@ static struct entry entry_for(struct object_key key, const void *data,
 	return x;
 }
 
+enum { ENTRY_MAX_BYTES = 64 << 20 };
+
+/* Can nobody but the user (and root) have put something there? */
+static bool check_owner(const char *path, const struct stat *s, struct err *e)
+{
+	if (s->st_uid != geteuid())
+		return err_set(e, ERR_PERM, "%s: belongs to user %u, wanted "
+			       "one of user %u", path, (unsigned)s->st_uid,
+			       (unsigned)geteuid());
+	if (s->st_mode & S_IWOTH ||
+	    (s->st_mode & S_IWGRP && s->st_gid != getegid()))
+		return err_set(e, ERR_PERM, "%s: others may write to it (mode "
+			       "%04o); chmod go-w would mend that", path,
+			       (unsigned)s->st_mode & 07777);
+	return true;
+}
+
+/* The folder and the one that it stands in; those not there are no danger. */
+static bool check_folders(const struct object_cache *c, struct err *e)
+{
+	char *path = xstrdup(c->folder);
+	struct stat s;
+	bool good = stat(path, &s) || check_owner(path, &s, e);
+
+	*strrchr(path, '/') = 0;
+	good = good && (stat(path, &s) || check_owner(path, &s, e));
+	free(path);
+	return good;
+}
+
+/* The bytes of an entry; false if it is none, or not the user's. */
+static bool read_own(const char *path, struct buf *out)
+{
+	/* Neither follow a link nor wait for who writes to a pipe. */
+	const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
+					  O_CLOEXEC);
+	char chunk[65536];
+	ssize_t n = -1;
+	struct stat s;
+
+	if (fd >= 0 && !fstat(fd, &s) && S_ISREG(s.st_mode) &&
+	    s.st_size <= ENTRY_MAX_BYTES && check_owner(path, &s, NULL))
+		while ((n = read(fd, chunk, sizeof(chunk))) > 0 &&
+		       out->len <= ENTRY_MAX_BYTES)
+			buf_add(out, chunk, (size_t)n);
+	if (fd >= 0)
+		close(fd);
+	return n == 0;
+}
+
 /* False if it is not there, or is not what was written. */
 static bool entry_read(const struct object_cache *c, struct object_key key,
 		       struct cache_object *out)
 {
 	char *path = entry_path(c, key);
 	struct entry x, want;
-	bool good = file_read(path, 0, &out->own, NULL) &&
+	bool good = check_folders(c, NULL) && read_own(path, &out->own) &&
 		    out->own.len > sizeof(x);
 
 	if (good) {
@@ -185,11 +244,16 @@ static bool entry_write(const struct object_cache *c, struct object_key key,
 	char *path = entry_path(c, key);
 	struct buf all = { 0 };
 	bool new_build = access(c->folder, F_OK) != 0, good;
+	struct stat s;
 
 	buf_add(&all, &x, sizeof(x));
 	buf_add(&all, object->data, object->len);
-	good = file_make_folders(c->folder, e) &&
-	       file_write_atomic(path, all.data, all.len, e);
+	good = file_make_folders(c->folder, e) && check_folders(c, e);
+	/* A link would be followed, a pipe written to. */
+	if (good && !lstat(path, &s) && !S_ISREG(s.st_mode) &&
+	    !S_ISDIR(s.st_mode))
+		unlink(path);
+	good = good && file_write_atomic(path, all.data, all.len, e);
 	if (good && new_build)
 		remove_old(c->folder);
 	buf_fini(&all);
