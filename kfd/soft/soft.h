@@ -17,6 +17,7 @@
 #ifndef T0_KFD_SOFT_SOFT_H
 #define T0_KFD_SOFT_SOFT_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -88,6 +89,25 @@ bool soft_last_fault(struct kfd_driver *d, struct soft_fault *out);
 bool soft_sysfs_export(struct kfd_driver *d, const char *root, struct err *e);
 /* Does this file of the device change while it runs? */
 bool soft_sysfs_live(const char *path);
+
+/*
+ * What programs do behind the device's back, for who stands between them and
+ * libc.  Descriptors that the device keeps for itself:
+ */
+bool kfd_soft_owns_fd(struct kfd_driver *d, int fd);
+/*
+ * Host pages got another mapping, or moved away: SVM ranges end there; user
+ * pointers lead to what stands in their place, and with `gone` to nothing.
+ */
+void kfd_soft_remapped(struct kfd_driver *d, void *addr, size_t size_bytes,
+		       bool gone);
+/*
+ * SIGSEGV and SIGBUS are the device's once a program gave it memory of its
+ * own; it passes on what is none of its threads' doing.  sigaction() of the
+ * program; false: it is to go the usual way.
+ */
+bool kfd_soft_sigaction(int sig, const struct sigaction *new,
+			struct sigaction *old);
 
 /* ------------------------------------------------------------ fault.c ---- */
 

@@ -540,6 +540,32 @@ static void test_priv(void)
 	rig_end(&r);
 }
 
+/* More workgroups than 64 bits count: they do not become few, or none. */
+static void test_endless_grids(void)
+{
+	static const uint32_t grid[][3] = {
+		{ 0x80000000, 0x80000000, 4 },		  /* 2^64 */
+		{ 0xffffffff, 0xffffffff, 0xffffffff },	  /* 2^96 - ... */
+		{ 0x80000000, 0x80000000, 5 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(grid); i++) {
+		struct rig r = rig(NULL);
+		struct kfd_ioc_destroy_queue a = { r.q.a.queue_id, 0 };
+
+		load(&r, "nothing");
+		memcpy(r.p.grid_size, grid[i], sizeof(grid[i]));
+		r.p.setup = 3;
+		sd_submit(&r.s, &r.q, &r.p);
+		ok(sd_stays(r.done, 1, 30), "a grid without end, %zu, does "
+		   "not complete", i);
+		is_i64(sd_ioctl(&r.s, KFD_IOC_DESTROY_QUEUE, &a), 0,
+		       "grid %zu ends with its queue", i);
+		sd_queue_buffers_free(&r.s, &r.q);
+		sd_close(&r.s);
+	}
+}
+
 int main(void)
 {
 	struct rig r = rig(NULL);
@@ -564,5 +590,6 @@ int main(void)
 	refused(8, "an entry point that is not aligned", spoil_entry);
 	test_fits();
 	test_priv();
+	test_endless_grids();
 	return plan_done();
 }

@@ -257,6 +257,63 @@ static void test_vendor(void)
 	sd_queue_buffers_free(&s, &q);
 }
 
+/* Buffers that chain to themselves, and waits for what never comes. */
+static void test_endless(void)
+{
+	uint32_t *ib = (uint32_t *)mem.p + 600;
+	const uint32_t never[] = { HEAD(0x3c, 6), 3 | 1u << 4, LO(&word[30]),
+				   HI(&word[30]), 1, 1, 4 };
+	const uint32_t chain[] = { HEAD(0x3f, 3), LO(ib), HI(ib), 4 | 1u << 20 };
+	const struct aql_pm4_ib v = {
+		.header = AQL_HEADER(AQL_VENDOR, 1, 2, 2),
+		.amd_format = AQL_VENDOR_PM4_IB,
+		.ib_jump_cmd = { HEAD(0x3f, 3), LO(ib), HI(ib), 4 | 1u << 23 },
+		.dw_cnt_remain = 10,
+	};
+	struct sd_queue q = sd_queue(&s, 64);
+	struct pm4 p = pm4_new();
+
+	word[30] = 0;
+	memcpy(ib, chain, sizeof(chain));
+	sd_submit(&s, &q, &v);
+	PUT(&p, HEAD(0x3f, 3), LO(ib), HI(ib), 4);
+	ring(&p);
+	usleep(2000);
+	is_i64(sd_queue_destroy(&s, &q), 0, "an AQL queue in a buffer that "
+	       "chains to itself can be destroyed");
+	sd_queue_buffers_free(&s, &q);
+	is_i64(sd_queue_destroy(&s, &p.q), 0, "and a PM4 queue, too");
+	sd_queue_buffers_free(&s, &p.q);
+	p = pm4_new();
+	put(&p, never, ARRAY_SIZE(never));
+	ring(&p);
+	usleep(2000);
+	is_i64(sd_queue_destroy(&s, &p.q), 0, "and one that waits for what "
+	       "never comes");
+	sd_queue_buffers_free(&s, &p.q);
+}
+
+/* 2^25 groups of 2^7 lanes are 2^32 lanes: not none. */
+static void test_overflow(void)
+{
+	const struct soft_options o = { .threads = 1 };
+	struct soft_fault f = { 0 };
+	struct sd was = s;
+	struct pm4 p;
+
+	s = sd_open(&o);
+	p = pm4_new();
+	PUT(&p, HEAD(0x76, 4), 0x207, 128, 1, 1);
+	PUT(&p, HEAD(0x15, 4), 1u << 25, 1, 1, 1u << 15 | 1u << 2 | 1);
+	ring(&p);
+	for (int i = 0; i < 5000 && !soft_last_fault(s.d, &f); i++)
+		usleep(1000);
+	has_str(f.text, "2^32 - 1", "too many lanes are refused, by name");
+	sd_queue_destroy(&s, &p.q);
+	sd_close(&s);
+	s = was;
+}
+
 static void test_nonsense(void)
 {
 	struct pm4 p = pm4_new();
@@ -292,6 +349,8 @@ int main(void)
 	test_dispatch();
 	test_privileged();
 	test_vendor();
+	test_endless();
+	test_overflow();
 	test_nonsense();
 	sd_close(&s);
 	return plan_done();

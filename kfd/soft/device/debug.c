@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "kfd/soft/device/dev.h"
@@ -137,21 +136,6 @@ int soft_ioc_runtime_enable(struct soft_dev *d, void *arg)
 
 /* ----------------------------------------------------- the debugger asks -- */
 
-static bool put_user(uint64_t user, const void *mine, size_t n)
-{
-	struct iovec a = { (void *)(uintptr_t)mine, n };
-	struct iovec b = { (void *)(uintptr_t)user, n };
-
-	return !n || process_vm_writev(getpid(), &a, 1, &b, 1, 0) == (ssize_t)n;
-}
-
-static bool get_user(void *mine, uint64_t user, size_t n)
-{
-	struct iovec a = { mine, n }, b = { (void *)(uintptr_t)user, n };
-
-	return !n || process_vm_readv(getpid(), &a, 1, &b, 1, 0) == (ssize_t)n;
-}
-
 static size_t min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
@@ -196,7 +180,7 @@ static int dbg_enable(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 	fd = fcntl((int)a->enable.dbg_fd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return -EBADF;
-	if (!put_user(a->enable.rinfo_ptr, &g->runtime,
+	if (soft_copy_out(a->enable.rinfo_ptr, &g->runtime,
 		      min_size(a->enable.rinfo_size, sizeof(g->runtime)))) {
 		close(fd);
 		return -EFAULT;
@@ -321,7 +305,7 @@ static int dbg_info(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 		return -EINVAL;
 	pthread_mutex_lock(&d->debug.lock);
 	ret = find_status(d, a, &status, &info, &n);
-	if (!ret && !put_user(a->info.info_ptr, info,
+	if (!ret && soft_copy_out(a->info.info_ptr, info,
 			      min_size(n, a->info.info_size)))
 		ret = -EFAULT;
 	if (!ret) {
@@ -367,7 +351,7 @@ static int dbg_queues(struct soft_dev *d, uint64_t array, uint32_t n,
 	if (n > SOFT_QUEUES_MAX || (!array && n))
 		return -EINVAL;
 	id = xcalloc(n + 1u, sizeof(*id));
-	if (!get_user(id, array, bytes)) {
+	if (soft_copy_in(id, array, bytes)) {
 		free(id);
 		return -EFAULT;
 	}
@@ -380,7 +364,7 @@ static int dbg_queues(struct soft_dev *d, uint64_t array, uint32_t n,
 			id[i] |= KFD_DBG_QUEUE_INVALID;
 	}
 	soft_wake_all(d);
-	put_user(array, id, bytes);
+	soft_copy_out(array, id, bytes);
 	free(id);
 	return done;
 }
@@ -418,7 +402,7 @@ static int queue_snapshots(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 		if (a->snapshot.count++ >= room)
 			continue;
 		q->exceptions &= ~a->snapshot.exception_mask;
-		if (!put_user(to, &s, a->snapshot.entry_size))
+		if (soft_copy_out(to, &s, a->snapshot.entry_size))
 			ret = -EFAULT;
 		to += step;
 	}
@@ -450,8 +434,7 @@ static int device_snapshot(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 	s.exception_status = d->debug.device;
 	d->debug.device &= ~a->snapshot.exception_mask;
 	pthread_mutex_unlock(&d->debug.lock);
-	return put_user(a->snapshot.buf_ptr, &s, a->snapshot.entry_size) ?
-		       0 : -EFAULT;
+	return soft_copy_out(a->snapshot.buf_ptr, &s, a->snapshot.entry_size);
 }
 
 /* -------------------------------------------------------------- the call */

@@ -119,7 +119,7 @@ struct soft_event {
 };
 struct soft_events {
 	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	uint32_t changes; /* a futex: counts what sleepers look at */
 	/* [0, 4096): signal events by id; after them the others. */
 	VEC(struct soft_event *) table; /* each lives on its own */
 	uint64_t *page;	   /* the kernel's view of the event page */
@@ -268,7 +268,7 @@ struct soft_dev {
 
 /* ---------------------------------------------------------- device.c ---- */
 
-/* pthread_create() with all signals blocked. */
+/* pthread_create() with all signals blocked but those of bad accesses. */
 int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg);
 /* NULL: not one of ours.  Under the lock. */
 struct soft_file *soft_file_by_fd(struct soft_dev *d, int fd);
@@ -347,8 +347,10 @@ int soft_bo_mmap(struct soft_dev *d, uint64_t *offset, uint64_t size);
 /* A new object's slot and its handle. */
 uint64_t soft_bo_add(struct soft_dev *d, struct soft_bo *b);
 int soft_va_check(const struct soft_dev *d, uint64_t va, uint64_t size);
-/* The process unmapped host pages: the GPU loses them too. */
-void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size);
+/* The process unmapped host pages: the GPU loses them too; else than `gone`,
+ * others are in their place, where user pointers lead. */
+void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size,
+			bool gone);
 
 int soft_ioc_alloc(struct soft_dev *d, void *arg);
 int soft_ioc_free(struct soft_dev *d, void *arg);
@@ -515,6 +517,30 @@ int soft_refuse(struct soft_dev *d, const char *call, int err_no,
 /* The errno for the program; what nobody has reported is reported now. */
 int soft_refused(struct soft_dev *d, const char *call, unsigned long request,
 		 int ret);
+
+/* ----------------------------------------------------------- guard.c ---- */
+
+/* From now on accesses that fail are caught. */
+void soft_guard_take(void);
+/* An access to memory that the program gave, and took away again. */
+struct soft_lost {
+	uint64_t va;
+	bool write;
+};
+/*
+ * fn(arg) with a slice held; false when an access in it failed, and it was
+ * left there and then: it must hold no lock while it makes one.
+ */
+bool soft_guarded(struct soft_dev *d, void (*fn)(void *arg), void *arg,
+		  struct soft_lost *lost);
+/* fn(q, arg) guarded, in a slice of its own; SOFT_REFUSED after a fault. */
+enum soft_done soft_cp_step(struct soft_queue *q,
+			    enum soft_done (*fn)(struct soft_queue *q,
+						 void *arg),
+			    void *arg);
+/* To and from what a program's ioctl points at: 0 or -EFAULT. */
+int soft_copy_in(void *to, uint64_t from, size_t n);
+int soft_copy_out(uint64_t to, const void *from, size_t n);
 
 /* ----------------------------------------------------------- fault.c ---- */
 

@@ -31,6 +31,9 @@ int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg)
 	int err;
 
 	sigfillset(&all);
+	/* Blocked, those would end the program whoever catches them. */
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(t, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -215,18 +218,48 @@ static void *soft_mmap(struct kfd_driver *drv, void *addr, size_t size_bytes,
 	p = mmap(addr, size_bytes, prot, flags, file, (off_t)offset);
 	if (p == MAP_FAILED)
 		*err_no = errno;
+	else if (on_kfd) /* a child has no doorbells of its parent's */
+		madvise(p, size_bytes, MADV_DONTFORK);
 	return p;
+}
+
+void kfd_soft_remapped(struct kfd_driver *drv, void *addr, size_t size_bytes,
+		       bool gone)
+{
+	struct soft_dev *d = dev_of(drv);
+	const uint64_t at = (uintptr_t)addr;
+	const uint64_t size = (size_bytes + KFD_PAGE_BYTES - 1) &
+			      ~(uint64_t)(KFD_PAGE_BYTES - 1);
+
+	/* What the kernel will refuse takes nothing away. */
+	if (getpid() != d->pid || at % KFD_PAGE_BYTES || !size ||
+	    size > SOFT_USER_LIMIT || at > SOFT_USER_LIMIT - size)
+		return;
+	pthread_mutex_lock(&d->lock);
+	soft_host_unmapped(d, at, size, gone);
+	pthread_mutex_unlock(&d->lock);
+}
+
+bool kfd_soft_owns_fd(struct kfd_driver *drv, int fd)
+{
+	struct soft_dev *d = dev_of(drv);
+	bool owns;
+
+	pthread_mutex_lock(&d->lock);
+	owns = fd == d->memfd || fd == d->debug.fd || soft_file_by_fd(d, fd);
+	for (size_t i = 1; i < d->n_bo && !owns; i++)
+		owns = d->bo[i] && d->bo[i]->file == fd;
+	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_lock(&d->smi_lock);
+	for (size_t i = 0; i < d->smi.n && !owns; i++)
+		owns = d->smi.v[i].fd == fd;
+	pthread_mutex_unlock(&d->smi_lock);
+	return owns && fd >= 0;
 }
 
 static int soft_munmap(struct kfd_driver *drv, void *addr, size_t size_bytes)
 {
-	struct soft_dev *d = dev_of(drv);
-
-	if (getpid() == d->pid) {
-		pthread_mutex_lock(&d->lock);
-		soft_host_unmapped(d, (uintptr_t)addr, size_bytes);
-		pthread_mutex_unlock(&d->lock);
-	}
+	kfd_soft_remapped(drv, addr, size_bytes, true);
 	return munmap(addr, size_bytes) ? -errno : 0;
 }
 

@@ -86,6 +86,7 @@ static int give_file(struct soft_dev *d, struct soft_bo *b)
 	int fd;
 
 	snprintf(name, sizeof(name), FILE_NAME "%x", b->flags & TOLD);
+	soft_guard_take(); /* the program can cut the file off */
 	fd = memfd_create(name, MFD_CLOEXEC);
 	if (fd < 0 || ftruncate(fd, (off_t)b->size))
 		goto fail;
@@ -148,7 +149,8 @@ static int read_file(int fd, uint32_t *flags, uint64_t *size)
 	*flags = (uint32_t)strtoul(name + strlen("/memfd:" FILE_NAME), NULL,
 				   16);
 	*size = (uint64_t)st.st_size;
-	return 0;
+	/* Whoever has the file may have changed its size. */
+	return !*size || *size % KFD_PAGE_BYTES ? -EINVAL : 0;
 }
 
 int soft_ioc_dmabuf_info(struct soft_dev *d, void *arg)
@@ -185,6 +187,7 @@ int soft_ioc_import_dmabuf(struct soft_dev *d, void *arg)
 	fd = fcntl((int)a->dmabuf_fd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return -errno;
+	soft_guard_take();
 	host = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (host == MAP_FAILED) {

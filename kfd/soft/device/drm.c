@@ -284,32 +284,35 @@ static int ioc_info(struct soft_dev *d, const struct drm_amdgpu_info *q)
 	n = answer_query(d, q, &a);
 	if (n < 0)
 		return n;
-	memcpy((void *)(uintptr_t)q->return_pointer, &a,
-	       (uint32_t)n < q->return_size ? (uint32_t)n : q->return_size);
-	return 0;
+	return soft_copy_out(q->return_pointer, &a,
+			     (uint32_t)n < q->return_size ? (uint32_t)n :
+							    q->return_size);
 }
 
 /* -------------------------------------------------------- all of DRM's -- */
 
 /* Copy as much as fits and tell the whole length, as the kernel does. */
-static void copy_text(char *to, __kernel_size_t *room, const char *s)
+static int copy_text(char *to, __kernel_size_t *room, const char *s)
 {
-	const size_t n = strlen(s);
+	const size_t n = strlen(s), fits = n < *room ? n : *room;
 
-	if (to && *room)
-		memcpy(to, s, n < *room ? n : *room);
 	*room = n;
+	return to ? soft_copy_out((uintptr_t)to, s, fits) : 0;
 }
 
 static int ioc_version(struct drm_version *v)
 {
+	int ret;
+
 	v->version_major = DRM_MAJOR;
 	v->version_minor = DRM_MINOR;
 	v->version_patchlevel = 0;
-	copy_text(v->name, &v->name_len, "amdgpu");
-	copy_text(v->date, &v->date_len, "20150101");
-	copy_text(v->desc, &v->desc_len, "AMD GPU");
-	return 0;
+	ret = copy_text(v->name, &v->name_len, "amdgpu");
+	if (!ret)
+		ret = copy_text(v->date, &v->date_len, "20150101");
+	if (!ret)
+		ret = copy_text(v->desc, &v->desc_len, "AMD GPU");
+	return ret;
 }
 
 static int ioc_cap(struct drm_get_cap *c)
@@ -320,17 +323,25 @@ static int ioc_cap(struct drm_get_cap *c)
 	return 0;
 }
 
+/* The structures of the calls that are answered, all zero but for a start. */
+union drm_arg {
+	struct drm_amdgpu_info info;
+	struct drm_version version;
+	struct drm_get_cap cap;
+	struct drm_unique unique;
+	struct drm_auth auth;
+	struct drm_client client;
+};
+
 /* Calls of the card node only: who may drive the display. */
-static int card_ioctl(unsigned nr, void *arg)
+static int card_ioctl(unsigned nr, union drm_arg *a)
 {
 	switch (nr) {
 	case _IOC_NR(DRM_IOCTL_GET_UNIQUE):
-		copy_text(((struct drm_unique *)arg)->unique,
-			  &((struct drm_unique *)arg)->unique_len,
-			  "pci:0000:03:00.0");
-		return 0;
+		return copy_text(a->unique.unique, &a->unique.unique_len,
+				 "pci:0000:03:00.0");
 	case _IOC_NR(DRM_IOCTL_GET_MAGIC):
-		((struct drm_auth *)arg)->magic = 1;
+		a->auth.magic = 1;
 		return 0;
 	case _IOC_NR(DRM_IOCTL_AUTH_MAGIC):
 	case _IOC_NR(DRM_IOCTL_SET_VERSION):
@@ -339,29 +350,46 @@ static int card_ioctl(unsigned nr, void *arg)
 	case _IOC_NR(DRM_IOCTL_DROP_MASTER):
 		return 0;
 	case _IOC_NR(DRM_IOCTL_GET_CLIENT):
-		((struct drm_client *)arg)->auth = 1;
+		a->client.auth = 1;
 		return 0;
 	default:
 		return -EINVAL;
 	}
 }
 
+static int drm_call(struct soft_dev *d, enum soft_node node, unsigned nr,
+		    union drm_arg *a)
+{
+	if (nr == DRM_COMMAND_BASE + DRM_AMDGPU_INFO)
+		return ioc_info(d, &a->info);
+	if (nr == _IOC_NR(DRM_IOCTL_VERSION))
+		return ioc_version(&a->version);
+	if (nr == _IOC_NR(DRM_IOCTL_GET_CAP))
+		return ioc_cap(&a->cap);
+	return node == SOFT_NODE_CARD ? card_ioctl(nr, a) : -EACCES;
+}
+
+/* The program's structure may be shorter or longer than ours. */
 int soft_drm_ioctl(struct soft_dev *d, enum soft_node node,
 		   unsigned long request, void *arg)
 {
-	const unsigned nr = _IOC_NR(request);
+	const unsigned nr = _IOC_NR(request), dir = _IOC_DIR(request);
+	union drm_arg a = { 0 };
+	size_t size = _IOC_SIZE(request);
+	int ret = 0;
 
 	if (_IOC_TYPE(request) != DRM_TYPE)
 		return -ENOTTY;
-	if (nr == DRM_COMMAND_BASE + DRM_AMDGPU_INFO)
-		return arg ? ioc_info(d, arg) : -EFAULT;
-	if (nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END)
+	if (nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END &&
+	    nr != DRM_COMMAND_BASE + DRM_AMDGPU_INFO)
 		return -EOPNOTSUPP;
-	if (!arg && _IOC_SIZE(request))
-		return -EFAULT;
-	if (nr == _IOC_NR(DRM_IOCTL_VERSION))
-		return ioc_version(arg);
-	if (nr == _IOC_NR(DRM_IOCTL_GET_CAP))
-		return ioc_cap(arg);
-	return node == SOFT_NODE_CARD ? card_ioctl(nr, arg) : -EACCES;
+	if (size > sizeof(a))
+		size = sizeof(a);
+	if (dir & _IOC_WRITE)
+		ret = soft_copy_in(&a, (uintptr_t)arg, size);
+	if (!ret)
+		ret = drm_call(d, node, nr, &a);
+	if (dir & _IOC_READ && soft_copy_out((uintptr_t)arg, &a, size))
+		ret = -EFAULT;
+	return ret;
 }

@@ -8,9 +8,14 @@
  * count sets, so that a thread can tell that it missed one.
  */
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/vec.h"
 #include "kfd/soft/device/dev.h"
@@ -20,24 +25,62 @@ struct soft_waiter {
 	struct soft_event *event; /* NULL once destroyed */
 	struct soft_waiter *next;
 	bool activated;
+	bool told; /* its data changed */
 };
 
 void soft_events_init(struct soft_dev *d)
 {
-	pthread_condattr_t a;
-
 	pthread_mutex_init(&d->ev.lock, NULL);
-	pthread_condattr_init(&a);
-	pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-	pthread_cond_init(&d->ev.changed, &a);
-	pthread_condattr_destroy(&a);
 }
 
 void soft_events_fini(struct soft_dev *d)
 {
-	pthread_cond_destroy(&d->ev.changed);
 	pthread_mutex_destroy(&d->ev.lock);
 	vec_fini(&d->ev.table);
+}
+
+/* ------------------------------------------------------------- sleeping -- */
+
+/* ev.lock held: those who sleep look again. */
+static void wake_sleepers(struct soft_events *ev)
+{
+	__atomic_add_fetch(&ev->changes, 1, __ATOMIC_RELEASE);
+	if (ev->sleeping)
+		syscall(SYS_futex, &ev->changes, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+/*
+ * Sleep until something changes; until_ns 0: however long that takes.  0 or
+ * -errno.  The kernel restarts a sleep without a deadline by the flags of the
+ * signal's handler; one with a deadline it always ends.
+ */
+static int sleep_for_change(struct soft_events *ev, uint64_t until_ns)
+{
+	const uint32_t seen = __atomic_load_n(&ev->changes, __ATOMIC_RELAXED);
+	const struct timespec until = { (time_t)(until_ns / 1000000000u),
+					(long)(until_ns % 1000000000u) };
+	int ret = 0;
+
+	pthread_mutex_unlock(&ev->lock);
+	if (syscall(SYS_futex, &ev->changes, FUTEX_WAIT_BITSET_PRIVATE, seen,
+		    until_ns ? &until : NULL, NULL, FUTEX_BITSET_MATCH_ANY))
+		ret = errno == EAGAIN ? 0 : -errno;
+	pthread_mutex_lock(&ev->lock);
+	return ret;
+}
+
+/* Does every handler of the program ask that its signal restarts calls? */
+static bool signals_restart(void)
+{
+	for (int sig = 1; sig <= SIGRTMAX; sig++) {
+		struct sigaction a;
+
+		if (!sigaction(sig, NULL, &a) && a.sa_handler != SIG_DFL &&
+		    a.sa_handler != SIG_IGN && !(a.sa_flags & SA_RESTART) &&
+		    sig != SIGSEGV && sig != SIGBUS)
+			return false;
+	}
+	return true;
 }
 
 /* ------------------------------------------------------------ the table */
@@ -155,7 +198,7 @@ static void event_set(struct soft_events *ev, struct soft_event *x)
 		x->age = 2; /* 0 means "no age", 1 "never set" */
 	for (struct soft_waiter *w = x->waiters; w; w = w->next)
 		w->activated = true;
-	pthread_cond_broadcast(&ev->changed);
+	wake_sleepers(ev);
 }
 
 static void event_destroy(struct soft_events *ev, struct soft_event *x)
@@ -168,7 +211,7 @@ static void event_destroy(struct soft_events *ev, struct soft_event *x)
 		w->event = NULL;
 	ev->table.v[i] = NULL;
 	free(x);
-	pthread_cond_broadcast(&ev->changed);
+	wake_sleepers(ev);
 }
 
 int soft_ioc_destroy_event(struct soft_dev *d, void *arg)
@@ -260,7 +303,7 @@ void soft_event_hw(struct soft_dev *d, const struct kfd_hw_exception *h)
 /* One WAIT_EVENTS call. */
 struct wait {
 	struct soft_dev *d;
-	struct kfd_event_data *data; /* [n], the program's */
+	struct kfd_event_data *data; /* [n], a copy of the program's */
 	struct soft_waiter *w;	     /* [n] */
 	uint32_t n;
 	bool all;
@@ -316,12 +359,15 @@ static void wait_payload(const struct wait *x)
 
 		if (!e || !x->w[i].activated)
 			continue;
+		x->w[i].told = true;
 		if (e->type == KFD_EVENT_MEMORY)
 			x->data[i].memory = e->memory;
 		else if (e->type == KFD_EVENT_HW_EXCEPTION)
 			x->data[i].hw = e->hw;
 		else if (uses_age(x, i))
 			x->data[i].last_event_age = e->age;
+		else
+			x->w[i].told = false;
 	}
 }
 
@@ -342,73 +388,98 @@ static void wait_end(const struct wait *x, bool undo)
 	}
 }
 
-/* Sleep until the condition holds or the deadline passed. */
-static uint32_t wait_sleep(struct wait *x, uint32_t timeout_ms,
-			   uint64_t deadline_ns)
+/* Sleep until the condition holds or the deadline passed: 0 or -errno. */
+static int wait_sleep(struct wait *x, uint32_t timeout_ms, uint64_t deadline_ns,
+		      uint32_t *result)
 {
 	struct soft_events *ev = &x->d->ev;
-	const struct timespec until = {
-		(time_t)(deadline_ns / 1000000000u),
-		(long)(deadline_ns % 1000000000u),
-	};
-	uint32_t result = wait_test(x);
+	const uint64_t until = timeout_ms == KFD_WAIT_FOREVER ? 0 : deadline_ns;
 
-	while (result == KFD_WAIT_TIMEOUT && timeout_ms) {
-		if (ev->ending)
-			return KFD_WAIT_FAIL;
-		if (timeout_ms == KFD_WAIT_FOREVER)
-			pthread_cond_wait(&ev->changed, &ev->lock);
-		else if (pthread_cond_timedwait(&ev->changed, &ev->lock,
-						&until) == ETIMEDOUT)
-			return wait_test(x);
-		result = wait_test(x);
+	for (;;) {
+		int ret;
+
+		*result = wait_test(x);
+		if (*result != KFD_WAIT_TIMEOUT || !timeout_ms)
+			return 0;
+		if (ev->ending) {
+			*result = KFD_WAIT_FAIL;
+			return 0;
+		}
+		ret = sleep_for_change(ev, until);
+		if (ret == -EINTR && (!until || !signals_restart()))
+			return ret;
+		if (ret == -ETIMEDOUT) {
+			*result = wait_test(x);
+			return 0;
+		}
 	}
-	return result;
 }
 
-static int wait_events(struct soft_dev *d, struct kfd_ioc_wait_events *a)
+static int wait_events(struct wait *x, struct kfd_ioc_wait_events *a)
 {
-	struct wait x = { d, (void *)(uintptr_t)a->events_ptr,
-			  xcalloc(a->num_events + 1u, sizeof(*x.w)),
-			  a->num_events, a->wait_for_all };
+	struct soft_events *ev = &x->d->ev;
 	const uint64_t deadline =
 		time_mono_ns() + (uint64_t)a->timeout * 1000000u;
 	int ret = -EINVAL;
 
-	d->ev.sleeping++;
-	if (wait_begin(&x)) {
-		a->wait_result = wait_sleep(&x, a->timeout, deadline);
-		wait_payload(&x);
-		ret = a->wait_result == KFD_WAIT_FAIL ? -EIO : 0;
-	} else {
-		a->wait_result = KFD_WAIT_FAIL;
+	ev->sleeping++;
+	if (wait_begin(x)) {
+		ret = wait_sleep(x, a->timeout, deadline, &a->wait_result);
+		if (!ret)
+			wait_payload(x);
+		if (!ret && a->wait_result == KFD_WAIT_FAIL)
+			ret = -EIO;
 	}
-	wait_end(&x, ret || a->wait_result == KFD_WAIT_TIMEOUT);
-	d->ev.sleeping--;
-	if (d->ev.ending)
-		pthread_cond_broadcast(&d->ev.changed);
+	if (ret)
+		a->wait_result = KFD_WAIT_FAIL;
+	wait_end(x, ret || a->wait_result == KFD_WAIT_TIMEOUT);
+	if (ev->ending)
+		wake_sleepers(ev);
+	ev->sleeping--;
 	if (a->timeout && a->timeout != KFD_WAIT_FOREVER) {
 		const uint64_t now = time_mono_ns();
 
 		a->timeout = now < deadline ?
 			     (uint32_t)((deadline - now) / 1000000u) : 0;
 	}
-	free(x.w);
 	return ret;
+}
+
+/* What the program shall know of the events that were set. */
+static int tell_program(const struct wait *x, uint64_t to)
+{
+	for (uint32_t i = 0; i < x->n; i++)
+		if (x->w[i].told &&
+		    soft_copy_out(to + i * sizeof(*x->data), &x->data[i],
+				  sizeof(*x->data)))
+			return -EFAULT;
+	return 0;
 }
 
 int soft_ioc_wait_events(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_wait_events *a = arg;
+	struct wait x = { .d = d, .n = a->num_events, .all = a->wait_for_all };
 	int ret;
 
-	if (a->num_events && !a->events_ptr)
+	if (x.n && !a->events_ptr)
 		return -EFAULT;
-	if (a->num_events > 2 * KFD_EVENT_PAGE_SLOTS)
+	if (x.n > 2 * KFD_EVENT_PAGE_SLOTS)
 		return -EINVAL;
-	pthread_mutex_lock(&d->ev.lock);
-	ret = wait_events(d, a);
-	pthread_mutex_unlock(&d->ev.lock);
+	x.data = xcalloc(x.n + 1u, sizeof(*x.data));
+	x.w = xcalloc(x.n + 1u, sizeof(*x.w));
+	ret = soft_copy_in(x.data, a->events_ptr, x.n * sizeof(*x.data));
+	if (!ret) {
+		pthread_mutex_lock(&d->ev.lock);
+		ret = wait_events(&x, a);
+		pthread_mutex_unlock(&d->ev.lock);
+	}
+	if (!ret)
+		ret = tell_program(&x, a->events_ptr);
+	if (ret)
+		a->wait_result = KFD_WAIT_FAIL;
+	free(x.w);
+	free(x.data);
 	return ret;
 }
 
@@ -422,10 +493,9 @@ void soft_events_end(struct soft_dev *d)
 	for (size_t i = 0; i < ev->table.n; i++)
 		if (ev->table.v[i])
 			event_destroy(ev, ev->table.v[i]);
-	while (ev->sleeping) {
-		pthread_cond_broadcast(&ev->changed);
-		pthread_cond_wait(&ev->changed, &ev->lock);
-	}
+	wake_sleepers(ev);
+	while (ev->sleeping)
+		sleep_for_change(ev, 0);
 	ev->ending = false;
 	ev->table.n = 0;
 	if (ev->page && !ev->page_bo)

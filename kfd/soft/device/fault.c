@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "kfd/soft/device/dev.h"
 
@@ -91,7 +89,6 @@ static bool payload_or(struct soft_dev *d, uint64_t va, uint64_t bits)
 {
 	uint64_t *p = soft_map_at(d, va, 8, SOFT_MEM_READ | SOFT_MEM_WRITE);
 	uint64_t v = 0;
-	struct iovec mine = { &v, 8 }, theirs = { (void *)(uintptr_t)va, 8 };
 
 	if (va % 8)
 		return false;
@@ -99,10 +96,10 @@ static bool payload_or(struct soft_dev *d, uint64_t va, uint64_t bits)
 		__atomic_or_fetch(p, bits, __ATOMIC_SEQ_CST);
 		return true;
 	}
-	if (process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0) != 8)
+	if (soft_copy_in(&v, va, 8))
 		return false;
 	v |= bits;
-	return process_vm_writev(getpid(), &mine, 1, &theirs, 1, 0) == 8;
+	return !soft_copy_out(va, &v, 8);
 }
 
 /* With RUNTIME_ENABLE: the payload and event named in the CWSR header. */
@@ -120,11 +117,15 @@ static bool runtime_error(struct soft_queue *q, uint64_t mask)
 	return true;
 }
 
+static enum soft_done tell_runtime(struct soft_queue *q, void *mask)
+{
+	runtime_error(q, *(const uint64_t *)mask);
+	return SOFT_DONE;
+}
+
 void soft_runtime_error(struct soft_queue *q, uint64_t mask)
 {
-	soft_map_hold(q->dev);
-	runtime_error(q, mask);
-	soft_map_release(q->dev);
+	soft_cp_step(q, tell_runtime, &mask);
 }
 
 bool soft_queue_inactive(struct soft_queue *q, uint32_t code)

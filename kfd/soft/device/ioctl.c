@@ -104,16 +104,14 @@ static int ioc_apertures(struct soft_dev *d, void *arg)
 static int ioc_apertures_new(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_process_apertures_new *a = arg;
-	struct kfd_aperture *out = (void *)(uintptr_t)a->apertures_ptr;
+	const struct kfd_aperture all[] = { soft_aperture(), igpu_aperture() };
+	const uint32_t there = d->o.igpu_first ? 2 : 1;
+	const uint32_t n = a->num_of_nodes < there ? a->num_of_nodes : there;
 
-	if (a->num_of_nodes && !out)
-		return -EFAULT;
-	if (a->num_of_nodes)
-		out[0] = soft_aperture();
-	if (a->num_of_nodes > 1 && d->o.igpu_first)
-		out[1] = igpu_aperture();
-	a->num_of_nodes = d->o.igpu_first ? 2 : 1;
-	return 0;
+	a->num_of_nodes = there;
+	return n && !a->apertures_ptr ?
+		       -EFAULT :
+		       soft_copy_out(a->apertures_ptr, all, n * sizeof(*all));
 }
 
 static int ioc_acquire_vm(struct soft_dev *d, void *arg)
@@ -275,13 +273,16 @@ static int ioc_call(struct soft_dev *d, const struct ioc *i, unsigned user_size,
 	const unsigned room = user_size > i->size ? user_size : i->size;
 	uint64_t small[512 / 8];
 	void *k = small;
-	int ret;
+	const uint64_t at = (uintptr_t)arg;
+	int ret = 0;
 
 	if (room > sizeof(small))
 		k = xmalloc(room);
 	memset(k, 0, room);
 	if (i->dir & KFD_DIR_W)
-		memcpy(k, arg, user_size);
+		ret = soft_copy_in(k, at, user_size);
+	if (ret)
+		goto out;
 	if (size < i->size) /* fields that this kernel does not know */
 		memset((char *)k + size, 0, room - size);
 	if (!i->unlocked)
@@ -293,8 +294,9 @@ static int ioc_call(struct soft_dev *d, const struct ioc *i, unsigned user_size,
 	if (!i->unlocked)
 		pthread_mutex_unlock(&d->lock);
 	/* Copied back after a refusal too, as the kernel does. */
-	if (i->dir & KFD_DIR_R)
-		memcpy(arg, k, user_size);
+	if (i->dir & KFD_DIR_R && soft_copy_out(at, k, user_size))
+		ret = -EFAULT;
+out:
 	if (k != small)
 		free(k);
 	return ret;

@@ -147,25 +147,61 @@ static bool slice_begin(struct soft_dispatch *dp, struct soft_run *r,
 	return w->scratch;
 }
 
+struct slice {
+	struct soft_dispatch *dp;
+	struct soft_run *r;
+	struct soft_wave *w;
+	struct soft_worker *k;
+	uint64_t n;
+	bool good;
+};
+
+static void run_slice(void *arg)
+{
+	struct slice *s = arg;
+	struct soft_dispatch *dp = s->dp;
+
+	s->good = slice_begin(dp, s->r, s->w, s->k);
+	if (s->good && dp->watcher)
+		dp->watcher->ops->run_wave(dp->watcher, s->r, s->w, s->n);
+	else if (s->good)
+		soft_wave_run(s->w, s->n);
+	if (s->w->state == SOFT_FAULTED) {
+		wave_fault(dp, s->w);
+		s->good = false;
+	}
+}
+
+/* The wave's access failed on the host. */
+static void lose_slice(struct slice *s, const struct soft_lost *lost)
+{
+	struct soft_fault_info *x = &s->w->fault;
+
+	soft_code_cache_reset(s->k->code); /* it may have been at work there */
+	s->w->state = SOFT_FAULTED;
+	s->good = false;
+	*x = (struct soft_fault_info){ .kind = SOFT_FAULT_MEMORY, .lane = -1 };
+	x->pc = s->w->pc;
+	x->va = lost->va;
+	x->write = lost->write;
+	snprintf(x->text, sizeof(x->text),
+		 "%s at 0x%" PRIx64 ": the program gave this memory and took "
+		 "it away again", x->write ? "write" : "read", x->va);
+	wave_fault(s->dp, s->w);
+}
+
 bool soft_dispatch_slice(struct soft_dispatch *dp, struct soft_run *r,
 			 struct soft_wave *w, struct soft_worker *k,
 			 uint64_t n)
 {
-	struct soft_dev *d = dp->l.q->dev;
-	bool good;
+	struct slice s = { dp, r, w, k, n, false };
+	struct soft_lost lost;
 
-	soft_map_hold(d);
-	good = slice_begin(dp, r, w, k);
-	if (good && dp->watcher)
-		dp->watcher->ops->run_wave(dp->watcher, r, w, n);
-	else if (good)
-		soft_wave_run(w, n);
-	if (w->state == SOFT_FAULTED) {
-		wave_fault(dp, w);
-		good = false;
-	}
-	soft_map_release(d);
-	return good;
+	soft_map_hold(dp->l.q->dev);
+	if (!soft_guarded(dp->l.q->dev, run_slice, &s, &lost))
+		lose_slice(&s, &lost);
+	soft_map_release(dp->l.q->dev);
+	return s.good;
 }
 
 bool soft_dispatch_barrier(struct soft_dispatch *dp, struct soft_run *r)
@@ -500,8 +536,6 @@ static void env_interrupt(void *ctx, uint32_t id)
 static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 			  const struct aql_dispatch *p)
 {
-	const uint64_t n = q->ring_bytes / AQL_PACKET_BYTES;
-
 	pthread_mutexattr_t a;
 
 	memset(dp, 0, sizeof(*dp));
@@ -518,7 +552,6 @@ static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 	dp->watcher = soft_hook_watcher(q->dev);
 	dp->patience_ns = q->dev->o.deadline_ns;
 	dp->l.packet = *p;
-	dp->l.packet_va = q->ring_base + q->read_index % n * AQL_PACKET_BYTES;
 	dp->l.env = (struct soft_env){
 		.ctx = q->dev,
 		.find = soft_map_find,
@@ -532,29 +565,53 @@ static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 	};
 }
 
+static bool is_late(const struct soft_dispatch *dp)
+{
+	return dp->l.kd.kernel_code_properties & AMD_PROP_DISPATCH_PTR;
+}
+
+/*
+ * Check it and let its packet go.  A kernel that asks for its packet may read
+ * it until it ends; all others let their slot go when they start, as the card
+ * does: a read index says nothing about completion.
+ */
+static enum soft_done begin_dispatch(struct soft_queue *q, void *arg)
+{
+	const uint64_t n = q->ring_bytes / AQL_PACKET_BYTES;
+	struct soft_dispatch *dp = arg;
+	const enum soft_done r = soft_launch_check(q, &dp->l);
+
+	dp->l.packet_va = q->ring_base + q->read_index % n * AQL_PACKET_BYTES;
+	if (r != SOFT_DONE)
+		return r;
+	q->began_ts = soft_gpu_clock();
+	if (!is_late(dp) && !dp->l.regs)
+		soft_packet_retire(q);
+	if (dp->watcher)
+		dp->watcher->ops->begin(dp->watcher, &dp->l);
+	return SOFT_DONE;
+}
+
+static enum soft_done end_dispatch(struct soft_queue *q, void *arg)
+{
+	struct soft_dispatch *dp = arg;
+
+	if (is_late(dp))
+		soft_packet_retire(q);
+	soft_packet_complete(q, dp->l.packet.completion_signal,
+			     dp->end_ts ? dp->end_ts : soft_gpu_clock());
+	return SOFT_DONE;
+}
+
 enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
 			     const struct soft_regs *regs)
 {
-	/* A kernel that asks for its packet may read it until it ends; all
-	 * others let their slot go when they start, as the card does: a read
-	 * index says nothing about completion. */
 	struct soft_dispatch dp;
 	enum soft_done r;
-	bool late;
 
-	soft_map_hold(q->dev);
 	dispatch_init(&dp, q, p);
 	dp.l.regs = regs;
-	r = soft_launch_check(q, &dp.l);
-	late = dp.l.kd.kernel_code_properties & AMD_PROP_DISPATCH_PTR;
-	if (r == SOFT_DONE) {
-		q->began_ts = soft_gpu_clock();
-		if (!late && !regs)
-			soft_packet_retire(q);
-		if (dp.watcher)
-			dp.watcher->ops->begin(dp.watcher, &dp.l);
-	}
-	soft_map_release(q->dev);
+	r = soft_cp_step(q, begin_dispatch, &dp);
 	if (r == SOFT_DONE) {
 		soft_load_begin(q->dev);
 		soft_hooks_run_dispatch(&dp);
@@ -567,12 +624,7 @@ enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
 	}
 	if (r == SOFT_DONE) {
 		wait_end(&dp);
-		soft_map_hold(q->dev);
-		if (late)
-			soft_packet_retire(q);
-		soft_packet_complete(q, p->completion_signal,
-				     dp.end_ts ? dp.end_ts : soft_gpu_clock());
-		soft_map_release(q->dev);
+		r = soft_cp_step(q, end_dispatch, &dp);
 	}
 	dispatch_fini(&dp);
 	return r;

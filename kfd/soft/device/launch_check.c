@@ -265,7 +265,10 @@ enum soft_done soft_launch_check(struct soft_queue *q, struct soft_launch *l)
 		l->n_groups[i] = (uint32_t)(((uint64_t)p->grid_size[i] +
 					     p->workgroup_size[i] - 1) /
 					    p->workgroup_size[i]);
-		l->total *= l->n_groups[i];
+		/* Nobody lives to see the end of so many. */
+		if (__builtin_mul_overflow(l->total, l->n_groups[i],
+					   &l->total))
+			l->total = UINT64_MAX;
 	}
 	l->max_resident = min_u32(slots, queue_holds(q, l));
 	l->max_resident = min_u32(

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/vec.h"
@@ -187,21 +186,33 @@ static void uncharge_memory(struct soft_dev *d, const struct soft_bo *b)
 		d->sys_used -= b->size;
 }
 
+/* Is the whole of it mapped, whatever its protection? */
+static bool is_host_mapped(uint64_t addr, uint64_t size)
+{
+	unsigned char vec[4096];
+	const uint64_t most = sizeof(vec) * KFD_PAGE_BYTES;
+
+	if (addr >= SOFT_USER_LIMIT || size > SOFT_USER_LIMIT - addr)
+		return false;
+	for (uint64_t n; size; addr += n, size -= n) {
+		n = size < most ? size : most;
+		if (mincore((void *)(uintptr_t)addr, n, vec))
+			return false;
+	}
+	return true;
+}
+
 /* Can all pages be read?  The kernel pins them at once. */
 static bool user_pages(uint64_t addr, uint64_t size)
 {
 	const uint64_t ends[] = { addr, addr + size - KFD_PAGE_BYTES };
-	unsigned char *vec = xmalloc(size / KFD_PAGE_BYTES);
-	bool good = !mincore((void *)(uintptr_t)addr, size, vec);
+	bool good = is_host_mapped(addr, size);
 
-	free(vec);
-	/* mincore() also likes PROT_NONE, a reservation without memory. */
+	/* That also likes PROT_NONE, a reservation without memory. */
 	for (size_t i = 0; good && i < ARRAY_SIZE(ends); i++) {
 		char c;
-		struct iovec mine = { &c, 1 };
-		struct iovec theirs = { (void *)(uintptr_t)ends[i], 1 };
 
-		good = process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0) == 1;
+		good = !soft_copy_in(&c, ends[i], 1);
 	}
 	return good;
 }
@@ -214,6 +225,7 @@ static int bo_back(struct soft_dev *d, struct soft_bo *b, uint64_t user)
 	case KFD_MEM_USERPTR:
 		if (!user_pages(user, b->size))
 			return -EFAULT;
+		soft_guard_take();
 		b->host = (void *)(uintptr_t)user;
 		return 0;
 	case KFD_MEM_DOORBELL:
@@ -386,12 +398,11 @@ static int bo_unmap(struct soft_dev *d, struct soft_bo *b)
 static int for_devices(struct soft_dev *d, struct kfd_ioc_map_memory *a,
 		       int (*fn)(struct soft_dev *, struct soft_bo *))
 {
-	const uint32_t *id = (void *)(uintptr_t)a->device_ids_array_ptr;
 	struct soft_bo *b;
 
 	if (!a->n_devices || a->n_success > a->n_devices)
 		return -EINVAL;
-	if (!id)
+	if (!a->device_ids_array_ptr)
 		return -EFAULT;
 	b = soft_bo_by_handle(d, a->handle);
 	if (!b)
@@ -399,10 +410,12 @@ static int for_devices(struct soft_dev *d, struct kfd_ioc_map_memory *a,
 	if (!d->vm_file)
 		return -ENODEV;
 	for (; a->n_success < a->n_devices; a->n_success++) {
-		int ret = -EINVAL;
+		uint32_t id;
+		int ret = soft_copy_in(&id, a->device_ids_array_ptr +
+						    a->n_success * 4ull, 4);
 
-		if (id[a->n_success] == SOFT_GPU_ID)
-			ret = fn(d, b);
+		if (!ret)
+			ret = id == SOFT_GPU_ID ? fn(d, b) : -EINVAL;
 		if (ret)
 			return ret;
 	}
@@ -453,10 +466,11 @@ int soft_bo_mmap(struct soft_dev *d, uint64_t *offset, uint64_t size)
 
 /* ------------------------------------------------- the process's side -- */
 
-void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size)
+void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size,
+			bool gone)
 {
 	soft_svm_unmapped(d, addr, size);
-	for (size_t i = 1; i < d->n_bo; i++) {
+	for (size_t i = 1; gone && i < d->n_bo; i++) {
 		struct soft_bo *b = d->bo[i];
 
 		if (!b || b->gone || !(b->flags & KFD_MEM_USERPTR) ||

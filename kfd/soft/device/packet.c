@@ -30,9 +30,10 @@ void soft_cp_fault(struct soft_queue *q, uint64_t va, uint32_t need,
 	f.write = need & SOFT_MEM_WRITE;
 	f.packet = q->began_index;
 	snprintf(f.text, sizeof(f.text),
-		 "packet %llu: the packet processor cannot %s the %s at 0x%llx",
+		 "packet %llu: the packet processor cannot %s the %s at 0x%llx%s",
 		 (unsigned long long)f.packet, f.write ? "write" : "read", what,
-		 (unsigned long long)va);
+		 (unsigned long long)va,
+		 va % 4 ? ", which is not aligned to 4 bytes" : "");
 	soft_page_fault(q, &f, false);
 }
 
@@ -109,14 +110,15 @@ static bool is_ready(struct soft_queue *q)
 	return q->armed;
 }
 
+static enum soft_done look_ready(struct soft_queue *q, void *arg)
+{
+	(void)arg;
+	return is_ready(q) ? SOFT_DONE : SOFT_LATER;
+}
+
 bool soft_packet_ready(struct soft_queue *q)
 {
-	bool r;
-
-	soft_map_hold(q->dev);
-	r = is_ready(q);
-	soft_map_release(q->dev);
-	return r;
+	return soft_cp_step(q, look_ready, NULL) == SOFT_DONE;
 }
 
 /* --------------------------------------------------------- completion -- */
@@ -263,28 +265,36 @@ static enum soft_done barrier_value(struct soft_queue *q,
 
 /* ------------------------------------------------------ vendor packets -- */
 
+static enum soft_done end_pm4_ib(struct soft_queue *q, void *arg)
+{
+	const struct aql_pm4_ib *p = arg;
+
+	return finish_waiting(q, p->completion_signal);
+}
+
+static enum soft_done refuse_pm4_ib(struct soft_queue *q, void *arg)
+{
+	const struct aql_pm4_ib *p = arg;
+
+	return soft_packet_refuse(q, KFD_EC_PACKET_VENDOR, KFD_INACTIVE_VENDOR,
+				  0, "PM4 packet %llu: 0x%08x is not an "
+				  "INDIRECT_BUFFER of 1..%u dwords",
+				  (unsigned long long)q->read_index,
+				  p->ib_jump_cmd[0], IB_DWORDS_MAX);
+}
+
 /* Without a slice: the buffer may start dispatches. */
-static enum soft_done pm4_ib(struct soft_queue *q, const struct aql_pm4_ib *p)
+static enum soft_done pm4_ib(struct soft_queue *q, struct aql_pm4_ib *p)
 {
 	const uint32_t *c = p->ib_jump_cmd, n = c[3] & 0xfffff;
 	const uint64_t va = (uint64_t)c[2] << 32 | (c[1] & ~3u);
-	const bool good = PM4_OP(c[0]) == PM4_INDIRECT_BUFFER &&
-			  c[0] >> 30 == 3 && n && n <= IB_DWORDS_MAX;
-	enum soft_done done = SOFT_REFUSED;
+	enum soft_done done;
 
-	if (good)
-		done = soft_pm4_buffer(q, va, n);
-	soft_map_hold(q->dev);
-	if (!good)
-		soft_packet_refuse(q, KFD_EC_PACKET_VENDOR, KFD_INACTIVE_VENDOR,
-				   0, "PM4 packet %llu: 0x%08x is not an "
-				   "INDIRECT_BUFFER of 1..%u dwords",
-				   (unsigned long long)q->read_index, c[0],
-				   IB_DWORDS_MAX);
-	else if (done == SOFT_DONE)
-		done = finish_waiting(q, p->completion_signal);
-	soft_map_release(q->dev);
-	return done;
+	if (PM4_OP(c[0]) != PM4_INDIRECT_BUFFER || c[0] >> 30 != 3 || !n ||
+	    n > IB_DWORDS_MAX)
+		return soft_cp_step(q, refuse_pm4_ib, p);
+	done = soft_pm4_buffer(q, va, n);
+	return done == SOFT_DONE ? soft_cp_step(q, end_pm4_ib, p) : done;
 }
 
 static enum soft_done run_vendor(struct soft_queue *q, const union packet *p)
@@ -336,31 +346,33 @@ static enum kind kind_of(const union packet *p)
 	}
 }
 
+/* The packet as it is now; all but dispatches and PM4 are run. */
+static enum soft_done take_packet(struct soft_queue *q, void *arg)
+{
+	const uint32_t *dw = packet_at(q);
+	union packet *p = arg;
+
+	if (!dw)
+		return SOFT_REFUSED;
+	p->dw[0] = __atomic_load_n(dw, __ATOMIC_ACQUIRE);
+	memcpy(&p->dw[1], dw + 1, sizeof(*p) - 4);
+	return kind_of(p) == KIND_OTHER ? run_other(q, p) : SOFT_DONE;
+}
+
 enum soft_done soft_packet_run(struct soft_queue *q)
 {
-	const uint32_t *dw;
-	union packet p;
-	enum soft_done done = SOFT_REFUSED;
-	enum kind kind = KIND_OTHER;
+	union packet p = { 0 };
+	enum soft_done done;
 
 	if (!q->again) {
 		if (!soft_hooks_before_packet(q))
 			return SOFT_REFUSED;
 		q->began_ts = soft_gpu_clock();
 	}
-	soft_map_hold(q->dev);
-	dw = packet_at(q);
-	if (dw) {
-		p.dw[0] = __atomic_load_n(dw, __ATOMIC_ACQUIRE);
-		memcpy(&p.dw[1], dw + 1, sizeof(p) - 4);
-		kind = kind_of(&p);
-		if (kind == KIND_OTHER)
-			done = run_other(q, &p);
-	}
-	soft_map_release(q->dev);
-	if (kind == KIND_DISPATCH)
+	done = soft_cp_step(q, take_packet, &p);
+	if (done == SOFT_DONE && kind_of(&p) == KIND_DISPATCH)
 		done = soft_dispatch(q, &p.dispatch, NULL);
-	else if (kind == KIND_PM4)
+	else if (done == SOFT_DONE && kind_of(&p) == KIND_PM4)
 		done = pm4_ib(q, &p.pm4);
 	q->again = done == SOFT_LATER;
 	return done;

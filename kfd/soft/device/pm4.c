@@ -129,12 +129,17 @@ static enum soft_done prepare_dispatch(struct soft_queue *q, struct soft_pm4 *p,
 	p->launch = (struct aql_dispatch){ .setup = 3 };
 	for (int i = 0; i < 3; i++) {
 		const uint32_t n = sh[NUM_THREAD_X + i] & 0xffff;
+		const uint64_t items =
+			(uint64_t)size[i] *
+			(init & INIT_USE_THREAD_DIMENSIONS ? 1 : n);
 
+		if (items > UINT32_MAX)
+			return pm4_refuse(q, "%u workgroups of %u work-items "
+					     "in one dimension; accepted: "
+					     "2^32 - 1 work-items", size[i], n);
 		p->launch.workgroup_size[i] = (uint16_t)n;
-		p->launch.grid_size[i] = size[i];
-		if (!(init & INIT_USE_THREAD_DIMENSIONS))
-			p->launch.grid_size[i] *= n;
-		if (!p->launch.grid_size[i])
+		p->launch.grid_size[i] = (uint32_t)items;
+		if (!items)
 			return SOFT_DONE; /* no workgroup: nothing to do */
 	}
 	p->launch.group_segment_size = AMD_RSRC2_LDS_BYTES(sh[PGM_RSRC2]);
@@ -309,9 +314,10 @@ static enum soft_done skip_dwords(struct soft_queue *q, struct soft_pm4 *p)
 	return SOFT_DONE;
 }
 
-/* With a slice held: the next packet, but for the dispatch that it starts. */
-static enum soft_done run_packet(struct soft_queue *q, struct soft_pm4 *p)
+/* The next packet, but for the dispatch that it starts. */
+static enum soft_done run_packet(struct soft_queue *q, void *arg)
 {
+	struct soft_pm4 *p = arg;
 	const unsigned depth = p->depth;
 	enum soft_done done = SOFT_DONE;
 	size_t k = 0;
@@ -358,11 +364,9 @@ static enum soft_done run_with_dispatch(struct soft_queue *q,
 	enum soft_done done;
 
 	p->dispatch = false;
-	soft_map_hold(q->dev);
-	done = run_packet(q, p);
+	done = soft_cp_step(q, run_packet, p);
 	while (p->depth && !p->ib[p->depth - 1].left_dw)
 		p->depth--;
-	soft_map_release(q->dev);
 	if (done == SOFT_DONE && p->dispatch)
 		done = soft_dispatch(q, &p->launch, &p->regs);
 	return done;
@@ -379,8 +383,18 @@ enum soft_done soft_pm4_buffer(struct soft_queue *q, uint64_t va, uint32_t n_dw)
 		p->depth = n_dw != 0;
 		p->begun = true;
 	}
+	/* Buffers that chain to each other for ever end with their queue. */
 	while (done == SOFT_DONE && p->depth)
-		done = run_with_dispatch(q, p);
+		switch (soft_queue_go(q)) {
+		case SOFT_GO:
+			done = run_with_dispatch(q, p);
+			break;
+		case SOFT_PAUSE:
+			done = SOFT_LATER;
+			break;
+		case SOFT_STOP:
+			done = SOFT_REFUSED;
+		}
 	p->begun = done == SOFT_LATER;
 	return done;
 }

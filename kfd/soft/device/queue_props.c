@@ -8,23 +8,10 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "kfd/soft/device/dev.h"
 
 #define MASK_MAX_BITS 1024u
-
-/* As copy_from_user() and copy_to_user(): a bad pointer is an error. */
-static bool copy_user(void *mine, uint64_t user, size_t n, bool in)
-{
-	struct iovec a = { mine, n }, b = { (void *)(uintptr_t)user, n };
-	const ssize_t done =
-		in ? process_vm_readv(getpid(), &a, 1, &b, 1, 0) :
-		     process_vm_writev(getpid(), &a, 1, &b, 1, 0);
-
-	return done == (ssize_t)n;
-}
 
 /* CUs in pairs of a WGP, of those that the card has. */
 static int count_cus(const uint32_t *mask, uint32_t bits, uint32_t *cus)
@@ -52,7 +39,7 @@ int soft_ioc_set_cu_mask(struct soft_dev *d, void *arg)
 		return -EINVAL;
 	if (bits > MASK_MAX_BITS)
 		bits = MASK_MAX_BITS;
-	if (!copy_user(mask, a->cu_mask_ptr, bits / 8, true))
+	if (soft_copy_in(mask, a->cu_mask_ptr, bits / 8))
 		return -EFAULT;
 	q = soft_queue_by_id(d, a->queue_id);
 	if (!q)
@@ -98,6 +85,5 @@ int soft_ioc_wave_state(struct soft_dev *d, void *arg)
 	/* The stack grows down from here, and the waves' state up. */
 	state[0] = state[2] = q->ctl_stack_bytes;
 	state[1] = state[3] = 0;
-	return copy_user(state, a->ctl_stack_address, sizeof(state), false) ?
-		       0 : -EFAULT;
+	return soft_copy_out(a->ctl_stack_address, state, sizeof(state));
 }

@@ -407,8 +407,7 @@ static const struct op *find_op(uint32_t h)
 	return NULL;
 }
 
-/* With a slice held. */
-static enum soft_done run_sdma_packet(struct soft_queue *q)
+static enum soft_done run_sdma_packet(struct soft_queue *q, void *arg)
 {
 	const uint64_t there = (q->stream_end - q->read_index) / 4;
 	struct packet p = { 0 };
@@ -416,6 +415,7 @@ static enum soft_done run_sdma_packet(struct soft_queue *q)
 	enum soft_done done;
 	uint64_t *rptr;
 
+	(void)arg;
 	if (!fetch_sdma_dword(q, 0, &p.dw[0]))
 		return SOFT_REFUSED;
 	op = find_op(p.dw[0]);
@@ -449,9 +449,7 @@ enum soft_done soft_sdma_run(struct soft_queue *q)
 
 	q->began_index = q->read_index;
 	soft_load_begin(q->dev);
-	soft_map_hold(q->dev);
-	done = run_sdma_packet(q);
-	soft_map_release(q->dev);
+	done = soft_cp_step(q, run_sdma_packet, NULL);
 	soft_load_end(q->dev);
 	return done;
 }

@@ -407,6 +407,7 @@ static int set_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
 	if (!ret && soft_bo_overlaps(d, start, a->size))
 		ret = -EADDRINUSE;
 	if (!ret) {
+		soft_guard_take();
 		range_split(d, start);
 		range_split(d, end);
 		ret = fill_gaps(d, start, end);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "kfd/abi.h"
@@ -23,11 +24,32 @@ static const char *const paths[PL_NODES] = {
 	[PL_CARD] = "/dev/dri/card0",
 };
 
+/*
+ * Calls of the device take locks: they cannot be cancelled half-way, as those
+ * of the kernel cannot.
+ */
+static int enter_device(void)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	pl_inside = true;
+	return old;
+}
+
+static void leave_device(int old)
+{
+	pl_inside = false;
+	pthread_setcancelstate(old, NULL);
+}
+
 /* Written under `lock` before `owner`, which says that it may be read. */
 static struct kfd_driver *driver;
 static int fds[PL_NODES];
 static pid_t owner; /* atomic: the process whose threads serve `driver` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Not 0 where the owner's memory is; a child of fork() finds a 0. */
+static char *owned;
 
 /* The device of this process, or NULL. */
 static struct kfd_driver *process_driver(void)
@@ -100,11 +122,25 @@ static void in_child(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
+/* A child of vfork() runs in its parent's memory until it calls exec(). */
+static bool is_borrowed(void)
+{
+	return owned && *owned &&
+	       __atomic_load_n(&owner, __ATOMIC_ACQUIRE) != getpid();
+}
+
 static void make_driver(void)
 {
 	const struct soft_options o = read_options();
 	static int once;
 
+	if (!owned) {
+		owned = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (owned == MAP_FAILED ||
+		    madvise(owned, 4096, MADV_WIPEONFORK))
+			owned = NULL;
+	}
 	/* After fork() the parent's device is left alone and forgotten. */
 	driver = kfd_soft_new(&o, NULL);
 	memset(fds, -1, sizeof(fds));
@@ -113,13 +149,17 @@ static void make_driver(void)
 	if (!once++)
 		pthread_atfork(NULL, NULL, in_child);
 	__atomic_store_n(&owner, getpid(), __ATOMIC_RELEASE);
+	if (owned)
+		*owned = 1;
 }
 
 static int open_node(enum pl_node node)
 {
-	int ret = 0;
+	int ret = 0, cancel;
 
-	pl_inside = true;
+	if (is_borrowed())
+		return 0; /* what it executes will ask again */
+	cancel = enter_device();
 	pthread_mutex_lock(&lock);
 	if (!process_driver())
 		make_driver();
@@ -129,7 +169,7 @@ static int open_node(enum pl_node node)
 		ret = fds[node] = driver->open(driver, paths[node],
 					       O_RDWR | O_CLOEXEC);
 	pthread_mutex_unlock(&lock);
-	pl_inside = false;
+	leave_device(cancel);
 	return ret < 0 ? -ret : 0;
 }
 
@@ -138,11 +178,11 @@ static void refresh_file(const char *path, const char *shown)
 {
 	struct kfd_driver *d = process_driver();
 	struct buf b = { 0 };
-	int fd;
+	int fd, cancel;
 
 	if (!d || !soft_sysfs_live(shown))
 		return; /* nothing has happened yet that it could tell */
-	pl_inside = true;
+	cancel = enter_device();
 	if (!d->read_file(d, shown, &b)) {
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		if (fd >= 0 && pwrite(fd, b.data, b.len, 0) == (ssize_t)b.len)
@@ -151,7 +191,7 @@ static void refresh_file(const char *path, const char *shown)
 			close(fd);
 	}
 	buf_fini(&b);
-	pl_inside = false;
+	leave_device(cancel);
 }
 
 int pl_opening(const char *path)
@@ -180,21 +220,26 @@ int pl_ioctl(enum pl_node node, unsigned long request, void *arg)
 {
 	struct kfd_ioc_acquire_vm vm;
 	const int fd = handle_of(node);
-	int ret;
+	int ret, cancel;
 
 	if (fd < 0) {
 		errno = EBADF; /* inherited from the parent */
 		return -1;
 	}
-	if (node == PL_KFD && KFD_REQUEST_NR(request) == KFD_NR_ACQUIRE_VM &&
-	    arg) {
-		memcpy(&vm, arg, sizeof(vm));
+	if (node == PL_KFD && KFD_REQUEST_NR(request) == KFD_NR_ACQUIRE_VM) {
+		struct iovec to = { &vm, sizeof(vm) }, from = { arg, sizeof(vm) };
+
+		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) !=
+		    sizeof(vm)) {
+			errno = EFAULT;
+			return -1;
+		}
 		vm.drm_fd = (uint32_t)handle_of(pl_node_of_fd((int)vm.drm_fd));
 		arg = &vm;
 	}
-	pl_inside = true;
+	cancel = enter_device();
 	ret = driver->ioctl(driver, fd, request, arg);
-	pl_inside = false;
+	leave_device(cancel);
 	if (ret >= 0)
 		return ret;
 	errno = -ret;
@@ -205,14 +250,14 @@ void *pl_mmap(enum pl_node node, void *addr, size_t size, int prot, int flags,
 	      off_t offset)
 {
 	const int fd = handle_of(node);
-	int err = EBADF;
+	int err = EBADF, cancel;
 	void *p = MAP_FAILED;
 
-	pl_inside = true;
+	cancel = enter_device();
 	if (fd >= 0)
 		p = driver->mmap(driver, addr, size, prot, flags, fd,
 				 (uint64_t)offset, &err);
-	pl_inside = false;
+	leave_device(cancel);
 	if (p == MAP_FAILED)
 		errno = err;
 	return p;
@@ -221,15 +266,41 @@ void *pl_mmap(enum pl_node node, void *addr, size_t size, int prot, int flags,
 int pl_munmap(void *addr, size_t size)
 {
 	struct kfd_driver *d = pl_inside ? NULL : process_driver();
-	int ret;
+	int ret, cancel;
 
 	if (!d)
 		return (int)syscall(SYS_munmap, addr, size);
-	pl_inside = true;
+	cancel = enter_device();
 	ret = d->munmap(d, addr, size);
-	pl_inside = false;
+	leave_device(cancel);
 	if (ret >= 0)
 		return 0;
 	errno = -ret;
 	return -1;
+}
+
+void pl_remapped(void *addr, size_t size, bool gone)
+{
+	struct kfd_driver *d = pl_inside ? NULL : process_driver();
+	int cancel;
+
+	if (!d)
+		return;
+	cancel = enter_device();
+	kfd_soft_remapped(d, addr, size, gone);
+	leave_device(cancel);
+}
+
+bool pl_owns_fd(int fd)
+{
+	struct kfd_driver *d = pl_inside ? NULL : process_driver();
+	bool owns;
+	int cancel;
+
+	if (!d)
+		return false;
+	cancel = enter_device();
+	owns = kfd_soft_owns_fd(d, fd);
+	leave_device(cancel);
+	return owns;
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include "kfd/soft/preload/preload.h"
+#include "kfd/soft/soft.h"
 
 /* Each stands under its own symbol, whatever the headers call it. */
 #define HOOK(type, name, ...)                                       \
@@ -301,10 +303,14 @@ static void *map_node(void *addr, size_t size, int prot, int flags, int fd,
 	const enum pl_node node = flags & MAP_ANONYMOUS ? PL_NONE :
 							  pl_node_of_fd(fd);
 
-	if (node == PL_NONE)
-		return (void *)syscall(SYS_mmap, addr, size, prot, flags, fd,
-				       offset);
-	return pl_mmap(node, addr, size, prot, flags, offset);
+	void *p;
+
+	if (node != PL_NONE)
+		return pl_mmap(node, addr, size, prot, flags, offset);
+	p = (void *)syscall(SYS_mmap, addr, size, prot, flags, fd, offset);
+	if (p != MAP_FAILED && flags & MAP_FIXED)
+		pl_remapped(p, size, false);
+	return p;
 }
 
 HOOK(void *, mmap, void *addr, size_t size, int prot, int flags, int fd,
@@ -322,4 +328,109 @@ HOOK(void *, mmap64, void *addr, size_t size, int prot, int flags, int fd,
 HOOK(int, munmap, void *addr, size_t size)
 {
 	return pl_munmap(addr, size);
+}
+
+/* Pages that move take their memory along; those cut off are gone. */
+HOOK(void *, mremap, void *addr, size_t size, size_t new_size, int flags, ...)
+{
+	va_list ap;
+	void *to, *p;
+
+	va_start(ap, flags);
+	to = flags & MREMAP_FIXED ? va_arg(ap, void *) : NULL;
+	va_end(ap);
+	p = (void *)syscall(SYS_mremap, addr, size, new_size, flags, to);
+	if (p == MAP_FAILED)
+		return p;
+	if (p != addr)
+		pl_remapped(addr, size, true);
+	else if (new_size < size)
+		pl_remapped((char *)addr + new_size, size - new_size, true);
+	if (to)
+		pl_remapped(to, new_size, false);
+	return p;
+}
+
+/* -------------------------------------------------------- descriptors -- */
+
+/* The program cannot know that the device's own are open. */
+HOOK(int, close, int fd)
+{
+	if (pl_owns_fd(fd)) {
+		errno = EBADF;
+		return -1;
+	}
+	return NEXT(close, int, int)(fd);
+}
+
+static int close_some(unsigned first, unsigned last, int flags)
+{
+	const unsigned most = (unsigned)sysconf(_SC_OPEN_MAX);
+	unsigned from = first, at = first;
+
+	/* Around ours; beyond what can be open there are none. */
+	for (; at <= last && at < most; at++) {
+		if (!pl_owns_fd((int)at))
+			continue;
+		if (at > from && syscall(SYS_close_range, from, at - 1, flags))
+			return -1;
+		from = at + 1;
+	}
+	return from > last && from != first ?
+		       0 :
+		       (int)syscall(SYS_close_range, from, last, flags);
+}
+
+HOOK(int, close_range, unsigned first, unsigned last, int flags)
+{
+	return close_some(first, last, flags);
+}
+
+HOOK(void, closefrom, int first)
+{
+	close_some(first < 0 ? 0 : (unsigned)first, UINT_MAX, 0);
+}
+
+/* What Linux says when the number is in use by a call under way. */
+static int copy_fd(int from, int to, int flags)
+{
+	if (from != to && pl_owns_fd(to)) {
+		errno = EBUSY;
+		return -1;
+	}
+	return (int)syscall(SYS_dup3, from, to, flags);
+}
+
+HOOK(int, dup2, int from, int to)
+{
+	if (from == to) /* is it open at all? */
+		return fcntl(from, F_GETFD) < 0 ? -1 : to;
+	return copy_fd(from, to, 0);
+}
+
+HOOK(int, dup3, int from, int to, int flags)
+{
+	return copy_fd(from, to, flags);
+}
+
+/* ------------------------------------------------------------- signals -- */
+
+HOOK(int, sigaction, int sig, const struct sigaction *new,
+     struct sigaction *old)
+{
+	if (kfd_soft_sigaction(sig, new, old))
+		return 0;
+	return NEXT(sigaction, int, int, const struct sigaction *,
+		    struct sigaction *)(sig, new, old);
+}
+
+HOOK(sighandler_t, signal, int sig, sighandler_t handler)
+{
+	const struct sigaction new = { .sa_handler = handler,
+				       .sa_flags = SA_RESTART };
+	struct sigaction old;
+
+	if (kfd_soft_sigaction(sig, &new, &old))
+		return old.sa_handler;
+	return NEXT(signal, sighandler_t, int, sighandler_t)(sig, handler);
 }
