@@ -508,21 +508,29 @@ bool isa_parse_swizzle(const char *s, int len, int64_t *v)
 		if (!isa_lex_int(p[i].s, p[i].len, &x[i]))
 			return false;
 	if (isa_word_is(p[0].s, p[0].len, "QUAD_PERM")) {
+		if (n != 5 || (x[1] | x[2] | x[3] | x[4]) & ~INT64_C(3))
+			return false;
 		*v = 0x8000 | x[1] | x[2] << 2 | x[3] << 4 | x[4] << 6;
-		return n == 5 && !((x[1] | x[2] | x[3] | x[4]) & ~INT64_C(3));
+		return true;
 	}
 	if (isa_word_is(p[0].s, p[0].len, "SWAP")) {
+		if (n != 2 || !is_power_of_2(x[1], 1, 16))
+			return false;
 		*v = x[1] << 10 | 31;
-		return n == 2 && is_power_of_2(x[1], 1, 16);
+		return true;
 	}
 	if (isa_word_is(p[0].s, p[0].len, "REVERSE")) {
+		if (n != 2 || !is_power_of_2(x[1], 2, 32))
+			return false;
 		*v = (x[1] - 1) << 10 | 31;
-		return n == 2 && is_power_of_2(x[1], 2, 32);
+		return true;
 	}
 	if (isa_word_is(p[0].s, p[0].len, "BROADCAST")) {
+		if (n != 3 || !is_power_of_2(x[1], 2, 32) || x[2] < 0 ||
+		    x[2] >= x[1])
+			return false;
 		*v = (32 - x[1]) | x[2] << 5;
-		return n == 3 && is_power_of_2(x[1], 2, 32) && x[2] >= 0 &&
-		       x[2] < x[1];
+		return true;
 	}
 	return false;
 }
