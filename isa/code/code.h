@@ -163,11 +163,18 @@ int isa_encode(const struct isa_inst *in, uint8_t *out);
 
 /* ---------------------------------------------------------- reg_use.c ---- */
 
-/* Registers that an instruction reads and writes, implicit ones included. */
+/*
+ * Registers that an instruction reads and writes, implicit ones included.  From
+ * gfx11 on instructions of 16 bits leave the other half of a VGPR alone: a load
+ * into it may be outstanding.
+ */
+enum isa_half { ISA_HALF_LOW = 1, ISA_HALF_HIGH = 2, ISA_HALF_BOTH = 3 };
+
 struct isa_use {
 	struct {
 		uint8_t file;	/* ISA_K_VGPR or ISA_K_SGPR */
 		uint8_t role;	/* ISA_DST, ISA_SRC or both */
+		uint8_t halves; /* enum isa_half, or'ed */
 		uint16_t reg;
 		uint16_t count; /* consecutive registers */
 	} reg[ISA_MAX_OPND + 6];

@@ -13,6 +13,7 @@ static void add_use(struct isa_use *u, uint8_t file, uint8_t role, uint16_t reg,
 		return;
 	u->reg[u->n].file = file;
 	u->reg[u->n].role = role;
+	u->reg[u->n].halves = ISA_HALF_BOTH;
 	u->reg[u->n].reg = reg;
 	u->reg[u->n].count = count;
 	u->n++;
@@ -34,6 +35,38 @@ static bool reads_exec(enum isa_op id)
 	default:
 		return true;
 	}
+}
+
+/* Which half of its register a memory instruction loads or stores. */
+static uint8_t memory_halves(const struct isa_op_info *op,
+			     const struct isa_operand *o)
+{
+	/* Loads that are not D16 extend to 32 bits. */
+	if (isa_type_info(o->type)->count != 1 ||
+	    isa_type_info(o->type)->bits > 16 ||
+	    (o->role & ISA_DST && !(op->flags & ISA_RD)) ||
+	    op->flags & ISA_ATOMIC)
+		return ISA_HALF_BOTH;
+	return op->flags & ISA_HI ? ISA_HALF_HIGH : ISA_HALF_LOW;
+}
+
+static uint8_t halves_of(const struct isa_inst *in, const struct isa_operand *o)
+{
+	const struct isa_op_info *op = isa_op_info(in->op);
+	const uint8_t chosen = o->mods & ISA_M_HI ? ISA_HALF_HIGH :
+						    ISA_HALF_LOW;
+
+	if (in->gen == ISA_GFX10_3 || o->dwords != 1)
+		return ISA_HALF_BOTH;
+	if (op->flags & (ISA_LOAD | ISA_STORE | ISA_ATOMIC))
+		return memory_halves(op, o);
+	if (!isa_fmt_is_valu(in->fmt))
+		return ISA_HALF_BOTH;
+	if (o->type == ISA_T_MIX)
+		return o->mods & ISA_M_HI_HI ? chosen : ISA_HALF_BOTH;
+	if (in->op == ISA_v_fma_mixhi_f16 && o->role & ISA_DST)
+		return ISA_HALF_HIGH;
+	return isa_type_is_half(o->type) ? chosen : ISA_HALF_BOTH;
 }
 
 /* DPP keeps the destination in lanes that masks or a missing source exclude. */
@@ -72,12 +105,14 @@ void isa_use(const struct isa_target *t, const struct isa_inst *in,
 		    (role == ISA_DST && o->kind == ISA_K_VGPR &&
 		     keeps_lanes(in)))
 			role = ISA_DST | ISA_SRC;
-		if (o->kind == ISA_K_VGPR)
+		if (o->kind == ISA_K_VGPR && o->dwords) {
 			add_use(u, ISA_K_VGPR, role, o->reg, o->dwords);
-		else if (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL)
+			u->reg[u->n - 1].halves = halves_of(in, o);
+		} else if (o->kind == ISA_K_SGPR && o->reg != ISA_R_NULL) {
 			add_use(u, ISA_K_SGPR, role, o->reg, o->dwords);
-		else if (o->kind == ISA_K_SPECIAL)
+		} else if (o->kind == ISA_K_SPECIAL) {
 			add_special(u, o->reg, lanes);
+		}
 	}
 	vcc |= flags & ISA_RVCC ? ISA_SRC : 0;
 	vcc |= flags & ISA_WVCC ? ISA_DST : 0;

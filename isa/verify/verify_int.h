@@ -72,12 +72,15 @@ struct values {
  */
 enum { NOT_PENDING = 255, AGE_MAX = 62 };
 
+/* Halves of VGPRs: 2n is bits 15:0 of v(n), 2n + 1 bits 31:16. */
+enum { N_HALVES = 512 };
+
 struct vage {
-	uint8_t vm[256];   /* VGPRs that vector memory writes */
-	uint8_t lds[256];  /* VGPRs that LDS or FLAT writes */
+	uint8_t vm[N_HALVES];	/* that vector memory writes */
+	uint8_t lds[N_HALVES];	/* that LDS or FLAT writes */
 	uint8_t smem[128]; /* SGPRs that scalar memory or messages write: 0 */
-	uint8_t exp[256];  /* VGPRs that LDS direct loads write */
-	uint8_t lock[256]; /* VGPRs that exports still read: 0 */
+	uint8_t exp[N_HALVES];	/* that LDS direct loads write */
+	uint8_t lock[N_HALVES]; /* that exports still read: 0 */
 	/* Youngest LDS access and stores, none of which writes a register. */
 	uint8_t lds_store, scratch_store, global_store;
 	/*

@@ -2,7 +2,7 @@
  * isa/verify/verify_wait.c - outstanding memory operations and the wait
  * counters.
  *
- * For each register that an operation will write, the state holds how many
+ * For each register, or half of a VGPR, that an operation will write, the state holds how many
  * operations of the same in-order kind are certainly younger.  s_waitcnt with
  * count N lets at most N operations be outstanding, so it has completed every
  * one with N or more younger ones of its own kind, whatever else the counter
@@ -154,15 +154,15 @@ void wait_call(struct vage *a)
 static void apply_waits(struct vage *a, const struct event *e)
 {
 	if (e->wait_vm != NO_WAIT)
-		retire_to_count(a->vm, 256, e->wait_vm);
+		retire_to_count(a->vm, N_HALVES, e->wait_vm);
 	if (e->wait_lgkm != NO_WAIT) {
-		retire_to_count(a->lds, 256, e->wait_lgkm);
+		retire_to_count(a->lds, N_HALVES, e->wait_lgkm);
 		retire_to_count(&a->lds_store, 1, e->wait_lgkm);
 		retire_to_count(a->smem, 128, e->wait_lgkm);
 	}
 	if (e->wait_exp != NO_WAIT) {
-		retire_to_count(a->exp, 256, e->wait_exp);
-		retire_to_count(a->lock, 256, e->wait_exp);
+		retire_to_count(a->exp, N_HALVES, e->wait_exp);
+		retire_to_count(a->lock, N_HALVES, e->wait_exp);
 	}
 	if (e->wait_vs != NO_WAIT) {
 		retire_to_count(&a->scratch_store, 1, e->wait_vs);
@@ -200,22 +200,55 @@ static void apply_order(struct vage *a, const struct cfg_insn *x,
 		a->late_store = 0;
 }
 
+/* Part `i` of a use: a register, or half of a VGPR. */
+static int part_of(const struct isa_use *u, int use, int i)
+{
+	if (u->reg[use].file == ISA_K_SGPR)
+		return u->reg[use].reg + i;
+	return 2 * u->reg[use].reg +
+	       (u->reg[use].halves == ISA_HALF_BOTH ? i :
+		u->reg[use].halves == ISA_HALF_HIGH);
+}
+
+static int parts_of(const struct isa_use *u, int use)
+{
+	const bool both = u->reg[use].file == ISA_K_VGPR &&
+			  u->reg[use].halves == ISA_HALF_BOTH;
+
+	return u->reg[use].count << both;
+}
+
 static void set_ages(uint8_t *a, const struct isa_use *u, int file, int role)
 {
 	for (int i = 0; i < u->n; i++)
 		if (u->reg[i].file == file && u->reg[i].role & role)
-			memset(a + u->reg[i].reg, 0, u->reg[i].count);
+			memset(a + part_of(u, i, 0), 0,
+			       (size_t)parts_of(u, i));
+}
+
+static bool uses_part(const struct cfg_insn *x, enum kind kind, int role,
+		      int part)
+{
+	const struct isa_use *u = &x->use;
+	const int file = kind == K_SMEM ? ISA_K_SGPR : ISA_K_VGPR;
+
+	for (int i = 0; i < u->n; i++)
+		if (u->reg[i].file == file && u->reg[i].role & role &&
+		    part >= part_of(u, i, 0) &&
+		    part < part_of(u, i, 0) + parts_of(u, i))
+			return true;
+	return false;
 }
 
 static void apply_events(struct vage *a, const struct cfg_insn *x,
 			 const struct event *e)
 {
 	if (e->vm) {
-		age_outstanding(a->vm, 256);
+		age_outstanding(a->vm, N_HALVES);
 		set_ages(a->vm, &x->use, ISA_K_VGPR, ISA_DST);
 	}
 	if (e->lds) {
-		age_outstanding(a->lds, 256);
+		age_outstanding(a->lds, N_HALVES);
 		age_outstanding(&a->lds_store, 1);
 		set_ages(a->lds, &x->use, ISA_K_VGPR, ISA_DST);
 		if (x->flags & (ISA_STORE | ISA_ATOMIC))
@@ -224,7 +257,7 @@ static void apply_events(struct vage *a, const struct cfg_insn *x,
 	if (e->smem)
 		set_ages(a->smem, &x->use, ISA_K_SGPR, ISA_DST);
 	if (e->exp) {
-		age_outstanding(a->exp, 256);
+		age_outstanding(a->exp, N_HALVES);
 		set_ages(a->exp, &x->use, ISA_K_VGPR, ISA_DST);
 	}
 	if (e->lock)
@@ -241,11 +274,12 @@ static void apply_events(struct vage *a, const struct cfg_insn *x,
 
 /* -------------------------------------------------------------- paths ---- */
 
-/* The age of one register across one instruction; -1: no longer pending. */
-static int track_age(const struct cfg_insn *x, enum kind kind, int reg, int age)
+/* The age of one part across one instruction; -1: no longer pending. */
+static int track_age(const struct cfg_insn *x, enum kind kind, int part,
+		     int age)
 {
 	struct event e;
-	int wait, file = kind == K_SMEM ? ISA_K_SGPR : ISA_K_VGPR;
+	int wait;
 
 	event_of(x, &e);
 	wait = kind == K_VM		       ? e.wait_vm :
@@ -253,8 +287,8 @@ static int track_age(const struct cfg_insn *x, enum kind kind, int reg, int age)
 						 e.wait_exp;
 	if (wait != NO_WAIT && age >= wait)
 		return -1;
-	if (cfg_uses(x, file, kind == K_LOCK ? ISA_DST : ISA_SRC | ISA_DST, reg,
-		     1))
+	if (uses_part(x, kind, kind == K_LOCK ? ISA_DST : ISA_SRC | ISA_DST,
+		      part))
 		return -1;
 	if ((kind == K_VM && e.vm) || (kind == K_LDS && e.lds) ||
 	    (kind == K_EXP && e.exp))
@@ -262,10 +296,9 @@ static int track_age(const struct cfg_insn *x, enum kind kind, int reg, int age)
 	return age;
 }
 
-static bool is_producer(const struct cfg_insn *x, enum kind kind, int reg)
+static bool is_producer(const struct cfg_insn *x, enum kind kind, int part)
 {
 	struct event e;
-	int file = kind == K_SMEM ? ISA_K_SGPR : ISA_K_VGPR;
 	int role = kind == K_LOCK ? ISA_SRC : ISA_DST;
 
 	event_of(x, &e);
@@ -275,7 +308,7 @@ static bool is_producer(const struct cfg_insn *x, enum kind kind, int reg)
 	      kind == K_EXP  ? e.exp :
 			       e.lock))
 		return false;
-	return cfg_uses(x, file, role, reg, 1);
+	return uses_part(x, kind, role, part);
 }
 
 struct node {
@@ -285,7 +318,7 @@ struct node {
 struct search {
 	struct verifier *v;
 	enum kind kind;
-	int reg, goal;
+	int part, goal;
 	struct node *node;
 	int n, cap;
 	uint64_t *seen; /* [blocks] bit per age */
@@ -299,7 +332,7 @@ static bool search_block(struct search *s, int i, int *age)
 	for (; i < b->first + b->n; i++) {
 		if (i == s->goal)
 			return true;
-		*age = track_age(&s->v->g.insn[i], s->kind, s->reg, *age);
+		*age = track_age(&s->v->g.insn[i], s->kind, s->part, *age);
 		if (*age < 0)
 			return false;
 	}
@@ -343,7 +376,7 @@ static int search_run(struct search *s, int *out, int max, int *n, int *age)
 	for (int i = 0; i < g->n_insns && found < 0 && producer < 0; i++) {
 		int a = 0;
 
-		if (!is_producer(&g->insn[i], s->kind, s->reg))
+		if (!is_producer(&g->insn[i], s->kind, s->part))
 			continue;
 		if (i + 1 >= g->block[g->insn[i].block].first +
 				     g->block[g->insn[i].block].n) {
@@ -399,16 +432,16 @@ static const struct {
 };
 
 static void report_pending(struct verifier *v, int insn, enum kind kind,
-			   int reg, bool read)
+			   int part, bool read)
 {
 	enum { MAX = 512 };
-	struct search s = { .v = v, .kind = kind, .reg = reg, .goal = insn };
+	struct search s = { .v = v, .kind = kind, .part = part, .goal = insn };
 	int path[MAX], n = 0, age = 0, producer;
 	char name[16], at[160] = "";
 
 	s.seen = xcalloc(v->g.n_blocks + 1, sizeof(*s.seen));
 	producer = search_run(&s, path, MAX, &n, &age);
-	ver_reg_name(kind == K_SMEM ? reg : R_VGPR + reg, name);
+	ver_reg_name(kind == K_SMEM ? part : R_VGPR + part / 2, name);
 	if (producer >= 0)
 		snprintf(at, sizeof(at), " by the %s at 0x%llx",
 			 isa_op_info(v->g.insn[producer].in.op)->name,
@@ -432,13 +465,15 @@ static bool in_order(const struct cfg_insn *x, const struct event *e,
 }
 
 static void check_access(struct verifier *v, uint8_t *a, int insn,
-			 enum kind kind, int reg, int count, int role,
-			 const struct event *e)
+			 enum kind kind, int use, const struct event *e)
 {
 	const struct cfg_insn *x = &v->g.insn[insn];
+	const int role = x->use.reg[use].role;
+	const int from = part_of(&x->use, use, 0);
+	const int end = from + parts_of(&x->use, use);
 	bool told = false;
 
-	for (int i = reg; i < reg + count; i++) {
+	for (int i = from; i < end; i++) {
 		if (a[i] == NOT_PENDING)
 			continue;
 		/* A partial load's old value comes from the same queue. */
@@ -499,18 +534,14 @@ void wait_step(struct verifier *v, struct vstate *s, int insn)
 
 	event_of(x, &e);
 	for (int i = 0; i < x->use.n; i++) {
-		int reg = x->use.reg[i].reg, n = x->use.reg[i].count;
-		int role = x->use.reg[i].role;
-
 		if (x->use.reg[i].file == ISA_K_SGPR) {
-			check_access(v, a->smem, insn, K_SMEM, reg, n, role,
-				     &e);
+			check_access(v, a->smem, insn, K_SMEM, i, &e);
 			continue;
 		}
-		check_access(v, a->vm, insn, K_VM, reg, n, role, &e);
-		check_access(v, a->lds, insn, K_LDS, reg, n, role, &e);
-		check_access(v, a->exp, insn, K_EXP, reg, n, role, &e);
-		check_access(v, a->lock, insn, K_LOCK, reg, n, role, &e);
+		check_access(v, a->vm, insn, K_VM, i, &e);
+		check_access(v, a->lds, insn, K_LDS, i, &e);
+		check_access(v, a->exp, insn, K_EXP, i, &e);
+		check_access(v, a->lock, insn, K_LOCK, i, &e);
 	}
 	if (v->check)
 		check_end(v, a, insn);

@@ -1,7 +1,7 @@
 /*
  * The verifier on a few lines each: readers of a lane mask that is still in use
  * (LLVM's VALUMaskWriteHazard: a SALU or VALU instruction reads what the SALU
- * wrote), and what s_setpc_b64 does with EXEC.
+ * wrote), what s_setpc_b64 does with EXEC, and loads of half a register.
  */
 #include <string.h>
 
@@ -24,6 +24,16 @@
 #define TAIL \
 	"s_getpc_b64 s[6:7]; s_add_u32 s6, s6, 12; s_addc_u32 s7, s7, 0; " \
 	"s_setpc_b64 s[6:7]; "
+
+/* v1.l is there, v1.h is not. */
+#define HALVES \
+	"global_load_d16_b16 v1, v0, s[2:3]; " \
+	"global_load_d16_hi_b16 v1, v0, s[4:5]; s_waitcnt vmcnt(1); "
+#define LDS_HALVES \
+	"ds_load_u16_d16 v1, v0; ds_load_u16_d16_hi v1, v0 offset:2; " \
+	"s_waitcnt lgkmcnt(1); "
+#define STORE_LOW "global_store_b16 v0, v1, s[6:7]"
+#define STORE_HIGH "global_store_d16_hi_b16 v0, v1, s[6:7]"
 
 static const struct {
 	const char *name;
@@ -76,6 +86,38 @@ static const struct {
 	{ "a tail call whose callee restores nothing", 32,
 	  CALL NARROW TAIL "v_mov_b32 v1, 0; s_setpc_b64 s[30:31]",
 	  VERIFY_EXEC_LOST },
+	{ "a half that is there", 32, HALVES STORE_LOW, -1 },
+	{ "a half that is still loaded", 32, HALVES STORE_HIGH,
+	  VERIFY_WAIT_VM },
+	{ "both halves", 32, HALVES "v_mov_b32 v2, v1", VERIFY_WAIT_VM },
+	{ "arithmetic on the half that is there", 32,
+	  HALVES "v_add_f16_e32 v2, v1, v1", -1 },
+	{ "arithmetic on the other one", 32,
+	  HALVES "v_add_f16_e64 v2, v1, v1 op_sel:[1,0,0]", VERIFY_WAIT_VM },
+	{ "packed arithmetic", 32, HALVES "v_pk_add_f16 v2, v1, v1",
+	  VERIFY_WAIT_VM },
+	{ "the low half as f32", 32,
+	  HALVES "v_fma_mix_f32 v2, v1, v0, v0 op_sel_hi:[1,0,0]", -1 },
+	{ "the high half as f32", 32,
+	  HALVES "v_fma_mix_f32 v2, v1, v0, v0 op_sel:[1,0,0] "
+		 "op_sel_hi:[1,0,0]",
+	  VERIFY_WAIT_VM },
+	{ "the register as f32", 32, HALVES "v_fma_mix_f32 v2, v1, v0, v0",
+	  VERIFY_WAIT_VM },
+	{ "the low half written", 32, HALVES "v_cvt_f16_f32_e32 v1, v0", -1 },
+	{ "the high half written", 32, HALVES "v_fma_mixhi_f16 v1, v0, v0, v0",
+	  VERIFY_WAIT_VM },
+	{ "the register written", 32, HALVES "v_mov_b32 v1, 0",
+	  VERIFY_WAIT_VM },
+	{ "a load that extends", 32,
+	  "global_load_u16 v1, v0, s[2:3]; " STORE_HIGH, VERIFY_WAIT_VM },
+	{ "half of a wider load", 32,
+	  "global_load_b32 v1, v0, s[2:3]; " STORE_LOW, VERIFY_WAIT_VM },
+	{ "halves from LDS", 32, LDS_HALVES "ds_store_b16 v0, v1", -1 },
+	{ "the half that LDS still loads", 32,
+	  LDS_HALVES "ds_store_b16_d16_hi v0, v1", VERIFY_WAIT_LGKM },
+	{ "a byte of it", 32, LDS_HALVES "ds_store_b8_d16_hi v0, v1",
+	  VERIFY_WAIT_LGKM },
 	{ "a tail call to an address from memory", 32,
 	  CALL "s_load_b64 s[16:17], s[0:1], 0x0; s_waitcnt lgkmcnt(0); "
 	  NARROW "s_setpc_b64 s[16:17]",
@@ -97,7 +139,8 @@ static void verify_lines(const char *name, int wave, const char *text, int rule)
 	verify_input_raw(&in, t, code, n * 4);
 	for (int i = 0; i < VERIFY_RULE_COUNT; i++)
 		in.allow[i] = i != VERIFY_HZ_MASK && i != VERIFY_EXEC_LOST &&
-			      i != VERIFY_NO_CODE;
+			      i != VERIFY_NO_CODE && i != VERIFY_WAIT_VM &&
+			      i != VERIFY_WAIT_LGKM;
 	if (!ok(isa_verify(&in, &r, &e), "%s: is verified", name))
 		diag("%s", e.msg);
 	is_str(r.n ? verify_rule_name(r.v[0].rule) : "none",

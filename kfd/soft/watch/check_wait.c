@@ -162,7 +162,7 @@ void check_hazards(struct actor *a)
 						      u->reg[k].reg,
 						      u->reg[k].count);
 
-			if (reg < 0 ||
+			if (reg < 0 || !(p->halves & u->reg[k].halves) ||
 			    (same_order(a->s, p) &&
 			     (!reads || is_merging(a->s, u->reg[k].role))))
 				continue;
@@ -187,18 +187,15 @@ static int count_outstanding(const struct shadow_wave *sw, int cls)
 /* The registers that a load will write; none for stores. */
 static void own_registers(struct pending *p)
 {
-	const struct isa_inst *in = &p->site->u.in;
+	const struct isa_use *u = &p->site->use;
 
-	for (int i = 0; i < in->n_opnd; i++) {
-		const struct isa_operand *o = &in->opnd[i];
-
-		if (!(o->role & ISA_DST) || !o->dwords ||
-		    (o->kind != ISA_K_VGPR && o->kind != ISA_K_SGPR) ||
-		    (o->kind == ISA_K_SGPR && o->reg == ISA_R_NULL))
+	for (int i = 0; i < u->n; i++) {
+		if (!(u->reg[i].role & ISA_DST))
 			continue;
-		p->file = o->kind;
-		p->reg = o->reg;
-		p->count = o->dwords;
+		p->file = u->reg[i].file;
+		p->reg = u->reg[i].reg;
+		p->count = u->reg[i].count;
+		p->halves = u->reg[i].halves;
 		return;
 	}
 }

@@ -108,6 +108,7 @@ struct pending {
 	uint32_t seq;
 	uint8_t need;	/* bits of enum watch_class still to come */
 	uint8_t file;	/* of the registers it will write: ISA_K_*, 0: none */
+	uint8_t halves; /* of them, enum isa_half */
 	uint16_t reg, count;
 };
 

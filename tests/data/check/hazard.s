@@ -104,3 +104,38 @@ kernel clean
 	v_add_nc_u32 v2, v2, v4
 	global_store_b32 v0, v2, s[2:3] offset:128
 done clean, 128
+
+// Each half is read when it is there; the other one is still loaded.
+kernel half_clean
+	s_load_b64 s[2:3], s[0:1], null
+	v_lshlrev_b32 v0, 2, v0
+	s_waitcnt lgkmcnt(0)
+	global_load_d16_b16 v1, v0, s[2:3]
+	global_load_d16_hi_b16 v1, v0, s[2:3] offset:2
+	s_waitcnt vmcnt(1)
+	global_store_b16 v0, v1, s[2:3]
+	v_add_f16 v2, v1, v1
+	s_waitcnt vmcnt(0)
+	global_store_d16_hi_b16 v0, v1, s[2:3] offset:2
+done half_clean
+
+kernel half_read
+	s_load_b64 s[2:3], s[0:1], null
+	v_lshlrev_b32 v0, 2, v0
+	s_waitcnt lgkmcnt(0)
+	global_load_d16_b16 v1, v0, s[2:3]
+	global_load_d16_hi_b16 v1, v0, s[2:3] offset:2	// ? half_read
+	s_waitcnt vmcnt(1)
+	global_store_d16_hi_b16 v0, v1, s[2:3] offset:2	// ! half_read
+	s_waitcnt vmcnt(0)
+done half_read
+
+kernel half_written
+	s_load_b64 s[2:3], s[0:1], null
+	v_lshlrev_b32 v0, 2, v0
+	s_waitcnt lgkmcnt(0)
+	global_load_d16_hi_b16 v1, v0, s[2:3]		// ? half_written
+	v_mov_b32 v1, 0					// ! half_written
+	s_waitcnt vmcnt(0)
+	global_store_b32 v0, v1, s[2:3]
+done half_written
