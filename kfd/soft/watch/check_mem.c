@@ -228,6 +228,34 @@ static void check_align(struct actor *a, const struct access *x)
 
 /* ------------------------------------------------------------- races ---- */
 
+/*
+ * Does an LDS store leave what is there?  Compilers that replicate a value over
+ * waves let all of them store it: in any order the bytes are the same.
+ */
+static bool stores_same(const struct actor *a, const struct access *x)
+{
+	const struct site *s = a->s;
+	const uint32_t *f = s->u.in.f;
+	const bool second = s->n_addr == 2 && x->part;
+	const uint32_t reg = second ? f[ISA_F_DATA1] : f[ISA_F_DATA0];
+	const int high = s->info->flags & ISA_HI ? 2 : 0;
+	uint32_t data[4] = { 0 };
+
+	if (s->kind != SITE_LDS || !s->is_store || x->atomic ||
+	    x->at + x->size_bytes > a->sh->l->lds_bytes)
+		return false;
+	for (uint32_t i = 0; i < (x->size_bytes + 3u) / 4; i++)
+		data[i] = a->w->v[x->lane / SOFT_LANES][reg + i]
+				 [x->lane % SOFT_LANES];
+	return !memcmp(a->w->group->lds + x->at, (uint8_t *)data + high,
+		       x->size_bytes);
+}
+
+static bool is_plain_write(const struct race_slot *r)
+{
+	return (r->flags & (RACE_WRITE | RACE_ATOMIC)) == RACE_WRITE;
+}
+
 static bool is_conflict(const struct actor *a, const struct race_slot *old,
 			const struct race_slot *new)
 {
@@ -317,10 +345,12 @@ static void remember_access(struct actor *a, struct race_cell *c,
 
 static void race_dword(struct actor *a, struct race_cell *c,
 		       const struct race_slot *new, const struct access *x,
-		       uint64_t at)
+		       uint64_t at, bool same)
 {
 	for (int i = 0; i < RACE_SLOTS; i++)
-		if (is_conflict(a, &c->slot[i], new))
+		if (is_conflict(a, &c->slot[i], new) &&
+		    !(same && is_plain_write(&c->slot[i])) &&
+		    !check_guess(a, &c->slot[i], new))
 			report_race(a, &c->slot[i], new, x, at);
 	remember_access(a, c, new);
 }
@@ -368,6 +398,7 @@ static void check_race(struct actor *a, const struct access *x, uint32_t seq)
 				 .cls = class_of(a, x),
 				 .flags = flags_of(a, x) };
 	const uint64_t end = x->at + x->size_bytes;
+	const bool same = stores_same(a, x);
 
 	for (uint64_t at = x->at; at < end; at = (at | 3) + 1) {
 		struct race_cell *c = cell_at(a, x, at);
@@ -375,7 +406,7 @@ static void check_race(struct actor *a, const struct access *x, uint32_t seq)
 
 		new.mask = (uint8_t)(((1u << (last - at)) - 1) << (at & 3));
 		if (c)
-			race_dword(a, c, &new, x, at);
+			race_dword(a, c, &new, x, at, same);
 	}
 	if (new.flags & (RACE_ATOMIC | RACE_SYNC)) {
 		const uint64_t group = UINT64_C(1) << 63 | a->sh->index << 16;

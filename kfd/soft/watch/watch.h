@@ -103,7 +103,9 @@ bool soft_watch_attach(struct kfd_driver *d, const struct soft_watch_options *o,
  *                  it is outstanding: no s_waitcnt covers it
  *   race           two waves access the same bytes, one of them writes, and
  *                  neither a barrier (reached after the accesses were waited
- *                  for) nor an atomic orders them; atomic against plain too
+ *                  for) nor an atomic orders them; atomic against plain too.
+ *                  Not: LDS stores of what is there, and the load that a loop
+ *                  of compare and exchange begins with
  *   uninitialised  a register, LDS or memory that nobody wrote decides an
  *                  address, a branch, EXEC, or what is stored to memory
  *   bounds         an access outside of what was allocated, be the page

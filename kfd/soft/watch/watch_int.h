@@ -389,6 +389,17 @@ bool memory_valid(struct actor *a, const struct access *x, uint32_t first,
 void memory_set_valid(struct actor *a, const struct access *x, uint32_t first,
 		      uint32_t n, bool valid);
 
+/* ----------------------------------------------------- check_guess.c ---- */
+
+/*
+ * Is one of them the plain load that a loop of compare and exchange begins
+ * with, and the other an atomic access?  What such a load brings is only a
+ * guess, which the exchange compares: atomic operations that the hardware does
+ * not have are compiled so.
+ */
+bool check_guess(struct actor *a, const struct race_slot *old,
+		 const struct race_slot *new);
+
 /* -------------------------------------------------------- check_hb.c ---- */
 
 /* Did access (wave, class, seq) happen before what `a` does now? */

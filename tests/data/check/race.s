@@ -136,3 +136,68 @@ kernel clean
 	global_load_b32 v5, v2, s[2:3] offset:128
 	s_waitcnt vmcnt(0)
 done clean, 256
+
+// All waves store the same bytes: in any order they are the same.
+kernel same_bytes
+	begin
+	v_and_b32 v4, 31, v0
+	v_lshlrev_b32 v4, 2, v4
+	v_mov_b32 v2, 0x12345
+	ds_store_b32 v4, v2
+	ds_store_b16_d16_hi v4, v2 offset:128
+	v_mov_b32 v3, 0x54321
+	ds_store_2addr_b32 v4, v2, v3 offset0:64 offset1:96
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	ds_load_b32 v3, v4
+	s_waitcnt lgkmcnt(0)
+	global_store_b32 v1, v3, s[2:3]
+done same_bytes, 1024
+
+// The second value differs from what the other wave stores there.
+kernel other_bytes
+	begin
+	v_and_b32 v4, 31, v0
+	v_lshlrev_b32 v4, 2, v4
+	v_mov_b32 v2, 0x12345
+	ds_store_2addr_b32 v4, v2, v0 offset0:64 offset1:96 // ! other_bytes
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+done other_bytes, 1024
+
+// Addition by compare and exchange: the first load is a guess.
+kernel exchange_loop
+	begin
+	v_mov_b32 v2, 0
+	v_cmp_eq_u32 vcc_lo, 0, v0
+	s_and_saveexec_b32 s4, vcc_lo
+	s_cbranch_execz .Lnothing
+	global_load_b32 v5, v2, s[2:3] offset:4
+	s_waitcnt vmcnt(0)
+.Lagain:
+	v_add_nc_u32 v4, 1, v5
+	global_atomic_cmpswap_b32 v6, v2, v[4:5], s[2:3] offset:4 glc
+	s_waitcnt vmcnt(0)
+	v_cmp_ne_u32 vcc_lo, v6, v5
+	v_mov_b32 v5, v6
+	s_and_b32 exec_lo, exec_lo, vcc_lo
+	s_cbranch_execnz .Lagain
+.Lnothing:
+	s_mov_b32 exec_lo, s4
+done exchange_loop
+
+// The exchange is elsewhere: nothing checks the load.
+kernel exchange_elsewhere
+	begin
+	v_mov_b32 v2, 0
+	v_mov_b32 v4, 1
+	v_mov_b32 v5, 0
+	s_cmp_eq_u32 s15, 0
+	s_cbranch_scc0 .Lplain
+	global_atomic_cmpswap_b32 v2, v[4:5], s[2:3] offset:4 // ? exchange_elsewhere
+	s_endpgm
+.Lplain:
+	global_load_b32 v5, v2, s[2:3] offset:4		// ! exchange_elsewhere
+	global_atomic_cmpswap_b32 v6, v2, v[4:5], s[2:3] offset:8 glc
+	s_waitcnt vmcnt(0)
+done exchange_elsewhere
