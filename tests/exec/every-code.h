@@ -4,7 +4,8 @@
 #ifndef T0_TESTS_EVERY_CODE_H
 #define T0_TESTS_EVERY_CODE_H
 
-#include "tests/exec/every-lane.h"
+#include "tests/exec/every.h"
+#include "tests/ref/vector.h"
 
 /* -------------------------------------------------------- instructions ---- */
 

@@ -5,8 +5,8 @@
  * What other tests have alone is named with the test.
  */
 #include "tests/exec/every.h"
-
 #include "tests/exec/wave.h"
+#include "tests/ref/memory.h"
 
 enum {
 	PROGRAMS = 8,
@@ -21,86 +21,6 @@ enum {
 	S_BASE = 2,
 	S_BUFFER = 8,
 	S_DST = 32,
-};
-
-enum half { WHOLE, LOW, HIGH };
-/* PAIR and TYPED are or'ed with the first ones. */
-enum kind {
-	LOADS = 1,
-	STORES = 2,
-	SWAPS = 3,
-	ATOMICS = 4,
-	TO_LDS = 5,
-	SCALAR = 6,
-	TYPED = 8,
-	PAIR = 16,
-};
-enum { RTN = 1, CMP = 2, REAL = 4 };
-
-/* ---------------------------------------------------------- references ---- */
-
-static int64_t wide(uint64_t u, int bytes)
-{
-	return bytes == 4 ? (int32_t)u : (int64_t)u;
-}
-
-static long double real(uint64_t u)
-{
-	return ref_value(&F32, u);
-}
-
-static long double real64(uint64_t u)
-{
-	return ref_value(&F64, u);
-}
-
-/* Each half of m is replaced by that of a if bit 31 of that is set. */
-static uint64_t halves(uint64_t m, uint64_t a)
-{
-	uint64_t low = a >> 31 & 1 ? a & 0x7fffffff : m & UINT32_MAX;
-	uint64_t high = a >> 63 & 1 ? a >> 32 & 0x7fffffff : m >> 32;
-
-	return low | high << 32;
-}
-
-typedef uint64_t atomic_fn(uint64_t m, uint64_t a, uint64_t b);
-
-#define A(name, n, fl, ...)                                              \
-	static uint64_t ref_##name(uint64_t m, uint64_t a, uint64_t b)   \
-	{                                                                \
-		(void)m, (void)b;                                        \
-		return (__VA_ARGS__);                                    \
-	}
-#define L(...)
-#define W(...)
-#define P(...)
-#define T(...)
-#define D(...)
-#define K(...)
-#include "tests/ref/mem.def"
-
-static const struct row {
-	int kind, bytes; /* TYPED: components; SCALAR: dwords */
-	bool is_signed;
-	enum half half;
-	int flags, unit;
-	atomic_fn *fn;
-} rows[ISA_OP_COUNT] = {
-#define L(name, n, sign, h) \
-	[ISA_##name] = { .kind = LOADS, .bytes = n, .is_signed = sign, \
-			 .half = h },
-#define W(name, n, h) [ISA_##name] = { .kind = STORES, .bytes = n, .half = h },
-#define A(name, n, fl, ...) \
-	[ISA_##name] = { .kind = ATOMICS, .bytes = n, .flags = fl, \
-			 .fn = ref_##name },
-#define P(name, k, n, u) \
-	[ISA_##name] = { .kind = PAIR | k, .bytes = n, .unit = u },
-#define T(name, k, n, h) \
-	[ISA_##name] = { .kind = TYPED | k, .bytes = n, .half = h },
-#define D(name, n, sign) \
-	[ISA_##name] = { .kind = TO_LDS, .bytes = n, .is_signed = sign },
-#define K(name, n) [ISA_##name] = { .kind = SCALAR, .bytes = n },
-#include "tests/ref/mem.def"
 };
 
 /* Each has rows of its own in the tests of memory. */
@@ -205,7 +125,7 @@ static void make_real(struct image *m, int bytes)
 /* One program: its instruction, and where each lane's bytes begin. */
 struct program {
 	struct isa_inst in;
-	const struct row *row;
+	const struct memory_row *row;
 	int wave, fmt;
 	int offset, second; /* bytes; of the second address */
 	int lane_bytes;
@@ -295,7 +215,7 @@ static uint32_t extended(const uint8_t *at, int bytes, bool is_signed)
 
 static void want_load(const struct program *p, uint32_t *v, const uint8_t *at)
 {
-	const struct row *r = p->row;
+	const struct memory_row *r = p->row;
 
 	if (r->bytes < 4)
 		put_half(&v[V_DST], r->half,
@@ -306,7 +226,7 @@ static void want_load(const struct program *p, uint32_t *v, const uint8_t *at)
 
 static void want_atomic(const struct program *p, uint32_t *v, uint8_t *at)
 {
-	const struct row *r = p->row;
+	const struct memory_row *r = p->row;
 	bool ds = p->fmt == ISA_FMT_DS;
 	uint64_t m = 0, a = data_of(v, V_A, r->bytes), d, b;
 
@@ -340,7 +260,7 @@ static void want_pair(const struct program *p, uint32_t *v, uint8_t *at)
 static void want_typed(const struct program *p, uint32_t *v, uint8_t *at,
 		       const uint32_t *got)
 {
-	const struct row *r = p->row;
+	const struct memory_row *r = p->row;
 	bool load = r->kind == (TYPED | LOADS);
 
 	if (r->half && r->bytes & 1 && load && r->half == LOW)
@@ -372,7 +292,7 @@ static void want_lane(const struct program *p, struct image *want, int lane,
 {
 	uint32_t *v = want->v[lane], u;
 	uint8_t *at = bytes_of(p, want, lane);
-	const struct row *r = p->row;
+	const struct memory_row *r = p->row;
 
 	if (r->kind == LOADS)
 		want_load(p, v, at);
@@ -415,7 +335,7 @@ static int aligned_offset(int limit, int unit)
 
 static void set_offsets(struct program *p, uint32_t *f)
 {
-	const struct row *r = p->row;
+	const struct memory_row *r = p->row;
 	int unit = r->bytes >= 4 ? (r->bytes > 8 ? 16 : r->bytes) : r->bytes;
 
 	if (r->kind & PAIR) {
@@ -455,7 +375,7 @@ static int make(struct program *p, enum isa_op number_of, uint8_t *code)
 	bool has_dst = false;
 	int size;
 
-	p->row = &rows[number_of];
+	p->row = &memory_rows[number_of];
 	p->fmt = op->fmt;
 	f[ISA_F_OP] = (uint32_t)op->opcode[ISA_GFX11];
 	if (p->row->kind)
@@ -663,7 +583,7 @@ static void test_one(enum isa_op op)
 			test_elsewhere(&elsewhere[i]);
 			return;
 		}
-	if (!rows[op].kind && !is_hint(op)) {
+	if (!memory_rows[op].kind && !is_hint(op)) {
 		ok(false, "%s has a row", isa_op_info(op)->name);
 		return;
 	}

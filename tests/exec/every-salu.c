@@ -5,7 +5,7 @@
  * fast form.  What other tests have alone is named with the test.
  */
 #include "tests/exec/every.h"
-#include "tests/ref/lane.h"
+#include "tests/ref/scalar.h"
 
 enum {
 	PROGRAMS = 24,
@@ -16,103 +16,7 @@ enum {
 	S_TARGET = 20,
 };
 
-/* ---------------------------------------------------------- references ---- */
-
-struct scalar {
-	uint64_t a, b, d, exec;
-	int64_t k;
-	bool scc;
-	int bits; /* of the destination */
-};
-
-static uint64_t narrow(const struct scalar *l, uint64_t u)
-{
-	return l->bits == 32 ? u & UINT32_MAX : u;
-}
-
-static uint64_t overflow(int64_t v, bool *scc)
-{
-	*scc = v < INT32_MIN || v > INT32_MAX;
-	return (uint64_t)v;
-}
-
-static uint64_t magnitude32(uint64_t u)
-{
-	return (u & 0x80000000 ? -u : u) & UINT32_MAX;
-}
-
-/* Of each group of four bits: whether any is set, once or four times. */
-static uint64_t quads(uint64_t u, bool whole)
-{
-	uint64_t r = 0;
-
-	for (int i = 0; i < 64; i += 4)
-		if (u >> i & 15)
-			r |= whole ? UINT64_C(15) << i : UINT64_C(1) << i / 4;
-	return r;
-}
-
-static uint64_t field(uint64_t u, uint64_t from, uint64_t n, int bits,
-		      bool is_signed)
-{
-	uint64_t sign, v;
-
-	v = bits == 32 && is_signed ? (uint64_t)s32(u) : u;
-	v = is_signed ? (uint64_t)((int64_t)v >> from) : v >> from;
-	if (n >= 64)
-		return v;
-	v &= (UINT64_C(1) << n) - 1;
-	sign = n ? UINT64_C(1) << (n - 1) : 0;
-	return is_signed ? (v ^ sign) - sign : v;
-}
-
-static uint64_t lowest(uint64_t u, int bits)
-{
-	for (int i = 0; i < bits; i++)
-		if (u >> i & 1)
-			return (uint64_t)i;
-	return UINT64_MAX;
-}
-
-static uint64_t signs_of(uint64_t u, int bits)
-{
-	for (int i = 1; i < bits; i++)
-		if ((u >> (bits - 1 - i) & 1) != (u >> (bits - 1) & 1))
-			return (uint64_t)i;
-	return UINT64_MAX;
-}
-
-static uint64_t doubled(uint64_t u)
-{
-	uint64_t r = 0;
-
-	for (int i = 0; i < 32; i++)
-		r |= (u >> i & 1) * 3 << 2 * i;
-	return r;
-}
-
-typedef uint64_t scalar_fn(struct scalar *l);
-
-#define S(name, ...)                                             \
-	static uint64_t ref_##name(struct scalar *l)             \
-	{                                                        \
-		uint64_t a = l->a, b = l->b, d = l->d, r;        \
-		uint64_t exec = l->exec;                         \
-		int64_t k = l->k;                                \
-		bool scc = l->scc;                               \
-                                                                 \
-		r = (uint64_t)(__VA_ARGS__);                     \
-		(void)a, (void)b, (void)d, (void)k;              \
-		l->scc = scc;                                    \
-		l->exec = exec;                                  \
-		return r;                                        \
-	}
-#include "tests/ref/salu.def"
-
-static scalar_fn *const rows[ISA_OP_COUNT] = {
-#define S(name, ...) [ISA_##name] = ref_##name,
-#include "tests/ref/salu.def"
-};
+/* ------------------------------------------------------- instructions ---- */
 
 /* Hints: nothing changes that a program can see. */
 static const uint16_t hints[] = {
@@ -228,59 +132,6 @@ static int make(enum isa_op op, struct isa_inst *in, uint8_t *code)
 	return encode(op, in, code);
 }
 
-static uint64_t pair_at(const struct state *s, int reg, int dwords)
-{
-	return s->s[reg] |
-	       (dwords == 2 ? (uint64_t)s->s[reg + 1] << 32 : 0);
-}
-
-static uint64_t value(const struct state *s, const struct isa_operand *o)
-{
-	uint64_t u;
-
-	if (o->kind == ISA_K_SGPR)
-		return pair_at(s, o->reg, o->dwords);
-	u = isa_inline_value(o->reg, o->dwords == 2 ? ISA_T_F64 : o->type);
-	return o->dwords == 2 ? u : u & UINT32_MAX;
-}
-
-/* The state behind one computing instruction. */
-static void expect(const struct isa_inst *in, scalar_fn *fn,
-		   const struct state *old, struct state *want)
-{
-	const struct isa_operand *dst = NULL;
-	struct scalar l = { .scc = old->scc, .bits = 32 };
-	uint64_t *source = &l.a, d;
-	int exec_dwords = strstr(isa_op_info((enum isa_op)in->op)->name,
-				 "exec_b64") ? 2 : 1;
-
-	*want = *old;
-	for (int i = 0; i < in->n_opnd; i++) {
-		const struct isa_operand *o = &in->opnd[i];
-
-		if (o->slot == ISA_SLOT_D || o->slot == ISA_SLOT_DIN) {
-			l.d = value(old, o);
-			dst = o->slot == ISA_SLOT_D ? o : NULL;
-			l.bits = o->dwords * 32;
-		} else if (o->slot == ISA_SLOT_IMM) {
-			l.k = (int16_t)o->value;
-		} else {
-			*source = value(old, o);
-			source = &l.b;
-		}
-	}
-	l.exec = pair_at(old, ISA_R_EXEC_LO, exec_dwords);
-	d = fn(&l);
-	want->scc = l.scc;
-	want->s[ISA_R_EXEC_LO] = (uint32_t)l.exec;
-	if (exec_dwords == 2)
-		want->s[ISA_R_EXEC_HI] = (uint32_t)(l.exec >> 32);
-	if (dst)
-		want->s[S_D] = (uint32_t)d;
-	if (dst && dst->dwords == 2)
-		want->s[S_D + 1] = (uint32_t)(d >> 32);
-}
-
 static void fill(struct state *s)
 {
 	static const int at[] = { S_A, S_B, S_D };
@@ -338,7 +189,7 @@ static void test_row(struct lanes *t, enum isa_op op)
 		load(t, code, size);
 		for (int k = 0; k < 4; k++) {
 			fill(&old);
-			expect(&in, rows[op], &old, &want);
+			expect_scalar(&in, scalar_rows[op], &old, &want);
 			bad += !run_both(t, &in, k & 1, &old, &want);
 		}
 	}
@@ -546,7 +397,7 @@ int main(void)
 
 		if (!is_scalar(op))
 			continue;
-		if (rows[i])
+		if (scalar_rows[i])
 			test_row(t, (enum isa_op)i);
 		else if (i == ISA_s_getpc_b64)
 			test_getpc(t);

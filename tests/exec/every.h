@@ -13,8 +13,9 @@
 #include "isa/text/text.h"
 #include "tests/exec/lanes.h"
 #include "tests/ref/num.h"
+#include "tests/ref/state.h"
 
-enum { REGS = 64 };
+enum { REGS = REF_VGPRS };
 
 static uint64_t seed = 0x5eed3480;
 
@@ -95,12 +96,6 @@ static inline uint64_t value_of(const struct isa_type_info *t)
 }
 
 /* -------------------------------------------------------------- states ---- */
-
-struct state {
-	uint32_t v[2][REGS][SOFT_LANES];
-	uint32_t s[128];
-	uint32_t scc;
-};
 
 static inline void put_state(struct lanes *t, const struct state *s)
 {

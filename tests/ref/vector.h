@@ -1,16 +1,17 @@
 /*
- * every-lane - what a vector instruction does to a state, by rows of
+ * ref-vector - what a vector instruction does to a state, by rows of
  * tests/ref/valu.def: operands with all that their kinds and modifiers mean,
  * one lane's arithmetic, output modifiers, masks.
  *
  *	expect(&in, &rows[in.op], 32, mode, &old, &got, &want);
  */
-#ifndef T0_TESTS_EVERY_LANE_H
-#define T0_TESTS_EVERY_LANE_H
+#ifndef T0_TESTS_REF_VECTOR_H
+#define T0_TESTS_REF_VECTOR_H
 
-#include "tests/exec/every.h"
+#include "isa/code/code.h"
 #include "tests/ref/dpp.h"
 #include "tests/ref/lane.h"
+#include "tests/ref/state.h"
 
 /* ---------------------------------------------------------- references ---- */
 
