@@ -9,10 +9,8 @@
 #include <sys/wait.h>
 
 #include "isa/code/code.h"
-#include "isa/object/object.h"
-#include "isa/text/text.h"
+#include "isa/launch/launch.h"
 #include "isa/verify/verify.h"
-#include "kfd/cmd/value.h"
 #include "tests/ref/late.h"
 
 enum { MAX_WORDS = 64, MAX_MEMORY = 40, MAX_SITES = 4096 };
@@ -27,97 +25,35 @@ enum { MAX_WORDS = 64, MAX_MEMORY = 40, MAX_SITES = 4096 };
 struct job {
 	char *copy, *word[MAX_WORDS];
 	int n_words;
-	const char *name, *path, *kernel_name;
-	uint32_t grid[3], block[3], more_lds;
-	struct operand arg[MAX_MEMORY];
-	int n_args;
-
-	struct buf file;
-	struct co co;
-	const struct co_kernel *kernel;
+	const char *name;
+	struct launch_plan l;
 	uint8_t *image; /* as it is loaded */
-	uint8_t *kernarg, packet[64];
-	uint32_t kernarg_bytes;
+	uint8_t packet[64];
 	uint8_t *result[MAX_MEMORY]; /* what the unchanged kernel leaves */
 	uint64_t steps;
 };
 
-static void parse_three(const char *text, uint32_t out[3])
-{
-	char *end;
-
-	for (int i = 0; i < 3; i++) {
-		out[i] = (uint32_t)strtoul(text, &end, 10);
-		out[i] = out[i] ? out[i] : 1;
-		text = *end == ',' ? end + 1 : "";
-	}
-}
-
-/* As t0-run does: the block that the kernel was compiled for, one of them. */
-static void default_shape(struct job *j)
-{
-	if (!j->block[0]) {
-		memcpy(j->block, j->kernel->reqd_workgroup_size,
-		       sizeof(j->block));
-		if (!j->block[0])
-			parse_three("32", j->block);
-	}
-	if (!j->grid[0])
-		memcpy(j->grid, j->block, sizeof(j->grid));
-}
-
 static bool parse_job(struct job *j, const char *line, struct err *e)
 {
+	static const struct launch_plan defaults = LAUNCH_DEFAULTS;
 	char *save, *s;
 	int at = 1;
 
+	j->l = defaults;
 	j->copy = xstrdup(line);
 	for (s = strtok_r(j->copy, "\t\n", &save); s && j->n_words < MAX_WORDS;
 	     s = strtok_r(NULL, "\t\n", &save))
 		j->word[j->n_words++] = s;
+	j->name = j->n_words ? j->word[0] : "";
 	for (; at + 1 < j->n_words && j->word[at][0] == '-'; at += 2)
 		if (!strcmp(j->word[at], "--lds"))
-			j->more_lds = (uint32_t)atoi(j->word[at + 1]);
+			j->l.more_lds_bytes = strtoull(j->word[at + 1], NULL,
+						       10);
 		else if (!strcmp(j->word[at], "--grid"))
-			parse_three(j->word[at + 1], j->grid);
+			j->l.grid_text = j->word[at + 1];
 		else
-			parse_three(j->word[at + 1], j->block);
-	if (at + 2 > j->n_words || j->n_words - at - 2 > MAX_MEMORY)
-		return err_set(e, ERR_INPUT, "'%s': no object and kernel",
-			       line);
-	j->name = j->word[0];
-	j->path = j->word[at];
-	j->kernel_name = j->word[at + 1];
-	for (int i = at + 2; i < j->n_words; i++)
-		if (!operand_parse(&j->arg[j->n_args++], j->word[i], 1, e))
-			return false;
-	return true;
-}
-
-/* ----------------------------------------------------------- arguments ---- */
-
-static uint64_t hidden_value(const struct job *j, enum co_arg_kind kind)
-{
-	switch (kind) {
-	case CO_ARG_HIDDEN_BLOCK_COUNT_X:
-	case CO_ARG_HIDDEN_BLOCK_COUNT_Y:
-	case CO_ARG_HIDDEN_BLOCK_COUNT_Z:
-		return j->grid[kind - CO_ARG_HIDDEN_BLOCK_COUNT_X] /
-		       j->block[kind - CO_ARG_HIDDEN_BLOCK_COUNT_X];
-	case CO_ARG_HIDDEN_GROUP_SIZE_X:
-	case CO_ARG_HIDDEN_GROUP_SIZE_Y:
-	case CO_ARG_HIDDEN_GROUP_SIZE_Z:
-		return j->block[kind - CO_ARG_HIDDEN_GROUP_SIZE_X];
-	case CO_ARG_HIDDEN_REMAINDER_X:
-	case CO_ARG_HIDDEN_REMAINDER_Y:
-	case CO_ARG_HIDDEN_REMAINDER_Z:
-		return j->grid[kind - CO_ARG_HIDDEN_REMAINDER_X] %
-		       j->block[kind - CO_ARG_HIDDEN_REMAINDER_X];
-	case CO_ARG_HIDDEN_GRID_DIMS:
-		return j->grid[2] > 1 ? 3 : j->grid[1] > 1 ? 2 : 1;
-	default:
-		return 0;
-	}
+			j->l.block_text = j->word[at + 1];
+	return launch_parse(&j->l, j->n_words - at, j->word + at, e);
 }
 
 static uint64_t buffer_va(int i)
@@ -125,85 +61,47 @@ static uint64_t buffer_va(int i)
 	return BUFFER_VA + ((uint64_t)i << 32);
 }
 
-static void put_user_arg(struct job *j, int i, const struct co_arg *a)
+/* hsa_kernel_dispatch_packet_t: sizes at 4 and 12. */
+static void fill_packet(struct job *j)
 {
-	const struct operand *o = &j->arg[i];
-	uint64_t va = buffer_va(o->kind == OPERAND_REF ? o->ref : i) +
-		      o->ref_offset;
-
-	if (o->kind == OPERAND_VALUE) {
-		memcpy(j->kernarg + a->offset, o->data,
-		       o->size_bytes < a->size ? o->size_bytes : a->size);
-		return;
-	}
-	if (o->kind == OPERAND_LDS) {
-		uint32_t align = a->pointee_align ? a->pointee_align : 16;
-
-		va = j->kernel->desc.group_segment_bytes + j->more_lds;
-		va = (va + align - 1) / align * align;
-		j->more_lds = (uint32_t)(va + o->size_bytes) -
-			      j->kernel->desc.group_segment_bytes;
-	}
-	memcpy(j->kernarg + a->offset, &va, a->size);
-}
-
-static bool fill_arguments(struct job *j, struct err *e)
-{
-	const struct co_kernel *k = j->kernel;
-	int user = 0;
-
-	j->kernarg_bytes = k->kernarg_bytes + 256;
-	j->kernarg = xcalloc(1, j->kernarg_bytes);
-	for (uint32_t i = 0; i < k->n_args; i++) {
-		const struct co_arg *a = &k->args[i];
-
-		if (co_arg_is_hidden(a)) {
-			uint64_t u = hidden_value(j, a->kind);
-
-			memcpy(j->kernarg + a->offset, &u,
-			       a->size < 8 ? a->size : 8);
-			continue;
-		}
-		if (user == j->n_args)
-			return err_set(e, ERR_INPUT, "%s: %d arguments, the "
-				       "kernel has more", j->name, user);
-		put_user_arg(j, user++, a);
-	}
-	/* hsa_kernel_dispatch_packet_t: sizes at 4 and 12. */
 	for (int i = 0; i < 3; i++) {
-		uint16_t block = (uint16_t)j->block[i];
+		uint16_t block = (uint16_t)j->l.block[i];
 
 		memcpy(j->packet + 4 + 2 * i, &block, 2);
-		memcpy(j->packet + 12 + 4 * i, &j->grid[i], 4);
+		memcpy(j->packet + 12 + 4 * i, &j->l.grid[i], 4);
 	}
-	return true;
 }
 
 static bool load_job(struct job *j, struct err *e)
 {
-	if (!file_read(j->path, 0, &j->file, e) ||
-	    !co_parse(&j->co, j->file.data, j->file.len, e))
+	struct launch_dispatch d = { 0 };
+	struct launch_plan *l = &j->l;
+	uint64_t va[LAUNCH_ARGS_MAX];
+
+	for (int i = 0; i < LAUNCH_ARGS_MAX; i++)
+		va[i] = buffer_va(i);
+	if (!launch_load(l, false, e) || !launch_check(l, e))
 		return false;
-	j->kernel = co_kernel_require(&j->co, j->kernel_name, e);
-	if (!j->kernel)
+	if (l->n_args > MAX_MEMORY)
+		return err_set(e, ERR_INPUT, "%s: %d arguments", j->name,
+			       l->n_args);
+	if (!launch_arguments(l, va, e))
 		return false;
-	default_shape(j);
-	if (!fill_arguments(j, e))
-		return false;
-	j->image = xcalloc(1, j->co.span_bytes);
-	return co_image_build(&j->co, j->image, j->co.span_bytes, CODE_VA, e);
+	memcpy(d.grid, l->grid, sizeof(d.grid));
+	memcpy(d.block, l->block, sizeof(d.block));
+	launch_hidden(&d, l->kernel->args, l->kernel->n_args, l->kernarg,
+		      l->kernarg_bytes);
+	fill_packet(j);
+	j->image = xcalloc(1, l->co.span_bytes);
+	return co_image_build(&l->co, j->image, l->co.span_bytes, CODE_VA, e);
 }
 
 static void job_fini(struct job *j)
 {
-	for (int i = 0; i < j->n_args; i++)
-		operand_fini(&j->arg[i]);
 	for (int i = 0; i < MAX_MEMORY; i++)
 		free(j->result[i]);
-	free(j->kernarg);
 	free(j->image);
-	co_fini(&j->co);
-	buf_fini(&j->file);
+	launch_fini(&j->l);
 	free(j->copy);
 }
 
@@ -226,24 +124,25 @@ static bool run_late(struct job *j, uint8_t *image, enum late_order order,
 	struct late_memory m[MAX_MEMORY + 4];
 	uint8_t *host[MAX_MEMORY] = { 0 };
 	struct late_run r = {
-		.kernel = j->kernel, .memory = m, .order = order,
-		.code_va = CODE_VA, .code_bytes = j->co.span_bytes,
+		.kernel = j->l.kernel, .memory = m, .order = order,
+		.code_va = CODE_VA, .code_bytes = j->l.co.span_bytes,
 		.kernarg_va = KERNARG_VA, .packet_va = PACKET_VA,
-		.lds_bytes = j->kernel->desc.group_segment_bytes + j->more_lds,
-		.scratch_bytes = j->kernel->desc.private_segment_bytes,
+		.lds_bytes = j->l.kernel->desc.group_segment_bytes +
+			     j->l.lds_bytes,
+		.scratch_bytes = j->l.kernel->desc.private_segment_bytes,
 		.max_steps = j->steps ? 3 * j->steps + 100000 : 0,
 	};
 	bool good;
 
-	memcpy(r.grid, j->grid, sizeof(r.grid));
-	memcpy(r.block, j->block, sizeof(r.block));
-	r.n_memory = add_memory(m, 0, CODE_VA, image, j->co.span_bytes);
-	r.n_memory = add_memory(m, r.n_memory, KERNARG_VA, j->kernarg,
-				j->kernarg_bytes);
+	memcpy(r.grid, j->l.grid, sizeof(r.grid));
+	memcpy(r.block, j->l.block, sizeof(r.block));
+	r.n_memory = add_memory(m, 0, CODE_VA, image, j->l.co.span_bytes);
+	r.n_memory = add_memory(m, r.n_memory, KERNARG_VA, j->l.kernarg,
+				j->l.kernarg_bytes);
 	r.n_memory = add_memory(m, r.n_memory, PACKET_VA, j->packet,
 				sizeof(j->packet));
-	for (int i = 0; i < j->n_args; i++) {
-		const struct operand *o = &j->arg[i];
+	for (int i = 0; i < j->l.n_args; i++) {
+		const struct operand *o = &j->l.arg[i];
 
 		if (o->kind != OPERAND_BUFFER)
 			continue;
@@ -254,10 +153,10 @@ static bool run_late(struct job *j, uint8_t *image, enum late_order order,
 	}
 	good = late_run(&r, e);
 	*same = good;
-	for (int i = 0; i < j->n_args; i++) {
+	for (int i = 0; i < j->l.n_args; i++) {
 		if (good && host[i] && j->result[i])
 			*same &= !memcmp(host[i], j->result[i],
-					 j->arg[i].size_bytes);
+					 j->l.arg[i].size_bytes);
 		if (good && host[i] && !j->result[i])
 			j->result[i] = host[i];
 		else
@@ -270,14 +169,14 @@ static bool run_late(struct job *j, uint8_t *image, enum late_order order,
 
 static bool save_results(const struct job *j, const char *more, struct err *e)
 {
-	for (int i = 0; i < j->n_args && more; i++) {
+	for (int i = 0; i < j->l.n_args && more; i++) {
 		char path[600];
 
-		if (!j->arg[i].save)
+		if (!j->l.arg[i].save)
 			continue;
-		snprintf(path, sizeof(path), "%s%s", j->arg[i].save, more);
+		snprintf(path, sizeof(path), "%s%s", j->l.arg[i].save, more);
 		if (!file_write_atomic(path, j->result[i],
-				       j->arg[i].size_bytes, e))
+				       j->l.arg[i].size_bytes, e))
 			return false;
 	}
 	return true;
@@ -326,7 +225,7 @@ static void add_wait(struct mutant *v, int *n, uint64_t at, uint32_t word)
 
 static int list_mutants(const struct job *j, struct mutant *v)
 {
-	const struct co_kernel *k = j->kernel;
+	const struct co_kernel *k = j->l.kernel;
 	const struct isa_target t = { ISA_GFX11, (int)k->wave_size, true };
 	struct isa_inst in;
 	int n = 0;
@@ -351,11 +250,11 @@ static int list_mutants(const struct job *j, struct mutant *v)
 
 static bool does_matter(struct job *j, const struct mutant *x)
 {
-	uint8_t *image = xmalloc(j->co.span_bytes);
+	uint8_t *image = xmalloc(j->l.co.span_bytes);
 	bool matters = false;
 
-	memcpy(image, j->image, j->co.span_bytes);
-	memcpy(image + j->kernel->entry_off + x->offset, &x->word, 4);
+	memcpy(image, j->image, j->l.co.span_bytes);
+	memcpy(image + j->l.kernel->entry_off + x->offset, &x->word, 4);
 	for (int i = 0; i < LATE_ORDER_COUNT && !matters; i++) {
 		struct err e = { 0 };
 		bool same;
@@ -393,7 +292,7 @@ static bool run_reports(const struct mutants *m, const struct job *j,
 	buf_printf(&command, "timeout 100 '%s/t0-run' --check --quiet "
 		   "--device soft --deadline 20", getenv("T0_BUILD"));
 	for (int i = 1; i < j->n_words; i++) {
-		char *word = xstrdup(j->word[i] == j->path ? object :
+		char *word = xstrdup(j->word[i] == j->l.path ? object :
 							     j->word[i]);
 		char *save = strchr(word, '>');
 
@@ -424,13 +323,13 @@ static void judge_mutant(struct mutants *m, struct job *j,
 	if (!does_matter(j, x))
 		return;
 	c->matter++;
-	buf_add(&changed, j->file.data, j->file.len);
-	memcpy(changed.data + ((const char *)j->kernel->code - j->file.data) +
+	buf_add(&changed, j->l.file.data, j->l.file.len);
+	memcpy(changed.data + ((const char *)j->l.kernel->code - j->l.file.data) +
 		       x->offset,
 	       &x->word, 4);
 	snprintf(path, sizeof(path), "%s/mutant.co", m->dir);
 	if (co_parse(&co, changed.data, changed.len, &e) &&
-	    verifier_objects(&co, j->kernel_name)) {
+	    verifier_objects(&co, j->l.kernel->name)) {
 		c->by_verifier++;
 	} else if (file_write_atomic(path, changed.data, changed.len, &e) &&
 		   run_reports(m, j, path)) {
@@ -438,7 +337,7 @@ static void judge_mutant(struct mutants *m, struct job *j,
 	} else {
 		c->missed++;
 		snprintf(text, sizeof(text), "missed: %s, %s+0x%llx, %s",
-			 j->name, j->kernel_name,
+			 j->name, j->l.kernel->name,
 			 (unsigned long long)x->offset,
 			 x->kind == MUTANT_BARRIER ? "barrier removed" :
 			 x->kind == MUTANT_REMOVED ? "wait removed" :
