@@ -27,6 +27,7 @@
 #define LANES 64
 #define MESSAGE_MAX (1u << 20) /* bytes */
 #define MESSAGES_MAX (1u << 20) /* at a time */
+#define OPEN_MAX (256u << 20)	/* bytes of all that are not complete */
 
 enum descriptor { DESC_BEGIN = 1, DESC_END = 2 };
 #define DESC_LEN(d) ((unsigned)((d) >> 5 & 7))
@@ -58,6 +59,8 @@ struct hostcall {
 	struct hc_payload *payload;
 	struct kfd_signal *bell;
 	VEC(struct message) message; /* by the descriptor's number */
+	VEC(uint32_t) unused;	     /* numbers of those that are not open */
+	size_t open_bytes;
 };
 
 /* -------------------------------------------------------------- begin ---- */
@@ -137,26 +140,53 @@ void kfd_hostcall_fini(struct kfd_queue *q)
 	for (size_t i = 0; i < h->message.n; i++)
 		buf_fini(&h->message.v[i].words);
 	vec_fini(&h->message);
+	vec_fini(&h->unused);
 	free(h);
 	q->service->hostcall = NULL;
 }
 
 /* ----------------------------------------------------------- messages ---- */
 
+/* What no sound kernel sends; said once. */
+static void note_damage(struct kfd_queue *q, const char *what, uint64_t got)
+{
+	char text[160];
+	int n;
+
+	if (q->service->stats.damaged++)
+		return;
+	n = snprintf(text, sizeof(text), "[hostcall of a kernel: %s (%llu); "
+		     "it is left out, and so are others like it]\n", what,
+		     (unsigned long long)got);
+	kfd_print_text(q, text, (size_t)n);
+}
+
 /* A number for a new message; message.n when there are too many. */
 static size_t open_message(struct hostcall *h)
 {
-	size_t i = 0;
+	size_t i = h->message.n;
 
-	while (i < h->message.n && h->message.v[i].open)
-		i++;
-	if (i == MESSAGES_MAX)
-		return i;
-	if (i == h->message.n)
+	if (h->unused.n)
+		i = h->unused.v[--h->unused.n];
+	else if (i < MESSAGES_MAX)
 		vec_add(&h->message);
-	h->message.v[i].open = true;
-	buf_reset(&h->message.v[i].words);
+	if (i < h->message.n)
+		h->message.v[i].open = true;
 	return i;
+}
+
+static void close_message(struct hostcall *h, size_t i)
+{
+	struct message *m = &h->message.v[i];
+
+	h->open_bytes -= m->words.len;
+	m->open = false;
+	/* What was long is not kept. */
+	if (m->words.len > 4096)
+		buf_fini(&m->words);
+	else
+		buf_reset(&m->words);
+	vec_push(&h->unused, (uint32_t)i);
 }
 
 /* Flags, format, arguments to text: its length. */
@@ -169,7 +199,8 @@ static uint64_t print_message(struct kfd_queue *q, const struct buf *m)
 
 	len = m->len > 8 ? strnlen(format, m->len - 8) : 0;
 	if (m->len <= 8 || len == m->len - 8) {
-		p->stats.damaged++;
+		note_damage(q, "a message of so many bytes has no format that "
+			       "ends", m->len);
 		return 0;
 	}
 	memcpy(&flags, m->data, 8);
@@ -197,14 +228,18 @@ static void take_part(struct kfd_queue *q, uint64_t w[8])
 	if (desc & DESC_BEGIN)
 		id = open_message(h);
 	if (id >= h->message.n || !h->message.v[id].open) {
-		q->service->stats.damaged++;
+		note_damage(q, "there is no such message, or no room for one",
+			    id);
 		return;
 	}
-	if (h->message.v[id].words.len < MESSAGE_MAX)
+	if (h->message.v[id].words.len < MESSAGE_MAX &&
+	    h->open_bytes < OPEN_MAX) {
 		buf_add(&h->message.v[id].words, &w[1], 8 * DESC_LEN(desc));
+		h->open_bytes += 8 * DESC_LEN(desc);
+	}
 	if (desc & DESC_END) {
 		w[0] = print_message(q, &h->message.v[id].words);
-		h->message.v[id].open = false;
+		close_message(h, id);
 	} else {
 		/* The lane continues with this, without the begin bit. */
 		w[0] = (desc & 0xfe) | (uint64_t)id << DESC_ID_SHIFT;
@@ -217,7 +252,8 @@ static void answer_packet(struct kfd_queue *q, struct hc_header *head,
 			  struct hc_payload *pay)
 {
 	if (head->service != SERVICE_PRINTF) {
-		q->service->stats.damaged++;
+		note_damage(q, "a service that there is not; printf is 2",
+			    head->service);
 		memset(pay, 0, sizeof(*pay));
 		return;
 	}
