@@ -53,6 +53,11 @@ struct soft_options {
 	 * hear of it.  May be NULL.
 	 */
 	void (*unheard)(void);
+	/*
+	 * Around the sleep of a thread that waits for events, which a signal
+	 * ends where its handler does not restart calls.  May be NULL.
+	 */
+	void (*sleeping)(bool asleep);
 };
 
 #define SOFT_GPU_ID 0xa37cu /* as the topology tree and apertures say */

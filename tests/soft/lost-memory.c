@@ -61,7 +61,7 @@ static void start_kernel(struct rig *r, const char *name, uint64_t at)
 	sd_submit(&r->s, &r->q, &p);
 }
 
-/* 64 KiB away from anything that others map. */
+/* To the GPU, at the address that it has. */
 static uint8_t *give(struct rig *r, enum given how, uint8_t *at)
 {
 	struct {
@@ -96,18 +96,29 @@ static uint8_t *give(struct rig *r, enum given how, uint8_t *at)
 static char file[64];
 static int file_fd;
 
+/* Far from where the kernel places what others map: holes stay holes. */
+static void *lonely_place(void)
+{
+	static uintptr_t next = 0x7eb000000000;
+
+	next += 1 << 20;
+	return (void *)next;
+}
+
 static uint8_t *map_anonymous(void)
 {
-	return mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	return mmap(lonely_place(), SIZE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE |
+			    MAP_FIXED_NOREPLACE, -1, 0);
 }
 
 static uint8_t *map_file(void)
 {
 	if (ftruncate(file_fd, SIZE))
 		return MAP_FAILED;
-	return mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_POPULATE, file_fd, 0);
+	return mmap(lonely_place(), SIZE, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_POPULATE | MAP_FIXED_NOREPLACE, file_fd,
+		    0);
 }
 
 /* Behind the device's back, as a system call of the program would do it. */
@@ -300,7 +311,7 @@ static void test_own_handler(void)
 static void test_refused_ranges(void)
 {
 	struct rig r = rig_open();
-	uint8_t *at = map_anonymous(), *hole = sd_reserve(SIZE);
+	uint8_t *at = map_anonymous(), *hole = map_anonymous();
 	const struct {
 		uint64_t start, size;
 		int want;

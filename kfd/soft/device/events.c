@@ -54,17 +54,22 @@ static void wake_sleepers(struct soft_events *ev)
  * -errno.  The kernel restarts a sleep without a deadline by the flags of the
  * signal's handler; one with a deadline it always ends.
  */
-static int sleep_for_change(struct soft_events *ev, uint64_t until_ns)
+static int sleep_for_change(struct soft_dev *d, uint64_t until_ns)
 {
+	struct soft_events *ev = &d->ev;
 	const uint32_t seen = __atomic_load_n(&ev->changes, __ATOMIC_RELAXED);
 	const struct timespec until = { (time_t)(until_ns / 1000000000u),
 					(long)(until_ns % 1000000000u) };
 	int ret = 0;
 
 	pthread_mutex_unlock(&ev->lock);
+	if (d->o.sleeping)
+		d->o.sleeping(true);
 	if (syscall(SYS_futex, &ev->changes, FUTEX_WAIT_BITSET_PRIVATE, seen,
 		    until_ns ? &until : NULL, NULL, FUTEX_BITSET_MATCH_ANY))
 		ret = errno == EAGAIN ? 0 : -errno;
+	if (d->o.sleeping)
+		d->o.sleeping(false);
 	pthread_mutex_lock(&ev->lock);
 	return ret;
 }
@@ -405,7 +410,7 @@ static int wait_sleep(struct wait *x, uint32_t timeout_ms, uint64_t deadline_ns,
 			*result = KFD_WAIT_FAIL;
 			return 0;
 		}
-		ret = sleep_for_change(ev, until);
+		ret = sleep_for_change(x->d, until);
 		if (ret == -EINTR && (!until || !signals_restart()))
 			return ret;
 		if (ret == -ETIMEDOUT) {
@@ -495,7 +500,7 @@ void soft_events_end(struct soft_dev *d)
 			event_destroy(ev, ev->table.v[i]);
 	wake_sleepers(ev);
 	while (ev->sleeping)
-		sleep_for_change(ev, 0);
+		sleep_for_change(d, 0);
 	ev->ending = false;
 	ev->table.n = 0;
 	if (ev->page && !ev->page_bo)

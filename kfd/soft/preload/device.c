@@ -24,23 +24,61 @@ static const char *const paths[PL_NODES] = {
 	[PL_CARD] = "/dev/dri/card0",
 };
 
-/*
- * Calls of the device take locks: they cannot be cancelled half-way, as those
- * of the kernel cannot.
- */
-static int enter_device(void)
-{
-	int old;
+/* What a thread is, outside the device. */
+struct outside {
+	sigset_t mask;
+	int cancel;
+	struct outside *sleeper; /* below a handler that called */
+};
+/* NULL: it is there; what it was before it fell asleep in there. */
+static __thread struct outside *outside, *sleeper;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+/*
+ * Calls of the device take locks: as those of the kernel they are neither
+ * cancelled nor interrupted half-way by a handler, which may call again.
+ */
+static void enter_device(struct outside *o)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV); /* see kfd_soft_sigaction() */
+	sigdelset(&all, SIGBUS);
+	pthread_sigmask(SIG_SETMASK, &all, &o->mask);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &o->cancel);
+	o->sleeper = sleeper;
+	outside = o;
 	pl_inside = true;
-	return old;
 }
 
-static void leave_device(int old)
+static void leave_device(const struct outside *o)
 {
 	pl_inside = false;
-	pthread_setcancelstate(old, NULL);
+	outside = NULL;
+	sleeper = o->sleeper;
+	pthread_setcancelstate(o->cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &o->mask, NULL);
+}
+
+/* The device sleeps without a lock: handlers run, and end the sleep. */
+static void sleep_outside(bool asleep)
+{
+	sigset_t all;
+
+	if (asleep && outside) {
+		sleeper = outside;
+		outside = NULL;
+		pl_inside = false;
+		pthread_sigmask(SIG_SETMASK, &sleeper->mask, NULL);
+	} else if (!asleep && sleeper) {
+		sigfillset(&all);
+		sigdelset(&all, SIGSEGV);
+		sigdelset(&all, SIGBUS);
+		pthread_sigmask(SIG_SETMASK, &all, NULL);
+		pl_inside = true;
+		outside = sleeper;
+		sleeper = NULL;
+	}
 }
 
 /* Written under `lock` before `owner`, which says that it may be read. */
@@ -113,6 +151,7 @@ static struct soft_options read_options(void)
 	free(copy);
 	o.report = write_line;
 	o.unheard = end_process;
+	o.sleeping = sleep_outside;
 	return o;
 }
 
@@ -155,11 +194,12 @@ static void make_driver(void)
 
 static int open_node(enum pl_node node)
 {
-	int ret = 0, cancel;
+	struct outside o;
+	int ret = 0;
 
 	if (is_borrowed())
 		return 0; /* what it executes will ask again */
-	cancel = enter_device();
+	enter_device(&o);
 	pthread_mutex_lock(&lock);
 	if (!process_driver())
 		make_driver();
@@ -169,7 +209,7 @@ static int open_node(enum pl_node node)
 		ret = fds[node] = driver->open(driver, paths[node],
 					       O_RDWR | O_CLOEXEC);
 	pthread_mutex_unlock(&lock);
-	leave_device(cancel);
+	leave_device(&o);
 	return ret < 0 ? -ret : 0;
 }
 
@@ -178,11 +218,12 @@ static void refresh_file(const char *path, const char *shown)
 {
 	struct kfd_driver *d = process_driver();
 	struct buf b = { 0 };
-	int fd, cancel;
+	struct outside o;
+	int fd;
 
 	if (!d || !soft_sysfs_live(shown))
 		return; /* nothing has happened yet that it could tell */
-	cancel = enter_device();
+	enter_device(&o);
 	if (!d->read_file(d, shown, &b)) {
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		if (fd >= 0 && pwrite(fd, b.data, b.len, 0) == (ssize_t)b.len)
@@ -191,7 +232,7 @@ static void refresh_file(const char *path, const char *shown)
 			close(fd);
 	}
 	buf_fini(&b);
-	leave_device(cancel);
+	leave_device(&o);
 }
 
 int pl_opening(const char *path)
@@ -220,7 +261,8 @@ int pl_ioctl(enum pl_node node, unsigned long request, void *arg)
 {
 	struct kfd_ioc_acquire_vm vm;
 	const int fd = handle_of(node);
-	int ret, cancel;
+	struct outside o;
+	int ret;
 
 	if (fd < 0) {
 		errno = EBADF; /* inherited from the parent */
@@ -237,9 +279,9 @@ int pl_ioctl(enum pl_node node, unsigned long request, void *arg)
 		vm.drm_fd = (uint32_t)handle_of(pl_node_of_fd((int)vm.drm_fd));
 		arg = &vm;
 	}
-	cancel = enter_device();
+	enter_device(&o);
 	ret = driver->ioctl(driver, fd, request, arg);
-	leave_device(cancel);
+	leave_device(&o);
 	if (ret >= 0)
 		return ret;
 	errno = -ret;
@@ -250,14 +292,15 @@ void *pl_mmap(enum pl_node node, void *addr, size_t size, int prot, int flags,
 	      off_t offset)
 {
 	const int fd = handle_of(node);
-	int err = EBADF, cancel;
+	struct outside o;
+	int err = EBADF;
 	void *p = MAP_FAILED;
 
-	cancel = enter_device();
+	enter_device(&o);
 	if (fd >= 0)
 		p = driver->mmap(driver, addr, size, prot, flags, fd,
 				 (uint64_t)offset, &err);
-	leave_device(cancel);
+	leave_device(&o);
 	if (p == MAP_FAILED)
 		errno = err;
 	return p;
@@ -266,13 +309,14 @@ void *pl_mmap(enum pl_node node, void *addr, size_t size, int prot, int flags,
 int pl_munmap(void *addr, size_t size)
 {
 	struct kfd_driver *d = pl_inside ? NULL : process_driver();
-	int ret, cancel;
+	struct outside o;
+	int ret;
 
 	if (!d)
 		return (int)syscall(SYS_munmap, addr, size);
-	cancel = enter_device();
+	enter_device(&o);
 	ret = d->munmap(d, addr, size);
-	leave_device(cancel);
+	leave_device(&o);
 	if (ret >= 0)
 		return 0;
 	errno = -ret;
@@ -282,25 +326,25 @@ int pl_munmap(void *addr, size_t size)
 void pl_remapped(void *addr, size_t size, bool gone)
 {
 	struct kfd_driver *d = pl_inside ? NULL : process_driver();
-	int cancel;
+	struct outside o;
 
 	if (!d)
 		return;
-	cancel = enter_device();
+	enter_device(&o);
 	kfd_soft_remapped(d, addr, size, gone);
-	leave_device(cancel);
+	leave_device(&o);
 }
 
 bool pl_owns_fd(int fd)
 {
 	struct kfd_driver *d = pl_inside ? NULL : process_driver();
+	struct outside o;
 	bool owns;
-	int cancel;
 
 	if (!d)
 		return false;
-	cancel = enter_device();
+	enter_device(&o);
 	owns = kfd_soft_owns_fd(d, fd);
-	leave_device(cancel);
+	leave_device(&o);
 	return owns;
 }
