@@ -133,7 +133,10 @@ struct kfd_info {
 bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e);
 /* "DEVICE@VISIBLE" into out[256]; either may be NULL or "".  Returns out. */
 const char *kfd_spec(const char *device, const char *visible, char out[256]);
-/* That of a tool: its --device, else T0_DEVICE, with T0_VISIBLE_DEVICES. */
+/*
+ * That of a tool: its --device, else T0_DEVICE, with T0_VISIBLE_DEVICES, else
+ * with ROCR_VISIBLE_DEVICES.
+ */
 const char *kfd_spec_asked(const char *option, char out[256]);
 /* What --device says of itself. */
 #define KFD_DEVICE_HELP                                                 \

@@ -6,6 +6,7 @@
  * one stays 0, and a node that the device cgroup hides is kept as hidden.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,25 @@ static void parse_properties(const struct reader *r, struct kfd_node *n)
 		n->engines = n->array_count / n->arrays_per_engine;
 }
 
+/*
+ * "11.0.0" in HSA_OVERRIDE_GFX_VERSION_<node>, else HSA_OVERRIDE_GFX_VERSION,
+ * as the vendor's runtime has it: code for that version runs on the GPU.
+ */
+static void override_version(struct kfd_node *n)
+{
+	unsigned major, minor, step;
+	char name[48], rest;
+	const char *v;
+
+	snprintf(name, sizeof(name), "HSA_OVERRIDE_GFX_VERSION_%d", n->index);
+	v = getenv(name);
+	if (!v)
+		v = getenv("HSA_OVERRIDE_GFX_VERSION");
+	if (v && sscanf(v, "%u.%u.%u%c", &major, &minor, &step, &rest) == 3 &&
+	    major <= 63 && minor <= 99 && step <= 99)
+		n->gfx_target = major * 10000 + minor * 100 + step;
+}
+
 enum { HEAP_VRAM_PUBLIC = 1, HEAP_VRAM_PRIVATE = 2 };
 
 static void read_banks(struct reader *r, struct kfd_node *n)
@@ -195,6 +215,8 @@ static int read_node(struct reader *r, struct kfd_node *n)
 	if (err)
 		return err;
 	parse_properties(r, n);
+	if (n->gfx_target && strcmp(r->d->name, "soft"))
+		override_version(n);
 	if (!reader_file(r, "nodes/%d/name", n->index)) {
 		size_t len = strcspn(r->text.data, "\n");
 		snprintf(n->name, sizeof(n->name), "%.*s",

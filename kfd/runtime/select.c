@@ -10,6 +10,8 @@
 
 #include "kfd/runtime/runtime.h"
 
+#define NO_GPU "4294967295" /* a number that none has */
+
 const char *kfd_spec(const char *device, const char *visible, char out[256])
 {
 	/* The device in software is not among what a filter hides. */
@@ -19,12 +21,6 @@ const char *kfd_spec(const char *device, const char *visible, char out[256])
 	snprintf(out, 256, "%s%s%s", device ? device : "", filter ? "@" : "",
 		 filter ? visible : "");
 	return out;
-}
-
-const char *kfd_spec_asked(const char *option, char out[256])
-{
-	return kfd_spec(option ? option : getenv("T0_DEVICE"),
-			getenv("T0_VISIBLE_DEVICES"), out);
 }
 
 static bool parse_hex(const char *s, uint64_t *out)
@@ -43,6 +39,42 @@ static bool parse_uid(const char *s, uint64_t *out)
 	if (!strncmp(s, "0x", 2))
 		return parse_hex(s + 2, out);
 	return !strncmp(s, "GPU-", 4) && parse_hex(s + 4, out);
+}
+
+/*
+ * The vendor's list, as its runtime reads it: up to the first entry that is
+ * neither a number nor a unique id; one without any leaves no GPU.
+ */
+static const char *rocr_list(const char *list, char out[192])
+{
+	size_t n = 0;
+
+	for (const char *p = list; *p;) {
+		const size_t len = strcspn(p, ",");
+		char entry[64];
+		uint64_t v;
+
+		snprintf(entry, sizeof(entry), "%.*s",
+			 (int)(len < 63 ? len : 63), p);
+		if (!parse_uid(entry, &v) && !cli_u64(entry, &v, NULL))
+			break;
+		if (n + len + 2 > 192)
+			break;
+		n += (size_t)sprintf(out + n, "%s%s", n ? "," : "", entry);
+		p += len + (p[len] == ',');
+	}
+	return n ? out : NO_GPU;
+}
+
+const char *kfd_spec_asked(const char *option, char out[256])
+{
+	const char *visible = getenv("T0_VISIBLE_DEVICES");
+	const char *rocr = getenv("ROCR_VISIBLE_DEVICES");
+	char list[192];
+
+	if (!visible && rocr)
+		visible = rocr_list(rocr, list);
+	return kfd_spec(option ? option : getenv("T0_DEVICE"), visible, out);
 }
 
 /* The part after "kfd". */

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <stdlib.h>
+
 #include "tests/runtime/kfd-fake.h"
 #include "tests/tap.h"
 
@@ -54,6 +56,30 @@ static unsigned cus(const char *spec, struct err *e, char out_spec[32])
 	return n;
 }
 
+static void test_rocr(void)
+{
+	/* Its reader stops at the first entry that it does not know. */
+	static const char *const rocr[][2] = {
+		{ "1,0", "kfd@1,0" },
+		{ "GPU-7430736f66743030", "kfd@GPU-7430736f66743030" },
+		{ "0,-1,1", "kfd@0" },
+		{ "0,x,1", "kfd@0" },
+		{ "", "kfd@4294967295" },
+		{ "-1", "kfd@4294967295" },
+	};	char spec[256];
+
+	unsetenv("T0_VISIBLE_DEVICES");
+	for (size_t i = 0; i < ARRAY_SIZE(rocr); i++) {
+		setenv("ROCR_VISIBLE_DEVICES", rocr[i][0], 1);
+		is_str(kfd_spec_asked("kfd", spec), rocr[i][1],
+		       "ROCR_VISIBLE_DEVICES \"%s\"", rocr[i][0]);
+	}
+	setenv("T0_VISIBLE_DEVICES", "1", 1);
+	is_str(kfd_spec_asked("kfd", spec), "kfd@1", "our own one wins");
+	unsetenv("T0_VISIBLE_DEVICES");
+	unsetenv("ROCR_VISIBLE_DEVICES");
+}
+
 static void test_specs(void)
 {
 	static const struct {
@@ -95,6 +121,7 @@ static void test_specs(void)
 		       good[i].spec ? good[i].spec : "", good[i].is);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+
 		is_u64(cus(bad[i].spec, &e, is), 0, "\"%s\": refused",
 		       bad[i].spec);
 		is_u64(e.code, bad[i].code, "\"%s\": the class of the error",
@@ -105,6 +132,7 @@ static void test_specs(void)
 	is_str(kfd_spec("kfd", "1,2", spec), "kfd@1,2", "a spec and a filter");
 	is_str(kfd_spec(NULL, "", spec), "", "neither");
 	is_str(kfd_spec("soft", NULL, spec), "soft", "a spec alone");
+	test_rocr();
 }
 
 /* Topology without any GPU: the kernel has refused the card. */
