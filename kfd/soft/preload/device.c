@@ -246,6 +246,13 @@ int pl_opening(const char *path)
 	return 0;
 }
 
+int pl_opened(int fd)
+{
+	const enum pl_node node = pl_node_of_fd(fd);
+
+	return node == PL_NONE ? 0 : open_node(node);
+}
+
 /* The device's own handle of a node that the program has open. */
 static int handle_of(enum pl_node node)
 {

@@ -57,13 +57,22 @@ static int open_path(int dir, const char *path, int flags, mode_t mode)
 {
 	char buf[PL_PATH];
 	const char *to = pl_path(path, buf);
-	int err = to == path ? 0 : pl_opening(to);
+	int fd, err = to == path ? 0 : pl_opening(to);
 
 	if (err) {
 		errno = err;
 		return -1;
 	}
-	return (int)syscall(SYS_openat, dir, to, flags, mode);
+	fd = (int)syscall(SYS_openat, dir, to, flags, mode);
+	/* A node may be mounted under any name; it is opened for writing. */
+	err = fd >= 0 && to == path && (flags & O_ACCMODE) == O_RDWR ?
+		      pl_opened(fd) : 0;
+	if (err) {
+		close(fd);
+		errno = err;
+		return -1;
+	}
+	return fd;
 }
 
 static mode_t mode_of(int flags, va_list ap)

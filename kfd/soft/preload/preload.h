@@ -57,6 +57,8 @@ dev_t pl_node_rdev(enum pl_node node);
  * bring a file that changes up to date.  0 or an errno.
  */
 int pl_opening(const char *path);
+/* A path that is none of the device's was opened: is it a node all the same? */
+int pl_opened(int fd);
 int pl_ioctl(enum pl_node node, unsigned long request, void *arg);
 void *pl_mmap(enum pl_node node, void *addr, size_t size, int prot, int flags,
 	      off_t offset);
