@@ -56,6 +56,12 @@ struct kfd_driver {
 		      int prot, int flags, int fd, uint64_t offset,
 		      int *err_no);
 	int (*munmap)(struct kfd_driver *d, void *addr, size_t size_bytes);
+	/*
+	 * As mprotect(2).  Optional (NULL: the process's own will do): for a
+	 * driver whose GPU uses the process's pages without the kernel.
+	 */
+	int (*mprotect)(struct kfd_driver *d, void *addr, size_t size_bytes,
+			int prot);
 
 	/* Append a whole (sysfs) file to *out: 0 or -errno. */
 	int (*read_file)(struct kfd_driver *d, const char *path,

@@ -254,6 +254,19 @@ static void test_access(void)
 	   "what the process may only read is read");
 	ok(!copy_word(p, p + 1024), "and not written by the GPU either");
 	restart_device();
+	mprotect(p + 1024, PAGE, PROT_READ | PROT_WRITE);
+	svm_set(p, 2 * PAGE, KFD_SVM_ATTR_ACCESS, SOFT_GPU_ID);
+	is_i64(s.d->mprotect(s.d, p, PAGE, PROT_READ), 0,
+	       "rights are taken from a range that is mapped");
+	ok(copy_word(p, p + 1024), "it is still read");
+	ok(!copy_word(p + 1024, p), "but no longer written");
+	restart_device();
+	svm_set(p, 2 * PAGE, KFD_SVM_ATTR_ACCESS, SOFT_GPU_ID);
+	s.d->mprotect(s.d, p, PAGE, PROT_READ | PROT_WRITE);
+	p[1024] = 13;
+	ok(copy_word(p + 1024, p) && p[0] == 13, "until they are given back");
+	is_i64(s.d->mprotect(s.d, (void *)16, PAGE, PROT_READ), -EINVAL,
+	       "other mistakes are those of the process");
 	unmap(p, 8 * PAGE);
 }
 

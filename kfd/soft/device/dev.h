@@ -374,6 +374,8 @@ bool soft_svm_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size);
 bool soft_svm_covers(struct soft_dev *d, uint64_t va, uint64_t size);
 /* The process unmapped it: no range remains there. */
 void soft_svm_unmapped(struct soft_dev *d, uint64_t va, uint64_t size);
+/* mprotect(), which the GPU sees at the same moment: 0 or -errno. */
+int soft_svm_mprotect(struct soft_dev *d, void *addr, size_t size, int prot);
 void soft_svm_end(struct soft_dev *d);
 
 /* ------------------------------------------------------------- smi.c ---- */
@@ -396,6 +398,9 @@ void soft_map_remove(struct soft_dev *d, uint64_t va);
 /* At once: instead of all ranges that begin in [lo, hi), these. */
 void soft_map_replace(struct soft_dev *d, uint64_t lo, uint64_t hi,
 		      const struct soft_range *r, size_t n);
+/* The same with the map held alone. */
+void soft_map_replace_held(struct soft_dev *d, uint64_t lo, uint64_t hi,
+			   const struct soft_range *r, size_t n);
 /* soft_env.find over the map; ctx is the device.  Slice held. */
 bool soft_map_find(void *ctx, uint64_t va, struct soft_range *out);
 /* Host pointer of [va, va + size) for `need` (SOFT_MEM_*), or NULL. */

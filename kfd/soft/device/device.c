@@ -263,6 +263,20 @@ static int soft_munmap(struct kfd_driver *drv, void *addr, size_t size_bytes)
 	return munmap(addr, size_bytes) ? -errno : 0;
 }
 
+static int soft_mprotect(struct kfd_driver *drv, void *addr, size_t size_bytes,
+			 int prot)
+{
+	struct soft_dev *d = dev_of(drv);
+	int ret;
+
+	if (getpid() != d->pid)
+		return mprotect(addr, size_bytes, prot) ? -errno : 0;
+	pthread_mutex_lock(&d->lock);
+	ret = soft_svm_mprotect(d, addr, size_bytes, prot);
+	pthread_mutex_unlock(&d->lock);
+	return ret;
+}
+
 /* ---------------------------------------------------- the driver table -- */
 
 static int soft_read_file(struct kfd_driver *drv, const char *path,
@@ -322,6 +336,7 @@ static const struct kfd_driver soft_driver = {
 	.ioctl = soft_ioctl,
 	.mmap = soft_mmap,
 	.munmap = soft_munmap,
+	.mprotect = soft_mprotect,
 	.read_file = soft_read_file,
 	.list_dir = soft_list_dir,
 	.ring = soft_ring,

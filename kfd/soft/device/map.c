@@ -115,13 +115,12 @@ void soft_map_remove(struct soft_dev *d, uint64_t va)
 	soft_map_release_alone(d);
 }
 
-void soft_map_replace(struct soft_dev *d, uint64_t lo, uint64_t hi,
-		      const struct soft_range *r, size_t n)
+void soft_map_replace_held(struct soft_dev *d, uint64_t lo, uint64_t hi,
+			   const struct soft_range *r, size_t n)
 {
 	struct soft_map *m = &d->map;
 	size_t i, end;
 
-	soft_map_hold_alone(d);
 	vec_reserve(m, n);
 	i = end = map_search(m, lo);
 	while (end < m->n && m->v[end].va < hi)
@@ -131,6 +130,13 @@ void soft_map_replace(struct soft_dev *d, uint64_t lo, uint64_t hi,
 		memcpy(&m->v[i], r, n * sizeof(*r));
 	m->n = m->n - (end - i) + n;
 	__atomic_add_fetch(&m->code_epoch, 1, __ATOMIC_RELAXED);
+}
+
+void soft_map_replace(struct soft_dev *d, uint64_t lo, uint64_t hi,
+		      const struct soft_range *r, size_t n)
+{
+	soft_map_hold_alone(d);
+	soft_map_replace_held(d, lo, hi, r, n);
 	soft_map_release_alone(d);
 }
 

@@ -321,6 +321,7 @@ static enum soft_done run_packet(struct soft_queue *q, void *arg)
 	const unsigned depth = p->depth;
 	enum soft_done done = SOFT_DONE;
 	size_t k = 0;
+	bool early;
 
 	p->n_dw = 0;
 	if (p->skip_dw)
@@ -348,11 +349,16 @@ static enum soft_done run_packet(struct soft_queue *q, void *arg)
 		k++;
 	if (k == ARRAY_SIZE(packets))
 		return refuse_opcode(q);
-	/* A chained buffer replaces the place that would be moved on. */
-	if (PM4_OP(p->h) == PM4_INDIRECT_BUFFER)
+	/*
+	 * A chained buffer replaces the place that would be moved on.  What
+	 * RELEASE_MEM does comes at the end of the pipe, when it was read.
+	 */
+	early = PM4_OP(p->h) == PM4_INDIRECT_BUFFER ||
+		PM4_OP(p->h) == PM4_RELEASE_MEM;
+	if (early)
 		advance_ring(q, p, depth, 1 + p->n_dw);
 	done = packets[k].fn(q, p);
-	if (done == SOFT_DONE && PM4_OP(p->h) != PM4_INDIRECT_BUFFER)
+	if (done == SOFT_DONE && !early)
 		advance_ring(q, p, depth, 1 + p->n_dw);
 	return done;
 }

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/vec.h"
 #include "kfd/soft/device/dev.h"
@@ -170,8 +171,8 @@ static int range_pieces(const struct soft_svm *s, const vmas *v, ranges *out)
  * Bring the map of [lo, hi), which no range and no piece of the map goes
  * across, to what the ranges say.
  */
-static int map_ranges(struct soft_dev *d, uint64_t lo, uint64_t hi,
-		      const vmas *v)
+static int map_ranges_held(struct soft_dev *d, uint64_t lo, uint64_t hi,
+			   const vmas *v)
 {
 	ranges all = { 0 };
 	int ret = 0;
@@ -191,8 +192,19 @@ static int map_ranges(struct soft_dev *d, uint64_t lo, uint64_t hi,
 		if (n)
 			all.v[n - 1].size_bytes = size;
 	}
-	soft_map_replace(d, lo, hi, all.v, all.n);
+	soft_map_replace_held(d, lo, hi, all.v, all.n);
 	vec_fini(&all);
+	return ret;
+}
+
+static int map_ranges(struct soft_dev *d, uint64_t lo, uint64_t hi,
+		      const vmas *v)
+{
+	int ret;
+
+	soft_map_hold_alone(d);
+	ret = map_ranges_held(d, lo, hi, v);
+	soft_map_release_alone(d);
 	return ret;
 }
 
@@ -251,6 +263,24 @@ void soft_svm_unmapped(struct soft_dev *d, uint64_t va, uint64_t size)
 	if (vmas_read(lo, hi, &v))
 		map_ranges(d, lo, hi, &v);
 	vec_fini(&v);
+}
+
+int soft_svm_mprotect(struct soft_dev *d, void *addr, size_t size, int prot)
+{
+	uint64_t lo = (uintptr_t)addr, hi = lo + size;
+	vmas v = { 0 };
+	int ret;
+
+	if (!size || hi < lo || !soft_svm_overlaps(d, lo, size))
+		return mprotect(addr, size, prot) ? -errno : 0;
+	widen_span(d, &lo, &hi);
+	soft_map_hold_alone(d);
+	ret = mprotect(addr, size, prot) ? -errno : 0;
+	if (vmas_read(lo, hi, &v))
+		map_ranges_held(d, lo, hi, &v);
+	soft_map_release_alone(d);
+	vec_fini(&v);
+	return ret;
 }
 
 void soft_svm_end(struct soft_dev *d)

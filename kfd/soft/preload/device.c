@@ -313,6 +313,22 @@ void *pl_mmap(enum pl_node node, void *addr, size_t size, int prot, int flags,
 	return p;
 }
 
+int pl_mprotect(void *addr, size_t size, int prot)
+{
+	struct kfd_driver *d = pl_inside ? NULL : process_driver();
+	int ret;
+
+	if (!d)
+		return (int)syscall(SYS_mprotect, addr, size, prot);
+	pl_inside = true;
+	ret = d->mprotect(d, addr, size, prot);
+	pl_inside = false;
+	if (ret >= 0)
+		return 0;
+	errno = -ret;
+	return -1;
+}
+
 int pl_munmap(void *addr, size_t size)
 {
 	struct kfd_driver *d = pl_inside ? NULL : process_driver();

@@ -334,6 +334,11 @@ HOOK(void *, mmap64, void *addr, size_t size, int prot, int flags, int fd,
 	return map_node(addr, size, prot, flags, fd, offset);
 }
 
+HOOK(int, mprotect, void *addr, size_t size, int prot)
+{
+	return pl_mprotect(addr, size, prot);
+}
+
 HOOK(int, munmap, void *addr, size_t size)
 {
 	return pl_munmap(addr, size);

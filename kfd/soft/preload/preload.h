@@ -63,6 +63,7 @@ int pl_ioctl(enum pl_node node, unsigned long request, void *arg);
 void *pl_mmap(enum pl_node node, void *addr, size_t size, int prot, int flags,
 	      off_t offset);
 int pl_munmap(void *addr, size_t size);
+int pl_mprotect(void *addr, size_t size, int prot);
 /* The pages got another mapping, or moved away (`gone`). */
 void pl_remapped(void *addr, size_t size, bool gone);
 /* Is this descriptor the device's own, which the program knows nothing of? */
