@@ -346,7 +346,6 @@ bool soft_bo_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size);
 int soft_bo_mmap(struct soft_dev *d, uint64_t *offset, uint64_t size);
 /* A new object's slot and its handle. */
 uint64_t soft_bo_add(struct soft_dev *d, struct soft_bo *b);
-int soft_va_check(const struct soft_dev *d, uint64_t va, uint64_t size);
 /* The process unmapped host pages: the GPU loses them too; else than `gone`,
  * others are in their place, where user pointers lead. */
 void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size,

@@ -180,8 +180,6 @@ int soft_ioc_import_dmabuf(struct soft_dev *d, void *arg)
 	if (!d->vm_file)
 		return -ENODEV;
 	ret = read_file((int)a->dmabuf_fd, &flags, &size);
-	if (!ret && a->va_addr)
-		ret = soft_va_check(d, a->va_addr, size);
 	if (ret)
 		return ret;
 	fd = fcntl((int)a->dmabuf_fd, F_DUPFD_CLOEXEC, 3);

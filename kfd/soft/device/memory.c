@@ -280,12 +280,12 @@ uint64_t soft_bo_add(struct soft_dev *d, struct soft_bo *b)
 	return bo_handle(i);
 }
 
-int soft_va_check(const struct soft_dev *d, uint64_t va, uint64_t size)
+/* The kernel looks at an object's address when it maps it. */
+static bool is_mappable(const struct soft_bo *b)
 {
-	if (!page_aligned(va) || va < SOFT_GPUVM_BASE ||
-	    va > SOFT_GPUVM_LIMIT || size - 1 > SOFT_GPUVM_LIMIT - va)
-		return -EINVAL;
-	return soft_svm_overlaps(d, va, size) ? -EADDRINUSE : 0;
+	return page_aligned(b->va) && b->va >= SOFT_GPUVM_BASE &&
+	       b->va <= SOFT_GPUVM_LIMIT &&
+	       b->size - 1 <= SOFT_GPUVM_LIMIT - b->va;
 }
 
 static int alloc_check(const struct soft_dev *d,
@@ -293,7 +293,6 @@ static int alloc_check(const struct soft_dev *d,
 {
 	const uint32_t place = a->flags & KFD_MEM_PLACE_MASK;
 	const uint64_t size = page_up(a->size);
-	int ret;
 
 	if (a->gpu_id != SOFT_GPU_ID || !a->size || size < a->size)
 		return -EINVAL;
@@ -309,11 +308,9 @@ static int alloc_check(const struct soft_dev *d,
 	if (place == KFD_MEM_USERPTR &&
 	    (!a->mmap_offset || !page_aligned(a->mmap_offset)))
 		return -EINVAL;
-	ret = soft_va_check(d, a->va_addr, size);
-	if (ret)
-		return ret;
-	if (place == KFD_MEM_USERPTR &&
-	    soft_svm_overlaps(d, a->mmap_offset, size))
+	if (soft_svm_overlaps(d, a->va_addr, size) ||
+	    (place == KFD_MEM_USERPTR &&
+	     soft_svm_overlaps(d, a->mmap_offset, size)))
 		return -EADDRINUSE;
 	return d->vm_file ? 0 : -ENODEV;
 }
@@ -372,7 +369,7 @@ static int bo_map(struct soft_dev *d, struct soft_bo *b)
 		return 0;
 	if (b->gone)
 		return -EFAULT; /* its user pages are no more */
-	if (!soft_map_is_free(&d->map, b->va, b->size))
+	if (!is_mappable(b) || !soft_map_is_free(&d->map, b->va, b->size))
 		return -EINVAL;
 	if (b->flags & KFD_MEM_WRITABLE)
 		r.flags |= SOFT_MEM_WRITE;
