@@ -360,17 +360,35 @@ static const uint16_t bases[ISA_FMT_COUNT] = {
 #define GFX11_5_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx11_5)
 #define GFX12_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx12)
 
-/* The row at each slot, by generation. */
-#define AT(gen, n, f, opcode, flags) \
-	[gen][SLOT(n, f, opcode)] = ISA_##n, \
-			 [gen][SLOT_E64(n, f, opcode, flags)] = ISA_##n,
-static const uint16_t at[ISA_GEN_COUNT][N_SLOTS + 2 * ISA_OP_COUNT] = {
-#define I(n, f, opcodes, operands, p, fl) \
-	AT(ISA_GFX10_3, n, f, GFX10_3_OF opcodes, fl) \
-	AT(ISA_GFX11, n, f, GFX11_OF opcodes, fl) \
-	AT(ISA_GFX11_5, n, f, GFX11_5_OF opcodes, fl) \
-	AT(ISA_GFX12, n, f, GFX12_OF opcodes, fl)
+/*
+ * The row at each slot, by generation: a table each, for gcc is slow with
+ * designators that go to and fro between two rows of an array.
+ */
+#define AT(n, f, opcode, flags) \
+	[SLOT(n, f, opcode)] = ISA_##n, \
+		     [SLOT_E64(n, f, opcode, flags)] = ISA_##n,
+#define AT_SLOTS (N_SLOTS + 2 * ISA_OP_COUNT)
+static const uint16_t at_gfx10_3[AT_SLOTS] = {
+#define I(n, f, opcodes, operands, p, fl) AT(n, f, GFX10_3_OF opcodes, fl)
 #include "isa/tables/insts.def"
+};
+static const uint16_t at_gfx11[AT_SLOTS] = {
+#define I(n, f, opcodes, operands, p, fl) AT(n, f, GFX11_OF opcodes, fl)
+#include "isa/tables/insts.def"
+};
+static const uint16_t at_gfx11_5[AT_SLOTS] = {
+#define I(n, f, opcodes, operands, p, fl) AT(n, f, GFX11_5_OF opcodes, fl)
+#include "isa/tables/insts.def"
+};
+static const uint16_t at_gfx12[AT_SLOTS] = {
+#define I(n, f, opcodes, operands, p, fl) AT(n, f, GFX12_OF opcodes, fl)
+#include "isa/tables/insts.def"
+};
+static const uint16_t *const at[ISA_GEN_COUNT] = {
+	[ISA_GFX10_3] = at_gfx10_3,
+	[ISA_GFX11] = at_gfx11,
+	[ISA_GFX11_5] = at_gfx11_5,
+	[ISA_GFX12] = at_gfx12,
 };
 
 bool isa_gen_known(enum isa_gen gen)
