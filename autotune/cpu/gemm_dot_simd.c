@@ -119,16 +119,13 @@ static ALWAYS void dot_rows(const struct cpu_gemm *g, enum cpu_gemm_type type,
 		}
 }
 
-/* All rows of A against nb rows of B, which stay in the first cache. */
+/* All rows of A against BROWS rows of B, which stay in the first cache. */
 static ALWAYS void dot_strip(const struct cpu_gemm *g, enum cpu_gemm_type type,
-			     const struct b_rows *rows, int nb)
+			     const struct b_rows *rows)
 {
+	const int nb = BROWS;
 	size_t i = 0;
 
-	if (nb > BROWS) {
-		dot_rows(g, type, 0, 1, rows, nb);
-		return;
-	}
 	/* As even as they come: 4 and 4 of 8, not 6 and 2. */
 	for (size_t left = (g->m + AROWS - 1) / AROWS; left; left--) {
 		size_t na = (g->m - i + left - 1) / left;
@@ -164,10 +161,14 @@ static ALWAYS void dot_strips(const struct cpu_gemm *g, enum cpu_gemm_type type,
 	struct b_rows rows = { j0, step, ahead_bytes };
 
 	for (; rows.j < j0 + step; rows.j++)
-		dot_strip(g, type, &rows, nb);
-	/* What is left over of the division. */
+		if (nb == BROWS_ONE)
+			dot_rows(g, type, 0, 1, &rows, BROWS_ONE);
+		else
+			dot_strip(g, type, &rows);
+	/* What is left over of the division, fewer rows than `nb`. */
 	for (rows.j = j0 + (size_t)nb * step; rows.j < j1; rows.j++)
-		dot_strip(g, type, &rows, 1);
+		for (size_t i = 0; i < g->m; i++)
+			dot_rows(g, type, i, 1, &rows, 1);
 }
 
 static ALWAYS void by_type(enum cpu_gemm_type type, const struct cpu_gemm *g,
