@@ -65,16 +65,16 @@ static inline int class_f64(uint64_t u)
 	LANE_FN(name) \
 	{ \
 		OPERANDS; \
-		uint32_t out = 0; \
+		_Alignas(64) int32_t r[SOFT_LANES]; \
 \
 		LANES(i) \
 		{ \
 			type a = load_a(pa, i); \
 			__typeof__(load_b(pb, i)) b = load_b(pb, i); \
 \
-			out |= (uint32_t)(__VA_ARGS__) << i; \
+			r[i] = (__VA_ARGS__) ? -1 : 0; \
 		} \
-		x->mask_out = out; \
+		x->mask_out = soft_lanes_mask(r); \
 	} \
 	MICROOP_COMPARE(name, type a = load_a(pa, i); \
 		     __typeof__(load_b(pb, i)) b = load_b(pb, i), __VA_ARGS__)
