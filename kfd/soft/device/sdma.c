@@ -11,7 +11,7 @@
 
 #include "kfd/soft/device/dev.h"
 
-#define PACKET_MAX_DW 8u
+#define PACKET_MAX_DW 13u
 /* Bytes moved before others may change the map. */
 #define CHUNK_BYTES (1u << 20)
 
@@ -85,27 +85,84 @@ static bool yield_map(struct soft_queue *q)
 	return soft_queue_go(q) != SOFT_STOP;
 }
 
-static enum soft_done copy_linear(struct soft_queue *q, const struct packet *p)
+/* False: a page fault, or the queue is going away. */
+static bool copy_bytes(struct soft_queue *q, uint64_t from, uint64_t to,
+		       uint64_t bytes)
 {
-	uint64_t from = read_address(&p->dw[3]), to = read_address(&p->dw[5]);
-
-	for (uint64_t left = SDMA_COUNT(p->dw[1]), n; left; left -= n) {
+	for (uint64_t left = bytes, n; left; left -= n) {
 		const uint8_t *s;
 		uint8_t *d;
 
 		n = left < CHUNK_BYTES ? left : CHUNK_BYTES;
-		s = soft_cp_reach(q, from, &n, SOFT_MEM_READ, "source of a copy");
+		s = soft_cp_reach(q, from, &n, SOFT_MEM_READ,
+				  "source of a copy");
 		d = s ? soft_cp_reach(q, to, &n, SOFT_MEM_WRITE,
-				    "destination of a copy") :
+				      "destination of a copy") :
 			NULL;
 		if (!d)
-			return SOFT_REFUSED;
+			return false;
 		memmove(d, s, n);
 		from += n;
 		to += n;
 		if (left > n && !yield_map(q))
-			return SOFT_REFUSED;
+			return false;
 	}
+	return true;
+}
+
+static enum soft_done copy_linear(struct soft_queue *q, const struct packet *p)
+{
+	if (p->dw[0] >> 27 & 1)
+		return refuse_sdma(q, p, "two destinations (bit 27); accepted: "
+					 "one");
+	return copy_bytes(q, read_address(&p->dw[3]), read_address(&p->dw[5]),
+			  SDMA_COUNT(p->dw[1])) ? SOFT_DONE : SOFT_REFUSED;
+}
+
+/* One side of a copy of a window; everything in elements, pitches less 1. */
+struct window {
+	uint64_t va, pitch, slice;
+	uint32_t x, y, z;
+};
+
+static struct window read_window(const uint32_t *dw)
+{
+	return (struct window){
+		.va = read_address(dw),
+		.x = dw[2] & 0x3fff,
+		.y = dw[2] >> 16 & 0x3fff,
+		.z = dw[3] & 0x1fff,
+		.pitch = (dw[3] >> 13) + 1ull,
+		.slice = (dw[4] & 0xfffffff) + 1ull,
+	};
+}
+
+static uint64_t row_address(const struct window *w, uint32_t y, uint32_t z,
+			    unsigned log2_bytes)
+{
+	return w->va + (((w->z + z) * w->slice + (w->y + y) * w->pitch + w->x)
+			<< log2_bytes);
+}
+
+/* A box out of a box, row by row. */
+static enum soft_done copy_window(struct soft_queue *q, const struct packet *p)
+{
+	const struct window from = read_window(&p->dw[1]),
+			    to = read_window(&p->dw[6]);
+	const unsigned size = p->dw[0] >> 29;
+	const uint64_t row = (uint64_t)((p->dw[11] & 0x3fff) + 1) << size;
+	const uint32_t rows = (p->dw[11] >> 16 & 0x3fff) + 1,
+		       slices = (p->dw[12] & 0x1fff) + 1;
+
+	if (size > 4)
+		return refuse_sdma(q, p, "elements of 2^%u bytes; accepted: "
+					 "1..16 bytes", size);
+	for (uint32_t z = 0; z < slices; z++)
+		for (uint32_t y = 0; y < rows; y++)
+			if (!copy_bytes(q, row_address(&from, y, z, size),
+					row_address(&to, y, z, size), row) ||
+			    (y % 64 == 63 && !yield_map(q)))
+				return SOFT_REFUSED;
 	return SOFT_DONE;
 }
 
@@ -365,7 +422,8 @@ static const struct op {
 	enum soft_done (*fn)(struct soft_queue *q, const struct packet *p);
 } ops[] = {
 	{ SDMA_NOP, 1, "NOP", 1, ignore_sdma },
-	{ SDMA_COPY, 1, "COPY", 7, copy_linear },
+	{ SDMA_COPY, 1u << 0, "COPY", 7, copy_linear },
+	{ SDMA_COPY, 1u << 4, "COPY of a window", 13, copy_window },
 	{ SDMA_WRITE, 1, "WRITE", 4, write_linear },
 	{ SDMA_FENCE, 1, "FENCE", 4, write_fence },
 	{ SDMA_TRAP, 1, "TRAP", 2, raise_trap },
@@ -379,7 +437,9 @@ static const struct op {
 static const char *op_name(uint32_t h)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
-		if (ops[i].op == SDMA_OP(h))
+		if (ops[i].op == SDMA_OP(h) &&
+		    (SDMA_SUB_OP(h) > 7 ||
+		     ops[i].sub_ops >> SDMA_SUB_OP(h) & 1))
 			return ops[i].name;
 	return "of unknown opcode";
 }
@@ -393,9 +453,8 @@ static enum soft_done refuse_op(struct soft_queue *q, const struct packet *p)
 	for (size_t i = 0; i < ARRAY_SIZE(ops) && n < sizeof(names); i++)
 		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s",
 				      i ? ", " : "", ops[i].name);
-	return refuse_sdma(q, p, "opcode %u, sub-opcode %u; accepted: %s, "
-				 "linear ones", SDMA_OP(p->dw[0]),
-			   SDMA_SUB_OP(p->dw[0]), names);
+	return refuse_sdma(q, p, "opcode %u, sub-opcode %u; accepted: %s",
+			   SDMA_OP(p->dw[0]), SDMA_SUB_OP(p->dw[0]), names);
 }
 
 static const struct op *find_op(uint32_t h)

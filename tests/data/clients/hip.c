@@ -1,8 +1,12 @@
 /*
- * A HIP program as others write it: kernels in HIP source, compiled when it
- * runs, and launched through streams; every result is compared with the
- * host's.  TAP on standard output.  The libraries are opened by name, so that
- * it needs no header of theirs.
+ * A HIP program as others write it; every result is compared with the host's.
+ *
+ *	hip		  kernels in HIP source, compiled when it runs
+ *	hip triton FOLDER code objects of triton-kernels.py
+ *	hip fault	  a kernel that writes where nothing is
+ *
+ * TAP on standard output.  The libraries are opened by name, so that it needs
+ * no header of theirs.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -35,6 +39,8 @@ static int say(int good, const char *what)
 	X(hipMemcpy, void *, const void *, size_t, int)                      \
 	X(hipMemcpyAsync, void *, const void *, size_t, int, void *)         \
 	X(hipMemset, void *, int, size_t)                                    \
+	X(hipMemcpy2DAsync, void *, size_t, const void *, size_t, size_t,    \
+	  size_t, int, void *)                                               \
 	X(hipModuleLoadData, void **, const void *)                          \
 	X(hipModuleGetFunction, void **, void *, const char *)               \
 	X(hipModuleLaunchKernel, void *, unsigned, unsigned, unsigned,       \
@@ -190,6 +196,31 @@ static void test_saxpy(void *module, void *stream)
 	hipFree(dy);
 }
 
+/* 20 rows of 36 bytes out of rows of 128, into rows of 64 and back. */
+static void test_rectangle(void *stream)
+{
+	unsigned char from[32 * 128], to[20 * 100];
+	void *d = NULL;
+	int bad = 0;
+
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (unsigned char)(i * 31 + i / 128);
+	hipMalloc(&d, 20 * 64);
+	memset(to, 0xee, sizeof(to));
+	say(!hipMemcpy2DAsync(d, 64, from + 8, 128, 36, 20, TO_DEVICE,
+			      stream) &&
+		    !hipMemcpy2DAsync(to, 100, d, 64, 36, 20, TO_HOST,
+				      stream) &&
+		    !hipStreamSynchronize(stream),
+	    "rectangles are copied");
+	for (int r = 0; r < 20; r++)
+		for (int i = 0; i < 100; i++)
+			bad += to[r * 100 + i] !=
+			       (i < 36 ? from[r * 128 + 8 + i] : 0xee);
+	say(!bad, "and nothing beside them");
+	hipFree(d);
+}
+
 /* Two streams, the second of which waits for the first. */
 static void test_events(void *module, void *stream)
 {
@@ -324,6 +355,99 @@ static void test_stack(void *module, void *stream)
 	    "the card tells its memory");
 }
 
+/* ---- kernels that Triton compiled: four waves a workgroup ---- */
+
+#define ROWS 8
+#define COLUMNS 500
+#define SIDE 64
+
+static void *load_kernel(const char *folder, const char *name)
+{
+	static char code[1 << 16];
+	char path[4096];
+	void *module = NULL;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s.hsaco", folder, name);
+	f = fopen(path, "rb");
+	if (!f || !fread(code, 1, sizeof(code), f) ||
+	    hipModuleLoadData(&module, code))
+		module = NULL;
+	if (f)
+		fclose(f);
+	say(module != NULL, path);
+	return module;
+}
+
+/* It has two arguments more than the source says, for scratch memory. */
+static int launch_triton(void *module, const char *name, unsigned nx,
+			 unsigned ny, unsigned shared, void **args)
+{
+	void *f = NULL;
+
+	return !hipModuleGetFunction(&f, module, name) &&
+	       !hipModuleLaunchKernel(f, nx, ny, 1, 128, 1, 1, shared, NULL,
+				      args, NULL) &&
+	       !hipDeviceSynchronize();
+}
+
+static void test_triton(const char *folder)
+{
+	static float out[N], want[SIDE][SIDE];
+	static _Float16 a[SIDE][SIDE], b[SIDE][SIDE];
+	void *d[3] = { 0 }, *none = NULL;
+	int n = N - 5, columns = COLUMNS, side = SIDE, bad = 0;
+	void *add[] = { &d[0], &d[1], &d[2], &n, &none, &none };
+	void *softmax[] = { &d[0], &d[2], &columns, &none, &none };
+	void *matmul[] = { &d[0], &d[1], &d[2], &side, &none, &none };
+	double worst = 0;
+
+	for (int i = 0; i < 3; i++)
+		hipMalloc(&d[i], N * sizeof(float));
+	hipMemcpy(d[0], x, sizeof(x), TO_DEVICE);
+	hipMemcpy(d[1], y, sizeof(y), TO_DEVICE);
+	hipMemset(d[2], 0, sizeof(out));
+	say(launch_triton(load_kernel(folder, "add"), "add", N / 256, 1, 0,
+			  add), "an addition");
+	hipMemcpy(out, d[2], sizeof(out), TO_HOST);
+	for (int i = 0; i < N; i++)
+		bad += out[i] != (i < n ? x[i] + y[i] : 0);
+	say(!bad, "is the host's, bit for bit, up to its mask");
+	say(launch_triton(load_kernel(folder, "softmax"), "softmax", ROWS, 1,
+			  16, softmax), "a softmax");
+	hipMemcpy(out, d[2], sizeof(out), TO_HOST);
+	for (int r = 0; r < ROWS; r++) {
+		const float *v = x + r * COLUMNS;
+		double sum = 0;
+
+		for (int i = 0; i < COLUMNS; i++)
+			sum += exp(v[i]);
+		for (int i = 0; i < COLUMNS; i++)
+			worst = fmax(worst, fabs(out[r * COLUMNS + i] -
+						 exp(v[i]) / sum));
+	}
+	if (!say(worst < 1e-7, "is within 1e-7 of the host's"))
+		printf("# worst %g\n", worst);
+	for (int i = 0; i < SIDE * SIDE; i++) {
+		(&a[0][0])[i] = (_Float16)((i * 7) % 13 - 6);
+		(&b[0][0])[i] = (_Float16)((i * 5) % 11 - 5);
+	}
+	hipMemcpy(d[0], a, sizeof(a), TO_DEVICE);
+	hipMemcpy(d[1], b, sizeof(b), TO_DEVICE);
+	say(launch_triton(load_kernel(folder, "matmul"), "matmul", SIDE / 32,
+			  SIDE / 32, 4096, matmul), "a product by tl.dot");
+	hipMemcpy(out, d[2], sizeof(out), TO_HOST);
+	for (int i = 0; i < SIDE; i++)
+		for (int j = 0; j < SIDE; j++) {
+			for (int k = 0; k < SIDE; k++)
+				want[i][j] += (float)a[i][k] * (float)b[k][j];
+			bad += out[i * SIDE + j] != want[i][j];
+		}
+	say(!bad, "is that of small integers, exactly");
+	for (int i = 0; i < 3; i++)
+		hipFree(d[i]);
+}
+
 int main(int argc, char **argv)
 {
 	void *module, *stream = NULL;
@@ -336,6 +460,15 @@ int main(int argc, char **argv)
 	if (hipDeviceGetName(name, sizeof(name), 0))
 		strcpy(name, "?");
 	printf("# %s\n", name);
+	for (int i = 0; i < N; i++) {
+		x[i] = (float)sin(i);
+		y[i] = (float)cos(i * 3);
+	}
+	if (argc > 2 && !strcmp(argv[1], "triton")) {
+		test_triton(argv[2]);
+		printf("1..%d\n", count);
+		return 0;
+	}
 	module = compile_source();
 	if (!say(module != NULL, "HIP source is compiled and loaded"))
 		return 1;
@@ -348,11 +481,8 @@ int main(int argc, char **argv)
 		hipStreamSynchronize(stream);
 		return 0;
 	}
-	for (int i = 0; i < N; i++) {
-		x[i] = (float)sin(i);
-		y[i] = (float)cos(i * 3);
-	}
 	test_saxpy(module, stream);
+	test_rectangle(stream);
 	test_events(module, stream);
 	test_maths(module, stream);
 	test_matrix(module, stream);
