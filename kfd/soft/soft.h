@@ -49,8 +49,8 @@ struct soft_options {
 	 */
 	void (*report)(const char *line);
 	/*
-	 * The GPU was reset, and the program has no event by which it could
-	 * hear of it.  May be NULL.
+	 * A fault or a reset ended all queues, and the program has no event
+	 * by which it could hear of it.  May be NULL.
 	 */
 	void (*unheard)(void);
 	/*

@@ -424,9 +424,10 @@ int soft_ioc_reset_event(struct soft_dev *d, void *arg);
 int soft_ioc_wait_events(struct soft_dev *d, void *arg);
 /* The interrupt: what the kernel does when the GPU signals event `id`. */
 void soft_event_interrupt(struct soft_dev *d, uint32_t id);
-void soft_event_memory(struct soft_dev *d,
+/* False: the program has no event of that type. */
+bool soft_event_memory(struct soft_dev *d,
 		       const struct kfd_memory_exception *m);
-void soft_event_hw(struct soft_dev *d, const struct kfd_hw_exception *h);
+bool soft_event_hw(struct soft_dev *d, const struct kfd_hw_exception *h);
 
 /* ----------------------------------------------------------- queue.c ---- */
 
@@ -506,21 +507,16 @@ enum soft_done soft_packet_refuse(struct soft_queue *q, enum kfd_ec ec,
 
 /* --------------------------------------------------------- refusal.c ---- */
 
-/* Added to the errno of a refusal that was reported. */
-#define SOFT_REPORTED (1 << 16)
-
-/* A line for who runs the device, unless it was the last few already. */
+/* A line for who runs the device, unless it was one of the last ones. */
 void soft_report(struct soft_dev *d, const char *fmt, ...) T0_PRINTF(2, 3);
 /*
- * Report that the ioctl `call` is refused because of what fmt says, its field
- * first, and what would be accepted.  Returns what the call's function
- * returns: -(err_no + SOFT_REPORTED).
+ * Report why the ioctl failed with err_no: the field, its value, and what would
+ * be accepted, as far as the structure shows it.
  */
-int soft_refuse(struct soft_dev *d, const char *call, int err_no,
-		const char *accepted, const char *fmt, ...) T0_PRINTF(5, 6);
-/* The errno for the program; what nobody has reported is reported now. */
-int soft_refused(struct soft_dev *d, const char *call, unsigned long request,
-		 int ret);
+void soft_explain_ioctl(struct soft_dev *d, unsigned long request,
+			const void *arg, int err_no);
+void soft_explain_drm(struct soft_dev *d, unsigned long request,
+		      const void *arg, int err_no);
 
 /* ----------------------------------------------------------- guard.c ---- */
 

@@ -370,8 +370,8 @@ static int drm_call(struct soft_dev *d, enum soft_node node, unsigned nr,
 }
 
 /* The program's structure may be shorter or longer than ours. */
-int soft_drm_ioctl(struct soft_dev *d, enum soft_node node,
-		   unsigned long request, void *arg)
+static int copy_and_call(struct soft_dev *d, enum soft_node node,
+			 unsigned long request, void *arg)
 {
 	const unsigned nr = _IOC_NR(request), dir = _IOC_DIR(request);
 	union drm_arg a = { 0 };
@@ -391,5 +391,15 @@ int soft_drm_ioctl(struct soft_dev *d, enum soft_node node,
 		ret = drm_call(d, node, nr, &a);
 	if (dir & _IOC_READ && soft_copy_out((uintptr_t)arg, &a, size))
 		ret = -EFAULT;
+	return ret;
+}
+
+int soft_drm_ioctl(struct soft_dev *d, enum soft_node node,
+		   unsigned long request, void *arg)
+{
+	const int ret = copy_and_call(d, node, request, arg);
+
+	if (ret < 0)
+		soft_explain_drm(d, request, arg, -ret);
 	return ret;
 }

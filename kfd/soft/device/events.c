@@ -273,17 +273,23 @@ void soft_event_interrupt(struct soft_dev *d, uint32_t id)
 	pthread_mutex_unlock(&d->ev.lock);
 }
 
-/* All error events of the type get the report, of which one is given. */
-static void set_errors(struct soft_dev *d, uint32_t type,
+/*
+ * All error events of the type get the report, of which one is given; false:
+ * there are none.
+ */
+static bool set_errors(struct soft_dev *d, uint32_t type,
 		       const struct kfd_memory_exception *m,
 		       const struct kfd_hw_exception *h)
 {
+	bool found = false;
+
 	pthread_mutex_lock(&d->ev.lock);
 	for (size_t i = KFD_EVENT_PAGE_SLOTS; i < d->ev.table.n; i++) {
 		struct soft_event *x = d->ev.table.v[i];
 
 		if (!x || x->type != type)
 			continue;
+		found = true;
 		if (m)
 			x->memory = *m;
 		else
@@ -291,16 +297,17 @@ static void set_errors(struct soft_dev *d, uint32_t type,
 		event_set(&d->ev, x);
 	}
 	pthread_mutex_unlock(&d->ev.lock);
+	return found;
 }
 
-void soft_event_memory(struct soft_dev *d, const struct kfd_memory_exception *m)
+bool soft_event_memory(struct soft_dev *d, const struct kfd_memory_exception *m)
 {
-	set_errors(d, KFD_EVENT_MEMORY, m, NULL);
+	return set_errors(d, KFD_EVENT_MEMORY, m, NULL);
 }
 
-void soft_event_hw(struct soft_dev *d, const struct kfd_hw_exception *h)
+bool soft_event_hw(struct soft_dev *d, const struct kfd_hw_exception *h)
 {
-	set_errors(d, KFD_EVENT_HW_EXCEPTION, NULL, h);
+	return set_errors(d, KFD_EVENT_HW_EXCEPTION, NULL, h);
 }
 
 /* ---------------------------------------------------------------- wait -- */

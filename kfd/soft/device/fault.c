@@ -157,6 +157,32 @@ bool soft_queue_inactive(struct soft_queue *q, uint32_t code)
 	return true;
 }
 
+/* The program has no event for what happened, and so would wait for ever. */
+static void nobody_hears(struct soft_dev *d)
+{
+	if (d->o.unheard)
+		d->o.unheard();
+}
+
+/* `hung` is set: say so. */
+static void reset_card(struct soft_dev *d)
+{
+	const struct kfd_hw_exception x = {
+		.reset_type = 0, .reset_cause = 0, .memory_lost = 1,
+		.gpu_id = SOFT_GPU_ID,
+	};
+
+	__atomic_add_fetch(&d->vram_lost, 1, __ATOMIC_RELAXED);
+	/* The reset is over as soon as it began. */
+	soft_smi_event(d, KFD_SMI_GPU_PRE_RESET, "%x %s\n", d->vram_lost,
+		       "hang");
+	soft_smi_event(d, KFD_SMI_GPU_POST_RESET, "%x %s\n", d->vram_lost,
+		       "hang");
+	if (!soft_event_hw(d, &x))
+		nobody_hears(d);
+	soft_wake_all(d);
+}
+
 void soft_queue_error(struct soft_queue *q, enum kfd_ec ec, uint32_t inactive,
 		      struct soft_fault *f)
 {
@@ -170,8 +196,11 @@ void soft_queue_error(struct soft_queue *q, enum kfd_ec ec, uint32_t inactive,
 	if (__atomic_exchange_n(&q->dead, 1, __ATOMIC_ACQ_REL))
 		return;
 	record_fault(q, f);
-	if (!soft_debug_queue(q, ec) && !runtime_error(q, KFD_EC_MASK(ec)))
-		soft_queue_inactive(q, inactive);
+	/* Whom nobody can tell would wait until the card is reset. */
+	if (!soft_debug_queue(q, ec) && !runtime_error(q, KFD_EC_MASK(ec)) &&
+	    !soft_queue_inactive(q, inactive) &&
+	    !__atomic_exchange_n(&q->dev->hung, 1, __ATOMIC_ACQ_REL))
+		reset_card(q->dev);
 }
 
 void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute)
@@ -196,28 +225,15 @@ void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute)
 		x.not_present = 1;
 	soft_smi_event(d, KFD_SMI_VMFAULT, "%x:%s\n", (unsigned)d->pid,
 		       program_invocation_short_name);
-	if (!soft_debug_fault(d, &x))
-		soft_event_memory(d, &x);
+	if (!soft_debug_fault(d, &x) && !soft_event_memory(d, &x))
+		nobody_hears(d);
 	soft_wake_all(d);
 }
 
 void soft_gpu_reset(struct soft_queue *q, struct soft_fault *f)
 {
-	struct soft_dev *d = q->dev;
-	const struct kfd_hw_exception x = {
-		.reset_type = 0, .reset_cause = 0, .memory_lost = 1,
-		.gpu_id = SOFT_GPU_ID,
-	};
-
-	if (__atomic_exchange_n(&d->hung, 1, __ATOMIC_ACQ_REL))
+	if (__atomic_exchange_n(&q->dev->hung, 1, __ATOMIC_ACQ_REL))
 		return;
 	record_fault(q, f);
-	__atomic_add_fetch(&d->vram_lost, 1, __ATOMIC_RELAXED);
-	/* The reset is over as soon as it began. */
-	soft_smi_event(d, KFD_SMI_GPU_PRE_RESET, "%x %s\n", d->vram_lost,
-		       "hang");
-	soft_smi_event(d, KFD_SMI_GPU_POST_RESET, "%x %s\n", d->vram_lost,
-		       "hang");
-	soft_event_hw(d, &x);
-	soft_wake_all(d);
+	reset_card(q->dev);
 }

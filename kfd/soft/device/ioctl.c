@@ -302,7 +302,7 @@ out:
 	return ret;
 }
 
-int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg)
+static int call_ioctl(struct soft_dev *d, unsigned long request, void *arg)
 {
 	const unsigned nr = KFD_REQUEST_NR(request);
 	const struct ioc *i = &iocs[nr < ARRAY_SIZE(iocs) ? nr : 0];
@@ -321,5 +321,14 @@ int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg)
 		c.kind = SOFT_CALL_DONE;
 		ret = soft_hooks_call(d, &c);
 	}
+	return ret;
+}
+
+int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg)
+{
+	const int ret = call_ioctl(d, request, arg);
+
+	if (ret < 0 && ret != -EINTR && ret != -EAGAIN)
+		soft_explain_ioctl(d, request, arg, -ret);
 	return ret;
 }

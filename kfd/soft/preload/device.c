@@ -120,8 +120,8 @@ static void write_line(const char *line)
 /* As the kernel does when told to (amdkfd.send_sigterm=1). */
 static void end_process(void)
 {
-	write_line("the GPU was reset and the program has no event to hear "
-		   "of it: it is sent SIGTERM");
+	write_line("the queues have ended, and the program has no event by "
+		   "which it could hear of it: it is sent SIGTERM");
 	kill(getpid(), SIGTERM);
 }
 
