@@ -74,7 +74,7 @@ has "$tmp/out" 'no (small BAR)' 'which it says'
 # ------------------------------------------------- calls of every kind
 if ok 'a client that makes calls of every kind compiles' gcc -Wall \
 	-D_GNU_SOURCE -o "$tmp/hooks" tests/data/clients/hooks.c -pthread; then
-	run -- "$tmp/hooks" >"$tmp/out" 2>&1
+	run -- "$tmp/hooks" >"$tmp/out" 2>"$tmp/err"
 	while read -r result name; do
 		is "$result" good "$name"
 	done <"$tmp/out"
