@@ -292,6 +292,25 @@ static bool dir_set(struct directive *d)
 /* ---------------------------------------------------------------- target ----
  */
 
+/*
+ * "amdgcn-amd-amdhsa--gfx1100", or "amdgpu11.00-amd-amdhsa-unknown-gfx1100" as
+ * LLVM 22 writes it: what is behind the fourth part; NULL: another system.
+ */
+static const char *target_chip(const char *s, int len)
+{
+	static const char system[] = "-amd-amdhsa-";
+	const char *end = s + len, *p = memchr(s, '-', (size_t)len);
+
+	if (!p || (strncmp(s, "amdgcn-", 7) && strncmp(s, "amdgpu", 6)) ||
+	    end - p < (int)sizeof(system) - 1 ||
+	    strncmp(p, system, sizeof(system) - 1))
+		return NULL;
+	p += sizeof(system) - 1;
+	if (end - p >= 8 && !strncmp(p, "unknown-", 8))
+		return p + 8;
+	return p + (p < end && *p == '-');
+}
+
 /* .amdgcn_target "amdgcn-amd-amdhsa--gfx1100" */
 static bool dir_target(struct directive *d)
 {
@@ -303,10 +322,9 @@ static bool dir_target(struct directive *d)
 
 	if (!read_name(d, &s, &len) || !dir_done(d))
 		return false;
-	if (strncmp(s, "amdgcn-amd-amdhsa-", 18))
+	p = target_chip(s, len);
+	if (!p)
 		return asm_error(a, at, "the target is not amdgcn-amd-amdhsa");
-	p = s + 18;
-	p += *p == '-';
 	len -= p - s;
 	if (len >= (int)sizeof(chip))
 		len = sizeof(chip) - 1;

@@ -159,9 +159,42 @@ static const char *parse_prefixed(struct expr *x, struct isa_value *v)
 	return NULL;
 }
 
-static const char *parse_unary(struct expr *x, struct isa_value *v)
+static const char *parse_parentheses(struct expr *x, struct isa_value *v)
 {
 	const char *why;
+
+	x->p++;
+	if (x->depth++ > MAX_DEPTH)
+		return "expression nested too deeply";
+	why = parse_binary(x, 1, v);
+	x->depth--;
+	if (why)
+		return why;
+	x->p = isa_skip_space(x->p);
+	if (*x->p != ')')
+		return "')' missing";
+	x->p++;
+	return NULL;
+}
+
+/* instprefsize(BYTES), as LLVM 22 writes it: cache lines, what the field has. */
+static const char *parse_prefetch(struct expr *x, struct isa_value *v)
+{
+	enum { LINE_BYTES = 128, MOST_LINES = 63 };
+	const char *why = parse_parentheses(x, v);
+
+	if (why)
+		return why;
+	fold_value(x, v);
+	if (v->add || v->sub)
+		return "instprefsize() needs a number";
+	v->n = v->n < 0 ? 0 : v->n / LINE_BYTES + (v->n % LINE_BYTES != 0);
+	v->n = v->n > MOST_LINES ? MOST_LINES : v->n;
+	return NULL;
+}
+
+static const char *parse_unary(struct expr *x, struct isa_value *v)
+{
 	int len = 0;
 
 	x->p = isa_skip_space(x->p);
@@ -179,23 +212,17 @@ static const char *parse_unary(struct expr *x, struct isa_value *v)
 	case '\'':
 		return parse_character(x, v);
 	case '(':
-		x->p++;
-		if (x->depth++ > MAX_DEPTH)
-			return "expression nested too deeply";
-		why = parse_binary(x, 1, v);
-		x->depth--;
-		if (why)
-			return why;
-		x->p = isa_skip_space(x->p);
-		if (*x->p != ')')
-			return "')' missing";
-		x->p++;
-		return NULL;
+		return parse_parentheses(x, v);
 	}
 	if (!isa_is_name_start(*x->p))
 		return "expression missing";
 	while (isa_is_name(x->p[len]))
 		len++;
+	if (len == 12 && !strncmp(x->p, "instprefsize", 12) &&
+	    *isa_skip_space(x->p + len) == '(') {
+		x->p = isa_skip_space(x->p + len);
+		return parse_prefetch(x, v);
+	}
 	return parse_symbol(x, len, v);
 }
 

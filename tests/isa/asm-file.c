@@ -93,6 +93,8 @@ static void instructions(void)
 	is_text(" s_nop .amdgcn.gfx_generation_number\n"
 		" v_mov_b32 v7, 0\n s_nop .amdgcn.next_free_vgpr\n",
 		"0b0080bf80020e7e080080bf", "the assembler's own numbers");
+	is_text(" .amdgcn_target \"amdgpu11.00-amd-amdhsa-unknown-gfx1100\"\n"
+		" s_nop 0\n", "000080bf", "the target as LLVM 22 has it");
 	is_text("x = 4\n global_load_b32 v0, v[0:1], off offset:x*4\n",
 		"100052dc00007c00", "a symbol in an offset");
 }
@@ -104,6 +106,9 @@ static void data(void)
 	is_data(".long 1+2*3, (1<<4)|1, ~0, !0, 7%4, -7/2\n",
 		"0700000011000000ffffffff0100000003000000fdffffff",
 		"expressions have precedence");
+	is_data(".byte instprefsize(0), instprefsize(1), instprefsize (128)\n"
+		".byte instprefsize(129), (instprefsize(1<<20)<<4&1008)>>4\n",
+		"000101023f", "instprefsize() counts lines of 128 bytes");
 	is_data(".long 1==1, 1<2, 2<>2\n", "ffffffffffffffff00000000",
 		"true is -1");
 	is_data(".quad 0x0123456789abcdef\n", "efcdab8967452301", ".quad");
@@ -207,6 +212,13 @@ static const struct {
 	{ " .long x@foo\n", "unknown way to refer" },
 	{ " .amdgcn_target \"x86\"\n", "not amdgcn-amd-amdhsa" },
 	{ " .amdgcn_target \"amdgcn-amd-amdhsa--gfx906\"\n", "gfx906" },
+	{ " .amdgcn_target \"amdgpu11.00-amd-amdhsa-unknown-gfx906\"\n",
+	  "gfx906" },
+	{ " .amdgcn_target \"amdgpu11.00-amd-amdpal--gfx1100\"\n",
+	  "not amdgcn-amd-amdhsa" },
+	{ " .amdgcn_target \"amdgcn\"\n", "not amdgcn-amd-amdhsa" },
+	{ " .byte instprefsize(x)\n", "instprefsize() needs a number" },
+	{ " .byte instprefsize(1\n", "')' missing" },
 	{ " .amdhsa_code_object_version 3\n", "out of range 4 to 6" },
 	{ " .amdhsa_kernel k\n", ".end_amdhsa_kernel is missing" },
 	{ " .amdhsa_kernel k\n .amdhsa_foo 1\n .end_amdhsa_kernel\n",

@@ -1,6 +1,6 @@
 """make.py DIR - compile every case for gfx1100 into DIR.
 
-NAME.hsaco is the object, NAME.json what Triton says of it, NAME.I.in the memory
+NAME.hsaco is the object, NAME.amdgcn its assembly, NAME.json what Triton says of it, NAME.I.in the memory
 of argument I before the run, NAME.I.type, .want and .error what it has to be
 after it.  DIR/jobs has a line for each, its words separated by tabs: NAME, the
 options of t0-run, object, kernel, arguments.  No GPU is needed.
@@ -68,6 +68,8 @@ def main(folder):
             path = f"{folder}/{case.name}"
             with open(path + ".hsaco", "wb") as f:
                 f.write(kernel.asm["hsaco"])
+            with open(path + ".amdgcn", "w") as f:
+                f.write(kernel.asm["amdgcn"])
             with open(path + ".json", "w") as f:
                 json.dump({n: said[n] for n in (
                     "name", "shared", "num_warps", "num_stages",
