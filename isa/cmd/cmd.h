@@ -12,7 +12,7 @@ struct isa_cmd {
 	struct cmd cmd;
 	const char *chip, *kernel, *db; /* NULL: not given */
 	int wave, version;	   /* 0: not given */
-	bool hex, raw, lines;
+	bool hex, raw, lines, true16;
 	struct cli_list allow;	  /* rules that verify does not report */
 	struct isa_target target; /* of --chip and --wave */
 };

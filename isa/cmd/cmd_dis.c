@@ -96,6 +96,13 @@ static void add_row(struct table *table, const char *kernel, uint64_t addr,
 	table_cell(table, 3, "%s", text);
 }
 
+static int print_inst(const struct isa_cmd *o, const struct isa_target *t,
+		      const struct isa_inst *in, char text[ISA_TEXT_MAX])
+{
+	return o->true16 ? isa_print_true16(in, text, ISA_TEXT_MAX) :
+			   isa_print(t, in, text, ISA_TEXT_MAX);
+}
+
 /* One instruction: its text, or ".long" and the reason; its size in bytes. */
 static size_t dis_one(const struct isa_cmd *o, const struct isa_target *t,
 		  const uint8_t *code, size_t size, uint64_t addr,
@@ -108,7 +115,7 @@ static size_t dis_one(const struct isa_cmd *o, const struct isa_target *t,
 	int len;
 
 	if (!why) {
-		len = isa_print(t, &in, text, sizeof(text));
+		len = print_inst(o, t, &in, text);
 	} else if (n == 4) {
 		uint32_t w;
 
@@ -448,7 +455,7 @@ static void dis_lines(const struct isa_cmd *o, const struct buf *file)
 			if (!why && in.size_bytes != bytes.len)
 				why = "bytes left over";
 			if (!why)
-				isa_print(&o->target, &in, text, sizeof(text));
+				print_inst(o, &o->target, &in, text);
 			if (why)
 				fputs_unlocked("error: ", o->cmd.out);
 			fputs_unlocked(why ? why : text, o->cmd.out);

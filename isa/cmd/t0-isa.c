@@ -39,6 +39,9 @@ static const struct cli_opt options[] = {
 	{ "lines", 0, CLI_FLAG, &o.lines, NULL,
 	  "one instruction per line, text (asm) or hex (dis); one answer per "
 	  "line" },
+	CLI_OF("dis"),
+	{ "true16", 0, CLI_FLAG, &o.true16, NULL,
+	  "name halves of VGPRs: v1.l, v1.h" },
 	CLI_OF("asm"),
 	{ "code-object-version", 0, CLI_INT, &o.version, "N",
 	  "write version 4, 5 or 6 (default: the file's, 5)" },

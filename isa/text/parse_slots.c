@@ -61,7 +61,8 @@ static bool put_destination(struct parser *ps, const struct arg *a,
 	if (in->fmt == ISA_FMT_MUBUF || in->fmt == ISA_FMT_MTBUF)
 		return put_vgpr_field(ps, a, n + (int)in->f[ISA_F_TFE],
 				      ISA_T_NONE, ISA_F_VDATA);
-	if (a->half == 'h' && in->fmt == ISA_FMT_VOP3)
+	if (a->half == 'h' &&
+	    (in->fmt == ISA_FMT_VOP3 || in->fmt == ISA_FMT_VINTERP))
 		in->f[ISA_F_OPSEL] |= 8;
 	return put_vgpr_field(ps, a, n, slot->type, ISA_F_VDST);
 }

@@ -211,7 +211,8 @@ static bool put_source_mods(struct parser *ps, const struct arg *a, int i,
 		    in->fmt == ISA_FMT_VINTERP ||
 		    (mix && in->fmt == ISA_FMT_VOP3P);
 
-	if (a->half == 'h' && in->fmt == ISA_FMT_VOP3)
+	if (a->half == 'h' &&
+	    (in->fmt == ISA_FMT_VOP3 || in->fmt == ISA_FMT_VINTERP))
 		in->f[ISA_F_OPSEL] |= 1u << i;
 	if (a->sext) {
 		if (!vop3 || !takes_sext(in, i))

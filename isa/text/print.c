@@ -110,7 +110,8 @@ static void put_vgpr(struct out *o, const struct isa_inst *in,
 {
 	add_char(o, 'v');
 	add_range(o, op->reg, op->dwords);
-	if (in->op == ISA_v_mov_b16 || in->op == ISA_v_swap_b16)
+	if (in->op == ISA_v_mov_b16 || in->op == ISA_v_swap_b16 ||
+	    (o->true16 && isa_prints_half(in, op)))
 		add_str(o, op->mods & ISA_M_HI ? ".h" : ".l");
 	else if (in->fmt <= ISA_FMT_VOP2 && op->mods & ISA_M_HI)
 		ADD(o, ".h");
@@ -472,23 +473,34 @@ static int copy_truncated(const char *text, const char *end, char *out,
 	return len;
 }
 
-int isa_print(const struct isa_target *t, const struct isa_inst *in, char *out,
-	      size_t size)
+static int print_text(const struct isa_inst *in, bool true16, char *out,
+		      size_t size)
 {
 	char room[ISA_TEXT_MAX];
 	char *text = size < sizeof(room) ? room : out;
-	struct out o = { text };
+	struct out o = { text, true16 };
 
-	(void)t;
 	put_inst(&o, in);
 	*o.p = 0;
 	return copy_truncated(text, o.p, out, size);
 }
 
+int isa_print(const struct isa_target *t, const struct isa_inst *in, char *out,
+	      size_t size)
+{
+	(void)t;
+	return print_text(in, false, out, size);
+}
+
+int isa_print_true16(const struct isa_inst *in, char *out, size_t size)
+{
+	return print_text(in, true, out, size);
+}
+
 int isa_print_name(const struct isa_inst *in, char *out, size_t size)
 {
 	char room[ISA_TEXT_MAX];
-	struct out o = { room };
+	struct out o = { room, false };
 
 	if (in->fmt == ISA_FMT_VOPD)
 		put_vopd(&o, in, false);

@@ -12,6 +12,7 @@
 
 struct out {
 	char *p; /* where the next character goes */
+	bool true16; /* isa_print_true16() */
 };
 
 static inline void add_char(struct out *o, char c)
@@ -78,6 +79,17 @@ static inline void add_imm(struct out *o, uint32_t v)
 		add_dec(o, v);
 	else
 		add_hex(o, v);
+}
+
+/* Is it half of a VGPR, which the text may name? */
+static inline bool isa_prints_half(const struct isa_inst *in,
+				   const struct isa_operand *op)
+{
+	const bool shift = op->slot == ISA_SLOT_S2 && isa_inst_is_align(in);
+
+	return op->kind == ISA_K_VGPR && in->gen != ISA_GFX10_3 &&
+	       (isa_fmt_is_e32(in->fmt) || in->fmt == ISA_FMT_VOP3) &&
+	       (isa_type_is_half(op->type) || shift);
 }
 
 /* ------------------------------------------------------- print_imm.c ---- */

@@ -49,6 +49,24 @@ static void put_packed(struct out *o, const struct isa_inst *in)
 		put_list(o, " neg_hi:", f[ISA_F_NEG_HI], n);
 }
 
+/* The op_sel bits that no register's name says. */
+static uint32_t unnamed_halves(const struct isa_inst *in, uint32_t bits)
+{
+	for (int i = 0; i < in->n_opnd; i++) {
+		const struct isa_operand *op = &in->opnd[i];
+
+		if (!isa_prints_half(in, op))
+			continue;
+		if (op->role & ISA_DST)
+			bits &= ~8u;
+		else if (op->slot >= ISA_SLOT_S0 && op->slot <= ISA_SLOT_S2)
+			bits &= ~(1u << (op->slot - ISA_SLOT_S0));
+		else if (op->slot >= ISA_SLOT_S0V && op->slot <= ISA_SLOT_S2V)
+			bits &= ~(1u << (op->slot - ISA_SLOT_S0V));
+	}
+	return bits;
+}
+
 /*
  * op_sel of the sources, then of a vector destination; one that is also read
  * counts as the third source.
@@ -64,6 +82,8 @@ static void put_opsel(struct out *o, const struct isa_inst *in)
 	bool to_vgpr = in->opnd[0].slot == ISA_SLOT_D &&
 		       op->opnd[0].slot == ISA_SLOT_D;
 
+	if (o->true16)
+		bits = unnamed_halves(in, bits);
 	if (byte > 0) {
 		ADD(o, " byte_sel:");
 		add_dec(o, byte);

@@ -73,6 +73,11 @@
  */
 int isa_print(const struct isa_target *t, const struct isa_inst *in, char *out,
 	      size_t size);
+/*
+ * The same with .l or .h at each VGPR of which an instruction uses half, as
+ * LLVM writes code with real true16 (its default for gfx11 since version 21).
+ */
+int isa_print_true16(const struct isa_inst *in, char *out, size_t size);
 /* "v_add_f32_e64", "v_dual_mov_b32 :: v_dual_add_f32". */
 int isa_print_name(const struct isa_inst *in, char *out, size_t size);
 

@@ -55,6 +55,19 @@ assemble() {
 		diff "$tmp/was" "$tmp/is"
 }
 
+# Lines with v1.l or v1.h, as LLVM and as we write them.
+halves() { # FILE
+	sed 's/ *;.*//; s/ unused_src[12]:128//g; s| *// .*||; s/^[[:space:]]*//
+		s/[[:space:]]*$//' "$1" | grep -E '^v_[a-z0-9_]+ .*v[0-9]+\.[lh]'
+}
+
+name_halves() {
+	"$T0_BUILD/t0-isa" dis --true16 -o "$tmp/text.s" "$object" &&
+		{ halves "$dir/$name.amdgcn" >"$tmp/was"; true; } &&
+		{ halves "$tmp/text.s" >"$tmp/is"; true; } &&
+		diff "$tmp/was" "$tmp/is"
+}
+
 # Where branches depend on data, by a trace of them.
 simulate() {
 	"$T0_BUILD/t0-sim" --quiet "$@" && return
@@ -66,7 +79,7 @@ simulate() {
 }
 
 exits 0 "Triton compiles" "$python" "$src/make.py" "$dir"
-n=0 same=0 assembled=0 clean=0 ran=0 simulated=0
+n=0 same=0 assembled=0 named=0 clean=0 ran=0 simulated=0
 tab=$(printf '\t')
 while IFS= read -r line; do
 	n=$((n + 1))
@@ -79,6 +92,7 @@ while IFS= read -r line; do
 	unset IFS
 	good same reassemble "$object"
 	good assembled assemble
+	good named name_halves
 	good clean "$T0_BUILD/t0-isa" verify "$object"
 	good ran "$T0_BUILD/t0-run" --check --quiet --device soft "$@"
 	good simulated simulate "$@"
@@ -87,6 +101,7 @@ done <"$dir/jobs"
 ok "there are 60 and more kernels ($n)" test "$n" -ge 60
 is "$same" "$n" 'from text they come back byte for byte'
 is "$assembled" "$n" "Triton's own assembly has the same instructions"
+is "$named" "$n" 'halves of registers are named as LLVM does'
 is "$clean" "$n" 'the verifier objects to none'
 is "$ran" "$n" 'they run, and the checks find nothing'
 is "$simulated" "$n" 'they are simulated'
