@@ -2,12 +2,12 @@
  * isa/verify/verify_wait.c - outstanding memory operations and the wait
  * counters.
  *
- * For each register, or half of a VGPR, that an operation will write, the state holds how many
- * operations of the same in-order kind are certainly younger.  s_waitcnt with
- * count N lets at most N operations be outstanding, so it has completed every
- * one with N or more younger ones of its own kind, whatever else the counter
- * counts.  Scalar loads and messages return in any order: their age stays 0
- * and only a wait for 0 completes them (RDNA3 ISA 4.4).
+ * For each register, or half of a VGPR, that an operation will write, the state
+ * holds how many operations of the same in-order kind are certainly younger.
+ * s_waitcnt with count N lets at most N operations be outstanding, so it has
+ * completed every one with N or more younger ones of its own kind, whatever
+ * else the counter counts.  Scalar loads and messages return in any order:
+ * their age stays 0 and only a wait for 0 completes them (RDNA3 ISA 4.4).
  */
 #include <stdlib.h>
 #include <string.h>
