@@ -51,6 +51,11 @@ bool others_predict(const struct others_tile *t, const struct others_shape *s,
 		    struct err *e)
 {
 	int split = s->split > 1 ? s->split : 1;
+
+	memset(out, 0, sizeof(*out));
+	if (t->m < 1 || t->n < 1 || t->k < 1)
+		return err_set(e, ERR_UNSUPPORTED, "a tile of %dx%dx%d; wanted "
+			       "sides of 1 or more", t->m, t->n, t->k);
 	double tiles = ceil((double)s->m / t->m) * ceil((double)s->n / t->n);
 	struct job j = { t, s, s->k / split / t->k };
 	struct sim_dispatch d = {
@@ -61,7 +66,6 @@ bool others_predict(const struct others_tile *t, const struct others_shape *s,
 	};
 	struct sim_forecast f;
 
-	memset(out, 0, sizeof(*out));
 	if (j.steps < 2)
 		return err_set(e, ERR_UNSUPPORTED, "%dx%dx%d in tiles of %d: "
 			       "less than two steps", s->m, s->n, s->k, t->k);
