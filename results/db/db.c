@@ -319,12 +319,33 @@ static struct res_db *open_once(const char *path, enum res_mode mode,
 	return NULL;
 }
 
+/*
+ * Readers cannot undo what a writer left half-done in a file that is not in WAL
+ * mode (a copy by .recover, say), and sqlite tells them that it is read-only.
+ */
+static struct res_db *open_undone(const char *path, enum res_mode mode,
+				  int *version, struct err *e)
+{
+	struct err first = { 0 };
+	struct res_db *db = open_once(path, mode, version, &first);
+
+	if (!db && mode == RES_READ && first.code == ERR_PERM &&
+	    has_log(path)) {
+		res_close(open_once(path, RES_WRITE, version, NULL));
+		first = (struct err){ 0 };
+		db = open_once(path, mode, version, &first);
+	}
+	if (!db && e)
+		*e = first;
+	return db;
+}
+
 struct res_db *res_open(const char *path, enum res_mode mode, struct err *e)
 {
 	int version = 0;
 
 	path = res_path(path);
-	struct res_db *db = open_once(path, mode, &version, e);
+	struct res_db *db = open_undone(path, mode, &version, e);
 	if (!db || version == res_schema_version())
 		return db;
 	/* Readers need today's views: bring the file forward, read again. */

@@ -104,38 +104,6 @@ static void test_versions(void)
 	res_close(db);
 }
 
-/* A file as version `last` of the schema made it, with a run and a verdict. */
-static void make_version(const char *path, int last)
-{
-	char sql[64];
-
-	static const struct {
-		int version;
-		const char *sql;
-	} schema[] = {
-#define SQL(version, ...) { version, #__VA_ARGS__ },
-#include "results/db/schema.def"
-#undef SQL
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(schema); i++)
-		if (schema[i].version <= last)
-			raw_sql(path, schema[i].sql);
-	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", last);
-	raw_sql(path, sql);
-	raw_sql(path, "PRAGMA application_id = 0x54306462; "
-		"INSERT INTO hosts VALUES(1, 'm', 'c', 'k', 1, 2);"
-		"INSERT INTO builds VALUES(1, '0', 'abc', 0, 'gcc', '', 'b');"
-		"INSERT INTO runs VALUES(1, 'u', 1, NULL, 1, 't', 't', '{}', "
-		"'{}', 7, 5, 6, 'complete', 0, '', '');"
-		"INSERT INTO cases VALUES(1, 'a', 'n', '{}');"
-		"INSERT INTO results VALUES(1, 1, 1, 'm', 's', 2.5, NULL, "
-		"NULL, 1, NULL, 'lower', 'hardware', '');"
-		"INSERT INTO verdicts VALUES(1, 1, 1, NULL, 'correctness', "
-		"'fail', '', '{}'), (2, 1, NULL, NULL, 'correctness', 'pass', "
-		"'', '{}')");
-}
-
 static void test_migrate(void)
 {
 	const char *path = in_dir("old.db");
