@@ -25,6 +25,24 @@ bool tune_report(const struct tune_report *r, const struct tune_outcome *o,
 bool tune_report_space(const struct tune_report *r,
 		       const struct tune_problems *l, struct err *e);
 
+/* --------------------------------------------------------- compare.c ---- */
+
+/* A product of others, and what it is held against. */
+struct tune_comparison {
+	const struct tune_problem *problem;
+	const struct tune_foreign *foreign;
+	const char *kernel, *db, *device;
+	const struct cost_model *costs;
+	uint64_t seed;
+};
+/*
+ * A row of theirs and, if there is a winner of this very problem, one of ours,
+ * both simulated now; *complete: so it is, and theirs is not wrong.  *t is made
+ * in any case; remarks are lines.
+ */
+bool tune_compare(const struct tune_comparison *x, struct table *t,
+		  bool *complete, struct buf *remarks, struct err *e);
+
 /* -------------------------------------------------- host_products.c ---- */
 
 /*

@@ -10,11 +10,7 @@
 static double peak_share(const struct tune_problem *p, double time_s,
 			 double clock_hz, const struct cost_model *m)
 {
-	double per_cycle = p->op.in == DSL_F32 ? cost_fma_rate(m) :
-						 cost_wmma_rate(m);
-	double peak = 4 * cost_value(m, COST_N_WGP) * per_cycle * clock_hz;
-
-	return tune_flop(p) / time_s / peak;
+	return tune_flop(p) / time_s / tune_peak_flops(p, m, clock_hz);
 }
 
 static void shape_text(const struct tune_problem *p, char out[TUNE_TEXT])

@@ -8,6 +8,7 @@
 #include "autotune/cmd/cmd.h"
 #include "autotune/tuner/tune.h"
 #include "base/cmd.h"
+#include "isa/launch/launch.h"
 #include "kfd/kfd.h"
 
 struct options {
@@ -20,6 +21,7 @@ struct options {
 	bool explain, list, measure;
 	uint64_t jobs;
 	enum tune_fill fill;
+	struct launch_plan launch; /* of compare */
 };
 
 /* ---- what is asked for ---- */
@@ -127,27 +129,104 @@ static bool run_tuner(struct cmd *c, struct err *e)
 	return ok;
 }
 
+/* ---- a product of others ---- */
+
+static bool compare_one(struct options *x, const struct tune_problem *p,
+			const struct cost_model *costs, struct err *e)
+{
+	struct launch_plan *l = &x->launch;
+	struct tune_foreign f;
+	struct tune_comparison what = {
+		.problem = p, .foreign = &f, .db = x->o.db,
+		.device = x->o.device, .costs = costs, .seed = x->o.seed,
+	};
+	struct table t = { 0 };
+	struct buf remarks = { 0 };
+	bool complete = false;
+
+	if (!tune_foreign_init(&f, l, p, e))
+		return false;
+	what.kernel = l->kernel->name;
+	bool ok = tune_compare(&what, &t, &complete, &remarks, e) &&
+		  cmd_table(&x->cmd, &t, e);
+	if (ok && remarks.len)
+		cmd_remark(&x->cmd, "%.*s", (int)remarks.len - 1, remarks.data);
+	x->cmd.status = complete ? EXIT_YES : EXIT_NO;
+	table_fini(&t);
+	buf_fini(&remarks);
+	return ok;
+}
+
+static bool load_foreign(struct options *x, struct err *e)
+{
+	struct launch_plan *l = &x->launch;
+
+	l->seed = x->o.seed;
+	if (!launch_parse(l, x->cmd.argc, x->cmd.argv, e) ||
+	    !launch_load(l, false, e))
+		return false;
+	bool ok = launch_check(l, e);
+	if (l->remarks.len)
+		cmd_remark(&x->cmd, "%s", l->remarks.data);
+	return ok;
+}
+
+static bool run_compare(struct cmd *c, struct err *e)
+{
+	struct options *x = (struct options *)c;
+	struct tune_problems l = { 0 };
+	struct cost_model costs;
+	char spec[256];
+
+	if (is_host(x))
+		return err_set(e, ERR_USAGE, "--device host runs no code "
+			       "objects");
+	x->o.device = kfd_spec_asked(x->o.device, spec);
+	bool ok = add_problems(x, &l, e);
+	if (ok && l.n != 1)
+		ok = err_set(e, ERR_USAGE, "--shapes: %zu products, wanted the "
+			     "one that FILE computes", l.n);
+	ok = ok && load_foreign(x, e);
+	if (ok) {
+		ok = cost_open(&costs, TUNE_CHIP, x->o.db, true, COST_HARDWARE,
+			       &x->set, e) &&
+		     compare_one(x, &l.v[0], &costs, e);
+		cost_fini(&costs);
+	}
+	tune_problems_fini(&l);
+	launch_fini(&x->launch);
+	return ok;
+}
+
 /* ---- options ---- */
 
 static struct options x = {
 	.o = { .operands = "normal", .seed = 1 },
 	.budget = "standard",
+	.launch = LAUNCH_DEFAULTS,
 };
 
+static const char operand_notes[] =
+	"FILE is a code object, whose operands, grid and LDS are given as to "
+	"t0-run; its first three buffers are A, B and C, dense, of the one "
+	"product that --shapes, --dtype and --layout name.  It is run once with "
+	"normal operands and compared with double precision, and simulated as "
+	"our winner of the database is: same costs, clock, rule of occupancy, "
+	"warm caches.\n"
+	"Exit: 0 compared, 1 theirs is wrong or there is no winner.\n";
 static const struct cmd_spec commands[] = {
 	{ NULL, "--sizes 256..8192\n--shapes MxNxK,...\n"
 	  "--shapes-from qwen3-0.6b", NULL, run_tuner, 0, 0,
 	  .flags = CMD_TABLE | CMD_QUIET },
+	{ "compare", "FILE [KERNEL] [ARGUMENT...]", "a product of others beside "
+	  "our winner, both simulated now", run_compare, 1, CMD_MANY,
+	  .flags = CMD_TABLE | CMD_QUIET,
+	  .notes = operand_notes },
 	{ 0 },
 };
 static const struct cli_opt options[] = {
-	{ "sizes", 0, CLI_STR, &x.sizes, "SWEEP",
-	  "square products of these sizes; A..B doubles" },
 	{ "shapes", 0, CLI_STR, &x.shapes, "MxNxK[xBATCH],...",
 	  "products of these sizes" },
-	{ "shapes-from", 0, CLI_STR, &x.model, "MODEL",
-	  "what this model needs for decoding and prompts: "
-	  "qwen3-0.6b" },
 	{ "dtype", 0, CLI_STR, &x.dtype, "IN[:OUT]",
 	  "bf16, f16, i8, f32 (bf16); bf16w8, bf16w4, f16w8, f16w4: B "
 	  "of integers with scales" },
@@ -156,6 +235,20 @@ static const struct cli_opt options[] = {
 	{ "epilogue", 0, CLI_STR, &x.epilogue, "LIST",
 	  "bias, scale, relu, silu, gelu, swiglu, shrink, residual, "
 	  "beta" },
+	{ "device", 0, CLI_STR, &x.o.device, "SPEC",
+	  "soft, kfd, kfd:N, or host for this processor; default: "
+	  "$T0_DEVICE, else the first gfx11 GPU, else soft" },
+	{ "db", 0, CLI_STR, &x.o.db, "FILE", RES_DB_HELP },
+	{ "set", 0, CLI_LIST, &x.set, "NAME=VALUE",
+	  "change a cost of the simulator (compiler/cost/cost.def)" },
+	{ "seed", 0, CLI_U64, &x.o.seed, "N",
+	  "of operands and samples of checks (1)" },
+	CLI_OF("-"),
+	{ "sizes", 0, CLI_STR, &x.sizes, "SWEEP",
+	  "square products of these sizes; A..B doubles" },
+	{ "shapes-from", 0, CLI_STR, &x.model, "MODEL",
+	  "what this model needs for decoding and prompts: "
+	  "qwen3-0.6b" },
 	{ "budget", 0, CLI_STR, &x.budget, "B",
 	  "quick, standard, exhaustive, or seconds (standard)" },
 	{ "jobs", 'j', CLI_U64, &x.jobs, "N",
@@ -170,14 +263,6 @@ static const struct cli_opt options[] = {
 	  "before a product: warm, cold-b (B in memory, as weights), "
 	  "cold (A and B); default: cold-b with --shapes-from, else "
 	  "warm" },
-	{ "device", 0, CLI_STR, &x.o.device, "SPEC",
-	  "soft, kfd, kfd:N, or host for this processor; default: "
-	  "$T0_DEVICE, else the first gfx11 GPU, else soft" },
-	{ "db", 0, CLI_STR, &x.o.db, "FILE", RES_DB_HELP },
-	{ "set", 0, CLI_LIST, &x.set, "NAME=VALUE",
-	  "change a cost of the simulator (compiler/cost/cost.def)" },
-	{ "seed", 0, CLI_U64, &x.o.seed, "N",
-	  "of operands and samples of checks (1)" },
 	{ "explain", 0, CLI_FLAG, &x.explain, NULL,
 	  "why each winner wins: pipes and stalls" },
 	{ "measure", 0, CLI_FLAG, &x.measure, NULL,
@@ -185,6 +270,8 @@ static const struct cli_opt options[] = {
 	{ "list", 0, CLI_FLAG, &x.list, NULL,
 	  "the whole space, ranked; times and stores nothing" },
 	{ "dry-run", 0, CLI_FLAG, &x.list, NULL, "same as --list" },
+	CLI_OF("compare"),
+	LAUNCH_OPTIONS(x.launch),
 	{ 0 },
 };
 

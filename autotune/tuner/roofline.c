@@ -500,3 +500,24 @@ void tune_roofline(const struct tune_problem *p, const struct cost_model *m,
 	if (c->bound_s * 1e6 > cost_value(m, COST_SHORT_US))
 		c->bound_s = bound_s(&w, &c->limit);
 }
+
+/* ---- whatever the tiles ---- */
+
+double tune_peak_flops(const struct tune_problem *p, const struct cost_model *m,
+		       double clock_hz)
+{
+	double per_cycle = p->op.in == DSL_F32 ? cost_fma_rate(m) :
+						 cost_wmma_rate(m);
+
+	return 4 * cost_value(m, COST_N_WGP) * per_cycle * clock_hz;
+}
+
+double tune_least_time(const struct tune_problem *p, const struct cost_model *m,
+		       double clock_hz)
+{
+	const struct work w = { .p = p, .m = m, .mhz = clock_hz / 1e6 };
+	double compute_s = tune_flop(p) / tune_peak_flops(p, m, clock_hz);
+	double bytes_s = tune_bytes(p) / memory_rate(&w) / clock_hz;
+
+	return fmax(compute_s, bytes_s);
+}

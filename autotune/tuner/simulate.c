@@ -195,9 +195,11 @@ static void add_forecast(struct tune_simulation *out,
 
 	out->time_s += f->time_s + (i ? f->launch_s : 0);
 	out->cycles += f->cycles;
+	out->unknown += f->unknown;
 	if (i)
 		return;
 	out->clock_hz = f->clock_mhz * 1e6;
+	out->at_once = f->at_once;
 	snprintf(out->limit, sizeof(out->limit), "%s %.0f %%", f->limit,
 		 100 * share);
 }

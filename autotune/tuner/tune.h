@@ -171,6 +171,15 @@ int tune_groups_at_once(const struct gemm_config *c, int vgprs,
  */
 double tune_masked_share(const struct tune_problem *p,
 			 const struct gemm_config *c);
+/*
+ * What a product takes at least, whatever its tiles: its arithmetic, and each
+ * byte of A, B and C once from where all are warm.
+ */
+double tune_least_time(const struct tune_problem *p, const struct cost_model *m,
+		       double clock_hz);
+/* The FLOP per second of all units that compute such a product. */
+double tune_peak_flops(const struct tune_problem *p, const struct cost_model *m,
+		       double clock_hz);
 /* Fills bound_s, estimate_s and limit. */
 void tune_roofline(const struct tune_problem *p, const struct cost_model *m,
 		   const struct tune_needs *needs, struct tune_candidate *c);
@@ -179,6 +188,8 @@ void tune_roofline(const struct tune_problem *p, const struct cost_model *m,
 
 struct tune_simulation {
 	double time_s, clock_hz, cycles;
+	int at_once;	    /* workgroups of a WGP, of the first kernel */
+	uint64_t unknown;   /* accesses whose addresses are not known */
 	char limit[64];	    /* what is busiest, and by how much */
 	struct buf explain; /* lines for people, if asked for */
 };
@@ -190,6 +201,34 @@ bool tune_simulate(const struct tune_problem *p, const struct gemm_config *c,
 		   const struct gemm_code *code, const struct cost_model *m,
 		   bool explain, struct tune_simulation *out, struct err *e);
 void tune_simulation_fini(struct tune_simulation *p);
+
+/* --------------------------------------------------------- foreign.c ---- */
+
+struct launch_plan; /* isa/launch/launch.h */
+
+/* A launch that computes a product, whose first buffers are A, B and C. */
+struct tune_foreign {
+	struct launch_plan *plan; /* that launch_check() passed */
+	int a, b, c;		  /* numbers of the arguments */
+};
+/* false and *e: the operands are not those of the product. */
+bool tune_foreign_init(struct tune_foreign *f, struct launch_plan *l,
+		       const struct tune_problem *p, struct err *e);
+/* As tune_simulate(), for warm caches. */
+bool tune_foreign_simulate(const struct tune_problem *p,
+			   const struct tune_foreign *f,
+			   const struct cost_model *m,
+			   struct tune_simulation *out, struct err *e);
+struct tune_verdict {
+	bool checked, right;
+	uint64_t compared; /* elements */
+	char detail[sizeof(((struct err *)0)->msg)]; /* the first wrong one;
+						      * why no check */
+};
+/* Run once on the device with normal operands, and compared as ours are. */
+bool tune_foreign_check(const struct tune_problem *p,
+			const struct tune_foreign *f, const char *device,
+			uint64_t seed, struct tune_verdict *out, struct err *e);
 
 /* ------------------------------------------------------------ fill.c ---- */
 
