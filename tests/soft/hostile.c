@@ -117,7 +117,27 @@ static size_t pm4_packet(uint32_t *d)
 	const uint32_t lo = (uint32_t)a, hi = (uint32_t)(a >> 32);
 	const uint32_t *ib = (uint32_t *)mem.p + 4096;
 
-	switch (below(9)) {
+	static const uint8_t more[][2] = {
+		/* opcode and dwords of those that move, compare and skip */
+		{ 0x40, 5 }, { 0x50, 6 }, { 0x1e, 8 }, { 0x22, 4 }, { 0x23, 1 },
+		{ 0x93, 8 }, { 0x79, 2 }, { 0x16, 3 }, { 0x9b, 3 },
+	};
+	uint32_t k;
+
+	switch (below(11)) {
+	case 9:
+	case 10:
+		k = below(ARRAY_SIZE(more));
+		d[0] = HEAD(more[k][0], more[k][1]);
+		for (uint32_t i = 1; i <= more[k][1]; i++)
+			d[i] = i % 2 ? below(0x200) | below(16) << 8 : hi;
+		for (uint32_t i = 2; i + 1 <= more[k][1]; i += 2)
+			d[i] = lo, d[i + 1] = hi;
+		if (one_in(2)) /* control words of which little is wrong */
+			d[1] = 1 | below(2) << 4 | 5u << 8;
+		if (more[k][1] >= 6)
+			d[6] = below(8192);
+		return more[k][1] + 1u;
 	case 0:
 		memcpy(d, (uint32_t[]){ HEAD(0x37, 5), 5u << 8 | below(2) << 16,
 					lo, hi, 1, 2 }, 24);
