@@ -328,7 +328,7 @@ static void write_stream(struct attack *a)
 
 static void *ring_on(void *arg)
 {
-	struct attack *a = arg;
+	const struct attack *a = arg; /* a copy: streams grow meanwhile */
 
 	for (int i = 0; i < 50; i++)
 		s.d->ring(s.d, a->q.doorbell, a->wptr / 16 + (uint64_t)i % 3);
@@ -346,7 +346,7 @@ static bool canary_lives(void)
 /* One queue, one stream, changes under it; false: it cannot be stopped. */
 static bool attack_once(uint32_t type)
 {
-	struct attack a = { .type = type };
+	struct attack a = { .type = type }, as_it_was;
 	const struct timespec nap = { 0, 200000 };
 	volatile uint32_t *ring;
 	pthread_t t;
@@ -367,7 +367,8 @@ static bool attack_once(uint32_t type)
 		a.q.q->compute_tmpring_size = (uint32_t)next64();
 	}
 	write_stream(&a);
-	pthread_create(&t, NULL, ring_on, &a);
+	as_it_was = a;
+	pthread_create(&t, NULL, ring_on, &as_it_was);
 	ring = (void *)a.q.ring;
 	for (int i = 0; i < 200; i++) /* while it is being read */
 		if (one_in(4))

@@ -352,18 +352,27 @@ static void test_refused_unmaps(void)
 {
 	struct rig r = rig_open();
 	uint8_t *at = map_anonymous();
-	uint32_t result = 0;
+	uint32_t result = 0, *word;
 
 	give(&r, BY_USERPTR, at);
 	is_i64(r.s.d->munmap(r.s.d, at + 8, PAGE), -EINVAL, "misaligned");
 	is_i64(r.s.d->munmap(r.s.d, at, 0), -EINVAL, "of nothing");
+#ifdef __SANITIZE_THREAD__
+	skip("the sanitizer believes that munmap() worked");
+#else
 	is_i64(r.s.d->munmap(r.s.d, at - PAGE, SIZE_MAX - 64), -EINVAL,
 	       "of more than there is");
-	at[PAGE] = 0xff;
-	start_kernel(&r, "store", sd_ptr(at) + PAGE);
-	is_i64(sd_wait_event(&r.s, &r.event, 50, &result), 0, "waiting works");
+#endif
+	word = (uint32_t *)(at + PAGE);
+	*word = 0xff;
+	start_kernel(&r, "store", sd_ptr(word));
+	for (int i = 0; i < 10000 && __atomic_load_n(word, __ATOMIC_ACQUIRE);
+	     i++)
+		usleep(1000);
+	is_u64(__atomic_load_n(word, __ATOMIC_ACQUIRE), 0,
+	       "the kernel reached its memory");
+	is_i64(sd_wait_event(&r.s, &r.event, 0, &result), 0, "waiting works");
 	is_u64(result, KFD_WAIT_TIMEOUT, "there is no fault");
-	is_u64(at[PAGE], 0, "the kernel reached its memory");
 	sd_queue_destroy(&r.s, &r.q);
 	sd_close(&r.s);
 	munmap(at, SIZE);
