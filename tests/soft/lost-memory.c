@@ -378,6 +378,23 @@ static void test_refused_unmaps(void)
 	munmap(at, SIZE);
 }
 
+/* A buffer that others hold as a file cannot be cut off by them. */
+static void test_exported(void)
+{
+	struct rig r = rig_open();
+	struct sd_mem m = sd_alloc(&r.s, SIZE, VRAM_FLAGS);
+	struct kfd_ioc_export_dmabuf x = { .handle = m.handle };
+
+	is_i64(sd_ioctl(&r.s, KFD_IOC_EXPORT_DMABUF, &x), 0, "exported");
+	is_i64(ftruncate((int)x.dmabuf_fd, 0), -1, "it keeps its size");
+	is_i64(ftruncate((int)x.dmabuf_fd, 100 * SIZE), -1, "in both ways");
+	((volatile uint32_t *)m.p)[5] = 6;
+	is_u64(((volatile uint32_t *)m.p)[5], 6, "and its pages");
+	close((int)x.dmabuf_fd);
+	sd_queue_destroy(&r.s, &r.q);
+	sd_close(&r.s);
+}
+
 /* Every ioctl, with structures and arrays that are not there. */
 static void test_pointers(void)
 {
@@ -442,6 +459,7 @@ int main(void)
 	test_packets();
 	test_refused_ranges();
 	test_refused_unmaps();
+	test_exported();
 	test_pointers();
 	return plan_done();
 }

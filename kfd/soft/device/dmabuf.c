@@ -86,9 +86,10 @@ static int give_file(struct soft_dev *d, struct soft_bo *b)
 	int fd;
 
 	snprintf(name, sizeof(name), FILE_NAME "%x", b->flags & TOLD);
-	soft_guard_take(); /* the program can cut the file off */
-	fd = memfd_create(name, MFD_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, (off_t)b->size))
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	/* Whoever gets it cannot cut it off under the GPU. */
+	if (fd < 0 || ftruncate(fd, (off_t)b->size) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		goto fail;
 	/* No wave and no engine may touch it meanwhile. */
 	soft_map_hold_alone(d);
