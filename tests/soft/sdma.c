@@ -212,6 +212,30 @@ static void test_refusals(void)
 	sd_close(&t);
 }
 
+/* A box of 5x4x3 elements out of one of 11x7x5 into one of 9x6x4. */
+static void test_window(unsigned log2_bytes)
+{
+	struct sdma d = sdma_new(KFD_QUEUE_SDMA, 0);
+	const unsigned n = 1u << log2_bytes;
+	uint8_t *from = a.p, *to = b.p, *want = calloc(1, 4096);
+
+	for (unsigned i = 0; i < 11 * 7 * 5 * n; i++)
+		from[i] = (uint8_t)(i * 13 + i / 251);
+	memset(to, 0, 4096);
+	for (unsigned z = 0; z < 3; z++)
+		for (unsigned y = 0; y < 4; y++)
+			memcpy(want + ((z * 6 + y + 2) * 9 + 3) * n,
+			       from + (((z + 1) * 7 + y + 2) * 11 + 4) * n,
+			       5 * n);
+	PUT(&d, 1 | 4u << 8 | log2_bytes << 29, AT(from), 4 | 2u << 16,
+	    1 | 10u << 13, 76, AT(to), 3 | 2u << 16, 8u << 13, 53,
+	    4 | 3u << 16, 2);
+	ok(finish(&d), "a window of elements of %u bytes is copied", n);
+	ok(!memcmp(to, want, 4096), "and nothing else");
+	free(want);
+	sdma_free(&d);
+}
+
 int main(void)
 {
 	const struct soft_options o = { .threads = 1 };
@@ -223,6 +247,8 @@ int main(void)
 	word = mem.p;
 	test_moves(KFD_QUEUE_SDMA, 0);
 	test_moves(KFD_QUEUE_SDMA_BY_ENG_ID, 1);
+	for (unsigned i = 0; i <= 2; i++)
+		test_window(i);
 	test_atomics();
 	test_poll_and_trap();
 	test_refusals();

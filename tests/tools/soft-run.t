@@ -48,6 +48,13 @@ is "$(tr '\n' ' ' <"$tmp/out")" 'card0 renderD128 ' 'with both nodes'
 exits 0 'programs started by programs see it too' run -- \
 	sh -c 'sh -c "ls /sys/class/drm"'
 is "$(tr '\n' ' ' <"$tmp/out")" 'card0 renderD128 ' 'as the first one did'
+exits 0 'the blocks of the chip are listed' run -- cat \
+	/sys/class/drm/renderD128/device/ip_discovery/die/0/11/0/major \
+	/sys/class/drm/renderD128/device/ip_discovery/die/0/SDMA0/0/major \
+	/sys/class/drm/renderD128/device/ip_discovery/die/0/GC/0/base_addr
+is "$(tr '\n' ' ' <"$tmp/out")" \
+	'11 6 0x00001260 0x0000A000 0x0001C000 0x02402C00 ' \
+	'with versions and bases, by number and by name'
 exits 0 'other files are those of the machine' run -- cat /etc/hostname
 is "$(cat "$tmp/out")" "$(cat /etc/hostname)" 'unchanged'
 is "$(find "$TMPDIR" -name 't0-soft-*')" '' 'no folder is left behind'
@@ -70,6 +77,34 @@ has "$tmp/out" '1 3 5 7 9 11 13 15' 'with the right answer'
 exits 0 'with a small BAR, too' run --small-bar -- "$dev" info --csv -q \
 	--device kfd
 has "$tmp/out" 'no (small BAR)' 'which it says'
+
+# ---------------------------------------------------- what is refused
+if command -v python3 >/dev/null; then
+	# Functions looked up in libc's own handle: nothing else of it is.
+	cat >"$tmp/client.py" <<-'EOF'
+		import ctypes, mmap
+		libc = ctypes.CDLL("libc.so.6", use_errno=True)
+		libc.mmap.restype = libc.dlsym.restype = ctypes.c_void_p
+		fd = libc.open(b"/dev/kfd", 2)
+		version = (ctypes.c_uint32 * 2)()
+		print(libc.ioctl(fd, 0x80084b01, version), *version)
+		memory = libc.mmap(None, 8192, 3, 1, fd, ctypes.c_long(3 << 62 | 0xa37c << 46))
+		print(memory not in (None, 2**64 - 1))
+		print(libc.ioctl(fd, 0xc0584b02, (ctypes.c_uint32 * 22)()))
+		same = libc.dlsym(ctypes.c_void_p(libc._handle), b"ioctl")
+		print(same == ctypes.cast(libc.ioctl, ctypes.c_void_p).value)
+		print(libc.getpid() > 0, ctypes.CDLL(None).open is not None)
+	EOF
+	exits 0 'who looks functions up in libc finds the device, too' run \
+		--log "$tmp/log" -- python3 "$tmp/client.py"
+	is "$(tr '\n' ' ' <"$tmp/out")" '0 1 14 True -1 True True True ' \
+		'by open, ioctl, mmap and dlsym'
+	has "$tmp/log" 't0-soft: refused: ioctl CREATE_QUEUE: gpu_id is 0' \
+		'what is refused stands in the log'
+	is "$(cat "$tmp/err")" '' 'and not on standard error'
+fi
+exits 2 'a log that cannot be written is trouble' run --log /nowhere/log -- true
+has "$tmp/err" '/nowhere/log' 'which is named'
 
 # ------------------------------------------------- calls of every kind
 if ok 'a client that makes calls of every kind compiles' gcc -Wall \

@@ -26,8 +26,8 @@ static enum soft_done refuse_dims(struct soft_queue *q,
 		q, KFD_EC_PACKET_DISPATCH_DIM, KFD_INACTIVE_DIM,
 		p->kernel_object,
 		"dispatch packet %" PRIu64 " has bad dimensions: setup %u, "
-		"workgroup %ux%ux%u, grid %ux%ux%u; used ones must be at "
-		"least 1, others exactly 1", q->read_index, p->setup,
+		"workgroup %ux%ux%u, grid %ux%ux%u; accepted: used ones of "
+		"at least 1, others of exactly 1", q->read_index, p->setup,
 		p->workgroup_size[0], p->workgroup_size[1],
 		p->workgroup_size[2], p->grid_size[0], p->grid_size[1],
 		p->grid_size[2]);
@@ -53,14 +53,14 @@ static enum soft_done check_packet(struct soft_queue *q,
 			q, KFD_EC_PACKET_WORK_GROUP_SIZE,
 			KFD_INACTIVE_WORK_GROUP_SIZE, p->kernel_object,
 			"dispatch packet %" PRIu64 " has workgroups of %" PRIu64
-			" work-items, at most %u fit", q->read_index, size,
+			" work-items; accepted: at most %u", q->read_index, size,
 			SOFT_GROUP_MAX);
 	if (p->group_segment_size > SOFT_LDS_MAX_BYTES)
 		return soft_packet_refuse(
 			q, KFD_EC_PACKET_GROUP_SEGMENT,
 			KFD_INACTIVE_GROUP_SEGMENT, p->kernel_object,
-			"dispatch packet %" PRIu64 " wants %u bytes of LDS, a "
-			"workgroup has at most %u", q->read_index,
+			"dispatch packet %" PRIu64 " wants %u bytes of LDS; "
+			"accepted: at most %u", q->read_index,
 			p->group_segment_size, SOFT_LDS_MAX_BYTES);
 	return SOFT_DONE;
 }

@@ -251,7 +251,7 @@ static enum soft_done barrier_value(struct soft_queue *q,
 		return soft_packet_refuse(q, KFD_EC_PACKET_VENDOR,
 					  KFD_INACTIVE_VENDOR, 0,
 					  "barrier-value packet %llu has the "
-					  "unknown condition %u",
+					  "unknown condition %u; accepted: 0..3",
 					  (unsigned long long)q->read_index,
 					  b->cond);
 	if (b->signal) {
@@ -277,7 +277,7 @@ static enum soft_done refuse_pm4_ib(struct soft_queue *q, void *arg)
 	const struct aql_pm4_ib *p = arg;
 
 	return soft_packet_refuse(q, KFD_EC_PACKET_VENDOR, KFD_INACTIVE_VENDOR,
-				  0, "PM4 packet %llu: 0x%08x is not an "
+				  0, "PM4 packet %llu: 0x%08x; accepted: an "
 				  "INDIRECT_BUFFER of 1..%u dwords",
 				  (unsigned long long)q->read_index,
 				  p->ib_jump_cmd[0], IB_DWORDS_MAX);
@@ -303,7 +303,8 @@ static enum soft_done run_vendor(struct soft_queue *q, const union packet *p)
 		return barrier_value(q, &p->value);
 	return soft_packet_refuse(q, KFD_EC_PACKET_VENDOR, KFD_INACTIVE_VENDOR,
 				  0, "vendor packet %llu has the unknown "
-				  "format %u; is its ring slot initialised to "
+				  "format %u; accepted: 1 (PM4), 2 (barrier "
+				  "value); is its ring slot initialised to "
 				  "INVALID (1)?",
 				  (unsigned long long)q->read_index,
 				  p->pm4.amd_format);
@@ -324,7 +325,8 @@ static enum soft_done run_other(struct soft_queue *q, const union packet *p)
 			q, KFD_EC_PACKET_UNSUPPORTED,
 			KFD_INACTIVE_PACKET_FORMAT, 0,
 			"packet %llu has the unsupported type %u (header "
-			"0x%04x)",
+			"0x%04x); accepted: 0 (vendor), 2 (dispatch), 3 and 5 "
+			"(barriers)",
 			(unsigned long long)q->read_index,
 			AQL_HEADER_TYPE(p->header), p->header);
 	}
