@@ -98,6 +98,13 @@ int err_exit_code(const struct err *e);
  */
 int err_report(const char *tool, const struct err *e);
 
+/*
+ * Names out of files may hold what a terminal obeys: it becomes '?'.  That is
+ * C0 but newline and tab, DEL, and C1, which UTF-8 has as 0xc2 0x80..0x9f.
+ * err_report() and cmd_remark() show what they are given so.
+ */
+void err_make_visible(char *text);
+
 /* A broken invariant of T0 itself: prints and aborts.  Never for bad input. */
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 _Noreturn void bug_at(const char *file, int line, const char *fmt, ...)

@@ -3,7 +3,9 @@
  */
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cmd_int.h"
@@ -388,10 +390,27 @@ static bool run_hooked(struct cmd *c, struct err *e)
 	return ok;
 }
 
+/*
+ * Threads get stacks as large as the limit, and half a megabyte of sums lies on
+ * one (autotune/cpu): what overflows is killed without a word.
+ */
+static bool check_stack(struct err *e)
+{
+	const rlim_t least = 1 << 20;
+	struct rlimit r;
+
+	return getrlimit(RLIMIT_STACK, &r) || r.rlim_cur >= least ||
+	       err_set(e, ERR_NOMEM, "a stack of %ju KiB is too small: wanted "
+		       "at least %ju (ulimit -s 8192)",
+		       (uintmax_t)(r.rlim_cur >> 10), (uintmax_t)(least >> 10));
+}
+
 static bool run_command(struct cmd *c, struct err *e)
 {
 	struct held h = { 0 };
 
+	if (!check_stack(e))
+		return false;
 	if (c->json && c->csv)
 		return err_set(e, ERR_USAGE, "--json and --csv exclude each "
 			       "other; name one");
@@ -416,6 +435,7 @@ int cmd_main(struct cmd *c, const struct cmd_tool *tool, int argc, char **argv)
 	bool done = false;
 
 	cmd_open_streams();
+	cmd_refuse_quietly();
 	json_set_alloc_funcs(json_memory, free);
 	free(table);
 	c->tool = tool;
@@ -455,9 +475,13 @@ void cmd_remark(const struct cmd *c, const char *fmt, ...)
 
 	if (c->quiet)
 		return;
-	fprintf(stderr, "%s: ", c->tool->name);
+	char *text = NULL;
+
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	if (vasprintf(&text, fmt, ap) < 0)
+		mem_ran_out(strlen(fmt), MEM_HERE);
 	va_end(ap);
-	fputc('\n', stderr);
+	err_make_visible(text);
+	fprintf(stderr, "%s: %s\n", c->tool->name, text);
+	free(text);
 }

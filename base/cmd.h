@@ -62,7 +62,7 @@
  *
  * Standard streams that are closed at the start are opened on /dev/null, so
  * that no file of the tool becomes one of them; what is printed to a closed
- * stdout is an error, as on a full disk.
+ * stdout is an error, as on a full disk; so is a file beyond `ulimit -f`.
  */
 #ifndef T0_BASE_CMD_H
 #define T0_BASE_CMD_H

@@ -45,6 +45,11 @@ struct cmd_spec cmd_whole(const struct cmd_tool *tool, unsigned which);
 
 /* What is closed of stdin, stdout and stderr is opened, and cannot be used. */
 void cmd_open_streams(void);
+/*
+ * A file that grows beyond the limit of `ulimit -f` is an error like a full
+ * disk, and does not end the process.
+ */
+void cmd_refuse_quietly(void);
 /* No signal has come yet; --deadline runs from now on. */
 void cmd_stop_begin(struct cmd *c);
 /*

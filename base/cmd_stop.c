@@ -24,6 +24,21 @@ void cmd_open_streams(void)
 
 /* ---- signals and the deadline ---- */
 
+/* A call that was refused says why, and what it was for. */
+static void on_refusal(int sig)
+{
+	(void)sig;
+}
+
+void cmd_refuse_quietly(void)
+{
+	/* Not SIG_IGN, which programs that a tool runs would inherit. */
+	const struct sigaction sa = { .sa_handler = on_refusal,
+				      .sa_flags = SA_RESTART };
+
+	sigaction(SIGXFSZ, &sa, NULL);
+}
+
 /* Of the process, as signals are. */
 static volatile int signalled;
 static char at_once[64]; /* what the end of --deadline says; "": is caught */

@@ -76,13 +76,20 @@ int err_exit_code(const struct err *e)
 	}
 }
 
-/* Names out of files may hold what a terminal obeys: it is shown as '?'. */
-static void make_visible(char *s)
+void err_make_visible(char *s)
 {
-	for (; *s; s++)
-		if (((unsigned char)*s < 0x20 && *s != '\n' && *s != '\t') ||
-		    *s == 0x7f)
-			*s = '?';
+	const unsigned char *from = (const unsigned char *)s;
+
+	for (; *from; from++) {
+		const bool c1 = from[0] == 0xc2 && from[1] >= 0x80 &&
+				from[1] < 0xa0;
+		const bool plain = from[0] >= 0x20 ? from[0] != 0x7f :
+				   from[0] == '\n' || from[0] == '\t';
+
+		*s++ = c1 || !plain ? '?' : (char)*from;
+		from += c1;
+	}
+	*s = '\0';
 }
 
 int err_report(const char *tool, const struct err *e)
@@ -90,7 +97,7 @@ int err_report(const char *tool, const struct err *e)
 	struct err shown = *e;
 
 	fflush(stdout);
-	make_visible(shown.msg);
+	err_make_visible(shown.msg);
 	if (getenv("T0_DEBUG") && e->file)
 		fprintf(stderr, "%s: %s [%s:%d]\n", tool, shown.msg, e->file,
 			e->line);

@@ -95,6 +95,19 @@ static const char *reported(const struct err *e, int *status)
 	return text;
 }
 
+/* A terminal obeys C0, DEL and C1; U+00A0 and what is above are letters. */
+static void test_visible(void)
+{
+	struct err e = { 0 };
+	int status = 0;
+
+	err_set(&e, ERR_INPUT, "a\033[31m\tb\r\x7f \xc2\x9b" "31m\xc2\x80 "
+		"\xc2\xa0\xc3\xa9\xe2\x9b\x94 \xc2\nend\xc2");
+	is_str(reported(&e, &status),
+	       "t0-x: a?[31m\tb?? ?31m? \xc2\xa0\xc3\xa9\xe2\x9b\x94 "
+	       "\xc2\nend\xc2\n", "no terminal obeys a message");
+}
+
 static void test_report(void)
 {
 	struct err e = { 0 };
@@ -114,6 +127,7 @@ static void test_report(void)
 
 int main(void)
 {
+	test_visible();
 	test_report();
 	test_set();
 	test_chain();
