@@ -448,6 +448,7 @@ static void dis_lines(const struct isa_cmd *o, const struct buf *file)
 
 		buf_reset(&bytes);
 		if (!isa_parse_hex(p, len, &bytes, &e)) {
+			err_make_visible(e.msg);
 			fprintf(o->cmd.out, "error: %s\n", e.msg);
 		} else {
 			why = isa_decode(&o->target, bytes.data, bytes.len,

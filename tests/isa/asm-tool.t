@@ -45,6 +45,12 @@ is "$(cat "$tmp/lines")" '010080bf
 error: unknown instruction
 error: no instruction
 0000b0bf' 'one answer per line'
+for byte in 033 177 302\\233; do
+	is "$(printf "v_mov_b32 \\$byte" | "$isa" asm --lines - |
+		LC_ALL=C tr -d '[ -~]' | tr -d '\n')" '' "asm: no terminal obeys \\$byte"
+	is "$(printf "00\\$byte" | "$isa" dis --hex --lines - |
+		LC_ALL=C tr -d '[ -~]' | tr -d '\n')" '' "dis: nor \\$byte"
+done
 is "$(echo 's_and_saveexec_b64 s[0:1], vcc' | "$isa" asm --lines --wave 64 -)" \
 	6a2180be 'lines for wave64'
 is "$(echo 'v_cmp_eq_f32 vcc, v0, v1' | "$isa" asm --lines -)" \
