@@ -139,6 +139,18 @@ exits 0 'both are in the database' "$T0_BUILD/t0-results" history \
 	'predict/*' --db v.db
 has out 'predicted' 'the prediction'
 has out 'published' 'and what it is compared with'
+# No tile has no elements, and a fourth of them has no column at all.
+printf '%s\n' 'source_doc,system,M,N,K,tile_m,tile_n,tile_k,split_k,wg_mode,other,tflops' \
+	'a,Triton,1024,1024,1024,128,128,0,,,reliability=good,50' \
+	'a,Triton,1024,1024,1024,128,0,32,,,reliability=good,50' \
+	'a,Triton,1024,1024,1024,-128,128,32,,,reliability=good,50' \
+	'a,Triton,1024,1024,1024,128,128,32,2147483647,,reliability=good,50' \
+	'a,Triton,1024,1024,1024,128,128,32,,,reliability=good,50' >tiles.csv
+exits 0 'tiles that are none' "$sim" validate --perf tiles.csv
+has err '1 rows used, 4 left out' 'are left out'
+cut -d , -f 1-7,9- tiles.csv >none.csv
+"$sim" validate --perf none.csv >out 2>err
+ok 'nor a table without their depth' [ $? -le 2 ]
 exits 0 'the errors are drawn' "$sim" validate -q --perf v.csv --plot e.svg
 has e.svg '<svg' 'as a picture'
 
