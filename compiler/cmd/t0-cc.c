@@ -199,10 +199,14 @@ static bool compile_function(struct options *o, const struct ssa_func *f,
 	bool good;
 
 	if (o->assembly) {
-		good = cc_assembly(f, &o->cc, &text, e) &&
-		       file_write_atomic(o->cmd.output ? o->cmd.output :
-							 "/dev/stdout",
-					 text.data, text.len, e);
+		good = cc_assembly(f, &o->cc, &text, e);
+		/* The runner looks whether stdout took it. */
+		if (good && !o->cmd.output)
+			fwrite(text.data, 1, text.len, stdout);
+		else
+			good = good && file_write_atomic(o->cmd.output,
+							 text.data, text.len,
+							 e);
 		buf_fini(&text);
 		return good;
 	}

@@ -25,6 +25,10 @@ for command in list info sensors; do
 		sh -c '"$1" "$2" --json >&-' - "$b/t0-device" $command
 	has "$tmp/err" 'stdout is closed' 'is told'
 done
+exits 2 'assembly into a closed stdout' sh -c '"$1" -k axpy -S >&-' - "$b/t0-cc"
+has "$tmp/err" 'stdout is closed' 'is told'
+exits 2 'and into a file that is open for reading' \
+	sh -c '"$1" -k axpy -S 1</dev/null' - "$b/t0-cc"
 # shellcheck disable=SC2086 # words of a command
 {
 	exits 0 'a trace' $saxpy "$tmp/open"
