@@ -307,6 +307,7 @@ void attack_lines(struct attack *a)
 	a->may_last = true;
 	launch(a, &o);
 	judge(a, &o);
-	judge_db(a, a->db_damaged ? -1 : before);
+	if (!a->db_damaged)
+		judge_db(a, before);
 	outcome_fini(&o);
 }
