@@ -65,7 +65,8 @@ static void use_node(const struct kfd_node *n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct sysfs s = { .driver = { .read_file = read_file,
+	struct sysfs s = { .driver = { .name = "kfd",
+				       .read_file = read_file,
 				       .list_dir = list_dir } };
 	struct kfd_topology t;
 	struct err e = { 0 };
