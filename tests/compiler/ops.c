@@ -301,7 +301,7 @@ static int64_t ordered(uint32_t v)
 }
 
 /* Denormals may count as zero where an approximation is allowed. */
-static bool close(uint32_t a, uint32_t b, int ulps)
+static bool is_within(uint32_t a, uint32_t b, int ulps)
 {
 	if (ulps && (a & 0x7f800000) == 0 && (b & 0x7f800000) == 0)
 		return true;
@@ -326,7 +326,7 @@ static bool same(const char *type, const uint8_t *a, const uint8_t *b, int ulps)
 		if (type[0] == 'f' && is_nan(8 * w, x) && is_nan(8 * w, y))
 			continue;
 		if (x != y &&
-		    !(w == 4 && close((uint32_t)x, (uint32_t)y, ulps)))
+		    !(w == 4 && is_within((uint32_t)x, (uint32_t)y, ulps)))
 			return false;
 	}
 	return true;
