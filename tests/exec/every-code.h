@@ -203,8 +203,8 @@ static inline uint32_t random_mode(unsigned flags)
 static inline bool is_vector(const struct isa_op_info *op)
 {
 	return isa_fmt_is_valu(op->fmt) && op->fmt != ISA_FMT_VOPD &&
-	       op->fmt != ISA_FMT_VINTERP && op->opcode[ISA_GFX11] >= 0 &&
-	       !(op->flags & ISA_GFX);
+	       op->opcode[ISA_GFX11] >= 0 &&
+	       (op->fmt == ISA_FMT_VINTERP || !(op->flags & ISA_GFX));
 }
 
 /* Those that are no function of one lane: tests/exec/every-cross. */

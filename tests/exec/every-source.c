@@ -1,6 +1,6 @@
 /*
- * Every vector instruction that is not for graphics only, with every kind of
- * source in every place that takes it, by the reference of
+ * Every vector instruction that is not for graphics only, and interpolation,
+ * with every kind of source in every place that takes it, by the reference of
  * tests/ref/vector.h: registers of all files, constants of both sorts,
  * literals, special values; plain, DPP16 and DPP8; both wave sizes; executed
  * one by one and in the fast form.

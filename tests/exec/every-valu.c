@@ -1,8 +1,8 @@
 /*
- * Every vector instruction that is not for graphics only, by a reference of
- * its own (tests/ref/valu.def): special and random values, both wave sizes,
- * all encodings, modifiers, MODE, masked lanes; executed one by one and in the
- * fast form.  An instruction without a row fails.
+ * Every vector instruction that is not for graphics only, and interpolation, by
+ * a reference of its own (tests/ref/valu.def): special and random values, both
+ * wave sizes, all encodings, modifiers, MODE, masked lanes; executed one by one
+ * and in the fast form.  An instruction without a row fails.
  */
 #include "tests/exec/every-code.h"
 

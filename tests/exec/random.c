@@ -19,9 +19,10 @@ static bool is_graphics(const uint8_t *code)
 	switch (in.fmt) {
 	case ISA_FMT_MIMG:
 	case ISA_FMT_EXP:
-	case ISA_FMT_VINTERP:
 	case ISA_FMT_LDSDIR:
 		return true;
+	case ISA_FMT_VINTERP:
+		return false;
 	case ISA_FMT_SOPP: /* too often the end */
 		return in.op == ISA_s_endpgm || in.op == ISA_s_trap ||
 		       in.op == ISA_s_endpgm_saved ||

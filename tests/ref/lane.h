@@ -312,6 +312,11 @@ static inline uint64_t ovfl32(const struct ref_lane *l, uint64_t from,
 	return ref_mag(&F32, from) == ref_inf(&F32) ? u : ovfl(l, u);
 }
 
+static inline uint64_t widened(uint64_t half)
+{
+	return ref_convert(&F32, &F16, half, 0);
+}
+
 /* a * b + c of f32 sources, rounded once to f16; a NaN comes through f32. */
 static inline uint64_t mix_half(const struct ref_lane *l, uint64_t a,
 				uint64_t b, uint64_t c, int round)

@@ -294,6 +294,27 @@ static inline uint64_t run_row(const struct row *row, struct ref_lane *l)
 	return pair(low, high);
 }
 
+/*
+ * The lane that source k comes from: interpolation takes P0, P10 and P20 from
+ * lanes 0, 1 and 2 of the quad (RDNA3 ISA 12.3).
+ */
+static inline int source_lane_of(const struct isa_inst *in,
+				 const struct state *s, int k, int lane)
+{
+	const int quad = lane / 4 * 4;
+
+	if (in->fmt != ISA_FMT_VINTERP)
+		return k ? lane : first_lane(in, s, lane);
+	switch (in->op) {
+	case ISA_v_interp_p2_f32:
+	case ISA_v_interp_p2_f16_f32:
+	case ISA_v_interp_p2_rtz_f16_f32:
+		return k ? lane : quad + 2;
+	default:
+		return k == 1 ? lane : k ? quad : quad + 1;
+	}
+}
+
 static inline void lane_sources(const struct state *s,
 				const struct isa_inst *in,
 				const struct sorted *o, unsigned flags,
@@ -305,7 +326,7 @@ static inline void lane_sources(const struct state *s,
 
 		l->mods[k] = o->src[k]->mods;
 		l->s[k] = source(s, in, o->src[k], l->mode,
-				 k ? l->lane : first_lane(in, s, l->lane));
+				 source_lane_of(in, s, k, l->lane));
 		if (o->src[k]->dwords == 4)
 			for (int j = 0; j < 4; j++)
 				l->wide[j] = (uint32_t)raw_source(

@@ -360,6 +360,8 @@ soft_handler *soft_valu_handler(const struct isa_inst *in, const void **op)
 				  *row = &rows[in->op];
 
 	*op = row;
+	if (in->fmt == ISA_FMT_VINTERP)
+		return soft_interp_run;
 	if (!row->fn) {
 		soft_handler *fn = soft_vop1_special(in);
 

@@ -152,6 +152,11 @@ uint32_t soft_dpp(const struct isa_inst *in, uint32_t exec, const uint32_t *src,
 soft_handler *soft_vop1_special(const struct isa_inst *in);
 soft_handler *soft_vop3_special(const struct isa_inst *in);
 
+/* ---------------------------------------------------------- interp.c ----- */
+
+/* Every VINTERP instruction. */
+soft_handler soft_interp_run;
+
 /* ------------------------------------------------------ number types ----- */
 
 /* A 32-bit float: denormals become zeros. */
