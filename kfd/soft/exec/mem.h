@@ -133,12 +133,18 @@ soft_handler *soft_buffer_handler(const struct isa_inst *in, const void **op);
 /* As soft_lds_plain(), of MUBUF. */
 const struct soft_access *soft_buffer_plain(const struct soft_uop *u,
 					    bool *store);
+/* ------------------------------------------------------------ image.c ---- */
+
+/* MIMG; NULL: it is not executed, and why, to go on behind "emulator". */
+soft_handler *soft_image_handler(const struct isa_inst *in);
+const char *soft_image_refusal(const struct isa_inst *in);
+
 /* ----------------------------------------------------------- format.c ---- */
 
 /*
- * Typed buffer formats, by the number in MTBUF's FORMAT field and in buffer
- * descriptors, 1..63.  Components are X Y Z W, 32 bits each in registers, or
- * 16 bits each in the low halves with `d16`.
+ * Typed formats, by the number in MTBUF's FORMAT field and in descriptors of
+ * buffers and images, 1..63.  Components are X Y Z W, 32 bits each in
+ * registers, or 16 bits each in the low halves with `d16`.
  */
 
 /* Components that the format lacks become 0, and W becomes 1. */

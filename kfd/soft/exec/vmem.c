@@ -385,6 +385,8 @@ soft_handler *soft_vmem_handler(const struct isa_inst *in, const void **op)
 {
 	if (in->fmt == ISA_FMT_MUBUF || in->fmt == ISA_FMT_MTBUF)
 		return soft_buffer_handler(in, op);
+	if (in->fmt == ISA_FMT_MIMG)
+		return soft_image_handler(in);
 	*op = &table[in->op].access;
 	return table[in->op].fn;
 }

@@ -200,6 +200,8 @@ static const char *why_not(const struct isa_inst *in)
 		return ": ordered append needs a graphics pipeline and its "
 		       "global data share (GDS)";
 	}
+	if (in->fmt == ISA_FMT_MIMG && soft_image_refusal(in))
+		return soft_image_refusal(in);
 	if (isa_op_info(in->op)->flags & ISA_GFX)
 		return ": graphics only";
 	if (in->fmt == ISA_FMT_DS && in->f[ISA_F_GDS])
@@ -239,6 +241,7 @@ static soft_handler *bind_handler(const struct isa_inst *in, const void **op)
 	case ISA_FMT_SCRATCH:
 	case ISA_FMT_MUBUF:
 	case ISA_FMT_MTBUF:
+	case ISA_FMT_MIMG:
 		return soft_vmem_handler(in, op);
 	}
 	return soft_valu_handler(in, op);

@@ -129,6 +129,10 @@ void watch_site_init(struct site *s, const struct isa_target *t)
 		s->kind = SITE_BUFFER;
 		s->n_comps = count_components(s);
 		break;
+	case ISA_FMT_MIMG:
+		s->kind = soft_vmem_handler(in, &row) ? SITE_IMAGE : SITE_ALU;
+		s->returns = s->is_atomic && in->f[ISA_F_GLC];
+		return;
 	default:
 		return;
 	}

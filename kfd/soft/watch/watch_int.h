@@ -42,6 +42,7 @@ enum site_kind {
 	SITE_SMEM,
 	SITE_FLAT, /* FLAT, GLOBAL, SCRATCH */
 	SITE_BUFFER,
+	SITE_IMAGE, /* MIMG: waited for, but what it touches is not seen */
 	SITE_LDS,
 	SITE_LANES, /* the LDS instructions that only permute lanes */
 };
