@@ -207,17 +207,9 @@ HOOK(char *, getcwd, char *out, size_t size)
 /* On x86-64 struct stat and struct stat64 are the same. */
 static int show_stat(int ret, struct stat *st)
 {
-	enum pl_node node;
-
-	if (ret || pl_inside)
-		return ret;
-	node = pl_node_of_inode(st->st_dev, st->st_ino);
-	if (node != PL_NONE) {
-		st->st_mode = S_IFCHR | 0666;
-		st->st_rdev = pl_node_rdev(node);
-		st->st_size = st->st_blocks = 0;
-	}
-	return 0;
+	if (!ret && !pl_inside)
+		pl_show_stat(st);
+	return ret;
 }
 
 static int stat_path(int dir, const char *path, struct stat *st, int flags)
@@ -275,19 +267,10 @@ HOOK(int, statx, int dir, const char *path, int flags, unsigned mask,
 	char buf[PL_PATH];
 	const int ret = (int)syscall(SYS_statx, dir, pl_path(path, buf), flags,
 				     mask | STATX_INO, sx);
-	enum pl_node node;
 
-	if (ret || pl_inside)
-		return ret;
-	node = pl_node_of_inode(makedev(sx->stx_dev_major, sx->stx_dev_minor),
-				sx->stx_ino);
-	if (node != PL_NONE) {
-		sx->stx_mode = S_IFCHR | 0666;
-		sx->stx_rdev_major = major(pl_node_rdev(node));
-		sx->stx_rdev_minor = minor(pl_node_rdev(node));
-		sx->stx_size = sx->stx_blocks = 0;
-	}
-	return 0;
+	if (!ret && !pl_inside)
+		pl_show_statx(sx);
+	return ret;
 }
 
 /* -------------------------------------------------------- the nodes' own -- */

@@ -63,15 +63,27 @@ static bool is_below(const char *path, const char *dir)
 	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
 }
 
+const char *pl_lead(const char *path, char *out, size_t room)
+{
+	const size_t n = strlen(pl_root());
+
+	if (path[0] != '/' || !n)
+		return path;
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		if (!is_below(path, ours[i]))
+			continue;
+		if (n + strlen(path) >= room)
+			return path;
+		memcpy(out, pl_root(), n);
+		strcpy(out + n, path);
+		return out;
+	}
+	return path;
+}
+
 const char *pl_path(const char *path, char out[PL_PATH])
 {
-	if (pl_inside || !path || path[0] != '/' || !pl_root()[0])
-		return path;
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-		if (is_below(path, ours[i]))
-			return snprintf(out, PL_PATH, "%s%s", pl_root(),
-					path) < PL_PATH ? out : path;
-	return path;
+	return pl_inside || !path ? path : pl_lead(path, out, PL_PATH);
 }
 
 void pl_strip(char *path)
@@ -128,4 +140,28 @@ enum pl_node pl_node_of_fd(int fd)
 dev_t pl_node_rdev(enum pl_node node)
 {
 	return makedev(nodes[node].major, nodes[node].minor);
+}
+
+void pl_show_stat(struct stat *st)
+{
+	const enum pl_node node = pl_node_of_inode(st->st_dev, st->st_ino);
+
+	if (node == PL_NONE)
+		return;
+	st->st_mode = S_IFCHR | 0666;
+	st->st_rdev = pl_node_rdev(node);
+	st->st_size = st->st_blocks = 0;
+}
+
+void pl_show_statx(struct statx *sx)
+{
+	const enum pl_node node = pl_node_of_inode(
+		makedev(sx->stx_dev_major, sx->stx_dev_minor), sx->stx_ino);
+
+	if (node == PL_NONE)
+		return;
+	sx->stx_mode = S_IFCHR | 0666;
+	sx->stx_rdev_major = major(pl_node_rdev(node));
+	sx->stx_rdev_minor = minor(pl_node_rdev(node));
+	sx->stx_size = sx->stx_blocks = 0;
 }

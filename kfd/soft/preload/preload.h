@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 enum pl_node { PL_KFD, PL_RENDER, PL_CARD, PL_NODES, PL_NONE = PL_NODES };
@@ -44,11 +45,16 @@ struct pl_hook {
 const char *pl_root(void);
 /* `path` if it is none of the device's, else where it leads, in `out`. */
 const char *pl_path(const char *path, char out[PL_PATH]);
+/* The same for anybody's thread: no thread-local variables. */
+const char *pl_lead(const char *path, char *out, size_t room);
 /* What the program should see instead of a path in the folder. */
 void pl_strip(char *path);
 enum pl_node pl_node_of_inode(dev_t dev, ino_t ino);
 enum pl_node pl_node_of_fd(int fd);
 dev_t pl_node_rdev(enum pl_node node);
+/* The file of a node looks like the node. */
+void pl_show_stat(struct stat *st);
+void pl_show_statx(struct statx *sx);
 
 /* ---------------------------------------------------------- device.c ---- */
 
