@@ -19,12 +19,13 @@
 #include "kfd/soft/soft.h"
 
 #define LIBRARY "libt0-soft-preload.so"
+#define LOADER "t0-soft-trap"
 
 static struct {
 	struct cmd cmd;
 	uint64_t threads, minor, vram;
 	const char *log;
-	bool small_bar;
+	bool small_bar, trap;
 } o = { .minor = 14 };
 
 /* ---- the folder ---- */
@@ -82,8 +83,8 @@ static char *make_tree(struct err *e)
 
 /* ---- environment ---- */
 
-/* The library: beside this program, or where `make install` puts it. */
-static bool find_library(char out[4096], struct err *e)
+/* Our part: beside this program, or where `make install` puts it. */
+static bool find_part(const char *name, char out[4096], struct err *e)
 {
 	static const char *const places[] = { "", "../lib/t0/" };
 	char self[2048] = "";
@@ -93,13 +94,21 @@ static bool find_library(char out[4096], struct err *e)
 	if (slash)
 		slash[1] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		snprintf(out, 4096, "%s%s%s", self, places[i], LIBRARY);
+		snprintf(out, 4096, "%s%s%s", self, places[i], name);
 		if (!access(out, R_OK))
 			return true;
 	}
 	return err_set(e, ERR_IO, "%s%s: not there; this build has no adapter "
-		       "(sanitizer builds have none: use build/rel/t0-soft)",
-		       self, LIBRARY);
+		       "(sanitizer builds have none: use build/rel/t0-soft; "
+		       "that of --trap wants a static libc)", self, name);
+}
+
+/* The options as our parts read them. */
+static void print_options(struct buf *b)
+{
+	buf_printf(b, "threads=%u,kfd_minor=%u,vram=%llu,small_bar=%d",
+		   (unsigned)o.threads, (unsigned)o.minor,
+		   (unsigned long long)o.vram, o.small_bar);
 }
 
 static void set_environment(const char *library, const char *root)
@@ -116,11 +125,26 @@ static void set_environment(const char *library, const char *root)
 	else
 		unsetenv("T0_SOFT_LOG");
 	buf_reset(&b);
-	buf_printf(&b, "threads=%u,kfd_minor=%u,vram=%llu,small_bar=%d",
-		   (unsigned)o.threads, (unsigned)o.minor,
-		   (unsigned long long)o.vram, o.small_bar);
+	print_options(&b);
 	setenv("T0_SOFT_OPTIONS", b.data, 1);
 	buf_fini(&b);
+}
+
+/* The loader's command line (kfd/soft/trap/trap.h); free() it. */
+static char **loader_line(char **argv, const char *root, const char *path,
+			  const char *options)
+{
+	const char *first[] = { LOADER, root, options, o.log ? o.log : "",
+				path };
+	size_t n = 0;
+	char **line;
+
+	while (argv[n])
+		n++;
+	line = xcalloc(ARRAY_SIZE(first) + n + 1, sizeof(*line));
+	memcpy(line, first, sizeof(first));
+	memcpy(line + ARRAY_SIZE(first), argv, n * sizeof(*line));
+	return line;
 }
 
 /* ---- the program ---- */
@@ -230,7 +254,8 @@ static bool open_log(struct err *e)
 
 static bool run_program(struct cmd *c, struct err *e)
 {
-	char library[4096], path[4096], *root;
+	char part[4096], path[4096], *root, **line = NULL;
+	struct buf options = { 0 };
 	int status = 0;
 	bool ok;
 
@@ -239,18 +264,24 @@ static bool run_program(struct cmd *c, struct err *e)
 	if (o.minor > 19)
 		return err_set(e, ERR_USAGE, "--kfd-minor %llu: wanted 1..19",
 			       (unsigned long long)o.minor);
-	if (is_static(path))
+	if (is_static(path) && !o.trap)
 		cmd_remark(c, "warning: %s is linked statically: it will not "
-			   "see the device", path);
-	if (!find_library(library, e))
+			   "see the device without --trap", path);
+	if (!find_part(o.trap ? LOADER : LIBRARY, part, e))
 		return false;
 	if (!open_log(e))
 		return false;
 	root = make_tree(e);
 	if (!root)
 		return false;
-	set_environment(library, root);
-	ok = run_child(c->argv, path, &status, e);
+	print_options(&options);
+	if (o.trap)
+		line = loader_line(c->argv, root, path, options.data);
+	else
+		set_environment(part, root);
+	ok = run_child(line ? line : c->argv, line ? part : path, &status, e);
+	free(line);
+	buf_fini(&options);
 	remove_tree(root);
 	free(root);
 	if (ok && overdue)
@@ -276,6 +307,9 @@ static const struct cli_opt options[] = {
 	  "VRAM of the card (default 25753026560)" },
 	{ "log", 0, CLI_STR, &o.log, "FILE",
 	  "append what the device refuses to FILE, not to standard error" },
+	{ "trap", 0, CLI_FLAG, &o.trap, NULL,
+	  "for programs that are linked statically or make system calls "
+	  "themselves: load them beside the device and trap their calls" },
 	{ "small-bar", 0, CLI_FLAG, &o.small_bar, NULL,
 	  "the host sees none of the VRAM that programs allocate" },
 	{ 0 },
@@ -291,8 +325,8 @@ int main(int argc, char **argv)
 		.notes = "The program is started with a library in LD_PRELOAD "
 			 "that shows it one RX 7900 XTX in software: /dev/kfd, "
 			 "/dev/dri and /sys.  Its figures are emulated.  "
-			 "Programs that are linked statically, are set-uid or "
-			 "make system calls themselves cannot be reached.  "
+			 "Programs that are linked statically or make system "
+			 "calls themselves want --trap.  "
 			 "Each process has a device of its own.\n\n"
 			 "Exit: the program's status, 128 + N when signal N "
 			 "ended it, 2 trouble.",
