@@ -48,12 +48,13 @@ is "$(cat "$tmp/out")" 1.12 'is seen'
 exits 0 'forked and executed programs' run -- "$tmp/raw" fork
 is "$(tr '\n' ' ' <"$tmp/out")" '9 5 1.14 0 ' \
 	'a child gets EBADF of its parents node; without environment, it works'
-exits 0 'what needs the pages of the program' run --log "$tmp/log" -- \
-	"$tmp/raw" refused
-is "$(tr '\n' ' ' <"$tmp/out")" '95 95 ' 'is refused'
-has "$tmp/log" 'refused: ioctl ALLOC_MEMORY_OF_GPU: flags USERPTR' \
-	'by name: user pointers'
-has "$tmp/log" 'refused: ioctl SVM' 'and SVM'
+exits 0 'pages of the program: a user pointer and an SVM range' run -- \
+	"$tmp/raw" pages
+sed -i '1,3d' "$tmp/wanted"
+awk '{ print $1 + 1000 } END { print "11 is the signal of a fault" }' \
+	"$tmp/wanted" >"$tmp/more"
+ok 'are read and written, and faults are told to the program' \
+	cmp "$tmp/out" "$tmp/more"
 
 # ------------------------------------------------------------ static libc
 # Its child of fork() opens the device without executing anything.

@@ -56,8 +56,9 @@ static enum pl_node node_of(uint64_t fd)
 static const char *lead_path(uint64_t address, char out[TRAP_PATH])
 {
 	const char *path = text_at(address);
+	char first;
 
-	if (address < 4096)
+	if (trap_copy_in(&first, address, 1))
 		return path; /* the kernel says EFAULT */
 	if (!strcmp(path, SELF_EXE))
 		return trap.program;
@@ -90,7 +91,7 @@ static long path_call(const struct trap_call *c, int at)
 	led = lead_path(c->arg[at], buf);
 	to.arg[at] = (uintptr_t)led;
 	ret = raw_call(&to);
-	if (ret != -ENOENT || led != path || c->arg[at] < 4096)
+	if (ret != -ENOENT || led != path)
 		return ret;
 	to.arg[at] = (uintptr_t)lead_above(path, buf);
 	return to.arg[at] == c->arg[at] ? ret : raw_call(&to);
@@ -119,7 +120,9 @@ static long read_link(const struct trap_call *c, int at)
 {
 	size_t n = strlen(trap.program);
 
-	if (c->arg[at] < 4096 || strcmp(text_at(c->arg[at]), SELF_EXE))
+	char buf[TRAP_PATH];
+
+	if (lead_path(c->arg[at], buf) != trap.program)
 		return path_call(c, at);
 	if (n > c->arg[at + 2])
 		n = c->arg[at + 2];
@@ -198,16 +201,67 @@ static long open_how(const struct trap_call *c)
 
 /* --------------------------------------------------- nodes, descriptors -- */
 
-static long call_node(const struct trap_call *c)
+static long call_node(const struct trap_call *c, enum trap_ask what, int at)
 {
-	const bool map = c->nr == SYS_mmap;
-	const enum pl_node node = node_of(c->arg[map ? 4 : 0]);
+	const enum pl_node node = node_of(c->arg[at]);
 
 	if (node == PL_NONE)
 		return raw_call(c);
 	if (!is_owner())
 		return -EBADF; /* inherited from the parent */
-	return trap_ask(c, map ? TRAP_MMAP : TRAP_IOCTL, node, 0);
+	return trap_ask(c, what, node, 0);
+}
+
+/* Does the device want to know of changed mappings? */
+static bool is_watching(void)
+{
+	return trap_guards() && is_owner();
+}
+
+static long map_file(const struct trap_call *c)
+{
+	long ret;
+
+	if (!(c->arg[3] & MAP_ANONYMOUS) && node_of(c->arg[4]) != PL_NONE)
+		return call_node(c, TRAP_MMAP, 4);
+	ret = raw_call(c);
+	if ((ret > 0 || ret < -4095) && c->arg[3] & MAP_FIXED && is_watching())
+		trap_ask(c, TRAP_REPLACED, (uint64_t)ret, c->arg[1]);
+	return ret;
+}
+
+static long unmap(const struct trap_call *c)
+{
+	greg_t *r = c->context->uc_mcontext.gregs;
+	const uint64_t here = (uintptr_t)__builtin_frame_address(0);
+
+	/*
+	 * The stack that we are on, as a thread does that is about to end:
+	 * the call is made again when we have left it.
+	 */
+	if (here - c->arg[0] < c->arg[1]) {
+		r[REG_R9] = (greg_t)TRAP_AGAIN;
+		r[REG_RIP] -= 2;
+		return c->nr;
+	}
+	return is_watching() ? trap_ask(c, TRAP_MUNMAP, 0, 0) : raw_call(c);
+}
+
+/* Pages that move take their memory along; those cut off are gone. */
+static long move_pages(const struct trap_call *c)
+{
+	const uint64_t *a = c->arg;
+	const long ret = raw_call(c);
+
+	if ((ret < 0 && ret >= -4095) || !is_watching())
+		return ret;
+	if ((uint64_t)ret != a[0])
+		trap_ask(c, TRAP_GONE, a[0], a[1]);
+	else if (a[2] < a[1])
+		trap_ask(c, TRAP_GONE, a[0] + a[2], a[1] - a[2]);
+	if (a[3] & MREMAP_FIXED)
+		trap_ask(c, TRAP_REPLACED, (uint64_t)ret, a[2]);
+	return ret;
 }
 
 /* The device's own, which the program knows nothing of? */
@@ -314,7 +368,7 @@ static long execute(const struct trap_call *c, uint64_t path, uint64_t argv,
 	char buf[TRAP_PATH];
 	const char *program = lead_path(path, buf);
 	size_t n = 0;
-	long ret = path < 4096 ? -EFAULT : check_program(program);
+	long ret = check_program(program);
 
 	(void)c;
 	if (ret)
@@ -416,8 +470,16 @@ static long answer_call(struct trap_call *c)
 
 	switch (c->nr) {
 	case SYS_ioctl:
+		return call_node(c, TRAP_IOCTL, 0);
 	case SYS_mmap:
-		return call_node(c);
+		return map_file(c);
+	case SYS_munmap:
+		return unmap(c);
+	case SYS_mremap:
+		return move_pages(c);
+	case SYS_mprotect:
+		return is_watching() ? trap_ask(c, TRAP_MPROTECT, 0, 0) :
+				       raw_call(c);
 	case SYS_close:
 		return is_kept(c, a[0]) ? -EBADF : raw_call(c);
 	case SYS_dup2:

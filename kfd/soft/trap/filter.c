@@ -2,8 +2,9 @@
  * kfd/soft/trap/filter.c - the seccomp filter: which system calls are trapped.
  *
  * Those that name a file by its path or a descriptor that may be a node's, and
- * those that would touch what the loader keeps: the break, the handler, and
- * the program that is executed.  Calls from our own code go through.
+ * those that change mappings, which the GPU may have in use, and those that
+ * would touch what the loader keeps: the break, the handlers, and the program
+ * that is executed.  Calls from our own code go through.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -27,7 +28,7 @@ static const int trapped[] = {
 	SYS_newfstatat, SYS_statx, SYS_access, SYS_faccessat, SYS_faccessat2,
 	SYS_readlink, SYS_readlinkat, SYS_chdir, SYS_getcwd, SYS_close,
 	SYS_close_range, SYS_dup2, SYS_dup3, SYS_brk, SYS_rt_sigaction,
-	SYS_rt_sigprocmask, SYS_execve, SYS_execveat, SYS_getxattr,
+	SYS_rt_sigprocmask, SYS_execve, SYS_execveat, SYS_mremap, SYS_mprotect, SYS_getxattr,
 	SYS_lgetxattr, SYS_listxattr, SYS_llistxattr,
 };
 
@@ -53,10 +54,19 @@ bool trap_filter(void)
 		JUMP(BPF_JEQ, 'd' << 8, 0, 1),
 		ANSWER(SECCOMP_RET_TRAP),
 		ANSWER(SECCOMP_RET_ALLOW),
-		/* mmap: of a file. */
-		JUMP(BPF_JEQ, SYS_mmap, 0, 4),
+		/* mmap: of a file, or in the place of others. */
+		JUMP(BPF_JEQ, SYS_mmap, 0, 5),
 		LOAD(FIELD(args[3])),
+		JUMP(BPF_JSET, MAP_FIXED, 2, 0),
 		JUMP(BPF_JSET, MAP_ANONYMOUS, 0, 1),
+		ANSWER(SECCOMP_RET_ALLOW),
+		ANSWER(SECCOMP_RET_TRAP),
+		/* munmap: unless the handler had it made again. */
+		JUMP(BPF_JEQ, SYS_munmap, 0, 6),
+		LOAD(FIELD(args[5]) + 4),
+		JUMP(BPF_JEQ, TRAP_AGAIN >> 32, 0, 3),
+		LOAD(FIELD(args[5])),
+		JUMP(BPF_JEQ, TRAP_AGAIN & 0xffffffff, 0, 1),
 		ANSWER(SECCOMP_RET_ALLOW),
 		ANSWER(SECCOMP_RET_TRAP),
 	};

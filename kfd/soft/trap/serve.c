@@ -106,39 +106,6 @@ bool trap_has_device(void)
 
 /* -------------------------------------------------------------- our own -- */
 
-static void say_refused(const char *what)
-{
-	const char *log = getenv("T0_SOFT_LOG");
-	const int fd = log && *log ? open(log, O_WRONLY | O_APPEND | O_CREAT |
-						       O_CLOEXEC, 0666) : 2;
-
-	dprintf(fd, "t0-soft: refused: ioctl %s under --trap: accepted is "
-		"memory of the device (VRAM, GTT)\n", what);
-	if (fd > 2)
-		close(fd);
-}
-
-/* Memory that only the program's SIGSEGV could guard; 0 or -errno. */
-static int refuse_host_memory(const struct slot *s)
-{
-	struct kfd_ioc_alloc_memory a;
-	const uint32_t nr = KFD_REQUEST_NR(s->arg[1]);
-
-	if (s->x != PL_KFD)
-		return 0;
-	if (nr == KFD_NR_SVM) {
-		say_refused("SVM: pages of the program");
-		return -EOPNOTSUPP;
-	}
-	if (nr == KFD_NR_ALLOC_MEMORY_OF_GPU &&
-	    !trap_copy_in(&a, s->arg[2], sizeof(a)) &&
-	    a.flags & KFD_MEM_USERPTR) {
-		say_refused("ALLOC_MEMORY_OF_GPU: flags USERPTR");
-		return -EOPNOTSUPP;
-	}
-	return 0;
-}
-
 static long serve_call(const struct slot *s)
 {
 	const uint64_t *a = s->arg;
@@ -153,9 +120,6 @@ static long serve_call(const struct slot *s)
 		__atomic_store_n(&has_device, true, __ATOMIC_RELEASE);
 		return -ret;
 	case TRAP_IOCTL:
-		ret = refuse_host_memory(s);
-		if (ret)
-			return ret;
 		ret = pl_ioctl((enum pl_node)s->x, a[1],
 			       (void *)(uintptr_t)a[2]);
 		return ret < 0 ? -errno : ret;
@@ -166,6 +130,17 @@ static long serve_call(const struct slot *s)
 		return ret == -1 ? -errno : ret;
 	case TRAP_OWNS:
 		return pl_owns_fd((int)s->x);
+	case TRAP_MUNMAP:
+		ret = pl_munmap((void *)(uintptr_t)a[0], a[1]);
+		return ret ? -errno : 0;
+	case TRAP_MPROTECT:
+		ret = pl_mprotect((void *)(uintptr_t)a[0], a[1], (int)a[2]);
+		return ret ? -errno : 0;
+	case TRAP_REPLACED:
+	case TRAP_GONE:
+		pl_remapped((void *)(uintptr_t)s->x, s->y,
+			    s->what == TRAP_GONE);
+		return 0;
 	}
 	return -ENOSYS;
 }

@@ -16,8 +16,7 @@
  * threads of our own (serve.c), which the filter does not concern, in the
  * same memory and with the same descriptors.
  *
- * User pointers and SVM ranges are refused: they want SIGSEGV, which is the
- * program's.  A child of fork() has no device until it executes a program.
+ * A child of fork() has no device until it executes a program.
  */
 #ifndef T0_KFD_TRAP_TRAP_H
 #define T0_KFD_TRAP_TRAP_H
@@ -33,6 +32,8 @@
 /* Where the build puts our code; programs lie elsewhere. */
 #define TRAP_TEXT_FIRST 0x70000000u
 #define TRAP_TEXT_LAST 0x77ffffffu
+/* In the sixth argument of munmap(), which has two: let it through. */
+#define TRAP_AGAIN 0x7430616761696e21ull
 /* More than any path of the device's has; signal stacks are small. */
 #define TRAP_PATH 512
 
@@ -94,6 +95,8 @@ void trap_handle(int sig, siginfo_t *info, void *context);
 
 long trap_sigaction(const struct trap_call *c);
 long trap_sigprocmask(const struct trap_call *c);
+/* Is the GPU given memory of the program?  Then mappings are its business. */
+bool trap_guards(void);
 /* Make a call that may wait, with the program's own signals let in. */
 long trap_wait(const struct trap_call *c, long nr, uint64_t x, uint64_t y,
 	       uint64_t z, uint64_t w);
@@ -103,7 +106,17 @@ long trap_copy_out(uint64_t to, const void *from, size_t n);
 
 /* ----------------------------------------------------------- serve.c ---- */
 
-enum trap_ask { TRAP_OPENING, TRAP_OPENED, TRAP_IOCTL, TRAP_MMAP, TRAP_OWNS };
+enum trap_ask {
+	TRAP_OPENING,
+	TRAP_OPENED,
+	TRAP_IOCTL,
+	TRAP_MMAP,
+	TRAP_OWNS,
+	TRAP_MUNMAP,
+	TRAP_MPROTECT,
+	TRAP_REPLACED, /* these pages have another mapping */
+	TRAP_GONE,
+};
 
 /* Make the first of the threads; false: errno. */
 bool trap_serve(void);

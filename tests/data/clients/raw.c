@@ -8,7 +8,9 @@
  *	raw fork     what an inherited node says in the child, then `raw version`
  *	             executed by a child with an empty environment
  *	raw version  "1.MINOR" of KFD
- *	raw refused  errnos of a user pointer, of SVM
+ *	raw pages    the same squares, with the program's own pages: output is a
+ *	             user pointer, arguments are an SVM range; then what the
+ *	             handler of SIGSEGV sees of a fault of the program
  *	raw killed   by SIGTERM
  *
  * Exit: 0, 9 after `run`, 1 with the name of what failed.
@@ -24,7 +26,7 @@
 
 #define GPU 0xa37cu
 #define LANES 64
-#define SVM_REQUEST KFD_REQUEST(KFD_DIR_WR, 24, KFD_NR_SVM)
+#define THREAD_BYTES 65536
 #define READ_WRITE (PROT_READ | PROT_WRITE)
 #define ANY (KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE | KFD_MEM_NO_SUBSTITUTE)
 #define GTT (ANY | KFD_MEM_GTT | KFD_MEM_COHERENT | KFD_MEM_UNCACHED)
@@ -247,6 +249,7 @@ static void dispatch(void)
 /* ------------------------------------------------------------- threads -- */
 
 static volatile int handled;
+static u64 thread_stack;
 
 static void on_signal(int sig)
 {
@@ -272,6 +275,12 @@ __asm__(".text\n"
 	"1:	xor	%ebp, %ebp\n"
 	"	call	thread_main\n"
 	"	hlt\n"
+	"unmap_and_exit:\n" /* (stack, size): as musl's threads end */
+	"	mov	$11, %eax\n"
+	"	syscall\n"
+	"	mov	$3, %edi\n"
+	"	mov	$60, %eax\n"
+	"	syscall\n"
 	".globl _start\n"
 	"_start:\n"
 	"	mov	%rsp, %rdi\n"
@@ -280,6 +289,7 @@ __asm__(".text\n"
 	"	hlt\n");
 void restore(void);
 long start_thread(u64 flags, u64 stack);
+void unmap_and_exit(u64 stack, u64 size);
 void thread_main(void);
 void begin(u64 *stack);
 
@@ -299,7 +309,19 @@ void thread_main(void)
 	nap(20);
 	dispatch();
 	nap(60); /* outlives the first thread, most times */
-	call(__NR_exit, 3, 0, 0, 0, 0, 0);
+	unmap_and_exit(thread_stack, THREAD_BYTES);
+}
+
+static void prepare(void)
+{
+	struct kfd_ioc_acquire_vm vm = { 0, GPU };
+
+	open_nodes();
+	vm.drm_fd = (uint32_t)drm;
+	check(request(KFD_IOC_ACQUIRE_VM, &vm), "acquire VM");
+	make_event();
+	make_queue();
+	make_kernel();
 }
 
 static void run(void)
@@ -311,26 +333,20 @@ static void run(void)
 	u64 mask = 0;
 	struct kfd_event_data d = { 0 };
 	struct kfd_ioc_wait_events w = { address(&d), 1, 1, 60000, 0 };
-	struct kfd_ioc_acquire_vm vm = { 0, GPU };
-	u64 stack;
 
-	open_nodes();
-	vm.drm_fd = (uint32_t)drm;
-	check(request(KFD_IOC_ACQUIRE_VM, &vm), "acquire VM");
-	make_event();
-	make_queue();
-	make_kernel();
+	prepare();
 	check(call(__NR_rt_sigaction, SIGUSR1, address(action), 0, 8, 0, 0),
 	      "sigaction");
 	/* Even with all blocked, calls are answered. */
 	check(call(__NR_rt_sigprocmask, SIG_SETMASK, address(&all), 0, 8, 0, 0),
 	      "block");
 	g.first_thread = (int)call(__NR_getpid, 0, 0, 0, 0, 0, 0);
-	stack = (u64)check(call(__NR_mmap, 0, 65536, READ_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, (u64)-1, 0),
-			   "stack");
+	thread_stack = (u64)check(call(__NR_mmap, 0, THREAD_BYTES, READ_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, (u64)-1,
+				       0), "stack");
 	check(start_thread(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
-				   CLONE_THREAD | CLONE_SYSVSEM, stack + 65536),
+				   CLONE_THREAD | CLONE_SYSVSEM,
+			   thread_stack + THREAD_BYTES),
 	      "clone");
 	check(call(__NR_rt_sigprocmask, SIG_SETMASK, address(&none),
 		   address(&mask), 8, 0, 0), "unblock");
@@ -388,19 +404,49 @@ static void fork_both(const char *self)
 	say_number((u64)ended(pid) >> 8, "\n");
 }
 
-static void refused(void)
+static void on_fault(int sig)
 {
+	say_number((u64)sig, " is the signal of a fault\n");
+	call(__NR_exit_group, 0, 0, 0, 0, 0, 0);
+}
+
+static void own_pages(void)
+{
+	const u64 action[4] = { address(on_fault), 0x04000000, address(restore),
+				0 };
 	struct kfd_ioc_alloc_memory a = { .size = 4096, .gpu_id = GPU,
 					  .flags = ANY | KFD_MEM_USERPTR };
-	struct kfd_ioc_acquire_vm vm = { 0, GPU };
-	static char page[8192];
+	uint32_t gpu = GPU;
+	struct kfd_ioc_map_memory m = { 0, address(&gpu), 1, 0 };
+	const u64 pages = (u64)check(
+		call(__NR_mmap, 0, 8192, READ_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, (u64)-1, 0), "pages");
+	struct {
+		struct kfd_ioc_svm to;
+		struct kfd_svm_attr attribute;
+	} svm = { { pages + 4096, 4096, KFD_SVM_OP_SET, 1 },
+		  { KFD_SVM_ATTR_ACCESS, GPU } };
 
-	open_nodes();
-	vm.drm_fd = (uint32_t)drm;
-	check(request(KFD_IOC_ACQUIRE_VM, &vm), "acquire VM");
-	a.va_addr = a.mmap_offset = (address(page) + 4095) & ~4095ull;
-	say_number((u64)-request(KFD_IOC_ALLOC_MEMORY_OF_GPU, &a), "\n");
-	say_number((u64)-request(SVM_REQUEST, page), "\n");
+	prepare();
+	check(call(__NR_rt_sigaction, SIGSEGV, address(action), 0, 8, 0, 0),
+	      "sigaction");
+	a.va_addr = a.mmap_offset = pages;
+	check(request(KFD_IOC_ALLOC_MEMORY_OF_GPU, &a), "user pointer");
+	m.handle = a.handle;
+	check(request(KFD_IOC_MAP_MEMORY_TO_GPU, &m), "map");
+	check(request(KFD_IOC_SVM(1), &svm), "SVM");
+	g.out = (void *)(uintptr_t)pages;
+	g.arguments = (void *)(uintptr_t)(pages + 4096);
+	g.arguments[0] = address(g.out);
+	g.arguments[1] = 2000;
+	dispatch();
+	for (int i = 0; *(volatile int64_t *)&g.done->value && i < 500; i++)
+		nap(20);
+	for (int i = 0; i < LANES; i++)
+		say_number(g.out[i], "\n");
+	check(call(__NR_munmap, pages, 4096, 0, 0, 0, 0), "munmap");
+	*(volatile uint32_t *)g.out = 1;
+	say("no fault\n");
 }
 
 void begin(u64 *stack)
@@ -414,8 +460,8 @@ void begin(u64 *stack)
 		version();
 	else if (what == 'f')
 		fork_both(argv[0]);
-	else if (what == 'r')
-		refused();
+	else if (what == 'p')
+		own_pages();
 	else if (what == 'k')
 		call(__NR_kill, (u64)call(__NR_getpid, 0, 0, 0, 0, 0, 0),
 		     SIGTERM, 0, 0, 0, 0);
