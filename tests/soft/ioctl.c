@@ -197,6 +197,49 @@ static void test_small_calls(void)
 	sd_close(&s);
 }
 
+/* Each works with the card's id, and with the next one finds no card. */
+static void test_unknown_gpu(void)
+{
+	struct sd s = sd_open(NULL);
+	struct kfd_ioc_set_memory_policy policy = { 0 };
+	struct kfd_ioc_set_scratch_backing_va scratch = { 0 };
+	struct kfd_ioc_set_trap_handler trap = { 0 };
+	struct kfd_ioc_get_tile_config tile = { 0 };
+	struct kfd_ioc_available_memory room = { 0 };
+	struct kfd_ioc_acquire_vm vm = { .drm_fd = (uint32_t)s.drm };
+	struct kfd_ioc_smi_events smi = { 0 };
+	const struct {
+		const char *name;
+		unsigned long request;
+		void *arg;
+		uint32_t *gpu_id;
+	} t[] = {
+		{ "SET_MEMORY_POLICY", KFD_IOC_SET_MEMORY_POLICY, &policy,
+		  &policy.gpu_id },
+		{ "SET_SCRATCH_BACKING_VA", KFD_IOC_SET_SCRATCH_BACKING_VA,
+		  &scratch, &scratch.gpu_id },
+		{ "SET_TRAP_HANDLER", KFD_IOC_SET_TRAP_HANDLER, &trap,
+		  &trap.gpu_id },
+		{ "GET_TILE_CONFIG", KFD_IOC_GET_TILE_CONFIG, &tile,
+		  &tile.gpu_id },
+		{ "AVAILABLE_MEMORY", KFD_IOC_AVAILABLE_MEMORY, &room,
+		  &room.gpu_id },
+		{ "ACQUIRE_VM", KFD_IOC_ACQUIRE_VM, &vm, &vm.gpu_id },
+		{ "SMI_EVENTS", KFD_IOC_SMI_EVENTS, &smi, &smi.gpu_id },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		*t[i].gpu_id = SOFT_GPU_ID;
+		is_i64(sd_ioctl(&s, t[i].request, t[i].arg), 0,
+		       "%s of the card", t[i].name);
+		*t[i].gpu_id = SOFT_GPU_ID + 1;
+		is_i64(sd_ioctl(&s, t[i].request, t[i].arg), -EINVAL,
+		       "%s of no card is EINVAL", t[i].name);
+	}
+	close((int)smi.anon_fd);
+	sd_close(&s);
+}
+
 static void test_runtime_enable(void)
 {
 	struct sd s = sd_open(NULL);
@@ -260,6 +303,7 @@ int main(void)
 	test_vm();
 	test_clocks();
 	test_small_calls();
+	test_unknown_gpu();
 	test_runtime_enable();
 	test_abandon();
 	test_reopen();

@@ -165,6 +165,8 @@ static void test_mapping(struct sd *s)
 	sd_ioctl(s, KFD_IOC_ALLOC_MEMORY_OF_GPU, &al);
 	is_i64(sd_map(s, al.handle, true), -EINVAL,
 	       "two objects at one address are EINVAL");
+	is_i64(sd_free_handle(s, al.handle + (1ull << 32)), -EINVAL,
+	       "a handle under another GPU's id is EINVAL");
 	is_i64(sd_free_handle(s, al.handle), 0, "the second can be freed");
 	is_i64(sd_free(s, &m), 0, "UNMAP, then FREE");
 	is_i64(sd_free_handle(s, m.handle), -EINVAL, "FREE twice is EINVAL");

@@ -202,7 +202,7 @@ static int dbg_send(struct soft_dev *d, const struct kfd_ioc_dbg_trap *a)
 	struct soft_queue *q;
 
 	if (a->event.exception_mask & violation) {
-		if (a->event.gpu_id != SOFT_GPU_ID)
+		if (!soft_card_by_id(d, a->event.gpu_id))
 			return -ENODEV;
 		soft_event_memory(d, &d->debug.fault);
 	}
@@ -231,7 +231,7 @@ static int dbg_query(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 		if (q->exceptions & g->enabled) {
 			status = &q->exceptions;
 			a->event.queue_id = q->id;
-			a->event.gpu_id = SOFT_GPU_ID;
+			a->event.gpu_id = q->card->gpu_id;
 		}
 	if (!status && g->device & g->enabled) {
 		status = &g->device;
@@ -278,7 +278,7 @@ static int find_status(struct soft_dev *d, const struct kfd_ioc_dbg_trap *a,
 		if (code == KFD_EC_PROCESS_RUNTIME)
 			*info = &g->runtime, *n = sizeof(g->runtime);
 	} else if (bit & OF_DEVICE) {
-		if (a->info.source_id != SOFT_GPU_ID)
+		if (!soft_card_by_id(d, a->info.source_id))
 			return -EINVAL;
 		*status = &g->device;
 		if (code == KFD_EC_DEVICE_MEMORY_VIOLATION)
@@ -392,7 +392,7 @@ static int queue_snapshots(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 			.rptr_addr = q->rptr_va,
 			.cwsr_addr = q->cwsr_va,
 			.queue_id = q->id,
-			.gpu_id = SOFT_GPU_ID,
+			.gpu_id = q->card->gpu_id,
 			.ring_size = q->ring_bytes,
 			.type = q->type == KFD_QUEUE_SDMA_BY_ENG_ID ?
 					KFD_QUEUE_SDMA : q->type,
@@ -412,14 +412,14 @@ static int queue_snapshots(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 
 static int device_snapshot(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 {
-	const struct kfd_aperture p = soft_aperture();
+	const struct kfd_aperture p = soft_aperture(&d->card[0]);
 	const uint32_t room = a->snapshot.count;
 	struct kfd_device_snapshot s = {
 		.lds_base = p.lds_base, .lds_limit = p.lds_limit,
 		.scratch_base = p.scratch_base,
 		.scratch_limit = p.scratch_limit,
 		.gpuvm_base = p.gpuvm_base, .gpuvm_limit = p.gpuvm_limit,
-		.gpu_id = SOFT_GPU_ID,
+		.gpu_id = p.gpu_id,
 	};
 
 	if (!a->snapshot.buf_ptr)
@@ -487,9 +487,11 @@ static int dbg_call(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 				  a->resume.num_queues, false, 0);
 	case KFD_DBG_SET_NODE_ADDRESS_WATCH:
 		/* All of the hardware's are in use, so to speak. */
-		return a->watch.gpu_id == SOFT_GPU_ID ? -ENOMEM : -ENODEV;
+		return soft_card_by_id(d, a->watch.gpu_id) ? -ENOMEM :
+							     -ENODEV;
 	case KFD_DBG_CLEAR_NODE_ADDRESS_WATCH:
-		return a->unwatch.gpu_id == SOFT_GPU_ID ? -EINVAL : -ENODEV;
+		return soft_card_by_id(d, a->unwatch.gpu_id) ? -EINVAL :
+							       -ENODEV;
 	case KFD_DBG_SET_FLAGS:
 		return set_flags(a);
 	case KFD_DBG_QUERY_DEBUG_EVENT:

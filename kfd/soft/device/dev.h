@@ -50,6 +50,7 @@
 #define SOFT_GROUP_MAX 1024u /* work-items */
 #define SOFT_MAP_GATES 32
 #define SOFT_HOOKS_MAX 4u
+#define SOFT_CARDS 1u /* in the machine, and so many its /sys shows */
 #define SOFT_BACK_MAX 64
 #define SOFT_SAID 64
 
@@ -59,12 +60,14 @@ enum soft_node { SOFT_NODE_KFD, SOFT_NODE_RENDER, SOFT_NODE_CARD };
 struct soft_file {
 	int fd; /* -1 = slot free */
 	enum soft_node node;
+	struct soft_card *card; /* NULL: of /dev/kfd */
 	pid_t pid;   /* that opened it */
 	uint64_t id; /* never reused, unlike fd */
 };
 
 /* A buffer object; `handle` = gpu_id << 32 | index in soft_dev.bo. */
 struct soft_bo {
+	struct soft_card *card; /* that it was made on */
 	uint64_t va, size;
 	uint32_t flags;	 /* KFD_MEM_* */
 	uint64_t offset; /* in the memory file; ~0 for user pointers */
@@ -167,6 +170,7 @@ enum soft_queue_bo {
 };
 struct soft_queue {
 	struct soft_dev *dev;
+	struct soft_card *card; /* that it runs on */
 	uint32_t id, type; /* KFD_QUEUE_* */
 	uint64_t *doorbell;
 	/* Of the ring; written under map.lock held alone. */
@@ -217,36 +221,46 @@ struct soft_pool;
 struct soft_hook;
 struct soft_dispatch;
 
+/* What one card has for itself; dev->lock, but where it says otherwise. */
+struct soft_card {
+	struct soft_dev *dev;
+	uint32_t gpu_id;
+	uint64_t vm_file; /* id of the render file, 0 = VM not acquired */
+	uint64_t vram_used;
+	uint64_t doorbell_off, mmio_off; /* in the memory file */
+	uint64_t *doorbell;		 /* [1024], the card's view */
+	uint32_t *mmio;
+	struct soft_queue *gws; /* the queue that has the global wave sync */
+	struct soft_load load;
+	uint32_t vram_lost; /* atomic: resets that lost VRAM */
+};
+
 struct soft_dev {
 	struct kfd_driver driver; /* first: the handle is the driver */
 	struct soft_options o;
 	pid_t pid; /* threads exist only in this process */
+	struct soft_card card[SOFT_CARDS];
 
 	pthread_mutex_t lock;
 	struct soft_file *file;
 	size_t n_files, cap_files;
 	uint64_t next_file_id;
 	unsigned kfd_opens;
-	uint64_t vm_file; /* id of the render file, 0 = VM not acquired */
 	uint32_t runtime_enabled; /* atomic */
 
 	int memfd;
 	uint64_t memfd_end;
 	struct soft_bo **bo; /* [0] is never used */
 	size_t n_bo, cap_bo;
-	uint64_t vram_used, sys_used, sys_limit;
+	uint64_t sys_used, sys_limit;
 	VEC(struct soft_svm) svm; /* sorted, without overlaps */
 	pthread_mutex_t smi_lock; /* a leaf */
 	VEC(struct soft_smi) smi;
 	struct soft_map map;
-	uint64_t doorbell_off, mmio_off; /* in the memory file */
-	uint64_t *doorbell;		 /* [1024], the device's view */
-	uint32_t *mmio;
 
 	struct soft_events ev;
 	struct soft_queue *queue[SOFT_QUEUES_MAX];
 	unsigned n_queues;
-	struct soft_queue *gws; /* the queue that has the global wave sync */
 	struct soft_debug debug;
 	struct soft_wake wake;
 	struct soft_pool *pool;
@@ -258,8 +272,6 @@ struct soft_dev {
 	struct soft_fault fault;
 	uint64_t said[SOFT_SAID]; /* hashes of the last lines reported */
 	unsigned n_said;
-	struct soft_load load;
-	uint32_t vram_lost; /* atomic: resets that lost VRAM */
 	struct soft_hook *hook[SOFT_HOOKS_MAX];
 	unsigned n_hooks; /* atomic: grows while others look */
 	/* Atomic: all queues are evicted until then; for so long they were. */
@@ -272,11 +284,13 @@ struct soft_dev {
 int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg);
 /* NULL: not one of ours.  Under the lock. */
 struct soft_file *soft_file_by_fd(struct soft_dev *d, int fd);
+/* The card that the topology calls so, or NULL. */
+struct soft_card *soft_card_by_id(struct soft_dev *d, uint32_t gpu_id);
 
 /* ----------------------------------------------------------- ioctl.c ---- */
 
 uint64_t soft_gpu_clock(void); /* 100 MHz ticks */
-struct kfd_aperture soft_aperture(void);
+struct kfd_aperture soft_aperture(const struct soft_card *c);
 /* An ioctl on /dev/kfd: 0 or -errno. */
 int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg);
 
@@ -289,12 +303,12 @@ int soft_topology_list(struct soft_dev *d, const char *path, struct buf *out);
 
 /* --------------------------------------------------------- sensors.c ---- */
 
-void soft_load_init(struct soft_dev *d);
-void soft_load_fini(struct soft_dev *d);
+void soft_load_init(struct soft_card *c);
+void soft_load_fini(struct soft_card *c);
 /* Around everything that keeps the card busy. */
-void soft_load_begin(struct soft_dev *d);
-void soft_load_end(struct soft_dev *d);
-void soft_sensors_read(struct soft_dev *d, struct soft_sensors *out);
+void soft_load_begin(struct soft_card *c);
+void soft_load_end(struct soft_card *c);
+void soft_sensors_read(struct soft_card *c, struct soft_sensors *out);
 
 /* ----------------------------------------------------------- sysfs.c ---- */
 
@@ -312,8 +326,8 @@ bool soft_discovery_link(const char *path, unsigned *hw_id);
 
 /* ------------------------------------------------------------- drm.c ---- */
 
-/* A DRM ioctl on the render or card node: 0 or -errno. */
-int soft_drm_ioctl(struct soft_dev *d, enum soft_node node,
+/* A DRM ioctl on the card's render or card node: 0 or -errno. */
+int soft_drm_ioctl(struct soft_card *c, enum soft_node node,
 		   unsigned long request, void *arg);
 
 /* ---------------------------------------------------------- memory.c ---- */
@@ -326,8 +340,8 @@ static inline uint64_t soft_visible_bytes(const struct soft_dev *d)
 	return d->o.small_bar && window < d->o.vram_bytes ? window :
 							    d->o.vram_bytes;
 }
-/* Bytes in use: of VRAM, and of host memory given to the GPU. */
-void soft_memory_usage(struct soft_dev *d, uint64_t *vram, uint64_t *gtt);
+/* Bytes in use: of its VRAM, and of host memory given to GPUs. */
+void soft_memory_usage(struct soft_card *c, uint64_t *vram, uint64_t *gtt);
 bool soft_memory_init(struct soft_dev *d, struct err *e);
 void soft_memory_fini(struct soft_dev *d);
 void soft_memory_end(struct soft_dev *d); /* the process closed it */

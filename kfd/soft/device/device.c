@@ -50,6 +50,14 @@ struct soft_file *soft_file_by_fd(struct soft_dev *d, int fd)
 	return NULL;
 }
 
+struct soft_card *soft_card_by_id(struct soft_dev *d, uint32_t gpu_id)
+{
+	for (size_t i = 0; i < SOFT_CARDS; i++)
+		if (d->card[i].gpu_id == gpu_id)
+			return &d->card[i];
+	return NULL;
+}
+
 static struct soft_file *file_slot(struct soft_dev *d)
 {
 	for (size_t i = 0; i < d->n_files; i++)
@@ -83,8 +91,11 @@ static int soft_open(struct kfd_driver *drv, const char *path, int flags)
 		return -errno;
 	pthread_mutex_lock(&d->lock);
 	f = file_slot(d);
-	*f = (struct soft_file){ fd, (enum soft_node)node, getpid(),
-				 ++d->next_file_id };
+	*f = (struct soft_file){
+		.fd = fd, .node = (enum soft_node)node,
+		.card = node == SOFT_NODE_KFD ? NULL : &d->card[0],
+		.pid = getpid(), .id = ++d->next_file_id,
+	};
 	d->kfd_opens += node == SOFT_NODE_KFD && f->pid == d->pid;
 	pthread_mutex_unlock(&d->lock);
 	return fd;
@@ -100,7 +111,8 @@ static void process_end(struct soft_dev *d)
 	soft_smi_end(d);
 	soft_debug_end(d);
 	memset(&d->debug.runtime, 0, sizeof(d->debug.runtime));
-	d->vm_file = 0;
+	for (size_t i = 0; i < SOFT_CARDS; i++)
+		d->card[i].vm_file = 0;
 	__atomic_store_n(&d->runtime_enabled, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->evicted, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&d->hung, 0, __ATOMIC_RELEASE);
@@ -138,12 +150,14 @@ static int soft_ioctl(struct kfd_driver *drv, int fd, unsigned long request,
 	struct soft_dev *d = dev_of(drv);
 	const struct soft_file *f;
 	enum soft_node node = SOFT_NODE_KFD;
+	struct soft_card *card = NULL;
 	bool mine = false;
 
 	pthread_mutex_lock(&d->lock);
 	f = soft_file_by_fd(d, fd);
 	if (f) {
 		node = f->node;
+		card = f->card;
 		mine = f->pid == d->pid && getpid() == d->pid;
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -151,7 +165,7 @@ static int soft_ioctl(struct kfd_driver *drv, int fd, unsigned long request,
 	if (!f || (node == SOFT_NODE_KFD && !mine))
 		return -EBADF;
 	return node == SOFT_NODE_KFD ? soft_kfd_ioctl(d, request, arg)
-				     : soft_drm_ioctl(d, node, request, arg);
+				     : soft_drm_ioctl(card, node, request, arg);
 }
 
 /* --------------------------------------------------------------- mmap -- */
@@ -161,16 +175,17 @@ static int kfd_mmap_offset(struct soft_dev *d, uint64_t offset, uint64_t size,
 			   uint64_t *out)
 {
 	const unsigned type = (unsigned)(offset >> KFD_MMAP_TYPE_SHIFT);
-	const uint32_t gpu = offset >> KFD_MMAP_GPU_ID_SHIFT & 0xffff;
+	const struct soft_card *c = soft_card_by_id(
+		d, offset >> KFD_MMAP_GPU_ID_SHIFT & 0xffff);
 
 	if (type == KFD_MMAP_TYPE_DOORBELL) {
-		if (gpu != SOFT_GPU_ID || size != KFD_DOORBELL_SLICE_BYTES)
+		if (!c || size != KFD_DOORBELL_SLICE_BYTES)
 			return -EINVAL;
-		*out = d->doorbell_off;
+		*out = c->doorbell_off;
 	} else if (type == KFD_MMAP_TYPE_MMIO) {
-		if (gpu != SOFT_GPU_ID || size != KFD_MMIO_REMAP_BYTES)
+		if (!c || size != KFD_MMIO_REMAP_BYTES)
 			return -EINVAL;
-		*out = d->mmio_off;
+		*out = c->mmio_off;
 	} else if (type == KFD_MMAP_TYPE_EVENTS) {
 		if (!d->ev.page || d->ev.page_bo ||
 		    size != KFD_EVENT_PAGE_BYTES)
@@ -321,7 +336,8 @@ static void soft_free(struct kfd_driver *drv)
 	soft_events_fini(d);
 	soft_debug_fini(d);
 	soft_memory_fini(d);
-	soft_load_fini(d);
+	for (size_t i = 0; i < SOFT_CARDS; i++)
+		soft_load_fini(&d->card[i]);
 	pthread_mutex_destroy(&d->fault_lock);
 	pthread_mutex_destroy(&d->smi_lock);
 	pthread_mutex_destroy(&d->lock);
@@ -378,7 +394,11 @@ struct kfd_driver *kfd_soft_new(const struct soft_options *o, struct err *e)
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_mutex_init(&d->fault_lock, NULL);
 	pthread_mutex_init(&d->smi_lock, NULL);
-	soft_load_init(d);
+	for (uint32_t i = 0; i < SOFT_CARDS; i++) {
+		d->card[i].dev = d;
+		d->card[i].gpu_id = SOFT_GPU_ID + i;
+		soft_load_init(&d->card[i]);
+	}
 	soft_wake_init(d);
 	soft_events_init(d);
 	soft_debug_init(d);

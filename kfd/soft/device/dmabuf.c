@@ -170,15 +170,16 @@ int soft_ioc_dmabuf_info(struct soft_dev *d, void *arg)
 int soft_ioc_import_dmabuf(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_import_dmabuf *a = arg;
+	struct soft_card *c = soft_card_by_id(d, a->gpu_id);
 	struct soft_bo *b;
 	uint32_t flags;
 	uint64_t size;
 	void *host;
 	int fd, ret;
 
-	if (a->gpu_id != SOFT_GPU_ID)
+	if (!c)
 		return -EINVAL;
-	if (!d->vm_file)
+	if (!c->vm_file)
 		return -ENODEV;
 	ret = read_file((int)a->dmabuf_fd, &flags, &size);
 	if (ret)
@@ -195,7 +196,8 @@ int soft_ioc_import_dmabuf(struct soft_dev *d, void *arg)
 	}
 	b = xcalloc(1, sizeof(*b));
 	*b = (struct soft_bo){
-		.va = a->va_addr, .size = size, .host = host, .file = fd,
+		.card = c, .va = a->va_addr, .size = size, .host = host,
+		.file = fd,
 		.flags = (flags & TOLD) | KFD_MEM_WRITABLE |
 			 KFD_MEM_EXECUTABLE,
 		.offset = d->memfd_end, .imported = true,

@@ -106,11 +106,12 @@ static struct drm_amdgpu_heap_info heap_info(uint64_t total, uint64_t lost,
 					      usable / 4 * 3 };
 }
 
-static void memory_info(struct soft_dev *d, union answer *a)
+static void memory_info(struct soft_card *c, union answer *a)
 {
+	const struct soft_dev *d = c->dev;
 	uint64_t vram, gtt;
 
-	soft_memory_usage(d, &vram, &gtt);
+	soft_memory_usage(c, &vram, &gtt);
 	a->memory.vram = heap_info(d->o.vram_bytes, VRAM_RESERVED, vram);
 	a->memory.cpu_accessible_vram = heap_info(soft_visible_bytes(d),
 						  VRAM_RESERVED,
@@ -161,11 +162,11 @@ static int hw_ip(uint32_t type, union answer *a)
 	return sizeof(a->hw_ip);
 }
 
-static int answer_sensor(struct soft_dev *d, uint32_t type, union answer *a)
+static int answer_sensor(struct soft_card *c, uint32_t type, union answer *a)
 {
 	struct soft_sensors s;
 
-	soft_sensors_read(d, &s);
+	soft_sensors_read(c, &s);
 	switch (type) {
 	case AMDGPU_INFO_SENSOR_GFX_SCLK:
 		a->u32 = s.sclk_mhz;
@@ -198,7 +199,7 @@ static int answer_sensor(struct soft_dev *d, uint32_t type, union answer *a)
 }
 
 /* Registers that the kernel lets programs read. */
-static int answer_registers(struct soft_dev *d, uint32_t at, uint32_t count,
+static int answer_registers(struct soft_card *c, uint32_t at, uint32_t count,
 			    union answer *a)
 {
 	const uint32_t addr_config = 0x263e, status = 0x2004;
@@ -207,18 +208,19 @@ static int answer_registers(struct soft_dev *d, uint32_t at, uint32_t count,
 
 	if (count != 1 || (at != addr_config && at != status))
 		return -EINVAL;
-	soft_sensors_read(d, &s);
+	soft_sensors_read(c, &s);
 	if (at == addr_config)
 		a->reg[0] = KFD_GFX1100_GB_ADDR_CONFIG;
 	else
-		a->reg[0] = d->load.running ? active : 0;
+		a->reg[0] = c->load.running ? active : 0;
 	return 4;
 }
 
 /* The size of the answer, or -errno. */
-static int answer_query(struct soft_dev *d, const struct drm_amdgpu_info *q,
+static int answer_query(struct soft_card *c, const struct drm_amdgpu_info *q,
 			union answer *a)
 {
+	const struct soft_dev *d = c->dev;
 	uint64_t vram, gtt;
 
 	switch (q->query) {
@@ -242,7 +244,7 @@ static int answer_query(struct soft_dev *d, const struct drm_amdgpu_info *q,
 	case AMDGPU_INFO_VRAM_USAGE:
 	case AMDGPU_INFO_VIS_VRAM_USAGE:
 	case AMDGPU_INFO_GTT_USAGE:
-		soft_memory_usage(d, &vram, &gtt);
+		soft_memory_usage(c, &vram, &gtt);
 		a->u64 = q->query == AMDGPU_INFO_GTT_USAGE ? gtt : vram;
 		if (q->query == AMDGPU_INFO_VIS_VRAM_USAGE && d->o.small_bar)
 			a->u64 = 0;
@@ -255,25 +257,25 @@ static int answer_query(struct soft_dev *d, const struct drm_amdgpu_info *q,
 		a->vram_gtt.gtt_size = d->sys_limit;
 		return sizeof(a->vram_gtt);
 	case AMDGPU_INFO_READ_MMR_REG:
-		return answer_registers(d, q->read_mmr_reg.dword_offset,
+		return answer_registers(c, q->read_mmr_reg.dword_offset,
 					q->read_mmr_reg.count, a);
 	case AMDGPU_INFO_DEV_INFO:
 		device_info(a);
 		return sizeof(a->device);
 	case AMDGPU_INFO_MEMORY:
-		memory_info(d, a);
+		memory_info(c, a);
 		return sizeof(a->memory);
 	case AMDGPU_INFO_SENSOR:
-		return answer_sensor(d, q->sensor_info.type, a);
+		return answer_sensor(c, q->sensor_info.type, a);
 	case AMDGPU_INFO_VRAM_LOST_COUNTER:
-		a->u32 = __atomic_load_n(&d->vram_lost, __ATOMIC_RELAXED);
+		a->u32 = __atomic_load_n(&c->vram_lost, __ATOMIC_RELAXED);
 		return sizeof(a->u32);
 	default:
 		return -EINVAL;
 	}
 }
 
-static int ioc_info(struct soft_dev *d, const struct drm_amdgpu_info *q)
+static int ioc_info(struct soft_card *c, const struct drm_amdgpu_info *q)
 {
 	union answer a;
 	int n;
@@ -281,7 +283,7 @@ static int ioc_info(struct soft_dev *d, const struct drm_amdgpu_info *q)
 	if (!q->return_size || !q->return_pointer)
 		return -EINVAL;
 	memset(&a, 0, sizeof(a));
-	n = answer_query(d, q, &a);
+	n = answer_query(c, q, &a);
 	if (n < 0)
 		return n;
 	return soft_copy_out(q->return_pointer, &a,
@@ -357,11 +359,11 @@ static int card_ioctl(unsigned nr, union drm_arg *a)
 	}
 }
 
-static int drm_call(struct soft_dev *d, enum soft_node node, unsigned nr,
+static int drm_call(struct soft_card *c, enum soft_node node, unsigned nr,
 		    union drm_arg *a)
 {
 	if (nr == DRM_COMMAND_BASE + DRM_AMDGPU_INFO)
-		return ioc_info(d, &a->info);
+		return ioc_info(c, &a->info);
 	if (nr == _IOC_NR(DRM_IOCTL_VERSION))
 		return ioc_version(&a->version);
 	if (nr == _IOC_NR(DRM_IOCTL_GET_CAP))
@@ -370,7 +372,7 @@ static int drm_call(struct soft_dev *d, enum soft_node node, unsigned nr,
 }
 
 /* The program's structure may be shorter or longer than ours. */
-static int copy_and_call(struct soft_dev *d, enum soft_node node,
+static int copy_and_call(struct soft_card *c, enum soft_node node,
 			 unsigned long request, void *arg)
 {
 	const unsigned nr = _IOC_NR(request), dir = _IOC_DIR(request);
@@ -388,18 +390,18 @@ static int copy_and_call(struct soft_dev *d, enum soft_node node,
 	if (dir & _IOC_WRITE)
 		ret = soft_copy_in(&a, (uintptr_t)arg, size);
 	if (!ret)
-		ret = drm_call(d, node, nr, &a);
+		ret = drm_call(c, node, nr, &a);
 	if (dir & _IOC_READ && soft_copy_out((uintptr_t)arg, &a, size))
 		ret = -EFAULT;
 	return ret;
 }
 
-int soft_drm_ioctl(struct soft_dev *d, enum soft_node node,
+int soft_drm_ioctl(struct soft_card *c, enum soft_node node,
 		   unsigned long request, void *arg)
 {
-	const int ret = copy_and_call(d, node, request, arg);
+	const int ret = copy_and_call(c, node, request, arg);
 
 	if (ret < 0)
-		soft_explain_drm(d, request, arg, -ret);
+		soft_explain_drm(c->dev, request, arg, -ret);
 	return ret;
 }

@@ -165,18 +165,19 @@ static void nobody_hears(struct soft_dev *d)
 }
 
 /* `hung` is set: say so. */
-static void reset_card(struct soft_dev *d)
+static void reset_card(struct soft_card *c)
 {
+	struct soft_dev *d = c->dev;
 	const struct kfd_hw_exception x = {
 		.reset_type = 0, .reset_cause = 0, .memory_lost = 1,
-		.gpu_id = SOFT_GPU_ID,
+		.gpu_id = c->gpu_id,
 	};
 
-	__atomic_add_fetch(&d->vram_lost, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&c->vram_lost, 1, __ATOMIC_RELAXED);
 	/* The reset is over as soon as it began. */
-	soft_smi_event(d, KFD_SMI_GPU_PRE_RESET, "%x %s\n", d->vram_lost,
+	soft_smi_event(d, KFD_SMI_GPU_PRE_RESET, "%x %s\n", c->vram_lost,
 		       "hang");
-	soft_smi_event(d, KFD_SMI_GPU_POST_RESET, "%x %s\n", d->vram_lost,
+	soft_smi_event(d, KFD_SMI_GPU_POST_RESET, "%x %s\n", c->vram_lost,
 		       "hang");
 	if (!soft_event_hw(d, &x))
 		nobody_hears(d);
@@ -200,7 +201,7 @@ void soft_queue_error(struct soft_queue *q, enum kfd_ec ec, uint32_t inactive,
 	if (!soft_debug_queue(q, ec) && !runtime_error(q, KFD_EC_MASK(ec)) &&
 	    !soft_queue_inactive(q, inactive) &&
 	    !__atomic_exchange_n(&q->dev->hung, 1, __ATOMIC_ACQ_REL))
-		reset_card(q->dev);
+		reset_card(q->card);
 }
 
 void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute)
@@ -209,7 +210,7 @@ void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute)
 	struct soft_range r;
 	struct kfd_memory_exception x = {
 		.va = f->va & ~(uint64_t)(KFD_PAGE_BYTES - 1),
-		.gpu_id = SOFT_GPU_ID,
+		.gpu_id = q->card->gpu_id,
 	};
 
 	if (__atomic_exchange_n(&d->evicted, 1, __ATOMIC_ACQ_REL))
@@ -235,5 +236,5 @@ void soft_gpu_reset(struct soft_queue *q, struct soft_fault *f)
 	if (__atomic_exchange_n(&q->dev->hung, 1, __ATOMIC_ACQ_REL))
 		return;
 	record_fault(q, f);
-	reset_card(q->dev);
+	reset_card(q->card);
 }

@@ -32,9 +32,9 @@ uint64_t soft_gpu_clock(void)
 
 /* ---------------------------------------------- ioctls without a part -- */
 
-static int check_gpu(uint32_t gpu_id)
+static int check_gpu(struct soft_dev *d, uint32_t gpu_id)
 {
-	return gpu_id == SOFT_GPU_ID ? 0 : -EINVAL;
+	return soft_card_by_id(d, gpu_id) ? 0 : -EINVAL;
 }
 
 static int ioc_version(struct soft_dev *d, void *arg)
@@ -50,26 +50,25 @@ static int ioc_memory_policy(struct soft_dev *d, void *arg)
 {
 	const struct kfd_ioc_set_memory_policy *a = arg;
 
-	(void)d; /* no effect since gfx9 */
+	/* No effect since gfx9. */
 	if (a->default_policy > 1 || a->alternate_policy > 1)
 		return -EINVAL;
-	return check_gpu(a->gpu_id);
+	return check_gpu(d, a->gpu_id);
 }
 
 static int ioc_clocks(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_clock_counters *a = arg;
 
-	(void)d;
 	/* As in the kernel an unknown GPU only leaves its clock at 0. */
-	a->gpu_clock = check_gpu(a->gpu_id) ? 0 : soft_gpu_clock();
+	a->gpu_clock = check_gpu(d, a->gpu_id) ? 0 : soft_gpu_clock();
 	a->cpu_clock = clock_ns(CLOCK_MONOTONIC_RAW);
 	a->system_clock = clock_ns(CLOCK_BOOTTIME);
 	a->system_freq = 1000000000u;
 	return 0;
 }
 
-struct kfd_aperture soft_aperture(void)
+struct kfd_aperture soft_aperture(const struct soft_card *c)
 {
 	return (struct kfd_aperture){
 		.lds_base = SOFT_LDS_BASE,
@@ -78,14 +77,14 @@ struct kfd_aperture soft_aperture(void)
 		.scratch_limit = SOFT_SCRATCH_BASE | 0xffffffff,
 		.gpuvm_base = SOFT_GPUVM_BASE,
 		.gpuvm_limit = SOFT_GPUVM_LIMIT,
-		.gpu_id = SOFT_GPU_ID,
+		.gpu_id = c->gpu_id,
 	};
 }
 
 /* The processor's graphics have their own, where nothing can be made. */
-static struct kfd_aperture igpu_aperture(void)
+static struct kfd_aperture igpu_aperture(const struct soft_card *c)
 {
-	struct kfd_aperture a = soft_aperture();
+	struct kfd_aperture a = soft_aperture(c);
 
 	a.gpu_id = SOFT_IGPU_ID;
 	return a;
@@ -95,8 +94,8 @@ static int ioc_apertures(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_process_apertures *a = arg;
 
-	a->node[0] = soft_aperture();
-	a->node[1] = igpu_aperture();
+	a->node[0] = soft_aperture(&d->card[0]);
+	a->node[1] = igpu_aperture(&d->card[0]);
 	a->num_of_nodes = d->o.igpu_first ? 2 : 1;
 	return 0;
 }
@@ -104,7 +103,9 @@ static int ioc_apertures(struct soft_dev *d, void *arg)
 static int ioc_apertures_new(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_process_apertures_new *a = arg;
-	const struct kfd_aperture all[] = { soft_aperture(), igpu_aperture() };
+	const struct kfd_aperture all[] = {
+		soft_aperture(&d->card[0]), igpu_aperture(&d->card[0]),
+	};
 	const uint32_t there = d->o.igpu_first ? 2 : 1;
 	const uint32_t n = a->num_of_nodes < there ? a->num_of_nodes : there;
 
@@ -118,12 +119,13 @@ static int ioc_acquire_vm(struct soft_dev *d, void *arg)
 {
 	const struct kfd_ioc_acquire_vm *a = arg;
 	const struct soft_file *f = soft_file_by_fd(d, (int)a->drm_fd);
+	struct soft_card *c = soft_card_by_id(d, a->gpu_id);
 
-	if (!f || f->node == SOFT_NODE_KFD || check_gpu(a->gpu_id))
+	if (!f || !c || f->card != c)
 		return -EINVAL;
-	if (d->vm_file)
-		return d->vm_file == f->id ? 0 : -EBUSY;
-	d->vm_file = f->id;
+	if (c->vm_file)
+		return c->vm_file == f->id ? 0 : -EBUSY;
+	c->vm_file = f->id;
 	return 0;
 }
 
@@ -131,16 +133,15 @@ static int ioc_scratch_va(struct soft_dev *d, void *arg)
 {
 	const struct kfd_ioc_set_scratch_backing_va *a = arg;
 
-	(void)d; /* no effect with the hardware scheduler */
-	return check_gpu(a->gpu_id);
+	/* No effect with the hardware scheduler. */
+	return check_gpu(d, a->gpu_id);
 }
 
 static int ioc_tile_config(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_tile_config *a = arg;
 
-	(void)d;
-	if (check_gpu(a->gpu_id))
+	if (check_gpu(d, a->gpu_id))
 		return -EINVAL;
 	a->gb_addr_config = KFD_GFX1100_GB_ADDR_CONFIG;
 	a->num_tile_configs = 0;
@@ -151,10 +152,11 @@ static int ioc_tile_config(struct soft_dev *d, void *arg)
 static int ioc_trap_handler(struct soft_dev *d, void *arg)
 {
 	const struct kfd_ioc_set_trap_handler *a = arg;
+	const struct soft_card *c = soft_card_by_id(d, a->gpu_id);
 
-	if (check_gpu(a->gpu_id))
+	if (!c)
 		return -EINVAL;
-	return d->vm_file ? 0 : -ESRCH;
+	return c->vm_file ? 0 : -ESRCH;
 }
 
 static int ioc_xnack(struct soft_dev *d, void *arg)

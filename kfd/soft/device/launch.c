@@ -613,12 +613,12 @@ enum soft_done soft_dispatch(struct soft_queue *q, const struct aql_dispatch *p,
 	dp.l.regs = regs;
 	r = soft_cp_step(q, begin_dispatch, &dp);
 	if (r == SOFT_DONE) {
-		soft_load_begin(q->dev);
+		soft_load_begin(q->card);
 		soft_hooks_run_dispatch(&dp);
 		dp.deadline_ns = time_mono_ns() + dp.patience_ns;
 		if (!run_workgroups(&dp))
 			r = SOFT_REFUSED;
-		soft_load_end(q->dev);
+		soft_load_end(q->card);
 		if (dp.watcher)
 			dp.watcher->ops->end(dp.watcher);
 	}

@@ -72,18 +72,31 @@ void soft_memory_drop(struct soft_dev *d, uint64_t offset, uint64_t size,
 		  (off_t)offset, (off_t)size);
 }
 
-void soft_memory_usage(struct soft_dev *d, uint64_t *vram, uint64_t *gtt)
+void soft_memory_usage(struct soft_card *c, uint64_t *vram, uint64_t *gtt)
 {
+	struct soft_dev *d = c->dev;
+
 	pthread_mutex_lock(&d->lock);
-	*vram = d->vram_used;
+	*vram = c->vram_used;
 	*gtt = d->sys_used;
 	pthread_mutex_unlock(&d->lock);
+}
+
+/* The pages of a card that programs map. */
+static int carve_pages(struct soft_card *c)
+{
+	const int ret = soft_memory_carve(c->dev, KFD_DOORBELL_SLICE_BYTES,
+					  &c->doorbell_off,
+					  (void **)&c->doorbell);
+
+	return ret ? ret : soft_memory_carve(c->dev, KFD_MMIO_REMAP_BYTES,
+					     &c->mmio_off, (void **)&c->mmio);
 }
 
 bool soft_memory_init(struct soft_dev *d, struct err *e)
 {
 	const long pages = sysconf(_SC_PHYS_PAGES);
-	int ret;
+	int ret = 0;
 
 	d->memfd = memfd_create("t0-soft", MFD_CLOEXEC);
 	if (d->memfd < 0)
@@ -94,11 +107,8 @@ bool soft_memory_init(struct soft_dev *d, struct err *e)
 	d->n_bo = 1;
 	d->bo = xcalloc(1, sizeof(*d->bo));
 	soft_map_init(&d->map);
-	ret = soft_memory_carve(d, KFD_DOORBELL_SLICE_BYTES, &d->doorbell_off,
-				(void **)&d->doorbell);
-	if (!ret)
-		ret = soft_memory_carve(d, KFD_MMIO_REMAP_BYTES, &d->mmio_off,
-					(void **)&d->mmio);
+	for (size_t i = 0; i < SOFT_CARDS && !ret; i++)
+		ret = carve_pages(&d->card[i]);
 	if (ret)
 		return err_sys(e, ERR_NOMEM, -ret, "memory file");
 	return true;
@@ -108,10 +118,12 @@ void soft_memory_fini(struct soft_dev *d)
 {
 	if (!d->bo)
 		return; /* memfd_create() failed: nothing was made */
-	if (d->doorbell)
-		munmap(d->doorbell, KFD_DOORBELL_SLICE_BYTES);
-	if (d->mmio)
-		munmap(d->mmio, KFD_MMIO_REMAP_BYTES);
+	for (size_t i = 0; i < SOFT_CARDS; i++) {
+		if (d->card[i].doorbell)
+			munmap(d->card[i].doorbell, KFD_DOORBELL_SLICE_BYTES);
+		if (d->card[i].mmio)
+			munmap(d->card[i].mmio, KFD_MMIO_REMAP_BYTES);
+	}
 	for (size_t i = 1; i < d->n_bo; i++)
 		free(d->bo[i]);
 	free(d->bo);
@@ -122,16 +134,13 @@ void soft_memory_fini(struct soft_dev *d)
 
 /* ----------------------------------------------------- buffer objects -- */
 
-static uint64_t bo_handle(size_t i)
-{
-	return (uint64_t)SOFT_GPU_ID << 32 | i;
-}
-
 struct soft_bo *soft_bo_by_handle(struct soft_dev *d, uint64_t handle)
 {
 	const uint64_t i = handle & 0xffffffff;
 
-	if (handle >> 32 != SOFT_GPU_ID || !i || i >= d->n_bo)
+	/* The object is its card's, under no other's id. */
+	if (!i || i >= d->n_bo || !d->bo[i] ||
+	    handle >> 32 != d->bo[i]->card->gpu_id)
 		return NULL;
 	return d->bo[i];
 }
@@ -164,9 +173,9 @@ static bool is_system(const struct soft_bo *b)
 static int charge_memory(struct soft_dev *d, const struct soft_bo *b)
 {
 	if (b->flags & KFD_MEM_VRAM) {
-		if (b->size > d->o.vram_bytes - d->vram_used)
+		if (b->size > d->o.vram_bytes - b->card->vram_used)
 			return -ENOMEM;
-		d->vram_used += b->size;
+		b->card->vram_used += b->size;
 	} else if (is_system(b)) {
 		if (d->sys_used > d->sys_limit ||
 		    b->size > d->sys_limit - d->sys_used)
@@ -181,7 +190,7 @@ static void uncharge_memory(struct soft_dev *d, const struct soft_bo *b)
 	if (b->imported)
 		return;
 	if (b->flags & KFD_MEM_VRAM)
-		d->vram_used -= b->size;
+		b->card->vram_used -= b->size;
 	else if (is_system(b))
 		d->sys_used -= b->size;
 }
@@ -229,10 +238,10 @@ static int bo_back(struct soft_dev *d, struct soft_bo *b, uint64_t user)
 		b->host = (void *)(uintptr_t)user;
 		return 0;
 	case KFD_MEM_DOORBELL:
-		b->host = (void *)d->doorbell;
+		b->host = (void *)b->card->doorbell;
 		return 0;
 	case KFD_MEM_MMIO_REMAP:
-		b->host = (void *)d->mmio;
+		b->host = (void *)b->card->mmio;
 		return 0;
 	default:
 		return soft_memory_carve(d, b->size, &b->offset,
@@ -243,9 +252,9 @@ static int bo_back(struct soft_dev *d, struct soft_bo *b, uint64_t user)
 static uint64_t bo_cookie(const struct soft_bo *b)
 {
 	if (b->flags & KFD_MEM_DOORBELL)
-		return KFD_MMAP_OFFSET(KFD_MMAP_TYPE_DOORBELL, SOFT_GPU_ID);
+		return KFD_MMAP_OFFSET(KFD_MMAP_TYPE_DOORBELL, b->card->gpu_id);
 	if (b->flags & KFD_MEM_MMIO_REMAP)
-		return KFD_MMAP_OFFSET(KFD_MMAP_TYPE_MMIO, SOFT_GPU_ID);
+		return KFD_MMAP_OFFSET(KFD_MMAP_TYPE_MMIO, b->card->gpu_id);
 	return b->offset;
 }
 
@@ -277,7 +286,7 @@ uint64_t soft_bo_add(struct soft_dev *d, struct soft_bo *b)
 		d->n_bo++;
 	}
 	d->bo[i] = b;
-	return bo_handle(i);
+	return (uint64_t)b->card->gpu_id << 32 | i;
 }
 
 /* The kernel looks at an object's address when it maps it. */
@@ -288,13 +297,14 @@ static bool is_mappable(const struct soft_bo *b)
 	       b->size - 1 <= SOFT_GPUVM_LIMIT - b->va;
 }
 
-static int alloc_check(const struct soft_dev *d,
+static int alloc_check(const struct soft_card *c,
 		       const struct kfd_ioc_alloc_memory *a)
 {
+	const struct soft_dev *d = c->dev;
 	const uint32_t place = a->flags & KFD_MEM_PLACE_MASK;
 	const uint64_t size = page_up(a->size);
 
-	if (a->gpu_id != SOFT_GPU_ID || !a->size || size < a->size)
+	if (!a->size || size < a->size)
 		return -EINVAL;
 	if (!place || place & (place - 1))
 		return -EINVAL;
@@ -312,19 +322,21 @@ static int alloc_check(const struct soft_dev *d,
 	    (place == KFD_MEM_USERPTR &&
 	     soft_svm_overlaps(d, a->mmap_offset, size)))
 		return -EADDRINUSE;
-	return d->vm_file ? 0 : -ENODEV;
+	return c->vm_file ? 0 : -ENODEV;
 }
 
 int soft_ioc_alloc(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_alloc_memory *a = arg;
+	struct soft_card *c = soft_card_by_id(d, a->gpu_id);
 	struct soft_bo *b;
 	int ret;
 
-	ret = alloc_check(d, a);
+	ret = c ? alloc_check(c, a) : -EINVAL;
 	if (ret)
 		return ret;
 	b = xcalloc(1, sizeof(*b));
+	b->card = c;
 	b->va = a->va_addr;
 	b->size = page_up(a->size);
 	b->flags = a->flags;
@@ -404,7 +416,7 @@ static int for_devices(struct soft_dev *d, struct kfd_ioc_map_memory *a,
 	b = soft_bo_by_handle(d, a->handle);
 	if (!b)
 		return -EINVAL;
-	if (!d->vm_file)
+	if (!b->card->vm_file)
 		return -ENODEV;
 	for (; a->n_success < a->n_devices; a->n_success++) {
 		uint32_t id;
@@ -412,7 +424,7 @@ static int for_devices(struct soft_dev *d, struct kfd_ioc_map_memory *a,
 						    a->n_success * 4ull, 4);
 
 		if (!ret)
-			ret = id == SOFT_GPU_ID ? fn(d, b) : -EINVAL;
+			ret = soft_card_by_id(d, id) ? fn(d, b) : -EINVAL;
 		if (ret)
 			return ret;
 	}
@@ -432,10 +444,11 @@ int soft_ioc_unmap(struct soft_dev *d, void *arg)
 int soft_ioc_available(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_available_memory *a = arg;
+	const struct soft_card *c = soft_card_by_id(d, a->gpu_id);
 
-	if (a->gpu_id != SOFT_GPU_ID)
+	if (!c)
 		return -EINVAL;
-	a->available = d->o.vram_bytes - d->vram_used;
+	a->available = d->o.vram_bytes - c->vram_used;
 	return 0;
 }
 

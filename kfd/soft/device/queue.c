@@ -195,7 +195,7 @@ static bool type_exists(const struct soft_dev *d,
 		a->sdma_engine_id < SOFT_SDMA_ENGINES);
 }
 
-static int check_create(const struct soft_dev *d,
+static int check_create(const struct soft_dev *d, const struct soft_card *c,
 			const struct kfd_ioc_create_queue *a)
 {
 	const uint64_t user[] = { a->ring_base, a->rptr_addr, a->wptr_addr,
@@ -210,9 +210,9 @@ static int check_create(const struct soft_dev *d,
 	for (size_t i = 0; i < ARRAY_SIZE(user); i++)
 		if (user[i] >= SOFT_USER_LIMIT)
 			return -EFAULT;
-	if (a->gpu_id != SOFT_GPU_ID || !type_exists(d, a))
+	if (!c || !type_exists(d, a))
 		return -EINVAL;
-	if (!d->vm_file)
+	if (!c->vm_file)
 		return -ESRCH;
 	return d->n_queues < SOFT_QUEUES_MAX ? 0 : -ENOSPC;
 }
@@ -281,13 +281,14 @@ struct soft_queue *soft_queue_by_id(struct soft_dev *d, uint32_t id)
 	return id < SOFT_QUEUES_MAX ? d->queue[id] : NULL;
 }
 
-static struct soft_queue *queue_new(struct soft_dev *d,
+static struct soft_queue *queue_new(struct soft_card *c,
 				    const struct kfd_ioc_create_queue *a,
 				    uint32_t id)
 {
 	struct soft_queue *q = xcalloc(1, sizeof(*q));
 
-	q->dev = d;
+	q->dev = c->dev;
+	q->card = c;
 	q->id = id;
 	q->type = a->type;
 	q->ring_base = a->ring_base;
@@ -299,7 +300,7 @@ static struct soft_queue *queue_new(struct soft_dev *d,
 	q->ctl_stack_bytes = a->ctl_stack_size;
 	q->cus = SOFT_CU_COUNT;
 	q->active = (a->percentage & 0xff) && a->ring_size;
-	q->doorbell = &d->doorbell[(id + DOORBELL_FIRST) % SOFT_QUEUES_MAX];
+	q->doorbell = &c->doorbell[(id + DOORBELL_FIRST) % SOFT_QUEUES_MAX];
 	/* The first doorbell is 0: anything else must stand there before. */
 	q->doorbell_seen = UINT64_MAX;
 	q->began_index = UINT64_MAX;
@@ -310,6 +311,7 @@ static struct soft_queue *queue_new(struct soft_dev *d,
 int soft_ioc_create_queue(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_create_queue *a = arg;
+	struct soft_card *c = soft_card_by_id(d, a->gpu_id);
 	struct soft_queue *q;
 	uint32_t bo[SOFT_BO_COUNT], id = 0;
 	int ret;
@@ -317,14 +319,14 @@ int soft_ioc_create_queue(struct soft_dev *d, void *arg)
 	if (a->ring_size && a->ring_size < KFD_QUEUE_RING_MIN_BYTES &&
 	    !(a->ring_size & (a->ring_size - 1)))
 		a->ring_size = KFD_QUEUE_RING_MIN_BYTES;
-	ret = check_create(d, a);
+	ret = check_create(d, c, a);
 	if (!ret)
 		ret = find_buffers(d, a, bo);
 	if (ret)
 		return ret;
 	while (d->queue[id])
 		id++;
-	q = queue_new(d, a, id);
+	q = queue_new(c, a, id);
 	memcpy(q->bo, bo, sizeof(bo));
 	if (soft_thread(&q->thread, queue_main, q)) {
 		free(q);
@@ -336,8 +338,8 @@ int soft_ioc_create_queue(struct soft_dev *d, void *arg)
 	soft_debug_queue(q, KFD_EC_QUEUE_NEW);
 	a->queue_id = id;
 	a->doorbell_offset =
-		KFD_MMAP_OFFSET(KFD_MMAP_TYPE_DOORBELL, SOFT_GPU_ID) |
-		(uint64_t)(q->doorbell - d->doorbell) * sizeof(*q->doorbell);
+		KFD_MMAP_OFFSET(KFD_MMAP_TYPE_DOORBELL, c->gpu_id) |
+		(uint64_t)(q->doorbell - c->doorbell) * sizeof(*q->doorbell);
 	return 0;
 }
 
@@ -351,8 +353,8 @@ static int queue_end(struct soft_dev *d, uint32_t id)
 		q = d->queue[id];
 		d->queue[id] = NULL;
 		d->n_queues--;
-		if (d->gws == q)
-			d->gws = NULL;
+		if (q->card->gws == q)
+			q->card->gws = NULL;
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (!q)

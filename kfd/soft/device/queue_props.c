@@ -59,12 +59,12 @@ int soft_ioc_queue_gws(struct soft_dev *d, void *arg)
 	if (!q)
 		return -EINVAL;
 	/* One queue of a process may have it. */
-	if (a->num_gws && d->gws)
+	if (a->num_gws && q->card->gws)
 		ret = -EBUSY;
-	else if (!a->num_gws && !d->gws)
+	else if (!a->num_gws && !q->card->gws)
 		ret = -EINVAL;
 	else
-		d->gws = a->num_gws ? q : NULL;
+		q->card->gws = a->num_gws ? q : NULL;
 	a->first_gws = 0;
 	return ret;
 }

@@ -507,8 +507,8 @@ enum soft_done soft_sdma_run(struct soft_queue *q)
 	enum soft_done done;
 
 	q->began_index = q->read_index;
-	soft_load_begin(q->dev);
+	soft_load_begin(q->card);
 	done = soft_cp_step(q, run_sdma_packet, NULL);
-	soft_load_end(q->dev);
+	soft_load_end(q->card);
 	return done;
 }

@@ -29,18 +29,18 @@ static double level_c(double load)
 	return AMBIENT_C + C_PER_W * (IDLE_W + (BOARD_W - IDLE_W) * load);
 }
 
-void soft_load_init(struct soft_dev *d)
+void soft_load_init(struct soft_card *c)
 {
-	struct soft_load *l = &d->load;
+	struct soft_load *l = &c->load;
 
 	pthread_mutex_init(&l->lock, NULL);
 	l->step_ns = time_mono_ns();
 	l->temp_c = level_c(0);
 }
 
-void soft_load_fini(struct soft_dev *d)
+void soft_load_fini(struct soft_card *c)
 {
-	pthread_mutex_destroy(&d->load.lock);
+	pthread_mutex_destroy(&c->load.lock);
 }
 
 /* With the lock held: let the model catch up with the time. */
@@ -63,9 +63,9 @@ static void step_model(struct soft_load *l)
 	l->step_busy_ns = busy;
 }
 
-void soft_load_begin(struct soft_dev *d)
+void soft_load_begin(struct soft_card *c)
 {
-	struct soft_load *l = &d->load;
+	struct soft_load *l = &c->load;
 
 	pthread_mutex_lock(&l->lock);
 	step_model(l);
@@ -74,9 +74,9 @@ void soft_load_begin(struct soft_dev *d)
 	pthread_mutex_unlock(&l->lock);
 }
 
-void soft_load_end(struct soft_dev *d)
+void soft_load_end(struct soft_card *c)
 {
-	struct soft_load *l = &d->load;
+	struct soft_load *l = &c->load;
 
 	pthread_mutex_lock(&l->lock);
 	step_model(l);
@@ -90,9 +90,9 @@ static unsigned interpolate_sensor(double lo, double hi, double part)
 	return (unsigned)lround(lo + (hi - lo) * part);
 }
 
-void soft_sensors_read(struct soft_dev *d, struct soft_sensors *out)
+void soft_sensors_read(struct soft_card *c, struct soft_sensors *out)
 {
-	struct soft_load *l = &d->load;
+	struct soft_load *l = &c->load;
 	double load, temp, power;
 
 	pthread_mutex_lock(&l->lock);

@@ -34,7 +34,7 @@ int soft_ioc_smi_events(struct soft_dev *d, void *arg)
 	struct kfd_ioc_smi_events *a = arg;
 	int fd[2];
 
-	if (a->gpu_id != SOFT_GPU_ID)
+	if (!soft_card_by_id(d, a->gpu_id))
 		return -EINVAL;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
 		       fd))

@@ -109,7 +109,7 @@ static void range_uncharge(struct soft_dev *d, const struct soft_svm *s)
 {
 	d->sys_used -= s->size;
 	if (s->location)
-		d->vram_used -= s->size;
+		soft_card_by_id(d, s->location)->vram_used -= s->size;
 }
 
 bool soft_svm_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size)
@@ -296,11 +296,12 @@ void soft_svm_end(struct soft_dev *d)
 
 /* ------------------------------------------------------ set attributes -- */
 
-static int check_attrs(const struct kfd_svm_attr *a, uint32_t n)
+static int check_attrs(struct soft_dev *d, const struct kfd_svm_attr *a,
+		       uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t v = a[i].value;
-		bool good = v == SOFT_GPU_ID;
+		bool good = soft_card_by_id(d, v);
 
 		switch (a[i].type) {
 		case KFD_SVM_ATTR_PREFERRED_LOC:
@@ -393,20 +394,21 @@ static void migrate_range(struct soft_dev *d, struct soft_svm *s)
 	const uint64_t at = s->start / KFD_PAGE_BYTES,
 		       n = s->size / KFD_PAGE_BYTES;
 	const uint32_t to = s->prefetch, from = s->location;
+	struct soft_card *c = soft_card_by_id(d, to);
 
 	if (to == KFD_SVM_LOCATION_UNDEFINED || to == from)
 		return;
-	if (to && s->size > d->o.vram_bytes - d->vram_used)
+	if (c && s->size > d->o.vram_bytes - c->vram_used)
 		return;
 	soft_smi_event(d, KFD_SMI_MIGRATE_START,
 		       "%" PRIu64 " -%d @%" PRIx64 "(%" PRIx64
 		       ") %x->%x %x:%x %d\n", soft_boot_ns(), (int)d->pid, at,
 		       n, from, to, s->prefetch, s->preferred,
 		       KFD_SMI_MIGRATE_PREFETCH);
-	if (to)
-		d->vram_used += s->size;
-	else
-		d->vram_used -= s->size;
+	if (from)
+		soft_card_by_id(d, from)->vram_used -= s->size;
+	if (c)
+		c->vram_used += s->size;
 	s->location = to;
 	soft_smi_event(d, KFD_SMI_MIGRATE_END,
 		       "%" PRIu64 " -%d @%" PRIx64 "(%" PRIx64
@@ -422,7 +424,7 @@ static int set_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
 	vmas v = { 0 };
 	int ret;
 
-	ret = check_attrs(attr, a->nattr);
+	ret = check_attrs(d, attr, a->nattr);
 	if (ret)
 		return ret;
 	widen_span(d, &lo, &hi);
@@ -521,12 +523,20 @@ static int get_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
 			attr[i].value = ~flags_or;
 		else if (attr[i].type == KFD_SVM_ATTR_GRANULARITY)
 			attr[i].value = c.granularity;
-		else if (attr[i].value == SOFT_GPU_ID)
+		else if (soft_card_by_id(d, attr[i].value))
 			attr[i].type = c.access;
 		else
 			return -EINVAL;
 	}
 	return 0;
+}
+
+static bool has_vm(const struct soft_dev *d)
+{
+	for (size_t i = 0; i < SOFT_CARDS; i++)
+		if (d->card[i].vm_file)
+			return true;
+	return false;
 }
 
 int soft_ioc_svm(struct soft_dev *d, void *arg)
@@ -539,7 +549,7 @@ int soft_ioc_svm(struct soft_dev *d, void *arg)
 		return -EINVAL;
 	if (a->start_addr + a->size < a->start_addr)
 		return -EOVERFLOW;
-	if (!d->vm_file)
+	if (!has_vm(d))
 		return -EINVAL;
 	if (a->op == KFD_SVM_OP_SET)
 		return set_attrs(d, a, attr);

@@ -52,7 +52,7 @@ static uint64_t used_bytes(struct soft_dev *d, bool host)
 {
 	uint64_t vram, gtt;
 
-	soft_memory_usage(d, &vram, &gtt);
+	soft_memory_usage(&d->card[0], &vram, &gtt);
 	return host ? gtt : vram;
 }
 
@@ -316,7 +316,7 @@ static void file_text(struct soft_dev *d, const struct file *f, struct buf *out)
 		buf_addc(out, '\n');
 		return;
 	}
-	soft_sensors_read(d, &s);
+	soft_sensors_read(&d->card[0], &s);
 	if (f->number)
 		buf_printf(out, "%" PRIu64 "\n", number_of(d, &s, f->number));
 	else if (f->fn)

@@ -352,7 +352,8 @@ static int read_entry(struct soft_dev *d, int node, const char *rest,
 	if (i >= n)
 		return -ENOENT;
 	if (!strcmp(end, "/used_memory") && !strncmp(rest, "mem_banks/", 10)) {
-		buf_printf(out, "%" PRIu64 "\n", node ? d->vram_used : 0);
+		buf_printf(out, "%" PRIu64 "\n",
+			   node ? d->card[0].vram_used : 0);
 		return 0;
 	}
 	if (strcmp(end, "/properties"))

@@ -119,7 +119,7 @@ static void poison_memory(struct soft_queue *q)
 	struct soft_fault f = fault_of(q, SOFT_FAULT_HANG, "memory poison");
 	const struct kfd_memory_exception m = {
 		.imprecise = 1,
-		.gpu_id = SOFT_GPU_ID,
+		.gpu_id = q->card->gpu_id,
 		.error_type = KFD_MEM_ERROR_SRAM_ECC,
 	};
 
@@ -163,7 +163,7 @@ static void reset_gpu(struct soft_queue *q, const char *what, bool mute)
 		return;
 	}
 	__atomic_store_n(&d->hung, 1, __ATOMIC_RELEASE);
-	__atomic_add_fetch(&d->vram_lost, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&q->card->vram_lost, 1, __ATOMIC_RELAXED);
 	soft_wake_all(d);
 }
 
@@ -266,7 +266,8 @@ void soft_census(struct kfd_driver *drv, struct soft_census *out)
 	for (size_t i = 1; i < d->n_bo; i++)
 		out->objects += d->bo[i] != NULL;
 	out->queues = d->n_queues;
-	out->vram_bytes = d->vram_used;
+	for (size_t i = 0; i < SOFT_CARDS; i++)
+		out->vram_bytes += d->card[i].vram_used;
 	pthread_mutex_unlock(&d->lock);
 	pthread_mutex_lock(&d->ev.lock);
 	for (size_t i = 0; i < d->ev.table.n; i++)
