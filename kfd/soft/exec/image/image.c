@@ -552,6 +552,10 @@ static soft_handler *handler_of(const struct isa_inst *in)
 		return run_store_packed;
 	case ISA_image_get_resinfo:
 		return run_info;
+	case ISA_image_sample:
+	case ISA_image_sample_l:
+	case ISA_image_sample_lz:
+		return image_sample_run;
 	}
 	return NULL;
 }
@@ -577,8 +581,9 @@ const char *soft_image_refusal(const struct isa_inst *in)
 	case ISA_image_bvh64_intersect_ray:
 		return ": the precision of ray tests is not published";
 	}
-	if (isa_op_info((enum isa_op)in->op)->flags & ISA_SAMPLER)
-		return ": images are not sampled";
+	if (isa_op_info((enum isa_op)in->op)->flags & ISA_SAMPLER &&
+	    image_sample_refusal(in))
+		return image_sample_refusal(in);
 	if (in->f[ISA_F_TFE] || in->f[ISA_F_LWE])
 		return ": no status of partially resident images (tfe, lwe)";
 	if (in->f[ISA_F_R128])

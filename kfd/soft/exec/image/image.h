@@ -87,4 +87,10 @@ void image_select(const struct image *t, bool d16, const uint32_t in[4],
 void image_put(struct soft_wave *w, const struct soft_uop *u, int half,
 	       uint32_t lane, const uint32_t value[4]);
 
+/* --------------------------------------------------------- sample.c ---- */
+
+soft_handler image_sample_run;
+/* Why this sampling instruction is not executed; NULL: it is. */
+const char *image_sample_refusal(const struct isa_inst *in);
+
 #endif
