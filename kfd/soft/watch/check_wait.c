@@ -109,9 +109,14 @@ static const char *counter_names(uint8_t need)
  */
 static bool same_order(const struct site *s, const struct pending *p)
 {
+	/* With a sampler, or without (LLVM, SIInsertWaitcnts). */
+	const bool vm = s->kind == SITE_FLAT || s->kind == SITE_BUFFER ||
+			s->kind == SITE_IMAGE;
+
 	if (p->need == 1 << CLASS_VM)
-		return (s->is_load || s->returns) &&
-		       (s->kind == SITE_FLAT || s->kind == SITE_BUFFER);
+		return vm && (s->is_load || s->returns) &&
+		       !((s->info->flags ^ p->site->info->flags) &
+			 ISA_SAMPLER);
 	if (p->need == 1 << CLASS_LDS)
 		return s->kind == SITE_LDS || s->kind == SITE_LANES;
 	return false;
