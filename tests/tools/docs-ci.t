@@ -12,7 +12,7 @@ fetched=$T0_SRC/build/clients/wheels
 unset T0_SOFT_ROOT T0_DEVICE PYTHONPATH PYTEST_ADDOPTS PYTEST_PLUGINS VIRTUAL_ENV
 export PIP_NO_INDEX=1 PIP_FIND_LINKS="$fetched/files" \
 	PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 \
-	PIP_CONFIG_FILE=/dev/null PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp"
+	PIP_CONFIG_FILE=/dev/null PIP_NO_COMPILE=1 TMPDIR="$tmp"
 
 # Each block becomes a file NUMBER.LANGUAGE, and each step of it one in
 # NUMBER.steps: commands of shells in one list, whatever the host calls it.
@@ -62,13 +62,21 @@ cp "$tmp"/blocks/*.python "$tmp/repository/tests/test_card.py"
 exits 0 'the wheel is made' scripts/wheel "$T0_BUILD/wheel" "$tmp/repository/ci"
 
 # Hosts bring along a Python with pip: here it is the one of the first block.
-# Before the container's the wheel is taken out of it once more.
+# Before the container's the wheel is taken out of it once more.  Steps that two
+# hosts have in common run once.
 # run_step FILE: in the folder of its block
 # shellcheck disable=SC2317 # exits calls it
 run_step() (
 	cd "$tmp/work" && PATH="$tmp/by-hand/venv/bin:$PATH" timeout -k 5 100 \
 		sh -e "$1"
 )
+# To install it takes long (tests/clients/wheel.t does): pip finds the fetched one.
+have_tinygrad() {
+	[ -e "$T0_SRC/build/clients/tinygrad.stamp" ] &&
+		find "$T0_SRC/build/clients/tinygrad" -name site-packages \
+			>"$(echo "$tmp"/by-hand/venv/lib/python3*/site-packages)/tinygrad.pth"
+}
+: >"$tmp/hosts"
 for block in "$tmp"/blocks/*.sh "$tmp"/blocks/*.dockerfile "$tmp"/blocks/*.yaml; do
 	case $block in
 	*.sh)
@@ -96,7 +104,15 @@ for block in "$tmp"/blocks/*.sh "$tmp"/blocks/*.dockerfile "$tmp"/blocks/*.yaml;
 			! /sbin/ldconfig -p | grep -q libLLVM; then
 			skip "$name: libLLVM is not installed (libllvm19)"
 			continue
+		elif grep -q 'DEV=AMD' "$step"; then
+			have_tinygrad
 		fi
+		case $block in
+		*.yaml)
+			grep -qxF "$(cat "$step")" "$tmp/hosts" && continue
+			cat "$step" >>"$tmp/hosts"
+			;;
+		esac
 		exits 0 "$name" run_step "$step"
 		if grep -q 'pytest.*--t0-soft' "$step"; then
 			has "$tmp/out" 't0-soft: gfx1100' "$name: with the card"

@@ -79,6 +79,10 @@ has "$tmp/installed" llvm-19 'the oracles are installed'
 has "$tmp/installed" perl 'and prove'
 
 fresh
+setup 0 'the wheel needs Python' wheel
+has "$tmp/installed" python3 'which is there then'
+
+fresh
 setup 2 'neither root nor sudo: exit 2' build FAKE_UID=1000
 has "$tmp/err" 'sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libc6-dev pkg-config' \
 	'the command to run is printed'

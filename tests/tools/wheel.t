@@ -11,7 +11,7 @@ python3 -c 'import ensurepip, venv' 2>/dev/null ||
 	skip_all 'python3 makes no virtual environments (python3-venv)'
 unset T0_SOFT_ROOT T0_DEVICE PYTHONPATH PYTEST_ADDOPTS PYTEST_PLUGINS VIRTUAL_ENV
 export PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 \
-	PIP_CONFIG_FILE=/dev/null PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp"
+	PIP_CONFIG_FILE=/dev/null PIP_NO_COMPILE=1 TMPDIR="$tmp"
 built=$T0_BUILD/wheel
 
 # ------------------------------------------------------------- the file
