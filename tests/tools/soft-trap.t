@@ -70,6 +70,17 @@ done <"$tmp/out"
 has "$tmp/err" 'a child of fork() has no device until it executes a program' \
 	'which is refused by name'
 
+# --------------------------------------------------------------------- Go
+if command -v go >/dev/null; then
+	ok 'a client in Go compiles' env GO111MODULE=off CGO_ENABLED=0 \
+		GOCACHE="$tmp/cache" go build -o "$tmp/go" tests/data/clients/raw.go
+	exits 0 'and runs' run -- "$tmp/go"
+	is "$(tr '\n' ' ' <"$tmp/out")" '[1 14] 41852 card0 renderD128 true ' \
+		'with threads, collections, a program and a recovered fault'
+else
+	skip 'there is no go'
+fi
+
 # -------------------------------------------------------- other programs
 exits 0 'nodes are character devices' run -- stat -c '%F %t:%T' /dev/kfd
 is "$(cat "$tmp/out")" 'character special file 1ff:0' 'for dynamic programs'

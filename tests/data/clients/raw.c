@@ -305,6 +305,8 @@ void thread_main(void)
 	for (int i = 0; i < 3; i++) {
 		nap(20);
 		call(__NR_tkill, (u64)g.first_thread, SIGUSR1, 0, 0, 0, 0);
+		while (handled == i) /* two that wait would be one */
+			nap(5);
 	}
 	nap(20);
 	dispatch();
