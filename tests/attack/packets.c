@@ -61,7 +61,8 @@ static void queue_init(struct soft_queue *q, struct bench *b, uint32_t type)
 	static uint64_t doorbell;
 
 	*q = (struct soft_queue){
-		.dev = b->dev, .id = 1, .type = type, .doorbell = &doorbell,
+		.dev = b->dev, .card = &b->dev->card[0], .id = 1,
+		.type = type, .doorbell = &doorbell,
 		.ring_base = b->buffers.a.ring_base, .ring_bytes = RING_BYTES,
 		.rptr_va = b->buffers.a.rptr_addr,
 		.wptr_va = b->buffers.a.wptr_addr,
