@@ -19,7 +19,7 @@
 #include "kfd/soft/soft.h"
 
 #define LIBRARY "libt0-soft-preload.so"
-#define LOADER "t0-soft-trap"
+#define LOADER "soft-trap"
 
 static struct {
 	struct cmd cmd;

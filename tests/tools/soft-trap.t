@@ -4,7 +4,7 @@
 . tests/tap.sh
 
 soft=$T0_BUILD/t0-soft
-[ -e "$T0_BUILD/t0-soft-trap" ] ||
+[ -e "$T0_BUILD/soft-trap" ] ||
 	skip_all 'this build has no loader (sanitizers, or no static libc)'
 unset T0_SOFT_ROOT T0_DEVICE LD_PRELOAD
 TMPDIR=$tmp

@@ -1,5 +1,5 @@
 /*
- * kfd/soft/trap/loader.c - main() of t0-soft-trap, which t0-soft and trap.h
+ * kfd/soft/trap/loader.c - main() of soft-trap, which t0-soft and trap.h
  * call with the words of enum trap_arg.
  */
 #include <errno.h>

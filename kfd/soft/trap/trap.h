@@ -1,9 +1,9 @@
 /*
- * kfd/soft/trap/trap.h - inside t0-soft-trap, through which programs that make
+ * kfd/soft/trap/trap.h - inside soft-trap, through which programs that make
  * system calls of their own see the gfx1100 in software: statically linked
  * ones, those of Go, and all others.
  *
- * t0-soft-trap is the program's loader: a static program at an address of its
+ * soft-trap is the program's loader: a static program at an address of its
  * own that already holds the soft device.  It maps the program into its own
  * process (load.c), has the kernel turn those system calls that may concern
  * the device into SIGSYS, unless they come from its own code (filter.c), and
