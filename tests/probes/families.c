@@ -10,7 +10,7 @@
 #include "tests/tap.h"
 
 #define LANES	 PROBE_LANES
-#define MEM_HERE (PROBE_MEM_DW / 2) /* where the slot's pointer points */
+#define SLOT_MEMORY (PROBE_MEM_DW / 2) /* where the slot's pointer points */
 
 static struct probe_slots slots;
 static struct probe_session *session;
@@ -122,7 +122,7 @@ static void scalar(void)
 		is_wanted("SOPP s_branch");
 	}
 	if (ok(run("SMEM:2"), "s_load_b128 executes")) {
-		memcpy(want.s, was.mem + MEM_HERE, 16);
+		memcpy(want.s, was.mem + SLOT_MEMORY, 16);
 		is_wanted("SMEM s_load_b128");
 	}
 }
@@ -250,15 +250,15 @@ static void memories(void)
 	}
 	if (ok(run("FLAT:21"), "flat_load_b64 executes")) {
 		for (int l = 0; l < LANES; l++) {
-			want.v[0][l] = was.mem[MEM_HERE + 16 * l];
-			want.v[1][l] = was.mem[MEM_HERE + 16 * l + 1];
+			want.v[0][l] = was.mem[SLOT_MEMORY + 16 * l];
+			want.v[1][l] = was.mem[SLOT_MEMORY + 16 * l + 1];
 		}
 		is_wanted("FLAT flat_load_b64");
 	}
 	if (ok(run("GLOBAL:53"), "global_atomic_add_u32 executes")) {
 		for (int l = 0; l < LANES; l++) {
-			want.v[0][l] = was.mem[MEM_HERE + 16 * l];
-			want.mem[MEM_HERE + 16 * l] += was.v[8][l];
+			want.v[0][l] = was.mem[SLOT_MEMORY + 16 * l];
+			want.mem[SLOT_MEMORY + 16 * l] += was.v[8][l];
 		}
 		is_wanted("GLOBAL global_atomic_add_u32 glc");
 	}
@@ -270,13 +270,13 @@ static void memories(void)
 	if (ok(run("MUBUF:29"), "buffer_store_b128 executes")) {
 		for (int l = 0; l < LANES; l++)
 			for (int i = 0; i < 4; i++)
-				want.mem[MEM_HERE + 16 * l + i] = was.v[i][l];
+				want.mem[SLOT_MEMORY + 16 * l + i] = was.v[i][l];
 		is_wanted("MUBUF buffer_store_b128");
 	}
 	if (ok(run("MTBUF:3"), "tbuffer_load_format_xyzw executes")) {
 		for (int l = 0; l < LANES; l++)
 			for (int i = 0; i < 4; i++)
-				want.v[i][l] = was.mem[MEM_HERE + 16 * l + i];
+				want.v[i][l] = was.mem[SLOT_MEMORY + 16 * l + i];
 		is_wanted("MTBUF tbuffer_load_format_xyzw, 4 x uint");
 	}
 }
