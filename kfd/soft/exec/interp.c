@@ -80,7 +80,8 @@ static bool run_half(struct soft_wave *w, const struct soft_uop *u, int half)
 	const bool f16 = isa_type_info(dst->type)->bits == 16;
 	const unsigned mode = f16 ? soft_round16(w->mode) : w->mode & 3;
 	const unsigned round = table[u->in.op].rtz ? ROUND_TO_ZERO_MODE : mode;
-	uint32_t *to = soft_vgpr(w, half, dst->reg, 1), d[SOFT_LANES];
+	uint32_t *to = soft_vgpr(w, half, dst->reg, 1);
+	uint32_t d[2 * SOFT_LANES]; /* mods_finish() knows pairs, too */
 	float f[3][SOFT_LANES];
 
 	for (int k = 0; k < 3; k++)
