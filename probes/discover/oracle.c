@@ -66,7 +66,10 @@ static void write_items(const struct item *v, int n, struct buf *b)
 
 /* --------------------------------------------------------- the process -- */
 
-/* 127 from the child: no such command. */
+/*
+ * 127 from the child: no such command.  Where a folder of PATH may not be
+ * searched, the error is not ENOENT.
+ */
 static int run_tool(const char *tool, const char *in, const char *out,
 		    const char *errors)
 {
@@ -84,7 +87,10 @@ static int run_tool(const char *tool, const char *in, const char *out,
 		execlp(tool, tool, "--disassemble",
 		       "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1100", in,
 		       (char *)NULL);
-		_exit(errno == ENOENT ? 127 : 126);
+		_exit(errno == ENOENT ||
+				      (errno == EACCES && !strchr(tool, '/')) ?
+			      127 :
+			      126);
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

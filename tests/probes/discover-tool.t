@@ -91,6 +91,12 @@ fi
 	--oracle no-such-tool >"$dir/out" 2>"$dir/err"
 is "$?" 0 'a disassembler that is not there is not needed'
 has "$dir/err" 'no-such-tool is not installed' 'and that is said'
+mkdir -m 755 "$dir/closed" "$dir/closed/in"
+chmod 0 "$dir/closed"
+PATH="$PATH:$dir/closed/in" "$probe" discover --db "$dir/o.db" \
+	--encoding LDSDIR --oracle no-such-tool >"$dir/out" 2>"$dir/err"
+is "$?" 0 'nor where a folder of PATH is closed'
+chmod 700 "$dir/closed"
 
 # ---- the emulation as second opinion ----
 
