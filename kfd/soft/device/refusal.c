@@ -71,16 +71,28 @@ static const char *const ioctl_names[] = {
 
 /* What a field must be; the checks themselves stand where the calls are. */
 enum rule {
-	IS_VALUE,   /* v */
-	AT_MOST,    /* v */
-	IN_SET,	    /* bits of v */
-	ONE_BIT_OF, /* v */
-	MULTIPLE,   /* of v */
-	POWER_OF_2,
-	NOT_ZERO,
+	IS_CARD,
 	IS_QUEUE,
 	IS_OBJECT,
 	IS_RENDER_FD,
+	WHOLE_PAGES,
+	POWER_OF_2,
+	PERCENT, /* its low byte */
+	UP_TO,	 /* v */
+	NOT_ZERO,
+	NOT_ABOVE_0, /* with a sign */
+	IN_SET,	     /* bits of v */
+	ONE_BIT_OF,  /* v */
+};
+
+static const char *const rule_words[] = {
+	[IS_CARD] = "the gpu_id of a card, as the topology says",
+	[IS_QUEUE] = "a queue that CREATE_QUEUE made",
+	[IS_OBJECT] = "a handle that ALLOC_MEMORY_OF_GPU returned",
+	[IS_RENDER_FD] = "a descriptor of /dev/dri/renderD128",
+	[WHOLE_PAGES] = "whole pages",
+	[POWER_OF_2] = "a power of two",
+	[PERCENT] = "0..100",
 };
 
 /*
@@ -96,72 +108,58 @@ static const struct field {
 	size_t offset, bytes;
 	enum rule rule;
 	uint64_t v;
-	const char *accepted;
+	const char *accepted; /* NULL: the rule's words */
 } fields[] = {
-	{ FIELD(CREATE_QUEUE, kfd_ioc_create_queue, gpu_id), IS_VALUE,
-	  SOFT_GPU_ID, "41852, as the topology says" },
+	{ FIELD(CREATE_QUEUE, kfd_ioc_create_queue, gpu_id), .rule = IS_CARD },
 	{ FIELD(CREATE_QUEUE, kfd_ioc_create_queue, type), IN_SET,
 	  1u << KFD_QUEUE_COMPUTE | 1u << KFD_QUEUE_SDMA |
 		  1u << KFD_QUEUE_COMPUTE_AQL | 1u << KFD_QUEUE_SDMA_BY_ENG_ID,
 	  "0 (PM4), 1 (SDMA), 2 (AQL), 4 (SDMA by engine, from KFD 1.17)" },
-	{ FIELD(CREATE_QUEUE, kfd_ioc_create_queue, percentage), AT_MOST, 100,
-	  "0..100" },
-	{ FIELD(CREATE_QUEUE, kfd_ioc_create_queue, priority), AT_MOST,
+	{ FIELD(CREATE_QUEUE, kfd_ioc_create_queue, percentage), .rule = PERCENT },
+	{ FIELD(CREATE_QUEUE, kfd_ioc_create_queue, priority), UP_TO,
 	  KFD_QUEUE_PRIORITY_MAX, "0..15" },
-	{ FIELD(CREATE_QUEUE, kfd_ioc_create_queue, ring_size), POWER_OF_2, 0,
-	  "a power of two" },
-	{ FIELD(CREATE_QUEUE, kfd_ioc_create_queue, ring_base), AT_MOST,
+	{ FIELD(CREATE_QUEUE, kfd_ioc_create_queue, ring_size), .rule = POWER_OF_2 },
+	{ FIELD(CREATE_QUEUE, kfd_ioc_create_queue, ring_base), UP_TO,
 	  SOFT_USER_LIMIT - 1, "an address of the program" },
-	{ FIELD(UPDATE_QUEUE, kfd_ioc_update_queue, queue_id), IS_QUEUE, 0,
-	  "a queue that CREATE_QUEUE made" },
-	{ FIELD(UPDATE_QUEUE, kfd_ioc_update_queue, percentage), AT_MOST, 100,
-	  "0..100" },
-	{ FIELD(UPDATE_QUEUE, kfd_ioc_update_queue, priority), AT_MOST,
+	{ FIELD(UPDATE_QUEUE, kfd_ioc_update_queue, queue_id), .rule = IS_QUEUE },
+	{ FIELD(UPDATE_QUEUE, kfd_ioc_update_queue, percentage), .rule = PERCENT },
+	{ FIELD(UPDATE_QUEUE, kfd_ioc_update_queue, priority), UP_TO,
 	  KFD_QUEUE_PRIORITY_MAX, "0..15" },
-	{ FIELD(UPDATE_QUEUE, kfd_ioc_update_queue, ring_size), POWER_OF_2, 0,
-	  "a power of two" },
-	{ FIELD(DESTROY_QUEUE, kfd_ioc_destroy_queue, queue_id), IS_QUEUE, 0,
-	  "a queue that CREATE_QUEUE made" },
+	{ FIELD(UPDATE_QUEUE, kfd_ioc_update_queue, ring_size), .rule = POWER_OF_2 },
+	{ FIELD(DESTROY_QUEUE, kfd_ioc_destroy_queue, queue_id), .rule = IS_QUEUE },
 	{ FIELD(SET_MEMORY_POLICY, kfd_ioc_set_memory_policy, default_policy),
-	  AT_MOST, 1, "0, 1" },
+	  UP_TO, 1, "0, 1" },
 	{ FIELD(SET_MEMORY_POLICY, kfd_ioc_set_memory_policy,
-		alternate_policy), AT_MOST, 1, "0, 1" },
+		alternate_policy), UP_TO, 1, "0, 1" },
 	{ FIELD(SET_MEMORY_POLICY, kfd_ioc_set_memory_policy, gpu_id),
-	  IS_VALUE, SOFT_GPU_ID, "41852, as the topology says" },
-	{ FIELD(ACQUIRE_VM, kfd_ioc_acquire_vm, gpu_id), IS_VALUE, SOFT_GPU_ID,
-	  "41852, as the topology says" },
-	{ FIELD(ACQUIRE_VM, kfd_ioc_acquire_vm, drm_fd), IS_RENDER_FD, 0,
-	  "a descriptor of /dev/dri/renderD128" },
-	{ FIELD(ALLOC_MEMORY_OF_GPU, kfd_ioc_alloc_memory, gpu_id), IS_VALUE,
-	  SOFT_GPU_ID, "41852, as the topology says" },
+	  .rule = IS_CARD },
+	{ FIELD(ACQUIRE_VM, kfd_ioc_acquire_vm, gpu_id), .rule = IS_CARD },
+	{ FIELD(ACQUIRE_VM, kfd_ioc_acquire_vm, drm_fd), .rule = IS_RENDER_FD },
+	{ FIELD(ALLOC_MEMORY_OF_GPU, kfd_ioc_alloc_memory, gpu_id), .rule = IS_CARD },
 	{ FIELD(ALLOC_MEMORY_OF_GPU, kfd_ioc_alloc_memory, size), NOT_ZERO, 0,
 	  "1 byte or more" },
 	{ FIELD(ALLOC_MEMORY_OF_GPU, kfd_ioc_alloc_memory, flags), ONE_BIT_OF,
 	  KFD_MEM_PLACE_MASK,
 	  "one of VRAM, GTT, USERPTR, DOORBELL, MMIO_REMAP (bits 0..4)" },
-	{ FIELD(ALLOC_MEMORY_OF_GPU, kfd_ioc_alloc_memory, va_addr), MULTIPLE,
-	  KFD_PAGE_BYTES, "whole pages" },
-	{ FIELD(ALLOC_MEMORY_OF_GPU, kfd_ioc_alloc_memory, va_addr), AT_MOST,
+	{ FIELD(ALLOC_MEMORY_OF_GPU, kfd_ioc_alloc_memory, va_addr),
+	  .rule = WHOLE_PAGES },
+	{ FIELD(ALLOC_MEMORY_OF_GPU, kfd_ioc_alloc_memory, va_addr), UP_TO,
 	  SOFT_GPUVM_LIMIT, "0x1000000..0x7fffffffffff" },
-	{ FIELD(FREE_MEMORY_OF_GPU, kfd_ioc_free_memory, handle), IS_OBJECT, 0,
-	  "a handle that ALLOC_MEMORY_OF_GPU returned" },
-	{ FIELD(MAP_MEMORY_TO_GPU, kfd_ioc_map_memory, handle), IS_OBJECT, 0,
-	  "a handle that ALLOC_MEMORY_OF_GPU returned" },
+	{ FIELD(FREE_MEMORY_OF_GPU, kfd_ioc_free_memory, handle), .rule = IS_OBJECT },
+	{ FIELD(MAP_MEMORY_TO_GPU, kfd_ioc_map_memory, handle), .rule = IS_OBJECT },
 	{ FIELD(MAP_MEMORY_TO_GPU, kfd_ioc_map_memory, n_devices), NOT_ZERO, 0,
-	  "1 or more, each 41852" },
-	{ FIELD(UNMAP_MEMORY_FROM_GPU, kfd_ioc_map_memory, handle), IS_OBJECT,
-	  0, "a handle that ALLOC_MEMORY_OF_GPU returned" },
+	  "1 or more, each the gpu_id of a card" },
+	{ FIELD(UNMAP_MEMORY_FROM_GPU, kfd_ioc_map_memory, handle),
+	  .rule = IS_OBJECT },
 	{ FIELD(UNMAP_MEMORY_FROM_GPU, kfd_ioc_map_memory, n_devices),
-	  NOT_ZERO, 0, "1 or more, each 41852" },
-	{ FIELD(SVM, kfd_ioc_svm, start_addr), MULTIPLE, KFD_PAGE_BYTES,
-	  "whole pages" },
-	{ FIELD(SVM, kfd_ioc_svm, size), MULTIPLE, KFD_PAGE_BYTES,
-	  "whole pages" },
+	  NOT_ZERO, 0, "1 or more, each the gpu_id of a card" },
+	{ FIELD(SVM, kfd_ioc_svm, start_addr), .rule = WHOLE_PAGES },
+	{ FIELD(SVM, kfd_ioc_svm, size), .rule = WHOLE_PAGES },
 	{ FIELD(SVM, kfd_ioc_svm, size), NOT_ZERO, 0, "1 page or more" },
-	{ FIELD(SVM, kfd_ioc_svm, op), AT_MOST, KFD_SVM_OP_GET,
+	{ FIELD(SVM, kfd_ioc_svm, op), UP_TO, KFD_SVM_OP_GET,
 	  "0 (set), 1 (get)" },
 	{ FIELD(SET_XNACK_MODE, kfd_ioc_set_xnack_mode, xnack_enabled),
-	  AT_MOST, 0, "0, or -1 to ask: gfx11 cannot retry faults" },
+	  NOT_ABOVE_0, 0, "0, or -1 to ask: gfx11 cannot retry faults" },
 };
 
 /* When all fields are as they must be: what else there is, by errno. */
@@ -190,7 +188,7 @@ static const struct {
 	  "any object but the event page, which stays until the end" },
 	{ KFD_NR_UNMAP_MEMORY_FROM_GPU, EBUSY, "objects that no queue uses" },
 	{ KFD_NR_MAP_MEMORY_TO_GPU, EINVAL,
-	  "addresses where nothing is mapped, gpu_id 41852" },
+	  "addresses where nothing is mapped, the gpu_id of a card" },
 	{ KFD_NR_MAP_MEMORY_TO_GPU, EFAULT,
 	  "user pages that are still there, an array of gpu_id" },
 	{ KFD_NR_ACQUIRE_VM, EBUSY, "the descriptor of the first call" },
@@ -208,23 +206,8 @@ static bool is_kept(struct soft_dev *d, const struct field *f, uint64_t v)
 	const struct soft_file *file;
 
 	switch (f->rule) {
-	case IS_VALUE:
-		return v == f->v;
-	case AT_MOST: /* the low byte of a percentage counts; -1 asks */
-		if (f->nr == KFD_NR_SET_XNACK_MODE)
-			return (int32_t)v <= 0;
-		return (f->v == 100 ? v & 0xff : v) <= f->v;
-	case IN_SET:
-		return v < 64 && f->v >> v & 1;
-	case ONE_BIT_OF:
-		v &= f->v;
-		return v && !(v & (v - 1));
-	case MULTIPLE:
-		return v % f->v == 0;
-	case POWER_OF_2:
-		return !(v & (v - 1));
-	case NOT_ZERO:
-		return v;
+	case IS_CARD:
+		return soft_card_by_id(d, (uint32_t)v);
 	case IS_QUEUE:
 		return v < SOFT_QUEUES_MAX && d->queue[v];
 	case IS_OBJECT:
@@ -232,6 +215,23 @@ static bool is_kept(struct soft_dev *d, const struct field *f, uint64_t v)
 	case IS_RENDER_FD:
 		file = soft_file_by_fd(d, (int)v);
 		return file && file->node != SOFT_NODE_KFD;
+	case WHOLE_PAGES:
+		return v % KFD_PAGE_BYTES == 0;
+	case POWER_OF_2:
+		return !(v & (v - 1));
+	case PERCENT:
+		return (v & 0xff) <= 100;
+	case UP_TO:
+		return v <= f->v;
+	case NOT_ZERO:
+		return v;
+	case NOT_ABOVE_0:
+		return (int32_t)v <= 0;
+	case IN_SET:
+		return v < 64 && f->v >> v & 1;
+	case ONE_BIT_OF:
+		v &= f->v;
+		return v && !(v & (v - 1));
 	}
 	return true;
 }
@@ -293,7 +293,9 @@ void soft_explain_ioctl(struct soft_dev *d, unsigned long request,
 	if (f)
 		soft_report(d, "refused: ioctl %s: %s is %" PRIu64 " (0x%"
 			       PRIx64 "); accepted: %s (%s)", name, f->name,
-			    value, value, f->accepted, strerror(err_no));
+			    value, value, f->accepted ? f->accepted :
+						   rule_words[f->rule],
+			    strerror(err_no));
 	else if (accepted)
 		soft_report(d, "refused: ioctl %s: %s; accepted: %s", name,
 			    strerror(err_no), accepted);
