@@ -17,6 +17,7 @@
 #ifndef T0_KFD_SOFT_SOFT_H
 #define T0_KFD_SOFT_SOFT_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -100,6 +101,8 @@ bool soft_sysfs_live(const char *path);
  * libc.  Descriptors that the device keeps for itself:
  */
 bool kfd_soft_owns_fd(struct kfd_driver *d, int fd);
+/* pthread_create() with all signals blocked but those of bad accesses. */
+int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg);
 /*
  * Host pages got another mapping, or moved away: SVM ranges end there; user
  * pointers lead to what stands in their place, and with `gone` to nothing.

@@ -280,8 +280,6 @@ struct soft_dev {
 
 /* ---------------------------------------------------------- device.c ---- */
 
-/* pthread_create() with all signals blocked but those of bad accesses. */
-int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg);
 /* NULL: not one of ours.  Under the lock. */
 struct soft_file *soft_file_by_fd(struct soft_dev *d, int fd);
 /* The card that the topology calls so, or NULL. */

@@ -60,7 +60,7 @@ static bool fetch_source(struct soft_wave *w, const struct soft_uop *u,
 	const struct isa_operand *o = &u->in.opnd[1 + k];
 	const int from = table[u->in.op].from[k];
 	const uint32_t *v = soft_vgpr(w, half, o->reg, 1), *p;
-	uint32_t quad[SOFT_LANES], tmp[SOFT_LANES];
+	uint32_t quad[SOFT_LANES], tmp[2 * SOFT_LANES]; /* as below */
 
 	if (!v)
 		return false;
@@ -81,7 +81,7 @@ static bool run_half(struct soft_wave *w, const struct soft_uop *u, int half)
 	const unsigned mode = f16 ? soft_round16(w->mode) : w->mode & 3;
 	const unsigned round = table[u->in.op].rtz ? ROUND_TO_ZERO_MODE : mode;
 	uint32_t *to = soft_vgpr(w, half, dst->reg, 1);
-	uint32_t d[2 * SOFT_LANES]; /* mods_finish() knows pairs, too */
+	uint32_t d[2 * SOFT_LANES]; /* valu_mods.h knows pairs, too */
 	float f[3][SOFT_LANES];
 
 	for (int k = 0; k < 3; k++)

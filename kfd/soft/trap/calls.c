@@ -230,7 +230,7 @@ static long map_file(const struct trap_call *c)
 	return ret;
 }
 
-static long unmap(const struct trap_call *c)
+static long unmap_pages(const struct trap_call *c)
 {
 	greg_t *r = c->context->uc_mcontext.gregs;
 	const uint64_t here = (uintptr_t)__builtin_frame_address(0);
@@ -474,7 +474,7 @@ static long answer_call(struct trap_call *c)
 	case SYS_mmap:
 		return map_file(c);
 	case SYS_munmap:
-		return unmap(c);
+		return unmap_pages(c);
 	case SYS_mremap:
 		return move_pages(c);
 	case SYS_mprotect:

@@ -22,6 +22,7 @@
 #include "base/base.h"
 #include "kfd/abi.h"
 #include "kfd/soft/preload/preload.h"
+#include "kfd/soft/soft.h"
 #include "kfd/soft/trap/trap.h"
 
 #define SLOTS 48
@@ -261,15 +262,8 @@ static void *watch_process(void *arg)
 bool trap_serve(void)
 {
 	pthread_t t;
-	sigset_t all, old;
-	int err;
+	int err = soft_thread(&t, watch_process, NULL);
 
-	sigfillset(&all);
-	sigdelset(&all, SIGSEGV);
-	sigdelset(&all, SIGBUS);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&t, NULL, watch_process, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	errno = err;
 	return !err;
 }

@@ -341,7 +341,7 @@ static bool load_lane(struct soft_wave *w, const struct soft_uop *u,
 }
 
 /* Which component of memory gets what a register holds for place i. */
-static void unselect(const struct image *t, const uint32_t in[4],
+static void undo_select(const struct image *t, const uint32_t in[4],
 		     uint32_t out[4])
 {
 	memset(out, 0, 16);
@@ -361,7 +361,7 @@ static bool store_lane(struct soft_wave *w, const struct soft_uop *u,
 	if (!image_find(t, &at, &va))
 		return true;
 	get_components(w, u, half, lane, value);
-	unselect(t, value, all);
+	undo_select(t, value, all);
 	soft_format_store(t->format, u->in.f[ISA_F_D16], all, mem);
 	return soft_store(w, va, mem, t->bytes, lane_number(half, lane));
 }
