@@ -1,22 +1,6 @@
 # Sourced by the tests here: programs of others under `t0-soft run`.
 # shellcheck shell=sh
-. tests/tap.sh
-
-soft=$T0_BUILD/t0-soft
-[ -e "$T0_BUILD/libt0-soft-preload.so" ] ||
-	skip_all 'this build mode has no adapter (sanitizers cannot be preloaded)'
-unset T0_SOFT_ROOT T0_DEVICE
-if [ -w /dev/shm ]; then
-	TMPDIR=$(mktemp -d -p /dev/shm) || exit 2
-	trap 'rm -rf "$tmp" "$TMPDIR"' EXIT
-else
-	TMPDIR=$tmp
-fi
-export TMPDIR
-
-run() {
-	timeout -k 5 60 "$soft" run "$@"
-}
+. tests/soft-run.sh
 # need PROGRAM: is it installed?
 need() {
 	command -v "$1" >/dev/null && return

@@ -5,8 +5,7 @@
 run=$T0_BUILD/t0-run
 export T0_DEVICE=soft
 if ! command -v clang-19 >/dev/null || ! command -v ld.lld-19 >/dev/null; then
-	echo '1..0 # SKIP clang-19 and ld.lld-19 are not installed'
-	exit 0
+	skip_all 'clang-19 and ld.lld-19 are not installed'
 fi
 cd "$tmp" || exit 2
 cat >image.cl <<'C'

@@ -5,13 +5,7 @@
 # The oracle is the kernel: a descriptor of /dev/kfd belongs to the process that
 # opened it (EBADF elsewhere), and a node is the same file wherever it is
 # mounted.
-. tests/tap.sh
-
-soft=$T0_BUILD/t0-soft
-[ -e "$T0_BUILD/libt0-soft-preload.so" ] ||
-	skip_all 'this build mode has no adapter (sanitizers cannot be preloaded)'
-unset T0_SOFT_ROOT T0_DEVICE T0_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES \
-	HSA_OVERRIDE_GFX_VERSION
+. tests/soft-run.sh
 run() {
 	timeout -k 5 60 "$soft" run --quiet "$@"
 }

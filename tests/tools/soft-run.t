@@ -1,23 +1,7 @@
 #!/bin/sh
 # t0-soft run: programs of others, and our own, see the gfx1100 in software as
 # a card of this machine.
-. tests/tap.sh
-
-soft=$T0_BUILD/t0-soft
-[ -e "$T0_BUILD/libt0-soft-preload.so" ] ||
-	skip_all 'this build mode has no adapter (sanitizers cannot be preloaded)'
-unset T0_SOFT_ROOT T0_DEVICE
-if [ -w /dev/shm ]; then
-	TMPDIR=$(mktemp -d -p /dev/shm) || exit 2
-	trap 'rm -rf "$tmp" "$TMPDIR"' EXIT
-else
-	TMPDIR=$tmp
-fi
-export TMPDIR
-
-run() {
-	timeout -k 5 60 "$soft" run "$@"
-}
+. tests/soft-run.sh
 # ------------------------------------------------------------ the tool
 exits 2 'without a program it says what it wants' "$soft" run
 has "$tmp/err" 'wanted -- PROGRAM' 'namely one'
