@@ -32,7 +32,7 @@ static bool is_modest(const char *s)
 	return true;
 }
 
-static void sweep(char **word)
+static void parse_sweep(char **word)
 {
 	struct err e = { 0 };
 	uint64_t *v = NULL, number;
@@ -69,7 +69,7 @@ static void problem(char **word)
 	tune_problems_fini(&l);
 }
 
-static void tiles(char **word)
+static void parse_tiles(char **word)
 {
 	struct gemm_config c, again;
 	struct gemm_op op, same;
@@ -107,7 +107,7 @@ static void host_tiles(char **word)
 	check_answer(cpu_gemm_config_parse(word[0], &c, &e), &e);
 }
 
-static void value(char **word)
+static void parse_value(char **word)
 {
 	const struct value_type *t = value_type_find(word[0], strlen(word[0]));
 	uint8_t bytes[8], again[8];
@@ -184,7 +184,7 @@ static void options(char **word)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const grammar[])(char **word) = {
-		sweep, problem, tiles, host_tiles, value, operand, options
+		parse_sweep, problem, parse_tiles, host_tiles, parse_value, operand, options
 	};
 	char *word[WORDS + 1] = { 0 };
 

@@ -89,7 +89,7 @@ static bool write_two(struct writer *w, struct err *e)
 	return true;
 }
 
-static void soak(struct writer *w, const char *name, long tokens)
+static void write_tokens(struct writer *w, const char *name, long tokens)
 {
 	long begin[2] = { 0 }, end[2] = { 0 }, done = 0;
 	struct err e = { 0 };
@@ -141,7 +141,7 @@ static void test_backend(const char *dir, const char *backend, long tokens)
 	w.words = qwen_tokenizer_load(dir, &e);
 	if (w.s && w.words &&
 	    qwen_sampler_init(&w.sampler, &how, m.config.vocab, &e))
-		soak(&w, backend, tokens);
+		write_tokens(&w, backend, tokens);
 	else
 		ok(false, "%s: %s", backend, e.msg);
 	qwen_sampler_fini(&w.sampler);

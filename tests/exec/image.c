@@ -14,7 +14,7 @@ struct coords {
 	uint32_t c[5]; /* and the level behind them */
 };
 
-static void start(struct bench *b)
+static void start_bench(struct bench *b)
 {
 	bench_init(b, 32, 1);
 	memset(b->mem->u8, GUARD, MEM);
@@ -85,7 +85,7 @@ static bool is_active(const struct bench *b, int lane)
 	return b->wave[0].s[ISA_R_EXEC_LO] >> lane & 1;
 }
 
-static bool ended(struct bench *b)
+static bool has_ended(struct bench *b)
 {
 	if (b->wave[0].state == SOFT_ENDED)
 		return true;
@@ -124,7 +124,7 @@ static bool check_load(void)
 	random_picture(&p);
 	for (int i = 0; i < 4 && rnd(2); i++)
 		p.sel[i] = any[rnd(6)];
-	start(&b);
+	start_bench(&b);
 	for (unsigned i = 0; i + texel_bytes(&p) <= MEM; i += texel_bytes(&p))
 		random_texel(&p, b.mem->u8 + i);
 	describe(&b, &p);
@@ -136,7 +136,7 @@ static bool check_load(void)
 	write_program(text, mip ? "image_load_mip" : "image_load", count(mask),
 		      address, mask, &p, form, "");
 	bench_text(&b, text);
-	good = ended(&b);
+	good = has_ended(&b);
 	for (int lane = 0; lane < 32 && good; lane++) {
 		const int at = find(&p, c[lane].c, c[lane].c[p.k->coords]);
 		uint32_t want[4] = { 0 };
@@ -173,7 +173,7 @@ static bool check_store(void)
 	bool good;
 
 	random_picture(&p);
-	start(&b);
+	start_bench(&b);
 	memcpy(want, b.mem->u8, MEM);
 	describe(&b, &p);
 	random_coords(&p, c, mip);
@@ -192,7 +192,7 @@ static bool check_store(void)
 	write_program(text, mip ? "image_store_mip" : "image_store", 4,
 		      address, 15, &p, form, "");
 	bench_text(&b, text);
-	good = ended(&b) && !memcmp(want, b.mem->u8, MEM);
+	good = has_ended(&b) && !memcmp(want, b.mem->u8, MEM);
 	if (!good)
 		diag("%s: type %u format %u", text, p.k->type, p.f->number);
 	bench_fini(&b);
@@ -251,7 +251,7 @@ static bool check_atomic(const char *name)
 	p.f = wide ? &f64 : &f32;
 	p.w = 1 + rnd(8), p.h = p.k->rows ? 1 + rnd(2) : 1;
 	p.levels = 1, p.base = p.last = p.pitch = 0;
-	start(&b);
+	start_bench(&b);
 	for (int i = 0; i < MEM; i++)
 		b.mem->u8[i] = (uint8_t)(rnd(3) ? 0 : rnd(256));
 	memcpy(want, b.mem->u8, MEM);
@@ -270,7 +270,7 @@ static bool check_atomic(const char *name)
 	write_program(text, insn, dwords, address, (1u << dwords) - 1, &p,
 		      SEQUENTIAL, back ? " glc" : "");
 	bench_text(&b, text);
-	good = ended(&b);
+	good = has_ended(&b);
 	for (int lane = 0; lane < 32 && good; lane++) {
 		const int at = find(&p, c[lane].c, 0), size = wide ? 8 : 4;
 		const int k = wide ? 2 : 1;
@@ -307,7 +307,7 @@ static const struct format rgba8 = { 42, 4, 8, UNORMS };
 static const struct format rgba_u8 = { 46, 4, 8, UINTS };
 static const struct format r32 = { 20, 1, 32, UINTS };
 
-static struct picture plain(const struct format *f)
+static struct picture plain_picture(const struct format *f)
 {
 	return (struct picture){ .k = &kinds[1], .f = f, .w = 5, .h = 3,
 				 .layers = 1, .levels = 1,
@@ -316,11 +316,11 @@ static struct picture plain(const struct format *f)
 
 static void test_halves(void)
 {
-	const struct picture p = plain(&rgba8);
+	const struct picture p = plain_picture(&rgba8);
 	struct bench b;
 	uint32_t(*v)[SOFT_LANES];
 
-	start(&b);
+	start_bench(&b);
 	b.wave[0].s[ISA_R_EXEC_LO] = 1;
 	v = b.wave[0].v[0];
 	describe(&b, &p);
@@ -334,7 +334,7 @@ static void test_halves(void)
 		       "dim:SQ_RSRC_IMG_2D d16\n"
 		       "image_load v[8:9], v[32:33], s[8:15] dmask:0xd "
 		       "dim:SQ_RSRC_IMG_2D d16");
-	ok(ended(&b), "d16 loads run");
+	ok(has_ended(&b), "d16 loads run");
 	is_u64(v[4][0], 0x00003c00, "d16: x 1.0, y 0");
 	is_u64(v[5][0], 0x3c003266, "d16: z 0.2, w 1.0");
 	is_u64(v[6][0], 0xaaaa3266, "d16: one component keeps the other half");
@@ -350,11 +350,11 @@ static void test_halves(void)
 
 static void test_stores(void)
 {
-	struct picture p = plain(&rgba_u8);
+	struct picture p = plain_picture(&rgba_u8);
 	struct bench b;
 	uint32_t(*v)[SOFT_LANES];
 
-	start(&b);
+	start_bench(&b);
 	b.wave[0].s[ISA_R_EXEC_LO] = 1;
 	v = b.wave[0].v[0];
 	v[4][0] = 1, v[5][0] = 2, v[6][0] = 3, v[7][0] = 4;
@@ -379,7 +379,7 @@ static void test_stores(void)
 		       "dim:SQ_RSRC_IMG_2D\n"
 		       "image_get_resinfo v[12:15], v32, s[8:15] dmask:0xf "
 		       "dim:SQ_RSRC_IMG_2D");
-	ok(ended(&b), "an unbound image can be named");
+	ok(has_ended(&b), "an unbound image can be named");
 	is_u64(v[8][0] | v[9][0] | v[12][0] | v[15][0], 0, "... and is 0");
 	is_u64(b.mem->u32[0], 0x04010203, "... and not written");
 	bench_fini(&b);
@@ -388,11 +388,11 @@ static void test_stores(void)
 static void test_packed(void)
 {
 	static const struct format rgba16 = { 57, 4, 16, FLOATS };
-	const struct picture p = plain(&rgba16);
+	const struct picture p = plain_picture(&rgba16);
 	struct bench b;
 	uint32_t(*v)[SOFT_LANES];
 
-	start(&b);
+	start_bench(&b);
 	b.wave[0].s[ISA_R_EXEC_LO] = 1;
 	v = b.wave[0].v[0];
 	v[32][0] = 4, v[33][0] = 2, v[34][0] = 0;
@@ -403,7 +403,7 @@ static void test_packed(void)
 		       "v_mov_b32 v32, 0\n"
 		       "image_store_mip_pck v[4:5], v[32:34], s[8:15] "
 		       "dmask:0x3 dim:SQ_RSRC_IMG_2D");
-	ok(ended(&b), "packed accesses run");
+	ok(has_ended(&b), "packed accesses run");
 	is_u64(v[4][0], 0x12345678, "image_load_pck does not convert");
 	is_u64(b.mem->u32[129], 0x9abcdef0, "nor does image_store_mip_pck");
 	bench_fini(&b);
@@ -417,7 +417,7 @@ static void test_info(void)
 	struct bench b;
 	uint32_t(*v)[SOFT_LANES];
 
-	start(&b);
+	start_bench(&b);
 	b.wave[0].s[ISA_R_EXEC_LO] = 1;
 	v = b.wave[0].v[0];
 	v[32][0] = 1;
@@ -426,7 +426,7 @@ static void test_info(void)
 		       "dim:SQ_RSRC_IMG_2D_ARRAY\n"
 		       "image_get_resinfo v8, v32, s[8:15] dmask:0x8 "
 		       "dim:SQ_RSRC_IMG_2D_ARRAY");
-	ok(ended(&b), "image_get_resinfo runs");
+	ok(has_ended(&b), "image_get_resinfo runs");
 	is_u64(v[4][0], 5, "width of the view's level 1, the image's 2");
 	is_u64(v[5][0], 2, "height");
 	is_u64(v[6][0], 4, "slices of the view");
@@ -447,7 +447,7 @@ static void test_refused(const char *text, const struct picture *p,
 {
 	struct bench b;
 
-	start(&b);
+	start_bench(&b);
 	describe(&b, p);
 	bench_text(&b, text);
 	is_u64(b.wave[0].fault.kind, SOFT_FAULT_UNSUPPORTED, "%s: refused",
@@ -464,12 +464,12 @@ static void test_refusals(void)
 	static const struct format etc[] = { { 60, 3, 32, FLOATS },
 					     { 66, 4, 8, UNORMS },
 					     { 109, 1, 64, UNORMS } };
-	struct picture p = plain(&rgba8), q = p;
+	struct picture p = plain_picture(&rgba8), q = p;
 
 	q.mode = 27;
 	test_refused(LOAD2, &q, "image_load", "swizzle mode 27");
 	for (int i = 0; i < 3; i++) {
-		q = plain(&etc[i]);
+		q = plain_picture(&etc[i]);
 		test_refused(LOAD2, &q, "image_load", "image format");
 	}
 	q = p, q.k = &kinds[4];
@@ -496,7 +496,7 @@ static void test_refusals(void)
 		     "dim:SQ_RSRC_IMG_2D d16", &p, "image_store", "dmask");
 	test_refused("image_bvh_intersect_ray v[4:7], v[32:42], s[8:11]", &p,
 		     "image_bvh_intersect_ray", "precision");
-	q = plain(&r32), q.k = &kinds[3];
+	q = plain_picture(&r32), q.k = &kinds[3];
 	test_refused("image_get_resinfo v4, v32, s[8:15] dmask:0x1 "
 		     "dim:SQ_RSRC_IMG_1D_ARRAY", &q, "image_get_resinfo",
 		     "1D array");
@@ -505,10 +505,10 @@ static void test_refusals(void)
 /* A texel of memory that is not there is a fault, as for buffers. */
 static void test_fault(void)
 {
-	struct picture p = plain(&r32);
+	struct picture p = plain_picture(&r32);
 	struct bench b;
 
-	start(&b);
+	start_bench(&b);
 	p.h = 100;
 	describe(&b, &p);
 	for (int lane = 0; lane < 32; lane++)

@@ -38,7 +38,7 @@ static void put_sampler(struct bench *b, const struct sampler *s)
 /* ------------------------------------------------------------- model ---- */
 
 /* The texel that index i means, -1: the border. */
-static int wrapped(unsigned clamp, int i, int size)
+static int wrap_index(unsigned clamp, int i, int size)
 {
 	switch (clamp) {
 	case 0:
@@ -57,7 +57,7 @@ static int wrapped(unsigned clamp, int i, int size)
 	}
 }
 
-static void texel(const struct picture *p, const uint8_t *mem,
+static void read_texel(const struct picture *p, const uint8_t *mem,
 		  const struct sampler *s, const int *i, unsigned level,
 		  long double *out)
 {
@@ -97,7 +97,7 @@ static void blend(const struct picture *p, const uint8_t *mem,
 	long double low[4], high[4], x;
 
 	if (k < 0) {
-		texel(p, mem, s, i, level, out);
+		read_texel(p, mem, s, i, level, out);
 		return;
 	}
 	i[k] = 0;
@@ -113,15 +113,15 @@ static void blend(const struct picture *p, const uint8_t *mem,
 		if (s->clamp == 3)
 			x = fabsl(x);
 		if (!(k == 2 ? deep : s->linear)) {
-			i[k] = wrapped(s->clamp, (int)floorl(x),
+			i[k] = wrap_index(s->clamp, (int)floorl(x),
 				       (int)sizes[k]);
 			blend(p, mem, s, at, i, k - 1, level, out);
 			return;
 		}
 		x -= 0.5L;
-		i[k] = wrapped(s->clamp, (int)floorl(x), (int)sizes[k]);
+		i[k] = wrap_index(s->clamp, (int)floorl(x), (int)sizes[k]);
 		blend(p, mem, s, at, i, k - 1, level, low);
-		i[k] = wrapped(s->clamp, (int)floorl(x) + 1, (int)sizes[k]);
+		i[k] = wrap_index(s->clamp, (int)floorl(x) + 1, (int)sizes[k]);
 		blend(p, mem, s, at, i, k - 1, level, high);
 		x -= floorl(x);
 		for (int j = 0; j < 4; j++)
@@ -267,7 +267,7 @@ static bool check_sample(void)
 
 /* -------------------------------------------------------- single cases ---- */
 
-static struct picture plain(const struct format *f)
+static struct picture plain_picture(const struct format *f)
 {
 	return (struct picture){ .k = &kinds[1], .f = f, .w = 4, .h = 2,
 				 .layers = 1, .levels = 1,
@@ -285,7 +285,7 @@ static uint32_t bits(float f)
 /* A coordinate just below a texel's end is the next, unless truncated. */
 static void test_rounding(void)
 {
-	const struct picture p = plain(&sampled[5]);
+	const struct picture p = plain_picture(&sampled[5]);
 	const struct sampler s = { .clamp = 2, .unnormalized = true };
 	struct bench b;
 	uint32_t(*v)[SOFT_LANES];
@@ -346,7 +346,7 @@ static void test_refused(const char *text, const struct picture *p,
 
 static void test_refusals(void)
 {
-	struct picture p = plain(&sampled[1]), q = p;
+	struct picture p = plain_picture(&sampled[1]), q = p;
 	struct sampler s = { .clamp = 2 }, x = s;
 
 	test_refused(OF("image_sample_b", "v[32:34]"), &p, &s, 0,
@@ -376,7 +376,7 @@ static void test_refusals(void)
 	test_refused(LZ, &p, &x, 0, "image_sample_lz", "border color");
 	x = s, x.clamp = 0, x.unnormalized = true;
 	test_refused(LZ, &p, &x, 0, "image_sample_lz", "wrap");
-	q = plain(&sampled[5]), x = s, x.linear = true;
+	q = plain_picture(&sampled[5]), x = s, x.linear = true;
 	test_refused(LZ, &q, &x, 0, "image_sample_lz", "integers");
 }
 

@@ -33,7 +33,7 @@ static void hear(void *ctx, const char *text)
 }
 
 /* The object and where it came from; false if it is not the right one. */
-static bool fetch(const struct kernel_shape *s, struct heard *h,
+static bool fetch_kernel(const struct kernel_shape *s, struct heard *h,
 		  enum object_from *from)
 {
 	struct cache_object obj = { 0 };
@@ -167,7 +167,7 @@ static void test_entries(const char *entry)
 
 		alarm(60); /* a pipe must not be waited for */
 		attacks[i].place(entry);
-		ok(fetch(&shape, &h, &from), "%s: the right kernel", name);
+		ok(fetch_kernel(&shape, &h, &from), "%s: the right kernel", name);
 		is_i64(from, OBJECT_COMPILED, "%s: it is compiled", name);
 		is_i64(h.times, attacks[i].stays, "%s: what cannot be mended "
 		       "is said", name);
@@ -177,12 +177,12 @@ static void test_entries(const char *entry)
 		free(text);
 		if (attacks[i].stays)
 			rmdir(entry);
-		ok(fetch(&shape, &h, &from), "%s: and then", name);
+		ok(fetch_kernel(&shape, &h, &from), "%s: and then", name);
 		ok(!lstat(entry, &s) && S_ISREG(s.st_mode) && s.st_size < 1 << 20,
 		   "%s: the entry is a plain file", name);
 		chmod(entry, 0600);
-		fetch(&shape, &h, &from);
-		ok(fetch(&shape, &h, &from) && from == OBJECT_CACHED,
+		fetch_kernel(&shape, &h, &from);
+		ok(fetch_kernel(&shape, &h, &from) && from == OBJECT_CACHED,
 		   "%s: the cache is as before", name);
 	}
 	alarm(0);
@@ -195,7 +195,7 @@ static void expect_refused(const char *why, const char *word)
 	struct heard h = { 0 };
 	enum object_from from;
 
-	ok(fetch(&shape, &h, &from), "%s: the right kernel", why);
+	ok(fetch_kernel(&shape, &h, &from), "%s: the right kernel", why);
 	is_i64(from, OBJECT_COMPILED, "%s: it is compiled", why);
 	is_i64(h.times, 1, "%s: said once", why);
 	has_str(h.text, word, "%s: by name", why);
@@ -223,7 +223,7 @@ static void test_folders(const char *build)
 		expect_refused("a root of someone else", "user 12345");
 		(void)!chown(folder, 0, 0);
 	}
-	ok(fetch(&shape, &h, &from) && from == OBJECT_CACHED,
+	ok(fetch_kernel(&shape, &h, &from) && from == OBJECT_CACHED,
 	   "mended, the cache is used again");
 }
 
@@ -236,9 +236,9 @@ int main(void)
 	if (!mkdtemp(folder))
 		return 2;
 	setenv("T0_CACHE", folder, 1);
-	fetch(&shape, &h, &from);
+	fetch_kernel(&shape, &h, &from);
 	entry = first_line("ls %s/*/*.co", folder);
-	fetch(&other, &h, &from);
+	fetch_kernel(&other, &h, &from);
 	second = first_line("ls -t %s/*/*.co | head -2", folder);
 	if (!strcmp(second, entry)) {
 		free(second);

@@ -138,7 +138,7 @@ static bool set_mode(struct late_wave *w, const struct isa_inst *in)
 
 /* -------------------------------------------------------------- fetch ---- */
 
-static const struct isa_inst *fetch(struct late_wave *w)
+static const struct isa_inst *fetch_inst(struct late_wave *w)
 {
 	struct late_grid *g = w->group->grid;
 	const struct late_run *r = g->run;
@@ -168,7 +168,7 @@ static const struct isa_inst *fetch(struct late_wave *w)
 
 bool late_step(struct late_wave *w)
 {
-	const struct isa_inst *in = fetch(w);
+	const struct isa_inst *in = fetch_inst(w);
 	struct state old;
 	uint64_t next;
 	bool known;

@@ -24,7 +24,7 @@ static int dbg(uint32_t op, struct kfd_ioc_dbg_trap *a)
 	return sd_ioctl(&s, KFD_IOC_DBG_TRAP, a);
 }
 
-static int simple(uint32_t op)
+static int call_simple(uint32_t op)
 {
 	struct kfd_ioc_dbg_trap a = { 0 };
 
@@ -39,7 +39,7 @@ static int enable(int fd, uint64_t mask, struct kfd_debug_runtime *info)
 	return dbg(KFD_DBG_ENABLE, &a);
 }
 
-static int runtime(uint32_t mode)
+static int enable_runtime(uint32_t mode)
 {
 	struct kfd_ioc_runtime_enable a = { 0x1234, mode, 0 };
 
@@ -64,7 +64,7 @@ static void test_attach(int fd)
 
 	is_i64(sd_ioctl(&s, KFD_IOC_DBG_TRAP, &a), -ESRCH,
 	       "a process that is not there");
-	is_i64(simple(KFD_DBG_SET_EXCEPTIONS_ENABLED), -EINVAL,
+	is_i64(call_simple(KFD_DBG_SET_EXCEPTIONS_ENABLED), -EINVAL,
 	       "nothing works on a process without debugger");
 	is_i64(enable(9999, 0, &info), -EBADF, "no file for the exceptions");
 	is_i64(enable(fd, 0, (void *)16), -EFAULT, "a bad pointer");
@@ -73,11 +73,11 @@ static void test_attach(int fd)
 	   "the runtime is disabled");
 	is_i64(enable(fd, 0, &info), -EALREADY, "once");
 	for (size_t i = 0; i < ARRAY_SIZE(hw); i++)
-		is_i64(simple(hw[i]), -EPERM,
+		is_i64(call_simple(hw[i]), -EPERM,
 		       "operation %u needs the runtime", hw[i]);
-	is_i64(simple(15), -EINVAL, "there is no operation 15");
-	is_i64(simple(KFD_DBG_DISABLE), 0, "the debugger leaves");
-	is_i64(simple(KFD_DBG_DISABLE), -EINVAL, "once");
+	is_i64(call_simple(15), -EINVAL, "there is no operation 15");
+	is_i64(call_simple(KFD_DBG_DISABLE), 0, "the debugger leaves");
+	is_i64(call_simple(KFD_DBG_DISABLE), -EINVAL, "once");
 }
 
 static void test_hardware(void)
@@ -124,7 +124,7 @@ static uint32_t queue_snapshot(struct kfd_queue_snapshot *to, uint32_t room,
 	return a.snapshot.count;
 }
 
-static int suspend(uint32_t op, uint32_t *id, uint32_t n)
+static int suspend_queues(uint32_t op, uint32_t *id, uint32_t n)
 {
 	struct kfd_ioc_dbg_trap a = { 0 };
 
@@ -142,7 +142,7 @@ static void test_suspend(struct sd_queue *q)
 	struct kfd_queue_snapshot snap[2] = { { 0 } };
 	uint32_t id[2] = { q->a.queue_id, 77 };
 
-	is_i64(suspend(KFD_DBG_SUSPEND_QUEUES, id, 2), 0,
+	is_i64(suspend_queues(KFD_DBG_SUSPEND_QUEUES, id, 2), 0,
 	       "a new queue is not suspended");
 	ok(id[0] == (q->a.queue_id | KFD_DBG_QUEUE_INVALID) &&
 		   id[1] == (77 | KFD_DBG_QUEUE_INVALID),
@@ -164,18 +164,18 @@ static void test_suspend(struct sd_queue *q)
 	queue_snapshot(snap, 2, 0);
 	is_u64(snap[0].exception_status, 0, "no longer, as that was cleared");
 	id[0] = q->a.queue_id;
-	is_i64(suspend(KFD_DBG_SUSPEND_QUEUES, id, 1), 1, "now it is");
+	is_i64(suspend_queues(KFD_DBG_SUSPEND_QUEUES, id, 1), 1, "now it is");
 	is_u64(id[0], q->a.queue_id, "and not marked");
 	done->value = 1;
 	sd_submit(&s, q, &b);
 	ok(sd_stays(done, 1, 50), "a suspended queue takes no packet");
-	is_i64(suspend(KFD_DBG_RESUME_QUEUES, id, 1), 1, "it is resumed");
+	is_i64(suspend_queues(KFD_DBG_RESUME_QUEUES, id, 1), 1, "it is resumed");
 	ok(sd_wait_value(done, 0, 5000), "and goes on");
-	is_i64(suspend(KFD_DBG_SUSPEND_QUEUES, NULL, 1), -EINVAL,
+	is_i64(suspend_queues(KFD_DBG_SUSPEND_QUEUES, NULL, 1), -EINVAL,
 	       "queues without an array");
-	is_i64(suspend(KFD_DBG_SUSPEND_QUEUES, (void *)16, 1), -EFAULT,
+	is_i64(suspend_queues(KFD_DBG_SUSPEND_QUEUES, (void *)16, 1), -EFAULT,
 	       "a bad array");
-	suspend(KFD_DBG_SUSPEND_QUEUES, id, 1);
+	suspend_queues(KFD_DBG_SUSPEND_QUEUES, id, 1);
 }
 
 static void test_exception(struct sd_queue *q, int fd)
@@ -346,12 +346,12 @@ static void test_runtime(int pipe_fd[2])
 	is_i64(enable(pipe_fd[1], EC(PROCESS_RUNTIME), &info), 0,
 	       "a debugger before the runtime");
 	pthread_create(&t, NULL, allow_runtime, &pipe_fd[0]);
-	is_i64(runtime(1), 0, "the runtime waits for it");
+	is_i64(enable_runtime(1), 0, "the runtime waits for it");
 	pthread_join(t, &good);
 	ok(good, "the debugger was told first");
-	is_i64(runtime(1), -EBUSY, "the runtime is there once");
+	is_i64(enable_runtime(1), -EBUSY, "the runtime is there once");
 	is_i64(read(pipe_fd[0], &byte, 1), 1, "by one byte");
-	is_i64(simple(KFD_DBG_DISABLE), 0, "the debugger leaves");
+	is_i64(call_simple(KFD_DBG_DISABLE), 0, "the debugger leaves");
 	is_i64(enable(pipe_fd[1], 0, &info), 0, "and comes back");
 	ok(info.runtime_state == 1 && info.r_debug == 0x1234,
 	   "to a runtime that is enabled");
@@ -373,14 +373,14 @@ int main(void)
 	test_runtime(fd);
 	test_hardware();
 	q = sd_queue(&s, 64);
-	is_i64(runtime(1), -EBUSY, "enabling twice is EBUSY before EEXIST");
+	is_i64(enable_runtime(1), -EBUSY, "enabling twice is EBUSY before EEXIST");
 	is_i64(sd_ioctl(&s, KFD_IOC_SET_XNACK_MODE, &xnack), -EBUSY,
 	       "XNACK does not change under queues");
 	test_cu_mask(&q);
 	test_gws(&q);
 	test_wave_state(&q);
 	test_suspend(&q);
-	is_i64(simple(KFD_DBG_DISABLE), 0, "leaving resumes what is suspended");
+	is_i64(call_simple(KFD_DBG_DISABLE), 0, "leaving resumes what is suspended");
 	{
 		struct kfd_debug_runtime info;
 

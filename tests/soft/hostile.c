@@ -36,14 +36,14 @@ static uint64_t next64(void)
 	return seed * 0x2545f4914f6cdd1dull;
 }
 
-static uint32_t below(uint32_t n)
+static uint32_t random_below(uint32_t n)
 {
 	return (uint32_t)(next64() >> 33) % n;
 }
 
 static bool one_in(uint32_t n)
 {
-	return !below(n);
+	return !random_below(n);
 }
 
 /* Addresses that are right, nearly right, and wrong. */
@@ -51,25 +51,25 @@ static uint64_t some_address(void)
 {
 	const uint64_t base = sd_ptr(mem.p);
 
-	switch (below(48)) {
+	switch (random_below(48)) {
 	case 0:
-		return base + mem.size - 4 * below(4);
+		return base + mem.size - 4 * random_below(4);
 	case 1:
 		return base - 4;
 	case 2:
-		return sd_ptr(canary) + 8 * below(64);
+		return sd_ptr(canary) + 8 * random_below(64);
 	case 3:
-		return UINT64_MAX - below(64);
+		return UINT64_MAX - random_below(64);
 	case 4:
 		return 0;
 	case 5:
-		return base + below(4096); /* any alignment */
+		return base + random_below(4096); /* any alignment */
 	case 6:
-		return sd_ptr(kernel.p) + 4 * below(256);
+		return sd_ptr(kernel.p) + 4 * random_below(256);
 	case 7:
 		return next64();
 	default:
-		return base + 8 * below(1024);
+		return base + 8 * random_below(1024);
 	}
 }
 
@@ -78,16 +78,16 @@ static uint32_t some_count(void)
 	static const uint32_t n[] = { 0, 1, 2, 7, 255, 256, 1024, 0xffff,
 				      0xfffff, 0x3fffffff, 0xffffffff };
 
-	return n[below(ARRAY_SIZE(n))];
+	return n[random_below(ARRAY_SIZE(n))];
 }
 
 /* Flip bits of up to n dwords. */
-static void mutate(uint32_t *dw, size_t n)
+static void mutate_packet(uint32_t *dw, size_t n)
 {
-	for (uint32_t i = below(3); i; i--)
-		dw[below((uint32_t)n)] ^= 1u << below(32);
+	for (uint32_t i = random_below(3); i; i--)
+		dw[random_below((uint32_t)n)] ^= 1u << random_below(32);
 	if (one_in(8))
-		dw[below((uint32_t)n)] = some_count();
+		dw[random_below((uint32_t)n)] = some_count();
 }
 
 /* ------------------------------------------------------------ packets -- */
@@ -98,7 +98,7 @@ static size_t pm4_dispatch(uint32_t *d)
 	const uint64_t out = some_address();
 	const uint32_t dw[] = {
 		HEAD(0x76, 3), 0x20c, (uint32_t)at, (uint32_t)(at >> 32),
-		HEAD(0x76, 3), 0x212, 0xc0000, 2u << 1 | 1u << 7 | below(2),
+		HEAD(0x76, 3), 0x212, 0xc0000, 2u << 1 | 1u << 7 | random_below(2),
 		HEAD(0x76, 4), 0x207, 32, 1, 1,
 		HEAD(0x76, 3), 0x240, (uint32_t)out, (uint32_t)(out >> 32),
 		HEAD(0x76, 2), 0x218, one_in(4) ? some_count() : 0,
@@ -124,44 +124,44 @@ static size_t pm4_packet(uint32_t *d)
 	};
 	uint32_t k;
 
-	switch (below(11)) {
+	switch (random_below(11)) {
 	case 9:
 	case 10:
-		k = below(ARRAY_SIZE(more));
+		k = random_below(ARRAY_SIZE(more));
 		d[0] = HEAD(more[k][0], more[k][1]);
 		for (uint32_t i = 1; i <= more[k][1]; i++)
-			d[i] = i % 2 ? below(0x200) | below(16) << 8 : hi;
+			d[i] = i % 2 ? random_below(0x200) | random_below(16) << 8 : hi;
 		for (uint32_t i = 2; i + 1 <= more[k][1]; i += 2)
 			d[i] = lo, d[i + 1] = hi;
 		if (one_in(2)) /* control words of which little is wrong */
-			d[1] = 1 | below(2) << 4 | 5u << 8;
+			d[1] = 1 | random_below(2) << 4 | 5u << 8;
 		if (more[k][1] >= 6)
-			d[6] = below(8192);
+			d[6] = random_below(8192);
 		return more[k][1] + 1u;
 	case 0:
-		memcpy(d, (uint32_t[]){ HEAD(0x37, 5), 5u << 8 | below(2) << 16,
+		memcpy(d, (uint32_t[]){ HEAD(0x37, 5), 5u << 8 | random_below(2) << 16,
 					lo, hi, 1, 2 }, 24);
 		return 6;
 	case 1:
 		memcpy(d, (uint32_t[]){ HEAD(0x49, 7), 0x514,
-					below(4) << 29 | below(4) << 24, lo, hi,
+					random_below(4) << 29 | random_below(4) << 24, lo, hi,
 					5, 6, some_count() }, 32);
 		return 8;
 	case 2: /* mostly never comes true */
-		memcpy(d, (uint32_t[]){ HEAD(0x3c, 6), below(8) | 1u << 4, lo,
+		memcpy(d, (uint32_t[]){ HEAD(0x3c, 6), random_below(8) | 1u << 4, lo,
 					hi, some_count(), some_count(), 4 },
 		       28);
 		return 7;
 	case 3: /* into memory with buffers that call themselves */
 		memcpy(d, (uint32_t[]){ HEAD(0x3f, 3), LO(ib), HI(ib),
-					8 | below(2) << 20 }, 16);
+					8 | random_below(2) << 20 }, 16);
 		return 4;
 	case 4:
 		memcpy(d, (uint32_t[]){ HEAD(0x3f, 3), lo, hi,
 					some_count() }, 16);
 		return 4;
 	case 5:
-		memcpy(d, (uint32_t[]){ HEAD(0x76, 3), below(0x3ff), lo, hi },
+		memcpy(d, (uint32_t[]){ HEAD(0x76, 3), random_below(0x3ff), lo, hi },
 		       16);
 		return 4;
 	case 6:
@@ -176,7 +176,7 @@ static size_t pm4_packet(uint32_t *d)
 			return 4;
 		for (int i = 0; i < 4; i++)
 			d[i] = (uint32_t)next64();
-		d[0] = HEAD(d[0] & 0xff, 1 + below(3));
+		d[0] = HEAD(d[0] & 0xff, 1 + random_below(3));
 		return 4;
 	}
 }
@@ -186,15 +186,15 @@ static size_t sdma_packet(uint32_t *d)
 	const uint64_t a = some_address(), b = some_address();
 	const uint32_t lo = (uint32_t)a, hi = (uint32_t)(a >> 32);
 	static const uint32_t op[] = { 0, 1, 2, 5, 6, 8, 10, 11, 13, 17 };
-	const uint32_t n = one_in(12) ? some_count() : below(256);
+	const uint32_t n = one_in(12) ? some_count() : random_below(256);
 
-	d[0] = op[below(ARRAY_SIZE(op))];
+	d[0] = op[random_below(ARRAY_SIZE(op))];
 	if (d[0] == 8)
-		d[0] |= 1u << 31 | below(8) << 28;
+		d[0] |= 1u << 31 | random_below(8) << 28;
 	if (d[0] == 10)
-		d[0] |= below(64) << 25;
+		d[0] |= random_below(64) << 25;
 	if (d[0] == 13)
-		d[0] |= below(3) << 8;
+		d[0] |= random_below(3) << 8;
 	memcpy(&d[1], (uint32_t[]){ lo, hi, n, (uint32_t)b,
 				    (uint32_t)(b >> 32), 0, 0 }, 28);
 	if (d[0] == 1)
@@ -209,7 +209,7 @@ static size_t aql_packet(uint32_t *d)
 {
 	struct aql_dispatch p = {
 		.header = AQL_HEADER(AQL_KERNEL_DISPATCH, 1, 2, 2),
-		.setup = (uint16_t)(one_in(8) ? below(8) : 1),
+		.setup = (uint16_t)(one_in(8) ? random_below(8) : 1),
 		.workgroup_size = { 32, 1, 1 },
 		.grid_size = { 64, 1, 1 },
 		.private_segment_size = one_in(12) ? some_count() : 0,
@@ -238,7 +238,7 @@ static size_t aql_packet(uint32_t *d)
 			p.workgroup_size[i] = (uint16_t)some_count();
 	for (int i = 0; i < 5; i++)
 		b.dep_signal[i] = one_in(4) ? some_address() : 0;
-	switch (below(4)) {
+	switch (random_below(4)) {
 	case 0:
 		memcpy(d, &b, 64);
 		break;
@@ -260,11 +260,11 @@ static void fill_memory(void)
 	struct amd_kernel_descriptor *kd = kernel.p;
 
 	for (size_t i = 0; i < 4096; i++)
-		m[i] = one_in(3) ? below(64) : 0;
+		m[i] = one_in(3) ? random_below(64) : 0;
 	for (size_t i = 0; i < 8; i++)
 		m[4096 + i] = HEAD(0x10, 1);
 	if (one_in(2)) {
-		const uint32_t chain = below(2) << 20;
+		const uint32_t chain = random_below(2) << 20;
 
 		memcpy(ib + 4, (uint32_t[]){ HEAD(0x3f, 3), LO(ib), HI(ib),
 					     8 | chain }, 16);
@@ -274,11 +274,11 @@ static void fill_memory(void)
 	memset(kd, 0, sizeof(*kd));
 	kd->kernel_code_entry_byte_offset = 256;
 	kd->compute_pgm_rsrc1 = 0xc0000;
-	kd->compute_pgm_rsrc2 = 2u << 1 | 1u << 7 | below(2);
+	kd->compute_pgm_rsrc2 = 2u << 1 | 1u << 7 | random_below(2);
 	kd->kernel_code_properties = AMD_PROP_WAVE32 | AMD_PROP_KERNARG_PTR;
 	memcpy((uint8_t *)kernel.p + 256, store->dw, store->size_bytes);
 	if (one_in(8))
-		mutate((uint32_t *)kernel.p, 64 + store->n);
+		mutate_packet((uint32_t *)kernel.p, 64 + store->n);
 	if (one_in(16))
 		for (size_t i = 64; i < 128; i++)
 			((uint32_t *)kernel.p)[i] = (uint32_t)next64();
@@ -298,7 +298,7 @@ static void ring_at(struct attack *a, uint64_t dw)
 		     a->type == KFD_QUEUE_COMPUTE_AQL ? dw / 16 - 1 : dw;
 
 	if (one_in(10))
-		v += below(2) ? some_count() : -(uint64_t)some_count();
+		v += random_below(2) ? some_count() : -(uint64_t)some_count();
 	__atomic_store_n(&a->q.q->write_dispatch_id,
 			 one_in(10) ? next64() : v + 1, __ATOMIC_RELEASE);
 	s.d->ring(s.d, a->q.doorbell, v);
@@ -309,7 +309,7 @@ static void write_stream(struct attack *a)
 	volatile uint32_t *ring = (void *)a->q.ring;
 	uint32_t dw[64];
 
-	for (uint32_t n = 1 + below(12); n; n--) {
+	for (uint32_t n = 1 + random_below(12); n; n--) {
 		const size_t len = a->type == KFD_QUEUE_COMPUTE ?
 					   pm4_packet(dw) :
 				   a->type == KFD_QUEUE_SDMA ?
@@ -317,7 +317,7 @@ static void write_stream(struct attack *a)
 					   aql_packet(dw);
 
 		if (one_in(12))
-			mutate(dw, len);
+			mutate_packet(dw, len);
 		for (size_t i = 0; i < len; i++)
 			ring[a->wptr++ % RING_DW] = dw[i];
 		if (one_in(3))
@@ -361,7 +361,7 @@ static bool attack_once(uint32_t type)
 	if (sd_queue_create(&s, &a.q))
 		return false;
 	if (one_in(8)) {
-		a.q.q->read_dispatch_id_field_base_byte_offset = below(9999);
+		a.q.q->read_dispatch_id_field_base_byte_offset = random_below(9999);
 		a.q.q->queue_inactive_signal = some_address();
 		a.q.q->scratch_backing_memory_location = some_address();
 		a.q.q->compute_tmpring_size = (uint32_t)next64();
@@ -372,11 +372,11 @@ static bool attack_once(uint32_t type)
 	ring = (void *)a.q.ring;
 	for (int i = 0; i < 200; i++) /* while it is being read */
 		if (one_in(4))
-			ring[below(RING_DW)] = some_count();
+			ring[random_below(RING_DW)] = some_count();
 	if (one_in(4))
 		write_stream(&a);
 	if (one_in(4)) /* code under a running kernel */
-		memset((uint8_t *)kernel.p + 256, (int)below(256), 64);
+		memset((uint8_t *)kernel.p + 256, (int)random_below(256), 64);
 	if (one_in(4)) /* and memory that packets use */
 		sd_map(&s, mem.handle, false);
 	nanosleep(&nap, NULL);

@@ -41,7 +41,7 @@ static struct sd open_device(void)
 }
 
 /* A line came that has all of these texts. */
-static void said(const char *a, const char *b, const char *c, const char *what)
+static void check_said(const char *a, const char *b, const char *c, const char *what)
 {
 	bool found = false;
 	char *copy, *save = NULL;
@@ -72,46 +72,46 @@ static void test_calls(void)
 	sd_queue_prepare(&s, &q, 64);
 	q.a.ring_size = 3000;
 	is_i64(sd_queue_create(&s, &q), -EINVAL, "a ring of 3000 bytes");
-	said("ioctl CREATE_QUEUE", "ring_size is 3000",
+	check_said("ioctl CREATE_QUEUE", "ring_size is 3000",
 	     "accepted: a power of two", "call, field and wanted");
 	q.a.ring_size = 4096;
 	q.a.type = 3;
 	is_i64(sd_queue_create(&s, &q), -EINVAL, "a queue of type 3");
-	said("CREATE_QUEUE", "type is 3", "accepted: 0 (PM4)", "is named");
+	check_said("CREATE_QUEUE", "type is 3", "accepted: 0 (PM4)", "is named");
 	q.a.type = KFD_QUEUE_COMPUTE_AQL;
 	q.a.wptr_addr += 8192;
 	is_i64(sd_queue_create(&s, &q), -EINVAL, "a write pointer nowhere");
-	said("CREATE_QUEUE", "Invalid argument", "accepted: the write pointer",
+	check_said("CREATE_QUEUE", "Invalid argument", "accepted: the write pointer",
 	     "is what is left to say");
 	is_i64(sd_ioctl(&s, KFD_IOC_ALLOC_MEMORY_OF_GPU, &a), -EINVAL,
 	       "no bytes");
-	said("ALLOC_MEMORY_OF_GPU", "size is 0", "accepted: 1 byte",
+	check_said("ALLOC_MEMORY_OF_GPU", "size is 0", "accepted: 1 byte",
 	     "is named");
 	a.size = 4096;
 	a.flags = KFD_MEM_VRAM | KFD_MEM_GTT;
 	is_i64(sd_ioctl(&s, KFD_IOC_ALLOC_MEMORY_OF_GPU, &a), -EINVAL,
 	       "two places");
-	said("ALLOC_MEMORY_OF_GPU", "flags is 3", "accepted: one of VRAM",
+	check_said("ALLOC_MEMORY_OF_GPU", "flags is 3", "accepted: one of VRAM",
 	     "are named");
 	is_i64(sd_map(&s, 12345, true), -EINVAL, "a handle of nothing");
-	said("MAP_MEMORY_TO_GPU", "handle is 12345", "ALLOC_MEMORY_OF_GPU",
+	check_said("MAP_MEMORY_TO_GPU", "handle is 12345", "ALLOC_MEMORY_OF_GPU",
 	     "is named");
 	is_i64(sd_ioctl(&s, KFD_IOC_ACQUIRE_VM, &vm), -EINVAL, "no DRM file");
-	said("ACQUIRE_VM", "drm_fd is", "accepted: a descriptor of /dev/dri",
+	check_said("ACQUIRE_VM", "drm_fd is", "accepted: a descriptor of /dev/dri",
 	     "is named");
 	is_i64(sd_ioctl(&s, KFD_REQUEST(KFD_DIR_WR, 8, 0x82), &none), -ENOTTY,
 	       "a number that KFD has not");
-	said("0xc0084b82", "not there in KFD 1.14", "accepted:", "is named");
+	check_said("0xc0084b82", "not there in KFD 1.14", "accepted:", "is named");
 	is_i64(s.d->ioctl(s.d, s.drm,
 			  DRM_IOWR(DRM_COMMAND_BASE + DRM_AMDGPU_CS,
 				   union drm_amdgpu_cs), &cs),
 	       -EOPNOTSUPP, "command submission");
-	said("AMDGPU_CS", "no graphics contexts", "accepted: AMDGPU_INFO",
+	check_said("AMDGPU_CS", "no graphics contexts", "accepted: AMDGPU_INFO",
 	     "is named, and where to go");
 	is_i64(sd_ioctl(&s, KFD_IOC_CREATE_QUEUE, NULL), -EFAULT, "no struct");
 	is_i64(sd_ioctl(&s, KFD_IOC_CREATE_QUEUE, (void *)16), -EFAULT,
 	       "a bad pointer");
-	said("CREATE_QUEUE", "Bad address", "accepted: addresses",
+	check_said("CREATE_QUEUE", "Bad address", "accepted: addresses",
 	     "is named");
 	lines[0] = '\0';
 	is_i64(sd_map(&s, 12345, true), -EINVAL, "the same once more");
@@ -145,10 +145,10 @@ static void run_packet(uint32_t type, const uint32_t *dw, size_t n,
 	is_i64(sd_wait_event(&s, &d, 10000, &result), 0, "the wait ends");
 	is_u64(result, 0, "before its time");
 	is_u64(d.hw.memory_lost, 1, "with a reset");
-	said(packet, why, accepted, "and the packet is named");
+	check_said(packet, why, accepted, "and the packet is named");
 	is_u64(unheard, 0, "the program heard of it");
 	is_i64(sd_queue_create(&s, &q), -EIO, "no queue can be made then");
-	said("CREATE_QUEUE", "Input/output error", "open /dev/kfd anew",
+	check_said("CREATE_QUEUE", "Input/output error", "open /dev/kfd anew",
 	     "which is said, too");
 	sd_queue_destroy(&s, &q);
 	sd_close(&s);
@@ -219,7 +219,7 @@ static void test_aql(bool signal, bool event)
 		is_u64(d.hw.memory_lost, 1, "which lost memory");
 	is_u64(unheard, !signal && !event,
 	       "who can be told by nothing is known");
-	said("queue 0 (AQL)", "unsupported type 4", "accepted:",
+	check_said("queue 0 (AQL)", "unsupported type 4", "accepted:",
 	     "and the packet is named");
 	sd_queue_destroy(&s, &q);
 	sd_close(&s);

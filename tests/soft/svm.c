@@ -56,7 +56,7 @@ static uint8_t *pages(unsigned n, int prot)
 }
 
 /* Not by the C library alone: the device must learn of it. */
-static void unmap(void *p, uint64_t size)
+static void unmap_pages(void *p, uint64_t size)
 {
 	s.d->munmap(s.d, p, size);
 }
@@ -129,11 +129,11 @@ static void test_defaults(void)
 	       "a granularity above the largest is accepted");
 	is_u64(svm_get(p, PAGE, KFD_SVM_ATTR_GRANULARITY), 63,
 	       "and cut to it");
-	unmap(p, 4 * PAGE);
+	unmap_pages(p, 4 * PAGE);
 	p = pages(4, PROT_READ | PROT_WRITE);
 	is_u64(svm_get(p, PAGE, KFD_SVM_ATTR_GRANULARITY), 9,
 	       "memory that was unmapped is forgotten");
-	unmap(p, 4 * PAGE);
+	unmap_pages(p, 4 * PAGE);
 }
 
 static void test_attributes(void)
@@ -164,7 +164,7 @@ static void test_attributes(void)
 	       "flags that are set in all of it");
 	is_u64(svm_get(p, 2 * PAGE, KFD_SVM_ATTR_CLR_FLAGS), ~0xbu,
 	       "flags that are clear in all of it");
-	unmap(p, 4 * PAGE);
+	unmap_pages(p, 4 * PAGE);
 }
 
 static void test_refusals(void)
@@ -209,7 +209,7 @@ static void test_refusals(void)
 	       "reserved addresses can have attributes");
 	is_i64(svm_set(p, PAGE, KFD_SVM_ATTR_ACCESS, SOFT_GPU_ID), -EFAULT,
 	       "but no GPU can reach them");
-	unmap(p, PAGE);
+	unmap_pages(p, PAGE);
 	sd_free(&s, &bo);
 }
 
@@ -230,7 +230,7 @@ static void test_access(void)
 	svm_set(p + 1024, PAGE, KFD_SVM_ATTR_PREFETCH_LOC, SOFT_GPU_ID);
 	ok(copy_word(p + 1024, x + 1) && x[1] == 12 && p[1024] == 12,
 	   "a prefetch moves nothing out of sight");
-	unmap(p + 2048, PAGE);
+	unmap_pages(p + 2048, PAGE);
 	ok(copy_word(p, x + 2) && x[2] == 11,
 	   "what is left of a partly unmapped range remains");
 	ok(!copy_word(p + 2048, x), "what was unmapped is gone");
@@ -267,7 +267,7 @@ static void test_access(void)
 	ok(copy_word(p + 1024, p) && p[0] == 13, "until they are given back");
 	is_i64(s.d->mprotect(s.d, (void *)16, PAGE, PROT_READ), -EINVAL,
 	       "other mistakes are those of the process");
-	unmap(p, 8 * PAGE);
+	unmap_pages(p, 8 * PAGE);
 }
 
 static uint64_t available(void)
@@ -307,7 +307,7 @@ static void test_smi(void)
 	svm_set(p, 4 * PAGE, KFD_SVM_ATTR_PREFETCH_LOC, 0);
 	is_u64(available(), before, "and gives it back");
 	svm_set(p, 4 * PAGE, KFD_SVM_ATTR_ACCESS, SOFT_GPU_ID);
-	unmap(p, 4 * PAGE);
+	unmap_pages(p, 4 * PAGE);
 	is_i64(poll(&f, 1, 0), 1, "lines are there");
 	n = read(f.fd, text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = '\0';

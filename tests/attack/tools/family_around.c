@@ -140,7 +140,7 @@ static void lower_limit(struct attack *a)
 }
 
 /* Can it be started at all with so little? */
-static bool starts(struct attack *a)
+static bool starts_tool(struct attack *a)
 {
 	struct attack idle = *a;
 	struct outcome o;
@@ -167,7 +167,7 @@ void attack_limits(struct attack *a)
 	for (uint64_t n = 1 + below(a, 2); n; n--)
 		lower_limit(a);
 	launch(a, &o);
-	if (starts(a))
+	if (starts_tool(a))
 		judge_work(a, &o, true);
 	judge_db(a, a->recipe->flags & CUTS ? -1 : before);
 	judge_outputs(a, NULL, false);
