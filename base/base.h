@@ -210,6 +210,11 @@ bool file_write_atomic(const char *path, const void *data, size_t len_bytes,
 bool file_write_unsynced(const char *path, const void *data, size_t len_bytes,
 			 struct err *e);
 /*
+ * Makes the name of a file that was renamed to `path` survive a power failure,
+ * too.  Not every file system can, so there is no error.
+ */
+void file_sync_folder(const char *path);
+/*
  * Where this user's files that can be made again lie, $XDG_CACHE_HOME/t0 or
  * ~/.cache/t0, or `name` in it (NULL: itself).  NULL if there is no home; else
  * the caller's.
@@ -222,6 +227,7 @@ bool stdout_check(struct err *e);
 
 /* CLOCK_MONOTONIC in nanoseconds; wall clock (CLOCK_REALTIME) likewise. */
 uint64_t time_mono_ns(void);
+uint64_t time_thread_ns(void); /* that the calling thread has computed */
 uint64_t time_wall_ns(void);
 
 /* ------------------------------------------------------------- cpu.c ---- */

@@ -231,8 +231,7 @@ static int open_temporary(const char *path, mode_t mode, struct buf *tmp,
 	return -1;
 }
 
-/* Makes the rename itself durable; not every file system can, so no error. */
-static void sync_folder(const char *path)
+void file_sync_folder(const char *path)
 {
 	char *folder = xstrdup(path);
 	char *slash = strrchr(folder, '/');
@@ -287,7 +286,7 @@ static bool replace_file(const char *path, const struct stat *old, bool sync,
 	if (!done)
 		unlink(tmp.data);
 	else if (sync)
-		sync_folder(path);
+		file_sync_folder(path);
 out:
 	buf_fini(&tmp);
 	return done;
@@ -350,6 +349,11 @@ static uint64_t clock_ns(clockid_t id)
 uint64_t time_mono_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t time_thread_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 uint64_t time_wall_ns(void)
