@@ -18,11 +18,8 @@ static void start(void)
 }
 
 /* '#' would begin a directive and a newline would end the line. */
-static void print_name(const char *name, va_list ap)
+static void print_name(const char *text)
 {
-	char text[1024];
-
-	vsnprintf(text, sizeof(text), name, ap);
 	for (const char *s = text; *s; s++) {
 		if (*s == '#' || *s == '\\')
 			putchar('\\');
@@ -34,11 +31,14 @@ static void print_name(const char *name, va_list ap)
 static bool result(const char *file, int line, bool passed, const char *name,
 		   va_list ap)
 {
+	char text[1024];
+
 	start();
+	vsnprintf(text, sizeof(text), name, ap);
 	/* Harnesses accept a TODO that passes, so it must not be one. */
 	bool surprise = todo_why && passed;
 	printf("%s %u - ", passed && !surprise ? "ok" : "not ok", ++count);
-	print_name(name, ap);
+	print_name(text);
 	if (surprise)
 		printf(" (passes: remove the TODO, %s)", todo_why);
 	else if (todo_why)
@@ -47,7 +47,7 @@ static bool result(const char *file, int line, bool passed, const char *name,
 	fflush(stdout);
 	if (surprise || (!passed && !todo_why)) {
 		failed++;
-		diag("check %u failed at %s:%d", count, file, line);
+		diag("check %u failed at %s:%d: %s", count, file, line, text);
 	}
 	return passed;
 }

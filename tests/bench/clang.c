@@ -584,7 +584,7 @@ int main(int argc, char **argv)
 	kfd_close(m.dev);
 	sim_fini(&m.live.result);
 	cost_fini(&costs);
-	buf_printf(&remove, "rm -rf %s", dir);
+	buf_printf(&remove, "rm -rf '%s'", dir);
 	if (system(remove.data))
 		fprintf(stderr, "bench-clang: %s is left\n", dir);
 	buf_fini(&remove);

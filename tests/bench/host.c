@@ -112,7 +112,7 @@ int main(int argc, char **args)
 		return EXIT_TROUBLE;
 	snprintf(db, sizeof(db), "%s/t0.db", dir);
 	snprintf(csv, sizeof(csv), "%s/table.csv", dir);
-	snprintf(remove, sizeof(remove), "rm -r %s", dir);
+	snprintf(remove, sizeof(remove), "rm -r '%s'", dir);
 	bench_open(&r, "host", argc, args);
 	bool good = bench(&r, &o, LATENCY, &e) && bench(&r, &o, INTERVAL, &e);
 	if (system(remove) && good)

@@ -232,7 +232,7 @@ static bool compare(struct bench_rows *r, struct table *t, const char *tool,
 	char a[512], b[512];
 
 	snprintf(a, sizeof(a), "%s dis %s >/dev/null", tool, path);
-	snprintf(b, sizeof(b), "llvm-objdump-19 -d %s >/dev/null 2>&1", path);
+	snprintf(b, sizeof(b), "llvm-objdump-19 -d '%s' >/dev/null 2>&1", path);
 	for (unsigned i = 0; i < n; i++) {
 		ours[i] = seconds(a);
 		theirs[i] = seconds(b);

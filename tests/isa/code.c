@@ -49,9 +49,9 @@ static char *llvm_hex(const char *path)
 
 	snprintf(command, sizeof(command),
 		 "d=$(mktemp -d) && llvm-mc-19 -triple=amdgcn -mcpu=gfx1100 "
-		 "%s -filetype=obj -o $d/o %s && llvm-objcopy-19 -O binary "
-		 "--only-section=.text $d/o $d/text && cat $d/text; "
-		 "s=$?; rm -r $d; exit $s",
+		 "%s -filetype=obj -o \"$d/o\" '%s' && llvm-objcopy-19 -O binary "
+		 "--only-section=.text \"$d/o\" \"$d/text\" && cat \"$d/text\"; "
+		 "s=$?; rm -r \"$d\"; exit $s",
 		 strstr(path, "wave64") ? "-mattr=+wavefrontsize64" : "", path);
 	return output_hex(command);
 }

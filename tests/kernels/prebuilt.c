@@ -614,7 +614,7 @@ int main(void)
 	test_products();
 	test_at_once();
 	test_folders();
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
 	if (system(command))
 		diag("%s stays", folder);
 	return plan_done();

@@ -115,10 +115,9 @@ is "$(slots_of "$dir/h.csv" SOPP executes)" 32 'all others are as before'
 has "$dir/h.csv" 'the table knows it' 'and it is a difference'
 
 # It gets stuck at s_wakeup, in the middle, and is killed there.
-run="$probe discover --db $dir/k.db --oracle none --batch 64
-	--replace SOPP:52=0xbfa0ffff"
-# shellcheck disable=SC2086
-$run -q --deadline 60 >"$dir/out" 2>&1 &
+set -- "$probe" discover --db "$dir/k.db" --oracle none --batch 64 \
+	--replace SOPP:52=0xbfa0ffff
+"$@" -q --deadline 60 >"$dir/out" 2>&1 &
 pid=$!
 # Stuck: the database, which every child adds to, stands still.
 size=none
@@ -130,8 +129,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 kill -9 $pid
 wait $pid 2>/dev/null
-# shellcheck disable=SC2086
-$run --deadline 0.2 >"$dir/out" 2>"$dir/err"
+"$@" --deadline 0.2 >"$dir/out" 2>"$dir/err"
 is "$?" 0 'the same command goes on with a killed run'
 has "$dir/err" 'going on with run 1' 'and says so'
 todo=$(sed -n 's/.*run 1: \([0-9]*\) slots to do.*/\1/p' "$dir/err")

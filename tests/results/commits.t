@@ -21,7 +21,8 @@ ok 'the one behind it is not' sh -c "echo '$(line "$bad")' | grep -q '~'"
 ok 'one does not build' sh -c "echo '$(line "$broken")' | grep -q 'not build'"
 ok 'one is the same code' sh -c "echo '$(line "$copy")' | grep -q 'same code'"
 is "$(awk '{ print $NF }' "$tmp/out" | grep -c worse)" 0 'the subject is last'
-ok 'trees are kept' test -d "$(git worktree list | sed -n '2s/ .*//p')"
+tree=$(git worktree list --porcelain | sed -n 's/^worktree //p' | sed -n 2p)
+ok 'trees are kept' test -d "$tree"
 exits 0 'a loss below the least' $bc -p 8 --least 0.2 "$bad~1..$bad" -- fake
 rm -f "$tmp"/t0.db* "$tmp"/count*
 exits 1 'the whole again' $bc -p 12 "$good..$bad" -- fake

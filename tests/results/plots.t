@@ -124,7 +124,7 @@ is "$(awk '/<< EOD/ { n++ } END { print n }' "$tmp/published/latency.gp")" 1 \
 exits 2 'a device that there is not' "$r" plot latency --device nobody \
 	--db "$tmp/a.db" -o "$tmp/published"
 
-exits 0 'one plot on the terminal' "$r" plot --term tokens --db "$tmp/a.db"
+COLUMNS=80 exits 0 'one plot on the terminal' "$r" plot --term tokens --db "$tmp/a.db"
 has "$tmp/out" 'Tokens per second over commits' 'has the title'
 has "$tmp/out" 'cccccccc' 'and the commits'
 exits 2 'an unknown plot' "$r" plot nothing --db "$tmp/a.db" -o "$tmp/one"

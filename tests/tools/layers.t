@@ -3,7 +3,7 @@
 # below them, and functions are short and named.
 . tests/tap.sh
 
-MAKEFLAGS= MFLAGS= exits 0 'every header compiles alone' \
+exits 0 'every header compiles alone' \
 	make --no-print-directory check-headers
 
 # In comments of headers: functions as name(), files by their path.
@@ -44,7 +44,7 @@ done >"$tmp/wrong"
 is "$(cat "$tmp/wrong")" '' 'documents speak of what there is'
 
 # ---- rooms use what the table of GNUmakefile lets them use ----
-MAKEFLAGS= MFLAGS= make --no-print-directory print-rooms >"$tmp/table"
+make --no-print-directory print-rooms >"$tmp/table"
 is "$(scripts/layers "$T0_BUILD" <"$tmp/table")" '' \
 	'no room includes or calls what is above it'
 

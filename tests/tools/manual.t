@@ -13,12 +13,10 @@ room() {
 	ln -s "$T0_SRC/tests" "$T0_SRC/scripts" "$T0_SRC/GNUmakefile" "$tmp/$1/"
 }
 
-# `make` in a room only says what it would do; the other tests run it.  It is
-# what a user types, not part of the make that runs this in some mode.
-make() (
-	unset MAKEFLAGS MFLAGS MAKELEVEL m
+# `make` in a room only says what it would do; the other tests run it.
+make() {
 	command make -n -C "$T0_SRC" "$@" >/dev/null
-)
+}
 
 # run_blocks FILE FENCE: each block from a line FENCE to ``` is one script
 run_blocks() {
