@@ -222,16 +222,21 @@ static bool model_folder(struct buf *path, struct err *e)
 	return ok || err_wrap(e, "making a model to measure");
 }
 
-/* The words of `text`, which they point into; ends with NULL. */
-static size_t split_words(char *text, char **word, size_t most)
+/*
+ * The words of the kind's command in `text`, a copy of it that they point into;
+ * ends with NULL.
+ */
+static void split_command(const struct kind *k, char *text, const char *model,
+			  const char *db, const char **word, size_t most)
 {
 	size_t n = 0;
 
+	memcpy(text, k->command, strlen(k->command) + 1);
 	for (char *w = strtok(text, " "); w && n + 1 < most;
 	     w = strtok(NULL, " "))
-		word[n++] = w;
+		word[n++] = !strcmp(w, "%m") ? model :
+			    !strcmp(w, "%d") ? db : w;
 	word[n] = NULL;
-	return n;
 }
 
 /* The program of this name in the folder of those that lose 5 %. */
@@ -250,27 +255,22 @@ static bool run_pool(struct calibrating *p, struct series *x,
 		     const char *planted, struct err *e)
 {
 	bool busy = !strcmp(p->condition, "busy");
-	struct buf model = { 0 }, command = { 0 };
-	char *word[24];
+	struct buf model = { 0 };
+	char text[256];
+	const char *word[24];
 	struct series_side side[] = { { .name = "a" }, { .name = "planted" } };
 	pid_t neighbour = 0;
 	bool ok = !strstr(p->kind->command, "%m") ||
 		  model_folder(&model, e);
 
-	for (const char *c = p->kind->command; *c; c++) {
-		if (*c != '%')
-			buf_addc(&command, *c);
-		else
-			buf_adds(&command, *++c == 'm' ? model.data :
-				 res_db_path(p->s->db));
-	}
-	split_words(command.data, word, ARRAY_SIZE(word));
+	split_command(p->kind, text, model.data, res_db_path(p->s->db), word,
+		      ARRAY_SIZE(word));
 	char *program = ok ? tool_beside(word[0], e) : NULL;
 	char *other = program && planted ? planted_tool(planted, word[0], e) :
 					   NULL;
 	side[0].program = program;
 	side[1].program = other;
-	x->argv = (const char *const *)word;
+	x->argv = word;
 	x->side = side;
 	x->n_sides = planted ? 2 : 1;
 	x->label = p->condition;
@@ -281,7 +281,6 @@ static bool run_pool(struct calibrating *p, struct series *x,
 	free(program);
 	free(other);
 	buf_fini(&model);
-	buf_fini(&command);
 	return ok;
 }
 
