@@ -160,25 +160,71 @@ static int wave_at(const struct isa_cmd *o, const struct co *co, uint64_t vaddr)
 	return co->n_kernels ? wave_of(o, &co->kernels[0]) : o->target.wave;
 }
 
+/*
+ * Whether asm derives the visibility of *s: the code of a kernel whose
+ * descriptor others may replace is itself protected.
+ */
+static bool is_of_descriptor(const struct co *co, const struct co_symbol *s)
+{
+	for (uint32_t i = 0; i < co->n_kernels; i++) {
+		const struct co_kernel *k = &co->kernels[i];
+		const struct co_symbol *kd;
+
+		if (k->entry_vaddr != s->vaddr || strcmp(k->name, s->name))
+			continue;
+		for (uint32_t n = 0; n < co->n_symbols; n++) {
+			kd = &co->symbols[n];
+			if (kd->vaddr == k->desc_vaddr)
+				return s->visibility == 3 && !kd->visibility;
+		}
+	}
+	return false;
+}
+
+/*
+ * What *s is called in the text.  Objects of several sources may have local
+ * symbols of one name, texts may not: all but one get their address, too.
+ */
+static void symbol_name(const struct co *co, const struct co_symbol *s,
+			struct buf *out)
+{
+	const struct co_symbol *a = s, *end = co->symbols + co->n_symbols;
+	bool repeated;
+
+	while (a > co->symbols && !strcmp(a[-1].name, s->name))
+		a--;
+	repeated = a != s;
+	for (; !s->binding && a < end && !strcmp(a->name, s->name); a++)
+		repeated |= a->binding;
+	buf_adds(out, s->name);
+	if (repeated && !s->binding)
+		buf_printf(out, ".%llx", (unsigned long long)s->vaddr);
+	buf_addc(out, 0);
+}
+
 /* Directives and label of a symbol. */
-static void print_symbol(FILE *out, const struct co_symbol *s)
+static void print_symbol(FILE *out, const struct co *co,
+			 const struct co_symbol *s)
 {
 	static const char *const binding[] = { "local", "globl", "weak" };
 	static const char *const visibility[] = { NULL, "internal", "hidden",
 						  "protected" };
+	struct buf name = { 0 };
 
+	symbol_name(co, s, &name);
 	if (s->binding && s->binding < ARRAY_SIZE(binding))
-		fprintf(out, "\t.%s %s\n", binding[s->binding], s->name);
-	if (visibility[s->visibility & 3])
+		fprintf(out, "\t.%s %s\n", binding[s->binding], name.data);
+	if (visibility[s->visibility & 3] && !is_of_descriptor(co, s))
 		fprintf(out, "\t.%s %s\n", visibility[s->visibility & 3],
-			s->name);
+			name.data);
 	if (s->type == 1 || s->type == 2)
-		fprintf(out, "\t.type %s,@%s\n", s->name,
+		fprintf(out, "\t.type %s,@%s\n", name.data,
 			s->type == 2 ? "function" : "object");
 	if (s->size_bytes)
-		fprintf(out, "\t.size %s, %llu\n", s->name,
+		fprintf(out, "\t.size %s, %llu\n", name.data,
 			(unsigned long long)s->size_bytes);
-	fprintf(out, "%s:", s->name);
+	fprintf(out, "%s:", name.data);
+	buf_fini(&name);
 }
 
 /* The nearest symbol behind `vaddr`, or the end of the section. */
@@ -193,11 +239,63 @@ static uint64_t next_symbol(const struct co *co, const struct co_text *t,
 	return next;
 }
 
-static void print_section(FILE *out, const struct co_text *t, bool code)
+static const struct co_text *section_of(const struct co *co, uint64_t vaddr)
 {
-	fprintf(out, "\t.section %s,\"a%s\",@progbits\n\t.balign %llu\n",
-		t->name, code ? "x" : t->writable ? "w" : "",
+	for (uint32_t i = 0; i < co->n_texts; i++)
+		if (vaddr - co->texts[i].vaddr < co->texts[i].size_bytes)
+			return &co->texts[i];
+	for (uint32_t i = 0; i < co->n_datas; i++)
+		if (vaddr - co->datas[i].vaddr < co->datas[i].size_bytes)
+			return &co->datas[i];
+	return NULL;
+}
+
+/* The nearest symbol in the section of an address that none can replace. */
+static const struct co_symbol *nearest_symbol(const struct co *co,
+					      uint64_t vaddr)
+{
+	const struct co_text *t = section_of(co, vaddr);
+	const struct co_symbol *best = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; t && i < co->n_symbols; i++) {
+		const struct co_symbol *s = &co->symbols[i];
+		uint64_t far = s->vaddr < vaddr ? vaddr - s->vaddr :
+						  s->vaddr - vaddr;
+
+		if ((!s->binding || s->visibility) && far < least &&
+		    section_of(co, s->vaddr) == t) {
+			best = s;
+			least = far;
+		}
+	}
+	return best;
+}
+
+/* Whether an address in section *t is told by the section's label. */
+static bool wants_label(const struct co *co, const struct co_text *t)
+{
+	for (uint32_t i = 0; i < co->n_relocs; i++) {
+		uint64_t at = (uint64_t)co->relocs[i].addend;
+
+		if (co->relocs[i].type == CO_RELOC_RELATIVE64 &&
+		    section_of(co, at) == t && !nearest_symbol(co, at))
+			return true;
+	}
+	return false;
+}
+
+static void print_section(FILE *out, const struct co *co,
+			  const struct co_text *t, bool code)
+{
+	fprintf(out, "\t.section %s,\"a%s\",@%s\n\t.balign %llu\n", t->name,
+		code	    ? "x" :
+		t->writable ? "w" :
+			      "",
+		t->data ? "progbits" : "nobits",
 		(unsigned long long)(t->align ? t->align : 1));
+	if (wants_label(co, t))
+		fprintf(out, ".Lsection_%llx:\n", (unsigned long long)t->vaddr);
 }
 
 /* A section of code with all that is in it: functions and what is between. */
@@ -209,7 +307,7 @@ static void dis_text(const struct isa_cmd *o, const struct co *co,
 	int wave = wave_at(o, co, 0);
 
 	if (text)
-		print_section(o->cmd.out, t, true);
+		print_section(o->cmd.out, co, t, true);
 	for (uint64_t at = t->vaddr; at < end; at = next) {
 		const char *name = "";
 
@@ -222,7 +320,7 @@ static void dis_text(const struct isa_cmd *o, const struct co *co,
 			name = s->name;
 			if (!text)
 				continue;
-			print_symbol(o->cmd.out, s);
+			print_symbol(o->cmd.out, co, s);
 			fprintf(o->cmd.out, " // %s, wave%d\n", co->chip, wave);
 		}
 		next = next_symbol(co, t, at);
@@ -232,12 +330,15 @@ static void dis_text(const struct isa_cmd *o, const struct co *co,
 }
 
 /* Words as they are, but for the distance of the code. */
-static void print_raw_descriptor(FILE *out, const struct co_kernel *k,
-				 const uint8_t *data)
+static void print_raw_descriptor(FILE *out, const struct co *co,
+				 const struct co_kernel *k, const uint8_t *data)
 {
+	const struct co_symbol *code = co_symbol_find(co, k->name);
 	uint32_t w[CO_DESCRIPTOR_BYTES / 4];
 
 	memcpy(w, data, sizeof(w));
+	if (code && is_of_descriptor(co, code))
+		fprintf(out, "\t.protected %s\n", k->name);
 	/* asm finds the wave by this line. */
 	if (co_descriptor_wave_size(&k->desc) == 64)
 		fputs("\t// .amdhsa_wavefront_size32 0\n", out);
@@ -248,39 +349,25 @@ static void print_raw_descriptor(FILE *out, const struct co_kernel *k,
 			fprintf(out, "\t.long 0x%08x\n", w[i]);
 }
 
-static const struct co_text *section_of(const struct co *co, uint64_t vaddr)
-{
-	for (uint32_t i = 0; i < co->n_texts; i++)
-		if (vaddr - co->texts[i].vaddr < co->texts[i].size_bytes)
-			return &co->texts[i];
-	for (uint32_t i = 0; i < co->n_datas; i++)
-		if (vaddr - co->datas[i].vaddr < co->datas[i].size_bytes)
-			return &co->datas[i];
-	return NULL;
-}
-
-/* An address: the nearest symbol of its section, and how far from it. */
+/* An address that the loader moves with the image. */
 static void print_address(FILE *out, const struct co *co, uint64_t vaddr)
 {
 	const struct co_text *t = section_of(co, vaddr);
-	const struct co_symbol *best = NULL;
-	uint64_t least = UINT64_MAX;
+	const struct co_symbol *s = nearest_symbol(co, vaddr);
+	struct buf name = { 0 };
 
-	for (uint32_t i = 0; t && i < co->n_symbols; i++) {
-		const struct co_symbol *s = &co->symbols[i];
-		uint64_t far = s->vaddr < vaddr ? vaddr - s->vaddr :
-						  s->vaddr - vaddr;
-
-		if (section_of(co, s->vaddr) == t && far < least) {
-			best = s;
-			least = far;
-		}
-	}
-	if (best)
-		fprintf(out, "\t.quad %s%+lld\n", best->name,
-			(long long)(vaddr - best->vaddr));
-	else
+	if (s) {
+		symbol_name(co, s, &name);
+		fprintf(out, "\t.quad %s%+lld\n", name.data,
+			(long long)(vaddr - s->vaddr));
+		buf_fini(&name);
+	} else if (t) {
+		fprintf(out, "\t.quad .Lsection_%llx+%llu\n",
+			(unsigned long long)t->vaddr,
+			(unsigned long long)(vaddr - t->vaddr));
+	} else {
 		fprintf(out, "\t.quad 0x%llx\n", (unsigned long long)vaddr);
+	}
 }
 
 /* The bytes that a relocation of [at, end) patches; NULL if there is none. */
@@ -315,9 +402,6 @@ static void print_values(FILE *out, const struct co *co, const uint8_t *data,
 	const struct co_reloc *r;
 
 	while ((r = next_reloc(co, at, end))) {
-		/* The object was linked without it. */
-		if (*r->symbol && !co_symbol_find(co, r->symbol))
-			fprintf(out, "\t.weak %s\n", r->symbol);
 		print_bytes(out, data, r->vaddr - at);
 		if (r->type == CO_RELOC_RELATIVE64)
 			print_address(out, co, (uint64_t)r->addend);
@@ -345,10 +429,11 @@ static void print_data(const struct isa_cmd *o, const struct co *co,
 	FILE *out = o->cmd.out;
 	uint64_t end = t->vaddr + t->size_bytes, next;
 
-	print_section(out, t, false);
+	print_section(out, co, t, false);
 	for (uint64_t at = t->vaddr; at < end; at = next) {
 		const struct co_kernel *k = kernel_of(co, at);
-		const uint8_t *data = t->data + (at - t->vaddr);
+		const uint8_t *data = t->data ? t->data + (at - t->vaddr) :
+						NULL;
 
 		next = next_symbol(co, t, at);
 		if (k && next > at + CO_DESCRIPTOR_BYTES)
@@ -358,11 +443,14 @@ static void print_data(const struct isa_cmd *o, const struct co *co,
 			continue;
 		for (uint32_t i = 0; i < co->n_symbols; i++)
 			if (co->symbols[i].vaddr == at) {
-				print_symbol(out, &co->symbols[i]);
+				print_symbol(out, co, &co->symbols[i]);
 				putc('\n', out);
 			}
-		if (k)
-			print_raw_descriptor(out, k, data);
+		if (!data)
+			fprintf(out, "\t.zero %llu\n",
+				(unsigned long long)(next - at));
+		else if (k)
+			print_raw_descriptor(out, co, k, data);
 		else
 			print_values(out, co, data, at, next);
 	}
@@ -380,12 +468,19 @@ static void dis_all(const struct isa_cmd *o, const struct co *co,
 			"\t.amdgcn_target \"amdgcn-amd-amdhsa--%s\"\n"
 			"\t.amdhsa_code_object_version %d\n",
 			co->chip, co->version);
+	/* asm refuses undefined symbols that are not weak. */
+	for (uint32_t i = 0; text && i < co->n_undefined; i++)
+		fprintf(out, "\t.weak %s\n", co->undefined[i]);
 	for (uint32_t i = 0; i < co->n_texts; i++)
 		dis_text(o, co, &co->texts[i], table);
 	for (uint32_t i = 0; text && i < co->n_datas; i++)
 		print_data(o, co, &co->datas[i]);
 	if (text && co->metadata)
 		isa_print_metadata(out, co);
+	if (text && co->notes) {
+		fputs("\t.section .note,\"a\",@note\n\t.balign 4\n", out);
+		print_bytes(out, co->notes, co->notes_bytes);
+	}
 }
 
 static void dis_kernel(const struct isa_cmd *o, const struct co *co,

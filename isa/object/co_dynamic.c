@@ -18,7 +18,7 @@ static struct co_out *out_ranked(struct co_writer *w, enum co_rank rank)
 /* ----------------------------------------------------------------- note ----
  */
 
-static void plan_note(struct co_writer *w)
+void co_note_plan(struct co_writer *w)
 {
 	static const char name[8] = "AMDGPU";
 	const struct buf *m = &w->o->metadata;
@@ -110,12 +110,19 @@ static void sort_by_bucket(struct co_writer *w)
 	free(sorted);
 }
 
+/* Weak symbols of others are named even if nothing refers to them. */
+static bool is_hoped_for(const struct isa_symbol *s)
+{
+	return s->where == ISA_SYM_UNDEFINED && s->binding == 2 && *s->name &&
+	       (s->visibility == 0 || s->visibility == 3);
+}
+
 static void plan_symbols(struct co_writer *w, const bool *wanted)
 {
 	w->dynsym = xcalloc(w->o->n_symbols + 1, sizeof(*w->dynsym));
 	w->n_dynsym = 1;
 	for (int i = 1; i <= w->o->n_symbols; i++)
-		if (wanted[i])
+		if (wanted[i] || is_hoped_for(isa_symbol_at(w->o, i)))
 			w->dynsym[w->n_dynsym++] = i;
 	w->n_undefined = w->n_dynsym - 1;
 	for (int i = 1; i <= w->o->n_symbols; i++)
@@ -233,6 +240,15 @@ static bool plan_reloc(struct co_writer *w, const struct isa_reloc *r,
 	return true;
 }
 
+/* As in the text of an object that was linked before. */
+static bool has_own_got(const struct co_writer *w)
+{
+	for (int i = 0; i < w->n_outs; i++)
+		if (w->out[i].rank == RANK_GOT)
+			return true;
+	return false;
+}
+
 static bool plan_relocs(struct co_writer *w, bool *wanted, struct err *e)
 {
 	w->rela = xcalloc(2 * w->o->n_relocs + 1, sizeof(*w->rela));
@@ -243,6 +259,11 @@ static bool plan_relocs(struct co_writer *w, bool *wanted, struct err *e)
 		if (w->in[r->section - 1].out && !plan_reloc(w, r, wanted, e))
 			return false;
 	}
+	if (w->n_got && has_own_got(w))
+		return err_set(e, ERR_INPUT,
+			       "a section .got of the program's own, and "
+			       "references to '%s' that need one, too",
+			       isa_symbol_at(w->o, w->got[0])->name);
 	for (int i = 0; i < w->n_got; i++)
 		add_rela(w, 0, 8 * i, w->got[i], 0);
 	return true;
@@ -308,7 +329,6 @@ bool co_dynamic_plan(struct co_writer *w, struct err *e)
 	bool ok = plan_relocs(w, wanted, e);
 
 	if (ok) {
-		plan_note(w);
 		plan_symbols(w, wanted);
 		plan_sections(w);
 	}

@@ -278,6 +278,35 @@ const char *co_elf_string(const struct co_reader *r, uint64_t sec,
 	return end && co_text_ok(s, (size_t)(end - s)) ? s : NULL;
 }
 
+/* Code, or what compilers and their users call data; .got is among it. */
+static bool is_listed(const GElf_Shdr *sh, const char *name)
+{
+	if (!sh->sh_size || sh->sh_flags & SHF_TLS ||
+	    !(sh->sh_flags & (SHF_EXECINSTR | SHF_ALLOC)))
+		return false;
+	return sh->sh_type == SHT_PROGBITS ||
+	       (sh->sh_type == SHT_NOBITS && name &&
+		strcmp(name, ".relro_padding"));
+}
+
+static bool add_text(struct co *co, struct co_text *t, const char *name,
+		     const GElf_Shdr *sh)
+{
+	*t = (struct co_text){
+		.name = name,
+		.vaddr = sh->sh_addr,
+		.size_bytes = sh->sh_size,
+		.align = sh->sh_addralign,
+		.writable = sh->sh_flags & SHF_WRITE,
+	};
+	if (sh->sh_type == SHT_NOBITS)
+		return sh->sh_addr >= co->span_vaddr &&
+		       is_inside(sh->sh_addr - co->span_vaddr, sh->sh_size,
+				 co->span_bytes);
+	t->data = co_file_bytes(co, sh->sh_addr, sh->sh_size);
+	return t->data;
+}
+
 bool co_elf_texts(struct co_reader *r, struct err *e)
 {
 	struct co_text *t, *other;
@@ -294,30 +323,19 @@ bool co_elf_texts(struct co_reader *r, struct err *e)
 	r->co->datas = other;
 	for (size_t i = 0; i < r->n_sections; i++) {
 		const GElf_Shdr *sh = &r->section[i];
-		bool code = sh->sh_flags & SHF_EXECINSTR;
-		const uint8_t *data;
-		const char *name;
+		bool code = sh->sh_flags & SHF_EXECINSTR &&
+			    sh->sh_type == SHT_PROGBITS;
+		const char *name = co_elf_string(r, shstrndx, sh->sh_name);
 
-		if (sh->sh_type != SHT_PROGBITS || !sh->sh_size ||
-		    !(code || sh->sh_flags & SHF_ALLOC))
+		if (!is_listed(sh, name))
 			continue;
-		name = co_elf_string(r, shstrndx, sh->sh_name);
-		data = co_file_bytes(r->co, sh->sh_addr, sh->sh_size);
-		if (!name || !data)
+		if (!name || !add_text(r->co,
+				       code ? &t[r->co->n_texts++] :
+					      &other[r->co->n_datas++],
+				       name, sh))
 			return err_set(e, ERR_INPUT, "section %zu: %s", i,
 				       name ? "outside the loaded segments" :
 					      "its name is no proper string");
-		if (!strcmp(name, ".got"))
-			continue;
-		*(code ? &t[r->co->n_texts++] :
-			 &other[r->co->n_datas++]) = (struct co_text){
-			.name = name,
-			.vaddr = sh->sh_addr,
-			.size_bytes = sh->sh_size,
-			.align = sh->sh_addralign,
-			.writable = sh->sh_flags & SHF_WRITE,
-			.data = data,
-		};
 	}
 	return true;
 }
@@ -389,8 +407,24 @@ bool co_elf_table(struct co_reader *r, size_t sec, size_t entry,
 	return true;
 }
 
-static bool read_symtab(struct co_reader *r, struct co_symbol *out, size_t sec,
-			struct err *e)
+static bool add_undefined(struct co_reader *r, const char **out, size_t sec,
+			  const GElf_Sym *s, struct err *e)
+{
+	const char *name =
+		co_elf_string(r, r->section[sec].sh_link, s->st_name);
+
+	if (!name)
+		return err_set(e, ERR_INPUT,
+			       "the name of an undefined symbol, at 0x%x, is "
+			       "no proper string",
+			       s->st_name);
+	if (*name)
+		out[r->co->n_undefined++] = name;
+	return true;
+}
+
+static bool read_symtab(struct co_reader *r, struct co_symbol *out,
+			const char **undefined, size_t sec, struct err *e)
 {
 	Elf_Data *d;
 	size_t n;
@@ -405,6 +439,10 @@ static bool read_symtab(struct co_reader *r, struct co_symbol *out, size_t sec,
 				       elf_errmsg(-1));
 		if (sym_is_loaded(r, &s) &&
 		    !add_symbol(r, out, r->section[sec].sh_link, &s, e))
+			return false;
+		if (r->section[sec].sh_type == SHT_DYNSYM &&
+		    s.st_shndx == SHN_UNDEF &&
+		    !add_undefined(r, undefined, sec, &s, e))
 			return false;
 	}
 	return true;
@@ -444,6 +482,7 @@ bool co_elf_is_symtab(const GElf_Shdr *sh)
 bool co_elf_symbols(struct co_reader *r, struct err *e)
 {
 	struct co_symbol *s;
+	const char **undefined;
 	uint64_t room = 0;
 
 	for (size_t i = 0; i < r->n_sections; i++)
@@ -454,9 +493,11 @@ bool co_elf_symbols(struct co_reader *r, struct err *e)
 			       room, CO_MAX_SYMBOLS);
 	s = arena_alloc(&r->co->mem, (room + 1) * sizeof(*s));
 	r->co->symbols = s;
+	undefined = arena_alloc(&r->co->mem, (room + 1) * sizeof(*undefined));
+	r->co->undefined = undefined;
 	for (size_t i = 0; i < r->n_sections; i++)
 		if (co_elf_is_symtab(&r->section[i]) &&
-		    !read_symtab(r, s, i, e))
+		    !read_symtab(r, s, undefined, i, e))
 			return false;
 	qsort(s, r->co->n_symbols, sizeof(*s), symbol_order);
 	drop_repeated(r->co, s);
@@ -500,6 +541,10 @@ static bool scan_notes(struct co_reader *r, uint64_t off, uint64_t size,
 			continue;
 		*data = r->co->bytes + off + desc;
 		*len = nh.n_descsz;
+		if (at < size) {
+			r->co->notes = r->co->bytes + off + at;
+			r->co->notes_bytes = size - at;
+		}
 		return true;
 	}
 	return true;

@@ -44,6 +44,8 @@ static enum co_rank rank_of(const char *name, uint32_t type, uint32_t flags)
 		return RANK_READ;
 	if (!strcmp(name, ".data.rel.ro"))
 		return RANK_RELRO;
+	if (!strcmp(name, ".got"))
+		return RANK_GOT;
 	return type == ISA_SHT_NOBITS ? RANK_BSS : RANK_DATA;
 }
 
@@ -525,6 +527,8 @@ static int count_phdrs(const struct co_writer *w)
 
 static bool link_object(struct co_writer *w, struct buf *out, struct err *e)
 {
+	/* First: notes that the text has, too, follow the metadata's. */
+	co_note_plan(w);
 	if (!place_inputs(w, e) || !co_dynamic_plan(w, e))
 		return false;
 	copy_inputs(w);

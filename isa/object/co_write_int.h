@@ -82,6 +82,8 @@ uint64_t co_symbol_addr(const struct co_writer *w, int symbol);
 
 /* ------------------------------------------------------ co_dynamic.c ---- */
 
+/* The metadata as a note: the first section. */
+void co_note_plan(struct co_writer *w);
 /* Sections that the loader reads, with their sizes. */
 bool co_dynamic_plan(struct co_writer *w, struct err *e);
 /* Their contents, once addresses are known. */

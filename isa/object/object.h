@@ -219,11 +219,11 @@ struct co_symbol {
 	uint8_t visibility; /* STV_DEFAULT 0, HIDDEN 2, PROTECTED 3 */
 };
 
-struct co_text { /* one section of code, or of data with bytes in the file */
+struct co_text { /* one section of code or data */
 	const char *name;
 	uint64_t vaddr, size_bytes, align;
 	bool writable;
-	const uint8_t *data; /* into the caller's bytes */
+	const uint8_t *data; /* into the caller's bytes; NULL: zeros (.bss) */
 };
 
 struct co {
@@ -239,6 +239,8 @@ struct co {
 	bool has_metadata;
 	const uint8_t *metadata; /* MessagePack, into `bytes`; or NULL */
 	size_t metadata_bytes;
+	const uint8_t *notes; /* behind the metadata's: of other sources */
+	size_t notes_bytes;
 	/* amdhsa.printf as it stands: "ID:ARGS:BYTES...:FORMAT", escaped. */
 	const char *const *printf_formats;
 	uint32_t n_printf_formats;
@@ -255,10 +257,12 @@ struct co {
 	uint32_t n_segments;
 	const struct co_text *texts; /* in the order of the section table */
 	uint32_t n_texts;
-	const struct co_text *datas; /* likewise, without what linkers make */
+	const struct co_text *datas; /* likewise, with .got */
 	uint32_t n_datas;
 	const struct co_symbol *symbols; /* by name; defined, in the image */
 	uint32_t n_symbols;
+	const char *const *undefined; /* what .dynsym wants of others */
+	uint32_t n_undefined;
 	const struct co_reloc *relocs;
 	uint32_t n_relocs;
 	const struct co_kernel *kernels; /* by name */

@@ -31,6 +31,13 @@ ok 'nothing is written' test ! -e "$tmp/bad.co"
 printf '\t.globl k\nk: s_endpgm\n\t.data\n\t.quad nowhere\n' >"$tmp/bad.s"
 exits 2 'an undefined symbol is refused' "$isa" asm "$tmp/bad.s" -o "$tmp/b.co"
 has "$tmp/err" "undefined symbol 'nowhere'" 'by name'
+{
+	printf '\t.section .got,"aw"\n\t.quad k\n\t.text\n\t.globl k\n'
+	printf 'k:\n\ts_add_u32 s0, s0, k@gotpcrel32@lo+4\n'
+} >"$tmp/bad.s"
+exits 2 'a GOT of its own beside one that asm makes' "$isa" asm "$tmp/bad.s" \
+	-o "$tmp/b.co"
+has "$tmp/err" "references to 'k'" 'is refused'
 exits 2 'a version that does not exist' "$isa" asm --code-object-version 3 \
 	"$data/asm/triple.s" -o "$tmp/b.co"
 exits 2 'a file for another chip' "$isa" asm --chip gfx1102 \

@@ -9,15 +9,19 @@ command -v readelf >/dev/null || skip_all 'readelf (binutils) is not installed'
 
 # The bytes of the sections, without their addresses.
 dump() { # FILE
-	for section in .text .rodata .data .data.rel.ro .note; do
+	for section in .text .rodata .data .data.rel.ro .got .note; do
 		echo "$section"
 		readelf -x $section "$1" 2>/dev/null |
 			sed -n 's/^ *0x[0-9a-f]* //p'
 	done
+	readelf -SW "$1" |
+		sed -n 's/.* \(\.bss .* [0-9a-f]* \)[0-9a-f]*/\1/p'
+	readelf -rW "$1" | awk '/R_AMDGPU/ { print $1, $3, $5, $6, $7 }' | sort
 }
 
 same=0 files=0
-for file in "$data"/kernels/*.co "$data"/verify/*.co "$data"/check/*.co; do
+for file in "$data"/kernels/*.co "$data"/verify/*.co "$data"/check/*.co \
+	"$data"/dis/*.co; do
 	files=$((files + 1))
 	"$isa" dis -o "$tmp/text.s" "$file"
 	"$isa" asm "$tmp/text.s" -o "$tmp/again.co" 2>"$tmp/err" ||
