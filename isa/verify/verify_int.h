@@ -75,8 +75,11 @@ enum { NOT_PENDING = 255, AGE_MAX = 62 };
 /* Halves of VGPRs: 2n is bits 15:0 of v(n), 2n + 1 bits 31:16. */
 enum { N_HALVES = 512 };
 
+enum vm_kind { VM_PLAIN, VM_SAMPLER, VM_BVH, VM_KINDS };
+
 struct vage {
-	uint8_t vm[N_HALVES];	/* that vector memory writes */
+	/* That vector memory writes, by what keeps order among itself. */
+	uint8_t vm[VM_KINDS][N_HALVES];
 	uint8_t lds[N_HALVES];	/* that LDS or FLAT writes */
 	uint8_t smem[128]; /* SGPRs that scalar memory or messages write: 0 */
 	uint8_t exp[N_HALVES];	/* that LDS direct loads write */

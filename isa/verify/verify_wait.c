@@ -8,6 +8,11 @@
  * completed every one with N or more younger ones of its own kind, whatever
  * else the counter counts.  Scalar loads and messages return in any order:
  * their age stays 0 and only a wait for 0 completes them (RDNA3 ISA 4.4).
+ *
+ * vmcnt counts vector memory in the order of issue, but registers are written in
+ * that order only within a kind: loads of buffers, flat addresses and images;
+ * what goes through the sampler; intersections of rays (LLVM's VmemType in
+ * SIInsertWaitcnts.cpp, and ACO's vmem_type).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +20,18 @@
 #include "base/vec.h"
 #include "isa/verify/verify_int.h"
 
-enum kind { K_VM, K_LDS, K_SMEM, K_EXP, K_LOCK };
+enum kind {
+	K_VM, /* and K_VM + 1 .. : enum vm_kind */
+	K_LDS = K_VM + VM_KINDS,
+	K_SMEM,
+	K_EXP,
+	K_LOCK
+};
 
 /* What an instruction does to the counters. */
 struct event {
 	bool vm, vs, lds, smem, exp, lock;
+	enum vm_kind vm_kind; /* if vm */
 	int wait_vm, wait_lgkm, wait_exp, wait_vs; /* counts, 255 = none */
 };
 
@@ -72,6 +84,20 @@ static void event_wait(const struct isa_inst *in, struct event *e)
 		e->wait_lgkm = imm;
 }
 
+static enum vm_kind vm_kind(const struct isa_inst *in)
+{
+	switch (in->op) {
+	case ISA_image_bvh_intersect_ray:
+	case ISA_image_bvh64_intersect_ray:
+		return VM_BVH;
+	case ISA_image_msaa_load: /* it has no sampler, but goes that way */
+		return VM_SAMPLER;
+	default:
+		return isa_op_info(in->op)->flags & ISA_SAMPLER ? VM_SAMPLER :
+								  VM_PLAIN;
+	}
+}
+
 static void event_of(const struct cfg_insn *x, struct event *e)
 {
 	bool load = x->flags & ISA_LOAD, store = x->flags & ISA_STORE;
@@ -82,6 +108,7 @@ static void event_of(const struct cfg_insn *x, struct event *e)
 	e->wait_vm = e->wait_lgkm = e->wait_exp = e->wait_vs = NO_WAIT;
 	if (x->vmem) {
 		e->vm = data || load;
+		e->vm_kind = vm_kind(&x->in);
 		e->vs = store || (atomic && !data);
 		e->lds = x->in.fmt == ISA_FMT_FLAT;
 		return;
@@ -154,7 +181,7 @@ void wait_call(struct vage *a)
 static void apply_waits(struct vage *a, const struct event *e)
 {
 	if (e->wait_vm != NO_WAIT)
-		retire_to_count(a->vm, N_HALVES, e->wait_vm);
+		retire_to_count(a->vm[0], sizeof(a->vm), e->wait_vm);
 	if (e->wait_lgkm != NO_WAIT) {
 		retire_to_count(a->lds, N_HALVES, e->wait_lgkm);
 		retire_to_count(&a->lds_store, 1, e->wait_lgkm);
@@ -244,8 +271,8 @@ static void apply_events(struct vage *a, const struct cfg_insn *x,
 			 const struct event *e)
 {
 	if (e->vm) {
-		age_outstanding(a->vm, N_HALVES);
-		set_ages(a->vm, &x->use, ISA_K_VGPR, ISA_DST);
+		age_outstanding(a->vm[0], sizeof(a->vm));
+		set_ages(a->vm[e->vm_kind], &x->use, ISA_K_VGPR, ISA_DST);
 	}
 	if (e->lds) {
 		age_outstanding(a->lds, N_HALVES);
@@ -282,7 +309,7 @@ static int track_age(const struct cfg_insn *x, enum kind kind, int part,
 	int wait;
 
 	event_of(x, &e);
-	wait = kind == K_VM		       ? e.wait_vm :
+	wait = kind < K_LDS		       ? e.wait_vm :
 	       kind == K_LDS || kind == K_SMEM ? e.wait_lgkm :
 						 e.wait_exp;
 	if (wait != NO_WAIT && age >= wait)
@@ -290,7 +317,7 @@ static int track_age(const struct cfg_insn *x, enum kind kind, int part,
 	if (uses_part(x, kind, kind == K_LOCK ? ISA_DST : ISA_SRC | ISA_DST,
 		      part))
 		return -1;
-	if ((kind == K_VM && e.vm) || (kind == K_LDS && e.lds) ||
+	if ((kind < K_LDS && e.vm) || (kind == K_LDS && e.lds) ||
 	    (kind == K_EXP && e.exp))
 		age += age < AGE_MAX;
 	return age;
@@ -302,7 +329,7 @@ static bool is_producer(const struct cfg_insn *x, enum kind kind, int part)
 	int role = kind == K_LOCK ? ISA_SRC : ISA_DST;
 
 	event_of(x, &e);
-	if (!(kind == K_VM   ? e.vm :
+	if (!(kind < K_LDS   ? e.vm && K_VM + e.vm_kind == kind :
 	      kind == K_LDS  ? e.lds :
 	      kind == K_SMEM ? e.smem :
 	      kind == K_EXP  ? e.exp :
@@ -425,6 +452,9 @@ static const struct {
 	const char *counter, *doing;
 } kinds[] = {
 	[K_VM] = { VERIFY_WAIT_VM, "vmcnt", "is still being loaded" },
+	[K_VM + VM_SAMPLER] = { VERIFY_WAIT_VM, "vmcnt",
+				"is still being loaded" },
+	[K_VM + VM_BVH] = { VERIFY_WAIT_VM, "vmcnt", "is still being loaded" },
 	[K_LDS] = { VERIFY_WAIT_LGKM, "lgkmcnt", "is still being loaded" },
 	[K_SMEM] = { VERIFY_WAIT_LGKM, "lgkmcnt", "is still being loaded" },
 	[K_EXP] = { VERIFY_WAIT_EXP, "expcnt", "is still being loaded" },
@@ -458,14 +488,15 @@ static void report_pending(struct verifier *v, int insn, enum kind kind,
 static bool in_order(const struct cfg_insn *x, const struct event *e,
 		     enum kind kind)
 {
-	if (x->in.fmt == ISA_FMT_FLAT || x->in.fmt == ISA_FMT_MIMG)
+	if (x->in.fmt == ISA_FMT_FLAT)
 		return false;
-	return (kind == K_VM && e->vm) || (kind == K_LDS && e->lds) ||
+	return (kind < K_LDS && e->vm && kind == K_VM + e->vm_kind) ||
+	       (kind == K_LDS && e->lds) ||
 	       (kind == K_EXP && e->exp);
 }
 
 static void check_access(struct verifier *v, uint8_t *a, int insn,
-			 enum kind kind, int use, const struct event *e)
+			 int kind, int use, const struct event *e)
 {
 	const struct cfg_insn *x = &v->g.insn[insn];
 	const int role = x->use.reg[use].role;
@@ -538,7 +569,8 @@ void wait_step(struct verifier *v, struct vstate *s, int insn)
 			check_access(v, a->smem, insn, K_SMEM, i, &e);
 			continue;
 		}
-		check_access(v, a->vm, insn, K_VM, i, &e);
+		for (int k = 0; k < VM_KINDS; k++)
+			check_access(v, a->vm[k], insn, K_VM + k, i, &e);
 		check_access(v, a->lds, insn, K_LDS, i, &e);
 		check_access(v, a->exp, insn, K_EXP, i, &e);
 		check_access(v, a->lock, insn, K_LOCK, i, &e);

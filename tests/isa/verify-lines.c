@@ -35,6 +35,21 @@
 #define STORE_LOW "global_store_b16 v0, v1, s[6:7]"
 #define STORE_HIGH "global_store_d16_hi_b16 v0, v1, s[6:7]"
 
+/* Results in v1 of every kind of vector memory that waits on vmcnt. */
+#define BUFFER "buffer_load_b32 v1, v0, s[8:11], 0 offen; "
+#define GLOBAL "global_load_b32 v1, v0, s[2:3]; "
+#define IMAGE  "image_load v1, v[6:7], s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D; "
+#define SIZE \
+	"image_get_resinfo v1, v6, s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D; "
+#define SAMPLE \
+	"image_sample v1, v[6:7], s[8:15], s[16:19] dmask:0x1 " \
+	"dim:SQ_RSRC_IMG_2D; "
+#define MSAA \
+	"image_msaa_load v[1:4], v[6:8], s[8:15] dmask:0x1 " \
+	"dim:SQ_RSRC_IMG_2D_MSAA; "
+#define RAY "image_bvh_intersect_ray v[1:4], v[10:20], s[8:11]; "
+#define READ "v_mov_b32 v9, v1"
+
 static const struct {
 	const char *name;
 	int wave;
@@ -118,6 +133,40 @@ static const struct {
 	  LDS_HALVES "ds_store_b16_d16_hi v0, v1", VERIFY_WAIT_LGKM },
 	{ "a byte of it", 32, LDS_HALVES "ds_store_b8_d16_hi v0, v1",
 	  VERIFY_WAIT_LGKM },
+	{ "loads of every sort keep order", 32,
+	  BUFFER GLOBAL IMAGE SIZE BUFFER "s_waitcnt vmcnt(0); " READ, -1 },
+	{ "samples keep order", 32,
+	  SAMPLE MSAA SAMPLE "s_waitcnt vmcnt(0); " READ, -1 },
+	{ "rays keep order", 32, RAY RAY "s_waitcnt vmcnt(0); " READ, -1 },
+	{ "a load over a sample", 32, SAMPLE GLOBAL, VERIFY_WAIT_VM },
+	{ "a sample over a load of an image", 32, IMAGE SAMPLE,
+	  VERIFY_WAIT_VM },
+	{ "a load of an image over one of samples", 32, MSAA IMAGE,
+	  VERIFY_WAIT_VM },
+	{ "a load over a ray", 32, RAY BUFFER, VERIFY_WAIT_VM },
+	{ "a ray over a sample", 32, SAMPLE RAY, VERIFY_WAIT_VM },
+	{ "a sample, waited for, and a load", 32,
+	  SAMPLE "s_waitcnt vmcnt(0); " GLOBAL, -1 },
+	{ "the count is of all kinds", 32,
+	  SAMPLE "global_load_b32 v5, v0, s[2:3]; s_waitcnt vmcnt(1); " READ,
+	  -1 },
+	{ "and no wait is too long for it", 32,
+	  SAMPLE "global_load_b32 v5, v0, s[2:3]; s_waitcnt vmcnt(2); " READ,
+	  VERIFY_WAIT_VM },
+	{ "an image is still loaded", 32, IMAGE READ, VERIFY_WAIT_VM },
+	{ "a ray is still on its way", 32, RAY READ, VERIFY_WAIT_VM },
+	{ "lanes with a descriptor each, in turn", 32,
+	  "s_mov_b32 s20, exec_lo; v_readfirstlane_b32 s8, v5; "
+	  "v_cmp_eq_u32_e32 vcc_lo, s8, v5; s_and_saveexec_b32 s21, vcc_lo; "
+	  SAMPLE "s_xor_b32 exec_lo, exec_lo, s21; s_cbranch_execnz -10; "
+	  "s_mov_b32 exec_lo, s20; s_waitcnt vmcnt(0); " READ,
+	  -1 },
+	{ "and without the wait behind", 32,
+	  "s_mov_b32 s20, exec_lo; v_readfirstlane_b32 s8, v5; "
+	  "v_cmp_eq_u32_e32 vcc_lo, s8, v5; s_and_saveexec_b32 s21, vcc_lo; "
+	  SAMPLE "s_xor_b32 exec_lo, exec_lo, s21; s_cbranch_execnz -10; "
+	  "s_mov_b32 exec_lo, s20; " READ,
+	  VERIFY_WAIT_VM },
 	{ "a tail call to an address from memory", 32,
 	  CALL "s_load_b64 s[16:17], s[0:1], 0x0; s_waitcnt lgkmcnt(0); "
 	  NARROW "s_setpc_b64 s[16:17]",

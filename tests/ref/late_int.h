@@ -22,9 +22,13 @@ struct late_op {
 	bool loads, stores;
 	uint64_t exec;
 	uint32_t n_parts, part_bytes; /* accesses of a lane */
-	uint64_t at[64][2];
+	uint64_t at[64][4];
 	bool outside[64]; /* a buffer's bound: loads 0, stores nothing */
 	uint32_t data[64][16];
+	/* Images: whose, and how much of each part a sample has. */
+	uint32_t descriptor[8];
+	bool linear;
+	float weight[64][4];
 };
 
 enum late_state { LATE_READY, LATE_AT_BARRIER, LATE_ENDED };
@@ -76,6 +80,16 @@ bool late_step(struct late_wave *w);
 
 /* The vector ALU; false if there is no reference. */
 bool late_vector(struct late_wave *w, const struct isa_inst *in);
+
+/* ----------------------------------------------------- late_image.c ---- */
+
+bool late_is_image(const struct isa_inst *in);
+/* Addresses and data of op, whose exec is set; false: no reference. */
+bool late_issue_image(struct late_wave *w, const struct isa_inst *in,
+		      struct late_op *op);
+/* Parts to the registers of one lane. */
+void late_deliver_image(struct late_wave *w, const struct late_op *op,
+			int lane);
 
 /* ---------------------------------------------------- late_memory.c ---- */
 

@@ -26,6 +26,7 @@ bool late_is_memory(const struct isa_inst *in)
 	case ISA_FMT_GLOBAL:
 	case ISA_FMT_SCRATCH:
 	case ISA_FMT_MUBUF:
+	case ISA_FMT_MIMG:
 		return true;
 	}
 	return false;
@@ -201,6 +202,8 @@ static bool issue_vector(struct late_wave *w, const struct isa_inst *in,
 
 	op->exec = w->s.s[ISA_R_EXEC_LO] |
 		   (uint64_t)w->s.s[ISA_R_EXEC_HI] << 32;
+	if (late_is_image(in))
+		return late_issue_image(w, in, op);
 	op->n_parts = row->kind & PAIR ? 2 : 1;
 	op->part_bytes = (uint32_t)row->bytes;
 	op->loads = kind == LOADS || kind == SWAPS ||
@@ -297,6 +300,18 @@ static void touch_bytes(struct late_op *op, int lane, uint32_t part,
 		memcpy(data, old, n);
 }
 
+/* Lane i of a, and lane k of b. */
+static bool share_parts(const struct late_op *a, int i, const struct late_op *b,
+			int k)
+{
+	for (uint32_t p = 0; p < a->n_parts; p++)
+		for (uint32_t q = 0; q < b->n_parts; q++)
+			if (a->at[i][p] < b->at[k][q] + b->part_bytes &&
+			    b->at[k][q] < a->at[i][p] + a->part_bytes)
+				return true;
+	return false;
+}
+
 static bool share_bytes(const struct late_op *a, const struct late_op *b)
 {
 	for (int i = 0; i < 64; i++)
@@ -304,14 +319,8 @@ static bool share_bytes(const struct late_op *a, const struct late_op *b)
 			if (!(b->exec >> k & 1) ||
 			    (a->space == LATE_SCRATCH && i != k))
 				continue;
-			for (unsigned p = 0; p < 4; p++)
-				if ((p & 1) < a->n_parts &&
-				    (p >> 1) < b->n_parts &&
-				    a->at[i][p & 1] <
-					    b->at[k][p >> 1] + b->part_bytes &&
-				    b->at[k][p >> 1] <
-					    a->at[i][p & 1] + a->part_bytes)
-					return true;
+			if (share_parts(a, i, b, k))
+				return true;
 		}
 	return false;
 }
@@ -425,7 +434,11 @@ static void deliver(struct late_wave *w, const struct late_op *op)
 		return;
 	}
 	for (int i = 0; i < w->lanes; i++)
-		if (op->exec >> i & 1)
+		if (!(op->exec >> i & 1))
+			continue;
+		else if (late_is_image(in))
+			late_deliver_image(w, op, i);
+		else
 			deliver_lane(w, op,
 				     in->f[in->fmt == ISA_FMT_MUBUF ?
 						   ISA_F_VDATA : ISA_F_VDST],
