@@ -162,7 +162,7 @@ static void bench_load(struct bench_machine *m, const struct bench_code *c)
 	soft_code_cache_free(m->group.code);
 	m->group.code = soft_code_cache_new();
 	if (m->slow)
-		soft_code_cache_slow(m->group.code);
+		soft_code_cache_limit(m->group.code, SOFT_HANDLERS);
 	m->code = c;
 }
 

@@ -180,6 +180,9 @@ static const struct group groups[] = {
 			    "global_atomic_add_u32 v30, v0, v10, s[2:3] glc\n"
 			    "global_atomic_add_f32 v0, v20, s[2:3] "
 			    "offset:512\n", 0 },
+	{ "global atomics, one dword",
+	  "global_atomic_add_u32 v20, v10, s[2:3]\n"
+	  "global_atomic_add_f32 v20, v20, s[2:3] offset:512\n", 0 },
 	{ "WMMA f16, bf16",
 	  "v_wmma_f32_16x16x16_f16 v[40:47], v[50:57], v[60:67], v[40:47]\n"
 	  "v_wmma_f32_16x16x16_bf16 v[70:77], v[50:57], v[60:67], v[70:77]\n",

@@ -191,9 +191,9 @@ static inline uint32_t random_mode(unsigned flags)
 		mode |= SOFT_MODE_DX10_CLAMP;
 	if (chance(20))
 		mode |= SOFT_MODE_FP16_OVFL;
-	if (chance(30) && flags & (ARITH | MIX))
+	if (chance(30) && flags & (ARITH | MIX | TRANS))
 		mode |= rnd() & 15;
-	if (chance(30) && flags & (ARITH | MIX))
+	if (chance(30) && flags & (ARITH | MIX | TRANS))
 		mode &= 0xffffff0f | (uint32_t)rnd();
 	return mode;
 }

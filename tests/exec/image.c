@@ -495,7 +495,7 @@ static void test_refusals(void)
 	test_refused("image_store v4, v[32:33], s[8:15] dmask:0x4 "
 		     "dim:SQ_RSRC_IMG_2D d16", &p, "image_store", "dmask");
 	test_refused("image_bvh_intersect_ray v[4:7], v[32:42], s[8:11]", &p,
-		     "image_bvh_intersect_ray", "precision");
+		     "image_bvh_intersect_ray", "type 9");
 	q = plain_picture(&r32), q.k = &kinds[3];
 	test_refused("image_get_resinfo v4, v32, s[8:15] dmask:0x1 "
 		     "dim:SQ_RSRC_IMG_1D_ARRAY", &q, "image_get_resinfo",

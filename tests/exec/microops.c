@@ -1,8 +1,8 @@
 /*
- * The fast form of straight code gives what the instructions one by one give:
- * random loops run once in slices of many instructions and once in slices of
- * one, which never use the fast form; registers, memory, LDS, faults and
- * counters must agree.  What the instructions themselves compute is tested
+ * The fast forms of straight code, microops and host code, give what the
+ * instructions one by one give: random loops run once in slices of many
+ * instructions and once in slices of one, which never use a fast form;
+ * registers, memory, LDS, faults and counters must agree.  What the instructions themselves compute is tested
  * elsewhere.
  *
  * T0_SEED chooses other loops, T0_SOFT_SIMD=v2 or v3 the code for processors
@@ -256,22 +256,36 @@ static void crowd(struct isa_gen_state *g, struct isa_inst *in)
 /* Of shared fragments and few sums; sometimes a sum replaces a fragment. */
 static int random_product(struct isa_gen_state *g, int size, uint8_t *to)
 {
-	static const char *const type[] = { "f32_16x16x16_f16",
-					    "f32_16x16x16_bf16" };
+	static const struct {
+		const char *name, *mods;
+		int dwords; /* of a fragment */
+	} type[] = {
+		{ "f32_16x16x16_f16", "", 8 },
+		{ "f32_16x16x16_bf16", "", 8 },
+		{ "f16_16x16x16_f16", "", 8 },
+		{ "f16_16x16x16_f16", "op_sel:[0,0,1]", 8 },
+		{ "bf16_16x16x16_bf16", "", 8 },
+		{ "i32_16x16x16_iu8", "", 4 },
+		{ "i32_16x16x16_iu8", "neg_lo:[1,0,0]", 4 },
+		{ "i32_16x16x16_iu8", "neg_lo:[1,1,0] clamp", 4 },
+		{ "i32_16x16x16_iu4", "", 2 },
+		{ "i32_16x16x16_iu4", "neg_lo:[0,1,0]", 2 },
+	};
 	struct isa_target t = { ISA_GFX11, size, .lax = true };
+	uint32_t k = gen_below(g, ARRAY_SIZE(type));
 	int n = 8 * 32 / size, a = FRAGMENTS + 8 * (int)gen_below(g, 3);
-	int b = FRAGMENTS + 8 * (int)gen_below(g, 3);
+	int b = FRAGMENTS + 8 * (int)gen_below(g, 3), m = type[k].dwords - 1;
 	int c = SUMS + 8 * (int)gen_below(g, 2);
 	int d = gen_percent(g, 80) ? c : FRAGMENTS + (int)gen_below(g, 16);
 	struct isa_inst in;
 	char text[120];
 
 	snprintf(text, sizeof(text),
-		 "v_wmma_%s v[%d:%d], v[%d:%d], v[%d:%d], v[%d:%d]",
-		 type[gen_below(g, 2)], d, d + n - 1, a, a + 7, b, b + 7, c,
-		 c + n - 1);
+		 "v_wmma_%s v[%d:%d], v[%d:%d], v[%d:%d], v[%d:%d] %s",
+		 type[k].name, d, d + n - 1, a, a + m, b, b + m, c, c + n - 1,
+		 type[k].mods);
 	if (isa_parse(&t, text, NULL, NULL, &in))
-		BUG("%s", text);
+		BUG("%s: %s", text, isa_parse(&t, text, NULL, NULL, &in));
 	return isa_encode(&in, to);
 }
 
@@ -385,10 +399,11 @@ static const char *differ(const struct machine *a, const struct machine *b)
 	return NULL;
 }
 
-static void run(struct machine *m, uint64_t slice)
+static void run_wave(struct machine *m, uint64_t slice, enum soft_form most)
 {
 	connect(m);
 	m->group.code = soft_code_cache_new();
+	soft_code_cache_limit(m->group.code, most);
 	while (m->w.state == SOFT_READY && m->w.n_insts < BUDGET)
 		soft_wave_run(&m->w, slice < BUDGET - m->w.n_insts ?
 					     slice : BUDGET - m->w.n_insts);
@@ -437,8 +452,9 @@ static bool one(struct isa_gen_state *g, struct machine *fast,
 	else
 		random_code(g, fast, size);
 	memcpy(slow, fast, sizeof(*slow));
-	run(fast, 97 + gen_below(g, 200));
-	run(slow, 1);
+	run_wave(fast, 97 + gen_below(g, 200),
+		 gen_percent(g, 50) ? SOFT_HOST_CODE : SOFT_MICROOPS);
+	run_wave(slow, 1, SOFT_HANDLERS);
 	what = differ(fast, slow);
 	*ended = fast->w.state != SOFT_FAULTED;
 	if (!what)
@@ -469,7 +485,7 @@ int main(void)
 		good += one(&g, &m[0], &m[1], i & 1 ? 64 : 32, NULL, &ended);
 		ran += ended;
 	}
-	is_u64(good, n, "random loops do the same in both forms");
+	is_u64(good, n, "random loops do the same in all forms");
 	ok(ran > n / 3, "%d of %d ran without a fault", ran, n);
 	for (size_t i = 0; i < ARRAY_SIZE(rare); i++) {
 		bool ended, same = true;

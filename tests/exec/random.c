@@ -1,13 +1,14 @@
 /*
  * Random programs over all encodings, run by the emulator in its fast and its
- * slow form (tests/exec/soft-fuzz.h).  T0_FUZZ_SECONDS=600 runs so long,
- * T0_SEED starts elsewhere, T0_FUZZ_SAVE=FILE keeps the input that failed.
+ * slow forms (tests/exec/soft-fuzz.h): 3,000, and 12,000 in the slow tests.
+ * T0_FUZZ_SECONDS=600 runs so long, T0_SEED starts elsewhere, T0_FUZZ_SAVE=FILE
+ * keeps the input that failed.
  */
 #include <stdio.h>
 
 #include "tests/exec/soft-fuzz.h"
 
-enum { INSTS = 14 };
+enum { INSTS = 14, MORE = 60 };
 
 static bool is_graphics(const uint8_t *code)
 {
@@ -44,7 +45,7 @@ static size_t random_input(struct isa_gen_state *g, uint8_t *data)
 					 0xbf078062, /* s_cmp_lg_u32 s98, 0 */
 					 0xbfa20000 /* s_cbranch_scc1 0 */ };
 	const uint32_t count = 0xb0620000 | (20 + gen_below(g, 20));
-	uint32_t n = 1 + gen_below(g, INSTS);
+	uint32_t n = 1 + gen_below(g, gen_percent(g, 80) ? INSTS : MORE);
 	struct isa_target t = { ISA_GFX11, 32, .lax = true };
 	size_t at = FUZZ_HEAD;
 
@@ -90,7 +91,9 @@ int main(void)
 		       (seconds ? strtoull(seconds, NULL, 10) : 0) * 1000000000;
 	struct isa_gen_state g = { .seed = 20261122, .gen = ISA_GFX11 };
 	struct soft_fuzz *z = soft_fuzz_new();
-	uint64_t n = 0, wanted = seconds ? UINT64_MAX : 3000, ended = 0;
+	uint64_t n = 0, ended = 0;
+	uint64_t wanted = seconds ? UINT64_MAX : getenv("T0_SLOW") ? 12000 :
+								     3000;
 	uint64_t insts = 0;
 	bool good = true;
 
@@ -98,7 +101,7 @@ int main(void)
 		g.seed = strtoull(seed, NULL, 0) | UINT64_C(1) << 62;
 	diag("seed 0x%llx", (unsigned long long)g.seed);
 	while (good && n < wanted && (!seconds || time_mono_ns() < end)) {
-		uint8_t data[FUZZ_HEAD + (INSTS + 4) * ISA_MAX_SIZE_BYTES];
+		uint8_t data[FUZZ_HEAD + (MORE + 4) * ISA_MAX_SIZE_BYTES];
 		size_t size = random_input(&g, data);
 
 		good = soft_fuzz_run(z, data, size);
@@ -108,7 +111,7 @@ int main(void)
 		insts += z[0].w[0].n_insts;
 		n++;
 	}
-	ok(good, "random programs do the same in both forms");
+	ok(good, "random programs do the same in all forms");
 	ok(ended > n / 3, "most come to their end");
 	diag("%llu programs, %llu instructions, %llu came to the end",
 	     (unsigned long long)n, (unsigned long long)insts,

@@ -1,8 +1,8 @@
 /*
  * soft-fuzz - any bytes as a program for the emulator: what decodes runs on a
- * workgroup of one or two waves, in small memory, twice: once in its fast form,
- * and once one instruction at a time, which never has one; registers, memory,
- * LDS, scratch, faults and counters must agree.
+ * workgroup of one or two waves, in small memory, three times: as code of the
+ * host, as microops, and one instruction at a time; registers, memory, LDS,
+ * scratch, faults and counters must agree.
  *
  *	soft_fuzz_run(&z, data, size_bytes);	// false after diagnostics
  *
@@ -38,6 +38,7 @@ enum {
 	FUZZ_BASE = 64,	   /* SGPR pairs that do, and */
 	FUZZ_BUFFER = 80,  /* descriptors of buffers */
 	FUZZ_SMALL = 96,   /* a small number */
+	FUZZ_FORMS = SOFT_HOST_CODE + 1,
 };
 
 #define FUZZ_CODE_VA	UINT64_C(0x7f0000)
@@ -363,14 +364,14 @@ static inline void fuzz_code(struct soft_fuzz *z, int wave, const uint8_t *data,
 /* ----------------------------------------------------------------- run ---- */
 
 /* Waves take turns from barrier to barrier, so that both runs interleave so. */
-static inline void fuzz_go(struct soft_fuzz *z, uint64_t slice)
+static inline void fuzz_go(struct soft_fuzz *z, uint64_t slice,
+			   enum soft_form most)
 {
 	bool again = true;
 
 	fuzz_connect(z);
 	z->group.code = soft_code_cache_new();
-	if (slice == 1)
-		soft_code_cache_slow(z->group.code);
+	soft_code_cache_limit(z->group.code, most);
 	while (again) {
 		again = false;
 		for (int i = 0; i < z->group.n_waves; i++) {
@@ -470,7 +471,7 @@ static inline void fuzz_explain(const struct soft_fuzz *a,
 	fuzz_print(a);
 }
 
-/* z: two of them, [fast, slow]. */
+/* z: one of each, [enum soft_form]. */
 static inline bool soft_fuzz_run(struct soft_fuzz *z, const uint8_t *data,
 				 size_t size)
 {
@@ -481,20 +482,26 @@ static inline bool soft_fuzz_run(struct soft_fuzz *z, const uint8_t *data,
 	size -= size < FUZZ_HEAD ? size : FUZZ_HEAD;
 	fuzz_state(&z[0], head);
 	fuzz_code(&z[0], z[0].w[0].wave_size, data + FUZZ_HEAD, size);
-	memcpy(&z[1], &z[0], sizeof(*z));
-	fuzz_go(&z[0], 100 + head[0]);
-	fuzz_go(&z[1], 1);
-	what = fuzz_differ(&z[0], &z[1]);
-	if (what)
-		fuzz_explain(&z[0], &z[1], what);
-	return !what;
+	for (int i = 1; i < FUZZ_FORMS; i++)
+		memcpy(&z[i], &z[0], sizeof(*z));
+	fuzz_go(&z[SOFT_HANDLERS], 1, SOFT_HANDLERS);
+	for (int i = SOFT_MICROOPS; i < FUZZ_FORMS; i++) {
+		fuzz_go(&z[i], 100 + head[0], (enum soft_form)i);
+		what = fuzz_differ(&z[i], &z[SOFT_HANDLERS]);
+		if (!what)
+			continue;
+		fuzz_explain(&z[i], &z[SOFT_HANDLERS], what);
+		diag("by %s", i == SOFT_MICROOPS ? "microops" : "host code");
+		return false;
+	}
+	return true;
 }
 
 static inline struct soft_fuzz *soft_fuzz_new(void)
 {
-	struct soft_fuzz *z = aligned_alloc(64, 2 * sizeof(*z));
+	struct soft_fuzz *z = aligned_alloc(64, FUZZ_FORMS * sizeof(*z));
 
-	memset(z, 0, 2 * sizeof(*z));
+	memset(z, 0, FUZZ_FORMS * sizeof(*z));
 	return z;
 }
 

@@ -203,7 +203,7 @@ static const struct sample words[] = {
 	{ ISA_v_sin_f32, 1, 0, 0, 6, "a denormal angle: 2 pi units" },
 	{ ISA_v_min_f32, 0x7fc00001, 0x7fc00002, 0, 0x7fc00001,
 	  "the first of two NaNs" },
-	{ ISA_v_fmac_dx9_zero_f32, 0, INF32, NEG32, NEG32, "0 * inf + -0" },
+	{ ISA_v_fmac_dx9_zero_f32, 0, INF32, NEG32, 0, "0 * inf + -0" },
 	{ ISA_v_dot2acc_f32_f16, 0x00003c00, 0x00003c00, 0x33000000, ONE32,
 	  "1 + 2^-25 rounds to 1" },
 	{ ISA_v_dot2acc_f32_f16, 0x00003c00, 0x0000bc00, ONE32, 0xb3800000,

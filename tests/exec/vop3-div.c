@@ -6,40 +6,9 @@
 #include <fenv.h>
 #include <math.h>
 
+#include "tests/bits.h"
 #include "tests/code.h"
 #include "tests/exec/lanes.h"
-
-static uint64_t bits64(double d)
-{
-	uint64_t u;
-
-	memcpy(&u, &d, 8);
-	return u;
-}
-
-static uint32_t bits32(float f)
-{
-	uint32_t u;
-
-	memcpy(&u, &f, 4);
-	return u;
-}
-
-static float float_of(uint32_t u)
-{
-	float f;
-
-	memcpy(&f, &u, 4);
-	return f;
-}
-
-static double double_of(uint64_t u)
-{
-	double d;
-
-	memcpy(&d, &u, 8);
-	return d;
-}
 
 /* A division of vop3-div.s, as compilers write it. */
 static void run_division(struct lanes *t, const char *label)
@@ -105,9 +74,9 @@ static void test_f32(uint64_t seed)
 		for (int i = 0; i < SOFT_LANES; i++) {
 			uint32_t a = t->v[0][0][i], b = t->v[0][1][i];
 			uint32_t got = t->v[0][3][i];
-			float want = float_of(a) / float_of(b);
+			float want = float32(a) / float32(b);
 
-			if (isnan(want) ? isnan(float_of(got)) :
+			if (isnan(want) ? isnan(float32(got)) :
 					  got == bits32(want))
 				continue;
 			if (!bad++)
@@ -137,7 +106,7 @@ static void test_f64(uint64_t seed)
 			uint64_t a = lanes_get64(t, 0, i);
 			uint64_t b = lanes_get64(t, 2, i);
 			uint64_t got = lanes_get64(t, 6, i);
-			uint64_t want = bits64(double_of(a) / double_of(b));
+			uint64_t want = bits64(float64(a) / float64(b));
 
 			if (nan_bits64(want) ? nan_bits64(got) : got == want)
 				continue;
@@ -375,7 +344,7 @@ static double preop(struct lanes *t, double x, uint32_t segment)
 	lanes_set64(t, 0, bits64(x));
 	lanes_set(t, 2, segment);
 	lanes_text(t, code);
-	return double_of(lanes_get64(t, 6, 0));
+	return float64(lanes_get64(t, 6, 0));
 }
 
 /* The segments, put together and multiplied by pi, are just below 2. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "probes/discover/discover.h"
+#include "tests/bits.h"
 #include "tests/tap.h"
 
 #define LANES	 PROBE_LANES
@@ -50,22 +51,6 @@ static void is_wanted(const char *what)
 			     t.row[i][3]);
 		table_fini(&t);
 	}
-}
-
-static float f32(uint32_t u)
-{
-	float f;
-
-	memcpy(&f, &u, 4);
-	return f;
-}
-
-static uint32_t u32(float f)
-{
-	uint32_t u;
-
-	memcpy(&u, &f, 4);
-	return u;
 }
 
 static uint32_t reverse(uint32_t u)
@@ -131,27 +116,27 @@ static void vector(void)
 {
 	if (ok(run("VOP1:5"), "v_cvt_f32_i32 executes")) {
 		for (int l = 0; l < LANES; l++)
-			want.v[0][l] = u32((float)(int32_t)was.v[8][l]);
+			want.v[0][l] = bits32((float)(int32_t)was.v[8][l]);
 		is_wanted("VOP1 v_cvt_f32_i32");
 	}
 	if (ok(run("VOP2:3"), "v_add_f32 executes")) {
 		for (int l = 0; l < LANES; l++)
-			want.v[0][l] = u32(f32(was.v[8][l]) +
-					   f32(was.v[16][l]));
+			want.v[0][l] = bits32(float32(was.v[8][l]) +
+					   float32(was.v[16][l]));
 		is_wanted("VOP2 v_add_f32");
 	}
 	if (ok(run("VOP2:43"), "v_fmac_f32 executes")) {
 		for (int l = 0; l < LANES; l++)
-			want.v[0][l] = u32(fmaf(f32(was.v[8][l]),
-						f32(was.v[16][l]),
-						f32(was.v[0][l])));
+			want.v[0][l] = bits32(fmaf(float32(was.v[8][l]),
+						float32(was.v[16][l]),
+						float32(was.v[0][l])));
 		is_wanted("VOP2 v_fmac_f32");
 	}
 	if (ok(run("VOPC:17"), "v_cmp_lt_f32 executes")) {
 		want.vcc[0] = 0;
 		for (int l = 0; l < LANES; l++)
-			want.vcc[0] |= (uint32_t)(f32(was.v[8][l]) <
-						  f32(was.v[16][l])) << l;
+			want.vcc[0] |= (uint32_t)(float32(was.v[8][l]) <
+						  float32(was.v[16][l])) << l;
 		is_wanted("VOPC v_cmp_lt_f32");
 	}
 	if (ok(run("VOP3:597"), "v_add3_u32 executes")) {
@@ -204,8 +189,8 @@ static void wide(void)
 	}
 	if (ok(run("VOPDX:4"), "v_dual_add_f32 executes")) {
 		for (int l = 0; l < LANES; l++) {
-			want.v[0][l] = u32(f32(was.v[8][l]) +
-					   f32(was.v[16][l]));
+			want.v[0][l] = bits32(float32(was.v[8][l]) +
+					   float32(was.v[16][l]));
 			want.v[1][l] = was.v[9][l];
 		}
 		is_wanted("VOPD v_dual_add_f32 :: v_dual_mov_b32");

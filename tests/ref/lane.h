@@ -15,6 +15,8 @@ enum ref_flag {
 	PAIR = 8,     /* run once for each 16-bit half */
 	MIX = 16,     /* sources are f32, or f16 as op_sel_hi says */
 	DOT = 32,     /* within l->tolerance of the exact sum */
+	NODEN = 64,   /* f32 denormals are zeros, whatever MODE says */
+	OMOD = 128,   /* omod counts whatever MODE's denormals are */
 };
 
 struct ref_lane {
@@ -253,14 +255,12 @@ static inline bool zero32(uint64_t u)
 	return !ref_mag(&F32, u);
 }
 
-/* Left out: which NaN comes of a zero factor and a NaN addend. */
-static inline uint64_t dx9(struct ref_lane *l, uint64_t a, uint64_t b,
-			   uint64_t c, int round)
+/* A zero factor makes +0. */
+static inline uint64_t dx9(uint64_t a, uint64_t b, uint64_t c, int round)
 {
 	if (!zero32(a) && !zero32(b))
 		return ref_fma(&F32, a, b, c, round);
-	l->skip = ref_is_nan(&F32, c);
-	return c;
+	return ref_add(&F32, 0, c, round);
 }
 
 /* b - a, whose first source is still a. */
@@ -314,7 +314,7 @@ static inline uint64_t ovfl32(const struct ref_lane *l, uint64_t from,
 
 static inline uint64_t widened(uint64_t half)
 {
-	return ref_convert(&F32, &F16, half, 0);
+	return ref_convert(&F32, &F16, half, REF_SIGNAL);
 }
 
 /* a * b + c of f32 sources, rounded once to f16; a NaN comes through f32. */
@@ -418,10 +418,11 @@ static inline int64_t norm(const struct ref_fmt *f, uint64_t u, int low,
 
 static inline uint64_t fract(const struct ref_fmt *f, uint64_t u, int round)
 {
-	uint64_t d = ref_sub(f, u, ref_rint(f, u, REF_DOWN), round);
+	int signal = round & REF_SIGNAL;
+	uint64_t d = ref_sub(f, u, ref_rint(f, u, REF_DOWN | signal), round);
 
 	if (ref_mag(f, u) == ref_inf(f))
-		return ref_nan(f, NULL, 0);
+		return ref_nan(f, NULL, 0, 0);
 	return ref_is_nan(f, d) || d < ref_one(f) || d & ref_sign(f) ?
 		       d :
 		       ref_one(f) - 1;
@@ -495,9 +496,13 @@ static inline uint64_t div_fmas(const struct ref_fmt *f, struct ref_lane *l,
 	return ref_result(f, r, round, product.nan ? 2 : 3, a, b, c);
 }
 
-/* Left out: quotients that are no normal numbers. */
+/*
+ * Left out: quotients that are no normal numbers.  gfx1100 takes a half that is
+ * infinite, or a NaN, for an overflow (AMD, rocjitsu's adjacent_fp_cases).
+ */
 static inline uint64_t div_fixup(const struct ref_fmt *f, struct ref_lane *l,
-				 uint64_t q, uint64_t den, uint64_t num)
+				 uint64_t q, uint64_t den, uint64_t num,
+				 int round)
 {
 	const uint64_t nans[] = { num, den };
 	uint64_t sign = (den ^ num) & ref_sign(f);
@@ -506,11 +511,15 @@ static inline uint64_t div_fixup(const struct ref_fmt *f, struct ref_lane *l,
 
 	if (n > ref_inf(f) || d > ref_inf(f) || (!n && !d) ||
 	    (n == ref_inf(f) && d == ref_inf(f)))
-		return ref_nan(f, nans, 2);
+		return ref_nan(f, nans, 2, 0);
 	if (!d || n == ref_inf(f))
 		return sign | ref_inf(f);
 	if (d == ref_inf(f) || !n)
 		return sign;
+	if (f == &F16 && ref_mag(f, q) >= ref_inf(f))
+		return sign | (l->mode & SOFT_MODE_FP16_OVFL ?
+				       ref_inf(f) - 1 :
+				       ref_overflow(f, sign, round));
 	l->skip = ref_is_nan(f, q) ||
 		  biased(f, num) - biased(f, den) < -bias + 2;
 	return sign | ref_mag(f, q);
@@ -604,17 +613,20 @@ static inline uint64_t dot2_chain(const struct ref_fmt *f, struct ref_lane *l,
 
 /* ----------------------------------------------------- transcendentals ---- */
 
-static inline uint64_t trans(const struct ref_fmt *f, uint64_t a, long double v)
+static inline uint64_t trans(const struct ref_fmt *f, uint64_t a, long double v,
+			     int round)
 {
-	return ref_is_nan(f, a) ? a | ref_quiet(f) : ref_from_value(f, v);
+	return ref_is_nan(f, a) ? ref_pass(f, a, round) : ref_from_value(f, v);
 }
 
 static inline uint64_t trans16(const struct ref_lane *l, uint64_t a,
 			       long double v)
 {
-	uint64_t u = trans(&F16, a, v);
+	uint64_t u = trans(&F16, a, v,
+			   l->mode & SOFT_MODE_IEEE ? 0 : REF_SIGNAL);
 
-	return isfinite(v) && ref_mag(&F16, u) == ref_inf(&F16) &&
+	return ref_mag(&F16, a) != ref_inf(&F16) &&
+			       ref_mag(&F16, u) == ref_inf(&F16) &&
 			       l->mode & SOFT_MODE_FP16_OVFL ?
 		       u - 1 :
 		       u;
@@ -639,11 +651,11 @@ static inline long double turns(long double x, int quarter)
 	return -cosl(t);
 }
 
-#define TRANS_OF(f, v) (x = ref_value(f, a), trans(f, a, v))
+#define TRANS_OF(f, v) (x = ref_value(f, a), trans(f, a, v, rs))
 #define TRANS16(v)     (x = ref_value(&F16, a), trans16(l, a, v))
 /* The f32 unit knows no denormals. */
 #define TRANS32(v)                               \
 	(x = ref_value(&F32, ref_flush(&F32, a)), \
-	 ref_flush(&F32, trans(&F32, a, v)))
+	 ref_flush(&F32, trans(&F32, a, v, rs)))
 
 #endif

@@ -6,7 +6,9 @@
  *	uint64_t u = ref_fma(f, a, b, c, 0);	// bits in, bits out
  *
  * A NaN result is RDNA's: the first source that is a NaN, made quiet, else the
- * negative quiet NaN.
+ * negative quiet NaN.  Added to a rounding, REF_SIGNAL lets a signalling NaN be
+ * one, and REF_FLUSH makes zero of what would be below the smallest normal
+ * number if it were rounded to as many bits.
  */
 #ifndef T0_TESTS_REF_NUM_H
 #define T0_TESTS_REF_NUM_H
@@ -26,7 +28,7 @@ static const struct ref_fmt F16 = { 5, 10 }, BF16 = { 8, 7 }, F32 = { 8, 23 },
 			    F64 = { 11, 52 };
 
 /* Roundings, as two bits of MODE name them. */
-enum { REF_EVEN, REF_UP, REF_DOWN, REF_ZERO };
+enum { REF_EVEN, REF_UP, REF_DOWN, REF_ZERO, REF_SIGNAL = 4, REF_FLUSH = 8 };
 
 /* (-1)^neg m 2^exp, unless inf or nan. */
 struct ref_num {
@@ -97,6 +99,7 @@ static inline struct ref_num ref_load(const struct ref_fmt *f, uint64_t u)
 /* Should a magnitude be rounded away from zero?  rest of 2 * half units. */
 static inline bool ref_away(bool neg, bool odd, u128 rest, u128 half, int round)
 {
+	round &= 3;
 	if (round == REF_EVEN)
 		return rest > half || (rest == half && odd);
 	return rest && ((round == REF_UP && !neg) ||
@@ -106,9 +109,23 @@ static inline bool ref_away(bool neg, bool odd, u128 rest, u128 half, int round)
 static inline uint64_t ref_overflow(const struct ref_fmt *f, bool neg,
 				    int round)
 {
-	bool inf = round == REF_EVEN || round == (neg ? REF_DOWN : REF_UP);
+	bool inf = !(round & 3) || (round & 3) == (neg ? REF_DOWN : REF_UP);
 
 	return ref_inf(f) - !inf;
+}
+
+/* The upper bits of m, without the last `drop`. */
+static inline uint64_t ref_drop(struct ref_num n, int drop, int round)
+{
+	uint64_t r;
+
+	if (drop > 127)
+		return ref_away(n.neg, false, 1, 2, round);
+	if (drop <= 0)
+		return (uint64_t)(n.m << -drop);
+	r = (uint64_t)(n.m >> drop);
+	return r + ref_away(n.neg, r & 1, n.m & (((u128)1 << drop) - 1),
+			    (u128)1 << (drop - 1), round);
 }
 
 /* Round once. */
@@ -117,7 +134,7 @@ static inline uint64_t ref_store(const struct ref_fmt *f, struct ref_num n,
 {
 	int bias = (1 << (f->exp_bits - 1)) - 1, top = 127, drop;
 	uint64_t sign = n.neg ? ref_sign(f) : 0, r;
-	u128 rest;
+	int least = 1 - bias - f->frac_bits;
 
 	if (n.nan)
 		return ref_sign(f) | ref_inf(f) | ref_quiet(f);
@@ -129,17 +146,15 @@ static inline uint64_t ref_store(const struct ref_fmt *f, struct ref_num n,
 		top--;
 	/* The unit of the result: that of its exponent, or of denormals. */
 	drop = top - f->frac_bits;
-	if (n.exp + drop < 1 - bias - f->frac_bits)
-		drop = 1 - bias - f->frac_bits - n.exp;
-	if (drop > 126) {
-		r = ref_away(n.neg, false, 1, 2, round);
-	} else if (drop <= 0) {
-		r = (uint64_t)(n.m << -drop);
-	} else {
-		rest = n.m & (((u128)1 << drop) - 1);
-		r = (uint64_t)(n.m >> drop);
-		r += ref_away(n.neg, r & 1, rest, (u128)1 << (drop - 1), round);
+	if (round & REF_FLUSH && n.exp + drop < least) {
+		/* A carry makes it twice as large. */
+		r = ref_drop(n, drop, round) >> f->frac_bits;
+		if (n.exp + drop + (r > 1) < least)
+			return sign;
 	}
+	if (n.exp + drop < least)
+		drop = least - n.exp;
+	r = ref_drop(n, drop, round);
 	/* r units of 2^(exp + drop); the carry into the exponent is wanted. */
 	r += (uint64_t)(n.exp + drop + bias + f->frac_bits - 1)
 	     << f->frac_bits;
@@ -192,7 +207,7 @@ static inline struct ref_num ref_add_num(struct ref_num a, struct ref_num b,
 	if (a.inf || b.inf)
 		return a.inf ? a : b;
 	if (!a.m && !b.m) {
-		a.neg = a.neg == b.neg ? a.neg : round == REF_DOWN;
+		a.neg = a.neg == b.neg ? a.neg : (round & 3) == REF_DOWN;
 		return a;
 	}
 	if (!a.m || !b.m)
@@ -213,17 +228,23 @@ static inline struct ref_num ref_add_num(struct ref_num a, struct ref_num b,
 	r.neg = b.m > a.m ? b.neg : a.neg;
 	r.m = b.m > a.m ? b.m - a.m : a.m - b.m;
 	if (!r.m)
-		r.neg = round == REF_DOWN;
+		r.neg = (round & 3) == REF_DOWN;
 	return r;
+}
+
+/* A NaN that is passed on. */
+static inline uint64_t ref_pass(const struct ref_fmt *f, uint64_t u, int round)
+{
+	return round & REF_SIGNAL ? u : u | ref_quiet(f);
 }
 
 /* The NaN that sources call for: the first of them. */
 static inline uint64_t ref_nan(const struct ref_fmt *f, const uint64_t *u,
-			       int n)
+			       int n, int round)
 {
 	for (int i = 0; i < n; i++)
 		if (ref_is_nan(f, u[i]))
-			return u[i] | ref_quiet(f);
+			return ref_pass(f, u[i], round);
 	return ref_sign(f) | ref_inf(f) | ref_quiet(f);
 }
 
@@ -235,7 +256,7 @@ static inline uint64_t ref_result(const struct ref_fmt *f, struct ref_num r,
 
 	for (int i = 0; i < n; i++)
 		r.nan |= ref_is_nan(f, u[i]);
-	return r.nan ? ref_nan(f, u, n) : ref_store(f, r, round);
+	return r.nan ? ref_nan(f, u, n, round) : ref_store(f, r, round);
 }
 
 static inline uint64_t ref_fma(const struct ref_fmt *f, uint64_t a, uint64_t b,
@@ -271,18 +292,23 @@ static inline uint64_t ref_sub(const struct ref_fmt *f, uint64_t a, uint64_t b,
 	return ref_add(f, a, nb, round);
 }
 
-/* Between formats; a NaN keeps its upper fraction bits and becomes quiet. */
+/*
+ * Between formats; a NaN keeps its upper fraction bits, and becomes quiet where
+ * they get fewer.
+ */
 static inline uint64_t ref_convert(const struct ref_fmt *to,
 				   const struct ref_fmt *from, uint64_t u,
 				   int round)
 {
 	int d = to->frac_bits - from->frac_bits;
+	bool signals = round & REF_SIGNAL && d > 0 && ref_is_snan(from, u);
 	uint64_t frac = u & ((UINT64_C(1) << from->frac_bits) - 1);
 
 	if (!ref_is_nan(from, u))
 		return ref_store(to, ref_load(from, u), round);
 	return (u & ref_sign(from) ? ref_sign(to) : 0) | ref_inf(to) |
-	       ref_quiet(to) | (d >= 0 ? frac << d : frac >> -d);
+	       (signals ? 0 : ref_quiet(to)) |
+	       (d >= 0 ? frac << d : frac >> -d);
 }
 
 static inline uint64_t ref_from_int(const struct ref_fmt *f, int64_t v,
@@ -301,7 +327,7 @@ static inline uint64_t ref_scale(const struct ref_fmt *f, uint64_t u, int by,
 	struct ref_num n = ref_load(f, u);
 
 	if (n.nan)
-		return u | ref_quiet(f);
+		return ref_pass(f, u, round);
 	n.exp += by;
 	return ref_store(f, n, round);
 }
@@ -345,7 +371,7 @@ static inline uint64_t ref_rint(const struct ref_fmt *f, uint64_t u, int round)
 	u128 rest;
 
 	if (n.nan)
-		return u | ref_quiet(f);
+		return ref_pass(f, u, round);
 	if (n.inf || n.exp >= 0 || !n.m)
 		return u;
 	if (n.exp < -120) {

@@ -23,12 +23,16 @@ typedef uint64_t lane_fn(struct ref_lane *l);
 		uint64_t a = l->s[0], b = l->s[1], c = l->s[2], d; \
 		bool clamp = l->clamp, ieee = l->mode & SOFT_MODE_IEEE; \
 		bool in = l->in, out = l->out; \
-		int rs = l->mode & 3, rh = l->mode >> 2 & 3; \
+		int nan = ieee ? 0 : REF_SIGNAL; \
+		int rs = (l->mode & 3) | nan | \
+			 (l->mode & 0x20 ? 0 : REF_FLUSH); \
+		int rh = (l->mode >> 2 & 3) | nan | \
+			 (l->mode & 0x80 ? 0 : REF_FLUSH); \
 		long double x = 0; \
 \
 		d = (uint64_t)(__VA_ARGS__); \
 		(void)a, (void)b, (void)c, (void)clamp, (void)ieee; \
-		(void)in, (void)rs, (void)rh, (void)x; \
+		(void)in, (void)rs, (void)rh, (void)nan, (void)x; \
 		l->out |= out; \
 		return d; \
 	}
@@ -167,7 +171,7 @@ static inline uint64_t mixed(uint64_t u, unsigned mods, uint32_t mode)
 	if (mods & ISA_M_HI_HI) {
 		u = (mods & ISA_M_HI ? u >> 16 : u) & 0xffff;
 		u = mode >> 6 & 1 ? u : ref_flush(&F16, u);
-		u = ref_convert(&F32, &F16, u, 0);
+		u = ref_convert(&F32, &F16, u, REF_SIGNAL);
 	} else {
 		u = mode >> 4 & 1 ? u : ref_flush(&F32, u);
 	}
@@ -220,21 +224,29 @@ static inline uint64_t flush_all(const struct ref_fmt *f, uint64_t u, int count)
 	return ref_flush(f, u);
 }
 
-/* omod and clamp of one float (RDNA3 ISA 7.2). */
+/*
+ * omod and clamp of one float (RDNA3 ISA 7.2).  What underflows in omod keeps
+ * its sign (measured on gfx1100: AMD, rocjitsu).
+ */
 static inline uint64_t finish(const struct ref_fmt *f,
-			      const struct isa_inst *in, uint32_t mode,
-			      uint64_t u)
+			      const struct isa_inst *in, unsigned flags,
+			      uint32_t mode, uint64_t u)
 {
 	static const int times[] = { 0, 1, 2, -1 };
+	const bool none = flags & OMOD || flushes(f, mode, true);
+	const int round = flags & TRANS ? 0 : mode >> (f == &F32 ? 0 : 2) & 3;
+	const bool inf = ref_mag(f, u) == ref_inf(f);
 
-	if (in->f[ISA_F_OMOD] && flushes(f, mode, true) &&
-	    !(mode & SOFT_MODE_IEEE) && !ref_is_nan(f, u)) {
-		/* What underflows here keeps its sign (measured on gfx1100). */
-		u = !ref_mag(f, u) ?
+	if (in->f[ISA_F_OMOD] && none && !(mode & SOFT_MODE_IEEE) &&
+	    !ref_is_nan(f, u)) {
+		u = !ref_mag(f, ref_flush(f, u)) ?
 			    0 :
 			    ref_flush(f, ref_scale(f, u,
 						   times[in->f[ISA_F_OMOD]],
-						   0));
+						   round | REF_FLUSH));
+		if (f == &F16 && mode & SOFT_MODE_FP16_OVFL && !inf &&
+		    ref_mag(f, u) == ref_inf(f))
+			u--;
 	}
 	if (!in->f[ISA_F_CLAMP])
 		return u;
@@ -356,13 +368,14 @@ static inline void lane_result(const struct isa_inst *in, const struct row *row,
 		gd |= (uint64_t)g[1][i] << 32;
 	if (t->bits == 16 && t->count == 1)
 		gd = (high ? gd >> 16 : gd) & 0xffff;
-	if (f && row->flags & (ARITH | MIX) && flushes(f, l->mode, true))
+	if (f && row->flags & (ARITH | MIX | TRANS) &&
+	    flushes(f, l->mode, true))
 		d = flush_all(f, d, t->count);
 	if (f && f != &BF16 && t->count == 2)
-		d = pair(finish(f, in, l->mode, d & 0xffff),
-			 finish(f, in, l->mode, d >> 16));
+		d = pair(finish(f, in, row->flags, l->mode, d & 0xffff),
+			 finish(f, in, row->flags, l->mode, d >> 16));
 	else if (f && f != &BF16)
-		d = finish(f, in, l->mode, d);
+		d = finish(f, in, row->flags, l->mode, d);
 	if (l->skip)
 		d = gd;
 	if (row->flags & TRANS &&
@@ -411,6 +424,9 @@ static inline void expect(const struct isa_inst *in, const struct row *row,
 				      .mode = mode,
 				      .clamp = in->f[ISA_F_CLAMP] };
 		uint64_t d;
+
+		if (row->flags & NODEN)
+			l.mode &= ~(uint32_t)SOFT_MODE_DENORM_F32;
 
 		if (!(old->s[ISA_R_EXEC_LO + lane / 32] >> lane % 32 & 1) ||
 		    first_lane(in, old, lane) == NOT_WRITTEN)

@@ -11,6 +11,7 @@
 
 #include "kfd/soft/exec/exec.h"
 
+struct soft_native;
 struct soft_superblock;
 
 struct soft_node {
@@ -35,11 +36,12 @@ struct soft_code_cache {
 	struct soft_chunk *chunk;
 	int n_in_chunk;
 	struct soft_superblock *fast; /* all of them, to be freed */
+	struct soft_native *native;   /* their host code */
 	struct soft_node *cur;	    /* being executed; NULL while fetching */
 	struct soft_range recent[SOFT_RECENT]; /* found in this slice */
 	unsigned n_found;
 	bool stale;
-	bool slow; /* no superblocks */
+	enum soft_form most;
 };
 
 #endif

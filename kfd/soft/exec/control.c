@@ -63,6 +63,8 @@ static void run_s_rfe_b64(struct soft_wave *w, const struct soft_uop *u)
 	if (w->privileged) {
 		w->privileged = false;
 		jump_to(w, soft_read_scalar(w, &u->in.opnd[0], &u->in));
+		if (w->halt)
+			w->state = SOFT_HALTED;
 		return;
 	}
 	soft_raise(w, SOFT_FAULT_ILLEGAL,
@@ -128,15 +130,32 @@ static void run_s_barrier(struct soft_wave *w, const struct soft_uop *u)
 		w->state = SOFT_AT_BARRIER;
 }
 
+/* Privileged waves of these chips pass over s_trap 2 (LLVM's gfx11 notes). */
 static void run_s_trap(struct soft_wave *w, const struct soft_uop *u)
 {
-	soft_raise(w, SOFT_FAULT_TRAP, "s_trap %u without a trap handler",
-		   u->in.f[ISA_F_SIMM16] & 0xff);
+	const unsigned id = u->in.f[ISA_F_SIMM16] & 0xff;
+
+	if (w->privileged && id == 2)
+		return;
+	if (!soft_trap_enter(w, w->pc - u->in.size_bytes, id))
+		soft_raise(w, SOFT_FAULT_TRAP,
+			   "s_trap %u without a trap handler", id);
+}
+
+/* Only a trap handler can know that somebody will look at the wave. */
+static bool set_halt(struct soft_wave *w, bool halt)
+{
+	if (halt && !w->group->env->traps)
+		return false;
+	w->halt = halt;
+	if (halt && !w->privileged)
+		w->state = SOFT_HALTED;
+	return true;
 }
 
 static void run_s_sethalt(struct soft_wave *w, const struct soft_uop *u)
 {
-	if (u->in.f[ISA_F_SIMM16] & 1)
+	if (!set_halt(w, u->in.f[ISA_F_SIMM16] & 1))
 		soft_raise(w, SOFT_FAULT_HANG,
 			   "s_sethalt 1: nothing can resume the wave");
 }
@@ -189,24 +208,6 @@ enum hwreg {
 	HWREG_SHADER_CYCLES = 29,
 };
 
-enum status {
-	STATUS_SCC = 1 << 0,
-	STATUS_PRIV = 1 << 5,
-	STATUS_EXECZ = 1 << 9,
-	STATUS_VCCZ = 1 << 10,
-	STATUS_IN_TG = 1 << 11,
-	STATUS_VALID = 1 << 16,
-};
-
-static uint32_t status_bits(const struct soft_wave *w)
-{
-	return STATUS_VALID | (w->scc ? STATUS_SCC : 0) |
-	       (w->privileged ? STATUS_PRIV : 0) |
-	       (soft_is_execz(w) ? STATUS_EXECZ : 0) |
-	       (soft_is_vccz(w) ? STATUS_VCCZ : 0) |
-	       (w->group->n_waves > 1 ? STATUS_IN_TG : 0);
-}
-
 /* 20 bits.  Where nobody models a pipeline: one cycle per instruction. */
 static uint32_t shader_cycles(const struct soft_wave *w)
 {
@@ -224,7 +225,7 @@ static bool hwreg_read(const struct soft_wave *w, int id, uint32_t *value)
 		*value = w->mode;
 		return true;
 	case HWREG_STATUS:
-		*value = status_bits(w);
+		*value = soft_status(w);
 		return true;
 	case HWREG_TRAPSTS:
 		*value = w->trapsts;
@@ -300,6 +301,8 @@ static void write_hwreg(struct soft_wave *w, const struct soft_uop *u,
 		set_mode(w, mask, value << p.offset);
 	else if (p.id == HWREG_TRAPSTS)
 		w->trapsts = (w->trapsts & ~mask) | (value << p.offset & mask);
+	else if (p.id == HWREG_STATUS && w->privileged)
+		soft_set_status(w, mask, value << p.offset);
 	else if (!hwreg_read(w, p.id, &old))
 		soft_raise(w, SOFT_FAULT_UNSUPPORTED,
 			   "s_setreg: hardware register %d is not there", p.id);
@@ -322,22 +325,20 @@ static void run_s_setreg_imm32_b32(struct soft_wave *w,
 enum message {
 	MSG_INTERRUPT = 1,
 	MSG_DEALLOC_VGPRS = 3,
+	MSG_RTN_GET_DOORBELL = 128,
 	MSG_RTN_GET_TMA = 130,
 	MSG_RTN_GET_REALTIME = 131,
 	MSG_RTN_GET_TBA = 133,
 };
 
-/*
- * An interrupt carries the event's number in M0.  VGPRs that are given back
- * early are simply not used any more.
- */
+/* VGPRs that are given back early are simply not used any more. */
 static void run_s_sendmsg(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct soft_env *env = w->group->env;
 	uint32_t id = u->in.f[ISA_F_SIMM16] & 0xff;
 
 	if (id == MSG_INTERRUPT && env->interrupt)
-		env->interrupt(env->ctx, w->s[ISA_R_M0] & 0x7fffff);
+		env->interrupt(env, w->s[ISA_R_M0] & 0xffffff, w->privileged);
 	if (id != 0 && id != MSG_INTERRUPT && id != MSG_DEALLOC_VGPRS)
 		soft_raise(w, SOFT_FAULT_UNSUPPORTED,
 			   "s_sendmsg: message %u is for graphics or trap "
@@ -346,12 +347,14 @@ static void run_s_sendmsg(struct soft_wave *w, const struct soft_uop *u)
 
 static void run_s_sendmsghalt(struct soft_wave *w, const struct soft_uop *u)
 {
-	(void)u;
-	soft_raise(w, SOFT_FAULT_HANG,
-		   "s_sendmsghalt: nothing can resume the wave");
+	if (!set_halt(w, true))
+		soft_raise(w, SOFT_FAULT_HANG,
+			   "s_sendmsghalt: nothing can resume the wave");
+	else
+		run_s_sendmsg(w, u);
 }
 
-/* No trap handler: its addresses are 0. */
+/* The addresses of the kernel's own handler are 0: it is none of this code. */
 static void run_s_sendmsg_rtn(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct soft_env *env = w->group->env;
@@ -360,6 +363,8 @@ static void run_s_sendmsg_rtn(struct soft_wave *w, const struct soft_uop *u)
 
 	if (id == MSG_RTN_GET_REALTIME) {
 		value = env->now ? env->now->realtime : env->realtime(env->ctx);
+	} else if (id == MSG_RTN_GET_DOORBELL && env->traps) {
+		value = env->doorbell;
 	} else if (id != MSG_RTN_GET_TMA && id != MSG_RTN_GET_TBA) {
 		soft_raise(w, SOFT_FAULT_UNSUPPORTED,
 			   "s_sendmsg_rtn: message %u is for trap handlers",

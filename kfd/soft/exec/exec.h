@@ -58,8 +58,38 @@ struct soft_env {
 	uint64_t private_base, private_limit; /* scratch aperture */
 	bool lds_faults; /* beyond a workgroup's; false: reads 0 */
 	const struct soft_now *now; /* NULL: realtime(), and no pipeline */
-	/* s_sendmsg interrupts the host for event `id`; NULL: nobody cares. */
-	void (*interrupt)(void *ctx, uint32_t id);
+	/*
+	 * s_sendmsg interrupts the host with the low 24 bits of M0: an event's
+	 * number, or what a trap handler has to say.  NULL: nobody cares.
+	 */
+	void (*interrupt)(const struct soft_env *env, uint32_t m0,
+			  bool from_handler);
+	const struct soft_traps *traps; /* NULL: there is no trap handler */
+	uint32_t doorbell; /* of the queue, as trap handlers name it */
+};
+
+/* What an address watch looks for (KFD_IOC_DBG_TRAP). */
+enum soft_watch_mode {
+	SOFT_WATCH_READ,
+	SOFT_WATCH_NONREAD,
+	SOFT_WATCH_ATOMIC,
+	SOFT_WATCH_ALL,
+};
+#define SOFT_WATCHES 4
+
+/*
+ * The trap handler that a program gave its waves, and what makes them enter it
+ * besides s_trap.  It changes only while no wave runs.
+ */
+struct soft_traps {
+	uint64_t tba, tma; /* its code, 0: none; and its memory */
+	bool debugger;	   /* is attached: told in TTMP11 */
+	/* Vector accesses to va, as far as the bits of `mask` go. */
+	struct soft_address_watch {
+		bool on;
+		uint8_t mode; /* enum soft_watch_mode */
+		uint64_t va, mask;
+	} watch[SOFT_WATCHES];
 };
 
 /* Of a wave, and of the packet processor that starts it (kfd/soft/soft.h). */
@@ -105,9 +135,15 @@ struct soft_code_cache *soft_code_cache_new(void);
 /* Code may have changed. */
 void soft_code_cache_reset(struct soft_code_cache *c);
 void soft_code_cache_free(struct soft_code_cache *c);
-/* Execute every instruction by its handler: what the fast form is measured
- * and tested against. */
-void soft_code_cache_slow(struct soft_code_cache *c);
+
+/*
+ * What is made of code that is executed often, at most, from now on.  A new
+ * cache allows all; host code needs AVX-512 and a system that lets a process
+ * make code (kfd/soft/exec/fast/native.h).  All give the same bits: the others
+ * are what one is measured and tested against.
+ */
+enum soft_form { SOFT_HANDLERS, SOFT_MICROOPS, SOFT_HOST_CODE };
+void soft_code_cache_limit(struct soft_code_cache *c, enum soft_form most);
 
 /* Bits of the MODE register (hwreg 1), RDNA3 ISA 3.3. */
 enum soft_mode {
@@ -117,7 +153,20 @@ enum soft_mode {
 	SOFT_MODE_DENORM_F16_F64 = 0xc0,
 	SOFT_MODE_DX10_CLAMP = 1 << 8,
 	SOFT_MODE_IEEE = 1 << 9,
+	SOFT_MODE_TRAP_WATCH = 1 << 19, /* traps when a watch matches */
 	SOFT_MODE_FP16_OVFL = 1 << 23,
+};
+
+/* What performance counters count: instructions by enum isa_pipe, and more. */
+enum soft_count {
+	SOFT_COUNT_TAKEN = ISA_PIPE_COUNT, /* conditional branches */
+	SOFT_COUNT_NOT_TAKEN,
+	SOFT_COUNT_LOADS, /* of vector memory, and atomics that return */
+	SOFT_COUNT_STORES,
+	SOFT_COUNT_DELAYS, /* s_delay_alu */
+	SOFT_COUNT_WAVES,
+	SOFT_COUNT_ITEMS,
+	SOFT_COUNT_COUNT
 };
 
 /* A workgroup, and what its waves share. */
@@ -130,9 +179,16 @@ struct soft_group {
 	struct soft_wave *wave;
 	int n_waves;
 	int n_ended, n_waiting;	 /* waves that ended; that are at a barrier */
+	uint64_t *counts; /* [SOFT_COUNT_COUNT] that grow, or NULL */
 };
 
-enum soft_state { SOFT_READY, SOFT_AT_BARRIER, SOFT_ENDED, SOFT_FAULTED };
+enum soft_state {
+	SOFT_READY,
+	SOFT_AT_BARRIER,
+	SOFT_ENDED,
+	SOFT_FAULTED,
+	SOFT_HALTED, /* by its trap handler, for ever */
+};
 
 struct soft_wave {
 	struct soft_group *group;
@@ -140,6 +196,7 @@ struct soft_wave {
 	uint32_t s[128];
 	bool scc;
 	bool privileged; /* may write TTMPs and return by s_rfe_b64 */
+	bool halt;	 /* STATUS.HALT: stops once it is not privileged */
 	uint32_t mode;		/* enum soft_mode */
 	uint32_t trapsts, hw_id1, hw_id2;
 	int wave_size;		/* 32 or 64 */
@@ -186,6 +243,27 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts);
 /* Raise a fault at the current instruction; the wave stops. */
 void soft_raise(struct soft_wave *w, enum soft_fault_kind kind,
 		const char *fmt, ...) T0_PRINTF(3, 4);
+
+/* ---------------------------------------------------------- trap.c ------ */
+
+/*
+ * Enter the trap handler, which returns to `pc`: by s_trap `id`, or with 0 for
+ * what TRAPSTS tells.  False: there is none.  TTMPs are as the kernel's first
+ * handler leaves them to the program's: 0 and 1 PC and trap, 11 bit 23 whether
+ * there is a debugger, 12 STATUS, 14 and 15 its memory.
+ */
+bool soft_trap_enter(struct soft_wave *w, uint64_t pc, unsigned id);
+/* STATUS, as s_getreg_b32 reads it. */
+uint32_t soft_status(const struct soft_wave *w);
+/* What a trap handler can change of it, where `mask` has ones: SCC and HALT. */
+void soft_set_status(struct soft_wave *w, uint32_t mask, uint32_t value);
+/* Are its accesses watched?  Then they go one by one. */
+bool soft_is_watched(const struct soft_wave *w);
+/*
+ * The bits of TRAPSTS that this instruction will set, when it has been
+ * executed, by the addresses that it accesses.
+ */
+uint32_t soft_watch_match(struct soft_wave *w, const struct soft_uop *u);
 
 /* ---------------------------------------------------------- memory ------ */
 

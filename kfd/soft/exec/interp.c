@@ -28,29 +28,31 @@ static const struct interp {
 #undef P2
 };
 
-static uint32_t sum_f32(float a, float b, float c, unsigned round)
+static uint32_t sum_f32(float a, float b, float c, unsigned round,
+			uint32_t mode)
 {
-	const float nearest = fma_f32(a, b, c);
+	const double r = soft_fma_scaled(&soft_format_f32, a, b, c, 0, round,
+					 !(mode & 0x20));
 
-	if (!round || nearest != nearest)
-		return f32_bits(nearest);
-	return f32_bits((float)soft_fma_scaled(&soft_format_f32, a, b, c, 0,
-					       round));
+	return r == r ? f32_bits((float)r) :
+			fma_f32(a, b, c, mode & SOFT_MODE_IEEE);
 }
 
 /* A sum that overflows is finite if FP16_OVFL says so; a NaN comes by f32. */
-static uint32_t sum_f16(float a, float b, float c, unsigned round, bool ovfl)
+static uint32_t sum_f16(float a, float b, float c, unsigned round,
+			uint32_t mode)
 {
-	const float nearest = fma_f32(a, b, c);
 	const bool finite = a - a == 0 && b - b == 0 && c - c == 0;
+	const double sum = soft_fma_scaled(&soft_format_f16, a, b, c, 0, round,
+					   soft_flushes16(mode));
 	uint32_t r;
 
-	if (nearest != nearest)
-		return soft_f16_from_f32(nearest, 0, false);
-	r = soft_f16_from_f64(soft_fma_scaled(&soft_format_f16, a, b, c, 0,
-					      round),
-			      0, false);
-	return ovfl && finite && (r & 0x7fff) == 0x7c00 ? r - 1 : r;
+	if (sum != sum)
+		return soft_f16_from_bits(fma_f32(a, b, c, true),
+					  SOFT_HALF_EVEN);
+	r = soft_f16_from_f64(sum, SOFT_HALF_EVEN);
+	return soft_ovfl16(mode) && finite && (r & 0x7fff) == 0x7c00 ? r - 1 :
+								       r;
 }
 
 /* Source k of one half as floats; false after a fault. */
@@ -90,10 +92,9 @@ static bool run_half(struct soft_wave *w, const struct soft_uop *u, int half)
 	if (!to)
 		return false;
 	LANES(i)
-	d[i] = f16 ? sum_f16(f[0][i], f[1][i], f[2][i], round,
-			     soft_ovfl16(w->mode)) :
-		     sum_f32(f[0][i], f[1][i], f[2][i], round);
-	mods_finish(&u->in, dst->type, w->mode, false, d);
+	d[i] = f16 ? sum_f16(f[0][i], f[1][i], f[2][i], round, w->mode) :
+		     sum_f32(f[0][i], f[1][i], f[2][i], round, w->mode);
+	mods_finish(&u->in, dst->type, w->mode, 0, d);
 	if (f16)
 		soft_put_vreg16(to, d, soft_exec(w, half),
 				dst->mods & ISA_M_HI);

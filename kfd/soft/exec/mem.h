@@ -155,4 +155,9 @@ void soft_format_store(uint32_t format, bool d16, const uint32_t in[4],
 /* The constant 1 as a component of the format shows it. */
 uint32_t soft_format_one(uint32_t format, bool d16);
 
+/* ------------------------------------------------------------ smem.c ---- */
+
+/* Of s_load, which has no descriptor: the dwords it loads; else 0. */
+int soft_smem_dwords(const struct soft_uop *u);
+
 #endif

@@ -85,6 +85,13 @@ static const struct {
 	[ISA_s_atc_probe_buffer] = { soft_run_nothing, { 0 } },
 };
 
+int soft_smem_dwords(const struct soft_uop *u)
+{
+	const struct row *r = u->op;
+
+	return u->fn == run_load ? r->dwords : 0;
+}
+
 soft_handler *soft_smem_handler(const struct isa_inst *in, const void **op)
 {
 	*op = &table[in->op].row;

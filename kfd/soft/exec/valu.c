@@ -2,7 +2,6 @@
  * kfd/soft/exec/valu.c - vector instructions: fetch, compute, finish (valu.h).
  */
 #include <stdlib.h>
-#include <xmmintrin.h>
 
 #include "kfd/soft/exec/valu_mods.h"
 
@@ -103,9 +102,10 @@ static bool fetch_operand(struct soft_wave *w, const struct soft_uop *u,
 	const uint32_t **to[3] = { &h->x.a, &h->x.b, &h->x.c };
 	uint32_t *tmp = h->src[k][0];
 	const uint32_t *p = tmp;
-	bool flushes = (w->mode & MODE_DENORMS) != MODE_DENORMS &&
+	uint32_t mode = soft_row_mode(h->row, w->mode);
+	bool flushes = (mode & MODE_DENORMS) != MODE_DENORMS &&
 		       !(h->row->flags & SOFT_V_KEEP) &&
-		       mods_flush(o->type, w->mode, false);
+		       mods_flush(o->type, mode, false);
 
 	if (o->kind == ISA_K_VGPR) {
 		p = soft_vgpr(w, half, o->reg, o->dwords);
@@ -134,6 +134,8 @@ static bool fetch_all(struct soft_wave *w, const struct soft_uop *u,
 	int k = 0;
 
 	h->dst = h->mask = NULL;
+	/* Some read sources that they have not, and do not use them. */
+	h->x.a = h->x.b = h->x.c = h->src[0][0];
 	h->x.d = h->d[0];
 	h->x.mode = w->mode;
 	h->x.clamp = u->in.f[ISA_F_CLAMP];
@@ -161,27 +163,10 @@ static bool fetch_all(struct soft_wave *w, const struct soft_uop *u,
 /* -------------------------------------------------------------- compute ----
  */
 
-static void compute_rounded(struct half *h)
-{
-	/* MODE: 0 even, 1 up, 2 down, 3 zero; MXCSR: even, down, up, zero. */
-	static const unsigned mxcsr[] = { _MM_ROUND_NEAREST, _MM_ROUND_UP,
-					  _MM_ROUND_DOWN,
-					  _MM_ROUND_TOWARD_ZERO };
-	bool f32 = !h->dst || h->dst->type == ISA_T_F32;
-	unsigned mode = h->x.mode >> (f32 ? 0 : 2) & 3;
-	unsigned old = _mm_getcsr();
-
-	_mm_setcsr((old & ~_MM_ROUND_MASK) | mxcsr[mode]);
-	h->row->fn(&h->x);
-	_mm_setcsr(old);
-}
-
 static void compute_half(struct half *h)
 {
-	if (h->row->flags & SOFT_V_ROUND && h->x.mode & 15)
-		compute_rounded(h);
-	else
-		h->row->fn(&h->x);
+	mods_compute(h->row, h->dst ? h->dst->type : ISA_T_F32,
+		     soft_row_mode(h->row, h->x.mode), &h->x);
 }
 
 /* --------------------------------------------------------------- finish ----
@@ -190,6 +175,7 @@ static void compute_half(struct half *h)
 static void finish_half(struct soft_wave *w, const struct soft_uop *u,
 			struct half *h, int half)
 {
+	const uint32_t mode = soft_row_mode(h->row, w->mode);
 	const struct isa_type_info *t;
 	uint32_t *to;
 
@@ -198,10 +184,8 @@ static void finish_half(struct soft_wave *w, const struct soft_uop *u,
 	t = isa_type_info(h->dst->type);
 	to = w->v[half][h->dst->reg];
 	if (t->kind == 'F' && (u->in.f[ISA_F_CLAMP] || u->in.f[ISA_F_OMOD] ||
-			       (w->mode & MODE_DENORMS) != MODE_DENORMS))
-		mods_finish(&u->in, h->dst->type, w->mode,
-			    h->row->flags & (SOFT_V_KEEP | SOFT_V_KEEP_OUT),
-			    h->d[0]);
+			       (mode & MODE_DENORMS) != MODE_DENORMS))
+		mods_finish(&u->in, h->dst->type, mode, h->row->flags, h->d[0]);
 	if (t->bits == 16 && t->count == 1) {
 		/* Its op_sel belongs to the sources: the opcode says which. */
 		bool high = h->dst->mods & ISA_M_HI ||
@@ -369,7 +353,8 @@ soft_handler *soft_valu_handler(const struct isa_inst *in, const void **op)
 	}
 	if (in->op_y)
 		return rows[in->op_y].fn ? valu_dual : NULL;
-	return is_plain(in) ? valu_plain : soft_valu_run;
+	return is_plain(in) && !(row->flags & SOFT_V_FLUSH) ? valu_plain :
+							      soft_valu_run;
 }
 
 bool soft_is_lane_op(const struct soft_uop *u)

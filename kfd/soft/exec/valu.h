@@ -30,8 +30,11 @@
  *  - d overlaps no source.  A 16-bit result goes to bits 15:0; finish keeps the
  *    other half of the register and obeys op_sel of the destination.
  *  - clamp of floats is finish's work.  Integer rows look at x->clamp.
- *  - MXCSR has default exceptions masked, denormals kept, and the rounding mode
- *    of MODE for the type of the destination if the row has SOFT_V_ROUND.
+ *  - MXCSR has default exceptions masked.  If the row has SOFT_V_ROUND, it has
+ *    the rounding mode of MODE for the type of the destination, and makes zeros
+ *    of tiny results where that type is f32 or f64 and loses its denormals: both
+ *    the host and gfx1100 look at what is tiny after rounding.  Else denormals
+ *    are kept, to nearest.
  */
 #ifndef T0_KFD_SOFT_VALU_H
 #define T0_KFD_SOFT_VALU_H
@@ -64,6 +67,11 @@ enum soft_vflag {
 	SOFT_V_KEEP = 2,       /* denormals stay, whatever MODE says */
 	SOFT_V_KEEP_OUT = 4,   /* those of the result do */
 	SOFT_V_MICROOP_64 = 8, /* the row's microop writes two dwords */
+	SOFT_V_FLUSH = 16,     /* f32 denormals are zeros, whatever MODE says */
+	SOFT_V_OMOD = 32,      /* omod counts whatever MODE's denormals are */
+	SOFT_V_TRANS = 64,     /* transcendental: omod overflows to infinity */
+	SOFT_V_MICROOP_16 = 128, /* the row's microop writes half a dword, the
+				  * high one if imm says so */
 };
 
 /* A row of valu.def or vop3.def; fn NULL: no lane function executes it. */
@@ -73,6 +81,13 @@ struct soft_lane_op {
 	soft_microop_fn *flush;	  /* likewise, f32 denormals become zeros */
 	uint8_t flags;	    /* enum soft_vflag */
 };
+
+/* MODE as the row sees it. */
+static inline uint32_t soft_row_mode(const struct soft_lane_op *row,
+				     uint32_t mode)
+{
+	return row->flags & SOFT_V_FLUSH ? mode & ~SOFT_MODE_DENORM_F32 : mode;
+}
 
 #define SOFT_CAT_(a, b) a##_##b
 #define SOFT_CAT(a, b)	SOFT_CAT_(a, b)
@@ -188,13 +203,41 @@ static const uint32_t soft_lane_bit[SOFT_LANES] = {
 #undef B4
 };
 
+/*
+ * As much of a vreg as the host moves at once.  A vreg that was computed into a
+ * local stays in registers if it is only read in such pieces: by memcpy(), or a
+ * loop over lanes, it would be in memory.
+ */
+#if defined(__AVX512F__)
+#define SOFT_PIECE_BYTES 64
+#elif defined(__AVX__)
+#define SOFT_PIECE_BYTES 32
+#else
+#define SOFT_PIECE_BYTES 16
+#endif
+typedef uint32_t soft_piece
+	__attribute__((vector_size(SOFT_PIECE_BYTES), aligned(4), may_alias));
+#define SOFT_PIECES ((int)(SOFT_VREG_BYTES / SOFT_PIECE_BYTES))
+
 static inline void soft_put_vreg(uint32_t *to, const uint32_t *from,
 				 uint32_t exec)
 {
-	if (__builtin_expect(exec == ~0u, 1))
-		memcpy(to, from, SOFT_LANES * sizeof(*to));
-	else
-		LANES(i) to[i] = exec & soft_lane_bit[i] ? from[i] : to[i];
+	const soft_piece *bit = (const soft_piece *)soft_lane_bit;
+	const soft_piece *f = (const soft_piece *)from;
+	soft_piece *t = (soft_piece *)to;
+
+	if (__builtin_expect(exec == ~0u, 1)) {
+#pragma GCC unroll 8
+		for (int i = 0; i < SOFT_PIECES; i++)
+			t[i] = f[i];
+		return;
+	}
+#pragma GCC unroll 8
+	for (int i = 0; i < SOFT_PIECES; i++) {
+		soft_piece k = (soft_piece)((bit[i] & exec) == bit[i]);
+
+		t[i] = (f[i] & k) | (t[i] & ~k);
+	}
 }
 
 static inline void soft_put_vreg16(uint32_t *to, const uint32_t *from,

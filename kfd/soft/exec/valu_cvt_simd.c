@@ -8,9 +8,6 @@
 #include "kfd/soft/exec/valu_shapes.h"
 #include "kfd/soft/exec/vop3.h"
 
-#define R16    soft_round16(x->mode)
-#define OVFL16 soft_ovfl16(x->mode)
-
 /* `f` is integral or not finite. */
 static inline uint32_t i32_from_f32(float f)
 {
@@ -55,9 +52,21 @@ static inline uint32_t nearest_i32(float f)
 	return i32_from_f32(f - low >= 0.5f ? low + 1 : low);
 }
 
-static inline uint32_t quiet_f16(uint32_t a)
+/*
+ * A signalling NaN that becomes wider stays one, but with MODE.IEEE (measured
+ * on gfx1100: AMD, rocjitsu's HalfInputConversionsApplyModifiersAndMode).
+ */
+static inline uint32_t f32_from_half(float f, uint32_t half, bool ieee)
 {
-	return (a & 0x7fff) > 0x7c00 ? 0x400000 : 0;
+	return ieee ? f32_bits(f) | (f != f ? 0x400000 : 0) :
+		      soft_keep_signal16(f32_bits(f), half);
+}
+
+static inline uint64_t f64_from_f32(uint32_t a, bool ieee)
+{
+	uint64_t signals = is_nan_any(a, F32_INF) && !(a & 0x400000) && !ieee;
+
+	return f64_bits((double)f32_value(a)) & ~(signals << 51);
 }
 
 static void cvt_f16_f32_lanes(struct soft_lanes *x)
@@ -66,8 +75,7 @@ static void cvt_f16_f32_lanes(struct soft_lanes *x)
 	float f[SOFT_LANES];
 
 	LANES(i) f[i] = f32_value(pa[i]);
-	soft_f16_from_floats(f, soft_round16(x->mode), soft_ovfl16(x->mode),
-			     pd);
+	soft_f16_from_floats(f, x->mode, pd);
 }
 
 static void cvt_f32_f16_lanes(struct soft_lanes *x)
@@ -76,7 +84,7 @@ static void cvt_f32_f16_lanes(struct soft_lanes *x)
 	float f[SOFT_LANES];
 
 	soft_floats_from_f16(pa, 0, f);
-	LANES(i) pd[i] = f32_bits(f[i]) | quiet_f16(pa[i]);
+	LANES(i) pd[i] = f32_from_half(f[i], pa[i], ieee);
 }
 
 static void cvt_pk_rtz_f16_f32_lanes(struct soft_lanes *x)

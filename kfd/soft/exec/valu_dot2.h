@@ -19,7 +19,7 @@
 #ifndef T0_KFD_SOFT_VALU_DOT2_H
 #define T0_KFD_SOFT_VALU_DOT2_H
 
-#include "kfd/soft/exec/valu_half.h"
+#include "kfd/soft/exec/valu_piece.h"
 
 #define SOFT_DOT2_NONE (-4096) /* the exponent of a zero */
 
@@ -46,7 +46,7 @@ static inline struct soft_dot2_kind soft_dot2_kind(uint32_t a, uint32_t b,
 	};
 }
 
-/* The result if a source is no number; false if all are. */
+/* The result if a source is no number; false if all are, and *out stays. */
 static inline bool soft_dot2_special(struct soft_dot2_kind p,
 				     struct soft_dot2_kind q, uint32_t c,
 				     uint32_t *out)
@@ -70,132 +70,145 @@ static inline bool soft_dot2_special(struct soft_dot2_kind p,
 	return true;
 }
 
-/* -------------------------------------------------------- whole vregs ---- */
+/* ------------------------------------------------------------- pieces ---- */
 
 /*
- * For numbers, without branches and in 32 bits, so that loops over lanes become
- * vector code.  A term is sig * 2^exp; `scale` is the sum of the factors'
- * exponents, `top` the exponent of the leading bit.
+ * For numbers, lanes of a piece.  A term is sig * 2^exp; `scale` is the sum of
+ * the factors' exponents, `top` the exponent of the leading bit.
  */
-struct soft_dot2_lane {
-	uint32_t sig;
-	int32_t exp, scale, top;
-	int32_t negative; /* 0 or -1 */
+struct soft_dot2_term {
+	piece_i sig, exp, scale, top;
+	piece_i negative; /* 0 or -1 */
 };
 
-/* The exponent of the leading bit; sig is below 2^24. */
-static inline int32_t soft_dot2_lead(uint32_t sig, int32_t exp)
+static inline piece_i soft_dot2_max(piece_i a, piece_i b)
 {
-	int32_t n = (int32_t)(f32_bits((float)(int32_t)sig) >> 23) - 127;
-
-	return sig ? n + exp : SOFT_DOT2_NONE;
+	return piece_pick(a > b, a, b);
 }
 
-static inline struct soft_dot2_lane soft_dot2_pair(uint32_t a, uint32_t b,
+/* The exponent of the leading bit; sig is below 2^24. */
+static inline piece_i soft_dot2_lead(piece_i sig, piece_i exp)
+{
+	const piece_f f = __builtin_convertvector(sig, piece_f);
+	const piece_i none = { 0 };
+
+	return piece_pick(sig == 0, none + SOFT_DOT2_NONE,
+			  ((piece_i)f >> 23) - 127 + exp);
+}
+
+/* Of factors in bits 15:0. */
+static inline struct soft_dot2_term soft_dot2_pair(piece_i a, piece_i b,
 						   int frac, int bias)
 {
-	uint32_t one = 1u << frac, ma = a & 0x7fff, mb = b & 0x7fff;
-	int32_t ea = (int32_t)(ma >> frac), eb = (int32_t)(mb >> frac);
-	uint32_t fa = ma & (one - 1), fb = mb & (one - 1);
-	uint32_t sa = ea ? fa | one : frac == 7 ? 0 : fa;
-	uint32_t sb = eb ? fb | one : frac == 7 ? 0 : fb;
-	struct soft_dot2_lane t = { .sig = sa * sb };
-	int32_t scale = (ea ? ea : 1) + (eb ? eb : 1) - 2 * bias;
+	const int one = 1 << frac;
+	const piece_i ma = a & 0x7fff, mb = b & 0x7fff, none = { 0 };
+	const piece_i ea = ma >> frac, eb = mb >> frac;
+	const piece_i da = ea == 0, db = eb == 0; /* bf16 has no denormals */
+	piece_i sa = (ma & (one - 1)) | (one & ~da);
+	piece_i sb = (mb & (one - 1)) | (one & ~db);
+	struct soft_dot2_term t;
+	piece_i scale;
 
+	if (frac == 7) {
+		sa &= ~da;
+		sb &= ~db;
+	}
+	scale = (ea - da) + (eb - db) - 2 * bias;
+	t.sig = piece_madd((piece_h)sa, (piece_h)sb);
 	t.exp = scale - 2 * frac;
-	t.scale = t.sig ? scale : SOFT_DOT2_NONE;
+	t.scale = piece_pick(t.sig == 0, none + SOFT_DOT2_NONE, scale);
 	t.top = soft_dot2_lead(t.sig, t.exp);
-	t.negative = (int32_t)((a ^ b) << 16) >> 31;
+	t.negative = (a ^ b) << 16 >> 31;
 	return t;
 }
 
 /* Cut onto the grid; below zero if its sign is not `flip`'s. */
-static inline int32_t soft_dot2_units(struct soft_dot2_lane t, int32_t grid,
-				      int32_t flip)
+static inline piece_i soft_dot2_units(struct soft_dot2_term t, piece_i grid,
+				      piece_i flip)
 {
-	int32_t up = t.exp - grid, down = grid - t.exp;
-	uint32_t left = t.sig << (up < 0 ? 0 : up > 31 ? 31 : up);
-	uint32_t right = t.sig >> (down < 0 ? 0 : down > 31 ? 31 : down);
-
-	return (int32_t)(up < 0 ? right : left) ^ (t.negative ^ flip);
+	return piece_shift(t.sig, t.exp - grid) ^ (t.negative ^ flip);
 }
 
-static inline uint32_t soft_dot2_numbers(struct soft_dot2_lane p,
-					 struct soft_dot2_lane q, uint32_t c)
+static inline piece_i soft_dot2_numbers(struct soft_dot2_term p,
+					struct soft_dot2_term q, piece_i c)
 {
-	int32_t exp = c >> 23 & 255, flip = (int32_t)c >> 31, grid, units, e;
-	struct soft_dot2_lane s = { .sig = exp ? (c & 0x7fffff) | 0x800000 : 0,
-				    .exp = exp - 150, .negative = flip };
-	int32_t top = exp ? exp - 127 : SOFT_DOT2_NONE;
-	uint32_t bits, sign, r;
+	const piece_i exp = c >> 23 & 255, flip = c >> 31, none = { 0 };
+	const struct soft_dot2_term s = {
+		.sig = ((c & 0x7fffff) | 0x800000) & (exp != 0),
+		.exp = exp - 150,
+		.negative = flip,
+	};
+	piece_i top = piece_pick(exp == 0, none + SOFT_DOT2_NONE, exp - 127);
+	piece_i grid, units, bits, e, sign, r;
 
-	top = p.top > top ? p.top : top;
-	top = q.top > top ? q.top : top;
-	grid = (p.scale > q.scale ? p.scale : q.scale) - 24;
-	grid = top - 26 > grid ? top - 26 : grid;
+	top = soft_dot2_max(soft_dot2_max(p.top, q.top), top);
+	grid = soft_dot2_max(soft_dot2_max(p.scale, q.scale) - 24, top - 26);
 	units = soft_dot2_units(s, grid, flip) +
 		soft_dot2_units(p, grid, flip) +
 		soft_dot2_units(q, grid, flip);
 	/* Rounds to 24 bits, nearest even. */
-	bits = f32_bits((float)(units < 0 ? -units : units));
-	e = (int32_t)(bits >> 23) + grid;
-	sign = (uint32_t)((units >> 31) ^ flip) & 0x80000000;
-	r = sign | (uint32_t)e << 23 | (bits & 0x7fffff);
-	r = e > 254 ? sign | 0x7f800000 : r;
-	return units == 0 || e < 1 || top == SOFT_DOT2_NONE ? 0 : r;
+	bits = (piece_i)__builtin_convertvector(
+		piece_pick(units < 0, -units, units), piece_f);
+	e = (bits >> 23) + grid;
+	sign = ((units >> 31) ^ flip) & (int)0x80000000;
+	r = sign | e << 23 | (bits & 0x7fffff);
+	r = piece_pick(e > 254, sign | 0x7f800000, r);
+	return r & ~((units == 0) | (e < 1) | (top == SOFT_DOT2_NONE));
 }
 
-static inline uint32_t soft_dot2_sum(uint32_t a, uint32_t b, uint32_t c,
-				     int frac, int bias)
+/* *odd: where a source is no number. */
+static inline soft_piece soft_dot2_piece(soft_piece a, soft_piece b,
+					 soft_piece c, int frac, int bias,
+					 soft_piece *odd)
 {
-	return soft_dot2_numbers(
-		soft_dot2_pair(a & 0xffff, b & 0xffff, frac, bias),
-		soft_dot2_pair(a >> 16, b >> 16, frac, bias), c);
+	const piece_i u = (piece_i)a, v = (piece_i)b, w = (piece_i)c;
+	const int inf = 0x7fff & ~((1 << frac) - 1);
+
+	*odd |= (soft_piece)(((u & inf) == inf) | ((u >> 16 & inf) == inf) |
+			     ((v & inf) == inf) | ((v >> 16 & inf) == inf) |
+			     ((w & 0x7f800000) == 0x7f800000));
+	return (soft_piece)soft_dot2_numbers(
+		soft_dot2_pair(u & 0xffff, v & 0xffff, frac, bias),
+		soft_dot2_pair(u >> 16 & 0xffff, v >> 16 & 0xffff, frac, bias),
+		w);
 }
 
-static inline uint32_t soft_dot2_any(uint32_t a, uint32_t b, uint32_t c,
-				     int frac, int bias)
-{
-	uint32_t out;
-
-	if (soft_dot2_special(soft_dot2_kind(a & 0xffff, b & 0xffff, frac),
-			      soft_dot2_kind(a >> 16, b >> 16, frac), c, &out))
-		return out;
-	return soft_dot2_sum(a, b, c, frac, bias);
-}
-
-/* All lanes; those of a vreg with a lane that is no number one by one. */
-static inline void soft_dot2_vreg(const struct soft_lanes *x, int frac,
-				  int bias)
+/* Any sources: all lanes as numbers, and then those that are special. */
+static inline void soft_dot2_lanes(const struct soft_lanes *x, int frac,
+				   int bias)
 {
 	const uint32_t *a = x->a, *b = x->b, *c = x->c;
-	const uint32_t inf = 0x7fff & ~((1u << frac) - 1);
-	uint32_t odd = 0, r[SOFT_LANES];
+	soft_piece r[SOFT_PIECES], odd = { 0 };
+	uint32_t *d = (uint32_t *)r;
 
+	for (int i = 0; i < SOFT_PIECES; i++)
+		r[i] = soft_dot2_piece(((const soft_piece *)a)[i],
+				       ((const soft_piece *)b)[i],
+				       ((const soft_piece *)c)[i], frac, bias,
+				       &odd);
 	LANES(i)
-	{
-		odd |= (a[i] & inf) == inf;
-		odd |= (a[i] >> 16 & inf) == inf;
-		odd |= (b[i] & inf) == inf;
-		odd |= (b[i] >> 16 & inf) == inf;
-		odd |= (c[i] & 0x7f800000) == 0x7f800000;
-	}
-	if (odd)
-		LANES(i) r[i] = soft_dot2_any(a[i], b[i], c[i], frac, bias);
-	else
-		LANES(i)
-	r[i] = soft_dot2_sum(a[i], b[i], c[i], frac, bias);
+	soft_dot2_special(soft_dot2_kind(a[i] & 0xffff, b[i] & 0xffff, frac),
+			  soft_dot2_kind(a[i] >> 16, b[i] >> 16, frac), c[i],
+			  &d[i]);
 	memcpy(x->d, r, sizeof(r));
 }
 
-static inline void soft_dot2_f16_lanes(struct soft_lanes *x)
-{
-	soft_dot2_vreg(x, 10, 15);
-}
-
-static inline void soft_dot2_bf16_lanes(struct soft_lanes *x)
-{
-	soft_dot2_vreg(x, 7, 127);
-}
+/* What rows of kind PIECE want (valu_piece.h). */
+#define SOFT_DOT2(name, frac, bias) \
+	static inline soft_piece name##_piece(const struct soft_lanes *x, \
+					      soft_piece a, soft_piece b, \
+					      soft_piece c, soft_piece *odd) \
+	{ \
+		(void)x; \
+		return soft_dot2_piece(a, b, c, frac, bias, odd); \
+	} \
+	static __attribute__((noinline)) void name##_lanes( \
+		struct soft_lanes *x) \
+	{ \
+		soft_dot2_lanes(x, frac, bias); \
+	}
+SOFT_DOT2(dot2_f16, 10, 15)
+SOFT_DOT2(dot2_bf16, 7, 127)
+#undef SOFT_DOT2
 
 #endif

@@ -13,12 +13,10 @@ static inline uint32_t ldexp_f16(uint32_t a, int exp, uint32_t mode)
 	/* Beyond +-64 every half has become infinite or far below 2^-25. */
 	int e = exp > 64 ? 64 : exp < -64 ? -64 : exp;
 	double by = f64_value((uint64_t)(1023 + e) << 52);
-	uint32_t nan = (a & 0x7fff) > 0x7c00 ? 0x200 : 0;
 
-	if (nan)
-		return a | nan;
-	return soft_f16_from_f64(soft_f32_from_f16(a) * by, soft_round16(mode),
-				 soft_ovfl16(mode));
+	if ((a & 0x7fff) > 0x7c00)
+		return a | (mode & SOFT_MODE_IEEE ? 0x200 : 0);
+	return soft_f16_from_f64(soft_f32_from_f16(a) * by, mode);
 }
 
 #include "kfd/soft/exec/valu.def"

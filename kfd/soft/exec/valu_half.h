@@ -8,14 +8,20 @@
  * a tie that it does not matter (the product has 22 bits and is a multiple of
  * 2^-48, the addend a multiple of 2^-24), and use soft_f16_from_f64().
  *
- * `round` is the two-bit field of MODE: 0 nearest even, 1 to +inf, 2 to -inf,
- * 3 to zero.  `ovfl` (MODE.FP16_OVFL) turns overflow into the largest finite
- * number; an infinite input stays infinite.
+ * `mode` is MODE, of which three parts count.  The field of roundings: 0 nearest
+ * even, 1 to +inf, 2 to -inf, 3 to zero.  FP16_OVFL turns overflow into the
+ * largest finite number; an infinite input stays infinite.  Where results'
+ * denormals are off, what is tiny becomes zero: what would be below 2^-14 if it
+ * were rounded to 11 bits (AMD measured so: rocjitsu, tiny_result_cases).
  */
 #ifndef T0_KFD_SOFT_VALU_HALF_H
 #define T0_KFD_SOFT_VALU_HALF_H
 
 #include "kfd/soft/exec/valu.h"
+
+/* MODE of conversions that do not ask it: nearest even, to zero. */
+#define SOFT_HALF_EVEN 0xc0u
+#define SOFT_HALF_ZERO (SOFT_HALF_EVEN | SOFT_MODE_ROUND_F16_F64)
 
 #if defined(__F16C__) && defined(__AVX2__)
 #include <immintrin.h>
@@ -36,6 +42,14 @@ static inline float soft_f32_from_f16(uint32_t h)
 	return f32_value(sign | (exp ? norm : den));
 }
 
+/* The bits of half h as a float: the host made a signalling NaN quiet. */
+static inline uint32_t soft_keep_signal16(uint32_t u, uint32_t h)
+{
+	uint32_t signals = (h & 0x7fff) > 0x7c00 && !(h & 0x200);
+
+	return u & ~(signals << 22);
+}
+
 /* Does rounding away from zero apply to a discarded part? */
 static inline bool soft_round_away(unsigned round, uint32_t sign, bool odd,
 				   uint32_t rest, uint32_t half)
@@ -53,8 +67,35 @@ static inline uint32_t soft_f16_overflow(uint32_t sign, unsigned round,
 	return inf && !ovfl ? 0x7c00 : 0x7bff;
 }
 
-static inline uint32_t soft_f16_from_bits(uint32_t u, unsigned round, bool ovfl)
+/* The rounding of f16 results, and FP16_OVFL, from MODE. */
+static inline unsigned soft_round16(uint32_t mode)
 {
+	return mode >> 2 & 3;
+}
+
+static inline bool soft_ovfl16(uint32_t mode)
+{
+	return mode & SOFT_MODE_FP16_OVFL;
+}
+
+/* Denormals of results become zeros: bit 1 of MODE's field. */
+static inline bool soft_flushes16(uint32_t mode)
+{
+	return !(mode & 0x80);
+}
+
+/* A float's bits: is it below 2^-14 as a half of any exponent? */
+static inline bool soft_is_tiny16(uint32_t u, unsigned round)
+{
+	uint32_t a = u & 0x7fffffff, m = a >> 13;
+
+	m += soft_round_away(round, u >> 31, m & 1, a & 0x1fff, 0x1000);
+	return m < 113u << 10;
+}
+
+static inline uint32_t soft_f16_from_bits(uint32_t u, uint32_t mode)
+{
+	unsigned round = soft_round16(mode);
 	uint32_t sign = u >> 31, a = u & 0x7fffffff;
 	uint32_t nan = 0x7e00 | (a >> 13 & 0x3ff);
 	uint32_t exp = a >> 23, shift = exp < 113 ? 126 - exp : 13;
@@ -66,16 +107,17 @@ static inline uint32_t soft_f16_from_bits(uint32_t u, unsigned round, bool ovfl)
 	uint32_t r = all >> shift;
 	r += soft_round_away(round, sign, r & 1, rest, 1u << (shift - 1));
 	r = r >= 0x7c00 || a >= 0x47800000 ?
-		    soft_f16_overflow(sign, round, ovfl) :
+		    soft_f16_overflow(sign, round, soft_ovfl16(mode)) :
 		    r;
+	r = soft_flushes16(mode) && soft_is_tiny16(u, round) ? 0 : r;
 	r = a == 0x7f800000 ? 0x7c00 : r;
 	r = a > 0x7f800000 ? nan : r;
 	return sign << 15 | r;
 }
 
-static inline uint32_t soft_f16_from_f32(float f, unsigned round, bool ovfl)
+static inline uint32_t soft_f16_from_f32(float f, uint32_t mode)
 {
-	return soft_f16_from_bits(f32_bits(f), round, ovfl);
+	return soft_f16_from_bits(f32_bits(f), mode);
 }
 
 /* --------------------------------------------------------- whole vregs ----
@@ -147,18 +189,24 @@ static inline void soft_floats_from_f16(const uint32_t *p, int shift, float *f)
 
 static inline void soft_f16_round(const float *f, bool to_zero, uint32_t *p)
 {
-	LANES(i) p[i] = soft_f16_from_f32(f[i], to_zero ? 3 : 0, false);
+	LANES(i)
+	p[i] = soft_f16_from_f32(f[i], to_zero ? SOFT_HALF_ZERO :
+						 SOFT_HALF_EVEN);
 }
 #endif
 
 /* Floats to a vreg of halves, bits 31:16 zero. */
-static inline void soft_f16_from_floats(const float *f, unsigned round,
-					bool ovfl, uint32_t *p)
+static inline void soft_f16_from_floats(const float *f, uint32_t mode,
+					uint32_t *p)
 {
-	if (!round && !ovfl)
-		soft_f16_round(f, false, p);
-	else
-		LANES(i) p[i] = soft_f16_from_f32(f[i], round, ovfl);
+	if (soft_round16(mode) || soft_ovfl16(mode)) {
+		LANES(i) p[i] = soft_f16_from_f32(f[i], mode);
+		return;
+	}
+	soft_f16_round(f, false, p);
+	if (soft_flushes16(mode))
+		LANES(i)
+		p[i] &= soft_is_tiny16(f32_bits(f[i]), 0) ? 0x8000 : ~0u;
 }
 
 /*
@@ -186,7 +234,8 @@ static inline void soft_fma_odd(const float *a, const float *b, const float *c,
  * if some lane is a NaN: nothing is to be used then.
  */
 static inline bool soft_fma16_vreg(const uint32_t *a, const uint32_t *b,
-				    const uint32_t *c, int shift, uint32_t *d)
+				    const uint32_t *c, int shift, uint32_t mode,
+				    uint32_t *d)
 {
 	float fa[SOFT_LANES], fb[SOFT_LANES], fc[SOFT_LANES], fr[SOFT_LANES];
 	uint32_t bad = 0;
@@ -196,7 +245,7 @@ static inline bool soft_fma16_vreg(const uint32_t *a, const uint32_t *b,
 	soft_floats_from_f16(c, shift, fc);
 	soft_fma_odd(fa, fb, fc, fr);
 	LANES(i) bad |= fr[i] != fr[i];
-	soft_f16_from_floats(fr, 0, false, d);
+	soft_f16_from_floats(fr, mode, d);
 	return !bad;
 }
 
@@ -210,7 +259,7 @@ static inline bool soft_plain16(uint32_t mode)
  */
 
 /* Through a float that was rounded to odd, which loses no tie. */
-static inline uint32_t soft_f16_from_f64(double f, unsigned round, bool ovfl)
+static inline uint32_t soft_f16_from_f64(double f, uint32_t mode)
 {
 	uint64_t u = f64_bits(f), low = u & 0x1fffffff;
 	uint64_t a = u & ~(1ull << 63);
@@ -220,18 +269,7 @@ static inline uint32_t soft_f16_from_f64(double f, unsigned round, bool ovfl)
 	odd = a > 0x47ull << 56 && a < 0x7ffull << 52 ? huge : odd;
 	odd = a < 0x39ull << 56 && a ? tiny : odd;
 	odd = a > 0x7ffull << 52 ? u | 1ull << 51 : odd;
-	return soft_f16_from_f32((float)f64_value(odd), round, ovfl);
-}
-
-/* The rounding of f16 results, and FP16_OVFL, from MODE. */
-static inline unsigned soft_round16(uint32_t mode)
-{
-	return mode >> 2 & 3;
-}
-
-static inline bool soft_ovfl16(uint32_t mode)
-{
-	return mode & SOFT_MODE_FP16_OVFL;
+	return soft_f16_from_f32((float)f64_value(odd), mode);
 }
 
 #endif

@@ -43,42 +43,35 @@ static inline uint32_t soft_lanes_mask(const int32_t *r)
 	return m;
 }
 
-/* Is any of 32 floats a NaN? */
-static inline bool has_nan(const float *r)
+/*
+ * Is any of 32 floats, which executes, a NaN?  Asked of all first, which is
+ * cheaper.
+ */
+static inline bool has_nan(const float *r, uint32_t exec)
 {
 #if defined(__AVX512F__)
-	return _mm512_cmp_ps_mask(_mm512_loadu_ps(r), _mm512_loadu_ps(r + 16),
-				  _CMP_UNORD_Q);
+	__m512 p = _mm512_loadu_ps(r), q = _mm512_loadu_ps(r + 16);
+
+	return __builtin_expect(_mm512_cmp_ps_mask(p, q, _CMP_UNORD_Q), 0) &&
+	       ((_mm512_cmp_ps_mask(p, p, _CMP_UNORD_Q) & exec) ||
+		(_mm512_cmp_ps_mask(q, q, _CMP_UNORD_Q) & exec >> 16));
 #elif defined(__AVX__)
-	__m256 p = _mm256_cmp_ps(_mm256_loadu_ps(r), _mm256_loadu_ps(r + 8),
-				 _CMP_UNORD_Q);
-	__m256 q = _mm256_cmp_ps(_mm256_loadu_ps(r + 16),
-				 _mm256_loadu_ps(r + 24), _CMP_UNORD_Q);
+	__m256 p = _mm256_loadu_ps(r), q = _mm256_loadu_ps(r + 8);
+	__m256 s = _mm256_loadu_ps(r + 16), t = _mm256_loadu_ps(r + 24);
+	__m256 any = _mm256_or_ps(_mm256_cmp_ps(p, q, _CMP_UNORD_Q),
+				  _mm256_cmp_ps(s, t, _CMP_UNORD_Q));
 
-	return _mm256_movemask_ps(_mm256_or_ps(p, q));
-#elif defined(__SSE2__)
-	__m128 any = _mm_setzero_ps();
-
-	for (int i = 0; i < SOFT_LANES; i += 8)
-		any = _mm_or_ps(any, _mm_cmpunord_ps(_mm_loadu_ps(r + i),
-						     _mm_loadu_ps(r + i + 4)));
-	return _mm_movemask_ps(any);
+#define NANS(v) (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(v, v, _CMP_UNORD_Q))
+	return __builtin_expect(_mm256_movemask_ps(any), 0) &&
+	       ((NANS(p) | NANS(q) << 8 | NANS(s) << 16 | NANS(t) << 24) &
+		exec);
+#undef NANS
 #else
-	bool any = false;
+	uint32_t any = 0;
 
-	LANES(i) any |= r[i] != r[i];
-	return any;
+	LANES(i) any |= (uint32_t)(r[i] != r[i]) << i;
+	return any & exec;
 #endif
-}
-
-/* One that executes? */
-static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
-							      uint32_t exec)
-{
-	uint32_t m = 0;
-
-	LANES(i) m |= (uint32_t)(r[i] != r[i]) << i;
-	return m & exec;
 }
 
 /* --------------------------------------------------------------- kinds ---- */
@@ -108,7 +101,7 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
  *
  *			r[i] = a + b;
  *		}
- *		if (has_nan(r) && has_active_nan(r, exec))
+ *		if (has_nan(r, exec))
  *			soft_microop_fall_back(w, m);
  *		else
  *			soft_put_vreg(pd, (const uint32_t *)r, exec);
@@ -132,7 +125,8 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 	const uint32_t *pc = (const uint32_t *)(base[m->kc] + m->c); \
 	uint32_t *pd = (uint32_t *)(base[m->half] + m->d); \
 	const uint32_t exec = w->s[ISA_R_EXEC_LO + m->half]; \
-	const struct soft_lanes x_ = { .mode = w->mode, .half = m->half }; \
+	const struct soft_lanes x_ = { .mode = w->mode, .half = m->half, \
+		.mods = { m->mods[0], m->mods[1], m->mods[2] } }; \
 	const struct soft_lanes *x = &x_; \
 	const bool ieee = x->mode & SOFT_MODE_IEEE, clamp = false; \
 	(void)pa, (void)pb, (void)pc, (void)pd, (void)x, (void)exec; \
@@ -149,8 +143,7 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 			load; \
 			r[i] = __VA_ARGS__; \
 		} \
-		if (__builtin_expect(has_nan(r), 0) && \
-		    has_active_nan(r, exec)) \
+		if (__builtin_expect(has_nan(r, exec), 0)) \
 			soft_microop_fall_back(w, m); \
 		else \
 			soft_put_vreg(pd, (const uint32_t *)(const void *)r, \
@@ -158,24 +151,33 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 		SOFT_NEXT(w, m, base); \
 	}
 
+/* +-2^-126, which may have been tiny before it was rounded. */
+static inline uint32_t is_least_normal(uint32_t u)
+{
+	return u << 1 == 0x01000000;
+}
+
 /* Where MODE turns f32 denormals into zeros, in sources and result. */
 #define FLUSHED_1 const float a = f32_value(soft_flush_f32(pa[i]))
 #define FLUSHED_2 FLUSHED_1; const float b = f32_value(soft_flush_f32(pb[i]))
 #define FLUSHED_3 FLUSHED_2; const float c = f32_value(soft_flush_f32(pc[i]))
 #define MICROOP_FLUSH(name, load, ...) \
-	MICROOP_FN(flush_##name) \
+	MICROOP_FLUSHED(flush_##name, load, __VA_ARGS__)
+#define MICROOP_FLUSHED(name, load, ...) \
+	MICROOP_FN(name) \
 	{ \
 		MICROOP_OPERANDS; \
 		_Alignas(64) float r[SOFT_LANES]; \
 		_Alignas(64) uint32_t u[SOFT_LANES]; \
+		uint32_t least = 0; \
 \
 		LANES(i) \
 		{ \
 			load; \
 			r[i] = __VA_ARGS__; \
 		} \
-		if (__builtin_expect(has_nan(r), 0) && \
-		    has_active_nan(r, exec)) { \
+		LANES(i) least |= is_least_normal(f32_bits(r[i])); \
+		if (__builtin_expect(least | has_nan(r, exec), 0)) { \
 			soft_microop_fall_back(w, m); \
 		} else { \
 			LANES(i) u[i] = soft_flush_f32(f32_bits(r[i])); \
@@ -183,6 +185,54 @@ static __attribute__((noinline, unused)) bool has_active_nan(const float *r,
 		} \
 		SOFT_NEXT(w, m, base); \
 	}
+
+/*
+ * Halves, as floats.  v_add_f16 has `float a = fa[i]; float b = fb[i]` as load
+ * and a + b; the result goes to the half of the register that imm says.
+ */
+#define MICROOP_HALF(name, n, load, ...) \
+	MICROOP_FN(name) \
+	{ \
+		MICROOP_OPERANDS; \
+		_Alignas(64) float fa[SOFT_LANES], fb[SOFT_LANES]; \
+		_Alignas(64) float fr[SOFT_LANES]; \
+		_Alignas(64) uint32_t r[SOFT_LANES]; \
+\
+		soft_floats_from_f16(pa, 0, fa); \
+		if (n > 1) \
+			soft_floats_from_f16(pb, 0, fb); \
+		LANES(i) \
+		{ \
+			load; \
+			fr[i] = __VA_ARGS__; \
+		} \
+		(void)fb; \
+		MICROOP_PUT_HALF; \
+	}
+/* a * b + c */
+#define MICROOP_FMA16(name) \
+	MICROOP_FN(name) \
+	{ \
+		MICROOP_OPERANDS; \
+		_Alignas(64) float fa[SOFT_LANES], fb[SOFT_LANES]; \
+		_Alignas(64) float fc[SOFT_LANES], fr[SOFT_LANES]; \
+		_Alignas(64) uint32_t r[SOFT_LANES]; \
+\
+		soft_floats_from_f16(pa, 0, fa); \
+		soft_floats_from_f16(pb, 0, fb); \
+		soft_floats_from_f16(pc, 0, fc); \
+		soft_fma_odd(fa, fb, fc, fr); \
+		MICROOP_PUT_HALF; \
+	}
+#define MICROOP_PUT_HALF \
+	if (!soft_plain16(w->mode) || \
+	    __builtin_expect(has_nan(fr, exec), 0)) { \
+		soft_microop_fall_back(w, m); \
+	} else { \
+		soft_f16_round(fr, false, r); \
+		soft_put_vreg16(pd, r, exec, m->imm); \
+	} \
+	SOFT_NEXT(w, m, base)
 
 /*
  * Integers.  v_add_nc_u32: r[i] = clamp && a + b < a ? ~0u : a + b, of which

@@ -1,12 +1,14 @@
 /*
  * kfd/soft/exec/valu_mods.h - operands before and after a vector instruction.
  *
- * op_sel, abs, neg, denormals, omod, clamp (RDNA3 ISA 7.2).
+ * op_sel, abs, neg, denormals, rounding, omod, clamp (RDNA3 ISA 7.2).
  *
  * Private to valu.c and fast/, which has them as vector code, too.
  */
 #ifndef T0_KFD_SOFT_VALU_MODS_H
 #define T0_KFD_SOFT_VALU_MODS_H
+
+#include <xmmintrin.h>
 
 #include "kfd/soft/exec/valu_half.h"
 
@@ -113,6 +115,41 @@ static inline const uint32_t *mods_apply(const struct isa_operand *o, int fmt,
 	return tmp;
 }
 
+/* ------------------------------------------------------------ compute ---- */
+
+/* Bits of MXCSR that a row with SOFT_V_ROUND wants. */
+static inline unsigned mods_mxcsr(enum isa_type dst, uint32_t mode)
+{
+	/* MODE: 0 even, 1 up, 2 down, 3 zero; MXCSR: even, down, up, zero. */
+	static const unsigned rounding[] = { _MM_ROUND_NEAREST, _MM_ROUND_UP,
+					     _MM_ROUND_DOWN,
+					     _MM_ROUND_TOWARD_ZERO };
+	const bool flush = (dst == ISA_T_F32 || dst == ISA_T_F64) &&
+			   mods_flush(dst, mode, true);
+
+	return rounding[mode >> (dst == ISA_T_F32 ? 0 : 2) & 3] |
+	       (flush ? _MM_FLUSH_ZERO_ON : 0);
+}
+
+/* Run the row as `mode` says of results of type `dst`. */
+static inline void mods_compute(const struct soft_lane_op *row,
+				enum isa_type dst, uint32_t mode,
+				struct soft_lanes *x)
+{
+	const unsigned bits =
+		row->flags & SOFT_V_ROUND ? mods_mxcsr(dst, mode) : 0;
+	unsigned old;
+
+	if (!bits) {
+		row->fn(x);
+		return;
+	}
+	old = _mm_getcsr();
+	_mm_setcsr((old & ~(_MM_ROUND_MASK | _MM_FLUSH_ZERO_MASK)) | bits);
+	row->fn(x);
+	_mm_setcsr(old);
+}
+
 /* ------------------------------------------------------------ results ---- */
 
 /*
@@ -166,36 +203,81 @@ static inline void mods_clamp(enum isa_type type, bool dx10, uint32_t *d)
 	}
 }
 
-/* Multiply by 2, 4 or 1/2; -0 becomes +0, as the manual says of omod. */
-static inline void mods_scale(enum isa_type type, int omod, uint32_t *d)
+/*
+ * The float of `frac` fraction bits times 2^by.  Zeros, and denormals, become
+ * +0; what underflows keeps its sign; what overflows does so as `round` of MODE
+ * says (measured on gfx1100: AMD, rocjitsu's omod_underflow_cases and
+ * f16_fma_omod_cases).
+ */
+static inline uint64_t mods_scale_bits(uint64_t u, int frac, uint64_t sign,
+				       int by, unsigned round, bool ovfl)
 {
-	static const float by[] = { 1, 2, 4, 0.5f };
+	const uint64_t inf = sign - (1ull << frac), mag = u & (sign - 1);
+	const int64_t exp = (int64_t)(mag >> frac) + by;
+	const bool neg = u & sign;
+	const bool outward = !round || round == (neg ? 2u : 1u);
 
-	if (type == ISA_T_F32)
-		LANES(i) d[i] = f32_bits(f32_value(d[i]) * by[omod] + 0.0f);
-	else if (type == ISA_T_F16)
-		LANES(i)
-		d[i] = soft_f16_from_f32(
-			soft_f32_from_f16(d[i]) * by[omod] + 0.0f, 0, false);
-		else if (type == ISA_T_F64) LANES(i) soft_put64(
-			d, i,
-			f64_bits(f64_value(soft_get64(d, i)) * by[omod] + 0.0));
+	if (mag >= inf)
+		return u;
+	if (!(mag >> frac))
+		return 0;
+	if (exp <= 0)
+		return u & sign;
+	if (exp >= (int64_t)(inf >> frac))
+		return (u & sign) | (inf - !(outward && !ovfl));
+	return u + ((uint64_t)(int64_t)by << frac);
 }
 
-/* omod, clamp and flushing of a result, in place, as the instruction says. */
-static inline void mods_finish(const struct isa_inst *in, enum isa_type type,
-			       uint32_t mode, bool keep_denorms, uint32_t *d)
+/* Multiply by 2, 4 or 1/2. */
+static inline void mods_scale(enum isa_type type, int omod, uint32_t mode,
+			      uint32_t *d)
 {
-	bool flushes = mods_flush(type, mode, true) && !keep_denorms;
+	static const int by[] = { 0, 1, 2, -1 };
+	const int n = by[omod];
 
-	if (flushes)
+	if (type == ISA_T_F32)
+		LANES(i)
+		d[i] = (uint32_t)mods_scale_bits(d[i], 23, 1u << 31, n,
+						 mode & 3, false);
+	else if (type == ISA_T_F16)
+		LANES(i)
+		d[i] = (uint32_t)mods_scale_bits(d[i] & 0xffff, 10, 1u << 15, n,
+						 soft_round16(mode),
+						 soft_ovfl16(mode));
+	else if (type == ISA_T_F64)
+		LANES(i)
+		soft_put64(d, i,
+			   mods_scale_bits(soft_get64(d, i), 52, 1ull << 63, n,
+					   soft_round16(mode), false));
+}
+
+/*
+ * Is omod obeyed?  RDNA3 ISA 7.2.2: not with IEEE, nor with output denormals,
+ * but that rows of SOFT_V_OMOD have none.
+ */
+static inline bool mods_scales(const struct isa_inst *in, enum isa_type type,
+			       uint32_t mode, unsigned flags)
+{
+	return in->f[ISA_F_OMOD] && !(mode & SOFT_MODE_IEEE) &&
+	       (mods_flush(type, mode, true) || flags & SOFT_V_OMOD);
+}
+
+/*
+ * omod, clamp and flushing of a result, in place, as the instruction says and
+ * enum soft_vflag of its row.
+ */
+static inline void mods_finish(const struct isa_inst *in, enum isa_type type,
+			       uint32_t mode, unsigned flags, uint32_t *d)
+{
+	const bool scales = mods_scales(in, type, mode, flags);
+	const uint32_t even = SOFT_MODE_ROUND_F32 | SOFT_MODE_ROUND_F16_F64;
+
+	if (mods_flush(type, mode, true) &&
+	    !(flags & (SOFT_V_KEEP | SOFT_V_KEEP_OUT)))
 		mods_flush_vreg(type, d);
-	/* RDNA3 ISA 7.2.2: ignored with IEEE or with output denormals. */
-	if (in->f[ISA_F_OMOD] && mods_flush(type, mode, true) &&
-	    !(mode & SOFT_MODE_IEEE)) {
-		mods_scale(type, in->f[ISA_F_OMOD], d);
-		mods_flush_vreg(type, d);
-	}
+	if (scales)
+		mods_scale(type, in->f[ISA_F_OMOD],
+			   flags & SOFT_V_TRANS ? mode & ~even : mode, d);
 	if (in->f[ISA_F_CLAMP])
 		mods_clamp(type, mode & SOFT_MODE_DX10_CLAMP, d);
 }

@@ -31,7 +31,8 @@ static inline double fract_f64(double a)
 
 /*
  * The exponent e with mantissa * 2^e and the mantissa in [0.5, 1).  Zero,
- * infinity and NaN have exponent 0 and are their own mantissa.
+ * infinity and NaN have exponent 0 and are their own mantissa, but that a NaN
+ * becomes quiet, whatever MODE.IEEE says (measured on gfx1100: AMD, rocjitsu).
  */
 static inline uint32_t frexp_exp_f32(uint32_t a)
 {
@@ -88,16 +89,16 @@ static inline uint32_t frexp_exp_f64(uint64_t a)
 	return (uint32_t)(exp == 0x7ff ? 0 : e);
 }
 
-static inline double frexp_mant_f64(double f)
+static inline uint64_t frexp_mant_f64(uint64_t a)
 {
-	uint64_t a = f64_bits(f), m = a & ((1ull << 52) - 1);
+	uint64_t m = a & ((1ull << 52) - 1);
 	int exp = a >> 52 & 0x7ff;
 	uint64_t den = m << ((__builtin_clzll(m | !m) - 11) & 63);
 	uint64_t low = (exp ? m : den) & ((1ull << 52) - 1);
 
 	if (exp == 0x7ff || (!exp && !m))
-		return f;
-	return f64_value((a & 1ull << 63) | 1022ull << 52 | low);
+		return a | (uint64_t)(exp && m) << 51;
+	return (a & 1ull << 63) | 1022ull << 52 | low;
 }
 
 #include "kfd/soft/exec/valu.def"

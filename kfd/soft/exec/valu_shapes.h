@@ -6,15 +6,17 @@
  * includes valu.def or vop3.def.
  *
  * NaN: where an operation makes one, RDNA's result is the first source that is
- * a NaN, made quiet, or else the default NaN.  x86 chooses by the order in
- * which the compiler put the operands, so a second pass settles it; that pass
- * runs only if some lane has a NaN.
+ * a NaN, or else the default NaN.  A signalling one becomes quiet with MODE.IEEE
+ * only (measured on gfx1100: AMD, rocjitsu's binary_f32_policy_cases).  x86
+ * chooses by the order in which the compiler put the operands, so a second pass
+ * settles it; that pass runs only if some lane has a NaN.
  */
 #ifndef T0_KFD_SOFT_VALU_SHAPES_H
 #define T0_KFD_SOFT_VALU_SHAPES_H
 
 #include "kfd/soft/exec/valu_half.h"
 #include "kfd/soft/exec/valu_microop.h"
+#include "kfd/soft/exec/valu_piece.h"
 
 #ifndef IF_FLOAT
 #define IF_FLOAT(...)
@@ -99,14 +101,16 @@
 
 /* ----------------------------------------------------------------- NaN ---- */
 
-static inline uint32_t quiet_nan32(uint32_t u)
+/* A NaN as it is passed on, 0 of other numbers. */
+static inline uint32_t pass_nan32(uint32_t u, bool ieee)
 {
-	return (u & 0x7fffffff) > 0x7f800000 ? u | 0x400000 : 0;
+	return (u & 0x7fffffff) <= 0x7f800000 ? 0 : u | (uint32_t)ieee << 22;
 }
 
-static inline uint64_t quiet_nan64(uint64_t u)
+static inline uint64_t pass_nan64(uint64_t u, bool ieee)
 {
-	return (u & ~(1ull << 63)) > 0x7ffull << 52 ? u | 1ull << 51 : 0;
+	return (u & ~(1ull << 63)) <= 0x7ffull << 52 ? 0 :
+						       u | (uint64_t)ieee << 51;
 }
 
 static inline bool is_invalid_product(double a, double b)
@@ -125,19 +129,20 @@ static __attribute__((noinline, unused)) void fix_nan32(struct soft_lanes *x,
 							int n)
 {
 	const uint32_t *src[3] = { x->a, x->b, x->c };
+	const bool ieee = x->mode & SOFT_MODE_IEEE;
 
 	LANES(i)
 	{
 		uint32_t u = 0;
 		int m = n;
 
-		if (!quiet_nan32(x->d[i]))
+		if (!pass_nan32(x->d[i], false))
 			continue;
 		if (n == 3 && is_invalid_product(f32_value(x->a[i]),
 						 f32_value(x->b[i])))
 			m = 2;
 		for (int k = 0; k < m && !u; k++)
-			u = quiet_nan32(src[k][i]);
+			u = pass_nan32(src[k][i], ieee);
 		x->d[i] = u ? u : SOFT_NAN32;
 	}
 }
@@ -146,20 +151,21 @@ static __attribute__((noinline, unused)) void fix_nan64(struct soft_lanes *x,
 							int n)
 {
 	const uint32_t *src[3] = { x->a, x->b, x->c };
+	const bool ieee = x->mode & SOFT_MODE_IEEE;
 
 	LANES(i)
 	{
 		uint64_t u = 0;
 		int m = n;
 
-		if (!quiet_nan64(soft_get64(x->d, i)))
+		if (!pass_nan64(soft_get64(x->d, i), false))
 			continue;
 		if (n == 3 &&
 		    is_invalid_product(f64_value(soft_get64(x->a, i)),
 				       f64_value(soft_get64(x->b, i))))
 			m = 2;
 		for (int k = 0; k < m && !u; k++)
-			u = quiet_nan64(soft_get64(src[k], i));
+			u = pass_nan64(soft_get64(src[k], i), ieee);
 		soft_put64(x->d, i, u ? u : SOFT_NAN64);
 	}
 }
@@ -168,6 +174,7 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 							int n, int shift)
 {
 	const uint32_t *src[3] = { x->a, x->b, x->c };
+	const uint32_t quiet = x->mode & SOFT_MODE_IEEE ? 0x200 : 0;
 
 	LANES(i)
 	{
@@ -177,7 +184,7 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 			continue;
 		for (int k = 0; k < n && !u; k++) {
 			u = src[k][i] >> shift & 0xffff;
-			u = (u & 0x7fff) > 0x7c00 ? u | 0x200 : 0;
+			u = (u & 0x7fff) > 0x7c00 ? u | quiet : 0;
 		}
 		x->d[i] &= ~(0xffffu << shift);
 		x->d[i] |= (u ? u : SOFT_NAN16) << shift;
@@ -271,15 +278,20 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 			bad |= r != r; \
 		} \
 		(void)fb; \
-		soft_f16_from_floats(fr, soft_round16(x->mode), \
-				     soft_ovfl16(x->mode), pd); \
+		soft_f16_from_floats(fr, x->mode, pd); \
 		if (__builtin_expect(bad, 0)) \
 			fix_nan16(x, n, 0); \
 	}
 #define LOAD_H1		   float a = fa[i]
 #define LOAD_H2		   LOAD_H1; float b = fb[i]
-#define KIND_H1(name, ...) LANE_FN(name) HALF_LOOP(1, LOAD_H1, __VA_ARGS__)
-#define KIND_H2(name, ...) LANE_FN(name) HALF_LOOP(2, LOAD_H2, __VA_ARGS__)
+#define HALF_ROW(name, n, load, ...) \
+	LANE_FN(name) HALF_LOOP(n, load, __VA_ARGS__) \
+	MICROOP_HALF(name, n, load, __VA_ARGS__)
+#define KIND_H1(name, ...) HALF_ROW(name, 1, LOAD_H1, __VA_ARGS__)
+#define KIND_H2(name, ...) HALF_ROW(name, 2, LOAD_H2, __VA_ARGS__)
+#define KIND_FMA16(name, lanes) \
+	KIND_FN(name, lanes) \
+	MICROOP_FMA16(name)
 
 /*
  * U1 U2 U3, QU: integers.  v_and_b32 is
@@ -308,6 +320,19 @@ static __attribute__((noinline, unused)) void fix_nan16(struct soft_lanes *x,
 #define KIND_U2(name, ...) WORD_ROW(name, LOAD_U2, __VA_ARGS__)
 #define KIND_U3(name, ...) WORD_ROW(name, LOAD_U3, __VA_ARGS__)
 #define KIND_QU(name, ...) WORD_ROW(name, LOAD_QU, __VA_ARGS__)
+
+/* Two vregs to two. */
+#define KIND_QQ(name, ...) \
+	LANE_FN(name) \
+	{ \
+		OPERANDS; \
+		LANES(i) \
+		{ \
+			uint64_t a = soft_get64(pa, i); \
+\
+			soft_put64(pd, i, __VA_ARGS__); \
+		} \
+	}
 
 /* One vreg to two. */
 #define KIND_UQ(name, ...) \

@@ -8,6 +8,9 @@
  * chip's in the last place.  The f32 unit knows no denormals, whatever MODE
  * says, but for sine and cosine; the f16 unit keeps them (RDNA3 ISA 16.7).
  *
+ * Reciprocals and square roots are computed in float: their roundings to double
+ * and then to float give what one rounding would (Figueroa 1995).
+ *
  * Angles are in turns: sin(a) here is sin(2 pi a) elsewhere.
  */
 #define IF_TRANS(...) __VA_ARGS__
@@ -89,6 +92,84 @@ static inline double log2_unit(double a)
 	return a < 0 ? __builtin_nan("") : p;
 }
 
+#if defined(__AVX512F__)
+/*
+ * The same in fewer steps, for most floats: a = m / 16 + g with |g| <= 1/32, of
+ * which m is in a table but for its whole part; e^(g ln 2) to degree 5 has an
+ * error below 2^-42.  Where 2^-40 more or less would be rounded to another
+ * float, `odd` says so, and for NaN.
+ */
+static inline __m256 exp2_eight(__m256 g, __m256i m, __m256 *more)
+{
+	static const double root[16] = { /* 2^(i/16) */
+		1.0000000000000000, 1.0442737824274138, 1.0905077326652577,
+		1.1387886347566916, 1.1892071150027210, 1.2418578120734840,
+		1.2968395546510096, 1.3542555469368927, 1.4142135623730951,
+		1.4768261459394993, 1.5422108254079407, 1.6104903319492543,
+		1.6817928305074290, 1.7562521603732995, 1.8340080864093424,
+		1.9152065613971474,
+	};
+	const __m512d t = _mm512_maskz_cvtps_pd(0xff, g);
+	const __m512i i = _mm512_maskz_cvtepi32_epi64(0xff, m);
+	__m512d p = _mm512_set1_pd(0.0013333558146428443);
+
+	p = _mm512_fmadd_pd(p, t, _mm512_set1_pd(0.009618129107628477));
+	p = _mm512_fmadd_pd(p, t, _mm512_set1_pd(0.05550410866482158));
+	p = _mm512_fmadd_pd(p, t, _mm512_set1_pd(0.2402265069591007));
+	p = _mm512_fmadd_pd(p, t, _mm512_set1_pd(0.6931471805599453));
+	p = _mm512_fmadd_pd(p, t, _mm512_set1_pd(1));
+	p = _mm512_mul_pd(p, _mm512_permutex2var_pd(_mm512_loadu_pd(root), i,
+						    _mm512_loadu_pd(root + 8)));
+	*more = _mm512_maskz_cvtpd_ps(
+		0xff, _mm512_mul_pd(p, _mm512_set1_pd(1 + 0x1p-40)));
+	return _mm512_maskz_cvtpd_ps(
+		0xff, _mm512_mul_pd(p, _mm512_set1_pd(1 - 0x1p-40)));
+}
+
+static inline __m512 exp2_sixteen(__m512 g, __m512i m, __m512 *more)
+{
+	const __m256 low = _mm512_castps512_ps256(g);
+	const __m256 high = _mm512_maskz_extractf32x8_ps(0xff, g, 1);
+	const __m256i i = _mm512_castsi512_si256(m);
+	const __m256i j = _mm512_maskz_extracti32x8_epi32(0xff, m, 1);
+	__m256 p, q, a = exp2_eight(low, i, &p), b = exp2_eight(high, j, &q);
+
+	*more = _mm512_maskz_insertf32x8(0xffff, _mm512_castps256_ps512(p), q,
+					 1);
+	return _mm512_maskz_insertf32x8(0xffff, _mm512_castps256_ps512(a), b,
+					1);
+}
+
+static inline soft_piece exp_f32_piece(const struct soft_lanes *x, soft_piece a,
+				       soft_piece b, soft_piece c,
+				       soft_piece *odd)
+{
+	const __m512 limit = _mm512_set1_ps(256), sixteen = _mm512_set1_ps(16);
+	const piece_i u = (piece_i)a;
+	const __m512 in = (__m512)(u & ((u & 0x7f800000) != 0));
+	const __m512 near = _mm512_maskz_min_ps(
+		0xffff, _mm512_maskz_max_ps(0xffff, in, -limit), limit);
+	const __m512 m = _mm512_maskz_roundscale_ps(0xffff, near * sixteen, 8);
+	const __m512i k = _mm512_maskz_cvtps_epi32(0xffff, m);
+	const __m512i index = k & _mm512_set1_epi32(15);
+	const __m512 g = near - m * _mm512_set1_ps(0.0625f);
+	__m512 high, low = exp2_sixteen(g, index, &high);
+	const __m512 whole = _mm512_maskz_cvtepi32_ps(
+		0xffff, _mm512_maskz_srai_epi32(0xffff, k, 4));
+	const piece_i r = (piece_i)_mm512_maskz_scalef_ps(0xffff, low, whole);
+
+	(void)x, (void)b, (void)c;
+	*odd |= (soft_piece)((piece_i)low != (piece_i)high) |
+		(soft_piece)((piece_f)in != (piece_f)in);
+	return (soft_piece)(r & ((r & 0x7f800000) != 0));
+}
+
+static __attribute__((noinline)) void exp_f32_lanes(struct soft_lanes *x);
+#define KIND_EXP32(name, ...) KIND_PIECE(name, exp_f32)
+#else
+#define KIND_EXP32(name, ...) KIND_T32(name, __VA_ARGS__)
+#endif
+
 static inline double rsq_unit(double a)
 {
 	/* -0 gives -inf, as 1 / sqrt(-0) does. */
@@ -131,6 +212,18 @@ static inline double sin_unit(double a, int quarter)
 }
 
 /*
+ * What is infinite of a finite half is an overflow to FP16_OVFL, as at 1 / 0
+ * (measured on gfx1100: AMD, rocjitsu's transcendental_policy_cases).
+ */
+static inline double limit_pole(double a, double r, uint32_t mode)
+{
+	bool overflows = a - a == 0 && soft_ovfl16(mode);
+
+	r = overflows && r > 65536 ? 65536 : r;
+	return overflows && r < -65536 ? -65536 : r;
+}
+
+/*
  * `flush` is soft_flush_f32 (T32) or nothing (T32D).  v_rcp_f32's loop is
  *
  *	double a = f32_value(soft_flush_f32(pa[i]));
@@ -139,14 +232,14 @@ static inline double sin_unit(double a, int quarter)
  *	pd[i] = soft_flush_f32(f32_bits(r));
  *	bad |= r != r;
  */
-#define FLOAT_TRANS(flush, ...) \
+#define FLOAT_TRANS(type, flush, ...) \
 	{ \
 		OPERANDS; \
 		uint32_t bad = 0; \
 \
 		LANES(i) \
 		{ \
-			double a = f32_value(flush(pa[i])); \
+			type a = f32_value(flush(pa[i])); \
 			float r = (float)(__VA_ARGS__); \
 \
 			pd[i] = flush(f32_bits(r)); \
@@ -156,13 +249,20 @@ static inline double sin_unit(double a, int quarter)
 			fix_nan32(x, 1); \
 	}
 #define KIND_T32(name, ...)  \
-	LANE_FN(name) FLOAT_TRANS(soft_flush_f32, __VA_ARGS__)
-#define KIND_T32D(name, ...) LANE_FN(name) FLOAT_TRANS(, __VA_ARGS__)
+	LANE_FN(name) FLOAT_TRANS(double, soft_flush_f32, __VA_ARGS__)
+#define KIND_T32D(name, ...) LANE_FN(name) FLOAT_TRANS(double, , __VA_ARGS__)
+#define KIND_T32F(name, ...) \
+	LANE_FN(name) FLOAT_TRANS(float, soft_flush_f32, __VA_ARGS__) \
+	MICROOP_FLUSHED(name, FLUSHED_1, __VA_ARGS__)
+#if defined(__AVX512F__)
+static void exp_f32_lanes(struct soft_lanes *x)
+	FLOAT_TRANS(double, soft_flush_f32, exp2_unit(a))
+#endif
 #define KIND_T16(name, ...) \
 	LANE_FN(name) \
 	{ \
 		OPERANDS; \
-		bool ovfl = soft_ovfl16(x->mode); \
+		uint32_t mode = x->mode & ~SOFT_MODE_ROUND_F16_F64; \
 		uint32_t bad = 0; \
 \
 		LANES(i) \
@@ -170,7 +270,8 @@ static inline double sin_unit(double a, int quarter)
 			double a = soft_f32_from_f16(pa[i]); \
 			double r = __VA_ARGS__; \
 \
-			pd[i] = soft_f16_from_f64(r, 0, ovfl); \
+			pd[i] = soft_f16_from_f64(limit_pole(a, r, mode), \
+						  mode); \
 			bad |= r != r; \
 		} \
 		if (__builtin_expect(bad, 0)) \

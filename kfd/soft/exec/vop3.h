@@ -7,8 +7,8 @@
  * and f16 (bits 31:16, F16_INF): both are sign and magnitude, only infinity
  * differs.
  *
- * NaN: the first NaN among the sources in the order of the text, made quiet;
- * an invalid operation gives the default NaN, which is negative (as in
+ * NaN: the first NaN among the sources in the order of the text, made quiet if
+ * `ieee`; an invalid operation gives the default NaN, which is negative (as in
  * valu_shapes.h).  The host's own choice depends on how the compiler ordered
  * the operands, so every NaN is settled by nan_any() or nan_f64().
  */
@@ -115,10 +115,11 @@ static inline bool is_nan_any(uint32_t u, uint32_t inf)
 
 /* `r` if it is no NaN, else the NaN that the sources call for. */
 static inline uint32_t nan_any(uint32_t r, uint32_t a, uint32_t b, uint32_t c,
-			       uint32_t inf)
+			       bool ieee, uint32_t inf)
 {
-	uint32_t quiet = inf == F32_INF ? 0x400000 : 0x2000000;
-	uint32_t n = 0x80000000 | inf | quiet;
+	const uint32_t bit = inf == F32_INF ? 0x400000 : 0x2000000;
+	const uint32_t quiet = ieee ? bit : 0;
+	uint32_t n = 0x80000000 | inf | bit;
 
 	n = is_nan_any(c, inf) ? c | quiet : n;
 	n = is_nan_any(b, inf) ? b | quiet : n;
@@ -128,35 +129,37 @@ static inline uint32_t nan_any(uint32_t r, uint32_t a, uint32_t b, uint32_t c,
 
 /* Of a product and a sum: an invalid product hides what the addend is. */
 static inline uint32_t nan_fma(uint32_t r, uint32_t a, uint32_t b, uint32_t c,
-			       bool invalid, uint32_t inf)
+			       bool invalid, bool ieee, uint32_t inf)
 {
-	return nan_any(r, a, b, invalid ? b : c, inf);
+	return nan_any(r, a, b, invalid ? b : c, ieee, inf);
 }
 
-static inline double nan_f64(double r, double a, double b, double c)
+static inline uint64_t nan_f64(double r, double a, double b, double c,
+			       bool ieee)
 {
-	const uint64_t quiet = 0x8000000000000ull;
-	uint64_t n = F64_SIGN | F64_INF | quiet;
+	const uint64_t bit = 0x8000000000000ull, quiet = ieee ? bit : 0;
+	uint64_t n = F64_SIGN | F64_INF | bit;
 
 	n = c != c ? f64_bits(c) | quiet : n;
 	n = b != b ? f64_bits(b) | quiet : n;
 	n = a != a ? f64_bits(a) | quiet : n;
-	return r != r ? f64_value(n) : r;
+	return r != r ? n : f64_bits(r);
 }
 
-static inline float fma_f32(float a, float b, float c)
+/* Bits of the result: a signalling NaN would not live long as a number. */
+static inline uint32_t fma_f32(float a, float b, float c, bool ieee)
 {
 	const float p = a * b;
 
-	return f32_value(nan_fma(f32_bits(__builtin_fmaf(a, b, c)), f32_bits(a),
-				 f32_bits(b), f32_bits(c), p != p, F32_INF));
+	return nan_fma(f32_bits(__builtin_fmaf(a, b, c)), f32_bits(a),
+		       f32_bits(b), f32_bits(c), p != p, ieee, F32_INF);
 }
 
-static inline double fma_f64(double a, double b, double c)
+static inline uint64_t fma_f64(double a, double b, double c, bool ieee)
 {
 	const double p = a * b;
 
-	return nan_f64(__builtin_fma(a, b, c), a, b, p != p ? b : c);
+	return nan_f64(__builtin_fma(a, b, c), a, b, p != p ? b : c, ieee);
 }
 
 static inline float f32_of_half(uint32_t h)
@@ -172,51 +175,64 @@ static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c,
 			       uint32_t mode)
 {
 	double p = (double)f32_of_half(a >> 16) * f32_of_half(b >> 16);
-	uint32_t r = soft_f16_from_f64(p + f32_of_half(c >> 16),
-				       soft_round16(mode), soft_ovfl16(mode));
+	uint32_t r = soft_f16_from_f64(p + f32_of_half(c >> 16), mode);
 
-	return nan_fma(r << 16, a, b, c, p != p, F16_INF) >> 16;
+	return nan_fma(r << 16, a, b, c, p != p, mode & SOFT_MODE_IEEE,
+		       F16_INF) >>
+	       16;
 }
 
 static inline uint32_t add_f16(uint32_t a, uint32_t b, uint32_t mode)
 {
-	uint32_t r =
-		soft_f16_from_f32(f32_of_half(a >> 16) + f32_of_half(b >> 16),
-				  soft_round16(mode), soft_ovfl16(mode));
+	uint32_t r = soft_f16_from_f32(
+		f32_of_half(a >> 16) + f32_of_half(b >> 16), mode);
 
-	return nan_any(r << 16, a, b, b, F16_INF) >> 16;
+	return nan_any(r << 16, a, b, b, mode & SOFT_MODE_IEEE, F16_INF) >> 16;
 }
 
 static inline uint32_t mul_f16(uint32_t a, uint32_t b, uint32_t mode)
 {
-	uint32_t r =
-		soft_f16_from_f32(f32_of_half(a >> 16) * f32_of_half(b >> 16),
-				  soft_round16(mode), soft_ovfl16(mode));
+	uint32_t r = soft_f16_from_f32(
+		f32_of_half(a >> 16) * f32_of_half(b >> 16), mode);
 
-	return nan_any(r << 16, a, b, b, F16_INF) >> 16;
+	return nan_any(r << 16, a, b, b, mode & SOFT_MODE_IEEE, F16_INF) >> 16;
 }
 
-/* The lane functions of v_fma_f16 and v_pk_fma_f16, and of their kin. */
+/*
+ * v_fma_dx9_zero_f32 and v_fmac: a zero factor makes the product +0, whatever
+ * the other one is; then only the addend may be the NaN.
+ */
+static inline void fma_dx9_f32_lanes(struct soft_lanes *x)
+{
+	const bool ieee = x->mode & SOFT_MODE_IEEE;
+
+	LANES(i)
+	{
+		float a = f32_value(x->a[i]), b = f32_value(x->b[i]);
+		float c = f32_value(x->c[i]), none = a == 0 || b == 0 ? 0 : 1;
+
+		a = none != 0 ? a : 0;
+		b = none != 0 ? b : 0;
+		x->d[i] = fma_f32(a, b, c, ieee);
+	}
+}
+
+/* What v_fma_f16 and v_pk_fma_f16 are made of, and their kin. */
 static inline void fma_f16_lanes(struct soft_lanes *x)
 {
 	const uint32_t *a = x->a, *b = x->b, *c = x->c;
 
-	if (soft_plain16(x->mode) && soft_fma16_vreg(a, b, c, 0, x->d))
+	if (soft_plain16(x->mode) && soft_fma16_vreg(a, b, c, 0, x->mode, x->d))
 		return;
 	LANES(i)
 	x->d[i] = fma_f16(a[i] << 16, b[i] << 16, c[i] << 16, x->mode);
 }
 
-static inline void pk_fma_f16_lanes(struct soft_lanes *x)
+static __attribute__((noinline, unused)) void
+pk_fma_f16_lanes(struct soft_lanes *x)
 {
 	const uint32_t *a = x->a, *b = x->b, *c = x->c;
-	uint32_t low[SOFT_LANES], high[SOFT_LANES];
 
-	if (soft_plain16(x->mode) && soft_fma16_vreg(a, b, c, 0, low) &&
-	    soft_fma16_vreg(a, b, c, 16, high)) {
-		LANES(i) x->d[i] = low[i] | high[i] << 16;
-		return;
-	}
 	LANES(i)
 	x->d[i] = pack_16(fma_f16(a[i] << 16, b[i] << 16, c[i] << 16, x->mode),
 			  fma_f16(a[i] & 0xffff0000, b[i] & 0xffff0000,
@@ -312,18 +328,23 @@ extern const struct soft_format soft_format_f16, soft_format_f32,
 
 /*
  * a * b + c, times 2^scale, rounded once to `to`: what div_fmas needs when its
- * result is denormal.  `round` is as in MODE.
+ * result is denormal.  `round` is as in MODE; with `flush`, what would be
+ * denormal if it were rounded to as many bits is zero.  Which NaN comes of
+ * NaNs is left to the caller.
  */
 double soft_fma_scaled(const struct soft_format *to, double a, double b,
-		       double c, int scale, unsigned round);
+		       double c, int scale, unsigned round, bool flush);
 
-/* div_scale: bits of the result; *vcc: div_fmas shall scale the quotient. */
+/*
+ * div_scale: bits of the result; *vcc: div_fmas shall scale the quotient.  A
+ * signalling NaN that is scaled becomes quiet if `ieee`.
+ */
 uint64_t soft_div_scale(const struct soft_format *f, uint64_t s0, uint64_t s1,
-			uint64_t s2, bool *vcc);
+			uint64_t s2, bool ieee, bool *vcc);
 /* By how much div_fmas scales (s2: its addend) in a lane whose VCC is set. */
 int soft_div_fmas_scale(const struct soft_format *f, uint64_t s2);
 uint64_t soft_div_fixup(const struct soft_format *f, uint64_t s0, uint64_t s1,
-			uint64_t s2, unsigned round);
+			uint64_t s2, unsigned round, bool ovfl);
 
 /* 53 bits of 2/pi for the reduction of `x`, number `segment` & 31. */
 double soft_trig_preop(double x, uint32_t segment);

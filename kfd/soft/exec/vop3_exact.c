@@ -92,20 +92,32 @@ static double exact_double(uint64_t m, int exp)
 	return v * f64_value((uint64_t)(exp + 1023) << 52);
 }
 
-static double round_wide(const struct soft_format *f, struct wide v,
-			 unsigned round)
+/* Without its last `drop` bits, rounded. */
+static uint64_t drop_bits(struct wide v, int drop, unsigned round)
 {
-	/* Exponent of the last bit that the result may have. */
-	int last = v.exp + TOP - f->mant_bits, min = 1 - f->bias - f->mant_bits;
-	int drop = (last > min ? last : min) - v.exp;
 	u128 kept = drop > 127 ? 0 : v.m >> drop;
 	u128 twice = drop > 127 ? 1 :
 				  shift_sticky(v.m << 1, drop - 1) - 4 * kept;
 	uint64_t m = (uint64_t)kept;
-	double r;
 
 	/* Of the dropped part: 0 none, 1 below half, 2 half, 3 above. */
-	m += soft_round_away(round, v.neg, m & 1, (uint32_t)twice, 2);
+	return m + soft_round_away(round, v.neg, m & 1, (uint32_t)twice, 2);
+}
+
+static double round_wide(const struct soft_format *f, struct wide v,
+			 unsigned round, bool flush)
+{
+	/* Exponent of the last bit that the result may have. */
+	int last = v.exp + TOP - f->mant_bits, min = 1 - f->bias - f->mant_bits;
+	int drop = (last > min ? last : min) - v.exp;
+	uint64_t m = drop_bits(v, drop, round);
+	double r;
+
+	/* One below the least exponent, it may round up to it. */
+	if (flush && last < min &&
+	    (last < min - 1 || !(drop_bits(v, last - v.exp, round) >>
+				 (f->mant_bits + 1))))
+		return v.neg ? -0.0 : 0.0;
 	if (m && 64 - __builtin_clzll(m) + v.exp + drop > f->bias + 1) {
 		bool inf = round == 0 || round == (v.neg ? 2u : 1u);
 
@@ -117,17 +129,16 @@ static double round_wide(const struct soft_format *f, struct wide v,
 }
 
 double soft_fma_scaled(const struct soft_format *to, double a, double b,
-		       double c, int scale, unsigned round)
+		       double c, int scale, unsigned round, bool flush)
 {
 	double p = a * b;
 	int ea, eb, ec;
-	bool neg = (f64_bits(a) ^ f64_bits(b)) & F64_SIGN;
+	uint64_t neg = (f64_bits(a) ^ f64_bits(b)) & F64_SIGN;
 
 	if (!(a - a == 0 && b - b == 0 && c - c == 0))
-		return nan_f64(a - a == 0 && b - b == 0 ? c : p + c, a, b,
-			       p != p ? b : c);
-	if ((a == 0 || b == 0) && c == 0)
-		return p + c;
+		return a - a == 0 && b - b == 0 ? c : p + c;
+	if ((a == 0 || b == 0) && c == 0 && neg == (f64_bits(c) & F64_SIGN))
+		return c;
 
 	u128 ma = split_double(a, &ea), mc;
 
@@ -140,7 +151,7 @@ double soft_fma_scaled(const struct soft_format *to, double a, double b,
 	if (!sum.m)
 		return round == 2 ? -0.0 : 0.0;
 	sum.exp += scale;
-	return round_wide(to, sum, round);
+	return round_wide(to, sum, round, flush);
 }
 
 /* ------------------------------------------------------------ division ---- */
@@ -179,12 +190,13 @@ static struct parts parts_of(const struct soft_format *f, uint64_t u)
 }
 
 /* u * 2^by for f32 and f64 */
-static uint64_t scale_bits(const struct soft_format *f, uint64_t u, int by)
+static uint64_t scale_bits(const struct soft_format *f, uint64_t u, int by,
+			   bool ieee)
 {
 	double two = f64_value((uint64_t)(by + 1023) << 52);
 
 	if (parts_of(f, u).nan)
-		return u | quiet_bit(f);
+		return u | (ieee ? quiet_bit(f) : 0);
 	if (f->mant_bits == 23)
 		return f32_bits((float)(f32_value((uint32_t)u) * two));
 	return f64_bits(f64_value(u) * two);
@@ -199,7 +211,7 @@ static uint64_t scale_bits(const struct soft_format *f, uint64_t u, int by)
  * the manual scales the denominator up, which would overflow; it goes down.
  */
 uint64_t soft_div_scale(const struct soft_format *f, uint64_t s0, uint64_t s1,
-			uint64_t s2, bool *vcc)
+			uint64_t s2, bool ieee, bool *vcc)
 {
 	struct parts den = parts_of(f, s1), num = parts_of(f, s2);
 	bool f64 = f->mant_bits == 52;
@@ -212,17 +224,17 @@ uint64_t soft_div_scale(const struct soft_format *f, uint64_t s0, uint64_t s1,
 	if (num.zero || den.zero)
 		return sign_bit(f) - quiet_bit(f); /* positive quiet NaN */
 	if (diff >= far)
-		return s0 == s1 ? scale_bits(f, s0, up) : s0;
+		return s0 == s1 ? scale_bits(f, s0, up, ieee) : s0;
 	if (den.exp != 0 && small_inv && small_quot)
-		return s0 == s1 ? scale_bits(f, s0, -up) : s0;
+		return s0 == s1 ? scale_bits(f, s0, -up, ieee) : s0;
 	if (den.exp != 0 && !small_inv && small_quot)
-		return s0 == s2 ? scale_bits(f, s0, up) : s0;
+		return s0 == s2 ? scale_bits(f, s0, up, ieee) : s0;
 	*vcc = false;
 	if (den.exp == 0)
-		return scale_bits(f, s0, up);
+		return scale_bits(f, s0, up, ieee);
 	if (small_inv)
-		return scale_bits(f, s0, -up);
-	return num.exp <= (f64 ? 53 : 23) ? scale_bits(f, s0, up) : s0;
+		return scale_bits(f, s0, -up, ieee);
+	return num.exp <= (f64 ? 53 : 23) ? scale_bits(f, s0, up, ieee) : s0;
 }
 
 /*
@@ -248,7 +260,7 @@ static uint64_t round_beyond(const struct soft_format *f, bool large, bool neg,
 }
 
 uint64_t soft_div_fixup(const struct soft_format *f, uint64_t s0, uint64_t s1,
-			uint64_t s2, unsigned round)
+			uint64_t s2, unsigned round, bool ovfl)
 {
 	struct parts q = parts_of(f, s0), den = parts_of(f, s1);
 	struct parts num = parts_of(f, s2);
@@ -270,9 +282,13 @@ uint64_t soft_div_fixup(const struct soft_format *f, uint64_t s0, uint64_t s1,
 		return sign;
 	if (num.exp - den.exp < lowest)
 		return sign | round_beyond(f, false, neg, round);
-	/* gfx1100: an estimate that came out as NaN means overflow. */
-	if (q.nan && f->mant_bits != 10)
-		return sign | round_beyond(f, true, neg, round);
+	/*
+	 * gfx1100: an estimate that came out as NaN means overflow, and so does
+	 * an infinite half (AMD, rocjitsu's adjacent_fp_cases).
+	 */
+	if (q.nan || (q.inf && f->mant_bits == 10))
+		return sign | (ovfl ? inf_bits(f) - 1 :
+				      round_beyond(f, true, neg, round));
 	return sign | q.mag;
 }
 

@@ -208,7 +208,7 @@ static void div_fixup_f32_lanes(struct soft_lanes *x)
 		return;
 	}
 	LANES(i) pd[i] = (uint32_t)soft_div_fixup(&soft_format_f32, pa[i],
-						  pb[i], pc[i], x->mode & 3);
+						  pb[i], pc[i], x->mode & 3, false);
 }
 
 static void div_fixup_f64_lanes(struct soft_lanes *x)
@@ -218,7 +218,7 @@ static void div_fixup_f64_lanes(struct soft_lanes *x)
 	LANES(i)
 	soft_put64(pd, i, soft_div_fixup(&soft_format_f64, soft_get64(pa, i),
 					 soft_get64(pb, i), soft_get64(pc, i),
-					 x->mode >> 2 & 3));
+					 soft_round16(x->mode), false));
 }
 
 static void div_fixup_f16_lanes(struct soft_lanes *x)
@@ -228,7 +228,8 @@ static void div_fixup_f16_lanes(struct soft_lanes *x)
 	LANES(i)
 	pd[i] = (uint32_t)soft_div_fixup(&soft_format_f16, zext_16(pa[i]),
 					 zext_16(pb[i]), zext_16(pc[i]),
-					 x->mode >> 2 & 3);
+					 soft_round16(x->mode),
+					 soft_ovfl16(x->mode));
 }
 
 /* Nothing is scaled where both are far from the ends of the range. */
@@ -248,7 +249,7 @@ static void div_scale_f32_lanes(struct soft_lanes *x)
 		bool vcc;
 
 		pd[i] = (uint32_t)soft_div_scale(&soft_format_f32, pa[i], pb[i],
-						 pc[i], &vcc);
+						 pc[i], ieee, &vcc);
 		mask |= (uint32_t)vcc << i;
 	}
 	x->mask_out = mask;
@@ -266,7 +267,8 @@ static void div_scale_f64_lanes(struct soft_lanes *x)
 		soft_put64(pd, i, soft_div_scale(&soft_format_f64,
 						 soft_get64(pa, i),
 						 soft_get64(pb, i),
-						 soft_get64(pc, i), &vcc));
+						 soft_get64(pc, i), ieee,
+						 &vcc));
 		mask |= (uint32_t)vcc << i;
 	}
 	x->mask_out = mask;
@@ -278,16 +280,17 @@ static void div_fmas_f32_lanes(struct soft_lanes *x)
 	OPERANDS;
 
 	LANES(i)
-	pd[i] = f32_bits(fma_f32(f32_value(pa[i]), f32_value(pb[i]),
-				 f32_value(pc[i])));
+	pd[i] = fma_f32(f32_value(pa[i]), f32_value(pb[i]), f32_value(pc[i]),
+			ieee);
 	for (uint32_t m = x->mask_in & x->exec; m; m &= m - 1) {
 		int i = __builtin_ctz(m);
-
-		pd[i] = f32_bits((float)soft_fma_scaled(
+		float r = (float)soft_fma_scaled(
 			&soft_format_f32, f32_value(pa[i]), f32_value(pb[i]),
 			f32_value(pc[i]),
 			soft_div_fmas_scale(&soft_format_f32, pc[i]),
-			x->mode & 3));
+			x->mode & 3, !(x->mode & 0x20));
+
+		pd[i] = r == r ? f32_bits(r) : pd[i];
 	}
 }
 
@@ -300,14 +303,17 @@ static void div_fmas_f64_lanes(struct soft_lanes *x)
 		double a = f64_value(soft_get64(pa, i));
 		double b = f64_value(soft_get64(pb, i));
 		double c = f64_value(soft_get64(pc, i));
-		bool scaled = x->mask_in >> i & 1;
 		int by = soft_div_fmas_scale(&soft_format_f64, f64_bits(c));
+		double r;
 
-		soft_put64(pd, i,
-			   f64_bits(scaled ? soft_fma_scaled(&soft_format_f64,
-							     a, b, c, by,
-							     x->mode >> 2 & 3)
-					   : fma_f64(a, b, c)));
+		soft_put64(pd, i, fma_f64(a, b, c, ieee));
+		if (!(x->mask_in >> i & 1))
+			continue;
+		r = soft_fma_scaled(&soft_format_f64, a, b, c, by,
+				    soft_round16(x->mode),
+				    soft_flushes16(x->mode));
+		if (r == r)
+			soft_put64(pd, i, f64_bits(r));
 	}
 }
 
@@ -328,12 +334,12 @@ static void dot2_f16_f16_lanes(struct soft_lanes *x)
 	}
 }
 
-/* To nearest even; a NaN keeps its upper bits and becomes quiet. */
+/* To nearest even; a NaN is one in its upper bits. */
 static inline uint32_t bf16_from_f32(uint32_t u)
 {
 	uint32_t r = (u + 0x7fff + (u >> 16 & 1)) >> 16;
 
-	return is_nan_any(u, F32_INF) ? (u >> 16 | 0x40) : r;
+	return is_nan_any(u, F32_INF) ? u >> 16 : r;
 }
 
 /*
@@ -341,16 +347,16 @@ static inline uint32_t bf16_from_f32(uint32_t u)
  * double; the sum is there too or so far from a tie that only its direction
  * counts, which rounding to odd keeps.
  */
-static inline uint32_t fma_bf16(uint32_t a, uint32_t b, uint32_t c)
+static inline uint32_t fma_bf16(uint32_t a, uint32_t b, uint32_t c, bool ieee)
 {
 	const struct soft_format f = { 7, 255, 127 };
 	double r = soft_fma_scaled(&f, f32_value(a), f32_value(b), f32_value(c),
-				   0, 0);
-
+				   0, 0, false);
 	const float p = f32_value(a) * f32_value(b);
+	const uint32_t u =
+		nan_fma(f32_bits((float)r), a, b, c, p != p, ieee, F32_INF);
 
-	return bf16_from_f32(
-		nan_fma(f32_bits((float)r), a, b, c, p != p, F32_INF));
+	return bf16_from_f32(u);
 }
 
 static void dot2_bf16_bf16_lanes(struct soft_lanes *x)
@@ -360,9 +366,9 @@ static void dot2_bf16_bf16_lanes(struct soft_lanes *x)
 	LANES(i)
 	{
 		uint32_t a = pa[i], b = pb[i];
-		uint32_t t = fma_bf16(a << 16, b << 16, pc[i] << 16);
+		uint32_t t = fma_bf16(a << 16, b << 16, pc[i] << 16, ieee);
 
-		pd[i] = fma_bf16(a & 0xffff0000, b & 0xffff0000, t << 16);
+		pd[i] = fma_bf16(a & 0xffff0000, b & 0xffff0000, t << 16, ieee);
 	}
 }
 

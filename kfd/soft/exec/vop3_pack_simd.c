@@ -9,80 +9,35 @@
 #include "kfd/soft/exec/valu_shapes.h"
 #include "kfd/soft/exec/vop3.h"
 
-/* ------------------------------------------------------------- helpers ---- */
-
-static inline uint32_t dot4_u8(uint32_t a, uint32_t b)
-{
-	uint32_t sum = 0;
-
-	for (int j = 0; j < 32; j += 8)
-		sum += (a >> j & 0xff) * (b >> j & 0xff);
-	return sum;
-}
-
-static inline uint32_t dot8_u4(uint32_t a, uint32_t b)
-{
-	uint32_t sum = 0;
-
-	for (int j = 0; j < 32; j += 4)
-		sum += (a >> j & 15) * (b >> j & 15);
-	return sum;
-}
-
 /* ------------------------------------------------------- packed halves ---- */
 
-/* One half of sums or products; false if some lane is a NaN. */
-static inline bool arith_f16_vreg(const uint32_t *a, const uint32_t *b,
-				  int shift, bool multiply, uint32_t *d)
-{
-	float fa[SOFT_LANES], fb[SOFT_LANES], fr[SOFT_LANES];
-	uint32_t bad = 0;
-
-	soft_floats_from_f16(a, shift, fa);
-	soft_floats_from_f16(b, shift, fb);
-	if (multiply)
-		LANES(i) fr[i] = fa[i] * fb[i];
-	else
-		LANES(i) fr[i] = fa[i] + fb[i];
-	LANES(i) bad |= fr[i] != fr[i];
-	soft_f16_from_floats(fr, 0, false, d);
-	return !bad;
-}
-
-static inline bool arith_pk_f16(struct soft_lanes *x, bool multiply)
-{
-	OPERANDS;
-	uint32_t low[SOFT_LANES], high[SOFT_LANES];
-
-	if (!soft_plain16(x->mode) ||
-	    !arith_f16_vreg(pa, pb, 0, multiply, low) ||
-	    !arith_f16_vreg(pa, pb, 16, multiply, high))
-		return false;
-	LANES(i) pd[i] = low[i] | high[i] << 16;
-	return true;
-}
-
-static void pk_add_f16_lanes(struct soft_lanes *x)
-{
-	OPERANDS;
-
-	if (arith_pk_f16(x, false))
-		return;
-	LANES(i)
-	pd[i] = pack_16(add_f16(pa[i] << 16, pb[i] << 16, x->mode),
-		     add_f16(pa[i] & 0xffff0000, pb[i] & 0xffff0000, x->mode));
-}
-
-static void pk_mul_f16_lanes(struct soft_lanes *x)
-{
-	OPERANDS;
-
-	if (arith_pk_f16(x, true))
-		return;
-	LANES(i)
-	pd[i] = pack_16(mul_f16(pa[i] << 16, pb[i] << 16, x->mode),
-		     mul_f16(pa[i] & 0xffff0000, pb[i] & 0xffff0000, x->mode));
-}
+#define PACKED(name, one, op) \
+	static inline soft_piece name##_piece(const struct soft_lanes *x, \
+					      soft_piece a, soft_piece b, \
+					      soft_piece c, soft_piece *odd) \
+	{ \
+		const struct piece_pair p = piece_widen(a); \
+		const struct piece_pair q = piece_widen(b); \
+		const piece_f first = p.first op q.first; \
+		const piece_f last = p.last op q.last; \
+\
+		(void)c; \
+		*odd |= piece_nan(first, last) | odd_mode16(x); \
+		return piece_narrow(first, last); \
+	} \
+	static __attribute__((noinline)) void name##_lanes( \
+		struct soft_lanes *x) \
+	{ \
+		const uint32_t *a = x->a, *b = x->b; \
+\
+		LANES(i) \
+		x->d[i] = pack_16(one(a[i] << 16, b[i] << 16, x->mode), \
+				  one(a[i] & 0xffff0000, b[i] & 0xffff0000, \
+				      x->mode)); \
+	}
+PACKED(pk_add_f16, add_f16, +)
+PACKED(pk_mul_f16, mul_f16, *)
+#undef PACKED
 
 /* -------------------------------------------------------- dot products ---- */
 
@@ -95,8 +50,8 @@ static inline int32_t int_element(uint32_t u, int j, int bits, bool is_signed)
 			 : (int32_t)(v >> (32 - bits));
 }
 
-static inline int32_t dot_signed(uint32_t a, uint32_t b, int bits, bool sa,
-				 bool sb)
+static inline int32_t dot_any(uint32_t a, uint32_t b, int bits, bool sa,
+			      bool sb)
 {
 	int32_t sum = 0;
 
@@ -106,23 +61,43 @@ static inline int32_t dot_signed(uint32_t a, uint32_t b, int bits, bool sa,
 	return sum;
 }
 
-static void dot4_i32_iu8_lanes(struct soft_lanes *x)
+static inline soft_piece dot_piece(soft_piece a, soft_piece b, soft_piece c,
+				   int bits, bool sa, bool sb)
 {
-	OPERANDS;
-	const bool sa = x->mods[0] & ISA_M_NEG, sb = x->mods[1] & ISA_M_NEG;
+	piece_u sum = (piece_u)c; /* it wraps */
 
-	LANES(i)
-	pd[i] = mad_i32(dot_signed(pa[i], pb[i], 8, sa, sb), pc[i], clamp);
+#pragma GCC unroll 4
+	for (int j = 0; j < 16; j += bits)
+		sum += (piece_u)piece_madd(piece_elements(a, j, bits, sa),
+					   piece_elements(b, j, bits, sb));
+	return (soft_piece)sum;
 }
 
-static void dot8_i32_iu4_lanes(struct soft_lanes *x)
-{
-	OPERANDS;
-	const bool sa = x->mods[0] & ISA_M_NEG, sb = x->mods[1] & ISA_M_NEG;
-
-	LANES(i)
-	pd[i] = mad_i32(dot_signed(pa[i], pb[i], 4, sa, sb), pc[i], clamp);
-}
+/* Sums are exact but for the last one, which clamp saturates. */
+#define DOT(name, bits, sa, sb, last) \
+	static inline soft_piece name##_piece(const struct soft_lanes *x, \
+					      soft_piece a, soft_piece b, \
+					      soft_piece c, soft_piece *odd) \
+	{ \
+		*odd |= piece_all(x->clamp); \
+		return dot_piece(a, b, c, bits, sa, sb); \
+	} \
+	static __attribute__((noinline)) void name##_lanes( \
+		struct soft_lanes *x) \
+	{ \
+		OPERANDS; \
+\
+		LANES(i) \
+		pd[i] = last(dot_any(pa[i], pb[i], bits, sa, sb), pc[i], \
+			     clamp); \
+	}
+#define SIGNED(k) (x->mods[k] & ISA_M_NEG)
+DOT(dot4_i32_iu8, 8, SIGNED(0), SIGNED(1), mad_i32)
+DOT(dot8_i32_iu4, 4, SIGNED(0), SIGNED(1), mad_i32)
+DOT(dot4_u32_u8, 8, false, false, mad_u32)
+DOT(dot8_u32_u4, 4, false, false, mad_u32)
+#undef SIGNED
+#undef DOT
 
 /* ----------------------------------------------------- mixed precision ---- */
 
@@ -146,8 +121,10 @@ static inline void mix_source(const uint32_t *p, unsigned mods, uint32_t mode,
 		memcpy(f, p, SOFT_LANES * sizeof(*f));
 	LANES(i)
 	{
+		const uint32_t half = mods & ISA_M_HI ? p[i] >> 16 : p[i];
 		uint32_t u = f32_bits(f[i]);
 
+		u = is_half ? soft_keep_signal16(u, half) : u;
 		u = (u & 0x7fffffff) < least ? u & 0x80000000 : u;
 		f[i] = f32_value((u & mask) ^ flip);
 	}
@@ -156,12 +133,21 @@ static inline void mix_source(const uint32_t *p, unsigned mods, uint32_t mode,
 static inline void fma_mix_f32_lanes(struct soft_lanes *x)
 {
 	float a[SOFT_LANES], b[SOFT_LANES], c[SOFT_LANES];
-	uint32_t *d = x->d;
+	uint32_t *d = x->d, nan = 0;
 
 	mix_source(x->a, x->mods[0], x->mode, a);
 	mix_source(x->b, x->mods[1], x->mode, b);
 	mix_source(x->c, x->mods[2], x->mode, c);
-	LANES(i) d[i] = f32_bits(fma_f32(a[i], b[i], c[i]));
+	LANES(i)
+	{
+		const float f = __builtin_fmaf(a[i], b[i], c[i]);
+
+		d[i] = f32_bits(f);
+		nan |= f != f;
+	}
+	if (nan)
+		LANES(i)
+	d[i] = fma_f32(a[i], b[i], c[i], x->mode & SOFT_MODE_IEEE);
 }
 
 /* Terms that cancel give -0 if MODE rounds down. */
@@ -193,16 +179,13 @@ static inline double fma_to_odd(float a, float b, float c, unsigned round)
 static inline uint32_t mix_f16(float a, float b, float c, uint32_t mode)
 {
 	const float p = a * b;
-	const unsigned round = soft_round16(mode);
-	const uint32_t r = soft_f16_from_f64(fma_to_odd(a, b, c, round), round,
-					     soft_ovfl16(mode));
+	const uint32_t r = soft_f16_from_f64(
+		fma_to_odd(a, b, c, soft_round16(mode)), mode);
 	const uint32_t nan =
 		nan_fma(SOFT_NAN32, f32_bits(a), f32_bits(b), f32_bits(c),
-			p != p, F32_INF);
+			p != p, true, F32_INF);
 
-	return (r & 0x7fff) > 0x7c00 ?
-		       soft_f16_from_f32(f32_value(nan), 0, false) :
-		       r;
+	return (r & 0x7fff) > 0x7c00 ? soft_f16_from_bits(nan, mode) : r;
 }
 
 /*
@@ -228,7 +211,7 @@ static bool mix_by_f32(const float *a, const float *b, const float *c,
 	}
 	if (bad)
 		return false;
-	soft_f16_from_floats(f, 0, false, d);
+	soft_f16_from_floats(f, SOFT_HALF_EVEN, d);
 	return true;
 }
 

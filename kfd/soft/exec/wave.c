@@ -26,6 +26,7 @@ struct soft_code_cache *soft_code_cache_new(void)
 {
 	struct soft_code_cache *c = xcalloc(1, sizeof(*c));
 
+	c->most = SOFT_HOST_CODE;
 	c->n_slots = FIRST_SLOTS;
 	c->slot = xcalloc(c->n_slots, sizeof(*c->slot));
 	return c;
@@ -56,9 +57,9 @@ void soft_code_cache_free(struct soft_code_cache *c)
 	free(c);
 }
 
-void soft_code_cache_slow(struct soft_code_cache *c)
+void soft_code_cache_limit(struct soft_code_cache *c, enum soft_form most)
 {
-	c->slow = true;
+	c->most = most;
 }
 
 void soft_code_cache_stale(struct soft_code_cache *c)
@@ -364,13 +365,71 @@ static void run_one(struct soft_wave *w, struct soft_code_cache *c,
 		too_few_vgprs(w, n);
 	else
 		n->u.fn(w, &n->u);
-	if (++n->n_runs == SOFT_HOT_AFTER && c->cur == n && !c->slow)
+	if (++n->n_runs == SOFT_HOT_AFTER && c->cur == n &&
+	    c->most != SOFT_HANDLERS)
 		soft_superblock_translate(c, n, w->mode);
+}
+
+/* The same of a wave whose accesses are watched. */
+static void run_watched(struct soft_wave *w, struct soft_code_cache *c,
+			struct soft_node *n)
+{
+	const bool sound = n->sound && n->n_vgprs <= w->n_vgprs;
+	const uint32_t match = sound ? soft_watch_match(w, &n->u) : 0;
+
+	run_one(w, c, n);
+	if (!match || w->state != SOFT_READY)
+		return;
+	w->trapsts |= match;
+	if (!w->privileged)
+		soft_trap_enter(w, w->pc, 0);
+}
+
+static bool is_conditional(const struct isa_inst *in)
+{
+	return in->op >= ISA_s_cbranch_scc0 && in->op <= ISA_s_cbranch_execnz;
+}
+
+/* The same of one whose instructions are counted, before they are executed. */
+static void count_inst(uint64_t *counts, const struct isa_inst *in)
+{
+	const struct isa_op_info *o = isa_op_info(in->op);
+	const bool vmem = o->pipe == ISA_PIPE_VMEM || o->pipe == ISA_PIPE_FLAT;
+
+	counts[o->flags & ISA_END ? ISA_PIPE_SPECIAL : o->pipe]++;
+	counts[SOFT_COUNT_DELAYS] += in->op == ISA_s_delay_alu;
+	if (!vmem)
+		return;
+	if (o->flags & ISA_ATOMIC ? in->f[ISA_F_GLC] : o->flags & ISA_LOAD)
+		counts[SOFT_COUNT_LOADS]++;
+	else if (o->flags & (ISA_ATOMIC | ISA_STORE))
+		counts[SOFT_COUNT_STORES]++;
+}
+
+/* One instruction of a wave that somebody looks at. */
+static void run_seen(struct soft_wave *w, struct soft_code_cache *c,
+		     struct soft_node *n, bool watched)
+{
+	uint64_t *counts = w->group->counts;
+	const uint64_t behind = n->next_pc;
+	const bool conditional = counts && is_conditional(&n->u.in);
+
+	if (counts)
+		count_inst(counts, &n->u.in);
+	if (watched)
+		run_watched(w, c, n);
+	else
+		run_one(w, c, n);
+	if (conditional)
+		counts[w->pc == behind ? SOFT_COUNT_NOT_TAKEN :
+					 SOFT_COUNT_TAKEN]++;
 }
 
 void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 {
 	struct soft_code_cache *c = w->group->code;
+	const bool watched = soft_is_watched(w);
+	const bool seen = watched || w->group->counts;
 	struct soft_node *n;
 
 	if (w->state != SOFT_READY || max_insts == 0)
@@ -382,7 +441,9 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 	while (n) {
 		uint64_t before = w->n_insts;
 
-		if (soft_superblock_fits(n->fast, w, max_insts))
+		if (seen)
+			run_seen(w, c, n, watched);
+		else if (soft_superblock_fits(n->fast, w, max_insts))
 			n = soft_superblock_run(n->fast, w, c);
 		else
 			run_one(w, c, n);

@@ -46,7 +46,7 @@ static void set_mods(const struct isa_inst *in, uint32_t mode, struct wmma *m)
 	m->ovfl = soft_ovfl16(mode);
 }
 
-static void set_types(const struct isa_inst *in, struct wmma *m)
+void soft_wmma_types(const struct isa_inst *in, struct wmma *m)
 {
 	static const struct {
 		uint16_t op;
@@ -76,7 +76,7 @@ void soft_wmma_run(struct soft_wave *w, const struct soft_uop *u)
 	uint32_t constant[WMMA_N];
 	struct wmma m;
 
-	set_types(&u->in, &m);
+	soft_wmma_types(&u->in, &m);
 	m.a = soft_vgpr(w, 0, o[1].reg, in_dwords[m.in]);
 	m.b = soft_vgpr(w, 0, o[2].reg, in_dwords[m.in]);
 	if (!m.a || !m.b || !soft_vgpr(w, 0, o[0].reg, acc_dwords) ||

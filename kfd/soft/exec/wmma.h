@@ -50,14 +50,27 @@ struct wmma {
 
 /* ------------------------------------------------------- wmma_simd.c ---- */
 
+/* What A and B are turned into floats or halves from. */
+enum wmma_from {
+	WMMA_FROM_F16,
+	WMMA_FROM_BF16,
+	WMMA_FROM_U8, /* and, behind each, what is signed */
+	WMMA_FROM_I8,
+	WMMA_FROM_U4,
+	WMMA_FROM_I4,
+	WMMA_FROMS
+};
+
 /*
- * Microops of the usual case: f32 sums without modifiers in a wave32.
- * from_TYPE turns the 8 registers at vreg a into 16 x 16 floats at c,
- * [k][row or column]; wmma_f32 has such at a and b, C at vreg c, and leaves it
- * to the handler if a sum is a NaN.  NULL: not on such hosts.
+ * Microops of what has no modifiers but the signs of integers.  from[] turns
+ * the registers at vreg a into 16 x 16 floats at c, [k][row or column], or into
+ * 8 x 16 pairs of halves.  sum[type of C and D, integers: WMMA_IU8][wave64] has
+ * such at a and b, C and D at vregs c and d, their halves imm bits up, and
+ * leaves it to the handler if a sum is a NaN.  NULL: not on such hosts.
  */
 struct soft_wmma_microops {
-	soft_microop_fn *from_f16, *from_bf16, *wmma_f32;
+	soft_microop_fn *from[WMMA_FROMS];
+	soft_microop_fn *sum[WMMA_F32 + 1][2];
 };
 
 #ifdef SIMD_LEVEL
@@ -69,5 +82,8 @@ soft_wmma_fn SIMD(soft_wmma_float), SIMD(soft_wmma_int);
 
 /* A handler for any of the six instructions. */
 soft_handler soft_wmma_run;
+
+/* The types of an instruction, and the shift of 16-bit C and D. */
+void soft_wmma_types(const struct isa_inst *in, struct wmma *m);
 
 #endif

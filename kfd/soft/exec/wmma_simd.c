@@ -3,6 +3,7 @@
  *
  * wmma.h says where the matrices are and how sums are rounded.
  */
+#include "kfd/soft/exec/valu_piece.h"
 #include "kfd/soft/exec/wmma.h"
 
 #if defined(__FMA__)
@@ -19,6 +20,9 @@
 typedef int32_t row16 __attribute__((vector_size(64)));
 #define ROW_GET(v, p) memcpy(&(v), (p), sizeof(row16))
 #define ROW_PUT(p, v) memcpy((p), &(v), sizeof(row16))
+#define ROW_PIECES    ((int)(sizeof(row16) / SOFT_PIECE_BYTES))
+#define WMMA_PAIRS    (WMMA_N / 2)
+#define ALWAYS	      static inline __attribute__((always_inline))
 
 /* Sixteen halves, in bits shift + 15:shift of each word, to floats and back. */
 #if defined(__AVX512F__)
@@ -75,7 +79,7 @@ static inline void row_from_f16(const uint32_t *u, int shift, float *f)
 static inline void row_to_f16(const float *f, uint32_t *h)
 {
 	for (int l = 0; l < WMMA_N; l++)
-		h[l] = soft_f16_from_f32(f[l], 0, false);
+		h[l] = soft_f16_from_f32(f[l], SOFT_HALF_EVEN);
 }
 #endif
 
@@ -89,7 +93,7 @@ static inline void row_mods(float *f, uint32_t keep, uint32_t flip)
 }
 
 /* A row of numbers of this type as floats. */
-static inline void row_load(enum wmma_type type, const uint32_t *u, int shift,
+ALWAYS void row_load(enum wmma_type type, const uint32_t *u, int shift,
 			    float *f)
 {
 	row16 v;
@@ -104,7 +108,7 @@ static inline void row_load(enum wmma_type type, const uint32_t *u, int shift,
 }
 
 /* Rounded to nearest even; f holds no NaN but 0xffc00000. */
-static inline void row_narrow(const struct wmma *m, const float *f,
+ALWAYS void row_narrow(const struct wmma *m, const float *f,
 			      uint32_t *h)
 {
 	row16 v;
@@ -115,7 +119,8 @@ static inline void row_narrow(const struct wmma *m, const float *f,
 		ROW_PUT(h, v);
 	} else if (m->ovfl) {
 		for (int l = 0; l < WMMA_N; l++)
-			h[l] = soft_f16_from_f32(f[l], 0, true);
+			h[l] = soft_f16_from_f32(
+				f[l], SOFT_HALF_EVEN | SOFT_MODE_FP16_OVFL);
 	} else {
 		row_to_f16(f, h);
 	}
@@ -125,7 +130,7 @@ static inline void row_narrow(const struct wmma *m, const float *f,
  * Any NaN becomes the default NaN: which came first depends on the processor.
  * A 16-bit result leaves the other half of its register as it was.
  */
-static inline void row_store(const struct wmma *m, float *f, uint32_t *d)
+ALWAYS void row_store(const struct wmma *m, float *f, uint32_t *d)
 {
 	const int32_t keep = m->shift ? 0xffff : (int32_t)0xffff0000;
 	row16 v, nan, old;
@@ -296,6 +301,16 @@ static inline void rows_bf16(const uint32_t *vreg, float (*f)[WMMA_N])
 #endif
 
 #if defined(__FMA__)
+/* Row r of C or D, whose first register is at `at`: see wmma.h. */
+static inline uint32_t *acc_row(const uintptr_t *base, uintptr_t at, int r,
+				bool wide)
+{
+	int half = wide ? r >> 1 & 1 : 0, reg = wide ? r >> 2 : r >> 1;
+
+	return (uint32_t *)(base[half] + at) + reg * SOFT_LANES +
+	       (r & 1) * WMMA_N;
+}
+
 static void microop_from_f16(struct soft_wave *w, const struct soft_microop *m,
 			     const uintptr_t *base)
 {
@@ -318,26 +333,129 @@ static void microop_from_bf16(struct soft_wave *w, const struct soft_microop *m,
 	SOFT_NEXT(w, m, base);
 }
 
-/* Rows of C and D follow each other: two to a register. */
-static void microop_wmma_f32(struct soft_wave *w, const struct soft_microop *m,
-			     const uintptr_t *base)
+/* Elements that are `bits` wide as pairs of halves; which ones are a pair is
+ * the same in A and in B. */
+ALWAYS void from_ints(const struct soft_microop *m, const uintptr_t *base,
+		      int bits, bool is_signed)
+{
+	const uint32_t *from = (const uint32_t *)(base[0] + m->a);
+	uint32_t(*to)[WMMA_N] = (uint32_t(*)[WMMA_N])m->c;
+
+	for (int k = 0; k < WMMA_PAIRS; k++) {
+		const soft_piece *p = (const soft_piece *)(
+			from + k * bits / 16 * SOFT_LANES);
+
+		for (int i = 0; i < ROW_PIECES; i++)
+			((soft_piece *)to[k])[i] =
+				(soft_piece)piece_elements(
+					p[i], k * bits % 16, bits, is_signed);
+	}
+}
+
+#define FROM_INTS(name, bits, is_signed) \
+	static void microop_from_##name(struct soft_wave *w, \
+					const struct soft_microop *m, \
+					const uintptr_t *base) \
+	{ \
+		from_ints(m, base, bits, is_signed); \
+		SOFT_NEXT(w, m, base); \
+	}
+FROM_INTS(u8, 8, false)
+FROM_INTS(i8, 8, true)
+FROM_INTS(u4, 4, false)
+FROM_INTS(i4, 4, true)
+
+/* False, with nothing written, if a sum is a NaN or overflows differently. */
+ALWAYS bool wmma_floats(const struct soft_wave *w, const struct soft_microop *m,
+			const uintptr_t *base, enum wmma_type acc, bool wide)
 {
 	const float(*a)[WMMA_N] = (const float(*)[WMMA_N])m->a;
 	const float(*b)[WMMA_N] = (const float(*)[WMMA_N])m->b;
+	const struct wmma x = { .acc = acc, .shift = (int)m->imm };
+	_Alignas(64) float c[WMMA_N][WMMA_N];
 
-	if (!add_products(a, b, (const float *)(base[0] + m->c),
-			  (float *)(base[0] + m->d), false))
-		m->u->fn(w, m->u);
-	SOFT_NEXT(w, m, base);
+	/* Rows of C and D follow each other: two to a register. */
+	if (acc == WMMA_F32 && !wide)
+		return add_products(a, b, (const float *)(base[0] + m->c),
+				    (float *)(base[0] + m->d), false);
+	for (int r = 0; r < WMMA_N; r++)
+		row_load(acc, acc_row(base, m->c, r, wide), x.shift, c[r]);
+	if ((acc == WMMA_F16 && soft_ovfl16(w->mode)) ||
+	    !add_products(a, b, c[0], c[0], false))
+		return false;
+	for (int r = 0; r < WMMA_N; r++)
+		row_store(&x, c[r], acc_row(base, m->d, r, wide));
+	return true;
 }
 
+/* Integers, which wrap. */
+ALWAYS bool wmma_ints(const struct soft_wave *w, const struct soft_microop *m,
+		      const uintptr_t *base, enum wmma_type acc, bool wide)
+{
+	const uint32_t(*a)[WMMA_N] = (const uint32_t(*)[WMMA_N])m->a;
+	const soft_piece *b = (const soft_piece *)m->b;
+
+	(void)w, (void)acc;
+	for (int r = 0; r < WMMA_N; r++) {
+		const soft_piece *c = (soft_piece *)acc_row(base, m->c, r,
+							    wide);
+		soft_piece *d = (soft_piece *)acc_row(base, m->d, r, wide);
+
+		for (int i = 0; i < ROW_PIECES; i++) {
+			piece_u even = (piece_u)c[i], odd = { 0 };
+
+#pragma GCC unroll 8
+			for (int k = 0; k < WMMA_PAIRS; k += 2) {
+				const piece_i none = { 0 };
+
+				even += (piece_u)piece_madd(
+					(piece_h)(none + (int)a[k][r]),
+					(piece_h)b[k * ROW_PIECES + i]);
+				odd += (piece_u)piece_madd(
+					(piece_h)(none + (int)a[k + 1][r]),
+					(piece_h)b[(k + 1) * ROW_PIECES + i]);
+			}
+			d[i] = (soft_piece)(even + odd);
+		}
+	}
+	return true;
+}
+
+/* What has locals in memory is a function of its own: a microop that had them
+ * could not end by a jump. */
+#define WMMA(name, sums, acc, wide) \
+	static __attribute__((noinline)) bool run_##name##_##wide( \
+		const struct soft_wave *w, const struct soft_microop *m, \
+		const uintptr_t *base) \
+	{ \
+		return sums(w, m, base, acc, wide); \
+	} \
+	static void microop_##name##_##wide(struct soft_wave *w, \
+					    const struct soft_microop *m, \
+					    const uintptr_t *base) \
+	{ \
+		if (!run_##name##_##wide(w, m, base)) \
+			m->u->fn(w, m->u); \
+		SOFT_NEXT(w, m, base); \
+	}
+#define EACH_WMMA(X) \
+	X(f32, wmma_floats, WMMA_F32) \
+	X(f16, wmma_floats, WMMA_F16) X(bf16, wmma_floats, WMMA_BF16) \
+		X(i32, wmma_ints, WMMA_IU8)
+#define BOTH(name, sums, acc) \
+	WMMA(name, sums, acc, 0) WMMA(name, sums, acc, 1)
+EACH_WMMA(BOTH)
+
 const struct soft_wmma_microops SIMD(soft_wmma_microops) = {
-	.from_f16 = microop_from_f16,
-	.from_bf16 = microop_from_bf16,
-	.wmma_f32 = microop_wmma_f32,
+	.from = { microop_from_f16, microop_from_bf16, microop_from_u8,
+		  microop_from_i8, microop_from_u4, microop_from_i4 },
+#define ENTRY(name, sums, acc) \
+	[acc] = { microop_##name##_0, microop_##name##_1 },
+	.sum = { EACH_WMMA(ENTRY) },
 };
 #else
-const struct soft_wmma_microops SIMD(soft_wmma_microops) = { NULL };
+const struct soft_wmma_microops SIMD(soft_wmma_microops) = { { NULL },
+								 { { NULL } } };
 #endif
 
 /* ----------------------------------------------------------- any float ---- */

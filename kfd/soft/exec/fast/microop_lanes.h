@@ -2,7 +2,7 @@
  * kfd/soft/exec/fast/microop_lanes.h - questions about the offsets of all 32
  * lanes.
  *
- * Private to microop_mem_simd.c and microop_move_simd.c.  Answers are a bit per
+ * Private to microop_mem_simd.c, microop_line.h and microop_move_simd.c.  Answers are a bit per
  * lane unless they are said to be yes or no.
  */
 #ifndef T0_KFD_SOFT_MICROOP_LANES_H
@@ -41,18 +41,18 @@ static inline uint32_t lanes_differ(const uint32_t *p, uint32_t v)
 	       (uint32_t)_mm512_cmpneq_epu32_mask(HALF(p, 1), x) << 16;
 }
 
-/* Yes if some p[i] is not p[0] + i * step. */
+/* Yes if some p[i] is not p[0] + i * step, a power of two. */
 static inline bool lanes_off_line(const uint32_t *p, uint32_t step)
 {
 	const __m512i first = _mm512_set1_epi32((int)p[0]);
-	const __m512i by = _mm512_set1_epi32((int)step);
-	__m512i a = _mm512_add_epi32(
-		_mm512_mullo_epi32(HALF(lanes_number, 0), by), first);
-	__m512i b = _mm512_add_epi32(
-		_mm512_mullo_epi32(HALF(lanes_number, 1), by), first);
+	const __m128i by = _mm_cvtsi32_si128(__builtin_ctz(step));
+	__m512i a = _mm512_sll_epi32(HALF(lanes_number, 0), by);
+	__m512i b = _mm512_sll_epi32(HALF(lanes_number, 1), by);
 
-	return _mm512_cmpneq_epu32_mask(HALF(p, 0), a) |
-	       _mm512_cmpneq_epu32_mask(HALF(p, 1), b);
+	return _mm512_cmpneq_epu32_mask(
+		       _mm512_sub_epi32(HALF(p, 0), first), a) |
+	       _mm512_cmpneq_epu32_mask(
+		       _mm512_sub_epi32(HALF(p, 1), first), b);
 }
 
 /* Are lanes 16 to 31 as lanes 0 to 15? */

@@ -3,8 +3,9 @@
  *
  * They find out where the lanes are; what moves them is in microop_move_simd.c.
  */
-#include "kfd/soft/exec/fast/microop_lanes.h"
-#include "kfd/soft/exec/fast/translate.h"
+#include <stddef.h>
+
+#include "kfd/soft/exec/fast/microop_line.h"
 
 /* A half whose lanes are placed; `offset` is for those that make their own. */
 struct placed {
@@ -237,6 +238,17 @@ static inline void store_pairs(const struct soft_move *m, uint8_t *other,
 	}
 }
 
+/* Lanes in a line that no other lane's second address touches: any order. */
+static inline bool is_apart(const struct soft_move *m, const uint8_t *other,
+			    uint32_t bytes)
+{
+	ptrdiff_t distance = other - m->host;
+
+	return m->exec == ~0u && !lanes_off_line(m->offset, bytes) &&
+	       (distance >= (ptrdiff_t)(SOFT_LANES * bytes) ||
+		-distance >= (ptrdiff_t)(SOFT_LANES * bytes));
+}
+
 static inline void move_half(const struct soft_wave *w,
 			     const struct soft_microop *m,
 			     const uintptr_t *base, int h, bool two,
@@ -255,7 +267,7 @@ static inline void move_half(const struct soft_wave *w,
 	}
 	host = w->group->lds + (uint32_t)m->c;
 	data = (uint32_t *)(base[h] + (m->c >> 32));
-	if (m->mods[1] & SOFT_MEM_WRITE) {
+	if (m->mods[1] & SOFT_MEM_WRITE && !is_apart(&p->m, host, m->mods[0])) {
 		store_pairs(&p->m, host, data, m->mods[0] / 4);
 		return;
 	}
@@ -301,6 +313,13 @@ static inline bool is_aligned(const struct placed *p, uint32_t bytes)
 	return !(odd & (bytes - 1));
 }
 
+static inline uint32_t apply_32(const struct soft_wave *w, soft_atomic_fn *fn,
+				uint32_t old, uint32_t a)
+{
+	return fn == soft_atomic_add_32 ? old + a :
+					  (uint32_t)fn(old, a, 0, w->mode);
+}
+
 /* LDS belongs to one thread, memory to all. */
 static inline uint64_t apply_atomic(const struct soft_wave *w,
 				    soft_atomic_fn *fn, uint8_t *p, int bytes,
@@ -319,23 +338,101 @@ static inline uint64_t apply_atomic(const struct soft_wave *w,
 	return old;
 }
 
+#define AT_ONCE 4 /* dwords that the host exchanges atomically */
+typedef unsigned __int128 dwords4;
+
+/* Lanes i to i + 3, whose dwords follow each other from p on. */
+static inline void modify_four(const struct soft_wave *w, soft_atomic_fn *fn,
+			       uint8_t *p, const uint32_t *a, uint32_t *old)
+{
+	dwords4 *at = (dwords4 *)(void *)p, was, is, will;
+	uint32_t v[AT_ONCE];
+
+	memcpy(&is, at, sizeof(is));
+	do {
+		was = is;
+		memcpy(old, &was, sizeof(was));
+		for (int i = 0; i < AT_ONCE; i++)
+			v[i] = apply_32(w, fn, old[i], a[i]);
+		memcpy(&will, v, sizeof(will));
+		is = __sync_val_compare_and_swap(at, was, will);
+	} while (is != was);
+}
+
+/* All lanes that execute at one dword: one after the other, seen at once. */
+static inline void modify_one(const struct soft_wave *w, soft_atomic_fn *fn,
+			      uint8_t *p, const uint32_t *a, uint32_t exec,
+			      uint32_t *old)
+{
+	uint32_t *at = (uint32_t *)(void *)p;
+	uint32_t was = __atomic_load_n(at, __ATOMIC_RELAXED), v;
+
+	do {
+		v = was;
+		FOR_LANES(i, exec)
+		{
+			old[i] = v;
+			v = apply_32(w, fn, v, a[i]);
+		}
+	} while (!__atomic_compare_exchange_n(at, &was, v, true,
+					      __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+}
+
+/* Memory: as few exchanges of the host as there can be. */
+static inline void modify_memory(const struct soft_wave *w, soft_atomic_fn *fn,
+				 const struct soft_move *m, uint32_t *old)
+{
+	const uint32_t first = m->offset[__builtin_ctz(m->exec)];
+	uint8_t *p = m->host + first;
+
+	if (!(lanes_differ(m->offset, first) & m->exec)) {
+		modify_one(w, fn, p, m->data, m->exec, old);
+	} else if (m->exec == ~0u && !((uintptr_t)p % sizeof(dwords4)) &&
+		   !lanes_off_line(m->offset, 4)) {
+		for (int i = 0; i < SOFT_LANES; i += AT_ONCE)
+			modify_four(w, fn, p + 4 * i, m->data + i, old + i);
+	} else {
+		FOR_LANES(i, m->exec)
+		old[i] = (uint32_t)apply_atomic(
+			w, fn, m->host + m->offset[i], 4, m->data[i], false);
+	}
+}
+
+/* LDS, which no other thread sees. */
+static inline void modify_lds(const struct soft_wave *w, soft_atomic_fn *fn,
+			      const struct soft_move *m, uint32_t *old)
+{
+	FOR_LANES(i, m->exec)
+	{
+		uint8_t *p = m->host + m->offset[i];
+		uint32_t v;
+
+		memcpy(&v, p, 4);
+		old[i] = v;
+		v = apply_32(w, fn, v, m->data[i]);
+		memcpy(p, &v, 4);
+	}
+}
+
 /* b: what is done; mods[2]: the old values go to VGPR mask_in. */
 static inline void modify_32(struct soft_wave *w, const struct soft_microop *m,
 			     const uintptr_t *base, int h, bool lds,
 			     struct placed *p)
 {
 	soft_atomic_fn *fn = (soft_atomic_fn *)m->b;
-	const uint32_t *data = (const uint32_t *)(base[h] + m->d);
-	uint32_t *to = (uint32_t *)base[h] + m->mask_in * SOFT_LANES;
+	_Alignas(64) uint32_t old[SOFT_LANES];
 
-	for (uint32_t rest = p->m.exec; rest; rest &= rest - 1) {
-		int i = __builtin_ctz(rest);
-		uint64_t old = apply_atomic(w, fn, p->m.host + p->m.offset[i],
-					    4, data[i], lds);
-
-		if (m->mods[2])
-			to[i] = (uint32_t)old;
-	}
+	if (!p->m.exec)
+		return;
+	p->m.data = (uint32_t *)(base[h] + m->d);
+	if (lds)
+		modify_lds(w, fn, &p->m, old);
+	else
+		modify_memory(w, fn, &p->m, old);
+	if (m->mods[2])
+		soft_put_vreg((uint32_t *)base[h] + m->mask_in * SOFT_LANES,
+			      old, p->m.exec);
 }
 
 static inline void modify_64(struct soft_wave *w, const struct soft_microop *m,
@@ -385,6 +482,31 @@ ALWAYS bool modify_all(struct soft_wave *w, const struct soft_microop *m,
 	return true;
 }
 
+/* ------------------------------------------------------------- scalar ---- */
+
+static void microop_scalar_load(struct soft_wave *w,
+				const struct soft_microop *m,
+				const uintptr_t *base)
+{
+	const uint64_t at = (w->s[m->c] & ~3u) |
+			    (uint64_t)w->s[m->c + 1] << 32;
+	const uint64_t va = at + (uint64_t)(int64_t)(int32_t)m->imm +
+			    (w->s[m->mask_in] & ~3u);
+	const struct soft_range *r = recent_range(w, va);
+	const uint32_t *from;
+
+	if (!r || !(r->flags & SOFT_MEM_READ) ||
+	    r->size_bytes - (va - r->va) < 4u * m->mods[0]) {
+		soft_microop_checked(w, m, base);
+		return;
+	}
+	from = (const uint32_t *)(const void *)(r->host + (va - r->va));
+	for (int i = 0; i < m->mods[0]; i++)
+		w->s[m->d + (unsigned)i] =
+			__atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	SOFT_NEXT(w, m, base);
+}
+
 /* --------------------------------------------------------------- table ---- */
 
 /* X(WHERE, where, flag): flag is `two` of moves and `lds` of atomics. */
@@ -414,7 +536,8 @@ ALWAYS bool modify_all(struct soft_wave *w, const struct soft_microop *m,
  *					   const struct soft_microop *m,
  *					   const uintptr_t *base)
  *	{
- *		if (__builtin_expect(move_all_lds_0(w, m, base), 1))
+ *		if (move_line(w, m, base, line_lds) ||
+ *		    __builtin_expect(move_all_lds_0(w, m, base), 1))
  *			(m)[1].fn(w, m + 1, base);
  *		else
  *			soft_microop_checked(w, m, base);
@@ -431,11 +554,15 @@ ALWAYS bool modify_all(struct soft_wave *w, const struct soft_microop *m,
 		struct soft_wave *w, const struct soft_microop *m, \
 		const uintptr_t *base) \
 	{ \
-		if (__builtin_expect(all##_##where##_##wide(w, m, base), 1)) \
+		if (LINE_##all(where, wide, w, m, base) || \
+		    __builtin_expect(all##_##where##_##wide(w, m, base), 1)) \
 			SOFT_NEXT(w, m, base); \
 		else \
 			soft_microop_checked(w, m, base); \
 	}
+#define LINE_move_all(where, wide, w, m, base) \
+	(!(wide) && move_line(w, m, base, line_##where))
+#define LINE_modify_all(where, wide, w, m, base) false
 /* Of a wave32 and of a wave64, and their row of the table. */
 #define MOVE(at, where, flag) \
 	MICROOP(move_all, where, 0, flag) MICROOP(move_all, where, 1, flag)
@@ -450,6 +577,7 @@ ALL_MOVES(MOVE)
 ALL_ATOMICS(MODIFY)
 
 const struct soft_mem_microops SIMD(soft_mem_microops) = {
+	.scalar_load = microop_scalar_load,
 	.move = { ALL_MOVES(MOVE_ENTRY) },
 	.atomic = { ALL_ATOMICS(MODIFY_ENTRY) },
 };

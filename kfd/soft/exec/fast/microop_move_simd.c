@@ -32,6 +32,13 @@ static inline void put_u32(uint8_t *p, uint32_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
+static inline void put_u16(uint8_t *p, uint32_t v)
+{
+	uint16_t half = (uint16_t)v;
+
+	memcpy(p, &half, sizeof(half));
+}
+
 /* Do all lanes execute and follow each other, `bytes` apart? */
 static inline bool in_order(const struct soft_move *m, uint32_t bytes)
 {
@@ -40,53 +47,156 @@ static inline bool in_order(const struct soft_move *m, uint32_t bytes)
 
 /* ------------------------------------------------------ lane by lane ---- */
 
+/*
+ * `what` of each lane i that executes: mostly all do.  It uses `own`, a copy of
+ * *m in registers, as a store to memory might change m itself.
+ */
+#define EACH_LANE(m, what) \
+	do { \
+		const struct soft_move own = *(m); \
+\
+		if (__builtin_expect(own.exec == ~0u, 1)) \
+			LANES(i) { what; } \
+		else \
+			FOR_LANES(i, own.exec) { what; } \
+	} while (0)
+
+static inline void load_lane(const struct soft_move *m, uint32_t i, int n)
+{
+	const uint8_t *p = m->host + m->offset[i];
+
+	for (int j = 0; j < n; j++)
+		m->data[j * SOFT_LANES + i] = get_u32(p + 4 * j);
+}
+
 static inline void load_lanes(const struct soft_move *m, int n)
 {
-	FOR_LANES(i, m->exec)
-	{
-		const uint8_t *p = m->host + m->offset[i];
+	EACH_LANE(m, load_lane(&own, (uint32_t)i, n));
+}
 
-		for (int j = 0; j < n; j++)
-			m->data[j * SOFT_LANES + i] = get_u32(p + 4 * j);
-	}
+static inline void store_lane(const struct soft_move *m, uint32_t i, int n)
+{
+	uint8_t *p = m->host + m->offset[i];
+
+	for (int j = 0; j < n; j++)
+		put_u32(p + 4 * j, m->data[j * SOFT_LANES + i]);
 }
 
 static inline void store_lanes(const struct soft_move *m, int n)
 {
-	FOR_LANES(i, m->exec)
-	{
-		uint8_t *p = m->host + m->offset[i];
-
-		for (int j = 0; j < n; j++)
-			put_u32(p + 4 * j, m->data[j * SOFT_LANES + i]);
-	}
+	EACH_LANE(m, store_lane(&own, (uint32_t)i, n));
 }
 
 /* --------------------------------------------------------- in a line ---- */
 
-static inline void load_line(const struct soft_move *m, int n)
-{
-	uint32_t row[4 * SOFT_LANES];
+#if defined(__AVX512BW__)
+/* The maskz forms, since GCC 12 warns about its own plain ones. */
+#define ALL16 0xffff
 
-	memcpy(row, m->host + m->offset[0], (size_t)n * SOFT_LANES * 4);
-	for (int j = 0; j < n; j++)
-		LANES(i) m->data[j * SOFT_LANES + i] = row[i * n + j];
+/* Words `first`, `first` + 2 and so on of 32. */
+static inline __m512i every_2nd(__m512i low, __m512i high, int first)
+{
+	const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16,
+					      14, 12, 10, 8, 6, 4, 2, 0);
+
+	return _mm512_maskz_permutex2var_epi32(
+		ALL16, low, _mm512_add_epi32(even, _mm512_set1_epi32(first)),
+		high);
 }
 
-static inline void store_line(const struct soft_move *m, int n)
+static inline void load_line_64(const struct soft_move *m)
 {
-	uint32_t row[4 * SOFT_LANES];
+	const uint8_t *p = m->host + m->offset[0];
+	__m512i v[4];
 
-	for (int j = 0; j < n; j++)
-		LANES(i) row[i * n + j] = m->data[j * SOFT_LANES + i];
-	memcpy(m->host + m->offset[0], row, (size_t)n * SOFT_LANES * 4);
+	for (int i = 0; i < 4; i++)
+		v[i] = _mm512_loadu_si512(p + 64 * i);
+	for (int i = 0; i < 2; i++)
+		for (int j = 0; j < 2; j++)
+			_mm512_storeu_si512(
+				m->data + j * SOFT_LANES + 16 * i,
+				every_2nd(v[2 * i], v[2 * i + 1], j));
 }
+
+static inline void store_line_64(const struct soft_move *m)
+{
+	const __m512i mixed = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19,
+					       3, 18, 2, 17, 1, 16, 0);
+	uint8_t *p = m->host + m->offset[0];
+
+	for (int i = 0; i < 4; i++) {
+		__m512i low = _mm512_loadu_si512(m->data + i / 2 * 16);
+		__m512i high = _mm512_loadu_si512(m->data + SOFT_LANES +
+						  i / 2 * 16);
+		__m512i from = _mm512_add_epi32(
+			mixed, _mm512_set1_epi32(i % 2 * 8));
+
+		_mm512_storeu_si512(p + 64 * i,
+				    _mm512_maskz_permutex2var_epi32(
+					    ALL16, low, from, high));
+	}
+}
+
+/* Halves in a line, to bits 15:0. */
+static inline void load_line_16(const uint8_t *p, uint32_t *to)
+{
+	for (int i = 0; i < SOFT_LANES; i += 16)
+		_mm512_storeu_si512(
+			to + i,
+			_mm512_maskz_cvtepu16_epi32(
+				ALL16, _mm256_loadu_si256(
+					       (const __m256i *)(p + 2 * i))));
+}
+
+static inline void store_line_16(uint8_t *p, const uint32_t *from, int shift)
+{
+	for (int i = 0; i < SOFT_LANES; i += 16) {
+		__m512i v = _mm512_maskz_srli_epi32(
+			ALL16, _mm512_loadu_si512(from + i), (unsigned)shift);
+
+		_mm256_storeu_si256((__m256i *)(p + 2 * i),
+				    _mm512_maskz_cvtepi32_epi16(ALL16, v));
+	}
+}
+#else
+static inline void load_line_64(const struct soft_move *m)
+{
+	uint32_t row[2 * SOFT_LANES];
+
+	memcpy(row, m->host + m->offset[0], sizeof(row));
+	LANES(i) m->data[i] = row[2 * i];
+	LANES(i) m->data[SOFT_LANES + i] = row[2 * i + 1];
+}
+
+static inline void store_line_64(const struct soft_move *m)
+{
+	uint32_t row[2 * SOFT_LANES];
+
+	LANES(i) row[2 * i] = m->data[i];
+	LANES(i) row[2 * i + 1] = m->data[SOFT_LANES + i];
+	memcpy(m->host + m->offset[0], row, sizeof(row));
+}
+
+static inline void load_line_16(const uint8_t *p, uint32_t *to)
+{
+	uint16_t row[SOFT_LANES];
+
+	memcpy(row, p, sizeof(row));
+	LANES(i) to[i] = row[i];
+}
+
+static inline void store_line_16(uint8_t *p, const uint32_t *from, int shift)
+{
+	uint16_t row[SOFT_LANES];
+
+	LANES(i) row[i] = (uint16_t)(from[i] >> shift);
+	memcpy(p, row, sizeof(row));
+}
+#endif
 
 /* --------------------------------------------- four dwords of a lane ---- */
 
 #if defined(__AVX512F__)
-/* The maskz forms, since GCC 12 warns about its own plain ones. */
-#define ALL16 0xffff
 #define INSERT(v, p, k)                                                      \
 	_mm512_maskz_inserti32x4(ALL16, v,                                   \
 				 _mm_loadu_si128((const __m128i *)(p)), k)
@@ -266,7 +376,7 @@ static void load_32(const struct soft_move *m)
 static void load_64(const struct soft_move *m)
 {
 	if (in_order(m, 8))
-		load_line(m, 2);
+		load_line_64(m);
 	else
 		load_twos(m);
 }
@@ -295,7 +405,7 @@ static void store_32(const struct soft_move *m)
 static void store_64(const struct soft_move *m)
 {
 	if (in_order(m, 8))
-		store_line(m, 2);
+		store_line_64(m);
 	else
 		store_lanes(m, 2);
 }
@@ -319,80 +429,101 @@ static void store_128(const struct soft_move *m)
  * Loads of less than a dword: `value` is what is at p, extended; `merge` puts
  *it (v) into the register *d.  LOAD_PART(low_u8, *p, (*d & 0xffff0000) | v) is
  *
- *	static void load_low_u8(const struct soft_move *m)
+ *	static inline void load_lane_low_u8(const struct soft_move *m, int i)
  *	{
- *		FOR_LANES(i, m->exec)
- *		{
- *			const uint8_t *p = m->host + m->offset[i];
- *			uint32_t *d = &m->data[i], v = *p;
+ *		const uint8_t *p = m->host + m->offset[i];
+ *		uint32_t *d = &m->data[i], v = *p;
  *
- *			*d = (*d & 0xffff0000) | v;
- *		}
+ *		*d = (*d & 0xffff0000) | v;
  *	}
+ *
+ * and load_low_u8(), which does so for each lane.
  */
 #define LOAD_PART(name, value, merge) \
+	static inline void load_lane_##name(const struct soft_move *m, int i) \
+	{ \
+		const uint8_t *p = m->host + m->offset[i]; \
+		uint32_t *d = &m->data[i], v = value; \
+\
+		*d = merge; \
+	} \
 	static void load_##name(const struct soft_move *m) \
 	{ \
-		FOR_LANES(i, m->exec) \
-		{ \
-			const uint8_t *p = m->host + m->offset[i]; \
-			uint32_t *d = &m->data[i], v = value; \
-\
-			*d = merge; \
-		} \
+		EACH_LANE(m, load_lane_##name(&own, (int)i)); \
 	}
 LOAD_PART(u8, *p, v)
 LOAD_PART(i8, (uint32_t)(int8_t)*p, v)
 LOAD_PART(i16, (uint32_t)(int16_t)get_u16(p), v)
 LOAD_PART(low_u8, *p, (*d & 0xffff0000) | v)
 LOAD_PART(low_i8, (uint16_t)(int8_t)*p, (*d & 0xffff0000) | v)
-LOAD_PART(low_16, get_u16(p), (*d & 0xffff0000) | v)
 LOAD_PART(high_u8, *p, (*d & 0xffff) | v << 16)
 LOAD_PART(high_i8, (uint32_t)(int8_t)*p, (*d & 0xffff) | v << 16)
-LOAD_PART(high_16, get_u16(p), (*d & 0xffff) | v << 16)
 
 static void load_u16(const struct soft_move *m)
 {
-	uint16_t row[SOFT_LANES];
+	if (in_order(m, 2))
+		load_line_16(m->host + m->offset[0], m->data);
+	else
+		EACH_LANE(m, own.data[i] = get_u16(own.host + own.offset[i]));
+}
+
+/* To one half of a register: what the other one keeps is `mask`. */
+static inline void load_half(const struct soft_move *m, uint32_t mask,
+			     int shift)
+{
+	_Alignas(64) uint32_t v[SOFT_LANES];
 
 	if (in_order(m, 2)) {
-		memcpy(row, m->host + m->offset[0], sizeof(row));
-		LANES(i) m->data[i] = row[i];
+		load_line_16(m->host + m->offset[0], v);
+		LANES(i) m->data[i] = (m->data[i] & mask) | v[i] << shift;
 		return;
 	}
-	FOR_LANES(i, m->exec) m->data[i] = get_u16(m->host + m->offset[i]);
+	EACH_LANE(m, own.data[i] = (own.data[i] & mask) |
+				   get_u16(own.host + own.offset[i]) << shift);
+}
+
+static void load_low_16(const struct soft_move *m)
+{
+	load_half(m, 0xffff0000, 0);
+}
+
+static void load_high_16(const struct soft_move *m)
+{
+	load_half(m, 0xffff, 16);
 }
 
 /* Stores of `type`, which is `shift` bits up in the register. */
 #define STORE_PART(name, type, shift) \
+	static inline void store_lane_##name(const struct soft_move *m, int i) \
+	{ \
+		type v = (type)(m->data[i] >> (shift)); \
+\
+		memcpy(m->host + m->offset[i], &v, sizeof(v)); \
+	} \
 	static void store_##name(const struct soft_move *m) \
 	{ \
-		FOR_LANES(i, m->exec) \
-		{ \
-			type v = (type)(m->data[i] >> (shift)); \
-\
-			memcpy(m->host + m->offset[i], &v, sizeof(v)); \
-		} \
+		EACH_LANE(m, store_lane_##name(&own, (int)i)); \
 	}
 STORE_PART(8, uint8_t, 0)
 STORE_PART(high_8, uint8_t, 16)
-STORE_PART(high_16, uint16_t, 16)
+
+static inline void store_half(const struct soft_move *m, int shift)
+{
+	if (in_order(m, 2)) {
+		store_line_16(m->host + m->offset[0], m->data, shift);
+		return;
+	}
+	EACH_LANE(m, put_u16(own.host + own.offset[i], own.data[i] >> shift));
+}
 
 static void store_16(const struct soft_move *m)
 {
-	uint16_t row[SOFT_LANES];
+	store_half(m, 0);
+}
 
-	if (in_order(m, 2)) {
-		LANES(i) row[i] = (uint16_t)m->data[i];
-		memcpy(m->host + m->offset[0], row, sizeof(row));
-		return;
-	}
-	FOR_LANES(i, m->exec)
-	{
-		uint16_t v = (uint16_t)m->data[i];
-
-		memcpy(m->host + m->offset[i], &v, sizeof(v));
-	}
+static void store_high_16(const struct soft_move *m)
+{
+	store_half(m, 16);
 }
 
 const struct soft_move_table SIMD(soft_moves) = { {

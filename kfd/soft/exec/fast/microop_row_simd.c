@@ -142,6 +142,8 @@ static inline void run_row(struct soft_wave *w, const struct soft_microop *m,
 	const struct isa_inst *in = &m->u->in;
 	const struct soft_lane_op *r = m->u->op;
 	bool y = m->part == SOFT_PART_Y;
+	enum isa_type type;
+	uint32_t mode;
 	struct soft_lanes x = {
 		.a = (const uint32_t *)(base[m->ka] + m->a),
 		.b = (const uint32_t *)(base[m->kb] + m->b),
@@ -157,10 +159,11 @@ static inline void run_row(struct soft_wave *w, const struct soft_microop *m,
 
 	if (y)
 		r += in->op_y - in->op;
-	r->fn(&x);
+	type = in->opnd[y ? in->n_opnd_x : 0].type;
+	mode = soft_row_mode(r, w->mode);
+	mods_compute(r, type, mode, &x);
 	if (finish)
-		mods_finish(in, in->opnd[y ? in->n_opnd_x : 0].type, w->mode,
-			    r->flags & (SOFT_V_KEEP | SOFT_V_KEEP_OUT), d);
+		mods_finish(in, type, mode, r->flags, d);
 	if (m->mask_out != SOFT_NO_MASK)
 		w->s[m->mask_out] = x.mask_out & x.exec;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kfd/soft/exec/fast/translate.h"
+#include "kfd/soft/exec/fast/native.h"
 
 #define MAX_TEMPS 256
 
@@ -44,9 +44,8 @@ void soft_microop_checked(struct soft_wave *w, const struct soft_microop *m,
 		SOFT_NEXT(w, m, base);
 }
 
-/* Handlers that neither fault nor look at the PC. */
-static void call_handler(struct soft_wave *w, const struct soft_microop *m,
-			 const uintptr_t *base)
+void soft_microop_call(struct soft_wave *w, const struct soft_microop *m,
+		       const uintptr_t *base)
 {
 	m->u->fn(w, m->u);
 	SOFT_NEXT(w, m, base);
@@ -100,8 +99,21 @@ static void forget_scalars(struct soft_translator *t)
 			t->known[i].valid = false;
 }
 
+/* The same after an instruction that writes at most its destination. */
+static void forget_destination(struct soft_translator *t,
+			       const struct soft_microop *m)
+{
+	for (int i = 0; i < t->n_known; i++)
+		for (int k = 0; t->known[i].scalar && k < t->known[i].dwords;
+		     k++)
+			if (soft_native_writes(m, (int)t->known[i].lo + k))
+				t->known[i].valid = false;
+}
+
 static void translate_inst(struct soft_translator *t, struct soft_node *n)
 {
+	const struct soft_microop *m;
+
 	switch (n->u.in.fmt) {
 	case ISA_FMT_SOP1:
 	case ISA_FMT_SOP2:
@@ -110,8 +122,16 @@ static void translate_inst(struct soft_translator *t, struct soft_node *n)
 	case ISA_FMT_SOPP:
 		if (soft_control_is_nothing(&n->u.in))
 			return;
-		soft_translator_emit(t, call_handler, &n->u);
+		m = soft_translator_emit(t, soft_microop_call, &n->u);
+		if (soft_native_is_scalar(m)) {
+			forget_destination(t, m);
+			return;
+		}
 		break;
+	case ISA_FMT_SMEM:
+		if (soft_translate_scalar_load(t, &n->u))
+			break;
+		/* fall through */
 	default:
 		if (soft_translate_valu(t, &n->u) ||
 		    soft_translate_memory(t, &n->u) ||
@@ -164,16 +184,18 @@ void soft_superblock_translate(struct soft_code_cache *c, struct soft_node *n,
 				     .max_temps = MAX_TEMPS };
 	struct soft_superblock *b = xcalloc(1, sizeof(*b));
 	struct soft_microop *m;
+	size_t n_microops;
 
 	t.temp = xaligned(64, MAX_TEMPS * SOFT_VREG_BYTES);
 	b->last = translate_all(&t, n, &b->n_vgprs);
 	b->n_insts = t.n_insts;
 	b->mode = t.mode;
 	b->temp = t.temp;
-	b->microop = m = xaligned(64, t.microops.len);
-	memcpy(m, t.microops.data, t.microops.len);
-	for (size_t i = 0; i < t.microops.len / sizeof(*m); i++)
+	m = (struct soft_microop *)(void *)t.microops.data;
+	n_microops = t.microops.len / sizeof(*m);
+	for (size_t i = 0; i < n_microops; i++)
 		m[i].left = (uint16_t)(t.n_insts - m[i].left);
+	b->microop = soft_native_fuse(c, m, n_microops, t.temp);
 	buf_fini(&t.microops);
 	b->older = c->fast;
 	c->fast = b;
@@ -190,4 +212,6 @@ void soft_superblocks_free(struct soft_code_cache *c)
 		free(c->fast);
 		c->fast = older;
 	}
+	soft_native_free(c->native);
+	c->native = NULL;
 }

@@ -11,7 +11,7 @@
 
 #include "kfd/soft/exec/code.h"
 #include "kfd/soft/exec/mem.h"
-#include "kfd/soft/exec/valu.h"
+#include "kfd/soft/exec/wmma.h"
 
 #define SOFT_FRAGMENTS 16 /* of matrices, in floats */
 
@@ -30,10 +30,10 @@ struct soft_translator {
 	} known[64];
 	int n_known;
 	struct {
-		uint32_t op;   /* the WMMA that tells the type */
+		enum wmma_from kind;
 		int reg;       /* the first of its 8 VGPRs */
 		bool valid;    /* the vregs have what the registers have */
-		uint8_t *vreg; /* [16][16] floats: 8 vregs */
+		uint8_t *vreg; /* 8 of them: what wmma.h says */
 	} fragment[SOFT_FRAGMENTS];
 	int n_fragments;
 	uint32_t mode; /* MODE[7:0] */
@@ -51,6 +51,8 @@ uint8_t *soft_translator_temps(struct soft_translator *t, int n);
 
 /* Calls the handler; the superblock goes on if the wave may. */
 soft_microop_fn soft_microop_checked;
+/* The same of handlers that neither fault nor look at the PC. */
+soft_microop_fn soft_microop_call;
 
 /* -------------------------------------------------- translate_valu.c ---- */
 
@@ -138,11 +140,11 @@ const struct soft_range *soft_find_range(struct soft_wave *w, uint64_t va);
  *
  * Its fields: a and d are the vregs of the address and of the data, b the
  * function that moves (soft_move_fn), c the scalar register of the address, imm
- * the offset, mods[0] the bytes of a lane and mods[1] what the mapping must
- * allow (enum soft_mem_flag).  LDS instructions with two addresses have the
- * second offset in the low half of c, its data vreg in the high one.  Of
- * atomics b is the operation (soft_atomic_fn), mods[2] whether the old values
- * go to VGPR mask_in.
+ * the offset, mods[0] the bytes of a lane, mods[1] what the mapping must allow
+ * (enum soft_mem_flag) and mods[2] whether a whole dword is moved.  LDS
+ * instructions with two addresses have the second offset in the low half of c,
+ * its data vreg in the high one.  Of atomics b is the operation
+ * (soft_atomic_fn), mods[2] whether the old values go to VGPR mask_in.
  */
 
 /* The lanes of one half: byte i of its registers is at host + offset[lane]. */
@@ -188,8 +190,14 @@ enum soft_where {
 	SOFT_AT_COUNT
 };
 
+/* Emit the microop of s_load; false: there is none. */
+bool soft_translate_scalar_load(struct soft_translator *t,
+				const struct soft_uop *u);
+
 /* microop_mem_simd.c and microop_move_simd.c. */
 struct soft_mem_microops {
+	/* mods[0] dwords at SGPR pair c plus imm plus SGPR mask_in, to d. */
+	soft_microop_fn *scalar_load;
 	soft_microop_fn *move[SOFT_AT_COUNT][2];   /* [][wave64] */
 	soft_microop_fn *atomic[SOFT_AT_COUNT][2]; /* NULL: handlers */
 };

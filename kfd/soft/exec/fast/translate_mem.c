@@ -76,6 +76,7 @@ static struct soft_microop *add_move(struct soft_translator *t,
 	m->b = (uintptr_t)find_move(t, a, store);
 	m->mods[0] = a->bytes;
 	m->mods[1] = store ? SOFT_MEM_WRITE : SOFT_MEM_READ;
+	m->mods[2] = a->bytes == 4;
 	return m;
 }
 
@@ -182,6 +183,25 @@ static bool add_memory(struct soft_translator *t, const struct soft_uop *u)
 			(uint32_t)((int32_t)(f[ISA_F_OFFSET] << 19) >> 19);
 	if (where == SOFT_AT_SCRATCH)
 		m->part = f[ISA_F_SVE] != 0;
+	return true;
+}
+
+bool soft_translate_scalar_load(struct soft_translator *t,
+				const struct soft_uop *u)
+{
+	const int dwords = soft_smem_dwords(u);
+	const uint32_t *f = u->in.f;
+	struct soft_microop *m;
+
+	/* Those of trap handlers may not be writable, null never is. */
+	if (!dwords || u->in.opnd[0].reg + dwords > ISA_R_TTMP0)
+		return false;
+	m = soft_translator_emit(t, t->simd->mem->scalar_load, u);
+	m->c = f[ISA_F_SBASE] * 2;
+	m->d = u->in.opnd[0].reg;
+	m->imm = (uint32_t)((int32_t)(f[ISA_F_OFFSET] << 11) >> 11) & ~3u;
+	m->mask_in = (uint8_t)f[ISA_F_SOFFSET];
+	m->mods[0] = (uint8_t)dwords;
 	return true;
 }
 

@@ -132,7 +132,7 @@ static bool is_flushed(const struct soft_translator *t, const struct plan *p,
 		       const struct isa_operand *o)
 {
 	return !p->flush && !(p->row->flags & SOFT_V_KEEP) &&
-	       mods_flush(o->type, t->mode, false);
+	       mods_flush(o->type, soft_row_mode(p->row, t->mode), false);
 }
 
 static bool add_mods(struct soft_translator *t, const struct plan *p,
@@ -326,7 +326,8 @@ static bool needs_finish(const struct soft_translator *t, const struct plan *p)
 
 	return p->dst && isa_type_info(p->dst->type)->kind == 'F' &&
 	       (in->f[ISA_F_CLAMP] || in->f[ISA_F_OMOD] ||
-		(t->mode & MODE_DENORMS) != MODE_DENORMS);
+		(soft_row_mode(p->row, t->mode) & MODE_DENORMS) !=
+			MODE_DENORMS);
 }
 
 /* Which microop flushes: one of the row that does, or others around it. */
@@ -357,6 +358,8 @@ static soft_microop_fn *select_function(const struct soft_row_microops *f,
 	if (type->bits == 16 && type->count == 1) {
 		*imm = p->dst->mods & ISA_M_HI ||
 		       p->u->in.op == ISA_v_fma_mixhi_f16;
+		if (own && p->row->flags & SOFT_V_MICROOP_16)
+			return own;
 		return p->finish ? f->row16_finish : f->row16;
 	}
 	if (own &&

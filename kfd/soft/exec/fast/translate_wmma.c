@@ -1,36 +1,48 @@
 /*
  * kfd/soft/exec/fast/translate_wmma.c - WMMA to microops.
  *
- * Of f32 sums of f16 and bf16 in a wave32, without modifiers; anything else is
- * for the handler.
+ * Of those without modifiers but the signs of integers, and with C in
+ * registers; anything else is for the handler.
  */
 #include "kfd/soft/exec/fast/translate.h"
 #include "kfd/soft/exec/wmma.h"
 
-#define FRAGMENT_VREGS 8 /* 16 x 16 floats */
-#define FRAGMENT_VGPRS 8
+#define FRAGMENT_VREGS 8 /* 16 x 16 floats, or 8 x 16 pairs of halves */
+#define FRAGMENT_VGPRS 8 /* at most */
 
-static bool is_plain(const struct isa_inst *in)
+static bool is_plain(const struct isa_inst *in, const struct wmma *m)
 {
 	const struct isa_operand *o = in->opnd; /* D, A, B, C */
+	uint8_t mods = o[3].mods;
 
-	return (in->op == ISA_v_wmma_f32_16x16x16_f16 ||
-		in->op == ISA_v_wmma_f32_16x16x16_bf16) &&
-	       o[3].kind == ISA_K_VGPR &&
-	       !((o[1].mods | o[2].mods | o[3].mods) &
-		 (ISA_M_NEG | ISA_M_NEG_HI));
+	if (m->in <= WMMA_BF16)
+		mods |= o[1].mods | o[2].mods;
+	return o[3].kind == ISA_K_VGPR && !in->f[ISA_F_CLAMP] &&
+	       !(mods & (ISA_M_NEG | ISA_M_NEG_HI));
 }
 
-/* The fragment in registers `reg` on, as floats; NULL: no room. */
-static uint8_t *find_fragment(struct soft_translator *t,
-			      const struct soft_uop *u, int reg)
+static enum wmma_from fragment_kind(const struct wmma *m,
+				    const struct isa_operand *o)
 {
-	bool bf16 = u->in.op == ISA_v_wmma_f32_16x16x16_bf16;
+	bool is_signed = o->mods & ISA_M_NEG;
+
+	return m->in == WMMA_F16  ? WMMA_FROM_F16 :
+	       m->in == WMMA_BF16 ? WMMA_FROM_BF16 :
+	       m->in == WMMA_IU8  ? WMMA_FROM_U8 + is_signed :
+				    WMMA_FROM_U4 + is_signed;
+}
+
+/* The fragment of an operand, made into what sums want; NULL: no room. */
+static uint8_t *find_fragment(struct soft_translator *t,
+			      const struct soft_uop *u,
+			      const struct isa_operand *o, const struct wmma *w)
+{
+	enum wmma_from kind = fragment_kind(w, o);
 	struct soft_microop *m;
 	int i = 0;
 
 	while (i < t->n_fragments &&
-	       (t->fragment[i].reg != reg || t->fragment[i].op != u->in.op))
+	       (t->fragment[i].reg != o->reg || t->fragment[i].kind != kind))
 		i++;
 	if (i == SOFT_FRAGMENTS)
 		return NULL;
@@ -39,18 +51,15 @@ static uint8_t *find_fragment(struct soft_translator *t,
 
 		if (!p)
 			return NULL;
-		t->fragment[i].reg = reg;
-		t->fragment[i].op = u->in.op;
+		t->fragment[i].reg = o->reg;
+		t->fragment[i].kind = kind;
 		t->fragment[i].vreg = p;
 		t->fragment[i].valid = false;
 		t->n_fragments++;
 	}
 	if (!t->fragment[i].valid) {
-		m = soft_translator_emit(t,
-					 bf16 ? t->simd->wmma->from_bf16 :
-						t->simd->wmma->from_f16,
-					 u);
-		m->a = (uintptr_t)reg * SOFT_VREG_BYTES;
+		m = soft_translator_emit(t, t->simd->wmma->from[kind], u);
+		m->a = (uintptr_t)o->reg * SOFT_VREG_BYTES;
 		m->c = (uintptr_t)t->fragment[i].vreg;
 		t->fragment[i].valid = true;
 	}
@@ -77,26 +86,42 @@ void soft_translator_forget_written(struct soft_translator *t,
 	}
 }
 
+static enum wmma_type sum_type(const struct wmma *m)
+{
+	return m->acc == WMMA_IU4 ? WMMA_IU8 : m->acc;
+}
+
+static bool is_wmma(const struct soft_uop *u)
+{
+	return u->fn == soft_wmma_run;
+}
+
 bool soft_translate_wmma(struct soft_translator *t, const struct soft_uop *u)
 {
-	const struct isa_operand *o = u->in.opnd;
+	const struct isa_operand *o = u->in.opnd; /* D, A, B, C */
 	size_t before = t->microops.len;
 	uint8_t *a, *b;
 	struct soft_microop *m;
+	struct wmma w;
 
-	if (t->wide || !is_plain(&u->in) || !t->simd->wmma->wmma_f32)
+	if (!is_wmma(u) || !t->simd->wmma->from[0])
 		return false;
-	a = find_fragment(t, u, o[1].reg);
-	b = a ? find_fragment(t, u, o[2].reg) : NULL;
+	soft_wmma_types(&u->in, &w);
+	if (!is_plain(&u->in, &w))
+		return false;
+	a = find_fragment(t, u, &o[1], &w);
+	b = a ? find_fragment(t, u, &o[2], &w) : NULL;
 	if (!b) {
 		t->microops.len = before;
 		t->n_fragments = 0;
 		return false;
 	}
-	m = soft_translator_emit(t, t->simd->wmma->wmma_f32, u);
+	m = soft_translator_emit(
+		t, t->simd->wmma->sum[sum_type(&w)][t->wide], u);
 	m->a = (uintptr_t)a;
 	m->b = (uintptr_t)b;
 	m->c = o[3].reg * SOFT_VREG_BYTES;
 	m->d = o[0].reg * SOFT_VREG_BYTES;
+	m->imm = (uint32_t)w.shift;
 	return true;
 }

@@ -201,12 +201,12 @@ bool image_find(const struct image *t, const struct texel *at, uint64_t *va)
 
 /* --------------------------------------------------------- registers ---- */
 
-void image_addresses(const struct soft_wave *w, const struct soft_uop *u,
-		     int half, uint32_t lane, int n, uint32_t *value)
+void image_registers(const struct soft_wave *w, const struct soft_uop *u,
+		     int half, uint32_t lane, uint32_t dword[IMAGE_ADDRESSES])
 {
-	uint32_t dword[IMAGE_ADDRESSES] = { 0 };
 	int k = 0;
 
+	memset(dword, 0, IMAGE_ADDRESSES * sizeof(*dword));
 	for (int i = 0; i < u->in.n_opnd; i++) {
 		const struct isa_operand *o = &u->in.opnd[i];
 
@@ -215,6 +215,14 @@ void image_addresses(const struct soft_wave *w, const struct soft_uop *u,
 			     j++)
 				dword[k++] = w->v[half][o->reg + j][lane];
 	}
+}
+
+void image_addresses(const struct soft_wave *w, const struct soft_uop *u,
+		     int half, uint32_t lane, int n, uint32_t *value)
+{
+	uint32_t dword[IMAGE_ADDRESSES];
+
+	image_registers(w, u, half, lane, dword);
 	for (int i = 0; i < n; i++)
 		value[i] = !u->in.f[ISA_F_A16] ? dword[i] :
 			   dword[i / 2] >> (i & 1 ? 16 : 0) & 0xffff;
@@ -556,6 +564,9 @@ static soft_handler *handler_of(const struct isa_inst *in)
 	case ISA_image_sample_l:
 	case ISA_image_sample_lz:
 		return image_sample_run;
+	case ISA_image_bvh_intersect_ray:
+	case ISA_image_bvh64_intersect_ray:
+		return image_ray_run;
 	}
 	return NULL;
 }
@@ -579,7 +590,7 @@ const char *soft_image_refusal(const struct isa_inst *in)
 		return ": what it sign-extends is not published";
 	case ISA_image_bvh_intersect_ray:
 	case ISA_image_bvh64_intersect_ray:
-		return ": the precision of ray tests is not published";
+		return image_ray_refusal(in);
 	}
 	if (isa_op_info((enum isa_op)in->op)->flags & ISA_SAMPLER &&
 	    image_sample_refusal(in))

@@ -3,8 +3,8 @@
  *
  * Private to this folder, but for what mem.h declares.  What is executed is
  * what compute code uses: images of one, two and three dimensions and arrays,
- * without tiling (SW_LINEAR).  Everything else is refused by a fault that names
- * the instruction and says why.
+ * without tiling (SW_LINEAR), and intersections of rays.  Everything else is
+ * refused by a fault that names the instruction and says why.
  *
  * The descriptor is RDNA3 ISA 10.5, its swizzle mode in bits 120:116.  In
  * memory, as AMD's address library (addrlib, gfx11) lays linear surfaces out:
@@ -73,6 +73,11 @@ void image_extent(const struct image *t, uint32_t level, uint32_t extent[3]);
 /* The address of a texel; false: it is out of range. */
 bool image_find(const struct image *t, const struct texel *at, uint64_t *va);
 
+/* The address registers of a lane, in order; those that it has not are 0. */
+void image_registers(const struct soft_wave *w, const struct soft_uop *u,
+		     int half, uint32_t lane,
+		     uint32_t dword[IMAGE_ADDRESSES]);
+
 /*
  * The n first address components of a lane: 32 bits each, or 16 each with A16.
  */
@@ -86,6 +91,12 @@ void image_select(const struct image *t, bool d16, const uint32_t in[4],
 /* Those that DMASK has, to the registers of one lane. */
 void image_put(struct soft_wave *w, const struct soft_uop *u, int half,
 	       uint32_t lane, const uint32_t value[4]);
+
+/* ------------------------------------------------------------ ray.c ---- */
+
+soft_handler image_ray_run;
+/* As image_sample_refusal(), of intersections with rays. */
+const char *image_ray_refusal(const struct isa_inst *in);
 
 /* --------------------------------------------------------- sample.c ---- */
 

@@ -1,0 +1,116 @@
+/*
+ * kfd/soft/exec/fast/microop_line.h - dwords of lanes that follow each other.
+ *
+ * Private to microop_mem_simd.c.  Loads and stores of a dword by all lanes of a
+ * wave32, to or from 128 bytes in a row, are the usual case and made quick; for
+ * anything else these functions do nothing and say so.
+ */
+#ifndef T0_KFD_SOFT_MICROOP_LINE_H
+#define T0_KFD_SOFT_MICROOP_LINE_H
+
+#include "kfd/soft/exec/fast/microop_lanes.h"
+#include "kfd/soft/exec/fast/translate.h"
+
+#define LINE_BYTES ((uint32_t)SOFT_VREG_BYTES)
+
+/* Where lanes begin whose dwords follow each other: 32-bit offsets. */
+static inline bool is_line(const uint32_t *off)
+{
+	return off[0] <= UINT32_MAX - LINE_BYTES && !lanes_off_line(off, 4);
+}
+
+/* The same bytes in this process; NULL: somewhere else, or unusual. */
+static inline uint8_t *line_in_memory(struct soft_wave *w,
+				      const struct soft_microop *m, uint64_t va)
+{
+	const struct soft_range *r = w->group->code->recent;
+
+	for (int i = 0; i < SOFT_RECENT; i++, r++)
+		if (va - r->va < r->size_bytes)
+			return r->size_bytes - (va - r->va) >= LINE_BYTES &&
+			       (r->flags & m->mods[1]) == m->mods[1] ?
+				       r->host + (va - r->va) :
+				       NULL;
+	return NULL;
+}
+
+static inline uint8_t *line_saddr(struct soft_wave *w,
+				  const struct soft_microop *m,
+				  const uint32_t *off)
+{
+	const uint64_t at = w->s[m->c] | (uint64_t)w->s[m->c + 1] << 32;
+
+	return line_in_memory(
+		w, m, at + (uint64_t)(int64_t)(int32_t)m->imm + off[0]);
+}
+
+static inline uint8_t *line_vaddr(struct soft_wave *w,
+				  const struct soft_microop *m,
+				  const uint32_t *off)
+{
+	const uint32_t *high = off + SOFT_LANES;
+
+	if (lanes_differ(high, high[0]))
+		return NULL;
+	return line_in_memory(w, m,
+			      (off[0] | (uint64_t)high[0] << 32) +
+				      (uint64_t)(int64_t)(int32_t)m->imm);
+}
+
+static inline uint8_t *line_lds(struct soft_wave *w,
+				const struct soft_microop *m,
+				const uint32_t *off)
+{
+	const uint64_t at = (uint64_t)off[0] + m->imm;
+
+	return at + LINE_BYTES <= w->group->lds_size_bytes ?
+		       w->group->lds + at :
+		       NULL;
+}
+
+static inline uint8_t *line_nowhere(struct soft_wave *w,
+				    const struct soft_microop *m,
+				    const uint32_t *off)
+{
+	(void)w, (void)m, (void)off;
+	return NULL;
+}
+
+#define line_flat    line_nowhere
+#define line_lds2    line_nowhere
+#define line_scratch line_nowhere
+#define line_buffer  line_nowhere
+
+static inline void copy_line(bool store, uint8_t *p, uint32_t *data)
+{
+	soft_piece *a = (soft_piece *)(store ? p : (uint8_t *)data);
+	const soft_piece *b =
+		(const soft_piece *)(store ? (uint8_t *)data : p);
+
+#pragma GCC unroll 8
+	for (int i = 0; i < SOFT_PIECES; i++)
+		a[i] = b[i];
+}
+
+typedef uint8_t *line_fn(struct soft_wave *w, const struct soft_microop *m,
+			 const uint32_t *off);
+
+/* mods[2] of a microop: it moves a dword. */
+static inline __attribute__((always_inline)) bool
+move_line(struct soft_wave *w, const struct soft_microop *m,
+	  const uintptr_t *base, line_fn *where)
+{
+	const uint32_t *off = (const uint32_t *)(base[0] + m->a);
+	uint8_t *p;
+
+	if (!m->mods[2] || w->s[ISA_R_EXEC_LO] != ~0u || !is_line(off))
+		return false;
+	p = where(w, m, off);
+	if (!p)
+		return false;
+	copy_line(m->mods[1] & SOFT_MEM_WRITE, p,
+		  (uint32_t *)(base[0] + m->d));
+	return true;
+}
+
+#endif

@@ -1,0 +1,284 @@
+/*
+ * kfd/soft/exec/fast/native_emit.c - instructions of the host as bytes.
+ *
+ * Intel 64 SDM volume 2, 2.3 (VEX) and 2.7 (EVEX).
+ */
+#include <stddef.h>
+
+#include "kfd/soft/exec/fast/native.h"
+
+enum shape { THREE, TWO, STORE, SHIFT };
+
+static const struct host_inst {
+	uint8_t map, prefix, opcode, shape;
+} host_inst[SOFT_HOST_COUNT] = {
+#define H(name, map, prefix, opcode, shape) \
+	[SOFT_HOST_##name] = { map, prefix, opcode, shape },
+#include "kfd/soft/exec/fast/host.def"
+#undef H
+};
+
+/* Those with a byte at their end. */
+static bool has_imm(enum soft_host_op op)
+{
+	const struct host_inst *h = &host_inst[op];
+
+	return h->map == 3 || h->shape == SHIFT || op == SOFT_HOST_CMPPS;
+}
+
+static void emit_byte(struct buf *code, unsigned b)
+{
+	uint8_t byte = (uint8_t)b;
+
+	buf_add(code, &byte, 1);
+}
+
+static void emit_dword(struct buf *code, uint32_t v)
+{
+	buf_add(code, &v, sizeof(v));
+}
+
+/* ModRM and what follows; a SIB byte is never needed. */
+static void emit_mem(struct buf *code, int reg, struct soft_host_mem m,
+		     int imm_bytes)
+{
+	reg = (reg & 7) << 3;
+	if (m.base == SOFT_RIP) {
+		/* Counted from the end of the instruction. */
+		emit_byte(code, 5 | (unsigned)reg);
+		emit_dword(code, (uint32_t)(m.offset - imm_bytes - 4 -
+					    (int32_t)code->len));
+		return;
+	}
+	emit_byte(code, 0x80 | (unsigned)reg | (m.base & 7));
+	emit_dword(code, (uint32_t)m.offset);
+}
+
+/* ----------------------------------------------------------------- zmm ---- */
+
+/*
+ * The four bytes of EVEX.  R, X and B extend the fields of ModRM, of which X is
+ * bit 4 of a zmm in r/m; all of them, vvvv and V are inverted.
+ */
+static void emit_evex(struct buf *code, const struct host_inst *h, int reg,
+		      int rm_high, int k, int vvvv, bool spread)
+{
+	unsigned r = ~(unsigned)reg, rm = ~(unsigned)rm_high;
+	unsigned v = ~(unsigned)vvvv;
+
+	emit_byte(code, 0x62);
+	emit_byte(code, (r >> 3 & 1) << 7 | (rm >> 4 & 1) << 6 |
+				(rm >> 3 & 1) << 5 | (r >> 4 & 1) << 4 |
+				(h->map & 7));
+	emit_byte(code, (v & 15) << 3 | 4 | h->prefix);
+	emit_byte(code, 2 << 5 | (unsigned)spread << 4 | (v >> 4 & 1) << 3 |
+				(unsigned)k);
+	emit_byte(code, h->opcode);
+}
+
+/* Where EVEX wants the operands: ModRM.reg, vvvv. */
+static int modrm_reg(const struct host_inst *h, int d)
+{
+	return h->shape == SHIFT ? h->map >> 4 : d;
+}
+
+static int vvvv_reg(const struct host_inst *h, int d, int s1)
+{
+	return h->shape == THREE ? s1 : h->shape == SHIFT ? d : 0;
+}
+
+void soft_host_op(struct buf *code, enum soft_host_op op, int d, int k, int s1,
+		  int s2, uint8_t imm)
+{
+	const struct host_inst *h = &host_inst[op];
+	int reg = modrm_reg(h, d);
+
+	emit_evex(code, h, reg, s2, k, vvvv_reg(h, d, s1), false);
+	emit_byte(code, 0xc0 | (unsigned)(reg & 7) << 3 | (s2 & 7));
+	if (has_imm(op))
+		emit_byte(code, imm);
+}
+
+void soft_host_op_mem(struct buf *code, enum soft_host_op op, int d, int k,
+		      int s1, struct soft_host_mem s2, bool spread, uint8_t imm)
+{
+	const struct host_inst *h = &host_inst[op];
+	int reg = modrm_reg(h, d);
+	int rm = s2.base == SOFT_RIP ? 0 : s2.base & 8;
+
+	emit_evex(code, h, reg, rm, k, vvvv_reg(h, d, s1), spread);
+	emit_mem(code, reg, s2, has_imm(op));
+	if (has_imm(op))
+		emit_byte(code, imm);
+}
+
+/* --------------------------------------------------------------- masks ---- */
+
+/* The three bytes of VEX, map 0F; no register above 7 but vvvv is used. */
+static void emit_vex(struct buf *code, bool w, int vvvv, bool l,
+		     unsigned prefix, unsigned opcode)
+{
+	emit_byte(code, 0xc4);
+	emit_byte(code, 0xe1);
+	emit_byte(code, (unsigned)w << 7 | (~(unsigned)vvvv & 15) << 3 |
+				(unsigned)l << 2 | prefix);
+	emit_byte(code, opcode);
+}
+
+void soft_host_kload16(struct buf *code, int k, struct soft_host_mem m)
+{
+	emit_vex(code, false, 0, false, 0, 0x90);
+	emit_mem(code, k, m, 0);
+}
+
+void soft_host_kunpack(struct buf *code, int k, int high, int low)
+{
+	emit_vex(code, false, high, true, 0, 0x4b);
+	emit_byte(code, 0xc0 | (unsigned)k << 3 | (unsigned)low);
+}
+
+void soft_host_kor(struct buf *code, int k, int a, int b)
+{
+	emit_vex(code, false, a, true, 0, 0x45);
+	emit_byte(code, 0xc0 | (unsigned)k << 3 | (unsigned)b);
+}
+
+/* kmovd ecx, k; and ecx, exec; mov to, ecx */
+void soft_host_store_mask(struct buf *code, struct soft_host_mem to, int k,
+			  struct soft_host_mem exec)
+{
+	emit_vex(code, false, 0, false, 3, 0x93);
+	emit_byte(code, 0xc0 | SOFT_RCX << 3 | (unsigned)k);
+	emit_byte(code, 0x23);
+	emit_mem(code, SOFT_RCX, exec, 0);
+	emit_byte(code, 0x89);
+	emit_mem(code, SOFT_RCX, to, 0);
+}
+
+/* --------------------------------------------------------------- jumps ---- */
+
+static size_t emit_jump_nonzero(struct buf *code)
+{
+	emit_byte(code, 0x0f);
+	emit_byte(code, 0x85);
+	emit_dword(code, 0);
+	return code->len;
+}
+
+size_t soft_host_jump_mask(struct buf *code, int k)
+{
+	emit_vex(code, false, 0, false, 0, 0x98);
+	emit_byte(code, 0xc0 | (unsigned)k << 3 | (unsigned)k);
+	return emit_jump_nonzero(code);
+}
+
+size_t soft_host_jump_not_ones(struct buf *code, struct soft_host_mem m)
+{
+	emit_byte(code, 0x83);
+	emit_mem(code, 7, m, 1);
+	emit_byte(code, 0xff);
+	return emit_jump_nonzero(code);
+}
+
+void soft_host_here(struct buf *code, size_t jump)
+{
+	uint32_t distance = (uint32_t)(code->len - jump);
+
+	memcpy(code->data + jump - 4, &distance, sizeof(distance));
+}
+
+/* ------------------------------------------------------------ integers ---- */
+
+#define REX_W 0x48
+
+struct soft_host_mem soft_host_sgpr(int reg)
+{
+	return (struct soft_host_mem){
+		SOFT_RDI,
+		(int32_t)(offsetof(struct soft_wave, s) +
+			  sizeof(uint32_t) * (size_t)reg) };
+}
+
+void soft_host_int(struct buf *code, unsigned op, enum soft_host_reg reg,
+		   struct soft_host_mem m)
+{
+	if (op >> 8)
+		emit_byte(code, op >> 8);
+	emit_byte(code, op);
+	emit_mem(code, reg, m, 0);
+}
+
+/* The digit of 81 /digit is where it is in the opcode with two operands. */
+void soft_host_int_const(struct buf *code, unsigned op, enum soft_host_reg reg,
+			 uint32_t value)
+{
+	bool product = op == SOFT_HOST_IMUL;
+
+	emit_byte(code, product ? 0x69 : 0x81);
+	emit_byte(code, 0xc0 | (product ? (unsigned)reg << 3 : op & 0x38) |
+				reg);
+	emit_dword(code, value);
+}
+
+/* VEX.LZ.0F38.W0 F7 /r; test ecx, ecx */
+void soft_host_shift(struct buf *code, unsigned prefix, struct soft_host_mem m)
+{
+	emit_byte(code, 0xc4);
+	emit_byte(code, 0xe2);
+	emit_byte(code, (~(unsigned)SOFT_RCX & 15) << 3 | prefix);
+	emit_byte(code, 0xf7);
+	emit_mem(code, SOFT_RCX, m, 0);
+	emit_byte(code, 0x85);
+	emit_byte(code, 0xc0 | SOFT_RCX << 3 | SOFT_RCX);
+}
+
+/* mov cl, m; neg cl */
+void soft_host_carry(struct buf *code, struct soft_host_mem m)
+{
+	soft_host_int(code, 0x8a, SOFT_RCX, m);
+	emit_byte(code, 0xf6);
+	emit_byte(code, 0xd8 | SOFT_RCX);
+}
+
+/* cmp byte m, 0 */
+void soft_host_test_byte(struct buf *code, struct soft_host_mem m)
+{
+	emit_byte(code, 0x80);
+	emit_mem(code, 7, m, 1);
+	emit_byte(code, 0);
+}
+
+void soft_host_set32(struct buf *code, enum soft_host_reg reg, uint32_t value)
+{
+	emit_byte(code, 0xb8 | reg);
+	emit_dword(code, value);
+}
+
+void soft_host_load64(struct buf *code, enum soft_host_reg reg,
+		      struct soft_host_mem m)
+{
+	emit_byte(code, REX_W | (reg >> 3) << 2 | m.base >> 3);
+	emit_byte(code, 0x8b);
+	emit_mem(code, reg, m, 0);
+}
+
+void soft_host_set64(struct buf *code, enum soft_host_reg reg, uint64_t value)
+{
+	emit_byte(code, REX_W | reg >> 3);
+	emit_byte(code, 0xb8 | (reg & 7));
+	buf_add(code, &value, sizeof(value));
+}
+
+/* vzeroupper, since code for SSE may follow; then as SOFT_NEXT() does. */
+void soft_host_leave(struct buf *code, size_t skip)
+{
+	emit_byte(code, 0xc5);
+	emit_byte(code, 0xf8);
+	emit_byte(code, 0x77);
+	emit_byte(code, REX_W);
+	emit_byte(code, 0x81);
+	emit_byte(code, 0xc0 | SOFT_RSI);
+	emit_dword(code, (uint32_t)(skip * sizeof(struct soft_microop)));
+	emit_byte(code, 0xff);
+	emit_byte(code, 0x20 | SOFT_RSI);
+}
