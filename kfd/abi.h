@@ -370,6 +370,9 @@ enum kfd_dbg_op {
 	KFD_DBG_GET_QUEUE_SNAPSHOT = 13,
 	KFD_DBG_GET_DEVICE_SNAPSHOT = 14,
 };
+#define KFD_DBG_TRAP_ADDRESS_WATCH (1u << 7)
+#define KFD_DBG_FLAG_SINGLE_MEM_OP 1u
+#define KFD_DBG_FLAG_SINGLE_ALU_OP 2u
 struct kfd_ioc_dbg_trap {
 	uint32_t pid; /* of the process that is debugged */
 	uint32_t op;  /* KFD_DBG_* */
@@ -389,6 +392,7 @@ struct kfd_ioc_dbg_trap {
 		} enabled;
 		struct {
 			uint32_t override_mode; /* 0 or, 1 replace */
+			/* KFD_DBG_TRAP_*; out: as it was, what there is */
 			uint32_t enable_mask;
 			uint32_t support_request_mask;
 			uint32_t pad;
@@ -410,14 +414,17 @@ struct kfd_ioc_dbg_trap {
 		} resume;
 		struct {
 			uint64_t address;
-			uint32_t mode, mask, gpu_id;
+			uint32_t mode; /* 0 read, 1 nonread, 2 atomic, 3 all */
+			uint32_t mask; /* of the address, bits 29:7 */
+			uint32_t gpu_id;
 			uint32_t id; /* out */
 		} watch;
 		struct {
 			uint32_t gpu_id, id;
 		} unwatch;
 		struct {
-			uint32_t flags, pad;
+			uint32_t flags; /* KFD_DBG_FLAG_*; out: as they were */
+			uint32_t pad;
 		} flags;
 		struct {
 			uint64_t info_ptr;
@@ -964,6 +971,8 @@ struct amd_kernel_descriptor { /* 64-byte aligned, symbol "<name>.kd" */
 #define AMD_RSRC2_WORKITEM_ID(v) ((v) >> 11 & 3u) /* 0 X, 1 XY, 2 XYZ */
 #define AMD_RSRC2_LDS_BYTES(v) (((v) >> 15 & 0x1ffu) * 512u)
 #define AMD_RSRC2_FP_EXCEPTIONS(v) ((v) >> 24 & 0x7fu)
+/* Address watch, memory violation. */
+#define AMD_RSRC2_MEM_EXCEPTIONS(v) ((v) >> 13 & 3u)
 /* rsrc3 */
 #define AMD_RSRC3_SHARED_VGPRS(v) ((v) & 0xfu)
 #define AMD_RSRC3_INST_PREF_SIZE(v) ((v) >> 4 & 0x3fu) /* 128-byte units */

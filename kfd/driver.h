@@ -92,6 +92,11 @@ struct kfd_driver {
 	void (*free)(struct kfd_driver *d);
 };
 
+/*
+ * A file of the cards in software that no kernel has: by it who is started by
+ * `t0-soft run` knows that figures are emulated.
+ */
+#define KFD_SOFT_MARK "/sys/module/amdgpu/t0_soft"
 /* The Linux kernel driver.  Never fails; opening the files may. */
 struct kfd_driver *kfd_linux_new(void);
 

@@ -18,6 +18,7 @@
  *    that a packet was fetched; it is used for nothing but ring space.
  *  - Every wait has an absolute deadline and watches the device's error
  *    events, so a fault or a hang ends it with ERR_DEVICE or ERR_TIMEOUT.
+ *    Time in which the host stood still in the wait moves its deadline.
  *  - Every size that depends on the card comes from its topology.
  *  - An address that held code is never given to anything else while the
  *    device is open: instruction caches would serve the old bytes.
@@ -99,7 +100,7 @@ void kfd_pci_name(const struct kfd_node *n, char out[16]);
 /* ------------------------------------------------ device.c, select.c ---- */
 
 struct kfd_info {
-	char spec[32];	    /* "soft" or "kfd:0": opens it again */
+	char spec[32];	    /* "soft", "soft*2:1" or "kfd:0": opens it again */
 	char why[512];	    /* why this device was chosen; print it */
 	const char *driver; /* "kfd" or "soft" */
 	const char *origin; /* "hardware" or "emulated" */
@@ -118,7 +119,9 @@ struct kfd_info {
 
 /*
  * Open a device.  spec:
- *	soft		the gfx1100 in software
+ *	soft		the gfx1100 in software; also soft:gfx1100, by its chip
+ *	soft*N		the first of a machine with N such cards, 1..8
+ *	soft*N:M	number M of them, or as below :gfx1100 and :0x<hex>
  *	kfd		the first gfx11 GPU that can be used
  *	kfd:N		GPU number N of `t0-device list`
  *	kfd:gfx1100	the first of that version
@@ -129,6 +132,7 @@ struct kfd_info {
  * list's order.  Main passes --device or T0_DEVICE here, joined with
  * T0_VISIBLE_DEVICES by kfd_spec(), and prints info->why on stderr.
  * An explicit choice that cannot be had is an error, never another device.
+ * Further cards of the same machine are opened by kfd_open_peer().
  */
 bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e);
 /* "DEVICE@VISIBLE" into out[256]; either may be NULL or "".  Returns out. */
@@ -140,8 +144,8 @@ const char *kfd_spec(const char *device, const char *visible, char out[256]);
 const char *kfd_spec_asked(const char *option, char out[256]);
 /* What --device says of itself. */
 #define KFD_DEVICE_HELP                                                 \
-	"soft, kfd or kfd:N (default: $T0_DEVICE, else the first gfx11 " \
-	"GPU, else soft)"
+	"soft, soft*N[:M] (N cards, the M-th), kfd or kfd:N (default: " \
+	"$T0_DEVICE, else the first gfx11 GPU, else soft)"
 /*
  * The same on a driver of the caller's, which the device then owns (freed on
  * failure too).  gpu: -1 = first gfx11 GPU, else as "kfd:N".  For soft options
@@ -265,8 +269,12 @@ struct kfd_found {
 	bool usable;
 	char why_not[256]; /* empty when usable */
 };
-/* All GPUs of /dev/kfd's topology, then soft.  free() *found. */
-bool kfd_list(struct kfd_found **found, int *n, struct err *e);
+/*
+ * All GPUs of /dev/kfd's topology, then those in software: as many as a spec
+ * "soft*N" says, with another or NULL one.  free() *found.
+ */
+bool kfd_list(const char *spec, struct kfd_found **found, int *n,
+	      struct err *e);
 
 /* ---------------------------------------------------------- memory.c ---- */
 

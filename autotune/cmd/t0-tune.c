@@ -236,7 +236,7 @@ static const struct cli_opt options[] = {
 	  "bias, scale, relu, silu, gelu, swiglu, shrink, residual, "
 	  "beta" },
 	{ "device", 0, CLI_STR, &x.o.device, "SPEC",
-	  "soft, kfd, kfd:N, or host for this processor; default: "
+	  "soft, soft*N:M, kfd, kfd:N, or host for this processor; default: "
 	  "$T0_DEVICE, else the first gfx11 GPU, else soft" },
 	{ "db", 0, CLI_STR, &x.o.db, "FILE", RES_DB_HELP },
 	{ "set", 0, CLI_LIST, &x.set, "NAME=VALUE",

@@ -63,10 +63,11 @@ static void list_row(struct table *t, int i, const struct kfd_found *f)
 static bool run_list(struct cmd *c, struct err *e)
 {
 	struct kfd_found *found;
+	char spec[256];
 	struct table t;
 	int n;
 
-	bool ok = kfd_list(&found, &n, e);
+	bool ok = kfd_list(kfd_spec_asked(o.device, spec), &found, &n, e);
 	table_init(&t, "#index,device,name,gfx,#CUs,#VRAM_GB,pci,origin,"
 		       "usable,why_not");
 	for (int i = 0; i < n; i++)
@@ -472,7 +473,6 @@ static const struct cmd_spec commands[] = {
 	{ 0 },
 };
 static const struct cli_opt options[] = {
-	CLI_OF("info sensors watch"),
 	{ "device", 'd', CLI_STR, &o.device, "DEVICE", KFD_DEVICE_HELP },
 	CLI_OF("watch"),
 	{ "count", 'n', CLI_U64, &o.count, "N",

@@ -75,7 +75,7 @@ static bool parse_watch(struct kfd_job *r, struct err *e)
 	const char *rest = "", *check = getenv("T0_SOFT_CHECK");
 
 	if (check && *check && strcmp(check, "0") != 0 &&
-	    (!r->device || !strcmp(r->device, "soft")))
+	    (!r->device || soft_spec_is(r->device)))
 		o->check = true;
 	if (r->trace_group_text) {
 		o->trace_one = true;
@@ -124,16 +124,21 @@ static bool parse_operands(struct kfd_job *r, struct err *e)
 /* Only the gfx1100 in software can be watched. */
 static bool open_watched(struct kfd_job *r, const char *spec, struct err *e)
 {
-	const struct soft_options o = {
+	struct soft_options o = {
 		.deadline_ns = r->deadline_ns,
 		.lds_faults = true,
 	};
+	const char *rest;
 
-	if (spec && *spec && strcmp(spec, "soft") != 0)
+	if (!spec || !*spec)
+		spec = "soft";
+	if (!soft_spec_is(spec))
 		return err_set(e, ERR_USAGE,
 			       "device %s cannot be watched: --check, --trace, "
 			       "--profile and --break need --device soft",
 			       spec);
+	if (!soft_spec_parse(spec, &o, &rest, e))
+		return false;
 	r->watched = kfd_soft_new(&o, e);
 	if (!r->watched)
 		return err_wrap(e, "the gfx1100 in software");
@@ -142,7 +147,7 @@ static bool open_watched(struct kfd_job *r, const char *spec, struct err *e)
 		r->watched = NULL;
 		return err_wrap(e, "the gfx1100 in software");
 	}
-	if (kfd_open_driver(&r->dev, r->watched, -1, "it can be watched", e))
+	if (kfd_open_on(&r->dev, r->watched, spec, "it can be watched", e))
 		return true;
 	r->watched = NULL; /* freed */
 	return false;

@@ -23,10 +23,10 @@
 
 static struct {
 	struct cmd cmd;
-	uint64_t threads, minor, vram;
+	uint64_t threads, minor, vram, cards;
 	const char *log;
 	bool small_bar, trap;
-} o = { .minor = 14 };
+} o = { .minor = 14, .cards = 1 };
 
 /* ---- the folder ---- */
 
@@ -52,12 +52,13 @@ static const char *temporary_folder(void)
 	return access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm";
 }
 
-/* A private folder that holds what the card shows, or NULL and *e. */
+/* A private folder that holds what the cards show, or NULL and *e. */
 static char *make_tree(struct err *e)
 {
 	const struct soft_options options = {
 		.threads = 1, .kfd_minor = (uint32_t)o.minor,
 		.vram_bytes = o.vram, .small_bar = o.small_bar,
+		.cards = (unsigned)o.cards,
 	};
 	struct kfd_driver *d;
 	struct buf b = { 0 };
@@ -106,8 +107,8 @@ static bool find_part(const char *name, char out[4096], struct err *e)
 /* The options as our parts read them. */
 static void print_options(struct buf *b)
 {
-	buf_printf(b, "threads=%u,kfd_minor=%u,vram=%llu,small_bar=%d",
-		   (unsigned)o.threads, (unsigned)o.minor,
+	buf_printf(b, "threads=%u,kfd_minor=%u,cards=%u,vram=%llu,small_bar=%d",
+		   (unsigned)o.threads, (unsigned)o.minor, (unsigned)o.cards,
 		   (unsigned long long)o.vram, o.small_bar);
 }
 
@@ -264,6 +265,9 @@ static bool run_program(struct cmd *c, struct err *e)
 	if (o.minor > 19)
 		return err_set(e, ERR_USAGE, "--kfd-minor %llu: wanted 1..19",
 			       (unsigned long long)o.minor);
+	if (!o.cards || o.cards > SOFT_CARDS_MAX)
+		return err_set(e, ERR_USAGE, "--cards %llu: wanted 1..%u",
+			       (unsigned long long)o.cards, SOFT_CARDS_MAX);
 	if (is_static(path) && !o.trap)
 		cmd_remark(c, "warning: %s is linked statically: it will not "
 			   "see the device without --trap", path);
@@ -303,8 +307,10 @@ static const struct cli_opt options[] = {
 	{ "kfd-minor", 0, CLI_U64, &o.minor, "N",
 	  "speak KFD version 1.N, 1..19 (default 14; from 17 on the kernel "
 	  "refuses the queues of libhsakmt 5.2.3)" },
+	{ "cards", 'c', CLI_U64, &o.cards, "N",
+	  "cards in the machine, 1..8 (default 1)" },
 	{ "vram", 0, CLI_U64, &o.vram, "BYTES",
-	  "VRAM of the card (default 25753026560)" },
+	  "VRAM of each card (default 25753026560)" },
 	{ "log", 0, CLI_STR, &o.log, "FILE",
 	  "append what the device refuses to FILE, not to standard error" },
 	{ "trap", 0, CLI_FLAG, &o.trap, NULL,
@@ -323,7 +329,7 @@ int main(int argc, char **argv)
 		.commands = commands,
 		.options = options,
 		.notes = "The program is started with a library in LD_PRELOAD "
-			 "that shows it one RX 7900 XTX in software: /dev/kfd, "
+			 "that shows it RX 7900 XTX cards in software: /dev/kfd, "
 			 "/dev/dri and /sys.  Its figures are emulated.  "
 			 "Programs that are linked statically or make system "
 			 "calls themselves want --trap.  "

@@ -15,6 +15,7 @@
 #define SLEEP_MAX_MS	 1000u
 #define SLEEP_MAX_OLD_MS 10u
 #define LOST_LOOK_NS	 900000000ull /* between looks at the counter */
+#define LATE_NS		 100000000ull /* of a sleep that ends late, no loss */
 #define STOP_NS		 1000000000ull /* what ends so soon may end */
 
 bool kfd_event_new(struct kfd_dev *dev, uint32_t type, struct event *ev,
@@ -22,8 +23,12 @@ bool kfd_event_new(struct kfd_dev *dev, uint32_t type, struct event *ev,
 {
 	struct kfd_ioc_create_event a = {
 		.event_type = type,
-		/* Errors stay set: every thread that waits must see them. */
-		.auto_reset = type == KFD_EVENT_SIGNAL,
+		/*
+		 * All that wait see it; who comes later sees the device lost.
+		 * An error of another GPU, which is no concern of this one,
+		 * must not stay set and end every sleep.
+		 */
+		.auto_reset = true,
 		.node_id = (uint32_t)dev->info.node.index,
 	};
 	/* The first event hands over the page; later ones pass 0. */
@@ -118,15 +123,6 @@ static bool lose_device(struct kfd_dev *dev, struct kfd_queue *q,
 	return kfd_dev_lose(dev, &why, f, e);
 }
 
-/* An error of another GPU stops this process's queues on all of them. */
-static void add_gpu(const struct kfd_dev *dev, uint32_t gpu_id,
-		    struct buf *text)
-{
-	if (gpu_id != dev->gpu_id)
-		buf_printf(text, "on another GPU of this process (id %u): ",
-			   gpu_id);
-}
-
 static bool memory_fault(struct kfd_dev *dev, struct kfd_queue *q,
 			 const struct kfd_memory_exception *x, struct err *e)
 {
@@ -135,7 +131,6 @@ static bool memory_fault(struct kfd_dev *dev, struct kfd_queue *q,
 			       .write = x->read_only };
 	struct buf text = { 0 };
 
-	add_gpu(dev, x->gpu_id, &text);
 	if (x->error_type == KFD_MEM_ERROR_SRAM_ECC ||
 	    x->error_type == KFD_MEM_ERROR_POISON) {
 		f.kind = KFD_FAULT_ECC;
@@ -162,7 +157,6 @@ static bool hw_exception(struct kfd_dev *dev, struct kfd_queue *q,
 			       .memory_lost = x->memory_lost };
 	struct buf text = { 0 };
 
-	add_gpu(dev, x->gpu_id, &text);
 	buf_printf(&text, "the %s was reset (%s)%s",
 		   x->reset_type ? "compute engine" : "GPU",
 		   x->reset_cause == 0 ? "hang, of this or another process" :
@@ -193,10 +187,13 @@ enum { EV_SIGNAL, EV_MEMORY, EV_HW, EV_QUEUE, EV_N };
 static bool check_events(struct kfd_dev *dev, struct kfd_queue *q,
 			 const struct kfd_event_data *ev, struct err *e)
 {
-	/* A payload is valid when it names a GPU (kfd-abi 6). */
-	if (ev[EV_MEMORY].memory.gpu_id)
+	/*
+	 * A payload is valid when it names a GPU (kfd-abi 6).  The driver stops
+	 * the queues of that one, and tells all that have an event.
+	 */
+	if (ev[EV_MEMORY].memory.gpu_id == dev->gpu_id)
 		return memory_fault(dev, q, &ev[EV_MEMORY].memory, e);
-	if (ev[EV_HW].hw.gpu_id)
+	if (ev[EV_HW].hw.gpu_id == dev->gpu_id)
 		return hw_exception(dev, q, &ev[EV_HW].hw, e);
 	return true;
 }
@@ -304,15 +301,27 @@ static bool stopped(struct kfd_queue *q, struct err *e)
 	return false;
 }
 
+/*
+ * How long it is since `from_ns`, if a sleep of sleep_ms should have ended long
+ * ago: a host that stood still, suspended or busy with others, has not waited.
+ */
+static uint64_t lost_ns(uint64_t from_ns, uint32_t sleep_ms)
+{
+	const uint64_t took_ns = time_mono_ns() - from_ns;
+
+	return took_ns > sleep_ms * 1000000ull + LATE_NS ? took_ns : 0;
+}
+
 bool kfd_event_wait(struct kfd_dev *dev, const struct kfd_wait *w,
 		    struct err *e)
 {
 	const uint64_t start = time_mono_ns();
 	const uint32_t cap_ms = w->ev->age ? SLEEP_MAX_MS : SLEEP_MAX_OLD_MS;
 	uint64_t until = start + w->spin_ns, looked = start, stop_ns = 0;
+	uint64_t deadline_ns = w->deadline_ns;
 
-	if (until > w->deadline_ns)
-		until = w->deadline_ns;
+	if (until > deadline_ns)
+		until = deadline_ns;
 	if (spin_until(w->sig, until))
 		return true;
 	for (;;) {
@@ -330,17 +339,19 @@ bool kfd_event_wait(struct kfd_dev *dev, const struct kfd_wait *w,
 		if (stop_ns && now >= stop_ns)
 			return stopped(w->q, e);
 		/* A reset whose event was missed shows in a counter. */
-		if ((now >= w->deadline_ns || now - looked > LOST_LOOK_NS) &&
+		if ((now >= deadline_ns || now - looked > LOST_LOOK_NS) &&
 		    !kfd_vram_check(dev, w->q, e))
 			return false;
 		if (now - looked > LOST_LOOK_NS)
 			looked = now;
-		if (now >= w->deadline_ns)
+		if (now >= deadline_ns)
 			return timed_out(dev, w->q, now - start, e);
-		uint64_t ms = (w->deadline_ns - now) / 1000000 + 1;
-		if (sleep_ms &&
-		    !sleep_on(dev, w->q, w->ev,
-			      ms < sleep_ms ? (uint32_t)ms : sleep_ms, e))
+		uint64_t ms = (deadline_ns - now) / 1000000 + 1;
+		if (ms < sleep_ms)
+			sleep_ms = (uint32_t)ms;
+		if (sleep_ms && !sleep_on(dev, w->q, w->ev, sleep_ms, e))
 			return false;
+		uint64_t lost = lost_ns(now, sleep_ms);
+		deadline_ns += lost < UINT64_MAX - deadline_ns ? lost : 0;
 	}
 }

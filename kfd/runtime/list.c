@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kfd/runtime/runtime.h"
+#include "kfd/soft/soft.h"
 
 static struct kfd_found *found_add(struct kfd_found **found, int *n)
 {
@@ -54,24 +55,29 @@ static void list_driver(struct kfd_driver *d, struct kfd_found **found, int *n)
 		f->origin = d->origin;
 		if (f->node.hidden)
 			snprintf(f->spec, sizeof(f->spec), "(hidden)");
-		else if (!strcmp(d->name, "soft"))
-			snprintf(f->spec, sizeof(f->spec), "soft");
 		else
-			snprintf(f->spec, sizeof(f->spec), "kfd:%d", number++);
+			kfd_spec_name(d, &t, number++, f->spec);
 		probe_usable(d, f);
 	}
 	kfd_topology_fini(&t);
 }
 
-bool kfd_list(struct kfd_found **found, int *n, struct err *e)
+bool kfd_list(const char *spec, struct kfd_found **found, int *n,
+	      struct err *e)
 {
-	struct kfd_driver *linux_kfd = kfd_linux_new(), *soft;
+	struct kfd_driver *linux_kfd, *soft;
+	struct kfd_select sel = { .cards = 1 };
+	struct soft_options o = { 0 };
 
 	*found = NULL;
 	*n = 0;
+	if (soft_spec_is(spec) && !kfd_select_parse(spec, &sel, e))
+		return false;
+	linux_kfd = kfd_linux_new();
 	list_driver(linux_kfd, found, n);
 	linux_kfd->free(linux_kfd);
-	soft = kfd_soft_new(NULL, e);
+	o.cards = sel.cards;
+	soft = kfd_soft_new(&o, e);
 	if (!soft)
 		return err_wrap(e, "the gfx1100 in software");
 	list_driver(soft, found, n);

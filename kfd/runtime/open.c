@@ -79,14 +79,20 @@ static void fill_info(struct kfd_info *info, const struct kfd_node *n)
 	info->tick_hz = KFD_GPU_CLOCK_HZ;
 }
 
-/* "soft", or what finds this GPU again. */
-static void name_spec(struct kfd_dev *dev, int number)
+/* "soft", "soft*2:1", or what else finds this GPU again. */
+void kfd_spec_name(const struct kfd_driver *d, const struct kfd_topology *t,
+		   int number, char out[32])
 {
-	if (!strcmp(dev->d->name, "soft"))
-		snprintf(dev->info.spec, sizeof(dev->info.spec), "soft");
+	int cards = 0;
+
+	for (int i = 0; i < t->n_nodes; i++)
+		cards += kfd_node_is_gfx11(&t->node[i]);
+	if (strcmp(d->name, "soft"))
+		snprintf(out, 32, "%s:%d", d->name, number);
+	else if (cards < 2)
+		snprintf(out, 32, "soft");
 	else
-		snprintf(dev->info.spec, sizeof(dev->info.spec), "%s:%d",
-			 dev->d->name, number);
+		snprintf(out, 32, "soft*%d:%d", cards, number);
 }
 
 static bool open_render(struct kfd_dev *dev, const struct kfd_node *n,
@@ -139,7 +145,8 @@ static bool choose_gpu(struct kfd_dev *dev, const struct kfd_select *sel,
 		if (ok) {
 			fill_info(&dev->info, gpu[i].node);
 			dev->gpu_id = gpu[i].node->gpu_id;
-			name_spec(dev, gpu[i].number);
+			kfd_spec_name(dev->d, &t, gpu[i].number,
+				      dev->info.spec);
 		} else if (!first.code) {
 			first = why;
 		}
@@ -354,18 +361,21 @@ bool kfd_open_peer(struct kfd_dev **out, struct kfd_dev *first,
 	return true;
 }
 
-static bool open_soft(struct kfd_dev **dev, const char *why, struct err *e)
+static bool open_soft(struct kfd_dev **dev, const struct kfd_select *sel,
+		      const char *why, struct err *e)
 {
-	const struct soft_options o = { .lds_faults = true };
+	const struct soft_options o = { .lds_faults = true,
+					.cards = sel->cards };
 	struct kfd_driver *d = kfd_soft_new(&o, e);
 
 	if (!d)
 		return err_wrap(e, "the gfx1100 in software");
-	return kfd_open_driver(dev, d, -1, why, e);
+	return open_selected(dev, d, sel, why, e);
 }
 
 bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e)
 {
+	const struct kfd_select first = { .by = SELECT_FIRST };
 	struct kfd_select sel;
 	struct err no = { 0 };
 	char why[448];
@@ -374,7 +384,7 @@ bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e)
 	if (!kfd_select_parse(spec, &sel, e))
 		return false;
 	if (sel.soft)
-		return open_soft(dev, "asked for", e);
+		return open_soft(dev, &sel, "asked for", e);
 	if (!sel.any)
 		return open_selected(dev, kfd_linux_new(), &sel, "asked for",
 				     e) ||
@@ -383,7 +393,7 @@ bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e)
 			  &no))
 		return true;
 	snprintf(why, sizeof(why), "no usable gfx11 GPU: %.400s", no.msg);
-	return open_soft(dev, why, e);
+	return open_soft(dev, &first, why, e);
 }
 
 /* ------------------------------------------------------------ close --- */

@@ -192,6 +192,9 @@ bool kfd_dev_ioctl_err(struct kfd_dev *dev, unsigned long request,
 	T0_PRINTF(5, 6);
 
 /* open.c */
+/* The spec of the topology's GPU of that number, on this driver. */
+void kfd_spec_name(const struct kfd_driver *d, const struct kfd_topology *t,
+		   int number, char out[32]);
 /* Has the node all that sizes of queues are computed from? */
 bool kfd_node_check(const struct kfd_node *n, struct err *e);
 
@@ -206,6 +209,7 @@ bool kfd_dev_lose(struct kfd_dev *dev, const struct err *why,
 #define GPUS_MAX 64
 struct kfd_select { /* a parsed spec */
 	bool soft, any; /* any: nothing said, so soft will do, too */
+	unsigned cards; /* of the machine in software; 0 = 1 */
 	enum {
 		SELECT_FIRST, /* the first gfx11 that can be used */
 		SELECT_NUMBER,

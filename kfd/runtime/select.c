@@ -7,16 +7,21 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "kfd/runtime/runtime.h"
+#include "kfd/soft/soft.h"
 
 #define NO_GPU "4294967295" /* a number that none has */
 
 const char *kfd_spec(const char *device, const char *visible, char out[256])
 {
-	/* The device in software is not among what a filter hides. */
+	/*
+	 * A card in software that is the only one is not among what a filter
+	 * hides: it was asked for.
+	 */
 	const bool filter = visible && *visible &&
-			    !(device && !strcmp(device, "soft"));
+			    !(soft_spec_is(device) && !strchr(device, '*'));
 
 	snprintf(out, 256, "%s%s%s", device ? device : "", filter ? "@" : "",
 		 filter ? visible : "");
@@ -41,6 +46,30 @@ static bool parse_uid(const char *s, uint64_t *out)
 	return !strncmp(s, "GPU-", 4) && parse_hex(s + 4, out);
 }
 
+/* An entry of the vendor's list as one of ours; false: it is none. */
+static bool rocr_entry(const char *p, size_t len, char out[32])
+{
+	char text[32], *end;
+	uint64_t uid;
+	long n;
+
+	while (len && *p == ' ')
+		p++, len--;
+	while (len && p[len - 1] == ' ')
+		len--;
+	/* "GPU-" and 16 digits are the longest. */
+	if (!len || len > 20)
+		return false;
+	snprintf(text, sizeof(text), "%.*s", (int)len, p);
+	if (!strncasecmp(text, "GPU-", 4)) {
+		snprintf(out, 32, "GPU-%s", text + 4);
+		return parse_hex(text + 4, &uid);
+	}
+	n = strtol(text, &end, 0); /* as in C: hexadecimal and octal, too */
+	snprintf(out, 32, "%ld", n);
+	return !*end && n >= 0;
+}
+
 /*
  * The vendor's list, as its runtime reads it: up to the first entry that is
  * neither a number nor a unique id; one without any leaves no GPU.
@@ -51,14 +80,10 @@ static const char *rocr_list(const char *list, char out[192])
 
 	for (const char *p = list; *p;) {
 		const size_t len = strcspn(p, ",");
-		char entry[64];
-		uint64_t v;
+		char entry[32];
 
-		snprintf(entry, sizeof(entry), "%.*s",
-			 (int)(len < 63 ? len : 63), p);
-		if (!parse_uid(entry, &v) && !cli_u64(entry, &v, NULL))
-			break;
-		if (n + len + 2 > 192)
+		if (!rocr_entry(p, len, entry) ||
+		    n + strlen(entry) + 2 > 192)
 			break;
 		n += (size_t)sprintf(out + n, "%s%s", n ? "," : "", entry);
 		p += len + (p[len] == ',');
@@ -109,6 +134,8 @@ static bool parse_choice(const char *s, struct kfd_select *sel)
 
 bool kfd_select_parse(const char *spec, struct kfd_select *sel, struct err *e)
 {
+	struct soft_options o = { 0 };
+	const char *rest;
 	char kind[64];
 
 	*sel = (struct kfd_select){ .by = SELECT_FIRST };
@@ -119,14 +146,20 @@ bool kfd_select_parse(const char *spec, struct kfd_select *sel, struct err *e)
 	snprintf(sel->visible, sizeof(sel->visible), "%s",
 		 spec[len] ? spec + len + 1 : "");
 	sel->any = !*kind;
-	sel->soft = !strcmp(kind, "soft");
-	if (sel->any || sel->soft ||
-	    (!strncmp(kind, "kfd", 3) && parse_choice(kind + 3, sel)))
+	sel->soft = soft_spec_is(kind);
+	rest = kind + strlen("kfd");
+	if (sel->soft && !soft_spec_parse(kind, &o, &rest, e))
+		return false;
+	sel->cards = o.cards;
+	if (sel->any ||
+	    ((sel->soft || !strncmp(kind, "kfd", 3)) &&
+	     parse_choice(rest, sel)))
 		return true;
 	return err_set(e, ERR_USAGE,
-		       "device \"%s\": wanted soft, kfd, kfd:N, kfd:gfx1100 or "
-		       "kfd:0x<unique id> (see t0-device list)",
-		       kind);
+		       "device \"%s\": wanted soft, kfd, or soft*N for N cards; "
+		       "which of several: kfd:N, kfd:gfx1100 or "
+		       "kfd:0x<unique id>, also after soft*N (see t0-device "
+		       "list)", kind);
 }
 
 static int gpus_of(const struct kfd_topology *t, struct gpu *out)
@@ -142,11 +175,32 @@ static int gpus_of(const struct kfd_topology *t, struct gpu *out)
 	return n;
 }
 
-/* The entries of the list, in its order; *n_out of them. */
+/* Take the GPU of an entry; false: there is none, or it is taken already. */
+static bool take_visible(const struct gpu *all, int n, bool by_uid,
+			 uint64_t want, struct gpu *out, int *n_out)
+{
+	for (int i = 0; i < n; i++) {
+		if (by_uid ? all[i].node->unique_id != want :
+			     (uint64_t)i != want)
+			continue;
+		for (int k = 0; k < *n_out; k++)
+			if (out[k].node == all[i].node)
+				return false;
+		out[(*n_out)++] = all[i];
+		return true;
+	}
+	return false;
+}
+
+/*
+ * The entries of the list, in its order, up to the first that is no GPU's or
+ * one's again, as the vendor's runtime has it; *n_out of them.
+ */
 static bool filter_visible(const struct kfd_select *sel, const struct gpu *all,
 			   int n, struct gpu *out, int *n_out, struct err *e)
 {
 	char list[sizeof(sel->visible)], *save, *s;
+	bool more = true;
 
 	*n_out = 0;
 	snprintf(list, sizeof(list), "%s", sel->visible);
@@ -159,10 +213,7 @@ static bool filter_visible(const struct kfd_select *sel, const struct gpu *all,
 				       "visible devices \"%s\": '%s' is "
 				       "neither a number nor 0x<unique id>",
 				       sel->visible, s);
-		for (int i = 0; i < n && *n_out < GPUS_MAX; i++)
-			if (by_uid ? all[i].node->unique_id == want :
-				     (uint64_t)i == want)
-				out[(*n_out)++] = all[i];
+		more = more && take_visible(all, n, by_uid, want, out, n_out);
 	}
 	return true;
 }
@@ -206,18 +257,25 @@ static bool set_none_error(const struct kfd_select *sel,
 			   const struct kfd_topology *t, const struct gpu *all,
 			   int n, struct err *e)
 {
+	char gfx[16], what[48], kind[16] = "kfd";
 	struct buf seen = { 0 };
-	char gfx[16], what[48];
 	int hidden = 0;
+
+	if (sel->soft)
+		snprintf(kind, sizeof(kind), "soft*%u",
+			 sel->cards ? sel->cards : 1);
 
 	for (int i = 0; i < t->n_nodes; i++)
 		hidden += t->node[i].hidden;
 	for (int i = 0; i < n; i++) {
 		kfd_gfx_name(all[i].node->gfx_target, gfx);
-		buf_printf(&seen, "%skfd:%d is %s", i ? ", " : "", i, gfx);
+		buf_printf(&seen, "%s%s:%d is %s", i ? ", " : "", kind, i,
+			   gfx);
 	}
 	err_set(e, ERR_NODEV, "no %s among the %d GPUs of %s (%s%s%s%s); %s",
-		describe_wanted(sel, what), n, KFD_PATH, n ? seen.data : "none",
+		describe_wanted(sel, what), n,
+		sel->soft ? "the machine in software" : KFD_PATH,
+		n ? seen.data : "none",
 		hidden ? "; some nodes are hidden by the device cgroup" : "",
 		*sel->visible ? "; visible are only " : "", sel->visible,
 		n || hidden ? "see t0-device list" :

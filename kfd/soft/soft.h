@@ -1,18 +1,18 @@
 /*
  * kfd/soft - the gfx1100 in software, its options and faults: the manual.
  *
- * kfd_soft_new() (kfd/driver.h) makes one machine with one RX 7900 XTX whose
- * memory lies in a sparse file in this process, and whose packets are run by
- * threads of this process.  It obeys the kernel's rules: what the kernel
- * refuses, it refuses with the same errno, and what faults on the card faults
- * here, with the same event, while the process stays alive.
+ * kfd_soft_new() (kfd/driver.h) makes one machine with one RX 7900 XTX or
+ * several, whose memory lies in a sparse file in this process, and whose packets
+ * are run by threads of this process.  It obeys the kernel's rules: what the
+ * kernel refuses, it refuses with the same errno, and what faults on the card
+ * faults here, with the same event, while the process stays alive.
  *
  * State belongs to the process that opened /dev/kfd; closing the last handle
  * of /dev/kfd ends every queue and frees everything, so that a device that
  * was reset after a hang can be opened afresh.
  *
- * Not there: graphics, buffers and command submission through DRM
- * (EOPNOTSUPP), which answers questions only.
+ * Not there: graphics.  Buffers and command submission through DRM are, for
+ * the packets of compute.
  */
 #ifndef T0_KFD_SOFT_SOFT_H
 #define T0_KFD_SOFT_SOFT_H
@@ -27,19 +27,23 @@
 #include "kfd/driver.h"
 #include "kfd/soft/exec/exec.h" /* enum soft_fault_kind */
 
+#define SOFT_CARDS_MAX 8u
+
 /* All zero is the default device: what a 7900 XTX on Linux 6.12 shows. */
 struct soft_options {
 	unsigned threads;     /* that run workgroups; 0 = one per CPU */
 	uint32_t kfd_minor;   /* KFD 1.N, 1..19; 0 = 17 */
-	uint64_t vram_bytes;  /* 0 = 25753026560 */
-	/* A dispatch of which no workgroup ends for so long is a hang. */
+	uint64_t vram_bytes;  /* of each card; 0 = 25753026560 */
+	/* A dispatch of which no workgroup ends for so long is a hang; on a
+	 * host that is busy with others it takes longer to say so. */
 	uint64_t deadline_ns; /* 0 = 10 s */
 	/* One thread, workgroups in order: the same run every time. */
 	bool deterministic;
+	unsigned cards; /* in the machine, 1..SOFT_CARDS_MAX; 0 = 1 */
 	bool small_bar;	      /* VRAM is not visible to the host */
 	int open_errno;	      /* of opening /dev/kfd; 0 = works */
 	/* Node 1 is the processor's own graphics, a gfx1036 that nothing can
-	 * be done with; the card is node 2. */
+	 * be done with; the cards are nodes 2 and so on. */
 	bool igpu_first;
 	bool hidden_node; /* the last node is forbidden by the cgroup */
 	/* LDS beyond the workgroup's is a fault; on the chip it reads 0. */
@@ -61,9 +65,20 @@ struct soft_options {
 	void (*sleeping)(bool asleep);
 };
 
-#define SOFT_GPU_ID 0xa37cu /* as the topology tree and apertures say */
+/* As the topology tree and apertures say: the first card's, and card i's. */
+#define SOFT_GPU_ID 0xa37cu
+#define SOFT_GPU_ID_OF(i) (SOFT_GPU_ID + 0x2b5u * (i))
 #define SOFT_IGPU_ID 0x1036u
 #define SOFT_VRAM_BYTES 25753026560ull
+
+/* Does a device's spec name the machine in software? */
+bool soft_spec_is(const char *spec);
+/*
+ * "soft[:CHIP][*N]": its N cards (1) of a chip (gfx1100) into *o.  *rest is
+ * what follows and chooses one of them, from a ':' on, or "".
+ */
+bool soft_spec_parse(const char *spec, struct soft_options *o,
+		     const char **rest, struct err *e);
 
 /*
  * The last fault, as exactly as the emulator knows it.  Fields that do not
@@ -94,7 +109,7 @@ bool soft_last_fault(struct kfd_driver *d, struct soft_fault *out);
  */
 bool soft_sysfs_export(struct kfd_driver *d, const char *root, struct err *e);
 /* Does this file of the device change while it runs? */
-bool soft_sysfs_live(const char *path);
+bool soft_sysfs_live(struct kfd_driver *d, const char *path);
 
 /*
  * What programs do behind the device's back, for who stands between them and
@@ -103,6 +118,12 @@ bool soft_sysfs_live(const char *path);
 bool kfd_soft_owns_fd(struct kfd_driver *d, int fd);
 /* pthread_create() with all signals blocked but those of bad accesses. */
 int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg);
+/*
+ * What such a thread does first, or NULL: who answers a program's system calls
+ * must know the device's own, which may be made with its locks held.  Set it
+ * before there is a device.
+ */
+extern void (*soft_thread_begins)(void);
 /*
  * Host pages got another mapping, or moved away: SVM ranges end there; user
  * pointers lead to what stands in their place, and with `gone` to nothing.

@@ -129,7 +129,7 @@ static const struct cmd_spec commands[] = {
 
 static const struct cli_opt options[] = {
 	{ "device", 0, CLI_STR, &x.o.device, "SPEC",
-	  "soft, kfd, kfd:N, sim for the soft device with the "
+	  "soft, soft*N:M, kfd, kfd:N, sim for the soft device with the "
 	  "simulator's clock, or host for this processor; default: "
 	  "$T0_DEVICE, else the first gfx11 GPU, else soft" },
 	{ "db", 0, CLI_STR, &x.o.db, "FILE", RES_DB_HELP },

@@ -78,7 +78,7 @@ static bool tier_driver(struct tiers *t)
 	struct err e = { 0 };
 	int gpus = 0, hidden = 0;
 
-	if (!kfd_list(&t->found, &t->n_found, &e))
+	if (!kfd_list(NULL, &t->found, &t->n_found, &e))
 		return tiers_fail(t, "nodes", "%s", e.msg);
 	for (int i = 0; i < t->n_found; i++) {
 		hidden += t->found[i].node.hidden;

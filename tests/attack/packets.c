@@ -95,7 +95,7 @@ static void reset_bench(struct bench *b, const uint8_t *data, size_t size)
 	memcpy(b->buffers.ring, data, size < RING_BYTES ? size : RING_BYTES);
 	q->read_dispatch_id = 0;
 	q->write_dispatch_id = 0;
-	b->dev->evicted = b->dev->hung = 0;
+	b->dev->card[0].evicted = b->dev->card[0].hung = 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

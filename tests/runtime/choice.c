@@ -66,7 +66,12 @@ static void test_rocr(void)
 		{ "0,x,1", "kfd@0" },
 		{ "", "kfd@4294967295" },
 		{ "-1", "kfd@4294967295" },
-	};	char spec[256];
+		{ " 1 ,0x2", "kfd@1,2" },
+		{ "010,08,1", "kfd@8" },
+		{ "gpu-A0,GPU-0123456789abcdef0", "kfd@GPU-A0" },
+		{ "1 0", "kfd@4294967295" },
+	};
+	char spec[256];
 
 	unsetenv("T0_VISIBLE_DEVICES");
 	for (size_t i = 0; i < ARRAY_SIZE(rocr); i++) {
@@ -78,6 +83,65 @@ static void test_rocr(void)
 	is_str(kfd_spec_asked("kfd", spec), "kfd@1", "our own one wins");
 	unsetenv("T0_VISIBLE_DEVICES");
 	unsetenv("ROCR_VISIBLE_DEVICES");
+}
+
+/* Machines in software: which of its cards, by its place in the topology. */
+static void test_soft_specs(void)
+{
+	static const struct {
+		const char *spec;
+		unsigned node;
+		const char *is;
+	} good[] = {
+		{ "soft", 1, "soft" },
+		{ "soft:gfx1100", 1, "soft" },
+		{ "soft:0", 1, "soft" },
+		{ "soft*1", 1, "soft" },
+		{ "soft*2", 1, "soft*2:0" },
+		{ "soft*2:1", 2, "soft*2:1" },
+		{ "soft:gfx1100*8:7", 8, "soft*8:7" },
+		{ "soft*3:0x7430736f66743032", 3, "soft*3:2" },
+		{ "soft*3:gfx1100", 1, "soft*3:0" },
+		{ "soft*3@2,0", 3, "soft*3:2" },
+		{ "soft*3:1@2,0", 1, "soft*3:0" },
+	};
+	static const struct {
+		const char *spec;
+		enum err_code code;
+		const char *says;
+	} bad[] = {
+		{ "soft*0", ERR_USAGE, "wanted the number of cards, 1..8" },
+		{ "soft*9", ERR_USAGE, "wanted the number of cards, 1..8" },
+		{ "soft*", ERR_USAGE, "wanted the number of cards, 1..8" },
+		{ "soft*2*2", ERR_USAGE, "wanted the number of cards, 1..8" },
+		{ "soft:gfx1201", ERR_USAGE, "there is no gfx1201 in software; "
+					     "there is gfx1100" },
+		{ "soft:gfx110*2", ERR_USAGE, "there is no gfx110 in" },
+		{ "soft:", ERR_USAGE, "wanted soft, kfd" },
+		{ "softy", ERR_USAGE, "wanted soft, kfd" },
+		{ "soft:1", ERR_NODEV, "no GPU of that number among the 1" },
+		{ "soft*2:2", ERR_NODEV, "(soft*2:0 is gfx1100, soft*2:1 is" },
+	};
+	struct kfd_dev *dev;
+	struct err e;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		if (!ok(kfd_open(&dev, good[i].spec, &e), "\"%s\" opens",
+			good[i].spec))
+			continue;
+		is_u64((uint64_t)kfd_info(dev)->node.index, good[i].node,
+		       "\"%s\": that node", good[i].spec);
+		is_str(kfd_info(dev)->spec, good[i].is, "\"%s\": it is %s",
+		       good[i].spec, good[i].is);
+		kfd_close(dev);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		e = (struct err){ 0 };
+		ok(!kfd_open(&dev, bad[i].spec, &e) && e.code == bad[i].code,
+		   "\"%s\": refused", bad[i].spec);
+		has_str(e.msg, bad[i].says, "\"%s\": the message",
+			bad[i].spec);
+	}
 }
 
 static void test_specs(void)
@@ -93,6 +157,7 @@ static void test_specs(void)
 		{ "@0xa04", 32, "kfd:3" },   { "kfd@3,1", 32, "kfd:3" },
 		{ "kfd:1@3,1", 84, "kfd:1" }, { "kfd@GPU-a03", 96, "kfd:2" },
 		{ "kfd@0,2,99", 96, "kfd:2" },
+		{ "kfd:1@3,2,2,1", 96, "kfd:2" },
 	};
 	static const struct {
 		const char *spec;
@@ -104,6 +169,8 @@ static void test_specs(void)
 		{ "kfd:0xbad", ERR_NODEV, "no GPU with unique id 0xbad" },
 		{ "kfd:gfx1200", ERR_NODEV, "no gfx1200 GPU" },
 		{ "kfd@0", ERR_NODEV, "visible are only 0" },
+		{ "kfd@99,1", ERR_NODEV, "visible are only 99,1" },
+		{ "kfd:2@2,1,1,3", ERR_NODEV, "no GPU of that number" },
 		{ "kfd:2@1,2", ERR_NODEV, "no GPU of that number" },
 		{ "kfd@1,x", ERR_USAGE, "'x' is neither" },
 		{ "kfd:gfx", ERR_NODEV, "no gfx GPU" },
@@ -132,7 +199,11 @@ static void test_specs(void)
 	is_str(kfd_spec("kfd", "1,2", spec), "kfd@1,2", "a spec and a filter");
 	is_str(kfd_spec(NULL, "", spec), "", "neither");
 	is_str(kfd_spec("soft", NULL, spec), "soft", "a spec alone");
+	is_str(kfd_spec("soft", "1", spec), "soft",
+	       "a card in software is not filtered");
+	is_str(kfd_spec("soft*2", "1", spec), "soft*2@1", "several are");
 	test_rocr();
+	test_soft_specs();
 }
 
 /* Topology without any GPU: the kernel has refused the card. */

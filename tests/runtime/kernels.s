@@ -40,3 +40,16 @@ loop:
 illegal:
 	.long 0xbe80ff00
 	s_endpgm
+
+; out[i] = in[i] + 1 for each work-item i, workgroups of 32.
+increment:
+	s_load_b128 s[4:7], s[0:1], null
+	v_and_b32 v0, 0x3ff, v0
+	v_lshl_add_u32 v1, s2, 5, v0
+	v_lshlrev_b32 v2, 2, v1
+	s_waitcnt lgkmcnt(0)
+	global_load_b32 v3, v2, s[6:7]
+	s_waitcnt vmcnt(0)
+	v_add_nc_u32 v3, 1, v3
+	global_store_b32 v2, v3, s[4:5]
+	s_endpgm

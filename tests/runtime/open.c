@@ -55,7 +55,7 @@ static void test_order(void)
 	is_u64(ev->event.event_type, 8, "the first event is MEMORY");
 	is_u64(ev->event.event_page_offset, (uint64_t)FAKE_GPU << 32 | 1,
 	       "the first event hands over the page");
-	is_u64(ev->event.auto_reset, 0, "the memory event stays set");
+	is_u64(ev->event.auto_reset, 1, "the memory event is seen once");
 	ev = fake_call(f, KFD_NR_CREATE_EVENT, 1);
 	is_u64(ev->event.event_type, 3, "the second event is HW_EXCEPTION");
 	is_u64(ev->event.event_page_offset, 0, "later events pass no page");

@@ -3,12 +3,14 @@
  * real machine code.  Words are written out from the ISA (assembler text
  * beside them); results are computed here.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 #include "tests/code.h"
+#include "tests/still.h"
 #include "tests/tap.h"
 
 #define MS 1000000ull
@@ -256,6 +258,32 @@ static void test_hang(void)
 	ok(time_mono_ns() - start < 15000 * MS, "closing kills it");
 }
 
+/* Nobody runs for longer than the deadline, then the signal is set. */
+static void *set_after_standstill(void *signal)
+{
+	stand_still(1500);
+	nanosleep(&(struct timespec){ 0, 300 * MS }, NULL);
+	kfd_signal_set(signal, 0);
+	return NULL;
+}
+
+static void test_standstill(void)
+{
+	struct rig r = { 0 };
+	struct kfd_signal *s;
+	pthread_t t;
+
+	if (!ok(rig_open(&r, NULL), "a device on a host that stands still") ||
+	    !ok(kfd_signal_new(r.dev, 1, &s, &r.e), "a signal"))
+		return;
+	pthread_create(&t, NULL, set_after_standstill, s);
+	ok(kfd_signal_wait(s, time_mono_ns() + 1000 * MS, &r.e),
+	   "a wait does not end while nobody runs (%s)", r.e.msg);
+	pthread_join(t, NULL);
+	kfd_signal_free(s);
+	kfd_close(r.dev);
+}
+
 /* The device's own limit is shorter than ours: it resets itself. */
 static void test_reset(void)
 {
@@ -346,6 +374,7 @@ int main(void)
 	kfd_close(r.dev);
 	test_memory_fault();
 	test_hang();
+	test_standstill();
 	test_reset();
 	test_limits();
 	test_old_kernels();

@@ -56,8 +56,8 @@ static void test_version(void)
 	is_i64(v.major, 3, "with major version 3");
 	is_str(name, "amdgpu", "as amdgpu");
 	is_u64(v.name_len, 6, "six bytes long");
-	is_i64(s.d->ioctl(s.d, s.drm, 0xc0306444, &v), -EOPNOTSUPP,
-	       "command submission is not there");
+	is_i64(s.d->ioctl(s.d, s.drm, 0xc0106455, &v), -EOPNOTSUPP,
+	       "scheduling priorities are not there");
 	is_i64(s.d->ioctl(s.d, s.kfd, 0xc0406400, &v), -ENOTTY,
 	       "/dev/kfd knows no DRM ioctl");
 }
@@ -182,7 +182,7 @@ static unsigned compare(const char *root, const char *path, unsigned *n)
 		      real.len != said.len ||
 		      (real.len && memcmp(real.data, said.data, real.len));
 		/* These may have gone on. */
-		if (bad && soft_sysfs_live(path))
+		if (bad && soft_sysfs_live(s.d, path))
 			bad = 0;
 		if (bad)
 			diag("%s differs", path);
@@ -224,7 +224,7 @@ static void test_export(void)
 	link[len > 0 ? len : 0] = '\0';
 	is_str(link, "../../devices/pci0000:00/0000:00:01.0/0000:03:00.0/drm/"
 		     "renderD128", "links are relative");
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", root);
+	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", root);
 	ok(!system(cmd), "the tree is removed");
 	ok(!soft_sysfs_export(s.d, "/proc/nothing", &e),
 	   "a folder that cannot be written is an error");
@@ -245,6 +245,20 @@ static void test_small_bar(void)
 	sd_close(&t);
 }
 
+/* Less memory than the kernel keeps for itself. */
+static void test_no_vram(void)
+{
+	const struct soft_options o = { .threads = 1, .vram_bytes = 32 << 20 };
+	struct sd t = sd_open(&o), keep = s;
+	uint8_t m[24];
+
+	s = t;
+	is_i64(ask(0x14, 0, 0, m, 24), 0, "VRAM_GTT of a card of 32 MiB");
+	is_u64(u64_at(m, 0), 0, "programs get none of it");
+	s = keep;
+	sd_close(&t);
+}
+
 int main(void)
 {
 	const struct soft_options o = { .threads = 1 };
@@ -256,6 +270,7 @@ int main(void)
 	test_files();
 	test_export();
 	test_small_bar();
+	test_no_vram();
 	sd_close(&s);
 	return plan_done();
 }

@@ -4,6 +4,7 @@
  */
 #include "tests/code.h"
 #include "tests/soft/softdev.h"
+#include "tests/still.h"
 
 /* ----------------------------------------------------------------- rig -- */
 
@@ -327,25 +328,85 @@ static void test_resident(void)
 	ok(!wait_for_last(145, 40960, true, SOON_NS), "... and no more");
 }
 
+/* Waits until the packet behind that of load() is in work. */
+static bool has_begun(const struct rig *r)
+{
+	bool moved = false;
+
+	for (int i = 0; i < 5000 && !moved; i++) {
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+		moved = __atomic_load_n(&r->q.q->read_dispatch_id,
+					__ATOMIC_ACQUIRE) == 2;
+	}
+	return moved;
+}
+
 static void test_read_index(void)
 {
 	const struct soft_options o = { .threads = 2 };
 	struct rig r = rig(&o);
-	bool moved = false;
 
 	load(&r, "endless");
 	sd_submit(&r.s, &r.q, &r.p);
-	for (int i = 0; i < 5000 && !moved; i++) {
-		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
-		moved = __atomic_load_n(&r.q.q->read_dispatch_id,
-					__ATOMIC_ACQUIRE) == 2;
-	}
-	ok(moved && r.done->value == 1,
+	ok(has_begun(&r) && r.done->value == 1,
 	   "the read index moves on before the kernel has ended");
 	is_i64(sd_queue_destroy(&r.s, &r.q), 0,
 	       "a queue with an endless kernel can be destroyed");
 	is_i64(r.done->value, 1, "its signal never completes");
 	is_i64(sd_queue_create(&r.s, &r.q), 0, "and another queue be made");
+	rig_end(&r);
+}
+
+/* Does the count come to stand, or does it go on?  Seconds are for slow hosts:
+ * what was begun is run to the end of its slice. */
+static bool comes_to(const uint32_t *count, bool stand)
+{
+	uint32_t before = __atomic_load_n(count, __ATOMIC_ACQUIRE), now;
+
+	for (int i = 0; i < 500; i++, before = now) {
+		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+		now = __atomic_load_n(count, __ATOMIC_ACQUIRE);
+		if ((now == before) == stand)
+			return true;
+	}
+	return false;
+}
+
+/* What a card does by saving waves: taken from it and put back, again and
+ * again, a kernel neither goes on meanwhile nor loses anything. */
+static void test_preempted(void)
+{
+	const struct soft_options o = { .threads = 2,
+					.deadline_ns = 300000000 };
+	struct rig r = rig(&o);
+	struct kfd_ioc_update_queue u = { .queue_id = r.q.a.queue_id,
+					  .priority = 7 };
+	uint32_t stood = 0, went = 0, wrong = 0;
+
+	load(&r, "persistent");
+	memset(r.result, 0, OUT_BYTES);
+	r.p.workgroup_size[0] = 256;
+	r.p.grid_size[0] = 256;
+	r.p.group_segment_size = 1024;
+	r.done->value = 1;
+	sd_submit(&r.s, &r.q, &r.p);
+	for (int i = 0; i < 20; i++) {
+		went += comes_to(&r.result[1], false);
+		u.ring_size = u.percentage = 0;
+		is_i64(sd_ioctl(&r.s, KFD_IOC_UPDATE_QUEUE, &u), 0, "taken");
+		stood += comes_to(&r.result[1], true);
+		u.ring_base = r.q.a.ring_base;
+		u.ring_size = r.q.a.ring_size;
+		u.percentage = 100;
+		is_i64(sd_ioctl(&r.s, KFD_IOC_UPDATE_QUEUE, &u), 0, "put back");
+	}
+	is_u64(stood, 20, "a kernel stands while its queue is disabled");
+	is_u64(went, 20, "and goes on when it is enabled");
+	__atomic_store_n(&r.result[0], 1, __ATOMIC_RELEASE);
+	ok(sd_wait_value(r.done, 0, 5000), "it ends, later than a hang would");
+	for (uint32_t i = 0; i < 256; i++)
+		wrong += r.result[64 + i] != 6 * i;
+	is_u64(wrong, 0, "no register and no LDS was lost");
 	rig_end(&r);
 }
 
@@ -441,6 +502,49 @@ static void test_no_execute(void)
 	ok(x.no_execute && x.va == sd_ptr(m.p),
 	   "code in memory without EXECUTABLE says so");
 	sd_free(&r.s, &m);
+	rig_end(&r);
+}
+
+static unsigned begun;
+
+static void count_thread(void)
+{
+	__atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED);
+}
+
+/* One of the queue, and helpers. */
+static void test_threads(void)
+{
+	const struct soft_options o = { .threads = 3 };
+
+	soft_thread_begins = count_thread;
+	struct rig r = rig(&o);
+	load(&r, "endless");
+	r.p.grid_size[0] = 64;
+	sd_submit(&r.s, &r.q, &r.p);
+	has_begun(&r);
+	rig_end(&r);
+	soft_thread_begins = NULL;
+	is_u64(begun, 3, "each thread of the device can be told from others");
+}
+
+static void test_busy_host(void)
+{
+	const struct soft_options o = { .deadline_ns = 1000000000 };
+	struct rig r = rig(&o);
+	bool ended = false;
+
+	load(&r, "wait");
+	r.result[0] = 0;
+	sd_submit(&r.s, &r.q, &r.p);
+	has_begun(&r);
+	stand_still(1500);
+	__atomic_store_n(&r.result[0], 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 5000 && !ended; i++) {
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+		ended = !__atomic_load_n(&r.done->value, __ATOMIC_ACQUIRE);
+	}
+	ok(ended, "time in which the host does something else is no hang");
 	rig_end(&r);
 }
 
@@ -579,10 +683,13 @@ int main(void)
 	test_dependent_groups();
 	test_resident();
 	test_read_index();
+	test_preempted();
 	test_illegal();
 	test_not_present();
 	test_read_only();
 	test_no_execute();
+	test_threads();
+	test_busy_host();
 	test_hang();
 	refused(0x80, "too many VGPRs for the workgroup", spoil_vgprs);
 	refused(0x80, "more than 256 VGPRs", spoil_many_vgprs);

@@ -144,6 +144,29 @@ status:
 	global_store_b32 v0, v1, s[2:3]
 	s_endpgm
 
+; out[1] counts lanes until out[0] is set; then out[64 + id] = 6 * id, half of it
+; kept in a register and half in LDS.
+persistent:
+	s_load_b64 s[2:3], s[0:1], null
+	v_and_b32 v0, 0x3ff, v0
+	v_mul_u32_u24 v2, v0, 3
+	v_lshlrev_b32 v1, 2, v0
+	ds_store_b32 v1, v2
+	v_mov_b32 v3, 0
+	v_mov_b32 v4, 1
+	s_waitcnt lgkmcnt(0)
+.Lpersist:
+	global_atomic_add_u32 v3, v4, s[2:3] offset:4
+	global_load_b32 v5, v3, s[2:3] glc
+	s_waitcnt vmcnt(0)
+	v_cmp_eq_u32_e32 vcc_lo, 0, v5
+	s_cbranch_vccnz .Lpersist
+	ds_load_b32 v6, v1
+	s_waitcnt lgkmcnt(0)
+	v_add_nc_u32 v6, v6, v2
+	global_store_b32 v1, v6, s[2:3] offset:256
+	s_endpgm
+
 ; Ends at once.
 nothing:
 	s_endpgm

@@ -86,6 +86,9 @@ static const struct launch opencl[] = {
 	  "buf:256:f32=random(16) out:256:f32" },
 	{ "solve", "solve", "--block 64",
 	  "buf:4096:f64=random(17,3,4) buf:64:f64=random(18) out:64:f64" },
+	{ "images", "images", "--grid 64 --block 32",
+	  "out:256:f32 buf:256:u32=random(21) buf:256:u32=random(22) "
+	  "out:256:f32" },
 	{ "packed", "f16", "--block 32",
 	  "buf:32:u32=random(19,0,0x3c003c00) "
 	  "buf:32:u32=random(20,0,0x3c003c00) out:32:u32" },
@@ -124,7 +127,7 @@ static bool run_product(const char *line)
 	s = strtok_r(copy, "\t", &keep);
 	while ((s = strtok_r(NULL, "\t", &keep)))
 		buf_printf(&command, " '%s'", s);
-	buf_printf(&command, " >%s/log 2>&1", dir);
+	buf_printf(&command, " >'%s/log' 2>&1", dir);
 	good = system(command.data) == 0;
 	buf_fini(&command);
 	free(copy);
@@ -437,7 +440,7 @@ int main(int argc, char **argv)
 	}
 	char command[80];
 
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
 	if (system(command))
 		diag("%s stays behind", dir);
 	return plan_done();

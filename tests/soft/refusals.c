@@ -105,9 +105,9 @@ static void test_calls(void)
 	is_i64(s.d->ioctl(s.d, s.drm,
 			  DRM_IOWR(DRM_COMMAND_BASE + DRM_AMDGPU_CS,
 				   union drm_amdgpu_cs), &cs),
-	       -EOPNOTSUPP, "command submission");
-	check_said("AMDGPU_CS", "no graphics contexts", "accepted: AMDGPU_INFO",
-	     "is named, and where to go");
+	       -EINVAL, "command submission without a context");
+	check_said("AMDGPU_CS", "Invalid argument", "accepted: IB chunks",
+	     "is named, and what is taken");
 	is_i64(sd_ioctl(&s, KFD_IOC_CREATE_QUEUE, NULL), -EFAULT, "no struct");
 	is_i64(sd_ioctl(&s, KFD_IOC_CREATE_QUEUE, (void *)16), -EFAULT,
 	       "a bad pointer");
@@ -164,10 +164,12 @@ static void test_packets(void)
 
 	RUN_PACKET(pm4, "PM4 packet of unknown opcode", "opcode 0x2f",
 		   "accepted: NOP", HEAD(0x2f, 1), 0);
-	RUN_PACKET(pm4, "PM4 packet SET_UCONFIG_REG", "writes register 0xd808",
-		   "accepted: COMPUTE_*", HEAD(0x79, 2), 0x1808, 1);
-	RUN_PACKET(pm4, "PM4 packet COPY_DATA", "src_sel 4",
-		   "there are no counters", HEAD(0x40, 5), 4 | 5u << 8, 0, 0,
+	RUN_PACKET(pm4, "PM4 packet SET_UCONFIG_REG", "writes register 0xd844",
+		   "accepted: COMPUTE_*", HEAD(0x79, 2), 0x1844, 1);
+	RUN_PACKET(pm4, "PM4 packet SET_UCONFIG_REG", "event is not counted",
+		   "there are no cycles", HEAD(0x79, 2), 0x19c0, 3);
+	RUN_PACKET(pm4, "PM4 packet COPY_DATA", "src_sel 6",
+		   "accepted: 0 (a register)", HEAD(0x40, 5), 6 | 5u << 8, 0, 0,
 		   0, 0);
 	RUN_PACKET(pm4, "PM4 packet WAIT_REG_MEM", "would not end",
 		   "register 0xc040 is 0x0", HEAD(0x3c, 6), 3, 0xc040, 0, 1,
@@ -184,8 +186,8 @@ static void test_packets(void)
 	RUN_PACKET(sdma, "SDMA packet ATOMIC", "atomic 1;",
 		   "accepted: 7, 8 and 15..25", 10 | 1u << 25, 0, 0, 0, 0, 0,
 		   0, 0);
-	RUN_PACKET(sdma, "SDMA packet COPY", "two destinations",
-		   "accepted: one", 1 | 1u << 27, 3, 0, 0, 0, 0, 0);
+	RUN_PACKET(sdma, "SDMA packet COPY", "9 dwords, but only 7",
+		   "were submitted", 1 | 1u << 27, 3, 0, 0, 0, 0, 0);
 }
 
 /* An AQL packet of type 4, which no GPU takes. */

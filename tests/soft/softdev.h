@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,6 +29,7 @@
 struct sd {
 	struct kfd_driver *d;
 	int kfd, drm;
+	uint32_t gpu; /* of this card */
 };
 struct sd_mem {
 	void *p; /* CPU and GPU address */
@@ -60,7 +62,7 @@ static inline int sd_ioctl(struct sd *s, unsigned long request, void *arg)
 static inline struct sd sd_open(const struct soft_options *o)
 {
 	struct err e = { 0 };
-	struct sd s = { kfd_soft_new(o, &e), -1, -1 };
+	struct sd s = { kfd_soft_new(o, &e), -1, -1, SOFT_GPU_ID };
 	struct kfd_ioc_acquire_vm vm = { 0, SOFT_GPU_ID };
 
 	if (!s.d) {
@@ -72,6 +74,23 @@ static inline struct sd sd_open(const struct soft_options *o)
 	vm.drm_fd = (uint32_t)s.drm;
 	if (s.kfd < 0 || s.drm < 0 || sd_ioctl(&s, KFD_IOC_ACQUIRE_VM, &vm)) {
 		diag("cannot open the soft device");
+		exit(1);
+	}
+	return s;
+}
+
+/* The same machine's card i, its VM acquired; only `first` is closed. */
+static inline struct sd sd_card(const struct sd *first, unsigned i)
+{
+	struct sd s = { first->d, first->kfd, -1, SOFT_GPU_ID_OF(i) };
+	struct kfd_ioc_acquire_vm vm = { 0, s.gpu };
+	char path[32];
+
+	snprintf(path, sizeof(path), "/dev/dri/renderD%u", 128 + i);
+	s.drm = s.d->open(s.d, path, O_RDWR | O_CLOEXEC);
+	vm.drm_fd = (uint32_t)s.drm;
+	if (s.drm < 0 || sd_ioctl(&s, KFD_IOC_ACQUIRE_VM, &vm)) {
+		diag("cannot acquire card %u", i);
 		exit(1);
 	}
 	return s;
@@ -100,8 +119,7 @@ static inline void *sd_reserve(uint64_t size)
 
 static inline int sd_map(struct sd *s, uint64_t handle, bool map)
 {
-	uint32_t gpu = SOFT_GPU_ID;
-	struct kfd_ioc_map_memory a = { handle, sd_ptr(&gpu), 1, 0 };
+	struct kfd_ioc_map_memory a = { handle, sd_ptr(&s->gpu), 1, 0 };
 
 	return sd_ioctl(s, map ? KFD_IOC_MAP_MEMORY_TO_GPU :
 				 KFD_IOC_UNMAP_MEMORY_FROM_GPU, &a);
@@ -112,7 +130,7 @@ static inline int sd_try_alloc(struct sd *s, uint64_t size, uint32_t flags,
 			       bool gpu, struct sd_mem *m)
 {
 	struct kfd_ioc_alloc_memory a = { .size = size,
-					  .gpu_id = SOFT_GPU_ID,
+					  .gpu_id = s->gpu,
 					  .flags = flags };
 	const bool hidden = flags & KFD_MEM_VRAM && !(flags & KFD_MEM_PUBLIC);
 	int ret, err = 0;
@@ -199,7 +217,7 @@ static inline void sd_queue_prepare(struct sd *s, struct sd_queue *q,
 		.wptr_addr = sd_ptr(&q->q->write_dispatch_id),
 		.rptr_addr = sd_ptr(&q->q->read_dispatch_id),
 		.ring_size = packets * 64,
-		.gpu_id = SOFT_GPU_ID,
+		.gpu_id = s->gpu,
 		.type = KFD_QUEUE_COMPUTE_AQL,
 		.percentage = 100,
 		.priority = KFD_QUEUE_PRIORITY_NORMAL,

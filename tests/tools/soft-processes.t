@@ -68,6 +68,8 @@ mkdir "$1/kfd.d" "$1/sys.d"
 touch "$1/kfd.d/kfd"
 LD_PRELOAD= mount --bind "$T0_SOFT_ROOT/dev/kfd" "$1/kfd.d/kfd"
 LD_PRELOAD= mount --bind "$T0_SOFT_ROOT/sys/devices/virtual/kfd" "$1/sys.d"
+LD_PRELOAD= mount -o remount,bind,ro "$1/sys.d"
+if (: >"$1/sys.d/kfd/topology/generation_id") 2>/dev/null; then exit 9; fi
 stat -c '%F %t:%T' "$1/kfd.d/kfd"
 cat "$1/sys.d/kfd/topology/nodes/1/gpu_id"
 [ -z "$2" ] || python3 -c 'import fcntl, os, sys
@@ -77,7 +79,7 @@ print(b[0], b[4])' "$1/kfd.d/kfd"
 SH
 if unshare -m true 2>/dev/null; then
 	py=$(command -v python3)
-	exits 0 'nodes that are mounted elsewhere' run --kfd-minor 17 -- \
+	exits 0 'nodes that are mounted elsewhere, sysfs read-only' run --kfd-minor 17 -- \
 		unshare -m sh "$tmp/contain.sh" "$tmp" "$py"
 	is "$(cat "$tmp/out")" "character special file 1ff:0
 41852${py:+

@@ -3,8 +3,8 @@
  * and process, suspended queues and snapshots.
  *
  * A process is debugged from inside: other processes have devices of their
- * own, and the call finds none of them.  What needs the hardware's traps is
- * refused: no trap mask is supported, watch points are none.
+ * own, and the call finds none of them.  Of the hardware's traps there are
+ * those of address watches, which end in the program's trap handler.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,16 +63,16 @@ bool soft_debug_queue(struct soft_queue *q, enum kfd_ec ec)
 	return taken;
 }
 
-bool soft_debug_fault(struct soft_dev *d, const struct kfd_memory_exception *m)
+bool soft_debug_fault(struct soft_card *c, const struct kfd_memory_exception *m)
 {
 	const uint64_t bit = KFD_EC_MASK(KFD_EC_DEVICE_MEMORY_VIOLATION);
-	struct soft_debug *g = &d->debug;
+	struct soft_debug *g = &c->dev->debug;
 	bool taken;
 
 	pthread_mutex_lock(&g->lock);
-	if (g->on && !(g->device & bit)) {
-		g->device |= bit;
-		g->fault = *m;
+	if (g->on && !(c->exceptions & bit)) {
+		c->exceptions |= bit;
+		c->fault = *m;
 	}
 	taken = notify_debugger(g, bit);
 	pthread_mutex_unlock(&g->lock);
@@ -136,6 +136,17 @@ int soft_ioc_runtime_enable(struct soft_dev *d, void *arg)
 
 /* ----------------------------------------------------- the debugger asks -- */
 
+/* Whether there is a debugger; with `clear` no address is watched any more. */
+static void set_traps(struct soft_dev *d, struct soft_card *c, bool on,
+		      bool clear)
+{
+	soft_map_hold_alone(d);
+	c->traps.debugger = on;
+	if (clear)
+		memset(c->traps.watch, 0, sizeof(c->traps.watch));
+	soft_map_release_alone(d);
+}
+
 static size_t min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
@@ -161,11 +172,17 @@ void soft_debug_end(struct soft_dev *d)
 		close(g->fd);
 	g->fd = -1;
 	g->on = false;
-	g->enabled = g->device = g->process = 0;
-	g->watched = 0;
+	g->enabled = g->process = 0;
+	g->flags = 0;
+	__atomic_store_n(&g->trap_mask, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->trap_replace, 0, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < d->n_cards; i++)
+		d->card[i].exceptions = 0;
 	for (uint32_t id = 0; (q = next_queue(d, &id));)
 		q->exceptions = 0;
 	pthread_mutex_unlock(&g->lock);
+	for (unsigned i = 0; i < d->n_cards; i++)
+		set_traps(d, &d->card[i], false, true);
 	g->may_run = 0;
 	pthread_cond_broadcast(&g->changed);
 }
@@ -191,6 +208,8 @@ static int dbg_enable(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 	g->enabled = a->enable.exception_mask;
 	g->on = true;
 	pthread_mutex_unlock(&g->lock);
+	for (unsigned i = 0; i < d->n_cards; i++)
+		set_traps(d, &d->card[i], true, false);
 	return 0;
 }
 
@@ -199,12 +218,13 @@ static int dbg_send(struct soft_dev *d, const struct kfd_ioc_dbg_trap *a)
 	const uint64_t violation =
 		KFD_EC_MASK(KFD_EC_DEVICE_MEMORY_VIOLATION);
 	const uint64_t runtime = KFD_EC_MASK(KFD_EC_PROCESS_RUNTIME);
+	const struct soft_card *c = soft_card_by_id(d, a->event.gpu_id);
 	struct soft_queue *q;
 
 	if (a->event.exception_mask & violation) {
-		if (!soft_card_by_id(d, a->event.gpu_id))
+		if (!c)
 			return -ENODEV;
-		soft_event_memory(d, &d->debug.fault);
+		soft_event_memory(d, &c->fault);
 	}
 	if (a->event.exception_mask & runtime) {
 		d->debug.may_run++;
@@ -233,10 +253,11 @@ static int dbg_query(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 			a->event.queue_id = q->id;
 			a->event.gpu_id = q->card->gpu_id;
 		}
-	if (!status && g->device & g->enabled) {
-		status = &g->device;
-		a->event.gpu_id = SOFT_GPU_ID;
-	}
+	for (unsigned i = 0; !status && i < d->n_cards; i++)
+		if (d->card[i].exceptions & g->enabled) {
+			status = &d->card[i].exceptions;
+			a->event.gpu_id = d->card[i].gpu_id;
+		}
 	if (!status && g->process & g->enabled)
 		status = &g->process;
 	if (status) {
@@ -254,7 +275,9 @@ static int dbg_set_enabled(struct soft_dev *d, const struct kfd_ioc_dbg_trap *a)
 	struct soft_queue *q;
 
 	pthread_mutex_lock(&g->lock);
-	found = g->device | g->process;
+	found = g->process;
+	for (unsigned i = 0; i < d->n_cards; i++)
+		found |= d->card[i].exceptions;
 	for (uint32_t id = 0; (q = next_queue(d, &id));)
 		found |= q->exceptions;
 	g->enabled = a->enabled.exception_mask;
@@ -271,6 +294,7 @@ static int find_status(struct soft_dev *d, const struct kfd_ioc_dbg_trap *a,
 	const uint64_t bit = code && code <= 64 ? KFD_EC_MASK(code) : 0;
 	struct soft_debug *g = &d->debug;
 	struct soft_queue *q;
+	struct soft_card *c;
 
 	*info = NULL, *n = 0;
 	if (bit & OF_PROCESS) {
@@ -278,11 +302,12 @@ static int find_status(struct soft_dev *d, const struct kfd_ioc_dbg_trap *a,
 		if (code == KFD_EC_PROCESS_RUNTIME)
 			*info = &g->runtime, *n = sizeof(g->runtime);
 	} else if (bit & OF_DEVICE) {
-		if (!soft_card_by_id(d, a->info.source_id))
+		c = soft_card_by_id(d, a->info.source_id);
+		if (!c)
 			return -EINVAL;
-		*status = &g->device;
+		*status = &c->exceptions;
 		if (code == KFD_EC_DEVICE_MEMORY_VIOLATION)
-			*info = &g->fault, *n = sizeof(g->fault);
+			*info = &c->fault, *n = sizeof(c->fault);
 	} else if (bit && code <= KFD_EC_QUEUE_NEW) {
 		q = soft_queue_by_id(d, a->info.source_id);
 		if (!q)
@@ -410,10 +435,11 @@ static int queue_snapshots(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 	return ret;
 }
 
-static int device_snapshot(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
+/* What is told of a card; the exceptions in `clear` are over. */
+static struct kfd_device_snapshot card_snapshot(struct soft_card *c,
+						uint64_t clear)
 {
-	const struct kfd_aperture p = soft_aperture(&d->card[0]);
-	const uint32_t room = a->snapshot.count;
+	const struct kfd_aperture p = soft_aperture(c);
 	struct kfd_device_snapshot s = {
 		.lds_base = p.lds_base, .lds_limit = p.lds_limit,
 		.scratch_base = p.scratch_base,
@@ -422,43 +448,106 @@ static int device_snapshot(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 		.gpu_id = p.gpu_id,
 	};
 
-	if (!a->snapshot.buf_ptr)
+	soft_gpu_identity(c, &s);
+	pthread_mutex_lock(&c->dev->debug.lock);
+	s.exception_status = c->exceptions;
+	c->exceptions &= ~clear;
+	pthread_mutex_unlock(&c->dev->debug.lock);
+	return s;
+}
+
+static int device_snapshots(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
+{
+	const uint32_t room = a->snapshot.count, step = a->snapshot.entry_size;
+	uint64_t to = a->snapshot.buf_ptr;
+
+	if (!to)
 		return -EINVAL;
-	a->snapshot.count = 1;
-	a->snapshot.entry_size =
-		(uint32_t)min_size(a->snapshot.entry_size, sizeof(s));
-	if (!room)
-		return 0;
-	soft_gpu_identity(&s);
-	pthread_mutex_lock(&d->debug.lock);
-	s.exception_status = d->debug.device;
-	d->debug.device &= ~a->snapshot.exception_mask;
-	pthread_mutex_unlock(&d->debug.lock);
-	return soft_copy_out(a->snapshot.buf_ptr, &s, a->snapshot.entry_size);
+	a->snapshot.count = d->n_cards;
+	a->snapshot.entry_size = (uint32_t)min_size(
+		step, sizeof(struct kfd_device_snapshot));
+	for (unsigned i = 0; i < d->n_cards && i < room; i++, to += step) {
+		const struct kfd_device_snapshot s =
+			card_snapshot(&d->card[i], a->snapshot.exception_mask);
+
+		if (soft_copy_out(to, &s, a->snapshot.entry_size))
+			return -EFAULT;
+	}
+	return 0;
 }
 
 /* -------------------------------------------------------------- the call */
 
-/* No trap is supported, so that none can be asked for. */
-static int launch_override(struct kfd_ioc_dbg_trap *a)
+/* Waves that start from now on trap on what it says. */
+static int launch_override(struct soft_debug *g, struct kfd_ioc_dbg_trap *a)
 {
+	const uint32_t can = KFD_DBG_TRAP_ADDRESS_WATCH;
+	const uint32_t wanted = a->launch_override.enable_mask;
 	const uint32_t asked = a->launch_override.support_request_mask;
+	const uint32_t was = g->trap_mask;
 
-	a->launch_override.support_request_mask = 0;
+	a->launch_override.support_request_mask = can;
 	if (a->launch_override.override_mode > 1)
 		return -EPERM;
-	if (asked)
+	if (asked & ~can)
 		return -EACCES;
-	a->launch_override.enable_mask = 0; /* what it was */
+	a->launch_override.enable_mask = was;
+	__atomic_store_n(&g->trap_mask, (wanted & asked) | (was & ~asked),
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&g->trap_replace, a->launch_override.override_mode,
+			 __ATOMIC_RELAXED);
 	return 0;
 }
 
-static int set_flags(struct kfd_ioc_dbg_trap *a)
+/* Memory operations are always precise here. */
+static int set_flags(struct soft_debug *g, struct kfd_ioc_dbg_trap *a)
 {
 	const uint32_t asked = a->flags.flags;
 
-	a->flags.flags = 0; /* what they were */
-	return asked & 3 ? -EACCES : 0;
+	a->flags.flags = g->flags;
+	if (asked & ~KFD_DBG_FLAG_SINGLE_MEM_OP)
+		return -EACCES;
+	g->flags = asked;
+	return 0;
+}
+
+static int watch_set(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
+{
+	/* The hardware compares the bits above 29 always, below 7 never. */
+	const uint64_t above = ~UINT64_C(0) << 30, below = 0x7f;
+	struct soft_card *c = soft_card_by_id(d, a->watch.gpu_id);
+	uint32_t id = 0;
+
+	if (!c)
+		return -ENODEV;
+	while (id < SOFT_WATCHES && c->traps.watch[id].on)
+		id++;
+	if (id == SOFT_WATCHES)
+		return -ENOMEM;
+	soft_map_hold_alone(d);
+	c->traps.watch[id] = (struct soft_address_watch){
+		.on = true, .mode = a->watch.mode & 3,
+		.va = a->watch.address,
+		.mask = (a->watch.mask | above) & ~below,
+	};
+	soft_map_release_alone(d);
+	a->watch.id = id;
+	return 0;
+}
+
+static int watch_clear(struct soft_dev *d, const struct kfd_ioc_dbg_trap *a)
+{
+	struct soft_card *c = soft_card_by_id(d, a->unwatch.gpu_id);
+	const uint32_t id = a->unwatch.id;
+
+	if (!c)
+		return -ENODEV;
+	if (id >= SOFT_WATCHES || !c->traps.watch[id].on)
+		return -EINVAL;
+	soft_map_hold_alone(d);
+	c->traps.watch[id].on = false;
+	soft_map_release_alone(d);
+	return 0;
 }
 
 static int dbg_call(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
@@ -474,9 +563,9 @@ static int dbg_call(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 	case KFD_DBG_SET_EXCEPTIONS_ENABLED:
 		return dbg_set_enabled(d, a);
 	case KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE:
-		return launch_override(a);
+		return launch_override(&d->debug, a);
 	case KFD_DBG_SET_WAVE_LAUNCH_MODE:
-		/* Halted and single-stepped waves need a trap handler. */
+		/* Nobody could resume a halted wave: see its save area. */
 		return a->launch_mode.launch_mode ? -EINVAL : 0;
 	case KFD_DBG_SUSPEND_QUEUES:
 		return dbg_queues(d, a->suspend.queue_array_ptr,
@@ -486,14 +575,11 @@ static int dbg_call(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 		return dbg_queues(d, a->resume.queue_array_ptr,
 				  a->resume.num_queues, false, 0);
 	case KFD_DBG_SET_NODE_ADDRESS_WATCH:
-		/* All of the hardware's are in use, so to speak. */
-		return soft_card_by_id(d, a->watch.gpu_id) ? -ENOMEM :
-							     -ENODEV;
+		return watch_set(d, a);
 	case KFD_DBG_CLEAR_NODE_ADDRESS_WATCH:
-		return soft_card_by_id(d, a->unwatch.gpu_id) ? -EINVAL :
-							       -ENODEV;
+		return watch_clear(d, a);
 	case KFD_DBG_SET_FLAGS:
-		return set_flags(a);
+		return set_flags(&d->debug, a);
 	case KFD_DBG_QUERY_DEBUG_EVENT:
 		return dbg_query(d, a);
 	case KFD_DBG_QUERY_EXCEPTION_INFO:
@@ -501,7 +587,7 @@ static int dbg_call(struct soft_dev *d, struct kfd_ioc_dbg_trap *a)
 	case KFD_DBG_GET_QUEUE_SNAPSHOT:
 		return queue_snapshots(d, a);
 	case KFD_DBG_GET_DEVICE_SNAPSHOT:
-		return device_snapshot(d, a);
+		return device_snapshots(d, a);
 	default:
 		return -EINVAL;
 	}

@@ -9,7 +9,8 @@
  *                         stale in use.  A thread that holds it shared takes
  *                         neither dev->lock nor anything that waits.
  *   ev.lock     (mutex)   events and their waiters
- *   wake.lock, pool.lock, debug.lock, smi_lock, fault_lock: leaves
+ *   wake.lock, pool.lock, debug.lock, smi_lock, fault_lock, load.lock, those of
+ *   the counters and of the rings of drm/: leaves
  */
 #ifndef T0_KFD_SOFT_DEV_H
 #define T0_KFD_SOFT_DEV_H
@@ -35,11 +36,12 @@
 #define SOFT_MCLK_MIN_MHZ 96u
 #define SOFT_MCLK_MAX_MHZ 1249u
 #define SOFT_POWER_CAP_UW 355000000ull
-#define SOFT_PCI_DIR "/sys/devices/pci0000:00/0000:00:01.0/0000:03:00.0"
+#define SOFT_RENDER_MINOR 128u /* of the first card */
+#define SOFT_PCI_BUS(i) (0x10u * (i) + 3) /* of card i */
 #define SOFT_PCI_REV 0xc8 /* of an XTX */
 #define SOFT_PCI_SUBVENDOR 0x1002u
 #define SOFT_PCI_SUBDEVICE 0x0e3bu
-#define SOFT_UNIQUE_ID 0x7430736f66743030ull /* "t0soft00" */
+#define SOFT_UNIQUE_ID 0x7430736f66743030ull /* "t0soft00", and so on */
 #define SOFT_GPUVM_BASE 0x1000000ull
 #define SOFT_GPUVM_LIMIT 0x7fffffffffffull
 #define SOFT_LDS_BASE 0x0001000000000000ull
@@ -50,7 +52,6 @@
 #define SOFT_GROUP_MAX 1024u /* work-items */
 #define SOFT_MAP_GATES 32
 #define SOFT_HOOKS_MAX 4u
-#define SOFT_CARDS 1u /* in the machine, and so many its /sys shows */
 #define SOFT_BACK_MAX 64
 #define SOFT_SAID 64
 
@@ -72,11 +73,15 @@ struct soft_bo {
 	uint32_t flags;	 /* KFD_MEM_* */
 	uint64_t offset; /* in the memory file; ~0 for user pointers */
 	uint8_t *host;	 /* own mapping, or the user's memory */
-	bool mapped;	 /* MAP_MEMORY_TO_GPU was done */
+	uint32_t mapped; /* a bit per card: MAP_MEMORY_TO_GPU was done */
 	bool gone;	 /* user pages were unmapped without telling */
-	unsigned queue_refs;
+	unsigned queue_refs[SOFT_CARDS_MAX]; /* of each card's queues */
 	int file; /* exported or imported: it has a file of its own; else -1 */
 	bool imported; /* somebody else pays for it */
+	uint64_t drm_file; /* it is a DRM file's; 0: of /dev/kfd */
+	/* What a DRM program wrote about it. */
+	uint64_t tiling, metadata_flags;
+	uint32_t metadata_bytes, metadata[64];
 };
 
 /* Host memory that the GPU uses in place; what the SVM ioctl said of it. */
@@ -85,26 +90,29 @@ struct soft_svm {
 	uint32_t flags; /* KFD_SVM_FLAG_* */
 	uint32_t preferred, prefetch; /* KFD_SVM_LOCATION_* or a GPU */
 	uint32_t location; /* where its pages are: 0 or the GPU's id */
-	uint32_t access;   /* of this GPU: KFD_SVM_ATTR_ACCESS and so on */
+	/* Of each card: KFD_SVM_ATTR_ACCESS and so on. */
+	uint32_t access[SOFT_CARDS_MAX];
 	uint8_t granularity;
 };
 
 /* An open descriptor of SMI_EVENTS. */
 struct soft_smi {
+	struct soft_card *card; /* whose events it tells */
 	int fd;	       /* the device's end */
 	uint64_t mask; /* what the program last wrote into its own */
 };
 
-/* What the GPU can reach, sorted by va, never overlapping. */
+/*
+ * map.lock, of all cards' maps: a thread holds its own gate shared, or all of
+ * them alone; one gate for all would travel between their caches with every
+ * slice.
+ */
+struct soft_gate {
+	pthread_rwlock_t lock;
+	char apart[128 - sizeof(pthread_rwlock_t)];
+};
+/* What a card can reach, sorted by va, never overlapping. */
 struct soft_map {
-	/*
-	 * map.lock: a thread holds its own gate shared, or all of them alone;
-	 * one gate for all would travel between their caches with every slice.
-	 */
-	struct {
-		pthread_rwlock_t lock;
-		char apart[128 - sizeof(pthread_rwlock_t)];
-	} gate[SOFT_MAP_GATES];
 	struct soft_range *v;
 	size_t n, cap;
 	uint32_t code_epoch; /* atomic: grows when decoded code is stale */
@@ -160,8 +168,12 @@ struct soft_sensors {
 
 /* What a thread that executes waves keeps for itself. */
 struct soft_worker {
-	struct soft_code_cache *code;
-	uint32_t code_epoch; /* of the map when `code` was last emptied */
+	struct {
+		struct soft_code_cache *cache;
+		uint32_t epoch; /* of the map when it was last emptied */
+	} code[SOFT_CARDS_MAX]; /* of each card */
+	/* The deadline that half passed, and what this thread had computed. */
+	uint64_t late_for_ns, late_at_ns;
 };
 
 enum soft_queue_bo {
@@ -208,10 +220,10 @@ struct soft_debug {
 	bool on;
 	int fd; /* where a byte per exception goes */
 	uint64_t enabled; /* exceptions that are wanted */
-	uint64_t device, process; /* those that happened */
-	struct kfd_memory_exception fault; /* the device's */
+	uint64_t process; /* those of the process that happened */
 	struct kfd_debug_runtime runtime;
-	unsigned watched; /* a bit per watch point in use */
+	/* Atomic: exceptions that new waves trap on, MODE.EXCP_EN's bits. */
+	uint32_t trap_mask, trap_replace, flags;
 	/* With dev->lock: RUNTIME_ENABLE waits for the debugger. */
 	unsigned may_run;
 	pthread_cond_t changed;
@@ -219,27 +231,38 @@ struct soft_debug {
 
 struct soft_pool;
 struct soft_hook;
+struct soft_run;
 struct soft_dispatch;
 
 /* What one card has for itself; dev->lock, but where it says otherwise. */
 struct soft_card {
 	struct soft_dev *dev;
+	unsigned index; /* in soft_dev.card */
 	uint32_t gpu_id;
 	uint64_t vm_file; /* id of the render file, 0 = VM not acquired */
 	uint64_t vram_used;
 	uint64_t doorbell_off, mmio_off; /* in the memory file */
 	uint64_t *doorbell;		 /* [1024], the card's view */
 	uint32_t *mmio;
+	struct soft_map map;
 	struct soft_queue *gws; /* the queue that has the global wave sync */
+	struct soft_traps traps; /* written under map.lock held alone */
+	struct soft_counters *counters;
 	struct soft_load load;
 	uint32_t vram_lost; /* atomic: resets that lost VRAM */
+	uint32_t evicted;   /* atomic: a page fault stopped its queues */
+	uint32_t hung;	    /* atomic: reset; needs to be reopened */
+	/* debug.lock: KFD_EC_MASK() of what happened, and of a page fault. */
+	uint64_t exceptions;
+	struct kfd_memory_exception fault;
 };
 
 struct soft_dev {
 	struct kfd_driver driver; /* first: the handle is the driver */
 	struct soft_options o;
 	pid_t pid; /* threads exist only in this process */
-	struct soft_card card[SOFT_CARDS];
+	struct soft_card card[SOFT_CARDS_MAX];
+	unsigned n_cards; /* of them in the machine */
 
 	pthread_mutex_t lock;
 	struct soft_file *file;
@@ -256,7 +279,7 @@ struct soft_dev {
 	VEC(struct soft_svm) svm; /* sorted, without overlaps */
 	pthread_mutex_t smi_lock; /* a leaf */
 	VEC(struct soft_smi) smi;
-	struct soft_map map;
+	struct soft_gate gate[SOFT_MAP_GATES];
 
 	struct soft_events ev;
 	struct soft_queue *queue[SOFT_QUEUES_MAX];
@@ -264,9 +287,8 @@ struct soft_dev {
 	struct soft_debug debug;
 	struct soft_wake wake;
 	struct soft_pool *pool;
-	uint32_t evicted; /* atomic: a page fault stopped all queues */
-	uint32_t rung;	  /* atomic: doorbells come through ring() */
-	uint32_t hung;	  /* atomic: reset; needs to be reopened */
+	struct soft_drm *drm;
+	uint32_t rung; /* atomic: doorbells come through ring() */
 
 	pthread_mutex_t fault_lock;
 	struct soft_fault fault;
@@ -287,7 +309,8 @@ struct soft_card *soft_card_by_id(struct soft_dev *d, uint32_t gpu_id);
 
 /* ----------------------------------------------------------- ioctl.c ---- */
 
-uint64_t soft_gpu_clock(void); /* 100 MHz ticks */
+/* 100 MHz ticks since the card's own start. */
+uint64_t soft_gpu_clock(const struct soft_card *c);
 struct kfd_aperture soft_aperture(const struct soft_card *c);
 /* An ioctl on /dev/kfd: 0 or -errno. */
 int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg);
@@ -295,7 +318,8 @@ int soft_kfd_ioctl(struct soft_dev *d, unsigned long request, void *arg);
 /* -------------------------------------------------------- topology.c ---- */
 
 /* What the topology says of the GPU, in the debugger's structure. */
-void soft_gpu_identity(struct kfd_device_snapshot *out);
+void soft_gpu_identity(const struct soft_card *c,
+		       struct kfd_device_snapshot *out);
 int soft_topology_read(struct soft_dev *d, const char *path, struct buf *out);
 int soft_topology_list(struct soft_dev *d, const char *path, struct buf *out);
 
@@ -322,11 +346,18 @@ int soft_discovery_list(const char *path, struct buf *out);
 /* Is it the name of a block?  Then a link to the folder *hw_id beside it. */
 bool soft_discovery_link(const char *path, unsigned *hw_id);
 
-/* ------------------------------------------------------------- drm.c ---- */
+/* -------------------------------------------------------------- drm/ ---- */
 
-/* A DRM ioctl on the card's render or card node: 0 or -errno. */
-int soft_drm_ioctl(struct soft_card *c, enum soft_node node,
+void soft_drm_init(struct soft_dev *d);
+/* The rings end, while what they reach is there. */
+void soft_drm_fini(struct soft_dev *d);
+/* A DRM ioctl on a render or card node: 0 or -errno. */
+int soft_drm_ioctl(struct soft_dev *d, const struct soft_file *f,
 		   unsigned long request, void *arg);
+/* Is there a buffer in a card's addresses there?  dev->lock held. */
+bool soft_drm_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size);
+/* The file is closed: its buffers and contexts go. */
+void soft_drm_close(struct soft_dev *d, const struct soft_file *f);
 
 /* ---------------------------------------------------------- memory.c ---- */
 
@@ -350,9 +381,9 @@ void soft_memory_drop(struct soft_dev *d, uint64_t offset, uint64_t size,
 		      void *host);
 /* dev->lock held.  NULL = no such handle. */
 struct soft_bo *soft_bo_by_handle(struct soft_dev *d, uint64_t handle);
-/* The mapped object at exactly [va, va + size), or 0; dev->lock held. */
-uint32_t soft_bo_exact(struct soft_dev *d, uint64_t va, uint64_t size);
-/* Does a mapped object lie anywhere in there? */
+/* What the card has mapped at exactly [va, va + size), or 0; lock held. */
+uint32_t soft_bo_exact(struct soft_card *c, uint64_t va, uint64_t size);
+/* Does an object that any card has mapped lie anywhere in there? */
 bool soft_bo_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size);
 /* mmap of a buffer object through the render node: its file, or -errno. */
 int soft_bo_mmap(struct soft_dev *d, uint64_t *offset, uint64_t size);
@@ -363,6 +394,12 @@ uint64_t soft_bo_add(struct soft_dev *d, struct soft_bo *b);
 void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size,
 			bool gone);
 
+/* A DRM file's object, in memory of its own: 0 and its handle, or -errno. */
+int soft_bo_new(struct soft_card *c, uint64_t size, uint32_t flags,
+		uint64_t drm_file, uint64_t *handle);
+/* By its index in soft_dev.bo. */
+void soft_bo_delete(struct soft_dev *d, size_t i);
+
 int soft_ioc_alloc(struct soft_dev *d, void *arg);
 int soft_ioc_free(struct soft_dev *d, void *arg);
 int soft_ioc_map(struct soft_dev *d, void *arg);
@@ -372,6 +409,10 @@ int soft_ioc_available(struct soft_dev *d, void *arg);
 /* ---------------------------------------------------------- dmabuf.c ---- */
 
 /* All with dev->lock held. */
+/* A descriptor of its file, or -errno. */
+int soft_bo_export(struct soft_dev *d, struct soft_bo *b, bool cloexec);
+int soft_bo_import(struct soft_card *c, int from, uint64_t va,
+		   uint64_t *handle);
 int soft_ioc_export_dmabuf(struct soft_dev *d, void *arg);
 int soft_ioc_import_dmabuf(struct soft_dev *d, void *arg);
 int soft_ioc_dmabuf_info(struct soft_dev *d, void *arg);
@@ -381,8 +422,8 @@ int soft_ioc_dmabuf_info(struct soft_dev *d, void *arg);
 /* All with dev->lock held. */
 int soft_ioc_svm(struct soft_dev *d, void *arg);
 bool soft_svm_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size);
-/* Is all of it mapped for good?  What a queue's save area has to be. */
-bool soft_svm_covers(struct soft_dev *d, uint64_t va, uint64_t size);
+/* Has the card all of it mapped for good?  As a queue's save area has to be. */
+bool soft_svm_covers(struct soft_card *c, uint64_t va, uint64_t size);
 /* The process unmapped it: no range remains there. */
 void soft_svm_unmapped(struct soft_dev *d, uint64_t va, uint64_t size);
 /* mprotect(), which the GPU sees at the same moment: 0 or -errno. */
@@ -393,34 +434,35 @@ void soft_svm_end(struct soft_dev *d);
 
 uint64_t soft_boot_ns(void); /* the clock of its lines */
 int soft_ioc_smi_events(struct soft_dev *d, void *arg);
-/* A line "EVENT ..." to all that asked for it. */
-void soft_smi_event(struct soft_dev *d, enum kfd_smi event,
+/* A line "EVENT ..." to all that asked for it of this card. */
+void soft_smi_event(struct soft_card *c, enum kfd_smi event,
 		    const char *fmt, ...) T0_PRINTF(3, 4);
 void soft_smi_end(struct soft_dev *d);
 
 /* ------------------------------------------------------------- map.c ---- */
 
-void soft_map_init(struct soft_map *m);
-void soft_map_fini(struct soft_map *m);
+/* The maps of all cards. */
+void soft_map_init(struct soft_dev *d);
+void soft_map_fini(struct soft_dev *d);
 /* dev->lock held.  Insert only where it is free. */
 bool soft_map_is_free(const struct soft_map *m, uint64_t va, uint64_t size);
-void soft_map_insert(struct soft_dev *d, const struct soft_range *r);
-void soft_map_remove(struct soft_dev *d, uint64_t va);
+void soft_map_insert(struct soft_card *c, const struct soft_range *r);
+void soft_map_remove(struct soft_card *c, uint64_t va);
 /* At once: instead of all ranges that begin in [lo, hi), these. */
-void soft_map_replace(struct soft_dev *d, uint64_t lo, uint64_t hi,
+void soft_map_replace(struct soft_card *c, uint64_t lo, uint64_t hi,
 		      const struct soft_range *r, size_t n);
-/* The same with the map held alone. */
-void soft_map_replace_held(struct soft_dev *d, uint64_t lo, uint64_t hi,
+/* The same with the maps held alone. */
+void soft_map_replace_held(struct soft_card *c, uint64_t lo, uint64_t hi,
 			   const struct soft_range *r, size_t n);
-/* soft_env.find over the map; ctx is the device.  Slice held. */
+/* soft_env.find over the card's map; ctx is the card.  Slice held. */
 bool soft_map_find(void *ctx, uint64_t va, struct soft_range *out);
 /* Host pointer of [va, va + size) for `need` (SOFT_MEM_*), or NULL. */
-void *soft_map_at(struct soft_dev *d, uint64_t va, uint64_t size,
+void *soft_map_at(struct soft_card *c, uint64_t va, uint64_t size,
 		  uint32_t need);
 /* Begin and end a slice in which ranges and host pointers stay valid. */
 void soft_map_hold(struct soft_dev *d);
 void soft_map_release(struct soft_dev *d);
-/* The same, to change it. */
+/* The same, to change them. */
 void soft_map_hold_alone(struct soft_dev *d);
 void soft_map_release_alone(struct soft_dev *d);
 
@@ -465,8 +507,8 @@ int soft_ioc_dbg_trap(struct soft_dev *d, void *arg);
 int soft_ioc_runtime_enable(struct soft_dev *d, void *arg);
 /* An exception of the queue: true when a debugger takes it. */
 bool soft_debug_queue(struct soft_queue *q, enum kfd_ec ec);
-/* The same of the device: a page fault. */
-bool soft_debug_fault(struct soft_dev *d,
+/* The same of the card: a page fault. */
+bool soft_debug_fault(struct soft_card *c,
 		      const struct kfd_memory_exception *m);
 
 /* "AQL", "PM4" or "SDMA". */
@@ -543,7 +585,7 @@ struct soft_lost {
  * fn(arg) with a slice held; false when an access in it failed, and it was
  * left there and then: it must hold no lock while it makes one.
  */
-bool soft_guarded(struct soft_dev *d, void (*fn)(void *arg), void *arg,
+bool soft_guarded(const struct soft_card *c, void (*fn)(void *arg), void *arg,
 		  struct soft_lost *lost);
 /* fn(q, arg) guarded, in a slice of its own; SOFT_REFUSED after a fault. */
 enum soft_done soft_cp_step(struct soft_queue *q,
@@ -572,10 +614,16 @@ void soft_runtime_error(struct soft_queue *q, uint64_t mask);
  */
 void soft_queue_error(struct soft_queue *q, enum kfd_ec ec, uint32_t inactive,
 		      struct soft_fault *f);
-/* MEMORY event at f->va; all queues of the process are evicted for good. */
+/* MEMORY event at f->va; all queues of the card are evicted for good. */
 void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute);
-/* The GPU is reset after a hang: HW_EXCEPTION event, all queues stop. */
+/* The card is reset after a hang: HW_EXCEPTION event, its queues stop. */
 void soft_gpu_reset(struct soft_queue *q, struct soft_fault *f);
+/*
+ * What a trap handler said in M0 by its interrupt: the queue's doorbell and
+ * exceptions (KFD_EC_MASK()) for the debugger or the runtime.  False: it is the
+ * number of an event.
+ */
+bool soft_trap_interrupt(struct soft_queue *q, uint32_t m0);
 /* Store `code` in the queue's inactive signal; false = it has none. */
 bool soft_queue_inactive(struct soft_queue *q, uint32_t code);
 
@@ -607,8 +655,28 @@ enum soft_done soft_pm4_run(struct soft_queue *q);
 enum soft_done soft_pm4_buffer(struct soft_queue *q, uint64_t va,
 			       uint32_t n_dw);
 void soft_pm4_free(struct soft_queue *q);
+/* What PM4 packets wrote to COMPUTE_PERFCOUNT_ENABLE. */
+bool soft_pm4_counts(const struct soft_queue *q);
 /* The wait functions of PM4 and SDMA: 0 always, < <= == != >= >. */
 bool soft_compare(unsigned function, uint64_t value, uint64_t reference);
+
+/* -------------------------------------------------------- counters.c ---- */
+
+void soft_counters_init(struct soft_card *c);
+void soft_counters_fini(struct soft_card *c);
+/* Do they count what this queue starts?  `enabled`: COMPUTE_PERFCOUNT_ENABLE */
+bool soft_counters_on(struct soft_card *c, bool enabled);
+/* The workgroup has ended. */
+void soft_counters_add(struct soft_card *c, const struct soft_run *r);
+/*
+ * Their registers, by dword offset: NULL, or why not.  A counter is that of the
+ * WGP which GRBM_GFX_INDEX chooses.
+ */
+bool soft_counters_have(uint32_t at);
+const char *soft_counters_write(struct soft_card *c, uint32_t at,
+				uint32_t value);
+const char *soft_counters_read(struct soft_card *c, uint32_t at,
+			       uint32_t grbm_index, uint32_t *value);
 
 /* ------------------------------------------------------------ sdma.c ---- */
 
@@ -641,6 +709,8 @@ struct soft_launch {
 	uint32_t scratch_wave_bytes;
 	uint32_t scratch_descriptor[4];
 	struct soft_env env;
+	uint32_t trap_mask, trap_keep; /* MODE.EXCP_EN: set; left as it is */
+	bool counted; /* by the card's performance counters */
 };
 /* launch_check.c: check packet and descriptor and fill the rest; slice held. */
 enum soft_done soft_launch_check(struct soft_queue *q, struct soft_launch *l);
@@ -650,6 +720,7 @@ struct soft_run { /* a workgroup in execution */
 	struct soft_run *next;
 	uint32_t slot; /* of residency: chooses its scratch */
 	bool fresh;    /* soft_run_start(index) is still to be done */
+	uint64_t counts[SOFT_COUNT_COUNT]; /* of this workgroup */
 	uint64_t index;
 	void *memory;
 	void *watched; /* the watcher's */
@@ -707,6 +778,7 @@ struct soft_dispatch {
 	pthread_mutex_t lock; /* guards what follows */
 	uint64_t next, ended;
 	struct soft_run *waiting, **waiting_end; /* set aside, oldest first */
+	struct soft_run *halted; /* by their trap handler */
 	struct soft_run *spare; /* memory to use again */
 	uint32_t resident;
 	/*
@@ -722,11 +794,16 @@ struct soft_dispatch {
 };
 
 /* What working on a workgroup led to. */
-enum soft_turn { SOFT_TURN_ENDED, SOFT_TURN_MORE, SOFT_TURN_FAILED };
+enum soft_turn {
+	SOFT_TURN_ENDED,
+	SOFT_TURN_MORE,
+	SOFT_TURN_FAILED,
+	SOFT_TURN_HALTED, /* no wave can go on, and none ever will */
+};
 
 /* Lock held: memory for workgroup `index`, whose start is still to be done. */
 struct soft_run *soft_dispatch_take(struct soft_dispatch *dp, uint64_t index);
-/* Lock held: SOFT_TURN_MORE sets it aside. */
+/* Lock held: SOFT_TURN_MORE sets it aside, and SOFT_TURN_HALTED for good. */
 void soft_dispatch_put(struct soft_dispatch *dp, struct soft_run *r,
 		       enum soft_turn t);
 /* Set up its registers, and what watches it. */
@@ -737,8 +814,9 @@ bool soft_dispatch_slice(struct soft_dispatch *dp, struct soft_run *r,
 			 uint64_t n);
 /* Count the waves; true: the barrier opened, as all that live had arrived. */
 bool soft_dispatch_barrier(struct soft_dispatch *dp, struct soft_run *r);
-/* Has the dispatch passed its deadline?  Then *r is what hangs. */
-bool soft_dispatch_hangs(struct soft_dispatch *dp, const struct soft_run *r);
+/* Has the dispatch passed its deadline?  Then *r is what hangs; asked by *k. */
+bool soft_dispatch_hangs(struct soft_dispatch *dp, const struct soft_run *r,
+			 struct soft_worker *k);
 /* Sleep while the queue is paused. */
 void soft_dispatch_pause(struct soft_dispatch *dp);
 

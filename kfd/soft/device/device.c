@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,29 +15,45 @@
 #include "base/vec.h"
 #include "kfd/soft/device/dev.h"
 
-static const char *const node_paths[] = {
-	[SOFT_NODE_KFD] = "/dev/kfd",
-	[SOFT_NODE_RENDER] = "/dev/dri/renderD128",
-	[SOFT_NODE_CARD] = "/dev/dri/card0",
-};
-
 static struct soft_dev *dev_of(struct kfd_driver *d)
 {
 	return (struct soft_dev *)d;
 }
 
+void (*soft_thread_begins)(void);
+
+struct start {
+	void *(*fn)(void *);
+	void *arg;
+};
+
+static void *thread_main(void *arg)
+{
+	const struct start s = *(struct start *)arg;
+
+	free(arg);
+	if (soft_thread_begins)
+		soft_thread_begins();
+	return s.fn(s.arg);
+}
+
 int soft_thread(pthread_t *t, void *(*fn)(void *), void *arg)
 {
+	struct start *s = xmalloc(sizeof(*s));
 	sigset_t all, old;
 	int err;
+
+	*s = (struct start){ fn, arg };
 
 	sigfillset(&all);
 	/* Blocked, those would end the program whoever catches them. */
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(t, NULL, fn, arg);
+	err = pthread_create(t, NULL, thread_main, s);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		free(s);
 	return err;
 }
 
@@ -52,7 +69,7 @@ struct soft_file *soft_file_by_fd(struct soft_dev *d, int fd)
 
 struct soft_card *soft_card_by_id(struct soft_dev *d, uint32_t gpu_id)
 {
-	for (size_t i = 0; i < SOFT_CARDS; i++)
+	for (unsigned i = 0; i < d->n_cards; i++)
 		if (d->card[i].gpu_id == gpu_id)
 			return &d->card[i];
 	return NULL;
@@ -67,17 +84,41 @@ static struct soft_file *file_slot(struct soft_dev *d)
 	return &d->file[d->n_files++];
 }
 
+/* Which node is it, and of which card (NULL: of none)?  False: of nobody. */
+static bool find_node(struct soft_dev *d, const char *path,
+		      enum soft_node *node, struct soft_card **card)
+{
+	char own[32];
+
+	*card = NULL;
+	*node = SOFT_NODE_KFD;
+	if (!strcmp(path, "/dev/kfd"))
+		return true;
+	for (unsigned i = 0; i < d->n_cards; i++) {
+		*card = &d->card[i];
+		*node = SOFT_NODE_RENDER;
+		snprintf(own, sizeof(own), "/dev/dri/renderD%u",
+			 SOFT_RENDER_MINOR + i);
+		if (!strcmp(path, own))
+			return true;
+		*node = SOFT_NODE_CARD;
+		snprintf(own, sizeof(own), "/dev/dri/card%u", i);
+		if (!strcmp(path, own))
+			return true;
+	}
+	return false;
+}
+
 static int soft_open(struct kfd_driver *drv, const char *path, int flags)
 {
 	struct soft_dev *d = dev_of(drv);
 	struct soft_file *f;
-	unsigned node = 0;
+	struct soft_card *card;
+	enum soft_node node;
 	int fd;
 
 	(void)flags; /* O_RDWR | O_CLOEXEC is the only sensible choice */
-	while (node < ARRAY_SIZE(node_paths) && strcmp(path, node_paths[node]))
-		node++;
-	if (node == ARRAY_SIZE(node_paths))
+	if (!find_node(d, path, &node, &card))
 		return -ENOENT;
 	if (node == SOFT_NODE_KFD && d->o.open_errno)
 		return -d->o.open_errno;
@@ -92,9 +133,8 @@ static int soft_open(struct kfd_driver *drv, const char *path, int flags)
 	pthread_mutex_lock(&d->lock);
 	f = file_slot(d);
 	*f = (struct soft_file){
-		.fd = fd, .node = (enum soft_node)node,
-		.card = node == SOFT_NODE_KFD ? NULL : &d->card[0],
-		.pid = getpid(), .id = ++d->next_file_id,
+		.fd = fd, .node = node, .card = card, .pid = getpid(),
+		.id = ++d->next_file_id,
 	};
 	d->kfd_opens += node == SOFT_NODE_KFD && f->pid == d->pid;
 	pthread_mutex_unlock(&d->lock);
@@ -111,11 +151,17 @@ static void process_end(struct soft_dev *d)
 	soft_smi_end(d);
 	soft_debug_end(d);
 	memset(&d->debug.runtime, 0, sizeof(d->debug.runtime));
-	for (size_t i = 0; i < SOFT_CARDS; i++)
+	/* The rings of DRM go on. */
+	soft_map_hold_alone(d);
+	for (unsigned i = 0; i < d->n_cards; i++)
+		d->card[i].traps = (struct soft_traps){ 0 };
+	soft_map_release_alone(d);
+	for (unsigned i = 0; i < d->n_cards; i++) {
 		d->card[i].vm_file = 0;
+		__atomic_store_n(&d->card[i].evicted, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&d->card[i].hung, 0, __ATOMIC_RELEASE);
+	}
 	__atomic_store_n(&d->runtime_enabled, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&d->evicted, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&d->hung, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -131,6 +177,9 @@ static int soft_close(struct kfd_driver *drv, int fd)
 		if (f->node == SOFT_NODE_KFD && f->pid == d->pid &&
 		    getpid() == d->pid)
 			last = --d->kfd_opens == 0;
+		if (f->node != SOFT_NODE_KFD && f->pid == d->pid &&
+		    getpid() == d->pid)
+			soft_drm_close(d, f);
 		f->fd = -1;
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -149,23 +198,22 @@ static int soft_ioctl(struct kfd_driver *drv, int fd, unsigned long request,
 {
 	struct soft_dev *d = dev_of(drv);
 	const struct soft_file *f;
-	enum soft_node node = SOFT_NODE_KFD;
-	struct soft_card *card = NULL;
+	struct soft_file file = { 0 };
 	bool mine = false;
 
 	pthread_mutex_lock(&d->lock);
 	f = soft_file_by_fd(d, fd);
 	if (f) {
-		node = f->node;
-		card = f->card;
+		file = *f;
 		mine = f->pid == d->pid && getpid() == d->pid;
 	}
 	pthread_mutex_unlock(&d->lock);
 	/* The state is the opener's: a forked child must open its own. */
-	if (!f || (node == SOFT_NODE_KFD && !mine))
+	if (!f || (file.node == SOFT_NODE_KFD && !mine))
 		return -EBADF;
-	return node == SOFT_NODE_KFD ? soft_kfd_ioctl(d, request, arg)
-				     : soft_drm_ioctl(card, node, request, arg);
+	return file.node == SOFT_NODE_KFD ?
+		       soft_kfd_ioctl(d, request, arg) :
+		       soft_drm_ioctl(d, &file, request, arg);
 }
 
 /* --------------------------------------------------------------- mmap -- */
@@ -329,6 +377,7 @@ static void soft_free(struct kfd_driver *drv)
 	if (getpid() != d->pid)
 		return;
 	process_end(d);
+	soft_drm_fini(d);
 	free(d->file);
 	soft_pool_free(d->pool);
 	soft_hooks_free(d);
@@ -336,8 +385,10 @@ static void soft_free(struct kfd_driver *drv)
 	soft_events_fini(d);
 	soft_debug_fini(d);
 	soft_memory_fini(d);
-	for (size_t i = 0; i < SOFT_CARDS; i++)
+	for (unsigned i = 0; i < d->n_cards; i++) {
 		soft_load_fini(&d->card[i]);
+		soft_counters_fini(&d->card[i]);
+	}
 	pthread_mutex_destroy(&d->fault_lock);
 	pthread_mutex_destroy(&d->smi_lock);
 	pthread_mutex_destroy(&d->lock);
@@ -362,6 +413,55 @@ static const struct kfd_driver soft_driver = {
 	.free = soft_free,
 };
 
+/* ------------------------------------------------------- the machine -- */
+
+bool soft_spec_is(const char *spec)
+{
+	const char *rest = spec && !strncmp(spec, "soft", 4) ? spec + 4 : "?";
+
+	return !*rest || strchr(":*@", *rest);
+}
+
+/* "*N"; *rest is what follows it. */
+static bool parse_cards(const char *spec, const char *p, unsigned *cards,
+			const char **rest, struct err *e)
+{
+	char *end;
+	const unsigned long n = strtoul(++p, &end, 10);
+
+	if (*p < '0' || *p > '9' || (*end && *end != ':') || !n ||
+	    n > SOFT_CARDS_MAX)
+		return err_set(e, ERR_USAGE,
+			       "device \"%s\": wanted the number of cards, 1..%u, "
+			       "after the *", spec, SOFT_CARDS_MAX);
+	*cards = (unsigned)n;
+	*rest = end;
+	return true;
+}
+
+bool soft_spec_parse(const char *spec, struct soft_options *o,
+		     const char **rest, struct err *e)
+{
+	static const char *const chips[] = { "gfx1100" };
+	const char *p = spec + strlen("soft");
+	const size_t n = strcspn(p + !!*p, "*:");
+	bool known = false;
+
+	*rest = p;
+	if (!strncmp(p, ":gfx", 4)) {
+		for (size_t i = 0; i < ARRAY_SIZE(chips); i++)
+			known |= n == strlen(chips[i]) &&
+				 !strncmp(p + 1, chips[i], n);
+		if (!known)
+			return err_set(e, ERR_USAGE,
+				       "device \"%s\": there is no %.*s in "
+				       "software; there is %s", spec, (int)n,
+				       p + 1, chips[0]);
+		*rest = p += 1 + n;
+	}
+	return *p != '*' || parse_cards(spec, p, &o->cards, rest, e);
+}
+
 static struct soft_options options_resolve(const struct soft_options *o)
 {
 	struct soft_options r = { 0 };
@@ -379,6 +479,8 @@ static struct soft_options options_resolve(const struct soft_options *o)
 		r.kfd_minor = KFD_MINOR_SDMA_ENGINE_ID;
 	if (!r.vram_bytes)
 		r.vram_bytes = SOFT_VRAM_BYTES;
+	if (!r.cards)
+		r.cards = 1;
 	if (!r.deadline_ns)
 		r.deadline_ns = 10000000000u;
 	return r;
@@ -386,22 +488,34 @@ static struct soft_options options_resolve(const struct soft_options *o)
 
 struct kfd_driver *kfd_soft_new(const struct soft_options *o, struct err *e)
 {
-	struct soft_dev *d = xcalloc(1, sizeof(*d));
+	const struct soft_options r = options_resolve(o);
+	struct soft_dev *d;
 
+	if (r.cards > SOFT_CARDS_MAX) {
+		err_set(e, ERR_USAGE, "soft device: %u cards; wanted 1 to %u",
+			r.cards, SOFT_CARDS_MAX);
+		return NULL;
+	}
+	d = xcalloc(1, sizeof(*d));
 	d->driver = soft_driver;
-	d->o = options_resolve(o);
+	d->o = r;
 	d->pid = getpid();
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_mutex_init(&d->fault_lock, NULL);
 	pthread_mutex_init(&d->smi_lock, NULL);
-	for (uint32_t i = 0; i < SOFT_CARDS; i++) {
-		d->card[i].dev = d;
-		d->card[i].gpu_id = SOFT_GPU_ID + i;
-		soft_load_init(&d->card[i]);
+	for (; d->n_cards < d->o.cards; d->n_cards++) {
+		struct soft_card *c = &d->card[d->n_cards];
+
+		c->dev = d;
+		c->index = d->n_cards;
+		c->gpu_id = SOFT_GPU_ID_OF(c->index);
+		soft_load_init(c);
+		soft_counters_init(c);
 	}
 	soft_wake_init(d);
 	soft_events_init(d);
 	soft_debug_init(d);
+	soft_drm_init(d);
 	if (!soft_memory_init(d, e)) {
 		err_wrap(e, "soft device");
 		goto fail;

@@ -5,7 +5,7 @@
  * An exported buffer moves into a memory file of its own, of its own size, so
  * that the descriptor can be mapped, passed on and imported by any process
  * with a soft device: its pages are then the same for all.  The file's name
- * says what it is.
+ * says what it is, and of which card.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,8 @@
 
 #include "kfd/soft/device/dev.h"
 
-#define FILE_NAME "t0-soft-buffer:" /* and the flags, in hexadecimal */
+/* And flags and card's number, in hexadecimal. */
+#define FILE_NAME "t0-soft-buffer:"
 #define COPY_BYTES (1u << 20)
 
 /* What of the flags an importer is told. */
@@ -85,7 +86,8 @@ static int give_file(struct soft_dev *d, struct soft_bo *b)
 	char name[64];
 	int fd;
 
-	snprintf(name, sizeof(name), FILE_NAME "%x", b->flags & TOLD);
+	snprintf(name, sizeof(name), FILE_NAME "%x:%x", b->flags & TOLD,
+		 b->card->index);
 	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	/* Whoever gets it cannot cut it off under the GPU. */
 	if (fd < 0 || ftruncate(fd, (off_t)b->size) ||
@@ -107,35 +109,48 @@ fail:
 	return -ENOMEM;
 }
 
+int soft_bo_export(struct soft_dev *d, struct soft_bo *b, bool cloexec)
+{
+	const int ret = b->file < 0 ? give_file(d, b) : 0;
+	int fd;
+
+	if (ret)
+		return ret;
+	fd = fcntl(b->file, cloexec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+	return fd < 0 ? -errno : fd;
+}
+
 int soft_ioc_export_dmabuf(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_export_dmabuf *a = arg;
 	struct soft_bo *b = soft_bo_by_handle(d, a->handle);
-	int fd, ret;
+	int fd;
 
 	/* User pointers, doorbells and registers are nobody else's. */
 	if (!b || !(b->flags & (KFD_MEM_VRAM | KFD_MEM_GTT)))
 		return b && b->flags & KFD_MEM_USERPTR ? -EPERM : -EINVAL;
 	if (a->flags & ~(unsigned)(O_CLOEXEC | O_ACCMODE))
 		return -EINVAL;
-	ret = b->file < 0 ? give_file(d, b) : 0;
-	if (ret)
-		return ret;
-	fd = fcntl(b->file, a->flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD,
-		   0);
+	fd = soft_bo_export(d, b, a->flags & O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	a->dmabuf_fd = (uint32_t)fd;
 	return 0;
 }
 
 /* --------------------------------------------------------------- import -- */
 
-/* The flags and the size of an exported buffer: 0 or -errno. */
-static int read_file(int fd, uint32_t *flags, uint64_t *size)
+/* Of an exported buffer. */
+struct exported {
+	uint32_t flags;
+	unsigned card; /* its number; that of another machine, too */
+	uint64_t size;
+};
+
+/* 0 or -errno. */
+static int read_file(int fd, struct exported *x)
 {
 	char path[64], name[128];
-	const char *at;
 	struct stat st;
 	ssize_t n;
 
@@ -144,51 +159,70 @@ static int read_file(int fd, uint32_t *flags, uint64_t *size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	n = readlink(path, name, sizeof(name) - 1);
 	name[n > 0 ? n : 0] = '\0';
-	at = strstr(name, "/memfd:" FILE_NAME);
-	if (at != name)
+	if (sscanf(name, "/memfd:" FILE_NAME "%x:%x", &x->flags, &x->card) != 2)
 		return -EINVAL;
-	*flags = (uint32_t)strtoul(name + strlen("/memfd:" FILE_NAME), NULL,
-				   16);
-	*size = (uint64_t)st.st_size;
+	x->size = (uint64_t)st.st_size;
 	/* Whoever has the file may have changed its size. */
-	return !*size || *size % KFD_PAGE_BYTES ? -EINVAL : 0;
+	return !x->size || x->size % KFD_PAGE_BYTES ? -EINVAL : 0;
+}
+
+/* The object of this process that the file shows, or NULL. */
+static const struct soft_bo *find_exported(const struct soft_dev *d, int fd)
+{
+	struct stat want, st;
+
+	if (fstat(fd, &want))
+		return NULL;
+	for (size_t i = 1; i < d->n_bo; i++)
+		if (d->bo[i] && d->bo[i]->file >= 0 && !d->bo[i]->imported &&
+		    !fstat(d->bo[i]->file, &st) && st.st_ino == want.st_ino)
+			return d->bo[i];
+	return NULL;
+}
+
+/* What its maker wrote about it; other processes are not told. */
+static int copy_metadata(const struct soft_bo *b,
+			 struct kfd_ioc_get_dmabuf_info *a)
+{
+	const uint32_t n = b ? b->metadata_bytes : 0, room = a->metadata_size;
+
+	a->metadata_size = n;
+	return n && n <= room && a->metadata_ptr ?
+		       soft_copy_out(a->metadata_ptr, b->metadata, n) : 0;
 }
 
 int soft_ioc_dmabuf_info(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_dmabuf_info *a = arg;
-	const int ret = read_file((int)a->dmabuf_fd, &a->flags, &a->size);
+	struct exported x;
+	const int ret = read_file((int)a->dmabuf_fd, &x);
 
-	(void)d;
 	if (ret)
 		return ret;
-	a->gpu_id = SOFT_GPU_ID;
-	a->metadata_size = 0;
-	return 0;
+	if (x.card >= d->n_cards)
+		return -EINVAL; /* no card of this machine */
+	a->flags = x.flags;
+	a->size = x.size;
+	a->gpu_id = d->card[x.card].gpu_id;
+	return copy_metadata(find_exported(d, (int)a->dmabuf_fd), a);
 }
 
-int soft_ioc_import_dmabuf(struct soft_dev *d, void *arg)
+int soft_bo_import(struct soft_card *c, int from, uint64_t va, uint64_t *handle)
 {
-	struct kfd_ioc_import_dmabuf *a = arg;
-	struct soft_card *c = soft_card_by_id(d, a->gpu_id);
+	struct soft_dev *d = c->dev;
+	struct exported x;
 	struct soft_bo *b;
-	uint32_t flags;
-	uint64_t size;
 	void *host;
 	int fd, ret;
 
-	if (!c)
-		return -EINVAL;
-	if (!c->vm_file)
-		return -ENODEV;
-	ret = read_file((int)a->dmabuf_fd, &flags, &size);
+	ret = read_file(from, &x);
 	if (ret)
 		return ret;
-	fd = fcntl((int)a->dmabuf_fd, F_DUPFD_CLOEXEC, 3);
+	fd = fcntl(from, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return -errno;
 	soft_guard_take();
-	host = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	host = mmap(NULL, x.size, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (host == MAP_FAILED) {
 		close(fd);
@@ -196,14 +230,26 @@ int soft_ioc_import_dmabuf(struct soft_dev *d, void *arg)
 	}
 	b = xcalloc(1, sizeof(*b));
 	*b = (struct soft_bo){
-		.card = c, .va = a->va_addr, .size = size, .host = host,
+		.card = c, .va = va, .size = x.size, .host = host,
 		.file = fd,
-		.flags = (flags & TOLD) | KFD_MEM_WRITABLE |
+		.flags = (x.flags & TOLD) | KFD_MEM_WRITABLE |
 			 KFD_MEM_EXECUTABLE,
 		.offset = d->memfd_end, .imported = true,
 	};
 	/* Its cookie for mmap(): an offset that nobody else has. */
-	d->memfd_end += size;
-	a->handle = soft_bo_add(d, b);
+	d->memfd_end += x.size;
+	*handle = soft_bo_add(d, b);
 	return 0;
+}
+
+int soft_ioc_import_dmabuf(struct soft_dev *d, void *arg)
+{
+	struct kfd_ioc_import_dmabuf *a = arg;
+	struct soft_card *c = soft_card_by_id(d, a->gpu_id);
+
+	if (!c)
+		return -EINVAL;
+	if (!c->vm_file)
+		return -ENODEV;
+	return soft_bo_import(c, (int)a->dmabuf_fd, a->va_addr, &a->handle);
 }

@@ -85,9 +85,9 @@ static void record_fault(struct soft_queue *q, struct soft_fault *f)
  * The kernel reads and writes the error payload through the process's own
  * addresses: it need not be GPU memory, and a bad pointer must do no harm.
  */
-static bool payload_or(struct soft_dev *d, uint64_t va, uint64_t bits)
+static bool payload_or(struct soft_card *c, uint64_t va, uint64_t bits)
 {
-	uint64_t *p = soft_map_at(d, va, 8, SOFT_MEM_READ | SOFT_MEM_WRITE);
+	uint64_t *p = soft_map_at(c, va, 8, SOFT_MEM_READ | SOFT_MEM_WRITE);
 	uint64_t v = 0;
 
 	if (va % 8)
@@ -109,9 +109,9 @@ static bool runtime_error(struct soft_queue *q, uint64_t mask)
 
 	if (!__atomic_load_n(&q->dev->runtime_enabled, __ATOMIC_RELAXED))
 		return false;
-	h = soft_map_at(q->dev, q->cwsr_va, sizeof(*h), SOFT_MEM_READ);
+	h = soft_map_at(q->card, q->cwsr_va, sizeof(*h), SOFT_MEM_READ);
 	if (!h || !h->err_payload_addr ||
-	    !payload_or(q->dev, h->err_payload_addr, mask))
+	    !payload_or(q->card, h->err_payload_addr, mask))
 		return false;
 	soft_event_interrupt(q->dev, h->err_event_id);
 	return true;
@@ -126,6 +126,22 @@ static enum soft_done tell_runtime(struct soft_queue *q, void *mask)
 void soft_runtime_error(struct soft_queue *q, uint64_t mask)
 {
 	soft_cp_step(q, tell_runtime, &mask);
+}
+
+bool soft_trap_interrupt(struct soft_queue *q, uint32_t m0)
+{
+	const uint32_t doorbell = (uint32_t)(q->doorbell - q->card->doorbell);
+	const uint64_t mask = m0 >> 10;
+	bool taken = false;
+
+	if (!mask || (m0 & 0x3ff) != doorbell)
+		return false;
+	for (int ec = 1; mask >> (ec - 1); ec++)
+		if (mask & KFD_EC_MASK(ec))
+			taken |= soft_debug_queue(q, (enum kfd_ec)ec);
+	if (!taken)
+		runtime_error(q, mask);
+	return true;
 }
 
 bool soft_queue_inactive(struct soft_queue *q, uint32_t code)
@@ -148,7 +164,7 @@ bool soft_queue_inactive(struct soft_queue *q, uint32_t code)
 	event = s->event_id;
 	__atomic_store_n(&s->value, (int64_t)code, __ATOMIC_SEQ_CST);
 	slot = mailbox && mailbox % 8 == 0 ?
-		       soft_map_at(q->dev, mailbox, 8, SOFT_MEM_WRITE) :
+		       soft_map_at(q->card, mailbox, 8, SOFT_MEM_WRITE) :
 		       NULL;
 	if (slot) {
 		__atomic_store_n(slot, event, __ATOMIC_RELEASE);
@@ -175,9 +191,9 @@ static void reset_card(struct soft_card *c)
 
 	__atomic_add_fetch(&c->vram_lost, 1, __ATOMIC_RELAXED);
 	/* The reset is over as soon as it began. */
-	soft_smi_event(d, KFD_SMI_GPU_PRE_RESET, "%x %s\n", c->vram_lost,
+	soft_smi_event(c, KFD_SMI_GPU_PRE_RESET, "%x %s\n", c->vram_lost,
 		       "hang");
-	soft_smi_event(d, KFD_SMI_GPU_POST_RESET, "%x %s\n", c->vram_lost,
+	soft_smi_event(c, KFD_SMI_GPU_POST_RESET, "%x %s\n", c->vram_lost,
 		       "hang");
 	if (!soft_event_hw(d, &x))
 		nobody_hears(d);
@@ -200,7 +216,7 @@ void soft_queue_error(struct soft_queue *q, enum kfd_ec ec, uint32_t inactive,
 	/* Whom nobody can tell would wait until the card is reset. */
 	if (!soft_debug_queue(q, ec) && !runtime_error(q, KFD_EC_MASK(ec)) &&
 	    !soft_queue_inactive(q, inactive) &&
-	    !__atomic_exchange_n(&q->dev->hung, 1, __ATOMIC_ACQ_REL))
+	    !__atomic_exchange_n(&q->card->hung, 1, __ATOMIC_ACQ_REL))
 		reset_card(q->card);
 }
 
@@ -213,10 +229,10 @@ void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute)
 		.gpu_id = q->card->gpu_id,
 	};
 
-	if (__atomic_exchange_n(&d->evicted, 1, __ATOMIC_ACQ_REL))
+	if (__atomic_exchange_n(&q->card->evicted, 1, __ATOMIC_ACQ_REL))
 		return;
 	record_fault(q, f);
-	if (!soft_map_find(d, f->va, &r))
+	if (!soft_map_find(q->card, f->va, &r))
 		x.not_present = 1;
 	else if (f->write && !(r.flags & SOFT_MEM_WRITE))
 		x.read_only = 1;
@@ -224,16 +240,16 @@ void soft_page_fault(struct soft_queue *q, struct soft_fault *f, bool execute)
 		x.no_execute = 1;
 	else /* it began in a mapped range and ran out of it */
 		x.not_present = 1;
-	soft_smi_event(d, KFD_SMI_VMFAULT, "%x:%s\n", (unsigned)d->pid,
+	soft_smi_event(q->card, KFD_SMI_VMFAULT, "%x:%s\n", (unsigned)d->pid,
 		       program_invocation_short_name);
-	if (!soft_debug_fault(d, &x) && !soft_event_memory(d, &x))
+	if (!soft_debug_fault(q->card, &x) && !soft_event_memory(d, &x))
 		nobody_hears(d);
 	soft_wake_all(d);
 }
 
 void soft_gpu_reset(struct soft_queue *q, struct soft_fault *f)
 {
-	if (__atomic_exchange_n(&q->dev->hung, 1, __ATOMIC_ACQ_REL))
+	if (__atomic_exchange_n(&q->card->hung, 1, __ATOMIC_ACQ_REL))
 		return;
 	record_fault(q, f);
 	reset_card(q->card);

@@ -88,6 +88,17 @@ static void user_sgprs(uint32_t *s, const struct soft_launch *l)
 		*s = l->packet.private_segment_size;
 }
 
+/* What a trap handler finds of the dispatch, as SPI leaves it. */
+static void trap_state(struct soft_wave *w, const struct soft_launch *l)
+{
+	uint32_t *ttmp = &w->s[ISA_R_TTMP0];
+
+	ttmp[6] = (uint32_t)l->q->began_index & 0x1ffffff;
+	memcpy(&ttmp[8], w->group->id, sizeof(w->group->id));
+	ttmp[11] = ((uint32_t)w->index & 0x3f) |
+		   (l->scratch_wave_bytes ? 0 : 1u << 6);
+}
+
 static void scalar_state(struct soft_wave *w, const struct soft_launch *l)
 {
 	const uint32_t rsrc2 = l->kd.compute_pgm_rsrc2;
@@ -112,6 +123,22 @@ static void scalar_state(struct soft_wave *w, const struct soft_launch *l)
 		*s = (uint32_t)(w->index == 0) << 31 | (uint32_t)g->n_waves;
 }
 
+/* v0 of lanes [from, from + n): id and those that follow it. */
+static void put_row(struct soft_wave *w, uint32_t from, uint32_t n, uint32_t id)
+{
+	for (uint32_t i = from; i < from + n;) {
+		const uint32_t at = i % SOFT_LANES;
+		const uint32_t left = from + n - i;
+		const uint32_t m = left < SOFT_LANES - at ? left :
+							    SOFT_LANES - at;
+		uint32_t *v = &w->v[i / SOFT_LANES][0][at];
+
+		for (uint32_t k = 0; k < m; k++)
+			v[k] = id + i - from + k;
+		i += m;
+	}
+}
+
 /* Work-item ids, packed into v0 as 10 bits each, and EXEC. */
 static void vector_state(struct soft_wave *w, const uint32_t size[3])
 {
@@ -125,10 +152,11 @@ static void vector_state(struct soft_wave *w, const uint32_t size[3])
 
 	w->s[ISA_R_EXEC_LO] = (uint32_t)exec;
 	w->s[ISA_R_EXEC_HI] = (uint32_t)(exec >> 32);
-	for (uint32_t i = 0; i < n; i++) {
-		w->v[i / SOFT_LANES][0][i % SOFT_LANES] = x | y << 10 | z << 20;
-		if (++x < size[0])
-			continue;
+	for (uint32_t i = 0; i < n;) {
+		const uint32_t row = size[0] - x < n - i ? size[0] - x : n - i;
+
+		put_row(w, i, row, x | y << 10 | z << 20);
+		i += row;
 		x = 0;
 		if (++y < size[1])
 			continue;
@@ -137,9 +165,19 @@ static void vector_state(struct soft_wave *w, const uint32_t size[3])
 	}
 }
 
-static uint32_t mode_of(const struct amd_kernel_descriptor *kd)
+/* Which exceptions trap: bits 20:12 of MODE. */
+static uint32_t exceptions_of(const struct soft_launch *l)
 {
-	const uint32_t r1 = kd->compute_pgm_rsrc1;
+	const uint32_t r2 = l->kd.compute_pgm_rsrc2;
+	const uint32_t own = AMD_RSRC2_FP_EXCEPTIONS(r2) |
+			     AMD_RSRC2_MEM_EXCEPTIONS(r2) << 7;
+
+	return (own & l->trap_keep) | l->trap_mask;
+}
+
+static uint32_t mode_of(const struct soft_launch *l)
+{
+	const uint32_t r1 = l->kd.compute_pgm_rsrc1;
 	uint32_t mode = r1 >> 12 & 0xff; /* rounding and denormals */
 
 	if (r1 & AMD_RSRC1_DX10_CLAMP)
@@ -148,8 +186,7 @@ static uint32_t mode_of(const struct amd_kernel_descriptor *kd)
 		mode |= SOFT_MODE_IEEE;
 	if (r1 & AMD_RSRC1_FP16_OVFL)
 		mode |= SOFT_MODE_FP16_OVFL;
-	/* MODE bits 18:12 enable the exceptions. */
-	return mode | AMD_RSRC2_FP_EXCEPTIONS(kd->compute_pgm_rsrc2) << 12;
+	return mode | exceptions_of(l) << 12;
 }
 
 /* HW_ID1 and HW_ID2 (RDNA3 ISA 3.5): a place on the card for this wave. */
@@ -174,7 +211,8 @@ static void wave_start(struct soft_run *r, int index,
 	w->group = &r->g;
 	w->pc = l->entry;
 	w->scc = false;
-	w->mode = mode_of(&l->kd);
+	w->mode = mode_of(l);
+	w->halt = false;
 	w->privileged = l->kd.compute_pgm_rsrc1 & AMD_RSRC1_PRIV;
 	w->trapsts = 0;
 	w->wave_size = (int)l->wave_size;
@@ -186,12 +224,22 @@ static void wave_start(struct soft_run *r, int index,
 			((uint64_t)r->slot * l->waves_per_group +
 			 (uint32_t)index) * l->scratch_wave_bytes;
 	w->state = SOFT_READY;
-	memset(&w->fault, 0, sizeof(w->fault));
+	w->fault.kind = SOFT_FAULT_NONE; /* the rest follows with a kind */
 	w->n_insts = 0;
-	w->start_clock = soft_gpu_clock();
+	w->start_clock = soft_gpu_clock(l->q->card);
 	hw_id(w, r, l->q->id);
 	scalar_state(w, l);
+	if (l->env.traps)
+		trap_state(w, l);
 	vector_state(w, size);
+}
+
+static void start_counts(struct soft_run *r, uint32_t items)
+{
+	r->g.counts = r->counts;
+	memset(r->counts, 0, sizeof(r->counts));
+	r->counts[SOFT_COUNT_WAVES] = (uint32_t)r->g.n_waves;
+	r->counts[SOFT_COUNT_ITEMS] = items;
 }
 
 void soft_run_start(struct soft_run *r, const struct soft_launch *l)
@@ -215,6 +263,8 @@ void soft_run_start(struct soft_run *r, const struct soft_launch *l)
 			   l->wave_size);
 	g->n_ended = 0;
 	g->n_waiting = 0;
+	if (l->counted)
+		start_counts(r, size[0] * size[1] * size[2]);
 	/* Hardware leaves them as they are; zero makes runs repeatable. */
 	memset(r->memory, 0, l->waves_per_group * vgpr_bytes(l) + l->lds_bytes);
 	for (int i = 0; i < g->n_waves; i++)

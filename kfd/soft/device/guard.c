@@ -12,7 +12,6 @@
  * any keep them untouched.
  */
 #include <errno.h>
-#include <fenv.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -21,6 +20,7 @@
 #include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <xmmintrin.h>
 
 #include "kfd/soft/device/dev.h"
 
@@ -28,7 +28,7 @@
 
 struct guard {
 	sigjmp_buf back;
-	const struct soft_dev *dev;
+	const struct soft_card *card;
 	struct soft_lost *lost;
 };
 /* No lazily made block: a signal handler looks at it. */
@@ -76,11 +76,11 @@ static void pass_signal(int sig, siginfo_t *info, void *context)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Does the GPU reach this, and where?  A fault elsewhere is a bug of ours. */
-static bool find_lost(const struct soft_dev *d, uint64_t host, uint64_t *va)
+/* Does the card reach this, and where?  A fault elsewhere is a bug of ours. */
+static bool find_lost(const struct soft_card *c, uint64_t host, uint64_t *va)
 {
-	for (size_t i = 0; i < d->map.n; i++) {
-		const struct soft_range *r = &d->map.v[i];
+	for (size_t i = 0; i < c->map.n; i++) {
+		const struct soft_range *r = &c->map.v[i];
 
 		if (host - (uintptr_t)r->host < r->size_bytes) {
 			*va = r->va + (host - (uintptr_t)r->host);
@@ -95,7 +95,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	struct guard *g = guard;
 
 	if (!g || info->si_code <= 0 ||
-	    !find_lost(g->dev, (uintptr_t)info->si_addr, &g->lost->va)) {
+	    !find_lost(g->card, (uintptr_t)info->si_addr, &g->lost->va)) {
 		pass_signal(sig, info, context);
 		return;
 	}
@@ -148,16 +148,17 @@ bool kfd_soft_sigaction(int sig, const struct sigaction *new,
 
 /* --------------------------------------------------------------- guard -- */
 
-bool soft_guarded(struct soft_dev *d, void (*fn)(void *arg), void *arg,
+bool soft_guarded(const struct soft_card *c, void (*fn)(void *arg), void *arg,
 		  struct soft_lost *lost)
 {
-	struct guard *outer = guard, g = { .dev = d, .lost = lost };
-	fenv_t fp;
+	struct guard *outer = guard, g = { .card = c, .lost = lost };
+	/* Waves have rounding modes of their own; they leave the x87 alone,
+	 * whose state takes long to read. */
+	const unsigned fp = _mm_getcsr();
 
-	fegetenv(&fp); /* waves have rounding modes of their own */
 	if (sigsetjmp(g.back, 0)) {
 		guard = outer;
-		fesetenv(&fp);
+		_mm_setcsr(fp);
 		return false;
 	}
 	guard = &g;
@@ -189,7 +190,7 @@ enum soft_done soft_cp_step(struct soft_queue *q,
 	struct soft_lost lost;
 
 	soft_map_hold(q->dev);
-	if (!soft_guarded(q->dev, run_step, &s, &lost)) {
+	if (!soft_guarded(q->card, run_step, &s, &lost)) {
 		s.done = SOFT_REFUSED;
 		soft_cp_fault(q, lost.va,
 			      lost.write ? SOFT_MEM_WRITE : SOFT_MEM_READ,

@@ -24,10 +24,13 @@ static uint64_t clock_ns(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-uint64_t soft_gpu_clock(void)
+/* Cards do not come out of their resets at the same moment. */
+uint64_t soft_gpu_clock(const struct soft_card *c)
 {
-	return clock_ns(CLOCK_MONOTONIC_RAW) /
-	       (1000000000u / KFD_GPU_CLOCK_HZ);
+	const uint64_t apart = KFD_GPU_CLOCK_HZ / 8;
+
+	return clock_ns(CLOCK_MONOTONIC_RAW) / (1000000000u / KFD_GPU_CLOCK_HZ) +
+	       c->index * apart;
 }
 
 /* ---------------------------------------------- ioctls without a part -- */
@@ -59,9 +62,10 @@ static int ioc_memory_policy(struct soft_dev *d, void *arg)
 static int ioc_clocks(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_clock_counters *a = arg;
+	const struct soft_card *c = soft_card_by_id(d, a->gpu_id);
 
 	/* As in the kernel an unknown GPU only leaves its clock at 0. */
-	a->gpu_clock = check_gpu(d, a->gpu_id) ? 0 : soft_gpu_clock();
+	a->gpu_clock = c ? soft_gpu_clock(c) : 0;
 	a->cpu_clock = clock_ns(CLOCK_MONOTONIC_RAW);
 	a->system_clock = clock_ns(CLOCK_BOOTTIME);
 	a->system_freq = 1000000000u;
@@ -81,35 +85,43 @@ struct kfd_aperture soft_aperture(const struct soft_card *c)
 	};
 }
 
-/* The processor's graphics have their own, where nothing can be made. */
-static struct kfd_aperture igpu_aperture(const struct soft_card *c)
+/*
+ * Those of all GPUs.  The processor's graphics have their own, where nothing
+ * can be made.
+ */
+static uint32_t all_apertures(const struct soft_dev *d,
+			      struct kfd_aperture out[SOFT_CARDS_MAX + 1])
 {
-	struct kfd_aperture a = soft_aperture(c);
-
-	a.gpu_id = SOFT_IGPU_ID;
-	return a;
+	for (unsigned i = 0; i < d->n_cards; i++)
+		out[i] = soft_aperture(&d->card[i]);
+	out[d->n_cards] = out[0];
+	out[d->n_cards].gpu_id = SOFT_IGPU_ID;
+	return d->n_cards + d->o.igpu_first;
 }
 
 static int ioc_apertures(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_process_apertures *a = arg;
+	struct kfd_aperture all[SOFT_CARDS_MAX + 1];
+	uint32_t n = all_apertures(d, all);
 
-	a->node[0] = soft_aperture(&d->card[0]);
-	a->node[1] = igpu_aperture(&d->card[0]);
-	a->num_of_nodes = d->o.igpu_first ? 2 : 1;
+	/* Of more GPUs this old call tells nothing. */
+	if (n > ARRAY_SIZE(a->node))
+		n = ARRAY_SIZE(a->node);
+	memcpy(a->node, all, n * sizeof(*all));
+	a->num_of_nodes = n;
 	return 0;
 }
 
 static int ioc_apertures_new(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_process_apertures_new *a = arg;
-	const struct kfd_aperture all[] = {
-		soft_aperture(&d->card[0]), igpu_aperture(&d->card[0]),
-	};
-	const uint32_t there = d->o.igpu_first ? 2 : 1;
+	struct kfd_aperture all[SOFT_CARDS_MAX + 1];
+	const uint32_t there = all_apertures(d, all);
 	const uint32_t n = a->num_of_nodes < there ? a->num_of_nodes : there;
 
-	a->num_of_nodes = there;
+	/* Nothing asked for: how many there are; else how many were told. */
+	a->num_of_nodes = n ? n : there;
 	return n && !a->apertures_ptr ?
 		       -EFAULT :
 		       soft_copy_out(a->apertures_ptr, all, n * sizeof(*all));
@@ -152,11 +164,17 @@ static int ioc_tile_config(struct soft_dev *d, void *arg)
 static int ioc_trap_handler(struct soft_dev *d, void *arg)
 {
 	const struct kfd_ioc_set_trap_handler *a = arg;
-	const struct soft_card *c = soft_card_by_id(d, a->gpu_id);
+	struct soft_card *c = soft_card_by_id(d, a->gpu_id);
 
 	if (!c)
 		return -EINVAL;
-	return c->vm_file ? 0 : -ESRCH;
+	if (!c->vm_file)
+		return -ESRCH;
+	soft_map_hold_alone(d);
+	c->traps.tba = a->tba_addr;
+	c->traps.tma = a->tma_addr;
+	soft_map_release_alone(d);
+	return 0;
 }
 
 static int ioc_xnack(struct soft_dev *d, void *arg)

@@ -98,6 +98,24 @@ static void wave_fault(struct soft_dispatch *dp, const struct soft_wave *w)
 	}
 }
 
+/* No fault, and yet the dispatch will not end: who runs it shall know. */
+static void report_halt(struct soft_dispatch *dp, const struct soft_run *r)
+{
+	const struct soft_wave *w = r->g.wave;
+	struct soft_fault f;
+
+	while (w->state != SOFT_HALTED)
+		w++;
+	f = fault_at(dp, w, SOFT_FAULT_TRAP);
+	soft_report(dp->l.q->dev,
+		    "halted: queue %u (%s): the program's trap handler stopped "
+		    "packet %" PRIu64 ", kernel 0x%" PRIx64
+		    ", workgroup %u,%u,%u, wave %u at pc 0x%" PRIx64,
+		    dp->l.q->id, soft_queue_name(dp->l.q), f.packet, f.kernel,
+		    f.workgroup[0], f.workgroup[1], f.workgroup[2], f.wave,
+		    f.pc);
+}
+
 /* The dispatch passed its deadline in this workgroup. */
 static void report_hang(struct soft_dispatch *dp, const struct soft_run *r)
 {
@@ -127,16 +145,17 @@ static void report_hang(struct soft_dispatch *dp, const struct soft_run *r)
 static bool slice_begin(struct soft_dispatch *dp, struct soft_run *r,
 			struct soft_wave *w, struct soft_worker *k)
 {
-	struct soft_dev *d = dp->l.q->dev;
-	const uint32_t epoch = __atomic_load_n(&d->map.code_epoch,
+	const struct soft_card *c = dp->l.q->card;
+	const uint32_t epoch = __atomic_load_n(&c->map.code_epoch,
 					       __ATOMIC_RELAXED);
+	struct soft_code_cache **code = &k->code[c->index].cache;
 
-	if (!k->code)
-		k->code = soft_code_cache_new();
-	else if (k->code_epoch != epoch)
-		soft_code_cache_reset(k->code);
-	k->code_epoch = epoch;
-	r->g.code = k->code;
+	if (!*code)
+		*code = soft_code_cache_new();
+	else if (k->code[c->index].epoch != epoch)
+		soft_code_cache_reset(*code);
+	k->code[c->index].epoch = epoch;
+	r->g.code = *code;
 	memset(&w->last, 0, sizeof(w->last));
 	if (!dp->l.scratch_wave_bytes)
 		return true;
@@ -177,7 +196,8 @@ static void lose_slice(struct slice *s, const struct soft_lost *lost)
 {
 	struct soft_fault_info *x = &s->w->fault;
 
-	soft_code_cache_reset(s->k->code); /* it may have been at work there */
+	/* It may have been at work there. */
+	soft_code_cache_reset(s->r->g.code);
 	s->w->state = SOFT_FAULTED;
 	s->good = false;
 	*x = (struct soft_fault_info){ .kind = SOFT_FAULT_MEMORY, .lane = -1 };
@@ -198,7 +218,7 @@ bool soft_dispatch_slice(struct soft_dispatch *dp, struct soft_run *r,
 	struct soft_lost lost;
 
 	soft_map_hold(dp->l.q->dev);
-	if (!soft_guarded(dp->l.q->dev, run_slice, &s, &lost))
+	if (!soft_guarded(dp->l.q->card, run_slice, &s, &lost))
 		lose_slice(&s, &lost);
 	soft_map_release(dp->l.q->dev);
 	return s.good;
@@ -224,13 +244,40 @@ bool soft_dispatch_barrier(struct soft_dispatch *dp, struct soft_run *r)
 	return true;
 }
 
-bool soft_dispatch_hangs(struct soft_dispatch *dp, const struct soft_run *r)
+/*
+ * Of the time in which a workgroup should have ended half is the clock's and
+ * half this thread's own: on a busy host a kernel is slow and does not hang.
+ */
+bool soft_dispatch_hangs(struct soft_dispatch *dp, const struct soft_run *r,
+			 struct soft_worker *k)
 {
-	if (time_mono_ns() <= __atomic_load_n(&dp->deadline_ns,
-					      __ATOMIC_RELAXED))
+	const uint64_t deadline_ns = __atomic_load_n(&dp->deadline_ns,
+						     __ATOMIC_RELAXED);
+	const uint64_t half_ns = dp->patience_ns / 2;
+
+	if (time_mono_ns() + half_ns <= deadline_ns)
+		return false;
+	if (k->late_for_ns != deadline_ns) {
+		k->late_for_ns = deadline_ns;
+		k->late_at_ns = time_thread_ns();
+	}
+	if (time_thread_ns() - k->late_at_ns <= half_ns)
 		return false;
 	report_hang(dp, r);
 	return true;
+}
+
+/* Can no wave go on, as the others wait for halted ones? */
+static bool is_halted(const struct soft_group *g)
+{
+	bool halted = false;
+
+	for (int i = 0; i < g->n_waves; i++) {
+		if (g->wave[i].state == SOFT_READY)
+			return false;
+		halted |= g->wave[i].state == SOFT_HALTED;
+	}
+	return halted;
 }
 
 static enum soft_turn run_turn(struct soft_dispatch *dp, struct soft_run *r,
@@ -249,9 +296,14 @@ static enum soft_turn run_turn(struct soft_dispatch *dp, struct soft_run *r,
 				return SOFT_TURN_FAILED;
 		}
 		soft_dispatch_barrier(dp, r);
-		if (g->n_ended == g->n_waves)
+		if (g->n_ended == g->n_waves) {
+			if (g->counts)
+				soft_counters_add(dp->l.q->card, r);
 			return SOFT_TURN_ENDED;
-		if (soft_dispatch_hangs(dp, r))
+		}
+		if (is_halted(g))
+			return SOFT_TURN_HALTED;
+		if (soft_dispatch_hangs(dp, r, k))
 			return SOFT_TURN_FAILED;
 	}
 	return SOFT_TURN_MORE;
@@ -337,6 +389,13 @@ void soft_dispatch_put(struct soft_dispatch *dp, struct soft_run *r,
 		r->next = NULL;
 		*dp->waiting_end = r;
 		dp->waiting_end = &r->next;
+		return;
+	}
+	if (t == SOFT_TURN_HALTED) {
+		if (!dp->halted) /* one line of a dispatch */
+			report_halt(dp, r);
+		r->next = dp->halted;
+		dp->halted = r;
 		return;
 	}
 	dp->failed |= t == SOFT_TURN_FAILED;
@@ -439,15 +498,37 @@ void soft_dispatch_pause(struct soft_dispatch *dp)
 			   __ATOMIC_RELAXED);
 }
 
+/* Until a queue changes, or somebody may have set something aside. */
+static void nap(struct soft_queue *q)
+{
+	const uint64_t seq = soft_wake_announce(q->dev);
+
+	if (soft_queue_go(q) == SOFT_GO)
+		soft_wake_sleep(q->dev, seq, PAUSE_NS);
+	else
+		soft_wake_cancel(q->dev);
+}
+
 /* Helpers have the rest: until one of them finishes or sets aside. */
 static void wait_helpers(struct soft_dispatch *dp)
 {
 	pthread_mutex_lock(&dp->lock);
 	while (!dp->failed && dp->ended < dp->l.total && !dp->waiting &&
-	       !(is_new(dp) && dp->resident < dp->l.max_resident) &&
+	       !dp->halted && !(is_new(dp) && dp->resident < dp->l.max_resident) &&
 	       soft_queue_go(dp->l.q) == SOFT_GO)
 		pthread_cond_wait(&dp->changed, &dp->lock);
 	pthread_mutex_unlock(&dp->lock);
+}
+
+/* Some are halted: others may still end, but nobody will wake us for them. */
+static bool is_stuck(struct soft_dispatch *dp)
+{
+	bool stuck;
+
+	pthread_mutex_lock(&dp->lock);
+	stuck = dp->halted && !dp->failed;
+	pthread_mutex_unlock(&dp->lock);
+	return stuck;
 }
 
 static bool is_over(struct soft_dispatch *dp, bool *good)
@@ -479,6 +560,8 @@ static bool run_workgroups(struct soft_dispatch *dp)
 			soft_dispatch_pause(dp);
 		} else if (!dispatch_turn(dp, &q->worker)) {
 			wait_helpers(dp);
+			if (is_stuck(dp))
+				nap(q);
 		} else if (help) {
 			soft_pool_offer(q->dev->pool, &dp->job);
 		}
@@ -492,7 +575,7 @@ static bool run_workgroups(struct soft_dispatch *dp)
 static void wait_end(const struct soft_dispatch *dp)
 {
 	while (dp->end_ts && soft_queue_go(dp->l.q) != SOFT_STOP) {
-		const uint64_t now = soft_gpu_clock();
+		const uint64_t now = soft_gpu_clock(dp->l.q->card);
 		uint64_t ns;
 
 		if (now >= dp->end_ts)
@@ -506,7 +589,7 @@ static void wait_end(const struct soft_dispatch *dp)
 
 static void dispatch_fini(struct soft_dispatch *dp)
 {
-	struct soft_run *lists[] = { dp->waiting, dp->spare };
+	struct soft_run *lists[] = { dp->waiting, dp->spare, dp->halted };
 
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		while (lists[i]) {
@@ -524,13 +607,17 @@ static void dispatch_fini(struct soft_dispatch *dp)
 
 static uint64_t env_clock(void *ctx)
 {
-	(void)ctx;
-	return soft_gpu_clock();
+	return soft_gpu_clock(ctx);
 }
 
-static void env_interrupt(void *ctx, uint32_t id)
+static void env_interrupt(const struct soft_env *env, uint32_t m0,
+			  bool from_handler)
 {
-	soft_event_interrupt(ctx, id);
+	const struct soft_launch *l = (const void *)((const char *)env -
+					offsetof(struct soft_launch, env));
+
+	if (!from_handler || !soft_trap_interrupt(l->q, m0))
+		soft_event_interrupt(l->q->dev, m0 & 0x7fffff);
 }
 
 static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
@@ -553,7 +640,7 @@ static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 	dp->patience_ns = q->dev->o.deadline_ns;
 	dp->l.packet = *p;
 	dp->l.env = (struct soft_env){
-		.ctx = q->dev,
+		.ctx = q->card,
 		.find = soft_map_find,
 		.realtime = env_clock,
 		.interrupt = env_interrupt,
@@ -563,6 +650,19 @@ static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 		.private_limit = SOFT_SCRATCH_BASE | 0xffffffff,
 		.lds_faults = q->dev->o.lds_faults,
 	};
+}
+
+/* What its waves trap on, and whether they are counted. */
+static void prepare_seen(struct soft_queue *q, struct soft_launch *l)
+{
+	const struct soft_debug *g = &q->dev->debug;
+
+	l->trap_keep = __atomic_load_n(&g->trap_replace, __ATOMIC_RELAXED) ?
+			       0 : UINT32_MAX;
+	l->trap_mask = __atomic_load_n(&g->trap_mask, __ATOMIC_RELAXED);
+	l->env.traps = q->card->traps.tba ? &q->card->traps : NULL;
+	l->counted = soft_counters_on(q->card, soft_pm4_counts(q));
+	l->env.doorbell = (uint32_t)(q->doorbell - q->card->doorbell);
 }
 
 static bool is_late(const struct soft_dispatch *dp)
@@ -584,7 +684,8 @@ static enum soft_done begin_dispatch(struct soft_queue *q, void *arg)
 	dp->l.packet_va = q->ring_base + q->read_index % n * AQL_PACKET_BYTES;
 	if (r != SOFT_DONE)
 		return r;
-	q->began_ts = soft_gpu_clock();
+	prepare_seen(q, &dp->l);
+	q->began_ts = soft_gpu_clock(q->card);
 	if (!is_late(dp) && !dp->l.regs)
 		soft_packet_retire(q);
 	if (dp->watcher)
@@ -599,7 +700,7 @@ static enum soft_done end_dispatch(struct soft_queue *q, void *arg)
 	if (is_late(dp))
 		soft_packet_retire(q);
 	soft_packet_complete(q, dp->l.packet.completion_signal,
-			     dp->end_ts ? dp->end_ts : soft_gpu_clock());
+			     dp->end_ts ? dp->end_ts : soft_gpu_clock(q->card));
 	return SOFT_DONE;
 }
 

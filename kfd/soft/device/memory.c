@@ -106,8 +106,8 @@ bool soft_memory_init(struct soft_dev *d, struct err *e)
 		       16 * SYS_LIMIT_16THS;
 	d->n_bo = 1;
 	d->bo = xcalloc(1, sizeof(*d->bo));
-	soft_map_init(&d->map);
-	for (size_t i = 0; i < SOFT_CARDS && !ret; i++)
+	soft_map_init(d);
+	for (unsigned i = 0; i < d->n_cards && !ret; i++)
 		ret = carve_pages(&d->card[i]);
 	if (ret)
 		return err_sys(e, ERR_NOMEM, -ret, "memory file");
@@ -118,7 +118,7 @@ void soft_memory_fini(struct soft_dev *d)
 {
 	if (!d->bo)
 		return; /* memfd_create() failed: nothing was made */
-	for (size_t i = 0; i < SOFT_CARDS; i++) {
+	for (unsigned i = 0; i < d->n_cards; i++) {
 		if (d->card[i].doorbell)
 			munmap(d->card[i].doorbell, KFD_DOORBELL_SLICE_BYTES);
 		if (d->card[i].mmio)
@@ -128,7 +128,7 @@ void soft_memory_fini(struct soft_dev *d)
 		free(d->bo[i]);
 	free(d->bo);
 	vec_fini(&d->svm);
-	soft_map_fini(&d->map);
+	soft_map_fini(d);
 	close(d->memfd);
 }
 
@@ -139,18 +139,26 @@ struct soft_bo *soft_bo_by_handle(struct soft_dev *d, uint64_t handle)
 	const uint64_t i = handle & 0xffffffff;
 
 	/* The object is its card's, under no other's id. */
-	if (!i || i >= d->n_bo || !d->bo[i] ||
+	if (!i || i >= d->n_bo || !d->bo[i] || d->bo[i]->drm_file ||
 	    handle >> 32 != d->bo[i]->card->gpu_id)
 		return NULL;
 	return d->bo[i];
 }
 
-uint32_t soft_bo_exact(struct soft_dev *d, uint64_t va, uint64_t size)
+/* Has the card mapped it? */
+static bool is_mapped(const struct soft_bo *b, const struct soft_card *c)
 {
+	return b->mapped >> c->index & 1;
+}
+
+uint32_t soft_bo_exact(struct soft_card *c, uint64_t va, uint64_t size)
+{
+	const struct soft_dev *d = c->dev;
+
 	for (size_t i = 1; i < d->n_bo; i++) {
 		const struct soft_bo *b = d->bo[i];
 
-		if (b && b->mapped && b->va == va && b->size == size)
+		if (b && is_mapped(b, c) && b->va == va && b->size == size)
 			return (uint32_t)i;
 	}
 	return 0;
@@ -258,12 +266,19 @@ static uint64_t bo_cookie(const struct soft_bo *b)
 	return b->offset;
 }
 
-static void bo_delete(struct soft_dev *d, size_t i)
+/* No card reaches it any more. */
+static void bo_vanish(struct soft_dev *d, const struct soft_bo *b)
+{
+	for (unsigned i = 0; i < d->n_cards && !b->gone; i++)
+		if (is_mapped(b, &d->card[i]))
+			soft_map_remove(&d->card[i], b->va);
+}
+
+void soft_bo_delete(struct soft_dev *d, size_t i)
 {
 	struct soft_bo *b = d->bo[i];
 
-	if (b->mapped && !b->gone)
-		soft_map_remove(d, b->va);
+	bo_vanish(d, b);
 	if (b->file >= 0) {
 		munmap(b->host, b->size);
 		close(b->file);
@@ -325,35 +340,53 @@ static int alloc_check(const struct soft_card *c,
 	return c->vm_file ? 0 : -ENODEV;
 }
 
+/* Charged and backed, or not there. */
+static int bo_make(const struct soft_bo *like, uint64_t user, uint64_t *handle)
+{
+	struct soft_dev *d = like->card->dev;
+	struct soft_bo *b = xcalloc(1, sizeof(*b));
+	int ret;
+
+	*b = *like;
+	b->size = page_up(b->size);
+	b->file = -1;
+	ret = charge_memory(d, b);
+	if (!ret) {
+		ret = bo_back(d, b, user);
+		if (ret)
+			uncharge_memory(d, b);
+	}
+	if (ret)
+		free(b);
+	else
+		*handle = soft_bo_add(d, b);
+	return ret;
+}
+
+int soft_bo_new(struct soft_card *c, uint64_t size, uint32_t flags,
+		uint64_t drm_file, uint64_t *handle)
+{
+	const struct soft_bo b = { .card = c, .size = size, .flags = flags,
+				   .drm_file = drm_file };
+
+	return page_up(size) < size ? -EINVAL : bo_make(&b, 0, handle);
+}
+
 int soft_ioc_alloc(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_alloc_memory *a = arg;
 	struct soft_card *c = soft_card_by_id(d, a->gpu_id);
-	struct soft_bo *b;
+	const struct soft_bo b = { .card = c, .va = a->va_addr, .size = a->size,
+				   .flags = a->flags };
 	int ret;
 
 	ret = c ? alloc_check(c, a) : -EINVAL;
+	if (!ret)
+		ret = bo_make(&b, a->mmap_offset, &a->handle);
 	if (ret)
 		return ret;
-	b = xcalloc(1, sizeof(*b));
-	b->card = c;
-	b->va = a->va_addr;
-	b->size = page_up(a->size);
-	b->flags = a->flags;
-	b->file = -1;
-	ret = charge_memory(d, b);
-	if (!ret) {
-		ret = bo_back(d, b, a->mmap_offset);
-		if (ret)
-			uncharge_memory(d, b);
-	}
-	if (ret) {
-		free(b);
-		return ret;
-	}
-	a->handle = soft_bo_add(d, b);
-	if (!(b->flags & KFD_MEM_USERPTR))
-		a->mmap_offset = bo_cookie(b);
+	if (!(a->flags & KFD_MEM_USERPTR))
+		a->mmap_offset = bo_cookie(soft_bo_by_handle(d, a->handle));
 	return 0;
 }
 
@@ -367,45 +400,56 @@ int soft_ioc_free(struct soft_dev *d, void *arg)
 	/* The kernel writes to the event page until the process ends. */
 	if (d->ev.page_bo == (uint32_t)a->handle)
 		return -EPERM;
-	if (b->queue_refs || b->mapped)
+	if (b->mapped) /* as what queues use is */
 		return -EBUSY;
-	bo_delete(d, (uint32_t)a->handle);
+	soft_bo_delete(d, (uint32_t)a->handle);
 	return 0;
 }
 
-static int bo_map(struct soft_dev *d, struct soft_bo *b)
+/* What lies on another card is reached through that card's BAR. */
+static bool is_peer_accessible(const struct soft_bo *b,
+			       const struct soft_card *c)
+{
+	return b->card == c || is_system(b) || !c->dev->o.small_bar;
+}
+
+static int bo_map(struct soft_card *c, struct soft_bo *b)
 {
 	struct soft_range r = { b->va, b->size, b->host, SOFT_MEM_READ };
 
-	if (b->mapped)
+	if (!c->vm_file)
+		return -ENODEV;
+	if (is_mapped(b, c))
 		return 0;
+	if (!is_peer_accessible(b, c))
+		return -EINVAL;
 	if (b->gone)
 		return -EFAULT; /* its user pages are no more */
-	if (!is_mappable(b) || !soft_map_is_free(&d->map, b->va, b->size))
+	if (!is_mappable(b) || !soft_map_is_free(&c->map, b->va, b->size))
 		return -EINVAL;
 	if (b->flags & KFD_MEM_WRITABLE)
 		r.flags |= SOFT_MEM_WRITE;
 	if (b->flags & KFD_MEM_EXECUTABLE)
 		r.flags |= SOFT_MEM_EXEC;
-	soft_map_insert(d, &r);
-	b->mapped = true;
+	soft_map_insert(c, &r);
+	b->mapped |= 1u << c->index;
 	return 0;
 }
 
-static int bo_unmap(struct soft_dev *d, struct soft_bo *b)
+static int bo_unmap(struct soft_card *c, struct soft_bo *b)
 {
-	if (!b->mapped)
-		return 0;
-	if (b->queue_refs)
+	if (!is_mapped(b, c))
+		return -EINVAL;
+	if (b->queue_refs[c->index])
 		return -EBUSY;
 	if (!b->gone)
-		soft_map_remove(d, b->va);
-	b->mapped = false;
+		soft_map_remove(c, b->va);
+	b->mapped &= ~(1u << c->index);
 	return 0;
 }
 
 static int for_devices(struct soft_dev *d, struct kfd_ioc_map_memory *a,
-		       int (*fn)(struct soft_dev *, struct soft_bo *))
+		       int (*fn)(struct soft_card *, struct soft_bo *))
 {
 	struct soft_bo *b;
 
@@ -419,12 +463,14 @@ static int for_devices(struct soft_dev *d, struct kfd_ioc_map_memory *a,
 	if (!b->card->vm_file)
 		return -ENODEV;
 	for (; a->n_success < a->n_devices; a->n_success++) {
+		struct soft_card *c;
 		uint32_t id;
 		int ret = soft_copy_in(&id, a->device_ids_array_ptr +
 						    a->n_success * 4ull, 4);
 
+		c = ret ? NULL : soft_card_by_id(d, id);
 		if (!ret)
-			ret = soft_card_by_id(d, id) ? fn(d, b) : -EINVAL;
+			ret = c ? fn(c, b) : -EINVAL;
 		if (ret)
 			return ret;
 	}
@@ -486,8 +532,7 @@ void soft_host_unmapped(struct soft_dev *d, uint64_t addr, uint64_t size,
 		if (!b || b->gone || !(b->flags & KFD_MEM_USERPTR) ||
 		    !overlaps(addr, size, (uintptr_t)b->host, b->size))
 			continue;
-		if (b->mapped)
-			soft_map_remove(d, b->va);
+		bo_vanish(d, b);
 		b->gone = true;
 	}
 }
@@ -496,6 +541,6 @@ void soft_memory_end(struct soft_dev *d)
 {
 	soft_svm_end(d);
 	for (size_t i = 1; i < d->n_bo; i++)
-		if (d->bo[i])
-			bo_delete(d, i);
+		if (d->bo[i] && !d->bo[i]->drm_file)
+			soft_bo_delete(d, i);
 }

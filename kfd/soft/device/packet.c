@@ -42,7 +42,7 @@ void *soft_cp_at(struct soft_queue *q, uint64_t va, uint64_t size,
 {
 	/* All that comes here is made of aligned words. */
 	void *p = va % (size % 8 ? 4 : 8) ? NULL :
-					    soft_map_at(q->dev, va, size, need);
+					    soft_map_at(q->card, va, size, need);
 
 	if (!p)
 		soft_cp_fault(q, va, need, what);
@@ -174,7 +174,7 @@ void soft_packet_complete(struct soft_queue *q, uint64_t signal,
 static enum soft_done finish_waiting(struct soft_queue *q, uint64_t signal)
 {
 	soft_packet_retire(q);
-	soft_packet_complete(q, signal, soft_gpu_clock());
+	soft_packet_complete(q, signal, soft_gpu_clock(q->card));
 	return SOFT_DONE;
 }
 
@@ -369,7 +369,7 @@ enum soft_done soft_packet_run(struct soft_queue *q)
 	if (!q->again) {
 		if (!soft_hooks_before_packet(q))
 			return SOFT_REFUSED;
-		q->began_ts = soft_gpu_clock();
+		q->began_ts = soft_gpu_clock(q->card);
 	}
 	done = soft_cp_step(q, take_packet, &p);
 	if (done == SOFT_DONE && kind_of(&p) == KIND_DISPATCH)

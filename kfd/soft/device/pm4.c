@@ -32,6 +32,7 @@ enum {
 	PGM_RSRC2 = SH(0x2e13),
 	TMPRING_SIZE = SH(0x2e18),
 	PGM_RSRC3 = SH(0x2e28),
+	PERFCOUNT_ENABLE = SH(0x2e0b),
 	USER_DATA_0 = SH(0x2e40),
 };
 /* DISPATCH_INITIATOR */
@@ -51,6 +52,11 @@ void soft_pm4_free(struct soft_queue *q)
 {
 	free(q->pm4);
 	q->pm4 = NULL;
+}
+
+bool soft_pm4_counts(const struct soft_queue *q)
+{
+	return q->pm4 && q->pm4->sh[PERFCOUNT_ENABLE] & 1;
 }
 
 static const char *packet_name(uint32_t h);
@@ -206,7 +212,7 @@ static enum soft_done ignore_packet(struct soft_queue *q, struct soft_pm4 *p)
 static enum soft_done acquire_mem(struct soft_queue *q, struct soft_pm4 *p)
 {
 	(void)p;
-	__atomic_add_fetch(&q->dev->map.code_epoch, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&q->card->map.code_epoch, 1, __ATOMIC_RELAXED);
 	return SOFT_DONE;
 }
 
@@ -411,7 +417,7 @@ enum soft_done soft_pm4_run(struct soft_queue *q)
 
 	q->began_index = q->read_index;
 	if (!q->again)
-		q->began_ts = soft_gpu_clock();
+		q->began_ts = soft_gpu_clock(q->card);
 	return run_with_dispatch(q, p);
 }
 

@@ -11,6 +11,7 @@ enum {
 	SEL_REGISTER = 0,
 	SEL_MEMORY_GRBM = 1,
 	SEL_L2 = 2,
+	SEL_COUNTER = 4, /* a register of a performance counter */
 	SEL_IMMEDIATE = 5, /* as a source */
 	SEL_MEMORY = 5,	   /* as a destination */
 	SEL_CLOCK = 9,
@@ -22,13 +23,18 @@ static bool is_memory(uint32_t sel, bool source)
 	       (!source && sel == SEL_MEMORY);
 }
 
+static bool is_register(uint32_t sel)
+{
+	return sel == SEL_REGISTER || sel == SEL_COUNTER;
+}
+
 /* One word to where a packet says; false: refused. */
 static bool store_word(struct soft_queue *q, struct soft_pm4 *p, uint32_t sel,
 		       uint64_t at, uint32_t value, const char *what)
 {
 	uint32_t *to;
 
-	if (sel == SEL_REGISTER)
+	if (is_register(sel))
 		return pm4_register_write(q, p, (uint32_t)at & 0x3ffff, value);
 	to = soft_cp_at(q, at, 4, SOFT_MEM_WRITE, what);
 	if (to)
@@ -64,11 +70,12 @@ static bool load_word(struct soft_queue *q, struct soft_pm4 *p, uint32_t sel,
 		      uint32_t i, uint32_t *value)
 {
 	const uint64_t at = pm4_address(p->dw[1], p->dw[2], 4);
-	const uint64_t now = soft_gpu_clock();
+	const uint64_t now = soft_gpu_clock(q->card);
 	const uint32_t *from;
 
 	switch (sel) {
 	case SEL_REGISTER:
+	case SEL_COUNTER:
 		return pm4_register_read(q, p, (p->dw[1] & 0x3ffff) + i, value);
 	case SEL_IMMEDIATE:
 		*value = p->dw[1 + i];
@@ -89,25 +96,26 @@ enum soft_done pm4_copy_data(struct soft_queue *q, struct soft_pm4 *p)
 {
 	const uint32_t src = p->dw[0] & 0xf, dst = p->dw[0] >> 8 & 0xf;
 	const uint32_t n = p->dw[0] >> 16 & 1 ? 2 : 1;
-	const uint32_t step = dst == SEL_REGISTER ? 1 : 4;
+	const uint32_t step = is_register(dst) ? 1 : 4;
 	uint32_t v[2];
 
 	if (p->n_dw < 5)
 		return pm4_refuse(q, "%u dwords; accepted: 5", p->n_dw);
-	if (src != SEL_REGISTER && src != SEL_IMMEDIATE && src != SEL_CLOCK &&
+	if (!is_register(src) && src != SEL_IMMEDIATE && src != SEL_CLOCK &&
 	    !is_memory(src, true))
 		return pm4_refuse(q, "src_sel %u; accepted: 0 (a register), 1 "
-				     "and 2 (memory), 5 (immediate), 9 (the "
-				     "clock); there are no counters", src);
-	if (dst != SEL_REGISTER && !is_memory(dst, false))
+				     "and 2 (memory), 4 (a counter), 5 "
+				     "(immediate), 9 (the clock)", src);
+	if (!is_register(dst) && !is_memory(dst, false))
 		return pm4_refuse(q, "dst_sel %u; accepted: 0 (a register), "
-				     "1, 2 and 5 (memory)", dst);
+				     "4 (of a counter), 1, 2 and 5 (memory)",
+				  dst);
 	for (uint32_t i = 0; i < n; i++)
 		if (!load_word(q, p, src, i, &v[i]))
 			return SOFT_REFUSED;
 	/* A program that polls the clock must not see half of it. */
 	if (n == 2 && src == SEL_CLOCK) {
-		const uint64_t now = soft_gpu_clock();
+		const uint64_t now = soft_gpu_clock(q->card);
 
 		v[0] = (uint32_t)now;
 		v[1] = (uint32_t)(now >> 32);
@@ -287,7 +295,7 @@ enum soft_done pm4_release_mem(struct soft_queue *q, struct soft_pm4 *p)
 	const uint32_t data = p->dw[1] >> 29, irq = p->dw[1] >> 24 & 7;
 	const uint64_t va = pm4_address(p->dw[2], p->dw[3], 4);
 	const uint64_t value = data == DATA_CLOCK ?
-				       soft_gpu_clock() :
+				       soft_gpu_clock(q->card) :
 				       pm4_address(p->dw[4], p->dw[5], 1);
 	void *to = NULL;
 

@@ -17,6 +17,8 @@ enum {
 };
 #define ACCEPTED "accepted: COMPUTE_* (0x2c00..0x2fff), SCRATCH_REG0..7 " \
 		 "(0xc040..0xc047), GRBM_GFX_INDEX (0xc200), "		 \
+		 "CP_PERFMON_CNTL (0xd808), SQ_ and SQG_PERFCOUNTER* "	 \
+		 "(0xd1c0.., 0xd9c0..), "				 \
 		 "GPU_HDP_FLUSH_REQ and _DONE (0xe26, 0xe27)"
 
 /* Where a register that holds what was written is kept, or NULL. */
@@ -33,7 +35,14 @@ bool pm4_register_read(struct soft_queue *q, struct soft_pm4 *p, uint32_t at,
 		       uint32_t *value)
 {
 	const uint32_t *r = find_register(p, at);
+	const char *why;
 
+	if (soft_counters_have(at)) {
+		why = soft_counters_read(q->card, at, p->grbm_index, value);
+		if (why)
+			pm4_refuse(q, "it reads register 0x%x: %s", at, why);
+		return !why;
+	}
 	if (r)
 		*value = *r;
 	else if (at == BIF_BX_PF0_GPU_HDP_FLUSH_DONE)
@@ -54,7 +63,15 @@ bool pm4_register_write(struct soft_queue *q, struct soft_pm4 *p, uint32_t at,
 			uint32_t value)
 {
 	uint32_t *r = find_register(p, at);
+	const char *why;
 
+	if (soft_counters_have(at)) {
+		why = soft_counters_write(q->card, at, value);
+		if (why)
+			pm4_refuse(q, "it writes 0x%x to register 0x%x: %s",
+				   value, at, why);
+		return !why;
+	}
 	if (r) {
 		*r = value;
 	} else if (at == BIF_BX_PF0_GPU_HDP_FLUSH_REQ) {

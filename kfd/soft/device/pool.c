@@ -3,6 +3,7 @@
  * are shared.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "kfd/soft/device/dev.h"
 
@@ -18,9 +19,10 @@ struct soft_pool {
 
 void soft_worker_fini(struct soft_worker *w)
 {
-	if (w->code)
-		soft_code_cache_free(w->code);
-	w->code = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(w->code); i++)
+		if (w->code[i].cache)
+			soft_code_cache_free(w->code[i].cache);
+	memset(w, 0, sizeof(*w));
 }
 
 /* The first offered job, moved to the end so that all get help. */

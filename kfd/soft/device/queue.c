@@ -95,14 +95,14 @@ const char *soft_queue_name(const struct soft_queue *q)
 
 enum soft_go soft_queue_go(const struct soft_queue *q)
 {
-	const struct soft_dev *d = q->dev;
+	const struct soft_card *c = q->card;
 
 	if (__atomic_load_n(&q->stop, __ATOMIC_ACQUIRE) ||
 	    __atomic_load_n(&q->dead, __ATOMIC_ACQUIRE) ||
-	    __atomic_load_n(&d->evicted, __ATOMIC_ACQUIRE) ||
-	    __atomic_load_n(&d->hung, __ATOMIC_ACQUIRE))
+	    __atomic_load_n(&c->evicted, __ATOMIC_ACQUIRE) ||
+	    __atomic_load_n(&c->hung, __ATOMIC_ACQUIRE))
 		return SOFT_STOP;
-	const uint64_t paused = __atomic_load_n(&d->paused_until_ns,
+	const uint64_t paused = __atomic_load_n(&q->dev->paused_until_ns,
 						__ATOMIC_ACQUIRE);
 	if (paused && time_mono_ns() < paused)
 		return SOFT_PAUSE;
@@ -202,7 +202,7 @@ static int check_create(const struct soft_dev *d, const struct soft_card *c,
 				  a->eop_addr, a->cwsr_addr };
 	int ret;
 
-	if (__atomic_load_n(&d->hung, __ATOMIC_ACQUIRE))
+	if (c && __atomic_load_n(&c->hung, __ATOMIC_ACQUIRE))
 		return -EIO;
 	ret = check_properties(a->percentage, a->priority, a->ring_size);
 	if (ret)
@@ -232,23 +232,23 @@ static bool is_sdma(uint32_t type)
  * alone in a page; since Linux 6.12 (1.17) the kernel wants each buffer mapped
  * at exactly its size, and with sizes of its own choice.
  */
-static int find_buffers(struct soft_dev *d,
+static int find_buffers(struct soft_card *c,
 			const struct kfd_ioc_create_queue *a,
 			uint32_t bo[SOFT_BO_COUNT])
 {
 	const struct kfd_cwsr s =
 		kfd_cwsr_sizes(SOFT_CU_COUNT, SOFT_GFX_TARGET, 1);
 
-	bo[SOFT_BO_WPTR] = soft_bo_exact(d, page_of(a->wptr_addr),
+	bo[SOFT_BO_WPTR] = soft_bo_exact(c, page_of(a->wptr_addr),
 					 KFD_PAGE_BYTES);
-	bo[SOFT_BO_RPTR] = soft_bo_exact(d, page_of(a->rptr_addr),
+	bo[SOFT_BO_RPTR] = soft_bo_exact(c, page_of(a->rptr_addr),
 					 KFD_PAGE_BYTES);
-	bo[SOFT_BO_RING] = soft_bo_exact(d, a->ring_base, a->ring_size);
-	bo[SOFT_BO_EOP] = soft_bo_exact(d, a->eop_addr, a->eop_size);
+	bo[SOFT_BO_RING] = soft_bo_exact(c, a->ring_base, a->ring_size);
+	bo[SOFT_BO_EOP] = soft_bo_exact(c, a->eop_addr, a->eop_size);
 	bo[SOFT_BO_CWSR] = 0;
 	if (!bo[SOFT_BO_WPTR])
 		return -EINVAL;
-	if (d->o.kfd_minor < KFD_MINOR_SDMA_ENGINE_ID)
+	if (c->dev->o.kfd_minor < KFD_MINOR_SDMA_ENGINE_ID)
 		return 0;
 	if (!bo[SOFT_BO_RPTR] || !bo[SOFT_BO_RING])
 		return -EINVAL;
@@ -259,19 +259,20 @@ static int find_buffers(struct soft_dev *d,
 	if (a->ctl_stack_size != s.ctl_stack_bytes ||
 	    a->cwsr_size != s.cwsr_bytes)
 		return -EINVAL;
-	bo[SOFT_BO_CWSR] = soft_bo_exact(d, a->cwsr_addr, s.area_bytes);
+	bo[SOFT_BO_CWSR] = soft_bo_exact(c, a->cwsr_addr, s.area_bytes);
 	if (!bo[SOFT_BO_CWSR] &&
-	    !soft_svm_covers(d, a->cwsr_addr, s.area_bytes))
+	    !soft_svm_covers(c, a->cwsr_addr, s.area_bytes))
 		return -EINVAL;
 	return 0;
 }
 
-static void count_references(struct soft_dev *d,
+static void count_references(struct soft_card *c,
 			     const uint32_t bo[SOFT_BO_COUNT], bool take)
 {
 	for (size_t i = 0; i < SOFT_BO_COUNT; i++)
 		if (bo[i])
-			d->bo[bo[i]]->queue_refs += take ? 1u : -1u;
+			c->dev->bo[bo[i]]->queue_refs[c->index] +=
+				take ? 1u : -1u;
 }
 
 /* ------------------------------------------------------------- ioctls -- */
@@ -321,7 +322,7 @@ int soft_ioc_create_queue(struct soft_dev *d, void *arg)
 		a->ring_size = KFD_QUEUE_RING_MIN_BYTES;
 	ret = check_create(d, c, a);
 	if (!ret)
-		ret = find_buffers(d, a, bo);
+		ret = find_buffers(c, a, bo);
 	if (ret)
 		return ret;
 	while (d->queue[id])
@@ -332,7 +333,7 @@ int soft_ioc_create_queue(struct soft_dev *d, void *arg)
 		free(q);
 		return -ENOMEM;
 	}
-	count_references(d, bo, true);
+	count_references(c, bo, true);
 	d->queue[id] = q;
 	d->n_queues++;
 	soft_debug_queue(q, KFD_EC_QUEUE_NEW);
@@ -363,7 +364,7 @@ static int queue_end(struct soft_dev *d, uint32_t id)
 	soft_wake_all(d);
 	pthread_join(q->thread, NULL);
 	pthread_mutex_lock(&d->lock);
-	count_references(d, q->bo, false);
+	count_references(q->card, q->bo, false);
 	pthread_mutex_unlock(&d->lock);
 	soft_worker_fini(&q->worker);
 	soft_pm4_free(q);
@@ -388,13 +389,13 @@ void soft_queues_end(struct soft_dev *d)
 static int ring_change(struct soft_dev *d, struct soft_queue *q, uint64_t base,
 		       uint32_t bytes)
 {
-	const uint32_t bo = soft_bo_exact(d, base, bytes);
+	const uint32_t bo = soft_bo_exact(q->card, base, bytes);
 
 	if (!bo)
 		return -EINVAL;
 	if (q->bo[SOFT_BO_RING])
-		d->bo[q->bo[SOFT_BO_RING]]->queue_refs--;
-	d->bo[bo]->queue_refs++;
+		d->bo[q->bo[SOFT_BO_RING]]->queue_refs[q->card->index]--;
+	d->bo[bo]->queue_refs[q->card->index]++;
 	q->bo[SOFT_BO_RING] = bo;
 	soft_map_hold_alone(d);
 	q->ring_base = base;

@@ -89,7 +89,7 @@ static const char *const rule_words[] = {
 	[IS_CARD] = "the gpu_id of a card, as the topology says",
 	[IS_QUEUE] = "a queue that CREATE_QUEUE made",
 	[IS_OBJECT] = "a handle that ALLOC_MEMORY_OF_GPU returned",
-	[IS_RENDER_FD] = "a descriptor of /dev/dri/renderD128",
+	[IS_RENDER_FD] = "a descriptor of /dev/dri/renderD128, or of that of the card",
 	[WHOLE_PAGES] = "whole pages",
 	[POWER_OF_2] = "a power of two",
 	[PERCENT] = "0..100",
@@ -170,7 +170,7 @@ static const struct {
 } states[] = {
 	{ KFD_NR_CREATE_QUEUE, EINVAL,
 	  "the write pointer, and from KFD 1.17 on ring, read pointer, EOP and "
-	  "save area, each mapped by MAP_MEMORY_TO_GPU at exactly its size" },
+	  "save area, each mapped on that card at exactly its size" },
 	{ KFD_NR_CREATE_QUEUE, ENOSPC, "1024 queues" },
 	{ KFD_NR_UPDATE_QUEUE, EINVAL,
 	  "a ring that MAP_MEMORY_TO_GPU mapped at exactly its size" },
@@ -188,7 +188,12 @@ static const struct {
 	  "any object but the event page, which stays until the end" },
 	{ KFD_NR_UNMAP_MEMORY_FROM_GPU, EBUSY, "objects that no queue uses" },
 	{ KFD_NR_MAP_MEMORY_TO_GPU, EINVAL,
-	  "addresses where nothing is mapped, the gpu_id of a card" },
+	  "addresses where that card has nothing mapped, the gpu_id of a card, "
+	  "with a small BAR VRAM of that card alone" },
+	{ KFD_NR_UNMAP_MEMORY_FROM_GPU, EINVAL,
+	  "the gpu_id of cards that have it mapped" },
+	{ KFD_NR_ACQUIRE_VM, EINVAL,
+	  "the gpu_id and a descriptor of the render node of one card" },
 	{ KFD_NR_MAP_MEMORY_TO_GPU, EFAULT,
 	  "user pages that are still there, an array of gpu_id" },
 	{ KFD_NR_ACQUIRE_VM, EBUSY, "the descriptor of the first call" },
@@ -306,26 +311,42 @@ void soft_explain_ioctl(struct soft_dev *d, unsigned long request,
 
 /* ----------------------------------------------------------------- DRM -- */
 
+/* What there is of the calls; NULL: the call is not there. */
+static const struct {
+	const char *name, *accepted;
+} drm_calls[] = {
+	[DRM_AMDGPU_GEM_CREATE] = { "GEM_CREATE",
+				    "1 byte or more of CPU, GTT or VRAM, as "
+				    "far as there is room" },
+	[DRM_AMDGPU_GEM_MMAP] = { "GEM_MMAP", "buffers of this file with CPU "
+					      "access" },
+	[DRM_AMDGPU_CTX] = { "CTX", "ALLOC, and FREE and QUERY_STATE of this "
+				    "file's contexts" },
+	[DRM_AMDGPU_BO_LIST] = { "BO_LIST", "lists of this file's buffers" },
+	[DRM_AMDGPU_CS] = { "CS",
+			    "IB chunks for one ring of GFX (0), COMPUTE (0..3) "
+			    "or DMA (0, 1), FENCE, DEPENDENCIES and BO_HANDLES; "
+			    "contexts made after the last reset" },
+	[DRM_AMDGPU_GEM_METADATA] = { "GEM_METADATA", "buffers of this file, "
+						      "256 bytes" },
+	[DRM_AMDGPU_GEM_WAIT_IDLE] = { "GEM_WAIT_IDLE",
+				       "buffers of this file" },
+	[DRM_AMDGPU_GEM_VA] = { "GEM_VA",
+				"MAP of whole pages of this file's buffers at "
+				"free addresses from 0x200000 on, and UNMAP "
+				"of what was mapped" },
+	[DRM_AMDGPU_WAIT_CS] = { "WAIT_CS", "what was submitted" },
+	[DRM_AMDGPU_GEM_OP] = { "GEM_OP", "buffers of this file" },
+	[DRM_AMDGPU_GEM_USERPTR] = { "GEM_USERPTR", NULL },
+	[DRM_AMDGPU_WAIT_FENCES] = { "WAIT_FENCES", "what was submitted" },
+	[DRM_AMDGPU_VM] = { "VM", NULL },
+	[DRM_AMDGPU_FENCE_TO_HANDLE] = { "FENCE_TO_HANDLE", NULL },
+	[DRM_AMDGPU_SCHED] = { "SCHED", NULL },
+};
+
 void soft_explain_drm(struct soft_dev *d, unsigned long request,
 		      const void *arg, int err_no)
 {
-	static const char *const names[] = {
-		[DRM_AMDGPU_GEM_CREATE] = "GEM_CREATE",
-		[DRM_AMDGPU_GEM_MMAP] = "GEM_MMAP",
-		[DRM_AMDGPU_CTX] = "CTX",
-		[DRM_AMDGPU_BO_LIST] = "BO_LIST",
-		[DRM_AMDGPU_CS] = "CS",
-		[DRM_AMDGPU_GEM_METADATA] = "GEM_METADATA",
-		[DRM_AMDGPU_GEM_WAIT_IDLE] = "GEM_WAIT_IDLE",
-		[DRM_AMDGPU_GEM_VA] = "GEM_VA",
-		[DRM_AMDGPU_WAIT_CS] = "WAIT_CS",
-		[DRM_AMDGPU_GEM_OP] = "GEM_OP",
-		[DRM_AMDGPU_GEM_USERPTR] = "GEM_USERPTR",
-		[DRM_AMDGPU_WAIT_FENCES] = "WAIT_FENCES",
-		[DRM_AMDGPU_VM] = "VM",
-		[DRM_AMDGPU_FENCE_TO_HANDLE] = "FENCE_TO_HANDLE",
-		[DRM_AMDGPU_SCHED] = "SCHED",
-	};
 	const unsigned nr = (unsigned)(_IOC_NR(request) - DRM_COMMAND_BASE);
 	struct drm_amdgpu_info info;
 
@@ -338,14 +359,15 @@ void soft_explain_drm(struct soft_dev *d, unsigned long request,
 				       "the answer");
 		return;
 	}
-	if (nr < ARRAY_SIZE(names) && names[nr])
-		soft_report(d, "refused: ioctl AMDGPU_%s: there are no "
-			       "graphics contexts, buffers and command "
-			       "submission here; accepted: AMDGPU_INFO, and "
-			       "compute through /dev/kfd (%s)", names[nr],
-			    strerror(err_no));
+	if (nr < ARRAY_SIZE(drm_calls) && drm_calls[nr].name)
+		soft_report(d, "refused: ioctl AMDGPU_%s: %s; accepted: %s",
+			    drm_calls[nr].name, strerror(err_no),
+			    drm_calls[nr].accepted ?
+				    drm_calls[nr].accepted :
+				    "the other calls, as this one is not there");
 	else
 		soft_report(d, "refused: ioctl of DRM 0x%08lx: not of a card "
 			       "without a display; accepted: VERSION, GET_CAP, "
-			       "AMDGPU_INFO (%s)", request, strerror(err_no));
+			       "GEM_CLOSE, PRIME and AMDGPU_* (%s)", request,
+			    strerror(err_no));
 }

@@ -68,7 +68,7 @@ uint8_t *soft_cp_reach(struct soft_queue *q, uint64_t va, uint64_t *n,
 {
 	struct soft_range r;
 
-	if (!soft_map_find(q->dev, va, &r) || (r.flags & need) != need) {
+	if (!soft_map_find(q->card, va, &r) || (r.flags & need) != need) {
 		soft_cp_fault(q, va, need, what);
 		return NULL;
 	}
@@ -110,13 +110,40 @@ static bool copy_bytes(struct soft_queue *q, uint64_t from, uint64_t to,
 	return true;
 }
 
+/* Dword i of the packet in work; false: a page fault.  Slice held. */
+static bool fetch_sdma_dword(struct soft_queue *q, uint32_t i, uint32_t *out)
+{
+	const uint64_t at = (q->read_index + i * 4ull) % q->ring_bytes;
+	const uint32_t *p = soft_cp_at(q, q->ring_base + at, 4, SOFT_MEM_READ,
+				       "ring");
+
+	if (p)
+		*out = __atomic_load_n(p, __ATOMIC_RELAXED);
+	return p;
+}
+
+/* A second destination's address follows the packet. */
+static bool is_broadcast(const struct packet *p)
+{
+	return SDMA_OP(p->dw[0]) == SDMA_COPY && !SDMA_SUB_OP(p->dw[0]) &&
+	       p->dw[0] >> 27 & 1;
+}
+
 static enum soft_done copy_linear(struct soft_queue *q, const struct packet *p)
 {
-	if (p->dw[0] >> 27 & 1)
-		return refuse_sdma(q, p, "two destinations (bit 27); accepted: "
-					 "one");
-	return copy_bytes(q, read_address(&p->dw[3]), read_address(&p->dw[5]),
-			  SDMA_COUNT(p->dw[1])) ? SOFT_DONE : SOFT_REFUSED;
+	const uint64_t from = read_address(&p->dw[3]);
+	const uint64_t bytes = SDMA_COUNT(p->dw[1]);
+	uint32_t second[2];
+
+	if (!copy_bytes(q, from, read_address(&p->dw[5]), bytes))
+		return SOFT_REFUSED;
+	if (!is_broadcast(p))
+		return SOFT_DONE;
+	for (uint32_t i = 0; i < 2; i++)
+		if (!fetch_sdma_dword(q, 7 + i, &second[i]))
+			return SOFT_REFUSED;
+	return copy_bytes(q, from, read_address(second), bytes) ? SOFT_DONE :
+								  SOFT_REFUSED;
 }
 
 /* One side of a copy of a window; everything in elements, pitches less 1. */
@@ -193,18 +220,6 @@ static enum soft_done const_fill(struct soft_queue *q, const struct packet *p)
 			return SOFT_REFUSED;
 	}
 	return SOFT_DONE;
-}
-
-/* Dword i of the packet in work; false: a page fault.  Slice held. */
-static bool fetch_sdma_dword(struct soft_queue *q, uint32_t i, uint32_t *out)
-{
-	const uint64_t at = (q->read_index + i * 4ull) % q->ring_bytes;
-	const uint32_t *p = soft_cp_at(q, q->ring_base + at, 4, SOFT_MEM_READ,
-				       "ring");
-
-	if (p)
-		*out = __atomic_load_n(p, __ATOMIC_RELAXED);
-	return p;
 }
 
 static enum soft_done write_linear(struct soft_queue *q, const struct packet *p)
@@ -403,7 +418,7 @@ static enum soft_done write_timestamp(struct soft_queue *q,
 		       "timestamp");
 	if (!d)
 		return SOFT_REFUSED;
-	__atomic_store_n(d, soft_gpu_clock(), __ATOMIC_RELEASE);
+	__atomic_store_n(d, soft_gpu_clock(q->card), __ATOMIC_RELEASE);
 	return SOFT_DONE;
 }
 
@@ -485,6 +500,8 @@ static enum soft_done run_sdma_packet(struct soft_queue *q, void *arg)
 			return SOFT_REFUSED;
 	if (op->op == SDMA_NOP)
 		p.data_dw = p.dw[0] >> 16 & 0x3fff;
+	else if (is_broadcast(&p))
+		p.data_dw = 2;
 	else if (op->op == SDMA_WRITE)
 		p.data_dw = (p.dw[3] & 0xfffff) + 1;
 	if (op->n_dw + p.data_dw > there)
@@ -494,10 +511,12 @@ static enum soft_done run_sdma_packet(struct soft_queue *q, void *arg)
 	done = op->fn(q, &p);
 	if (done != SOFT_DONE)
 		return done;
+	q->read_index += (op->n_dw + p.data_dw) * 4ull;
+	if (!q->rptr_va)
+		return SOFT_DONE; /* a ring of the kernel */
 	rptr = soft_cp_at(q, q->rptr_va, 8, SOFT_MEM_WRITE, "read index");
 	if (!rptr)
 		return SOFT_REFUSED;
-	q->read_index += (op->n_dw + p.data_dw) * 4ull;
 	__atomic_store_n(rptr, q->read_index, __ATOMIC_RELEASE);
 	return SOFT_DONE;
 }

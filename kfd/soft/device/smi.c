@@ -32,9 +32,10 @@ uint64_t soft_boot_ns(void)
 int soft_ioc_smi_events(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_smi_events *a = arg;
+	struct soft_card *c = soft_card_by_id(d, a->gpu_id);
 	int fd[2];
 
-	if (!soft_card_by_id(d, a->gpu_id))
+	if (!c)
 		return -EINVAL;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
 		       fd))
@@ -42,7 +43,7 @@ int soft_ioc_smi_events(struct soft_dev *d, void *arg)
 	/* The kernel's is not closed by exec. */
 	fcntl(fd[0], F_SETFD, 0);
 	pthread_mutex_lock(&d->smi_lock);
-	vec_push(&d->smi, ((struct soft_smi){ fd[1], 0 }));
+	vec_push(&d->smi, ((struct soft_smi){ c, fd[1], 0 }));
 	pthread_mutex_unlock(&d->smi_lock);
 	a->anon_fd = (uint32_t)fd[0];
 	return 0;
@@ -60,9 +61,10 @@ static bool update_mask(struct soft_smi *s)
 	return n < 0 && errno == EAGAIN;
 }
 
-void soft_smi_event(struct soft_dev *d, enum kfd_smi event,
+void soft_smi_event(struct soft_card *c, enum kfd_smi event,
 		    const char *fmt, ...)
 {
+	struct soft_dev *d = c->dev;
 	char line[MAX_LINE];
 	va_list ap;
 	int n;
@@ -78,7 +80,7 @@ void soft_smi_event(struct soft_dev *d, enum kfd_smi event,
 		if (!update_mask(s)) {
 			close(s->fd);
 			*s = d->smi.v[--d->smi.n];
-		} else if (s->mask >> (event - 1) & 1) {
+		} else if (s->card == c && s->mask >> (event - 1) & 1) {
 			(void)!send(s->fd, line, strlen(line),
 				    MSG_DONTWAIT | MSG_NOSIGNAL);
 		}

@@ -65,9 +65,10 @@ static int check_vmas(const vmas *v, uint64_t start, uint64_t end)
 
 /* ----------------------------------------------------------- the list -- */
 
-static bool is_mapped(const struct soft_svm *s)
+/* Has card i access? */
+static bool is_mapped(const struct soft_svm *s, unsigned i)
 {
-	return s->access != KFD_SVM_ATTR_NO_ACCESS;
+	return s->access[i] != KFD_SVM_ATTR_NO_ACCESS;
 }
 
 /* The first range that ends after va. */
@@ -119,13 +120,14 @@ bool soft_svm_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size)
 	return i < d->svm.n && d->svm.v[i].start < va + size;
 }
 
-bool soft_svm_covers(struct soft_dev *d, uint64_t va, uint64_t size)
+bool soft_svm_covers(struct soft_card *c, uint64_t va, uint64_t size)
 {
+	const struct soft_dev *d = c->dev;
 	size_t i = range_after(d, va);
 
 	for (uint64_t at = va; at < va + size; i++) {
 		if (i == d->svm.n || d->svm.v[i].start > at ||
-		    !is_mapped(&d->svm.v[i]) ||
+		    !is_mapped(&d->svm.v[i], c->index) ||
 		    !(d->svm.v[i].flags & KFD_SVM_FLAG_ALWAYS_MAPPED))
 			return false;
 		at = d->svm.v[i].start + d->svm.v[i].size;
@@ -168,12 +170,13 @@ static int range_pieces(const struct soft_svm *s, const vmas *v, ranges *out)
 }
 
 /*
- * Bring the map of [lo, hi), which no range and no piece of the map goes
- * across, to what the ranges say.
+ * Bring the card's map of [lo, hi), which no range and no piece of the map
+ * goes across, to what the ranges say.
  */
-static int map_ranges_held(struct soft_dev *d, uint64_t lo, uint64_t hi,
-			   const vmas *v)
+static int map_card_held(struct soft_card *c, uint64_t lo, uint64_t hi,
+			 const vmas *v)
 {
+	const struct soft_dev *d = c->dev;
 	ranges all = { 0 };
 	int ret = 0;
 
@@ -181,7 +184,7 @@ static int map_ranges_held(struct soft_dev *d, uint64_t lo, uint64_t hi,
 	     i < d->svm.n && d->svm.v[i].start < hi; i++) {
 		const size_t n = all.n;
 		const uint64_t size = n ? all.v[n - 1].size_bytes : 0;
-		const int r = is_mapped(&d->svm.v[i]) ?
+		const int r = is_mapped(&d->svm.v[i], c->index) ?
 				      range_pieces(&d->svm.v[i], v, &all) :
 				      0;
 
@@ -192,8 +195,21 @@ static int map_ranges_held(struct soft_dev *d, uint64_t lo, uint64_t hi,
 		if (n)
 			all.v[n - 1].size_bytes = size;
 	}
-	soft_map_replace_held(d, lo, hi, all.v, all.n);
+	soft_map_replace_held(c, lo, hi, all.v, all.n);
 	vec_fini(&all);
+	return ret;
+}
+
+static int map_ranges_held(struct soft_dev *d, uint64_t lo, uint64_t hi,
+			   const vmas *v)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < d->n_cards; i++) {
+		const int r = map_card_held(&d->card[i], lo, hi, v);
+
+		ret = r ? r : ret;
+	}
 	return ret;
 }
 
@@ -208,7 +224,20 @@ static int map_ranges(struct soft_dev *d, uint64_t lo, uint64_t hi,
 	return ret;
 }
 
-/* Whole ranges and whole pieces of the map, which may go across ranges. */
+/* Whole pieces of the card's map, which may go across ranges. */
+static void widen_by_map(struct soft_card *c, uint64_t *lo, uint64_t *hi)
+{
+	struct soft_range r;
+
+	if (soft_svm_overlaps(c->dev, *lo, 1) && soft_map_find(c, *lo, &r) &&
+	    r.va < *lo)
+		*lo = r.va;
+	if (soft_svm_overlaps(c->dev, *hi - 1, 1) &&
+	    soft_map_find(c, *hi - 1, &r) && r.va + r.size_bytes > *hi)
+		*hi = r.va + r.size_bytes;
+}
+
+/* Whole ranges and whole pieces of the maps. */
 static void widen_span(struct soft_dev *d, uint64_t *lo, uint64_t *hi)
 {
 	uint64_t from, to;
@@ -216,21 +245,28 @@ static void widen_span(struct soft_dev *d, uint64_t *lo, uint64_t *hi)
 	do {
 		const size_t i = range_after(d, *lo),
 			     k = range_after(d, *hi - 1);
-		struct soft_range r;
 
 		from = *lo, to = *hi;
 		if (i < d->svm.n && d->svm.v[i].start < *lo)
 			*lo = d->svm.v[i].start;
 		if (k < d->svm.n && d->svm.v[k].start < *hi)
 			*hi = d->svm.v[k].start + d->svm.v[k].size;
-		if (soft_svm_overlaps(d, *lo, 1) &&
-		    soft_map_find(d, *lo, &r) && r.va < *lo)
-			*lo = r.va;
-		if (soft_svm_overlaps(d, *hi - 1, 1) &&
-		    soft_map_find(d, *hi - 1, &r) &&
-		    r.va + r.size_bytes > *hi)
-			*hi = r.va + r.size_bytes;
+		for (unsigned c = 0; c < d->n_cards; c++)
+			widen_by_map(&d->card[c], lo, hi);
 	} while (from != *lo || to != *hi);
+}
+
+static void tell_unmapped(struct soft_dev *d, const struct soft_svm *s)
+{
+	for (unsigned i = 0; i < d->n_cards; i++)
+		if (is_mapped(s, i))
+			soft_smi_event(&d->card[i], KFD_SMI_UNMAP_FROM_GPU,
+				       "%" PRIu64 " -%d @%" PRIx64 "(%" PRIx64
+				       ") %x %d\n", soft_boot_ns(),
+				       (int)d->pid, s->start / KFD_PAGE_BYTES,
+				       s->size / KFD_PAGE_BYTES,
+				       d->card[i].gpu_id,
+				       KFD_SMI_UNMAP_FROM_CPU);
 }
 
 void soft_svm_unmapped(struct soft_dev *d, uint64_t va, uint64_t size)
@@ -248,14 +284,7 @@ void soft_svm_unmapped(struct soft_dev *d, uint64_t va, uint64_t size)
 	for (i = n = range_after(d, va);
 	     n < d->svm.n && d->svm.v[n].start < end; n++) {
 		range_uncharge(d, &d->svm.v[n]);
-		if (is_mapped(&d->svm.v[n]))
-			soft_smi_event(d, KFD_SMI_UNMAP_FROM_GPU,
-				       "%" PRIu64 " -%d @%" PRIx64 "(%" PRIx64
-				       ") %x %d\n", soft_boot_ns(),
-				       (int)d->pid,
-				       d->svm.v[n].start / KFD_PAGE_BYTES,
-				       d->svm.v[n].size / KFD_PAGE_BYTES,
-				       SOFT_GPU_ID, KFD_SMI_UNMAP_FROM_CPU);
+		tell_unmapped(d, &d->svm.v[n]);
 	}
 	memmove(&d->svm.v[i], &d->svm.v[n],
 		(d->svm.n - n) * sizeof(*d->svm.v));
@@ -286,10 +315,12 @@ int soft_svm_mprotect(struct soft_dev *d, void *addr, size_t size, int prot)
 void soft_svm_end(struct soft_dev *d)
 {
 	for (size_t i = 0; i < d->svm.n; i++) {
-		range_uncharge(d, &d->svm.v[i]);
-		soft_map_replace(d, d->svm.v[i].start,
-				 d->svm.v[i].start + d->svm.v[i].size, NULL,
-				 0);
+		const struct soft_svm *s = &d->svm.v[i];
+
+		range_uncharge(d, s);
+		for (unsigned c = 0; c < d->n_cards; c++)
+			soft_map_replace(&d->card[c], s->start,
+					 s->start + s->size, NULL, 0);
 	}
 	d->svm.n = 0;
 }
@@ -328,8 +359,8 @@ static int check_attrs(struct soft_dev *d, const struct kfd_svm_attr *a,
 	return 0;
 }
 
-static void apply_attrs(struct soft_svm *s, const struct kfd_svm_attr *a,
-			uint32_t n)
+static void apply_attrs(struct soft_dev *d, struct soft_svm *s,
+			const struct kfd_svm_attr *a, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t v = a[i].value;
@@ -352,21 +383,24 @@ static void apply_attrs(struct soft_svm *s, const struct kfd_svm_attr *a,
 						   v : KFD_SVM_GRANULARITY_MAX);
 			break;
 		default:
-			s->access = a[i].type;
+			s->access[soft_card_by_id(d, v)->index] = a[i].type;
 		}
 	}
 }
 
 static struct soft_svm default_range(uint64_t start, uint64_t size)
 {
-	return (struct soft_svm){
+	struct soft_svm s = {
 		.start = start, .size = size,
 		.flags = KFD_SVM_FLAG_HOST_ACCESS | KFD_SVM_FLAG_COHERENT,
 		.preferred = KFD_SVM_LOCATION_UNDEFINED,
 		.prefetch = KFD_SVM_LOCATION_UNDEFINED,
-		.access = KFD_SVM_ATTR_NO_ACCESS,
 		.granularity = KFD_SVM_GRANULARITY_DEFAULT,
 	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(s.access); i++)
+		s.access[i] = KFD_SVM_ATTR_NO_ACCESS;
+	return s;
 }
 
 /* Ranges with default attributes wherever [start, end) has none. */
@@ -388,32 +422,55 @@ static int fill_gaps(struct soft_dev *d, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* Account for the prefetch; without room in VRAM the pages stay. */
-static void migrate_range(struct soft_dev *d, struct soft_svm *s)
+/* Account for the move between a card and the host, either to or from. */
+static void move_range(struct soft_card *c, struct soft_svm *s, uint32_t to)
 {
+	const struct soft_dev *d = c->dev;
 	const uint64_t at = s->start / KFD_PAGE_BYTES,
 		       n = s->size / KFD_PAGE_BYTES;
-	const uint32_t to = s->prefetch, from = s->location;
-	struct soft_card *c = soft_card_by_id(d, to);
+	const uint32_t from = s->location;
 
-	if (to == KFD_SVM_LOCATION_UNDEFINED || to == from)
-		return;
-	if (c && s->size > d->o.vram_bytes - c->vram_used)
-		return;
-	soft_smi_event(d, KFD_SMI_MIGRATE_START,
+	soft_smi_event(c, KFD_SMI_MIGRATE_START,
 		       "%" PRIu64 " -%d @%" PRIx64 "(%" PRIx64
 		       ") %x->%x %x:%x %d\n", soft_boot_ns(), (int)d->pid, at,
 		       n, from, to, s->prefetch, s->preferred,
 		       KFD_SMI_MIGRATE_PREFETCH);
 	if (from)
-		soft_card_by_id(d, from)->vram_used -= s->size;
-	if (c)
+		c->vram_used -= s->size;
+	else
 		c->vram_used += s->size;
 	s->location = to;
-	soft_smi_event(d, KFD_SMI_MIGRATE_END,
+	soft_smi_event(c, KFD_SMI_MIGRATE_END,
 		       "%" PRIu64 " -%d @%" PRIx64 "(%" PRIx64
 		       ") %x->%x %d\n", soft_boot_ns(), (int)d->pid, at, n,
 		       from, to, KFD_SMI_MIGRATE_PREFETCH);
+}
+
+/*
+ * Account for the prefetch; without room in VRAM the pages stay.  Between two
+ * cards they go by the host's memory.
+ */
+static void migrate_range(struct soft_dev *d, struct soft_svm *s)
+{
+	const uint32_t to = s->prefetch;
+	struct soft_card *from = soft_card_by_id(d, s->location),
+			 *c = soft_card_by_id(d, to);
+
+	if (to == KFD_SVM_LOCATION_UNDEFINED || to == s->location)
+		return;
+	if (c && s->size > d->o.vram_bytes - c->vram_used)
+		return;
+	if (from)
+		move_range(from, s, 0);
+	if (c)
+		move_range(c, s, to);
+}
+
+/* By a buffer of KFD or DRM. */
+static bool is_taken(const struct soft_dev *d, uint64_t start, uint64_t size)
+{
+	return soft_bo_overlaps(d, start, size) ||
+	       soft_drm_overlaps(d, start, size);
 }
 
 static int set_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
@@ -436,7 +493,7 @@ static int set_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
 			      check_vmas(&asked, start, end) : -ENOMEM;
 		vec_fini(&asked);
 	}
-	if (!ret && soft_bo_overlaps(d, start, a->size))
+	if (!ret && is_taken(d, start, a->size))
 		ret = -EADDRINUSE;
 	if (!ret) {
 		soft_guard_take();
@@ -446,7 +503,7 @@ static int set_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
 	}
 	for (size_t i = range_after(d, start);
 	     !ret && i < d->svm.n && d->svm.v[i].start < end; i++) {
-		apply_attrs(&d->svm.v[i], attr, a->nattr);
+		apply_attrs(d, &d->svm.v[i], attr, a->nattr);
 		migrate_range(d, &d->svm.v[i]);
 	}
 	if (!ret)
@@ -474,8 +531,9 @@ static struct soft_svm common_attrs(const struct soft_dev *d, uint64_t start,
 			c.preferred = KFD_SVM_LOCATION_UNDEFINED;
 		if (s->prefetch != c.prefetch)
 			c.prefetch = KFD_SVM_LOCATION_UNDEFINED;
-		if (s->access != c.access)
-			c.access = KFD_SVM_ATTR_NO_ACCESS;
+		for (unsigned k = 0; k < d->n_cards; k++)
+			if (s->access[k] != c.access[k])
+				c.access[k] = KFD_SVM_ATTR_NO_ACCESS;
 		if (s->granularity < c.granularity)
 			c.granularity = s->granularity;
 		c.flags &= s->flags;
@@ -504,7 +562,7 @@ static int get_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
 
 	ret = vmas_read(start, end, &v) ? check_vmas(&v, start, end) : -ENOMEM;
 	vec_fini(&v);
-	if (!ret && soft_bo_overlaps(d, start, a->size))
+	if (!ret && is_taken(d, start, a->size))
 		ret = -EADDRINUSE;
 	for (uint32_t i = 0; !ret && i < a->nattr; i++)
 		if (!can_get(attr[i].type))
@@ -513,6 +571,9 @@ static int get_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
 		return ret;
 	c = common_attrs(d, start, end, &flags_or);
 	for (uint32_t i = 0; i < a->nattr; i++) {
+		const struct soft_card *card =
+			soft_card_by_id(d, attr[i].value);
+
 		if (attr[i].type == KFD_SVM_ATTR_PREFERRED_LOC)
 			attr[i].value = c.preferred;
 		else if (attr[i].type == KFD_SVM_ATTR_PREFETCH_LOC)
@@ -523,8 +584,8 @@ static int get_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
 			attr[i].value = ~flags_or;
 		else if (attr[i].type == KFD_SVM_ATTR_GRANULARITY)
 			attr[i].value = c.granularity;
-		else if (soft_card_by_id(d, attr[i].value))
-			attr[i].type = c.access;
+		else if (card)
+			attr[i].type = c.access[card->index];
 		else
 			return -EINVAL;
 	}
@@ -533,7 +594,7 @@ static int get_attrs(struct soft_dev *d, const struct kfd_ioc_svm *a,
 
 static bool has_vm(const struct soft_dev *d)
 {
-	for (size_t i = 0; i < SOFT_CARDS; i++)
+	for (unsigned i = 0; i < d->n_cards; i++)
 		if (d->card[i].vm_file)
 			return true;
 	return false;

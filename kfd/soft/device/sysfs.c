@@ -1,11 +1,15 @@
 /*
- * kfd/soft/device/sysfs.c - sysfs of the PCI function: identity, memory use,
- * clocks, hwmon and the DRM nodes, and the symbolic links by which programs
- * find it.
+ * kfd/soft/device/sysfs.c - sysfs of the cards' PCI functions: identity, memory
+ * use, clocks, hwmon and the DRM nodes, and the symbolic links by which
+ * programs find them.
  *
- * topology.c has /sys/class/kfd, discovery.c the chip's blocks.  The same tables answer read_file()
- * and list_dir() of the driver and fill the tree of real files that other
- * programs are shown (soft_sysfs_export).
+ * topology.c has /sys/class/kfd, discovery.c the chip's blocks.  The same
+ * tables answer read_file() and list_dir() of the driver and fill the tree of
+ * real files that other programs are shown (soft_sysfs_export).
+ *
+ * In the tables {c} is the number of a card, {r} its render node's, {p} its PCI
+ * address, {d} its folder and {u} its unique id; what has one of them, or is
+ * below a card's folder, is there for each card.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +24,6 @@
 #define KFD_DIR "/sys/devices/virtual/kfd/kfd"
 #define DRIVER "/sys/bus/pci/drivers/amdgpu"
 #define MODULE "/sys/module/amdgpu"
-#define DISCOVERY SOFT_PCI_DIR "/ip_discovery" /* discovery.c */
 
 /* ------------------------------------------------------------ contents -- */
 
@@ -45,20 +48,22 @@ enum number {
 	N_MCLK_HZ,
 };
 
-typedef void content(struct soft_dev *d, const struct soft_sensors *s,
+typedef void content(struct soft_card *c, const struct soft_sensors *s,
 		     struct buf *out);
 
-static uint64_t used_bytes(struct soft_dev *d, bool host)
+static uint64_t used_bytes(struct soft_card *c, bool host)
 {
 	uint64_t vram, gtt;
 
-	soft_memory_usage(&d->card[0], &vram, &gtt);
+	soft_memory_usage(c, &vram, &gtt);
 	return host ? gtt : vram;
 }
 
-static uint64_t number_of(struct soft_dev *d, const struct soft_sensors *s,
+static uint64_t number_of(struct soft_card *c, const struct soft_sensors *s,
 			  enum number number)
 {
+	const struct soft_dev *d = c->dev;
+
 	switch (number) {
 	case NOT_A_NUMBER:
 		break;
@@ -67,15 +72,15 @@ static uint64_t number_of(struct soft_dev *d, const struct soft_sensors *s,
 	case N_VRAM_TOTAL:
 		return d->o.vram_bytes;
 	case N_VRAM_USED:
-		return used_bytes(d, false);
+		return used_bytes(c, false);
 	case N_VISIBLE_TOTAL:
 		return soft_visible_bytes(d);
 	case N_VISIBLE_USED:
-		return d->o.small_bar ? 0 : used_bytes(d, false);
+		return d->o.small_bar ? 0 : used_bytes(c, false);
 	case N_GTT_TOTAL:
 		return d->sys_limit;
 	case N_GTT_USED:
-		return used_bytes(d, true);
+		return used_bytes(c, true);
 	case N_EDGE:
 		return s->edge_mc;
 	case N_JUNCTION:
@@ -113,7 +118,7 @@ static void levels(struct buf *out, const unsigned *mhz, size_t n, unsigned now)
 }
 
 /* Two levels and, between them, where it is now. */
-static void show_sclk(struct soft_dev *d, const struct soft_sensors *s,
+static void show_sclk(struct soft_card *c, const struct soft_sensors *s,
 		      struct buf *out)
 {
 	const unsigned mhz[] = { SOFT_SCLK_MIN_MHZ, s->sclk_mhz,
@@ -122,33 +127,33 @@ static void show_sclk(struct soft_dev *d, const struct soft_sensors *s,
 			     s->sclk_mhz != SOFT_SCLK_MAX_MHZ;
 	const unsigned ends[] = { SOFT_SCLK_MIN_MHZ, SOFT_SCLK_MAX_MHZ };
 
-	(void)d;
+	(void)c;
 	levels(out, between ? mhz : ends, between ? 3 : 2, s->sclk_mhz);
 }
 
-static void show_mclk(struct soft_dev *d, const struct soft_sensors *s,
+static void show_mclk(struct soft_card *c, const struct soft_sensors *s,
 		      struct buf *out)
 {
 	const unsigned mhz[] = { SOFT_MCLK_MIN_MHZ, 456, 772,
 				 SOFT_MCLK_MAX_MHZ };
 
-	(void)d;
+	(void)c;
 	levels(out, mhz, ARRAY_SIZE(mhz), s->mclk_mhz);
 }
 
 /* The standard header of PCI configuration space. */
-static void pci_config(struct soft_dev *d, const struct soft_sensors *s,
+static void pci_config(struct soft_card *c, const struct soft_sensors *s,
 		       struct buf *out)
 {
-	uint8_t c[256] = {
+	uint8_t b[256] = {
 		0x02, 0x10, 0x4c, 0x74, /* vendor, device */
 		0x07, 0x04, 0x10, 0x00, /* command, status */
 		SOFT_PCI_REV, 0x00, 0x00, 0x03, /* revision, VGA controller */
 	};
 
-	(void)d, (void)s;
-	c[0x2c] = 0x02, c[0x2d] = 0x10, c[0x2e] = 0x3b, c[0x2f] = 0x0e;
-	buf_add(out, c, sizeof(c));
+	(void)c, (void)s;
+	b[0x2c] = 0x02, b[0x2d] = 0x10, b[0x2e] = 0x3b, b[0x2f] = 0x0e;
+	buf_add(out, b, sizeof(b));
 }
 
 /* --------------------------------------------------------------- files -- */
@@ -172,7 +177,7 @@ static const struct file {
 	{ "local_cpulist", .text = "0" },
 	{ "uevent",
 	  .text = "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:744C\n"
-		  "PCI_SUBSYS_ID=1002:0E3B\nPCI_SLOT_NAME=0000:03:00.0\n"
+		  "PCI_SUBSYS_ID=1002:0E3B\nPCI_SLOT_NAME={p}\n"
 		  "MODALIAS=pci:v00001002d0000744Csv00001002sd00000E3Bbc03sc00i00" },
 	{ "resource", .text = "0x0000000000000000 0x0000000000000000 "
 			      "0x0000000000000000" },
@@ -181,7 +186,7 @@ static const struct file {
 	{ "current_link_width", .text = "16" },
 	{ "max_link_speed", .text = "16.0 GT/s PCIe" },
 	{ "max_link_width", .text = "16" },
-	{ "unique_id", .text = "7430736f66743030" },
+	{ "unique_id", .text = "{u}" },
 	{ "vbios_version", .text = "T0-SOFT-0000" },
 	{ "pcie_replay_count", .text = "0" },
 	{ "gpu_busy_percent", .number = N_LOAD },
@@ -200,47 +205,50 @@ static const struct file {
 	{ "fw_version/pfp_fw_version", .text = "0x000005f5" },
 	{ "fw_version/mec_fw_version", .text = "0x000001ee" },
 	{ "fw_version/sdma_fw_version", .text = "0x00000014" },
-	{ "drm/card0/dev", .text = "226:0" },
-	{ "drm/card0/uevent",
-	  .text = "MAJOR=226\nMINOR=0\nDEVNAME=dri/card0\nDEVTYPE=drm_minor" },
-	{ "drm/renderD128/dev", .text = "226:128" },
-	{ "drm/renderD128/uevent",
-	  .text = "MAJOR=226\nMINOR=128\nDEVNAME=dri/renderD128\nDEVTYPE=drm_minor" },
-	{ "hwmon/hwmon0/name", .text = "amdgpu" },
-	{ "hwmon/hwmon0/temp1_input", .number = N_EDGE },
-	{ "hwmon/hwmon0/temp1_label", .text = "edge" },
-	{ "hwmon/hwmon0/temp1_crit", .text = "100000" },
-	{ "hwmon/hwmon0/temp2_input", .number = N_JUNCTION },
-	{ "hwmon/hwmon0/temp2_label", .text = "junction" },
-	{ "hwmon/hwmon0/temp2_crit", .text = "110000" },
-	{ "hwmon/hwmon0/temp3_input", .number = N_MEMORY },
-	{ "hwmon/hwmon0/temp3_label", .text = "mem" },
-	{ "hwmon/hwmon0/temp3_crit", .text = "108000" },
-	{ "hwmon/hwmon0/power1_average", .number = N_POWER },
-	{ "hwmon/hwmon0/power1_label", .text = "PPT" },
-	{ "hwmon/hwmon0/power1_cap", .text = "355000000" },
-	{ "hwmon/hwmon0/power1_cap_default", .text = "355000000" },
-	{ "hwmon/hwmon0/power1_cap_max", .text = "408000000" },
-	{ "hwmon/hwmon0/power1_cap_min", .text = "0" },
-	{ "hwmon/hwmon0/fan1_input", .number = N_FAN },
-	{ "hwmon/hwmon0/fan1_min", .text = "0" },
-	{ "hwmon/hwmon0/fan1_max", .text = "3300" },
-	{ "hwmon/hwmon0/pwm1", .number = N_PWM },
-	{ "hwmon/hwmon0/pwm1_enable", .text = "2" },
-	{ "hwmon/hwmon0/pwm1_min", .text = "0" },
-	{ "hwmon/hwmon0/pwm1_max", .text = "255" },
-	{ "hwmon/hwmon0/in0_input", .number = N_VDDGFX },
-	{ "hwmon/hwmon0/in0_label", .text = "vddgfx" },
-	{ "hwmon/hwmon0/freq1_input", .number = N_SCLK_HZ },
-	{ "hwmon/hwmon0/freq1_label", .text = "sclk" },
-	{ "hwmon/hwmon0/freq2_input", .number = N_MCLK_HZ },
-	{ "hwmon/hwmon0/freq2_label", .text = "mclk" },
+	{ "drm/card{c}/dev", .text = "226:{c}" },
+	{ "drm/card{c}/uevent",
+	  .text = "MAJOR=226\nMINOR={c}\nDEVNAME=dri/card{c}\nDEVTYPE=drm_minor" },
+	{ "drm/renderD{r}/dev", .text = "226:{r}" },
+	{ "drm/renderD{r}/uevent",
+	  .text = "MAJOR=226\nMINOR={r}\nDEVNAME=dri/renderD{r}\nDEVTYPE=drm_minor" },
+	{ "hwmon/hwmon{c}/name", .text = "amdgpu" },
+	{ "hwmon/hwmon{c}/temp1_input", .number = N_EDGE },
+	{ "hwmon/hwmon{c}/temp1_label", .text = "edge" },
+	{ "hwmon/hwmon{c}/temp1_crit", .text = "100000" },
+	{ "hwmon/hwmon{c}/temp2_input", .number = N_JUNCTION },
+	{ "hwmon/hwmon{c}/temp2_label", .text = "junction" },
+	{ "hwmon/hwmon{c}/temp2_crit", .text = "110000" },
+	{ "hwmon/hwmon{c}/temp3_input", .number = N_MEMORY },
+	{ "hwmon/hwmon{c}/temp3_label", .text = "mem" },
+	{ "hwmon/hwmon{c}/temp3_crit", .text = "108000" },
+	{ "hwmon/hwmon{c}/power1_average", .number = N_POWER },
+	{ "hwmon/hwmon{c}/power1_label", .text = "PPT" },
+	{ "hwmon/hwmon{c}/power1_cap", .text = "355000000" },
+	{ "hwmon/hwmon{c}/power1_cap_default", .text = "355000000" },
+	{ "hwmon/hwmon{c}/power1_cap_max", .text = "408000000" },
+	{ "hwmon/hwmon{c}/power1_cap_min", .text = "0" },
+	{ "hwmon/hwmon{c}/fan1_input", .number = N_FAN },
+	{ "hwmon/hwmon{c}/fan1_min", .text = "0" },
+	{ "hwmon/hwmon{c}/fan1_max", .text = "3300" },
+	{ "hwmon/hwmon{c}/pwm1", .number = N_PWM },
+	{ "hwmon/hwmon{c}/pwm1_enable", .text = "2" },
+	{ "hwmon/hwmon{c}/pwm1_min", .text = "0" },
+	{ "hwmon/hwmon{c}/pwm1_max", .text = "255" },
+	{ "hwmon/hwmon{c}/in0_input", .number = N_VDDGFX },
+	{ "hwmon/hwmon{c}/in0_label", .text = "vddgfx" },
+	{ "hwmon/hwmon{c}/freq1_input", .number = N_SCLK_HZ },
+	{ "hwmon/hwmon{c}/freq1_label", .text = "sclk" },
+	{ "hwmon/hwmon{c}/freq2_input", .number = N_MCLK_HZ },
+	{ "hwmon/hwmon{c}/freq2_label", .text = "mclk" },
 	{ KFD_DIR "/dev", .text = "511:0" },
 	{ KFD_DIR "/uevent", .text = "MAJOR=511\nMINOR=0\nDEVNAME=kfd" },
 	{ KFD_DIR "/proc/", .text = NULL }, /* a folder, empty */
-	{ DISCOVERY "/", .text = NULL },
+	{ "ip_discovery/", .text = NULL }, /* discovery.c */
 	{ MODULE "/initstate", .text = "live" },
 	{ MODULE "/refcnt", .text = "1" },
+	{ MODULE "/parameters/cwsr_enable", .text = "1" },
+	{ MODULE "/parameters/emu_mode", .text = "0" },
+	{ KFD_SOFT_MARK, .text = "1" },
 	{ DRIVER "/bind", .text = "" },
 	{ "/proc/modules",
 	  .text = "amdgpu 11000000 1 - Live 0x0000000000000000" },
@@ -251,19 +259,19 @@ static const struct link {
 	const char *path, *to;
 } links[] = {
 	{ "/sys/class/kfd/kfd", KFD_DIR },
-	{ "/sys/class/drm/card0", SOFT_PCI_DIR "/drm/card0" },
-	{ "/sys/class/drm/renderD128", SOFT_PCI_DIR "/drm/renderD128" },
-	{ "/sys/dev/char/226:0", SOFT_PCI_DIR "/drm/card0" },
-	{ "/sys/dev/char/226:128", SOFT_PCI_DIR "/drm/renderD128" },
-	{ "/sys/class/hwmon/hwmon0", SOFT_PCI_DIR "/hwmon/hwmon0" },
-	{ "/sys/bus/pci/devices/0000:03:00.0", SOFT_PCI_DIR },
-	{ SOFT_PCI_DIR "/drm/card0/device", SOFT_PCI_DIR },
-	{ SOFT_PCI_DIR "/drm/card0/subsystem", "/sys/class/drm" },
-	{ SOFT_PCI_DIR "/drm/renderD128/device", SOFT_PCI_DIR },
-	{ SOFT_PCI_DIR "/drm/renderD128/subsystem", "/sys/class/drm" },
-	{ SOFT_PCI_DIR "/hwmon/hwmon0/device", SOFT_PCI_DIR },
-	{ SOFT_PCI_DIR "/subsystem", "/sys/bus/pci" },
-	{ SOFT_PCI_DIR "/driver", DRIVER },
+	{ "/sys/class/drm/card{c}", "{d}/drm/card{c}" },
+	{ "/sys/class/drm/renderD{r}", "{d}/drm/renderD{r}" },
+	{ "/sys/dev/char/226:{c}", "{d}/drm/card{c}" },
+	{ "/sys/dev/char/226:{r}", "{d}/drm/renderD{r}" },
+	{ "/sys/class/hwmon/hwmon{c}", "{d}/hwmon/hwmon{c}" },
+	{ "/sys/bus/pci/devices/{p}", "{d}" },
+	{ "{d}/drm/card{c}/device", "{d}" },
+	{ "{d}/drm/card{c}/subsystem", "/sys/class/drm" },
+	{ "{d}/drm/renderD{r}/device", "{d}" },
+	{ "{d}/drm/renderD{r}/subsystem", "/sys/class/drm" },
+	{ "{d}/hwmon/hwmon{c}/device", "{d}" },
+	{ "{d}/subsystem", "/sys/bus/pci" },
+	{ "{d}/driver", DRIVER },
 	{ DRIVER "/module", MODULE },
 };
 
@@ -276,71 +284,183 @@ static const char *path_below(const char *path, const char *dir)
 		       path + n : NULL;
 }
 
-/* Follow the links in `path` into out[size]; false if it gets too long. */
-static bool resolve_links(const char *path, char *out, size_t size)
+/* ------------------------------------------------------ rows, per card -- */
+
+/* out[TEXT] = `text` with what stands in braces as it is for the card. */
+#define TEXT 320
+static void expand_text(const struct soft_card *c, const char *text,
+			char out[TEXT])
 {
-	char next[512];
+	const unsigned i = c->index;
+	size_t n = 0;
 
-	if (snprintf(out, size, "%s", path) >= (int)size)
-		return false;
-	for (size_t i = 0, hops = 0; i < ARRAY_SIZE(links) && hops < 16; i++) {
-		const char *rest = path_below(out, links[i].path);
+	for (; *text && n < TEXT - 1; text++) {
+		char *at = out + n;
+		const size_t room = TEXT - n;
 
-		if (!rest)
+		if (*text != '{') {
+			out[n++] = *text;
 			continue;
-		if (snprintf(next, sizeof(next), "%s%s", links[i].to, rest) >=
-			    (int)sizeof(next) ||
-		    strlen(next) >= size)
-			return false;
-		memcpy(out, next, strlen(next) + 1);
-		i = (size_t)-1;
-		hops++;
+		}
+		if (text[1] == 'c')
+			snprintf(at, room, "%u", i);
+		else if (text[1] == 'r')
+			snprintf(at, room, "%u", SOFT_RENDER_MINOR + i);
+		else if (text[1] == 'p')
+			snprintf(at, room, "0000:%02x:00.0", SOFT_PCI_BUS(i));
+		else if (text[1] == 'u')
+			snprintf(at, room, "%llx", SOFT_UNIQUE_ID + i);
+		else
+			snprintf(at, room, "/sys/devices/pci0000:00/"
+				 "0000:00:01.0/0000:%02x:00.0",
+				 SOFT_PCI_BUS(i));
+		n += strlen(at);
+		text += 2;
+	}
+	out[n] = '\0';
+}
+
+/* A file or a link: a row of its table, and the card that it is of. */
+struct place {
+	size_t next_row;
+	unsigned next_card;
+	const struct file *file;
+	struct soft_card *card;
+	char path[TEXT], to[TEXT];
+};
+
+/* The place of the row, or of the card, that comes next; all zero: the first. */
+static bool next_place(struct soft_dev *d, struct place *p, size_t rows,
+		       bool per_card, size_t *row)
+{
+	if (p->next_row == rows)
+		return false;
+	*row = p->next_row;
+	p->card = &d->card[p->next_card];
+	if (!per_card || ++p->next_card == d->n_cards) {
+		p->next_card = 0;
+		p->next_row++;
 	}
 	return true;
 }
 
-static void file_path(const struct file *f, char out[256])
+static bool next_file(struct soft_dev *d, struct place *p)
 {
-	if (f->path[0] == '/')
-		snprintf(out, 256, "%s", f->path);
-	else
-		snprintf(out, 256, SOFT_PCI_DIR "/%s", f->path);
+	const bool of_card = p->next_row < ARRAY_SIZE(files) &&
+			     files[p->next_row].path[0] != '/';
+	char text[TEXT];
+	size_t row;
+
+	if (!next_place(d, p, ARRAY_SIZE(files), of_card, &row))
+		return false;
+	p->file = &files[row];
+	snprintf(text, sizeof(text), "%s%s", of_card ? "{d}/" : "",
+		 p->file->path);
+	expand_text(p->card, text, p->path);
+	return true;
 }
 
-static void file_text(struct soft_dev *d, const struct file *f, struct buf *out)
+static bool next_link(struct soft_dev *d, struct place *p)
+{
+	const bool of_card = p->next_row < ARRAY_SIZE(links) &&
+			     strchr(links[p->next_row].path, '{');
+	size_t row;
+
+	if (!next_place(d, p, ARRAY_SIZE(links), of_card, &row))
+		return false;
+	expand_text(p->card, links[row].path, p->path);
+	expand_text(p->card, links[row].to, p->to);
+	return true;
+}
+
+/* Follow one link in `path`; false: there is none, or it gets too long. */
+static bool follow_link(struct soft_dev *d, char *path, size_t size,
+			bool *too_long)
+{
+	struct place p = { 0 };
+
+	while (next_link(d, &p)) {
+		const char *rest = path_below(path, p.path);
+		char next[512];
+
+		if (!rest)
+			continue;
+		*too_long = (size_t)snprintf(next, sizeof(next), "%s%s", p.to,
+					     rest) >= sizeof(next) ||
+			    strlen(next) >= size;
+		if (!*too_long)
+			memcpy(path, next, strlen(next) + 1);
+		return !*too_long;
+	}
+	return false;
+}
+
+/* Follow the links in `path` into out[size]; false if it gets too long. */
+static bool resolve_links(struct soft_dev *d, const char *path, char *out,
+			  size_t size)
+{
+	bool too_long = false;
+
+	if (snprintf(out, size, "%s", path) >= (int)size)
+		return false;
+	for (int hops = 0; hops < 16; hops++)
+		if (!follow_link(d, out, size, &too_long))
+			break;
+	return !too_long;
+}
+
+/* What is below a card's ip_discovery (discovery.c), or NULL. */
+static const char *below_discovery(const struct soft_dev *d, const char *path)
+{
+	const char *rest = NULL;
+	char dir[TEXT];
+
+	for (unsigned i = 0; i < d->n_cards && !rest; i++) {
+		expand_text(&d->card[i], "{d}/ip_discovery", dir);
+		rest = path_below(path, dir);
+	}
+	return rest;
+}
+
+static void file_text(struct soft_card *c, const struct file *f,
+		      struct buf *out)
 {
 	struct soft_sensors s;
+	char text[TEXT];
 
 	if (f->text) {
-		buf_adds(out, f->text);
+		expand_text(c, f->text, text);
+		buf_adds(out, text);
 		buf_addc(out, '\n');
 		return;
 	}
-	soft_sensors_read(&d->card[0], &s);
+	soft_sensors_read(c, &s);
 	if (f->number)
-		buf_printf(out, "%" PRIu64 "\n", number_of(d, &s, f->number));
+		buf_printf(out, "%" PRIu64 "\n", number_of(c, &s, f->number));
 	else if (f->fn)
-		f->fn(d, &s, out);
+		f->fn(c, &s, out);
 }
+
+/* ------------------------------------------------- reading and listing -- */
 
 int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out)
 {
-	char at[512], mine[256];
+	struct place p = { 0 };
 	int ret = -ENOENT;
+	char at[512];
 
-	if (!resolve_links(path, at, sizeof(at)))
+	if (!resolve_links(d, path, at, sizeof(at)))
 		return -ENAMETOOLONG;
 	if (strcmp(path, at) && path_below(at, KFD_DIR "/topology"))
 		return soft_topology_read(d, at, out);
-	if (path_below(at, DISCOVERY))
-		return soft_discovery_read(path_below(at, DISCOVERY), out);
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		file_path(&files[i], mine);
-		if (!strcmp(at, mine)) {
-			file_text(d, &files[i], out);
+	if (below_discovery(d, at))
+		return soft_discovery_read(below_discovery(d, at), out);
+	while (next_file(d, &p)) {
+		if (!strcmp(at, p.path)) {
+			file_text(p.card, p.file, out);
 			return 0;
 		}
-		if (path_below(mine, at))
+		if (path_below(p.path, at))
 			ret = -EISDIR;
 	}
 	return ret;
@@ -367,23 +487,22 @@ static bool list_part(const char *path, const char *dir, struct buf *out)
 
 int soft_sysfs_list(struct soft_dev *d, const char *path, struct buf *out)
 {
+	struct place file = { 0 }, link = { 0 };
 	struct buf names = { 0 };
-	char at[512], mine[256];
 	bool found = false;
+	char at[512];
 	int ret;
 
-	if (!resolve_links(path, at, sizeof(at)))
+	if (!resolve_links(d, path, at, sizeof(at)))
 		return -ENAMETOOLONG;
 	if (strcmp(path, at) && path_below(at, KFD_DIR "/topology"))
 		return soft_topology_list(d, at, out);
-	if (path_below(at, DISCOVERY))
-		return soft_discovery_list(path_below(at, DISCOVERY), out);
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		file_path(&files[i], mine);
-		found |= list_part(mine, at, &names);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
-		found |= list_part(links[i].path, at, &names);
+	if (below_discovery(d, at))
+		return soft_discovery_list(below_discovery(d, at), out);
+	while (next_file(d, &file))
+		found |= list_part(file.path, at, &names);
+	while (next_link(d, &link))
+		found |= list_part(link.path, at, &names);
 	if (!strcmp(at, KFD_DIR))
 		buf_adds(&names, "topology\n");
 	ret = names.len ? 0 : found ? -ENOTDIR : -ENOENT;
@@ -395,20 +514,19 @@ int soft_sysfs_list(struct soft_dev *d, const char *path, struct buf *out)
 	return ret;
 }
 
-bool soft_sysfs_live(const char *path)
+bool soft_sysfs_live(struct kfd_driver *drv, const char *path)
 {
-	char at[512], mine[256];
+	struct soft_dev *d = (struct soft_dev *)drv;
+	struct place p = { 0 };
+	char at[512];
 
-	if (!resolve_links(path, at, sizeof(at)))
+	if (!resolve_links(d, path, at, sizeof(at)))
 		return false;
 	if (path_below(at, KFD_DIR "/topology"))
 		return strstr(at, "/used_memory");
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		file_path(&files[i], mine);
-		if ((files[i].fn || files[i].number) &&
-		    !strcmp(at, mine))
+	while (next_file(d, &p))
+		if ((p.file->fn || p.file->number) && !strcmp(at, p.path))
 			return true;
-	}
 	return false;
 }
 
@@ -449,19 +567,20 @@ static bool write_file(const char *root, const char *path, const struct buf *b,
 }
 
 /* Links lead upwards and down again, so that they stay below the root. */
-static bool write_link(const char *root, const struct link *l, struct err *e)
+static bool write_link(const char *root, const char *path, const char *target,
+		       struct err *e)
 {
 	char at[1024], to[512] = "";
 	size_t same = 0;
 
-	for (size_t i = 0; l->path[i] && l->path[i] == l->to[i]; i++)
-		if (l->path[i] == '/')
+	for (size_t i = 0; path[i] && path[i] == target[i]; i++)
+		if (path[i] == '/')
 			same = i;
-	for (const char *p = l->path + same + 1; (p = strchr(p, '/')); p++)
+	for (const char *p = path + same + 1; (p = strchr(p, '/')); p++)
 		strcat(to, "../");
-	if (l->to[same])
-		strcat(to, l->to + same + 1);
-	snprintf(at, sizeof(at), "%s%s", root, l->path);
+	if (target[same])
+		strcat(to, target + same + 1);
+	snprintf(at, sizeof(at), "%s%s", root, path);
 	if (!make_parents(at, e))
 		return false;
 	if (symlink(to[0] ? to : ".", at))
@@ -470,10 +589,10 @@ static bool write_link(const char *root, const struct link *l, struct err *e)
 }
 
 /* A link that discovery.c has made, if it is one. */
-static bool write_block_link(const char *root, const char *path, bool *good,
-			     struct err *e)
+static bool write_block_link(const struct soft_dev *d, const char *root,
+			     const char *path, bool *good, struct err *e)
 {
-	const char *rest = path_below(path, DISCOVERY);
+	const char *rest = below_discovery(d, path);
 	char to[512];
 	unsigned hw_id;
 
@@ -481,7 +600,7 @@ static bool write_block_link(const char *root, const char *path, bool *good,
 		return false;
 	snprintf(to, sizeof(to), "%.*s/%u",
 		 (int)(strrchr(path, '/') - path), path, hw_id);
-	*good = write_link(root, &(struct link){ path, to }, e);
+	*good = write_link(root, path, to, e);
 	return true;
 }
 
@@ -493,7 +612,7 @@ static bool write_tree(struct soft_dev *d, const char *root, const char *path,
 	char *save, at[512];
 	bool good = true;
 
-	if (write_block_link(root, path, &good, e))
+	if (write_block_link(d, root, path, &good, e))
 		return good;
 	if (!soft_topology_read(d, path, &b)) {
 		good = write_file(root, path, &b, e);
@@ -512,33 +631,55 @@ static bool write_tree(struct soft_dev *d, const char *root, const char *path,
 	return good;
 }
 
+/* The nodes are files by which the programs' calls are known. */
+static bool write_nodes(const struct soft_card *c, const char *root,
+			struct err *e)
+{
+	static const char *const nodes[] = { "/dev/dri/card{c}",
+					     "/dev/dri/renderD{r}" };
+	char path[TEXT];
+	bool good = true;
+
+	for (size_t i = 0; good && i < ARRAY_SIZE(nodes); i++) {
+		expand_text(c, nodes[i], path);
+		good = write_file(root, path, &(struct buf){ 0 }, e);
+	}
+	return good;
+}
+
+/* A folder has a slash at the end. */
+static bool write_place(const struct place *p, const char *root, struct err *e)
+{
+	struct buf b = { 0 };
+	char at[1024];
+	bool good;
+
+	if (p->path[strlen(p->path) - 1] == '/') {
+		snprintf(at, sizeof(at), "%s%s", root, p->path);
+		return make_parents(at, e);
+	}
+	file_text(p->card, p->file, &b);
+	good = write_file(root, p->path, &b, e);
+	buf_fini(&b);
+	return good;
+}
+
 bool soft_sysfs_export(struct kfd_driver *drv, const char *root, struct err *e)
 {
-	static const char *const nodes[] = { "/dev/kfd", "/dev/dri/card0",
-					     "/dev/dri/renderD128" };
 	struct soft_dev *d = (struct soft_dev *)drv;
+	struct place file = { 0 }, link = { 0 };
 	bool good = write_tree(d, root, KFD_DIR "/topology", e) &&
-		    write_tree(d, root, DISCOVERY, e);
-	char path[512];
+		    write_file(root, "/dev/kfd", &(struct buf){ 0 }, e);
+	char path[TEXT];
 
-	for (size_t i = 0; good && i < ARRAY_SIZE(files); i++) {
-		struct buf b = { 0 };
-
-		file_path(&files[i], path);
-		if (path[strlen(path) - 1] == '/') {
-			char at[1024];
-
-			snprintf(at, sizeof(at), "%s%s", root, path);
-			good = make_parents(at, e);
-			continue;
-		}
-		file_text(d, &files[i], &b);
-		good = write_file(root, path, &b, e);
-		buf_fini(&b);
+	for (unsigned i = 0; good && i < d->n_cards; i++) {
+		expand_text(&d->card[i], "{d}/ip_discovery", path);
+		good = write_tree(d, root, path, e) &&
+		       write_nodes(&d->card[i], root, e);
 	}
-	for (size_t i = 0; good && i < ARRAY_SIZE(links); i++)
-		good = write_link(root, &links[i], e);
-	for (size_t i = 0; good && i < ARRAY_SIZE(nodes); i++)
-		good = write_file(root, nodes[i], &(struct buf){ 0 }, e);
+	while (good && next_file(d, &file))
+		good = write_place(&file, root, e);
+	while (good && next_link(d, &link))
+		good = write_link(root, link.path, link.to, e);
 	return good;
 }

@@ -1,6 +1,6 @@
 /*
  * kfd/soft/device/topology.c - the topology tree of sysfs: node 0 is the host,
- * node 1 the RX 7900 XTX.
+ * then come the processor's graphics where there are any, and the cards.
  *
  * Files are lines of "name decimal", generated at every read.
  */
@@ -13,8 +13,10 @@
 
 #include "kfd/soft/device/dev.h"
 
-#define GENERATION 2 /* of the tree; it never changes */
 #define SIMD_ID_BASE 2147488032u
+#define IGPU_MEMORY_BYTES (512ull << 20) /* of the host's */
+#define LINK_ENABLED 1u
+#define LINK_NON_COHERENT 2u
 
 struct prop {
 	const char *name;
@@ -46,6 +48,61 @@ static uint64_t host_memory_bytes(void)
 	return n > 0 ? (uint64_t)n * KFD_PAGE_BYTES : 0;
 }
 
+/* The kernel numbers the SIMDs of all cards. */
+static uint64_t simd_id_base(const struct soft_card *c)
+{
+	return SIMD_ID_BASE + 2ull * SOFT_CU_COUNT * c->index;
+}
+
+/* -------------------------------------------------------------- nodes -- */
+
+/* What a node is. */
+enum kind { HOST, GPU, IGPU };
+struct node {
+	enum kind kind;
+	unsigned index;		/* N of nodes/N */
+	struct soft_card *card; /* of a GPU */
+};
+
+static unsigned node_count(const struct soft_dev *d)
+{
+	return 1u + d->o.igpu_first + d->n_cards;
+}
+
+static struct node node_at(struct soft_dev *d, unsigned index)
+{
+	const unsigned first = 1u + d->o.igpu_first;
+
+	if (index >= first)
+		return (struct node){ GPU, index, &d->card[index - first] };
+	return (struct node){ index ? IGPU : HOST, index, NULL };
+}
+
+static unsigned card_node(const struct soft_card *c)
+{
+	return 1u + c->dev->o.igpu_first + c->index;
+}
+
+/* Cards that can reach this one: through its BAR, if that shows all. */
+static unsigned count_peers(const struct soft_card *c)
+{
+	return c->dev->o.small_bar ? 0 : c->dev->n_cards - 1;
+}
+
+/* The node that the card's i-th link to a card leads to. */
+static unsigned peer_node(const struct soft_card *c, unsigned i)
+{
+	const unsigned first = card_node(c) - c->index;
+
+	return first + i + (i >= c->index);
+}
+
+/* The host reaches what has a BAR that shows all of its memory. */
+static unsigned count_host_links(const struct soft_dev *d)
+{
+	return d->o.igpu_first + (d->o.small_bar ? 0 : d->n_cards);
+}
+
 /* ------------------------------------------------------------- caches -- */
 
 /* The instances of each kind, in the order of their numbers. */
@@ -64,7 +121,8 @@ static const struct cache {
 };
 #define N_CACHES 206u
 
-static void put_cache(struct buf *out, unsigned index)
+static void put_cache(struct buf *out, const struct soft_card *card,
+		      unsigned index)
 {
 	const struct cache *c = caches;
 
@@ -73,7 +131,7 @@ static void put_cache(struct buf *out, unsigned index)
 	put_props(out,
 		  (const struct prop[]){
 			  { "processor_id_low",
-			    SIMD_ID_BASE + 2ull * index * c->cus },
+			    simd_id_base(card) + 2ull * index * c->cus },
 			  { "level", c->level },
 			  { "size", c->size_kib },
 			  { "cache_line_size", c->line },
@@ -92,14 +150,14 @@ static void put_cache(struct buf *out, unsigned index)
 
 /* --------------------------------------------------------- properties -- */
 
-static void put_cpu(struct buf *out)
+static void put_cpu(const struct soft_dev *d, struct buf *out)
 {
 	const struct prop p[] = {
 		{ "cpu_cores_count", host_cpus() },
 		{ "simd_count", 0 },
 		{ "mem_banks_count", 1 },
 		{ "caches_count", 0 },
-		{ "io_links_count", 1 },
+		{ "io_links_count", count_host_links(d) },
 		{ "p2p_links_count", 0 },
 		{ "cpu_core_id_base", 0 },
 		{ "simd_id_base", 0 },
@@ -130,6 +188,7 @@ static void put_cpu(struct buf *out)
 	put_props(out, p, ARRAY_SIZE(p));
 }
 
+/* Of every card; what differs is filled in by gpu_prop(). */
 static const struct prop gpu_props[] = {
 	{ "cpu_cores_count", 0 },
 	{ "simd_count", 2 * SOFT_CU_COUNT },
@@ -138,7 +197,7 @@ static const struct prop gpu_props[] = {
 	{ "io_links_count", 1 },
 	{ "p2p_links_count", 0 },
 	{ "cpu_core_id_base", 0 },
-	{ "simd_id_base", SIMD_ID_BASE },
+	{ "simd_id_base", 0 },
 	{ "max_waves_per_simd", 16 },
 	{ "lds_size_in_kb", 64 },
 	{ "gds_size_in_kb", 0 },
@@ -152,9 +211,9 @@ static const struct prop gpu_props[] = {
 	{ "gfx_target_version", SOFT_GFX_TARGET },
 	{ "vendor_id", 0x1002 },
 	{ "device_id", 0x744c },
-	{ "location_id", 0x300 }, /* 03:00.0 */
+	{ "location_id", 0 },
 	{ "domain", 0 },
-	{ "drm_render_minor", 128 },
+	{ "drm_render_minor", 0 },
 	{ "hive_id", 0 },
 	{ "num_sdma_engines", SOFT_SDMA_ENGINES },
 	{ "num_sdma_xgmi_engines", 0 },
@@ -166,43 +225,64 @@ static const struct prop gpu_props[] = {
 	{ "capability", 0x2807a280 },
 	{ "debug_prop", 0x5d7 },
 	{ "sdma_fw_version", 20 },
-	{ "unique_id", SOFT_UNIQUE_ID },
+	{ "unique_id", 0 },
 	{ "num_xcc", 1 },
 	{ "max_engine_clk_ccompute", 3000 },
 };
 
-static void put_gpu(struct buf *out)
+/* The card's own value of a property. */
+static uint64_t card_prop(const struct soft_card *c, const struct prop *p)
 {
-	put_props(out, gpu_props, ARRAY_SIZE(gpu_props));
+	const struct prop own[] = {
+		{ "p2p_links_count", count_peers(c) },
+		{ "simd_id_base", simd_id_base(c) },
+		{ "location_id", SOFT_PCI_BUS(c->index) << 8 },
+		{ "drm_render_minor", SOFT_RENDER_MINOR + c->index },
+		{ "unique_id", SOFT_UNIQUE_ID + c->index },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if (!strcmp(p->name, own[i].name))
+			return own[i].value;
+	return p->value;
 }
 
-static uint32_t gpu_prop(const char *name)
+static void put_gpu(const struct soft_card *c, struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(gpu_props); i++)
+		put_props(out, &(struct prop){ gpu_props[i].name,
+					       card_prop(c, &gpu_props[i]) },
+			  1);
+}
+
+static uint32_t gpu_prop(const struct soft_card *c, const char *name)
 {
 	size_t i = 0;
 
 	while (strcmp(gpu_props[i].name, name))
 		if (++i == ARRAY_SIZE(gpu_props))
 			BUG("the GPU has no property %s", name);
-	return (uint32_t)gpu_props[i].value;
+	return (uint32_t)card_prop(c, &gpu_props[i]);
 }
 
-void soft_gpu_identity(struct kfd_device_snapshot *out)
+void soft_gpu_identity(const struct soft_card *c,
+		       struct kfd_device_snapshot *out)
 {
-	out->location_id = gpu_prop("location_id");
-	out->vendor_id = gpu_prop("vendor_id");
-	out->device_id = gpu_prop("device_id");
+	out->location_id = gpu_prop(c, "location_id");
+	out->vendor_id = gpu_prop(c, "vendor_id");
+	out->device_id = gpu_prop(c, "device_id");
 	out->revision_id = SOFT_PCI_REV;
 	out->subsystem_vendor_id = SOFT_PCI_SUBVENDOR;
 	out->subsystem_device_id = SOFT_PCI_SUBDEVICE;
-	out->fw_version = gpu_prop("fw_version");
-	out->gfx_target_version = gpu_prop("gfx_target_version");
-	out->simd_count = gpu_prop("simd_count");
-	out->max_waves_per_simd = gpu_prop("max_waves_per_simd");
-	out->array_count = gpu_prop("array_count");
-	out->simd_arrays_per_engine = gpu_prop("simd_arrays_per_engine");
-	out->num_xcc = gpu_prop("num_xcc");
-	out->capability = gpu_prop("capability");
-	out->debug_prop = gpu_prop("debug_prop");
+	out->fw_version = gpu_prop(c, "fw_version");
+	out->gfx_target_version = gpu_prop(c, "gfx_target_version");
+	out->simd_count = gpu_prop(c, "simd_count");
+	out->max_waves_per_simd = gpu_prop(c, "max_waves_per_simd");
+	out->array_count = gpu_prop(c, "array_count");
+	out->simd_arrays_per_engine = gpu_prop(c, "simd_arrays_per_engine");
+	out->num_xcc = gpu_prop(c, "num_xcc");
+	out->capability = gpu_prop(c, "capability");
+	out->debug_prop = gpu_prop(c, "debug_prop");
 }
 
 /* A Raphael processor's graphics: 2 CUs, no memory of its own. */
@@ -227,7 +307,7 @@ static void put_igpu(struct buf *out)
 		{ "device_id", 0x164e },
 		{ "location_id", 0x1500 },
 		{ "domain", 0 },
-		{ "drm_render_minor", 129 },
+		{ "drm_render_minor", SOFT_RENDER_MINOR + SOFT_CARDS_MAX },
 		{ "capability", 0x2807a280 },
 		{ "num_xcc", 1 },
 	};
@@ -235,37 +315,53 @@ static void put_igpu(struct buf *out)
 	put_props(out, p, ARRAY_SIZE(p));
 }
 
-static void put_bank(struct soft_dev *d, struct buf *out, bool gpu)
+static void put_bank(const struct soft_dev *d, struct buf *out, enum kind kind)
 {
-	const uint64_t vram_type = d->o.small_bar ? 2 : 1;
-	const uint64_t size = gpu ? d->o.vram_bytes : host_memory_bytes();
+	const struct {
+		uint64_t heap, bytes, width, mhz;
+	} t[] = {
+		[HOST] = { 0, host_memory_bytes(), 64, 2400 },
+		[GPU] = { d->o.small_bar ? 2 : 1, d->o.vram_bytes, 384,
+			  SOFT_MCLK_MAX_MHZ },
+		[IGPU] = { 1, IGPU_MEMORY_BYTES, 128, 2400 },
+	};
 	const struct prop p[] = {
-		{ "heap_type", gpu ? vram_type : 0 },
-		{ "size_in_bytes", size },
+		{ "heap_type", t[kind].heap },
+		{ "size_in_bytes", t[kind].bytes },
 		{ "flags", 0 },
-		{ "width", gpu ? 384 : 64 },
-		{ "mem_clk_max", gpu ? SOFT_MCLK_MAX_MHZ : 2400 },
+		{ "width", t[kind].width },
+		{ "mem_clk_max", t[kind].mhz },
 	};
 
 	put_props(out, p, ARRAY_SIZE(p));
 }
 
+/*
+ * PCIe, 4.0 x16.  Between two GPUs it is the way through the host, with the
+ * weights of both halves.  Only GPU to host is coherent.  The kernel copies a
+ * link between GPUs from one of its halves, and tells the engines of a new
+ * card's only afterwards: not of what comes from an older one.
+ */
 static void put_link(struct buf *out, unsigned from, unsigned to)
 {
+	const uint64_t engines = (1u << SOFT_SDMA_ENGINES) - 1;
+	const bool peers = from && to;
 	const struct prop p[] = {
-		{ "type", 2 }, /* PCIe */
+		{ "type", 2 },
 		{ "version_major", 0 },
 		{ "version_minor", 0 },
 		{ "node_from", from },
 		{ "node_to", to },
-		{ "weight", 20 },
+		{ "weight", peers ? 40 : 20 },
 		{ "min_latency", 0 },
 		{ "max_latency", 0 },
 		{ "min_bandwidth", 312 },
-		{ "max_bandwidth", 31504 }, /* MB/s, generation 4 x16 */
+		{ "max_bandwidth", 31504 }, /* MB/s */
 		{ "recommended_transfer_size", 0 },
-		{ "recommended_sdma_engine_id_mask", 0 },
-		{ "flags", 1 },
+		{ "recommended_sdma_engine_id_mask",
+		  peers && from < to ? 0 : engines },
+		{ "flags", to ? LINK_ENABLED | LINK_NON_COHERENT :
+				LINK_ENABLED },
 	};
 
 	put_props(out, p, ARRAY_SIZE(p));
@@ -290,53 +386,44 @@ static const char *below_root(const char *path)
 	return NULL;
 }
 
-/* What node N is. */
-enum { HOST, GPU, IGPU };
-
-static int node_count(const struct soft_dev *d)
-{
-	return d->o.igpu_first ? 3 : 2;
-}
-
-/* "nodes/N/rest": what it is, and *rest after its slash; -1 if not that. */
-static int node_of(const struct soft_dev *d, const char *p, const char **rest)
+/* "nodes/N/rest": which it is, and *rest after its slash; false if not that. */
+static bool find_node(struct soft_dev *d, const char *p, struct node *node,
+		      const char **rest)
 {
 	const int n = strncmp(p, "nodes/", 6) ? -1 : p[6] - '0';
 
-	if (n < 0 || n >= node_count(d) || (p[7] && p[7] != '/'))
-		return -1;
+	if (n < 0 || n >= (int)node_count(d) || (p[7] && p[7] != '/'))
+		return false;
 	*rest = p[7] ? p + 8 : p + 7;
-	return n == 0 ? HOST : n == node_count(d) - 1 ? GPU : IGPU;
+	*node = node_at(d, (unsigned)n);
+	return true;
 }
 
-static int gpu_node(const struct soft_dev *d)
+/* How many entries a folder of numbered ones has; UINT32_MAX: no such folder. */
+static unsigned count_entries(const struct soft_dev *d, const struct node *node,
+			      const char *folder, size_t len)
 {
-	return node_count(d) - 1;
-}
-
-/* The folders of a node whose entries are numbered. */
-static unsigned count_entries(int node, const char *folder, size_t len)
-{
-	static const struct {
+	const struct {
 		const char *name;
 		unsigned n[3];
 	} t[] = {
-		{ "mem_banks", { 1, 1, 0 } },
+		{ "mem_banks", { 1, 1, 1 } },
 		{ "caches", { 0, N_CACHES, 0 } },
-		{ "io_links", { 1, 1, 0 } },
-		{ "p2p_links", { 0, 0, 0 } },
+		{ "io_links", { count_host_links(d), 1, 1 } },
+		{ "p2p_links", { 0, node->card ? count_peers(node->card) : 0,
+				 0 } },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
 		if (strlen(t[i].name) == len &&
 		    !strncmp(t[i].name, folder, len))
-			return t[i].n[node];
+			return t[i].n[node->kind];
 	return UINT32_MAX;
 }
 
 /* "caches/17/properties" and its like: 0 or -errno. */
-static int read_entry(struct soft_dev *d, int node, const char *rest,
-		      struct buf *out)
+static int read_entry(struct soft_dev *d, const struct node *node,
+		      const char *rest, struct buf *out)
 {
 	const char *slash = strchr(rest, '/');
 	unsigned long i;
@@ -345,7 +432,7 @@ static int read_entry(struct soft_dev *d, int node, const char *rest,
 
 	if (!slash)
 		return -ENOENT;
-	n = count_entries(node, rest, (size_t)(slash - rest));
+	n = count_entries(d, node, rest, (size_t)(slash - rest));
 	if (n == UINT32_MAX || slash[1] < '0' || slash[1] > '9')
 		return -ENOENT;
 	i = strtoul(slash + 1, &end, 10);
@@ -353,39 +440,44 @@ static int read_entry(struct soft_dev *d, int node, const char *rest,
 		return -ENOENT;
 	if (!strcmp(end, "/used_memory") && !strncmp(rest, "mem_banks/", 10)) {
 		buf_printf(out, "%" PRIu64 "\n",
-			   node ? d->card[0].vram_used : 0);
+			   node->card ? node->card->vram_used : 0);
 		return 0;
 	}
 	if (strcmp(end, "/properties"))
 		return *end ? -ENOENT : -EISDIR;
 	if (rest[0] == 'm')
-		put_bank(d, out, node == 1);
+		put_bank(d, out, node->kind);
 	else if (rest[0] == 'c')
-		put_cache(out, (unsigned)i);
-	else
-		put_link(out, node ? (unsigned)gpu_node(d) : 0,
-			 node ? 0 : (unsigned)gpu_node(d));
+		put_cache(out, node->card, (unsigned)i);
+	else if (rest[0] == 'p')
+		put_link(out, node->index, peer_node(node->card, (unsigned)i));
+	else /* the host's lead to all that follow it */
+		put_link(out, node->index, node->index ? 0 : (unsigned)i + 1);
 	return 0;
 }
 
-static int read_node(struct soft_dev *d, int node, const char *rest,
-		     struct buf *out)
+static int read_node(struct soft_dev *d, const struct node *node,
+		     const char *rest, struct buf *out)
 {
-	if (!*rest || count_entries(node, rest, strlen(rest)) != UINT32_MAX)
+	static const uint32_t no_card[] = { [HOST] = 0, [IGPU] = SOFT_IGPU_ID };
+	const bool props = !strcmp(rest, "properties");
+
+	if (!*rest ||
+	    count_entries(d, node, rest, strlen(rest)) != UINT32_MAX)
 		return -EISDIR;
-	if (node == GPU && d->o.hidden_node)
+	if (d->o.hidden_node && node->index == node_count(d) - 1)
 		return -EPERM;
 	if (!strcmp(rest, "gpu_id"))
-		buf_printf(out, "%u\n", node == GPU ? SOFT_GPU_ID :
-					node ? SOFT_IGPU_ID : 0);
+		buf_printf(out, "%u\n", node->card ? node->card->gpu_id :
+						     no_card[node->kind]);
 	else if (!strcmp(rest, "name"))
-		buf_adds(out, node ? "ip discovery\n" : "\n");
-	else if (!strcmp(rest, "properties") && node == GPU)
-		put_gpu(out);
-	else if (!strcmp(rest, "properties") && node)
+		buf_adds(out, node->index ? "ip discovery\n" : "\n");
+	else if (props && node->kind == GPU)
+		put_gpu(node->card, out);
+	else if (props && node->kind == IGPU)
 		put_igpu(out);
-	else if (!strcmp(rest, "properties"))
-		put_cpu(out);
+	else if (props)
+		put_cpu(d, out);
 	else
 		return read_entry(d, node, rest, out);
 	return 0;
@@ -394,12 +486,13 @@ static int read_node(struct soft_dev *d, int node, const char *rest,
 static int read_tree(struct soft_dev *d, const char *p, struct buf *out)
 {
 	const char *rest;
-	int node;
+	struct node node;
 
 	if (!*p || !strcmp(p, "nodes"))
 		return -EISDIR;
 	if (!strcmp(p, "generation_id")) {
-		buf_printf(out, "%d\n", GENERATION);
+		/* It grew with every node, and never changes. */
+		buf_printf(out, "%u\n", node_count(d));
 		return 0;
 	}
 	if (!strcmp(p, "system_properties")) {
@@ -407,26 +500,35 @@ static int read_tree(struct soft_dev *d, const char *p, struct buf *out)
 			      "platform_rev 0\n");
 		return 0;
 	}
-	node = node_of(d, p, &rest);
-	return node < 0 ? -ENOENT : read_node(d, node, rest, out);
+	return find_node(d, p, &node, &rest) ?
+		       read_node(d, &node, rest, out) : -ENOENT;
 }
 
-/* Statistics of this process, the one that the device has. */
+/* Statistics of this process, the one that the device has, on a card. */
 static bool is_evicted(const struct soft_dev *d, const char *path)
 {
+	bool found = false;
 	char own[96];
 
-	snprintf(own, sizeof(own), "/sys/class/kfd/kfd/proc/%d/stats_%u/"
-		 "evicted_ms", (int)d->pid, SOFT_GPU_ID);
-	return d->kfd_opens && !strcmp(path, own);
+	for (unsigned i = 0; d->kfd_opens && i < d->n_cards && !found; i++) {
+		snprintf(own, sizeof(own), "/sys/class/kfd/kfd/proc/%d/"
+			 "stats_%u/evicted_ms", (int)d->pid,
+			 d->card[i].gpu_id);
+		found = !strcmp(path, own);
+	}
+	return found;
 }
 
 int soft_topology_read(struct soft_dev *d, const char *path, struct buf *out)
 {
 	const char *p = below_root(path);
+	bool evicted;
 	int ret;
 
-	if (is_evicted(d, path)) {
+	pthread_mutex_lock(&d->lock);
+	evicted = is_evicted(d, path);
+	pthread_mutex_unlock(&d->lock);
+	if (evicted) {
 		buf_printf(out, "%" PRIu64 "\n",
 			   __atomic_load_n(&d->evicted_ns, __ATOMIC_RELAXED) /
 				   1000000);
@@ -440,11 +542,12 @@ int soft_topology_read(struct soft_dev *d, const char *path, struct buf *out)
 	return ret;
 }
 
-static int list_node(int node, const char *rest, struct buf *out)
+static int list_node(const struct soft_dev *d, const struct node *node,
+		     const char *rest, struct buf *out)
 {
 	const char *slash = strchr(rest, '/');
 	const size_t len = slash ? (size_t)(slash - rest) : strlen(rest);
-	const unsigned n = count_entries(node, rest, len);
+	const unsigned n = count_entries(d, node, rest, len);
 	unsigned long i;
 	char *end;
 
@@ -473,7 +576,8 @@ int soft_topology_list(struct soft_dev *d, const char *path, struct buf *out)
 {
 	const char *p = below_root(path), *rest;
 	struct buf file = { 0 };
-	int node, ret;
+	struct node node;
+	int ret;
 
 	if (!p)
 		return soft_sysfs_list(d, path, out);
@@ -486,10 +590,10 @@ int soft_topology_list(struct soft_dev *d, const char *path, struct buf *out)
 		return 0;
 	}
 	if (!strcmp(p, "nodes")) {
-		for (int i = 0; i < node_count(d); i++)
-			buf_printf(out, "%d\n", i);
+		for (unsigned i = 0; i < node_count(d); i++)
+			buf_printf(out, "%u\n", i);
 		return 0;
 	}
-	node = node_of(d, p, &rest);
-	return node < 0 ? -ENOENT : list_node(node, rest, out);
+	return find_node(d, p, &node, &rest) ?
+		       list_node(d, &node, rest, out) : -ENOENT;
 }

@@ -133,13 +133,13 @@ static void raise_spurious(struct soft_queue *q, uint64_t ns)
 	uint32_t *dw, event = 0;
 
 	soft_map_hold(q->dev);
-	dw = soft_map_at(q->dev,
+	dw = soft_map_at(q->card,
 			 q->ring_base + q->read_index %
 						(q->ring_bytes /
 						 AQL_PACKET_BYTES) *
 						AQL_PACKET_BYTES,
 			 AQL_PACKET_BYTES, SOFT_MEM_READ);
-	s = dw ? soft_map_at(q->dev, ((struct aql_dispatch *)dw)
+	s = dw ? soft_map_at(q->card, ((struct aql_dispatch *)dw)
 					     ->completion_signal,
 			     sizeof(*s), SOFT_MEM_READ) :
 		 NULL;
@@ -155,16 +155,15 @@ static void raise_spurious(struct soft_queue *q, uint64_t ns)
 
 static void reset_gpu(struct soft_queue *q, const char *what, bool mute)
 {
-	struct soft_dev *d = q->dev;
 	struct soft_fault f = fault_of(q, SOFT_FAULT_HANG, what);
 
 	if (!mute) {
 		soft_gpu_reset(q, &f);
 		return;
 	}
-	__atomic_store_n(&d->hung, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->card->hung, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&q->card->vram_lost, 1, __ATOMIC_RELAXED);
-	soft_wake_all(d);
+	soft_wake_all(q->dev);
 }
 
 static void pause_all(struct soft_dev *d, uint64_t ns)
@@ -266,7 +265,7 @@ void soft_census(struct kfd_driver *drv, struct soft_census *out)
 	for (size_t i = 1; i < d->n_bo; i++)
 		out->objects += d->bo[i] != NULL;
 	out->queues = d->n_queues;
-	for (size_t i = 0; i < SOFT_CARDS; i++)
+	for (unsigned i = 0; i < d->n_cards; i++)
 		out->vram_bytes += d->card[i].vram_used;
 	pthread_mutex_unlock(&d->lock);
 	pthread_mutex_lock(&d->ev.lock);

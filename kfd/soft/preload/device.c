@@ -18,12 +18,6 @@
 #include "kfd/soft/preload/preload.h"
 #include "kfd/soft/soft.h"
 
-static const char *const paths[PL_NODES] = {
-	[PL_KFD] = "/dev/kfd",
-	[PL_RENDER] = "/dev/dri/renderD128",
-	[PL_CARD] = "/dev/dri/card0",
-};
-
 /* What a thread is, outside the device. */
 struct outside {
 	sigset_t mask;
@@ -48,6 +42,12 @@ static void enter_device(struct outside *o)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &o->cancel);
 	o->sleeper = sleeper;
 	outside = o;
+	pl_inside = true;
+}
+
+/* The device's threads never are outside. */
+static void begin_inside(void)
+{
 	pl_inside = true;
 }
 
@@ -105,6 +105,7 @@ static void write_line(const char *line)
 	const char *path = getenv("T0_SOFT_LOG");
 	char text[1024];
 	const int n = snprintf(text, sizeof(text), "t0-soft: %s\n", line);
+	const bool inside = pl_inside;
 	int fd = STDERR_FILENO;
 
 	pl_inside = true;
@@ -114,7 +115,7 @@ static void write_line(const char *line)
 	(void)!write(fd, text, (size_t)n);
 	if (fd != STDERR_FILENO)
 		close(fd);
-	pl_inside = false;
+	pl_inside = inside;
 }
 
 /* As the kernel does when told to (amdkfd.send_sigterm=1). */
@@ -125,7 +126,7 @@ static void end_process(void)
 	kill(getpid(), SIGTERM);
 }
 
-/* "threads=2,kfd_minor=14,vram=1024,small_bar=1", from t0-soft. */
+/* "threads=2,kfd_minor=14,cards=1,vram=1024,small_bar=1", from t0-soft. */
 static struct soft_options read_options(void)
 {
 	struct soft_options o = { 0 };
@@ -141,6 +142,8 @@ static struct soft_options read_options(void)
 			o.threads = (unsigned)v;
 		else if (!strncmp(p, "kfd_minor=", 10))
 			o.kfd_minor = (uint32_t)v;
+		else if (!strncmp(p, "cards=", 6))
+			o.cards = (unsigned)v;
 		else if (!strncmp(p, "vram=", 5))
 			o.vram_bytes = v;
 		else if (!strncmp(p, "small_bar=", 10))
@@ -181,6 +184,7 @@ static void make_driver(void)
 			owned = NULL;
 	}
 	/* After fork() the parent's device is left alone and forgotten. */
+	soft_thread_begins = begin_inside;
 	driver = kfd_soft_new(&o, NULL);
 	memset(fds, -1, sizeof(fds));
 	if (!driver)
@@ -195,6 +199,7 @@ static void make_driver(void)
 static int open_node(enum pl_node node)
 {
 	struct outside o;
+	char path[32];
 	int ret = 0;
 
 	if (is_borrowed())
@@ -205,9 +210,11 @@ static int open_node(enum pl_node node)
 		make_driver();
 	if (!process_driver())
 		ret = -ENOMEM;
-	else if (fds[node] < 0)
-		ret = fds[node] = driver->open(driver, paths[node],
+	else if (fds[node] < 0) {
+		pl_node_path(node, path);
+		ret = fds[node] = driver->open(driver, path,
 					       O_RDWR | O_CLOEXEC);
+	}
 	pthread_mutex_unlock(&lock);
 	leave_device(&o);
 	return ret < 0 ? -ret : 0;
@@ -221,7 +228,7 @@ static void refresh_file(const char *path, const char *shown)
 	struct outside o;
 	int fd;
 
-	if (!d || !soft_sysfs_live(shown))
+	if (!d || !soft_sysfs_live(d, shown))
 		return; /* nothing has happened yet that it could tell */
 	enter_device(&o);
 	if (!d->read_file(d, shown, &b)) {
@@ -238,10 +245,15 @@ static void refresh_file(const char *path, const char *shown)
 int pl_opening(const char *path)
 {
 	const char *shown = path + strlen(pl_root());
+	char node[32];
 
-	for (int i = 0; i < PL_NODES; i++)
-		if (!strcmp(shown, paths[i]))
-			return open_node((enum pl_node)i);
+	/* One of a card that there is not is no file of the folder. */
+	for (int i = 0; i < PL_NODES; i++) {
+		pl_node_path((enum pl_node)i, node);
+		if (!strcmp(shown, node))
+			return access(path, F_OK) ?
+				       0 : open_node((enum pl_node)i);
+	}
 	refresh_file(path, shown);
 	return 0;
 }

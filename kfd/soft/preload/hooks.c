@@ -46,11 +46,6 @@
 		next;                                                     \
 	})
 
-/* Programs that want to know look this up: their card is emulated. */
-extern const char t0_soft_adapter[];
-__attribute__((visibility("default"))) const char t0_soft_adapter[] =
-	"gfx1100 in software";
-
 /* ---------------------------------------------------------------- open -- */
 
 static int open_path(int dir, const char *path, int flags, mode_t mode)

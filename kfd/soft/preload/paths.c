@@ -16,29 +16,37 @@
 
 __thread bool pl_inside;
 
-/* What the program shall not see of the machine that it runs on. */
+/*
+ * What the program shall not see of the machine that it runs on.  # is the
+ * number of a card, * the rest of a name.
+ */
 static const char *const ours[] = {
 	"/dev/kfd",
 	"/dev/dri",
 	"/sys/class/kfd",
 	"/sys/class/drm",
 	"/sys/devices/virtual/kfd",
-	"/sys/devices/pci0000:00/0000:00:01.0/0000:03:00.0",
-	"/sys/dev/char/226:0",
-	"/sys/dev/char/226:128",
+	"/sys/devices/pci0000:00/0000:00:01.0/0000:#3:00.0",
+	"/sys/dev/char/226:*",
 	"/sys/bus/pci/devices",
 	"/sys/bus/pci/drivers/amdgpu",
 	"/sys/module/amdgpu",
 	"/proc/modules",
 };
-static const struct {
-	const char *path;
-	unsigned major, minor;
-} nodes[PL_NODES] = {
-	[PL_KFD] = { "/dev/kfd", 511, 0 },
-	[PL_RENDER] = { "/dev/dri/renderD128", 226, 128 },
-	[PL_CARD] = { "/dev/dri/card0", 226, 0 },
-};
+#define KFD_MAJOR 511
+#define DRM_MAJOR 226
+#define RENDER_MINOR 128
+
+void pl_node_path(enum pl_node node, char out[32])
+{
+	if (node == PL_KFD)
+		strcpy(out, "/dev/kfd");
+	else if (node < PL_CARD)
+		snprintf(out, 32, "/dev/dri/renderD%d",
+			 RENDER_MINOR + (int)(node - PL_RENDER));
+	else
+		snprintf(out, 32, "/dev/dri/card%d", (int)(node - PL_CARD));
+}
 
 const char *pl_root(void)
 {
@@ -63,6 +71,21 @@ static bool is_below(const char *path, const char *dir)
 	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
 }
 
+/* The same of a folder of `ours`. */
+static bool is_ours(const char *path, const char *dir)
+{
+	for (; *dir && *dir != '*'; dir++, path++) {
+		const bool card = *path >= '0' &&
+				  *path < '0' + (int)SOFT_CARDS_MAX;
+
+		if (*dir == '#' ? !card : *path != *dir)
+			return false;
+	}
+	if (*dir == '*')
+		path += strcspn(path, "/");
+	return !*path || *path == '/';
+}
+
 const char *pl_lead(const char *path, char *out, size_t room)
 {
 	const size_t n = strlen(pl_root());
@@ -70,7 +93,7 @@ const char *pl_lead(const char *path, char *out, size_t room)
 	if (path[0] != '/' || !n)
 		return path;
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
-		if (!is_below(path, ours[i]))
+		if (!is_ours(path, ours[i]))
 			continue;
 		if (n + strlen(path) >= room)
 			return path;
@@ -107,22 +130,25 @@ enum pl_node pl_node_of_inode(dev_t dev, ino_t ino)
 		ino_t ino;
 	} id[PL_NODES];
 	static int known;
-	char path[PL_PATH];
+	char path[PL_PATH], name[32];
 	struct stat st;
 
 	if (!pl_root()[0])
 		return PL_NONE;
 	for (int i = 0; !__atomic_load_n(&known, __ATOMIC_ACQUIRE) &&
 			i < PL_NODES; i++) {
-		snprintf(path, sizeof(path), "%.2000s%s", pl_root(),
-			 nodes[i].path);
-		if (raw_stat(AT_FDCWD, path, 0, &st))
-			return PL_NONE;
+		pl_node_path((enum pl_node)i, name);
+		snprintf(path, sizeof(path), "%.2000s%s", pl_root(), name);
+		if (raw_stat(AT_FDCWD, path, 0, &st)) {
+			if (i == PL_KFD)
+				return PL_NONE;
+			continue; /* of a card that there is not */
+		}
 		id[i].dev = st.st_dev;
 		id[i].ino = st.st_ino;
 	}
 	__atomic_store_n(&known, 1, __ATOMIC_RELEASE);
-	for (int i = 0; i < PL_NODES; i++)
+	for (int i = 0; ino && i < PL_NODES; i++)
 		if (id[i].ino == ino && id[i].dev == dev)
 			return (enum pl_node)i;
 	return PL_NONE;
@@ -139,7 +165,11 @@ enum pl_node pl_node_of_fd(int fd)
 
 dev_t pl_node_rdev(enum pl_node node)
 {
-	return makedev(nodes[node].major, nodes[node].minor);
+	if (node == PL_KFD)
+		return makedev(KFD_MAJOR, 0);
+	return makedev(DRM_MAJOR, node < PL_CARD ?
+					  RENDER_MINOR + node - PL_RENDER :
+					  (unsigned)(node - PL_CARD));
 }
 
 void pl_show_stat(struct stat *st)

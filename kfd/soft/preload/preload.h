@@ -5,8 +5,8 @@
  * `t0-soft run` makes a folder (T0_SOFT_ROOT) with the device's part of /sys,
  * /proc and /dev as real files, and starts the program with this library in
  * LD_PRELOAD.  hooks.c takes the place of libc's file functions: paths of the
- * device lead into that folder, and ioctl and mmap on its three nodes lead to
- * a soft device inside the program (device.c), made when it is first needed.
+ * device lead into that folder, and ioctl and mmap on its nodes lead to a soft
+ * device inside the program (device.c), made when it is first needed.
  * lookup.c sees to it that dlsym() finds the hooks, too.
  *
  * A node's descriptor is a descriptor of its empty file in the folder, and is
@@ -26,7 +26,16 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-enum pl_node { PL_KFD, PL_RENDER, PL_CARD, PL_NODES, PL_NONE = PL_NODES };
+#include "kfd/soft/soft.h"
+
+/* /dev/kfd, then the render nodes and the card nodes of all cards. */
+enum pl_node {
+	PL_KFD,
+	PL_RENDER,
+	PL_CARD = PL_RENDER + SOFT_CARDS_MAX,
+	PL_NODES = PL_CARD + SOFT_CARDS_MAX,
+	PL_NONE = PL_NODES,
+};
 
 extern __thread bool pl_inside;
 
@@ -49,6 +58,8 @@ const char *pl_path(const char *path, char out[PL_PATH]);
 const char *pl_lead(const char *path, char *out, size_t room);
 /* What the program should see instead of a path in the folder. */
 void pl_strip(char *path);
+/* "/dev/kfd" and so on, whether the machine has the card or not. */
+void pl_node_path(enum pl_node node, char out[32]);
 enum pl_node pl_node_of_inode(dev_t dev, ino_t ino);
 enum pl_node pl_node_of_fd(int fd);
 dev_t pl_node_rdev(enum pl_node node);

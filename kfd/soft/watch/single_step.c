@@ -139,10 +139,14 @@ static void look_at_inst(struct soft_watch *t, struct soft_run *r,
 	t->n_invalidated += s->u.in.op == ISA_s_icache_inv;
 }
 
-static void epoch_update(struct soft_watch *t)
+/* Cards differ in what stands at an address. */
+static void epoch_update(struct soft_watch *t, const struct soft_wave *w)
 {
-	t->epoch = __atomic_load_n(&t->dev->map.code_epoch, __ATOMIC_RELAXED) +
-		   t->n_invalidated;
+	const struct soft_card *c = w->group->env->ctx;
+	const uint32_t epoch = __atomic_load_n(&c->map.code_epoch,
+					       __ATOMIC_RELAXED);
+
+	t->epoch = (epoch + t->n_invalidated) * SOFT_CARDS_MAX + c->index;
 }
 
 static void run_wave(struct soft_hook *h, struct soft_run *r,
@@ -152,7 +156,7 @@ static void run_wave(struct soft_hook *h, struct soft_run *r,
 	uint64_t stop_pc = 0;
 
 	pthread_mutex_lock(&t->lock);
-	epoch_update(t);
+	epoch_update(t, w);
 	if (t->o.stop && !watch_resolve(t, t->o.stop, &stop_pc))
 		stop_pc = 0;
 	for (; max_insts && w->state == SOFT_READY; max_insts--) {
@@ -188,7 +192,7 @@ bool watch_look(struct soft_watch *t, struct soft_wave *w,
 	const struct site *s;
 
 	pthread_mutex_lock(&t->lock);
-	epoch_update(t);
+	epoch_update(t, w);
 	s = site_at(t, w);
 	if (s) {
 		t->n_accesses = 0;
@@ -320,13 +324,12 @@ static const struct soft_hook_ops watch_ops = {
 	.barrier = barrier_opens,
 };
 
-struct soft_watch *watch_new(struct soft_dev *d,
-			     const struct soft_watch_options *o, struct err *e)
+struct soft_watch *watch_new(const struct soft_watch_options *o,
+			     struct err *e)
 {
 	struct soft_watch *t = xcalloc(1, sizeof(*t));
 
 	t->hook.ops = &watch_ops;
-	t->dev = d;
 	t->o = *o;
 	if (o->trace) {
 		t->trace = trace_create(o->trace, e);
@@ -395,7 +398,7 @@ bool soft_watch_attach(struct kfd_driver *drv,
 	if (watch_find(d))
 		return err_set(e, ERR_USAGE, "soft device: it is watched "
 			       "already");
-	t = watch_new(d, o, e);
+	t = watch_new(o, e);
 	if (!t)
 		return false;
 	soft_hook_attach(d, &t->hook);

@@ -180,7 +180,7 @@ static bool may_go(struct soft_timed *t, const struct soft_run *r)
 		soft_dispatch_pause(t->dp);
 	if (go == SOFT_STOP ||
 	    (++t->n_steps % LOOK_AT_CLOCK == 0 &&
-	     soft_dispatch_hangs(t->dp, r)))
+	     soft_dispatch_hangs(t->dp, r, &t->dp->l.q->worker)))
 		t->stopped = true;
 	return !t->stopped;
 }
@@ -339,7 +339,7 @@ static struct timer *timer_of(struct soft_dev *d)
 	timer->sites = watch_find(d);
 	timer->own_sites = !timer->sites;
 	if (timer->own_sites)
-		timer->sites = watch_new(d, &none, NULL);
+		timer->sites = watch_new(&none, NULL);
 	return (void *)soft_hook_attach(d, &timer->hook);
 }
 

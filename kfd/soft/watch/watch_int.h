@@ -224,7 +224,6 @@ struct report {
 struct soft_watch {
 	struct soft_hook hook;
 	pthread_mutex_t lock;
-	struct soft_dev *dev;
 	struct soft_watch_options o;
 
 	struct watch_object *object; /* sorted by va */
@@ -255,8 +254,8 @@ struct soft_watch {
 /* ------------------------------------------------------ single_step.c ---- */
 
 /* Not attached yet.  NULL and *e when the trace file cannot be opened. */
-struct soft_watch *watch_new(struct soft_dev *d,
-			     const struct soft_watch_options *o, struct err *e);
+struct soft_watch *watch_new(const struct soft_watch_options *o,
+			     struct err *e);
 void watch_free(struct soft_watch *t);
 /* The one that is attached, or NULL. */
 struct soft_watch *watch_find(const struct soft_dev *d);

@@ -56,7 +56,8 @@ static const char *const words[] = {
 	"valu.latency=1e308", "valu.latency=nan", "branch.taken=0",
 	"clock=0", "=1", "name=", "0=out", "99=out",
 	/* names that mean something somewhere */
-	"soft", "kfd", "kfd:0", "kfd:-1", "kfd:99999999999", "sim", "host",
+	"soft", "soft*2:1", "soft:gfx1100*9", "soft*", "soft:", "kfd", "kfd:0",
+	"kfd:-1", "kfd:99999999999", "sim", "host",
 	"last", "baseline", "run:1", "run:0", "gfx1100", "gfx1103", "gfx1200",
 	"gfx", "f32", "f16", "bf16", "i8", "int8", "int4", "none", "all",
 	"true", "quick", "exhaustive", "nt", "tt", "swiglu,beta", "tiny",

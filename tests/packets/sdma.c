@@ -85,6 +85,13 @@ static void test_moves(uint32_t type, uint32_t engine)
 	ok(!memcmp(to + 9, from + 5, 3000000), "every byte was copied");
 	is_u64(to[8] | to[9 + 3000000], 0, "none beside them");
 
+	PUT(&d, 1 | 1u << 27, 100 - 1, 0, AT(from), AT(to + 3100000),
+	    AT(to + 3200000));
+	ok(finish(&d), "COPY_LINEAR with two destinations ends");
+	ok(!memcmp(to + 3100000, from, 100) && !to[3100100] &&
+		   !memcmp(to + 3200000, from, 100) && !to[3200100],
+	   "both got every byte");
+
 	PUT(&d, 11 | 2u << 30, AT(to), 0xdeadbeef, 4096 - 4);
 	PUT(&d, 11 | 2u << 30, AT(to + 8192), 0x01020304, 4096 - 1);
 	ok(finish(&d), "CONST_FILL ends");

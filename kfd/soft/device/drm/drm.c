@@ -1,16 +1,17 @@
 /*
- * kfd/soft/device/drm.c - DRM: the query ioctls of the render and card nodes.
+ * kfd/soft/device/drm/drm.c - DRM: the ioctls of the render and card nodes,
+ * and the answers to queries.
  *
  * The answers are those of a real board with device id 0x744c, revision c8;
- * usage and sensors are this device's own.  Graphics contexts, buffers and
- * command submission are missing: compute goes through /dev/kfd.
+ * usage and sensors are this device's own.
  */
-#include <amdgpu_drm.h>
-#include <drm.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "kfd/soft/device/dev.h"
+#include "kfd/soft/device/drm/drm.h"
 
 #define DRM_TYPE 'd'
 /* Of the driver whose answers these are. */
@@ -204,15 +205,14 @@ static int answer_registers(struct soft_card *c, uint32_t at, uint32_t count,
 {
 	const uint32_t addr_config = 0x263e, status = 0x2004;
 	const uint32_t active = 0xa0000000; /* GUI and CP busy */
-	struct soft_sensors s;
 
 	if (count != 1 || (at != addr_config && at != status))
 		return -EINVAL;
-	soft_sensors_read(c, &s);
-	if (at == addr_config)
-		a->reg[0] = KFD_GFX1100_GB_ADDR_CONFIG;
-	else
-		a->reg[0] = c->load.running ? active : 0;
+	pthread_mutex_lock(&c->load.lock);
+	a->reg[0] = at == addr_config ? KFD_GFX1100_GB_ADDR_CONFIG :
+		    c->load.running   ? active :
+					0;
+	pthread_mutex_unlock(&c->load.lock);
 	return 4;
 }
 
@@ -233,7 +233,7 @@ static int answer_query(struct soft_card *c, const struct drm_amdgpu_info *q,
 		a->u32 = q->query_hw_ip.type <= AMDGPU_HW_IP_DMA;
 		return q->query_hw_ip.type < AMDGPU_HW_IP_NUM ? 4 : -EINVAL;
 	case AMDGPU_INFO_TIMESTAMP:
-		a->u64 = soft_gpu_clock();
+		a->u64 = soft_gpu_clock(c);
 		return sizeof(a->u64);
 	case AMDGPU_INFO_FW_VERSION:
 		return answer_firmware(&q->query_fw, a);
@@ -252,7 +252,9 @@ static int answer_query(struct soft_card *c, const struct drm_amdgpu_info *q,
 	case AMDGPU_INFO_GDS_CONFIG:
 		return sizeof(a->gds); /* none */
 	case AMDGPU_INFO_VRAM_GTT:
-		a->vram_gtt.vram_size = d->o.vram_bytes - VRAM_RESERVED;
+		a->vram_gtt.vram_size =
+			heap_info(d->o.vram_bytes, VRAM_RESERVED, 0)
+				.usable_heap_size;
 		a->vram_gtt.vram_cpu_accessible_size = soft_visible_bytes(d);
 		a->vram_gtt.gtt_size = d->sys_limit;
 		return sizeof(a->vram_gtt);
@@ -321,11 +323,12 @@ static int ioc_cap(struct drm_get_cap *c)
 {
 	if (c->capability != DRM_CAP_PRIME && c->capability != DRM_CAP_SYNCOBJ)
 		return -EINVAL;
-	c->value = 0;
+	c->value = c->capability == DRM_CAP_PRIME ?
+			   DRM_PRIME_CAP_IMPORT | DRM_PRIME_CAP_EXPORT : 0;
 	return 0;
 }
 
-/* The structures of the calls that are answered, all zero but for a start. */
+/* The structures of the calls, all zero but for a start. */
 union drm_arg {
 	struct drm_amdgpu_info info;
 	struct drm_version version;
@@ -333,15 +336,32 @@ union drm_arg {
 	struct drm_unique unique;
 	struct drm_auth auth;
 	struct drm_client client;
+	struct drm_gem_close close;
+	struct drm_prime_handle prime;
+	union drm_amdgpu_gem_create create;
+	union drm_amdgpu_gem_mmap mmap;
+	union drm_amdgpu_ctx ctx;
+	union drm_amdgpu_bo_list list;
+	union drm_amdgpu_cs cs;
+	union drm_amdgpu_wait_cs wait;
+	union drm_amdgpu_wait_fences fences;
+	union drm_amdgpu_gem_wait_idle idle;
+	struct drm_amdgpu_gem_va va;
+	struct drm_amdgpu_gem_op op;
+	struct drm_amdgpu_gem_metadata metadata;
 };
 
 /* Calls of the card node only: who may drive the display. */
-static int card_ioctl(unsigned nr, union drm_arg *a)
+static int card_ioctl(const struct soft_card *c, unsigned nr, union drm_arg *a)
 {
+	char bus_id[32];
+
 	switch (nr) {
 	case _IOC_NR(DRM_IOCTL_GET_UNIQUE):
+		snprintf(bus_id, sizeof(bus_id), "pci:0000:%02x:00.0",
+			 SOFT_PCI_BUS(c->index));
 		return copy_text(a->unique.unique, &a->unique.unique_len,
-				 "pci:0000:03:00.0");
+				 bus_id);
 	case _IOC_NR(DRM_IOCTL_GET_MAGIC):
 		a->auth.magic = 1;
 		return 0;
@@ -359,49 +379,152 @@ static int card_ioctl(unsigned nr, union drm_arg *a)
 	}
 }
 
-static int drm_call(struct soft_card *c, enum soft_node node, unsigned nr,
+static int other_ioctl(const struct soft_file *f, unsigned nr,
+		       union drm_arg *a)
+{
+	return f->node == SOFT_NODE_CARD ? card_ioctl(f->card, nr, a) : -EACCES;
+}
+
+#define AMDGPU_NR(name) (DRM_COMMAND_BASE + DRM_AMDGPU_##name)
+
+/* Calls about what the file owns, with dev->lock held; -ENOTTY: another. */
+static int owner_ioctl(struct soft_dev *d, const struct soft_file *f,
+		       unsigned nr, union drm_arg *a)
+{
+	switch (nr) {
+	case AMDGPU_NR(GEM_CREATE):
+		return drm_gem_create(f, &a->create);
+	case AMDGPU_NR(GEM_MMAP):
+		return drm_gem_mmap(d, f, &a->mmap);
+	case AMDGPU_NR(GEM_VA):
+		return drm_gem_va(d, f, &a->va);
+	case AMDGPU_NR(GEM_METADATA):
+		return drm_gem_metadata(d, f, &a->metadata);
+	case AMDGPU_NR(GEM_OP):
+		return drm_gem_op(d, f, &a->op);
+	case AMDGPU_NR(CTX):
+		return drm_context(d, f, &a->ctx);
+	case AMDGPU_NR(BO_LIST):
+		return drm_bo_list(d, f, &a->list);
+	case AMDGPU_NR(CS):
+		return drm_submit(d, f, &a->cs);
+	case _IOC_NR(DRM_IOCTL_GEM_CLOSE):
+		return drm_gem_close(d, f, a->close.handle);
+	case _IOC_NR(DRM_IOCTL_PRIME_HANDLE_TO_FD):
+		return drm_prime_export(d, f, &a->prime);
+	case _IOC_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE):
+		return drm_prime_import(d, f, &a->prime);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static int drm_call(struct soft_dev *d, const struct soft_file *f, unsigned nr,
 		    union drm_arg *a)
 {
-	if (nr == DRM_COMMAND_BASE + DRM_AMDGPU_INFO)
-		return ioc_info(c, &a->info);
-	if (nr == _IOC_NR(DRM_IOCTL_VERSION))
+	int ret;
+
+	switch (nr) {
+	case AMDGPU_NR(INFO):
+		return ioc_info(f->card, &a->info);
+	case _IOC_NR(DRM_IOCTL_VERSION):
 		return ioc_version(&a->version);
-	if (nr == _IOC_NR(DRM_IOCTL_GET_CAP))
+	case _IOC_NR(DRM_IOCTL_GET_CAP):
 		return ioc_cap(&a->cap);
-	return node == SOFT_NODE_CARD ? card_ioctl(nr, a) : -EACCES;
+	}
+	/* What a file owns is of the process that opened it. */
+	if (f->pid != getpid())
+		return other_ioctl(f, nr, a);
+	switch (nr) {
+	case AMDGPU_NR(WAIT_CS):
+		return drm_wait_submitted(d, f, &a->wait);
+	case AMDGPU_NR(WAIT_FENCES):
+		return drm_wait_fences(d, f, &a->fences);
+	case AMDGPU_NR(GEM_WAIT_IDLE):
+		return drm_wait_idle(d, f, &a->idle);
+	}
+	pthread_mutex_lock(&d->lock);
+	ret = owner_ioctl(d, f, nr, a);
+	pthread_mutex_unlock(&d->lock);
+	if (ret != -ENOTTY)
+		return ret;
+	if (nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END)
+		return -EOPNOTSUPP;
+	return other_ioctl(f, nr, a);
 }
 
 /* The program's structure may be shorter or longer than ours. */
-static int copy_and_call(struct soft_card *c, enum soft_node node,
+static int copy_and_call(struct soft_dev *d, const struct soft_file *f,
 			 unsigned long request, void *arg)
 {
 	const unsigned nr = _IOC_NR(request), dir = _IOC_DIR(request);
-	union drm_arg a = { 0 };
+	union drm_arg a;
 	size_t size = _IOC_SIZE(request);
 	int ret = 0;
 
 	if (_IOC_TYPE(request) != DRM_TYPE)
 		return -ENOTTY;
-	if (nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END &&
-	    nr != DRM_COMMAND_BASE + DRM_AMDGPU_INFO)
-		return -EOPNOTSUPP;
+	memset(&a, 0, sizeof(a));
 	if (size > sizeof(a))
 		size = sizeof(a);
 	if (dir & _IOC_WRITE)
 		ret = soft_copy_in(&a, (uintptr_t)arg, size);
 	if (!ret)
-		ret = drm_call(c, node, nr, &a);
+		ret = drm_call(d, f, nr, &a);
 	if (dir & _IOC_READ && soft_copy_out((uintptr_t)arg, &a, size))
 		ret = -EFAULT;
 	return ret;
 }
 
-int soft_drm_ioctl(struct soft_card *c, enum soft_node node,
+int soft_drm_ioctl(struct soft_dev *d, const struct soft_file *f,
 		   unsigned long request, void *arg)
 {
-	const int ret = copy_and_call(c, node, request, arg);
+	const int ret = copy_and_call(d, f, request, arg);
 
 	if (ret < 0)
-		soft_explain_drm(c->dev, request, arg, -ret);
+		soft_explain_drm(d, request, arg, -ret);
 	return ret;
+}
+
+/* ----------------------------------------------------------------- ends -- */
+
+void soft_drm_init(struct soft_dev *d)
+{
+	d->drm = xcalloc(1, sizeof(*d->drm));
+}
+
+void soft_drm_close(struct soft_dev *d, const struct soft_file *f)
+{
+	struct soft_drm *m = d->drm;
+
+	drm_gem_close_all(d, f);
+	for (size_t i = m->ctx.n; i-- > 0;)
+		if (m->ctx.v[i].file == f->id)
+			m->ctx.v[i] = m->ctx.v[--m->ctx.n];
+	for (size_t i = m->list.n; i-- > 0;)
+		if (m->list.v[i].file == f->id)
+			m->list.v[i] = m->list.v[--m->list.n];
+}
+
+void soft_drm_fini(struct soft_dev *d)
+{
+	struct drm_ring **r = &d->drm->ring[0][0][0];
+
+	const size_t n = SOFT_CARDS_MAX * DRM_IPS * DRM_RINGS;
+
+	for (size_t i = 0; i < n; i++)
+		if (r[i])
+			drm_ring_stop(r[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (r[i])
+			drm_ring_free(r[i]);
+		r[i] = NULL;
+	}
+	for (size_t i = 0; i < d->n_files; i++)
+		if (d->file[i].fd >= 0 && d->file[i].node != SOFT_NODE_KFD)
+			soft_drm_close(d, &d->file[i]);
+	vec_fini(&d->drm->map);
+	vec_fini(&d->drm->ctx);
+	vec_fini(&d->drm->list);
+	free(d->drm);
 }
