@@ -61,7 +61,7 @@ void cpu_input(struct worker *w, const float *x, uint32_t n,
 	bool integer = false;
 
 	for (int i = 0; i < n_rows; i++)
-		integer |= r[i].w->type >= QWEN_W_INT8;
+		integer |= qwen_is_integer(r[i].w->type);
 	for (uint32_t i = 0; i < n && integer; i++)
 		w->s->m->kernels->quantize(x + (size_t)i * cols, cols,
 					   &w->xq[i]);
@@ -84,7 +84,7 @@ void cpu_product(struct worker *w, const float *x, uint32_t n,
 	const struct qwen_kernels *k = w->s->m->kernels;
 	const struct qwen_matrix *m = r->w;
 
-	if (m->type >= QWEN_W_INT8)
+	if (qwen_is_integer(m->type))
 		k->product_int(m, (uint32_t)r->r0, (uint32_t)r->r1, w->xq, n,
 			       r->y, m->rows, r->add);
 	else

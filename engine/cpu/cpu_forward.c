@@ -338,6 +338,7 @@ static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 
 const struct qwen_backend qwen_cpu = {
 	.name = "cpu",
+	.blocks = true,
 	.open = cpu_open,
 	.close = cpu_close,
 	.state_new = cpu_state_new,

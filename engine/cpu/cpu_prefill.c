@@ -78,7 +78,7 @@ void cpu_prefill_products(struct worker *w, const float *x, uint32_t n,
 
 	for (int i = 0; i < n_rows; i++) {
 		const struct qwen_matrix *m = r[i].w;
-		bool integer = m->type >= QWEN_W_INT8;
+		bool integer = qwen_is_integer(m->type);
 		made[i] = (struct integers){ m, w->s->m->kernels };
 		g[i] = (struct cpu_gemm){ .m = n,
 					  .n = m->rows,
@@ -161,7 +161,7 @@ static bool keys_next(const struct attention *t, struct keys *k)
 static bool attention_coarse(const struct cpu *s)
 {
 	return s->cache.type != QWEN_W_F32 ||
-	       s->m->layer[0].k.type >= QWEN_W_INT8;
+	       qwen_is_integer(s->m->layer[0].k.type);
 }
 
 static struct qwen_matrix keys_rows(const struct attention *t,

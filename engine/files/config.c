@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/files/files.h"
+#include "engine/files/files_int.h"
 
 #define MAX_FILE_BYTES (1u << 20)
 
@@ -107,7 +107,6 @@ static const struct {
 	{ "hidden_act", IS_STRING, "silu" },
 	{ "attention_bias", NULL_OR_FALSE, NULL },
 	{ "use_sliding_window", NULL_OR_FALSE, NULL },
-	{ "quantization_config", NULL_OR_FALSE, NULL },
 };
 
 static bool fixed_check(const json_t *j, struct err *e)
@@ -204,20 +203,73 @@ static bool stops_read(struct qwen_config *c, const json_t *j, struct err *e)
 	return true;
 }
 
+/* What an object of rotary parameters may have beside its base. */
+static const struct {
+	const char *key;
+	size_t offset;
+	double lo, hi;
+} yarn_key[] = {
+	{ "factor", AT(yarn.factor), 1, 1e4 },
+	{ "original_max_position_embeddings", AT(yarn.positions), 1, 1 << 28 },
+	{ "beta_fast", AT(yarn.fast), 1e-3, 1e6 },
+	{ "beta_slow", AT(yarn.slow), 1e-3, 1e6 },
+	{ "attention_factor", AT(yarn.attention), 1e-3, 1e3 },
+};
+
+static bool is_yarn_key(const char *key)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(yarn_key); i++)
+		if (strcmp(yarn_key[i].key, key) == 0)
+			return true;
+	return false;
+}
+
 static bool rope_key_check(const char *name, const char *key, const json_t *v,
-			   struct err *e)
+			   bool yarn, struct err *e)
 {
 	bool type = strcmp(key, "rope_type") == 0 || strcmp(key, "type") == 0;
 	const char *s = json_string_value(v);
 	char text[SHOWN_BYTES];
 
-	if (type ? s && strcmp(s, "default") == 0 :
-		   strcmp(key, "rope_theta") == 0)
+	if (type ? s && (strcmp(s, "default") == 0 ||
+			 (yarn && strcmp(s, "yarn") == 0)) :
+		   strcmp(key, "rope_theta") == 0 || (yarn && is_yarn_key(key)))
 		return true;
 	return err_set(e, ERR_UNSUPPORTED, "\"%s\" has \"%s\": %s; this "
-		       "engine knows only rotary embeddings without scaling, "
-		       "\"rope_type\": \"default\"", name, key,
+		       "engine knows only rotary embeddings of the "
+		       "\"rope_type\" \"default\" or \"yarn\"", name, key,
 		       show_value(v, text));
+}
+
+/* What is not said is as published. */
+static bool yarn_read(struct qwen_config *c, const json_t *rope, struct err *e)
+{
+	struct qwen_yarn *y = &c->yarn;
+
+	*y = (struct qwen_yarn){ .fast = 32, .slow = 1,
+				 .positions = c->max_positions };
+	for (size_t i = 0; i < ARRAY_SIZE(yarn_key); i++)
+		if (!real_read(rope, yarn_key[i].key, yarn_key[i].lo,
+			       yarn_key[i].hi, (double *)((char *)c +
+							  yarn_key[i].offset),
+			       e))
+			return false;
+	if (y->factor < 1)
+		return err_set(e, ERR_INPUT, "\"yarn\" without \"factor\"");
+	if (y->attention == 0)
+		y->attention = 0.1 * log(y->factor) + 1;
+	if (y->factor * y->positions > c->max_positions)
+		c->max_positions = (uint32_t)fmin(y->factor * y->positions,
+						  1 << 28);
+	return true;
+}
+
+static bool is_yarn(const json_t *rope)
+{
+	const char *a = json_string_value(json_object_get(rope, "rope_type"));
+	const char *b = json_string_value(json_object_get(rope, "type"));
+
+	return (a && strcmp(a, "yarn") == 0) || (b && strcmp(b, "yarn") == 0);
 }
 
 /* Newer files keep the rotary base in an object, which older ones scale by. */
@@ -225,6 +277,7 @@ static bool rope_read(struct qwen_config *c, json_t *j, const char *name,
 		      struct err *e)
 {
 	json_t *rope = json_object_get(j, name), *v;
+	const bool yarn = is_yarn(rope);
 	char text[SHOWN_BYTES];
 	const char *key;
 
@@ -234,9 +287,10 @@ static bool rope_read(struct qwen_config *c, json_t *j, const char *name,
 		return err_set(e, ERR_INPUT, "\"%s\" is %s; wanted an object",
 			       name, show_value(rope, text));
 	json_object_foreach(rope, key, v)
-		if (!rope_key_check(name, key, v, e))
+		if (!rope_key_check(name, key, v, yarn, e))
 			return false;
-	return real_read(rope, "rope_theta", 1, 1e12, &c->rope_theta, e) ||
+	return (real_read(rope, "rope_theta", 1, 1e12, &c->rope_theta, e) &&
+		(!yarn || yarn_read(c, rope, e))) ||
 	       err_wrap(e, "\"%s\"", name);
 }
 
@@ -253,7 +307,9 @@ static bool config_read(struct qwen_config *c, json_t *j, struct err *e)
 	       rope_read(c, j, "rope_scaling", e) &&
 	       rope_read(c, j, "rope_parameters", e) &&
 	       real_read(j, "rms_norm_eps", 0, 1, &c->norm_eps, e) &&
-	       stops_read(c, j, e);
+	       stops_read(c, j, e) &&
+	       qwen_packing_read(&c->packing,
+				 json_object_get(j, "quantization_config"), e);
 }
 
 static bool generation_read(struct qwen_config *c, const json_t *j,
@@ -318,6 +374,8 @@ bool qwen_config_load(struct qwen_config *c, const char *dir, struct err *e)
 	struct buf config = { 0 }, generation = { 0 }, path = { 0 };
 	bool has = false, ok = false;
 
+	if (qwen_is_gguf(dir))
+		return qwen_gguf_config_load(c, dir, e);
 	buf_printf(&path, "%s/config.json", dir);
 	if (!file_read(path.data, MAX_FILE_BYTES, &config, e))
 		goto out;

@@ -1,7 +1,8 @@
 /*
  * engine/files - what a model's folder holds, as it lies on disk: the manual.
  *
- * config.c reads what a Qwen3 model is, safetensors.c maps its weights.
+ * config.c reads what a Qwen3 model is, safetensors.c maps its weights; gguf.c
+ * reads files that hold both.
  */
 #ifndef T0_ENGINE_FILES_H
 #define T0_ENGINE_FILES_H
@@ -14,8 +15,8 @@
  * What a Qwen3 model is: config.json and generation_config.json.
  *
  * Only dense Qwen3 models are read ("model_type": "qwen3"): anything that this
- * engine would compute wrongly (rotary scaling, sliding windows, attention
- * bias, another activation) is refused by name, never ignored.
+ * engine would compute wrongly (rotary scaling but YaRN, sliding windows,
+ * attention bias, another activation, weights packed otherwise) is refused by name, never ignored.
  */
 
 #define QWEN_MAX_STOPS 8
@@ -28,8 +29,32 @@ struct qwen_config {
 	uint32_t head_dim;	/* even */
 	uint32_t ffn;		/* intermediate_size */
 	uint32_t vocab;		/* vocab_size */
-	uint32_t max_positions; /* max_position_embeddings */
+	/* max_position_embeddings, or what YaRN stretches it to */
+	uint32_t max_positions;
 	double rope_theta;
+	/*
+	 * YaRN, which stretches the angles to longer texts than a model was
+	 * trained on; `factor` 0: none.
+	 */
+	struct qwen_yarn {
+		double factor;
+		double positions; /* original_max_position_embeddings */
+		double fast, slow; /* beta_fast, beta_slow: turns in these */
+		double attention;  /* what cosines and sines are scaled by */
+	} yarn;
+	/* How matrices are packed: "quantization_config" (packing.c). */
+	struct qwen_packing {
+		enum {
+			QWEN_PACKED_NOT, /* as their types say */
+			QWEN_PACKED_FP8, /* e4m3, scales of blocks */
+			QWEN_PACKED_GPTQ,
+			QWEN_PACKED_AWQ, /* "gemm" */
+		} kind;
+		uint32_t bits;	/* of GPTQ and AWQ */
+		uint32_t rows;	/* of a block of FP8 */
+		uint32_t group; /* columns that share a scale; 0: all */
+		bool zero_more; /* zeros are stored less one */
+	} packing;
 	double norm_eps;	/* rms_norm_eps */
 	bool tied;		/* the output layer is the embedding */
 
@@ -41,11 +66,17 @@ struct qwen_config {
 	uint32_t n_stops;
 };
 
-/* Reads both files of a model's folder; errors name file and key. */
+/*
+ * Reads both files of a model's folder, or the keys of a GGUF file; errors name
+ * file and key.
+ */
 bool qwen_config_load(struct qwen_config *c, const char *dir, struct err *e);
 /* The same from text; `generation` may be NULL. */
 bool qwen_config_parse(struct qwen_config *c, const char *config,
 		       const char *generation, struct err *e);
+/* config_write.c: both files' text, which reads back as it is; appended. */
+void qwen_config_print(const struct qwen_config *c, struct buf *config,
+		       struct buf *generation);
 /* Parameters in all, and those that a decoded token reads. */
 uint64_t qwen_config_params(const struct qwen_config *c);
 /*
@@ -80,11 +111,17 @@ double qwen_config_flop(const struct qwen_config *c, uint32_t n);
 #define QWEN_MAX_HEADER_BYTES 100000000
 
 enum qwen_dtype {
-	QWEN_F64, QWEN_F32, QWEN_F16, QWEN_BF16,
-	QWEN_I64, QWEN_I32, QWEN_I16, QWEN_I8, QWEN_U8, QWEN_BOOL,
+#define PLAIN(NAME, ...) QWEN_##NAME,
+#define BLOCK(NAME, ...) QWEN_##NAME,
+#include "engine/files/dtype.def"
 	QWEN_DTYPES
 };
 const char *qwen_dtype_name(enum qwen_dtype t); /* "F32", as in the files */
+/* Values of one block, 1 where there are no blocks, and its bytes. */
+uint32_t qwen_dtype_values(enum qwen_dtype t);
+uint32_t qwen_dtype_bytes(enum qwen_dtype t);
+/* Its number in GGUF files, or -1. */
+int qwen_dtype_gguf(enum qwen_dtype t);
 
 struct qwen_tensor {
 	const char *name;
@@ -111,7 +148,10 @@ struct qwen_tensors {
 	uint64_t total_bytes; /* of all tensors */
 };
 
-/* `dir` is the model's folder.  On failure `t` is empty. */
+/*
+ * `dir` is the model's folder, or a GGUF file, whose tensors of Qwen3 are named
+ * as in folders.  On failure `t` is empty.
+ */
 bool qwen_tensors_open(struct qwen_tensors *t, const char *dir, struct err *e);
 void qwen_tensors_close(struct qwen_tensors *t);
 
@@ -132,5 +172,122 @@ const struct qwen_tensor *qwen_tensor_require(const struct qwen_tensors *t,
 					      const char *name, uint32_t n_dims,
 					      const uint64_t *shape,
 					      struct err *e);
+
+/* ----------------------------------------------- safetensors_write.c ---- */
+
+/* Bytes of a tensor by its type, n_dims and shape. */
+size_t qwen_tensor_bytes(const struct qwen_tensor *t);
+/* The bytes of tensor i of a list, valid until the next call; NULL: *e. */
+typedef const void *qwen_bytes_fn(void *ctx, size_t i, struct err *e);
+/*
+ * A file of tensors, of which only name, type and shape are looked at: the same
+ * bytes whenever these and their data are the same.  It is there as a whole or
+ * not at all.
+ */
+bool qwen_tensors_write(const char *path, const struct qwen_tensor *t, size_t n,
+			qwen_bytes_fn *make, void *ctx, struct err *e);
+
+/* ------------------------------------------------------------ gguf.c ---- */
+
+/*
+ * GGUF: one file with keys and values (what the model is, its tokenizer) and
+ * tensors, versions 2 and 3, little-endian.
+ *
+ * The file is not trusted.  After a successful open its numbers and strings lie
+ * in it, keys and names are unique, and each tensor has a known type, rows of
+ * whole blocks, and its bytes at the next aligned place behind the one before
+ * it, in the file (the format's own rule).  What breaks a rule is refused with
+ * ERR_INPUT or ERR_UNSUPPORTED, naming file and key or tensor.
+ */
+enum qwen_gguf_type { /* numbered as in the files */
+	QWEN_GGUF_U8, QWEN_GGUF_I8, QWEN_GGUF_U16, QWEN_GGUF_I16,
+	QWEN_GGUF_U32, QWEN_GGUF_I32, QWEN_GGUF_F32, QWEN_GGUF_BOOL,
+	QWEN_GGUF_STRING, QWEN_GGUF_ARRAY,
+	QWEN_GGUF_U64, QWEN_GGUF_I64, QWEN_GGUF_F64,
+	QWEN_GGUF_TYPES
+};
+#define QWEN_MAX_NAME_BYTES 65535 /* the format's own bound of keys */
+#define QWEN_GGUF_ALIGNMENT 32	  /* where the file does not say it */
+
+struct qwen_gguf_value {
+	const char *key;
+	enum qwen_gguf_type type; /* of an array: of its items; never ARRAY */
+	bool array;
+	uint64_t n;		/* items; 1 if it is no array */
+	const uint8_t *data;	/* as stored */
+	size_t size_bytes;
+};
+
+/* All belongs to it until qwen_gguf_close(), which unmaps. */
+struct qwen_gguf {
+	struct qwen_tensors t; /* names as in the file */
+	uint32_t version, alignment;
+	struct qwen_gguf_value *value; /* sorted by key */
+	size_t n_values;
+};
+
+/* Is it a file at all?  Models are those or folders. */
+bool qwen_is_gguf(const char *path);
+bool qwen_gguf_open(struct qwen_gguf *g, const char *path, struct err *e);
+/* From memory, as qwen_tensors_parse(). */
+bool qwen_gguf_parse(struct qwen_gguf *g, const char *path, const void *bytes,
+		     size_t size_bytes, struct err *e);
+void qwen_gguf_close(struct qwen_gguf *g);
+
+/* NULL if it is not there. */
+const struct qwen_gguf_value *qwen_gguf_find(const struct qwen_gguf *g,
+					     const char *key);
+/* Item i as a whole number; false if it is none, or too large. */
+bool qwen_gguf_int(const struct qwen_gguf_value *v, uint64_t i, int64_t *out);
+/*
+ * Item i as a number.  An f32 is taken for the shortest decimal that gives it:
+ * 1e-6, not 9.99999997e-7.
+ */
+bool qwen_gguf_real(const struct qwen_gguf_value *v, uint64_t i, double *out);
+/*
+ * One string after another, from *at == NULL on; not ended by a zero byte.
+ * False after the last, or if they are no strings.
+ */
+bool qwen_gguf_text(const struct qwen_gguf_value *v, const uint8_t **at,
+		    const char **text, size_t *len_bytes);
+
+/* ------------------------------------------------------ gguf_write.c ---- */
+
+/* Keys of a file to be written, in their order.  Zero-initialise. */
+struct qwen_gguf_out {
+	struct buf keys;
+	uint64_t n_keys;
+};
+void qwen_gguf_out_fini(struct qwen_gguf_out *o);
+void qwen_gguf_put_int(struct qwen_gguf_out *o, const char *key, uint32_t v);
+void qwen_gguf_put_real(struct qwen_gguf_out *o, const char *key, double v);
+void qwen_gguf_put_text(struct qwen_gguf_out *o, const char *key,
+			const char *text);
+/* A list of STRING or I32; its n items must follow. */
+void qwen_gguf_put_list(struct qwen_gguf_out *o, const char *key,
+			enum qwen_gguf_type type, uint64_t n);
+void qwen_gguf_item_text(struct qwen_gguf_out *o, const char *s, size_t len);
+void qwen_gguf_item_int(struct qwen_gguf_out *o, int32_t v);
+/* All that qwen_gguf_config() reads, but the sizes that tensors have. */
+void qwen_gguf_put_config(struct qwen_gguf_out *o, const struct qwen_config *c);
+/* Version 3; tensors as for qwen_tensors_write(). */
+bool qwen_gguf_write(const struct qwen_gguf_out *o, const char *path,
+		     const struct qwen_tensor *t, size_t n,
+		     qwen_bytes_fn *make, void *ctx, struct err *e);
+
+/* ------------------------------------------------------ gguf_model.c ---- */
+
+/*
+ * The name of a Qwen3 tensor there ("blk.0.attn_q.weight") of its name in
+ * folders ("model.layers.0.self_attn.q_proj.weight"), or the other way; NULL if
+ * it is none.  Rows and columns are the same in both.
+ */
+const char *qwen_gguf_rename(struct arena *mem, const char *name, bool to_gguf);
+/*
+ * What the model is; refused is what qwen_config_load() refuses, too.  It
+ * samples by default if there is a general.sampling.temp.
+ */
+bool qwen_gguf_config(struct qwen_config *c, const struct qwen_gguf *g,
+		      struct err *e);
 
 #endif

@@ -11,29 +11,45 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "engine/files/files.h"
+#include "engine/files/files_int.h"
 
 static const struct {
 	const char *name;
-	size_t bytes;
+	uint32_t values, bytes;
+	int gguf;
 } dtype[QWEN_DTYPES] = {
-	[QWEN_F64] = { "F64", 8 },   [QWEN_F32] = { "F32", 4 },
-	[QWEN_F16] = { "F16", 2 },   [QWEN_BF16] = { "BF16", 2 },
-	[QWEN_I64] = { "I64", 8 },   [QWEN_I32] = { "I32", 4 },
-	[QWEN_I16] = { "I16", 2 },   [QWEN_I8] = { "I8", 1 },
-	[QWEN_U8] = { "U8", 1 },     [QWEN_BOOL] = { "BOOL", 1 },
+#define PLAIN(NAME, bytes, gguf) { #NAME, 1, bytes, gguf },
+#define BLOCK(NAME, name, values, bytes, gguf) { #NAME, values, bytes, gguf },
+#include "engine/files/dtype.def"
 };
+/* Types of safetensors: those of single values. */
+#define PLAIN_TYPES (QWEN_BOOL + 1)
 
 const char *qwen_dtype_name(enum qwen_dtype t)
 {
 	return dtype[t].name;
 }
 
+uint32_t qwen_dtype_values(enum qwen_dtype t)
+{
+	return dtype[t].values;
+}
+
+uint32_t qwen_dtype_bytes(enum qwen_dtype t)
+{
+	return dtype[t].bytes;
+}
+
+int qwen_dtype_gguf(enum qwen_dtype t)
+{
+	return dtype[t].gguf;
+}
+
 /* ---- one file's header ---- */
 
 static bool dtype_find(const char *name, enum qwen_dtype *out)
 {
-	for (int i = 0; name && i < QWEN_DTYPES; i++)
+	for (int i = 0; name && i < PLAIN_TYPES; i++)
 		if (strcmp(dtype[i].name, name) == 0) {
 			*out = (enum qwen_dtype)i;
 			return true;
@@ -77,7 +93,8 @@ static bool entry_read(struct qwen_tensor *t, const json_t *entry,
 
 	if (!dtype_find(type, &t->dtype))
 		return err_set(e, ERR_INPUT, "dtype is %s, which is not one of "
-			       "F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL",
+			       "F64 F32 F16 BF16 F8_E4M3 I64 I32 I16 I8 U8 "
+			       "BOOL",
 			       type ? type : "missing");
 	if (!shape_read(t, json_object_get(entry, "shape"), e))
 		return false;
@@ -197,6 +214,19 @@ static json_t *header_load(const uint8_t *bytes, size_t size_bytes,
 	return header;
 }
 
+void qwen_tensor_place(struct qwen_tensors *t, struct qwen_tensor *x,
+		       const void *data)
+{
+	/* Blocks are read by bytes. */
+	size_t align = dtype[x->dtype].values > 1 ? 1 : dtype[x->dtype].bytes;
+
+	x->data = data;
+	if ((uintptr_t)data % align)
+		x->data = memcpy(arena_alloc(&t->mem, x->size_bytes), data,
+				 x->size_bytes);
+	t->total_bytes += x->size_bytes;
+}
+
 /* Adds one file's tensors; `path` lives as long as `t`. */
 static bool file_add(struct qwen_tensors *t, const char *path,
 		     const uint8_t *bytes, size_t size_bytes, struct err *e)
@@ -218,19 +248,13 @@ static bool file_add(struct qwen_tensors *t, const char *path,
 	json_decref(header);
 	if (!ok)
 		return err_wrap(e, "%s", path);
-	for (size_t i = 0; i < n; i++) {
-		first[i].data = data + first[i].offset;
-		if ((uintptr_t)first[i].data % dtype[first[i].dtype].bytes)
-			first[i].data = memcpy(
-				arena_alloc(&t->mem, first[i].size_bytes),
-				first[i].data, first[i].size_bytes);
-		t->total_bytes += first[i].size_bytes;
-	}
+	for (size_t i = 0; i < n; i++)
+		qwen_tensor_place(t, &first[i], data + first[i].offset);
 	t->n_tensors += n;
 	return true;
 }
 
-static bool names_sort(struct qwen_tensors *t, struct err *e)
+bool qwen_tensors_sort(struct qwen_tensors *t, struct err *e)
 {
 	if (t->n_tensors)
 		qsort(t->tensor, t->n_tensors, sizeof(*t->tensor), by_name);
@@ -248,7 +272,7 @@ bool qwen_tensors_parse(struct qwen_tensors *t, const char *path,
 {
 	*t = (struct qwen_tensors){ 0 };
 	if (file_add(t, arena_strdup(&t->mem, path), bytes, size_bytes, e) &&
-	    names_sort(t, e))
+	    qwen_tensors_sort(t, e))
 		return true;
 	qwen_tensors_close(t);
 	return false;
@@ -256,30 +280,43 @@ bool qwen_tensors_parse(struct qwen_tensors *t, const char *path,
 
 /* ---- a folder ---- */
 
-static bool file_map(struct qwen_tensors *t, const char *path, struct err *e)
+const struct qwen_map *qwen_file_map(struct qwen_tensors *t, const char *path,
+				     struct err *e)
 {
 	/* A pipe, which is refused below, would make it wait for a writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 
-	if (fd < 0)
-		return err_sys(e, errno == EACCES ? ERR_PERM : ERR_IO, errno,
-			       "%s: cannot be opened", path);
+	if (fd < 0) {
+		err_sys(e, errno == EACCES ? ERR_PERM : ERR_IO, errno,
+			"%s: cannot be opened", path);
+		return NULL;
+	}
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < 8) {
 		close(fd);
-		return err_set(e, ERR_INPUT,
-			       "%s: not a file of at least 8 bytes", path);
+		err_set(e, ERR_INPUT, "%s: not a file of at least 8 bytes",
+			path);
+		return NULL;
 	}
 	void *base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd,
 			  0);
 	int why = errno;
 	close(fd);
-	if (base == MAP_FAILED)
-		return err_sys(e, ERR_NOMEM, why, "%s: cannot be mapped", path);
+	if (base == MAP_FAILED) {
+		err_sys(e, ERR_NOMEM, why, "%s: cannot be mapped", path);
+		return NULL;
+	}
 	VEC_GROW(t->map, t->n_maps, 1, t->cap_maps);
-	t->map[t->n_maps++] =
+	t->map[t->n_maps] =
 		(struct qwen_map){ path, base, (size_t)st.st_size };
-	return file_add(t, path, base, (size_t)st.st_size, e);
+	return &t->map[t->n_maps++];
+}
+
+static bool file_open(struct qwen_tensors *t, const char *path, struct err *e)
+{
+	const struct qwen_map *m = qwen_file_map(t, path, e);
+
+	return m && file_add(t, path, m->base, m->size_bytes, e);
 }
 
 /* A shard's name must stay in the folder. */
@@ -312,10 +349,10 @@ static bool shards_map(struct qwen_tensors *t, const char *dir, json_t *map,
 		if (!shard_name_check(name, e))
 			return err_wrap(e, "tensor %s", tensor);
 		char *path = arena_printf(&t->mem, "%s/%s", dir, name);
-		if (!shard_known(t, path) && !file_map(t, path, e))
+		if (!shard_known(t, path) && !file_open(t, path, e))
 			return false;
 	}
-	return names_sort(t, e);
+	return qwen_tensors_sort(t, e);
 }
 
 /* Every tensor lies where the index says. */
@@ -364,11 +401,13 @@ bool qwen_tensors_open(struct qwen_tensors *t, const char *dir, struct err *e)
 	bool ok;
 
 	*t = (struct qwen_tensors){ 0 };
+	if (qwen_is_gguf(dir))
+		return qwen_gguf_tensors(t, dir, e);
 	char *one = arena_printf(&t->mem, "%s/model.safetensors", dir);
 	char *index = arena_printf(&t->mem, "%s/model.safetensors.index.json",
 				   dir);
 	if (access(one, F_OK) == 0)
-		ok = file_map(t, one, e) && names_sort(t, e);
+		ok = file_open(t, one, e) && qwen_tensors_sort(t, e);
 	else if (access(index, F_OK) == 0)
 		ok = index_open(t, dir, index, e);
 	else

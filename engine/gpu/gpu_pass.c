@@ -426,7 +426,7 @@ struct gpu_state *gpu_state_make(const struct qwen_model *m,
 {
 	struct gpu_state *s;
 
-	if (shape->cache == QWEN_W_INT4 ||
+	if (shape->cache >= QWEN_W_INT4 ||
 	    (shape->cache == QWEN_W_INT8 && m->config.head_dim % QWEN_GROUP)) {
 		err_set(e, ERR_UNSUPPORTED, "a cache of %s for heads of %u; "
 			"the gfx1100 backend has f32, f16 and bf16, and int8 "

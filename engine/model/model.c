@@ -2,9 +2,77 @@
  * engine/model/model.c - a model from its files.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/cpu/cpu.h"
 #include "engine/model/model.h"
+
+/* What a backend without blocks gets of them; the first two lose nothing. */
+static enum qwen_weights repacked_type(enum qwen_dtype t)
+{
+	return t == QWEN_Q8_0 ? QWEN_W_INT8 :
+	       t == QWEN_Q4_0 ? QWEN_W_INT4 : QWEN_W_F16;
+}
+
+static bool is_repacked(const struct qwen_model *m, const struct qwen_load *how,
+			const struct qwen_tensor *t)
+{
+	return t && t->dtype > QWEN_BOOL && !how->convert &&
+	       !m->backend->blocks;
+}
+
+static const char *const packing_name[] = {
+	[QWEN_PACKED_FP8] = "FP8", [QWEN_PACKED_GPTQ] = "GPTQ",
+	[QWEN_PACKED_AWQ] = "AWQ",
+};
+
+/* One line about all of them. */
+static void repacked_tell(const struct qwen_model *m,
+			  const struct qwen_load *how)
+{
+	bool told[QWEN_DTYPES] = { false };
+	struct buf b = { 0 };
+
+	for (size_t i = 0; i < m->tensors.n_tensors; i++) {
+		const struct qwen_tensor *t = &m->tensors.tensor[i];
+		if (!is_repacked(m, how, t) || told[t->dtype])
+			continue;
+		told[t->dtype] = true;
+		buf_printf(&b, "%s%s as %s", b.len ? ", " : "",
+			   qwen_dtype_name(t->dtype),
+			   qwen_weights_name(repacked_type(t->dtype)));
+	}
+	if (b.len)
+		buf_printf(&b, ": --backend %s takes blocks of GGUF so",
+			   m->backend->name);
+	else if (!how->convert &&
+		 qwen_is_foreign(&m->tensors, &m->config.packing,
+				 "model.layers.0.mlp.down_proj.weight"))
+		buf_printf(&b, "%s as f16: the nearest that is computed with "
+			   "(--weights int8 takes half of it)",
+			   packing_name[m->config.packing.kind]);
+	if (b.len && how->warn)
+		how->warn(how->ctx, b.data);
+	buf_fini(&b);
+}
+
+static void foreign_read(const void *ctx, size_t row, float *x)
+{
+	qwen_foreign_row(ctx, row, x);
+}
+
+/* FP8, GPTQ or AWQ as the wanted type, or as f16. */
+static bool foreign_load(struct qwen_model *m, struct qwen_matrix *out,
+			 const char *name, const struct qwen_convert *how,
+			 struct err *e)
+{
+	struct qwen_foreign f;
+
+	out->type = how->convert ? how->weights : QWEN_W_F16;
+	return qwen_foreign_find(&f, &m->tensors, &m->config.packing, name,
+				 out->rows, out->cols, e) &&
+	       qwen_matrix_from_rows(how, out, foreign_read, &f, name, e);
+}
 
 /*
  * Fills `out`, whose size is known.  Integers are stored with fewer columns of
@@ -14,12 +82,15 @@ static bool matrix_find(struct qwen_model *m, struct qwen_matrix *out,
 			const char *name, const struct qwen_load *how,
 			struct err *e)
 {
-	const struct qwen_convert convert = {
+	struct qwen_convert convert = {
 		.kernels = m->kernels, .threads = m->threads,
 		.blocks = &m->blocks, .convert = how->convert,
 		.weights = how->weights, .copy = how->copy,
 	};
 	const uint64_t rows = out->rows, cols = out->cols;
+
+	if (qwen_is_foreign(&m->tensors, &m->config.packing, name))
+		return foreign_load(m, out, name, &convert, e);
 	const struct qwen_tensor *t = qwen_tensor_find(&m->tensors, name);
 	const struct qwen_tensor *scale = NULL;
 	uint64_t shape[2] = { rows, cols };
@@ -40,6 +111,10 @@ static bool matrix_find(struct qwen_model *m, struct qwen_matrix *out,
 				       "multiple of %d", t->file, name,
 				       qwen_dtype_name(scale->dtype),
 				       (unsigned long long)cols, QWEN_GROUP);
+	}
+	if (is_repacked(m, how, t)) {
+		convert.convert = true;
+		convert.weights = repacked_type(t->dtype);
 	}
 	return qwen_matrix_make(out, t, scale, &convert, e);
 }
@@ -109,6 +184,7 @@ static bool ends_load(struct qwen_model *m, const struct qwen_load *how,
 struct use {
 	const struct qwen_tensors *t;
 	bool *of; /* [n_tensors] */
+	bool packed; /* by others */
 };
 
 static bool name_use(struct use *u, const char *name)
@@ -122,18 +198,29 @@ static bool name_use(struct use *u, const char *name)
 
 static bool part_use(void *ctx, const struct qwen_part *p, struct err *e)
 {
-	char scale[160];
+	/* What may stand for "weight", or beside it. */
+	static const char *const end[] = { "weight_scale", "weight_scale_inv",
+					   "qweight", "qzeros", "scales",
+					   "g_idx" };
+	const struct use *u = ctx;
+	size_t n = !p->matrix ? 0 : u->packed ? ARRAY_SIZE(end) : 1;
+	int stem = (int)(strlen(p->name) - strlen("weight"));
+	char name[160];
 
 	(void)e;
-	snprintf(scale, sizeof(scale), "%s_scale", p->name);
-	return name_use(ctx, p->name) && (p->norm || name_use(ctx, scale));
+	for (size_t i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%.*s%s", stem, p->name, end[i]);
+		name_use(ctx, name);
+	}
+	return name_use(ctx, p->name);
 }
 
 /* A tensor that no pass uses, a bias or another layer, is another model's. */
 static bool unused_check(struct qwen_model *m, struct err *e)
 {
 	struct use u = { &m->tensors,
-			 xcalloc(m->tensors.n_tensors, sizeof(*u.of)) };
+			 xcalloc(m->tensors.n_tensors, sizeof(*u.of)),
+			 m->config.packing.kind };
 	const struct qwen_tensor *x = NULL;
 
 	qwen_model_each(m, part_use, &u, e);
@@ -166,6 +253,8 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	m->backend = how->backend ? how->backend : &qwen_cpu;
 	m->token_bytes = 0;
 	ok = qwen_tensors_open(&m->tensors, dir, e);
+	if (ok)
+		repacked_tell(m, how);
 	if (ok && how->progress)
 		how->progress->total = m->config.layers;
 	ok = ok && ends_load(m, how, e);

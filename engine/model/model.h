@@ -63,6 +63,30 @@ bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
 		  const volatile sig_atomic_t *stop, struct qwen_quality *out,
 		  struct err *e);
 
+/* --------------------------------------------------------- convert.c ---- */
+
+/*
+ * A model's folder as one GGUF file, or a GGUF file as a folder or another such
+ * file: weights, configuration, tokenizer and template of conversations.
+ *
+ * Without a type nothing is lost: a file takes floats as they are, and int8 and
+ * int4 as Q8_0 and Q4_0, which are the same numbers; a folder takes floats as
+ * they are, and blocks as F32.  FP8, GPTQ and AWQ become F32.  A type is of the matrices; where a row is no
+ * whole number of its blocks the nearest smaller one is taken, as others do.
+ * Norms are F32 in a file; in a folder they have the matrices' type where that
+ * holds their values.  The same model gives the same bytes.
+ */
+struct qwen_conversion {
+	const char *from, *to; /* a name that ends in .gguf is a file */
+	bool typed;
+	enum qwen_weights type;
+	struct threads *threads;
+	struct progress *progress; /* in tensors, or NULL */
+	/* Or NULL: ends early, without the file begun, once it is set. */
+	const volatile sig_atomic_t *stop;
+};
+bool qwen_model_convert(const struct qwen_conversion *how, struct err *e);
+
 /* ------------------------------------------------------- synthetic.c ---- */
 
 /*
@@ -93,5 +117,7 @@ struct qwen_synthetic {
 /* Writes the folder (made if it is not there); nothing is half-written. */
 bool qwen_synthetic_write(const char *dir, const struct qwen_synthetic *how,
 			  struct err *e);
+/* Copies what makes up a tokenizer; ERR_INPUT: there is none. */
+bool qwen_tokenizer_copy(const char *from, const char *dir, struct err *e);
 
 #endif

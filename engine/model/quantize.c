@@ -63,7 +63,7 @@ static bool part_add(void *ctx, const struct qwen_part *p, struct err *e)
 				  p->n * sizeof(**p->norm));
 		return true;
 	}
-	if (m->type < QWEN_W_INT8)
+	if (m->type != QWEN_W_INT8 && m->type != QWEN_W_INT4)
 		return err_set(e, ERR_USAGE, "tensor %s is %s; wanted int8 or "
 			       "int4", p->name, qwen_weights_name(m->type));
 	uint32_t groups = m->cols / QWEN_GROUP;
@@ -168,6 +168,9 @@ static bool folder_make(const char *from, const char *to, struct err *e)
 bool qwen_quantized_write(struct qwen_model *m, const char *from,
 			  const char *to, struct err *e)
 {
+	if (qwen_is_gguf(from))
+		return err_set(e, ERR_USAGE, "%s is a file; wanted a folder, "
+			       "as t0-qwen3 convert makes it of one", from);
 	struct writer w = { .header = json_object() };
 	bool ok = folder_make(from, to, e);
 

@@ -287,28 +287,28 @@ static bool json_write(const char *dir, const char *name, json_t *j,
 	return ok;
 }
 
+/* Of sampling what Qwen3's own files say. */
 static bool config_write(const char *dir, const struct qwen_config *c,
 			 uint32_t stop, struct err *e)
 {
-	return json_write(dir, "config.json", json_pack(
-		"{s:[s], s:s, s:s, s:b, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
-		"s:i, s:f, s:f, s:b, s:b, s:n, s:i}",
-		"architectures", "Qwen3ForCausalLM", "model_type", "qwen3",
-		"hidden_act", "silu", "attention_bias", 0,
-		"num_hidden_layers", (int)c->layers,
-		"hidden_size", (int)c->hidden,
-		"num_attention_heads", (int)c->heads,
-		"num_key_value_heads", (int)c->kv_heads,
-		"head_dim", (int)c->head_dim, "intermediate_size", (int)c->ffn,
-		"vocab_size", (int)c->vocab,
-		"max_position_embeddings", (int)c->max_positions,
-		"rope_theta", c->rope_theta, "rms_norm_eps", c->norm_eps,
-		"tie_word_embeddings", (int)c->tied,
-		"use_sliding_window", 0, "rope_scaling", "eos_token_id",
-		(int)stop), e) &&
-	       json_write(dir, "generation_config.json", json_pack(
-		"{s:b, s:f, s:i, s:f, s:i}", "do_sample", 1, "temperature",
-		0.6, "top_k", 20, "top_p", 0.95, "eos_token_id", (int)stop), e);
+	struct buf config = { 0 }, generation = { 0 };
+	struct qwen_config as = *c;
+
+	as.sample = true;
+	as.temperature = 0.6;
+	as.top_k = 20;
+	as.top_p = 0.95;
+	as.min_p = 0;
+	as.repetition_penalty = 1;
+	as.stop[0] = stop;
+	as.n_stops = 1;
+	qwen_config_print(&as, &config, &generation);
+	bool ok = text_write(dir, "config.json", config.data, config.len, e) &&
+		  text_write(dir, "generation_config.json", generation.data,
+			     generation.len, e);
+	buf_fini(&config);
+	buf_fini(&generation);
+	return ok;
 }
 
 static bool index_write(const char *dir, const struct specs *s,
@@ -356,7 +356,7 @@ static bool file_copy(const char *from, const char *dir, const char *name,
 	return ok;
 }
 
-static bool tokenizer_copy(const char *from, const char *dir, struct err *e)
+bool qwen_tokenizer_copy(const char *from, const char *dir, struct err *e)
 {
 	static const char *const file[] = { "tokenizer.json", "vocab.json",
 					    "merges.txt", "added_tokens.json",
@@ -430,7 +430,7 @@ bool qwen_synthetic_write(const char *dir, const struct qwen_synthetic *how,
 			       "bf16; `quantize` makes others of it");
 	if (mkdir(dir, 0777) != 0 && errno != EEXIST)
 		return err_sys(e, ERR_IO, errno, "%s: cannot be made", dir);
-	if (how->tokenizer ? !tokenizer_copy(how->tokenizer, dir, e) :
+	if (how->tokenizer ? !qwen_tokenizer_copy(how->tokenizer, dir, e) :
 	    vocab <= QWEN_BPE_VOCAB_MAX && !tokenizer_learn(dir, vocab, e))
 		return false;
 	if (stop >= vocab)

@@ -197,6 +197,11 @@ struct qwen_counts {
 struct qwen_backend {
 	const char *name; /* as --backend has it */
 	/*
+	 * Does it compute with blocks of GGUF files as they are stored?  If
+	 * not, it gets the nearest type that it knows.
+	 */
+	bool blocks;
+	/*
 	 * After a model's weights are mapped, or converted as `how` says: puts
 	 * them where this backend wants them, with what it needs to know in
 	 * m->device, which a failure leaves NULL.  NULL: nothing to do.  Host

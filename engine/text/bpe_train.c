@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/text.h"
+#include "engine/text/text_int.h"
 
 /* Special tokens of every tokenizer that is learnt, in Qwen's order. */
 static const char *const added[] = {
@@ -17,6 +17,7 @@ static const char *const added[] = {
 #define FIRST_UNSPECIAL 3 /* from here on they are text, not marks */
 #define MAX_WORD 32
 #define MAX_WORDS 20000
+#define PLACES	  65536 /* of words by their hash; more than twice as many */
 
 struct word {
 	uint32_t id[MAX_WORD];
@@ -25,27 +26,12 @@ struct word {
 
 struct learner {
 	struct word *word;
+	uint32_t *place; /* [PLACES]: one more than a word's number */
 	uint32_t n_words, n_tokens;
 	char **letters; /* [n_tokens]: a token as the files write it */
 	uint32_t *pairs; /* counts [cap][cap] */
 	uint32_t cap;
 };
-
-static char *letters_of(unsigned byte)
-{
-	unsigned next = 256, c = byte;
-	char s[3] = { 0 };
-
-	for (unsigned b = 0; b <= byte; b++) {
-		bool itself = (b >= '!' && b <= '~') ||
-			      (b >= 0xa1 && b != 0xad);
-		c = itself ? b : next++;
-	}
-	s[0] = (char)(c < 0x80 ? c : 0xc0 | c >> 6);
-	if (c >= 0x80)
-		s[1] = (char)(0x80 | (c & 0x3f));
-	return xstrdup(s);
-}
 
 /* A word: letters with the space before them, as the split has it. */
 static size_t word_length(const char *s, size_t len)
@@ -60,19 +46,26 @@ static size_t word_length(const char *s, size_t len)
 static void word_add(struct learner *l, const char *s, size_t len)
 {
 	struct word w = { .n = (uint32_t)len, .count = 1 };
+	uint32_t at = 0;
 
 	if (len < 2 || len > MAX_WORD)
 		return;
-	for (size_t i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++) {
 		w.id[i] = (unsigned char)s[i];
-	for (uint32_t i = 0; i < l->n_words; i++)
-		if (l->word[i].n == w.n &&
-		    memcmp(l->word[i].id, w.id, sizeof(w.id)) == 0) {
-			l->word[i].count++;
+		at = (at ^ w.id[i]) * 0x01000193;
+	}
+	for (at ^= at >> 16; l->place[at % PLACES]; at++) {
+		struct word *other = &l->word[l->place[at % PLACES] - 1];
+		if (other->n == w.n &&
+		    memcmp(other->id, w.id, sizeof(w.id)) == 0) {
+			other->count++;
 			return;
 		}
-	if (l->n_words < MAX_WORDS)
+	}
+	if (l->n_words < MAX_WORDS) {
 		l->word[l->n_words++] = w;
+		l->place[at % PLACES] = l->n_words;
+	}
 }
 
 /* The pair that stands in the text most often; the first of equals. */
@@ -140,6 +133,7 @@ bool qwen_bpe_train(const char *text, size_t len_bytes, uint32_t vocab,
 {
 	struct learner l = { .n_tokens = 256 };
 	json_t *merges, *ids, *all;
+	char letter[256][3];
 
 	if (vocab < 256 + ARRAY_SIZE(added) || vocab > QWEN_BPE_VOCAB_MAX)
 		return err_set(e, ERR_USAGE, "a vocabulary of %u tokens; "
@@ -148,10 +142,12 @@ bool qwen_bpe_train(const char *text, size_t len_bytes, uint32_t vocab,
 			       QWEN_BPE_VOCAB_MAX);
 	l.cap = vocab - (uint32_t)ARRAY_SIZE(added);
 	l.word = xcalloc(MAX_WORDS, sizeof(*l.word));
+	l.place = xcalloc(PLACES, sizeof(*l.place));
 	l.letters = xcalloc(l.cap, sizeof(*l.letters));
 	l.pairs = xcalloc((size_t)l.cap * l.cap, sizeof(*l.pairs));
+	qwen_letters(letter);
 	for (unsigned b = 0; b < 256; b++)
-		l.letters[b] = letters_of(b);
+		l.letters[b] = xstrdup(letter[b]);
 	for (size_t i = 0, n; i < len_bytes; i += n) {
 		n = word_length(text + i, len_bytes - i);
 		word_add(&l, text + i, n);
@@ -171,6 +167,7 @@ bool qwen_bpe_train(const char *text, size_t len_bytes, uint32_t vocab,
 	free(s);
 	json_decref(all);
 	free(l.word);
+	free(l.place);
 	free(l.letters);
 	free(l.pairs);
 	return true;

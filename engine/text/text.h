@@ -10,6 +10,7 @@
 #define T0_ENGINE_TEXT_H
 
 #include "base/base.h"
+#include "engine/files/files.h"
 
 /* ------------------------------------------------------- tokenizer.c ---- */
 
@@ -41,7 +42,7 @@ struct qwen_ids {
 void qwen_ids_add(struct qwen_ids *ids, uint32_t id);
 void qwen_ids_fini(struct qwen_ids *ids);
 
-/* From a model's folder. */
+/* From a model's folder, or a GGUF file. */
 struct qwen_tokenizer *qwen_tokenizer_load(const char *dir, struct err *e);
 /*
  * From text, as the files hold it: either `json` (tokenizer.json), or `vocab`,
@@ -63,6 +64,20 @@ int64_t qwen_token_find(const struct qwen_tokenizer *t, const char *content);
 /* Its bytes; NULL for an id that is not given out.  *special may be NULL. */
 const char *qwen_token_bytes(const struct qwen_tokenizer *t, uint32_t id,
 			     size_t *len_bytes, bool *special);
+
+/* ------------------------------------------------------------ gguf.c ---- */
+
+/* Has the folder, or the file, a tokenizer at all? */
+bool qwen_tokenizer_there(const char *path);
+/* The tokenizer of a file, appended to `out` as tokenizer.json. */
+bool qwen_gguf_tokenizer(const struct qwen_gguf *g, struct buf *out,
+			 struct err *e);
+/*
+ * One for a file, as keys: `vocab` tokens, of which those without a meaning are
+ * unused.
+ */
+void qwen_gguf_put_tokenizer(struct qwen_gguf_out *o,
+			     const struct qwen_tokenizer *t, uint32_t vocab);
 
 /* ------------------------------------------------------------- bpe.c ---- */
 

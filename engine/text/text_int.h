@@ -35,6 +35,11 @@ struct qwen_tokenizer {
 	pcre2_code *split;
 };
 
+/* tokenizer.c: the letter (UTF-8) that stands for a byte in the files. */
+void qwen_letters(char of[256][3]);
+/* gguf.c */
+struct qwen_tokenizer *qwen_gguf_tokenizer_load(const char *path,
+						struct err *e);
 /* NULL if the pair never merges. */
 const struct merge *qwen_merge_find(const struct qwen_tokenizer *t,
 				    uint32_t left, uint32_t right);

@@ -47,6 +47,18 @@ static bool is_itself(unsigned b)
 	return (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
 }
 
+void qwen_letters(char of[256][3])
+{
+	unsigned next = 256;
+
+	for (unsigned b = 0; b < 256; b++) {
+		unsigned c = is_itself(b) ? b : next++;
+		of[b][0] = (char)(c < 0x80 ? c : 0xc0 | c >> 6);
+		of[b][1] = (char)(c < 0x80 ? 0 : 0x80 | (c & 0x3f));
+		of[b][2] = '\0';
+	}
+}
+
 /* of[code point] = byte + 1, 0 where the code point stands for no byte. */
 static void letters_init(uint16_t of[512])
 {
@@ -555,6 +567,8 @@ struct qwen_tokenizer *qwen_tokenizer_load(const char *dir, struct err *e)
 	struct qwen_source s = { 0 };
 	struct arena mem = { 0 };
 
+	if (qwen_is_gguf(dir))
+		return qwen_gguf_tokenizer_load(dir, e);
 	if (read_one(&mem, dir, "tokenizer.json", false, &s.json, e) &&
 	    (s.json ||
 	     (read_one(&mem, dir, "vocab.json", true, &s.vocab, e) &&

@@ -36,7 +36,7 @@ bool qwen_cache_init(struct qwen_cache *c, uint32_t layers, struct err *e)
 {
 	uint64_t half;
 
-	if (c->type == QWEN_W_INT4 ||
+	if (c->type >= QWEN_W_INT4 ||
 	    (c->type == QWEN_W_INT8 && c->head_dim % QWEN_GROUP))
 		return err_set(e, ERR_UNSUPPORTED, "a cache of %s for heads of "
 			       "%u; wanted f32, f16 or bf16, or int8 for heads "

@@ -28,8 +28,18 @@ static bool stored_type(const struct qwen_tensor *t, enum qwen_weights *w)
 		*w = QWEN_W_INT4;
 		return true;
 	default:
-		return false;
+		if (t->dtype <= QWEN_BOOL)
+			return false;
+		/* Both lists are those of dtype.def. */
+		*w = (enum qwen_weights)(QWEN_W_INT4 + t->dtype - QWEN_BOOL);
+		return true;
 	}
+}
+
+/* Are there scales beside the integers? */
+static bool has_scales(enum qwen_weights w)
+{
+	return w == QWEN_W_INT8 || w == QWEN_W_INT4;
 }
 
 /*
@@ -122,64 +132,138 @@ static size_t row_bytes(enum qwen_weights type, uint32_t cols)
 	struct qwen_matrix one = { type, 1, cols, NULL, NULL };
 
 	return qwen_matrix_bytes(&one) -
-	       (type >= QWEN_W_INT8 ? cols / QWEN_GROUP * 2 : 0);
+	       (has_scales(type) ? cols / QWEN_GROUP * 2 : 0);
 }
 
 /* `from` holds what `out` is to be made of; every thread takes some rows. */
 struct row_job {
 	const struct qwen_kernels *k;
-	const struct qwen_matrix *from;
+	const struct qwen_matrix *from; /* or NULL: rows are read */
+	void (*read)(const void *ctx, size_t row, float *x);
+	const void *ctx;
 	struct qwen_matrix *out;
 	uint8_t *data;
 	uint16_t *scale;
 };
 
+/* Blocks whose scales and codes are those of ours, side by side. */
+static bool are_alike(enum qwen_weights ours, enum qwen_weights blocks)
+{
+	return (ours == QWEN_W_INT8 && blocks == QWEN_W_Q8_0) ||
+	       (ours == QWEN_W_INT4 && blocks == QWEN_W_Q4_0);
+}
+
+static void join_row(const struct row_job *j, size_t r)
+{
+	const struct qwen_layout l = qwen_layout(j->out->type);
+	const size_t n = j->out->cols / QWEN_GROUP, code_bytes = l.bytes - 2;
+	const uint8_t *code = (const uint8_t *)j->from->data +
+			      r * n * code_bytes;
+	uint8_t *to = j->data + r * n * l.bytes;
+
+	for (size_t g = 0; g < n; g++) {
+		memcpy(to + g * l.bytes, &j->from->scale[r * n + g], 2);
+		memcpy(to + g * l.bytes + 2, code + g * code_bytes,
+		       code_bytes);
+	}
+}
+
+static void split_row(const struct row_job *j, size_t r)
+{
+	const struct qwen_layout l = qwen_layout(j->from->type);
+	const size_t n = j->out->cols / QWEN_GROUP, code_bytes = l.bytes - 2;
+	const uint8_t *b = (const uint8_t *)j->from->data + r * n * l.bytes;
+	uint8_t *code = j->data + r * n * code_bytes;
+
+	for (size_t g = 0; g < n; g++) {
+		memcpy(&j->scale[r * n + g], b + g * l.bytes, 2);
+		memcpy(code + g * code_bytes, b + g * l.bytes + 2, code_bytes);
+	}
+}
+
+/* x has room for a row. */
+static void convert_row(const struct row_job *j, size_t r, float *x)
+{
+	const uint32_t cols = j->out->cols;
+	uint8_t *data = j->data + r * row_bytes(j->out->type, cols);
+	uint16_t *scale = j->scale ? j->scale + r * (cols / QWEN_GROUP) : NULL;
+
+	if (j->from)
+		qwen_matrix_row(j->k, j->from, (uint32_t)r, x);
+	else
+		j->read(j->ctx, r, x);
+	if (j->out->type == QWEN_W_INT8)
+		row_int8(j->k, x, cols, (int8_t *)data, scale);
+	else if (j->out->type == QWEN_W_INT4)
+		row_int4(j->k, x, cols, data, scale);
+	else if (qwen_is_block(j->out->type))
+		qwen_pack_row(j->out->type, x, cols, data);
+	else
+		j->k->narrow(j->out->type, x, cols, data);
+}
+
 static void convert_rows(void *ctx, struct threads *t, unsigned thread)
 {
 	const struct row_job *j = ctx;
-	uint32_t cols = j->out->cols;
-	float *x = xmalloc(cols * sizeof(*x));
-	size_t from, to, bytes = row_bytes(j->out->type, cols);
+	float *x = xmalloc(j->out->cols * sizeof(*x));
+	size_t from, to;
 
 	threads_part(t, thread, j->out->rows, 1, &from, &to);
-	for (size_t r = from; r < to; r++) {
-		void *data = j->data + r * bytes;
-		uint16_t *scale = j->scale ?
-			j->scale + r * (cols / QWEN_GROUP) : NULL;
-		qwen_matrix_row(j->k, j->from, (uint32_t)r, x);
-		if (j->out->type == QWEN_W_INT8)
-			row_int8(j->k, x, cols, data, scale);
-		else if (j->out->type == QWEN_W_INT4)
-			row_int4(j->k, x, cols, data, scale);
+	for (size_t r = from; r < to; r++)
+		if (j->from && are_alike(j->from->type, j->out->type))
+			join_row(j, r);
+		else if (j->from && are_alike(j->out->type, j->from->type))
+			split_row(j, r);
 		else
-			j->k->narrow(j->out->type, x, cols, data);
-	}
+			convert_row(j, r, x);
 	free(x);
 }
 
-static bool convert_matrix(const struct qwen_convert *how,
-			   struct qwen_matrix *out,
-			   const struct qwen_matrix *from, const char *name,
-			   struct err *e)
+/* Takes memory for j->out and fills it. */
+static bool run_job(const struct qwen_convert *how, struct row_job *j,
+		    const char *name, struct err *e)
 {
+	struct qwen_matrix *out = j->out;
 	size_t data = out->rows * row_bytes(out->type, out->cols);
-	bool integer = out->type >= QWEN_W_INT8;
-	size_t scales = integer ? (size_t)out->rows * (out->cols / QWEN_GROUP) *
-					  2 : 0;
-	struct row_job j = { how->kernels, from, out, NULL, NULL };
+	size_t scales = has_scales(out->type) ?
+		(size_t)out->rows * (out->cols / QWEN_GROUP) * 2 : 0;
+	uint32_t group = qwen_is_block(out->type) ?
+				 qwen_layout(out->type).values : QWEN_GROUP;
 
-	if (integer && out->cols % QWEN_GROUP)
+	if (qwen_is_integer(out->type) && out->cols % group)
 		return err_set(e, ERR_UNSUPPORTED, "tensor %s has %u columns; "
-			       "%s needs a multiple of %d", name, out->cols,
-			       qwen_weights_name(out->type), QWEN_GROUP);
-	j.data = block_alloc(how->blocks, data, e);
-	j.scale = j.data && scales ? block_alloc(how->blocks, scales, e) : NULL;
-	if (!j.data || (scales && !j.scale))
+			       "%s needs a multiple of %u", name, out->cols,
+			       qwen_weights_name(out->type), group);
+	j->data = block_alloc(how->blocks, data, e);
+	j->scale = j->data && scales ? block_alloc(how->blocks, scales, e) :
+				       NULL;
+	if (!j->data || (scales && !j->scale))
 		return err_wrap(e, "tensor %s", name);
-	threads_run(how->threads, convert_rows, &j);
-	out->data = j.data;
-	out->scale = j.scale;
+	threads_run(how->threads, convert_rows, j);
+	out->data = j->data;
+	out->scale = j->scale;
 	return true;
+}
+
+bool qwen_matrix_convert(const struct qwen_convert *how,
+			 struct qwen_matrix *out,
+			 const struct qwen_matrix *from, const char *name,
+			 struct err *e)
+{
+	struct row_job j = { .k = how->kernels, .from = from, .out = out };
+
+	return run_job(how, &j, name, e);
+}
+
+bool qwen_matrix_from_rows(const struct qwen_convert *how,
+			   struct qwen_matrix *out,
+			   void (*read)(const void *ctx, size_t row, float *x),
+			   const void *ctx, const char *name, struct err *e)
+{
+	struct row_job j = { .k = how->kernels, .out = out, .read = read,
+			     .ctx = ctx };
+
+	return run_job(how, &j, name, e);
 }
 
 struct copying {
@@ -228,9 +312,10 @@ bool qwen_matrix_make(struct qwen_matrix *out, const struct qwen_tensor *t,
 				    .scale = scale ? scale->data : NULL };
 
 	if (!stored_type(t, &from.type) ||
-	    (from.type >= QWEN_W_INT8) != !!scale)
+	    has_scales(from.type) != !!scale)
 		return err_set(e, ERR_INPUT, "%s: tensor %s is %s; wanted F32, "
-			       "F16 or BF16, or integers with a tensor "
+			       "F16 or BF16, blocks of GGUF, or integers with "
+			       "a tensor "
 			       "%s_scale", t->file, t->name,
 			       qwen_dtype_name(t->dtype), t->name);
 	if (from.type == QWEN_W_INT4)
@@ -239,7 +324,7 @@ bool qwen_matrix_make(struct qwen_matrix *out, const struct qwen_tensor *t,
 	if (!how->convert || how->weights == from.type)
 		return !how->copy || copy_matrix(how, out, t->name, e);
 	out->type = how->weights;
-	return convert_matrix(how, out, &from, t->name, e);
+	return qwen_matrix_convert(how, out, &from, t->name, e);
 }
 
 void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,
@@ -248,7 +333,7 @@ void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,
 	const uint8_t *p = (const uint8_t *)w->data +
 			   row * row_bytes(w->type, w->cols);
 
-	if (w->type >= QWEN_W_INT8)
+	if (qwen_is_integer(w->type))
 		k->unpack(w, row, 0, w->cols, out);
 	else
 		k->widen(w->type, p, w->cols, out);

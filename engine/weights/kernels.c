@@ -9,8 +9,21 @@
 extern const struct qwen_kernels qwen_kernels_v2, qwen_kernels_v3,
 	qwen_kernels_v4;
 
-static const char *const name[QWEN_WEIGHTS] = { "f32", "f16", "bf16", "int8",
-						"int4" };
+static const char *const name[QWEN_WEIGHTS] = {
+	"f32", "f16", "bf16", "int8", "int4",
+#define BLOCK(NAME, name, ...) name,
+#include "engine/files/dtype.def"
+};
+
+struct qwen_layout qwen_layout(enum qwen_weights w)
+{
+	static const struct qwen_layout layout[] = {
+#define BLOCK(NAME, name, values, bytes, gguf) { values, bytes },
+#include "engine/files/dtype.def"
+	};
+
+	return layout[w - QWEN_W_INT4 - 1];
+}
 
 const char *qwen_weights_name(enum qwen_weights w)
 {
@@ -25,13 +38,19 @@ bool qwen_weights_parse(const char *s, enum qwen_weights *w, struct err *e)
 			return true;
 		}
 	return err_set(e, ERR_USAGE, "got the type \"%s\"; wanted f32, f16, "
-		       "bf16, int8 or int4", s);
+		       "bf16, int8 or int4, or of GGUF q8_0, q5_1, q5_0, q4_1, "
+		       "q4_0, iq4_nl, mxfp4, q6_k, q5_k, q4_k, iq4_xs, q3_k or "
+		       "q2_k", s);
 }
 
 uint64_t qwen_matrix_bytes(const struct qwen_matrix *w)
 {
 	uint64_t n = (uint64_t)w->rows * w->cols;
 
+	if (qwen_is_block(w->type)) {
+		struct qwen_layout l = qwen_layout(w->type);
+		return n / l.values * l.bytes;
+	}
 	switch (w->type) {
 	case QWEN_W_F32:
 		return 4 * n;

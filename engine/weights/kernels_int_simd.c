@@ -84,23 +84,13 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 
 /* ---- weights ---- */
 
-static inline vf load_i8(const int8_t *p)
-{
-	/* The compiler would widen in halves. */
-#if LANES == 16
-	vi v = (vi)_mm512_maskz_cvtepi8_epi32(0xffff,
-					      _mm_loadu_si128((const void *)p));
-#elif LANES == 8
-	vi v = (vi)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)p));
-#else
-	vi v = { p[0], p[1], p[2], p[3] };
-#endif
-	return __builtin_convertvector(v, vf);
-}
-
 void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row,
 			 uint32_t from, uint32_t n, float *out)
 {
+	if (qwen_is_block(w->type)) {
+		unpack_blocks(w, row, from, n, out);
+		return;
+	}
 	bool four = w->type == QWEN_W_INT4;
 	size_t at = (size_t)row * w->cols + from;
 	const uint8_t *p = (const uint8_t *)w->data + at / (four ? 2 : 1);
@@ -390,6 +380,10 @@ void LEVEL(qwen_product_int_)(const struct qwen_matrix *w, uint32_t r0,
 			      uint32_t r1, const struct qwen_quants *x,
 			      uint32_t n, float *y, size_t ldy, bool add)
 {
+	if (qwen_is_block(w->type)) {
+		LEVEL(qwen_product_blocks_)(w, r0, r1, x, n, y, ldy, add);
+		return;
+	}
 #if LANES == 16
 	/* The first processors with AVX-512 have no such instruction. */
 	if (__builtin_cpu_supports("avx512vnni"))

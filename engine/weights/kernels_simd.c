@@ -51,28 +51,6 @@ static void rope(float *x, const float *cosine, const float *sine, uint32_t n)
 	}
 }
 
-/*
- * exp to 2 ulp: x = (k + f) ln 2 with |f| <= 1/2, a polynomial of degree 6 in
- * f ln 2 (Taylor's terms: the next one is below 2^-24 there), times 2^k.
- */
-static inline vf exp_(vf x)
-{
-	x = min_(splat(88), max_(splat(-87), x));
-	vf t = x * 1.44269504f + 12582912.0f; /* rounds: 1.5 * 2^23 */
-	vf k = t - 12582912.0f;
-	vf r = fma_(k, splat(-0.693145752f), x);
-	vi bits = ((vi)t - 0x4b400000 + 127) << 23;
-
-	r = fma_(k, splat(-1.42860677e-6f), r);
-	vf p = fma_(r, splat(1.f / 720), splat(1.f / 120));
-	p = fma_(p, r, splat(1.f / 24));
-	p = fma_(p, r, splat(1.f / 6));
-	p = fma_(p, r, splat(.5f));
-	p = fma_(p, r, splat(1));
-	p = fma_(p, r, splat(1));
-	return p * (vf)bits;
-}
-
 static void swiglu(const float *gate, const float *up, uint32_t n, float *y)
 {
 	uint32_t i = 0;

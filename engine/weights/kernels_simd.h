@@ -102,6 +102,28 @@ static inline float sum_lanes(vf v)
 	return _mm_cvtss_f32(_mm_add_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
+/*
+ * exp to 2 ulp: x = (k + f) ln 2 with |f| <= 1/2, a polynomial of degree 6 in
+ * f ln 2 (Taylor's terms: the next one is below 2^-24 there), times 2^k.
+ */
+static inline vf exp_(vf x)
+{
+	x = min_(splat(88), max_(splat(-87), x));
+	vf t = x * 1.44269504f + 12582912.0f; /* rounds: 1.5 * 2^23 */
+	vf k = t - 12582912.0f;
+	vf r = fma_(k, splat(-0.693145752f), x);
+	vi bits = ((vi)t - 0x4b400000 + 127) << 23;
+
+	r = fma_(k, splat(-1.42860677e-6f), r);
+	vf p = fma_(r, splat(1.f / 720), splat(1.f / 120));
+	p = fma_(p, r, splat(1.f / 24));
+	p = fma_(p, r, splat(1.f / 6));
+	p = fma_(p, r, splat(.5f));
+	p = fma_(p, r, splat(1));
+	p = fma_(p, r, splat(1));
+	return p * (vf)bits;
+}
+
 /* ---- 16-bit types ---- */
 
 static inline vf load_bf16(const void *p)
@@ -134,6 +156,20 @@ static inline vf load_f16(const void *p)
 	v = (vf)(((vu)v & ~big) | ((rest | 0x7f800000) & big));
 	return (vf)((vu)v | sign);
 #endif
+}
+
+static inline vf load_i8(const int8_t *p)
+{
+	/* The compiler would widen in halves. */
+#if LANES == 16
+	vi v = (vi)_mm512_maskz_cvtepi8_epi32(0xffff,
+					      _mm_loadu_si128((const void *)p));
+#elif LANES == 8
+	vi v = (vi)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)p));
+#else
+	vi v = { p[0], p[1], p[2], p[3] };
+#endif
+	return __builtin_convertvector(v, vf);
 }
 
 static inline vf load_f32(const void *p)
@@ -241,10 +277,21 @@ void LEVEL(qwen_product_int_)(const struct qwen_matrix *w, uint32_t r0,
 void qwen_product_int_v3(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
 			 const struct qwen_quants *x, uint32_t n, float *y,
 			 size_t ldy, bool add);
+void qwen_product_blocks_v3(const struct qwen_matrix *w, uint32_t r0,
+			    uint32_t r1, const struct qwen_quants *x,
+			    uint32_t n, float *y, size_t ldy, bool add);
 #endif
 void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row,
 			 uint32_t from, uint32_t n, float *out);
 void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 			   const struct qwen_quants *out);
+/* kernels_blocks_simd.c: of blocks */
+void LEVEL(qwen_product_blocks_)(const struct qwen_matrix *w, uint32_t r0,
+				 uint32_t r1, const struct qwen_quants *x,
+				 uint32_t n, float *y, size_t ldy, bool add);
+/* unpack_simd.c: the values of blocks */
+#define unpack_blocks LEVEL(qwen_unpack_blocks_)
+void unpack_blocks(const struct qwen_matrix *w, uint32_t row, uint32_t from,
+		   uint32_t n, float *out);
 
 #endif

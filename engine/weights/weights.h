@@ -1,9 +1,10 @@
 /*
  * engine/weights - element types, matrices and their arithmetic: the manual.
  *
- * kernels*.c compute on one thread with matrices as they are stored, dtype.c
- * makes matrices of a type from tensors of another, cache.c keeps the keys and
- * values of attention, rope.c the angles of positions.
+ * kernels*.c compute on one thread with matrices as they are stored,
+ * unpack_simd.c knows the blocks of GGUF files, dtype.c makes matrices of a
+ * type from tensors of another, foreign.c reads what others pack, cache.c keeps the keys and values of
+ * attention, rope.c the angles of positions.
  */
 #ifndef T0_ENGINE_WEIGHTS_H
 #define T0_ENGINE_WEIGHTS_H
@@ -31,8 +32,27 @@ enum qwen_weights {
 	QWEN_W_BF16,
 	QWEN_W_INT8, /* groups of QWEN_GROUP columns share a scale */
 	QWEN_W_INT4,
+	/* Blocks as GGUF files have them: "q4_k" (engine/files/dtype.def). */
+#define BLOCK(NAME, ...) QWEN_W_##NAME,
+#include "engine/files/dtype.def"
 	QWEN_WEIGHTS
 };
+/* Are there integers, so that activations are rounded to them, too? */
+static inline bool qwen_is_integer(enum qwen_weights w)
+{
+	return w >= QWEN_W_INT8;
+}
+/* Do scales lie between the integers, in blocks? */
+static inline bool qwen_is_block(enum qwen_weights w)
+{
+	return w > QWEN_W_INT4;
+}
+/* A row is a whole number of so many values in so many bytes. */
+struct qwen_layout {
+	uint32_t values, bytes;
+};
+struct qwen_layout qwen_layout(enum qwen_weights w); /* of blocks */
+
 /* "bf16", as command lines have it. */
 const char *qwen_weights_name(enum qwen_weights w);
 bool qwen_weights_parse(const char *name, enum qwen_weights *w, struct err *e);
@@ -43,7 +63,8 @@ bool qwen_weights_parse(const char *name, enum qwen_weights *w, struct err *e);
  * A matrix.  INT8: `data` is int8_t [rows][cols].  INT4: uint8_t
  * [rows][cols / 2]; in each group of 32 columns, byte j holds column j in its
  * low and column j + 16 in its high half, 8 added.  `scale`: f16 bits
- * [rows][cols / 32]; a weight is its integer times its scale.
+ * [rows][cols / 32]; a weight is its integer times its scale.  Blocks: `data` is
+ * [rows][cols / values] of them, and there is no `scale`.
  */
 struct qwen_matrix {
 	enum qwen_weights type;
@@ -81,13 +102,14 @@ struct qwen_kernels {
 	void (*product)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
 			const float *x, size_t ldx, uint32_t n, float *y,
 			size_t ldy, bool add);
-	/* The same for INT8 and INT4; x[t] is token t. */
+	/* The same for INT8, INT4 and blocks; x[t] is token t. */
 	void (*product_int)(const struct qwen_matrix *w, uint32_t r0,
 			    uint32_t r1, const struct qwen_quants *x,
 			    uint32_t n, float *y, size_t ldy, bool add);
 	/*
-	 * Columns [from, from + n) of one row of INT8 or INT4 weights as f32;
-	 * both are multiples of QWEN_GROUP.
+	 * Columns [from, from + n) of one row of integer weights as f32; both
+	 * are multiples of QWEN_GROUP.  Blocks become what their published
+	 * definition says, to the bit.
 	 */
 	void (*unpack)(const struct qwen_matrix *w, uint32_t row, uint32_t from,
 		       uint32_t n, float *out);
@@ -168,9 +190,55 @@ struct qwen_convert {
 bool qwen_matrix_make(struct qwen_matrix *out, const struct qwen_tensor *t,
 		      const struct qwen_tensor *scale,
 		      const struct qwen_convert *how, struct err *e);
+/* A matrix as another type, which out->type says; `name` is for messages. */
+bool qwen_matrix_convert(const struct qwen_convert *how,
+			 struct qwen_matrix *out,
+			 const struct qwen_matrix *from, const char *name,
+			 struct err *e);
+/* A matrix of out's type and size, made of rows that `read` gives as f32. */
+bool qwen_matrix_from_rows(const struct qwen_convert *how,
+			   struct qwen_matrix *out,
+			   void (*read)(const void *ctx, size_t row, float *x),
+			   const void *ctx, const char *name, struct err *e);
 /* One row of any matrix as f32 [cols]. */
 void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,
 		     uint32_t row, float *out);
+
+/* --------------------------------------------------------- foreign.c ---- */
+
+/*
+ * A matrix as checkpoints of others have it, in the published layouts.
+ *
+ * FP8: NAME.weight is F8_E4M3 [rows][cols], NAME.weight_scale_inv a scale for
+ * each block of rows and columns.  GPTQ: NAME.qweight has words of columns
+ * [cols / per][rows], .qzeros words of rows [groups][rows / per], .scales
+ * [groups][rows], and maybe .g_idx [cols] the group of each column; a weight is
+ * its code less the zero, times the scale.  AWQ: the same, but .qweight has
+ * words of rows [cols][rows / per], in an order of their own.
+ */
+struct qwen_foreign {
+	struct qwen_packing how; /* with a group */
+	uint32_t rows, cols;
+	const struct qwen_tensor *codes, *scale, *zeros, *order;
+};
+/* Is the matrix (its name ends in "weight") packed so? */
+bool qwen_is_foreign(const struct qwen_tensors *t,
+		     const struct qwen_packing *how, const char *name);
+/* Its tensors; ERR_INPUT says which is missing or not as it should be. */
+bool qwen_foreign_find(struct qwen_foreign *f, const struct qwen_tensors *t,
+		       const struct qwen_packing *how, const char *name,
+		       uint32_t rows, uint32_t cols, struct err *e);
+void qwen_foreign_row(const struct qwen_foreign *f, size_t row, float *out);
+
+/* ------------------------------------------------------------ pack.c ---- */
+
+/*
+ * x[n] as blocks of a type, n a multiple of its values: the scales are searched
+ * for the least squared error.  The same values give the same bytes on every
+ * machine.
+ */
+void qwen_pack_row(enum qwen_weights type, const float *x, uint32_t n,
+		   uint8_t *out);
 
 /* ----------------------------------------------------------- cache.c ---- */
 
@@ -210,7 +278,8 @@ struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
 
 /*
  * Angles of the rotary embedding: cosine and sine [positions][head_dim / 2],
- * from double, as positions times small frequencies lose bits in f32.
+ * from double, as positions times small frequencies lose bits in f32.  With
+ * YaRN they are stretched, and scaled by its factor of attention.
  */
 void qwen_angles(const struct qwen_config *c, uint32_t positions,
 		 float *cosine, float *sine);

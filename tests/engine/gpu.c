@@ -149,7 +149,7 @@ static void test_weights(const char *dir)
 
 	ref_open(&r, dir);
 	double *want = ref_logits(&r, ids, N);
-	for (int w = 0; w < QWEN_WEIGHTS; w++) {
+	for (int w = 0; w <= QWEN_W_INT4; w++) {
 		const char *name = qwen_weights_name((enum qwen_weights)w);
 		watched = w == QWEN_W_BF16 || w == QWEN_W_INT4;
 		if (!ok(on_open(&o, dir, true, (enum qwen_weights)w),
@@ -479,7 +479,7 @@ int main(void)
 	test_refuses(dir);
 	threads_free(threads);
 	char cmd[64];
-	snprintf(cmd, sizeof(cmd), "rm -r %s", root);
+	snprintf(cmd, sizeof(cmd), "rm -r '%s'", root);
 	ok(system(cmd) == 0, "the folder goes");
 	return plan_done();
 }

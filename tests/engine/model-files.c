@@ -222,7 +222,7 @@ static void test_shards(void)
 	index_refused(dir, "{\"weight_map\":{\"x\":\"one.st\","
 			   "\"w\":\"three.st\"}}",
 		      "is in", "a tensor in two shards");
-	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
+	snprintf(cmd, sizeof(cmd), "rm -r '%s'", dir);
 	ok(system(cmd) == 0, "the folder goes");
 	free(a);
 	free(b);
@@ -289,7 +289,11 @@ static const struct {
 	{ "another model", "{\"model_type\":\"llama\"}",
 	  "\"model_type\" is \"llama\"; wanted \"qwen3\"" },
 	{ "rotary scaling", "{" BASE ",\"rope_scaling\":{\"type\":\"yarn\"}}",
-	  "\"rope_scaling\" has \"type\": \"yarn\"" },
+	  "\"rope_scaling\": \"yarn\" without \"factor\"" },
+	{ "YaRN of a factor below one", "{" BASE ",\"rope_scaling\":{\"type\":"
+	  "\"yarn\",\"factor\":0.5}}", "\"factor\" is 0.5" },
+	{ "YaRN of another formula", "{" BASE ",\"rope_scaling\":{\"type\":"
+	  "\"yarn\",\"factor\":4.0,\"mscale\":1.0}}", "has \"mscale\"" },
 	{ "rotary scaling in an object of its own",
 	  "{" BASE ",\"rope_parameters\":{\"rope_theta\":1e6,"
 	  "\"rope_type\":\"linear\"}}",

@@ -20,6 +20,8 @@ struct ref {
 	json_t *header;
 	int layers, hidden, heads, kv_heads, dim, ffn, vocab;
 	double theta, eps;
+	/* YaRN as published; factor 0: none */
+	double factor, original, fast, slow, attention;
 	bool tied;
 };
 
@@ -89,6 +91,14 @@ static inline void ref_open(struct ref *r, const char *dir)
 	r->ffn = number(c, "intermediate_size");
 	r->vocab = number(c, "vocab_size");
 	r->theta = json_number_value(json_object_get(c, "rope_theta"));
+	const json_t *rope = json_object_get(c, "rope_scaling");
+	r->factor = json_number_value(json_object_get(rope, "factor"));
+	r->original = json_number_value(json_object_get(
+		rope, "original_max_position_embeddings"));
+	r->fast = json_number_value(json_object_get(rope, "beta_fast"));
+	r->slow = json_number_value(json_object_get(rope, "beta_slow"));
+	r->attention = json_number_value(
+		json_object_get(rope, "attention_factor"));
 	r->eps = json_number_value(json_object_get(c, "rms_norm_eps"));
 	r->tied = json_is_true(json_object_get(c, "tie_word_embeddings"));
 	json_decref(c);
@@ -130,13 +140,37 @@ static inline void ref_mat(const double *w, const double *x, int rows, int cols,
 	}
 }
 
+/* Frequencies below `low` pairs are kept, above `high` divided by the factor. */
+static inline double ref_frequency(const struct ref *r, int i)
+{
+	const double pi = 3.14159265358979323846;
+	double base = pow(r->theta, -2.0 * i / r->dim), ends[2], ramp;
+	double turns[2] = { r->fast ? r->fast : 32, r->slow ? r->slow : 1 };
+
+	if (!r->factor)
+		return base;
+	for (int k = 0; k < 2; k++)
+		ends[k] = r->dim * log(r->original / (2 * pi * turns[k])) /
+			  log(r->theta) / 2;
+	ends[0] = fmax(0, floor(ends[0]));
+	ends[1] = fmin(r->dim - 1, ceil(ends[1]));
+	if (ends[1] == ends[0])
+		ends[1] += 0.001;
+	ramp = (i - ends[0]) / (ends[1] - ends[0]);
+	ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+	return base / r->factor * ramp + base * (1 - ramp);
+}
+
 static inline void ref_rope(const struct ref *r, double *x, int position)
 {
+	double size = !r->factor ? 1 : r->attention ? r->attention :
+		      1 + log(r->factor) / 10;
+
 	for (int i = 0; i < r->dim / 2; i++) {
-		double a = position * pow(r->theta, -2.0 * i / r->dim);
+		double a = position * ref_frequency(r, i);
 		double p = x[i], q = x[i + r->dim / 2];
-		x[i] = p * cos(a) - q * sin(a);
-		x[i + r->dim / 2] = q * cos(a) + p * sin(a);
+		x[i] = size * (p * cos(a) - q * sin(a));
+		x[i + r->dim / 2] = size * (q * cos(a) + p * sin(a));
 	}
 }
 

@@ -1,0 +1,79 @@
+/*
+ * engine/files/config_write.c - config.json and generation_config.json,
+ * written.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "engine/files/files.h"
+
+static void add_json(struct buf *out, json_t *j)
+{
+	char *text = json_dumps(j, JSON_INDENT(2));
+
+	buf_adds(out, text);
+	free(text);
+	json_decref(j);
+}
+
+/* The tokens that end a text, one by itself. */
+static json_t *stops_json(const struct qwen_config *c)
+{
+	json_t *list = json_array();
+
+	if (c->n_stops == 1) {
+		json_decref(list);
+		return json_integer(c->stop[0]);
+	}
+	for (uint32_t i = 0; i < c->n_stops; i++)
+		json_array_append_new(list, json_integer(c->stop[i]));
+	return list;
+}
+
+void qwen_config_print(const struct qwen_config *c, struct buf *config,
+		       struct buf *generation)
+{
+	json_t *j = json_pack(
+		"{s:[s], s:s, s:s, s:b, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
+		"s:i, s:f, s:f, s:b, s:b, s:n}",
+		"architectures", "Qwen3ForCausalLM", "model_type", "qwen3",
+		"hidden_act", "silu", "attention_bias", 0,
+		"num_hidden_layers", (int)c->layers,
+		"hidden_size", (int)c->hidden,
+		"num_attention_heads", (int)c->heads,
+		"num_key_value_heads", (int)c->kv_heads,
+		"head_dim", (int)c->head_dim, "intermediate_size", (int)c->ffn,
+		"vocab_size", (int)c->vocab,
+		"max_position_embeddings", (int)c->max_positions,
+		"rope_theta", c->rope_theta, "rms_norm_eps", c->norm_eps,
+		"tie_word_embeddings", (int)c->tied,
+		"use_sliding_window", 0, "rope_scaling");
+
+	if (c->yarn.factor > 0)
+		json_object_set_new(j, "rope_scaling", json_pack(
+			"{s:s, s:f, s:i, s:f, s:f, s:f}", "rope_type", "yarn",
+			"factor", c->yarn.factor,
+			"original_max_position_embeddings",
+			(int)c->yarn.positions, "beta_fast", c->yarn.fast,
+			"beta_slow", c->yarn.slow, "attention_factor",
+			c->yarn.attention));
+	if (c->n_stops)
+		json_object_set_new(j, "eos_token_id",
+				    json_integer(c->stop[0]));
+	add_json(config, j);
+	j = json_pack("{s:b}", "do_sample", (int)c->sample);
+	if (c->sample) {
+		json_object_set_new(j, "temperature",
+				    json_real(c->temperature));
+		json_object_set_new(j, "top_k", json_integer(c->top_k));
+		json_object_set_new(j, "top_p", json_real(c->top_p));
+	}
+	if (c->sample && c->min_p > 0)
+		json_object_set_new(j, "min_p", json_real(c->min_p));
+	if (c->repetition_penalty != 1)
+		json_object_set_new(j, "repetition_penalty",
+				    json_real(c->repetition_penalty));
+	if (c->n_stops)
+		json_object_set_new(j, "eos_token_id", stops_json(c));
+	add_json(generation, j);
+}

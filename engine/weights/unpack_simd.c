@@ -1,0 +1,281 @@
+/*
+ * engine/weights/unpack_simd.c - what the bits of stored blocks mean.
+ *
+ * The published definitions, to the bit: products and sums are rounded one by
+ * one, in their order.  All numbers are little-endian; `half` is an f16.  A
+ * block's codes come in runs: of 32 values (or 64) the first half lies in the
+ * low bits of its bytes, the second half in the high ones.
+ */
+#include "engine/weights/kernels_simd.h"
+
+static inline float half_at(const uint8_t *p)
+{
+	uint16_t h;
+
+	memcpy(&h, p, 2);
+	return f16_one(h);
+}
+
+static inline uint32_t word_at(const uint8_t *p)
+{
+	uint32_t w;
+
+	memcpy(&w, p, 4);
+	return w;
+}
+
+/* ---- blocks of 32 ---- */
+
+/* half d, i8 q[32]: d q */
+static void unpack_Q8_0(const uint8_t *b, float *y)
+{
+	const vf d = splat(half_at(b));
+
+	for (int i = 0; i < 32; i += LANES)
+		store(y + i, d * load_i8((const int8_t *)b + 2 + i));
+}
+
+/* half d, u4 q[32]: d (q - 8) */
+static void unpack_Q4_0(const uint8_t *b, float *y)
+{
+	const float d = half_at(b);
+
+	for (int i = 0; i < 16; i++) {
+		y[i] = d * (float)((b[2 + i] & 15) - 8);
+		y[i + 16] = d * (float)((b[2 + i] >> 4) - 8);
+	}
+}
+
+/* half d, half m, u4 q[32]: d q + m */
+static void unpack_Q4_1(const uint8_t *b, float *y)
+{
+	const float d = half_at(b), m = half_at(b + 2);
+
+	for (int i = 0; i < 16; i++) {
+		y[i] = d * (float)(b[4 + i] & 15) + m;
+		y[i + 16] = d * (float)(b[4 + i] >> 4) + m;
+	}
+}
+
+/* half d, u1 h[32], u4 q[32]: d (q + 16 h - 16) */
+static void unpack_Q5_0(const uint8_t *b, float *y)
+{
+	const float d = half_at(b);
+	const uint32_t h = word_at(b + 2);
+
+	for (int i = 0; i < 16; i++) {
+		int low = (b[6 + i] & 15) | (int)(h >> i & 1) << 4;
+		int high = b[6 + i] >> 4 | (int)(h >> (i + 16) & 1) << 4;
+		y[i] = d * (float)(low - 16);
+		y[i + 16] = d * (float)(high - 16);
+	}
+}
+
+/* half d, half m, u1 h[32], u4 q[32]: d (q + 16 h) + m */
+static void unpack_Q5_1(const uint8_t *b, float *y)
+{
+	const float d = half_at(b), m = half_at(b + 2);
+	const uint32_t h = word_at(b + 4);
+
+	for (int i = 0; i < 16; i++) {
+		int low = (b[8 + i] & 15) | (int)(h >> i & 1) << 4;
+		int high = b[8 + i] >> 4 | (int)(h >> (i + 16) & 1) << 4;
+		y[i] = d * (float)low + m;
+		y[i + 16] = d * (float)high + m;
+	}
+}
+
+/* The values that IQ4's codes stand for: closer together around zero. */
+static const int8_t uneven[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
+				   1, 13, 25, 38, 53, 69, 89, 113 };
+
+/* 16 bytes of codes, each times d. */
+static inline void look_up(const int8_t value[16], float d, const uint8_t *q,
+			   float *y)
+{
+	const __m128i table = _mm_loadu_si128((const void *)value);
+	const __m128i v = _mm_loadu_si128((const void *)q);
+	const __m128i low = _mm_set1_epi8(15);
+	int8_t x[32];
+
+	_mm_storeu_si128((__m128i *)x,
+			 _mm_shuffle_epi8(table, _mm_and_si128(v, low)));
+	_mm_storeu_si128((__m128i *)x + 1,
+			 _mm_shuffle_epi8(table, _mm_and_si128(
+				_mm_srli_epi16(v, 4), low)));
+	for (int i = 0; i < 32; i += LANES)
+		store(y + i, splat(d) * load_i8(x + i));
+}
+
+/* half d, u4 q[32]: d uneven[q] */
+static void unpack_IQ4_NL(const uint8_t *b, float *y)
+{
+	look_up(uneven, half_at(b), b + 2, y);
+}
+
+/* u8 e, u4 q[32]: 2^(e - 128) times the doubled e2m1 number q */
+static void unpack_MXFP4(const uint8_t *b, float *y)
+{
+	static const int8_t doubled[16] = { 0, 1,  2,  3,  4,  6,  8,  12,
+					    0, -1, -2, -3, -4, -6, -8, -12 };
+	/* Below 2^-126 it is no normal number. */
+	const uint32_t bits = b[0] < 2 ? 0x200000u << b[0] :
+					 (uint32_t)(b[0] - 1) << 23;
+	float d;
+
+	memcpy(&d, &bits, 4);
+	look_up(doubled, d, b + 1, y);
+}
+
+/* ---- blocks of 256 ---- */
+
+/*
+ * Scales and minima of 8 runs, 6 bits each, in 12 bytes: those of the first 4
+ * in the low bits of bytes 0 .. 3 and 4 .. 7; of the others 4 bits in the
+ * halves of bytes 8 .. 11 and 2 in the high bits of the first ones.
+ */
+static inline int scale_of(const uint8_t *s, int i)
+{
+	return i < 4 ? s[i] & 63 : (s[i + 4] & 15) | s[i - 4] >> 6 << 4;
+}
+
+static inline int min_of(const uint8_t *s, int i)
+{
+	return i < 4 ? s[i + 4] & 63 : s[i + 4] >> 4 | s[i] >> 6 << 4;
+}
+
+/* half d, half dmin, u6 scale[8], u6 min[8], u4 q[256] in runs of 64 */
+static void unpack_Q4_K(const uint8_t *b, float *y)
+{
+	const float d = half_at(b), dmin = half_at(b + 2);
+
+	for (int i = 0; i < 8; i++) {
+		const float by = d * (float)scale_of(b + 4, i);
+		const float less = dmin * (float)min_of(b + 4, i);
+		const uint8_t *q = b + 16 + i / 2 * 32;
+		for (int k = 0; k < 32; k++) {
+			int code = i % 2 ? q[k] >> 4 : q[k] & 15;
+			y[32 * i + k] = by * (float)code - less;
+		}
+	}
+}
+
+/* The same with a fifth bit: bit i of byte k is that of value 32 i + k. */
+static void unpack_Q5_K(const uint8_t *b, float *y)
+{
+	const float d = half_at(b), dmin = half_at(b + 2);
+
+	for (int i = 0; i < 8; i++) {
+		const float by = d * (float)scale_of(b + 4, i);
+		const float less = dmin * (float)min_of(b + 4, i);
+		const uint8_t *q = b + 48 + i / 2 * 32;
+		for (int k = 0; k < 32; k++) {
+			int code = i % 2 ? q[k] >> 4 : q[k] & 15;
+			code |= (b[16 + k] >> i & 1) << 4;
+			y[32 * i + k] = by * (float)code - less;
+		}
+	}
+}
+
+/*
+ * u4 low[256] in runs of 128, u2 high[256], i8 scale[16], half d: of a run,
+ * values 32 i + k have their low bits in byte k + i % 2 * 32, the high ones in
+ * bits 2 i of byte k.
+ */
+static void unpack_Q6_K(const uint8_t *b, float *y)
+{
+	const float d = half_at(b + 208);
+
+	for (int i = 0; i < 16; i++) {
+		const uint8_t *low = b + i / 8 * 64 + i % 4 * 16;
+		const uint8_t *high = b + 128 + i / 8 * 32 + i % 2 * 16;
+		const float by = d * (float)(int8_t)b[192 + i];
+		for (int k = 0; k < 16; k++) {
+			int code = (low[k] >> i % 8 / 4 * 4 & 15) |
+				   (high[k] >> i % 8 / 2 * 2 & 3) << 4;
+			y[16 * i + k] = by * (float)(code - 32);
+		}
+	}
+}
+
+/* u4 scale[16] and min[16] in halves of bytes, u2 q[256], half d, half dmin */
+static void unpack_Q2_K(const uint8_t *b, float *y)
+{
+	const float d = half_at(b + 80), dmin = half_at(b + 82);
+
+	for (int i = 0; i < 16; i++) {
+		const float by = d * (float)(b[i] & 15);
+		const float less = dmin * (float)(b[i] >> 4);
+		const uint8_t *q = b + 16 + i / 8 * 32 + i % 2 * 16;
+		for (int k = 0; k < 16; k++)
+			y[16 * i + k] = by * (float)(q[k] >> i % 8 / 2 * 2 & 3) -
+					less;
+	}
+}
+
+/*
+ * u1 high[256] as in Q5_K, u2 q[256], u6 scale[16], half d: d (scale - 32)
+ * (q + 4 high - 4).  Scales: 4 bits in the halves of bytes 0 .. 7, 2 in bytes
+ * 8 .. 11.
+ */
+static void unpack_Q3_K(const uint8_t *b, float *y)
+{
+	const float d = half_at(b + 108);
+	const uint8_t *s = b + 96;
+
+	for (int i = 0; i < 16; i++) {
+		int scale = (i < 8 ? s[i] & 15 : s[i - 8] >> 4) |
+			    (s[8 + i % 4] >> i / 4 * 2 & 3) << 4;
+		const float by = d * (float)(scale - 32);
+		const uint8_t *q = b + 32 + i / 8 * 32 + i % 2 * 16;
+		const uint8_t *high = b + i % 2 * 16;
+		for (int k = 0; k < 16; k++) {
+			int code = (q[k] >> i % 8 / 2 * 2 & 3) |
+				   (high[k] >> i / 2 & 1) << 2;
+			y[16 * i + k] = by * (float)(code - 4);
+		}
+	}
+}
+
+/* half d, u2 high[8], u4 low[8], u4 q[256]: d (scale - 32) uneven[q] */
+static void unpack_IQ4_XS(const uint8_t *b, float *y)
+{
+	const float d = half_at(b);
+	const uint32_t high = b[2] | (uint32_t)b[3] << 8;
+
+	for (int i = 0; i < 8; i++) {
+		int scale = (b[4 + i / 2] >> i % 2 * 4 & 15) |
+			    (int)(high >> 2 * i & 3) << 4;
+		look_up(uneven, d * (float)(scale - 32), b + 8 + 16 * i,
+			y + 32 * i);
+	}
+}
+
+/* ---- all of them ---- */
+
+static void (*const unpack_one[])(const uint8_t *b, float *y) = {
+#define BLOCK(NAME, ...) unpack_##NAME,
+#include "engine/files/dtype.def"
+};
+
+void unpack_blocks(const struct qwen_matrix *w, uint32_t row, uint32_t from,
+		   uint32_t n, float *out)
+{
+	const struct qwen_layout l = qwen_layout(w->type);
+	const uint8_t *b = (const uint8_t *)w->data +
+			   (size_t)row * (w->cols / l.values) * l.bytes +
+			   (size_t)(from / l.values) * l.bytes;
+	float part[256];
+
+	for (from %= l.values; n; from = 0, b += l.bytes) {
+		uint32_t some = l.values - from < n ? l.values - from : n;
+		if (some == l.values) {
+			unpack_one[w->type - QWEN_W_INT4 - 1](b, out);
+		} else {
+			unpack_one[w->type - QWEN_W_INT4 - 1](b, part);
+			memcpy(out, part + from, some * sizeof(*out));
+		}
+		out += some;
+		n -= some;
+	}
+}
