@@ -6,21 +6,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/cmd/cmd.h"
 #include "engine/cpu/cpu.h"
 #include "kfd/kfd.h"
-
-static bool has_file(const char *dir, const char *name)
-{
-	struct buf path = { 0 };
-
-	buf_printf(&path, "%s/%s", dir, name);
-	bool there = access(path.data, F_OK) == 0;
-	buf_fini(&path);
-	return there;
-}
 
 static void warn_loading(void *bar, const char *text)
 {
@@ -57,10 +46,8 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 	s->loaded = qwen_model_load(&s->model, c->model, &how, s->threads, e);
 	progress_fini(&s->bar);
 	if (words == QWEN_WORDS_IF_THERE)
-		words = has_file(c->model, "tokenizer.json") ||
-					has_file(c->model, "vocab.json") ?
-				QWEN_WORDS :
-				QWEN_WORDS_NO;
+		words = qwen_tokenizer_there(c->model) ? QWEN_WORDS :
+							 QWEN_WORDS_NO;
 	if (s->loaded && words == QWEN_WORDS)
 		s->tok = qwen_tokenizer_load(c->model, e);
 	if (s->loaded && (s->tok || words == QWEN_WORDS_NO))
@@ -253,4 +240,11 @@ bool qwen_feed(const struct qwen_cmd *c, struct qwen_state *st,
 	}
 	free(t);
 	return ok;
+}
+
+const char *qwen_cmd_name(const char *path)
+{
+	const char *end = strrchr(path, '/');
+
+	return end && end[1] ? end + 1 : path;
 }

@@ -4,6 +4,8 @@
 #ifndef T0_ENGINE_CMD_H
 #define T0_ENGINE_CMD_H
 
+#include <limits.h>
+
 #include "base/cmd.h"
 #include "engine/model/model.h"
 #include "engine/text/text.h"
@@ -31,10 +33,22 @@ struct qwen_cmd {
 	const char *one; /* this is such a process, for this phase */
 	/* quantize */
 	const char *to;
+	/* convert */
+	const char *type;
 	/* make, check */
 	const char *shape, *tokenizer, *limits;
 	uint64_t shards;
 	bool all;
+	/* train */
+	struct cli_list data, valid;
+	uint64_t steps, rows, accumulate, length, layers, hidden, heads,
+		kv_heads, head_dim, ffn, vocab, warmup, cooldown, eval_every,
+		save_every, lora;
+	double valid_share, rate, rate_end, decay, clip, beta1, beta2,
+		momentum, average;
+	const char *precision, *recompute, *optimizer, *schedule,
+		*lora_targets;
+	bool untied, no_masters, resume;
 	const volatile int *stop; /* of cmd */
 };
 
@@ -67,6 +81,13 @@ bool qwen_feed(const struct qwen_cmd *c, struct qwen_state *st,
 			    struct err *e),
 	       void *ctx, struct err *e);
 
+/*
+ * What rows of the database call a model: the last part of its path.  With
+ * QWEN_INPUTS bytes res_params() has room for it beside what else there is.
+ */
+const char *qwen_cmd_name(const char *path);
+enum { QWEN_INPUTS = 6 * PATH_MAX + 256 };
+
 /* The commands. */
 bool qwen_cmd_generate(struct cmd *c, struct err *e);
 bool qwen_cmd_logits(struct cmd *c, struct err *e);
@@ -75,7 +96,9 @@ bool qwen_cmd_bench(struct cmd *c, struct err *e);
 bool qwen_cmd_info(struct cmd *c, struct err *e);
 bool qwen_cmd_forecast(struct cmd *c, struct err *e);
 bool qwen_cmd_quantize(struct cmd *c, struct err *e);
+bool qwen_cmd_convert(struct cmd *c, struct err *e);
 bool qwen_cmd_make(struct cmd *c, struct err *e);
 bool qwen_cmd_check(struct cmd *c, struct err *e);
+bool qwen_cmd_train(struct cmd *c, struct err *e);
 
 #endif

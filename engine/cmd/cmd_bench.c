@@ -106,15 +106,19 @@ static bool prompt_read(struct qwen_bench *b, struct err *e)
 	return true;
 }
 
-/* Weights and config.json: with another rotary base it is another model. */
+/*
+ * Weights and config.json, which a GGUF file has inside: with another rotary
+ * base it is another model.
+ */
 static bool model_hash(struct qwen_bench *b, struct err *e)
 {
 	const struct qwen_tensors *t = &b->s.model.tensors;
 	struct buf path = { 0 }, config = { 0 };
 
 	buf_printf(&path, "%s/config.json", b->c->model);
-	bool ok = file_read(path.data, 0, &config, e);
-	if (ok)
+	bool folder = !qwen_is_gguf(b->c->model);
+	bool ok = !folder || file_read(path.data, 0, &config, e);
+	if (ok && folder)
 		b->model_hash = XXH3_64bits(config.data, config.len);
 	for (size_t i = 0; ok && i < t->n_maps; i++)
 		b->model_hash = XXH3_64bits_withSeed(t->map[i].base,
@@ -150,7 +154,7 @@ static bool self_check(struct qwen_bench *b, struct err *e)
 {
 	uint32_t n = b->longest < CHECKED ? b->longest : CHECKED;
 	uint32_t vocab = b->s.model.config.vocab;
-	bool rounds = b->s.model.layer[0].q.type >= QWEN_W_INT8 ||
+	bool rounds = qwen_is_integer(b->s.model.layer[0].q.type) ||
 		      b->s.model.backend != &qwen_cpu ||
 		      (b->c->cache && strcmp(b->c->cache, "int8") == 0);
 	const double bound = rounds ? 0.3 : 1e-3;

@@ -183,13 +183,6 @@ static void add_row(struct qwen_bench *b, const struct qwen_case *k,
 	table_cell(&b->t, 7, "%s", limit);
 }
 
-static const char *model_name(const struct qwen_bench *b)
-{
-	const char *end = strrchr(b->c->model, '/');
-
-	return end && end[1] ? end + 1 : b->c->model;
-}
-
 static bool case_of(struct qwen_bench *b, const struct qwen_case *k,
 		    int64_t *id, struct err *e)
 {
@@ -197,7 +190,8 @@ static bool case_of(struct qwen_bench *b, const struct qwen_case *k,
 
 	res_params(params, sizeof(params), "phase:s tokens:u batch:u", k->phase,
 		   k->tokens, k->width);
-	return res_case_id(b->db, "engine", model_name(b), params, id, e);
+	return res_case_id(b->db, "engine", qwen_cmd_name(b->c->model), params,
+			   id, e);
 }
 
 /* Stores speed and limit; `work` is what one token takes of the limit. */
@@ -296,7 +290,7 @@ bool qwen_bench_store_memory(struct qwen_bench *b, struct err *e)
 	int64_t id;
 
 	getrusage(RUSAGE_SELF, &u);
-	return res_case_id(b->db, "engine", model_name(b),
+	return res_case_id(b->db, "engine", qwen_cmd_name(b->c->model),
 			   "{\"phase\":\"memory\"}", &id, e) &&
 	       store_derived(b, id, "peak_memory", "B",
 			     (double)u.ru_maxrss * 1024, RES_LOWER, e) &&

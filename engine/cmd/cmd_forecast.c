@@ -36,7 +36,11 @@ static bool config_read(struct forecast *f, struct err *e)
 			   qwen_shape_find(c->shape, &f->config, e)) &&
 	       (!c->weights || qwen_weights_parse(c->weights, &f->q.weights,
 						  e)) &&
-	       (!c->cache || qwen_weights_parse(c->cache, &f->q.cache, e));
+	       (!c->cache || qwen_weights_parse(c->cache, &f->q.cache, e)) &&
+	       (!qwen_is_block(f->q.weights) ||
+		err_set(e, ERR_UNSUPPORTED, "--weights %s: the gfx1100 has no "
+			"kernels for it; wanted f32, f16, bf16, int8 or int4",
+			c->weights));
 }
 
 static void add_row(struct forecast *f, const char *pass, const char *kernel,
@@ -58,7 +62,7 @@ static void add_row(struct forecast *f, const char *pass, const char *kernel,
 static bool begin_rows(struct forecast *f, struct err *e)
 {
 	const struct qwen_cmd *c = f->c;
-	char inputs[256], digest[COST_DIGEST];
+	char inputs[QWEN_INPUTS], digest[COST_DIGEST];
 
 	cost_digest(&f->costs, digest);
 	res_params(inputs, sizeof(inputs), "costs:s model:s weights:s cache:s",

@@ -110,9 +110,8 @@ static bool store_models(const struct qwen_cmd *c, const struct qwen_model *a,
 			 const struct qwen_model *b, const struct qwen_ids *ids,
 			 const struct qwen_quality *q, struct err *e)
 {
-	const char *end = strrchr(c->model, '/');
-	const char *name = end && end[1] ? end + 1 : c->model;
-	char inputs[256], text[RES_IDENTITY];
+	const char *name = qwen_cmd_name(c->model);
+	char inputs[QWEN_INPUTS], text[RES_IDENTITY];
 	struct res_record r = { 0 };
 
 	if (!c->db)
@@ -175,7 +174,7 @@ bool qwen_cmd_quantize(struct cmd *r, struct err *e)
 			       "int8 or int4");
 	if (!qwen_weights_parse(c->to, &to, e))
 		return false;
-	if (to < QWEN_W_INT8)
+	if (to != QWEN_W_INT8 && to != QWEN_W_INT4)
 		return err_set(e, ERR_USAGE, "--to %s: wanted int8 or int4",
 			       c->to);
 	c->model = r->argv[0];

@@ -10,7 +10,8 @@ bool res_record_begin(struct res_record *r, const char *path,
 {
 	struct res_start start = *what;
 
-	*r = (struct res_record){ .db = res_open(path, RES_WRITE, e) };
+	*r = (struct res_record){ .db = res_open(path, RES_WRITE, e),
+				  .origin = RES_SIMULATED };
 	if (!r->db)
 		return false;
 	if (res_host_self(r->db, &start.host, e) &&
@@ -37,7 +38,7 @@ bool res_record_exact(struct res_record *r, const char *metric,
 	struct res_result x = {
 		.run = r->run, .case_id = r->case_id, .metric = metric,
 		.unit = unit, .value = value, .lo = value, .hi = value, .n = 1,
-		.clock_hz = NAN, .better = better, .origin = RES_SIMULATED,
+		.clock_hz = NAN, .better = better, .origin = r->origin,
 	};
 
 	return res_result_add(r->db, &x, NULL, e);

@@ -306,6 +306,8 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	                                               bytes; cycles; time [s]
  *	quantize  model         {"weights":type}       bytes_per_token [B],
  *	                                               mean_kl, perplexity [1]
+ *	train     model         {"step":N}             loss, valid_loss [nat],
+ *	                                               learning_rate [1]
  *
  * `interval` is the time from one issue to the next of independent
  * instructions.  Published numbers go into a run of their own with origin
@@ -384,6 +386,7 @@ bool res_verdict_add(struct res_db *db, const struct res_verdict *v,
 struct res_record {
 	struct res_db *db; /* NULL: nothing is recorded */
 	int64_t run, case_id;
+	enum res_origin origin; /* of the values from here on */
 };
 /* `what` without host and build, which are this process's. */
 bool res_record_begin(struct res_record *r, const char *path,

@@ -59,24 +59,25 @@ exits 2 'an unknown limit' "$q" check -m "$m" -p a --limits "$tmp/limits"
 has "$tmp/err" 'top_share, loop_tokens' 'is told with those there are'
 
 # bench: a prompt of one's own, in this process and in fresh ones.
-b="$q bench -q -m $m --db $tmp/b.db --decode 2 --samples 2"
-printf 'The program is free software' >"$tmp/text"
-# shellcheck disable=SC2086 # options
-{
-	exits 0 'bench of a text' $b --prefill 4 -f "$tmp/text"
-	exits 0 'in fresh processes' $b --prefill 4 -f "$tmp/text" \
-		--fresh-process
-	exits 0 'of the same tokens' $b --prefill 4 -p 'The program is free'
-	exits 2 'a text shorter than the prompt' $b --prefill 400 -p a
-	has "$tmp/err" '--prefill wants 400' 'says how long it must be'
-	exits 2 'no token to prefill' $b --prefill 4,0
-	has "$tmp/err" '--prefill 0: wanted 1 to' 'is refused'
-	exits 2 'no token to decode' $b --decode 0
-	has "$tmp/err" '--decode 0: wanted 1 to' 'is refused, too'
-	exits 2 'no sequence' $b --batch 0
-	exits 2 'a phase that is none' $b --one x
-	has "$tmp/err" 'prefill or decode' 'says which there are'
+bench() { # EXIT WHAT OPTION...
+	code=$1 what=$2
+	shift 2
+	exits "$code" "$what" "$q" bench -q -m "$m" --db "$tmp/b.db" \
+		--decode 2 --samples 2 "$@"
 }
+printf 'The program is free software' >"$tmp/text"
+bench 0 'bench of a text' --prefill 4 -f "$tmp/text"
+bench 0 'in fresh processes' --prefill 4 -f "$tmp/text" --fresh-process
+bench 0 'of the same tokens' --prefill 4 -p 'The program is free'
+bench 2 'a text shorter than the prompt' --prefill 400 -p a
+has "$tmp/err" '--prefill wants 400' 'says how long it must be'
+bench 2 'no token to prefill' --prefill 4,0
+has "$tmp/err" '--prefill 0: wanted 1 to' 'is refused'
+bench 2 'no token to decode' --decode 0
+has "$tmp/err" '--decode 0: wanted 1 to' 'is refused, too'
+bench 2 'no sequence' --batch 0
+bench 2 'a phase that is none' --one x
+has "$tmp/err" 'prefill or decode' 'says which there are'
 exits 0 'what the runs were' "$T0_BUILD/t0-results" sql --db "$tmp/b.db" --csv \
 	"SELECT json_extract(inputs, '\$.prompt'),
 	json_extract(inputs, '\$.prompt_file') FROM runs ORDER BY id"

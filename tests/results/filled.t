@@ -55,6 +55,9 @@ run t0-qwen3 make --quiet --model "$tmp/model"
 run t0-qwen3 bench --quiet --model "$tmp/model" --prefill 16 --decode 4 \
 	--samples 1
 run t0-qwen3 quantize --quiet --to int8 "$tmp/model" "$tmp/int8" --db "$db"
+run t0-qwen3 train --quiet --data /usr/share/common-licenses/GPL-3 --steps 2 \
+	--length 16 --layers 1 --hidden 16 --heads 1 --kv-heads 1 --db "$db" \
+	"$tmp/learnt"
 areas=$(sqlite3 "$db" 'SELECT DISTINCT area FROM cases')
 ok 'they write many areas' [ "$(echo "$areas" | wc -w)" -gt 14 ]
 is "$(drawn "$areas")" '' 'every area that they write has a plot'

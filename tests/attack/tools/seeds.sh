@@ -24,6 +24,7 @@ printf '%s\n' '{"code":"000100060301000600000006","kernel":"k","sha":"x","events
 printf '%s\n' 'source_doc,system,M,N,K,tile_m,tile_n,tile_k,split_k,wg_mode,other,tflops' \
 	'a,Triton,1024,1024,1024,128,128,32,,,reliability=good,50' >rows.csv
 "$b/t0-qwen3" make -q -m model
+"$b/t0-qwen3" convert -q model model.gguf --type q4_0
 echo 'hello, world: 1 2 3' >prompt.txt
 echo '[{"role":"system","content":"be"},{"role":"user","content":"say \"so\""}]' \
 	>talk.json

@@ -92,6 +92,15 @@ BEGIN {
 		counted("quantize", "qwen3-0.6b", p, "mean_kl", "1", kl[i],
 			"lower")
 	}
+	run("run-train", "t0-qwen3 train", "aaaaaaaaaaaa", 1, "{}", "{}")
+	for (i = 50; i <= 400; i *= 2) {
+		p = "{\"step\":" i "}"
+		counted("train", "licences", p, "loss", "nat", 200 / i, "lower")
+		counted("train", "licences", p, "valid_loss", "nat",
+			200 / i + 1, "lower")
+		counted("train", "licences", p, "learning_rate", "1",
+			0.0001 * (500 - i), "lower")
+	}
 	library("bbbbbbbbbbbb", 2, 1, 0)
 	library("cccccccccccc", 3, 1.21, 2)
 }

@@ -1,0 +1,26 @@
+/*
+ * engine/cmd/cmd_convert.c - t0-qwen3 convert: between folders and GGUF files.
+ */
+#include "engine/cmd/cmd.h"
+
+bool qwen_cmd_convert(struct cmd *r, struct err *e)
+{
+	struct qwen_cmd *c = (struct qwen_cmd *)r;
+	struct qwen_conversion how = { .from = r->argv[0], .to = r->argv[1],
+				       .typed = c->type != NULL,
+				       .stop = c->stop };
+	struct progress bar;
+
+	if (c->type && !qwen_weights_parse(c->type, &how.type, e))
+		return false;
+	c->model = how.from;
+	how.threads = threads_new((unsigned)c->threads, e);
+	if (!how.threads)
+		return false;
+	progress_init(&bar, "tensors", 0, r->quiet);
+	how.progress = &bar;
+	bool ok = qwen_model_convert(&how, e);
+	progress_fini(&bar);
+	threads_free(how.threads);
+	return ok;
+}

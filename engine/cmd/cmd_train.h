@@ -1,0 +1,67 @@
+/* cmd_train - what the files of t0-qwen3 train share. */
+#ifndef T0_ENGINE_CMD_TRAIN_H
+#define T0_ENGINE_CMD_TRAIN_H
+
+#include "engine/cmd/cmd.h"
+#include "engine/corpus/corpus.h"
+#include "engine/cpu/cpu.h"
+#include "base/vec.h"
+#include "engine/train/train.h"
+
+/* A line of log.csv, and a row of the database. */
+struct qwen_lesson {
+	uint64_t step, tokens; /* that were done */
+	double loss;	       /* mean since the line before, in nats */
+	double rate, norm;     /* of the last step */
+	double valid;	       /* loss of what is held out; NAN: none */
+	double bits_per_byte;  /* of its text; NAN: no text */
+};
+
+struct qwen_school {
+	struct qwen_cmd *c;
+	const char *into;
+	struct threads *threads;
+	struct qwen_tokenizer *tok;
+	struct qwen_config config;
+	struct corpus data, valid;
+	struct corpus_rows rows, held; /* held.c is NULL: nothing is held out */
+	struct train_how how;
+	struct train_rule rule;
+	struct train_graph g;
+	struct train *x;
+	struct train_place place;
+	struct buf about; /* what the run is, for its checkpoints */
+	VEC(struct qwen_lesson) log;
+	/* of speed */
+	struct qwen_roofline *peak;
+	double fma; /* FLOP/s, the best seen */
+	uint64_t begin_ns, begin_step, begin_tokens;
+	/* of the batches of a step: [accumulate][rows * length] */
+	uint32_t *ids, *positions, *targets;
+	double norm; /* of the last step's gradients */
+	unsigned broken; /* steps in a row whose gradients were no numbers */
+};
+
+/* ----------------------------------------------------- cmd_train_run.c --- */
+
+/*
+ * All steps.  ERR_STOPPED: ended early, as it was asked to; what was learnt
+ * since the last checkpoint is lost.
+ */
+bool qwen_school_run(struct qwen_school *s, struct err *e);
+
+/* ----------------------------------------------------- cmd_train_log.c --- */
+
+/* INTO/NAME; the caller frees it. */
+char *qwen_school_path(const struct qwen_school *s, const char *name);
+/* Adds a line and writes the file, whole. */
+bool qwen_log_add(struct qwen_school *s, const struct qwen_lesson *l,
+		  struct err *e);
+/* The lines of a run that goes on, up to its step. */
+bool qwen_log_read(struct qwen_school *s, struct err *e);
+/* The log as rows, where --db names a database. */
+bool qwen_log_store(const struct qwen_school *s, struct err *e);
+/* What INTO's model makes of --prompt, on stderr. */
+bool qwen_school_sample(const struct qwen_school *s, struct err *e);
+
+#endif
