@@ -35,6 +35,8 @@ struct qwen_cmd {
 	const char *to;
 	/* convert */
 	const char *type;
+	/* tokenize */
+	bool offsets, detokenize;
 	/* make, check */
 	const char *shape, *tokenizer, *limits;
 	uint64_t shards;
@@ -97,6 +99,7 @@ bool qwen_cmd_info(struct cmd *c, struct err *e);
 bool qwen_cmd_forecast(struct cmd *c, struct err *e);
 bool qwen_cmd_quantize(struct cmd *c, struct err *e);
 bool qwen_cmd_convert(struct cmd *c, struct err *e);
+bool qwen_cmd_tokenize(struct cmd *c, struct err *e);
 bool qwen_cmd_make(struct cmd *c, struct err *e);
 bool qwen_cmd_check(struct cmd *c, struct err *e);
 bool qwen_cmd_train(struct cmd *c, struct err *e);

@@ -82,6 +82,11 @@ static const struct cmd_spec commands[] = {
 	  .notes = "INTO is a file if its name ends in .gguf, else a folder.  "
 		   "Without --type no weight changes; blocks become f32 in a "
 		   "folder." },
+	{ "tokenize", "[FILE...]",
+	  "text to ids, and back", qwen_cmd_tokenize, 0, CMD_MANY, FLAGS,
+	  .notes = "Without FILE it reads standard input, or takes --prompt.  "
+		   "The ids of each are a line; --offsets, --json and --csv "
+		   "have a row for each token." },
 	{ "train", "--data PATH INTO",
 	  "a model learns from text",
 	  qwen_cmd_train, 1, 1, FLAGS,
@@ -100,7 +105,8 @@ static const struct cmd_spec commands[] = {
 #define RUNS "generate bench eval logits quantize"
 
 static const struct cli_opt options[] = {
-	CLI_OF("generate bench eval logits check info make forecast train"),
+	CLI_OF("generate bench eval logits check info make forecast train "
+	       "tokenize"),
 	{ "model", 'm', CLI_STR, &c.model, "DIR",
 	  "folder of a Hugging Face Qwen3 model, or a GGUF file" },
 	CLI_OF(RUNS " info"),
@@ -126,7 +132,7 @@ static const struct cli_opt options[] = {
 	CLI_OF(RUNS),
 	{ "chunk", 0, CLI_U64, &c.chunk, "N",
 	  "tokens of a prompt in one pass (default 512)" },
-	CLI_OF(RUNS " check train"),
+	CLI_OF(RUNS " check train tokenize"),
 	{ "prompt", 'p', CLI_STR, &c.prompt, "TEXT",
 	  "the prompt; train: of samples on the way" },
 	CLI_OF(RUNS " check"),
@@ -143,8 +149,14 @@ static const struct cli_opt options[] = {
 	  "with --chat: the system's turn" },
 	{ "no-think", 0, CLI_FLAG, &c.no_think, NULL,
 	  "with --chat or --messages: thinking off" },
+	CLI_OF(RUNS " check tokenize"),
 	{ "plain", 0, CLI_FLAG, &c.plain, NULL,
 	  "special tokens in the prompt are text" },
+	CLI_OF("tokenize"),
+	{ "detokenize", 0, CLI_FLAG, &c.detokenize, NULL,
+	  "FILE holds ids: print their text" },
+	{ "offsets", 0, CLI_FLAG, &c.offsets, NULL,
+	  "also where each token stands, in bytes of the text" },
 	CLI_OF("generate"),
 	{ "tokens", 'n', CLI_U64, &c.tokens, "N",
 	  "at most so many (default 128)" },
@@ -261,7 +273,7 @@ static const struct cli_opt options[] = {
 	CLI_OF("check"),
 	{ "limits", 0, CLI_STR, &c.limits, "FILE",
 	  "lines \"name value\" that replace its limits" },
-	CLI_OF(RUNS " info check forecast"),
+	CLI_OF(RUNS " info check forecast tokenize"),
 	{ "out", 0, CLI_STR, &c.cmd.output, "FILE", "as --output" },
 	{ 0 }
 };
