@@ -158,17 +158,33 @@ bool tap_mem(const char *file, int line, const void *got, const void *wanted,
 	return passed;
 }
 
+static void skip_one(const char *why, va_list ap)
+{
+	start();
+	printf("ok %u # SKIP ", ++count);
+	vprintf(why, ap);
+	putchar('\n');
+	fflush(stdout);
+}
+
 void skip(const char *why, ...)
 {
 	va_list ap;
 
-	start();
-	printf("ok %u # SKIP ", ++count);
 	va_start(ap, why);
-	vprintf(why, ap);
+	skip_one(why, ap);
 	va_end(ap);
-	putchar('\n');
-	fflush(stdout);
+}
+
+void skip_some(unsigned n, const char *why, ...)
+{
+	while (n--) {
+		va_list ap;
+
+		va_start(ap, why);
+		skip_one(why, ap);
+		va_end(ap);
+	}
 }
 
 _Noreturn void skip_all(const char *why, ...)

@@ -44,6 +44,9 @@
 /* Instead of one check that cannot run here.  Say what is missing. */
 void skip(const char *why, ...) TAP_PRINTF(1, 2);
 
+/* Instead of n of them. */
+void skip_some(unsigned n, const char *why, ...) TAP_PRINTF(2, 3);
+
 /* Instead of the whole program, before any check: prints the plan, exits 0. */
 _Noreturn void skip_all(const char *why, ...) TAP_PRINTF(1, 2);
 

@@ -75,10 +75,12 @@ has() {
 	}
 }
 
-# skip WHY: instead of one check that cannot run here.
+# skip WHY [N]: instead of one check, or N, that cannot run here.
 skip() {
-	tap_count=$((tap_count + 1))
-	echo "ok $tap_count # SKIP $1"
+	for _ in $(seq "${2:-1}"); do
+		tap_count=$((tap_count + 1))
+		echo "ok $tap_count # SKIP $1"
+	done
 }
 
 # skip_all WHY: instead of the whole script, before any check.

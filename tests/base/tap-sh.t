@@ -40,6 +40,10 @@ exits 0 "exits with 0" false; has "$tmp/out" text "has it"; plan_done'
 check 'one check can be skipped' 0 'TAP version 13
 ok 1 # SKIP no device
 1..1' 'skip "no device"; plan_done'
+check 'and several' 0 'TAP version 13
+ok 1 # SKIP no root
+ok 2 # SKIP no root
+1..2' 'skip "no root" 2; plan_done'
 check 'all can be skipped' 0 'TAP version 13
 1..0 # SKIP no GPU' 'skip_all "no GPU"'
 check 'no checks at all is a failure' 1 'TAP version 13

@@ -193,7 +193,9 @@ echo 'this is no database, but a text of more than one hundred bytes, so that
 sqlite has a whole header to look at and to refuse' >"$dir/text.db"
 refuses 2 "$dir/text.db" 'a file that is no database' \
 	discover --db "$dir/text.db" --encoding EXP
-if [ "$(id -u)" != 0 ]; then
+if [ "$(id -u)" = 0 ]; then
+	skip 'permissions do not bind root' 2
+else
 	mkdir "$dir/ro" && chmod 555 "$dir/ro"
 	refuses 2 "$dir/ro" 'a folder that may not be written' \
 		discover --db "$dir/ro/t0.db" --encoding EXP

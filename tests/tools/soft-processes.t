@@ -86,7 +86,7 @@ if unshare -m true 2>/dev/null; then
 1 17}" 'are the same device'
 else
 	diag 'SKIPPED: no mount namespace can be made here; root can'
-	skip 'no mount namespace can be made here'
+	skip 'no mount namespace can be made here' 2
 fi
 
 # -------------------------------------------------- which card, and what
