@@ -150,14 +150,15 @@ static enum soft_done prepare_dispatch(struct soft_queue *q, struct soft_pm4 *p,
 	}
 	p->launch.group_segment_size = AMD_RSRC2_LDS_BYTES(sh[PGM_RSRC2]);
 	*r = (struct soft_regs){
-		.entry = pm4_address(sh[PGM_LO], sh[PGM_HI], 1) << 8,
+		.entry = soft_canonical(pm4_address(sh[PGM_LO], sh[PGM_HI], 1)
+					<< 8),
 		.rsrc1 = sh[PGM_RSRC1],
 		.rsrc2 = sh[PGM_RSRC2],
 		.rsrc3 = sh[PGM_RSRC3],
 		.wave32 = init & INIT_W32,
-		.scratch_va = pm4_address(sh[SCRATCH_BASE_LO],
-					   sh[SCRATCH_BASE_HI], 1)
-			      << 8,
+		.scratch_va = soft_canonical(pm4_address(sh[SCRATCH_BASE_LO],
+							 sh[SCRATCH_BASE_HI], 1)
+					     << 8),
 		.tmpring = sh[TMPRING_SIZE],
 	};
 	memcpy(r->user, &sh[USER_DATA_0], sizeof(r->user));

@@ -41,7 +41,7 @@ static void buffer_init(struct buffer *b, struct soft_wave *w,
 	const uint32_t *d = &w->s[u->in.f[ISA_F_SRSRC] * 4];
 	static const uint8_t element[4] = { 0, 4, 8, 16 };
 
-	b->base = d[0] | (uint64_t)(d[1] & 0xffff) << 32;
+	b->base = soft_canonical(d[0] | (uint64_t)(d[1] & 0xffff) << 32);
 	b->stride = d[1] >> 16 & 0x3fff;
 	b->element = element[d[1] >> 30];
 	b->records = d[2];

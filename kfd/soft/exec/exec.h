@@ -34,6 +34,15 @@ enum soft_mem_flag {
 	SOFT_MEM_EXEC = 4,
 };
 
+/*
+ * An address of which registers and descriptors hold 48 bits: bit 47 stands for
+ * those above, too.
+ */
+static inline uint64_t soft_canonical(uint64_t va)
+{
+	return (uint64_t)((int64_t)(va << 16) >> 16);
+}
+
 /* A piece of GPU address space and where it lives in this process. */
 struct soft_range {
 	uint64_t va, size_bytes;

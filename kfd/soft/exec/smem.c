@@ -52,7 +52,8 @@ static void run_buffer_load(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct row *r = u->op;
 	const uint32_t *desc = &w->s[u->in.f[ISA_F_SBASE] * 2];
-	uint64_t base = (desc[0] & ~3u) | (uint64_t)(desc[1] & 0xffff) << 32;
+	uint64_t base = soft_canonical((desc[0] & ~3u) |
+				       (uint64_t)(desc[1] & 0xffff) << 32);
 	uint64_t stride = desc[1] >> 16 & 0x3fff;
 	uint64_t size = desc[2] * (stride ? stride : 1);
 	uint64_t at = byte_offset(w, u);

@@ -183,7 +183,7 @@ static void access_smem(struct soft_watch *t, struct soft_wave *w,
 			   -1, 0);
 		return;
 	}
-	va |= (uint64_t)(base[1] & 0xffff) << 32;
+	va = soft_canonical(va | (uint64_t)(base[1] & 0xffff) << 32);
 	stride = base[1] >> 16 & 0x3fff;
 	size = base[2] * (stride ? stride : 1);
 	for (int i = 0; i < s->access.bytes / 4; i++, at += 4)

@@ -158,7 +158,7 @@ static inline bool place_buffer(struct soft_wave *w,
 		LANES(i) p->offset[i] = m->imm;
 	if (lanes_outside(p->offset, 0, d[2] - bytes - soffset) & p->m.exec)
 		return false;
-	at = (d[0] | (uint64_t)(d[1] & 0xffff) << 32) + soffset;
+	at = soft_canonical(d[0] | (uint64_t)(d[1] & 0xffff) << 32) + soffset;
 	return place_in_range(w, m, at, bytes, p, &r);
 }
 

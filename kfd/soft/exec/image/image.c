@@ -157,7 +157,8 @@ bool image_init(struct image *t, struct soft_wave *w, const struct soft_uop *u)
 	t->unbound = !any;
 	if (t->unbound)
 		return true;
-	t->base = (uint64_t)bits_of(d, 39, 32) << 40 | (uint64_t)d[0] << 8;
+	t->base = soft_canonical((uint64_t)bits_of(d, 39, 32) << 40 |
+				 (uint64_t)d[0] << 8);
 	t->type = (enum image_type)bits_of(d, 127, 124);
 	t->format = bits_of(d, 59, 52);
 	t->bytes = t->format < 64 ? soft_format_bytes(t->format, 4) : 0;

@@ -62,7 +62,7 @@ static bool read_descriptor(struct bvh *b, struct soft_wave *w,
 {
 	const uint32_t *d = &w->s[u->in.f[ISA_F_SRSRC] * 4];
 
-	b->base = ((uint64_t)(d[1] & 0xff) << 32 | d[0]) << 8;
+	b->base = soft_canonical(((uint64_t)(d[1] & 0xff) << 32 | d[0]) << 8);
 	b->last = (uint64_t)(d[3] & 0x3ff) << 32 | d[2];
 	b->heuristic = d[1] >> 21 & 3;
 	b->grow = d[1] >> 23 & 0xff;
