@@ -677,11 +677,13 @@ static bool is_late(const struct soft_dispatch *dp)
  */
 static enum soft_done begin_dispatch(struct soft_queue *q, void *arg)
 {
+	/* Rings of the kernel, of which programs see nothing, have no size. */
 	const uint64_t n = q->ring_bytes / AQL_PACKET_BYTES;
 	struct soft_dispatch *dp = arg;
 	const enum soft_done r = soft_launch_check(q, &dp->l);
 
-	dp->l.packet_va = q->ring_base + q->read_index % n * AQL_PACKET_BYTES;
+	dp->l.packet_va = n ? q->ring_base +
+			      q->read_index % n * AQL_PACKET_BYTES : 0;
 	if (r != SOFT_DONE)
 		return r;
 	prepare_seen(q, &dp->l);

@@ -136,6 +136,21 @@ enum soft_done pm4_copy_data(struct soft_queue *q, struct soft_pm4 *p)
 #define DMA_SAIC (1u << 28)
 #define DMA_DAIC (1u << 29)
 
+/* What is only read, into a cache: it has to be there. */
+static enum soft_done prefetch_memory(struct soft_queue *q, uint64_t from,
+				      uint32_t n)
+{
+	for (uint64_t left = n, there; left; left -= there, from += there) {
+		there = left;
+		if (!soft_cp_reach(q, from, &there, SOFT_MEM_READ,
+				   "source of DMA_DATA"))
+			return SOFT_REFUSED;
+	}
+	return SOFT_DONE;
+}
+
+#define DMA_NOWHERE 2 /* dst_sel */
+
 enum soft_done pm4_dma_data(struct soft_queue *q, struct soft_pm4 *p)
 {
 	const uint32_t src = p->dw[0] >> 29 & 3, dst = p->dw[0] >> 20 & 3;
@@ -145,12 +160,14 @@ enum soft_done pm4_dma_data(struct soft_queue *q, struct soft_pm4 *p)
 
 	if (p->n_dw < 6)
 		return pm4_refuse(q, "%u dwords; accepted: 6", p->n_dw);
-	if (src == 1 || dst == 1 || dst == 2 ||
+	if (src == 1 || dst == 1 ||
 	    command & (DMA_SAS | DMA_DAS | DMA_SAIC | DMA_DAIC))
 		return pm4_refuse(q, "src_sel %u, dst_sel %u, command 0x%x; "
 				     "accepted: from memory (0, 3) or data "
-				     "(2) to memory (0, 3), addresses that "
-				     "grow", src, dst, command);
+				     "(2) to memory (0, 3) or nowhere (2), "
+				     "addresses that grow", src, dst, command);
+	if (dst == DMA_NOWHERE)
+		return src == 2 ? SOFT_DONE : prefetch_memory(q, from, n);
 	if (src == 2 && (n | to) & 3)
 		return pm4_refuse(q, "%u bytes of data to 0x%llx; accepted: "
 				     "whole dwords", n,

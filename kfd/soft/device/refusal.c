@@ -325,7 +325,8 @@ static const struct {
 	[DRM_AMDGPU_BO_LIST] = { "BO_LIST", "lists of this file's buffers" },
 	[DRM_AMDGPU_CS] = { "CS",
 			    "IB chunks for one ring of GFX (0), COMPUTE (0..3) "
-			    "or DMA (0, 1), FENCE, DEPENDENCIES and BO_HANDLES; "
+			    "or DMA (0, 1), FENCE, DEPENDENCIES, BO_HANDLES and "
+			    "those of this file's synchronisation objects; "
 			    "contexts made after the last reset" },
 	[DRM_AMDGPU_GEM_METADATA] = { "GEM_METADATA", "buffers of this file, "
 						      "256 bytes" },
@@ -334,7 +335,7 @@ static const struct {
 	[DRM_AMDGPU_GEM_VA] = { "GEM_VA",
 				"MAP of whole pages of this file's buffers at "
 				"free addresses from 0x200000 on, and UNMAP "
-				"of what was mapped" },
+				"and CLEAR of whole mappings" },
 	[DRM_AMDGPU_WAIT_CS] = { "WAIT_CS", "what was submitted" },
 	[DRM_AMDGPU_GEM_OP] = { "GEM_OP", "buffers of this file" },
 	[DRM_AMDGPU_GEM_USERPTR] = { "GEM_USERPTR", NULL },
@@ -368,6 +369,6 @@ void soft_explain_drm(struct soft_dev *d, unsigned long request,
 	else
 		soft_report(d, "refused: ioctl of DRM 0x%08lx: not of a card "
 			       "without a display; accepted: VERSION, GET_CAP, "
-			       "GEM_CLOSE, PRIME and AMDGPU_* (%s)", request,
+			       "GEM_CLOSE, PRIME, SYNCOBJ and AMDGPU_* (%s)", request,
 			    strerror(err_no));
 }

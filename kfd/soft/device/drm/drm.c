@@ -129,6 +129,9 @@ static int answer_firmware(const struct drm_amdgpu_query_fw *q, union answer *a)
 		{ AMDGPU_INFO_FW_GFX_PFP, 1525, 29 },
 		{ AMDGPU_INFO_FW_GFX_MEC, 494, 29 },
 		{ AMDGPU_INFO_FW_SDMA, 20, 0 },
+		/* The chip has neither, which the kernel tells so. */
+		{ AMDGPU_INFO_FW_UVD, 0, 0 },
+		{ AMDGPU_INFO_FW_VCE, 0, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
@@ -321,11 +324,17 @@ static int ioc_version(struct drm_version *v)
 
 static int ioc_cap(struct drm_get_cap *c)
 {
-	if (c->capability != DRM_CAP_PRIME && c->capability != DRM_CAP_SYNCOBJ)
+	switch (c->capability) {
+	case DRM_CAP_PRIME:
+		c->value = DRM_PRIME_CAP_IMPORT | DRM_PRIME_CAP_EXPORT;
+		return 0;
+	case DRM_CAP_SYNCOBJ:
+	case DRM_CAP_SYNCOBJ_TIMELINE:
+		c->value = 1;
+		return 0;
+	default:
 		return -EINVAL;
-	c->value = c->capability == DRM_CAP_PRIME ?
-			   DRM_PRIME_CAP_IMPORT | DRM_PRIME_CAP_EXPORT : 0;
-	return 0;
+	}
 }
 
 /* The structures of the calls, all zero but for a start. */
@@ -349,6 +358,9 @@ union drm_arg {
 	struct drm_amdgpu_gem_va va;
 	struct drm_amdgpu_gem_op op;
 	struct drm_amdgpu_gem_metadata metadata;
+	union drm_sync_arg sync;
+	struct drm_syncobj_wait sync_wait;
+	struct drm_syncobj_timeline_wait point_wait;
 };
 
 /* Calls of the card node only: who may drive the display. */
@@ -415,8 +427,23 @@ static int owner_ioctl(struct soft_dev *d, const struct soft_file *f,
 	case _IOC_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE):
 		return drm_prime_import(d, f, &a->prime);
 	default:
-		return -ENOTTY;
+		return drm_sync_call(d, f, nr, &a->sync);
 	}
+}
+
+/* The wait without points, as the one with them. */
+static int wait_binary(struct soft_dev *d, const struct soft_file *f,
+		       struct drm_syncobj_wait *a)
+{
+	struct drm_syncobj_timeline_wait w = {
+		.handles = a->handles, .timeout_nsec = a->timeout_nsec,
+		.count_handles = a->count_handles, .flags = a->flags,
+		.first_signaled = a->first_signaled,
+	};
+	const int ret = drm_sync_wait(d, f, false, &w);
+
+	a->first_signaled = w.first_signaled;
+	return ret;
 }
 
 static int drm_call(struct soft_dev *d, const struct soft_file *f, unsigned nr,
@@ -442,6 +469,10 @@ static int drm_call(struct soft_dev *d, const struct soft_file *f, unsigned nr,
 		return drm_wait_fences(d, f, &a->fences);
 	case AMDGPU_NR(GEM_WAIT_IDLE):
 		return drm_wait_idle(d, f, &a->idle);
+	case _IOC_NR(DRM_IOCTL_SYNCOBJ_WAIT):
+		return wait_binary(d, f, &a->sync_wait);
+	case _IOC_NR(DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT):
+		return drm_sync_wait(d, f, true, &a->point_wait);
 	}
 	pthread_mutex_lock(&d->lock);
 	ret = owner_ioctl(d, f, nr, a);
@@ -481,7 +512,7 @@ int soft_drm_ioctl(struct soft_dev *d, const struct soft_file *f,
 {
 	const int ret = copy_and_call(d, f, request, arg);
 
-	if (ret < 0)
+	if (ret < 0 && ret != -ETIME)
 		soft_explain_drm(d, request, arg, -ret);
 	return ret;
 }
@@ -498,6 +529,7 @@ void soft_drm_close(struct soft_dev *d, const struct soft_file *f)
 	struct soft_drm *m = d->drm;
 
 	drm_gem_close_all(d, f);
+	drm_sync_close(d, f);
 	for (size_t i = m->ctx.n; i-- > 0;)
 		if (m->ctx.v[i].file == f->id)
 			m->ctx.v[i] = m->ctx.v[--m->ctx.n];
@@ -526,5 +558,6 @@ void soft_drm_fini(struct soft_dev *d)
 	vec_fini(&d->drm->map);
 	vec_fini(&d->drm->ctx);
 	vec_fini(&d->drm->list);
+	vec_fini(&d->drm->sync);
 	free(d->drm);
 }

@@ -4,6 +4,7 @@
  *	drm.c     the calls, and those that answer questions
  *	gem.c     buffers, their addresses and their files
  *	submit.c  contexts and the command buffers that are submitted in them
+ *	syncobj.c synchronisation objects
  *	ring.c    the rings that run those
  *
  * Private to this folder.  Buffers, contexts and lists belong to the file that
@@ -23,12 +24,16 @@
 #define DRM_IPS 3   /* AMDGPU_HW_IP_GFX, _COMPUTE, _DMA */
 #define DRM_RINGS 4 /* of one of them, at most */
 #define DRM_IBS_MAX 16
-#define DRM_DEPS_MAX 16
+#define DRM_DEPS_MAX 64
+#define DRM_SYNCS_MAX 64 /* objects that one submission puts a fence into */
 
 /* A buffer, or a part of it, in the address space of its card. */
 struct gem_map {
 	uint64_t va, size_bytes;
-	uint32_t bo; /* its index in soft_dev.bo */
+	uint32_t bo; /* its index in soft_dev.bo; 0: nothing, read as zeros */
+	void *zeros; /* of the latter: whose pages they are */
+	uint64_t file;
+	struct soft_card *card;
 };
 struct gem_ctx {
 	uint32_t id, vram_lost; /* the card's, when it was made */
@@ -44,6 +49,18 @@ struct gem_list {
 struct drm_fence {
 	struct drm_ring *ring; /* NULL: of a ring that never ran anything */
 	uint64_t seq;
+};
+/* A synchronisation object: syncobj.c. */
+struct drm_sync_point {
+	uint64_t value; /* binary: 0 */
+	struct drm_fence fence;
+};
+struct drm_syncobj {
+	uint32_t id;
+	uint64_t file;
+	bool timeline;
+	uint64_t reached; /* the last point of those that are no longer kept */
+	VEC(struct drm_sync_point) fence;
 };
 struct drm_job {
 	struct drm_job *next;
@@ -62,6 +79,7 @@ struct soft_drm {
 	VEC(struct gem_map) map;
 	VEC(struct gem_ctx) ctx;
 	VEC(struct gem_list) list;
+	VEC(struct drm_syncobj) sync;
 	uint32_t next_id;
 	struct drm_ring *ring[SOFT_CARDS_MAX][DRM_IPS][DRM_RINGS];
 };
@@ -105,6 +123,32 @@ int drm_wait_fences(struct soft_dev *d, const struct soft_file *f,
 		    union drm_amdgpu_wait_fences *a);
 int drm_wait_idle(struct soft_dev *d, const struct soft_file *f,
 		  union drm_amdgpu_gem_wait_idle *a);
+
+/* ----------------------------------------------------------- syncobj.c ---- */
+
+union drm_sync_arg {
+	struct drm_syncobj_create create;
+	struct drm_syncobj_destroy destroy;
+	struct drm_syncobj_array array;
+	struct drm_syncobj_timeline_array points;
+	struct drm_syncobj_transfer transfer;
+};
+/* One of the calls that do not wait; -ENOTTY: another.  dev->lock held. */
+int drm_sync_call(struct soft_dev *d, const struct soft_file *f, unsigned nr,
+		union drm_sync_arg *a);
+/* -ETIME: not in time.  dev->lock is taken. */
+int drm_sync_wait(struct soft_dev *d, const struct soft_file *f, bool timeline,
+		  struct drm_syncobj_timeline_wait *a);
+/* The job runs behind what the object has at a point (0: at all). */
+int drm_sync_depend(struct soft_dev *d, const struct soft_file *f, uint32_t id,
+		    uint64_t point, struct drm_job *job);
+bool drm_sync_is_there(struct soft_dev *d, const struct soft_file *f,
+		       uint32_t id);
+/* The fence becomes the object's, or its next point. */
+void drm_sync_put(struct soft_dev *d, const struct soft_file *f, uint32_t id,
+		  uint64_t point, struct drm_fence fence);
+/* Those of a file go. */
+void drm_sync_close(struct soft_dev *d, const struct soft_file *f);
 
 /* -------------------------------------------------------------- ring.c ---- */
 

@@ -5,10 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "kfd/soft/device/drm/drm.h"
 
 #define AWAIT_NS 1000000000u
+/* Where programs may put things: low, and the 47 bits below 2^64. */
+#define LOW_VA	0x200000ull /* below are the kernel's own, says DEV_INFO */
+#define HIGH_VA 0xffff800000000000ull
 
 struct soft_bo *drm_bo(struct soft_dev *d, const struct soft_file *f,
 		       uint32_t handle)
@@ -71,8 +75,36 @@ static int map_buffer(struct soft_dev *d, struct soft_bo *b,
 	r.flags |= a->flags & AMDGPU_VM_PAGE_WRITEABLE ? SOFT_MEM_WRITE : 0;
 	r.flags |= a->flags & AMDGPU_VM_PAGE_EXECUTABLE ? SOFT_MEM_EXEC : 0;
 	soft_map_insert(b->card, &r);
-	vec_push(&d->drm->map, (struct gem_map){ r.va, r.size_bytes,
-						 a->handle });
+	vec_push(&d->drm->map, (struct gem_map){ .va = r.va,
+						 .size_bytes = r.size_bytes,
+						 .bo = a->handle,
+						 .file = b->drm_file,
+						 .card = b->card });
+	return 0;
+}
+
+/*
+ * Addresses of a sparse resource that has no memory yet: reads are zeros.
+ * Writes would be lost there; here they are faults, so that somebody sees it.
+ */
+static int map_nothing(struct soft_dev *d, const struct soft_file *f,
+		       const struct drm_amdgpu_gem_va *a)
+{
+	struct soft_range r = { a->va_address, a->map_size, NULL,
+				SOFT_MEM_READ };
+
+	if (!soft_map_is_free(&f->card->map, r.va, r.size_bytes))
+		return -EINVAL;
+	r.host = mmap(NULL, r.size_bytes, PROT_READ,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (r.host == MAP_FAILED)
+		return -ENOMEM;
+	soft_map_insert(f->card, &r);
+	vec_push(&d->drm->map, (struct gem_map){ .va = r.va,
+						 .size_bytes = r.size_bytes,
+						 .zeros = r.host,
+						 .file = f->id,
+						 .card = f->card });
 	return 0;
 }
 
@@ -80,8 +112,30 @@ static void drop_map(struct soft_dev *d, size_t i)
 {
 	struct soft_drm *m = d->drm;
 
-	soft_map_remove(d->bo[m->map.v[i].bo]->card, m->map.v[i].va);
+	soft_map_remove(m->map.v[i].card, m->map.v[i].va);
+	if (m->map.v[i].zeros)
+		munmap(m->map.v[i].zeros, m->map.v[i].size_bytes);
 	m->map.v[i] = m->map.v[--m->map.n];
+}
+
+/* Whole mappings between two addresses; a part of one is EINVAL. */
+static int clear_range(struct soft_dev *d, const struct soft_file *f,
+		       const struct drm_amdgpu_gem_va *a)
+{
+	const uint64_t end = a->va_address + a->map_size;
+	const struct gem_map *m = d->drm->map.v;
+
+	for (size_t i = 0; i < d->drm->map.n; i++)
+		if (m[i].card == f->card && m[i].va < end &&
+		    a->va_address < m[i].va + m[i].size_bytes &&
+		    (m[i].va < a->va_address ||
+		     m[i].va + m[i].size_bytes > end))
+			return -EINVAL;
+	for (size_t i = d->drm->map.n; i-- > 0;)
+		if (d->drm->map.v[i].card == f->card &&
+		    d->drm->map.v[i].va - a->va_address < a->map_size)
+			drop_map(d, i);
+	return 0;
 }
 
 static int unmap_buffer(struct soft_dev *d, const struct drm_amdgpu_gem_va *a)
@@ -106,24 +160,33 @@ bool soft_drm_overlaps(const struct soft_dev *d, uint64_t va, uint64_t size)
 	return false;
 }
 
+static bool is_for_programs(uint64_t va, uint64_t size)
+{
+	if (va >= HIGH_VA)
+		return size && size <= -va;
+	return va >= LOW_VA && va < SOFT_USER_LIMIT && size &&
+	       size <= SOFT_USER_LIMIT - va;
+}
+
 int drm_gem_va(struct soft_dev *d, const struct soft_file *f,
 	       const struct drm_amdgpu_gem_va *a)
 {
-	const uint64_t low = 2u << 20; /* the kernel's own, as DEV_INFO says */
 	const uint64_t parts = a->va_address | a->offset_in_bo | a->map_size;
 	struct soft_bo *b = drm_bo(d, f, a->handle);
+	const bool nothing = a->flags & AMDGPU_VM_PAGE_PRT;
 
-	if (a->va_address < low || a->va_address >= SOFT_USER_LIMIT ||
-	    !a->map_size || a->map_size > SOFT_USER_LIMIT - a->va_address ||
+	if (!is_for_programs(a->va_address, a->map_size) ||
 	    parts % KFD_PAGE_BYTES)
 		return -EINVAL;
-	if (!b)
+	if (!b && !nothing && a->operation != AMDGPU_VA_OP_CLEAR)
 		return -ENOENT;
 	switch (a->operation) {
 	case AMDGPU_VA_OP_MAP:
-		return map_buffer(d, b, a);
+		return nothing ? map_nothing(d, f, a) : map_buffer(d, b, a);
 	case AMDGPU_VA_OP_UNMAP:
 		return unmap_buffer(d, a);
+	case AMDGPU_VA_OP_CLEAR:
+		return clear_range(d, f, a);
 	default: /* of parts of mappings: sparse textures */
 		return -EINVAL;
 	}
@@ -221,6 +284,9 @@ void drm_gem_close_all(struct soft_dev *d, const struct soft_file *f)
 	for (uint32_t i = 1; i < d->n_bo; i++)
 		if (drm_bo(d, f, i))
 			drop_buffer(d, i);
+	for (size_t i = d->drm->map.n; i-- > 0;)
+		if (d->drm->map.v[i].file == f->id)
+			drop_map(d, i);
 }
 
 int drm_prime_export(struct soft_dev *d, const struct soft_file *f,

@@ -144,6 +144,8 @@ struct submission {
 	const struct soft_file *f;
 	struct drm_ring *ring;
 	struct drm_job *job;
+	unsigned n_syncs;
+	struct drm_amdgpu_cs_chunk_syncobj sync[DRM_SYNCS_MAX];
 };
 
 static int take_ib(struct submission *s, const void *data)
@@ -195,6 +197,42 @@ static int take_handles(struct submission *s, const void *data)
 	return check_list(s->d, s->f, data);
 }
 
+/* The job begins behind what an object has, or behind a point of it. */
+static int take_sync_in(struct submission *s, const void *data)
+{
+	const struct drm_amdgpu_cs_chunk_sem *x = data;
+
+	return drm_sync_depend(s->d, s->f, x->handle, 0, s->job);
+}
+
+static int take_point_in(struct submission *s, const void *data)
+{
+	const struct drm_amdgpu_cs_chunk_syncobj *x = data;
+
+	return drm_sync_depend(s->d, s->f, x->handle, x->point, s->job);
+}
+
+/* Its end is put into an object, or is a point of it. */
+static int take_point_out(struct submission *s, const void *data)
+{
+	const struct drm_amdgpu_cs_chunk_syncobj *x = data;
+
+	if (!drm_sync_is_there(s->d, s->f, x->handle))
+		return -EINVAL;
+	if (s->n_syncs == DRM_SYNCS_MAX)
+		return -EINVAL;
+	s->sync[s->n_syncs++] = *x;
+	return 0;
+}
+
+static int take_sync_out(struct submission *s, const void *data)
+{
+	const struct drm_amdgpu_cs_chunk_sem *x = data;
+	const struct drm_amdgpu_cs_chunk_syncobj point = { x->handle, 0, 0 };
+
+	return take_point_out(s, &point);
+}
+
 /* By chunk id: how large an element is, and who takes it. */
 static const struct {
 	uint32_t bytes;
@@ -210,6 +248,14 @@ static const struct {
 		sizeof(struct drm_amdgpu_cs_chunk_dep), take_dependency },
 	[AMDGPU_CHUNK_ID_BO_HANDLES] = { sizeof(struct drm_amdgpu_bo_list_in),
 					 take_handles },
+	[AMDGPU_CHUNK_ID_SYNCOBJ_IN] = { sizeof(struct drm_amdgpu_cs_chunk_sem),
+					 take_sync_in },
+	[AMDGPU_CHUNK_ID_SYNCOBJ_OUT] = {
+		sizeof(struct drm_amdgpu_cs_chunk_sem), take_sync_out },
+	[AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_WAIT] = {
+		sizeof(struct drm_amdgpu_cs_chunk_syncobj), take_point_in },
+	[AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL] = {
+		sizeof(struct drm_amdgpu_cs_chunk_syncobj), take_point_out },
 };
 
 static int take_chunk(struct submission *s, uint64_t pointer)
@@ -223,7 +269,7 @@ static int take_chunk(struct submission *s, uint64_t pointer)
 	    soft_copy_in(&c, at, sizeof(c)))
 		return -EFAULT;
 	if (c.chunk_id >= ARRAY_SIZE(chunks) || !chunks[c.chunk_id].fn)
-		return -EINVAL; /* synchronisation objects: there are none */
+		return -EINVAL;
 	bytes = chunks[c.chunk_id].bytes;
 	if (c.length_dw * 4ull < bytes)
 		return -EINVAL;
@@ -259,7 +305,9 @@ static int read_chunks(struct submission *s, const struct drm_amdgpu_cs_in *in)
 int drm_submit(struct soft_dev *d, const struct soft_file *f,
 	       union drm_amdgpu_cs *a)
 {
-	struct submission s = { d, f, NULL, xcalloc(1, sizeof(*s.job)) };
+	struct submission s = { .d = d, .f = f,
+				.job = xcalloc(1, sizeof(*s.job)) };
+	struct drm_fence fence;
 	const int ret = read_chunks(&s, &a->in);
 
 	if (ret) {
@@ -268,6 +316,9 @@ int drm_submit(struct soft_dev *d, const struct soft_file *f,
 	}
 	memset(a, 0, sizeof(*a));
 	a->out.handle = drm_ring_add(s.ring, s.job);
+	fence = (struct drm_fence){ s.ring, a->out.handle };
+	for (unsigned i = 0; i < s.n_syncs; i++)
+		drm_sync_put(d, f, s.sync[i].handle, s.sync[i].point, fence);
 	return 0;
 }
 
