@@ -69,6 +69,13 @@ struct train_kernels {
 };
 const struct train_kernels *train_kernels_best(void);
 
+/* optimize.c: what a rule does in a step, gradients being `norm` long. */
+void train_adam_init(struct train_adam *a, const struct train_rule *r,
+		     uint64_t step, double norm);
+/* For a parameter that is a matrix, or not: that does not decay. */
+void train_adam_decay(struct train_adam *a, const struct train_rule *r,
+		      bool matrix);
+
 /* ---- for the operations ---- */
 
 /* Operand i: its memory, and the value. */

@@ -118,6 +118,28 @@ double train_rate(const struct train_rule *r, uint64_t step)
 	return r->rate * (1 - (1 - r->least) * share_done(r, step));
 }
 
+void train_adam_init(struct train_adam *a, const struct train_rule *r,
+		     uint64_t step, double norm)
+{
+	double rate = train_rate(r, step), steps = (double)step + 1;
+
+	*a = (struct train_adam){
+		.rate = (float)rate, .keep = 1, .beta1 = (float)r->beta1,
+		.beta2 = (float)r->beta2, .epsilon = (float)r->epsilon,
+		.correct1 = (float)(1 / (1 - pow(r->beta1, steps))),
+		.correct2 = (float)(1 / (1 - pow(r->beta2, steps))),
+		.momentum = (float)r->momentum,
+		.clip = r->clip > 0 && norm > r->clip ?
+				(float)(r->clip / norm) : 1,
+	};
+}
+
+void train_adam_decay(struct train_adam *a, const struct train_rule *r,
+		      bool matrix)
+{
+	a->keep = matrix ? 1 - a->rate * (float)r->decay : 1;
+}
+
 /* ---- a step ---- */
 
 #define UNIT 4096 /* elements that a thread takes at once */
@@ -176,16 +198,7 @@ static void find_norm(struct update *u)
 	for (size_t i = 0; i < n; i++)
 		sum += u->square[i];
 	u->norm = sqrt(sum);
-	double rate = train_rate(r, u->step), steps = (double)u->step + 1;
-	u->how = (struct train_adam){
-		.rate = (float)rate, .beta1 = (float)r->beta1,
-		.beta2 = (float)r->beta2, .epsilon = (float)r->epsilon,
-		.correct1 = (float)(1 / (1 - pow(r->beta1, steps))),
-		.correct2 = (float)(1 / (1 - pow(r->beta2, steps))),
-		.momentum = (float)r->momentum,
-		.clip = r->clip > 0 && u->norm > r->clip ?
-				(float)(r->clip / u->norm) : 1,
-	};
+	train_adam_init(&u->how, r, u->step, u->norm);
 }
 
 /*
@@ -295,7 +308,7 @@ static void update_param(struct update *u, uint32_t i, struct threads *t,
 
 	if (p->gradient == TRAIN_NONE)
 		return;
-	how.keep = p->matrix ? 1 - how.rate * (float)u->rule->decay : 1;
+	train_adam_decay(&how, u->rule, p->matrix);
 	if (muon)
 		turn_gradient(u, p, &how, t, thread);
 	threads_part(t, thread, units_of(p), 1, &from, &to);
