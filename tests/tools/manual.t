@@ -1,6 +1,6 @@
 #!/bin/sh
-# What README.md and the manual pages tell a user to type works: every command
-# block runs, in order, in an empty folder.
+# What README.md, docs/training.md and the manual pages tell a user to type works:
+# every command block runs, in order, in an empty folder.
 . tests/tap.sh
 build=$T0_BUILD
 unset T0_DB T0_DEVICE
@@ -10,12 +10,26 @@ export T0_DEVICE=soft PATH="$build:$PATH" GIT_CEILING_DIRECTORIES="$tmp"
 room() {
 	mkdir -p "$tmp/$1/build"
 	ln -s "$build" "$tmp/$1/build/rel"
-	ln -s "$T0_SRC/tests" "$T0_SRC/scripts" "$T0_SRC/GNUmakefile" "$tmp/$1/"
+	for name in tests scripts GNUmakefile docs base autotune engine; do
+		ln -s "$T0_SRC/$name" "$tmp/$1/"
+	done
 }
 
 # `make` in a room only says what it would do; the other tests run it.
 make() {
 	command make -n -C "$T0_SRC" "$@" >/dev/null
+}
+
+# The libraries of a sanitizer's build tree need its run-time library.
+case $build in
+*/asan) san=-fsanitize=address,undefined ;;
+*/tsan) san=-fsanitize=thread ;;
+*/cov) san=--coverage ;;
+*) san= ;;
+esac
+cc() {
+	# shellcheck disable=SC2086 # the compiler may be two words, the flag none
+	command ${CC:-gcc} $san "$@"
 }
 
 # run_blocks FILE FENCE: each block from a line FENCE to ``` is one script
@@ -45,6 +59,7 @@ in_room() (
 )
 
 run_blocks README '```sh' README.md
+run_blocks training '```sh' docs/training.md
 for page in */cmd/t0-*.scd; do
 	tool=$(basename "$page" .scd)
 	run_blocks "$tool" '```' "$page"
