@@ -27,7 +27,8 @@ static void multiply_parts(const struct square *s, const float *a,
 	struct cpu_gemm g = {
 		.m = s->m, .n = cols, .k = k, .alpha = alpha, .beta = beta,
 		.a = a, .lda = k, .b = b, .ldb = by_n ? k : cols,
-		.b_type = CPU_GEMM_F32, .b_by_n = by_n, .c = c, .ldc = cols,
+		.b_type = CPU_GEMM_F32, .b_by_n = by_n, .coarse = true,
+		.c = c, .ldc = cols,
 	};
 
 	cpu_gemm_part(&g, s->gemm, s->thread, s->threads);

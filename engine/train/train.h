@@ -275,6 +275,10 @@ void train_weights_round(struct train *x);
  * Newton-Schulz: makes all singular values of x [rows][cols] about 1, within
  * [0.6, 1.3], from any that are at least 1e-3 of the length of x.  space: two
  * matrices like x and two squares of the smaller side.
+ *
+ * Products are coarse (autotune/cpu/gemm.h).  bf16 is known to be enough for
+ * them, and that is more: 16 bits of every value with AMX, where it saves as
+ * much; elsewhere f32, as bf16 would save nothing there.
  */
 void train_orthogonalize(float *x, uint32_t rows, uint32_t cols,
 			 float *const space[4], struct cpu_gemm_scratch *gemm,
