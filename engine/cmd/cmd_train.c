@@ -295,7 +295,10 @@ static bool begin_weights(struct qwen_school *s, struct err *e)
 	char *path = qwen_school_path(s, "checkpoint");
 	bool ok = true;
 
-	s->place = (struct train_place){ .best = INFINITY };
+	s->place = (struct train_place){
+		.best = INFINITY,
+		.loss_scale = s->g.type == QWEN_W_F16 ? TRAIN_LOSS_SCALE : 1,
+	};
 	/* What adapters belong to is not in checkpoints. */
 	if (s->c->model && (s->how.rank || !has_file(s, "checkpoint")))
 		ok = train_read(s->x, s->c->model, e);
@@ -312,6 +315,7 @@ static bool begin_weights(struct qwen_school *s, struct err *e)
 		train_adapters_random(s->x, s->c->seed);
 		train_average_begin(s->x);
 	}
+	train_loss_scale(s->x, (float)s->place.loss_scale);
 	free(path);
 	return ok;
 }

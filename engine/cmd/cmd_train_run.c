@@ -49,6 +49,18 @@ static double batch_loss(const struct qwen_school *s)
 	return sum;
 }
 
+/* f16: says a step that overflowed. */
+static void follow_scale(struct qwen_school *s)
+{
+	double was = s->place.loss_scale;
+
+	if (!train_scale_follow(s->x, &s->rule, s->norm, &s->place))
+		cmd_remark(&s->c->cmd, "step %llu: skipped, f16 overflows with "
+			   "the loss times %g; from now on times %g",
+			   (unsigned long long)s->place.step, was,
+			   s->place.loss_scale);
+}
+
 static bool take_step(struct qwen_school *s, double *loss, struct err *e)
 {
 	uint64_t targets = fetch_rows(s);
@@ -62,16 +74,18 @@ static bool take_step(struct qwen_school *s, double *loss, struct err *e)
 	}
 	*loss = targets ? sum / (double)targets : 0;
 	s->norm = train_update(s->x, &s->rule, s->place.step);
+	follow_scale(s);
 	s->broken = isfinite(s->norm) && isfinite(*loss) ? 0 : s->broken + 1;
-	if (s->broken)
+	if (s->broken && s->g.type != QWEN_W_F16)
 		cmd_remark(&s->c->cmd, "step %llu: the loss is %g and the "
 			   "gradients' length %g; nothing is learnt from it",
 			   (unsigned long long)s->place.step, *loss, s->norm);
 	s->place.step++;
 	s->place.tokens += s->c->accumulate * batch_tokens(s);
-	return s->broken < 10 ||
-	       err_set(e, ERR_DEVICE, "ten steps in a row gave no numbers; "
-		       "wanted a lower --rate, more --warmup or --clip");
+	return s->broken < (s->g.type == QWEN_W_F16 ? 32 : 10) ||
+	       err_set(e, ERR_DEVICE, "%u steps in a row gave no numbers; "
+		       "wanted a lower --rate, more --warmup or --clip",
+		       s->broken);
 }
 
 /* ---- what is held out ---- */
@@ -147,16 +161,21 @@ static void say_step(const struct qwen_school *s, double loss, bool line)
 	uint64_t left = s->rule.steps - s->place.step;
 	double seconds = (double)(time_mono_ns() - s->begin_ns) * 1e-9 /
 			 (double)(done ? done : 1) * (double)left;
+	char scale[96] = "";
 
+	if (s->g.type == QWEN_W_F16)
+		snprintf(scale, sizeof(scale), "  loss times %g, %llu steps "
+			 "skipped", s->place.loss_scale,
+			 (unsigned long long)s->place.skipped);
 	if (s->c->cmd.quiet || (!line && !isatty(STDERR_FILENO)))
 		return;
 	fprintf(stderr, "%sstep %llu of %llu  loss %.4f  %.0f tok/s  %.0f %% "
-		"of the FMA limit  gradients %.3g  rate %.3g  %.0f s left%s",
+		"of the FMA limit  gradients %.3g  rate %.3g%s  %.0f s left%s",
 		isatty(STDERR_FILENO) ? "\r" : "",
 		(unsigned long long)s->place.step,
 		(unsigned long long)s->rule.steps, loss, speed, 100 * share,
-		s->norm, train_rate(&s->rule, s->place.step - 1), seconds,
-		line ? "\n" : "   ");
+		s->norm, train_rate(&s->rule, s->place.step - 1), scale,
+		seconds, line ? "\n" : "   ");
 }
 
 /* ---- on the way ---- */
@@ -232,8 +251,10 @@ bool qwen_school_run(struct qwen_school *s, struct err *e)
 		double loss;
 
 		ok = take_step(s, &loss, e);
-		s->place.loss_sum += loss;
-		s->place.loss_steps++;
+		if (isfinite(loss)) {
+			s->place.loss_sum += loss;
+			s->place.loss_steps++;
+		}
 		say_step(s, loss, false);
 		bool done = true;
 		if (ok && is_due(s->place.step, s->c->eval_every,

@@ -235,7 +235,7 @@ static const struct cli_opt options[] = {
 	  "batches of a step (1)" },
 	{ "steps", 0, CLI_U64, &c.steps, "N", "(500)" },
 	{ "precision", 0, CLI_STR, &c.precision, "TYPE",
-	  "weights and what products take: f32 (default) or bf16" },
+	  "weights and what products take: f32 (default), bf16 or f16" },
 	{ "no-masters", 0, CLI_FLAG, &c.no_masters, NULL,
 	  "bf16: no weights in f32, steps are rounded by chance" },
 	{ "recompute", 0, CLI_STR, &c.recompute, "WHAT",

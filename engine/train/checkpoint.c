@@ -21,7 +21,7 @@ struct head {
 	uint64_t about_bytes;
 	struct train_place place;
 };
-static const char magic[8] = "T0train1";
+static const char magic[8] = "T0train2";
 
 #define VALUES 4
 /* The values of a parameter that are kept; TRAIN_NONE among them. */

@@ -25,9 +25,8 @@ static void put_floats(struct train *x, const struct train_param *p,
 	const struct train_graph *g = train_graph_of(x);
 	uint32_t v = value_of(p);
 
-	qwen_kernels_best()->narrow(g->value[v].width == 2 ? QWEN_W_BF16 :
-							     QWEN_W_F32,
-				    from, count_of(p), train_data(x, v));
+	qwen_kernels_best()->narrow(train_type_of(g, &g->value[v]), from,
+				    count_of(p), train_data(x, v));
 }
 
 /* ---- random ones ---- */
@@ -170,22 +169,21 @@ static const void *param_bytes(void *ctx, size_t i, struct err *e)
 	(void)e;
 	if (g->value[v].width == w->width && p->adapter == TRAIN_NONE)
 		return data;
-	qwen_kernels_best()->widen(g->value[v].width == 2 ? QWEN_W_BF16 :
-							    QWEN_W_F32,
-				   data, count_of(p), w->wide);
+	qwen_kernels_best()->widen(train_type_of(g, &g->value[v]), data,
+				   count_of(p), w->wide);
 	if (p->adapter != TRAIN_NONE)
 		adapter_merge(w, p);
 	if (w->width == 4)
 		return w->wide;
-	qwen_kernels_best()->narrow(QWEN_W_BF16, w->wide, count_of(p),
-				    w->narrow);
+	qwen_kernels_best()->narrow(g->type, w->wide, count_of(p), w->narrow);
 	return w->narrow;
 }
 
 static bool weights_write(struct writing *w, const char *dir, const char *name,
 			  struct err *e)
 {
-	const struct train_param *p = train_graph_of(w->x)->param + w->first;
+	const struct train_graph *g = train_graph_of(w->x);
+	const struct train_param *p = g->param + w->first;
 	struct qwen_tensor *t = xcalloc(w->n, sizeof(*t));
 	struct buf path = { 0 };
 	size_t most = 0;
@@ -193,7 +191,9 @@ static bool weights_write(struct writing *w, const char *dir, const char *name,
 	for (uint32_t i = 0; i < w->n; i++) {
 		t[i] = (struct qwen_tensor){
 			.name = p[i].name,
-			.dtype = w->width == 2 ? QWEN_BF16 : QWEN_F32,
+			.dtype = w->width == 4	      ? QWEN_F32 :
+				 g->type == QWEN_W_F16 ? QWEN_F16 :
+							 QWEN_BF16,
 			.n_dims = p[i].matrix ? 2 : 1,
 			.shape = { p[i].matrix ? p[i].rows : p[i].cols,
 				   p[i].cols },

@@ -78,6 +78,13 @@ void train_adam_decay(struct train_adam *a, const struct train_rule *r,
 
 /* ---- for the operations ---- */
 
+/* How a value is stored. */
+enum qwen_weights train_type_of(const struct train_graph *g,
+				const struct train_value *v);
+/* y = x rounded to bf16 or f16, as f32 */
+void train_round_row(enum qwen_weights type, const float *x, size_t n,
+		     float *y);
+
 /* Operand i: its memory, and the value. */
 void *train_at(const struct train_worker *w, const struct train_op *op,
 	       unsigned i);
@@ -85,7 +92,9 @@ const struct train_value *train_operand(const struct train_worker *w,
 					const struct train_op *op, unsigned i);
 /* The thread's own floats, contents undefined, until the next call. */
 float *train_space(struct train_worker *w, size_t floats);
+/* Of a batch and of the loss, together; of the loss. */
 float train_scale_of(const struct train_worker *w);
+float train_loss_scale_of(const struct train *x);
 
 struct train_worker *train_worker_of(struct train *x, unsigned thread);
 

@@ -103,7 +103,7 @@ struct forward {
 	struct shape s;
 	const float *q, *k, *v;
 	float *y, *lse;
-	bool round;
+	enum qwen_weights round; /* F32: not at all */
 	/* of the thread */
 	float *turned, *values, *scores;
 	float *sums;	   /* [group][BLOCK][padded] */
@@ -168,8 +168,8 @@ static void forward_store(struct forward *f, uint32_t head, uint32_t h,
 
 		for (uint32_t d = 0; d < s->dim; d++)
 			y[d] = sum[d] * by;
-		if (f->round)
-			train_kernels_best()->round(y, s->dim, y);
+		if (f->round != QWEN_W_F32)
+			train_round_row(f->round, y, s->dim, y);
 		f->lse[(q->at + i) * heads + head] =
 			f->top[h * BLOCK + i] + logf(f->total[h * BLOCK + i]);
 	}
@@ -216,7 +216,7 @@ void train_attention(struct train_worker *w, const struct train_op *op)
 		.s = shape_of(w, train_at(w, op, 3)), .q = train_at(w, op, 0),
 		.k = train_at(w, op, 1), .v = train_at(w, op, 2),
 		.y = train_at(w, op, 4), .lse = train_at(w, op, 5),
-		.round = op->round,
+		.round = op->round ? w->g->type : QWEN_W_F32,
 	};
 	struct threads_deal deal;
 	size_t each = (size_t)f.s.kv_heads * f.s.blocks, at, to;
@@ -236,7 +236,7 @@ struct backward {
 	struct shape s;
 	const float *dy, *y, *q, *k, *v, *lse;
 	float *dq, *dk, *dv, *dots;
-	bool round;
+	enum qwen_weights round; /* F32: not at all */
 	/* of the thread: [dim][BLOCK], [BLOCK][padded] and [BLOCK][BLOCK] */
 	float *k_turned, *v_turned;
 	float *k_rows, *dk_rows, *dv_rows, *q_rows, *dy_rows, *dq_rows;
@@ -332,9 +332,9 @@ static void backward_store(struct backward *b, uint32_t kv,
 		       s->dim * sizeof(float));
 		memcpy(b->dv + at, b->dv_rows + (size_t)i * s->padded,
 		       s->dim * sizeof(float));
-		if (b->round)
-			train_kernels_best()->round(b->dv + at, s->dim,
-						    b->dv + at);
+		if (b->round != QWEN_W_F32)
+			train_round_row(b->round, b->dv + at, s->dim,
+					b->dv + at);
 	}
 }
 
@@ -374,7 +374,8 @@ void train_attention_back(struct train_worker *w, const struct train_op *op)
 		.k = train_at(w, op, 3), .v = train_at(w, op, 4),
 		.lse = train_at(w, op, 6), .dq = train_at(w, op, 7),
 		.dk = train_at(w, op, 8), .dv = train_at(w, op, 9),
-		.dots = train_at(w, op, 10), .round = op->round,
+		.dots = train_at(w, op, 10),
+		.round = op->round ? w->g->type : QWEN_W_F32,
 	};
 	struct threads_deal deal;
 	size_t at, to;

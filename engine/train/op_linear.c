@@ -6,9 +6,14 @@
 
 #include "engine/train/kernels.h"
 
-static enum cpu_gemm_type type_of(const struct train_value *w)
+static enum cpu_gemm_type type_of(const struct train_worker *w,
+				  const struct train_value *m)
 {
-	return w->width == 2 ? CPU_GEMM_BF16 : CPU_GEMM_F32;
+	enum qwen_weights t = train_type_of(w->g, m);
+
+	return t == QWEN_W_BF16 ? CPU_GEMM_BF16 :
+	       t == QWEN_W_F16	? CPU_GEMM_F16 :
+				  CPU_GEMM_F32;
 }
 
 static void run_gemm(struct train_worker *w, const struct cpu_gemm *g)
@@ -25,7 +30,8 @@ void train_linear(struct train_worker *w, const struct train_op *op)
 	struct cpu_gemm g = {
 		.m = x->rows, .n = m->rows, .k = m->cols, .alpha = 1,
 		.beta = add, .a = train_at(w, op, 0), .lda = m->cols,
-		.b = train_at(w, op, 1), .ldb = m->cols, .b_type = type_of(m),
+		.b = train_at(w, op, 1), .ldb = m->cols,
+		.b_type = type_of(w, m),
 		.b_by_n = true, .c = y, .ldc = m->rows,
 	};
 
@@ -48,7 +54,8 @@ void train_linear_dx(struct train_worker *w, const struct train_op *op)
 		.m = train_operand(w, op, 0)->rows, .n = m->cols, .k = m->rows,
 		.alpha = 1, .beta = op->add, .a = train_at(w, op, 0),
 		.lda = m->rows, .b = train_at(w, op, 1), .ldb = m->cols,
-		.b_type = type_of(m), .c = train_at(w, op, 2), .ldc = m->cols,
+		.b_type = type_of(w, m), .c = train_at(w, op, 2),
+		.ldc = m->cols,
 	};
 
 	run_gemm(w, &g);
@@ -134,7 +141,7 @@ static void chunk_logits(struct train_worker *w, const struct chunk *c)
 	struct cpu_gemm g = {
 		.m = c->x->rows, .n = c->n, .k = c->x->cols, .alpha = 1,
 		.a = c->in, .lda = c->x->cols, .b = chunk_weight(c),
-		.ldb = c->w->cols, .b_type = type_of(c->w), .b_by_n = true,
+		.ldb = c->w->cols, .b_type = type_of(w, c->w), .b_by_n = true,
 		.c = c->logits, .ldc = c->n,
 	};
 
@@ -232,7 +239,7 @@ static void chunk_gradient(struct train_worker *w, const struct chunk *c,
 			row[c->target[t] - c->at] -= 1;
 		k->multiply_by(scale, c->n, row);
 		if (round)
-			k->round(row, c->n, row);
+			train_round_row(w->g->type, row, c->n, row);
 	}
 	threads_barrier(w->t);
 }
@@ -245,7 +252,7 @@ static void chunk_back(struct train_worker *w, const struct chunk *c,
 	struct cpu_gemm by_x = {
 		.m = c->x->rows, .n = hidden, .k = c->n, .alpha = 1,
 		.beta = c->at > 0, .a = c->logits, .lda = c->n,
-		.b = chunk_weight(c), .ldb = hidden, .b_type = type_of(c->w),
+		.b = chunk_weight(c), .ldb = hidden, .b_type = type_of(w, c->w),
 		.c = dx, .ldc = hidden,
 	};
 	struct cpu_gemm by_w = {

@@ -27,7 +27,7 @@ void train_embed(struct train_worker *w, const struct train_op *op)
 
 	rows_of(w, y->rows, 1, &t, &to);
 	for (; t < to; t++)
-		k->widen(table->width == 2 ? QWEN_W_BF16 : QWEN_W_F32,
+		k->widen(train_type_of(w->g, table),
 			 from + id[t] * table->cols * table->width,
 			 table->cols, out + t * y->cols);
 }
@@ -66,7 +66,7 @@ void train_norm(struct train_worker *w, const struct train_op *op)
 		scale[t] = k->norm(in + t * n, weight, (uint32_t)n, eps,
 				   y + t * n);
 		if (op->round)
-			k->round(y + t * n, n, y + t * n);
+			train_round_row(w->g->type, y + t * n, n, y + t * n);
 	}
 }
 
@@ -174,13 +174,30 @@ void train_turn_back(struct train_worker *w, const struct train_op *op)
 		k->norm_back(d, in + r * n, weight, n, scale[r], op->add,
 			     dx + r * n, partial + r / TRAIN_BLOCK * n);
 		if (op->round)
-			k->round(dx + r * n, n, dx + r * n);
+			train_round_row(w->g->type, dx + r * n, n, dx + r * n);
 	}
 	if (op->v[8] != TRAIN_NONE)
 		add_partials(w, partial, rows, n, train_at(w, op, 8));
 }
 
 /* ---- elementwise ---- */
+
+void train_round_row(enum qwen_weights type, const float *x, size_t n,
+		     float *y)
+{
+	const struct qwen_kernels *k = qwen_kernels_best();
+	uint16_t half[256];
+
+	if (type == QWEN_W_BF16) {
+		train_kernels_best()->round(x, n, y);
+		return;
+	}
+	for (size_t i = 0, some; i < n; i += some) {
+		some = n - i < 256 ? n - i : 256;
+		k->narrow(type, x + i, some, half);
+		k->widen(type, half, some, y + i);
+	}
+}
 
 /* Elements of a thread, in whole cache lines. */
 static size_t elements_of(const struct train_worker *w,
@@ -200,7 +217,7 @@ void train_swiglu(struct train_worker *w, const struct train_op *op)
 
 	qwen_kernels_best()->swiglu(gate + at, up + at, (uint32_t)n, y + at);
 	if (op->round)
-		train_kernels_best()->round(y + at, n, y + at);
+		train_round_row(w->g->type, y + at, n, y + at);
 }
 
 void train_swiglu_back(struct train_worker *w, const struct train_op *op)
@@ -213,8 +230,8 @@ void train_swiglu_back(struct train_worker *w, const struct train_op *op)
 
 	k->swiglu_back(dy + at, gate + at, up + at, n, dgate + at, dup + at);
 	if (op->round) {
-		k->round(dgate + at, n, dgate + at);
-		k->round(dup + at, n, dup + at);
+		train_round_row(w->g->type, dgate + at, n, dgate + at);
+		train_round_row(w->g->type, dup + at, n, dup + at);
 	}
 }
 
@@ -224,5 +241,5 @@ void train_round(struct train_worker *w, const struct train_op *op)
 	float *y = train_at(w, op, 1);
 	size_t at, n = elements_of(w, train_operand(w, op, 1), &at);
 
-	train_kernels_best()->round(x + at, n, y + at);
+	train_round_row(w->g->type, x + at, n, y + at);
 }

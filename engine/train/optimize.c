@@ -61,7 +61,7 @@ void train_rule_init(struct train_rule *r)
 	*r = (struct train_rule){
 		.method = TRAIN_ADAMW, .schedule = TRAIN_RATE_COSINE, .rate = 1e-3,
 		.least = 0.1, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8,
-		.momentum = 0.95, .decay = 0.1, .clip = 1,
+		.momentum = 0.95, .decay = 0.1, .clip = 1, .grow_after = 500,
 	};
 }
 
@@ -197,8 +197,10 @@ static void find_norm(struct update *u)
 		n += units_of(&u->g->param[i]);
 	for (size_t i = 0; i < n; i++)
 		sum += u->square[i];
-	u->norm = sqrt(sum);
+	double scale = train_loss_scale_of(u->x);
+	u->norm = sqrt(sum) / scale;
 	train_adam_init(&u->how, r, u->step, u->norm);
+	u->how.clip /= (float)scale;
 }
 
 /*
@@ -238,7 +240,7 @@ static void store_unit(const struct update *u, uint32_t i,
 	} else if (p->master != TRAIN_NONE) {
 		float *w = (float *)train_data(u->x, p->master) + at;
 		update_unit(u, p, how, at, n, w);
-		e->narrow(QWEN_W_BF16, w, n, narrow);
+		e->narrow(u->g->type, w, n, narrow);
 	} else {
 		uint64_t salt = u->rule->seed + u->step * 1000003 + i;
 		e->widen(QWEN_W_BF16, narrow, n, space);
@@ -354,6 +356,27 @@ double train_update(struct train *x, const struct train_rule *r, uint64_t step)
 	return u.norm;
 }
 
+#define SCALE_MOST 0x1p24
+
+bool train_scale_follow(struct train *x, const struct train_rule *r,
+			double norm, struct train_place *p)
+{
+	bool good = isfinite(norm);
+
+	if (train_graph_of(x)->type != QWEN_W_F16)
+		return true;
+	p->good_steps = good ? p->good_steps + 1 : 0;
+	p->skipped += !good;
+	if (!good) {
+		p->loss_scale /= 2;
+	} else if (p->good_steps == r->grow_after) {
+		p->loss_scale = fmin(2 * p->loss_scale, SCALE_MOST);
+		p->good_steps = 0;
+	}
+	train_loss_scale(x, (float)p->loss_scale);
+	return good;
+}
+
 /* ---- copies ---- */
 
 void train_weights_round(struct train *x)
@@ -365,7 +388,7 @@ void train_weights_round(struct train *x)
 
 		if (p->master != p->weight && p->master != TRAIN_NONE)
 			qwen_kernels_best()->narrow(
-				QWEN_W_BF16, train_data(x, p->master),
+				g->type, train_data(x, p->master),
 				count_of(p), train_data(x, p->weight));
 	}
 }
@@ -380,7 +403,7 @@ void train_average_begin(struct train *x)
 
 		if (p->average != TRAIN_NONE)
 			qwen_kernels_best()->widen(
-				wide ? QWEN_W_F32 : QWEN_W_BF16,
+				wide ? QWEN_W_F32 : g->type,
 				train_data(x, wide ? p->master : p->weight),
 				count_of(p), train_data(x, p->average));
 	}

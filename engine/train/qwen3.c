@@ -128,7 +128,7 @@ static bool param_add(void *ctx, const struct qwen_part *part, struct err *e)
 {
 	const struct build *b = ctx;
 	struct train_graph *g = b->g;
-	bool narrow = part->matrix && b->how->type == QWEN_W_BF16;
+	bool narrow = part->matrix && b->how->type != QWEN_W_F32;
 	bool learns = !b->how->rank;
 	struct train_param p = { .rows = 1, .cols = part->n };
 
@@ -432,9 +432,13 @@ static bool check_how(const struct qwen_config *c, const struct train_how *h,
 	if (h->length > c->max_positions)
 		return err_set(e, ERR_USAGE, "rows of %u tokens; the model has "
 			       "%u positions", h->length, c->max_positions);
-	if (h->type != QWEN_W_F32 && h->type != QWEN_W_BF16)
-		return err_set(e, ERR_USAGE, "got weights in %s; wanted f32 or "
-			       "bf16", qwen_weights_name(h->type));
+	if (h->type != QWEN_W_F32 && h->type != QWEN_W_BF16 &&
+	    h->type != QWEN_W_F16)
+		return err_set(e, ERR_USAGE, "got weights in %s; wanted f32, "
+			       "bf16 or f16", qwen_weights_name(h->type));
+	if (h->type == QWEN_W_F16 && !h->masters && !h->rank)
+		return err_set(e, ERR_USAGE, "got f16 without masters; wanted "
+			       "them, or bf16, which is rounded by chance");
 	if (h->rank > 4096 || (h->rank && !h->targets) ||
 	    (h->rank && h->average))
 		return err_set(e, ERR_USAGE, "adapters of rank %u; wanted 1 to "
@@ -450,11 +454,11 @@ bool train_qwen3(struct train_graph *g, const struct qwen_config *c,
 			   .tokens = (size_t)how->rows * how->length,
 			   .q = (size_t)c->heads * c->head_dim,
 			   .kv = (size_t)c->kv_heads * c->head_dim,
-			   .round = how->type == QWEN_W_BF16 };
+			   .round = how->type != QWEN_W_F32 };
 	struct qwen_model outline;
 
-	*g = (struct train_graph){ .config = *c, .rows = how->rows,
-				   .length = how->length };
+	*g = (struct train_graph){ .config = *c, .type = how->type,
+				   .rows = how->rows, .length = how->length };
 	if (!check_how(c, how, e))
 		return false;
 	qwen_model_outline(&outline, c, how->type);

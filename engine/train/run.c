@@ -15,7 +15,7 @@ struct train {
 	struct threads *threads;
 	struct train_worker *worker; /* [threads] */
 	char *arena;
-	float scale;
+	float scale, loss_scale;
 	uint32_t from, to; /* of the run at hand */
 };
 
@@ -111,7 +111,8 @@ struct train *train_new(const struct train_graph *g, struct threads *t,
 		return NULL;
 	struct train *x = xcalloc(1, sizeof(*x));
 	*x = (struct train){ .g = g, .backend = b ? b : &train_cpu,
-			     .threads = t, .arena = arena, .scale = 1 };
+			     .threads = t, .arena = arena, .scale = 1,
+			     .loss_scale = 1 };
 	unsigned n = threads_count(t);
 	x->worker = xcalloc(n, sizeof(*x->worker));
 	for (unsigned i = 0; i < n; i++)
@@ -142,6 +143,11 @@ void *train_data(const struct train *x, uint32_t value)
 void train_scale(struct train *x, float scale)
 {
 	x->scale = scale;
+}
+
+void train_loss_scale(struct train *x, float scale)
+{
+	x->loss_scale = scale;
 }
 
 struct threads *train_threads(const struct train *x)
@@ -185,7 +191,18 @@ struct train_worker *train_worker_of(struct train *x, unsigned thread)
 
 float train_scale_of(const struct train_worker *w)
 {
-	return w->x->scale;
+	return w->x->scale * w->x->loss_scale;
+}
+
+float train_loss_scale_of(const struct train *x)
+{
+	return x->loss_scale;
+}
+
+enum qwen_weights train_type_of(const struct train_graph *g,
+				const struct train_value *v)
+{
+	return v->width == 2 ? g->type : QWEN_W_F32;
 }
 
 /* ---- running ---- */

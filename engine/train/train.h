@@ -20,8 +20,14 @@
  *
  * Arithmetic: sums are f32.  With QWEN_W_BF16 matrices are bf16 and so are the
  * values that products take, rounded; the residual stream, norms and attention
- * stay f32.  Bits depend on the machine's level of vectors, never on the
- * number of threads.
+ * stay f32.  QWEN_W_F16 is the same with f16, whose gradients would vanish:
+ * the loss is multiplied with a scale that follows what they bear
+ * (train_scale_follow()).  Bits depend on the machine's level of vectors, never
+ * on the number of threads.
+ *
+ * Gradients of a whole model are, tensor by tensor, within 1e-4 (f32), 2.5e-3
+ * (f16) and 2e-2 (bf16) of the length of double precision's; those of a single
+ * operation within 1e-5 (tests/engine/train-model.c, train-ops.c).
  */
 #ifndef T0_ENGINE_TRAIN_H
 #define T0_ENGINE_TRAIN_H
@@ -57,7 +63,7 @@ enum train_home {
 
 struct train_value {
 	enum train_home home;
-	uint32_t width; /* bytes of an element: 4, or 2 for bf16 */
+	uint32_t width; /* bytes of an element: 4, or 2 for the graph's type */
 	size_t rows, cols;
 	uint32_t first, last; /* operations; PASSING only */
 	size_t offset;	      /* in the arena; a multiple of 64 */
@@ -66,7 +72,7 @@ struct train_value {
 struct train_op {
 	enum train_kind kind;
 	bool add;   /* operands x are added to */
-	bool round; /* what it writes for products is rounded to bf16 */
+	bool round; /* what it writes for products is of the graph's type */
 	uint32_t v[TRAIN_OPERANDS];
 };
 
@@ -85,6 +91,7 @@ struct train_param {
 
 struct train_graph {
 	struct qwen_config config; /* attention: heads, kv_heads, head_dim */
+	enum qwen_weights type;	   /* of matrices, but for adapters: f32 */
 	uint32_t rows, length;	   /* of the batch */
 	struct train_value *value;
 	uint32_t n_values, cap_values;
@@ -145,8 +152,9 @@ enum train_method {
 
 struct train_how {
 	uint32_t rows, length;	 /* of a batch; length: at most the context */
-	enum qwen_weights type;	 /* QWEN_W_F32 or QWEN_W_BF16 */
-	bool masters;		 /* bf16: f32 of all matrices is kept, too */
+	enum qwen_weights type;	 /* QWEN_W_F32, QWEN_W_BF16 or QWEN_W_F16 */
+	/* Of 16 bits: f32 of all matrices is kept, too.  F16 needs it. */
+	bool masters;
 	unsigned again;		 /* TRAIN_AGAIN_... */
 	uint32_t again_layers;	 /* of the first so many layers */
 	uint32_t vocab_chunk;	 /* logits at a time of a token; 0: 4096 */
@@ -208,6 +216,11 @@ void train_free(struct train *x);
 void *train_data(const struct train *x, uint32_t value);
 /* What gradients are multiplied with: 1 / targets of a step.  1 at first. */
 void train_scale(struct train *x, float scale);
+/*
+ * What is multiplied with that on top, all the way back, and divided out again
+ * by train_update(): a power of two.  1 at first.
+ */
+void train_loss_scale(struct train *x, float scale);
 struct threads *train_threads(const struct train *x);
 const struct train_graph *train_graph_of(const struct train *x);
 /* Operations [from, to). */
@@ -231,8 +244,8 @@ bool train_schedule_parse(const char *name, enum train_schedule *s,
 			  struct err *e);
 
 /*
- * How weights follow gradients.  Decay is of matrices, never of norms, and
- * decoupled: a weight loses rate * decay of itself.
+ * How weights follow gradients.  There are two groups: matrices decay, norms
+ * never do.  Decay is decoupled: a weight loses rate * decay of itself.
  */
 struct train_rule {
 	enum train_method method; /* as the graph was made for */
@@ -246,6 +259,7 @@ struct train_rule {
 	double clip;	/* of the length of all gradients together; 0: none */
 	double average; /* the share that a moving average keeps in a step */
 	uint64_t seed;	/* of stochastic rounding */
+	uint64_t grow_after; /* f16: good steps until the scale doubles */
 };
 /* AdamW as most use it: 0.9, 0.95, 1e-8, decay 0.1, clip 1, rate 1e-3. */
 void train_rule_init(struct train_rule *r);
@@ -264,9 +278,19 @@ double train_rate(const struct train_rule *r, uint64_t step);
  */
 double train_update(struct train *x, const struct train_rule *r,
 		    uint64_t step);
+struct train_place;
+#define TRAIN_LOSS_SCALE 65536 /* of f16, at first */
+/*
+ * Behind a step of f16 whose gradients were `norm` long: if that is no number,
+ * the step was skipped, and the loss's scale is halved; after `grow_after` good
+ * ones in a row it doubles, up to 2^24.  Keeps it in `p` and gives it to `x`.
+ * Returns false for a skipped step.  Other types: true, nothing is done.
+ */
+bool train_scale_follow(struct train *x, const struct train_rule *r,
+			double norm, struct train_place *p);
 /* A moving average begins: as the weights are now. */
 void train_average_begin(struct train *x);
-/* After masters were set: weights that are bf16 become them, rounded. */
+/* After masters were set: weights of 16 bits become them, rounded. */
 void train_weights_round(struct train *x);
 
 /* ---------------------------------------------------------- muon.c ------ */
@@ -320,6 +344,9 @@ struct train_place {
 	uint64_t best_step;
 	double loss_sum;     /* of the steps since the caller's last report */
 	uint64_t loss_steps; /* how many these are */
+	double loss_scale;   /* f16: at present; else 1 */
+	uint64_t good_steps; /* since it changed */
+	uint64_t skipped;    /* steps, in all */
 };
 
 /*

@@ -89,8 +89,8 @@ static double model_loss(void *ctx)
 	return loss;
 }
 
-/* Random weights, of bf16 if `narrow`: both sides begin with the same. */
-static void model_new(struct model *m, const struct train_graph *g, bool narrow)
+/* Random weights of the graph's type: both sides begin with the same. */
+static void model_new(struct model *m, const struct train_graph *g)
 {
 	const struct qwen_config *c = &g->config;
 
@@ -104,7 +104,10 @@ static void model_new(struct model *m, const struct train_graph *g, bool narrow)
 	m->param = g->param;
 	for (uint32_t i = 0; i < g->n_params; i++) {
 		const struct train_param *p = &g->param[i];
-		uint32_t mask = narrow && p->matrix ? 0xffff0000 : UINT32_MAX;
+		uint32_t mask = !p->matrix	       ? UINT32_MAX :
+				g->type == QWEN_W_BF16 ? 0xffff0000 :
+				g->type == QWEN_W_F16  ? 0xffffe000 :
+							 UINT32_MAX;
 
 		/* What adapters add is small. */
 		double size = i < g->n_tensors ? 1 : .4;
@@ -142,6 +145,21 @@ static struct threads *pool_of(unsigned n)
 	return pool[n];
 }
 
+#define SCALE 1024 /* of the loss, in f16 */
+
+/* Gradients without the scale that they were made with. */
+static void unscale_gradients(struct train *x, const struct train_graph *g)
+{
+	for (uint32_t i = 0; i < g->n_params; i++) {
+		const struct train_param *p = &g->param[i];
+		if (p->gradient == TRAIN_NONE)
+			continue;
+		float *d = train_data(x, p->gradient);
+		for (size_t k = 0; k < (size_t)p->rows * p->cols; k++)
+			d[k] /= SCALE;
+	}
+}
+
 /* A step's gradients; NULL is said why. */
 static struct train *step_run(struct train_graph *g, const struct train_how *how,
 			  bool tied, unsigned n_threads, struct model *m)
@@ -155,14 +173,17 @@ static struct train *step_run(struct train_graph *g, const struct train_how *how
 		diag("%s", e.msg);
 		return NULL;
 	}
-	model_new(m, g, how->type == QWEN_W_BF16);
+	model_new(m, g);
 	for (uint32_t i = 0; i < g->n_params; i++) {
 		float *to = train_data(x, g->param[i].weight);
 		uint16_t *half = train_data(x, g->param[i].weight);
 		for (size_t k = 0; k < m->n[i]; k++) {
 			float f = (float)m->p[i][k];
 			if (g->value[g->param[i].weight].width == 2)
-				half[k] = (uint16_t)(f32_bits(f) >> 16);
+				half[k] = (uint16_t)(
+					g->type == QWEN_W_F16 ?
+						float_bits(f, 5, 10) :
+						f32_bits(f) >> 16);
 			else
 				to[k] = f;
 		}
@@ -171,7 +192,10 @@ static struct train *step_run(struct train_graph *g, const struct train_how *how
 	memcpy(train_data(x, g->position), positions, sizeof(positions));
 	memcpy(train_data(x, g->target), targets, sizeof(targets));
 	train_scale(x, 1.f / (float)n_targets);
+	train_loss_scale(x, how->type == QWEN_W_F16 ? SCALE : 1);
 	train_run(x, 0, g->n_ops);
+	if (how->type == QWEN_W_F16)
+		unscale_gradients(x, g);
 	return x;
 }
 
@@ -309,6 +333,53 @@ static void test_sum(void)
 	train_graph_fini(&g);
 }
 
+/*
+ * A scale that f16 does not bear: steps are skipped and change nothing, until
+ * it is small enough; then weights follow.
+ */
+static void test_overflow(void)
+{
+	const struct train_how how = { .rows = ROWS, .length = LENGTH,
+				       .type = QWEN_W_F16, .masters = true,
+				       .method = TRAIN_ADAMW };
+	struct train_place place = { .loss_scale = 0x1p24 };
+	struct train_graph g;
+	struct train_rule r;
+	struct model m;
+	struct train *x = step_run(&g, &how, true, 2, &m);
+	const float *master = train_data(x, g.param[0].master);
+	const uint16_t *w = train_data(x, g.param[0].weight);
+	uint16_t was = w[3];
+	int steps = 0;
+	bool kept = true, good = false;
+
+	train_rule_init(&r);
+	r.steps = 50;
+	for (uint32_t i = 0; i < g.n_params; i++) /* of step_run() */
+		memset(train_data(x, g.param[i].gradient), 0,
+		       m.n[i] * sizeof(float));
+	for (size_t k = 0; k < m.n[0]; k++)
+		((float *)train_data(x, g.param[0].master))[k] =
+			(float)m.p[0][k];
+	train_loss_scale(x, (float)place.loss_scale);
+	for (; !good && steps < 24; steps++) {
+		train_run(x, 0, g.n_ops);
+		good = train_scale_follow(x, &r, train_update(x, &r, 0),
+					  &place);
+		kept &= good || (w[3] == was && master[3] == (float)m.p[0][3]);
+	}
+	ok(good && steps > 1, "f16: a scale of 2^24 overflows, a smaller one "
+	   "does not");
+	ok(kept, "f16: steps that overflow change nothing");
+	ok(w[3] != was, "f16: the first good one changes weights");
+	is_u64(place.skipped, (uint64_t)steps - 1, "f16: they are counted");
+	is_f64(place.loss_scale, ldexp(0x1p24, 1 - steps),
+	       "f16: each halves the scale");
+	model_free(&m);
+	train_free(x);
+	train_graph_fini(&g);
+}
+
 static void test_refused(void)
 {
 	struct qwen_config c = config_of(true);
@@ -324,6 +395,10 @@ static void test_refused(void)
 	how.type = QWEN_W_INT8;
 	ok(!train_qwen3(&g, &c, &how, &e), "weights of integers are refused");
 	has_str(e.msg, "int8", "and named");
+	train_graph_fini(&g);
+	how.type = QWEN_W_F16;
+	ok(!train_qwen3(&g, &c, &how, &e), "f16 without masters is refused");
+	has_str(e.msg, "wanted them, or bf16", "and what would do");
 	train_graph_fini(&g);
 	c.vocab = 1 << 24;
 	c.hidden = 1 << 20;
@@ -341,6 +416,8 @@ int main(void)
 	const struct train_how bf16 = { .rows = ROWS, .length = LENGTH,
 					.type = QWEN_W_BF16, .masters = true };
 
+	const struct train_how f16 = { .rows = ROWS, .length = LENGTH,
+				       .type = QWEN_W_F16, .masters = true };
 	struct train_how lora = plain;
 
 	lora.rank = 3;
@@ -352,12 +429,17 @@ int main(void)
 	test_gradients("untied", &plain, false, 1e-4, 1e-6);
 	test_gradients("bf16", &bf16, true, 2e-2, 1e-2);
 	test_gradients("bf16, untied", &bf16, false, 2e-2, 1e-2);
+	test_gradients("f16", &f16, true, 2.5e-3, 1e-3);
+	test_gradients("f16, untied", &f16, false, 2.5e-3, 1e-3);
 	test_gradients("adapters", &lora, true, 1e-4, 1e-6);
 	lora.type = QWEN_W_BF16;
 	lora.targets = 0x15;
 	test_gradients("adapters of some, bf16", &lora, false, 2e-2, 1e-2);
+	lora.type = QWEN_W_F16;
+	test_gradients("adapters of some, f16", &lora, false, 2.5e-3, 1e-3);
 	test_same();
 	test_sum();
+	test_overflow();
 	test_refused();
 	for (size_t i = 0; i < ARRAY_SIZE(pool); i++)
 		threads_free(pool[i]);

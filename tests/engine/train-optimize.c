@@ -405,6 +405,61 @@ static void test_masters(void)
 	job_fini(&j);
 }
 
+/* f16: what the loss was multiplied with is divided out; the scale by hand. */
+static void test_scale(void)
+{
+	struct train_how how = { .type = QWEN_W_F16, .masters = true,
+				 .method = TRAIN_SGD };
+	struct train_place p = { .loss_scale = 1024 };
+	struct train_rule r;
+	struct job j;
+	bool same = true;
+
+	train_rule_init(&r);
+	r.method = TRAIN_SGD;
+	r.schedule = TRAIN_RATE_CONSTANT;
+	r.rate = .5;
+	r.decay = 0;
+	r.clip = 2;
+	r.steps = 9;
+	r.grow_after = 3;
+	job_new(&j, &how, 2);
+	train_loss_scale(j.x, 1024);
+	double norm = fill_gradients(&j, 512) / 1024;
+	const struct train_param *q = &j.g.param[0];
+	const float *g = train_data(j.x, q->gradient);
+	const float *master = train_data(j.x, q->master);
+	const uint16_t *w = train_data(j.x, q->weight);
+	double want = -.5 * g[7] / 1024 * 2 / norm;
+	double got = train_update(j.x, &r, 0);
+	ok(norm > 2 && fabs(got / norm - 1) < 1e-6, "f16: the length is that "
+	   "without the scale");
+	ok(fabs(master[7] / want - 1) < 1e-6, "f16: and so is the step");
+	for (size_t k = 0; k < count_of(q); k++)
+		same &= w[k] == float_bits(master[k], 5, 10);
+	ok(same, "f16: weights are masters, rounded");
+	static const struct {
+		double norm, scale;
+	} row[] = {
+		{ 1, 1024 }, { 1, 1024 }, { 1, 2048 }, { 1, 2048 },
+		{ INFINITY, 1024 }, { 1, 1024 }, { NAN, 512 }, { 1, 512 },
+		{ 1, 512 }, { 1, 1024 },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		bool good = train_scale_follow(j.x, &r, row[i].norm, &p);
+		ok(good == (row[i].norm == 1), "f16, step %zu: is %s", i,
+		   row[i].norm == 1 ? "good" : "skipped");
+		is_f64(p.loss_scale, row[i].scale, "f16, step %zu: the scale",
+		       i);
+	}
+	is_u64(p.skipped, 2, "f16: two were skipped");
+	p.loss_scale = 0x1p24;
+	for (int i = 0; i < 3; i++)
+		train_scale_follow(j.x, &r, 1, &p);
+	is_f64(p.loss_scale, 0x1p24, "f16: the scale ends at 2^24");
+	job_fini(&j);
+}
+
 static void test_broken(void)
 {
 	struct train_how how = { .method = TRAIN_ADAMW };
@@ -440,6 +495,7 @@ int main(void)
 	test_schedules();
 	test_chance();
 	test_masters();
+	test_scale();
 	test_broken();
 	return plan_done();
 }

@@ -81,6 +81,20 @@ train 0 'bf16 without masters, a moving average, Muon, undisturbed' calm2 \
 killed rough2 $((times / 2)) --precision bf16 --no-masters --average .9 \
 	--optimizer muon
 same 'bf16 and Muon, killed' rough2 calm2
+# Rows so short that their gradients overflow in f16 at first.
+f16='--precision f16 --rows 1 --length 2'
+# shellcheck disable=SC2086 # words
+{
+	train 0 'f16, undisturbed' calm4 --steps 60 $f16
+	killed rough4 $((times / 4)) $f16
+	exits 0 'f16 that overflows' "$q" train --data "$tmp/text" $small $f16 \
+		"$tmp/f16"
+}
+same 'f16, killed' rough4 calm4
+has "$tmp/err" 'step 0: skipped, f16 overflows with the loss times 65536; from now on times 32768' \
+	'says that it skips a step'
+has "$tmp/err" 'loss times 32768, 1 steps skipped' 'and how many so far'
+has "$tmp/f16/model.safetensors" '"dtype":"F16"' 'its model is f16'
 
 # Stopped, it keeps what it has done: no checkpoint is due before the end.
 long='--steps 400 --save-every 400 --eval-every 400'
@@ -101,14 +115,16 @@ long='--steps 400 --save-every 400 --eval-every 400'
 same 'stopped' stopped calm3
 
 # ---- options ----
-for how in '--optimizer sgd --rate .5' '--precision bf16' '--untied' \
-	'--schedule wsd --cooldown 3' '--accumulate 2' '--recompute all'; do
+for how in '--optimizer sgd --rate .5' '--precision bf16' '--precision f16' \
+	'--untied' '--schedule wsd --cooldown 3' '--accumulate 2' '--recompute all'; do
 	# shellcheck disable=SC2086 # words
 	train 0 "$how" "with$how" $how
 	awk -F, 'NR == 2 { a = $3 } END { exit !($3 < a - .02) }' \
 		"$into/log.csv"
 	tap_result $? "$how: the loss falls"
 done
+exits 0 'f16: the engine takes it' "$q" generate -q -m "$tmp/with--precision f16" \
+	-p 'one two' -n 5 -g
 ok 'made again: the same weights' cmp -s "$into/model.safetensors" \
 	"$tmp/whole/model.safetensors"
 train 0 'from a folder' more --model "$tmp/whole" --steps 2
@@ -186,7 +202,8 @@ an unknown optimizer|adamw, sgd or muon|--optimizer adam
 an unknown schedule|constant, cosine, linear or wsd|--schedule step
 adapters of nothing|without --model|--lora 4
 unknown targets|q_proj|--lora-targets lm_head
-integers|f32 or bf16|--precision int8
+integers|f32, bf16 or f16|--precision int8
+f16 without masters|wanted them, or bf16|--precision f16 --no-masters
 a step of nothing|0 steps|--steps 0
 too much of all to fit|MiB are free|--length 4096 --rows 4096 --hidden 4096 --head-dim 64
 EOF
