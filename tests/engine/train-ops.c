@@ -2,6 +2,7 @@
  * Gradients of every operation of a training step, against slopes of double
  * precision (tests/ref/grad.h); and that an error in any of them is seen.
  */
+#include "base/float.h"
 #include "engine/train/train.h"
 #include "tests/ref/grad.h"
 #include "tests/tap.h"
@@ -40,7 +41,9 @@ struct job {
 	int tokens, out, in;
 	void (*row)(struct job *j, int t, double *y); /* in double */
 	bool once; /* row(0) gives all rows */
-	uint32_t forward, back;
+	/* Gradient i begins as was[i]; added[i]: it is added to. */
+	double *was[MOST];
+	bool added[MOST];
 };
 
 static double sum_weighted(void *ctx)
@@ -118,8 +121,10 @@ static uint32_t scratch_new(struct job *j, size_t rows, size_t cols)
 
 static void job_fini(struct job *j)
 {
-	for (unsigned i = 0; i < j->n_inputs; i++)
+	for (unsigned i = 0; i < j->n_inputs; i++) {
 		free(j->x[i]);
+		free(j->was[i]);
+	}
 	free(j->c);
 	free(j->position);
 	free(j->id);
@@ -427,6 +432,30 @@ static void put_values(const struct train *x, const struct job *j)
 		dy[i] = (float)j->c[i];
 }
 
+/* Is operand k added to, not written? */
+static bool is_added(const struct train_op *op, unsigned k)
+{
+	char how = train_kind_operands(op->kind)[k];
+
+	return how == 'a' || how == 'A' || (how == 'x' && op->add);
+}
+
+/* What is there before the operations, so that none takes it for zeros. */
+static void gradients_begin(struct job *j)
+{
+	for (unsigned i = 0; i < j->n_inputs; i++) {
+		if (j->gradient[i] == j->dy)
+			continue;
+		j->was[i] = calloc(j->n[i], sizeof(double));
+		for (size_t k = 0; k < j->n[i]; k++)
+			j->was[i][k] = (float)random_unit();
+		for (uint32_t o = 0; o < j->g.n_ops; o++)
+			for (unsigned k = 0; k < TRAIN_OPERANDS; k++)
+				if (j->g.op[o].v[k] == j->gradient[i])
+					j->added[i] = is_added(&j->g.op[o], k);
+	}
+}
+
 static struct train *job_run(struct job *j, struct threads *t,
 			     const struct train_backend *b)
 {
@@ -438,11 +467,16 @@ static struct train *job_run(struct job *j, struct threads *t,
 		for (int i = 0; i < j->tokens * j->out; i++)
 			j->c[i] = j->dy == TRAIN_NONE ? .25 :
 							(float)random_unit();
+		gradients_begin(j);
 		if (!train_memory_plan(&j->g, &e))
 			diag("%s", e.msg);
 	}
 	x = train_new(&j->g, t, b, &e);
 	put_values(x, j);
+	for (unsigned i = 0; i < j->n_inputs; i++)
+		for (size_t k = 0; j->was[i] && k < j->n[i]; k++)
+			((float *)train_data(x, j->gradient[i]))[k] =
+				(float)j->was[i][k];
 	train_scale(x, .25f);
 	train_run(x, 0, j->g.n_ops);
 	return x;
@@ -477,9 +511,14 @@ static double back_error(struct job *j, const struct train *x)
 
 		if (step >= cols)
 			step = cols > 1 ? cols - 1 : 1;
-		most = fmax(most, grad_error(sum_weighted, j, j->x[i],
-					     train_data(x, j->gradient[i]),
+		const float *now = train_data(x, j->gradient[i]);
+		float *got = calloc(j->n[i], sizeof(*got));
+		for (size_t k = 0; k < j->n[i]; k++)
+			got[k] = (float)(now[k] - (j->added[i] ? j->was[i][k] :
+								 0));
+		most = fmax(most, grad_error(sum_weighted, j, j->x[i], got,
 					     j->n[i], step, true));
+		free(got);
 	}
 	return most;
 }
@@ -537,32 +576,92 @@ static void test_threads(void)
 }
 
 /*
- * Defects: what an operation of a kind leaves behind, and a defect in operand
- * `planted` of it.
+ * Defects in operand `planted` of an operation of a kind: one element is off,
+ * a row is left out, or it is written where it should be added to and the other
+ * way round.
  */
+enum { ELEMENT, ROW, ADDED, DEFECTS };
 static unsigned planted;
-static bool planted_row;
+static int defect;
+
+/* The last row that has changed by more than a little, or NULL. */
+static float *find_row(float *out, const float *was,
+		       const struct train_value *v)
+{
+	float most = 0;
+	size_t last = v->rows * v->cols;
+
+	for (size_t i = 0; i < v->rows * v->cols; i++)
+		most = fmaxf(most, fabsf(out[i] - was[i]));
+	if (most < 1e-2f)
+		return NULL;
+	while (fabsf(out[last - 1] - was[last - 1]) < 1e-2f * most)
+		last--;
+	return out + (last - 1) / v->cols * v->cols;
+}
+
+static void plant_defect(const struct train_op *op, const float *was,
+			 const struct train_value *v, float *out)
+{
+	size_t n = v->rows * v->cols;
+	float *row = find_row(out, was, v), most = .5f;
+
+	for (size_t i = 0; i < n; i++)
+		most = fmaxf(most, fabsf(out[i]));
+	if (defect == ADDED)
+		for (size_t i = 0; i < n; i++)
+			out[i] += is_added(op, planted) ? -was[i] : was[i];
+	else if (defect == ROW && row)
+		memcpy(row, was + (row - out), v->cols * sizeof(*row));
+	else /* a row that should be 0, too */
+		out[n - 1] += 1e-4f * most;
+}
+
+static float *before; /* of the operand; the first thread's */
 
 static void run_planted(struct train_worker *w, const struct train_op *op)
 {
+	const struct train_value *v = &w->g->value[op->v[planted]];
+	float *out = train_data(w->x, op->v[planted]);
+	size_t bytes = v->rows * v->cols * sizeof(*out);
+
+	if (!w->thread) {
+		before = malloc(bytes);
+		memcpy(before, out, bytes);
+	}
+	threads_barrier(w->t);
 	train_cpu.run[op->kind](w, op);
 	threads_barrier(w->t);
 	if (w->thread)
 		return;
-	const struct train_value *v = &w->g->value[op->v[planted]];
-	float *out = train_data(w->x, op->v[planted]), most = 0;
-	size_t n = v->rows * v->cols, last = n - 1;
+	plant_defect(op, before, v, out);
+	free(before);
+}
 
-	for (size_t i = 0; i < n; i++)
-		most = fmaxf(most, fabsf(out[i]));
-	if (!planted_row || most < 1e-2f) { /* or what should be 0 */
-		out[n - 1] += 1e-4f * fmaxf(most, .5f);
-		return;
+static bool is_tried[TRAIN_KINDS];
+
+/* Of one operation, all defects in all gradients that it makes. */
+static void try_defects(struct job *j, const struct train_op *op,
+			unsigned *tried, unsigned *seen)
+{
+	const char *how = train_kind_operands(op->kind);
+
+	for (unsigned k = 0; how[k]; k++) {
+		if (!strchr("waAx", how[k]) ||
+		    j->g.value[op->v[k]].home != TRAIN_GRADIENT)
+			continue;
+		is_tried[op->kind] = true;
+		for (defect = 0; defect < DEFECTS; defect++) {
+			struct train_backend bad = train_cpu;
+
+			planted = k;
+			bad.run[op->kind] = run_planted;
+			struct train *x = job_run(j, threads, &bad);
+			*seen += back_error(j, x) > BOUND;
+			++*tried;
+			train_free(x);
+		}
 	}
-	/* The last row that is not 0 anyway, or next to it. */
-	while (fabsf(out[last]) < 1e-2f * most)
-		last--;
-	memset(out + last / v->cols * v->cols, 0, v->cols * sizeof(*out));
 }
 
 /* Is a defect in every result of every operation of the way back seen? */
@@ -573,31 +672,117 @@ static void test_mutants(void)
 		struct job j;
 
 		test[i].make(&j);
-		for (uint32_t o = 1; o < j.g.n_ops; o++) {
-			const struct train_op *op = &j.g.op[o];
-			const char *how = train_kind_operands(op->kind);
-			for (unsigned k = 0; how[k]; k++) {
-				if (!strchr("waAx", how[k]) ||
-				    j.g.value[op->v[k]].home != TRAIN_GRADIENT)
-					continue;
-				for (int row = 0; row < 2; row++) {
-					struct train_backend bad = train_cpu;
-					planted = k;
-					planted_row = row;
-					bad.run[op->kind] = run_planted;
-					struct train *x = job_run(&j, threads,
-								  &bad);
-					seen += back_error(&j, x) > BOUND;
-					tried++;
-					train_free(x);
-				}
-			}
-		}
+		for (uint32_t o = 1; o < j.g.n_ops; o++)
+			try_defects(&j, &j.g.op[o], &tried, &seen);
 		if (!ok(tried && seen == tried, "%s: every defect is seen",
 			test[i].name))
 			diag("%u of %u", seen, tried);
 		job_fini(&j);
 	}
+	for (int k = 0; k < TRAIN_KINDS; k++) {
+		const char *name = train_kind_name((enum train_kind)k);
+		if (strstr(name, "_BACK") || strstr(name, "_D"))
+			ok(is_tried[k], "%s had defects", name);
+	}
+}
+
+/* ---- 16 bits ---- */
+
+static float round_float(enum qwen_weights type, float x)
+{
+	return type == QWEN_W_BF16 ?
+		       f32_value((uint32_t)float_bits(x, 8, 7) << 16) :
+		       (float)float_value(float_bits(x, 5, 10), 5, 10);
+}
+
+/* What operations write for products. */
+static const struct {
+	enum train_kind kind;
+	unsigned operand;
+} rounded[] = {
+	{ TRAIN_NORM, 2 }, { TRAIN_TURN_BACK, 7 }, { TRAIN_ATTENTION, 4 },
+	{ TRAIN_ATTENTION_BACK, 9 }, { TRAIN_SWIGLU, 2 },
+	{ TRAIN_SWIGLU_BACK, 3 }, { TRAIN_SWIGLU_BACK, 4 },
+	{ TRAIN_LOSS_BACK, 6 },
+};
+
+/* Values that are not of the type. */
+static size_t count_odd(const struct train *x, uint32_t value,
+			enum qwen_weights type)
+{
+	const struct train_value *v = &train_graph_of(x)->value[value];
+	const float *f = train_data(x, value);
+	size_t odd = 0;
+
+	for (size_t i = 0; i < v->rows * v->cols; i++)
+		odd += round_float(type, f[i]) != f[i];
+	return odd;
+}
+
+static void test_rounded(enum qwen_weights type)
+{
+	bool found[ARRAY_SIZE(rounded)] = { false };
+	size_t odd[ARRAY_SIZE(rounded)] = { 0 };
+	double far = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(test); i++) {
+		struct job j;
+
+		test[i].make(&j);
+		j.g.type = type;
+		for (uint32_t o = 0; o < j.g.n_ops; o++)
+			j.g.op[o].round = true;
+		struct train *x = job_run(&j, threads, NULL);
+		far = fmax(far, forward_error(&j, x));
+		for (uint32_t o = 0; o < j.g.n_ops; o++)
+			for (size_t k = 0; k < ARRAY_SIZE(rounded); k++) {
+				const struct train_op *op = &j.g.op[o];
+				if (op->kind != rounded[k].kind)
+					continue;
+				found[k] = true;
+				odd[k] += count_odd(
+					x, op->v[rounded[k].operand], type);
+			}
+		train_free(x);
+		job_fini(&j);
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(rounded); k++)
+		ok(found[k] && !odd[k], "%s: operand %u of %s is of it",
+		   qwen_weights_name(type), rounded[k].operand,
+		   train_kind_name(rounded[k].kind));
+	/* Half a unit in the last place of 8 or 11 bits. */
+	ok(far < (type == QWEN_W_BF16 ? 0x1p-8 : 0x1p-11) && far > 1e-6,
+	   "%s: results are rounded to nearest", qwen_weights_name(type));
+}
+
+/* The operation that does nothing else; with ties and what overflows. */
+static void test_round(enum qwen_weights type)
+{
+	static const float some[] = { 1 + 0x1p-8f, 1 + 0x3p-8f, 1 + 0x1p-11f,
+				      1 + 0x3p-11f, 65519, 65520, -1e6f,
+				      0x1p-24f, 0x1p-25f, -0x1.8p-25f, 0,
+				      INFINITY, -3.4e38f };
+	struct train_graph g = { .type = type, .rows = 1, .length = 1 };
+	uint32_t in = train_value_add(&g, TRAIN_INPUT, 1, 700, 4);
+	uint32_t out = train_value_add(&g, TRAIN_INPUT, 1, 700, 4);
+	struct err e = { 0 };
+	size_t same = 0;
+
+	TRAIN_OP(&g, ROUND, in, out);
+	train_memory_plan(&g, &e);
+	struct train *x = train_new(&g, threads, NULL, &e);
+	float *from = train_data(x, in), *to = train_data(x, out);
+	for (size_t i = 0; i < 700; i++)
+		from[i] = i < ARRAY_SIZE(some) ?
+				  some[i] :
+				  (float)ldexp(random_unit(), (int)(i % 40) - 26);
+	train_run(x, 0, 1);
+	for (size_t i = 0; i < 700; i++)
+		same += to[i] == round_float(type, from[i]);
+	is_u64(same, 700, "%s: ROUND is to nearest, ties to even",
+	       qwen_weights_name(type));
+	train_free(x);
+	train_graph_fini(&g);
 }
 
 int main(void)
@@ -609,6 +794,10 @@ int main(void)
 	test_gradients();
 	test_threads();
 	test_mutants();
+	test_rounded(QWEN_W_BF16);
+	test_rounded(QWEN_W_F16);
+	test_round(QWEN_W_BF16);
+	test_round(QWEN_W_F16);
 	threads_free(threads);
 	return plan_done();
 }
