@@ -775,7 +775,8 @@ static void test_round(enum qwen_weights type)
 	for (size_t i = 0; i < 700; i++)
 		from[i] = i < ARRAY_SIZE(some) ?
 				  some[i] :
-				  (float)ldexp(random_unit(), (int)(i % 40) - 26);
+				  (float)ldexp(random_unit(),
+					       (int)(i % 40) - 26);
 	train_run(x, 0, 1);
 	for (size_t i = 0; i < 700; i++)
 		same += to[i] == round_float(type, from[i]);
