@@ -24,7 +24,7 @@ static double random_unit(void)
 static struct qwen_config config_of(bool tied)
 {
 	return (struct qwen_config){
-		.layers = 2, .hidden = 24, .heads = 4, .kv_heads = 2,
+		.layers = 2, .hidden = 24, .heads = 4, .kv_heads = tied ? 2 : 1,
 		.head_dim = 10, .ffn = 34, .vocab = 67, .max_positions = 64,
 		.rope_theta = 1e4, .norm_eps = 1e-6, .tied = tied,
 	};
