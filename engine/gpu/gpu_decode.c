@@ -38,11 +38,11 @@ bool gpu_stream_kernels(struct gpu_state *s, enum qwen_weights w,
 				      .tokens = tokens };
 	struct gpu_streams *k = &s->of[w].stream[tokens];
 	struct kernel_shape tall = shape;
-	struct gpu *g = s->g;
+	struct gpu_card *g = &s->g->card;
 
 	if (k->norm)
 		return true;
-	tall.group = heads_group(g->m->config.head_dim, tokens);
+	tall.group = heads_group(s->g->m->config.head_dim, tokens);
 	return (k->heads = gpu_kernel(g, "stream_heads", &tall, e)) &&
 	       (k->add = gpu_kernel(g, "stream_add", &shape, e)) &&
 	       (k->swiglu = gpu_kernel(g, "stream_swiglu", &shape, e)) &&
@@ -102,7 +102,7 @@ static bool put_join(struct gpu_state *s, uint32_t n, uint32_t splits,
 static uint32_t split_keys(const struct gpu_state *s, uint32_t keys,
 			   uint32_t rows)
 {
-	const uint32_t wgps = kfd_info(s->g->dev)->node.cu_count / 2;
+	const uint32_t wgps = kfd_info(s->g->card.dev)->node.cu_count / 2;
 	const uint32_t most = (keys + SPLIT_KEYS - 1) / SPLIT_KEYS;
 	uint32_t best = SPLIT_KEYS, least = UINT32_MAX;
 

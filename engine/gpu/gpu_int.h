@@ -7,11 +7,8 @@
 
 #include <string.h>
 
-#include "compiler/driver/cc.h"
-#include "compiler/gemm/gemm.h"
-#include "compiler/kernels/kernels.h"
+#include "engine/gpu/card/card.h"
 #include "engine/gpu/gpu.h"
-#include "kfd/kfd.h"
 
 /* A matrix in device memory, as struct qwen_matrix has it. */
 struct gpu_matrix {
@@ -26,66 +23,20 @@ struct gpu_layer {
 	uint64_t attn_norm, ffn_norm, q_norm, k_norm; /* f32 */
 };
 
-/* A kernel on the device, and the object that it came from. */
-struct gpu_code {
-	const struct kfd_kernel *kernel;
-	const void *object;
-	size_t object_bytes;
-	char label[TUNE_TEXT]; /* for people: its name, or configuration */
-	char chosen[240];      /* and where that comes from, or "" */
-};
-
-/* A kernel of the library, ready to launch. */
-struct gpu_kernel {
-	const struct kernel_entry *entry;
-	struct kernel_shape shape; /* defaults filled in */
-	struct cache_object object;
-	struct gpu_code code;
-};
-
-/* A product of tiles, ready to launch: c[m][n] of k. */
-struct gpu_tiles {
-	struct gemm_op op;
-	uint32_t m, n, k;
-	bool any; /* of any size, rather */
-	struct gemm_config config;
-	struct gpu_code code[GEMM_KERNELS];
-	struct gemm_code objects;
-};
-
 struct gpu {
-	struct kfd_dev *dev;
-	struct object_cache objects;
-	struct cost_model costs;
-	struct tune_opts tune;
-	struct tune_selector *selector; /* NULL: there is no database */
+	struct gpu_card card;
 	const struct qwen_model *m;
 	struct kfd_mem **mem; /* [n_mem]: what holds the weights */
 	size_t n_mem, cap_mem;
 	struct gpu_matrix embed, head;
 	uint64_t norm;
 	struct gpu_layer *layer; /* [config.layers] */
-	struct gpu_kernel **kernel; /* [n_kernels]: each once */
-	size_t n_kernels, cap_kernels;
-	struct gpu_tiles **tiles; /* [n_tiles]: each once */
-	size_t n_tiles, cap_tiles;
 };
 
 /* ------------------------------------------------------------- gpu.c ---- */
 
 /* The library's name for it; F32, F16, BF16, I8, or U8 for INT4. */
 enum dsl_type gpu_type(enum qwen_weights w);
-/* Made when first asked for; they live as long as g.  NULL and *e if not. */
-const struct gpu_kernel *gpu_kernel(struct gpu *g, const char *name,
-				    const struct kernel_shape *shape,
-				    struct err *e);
-/*
- * For m rows what tune_select() says; where that knows nothing, or for `any`
- * number of rows, about m, gemm_default_for().
- */
-const struct gpu_tiles *gpu_tiles(struct gpu *g, const struct gemm_op *op,
-				  uint32_t m, uint32_t n, uint32_t k, bool any,
-				  struct err *e);
 
 /* -------------------------------------------------------- gpu_pass.c ---- */
 
@@ -189,41 +140,6 @@ bool gpu_put(struct gpu_state *s, const struct gpu_code *c,
 bool gpu_put_pass(struct gpu_state *s, const struct qwen_pass *p,
 		  struct err *e);
 
-/* Arguments of a launch, each at a multiple of its size. */
-struct gpu_args {
-	uint8_t bytes[256];
-	size_t n;
-};
-
-static inline void arg_bytes(struct gpu_args *a, const void *v, size_t size)
-{
-	a->n = (a->n + size - 1) / size * size;
-	memcpy(a->bytes + a->n, v, size);
-	a->n += size;
-}
-
-static inline void arg_va(struct gpu_args *a, uint64_t va)
-{
-	arg_bytes(a, &va, sizeof(va));
-}
-
-static inline void arg_mem(struct gpu_args *a, const struct kfd_mem *m)
-{
-	arg_va(a, m->va);
-}
-
-static inline void arg_u32(struct gpu_args *a, uint32_t v)
-{
-	arg_bytes(a, &v, sizeof(v));
-}
-
-static inline void arg_f32(struct gpu_args *a, double x)
-{
-	float v = (float)x;
-
-	arg_bytes(a, &v, sizeof(v));
-}
-
 static inline void arg_matrix(struct gpu_args *a, const struct gpu_matrix *w)
 {
 	arg_va(a, w->w);
@@ -252,21 +168,9 @@ static inline bool put_kernel(struct gpu_state *s, const struct gpu_kernel *k,
 			      const struct gpu_args *a, uint64_t gx,
 			      uint64_t gy, struct err *e)
 {
-	uint32_t wg = k->shape.group;
-	const struct kfd_launch l = {
-		.kernel = k->code.kernel,
-		.grid = { (uint32_t)gx * wg, (uint32_t)gy, 1 },
-		.wg = { wg, 1, 1 },
-		.args = a->bytes,
-		.args_bytes = a->n,
-	};
+	const struct kfd_launch l = kernel_launch(k, a, gx, gy);
 
 	return gpu_put(s, &k->code, &l, e);
-}
-
-static inline uint64_t groups_of(const struct gpu_kernel *k, uint64_t n)
-{
-	return kernel_groups(k->entry, &k->shape, n);
 }
 
 /* ------------------------------------------------------ gpu_decode.c ---- */

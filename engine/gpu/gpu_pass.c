@@ -26,7 +26,7 @@ static bool alloc_memory(struct gpu_state *s, enum kfd_domain domain,
 			 const char *name, size_t bytes, struct kfd_mem **out,
 			 struct err *e)
 {
-	return kfd_mem_alloc(s->g->dev, domain, bytes, name, out, e);
+	return kfd_mem_alloc(s->g->card.dev, domain, bytes, name, out, e);
 }
 
 static bool cache_new(struct gpu_state *s, struct err *e)
@@ -58,8 +58,8 @@ static bool angles_new(struct gpu_state *s, struct err *e)
 	good = alloc_memory(s, KFD_VRAM_PRIVATE, "cosines", bytes, &s->cosine,
 			    e) &&
 	       alloc_memory(s, KFD_VRAM_PRIVATE, "sines", bytes, &s->sine, e) &&
-	       kfd_write(s->g->dev, s->cosine, 0, cosine, bytes, e) &&
-	       kfd_write(s->g->dev, s->sine, 0, sine, bytes, e);
+	       kfd_write(s->g->card.dev, s->cosine, 0, cosine, bytes, e) &&
+	       kfd_write(s->g->card.dev, s->sine, 0, sine, bytes, e);
 	free(cosine);
 	return good;
 }
@@ -102,9 +102,9 @@ static bool results_grow(struct gpu_state *s, uint32_t n, struct err *e)
 
 	if (n <= s->cap_wanted)
 		return true;
-	kfd_mem_free(s->g->dev, s->logits);
-	kfd_mem_free(s->g->dev, s->out);
-	kfd_mem_free(s->g->dev, s->best);
+	kfd_mem_free(s->g->card.dev, s->logits);
+	kfd_mem_free(s->g->card.dev, s->out);
+	kfd_mem_free(s->g->card.dev, s->best);
 	s->logits = s->out = s->best = NULL;
 	s->cap_wanted = 0;
 	if (!alloc_memory(s, KFD_VRAM_PRIVATE, "logits", bytes, &s->logits,
@@ -128,7 +128,7 @@ static bool products_find(struct gpu_state *s, enum qwen_weights w,
 	struct gpu_products *p = &s->of[w];
 
 	return p->embed ||
-	       ((p->embed = gpu_kernel(s->g, "stream_embed", &shape, e)) &&
+	       ((p->embed = gpu_kernel(&s->g->card, "stream_embed", &shape, e)) &&
 		gpu_tile_kernels(s, w, e) && gpu_stream_kernels(s, w, 1, e));
 }
 
@@ -164,11 +164,11 @@ static bool kernels_find(struct gpu_state *s, struct err *e)
 		    !products_find(s, l->down.type, e))
 			return false;
 	}
-	return (s->attend = gpu_kernel(g, "attn_decode", &heads, e)) &&
-	       (s->split = gpu_kernel(g, "attn_split", &heads, e)) &&
-	       (s->join = gpu_kernel(g, "attn_join", &plain, e)) &&
-	       (s->argmax = gpu_kernel(g, "argmax", &wide, e)) &&
-	       (s->copy = gpu_kernel(g, "convert", &plain, e));
+	return (s->attend = gpu_kernel(&g->card, "attn_decode", &heads, e)) &&
+	       (s->split = gpu_kernel(&g->card, "attn_split", &heads, e)) &&
+	       (s->join = gpu_kernel(&g->card, "attn_join", &plain, e)) &&
+	       (s->argmax = gpu_kernel(&g->card, "argmax", &wide, e)) &&
+	       (s->copy = gpu_kernel(&g->card, "convert", &plain, e));
 }
 
 /* ---- packets ---- */
@@ -465,7 +465,7 @@ void *gpu_state_new(const struct qwen_model *m, const struct qwen_shape *shape,
 	while (o.ring_packets < packets)
 		o.ring_packets *= 2;
 	o.kernarg_bytes = o.ring_packets * 512;
-	if (s && kfd_queue_new(s->g->dev, &o, &s->queue, e))
+	if (s && kfd_queue_new(s->g->card.dev, &o, &s->queue, e))
 		return s;
 	if (s)
 		gpu_state_free(s);
@@ -482,7 +482,7 @@ void gpu_state_free(void *state)
 
 	kfd_queue_free(s->queue, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		kfd_mem_free(s->g->dev, all[i]);
+		kfd_mem_free(s->g->card.dev, all[i]);
 	free(s);
 }
 

@@ -83,7 +83,7 @@ static bool tiles_find(struct gpu_state *s, enum qwen_weights w, uint32_t m,
 	struct gemm_op add = plain, pair = plain, down;
 	uint32_t d = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
 	uint32_t hidden = c->hidden, ffn = c->ffn;
-	struct gpu *g = s->g;
+	struct gpu_card *g = &s->g->card;
 
 	add.beta = true;
 	down = add;
@@ -112,7 +112,7 @@ bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e)
 			  .head = s->g->m->config.head_dim };
 	struct gpu_products *p = &s->of[w];
 	uint32_t most = s->shape.max_tokens;
-	struct gpu *g = s->g;
+	struct gpu_card *g = &s->g->card;
 
 	if (most <= KERNEL_MAX_TOKENS || !has_tiles(w))
 		return true;
@@ -132,7 +132,7 @@ static const struct gpu_tiles *head_tiles(struct gpu_state *s, uint32_t n,
 	const struct gpu_matrix *w = &s->g->head;
 	const struct gemm_op op = plain_op(w->type);
 
-	return gpu_tiles(s->g, &op, n <= TILE_FEW ? few_of(s) :
+	return gpu_tiles(&s->g->card, &op, n <= TILE_FEW ? few_of(s) :
 						    s->shape.max_tokens,
 			 w->rows, w->cols, true, e);
 }
@@ -224,11 +224,11 @@ bool gpu_tile_buffers(struct gpu_state *s, struct err *e)
 	if (!s->turn)
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
-		if (!kfd_mem_alloc(s->g->dev, KFD_VRAM_PRIVATE, want[i].bytes,
+		if (!kfd_mem_alloc(s->g->card.dev, KFD_VRAM_PRIVATE, want[i].bytes,
 				   want[i].name, want[i].mem, e))
 			return false;
 	return workspace_bytes(s, &more, e) &&
-	       (!more || kfd_mem_alloc(s->g->dev, KFD_VRAM_PRIVATE, more,
+	       (!more || kfd_mem_alloc(s->g->card.dev, KFD_VRAM_PRIVATE, more,
 				       "partial sums", &s->workspace, e));
 }
 

@@ -1,0 +1,206 @@
+/*
+ * engine/gpu/card/card.c - a device, its kernels, and the choice of tiles.
+ */
+#include "engine/gpu/card/card.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "results/db/results.h"
+
+/* ---- kernels ---- */
+
+static bool same_shape(const struct kernel_shape *a,
+		       const struct kernel_shape *b)
+{
+	return a->type == b->type && a->to == b->to &&
+	       a->weights == b->weights && a->group == b->group &&
+	       a->cache == b->cache && a->head == b->head &&
+	       a->wide == b->wide && a->ratio == b->ratio &&
+	       a->tokens == b->tokens;
+}
+
+static bool code_load(struct gpu_card *g, const void *object, size_t bytes,
+		      struct gpu_code *out, struct err *e)
+{
+	struct kfd_code *code;
+
+	if (!kfd_code_load(g->dev, object, bytes, &code, e))
+		return false;
+	*out = (struct gpu_code){ kfd_code_at(code, 0), object, bytes, "", "" };
+	snprintf(out->label, sizeof(out->label), "%s", out->kernel->name);
+	return true;
+}
+
+static bool kernel_make(struct gpu_card *g, struct gpu_kernel *k, struct err *e)
+{
+	struct cc_options o;
+
+	kernel_options(&k->shape, &o);
+	o.costs = &g->costs;
+	if (!kernel_object(&g->objects, k->entry, &k->shape, &o, &k->object,
+			   e))
+		return err_wrap(e, "kernel %s", k->entry->name);
+	if (code_load(g, k->object.bytes, k->object.len, &k->code, e))
+		return true;
+	cache_object_fini(&k->object);
+	return err_wrap(e, "kernel %s", k->entry->name);
+}
+
+const struct gpu_kernel *gpu_kernel(struct gpu_card *g, const char *name,
+				    const struct kernel_shape *shape,
+				    struct err *e)
+{
+	struct gpu_kernel want = { .entry = kernel_find(name),
+				   .shape = *shape };
+
+	if (!want.entry)
+		BUG("no kernel is called %s", name);
+	if (!kernel_shape_check(want.entry, &want.shape, e))
+		return NULL;
+	for (size_t i = 0; i < g->n_kernels; i++)
+		if (g->kernel[i]->entry == want.entry &&
+		    same_shape(&g->kernel[i]->shape, &want.shape))
+			return g->kernel[i];
+	if (!kernel_make(g, &want, e))
+		return NULL;
+	VEC_GROW(g->kernel, g->n_kernels, 1, g->cap_kernels);
+	g->kernel[g->n_kernels] = xmalloc(sizeof(want));
+	*g->kernel[g->n_kernels] = want;
+	return g->kernel[g->n_kernels++];
+}
+
+/* Without a database, or with one that knows nothing: false, and no error. */
+static bool tiles_select(struct gpu_card *g, struct gpu_tiles *t, char *why,
+			 size_t size)
+{
+	/* B is the weights, of which other layers' came before. */
+	const struct tune_problem p = { t->op, t->m, t->n, t->k, 1,
+					TUNE_COLD_B };
+	struct tune_choice c;
+
+	if (!g->selector || !tune_select(g->selector, &p, &c, NULL))
+		return false;
+	t->config = c.config;
+	t->objects = c.code;
+	snprintf(why, size, "%s", c.why);
+	return true;
+}
+
+static bool tiles_load(struct gpu_card *g, struct gpu_tiles *t, const char *why,
+		       struct err *e)
+{
+	bool good = true;
+
+	for (int i = 0; good && i < t->objects.n; i++) {
+		const struct buf *b = &t->objects.object[i].bytes;
+		good = code_load(g, b->data, b->len, &t->code[i], e);
+		if (!good)
+			break;
+		gemm_config_name(&t->config, t->code[i].label,
+				 sizeof(t->code[i].label));
+		snprintf(t->code[i].chosen, sizeof(t->code[i].chosen), "%s",
+			 why);
+	}
+	if (!good)
+		gemm_code_fini(&t->objects);
+	return good;
+}
+
+/* One that there is: of any size with this configuration, or of this size. */
+static struct gpu_tiles *tiles_known(struct gpu_card *g,
+				     const struct gpu_tiles *want, bool any)
+{
+	for (size_t i = 0; i < g->n_tiles; i++) {
+		struct gpu_tiles *t = g->tiles[i];
+
+		if (!memcmp(&t->op, &want->op, sizeof(t->op)) &&
+		    t->any == any &&
+		    (any ? !memcmp(&t->config, &want->config,
+				   sizeof(t->config)) :
+			   t->m == want->m && t->n == want->n &&
+				     t->k == want->k))
+			return t;
+	}
+	return NULL;
+}
+
+const struct gpu_tiles *gpu_tiles(struct gpu_card *g, const struct gemm_op *op,
+				  uint32_t m, uint32_t n, uint32_t k, bool any,
+				  struct err *e)
+{
+	struct gpu_tiles *t, want = { .op = *op, .m = m, .n = n, .k = k };
+	char why[240] = "default: suits every shape";
+
+	if (any || !(t = tiles_known(g, &want, false))) {
+		want.any = any || !tiles_select(g, &want, why, sizeof(why));
+		if (want.any)
+			want.config = gemm_default_for(op, m, n, k);
+		t = tiles_known(g, &want, want.any);
+	}
+	if (t)
+		return t;
+	struct cc_options o;
+
+	cc_options_init(&o);
+	o.costs = &g->costs;
+	if (want.any &&
+	    !gemm_object(&g->objects, op, &want.config, &o, &want.objects, e))
+		return NULL;
+	if (!tiles_load(g, &want, why, e))
+		return NULL;
+	t = xmalloc(sizeof(*t));
+	*t = want;
+	VEC_GROW(g->tiles, g->n_tiles, 1, g->cap_tiles);
+	return g->tiles[g->n_tiles++] = t;
+}
+
+/*
+ * What was measured and tuned, where there is a database: the one that is
+ * named may be what this run is going to write.
+ */
+static bool selector_open(struct gpu_card *g, struct err *e)
+{
+	g->tune = (struct tune_opts){ .costs = &g->costs,
+				      .objects = &g->objects };
+	if (!cost_open(&g->costs, "gfx1100", NULL, true, COST_HARDWARE, NULL,
+		       e))
+		return false;
+	if (access(res_path(NULL), F_OK) != 0)
+		return true;
+	g->selector = tune_selector_open(&g->tune, e);
+	return g->selector != NULL;
+}
+
+/* ---- the device ---- */
+
+bool gpu_card_open(struct gpu_card *g, const struct gpu_card_how *how,
+		   struct err *e)
+{
+	*g = (struct gpu_card){ 0 };
+	object_cache_init(&g->objects, how->warn, how->ctx);
+	return (how->driver ? kfd_open_driver(&g->dev, how->driver, -1,
+					      "chosen by its caller", e) :
+			      kfd_open(&g->dev, how->device, e)) &&
+	       selector_open(g, e);
+}
+
+void gpu_card_close(struct gpu_card *g)
+{
+	kfd_close(g->dev);
+	for (size_t i = 0; i < g->n_kernels; i++) {
+		cache_object_fini(&g->kernel[i]->object);
+		free(g->kernel[i]);
+	}
+	for (size_t i = 0; i < g->n_tiles; i++) {
+		gemm_code_fini(&g->tiles[i]->objects);
+		free(g->tiles[i]);
+	}
+	object_cache_fini(&g->objects);
+	tune_selector_close(g->selector);
+	cost_fini(&g->costs);
+	free(g->kernel);
+	free(g->tiles);
+	*g = (struct gpu_card){ 0 };
+}

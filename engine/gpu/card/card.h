@@ -1,0 +1,148 @@
+/*
+ * engine/gpu/card - a device as the backends use it: the manual.
+ *
+ * A card has its kernels, each once: those of the library (compiler/kernels),
+ * compiled when first asked for, and products of tiles (compiler/gemm), whose
+ * configuration the tuner chooses where there is a database.
+ *
+ *	gpu_card_open(&card, &how, &e)
+ *	k = gpu_kernel(&card, "add", &shape, &e)
+ *	arg_va(&a, out) ... arg_u32(&a, n)
+ *	l = kernel_launch(k, &a, groups_of(k, n), 1)
+ *	kfd_put(queue, &l, &ticket, &e)
+ *
+ * What it hands out lives as long as the card.  One thread at a time.
+ */
+#ifndef T0_ENGINE_GPU_CARD_H
+#define T0_ENGINE_GPU_CARD_H
+
+#include <string.h>
+
+#include "autotune/tuner/tune.h"
+#include "compiler/gemm/gemm.h"
+#include "compiler/kernels/kernels.h"
+#include "kfd/kfd.h"
+
+/* A kernel on the device, and the object that it came from. */
+struct gpu_code {
+	const struct kfd_kernel *kernel;
+	const void *object;
+	size_t object_bytes;
+	char label[TUNE_TEXT]; /* for people: its name, or configuration */
+	char chosen[240];      /* and where that comes from, or "" */
+};
+
+/* A kernel of the library, ready to launch. */
+struct gpu_kernel {
+	const struct kernel_entry *entry;
+	struct kernel_shape shape; /* defaults filled in */
+	struct cache_object object;
+	struct gpu_code code;
+};
+
+/* A product of tiles, ready to launch: c[m][n] of k. */
+struct gpu_tiles {
+	struct gemm_op op;
+	uint32_t m, n, k;
+	bool any; /* of any size, rather */
+	struct gemm_config config;
+	struct gpu_code code[GEMM_KERNELS];
+	struct gemm_code objects;
+};
+
+struct gpu_card {
+	struct kfd_dev *dev;
+	struct object_cache objects;
+	struct cost_model costs;
+	struct tune_opts tune;
+	struct tune_selector *selector; /* NULL: there is no database */
+	struct gpu_kernel **kernel; /* [n_kernels]: each once */
+	size_t n_kernels, cap_kernels;
+	struct gpu_tiles **tiles; /* [n_tiles]: each once */
+	size_t n_tiles, cap_tiles;
+};
+
+struct gpu_card_how {
+	const char *device;	   /* as kfd_open() has it */
+	struct kfd_driver *driver; /* or NULL: instead of device; taken over */
+	/* Of the cache of objects (compiler/driver/cc.h); or NULL. */
+	void (*warn)(void *ctx, const char *text);
+	void *ctx;
+};
+
+/* ------------------------------------------------------------ card.c ---- */
+
+/* End with gpu_card_close(), also after a failure. */
+bool gpu_card_open(struct gpu_card *g, const struct gpu_card_how *how,
+		   struct err *e);
+void gpu_card_close(struct gpu_card *g);
+/* Made when first asked for; they live as long as g.  NULL and *e if not. */
+const struct gpu_kernel *gpu_kernel(struct gpu_card *g, const char *name,
+				    const struct kernel_shape *shape,
+				    struct err *e);
+/*
+ * For m rows what tune_select() says; where that knows nothing, or for `any`
+ * number of rows, about m, gemm_default_for().
+ */
+const struct gpu_tiles *gpu_tiles(struct gpu_card *g, const struct gemm_op *op,
+				  uint32_t m, uint32_t n, uint32_t k, bool any,
+				  struct err *e);
+
+/* --------------------------------------------------------- launches ---- */
+
+/* Arguments of a launch, each at a multiple of its size. */
+struct gpu_args {
+	uint8_t bytes[256];
+	size_t n;
+};
+
+static inline void arg_bytes(struct gpu_args *a, const void *v, size_t size)
+{
+	a->n = (a->n + size - 1) / size * size;
+	memcpy(a->bytes + a->n, v, size);
+	a->n += size;
+}
+
+static inline void arg_va(struct gpu_args *a, uint64_t va)
+{
+	arg_bytes(a, &va, sizeof(va));
+}
+
+static inline void arg_mem(struct gpu_args *a, const struct kfd_mem *m)
+{
+	arg_va(a, m->va);
+}
+
+static inline void arg_u32(struct gpu_args *a, uint32_t v)
+{
+	arg_bytes(a, &v, sizeof(v));
+}
+
+static inline void arg_f32(struct gpu_args *a, double x)
+{
+	float v = (float)x;
+
+	arg_bytes(a, &v, sizeof(v));
+}
+
+static inline struct kfd_launch kernel_launch(const struct gpu_kernel *k,
+					      const struct gpu_args *a,
+					      uint64_t gx, uint64_t gy)
+{
+	uint32_t wg = k->shape.group;
+
+	return (struct kfd_launch){
+		.kernel = k->code.kernel,
+		.grid = { (uint32_t)gx * wg, (uint32_t)gy, 1 },
+		.wg = { wg, 1, 1 },
+		.args = a->bytes,
+		.args_bytes = a->n,
+	};
+}
+
+static inline uint64_t groups_of(const struct gpu_kernel *k, uint64_t n)
+{
+	return kernel_groups(k->entry, &k->shape, n);
+}
+
+#endif
