@@ -69,11 +69,13 @@ static bool take_step(struct qwen_school *s, double *loss, struct err *e)
 	train_scale(s->x, targets ? 1 / (float)targets : 0);
 	for (uint64_t i = 0; i < s->c->accumulate; i++) {
 		put_batch(s, (size_t)i * batch_tokens(s));
-		train_run(s->x, 0, s->g.n_ops);
+		if (!train_run(s->x, 0, s->g.n_ops, e))
+			return false;
 		sum += batch_loss(s);
 	}
 	*loss = targets ? sum / (double)targets : 0;
-	s->norm = train_update(s->x, &s->rule, s->place.step);
+	if (!train_update(s->x, &s->rule, s->place.step, &s->norm, e))
+		return false;
 	follow_scale(s);
 	s->broken = isfinite(s->norm) && isfinite(*loss) ? 0 : s->broken + 1;
 	if (s->broken && s->g.type != QWEN_W_F16)
@@ -107,19 +109,21 @@ static uint64_t target_bytes(const struct qwen_school *s, size_t n)
 	return sum;
 }
 
-/* False: stopped half-way. */
-static bool look_at_held(struct qwen_school *s, struct qwen_lesson *l)
+/* *done: it was not stopped half-way. */
+static bool look_at_held(struct qwen_school *s, struct qwen_lesson *l,
+			 bool *done, struct err *e)
 {
 	uint64_t targets = 0, bytes = 0;
 	size_t n = batch_tokens(s);
 	double sum = 0;
 
 	l->valid = l->bits_per_byte = NAN;
-	if (!s->held.c)
+	*done = !s->held.c;
+	if (*done)
 		return true;
 	for (uint64_t row = 0; row < s->held.n; row += s->how.rows) {
 		if (*s->c->stop)
-			return false;
+			return true;
 		memset(s->targets, 0xff, n * sizeof(*s->targets));
 		for (uint64_t i = 0; i < s->how.rows && row + i < s->held.n;
 		     i++) {
@@ -129,13 +133,15 @@ static bool look_at_held(struct qwen_school *s, struct qwen_lesson *l)
 					      s->targets + at);
 		}
 		put_batch(s, 0);
-		train_run(s->x, 0, s->g.forward);
+		if (!train_run(s->x, 0, s->g.forward, e))
+			return false;
 		sum += batch_loss(s);
 		bytes += target_bytes(s, n);
 	}
 	l->valid = sum / (double)targets;
 	if (bytes)
 		l->bits_per_byte = sum / log(2) / (double)bytes;
+	*done = true;
 	return true;
 }
 
@@ -216,7 +222,8 @@ static bool take_stock(struct qwen_school *s, double loss, bool *done,
 
 	s->fma = fma > s->fma ? fma : s->fma;
 	say_step(s, loss, true);
-	*done = look_at_held(s, &l);
+	if (!look_at_held(s, &l, done, e))
+		return false;
 	if (!*done)
 		return true;
 	s->place.loss_sum = 0;
@@ -251,6 +258,8 @@ bool qwen_school_run(struct qwen_school *s, struct err *e)
 		double loss;
 
 		ok = take_step(s, &loss, e);
+		if (!ok)
+			break;
 		if (isfinite(loss)) {
 			s->place.loss_sum += loss;
 			s->place.loss_steps++;

@@ -14,15 +14,6 @@
 #define TRAIN_BLOCK 32
 
 
-/* What an optimizer does in a step, the same for all of a parameter. */
-struct train_adam {
-	float rate, keep; /* keep: what decay leaves of a weight */
-	float beta1, beta2, epsilon;
-	float correct1, correct2; /* 1 / (1 - beta^steps) */
-	float momentum;
-	float clip; /* what a gradient is multiplied with */
-};
-
 struct train_kernels {
 	/*
 	 * c[i][j] = or, with `add`, += the sum over p < k of
@@ -69,13 +60,6 @@ struct train_kernels {
 };
 const struct train_kernels *train_kernels_best(void);
 
-/* optimize.c: what a rule does in a step, gradients being `norm` long. */
-void train_adam_init(struct train_adam *a, const struct train_rule *r,
-		     uint64_t step, double norm);
-/* For a parameter that is a matrix, or not: that does not decay. */
-void train_adam_decay(struct train_adam *a, const struct train_rule *r,
-		      bool matrix);
-
 /* ---- for the operations ---- */
 
 /* How a value is stored. */
@@ -96,6 +80,9 @@ float *train_space(struct train_worker *w, size_t floats);
 float train_scale_of(const struct train_worker *w);
 float train_loss_scale_of(const struct train *x);
 
+/* Clips, updates and sets gradients to 0, on the host: returns the length. */
+double train_update_host(struct train *x, const struct train_rule *r,
+			 uint64_t step);
 struct train_worker *train_worker_of(struct train *x, unsigned thread);
 
 /* op_linear.c, op_norm.c, op_attention.c, op_loss.c: rows of train_cpu. */

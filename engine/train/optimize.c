@@ -338,7 +338,8 @@ static void run_update(void *ctx, struct threads *t, unsigned thread)
 	}
 }
 
-double train_update(struct train *x, const struct train_rule *r, uint64_t step)
+double train_update_host(struct train *x, const struct train_rule *r,
+			 uint64_t step)
 {
 	struct update u = { .x = x, .g = train_graph_of(x), .rule = r,
 			    .step = step };

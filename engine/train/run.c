@@ -102,17 +102,29 @@ static void fill_angles(struct train *x)
 			    train_data(x, g->cosine), train_data(x, g->sine));
 }
 
+static bool open_arena(const struct train_graph *g,
+		       const struct train_backend *b, char **arena,
+		       struct err *e)
+{
+	if (!b->device)
+		return (*arena = map_arena(g->bytes, e)) != NULL;
+	if (b->device->open(b->ctx, g, arena, e))
+		return true;
+	b->device->close(b->ctx);
+	return false;
+}
+
 struct train *train_new(const struct train_graph *g, struct threads *t,
 			const struct train_backend *b, struct err *e)
 {
-	char *arena = map_arena(g->bytes, e);
+	char *arena;
 
-	if (!arena)
+	b = b ? b : &train_cpu;
+	if (!open_arena(g, b, &arena, e))
 		return NULL;
 	struct train *x = xcalloc(1, sizeof(*x));
-	*x = (struct train){ .g = g, .backend = b ? b : &train_cpu,
-			     .threads = t, .arena = arena, .scale = 1,
-			     .loss_scale = 1 };
+	*x = (struct train){ .g = g, .backend = b, .threads = t,
+			     .arena = arena, .scale = 1, .loss_scale = 1 };
 	unsigned n = threads_count(t);
 	x->worker = xcalloc(n, sizeof(*x->worker));
 	for (unsigned i = 0; i < n; i++)
@@ -131,7 +143,10 @@ void train_free(struct train *x)
 		free(x->worker[i].space);
 	}
 	free(x->worker);
-	munmap(x->arena, x->g->bytes + 1);
+	if (x->backend->device)
+		x->backend->device->close(x->backend->ctx);
+	else
+		munmap(x->arena, x->g->bytes + 1);
 	free(x);
 }
 
@@ -219,9 +234,25 @@ static void run_list(void *ctx, struct threads *t, unsigned thread)
 	}
 }
 
-void train_run(struct train *x, uint32_t from, uint32_t to)
+bool train_run(struct train *x, uint32_t from, uint32_t to, struct err *e)
 {
+	const struct train_backend *b = x->backend;
+
+	if (b->device)
+		return b->device->run(b->ctx, from, to, x->scale, e);
 	x->from = from;
 	x->to = to;
 	threads_run(x->threads, run_list, x);
+	return true;
+}
+
+bool train_update(struct train *x, const struct train_rule *r, uint64_t step,
+		  double *norm, struct err *e)
+{
+	const struct train_backend *b = x->backend;
+
+	if (b->device)
+		return b->device->update(b->ctx, r, step, norm, e);
+	*norm = train_update_host(x, r, step);
+	return true;
 }

@@ -11,7 +11,8 @@
  *	train_run(x, g.forward, g.n_ops);	  gradients of a batch
  *
  * The list and the places know nothing of who executes: a backend is a table
- * of functions, one for each kind of operation (struct train_backend).
+ * of functions, one for each kind of operation, or a device that takes the list
+ * (struct train_backend; engine/train/gpu is one).
  *
  * Tokens are flat, T = rows * length of them.  A row is text in which documents
  * follow each other; `position` counts from 0 in each, so a token sees those
@@ -181,6 +182,7 @@ double train_flop(const struct train_graph *g);
 /* ------------------------------------------------------------- run.c ---- */
 
 struct train;
+struct train_rule;
 
 /* One thread of a run, as operations see it. */
 struct train_worker {
@@ -194,20 +196,41 @@ struct train_worker {
 };
 
 /*
- * Who executes: all threads call run[kind] for each operation in turn, and
- * wait for each other behind it.
+ * A device takes whole lists, and has its own memory.  ctx is its own; what it
+ * is given of a run lives as long as that.
+ */
+struct train_device {
+	/*
+	 * Memory of the graph, zeroed, that the host sees; close() ends it, also
+	 * after a failure.
+	 */
+	bool (*open)(void *ctx, const struct train_graph *g, char **arena,
+		     struct err *e);
+	void (*close)(void *ctx);
+	/* As train_run() and train_update(). */
+	bool (*run)(void *ctx, uint32_t from, uint32_t to, float scale,
+		    struct err *e);
+	bool (*update)(void *ctx, const struct train_rule *r, uint64_t step,
+		       double *norm, struct err *e);
+};
+
+/*
+ * Who executes.  On the host all threads call run[kind] for each operation in
+ * turn, and wait for each other behind it.
  */
 struct train_backend {
 	const char *name;
 	void (*run[TRAIN_KINDS])(struct train_worker *w,
 				 const struct train_op *op);
+	const struct train_device *device; /* or NULL: the host */
+	void *ctx;			   /* the device's; the caller's */
 };
 extern const struct train_backend train_cpu;
 
 /*
- * The arena of a planned graph, zeroed; the graph and the threads are the
- * caller's and must outlive it.  `b` NULL: train_cpu.  ERR_NOMEM says how much
- * was wanted and how much there is.
+ * The arena of a planned graph, zeroed; the graph, the threads and the backend
+ * are the caller's and must outlive it.  `b` NULL: train_cpu.  ERR_NOMEM says
+ * how much was wanted and how much there is.
  */
 struct train *train_new(const struct train_graph *g, struct threads *t,
 			const struct train_backend *b, struct err *e);
@@ -223,8 +246,8 @@ void train_scale(struct train *x, float scale);
 void train_loss_scale(struct train *x, float scale);
 struct threads *train_threads(const struct train *x);
 const struct train_graph *train_graph_of(const struct train *x);
-/* Operations [from, to). */
-void train_run(struct train *x, uint32_t from, uint32_t to);
+/* Operations [from, to).  Only a device fails. */
+bool train_run(struct train *x, uint32_t from, uint32_t to, struct err *e);
 /* Bytes of memory that the system would still give. */
 uint64_t train_memory_free(void);
 
@@ -268,16 +291,31 @@ bool train_rule_check(const struct train_rule *r, struct err *e);
 /* The learning rate of step `step`, from 0: up in `warmup` steps, then down. */
 double train_rate(const struct train_rule *r, uint64_t step);
 
+/* What an optimizer does in a step, the same for all of a parameter. */
+struct train_adam {
+	float rate, keep; /* keep: what decay leaves of a weight */
+	float beta1, beta2, epsilon;
+	float correct1, correct2; /* 1 / (1 - beta^steps) */
+	float momentum;
+	float clip; /* what a gradient is multiplied with */
+};
+/* What a rule does in a step, gradients being `norm` long (0: no clipping). */
+void train_adam_init(struct train_adam *a, const struct train_rule *r,
+		     uint64_t step, double norm);
+/* For a parameter that is a matrix, or not: that does not decay. */
+void train_adam_decay(struct train_adam *a, const struct train_rule *r,
+		      bool matrix);
+
 /*
- * Step `step` of a rule: clips, updates, and sets gradients to 0.  Returns the
+ * Step `step` of a rule: clips, updates, and sets gradients to 0.  *norm is the
  * length of all gradients together before clipping; if that is not a number
- * nothing is updated.
+ * nothing is updated.  Only a device fails.
  *
  * Weights in bf16 without masters are rounded up or down by chance, in
  * proportion to what is near; the chances depend on seed, step and place.
  */
-double train_update(struct train *x, const struct train_rule *r,
-		    uint64_t step);
+bool train_update(struct train *x, const struct train_rule *r, uint64_t step,
+		  double *norm, struct err *e);
 struct train_place;
 #define TRAIN_LOSS_SCALE 65536 /* of f16, at first */
 /*

@@ -105,14 +105,14 @@ static void measure_step(struct bench_rows *r, struct job *j, size_t i,
 
 	train_rule_init(&rule);
 	rule.steps = rounds;
-	train_run(j->x, 0, j->g.n_ops); /* pages come */
-	train_update(j->x, &rule, 0);
+	train_run(j->x, 0, j->g.n_ops, NULL); /* pages come */
+	train_update(j->x, &rule, 0, &(double){ 0 }, NULL);
 	for (unsigned k = 0; k < rounds; k++) {
 		double fma = qwen_roofline_fma(j->flop);
 		uint64_t from = time_mono_ns();
-		train_run(j->x, 0, j->g.n_ops);
+		train_run(j->x, 0, j->g.n_ops, NULL);
 		uint64_t at = time_mono_ns();
-		train_update(j->x, &rule, k);
+		train_update(j->x, &rule, k, &(double){ 0 }, NULL);
 		uint64_t to = time_mono_ns();
 		double more = qwen_roofline_fma(j->flop);
 		fma = more > fma ? more : fma;

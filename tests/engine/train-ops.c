@@ -478,7 +478,7 @@ static struct train *job_run(struct job *j, struct threads *t,
 			((float *)train_data(x, j->gradient[i]))[k] =
 				(float)j->was[i][k];
 	train_scale(x, .25f);
-	train_run(x, 0, j->g.n_ops);
+	train_run(x, 0, j->g.n_ops, NULL);
 	return x;
 }
 
@@ -777,7 +777,7 @@ static void test_round(enum qwen_weights type)
 				  some[i] :
 				  (float)ldexp(random_unit(),
 					       (int)(i % 40) - 26);
-	train_run(x, 0, 1);
+	train_run(x, 0, 1, NULL);
 	for (size_t i = 0; i < 700; i++)
 		same += to[i] == round_float(type, from[i]);
 	is_u64(same, 700, "%s: ROUND is to nearest, ties to even",

@@ -45,6 +45,18 @@ static void job_new(struct job *j, const struct train_how *how,
 		diag("%s", e.msg);
 }
 
+/* A step of the optimizer: the length of the gradients. */
+static double job_update(struct job *j, const struct train_rule *r,
+			 uint64_t step)
+{
+	struct err e = { 0 };
+	double norm = 0;
+
+	if (!train_update(j->x, r, step, &norm, &e))
+		diag("%s", e.msg);
+	return norm;
+}
+
 static void job_fini(struct job *j)
 {
 	train_free(j->x);
@@ -145,7 +157,7 @@ static void test_formula(enum train_method method, double clip)
 				o->average = .75 * o->average + .25 * o->w;
 			}
 		}
-		double got = train_update(j.x, &r, (uint64_t)step);
+		double got = job_update(&j, &r, (uint64_t)step);
 		worst_norm = fmax(worst_norm, fabs(got / norm - 1));
 	}
 	for (uint32_t i = 0; i < j.g.n_params; i++) {
@@ -266,7 +278,7 @@ static void test_muon(void)
 		job_new(&j, &how, threads);
 		seed = 33;
 		fill_gradients(&j, 1e-3);
-		train_update(j.x, &r, 0);
+		job_update(&j, &r, 0);
 		static float one[20 * 12];
 		const struct train_param *p = &j.g.param[9]; /* gate */
 		const float *w = train_data(j.x, p->weight);
@@ -363,7 +375,7 @@ static void test_chance(void)
 		g[k] = -0.25f * 0x1p-7f; /* a quarter of the way */
 	}
 	ok(p->master == TRAIN_NONE, "there are no masters");
-	train_update(j.x, &r, 0);
+	job_update(&j, &r, 0);
 	for (size_t k = 0; k < n; k++) {
 		up += w[k] == 0x3f81;
 		other += w[k] != 0x3f81 && w[k] != 0x3f80;
@@ -398,7 +410,7 @@ static void test_masters(void)
 	for (size_t k = 0; k < count_of(p); k++)
 		master[k] = (float)random_unit();
 	fill_gradients(&j, 1);
-	train_update(j.x, &r, 0);
+	job_update(&j, &r, 0);
 	for (size_t k = 0; k < count_of(p); k++)
 		same &= w[k] == float_bits(master[k], 8, 7);
 	ok(same, "weights are masters, rounded");
@@ -431,7 +443,7 @@ static void test_scale(void)
 	const float *master = train_data(j.x, q->master);
 	const uint16_t *w = train_data(j.x, q->weight);
 	double want = -.5 * g[7] / 1024 * 2 / norm;
-	double got = train_update(j.x, &r, 0);
+	double got = job_update(&j, &r, 0);
 	ok(norm > 2 && fabs(got / norm - 1) < 1e-6, "f16: the length is that "
 	   "without the scale");
 	ok(fabs(master[7] / want - 1) < 1e-6, "f16: and so is the step");
@@ -475,7 +487,7 @@ static void test_broken(void)
 	const float *m = train_data(j.x, j.g.param[0].state[0]);
 	fill_gradients(&j, 1);
 	g[2] = INFINITY;
-	ok(!isfinite(train_update(j.x, &r, 0)), "an infinite gradient is told");
+	ok(!isfinite(job_update(&j, &r, 0)), "an infinite gradient is told");
 	ok(w[0] == 0 && w[2] == 0 && m[0] == 0, "and changes nothing");
 	ok(g[0] == 0 && g[2] == 0, "gradients are 0 then, too");
 	job_fini(&j);
