@@ -40,6 +40,14 @@ static struct val do_add_relu(const struct in *i)
 {
 	return relu_of(ADD(i->x, i->y));
 }
+static struct val do_lerp(const struct in *i)
+{
+	return FMA(SUB(i->y, i->x), i->a, i->x);
+}
+static struct val do_round_bf16(const struct in *i)
+{
+	return CAST(DSL_F32, CAST(DSL_BF16, i->x));
+}
 
 static const struct {
 	const char *name;
@@ -53,55 +61,12 @@ static const struct {
 	{ "sigmoid", do_sigmoid, 1, 0 }, { "silu", do_silu, 1, 0 },
 	{ "gelu", do_gelu, 1, 0 },	 { "exp", do_exp, 1, 0 },
 	{ "tanh", do_tanh, 1, 0 },	 { "swiglu", do_swiglu, 2, 0 },
-	{ "add_relu", do_add_relu, 2, 0 },
+	{ "add_relu", do_add_relu, 2, 0 }, { "lerp", do_lerp, 2, 1 },
+	{ "round_bf16", do_round_bf16, 1, 0 },
 };
-
-static struct val first_index(struct dsl *k)
-{
-	return MUL(CAST(DSL_U32, GLOBAL_ID(k, 0)), KERNEL_VECTOR);
-}
-
-/* The elements of this work-item: all of them, or those below n. */
-struct part {
-	struct val i, n;
-	bool whole;
-};
-
-static struct val load_part(struct val p, const struct part *at)
-{
-	return CAST(DSL_F32, at->whole ?
-		    LOADV(p, at->i, KERNEL_VECTOR) :
-		    LOAD_IN(p, at->i, KERNEL_VECTOR, at->n));
-}
-
-static void store_part(struct val p, const struct part *at, struct val x)
-{
-	struct val v = CAST((enum dsl_type)p.elem, x);
-
-	if (at->whole)
-		STORE(p, at->i, v);
-	else
-		STORE_IN(p, at->i, v, at->n);
-}
-
-/*
- * Runs `body` for whole vectors where they fit, and element by element at the
- * end of the array.
- */
-#define PARTS(k, n, at, body)                                                 \
-	do {                                                                  \
-		struct part at = { first_index(k), n, true };                 \
-		IF(k, LE(ADD(at.i, KERNEL_VECTOR), n)) {                      \
-			body;                                                 \
-		}                                                             \
-		ELSE(k) {                                                     \
-			at.whole = false;                                     \
-			body;                                                 \
-		}                                                             \
-	} while (0)
 
 static void apply_op(size_t o, const struct val *p, const struct val *number,
-		     const struct part *at)
+		     const struct share *at)
 {
 	struct val v[3] = { 0 };
 
@@ -134,7 +99,7 @@ void build_elementwise(struct dsl *k, const struct kernel_shape *s)
 /* silu'(x) = s (1 + x (1 - s)) with s = sigmoid(x). */
 static void swiglu_gradients(struct val dx, struct val dy, struct val xs,
 			     struct val ys, struct val gs,
-			     const struct part *at)
+			     const struct share *at)
 {
 	struct val x = load_part(xs, at), y = load_part(ys, at),
 		   g = load_part(gs, at);
@@ -175,7 +140,7 @@ struct adamw {
 	struct val rate, beta1, beta2, eps, decay, c1, c2;
 };
 
-static void adamw_step(const struct adamw *a, const struct part *at)
+static void adamw_step(const struct adamw *a, const struct share *at)
 {
 	struct val g = load_part(a->g, at), p = load_part(a->p, at),
 		   g2 = MUL(g, g);

@@ -154,6 +154,52 @@ struct val attn_seen(const struct attn_task *t, struct val i);
 void attn_plain(struct dsl *k, const struct kernel_shape *s,
 		const struct attn_task *t);
 
+/* ---- one result for each element: KERNEL_VECTOR of them per work-item ---- */
+
+static inline struct val first_index(struct dsl *k)
+{
+	return MUL(CAST(DSL_U32, GLOBAL_ID(k, 0)), KERNEL_VECTOR);
+}
+
+/* The elements of this work-item: all of them, or those below n. */
+struct share {
+	struct val i, n;
+	bool whole;
+};
+
+static inline struct val load_part(struct val p, const struct share *at)
+{
+	return CAST(DSL_F32, at->whole ?
+		    LOADV(p, at->i, KERNEL_VECTOR) :
+		    LOAD_IN(p, at->i, KERNEL_VECTOR, at->n));
+}
+
+static inline void store_part(struct val p, const struct share *at, struct val x)
+{
+	struct val v = CAST((enum dsl_type)p.elem, x);
+
+	if (at->whole)
+		STORE(p, at->i, v);
+	else
+		STORE_IN(p, at->i, v, at->n);
+}
+
+/*
+ * Runs `body` for whole vectors where they fit, and element by element at the
+ * end of the array.
+ */
+#define PARTS(k, n, at, body)                                                 \
+	do {                                                                  \
+		struct share at = { first_index(k), n, true };                 \
+		IF(k, LE(ADD(at.i, KERNEL_VECTOR), n)) {                      \
+			body;                                                 \
+		}                                                             \
+		ELSE(k) {                                                     \
+			at.whole = false;                                     \
+			body;                                                 \
+		}                                                             \
+	} while (0)
+
 /* The row of this wave, where each wave of a group has one. */
 static inline struct val wave_row(struct dsl *k, const struct kernel_shape *s)
 {

@@ -88,6 +88,73 @@ void build_cross_entropy_back(struct dsl *k, const struct kernel_shape *s)
 	}
 }
 
+/* log(e^a + e^b); a may be -infinity. */
+static struct val lse_join(struct val a, struct val b)
+{
+	struct val top = MAX(a, b);
+
+	return ADD(top, LOG(ADD(EXP(SUB(a, top)), EXP(SUB(b, top)))));
+}
+
+/*
+ * A chunk of a longer row: elements at to at + n of `all`.  Chunks come in their
+ * order.  Arguments: loss, lse [rows] (f32), x [rows][n] (f32), target [rows]
+ * (i32), at, n, all (u32).  Until the last chunk `loss` holds x[target]; a
+ * target that is not below `all` has a loss of 0.
+ */
+void build_loss_chunk(struct dsl *k, const struct kernel_shape *s)
+{
+	struct val loss = ARG_PTR(k, DSL_F32, "loss", 0);
+	struct val lse = ARG_PTR(k, DSL_F32, "lse", 0);
+	struct val in = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
+	struct val target = ARG_PTR(k, DSL_I32, "target", DSL_READONLY);
+	struct val at = ARG(k, DSL_U32, "at"), n = ARG(k, DSL_U32, "n");
+	struct val all = ARG(k, DSL_U32, "all"), row = GROUP_ID(k, 0);
+	struct val x = row_of(in, row, CAST(DSL_I32, n));
+	struct total t = row_total(k, x, CAST(DSL_I32, n), s->group);
+	struct val which = CAST(DSL_U32, LOAD(target, row));
+	struct val place = SUB(which, at), hit = LT(place, n);
+
+	IF (k, EQ(LOCAL_ID(k, 0), 0)) {
+		struct val first = EQ(at, 0);
+		struct val was = SELECT(first, -1.0 / 0.0, LOAD(lse, row));
+		struct val sum = lse_join(was, ADD(t.max, LOG(t.sum)));
+		struct val logit = SELECT(hit, LOAD_IF(hit, x, place),
+					  SELECT(first, 0.0, LOAD(loss, row)));
+		struct val end = GE(ADD(at, n), all);
+		struct val learnt = SELECT(LT(which, all), SUB(sum, logit),
+					   0.0);
+
+		STORE(lse, row, sum);
+		STORE(loss, row, SELECT(end, learnt, logit));
+	}
+}
+
+/*
+ * Arguments: x [rows][n] (f32), lse, target, at, n, all as of loss_chunk, a
+ * (f32): x = a (e^(x - lse) - 1 at target), or 0 without a target.
+ */
+void build_loss_chunk_back(struct dsl *k, const struct kernel_shape *s)
+{
+	struct val in = ARG_PTR(k, DSL_F32, "x", 0);
+	struct val lse = ARG_PTR(k, DSL_F32, "lse", DSL_READONLY);
+	struct val target = ARG_PTR(k, DSL_I32, "target", DSL_READONLY);
+	struct val at = ARG(k, DSL_U32, "at"), n = ARG(k, DSL_U32, "n");
+	struct val all = ARG(k, DSL_U32, "all"), a = ARG(k, DSL_F32, "a");
+	struct val row = GROUP_ID(k, 0), sum = LOAD(lse, row);
+	struct val x = row_of(in, row, CAST(DSL_I32, n));
+	struct val which = CAST(DSL_U32, LOAD(target, row));
+	struct val learns = LT(which, all), place = SUB(which, at);
+
+	FOR (k, i, LOCAL_ID(k, 0), CAST(DSL_I32, n), s->group) {
+		struct val p = EXP(SUB(LOAD(x, i), sum));
+		struct val hit = EQ(CAST(DSL_U32, i), place);
+		struct val d = MUL(a, SELECT(hit, SUB(p, 1.0), p));
+
+		STORE(x, i, SELECT(learns, d, 0.0));
+	}
+}
+
 /* Arguments: out [rows] (f32), x [rows][n], n.  max and min: NaN is ignored. */
 void build_row_reduce(struct dsl *k, const struct kernel_shape *s)
 {

@@ -4,7 +4,7 @@
  */
 #include "tests/kernels/kernel-run.h"
 
-static uint64_t seed = 25;
+static uint64_t seed = 27;
 static struct cc_dev dev;
 
 static const enum dsl_type types[] = { DSL_F32, DSL_F16, DSL_BF16 };
@@ -27,6 +27,9 @@ static double ref(const char *name, double x, double y, double z, double a,
 		{ "silu", s }, { "gelu", x * (1 + erf(x / sqrt(2))) / 2 },
 		{ "exp", exp(x) }, { "tanh", tanh(x) }, { "swiglu", s * y },
 		{ "add_relu", x + y < 0 ? 0 : x + y },
+		{ "lerp", x + a * (y - x) },
+		{ "round_bf16", ssa_bits_to_f64(SSA_BF16,
+						ssa_f64_to_bits(SSA_BF16, x)) },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -48,7 +51,8 @@ static const struct {
 	{ "sigmoid", 1, 0, 6, true }, { "silu", 1, 0, 6, true },
 	{ "gelu", 1, 0, 0, true },    { "exp", 1, 0, 4, true },
 	{ "tanh", 1, 0, 6, true },    { "swiglu", 2, 0, 8, true },
-	{ "add_relu", 2, 0, 1, true },
+	{ "add_relu", 2, 0, 1, true }, { "lerp", 2, 1, 2, true },
+	{ "round_bf16", 1, 0, 0, true },
 };
 
 /* An input that is not finite makes the result exact: no room for error. */

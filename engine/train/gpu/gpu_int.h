@@ -1,0 +1,96 @@
+/*
+ * engine/train/gpu/gpu_int.h - what the files of the device share: its state,
+ * and packets.
+ */
+#ifndef T0_ENGINE_TRAIN_GPU_INT_H
+#define T0_ENGINE_TRAIN_GPU_INT_H
+
+#include "engine/gpu/card/card.h"
+#include "engine/train/gpu/gpu.h"
+
+struct train_gpu {
+	struct gpu_card card;
+	const struct train_graph *g; /* NULL: there is no run */
+	struct kfd_mem *arena, *work;
+	struct kfd_mem *norm; /* f32: length of gradients, and their clip */
+	/* NULL: packets are counted, and what they need of work. */
+	struct kfd_queue *queue;
+	size_t work_used, work_most; /* bytes, of this operation and of any */
+	bool bf16;		     /* products are of bf16 */
+	float scale;		     /* as train_scale() has it */
+	uint32_t packets;
+	uint64_t ticket, deadline_ns; /* of the last packet, of the list */
+};
+
+/* ---------------------------------------------------------- device.c ---- */
+
+/* `bytes` of the workspace, until work_begin(): the device's address. */
+uint64_t work_take(struct train_gpu *s, size_t bytes);
+void work_begin(struct train_gpu *s);
+bool put_packet(struct train_gpu *s, const struct kfd_launch *l, struct err *e);
+/* A kernel of the library with groups[2], 0 counting as 1. */
+struct train_launch {
+	const char *kernel;
+	struct kernel_shape shape;
+	uint64_t n;  /* elements or rows: what kernel_groups() takes */
+};
+bool put_kernel(struct train_gpu *s, const struct train_launch *l,
+		const struct gpu_args *a, struct err *e);
+
+/* The device's address of a value, and what it is. */
+static inline uint64_t value_at(const struct train_gpu *s, uint32_t value)
+{
+	return (s->arena ? s->arena->va : 0) + s->g->value[value].offset;
+}
+
+static inline uint64_t operand_at(const struct train_gpu *s,
+				  const struct train_op *op, unsigned i)
+{
+	return value_at(s, op->v[i]);
+}
+
+static inline const struct train_value *
+operand_of(const struct train_gpu *s, const struct train_op *op, unsigned i)
+{
+	return &s->g->value[op->v[i]];
+}
+
+static inline uint64_t count_elements(const struct train_value *x)
+{
+	return (uint64_t)x->rows * x->cols;
+}
+
+static inline void arg_operand(struct gpu_args *a, const struct train_gpu *s,
+			       const struct train_op *op, unsigned i)
+{
+	arg_va(a, operand_at(s, op, i));
+}
+
+/* ------------------------------------------------------------- ops.c ---- */
+
+bool put_operation(struct train_gpu *s, const struct train_op *op,
+		   struct err *e);
+/* out[n] = x[n] of another type. */
+bool put_convert(struct train_gpu *s, uint64_t out, enum dsl_type to,
+		 uint64_t x, enum dsl_type from, uint64_t n, struct err *e);
+/* x[n] of f32, rounded to bf16 where it is. */
+bool put_round(struct train_gpu *s, uint64_t x, uint64_t n, struct err *e);
+
+/* -------------------------------------------------------- products.c ---- */
+
+bool put_linear(struct train_gpu *s, const struct train_op *op, struct err *e);
+bool put_linear_dx(struct train_gpu *s, const struct train_op *op,
+		   struct err *e);
+bool put_linear_dw(struct train_gpu *s, const struct train_op *op,
+		   struct err *e);
+bool put_loss(struct train_gpu *s, const struct train_op *op, struct err *e);
+bool put_loss_back(struct train_gpu *s, const struct train_op *op,
+		   struct err *e);
+
+/* ---------------------------------------------------------- update.c ---- */
+
+/* All packets of an update, but for the wait. */
+bool put_update(struct train_gpu *s, const struct train_rule *r, uint64_t step,
+		struct err *e);
+
+#endif

@@ -1,0 +1,345 @@
+/*
+ * engine/train/gpu/ops.c - the packets of each operation but products.
+ */
+#include <math.h>
+
+#include "engine/train/gpu/gpu_int.h"
+
+static const struct kernel_shape f32 = { .type = DSL_F32 };
+
+/* ---- elements ---- */
+
+bool put_convert(struct train_gpu *s, uint64_t out, enum dsl_type to,
+		 uint64_t x, enum dsl_type from, uint64_t n, struct err *e)
+{
+	const struct train_launch l = { "convert", { .type = from, .to = to },
+					n };
+	struct gpu_args a = { .n = 0 };
+
+	arg_va(&a, out);
+	arg_va(&a, x);
+	arg_u32(&a, (uint32_t)n);
+	return put_kernel(s, &l, &a, e);
+}
+
+static bool round_to(struct train_gpu *s, uint64_t out, uint64_t x, uint64_t n,
+		     struct err *e)
+{
+	const struct train_launch l = { "round_bf16", f32, n };
+	struct gpu_args a = { .n = 0 };
+
+	arg_va(&a, out);
+	arg_va(&a, x);
+	arg_u32(&a, (uint32_t)n);
+	return put_kernel(s, &l, &a, e);
+}
+
+bool put_round(struct train_gpu *s, uint64_t x, uint64_t n, struct err *e)
+{
+	return round_to(s, x, x, n, e);
+}
+
+/* Operand i, where the operation says so. */
+static bool round_operand(struct train_gpu *s, const struct train_op *op,
+			  unsigned i, struct err *e)
+{
+	return !op->round || put_round(s, operand_at(s, op, i),
+				       count_elements(operand_of(s, op, i)),
+				       e);
+}
+
+static bool put_rounded(struct train_gpu *s, const struct train_op *op,
+			struct err *e)
+{
+	return round_to(s, operand_at(s, op, 1), operand_at(s, op, 0),
+			count_elements(operand_of(s, op, 1)), e);
+}
+
+static bool put_swiglu(struct train_gpu *s, const struct train_op *op,
+		       struct err *e)
+{
+	uint64_t n = count_elements(operand_of(s, op, 2));
+	const struct train_launch l = { "swiglu", f32, n };
+	struct gpu_args a = { .n = 0 };
+
+	arg_operand(&a, s, op, 2);
+	arg_operand(&a, s, op, 0);
+	arg_operand(&a, s, op, 1);
+	arg_u32(&a, (uint32_t)n);
+	return put_kernel(s, &l, &a, e) && round_operand(s, op, 2, e);
+}
+
+static bool put_swiglu_back(struct train_gpu *s, const struct train_op *op,
+			    struct err *e)
+{
+	static const unsigned order[] = { 3, 4, 1, 2, 0 };
+	uint64_t n = count_elements(operand_of(s, op, 3));
+	const struct train_launch l = { "swiglu_back", f32, n };
+	struct gpu_args a = { .n = 0 };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
+		arg_operand(&a, s, op, order[i]);
+	arg_u32(&a, (uint32_t)n);
+	return put_kernel(s, &l, &a, e) && round_operand(s, op, 3, e) &&
+	       round_operand(s, op, 4, e);
+}
+
+/* ---- embedding ---- */
+
+static bool put_embed(struct train_gpu *s, const struct train_op *op,
+		      struct err *e)
+{
+	const struct train_value *table = operand_of(s, op, 1);
+	const struct train_launch l = {
+		"stream_embed",
+		{ .weights = table->width == 2 ? DSL_BF16 : DSL_F32 },
+		operand_of(s, op, 2)->rows
+	};
+	struct gpu_args a = { .n = 0 };
+
+	arg_operand(&a, s, op, 2);
+	arg_operand(&a, s, op, 1);
+	arg_operand(&a, s, op, 1); /* there are no scales */
+	arg_operand(&a, s, op, 0);
+	arg_u32(&a, (uint32_t)table->rows);
+	arg_u32(&a, (uint32_t)table->cols);
+	return put_kernel(s, &l, &a, e);
+}
+
+static bool put_embed_back(struct train_gpu *s, const struct train_op *op,
+			   struct err *e)
+{
+	const struct train_value *table = operand_of(s, op, 2);
+	const struct train_launch l = { "embed_back", f32,
+					operand_of(s, op, 1)->rows };
+	struct gpu_args a = { .n = 0 };
+
+	arg_operand(&a, s, op, 2);
+	arg_operand(&a, s, op, 1);
+	arg_operand(&a, s, op, 0);
+	arg_u32(&a, (uint32_t)table->rows);
+	arg_u32(&a, (uint32_t)table->cols);
+	return put_kernel(s, &l, &a, e);
+}
+
+/* ---- norms ---- */
+
+/* Rows that are normed: of the residual stream a group each, of heads a wave. */
+struct norm_rows {
+	uint32_t n, rows;
+	bool heads;
+};
+
+static bool norm_put(struct train_gpu *s, const struct norm_rows *r,
+		     uint64_t out, uint64_t x, uint64_t w, struct err *e)
+{
+	const struct train_launch l = { r->heads ? "qk_norm" : "rms_norm", f32,
+					r->rows };
+	struct gpu_args a = { .n = 0 };
+
+	arg_va(&a, out);
+	arg_va(&a, x);
+	arg_va(&a, w);
+	arg_f32(&a, s->g->config.norm_eps);
+	arg_u32(&a, r->n);
+	if (r->heads)
+		arg_u32(&a, r->rows);
+	return put_kernel(s, &l, &a, e);
+}
+
+/* dw is added to; without one it goes to the workspace. */
+static bool norm_back_put(struct train_gpu *s, const struct norm_rows *r,
+			  const struct train_op *op, const unsigned at[3],
+			  uint64_t dx, uint64_t dy, struct err *e)
+{
+	const struct train_launch l = { r->heads ? "qk_norm_back" :
+						   "rms_norm_back",
+					f32, r->rows };
+	uint32_t dw = op->v[at[2]];
+	struct gpu_args a = { .n = 0 };
+
+	arg_va(&a, dx);
+	arg_va(&a, dw != TRAIN_NONE ? value_at(s, dw) :
+				      work_take(s, r->n * sizeof(float)));
+	arg_operand(&a, s, op, at[0]);
+	arg_operand(&a, s, op, at[1]);
+	arg_va(&a, dy);
+	arg_f32(&a, s->g->config.norm_eps);
+	arg_u32(&a, r->n);
+	if (r->heads)
+		arg_u32(&a, r->rows);
+	return put_kernel(s, &l, &a, e);
+}
+
+static struct norm_rows residual_rows(const struct train_value *x)
+{
+	return (struct norm_rows){ .n = (uint32_t)x->cols,
+				   .rows = (uint32_t)x->rows };
+}
+
+static bool put_norm(struct train_gpu *s, const struct train_op *op,
+		     struct err *e)
+{
+	const struct norm_rows r = residual_rows(operand_of(s, op, 0));
+
+	return norm_put(s, &r, operand_at(s, op, 2), operand_at(s, op, 0),
+			operand_at(s, op, 1), e) &&
+	       round_operand(s, op, 2, e);
+}
+
+static bool put_add(struct train_gpu *s, uint64_t to, uint64_t x, uint64_t n,
+		    struct err *e)
+{
+	const struct train_launch l = { "add", f32, n };
+	struct gpu_args a = { .n = 0 };
+
+	arg_va(&a, to);
+	arg_va(&a, to);
+	arg_va(&a, x);
+	arg_u32(&a, (uint32_t)n);
+	return put_kernel(s, &l, &a, e);
+}
+
+static bool put_norm_back(struct train_gpu *s, const struct train_op *op,
+			  struct err *e)
+{
+	static const unsigned at[] = { 1, 2, 5 };
+	const struct train_value *x = operand_of(s, op, 1);
+	const struct norm_rows r = residual_rows(x);
+	uint64_t dx = operand_at(s, op, 4), n = count_elements(x);
+	uint64_t to = op->add ? work_take(s, n * sizeof(float)) : dx;
+
+	return norm_back_put(s, &r, op, at, to, operand_at(s, op, 0), e) &&
+	       (!op->add || put_add(s, dx, to, n, e));
+}
+
+/* ---- heads ---- */
+
+static struct norm_rows heads_of(const struct train_gpu *s,
+				 const struct train_value *x)
+{
+	uint32_t n = s->g->config.head_dim;
+
+	return (struct norm_rows){ .n = n, .heads = true,
+				   .rows = (uint32_t)(count_elements(x) / n) };
+}
+
+/* y = x turned; angles begins with the operand that has the positions. */
+static bool put_rope(struct train_gpu *s, const struct train_op *op,
+		     unsigned angles, uint64_t y, uint64_t x,
+		     const struct norm_rows *r, float turn, struct err *e)
+{
+	uint32_t tokens = s->g->rows * s->g->length;
+	const struct train_launch l = { "rope", f32, r->rows };
+	struct gpu_args a = { .n = 0 };
+
+	arg_va(&a, y);
+	arg_va(&a, x);
+	arg_operand(&a, s, op, angles + 1);
+	arg_operand(&a, s, op, angles + 2);
+	arg_operand(&a, s, op, angles);
+	arg_u32(&a, r->rows / tokens);
+	arg_u32(&a, r->n);
+	arg_u32(&a, r->rows);
+	arg_f32(&a, turn);
+	return put_kernel(s, &l, &a, e);
+}
+
+static bool put_turn(struct train_gpu *s, const struct train_op *op,
+		     struct err *e)
+{
+	const struct norm_rows r = heads_of(s, operand_of(s, op, 0));
+	uint64_t y = operand_at(s, op, 5);
+
+	return norm_put(s, &r, y, operand_at(s, op, 0), operand_at(s, op, 1),
+			e) &&
+	       put_rope(s, op, 2, y, y, &r, 1, e);
+}
+
+static bool put_turn_back(struct train_gpu *s, const struct train_op *op,
+			  struct err *e)
+{
+	static const unsigned at[] = { 1, 2, 8 };
+	const struct train_value *x = operand_of(s, op, 1);
+	const struct norm_rows r = heads_of(s, x);
+	uint64_t dy = work_take(s, count_elements(x) * sizeof(float));
+
+	return put_rope(s, op, 3, dy, operand_at(s, op, 0), &r, -1, e) &&
+	       norm_back_put(s, &r, op, at, operand_at(s, op, 7), dy, e) &&
+	       round_operand(s, op, 7, e);
+}
+
+/* ---- attention ---- */
+
+static bool attention_put(struct train_gpu *s, const char *kernel,
+			  struct gpu_args *a, uint32_t heads, struct err *e)
+{
+	const struct qwen_config *c = &s->g->config;
+	uint32_t tokens = s->g->rows * s->g->length;
+	const struct train_launch l = { kernel, { .head = c->head_dim },
+					(uint64_t)tokens * heads };
+
+	arg_u32(a, c->heads);
+	arg_u32(a, c->kv_heads);
+	arg_u32(a, tokens);
+	arg_f32(a, 1 / sqrt(c->head_dim));
+	return put_kernel(s, &l, a, e);
+}
+
+static bool put_attention(struct train_gpu *s, const struct train_op *op,
+			  struct err *e)
+{
+	static const unsigned order[] = { 4, 5, 0, 1, 2, 3 };
+	struct gpu_args a = { .n = 0 };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
+		arg_operand(&a, s, op, order[i]);
+	return attention_put(s, "attn_packed", &a, s->g->config.heads, e) &&
+	       round_operand(s, op, 4, e);
+}
+
+static bool put_attention_back(struct train_gpu *s, const struct train_op *op,
+			       struct err *e)
+{
+	static const unsigned by_q[] = { 7, 10, 0, 1, 6, 2, 3, 4, 5 };
+	static const unsigned by_kv[] = { 8, 9, 10, 0, 6, 2, 3, 4, 5 };
+	struct gpu_args q = { .n = 0 }, kv = { .n = 0 };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(by_q); i++) {
+		arg_operand(&q, s, op, by_q[i]);
+		arg_operand(&kv, s, op, by_kv[i]);
+	}
+	return attention_put(s, "attn_packed_dq", &q, s->g->config.heads, e) &&
+	       attention_put(s, "attn_packed_dkv", &kv,
+			     s->g->config.kv_heads, e) &&
+	       round_operand(s, op, 9, e);
+}
+
+/* ---- the table ---- */
+
+bool put_operation(struct train_gpu *s, const struct train_op *op,
+		   struct err *e)
+{
+	static bool (*const put[TRAIN_KINDS])(struct train_gpu *s,
+					      const struct train_op *op,
+					      struct err *e) = {
+		[TRAIN_EMBED] = put_embed,
+		[TRAIN_EMBED_BACK] = put_embed_back,
+		[TRAIN_NORM] = put_norm,
+		[TRAIN_NORM_BACK] = put_norm_back,
+		[TRAIN_TURN] = put_turn,
+		[TRAIN_TURN_BACK] = put_turn_back,
+		[TRAIN_LINEAR] = put_linear,
+		[TRAIN_LINEAR_DX] = put_linear_dx,
+		[TRAIN_LINEAR_DW] = put_linear_dw,
+		[TRAIN_ATTENTION] = put_attention,
+		[TRAIN_ATTENTION_BACK] = put_attention_back,
+		[TRAIN_SWIGLU] = put_swiglu,
+		[TRAIN_SWIGLU_BACK] = put_swiglu_back,
+		[TRAIN_LOSS] = put_loss,
+		[TRAIN_LOSS_BACK] = put_loss_back,
+		[TRAIN_ROUND] = put_rounded,
+	};
+
+	return put[op->kind](s, op, e);
+}

@@ -1,0 +1,258 @@
+/*
+ * engine/train/gpu/products.c - matrix products, forward and backward, and the
+ * output layer with its loss.
+ */
+#include "engine/train/gpu/gpu_int.h"
+
+/*
+ * c [m][n] = a b, + c with `add`, + z with one.  A matrix lies as it is
+ * multiplied or, with its `t`, turned.  Operands are f32, or bf16 where they are
+ * weights of bf16.
+ */
+struct product {
+	uint32_t m, n, k;
+	uint64_t a, b, c, z;
+	bool a_t, b_t, b_bf16, add, bf16;
+};
+
+/* What the product takes of an f32 operand: itself, or its bf16. */
+static bool narrow_operand(struct train_gpu *s, uint64_t *x, uint64_t n,
+			   struct err *e)
+{
+	uint64_t to = work_take(s, n * 2), from = *x;
+
+	*x = to;
+	return put_convert(s, to, DSL_BF16, from, DSL_F32, n, e);
+}
+
+static bool put_launch(struct train_gpu *s, const struct gpu_tiles *t,
+		       const struct gemm_launch *g, struct err *e)
+{
+	for (int i = 0; i < g->n; i++) {
+		const struct kfd_launch l = {
+			.kernel = t->code[i].kernel,
+			.grid = { g->step[i].groups[0] * g->step[i].group_size,
+				  g->step[i].groups[1], g->step[i].groups[2] },
+			.wg = { g->step[i].group_size, 1, 1 },
+			.args = g->step[i].args,
+			.args_bytes = g->step[i].args_bytes,
+		};
+		if (!put_packet(s, &l, e))
+			return false;
+	}
+	return true;
+}
+
+static bool put_tiles(struct train_gpu *s, const struct product *p,
+		      struct err *e)
+{
+	const struct gemm_op op = {
+		.in = p->bf16 ? DSL_BF16 : DSL_F32, .out = DSL_F32,
+		.a_trans = p->a_t, .b_trans = p->b_t, .beta = p->add,
+		.epilogue = p->z ? GEMM_RESIDUAL : 0,
+	};
+	const struct gemm_shape shape = { .m = p->m, .n = p->n, .k = p->k };
+	struct gemm_operands x = { .a = p->a, .b = p->b, .c = p->c,
+				   .residual = p->z, .alpha = 1, .beta = 1 };
+	const struct gpu_tiles *t = gpu_tiles(&s->card, &op, p->m, p->n, p->k,
+					      false, e);
+	struct gemm_launch g;
+
+	if (!t || !gemm_launch(&op, &t->config, &shape, &x, &g, e))
+		return false;
+	if (g.workspace_bytes) {
+		x.workspace = work_take(s, g.workspace_bytes);
+		if (!gemm_launch(&op, &t->config, &shape, &x, &g, e))
+			return false;
+	}
+	return put_launch(s, t, &g, e);
+}
+
+static bool put_product(struct train_gpu *s, struct product *p, struct err *e)
+{
+	if (p->bf16 &&
+	    (!narrow_operand(s, &p->a, (uint64_t)p->m * p->k, e) ||
+	     (!p->b_bf16 &&
+	      !narrow_operand(s, &p->b, (uint64_t)p->n * p->k, e))))
+		return false;
+	return put_tiles(s, p, e);
+}
+
+/* ---- the three products of a weight ---- */
+
+/* y = x w^T + z */
+bool put_linear(struct train_gpu *s, const struct train_op *op, struct err *e)
+{
+	const struct train_value *w = operand_of(s, op, 1);
+	struct product p = {
+		.m = (uint32_t)operand_of(s, op, 0)->rows,
+		.n = (uint32_t)w->rows, .k = (uint32_t)w->cols, .b_t = true,
+		.a = operand_at(s, op, 0), .b = operand_at(s, op, 1),
+		.c = operand_at(s, op, 3), .b_bf16 = w->width == 2,
+		.bf16 = w->width == 2,
+		.z = op->v[2] == TRAIN_NONE ? 0 : operand_at(s, op, 2),
+	};
+
+	return put_product(s, &p, e);
+}
+
+/* dx = dy w */
+bool put_linear_dx(struct train_gpu *s, const struct train_op *op,
+		   struct err *e)
+{
+	const struct train_value *w = operand_of(s, op, 1);
+	struct product p = {
+		.m = (uint32_t)operand_of(s, op, 0)->rows,
+		.n = (uint32_t)w->cols, .k = (uint32_t)w->rows,
+		.a = operand_at(s, op, 0), .b = operand_at(s, op, 1),
+		.c = operand_at(s, op, 2), .b_bf16 = w->width == 2,
+		.bf16 = w->width == 2, .add = op->add,
+	};
+
+	return put_product(s, &p, e);
+}
+
+/* dw += dy^T x */
+bool put_linear_dw(struct train_gpu *s, const struct train_op *op,
+		   struct err *e)
+{
+	const struct train_value *dy = operand_of(s, op, 0);
+	const struct train_value *x = operand_of(s, op, 1);
+	struct product p = {
+		.m = (uint32_t)dy->cols, .n = (uint32_t)x->cols,
+		.k = (uint32_t)dy->rows, .a_t = true, .add = true,
+		.a = operand_at(s, op, 0), .b = operand_at(s, op, 1),
+		.c = operand_at(s, op, 2), .bf16 = s->bf16,
+	};
+
+	return put_product(s, &p, e);
+}
+
+/* ---- the output layer ---- */
+
+/* A chunk of the vocabulary: logits [rows][n] of what is from `at` on. */
+struct chunk {
+	uint32_t rows, hidden, vocab, at, n;
+	uint64_t x, w, target, lse, logits; /* w: of the chunk */
+	bool bf16;
+	size_t row_bytes; /* of w */
+};
+
+static struct chunk chunk_first(const struct train_gpu *s,
+				const struct train_op *op, unsigned lse,
+				unsigned logits)
+{
+	const struct train_value *x = operand_of(s, op, 0);
+	const struct train_value *w = operand_of(s, op, 1);
+
+	return (struct chunk){
+		.rows = (uint32_t)x->rows, .hidden = (uint32_t)x->cols,
+		.vocab = (uint32_t)w->rows,
+		.n = (uint32_t)operand_of(s, op, logits)->cols,
+		.x = operand_at(s, op, 0), .w = operand_at(s, op, 1),
+		.target = operand_at(s, op, 2), .lse = operand_at(s, op, lse),
+		.logits = operand_at(s, op, logits), .bf16 = w->width == 2,
+		.row_bytes = w->cols * w->width,
+	};
+}
+
+static bool chunk_next(struct chunk *c)
+{
+	c->at += c->n;
+	c->w += c->n * c->row_bytes;
+	c->n = c->vocab - c->at < c->n ? c->vocab - c->at : c->n;
+	return c->n;
+}
+
+static bool put_logits(struct train_gpu *s, const struct chunk *c,
+		       struct err *e)
+{
+	struct product p = {
+		.m = c->rows, .n = c->n, .k = c->hidden, .b_t = true,
+		.a = c->x, .b = c->w, .c = c->logits, .b_bf16 = c->bf16,
+		.bf16 = c->bf16,
+	};
+
+	return put_product(s, &p, e);
+}
+
+static void arg_chunk(struct gpu_args *a, const struct chunk *c)
+{
+	arg_u32(a, c->at);
+	arg_u32(a, c->n);
+	arg_u32(a, c->vocab);
+}
+
+bool put_loss(struct train_gpu *s, const struct train_op *op, struct err *e)
+{
+	struct chunk c = chunk_first(s, op, 4, 5);
+	const struct train_launch l = { .kernel = "loss_chunk", .n = c.rows };
+
+	do {
+		struct gpu_args a = { .n = 0 };
+
+		work_begin(s);
+		arg_operand(&a, s, op, 3);
+		arg_va(&a, c.lse);
+		arg_va(&a, c.logits);
+		arg_va(&a, c.target);
+		arg_chunk(&a, &c);
+		if (!put_logits(s, &c, e) || !put_kernel(s, &l, &a, e))
+			return false;
+	} while (chunk_next(&c));
+	return true;
+}
+
+/* Logits become their gradient. */
+static bool put_logits_back(struct train_gpu *s, const struct chunk *c,
+			    bool round, struct err *e)
+{
+	const struct train_launch l = { .kernel = "loss_chunk_back",
+					.n = c->rows };
+	struct gpu_args a = { .n = 0 };
+
+	arg_va(&a, c->logits);
+	arg_va(&a, c->lse);
+	arg_va(&a, c->target);
+	arg_chunk(&a, c);
+	arg_f32(&a, s->scale);
+	return put_kernel(s, &l, &a, e) &&
+	       (!round ||
+		put_round(s, c->logits, (uint64_t)c->rows * c->n, e));
+}
+
+static bool put_chunk_back(struct train_gpu *s, const struct train_op *op,
+			   const struct chunk *c, struct err *e)
+{
+	struct product by_x = {
+		.m = c->rows, .n = c->hidden, .k = c->n, .a = c->logits,
+		.b = c->w, .c = operand_at(s, op, 4), .b_bf16 = c->bf16,
+		.bf16 = c->bf16, .add = c->at > 0,
+	};
+	struct product by_w = {
+		.m = c->n, .n = c->hidden, .k = c->rows, .a = c->logits,
+		.a_t = true, .b = c->x, .add = true, .bf16 = c->bf16,
+	};
+
+	if (!put_product(s, &by_x, e) || op->v[5] == TRAIN_NONE)
+		return op->v[5] == TRAIN_NONE;
+	by_w.c = operand_at(s, op, 5) +
+		 (uint64_t)c->at * c->hidden * sizeof(float);
+	return put_product(s, &by_w, e);
+}
+
+bool put_loss_back(struct train_gpu *s, const struct train_op *op,
+		   struct err *e)
+{
+	struct chunk c = chunk_first(s, op, 3, 6);
+	bool whole = c.n == c.vocab; /* LOSS has left all of them */
+
+	do {
+		work_begin(s);
+		if ((!whole && !put_logits(s, &c, e)) ||
+		    !put_logits_back(s, &c, op->round, e) ||
+		    !put_chunk_back(s, op, &c, e))
+			return false;
+	} while (chunk_next(&c));
+	return true;
+}

@@ -1,0 +1,327 @@
+/*
+ * Training on the gfx1100 in software: gradients of every operation and of a
+ * whole tiny Qwen3 against double precision, steps beside those of the host,
+ * and that defects are seen.
+ */
+#include "engine/train/gpu/gpu.h"
+#include "tests/engine/train-jobs.h"
+#include "tests/engine/train-step.h"
+
+#define BOUND 1e-5
+
+static struct train_gpu *gpu;
+static struct train_backend backend;
+static struct threads *threads;
+
+/* ---- operations ---- */
+
+/*
+ * What a kernel leaves that forgets the end of a tensor, or a row: the defect
+ * is in gradient i.  The last row is one that is not 0 anyway.
+ */
+static void damage_gradient(const struct job *j, const struct train *x,
+			    unsigned i, bool row)
+{
+	const struct train_value *v = &j->g.value[j->gradient[i]];
+	float *g = train_data(x, j->gradient[i]), most = 0;
+	size_t n = v->rows * v->cols, last = n - 1;
+
+	for (size_t k = 0; k < n; k++)
+		most = fmaxf(most, fabsf(g[k]));
+	if (!row || most < 1e-2f) {
+		g[n - 1] += 1e-4f * fmaxf(most, .5f);
+		return;
+	}
+	while (fabsf(g[last]) < 1e-2f * most)
+		last--;
+	memset(g + last / v->cols * v->cols, 0, v->cols * sizeof(*g));
+}
+
+/* Of all gradients of a job, each in two ways: how many are not seen. */
+static unsigned count_unseen(struct job *j, struct train *x)
+{
+	unsigned unseen = 0;
+
+	for (unsigned i = 0; i < j->n_inputs; i++) {
+		float *g = train_data(x, j->gradient[i]);
+		size_t bytes = j->n[i] * sizeof(*g);
+		float *kept = malloc(bytes);
+
+		memcpy(kept, g, bytes);
+		for (int row = 0; row < 2; row++) {
+			damage_gradient(j, x, i, row);
+			unseen += back_error(j, x) <= BOUND;
+			memcpy(g, kept, bytes);
+		}
+		free(kept);
+	}
+	return unseen;
+}
+
+static void test_operations(void)
+{
+	int rounds = getenv("T0_SLOW") ? 6 : 2;
+
+	for (size_t i = 0; i < ARRAY_SIZE(job_table); i++) {
+		const char *name = job_table[i].name;
+		double value = 0, slope = 0;
+		unsigned unseen = 0;
+
+		for (int round = 0; round < rounds; round++) {
+			struct job j;
+
+			job_table[i].make(&j);
+			struct train *x = job_run(&j, threads, &backend);
+			value = fmax(value, forward_error(&j, x));
+			slope = fmax(slope, back_error(&j, x));
+			if (!round && j.tokens < 100)
+				unseen = count_unseen(&j, x);
+			train_free(x);
+			job_fini(&j);
+		}
+		ok(value <= BOUND, "%s: values", name);
+		ok(slope <= BOUND, "%s: gradients", name);
+		is_u64(unseen, 0, "%s: every defect is seen", name);
+		diag("%s: values %.2e, gradients %.2e", name, value, slope);
+	}
+}
+
+/* ---- a whole model ---- */
+
+static const struct train_how plain = { .rows = ROWS, .length = LENGTH };
+
+static void test_model(void)
+{
+	const struct step_by by = { threads, &backend };
+	struct train_how how = plain;
+
+	make_batch();
+	test_step("tied", &how, true, &by, 1e-4, 1e-6);
+	how.vocab_chunk = 20;
+	test_step("untied, in chunks", &how, false, &by, 1e-4, 1e-6);
+	how.rank = 3;
+	how.targets = 0x7f;
+	how.again = TRAIN_AGAIN_ATTENTION | TRAIN_AGAIN_FFN;
+	how.again_layers = 1;
+	test_step("adapters", &how, true, &by, 1e-4, 1e-6);
+	how.type = QWEN_W_BF16;
+	how.targets = 0x15;
+	test_step("adapters of some, bf16", &how, false, &by, 2e-2, 1e-2);
+	how = plain;
+	how.type = QWEN_W_BF16;
+	how.masters = true;
+	test_step("bf16", &how, true, &by, 2e-2, 1e-2);
+}
+
+/* Tensors of zeros, and a tail that is not written. */
+static void test_defects(void)
+{
+	const struct step_by by = { threads, &backend };
+	unsigned unseen = 0;
+	const char *where;
+	struct train_graph g;
+	struct model m;
+	struct train *x = step_run(&g, &plain, true, &by, &m);
+
+	for (uint32_t i = 0; i < g.n_params; i += 5) {
+		float *d = train_data(x, g.param[i].gradient);
+		size_t n = m.n[i], tail = n < 4 ? 1 : n / 4;
+		float *kept = malloc(n * sizeof(*d));
+
+		memcpy(kept, d, n * sizeof(*d));
+		memset(d, 0, n * sizeof(*d));
+		unseen += step_error(&g, x, &m, &where) <= 1e-4;
+		memcpy(d, kept, (n - tail) * sizeof(*d));
+		unseen += step_error(&g, x, &m, &where) <= 1e-4;
+		memcpy(d, kept, n * sizeof(*d));
+		free(kept);
+	}
+	is_u64(unseen, 0, "a tensor of zeros, or a lost tail, is seen");
+	model_free(&m);
+	train_free(x);
+	train_graph_fini(&g);
+}
+
+/* ---- steps ---- */
+
+/* A language that can be learnt: mostly the next id follows from this one. */
+static void make_language(const struct train *x, const struct train_graph *g,
+			  uint64_t *s)
+{
+	uint32_t *id = train_data(x, g->ids), *to = train_data(x, g->target);
+	uint32_t *position = train_data(x, g->position);
+
+	for (int t = 0; t < TOKENS; t++) {
+		bool begins = t % LENGTH == 0 || random_next(s) % 16 == 0;
+		bool guess = begins || random_next(s) % 8 == 0;
+
+		id[t] = guess ? (uint32_t)(random_next(s) % 67) :
+				(id[t - 1] * 5 + 3) % 67;
+		position[t] = begins ? 0 : position[t - 1] + 1;
+	}
+	for (int t = 0; t < TOKENS; t++)
+		to[t] = t + 1 < TOKENS && position[t + 1] ? id[t + 1] :
+							    TRAIN_IGNORE;
+}
+
+static double take_step(struct train *x, const struct train_graph *g,
+			const struct train_rule *r, uint64_t step)
+{
+	uint64_t s = 1000 + step;
+	double norm, sum = 0;
+	struct err e = { 0 };
+	unsigned n = 0;
+
+	make_language(x, g, &s);
+	for (int t = 0; t < TOKENS; t++)
+		n += ((uint32_t *)train_data(x, g->target))[t] != TRAIN_IGNORE;
+	train_scale(x, 1.f / (float)n);
+	if (!train_run(x, 0, g->n_ops, &e))
+		diag("%s", e.msg);
+	for (int t = 0; t < TOKENS; t++)
+		sum += ((float *)train_data(x, g->loss))[t];
+	if (!train_update(x, r, step, &norm, &e))
+		diag("%s", e.msg);
+	return sum / n;
+}
+
+/* A run with random weights; `loss` of every step. */
+static struct train *learn(struct train_graph *g, const struct train_how *how,
+			   const struct train_rule *r,
+			   const struct train_backend *b, double *loss)
+{
+	struct qwen_config c = config_of(true);
+	struct err e = { 0 };
+	struct train *x;
+
+	c.layers = getenv("T0_SLOW") ? 2 : 1;
+	if (!train_qwen3(g, &c, how, &e) ||
+	    !(x = train_new(g, threads, b, &e))) {
+		diag("%s", e.msg);
+		return NULL;
+	}
+	train_random(x, 5);
+	train_adapters_random(x, 5);
+	train_average_begin(x);
+	for (uint64_t i = 0; i < r->steps; i++)
+		loss[i] = take_step(x, g, r, i);
+	return x;
+}
+
+/* How far two arrays are apart, over the largest of the first. */
+static double distance_of(const float *a, const float *b, size_t n)
+{
+	double most = 0, size = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		most = fmax(most, fabs((double)a[i] - b[i]));
+		size = fmax(size, fabs((double)a[i]));
+	}
+	return isfinite(most) ? most / (size + 1e-30) : INFINITY;
+}
+
+/* The worst of all tensors of a home. */
+static double home_distance(const struct train_graph *g, enum train_home home,
+			    const struct train *a, const struct train *b)
+{
+	double most = 0;
+
+	for (uint32_t i = 0; i < g->n_values; i++)
+		if (g->value[i].home == home && g->value[i].width == 4)
+			most = fmax(most, distance_of(train_data(a, i),
+						      train_data(b, i),
+						      g->value[i].rows *
+							      g->value[i].cols));
+	return most;
+}
+
+#define MOST_STEPS 200
+
+/* The same steps by both; losses within `bound`, and less at the end. */
+static void test_steps(const char *name, const struct train_how *how,
+		       const struct train_rule *r, double bound)
+{
+	double want[MOST_STEPS], got[MOST_STEPS], most = 0;
+	struct train_graph g, h;
+	struct train *x = learn(&g, how, r, NULL, want);
+	struct train *y = learn(&h, how, r, &backend, got);
+
+	for (uint64_t i = 0; i < r->steps; i++)
+		most = fmax(most, isfinite(got[i]) ? fabs(got[i] - want[i]) :
+						     INFINITY);
+	ok(most <= bound, "%s: losses of %llu steps within %g", name,
+	   (unsigned long long)r->steps, bound);
+	ok(got[r->steps - 1] < got[0], "%s: the loss falls", name);
+	diag("%s: loss %.4f to %.4f, host %.4f; off by %.2e", name, got[0],
+	     got[r->steps - 1], want[r->steps - 1], most);
+	if (r->steps < 10) {
+		double weight = home_distance(&g, TRAIN_WEIGHT, x, y);
+		double state = home_distance(&g, TRAIN_STATE, x, y);
+
+		ok(weight <= bound, "%s: weights as on the host", name);
+		ok(state <= bound, "%s: states as on the host", name);
+		diag("%s: weights off by %.2e, states by %.2e", name, weight,
+		     state);
+	}
+	train_free(x);
+	train_free(y);
+	train_graph_fini(&g);
+	train_graph_fini(&h);
+}
+
+static struct train_rule rule_of(enum train_method method, uint64_t steps)
+{
+	struct train_rule r;
+
+	train_rule_init(&r);
+	r.method = method;
+	r.steps = steps;
+	r.rate = method == TRAIN_SGD ? 0.3 : 5e-3;
+	r.average = 0.9;
+	return r;
+}
+
+static void test_learning(void)
+{
+	struct train_how how = plain;
+	struct train_rule r = rule_of(TRAIN_ADAMW, MOST_STEPS);
+
+	how.method = TRAIN_ADAMW;
+	test_steps("AdamW", &how, &r, 1e-3);
+	r.steps = 4;
+	how.average = true;
+	test_steps("AdamW, averaged", &how, &r, 1e-3);
+	r = rule_of(TRAIN_SGD, 4);
+	how.method = TRAIN_SGD;
+	test_steps("SGD, averaged", &how, &r, 1e-3);
+	how.average = false;
+	how.method = TRAIN_ADAMW;
+	how.type = QWEN_W_BF16;
+	how.masters = true;
+	r = rule_of(TRAIN_ADAMW, 16);
+	test_steps("bf16 with masters", &how, &r, 2e-2);
+	how.masters = false;
+	test_steps("bf16, rounded by chance", &how, &r, 5e-2);
+	how.rank = 2;
+	how.targets = 0x7f;
+	test_steps("adapters, bf16", &how, &r, 2e-2);
+}
+
+int main(void)
+{
+	const struct train_gpu_how how = { .device = "soft" };
+	struct err e = { 0 };
+
+	diag("seed %llu", (unsigned long long)seed);
+	threads = threads_new(1, &e);
+	if (!ok(train_gpu_open(&gpu, &how, &e), "a device"))
+		return plan_done();
+	train_gpu_backend(gpu, &backend);
+	test_operations();
+	test_model();
+	test_defects();
+	test_learning();
+	train_gpu_close(gpu);
+	threads_free(threads);
+	return plan_done();
+}
