@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/cmd/cmd_train.h"
+#include "kfd/kfd.h"
 
 /* ---- the tokenizer ---- */
 
@@ -273,6 +274,8 @@ static void describe_run(struct qwen_school *s)
 		   qwen_weights_name(s->how.type), s->how.masters);
 	buf_printf(&s->about, "lora %u\nlora-targets %u\n", s->how.rank,
 		   s->how.rank ? s->how.targets : 0);
+	if (s->c->backend && strcmp(s->c->backend, "cpu") != 0)
+		buf_printf(&s->about, "backend %s\n", s->c->backend);
 	buf_printf(&s->about, "optimizer %s\nschedule %s\nrate %.17g\n"
 		   "rate-end %.17g\nwarmup %llu\ncooldown %llu\ndecay %.17g\n"
 		   "clip %.17g\nbeta1 %.17g\nbeta2 %.17g\nmomentum %.17g\n"
@@ -320,6 +323,40 @@ static bool begin_weights(struct qwen_school *s, struct err *e)
 	return ok;
 }
 
+static bool backend_open(struct qwen_school *s, struct err *e)
+{
+	const struct qwen_backend *b = qwen_backend_find(s->c->backend, e);
+	char spec[256];
+	const struct train_gpu_how how = {
+		.device = kfd_spec_asked(s->c->device, spec),
+	};
+
+	s->backend = train_cpu;
+	if (!b)
+		return false;
+	if (b == &qwen_cpu)
+		return !s->c->device ||
+		       err_set(e, ERR_USAGE, "--device %s without --backend "
+			       "gpu: the processor would learn", s->c->device);
+	if (!train_gpu_open(&s->gpu, &how, e))
+		return false;
+	train_gpu_backend(s->gpu, &s->backend);
+	return true;
+}
+
+/* What the processor can do, where it learns. */
+static bool peak_measure(struct qwen_school *s, struct err *e)
+{
+	if (s->gpu)
+		return true;
+	s->peak = qwen_roofline_new(s->threads, qwen_kernels_best(), 1 << 20,
+				    e);
+	if (!s->peak)
+		return false;
+	s->fma = qwen_roofline_fma(s->peak);
+	return true;
+}
+
 static bool school_open(struct qwen_school *s, struct err *e)
 {
 	const double mib = 1 << 20;
@@ -343,25 +380,21 @@ static bool school_open(struct qwen_school *s, struct err *e)
 		   s->rows.to - s->rows.from, s->held.to - s->held.from,
 		   (double)s->g.kept / mib, (double)s->g.passing / mib);
 	s->threads = threads_new((unsigned)s->c->threads, e);
-	if (!s->threads ||
-	    !(s->x = train_new(&s->g, s->threads, NULL, e)))
+	if (!s->threads || !backend_open(s, e) ||
+	    !(s->x = train_new(&s->g, s->threads, &s->backend, e)))
 		return false;
 	size_t n = (size_t)s->c->accumulate * s->how.rows * s->how.length;
 	s->ids = xcalloc(n, sizeof(*s->ids));
 	s->positions = xcalloc(n, sizeof(*s->positions));
 	s->targets = xcalloc(n, sizeof(*s->targets));
-	s->peak = qwen_roofline_new(s->threads, qwen_kernels_best(), 1 << 20,
-				    e);
-	if (!s->peak)
-		return false;
-	s->fma = qwen_roofline_fma(s->peak);
-	return begin_weights(s, e);
+	return peak_measure(s, e) && begin_weights(s, e);
 }
 
 static void school_close(struct qwen_school *s)
 {
 	qwen_roofline_free(s->peak);
 	train_free(s->x);
+	train_gpu_close(s->gpu);
 	train_graph_fini(&s->g);
 	corpus_rows_fini(&s->rows);
 	corpus_rows_fini(&s->held);

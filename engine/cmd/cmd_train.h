@@ -6,6 +6,7 @@
 #include "engine/corpus/corpus.h"
 #include "engine/cpu/cpu.h"
 #include "base/vec.h"
+#include "engine/train/gpu/gpu.h"
 #include "engine/train/train.h"
 
 /* A line of log.csv, and a row of the database. */
@@ -21,6 +22,8 @@ struct qwen_school {
 	struct qwen_cmd *c;
 	const char *into;
 	struct threads *threads;
+	struct train_gpu *gpu; /* NULL: the processor learns */
+	struct train_backend backend;
 	struct qwen_tokenizer *tok;
 	struct qwen_config config;
 	struct corpus data, valid;
@@ -33,8 +36,8 @@ struct qwen_school {
 	struct buf about; /* what the run is, for its checkpoints */
 	VEC(struct qwen_lesson) log;
 	/* of speed */
-	struct qwen_roofline *peak;
-	double fma; /* FLOP/s, the best seen */
+	struct qwen_roofline *peak; /* NULL on a device */
+	double fma; /* FLOP/s, the best seen; 0: not known */
 	uint64_t begin_ns, begin_step, begin_tokens;
 	/* of the batches of a step: [accumulate][rows * length] */
 	uint32_t *ids, *positions, *targets;

@@ -175,11 +175,16 @@ static void say_step(const struct qwen_school *s, double loss, bool line)
 			 (unsigned long long)s->place.skipped);
 	if (s->c->cmd.quiet || (!line && !isatty(STDERR_FILENO)))
 		return;
-	fprintf(stderr, "%sstep %llu of %llu  loss %.4f  %.0f tok/s  %.0f %% "
-		"of the FMA limit  gradients %.3g  rate %.3g%s  %.0f s left%s",
+	char limit[48] = "";
+
+	if (s->fma > 0)
+		snprintf(limit, sizeof(limit), "%.0f %% of the FMA limit  ",
+			 100 * share);
+	fprintf(stderr, "%sstep %llu of %llu  loss %.4f  %.0f tok/s  %s"
+		"gradients %.3g  rate %.3g%s  %.0f s left%s",
 		isatty(STDERR_FILENO) ? "\r" : "",
 		(unsigned long long)s->place.step,
-		(unsigned long long)s->rule.steps, loss, speed, 100 * share,
+		(unsigned long long)s->rule.steps, loss, speed, limit,
 		s->norm, train_rate(&s->rule, s->place.step - 1), scale,
 		seconds, line ? "\n" : "   ");
 }

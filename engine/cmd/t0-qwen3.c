@@ -109,7 +109,7 @@ static const struct cli_opt options[] = {
 	       "tokenize"),
 	{ "model", 'm', CLI_STR, &c.model, "DIR",
 	  "folder of a Hugging Face Qwen3 model, or a GGUF file" },
-	CLI_OF(RUNS " info"),
+	CLI_OF(RUNS " info train"),
 	{ "backend", 0, CLI_STR, &c.backend, "NAME", "cpu (default) or gpu" },
 	{ "device", 0, CLI_STR, &c.device, "DEV",
 	  "gpu: soft, soft*N:M, kfd, kfd:N (default: $T0_DEVICE, else a GPU, else "

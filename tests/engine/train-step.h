@@ -186,23 +186,16 @@ static inline double loss_of(const struct train *x,
 	return sum / n_targets;
 }
 
-/* The worst of all tensors, as grad_error() has it; its name. */
-static inline double step_error(const struct train_graph *g,
-				const struct train *x, struct model *m,
-				const char **where)
+/* How far the gradient of a tensor is from slopes; 0 if it has none. */
+static inline double tensor_error(const struct train_graph *g,
+				  const struct train *x, struct model *m,
+				  uint32_t i)
 {
-	double worst = 0;
-
-	for (uint32_t i = 0; i < g->n_params; i++) {
-		if (g->param[i].gradient == TRAIN_NONE)
-			continue;
-		double off = grad_error(model_loss, m, m->p[i],
-					train_data(x, g->param[i].gradient),
-					m->n[i], 1 + m->n[i] / 60, false);
-		*where = off > worst ? g->param[i].name : *where;
-		worst = fmax(worst, off);
-	}
-	return worst;
+	if (g->param[i].gradient == TRAIN_NONE)
+		return 0;
+	return grad_error(model_loss, m, m->p[i],
+			  train_data(x, g->param[i].gradient), m->n[i],
+			  1 + m->n[i] / 60, false);
 }
 
 static inline void test_step(const char *name, const struct train_how *how,
@@ -214,10 +207,16 @@ static inline void test_step(const char *name, const struct train_how *how,
 	struct train *x = step_run(&g, how, tied, by, &m);
 	double want = model_loss(&m), got = loss_of(x, &g);
 	const char *where = "";
+	double worst = 0;
 
 	if (!ok(fabs(got - want) <= loss_bound * want, "%s: the loss", name))
 		diag("got %.8f, wanted %.8f", got, want);
-	double worst = step_error(&g, x, &m, &where);
+	for (uint32_t i = 0; i < g.n_params; i++) {
+		double off = tensor_error(&g, x, &m, i);
+
+		where = off > worst ? g.param[i].name : where;
+		worst = fmax(worst, off);
+	}
 	ok(worst <= bound, "%s: gradients of all tensors", name);
 	diag("%s: loss off by %.1e, gradients by %.1e, %s", name,
 	     fabs(got / want - 1), worst, where);

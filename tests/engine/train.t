@@ -34,6 +34,12 @@ exits 0 'the engine generates from it' "$q" generate -q -m "$tmp/whole" \
 	-p 'one two' -n 5 -g
 exits 0 'on the other backend, too' "$q" generate -q -m "$tmp/whole" \
 	-p 'one two' -n 5 -g --backend gpu --device soft
+train 0 'on the gfx1100 in software' card --backend gpu --device soft
+ok 'its losses are within 1e-3' sh -c "paste -d, '$tmp/whole/log.csv' \
+	'$tmp/card/log.csv' | awk -F, 'NR == 1 { n = NF / 2 } NR > 1 {
+	d = \$3 - \$(n + 3); if (d > 1e-3 || d < -1e-3) exit 1; rows++ }
+	END { exit rows != 3 }'"
+train 2 'a device without its backend' none --device soft
 train 0 'the same by one thread' one --threads 1
 same 'one thread and two' one whole
 train 0 'another seed' other --seed 1

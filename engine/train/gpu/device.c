@@ -135,6 +135,9 @@ static bool check_graph(const struct train_gpu *s, const struct train_graph *g,
 		return err_set(e, ERR_UNSUPPORTED, "heads of %u elements; the "
 			       "gfx1100 backend has up to %d",
 			       g->config.head_dim, KERNEL_MAX_HEAD);
+	if (g->type == QWEN_W_F16)
+		return err_set(e, ERR_UNSUPPORTED, "f16 on a gfx1100; wanted "
+			       "f32 or bf16");
 	if (g->n_params && g->muon[0] != TRAIN_NONE)
 		return err_set(e, ERR_UNSUPPORTED, "the optimizer muon on a "
 			       "gfx1100; wanted adamw or sgd");
