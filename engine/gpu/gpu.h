@@ -14,7 +14,7 @@
 #ifndef T0_ENGINE_GPU_H
 #define T0_ENGINE_GPU_H
 
-#include "autotune/tuner/tune.h"
+#include "engine/gpu/card/card.h"
 #include "engine/state/state.h"
 
 /* ------------------------------------------------------------- gpu.c ---- */
@@ -28,23 +28,6 @@ extern const struct qwen_backend qwen_gpu;
 struct gpu_question {
 	uint32_t sequences, tokens, positions;
 	enum qwen_weights weights, cache;
-};
-/* Launches of the same kernel with the same sizes. */
-struct gpu_share {
-	char kernel[TUNE_TEXT];
-	uint32_t launches;
-	double each_s; /* on the GPU */
-	/* Of each: operations, and bytes between L2 and what is beyond it. */
-	double flop, far_bytes;
-	char limit[16]; /* the busiest pipe */
-	char chosen[240]; /* why this kernel, where there was a choice */
-};
-struct gpu_forecast {
-	struct gpu_share *share; /* [n]; the caller's, free() */
-	size_t n;
-	uint32_t packets;
-	double kernels_s, launches_s; /* their sum is the pass */
-	uint64_t weight_bytes;	      /* that a pass reads at least */
 };
 /*
  * Simulated: every kernel of the pass, from its code, its arguments and the

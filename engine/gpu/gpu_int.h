@@ -111,10 +111,8 @@ struct gpu_state {
 	uint64_t mark;	 /* of the last loud one */
 	bool loud;	 /* the next one is: it can be waited for */
 	uint64_t deadline_ns; /* of the pass; CLOCK_MONOTONIC */
-	/* A forecast: packets go here; there is no queue. */
-	void (*record)(void *ctx, const struct gpu_code *c,
-		       const struct kfd_launch *l);
-	void *record_ctx;
+	/* Of a forecast: packets go here; there is no queue.  Or NULL. */
+	struct gpu_record *record;
 };
 
 /* As gpu_state_new(), without a queue. */

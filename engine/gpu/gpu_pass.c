@@ -379,7 +379,7 @@ bool gpu_put(struct gpu_state *s, const struct gpu_code *c,
 	x.deadline_ns = s->deadline_ns;
 	s->loud = false;
 	if (s->record) {
-		s->record(s->record_ctx, c, &x);
+		gpu_record_launch(s->record, c, &x);
 		return true;
 	}
 	if (!kfd_put(s->queue, &x, &s->ticket, e))

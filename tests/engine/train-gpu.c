@@ -194,6 +194,8 @@ static struct train *learn(struct train_graph *g, const struct train_how *how,
 	struct train *x;
 
 	c.layers = getenv("T0_SLOW") ? 2 : 1;
+	if (how->type == QWEN_W_BF16) /* by the matrix units */
+		c.head_dim = 16;
 	if (!train_qwen3(g, &c, how, &e) ||
 	    !(x = train_new(g, threads, b, &e))) {
 		diag("%s", e.msg);

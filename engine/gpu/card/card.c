@@ -28,9 +28,25 @@ static bool code_load(struct gpu_card *g, const void *object, size_t bytes,
 
 	if (!kfd_code_load(g->dev, object, bytes, &code, e))
 		return false;
-	*out = (struct gpu_code){ kfd_code_at(code, 0), object, bytes, "", "" };
+	*out = (struct gpu_code){ .kernel = kfd_code_at(code, 0),
+				  .object = object, .object_bytes = bytes };
 	snprintf(out->label, sizeof(out->label), "%s", out->kernel->name);
 	return true;
+}
+
+/* Do its later groups see more keys? */
+static bool is_causal(const struct kernel_entry *k)
+{
+	static const char *const name[] = { "attention", "attn_packed",
+					    "attn_packed_dq",
+					    "attn_packed_dkv", "flash_packed",
+					    "flash_packed_dq",
+					    "flash_packed_dkv" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(name); i++)
+		if (strcmp(k->name, name[i]) == 0)
+			return true;
+	return false;
 }
 
 static bool kernel_make(struct gpu_card *g, struct gpu_kernel *k, struct err *e)
@@ -42,8 +58,10 @@ static bool kernel_make(struct gpu_card *g, struct gpu_kernel *k, struct err *e)
 	if (!kernel_object(&g->objects, k->entry, &k->shape, &o, &k->object,
 			   e))
 		return err_wrap(e, "kernel %s", k->entry->name);
-	if (code_load(g, k->object.bytes, k->object.len, &k->code, e))
+	if (code_load(g, k->object.bytes, k->object.len, &k->code, e)) {
+		k->code.uneven = is_causal(k->entry);
 		return true;
+	}
 	cache_object_fini(&k->object);
 	return err_wrap(e, "kernel %s", k->entry->name);
 }

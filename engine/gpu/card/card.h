@@ -11,7 +11,8 @@
  *	l = kernel_launch(k, &a, groups_of(k, n), 1)
  *	kfd_put(queue, &l, &ticket, &e)
  *
- * What it hands out lives as long as the card.  One thread at a time.
+ * What it hands out lives as long as the card.  One thread at a time.  The same
+ * launches, recorded instead, become a forecast of what they take.
  */
 #ifndef T0_ENGINE_GPU_CARD_H
 #define T0_ENGINE_GPU_CARD_H
@@ -28,6 +29,7 @@ struct gpu_code {
 	const struct kfd_kernel *kernel;
 	const void *object;
 	size_t object_bytes;
+	bool uneven; /* the later a group, the more it does: causal attention */
 	char label[TUNE_TEXT]; /* for people: its name, or configuration */
 	char chosen[240];      /* and where that comes from, or "" */
 };
@@ -144,5 +146,44 @@ static inline uint64_t groups_of(const struct gpu_kernel *k, uint64_t n)
 {
 	return kernel_groups(k->entry, &k->shape, n);
 }
+
+/* -------------------------------------------------------- forecast.c ---- */
+
+/* Launches as they would be put on a queue, each kind and size once. */
+struct gpu_record {
+	struct gpu_launch *v; /* [n] */
+	size_t n, cap;
+	/* What kernels may branch on, and what all of it works on. */
+	const struct kfd_mem *words; /* with a CPU view */
+	uint64_t footprint_bytes;
+};
+void gpu_record_launch(struct gpu_record *r, const struct gpu_code *c,
+		       const struct kfd_launch *l);
+void gpu_record_fini(struct gpu_record *r);
+
+/* Launches of the same kernel with the same sizes. */
+struct gpu_share {
+	char kernel[TUNE_TEXT];
+	uint32_t launches;
+	double each_s; /* on the GPU */
+	/* Of each: operations, and bytes between L2 and what is beyond it. */
+	double flop, far_bytes;
+	char limit[16]; /* the busiest pipe */
+	char chosen[240]; /* why this kernel, where there was a choice */
+};
+struct gpu_forecast {
+	struct gpu_share *share; /* [n]; the caller's, free() */
+	size_t n;
+	uint32_t packets;
+	double kernels_s, launches_s; /* their sum is all */
+	uint64_t weight_bytes;	      /* that a pass reads at least; or 0 */
+};
+/*
+ * Every launch through the pipeline simulator, from its code, its arguments and
+ * the costs.  ERR_UNSUPPORTED names a kernel that it cannot follow; then there
+ * are no shares.
+ */
+bool gpu_record_simulate(const struct gpu_record *r, const struct cost_model *m,
+			 struct gpu_forecast *out, struct err *e);
 
 #endif

@@ -26,11 +26,14 @@ uint64_t work_take(struct train_gpu *s, size_t bytes)
 	return (s->work ? s->work->va : 0) + at;
 }
 
-bool put_packet(struct train_gpu *s, const struct kfd_launch *l, struct err *e)
+bool put_packet(struct train_gpu *s, const struct gpu_code *c,
+		const struct kfd_launch *l, struct err *e)
 {
 	struct kfd_launch x = *l;
 
 	s->packets++;
+	if (s->record)
+		gpu_record_launch(s->record, c, l);
 	if (!s->queue)
 		return true;
 	x.quiet = true;
@@ -47,7 +50,7 @@ bool put_kernel(struct train_gpu *s, const struct train_launch *l,
 	if (!k)
 		return false;
 	const struct kfd_launch x = kernel_launch(k, a, groups_of(k, l->n), 1);
-	return put_packet(s, &x, e);
+	return put_packet(s, &k->code, &x, e);
 }
 
 /* ---- lists ---- */
@@ -80,8 +83,7 @@ static bool end_list(struct train_gpu *s, bool good, struct err *e)
 			good ? e : NULL) && good;
 }
 
-static bool put_list(struct train_gpu *s, uint32_t from, uint32_t to,
-		     struct err *e)
+bool put_list(struct train_gpu *s, uint32_t from, uint32_t to, struct err *e)
 {
 	for (uint32_t i = from; i < to; i++) {
 		const struct train_op *op = &s->g->op[i];
@@ -176,10 +178,22 @@ static bool is_room(const struct train_gpu *s, struct err *e)
 
 #define MOST_PACKETS 131072
 
-static bool memory_new(struct train_gpu *s, uint32_t packets, struct err *e)
+static bool memory_new(struct train_gpu *s, struct err *e)
+{
+	struct kfd_dev *dev = s->card.dev;
+
+	return is_room(s, e) &&
+	       kfd_mem_alloc(dev, KFD_VRAM, s->g->bytes + 1, "training step",
+			     &s->arena, e) &&
+	       kfd_mem_alloc(dev, KFD_VRAM_PRIVATE, s->work_most + 1,
+			     "workspace", &s->work, e) &&
+	       kfd_mem_alloc(dev, KFD_GTT, 2 * sizeof(float), "norm", &s->norm,
+			     e);
+}
+
+static bool queue_new(struct train_gpu *s, uint32_t packets, struct err *e)
 {
 	struct kfd_queue_opts o = { .ring_packets = 64 };
-	struct kfd_dev *dev = s->card.dev;
 
 	while (o.ring_packets < packets + 8 && o.ring_packets < MOST_PACKETS)
 		o.ring_packets *= 2;
@@ -187,14 +201,29 @@ static bool memory_new(struct train_gpu *s, uint32_t packets, struct err *e)
 		return err_set(e, ERR_UNSUPPORTED, "a step of %u packets; a "
 			       "queue has %d", packets, MOST_PACKETS);
 	o.kernarg_bytes = o.ring_packets * 512;
-	return is_room(s, e) &&
-	       kfd_mem_alloc(dev, KFD_VRAM, s->g->bytes + 1, "training step",
-			     &s->arena, e) &&
-	       kfd_mem_alloc(dev, KFD_VRAM_PRIVATE, s->work_most + 1,
-			     "workspace", &s->work, e) &&
-	       kfd_mem_alloc(dev, KFD_GTT, 2 * sizeof(float), "norm", &s->norm,
-			     e) &&
-	       kfd_queue_new(dev, &o, &s->queue, e);
+	return kfd_queue_new(s->card.dev, &o, &s->queue, e);
+}
+
+bool run_begin(struct train_gpu *s, const struct train_graph *g,
+	       uint32_t *packets, struct err *e)
+{
+	if (!check_graph(s, g, e))
+		return false;
+	s->g = g;
+	s->bf16 = is_narrow(g);
+	s->work_most = 0;
+	return count_packets(s, packets, e) && memory_new(s, e);
+}
+
+void run_end(struct train_gpu *s)
+{
+	kfd_queue_free(s->queue, NULL);
+	kfd_mem_free(s->card.dev, s->arena);
+	kfd_mem_free(s->card.dev, s->work);
+	kfd_mem_free(s->card.dev, s->norm);
+	s->queue = NULL;
+	s->arena = s->work = s->norm = NULL;
+	s->g = NULL;
 }
 
 static bool open_run(void *ctx, const struct train_graph *g, char **arena,
@@ -203,12 +232,7 @@ static bool open_run(void *ctx, const struct train_graph *g, char **arena,
 	struct train_gpu *s = ctx;
 	uint32_t packets;
 
-	if (!check_graph(s, g, e))
-		return false;
-	s->g = g;
-	s->bf16 = is_narrow(g);
-	s->work_most = 0;
-	if (!count_packets(s, &packets, e) || !memory_new(s, packets, e))
+	if (!run_begin(s, g, &packets, e) || !queue_new(s, packets, e))
 		return false;
 	memset(s->arena->cpu, 0, g->bytes);
 	*arena = s->arena->cpu;
@@ -217,15 +241,7 @@ static bool open_run(void *ctx, const struct train_graph *g, char **arena,
 
 static void close_run(void *ctx)
 {
-	struct train_gpu *s = ctx;
-
-	kfd_queue_free(s->queue, NULL);
-	kfd_mem_free(s->card.dev, s->arena);
-	kfd_mem_free(s->card.dev, s->work);
-	kfd_mem_free(s->card.dev, s->norm);
-	s->queue = NULL;
-	s->arena = s->work = s->norm = NULL;
-	s->g = NULL;
+	run_end(ctx);
 }
 
 /* ---- the device ---- */

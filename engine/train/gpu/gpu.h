@@ -31,6 +31,7 @@
 #ifndef T0_ENGINE_TRAIN_GPU_H
 #define T0_ENGINE_TRAIN_GPU_H
 
+#include "engine/gpu/card/card.h"
 #include "engine/train/train.h"
 
 struct kfd_driver;
@@ -59,5 +60,23 @@ void train_gpu_close(struct train_gpu *s); /* NULL is fine */
 void train_gpu_backend(struct train_gpu *s, struct train_backend *b);
 /* Packets of the last list or update. */
 uint32_t train_gpu_packets(const struct train_gpu *s);
+
+/* -------------------------------------------------------- forecast.c ---- */
+
+struct train_forecast {
+	/* Of a batch: forward, backward; and of the optimizer's step. */
+	struct gpu_forecast batch, update;
+	uint64_t bytes, room_bytes; /* of device memory: needed, there */
+};
+/*
+ * What a step of the graph would take on a card, simulated: every kernel of it,
+ * from its code, its arguments and the costs.  All rows are one document.
+ * ERR_NOMEM as train_gpu_backend(); ERR_UNSUPPORTED names a kernel that the
+ * simulator cannot follow.  Shares are the caller's: train_forecast_fini().
+ */
+bool train_gpu_forecast(const struct train_graph *g,
+			const struct train_rule *r, const struct cost_model *m,
+			struct train_forecast *out, struct err *e);
+void train_forecast_fini(struct train_forecast *f);
 
 #endif

@@ -13,7 +13,11 @@ struct train_gpu {
 	const struct train_graph *g; /* NULL: there is no run */
 	struct kfd_mem *arena, *work;
 	struct kfd_mem *norm; /* f32: length of gradients, and their clip */
-	/* NULL: packets are counted, and what they need of work. */
+	/*
+	 * Packets go to the record, or on the queue; without either they are
+	 * counted, and what they need of the workspace.
+	 */
+	struct gpu_record *record;
 	struct kfd_queue *queue;
 	size_t work_used, work_most; /* bytes, of this operation and of any */
 	bool bf16;		     /* products are of bf16 */
@@ -27,8 +31,16 @@ struct train_gpu {
 /* `bytes` of the workspace, until work_begin(): the device's address. */
 uint64_t work_take(struct train_gpu *s, size_t bytes);
 void work_begin(struct train_gpu *s);
-bool put_packet(struct train_gpu *s, const struct kfd_launch *l, struct err *e);
-/* A kernel of the library with groups[2], 0 counting as 1. */
+bool put_packet(struct train_gpu *s, const struct gpu_code *c,
+		const struct kfd_launch *l, struct err *e);
+/* All packets of operations [from, to). */
+bool put_list(struct train_gpu *s, uint32_t from, uint32_t to, struct err *e);
+/* The graph is the run's from here on; its memory, but for a queue. */
+bool run_begin(struct train_gpu *s, const struct train_graph *g,
+	       uint32_t *packets, struct err *e);
+void run_end(struct train_gpu *s);
+
+/* A kernel of the library. */
 struct train_launch {
 	const char *kernel;
 	struct kernel_shape shape;

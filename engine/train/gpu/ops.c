@@ -271,17 +271,27 @@ static bool put_turn_back(struct train_gpu *s, const struct train_op *op,
 
 /* ---- attention ---- */
 
-static bool attention_put(struct train_gpu *s, const char *kernel,
+/* In products of bf16 there are matrix units for it, if heads fill tiles. */
+static bool has_flash(const struct train_gpu *s)
+{
+	return s->bf16 && s->g->config.head_dim % 16 == 0;
+}
+
+/* A token of a head per wave, or KERNEL_PACKED_ROWS of them per group. */
+static bool attention_put(struct train_gpu *s, const char *const name[2],
 			  struct gpu_args *a, uint32_t heads, struct err *e)
 {
 	const struct qwen_config *c = &s->g->config;
-	uint32_t tokens = s->g->rows * s->g->length;
-	const struct train_launch l = { kernel, { .head = c->head_dim },
-					(uint64_t)tokens * heads };
+	bool flash = has_flash(s);
+	uint64_t tokens = (uint64_t)s->g->rows * s->g->length;
+	uint64_t rows = flash ? (tokens + KERNEL_PACKED_ROWS - 1) /
+					KERNEL_PACKED_ROWS : tokens;
+	const struct train_launch l = { name[flash], { .head = c->head_dim },
+					rows * heads };
 
 	arg_u32(a, c->heads);
 	arg_u32(a, c->kv_heads);
-	arg_u32(a, tokens);
+	arg_u32(a, (uint32_t)tokens);
 	arg_f32(a, 1 / sqrt(c->head_dim));
 	return put_kernel(s, &l, a, e);
 }
@@ -289,29 +299,33 @@ static bool attention_put(struct train_gpu *s, const char *kernel,
 static bool put_attention(struct train_gpu *s, const struct train_op *op,
 			  struct err *e)
 {
+	static const char *const name[] = { "attn_packed", "flash_packed" };
 	static const unsigned order[] = { 4, 5, 0, 1, 2, 3 };
 	struct gpu_args a = { .n = 0 };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
 		arg_operand(&a, s, op, order[i]);
-	return attention_put(s, "attn_packed", &a, s->g->config.heads, e) &&
+	return attention_put(s, name, &a, s->g->config.heads, e) &&
 	       round_operand(s, op, 4, e);
 }
 
 static bool put_attention_back(struct train_gpu *s, const struct train_op *op,
 			       struct err *e)
 {
+	static const char *const dq[] = { "attn_packed_dq", "flash_packed_dq" };
+	static const char *const dkv[] = { "attn_packed_dkv",
+					   "flash_packed_dkv" };
 	static const unsigned by_q[] = { 7, 10, 0, 1, 6, 2, 3, 4, 5 };
 	static const unsigned by_kv[] = { 8, 9, 10, 0, 6, 2, 3, 4, 5 };
+	const struct qwen_config *c = &s->g->config;
 	struct gpu_args q = { .n = 0 }, kv = { .n = 0 };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(by_q); i++) {
 		arg_operand(&q, s, op, by_q[i]);
 		arg_operand(&kv, s, op, by_kv[i]);
 	}
-	return attention_put(s, "attn_packed_dq", &q, s->g->config.heads, e) &&
-	       attention_put(s, "attn_packed_dkv", &kv,
-			     s->g->config.kv_heads, e) &&
+	return attention_put(s, dq, &q, c->heads, e) &&
+	       attention_put(s, dkv, &kv, c->kv_heads, e) &&
 	       round_operand(s, op, 9, e);
 }
 

@@ -37,7 +37,7 @@ static bool put_launch(struct train_gpu *s, const struct gpu_tiles *t,
 			.args = g->step[i].args,
 			.args_bytes = g->step[i].args_bytes,
 		};
-		if (!put_packet(s, &l, e))
+		if (!put_packet(s, &t->code[i], &l, e))
 			return false;
 	}
 	return true;
