@@ -63,6 +63,7 @@ static const struct {
 	{ "tanh", do_tanh, 1, 0 },	 { "swiglu", do_swiglu, 2, 0 },
 	{ "add_relu", do_add_relu, 2, 0 }, { "lerp", do_lerp, 2, 1 },
 	{ "round_bf16", do_round_bf16, 1, 0 },
+	{ "swiglu_narrow", do_swiglu, 2, 0 },
 };
 
 static void apply_op(size_t o, const struct val *p, const struct val *number,
@@ -77,7 +78,10 @@ static void apply_op(size_t o, const struct val *p, const struct val *number,
 					 number[1] }));
 }
 
-/* Arguments: out, x[, y[, z]][, a[, b]], n (u32).  out may be an input. */
+/*
+ * Arguments: out (shape.to), x[, y[, z]][, a[, b]], n (u32).  out may be an input
+ * of its type.
+ */
 void build_elementwise(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val p[4] = { 0 }, number[2] = { 0 };
@@ -86,7 +90,7 @@ void build_elementwise(struct dsl *k, const struct kernel_shape *s)
 	while (!is_kernel(k, op[o].name))
 		o++;
 	for (int i = 0; i <= op[o].inputs; i++)
-		p[i] = ARG_PTR(k, s->type,
+		p[i] = ARG_PTR(k, i ? s->type : s->to,
 			       ((const char *[]){ "out", "x", "y", "z" })[i],
 			       0);
 	for (int i = 0; i < op[o].numbers; i++)
@@ -111,13 +115,13 @@ static void swiglu_gradients(struct val dx, struct val dy, struct val xs,
 }
 
 /*
- * Arguments: dx, dy, x, y, g, n: the gradients of silu(x) y by x and by y, for
+ * Arguments: dx, dy (shape.to), x, y, g, n: the gradients of silu(x) y by x and by y, for
  * the gradient g of the result.
  */
 void build_swiglu_back(struct dsl *k, const struct kernel_shape *s)
 {
-	struct val dx = ARG_PTR(k, s->type, "dx", 0);
-	struct val dy = ARG_PTR(k, s->type, "dy", 0);
+	struct val dx = ARG_PTR(k, s->to, "dx", 0);
+	struct val dy = ARG_PTR(k, s->to, "dy", 0);
 	struct val x = ARG_PTR(k, s->type, "x", 0);
 	struct val y = ARG_PTR(k, s->type, "y", 0);
 	struct val g = ARG_PTR(k, s->type, "g", 0);

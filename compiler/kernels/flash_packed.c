@@ -3,8 +3,9 @@
  * its gradients, by the matrix units.
  *
  * As packed.c, but a group has PACKED_ROWS tokens of a head, a wave 16 of them,
- * each in two lanes 16 apart.  Values are f32 in memory and bf16 in products,
- * sums f32.  Every product is computed turned, so that a lane has the results of
+ * each in two lanes 16 apart.  Values are bf16 in products, sums f32; in memory
+ * queries, keys, values, results and their gradients are of shape.type, dq and
+ * dk f32.  Every product is computed turned, so that a lane has the results of
  * its own token: rows of the first matrix are numbered so that lane l holds
  * eight neighbouring ones (flash.c).  What meets the tokens comes through LDS,
  * as rows and turned; scores are in units of log2.
@@ -62,14 +63,16 @@ static void sizes_take(struct flash *f)
 	f->scale = ARG(k, DSL_F32, "scale");
 }
 
-static struct val take_f32(struct dsl *k, const char *name)
+static struct val take_array(struct dsl *k, enum dsl_type type,
+			     const char *name)
 {
-	return ALIGNED(ARG_PTR(k, DSL_F32, name, DSL_READONLY), 16);
+	return ALIGNED(ARG_PTR(k, type, name, DSL_READONLY), 16);
 }
 
-static struct val give_f32(struct dsl *k, const char *name)
+static struct val give_array(struct dsl *k, enum dsl_type type,
+			     const char *name)
 {
-	return ALIGNED(ARG_PTR(k, DSL_F32, name, DSL_NOALIAS), 16);
+	return ALIGNED(ARG_PTR(k, type, name, DSL_NOALIAS), 16);
 }
 
 /* The group's head of `heads`, and its tokens; the last ones come first. */
@@ -119,6 +122,11 @@ static struct val place_of(const struct vectors *v, struct val token,
 		   CAST(DSL_U32, element));
 }
 
+static struct val as_bf16(struct val x)
+{
+	return x.type == DSL_BF16 ? x : CAST(DSL_BF16, x);
+}
+
 /* Of two tokens that are neighbours, a piece each. */
 struct unit {
 	struct val x[2], pair, piece, in;
@@ -139,7 +147,7 @@ static struct unit unit_load(const struct flash *f, const struct vectors *v,
 		struct val in = AND(x.in, LT(token, f->tokens));
 		struct val at = place_of(v, token, MUL(x.piece, PIECE));
 
-		x.x[i] = CAST(DSL_BF16, LOADV_IF(in, v->p, at, PIECE));
+		x.x[i] = as_bf16(LOADV_IF(in, v->p, at, PIECE));
 	}
 	return x;
 }
@@ -232,8 +240,8 @@ static void own_load(const struct flash *f, const struct vectors *v,
 	for (uint32_t c = 0; c < f->tiles; c++) {
 		struct val at = place_of(v, f->own,
 					 CONST(f->k, DSL_I32, c * TILE));
-		o->x[c] = FRAG_OPERAND('B', CAST(DSL_BF16,
-			LOADV_IF(f->in, v->p, at, TILE)));
+		o->x[c] = FRAG_OPERAND('B', as_bf16(LOADV_IF(f->in, v->p, at,
+							     TILE)));
 	}
 }
 
@@ -301,7 +309,8 @@ static void sums_store(const struct flash *f, const struct sums *s,
 		struct val first = ADD(MUL(f->half, PIECE), c * TILE);
 
 		STORE_IF(f->in, v->p, place_of(v, f->own, first),
-			 FRAG_ELEMS(s->acc[c]));
+			 CAST((enum dsl_type)v->p.elem,
+			      FRAG_ELEMS(s->acc[c])));
 	}
 }
 
@@ -401,9 +410,11 @@ void build_flash_packed(struct dsl *k, const struct kernel_shape *s)
 	struct own q = { .lds = { 0 } };
 
 	flash_begin(&f, k, s, 32);
-	struct val out = give_f32(k, "out"), lse = give_f32(k, "lse");
-	struct val qp = take_f32(k, "q"), kp = take_f32(k, "k");
-	struct val vp = take_f32(k, "v");
+	struct val out = give_array(k, s->type, "out");
+	struct val lse = give_array(k, DSL_F32, "lse");
+	struct val qp = take_array(k, s->type, "q");
+	struct val kp = take_array(k, s->type, "k");
+	struct val vp = take_array(k, s->type, "v");
 	sizes_take(&f);
 	find_queries(&f);
 	const struct staged keys = { .rows = rows_new(&f, f.block, "keys") };
@@ -442,7 +453,7 @@ static struct val dots_of(const struct flash *f, const struct vectors *dy,
 		struct val b = LOADV_IF(f->in, y->p,
 					place_of(y, f->own, first), PIECE);
 
-		sum = add_dot(a, b, sum);
+		sum = add_dot(CAST(DSL_F32, a), CAST(DSL_F32, b), sum);
 	}
 	return ADD(sum, SHUFFLE_XOR(sum, 16));
 }
@@ -480,10 +491,14 @@ void build_flash_packed_dq(struct dsl *k, const struct kernel_shape *s)
 	struct query_back b = { .lse = { 0 } };
 
 	flash_begin(&f, k, s, 32);
-	struct val dqp = give_f32(k, "dq"), dots = give_f32(k, "dots");
-	struct val dyp = take_f32(k, "dy"), yp = take_f32(k, "y");
-	struct val lse = take_f32(k, "lse"), qp = take_f32(k, "q");
-	struct val kp = take_f32(k, "k"), vp = take_f32(k, "v");
+	struct val dqp = give_array(k, DSL_F32, "dq");
+	struct val dots = give_array(k, DSL_F32, "dots");
+	struct val dyp = take_array(k, s->type, "dy");
+	struct val yp = take_array(k, s->type, "y");
+	struct val lse = take_array(k, DSL_F32, "lse");
+	struct val qp = take_array(k, s->type, "q");
+	struct val kp = take_array(k, s->type, "k");
+	struct val vp = take_array(k, s->type, "v");
 	sizes_take(&f);
 	find_queries(&f);
 	const struct staged keys = { rows_new(&f, f.block, "keys"),
@@ -615,10 +630,14 @@ void build_flash_packed_dkv(struct dsl *k, const struct kernel_shape *s)
 	struct key_back b = { .q = { .rows = { 0 } } };
 
 	flash_begin(&f, k, s, 16);
-	struct val dkp = give_f32(k, "dk"), dvp = give_f32(k, "dv");
-	struct val dots = take_f32(k, "dots"), dyp = take_f32(k, "dy");
-	struct val lse = take_f32(k, "lse"), qp = take_f32(k, "q");
-	struct val kp = take_f32(k, "k"), vp = take_f32(k, "v");
+	struct val dkp = give_array(k, DSL_F32, "dk");
+	struct val dvp = give_array(k, s->type, "dv");
+	struct val dots = take_array(k, DSL_F32, "dots");
+	struct val dyp = take_array(k, s->type, "dy");
+	struct val lse = take_array(k, DSL_F32, "lse");
+	struct val qp = take_array(k, s->type, "q");
+	struct val kp = take_array(k, s->type, "k");
+	struct val vp = take_array(k, s->type, "v");
 	sizes_take(&f);
 	f.kv = find_tokens(&f, f.kv_heads, false);
 	const struct vectors ks = vectors_of(&f, kp, f.kv_heads, f.kv);

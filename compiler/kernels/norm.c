@@ -54,10 +54,10 @@ static void norm_forward(struct dsl *k, const struct norm *d, struct val in,
 	}
 }
 
-/* Arguments: out, x [rows][n], w [n], eps (f32), n (i32). */
+/* Arguments: out (shape.to), x [rows][n], w [n], eps (f32), n (i32). */
 void build_rms_norm(struct dsl *k, const struct kernel_shape *s)
 {
-	struct val out = ARG_PTR(k, s->type, "out", 0);
+	struct val out = ARG_PTR(k, s->to, "out", 0);
 	struct val in = ARG_PTR(k, s->type, "x", 0);
 	struct norm d = { .group = s->group };
 
@@ -122,13 +122,16 @@ struct back {
 	struct val dx, dw, x, g;
 };
 
-/* Arguments: dx [rows][n], dw [n] (f32, added to), x, w, g [rows][n], eps, n */
+/*
+ * Arguments: dx [rows][n] (shape.to), dw [n] (f32, added to), x, w, g [rows][n],
+ * eps, n
+ */
 static struct back back_args(struct dsl *k, const struct kernel_shape *s,
 			     uint32_t group)
 {
 	struct back b = { .d = { .group = group } };
 
-	b.dx = ARG_PTR(k, s->type, "dx", 0);
+	b.dx = ARG_PTR(k, s->to, "dx", 0);
 	b.dw = ARG_PTR(k, DSL_F32, "dw", 0);
 	b.x = ARG_PTR(k, s->type, "x", 0);
 	b.d.w = ARG_PTR(k, s->type, "w", DSL_READONLY);

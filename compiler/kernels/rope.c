@@ -4,15 +4,15 @@
 #include "compiler/kernels/kernels_int.h"
 
 /*
- * Arguments: out, x [tokens][heads][n], cos, sin [positions][n / 2] (f32),
+ * Arguments: out (shape.to), x [tokens][heads][n], cos, sin [positions][n / 2] (f32),
  * position [tokens] (i32), heads, n, rows = tokens * heads (i32), turn (f32):
- * 1 turns forward, -1 back, which is the gradient.  out may be x.
+ * 1 turns forward, -1 back, which is the gradient.  out may be x of its type.
  */
 void build_rope(struct dsl *k, const struct kernel_shape *s)
 {
 	bool pairs = is_kernel(k, "rope_pairs");
 
-	struct val out = ARG_PTR(k, s->type, "out", 0);
+	struct val out = ARG_PTR(k, s->to, "out", 0);
 	struct val in = ARG_PTR(k, s->type, "x", 0);
 	struct val cosine = ARG_PTR(k, DSL_F32, "cos", DSL_READONLY);
 	struct val sine = ARG_PTR(k, DSL_F32, "sin", DSL_READONLY);

@@ -120,7 +120,7 @@ static bool run_update(void *ctx, const struct train_rule *r, uint64_t step,
 
 /* ---- a run ---- */
 
-static bool is_narrow(const struct train_graph *g)
+static bool has_bf16(const struct train_graph *g)
 {
 	for (uint32_t i = 0; i < g->n_params; i++)
 		if (g->value[g->param[i].weight].width == 2)
@@ -210,7 +210,8 @@ bool run_begin(struct train_gpu *s, const struct train_graph *g,
 	if (!check_graph(s, g, e))
 		return false;
 	s->g = g;
-	s->bf16 = is_narrow(g);
+	s->bf16 = has_bf16(g);
+	find_storage(s);
 	s->work_most = 0;
 	return count_packets(s, packets, e) && memory_new(s, e);
 }
@@ -223,6 +224,8 @@ void run_end(struct train_gpu *s)
 	kfd_mem_free(s->card.dev, s->norm);
 	s->queue = NULL;
 	s->arena = s->work = s->norm = NULL;
+	free(s->narrow);
+	s->narrow = NULL;
 	s->g = NULL;
 }
 

@@ -21,6 +21,7 @@ struct train_gpu {
 	struct kfd_queue *queue;
 	size_t work_used, work_most; /* bytes, of this operation and of any */
 	bool bf16;		     /* products are of bf16 */
+	bool *narrow; /* [g->n_values]: in memory it is bf16 (storage.c) */
 	float scale;		     /* as train_scale() has it */
 	uint32_t packets;
 	uint64_t ticket, deadline_ns; /* of the last packet, of the list */
@@ -82,11 +83,28 @@ static inline void arg_operand(struct gpu_args *a, const struct train_gpu *s,
 
 bool put_operation(struct train_gpu *s, const struct train_op *op,
 		   struct err *e);
+/* Attention is by the matrix units: heads fill tiles. */
+bool has_flash(const struct train_gpu *s);
 /* out[n] = x[n] of another type. */
 bool put_convert(struct train_gpu *s, uint64_t out, enum dsl_type to,
 		 uint64_t x, enum dsl_type from, uint64_t n, struct err *e);
-/* x[n] of f32, rounded to bf16 where it is. */
-bool put_round(struct train_gpu *s, uint64_t x, uint64_t n, struct err *e);
+
+/* --------------------------------------------------------- storage.c ---- */
+
+/* Fills s->narrow. */
+void find_storage(struct train_gpu *s);
+
+static inline bool is_narrow(const struct train_gpu *s,
+			     const struct train_op *op, unsigned i)
+{
+	return op->v[i] != TRAIN_NONE && s->narrow[op->v[i]];
+}
+
+static inline enum dsl_type type_of(const struct train_gpu *s,
+				    const struct train_op *op, unsigned i)
+{
+	return is_narrow(s, op, i) ? DSL_BF16 : DSL_F32;
+}
 
 /* -------------------------------------------------------- products.c ---- */
 

@@ -22,44 +22,59 @@ bool put_convert(struct train_gpu *s, uint64_t out, enum dsl_type to,
 	return put_kernel(s, &l, &a, e);
 }
 
-static bool round_to(struct train_gpu *s, uint64_t out, uint64_t x, uint64_t n,
-		     struct err *e)
+/* x[n] of f32, rounded to bf16 where it is. */
+static bool put_round(struct train_gpu *s, uint64_t x, uint64_t n,
+		      struct err *e)
 {
 	const struct train_launch l = { "round_bf16", f32, n };
 	struct gpu_args a = { .n = 0 };
 
-	arg_va(&a, out);
+	arg_va(&a, x);
 	arg_va(&a, x);
 	arg_u32(&a, (uint32_t)n);
 	return put_kernel(s, &l, &a, e);
 }
 
-bool put_round(struct train_gpu *s, uint64_t x, uint64_t n, struct err *e)
-{
-	return round_to(s, x, x, n, e);
-}
-
-/* Operand i, where the operation says so. */
+/* Operand i of f32, where the operation says so. */
 static bool round_operand(struct train_gpu *s, const struct train_op *op,
 			  unsigned i, struct err *e)
 {
-	return !op->round || put_round(s, operand_at(s, op, i),
-				       count_elements(operand_of(s, op, i)),
-				       e);
+	return !op->round || is_narrow(s, op, i) ||
+	       put_round(s, operand_at(s, op, i),
+			 count_elements(operand_of(s, op, i)), e);
+}
+
+/* The kernel of f32, or the one whose results are rounded. */
+static struct train_launch choose_launch(bool narrow, const char *wide,
+					 const char *rounded, uint64_t n)
+{
+	return narrow ? (struct train_launch){ rounded, { .to = DSL_BF16 }, n } :
+			(struct train_launch){ wide, f32, n };
 }
 
 static bool put_rounded(struct train_gpu *s, const struct train_op *op,
 			struct err *e)
 {
-	return round_to(s, operand_at(s, op, 1), operand_at(s, op, 0),
-			count_elements(operand_of(s, op, 1)), e);
+	uint64_t n = count_elements(operand_of(s, op, 1));
+	const struct train_launch l = { "round_bf16", f32, n };
+	struct gpu_args a = { .n = 0 };
+
+	if (is_narrow(s, op, 1))
+		return put_convert(s, operand_at(s, op, 1), DSL_BF16,
+				   operand_at(s, op, 0), DSL_F32, n, e);
+	arg_operand(&a, s, op, 1);
+	arg_operand(&a, s, op, 0);
+	arg_u32(&a, (uint32_t)n);
+	return put_kernel(s, &l, &a, e);
 }
 
 static bool put_swiglu(struct train_gpu *s, const struct train_op *op,
 		       struct err *e)
 {
 	uint64_t n = count_elements(operand_of(s, op, 2));
-	const struct train_launch l = { "swiglu", f32, n };
+	const struct train_launch l = choose_launch(is_narrow(s, op, 2),
+						    "swiglu", "swiglu_narrow",
+						    n);
 	struct gpu_args a = { .n = 0 };
 
 	arg_operand(&a, s, op, 2);
@@ -74,7 +89,9 @@ static bool put_swiglu_back(struct train_gpu *s, const struct train_op *op,
 {
 	static const unsigned order[] = { 3, 4, 1, 2, 0 };
 	uint64_t n = count_elements(operand_of(s, op, 3));
-	const struct train_launch l = { "swiglu_back", f32, n };
+	bool narrow = is_narrow(s, op, 3) && is_narrow(s, op, 4);
+	const struct train_launch l = choose_launch(narrow, "swiglu_back",
+						    "swiglu_back_narrow", n);
 	struct gpu_args a = { .n = 0 };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
@@ -127,14 +144,17 @@ static bool put_embed_back(struct train_gpu *s, const struct train_op *op,
 /* Rows that are normed: of the residual stream a group each, of heads a wave. */
 struct norm_rows {
 	uint32_t n, rows;
-	bool heads;
+	bool heads, narrow; /* narrow: results are bf16 */
 };
 
 static bool norm_put(struct train_gpu *s, const struct norm_rows *r,
 		     uint64_t out, uint64_t x, uint64_t w, struct err *e)
 {
-	const struct train_launch l = { r->heads ? "qk_norm" : "rms_norm", f32,
-					r->rows };
+	const struct train_launch l = choose_launch(r->narrow,
+						    r->heads ? "qk_norm" :
+							       "rms_norm",
+						    "rms_norm_narrow",
+						    r->rows);
 	struct gpu_args a = { .n = 0 };
 
 	arg_va(&a, out);
@@ -152,9 +172,11 @@ static bool norm_back_put(struct train_gpu *s, const struct norm_rows *r,
 			  const struct train_op *op, const unsigned at[3],
 			  uint64_t dx, uint64_t dy, struct err *e)
 {
-	const struct train_launch l = { r->heads ? "qk_norm_back" :
-						   "rms_norm_back",
-					f32, r->rows };
+	const struct train_launch l = choose_launch(r->narrow,
+						    r->heads ? "qk_norm_back" :
+							       "rms_norm_back",
+						    "qk_norm_back_narrow",
+						    r->rows);
 	uint32_t dw = op->v[at[2]];
 	struct gpu_args a = { .n = 0 };
 
@@ -180,8 +202,9 @@ static struct norm_rows residual_rows(const struct train_value *x)
 static bool put_norm(struct train_gpu *s, const struct train_op *op,
 		     struct err *e)
 {
-	const struct norm_rows r = residual_rows(operand_of(s, op, 0));
+	struct norm_rows r = residual_rows(operand_of(s, op, 0));
 
+	r.narrow = is_narrow(s, op, 2);
 	return norm_put(s, &r, operand_at(s, op, 2), operand_at(s, op, 0),
 			operand_at(s, op, 1), e) &&
 	       round_operand(s, op, 2, e);
@@ -224,36 +247,48 @@ static struct norm_rows heads_of(const struct train_gpu *s,
 				   .rows = (uint32_t)(count_elements(x) / n) };
 }
 
-/* y = x turned; angles begins with the operand that has the positions. */
+/* A turn: out = x turned, by the angles from operand `angles` on. */
+struct rope {
+	uint64_t out, x;
+	unsigned angles; /* the positions, behind which are cosine and sine */
+	bool narrow;	 /* out is bf16 */
+	float turn;	 /* 1, or -1 for back */
+};
+
 static bool put_rope(struct train_gpu *s, const struct train_op *op,
-		     unsigned angles, uint64_t y, uint64_t x,
-		     const struct norm_rows *r, float turn, struct err *e)
+		     const struct rope *t, const struct norm_rows *r,
+		     struct err *e)
 {
 	uint32_t tokens = s->g->rows * s->g->length;
-	const struct train_launch l = { "rope", f32, r->rows };
+	const struct train_launch l = choose_launch(t->narrow, "rope",
+						    "rope_narrow", r->rows);
 	struct gpu_args a = { .n = 0 };
 
-	arg_va(&a, y);
-	arg_va(&a, x);
-	arg_operand(&a, s, op, angles + 1);
-	arg_operand(&a, s, op, angles + 2);
-	arg_operand(&a, s, op, angles);
+	arg_va(&a, t->out);
+	arg_va(&a, t->x);
+	arg_operand(&a, s, op, t->angles + 1);
+	arg_operand(&a, s, op, t->angles + 2);
+	arg_operand(&a, s, op, t->angles);
 	arg_u32(&a, r->rows / tokens);
 	arg_u32(&a, r->n);
 	arg_u32(&a, r->rows);
-	arg_f32(&a, turn);
+	arg_f32(&a, t->turn);
 	return put_kernel(s, &l, &a, e);
 }
 
 static bool put_turn(struct train_gpu *s, const struct train_op *op,
 		     struct err *e)
 {
-	const struct norm_rows r = heads_of(s, operand_of(s, op, 0));
-	uint64_t y = operand_at(s, op, 5);
+	const struct train_value *x = operand_of(s, op, 0);
+	const struct norm_rows r = heads_of(s, x);
+	struct rope t = { .out = operand_at(s, op, 5), .angles = 2,
+			  .narrow = is_narrow(s, op, 5), .turn = 1 };
 
-	return norm_put(s, &r, y, operand_at(s, op, 0), operand_at(s, op, 1),
+	t.x = t.narrow ? work_take(s, count_elements(x) * sizeof(float)) :
+			 t.out;
+	return norm_put(s, &r, t.x, operand_at(s, op, 0), operand_at(s, op, 1),
 			e) &&
-	       put_rope(s, op, 2, y, y, &r, 1, e);
+	       put_rope(s, op, &t, &r, e);
 }
 
 static bool put_turn_back(struct train_gpu *s, const struct train_op *op,
@@ -261,32 +296,38 @@ static bool put_turn_back(struct train_gpu *s, const struct train_op *op,
 {
 	static const unsigned at[] = { 1, 2, 8 };
 	const struct train_value *x = operand_of(s, op, 1);
-	const struct norm_rows r = heads_of(s, x);
-	uint64_t dy = work_take(s, count_elements(x) * sizeof(float));
+	struct norm_rows r = heads_of(s, x);
+	const struct rope t = {
+		.out = work_take(s, count_elements(x) * sizeof(float)),
+		.x = operand_at(s, op, 0), .angles = 3, .turn = -1,
+	};
 
-	return put_rope(s, op, 3, dy, operand_at(s, op, 0), &r, -1, e) &&
-	       norm_back_put(s, &r, op, at, operand_at(s, op, 7), dy, e) &&
+	r.narrow = is_narrow(s, op, 7);
+	return put_rope(s, op, &t, &r, e) &&
+	       norm_back_put(s, &r, op, at, operand_at(s, op, 7), t.out, e) &&
 	       round_operand(s, op, 7, e);
 }
 
 /* ---- attention ---- */
 
 /* In products of bf16 there are matrix units for it, if heads fill tiles. */
-static bool has_flash(const struct train_gpu *s)
+bool has_flash(const struct train_gpu *s)
 {
 	return s->bf16 && s->g->config.head_dim % 16 == 0;
 }
 
 /* A token of a head per wave, or KERNEL_PACKED_ROWS of them per group. */
 static bool attention_put(struct train_gpu *s, const char *const name[2],
-			  struct gpu_args *a, uint32_t heads, struct err *e)
+			  enum dsl_type type, struct gpu_args *a,
+			  uint32_t heads, struct err *e)
 {
 	const struct qwen_config *c = &s->g->config;
 	bool flash = has_flash(s);
 	uint64_t tokens = (uint64_t)s->g->rows * s->g->length;
 	uint64_t rows = flash ? (tokens + KERNEL_PACKED_ROWS - 1) /
 					KERNEL_PACKED_ROWS : tokens;
-	const struct train_launch l = { name[flash], { .head = c->head_dim },
+	const struct train_launch l = { name[flash], { .type = type,
+						       .head = c->head_dim },
 					rows * heads };
 
 	arg_u32(a, c->heads);
@@ -305,7 +346,8 @@ static bool put_attention(struct train_gpu *s, const struct train_op *op,
 
 	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
 		arg_operand(&a, s, op, order[i]);
-	return attention_put(s, name, &a, s->g->config.heads, e) &&
+	return attention_put(s, name, type_of(s, op, 0), &a,
+			     s->g->config.heads, e) &&
 	       round_operand(s, op, 4, e);
 }
 
@@ -324,8 +366,8 @@ static bool put_attention_back(struct train_gpu *s, const struct train_op *op,
 		arg_operand(&q, s, op, by_q[i]);
 		arg_operand(&kv, s, op, by_kv[i]);
 	}
-	return attention_put(s, dq, &q, c->heads, e) &&
-	       attention_put(s, dkv, &kv, c->kv_heads, e) &&
+	return attention_put(s, dq, type_of(s, op, 0), &q, c->heads, e) &&
+	       attention_put(s, dkv, type_of(s, op, 0), &kv, c->kv_heads, e) &&
 	       round_operand(s, op, 9, e);
 }
 

@@ -6,13 +6,13 @@
 
 /*
  * c [m][n] = a b, + c with `add`, + z with one.  A matrix lies as it is
- * multiplied or, with its `t`, turned.  Operands are f32, or bf16 where they are
- * weights of bf16.
+ * multiplied or, with its `t`, turned.  Operands are f32 or, with their `bf16`,
+ * that; the product is of bf16 if `bf16` says so.
  */
 struct product {
 	uint32_t m, n, k;
 	uint64_t a, b, c, z;
-	bool a_t, b_t, b_bf16, add, bf16;
+	bool a_t, b_t, a_bf16, b_bf16, c_bf16, add, bf16;
 };
 
 /* What the product takes of an f32 operand: itself, or its bf16. */
@@ -47,7 +47,8 @@ static bool put_tiles(struct train_gpu *s, const struct product *p,
 		      struct err *e)
 {
 	const struct gemm_op op = {
-		.in = p->bf16 ? DSL_BF16 : DSL_F32, .out = DSL_F32,
+		.in = p->bf16 ? DSL_BF16 : DSL_F32,
+		.out = p->c_bf16 ? DSL_BF16 : DSL_F32,
 		.a_trans = p->a_t, .b_trans = p->b_t, .beta = p->add,
 		.epilogue = p->z ? GEMM_RESIDUAL : 0,
 	};
@@ -70,10 +71,11 @@ static bool put_tiles(struct train_gpu *s, const struct product *p,
 
 static bool put_product(struct train_gpu *s, struct product *p, struct err *e)
 {
-	if (p->bf16 &&
-	    (!narrow_operand(s, &p->a, (uint64_t)p->m * p->k, e) ||
-	     (!p->b_bf16 &&
-	      !narrow_operand(s, &p->b, (uint64_t)p->n * p->k, e))))
+	if (p->bf16 && !p->a_bf16 &&
+	    !narrow_operand(s, &p->a, (uint64_t)p->m * p->k, e))
+		return false;
+	if (p->bf16 && !p->b_bf16 &&
+	    !narrow_operand(s, &p->b, (uint64_t)p->n * p->k, e))
 		return false;
 	return put_tiles(s, p, e);
 }
@@ -88,7 +90,8 @@ bool put_linear(struct train_gpu *s, const struct train_op *op, struct err *e)
 		.m = (uint32_t)operand_of(s, op, 0)->rows,
 		.n = (uint32_t)w->rows, .k = (uint32_t)w->cols, .b_t = true,
 		.a = operand_at(s, op, 0), .b = operand_at(s, op, 1),
-		.c = operand_at(s, op, 3), .b_bf16 = w->width == 2,
+		.c = operand_at(s, op, 3), .a_bf16 = is_narrow(s, op, 0),
+		.b_bf16 = w->width == 2, .c_bf16 = is_narrow(s, op, 3),
 		.bf16 = w->width == 2,
 		.z = op->v[2] == TRAIN_NONE ? 0 : operand_at(s, op, 2),
 	};
@@ -105,7 +108,8 @@ bool put_linear_dx(struct train_gpu *s, const struct train_op *op,
 		.m = (uint32_t)operand_of(s, op, 0)->rows,
 		.n = (uint32_t)w->cols, .k = (uint32_t)w->rows,
 		.a = operand_at(s, op, 0), .b = operand_at(s, op, 1),
-		.c = operand_at(s, op, 2), .b_bf16 = w->width == 2,
+		.c = operand_at(s, op, 2), .a_bf16 = is_narrow(s, op, 0),
+		.b_bf16 = w->width == 2, .c_bf16 = is_narrow(s, op, 2),
 		.bf16 = w->width == 2, .add = op->add,
 	};
 
@@ -122,7 +126,8 @@ bool put_linear_dw(struct train_gpu *s, const struct train_op *op,
 		.m = (uint32_t)dy->cols, .n = (uint32_t)x->cols,
 		.k = (uint32_t)dy->rows, .a_t = true, .add = true,
 		.a = operand_at(s, op, 0), .b = operand_at(s, op, 1),
-		.c = operand_at(s, op, 2), .bf16 = s->bf16,
+		.c = operand_at(s, op, 2), .a_bf16 = is_narrow(s, op, 0),
+		.b_bf16 = is_narrow(s, op, 1), .bf16 = s->bf16,
 	};
 
 	return put_product(s, &p, e);
@@ -134,8 +139,8 @@ bool put_linear_dw(struct train_gpu *s, const struct train_op *op,
 struct chunk {
 	uint32_t rows, hidden, vocab, at, n;
 	uint64_t x, w, target, lse, logits; /* w: of the chunk */
-	bool bf16;
-	size_t row_bytes; /* of w */
+	bool bf16, x_bf16; /* products, and x in memory */
+	size_t row_bytes;  /* of w */
 };
 
 static struct chunk chunk_first(const struct train_gpu *s,
@@ -152,6 +157,7 @@ static struct chunk chunk_first(const struct train_gpu *s,
 		.x = operand_at(s, op, 0), .w = operand_at(s, op, 1),
 		.target = operand_at(s, op, 2), .lse = operand_at(s, op, lse),
 		.logits = operand_at(s, op, logits), .bf16 = w->width == 2,
+		.x_bf16 = is_narrow(s, op, 0),
 		.row_bytes = w->cols * w->width,
 	};
 }
@@ -169,8 +175,8 @@ static bool put_logits(struct train_gpu *s, const struct chunk *c,
 {
 	struct product p = {
 		.m = c->rows, .n = c->n, .k = c->hidden, .b_t = true,
-		.a = c->x, .b = c->w, .c = c->logits, .b_bf16 = c->bf16,
-		.bf16 = c->bf16,
+		.a = c->x, .b = c->w, .c = c->logits, .a_bf16 = c->x_bf16,
+		.b_bf16 = c->bf16, .bf16 = c->bf16,
 	};
 
 	return put_product(s, &p, e);
@@ -203,9 +209,9 @@ bool put_loss(struct train_gpu *s, const struct train_op *op, struct err *e)
 	return true;
 }
 
-/* Logits become their gradient. */
+/* Logits become their gradient: *d, of the type of products. */
 static bool put_logits_back(struct train_gpu *s, const struct chunk *c,
-			    bool round, struct err *e)
+			    uint64_t *d, struct err *e)
 {
 	const struct train_launch l = { .kernel = "loss_chunk_back",
 					.n = c->rows };
@@ -216,22 +222,24 @@ static bool put_logits_back(struct train_gpu *s, const struct chunk *c,
 	arg_va(&a, c->target);
 	arg_chunk(&a, c);
 	arg_f32(&a, s->scale);
+	*d = c->logits;
 	return put_kernel(s, &l, &a, e) &&
-	       (!round ||
-		put_round(s, c->logits, (uint64_t)c->rows * c->n, e));
+	       (!c->bf16 ||
+		narrow_operand(s, d, (uint64_t)c->rows * c->n, e));
 }
 
 static bool put_chunk_back(struct train_gpu *s, const struct train_op *op,
-			   const struct chunk *c, struct err *e)
+			   const struct chunk *c, uint64_t d, struct err *e)
 {
 	struct product by_x = {
-		.m = c->rows, .n = c->hidden, .k = c->n, .a = c->logits,
-		.b = c->w, .c = operand_at(s, op, 4), .b_bf16 = c->bf16,
-		.bf16 = c->bf16, .add = c->at > 0,
+		.m = c->rows, .n = c->hidden, .k = c->n, .a = d,
+		.b = c->w, .c = operand_at(s, op, 4), .a_bf16 = c->bf16,
+		.b_bf16 = c->bf16, .bf16 = c->bf16, .add = c->at > 0,
 	};
 	struct product by_w = {
-		.m = c->n, .n = c->hidden, .k = c->rows, .a = c->logits,
-		.a_t = true, .b = c->x, .add = true, .bf16 = c->bf16,
+		.m = c->n, .n = c->hidden, .k = c->rows, .a = d, .a_t = true,
+		.b = c->x, .a_bf16 = c->bf16, .b_bf16 = c->x_bf16,
+		.add = true, .bf16 = c->bf16,
 	};
 
 	if (!put_product(s, &by_x, e) || op->v[5] == TRAIN_NONE)
@@ -246,12 +254,13 @@ bool put_loss_back(struct train_gpu *s, const struct train_op *op,
 {
 	struct chunk c = chunk_first(s, op, 3, 6);
 	bool whole = c.n == c.vocab; /* LOSS has left all of them */
+	uint64_t d;
 
 	do {
 		work_begin(s);
 		if ((!whole && !put_logits(s, &c, e)) ||
-		    !put_logits_back(s, &c, op->round, e) ||
-		    !put_chunk_back(s, op, &c, e))
+		    !put_logits_back(s, &c, &d, e) ||
+		    !put_chunk_back(s, op, &c, d, e))
 			return false;
 	} while (chunk_next(&c));
 	return true;
