@@ -51,6 +51,7 @@ struct qwen_cmd {
 	const char *precision, *recompute, *optimizer, *schedule,
 		*lora_targets;
 	bool untied, no_masters, resume;
+	bool train; /* of forecast */
 	const volatile int *stop; /* of cmd */
 };
 
@@ -89,6 +90,15 @@ bool qwen_feed(const struct qwen_cmd *c, struct qwen_state *st,
  */
 const char *qwen_cmd_name(const char *path);
 enum { QWEN_INPUTS = 6 * PATH_MAX + 256 };
+
+/* What of a step the options say: all but the sizes of a new model. */
+struct train_how;
+bool qwen_cmd_how(const struct qwen_cmd *c, struct train_how *how,
+		  struct err *e);
+/* forecast --train: a step on a card, simulated, as a table. */
+struct cost_model;
+bool qwen_forecast_step(const struct qwen_cmd *c, const struct qwen_config *m,
+			const struct cost_model *costs, struct err *e);
 
 /* The commands. */
 bool qwen_cmd_generate(struct cmd *c, struct err *e);

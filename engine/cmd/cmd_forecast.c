@@ -193,6 +193,16 @@ static bool forecast_prefills(struct forecast *f, struct err *e)
 	return ok;
 }
 
+static bool forecast_all(struct forecast *f, struct err *e)
+{
+	const struct qwen_cmd *c = f->c;
+	bool ok = (!c->db || begin_rows(f, e)) && forecast_decodes(f, e) &&
+		  forecast_prefills(f, e);
+
+	return res_record_end(&f->rows, ok, e) &&
+	       cmd_table(&c->cmd, &f->table, e);
+}
+
 bool qwen_cmd_forecast(struct cmd *r, struct err *e)
 {
 	struct qwen_cmd *c = (struct qwen_cmd *)r;
@@ -203,9 +213,8 @@ bool qwen_cmd_forecast(struct cmd *r, struct err *e)
 	table_init(&f.table, "pass,kernel,#launches,#us_each,#ms,#share,"
 			     "#tokens_per_s,#dram_share,limit,chosen");
 	ok = config_read(&f, e) && costs_read(&f, e) &&
-	     (!c->db || begin_rows(&f, e)) && forecast_decodes(&f, e) &&
-	     forecast_prefills(&f, e);
-	ok = res_record_end(&f.rows, ok, e) && cmd_table(&c->cmd, &f.table, e);
+	     (c->train ? qwen_forecast_step(c, &f.config, &f.costs, e) :
+			 forecast_all(&f, e));
 	cost_summary(&f.costs, text, sizeof(text));
 	if (ok)
 		cmd_remark(r, "simulated for gfx1100 from costs: %s", text);

@@ -171,20 +171,27 @@ static uint64_t steps_of(uint64_t given, uint64_t all, uint64_t share)
 	return given != UINT64_MAX ? given : some ? some : 1;
 }
 
+bool qwen_cmd_how(const struct qwen_cmd *c, struct train_how *how,
+		  struct err *e)
+{
+	*how = (struct train_how){
+		.rows = size_of(c->rows), .length = size_of(c->length),
+		.masters = !c->no_masters, .average = c->average > 0,
+		.rank = size_of(c->lora), .again_layers = UINT32_MAX,
+	};
+	return qwen_weights_parse(c->precision, &how->type, e) &&
+	       parse_targets(c->lora_targets, &how->targets, e) &&
+	       parse_recompute(c->recompute, &how->again, e) &&
+	       train_method_parse(c->optimizer, &how->method, e);
+}
+
 static bool parse_how(struct qwen_school *s, struct err *e)
 {
 	struct qwen_cmd *c = s->c;
 	struct train_rule *r = &s->rule;
 
-	s->how = (struct train_how){
-		.rows = size_of(c->rows), .length = size_of(c->length),
-		.masters = !c->no_masters, .average = c->average > 0,
-	};
 	train_rule_init(r);
-	if (!qwen_weights_parse(c->precision, &s->how.type, e) ||
-	    !parse_targets(c->lora_targets, &s->how.targets, e) ||
-	    !parse_recompute(c->recompute, &s->how.again, e) ||
-	    !train_method_parse(c->optimizer, &r->method, e) ||
+	if (!qwen_cmd_how(c, &s->how, e) ||
 	    !train_schedule_parse(c->schedule, &r->schedule, e))
 		return false;
 	if (!c->steps || !c->accumulate || c->accumulate > 1 << 16)
@@ -195,9 +202,7 @@ static bool parse_how(struct qwen_school *s, struct err *e)
 	if (c->lora && !c->model)
 		return err_set(e, ERR_USAGE, "--lora without --model: adapters "
 			       "belong to weights that have learnt");
-	s->how.rank = size_of(c->lora);
-	s->how.method = r->method;
-	s->how.again_layers = UINT32_MAX;
+	r->method = s->how.method;
 	r->steps = c->steps;
 	r->warmup = steps_of(c->warmup, c->steps, 50);
 	r->cooldown = r->schedule != TRAIN_RATE_WSD ? 0 :

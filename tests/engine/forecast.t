@@ -142,4 +142,28 @@ has "$tmp/err" 'cache of f32 for 40960 positions' 'is refused, too'
 has "$tmp/err" '--context' 'with a way out'
 exits 2 'a shape that is not there' "$q" forecast --shape 99b
 exits 2 'a context that the model does not have' "$q" forecast --prefill 99999999
+
+# ---- a training step ----
+step="--precision bf16 --no-masters --rows 1 --length 256"
+# shellcheck disable=SC2086 # words
+forecast step --train --shape 0.6b $step --accumulate 2
+ok 'parts of a step add up to it' awk -F, '
+	$2 == "(all)" { all = $5 }
+	NR > 1 && $2 != "(all)" { sum += $5; share += $6 }
+	END { exit !(sum > 0.999 * all && sum < 1.001 * all && share > 99 &&
+		share < 101) }' step
+# Six operations for each of 0.6e9 weights and token, at 118 TFLOPS.
+rate=$(field step step '(all)' 7)
+test_that 'no faster than the matrix units' "$rate < 118e12 / (6 * 0.59e9)"
+test_that 'a tenth of it at least' "$rate > 118e12 / (6 * 0.59e9) / 10"
+# bf16 weights, f32 gradients, two states of AdamW: 14 bytes each.
+gb=$(field step step '(all)' 9)
+test_that 'memory of weights and what they need' \
+	"$gb > 14 * 0.596 && $gb < 14 * 0.596 + 2"
+ok 'attention goes back once a layer and batch' [ \
+	"$(field step batch flash_packed_dkv 3)" = 56 ]
+# shellcheck disable=SC2086
+exits 2 'all weights of 8b do not fit' "$q" forecast --train --shape 8b $step
+has "$tmp/err" 'bytes of device memory' 'it says how much it needs'
+has "$tmp/err" 'kept' 'and what for'
 plan_done

@@ -213,7 +213,9 @@ bool run_begin(struct train_gpu *s, const struct train_graph *g,
 	s->bf16 = has_bf16(g);
 	find_storage(s);
 	s->work_most = 0;
-	return count_packets(s, packets, e) && memory_new(s, e);
+	/* Before kernels are chosen for what has no room anyway. */
+	return is_room(s, e) && count_packets(s, packets, e) &&
+	       memory_new(s, e);
 }
 
 void run_end(struct train_gpu *s)

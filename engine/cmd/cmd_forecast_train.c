@@ -1,0 +1,156 @@
+/*
+ * engine/cmd/cmd_forecast_train.c - t0-qwen3 forecast --train.
+ *
+ * A training step on a card, simulated: what each kernel takes, tokens per
+ * second, the share of what the matrix units could do, and the memory.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autotune/tuner/tune.h"
+#include "compiler/cost/cost.h"
+#include "engine/cmd/cmd.h"
+#include "engine/train/gpu/gpu.h"
+
+struct step {
+	const struct qwen_cmd *c;
+	struct train_how how;
+	struct train_graph g;
+	struct train_forecast f;
+	double all_s; /* of the step */
+	double limit; /* FLOP/s of all matrix units */
+	struct table table;
+};
+
+/* Launches that take as long are one row. */
+static bool is_same(const struct gpu_share *a, const struct gpu_share *b)
+{
+	return strcmp(a->kernel, b->kernel) == 0 &&
+	       fabs(a->each_s - b->each_s) <= 1e-3 * a->each_s;
+}
+
+static size_t merge_shares(struct gpu_share *s, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		while (k < kept && !is_same(&s[k], &s[i]))
+			k++;
+		if (k < kept)
+			s[k].launches += s[i].launches;
+		else
+			s[kept++] = s[i];
+	}
+	return kept;
+}
+
+static void add_row(struct step *s, const char *part, const char *kernel,
+		    uint32_t launches, double all_s)
+{
+	struct table *t = &s->table;
+
+	table_row(t);
+	table_cell(t, 0, "%s", part);
+	table_cell(t, 1, "%s", kernel);
+	table_cell(t, 2, "%u", launches);
+	table_cell(t, 4, "%.3f", all_s * 1e3);
+	table_cell(t, 5, "%.1f", 100 * all_s / s->all_s);
+}
+
+/* The kernels of a list that runs `times` in the step. */
+static void add_part(struct step *s, const char *part, struct gpu_forecast *f,
+		     uint32_t times)
+{
+	size_t n = merge_shares(f->share, f->n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct gpu_share *x = &f->share[i];
+
+		add_row(s, part, x->kernel, times * x->launches,
+			times * x->launches * x->each_s);
+		table_cell(&s->table, 3, "%.2f", x->each_s * 1e6);
+		table_cell(&s->table, 7, "%.1f",
+			   100 * x->flop / x->each_s / s->limit);
+		table_cell(&s->table, 9, "%s", x->limit);
+		table_cell(&s->table, 10, "%s", x->chosen);
+	}
+	add_row(s, part, "(launches)", times * f->packets,
+		times * f->launches_s);
+}
+
+static double part_seconds(const struct gpu_forecast *f)
+{
+	return f->kernels_s + f->launches_s;
+}
+
+static void fill_table(struct step *s)
+{
+	uint32_t times = (uint32_t)s->c->accumulate;
+	struct train_forecast *f = &s->f;
+	double tokens = (double)times * s->how.rows * s->how.length;
+	double flop = times * train_flop(&s->g);
+
+	s->all_s = times * part_seconds(&f->batch) + part_seconds(&f->update);
+	add_part(s, "batch", &f->batch, times);
+	add_part(s, "update", &f->update, 1);
+	add_row(s, "step", "(all)",
+		times * f->batch.packets + f->update.packets, s->all_s);
+	table_cell(&s->table, 6, "%.1f", tokens / s->all_s);
+	table_cell(&s->table, 7, "%.1f", 100 * flop / s->all_s / s->limit);
+	table_cell(&s->table, 8, "%.3f", (double)f->bytes * 1e-9);
+}
+
+/* A step that does not fit is tried again, with more that is made again. */
+static bool find_step(struct step *s, const struct qwen_config *m,
+		      const struct cost_model *costs, struct err *e)
+{
+	const unsigned all = TRAIN_AGAIN_ATTENTION | TRAIN_AGAIN_FFN;
+	struct train_rule r;
+
+	train_rule_init(&r);
+	r.method = s->how.method;
+	for (;;) {
+		if (!train_qwen3(&s->g, m, &s->how, e))
+			return false;
+		if (train_gpu_forecast(&s->g, &r, costs, &s->f, e))
+			return true;
+		if (e->code != ERR_NOMEM || s->how.again == all)
+			return false;
+		*e = (struct err){ 0 };
+		s->how.again = s->how.again == 0 ? TRAIN_AGAIN_FFN : all;
+		train_graph_fini(&s->g);
+	}
+}
+
+bool qwen_forecast_step(const struct qwen_cmd *c, const struct qwen_config *m,
+			const struct cost_model *costs, struct err *e)
+{
+	static const char *const again[] = { "nothing", "attention", "ffn",
+					     "all" };
+	const struct tune_problem p = { .op = { .in = DSL_BF16 } };
+	struct step s = { .c = c, .limit = tune_peak_flops(
+				  &p, costs, cost_value(costs, COST_CLOCK) *
+						     1e6) };
+
+	if (!c->accumulate || c->accumulate > 1 << 16)
+		return err_set(e, ERR_USAGE, "--accumulate %llu: wanted 1 to "
+			       "%d", (unsigned long long)c->accumulate,
+			       1 << 16);
+	table_init(&s.table, "part,kernel,#launches,#us_each,#ms,#share,"
+			     "#tokens_per_s,#wmma_share,#gb,limit,chosen");
+	bool ok = qwen_cmd_how(c, &s.how, e) && find_step(&s, m, costs, e);
+	if (ok) {
+		fill_table(&s);
+		cmd_remark(&c->cmd, "%.3f of %.3f GB; made again: %s",
+			   (double)s.f.bytes * 1e-9,
+			   (double)s.f.room_bytes * 1e-9, again[s.how.again]);
+		ok = cmd_table(&c->cmd, &s.table, e);
+	}
+	train_forecast_fini(&s.f);
+	train_graph_fini(&s.g);
+	table_fini(&s.table);
+	return ok;
+}
