@@ -79,8 +79,8 @@ static void apply_op(size_t o, const struct val *p, const struct val *number,
 }
 
 /*
- * Arguments: out (shape.to), x[, y[, z]][, a[, b]], n (u32).  out may be an input
- * of its type.
+ * Arguments: out (shape.to), x[, y[, z]][, a[, b]], n (u32).  out may be an
+ * input of its type.
  */
 void build_elementwise(struct dsl *k, const struct kernel_shape *s)
 {
@@ -115,7 +115,8 @@ static void swiglu_gradients(struct val dx, struct val dy, struct val xs,
 }
 
 /*
- * Arguments: dx, dy (shape.to), x, y, g, n: the gradients of silu(x) y by x and by y, for
+ * Arguments: dx, dy (shape.to), x, y, g, n: the gradients of silu(x) y by x and
+ * by y, for
  * the gradient g of the result.
  */
 void build_swiglu_back(struct dsl *k, const struct kernel_shape *s)

@@ -15,8 +15,12 @@
 #include "compiler/kernels/kernels_int.h"
 
 enum {
-	TILE = 16, PIECE = 8, ROWS = KERNEL_PACKED_ROWS,
-	MOST_TILES = KERNEL_MAX_HEAD / TILE, MOST_STEPS = 8, MOST_GROUPS = 2
+	TILE = 16,
+	PIECE = 8,
+	ROWS = KERNEL_PACKED_ROWS,
+	MOST_TILES = KERNEL_MAX_HEAD / TILE,
+	MOST_STEPS = 8,
+	MOST_GROUPS = 2
 };
 #define LOG2_E 0x1.715476p0
 #define LN_2   0x1.62e43p-1
@@ -24,12 +28,12 @@ enum {
 struct flash {
 	struct dsl *k;
 	uint32_t group, head, tiles; /* tiles: of a head */
-	uint32_t block; /* tokens in LDS at a time */
+	uint32_t block;		     /* tokens in LDS at a time */
 	uint32_t pitch, turned_pitch;
 	struct val column, half, row; /* of this lane in a tile; A's row */
 	struct val position, heads, kv_heads, tokens, scale;
-	struct val h, kv, first;     /* of the group: heads, first token */
-	struct val own, in, start;   /* the lane's token, and what it sees */
+	struct val h, kv, first;   /* of the group: heads, first token */
+	struct val own, in, start; /* the lane's token, and what it sees */
 	struct val wave_first, wave_last; /* tokens of the wave */
 };
 
@@ -41,9 +45,12 @@ static void flash_begin(struct flash *f, struct dsl *k,
 	if (s->head % TILE)
 		FAIL(k, "heads of %u elements; wanted a multiple of %d",
 		     s->head, TILE);
-	*f = (struct flash){ .k = k, .group = s->group, .head = s->head,
+	*f = (struct flash){ .k = k,
+			     .group = s->group,
+			     .head = s->head,
 			     .tiles = (s->head + TILE - 1) / TILE,
-			     .block = block, .pitch = s->head + PIECE,
+			     .block = block,
+			     .pitch = s->head + PIECE,
 			     .turned_pitch = block + PIECE };
 	struct val lane = AND(LANE(k), TILE - 1);
 	f->column = lane;
@@ -217,15 +224,17 @@ static struct val tile_at(char role, struct val lds, struct val at)
 static struct val row_tile(const struct flash *f, struct val lds, uint32_t g,
 			   uint32_t c)
 {
-	return tile_at('A', lds, ADD(MUL(f->row, f->pitch),
-				     g * TILE * f->pitch + c * TILE));
+	return tile_at(
+		'A', lds,
+		ADD(MUL(f->row, f->pitch), g * TILE * f->pitch + c * TILE));
 }
 
 static struct val turned_tile(const struct flash *f, struct val lds, uint32_t c,
 			      uint32_t g)
 {
-	return tile_at('A', lds, ADD(MUL(f->row, f->turned_pitch),
-				     c * TILE * f->turned_pitch + g * TILE));
+	return tile_at('A', lds,
+		       ADD(MUL(f->row, f->turned_pitch),
+			   c * TILE * f->turned_pitch + g * TILE));
 }
 
 /* The lane's own token, as the second matrix: in registers, or in LDS. */
@@ -238,10 +247,10 @@ static void own_load(const struct flash *f, const struct vectors *v,
 		     struct own *o)
 {
 	for (uint32_t c = 0; c < f->tiles; c++) {
-		struct val at = place_of(v, f->own,
-					 CONST(f->k, DSL_I32, c * TILE));
-		o->x[c] = FRAG_OPERAND('B', as_bf16(LOADV_IF(f->in, v->p, at,
-							     TILE)));
+		struct val at =
+			place_of(v, f->own, CONST(f->k, DSL_I32, c * TILE));
+		o->x[c] = FRAG_OPERAND(
+			'B', as_bf16(LOADV_IF(f->in, v->p, at, TILE)));
 	}
 }
 
@@ -309,8 +318,7 @@ static void sums_store(const struct flash *f, const struct sums *s,
 		struct val first = ADD(MUL(f->half, PIECE), c * TILE);
 
 		STORE_IF(f->in, v->p, place_of(v, f->own, first),
-			 CAST((enum dsl_type)v->p.elem,
-			      FRAG_ELEMS(s->acc[c])));
+			 CAST((enum dsl_type)v->p.elem, FRAG_ELEMS(s->acc[c])));
 	}
 }
 
@@ -353,7 +361,8 @@ static void rescale_sums(const struct flash *f, struct softmax *x,
 {
 	struct dsl *k = f->k;
 
-	IF (k, ANY(GT(m, x->max))) {
+	IF(k, ANY(GT(m, x->max)))
+	{
 		struct val by = EXP2(SUB(x->max, m));
 
 		SET(x->total, MUL(x->total, by));
@@ -377,8 +386,8 @@ static void attend_block(const struct flash *f, struct softmax *x,
 	}
 	rescale_sums(f, x, sum, MAX(m, SHUFFLE_XOR(m, 16)));
 	for (uint32_t g = 0; g < groups; g++) {
-		struct val p = hide_keys(f, EXP2(SUB(s[g], x->max)), base, g,
-					 0);
+		struct val p =
+			hide_keys(f, EXP2(SUB(s[g], x->max)), base, g, 0);
 		for (uint32_t j = 0; j < p.n; j++)
 			SET(x->total, ADD(x->total, ELEM(p, j)));
 		sums_add(f, sum, values->turned, g, turn_weights(f, p));
@@ -426,12 +435,14 @@ void build_flash_packed(struct dsl *k, const struct kernel_shape *s)
 
 	own_load(&f, &qs, &q);
 	sums_begin(&f, &sum);
-	FOR (k, j, first_key(&f), last_key(&f), (int)f.block) {
+	FOR(k, j, first_key(&f), last_key(&f), (int)f.block)
+	{
 		BARRIER(k);
 		stage_block(&f, &ks, j, &keys);
 		stage_block(&f, &vs, j, &values);
 		BARRIER(k);
-		IF (k, LE(j, f.wave_last)) {
+		IF(k, LE(j, f.wave_last))
+		{
 			attend_block(&f, &x, &sum, &q, j, &keys, &values);
 		}
 	}
@@ -450,8 +461,8 @@ static struct val dots_of(const struct flash *f, const struct vectors *dy,
 		struct val first = ADD(MUL(f->half, PIECE), c * TILE);
 		struct val a = LOADV_IF(f->in, dy->p,
 					place_of(dy, f->own, first), PIECE);
-		struct val b = LOADV_IF(f->in, y->p,
-					place_of(y, f->own, first), PIECE);
+		struct val b = LOADV_IF(f->in, y->p, place_of(y, f->own, first),
+					PIECE);
 
 		sum = add_dot(CAST(DSL_F32, a), CAST(DSL_F32, b), sum);
 	}
@@ -471,10 +482,10 @@ static void back_keys(const struct flash *f, const struct query_back *b,
 	for (uint32_t g = 0; g < f->block / TILE; g++) {
 		struct val s = multiply_rows(f, keys->rows, g, &b->q);
 		struct val dw = multiply_rows(f, values->rows, g, &b->dy);
-		struct val p = EXP2(SUB(MUL(MUL(s, f->scale), LOG2_E),
-					b->lse));
-		struct val ds = MUL(MUL(hide_keys(f, p, base, g, 0),
-					SUB(dw, b->dots)), f->scale);
+		struct val p = EXP2(SUB(MUL(MUL(s, f->scale), LOG2_E), b->lse));
+		struct val ds =
+			MUL(MUL(hide_keys(f, p, base, g, 0), SUB(dw, b->dots)),
+			    f->scale);
 
 		sums_add(f, dq, keys->turned, g, turn_weights(f, ds));
 	}
@@ -518,12 +529,14 @@ void build_flash_packed_dq(struct dsl *k, const struct kernel_shape *s)
 	b.lse = MUL(LOAD_IF(f.in, lse, at), LOG2_E);
 	b.dots = dots_of(&f, &dys, &ys);
 	sums_begin(&f, &sum);
-	FOR (k, j, first_key(&f), last_key(&f), (int)f.block) {
+	FOR(k, j, first_key(&f), last_key(&f), (int)f.block)
+	{
 		BARRIER(k);
 		stage_block(&f, &ks, j, &keys);
 		stage_block(&f, &vs, j, &values);
 		BARRIER(k);
-		IF (k, LE(j, f.wave_last)) {
+		IF(k, LE(j, f.wave_last))
+		{
 			back_keys(&f, &b, &sum, j, &keys, &values);
 		}
 	}
@@ -531,7 +544,8 @@ void build_flash_packed_dq(struct dsl *k, const struct kernel_shape *s)
 	STORE_IF(AND(f.in, EQ(f.half, 0)), dots, at, b.dots);
 }
 
-/* Of a block of queries in LDS: lse (log2), dots, the first key that is seen. */
+/* Of a block of queries in LDS: lse (log2), dots, the first key that is seen.
+ */
 struct query_facts {
 	struct val lse, dots, start;
 };
@@ -544,7 +558,8 @@ static void stage_facts(const struct flash *f, const struct query_facts *to,
 	struct dsl *k = f->k;
 	struct val i = LOCAL_ID(k, 0);
 
-	IF (k, LT(i, (int)f->block)) {
+	IF(k, LT(i, (int)f->block))
+	{
 		struct val token = ADD(base, i), in = LT(token, f->tokens);
 		struct val at = ADD(MUL(token, f->heads), head);
 		struct val start = SUB(token, LOAD_IF(in, f->position, token));
@@ -572,8 +587,8 @@ static void back_queries(const struct flash *f, const struct key_back *b,
 			 struct sums *dk, struct sums *dv, struct val base)
 {
 	for (uint32_t g = 0; g < f->block / TILE; g++) {
-		struct val i = RANGE(ADD(ADD(base, MUL(f->half, 8)), g * TILE),
-				     8);
+		struct val i =
+			RANGE(ADD(ADD(base, MUL(f->half, 8)), g * TILE), 8);
 		struct val in = AND(GE(i, f->own),
 				    LE(fact_of(f, b->facts.start, g), f->own));
 		struct val s = multiply_rows(f, b->q.rows, g, &b->key);
@@ -582,8 +597,9 @@ static void back_queries(const struct flash *f, const struct key_back *b,
 					fact_of(f, b->facts.lse, g)));
 
 		p = SELECT(in, p, 0.0);
-		struct val ds = MUL(MUL(p, SUB(dw, fact_of(f, b->facts.dots,
-							  g))), f->scale);
+		struct val ds =
+			MUL(MUL(p, SUB(dw, fact_of(f, b->facts.dots, g))),
+			    f->scale);
 		sums_add(f, dv, b->dy.turned, g, turn_weights(f, p));
 		sums_add(f, dk, b->q.turned, g, turn_weights(f, ds));
 	}
@@ -650,15 +666,18 @@ void build_flash_packed_dkv(struct dsl *k, const struct kernel_shape *s)
 	key_back_begin(&f, &b, &ks, &vs);
 	sums_begin(&f, &by_k);
 	sums_begin(&f, &by_v);
-	FOR (k, r, 0, ratio, 1) {
+	FOR(k, r, 0, ratio, 1)
+	{
 		struct val h = ADD(MUL(f.kv, ratio), r);
 		const struct vectors qs = vectors_of(&f, qp, f.heads, h);
 		const struct vectors dys = vectors_of(&f, dyp, f.heads, h);
 
-		FOR (k, j, f.first, f.tokens, (int)f.block) {
+		FOR(k, j, f.first, f.tokens, (int)f.block)
+		{
 			struct val start = SUB(j, LOAD(f.position, j));
 
-			IF (k, LE(READ_FIRST(start), last)) {
+			IF(k, LE(READ_FIRST(start), last))
+			{
 				BARRIER(k);
 				stage_block(&f, &qs, j, &b.q);
 				stage_block(&f, &dys, j, &b.dy);

@@ -174,7 +174,8 @@ static inline struct val load_part(struct val p, const struct share *at)
 		    LOAD_IN(p, at->i, KERNEL_VECTOR, at->n));
 }
 
-static inline void store_part(struct val p, const struct share *at, struct val x)
+static inline void store_part(struct val p, const struct share *at,
+			      struct val x)
 {
 	struct val v = CAST((enum dsl_type)p.elem, x);
 

@@ -123,8 +123,8 @@ struct back {
 };
 
 /*
- * Arguments: dx [rows][n] (shape.to), dw [n] (f32, added to), x, w, g [rows][n],
- * eps, n
+ * Arguments: dx [rows][n] (shape.to), dw [n] (f32, added to), x, w,
+ * g [rows][n], eps, n
  */
 static struct back back_args(struct dsl *k, const struct kernel_shape *s,
 			     uint32_t group)

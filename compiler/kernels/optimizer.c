@@ -14,8 +14,8 @@ void build_square_sum(struct dsl *k, const struct kernel_shape *s)
 	struct val in = ARG_PTR(k, DSL_F32, "x", DSL_READONLY);
 	struct val n = ARG(k, DSL_U32, "n");
 	struct val base = MUL(CAST(DSL_U32, GROUP_ID(k, 0)), KERNEL_SPAN);
-	struct val first = ADD(base, MUL(CAST(DSL_U32, LOCAL_ID(k, 0)),
-					 KERNEL_VECTOR));
+	struct val first =
+		ADD(base, MUL(CAST(DSL_U32, LOCAL_ID(k, 0)), KERNEL_VECTOR));
 	struct var sum = VAR(k, DSL_F32, 0);
 
 	for (uint32_t i = 0; i < KERNEL_SPAN; i += s->group * KERNEL_VECTOR) {
@@ -24,7 +24,8 @@ void build_square_sum(struct dsl *k, const struct kernel_shape *s)
 		SET(sum, add_dot(x, x, GET(sum)));
 	}
 	struct val all = GROUP_SUM(GET(sum));
-	IF (k, EQ(LOCAL_ID(k, 0), 0)) {
+	IF(k, EQ(LOCAL_ID(k, 0), 0))
+	{
 		STORE(out, GROUP_ID(k, 0), all);
 	}
 }
@@ -41,14 +42,16 @@ void build_clip_norm(struct dsl *k, const struct kernel_shape *s)
 	struct val n = ARG(k, DSL_I32, "n"), clip = ARG(k, DSL_F32, "clip");
 	struct var sum = VAR(k, DSL_F32, 0);
 
-	FOR (k, i, LOCAL_ID(k, 0), n, s->group) {
+	FOR(k, i, LOCAL_ID(k, 0), n, s->group)
+	{
 		SET(sum, ADD(GET(sum), LOAD(in, i)));
 	}
 	struct val norm = SQRT(GROUP_SUM(GET(sum)));
 	struct val longer = AND(GT(clip, 0.0), GT(norm, clip));
 	struct val by = SELECT(longer, DIV(clip, norm), 1.0);
 
-	IF (k, EQ(LOCAL_ID(k, 0), 0)) {
+	IF(k, EQ(LOCAL_ID(k, 0), 0))
+	{
 		STORE(out, 0, norm);
 		STORE(out, 1, SELECT(EQ(SUB(norm, norm), 0.0), by, 0.0));
 	}
@@ -73,8 +76,8 @@ static struct val mix_bits(struct val x)
 /* To one of the two bf16 that are next, by what is near: exact as f32. */
 static struct val round_by_chance(struct val x, struct val i, struct val salt)
 {
-	struct val bits = ADD(BITS(DSL_U32, x),
-			      SHR(mix_bits(XOR(i, salt)), 16));
+	struct val bits =
+		ADD(BITS(DSL_U32, x), SHR(mix_bits(XOR(i, salt)), 16));
 
 	return BITS(DSL_F32, AND(bits, 0xffff0000u));
 }
@@ -83,8 +86,8 @@ static struct val round_by_chance(struct val x, struct val i, struct val salt)
 static struct val adamw_direction(const struct learn *a, struct val g,
 				  const struct share *at)
 {
-	struct val m = FMA(load_part(a->m, at), a->beta1,
-			   MUL(g, SUB(1.0, a->beta1)));
+	struct val m =
+		FMA(load_part(a->m, at), a->beta1, MUL(g, SUB(1.0, a->beta1)));
 	struct val v = FMA(load_part(a->v, at), a->beta2,
 			   MUL(MUL(g, g), SUB(1.0, a->beta2)));
 
@@ -107,12 +110,13 @@ static void learn_part(struct dsl *k, const struct learn *a,
 {
 	struct val by = LOAD(a->norm, 1), zero = CONST(k, DSL_F32, 0);
 
-	IF (k, GT(by, 0.0)) {
+	IF(k, GT(by, 0.0))
+	{
 		struct val g = MUL(load_part(a->g, at), by);
 		struct val d = a->adamw ? adamw_direction(a, g, at) :
 					  momentum_direction(a, g, at);
-		struct val p = SUB(MUL(load_part(a->p, at), a->keep),
-				   MUL(a->rate, d));
+		struct val p =
+			SUB(MUL(load_part(a->p, at), a->keep), MUL(a->rate, d));
 
 		if (a->type == DSL_BF16)
 			p = round_by_chance(p, RANGE(at->i, KERNEL_VECTOR),
@@ -124,7 +128,8 @@ static void learn_part(struct dsl *k, const struct learn *a,
 
 /*
  * Arguments: p (shape.type), g, m (f32), [v (f32),] norm [2] of clip_norm,
- * rate, keep, beta1, [beta2, eps, c1, c2,] salt (u32), n (u32).  With g clipped:
+ * rate, keep, beta1, [beta2, eps, c1, c2,] salt (u32), n (u32).  With g
+ *clipped:
  *
  *	learn_adamw	m and v are means of g and its square; p = keep p -
  *			rate m c1 / (sqrt(v c2) + eps)

@@ -26,8 +26,8 @@ static struct val vector_at(const struct heads *h, struct val token,
 	struct val at = ADD(MUL(CAST(DSL_I64, token), CAST(DSL_I64, h->heads)),
 			    CAST(DSL_I64, head));
 
-	return ADVANCE(h->p, MUL(at, CAST(DSL_I64, CONST(h->p.k, DSL_I32,
-							 h->head))));
+	return ADVANCE(h->p,
+		       MUL(at, CAST(DSL_I64, CONST(h->p.k, DSL_I32, h->head))));
 }
 
 /* Of two vectors; where `in` is false nothing is read of the second. */
@@ -37,7 +37,8 @@ static struct val dot_of(struct dsl *k, struct val a, struct val b,
 	uint32_t each = head % 4 ? head % 2 ? 1 : 2 : 4;
 	struct var sum = VAR(k, DSL_F32, 0);
 
-	FOR (k, i, 0, (int)head, (int)each) {
+	FOR(k, i, 0, (int)head, (int)each)
+	{
 		struct val at = CAST(DSL_U32, i);
 
 		SET(sum, add_dot(LOADV(a, at, each), LOADV_IF(in, b, at, each),
@@ -76,10 +77,9 @@ static void sums_add(struct dsl *k, struct sums *s, struct val weight,
 		     struct val x)
 {
 	for (uint32_t c = 0; c < s->pieces; c++)
-		SET(s->acc[c], FMA(weight,
-				   LOAD_IF(is_inside(k, s, c), x,
-					   place_of(k, c)),
-				   GET(s->acc[c])));
+		SET(s->acc[c],
+		    FMA(weight, LOAD_IF(is_inside(k, s, c), x, place_of(k, c)),
+			GET(s->acc[c])));
 }
 
 static void sums_scale(struct sums *s, struct val by)
@@ -179,19 +179,22 @@ static void attend_token(struct dsl *k, const struct packed *p, struct val out,
 	struct softmax m = { VAR(k, DSL_F32, -FLT_MAX), VAR(k, DSL_F32, 0) };
 	struct sums sum = sums_new(k, p->head);
 
-	FOR (k, base, start, ADD(p->token, 1), WAVE_LANES) {
+	FOR(k, base, start, ADD(p->token, 1), WAVE_LANES)
+	{
 		struct val key = ADD(base, LANE(k)), in = LE(key, p->token);
 		struct val w = weigh_keys(k, p, &m, &sum, q, key, in);
 		struct val n = MIN(SUB(ADD(p->token, 1), base), WAVE_LANES);
 
-		FOR (k, j, 0, n, 1) {
+		FOR(k, j, 0, n, 1)
+		{
 			sums_add(k, &sum, READ_LANE(w, j),
 				 vector_at(&values, ADD(base, j), p->kv));
 		}
 	}
 	sums_scale(&sum, DIV(1.0, GET(m.total)));
 	sums_store(k, &sum, vector_at(&results, p->token, p->h));
-	IF (k, EQ(LANE(k), 0)) {
+	IF(k, EQ(LANE(k), 0))
+	{
 		STORE(lse, ADD(MUL(p->token, p->heads), p->h),
 		      ADD(GET(m.max), LOG(GET(m.total))));
 	}
@@ -211,7 +214,8 @@ void build_attn_packed(struct dsl *k, const struct kernel_shape *s)
 	inputs_take(k, s, &p);
 	sizes_take(k, &p);
 	query_find(k, s, &p);
-	IF (k, LT(p.token, p.tokens)) {
+	IF(k, LT(p.token, p.tokens))
+	{
 		attend_token(k, &p, out, lse);
 	}
 }
@@ -255,22 +259,25 @@ static void back_query(struct dsl *k, const struct packed_back *b,
 				EQ(p->h, p->h));
 	struct sums sum = sums_new(k, p->head);
 
-	FOR (k, base, start, ADD(p->token, 1), WAVE_LANES) {
+	FOR(k, base, start, ADD(p->token, 1), WAVE_LANES)
+	{
 		struct val key = ADD(base, LANE(k)), in = LE(key, p->token);
-		struct val s = dot_of(k, q, vector_at(&keys, key, p->kv),
-				      p->head, in);
+		struct val s =
+			dot_of(k, q, vector_at(&keys, key, p->kv), p->head, in);
 		struct val dw = dot_of(k, dy, vector_at(&values, key, p->kv),
 				       p->head, in);
 		struct pair x = pair_back(b, s, dw, lse, dot, in);
 		struct val n = MIN(SUB(ADD(p->token, 1), base), WAVE_LANES);
 
-		FOR (k, j, 0, n, 1) {
+		FOR(k, j, 0, n, 1)
+		{
 			sums_add(k, &sum, READ_LANE(x.ds, j),
 				 vector_at(&keys, ADD(base, j), p->kv));
 		}
 	}
 	sums_store(k, &sum, vector_at(&results, p->token, p->h));
-	IF (k, EQ(LANE(k), 0)) {
+	IF(k, EQ(LANE(k), 0))
+	{
 		STORE(b->dots, at, dot);
 	}
 }
@@ -291,7 +298,8 @@ void build_attn_packed_dq(struct dsl *k, const struct kernel_shape *s)
 	inputs_take(k, s, &b.p);
 	sizes_take(k, &b.p);
 	query_find(k, s, &b.p);
-	IF (k, LT(b.p.token, b.p.tokens)) {
+	IF(k, LT(b.p.token, b.p.tokens))
+	{
 		back_query(k, &b, dq);
 	}
 }
@@ -316,7 +324,8 @@ static void back_queries(struct dsl *k, const struct packed_back *b,
 				  LOAD_IF(in, b->dots, at), in);
 	struct val n = MIN(SUB(p->tokens, base), WAVE_LANES);
 
-	FOR (k, j, 0, n, 1) {
+	FOR(k, j, 0, n, 1)
+	{
 		struct val query = ADD(base, j);
 
 		sums_add(k, dk, READ_LANE(x.ds, j),
@@ -344,10 +353,12 @@ static void back_key(struct dsl *k, const struct packed_back *b, struct val dk,
 	struct val ratio = group_div(p->heads, p->kv_heads);
 	struct var base = VAR_OF(p->token);
 
-	WHILE (k, is_seen(p, GET(base))) {
-		FOR (k, h, 0, ratio, 1) {
-			back_queries(k, b, ADD(MUL(p->kv, ratio), h),
-				     GET(base), &by_k, &by_v);
+	WHILE(k, is_seen(p, GET(base)))
+	{
+		FOR(k, h, 0, ratio, 1)
+		{
+			back_queries(k, b, ADD(MUL(p->kv, ratio), h), GET(base),
+				     &by_k, &by_v);
 		}
 		SET(base, ADD(GET(base), WAVE_LANES));
 	}
@@ -374,7 +385,8 @@ void build_attn_packed_dkv(struct dsl *k, const struct kernel_shape *s)
 	struct val row = READ_FIRST(wave_row(k, s));
 	p->token = group_div(row, p->kv_heads);
 	p->kv = SUB(row, MUL(p->token, p->kv_heads));
-	IF (k, LT(p->token, p->tokens)) {
+	IF(k, LT(p->token, p->tokens))
+	{
 		back_key(k, &b, dk, dv);
 	}
 }

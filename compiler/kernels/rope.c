@@ -4,7 +4,8 @@
 #include "compiler/kernels/kernels_int.h"
 
 /*
- * Arguments: out (shape.to), x [tokens][heads][n], cos, sin [positions][n / 2] (f32),
+ * Arguments: out (shape.to), x [tokens][heads][n], cos, sin
+ * [positions][n / 2] (f32),
  * position [tokens] (i32), heads, n, rows = tokens * heads (i32), turn (f32):
  * 1 turns forward, -1 back, which is the gradient.  out may be x of its type.
  */

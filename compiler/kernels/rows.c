@@ -97,8 +97,8 @@ static struct val lse_join(struct val a, struct val b)
 }
 
 /*
- * A chunk of a longer row: elements at to at + n of `all`.  Chunks come in their
- * order.  Arguments: loss, lse [rows] (f32), x [rows][n] (f32), target [rows]
+ * A chunk of a longer row: elements at to at + n of `all`.  Chunks come in
+ * their order.  Arguments: loss, lse [rows] (f32), x [rows][n] (f32), target [rows]
  * (i32), at, n, all (u32).  Until the last chunk `loss` holds x[target]; a
  * target that is not below `all` has a loss of 0.
  */

@@ -37,7 +37,8 @@ static bool block_new(struct block *b, struct gpu *g, size_t bytes,
 		      const char *name, struct err *e)
 {
 	*b = (struct block){ .g = g };
-	if (!kfd_mem_alloc(g->card.dev, KFD_VRAM_PRIVATE, bytes, name, &b->mem, e))
+	if (!kfd_mem_alloc(g->card.dev, KFD_VRAM_PRIVATE, bytes, name, &b->mem,
+			   e))
 		return false;
 	VEC_GROW(g->mem, g->n_mem, 1, g->cap_mem);
 	g->mem[g->n_mem++] = b->mem;

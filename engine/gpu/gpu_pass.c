@@ -128,7 +128,8 @@ static bool products_find(struct gpu_state *s, enum qwen_weights w,
 	struct gpu_products *p = &s->of[w];
 
 	return p->embed ||
-	       ((p->embed = gpu_kernel(&s->g->card, "stream_embed", &shape, e)) &&
+	       ((p->embed = gpu_kernel(&s->g->card, "stream_embed", &shape,
+				       e)) &&
 		gpu_tile_kernels(s, w, e) && gpu_stream_kernels(s, w, 1, e));
 }
 

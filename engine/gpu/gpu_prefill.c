@@ -224,8 +224,9 @@ bool gpu_tile_buffers(struct gpu_state *s, struct err *e)
 	if (!s->turn)
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
-		if (!kfd_mem_alloc(s->g->card.dev, KFD_VRAM_PRIVATE, want[i].bytes,
-				   want[i].name, want[i].mem, e))
+		if (!kfd_mem_alloc(s->g->card.dev, KFD_VRAM_PRIVATE,
+				   want[i].bytes, want[i].name, want[i].mem,
+				   e))
 			return false;
 	return workspace_bytes(s, &more, e) &&
 	       (!more || kfd_mem_alloc(s->g->card.dev, KFD_VRAM_PRIVATE, more,

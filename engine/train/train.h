@@ -201,8 +201,8 @@ struct train_worker {
  */
 struct train_device {
 	/*
-	 * Memory of the graph, zeroed, that the host sees; close() ends it, also
-	 * after a failure.
+	 * Memory of the graph, zeroed, that the host sees; close() ends it,
+	 * also after a failure.
 	 */
 	bool (*open)(void *ctx, const struct train_graph *g, char **arena,
 		     struct err *e);

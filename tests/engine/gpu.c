@@ -413,7 +413,8 @@ static void test_starts(const char *dir)
 			t[i] = token(ids[i], i);
 		ok(good && qwen_forward(s, t, 4, &e), "a prompt, and a batch");
 		const struct gpu *g = o.m.device;
-		ok(turn ? !g->card.objects.compiled : g->card.objects.compiled > 0,
+		ok(turn ? !g->card.objects.compiled :
+			  g->card.objects.compiled > 0,
 		   "%s: %u objects are compiled", turn ? "second" : "first",
 		   g->card.objects.compiled);
 		qwen_state_free(s);

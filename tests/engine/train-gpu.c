@@ -229,10 +229,11 @@ static double home_distance(const struct train_graph *g, enum train_home home,
 
 	for (uint32_t i = 0; i < g->n_values; i++)
 		if (g->value[i].home == home && g->value[i].width == 4)
-			most = fmax(most, distance_of(train_data(a, i),
-						      train_data(b, i),
-						      g->value[i].rows *
-							      g->value[i].cols));
+			most = fmax(most,
+				    distance_of(train_data(a, i),
+						train_data(b, i),
+						g->value[i].rows *
+							g->value[i].cols));
 	return most;
 }
 

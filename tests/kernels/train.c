@@ -102,7 +102,8 @@ static void test_loss(uint32_t chunk)
 	arr_set(&target, 1, 0);
 	arr_set(&target, 3, -1); /* nothing is learnt */
 	ok(lib_open(&fore, "loss_chunk", 0, 0) &&
-	   lib_open(&back, "loss_chunk_back", 0, 0), "compile");
+		   lib_open(&back, "loss_chunk_back", 0, 0),
+	   "compile");
 	for (uint32_t at = 0; at < ALL; at += chunk) {
 		uint32_t n = ALL - at < chunk ? ALL - at : chunk;
 		struct arr part = chunk_of(&x, at, n);
@@ -112,8 +113,8 @@ static void test_loss(uint32_t chunk)
 	for (uint32_t r = 0; r < ROWS; r++) {
 		double t = arr_get(&target, r);
 		sums[r] = lse_of(&x, r);
-		want[r] = t < 0 ? 0 : sums[r] - arr_get(&x, r * ALL +
-							(size_t)t);
+		want[r] = t < 0 ? 0 :
+				  sums[r] - arr_get(&x, r * ALL + (size_t)t);
 	}
 	test_close(&loss, want, 1e-6, "losses");
 	test_close(&lse, sums, 1e-6, "logs of sums");
@@ -166,11 +167,12 @@ static double weighted_sum(void *ctx)
 	return sum;
 }
 
-static void packed_new(struct packed *p, int tokens, int heads, int kv,
-		       int dim)
+static void packed_new(struct packed *p, int tokens, int heads, int kv, int dim)
 {
-	*p = (struct packed){ .s = { .heads = heads, .kv_heads = kv,
-				     .dim = dim }, .tokens = tokens };
+	*p = (struct packed){
+		.s = { .heads = heads, .kv_heads = kv, .dim = dim },
+		.tokens = tokens
+	};
 	size_t q = (size_t)tokens * heads * dim, k = (size_t)tokens * kv * dim;
 
 	p->position = arr_new(SSA_I32, (size_t)tokens);
@@ -234,7 +236,8 @@ static void run_packed(struct packed *p, const char *name,
 	call_f32(&c, (float)(1 / sqrt(p->s.dim)));
 	if (l.entry->per == KERNEL_GRID)
 		rows = (uint64_t)((p->tokens + KERNEL_PACKED_ROWS - 1) /
-				  KERNEL_PACKED_ROWS) * heads;
+				  KERNEL_PACKED_ROWS) *
+		       heads;
 	ok(lib_run(&dev, &l, &c, kernel_groups(l.entry, &l.shape, rows), 1),
 	   "%s runs", name);
 	lib_close(&l);
@@ -291,7 +294,8 @@ static void test_norm(size_t n, double clip, bool broken)
 	if (broken)
 		arr_set(&g, n / 2, INFINITY);
 	ok(lib_open(&sum, "square_sum", 0, 0) &&
-	   lib_open(&by, "clip_norm", 0, 0), "compile");
+		   lib_open(&by, "clip_norm", 0, 0),
+	   "compile");
 	call_arr(&squares, &part);
 	call_arr(&squares, &g);
 	call_u32(&squares, (uint32_t)n);
@@ -300,7 +304,8 @@ static void test_norm(size_t n, double clip, bool broken)
 	call_u32(&root, (uint32_t)spans);
 	call_f32(&root, (float)clip);
 	ok(lib_run(&dev, &sum, &squares, spans, 1) &&
-	   lib_run(&dev, &by, &root, 1, 1), "run");
+		   lib_run(&dev, &by, &root, 1, 1),
+	   "run");
 	for (size_t i = 0; i < n; i++)
 		all += arr_get(&g, i) * arr_get(&g, i);
 	double want = clip > 0 && sqrt(all) > clip ? clip / sqrt(all) : 1;
@@ -309,7 +314,7 @@ static void test_norm(size_t n, double clip, bool broken)
 		   "an infinite gradient is no length");
 	else
 		ok(fabs(arr_get(&norm, 0) / sqrt(all) - 1) < 1e-6 &&
-		   fabs(arr_get(&norm, 1) / want - 1) < 1e-6,
+			   fabs(arr_get(&norm, 1) / want - 1) < 1e-6,
 		   "the length of %zu elements, clipped to %g", n, clip);
 	lib_close(&sum);
 	lib_close(&by);
@@ -346,8 +351,9 @@ static void learner_new(struct learner *l, enum dsl_type type, size_t n,
 		if (by > 0 && adamw) {
 			m = rule.beta1 * m + (1 - rule.beta1) * g;
 			v = rule.beta2 * v + (1 - rule.beta2) * g * g;
-			p = rule.keep * p - rule.rate * m * rule.c1 /
-					    (sqrt(v * rule.c2) + rule.eps);
+			p = rule.keep * p -
+			    rule.rate * m * rule.c1 /
+				    (sqrt(v * rule.c2) + rule.eps);
 		} else if (by > 0) {
 			m = rule.beta1 * m + g;
 			p = rule.keep * p - rule.rate * m;

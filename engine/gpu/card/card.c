@@ -29,7 +29,8 @@ static bool code_load(struct gpu_card *g, const void *object, size_t bytes,
 	if (!kfd_code_load(g->dev, object, bytes, &code, e))
 		return false;
 	*out = (struct gpu_code){ .kernel = kfd_code_at(code, 0),
-				  .object = object, .object_bytes = bytes };
+				  .object = object,
+				  .object_bytes = bytes };
 	snprintf(out->label, sizeof(out->label), "%s", out->kernel->name);
 	return true;
 }
@@ -37,11 +38,11 @@ static bool code_load(struct gpu_card *g, const void *object, size_t bytes,
 /* Do its later groups see more keys? */
 static bool is_causal(const struct kernel_entry *k)
 {
-	static const char *const name[] = { "attention", "attn_packed",
-					    "attn_packed_dq",
-					    "attn_packed_dkv", "flash_packed",
-					    "flash_packed_dq",
-					    "flash_packed_dkv" };
+	static const char *const name[] = {
+		"attention",	   "attn_packed",  "attn_packed_dq",
+		"attn_packed_dkv", "flash_packed", "flash_packed_dq",
+		"flash_packed_dkv"
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(name); i++)
 		if (strcmp(k->name, name[i]) == 0)
@@ -55,8 +56,7 @@ static bool kernel_make(struct gpu_card *g, struct gpu_kernel *k, struct err *e)
 
 	kernel_options(&k->shape, &o);
 	o.costs = &g->costs;
-	if (!kernel_object(&g->objects, k->entry, &k->shape, &o, &k->object,
-			   e))
+	if (!kernel_object(&g->objects, k->entry, &k->shape, &o, &k->object, e))
 		return err_wrap(e, "kernel %s", k->entry->name);
 	if (code_load(g, k->object.bytes, k->object.len, &k->code, e)) {
 		k->code.uneven = is_causal(k->entry);
@@ -94,8 +94,9 @@ static bool tiles_select(struct gpu_card *g, struct gpu_tiles *t, char *why,
 			 size_t size)
 {
 	/* B is the weights, of which other layers' came before. */
-	const struct tune_problem p = { t->op, t->m, t->n, t->k, 1,
-					TUNE_COLD_B };
+	const struct tune_problem p = {
+		t->op, t->m, t->n, t->k, 1, TUNE_COLD_B
+	};
 	struct tune_choice c;
 
 	if (!g->selector || !tune_select(g->selector, &p, &c, NULL))

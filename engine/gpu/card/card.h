@@ -58,7 +58,7 @@ struct gpu_card {
 	struct cost_model costs;
 	struct tune_opts tune;
 	struct tune_selector *selector; /* NULL: there is no database */
-	struct gpu_kernel **kernel; /* [n_kernels]: each once */
+	struct gpu_kernel **kernel;	/* [n_kernels]: each once */
 	size_t n_kernels, cap_kernels;
 	struct gpu_tiles **tiles; /* [n_tiles]: each once */
 	size_t n_tiles, cap_tiles;
@@ -168,7 +168,7 @@ struct gpu_share {
 	double each_s; /* on the GPU */
 	/* Of each: operations, and bytes between L2 and what is beyond it. */
 	double flop, far_bytes;
-	char limit[16]; /* the busiest pipe */
+	char limit[16];	  /* the busiest pipe */
 	char chosen[240]; /* why this kernel, where there was a choice */
 };
 struct gpu_forecast {

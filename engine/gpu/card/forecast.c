@@ -43,8 +43,9 @@ void gpu_record_launch(struct gpu_record *r, const struct gpu_code *c,
 		       const struct kfd_launch *l)
 {
 	const struct kfd_kernel *k = c->kernel;
-	struct gpu_launch x = { .code = c, .times = 1,
-			    .args = xcalloc(1, k->kernarg_bytes + 1) };
+	struct gpu_launch x = { .code = c,
+				.times = 1,
+				.args = xcalloc(1, k->kernarg_bytes + 1) };
 
 	for (int d = 0; d < 3; d++) {
 		x.group_size[d] = l->wg[d];
@@ -102,24 +103,26 @@ static bool simulate_launch(const struct gpu_launch *x,
 	if (!co_parse(&co, x->code->object, x->code->object_bytes, e))
 		return false;
 	const struct sim_memory words = {
-		r->words->va, r->words->cpu, r->words->size_bytes,
+		r->words->va,
+		r->words->cpu,
+		r->words->size_bytes,
 	};
 	const struct sim_launch l = {
 		.kernel = &co.kernels[0],
-		.kernarg = x->args, .kernarg_bytes = k->kernarg_bytes,
+		.kernarg = x->args,
+		.kernarg_bytes = k->kernarg_bytes,
 		.groups = { x->groups[0], x->groups[1], x->groups[2] },
 		.group_size = { x->group_size[0], x->group_size[1],
 				x->group_size[2] },
-		.memory = &words, .n_memory = 1,
+		.memory = &words,
+		.n_memory = 1,
 		.guess = true,
 		.uneven = x->code->uneven,
 	};
 	bool good = sim_object_forecast(m, &l, r->footprint_bytes, &f, e);
 	if (good) {
-		snprintf(to->kernel, sizeof(to->kernel), "%s",
-			 x->code->label);
-		snprintf(to->chosen, sizeof(to->chosen), "%s",
-			 x->code->chosen);
+		snprintf(to->kernel, sizeof(to->kernel), "%s", x->code->label);
+		snprintf(to->chosen, sizeof(to->chosen), "%s", x->code->chosen);
 		snprintf(to->limit, sizeof(to->limit), "%s", f.limit);
 		to->launches = x->times;
 		to->each_s = f.time_s;

@@ -11,12 +11,12 @@
 
 #define WORK_ALIGN 256
 
-void work_begin(struct train_gpu *s)
+void train_work_begin(struct train_gpu *s)
 {
 	s->work_used = 0;
 }
 
-uint64_t work_take(struct train_gpu *s, size_t bytes)
+uint64_t train_work_take(struct train_gpu *s, size_t bytes)
 {
 	size_t at = s->work_used;
 
@@ -26,8 +26,8 @@ uint64_t work_take(struct train_gpu *s, size_t bytes)
 	return (s->work ? s->work->va : 0) + at;
 }
 
-bool put_packet(struct train_gpu *s, const struct gpu_code *c,
-		const struct kfd_launch *l, struct err *e)
+bool train_put_packet(struct train_gpu *s, const struct gpu_code *c,
+		      const struct kfd_launch *l, struct err *e)
 {
 	struct kfd_launch x = *l;
 
@@ -41,16 +41,16 @@ bool put_packet(struct train_gpu *s, const struct gpu_code *c,
 	return kfd_put(s->queue, &x, &s->ticket, e);
 }
 
-bool put_kernel(struct train_gpu *s, const struct train_launch *l,
-		const struct gpu_args *a, struct err *e)
+bool train_put_kernel(struct train_gpu *s, const struct train_launch *l,
+		      const struct gpu_args *a, struct err *e)
 {
-	const struct gpu_kernel *k = gpu_kernel(&s->card, l->kernel, &l->shape,
-						e);
+	const struct gpu_kernel *k =
+		gpu_kernel(&s->card, l->kernel, &l->shape, e);
 
 	if (!k)
 		return false;
 	const struct kfd_launch x = kernel_launch(k, a, groups_of(k, l->n), 1);
-	return put_packet(s, &k->code, &x, e);
+	return train_put_packet(s, &k->code, &x, e);
 }
 
 /* ---- lists ---- */
@@ -80,16 +80,18 @@ static bool end_list(struct train_gpu *s, bool good, struct err *e)
 		return good;
 	kfd_flush(s->queue);
 	return kfd_wait(s->queue, s->ticket, s->deadline_ns, NULL,
-			good ? e : NULL) && good;
+			good ? e : NULL) &&
+	       good;
 }
 
-bool put_list(struct train_gpu *s, uint32_t from, uint32_t to, struct err *e)
+bool train_put_list(struct train_gpu *s, uint32_t from, uint32_t to,
+		    struct err *e)
 {
 	for (uint32_t i = from; i < to; i++) {
 		const struct train_op *op = &s->g->op[i];
 
-		work_begin(s);
-		if (!put_operation(s, op, e))
+		train_work_begin(s);
+		if (!train_put_operation(s, op, e))
 			return err_wrap(e, "operation %u, %s", i,
 					train_kind_name(op->kind));
 	}
@@ -103,7 +105,7 @@ static bool run_list(void *ctx, uint32_t from, uint32_t to, float scale,
 
 	s->scale = scale;
 	begin_list(s);
-	return end_list(s, put_list(s, from, to, e), e);
+	return end_list(s, train_put_list(s, from, to, e), e);
 }
 
 static bool run_update(void *ctx, const struct train_rule *r, uint64_t step,
@@ -112,7 +114,7 @@ static bool run_update(void *ctx, const struct train_rule *r, uint64_t step,
 	struct train_gpu *s = ctx;
 
 	begin_list(s);
-	if (!end_list(s, put_update(s, r, step, e), e))
+	if (!end_list(s, train_put_update(s, r, step, e), e))
 		return false;
 	*norm = *(const float *)s->norm->cpu;
 	return true;
@@ -134,14 +136,16 @@ static bool check_graph(const struct train_gpu *s, const struct train_graph *g,
 	if (s->g)
 		return err_set(e, ERR_BUSY, "the device has a run already");
 	if (g->config.head_dim > KERNEL_MAX_HEAD)
-		return err_set(e, ERR_UNSUPPORTED, "heads of %u elements; the "
+		return err_set(e, ERR_UNSUPPORTED,
+			       "heads of %u elements; the "
 			       "gfx1100 backend has up to %d",
 			       g->config.head_dim, KERNEL_MAX_HEAD);
 	if (g->type == QWEN_W_F16)
 		return err_set(e, ERR_UNSUPPORTED, "f16 on a gfx1100; wanted "
 			       "f32 or bf16");
 	if (g->n_params && g->muon[0] != TRAIN_NONE)
-		return err_set(e, ERR_UNSUPPORTED, "the optimizer muon on a "
+		return err_set(e, ERR_UNSUPPORTED,
+			       "the optimizer muon on a "
 			       "gfx1100; wanted adamw or sgd");
 	return true;
 }
@@ -153,11 +157,11 @@ static bool count_packets(struct train_gpu *s, uint32_t *most, struct err *e)
 
 	train_rule_init(&r);
 	s->packets = 0;
-	if (!put_list(s, 0, s->g->n_ops, e))
+	if (!train_put_list(s, 0, s->g->n_ops, e))
 		return false;
 	*most = s->packets;
 	s->packets = 0;
-	if (!put_update(s, &r, 0, e))
+	if (!train_put_update(s, &r, 0, e))
 		return false;
 	*most = s->packets > *most ? s->packets : *most;
 	return true;
@@ -168,7 +172,8 @@ static bool is_room(const struct train_gpu *s, struct err *e)
 	uint64_t room, want = s->g->bytes + s->work_most;
 
 	return !kfd_vram_available(s->card.dev, &room, NULL) || want <= room ||
-	       err_set(e, ERR_NOMEM, "a step needs %llu bytes of device "
+	       err_set(e, ERR_NOMEM,
+		       "a step needs %llu bytes of device "
 		       "memory: %zu kept, %zu of activations, %zu of "
 		       "workspace; %llu are free; wanted a smaller batch, more "
 		       "that is made again (--recompute), or a smaller model",
@@ -198,27 +203,29 @@ static bool queue_new(struct train_gpu *s, uint32_t packets, struct err *e)
 	while (o.ring_packets < packets + 8 && o.ring_packets < MOST_PACKETS)
 		o.ring_packets *= 2;
 	if (o.ring_packets < packets + 8)
-		return err_set(e, ERR_UNSUPPORTED, "a step of %u packets; a "
-			       "queue has %d", packets, MOST_PACKETS);
+		return err_set(e, ERR_UNSUPPORTED,
+			       "a step of %u packets; a "
+			       "queue has %d",
+			       packets, MOST_PACKETS);
 	o.kernarg_bytes = o.ring_packets * 512;
 	return kfd_queue_new(s->card.dev, &o, &s->queue, e);
 }
 
-bool run_begin(struct train_gpu *s, const struct train_graph *g,
-	       uint32_t *packets, struct err *e)
+bool train_run_begin(struct train_gpu *s, const struct train_graph *g,
+		     uint32_t *packets, struct err *e)
 {
 	if (!check_graph(s, g, e))
 		return false;
 	s->g = g;
 	s->bf16 = has_bf16(g);
-	find_storage(s);
+	train_find_storage(s);
 	s->work_most = 0;
 	/* Before kernels are chosen for what has no room anyway. */
 	return is_room(s, e) && count_packets(s, packets, e) &&
 	       memory_new(s, e);
 }
 
-void run_end(struct train_gpu *s)
+void train_run_end(struct train_gpu *s)
 {
 	kfd_queue_free(s->queue, NULL);
 	kfd_mem_free(s->card.dev, s->arena);
@@ -237,7 +244,7 @@ static bool open_run(void *ctx, const struct train_graph *g, char **arena,
 	struct train_gpu *s = ctx;
 	uint32_t packets;
 
-	if (!run_begin(s, g, &packets, e) || !queue_new(s, packets, e))
+	if (!train_run_begin(s, g, &packets, e) || !queue_new(s, packets, e))
 		return false;
 	memset(s->arena->cpu, 0, g->bytes);
 	*arena = s->arena->cpu;
@@ -246,7 +253,7 @@ static bool open_run(void *ctx, const struct train_graph *g, char **arena,
 
 static void close_run(void *ctx)
 {
-	run_end(ctx);
+	train_run_end(ctx);
 }
 
 /* ---- the device ---- */
@@ -260,7 +267,8 @@ static const struct train_device train_gpu_device = {
 
 void train_gpu_backend(struct train_gpu *s, struct train_backend *b)
 {
-	*b = (struct train_backend){ .name = "gpu", .ctx = s,
+	*b = (struct train_backend){ .name = "gpu",
+				     .ctx = s,
 				     .device = &train_gpu_device };
 }
 
@@ -275,10 +283,11 @@ bool train_gpu_open(struct train_gpu **out, const struct train_gpu_how *how,
 	struct train_gpu *s = *out = xcalloc(1, sizeof(*s));
 
 	if (gpu_card_open(&s->card,
-			  &(struct gpu_card_how){
-				  .device = how->device,
-				  .driver = how->driver, .warn = how->warn,
-				  .ctx = how->ctx }, e))
+			  &(struct gpu_card_how){ .device = how->device,
+						  .driver = how->driver,
+						  .warn = how->warn,
+						  .ctx = how->ctx },
+			  e))
 		return true;
 	train_gpu_close(s);
 	*out = NULL;

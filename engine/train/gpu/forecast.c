@@ -40,17 +40,17 @@ static bool simulate_step(struct train_gpu *s, const struct train_rule *r,
 	fill_positions(s);
 	s->record = &record;
 	s->scale = 1;
-	bool good = simulate_list(s, m, put_list(s, 0, s->g->n_ops, e),
+	bool good = simulate_list(s, m, train_put_list(s, 0, s->g->n_ops, e),
 				  &out->batch, e) &&
-		    simulate_list(s, m, put_update(s, r, 0, e), &out->update,
-				  e);
+		    simulate_list(s, m, train_put_update(s, r, 0, e),
+				  &out->update, e);
 	s->record = NULL;
 	return good;
 }
 
-bool train_gpu_forecast(const struct train_graph *g,
-			const struct train_rule *r, const struct cost_model *m,
-			struct train_forecast *out, struct err *e)
+bool train_gpu_forecast(const struct train_graph *g, const struct train_rule *r,
+			const struct cost_model *m, struct train_forecast *out,
+			struct err *e)
 {
 	const struct train_gpu_how how = { .device = "soft" };
 	struct train_gpu *s;
@@ -60,10 +60,10 @@ bool train_gpu_forecast(const struct train_graph *g,
 	if (!train_gpu_open(&s, &how, e))
 		return false;
 	kfd_vram_available(s->card.dev, &out->room_bytes, NULL);
-	bool good = run_begin(s, g, &packets, e);
+	bool good = train_run_begin(s, g, &packets, e);
 	out->bytes = g->bytes + s->work_most;
 	good = good && simulate_step(s, r, m, out, e);
-	run_end(s);
+	train_run_end(s);
 	train_gpu_close(s);
 	if (!good)
 		train_forecast_fini(out);

@@ -14,9 +14,9 @@
  * The arena of the graph is one piece of device memory that the host sees, at
  * the offsets that the graph has planned; beside it are a workspace, for what
  * an operation needs between its packets, and two numbers of the optimizer.
- * The list that a train_run() has is one chain of packets, with one doorbell and
- * one wait; so is a train_update(), where the length of the gradients and what
- * they are clipped with stay on the device.
+ * The list that a train_run() has is one chain of packets, with one doorbell
+ *and one wait; so is a train_update(), where the length of the gradients and
+ *what they are clipped with stay on the device.
  *
  * engine/train/gpu/ops.c has the packets of each kind of operation, of kernels
  * of the library; engine/train/gpu/products.c those of matrix products, whose
@@ -54,7 +54,7 @@ void train_gpu_close(struct train_gpu *s); /* NULL is fine */
 /*
  * What train_new() takes.  One run at a time: ERR_BUSY.  A graph is refused
  * before anything is learnt: ERR_NOMEM with the bytes that it needs and those
- * there are, ERR_UNSUPPORTED for Muon and for heads of more than
+ * there are, ERR_UNSUPPORTED for f16, Muon and heads of more than
  * KERNEL_MAX_HEAD elements.
  */
 void train_gpu_backend(struct train_gpu *s, struct train_backend *b);
@@ -74,9 +74,9 @@ struct train_forecast {
  * ERR_NOMEM as train_gpu_backend(); ERR_UNSUPPORTED names a kernel that the
  * simulator cannot follow.  Shares are the caller's: train_forecast_fini().
  */
-bool train_gpu_forecast(const struct train_graph *g,
-			const struct train_rule *r, const struct cost_model *m,
-			struct train_forecast *out, struct err *e);
+bool train_gpu_forecast(const struct train_graph *g, const struct train_rule *r,
+			const struct cost_model *m, struct train_forecast *out,
+			struct err *e);
 void train_forecast_fini(struct train_forecast *f);
 
 #endif

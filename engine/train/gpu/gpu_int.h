@@ -22,33 +22,34 @@ struct train_gpu {
 	size_t work_used, work_most; /* bytes, of this operation and of any */
 	bool bf16;		     /* products are of bf16 */
 	bool *narrow; /* [g->n_values]: in memory it is bf16 (storage.c) */
-	float scale;		     /* as train_scale() has it */
+	float scale;  /* as train_scale() has it */
 	uint32_t packets;
 	uint64_t ticket, deadline_ns; /* of the last packet, of the list */
 };
 
 /* ---------------------------------------------------------- device.c ---- */
 
-/* `bytes` of the workspace, until work_begin(): the device's address. */
-uint64_t work_take(struct train_gpu *s, size_t bytes);
-void work_begin(struct train_gpu *s);
-bool put_packet(struct train_gpu *s, const struct gpu_code *c,
-		const struct kfd_launch *l, struct err *e);
+/* `bytes` of the workspace, until train_work_begin(): the device's address. */
+uint64_t train_work_take(struct train_gpu *s, size_t bytes);
+void train_work_begin(struct train_gpu *s);
+bool train_put_packet(struct train_gpu *s, const struct gpu_code *c,
+		      const struct kfd_launch *l, struct err *e);
 /* All packets of operations [from, to). */
-bool put_list(struct train_gpu *s, uint32_t from, uint32_t to, struct err *e);
+bool train_put_list(struct train_gpu *s, uint32_t from, uint32_t to,
+		    struct err *e);
 /* The graph is the run's from here on; its memory, but for a queue. */
-bool run_begin(struct train_gpu *s, const struct train_graph *g,
-	       uint32_t *packets, struct err *e);
-void run_end(struct train_gpu *s);
+bool train_run_begin(struct train_gpu *s, const struct train_graph *g,
+		     uint32_t *packets, struct err *e);
+void train_run_end(struct train_gpu *s);
 
 /* A kernel of the library. */
 struct train_launch {
 	const char *kernel;
 	struct kernel_shape shape;
-	uint64_t n;  /* elements or rows: what kernel_groups() takes */
+	uint64_t n; /* elements or rows: what kernel_groups() takes */
 };
-bool put_kernel(struct train_gpu *s, const struct train_launch *l,
-		const struct gpu_args *a, struct err *e);
+bool train_put_kernel(struct train_gpu *s, const struct train_launch *l,
+		      const struct gpu_args *a, struct err *e);
 
 /* The device's address of a value, and what it is. */
 static inline uint64_t value_at(const struct train_gpu *s, uint32_t value)
@@ -81,18 +82,19 @@ static inline void arg_operand(struct gpu_args *a, const struct train_gpu *s,
 
 /* ------------------------------------------------------------- ops.c ---- */
 
-bool put_operation(struct train_gpu *s, const struct train_op *op,
-		   struct err *e);
+bool train_put_operation(struct train_gpu *s, const struct train_op *op,
+			 struct err *e);
 /* Attention is by the matrix units: heads fill tiles. */
-bool has_flash(const struct train_gpu *s);
+bool train_has_flash(const struct train_gpu *s);
 /* out[n] = x[n] of another type. */
-bool put_convert(struct train_gpu *s, uint64_t out, enum dsl_type to,
-		 uint64_t x, enum dsl_type from, uint64_t n, struct err *e);
+bool train_put_convert(struct train_gpu *s, uint64_t out, enum dsl_type to,
+		       uint64_t x, enum dsl_type from, uint64_t n,
+		       struct err *e);
 
 /* --------------------------------------------------------- storage.c ---- */
 
 /* Fills s->narrow. */
-void find_storage(struct train_gpu *s);
+void train_find_storage(struct train_gpu *s);
 
 static inline bool is_narrow(const struct train_gpu *s,
 			     const struct train_op *op, unsigned i)
@@ -108,19 +110,21 @@ static inline enum dsl_type type_of(const struct train_gpu *s,
 
 /* -------------------------------------------------------- products.c ---- */
 
-bool put_linear(struct train_gpu *s, const struct train_op *op, struct err *e);
-bool put_linear_dx(struct train_gpu *s, const struct train_op *op,
-		   struct err *e);
-bool put_linear_dw(struct train_gpu *s, const struct train_op *op,
-		   struct err *e);
-bool put_loss(struct train_gpu *s, const struct train_op *op, struct err *e);
-bool put_loss_back(struct train_gpu *s, const struct train_op *op,
-		   struct err *e);
+bool train_put_linear(struct train_gpu *s, const struct train_op *op,
+		      struct err *e);
+bool train_put_linear_dx(struct train_gpu *s, const struct train_op *op,
+			 struct err *e);
+bool train_put_linear_dw(struct train_gpu *s, const struct train_op *op,
+			 struct err *e);
+bool train_put_loss(struct train_gpu *s, const struct train_op *op,
+		    struct err *e);
+bool train_put_loss_back(struct train_gpu *s, const struct train_op *op,
+			 struct err *e);
 
 /* ---------------------------------------------------------- update.c ---- */
 
 /* All packets of an update, but for the wait. */
-bool put_update(struct train_gpu *s, const struct train_rule *r, uint64_t step,
-		struct err *e);
+bool train_put_update(struct train_gpu *s, const struct train_rule *r,
+		      uint64_t step, struct err *e);
 
 #endif

@@ -9,17 +9,19 @@ static const struct kernel_shape f32 = { .type = DSL_F32 };
 
 /* ---- elements ---- */
 
-bool put_convert(struct train_gpu *s, uint64_t out, enum dsl_type to,
-		 uint64_t x, enum dsl_type from, uint64_t n, struct err *e)
+bool train_put_convert(struct train_gpu *s, uint64_t out, enum dsl_type to,
+		       uint64_t x, enum dsl_type from, uint64_t n,
+		       struct err *e)
 {
-	const struct train_launch l = { "convert", { .type = from, .to = to },
+	const struct train_launch l = { "convert",
+					{ .type = from, .to = to },
 					n };
 	struct gpu_args a = { .n = 0 };
 
 	arg_va(&a, out);
 	arg_va(&a, x);
 	arg_u32(&a, (uint32_t)n);
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 /* x[n] of f32, rounded to bf16 where it is. */
@@ -32,7 +34,7 @@ static bool put_round(struct train_gpu *s, uint64_t x, uint64_t n,
 	arg_va(&a, x);
 	arg_va(&a, x);
 	arg_u32(&a, (uint32_t)n);
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 /* Operand i of f32, where the operation says so. */
@@ -48,8 +50,9 @@ static bool round_operand(struct train_gpu *s, const struct train_op *op,
 static struct train_launch choose_launch(bool narrow, const char *wide,
 					 const char *rounded, uint64_t n)
 {
-	return narrow ? (struct train_launch){ rounded, { .to = DSL_BF16 }, n } :
-			(struct train_launch){ wide, f32, n };
+	return narrow ?
+		       (struct train_launch){ rounded, { .to = DSL_BF16 }, n } :
+		       (struct train_launch){ wide, f32, n };
 }
 
 static bool put_rounded(struct train_gpu *s, const struct train_op *op,
@@ -60,28 +63,27 @@ static bool put_rounded(struct train_gpu *s, const struct train_op *op,
 	struct gpu_args a = { .n = 0 };
 
 	if (is_narrow(s, op, 1))
-		return put_convert(s, operand_at(s, op, 1), DSL_BF16,
-				   operand_at(s, op, 0), DSL_F32, n, e);
+		return train_put_convert(s, operand_at(s, op, 1), DSL_BF16,
+					 operand_at(s, op, 0), DSL_F32, n, e);
 	arg_operand(&a, s, op, 1);
 	arg_operand(&a, s, op, 0);
 	arg_u32(&a, (uint32_t)n);
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 static bool put_swiglu(struct train_gpu *s, const struct train_op *op,
 		       struct err *e)
 {
 	uint64_t n = count_elements(operand_of(s, op, 2));
-	const struct train_launch l = choose_launch(is_narrow(s, op, 2),
-						    "swiglu", "swiglu_narrow",
-						    n);
+	const struct train_launch l = choose_launch(
+		is_narrow(s, op, 2), "swiglu", "swiglu_narrow", n);
 	struct gpu_args a = { .n = 0 };
 
 	arg_operand(&a, s, op, 2);
 	arg_operand(&a, s, op, 0);
 	arg_operand(&a, s, op, 1);
 	arg_u32(&a, (uint32_t)n);
-	return put_kernel(s, &l, &a, e) && round_operand(s, op, 2, e);
+	return train_put_kernel(s, &l, &a, e) && round_operand(s, op, 2, e);
 }
 
 static bool put_swiglu_back(struct train_gpu *s, const struct train_op *op,
@@ -90,14 +92,14 @@ static bool put_swiglu_back(struct train_gpu *s, const struct train_op *op,
 	static const unsigned order[] = { 3, 4, 1, 2, 0 };
 	uint64_t n = count_elements(operand_of(s, op, 3));
 	bool narrow = is_narrow(s, op, 3) && is_narrow(s, op, 4);
-	const struct train_launch l = choose_launch(narrow, "swiglu_back",
-						    "swiglu_back_narrow", n);
+	const struct train_launch l =
+		choose_launch(narrow, "swiglu_back", "swiglu_back_narrow", n);
 	struct gpu_args a = { .n = 0 };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
 		arg_operand(&a, s, op, order[i]);
 	arg_u32(&a, (uint32_t)n);
-	return put_kernel(s, &l, &a, e) && round_operand(s, op, 3, e) &&
+	return train_put_kernel(s, &l, &a, e) && round_operand(s, op, 3, e) &&
 	       round_operand(s, op, 4, e);
 }
 
@@ -120,7 +122,7 @@ static bool put_embed(struct train_gpu *s, const struct train_op *op,
 	arg_operand(&a, s, op, 0);
 	arg_u32(&a, (uint32_t)table->rows);
 	arg_u32(&a, (uint32_t)table->cols);
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 static bool put_embed_back(struct train_gpu *s, const struct train_op *op,
@@ -136,12 +138,13 @@ static bool put_embed_back(struct train_gpu *s, const struct train_op *op,
 	arg_operand(&a, s, op, 0);
 	arg_u32(&a, (uint32_t)table->rows);
 	arg_u32(&a, (uint32_t)table->cols);
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 /* ---- norms ---- */
 
-/* Rows that are normed: of the residual stream a group each, of heads a wave. */
+/* Rows that are normed: of the residual stream a group each, of heads a wave.
+ */
 struct norm_rows {
 	uint32_t n, rows;
 	bool heads, narrow; /* narrow: results are bf16 */
@@ -150,11 +153,9 @@ struct norm_rows {
 static bool norm_put(struct train_gpu *s, const struct norm_rows *r,
 		     uint64_t out, uint64_t x, uint64_t w, struct err *e)
 {
-	const struct train_launch l = choose_launch(r->narrow,
-						    r->heads ? "qk_norm" :
-							       "rms_norm",
-						    "rms_norm_narrow",
-						    r->rows);
+	const struct train_launch l =
+		choose_launch(r->narrow, r->heads ? "qk_norm" : "rms_norm",
+			      "rms_norm_narrow", r->rows);
 	struct gpu_args a = { .n = 0 };
 
 	arg_va(&a, out);
@@ -164,7 +165,7 @@ static bool norm_put(struct train_gpu *s, const struct norm_rows *r,
 	arg_u32(&a, r->n);
 	if (r->heads)
 		arg_u32(&a, r->rows);
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 /* dw is added to; without one it goes to the workspace. */
@@ -172,17 +173,15 @@ static bool norm_back_put(struct train_gpu *s, const struct norm_rows *r,
 			  const struct train_op *op, const unsigned at[3],
 			  uint64_t dx, uint64_t dy, struct err *e)
 {
-	const struct train_launch l = choose_launch(r->narrow,
-						    r->heads ? "qk_norm_back" :
-							       "rms_norm_back",
-						    "qk_norm_back_narrow",
-						    r->rows);
+	const struct train_launch l = choose_launch(
+		r->narrow, r->heads ? "qk_norm_back" : "rms_norm_back",
+		"qk_norm_back_narrow", r->rows);
 	uint32_t dw = op->v[at[2]];
 	struct gpu_args a = { .n = 0 };
 
 	arg_va(&a, dx);
 	arg_va(&a, dw != TRAIN_NONE ? value_at(s, dw) :
-				      work_take(s, r->n * sizeof(float)));
+				      train_work_take(s, r->n * sizeof(float)));
 	arg_operand(&a, s, op, at[0]);
 	arg_operand(&a, s, op, at[1]);
 	arg_va(&a, dy);
@@ -190,7 +189,7 @@ static bool norm_back_put(struct train_gpu *s, const struct norm_rows *r,
 	arg_u32(&a, r->n);
 	if (r->heads)
 		arg_u32(&a, r->rows);
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 static struct norm_rows residual_rows(const struct train_value *x)
@@ -220,7 +219,7 @@ static bool put_add(struct train_gpu *s, uint64_t to, uint64_t x, uint64_t n,
 	arg_va(&a, to);
 	arg_va(&a, x);
 	arg_u32(&a, (uint32_t)n);
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 static bool put_norm_back(struct train_gpu *s, const struct train_op *op,
@@ -230,7 +229,7 @@ static bool put_norm_back(struct train_gpu *s, const struct train_op *op,
 	const struct train_value *x = operand_of(s, op, 1);
 	const struct norm_rows r = residual_rows(x);
 	uint64_t dx = operand_at(s, op, 4), n = count_elements(x);
-	uint64_t to = op->add ? work_take(s, n * sizeof(float)) : dx;
+	uint64_t to = op->add ? train_work_take(s, n * sizeof(float)) : dx;
 
 	return norm_back_put(s, &r, op, at, to, operand_at(s, op, 0), e) &&
 	       (!op->add || put_add(s, dx, to, n, e));
@@ -243,7 +242,8 @@ static struct norm_rows heads_of(const struct train_gpu *s,
 {
 	uint32_t n = s->g->config.head_dim;
 
-	return (struct norm_rows){ .n = n, .heads = true,
+	return (struct norm_rows){ .n = n,
+				   .heads = true,
 				   .rows = (uint32_t)(count_elements(x) / n) };
 }
 
@@ -260,8 +260,8 @@ static bool put_rope(struct train_gpu *s, const struct train_op *op,
 		     struct err *e)
 {
 	uint32_t tokens = s->g->rows * s->g->length;
-	const struct train_launch l = choose_launch(t->narrow, "rope",
-						    "rope_narrow", r->rows);
+	const struct train_launch l =
+		choose_launch(t->narrow, "rope", "rope_narrow", r->rows);
 	struct gpu_args a = { .n = 0 };
 
 	arg_va(&a, t->out);
@@ -273,7 +273,7 @@ static bool put_rope(struct train_gpu *s, const struct train_op *op,
 	arg_u32(&a, r->n);
 	arg_u32(&a, r->rows);
 	arg_f32(&a, t->turn);
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 static bool put_turn(struct train_gpu *s, const struct train_op *op,
@@ -281,10 +281,12 @@ static bool put_turn(struct train_gpu *s, const struct train_op *op,
 {
 	const struct train_value *x = operand_of(s, op, 0);
 	const struct norm_rows r = heads_of(s, x);
-	struct rope t = { .out = operand_at(s, op, 5), .angles = 2,
-			  .narrow = is_narrow(s, op, 5), .turn = 1 };
+	struct rope t = { .out = operand_at(s, op, 5),
+			  .angles = 2,
+			  .narrow = is_narrow(s, op, 5),
+			  .turn = 1 };
 
-	t.x = t.narrow ? work_take(s, count_elements(x) * sizeof(float)) :
+	t.x = t.narrow ? train_work_take(s, count_elements(x) * sizeof(float)) :
 			 t.out;
 	return norm_put(s, &r, t.x, operand_at(s, op, 0), operand_at(s, op, 1),
 			e) &&
@@ -298,8 +300,10 @@ static bool put_turn_back(struct train_gpu *s, const struct train_op *op,
 	const struct train_value *x = operand_of(s, op, 1);
 	struct norm_rows r = heads_of(s, x);
 	const struct rope t = {
-		.out = work_take(s, count_elements(x) * sizeof(float)),
-		.x = operand_at(s, op, 0), .angles = 3, .turn = -1,
+		.out = train_work_take(s, count_elements(x) * sizeof(float)),
+		.x = operand_at(s, op, 0),
+		.angles = 3,
+		.turn = -1,
 	};
 
 	r.narrow = is_narrow(s, op, 7);
@@ -311,7 +315,7 @@ static bool put_turn_back(struct train_gpu *s, const struct train_op *op,
 /* ---- attention ---- */
 
 /* In products of bf16 there are matrix units for it, if heads fill tiles. */
-bool has_flash(const struct train_gpu *s)
+bool train_has_flash(const struct train_gpu *s)
 {
 	return s->bf16 && s->g->config.head_dim % 16 == 0;
 }
@@ -322,19 +326,20 @@ static bool attention_put(struct train_gpu *s, const char *const name[2],
 			  uint32_t heads, struct err *e)
 {
 	const struct qwen_config *c = &s->g->config;
-	bool flash = has_flash(s);
+	bool flash = train_has_flash(s);
 	uint64_t tokens = (uint64_t)s->g->rows * s->g->length;
-	uint64_t rows = flash ? (tokens + KERNEL_PACKED_ROWS - 1) /
-					KERNEL_PACKED_ROWS : tokens;
-	const struct train_launch l = { name[flash], { .type = type,
-						       .head = c->head_dim },
+	uint64_t rows =
+		flash ? (tokens + KERNEL_PACKED_ROWS - 1) / KERNEL_PACKED_ROWS :
+			tokens;
+	const struct train_launch l = { name[flash],
+					{ .type = type, .head = c->head_dim },
 					rows * heads };
 
 	arg_u32(a, c->heads);
 	arg_u32(a, c->kv_heads);
 	arg_u32(a, (uint32_t)tokens);
 	arg_f32(a, 1 / sqrt(c->head_dim));
-	return put_kernel(s, &l, a, e);
+	return train_put_kernel(s, &l, a, e);
 }
 
 static bool put_attention(struct train_gpu *s, const struct train_op *op,
@@ -346,8 +351,8 @@ static bool put_attention(struct train_gpu *s, const struct train_op *op,
 
 	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
 		arg_operand(&a, s, op, order[i]);
-	return attention_put(s, name, type_of(s, op, 0), &a,
-			     s->g->config.heads, e) &&
+	return attention_put(s, name, type_of(s, op, 0), &a, s->g->config.heads,
+			     e) &&
 	       round_operand(s, op, 4, e);
 }
 
@@ -373,10 +378,10 @@ static bool put_attention_back(struct train_gpu *s, const struct train_op *op,
 
 /* ---- the table ---- */
 
-bool put_operation(struct train_gpu *s, const struct train_op *op,
-		   struct err *e)
+bool train_put_operation(struct train_gpu *s, const struct train_op *op,
+			 struct err *e)
 {
-	static bool (*const put[TRAIN_KINDS])(struct train_gpu *s,
+	static bool (*const put[TRAIN_KINDS])(struct train_gpu * s,
 					      const struct train_op *op,
 					      struct err *e) = {
 		[TRAIN_EMBED] = put_embed,
@@ -385,15 +390,15 @@ bool put_operation(struct train_gpu *s, const struct train_op *op,
 		[TRAIN_NORM_BACK] = put_norm_back,
 		[TRAIN_TURN] = put_turn,
 		[TRAIN_TURN_BACK] = put_turn_back,
-		[TRAIN_LINEAR] = put_linear,
-		[TRAIN_LINEAR_DX] = put_linear_dx,
-		[TRAIN_LINEAR_DW] = put_linear_dw,
+		[TRAIN_LINEAR] = train_put_linear,
+		[TRAIN_LINEAR_DX] = train_put_linear_dx,
+		[TRAIN_LINEAR_DW] = train_put_linear_dw,
 		[TRAIN_ATTENTION] = put_attention,
 		[TRAIN_ATTENTION_BACK] = put_attention_back,
 		[TRAIN_SWIGLU] = put_swiglu,
 		[TRAIN_SWIGLU_BACK] = put_swiglu_back,
-		[TRAIN_LOSS] = put_loss,
-		[TRAIN_LOSS_BACK] = put_loss_back,
+		[TRAIN_LOSS] = train_put_loss,
+		[TRAIN_LOSS_BACK] = train_put_loss_back,
 		[TRAIN_ROUND] = put_rounded,
 	};
 

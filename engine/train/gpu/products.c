@@ -19,10 +19,10 @@ struct product {
 static bool narrow_operand(struct train_gpu *s, uint64_t *x, uint64_t n,
 			   struct err *e)
 {
-	uint64_t to = work_take(s, n * 2), from = *x;
+	uint64_t to = train_work_take(s, n * 2), from = *x;
 
 	*x = to;
-	return put_convert(s, to, DSL_BF16, from, DSL_F32, n, e);
+	return train_put_convert(s, to, DSL_BF16, from, DSL_F32, n, e);
 }
 
 static bool put_launch(struct train_gpu *s, const struct gpu_tiles *t,
@@ -37,7 +37,7 @@ static bool put_launch(struct train_gpu *s, const struct gpu_tiles *t,
 			.args = g->step[i].args,
 			.args_bytes = g->step[i].args_bytes,
 		};
-		if (!put_packet(s, &t->code[i], &l, e))
+		if (!train_put_packet(s, &t->code[i], &l, e))
 			return false;
 	}
 	return true;
@@ -49,20 +49,26 @@ static bool put_tiles(struct train_gpu *s, const struct product *p,
 	const struct gemm_op op = {
 		.in = p->bf16 ? DSL_BF16 : DSL_F32,
 		.out = p->c_bf16 ? DSL_BF16 : DSL_F32,
-		.a_trans = p->a_t, .b_trans = p->b_t, .beta = p->add,
+		.a_trans = p->a_t,
+		.b_trans = p->b_t,
+		.beta = p->add,
 		.epilogue = p->z ? GEMM_RESIDUAL : 0,
 	};
 	const struct gemm_shape shape = { .m = p->m, .n = p->n, .k = p->k };
-	struct gemm_operands x = { .a = p->a, .b = p->b, .c = p->c,
-				   .residual = p->z, .alpha = 1, .beta = 1 };
-	const struct gpu_tiles *t = gpu_tiles(&s->card, &op, p->m, p->n, p->k,
-					      false, e);
+	struct gemm_operands x = { .a = p->a,
+				   .b = p->b,
+				   .c = p->c,
+				   .residual = p->z,
+				   .alpha = 1,
+				   .beta = 1 };
+	const struct gpu_tiles *t =
+		gpu_tiles(&s->card, &op, p->m, p->n, p->k, false, e);
 	struct gemm_launch g;
 
 	if (!t || !gemm_launch(&op, &t->config, &shape, &x, &g, e))
 		return false;
 	if (g.workspace_bytes) {
-		x.workspace = work_take(s, g.workspace_bytes);
+		x.workspace = train_work_take(s, g.workspace_bytes);
 		if (!gemm_launch(&op, &t->config, &shape, &x, &g, e))
 			return false;
 	}
@@ -83,15 +89,21 @@ static bool put_product(struct train_gpu *s, struct product *p, struct err *e)
 /* ---- the three products of a weight ---- */
 
 /* y = x w^T + z */
-bool put_linear(struct train_gpu *s, const struct train_op *op, struct err *e)
+bool train_put_linear(struct train_gpu *s, const struct train_op *op,
+		      struct err *e)
 {
 	const struct train_value *w = operand_of(s, op, 1);
 	struct product p = {
 		.m = (uint32_t)operand_of(s, op, 0)->rows,
-		.n = (uint32_t)w->rows, .k = (uint32_t)w->cols, .b_t = true,
-		.a = operand_at(s, op, 0), .b = operand_at(s, op, 1),
-		.c = operand_at(s, op, 3), .a_bf16 = is_narrow(s, op, 0),
-		.b_bf16 = w->width == 2, .c_bf16 = is_narrow(s, op, 3),
+		.n = (uint32_t)w->rows,
+		.k = (uint32_t)w->cols,
+		.b_t = true,
+		.a = operand_at(s, op, 0),
+		.b = operand_at(s, op, 1),
+		.c = operand_at(s, op, 3),
+		.a_bf16 = is_narrow(s, op, 0),
+		.b_bf16 = w->width == 2,
+		.c_bf16 = is_narrow(s, op, 3),
 		.bf16 = w->width == 2,
 		.z = op->v[2] == TRAIN_NONE ? 0 : operand_at(s, op, 2),
 	};
@@ -100,34 +112,45 @@ bool put_linear(struct train_gpu *s, const struct train_op *op, struct err *e)
 }
 
 /* dx = dy w */
-bool put_linear_dx(struct train_gpu *s, const struct train_op *op,
-		   struct err *e)
+bool train_put_linear_dx(struct train_gpu *s, const struct train_op *op,
+			 struct err *e)
 {
 	const struct train_value *w = operand_of(s, op, 1);
 	struct product p = {
 		.m = (uint32_t)operand_of(s, op, 0)->rows,
-		.n = (uint32_t)w->cols, .k = (uint32_t)w->rows,
-		.a = operand_at(s, op, 0), .b = operand_at(s, op, 1),
-		.c = operand_at(s, op, 2), .a_bf16 = is_narrow(s, op, 0),
-		.b_bf16 = w->width == 2, .c_bf16 = is_narrow(s, op, 2),
-		.bf16 = w->width == 2, .add = op->add,
+		.n = (uint32_t)w->cols,
+		.k = (uint32_t)w->rows,
+		.a = operand_at(s, op, 0),
+		.b = operand_at(s, op, 1),
+		.c = operand_at(s, op, 2),
+		.a_bf16 = is_narrow(s, op, 0),
+		.b_bf16 = w->width == 2,
+		.c_bf16 = is_narrow(s, op, 2),
+		.bf16 = w->width == 2,
+		.add = op->add,
 	};
 
 	return put_product(s, &p, e);
 }
 
 /* dw += dy^T x */
-bool put_linear_dw(struct train_gpu *s, const struct train_op *op,
-		   struct err *e)
+bool train_put_linear_dw(struct train_gpu *s, const struct train_op *op,
+			 struct err *e)
 {
 	const struct train_value *dy = operand_of(s, op, 0);
 	const struct train_value *x = operand_of(s, op, 1);
 	struct product p = {
-		.m = (uint32_t)dy->cols, .n = (uint32_t)x->cols,
-		.k = (uint32_t)dy->rows, .a_t = true, .add = true,
-		.a = operand_at(s, op, 0), .b = operand_at(s, op, 1),
-		.c = operand_at(s, op, 2), .a_bf16 = is_narrow(s, op, 0),
-		.b_bf16 = is_narrow(s, op, 1), .bf16 = s->bf16,
+		.m = (uint32_t)dy->cols,
+		.n = (uint32_t)x->cols,
+		.k = (uint32_t)dy->rows,
+		.a_t = true,
+		.add = true,
+		.a = operand_at(s, op, 0),
+		.b = operand_at(s, op, 1),
+		.c = operand_at(s, op, 2),
+		.a_bf16 = is_narrow(s, op, 0),
+		.b_bf16 = is_narrow(s, op, 1),
+		.bf16 = s->bf16,
 	};
 
 	return put_product(s, &p, e);
@@ -139,8 +162,8 @@ bool put_linear_dw(struct train_gpu *s, const struct train_op *op,
 struct chunk {
 	uint32_t rows, hidden, vocab, at, n;
 	uint64_t x, w, target, lse, logits; /* w: of the chunk */
-	bool bf16, x_bf16; /* products, and x in memory */
-	size_t row_bytes;  /* of w */
+	bool bf16, x_bf16;		    /* products, and x in memory */
+	size_t row_bytes;		    /* of w */
 };
 
 static struct chunk chunk_first(const struct train_gpu *s,
@@ -151,12 +174,16 @@ static struct chunk chunk_first(const struct train_gpu *s,
 	const struct train_value *w = operand_of(s, op, 1);
 
 	return (struct chunk){
-		.rows = (uint32_t)x->rows, .hidden = (uint32_t)x->cols,
+		.rows = (uint32_t)x->rows,
+		.hidden = (uint32_t)x->cols,
 		.vocab = (uint32_t)w->rows,
 		.n = (uint32_t)operand_of(s, op, logits)->cols,
-		.x = operand_at(s, op, 0), .w = operand_at(s, op, 1),
-		.target = operand_at(s, op, 2), .lse = operand_at(s, op, lse),
-		.logits = operand_at(s, op, logits), .bf16 = w->width == 2,
+		.x = operand_at(s, op, 0),
+		.w = operand_at(s, op, 1),
+		.target = operand_at(s, op, 2),
+		.lse = operand_at(s, op, lse),
+		.logits = operand_at(s, op, logits),
+		.bf16 = w->width == 2,
 		.x_bf16 = is_narrow(s, op, 0),
 		.row_bytes = w->cols * w->width,
 	};
@@ -174,9 +201,16 @@ static bool put_logits(struct train_gpu *s, const struct chunk *c,
 		       struct err *e)
 {
 	struct product p = {
-		.m = c->rows, .n = c->n, .k = c->hidden, .b_t = true,
-		.a = c->x, .b = c->w, .c = c->logits, .a_bf16 = c->x_bf16,
-		.b_bf16 = c->bf16, .bf16 = c->bf16,
+		.m = c->rows,
+		.n = c->n,
+		.k = c->hidden,
+		.b_t = true,
+		.a = c->x,
+		.b = c->w,
+		.c = c->logits,
+		.a_bf16 = c->x_bf16,
+		.b_bf16 = c->bf16,
+		.bf16 = c->bf16,
 	};
 
 	return put_product(s, &p, e);
@@ -189,7 +223,8 @@ static void arg_chunk(struct gpu_args *a, const struct chunk *c)
 	arg_u32(a, c->vocab);
 }
 
-bool put_loss(struct train_gpu *s, const struct train_op *op, struct err *e)
+bool train_put_loss(struct train_gpu *s, const struct train_op *op,
+		    struct err *e)
 {
 	struct chunk c = chunk_first(s, op, 4, 5);
 	const struct train_launch l = { .kernel = "loss_chunk", .n = c.rows };
@@ -197,13 +232,13 @@ bool put_loss(struct train_gpu *s, const struct train_op *op, struct err *e)
 	do {
 		struct gpu_args a = { .n = 0 };
 
-		work_begin(s);
+		train_work_begin(s);
 		arg_operand(&a, s, op, 3);
 		arg_va(&a, c.lse);
 		arg_va(&a, c.logits);
 		arg_va(&a, c.target);
 		arg_chunk(&a, &c);
-		if (!put_logits(s, &c, e) || !put_kernel(s, &l, &a, e))
+		if (!put_logits(s, &c, e) || !train_put_kernel(s, &l, &a, e))
 			return false;
 	} while (chunk_next(&c));
 	return true;
@@ -223,23 +258,36 @@ static bool put_logits_back(struct train_gpu *s, const struct chunk *c,
 	arg_chunk(&a, c);
 	arg_f32(&a, s->scale);
 	*d = c->logits;
-	return put_kernel(s, &l, &a, e) &&
-	       (!c->bf16 ||
-		narrow_operand(s, d, (uint64_t)c->rows * c->n, e));
+	return train_put_kernel(s, &l, &a, e) &&
+	       (!c->bf16 || narrow_operand(s, d, (uint64_t)c->rows * c->n, e));
 }
 
 static bool put_chunk_back(struct train_gpu *s, const struct train_op *op,
 			   const struct chunk *c, uint64_t d, struct err *e)
 {
 	struct product by_x = {
-		.m = c->rows, .n = c->hidden, .k = c->n, .a = d,
-		.b = c->w, .c = operand_at(s, op, 4), .a_bf16 = c->bf16,
-		.b_bf16 = c->bf16, .bf16 = c->bf16, .add = c->at > 0,
+		.m = c->rows,
+		.n = c->hidden,
+		.k = c->n,
+		.a = d,
+		.b = c->w,
+		.c = operand_at(s, op, 4),
+		.a_bf16 = c->bf16,
+		.b_bf16 = c->bf16,
+		.bf16 = c->bf16,
+		.add = c->at > 0,
 	};
 	struct product by_w = {
-		.m = c->n, .n = c->hidden, .k = c->rows, .a = d, .a_t = true,
-		.b = c->x, .a_bf16 = c->bf16, .b_bf16 = c->x_bf16,
-		.add = true, .bf16 = c->bf16,
+		.m = c->n,
+		.n = c->hidden,
+		.k = c->rows,
+		.a = d,
+		.a_t = true,
+		.b = c->x,
+		.a_bf16 = c->bf16,
+		.b_bf16 = c->x_bf16,
+		.add = true,
+		.bf16 = c->bf16,
 	};
 
 	if (!put_product(s, &by_x, e) || op->v[5] == TRAIN_NONE)
@@ -249,15 +297,15 @@ static bool put_chunk_back(struct train_gpu *s, const struct train_op *op,
 	return put_product(s, &by_w, e);
 }
 
-bool put_loss_back(struct train_gpu *s, const struct train_op *op,
-		   struct err *e)
+bool train_put_loss_back(struct train_gpu *s, const struct train_op *op,
+			 struct err *e)
 {
 	struct chunk c = chunk_first(s, op, 3, 6);
 	bool whole = c.n == c.vocab; /* LOSS has left all of them */
 	uint64_t d;
 
 	do {
-		work_begin(s);
+		train_work_begin(s);
 		if ((!whole && !put_logits(s, &c, e)) ||
 		    !put_logits_back(s, &c, &d, e) ||
 		    !put_chunk_back(s, op, &c, d, e))

@@ -13,8 +13,8 @@
 /*
  * Of every kind, what its operands may be: f f32 only; n bf16, too; r the same
  * where the operation rounds; w where its weight is bf16; y as w where nothing
- * is added; p as r, all of these or none; g all of these or none, and with flash
- * attention only.
+ * is added; p as r, all of these or none; g all of these or none, and with
+ * flash attention only.
  */
 static const char *const role[TRAIN_KINDS] = {
 	[TRAIN_EMBED] = "fff",
@@ -56,7 +56,7 @@ static bool can_narrow(const struct train_gpu *s, const struct train_op *op,
 	case 'y':
 		return weight && !is_added(op);
 	case 'g':
-		return has_flash(s);
+		return train_has_flash(s);
 	default:
 		return false;
 	}
@@ -93,7 +93,7 @@ static bool widen_operands(struct train_gpu *s, const struct train_op *op)
 	return changed;
 }
 
-void find_storage(struct train_gpu *s)
+void train_find_storage(struct train_gpu *s)
 {
 	bool changed = s->bf16;
 

@@ -30,7 +30,7 @@ static bool put_squares(struct train_gpu *s, const struct train_param *p,
 	arg_va(&a, out);
 	arg_va(&a, value_at(s, p->gradient));
 	arg_u32(&a, (uint32_t)count_of(p));
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 static bool put_norm(struct train_gpu *s, double clip, struct err *e)
@@ -42,7 +42,7 @@ static bool put_norm(struct train_gpu *s, double clip, struct err *e)
 	for (uint32_t i = 0; i < s->g->n_params; i++)
 		if (s->g->param[i].gradient != TRAIN_NONE)
 			n += spans_of(&s->g->param[i]);
-	at = sums = work_take(s, n * sizeof(float));
+	at = sums = train_work_take(s, n * sizeof(float));
 	for (uint32_t i = 0; i < s->g->n_params; i++) {
 		const struct train_param *p = &s->g->param[i];
 
@@ -56,7 +56,7 @@ static bool put_norm(struct train_gpu *s, double clip, struct err *e)
 	arg_va(&a, sums);
 	arg_u32(&a, (uint32_t)n);
 	arg_f32(&a, clip);
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 /* ---- a parameter ---- */
@@ -111,7 +111,7 @@ static bool put_learn(struct train_gpu *s, const struct update *u, uint32_t i,
 	}
 	arg_u32(&a, s->record ? 0 : salt_of(u, i)); /* equal sizes, one row */
 	arg_u32(&a, (uint32_t)count_of(p));
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 /* average += (w - average) * share */
@@ -119,15 +119,16 @@ static bool put_average(struct train_gpu *s, const struct update *u,
 			const struct train_param *p, struct err *e)
 {
 	uint32_t w = learner_of(p);
-	const struct train_launch l = { "lerp", { .type = DSL_F32 },
+	const struct train_launch l = { "lerp",
+					{ .type = DSL_F32 },
 					count_of(p) };
 	uint64_t average = value_at(s, p->average), from = value_at(s, w);
 	struct gpu_args a = { .n = 0 };
 
 	if (s->g->value[w].width == 2) {
-		uint64_t wide = work_take(s, count_of(p) * sizeof(float));
-		if (!put_convert(s, wide, DSL_F32, from, DSL_BF16, count_of(p),
-				 e))
+		uint64_t wide = train_work_take(s, count_of(p) * sizeof(float));
+		if (!train_put_convert(s, wide, DSL_F32, from, DSL_BF16,
+				       count_of(p), e))
 			return false;
 		from = wide;
 	}
@@ -136,7 +137,7 @@ static bool put_average(struct train_gpu *s, const struct update *u,
 	arg_va(&a, from);
 	arg_f32(&a, 1 - (float)u->rule->average);
 	arg_u32(&a, (uint32_t)count_of(p));
-	return put_kernel(s, &l, &a, e);
+	return train_put_kernel(s, &l, &a, e);
 }
 
 static bool put_param(struct train_gpu *s, const struct update *u, uint32_t i,
@@ -145,21 +146,21 @@ static bool put_param(struct train_gpu *s, const struct update *u, uint32_t i,
 	const struct train_param *p = &s->g->param[i];
 	uint32_t w = learner_of(p);
 
-	work_begin(s);
+	train_work_begin(s);
 	return put_learn(s, u, i, e) &&
 	       (w == p->weight ||
-		put_convert(s, value_at(s, p->weight), DSL_BF16,
-			    value_at(s, w), DSL_F32, count_of(p), e)) &&
+		train_put_convert(s, value_at(s, p->weight), DSL_BF16,
+				  value_at(s, w), DSL_F32, count_of(p), e)) &&
 	       (p->average == TRAIN_NONE || put_average(s, u, p, e));
 }
 
-bool put_update(struct train_gpu *s, const struct train_rule *r, uint64_t step,
-		struct err *e)
+bool train_put_update(struct train_gpu *s, const struct train_rule *r,
+		      uint64_t step, struct err *e)
 {
 	struct update u = { .rule = r, .step = step };
 
 	train_adam_init(&u.how, r, step, 0);
-	work_begin(s);
+	train_work_begin(s);
 	if (!put_norm(s, r->clip, e))
 		return false;
 	for (uint32_t i = 0; i < s->g->n_params; i++) {
