@@ -312,7 +312,8 @@ static bool ours(const struct twin *t, enum dsl_type type, struct side *s,
 
 	if (strcmp(t->kernel, "convert") == 0)
 		shape.to = type == DSL_F32 ? DSL_BF16 : DSL_F32;
-	if (strcmp(t->kernel, "rms_norm_rows") == 0)
+	if (strcmp(t->kernel, "rms_norm_rows") == 0 ||
+	    strstr(t->kernel, "_narrow"))
 		shape.to = type;
 	shape.wide = strcmp(t->kernel, "kv_gather") == 0;
 	cc_options_init(&o);
