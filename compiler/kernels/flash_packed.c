@@ -19,7 +19,7 @@ enum {
 	PIECE = 8,
 	ROWS = KERNEL_PACKED_ROWS,
 	MOST_TILES = KERNEL_MAX_HEAD / TILE,
-	MOST_STEPS = 8,
+	MOST_STEPS = 4,
 	MOST_GROUPS = 2
 };
 #define LOG2_E 0x1.715476p0
@@ -139,22 +139,29 @@ struct unit {
 	struct val x[2], pair, piece, in;
 };
 
+static uint32_t count_units(const struct flash *f)
+{
+	return f->block / 2 * f->head / PIECE;
+}
+
+/* Behind the last token comes that one again: who takes it hides it. */
 static struct unit unit_load(const struct flash *f, const struct vectors *v,
 			     struct val base, uint32_t step)
 {
 	struct dsl *k = f->k;
-	const uint32_t pairs = f->block / 2;
+	const uint32_t pairs = f->block / 2, units = count_units(f);
 	struct val u = ADD(LOCAL_ID(k, 0), step);
 	struct unit x = { .pair = AND(u, pairs - 1),
 			  .piece = DIV(u, (int)pairs),
-			  .in = LT(u, (int)(pairs * f->head / PIECE)) };
+			  .in = step + f->group <= units ? dsl_of_i64(1) :
+							   LT(u, (int)units) };
 
 	for (uint32_t i = 0; i < 2; i++) {
-		struct val token = ADD(base, ADD(MUL(x.pair, 2), i));
-		struct val in = AND(x.in, LT(token, f->tokens));
+		struct val token = MIN(ADD(base, ADD(MUL(x.pair, 2), i)),
+				       SUB(f->tokens, 1));
 		struct val at = place_of(v, token, MUL(x.piece, PIECE));
 
-		x.x[i] = as_bf16(LOADV_IF(in, v->p, at, PIECE));
+		x.x[i] = as_bf16(LOADV_IF(x.in, v->p, at, PIECE));
 	}
 	return x;
 }
@@ -164,39 +171,46 @@ struct staged {
 	struct val rows, turned;
 };
 
+/* One address for the rows, one for what is turned: the rest is constant. */
 static void unit_store(const struct flash *f, const struct unit *x,
 		       const struct staged *to)
 {
-	for (uint32_t i = 0; to->rows.k && i < 2; i++) {
-		struct val row = ADD(MUL(x->pair, 2), i);
+	struct val row = ADD(MUL(x->pair, 2 * f->pitch), MUL(x->piece, PIECE));
+	struct val turned =
+		ADD(MUL(x->piece, PIECE * f->turned_pitch), MUL(x->pair, 2));
 
-		STORE_IF(x->in, ALIGNED(to->rows, 16),
-			 ADD(MUL(row, f->pitch), MUL(x->piece, PIECE)),
+	for (uint32_t i = 0; to->rows.k && i < 2; i++)
+		STORE_IF(x->in, ALIGNED(to->rows, 16), ADD(row, i * f->pitch),
 			 x->x[i]);
-	}
-	for (uint32_t j = 0; to->turned.k && j < PIECE; j++) {
-		struct val row = ADD(MUL(x->piece, PIECE), j);
-
+	for (uint32_t j = 0; to->turned.k && j < PIECE; j++)
 		STORE_IF(x->in, ALIGNED(to->turned, 4),
-			 ADD(MUL(row, f->turned_pitch), MUL(x->pair, 2)),
+			 ADD(turned, j * f->turned_pitch),
 			 JOIN(ELEM(x->x[0], j), ELEM(x->x[1], j)));
-	}
 }
 
-/* Tokens [base, base + block), zeros behind all; loads first. */
-static void stage_block(const struct flash *f, const struct vectors *v,
-			struct val base, const struct staged *to)
+/* Where something of a block comes from, and where it goes. */
+struct part {
+	const struct vectors *from;
+	const struct staged *to;
+};
+
+/* Tokens [base, base + block) of both; loads first, that they overlap. */
+static void stage_block(const struct flash *f, const struct part part[2],
+			struct val base)
 {
-	const uint32_t units = f->block / 2 * f->head / PIECE;
-	struct unit x[MOST_STEPS];
+	const uint32_t units = count_units(f);
+	struct unit x[2][MOST_STEPS];
 
 	for (uint32_t at = 0; at < units; at += MOST_STEPS * f->group) {
 		uint32_t n = 0;
 
 		for (; n < MOST_STEPS && at + n * f->group < units; n++)
-			x[n] = unit_load(f, v, base, at + n * f->group);
-		for (uint32_t i = 0; i < n; i++)
-			unit_store(f, &x[i], to);
+			for (uint32_t i = 0; i < 2; i++)
+				x[i][n] = unit_load(f, part[i].from, base,
+						    at + n * f->group);
+		for (uint32_t i = 0; i < 2; i++)
+			for (uint32_t j = 0; j < n; j++)
+				unit_store(f, &x[i][j], part[i].to);
 	}
 }
 
@@ -431,6 +445,7 @@ void build_flash_packed(struct dsl *k, const struct kernel_shape *s)
 	const struct vectors qs = vectors_of(&f, qp, f.heads, f.h);
 	const struct vectors ks = vectors_of(&f, kp, f.kv_heads, f.kv);
 	const struct vectors vs = vectors_of(&f, vp, f.kv_heads, f.kv);
+	const struct part parts[] = { { &ks, &keys }, { &vs, &values } };
 	struct softmax x = { VAR(k, DSL_F32, -FLT_MAX), VAR(k, DSL_F32, 0) };
 
 	own_load(&f, &qs, &q);
@@ -438,8 +453,7 @@ void build_flash_packed(struct dsl *k, const struct kernel_shape *s)
 	FOR(k, j, first_key(&f), last_key(&f), (int)f.block)
 	{
 		BARRIER(k);
-		stage_block(&f, &ks, j, &keys);
-		stage_block(&f, &vs, j, &values);
+		stage_block(&f, parts, j);
 		BARRIER(k);
 		IF(k, LE(j, f.wave_last))
 		{
@@ -522,6 +536,7 @@ void build_flash_packed_dq(struct dsl *k, const struct kernel_shape *s)
 	const struct vectors ys = vectors_of(&f, yp, f.heads, f.h);
 	const struct vectors ks = vectors_of(&f, kp, f.kv_heads, f.kv);
 	const struct vectors vs = vectors_of(&f, vp, f.kv_heads, f.kv);
+	const struct part parts[] = { { &ks, &keys }, { &vs, &values } };
 	struct val at = ADD(MUL(f.own, f.heads), f.h);
 
 	own_load(&f, &qs, &b.q);
@@ -532,8 +547,7 @@ void build_flash_packed_dq(struct dsl *k, const struct kernel_shape *s)
 	FOR(k, j, first_key(&f), last_key(&f), (int)f.block)
 	{
 		BARRIER(k);
-		stage_block(&f, &ks, j, &keys);
-		stage_block(&f, &vs, j, &values);
+		stage_block(&f, parts, j);
 		BARRIER(k);
 		IF(k, LE(j, f.wave_last))
 		{
@@ -629,8 +643,9 @@ static void key_back_begin(const struct flash *f, struct key_back *b,
 		struct staged vs = { .rows = ADVANCE(own_values.rows,
 						     (int)(i * f->pitch)) };
 
-		stage_block(f, keys, ADD(f->first, i), &ks);
-		stage_block(f, values, ADD(f->first, i), &vs);
+		const struct part parts[] = { { keys, &ks }, { values, &vs } };
+
+		stage_block(f, parts, ADD(f->first, i));
 	}
 }
 
@@ -671,6 +686,7 @@ void build_flash_packed_dkv(struct dsl *k, const struct kernel_shape *s)
 		struct val h = ADD(MUL(f.kv, ratio), r);
 		const struct vectors qs = vectors_of(&f, qp, f.heads, h);
 		const struct vectors dys = vectors_of(&f, dyp, f.heads, h);
+		const struct part parts[] = { { &qs, &b.q }, { &dys, &b.dy } };
 
 		FOR(k, j, f.first, f.tokens, (int)f.block)
 		{
@@ -679,8 +695,7 @@ void build_flash_packed_dkv(struct dsl *k, const struct kernel_shape *s)
 			IF(k, LE(READ_FIRST(start), last))
 			{
 				BARRIER(k);
-				stage_block(&f, &qs, j, &b.q);
-				stage_block(&f, &dys, j, &b.dy);
+				stage_block(&f, parts, j);
 				stage_facts(&f, &b.facts, lse, dots, h, j);
 				BARRIER(k);
 				back_queries(&f, &b, &by_k, &by_v, j);
